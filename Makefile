@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Copyright (C) 2026 The libsci authors
+#
+# `make help` lists targets and variables.  Everything built lands in $(O).
+
+VERSION := 0.1.0
+SOVERSION := 0
+
+O ?= build
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+
+CFLAGS ?= -O2 -g
+ifeq ($(origin CC),default)
+CC := $(CROSS_COMPILE)gcc
+endif
+ifeq ($(origin AR),default)
+AR := $(CROSS_COMPILE)ar
+endif
+
+# Sanitizers build beside the normal objects.
+comma := ,
+B := $(O)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer)
+
+# Asked when the first recipe needs it, after set-up has installed libnuma.
+NUMA = $(eval NUMA := $(shell echo 'int main(void){return numa_available();}' |\
+	$(CC) -include numa.h -x c - -o /dev/null -lnuma 2>/dev/null && echo y))$(NUMA)
+LIBS = $(if $(NUMA),-lnuma )-pthread
+
+WARN := -Wall -Wextra -Wshadow -Wundef -Wvla -Wwrite-strings -Wpointer-arith \
+	-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
+	-Wformat=2 $(if $(WERROR),-Werror)
+COMPILE = $(CC) -std=gnu11 -D_GNU_SOURCE= -I. -Ilibsci/include -fPIC -fvisibility=hidden \
+	-pthread $(if $(NUMA),-DSCI_HAVE_NUMA) $(WARN) $(CPPFLAGS) $(CFLAGS) \
+	$(SANFLAGS) -MMD -MP -c -o $@ $<
+LINK = $(CC) -pthread $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@
+
+obj = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
+LIB_OBJ := $(call obj,libsci/sisci/*.c libsci/fabric/*.c libsci/pio/*.c)
+SCI_OBJ := $(call obj,libsci/tools/*.c)
+SELF_OBJ := $(call obj,selftests/*.c)
+TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c)
+BENCH_OBJ := $(call obj,selftests/bench/*.c)
+TESTS := $(TEST_OBJ:.o=)
+BENCHES := $(BENCH_OBJ:.o=)
+MAP := $(wildcard libsci/sisci/libsci.map)
+HEADERS := $(patsubst libsci/include/%,%,$(wildcard $(addprefix \
+	libsci/include/,*.h */*.h)))
+MANPAGES := $(notdir $(wildcard libsci/man/*.[1-9]))
+
+SOLIB := libsci.so.$(VERSION)
+SOLINKS := libsci.so.$(SOVERSION) libsci.so libsisci.so
+LIBRARIES := $(addprefix $(B)/,$(SOLIB) $(SOLINKS) libsci.a libsisci.a)
+
+Q := $(if $(V),,@)
+say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
+
+all: libs tests bins			## library, sci command, tests (default)
+libs: $(LIBRARIES)			## the library alone
+bins: $(if $(SCI_OBJ),$(B)/sci)
+tests: $(TESTS) $(BENCHES)		## tests and benchmarks
+
+demo: $(O)/.setup-demo			## see it run: nodes, numbers, a picture
+	+@$(MAKE) --no-print-directory all
+	scripts/demo $(O)
+
+check: $(O)/.setup-check		## everything that must pass
+	+scripts/check $(O)
+
+bench: $(O)/.setup-bench			## measure
+	+@$(MAKE) --no-print-directory all
+	scripts/bench $(O)
+
+headers-check: $(O)/.setup-check	## public headers compile alone
+	scripts/check-headers
+
+lint: $(O)/.setup-lint			## cppcheck and clang-tidy
+	scripts/check-lint
+
+cross: $(O)/.setup-cross		## library and tests for aarch64
+	+$(MAKE) O=$(O)/aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar \
+		SETUP=no libs tests
+
+# Packages a target needs, looked for once per build folder.
+$(O)/.setup-%: scripts/setup-deps
+	@mkdir -p $(@D)
+	@$(if $(filter no,$(SETUP)),:,scripts/setup-deps $*)
+	@touch $@
+
+$(B)/%.o: %.c Makefile | $(O)/.setup-build
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(COMPILE)
+
+$(B)/$(SOLIB): $(LIB_OBJ) $(MAP)
+	$(call say,LINK)
+	$(Q)$(LINK) -shared -Wl,-soname,libsci.so.$(SOVERSION) -Wl,-z,defs \
+		$(MAP:%=-Wl,--version-script=%) $(LIB_OBJ) $(LIBS)
+
+$(addprefix $(B)/,$(SOLINKS)): $(B)/$(SOLIB)
+	@ln -sf $(<F) $@
+
+$(B)/libsci.a: $(LIB_OBJ)
+$(B)/selftests/common.a: $(SELF_OBJ)
+$(B)/%.a: Makefile | $(O)/.setup-build
+	$(call say,AR)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(filter %.o,$^)
+
+$(B)/libsisci.a: $(B)/libsci.a
+	@ln -sf $(<F) $@
+
+$(B)/sci: $(SCI_OBJ) $(B)/libsci.a
+	$(call say,LINK)
+	$(Q)$(LINK) $^ -lpci -lnettle $(LIBS)
+
+$(TESTS) $(BENCHES): %: %.o $(B)/selftests/common.a $(B)/libsci.a
+	$(call say,LINK)
+	$(Q)$(LINK) $^ $(LIBS) -lm
+
+install: libs bins			## to DESTDIR, PREFIX (/usr/local)
+	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(BINDIR) \
+		$(sort $(addprefix $(INCLUDEDIR)/,$(dir $(HEADERS)))) \
+		$(sort $(addprefix $(MANDIR)/man,$(subst .,,$(suffix $(MANPAGES))))))
+	$(foreach h,$(HEADERS),install -m 644 libsci/include/$(h) \
+		$(DESTDIR)$(INCLUDEDIR)/$(h)$(nl))
+	$(foreach m,$(MANPAGES),install -m 644 libsci/man/$(m) \
+		$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(nl))
+	install -m 644 $(B)/libsci.a $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(B)/$(SOLIB) $(DESTDIR)$(LIBDIR)/
+	$(foreach l,$(SOLINKS),ln -sf $(SOLIB) $(DESTDIR)$(LIBDIR)/$(l)$(nl))
+	ln -sf libsci.a $(DESTDIR)$(LIBDIR)/libsisci.a
+	$(foreach p,libsci sisci,sed $(PCSUBST) scripts/$(p).pc.in \
+		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(p).pc$(nl))
+	$(if $(SCI_OBJ),install -m 755 $(B)/sci $(DESTDIR)$(BINDIR)/)
+	$(if $(LIB64),[ -e $(LIB64) ] || ln -s lib $(LIB64))
+	$(if $(DESTDIR),,[ "$$(id -u)" != 0 ] || ldconfig)
+
+uninstall:				## what install put there
+	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
+		$(SOLINKS) libsci.a libsisci.a pkgconfig/libsci.pc \
+		pkgconfig/sisci.pc) $(BINDIR)/sci \
+		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
+		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
+	$(if $(LIB64),[ ! -L $(LIB64) ] || rm $(LIB64))
+
+# Programs written for a DIS tree look in lib64.
+LIB64 := $(if $(filter /opt/%,$(PREFIX)),$(DESTDIR)$(PREFIX)/lib64)
+PCSUBST = -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' \
+	-e 's|@LIBS@|$(LIBS)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
+	-e 's|@INCLUDEDIR@|$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)|'
+define nl
+
+
+endef
+
+clean:					## remove $(O)
+	@[ ! -e $(O)/Makefile ] || { echo "O=$(O) is a source folder"; exit 1; }
+	rm -rf $(O)
+
+help:					## this list
+	@echo 'Targets:'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
+	@echo 'Variables:'
+	@echo '  O=DIR           where to build (build)'
+	@echo '  SAN=LIST        address,undefined or thread: built in O/LIST'
+	@echo '  WERROR=1 V=1    warnings are errors; show commands'
+	@echo '  SETUP=no        do not install missing packages'
+	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
+	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
+
+.PHONY: all libs bins tests demo check bench headers-check lint cross install \
+	uninstall clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
+	$(BENCH_OBJ))

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash
+# For scripts that speak TAP: `try NAME COMMAND...` per point, then `plan`.
+
+tap_n=0
+tap_bad=0
+
+# One point: does the command succeed?  Its output shows only if it does not.
+try() {
+	local name=$1 out rc
+	shift
+	tap_n=$((tap_n + 1))
+	set +e			# here, so that it holds inside
+	out=$(set -e; "$@" 2>&1 </dev/null)
+	rc=$?
+	set -e
+	if ((rc == 0)); then
+		echo "ok $tap_n - $name"
+	else
+		echo "not ok $tap_n - $name"
+		tap_bad=1
+		[[ -z $out ]] || printf '%s\n' "$out" | sed 's/^/# /'
+	fi
+}
+
+# Shows its input and succeeds if there is none.
+nothing() {
+	awk '{ print } END { exit NR > 0 }'
+}
+
+# Succeeds if the command does and prints nothing.
+silent() {
+	local out
+	out=$("$@" 2>&1) || { echo "$out"; echo "exit code not 0"; return 1; }
+	[[ -z $out ]] || { echo "$out"; return 1; }
+}
+
+plan() {
+	echo "1..$tap_n"
+	exit "$tap_bad"
+}
