@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: memory ordering
+ *
+ * All memory ordering of libsci is in this file; nothing else in the tree
+ * holds a barrier or inline assembly that orders. There are three needs:
+ *
+ * - words shared between threads and processes through cacheable memory: the
+ *   C11 memory model, sci_load_acquire() paired with sci_store_release();
+ * - stores that the C11 model does not know, to write-combining maps of an
+ *   adapter and non-temporal ones: sci_store_barrier();
+ * - the store-then-load pattern of "announce that I sleep, then look once
+ *   more": sci_full_barrier() on both sides.
+ *
+ * The macros take a pointer to a plain (not _Atomic) integer or pointer
+ * object, naturally aligned, of at most the size of a pointer or 8 bytes,
+ * volatile or not: structures that two processes or the kernel share can so
+ * be described with fixed-width types. Every access that another thread or
+ * process may race with goes through one of them.
+ */
+#ifndef LIBSCI_BARRIER_H
+#define LIBSCI_BARRIER_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The value itself matters and nothing that was written before it: hints,
+ * statistics, polling before an acquire.
+ */
+#define sci_load_relaxed(p)	__atomic_load_n((p), __ATOMIC_RELAXED)
+#define sci_store_relaxed(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELAXED)
+
+/* The reader of a flag, then of the data that the flag announces. Without
+ * it a weakly ordered CPU reads the data first (the silent corruption that
+ * MPI libraries saw on Arm).
+ */
+#define sci_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
+
+/* The writer of the data, then of the flag. Covers ordinary stores only:
+ * after write-combining ones sci_store_barrier() has to come first.
+ */
+#define sci_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+/* Read-modify-write of words with several writers (reference counts, claims
+ * of a slot). Both sides at once, since who takes a thing over must see what
+ * its last holder did.
+ */
+#define sci_exchange(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
+#define sci_fetch_add(p, v)	__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+
+/* True if *p was *expected and now is v; otherwise *expected is what was
+ * found, acquired like the success.
+ */
+#define sci_compare_exchange(p, expected, v)				\
+	__atomic_compare_exchange_n((p), (expected), (v), 0,		\
+				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+
+/**
+ * sci_store_barrier() - order and drain all stores so far
+ *
+ * Stores to write-combining memory and non-temporal stores wait in buffers
+ * that the C11 model does not order, and a release store may pass them. After
+ * this call all of them have left towards memory or the bus, before any later
+ * store. Reaching the other node is the adapter's matter (its store barrier
+ * register).
+ */
+static inline void sci_store_barrier(void)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("sfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("dsb st" ::: "memory");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/**
+ * sci_load_barrier() - no later load before an earlier one
+ *
+ * For loads of write-combining memory, which even x86 performs out of order
+ * (a status word of the adapter after data that it announces); cacheable
+ * words want sci_load_acquire().
+ */
+static inline void sci_load_barrier(void)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("lfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("dsb ld" ::: "memory");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/**
+ * sci_full_barrier() - every access so far before every later one
+ *
+ * The only barrier that keeps a load behind an earlier store: who announces
+ * its sleep and then looks for work, and who posts work and then looks for
+ * sleepers, must not both miss the other. Covers write-combining memory too,
+ * hence not a locked instruction.
+ */
+static inline void sci_full_barrier(void)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("mfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("dsb sy" ::: "memory");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/**
+ * sci_cpu_relax() - inside a loop that polls
+ *
+ * Leaves the core to its sibling thread and avoids the pipeline flush that
+ * ends a speculated polling loop. Orders nothing for the CPU; the compiler
+ * must read memory again.
+ */
+static inline void sci_cpu_relax(void)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("pause" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield" ::: "memory");
+#else
+	atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/* Smallest data cache line of any core of the machine. */
+static inline size_t sci_cache_line(void)
+{
+#if defined(__aarch64__)
+	uint64_t ctr;
+
+	__asm__("mrs %0, ctr_el0" : "=r"(ctr));
+	return (size_t)4 << ((ctr >> 16) & 15);
+#else
+	return 64;
+#endif
+}
+
+/**
+ * sci_cache_flush() - write back and drop the cached copy of a range
+ * @p:   first byte, any alignment
+ * @len: bytes
+ *
+ * For SCICacheSync with both FLUSH and INVALIDATE. Complete on return. Does
+ * nothing on other architectures, whose coherence is relied upon.
+ */
+static inline void sci_cache_flush(const volatile void *p, size_t len)
+{
+	uintptr_t line = sci_cache_line();
+	uintptr_t a = (uintptr_t)p & ~(line - 1);
+	uintptr_t end = (uintptr_t)p + len;
+
+	sci_full_barrier();
+	for (; len && a < end; a += line) {
+#if defined(__x86_64__)
+		__asm__ __volatile__("clflush (%0)" :: "r"(a) : "memory");
+#elif defined(__aarch64__)
+		__asm__ __volatile__("dc civac, %0" :: "r"(a) : "memory");
+#endif
+	}
+	sci_full_barrier();
+}
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: programmed I/O
+ *
+ * How bytes are stored into a mapped segment. A PCI-SCI adapter gathers
+ * consecutive stores in 64-byte stream buffers and ships a full one as one
+ * packet, a partly filled one as several small packets; how wide a single
+ * store is and in which order stores come decides what the link carries
+ * (sci-hardware: write stream buffers; DECK paper: 87.72 Mbyte/s with MMX
+ * stores against 49.94 with memcpy). Cacheable memory wants something else:
+ * the least instructions for short blocks, and for blocks that the last cache
+ * cannot hold non-temporal stores.
+ *
+ * Both are made by an engine, chosen once for the CPU. No function here
+ * fails, blocks, allocates or makes a system call, all but sci_pio_init() may
+ * be called from any thread and signal handler at any time, also before
+ * sci_pio_init() (a portable engine then serves), and none touches a byte
+ * outside the given range of destination and source, which do not overlap and
+ * for a length of 0 may be NULL.
+ */
+#ifndef LIBSCI_PIO_PIO_H
+#define LIBSCI_PIO_PIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsci/barrier.h"
+
+/* A stream buffer, a packet, a short message (sci-hardware). */
+#define SCI_PIO_LINE	64
+
+/**
+ * enum sci_pio_map - what a mapping leads to
+ * @SCI_PIO_MAP_CACHED: ordinary cacheable memory, shared with processes of
+ *                      this host. A write is ordered like plain stores: a
+ *                      later sci_store_release() publishes it.
+ * @SCI_PIO_MAP_LINES:  window of an adapter, write-combining. Stores are
+ *                      weakly ordered until sci_pio_barrier().
+ */
+enum sci_pio_map {
+	SCI_PIO_MAP_CACHED,
+	SCI_PIO_MAP_LINES,
+};
+
+typedef void sci_pio_copy_fn(void *dst, const void *src, size_t len);
+typedef void sci_pio_lines_fn(volatile void *dst, const volatile void *src,
+			      size_t lines);
+
+/**
+ * struct sci_pio_engine - one way to store
+ * @name:      as in SCI_PIO
+ * @width:     bytes of its widest store; divides SCI_PIO_LINE
+ * @supported: whether this CPU has it
+ * @put_lines: whole lines to an aligned @dst, each byte stored once, in
+ *             ascending order, by stores of @width
+ * @get_lines: whole lines from an aligned @src, likewise with loads
+ * @copy:      cacheable memory with stores of at most @width; ordered like
+ *             plain stores
+ */
+struct sci_pio_engine {
+	const char *name;
+	unsigned int width;
+	bool (*supported)(void);
+	sci_pio_lines_fn *put_lines;
+	sci_pio_lines_fn *get_lines;
+	sci_pio_copy_fn *copy;
+};
+
+/* In use; read them with sci_load_relaxed(), any mix of old and new works. */
+extern const struct sci_pio_engine *sci_pio_current
+	__attribute__((visibility("hidden")));
+extern sci_pio_copy_fn *sci_pio_current_copy
+	__attribute__((visibility("hidden")));
+
+/**
+ * sci_pio_init() - choose the engine
+ * @override: name of an engine (the value of SCI_PIO); NULL or empty: the
+ *            best that the CPU has, with memcpy() where that measures better
+ *
+ * Threads that store meanwhile use the old or the new engine. May be called
+ * again.
+ *
+ * Return: 0; -EINVAL if there is no engine @override, -EOPNOTSUPP if this CPU
+ * lacks it. The best engine is then in use, and the caller may warn.
+ */
+int sci_pio_init(const char *override);
+
+/**
+ * sci_pio_name() - name of the engine in use
+ *
+ * Return: static string.
+ */
+const char *sci_pio_name(void);
+
+/**
+ * sci_pio_engine() - enumerate the engines of this architecture
+ * @i: from 0, the best engine first, the portable one last
+ *
+ * Return: the engine, which the CPU may lack (ask its supported()); NULL past
+ * the last.
+ */
+const struct sci_pio_engine *sci_pio_engine(unsigned int i);
+
+/**
+ * sci_pio_stream_min() - from where on blocks bypass the cache
+ *
+ * Half of the last-level cache: source and destination together then fill it.
+ * Set by sci_pio_init().
+ *
+ * Return: bytes; SIZE_MAX where no engine has non-temporal stores.
+ */
+size_t sci_pio_stream_min(void);
+
+/**
+ * sci_pio_step() - width of the next access to an adapter's window
+ * @addr: address in the window
+ * @len:  bytes from there on, not 0
+ *
+ * The whole plan of a transfer: SCI_PIO_LINE where a line starts and is fully
+ * covered, otherwise the largest power of two up to 8 that is naturally
+ * aligned and fits (sci-hardware: a gathering buffer leaves at once when
+ * full, early when the next store is not consecutive). Pure, so that tests
+ * can walk it.
+ *
+ * Return: bytes, at most @len.
+ */
+static inline size_t sci_pio_step(uintptr_t addr, size_t len)
+{
+	size_t n = (addr | 8) & -(addr | 8);
+
+	if (!(addr % SCI_PIO_LINE) && len >= SCI_PIO_LINE)
+		return SCI_PIO_LINE;
+	while (n > len)
+		n /= 2;
+	return n;
+}
+
+/* Out-of-line halves of sci_pio_write(), sci_pio_read() and sci_pio_line(). */
+void sci_pio_put(volatile void *dst, const void *src, size_t len);
+void sci_pio_get(void *dst, const volatile void *src, size_t len);
+void sci_pio_line_cached(volatile void *dst, const void *src);
+
+/**
+ * sci_pio_write() - store a block into a mapped segment
+ * @dst: in the map, any alignment
+ * @src: private memory, any alignment
+ * @len: bytes, also 0
+ * @map: kind of the map
+ *
+ * To SCI_PIO_MAP_LINES every byte is stored exactly once, in ascending order,
+ * in the steps of sci_pio_step(); the order between packets is the adapter's
+ * (sci-hardware: packets are not ordered between each other).
+ */
+static inline void sci_pio_write(volatile void *dst, const void *src,
+				 size_t len, enum sci_pio_map map)
+{
+	if (map == SCI_PIO_MAP_CACHED)
+		sci_load_relaxed(&sci_pio_current_copy)((void *)dst, src, len);
+	else
+		sci_pio_put(dst, src, len);
+}
+
+/**
+ * sci_pio_read() - load a block from a mapped segment
+ * @dst: private memory, any alignment
+ * @src: in the map, any alignment
+ * @len: bytes, also 0
+ * @map: kind of the map
+ *
+ * From SCI_PIO_MAP_LINES every byte is loaded exactly once, in ascending
+ * order, in the steps of sci_pio_step(). Each of these loads is a round trip,
+ * ten times slower than a write (sci-hardware: remote reads).
+ */
+static inline void sci_pio_read(void *dst, const volatile void *src,
+				size_t len, enum sci_pio_map map)
+{
+	if (map == SCI_PIO_MAP_CACHED)
+		sci_load_relaxed(&sci_pio_current_copy)(dst,
+							(const void *)src, len);
+	else
+		sci_pio_get(dst, src, len);
+}
+
+/**
+ * sci_pio_line() - store one line, a short message
+ * @dst: in the map, 64-byte aligned
+ * @src: 64 bytes, any alignment
+ * @map: kind of the map
+ *
+ * SCI_PIO_MAP_LINES: the widest stores of the engine, so that the line is one
+ * packet that arrives whole (sci-hardware). SCI_PIO_MAP_CACHED: the last 8
+ * bytes are a release store, so that whoever acquires them sees the rest, and
+ * everything stored before the line; no instruction set promises this of the
+ * bytes of one wide vector store, which measures no faster to a poller on
+ * another core.
+ */
+static inline void sci_pio_line(volatile void *dst, const void *src,
+				enum sci_pio_map map)
+{
+	if (map == SCI_PIO_MAP_CACHED)
+		sci_pio_line_cached(dst, src);
+	else
+		sci_load_relaxed(&sci_pio_current)->put_lines(dst, src, 1);
+}
+
+/**
+ * sci_pio_barrier() - make the CPU give up all stores so far
+ *
+ * Ends a run of writes to SCI_PIO_MAP_LINES: they have left the CPU before
+ * any later store. The adapter's own flush and error check come after it.
+ */
+static inline void sci_pio_barrier(void)
+{
+	sci_store_barrier();
+}
+
+#endif
