@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* A doubly linked list whose links live in its elements. */
+#ifndef LIBSCI_LIST_H
+#define LIBSCI_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *next;
+	struct list *prev;
+};
+
+#define container_of(ptr, type, member) \
+	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+
+/* @n is fetched before the body runs, so the body may remove @pos */
+#define list_for_each_safe(pos, n, head)				\
+	for ((pos) = (head)->next; (n) = (pos)->next, (pos) != (head);	\
+	     (pos) = (n))
+
+static inline void list_init(struct list *head)
+{
+	head->next = head;
+	head->prev = head;
+}
+
+static inline bool list_empty(const struct list *head)
+{
+	return head->next == head;
+}
+
+static inline void list_add_tail(struct list *entry, struct list *head)
+{
+	entry->next = head;
+	entry->prev = head->prev;
+	head->prev->next = entry;
+	head->prev = entry;
+}
+
+static inline void list_del(struct list *entry)
+{
+	entry->prev->next = entry->next;
+	entry->next->prev = entry->prev;
+	list_init(entry);
+}
+
+#endif
