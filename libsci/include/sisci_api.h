@@ -1,0 +1,1086 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * The SISCI API: shared memory between nodes, at user level.
+ *
+ * One header for both generations of the interface: programs written for 1.10
+ * and for 2.x compile with it, as C89 and later and as C++.
+ *
+ * Rules that hold for every function
+ *
+ *  - `error` receives SCI_ERR_OK or the reason of failure.  It may be NULL
+ *    when the caller does not want to know.
+ *  - A call that fails changes nothing and leaves nothing behind; output
+ *    parameters other than `error` are then not written, unless it says so.
+ *  - Before SCIInitialize(), after SCITerminate() and in a child after fork()
+ *    every call answers SCI_ERR_NOT_INITIALIZED.
+ *  - A handle that is NULL, stale, of another kind or no handle at all is
+ *    SCI_ERR_ILLEGAL_PARAMETER; so is a NULL output pointer.
+ *  - A flag that the function does not know is SCI_ERR_ILLEGAL_FLAG.  A flag it
+ *    knows for a feature this fabric lacks is SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *  - adapter: 0..15, else SCI_ERR_ILLEGAL_ADAPTERNO; a number without an adapter
+ *    is SCI_ERR_NO_SUCH_ADAPTERNO.
+ *  - node: a multiple of 4 from 4 to 65532, else SCI_ERR_ILLEGAL_NODEID; a node
+ *    that the fabric does not have is SCI_ERR_NO_SUCH_NODEID.  SCI_LOCAL_HOST is
+ *    the caller's own.
+ *  - Sizes and offsets are bytes; a range that does not lie inside its segment
+ *    or map is SCI_ERR_OUT_OF_RANGE.
+ *  - Timeouts are milliseconds; SCI_INFINITE_TIMEOUT waits for ever.
+ *  - Memory, address space or descriptors exhausted: SCI_ERR_NOSPC.  What the
+ *    operating system refuses for another reason: SCI_ERR_SYSTEM with errno.
+ *  - Any function may be called from any thread, and from callbacks.  An object
+ *    removed while another thread waits for it ends that wait with
+ *    SCI_ERR_CANCELLED.  Storing through a map while another thread unmaps it is
+ *    as wrong as it is with munmap().
+ *  - The creator owns a handle and gives it back with the matching Remove,
+ *    Disconnect, Unmap or Close; SCITerminate() and the death of the process
+ *    give back all.
+ *
+ * Each function's comment lists its flags and the codes special to it.
+ */
+#ifndef _SISCI_API_H
+#define _SISCI_API_H
+
+#include "sisci_types.h"
+#include "sisci_error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Flags.  Values are this library's own.  Flags for the same function differ;
+ * the flags of maps share bits with those of segments, and the flags of
+ * interrupts and cache operations with those of transfers.
+ */
+
+/* several kinds of objects */
+#define SCI_FLAG_USE_CALLBACK			0x00000001u
+#define SCI_FLAG_BROADCAST			0x00000002u
+#define SCI_FLAG_THREAD_SAFE			0x00000004u
+
+/* segments */
+#define SCI_FLAG_EMPTY				0x00000008u
+#define SCI_FLAG_PRIVATE			0x00000010u
+#define SCI_FLAG_ALLOW_UNICAST			0x00000020u
+#define SCI_FLAG_AUTO_ID			0x00000040u
+#define SCI_FLAG_ASYNCHRONOUS_CONNECT		0x00000080u
+#define SCI_FLAG_FORCE_DISCONNECT		0x00000100u
+#define SCI_FLAG_NOTIFY				0x00000200u
+#define SCI_FLAG_DMA_SOURCE_ONLY		0x00000400u
+#define SCI_FLAG_FORCE_REMOVE			0x00000800u
+#define SCI_FLAG_CUDA_BUFFER			0x00001000u
+#define SCI_FLAG_LOCK_USER_MEM			0x00002000u
+#define SCI_FLAG_EXCLUSIVE			0x00004000u
+#define SCI_FLAG_SHARED				0x00008000u
+
+/* maps */
+#define SCI_FLAG_FIXED_MAP_ADDR			0x00000008u
+#define SCI_FLAG_READONLY_MAP			0x00000010u
+#define SCI_FLAG_LOCK_OPERATION			0x00000020u
+#define SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP	0x00000040u
+#define SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP	0x00000080u
+#define SCI_FLAG_IO_MAP_IOSPACE			0x00000100u
+#define SCI_FLAG_DMOVE_MAP			0x00000200u
+#define SCI_FLAG_WRITES_DISABLE_GATHER_MAP	0x00000400u
+#define SCI_FLAG_DISABLE_128_BYTES_PACKETS	0x00000800u
+#define SCI_FLAG_CONDITIONAL_INTERRUPT_MAP	0x00001000u
+#define SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP 0x00002000u
+#define SCI_FLAG_WRITE_BACK_CACHE_MAP		0x00004000u
+#define SCI_FLAG_NO_MEMORY_LOOPBACK_MAP		0x00008000u
+
+/* transfers, sequences, barriers */
+#define SCI_FLAG_BLOCK_READ			0x00010000u
+#define SCI_FLAG_ERROR_CHECK			0x00020000u
+#define SCI_FLAG_NO_FLUSH			0x00040000u
+#define SCI_FLAG_NO_STORE_BARRIER		0x00080000u
+#define SCI_FLAG_FAST_BARRIER			0x00100000u
+#define SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY		0x00200000u
+
+/* interrupts */
+#define SCI_FLAG_FIXED_INTNO			0x00010000u
+#define SCI_FLAG_SHARED_INT			0x00020000u
+#define SCI_FLAG_COUNTING_INT			0x00040000u
+#define SCI_FLAG_CONDITIONAL_INTERRUPT		0x00080000u
+
+/* cache and bus */
+#define SCI_FLAG_CACHE_FLUSH			0x00010000u
+#define SCI_FLAG_CACHE_INVALIDATE		0x00020000u
+#define SCI_FLAG_PCIE_REQUESTER_GLOBAL		0x00040000u
+
+/* DMA */
+#define SCI_FLAG_DMA_READ			0x00400000u
+#define SCI_FLAG_DMA_POST			0x00800000u
+#define SCI_FLAG_DMA_WAIT			0x01000000u
+#define SCI_FLAG_DMA_RESET			0x02000000u
+#define SCI_FLAG_DMA_PHDMA			0x04000000u
+#define SCI_FLAG_DMA_GLOBAL			0x08000000u
+#define SCI_FLAG_DMA_SYSDMA			0x10000000u
+#define SCI_FLAG_DMA_ADAPTER			0x20000000u
+
+/* an old spelling */
+#define FLUSH_CPU_BUFFERS_ONLY			SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY
+
+#define SCI_INFINITE_TIMEOUT			0xffffffffu
+#define SCI_LOCAL_HOST				0xfffffffeu
+#define DIS_BROADCAST_NODEID_GROUP_ALL		0x00010000u
+
+/* ---- the library ---- */
+
+/**
+ * SCIInitialize() - get the library ready and join the fabric
+ * @flags: 0
+ *
+ * The environment says which fabric and node (libsci(7)).  Calling it again is
+ * harmless.
+ *
+ * ILLEGAL_PARAMETER: a variable of the environment makes no sense (a line on
+ * standard error says which); NO_SUCH_ADAPTERNO: the fabric asked for is not on
+ * this machine.
+ */
+void SCIInitialize(unsigned int flags, sci_error_t *error);
+
+/**
+ * SCITerminate() - leave the fabric and release everything
+ *
+ * All handles become stale, all maps vanish, connected peers are told.  From a
+ * callback it is ignored, and so it is from a signal handler that interrupted a
+ * call of this library: the end of the process then does the same.
+ */
+void SCITerminate(void);
+
+/**
+ * SCIOpen() - open a virtual device, which other objects belong to
+ * @sd: the device
+ * @flags: SCI_FLAG_THREAD_SAFE (always the case)
+ */
+void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIClose() - close a virtual device
+ * @flags: 0
+ *
+ * BUSY: objects made with @sd still exist.  A remote segment whose owner has
+ * gone, and that is not mapped, is not in the way: it is disconnected.
+ */
+void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
+
+/* ---- local segments ---- */
+
+/**
+ * SCICreateSegment() - allocate memory that other nodes may use
+ * @segmentId: any 32-bit number, one use per node
+ * @size: bytes, at least 1; all of it is reserved here
+ * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: peers come and go
+ * @flags: USE_CALLBACK; EMPTY: memory comes from SCIRegisterSegmentMemory();
+ *	PRIVATE: never exported, has no id; AUTO_ID: a free id at or above
+ *	@segmentId; BROADCAST: member of group @segmentId, whose segments hold
+ *	the same data on every node; ALLOW_UNICAST: a member that can also be
+ *	connected to by itself; DMA_GLOBAL: a hint
+ *
+ * SEGMENTID_USED: on this node, or by a group of another size.
+ * SIZE_ALIGNMENT: @size is 0.  NOSPC: too large for this machine now.
+ */
+void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
+		      unsigned int segmentId, size_t size,
+		      sci_cb_local_segment_t callback, void *callbackArg,
+		      unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIPrepareSegment() - make a segment reachable by an adapter
+ * @flags: DMA_SOURCE_ONLY: only local DMA will use it; DMA_GLOBAL, BROADCAST:
+ *	hints
+ *
+ * ILLEGAL_OPERATION: an EMPTY segment without memory.
+ */
+void SCIPrepareSegment(sci_local_segment_t segment,
+		       unsigned int localAdapterNo, unsigned int flags,
+		       sci_error_t *error);
+
+/**
+ * SCISetSegmentAvailable() - let other nodes connect
+ * @flags: 0
+ *
+ * SEGMENT_NOT_PREPARED: for this adapter.  ILLEGAL_OPERATION: PRIVATE, or
+ * prepared as DMA_SOURCE_ONLY.
+ */
+void SCISetSegmentAvailable(sci_local_segment_t segment,
+			    unsigned int localAdapterNo, unsigned int flags,
+			    sci_error_t *error);
+
+/**
+ * SCISetSegmentUnavailable() - let nobody else connect
+ * @flags: NOTIFY: connected peers get SCI_CB_DISCONNECT and may go on using the
+ *	segment; FORCE_DISCONNECT: they get it and are cut off
+ *
+ * ILLEGAL_OPERATION: it is not available on that adapter.
+ */
+void SCISetSegmentUnavailable(sci_local_segment_t segment,
+			      unsigned int localAdapterNo, unsigned int flags,
+			      sci_error_t *error);
+
+/**
+ * SCIRemoveSegment() - give a segment back
+ * @flags: FORCE_REMOVE: also while peers are connected or maps exist; peers get
+ *	SCI_CB_DISCONNECT, maps of this process stay until unmapped
+ *
+ * BUSY: mapped, connected to, or used by a DMA queue.  In a callback, where
+ * nobody could wait for them, connected peers are not in the way: they get
+ * SCI_CB_DISCONNECT.
+ */
+void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
+		      sci_error_t *error);
+
+/**
+ * SCIMapLocalSegment() - map a local segment into the process
+ * @offset, @size: the part, at any offset
+ * @addr: where, with FIXED_MAP_ADDR; else ignored
+ * @flags: FIXED_MAP_ADDR, READONLY_MAP
+ *
+ * Returns the address of byte @offset, or NULL.
+ *
+ * SIZE_ALIGNMENT: @size is 0.  ILLEGAL_ADDRESS: @addr is in use or NULL.
+ * OFFSET_ALIGNMENT: @addr and @offset differ modulo the page size.
+ * ILLEGAL_OPERATION: an EMPTY segment without memory.
+ */
+void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map,
+			 size_t offset, size_t size, void *addr,
+			 unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIShareSegment() - let other processes of this node attach
+ * @flags: 0
+ *
+ * ILLEGAL_OPERATION: PRIVATE.
+ */
+void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
+		     sci_error_t *error);
+
+/**
+ * SCIAttachLocalSegment() - use a segment that another process of this node
+ *	created and shared
+ * @size: receives the segment's size; may be NULL
+ * @flags: USE_CALLBACK; BROADCAST: a hint
+ *
+ * The handle serves for maps and as a DMA source.  The id stays the creator's;
+ * when the creator goes, SCI_CB_LOST (it died) or SCI_CB_DISCONNECT follows and
+ * the memory stays until this handle is removed.
+ *
+ * NO_SUCH_SEGMENT: no such id on this node.  ACCESS: not shared or not ours.
+ */
+void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
+			   unsigned int segmentId, size_t *size,
+			   sci_cb_local_segment_t callback, void *callbackArg,
+			   unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIRegisterSegmentMemory() - make the caller's own pages an EMPTY segment
+ * @address, @size: whole pages of private anonymous writable memory, @size as
+ *	in SCICreateSegment(); nobody else may store there during the call
+ * @flags: LOCK_USER_MEM: also lock the pages in memory
+ *
+ * The pages become shared memory in place and turn private again, contents
+ * kept, when the segment is removed.
+ *
+ * ILLEGAL_OPERATION: not EMPTY, or registered already.  SIZE_ALIGNMENT: @size
+ * is not whole pages.  ILLEGAL_ADDRESS: @address is not at a page's start, or
+ * something else is mapped there (a file, shared memory, a stack, nothing).
+ * OUT_OF_RANGE: @size differs from the segment's.
+ */
+void SCIRegisterSegmentMemory(void *address, size_t size,
+			      sci_local_segment_t segment, unsigned int flags,
+			      sci_error_t *error);
+
+/**
+ * SCIAttachPhysicalMemory() - make physical or device memory an EMPTY segment
+ * @flags: CUDA_BUFFER
+ *
+ * ACCESS: the caller is not privileged.  NOT_SUPPORTED: the fabric reaches no
+ * physical addresses (shm does not).
+ */
+void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
+			     unsigned int busNo, size_t size,
+			     sci_local_segment_t segment, unsigned int flags,
+			     sci_error_t *error);
+
+/**
+ * SCIWaitForLocalSegmentEvent() - wait until a peer comes or goes
+ * @sourcenodeId, @localAdapterNo: receive whose; may be NULL
+ * @timeout: 0 only looks
+ * @flags: 0
+ *
+ * Returns the reason, or 0 on error.
+ *
+ * TIMEOUT.  CANCELLED: the segment was removed.  ILLEGAL_OPERATION: it has a
+ * callback, which gets the events.
+ */
+sci_segment_cb_reason_t
+SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
+			    unsigned int *sourcenodeId,
+			    unsigned int *localAdapterNo,
+			    unsigned int timeout, unsigned int flags,
+			    sci_error_t *error);
+
+/** SCIGetLocalSegmentId() - the id; 0 for a bad handle */
+unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
+
+/** SCIGetLocalSegmentSize() - bytes; 0 for a bad handle */
+size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
+
+/* ---- remote segments ---- */
+
+/**
+ * SCIConnectSegment() - connect to a segment of another node, or one's own
+ * @nodeId: the node, SCI_LOCAL_HOST, or DIS_BROADCAST_NODEID_GROUP_ALL with
+ *	SCI_FLAG_BROADCAST
+ * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: the segment goes away, the
+ *	link goes down or comes back
+ * @timeout: how long the other node may take to answer, but not below 1 s; 0 is
+ *	a default of 5 s
+ * @flags: USE_CALLBACK; BROADCAST; ASYNCHRONOUS_CONNECT: return at once, then
+ *	SCI_CB_CONNECT with the outcome as its status follows; DMA_GLOBAL: a hint
+ *
+ * Fails at once when there is nothing to connect to: programs repeat the call.
+ * One that does so without a pause is slowed down, to at most 1 ms a call.
+ *
+ * NO_SUCH_SEGMENT: no such id, or not available.  CONNECTION_REFUSED: its mode
+ * excludes this user.  TIMEOUT.  NO_LINK_ACCESS: our link is down.
+ */
+void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment,
+		       unsigned int nodeId, unsigned int segmentId,
+		       unsigned int localAdapterNo,
+		       sci_cb_remote_segment_t callback, void *callbackArg,
+		       unsigned int timeout, unsigned int flags,
+		       sci_error_t *error);
+
+/**
+ * SCIDisconnectSegment() - end a connection
+ * @flags: 0
+ *
+ * BUSY: mapped, or used by a DMA queue.
+ */
+void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
+			  sci_error_t *error);
+
+/**
+ * SCIMapRemoteSegment() - map a remote segment into the process
+ * @offset, @size, @addr: as in SCIMapLocalSegment()
+ * @flags: FIXED_MAP_ADDR, READONLY_MAP, BROADCAST; hints: LOCK_OPERATION,
+ *	READ_PREFETCH_AGGR_HOLD_MAP, READ_PREFETCH_NO_HOLD_MAP, DMOVE_MAP,
+ *	WRITES_DISABLE_GATHER_MAP, DISABLE_128_BYTES_PACKETS, IO_MAP_IOSPACE,
+ *	WRITE_BACK_CACHE_MAP, NO_MEMORY_LOOPBACK_MAP; not implemented:
+ *	CONDITIONAL_INTERRUPT_MAP, UNCONDITIONAL_DATA_INTERRUPT_MAP
+ *
+ * Returns the address of byte @offset, or NULL.  A plain store there is seen by
+ * the other node's polling loop without any call.
+ *
+ * SEGMENT_NOT_CONNECTED: not yet, or no longer.  ACCESS: writable map of a
+ * segment that is read-only to this user.  Others as SCIMapLocalSegment().
+ */
+volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
+				   sci_map_t *map, size_t offset, size_t size,
+				   void *addr, unsigned int flags,
+				   sci_error_t *error);
+
+/**
+ * SCIUnmapSegment() - remove a map of either kind
+ * @flags: 0
+ *
+ * A sequence of the map is tolerated and stays to be removed.
+ * BUSY: a block transfer uses the map.
+ */
+void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
+
+/** SCIGetRemoteSegmentSize() - bytes; 0 for a bad or unconnected handle */
+size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment);
+
+/**
+ * SCIGetRemoteSegmentId() - the id; 0 for a bad handle
+ *
+ * Also of a segment that was disconnected, until another one is connected.
+ */
+unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment);
+
+/** SCIGetRemoteSegmentNodeId() - its node; otherwise as above */
+unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
+
+/**
+ * SCIWaitForRemoteSegmentEvent() - wait until something happens to a segment
+ * @status: receives the event's status; may be NULL
+ * @timeout: 0 only looks
+ * @flags: 0
+ *
+ * Returns the reason, or 0 on error.
+ *
+ * TIMEOUT.  CANCELLED: disconnected by another thread.  ILLEGAL_OPERATION: it
+ * has a callback, which gets the events.
+ */
+sci_segment_cb_reason_t
+SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
+			     sci_error_t *status, unsigned int timeout,
+			     unsigned int flags, sci_error_t *error);
+
+/* ---- sequences, barriers, transfers ---- */
+
+/**
+ * SCICreateMapSequence() - error checking for what is stored through a map
+ * @flags: FAST_BARRIER: a hint
+ */
+void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence,
+			  unsigned int flags, sci_error_t *error);
+
+/** SCIRemoveSequence() - @flags: 0 */
+void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags,
+		       sci_error_t *error);
+
+/**
+ * SCIStartSequence() - begin a transfer
+ * @flags: 0
+ *
+ * Returns SCI_SEQ_OK; SCI_SEQ_PENDING: the link is down, start again later;
+ * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or error.
+ */
+sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
+				       unsigned int flags,
+				       sci_error_t *error);
+
+/**
+ * SCICheckSequence() - did all that was stored since the start arrive?
+ * @flags: NO_FLUSH, NO_STORE_BARRIER: the caller did that itself
+ *
+ * Returns SCI_SEQ_OK; SCI_SEQ_RETRIABLE: transfer it again (after a new start);
+ * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or error; SCI_SEQ_PENDING: the
+ * link is down.  An OK or RETRIABLE answer starts the next transfer.
+ *
+ * ILLEGAL_OPERATION: the sequence was never started.
+ */
+sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
+				       unsigned int flags,
+				       sci_error_t *error);
+
+/** SCIStoreBarrier() - wait until all stores have arrived; @flags: 0 */
+void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags);
+
+/** SCIFlushReadBuffers() - forget prefetched remote data */
+void SCIFlushReadBuffers(sci_sequence_t sequence);
+
+/**
+ * SCIFlush() - send what waits in write buffers
+ * @sequence: may be NULL
+ * @flags: FLUSH_CPU_BUFFERS_ONLY
+ */
+void SCIFlush(sci_sequence_t sequence, unsigned int flags);
+
+/**
+ * SCIMemCpy() - copy to a remote map, or from it
+ * @sequence: of a map of the same segment; may be NULL
+ * @memAddr: memory of the caller's
+ * @flags: BLOCK_READ: from the map to @memAddr; ERROR_CHECK: check that all
+ *	arrived
+ *
+ * @size 0 does nothing.  TRANSFER_FAILED: with ERROR_CHECK, data was lost (copy
+ * again) or the connection is gone.  ACCESS: a write to a READONLY_MAP.
+ */
+void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
+	       size_t remoteOffset, size_t size, unsigned int flags,
+	       sci_error_t *error);
+
+/** SCIMemCopy() - SCIMemCpy() without a sequence, checked */
+void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
+		size_t size, unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIMemWrite() - copy to an address inside a remote map
+ * @flags: 0
+ *
+ * The shortest way: no handle, no state.  In order before later stores; a
+ * sequence tells whether it arrived.
+ */
+void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
+		 unsigned int flags, sci_error_t *error);
+
+/**
+ * SCITransferBlock() - copy from one map to another
+ * @flags: 0
+ *
+ * TRANSFER_FAILED as in SCIMemCpy().
+ */
+void SCITransferBlock(sci_map_t sourceMap, size_t sourceOffset,
+		      sci_map_t destinationMap, size_t destinationOffset,
+		      size_t size, unsigned int flags, sci_error_t *error);
+
+/**
+ * SCITransferBlockAsync() - SCITransferBlock() in the background
+ * @block: the transfer, to wait for or abort; gone when waited for
+ * @flags: BLOCK_READ: a hint; USE_CALLBACK
+ */
+void SCITransferBlockAsync(sci_map_t sourceMap, size_t sourceOffset,
+			   sci_map_t destinationMap, size_t destinationOffset,
+			   size_t size, sci_block_transfer_t *block,
+			   sci_cb_block_transfer_t callback, void *callbackArg,
+			   unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIWaitForBlockTransfer() - wait for the end of a transfer
+ * @flags: 0
+ *
+ * On SCI_ERR_OK and every other outcome but TIMEOUT the handle is gone.
+ * TRANSFER_FAILED; CANCELLED: aborted; ILLEGAL_OPERATION: it has a callback.
+ */
+void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
+			     unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIAbortBlockTransfer() - stop a transfer
+ * @flags: 0
+ *
+ * The wait or the callback then reports CANCELLED.
+ * ILLEGAL_OPERATION: it has ended.
+ */
+void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
+			   sci_error_t *error);
+
+/**
+ * SCICacheSync() - write back or drop cached lines of a map
+ * @map: may be NULL: then any memory of the caller's
+ * @addr, @length: inside @map
+ * @flags: CACHE_FLUSH, CACHE_INVALIDATE (implies a write-back here)
+ */
+void SCICacheSync(sci_map_t map, void *addr, size_t length,
+		  unsigned int flags, sci_error_t *error);
+
+/* ---- DMA ---- */
+
+/**
+ * SCICreateDMAQueue() - a queue of transfers that run beside the program
+ * @maxEntries: transfers in one post, at least 1
+ * @flags: DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER: a wish for an engine; DMA_PHDMA:
+ *	privileged, not supported
+ *
+ * ILLEGAL_PARAMETER: @maxEntries is 0 or beyond 1 M.
+ */
+void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *queue,
+		       unsigned int localAdapterNo, unsigned int maxEntries,
+		       unsigned int flags, sci_error_t *error);
+
+/** SCIRemoveDMAQueue() - @flags: 0.  ILLEGAL_OPERATION: it is POSTED. */
+void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned int flags,
+		       sci_error_t *error);
+
+/**
+ * SCIEnqueueDMATransfer() - add a transfer, local to remote unless DMA_READ
+ * @flags: DMA_READ; DMA_POST: post at once; DMA_WAIT: and wait for the end;
+ *	DMA_RESET: and reset then; DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER
+ *
+ * Returns the queue's state.  All transfers of one post go the same way.
+ *
+ * ILLEGAL_OPERATION: neither IDLE nor GATHER, or another direction.
+ * MAX_ENTRIES.  OUT_OF_RANGE.  SIZE_ALIGNMENT: @size is 0 or misaligned.
+ * SEGMENT_NOT_PREPARED, SEGMENT_NOT_CONNECTED: for the queue's adapter.
+ */
+sci_dma_queue_state_t
+SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t localSegment,
+		      sci_remote_segment_t remoteSegment,
+		      unsigned int localOffset, unsigned int remoteOffset,
+		      unsigned int size, unsigned int flags,
+		      sci_error_t *error);
+
+/**
+ * SCIPostDMAQueue() - start what was enqueued
+ * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: at the end of all
+ * @flags: USE_CALLBACK
+ *
+ * ILLEGAL_OPERATION: the state is not GATHER.
+ */
+void SCIPostDMAQueue(sci_dma_queue_t queue, sci_cb_dma_t callback,
+		     void *callbackArg, unsigned int flags,
+		     sci_error_t *error);
+
+/** SCIResetDMAQueue() - back to IDLE; @flags: 0.  ILLEGAL_OPERATION: POSTED. */
+void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
+		      sci_error_t *error);
+
+/**
+ * SCIAbortDMAQueue() - stop a POSTED queue, which becomes ABORTED
+ * @flags: 0
+ *
+ * What was copied stays copied.  A queue that is not POSTED is left as it is.
+ */
+void SCIAbortDMAQueue(sci_dma_queue_t queue, unsigned int flags,
+		      sci_error_t *error);
+
+/** SCIDMAQueueState() - the state; ERROR for a bad handle */
+sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t queue);
+
+/**
+ * SCIWaitForDMAQueue() - wait until a queue is no longer POSTED
+ * @flags: 0
+ *
+ * Returns the state.  TIMEOUT.  ILLEGAL_OPERATION: nothing was posted since
+ * the last reset, or a callback was asked for.  CANCELLED: queue removed.
+ */
+sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t queue,
+					 unsigned int timeout,
+					 unsigned int flags,
+					 sci_error_t *error);
+
+/**
+ * SCIStartDmaTransfer() - enqueue and post one transfer
+ * @flags: DMA_READ, DMA_WAIT, USE_CALLBACK, BROADCAST, DMA_GLOBAL, DMA_SYSDMA,
+ *	DMA_ADAPTER
+ *
+ * From IDLE, and again after DONE, ABORTED or ERROR.  TRANSFER_FAILED: with
+ * DMA_WAIT.  Other codes as SCIEnqueueDMATransfer().
+ */
+void SCIStartDmaTransfer(sci_dma_queue_t queue,
+			 sci_local_segment_t localSegment,
+			 sci_remote_segment_t remoteSegment,
+			 size_t localOffset, size_t size, size_t remoteOffset,
+			 sci_cb_dma_t callback, void *callbackArg,
+			 unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIStartDmaTransferVec() - several pieces in one go
+ * @vecLength: 1 to DIS_DMA_MAX_VECLEN; a vector is one entry of the queue
+ *
+ * MAX_ENTRIES.  Other codes as SCIStartDmaTransfer().
+ */
+void SCIStartDmaTransferVec(sci_dma_queue_t queue,
+			    sci_local_segment_t localSegment,
+			    sci_remote_segment_t remoteSegment,
+			    size_t vecLength, dis_dma_vec_t *disDmaVec,
+			    sci_cb_dma_t callback, void *callbackArg,
+			    unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIStartDmaTransferMem() - one transfer from or to plain memory
+ *
+ * As SCIStartDmaTransfer(); @localAddress must stay valid until the end.
+ */
+void SCIStartDmaTransferMem(sci_dma_queue_t queue, void *localAddress,
+			    sci_remote_segment_t remoteSegment, size_t size,
+			    size_t remoteOffset, sci_cb_dma_t callback,
+			    void *callbackArg, unsigned int flags,
+			    sci_error_t *error);
+
+/* ---- interrupts ---- */
+
+/**
+ * SCICreateInterrupt() - something another node can trigger
+ * @interruptNo: in with FIXED_INTNO: the number, any 32 bits; out: the number
+ * @flags: USE_CALLBACK; FIXED_INTNO; SHARED_INT: other owners on this node may
+ *	share the number, a trigger reaches all; COUNTING_INT: every trigger
+ *	counts, else those not yet seen merge into one
+ *
+ * INTNO_USED.
+ */
+void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
+			unsigned int localAdapterNo, unsigned int *interruptNo,
+			sci_cb_interrupt_t callback, void *callbackArg,
+			unsigned int flags, sci_error_t *error);
+
+/** SCIRemoveInterrupt() - @flags: 0; waits end with SCI_ERR_CANCELLED */
+void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
+			sci_error_t *error);
+
+/**
+ * SCIWaitForInterrupt() - wait for a trigger, also one that came before
+ * @timeout: 0 only looks
+ * @flags: 0
+ *
+ * TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
+ */
+void SCIWaitForInterrupt(sci_local_interrupt_t interrupt,
+			 unsigned int timeout, unsigned int flags,
+			 sci_error_t *error);
+
+/**
+ * SCIConnectInterrupt() - connect to another node's interrupt
+ * @timeout: as in SCIConnectSegment()
+ * @flags: COUNTING_INT: a hint
+ *
+ * NO_SUCH_INTNO: at once.  CONNECTION_REFUSED: its mode excludes this user.
+ * TIMEOUT.
+ */
+void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt,
+			 unsigned int nodeId, unsigned int localAdapterNo,
+			 unsigned int interruptNo, unsigned int timeout,
+			 unsigned int flags, sci_error_t *error);
+
+/** SCIDisconnectInterrupt() - @flags: 0 */
+void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt,
+			    unsigned int flags, sci_error_t *error);
+
+/**
+ * SCITriggerInterrupt() - trigger it
+ * @flags: 0
+ *
+ * NOT_CONNECTED: its owner is gone.  NO_LINK_ACCESS.
+ */
+void SCITriggerInterrupt(sci_remote_interrupt_t interrupt,
+			 unsigned int flags, sci_error_t *error);
+
+/**
+ * SCICreateDataInterrupt() - an interrupt that carries up to 64 KiB
+ *
+ * Messages of one sender keep their order and borders and queue up.
+ * @flags: USE_CALLBACK, FIXED_INTNO.  INTNO_USED.
+ */
+void SCICreateDataInterrupt(sci_desc_t sd,
+			    sci_local_data_interrupt_t *interrupt,
+			    unsigned int localAdapterNo,
+			    unsigned int *interruptNo,
+			    sci_cb_data_interrupt_t callback,
+			    void *callbackArg, unsigned int flags,
+			    sci_error_t *error);
+
+/** SCIRemoveDataInterrupt() - @flags: 0; waits end with SCI_ERR_CANCELLED */
+void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt,
+			    unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIWaitForDataInterrupt() - wait for a message
+ * @data: where to
+ * @length: in: room there; out: bytes received
+ * @timeout: 0 only looks
+ * @flags: 0
+ *
+ * NOSPC: too little room; @length says how much is needed, the message waits.
+ * TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
+ */
+void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data,
+			     unsigned int *length, unsigned int timeout,
+			     unsigned int flags, sci_error_t *error);
+
+/** SCIConnectDataInterrupt() - as SCIConnectInterrupt() */
+void SCIConnectDataInterrupt(sci_desc_t sd,
+			     sci_remote_data_interrupt_t *interrupt,
+			     unsigned int nodeId, unsigned int localAdapterNo,
+			     unsigned int interruptNo, unsigned int timeout,
+			     unsigned int flags, sci_error_t *error);
+
+/** SCIDisconnectDataInterrupt() - @flags: 0; what was sent still arrives */
+void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
+				unsigned int flags, sci_error_t *error);
+
+/**
+ * SCITriggerDataInterrupt() - send a message
+ * @length: 0 to 65536 bytes, else OUT_OF_RANGE
+ * @flags: 0
+ *
+ * NOT_CONNECTED: its owner is gone.  NOSPC: the owner does not fetch its
+ * messages; nothing was sent, repeat later.  NO_LINK_ACCESS.
+ */
+void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt,
+			     void *data, unsigned int length,
+			     unsigned int flags, sci_error_t *error);
+
+/* ---- queries ---- */
+
+enum {
+	/* commands; the structure each takes */
+	SCI_Q_VENDORID = 1,		/* sci_query_string_t */
+	SCI_Q_API = 2,			/* sci_query_string_t */
+	SCI_Q_ADAPTER = 3,		/* sci_query_adapter_t */
+	SCI_Q_SYSTEM = 4,		/* sci_query_system_t */
+	SCI_Q_LOCAL_SEGMENT = 5,	/* sci_query_local_segment_t */
+	SCI_Q_REMOTE_SEGMENT = 6,	/* sci_query_remote_segment_t */
+	SCI_Q_MAP = 7,			/* sci_query_map_t */
+	SCI_Q_DMA = 8,			/* sci_query_dma_t */
+	SCI_Q_DEVICE = 9,		/* not implemented */
+	SCI_Q_SISCI_DRIVER_VERSION = 10, /* sci_query_string_t */
+
+	/* SCI_Q_ADAPTER: data is an unsigned int unless it says otherwise */
+	SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT = 101,
+	SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT,
+	SCI_Q_ADAPTER_DMA_MTU,
+	SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE,
+	SCI_Q_ADAPTER_SUGGESTED_MIN_BLOCK_SIZE,
+	SCI_Q_ADAPTER_NODEID,
+	SCI_Q_ADAPTER_SERIAL_NUMBER,
+	SCI_Q_ADAPTER_CARD_TYPE,	/* a dis_adapter_type_t */
+	SCI_Q_ADAPTER_NUMBER_OF_STREAMS,
+	SCI_Q_ADAPTER_STREAM_BUFFER_SIZE,
+	SCI_Q_ADAPTER_CONFIGURED,
+	SCI_Q_ADAPTER_LINK_OPERATIONAL,
+	SCI_Q_ADAPTER_HW_LINK_STATUS_IS_OK,
+	SCI_Q_ADAPTER_NUMBER,		/* how many adapters there are */
+	SCI_Q_ADAPTER_INSTANCE_NUMBER,
+	SCI_Q_ADAPTER_FIRMWARE_OK,
+	SCI_Q_ADAPTER_CONNECTED_TO_SWITCH,
+	SCI_Q_ADAPTER_LOCAL_SWITCH_TYPE,
+	SCI_Q_ADAPTER_LOCAL_SWITCH_PORT_NUMBER,
+	SCI_Q_ADAPTER_CONNECTED_TO_EXPECTED_SWITCH_PORT,
+	SCI_Q_ADAPTER_ATT_PAGE_SIZE,
+	SCI_Q_ADAPTER_ATT_NUMBER_OF_ENTRIES,
+	SCI_Q_ADAPTER_ATT_AVAILABLE_ENTRIES,
+	SCI_Q_ADAPTER_PHYS_MEM_NODEID,
+	SCI_Q_ADAPTER_PHYS_MBX_NODEID,
+	SCI_Q_ADAPTER_PHYS_LINK_PORT_NODEID,
+	SCI_Q_ADAPTER_SCI_LINK_FREQUENCY, /* MHz; 0: does not apply */
+	SCI_Q_ADAPTER_B_LINK_FREQUENCY,
+	SCI_Q_ADAPTER_IO_BUS_FREQUENCY,
+	SCI_Q_ADAPTER_BDF,
+	SCI_Q_ADAPTER_MCAST_MAX_GROUPS,
+	SCI_Q_ADAPTER_NUMBER_OF_LINKS,
+	SCI_Q_ADAPTER_LINK_WIDTH,	/* lanes; 0: does not apply */
+	SCI_Q_ADAPTER_LINK_SPEED,
+	SCI_Q_ADAPTER_LINK_UPTIME,	/* seconds */
+	SCI_Q_ADAPTER_LINK_DOWNTIME,
+	SCI_Q_ADAPTER_LINK_CABLE_INSERTED,
+	SCI_Q_ADAPTER_LINK_ENABLED,
+	SCI_Q_ADAPTER_LINK_PARTNER_PORT_NO,
+
+	/* SCI_Q_SYSTEM: data is an unsigned int */
+	SCI_Q_SYSTEM_HOSTBRIDGE = 201,
+	SCI_Q_SYSTEM_WRITE_POSTING_ENABLED,
+	SCI_Q_SYSTEM_WRITE_COMBINING_ENABLED,
+	SCI_Q_SYSTEM_CPU_CACHE_LINE_SIZE,
+
+	/* SCI_Q_LOCAL_SEGMENT, SCI_Q_REMOTE_SEGMENT: data.ioaddr */
+	SCI_Q_LOCAL_SEGMENT_IOADDR = 301,
+	SCI_Q_LOCAL_SEGMENT_PHYS_ADDR,
+	SCI_Q_LOCAL_SEGMENT_VIRTUAL_KERNEL_ADDR,
+	SCI_Q_REMOTE_SEGMENT_IOADDR = 401,
+
+	/* SCI_Q_MAP: data is an unsigned int, or a sci_ioaddr_t (_IOADDR,
+	 * _PHYS_ADDR) */
+	SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET = 501,
+	SCI_Q_MAP_QUERY_REMOTE_MAPPED_TO_LOCAL_TARGET,
+	SCI_Q_MAP_IOADDR,
+	SCI_Q_MAP_PHYS_ADDR,
+
+	/* SCI_Q_DMA: data is an unsigned int; a sci_dma_capabilities_t */
+	SCI_Q_DMA_AVAILABLE = 601,
+	SCI_Q_DMA_CAPABILITIES,
+
+	SCI_Q_DEVICE_INFO = 701
+};
+#define SCI_Q_MAP_REMOTE_MAPPED_TO_LOCAL_TARGET \
+	SCI_Q_MAP_QUERY_REMOTE_MAPPED_TO_LOCAL_TARGET
+#define SCI_Q_QUERY_REMOTE_MAPPED_TO_LOCAL_TARGET \
+	SCI_Q_MAP_QUERY_REMOTE_MAPPED_TO_LOCAL_TARGET
+
+typedef struct sci_query_string {
+	char *str;			/* receives the words and a 0 */
+	unsigned int length;		/* room there */
+} sci_query_string_t;
+
+typedef struct sci_query_adapter {
+	unsigned int localAdapterNo;
+	unsigned int portNo;
+	unsigned int subcommand;
+	void *data;
+} sci_query_adapter_t;
+
+typedef struct sci_query_system {
+	unsigned int subcommand;
+	void *data;
+} sci_query_system_t;
+
+typedef struct sci_query_local_segment {
+	sci_local_segment_t segment;
+	unsigned int subcommand;
+	union {
+		sci_ioaddr_t ioaddr;
+	} data;
+} sci_query_local_segment_t;
+
+typedef struct sci_query_remote_segment {
+	sci_remote_segment_t segment;
+	unsigned int subcommand;
+	union {
+		sci_ioaddr_t ioaddr;
+	} data;
+} sci_query_remote_segment_t;
+
+typedef struct sci_query_map {
+	sci_map_t map;
+	unsigned int subcommand;
+	void *data;
+} sci_query_map_t;
+
+typedef struct sci_query_dma {
+	unsigned int localAdapterNo;
+	unsigned int subcommand;
+	void *data;
+} sci_query_dma_t;
+
+typedef struct sci_dma_capabilities {
+	unsigned int num_channels;
+	unsigned int max_transfer_size;
+	unsigned int max_vector_length;
+	unsigned int support_mem2io;
+	unsigned int support_io2mem;
+	unsigned int support_io2io;
+	unsigned int min_align_bytes;
+	unsigned int suggested_align_bytes;
+} sci_dma_capabilities_t;
+
+/**
+ * SCIQuery() - ask about the library, an adapter, a segment or a map
+ * @command: SCI_Q_*
+ * @data: the structure that goes with it
+ * @flags: 0; SCI_Q_DMA: DMA_ADAPTER, DMA_GLOBAL, DMA_SYSDMA
+ *
+ * ILLEGAL_QUERY: unknown command or subcommand.  NOSPC: a string needs more
+ * room.  NOT_SUPPORTED: the fabric has no such thing (bus addresses on shm).
+ */
+void SCIQuery(unsigned int command, void *data, unsigned int flags,
+	      sci_error_t *error);
+
+/**
+ * SCIProbeNode() - does a node answer?
+ * @flags: 0
+ *
+ * Returns 1, or 0 and the reason: NO_SUCH_NODEID, NO_LINK_ACCESS.
+ */
+int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo,
+		 unsigned int nodeId, unsigned int flags, sci_error_t *error);
+
+/** SCIGetLocalNodeId() - an adapter's own node id; @flags: 0 */
+void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
+		       unsigned int flags, sci_error_t *error);
+
+/**
+ * SCIGetNodeIdByAdapterName() - node ids that a name stands for
+ * @adaptername: of the dishosts file (/etc/dis/dishosts.conf, or what
+ *	SCI_DISHOSTS names); or "node8": node 8
+ * @nodeIdlist: receives the ids, then a 0
+ * @type: receives what carries them; may be NULL
+ * @flags: 0
+ *
+ * NO_SUCH_NODEID: no such name.
+ */
+void SCIGetNodeIdByAdapterName(char *adaptername,
+			       dis_nodeId_list_t *nodeIdlist,
+			       dis_virt_adapter_t *type, unsigned int flags,
+			       sci_error_t *error);
+
+/** SCIGetNodeInfoByAdapterName() - as above, and by which local adapters */
+void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,
+				 dis_nodeId_list_t *nodeIdlist,
+				 dis_virt_adapter_t *type, unsigned int flags,
+				 sci_error_t *error);
+
+/** SCIGetErrorString() - a code's name and meaning; never NULL */
+const char *SCIGetErrorString(sci_error_t code);
+
+/** SCIGetAdapterTypeString() - a dis_adapter_type_t's name; never NULL */
+const char *SCIGetAdapterTypeString(dis_virt_adapter_t type);
+
+/** SCIGetAdapterFamilyString() - its family's name; never NULL */
+const char *SCIGetAdapterFamilyString(dis_virt_adapter_t type);
+
+/* ---- not on this fabric: each checks its arguments as above and answers
+ * SCI_ERR_NOT_IMPLEMENTED ---- */
+
+void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo,
+			sci_remote_segment_t *segment, sci_address_t address,
+			size_t size, unsigned int flags, sci_error_t *error);
+void SCIphDmaEnqueue(sci_dma_queue_t queue, unsigned int size,
+		     sci_ioaddr_t localBusAddress, unsigned int remoteNodeId,
+		     unsigned int remoteHighAddress,
+		     unsigned int remoteLowAddress, unsigned int flags,
+		     sci_error_t *error);
+sci_dma_queue_state_t SCIphDmaStart(sci_dma_queue_t queue,
+				    sci_cb_dma_t callback, void *callbackArg,
+				    unsigned int flags, sci_error_t *error);
+void SCIRegisterInterruptFlag(unsigned int localAdapterNo,
+			      sci_local_interrupt_t *interrupt,
+			      sci_local_segment_t segment, unsigned int offset,
+			      sci_cb_interrupt_t callback, void *callbackArg,
+			      unsigned int flags, sci_error_t *error);
+void SCIEnableConditionalInterrupt(sci_local_interrupt_t interrupt,
+				   unsigned int flags, sci_error_t *error);
+void SCIDisableConditionalInterrupt(sci_local_interrupt_t interrupt,
+				    unsigned int flags, sci_error_t *error);
+void SCIGetConditionalInterruptTrigCounter(sci_local_interrupt_t interrupt,
+					   unsigned int *interruptTrigCounter,
+					   unsigned int flags,
+					   sci_error_t *error);
+void SCICreateNamedInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
+			     unsigned int localAdapterNo, const char *name,
+			     sci_cb_interrupt_t callback, void *callbackArg,
+			     unsigned int flags, sci_error_t *error);
+unsigned int SCIGetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo,
+			       unsigned int SCINodeId, unsigned int CSROffset,
+			       unsigned int flags, sci_error_t *error);
+void SCISetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo,
+		       unsigned int SCINodeId, unsigned int CSROffset,
+		       unsigned int CSRValue, unsigned int flags,
+		       sci_error_t *error);
+unsigned int SCIGetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo,
+			    unsigned int CSROffset, unsigned int flags,
+			    sci_error_t *error);
+void SCISetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo,
+		    unsigned int CSROffset, unsigned int CSRValue,
+		    unsigned int flags, sci_error_t *error);
+void SCIRegisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo,
+			      unsigned int bus, unsigned int devfn,
+			      unsigned int flags, sci_error_t *error);
+void SCIUnregisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo,
+				unsigned int bus, unsigned int devfn,
+				unsigned int flags, sci_error_t *error);
+void SCIRequestDMAChannel(sci_desc_t sd, sci_dma_channel_t *channel,
+			  sci_dma_type_t type, unsigned int localAdapterNo,
+			  unsigned int flags, sci_error_t *error);
+void SCIReturnDMAChannel(sci_dma_channel_t channel, sci_error_t *error);
+void SCIAssignDMAChannel(sci_dma_channel_t channel, sci_dma_queue_t queue,
+			 unsigned int flags, sci_error_t *error);
+
+/* device lending (SmartIO) needs special hardware */
+void SCIBorrowDevice(sci_desc_t sd, sci_smartio_device_t *device,
+		     uint64_t fdid, unsigned int flags, sci_error_t *error);
+void SCIReturnDevice(sci_smartio_device_t device, unsigned int flags,
+		     sci_error_t *error);
+void SCIReleaseExclusiveBorrow(sci_smartio_device_t device,
+			       unsigned int flags, sci_error_t *error);
+void SCIConnectDeviceSegment(sci_smartio_device_t device,
+			     sci_remote_segment_t *segment,
+			     unsigned int segmentId, unsigned int memType,
+			     sci_cb_remote_segment_t callback,
+			     void *callbackArg, unsigned int flags,
+			     sci_error_t *error);
+void SCIConnectDeviceSegmentPath(sci_smartio_device_t device,
+				 sci_remote_segment_t *segment,
+				 unsigned int segmentId, unsigned int memType,
+				 unsigned int localAdapterNo,
+				 sci_cb_remote_segment_t callback,
+				 void *callbackArg, unsigned int flags,
+				 sci_error_t *error);
+void SCICreateDeviceSegment(sci_smartio_device_t device,
+			    unsigned int segmentId, uint64_t size,
+			    unsigned int memType, unsigned int accessHints,
+			    unsigned int flags, sci_error_t *error);
+void SCIMapLocalSegmentForDevice(sci_local_segment_t segment,
+				 unsigned int localAdapterNo,
+				 sci_smartio_device_t device,
+				 sci_ioaddr_t *ioaddr, unsigned int flags,
+				 sci_error_t *error);
+void SCIUnmapLocalSegmentForDevice(sci_local_segment_t segment,
+				   unsigned int localAdapterNo,
+				   sci_smartio_device_t device,
+				   unsigned int flags, sci_error_t *error);
+void SCIMapRemoteSegmentForDevice(sci_remote_segment_t segment,
+				  sci_smartio_device_t device,
+				  sci_ioaddr_t *ioaddr, unsigned int flags,
+				  sci_error_t *error);
+void SCIUnmapRemoteSegmentForDevice(sci_remote_segment_t segment,
+				    sci_smartio_device_t device,
+				    unsigned int flags, sci_error_t *error);
+void SCIGetDeviceList(sci_desc_t sd, uint64_t *list, size_t *count,
+		      const void *filter, unsigned int flags,
+		      sci_error_t *error);
+void SCIGetFabricDeviceId(sci_desc_t sd, const char *name, uint64_t *fdid,
+			  unsigned int flags, sci_error_t *error);
+void SCIConnectDeviceMemory(sci_device_t device,
+			    sci_remote_segment_t *segment,
+			    unsigned int localAdapterNo, unsigned int nodeId,
+			    unsigned int flags, sci_error_t *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

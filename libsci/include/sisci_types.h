@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * Types of the SISCI API.
+ *
+ * A handle is a number in a pointer's clothes: it names an entry of a table
+ * and which use of that entry is meant, so that a handle that is stale, of
+ * another kind or made up is told from a good one.  Never dereference one.
+ */
+#ifndef _SISCI_TYPES_H
+#define _SISCI_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dis_types.h"
+#include "sisci_error.h"
+
+/* Direction of a parameter, for the reader. */
+#ifndef IN
+#define IN
+#endif
+#ifndef OUT
+#define OUT
+#endif
+#ifndef IN_OUT
+#define IN_OUT
+#endif
+
+typedef struct sci_desc *sci_desc_t;
+typedef struct sci_local_segment *sci_local_segment_t;
+typedef struct sci_remote_segment *sci_remote_segment_t;
+typedef struct sci_map *sci_map_t;
+typedef struct sci_sequence *sci_sequence_t;
+typedef struct sci_dma_queue *sci_dma_queue_t;
+typedef struct sci_dma_channel *sci_dma_channel_t;
+typedef struct sci_local_interrupt *sci_local_interrupt_t;
+typedef struct sci_remote_interrupt *sci_remote_interrupt_t;
+typedef struct sci_local_data_interrupt *sci_local_data_interrupt_t;
+typedef struct sci_remote_data_interrupt *sci_remote_data_interrupt_t;
+typedef struct sci_block_transfer *sci_block_transfer_t;
+typedef struct sci_smartio_device *sci_smartio_device_t;
+typedef struct sci_device *sci_device_t;
+
+/* An address on an I/O bus. */
+typedef uint64_t sci_ioaddr_t;
+
+/* An SCI address (IEEE 1596): 16 bits of node id, 48 inside the node. */
+typedef struct sci_address {
+	unsigned short nodeId;
+	unsigned short offsHi;
+	unsigned int offsLo;
+} sci_address_t;
+
+/* Why a segment callback runs, or what a wait for a segment event saw. */
+typedef enum sci_segment_cb_reason {
+	SCI_CB_CONNECT		= 1,
+	SCI_CB_DISCONNECT	= 2,
+	SCI_CB_NOT_OPERATIONAL	= 3,
+	SCI_CB_OPERATIONAL	= 4,
+	SCI_CB_LOST		= 5
+} sci_segment_cb_reason_t;
+
+#define MAX_CB_REASON		SCI_CB_LOST
+
+/* What a callback returns: CANCEL ends further callbacks for the object. */
+typedef enum sci_callback_action {
+	SCI_CALLBACK_CANCEL	= 1,
+	SCI_CALLBACK_CONTINUE	= 2
+} sci_callback_action_t;
+
+typedef enum sci_dma_queue_state {
+	SCI_DMAQUEUE_IDLE	= 0,	/* nothing in it */
+	SCI_DMAQUEUE_GATHER	= 1,	/* transfers enqueued, not posted */
+	SCI_DMAQUEUE_POSTED	= 2,	/* being worked on */
+	SCI_DMAQUEUE_DONE	= 3,
+	SCI_DMAQUEUE_ABORTED	= 4,
+	SCI_DMAQUEUE_ERROR	= 5
+} sci_dma_queue_state_t;
+
+typedef enum sci_sequence_status {
+	SCI_SEQ_OK		= 0,	/* no error since the start */
+	SCI_SEQ_RETRIABLE	= 1,	/* data was lost: transfer it again */
+	SCI_SEQ_NOT_RETRIABLE	= 2,	/* the connection is lost */
+	SCI_SEQ_PENDING		= 3	/* link not ready: start again later */
+} sci_sequence_status_t;
+
+typedef enum sci_dma_type {
+	SCI_DMA_TYPE_DONTCARE	= 1,
+	SCI_DMA_TYPE_ADAPTER	= 2,
+	SCI_DMA_TYPE_GLOBAL	= 3,
+	SCI_DMA_TYPE_SYSTEM	= 4,
+	SCI_DMA_TYPE_TRANSPARENT = 5
+} sci_dma_type_t;
+
+#define DIS_DMA_MAX_VECLEN	256	/* entries in one SCIStartDmaTransferVec */
+
+/* One piece of a vector transfer; bytes. */
+typedef struct dis_dma_vec {
+	unsigned int size;
+	unsigned int local_offset;
+	unsigned int remote_offset;
+	unsigned int flags;		/* not looked at */
+} dis_dma_vec_t;
+
+/*
+ * Callbacks run on threads of the library's: one at a time and in order for
+ * one object, at once for different ones.  `arg` is what the caller gave.
+ * They may call any function, also one that removes their own object.  One
+ * given to a call without SCI_FLAG_USE_CALLBACK is ignored.
+ */
+typedef sci_callback_action_t (*sci_cb_local_segment_t)(
+	void *arg, sci_local_segment_t segment, sci_segment_cb_reason_t reason,
+	unsigned int nodeId, unsigned int localAdapterNo, sci_error_t error);
+typedef sci_callback_action_t (*sci_cb_remote_segment_t)(
+	void *arg, sci_remote_segment_t segment,
+	sci_segment_cb_reason_t reason, sci_error_t status);
+typedef sci_callback_action_t (*sci_cb_dma_t)(
+	void *arg, sci_dma_queue_t queue, sci_error_t status);
+typedef sci_callback_action_t (*sci_cb_interrupt_t)(
+	void *arg, sci_local_interrupt_t interrupt, sci_error_t status);
+typedef sci_callback_action_t (*sci_cb_data_interrupt_t)(
+	void *arg, sci_local_data_interrupt_t interrupt, void *data,
+	unsigned int length, sci_error_t status);
+typedef int (*sci_cb_block_transfer_t)(
+	void *arg, sci_block_transfer_t block, sci_error_t status);
+
+#endif

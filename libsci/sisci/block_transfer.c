@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Asynchronous transfers from map to map, on pool threads. */
+
+#include "libsci/fabric/thread.h"
+#include "libsci/sisci/transfer.h"
+
+#define PIECE	(256u << 10)		/* between looks at the abort flag */
+
+struct sci_block_obj {
+	struct sci_obj obj;
+	struct sci_job job;
+	struct sci_transfer t;
+	sci_cb_block_transfer_t cb;	/* NULL: somebody waits */
+	void *arg;
+	_Atomic bool abort;
+	bool done;			/* under obj.lock, as what follows */
+	bool cancelled;			/* no more waits */
+	sci_error_t status;
+	pthread_cond_t changed;
+};
+
+static sci_error_t run_pieces(struct sci_block_obj *b)
+{
+	bool backwards = sci_transfer_backwards(&b->t);
+	size_t done = 0, n, from;
+	sci_error_t err = SCI_ERR_OK;
+
+	while (done < b->t.size && !err) {
+		if (atomic_load(&b->abort))
+			return SCI_ERR_CANCELLED;
+		n = b->t.size - done < PIECE ? b->t.size - done : PIECE;
+		from = backwards ? b->t.size - done - n : done;
+		err = sci_transfer_run(&b->t, from, from + n);
+		done += n;
+	}
+	return err;
+}
+
+static void finish(struct sci_block_obj *b, sci_error_t status)
+{
+	/* a map that was waiting for this may go before anybody is told */
+	sci_unuse(b->t.src);
+	sci_unuse(b->t.dst);
+	pthread_mutex_lock(&b->obj.lock);
+	b->status = status;
+	b->done = true;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->obj.lock);
+}
+
+static void block_free(struct sci_block_obj *b)
+{
+	sci_retire(b);
+	sci_drain(b);
+	pthread_cond_destroy(&b->changed);
+	sci_release(b);
+}
+
+/* With a callback the transfer is gone when that has returned. */
+static void block_run(struct sci_job *job)
+{
+	struct sci_block_obj *b = container_of(job, struct sci_block_obj, job);
+	sci_cb_block_transfer_t cb = b->cb;
+	sci_error_t status = run_pieces(b);
+
+	finish(b, status);
+	if (cb) {
+		cb(b->arg, sci_handle(b), status);
+		if (!sci_close_obj(b, true))
+			block_free(b);
+	}
+	sci_put(b);
+}
+
+static sci_error_t start(struct sci_block_obj *b)
+{
+	sci_error_t err = sci_transfer_check(&b->t);
+
+	if (err)
+		return err;
+	if (!sci_use(b->t.src))
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	if (!sci_use(b->t.dst)) {
+		sci_unuse(b->t.src);
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	}
+	sci_publish(b);
+	/* the job's own reference */
+	sci_get(sci_handle(b), SCI_TYPE_BLOCK);
+	b->job.run = block_run;
+	return SCI_ERR_OK;
+}
+
+static sci_error_t start_transfer(sci_map_t src, sci_map_t dst,
+				  sci_block_transfer_t *block,
+				  const struct sci_block_obj *want)
+{
+	struct sci_block_obj *b;
+	sci_error_t err;
+
+	if (!block)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	err = sci_new(SCI_TYPE_BLOCK, sizeof(*b), NULL, &b);
+	if (err)
+		return err;
+	b->t = want->t;
+	b->cb = want->cb;
+	b->arg = want->arg;
+	sci_cond_init(&b->changed);
+	err = sci_transfer_get(&b->t, src, dst);
+	if (!err) {
+		struct sci_transfer t = b->t;
+
+		err = start(b);
+		if (!err) {
+			*block = sci_handle(b);
+			/* without a thread of the pool's, this one does it */
+			if (sci_pool_submit(&b->job))
+				block_run(&b->job);
+		}
+		sci_transfer_put(&t);
+	}
+	if (err) {
+		pthread_cond_destroy(&b->changed);
+		sci_release(b);
+	}
+	return err;
+}
+
+void SCITransferBlockAsync(sci_map_t sourceMap, size_t sourceOffset,
+			   sci_map_t destinationMap, size_t destinationOffset,
+			   size_t size, sci_block_transfer_t *block,
+			   sci_cb_block_transfer_t callback, void *callbackArg,
+			   unsigned int flags, sci_error_t *error)
+{
+	const struct sci_block_obj want = {
+		.t = { .src_off = sourceOffset, .dst_off = destinationOffset,
+		       .size = size },
+		.cb = flags & SCI_FLAG_USE_CALLBACK ? callback : NULL,
+		.arg = callbackArg,
+	};
+
+	SCI_CALL(error, flags, SCI_FLAG_BLOCK_READ | SCI_FLAG_USE_CALLBACK,
+		 flags & SCI_FLAG_USE_CALLBACK && !callback ?
+		 SCI_ERR_ILLEGAL_PARAMETER :
+		 start_transfer(sourceMap, destinationMap, block, &want));
+}
+SISCI_EXPORT(SCITransferBlockAsync);
+
+void sci_block_cancel(void *obj)
+{
+	struct sci_block_obj *b = obj;
+
+	atomic_store(&b->abort, true);
+	pthread_mutex_lock(&b->obj.lock);
+	b->cancelled = true;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->obj.lock);
+}
+
+void sci_block_destroy(void *obj)
+{
+	struct sci_block_obj *b = obj;
+
+	/* one with a callback removes itself */
+	if (!b->cb && !sci_close_obj(b, true))
+		block_free(b);
+}
+
+static void wait_done(struct sci_block_obj *b, unsigned int timeout)
+{
+	const struct timespec deadline = sci_deadline(timeout);
+	int ret = 0;
+
+	while (!b->done && !b->cancelled && !ret)
+		ret = sci_cond_wait(&b->changed, &b->obj.lock, timeout,
+				    &deadline);
+}
+
+static sci_error_t wait_block(struct sci_block_obj *b, unsigned int timeout)
+{
+	sci_error_t err;
+
+	if (b->cb)
+		return SCI_ERR_ILLEGAL_OPERATION;
+	pthread_mutex_lock(&b->obj.lock);
+	wait_done(b, timeout);
+	if (b->done)
+		err = b->status;
+	else
+		err = b->cancelled ? SCI_ERR_CANCELLED : SCI_ERR_TIMEOUT;
+	pthread_mutex_unlock(&b->obj.lock);
+	/* of several waiters one removes it, all have the outcome */
+	if (err != SCI_ERR_TIMEOUT && b->done && !sci_close_obj(b, true))
+		block_free(b);
+	return err;
+}
+
+static sci_error_t wait_transfer(sci_block_transfer_t block,
+				 unsigned int timeout)
+{
+	struct sci_block_obj *b = sci_get(block, SCI_TYPE_BLOCK);
+	sci_error_t err;
+
+	if (!b)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	err = wait_block(b, timeout);
+	sci_put(b);
+	return err;
+}
+
+void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
+			     unsigned int flags, sci_error_t *error)
+{
+	SCI_CALL(error, flags, 0, wait_transfer(block, timeout));
+}
+SISCI_EXPORT(SCIWaitForBlockTransfer);
+
+static sci_error_t abort_transfer(sci_block_transfer_t block)
+{
+	struct sci_block_obj *b = sci_get(block, SCI_TYPE_BLOCK);
+	bool done;
+
+	if (!b)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	pthread_mutex_lock(&b->obj.lock);
+	done = b->done;
+	if (!done)
+		atomic_store(&b->abort, true);
+	pthread_mutex_unlock(&b->obj.lock);
+	sci_put(b);
+	return done ? SCI_ERR_ILLEGAL_OPERATION : SCI_ERR_OK;
+}
+
+void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
+			   sci_error_t *error)
+{
+	SCI_CALL(error, flags, 0, abort_transfer(block));
+}
+SISCI_EXPORT(SCIAbortBlockTransfer);

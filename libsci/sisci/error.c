@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The one place where -errno becomes a SISCI code. */
+
+#include <errno.h>
+
+#include "libsci/sisci/library.h"
+
+#define ANY	(-1)
+
+static const struct {
+	int ret;
+	int ctx;
+	sci_error_t err;
+} codes[] = {
+	{ -EEXIST,	 SCI_CTX_CREATE,	SCI_ERR_SEGMENTID_USED },
+	{ -EMSGSIZE,	 SCI_CTX_CREATE,	SCI_ERR_SEGMENTID_USED },
+	{ -EACCES,	 SCI_CTX_CREATE,	SCI_ERR_ACCESS },
+	{ -EINVAL,	 SCI_CTX_CREATE,	SCI_ERR_ILLEGAL_OPERATION },
+	{ -EFAULT,	 SCI_CTX_REGISTER,	SCI_ERR_ILLEGAL_ADDRESS },
+	{ -EINVAL,	 SCI_CTX_REGISTER,	SCI_ERR_ILLEGAL_ADDRESS },
+	{ -EOPNOTSUPP,	 SCI_CTX_REGISTER,	SCI_ERR_NOT_SUPPORTED },
+	{ -ENOENT,	 SCI_CTX_ATTACH,	SCI_ERR_NO_SUCH_SEGMENT },
+	{ -EACCES,	 SCI_CTX_ATTACH,	SCI_ERR_ACCESS },
+	{ -ENOENT,	 SCI_CTX_CONNECT,	SCI_ERR_NO_SUCH_SEGMENT },
+	{ -EACCES,	 SCI_CTX_CONNECT,	SCI_ERR_CONNECTION_REFUSED },
+	{ -EADDRNOTAVAIL, SCI_CTX_MAP,		SCI_ERR_ILLEGAL_ADDRESS },
+	{ -EACCES,	 SCI_CTX_MAP,		SCI_ERR_ACCESS },
+	{ -ENOTCONN,	 SCI_CTX_MAP,		SCI_ERR_SEGMENT_NOT_CONNECTED },
+	{ -EINVAL,	 SCI_CTX_MAP,		SCI_ERR_ILLEGAL_OPERATION },
+	{ -EEXIST,	 SCI_CTX_INTERRUPT,	SCI_ERR_INTNO_USED },
+	{ -EACCES,	 SCI_CTX_INTERRUPT,	SCI_ERR_ACCESS },
+	{ -ENOENT,	 SCI_CTX_CONNECT_INTERRUPT, SCI_ERR_NO_SUCH_INTNO },
+	{ -EACCES,	 SCI_CTX_CONNECT_INTERRUPT, SCI_ERR_CONNECTION_REFUSED },
+	{ -EMSGSIZE,	 SCI_CTX_TRIGGER,	SCI_ERR_OUT_OF_RANGE },
+	{ -EMSGSIZE,	 SCI_CTX_WAIT,		SCI_ERR_NOSPC },
+	{ -ENODEV,	 SCI_CTX_NODE,		SCI_ERR_NO_SUCH_ADAPTERNO },
+
+	{ -ENOTCONN,	 ANY,			SCI_ERR_NOT_CONNECTED },
+	{ -EHOSTUNREACH, ANY,			SCI_ERR_NO_SUCH_NODEID },
+	{ -ENETDOWN,	 ANY,			SCI_ERR_NO_LINK_ACCESS },
+	{ -ETIMEDOUT,	 ANY,			SCI_ERR_TIMEOUT },
+	{ -ECANCELED,	 ANY,			SCI_ERR_CANCELLED },
+	{ -EIO,		 ANY,			SCI_ERR_TRANSFER_FAILED },
+	{ -ENOSPC,	 ANY,			SCI_ERR_NOSPC },
+	{ -ENOMEM,	 ANY,			SCI_ERR_NOSPC },
+	{ -EMFILE,	 ANY,			SCI_ERR_NOSPC },
+	{ -ENFILE,	 ANY,			SCI_ERR_NOSPC },
+	{ -ENOBUFS,	 ANY,			SCI_ERR_NOSPC },
+	{ -EAGAIN,	 ANY,			SCI_ERR_NOSPC },
+	{ -EOPNOTSUPP,	 ANY,			SCI_ERR_NOT_SUPPORTED },
+};
+
+sci_error_t sci_err(int ret, enum sci_context ctx)
+{
+	unsigned int i;
+
+	if (!ret)
+		return SCI_ERR_OK;
+	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i].ret == ret &&
+		    (codes[i].ctx == ANY || codes[i].ctx == (int)ctx))
+			return codes[i].err;
+	errno = -ret;
+	return SCI_ERR_SYSTEM;
+}

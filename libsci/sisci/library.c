@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* SCIInitialize, SCITerminate, and what every call begins and ends with. */
+
+#include "libsci/sisci/library.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "libsci/fabric/fault.h"
+#include "libsci/sisci/notify.h"
+#include "libsci/sisci/object.h"
+
+struct sci_library sci_lib;
+
+/* One SCIInitialize() or SCITerminate() at a time. */
+static pthread_mutex_t lib_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* Calls under way; SCITerminate() waits for them under idle_lock. */
+static _Atomic unsigned int calls;
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
+
+/* Calls under way on this thread: more than none in a signal handler. */
+static _Thread_local unsigned int depth;
+
+static void call_ends(void)
+{
+	depth--;
+	if (atomic_fetch_sub(&calls, 1) > 1 || sci_up())
+		return;
+	pthread_mutex_lock(&idle_lock);
+	pthread_cond_broadcast(&idle);
+	pthread_mutex_unlock(&idle_lock);
+}
+
+sci_error_t sci_enter(unsigned int flags, unsigned int known)
+{
+	depth++;
+	atomic_fetch_add(&calls, 1);
+	if (!atomic_load(&sci_lib.up)) {
+		call_ends();
+		return SCI_ERR_NOT_INITIALIZED;
+	}
+	return flags & ~known ? sci_leave(SCI_ERR_ILLEGAL_FLAG) : SCI_ERR_OK;
+}
+
+sci_error_t sci_leave(sci_error_t err)
+{
+	call_ends();
+	return err;
+}
+
+/*
+ * The child is a program that has not called SCIInitialize().  The fabric
+ * closes its descriptors there by itself.
+ */
+static void fork_child(void)
+{
+	atomic_store(&sci_lib.quick, NULL);
+	atomic_store(&sci_lib.up, false);
+	atomic_store(&calls, 0);
+	depth = 0;
+	pthread_mutex_init(&lib_lock, NULL);
+	pthread_mutex_init(&idle_lock, NULL);
+	pthread_cond_init(&idle, NULL);
+	sci_objects_fork();
+	sci_seq_fork();
+	sci_pool_fork();
+}
+
+static void fork_init(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
+}
+
+static int bad_env(const char *var)
+{
+	fprintf(stderr, "libsci: %s=%s: not understood\n", var, getenv(var));
+	return -EINVAL;
+}
+
+static int join_fabric(void)
+{
+	struct sci_adapter_info info;
+	int ret;
+
+	if (sci_pio_init(getenv("SCI_PIO")))
+		fprintf(stderr, "libsci: SCI_PIO=%s: not here, using %s\n",
+			getenv("SCI_PIO"), sci_pio_name());
+	ret = sci_fault_init(getenv("SCI_FAULT"));
+	if (ret)
+		return ret == -EINVAL ? bad_env("SCI_FAULT") : ret;
+	ret = sci_fabric_open(&sci_lib.fabric);
+	if (ret)
+		return ret;
+	sci_lib.ops = sci_lib.fabric->ops;
+	ret = sci_lib.ops->adapter_query(sci_lib.fabric, 0, &info);
+	if (ret) {
+		sci_lib.ops->close(sci_lib.fabric);
+		return ret;
+	}
+	sci_lib.node = info.node;
+	sci_lib.link = sci_lib.ops->link_status(sci_lib.fabric, 0);
+	if (sci_lib.link->map == SCI_PIO_MAP_CACHED &&
+	    !atomic_load(&sci_fault_enabled))
+		atomic_store(&sci_lib.quick, sci_pio_current_copy);
+	atomic_store(&sci_lib.up, true);
+	return 0;
+}
+
+static sci_error_t initialize(unsigned int flags)
+{
+	int ret = 0;
+
+	if (flags)
+		return SCI_ERR_ILLEGAL_FLAG;
+	pthread_once(&fork_once, fork_init);
+	pthread_mutex_lock(&lib_lock);
+	if (!sci_up())
+		ret = join_fabric();
+	pthread_mutex_unlock(&lib_lock);
+	return ret == -EINVAL ? SCI_ERR_ILLEGAL_PARAMETER :
+				sci_err(ret, SCI_CTX_NODE);
+}
+
+void SCIInitialize(unsigned int flags, sci_error_t *error)
+{
+	sci_error_t err = initialize(flags);
+
+	if (error)
+		*error = err;
+}
+SISCI_EXPORT(SCIInitialize);
+
+static void wait_for_calls(void)
+{
+	pthread_mutex_lock(&idle_lock);
+	while (atomic_load(&calls))
+		pthread_cond_wait(&idle, &idle_lock);
+	pthread_mutex_unlock(&idle_lock);
+}
+
+static void call_fn(void *obj, void *fn)
+{
+	(*(void (*const *)(void *))fn)(obj);
+}
+
+static void leave_fabric(void)
+{
+	static void (*const cancel[SCI_TYPES])(void *) = {
+		[SCI_TYPE_BLOCK] = sci_block_cancel,
+		[SCI_TYPE_DMA] = sci_dma_cancel,
+		[SCI_TYPE_LINTR] = sci_lintr_cancel,
+		[SCI_TYPE_LDINTR] = sci_lintr_cancel,
+		[SCI_TYPE_RSEG] = sci_rseg_cancel,
+		[SCI_TYPE_LSEG] = sci_lseg_cancel,
+	};
+	static void (*const destroy[SCI_TYPES])(void *) = {
+		[SCI_TYPE_SEQUENCE] = sci_seq_destroy,
+		[SCI_TYPE_BLOCK] = sci_block_destroy,
+		[SCI_TYPE_DMA] = sci_dma_destroy,
+		[SCI_TYPE_MAP] = sci_map_destroy,
+		[SCI_TYPE_LINTR] = sci_lintr_destroy,
+		[SCI_TYPE_LDINTR] = sci_lintr_destroy,
+		[SCI_TYPE_RINTR] = sci_rintr_destroy,
+		[SCI_TYPE_RDINTR] = sci_rintr_destroy,
+		[SCI_TYPE_RSEG] = sci_rseg_destroy,
+		[SCI_TYPE_LSEG] = sci_lseg_destroy,
+		[SCI_TYPE_DESC] = sci_desc_destroy,
+	};
+	unsigned int type;
+
+	/* no new calls; those that wait for something are told */
+	atomic_store(&sci_lib.quick, NULL);
+	atomic_store(&sci_lib.up, false);
+	sci_lib.ops->cancel_connect(sci_lib.fabric, NULL);
+	for (type = 1; type < SCI_TYPES; type++)
+		if (cancel[type])
+			sci_for_each(type, call_fn, (void *)&cancel[type]);
+	wait_for_calls();
+	for (type = 1; type < SCI_TYPES; type++)
+		sci_for_each(type, call_fn, (void *)&destroy[type]);
+	sci_pool_stop();
+	sci_lib.ops->close(sci_lib.fabric);
+}
+
+void SCITerminate(void)
+{
+	/* it would have to wait for itself */
+	if (sci_pool_thread() || depth)
+		return;
+	pthread_mutex_lock(&lib_lock);
+	if (sci_up())
+		leave_fabric();
+	pthread_mutex_unlock(&lib_lock);
+}
+SISCI_EXPORT(SCITerminate);
+
+#define PATIENCE	64u		/* failures before the first pause */
+#define PAUSE_US	16u		/* which then grows with each, up to */
+#define PAUSE_MAX_US	1000u
+
+sci_error_t sci_throttle(sci_error_t err)
+{
+	static _Thread_local unsigned int failures;
+	struct timespec ts = { .tv_sec = 0 };
+	unsigned int us;
+
+	if (err != SCI_ERR_NO_SUCH_SEGMENT && err != SCI_ERR_NO_SUCH_INTNO &&
+	    err != SCI_ERR_NO_SUCH_NODEID) {
+		failures = 0;
+		return err;
+	}
+	if (failures < PATIENCE + PAUSE_MAX_US / PAUSE_US)
+		failures++;
+	if (failures > PATIENCE) {
+		us = (failures - PATIENCE) * PAUSE_US;
+		ts.tv_nsec = us * 1000;
+		nanosleep(&ts, NULL);
+	}
+	return err;
+}
+
+sci_error_t sci_adapter(unsigned int adapter, struct sci_adapter_info *info)
+{
+	if (adapter >= SCI_ADAPTER_MAX)
+		return SCI_ERR_ILLEGAL_ADAPTERNO;
+	return sci_err(sci_lib.ops->adapter_query(sci_lib.fabric, adapter,
+						  info), SCI_CTX_NODE);
+}
+
+sci_error_t sci_check_adapter(unsigned int adapter)
+{
+	struct sci_adapter_info info;
+
+	return sci_adapter(adapter, &info);
+}
+
+sci_error_t sci_check_node(unsigned int *node)
+{
+	if (*node == SCI_LOCAL_HOST)
+		*node = sci_lib.node;
+	return *node && *node <= SCI_NODE_MAX && !(*node % SCI_NODE_STEP) ?
+	       SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
+}

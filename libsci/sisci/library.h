@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: how a public function is built
+ *
+ * The public function is three lines around SCI_CALL(), which checks that the
+ * library is up and that the flags are known, keeps SCITerminate() away while
+ * the call runs, and stores the outcome.  The work is in a static function that
+ * returns a sci_error_t.  Only the data path (transfer.c, sequence.c) does
+ * without: it looks handles up with sci_peek() and holds nothing.
+ */
+#ifndef LIBSCI_LIBRARY_H
+#define LIBSCI_LIBRARY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "libsci/fabric/fabric.h"
+#include "libsci/sisci/export.h"
+
+/* The state of the process; there is one. */
+struct sci_library {
+	_Atomic bool up;
+	struct sci_fabric *fabric;
+	const struct sci_fabric_ops *ops;
+	struct sci_link_status *link;	/* adapter 0's */
+	/*
+	 * How to store through any map, when that is the same for all maps and
+	 * no fault is injected; else NULL, as while the library is not up.
+	 */
+	sci_pio_copy_fn *_Atomic quick;
+	unsigned int node;		/* adapter 0's */
+};
+
+extern struct sci_library sci_lib __attribute__((visibility("hidden")));
+
+static inline bool sci_up(void)
+{
+	return atomic_load_explicit(&sci_lib.up, memory_order_acquire);
+}
+
+/**
+ * sci_enter() - begin a call; sci_leave() ends one that began with SCI_ERR_OK
+ * @flags: the caller's
+ * @known: those the function knows
+ */
+sci_error_t sci_enter(unsigned int flags, unsigned int known);
+sci_error_t sci_leave(sci_error_t err);
+
+static inline void sci_set_error(sci_error_t *error, sci_error_t err)
+{
+	if (error)
+		*error = err;
+}
+
+/* @work is evaluated only in a call that may run */
+#define SCI_RUN(err, flags, known, work)				\
+	do {								\
+		(err) = sci_enter(flags, known);			\
+		if (!(err))						\
+			(err) = sci_leave(work);			\
+	} while (0)
+
+/* ... with its outcome where the caller wants it; @error may be NULL */
+#define SCI_CALL(error, flags, known, work)				\
+	do {								\
+		sci_error_t err_;					\
+									\
+		SCI_RUN(err_, flags, known, work);			\
+		sci_set_error(error, err_);				\
+	} while (0)
+
+/* What a -errno of the fabric means to the caller of ... */
+enum sci_context {
+	SCI_CTX_CREATE,			/* a segment */
+	SCI_CTX_REGISTER,		/* its memory */
+	SCI_CTX_ATTACH,
+	SCI_CTX_CONNECT,
+	SCI_CTX_MAP,
+	SCI_CTX_INTERRUPT,		/* creating one */
+	SCI_CTX_CONNECT_INTERRUPT,
+	SCI_CTX_TRIGGER,
+	SCI_CTX_WAIT,
+	SCI_CTX_NODE,			/* asking about adapters and nodes */
+};
+
+/**
+ * sci_err() - the SISCI code for what the fabric returned
+ *
+ * Sets errno where the code is SCI_ERR_SYSTEM.
+ */
+sci_error_t sci_err(int ret, enum sci_context ctx);
+
+/**
+ * sci_throttle() - what a connect answers, after a pause where it is wanted
+ *
+ * Programs repeat a connect without a pause until the other side is there; the
+ * other side may need this CPU for that.
+ */
+sci_error_t sci_throttle(sci_error_t err);
+
+/* What the fabric says of an adapter: ILLEGAL_ADAPTERNO, NO_SUCH_ADAPTERNO */
+sci_error_t sci_adapter(unsigned int adapter, struct sci_adapter_info *info);
+
+/* The same codes, for those who need not know more */
+sci_error_t sci_check_adapter(unsigned int adapter);
+
+/* Is it a node id?  SCI_LOCAL_HOST becomes our own. */
+sci_error_t sci_check_node(unsigned int *node);
+
+#endif

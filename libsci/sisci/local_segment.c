@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Local segments: create, prepare, export, share, attach, remove. */
+
+#include "libsci/sisci/object.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CREATE_FLAGS	(SCI_FLAG_USE_CALLBACK | SCI_FLAG_EMPTY |	\
+			 SCI_FLAG_PRIVATE | SCI_FLAG_BROADCAST |	\
+			 SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_AUTO_ID |	\
+			 SCI_FLAG_DMA_GLOBAL)
+
+/* ---- events ---- */
+
+static bool deliver(const struct sci_listener *to, const struct sci_note *note)
+{
+	struct sci_lseg_obj *s = to->priv;
+	sci_cb_local_segment_t cb = (sci_cb_local_segment_t)to->cb;
+
+	/* the creator holds it until the caller has the handle */
+	pthread_mutex_lock(&s->obj.lock);
+	pthread_mutex_unlock(&s->obj.lock);
+	return cb(to->arg, to->handle, (sci_segment_cb_reason_t)note->reason,
+		  note->node, note->adapter, note->status) !=
+	       SCI_CALLBACK_CANCEL;
+}
+
+/* ---- create and remove ---- */
+
+static sci_error_t new_lseg(sci_desc_t sd, sci_cb_local_segment_t callback,
+			    void *arg, unsigned int flags,
+			    struct sci_lseg_obj **out)
+{
+	struct sci_listener to = { .deliver = deliver, .arg = arg };
+	struct sci_desc_obj *d = sci_get(sd, SCI_TYPE_DESC);
+	struct sci_lseg_obj *s;
+	sci_error_t err;
+
+	if (!d)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	err = sci_new(SCI_TYPE_LSEG, sizeof(*s), &d->obj, &s);
+	sci_put(d);
+	if (err)
+		return err;
+	if (flags & SCI_FLAG_USE_CALLBACK)
+		to.cb = (void (*)(void))callback;
+	to.handle = sci_handle(s);
+	to.priv = s;
+	s->events = sci_notifier_new(&to);
+	if (!s->events) {
+		sci_release(s);
+		return SCI_ERR_API_NOSPC;
+	}
+	*out = s;
+	return SCI_ERR_OK;
+}
+
+static void discard(struct sci_lseg_obj *s)
+{
+	sci_notifier_free(s->events);
+	sci_release(s);
+}
+
+static unsigned int fabric_flags(unsigned int flags)
+{
+	static const struct {
+		unsigned int flag, fabric;
+	} map[] = {
+		{ SCI_FLAG_PRIVATE,	  SCI_LSEG_PRIVATE },
+		{ SCI_FLAG_EMPTY,	  SCI_LSEG_EMPTY },
+		{ SCI_FLAG_AUTO_ID,	  SCI_LSEG_AUTO_ID },
+		{ SCI_FLAG_BROADCAST,	  SCI_LSEG_BROADCAST },
+		{ SCI_FLAG_ALLOW_UNICAST, SCI_LSEG_UNICAST },
+	};
+	unsigned int i, ret = 0;
+
+	for (i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		if (flags & map[i].flag)
+			ret |= map[i].fabric;
+	return ret;
+}
+
+static sci_error_t check_create(const sci_local_segment_t *segment,
+				size_t size, sci_cb_local_segment_t callback,
+				unsigned int flags)
+{
+	if (!segment || (flags & SCI_FLAG_USE_CALLBACK && !callback))
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	/* a group has memory of its own, and is there to be connected to */
+	if (flags & SCI_FLAG_BROADCAST) {
+		if (flags & SCI_FLAG_PRIVATE)
+			return SCI_ERR_ILLEGAL_FLAG;
+		if (flags & SCI_FLAG_EMPTY)
+			return SCI_ERR_FLAG_NOT_IMPLEMENTED;
+	}
+	return size ? SCI_ERR_OK : SCI_ERR_SIZE_ALIGNMENT;
+}
+
+static sci_error_t create(sci_desc_t sd, sci_local_segment_t *segment,
+			  unsigned int id, size_t size,
+			  sci_cb_local_segment_t callback, void *arg,
+			  unsigned int flags)
+{
+	struct sci_lseg_param param = {
+		.id = id, .size = size, .flags = fabric_flags(flags),
+		.event = sci_segment_event,
+	};
+	struct sci_lseg_obj *s;
+	sci_error_t err;
+
+	err = check_create(segment, size, callback, flags);
+	err = err ? err : new_lseg(sd, callback, arg, flags, &s);
+	if (err)
+		return err;
+	s->is_private = flags & SCI_FLAG_PRIVATE;
+	s->empty = flags & SCI_FLAG_EMPTY;
+	param.owner = s->events;
+
+	pthread_mutex_lock(&s->obj.lock);
+	err = sci_err(sci_lib.ops->lseg_create(sci_lib.fabric, &param,
+					       &s->seg), SCI_CTX_CREATE);
+	if (!err) {
+		*segment = sci_handle(s);
+		sci_publish(s);
+	}
+	pthread_mutex_unlock(&s->obj.lock);
+	if (err)
+		discard(s);
+	return err;
+}
+
+void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
+		      unsigned int segmentId, size_t size,
+		      sci_cb_local_segment_t callback, void *callbackArg,
+		      unsigned int flags, sci_error_t *error)
+{
+	SCI_CALL(error, flags, CREATE_FLAGS,
+		 create(sd, segment, segmentId, size, callback, callbackArg,
+			flags));
+}
+SISCI_EXPORT(SCICreateSegment);
+
+static sci_error_t attach(sci_desc_t sd, sci_local_segment_t *segment,
+			  unsigned int id, size_t *size,
+			  sci_cb_local_segment_t callback, void *arg,
+			  unsigned int flags)
+{
+	struct sci_lseg_param param = { .id = id, .event = sci_segment_event };
+	struct sci_lseg_obj *s;
+	sci_error_t err;
+
+	if (!segment || (flags & SCI_FLAG_USE_CALLBACK && !callback))
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	err = new_lseg(sd, callback, arg, flags, &s);
+	if (err)
+		return err;
+	s->attached = true;
+	param.owner = s->events;
+
+	pthread_mutex_lock(&s->obj.lock);
+	err = sci_err(sci_lib.ops->lseg_attach(sci_lib.fabric, &param,
+					       &s->seg), SCI_CTX_ATTACH);
+	if (!err) {
+		*segment = sci_handle(s);
+		if (size)
+			*size = sci_lib.ops->lseg_size(s->seg);
+		sci_publish(s);
+	}
+	pthread_mutex_unlock(&s->obj.lock);
+	if (err)
+		discard(s);
+	return err;
+}
+
+void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
+			   unsigned int segmentId, size_t *size,
+			   sci_cb_local_segment_t callback, void *callbackArg,
+			   unsigned int flags, sci_error_t *error)
+{
+	SCI_CALL(error, flags, SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST,
+		 attach(sd, segment, segmentId, size, callback, callbackArg,
+			flags));
+}
+SISCI_EXPORT(SCIAttachLocalSegment);
+
+void sci_lseg_cancel(void *obj)
+{
+	struct sci_lseg_obj *s = obj;
+
+	sci_notifier_cancel(s->events);
+}
+
+void sci_lseg_destroy(void *obj)
+{
+	struct sci_lseg_obj *s = obj;
+
+	sci_close_obj(s, true);
+	sci_retire(s);
+	sci_notifier_cancel(s->events);
+	sci_drain(s);
+	sci_lib.ops->lseg_destroy(s->seg);
+	sci_notifier_free(s->events);
+	sci_release(s);
+}
+
+static bool importers(struct sci_lseg_obj *s)
+{
+	return !s->attached && !s->is_private &&
+	       sci_lib.ops->lseg_importers(s->seg);
+}
+
+static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
+{
+	bool force = flags & SCI_FLAG_FORCE_REMOVE;
+	sci_error_t err;
+
+	/*
+	 * Programs repeat this until peers have gone.  Those that call it in a
+	 * callback do not, and tell the peer to go only when it is done.
+	 */
+	if (!force && !sci_pool_thread() && importers(s))
+		return SCI_ERR_BUSY;
+	err = sci_close_obj(s, force);
+	if (err)
+		return err;
+	if (force && s->available)
+		sci_lib.ops->lseg_unexport(s->seg, SCI_UNEXPORT_FORCE);
+	sci_lseg_destroy(s);
+	return SCI_ERR_OK;
+}
+
+/* Run @work with the segment of a handle. */
+#define WITH_LSEG(handle, s, work)					\
+	struct sci_lseg_obj *s = sci_get(handle, SCI_TYPE_LSEG);	\
+	sci_error_t err;						\
+									\
+	if (!s)								\
+		return SCI_ERR_ILLEGAL_PARAMETER;			\
+	err = (work);							\
+	sci_put(s);							\
+	return err
+
+static sci_error_t remove_segment(sci_local_segment_t segment,
+				  unsigned int flags)
+{
+	WITH_LSEG(segment, s, remove_lseg(s, flags));
+}
+
+void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
+		      sci_error_t *error)
+{
+	SCI_CALL(error, flags, SCI_FLAG_FORCE_REMOVE,
+		 remove_segment(segment, flags));
+}
+SISCI_EXPORT(SCIRemoveSegment);
+
+/* ---- states ---- */
+
+static sci_error_t prepare_lseg(struct sci_lseg_obj *s, unsigned int adapter,
+				unsigned int flags)
+{
+	sci_error_t err = sci_check_adapter(adapter);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->obj.lock);
+	if (s->empty) {
+		err = SCI_ERR_ILLEGAL_OPERATION;
+	} else {
+		s->prepared |= 1u << adapter;
+		if (flags & SCI_FLAG_DMA_SOURCE_ONLY)
+			s->dma_only |= 1u << adapter;
+		else
+			s->dma_only &= ~(1u << adapter);
+	}
+	pthread_mutex_unlock(&s->obj.lock);
+	return err;
+}
+
+static sci_error_t prepare(sci_local_segment_t segment, unsigned int adapter,
+			   unsigned int flags)
+{
+	WITH_LSEG(segment, s, prepare_lseg(s, adapter, flags));
+}
+
+void SCIPrepareSegment(sci_local_segment_t segment,
+		       unsigned int localAdapterNo, unsigned int flags,
+		       sci_error_t *error)
+{
+	SCI_CALL(error, flags, SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_DMA_GLOBAL |
+		 SCI_FLAG_BROADCAST, prepare(segment, localAdapterNo, flags));
+}
+SISCI_EXPORT(SCIPrepareSegment);
+
+static sci_error_t export_lseg(struct sci_lseg_obj *s, unsigned int adapter)
+{
+	sci_error_t err = sci_check_adapter(adapter);
+	uint32_t bit = 1u << (adapter & 31);
+
+	if (err)
+		return err;
+	if (s->is_private || s->attached)
+		return SCI_ERR_ILLEGAL_OPERATION;
+	pthread_mutex_lock(&s->obj.lock);
+	if (s->obj.closing)
+		err = SCI_ERR_ILLEGAL_PARAMETER;
+	else if (!(s->prepared & bit))
+		err = SCI_ERR_SEGMENT_NOT_PREPARED;
+	else if (s->dma_only & bit)
+		err = SCI_ERR_ILLEGAL_OPERATION;
+	else
+		err = sci_err(sci_lib.ops->lseg_export(s->seg, adapter),
+			      SCI_CTX_CREATE);
+	if (!err)
+		s->available |= bit;
+	pthread_mutex_unlock(&s->obj.lock);
+	return err;
+}
+
+static sci_error_t set_available(sci_local_segment_t segment,
+				 unsigned int adapter)
+{
+	WITH_LSEG(segment, s, export_lseg(s, adapter));
+}
+
+void SCISetSegmentAvailable(sci_local_segment_t segment,
+			    unsigned int localAdapterNo, unsigned int flags,
+			    sci_error_t *error)
+{
+	SCI_CALL(error, flags, 0, set_available(segment, localAdapterNo));
+}
+SISCI_EXPORT(SCISetSegmentAvailable);
+
+static sci_error_t unexport_lseg(struct sci_lseg_obj *s, unsigned int adapter,
+				 unsigned int flags)
+{
+	sci_error_t err = sci_check_adapter(adapter);
+	uint32_t bit = 1u << (adapter & 31);
+	enum sci_unexport how = SCI_UNEXPORT_QUIET;
+
+	if (err)
+		return err;
+	if (flags & SCI_FLAG_FORCE_DISCONNECT)
+		how = SCI_UNEXPORT_FORCE;
+	else if (flags & SCI_FLAG_NOTIFY)
+		how = SCI_UNEXPORT_NOTIFY;
+	pthread_mutex_lock(&s->obj.lock);
+	if (!(s->available & bit))
+		err = SCI_ERR_ILLEGAL_OPERATION;
+	else
+		err = sci_err(sci_lib.ops->lseg_unexport(s->seg, how),
+			      SCI_CTX_CREATE);
+	if (!err)
+		s->available &= ~bit;
+	pthread_mutex_unlock(&s->obj.lock);
+	return err;
+}
+
+static sci_error_t set_unavailable(sci_local_segment_t segment,
+				   unsigned int adapter, unsigned int flags)
+{
+	WITH_LSEG(segment, s, unexport_lseg(s, adapter, flags));
+}
+
+void SCISetSegmentUnavailable(sci_local_segment_t segment,
+			      unsigned int localAdapterNo, unsigned int flags,
+			      sci_error_t *error)
+{
+	SCI_CALL(error, flags, SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_NOTIFY,
+		 set_unavailable(segment, localAdapterNo, flags));
+}
+SISCI_EXPORT(SCISetSegmentUnavailable);
+
+static sci_error_t share_lseg(struct sci_lseg_obj *s)
+{
+	if (s->is_private || s->attached)
+		return SCI_ERR_ILLEGAL_OPERATION;
+	return sci_err(sci_lib.ops->lseg_share(s->seg), SCI_CTX_CREATE);
+}
+
+static sci_error_t share(sci_local_segment_t segment)
+{
+	WITH_LSEG(segment, s, share_lseg(s));
+}
+
+void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
+		     sci_error_t *error)
+{
+	SCI_CALL(error, flags, 0, share(segment));
+}
+SISCI_EXPORT(SCIShareSegment);
+
+/* ---- memory from elsewhere ---- */
+
+static sci_error_t check_register(struct sci_lseg_obj *s, void *addr,
+				  size_t size)
+{
+	size_t mask = (size_t)sysconf(_SC_PAGESIZE) - 1;
+
+	if (!s->empty)
+		return SCI_ERR_ILLEGAL_OPERATION;
+	if (!size || size & mask)
+		return SCI_ERR_SIZE_ALIGNMENT;
+	if (!addr || (uintptr_t)addr & mask)
+		return SCI_ERR_ILLEGAL_ADDRESS;
+	return size == sci_lib.ops->lseg_size(s->seg) ? SCI_ERR_OK :
+						       SCI_ERR_OUT_OF_RANGE;
+}
+
+static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
+				 size_t size, unsigned int flags)
+{
+	bool lock = flags & SCI_FLAG_LOCK_USER_MEM;
+	sci_error_t err;
+
+	pthread_mutex_lock(&s->obj.lock);
+	err = check_register(s, addr, size);
+	/* the lock goes with the old pages: make sure it is to be had */
+	if (!err && lock && mlock(addr, size))
+		err = SCI_ERR_NOSPC;
+	if (!err) {
+		err = sci_err(sci_lib.ops->lseg_register(s->seg, addr, size),
+			      SCI_CTX_REGISTER);
+		if (lock && (err || mlock(addr, size)))
+			munlock(addr, size);
+	}
+	if (!err)
+		s->empty = false;
+	pthread_mutex_unlock(&s->obj.lock);
+	return err;
+}
+
+static sci_error_t register_memory(sci_local_segment_t segment, void *addr,
+				   size_t size, unsigned int flags)
+{
+	WITH_LSEG(segment, s, register_lseg(s, addr, size, flags));
+}
+
+void SCIRegisterSegmentMemory(void *address, size_t size,
+			      sci_local_segment_t segment, unsigned int flags,
+			      sci_error_t *error)
+{
+	SCI_CALL(error, flags, SCI_FLAG_LOCK_USER_MEM,
+		 register_memory(segment, address, size, flags));
+}
+SISCI_EXPORT(SCIRegisterSegmentMemory);
+
+static sci_error_t attach_physical_lseg(struct sci_lseg_obj *s)
+{
+	if (!s->empty)
+		return SCI_ERR_ILLEGAL_OPERATION;
+	return geteuid() ? SCI_ERR_ACCESS : SCI_ERR_NOT_SUPPORTED;
+}
+
+static sci_error_t attach_physical(sci_local_segment_t segment)
+{
+	WITH_LSEG(segment, s, attach_physical_lseg(s));
+}
+
+void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
+			     unsigned int busNo, size_t size,
+			     sci_local_segment_t segment, unsigned int flags,
+			     sci_error_t *error)
+{
+	(void)ioaddress;
+	(void)address;
+	(void)busNo;
+	(void)size;
+	SCI_CALL(error, flags, SCI_FLAG_CUDA_BUFFER, attach_physical(segment));
+}
+SISCI_EXPORT(SCIAttachPhysicalMemory);
+
+/* ---- questions ---- */
+
+static sci_error_t wait_lseg(struct sci_lseg_obj *s, struct sci_note *note,
+			     unsigned int timeout)
+{
+	return sci_notifier_wait(s->events, note, timeout);
+}
+
+static sci_error_t wait_event(sci_local_segment_t segment,
+			      struct sci_note *note, unsigned int timeout)
+{
+	WITH_LSEG(segment, s, wait_lseg(s, note, timeout));
+}
+
+sci_segment_cb_reason_t
+SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
+			    unsigned int *sourcenodeId,
+			    unsigned int *localAdapterNo,
+			    unsigned int timeout, unsigned int flags,
+			    sci_error_t *error)
+{
+	struct sci_note note = { .reason = 0 };
+	sci_error_t err;
+
+	SCI_RUN(err, flags, 0, wait_event(segment, &note, timeout));
+	sci_set_error(error, err);
+	if (!err && sourcenodeId)
+		*sourcenodeId = note.node;
+	if (!err && localAdapterNo)
+		*localAdapterNo = note.adapter;
+	return (sci_segment_cb_reason_t)note.reason;
+}
+SISCI_EXPORT(SCIWaitForLocalSegmentEvent);
+
+static sci_error_t id_and_size(sci_local_segment_t segment, unsigned int *id,
+			       size_t *size)
+{
+	struct sci_lseg_obj *s = sci_get(segment, SCI_TYPE_LSEG);
+
+	if (!s)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	*id = sci_lib.ops->lseg_id(s->seg);
+	*size = sci_lib.ops->lseg_size(s->seg);
+	sci_put(s);
+	return SCI_ERR_OK;
+}
+
+unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment)
+{
+	unsigned int id = 0;
+	size_t size;
+	sci_error_t err;
+
+	SCI_RUN(err, 0, 0, id_and_size(segment, &id, &size));
+	return id;
+}
+SISCI_EXPORT(SCIGetLocalSegmentId);
+
+size_t SCIGetLocalSegmentSize(sci_local_segment_t segment)
+{
+	unsigned int id;
+	size_t size = 0;
+	sci_error_t err;
+
+	SCI_RUN(err, 0, 0, id_and_size(segment, &id, &size));
+	return size;
+}
+SISCI_EXPORT(SCIGetLocalSegmentSize);

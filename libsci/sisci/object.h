@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: objects and handles
+ *
+ * A handle is a slot's number, the object's type and the slot's generation.
+ * It is looked up, never followed, so a stale, foreign or invented one is
+ * just not found.
+ *
+ * References: the creator's one lasts until the object is removed; each call
+ * that works with an object has one of its own from sci_get() to sci_put().
+ * Removal has an order:
+ *
+ *	1. obj->closing is set under obj->lock, unless something still uses the
+ *	   object (obj->users): two removers, or a remover and a new user,
+ *	   decide there;
+ *	2. sci_retire(): no call finds the object any more;
+ *	3. its waits are cancelled, sci_drain() waits until those calls left;
+ *	4. what belongs to the fabric is given back;
+ *	5. sci_release() drops the creator's reference, and the last one frees.
+ *	   What was removed by force waits for its users with that.
+ *
+ * Maps and sequences are looked up by sci_peek() on the data path, without a
+ * reference.  Their memory is therefore never given back to malloc(), only
+ * used again for their own type.
+ */
+#ifndef LIBSCI_OBJECT_H
+#define LIBSCI_OBJECT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libsci/fabric/fabric.h"
+#include "libsci/fabric/list.h"
+#include "libsci/sisci/library.h"
+#include "libsci/sisci/notify.h"
+
+/* In the order SCITerminate() removes them. */
+enum sci_type {
+	SCI_TYPE_SEQUENCE = 1,
+	SCI_TYPE_BLOCK,
+	SCI_TYPE_DMA,
+	SCI_TYPE_MAP,
+	SCI_TYPE_LINTR,
+	SCI_TYPE_LDINTR,
+	SCI_TYPE_RINTR,
+	SCI_TYPE_RDINTR,
+	SCI_TYPE_RSEG,
+	SCI_TYPE_LSEG,
+	SCI_TYPE_DESC,
+	SCI_TYPES
+};
+
+/* Every object begins with this. */
+struct sci_obj {
+	uintptr_t handle;
+	enum sci_type type;
+	pthread_mutex_t lock;
+	bool closing;			/* under lock */
+	bool orphan;			/* removed before its users; under lock */
+	unsigned int users;		/* objects that need it; under lock */
+	struct sci_obj *desc;		/* whose user it is; NULL: nobody's */
+};
+
+/**
+ * sci_new() - a zeroed object of @size bytes with a handle
+ * @desc: the device it belongs to, which it becomes a user of; may be NULL
+ * @obj: receives it
+ *
+ * API_NOSPC: out of memory or handles; ILLEGAL_PARAMETER: @desc is being
+ * closed.  Found by nobody before sci_publish().
+ */
+sci_error_t sci_new(enum sci_type type, size_t size, struct sci_obj *desc,
+		    void *obj);
+void sci_publish(void *obj);
+
+/* The object behind a handle, with a reference; NULL: not one of @type */
+void *sci_get(const void *handle, enum sci_type type);
+void sci_put(void *obj);
+
+/*
+ * A slot's state is one word: generation, a bit for "retired", references.
+ * The table grows by chunks, which stay where they are.
+ */
+#define SCI_CHUNK_BITS	10
+#define SCI_CHUNK_SLOTS	(1u << SCI_CHUNK_BITS)
+#define SCI_CHUNKS	1024u
+#define SCI_INDEX_BITS	20
+#define SCI_TYPE_BITS	4
+#define SCI_GEN_MASK	(sizeof(uintptr_t) > 4 ? UINT64_C(0xffffffff) : 0xff)
+#define SCI_RETIRED	(UINT64_C(1) << 31)
+#define SCI_REFS	(SCI_RETIRED - 1)
+
+struct sci_slot {
+	_Atomic uint64_t state;
+	struct sci_obj *_Atomic obj;	/* read by who has an old handle, too, */
+	_Atomic uint32_t type;		/* ... whose generation then differs */
+	uint32_t next_free;		/* index + 1; 0: none */
+	uint32_t words[2];		/* what is left of its last object */
+};
+
+extern struct sci_slot *_Atomic sci_chunks[SCI_CHUNKS]
+	__attribute__((visibility("hidden")));
+
+/* The slot a handle names, if its generation is the present one. */
+static inline struct sci_slot *sci_find(const void *handle, enum sci_type type,
+					uint64_t *state)
+{
+	uintptr_t h = (uintptr_t)handle;
+	uint32_t index = h & ((1u << SCI_INDEX_BITS) - 1);
+	uint64_t gen = (uint64_t)h >> (SCI_INDEX_BITS + SCI_TYPE_BITS);
+	struct sci_slot *slot;
+	uint32_t type_is;
+
+	slot = atomic_load_explicit(&sci_chunks[index >> SCI_CHUNK_BITS],
+				    memory_order_acquire);
+	if (!slot)
+		return NULL;
+	slot += index & (SCI_CHUNK_SLOTS - 1);
+	*state = atomic_load_explicit(&slot->state, memory_order_acquire);
+	type_is = atomic_load_explicit(&slot->type, memory_order_relaxed);
+	/* all of the handle counts, also bits that no generation reaches */
+	return *state >> 32 == gen && type_is == (uint32_t)type &&
+	       (h >> SCI_INDEX_BITS & ((1u << SCI_TYPE_BITS) - 1)) == type &&
+	       !(*state & SCI_RETIRED) && *state & SCI_REFS ? slot : NULL;
+}
+
+/* The object on the data path: no reference; NULL: not a handle of @type */
+static inline void *sci_peek(const void *handle, enum sci_type type)
+{
+	uint64_t state;
+	struct sci_slot *slot = sci_find(handle, type, &state);
+
+	return slot ? atomic_load_explicit(&slot->obj, memory_order_relaxed) :
+		      NULL;
+}
+
+/*
+ * What an object leaves behind in its slot until that is used again; false:
+ * the handle is not one of @type, or the slot has another object by now.
+ */
+void sci_bequeath(void *obj, uint32_t word0, uint32_t word1);
+bool sci_legacy(const void *handle, enum sci_type type, uint32_t words[2]);
+
+/* Become and cease to be a user; false: it is closing */
+bool sci_use(void *obj);
+void sci_unuse(void *obj);
+
+/* Step 1 of removal.  @force: also while it has users. */
+sci_error_t sci_close_obj(void *obj, bool force);
+void sci_retire(void *obj);
+void sci_drain(void *obj);
+void sci_release(void *obj);
+
+/* Call @fn for every live object of a type, with a reference. */
+void sci_for_each(enum sci_type type, void (*fn)(void *obj, void *arg),
+		  void *arg);
+
+/* In a child: no handle of the parent's is valid. */
+void sci_objects_fork(void);
+
+static inline void *sci_handle(const void *obj)
+{
+	/* a number in a pointer's clothes */
+	return (void *)((const struct sci_obj *)obj)->handle;
+}
+
+/* ---- the objects ---- */
+
+struct sci_desc_obj {
+	struct sci_obj obj;
+};
+
+struct sci_lseg_obj {
+	struct sci_obj obj;
+	struct sci_lseg *seg;
+	struct sci_notifier *events;
+	bool is_private;
+	bool empty;			/* no memory yet */
+	bool attached;
+	uint32_t prepared;		/* adapters, one bit each; under lock */
+	uint32_t available;
+	uint32_t dma_only;
+};
+
+struct sci_rseg_obj {
+	struct sci_obj obj;
+	struct sci_rseg *seg;		/* NULL: not connected yet; under lock */
+	struct sci_notifier *events;
+	unsigned int adapter;
+	unsigned int node;
+	uint32_t id;
+	bool connecting;		/* asynchronously */
+	pthread_cond_t connected;
+	struct sci_rseg_param param;
+	struct sci_job job;
+	struct list sequences;
+};
+
+struct sci_map_obj {
+	struct sci_obj obj;
+	struct sci_lseg_obj *lseg;	/* one of the two */
+	struct sci_rseg_obj *rseg;
+	struct sci_rseg_status *status;	/* NULL: local */
+	enum sci_pio_map pio;
+	char *addr;
+	size_t size;
+	size_t offset;			/* in the segment */
+	bool readonly;
+};
+
+struct sci_seq_obj {
+	struct sci_obj obj;
+	struct list link;		/* of its rseg's sequences */
+	struct sci_rseg_obj *rseg;	/* NULL: local, or disconnected */
+	struct sci_rseg_status *_Atomic status;
+	_Atomic uint32_t errors;	/* count at the start */
+	_Atomic bool started;
+};
+
+/* The import behind @rseg goes: its sequences are lost from now on. */
+void sci_seq_orphan(struct sci_rseg_obj *rseg);
+
+/* In a child: locks that another thread of the parent's may have held. */
+void sci_seq_fork(void);
+
+/* What the fabric calls for segments of both kinds; @owner: the notifier */
+void sci_segment_event(void *owner, const struct sci_event *ev);
+
+/* Removal without conditions, for SCITerminate(); each in its own file */
+void sci_seq_destroy(void *obj);
+void sci_block_destroy(void *obj);
+void sci_dma_destroy(void *obj);
+void sci_map_destroy(void *obj);
+void sci_lintr_destroy(void *obj);
+void sci_rintr_destroy(void *obj);
+void sci_rseg_destroy(void *obj);
+void sci_lseg_destroy(void *obj);
+void sci_desc_destroy(void *obj);
+
+/* Disconnect a remote segment of @desc whose owner has gone */
+void sci_rseg_bury(void *obj, void *desc);
+
+/* End all waits on an object, before calls are waited for */
+void sci_block_cancel(void *obj);
+void sci_dma_cancel(void *obj);
+void sci_lintr_cancel(void *obj);
+void sci_rseg_cancel(void *obj);
+void sci_lseg_cancel(void *obj);
+
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Queries: a function per command, each of which knows its subcommands. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libsci/sisci/export.h"
+#include "libsci/sisci/object.h"
+
+#define VERSION		"0.1.0"
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+static unsigned int clamp(uint64_t value)
+{
+	return value < UINT_MAX ? (unsigned int)value : UINT_MAX;
+}
+
+/* The caller's variable may have any alignment. */
+static sci_error_t answer(void *data, unsigned int value)
+{
+	if (!data)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	memcpy(data, &value, sizeof(value));
+	return SCI_ERR_OK;
+}
+
+static sci_error_t answer_string(const sci_query_string_t *q, const char *text)
+{
+	size_t size = strlen(text) + 1;
+
+	if (!q->str)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	if (q->length < size)
+		return SCI_ERR_NOSPC;
+	memcpy(q->str, text, size);
+	return SCI_ERR_OK;
+}
+
+static sci_error_t query_vendor(void *data)
+{
+	return answer_string(data, "libsci");
+}
+
+static sci_error_t query_api(void *data)
+{
+	return answer_string(data, "SISCI API 2.0 (libsci " VERSION ")");
+}
+
+static sci_error_t query_driver(void *data)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "libsci " VERSION " (%s)",
+		 sci_lib.ops->name);
+	return answer_string(data, text);
+}
+
+static unsigned int count_adapters(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < SCI_ADAPTER_MAX; i++)
+		n += !sci_check_adapter(i);
+	return n;
+}
+
+static dis_adapter_type_t card_type(const char *name)
+{
+	int type = DIS_ADAPTER_PCI_SCI;
+
+	while (type && strcmp(SCIGetAdapterTypeString(type), name))
+		type--;
+	return type;
+}
+
+#define FIRST		SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT
+#define AT(name)	[SCI_Q_ADAPTER_##name - FIRST]
+
+static sci_error_t adapter_answer(const sci_query_adapter_t *q,
+				  const struct sci_adapter_info *info)
+{
+	/* 0, also where there is no line: does not apply */
+	const unsigned int values[] = {
+		AT(DMA_SIZE_ALIGNMENT) = clamp(info->dma_size_align),
+		AT(DMA_OFFSET_ALIGNMENT) = clamp(info->dma_offset_align),
+		AT(DMA_MTU) = clamp(info->dma_mtu),
+		AT(SUGGESTED_MIN_DMA_SIZE) = clamp(info->min_dma_size),
+		AT(SUGGESTED_MIN_BLOCK_SIZE) = clamp(info->min_block_size),
+		AT(NODEID) = info->node,
+		AT(SERIAL_NUMBER) = (unsigned int)info->serial,
+		AT(CARD_TYPE) = card_type(info->type),
+		AT(NUMBER_OF_STREAMS) = info->streams,
+		AT(STREAM_BUFFER_SIZE) = clamp(info->stream_size),
+		AT(CONFIGURED) = 1,
+		AT(LINK_OPERATIONAL) = info->link_up,
+		AT(HW_LINK_STATUS_IS_OK) = info->link_up,
+		AT(NUMBER) = count_adapters(),
+		AT(INSTANCE_NUMBER) = q->localAdapterNo,
+		AT(FIRMWARE_OK) = 1,
+		AT(ATT_PAGE_SIZE) = clamp(info->att_page_size),
+		AT(ATT_NUMBER_OF_ENTRIES) = info->att_entries,
+		AT(ATT_AVAILABLE_ENTRIES) = info->att_available,
+		AT(PHYS_MEM_NODEID) = info->node,
+		AT(PHYS_MBX_NODEID) = info->node,
+		AT(PHYS_LINK_PORT_NODEID) = info->node,
+		AT(BDF) = info->bdf,
+		AT(MCAST_MAX_GROUPS) = info->mcast_groups,
+		AT(NUMBER_OF_LINKS) = 1,
+		AT(LINK_UPTIME) = clamp(info->link_up_ms / 1000),
+		AT(LINK_DOWNTIME) = clamp(info->link_down_ms / 1000),
+		AT(LINK_CABLE_INSERTED) = 1,
+		AT(LINK_ENABLED) = 1,
+		AT(LINK_PARTNER_PORT_NO) = 0,	/* the last there is */
+	};
+	unsigned int i = q->subcommand - FIRST;
+
+	if (i >= ARRAY_SIZE(values))
+		return SCI_ERR_ILLEGAL_QUERY;
+	return answer(q->data, values[i]);
+}
+
+/* There is one link: programs leave portNo unset. */
+static sci_error_t query_adapter(void *data)
+{
+	const sci_query_adapter_t *q = data;
+	struct sci_adapter_info info;
+	sci_error_t err = sci_adapter(q->localAdapterNo, &info);
+
+	return err ? err : adapter_answer(q, &info);
+}
+
+static sci_error_t query_system(void *data)
+{
+	const sci_query_system_t *q = data;
+
+	switch (q->subcommand) {
+	case SCI_Q_SYSTEM_HOSTBRIDGE:
+		return answer(q->data, 0);
+	case SCI_Q_SYSTEM_WRITE_POSTING_ENABLED:
+	case SCI_Q_SYSTEM_WRITE_COMBINING_ENABLED:
+		return answer(q->data, 1);
+	case SCI_Q_SYSTEM_CPU_CACHE_LINE_SIZE:
+		return answer(q->data, clamp(sci_cache_line()));
+	default:
+		return SCI_ERR_ILLEGAL_QUERY;
+	}
+}
+
+/* What all bus addresses answer: no fabric hands them to programs. */
+static sci_error_t no_address(const void *handle, enum sci_type type)
+{
+	void *obj = sci_get(handle, type);
+
+	if (!obj)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	sci_put(obj);
+	return SCI_ERR_NOT_SUPPORTED;
+}
+
+static sci_error_t query_local_segment(void *data)
+{
+	const sci_query_local_segment_t *q = data;
+
+	switch (q->subcommand) {
+	case SCI_Q_LOCAL_SEGMENT_IOADDR:
+	case SCI_Q_LOCAL_SEGMENT_PHYS_ADDR:
+	case SCI_Q_LOCAL_SEGMENT_VIRTUAL_KERNEL_ADDR:
+		return no_address(q->segment, SCI_TYPE_LSEG);
+	default:
+		return SCI_ERR_ILLEGAL_QUERY;
+	}
+}
+
+static sci_error_t query_remote_segment(void *data)
+{
+	const sci_query_remote_segment_t *q = data;
+
+	if (q->subcommand != SCI_Q_REMOTE_SEGMENT_IOADDR)
+		return SCI_ERR_ILLEGAL_QUERY;
+	return no_address(q->segment, SCI_TYPE_RSEG);
+}
+
+/* Does a map of a remote segment lead back to our own node? */
+static bool loops_back(const struct sci_map_obj *map)
+{
+	struct sci_adapter_info info;
+
+	return map->rseg && !sci_adapter(map->rseg->adapter, &info) &&
+	       map->rseg->node == info.node;
+}
+
+static sci_error_t query_target(const sci_query_map_t *q)
+{
+	struct sci_map_obj *map = sci_get(q->map, SCI_TYPE_MAP);
+	bool local;
+
+	if (!map)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	local = loops_back(map) ||
+		(map->lseg &&
+		 q->subcommand == SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET);
+	sci_put(map);
+	return answer(q->data, local);
+}
+
+static sci_error_t query_map(void *data)
+{
+	const sci_query_map_t *q = data;
+
+	switch (q->subcommand) {
+	case SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET:
+	case SCI_Q_MAP_QUERY_REMOTE_MAPPED_TO_LOCAL_TARGET:
+		return query_target(q);
+	case SCI_Q_MAP_IOADDR:
+	case SCI_Q_MAP_PHYS_ADDR:
+		if (!q->data)
+			return SCI_ERR_ILLEGAL_PARAMETER;
+		return no_address(q->map, SCI_TYPE_MAP);
+	default:
+		return SCI_ERR_ILLEGAL_QUERY;
+	}
+}
+
+static sci_error_t dma_capabilities(void *data,
+				    const struct sci_adapter_info *info)
+{
+	const sci_dma_capabilities_t caps = {
+		.num_channels = 1,
+		.max_transfer_size = clamp(info->dma_mtu),
+		.max_vector_length = DIS_DMA_MAX_VECLEN,
+		.support_mem2io = 1,
+		.support_io2mem = 1,
+		.min_align_bytes = clamp(info->dma_offset_align),
+		.suggested_align_bytes = SCI_PIO_LINE,
+	};
+
+	if (!data)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	memcpy(data, &caps, sizeof(caps));
+	return SCI_ERR_OK;
+}
+
+/* Whichever engine the flags ask for: a thread of the library's copies. */
+static sci_error_t query_dma(void *data)
+{
+	const sci_query_dma_t *q = data;
+	struct sci_adapter_info info;
+	sci_error_t err = sci_adapter(q->localAdapterNo, &info);
+
+	if (err)
+		return err;
+	switch (q->subcommand) {
+	case SCI_Q_DMA_AVAILABLE:
+		return answer(q->data, 1);
+	case SCI_Q_DMA_CAPABILITIES:
+		return dma_capabilities(q->data, &info);
+	default:
+		return SCI_ERR_ILLEGAL_QUERY;
+	}
+}
+
+static sci_error_t query_device(void *data)
+{
+	(void)data;
+	return SCI_ERR_NOT_IMPLEMENTED;
+}
+
+static sci_error_t (*const commands[])(void *data) = {
+	[SCI_Q_VENDORID] = query_vendor,
+	[SCI_Q_API] = query_api,
+	[SCI_Q_ADAPTER] = query_adapter,
+	[SCI_Q_SYSTEM] = query_system,
+	[SCI_Q_LOCAL_SEGMENT] = query_local_segment,
+	[SCI_Q_REMOTE_SEGMENT] = query_remote_segment,
+	[SCI_Q_MAP] = query_map,
+	[SCI_Q_DMA] = query_dma,
+	[SCI_Q_DEVICE] = query_device,
+	[SCI_Q_SISCI_DRIVER_VERSION] = query_driver,
+};
+
+static sci_error_t query(unsigned int command, void *data)
+{
+	if (command >= ARRAY_SIZE(commands) || !commands[command])
+		return SCI_ERR_ILLEGAL_QUERY;
+	if (!data)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	return commands[command](data);
+}
+
+void SCIQuery(unsigned int command, void *data, unsigned int flags,
+	      sci_error_t *error)
+{
+	unsigned int known = command != SCI_Q_DMA ? 0 :
+		SCI_FLAG_DMA_ADAPTER | SCI_FLAG_DMA_GLOBAL |
+		SCI_FLAG_DMA_SYSDMA;
+
+	SCI_CALL(error, flags, known, query(command, data));
+}
+SISCI_EXPORT(SCIQuery);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Events of segments, local and remote: the fabric's words in SISCI's. */
+
+#include "libsci/sisci/object.h"
+
+static int reason_of(enum sci_event_type type)
+{
+	switch (type) {
+	case SCI_EVENT_CONNECT:
+		return SCI_CB_CONNECT;
+	case SCI_EVENT_LOST:
+		return SCI_CB_LOST;
+	case SCI_EVENT_NOT_OPERATIONAL:
+		return SCI_CB_NOT_OPERATIONAL;
+	case SCI_EVENT_OPERATIONAL:
+		return SCI_CB_OPERATIONAL;
+	default:
+		return SCI_CB_DISCONNECT;
+	}
+}
+
+void sci_segment_event(void *owner, const struct sci_event *ev)
+{
+	const struct sci_note note = {
+		.reason = reason_of(ev->type), .node = ev->node,
+		.adapter = ev->adapter, .count = 1,
+	};
+
+	sci_notify(owner, &note, SCI_MERGE_NO);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Sequences: was everything that was stored since the start delivered?  The
+ * adapter counts lost packets; a sequence remembers the count (sci-mpich paper,
+ * section on error detection; DECK paper, same).
+ */
+
+#include "libsci/barrier.h"
+#include "libsci/fabric/fault.h"
+#include "libsci/sisci/object.h"
+
+/* What a map of our own memory has: nothing is lost there. */
+static struct sci_link_status local_link;
+static struct sci_rseg_status local_status = { .link = &local_link };
+
+/* What is left of an import when it is disconnected. */
+static struct sci_rseg_status gone_status = { .gone = 1,
+					      .link = &local_link };
+
+/* Covers the lists of sequences; never held on the data path. */
+static pthread_mutex_t seq_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void sci_seq_fork(void)
+{
+	pthread_mutex_init(&seq_lock, NULL);
+}
+
+void sci_seq_orphan(struct sci_rseg_obj *r)
+{
+	struct list *pos, *n;
+
+	pthread_mutex_lock(&seq_lock);
+	list_for_each_safe(pos, n, &r->sequences) {
+		struct sci_seq_obj *q = container_of(pos, struct sci_seq_obj,
+						     link);
+
+		atomic_store(&q->status, &gone_status);
+		q->rseg = NULL;
+		list_del(&q->link);
+	}
+	pthread_mutex_unlock(&seq_lock);
+}
+
+static sci_error_t create(sci_map_t map, sci_sequence_t *sequence)
+{
+	struct sci_seq_obj *q;
+	struct sci_map_obj *m;
+	sci_error_t err;
+
+	if (!sequence)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	m = sci_get(map, SCI_TYPE_MAP);
+	if (!m)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	err = sci_new(SCI_TYPE_SEQUENCE, sizeof(*q), NULL, &q);
+	if (!err) {
+		list_init(&q->link);
+		q->rseg = m->rseg;
+		atomic_store(&q->status, m->status ? m->status :
+						     &local_status);
+		if (q->rseg) {
+			pthread_mutex_lock(&seq_lock);
+			list_add_tail(&q->link, &q->rseg->sequences);
+			pthread_mutex_unlock(&seq_lock);
+		}
+		*sequence = sci_handle(q);
+		sci_publish(q);
+	}
+	sci_put(m);
+	return err;
+}
+
+void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence,
+			  unsigned int flags, sci_error_t *error)
+{
+	SCI_CALL(error, flags, SCI_FLAG_FAST_BARRIER, create(map, sequence));
+}
+SISCI_EXPORT(SCICreateMapSequence);
+
+void sci_seq_destroy(void *obj)
+{
+	struct sci_seq_obj *q = obj;
+
+	sci_close_obj(q, true);
+	sci_retire(q);
+	sci_drain(q);
+	pthread_mutex_lock(&seq_lock);
+	list_del(&q->link);
+	pthread_mutex_unlock(&seq_lock);
+	sci_release(q);
+}
+
+static sci_error_t remove_sequence(sci_sequence_t sequence)
+{
+	struct sci_seq_obj *q = sci_get(sequence, SCI_TYPE_SEQUENCE);
+	sci_error_t err;
+
+	if (!q)
+		return SCI_ERR_ILLEGAL_PARAMETER;
+	err = sci_close_obj(q, false);
+	if (!err)
+		sci_seq_destroy(q);
+	sci_put(q);
+	return err;
+}
+
+void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags,
+		       sci_error_t *error)
+{
+	SCI_CALL(error, flags, 0, remove_sequence(sequence));
+}
+SISCI_EXPORT(SCIRemoveSequence);
+
+/* ---- the data path ---- */
+
+static sci_error_t look_up(sci_sequence_t sequence, unsigned int flags,
+			   unsigned int known, struct sci_seq_obj **q)
+{
+	if (!sci_up())
+		return SCI_ERR_NOT_INITIALIZED;
+	if (flags & ~known)
+		return SCI_ERR_ILLEGAL_FLAG;
+	*q = sci_peek(sequence, SCI_TYPE_SEQUENCE);
+	return *q ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
+}
+
+static void set_error(sci_error_t *error, sci_error_t err)
+{
+	if (error)
+		*error = err;
+}
+
+sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
+				       unsigned int flags, sci_error_t *error)
+{
+	struct sci_rseg_status *st;
+	struct sci_seq_obj *q;
+	sci_error_t err = look_up(sequence, flags, 0, &q);
+
+	set_error(error, err);
+	if (err)
+		return SCI_SEQ_NOT_RETRIABLE;
+	st = atomic_load_explicit(&q->status, memory_order_acquire);
+	if (atomic_load_explicit(&st->gone, memory_order_acquire))
+		return SCI_SEQ_NOT_RETRIABLE;
+	if (atomic_load_explicit(&st->link->down, memory_order_acquire))
+		return SCI_SEQ_PENDING;
+	atomic_store_explicit(&q->errors,
+			      atomic_load_explicit(&st->link->errors,
+						   memory_order_acquire),
+			      memory_order_relaxed);
+	atomic_store_explicit(&q->started, true, memory_order_release);
+	return SCI_SEQ_OK;
+}
+SISCI_EXPORT(SCIStartSequence);
+
+static sci_sequence_status_t check(struct sci_seq_obj *q)
+{
+	struct sci_rseg_status *st = atomic_load_explicit(&q->status,
+							  memory_order_acquire);
+	uint32_t errors;
+
+	sci_remote_check(st);
+	errors = atomic_load_explicit(&st->link->errors, memory_order_acquire);
+	if (atomic_load_explicit(&st->gone, memory_order_acquire))
+		return SCI_SEQ_NOT_RETRIABLE;
+	if (atomic_load_explicit(&st->link->down, memory_order_acquire))
+		return SCI_SEQ_PENDING;
+	if (atomic_exchange_explicit(&q->errors, errors,
+				     memory_order_relaxed) != errors)
+		return SCI_SEQ_RETRIABLE;
+	return SCI_SEQ_OK;
+}
+
+sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
+				       unsigned int flags, sci_error_t *error)
+{
+	struct sci_seq_obj *q;
+	sci_error_t err;
+
+	err = look_up(sequence, flags, SCI_FLAG_NO_FLUSH |
+		      SCI_FLAG_NO_STORE_BARRIER, &q);
+	if (!err && !atomic_load_explicit(&q->started, memory_order_acquire))
+		err = SCI_ERR_ILLEGAL_OPERATION;
+	set_error(error, err);
+	if (err)
+		return SCI_SEQ_NOT_RETRIABLE;
+	if (!(flags & SCI_FLAG_NO_STORE_BARRIER))
+		sci_lib.ops->store_barrier(NULL);
+	return check(q);
+}
+SISCI_EXPORT(SCICheckSequence);
+
+void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags)
+{
+	struct sci_seq_obj *q;
+
+	if (!look_up(sequence, flags, 0, &q))
+		sci_lib.ops->store_barrier(NULL);
+}
+SISCI_EXPORT(SCIStoreBarrier);
+
+void SCIFlushReadBuffers(sci_sequence_t sequence)
+{
+	struct sci_seq_obj *q;
+
+	if (!look_up(sequence, 0, 0, &q))
+		sci_load_barrier();
+}
+SISCI_EXPORT(SCIFlushReadBuffers);
+
+/* No lock, no allocation: programs cancel threads inside it. */
+void SCIFlush(sci_sequence_t sequence, unsigned int flags)
+{
+	struct sci_seq_obj *q;
+
+	if (flags & ~SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY || !sci_up())
+		return;
+	if (!sequence || !look_up(sequence, 0, 0, &q))
+		sci_store_barrier();
+}
+SISCI_EXPORT(SCIFlush);
