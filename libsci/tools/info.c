@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* `sci info`: what is here. */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/fabric/fabric.h"
+#include "libsci/pio/pio.h"
+#include "pci.h"
+#include "tool.h"
+
+/* One walk over the facts, printed as text or as JSON. */
+struct info {
+	struct tool_json json;
+	bool as_json;
+	unsigned int devices;
+};
+
+static void fact(struct info *in, const char *key, const char *value)
+{
+	if (in->as_json)
+		json_string(&in->json, key, value);
+	else
+		printf("%-16s %s\n", key, value);
+}
+
+static void fact_number(struct info *in, const char *key, uint64_t value)
+{
+	if (in->as_json)
+		json_number(&in->json, key, value);
+	else
+		printf("%-16s %" PRIu64 "\n", key, value);
+}
+
+static const char *env_or(const char *name, const char *otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? s : otherwise;
+}
+
+static void library_version(struct info *in)
+{
+	char text[128] = "";
+	sci_query_string_t q = { text, sizeof(text) };
+	sci_error_t err;
+
+	SCIQuery(SCI_Q_API, &q, 0, &err);
+	fact(in, "library", err == SCI_ERR_OK ? text : "unknown");
+}
+
+/* First line of a file of sysfs, without its end; "" if there is none. */
+static void read_line(const char *path, char *line, int room)
+{
+	FILE *f = fopen(path, "re");
+
+	if (!f || !fgets(line, room, f))
+		line[0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+static void huge_pages(struct info *in)
+{
+	const char *asked = env_or("SCI_HUGEPAGES", "0");
+	char free_pages[32], total[32], text[128];
+
+	read_line("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+		  free_pages, sizeof(free_pages));
+	read_line("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+		  total, sizeof(total));
+	snprintf(text, sizeof(text), "%s (2 MiB pages: %s of %s free)",
+		 strcmp(asked, "0") ? asked : "off",
+		 *free_pages ? free_pages : "0", *total ? total : "0");
+	fact(in, "huge_pages", text);
+}
+
+static void environment(struct info *in)
+{
+	const char *spec = env_or("SCI_FABRIC", "auto");
+	const char *colon = strchr(spec, ':');
+	char nodes[64];
+
+	fact(in, "fabric_asked", spec);
+	fact(in, "cluster", colon && colon[1] ? colon + 1 : "default");
+	fact(in, "segment_mode", env_or("SCI_MODE", "0600"));
+	huge_pages(in);
+	fact(in, "rundir", env_or("SCI_RUNDIR", "none (abstract sockets)"));
+	fact(in, "faults", env_or("SCI_FAULT", "none"));
+	read_line("/sys/devices/system/node/online", nodes, sizeof(nodes));
+	fact(in, "numa_nodes", *nodes ? nodes : "0");
+}
+
+static void adapter_json(struct tool_json *j, unsigned int no,
+			 const struct sci_adapter_info *a)
+{
+	json_open(j, NULL, '{');
+	json_number(j, "adapter", no);
+	json_string(j, "type", a->type);
+	json_number(j, "node", a->node);
+	json_bool(j, "link_up", a->link_up);
+	json_number(j, "serial", a->serial);
+	json_number(j, "att_page_size", a->att_page_size);
+	json_number(j, "att_entries", a->att_entries);
+	json_number(j, "att_available", a->att_available);
+	json_number(j, "streams", a->streams);
+	json_number(j, "stream_size", a->stream_size);
+	json_number(j, "dma_mtu", a->dma_mtu);
+	json_number(j, "min_dma_size", a->min_dma_size);
+	json_number(j, "mcast_groups", a->mcast_groups);
+	json_number(j, "link_up_ms", a->link_up_ms);
+	json_number(j, "link_down_ms", a->link_down_ms);
+	json_close(j, '}');
+}
+
+static void adapter_text(unsigned int no, const struct sci_adapter_info *a)
+{
+	char dma[TOOL_SIZE_STR], page[TOOL_SIZE_STR];
+
+	printf("adapter %-8u %s, node %u, link %s\n", no, a->type, a->node,
+	       a->link_up ? "up" : "down");
+	if (a->att_entries)
+		printf("%-16s ATT %u of %u entries free, pages of %s\n", "",
+		       a->att_available, a->att_entries,
+		       tool_size_str(page, (double)a->att_page_size));
+	printf("%-16s %u streams of %zu bytes, DMA from %s on\n", "",
+	       a->streams, a->stream_size,
+	       tool_size_str(dma, (double)a->min_dma_size));
+}
+
+static void adapters(struct info *in, struct sci_fabric *f)
+{
+	struct sci_adapter_info a;
+	unsigned int i;
+
+	if (in->as_json)
+		json_open(&in->json, "adapters", '[');
+	for (i = 0; i < SCI_ADAPTER_MAX; i++) {
+		if (f->ops->adapter_query(f, i, &a))
+			continue;
+		if (in->as_json)
+			adapter_json(&in->json, i, &a);
+		else
+			adapter_text(i, &a);
+	}
+	if (in->as_json)
+		json_close(&in->json, ']');
+}
+
+static void device_json(struct tool_json *j, const struct tool_pci_device *d)
+{
+	json_open(j, NULL, '{');
+	json_string(j, "slot", d->slot);
+	json_number(j, "vendor", d->vendor);
+	json_number(j, "device", d->device);
+	json_number(j, "subvendor", d->subvendor);
+	json_number(j, "subdevice", d->subdevice);
+	json_string(j, "name", d->name);
+	if (d->driver[0])
+		json_string(j, "driver", d->driver);
+	else
+		json_null(j, "driver");
+	if (d->numa_node >= 0)
+		json_number(j, "numa_node", (uint64_t)d->numa_node);
+	else
+		json_null(j, "numa_node");
+	json_close(j, '}');
+}
+
+static void print_device(void *arg, const struct tool_pci_device *d)
+{
+	struct info *in = arg;
+
+	in->devices++;
+	if (in->as_json) {
+		device_json(&in->json, d);
+		return;
+	}
+	printf("pci %-12s %s [%04x:%04x], driver %s\n", d->slot, d->name,
+	       d->vendor, d->device, d->driver[0] ? d->driver : "none bound");
+}
+
+static void pci_devices(struct info *in)
+{
+	if (in->as_json)
+		json_open(&in->json, "pci", '[');
+	tool_pci_scan(print_device, in);
+	if (in->as_json)
+		json_close(&in->json, ']');
+	else if (!in->devices)
+		printf("%-16s no PCI-SCI adapter on this machine\n", "pci");
+}
+
+static int print_info(struct info *in)
+{
+	struct sci_adapter_info a;
+	struct sci_fabric *f;
+	int ret = sci_fabric_open(&f);
+
+	if (ret)
+		return tool_fabric_error(ret);
+	if (in->as_json)
+		json_open(&in->json, NULL, '{');
+	library_version(in);
+	fact(in, "fabric", f->ops->name);
+	if (!f->ops->adapter_query(f, 0, &a))
+		fact_number(in, "node", a.node);
+	fact(in, "store_engine", sci_pio_name());
+	environment(in);
+	adapters(in, f);
+	pci_devices(in);
+	if (in->as_json)
+		json_close(&in->json, '}');
+	f->ops->close(f);
+	return tool_finish();
+}
+
+int tool_info(const struct tool_command *self, int argc, char **argv)
+{
+	struct info in = { .json = { .out = stdout, .first = true } };
+	const struct tool_option options[] = {
+		{ .letter = 'j', .name = "json", .kind = TOOL_FLAG,
+		  .value = &in.as_json, .help = "print JSON" },
+		{ 0 },
+	};
+	sci_error_t err;
+	int ret;
+
+	if (tool_parse(self, argc, argv, options, true) != argc)
+		tool_usage(self, "takes no arguments");
+	SCIInitialize(0, &err);
+	if (err != SCI_ERR_OK)
+		return tool_sci_error(err, "cannot join the fabric");
+	ret = print_info(&in);
+	SCITerminate();
+	return ret;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const struct tool_command commands[] = {
+	{ "info", "[--json]",
+	  "this machine: library, fabric, node, adapters", tool_info },
+	{ "nodes", "[--json]",
+	  "the nodes of the cluster", tool_nodes },
+	{ "segments", "[--json]",
+	  "the segments of the cluster", tool_segments },
+	{ "run", "NODE [--cluster NAME] [--] COMMAND [ARGUMENT...]",
+	  "start a program as another node", tool_run },
+	{ "ping", "[-c COUNT] [-s SIZE] NODE  |  sci ping --serve",
+	  "see whether a node answers, and how fast", tool_ping },
+	{ "send", "[-v] [--id N] FILE NODE",
+	  "send a file to `sci recv` on another node", tool_send },
+	{ "recv", "[-v] [--id N] [--force] [-o PATH | -d DIR]",
+	  "receive a file", tool_recv },
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *out)
+{
+	size_t i;
+
+	fputs("usage: sci COMMAND [OPTION...] [ARGUMENT...]\n\n", out);
+	for (i = 0; i < N_COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
+	fputs("\n`sci COMMAND --help` says more; so does sci(1).\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2) {
+		print_help(stderr);
+		return TOOL_USAGE;
+	}
+	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") ||
+	    !strcmp(argv[1], "-h")) {
+		print_help(stdout);
+		return tool_finish();
+	}
+	for (i = 0; i < N_COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(&commands[i], argc - 1,
+					       argv + 1);
+	tool_error("no such command: %s (`sci help` lists them)", argv[1]);
+	return TOOL_USAGE;
+}

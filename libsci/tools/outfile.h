@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * A file that exists under its name when it is complete, and not at all
+ * before: whatever happens, nothing half-written stays behind.
+ */
+#ifndef LIBSCI_TOOLS_OUTFILE_H
+#define LIBSCI_TOOLS_OUTFILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct outfile {
+	int fd;
+	int dir;
+	char name[NAME_MAX + 1];	/* "": standard output */
+	bool replace;
+	bool named;			/* it has a temporary name */
+};
+
+/*
+ * All return 0 or -errno; -EEXIST: there is such a file, or one that cannot be
+ * replaced.
+ *
+ * @dir: where; @name: without a slash; NULL: standard output
+ * @replace: an existing regular file, at the end
+ */
+int outfile_open(struct outfile *o, const char *dir, const char *name,
+		 bool replace);
+
+/* -ENOSPC, -EFBIG ... now rather than at the end, where the system can tell. */
+int outfile_reserve(struct outfile *o, uint64_t size);
+int outfile_write(struct outfile *o, const void *data, size_t len);
+
+/* Gives it its name. */
+int outfile_commit(struct outfile *o, mode_t mode);
+
+/* To be called in any case. */
+void outfile_close(struct outfile *o);
+
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pci/pci.h>
+
+#include "pci.h"
+
+#define SYSFS		"/sys/bus/pci/devices"
+#define ANY		0xffff		/* as a device id */
+
+/* All that is known to speak SCI; the first entry that fits names a device. */
+static const struct {
+	uint16_t vendor, device;
+	const char *name;
+} ids[] = {
+	{ 0x11c8, 0x0658, "Dolphin PCI-SCI adapter D31x (PSB32)" },
+	{ 0x11c8, 0xd665, "Dolphin PCI-SCI adapter D32x (PSB64)" },
+	{ 0x11c8, 0xd667, "Dolphin PCI-SCI adapter D33x (PSB66)" },
+	{ 0x11c8, ANY, "Dolphin adapter" },
+};
+
+#define N_IDS		(sizeof(ids) / sizeof(ids[0]))
+
+static jmp_buf failed;
+
+/* libpci wants this not to return. */
+static void __attribute__((noreturn, format(printf, 1, 2)))
+scan_failed(char *fmt, ...)
+{
+	(void)fmt;
+	longjmp(failed, 1);
+}
+
+static void __attribute__((format(printf, 1, 2))) scan_remark(char *fmt, ...)
+{
+	(void)fmt;
+}
+
+static const char *id_name(uint16_t vendor, uint16_t device)
+{
+	size_t i;
+
+	for (i = 0; i < N_IDS; i++)
+		if (ids[i].vendor == vendor &&
+		    (ids[i].device == device || ids[i].device == ANY))
+			return ids[i].name;
+	return NULL;
+}
+
+static void find_driver(struct tool_pci_device *d)
+{
+	char path[96], target[256];
+	const char *base;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), SYSFS "/%s/driver", d->slot);
+	n = readlink(path, target, sizeof(target) - 1);
+	d->driver[0] = '\0';
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	base = strrchr(target, '/');
+	snprintf(d->driver, sizeof(d->driver), "%.31s",
+		 base ? base + 1 : target);
+}
+
+static void describe(struct pci_dev *p, const char *name,
+		     struct tool_pci_device *d)
+{
+	memset(d, 0, sizeof(*d));
+	snprintf(d->slot, sizeof(d->slot), "%04x:%02x:%02x.%x",
+		 (unsigned int)p->domain, p->bus, p->dev, p->func);
+	d->vendor = p->vendor_id;
+	d->device = p->device_id;
+	d->subvendor = pci_read_word(p, PCI_SUBSYSTEM_VENDOR_ID);
+	d->subdevice = pci_read_word(p, PCI_SUBSYSTEM_ID);
+	d->numa_node = p->numa_node;
+	d->name = name;
+	find_driver(d);
+}
+
+void tool_pci_scan(void (*fn)(void *arg, const struct tool_pci_device *d),
+		   void *arg)
+{
+	struct pci_access *volatile bus = NULL;
+	struct tool_pci_device d;
+	struct pci_dev *p;
+	const char *name;
+
+	if (access(SYSFS, R_OK | X_OK))
+		return;
+	if (setjmp(failed))
+		goto out;
+	bus = pci_alloc();
+	bus->error = scan_failed;
+	bus->warning = scan_remark;
+	bus->debug = scan_remark;
+	bus->method = PCI_ACCESS_SYS_BUS_PCI;
+	pci_init(bus);
+	pci_scan_bus(bus);
+	for (p = bus->devices; p; p = p->next) {
+		pci_fill_info(p, PCI_FILL_IDENT | PCI_FILL_NUMA_NODE);
+		name = id_name(p->vendor_id, p->device_id);
+		if (!name)
+			continue;
+		describe(p, name, &d);
+		fn(arg, &d);
+	}
+out:
+	if (bus)
+		pci_cleanup(bus);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* PCI-SCI adapters on the bus, whether a driver has them or not. */
+#ifndef LIBSCI_TOOLS_PCI_H
+#define LIBSCI_TOOLS_PCI_H
+
+#include <stdint.h>
+
+struct tool_pci_device {
+	char slot[32];			/* 0000:01:00.0 */
+	uint16_t vendor, device;
+	uint16_t subvendor, subdevice;
+	int numa_node;			/* -1: unknown */
+	const char *name;
+	char driver[32];		/* "": none bound */
+};
+
+/*
+ * tool_pci_scan() - call @fn for each adapter
+ *
+ * Without a PCI bus (containers, some architectures) there are none.
+ */
+void tool_pci_scan(void (*fn)(void *arg, const struct tool_pci_device *d),
+		   void *arg);
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* `sci run`: start a program as another node. */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libsci/fabric/fabric.h"
+#include "tool.h"
+
+/* As the shells have it. */
+#define EXIT_CANNOT_RUN		126
+#define EXIT_NOT_FOUND		127
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, strlen(text));
+	close(fd);
+	return n == (ssize_t)strlen(text) ? 0 : -EIO;
+}
+
+/* The same user, inside and outside: peers still see who it is. */
+static int map_self(uid_t uid, gid_t gid)
+{
+	char line[40];
+	int ret;
+
+	snprintf(line, sizeof(line), "%u %u 1", uid, uid);
+	ret = write_file("/proc/self/uid_map", line);
+	if (ret)
+		return ret;
+	ret = write_file("/proc/self/setgroups", "deny");
+	if (ret && ret != -ENOENT)
+		return ret;
+	snprintf(line, sizeof(line), "%u %u 1", gid, gid);
+	return write_file("/proc/self/gid_map", line);
+}
+
+static int enter_namespace(const char *name)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int ret;
+
+	if (!uid) {
+		if (unshare(CLONE_NEWUTS))
+			return -errno;
+	} else {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWUTS))
+			return -errno;
+		ret = map_self(uid, gid);
+		if (ret)
+			return ret;
+	}
+	return sethostname(name, strlen(name)) ? -errno : 0;
+}
+
+/*
+ * Half-way in there is no way back (a user namespace without a map makes us
+ * nobody), so a child tries first.  Where it is forbidden the program keeps
+ * the machine's name.
+ */
+static void take_host_name(const char *name)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(enter_namespace(name) ? 1 : 0);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		return;
+	enter_namespace(name);
+}
+
+static bool cluster_ok(const char *name)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	size_t n = strlen(name);
+
+	return n && n <= 32 && strspn(name, allowed) == n;
+}
+
+static void set_environment(unsigned int node, const char *cluster)
+{
+	char value[64];
+
+	snprintf(value, sizeof(value), "%u", node);
+	setenv("SCI_NODE", value, 1);
+	if (!cluster)
+		return;
+	snprintf(value, sizeof(value), "shm:%s", cluster);
+	setenv("SCI_FABRIC", value, 1);
+}
+
+int tool_run(const struct tool_command *self, int argc, char **argv)
+{
+	const char *cluster = NULL;
+	bool keep_name = false;
+	const struct tool_option options[] = {
+		{ .letter = 'c', .name = "cluster", .kind = TOOL_STRING,
+		  .value = &cluster, .arg = "NAME",
+		  .help = "of this virtual cluster (SCI_FABRIC=shm:NAME)" },
+		{ .letter = 'k', .name = "keep-hostname", .kind = TOOL_FLAG,
+		  .value = &keep_name,
+		  .help = "no host name of its own" },
+		{ 0 },
+	};
+	unsigned int node;
+	char host[16];
+	int i, err;
+
+	i = tool_parse(self, argc, argv, options, false);
+	if (i == argc)
+		tool_usage(self, "which node?");
+	if (!tool_parse_node(argv[i], &node))
+		tool_usage(self, "'%s' is no node id (4, 8, 12, ... %u)",
+			   argv[i], SCI_NODE_MAX);
+	argc -= i;
+	argv += i;
+	i = tool_parse(self, argc, argv, options, false);
+	if (i == argc)
+		tool_usage(self, "which command?");
+	if (cluster && !cluster_ok(cluster))
+		tool_usage(self, "'%s' is no name of a cluster (1 to 32 letters, digits, '_', '-')",
+			   cluster);
+
+	set_environment(node, cluster);
+	snprintf(host, sizeof(host), "node%u", node);
+	if (!keep_name)
+		take_host_name(host);
+	execvp(argv[i], argv + i);
+	err = errno;
+	tool_error("cannot run %s: %s", argv[i], strerror(err));
+	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: two processes of `sci` on two nodes
+ *
+ * A server (`sci recv`, `sci ping --serve`) exports a segment and waits for a
+ * data interrupt; both have the number --id.  A client (`sci send`, `sci
+ * ping`) connects to both, exports a small segment of its own and introduces
+ * itself with struct session_hello.  The server connects to the client's
+ * segment and says SESSION_GO there.  From then on each side writes into the
+ * other's segment and reads only its own; no word has two writers.
+ *
+ * Both segments begin with struct session_ctl.  `progress` counts what the
+ * peer has done so far.  Who waits for it polls for a while, then raises the
+ * peer's `sleeps` and waits for an interrupt, which the peer sends when it
+ * finds `sleeps` raised after its next step.
+ *
+ * Everything the peer writes, it may write at any time: take one copy of a
+ * word, then check it.
+ */
+#ifndef LIBSCI_TOOLS_SESSION_H
+#define LIBSCI_TOOLS_SESSION_H
+
+#include <assert.h>
+
+#include "tool.h"
+
+#define SESSION_CTL_SIZE	4096	/* of a segment, before the data */
+#define SESSION_HELLO_MAX	512	/* bytes of the client's own */
+
+enum session_kind {
+	SESSION_FILE	= 1,
+	SESSION_PING	= 2,
+};
+
+/* Low half of ctl.status; the high half is the peer's interrupt with GO. */
+enum session_status {
+	SESSION_NEW	= 0,
+	SESSION_GO	= 1,		/* the server is ready */
+	SESSION_DONE	= 2,		/* all arrived */
+	SESSION_EXISTS	= 3,		/* the rest: why the server gave up */
+	SESSION_NAME	= 4,
+	SESSION_NOSPC	= 5,
+	SESSION_IO	= 6,
+	SESSION_DIGEST	= 7,
+	SESSION_PROTOCOL = 8,
+};
+
+/* All but nonce is written by the peer. */
+struct session_ctl {
+	uint64_t nonce;
+	uint64_t pad[7];
+	_Alignas(64) uint64_t progress;
+	_Alignas(64) uint64_t sleeps;
+	_Alignas(64) uint64_t status;
+};
+
+static_assert(sizeof(struct session_ctl) == 256, "both sides agree");
+static_assert(offsetof(struct session_ctl, status) == 192, "both sides agree");
+
+struct session {
+	uint32_t id;
+	unsigned int node;		/* the peer's */
+
+	sci_desc_t sd;
+	sci_local_segment_t lseg;
+	sci_map_t lmap;
+	struct session_ctl *mine;
+	sci_local_interrupt_t lintr;
+	unsigned int lintr_no;
+	sci_local_data_interrupt_t hello;	/* server */
+
+	sci_remote_segment_t rseg;
+	sci_map_t rmap;
+	sci_sequence_t seq;
+	struct session_ctl *theirs;
+	size_t their_size;
+	sci_remote_interrupt_t rintr;
+
+	uint64_t slept;			/* what theirs->sleeps is to be */
+	uint64_t answered;		/* mine->sleeps we have answered */
+	size_t chunk;			/* bytes between two checks */
+	uint64_t resent;		/* times something was lost */
+	bool gone;
+};
+
+/*
+ * These say themselves what went wrong (tool_error()) and return TOOL_FAILED;
+ * session_close() is due in any case.
+ */
+
+/* @s all zero; exports @size bytes as segment @id, with a hello interrupt. */
+int session_listen(struct session *s, uint32_t id, size_t size);
+
+/* Waits for a client; *@len: room for its bytes in @hello, then how many. */
+int session_accept(struct session *s, enum session_kind kind, void *hello,
+		   size_t *len, unsigned int timeout);
+
+/* @s all zero; tries until @timeout ms have passed. */
+int session_connect(struct session *s, unsigned int node, uint32_t id,
+		    enum session_kind kind, const void *hello, size_t len,
+		    size_t own_size, unsigned int timeout);
+
+/* Server: done with this client, another may come. */
+void session_hangup(struct session *s);
+void session_close(struct session *s);
+
+/*
+ * These return 0 or -errno: -ECONNRESET: the peer is gone; -ENETDOWN: the link
+ * is down and stays so; -EIO: packets are lost all the time; -ETIMEDOUT.
+ */
+
+/* Copies to offset @off of the peer's segment, until it has arrived. */
+int session_write(struct session *s, size_t off, const void *src, size_t len);
+
+/* Raises the peer's progress, after all that was written before. */
+int session_progress(struct session *s, uint64_t progress);
+
+int session_status(struct session *s, enum session_status status);
+
+/* Until our progress is not @seen any more, or the status not GO. */
+int session_wait(struct session *s, uint64_t seen, unsigned int timeout);
+
+/* Looks, does not wait. */
+bool session_gone(struct session *s);
+
+uint64_t session_seen(struct session *s);
+enum session_status session_seen_status(struct session *s);
+
+/* "...", to follow a name. */
+const char *session_strerror(int err);
+const char *session_refusal(enum session_status status);
+
+/* The data of our own segment. */
+static inline void *session_data(struct session *s)
+{
+	return (char *)s->mine + SESSION_CTL_SIZE;
+}
+
+#endif

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* How two sides get to know each other. */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "libsci/barrier.h"
+#include "libsci/fabric/fabric.h"
+#include "session.h"
+
+#define MAGIC		0x69637331u	/* "1sci": also the version */
+#define CLIENT_ID	0x5c100000u	/* clients' segments: from here on */
+#define CONNECT_MS	5000u
+#define RETRY_MS	20		/* between two attempts to connect */
+#define SLICE_MS	100u
+
+/* A client introduces itself. */
+struct session_hello {
+	uint32_t magic;
+	uint32_t kind;			/* enum session_kind */
+	uint32_t node;
+	uint32_t segment;
+	uint32_t interrupt;
+	uint32_t len;			/* of data[] */
+	uint64_t nonce;
+	uint8_t data[SESSION_HELLO_MAX];
+};
+
+static_assert(sizeof(struct session_hello) == 32 + SESSION_HELLO_MAX,
+	      "on the wire");
+#define HELLO_HEAD	offsetof(struct session_hello, data)
+
+/* ---- our own side ---- */
+
+static int open_segment(struct session *s, uint32_t id, size_t size,
+			unsigned int flags)
+{
+	sci_error_t err;
+
+	SCICreateSegment(s->sd, &s->lseg, id, size, NULL, NULL, flags, &err);
+	if (err == SCI_ERR_SEGMENTID_USED)
+		return tool_error("somebody on this node uses segment 0x%x already (--id gives another)",
+				  id);
+	if (err != SCI_ERR_OK)
+		return tool_sci_error(err, "cannot create a segment");
+	s->mine = SCIMapLocalSegment(s->lseg, &s->lmap, 0, size, NULL, 0, &err);
+	if (err != SCI_ERR_OK)
+		return tool_sci_error(err, "cannot map the segment");
+	if (getrandom(&s->mine->nonce, sizeof(s->mine->nonce), 0) < 0)
+		return tool_error("cannot get random bytes: %s",
+				  strerror(errno));
+	SCIPrepareSegment(s->lseg, 0, 0, &err);
+	if (err == SCI_ERR_OK)
+		SCISetSegmentAvailable(s->lseg, 0, 0, &err);
+	if (err != SCI_ERR_OK)
+		return tool_sci_error(err, "cannot export the segment");
+	return TOOL_OK;
+}
+
+static int open_side(struct session *s, uint32_t id, size_t size,
+		     unsigned int flags)
+{
+	sci_error_t err;
+
+	if (!s->sd && tool_join(&s->sd))
+		return TOOL_FAILED;
+	SCICreateInterrupt(s->sd, &s->lintr, 0, &s->lintr_no, NULL, NULL, 0,
+			   &err);
+	if (err != SCI_ERR_OK)
+		return tool_sci_error(err, "cannot create an interrupt");
+	return open_segment(s, id, size, flags);
+}
+
+int session_listen(struct session *s, uint32_t id, size_t size)
+{
+	unsigned int number = id;
+	sci_error_t err;
+
+	s->id = id;
+	if (open_side(s, id, size, 0))
+		return TOOL_FAILED;
+	SCICreateDataInterrupt(s->sd, &s->hello, 0, &number, NULL, NULL,
+			       SCI_FLAG_FIXED_INTNO, &err);
+	if (err != SCI_ERR_OK)
+		return tool_sci_error(err, "cannot create data interrupt 0x%x",
+				      id);
+	return TOOL_OK;
+}
+
+/* ---- the other side ---- */
+
+static void drop_peer(struct session *s)
+{
+	if (s->rintr)
+		SCIDisconnectInterrupt(s->rintr, 0, NULL);
+	if (s->seq)
+		SCIRemoveSequence(s->seq, 0, NULL);
+	if (s->rmap)
+		SCIUnmapSegment(s->rmap, 0, NULL);
+	if (s->rseg)
+		SCIDisconnectSegment(s->rseg, 0, NULL);
+	s->rintr = NULL;
+	s->seq = NULL;
+	s->rmap = NULL;
+	s->rseg = NULL;
+	s->gone = false;
+}
+
+static sci_error_t map_peer(struct session *s)
+{
+	sci_error_t err;
+
+	s->their_size = SCIGetRemoteSegmentSize(s->rseg);
+	if (s->their_size < SESSION_CTL_SIZE)
+		return SCI_ERR_OUT_OF_RANGE;
+	s->theirs = (struct session_ctl *)SCIMapRemoteSegment(
+		s->rseg, &s->rmap, 0, s->their_size, NULL, 0, &err);
+	if (err != SCI_ERR_OK)
+		return err;
+	SCICreateMapSequence(s->rmap, &s->seq, 0, &err);
+	if (err == SCI_ERR_OK)
+		SCIStartSequence(s->seq, 0, &err);
+	return err;
+}
+
+/* Segment and mapping of the peer's; what is there is not ours on failure. */
+static sci_error_t connect_peer(struct session *s, unsigned int node,
+				uint32_t segment)
+{
+	sci_error_t err;
+
+	s->node = node;
+	SCIConnectSegment(s->sd, &s->rseg, node, segment, 0, NULL, NULL,
+			  CONNECT_MS, 0, &err);
+	if (err != SCI_ERR_OK) {
+		s->rseg = NULL;
+		return err;
+	}
+	err = map_peer(s);
+	if (err != SCI_ERR_OK)
+		drop_peer(s);
+	return err;
+}
+
+static sci_error_t connect_interrupt(struct session *s, uint32_t number)
+{
+	sci_error_t err;
+
+	SCIConnectInterrupt(s->sd, &s->rintr, s->node, 0, number, CONNECT_MS,
+			    0, &err);
+	if (err != SCI_ERR_OK)
+		s->rintr = NULL;
+	return err;
+}
+
+/* ---- server ---- */
+
+static bool hello_ok(const struct session_hello *h, unsigned int len,
+		     enum session_kind kind)
+{
+	return len >= HELLO_HEAD && h->magic == MAGIC && h->kind == kind &&
+	       h->len == len - HELLO_HEAD && h->node >= SCI_NODE_STEP &&
+	       h->node <= SCI_NODE_MAX && !(h->node % SCI_NODE_STEP);
+}
+
+/*
+ * Reads remote memory, once per client: only who owns the segment that the
+ * hello names knows its nonce, else we would write to somebody else's memory
+ * for whoever asks.
+ */
+static bool nonce_ok(struct session *s, uint64_t nonce)
+{
+	return *(volatile uint64_t *)&s->theirs->nonce == nonce;
+}
+
+static bool answer(struct session *s, const struct session_hello *h)
+{
+	if (connect_peer(s, h->node, h->segment) != SCI_ERR_OK)
+		return false;
+	s->slept = 0;
+	s->answered = 0;
+	s->chunk = SIZE_MAX;
+	if (nonce_ok(s, h->nonce) &&
+	    connect_interrupt(s, h->interrupt) == SCI_ERR_OK &&
+	    !session_status(s, SESSION_GO))
+		return true;
+	drop_peer(s);
+	return false;
+}
+
+int session_accept(struct session *s, enum session_kind kind, void *data,
+		   size_t *len, unsigned int timeout)
+{
+	struct session_hello h;
+	unsigned int n;
+	sci_error_t err;
+
+	for (;;) {
+		n = sizeof(h);
+		memset(&h, 0, sizeof(h));
+		SCIWaitForDataInterrupt(s->hello, &h, &n, timeout, 0, &err);
+		if (err == SCI_ERR_TIMEOUT)
+			return tool_error("nobody came within %g s",
+					  timeout / 1e3);
+		if (err != SCI_ERR_OK)
+			return tool_sci_error(err, "cannot wait for a peer");
+		if (!hello_ok(&h, n, kind) || h.len > *len)
+			tool_error("ignored a request that makes no sense");
+		else if (answer(s, &h))
+			break;
+	}
+	memcpy(data, h.data, h.len);
+	*len = h.len;
+	return TOOL_OK;
+}
+
+void session_hangup(struct session *s)
+{
+	drop_peer(s);
+	memset(&s->mine->progress, 0,
+	       sizeof(*s->mine) - offsetof(struct session_ctl, progress));
+}
+
+/* ---- client ---- */
+
+static sci_error_t send_hello(struct session *s, const void *data, size_t len,
+			      enum session_kind kind)
+{
+	struct session_hello h = {
+		.magic = MAGIC, .kind = kind, .len = (uint32_t)len,
+		.segment = SCIGetLocalSegmentId(s->lseg),
+		.interrupt = s->lintr_no, .nonce = s->mine->nonce,
+	};
+	sci_remote_data_interrupt_t door;
+	sci_error_t err;
+
+	SCIGetLocalNodeId(0, &h.node, 0, &err);
+	if (err != SCI_ERR_OK)
+		return err;
+	memcpy(h.data, data, len);
+	SCIConnectDataInterrupt(s->sd, &door, s->node, 0, s->id, CONNECT_MS,
+				0, &err);
+	if (err != SCI_ERR_OK)
+		return err;
+	SCITriggerDataInterrupt(door, &h, (unsigned int)(HELLO_HEAD + len), 0,
+				&err);
+	SCIDisconnectDataInterrupt(door, 0, NULL);
+	return err;
+}
+
+/*
+ * The server said GO; if it has said more since, it may be gone by now, and its
+ * word is what counts.
+ */
+static sci_error_t take_go(struct session *s, uint64_t word)
+{
+	sci_error_t err = SCI_ERR_OK;
+
+	if ((uint32_t)word == SESSION_GO)
+		err = connect_interrupt(s, (uint32_t)(word >> 32));
+	if (err != SCI_ERR_OK && session_seen_status(s) > SESSION_GO)
+		err = SCI_ERR_OK;
+	return err;
+}
+
+/* Until the server says GO: it may be busy with somebody else. */
+static sci_error_t wait_go(struct session *s, uint64_t end)
+{
+	uint64_t word;
+
+	while (tool_now_ns() < end) {
+		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
+		word = sci_load_acquire(&s->mine->status);
+		if ((uint32_t)word >= SESSION_GO)
+			return take_go(s, word);
+		if (session_gone(s) &&
+		    session_seen_status(s) == SESSION_NEW)
+			return SCI_ERR_NO_SUCH_SEGMENT;
+	}
+	return SCI_ERR_TIMEOUT;
+}
+
+static sci_error_t try_connect(struct session *s, unsigned int node,
+			       enum session_kind kind, const void *data,
+			       size_t len, uint64_t end)
+{
+	sci_error_t err;
+
+	/* a server of an earlier attempt may have said GO, then died */
+	sci_store_release(&s->mine->status, SESSION_NEW);
+	err = connect_peer(s, node, s->id);
+	if (err != SCI_ERR_OK)
+		return err;
+	err = send_hello(s, data, len, kind);
+	if (err == SCI_ERR_OK)
+		err = wait_go(s, end);
+	if (err != SCI_ERR_OK)
+		drop_peer(s);
+	return err;
+}
+
+static bool try_again(sci_error_t err)
+{
+	return err == SCI_ERR_NO_SUCH_SEGMENT || err == SCI_ERR_NO_SUCH_NODEID ||
+	       err == SCI_ERR_NO_SUCH_INTNO || err == SCI_ERR_NOT_CONNECTED ||
+	       err == SCI_ERR_SEGMENT_NOT_CONNECTED || err == SCI_ERR_NOSPC ||
+	       err == SCI_ERR_NO_LINK_ACCESS || err == SCI_ERR_TIMEOUT;
+}
+
+static int connect_failed(struct session *s, unsigned int node,
+			  sci_error_t err)
+{
+	if (err == SCI_ERR_NO_SUCH_NODEID)
+		return tool_error("there is no node %u in this cluster", node);
+	if (err == SCI_ERR_NO_SUCH_SEGMENT || err == SCI_ERR_NO_SUCH_INTNO)
+		return tool_error("nobody on node %u waits for us (--id 0x%x)",
+				  node, s->id);
+	if (err == SCI_ERR_CONNECTION_REFUSED || err == SCI_ERR_ACCESS)
+		return tool_error("node %u: permission denied: it belongs to another user",
+				  node);
+	if (err == SCI_ERR_TIMEOUT)
+		return tool_error("node %u is busy with somebody else", node);
+	return tool_sci_error(err, "cannot connect to node %u", node);
+}
+
+int session_connect(struct session *s, unsigned int node, uint32_t id,
+		    enum session_kind kind, const void *data, size_t len,
+		    size_t own_size, unsigned int timeout)
+{
+	uint64_t end = tool_now_ns() + timeout * 1000000ull;
+	sci_error_t err;
+
+	s->id = id;
+	s->chunk = SIZE_MAX;
+	if (open_side(s, CLIENT_ID, SESSION_CTL_SIZE + own_size,
+		      SCI_FLAG_AUTO_ID))
+		return TOOL_FAILED;
+	for (;;) {
+		err = try_connect(s, node, kind, data, len, end);
+		if (err == SCI_ERR_OK)
+			return TOOL_OK;
+		if (!try_again(err) || tool_now_ns() >= end)
+			return connect_failed(s, node, err);
+		poll(NULL, 0, RETRY_MS);
+	}
+}
+
+/* The library gives back whatever is left. */
+void session_close(struct session *s)
+{
+	if (s->sd)
+		SCITerminate();
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What the commands of `sci` have in common. */
+#ifndef LIBSCI_TOOLS_TOOL_H
+#define LIBSCI_TOOLS_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdnoreturn.h>
+
+#include "sisci_api.h"
+
+enum {
+	TOOL_OK		= 0,
+	TOOL_FAILED	= 1,
+	TOOL_USAGE	= 2,
+};
+
+struct tool_command {
+	const char *name;
+	const char *args;		/* for the usage line */
+	const char *what;		/* one line for `sci help` */
+	int (*run)(const struct tool_command *self, int argc, char **argv);
+};
+
+int tool_info(const struct tool_command *self, int argc, char **argv);
+int tool_nodes(const struct tool_command *self, int argc, char **argv);
+int tool_segments(const struct tool_command *self, int argc, char **argv);
+int tool_run(const struct tool_command *self, int argc, char **argv);
+int tool_ping(const struct tool_command *self, int argc, char **argv);
+int tool_send(const struct tool_command *self, int argc, char **argv);
+int tool_recv(const struct tool_command *self, int argc, char **argv);
+
+/* ---- options ---- */
+
+enum tool_option_kind {
+	TOOL_FLAG,			/* bool */
+	TOOL_STRING,			/* const char * */
+	TOOL_NUMBER,			/* uint64_t, 0x... too */
+	TOOL_SIZE,			/* uint64_t, with K, M, G */
+	TOOL_SECONDS,			/* unsigned int milliseconds */
+};
+
+struct tool_option {
+	const char *name;
+	char letter;			/* 0: only a long name */
+	enum tool_option_kind kind;
+	void *value;
+	uint64_t min, max;		/* TOOL_NUMBER, TOOL_SIZE */
+	const char *arg;		/* what the help calls its argument */
+	const char *help;
+};
+
+/**
+ * tool_parse() - read a command's options, which end with a zero entry
+ * @argv: its own name first, as in main()
+ * @mixed: options may also follow arguments
+ *
+ * Adds -h, --help. Ends the process when the options are wrong or only help
+ * is asked for. Returns the index of the first argument in @argv, which is
+ * reordered so that arguments come last.
+ */
+int tool_parse(const struct tool_command *self, int argc, char **argv,
+	       const struct tool_option *options, bool mixed);
+
+/* Ends the process with TOOL_USAGE, saying why. */
+__attribute__((format(printf, 2, 3)))
+noreturn void tool_usage(const struct tool_command *self, const char *fmt, ...);
+
+/* Whole strings only; false: no number, or outside of [min, max]. */
+bool tool_parse_number(const char *s, uint64_t min, uint64_t max,
+		       uint64_t *out);
+bool tool_parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *out);
+
+/* "8" or "node8"; false: no node id. */
+bool tool_parse_node(const char *s, unsigned int *node);
+
+/* ---- messages ---- */
+
+/* "sci: ..." on standard error; returns TOOL_FAILED. */
+__attribute__((format(printf, 1, 2))) int tool_error(const char *fmt, ...);
+
+/* The same, with what the library says; errno with SCI_ERR_SYSTEM. */
+__attribute__((format(printf, 2, 3)))
+int tool_sci_error(sci_error_t err, const char *fmt, ...);
+
+/* Why no fabric could be joined (sci_fabric_open()). */
+int tool_fabric_error(int err);
+
+/* "8.0 MiB" in @buf, which is returned. */
+#define TOOL_SIZE_STR	16
+char *tool_size_str(char buf[TOOL_SIZE_STR], double bytes);
+
+/* A name from elsewhere, unfit for terminals as it is: controls become '?'. */
+char *tool_printable(char *dst, size_t room, const char *s);
+
+/* Standard output written and closed: TOOL_OK, else a message. */
+int tool_finish(void);
+
+uint64_t tool_now_ns(void);
+
+/* ---- the library, for commands that use the SISCI API ---- */
+
+/* SCIInitialize() and SCIOpen(); else a message and TOOL_FAILED. */
+int tool_join(sci_desc_t *sd);
+
+/* A number, "nodeN" or a name that the library knows; 0 or a message. */
+int tool_resolve_node(const char *s, unsigned int *node);
+
+/* ---- JSON ---- */
+
+struct tool_json {
+	FILE *out;
+	unsigned int depth;
+	bool first;			/* nothing yet at this level */
+};
+
+/* @key is NULL inside of an array. */
+void json_open(struct tool_json *j, const char *key, char bracket);
+void json_close(struct tool_json *j, char bracket);
+void json_string(struct tool_json *j, const char *key, const char *value);
+void json_number(struct tool_json *j, const char *key, uint64_t value);
+void json_real(struct tool_json *j, const char *key, double value);
+void json_bool(struct tool_json *j, const char *key, bool value);
+void json_null(struct tool_json *j, const char *key);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: how a file travels
+ *
+ * The receiver's segment holds, behind the session's words, a ring of slots
+ * and one block of data per slot.  The sender fills block n % SLOTS, then its
+ * slot, then raises the receiver's progress to n + 1; it runs at most SLOTS
+ * ahead of its own progress, which the receiver raises when it has stored a
+ * block.  The last slot has no data but the SHA-256 of the whole; the
+ * receiver compares, gives the file its name and answers SESSION_DONE, or why
+ * not.
+ */
+#ifndef LIBSCI_TOOLS_TRANSFER_H
+#define LIBSCI_TOOLS_TRANSFER_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include <nettle/sha2.h>
+#include <nettle/version.h>
+
+#include "session.h"
+
+#define TRANSFER_ID		0x5c1f11eu	/* unless --id says otherwise */
+#define TRANSFER_BLOCK		((size_t)256 << 10)
+#define TRANSFER_SLOTS		32u
+#define TRANSFER_NAME_MAX	255
+#define TRANSFER_UNKNOWN	UINT64_MAX	/* size, of a pipe */
+
+#define TRANSFER_BLOCKS_AT	4096u		/* in the session's data */
+#define TRANSFER_RING	(TRANSFER_BLOCKS_AT + TRANSFER_SLOTS * TRANSFER_BLOCK)
+
+enum { TRANSFER_LAST = 1 };
+
+struct transfer_slot {
+	uint32_t len;
+	uint32_t flags;			/* TRANSFER_LAST */
+	uint64_t total;			/* LAST: bytes in all */
+	uint8_t digest[SHA256_DIGEST_SIZE];	/* LAST */
+	uint8_t pad[16];
+};
+
+static_assert(sizeof(struct transfer_slot) == 64, "on the wire");
+static_assert(TRANSFER_SLOTS * sizeof(struct transfer_slot) <=
+	      TRANSFER_BLOCKS_AT, "slots before blocks");
+
+/* The client's part of the hello. */
+struct transfer_hello {
+	uint64_t size;			/* or TRANSFER_UNKNOWN */
+	uint32_t mode;			/* permissions */
+	uint32_t name_len;		/* 0: it has none */
+	char name[TRANSFER_NAME_MAX + 1];
+};
+
+static_assert(sizeof(struct transfer_hello) == 272, "on the wire");
+
+static inline size_t transfer_slot_at(uint64_t n)
+{
+	return n % TRANSFER_SLOTS * sizeof(struct transfer_slot);
+}
+
+static inline size_t transfer_block_at(uint64_t n)
+{
+	return TRANSFER_BLOCKS_AT + n % TRANSFER_SLOTS * TRANSFER_BLOCK;
+}
+
+#define TRANSFER_HEX	(2 * SHA256_DIGEST_SIZE + 1)
+
+static inline void transfer_digest(struct sha256_ctx *sha,
+				   uint8_t digest[SHA256_DIGEST_SIZE])
+{
+#if NETTLE_VERSION_MAJOR >= 4
+	sha256_digest(sha, digest);
+#else
+	sha256_digest(sha, SHA256_DIGEST_SIZE, digest);
+#endif
+}
+
+/* ---- progress, on a terminal only (progress.c) ---- */
+
+struct progress {
+	char name[64];
+	uint64_t total;			/* or TRANSFER_UNKNOWN */
+	uint64_t begin, drawn;		/* ns */
+	bool terminal;
+};
+
+void progress_begin(struct progress *p, const char *name, uint64_t total);
+void progress_step(struct progress *p, uint64_t done);
+void progress_end(struct progress *p);
+
+/* One line on standard output: how much, how fast, what checksum. */
+void progress_report(const struct progress *p, const char *verb, uint64_t done,
+		     const uint8_t digest[SHA256_DIGEST_SIZE], uint64_t resent);
+
+#endif
