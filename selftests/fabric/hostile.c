@@ -1,0 +1,1122 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Peers that do not keep to the protocol of libsci/fabric/shm.h: clients that
+ * speak garbage to what the library serves, and servers that sit at a name the
+ * library calls.  It answers with a code, in time, and loses nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sisci_api.h>
+
+#include "libsci/fabric/shm.h"
+#include "selftests/harness.h"
+
+#define SIZE		8192u
+#define ID		10u
+#define MANY_FDS	100
+#define ALL_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* ---- the wire, by hand ---- */
+
+static socklen_t address_of(struct sockaddr_un *sa, char kind,
+			    unsigned int node, unsigned int id)
+{
+	int n;
+
+	memset(sa, 0, sizeof(*sa));
+	sa->sun_family = AF_UNIX;
+	if (kind == SHM_GROUP || kind == SHM_GROUP_OPEN)
+		n = snprintf(sa->sun_path + 1, SHM_NAME_MAX, "sci.%s.%c.%08x",
+			     test_cluster(), kind, id);
+	else
+		n = snprintf(sa->sun_path + 1, SHM_NAME_MAX,
+			     "sci.%s.%c.%u.%08x", test_cluster(), kind, node,
+			     id);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+}
+
+/* -1: refused */
+static int dial(char kind, unsigned int node, unsigned int id)
+{
+	struct sockaddr_un sa;
+	socklen_t len = address_of(&sa, kind, node, id);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0);
+	if (!connect(fd, (struct sockaddr *)&sa, len))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int must_dial(char kind, unsigned int node, unsigned int id)
+{
+	int fd = dial(kind, node, id);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+static void say(int sock, const void *data, size_t len, const int *fds, int n)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(MANY_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = { (void *)(uintptr_t)data, len };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *cm;
+
+	if (n) {
+		memset(&control, 0, sizeof(control));
+		mh.msg_control = control.buf;
+		mh.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		cm = CMSG_FIRSTHDR(&mh);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(cm), fds, n * sizeof(int));
+	}
+	/* the other side may have hung up already */
+	(void)!sendmsg(sock, &mh, MSG_NOSIGNAL);
+}
+
+static struct shm_msg message(unsigned int type)
+{
+	return (struct shm_msg) {
+		.magic = SHM_MAGIC, .type = (uint16_t)type, .node = 8,
+	};
+}
+
+static void say_type(int sock, unsigned int type)
+{
+	struct shm_msg m = message(type);
+
+	say(sock, &m, sizeof(m), NULL, 0);
+}
+
+/* ---- hostile clients ---- */
+
+struct owned {
+	sci_desc_t sd;
+	sci_local_segment_t s;
+	sci_local_interrupt_t i;
+	sci_local_data_interrupt_t d;
+	volatile unsigned char *mem;
+};
+
+static void own_everything(struct owned *o)
+{
+	unsigned int len = 1;
+	char c = 0;
+
+	test_needs_shm();
+	o->sd = test_open();
+	o->s = test_segment(o->sd, ID, SIZE, 0);
+	o->i = test_interrupt(o->sd, ID);
+	o->d = test_data_interrupt(o->sd, ID);
+	test_segment(o->sd, ID + 1, SIZE, SCI_FLAG_BROADCAST);
+	o->mem = test_map_local(o->s, NULL);
+	/* what starts with the first connection */
+	test_connect(o->sd, 4, ID);
+	CHECK_OK(SCITriggerDataInterrupt(test_connect_data_interrupt(o->sd, 4,
+								     ID),
+					 &c, 1, 0, &err));
+	CHECK_OK(SCIWaitForDataInterrupt(o->d, &c, &len, TEST_WAIT_MS, 0,
+					 &err));
+}
+
+/* An honest client still gets what it asks for. */
+static void check_served(struct owned *o)
+{
+	sci_remote_data_interrupt_t rd;
+	sci_remote_interrupt_t ri;
+	sci_remote_segment_t r;
+	unsigned int len = 64;
+	char data[64] = "hello";
+	sci_map_t map;
+
+	r = test_connect(o->sd, 4, ID);
+	test_fill(test_map_remote(r, &map), SIZE, 9);
+	CHECK(test_filled(o->mem, SIZE, 9));
+	CHECK_OK(SCIUnmapSegment(map, 0, &err));
+	CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+	ri = test_connect_interrupt(o->sd, 4, ID);
+	CHECK_OK(SCITriggerInterrupt(ri, 0, &err));
+	CHECK_OK(SCIWaitForInterrupt(o->i, TEST_WAIT_MS, 0, &err));
+	CHECK_OK(SCIDisconnectInterrupt(ri, 0, &err));
+	rd = test_connect_data_interrupt(o->sd, 4, ID);
+	CHECK_OK(SCITriggerDataInterrupt(rd, data, 6, 0, &err));
+	CHECK_OK(SCIWaitForDataInterrupt(o->d, data, &len, TEST_WAIT_MS, 0,
+					 &err));
+	CHECK_EQ(len, 6);
+	CHECK(!memcmp(data, "hello", 6));
+	CHECK_OK(SCIDisconnectDataInterrupt(rd, 0, &err));
+	r = NULL;
+	CHECK_OK(SCIConnectSegment(o->sd, &r, DIS_BROADCAST_NODEID_GROUP_ALL,
+				   ID + 1, 0, NULL, NULL, 0,
+				   SCI_FLAG_BROADCAST, &err));
+	CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+}
+
+static const struct {
+	char kind;
+	unsigned int id;
+} doors[] = {
+	{ SHM_SEGMENT, ID }, { SHM_INTR, ID }, { SHM_DATA_INTR, ID },
+	{ SHM_GROUP, ID + 1 }, { SHM_GROUP_OPEN, ID + 1 }
+};
+
+/* Runs @attack at each name, and looks that all is well afterwards. */
+static void attack(void (*fn)(char kind, unsigned int id))
+{
+	struct owned o;
+
+	own_everything(&o);
+	check_served(&o);
+	for (size_t i = 0; i < ARRAY_LEN(doors); i++) {
+		leak_check_begin();
+		fn(doors[i].kind, doors[i].id);
+		check_served(&o);
+		leak_check_end();
+	}
+}
+
+/* Speaks once, reads nothing, hangs up. */
+static void once(char kind, unsigned int id, const void *data, size_t len,
+		 const int *fds, int n)
+{
+	int fd = must_dial(kind, 4, id);
+
+	say(fd, data, len, fds, n);
+	close(fd);
+}
+
+static void wrong_lengths(char kind, unsigned int id)
+{
+	static unsigned char big[100000];
+	static const size_t lengths[] = {
+		0, 1, 4, 8, 31, 33, 64, 4096, 65536 + 32, 65536 + 33,
+		sizeof(big)
+	};
+	struct shm_msg m = message(SHM_CONNECT);
+
+	memcpy(big, &m, sizeof(m));
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		once(kind, id, big, lengths[i], NULL, 0);
+}
+
+TEST(clients_with_wrong_lengths)
+{
+	attack(wrong_lengths);
+}
+
+static void wrong_words(char kind, unsigned int id)
+{
+	unsigned char raw[sizeof(struct shm_msg)];
+
+	for (unsigned int type = 0; type < 20; type++) {
+		struct shm_msg m = message(type);
+
+		once(kind, id, &m, sizeof(m), NULL, 0);
+		m.magic ^= 1;
+		once(kind, id, &m, sizeof(m), NULL, 0);
+	}
+	for (unsigned int i = 0; i < 300; i++) {
+		struct shm_msg m;
+
+		for (size_t k = 0; k < sizeof(raw); k++)
+			raw[k] = (unsigned char)(rand() >> 7);
+		memcpy(&m, raw, sizeof(m));
+		if (i & 1)
+			m.magic = SHM_MAGIC;
+		if (i & 2)
+			m.type %= 10;
+		once(kind, id, &m, sizeof(m), NULL, 0);
+	}
+}
+
+TEST(clients_with_wrong_words)
+{
+	attack(wrong_words);
+}
+
+/* Every message once more after a connect that was granted. */
+static void wrong_after_connect(char kind, unsigned int id)
+{
+	static unsigned char big[70000];
+	char answer[256];
+
+	for (unsigned int type = 0; type < 12; type++) {
+		int fd = must_dial(kind, 4, id);
+
+		say_type(fd, SHM_CONNECT);
+		CHECK(recv(fd, answer, sizeof(answer), 0) >= 0);
+		say_type(fd, type);
+		say_type(fd, type);
+		say(fd, big, sizeof(big), NULL, 0);
+		close(fd);
+	}
+}
+
+TEST(clients_that_turn_bad)
+{
+	struct owned o;
+	char c[64];
+	unsigned int len = sizeof(c);
+
+	own_everything(&o);
+	for (size_t i = 0; i < ARRAY_LEN(doors); i++)
+		wrong_after_connect(doors[i].kind, doors[i].id);
+	/* one of those messages was right for a data interrupt: empty ones */
+	do {
+		len = sizeof(c);
+	} while (!ERR_OF(SCIWaitForDataInterrupt(o.d, c, &len, 100, 0, &err)));
+	check_served(&o);
+}
+
+static void with_descriptors(char kind, unsigned int id)
+{
+	struct shm_msg m = message(SHM_CONNECT);
+	int fds[MANY_FDS];
+
+	for (int i = 0; i < MANY_FDS; i++) {
+		fds[i] = eventfd(0, EFD_CLOEXEC);
+		CHECK(fds[i] >= 0);
+	}
+	for (int n = 1; n <= MANY_FDS; n += n < 4 ? 1 : 32)
+		for (unsigned int type = 0; type < 10; type++) {
+			m.type = (uint16_t)type;
+			once(kind, id, &m, sizeof(m), fds, n);
+			once(kind, id, &m, 7, fds, n);
+		}
+	for (int i = 0; i < MANY_FDS; i++)
+		close(fds[i]);
+}
+
+TEST(clients_that_send_descriptors)
+{
+	attack(with_descriptors);
+}
+
+static void half_closed(char kind, unsigned int id)
+{
+	for (int how = SHUT_RD; how <= SHUT_RDWR; how++) {
+		int fd = must_dial(kind, 4, id);
+
+		CHECK_EQ(shutdown(fd, how), 0);
+		say_type(fd, SHM_CONNECT);
+		close(fd);
+		fd = must_dial(kind, 4, id);
+		say_type(fd, SHM_CONNECT);
+		shutdown(fd, how);
+		close(fd);
+	}
+}
+
+TEST(clients_that_shut_down)
+{
+	attack(half_closed);
+}
+
+/* Connections that say nothing, as many as the descriptors allow. */
+static void idle_crowd(char kind, unsigned int id)
+{
+	const int n = TEST_TSAN || TEST_ASAN ? 200 : 1000;
+	int *fds = calloc(n, sizeof(*fds));
+
+	for (int i = 0; i < n; i++)
+		fds[i] = must_dial(kind, 4, id);
+	for (int i = 0; i < n; i++)
+		close(fds[i]);
+	free(fds);
+}
+
+static void room_for_a_crowd(void)
+{
+	struct rlimit rl;
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &rl), 0);
+	if (rl.rlim_max < 6000)
+		SKIP("the hard limit of descriptors is %lu",
+		     (unsigned long)rl.rlim_max);
+	rl.rlim_cur = rl.rlim_max;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &rl), 0);
+}
+
+TEST(crowds_of_idle_clients)
+{
+	room_for_a_crowd();
+	attack(idle_crowd);
+}
+
+static void crowd(struct peer *self, void *arg)
+{
+	int *n = arg;
+
+	room_for_a_crowd();
+	peer_expect(self, "come");
+	for (int i = 0; i < *n; i++)
+		must_dial(doors[i % 5].kind, 4, doors[i % 5].id);
+	peer_send(self, "here");
+	peer_expect(self, "leave");
+}
+
+/* While they are there the honest are served. */
+TEST(an_honest_client_in_a_crowd)
+{
+	static int n = TEST_TSAN || TEST_ASAN ? 500 : 4000;
+	struct peer *p = peer_spawn(8, crowd, &n);
+	unsigned int fds;
+	struct owned o;
+
+	own_everything(&o);
+	check_served(&o);
+	fds = count_fds();
+	peer_send(p, "come");
+	peer_expect(p, "here");
+	for (int i = 0; i < 10; i++)
+		check_served(&o);
+	peer_kill(p, SIGKILL);
+	WAIT_UNTIL(count_fds() <= fds, TEST_WAIT_MS);
+	check_served(&o);
+}
+
+/* A granted client whose messages nobody reads, flooded with notices. */
+TEST(a_client_that_never_reads)
+{
+	struct owned o;
+	int fd[4];
+
+	own_everything(&o);
+	for (int i = 0; i < 4; i++) {
+		fd[i] = must_dial(SHM_SEGMENT, 4, ID);
+		say_type(fd[i], SHM_CONNECT);
+	}
+	WAIT_UNTIL(ERR_OF(SCIRemoveSegment(o.s, 0, &err)) == SCI_ERR_BUSY,
+		   TEST_WAIT_MS);
+	for (int i = 0; i < 2000; i++) {
+		CHECK_OK(SCISetSegmentUnavailable(o.s, 0, SCI_FLAG_NOTIFY,
+						  &err));
+		CHECK_OK(SCISetSegmentAvailable(o.s, 0, 0, &err));
+	}
+	check_served(&o);
+	CHECK_OK(SCISetSegmentUnavailable(o.s, 0, SCI_FLAG_FORCE_DISCONNECT,
+					  &err));
+	CHECK_OK(SCISetSegmentAvailable(o.s, 0, 0, &err));
+	check_served(&o);
+	for (int i = 0; i < 4; i++)
+		close(fd[i]);
+}
+
+/* One that fills the queue of a data interrupt and never stops. */
+static void flood(struct peer *self, void *arg)
+{
+	static struct {
+		struct shm_msg head;
+		char data[65536];
+	} m;
+	int fd;
+
+	(void)arg;
+	peer_expect(self, "go");
+	m.head = message(SHM_DATA);
+	fd = must_dial(SHM_DATA_INTR, 4, ID);
+	say_type(fd, SHM_CONNECT);
+	peer_send(self, "flooding");
+	for (;;)
+		say(fd, &m, sizeof(m), NULL, 0);
+}
+
+TEST(a_client_that_floods)
+{
+	struct peer *p = peer_spawn(8, flood, NULL);
+	static char data[65536];
+	sci_local_interrupt_t i;
+	struct owned o;
+
+	own_everything(&o);
+	peer_send(p, "go");
+	peer_expect(p, "flooding");
+	/* everything else goes on */
+	for (int k = 0; k < 200; k++) {
+		i = test_interrupt(o.sd, 1000 + k);
+		CHECK_OK(SCITriggerInterrupt(test_connect_interrupt(o.sd, 4,
+								    1000 + k),
+					     0, &err));
+		CHECK_OK(SCIWaitForInterrupt(i, TEST_WAIT_MS, 0, &err));
+	}
+	for (int k = 0; k < 500; k++) {
+		unsigned int len = sizeof(data);
+
+		CHECK_OK(SCIWaitForDataInterrupt(o.d, data, &len, TEST_WAIT_MS,
+						 0, &err));
+		CHECK_EQ(len, sizeof(data));
+	}
+	CHECK_OK(SCIRemoveDataInterrupt(o.d, 0, &err));
+	peer_kill(p, SIGKILL);
+	SCITerminate();
+}
+
+/* What is at a process's presence is no door at all. */
+TEST(datagrams_to_a_node)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC |
+			  SOCK_NONBLOCK, 0);
+	FILE *f = fopen("/proc/net/unix", "re");
+	char line[512], prefix[64];
+	struct owned o;
+	unsigned int n = 0;
+
+	fclose(f);
+	own_everything(&o);
+	snprintf(prefix, sizeof(prefix), "@sci.%s.n.4.", test_cluster());
+	f = fopen("/proc/net/unix", "re");
+	while (fgets(line, sizeof(line), f)) {
+		char *name = strstr(line, prefix);
+		size_t len;
+
+		if (!name)
+			continue;
+		name[strcspn(name, "\n")] = '\0';
+		len = strlen(name + 1);
+		memcpy(sa.sun_path + 1, name + 1, len);
+		for (int i = 0; i < 1000; i++)
+			sendto(sock, line, sizeof(line), MSG_NOSIGNAL,
+			       (struct sockaddr *)&sa,
+			       (socklen_t)(offsetof(struct sockaddr_un,
+						    sun_path) + 1 + len));
+		n++;
+	}
+	fclose(f);
+	CHECK_EQ(n, 1);
+	CHECK_EQ(SCIProbeNode(o.sd, 0, 4, 0, NULL), 1);
+	check_served(&o);
+	close(sock);
+}
+
+/* ---- hostile servers ---- */
+
+/* What a server does with a connection, after the request has come. */
+struct act {
+	const char *name;
+	void (*answer)(int sock);
+	bool vanishes;			/* as if nobody were there */
+};
+
+static int squat(char kind, unsigned int node, unsigned int id)
+{
+	struct sockaddr_un sa;
+	socklen_t len = address_of(&sa, kind, node, id);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	CHECK_EQ(bind(fd, (struct sockaddr *)&sa, len), 0);
+	CHECK_EQ(listen(fd, 100), 0);
+	return fd;
+}
+
+static int memory(size_t size, unsigned int seals)
+{
+	int fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(ftruncate(fd, (off_t)size), 0);
+	if (seals)
+		CHECK_EQ(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void reply(int sock, uint64_t size, unsigned int flags, int status,
+		  const int *fds, int n)
+{
+	struct shm_msg m = message(SHM_REPLY);
+
+	m.size = size;
+	m.flags = (uint16_t)flags;
+	m.status = status;
+	say(sock, &m, sizeof(m), fds, n);
+}
+
+static void with_memory(int sock, size_t real, uint64_t told,
+			unsigned int seals, unsigned int flags)
+{
+	int fd = memory(real, seals);
+
+	reply(sock, told, flags, 0, &fd, 1);
+	close(fd);
+}
+
+static void unsealed(int sock)
+{
+	with_memory(sock, SIZE, SIZE, 0, 0);
+}
+
+static void grow_sealed(int sock)
+{
+	with_memory(sock, SIZE, SIZE, F_SEAL_GROW, 0);
+}
+
+static void too_small(int sock)
+{
+	with_memory(sock, 4096, SIZE, ALL_SEALS, 0);
+}
+
+static void far_too_small(int sock)
+{
+	with_memory(sock, 4096, UINT64_MAX, ALL_SEALS, 0);
+}
+
+static void huge_lie(int sock)
+{
+	with_memory(sock, 4096, UINT64_MAX - 4095, ALL_SEALS, SHM_F_HUGE);
+}
+
+static void empty(int sock)
+{
+	with_memory(sock, 0, 0, ALL_SEALS, 0);
+}
+
+static void odd_size(int sock)
+{
+	with_memory(sock, 5000, 5000, ALL_SEALS, 0);
+}
+
+static void write_sealed(int sock)
+{
+	with_memory(sock, SIZE, SIZE, ALL_SEALS | F_SEAL_WRITE, 0);
+}
+
+static void not_memory(int sock)
+{
+	int fds[2];
+
+	CHECK_EQ(pipe2(fds, O_CLOEXEC), 0);
+	reply(sock, SIZE, 0, 0, fds, 1);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void a_file(int sock)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	reply(sock, SIZE, 0, 0, &fd, 1);
+	close(fd);
+}
+
+static void readonly_memory(int sock)
+{
+	int fd = memory(SIZE, ALL_SEALS), ro;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ro = open(path, O_RDONLY | O_CLOEXEC);
+	reply(sock, SIZE, 0, 0, &ro, 1);
+	close(ro);
+	close(fd);
+}
+
+static void no_descriptor(int sock)
+{
+	reply(sock, SIZE, 0, 0, NULL, 0);
+}
+
+static void many_descriptors(int sock)
+{
+	int fds[MANY_FDS];
+
+	for (int i = 0; i < MANY_FDS; i++)
+		fds[i] = memory(SIZE, ALL_SEALS);
+	reply(sock, SIZE, 0, 0, fds, MANY_FDS);
+	for (int i = 0; i < MANY_FDS; i++)
+		close(fds[i]);
+}
+
+static void status_positive(int sock)
+{
+	reply(sock, SIZE, 0, 1, NULL, 0);
+}
+
+static void status_absurd(int sock)
+{
+	reply(sock, SIZE, 0, -1000000, NULL, 0);
+}
+
+static void status_min(int sock)
+{
+	reply(sock, SIZE, 0, INT32_MIN, NULL, 0);
+}
+
+static void status_pipe(int sock)
+{
+	reply(sock, SIZE, 0, -EPIPE, NULL, 0);
+}
+
+static void status_with_memory(int sock)
+{
+	int fd = memory(SIZE, ALL_SEALS);
+
+	reply(sock, SIZE, 0, -EIO, &fd, 1);
+	close(fd);
+}
+
+static void short_answer(int sock)
+{
+	struct shm_msg m = message(SHM_REPLY);
+	int fd = memory(SIZE, ALL_SEALS);
+
+	say(sock, &m, 20, &fd, 1);
+	close(fd);
+}
+
+static void long_answer(int sock)
+{
+	char data[4096] = { 0 };
+	struct shm_msg m = message(SHM_REPLY);
+	int fd = memory(SIZE, ALL_SEALS);
+
+	m.size = SIZE;
+	memcpy(data, &m, sizeof(m));
+	say(sock, data, sizeof(data), &fd, 1);
+	close(fd);
+}
+
+static void wrong_magic(int sock)
+{
+	struct shm_msg m = message(SHM_REPLY);
+	int fd = memory(SIZE, ALL_SEALS);
+
+	m.magic = 0;
+	m.size = SIZE;
+	say(sock, &m, sizeof(m), &fd, 1);
+	close(fd);
+}
+
+static void wrong_type(int sock)
+{
+	for (unsigned int type = 0; type < 12; type++)
+		if (type != SHM_REPLY)
+			say_type(sock, type);
+}
+
+static void just_data(int sock)
+{
+	say_type(sock, SHM_DATA);
+}
+
+static void nothing(int sock)
+{
+	say(sock, "", 0, NULL, 0);
+}
+
+static void hang_up(int sock)
+{
+	(void)sock;
+}
+
+static const struct act acts[] = {
+	{ "unsealed memory", unsealed, false },
+	{ "memory that may shrink", grow_sealed, false },
+	{ "memory smaller than told", too_small, false },
+	{ "memory far smaller than told", far_too_small, false },
+	{ "small memory of huge pages", huge_lie, false },
+	{ "no memory at all", empty, false },
+	{ "memory of half a page", odd_size, false },
+	{ "memory nobody may write", write_sealed, false },
+	{ "a pipe", not_memory, false },
+	{ "a file", a_file, false },
+	{ "memory opened for reading", readonly_memory, false },
+	{ "no descriptor", no_descriptor, false },
+	{ "many descriptors", many_descriptors, false },
+	{ "a positive status", status_positive, false },
+	{ "an absurd status", status_absurd, false },
+	{ "the smallest status", status_min, false },
+	{ "a broken pipe", status_pipe, true },
+	{ "a refusal with memory", status_with_memory, false },
+	{ "a short answer", short_answer, false },
+	{ "a long answer", long_answer, false },
+	{ "a wrong magic", wrong_magic, false },
+	{ "answers of other types", wrong_type, false },
+	{ "data", just_data, false },
+	{ "an empty message", nothing, true },
+	{ "nothing", hang_up, true },
+};
+
+struct stage {
+	_Atomic unsigned int act;	/* of acts[] */
+	_Atomic unsigned int served;
+};
+
+/* Serves all names with the present act. */
+static void bad_server(struct peer *self, void *arg)
+{
+	static const char kinds[] = {
+		SHM_SEGMENT, SHM_INTR, SHM_DATA_INTR, SHM_GROUP,
+		SHM_GROUP_OPEN
+	};
+	struct pollfd pfd[ARRAY_LEN(kinds)];
+	struct stage *stage = arg;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		pfd[i] = (struct pollfd) {
+			.fd = squat(kinds[i], 8, ID), .events = POLLIN,
+		};
+	peer_send(self, "ready");
+	for (;;) {
+		poll(pfd, ARRAY_LEN(kinds), -1);
+		for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+			struct pollfd one = { .events = POLLIN };
+			char request[256];
+
+			if (!(pfd[i].revents & POLLIN))
+				continue;
+			one.fd = accept4(pfd[i].fd, NULL, NULL, SOCK_CLOEXEC);
+			if (one.fd < 0)
+				continue;
+			poll(&one, 1, TEST_WAIT_MS);
+			recv(one.fd, request, sizeof(request), 0);
+			acts[atomic_load(&stage->act)].answer(one.fd);
+			close(one.fd);
+			atomic_fetch_add(&stage->served, 1);
+		}
+	}
+}
+
+static void check_connects_fail(sci_desc_t sd, const struct act *act)
+{
+	sci_remote_data_interrupt_t rd = NULL;
+	sci_remote_interrupt_t ri = NULL;
+	sci_remote_segment_t r = NULL;
+	sci_local_segment_t s = NULL;
+	uint64_t began = test_now_ms();
+	sci_error_t e;
+
+	SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL, 2000, 0, &e);
+	if (!e || r)
+		FAIL("a segment with %s was connected", act->name);
+	SCIConnectSegment(sd, &r, DIS_BROADCAST_NODEID_GROUP_ALL, ID, 0, NULL,
+			  NULL, 2000, SCI_FLAG_BROADCAST, &e);
+	if (!e || r)
+		FAIL("a group with %s was connected", act->name);
+	SCICreateSegment(sd, &s, ID, SIZE, NULL, NULL, SCI_FLAG_BROADCAST,
+			 &e);
+	if (!e || s)
+		FAIL("a group with %s was joined", act->name);
+	SCIConnectInterrupt(sd, &ri, 8, 0, ID, 2000, 0, &e);
+	if (!e)		/* a descriptor is a descriptor */
+		SCIDisconnectInterrupt(ri, 0, NULL);
+	SCIConnectDataInterrupt(sd, &rd, 8, 0, ID, 2000, 0, &e);
+	if (!e)
+		SCIDisconnectDataInterrupt(rd, 0, NULL);
+	CHECK(test_now_ms() - began < 15000);
+}
+
+static void check_acts(bool vanishing)
+{
+	struct stage *stage = test_shared(sizeof(*stage));
+	struct peer *p = peer_spawn(8, bad_server, stage);
+	unsigned int n = 0;
+	sci_desc_t sd;
+
+	test_needs_shm();
+	peer_expect(p, "ready");
+	sd = test_open();
+	check_connects_fail(sd, &acts[0]);
+	for (unsigned int i = 0; i < ARRAY_LEN(acts); i++) {
+		if (acts[i].vanishes != vanishing)
+			continue;
+		atomic_store(&stage->act, i);
+		leak_check_begin();
+		check_connects_fail(sd, &acts[i]);
+		leak_check_end();
+		n++;
+	}
+	CHECK(atomic_load(&stage->served) >= 5 * n);
+	peer_kill(p, SIGKILL);
+	/* the names are free for honest ones */
+	test_segment(sd, ID, SIZE, SCI_FLAG_BROADCAST);
+}
+
+TEST(servers_that_answer_garbage)
+{
+	check_acts(false);
+}
+
+TEST(servers_that_hang_up)
+{
+	check_acts(true);
+}
+
+/* A connection that is granted and then used for nonsense. */
+static void turncoat(struct peer *self, void *arg)
+{
+	int listener = squat(SHM_SEGMENT, 8, ID), sock, fd;
+	char request[64];
+
+	(void)arg;
+	peer_send(self, "ready");
+	for (unsigned int type = 0; type < 12; type++) {
+		sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		recv(sock, request, sizeof(request), 0);
+		fd = memory(SIZE, ALL_SEALS);
+		reply(sock, SIZE, 0, 0, &fd, 1);
+		close(fd);
+		peer_expect(self, "connected");
+		for (int i = 0; i < 3; i++) {
+			fd = memory(SIZE, 0);
+			say_type(sock, type);
+			say(sock, request, 5, &fd, 1);
+			close(fd);
+		}
+		peer_expect(self, "next");
+		close(sock);
+	}
+}
+
+TEST(an_owner_that_turns_bad)
+{
+	static struct recorder rec;
+	struct peer *p = peer_spawn(8, turncoat, NULL);
+	sci_desc_t sd;
+
+	test_needs_shm();
+	peer_expect(p, "ready");
+	sd = test_open();
+	recorder_init(&rec);
+	for (unsigned int type = 0; type < 12; type++) {
+		sci_remote_segment_t r = test_connect_cb(sd, 8, ID, &rec);
+		volatile unsigned char *mem;
+		sci_map_t map;
+
+		mem = test_map_remote(r, &map);
+		peer_send(p, "connected");
+		recorder_get(&rec, 0);
+		test_fill(mem, SIZE, type);
+		CHECK(test_filled(mem, SIZE, type));
+		CHECK_OK(SCIUnmapSegment(map, 0, &err));
+		CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+		recorder_clear(&rec);
+		peer_send(p, "next");
+	}
+	peer_join(p);
+}
+
+/* ---- servers that never answer ---- */
+
+static void silent(struct peer *self, void *arg)
+{
+	bool accepts = *(bool *)arg;
+	int seg = squat(SHM_SEGMENT, 8, ID), intr = squat(SHM_INTR, 8, ID);
+	int data = squat(SHM_DATA_INTR, 8, ID);
+	int same = squat(SHM_SEGMENT, 4, ID);
+
+	peer_send(self, "ready");
+	for (int i = 0; accepts && i < 4; i++)
+		accept4(i == 0 ? seg : i == 1 ? intr : i == 2 ? data : same,
+			NULL, NULL, SOCK_CLOEXEC);
+	peer_expect(self, "leave");
+}
+
+#define CHECK_TIMES_OUT(call, ms, slack)				\
+	do {								\
+		uint64_t began_ = test_now_ms();			\
+									\
+		CHECK_ERR(call, SCI_ERR_TIMEOUT);			\
+		CHECK(test_now_ms() - began_ + 1 >= (ms));		\
+		CHECK(test_now_ms() - began_ < (ms) + (slack));		\
+	} while (0)
+
+static void check_silence(bool accepts)
+{
+	struct peer *p = peer_spawn(8, silent, &accepts);
+	const unsigned int slack = TEST_TSAN || TEST_ASAN ? 5000 : 1000;
+	unsigned int fds;
+	sci_remote_data_interrupt_t rd;
+	sci_remote_interrupt_t ri;
+	sci_remote_segment_t r;
+	sci_local_segment_t s;
+	sci_desc_t sd;
+
+	test_needs_shm();
+	peer_expect(p, "ready");
+	sd = test_open();
+	fds = count_fds();
+	CHECK_TIMES_OUT(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL, 1500,
+					  0, &err), 1500, slack);
+	CHECK_TIMES_OUT(SCIConnectInterrupt(sd, &ri, 8, 0, ID, 1, 0, &err),
+			1000, slack);
+	CHECK_TIMES_OUT(SCIConnectDataInterrupt(sd, &rd, 8, 0, ID, 1, 0, &err),
+			1000, slack);
+	CHECK_TIMES_OUT(SCIAttachLocalSegment(sd, &s, ID, NULL, NULL, NULL, 0,
+					      &err), 1000, 4000 + slack);
+	CHECK_EQ(count_fds(), fds);
+	/* while it waits for ever, others work, and terminate ends it */
+	CHECK_OK(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL,
+				   SCI_INFINITE_TIMEOUT,
+				   SCI_FLAG_ASYNCHRONOUS_CONNECT, &err));
+	CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+	CHECK_OK(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL,
+				   SCI_INFINITE_TIMEOUT,
+				   SCI_FLAG_ASYNCHRONOUS_CONNECT, &err));
+	test_connect(sd, 4, SCIGetLocalSegmentId(test_segment(sd, ID + 1, SIZE,
+							      0)));
+	SCITerminate();
+	peer_send(p, "leave");
+	peer_join(p);
+}
+
+TEST(servers_that_take_the_call_and_are_silent)
+{
+	check_silence(true);
+}
+
+TEST(servers_that_do_not_take_the_call)
+{
+	check_silence(false);
+}
+
+/* ---- descriptors that are no interrupts ---- */
+
+enum trap { FULL_PIPE, BROKEN_PIPE, FULL_EVENTFD, A_FILE, TRAPS };
+
+static void trap_server(struct peer *self, void *arg)
+{
+	int listener = squat(SHM_INTR, 8, ID), sock, fd[2] = { -1, -1 };
+	enum trap trap = *(enum trap *)arg;
+	static char page[65536];
+	uint64_t most = UINT64_MAX - 1;
+	char request[64];
+
+	peer_send(self, "ready");
+	switch (trap) {
+	case FULL_PIPE:
+		CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+		fcntl(fd[1], F_SETFL, O_NONBLOCK);
+		while (write(fd[1], page, sizeof(page)) > 0)
+			;
+		fcntl(fd[1], F_SETFL, 0);
+		break;
+	case BROKEN_PIPE:
+		CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+		close(fd[0]);
+		break;
+	case FULL_EVENTFD:
+		fd[1] = eventfd(0, EFD_CLOEXEC);
+		CHECK_EQ(write(fd[1], &most, sizeof(most)), sizeof(most));
+		break;
+	default:
+		fd[1] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+		break;
+	}
+	sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	recv(sock, request, sizeof(request), 0);
+	reply(sock, 0, 0, 0, &fd[1], 1);
+	peer_expect(self, "leave");
+}
+
+/* The trigger ends, with a code, and does not end the program. */
+static void trapped(struct peer *self, void *arg)
+{
+	sci_desc_t sd = test_open();
+	sci_remote_interrupt_t i;
+
+	(void)arg;
+	signal(SIGPIPE, SIG_DFL);
+	peer_expect(self, "go");
+	if (!ERR_OF(SCIConnectInterrupt(sd, &i, 8, 0, ID, 0, 0, &err))) {
+		SCITriggerInterrupt(i, 0, NULL);
+		SCIDisconnectInterrupt(i, 0, NULL);
+	}
+	SCITerminate();
+	peer_send(self, "done");
+}
+
+static void check_trap(enum trap trap)
+{
+	struct peer *server = peer_spawn(8, trap_server, &trap);
+	struct peer *client = peer_spawn(12, trapped, NULL);
+
+	test_needs_shm();
+	peer_expect(server, "ready");
+	peer_send(client, "go");
+	peer_expect(client, "done");
+	peer_join(client);
+	peer_send(server, "leave");
+	peer_join(server);
+}
+
+TEST(a_trigger_of_a_full_pipe)
+{
+	check_trap(FULL_PIPE);
+}
+
+TEST(a_trigger_of_a_broken_pipe)
+{
+	check_trap(BROKEN_PIPE);
+}
+
+TEST(a_trigger_of_a_full_eventfd)
+{
+	check_trap(FULL_EVENTFD);
+}
+
+TEST(a_trigger_of_a_file)
+{
+	check_trap(A_FILE);
+}
+
+/* ---- memory that changes under the importer ---- */
+
+static void shrinker(struct peer *self, void *arg)
+{
+	int listener = squat(SHM_SEGMENT, 8, ID), sock, fd;
+	char request[64];
+
+	(void)arg;
+	peer_send(self, "ready");
+	sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	recv(sock, request, sizeof(request), 0);
+	fd = memory(SIZE, F_SEAL_SHRINK);
+	reply(sock, SIZE, 0, 0, &fd, 1);
+	peer_expect(self, "connected");
+	CHECK(ftruncate(fd, 0) < 0);
+	CHECK_EQ(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			   SIZE), 0);
+	peer_send(self, "punched");
+	peer_expect(self, "leave");
+}
+
+TEST(memory_with_holes)
+{
+	struct peer *p = peer_spawn(8, shrinker, NULL);
+	volatile unsigned char *mem;
+
+	test_needs_shm();
+	peer_expect(p, "ready");
+	mem = test_map_remote(test_connect(test_open(), 8, ID), NULL);
+	test_fill(mem, SIZE, 1);
+	peer_send(p, "connected");
+	peer_expect(p, "punched");
+	CHECK_EQ(mem[SIZE - 1], 0);
+	test_fill(mem, SIZE, 2);
+	CHECK(test_filled(mem, SIZE, 2));
+	peer_send(p, "leave");
+	peer_join(p);
+}

@@ -1,0 +1,821 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Several threads at once.  What a test proves is mostly that nothing crashes,
+ * hangs or leaks, and that the thread sanitizer has nothing to say.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sisci_api.h>
+
+#include "selftests/harness.h"
+
+#define SIZE	8192
+#define THREADS	6
+#define ROUNDS	100
+
+static sci_desc_t sd;			/* of the test */
+
+struct thread {
+	pthread_t id;
+	unsigned int number;
+	void *arg;
+};
+
+static void start_all(struct thread *t, unsigned int n, void *(*fn)(void *),
+		      void *arg)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		t[i].number = i;
+		t[i].arg = arg;
+		CHECK_EQ(pthread_create(&t[i].id, NULL, fn, &t[i]), 0);
+	}
+}
+
+static void join_all(struct thread *t, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		CHECK_EQ(pthread_join(t[i].id, NULL), 0);
+}
+
+static void run_all(void *(*fn)(void *), void *arg)
+{
+	struct thread t[THREADS];
+
+	start_all(t, THREADS, fn, arg);
+	join_all(t, THREADS);
+}
+
+/* ---- segments ---- */
+
+static void use_segment(unsigned int id)
+{
+	sci_local_segment_t s = test_segment(sd, id, SIZE, 0);
+	sci_remote_segment_t r = test_connect(sd, 4, id);
+	volatile unsigned int *here, *there;
+	sci_map_t lmap, rmap;
+
+	here = test_map_local(s, &lmap);
+	there = test_map_remote(r, &rmap);
+	there[7] = id;
+	CHECK_EQ(here[7], id);
+	CHECK_ERR(SCIRemoveSegment(s, 0, &err), SCI_ERR_BUSY);
+	CHECK_OK(SCIUnmapSegment(rmap, 0, &err));
+	CHECK_OK(SCIUnmapSegment(lmap, 0, &err));
+	CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+	CHECK_OK(SCIRemoveSegment(s, 0, &err));
+}
+
+static void *use_segments(void *arg)
+{
+	struct thread *t = arg;
+
+	for (unsigned int i = 0; i < ROUNDS; i++)
+		use_segment(t->number << 16 | i);
+	return NULL;
+}
+
+TEST(threads_with_segments_of_their_own)
+{
+	sd = test_open();
+	run_all(use_segments, NULL);
+	CHECK_OK(SCIClose(sd, 0, &err));
+}
+
+static void *fight_for_id(void *arg)
+{
+	_Atomic int *owners = ((struct thread *)arg)->arg;
+	unsigned int mine = 0;
+
+	while (mine < 20) {
+		sci_local_segment_t s;
+		sci_error_t e;
+
+		e = ERR_OF(SCICreateSegment(sd, &s, 1, SIZE, NULL, NULL, 0,
+					    &err));
+		if (e == SCI_ERR_SEGMENTID_USED)
+			continue;
+		CHECK_EQ(e, SCI_ERR_OK);
+		CHECK_EQ(atomic_fetch_add(owners, 1), 0);
+		mine++;
+		atomic_fetch_sub(owners, 1);
+		CHECK_OK(SCIRemoveSegment(s, 0, &err));
+	}
+	return NULL;
+}
+
+TEST(an_id_has_one_owner)
+{
+	_Atomic int owners = 0;
+
+	sd = test_open();
+	run_all(fight_for_id, &owners);
+}
+
+static void *take_ids(void *arg)
+{
+	struct thread *t = arg;
+	unsigned int *ids = (unsigned int *)t->arg + t->number * ROUNDS;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		sci_local_segment_t s;
+
+		CHECK_OK(SCICreateSegment(sd, &s, 0, SIZE, NULL, NULL,
+					  SCI_FLAG_AUTO_ID, &err));
+		ids[i] = SCIGetLocalSegmentId(s);
+	}
+	return NULL;
+}
+
+TEST(automatic_ids_are_given_once)
+{
+	static unsigned int ids[THREADS * ROUNDS];
+	static bool seen[THREADS * ROUNDS];
+
+	sd = test_open();
+	run_all(take_ids, ids);
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		CHECK(ids[i] < ARRAY_LEN(seen));
+		CHECK(!seen[ids[i]]);
+		seen[ids[i]] = true;
+	}
+}
+
+/* Importers come while the segment comes and goes. */
+struct door {
+	_Atomic bool stop;
+	_Atomic unsigned int visits;
+};
+
+static void *visit(void *arg)
+{
+	struct door *door = ((struct thread *)arg)->arg;
+
+	while (!atomic_load(&door->stop)) {
+		volatile char *mem;
+		sci_remote_segment_t r;
+		sci_map_t map;
+		sci_error_t e;
+
+		e = ERR_OF(SCIConnectSegment(sd, &r, 4, 1, 0, NULL, NULL,
+					     SCI_INFINITE_TIMEOUT, 0, &err));
+		if (e == SCI_ERR_NO_SUCH_SEGMENT)
+			continue;
+		CHECK_EQ(e, SCI_ERR_OK);
+		e = ERR_OF(mem = SCIMapRemoteSegment(r, &map, 0, SIZE, NULL, 0,
+						     &err));
+		if (!e) {
+			test_poke(mem, 1);
+			CHECK_OK(SCIUnmapSegment(map, 0, &err));
+			atomic_fetch_add(&door->visits, 1);
+		} else {
+			CHECK_EQ(e, SCI_ERR_SEGMENT_NOT_CONNECTED);
+		}
+		CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+	}
+	return NULL;
+}
+
+TEST(visitors_of_a_segment_that_comes_and_goes)
+{
+	static struct door door;
+	struct thread t[3];
+
+	sd = test_open();
+	start_all(t, 3, visit, &door);
+	for (unsigned int i = 0; i < 200; i++) {
+		unsigned int seen = atomic_load(&door.visits);
+		sci_local_segment_t s = test_segment(sd, 1, SIZE, 0);
+
+		WAIT_UNTIL(atomic_load(&door.visits) != seen, TEST_WAIT_MS);
+		CHECK_OK(SCIRemoveSegment(s, SCI_FLAG_FORCE_REMOVE, &err));
+	}
+	atomic_store(&door.stop, true);
+	join_all(t, 3);
+	CHECK_OK(SCIClose(sd, 0, &err));
+}
+
+static void *use_own_map(void *arg)
+{
+	sci_remote_segment_t r = ((struct thread *)arg)->arg;
+	unsigned int number = ((struct thread *)arg)->number;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		volatile unsigned char *p;
+		sci_map_t map;
+
+		CHECK_OK(p = SCIMapRemoteSegment(r, &map, number * 1000 + 1,
+						 1000, NULL, 0, &err));
+		test_fill(p, 1000, i);
+		CHECK(test_filled(p, 1000, i));
+		CHECK_OK(SCIUnmapSegment(map, 0, &err));
+	}
+	return NULL;
+}
+
+TEST(threads_map_one_connection)
+{
+	sd = test_open();
+	test_segment(sd, 1, SIZE, 0);
+	run_all(use_own_map, test_connect(sd, 4, 1));
+}
+
+/* ---- transfers ---- */
+
+static void *copy_with_sequence(void *arg)
+{
+	sci_map_t map = ((struct thread *)arg)->arg;
+	unsigned int number = ((struct thread *)arg)->number;
+	unsigned char in[1000], out[1000];
+	sci_sequence_t seq;
+
+	CHECK_OK(SCICreateMapSequence(map, &seq, 0, &err));
+	CHECK_EQ(SCIStartSequence(seq, 0, NULL), SCI_SEQ_OK);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		test_fill(in, 1000, number * ROUNDS + i);
+		CHECK_OK(SCIMemCpy(seq, in, map, number * 1000, 1000,
+				   SCI_FLAG_ERROR_CHECK, &err));
+		CHECK_EQ(SCICheckSequence(seq, 0, NULL), SCI_SEQ_OK);
+		CHECK_OK(SCIMemCpy(NULL, out, map, number * 1000, 1000,
+				   SCI_FLAG_BLOCK_READ, &err));
+		CHECK(!memcmp(in, out, 1000));
+		SCIFlush(seq, 0);
+	}
+	CHECK_OK(SCIRemoveSequence(seq, 0, &err));
+	return NULL;
+}
+
+TEST(threads_copy_through_one_map)
+{
+	sci_map_t map;
+
+	sd = test_open();
+	test_segment(sd, 1, SIZE, 0);
+	test_map_remote(test_connect(sd, 4, 1), &map);
+	run_all(copy_with_sequence, map);
+}
+
+TEST(threads_copy_and_lose_packets)
+{
+	sci_map_t map;
+
+	setenv("SCI_FAULT", "retriable=0", 1);
+	sd = test_open();
+	test_segment(sd, 1, SIZE, 0);
+	test_map_remote(test_connect(sd, 4, 1), &map);
+	run_all(copy_with_sequence, map);
+}
+
+struct dma_ends {
+	sci_local_segment_t s;
+	sci_remote_segment_t r;
+	unsigned char *local;
+	unsigned char *remote;
+};
+
+static void *use_dma(void *arg)
+{
+	unsigned int number = ((struct thread *)arg)->number;
+	struct dma_ends *d = ((struct thread *)arg)->arg;
+	size_t off = number * 1000;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		static const unsigned int how[] = { 0, SCI_FLAG_DMA_WAIT };
+		sci_dma_queue_t q;
+
+		test_fill(d->local + off, 1000, i);
+		CHECK_OK(SCICreateDMAQueue(sd, &q, 0, 1, 0, &err));
+		CHECK_OK(SCIStartDmaTransfer(q, d->s, d->r, off, 1000, off,
+					     NULL, NULL, how[i % 2], &err));
+		CHECK_OK(SCIWaitForDMAQueue(q, SCI_INFINITE_TIMEOUT, 0, &err));
+		CHECK(test_filled(d->remote + off, 1000, i));
+		CHECK_OK(SCIRemoveDMAQueue(q, 0, &err));
+	}
+	return NULL;
+}
+
+TEST(threads_with_dma_queues)
+{
+	struct dma_ends d;
+	sci_local_segment_t target;
+
+	sd = test_open();
+	d.s = test_segment(sd, 1, SIZE, 0);
+	target = test_segment(sd, 2, SIZE, 0);
+	d.r = test_connect(sd, 4, 2);
+	d.local = test_map_local(d.s, NULL);
+	d.remote = test_map_local(target, NULL);
+	run_all(use_dma, &d);
+}
+
+/* ---- interrupts ---- */
+
+static void *trigger_many(void *arg)
+{
+	sci_remote_interrupt_t r = ((struct thread *)arg)->arg;
+
+	for (unsigned int i = 0; i < ROUNDS; i++)
+		CHECK_OK(SCITriggerInterrupt(r, 0, &err));
+	return NULL;
+}
+
+TEST(threads_trigger_one_interrupt)
+{
+	sci_local_interrupt_t i;
+	unsigned int number = 1;
+
+	sd = test_open();
+	CHECK_OK(SCICreateInterrupt(sd, &i, 0, &number, NULL, NULL,
+				    SCI_FLAG_FIXED_INTNO |
+				    SCI_FLAG_COUNTING_INT, &err));
+	run_all(trigger_many, test_connect_interrupt(sd, 4, 1));
+	for (unsigned int k = 0; k < THREADS * ROUNDS; k++)
+		CHECK_OK(SCIWaitForInterrupt(i, TEST_WAIT_MS, 0, &err));
+	CHECK_ERR(SCIWaitForInterrupt(i, 0, 0, &err), SCI_ERR_TIMEOUT);
+}
+
+struct waiters {
+	sci_local_interrupt_t i;
+	_Atomic unsigned int got;
+};
+
+static void *wait_until_removed(void *arg)
+{
+	struct waiters *w = ((struct thread *)arg)->arg;
+	sci_error_t e;
+
+	while (!(e = ERR_OF(SCIWaitForInterrupt(w->i, SCI_INFINITE_TIMEOUT, 0,
+						&err))))
+		atomic_fetch_add(&w->got, 1);
+	CHECK(e == SCI_ERR_CANCELLED || e == SCI_ERR_ILLEGAL_PARAMETER);
+	return NULL;
+}
+
+TEST(threads_wait_for_one_interrupt)
+{
+	static struct waiters w;
+	sci_remote_interrupt_t r;
+	struct thread t[THREADS];
+	unsigned int number = 1;
+
+	sd = test_open();
+	CHECK_OK(SCICreateInterrupt(sd, &w.i, 0, &number, NULL, NULL,
+				    SCI_FLAG_FIXED_INTNO |
+				    SCI_FLAG_COUNTING_INT, &err));
+	r = test_connect_interrupt(sd, 4, 1);
+	start_all(t, THREADS, wait_until_removed, &w);
+	for (int k = 0; k < 1000; k++)
+		CHECK_OK(SCITriggerInterrupt(r, 0, &err));
+	/* each trigger ends one wait */
+	WAIT_UNTIL(atomic_load(&w.got) == 1000, TEST_WAIT_MS);
+	CHECK_OK(SCIRemoveInterrupt(w.i, 0, &err));
+	join_all(t, THREADS);
+	CHECK_EQ(atomic_load(&w.got), 1000);
+}
+
+struct note {
+	unsigned int sender;
+	unsigned int number;
+};
+
+static void *send_notes(void *arg)
+{
+	sci_remote_data_interrupt_t d = ((struct thread *)arg)->arg;
+	struct note n = { .sender = ((struct thread *)arg)->number };
+
+	for (; n.number < ROUNDS; n.number++) {
+		sci_error_t e;
+
+		WAIT_UNTIL((e = ERR_OF(SCITriggerDataInterrupt(d, &n,
+							       sizeof(n), 0,
+							       &err))) !=
+			   SCI_ERR_NOSPC, TEST_WAIT_MS);
+		CHECK_EQ(e, SCI_ERR_OK);
+	}
+	return NULL;
+}
+
+TEST(threads_send_messages)
+{
+	unsigned int next[THREADS] = { 0 };
+	sci_local_data_interrupt_t d;
+
+	sd = test_open();
+	d = test_data_interrupt(sd, 1);
+	run_all(send_notes, test_connect_data_interrupt(sd, 4, 1));
+	for (unsigned int k = 0; k < THREADS * ROUNDS; k++) {
+		struct note n;
+		unsigned int len = sizeof(n);
+
+		CHECK_OK(SCIWaitForDataInterrupt(d, &n, &len, TEST_WAIT_MS, 0,
+						 &err));
+		CHECK_EQ(len, sizeof(n));
+		CHECK(n.sender < THREADS);
+		CHECK_EQ(n.number, next[n.sender]++);
+	}
+}
+
+/* ---- callbacks ---- */
+
+static void *use_callbacks(void *arg)
+{
+	unsigned int number = ((struct thread *)arg)->number;
+	struct recorder *rec = (struct recorder *)((struct thread *)arg)->arg +
+			       number;
+	sci_local_segment_t s;
+
+	recorder_init(rec);
+	s = test_segment_cb(sd, number, SIZE, rec);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		CHECK_OK(SCIDisconnectSegment(test_connect(sd, 4, number), 0,
+					      &err));
+	}
+	CHECK(recorder_wait(rec, 2 * ROUNDS, TEST_WAIT_MS));
+	for (unsigned int i = 0; i < 2 * ROUNDS; i++)
+		CHECK_EQ(recorder_get(rec, i).reason,
+			 i % 2 ? SCI_CB_DISCONNECT : SCI_CB_CONNECT);
+	CHECK_EQ(rec->overlaps, 0);
+	CHECK_OK(SCIRemoveSegment(s, 0, &err));
+	return NULL;
+}
+
+TEST(callbacks_of_several_objects)
+{
+	static struct recorder rec[THREADS];
+
+	sd = test_open();
+	run_all(use_callbacks, rec);
+}
+
+/* No callback runs, nor begins, once the remove has returned. */
+struct mortal {
+	_Atomic bool gone;
+	_Atomic unsigned int calls;
+};
+
+static sci_callback_action_t check_alive(void *arg, sci_local_interrupt_t i,
+					 sci_error_t status)
+{
+	struct mortal *m = arg;
+
+	(void)i;
+	(void)status;
+	CHECK(!atomic_load(&m->gone));
+	test_pause();
+	CHECK(!atomic_load(&m->gone));
+	atomic_fetch_add(&m->calls, 1);
+	return SCI_CALLBACK_CONTINUE;
+}
+
+static void *trigger_until_gone(void *arg)
+{
+	sci_remote_interrupt_t r = ((struct thread *)arg)->arg;
+	sci_error_t e;
+
+	do {
+		e = ERR_OF(SCITriggerInterrupt(r, 0, &err));
+	} while (!e);
+	CHECK_EQ(e, SCI_ERR_NOT_CONNECTED);
+	return NULL;
+}
+
+TEST(remove_waits_for_the_callback)
+{
+	sd = test_open();
+	for (unsigned int k = 0; k < 30; k++) {
+		struct mortal m = { false, 0 };
+		unsigned int number = 1;
+		sci_local_interrupt_t i;
+		sci_remote_interrupt_t r;
+		struct thread t[2];
+
+		CHECK_OK(SCICreateInterrupt(sd, &i, 0, &number, check_alive,
+					    &m, SCI_FLAG_FIXED_INTNO |
+					    SCI_FLAG_USE_CALLBACK, &err));
+		r = test_connect_interrupt(sd, 4, 1);
+		start_all(t, 2, trigger_until_gone, r);
+		WAIT_UNTIL(atomic_load(&m.calls) > 2, TEST_WAIT_MS);
+		CHECK_OK(SCIRemoveInterrupt(i, 0, &err));
+		atomic_store(&m.gone, true);
+		join_all(t, 2);
+		CHECK_OK(SCIDisconnectInterrupt(r, 0, &err));
+	}
+}
+
+/* ---- one handle, several threads ---- */
+
+struct stale {
+	_Atomic(sci_local_segment_t) s;
+	_Atomic bool stop;
+};
+
+static void *use_stale(void *arg)
+{
+	struct stale *st = ((struct thread *)arg)->arg;
+
+	while (!atomic_load(&st->stop)) {
+		sci_local_segment_t s = atomic_load(&st->s);
+		sci_map_t map;
+		sci_error_t e;
+
+		e = ERR_OF(SCIMapLocalSegment(s, &map, 0, SIZE, NULL, 0,
+					      &err));
+		if (e != SCI_ERR_ILLEGAL_PARAMETER) {
+			CHECK_EQ(e, SCI_ERR_OK);
+			CHECK_OK(SCIUnmapSegment(map, 0, &err));
+		}
+		SCIGetLocalSegmentSize(s);
+		SCIGetLocalSegmentId(s);
+	}
+	return NULL;
+}
+
+TEST(handles_go_stale_under_other_threads)
+{
+	static struct stale st;
+	struct thread t[3];
+
+	sd = test_open();
+	start_all(t, 3, use_stale, &st);
+	for (unsigned int i = 0; i < 200; i++) {
+		sci_local_segment_t s = test_segment(sd, 1, SIZE, 0);
+
+		atomic_store(&st.s, s);
+		/* one of them has it mapped nearly always */
+		CHECK_OK(SCIRemoveSegment(s, SCI_FLAG_FORCE_REMOVE, &err));
+	}
+	atomic_store(&st.stop, true);
+	join_all(t, 3);
+	CHECK_OK(SCIClose(sd, 0, &err));
+}
+
+static void *remove_it(void *arg)
+{
+	struct thread *t = arg;
+	sci_error_t e = ERR_OF(SCIRemoveSegment(t->arg, 0, &err));
+
+	t->arg = (void *)(uintptr_t)e;
+	return NULL;
+}
+
+TEST(one_of_several_removes_succeeds)
+{
+	sd = test_open();
+	for (unsigned int i = 0; i < 100; i++) {
+		struct thread t[4];
+		unsigned int removed = 0;
+
+		start_all(t, 4, remove_it, test_segment(sd, 1, SIZE, 0));
+		join_all(t, 4);
+		for (int k = 0; k < 4; k++) {
+			uintptr_t e = (uintptr_t)t[k].arg;
+
+			removed += e == SCI_ERR_OK;
+			CHECK(e == SCI_ERR_OK || e == SCI_ERR_BUSY ||
+			      e == SCI_ERR_ILLEGAL_PARAMETER);
+		}
+		CHECK_EQ(removed, 1);
+	}
+}
+
+/* ---- initialize and terminate ---- */
+
+static void *initialize(void *arg)
+{
+	sci_desc_t own;
+
+	(void)arg;
+	CHECK_OK(SCIInitialize(0, &err));
+	CHECK_OK(SCIOpen(&own, 0, &err));
+	CHECK_OK(SCIClose(own, 0, &err));
+	return NULL;
+}
+
+TEST(threads_initialize_at_once)
+{
+	for (int i = 0; i < 20; i++) {
+		run_all(initialize, NULL);
+		SCITerminate();
+	}
+}
+
+/* One of each wait. */
+struct waits {
+	sci_local_interrupt_t i;
+	sci_local_data_interrupt_t d;
+	sci_local_segment_t s;
+	sci_remote_segment_t r;
+};
+
+static void *wait_for_end(void *arg)
+{
+	const struct waits *w = ((struct thread *)arg)->arg;
+	unsigned int len = 4;
+	char data[4];
+	sci_error_t e = SCI_ERR_OK;
+
+	switch (((struct thread *)arg)->number) {
+	case 0:
+		e = ERR_OF(SCIWaitForInterrupt(w->i, SCI_INFINITE_TIMEOUT, 0,
+					       &err));
+		break;
+	case 1:
+		e = ERR_OF(SCIWaitForDataInterrupt(w->d, data, &len,
+						   SCI_INFINITE_TIMEOUT, 0,
+						   &err));
+		break;
+	case 2:
+		/* our own connection */
+		CHECK_OK(SCIWaitForLocalSegmentEvent(w->s, NULL, NULL,
+						     SCI_INFINITE_TIMEOUT, 0,
+						     &err));
+		e = ERR_OF(SCIWaitForLocalSegmentEvent(w->s, NULL, NULL,
+						       SCI_INFINITE_TIMEOUT,
+						       0, &err));
+		break;
+	case 3:
+		e = ERR_OF(SCIWaitForRemoteSegmentEvent(w->r, NULL,
+							SCI_INFINITE_TIMEOUT,
+							0, &err));
+		break;
+	}
+	/* the two segment waits may hear of each other's end instead */
+	if (e)
+		CHECK(e == SCI_ERR_CANCELLED || e == SCI_ERR_NOT_INITIALIZED);
+	else
+		CHECK(((struct thread *)arg)->number >= 2);
+	return NULL;
+}
+
+TEST(terminate_with_waiters)
+{
+	struct thread t[4];
+	struct waits w;
+
+	for (int k = 0; k < 10; k++) {
+		sd = test_open();
+		w.i = test_interrupt(sd, 1);
+		w.d = test_data_interrupt(sd, 1);
+		w.s = test_segment(sd, 1, SIZE, 0);
+		w.r = test_connect(sd, 4, 1);
+		start_all(t, 4, wait_for_end, &w);
+		WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
+		SCITerminate();
+		join_all(t, 4);
+	}
+}
+
+/* Goes on until the library is gone; any code may come, but no crash. */
+static void *until_terminated(void *arg)
+{
+	unsigned int id = ((struct thread *)arg)->number;
+	sci_error_t e;
+
+	do {
+		sci_local_segment_t s;
+		sci_remote_segment_t r;
+		sci_dma_queue_t q;
+		sci_map_t map;
+
+		e = ERR_OF(SCICreateSegment(sd, &s, id, SIZE, NULL, NULL, 0,
+					    &err));
+		if (e)
+			break;
+		SCIPrepareSegment(s, 0, 0, NULL);
+		SCISetSegmentAvailable(s, 0, 0, NULL);
+		e = ERR_OF(SCIConnectSegment(sd, &r, 4, id, 0, NULL, NULL, 0,
+					     0, &err));
+		if (e)
+			break;
+		SCIMapRemoteSegment(r, &map, 0, SIZE, NULL, 0, NULL);
+		if (!ERR_OF(SCICreateDMAQueue(sd, &q, 0, 1, 0, &err))) {
+			SCIStartDmaTransfer(q, s, r, 0, SIZE, 0, NULL, NULL, 0,
+					    NULL);
+			SCIWaitForDMAQueue(q, SCI_INFINITE_TIMEOUT, 0, NULL);
+			SCIRemoveDMAQueue(q, 0, NULL);
+		}
+		SCIUnmapSegment(map, 0, NULL);
+		SCIDisconnectSegment(r, 0, NULL);
+		SCIRemoveSegment(s, 0, NULL);
+	} while (1);
+	CHECK(e == SCI_ERR_NOT_INITIALIZED || e == SCI_ERR_ILLEGAL_PARAMETER ||
+	      e == SCI_ERR_CANCELLED || e == SCI_ERR_NO_SUCH_SEGMENT);
+	return NULL;
+}
+
+TEST(terminate_while_others_work)
+{
+	struct thread t[THREADS];
+
+	leak_check_begin();
+	for (int i = 0; i < 20; i++) {
+		sd = test_open();
+		start_all(t, THREADS, until_terminated, NULL);
+		for (int k = 0; k < 20; k++)
+			test_pause();
+		SCITerminate();
+		join_all(t, THREADS);
+	}
+	leak_check_end();
+}
+
+/* ---- signals and cancellation ---- */
+
+static void check_blocked(const char *tid)
+{
+	char path[300], line[256];
+	unsigned long long blocked = 0;
+	FILE *f;
+
+	if (atoi(tid) == getpid())
+		return;
+	snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "SigBlk: %llx", &blocked);
+	fclose(f);
+	CHECK(blocked >> (SIGALRM - 1) & 1);
+	CHECK(blocked >> (SIGINT - 1) & 1);
+	CHECK(blocked >> (SIGUSR1 - 1) & 1);
+}
+
+TEST(threads_of_the_library_block_signals)
+{
+	static struct recorder rec[2];
+	sci_local_segment_t s;
+	sci_remote_segment_t r;
+	sci_dma_queue_t q;
+	struct dirent *e;
+	DIR *dir;
+
+	if (TEST_TSAN)
+		SKIP("the thread sanitizer has threads of its own");
+	recorder_init(&rec[0]);
+	recorder_init(&rec[1]);
+	sd = test_open();
+	s = test_segment_cb(sd, 1, SIZE, &rec[0]);
+	r = test_connect(sd, 4, 1);
+	CHECK_OK(SCICreateDMAQueue(sd, &q, 0, 1, 0, &err));
+	CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, SIZE, 0, record_dma, &rec[1],
+				     SCI_FLAG_USE_CALLBACK, &err));
+	recorder_get(&rec[0], 0);
+	recorder_get(&rec[1], 0);
+	CHECK(count_tasks() > 1);
+	dir = opendir("/proc/self/task");
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			check_blocked(e->d_name);
+	closedir(dir);
+}
+
+struct flusher {
+	sci_sequence_t seq;
+	_Atomic bool running;
+};
+
+static void *flush_for_ever(void *arg)
+{
+	struct flusher *f = arg;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	for (;;) {
+		SCIFlush(f->seq, 0);
+		atomic_store(&f->running, true);
+	}
+	return NULL;
+}
+
+TEST(a_thread_in_flush_can_be_cancelled)
+{
+	sci_remote_segment_t r;
+	struct flusher f;
+	sci_map_t map;
+
+	if (TEST_TSAN || TEST_ASAN)
+		SKIP("sanitizers cannot cancel threads at any point");
+	sd = test_open();
+	test_segment(sd, 1, SIZE, 0);
+	for (int i = 0; i < 100; i++) {
+		pthread_t t;
+
+		r = test_connect(sd, 4, 1);
+		test_map_remote(r, &map);
+		CHECK_OK(SCICreateMapSequence(map, &f.seq, 0, &err));
+		atomic_init(&f.running, false);
+		CHECK_EQ(pthread_create(&t, NULL, flush_for_ever, &f), 0);
+		WAIT_UNTIL(atomic_load(&f.running), TEST_WAIT_MS);
+		CHECK_EQ(pthread_cancel(t), 0);
+		CHECK_EQ(pthread_join(t, NULL), 0);
+		CHECK_OK(SCIRemoveSequence(f.seq, 0, &err));
+		CHECK_OK(SCIUnmapSegment(map, 0, &err));
+		CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+	}
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* SCI_FAULT: what is understood, and whether as often as it says. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/fabric/fault.h"
+#include "selftests/harness.h"
+
+#define DRAWS	20000
+
+static bool down_at(uint64_t ms)
+{
+	uint64_t next;
+
+	return sci_fault_link(ms, &next);
+}
+
+TEST(no_faults)
+{
+	uint64_t next = 0;
+
+	CHECK_EQ(sci_fault_init(NULL), 0);
+	CHECK(!atomic_load(&sci_fault_enabled));
+	CHECK_EQ(sci_fault_init(""), 0);
+	CHECK(!atomic_load(&sci_fault_enabled));
+	CHECK(!sci_fault_link(0, &next));
+	CHECK(next == UINT64_MAX);
+	CHECK(!sci_fault_link(UINT64_MAX, &next));
+}
+
+TEST(words_it_knows)
+{
+	static const char *const good[] = {
+		"loss=0", "loss=1", "loss=0.5", "loss=1e-9", "loss=1.0",
+		"retriable=0.25", "fatal=0.001", "seed=0", "seed=1",
+		"seed=4294967295", "linkdown=0", "linkdown=500",
+		"linkdown=500:200", "linkdown=0:0",
+		"loss=0.01,seed=7", "seed=7,loss=0.01",
+		"loss=0.1,retriable=0.2,fatal=0.3,linkdown=1:2,seed=9",
+		"linkdown=1:1,linkdown=3:1,linkdown=5:1",
+		"loss=0.1,loss=0.2",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		if (sci_fault_init(good[i]))
+			FAIL("\"%s\" was refused", good[i]);
+		CHECK(atomic_load(&sci_fault_enabled));
+	}
+}
+
+TEST(words_it_does_not_know)
+{
+	static const char *const bad[] = {
+		"x", "loss", "loss=", "loss=x", "loss=-0.1", "loss=1.1",
+		"loss=nan", "loss=inf", "loss=0.1x", "loss=0.1 ", "=1", "=",
+		"Loss=0.1", "losses=0.1", "los=0.1", "loss:0.1", "loss=0.1;",
+		"retriable=2", "retriable=", "fatal=-1", "fatal=yes",
+		"seed=", "seed=-1", "seed=x", "seed=1x", "seed=+1",
+		"seed=99999999999999999999", "seed=1:2", "seed=0.5",
+		"linkdown=", "linkdown=x", "linkdown=-1", "linkdown=1:",
+		"linkdown=1:x", "linkdown=:1", "linkdown=1:2:3",
+		"linkdown=1:-1", "linkdown=1.5", "linkdown=1:2x",
+		"linkdown=18446744073709551615:1",
+		"linkdown=99999999999999999999",
+		"loss=0.1,x", "x,loss=0.1", "loss=0.1,seed", "loss=0.1 seed=1",
+		"\xff", "loss=0.1,\n",
+	};
+	uint64_t next;
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		int ret = sci_fault_init(bad[i]);
+
+		if (ret != -EINVAL)
+			FAIL("\"%s\" was answered with %d", bad[i], ret);
+		/* nothing of it is in force */
+		CHECK(!atomic_load(&sci_fault_enabled));
+		CHECK(!sci_fault_link(1, &next));
+		CHECK(next == UINT64_MAX);
+	}
+}
+
+TEST(a_new_word_replaces_the_old)
+{
+	uint64_t next;
+
+	CHECK_EQ(sci_fault_init("linkdown=5,loss=1"), 0);
+	CHECK(down_at(5));
+	CHECK_EQ(sci_fault_init("loss=0"), 0);
+	CHECK(!down_at(5));
+	CHECK_EQ(sci_fault_init("bad"), -EINVAL);
+	CHECK(!atomic_load(&sci_fault_enabled));
+	CHECK(!sci_fault_link(5, &next));
+	CHECK_EQ(sci_fault_init(NULL), 0);
+	CHECK(!atomic_load(&sci_fault_enabled));
+}
+
+TEST(long_lists)
+{
+	char spec[4096] = "loss=0.5";
+	size_t len = strlen(spec);
+
+	for (int i = 0; i < 16; i++)
+		len += snprintf(spec + len, sizeof(spec) - len,
+				",linkdown=%d:1", 10 * i);
+	CHECK_EQ(sci_fault_init(spec), 0);
+	for (int i = 0; i < 16; i++) {
+		CHECK(down_at(10 * i));
+		CHECK(!down_at(10 * i + 1));
+	}
+	/* many more are refused or done, not half done */
+	for (int i = 16; i < 100; i++)
+		len += snprintf(spec + len, sizeof(spec) - len,
+				",linkdown=%d:1", 10 * i);
+	if (sci_fault_init(spec)) {
+		CHECK(!down_at(0));
+		return;
+	}
+	for (int i = 0; i < 100; i++)
+		CHECK(down_at(10 * i));
+}
+
+/* ---- the link ---- */
+
+TEST(the_link_as_told)
+{
+	CHECK_EQ(sci_fault_init("linkdown=500:200,linkdown=1000:1,"
+				"linkdown=2000"), 0);
+	CHECK(!down_at(0));
+	CHECK(!down_at(499));
+	CHECK(down_at(500));
+	CHECK(down_at(699));
+	CHECK(!down_at(700));
+	CHECK(down_at(1000));
+	CHECK(!down_at(1001));
+	CHECK(!down_at(1999));
+	CHECK(down_at(2000));
+	CHECK(down_at(UINT64_MAX - 1));
+}
+
+/* Between @now and what it calls the next change nothing changes. */
+static void check_steps(const char *spec, uint64_t end)
+{
+	uint64_t now = 0, next;
+	unsigned int steps = 0;
+
+	CHECK_EQ(sci_fault_init(spec), 0);
+	while (now < end) {
+		bool down = sci_fault_link(now, &next);
+
+		CHECK(next > now);
+		for (uint64_t t = now; t < next && t < end; t++)
+			CHECK_EQ(down_at(t), down);
+		now = next;
+		CHECK(++steps < 200);
+	}
+}
+
+TEST(the_next_change)
+{
+	check_steps("linkdown=5:5", 100);
+	check_steps("linkdown=0:5", 100);
+	check_steps("linkdown=0", 100);
+	check_steps("linkdown=5:0,linkdown=7:1", 100);
+	check_steps("linkdown=5:10,linkdown=8:20,linkdown=50:1", 100);
+	check_steps("linkdown=50:10,linkdown=8:20,linkdown=28:2", 100);
+	check_steps("linkdown=5:10,linkdown=5:10,linkdown=15:5", 100);
+}
+
+/* ---- how often ---- */
+
+static unsigned char src[DRAWS * 64], dst[DRAWS * 64 + 128]
+	__attribute__((aligned(64)));
+
+static unsigned int lost_of(size_t packets, size_t skew)
+{
+	struct sci_link_status link = { .map = SCI_PIO_MAP_CACHED };
+	unsigned int lost = 0;
+
+	memset(src, 1, sizeof(src));
+	memset(dst, 0, sizeof(dst));
+	sci_remote_write(dst + skew, src, packets * 64, &link);
+	for (size_t i = 0; i <= packets; i++) {
+		size_t from = i * 64 < skew ? skew : i * 64;
+		size_t to = (i + 1) * 64 < packets * 64 + skew ? (i + 1) * 64 :
+			    packets * 64 + skew;
+		unsigned int sum = 0;
+
+		for (size_t k = from; k < to; k++)
+			sum += dst[k];
+		/* a packet arrives whole or not at all */
+		CHECK(sum == 0 || sum == to - from);
+		lost += to > from && sum == 0;
+	}
+	/* and each that does not is counted */
+	CHECK_EQ(atomic_load(&link.errors), lost);
+	/* nothing outside */
+	for (size_t k = 0; k < skew; k++)
+		CHECK_EQ(dst[k], 0);
+	for (size_t k = packets * 64 + skew; k < sizeof(dst); k++)
+		CHECK_EQ(dst[k], 0);
+	return lost;
+}
+
+/* Within five standard deviations: fails once in millions of runs. */
+static void check_share(unsigned int got, unsigned int n, double p)
+{
+	double want = n * p, slack = 5 * sqrt(n * p * (1 - p)) + 1;
+
+	if (got < want - slack || got > want + slack)
+		FAIL("%u of %u, expected %.0f +- %.0f", got, n, want, slack);
+}
+
+TEST(losses_are_as_many_as_told)
+{
+	static const double ps[] = { 0, 0.001, 0.01, 0.1, 0.5, 0.9, 1 };
+	char spec[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(ps); i++)
+		for (unsigned int seed = 1; seed < 4; seed++) {
+			snprintf(spec, sizeof(spec), "loss=%g,seed=%u", ps[i],
+				 seed);
+			CHECK_EQ(sci_fault_init(spec), 0);
+			check_share(lost_of(DRAWS, 0), DRAWS, ps[i]);
+		}
+}
+
+TEST(losses_at_any_alignment)
+{
+	CHECK_EQ(sci_fault_init("loss=0.3"), 0);
+	for (size_t skew = 0; skew < 64; skew += 7)
+		lost_of(100, skew);
+}
+
+TEST(a_seed_repeats_a_run)
+{
+	static unsigned char first[sizeof(dst)];
+
+	CHECK_EQ(sci_fault_init("loss=0.2,seed=5"), 0);
+	lost_of(DRAWS, 0);
+	memcpy(first, dst, sizeof(dst));
+	CHECK_EQ(sci_fault_init("seed=5,loss=0.2"), 0);
+	lost_of(DRAWS, 0);
+	CHECK(!memcmp(first, dst, sizeof(dst)));
+	CHECK_EQ(sci_fault_init("loss=0.2,seed=6"), 0);
+	lost_of(DRAWS, 0);
+	CHECK(memcmp(first, dst, sizeof(dst)));
+	/* 1 is the default */
+	CHECK_EQ(sci_fault_init("loss=0.2"), 0);
+	lost_of(DRAWS, 0);
+	memcpy(first, dst, sizeof(dst));
+	CHECK_EQ(sci_fault_init("loss=0.2,seed=1"), 0);
+	lost_of(DRAWS, 0);
+	CHECK(!memcmp(first, dst, sizeof(dst)));
+}
+
+/* Any two of the seeds that it takes are two. */
+TEST(seeds_differ)
+{
+	static unsigned char first[sizeof(dst)];
+
+	CHECK_EQ(sci_fault_init("loss=0.5,seed=1"), 0);
+	lost_of(DRAWS, 0);
+	memcpy(first, dst, sizeof(dst));
+	if (sci_fault_init("loss=0.5,seed=4294967297"))
+		return;			/* out of range is an answer, too */
+	lost_of(DRAWS, 0);
+	CHECK(memcmp(first, dst, sizeof(dst)));
+}
+
+static unsigned int checks_of(const char *spec, unsigned int *gone)
+{
+	struct sci_link_status link = { .map = SCI_PIO_MAP_CACHED };
+	unsigned int found = 0;
+
+	*gone = 0;
+	CHECK_EQ(sci_fault_init(spec), 0);
+	for (unsigned int i = 0; i < DRAWS; i++) {
+		struct sci_rseg_status st = { .link = &link };
+		unsigned int before = atomic_load(&link.errors);
+
+		sci_remote_check(&st);
+		found += atomic_load(&link.errors) != before;
+		*gone += atomic_load(&st.gone) != 0;
+	}
+	return found;
+}
+
+TEST(checks_find_as_much_as_told)
+{
+	unsigned int gone;
+
+	check_share(checks_of("retriable=0.1", &gone), DRAWS, 0.1);
+	CHECK_EQ(gone, 0);
+	CHECK_EQ(checks_of("fatal=0.05", &gone), 0);
+	check_share(gone, DRAWS, 0.05);
+	check_share(checks_of("retriable=0.3,fatal=0.2,seed=3", &gone), DRAWS,
+		    0.3);
+	check_share(gone, DRAWS, 0.2);
+	CHECK_EQ(checks_of("retriable=1,fatal=1", &gone), DRAWS);
+	CHECK_EQ(gone, DRAWS);
+	CHECK_EQ(checks_of("loss=1", &gone), 0);
+	CHECK_EQ(gone, 0);
+}
+
+TEST(a_connection_that_is_gone_stays_gone)
+{
+	struct sci_link_status link = { .map = SCI_PIO_MAP_CACHED };
+	struct sci_rseg_status st = { .link = &link };
+
+	CHECK_EQ(sci_fault_init("fatal=1"), 0);
+	sci_remote_check(&st);
+	CHECK(atomic_load(&st.gone));
+	CHECK_EQ(sci_fault_init(NULL), 0);
+	sci_remote_check(&st);
+	CHECK(atomic_load(&st.gone));
+}
+
+TEST(a_link_that_is_down_loses_everything)
+{
+	struct sci_link_status link = { .map = SCI_PIO_MAP_CACHED };
+
+	CHECK_EQ(sci_fault_init("linkdown=0"), 0);
+	atomic_store(&link.down, 1);
+	memset(dst, 0, sizeof(dst));
+	sci_remote_write(dst, src, 640, &link);
+	for (int i = 0; i < 640; i++)
+		CHECK_EQ(dst[i], 0);
+	CHECK(atomic_load(&link.errors) > 0);
+}
+
+/* ---- threads ---- */
+
+#define THREADS	4
+
+static struct sci_link_status shared_link = { .map = SCI_PIO_MAP_CACHED };
+
+static void *write_much(void *arg)
+{
+	unsigned char *to = arg;
+
+	for (int i = 0; i < DRAWS / 10; i++)
+		sci_remote_write(to, src, 640, &shared_link);
+	return NULL;
+}
+
+TEST(threads_lose_as_much)
+{
+	static unsigned char to[THREADS][640] __attribute__((aligned(64)));
+	pthread_t t[THREADS];
+
+	CHECK_EQ(sci_fault_init("loss=0.1"), 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&t[i], NULL, write_much, to[i]));
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	check_share(atomic_load(&shared_link.errors), THREADS * DRAWS, 0.1);
+}
