@@ -70,6 +70,7 @@ struct sci_adapter_info {
 	size_t min_dma_size;		/* below it stores are faster */
 	size_t min_block_size;
 	unsigned int mcast_groups;
+	bool wake_barrier;		/* we take part, and can call it */
 	unsigned int bdf;		/* bus << 8 | devfn; 0: no bus */
 	uint64_t link_up_ms;		/* since the link came up */
 	uint64_t link_down_ms;		/* in total */
@@ -236,6 +237,12 @@ struct sci_rintr;
  *		much, the message stays queued.  An owner with an event function
  *		gets one event per data interrupt and fetches it with timeout 0
  *		(not in the upcall): what is not fetched holds the senders back.
+ * @lintr_fd:	a descriptor that polls readable while a trigger waits for
+ *		lintr_wait (with timeout 0: takes it, or -ETIMEDOUT), and after
+ *		lintr_cancel.  The fabric's: only to be polled, valid until
+ *		lintr_destroy.  Where several threads wait, the trigger may be
+ *		another's by the time.  -EOPNOTSUPP: data interrupts, and those
+ *		with an event function.
  * @lintr_cancel: ends all present and later waits.
  * @rintr_connect: -ENOENT: no such number; else as rseg_connect.
  * @rintr_trigger: 0: it will be seen, even by a wait that begins later.
@@ -244,8 +251,24 @@ struct sci_rintr;
  *
  * @dma_copy:	copies one piece now, on the calling thread (the caller is a DMA
  *		worker); @pull reads from the remote side.  -EIO: lost.
+ * @peer_read:	copies @len bytes at address @src of the process that exports
+ *		@r, of its private memory, to @dst.  -EOPNOTSUPP: fabric, kernel
+ *		or permissions do not allow it, or @r is a broadcast group;
+ *		-EFAULT: no such memory there (part of @dst may be written);
+ *		-ENOTCONN: the process or the connection is gone (so may it be).
  * @store_barrier: returns when all stores through maps of @r (NULL: of every
- *		import) have arrived.
+ *		import) have arrived.  Call it by sci_remote_barrier(), which
+ *		knows about injected faults.
+ * @wake_barrier: the slow half of an asymmetric fence.  A receiver announces in
+ *		a sender's memory that it is going to sleep, calls this, and
+ *		looks once more; a sender stores a message and then loads the
+ *		announcement, with no fence between (but the compiler must keep
+ *		the order).  On return, for every process that takes part (its
+ *		sci_adapter_info.wake_barrier): each of its stores to segments
+ *		that came, in program order, before a load of the announcement
+ *		which did not see it, is visible to the caller.  Where one of
+ *		the two does not take part both need sci_full_barrier() in
+ *		that place.  -EOPNOTSUPP: this process does not take part.
  */
 struct sci_fabric_ops {
 	const char *name;
@@ -296,6 +319,7 @@ struct sci_fabric_ops {
 			    struct sci_lintr **out);
 	int (*lintr_wait)(struct sci_lintr *i, void *data, size_t *len,
 			  uint32_t timeout);
+	int (*lintr_fd)(struct sci_lintr *i);
 	void (*lintr_cancel)(struct sci_lintr *i);
 	void (*lintr_destroy)(struct sci_lintr *i);
 	int (*rintr_connect)(struct sci_fabric *f,
@@ -306,7 +330,10 @@ struct sci_fabric_ops {
 
 	int (*dma_copy)(struct sci_lseg *s, struct sci_rseg *r,
 			const struct sci_dma_piece *piece, bool pull);
+	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src,
+			 size_t len);
 	void (*store_barrier)(struct sci_rseg *r);
+	int (*wake_barrier)(struct sci_fabric *f);
 };
 
 /* Every fabric begins with this. */
@@ -322,7 +349,16 @@ extern const struct sci_fabric_ops sci_shm_fabric;
  *
  * SCI_FABRIC is "auto" (default), "shm" or "shm:CLUSTER"; a fabric this build
  * or machine lacks is -ENODEV, a word that is none of these -EINVAL.
+ *
+ * The first one that a process has open reads SCI_PIO and SCI_FAULT for all:
+ * what is under way on one is not to change when another is joined.  -EINVAL
+ * also for a SCI_FAULT that is not understood, said on standard error.
  */
 int sci_fabric_open(struct sci_fabric **out);
+
+/**
+ * sci_fabric_close() - leave it; every object has been destroyed before
+ */
+void sci_fabric_close(struct sci_fabric *f);
 
 #endif

@@ -4,11 +4,13 @@
 #include "libsci/fabric/fault.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LINE		64u		/* bytes in a full packet */
 #define MAX_OUTAGES	16
+#define MAX_HELD	64u
 
 struct outage {
 	uint64_t begin_ms;
@@ -17,11 +19,28 @@ struct outage {
 
 static struct {
 	double loss;
+	double reorder;
+	double dup;
 	double retriable;
 	double fatal;
 	struct outage outages[MAX_OUTAGES];
 	unsigned int n_outages;
 } fault;
+
+struct packet {
+	volatile unsigned char *dst;
+	enum sci_pio_map map;
+	size_t len;
+	bool line;			/* of sci_remote_line() */
+	unsigned char data[LINE];
+};
+
+/* Packets that are late, or come again. */
+static struct {
+	pthread_mutex_t lock;
+	unsigned int n;
+	struct packet packets[MAX_HELD];	/* oldest first */
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
  * One counter for all threads: the n-th decision of a run depends on the seed
@@ -97,6 +116,10 @@ static int parse_word(char *word)
 	*value++ = '\0';
 	if (!strcmp(word, "loss"))
 		return parse_probability(value, &fault.loss);
+	if (!strcmp(word, "reorder"))
+		return parse_probability(value, &fault.reorder);
+	if (!strcmp(word, "dup"))
+		return parse_probability(value, &fault.dup);
 	if (!strcmp(word, "retriable"))
 		return parse_probability(value, &fault.retriable);
 	if (!strcmp(word, "fatal"))
@@ -121,6 +144,9 @@ int sci_fault_init(const char *spec)
 	memset(&fault, 0, sizeof(fault));
 	atomic_store(&draws, mix(1));
 	atomic_store(&sci_fault_enabled, false);
+	pthread_mutex_lock(&held.lock);
+	held.n = 0;
+	pthread_mutex_unlock(&held.lock);
 	if (!spec || !*spec)
 		return 0;
 
@@ -157,9 +183,84 @@ bool sci_fault_link(uint64_t elapsed_ms, uint64_t *next_ms)
 	return down;
 }
 
+/* ---- packets ---- */
+
+static void arrive(const struct packet *p)
+{
+	if (p->line)
+		sci_pio_line(p->dst, p->data, p->map);
+	else
+		sci_pio_write(p->dst, p->data, p->len, p->map);
+}
+
+/*
+ * Those held for [@addr, @end) arrive, each with @probability.  Locked, as are
+ * all that follow: who finds none held may rely on their arrival.
+ */
+static void deliver(uintptr_t addr, uintptr_t end, double probability)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < held.n; i++) {
+		const struct packet *p = &held.packets[i];
+		uintptr_t at = (uintptr_t)p->dst;
+
+		if (at < end && at + p->len > addr && happens(probability))
+			arrive(p);
+		else if (kept++ != i)
+			held.packets[kept - 1] = *p;
+	}
+	/* another thread's barrier does not cover stores of this one */
+	if (kept < held.n)
+		sci_pio_barrier();
+	held.n = kept;
+}
+
+static void hold(const struct packet *p)
+{
+	if (held.n == MAX_HELD) {
+		arrive(&held.packets[0]);
+		sci_pio_barrier();
+		held.n--;
+		memmove(&held.packets[0], &held.packets[1],
+			held.n * sizeof(held.packets[0]));
+	}
+	held.packets[held.n++] = *p;
+}
+
+static void pass(const struct packet *p)
+{
+	bool late, again;
+
+	pthread_mutex_lock(&held.lock);
+	late = happens(fault.reorder);
+	again = happens(fault.dup);
+	if (!late)
+		arrive(p);
+	/* after it, or it would not have overtaken them */
+	deliver(0, UINTPTR_MAX, 0.5);
+	if (late)
+		hold(p);
+	if (again)
+		hold(p);
+	pthread_mutex_unlock(&held.lock);
+}
+
+static void transmit(const struct packet *p, struct sci_link_status *link)
+{
+	if (happens(fault.loss) ||
+	    atomic_load_explicit(&link->down, memory_order_relaxed))
+		atomic_fetch_add(&link->errors, 1);
+	else if (fault.reorder > 0 || fault.dup > 0)
+		pass(p);
+	else
+		arrive(p);
+}
+
 void sci_fault_write(volatile void *dst, const void *src, size_t len,
 		     struct sci_link_status *link)
 {
+	struct packet p = { .map = link->map };
 	volatile unsigned char *d = dst;
 	const unsigned char *s = src;
 
@@ -169,15 +270,46 @@ void sci_fault_write(volatile void *dst, const void *src, size_t len,
 
 		if (n > len)
 			n = len;
-		if (happens(fault.loss) ||
-		    atomic_load_explicit(&link->down, memory_order_relaxed))
-			atomic_fetch_add(&link->errors, 1);
-		else
-			sci_pio_write(d, s, n, link->map);
+		p.dst = d;
+		p.len = n;
+		memcpy(p.data, s, n);
+		transmit(&p, link);
 		d += n;
 		s += n;
 		len -= n;
 	}
+}
+
+void sci_fault_line(volatile void *dst, const void *src,
+		    struct sci_link_status *link)
+{
+	struct packet p = { .dst = dst, .map = link->map, .len = LINE,
+			    .line = true };
+
+	memcpy(p.data, src, LINE);
+	transmit(&p, link);
+}
+
+void sci_fault_deliver(void)
+{
+	pthread_mutex_lock(&held.lock);
+	deliver(0, UINTPTR_MAX, 1);
+	pthread_mutex_unlock(&held.lock);
+}
+
+void sci_fault_forget(volatile void *addr, size_t len)
+{
+	if (!atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&held.lock);
+	deliver((uintptr_t)addr, (uintptr_t)addr + len, 1);
+	pthread_mutex_unlock(&held.lock);
+}
+
+void sci_fault_fork(void)
+{
+	pthread_mutex_init(&held.lock, NULL);
+	held.n = 0;
 }
 
 void sci_fault_check(struct sci_rseg_status *st)

@@ -387,7 +387,7 @@ static int env_rundir(struct shm *shm)
 
 static int env_read(struct shm *shm, const char *cluster)
 {
-	unsigned int nodes = DEFAULT_NODES;
+	unsigned int nodes = DEFAULT_NODES, membarrier = 1;
 	int ret;
 
 	shm->node = DEFAULT_NODE;
@@ -397,12 +397,14 @@ static int env_read(struct shm *shm, const char *cluster)
 	ret = ret ? ret : env_number("SCI_NODES", &nodes, 10,
 				     SCI_NODE_MAX / SCI_NODE_STEP);
 	ret = ret ? ret : env_number("SCI_MODE", &shm->mode, 8, 0666);
+	ret = ret ? ret : env_number("SCI_MEMBARRIER", &membarrier, 10, 1);
 	ret = ret ? ret : env_huge(shm);
 	ret = ret ? ret : env_rundir(shm);
 	if (!ret && !shm_is_node(shm->node))
 		ret = bad("SCI_NODE", getenv("SCI_NODE"),
 			  "node ids are multiples of 4 from 4 to 65532");
 	shm->last_node = nodes * SCI_NODE_STEP;
+	shm->wake_barrier = membarrier && shm_wake_init();
 	return ret;
 }
 
@@ -564,6 +566,7 @@ static int shm_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	info->min_dma_size = 64u << 10;
 	info->min_block_size = 64;
 	info->mcast_groups = UINT16_MAX;
+	info->wake_barrier = shm->wake_barrier;
 	return 0;
 }
 
@@ -633,11 +636,14 @@ const struct sci_fabric_ops sci_shm_fabric = {
 	.unmap		= shm_unmap,
 	.lintr_create	= shm_lintr_create,
 	.lintr_wait	= shm_lintr_wait,
+	.lintr_fd	= shm_lintr_fd,
 	.lintr_cancel	= shm_lintr_cancel,
 	.lintr_destroy	= shm_lintr_destroy,
 	.rintr_connect	= shm_rintr_connect,
 	.rintr_trigger	= shm_rintr_trigger,
 	.rintr_disconnect = shm_rintr_disconnect,
 	.dma_copy	= shm_dma_copy,
+	.peer_read	= shm_peer_read,
 	.store_barrier	= shm_store_barrier,
+	.wake_barrier	= shm_wake_barrier,
 };

@@ -122,6 +122,7 @@ struct shm {
 	unsigned int last_node;		/* highest id of the cluster */
 	unsigned int mode;
 	size_t huge;			/* bytes of a huge page; 0: none */
+	bool wake_barrier;		/* the kernel does it for us */
 	int rundir;			/* -1: abstract names */
 	int presence;
 	char presence_name[SHM_NAME_MAX];
@@ -221,6 +222,7 @@ struct sci_rseg {
 	size_t page;
 	int memfd;			/* huge pages only; else -1 */
 	int conn;			/* -1: gone */
+	pid_t pid;			/* the exporter's; 0: no single one */
 	unsigned int rejoining;		/* attempts to find another member */
 	struct sci_rseg_status status;
 	sci_event_fn event;
@@ -326,12 +328,18 @@ int shm_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
 		     struct sci_lintr **out);
 int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 		   uint32_t timeout);
+int shm_lintr_fd(struct sci_lintr *i);
 void shm_lintr_cancel(struct sci_lintr *i);
 void shm_lintr_destroy(struct sci_lintr *i);
 int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 		      struct sci_rintr **out);
 int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len);
 void shm_rintr_disconnect(struct sci_rintr *i);
+
+/* shm_host.c */
+bool shm_wake_init(void);
+int shm_wake_barrier(struct sci_fabric *f);
+int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
 
 int shm_node_list(struct sci_fabric *f,
 		  int (*fn)(void *arg, const struct sci_node_info *n),

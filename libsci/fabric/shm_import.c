@@ -164,6 +164,8 @@ static int call_exporter(struct sci_rseg *r, uint32_t timeout)
 			   -EPROTO;
 	r->size = msg.size;
 	r->readonly = msg.flags & SHM_F_READONLY;
+	if (r->node != SCI_NODE_GROUP)
+		r->pid = shm_peer(r->conn);
 	if (!ret)
 		ret = map_base(r, memfd);
 
@@ -299,6 +301,8 @@ int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		sci_pio_read(local, remote, piece->len, link->map);
 	else
 		sci_remote_write(remote, local, piece->len, link);
+	/* done means arrived, also where faults hold it back */
+	sci_fault_forget(remote, piece->len);
 	return atomic_load(&link->errors) == errors ? 0 : -EIO;
 }
 

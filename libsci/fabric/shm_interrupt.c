@@ -519,6 +519,13 @@ int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 	return ret < 0 ? ret : ret ? 0 : -ETIMEDOUT;
 }
 
+int shm_lintr_fd(struct sci_lintr *i)
+{
+	if (i->flags & SCI_INTR_DATA || i->event)
+		return -EOPNOTSUPP;
+	return i->epfd >= 0 ? i->epfd : i->eventfd;
+}
+
 void shm_lintr_cancel(struct sci_lintr *i)
 {
 	struct epoll_event ev = { .events = EPOLLIN };

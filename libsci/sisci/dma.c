@@ -61,6 +61,7 @@ static int copy_mem(const struct entry *e, struct sci_rseg *r,
 		sci_pio_read(e->mem + p->local, remote, p->len, st->link->map);
 	else
 		sci_remote_write(remote, e->mem + p->local, p->len, st->link);
+	sci_fault_forget(remote, p->len);
 	sci_lib.ops->unmap(sci_lib.fabric, remote, p->len);
 	return atomic_load(&st->link->errors) == errors ? 0 : -EIO;
 }

@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "libsci/fabric/fault.h"
@@ -78,30 +76,18 @@ static void fork_init(void)
 	pthread_atfork(NULL, NULL, fork_child);
 }
 
-static int bad_env(const char *var)
-{
-	fprintf(stderr, "libsci: %s=%s: not understood\n", var, getenv(var));
-	return -EINVAL;
-}
-
 static int join_fabric(void)
 {
 	struct sci_adapter_info info;
 	int ret;
 
-	if (sci_pio_init(getenv("SCI_PIO")))
-		fprintf(stderr, "libsci: SCI_PIO=%s: not here, using %s\n",
-			getenv("SCI_PIO"), sci_pio_name());
-	ret = sci_fault_init(getenv("SCI_FAULT"));
-	if (ret)
-		return ret == -EINVAL ? bad_env("SCI_FAULT") : ret;
 	ret = sci_fabric_open(&sci_lib.fabric);
 	if (ret)
 		return ret;
 	sci_lib.ops = sci_lib.fabric->ops;
 	ret = sci_lib.ops->adapter_query(sci_lib.fabric, 0, &info);
 	if (ret) {
-		sci_lib.ops->close(sci_lib.fabric);
+		sci_fabric_close(sci_lib.fabric);
 		return ret;
 	}
 	sci_lib.node = info.node;
@@ -186,7 +172,7 @@ static void leave_fabric(void)
 	for (type = 1; type < SCI_TYPES; type++)
 		sci_for_each(type, call_fn, (void *)&destroy[type]);
 	sci_pool_stop();
-	sci_lib.ops->close(sci_lib.fabric);
+	sci_fabric_close(sci_lib.fabric);
 }
 
 void SCITerminate(void)

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "libsci/fabric/fault.h"
+
 #define LOCAL_FLAGS	(SCI_FLAG_FIXED_MAP_ADDR | SCI_FLAG_READONLY_MAP)
 /* ways to use a window that a map of plain memory does not distinguish */
 #define HINTS		(SCI_FLAG_BROADCAST | SCI_FLAG_LOCK_OPERATION |	\
@@ -201,6 +203,7 @@ void sci_map_destroy(void *obj)
 	sci_close_obj(m, true);
 	sci_retire(m);
 	sci_drain(m);
+	sci_fault_forget(m->addr, m->size);
 	sci_lib.ops->unmap(sci_lib.fabric, m->addr, m->size);
 	sci_release(m);
 	sci_unuse(segment);

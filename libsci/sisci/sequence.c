@@ -187,7 +187,7 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 	if (err)
 		return SCI_SEQ_NOT_RETRIABLE;
 	if (!(flags & SCI_FLAG_NO_STORE_BARRIER))
-		sci_lib.ops->store_barrier(NULL);
+		sci_remote_barrier(sci_lib.ops, NULL);
 	return check(q);
 }
 SISCI_EXPORT(SCICheckSequence);
@@ -197,7 +197,7 @@ void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags)
 	struct sci_seq_obj *q;
 
 	if (!look_up(sequence, flags, 0, &q))
-		sci_lib.ops->store_barrier(NULL);
+		sci_remote_barrier(sci_lib.ops, NULL);
 }
 SISCI_EXPORT(SCIStoreBarrier);
 

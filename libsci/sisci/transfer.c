@@ -28,7 +28,7 @@ static sci_error_t check(struct sci_map_obj *m, uint32_t before)
 {
 	if (!m->status)
 		return SCI_ERR_OK;
-	sci_store_barrier();
+	sci_remote_barrier(sci_lib.ops, NULL);
 	sci_remote_check(m->status);
 	return atomic_load(&m->status->gone) ||
 	       atomic_load(&m->status->link->down) ||

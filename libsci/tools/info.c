@@ -214,7 +214,7 @@ static int print_info(struct info *in)
 	pci_devices(in);
 	if (in->as_json)
 		json_close(&in->json, '}');
-	f->ops->close(f);
+	sci_fabric_close(f);
 	return tool_finish();
 }
 

@@ -78,7 +78,7 @@ static int walk(struct list *l, bool segments)
 		ret = f->ops->node_list(f, print_node, l);
 	if (l->as_json)
 		json_close(&l->json, ']');
-	f->ops->close(f);
+	sci_fabric_close(f);
 	return ret ? tool_fabric_error(ret) : tool_finish();
 }
 

@@ -44,6 +44,7 @@ TEST(words_it_knows)
 		"loss=0.1,retriable=0.2,fatal=0.3,linkdown=1:2,seed=9",
 		"linkdown=1:1,linkdown=3:1,linkdown=5:1",
 		"loss=0.1,loss=0.2",
+		"reorder=0", "reorder=1", "dup=0.5", "reorder=0.1,dup=1e-3",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
@@ -60,6 +61,8 @@ TEST(words_it_does_not_know)
 		"loss=nan", "loss=inf", "loss=0.1x", "loss=0.1 ", "=1", "=",
 		"Loss=0.1", "losses=0.1", "los=0.1", "loss:0.1", "loss=0.1;",
 		"retriable=2", "retriable=", "fatal=-1", "fatal=yes",
+		"reorder", "reorder=", "reorder=1.1", "reorder=-1", "dup",
+		"dup=2", "dup=x", "duplicate=0.1",
 		"seed=", "seed=-1", "seed=x", "seed=1x", "seed=+1",
 		"seed=99999999999999999999", "seed=1:2", "seed=0.5",
 		"linkdown=", "linkdown=x", "linkdown=-1", "linkdown=1:",
@@ -333,6 +336,221 @@ TEST(a_link_that_is_down_loses_everything)
 	CHECK(atomic_load(&link.errors) > 0);
 }
 
+/* ---- late and again ---- */
+
+#define LINE	64
+#define PLAIN	((struct sci_link_status){ .map = SCI_PIO_MAP_CACHED })
+
+static void no_barrier(struct sci_rseg *r)
+{
+	(void)r;
+}
+
+static const struct sci_fabric_ops no_fabric = { .store_barrier = no_barrier };
+
+static void write_line(void *to, unsigned char value, bool as_line)
+{
+	struct sci_link_status link = PLAIN;
+	unsigned char line[LINE];
+
+	memset(line, value, LINE);
+	if (as_line)
+		sci_remote_line(to, line, &link);
+	else
+		sci_remote_write(to, line, LINE, &link);
+	CHECK_EQ(atomic_load(&link.errors), 0);
+}
+
+/* What is in a line; part of a packet is never there. */
+static unsigned char line_at(const unsigned char *p)
+{
+	for (int k = 1; k < LINE; k++)
+		CHECK_EQ(p[k], p[0]);
+	return p[0];
+}
+
+/* Takes what arrived since, and counts it. */
+static unsigned int arrivals(unsigned int *times, unsigned int n)
+{
+	unsigned int sum = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (line_at(dst + (size_t)i * LINE)) {
+			memset(dst + (size_t)i * LINE, 0, LINE);
+			times[i]++;
+			sum++;
+		}
+	return sum;
+}
+
+struct passed {
+	unsigned int late;		/* not there at once */
+	unsigned int overtaken;		/* ... but when a later one was */
+	unsigned int by_barrier;	/* ... nor before the barrier */
+	unsigned int again;		/* there twice */
+};
+
+#define PASSED	1000
+
+static void run_packets(const char *spec, bool as_line, struct passed *out)
+{
+	static unsigned int times[PASSED];
+
+	memset(out, 0, sizeof(*out));
+	memset(times, 0, sizeof(times));
+	memset(dst, 0, sizeof(dst));
+	CHECK_EQ(sci_fault_init(spec), 0);
+	for (unsigned int i = 0; i < PASSED; i++) {
+		unsigned int missing = 0;
+
+		write_line(dst + (size_t)i * LINE, 1, as_line);
+		arrivals(times, i + 1);
+		out->late += !times[i];
+		for (unsigned int k = 0; k < i && times[i]; k++)
+			missing += !times[k];
+		out->overtaken += missing;
+	}
+	for (unsigned int i = 0; i < PASSED; i++)
+		out->by_barrier += !times[i];
+	sci_remote_barrier(&no_fabric, NULL);
+	arrivals(times, PASSED);
+	for (unsigned int i = 0; i < PASSED; i++) {
+		CHECK(times[i] == 1 || times[i] == 2);
+		out->again += times[i] == 2;
+	}
+	/* and that was all */
+	sci_remote_barrier(&no_fabric, NULL);
+	CHECK_EQ(arrivals(times, PASSED), 0);
+}
+
+TEST(packets_that_are_overtaken)
+{
+	struct passed p;
+
+	for (int as_line = 0; as_line < 2; as_line++) {
+		run_packets("reorder=0.3", as_line, &p);
+		check_share(p.late, PASSED, 0.3);
+		CHECK(p.overtaken > 0);
+		CHECK_EQ(p.again, 0);
+		run_packets("reorder=0,dup=0", as_line, &p);
+		CHECK_EQ(p.late, 0);
+		/* each packet more leaves half: few for the barrier */
+		run_packets("reorder=1", as_line, &p);
+		CHECK_EQ(p.late, PASSED);
+		CHECK(p.by_barrier > 0 && p.by_barrier < 40);
+	}
+}
+
+TEST(packets_that_come_again)
+{
+	struct passed p;
+
+	for (int as_line = 0; as_line < 2; as_line++) {
+		run_packets("dup=0.3", as_line, &p);
+		check_share(p.again, PASSED, 0.3);
+		CHECK_EQ(p.late, 0);
+		run_packets("reorder=0.5,dup=0.5", as_line, &p);
+		CHECK(p.late > 0 && p.overtaken > 0 && p.again > 0);
+	}
+}
+
+TEST(a_late_packet_waits_for_the_barrier)
+{
+	unsigned char line[LINE];
+
+	CHECK_EQ(sci_fault_init("reorder=1"), 0);
+	memset(dst, 0, sizeof(dst));
+	/* a copy: the source may be used again at once */
+	memset(line, 7, LINE);
+	sci_remote_write(dst, line, LINE, &PLAIN);
+	memset(line, 8, LINE);
+	CHECK_EQ(line_at(dst), 0);
+	sci_remote_barrier(&no_fabric, NULL);
+	CHECK_EQ(line_at(dst), 7);
+}
+
+TEST(parts_of_packets_are_late_too)
+{
+	CHECK_EQ(sci_fault_init("reorder=0.5,dup=0.5"), 0);
+	for (size_t len = 0; len < 300; len += 7) {
+		memset(dst, 0, 1024);
+		test_fill(src, len, (unsigned int)len);
+		sci_remote_write(dst + 13, src, len, &PLAIN);
+		sci_remote_barrier(&no_fabric, NULL);
+		CHECK(!memcmp(dst + 13, src, len));
+		for (int k = 0; k < 13; k++)
+			CHECK(!dst[k] && !dst[13 + len + k]);
+	}
+}
+
+TEST(what_is_lost_does_not_come_late)
+{
+	struct sci_link_status link = PLAIN;
+
+	CHECK_EQ(sci_fault_init("loss=1,reorder=1,dup=1"), 0);
+	memset(dst, 0, sizeof(dst));
+	memset(src, 1, 640);
+	sci_remote_write(dst, src, 640, &link);
+	sci_remote_line(dst, src, &link);
+	sci_remote_barrier(&no_fabric, NULL);
+	CHECK_EQ(dst[0], 0);
+	CHECK_EQ(atomic_load(&link.errors), 11);
+}
+
+TEST(nothing_comes_to_what_is_forgotten)
+{
+	CHECK_EQ(sci_fault_init("reorder=1"), 0);
+	for (int round = 0; round < 100; round++) {
+		memset(dst, 0, sizeof(dst));
+		for (int k = 0; k < 4; k++)
+			write_line(dst + k * LINE, 1, k & 1);
+		sci_fault_forget(dst + LINE, 2 * LINE);
+		CHECK_EQ(line_at(dst + LINE), 1);
+		CHECK_EQ(line_at(dst + 2 * LINE), 1);
+		/* the last one is elsewhere, and still on its way */
+		CHECK_EQ(line_at(dst + 3 * LINE), 0);
+		memset(dst + LINE, 0, 2 * LINE);
+		sci_remote_barrier(&no_fabric, NULL);
+		CHECK_EQ(line_at(dst + LINE), 0);
+		CHECK_EQ(line_at(dst + 2 * LINE), 0);
+		CHECK_EQ(line_at(dst), 1);
+		CHECK_EQ(line_at(dst + 3 * LINE), 1);
+	}
+}
+
+TEST(part_of_a_line_that_is_forgotten)
+{
+	CHECK_EQ(sci_fault_init("reorder=1"), 0);
+	memset(dst, 0, sizeof(dst));
+	write_line(dst + LINE, 1, true);
+	sci_fault_forget(dst, LINE);
+	sci_fault_forget(dst + 2 * LINE, LINE);
+	CHECK_EQ(line_at(dst + LINE), 0);
+	sci_fault_forget(dst + 2 * LINE - 1, 1);
+	CHECK_EQ(line_at(dst + LINE), 1);
+}
+
+TEST(new_words_drop_what_is_held)
+{
+	CHECK_EQ(sci_fault_init("reorder=1"), 0);
+	memset(dst, 0, sizeof(dst));
+	write_line(dst, 1, true);
+	CHECK_EQ(sci_fault_init("reorder=1"), 0);
+	sci_remote_barrier(&no_fabric, NULL);
+	CHECK_EQ(line_at(dst), 0);
+}
+
+TEST(a_seed_repeats_the_order)
+{
+	struct passed a, b;
+
+	run_packets("reorder=0.3,dup=0.3,seed=5", false, &a);
+	run_packets("reorder=0.3,dup=0.3,seed=5", false, &b);
+	CHECK(!memcmp(&a, &b, sizeof(a)));
+	run_packets("reorder=0.3,dup=0.3,seed=6", false, &b);
+	CHECK(memcmp(&a, &b, sizeof(a)));
+}
+
 /* ---- threads ---- */
 
 #define THREADS	4
@@ -359,4 +577,31 @@ TEST(threads_lose_as_much)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	check_share(atomic_load(&shared_link.errors), THREADS * DRAWS, 0.1);
+}
+
+/* Whoever delivers it: after its own barrier a thread misses nothing. */
+static void *write_and_look(void *arg)
+{
+	struct sci_link_status link = PLAIN;
+	unsigned char *to = arg, from[640];
+
+	for (int i = 0; i < DRAWS / 10; i++) {
+		memset(from, i, sizeof(from));
+		sci_remote_write(to, from, sizeof(from), &link);
+		sci_remote_barrier(&no_fabric, NULL);
+		CHECK(!memcmp(to, from, sizeof(from)));
+	}
+	return NULL;
+}
+
+TEST(threads_find_their_packets)
+{
+	static unsigned char to[THREADS][640] __attribute__((aligned(64)));
+	pthread_t t[THREADS];
+
+	CHECK_EQ(sci_fault_init("reorder=0.5,dup=0.5"), 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&t[i], NULL, write_and_look, to[i]));
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
 }
