@@ -41,14 +41,15 @@ COMPILE = $(CC) -std=gnu11 -D_GNU_SOURCE= -I. -Ilibsci/include -fPIC -fvisibilit
 LINK = $(CC) -pthread $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@
 
 obj = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
-LIB_OBJ := $(call obj,libsci/sisci/*.c libsci/fabric/*.c libsci/pio/*.c)
+LIB_OBJ := $(call obj,libsci/sisci/*.c libsci/msg/*.c libsci/fabric/*.c \
+	libsci/pio/*.c)
 SCI_OBJ := $(call obj,libsci/tools/*.c)
 SELF_OBJ := $(call obj,selftests/*.c)
-TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c)
+TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c)
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
 TESTS := $(TEST_OBJ:.o=)
 BENCHES := $(BENCH_OBJ:.o=)
-MAP := $(wildcard libsci/sisci/libsci.map)
+MAP := $(wildcard libsci/libsci.map)
 HEADERS := $(patsubst libsci/include/%,%,$(wildcard $(addprefix \
 	libsci/include/,*.h */*.h)))
 MANPAGES := $(notdir $(wildcard libsci/man/*.[1-9]))
@@ -75,6 +76,10 @@ check: $(O)/.setup-check		## everything that must pass
 bench: $(O)/.setup-bench			## measure
 	+@$(MAKE) --no-print-directory all
 	scripts/bench $(O)
+
+bench-peers: $(O)/.setup-peers		## measure messages beside MPI, UCX, libfabric
+	+@$(MAKE) --no-print-directory all
+	scripts/bench-peers $(O)
 
 headers-check: $(O)/.setup-check	## public headers compile alone
 	scripts/check-headers
@@ -175,7 +180,7 @@ help:					## this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs bins tests demo check bench headers-check lint cross install \
+.PHONY: all libs bins tests demo check bench bench-peers headers-check lint cross install \
 	uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

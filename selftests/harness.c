@@ -219,6 +219,7 @@ static void set_environment(void)
 {
 	static const char *const ours[] = {
 		"SCI_FAULT", "SCI_MODE", "SCI_DISHOSTS", "SCI_NODES",
+		"SCI_MEMBARRIER", "SCI_MSG_TABLE",
 	};
 	const char *fabric = getenv("SCI_TEST_FABRIC");
 

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: messages
+ *
+ * Messages between endpoints of a fabric: reliable, in order per pair (tagged
+ * ones: per pair and context), of any length. How one travels depends on its
+ * length and on where its buffers lie:
+ *
+ *	short		up to 62 bytes: one 64-byte line, one store (DECK/SCI's
+ *			protocol 1, SCI-MPICH's short protocol)
+ *	eager		a ring in the receiver's memory, then a line that
+ *			announces it (DECK's protocol 2, SCI-MPICH III.B.2)
+ *	rendezvous	a handshake, then blocks through a transfer buffer that
+ *			the receiver empties while the sender fills it
+ *			(SCI-MPICH III.B.3)
+ *	zero-copy	a handshake, then stores straight into the receiver's
+ *			buffer, which lies in exported memory (DECK's
+ *			protocol 3)
+ *
+ * Rules for all calls:
+ *  - They return 0 (or what they say) or a negative errno value, and leave
+ *    errno alone. -EINVAL: an argument is NULL or out of range.
+ *  - Every endpoint may be used by any number of threads, unless it was opened
+ *    with SCI_EP_SINGLE_THREAD: then by one at a time. Nothing here may be
+ *    called from a signal handler.
+ *  - Lengths and offsets are bytes, times milliseconds unless a name says
+ *    otherwise; a timeout of -1 waits for ever, 0 not at all.
+ *  - Things move while a thread is inside a call of the endpoint: a process
+ *    that never calls does not receive, nor does it accept connections.
+ *  - A buffer belongs to the library from the start of a non-blocking call
+ *    until the request has completed.
+ *  - When a peer dies, every request that depends on it completes with
+ *    -ECONNRESET within a second, after the messages that had arrived whole
+ *    have been delivered; so do later ones. Receives from any source wait on.
+ *  - A child after fork() has no endpoints: calls answer -ENOTCONN there.
+ */
+#ifndef SCI_MSG_H
+#define SCI_MSG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SCI_SHORT_MAX		62u		/* bytes in a short message */
+#define SCI_TAGGED_SHORT_MAX	48u		/* ... beside a tag */
+#define SCI_EP_ID_MAX		0xffffffu	/* ids are 1 .. this */
+#define SCI_CONTEXT_MAX		0xfffffffeu	/* contexts are 0 .. this */
+#define SCI_IOV_MAX		1024u		/* pieces in one vector */
+
+struct sci_ep;				/* an endpoint */
+struct sci_peer;			/* a connection of one, to another */
+struct sci_req;				/* a non-blocking call under way */
+struct sci_msg;				/* a message that has been matched */
+
+/* Where an endpoint is: a node of the fabric, and the endpoint's number. */
+struct sci_addr {
+	uint32_t node;
+	uint32_t id;
+};
+
+/* ---- endpoints ---- */
+
+enum sci_ep_flags {
+	SCI_EP_SINGLE_THREAD	= 1 << 0, /* no locks: one thread at a time */
+	SCI_EP_CRC		= 1 << 1, /* check sums over eager and larger */
+};
+
+/**
+ * enum sci_param - what can be tuned
+ * @SCI_PARAM_EAGER_MAX: longest eager message; longer ones are rendezvous
+ * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
+ * @SCI_PARAM_BLOCK: bytes of a rendezvous block
+ * @SCI_PARAM_XFER_RING: bytes of the transfer buffer of a busy pair
+ * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory
+ * @SCI_PARAM_SINGLE_COPY_MIN: shortest message that the receiver reads out of
+ *	the sender's private memory, on fabrics of one host that can;
+ *	UINT64_MAX: none
+ * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
+ *	sends through its small ring before it attaches the large ones
+ * @SCI_PARAM_UNEXPECTED_MAX: bytes of messages nobody has asked for that an
+ *	endpoint keeps; then senders are held back until a receive is posted
+ * @SCI_PARAM_SPIN_US: microseconds of polling before a wait sleeps
+ *
+ * Ring sizes count for pairs that attach after the change. A value out of
+ * range is cut to what is possible; sci_ep_get() tells.
+ */
+enum sci_param {
+	SCI_PARAM_EAGER_MAX,
+	SCI_PARAM_EAGER_RING,
+	SCI_PARAM_BLOCK,
+	SCI_PARAM_XFER_RING,
+	SCI_PARAM_ZCOPY_MIN,
+	SCI_PARAM_SINGLE_COPY_MIN,
+	SCI_PARAM_ATTACH_AFTER,
+	SCI_PARAM_UNEXPECTED_MAX,
+	SCI_PARAM_SPIN_US,
+	SCI_PARAMS
+};
+
+/**
+ * sci_param_name() - how a parameter is called in tables and the environment
+ *
+ * "eager_max" is set by SCI_MSG_EAGER_MAX, and so on. NULL: no such parameter.
+ */
+const char *sci_param_name(enum sci_param param);
+
+/**
+ * sci_ep_open() - open an endpoint
+ * @ep: the endpoint
+ * @id: its number on this node; 0: the library picks a free one
+ * @flags: enum sci_ep_flags
+ *
+ * Joins the fabric that SCI_FABRIC names, as the node SCI_NODE says. The
+ * parameters come from the library's table for that fabric, then from the file
+ * that SCI_MSG_TABLE names, then from SCI_MSG_* in the environment.
+ *
+ * -EINVAL: also for what the environment asks; -EEXIST: the number is taken;
+ * -ENODEV: no such fabric; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
+ */
+int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags);
+
+/**
+ * sci_ep_close() - close an endpoint
+ *
+ * Says good-bye to its peers; messages of completed sends still reach them.
+ * Requests not completed are gone, as are buffers of sci_buf_alloc(). No other
+ * thread may be in a call of the endpoint.
+ */
+int sci_ep_close(struct sci_ep *ep);
+
+/* Where @ep is. */
+int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr);
+
+/* Name of the fabric below it ("shm"): a static string, NULL for a NULL @ep. */
+const char *sci_ep_fabric(struct sci_ep *ep);
+
+int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value);
+int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value);
+
+/**
+ * struct sci_ep_stats - what an endpoint has done
+ * @size: to be set to sizeof(struct sci_ep_stats) by the caller
+ *
+ * Counted since it was opened; memory as of now.
+ */
+struct sci_ep_stats {
+	size_t size;
+	uint64_t peers;			/* connected now */
+	uint64_t peer_bytes;		/* their memory here, rings included */
+	uint64_t sent_short;		/* messages, by protocol */
+	uint64_t sent_lines;		/* several lines of the small ring */
+	uint64_t sent_eager;
+	uint64_t sent_rendezvous;
+	uint64_t sent_zcopy;
+	uint64_t sent_single_copy;
+	uint64_t received;		/* messages handed out */
+	uint64_t unexpected;		/* kept now, bytes of them */
+	uint64_t unexpected_bytes;
+	uint64_t resent_lines;		/* after a lost packet */
+	uint64_t resent_blocks;
+	uint64_t crc_errors;
+	uint64_t bells;			/* interrupts raised at sleeping peers */
+	uint64_t sleeps;		/* waits that did not end in polling */
+};
+
+int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
+
+/* ---- connections ---- */
+
+/**
+ * sci_connect() - connect to an endpoint
+ * @addr: where it is; may be @ep itself
+ * @timeout: how long to wait for it to open and to answer
+ * @peer: the connection, until sci_disconnect()
+ *
+ * A second connect to the same endpoint returns the same connection, as does
+ * one to an endpoint that has connected to this one; sci_disconnect() ends it
+ * all the same. An endpoint answers while its process is in a call.
+ *
+ * -ETIMEDOUT; -EHOSTUNREACH: no such node in this fabric; -EACCES; -ENETDOWN;
+ * -ECONNREFUSED: the peer has no room; -ENOMEM, -ENOSPC, -EMFILE.
+ */
+int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		struct sci_peer **peer);
+
+/**
+ * sci_accept() - the next connection that another endpoint has made
+ *
+ * Not needed for messages to arrive: receives from any source name theirs.
+ * Connections this side has asked for itself do not appear. -ETIMEDOUT.
+ */
+int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer);
+
+/* The connection to @addr if there is one: -ENOENT. */
+int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
+		  struct sci_peer **peer);
+
+/**
+ * sci_disconnect() - end a connection, also a dead one, and free it
+ *
+ * What has been sent arrives. Requests on @peer complete with -ECANCELED, and
+ * those of the other side with -ENOTCONN.
+ */
+int sci_disconnect(struct sci_peer *peer);
+
+/* 0; -ENOTCONN: it has disconnected; -ECONNRESET: it has died. */
+int sci_peer_state(struct sci_peer *peer);
+int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr);
+struct sci_ep *sci_peer_ep(struct sci_peer *peer);
+
+/* A pointer of the program's own, kept with the connection; NULL at first. */
+void sci_peer_set_data(struct sci_peer *peer, void *data);
+void *sci_peer_data(struct sci_peer *peer);
+
+/* ---- requests ---- */
+
+/**
+ * struct sci_status - how a call has ended
+ * @peer: whom it was with; of a receive: where the message came from
+ * @tag, @context: the message's; 0 if it has none
+ * @len: its length, also where the buffer was shorter
+ * @error: 0 or -errno, as the call returns
+ *
+ * Errors of messages: -EMSGSIZE: the buffer was too short, its part of the
+ * message is in it; -ECONNRESET, -ENOTCONN, -ECANCELED; -EBADMSG: a check sum
+ * is wrong; -ENOMEM.
+ */
+struct sci_status {
+	struct sci_peer *peer;
+	uint64_t tag;
+	uint32_t context;
+	int error;
+	size_t len;
+};
+
+/* Flags of sends. */
+enum sci_send_flags {
+	SCI_SEND_SYNC	= 1 << 0,	/* completes when a receive has it */
+};
+
+/**
+ * sci_test() - has a request completed?
+ * @req: gone, unless -EAGAIN is returned
+ * @status: how it has ended; may be NULL
+ *
+ * Makes progress. -EAGAIN: not yet; else as status->error.
+ */
+int sci_test(struct sci_req *req, struct sci_status *status);
+
+/**
+ * sci_wait() - wait for a request
+ *
+ * As sci_test(), but waits up to @timeout: -ETIMEDOUT: not yet, @req lives on.
+ */
+int sci_wait(struct sci_req *req, int timeout, struct sci_status *status);
+
+/**
+ * sci_waitall() - wait for all of @reqs
+ * @reqs: completed ones become NULL; those that are NULL already are skipped
+ * @status: @n of them, or NULL; those of skipped requests are not touched
+ *
+ * The first error of any, when all have completed; -ETIMEDOUT.
+ */
+int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
+		struct sci_status *status);
+
+/**
+ * sci_waitany() - wait for one of @reqs
+ * @index: which one completed; its entry is NULL then
+ *
+ * As sci_wait() for that one; -ENOENT: all are NULL.
+ */
+int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
+		struct sci_status *status);
+
+/**
+ * sci_cancel() - give up a request
+ *
+ * It still has to be tested or waited for, and completes with -ECANCELED.
+ * -EBUSY: too late, its message is under way: it completes as if nothing had
+ * been asked.
+ */
+int sci_cancel(struct sci_req *req);
+
+/* ---- messages ---- */
+
+/**
+ * sci_send(), sci_tsend() - send, and wait until the buffer is free again
+ * @tag, @context: what a receive names to get it
+ *
+ * Untagged messages and tagged ones are kept apart at the receiver.
+ */
+int sci_send(struct sci_peer *peer, const void *buf, size_t len);
+int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+	      const void *buf, size_t len);
+
+/**
+ * sci_recv(), sci_trecv() - receive, waiting for a message
+ * @peer: from whom; NULL: from anyone
+ * @ignore: bits of @tag that do not matter; 0: all do
+ * @size: of the buffer
+ * @status: may be NULL
+ */
+int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+	     struct sci_status *status);
+int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	      uint64_t tag, uint64_t ignore, void *buf, size_t size,
+	      struct sci_status *status);
+
+/* The same, non-blocking. */
+int sci_isend(struct sci_peer *peer, const void *buf, size_t len,
+	      struct sci_req **req);
+int sci_itsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+	       const void *buf, size_t len, struct sci_req **req);
+int sci_irecv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+	      struct sci_req **req);
+int sci_itrecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	       uint64_t tag, uint64_t ignore, void *buf, size_t size,
+	       struct sci_req **req);
+
+/*
+ * The same from and to pieces of memory. The vector may go when the call has
+ * returned; what it points to may not.
+ */
+int sci_isendv(struct sci_peer *peer, const struct iovec *iov, size_t n,
+	       unsigned int flags, struct sci_req **req);
+int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
+		const struct iovec *iov, size_t n, unsigned int flags,
+		struct sci_req **req);
+int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
+	       const struct iovec *iov, size_t n, struct sci_req **req);
+int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+		uint64_t tag, uint64_t ignore, const struct iovec *iov,
+		size_t n, struct sci_req **req);
+
+/* ---- matching apart from copying ---- */
+
+/**
+ * sci_probe(), sci_tprobe() - is there a message?
+ * @timeout: how long to wait for one
+ *
+ * The message stays. -EAGAIN with a timeout of 0, else -ETIMEDOUT: none.
+ */
+int sci_probe(struct sci_ep *ep, struct sci_peer *peer, int timeout,
+	      struct sci_status *status);
+int sci_tprobe(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	       uint64_t tag, uint64_t ignore, int timeout,
+	       struct sci_status *status);
+
+/**
+ * sci_match(), sci_tmatch() - take a message out of the queue
+ * @msg: the message, the caller's until sci_msg_free() or sci_msg_recv()
+ *
+ * No other receive gets it; its bytes can be had later, at once or in parts.
+ * Else as the probes.
+ */
+int sci_match(struct sci_ep *ep, struct sci_peer *peer, int timeout,
+	      struct sci_msg **msg, struct sci_status *status);
+int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	       uint64_t tag, uint64_t ignore, int timeout,
+	       struct sci_msg **msg, struct sci_status *status);
+
+/* Receive all of @msg, which is gone then; as sci_irecvv(). */
+int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
+		 struct sci_req **req);
+
+/**
+ * sci_msg_copy() - copy a part of @msg
+ *
+ * As often as wanted, in any order. Waits until the message is all here.
+ * -ERANGE: it has no such part.
+ */
+int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len);
+
+/* Drop what is left of @msg. */
+void sci_msg_free(struct sci_msg *msg);
+
+/* ---- exported buffers ---- */
+
+/**
+ * sci_buf_alloc() - memory that peers can write to directly
+ *
+ * Zeroed, aligned to a page. A receive of at least SCI_PARAM_ZCOPY_MIN into it
+ * is zero-copy; so is a send from it, on fabrics whose imports read as fast as
+ * they write. Whoever may connect to the endpoint can write to it at any time:
+ * that is the price. -ENOMEM, -ENOSPC.
+ */
+int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf);
+
+/* -EINVAL: not from sci_buf_alloc(); -EBUSY: a request uses it. */
+int sci_buf_free(struct sci_ep *ep, void *buf);
+
+/**
+ * sci_buf_register() - make memory of the program's own such a buffer
+ *
+ * Whole pages, where the fabric can register them (shm: private anonymous
+ * memory). Registrations of the same range are counted, and looked up by
+ * address whenever a buffer is named; the memory must not be unmapped before
+ * the last sci_buf_unregister(). -EINVAL: not whole pages; -EEXIST: overlaps
+ * another range; -EFAULT: memory of a kind that can't; -EOPNOTSUPP: a fabric
+ * that can't.
+ */
+int sci_buf_register(struct sci_ep *ep, void *addr, size_t len);
+int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
+
+/* ---- progress ---- */
+
+/* Move what can be moved; never blocks. Number of things done, or -errno. */
+int sci_progress(struct sci_ep *ep);
+
+/**
+ * sci_ep_fd() - a descriptor for poll() and epoll
+ *
+ * Readable when there may be something to do for an endpoint that was armed.
+ * The endpoint's: not to be read or closed.
+ */
+int sci_ep_fd(struct sci_ep *ep);
+
+/**
+ * sci_ep_arm() - before sleeping on the descriptor
+ *
+ * -EAGAIN: there is something to do already, call sci_progress(). After 0 the
+ * descriptor becomes readable when there is; any call disarms.
+ */
+int sci_ep_arm(struct sci_ep *ep);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

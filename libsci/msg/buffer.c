@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Exported memory of the program's: a segment each. Looked up by address when
+ * a buffer of a large message is named, so that registering once is enough.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The one that all of [@addr, @addr + @len) lies in, or NULL. */
+struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len)
+{
+	const uint8_t *a = addr;
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->bufs) {
+		struct msg_buf *b = container_of(pos, struct msg_buf, link);
+
+		if (a >= b->addr && len <= b->len &&
+		    (size_t)(a - b->addr) <= b->len - len)
+			return b;
+	}
+	return NULL;
+}
+
+static void buf_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+static int buf_segment(struct sci_ep *ep, struct msg_buf *b, unsigned int flags)
+{
+	struct sci_lseg_param param = {
+		.id = MSG_NUMBERS, .flags = SCI_LSEG_AUTO_ID | flags,
+		.size = b->len, .event = buf_event, .owner = b,
+	};
+
+	return ep->ops->lseg_create(ep->fabric, &param, &b->seg);
+}
+
+static void buf_free(struct sci_ep *ep, struct msg_buf *b)
+{
+	list_del(&b->link);
+	if (!b->count)
+		ep->ops->unmap(ep->fabric, b->addr, b->len);
+	ep->ops->lseg_destroy(b->seg);
+	free(b);
+}
+
+void bufs_free(struct sci_ep *ep)
+{
+	while (!list_empty(&ep->bufs))
+		buf_free(ep, container_of(ep->bufs.next, struct msg_buf, link));
+}
+
+static int alloc_buf(struct sci_ep *ep, size_t len, void **out)
+{
+	struct msg_buf *b = calloc(1, sizeof(*b));
+	void *addr = NULL;
+	int ret;
+
+	if (!b)
+		return -ENOMEM;
+	b->len = len;
+	ret = buf_segment(ep, b, 0);
+	if (ret)
+		goto err_free;
+	ret = ep->ops->lseg_map(b->seg, 0, len, 0, &addr);
+	if (ret)
+		goto err_seg;
+	ret = ep->ops->lseg_export(b->seg, 0);
+	if (ret)
+		goto err_map;
+	b->addr = addr;
+	list_add_tail(&b->link, &ep->bufs);
+	*out = addr;
+	return 0;
+
+err_map:
+	ep->ops->unmap(ep->fabric, addr, len);
+err_seg:
+	ep->ops->lseg_destroy(b->seg);
+err_free:
+	free(b);
+	return ret;
+}
+
+int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf)
+{
+	int ret;
+
+	if (!ep || !len || !buf)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = alloc_buf(ep, len, buf);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+int sci_buf_free(struct sci_ep *ep, void *buf)
+{
+	struct msg_buf *b;
+	int ret = 0;
+
+	if (!ep || !buf)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	b = buf_find(ep, buf, 1);
+	if (!b || b->addr != buf || b->count)
+		ret = -EINVAL;
+	else if (b->users)
+		ret = -EBUSY;
+	else
+		buf_free(ep, b);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+/* ---- the program's own pages ---- */
+
+static bool overlaps(struct sci_ep *ep, const uint8_t *addr, size_t len)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->bufs) {
+		struct msg_buf *b = container_of(pos, struct msg_buf, link);
+
+		if (addr < b->addr + b->len && b->addr < addr + len)
+			return true;
+	}
+	return false;
+}
+
+static int register_buf(struct sci_ep *ep, uint8_t *addr, size_t len)
+{
+	struct msg_buf *b = buf_find(ep, addr, len);
+	int ret;
+
+	if (b && b->addr == addr && b->len == len && b->count) {
+		b->count++;
+		return 0;
+	}
+	if (overlaps(ep, addr, len))
+		return -EEXIST;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->addr = addr;
+	b->len = len;
+	b->count = 1;
+	ret = buf_segment(ep, b, SCI_LSEG_EMPTY);
+	if (ret)
+		goto err_free;
+	ret = ep->ops->lseg_register(b->seg, addr, len);
+	ret = ret ? ret : ep->ops->lseg_export(b->seg, 0);
+	if (ret)
+		goto err_seg;
+	list_add_tail(&b->link, &ep->bufs);
+	return 0;
+
+err_seg:
+	ep->ops->lseg_destroy(b->seg);
+err_free:
+	free(b);
+	return ret;
+}
+
+static bool whole_pages(const void *addr, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return len && !(((uintptr_t)addr | len) & (page - 1)) &&
+	       (uintptr_t)addr + len > (uintptr_t)addr;
+}
+
+int sci_buf_register(struct sci_ep *ep, void *addr, size_t len)
+{
+	int ret;
+
+	if (!ep || !addr || !whole_pages(addr, len))
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = register_buf(ep, addr, len);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len)
+{
+	struct msg_buf *b;
+	int ret = 0;
+
+	if (!ep || !addr)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	b = buf_find(ep, addr, len);
+	if (!b || b->addr != addr || b->len != len || !b->count)
+		ret = -EINVAL;
+	else if (b->count == 1 && b->users)
+		ret = -EBUSY;
+	else if (b->count == 1)
+		buf_free(ep, b);
+	else
+		b->count--;
+	msg_unlock(&ep->lock);
+	return ret;
+}

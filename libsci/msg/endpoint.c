@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Opening and closing an endpoint. */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+_Atomic uint32_t msg_fork_gen;
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* The fabric closes its descriptors in the child; the rest must keep off. */
+static void fork_child(void)
+{
+	atomic_fetch_add(&msg_fork_gen, 1);
+}
+
+static void fork_init(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
+}
+
+static struct sci_ep *ep_new(unsigned int flags)
+{
+	struct sci_ep *ep = calloc(1, sizeof(*ep));
+
+	if (!ep)
+		return NULL;
+	ep->lock.none = flags & SCI_EP_SINGLE_THREAD;
+	ep->crc = flags & SCI_EP_CRC;
+	ep->fork_gen = atomic_load(&msg_fork_gen);
+	ep->free_id = UINT32_MAX;
+	list_init(&ep->hot);
+	list_init(&ep->busy);
+	list_init(&ep->dirty);
+	list_init(&ep->peers);
+	list_init(&ep->fresh);
+	list_init(&ep->bufs);
+	sci_match_init(&ep->match);
+	if (getrandom(&ep->nonce, sizeof(ep->nonce), 0) != sizeof(ep->nonce) ||
+	    !ep->nonce)
+		ep->nonce = (uintptr_t)ep ^ msg_now_ms();
+	return ep;
+}
+
+static void port_event(void *owner, const struct sci_event *ev)
+{
+	struct sci_ep *ep = owner;
+
+	(void)ev;
+	atomic_store(&ep->attention, 1);
+	wake_self(ep);
+}
+
+/* The bell first, since it has a descriptor that port_event() wakes. */
+static int make_bell(struct sci_ep *ep, uint32_t id)
+{
+	struct sci_lintr_param param = {
+		.number = MSG_NUMBERS + id, .flags = SCI_INTR_FIXED,
+	};
+	int ret = ep->ops->lintr_create(ep->fabric, &param, &ep->bell);
+
+	if (ret)
+		return ret;
+	ret = waits_init(ep);
+	if (ret)
+		ep->ops->lintr_destroy(ep->bell);
+	return ret;
+}
+
+static int make_port(struct sci_ep *ep, uint32_t id)
+{
+	struct sci_lintr_param param = {
+		.number = MSG_NUMBERS + id,
+		.flags = SCI_INTR_FIXED | SCI_INTR_DATA,
+		.event = port_event, .owner = ep,
+	};
+
+	return ep->ops->lintr_create(ep->fabric, &param, &ep->port);
+}
+
+static int take_id(struct sci_ep *ep, uint32_t id)
+{
+	int ret = make_bell(ep, id);
+
+	if (ret)
+		return ret;
+	ret = make_port(ep, id);
+	if (ret) {
+		waits_fini(ep);
+		ep->ops->lintr_destroy(ep->bell);
+		return ret;
+	}
+	ep->addr.id = id;
+	return 0;
+}
+
+/* Free ids are taken from the upper half: programs choose small ones. */
+static int take_any_id(struct sci_ep *ep)
+{
+	uint32_t half = (SCI_EP_ID_MAX + 1) / 2;
+	uint32_t id = (uint32_t)(ep->nonce % half);
+	int ret = -EEXIST;
+
+	for (uint32_t i = 0; i < 1000 && ret == -EEXIST; i++)
+		ret = take_id(ep, half + (id + i) % half);
+	return ret;
+}
+
+static int join(struct sci_ep *ep)
+{
+	struct sci_adapter_info info;
+	int ret;
+
+	ret = sci_fabric_open(&ep->fabric);
+	if (ret)
+		return ret;
+	ep->ops = ep->fabric->ops;
+	ret = ep->ops->adapter_query(ep->fabric, 0, &info);
+	if (ret) {
+		sci_fabric_close(ep->fabric);
+		return ret;
+	}
+	ep->link = ep->ops->link_status(ep->fabric, 0);
+	ep->addr.node = info.node;
+	ep->wake_barrier = info.wake_barrier;
+	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED;
+	ep->lossy = ep->link->map != SCI_PIO_MAP_CACHED ||
+		    atomic_load(&sci_fault_enabled);
+	return 0;
+}
+
+int sci_ep_open(struct sci_ep **out, uint32_t id, unsigned int flags)
+{
+	struct sci_ep *ep;
+	int ret;
+
+	if (!out || id > SCI_EP_ID_MAX ||
+	    flags & ~(SCI_EP_SINGLE_THREAD | SCI_EP_CRC))
+		return -EINVAL;
+	pthread_once(&fork_once, fork_init);
+	ep = ep_new(flags);
+	if (!ep)
+		return -ENOMEM;
+	ret = join(ep);
+	if (ret)
+		goto err_free;
+	ret = params_init(ep);
+	ret = ret ? ret : id ? take_id(ep, id) : take_any_id(ep);
+	if (ret)
+		goto err_leave;
+	*out = ep;
+	return 0;
+
+err_leave:
+	sci_fabric_close(ep->fabric);
+err_free:
+	free(ep);
+	return ret;
+}
+
+/* ---- the end ---- */
+
+static void drop_receives(struct sci_ep *ep)
+{
+	struct sci_match_recv *r;
+
+	while ((r = sci_match_recv_any(&ep->match))) {
+		sci_match_recv_remove(&ep->match, r);
+		req_done(container_of(r, struct sci_req, match), -ECANCELED);
+	}
+}
+
+static void drop_pool(struct sci_ep *ep)
+{
+	while (ep->pool) {
+		struct sci_req *req = ep->pool;
+
+		ep->pool = (struct sci_req *)req->link.next;
+		free(req);
+	}
+}
+
+int sci_ep_close(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	if (!ep)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	list_for_each_safe(pos, n, &ep->peers)
+		sci_disconnect(container_of(pos, struct sci_peer, link));
+	drop_receives(ep);
+	bufs_free(ep);
+	ep->ops->lintr_destroy(ep->port);
+	waits_fini(ep);
+	ep->ops->lintr_destroy(ep->bell);
+	sci_fabric_close(ep->fabric);
+	sci_match_fini(&ep->match);
+	drop_pool(ep);
+	free(ep->ids);
+	free(ep);
+	return 0;
+}
+
+/* ---- about it ---- */
+
+int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr)
+{
+	if (!ep || !addr)
+		return -EINVAL;
+	*addr = ep->addr;
+	return 0;
+}
+
+const char *sci_ep_fabric(struct sci_ep *ep)
+{
+	return ep ? ep->ops->name : NULL;
+}
+
+int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats)
+{
+	struct sci_ep_stats now;
+
+	if (!ep || !stats || stats->size < sizeof(size_t))
+		return -EINVAL;
+	msg_lock(&ep->lock);
+	now = ep->stats;
+	now.size = stats->size < sizeof(now) ? stats->size : sizeof(now);
+	now.unexpected = ep->match.unexpected;
+	now.unexpected_bytes = ep->unexpected_bytes;
+	msg_unlock(&ep->lock);
+	memcpy(stats, &now, now.size);
+	return 0;
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: inside an endpoint
+ *
+ * One lock per endpoint covers all of it. The state machine (everything but
+ * wait.c) never blocks: msg_progress() looks at the rings, moves what can be
+ * moved and returns. Events of the fabric come on a thread of the fabric's:
+ * they set a bit and wake, no more.
+ *
+ * peer		a connection; its inbox here, the other's inbox mapped
+ * request	a send or receive of the program's, in one queue at a time:
+ *		to be sent (peer->sendq), handshake or blocks under way
+ *		(peer->sending, peer->receiving), or posted (ep->match)
+ * msg		a message that came before anybody asked for it
+ */
+#ifndef LIBSCI_MSG_ENDPOINT_H
+#define LIBSCI_MSG_ENDPOINT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+/* these are exported, all else is hidden */
+#pragma GCC visibility push(default)
+#include <sci/msg.h>
+#pragma GCC visibility pop
+
+#include "libsci/fabric/fabric.h"
+#include "libsci/fabric/fault.h"
+#include "libsci/fabric/list.h"
+#include "libsci/msg/lock.h"
+#include "libsci/msg/match.h"
+#include "libsci/msg/wire.h"
+
+#define MSG_PAD(n)	(((n) + LINE_BYTES - 1) & ~(uint64_t)(LINE_BYTES - 1))
+#define PEER_BUCKETS	256u
+#define IOV_INLINE	2u
+
+/* ---- vectors ---- */
+
+/* Where a copy through a vector has got to. */
+struct msg_cursor {
+	const struct iovec *iov;
+	size_t n;
+	size_t done;			/* bytes of iov[0] */
+};
+
+/* ---- rings of lines ---- */
+
+/* The sending end of a ring. */
+struct msg_tx {
+	volatile struct msg_line *slots;	/* in the peer's memory */
+	struct msg_line *shadow;	/* copies, where lines can be lost */
+	const volatile uint32_t *status; /* how far the peer has read */
+	uint32_t lines;			/* of the ring */
+	uint32_t slot;			/* next one to be written */
+	uint32_t pos;			/* ... counted from the beginning */
+	uint32_t read;			/* *status, as last looked at */
+	uint32_t checked;		/* all before this have arrived */
+	uint64_t id;			/* this lap's */
+};
+
+/* The receiving end. */
+struct msg_rx {
+	const volatile struct msg_line *slots;
+	uint32_t lines;
+	uint32_t slot;
+	uint32_t pos;
+	uint64_t id;
+};
+
+/* A ring of blocks, sending end. Sizes are powers of two. */
+struct msg_blocks {
+	volatile uint8_t *base;
+	const volatile uint32_t *status;
+	uint32_t size;			/* 0: not attached */
+	uint32_t end;			/* bytes ever put in, gaps included */
+};
+
+/* ---- requests and messages ---- */
+
+enum msg_kind { MSG_SEND, MSG_RECV };
+
+enum msg_state {
+	MSG_QUEUED,			/* send: in peer->sendq */
+	MSG_POSTED,			/* receive: in ep->match */
+	MSG_CHAINED,			/* receive: its lines are coming */
+	MSG_HANDSHAKE,			/* send: RTS is out; receive: CTS is */
+	MSG_MOVING,			/* send: blocks are being written */
+	MSG_DONE,
+};
+
+struct sci_req {
+	union {
+		struct list link;		/* in a queue of its peer */
+		struct sci_match_recv match;	/* posted */
+	};
+	struct sci_ep *ep;
+	struct sci_peer *peer;		/* NULL: receive from anyone, not matched */
+	enum msg_kind kind;
+	enum msg_state state;
+	_Atomic bool done;
+	bool tagged;
+	bool sync;
+	bool pooled;			/* goes back to the endpoint's pool */
+	uint8_t mode;			/* of a rendezvous: CTS_* */
+	uint8_t rts_flags;
+	uint32_t id;			/* ours, in ep->ids */
+	uint32_t their_id;
+	uint32_t segment;		/* rendezvous: where to store */
+	uint64_t offset;
+	size_t len;			/* of the message, or of the buffer */
+	size_t moved;			/* bytes already on their way, or here */
+	size_t want;			/* bytes that will be moved */
+	uint64_t tag;
+	uint32_t context;
+	int crc_error;
+	struct msg_cursor at;
+	struct iovec *iov;
+	size_t iovs;
+	struct iovec inline_iov[IOV_INLINE];
+	struct msg_buf *buf;		/* pinned: exported memory it uses */
+	struct sci_status status;
+};
+
+/* A message without a receive. */
+struct sci_msg {
+	struct sci_match_msg match;
+	struct sci_ep *ep;
+	struct sci_peer *peer;		/* NULL: gone since */
+	struct sci_req *req;		/* waits for the rest of it */
+	bool matched;			/* the program has it: not in ep->match */
+	bool rendezvous;		/* its bytes are still there */
+	int error;
+	size_t len;
+	size_t have;
+	struct line_rts rts;
+	struct list link;		/* of its peer, while matched */
+	uint8_t *data;
+	uint8_t small[LINE_BYTES];
+};
+
+/* ---- exported memory ---- */
+
+/* A range of sci_buf_alloc() or sci_buf_register(). */
+struct msg_buf {
+	struct list link;
+	struct sci_lseg *seg;
+	uint8_t *addr;
+	size_t len;
+	unsigned int count;		/* registrations; 0: allocated */
+	unsigned int users;		/* requests that use it now */
+};
+
+/* A segment of a peer's, imported to store to it or to read from it. */
+struct msg_import {
+	struct list link;
+	struct sci_rseg *seg;
+	uint8_t *addr;
+	uint64_t size;
+	uint32_t id;
+};
+
+/* ---- peers ---- */
+
+enum msg_peer_state { PEER_CONNECTING, PEER_UP, PEER_DOWN };
+
+/* What the fabric has told, on its own thread. */
+enum {
+	PEER_LEFT	= 1 << 0,	/* disconnected from our inbox */
+	PEER_LOST	= 1 << 1,	/* ... by dying */
+	PEER_GONE	= 1 << 2,	/* its inbox is gone */
+	PEER_CAME	= 1 << 3,	/* it has imported our inbox */
+};
+
+struct sci_peer {
+	struct list link;		/* ep->peers */
+	struct list hot;		/* ep->hot: polled */
+	struct list busy;		/* ep->busy: has something to push */
+	struct list fresh;		/* ep->fresh: to be accepted */
+	struct list dirty;		/* ep->dirty: writes to be checked */
+	struct sci_peer *next;		/* in its bucket */
+	struct sci_ep *ep;
+	void *data;
+	struct sci_addr addr;
+	uint64_t nonce;			/* of its life; 0: not known yet */
+	uint32_t their_inbox;		/* segment it made for us */
+	enum msg_peer_state state;
+	int error;			/* why it is DOWN */
+	_Atomic unsigned int events;
+	bool known;			/* the program has a pointer to it */
+	bool asked;			/* our HELLO has gone out */
+	bool sums;			/* it sends check sums */
+	bool imported;			/* it has our inbox */
+	bool fence;			/* stores need one before *sleeps */
+	bool waiting_attach;
+	bool attach_failed;
+	bool held;			/* its data ring waits for a receive */
+	bool announced;			/* it knows that we sleep */
+	bool status_dirty;
+	bool draining;			/* down soon: no limit to what is kept */
+	uint32_t bell_rung;		/* last status->sleeps we answered */
+	uint32_t expects;		/* control lines that may come */
+	uint32_t idle;			/* polls in vain */
+	unsigned int dialers;		/* threads in sci_connect() to it */
+	uint64_t gone_ms;		/* when its inbox went away */
+
+	/* sending */
+	struct msg_tx data_tx, ctl_tx;
+	struct msg_blocks eager, xfer;
+	struct msg_status *status;	/* what it has told us: inbox line 0 */
+	struct list sendq;
+	struct list ctlq;		/* struct msg_ctl: no room yet */
+	struct list sending;		/* requests: RTS is out, or MOVING */
+	uint64_t chained;		/* bytes sent as chains */
+
+	/* receiving */
+	struct msg_rx data_rx, ctl_rx;
+	struct msg_status told;		/* what we have told it, in part: */
+	struct msg_status now;		/* ... what there is to tell */
+	volatile struct msg_line *tell;	/* where: line 0 of its inbox */
+	uint8_t *rings;			/* eager ring, then transfer ring */
+	uint32_t eager_size, xfer_size;
+	struct list receiving;		/* requests: CTS is out */
+	struct list matched;		/* struct sci_msg */
+	struct sci_req *chain_req;	/* a chain is coming: for this request */
+	struct sci_msg *chain_msg;	/* ... or this message */
+	size_t chain_left;		/* ... with so many bytes missing */
+
+	/* fabric */
+	struct sci_lseg *inbox;
+	struct msg_inbox *inbox_map;
+	struct sci_lseg *ring_seg;
+	size_t ring_bytes;
+	struct sci_rseg *outbox;
+	struct msg_inbox *outbox_map;
+	struct sci_rseg *far_rings;
+	void *far_map;
+	size_t far_bytes;
+	struct sci_rintr *bell;
+	struct list imports;
+};
+
+/* A control line that waits for room. */
+struct msg_ctl {
+	struct list link;
+	struct msg_typed line;
+};
+
+/* ---- endpoints ---- */
+
+struct sci_ep {
+	struct msg_lock lock;
+	const struct sci_fabric_ops *ops;
+	struct sci_link_status *link;
+	bool lossy;			/* remote stores have to be checked */
+	bool crc;
+	bool may_read;			/* imports read as fast as they write */
+	bool wake_barrier;
+	struct list hot;
+	struct list busy;
+	struct list dirty;
+	unsigned int n_hot;
+	unsigned int n_gone;		/* peers whose inbox has gone away */
+	unsigned int seekers;		/* probes that wait */
+	struct sci_match match;
+	uint32_t turns;			/* progress calls, mod 2^32 */
+	_Atomic uint32_t attention;	/* the fabric's thread has news */
+	uint32_t errors;		/* link->errors when all was checked */
+	uint64_t unexpected_bytes;
+	uint64_t params[SCI_PARAMS];
+	struct sci_ep_stats stats;
+
+	struct sci_req *pool;
+	struct sci_req **ids;		/* requests of rendezvous, by id */
+	uint32_t n_ids;
+	uint32_t free_id;
+
+	struct sci_fabric *fabric;
+	struct sci_addr addr;
+	uint64_t nonce;
+	uint32_t fork_gen;
+	struct list peers;
+	struct list fresh;
+	struct sci_peer *buckets[PEER_BUCKETS];
+	struct list bufs;
+	bool cooled;			/* some peers ring and are not polled */
+
+	/* wait.c */
+	struct sci_lintr *bell;
+	struct sci_lintr *port;		/* HELLOs */
+	int bell_fd;
+	int wake_fd;
+	int user_fd;			/* epoll of both; -1: not asked for */
+	unsigned int completions;	/* of requests, ever: mod 2^32 */
+	unsigned int waiters;		/* threads in sleep_others */
+	bool sleeping;			/* a thread is in poll() */
+	pthread_mutex_t sleep_lock;
+	pthread_cond_t sleep_cond;
+};
+
+extern _Atomic uint32_t msg_fork_gen __attribute__((visibility("hidden")));
+
+static inline bool msg_usable(const struct sci_ep *ep)
+{
+	return ep->fork_gen ==
+	       atomic_load_explicit(&msg_fork_gen, memory_order_relaxed);
+}
+
+/* ring.c */
+void tx_init(struct msg_tx *tx, volatile struct msg_line *slots,
+	     uint32_t lines, const volatile uint32_t *status);
+void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
+	     uint32_t lines);
+bool tx_room_slow(struct msg_tx *tx);
+bool tx_prepare(struct sci_peer *p);
+void tx_post(struct sci_peer *p, struct msg_tx *tx, struct msg_line *l,
+	     unsigned int kind);
+void tx_drop(struct sci_peer *p);
+void ring_bell(struct sci_peer *p, uint32_t sleeps);
+void status_write(struct sci_peer *p);
+bool status_due(const struct sci_peer *p);
+int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
+		   struct msg_cursor *at, size_t len, uint32_t *crc);
+bool blocks_room(const struct msg_blocks *b, size_t len);
+int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
+		 struct msg_cursor *at, size_t len);
+bool check_writes(struct sci_ep *ep);
+void check_until_clean(struct sci_ep *ep);
+
+/* vector.c */
+size_t msg_iov_len(const struct iovec *iov, size_t n);
+void msg_gather(struct msg_cursor *at, void *dst, size_t len);
+void msg_scatter(struct msg_cursor *at, const void *src, size_t len);
+void msg_skip(struct msg_cursor *at, size_t len);
+const void *msg_chunk(const struct msg_cursor *at, size_t *len);
+
+/* request.c */
+struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind);
+void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind);
+int req_iov(struct sci_req *req, const struct iovec *iov, size_t n);
+void req_free(struct sci_req *req);
+void req_done(struct sci_req *req, int error);
+int req_id_get(struct sci_req *req);
+void req_id_put(struct sci_req *req);
+struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind);
+
+/* send.c */
+int send_start(struct sci_req *req);
+int send_push(struct sci_peer *p);
+void send_ctl(struct sci_peer *p, const struct msg_typed *line);
+void peer_busy(struct sci_peer *p);
+
+/* receive.c */
+int receive_poll(struct sci_peer *p);
+int recv_start(struct sci_req *req);
+void recv_message(struct sci_req *req, struct sci_msg *msg);
+void msg_unexpected_free(struct sci_msg *msg);
+void msg_finish(struct sci_req *req, int error);
+
+/* rendezvous.c */
+void rndv_accept(struct sci_req *req, struct sci_peer *p,
+		 const struct line_rts *rts);
+int rndv_push(struct sci_req *req);
+int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
+void rndv_attach(struct sci_peer *p, const struct line_attach *want);
+
+/* peer.c */
+int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
+	     struct sci_peer **out);
+void peer_free(struct sci_peer *p);
+struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
+void peer_down(struct sci_peer *p, int error);
+void peer_event_check(struct sci_peer *p);
+void peer_heat(struct sci_peer *p);
+int peer_import_inbox(struct sci_peer *p, uint32_t id);
+struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
+
+/* connect.c */
+int hello_send(struct sci_peer *p);
+int hello_poll(struct sci_ep *ep);
+
+/* buffer.c */
+struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len);
+void bufs_free(struct sci_ep *ep);
+
+/* progress.c */
+int msg_progress(struct sci_ep *ep);
+bool msg_announce_sleep(struct sci_ep *ep);
+void msg_woken(struct sci_ep *ep);
+uint64_t msg_now_ms(void);
+
+/* wait.c */
+int waits_init(struct sci_ep *ep);
+void waits_fini(struct sci_ep *ep);
+void wake_self(struct sci_ep *ep);
+void wake_waiters(struct sci_ep *ep);
+
+/**
+ * msg_wait() - make progress until something is so
+ * @fn: looks for it; called with the lock held, as is this
+ *
+ * Returns what @fn does unless that is -EAGAIN; -ETIMEDOUT.
+ */
+int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);
+
+/* The same for an @fn that wants to be called every @ms milliseconds. */
+int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
+		   int timeout, uint32_t ms);
+
+/* param.c */
+int params_init(struct sci_ep *ep);
+
+/* ---- the hot path ---- */
+
+static inline bool tx_room(struct msg_tx *tx)
+{
+	return tx->pos - tx->read < tx->lines || tx_room_slow(tx);
+}
+
+/* The receiver may be asleep, or be about to: see msg_announce_sleep(). */
+static inline void maybe_ring(struct sci_peer *p)
+{
+	uint32_t sleeps;
+
+	if (p->fence)
+		sci_full_barrier();
+	sleeps = sci_load_relaxed(&p->status->sleeps);
+	if (sleeps != p->bell_rung)
+		ring_bell(p, sleeps);
+}
+
+static inline void tx_advance(struct msg_tx *tx)
+{
+	tx->pos++;
+	if (++tx->slot == tx->lines) {
+		tx->slot = 0;
+		tx->id ^= LINE_ID;
+	}
+}
+
+static inline void rx_advance(struct msg_rx *rx)
+{
+	rx->pos++;
+	if (++rx->slot == rx->lines) {
+		rx->slot = 0;
+		rx->id ^= LINE_ID;
+	}
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: lines
+ *
+ * A line is 64 bytes of a ring in the receiver's memory: 62 bytes of payload
+ * and, in its last two, all that tells the receiver that it has come:
+ *
+ *	byte 62	bits 0-5  bytes of a short message (0-62), or 63: typed line
+ *		bits 6-7  sequence number: position in the ring's life, mod 4
+ *	byte 63	bits 0-6  what bit 63 of words 0-6 had to make room for
+ *		bit 7	  identifier
+ *
+ * Bit 63 of each of the eight words is the identifier: the number of the lap
+ * round the ring, mod 2, so that no slot ever holds the same one in two uses
+ * in a row. A line has come when all eight words have the lap's identifier;
+ * whichever words of it come first, and however long the others take, no mix
+ * of old and new is taken for a line (an adapter whose gathering buffer is
+ * flushed half-way sends four 16-byte packets, in any order). On SCI one
+ * packet carries a line and none of this costs a transaction: DECK/SCI III.A
+ * and SCI-MPICH III.B.1 have one identifier in the last byte, and rely on
+ * the packet being whole.
+ *
+ * Memory of a new ring is zero: the first lap's identifier is 1.
+ */
+#ifndef LIBSCI_MSG_LINE_H
+#define LIBSCI_MSG_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "libsci/barrier.h"
+
+#define LINE_BYTES	64u
+#define LINE_WORDS	8u
+#define LINE_PAYLOAD	62u
+#define LINE_TYPED	63u		/* in place of a length */
+#define LINE_ID		(1ull << 63)	/* the identifier's bit in each word */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "lines are little-endian");
+
+struct msg_line {
+	uint64_t w[LINE_WORDS];
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct msg_line) == LINE_BYTES, "one packet");
+
+/**
+ * line_seal() - make the payload in @l a line
+ * @id: LINE_ID or 0
+ * @kind: bytes of a short message, or LINE_TYPED
+ * @seq: its position
+ */
+static inline void line_seal(struct msg_line *l, uint64_t id, unsigned int kind,
+			     uint32_t seq)
+{
+	uint64_t moved = 0;
+	unsigned int i;
+
+	for (i = 0; i < LINE_WORDS - 1; i++) {
+		moved |= l->w[i] >> 63 << i;
+		l->w[i] = (l->w[i] & ~LINE_ID) | id;
+	}
+	l->w[i] = (l->w[i] & 0xffffffffffffull) |
+		  (uint64_t)(kind | (seq & 3) << 6) << 48 | moved << 56 | id;
+}
+
+/* Whether a line may have come: the cheap look of a polling loop. */
+static inline bool line_peek(const volatile struct msg_line *slot, uint64_t id)
+{
+	return !((sci_load_relaxed(&slot->w[LINE_WORDS - 1]) ^ id) & LINE_ID);
+}
+
+/**
+ * line_take() - copy a line that has come, payload as it was before sealing
+ * @id: the identifier expected
+ *
+ * Returns false if it has not come, or not all of it.
+ */
+static inline bool line_take(const volatile struct msg_line *slot, uint64_t id,
+			     struct msg_line *out)
+{
+	uint64_t last = sci_load_acquire(&slot->w[LINE_WORDS - 1]);
+	uint64_t other = last ^ id;
+	unsigned int i;
+
+	if (other & LINE_ID)
+		return false;
+	for (i = 0; i < LINE_WORDS - 1; i++) {
+		out->w[i] = sci_load_relaxed(&slot->w[i]);
+		other |= out->w[i] ^ id;
+	}
+	if (other & LINE_ID)
+		return false;
+	for (i = 0; i < LINE_WORDS - 1; i++)
+		out->w[i] = (out->w[i] & ~LINE_ID) | last >> (56 + i) << 63;
+	out->w[i] = last;
+	return true;
+}
+
+static inline unsigned int line_kind(const struct msg_line *l)
+{
+	return l->w[LINE_WORDS - 1] >> 48 & 63;
+}
+
+static inline unsigned int line_seq(const struct msg_line *l)
+{
+	return l->w[LINE_WORDS - 1] >> 54 & 3;
+}
+
+/* memcpy() for what fits a line: no call, a few moves. */
+static inline void line_copy(void *dst, const void *src, size_t len)
+{
+	char *d = dst;
+	const char *s = src;
+
+	if (len >= 32) {
+		memcpy(d, s, 32);
+		memcpy(d + len - 32, s + len - 32, 32);
+	} else if (len >= 16) {
+		memcpy(d, s, 16);
+		memcpy(d + len - 16, s + len - 16, 16);
+	} else if (len >= 8) {
+		memcpy(d, s, 8);
+		memcpy(d + len - 8, s + len - 8, 8);
+	} else if (len >= 4) {
+		memcpy(d, s, 4);
+		memcpy(d + len - 4, s + len - 4, 4);
+	} else if (len) {
+		d[0] = s[0];
+		d[len / 2] = s[len / 2];
+		d[len - 1] = s[len - 1];
+	}
+}
+
+#endif

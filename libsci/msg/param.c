@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: parameters
+ *
+ * Each fabric has a table of defaults, measured; a file of lines
+ * "FABRIC NAME VALUE" (what `sci tune` writes) changes them for a machine, the
+ * environment for a process, sci_ep_set() for an endpoint.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KIB		1024ull
+#define MIB		(1024 * KIB)
+
+struct param {
+	const char *name;
+	const char *env;
+	uint64_t min;
+	uint64_t max;
+};
+
+static const struct param params[SCI_PARAMS] = {
+	[SCI_PARAM_EAGER_MAX] = { "eager_max", "SCI_MSG_EAGER_MAX", 0, MIB },
+	[SCI_PARAM_EAGER_RING] = { "eager_ring", "SCI_MSG_EAGER_RING",
+				   4 * KIB, 64 * MIB },
+	[SCI_PARAM_BLOCK] = { "block", "SCI_MSG_BLOCK", 64, MIB },
+	[SCI_PARAM_XFER_RING] = { "xfer_ring", "SCI_MSG_XFER_RING",
+				  4 * KIB, 64 * MIB },
+	[SCI_PARAM_ZCOPY_MIN] = { "zcopy_min", "SCI_MSG_ZCOPY_MIN",
+				  0, UINT64_MAX },
+	[SCI_PARAM_SINGLE_COPY_MIN] = { "single_copy_min",
+					"SCI_MSG_SINGLE_COPY_MIN",
+					0, UINT64_MAX },
+	[SCI_PARAM_ATTACH_AFTER] = { "attach_after", "SCI_MSG_ATTACH_AFTER",
+				     0, UINT64_MAX },
+	[SCI_PARAM_UNEXPECTED_MAX] = { "unexpected_max",
+				       "SCI_MSG_UNEXPECTED_MAX",
+				       64 * KIB, UINT64_MAX },
+	[SCI_PARAM_SPIN_US] = { "spin_us", "SCI_MSG_SPIN_US", 0, 1000000000 },
+};
+
+struct table {
+	const char *fabric;
+	uint64_t value[SCI_PARAMS];
+};
+
+/* The last one serves every fabric that has none of its own. */
+static const struct table tables[] = {
+	{ "shm", {
+		[SCI_PARAM_EAGER_MAX] = 16 * KIB,
+		[SCI_PARAM_EAGER_RING] = 128 * KIB,
+		[SCI_PARAM_BLOCK] = 16 * KIB,
+		[SCI_PARAM_XFER_RING] = 128 * KIB,
+		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,
+		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
+		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
+		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
+		[SCI_PARAM_SPIN_US] = 100,
+	} },
+	/* DECK/SCI IV: zero-copy pays from 1024 bytes on */
+	{ NULL, {
+		[SCI_PARAM_EAGER_MAX] = 8 * KIB,
+		[SCI_PARAM_EAGER_RING] = 64 * KIB,
+		[SCI_PARAM_BLOCK] = 8 * KIB,
+		[SCI_PARAM_XFER_RING] = 64 * KIB,
+		[SCI_PARAM_ZCOPY_MIN] = 1 * KIB,
+		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
+		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
+		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
+		[SCI_PARAM_SPIN_US] = 100,
+	} },
+};
+
+const char *sci_param_name(enum sci_param param)
+{
+	return (unsigned int)param < SCI_PARAMS ? params[param].name : NULL;
+}
+
+static void set(struct sci_ep *ep, unsigned int i, uint64_t v)
+{
+	v = v < params[i].min ? params[i].min : v;
+	v = v > params[i].max ? params[i].max : v;
+	ep->params[i] = v;
+}
+
+static int set_text(struct sci_ep *ep, unsigned int i, const char *text)
+{
+	char *end;
+	uint64_t v;
+
+	if (!strcmp(text, "never")) {
+		set(ep, i, UINT64_MAX);
+		return 0;
+	}
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	if (*text < '0' || *text > '9' || *end || errno)
+		return -EINVAL;
+	set(ep, i, v);
+	return 0;
+}
+
+static int bad(const char *where, const char *what)
+{
+	fprintf(stderr, "libsci: %s: %s: not understood\n", where, what);
+	return -EINVAL;
+}
+
+static int find(const char *name)
+{
+	for (int i = 0; i < SCI_PARAMS; i++)
+		if (!strcmp(params[i].name, name))
+			return i;
+	return -1;
+}
+
+static int read_line(struct sci_ep *ep, const char *path, char *line)
+{
+	char fabric[32], name[32], value[32];
+	int i;
+
+	line[strcspn(line, "#\n")] = '\0';
+	i = sscanf(line, "%31s %31s %31s", fabric, name, value);
+	if (i <= 0)
+		return 0;
+	if (i != 3)
+		return bad(path, line);
+	if (strcmp(fabric, ep->ops->name))
+		return 0;
+	i = find(name);
+	return i < 0 || set_text(ep, (unsigned int)i, value) ?
+		       bad(path, line) : 0;
+}
+
+static int read_table(struct sci_ep *ep, const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char line[256];
+	int ret = 0;
+
+	if (!f)
+		return bad("SCI_MSG_TABLE", path);
+	while (!ret && fgets(line, sizeof(line), f))
+		ret = read_line(ep, path, line);
+	fclose(f);
+	return ret;
+}
+
+int params_init(struct sci_ep *ep)
+{
+	const struct table *t = tables;
+	const char *path = getenv("SCI_MSG_TABLE");
+	int ret = 0;
+
+	while (t->fabric && strcmp(t->fabric, ep->ops->name))
+		t++;
+	memcpy(ep->params, t->value, sizeof(ep->params));
+	if (path && *path)
+		ret = read_table(ep, path);
+	for (unsigned int i = 0; !ret && i < SCI_PARAMS; i++) {
+		const char *text = getenv(params[i].env);
+
+		if (text && *text && set_text(ep, i, text))
+			ret = bad(params[i].env, text);
+	}
+	return ret;
+}
+
+int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value)
+{
+	if (!ep || (unsigned int)param >= SCI_PARAMS)
+		return -EINVAL;
+	msg_lock(&ep->lock);
+	set(ep, param, value);
+	msg_unlock(&ep->lock);
+	return 0;
+}
+
+int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value)
+{
+	if (!ep || (unsigned int)param >= SCI_PARAMS || !value)
+		return -EINVAL;
+	msg_lock(&ep->lock);
+	*value = ep->params[param];
+	msg_unlock(&ep->lock);
+	return 0;
+}

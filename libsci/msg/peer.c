@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: a peer's life
+ *
+ * CONNECTING: our inbox for it is exported, its inbox not yet imported.
+ * UP: both are. DOWN: it has left, died, or broken the rules; everything that
+ * depended on it has completed with an error. The object stays while the
+ * program may have a pointer to it: until sci_disconnect().
+ *
+ * The fabric tells of the end in two ways: the importer of our inbox leaves,
+ * in good order or not, and its own inbox goes away. The first decides.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A peer that drops its own inbox but keeps ours is given up after this. */
+#define GONE_MS		500u
+
+/* ---- events: on the fabric's thread, which holds locks of its own ---- */
+
+static void add_event(struct sci_peer *p, unsigned int event)
+{
+	atomic_fetch_or(&p->events, event);
+	atomic_store(&p->ep->attention, 1);
+	wake_self(p->ep);
+}
+
+static void inbox_event(void *owner, const struct sci_event *ev)
+{
+	switch (ev->type) {
+	case SCI_EVENT_CONNECT:
+		add_event(owner, PEER_CAME);
+		break;
+	case SCI_EVENT_DISCONNECT:
+		add_event(owner, PEER_LEFT);
+		break;
+	case SCI_EVENT_LOST:
+		add_event(owner, PEER_LOST);
+		break;
+	default:
+		break;
+	}
+}
+
+static void outbox_event(void *owner, const struct sci_event *ev)
+{
+	if (ev->type == SCI_EVENT_LOST ||
+	    (ev->type == SCI_EVENT_DISCONNECT && ev->status))
+		add_event(owner, PEER_GONE);
+}
+
+static void import_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+/* ---- making one ---- */
+
+static unsigned int bucket_of(const struct sci_addr *addr)
+{
+	return (addr->node * 31 + addr->id) % PEER_BUCKETS;
+}
+
+/* The one alive, or else the one that died last. */
+struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
+{
+	struct sci_peer *p = ep->buckets[bucket_of(addr)];
+
+	while (p && (p->addr.node != addr->node || p->addr.id != addr->id))
+		p = p->next;
+	return p;
+}
+
+static int make_inbox(struct sci_peer *p)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct sci_lseg_param param = {
+		.id = MSG_NUMBERS, .flags = SCI_LSEG_AUTO_ID,
+		.size = INBOX_BYTES, .event = inbox_event, .owner = p,
+	};
+	void *addr = NULL;
+	int ret;
+
+	ret = ops->lseg_create(p->ep->fabric, &param, &p->inbox);
+	if (ret)
+		return ret;
+	ret = ops->lseg_map(p->inbox, 0, INBOX_BYTES, 0, &addr);
+	if (ret)
+		goto err;
+	p->inbox_map = addr;
+	ret = ops->lseg_export(p->inbox, 0);
+	if (ret)
+		goto err;
+	return 0;
+
+err:
+	if (p->inbox_map)
+		ops->unmap(p->ep->fabric, p->inbox_map, INBOX_BYTES);
+	ops->lseg_destroy(p->inbox);
+	return ret;
+}
+
+int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
+	     struct sci_peer **out)
+{
+	struct sci_peer *p = calloc(1, sizeof(*p)), **bucket;
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	p->ep = ep;
+	p->addr = *addr;
+	ret = make_inbox(p);
+	if (ret) {
+		free(p);
+		return ret;
+	}
+	list_init(&p->hot);
+	list_init(&p->busy);
+	list_init(&p->fresh);
+	list_init(&p->dirty);
+	list_init(&p->sendq);
+	list_init(&p->ctlq);
+	list_init(&p->sending);
+	list_init(&p->receiving);
+	list_init(&p->matched);
+	list_init(&p->imports);
+	p->status = (struct msg_status *)&p->inbox_map->status;
+	rx_init(&p->ctl_rx, p->inbox_map->ctl, CTL_LINES);
+	rx_init(&p->data_rx, p->inbox_map->data, DATA_LINES);
+	list_add_tail(&p->link, &ep->peers);
+	bucket = &ep->buckets[bucket_of(addr)];
+	p->next = *bucket;
+	*bucket = p;
+	*out = p;
+	return 0;
+}
+
+/* ---- its inbox ---- */
+
+int peer_import_inbox(struct sci_peer *p, uint32_t id)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct sci_rseg_param param = {
+		.node = p->addr.node, .id = id, .timeout = 1000,
+		.event = outbox_event, .owner = p,
+	};
+	struct sci_rintr_param bell = {
+		.node = p->addr.node, .number = MSG_NUMBERS + p->addr.id,
+		.timeout = 1000,
+	};
+	void *addr = NULL;
+	int ret;
+
+	ret = ops->rseg_connect(p->ep->fabric, &param, &p->outbox);
+	if (ret)
+		return ret;
+	ret = ops->rseg_size(p->outbox) == INBOX_BYTES ? 0 : -EPROTO;
+	if (!ret)
+		ret = ops->rseg_map(p->outbox, 0, INBOX_BYTES, 0, &addr);
+	if (ret)
+		goto err_seg;
+	ret = ops->rintr_connect(p->ep->fabric, &bell, &p->bell);
+	if (ret)
+		goto err_map;
+	p->outbox_map = addr;
+	p->tell = &p->outbox_map->status;
+	tx_init(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, &p->status->ctl);
+	tx_init(&p->data_tx, p->outbox_map->data, DATA_LINES,
+		&p->status->data);
+	p->state = PEER_UP;
+	p->ep->stats.peers++;
+	p->ep->stats.peer_bytes += sizeof(*p) + INBOX_BYTES;
+	peer_heat(p);
+	if (!list_empty(&p->sendq))
+		peer_busy(p);
+	return 0;
+
+err_map:
+	ops->unmap(p->ep->fabric, addr, INBOX_BYTES);
+err_seg:
+	ops->rseg_disconnect(p->outbox);
+	p->outbox = NULL;
+	return ret;
+}
+
+void peer_heat(struct sci_peer *p)
+{
+	if (!list_empty(&p->hot))
+		return;
+	list_add_tail(&p->hot, &p->ep->hot);
+	p->ep->n_hot++;
+	p->idle = 0;
+}
+
+/* A segment of the peer's, to store to or read from; mapped until the end. */
+struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct sci_rseg_param param = {
+		.node = p->addr.node, .id = id, .timeout = 1000,
+		.event = import_event, .owner = p,
+	};
+	struct msg_import *im;
+	struct list *pos, *n;
+	void *addr = NULL;
+	int ret;
+
+	list_for_each_safe(pos, n, &p->imports) {
+		im = container_of(pos, struct msg_import, link);
+		if (im->id == id && !atomic_load(&ops->rseg_status(im->seg)->gone))
+			return im;
+	}
+	im = calloc(1, sizeof(*im));
+	ret = im ? ops->rseg_connect(p->ep->fabric, &param, &im->seg) : -ENOMEM;
+	if (ret)
+		goto err;
+	im->id = id;
+	im->size = ops->rseg_size(im->seg);
+	ret = ops->rseg_map(im->seg, 0, im->size, 0, &addr);
+	if (ret) {
+		ops->rseg_disconnect(im->seg);
+		goto err;
+	}
+	im->addr = addr;
+	list_add_tail(&im->link, &p->imports);
+	return im;
+
+err:
+	free(im);
+	*error = ret;
+	return NULL;
+}
+
+/* ---- the end ---- */
+
+static void fail_all(struct list *queue, int error)
+{
+	while (!list_empty(queue)) {
+		struct sci_req *req = container_of(queue->next, struct sci_req,
+						   link);
+
+		list_del(&req->link);
+		req_done(req, error);
+	}
+}
+
+static void fail_posted(struct sci_peer *p, int error)
+{
+	struct sci_match *m = &p->ep->match;
+	struct sci_match_recv *r;
+
+	while ((r = sci_match_recv_of(m, p))) {
+		sci_match_recv_remove(m, r);
+		req_done(container_of(r, struct sci_req, match), error);
+	}
+}
+
+static void fail_chain(struct sci_peer *p, int error)
+{
+	struct sci_msg *msg = p->chain_msg;
+
+	if (p->chain_req)
+		req_done(p->chain_req, error);
+	if (msg) {
+		msg->error = error;
+		if (msg->req)
+			recv_message(msg->req, msg);
+	}
+	p->chain_req = NULL;
+	p->chain_msg = NULL;
+	p->chain_left = 0;
+}
+
+static void fail_matched(struct sci_peer *p, int error)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->matched) {
+		struct sci_msg *msg = container_of(pos, struct sci_msg, link);
+
+		if (msg->rendezvous || msg->have < msg->len)
+			msg->error = error;
+	}
+}
+
+/* Messages that cannot be had any more: nobody shall wait for them. */
+static void drop_incomplete(struct sci_peer *p)
+{
+	struct sci_match *m = &p->ep->match;
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &m->msgs.order) {
+		struct sci_match_msg *mm = container_of(pos,
+							struct sci_match_msg,
+							order);
+		struct sci_msg *msg = container_of(mm, struct sci_msg, match);
+
+		if (msg->peer != p ||
+		    (!msg->rendezvous && msg->have == msg->len))
+			continue;
+		sci_match_msg_remove(m, mm);
+		msg_unexpected_free(msg);
+	}
+}
+
+static void drop_queues(struct sci_peer *p)
+{
+	while (!list_empty(&p->ctlq)) {
+		struct msg_ctl *c = container_of(p->ctlq.next, struct msg_ctl,
+						 link);
+
+		list_del(&c->link);
+		free(c);
+	}
+	if (!list_empty(&p->hot))
+		p->ep->n_hot--;
+	list_del(&p->hot);
+	list_del(&p->busy);
+	list_del(&p->dirty);
+	list_del(&p->fresh);
+	tx_drop(p);
+}
+
+/* It will not be heard of again. */
+void peer_down(struct sci_peer *p, int error)
+{
+	if (p->state == PEER_DOWN)
+		return;
+	if (p->state == PEER_UP) {
+		p->ep->stats.peers--;
+		p->ep->stats.peer_bytes -= sizeof(*p) + INBOX_BYTES +
+					   p->ring_bytes;
+	}
+	p->state = PEER_DOWN;
+	p->error = error;
+	p->expects = 0;
+	drop_queues(p);
+	fail_chain(p, error);
+	fail_matched(p, error);
+	drop_incomplete(p);
+	fail_all(&p->sendq, error);
+	fail_all(&p->sending, error);
+	fail_all(&p->receiving, error);
+	fail_posted(p, error);
+	p->ep->completions++;
+}
+
+/* What has come whole is delivered first, whatever it takes. */
+static void drain(struct sci_peer *p)
+{
+	p->draining = true;
+	while (p->state == PEER_UP && receive_poll(p))
+		;
+}
+
+/* The news of the fabric's thread. */
+void peer_event_check(struct sci_peer *p)
+{
+	unsigned int events = atomic_exchange(&p->events, 0);
+
+	if (events & PEER_CAME)
+		p->imported = true;
+	if (events & (PEER_LOST | PEER_LEFT)) {
+		drain(p);
+		peer_down(p, events & PEER_LOST ? -ECONNRESET : -ENOTCONN);
+	} else if (events & PEER_GONE && !p->imported) {
+		peer_down(p, -ECONNRESET);
+	} else if (events & PEER_GONE && p->state == PEER_UP) {
+		p->gone_ms = msg_now_ms();
+		p->ep->n_gone++;
+	}
+	if (p->gone_ms && (p->state == PEER_DOWN ||
+			   msg_now_ms() - p->gone_ms > GONE_MS)) {
+		p->gone_ms = 0;
+		p->ep->n_gone--;
+		drain(p);
+		peer_down(p, -ECONNRESET);
+	}
+}
+
+static void leave_fabric(struct sci_peer *p)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct sci_fabric *f = p->ep->fabric;
+
+	while (!list_empty(&p->imports)) {
+		struct msg_import *im = container_of(p->imports.next,
+						     struct msg_import, link);
+
+		list_del(&im->link);
+		sci_fault_forget(im->addr, im->size);
+		ops->unmap(f, im->addr, im->size);
+		ops->rseg_disconnect(im->seg);
+		free(im);
+	}
+	if (p->bell)
+		ops->rintr_disconnect(p->bell);
+	if (p->far_rings) {
+		sci_fault_forget(p->far_map, p->far_bytes);
+		ops->unmap(f, p->far_map, p->far_bytes);
+		ops->rseg_disconnect(p->far_rings);
+	}
+	/* first its inbox, so that it hears of an orderly end */
+	if (p->outbox) {
+		sci_fault_forget(p->outbox_map, INBOX_BYTES);
+		ops->unmap(f, p->outbox_map, INBOX_BYTES);
+		ops->rseg_disconnect(p->outbox);
+	}
+	if (p->ring_seg) {
+		ops->unmap(f, p->rings, p->ring_bytes);
+		ops->lseg_destroy(p->ring_seg);
+	}
+	ops->unmap(f, p->inbox_map, INBOX_BYTES);
+	ops->lseg_destroy(p->inbox);
+}
+
+static void drop_messages(struct sci_peer *p)
+{
+	struct sci_match *m = &p->ep->match;
+	struct sci_match_msg *mm;
+
+	while ((mm = sci_match_msg_of(m, p))) {
+		sci_match_msg_remove(m, mm);
+		msg_unexpected_free(container_of(mm, struct sci_msg, match));
+	}
+	while (!list_empty(&p->matched)) {
+		struct sci_msg *msg = container_of(p->matched.next,
+						   struct sci_msg, link);
+
+		list_del(&msg->link);
+		msg->peer = NULL;
+	}
+}
+
+/* DOWN, and nobody has a pointer to it. */
+void peer_free(struct sci_peer *p)
+{
+	struct sci_peer **bucket = &p->ep->buckets[bucket_of(&p->addr)];
+
+	drop_messages(p);
+	while (*bucket != p)
+		bucket = &(*bucket)->next;
+	*bucket = p->next;
+	list_del(&p->link);
+	if (p->gone_ms)
+		p->ep->n_gone--;
+	leave_fabric(p);
+	free(p);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Matching apart from copying: probes, and messages taken off the queue. */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct seek {
+	struct sci_ep *ep;
+	struct sci_match_recv want;
+	struct sci_msg *found;
+};
+
+static int look_for(void *arg)
+{
+	struct seek *s = arg;
+	struct sci_match_msg *m = sci_match_find(&s->ep->match, &s->want);
+	struct sci_peer *p = s->want.source;
+
+	if (!m)
+		return p && p->state == PEER_DOWN ? p->error : -EAGAIN;
+	s->found = container_of(m, struct sci_msg, match);
+	return 0;
+}
+
+static void describe(const struct sci_msg *msg, struct sci_status *st)
+{
+	bool tagged = msg->match.context != MSG_UNTAGGED;
+
+	msg->peer->known = true;
+	if (!st)
+		return;
+	*st = (struct sci_status){
+		.peer = msg->peer,
+		.tag = tagged ? msg->match.tag : 0,
+		.context = tagged ? msg->match.context : 0,
+		.len = msg->len,
+	};
+}
+
+/* Take @s->found off the queue: it is the program's. */
+static void take(struct seek *s)
+{
+	sci_match_msg_remove(&s->ep->match, &s->found->match);
+	s->found->matched = true;
+	list_add_tail(&s->found->link, &s->found->peer->matched);
+}
+
+static int seek(struct seek *s, int timeout, struct sci_msg **msg,
+		struct sci_status *st)
+{
+	struct sci_ep *ep = s->ep;
+	int ret;
+
+	if (!ep || (s->want.source &&
+		    ((struct sci_peer *)s->want.source)->ep != ep))
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ep->seekers++;
+	ret = look_for(s);
+	if (ret == -EAGAIN) {
+		msg_progress(ep);
+		ret = timeout ? msg_wait(ep, look_for, s, timeout) :
+				look_for(s);
+	}
+	ep->seekers--;
+	if (!ret) {
+		describe(s->found, st);
+		if (msg) {
+			take(s);
+			*msg = s->found;
+		}
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static struct seek untagged(struct sci_ep *ep, struct sci_peer *peer)
+{
+	return (struct seek){
+		.ep = ep,
+		.want = { .source = peer, .context = MSG_UNTAGGED },
+	};
+}
+
+static struct seek tagged(struct sci_ep *ep, struct sci_peer *peer,
+			  uint32_t context, uint64_t tag, uint64_t ignore)
+{
+	struct seek s = {
+		.ep = ep,
+		.want = { .source = peer, .context = context, .tag = tag },
+	};
+
+	s.want.ignore = ignore;
+	return s;
+}
+
+int sci_probe(struct sci_ep *ep, struct sci_peer *peer, int timeout,
+	      struct sci_status *status)
+{
+	struct seek s = untagged(ep, peer);
+
+	return seek(&s, timeout, NULL, status);
+}
+
+int sci_tprobe(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	       uint64_t tag, uint64_t ignore, int timeout,
+	       struct sci_status *status)
+{
+	struct seek s = tagged(ep, peer, context, tag, ignore);
+
+	return context > SCI_CONTEXT_MAX ? -EINVAL :
+					   seek(&s, timeout, NULL, status);
+}
+
+int sci_match(struct sci_ep *ep, struct sci_peer *peer, int timeout,
+	      struct sci_msg **msg, struct sci_status *status)
+{
+	struct seek s = untagged(ep, peer);
+
+	return msg ? seek(&s, timeout, msg, status) : -EINVAL;
+}
+
+int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	       uint64_t tag, uint64_t ignore, int timeout,
+	       struct sci_msg **msg, struct sci_status *status)
+{
+	struct seek s = tagged(ep, peer, context, tag, ignore);
+
+	return !msg || context > SCI_CONTEXT_MAX ?
+		       -EINVAL :
+		       seek(&s, timeout, msg, status);
+}
+
+/* ---- a message of the program's ---- */
+
+static void give_back(struct sci_msg *msg)
+{
+	if (msg->peer)
+		list_del(&msg->link);
+	msg->matched = false;
+}
+
+int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
+		 struct sci_req **req)
+{
+	struct sci_req *r;
+	struct sci_ep *ep;
+	int ret = -ENOMEM;
+
+	if (!msg || !req || (!iov && n) || n > SCI_IOV_MAX)
+		return -EINVAL;
+	ep = msg->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	r = req_new(ep, MSG_RECV);
+	if (r) {
+		ret = req_iov(r, iov, n);
+		if (ret)
+			req_free(r);
+	}
+	if (!ret) {
+		give_back(msg);
+		recv_message(r, msg);
+		*req = r;
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static int look_complete(void *arg)
+{
+	struct sci_msg *msg = arg;
+
+	return msg->error ? msg->error : msg->have == msg->len ? 0 : -EAGAIN;
+}
+
+static int look_req_done(void *arg)
+{
+	struct sci_req *req = arg;
+
+	return atomic_load(&req->done) ? 0 : -EAGAIN;
+}
+
+/* A rendezvous whose bytes are wanted in parts: have them all come here. */
+static int fetch(struct sci_msg *msg)
+{
+	struct sci_ep *ep = msg->ep;
+	struct iovec iov = { .iov_len = msg->len };
+	struct sci_req req;
+	int ret;
+
+	iov.iov_base = malloc(msg->len ? msg->len : 1);
+	if (!iov.iov_base)
+		return -ENOMEM;
+	req_init(&req, ep, MSG_RECV);
+	req_iov(&req, &iov, 1);
+	msg->rendezvous = false;
+	rndv_accept(&req, msg->peer, &msg->rts);
+	ret = msg_wait(ep, look_req_done, &req, -1);
+	ret = ret ? ret : req.status.error;
+	if (ret) {
+		free(iov.iov_base);
+		msg->error = ret;
+		return ret;
+	}
+	ep->unexpected_bytes += msg->len;
+	msg->data = iov.iov_base;
+	msg->have = msg->len;
+	return 0;
+}
+
+int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len)
+{
+	struct sci_ep *ep;
+	int ret;
+
+	if (!msg || (!buf && len))
+		return -EINVAL;
+	if (offset > msg->len || len > msg->len - offset)
+		return -ERANGE;
+	ep = msg->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = msg->error;
+	if (!ret && msg->rendezvous)
+		ret = fetch(msg);
+	else if (!ret)
+		ret = msg_wait(ep, look_complete, msg, -1);
+	if (!ret)
+		memcpy(buf, msg->data + offset, len);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+void sci_msg_free(struct sci_msg *msg)
+{
+	struct sci_ep *ep;
+
+	if (!msg || !msg_usable(msg->ep))
+		return;
+	ep = msg->ep;
+	msg_lock(&ep->lock);
+	give_back(msg);
+	if (msg->rendezvous && !msg->error && msg->peer) {
+		/* its sender waits: take nothing of it */
+		struct sci_req *req = req_new(ep, MSG_RECV);
+
+		if (req) {
+			req_iov(req, NULL, 0);
+			rndv_accept(req, msg->peer, &msg->rts);
+			req_free(req);
+		}
+	}
+	if (!msg->rendezvous && msg->have < msg->len && msg->peer &&
+	    msg->peer->chain_msg == msg)
+		msg->peer->chain_msg = NULL;
+	msg_unexpected_free(msg);
+	msg_unlock(&ep->lock);
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: progress
+ *
+ * Peers that talk are hot: their rings are looked at whenever a thread is in a
+ * call. When there are many, those that have been silent are told "I sleep"
+ * and are not looked at any more; their next message rings the bell.
+ *
+ * The bell is for sleep in general. A receiver that is going to sleep says so
+ * in every hot peer's memory (status->sleeps), then passes a barrier, then
+ * looks once more. A sender stores its line and then looks whether the
+ * receiver sleeps. One of the two sees the other: on fabrics with a wake
+ * barrier the receiver's barrier counts for the sender too, which needs none;
+ * elsewhere both have one (p->fence). One "I sleep" is good for one ring.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define HOT_MAX		16u		/* more are cooled down when idle */
+#define COOL_AFTER	2000u		/* looks in vain */
+#define COOL_TURNS	1024u		/* between attempts to cool some */
+#define BELL_TURNS	64u		/* between looks at the bell */
+
+uint64_t msg_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* ---- sleep, and being woken ---- */
+
+/* Does @p still know that we sleep, and has nothing come? */
+static bool still_announced(struct sci_peer *p)
+{
+	if (p->announced &&
+	    sci_load_relaxed(&p->status->rung) == p->now.sleeps)
+		p->announced = false;
+	return p->announced;
+}
+
+static bool announce(struct sci_peer *p)
+{
+	if (still_announced(p))
+		return false;
+	p->now.sleeps++;
+	status_write(p);
+	p->announced = true;
+	return true;
+}
+
+static void full_stop(struct sci_ep *ep)
+{
+	check_writes(ep);
+	if (ep->wake_barrier)
+		ep->ops->wake_barrier(ep->fabric);
+	sci_full_barrier();
+}
+
+/* Returns false if there is something to do. */
+bool msg_announce_sleep(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	bool any = false;
+
+	list_for_each_safe(pos, n, &ep->hot)
+		any |= announce(container_of(pos, struct sci_peer, hot));
+	if (any)
+		full_stop(ep);
+	return !msg_progress(ep);
+}
+
+static void warm_up(struct sci_peer *p)
+{
+	const struct msg_rx *rx = &p->data_rx;
+
+	if (p->state == PEER_UP && list_empty(&p->hot) &&
+	    (line_peek(&rx->slots[rx->slot], rx->id) || !still_announced(p)))
+		peer_heat(p);
+}
+
+/* Somebody has rung: it may be any of those nobody looks at. */
+static void answer_bell(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	if (ep->ops->lintr_wait(ep->bell, NULL, NULL, 0) || !ep->cooled)
+		return;
+	list_for_each_safe(pos, n, &ep->peers)
+		warm_up(container_of(pos, struct sci_peer, link));
+}
+
+static bool may_cool(const struct sci_peer *p)
+{
+	return p->idle > COOL_AFTER && !p->expects && !p->chain_left &&
+	       list_empty(&p->busy) && list_empty(&p->dirty);
+}
+
+static void cool_down(struct sci_ep *ep)
+{
+	struct list *pos, *n, cold;
+
+	list_init(&cold);
+	list_for_each_safe(pos, n, &ep->hot) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
+
+		if (!may_cool(p))
+			continue;
+		announce(p);
+		list_del(&p->hot);
+		list_add_tail(&p->hot, &cold);
+	}
+	if (list_empty(&cold))
+		return;
+	full_stop(ep);
+	list_for_each_safe(pos, n, &cold) {
+		list_del(pos);
+		ep->n_hot--;
+		warm_up(container_of(pos, struct sci_peer, hot));
+	}
+	ep->cooled = true;
+}
+
+/* ---- progress ---- */
+
+/*
+ * Not so often: news of the fabric's thread, connections, the bell. The list
+ * of peers changes under it, so that it begins again after every change.
+ */
+static int attend(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	int done = hello_poll(ep);
+
+	list_for_each_safe(pos, n, &ep->peers) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, link);
+
+		if (!atomic_load(&p->events) && !p->gone_ms)
+			continue;
+		done++;
+		peer_event_check(p);
+		if (p->state == PEER_DOWN && !p->known && !p->dialers &&
+		    !sci_match_msg_of(&ep->match, p))
+			peer_free(p);
+	}
+	return done;
+}
+
+/*
+ * One round. Returns how much has been done; with 0 there was nothing to do
+ * and there will not be before somebody rings.
+ */
+int msg_progress(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	int done = 0;
+
+	ep->turns++;
+	list_for_each_safe(pos, n, &ep->hot)
+		done += receive_poll(container_of(pos, struct sci_peer, hot));
+	if (!list_empty(&ep->busy)) {
+		list_for_each_safe(pos, n, &ep->busy)
+			done += send_push(container_of(pos, struct sci_peer,
+						       busy));
+	}
+	if (!list_empty(&ep->dirty))
+		check_writes(ep);
+	if (atomic_load_explicit(&ep->attention, memory_order_relaxed) ||
+	    ep->n_gone) {
+		atomic_store(&ep->attention, 0);
+		done += attend(ep);
+	}
+	if (ep->cooled && ep->turns % BELL_TURNS == 0)
+		answer_bell(ep);
+	if (ep->n_hot > HOT_MAX && ep->turns % COOL_TURNS == 0)
+		cool_down(ep);
+	return done;
+}
+
+/* After a sleep. */
+void msg_woken(struct sci_ep *ep)
+{
+	answer_bell(ep);
+}
+
+int sci_progress(struct sci_ep *ep)
+{
+	int ret;
+
+	if (!ep)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = msg_progress(ep);
+	msg_unlock(&ep->lock);
+	return ret;
+}

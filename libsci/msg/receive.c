@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: receiving
+ *
+ * Lines are taken off a peer's rings in order. A message goes to the posted
+ * receive that accepts it, else it is kept, as long as all that is kept fits
+ * SCI_PARAM_UNEXPECTED_MAX; then it stays in the ring, and when that is full,
+ * with the sender. While a receive is posted there is no limit: what it waits
+ * for may be behind.
+ *
+ * Whatever a line says is checked here: a peer that breaks the rules is given
+ * up (-EPROTO) and harms nobody else.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Lines of one peer before others have their turn. */
+#define BUDGET		32u
+/* No message is longer as a chain: its sender would attach rings. */
+#define CHAIN_MAX	(64u << 20)
+/* Looks at the ring before a blocking receive takes the long way. */
+#define QUICK_LOOKS	400u
+
+/* ---- the end of a receive ---- */
+
+void msg_finish(struct sci_req *req, int error)
+{
+	if (!error && req->status.len > req->len)
+		error = -EMSGSIZE;
+	req->ep->stats.received++;
+	req_done(req, error);
+}
+
+static void fill_status(struct sci_status *st, uint32_t context, uint64_t tag,
+			size_t len)
+{
+	bool tagged = context != MSG_UNTAGGED;
+
+	st->tag = tagged ? tag : 0;
+	st->context = tagged ? context : 0;
+	st->len = len;
+}
+
+/* ---- unexpected messages ---- */
+
+static bool may_keep(struct sci_peer *p, size_t len)
+{
+	struct sci_ep *ep = p->ep;
+
+	return ep->unexpected_bytes + len <=
+		       ep->params[SCI_PARAM_UNEXPECTED_MAX] ||
+	       ep->match.posted || ep->seekers || p->draining;
+}
+
+static struct sci_msg *keep(struct sci_peer *p, uint32_t context, uint64_t tag,
+			    size_t len)
+{
+	struct sci_ep *ep = p->ep;
+	struct sci_msg *msg;
+
+	if (!may_keep(p, len + sizeof(*msg)))
+		return NULL;
+	msg = calloc(1, sizeof(*msg));
+	if (!msg)
+		return NULL;
+	msg->data = len <= sizeof(msg->small) ? msg->small : malloc(len);
+	if (!msg->data) {
+		free(msg);
+		return NULL;
+	}
+	list_init(&msg->link);
+	msg->ep = ep;
+	msg->peer = p;
+	msg->len = len;
+	msg->match.source = p;
+	msg->match.tag = tag;
+	msg->match.context = context;
+	sci_match_unexpected(&ep->match, &msg->match);
+	ep->unexpected_bytes += len + sizeof(*msg);
+	/* a probe may be waiting for it */
+	ep->completions++;
+	return msg;
+}
+
+/* It is in no queue. */
+void msg_unexpected_free(struct sci_msg *msg)
+{
+	size_t len = msg->rendezvous ? 0 : msg->len;
+
+	msg->ep->unexpected_bytes -= len + sizeof(*msg);
+	if (msg->data != msg->small)
+		free(msg->data);
+	free(msg);
+}
+
+/* ---- messages that are all here ---- */
+
+static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
+		   const void *data, size_t len, int error)
+{
+	struct sci_match_recv *r = sci_match_arrive(&p->ep->match, p, tag,
+						    context);
+	struct sci_req *req;
+	struct sci_msg *msg;
+
+	if (!r) {
+		msg = keep(p, context, tag, len);
+		if (!msg)
+			return -EAGAIN;
+		memcpy(msg->data, data, len);
+		msg->have = len;
+		msg->error = error;
+		return 0;
+	}
+	req = container_of(r, struct sci_req, match);
+	req->peer = p;
+	fill_status(&req->status, context, tag, len);
+	msg_scatter(&req->at, data, len);
+	msg_finish(req, error);
+	return 0;
+}
+
+static int eager_came(struct sci_peer *p, const struct line_eager *e)
+{
+	uint32_t padded = (uint32_t)MSG_PAD(e->len), offset;
+	const uint8_t *data;
+	int error = 0, ret;
+
+	if (!p->rings || e->len > p->eager_size || padded > p->eager_size)
+		return -EPROTO;
+	offset = (e->end - padded) & (p->eager_size - 1);
+	if (p->eager_size - offset < e->len)
+		return -EPROTO;
+	data = p->rings + offset;
+	if (p->sums && sci_pio_crc32c(0, data, e->len) != e->crc)
+		error = -EBADMSG;
+	ret = deliver(p, e->context, e->tag, data, e->len, error);
+	if (ret)
+		return ret;
+	if (error)
+		p->ep->stats.crc_errors++;
+	p->now.eager = e->end;
+	return 0;
+}
+
+/* ---- messages that come in several lines ---- */
+
+static void chain_data(struct sci_peer *p, const void *data, size_t len)
+{
+	if (p->chain_req) {
+		msg_scatter(&p->chain_req->at, data, len);
+	} else if (p->chain_msg) {
+		memcpy(p->chain_msg->data + p->chain_msg->have, data, len);
+		p->chain_msg->have += len;
+	}
+	p->chain_left -= len;
+}
+
+static void chain_end(struct sci_peer *p)
+{
+	struct sci_req *req = p->chain_req;
+	struct sci_msg *msg = p->chain_msg;
+
+	p->chain_req = NULL;
+	p->chain_msg = NULL;
+	p->ep->completions++;
+	if (req) {
+		msg_finish(req, 0);
+	} else if (msg && msg->req) {
+		req = msg->req;
+		msg->req = NULL;
+		recv_message(req, msg);
+	}
+}
+
+static int chain_came(struct sci_peer *p, const struct line_chain *c)
+{
+	size_t n = c->len < CHAIN_HEAD ? c->len : CHAIN_HEAD;
+	struct sci_match_recv *r;
+
+	if (c->len > CHAIN_MAX)
+		return -EPROTO;
+	r = sci_match_arrive(&p->ep->match, p, c->tag, c->context);
+	if (r) {
+		p->chain_req = container_of(r, struct sci_req, match);
+		p->chain_req->state = MSG_CHAINED;
+		p->chain_req->peer = p;
+		fill_status(&p->chain_req->status, c->context, c->tag, c->len);
+	} else {
+		p->chain_msg = keep(p, c->context, c->tag, c->len);
+		if (!p->chain_msg)
+			return -EAGAIN;
+	}
+	p->chain_left = c->len;
+	chain_data(p, c->data, n);
+	if (!p->chain_left)
+		chain_end(p);
+	return 0;
+}
+
+static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
+{
+	size_t n = line_kind(l);
+
+	if (n == LINE_TYPED || !n || n > p->chain_left)
+		return -EPROTO;
+	chain_data(p, l, n);
+	if (!p->chain_left)
+		chain_end(p);
+	return 0;
+}
+
+/* ---- rendezvous: somebody wants to send ---- */
+
+static int rts_came(struct sci_peer *p, const struct line_rts *rts)
+{
+	struct sci_match_recv *r;
+	struct sci_msg *msg;
+
+	r = sci_match_arrive(&p->ep->match, p, rts->tag, rts->context);
+	if (r) {
+		rndv_accept(container_of(r, struct sci_req, match), p, rts);
+		return 0;
+	}
+	msg = keep(p, rts->context, rts->tag, 0);
+	if (!msg)
+		return -EAGAIN;
+	msg->rendezvous = true;
+	msg->rts = *rts;
+	msg->len = rts->len;
+	return 0;
+}
+
+/* ---- lines ---- */
+
+static int data_line(struct sci_peer *p, const struct msg_line *l)
+{
+	const struct msg_typed *t = (const struct msg_typed *)l;
+	unsigned int kind = line_kind(l);
+
+	if (p->chain_left)
+		return chain_goes_on(p, l);
+	if (kind != LINE_TYPED)
+		return deliver(p, MSG_UNTAGGED, 0, l, kind, 0);
+	switch (t->type) {
+	case LINE_TAGGED:
+		if (t->tagged.len > sizeof(t->tagged.data) ||
+		    t->tagged.context == MSG_UNTAGGED)
+			return -EPROTO;
+		return deliver(p, t->tagged.context, t->tagged.tag,
+			       t->tagged.data, t->tagged.len, 0);
+	case LINE_CHAIN:
+		return chain_came(p, &t->chain);
+	case LINE_EAGER:
+		return eager_came(p, &t->eager);
+	case LINE_RTS:
+		return rts_came(p, &t->rts);
+	case LINE_ATTACH:
+		rndv_attach(p, &t->attach);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+static int poll_ring(struct sci_peer *p, struct msg_rx *rx,
+		     int (*handle)(struct sci_peer *p,
+				   const struct msg_line *l))
+{
+	struct msg_line l;
+	unsigned int n;
+	int ret;
+
+	for (n = 0; n < BUDGET; n++) {
+		if (!line_peek(&rx->slots[rx->slot], rx->id) ||
+		    !line_take(&rx->slots[rx->slot], rx->id, &l))
+			break;
+		ret = line_seq(&l) == (rx->pos & 3) ? handle(p, &l) : -EPROTO;
+		if (ret == -EAGAIN)
+			break;
+		if (ret || p->state == PEER_DOWN) {
+			peer_down(p, -EPROTO);
+			return (int)n + 1;
+		}
+		rx_advance(rx);
+	}
+	return (int)n;
+}
+
+static int ctl_line(struct sci_peer *p, const struct msg_line *l)
+{
+	return line_kind(l) == LINE_TYPED ?
+		       rndv_ctl(p, (const struct msg_typed *)l) :
+		       -EPROTO;
+}
+
+/* Lines taken. */
+int receive_poll(struct sci_peer *p)
+{
+	int n = 0;
+
+	if (p->expects) {
+		n = poll_ring(p, &p->ctl_rx, ctl_line);
+		p->now.ctl = p->ctl_rx.pos;
+	}
+	if (p->state != PEER_UP)
+		return n;
+	n += poll_ring(p, &p->data_rx, data_line);
+	p->now.data = p->data_rx.pos;
+	if (!n) {
+		p->idle++;
+		return 0;
+	}
+	p->idle = 0;
+	p->announced = false;
+	if (p->state == PEER_UP && status_due(p))
+		status_write(p);
+	return n;
+}
+
+/* ---- receives ---- */
+
+/* @req gets @msg, which is in no queue, now or when the rest has come. */
+void recv_message(struct sci_req *req, struct sci_msg *msg)
+{
+	req->peer = msg->peer;
+	if (msg->rendezvous && !msg->error) {
+		struct line_rts rts = msg->rts;
+
+		msg_unexpected_free(msg);
+		rndv_accept(req, req->peer, &rts);
+		return;
+	}
+	fill_status(&req->status, msg->match.context, msg->match.tag, msg->len);
+	if (!msg->error && msg->have < msg->len) {
+		req->state = MSG_CHAINED;
+		msg->req = req;
+		return;
+	}
+	if (!msg->rendezvous)
+		msg_scatter(&req->at, msg->data, msg->len);
+	msg_finish(req, msg->error);
+	msg_unexpected_free(msg);
+}
+
+int recv_start(struct sci_req *req)
+{
+	struct sci_match *m = &req->ep->match;
+	struct sci_match_msg *found = sci_match_find(m, &req->match);
+
+	if (found) {
+		sci_match_msg_remove(m, found);
+		recv_message(req, container_of(found, struct sci_msg, match));
+		return 0;
+	}
+	if (req->peer && req->peer->state == PEER_DOWN)
+		return req->peer->error;
+	req->state = MSG_POSTED;
+	sci_match_post(m, &req->match);
+	return 0;
+}
+
+/* ---- the calls ---- */
+
+static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
+		     uint32_t context, uint64_t tag, uint64_t ignore)
+{
+	req->peer = peer;
+	req->tagged = tagged;
+	req->match.source = peer;
+	req->match.context = tagged ? context : MSG_UNTAGGED;
+	req->match.tag = tagged ? tag : 0;
+	req->match.ignore = tagged ? ignore : 0;
+}
+
+static int irecvv(struct sci_ep *ep, struct sci_peer *peer, bool tagged,
+		  uint32_t context, uint64_t tag, uint64_t ignore,
+		  const struct iovec *iov, size_t n, struct sci_req **out)
+{
+	struct sci_req *req;
+	int ret = -ENOMEM;
+
+	msg_lock(&ep->lock);
+	req = req_new(ep, MSG_RECV);
+	if (req) {
+		ret = req_iov(req, iov, n);
+		describe(req, peer, tagged, context, tag, ignore);
+		ret = ret ? ret : recv_start(req);
+		if (ret)
+			req_free(req);
+	}
+	msg_unlock(&ep->lock);
+	if (!ret)
+		*out = req;
+	return ret;
+}
+
+static int check_recv(struct sci_ep *ep, struct sci_peer *peer,
+		      uint32_t context, const struct iovec *iov, size_t n)
+{
+	if (!ep || (peer && peer->ep != ep) || context > SCI_CONTEXT_MAX ||
+	    (!iov && n) || n > SCI_IOV_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (!iov[i].iov_base && iov[i].iov_len)
+			return -EINVAL;
+	return msg_usable(ep) ? 0 : -ENOTCONN;
+}
+
+int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
+	       const struct iovec *iov, size_t n, struct sci_req **req)
+{
+	int ret = req ? check_recv(ep, peer, 0, iov, n) : -EINVAL;
+
+	return ret ? ret : irecvv(ep, peer, false, 0, 0, 0, iov, n, req);
+}
+
+int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+		uint64_t tag, uint64_t ignore, const struct iovec *iov,
+		size_t n, struct sci_req **req)
+{
+	int ret = req ? check_recv(ep, peer, context, iov, n) : -EINVAL;
+
+	return ret ? ret : irecvv(ep, peer, true, context, tag, ignore, iov, n,
+				  req);
+}
+
+int sci_irecv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+	      struct sci_req **req)
+{
+	const struct iovec iov = { .iov_base = buf, .iov_len = size };
+
+	return sci_irecvv(ep, peer, &iov, 1, req);
+}
+
+int sci_itrecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	       uint64_t tag, uint64_t ignore, void *buf, size_t size,
+	       struct sci_req **req)
+{
+	const struct iovec iov = { .iov_base = buf, .iov_len = size };
+
+	return sci_itrecvv(ep, peer, context, tag, ignore, &iov, 1, req);
+}
+
+static int recv_is_done(void *arg)
+{
+	struct sci_req *req = arg;
+
+	return atomic_load_explicit(&req->done, memory_order_relaxed) ? 0 :
+								-EAGAIN;
+}
+
+static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
+		     size_t size, struct sci_status *status)
+{
+	const struct iovec iov = { .iov_base = buf, .iov_len = size };
+	int ret;
+
+	req_iov(req, &iov, 1);
+	ret = recv_start(req);
+	if (!ret)
+		ret = msg_wait(ep, recv_is_done, req, -1);
+	if (ret)
+		return ret;
+	if (req->status.peer)
+		req->status.peer->known = true;
+	if (status)
+		*status = req->status;
+	return req->status.error;
+}
+
+/*
+ * The short way of a blocking receive: nothing is queued and the next line is
+ * the message. Returns false if the long way has to be taken.
+ */
+static inline bool recv_quick(struct sci_peer *p, uint32_t context,
+			      uint64_t tag, void *buf, size_t size,
+			      struct sci_status *status)
+{
+	struct msg_rx *rx = &p->data_rx;
+	const struct msg_typed *t;
+	unsigned int looks = 0;
+	const void *data;
+	struct msg_line l;
+	size_t len;
+
+	while (!line_peek(&rx->slots[rx->slot], rx->id))
+		if (++looks == QUICK_LOOKS)
+			return false;
+	if (!line_take(&rx->slots[rx->slot], rx->id, &l) ||
+	    line_seq(&l) != (rx->pos & 3))
+		return false;
+	len = line_kind(&l);
+	data = &l;
+	if (context != MSG_UNTAGGED) {
+		t = (const struct msg_typed *)&l;
+		if (len != LINE_TYPED || t->type != LINE_TAGGED ||
+		    t->tagged.tag != tag || t->tagged.context != context)
+			return false;
+		len = t->tagged.len;
+		data = t->tagged.data;
+		if (len > SCI_TAGGED_SHORT_MAX)
+			return false;
+	}
+	if (len > SCI_SHORT_MAX || len > size)
+		return false;
+	line_copy(buf, data, len);
+	rx_advance(rx);
+	p->now.data = rx->pos;
+	p->idle = 0;
+	p->announced = false;
+	p->ep->stats.received++;
+	if (p->now.data - p->told.data >= DATA_LINES / 4)
+		status_write(p);
+	if (status) {
+		*status = (struct sci_status){ .peer = p };
+		fill_status(status, context, tag, len);
+	}
+	return true;
+}
+
+static inline bool may_be_quick(const struct sci_ep *ep,
+				const struct sci_peer *p)
+{
+	return p && !ep->match.posted && !ep->match.unexpected &&
+	       !p->chain_left && p->state == PEER_UP && !ep->lossy &&
+	       list_empty(&ep->busy);
+}
+
+int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+	     struct sci_status *status)
+{
+	struct sci_req req;
+	int ret = 0;
+
+	if (!ep || (peer && peer->ep != ep) || (!buf && size))
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (!may_be_quick(ep, peer) ||
+	    !recv_quick(peer, MSG_UNTAGGED, 0, buf, size, status)) {
+		req_init(&req, ep, MSG_RECV);
+		describe(&req, peer, false, 0, 0, 0);
+		ret = recv_wait(ep, &req, buf, size, status);
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	      uint64_t tag, uint64_t ignore, void *buf, size_t size,
+	      struct sci_status *status)
+{
+	struct sci_req req;
+	int ret = 0;
+
+	if (!ep || (peer && peer->ep != ep) || (!buf && size) ||
+	    context > SCI_CONTEXT_MAX)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (ignore || !may_be_quick(ep, peer) ||
+	    !recv_quick(peer, context, tag, buf, size, status)) {
+		req_init(&req, ep, MSG_RECV);
+		describe(&req, peer, true, context, tag, ignore);
+		ret = recv_wait(ep, &req, buf, size, status);
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: rendezvous
+ *
+ *	sender			receiver
+ *	RTS len, buffer	  ->
+ *				a receive accepts it; then one of:
+ *			  <-	CTS blocks
+ *	blocks, BLOCK ... ->	copies each out of the transfer ring
+ *			or
+ *			  <-	CTS zero-copy: segment, offset
+ *	stores, FIN	  ->
+ *			or	reads the sender's buffer itself
+ *			  <-	FIN
+ *
+ * The first is SCI-MPICH's (III.B.3) with its write-read interleave: the
+ * receiver empties one block while the sender fills the next. The second is
+ * DECK/SCI's protocol 3. The third is for fabrics of one host, where reading
+ * costs no round trip.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Bytes stored straight into a buffer before looking after other things. */
+#define ZCOPY_STEP	(256u << 10)
+/* The larger of two rings at most. */
+#define RING_MAX	(64u << 20)
+
+static void send_fin(struct sci_peer *p, uint32_t id, int status, bool receiver)
+{
+	struct msg_typed t = {
+		.type = LINE_FIN,
+		.fin = { .id = id, .status = status, .receiver = receiver },
+	};
+
+	send_ctl(p, &t);
+}
+
+/* ---- rings ---- */
+
+static void rseg_event(void *owner, const struct sci_event *ev)
+{
+	/* its owner's inbox tells all there is to know */
+	(void)owner;
+	(void)ev;
+}
+
+static void lseg_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+static uint32_t ring_size(uint32_t want)
+{
+	uint32_t size = INBOX_BYTES;
+
+	while (size < want && size < RING_MAX)
+		size *= 2;
+	return size;
+}
+
+static int make_rings(struct sci_peer *p, uint32_t eager, uint32_t xfer)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct sci_lseg_param param = {
+		.id = MSG_NUMBERS, .flags = SCI_LSEG_AUTO_ID,
+		.size = (uint64_t)eager + xfer,
+		.event = lseg_event, .owner = p,
+	};
+	void *addr = NULL;
+	int ret;
+
+	ret = ops->lseg_create(p->ep->fabric, &param, &p->ring_seg);
+	if (ret)
+		return ret;
+	ret = ops->lseg_map(p->ring_seg, 0, param.size, 0, &addr);
+	if (ret)
+		goto err_seg;
+	ret = ops->lseg_export(p->ring_seg, 0);
+	if (ret)
+		goto err_map;
+	p->rings = addr;
+	p->ring_bytes = param.size;
+	p->eager_size = eager;
+	p->xfer_size = xfer;
+	return 0;
+
+err_map:
+	ops->unmap(p->ep->fabric, addr, param.size);
+err_seg:
+	ops->lseg_destroy(p->ring_seg);
+	p->ring_seg = NULL;
+	return ret;
+}
+
+/* The peer asks for rings; once. */
+void rndv_attach(struct sci_peer *p, const struct line_attach *want)
+{
+	struct msg_typed t = { .type = LINE_ATTACHED };
+
+	if (p->rings)
+		t.attached.status = -EEXIST;
+	else
+		t.attached.status = make_rings(p, ring_size(want->eager),
+					       ring_size(want->xfer));
+	if (!t.attached.status) {
+		t.attached.segment = p->ep->ops->lseg_id(p->ring_seg);
+		t.attached.eager = p->eager_size;
+		t.attached.xfer = p->xfer_size;
+		p->ep->stats.peer_bytes += p->ring_bytes;
+	}
+	send_ctl(p, &t);
+}
+
+static bool good_size(uint32_t size)
+{
+	return size >= INBOX_BYTES && size <= RING_MAX && !(size & (size - 1));
+}
+
+static int import_rings(struct sci_peer *p, const struct line_attached *a)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct sci_rseg_param param = {
+		.node = p->addr.node, .id = a->segment, .timeout = 1000,
+		.event = rseg_event, .owner = p,
+	};
+	size_t len = (size_t)a->eager + a->xfer;
+	int ret;
+
+	if (!good_size(a->eager) || !good_size(a->xfer) || p->far_rings)
+		return -EPROTO;
+	ret = ops->rseg_connect(p->ep->fabric, &param, &p->far_rings);
+	if (ret)
+		return ret;
+	ret = ops->rseg_size(p->far_rings) >= len ? 0 : -EPROTO;
+	ret = ret ? ret : ops->rseg_map(p->far_rings, 0, len, 0, &p->far_map);
+	if (ret) {
+		ops->rseg_disconnect(p->far_rings);
+		p->far_rings = NULL;
+		return ret;
+	}
+	p->far_bytes = len;
+	p->eager = (struct msg_blocks){
+		.base = p->far_map, .size = a->eager,
+		.status = &p->status->eager,
+	};
+	p->xfer = (struct msg_blocks){
+		.base = (uint8_t *)p->far_map + a->eager, .size = a->xfer,
+		.status = &p->status->xfer,
+	};
+	return 0;
+}
+
+static int attached(struct sci_peer *p, const struct line_attached *a)
+{
+	if (!p->waiting_attach)
+		return -EPROTO;
+	p->waiting_attach = false;
+	p->expects--;
+	p->attach_failed = a->status || import_rings(p, a);
+	peer_busy(p);
+	return 0;
+}
+
+/* ---- the receiver ---- */
+
+/* It is in peer->receiving, or nowhere. */
+static void receive_done(struct sci_req *req, int error)
+{
+	list_del(&req->link);
+	msg_finish(req, error ? error : req->crc_error);
+}
+
+static int start_receiving(struct sci_req *req, struct sci_peer *p,
+			   struct msg_typed *cts)
+{
+	int ret = req_id_get(req);
+
+	if (ret)
+		return ret;
+	cts->type = LINE_CTS;
+	cts->cts.to = req->id;
+	cts->cts.len = req->want;
+	req->state = MSG_HANDSHAKE;
+	list_add_tail(&req->link, &p->receiving);
+	p->expects++;
+	send_ctl(p, cts);
+	return 0;
+}
+
+/* The receive's buffer, if it is one piece of exported memory. */
+static struct msg_buf *exported_target(struct sci_req *req, size_t len,
+				       uint64_t *offset)
+{
+	struct msg_buf *buf;
+	const uint8_t *addr;
+	size_t n;
+
+	if (list_empty(&req->ep->bufs))
+		return NULL;
+	addr = msg_chunk(&req->at, &n);
+	if (n < len)
+		return NULL;
+	buf = buf_find(req->ep, addr, len);
+	if (buf)
+		*offset = (uint64_t)(addr - buf->addr);
+	return buf;
+}
+
+static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
+			 struct msg_typed *cts)
+{
+	struct msg_buf *buf;
+	uint64_t offset;
+
+	if (req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+		return false;
+	buf = exported_target(req, req->want, &offset);
+	if (!buf)
+		return false;
+	req->buf = buf;
+	buf->users++;
+	req->mode = CTS_ZCOPY;
+	cts->cts.mode = CTS_ZCOPY;
+	cts->cts.segment = req->ep->ops->lseg_id(buf->seg);
+	cts->cts.offset = offset;
+	if (start_receiving(req, p, cts)) {
+		send_fin(p, cts->cts.id, -ENOMEM, false);
+		receive_done(req, -ENOMEM);
+	}
+	return true;
+}
+
+static bool read_exported(struct sci_req *req, struct sci_peer *p,
+			  const struct line_rts *rts)
+{
+	struct msg_import *im;
+	int error;
+
+	if (!(rts->flags & RTS_EXPORTED) || !req->ep->may_read ||
+	    req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+		return false;
+	im = peer_import(p, rts->segment, &error);
+	if (!im || rts->offset > im->size ||
+	    im->size - rts->offset < req->want)
+		return false;
+	msg_scatter(&req->at, im->addr + rts->offset, req->want);
+	req->ep->stats.sent_zcopy++;
+	return true;
+}
+
+static int read_private_pieces(struct sci_req *req, struct sci_peer *p,
+			       uint64_t addr)
+{
+	size_t left = req->want;
+
+	while (left) {
+		size_t n;
+		void *dst = (void *)msg_chunk(&req->at, &n);
+		int ret;
+
+		n = n < left ? n : left;
+		ret = req->ep->ops->peer_read(p->outbox, dst, addr, n);
+		if (ret)
+			return ret;
+		msg_skip(&req->at, n);
+		addr += n;
+		left -= n;
+	}
+	return 0;
+}
+
+static bool read_private(struct sci_req *req, struct sci_peer *p,
+			 const struct line_rts *rts)
+{
+	struct msg_cursor start = req->at;
+
+	if (!(rts->flags & RTS_PRIVATE) ||
+	    req->want < req->ep->params[SCI_PARAM_SINGLE_COPY_MIN])
+		return false;
+	if (read_private_pieces(req, p, rts->addr)) {
+		/* not allowed here: nor will it be the next time */
+		req->ep->params[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX;
+		req->at = start;
+		return false;
+	}
+	req->ep->stats.sent_single_copy++;
+	return true;
+}
+
+static void accept_blocks(struct sci_req *req, struct sci_peer *p,
+			  const struct line_rts *rts, struct msg_typed *cts)
+{
+	int ret = 0;
+
+	if (!p->rings)
+		ret = -ENOMEM;	/* it could not have them */
+	cts->cts.mode = CTS_BLOCKS;
+	req->mode = CTS_BLOCKS;
+	if (!ret)
+		ret = start_receiving(req, p, cts);
+	if (ret) {
+		send_fin(p, rts->id, ret, false);
+		receive_done(req, ret);
+	}
+}
+
+/* @req takes the message that @rts offers. */
+void rndv_accept(struct sci_req *req, struct sci_peer *p,
+		 const struct line_rts *rts)
+{
+	struct msg_typed cts = { .cts.id = rts->id };
+
+	req->peer = p;
+	req->status.len = rts->len;
+	req->status.tag = rts->context == MSG_UNTAGGED ? 0 : rts->tag;
+	req->status.context = rts->context == MSG_UNTAGGED ? 0 : rts->context;
+	req->rts_flags = rts->flags;
+	req->want = rts->len < req->len ? rts->len : req->len;
+	list_init(&req->link);
+	if (p->state == PEER_DOWN) {
+		receive_done(req, p->error);
+		return;
+	}
+	if (req->want && !read_exported(req, p, rts)) {
+		if (accept_zcopy(req, p, &cts))
+			return;
+		if (!read_private(req, p, rts)) {
+			accept_blocks(req, p, rts, &cts);
+			return;
+		}
+	}
+	send_fin(p, rts->id, 0, false);
+	receive_done(req, 0);
+}
+
+/* A block, or as much of it as the receive has asked for. */
+static int block_came(struct sci_peer *p, const struct line_block *b)
+{
+	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
+	uint32_t start = b->end - (uint32_t)MSG_PAD(b->len);
+	uint32_t offset;
+	const uint8_t *src;
+
+	if (!req || !p->rings || req->mode != CTS_BLOCKS || !b->len ||
+	    b->len > p->xfer_size || b->offset != req->moved ||
+	    b->len > req->want - req->moved)
+		return -EPROTO;
+	offset = start & (p->xfer_size - 1);
+	if (p->xfer_size - offset < b->len)
+		return -EPROTO;
+	src = p->rings + p->eager_size + offset;
+	msg_scatter(&req->at, src, b->len);
+	if (req->rts_flags & RTS_CRC && sci_pio_crc32c(0, src, b->len) != b->crc) {
+		req->crc_error = -EBADMSG;
+		p->ep->stats.crc_errors++;
+	}
+	p->now.xfer = b->end;
+	req->moved += b->len;
+	if (req->moved == req->want) {
+		p->expects--;
+		receive_done(req, 0);
+	}
+	return 0;
+}
+
+/* ---- the sender ---- */
+
+static void transfer_done(struct sci_req *req, int error)
+{
+	list_del(&req->link);
+	req_done(req, error);
+}
+
+static int cleared(struct sci_peer *p, const struct line_cts *cts)
+{
+	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
+
+	if (!req || req->state != MSG_HANDSHAKE || cts->len > req->len ||
+	    (cts->mode != CTS_ZCOPY &&
+	     (cts->mode != CTS_BLOCKS || !p->xfer.size)))
+		return -EPROTO;
+	p->expects--;
+	req->mode = cts->mode;
+	req->their_id = cts->to;
+	req->want = cts->len;
+	req->segment = cts->segment;
+	req->offset = cts->offset;
+	req->state = MSG_MOVING;
+	peer_busy(p);
+	return 0;
+}
+
+static int push_blocks(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_typed t = { .type = LINE_BLOCK };
+
+	while (req->moved < req->want) {
+		size_t n = req->want - req->moved;
+		size_t max = req->ep->params[SCI_PARAM_BLOCK];
+		int64_t end;
+		uint32_t crc;
+
+		max = max < p->xfer.size / 2 ? max : p->xfer.size / 2;
+		n = n < max ? n : max;
+		if (!tx_room(&p->ctl_tx) || !tx_prepare(p) ||
+		    !blocks_room(&p->xfer, n))
+			return -EAGAIN;
+		end = blocks_put(p, &p->xfer, &req->at, n, &crc);
+		if (end < 0)
+			return (int)end;
+		t.block = (struct line_block){
+			.to = req->their_id, .len = (uint32_t)n,
+			.end = (uint32_t)end, .crc = crc, .offset = req->moved,
+		};
+		req->moved += n;
+		send_ctl(p, &t);
+		if (p->state == PEER_DOWN)
+			return 0;
+	}
+	transfer_done(req, 0);
+	return 0;
+}
+
+static int push_zcopy(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_import *im;
+	int error = -EPROTO;
+
+	im = peer_import(p, req->segment, &error);
+	if (!im || req->offset > im->size ||
+	    im->size - req->offset < req->want) {
+		send_fin(p, req->their_id, error, true);
+		transfer_done(req, error);
+		return 0;
+	}
+	while (req->moved < req->want) {
+		size_t n = req->want - req->moved;
+		int ret;
+
+		n = n < ZCOPY_STEP ? n : ZCOPY_STEP;
+		ret = remote_store(p->ep, im->seg,
+				   im->addr + req->offset + req->moved,
+				   &req->at, n);
+		if (ret)
+			return ret;
+		req->moved += n;
+	}
+	/* the stores have left before the line that says so */
+	p->ep->ops->store_barrier(im->seg);
+	p->ep->stats.sent_zcopy++;
+	send_fin(p, req->their_id, 0, true);
+	if (p->state != PEER_DOWN)
+		transfer_done(req, 0);
+	return 0;
+}
+
+/* -EAGAIN: no room for more. */
+int rndv_push(struct sci_req *req)
+{
+	return req->mode == CTS_ZCOPY ? push_zcopy(req) : push_blocks(req);
+}
+
+static int finished(struct sci_peer *p, const struct line_fin *fin)
+{
+	enum msg_kind kind = fin->receiver ? MSG_RECV : MSG_SEND;
+	struct sci_req *req = req_by_id(p, fin->id, kind);
+
+	if (!req || req->state != MSG_HANDSHAKE)
+		return -EPROTO;
+	p->expects--;
+	if (kind == MSG_RECV)
+		receive_done(req, fin->status < 0 ? fin->status : 0);
+	else
+		transfer_done(req, fin->status < 0 ? fin->status : 0);
+	return 0;
+}
+
+/* A line of the control ring. */
+int rndv_ctl(struct sci_peer *p, const struct msg_typed *line)
+{
+	switch (line->type) {
+	case LINE_ATTACHED:
+		return attached(p, &line->attached);
+	case LINE_CTS:
+		return cleared(p, &line->cts);
+	case LINE_BLOCK:
+		return block_came(p, &line->block);
+	case LINE_FIN:
+		return finished(p, &line->fin);
+	default:
+		return -EPROTO;
+	}
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Requests: where they live, how they end, waiting for them. */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define IDS_MAX		(1u << 24)
+
+void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind)
+{
+	memset(req, 0, sizeof(*req));
+	list_init(&req->link);
+	req->ep = ep;
+	req->kind = kind;
+	req->id = UINT32_MAX;
+	req->iov = req->inline_iov;
+}
+
+struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind)
+{
+	struct sci_req *req = ep->pool;
+
+	if (req)
+		ep->pool = (struct sci_req *)req->link.next;
+	else
+		req = malloc(sizeof(*req));
+	if (!req)
+		return NULL;
+	req_init(req, ep, kind);
+	req->pooled = true;
+	return req;
+}
+
+/* The vector is copied: the caller's may go. */
+int req_iov(struct sci_req *req, const struct iovec *iov, size_t n)
+{
+	if (n > IOV_INLINE) {
+		req->iov = malloc(n * sizeof(*iov));
+		if (!req->iov) {
+			req->iov = req->inline_iov;
+			return -ENOMEM;
+		}
+	}
+	if (n)
+		memcpy(req->iov, iov, n * sizeof(*iov));
+	req->iovs = n;
+	req->len = msg_iov_len(iov, n);
+	req->at = (struct msg_cursor){ .iov = req->iov, .n = n };
+	msg_skip(&req->at, 0);
+	return 0;
+}
+
+void req_free(struct sci_req *req)
+{
+	if (req->iov != req->inline_iov)
+		free(req->iov);
+	if (!req->pooled)
+		return;
+	req->link.next = (struct list *)req->ep->pool;
+	req->ep->pool = req;
+}
+
+/* It is in no queue any more. */
+void req_done(struct sci_req *req, int error)
+{
+	struct sci_ep *ep = req->ep;
+
+	req_id_put(req);
+	if (req->buf) {
+		req->buf->users--;
+		req->buf = NULL;
+	}
+	req->state = MSG_DONE;
+	req->status.error = error;
+	req->status.peer = req->peer;
+	ep->completions++;
+	atomic_store_explicit(&req->done, true, memory_order_release);
+	if (ep->sleeping || ep->waiters)
+		wake_waiters(ep);
+}
+
+/* ---- ids of requests in a rendezvous ---- */
+
+/* Free entries are a list through the table: odd values are indices. */
+static struct sci_req *free_entry(uint32_t next)
+{
+	return (struct sci_req *)((uintptr_t)next << 1 | 1);
+}
+
+static bool is_free_entry(const struct sci_req *e)
+{
+	return (uintptr_t)e & 1;
+}
+
+static int more_ids(struct sci_ep *ep)
+{
+	uint32_t n = ep->n_ids ? ep->n_ids * 2 : 64;
+	struct sci_req **ids;
+
+	if (n > IDS_MAX)
+		return -ENOMEM;
+	ids = realloc(ep->ids, n * sizeof(struct sci_req *));
+	if (!ids)
+		return -ENOMEM;
+	ep->ids = ids;
+	for (uint32_t i = ep->n_ids; i < n; i++)
+		ids[i] = free_entry(i + 1 < n ? i + 1 : UINT32_MAX);
+	ep->free_id = ep->n_ids;
+	ep->n_ids = n;
+	return 0;
+}
+
+int req_id_get(struct sci_req *req)
+{
+	struct sci_ep *ep = req->ep;
+	uint32_t id;
+
+	if (ep->free_id == UINT32_MAX && more_ids(ep))
+		return -ENOMEM;
+	id = ep->free_id;
+	ep->free_id = (uint32_t)((uintptr_t)ep->ids[id] >> 1);
+	ep->ids[id] = req;
+	req->id = id;
+	return 0;
+}
+
+void req_id_put(struct sci_req *req)
+{
+	struct sci_ep *ep = req->ep;
+
+	if (req->id == UINT32_MAX)
+		return;
+	ep->ids[req->id] = free_entry(ep->free_id);
+	ep->free_id = req->id;
+	req->id = UINT32_MAX;
+}
+
+/* A peer can name only requests that it takes part in. */
+struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind)
+{
+	struct sci_ep *ep = p->ep;
+	struct sci_req *req;
+
+	if (id >= ep->n_ids || is_free_entry(ep->ids[id]))
+		return NULL;
+	req = ep->ids[id];
+	return req->peer == p && req->kind == kind ? req : NULL;
+}
+
+/* ---- waiting ---- */
+
+static bool req_is_done(struct sci_req *req)
+{
+	return atomic_load_explicit(&req->done, memory_order_acquire);
+}
+
+/* Hand the result out; @req is gone. */
+static int req_collect(struct sci_req *req, struct sci_status *status)
+{
+	int error = req->status.error;
+
+	if (req->status.peer)
+		req->status.peer->known = true;
+	if (status)
+		*status = req->status;
+	req_free(req);
+	return error;
+}
+
+static int look_at_one(void *arg)
+{
+	return req_is_done(arg) ? 0 : -EAGAIN;
+}
+
+int sci_wait(struct sci_req *req, int timeout, struct sci_status *status)
+{
+	struct sci_ep *ep;
+	int ret;
+
+	if (!req)
+		return -EINVAL;
+	ep = req->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = msg_wait(ep, look_at_one, req, timeout);
+	if (!ret)
+		ret = req_collect(req, status);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+int sci_test(struct sci_req *req, struct sci_status *status)
+{
+	struct sci_ep *ep;
+	int ret = -EAGAIN;
+
+	if (!req)
+		return -EINVAL;
+	ep = req->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (!req_is_done(req))
+		msg_progress(ep);
+	if (req_is_done(req))
+		ret = req_collect(req, status);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+struct many {
+	struct sci_req **reqs;
+	size_t n;
+	size_t found;
+	struct sci_status *status;
+	int error;
+	bool all;
+};
+
+/* Collects as it goes; the first that is not done is where it looks next. */
+static int look_at_many(void *arg)
+{
+	struct many *m = arg;
+
+	for (; m->found < m->n; m->found++) {
+		size_t i = m->found;
+		int ret;
+
+		if (!m->reqs[i])
+			continue;
+		if (!req_is_done(m->reqs[i]))
+			return -EAGAIN;
+		ret = req_collect(m->reqs[i], m->status ? &m->status[i] : NULL);
+		m->reqs[i] = NULL;
+		if (ret && !m->error)
+			m->error = ret;
+	}
+	return 0;
+}
+
+static int look_at_any(void *arg)
+{
+	struct many *m = arg;
+	bool none = true;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (!m->reqs[i])
+			continue;
+		none = false;
+		if (!req_is_done(m->reqs[i]))
+			continue;
+		m->error = req_collect(m->reqs[i], m->status);
+		m->reqs[i] = NULL;
+		m->found = i;
+		return 0;
+	}
+	return none ? -ENOENT : -EAGAIN;
+}
+
+static int wait_many(struct many *m, int (*look)(void *arg), int timeout)
+{
+	struct sci_ep *ep = NULL;
+	int ret;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (!m->reqs[i])
+			continue;
+		if (ep && ep != m->reqs[i]->ep)
+			return -EINVAL;
+		ep = m->reqs[i]->ep;
+	}
+	if (!ep)
+		return m->all ? 0 : -ENOENT;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = msg_wait(ep, look, m, timeout);
+	msg_unlock(&ep->lock);
+	return ret ? ret : m->error;
+}
+
+int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
+		struct sci_status *status)
+{
+	struct many m = { .reqs = reqs, .n = n, .status = status, .all = true };
+
+	if (!reqs && n)
+		return -EINVAL;
+	return wait_many(&m, look_at_many, timeout);
+}
+
+int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
+		struct sci_status *status)
+{
+	struct many m = { .reqs = reqs, .n = n, .status = status };
+	int ret;
+
+	if (!reqs || !index)
+		return -EINVAL;
+	m.found = n;
+	ret = wait_many(&m, look_at_any, timeout);
+	if (m.found < n)
+		*index = m.found;
+	return ret;
+}
+
+int sci_cancel(struct sci_req *req)
+{
+	struct sci_ep *ep;
+	int ret = 0;
+
+	if (!req)
+		return -EINVAL;
+	ep = req->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (req->state == MSG_POSTED)
+		sci_match_recv_remove(&ep->match, &req->match);
+	else if (req->state == MSG_QUEUED && !req->moved)
+		list_del(&req->link);
+	else
+		ret = -EBUSY;
+	if (!ret)
+		req_done(req, -ECANCELED);
+	msg_unlock(&ep->lock);
+	return ret;
+}

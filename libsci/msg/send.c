@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: sending
+ *
+ * A message goes by the first of these that can take it:
+ *
+ *	short		it fits a line
+ *	eager		at most SCI_PARAM_EAGER_MAX, and the rings are attached
+ *	chain		the same without the rings: several lines, each of which
+ *			the receiver knows when it sees it, like a short one
+ *	rendezvous	anything else, and what waits for its receive
+ *
+ * A peer's messages are put in its data ring in the order they were sent; what
+ * finds no room waits in its queue and keeps those after it waiting.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void peer_busy(struct sci_peer *p)
+{
+	if (list_empty(&p->busy))
+		list_add_tail(&p->busy, &p->ep->busy);
+}
+
+static void post_typed(struct sci_peer *p, struct msg_tx *tx,
+		       struct msg_typed *line, enum msg_line_type type)
+{
+	struct msg_line l;
+
+	line->type = (uint8_t)type;
+	memcpy(&l, line, sizeof(l));
+	tx_post(p, tx, &l, LINE_TYPED);
+}
+
+/* ---- control lines ---- */
+
+/* In order; without memory for one that has to wait, the peer is given up. */
+void send_ctl(struct sci_peer *p, const struct msg_typed *line)
+{
+	struct msg_typed l = *line;
+	struct msg_ctl *c;
+
+	if (list_empty(&p->ctlq) && tx_room(&p->ctl_tx) && tx_prepare(p)) {
+		post_typed(p, &p->ctl_tx, &l, l.type);
+		return;
+	}
+	c = malloc(sizeof(*c));
+	if (!c) {
+		peer_down(p, -ENOMEM);
+		return;
+	}
+	c->line = *line;
+	list_add_tail(&c->link, &p->ctlq);
+	peer_busy(p);
+}
+
+static bool push_ctl(struct sci_peer *p)
+{
+	while (!list_empty(&p->ctlq)) {
+		struct msg_ctl *c = container_of(p->ctlq.next, struct msg_ctl,
+						 link);
+
+		if (!tx_room(&p->ctl_tx) || !tx_prepare(p))
+			return false;
+		post_typed(p, &p->ctl_tx, &c->line, c->line.type);
+		list_del(&c->link);
+		free(c);
+	}
+	return true;
+}
+
+/* ---- one line ---- */
+
+static int send_short(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_typed t = { .tagged.len = (uint8_t)req->len };
+	struct msg_line l = { .w = { 0 } };
+
+	if (req->tagged) {
+		t.tagged.tag = req->tag;
+		t.tagged.context = req->context;
+		msg_gather(&req->at, t.tagged.data, req->len);
+		post_typed(p, &p->data_tx, &t, LINE_TAGGED);
+	} else {
+		msg_gather(&req->at, &l, req->len);
+		tx_post(p, &p->data_tx, &l, (unsigned int)req->len);
+	}
+	p->ep->stats.sent_short++;
+	return 0;
+}
+
+/* ---- several lines ---- */
+
+static int send_chain(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+
+	if (!req->moved) {
+		struct msg_typed t = {
+			.chain = { .len = req->len, .tag = req->tag,
+				   .context = req->context },
+		};
+
+		req->moved = req->len < CHAIN_HEAD ? req->len : CHAIN_HEAD;
+		msg_gather(&req->at, t.chain.data, req->moved);
+		post_typed(p, &p->data_tx, &t, LINE_CHAIN);
+		p->chained += req->len;
+	}
+	while (req->moved < req->len) {
+		size_t n = req->len - req->moved;
+		struct msg_line l = { .w = { 0 } };
+
+		if (!tx_room(&p->data_tx))
+			return -EAGAIN;
+		n = n < LINE_PAYLOAD ? n : LINE_PAYLOAD;
+		msg_gather(&req->at, &l, n);
+		tx_post(p, &p->data_tx, &l, (unsigned int)n);
+		req->moved += n;
+	}
+	p->ep->stats.sent_lines++;
+	return 0;
+}
+
+/* ---- eager ---- */
+
+static int send_eager(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_typed t;
+	uint32_t crc;
+	int64_t end;
+
+	if (!blocks_room(&p->eager, req->len))
+		return -EAGAIN;
+	end = blocks_put(p, &p->eager, &req->at, req->len, &crc);
+	if (end < 0)
+		return (int)end;
+	t.eager = (struct line_eager){
+		.tag = req->tag, .context = req->context,
+		.len = (uint32_t)req->len, .end = (uint32_t)end, .crc = crc,
+	};
+	post_typed(p, &p->data_tx, &t, LINE_EAGER);
+	p->ep->stats.sent_eager++;
+	return 0;
+}
+
+/* ---- rendezvous: the first line of it ---- */
+
+/* The buffer, if it is one piece: receivers that can read get it from there. */
+static void offer_buffer(struct sci_req *req, struct line_rts *rts)
+{
+	const uint8_t *addr;
+	struct msg_buf *buf;
+	size_t n;
+
+	if (!req->len)
+		return;
+	addr = msg_chunk(&req->at, &n);
+	if (n < req->len)
+		return;
+	rts->addr = (uintptr_t)addr;
+	rts->flags |= RTS_PRIVATE;
+	buf = buf_find(req->ep, addr, req->len);
+	if (!buf)
+		return;
+	rts->segment = req->ep->ops->lseg_id(buf->seg);
+	rts->offset = (uint64_t)(addr - buf->addr);
+	rts->flags |= RTS_EXPORTED;
+	req->buf = buf;
+	buf->users++;
+}
+
+static int send_rts(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_typed t = {
+		.rts = { .len = req->len, .tag = req->tag,
+			 .context = req->context,
+			 .flags = req->ep->crc ? RTS_CRC : 0 },
+	};
+
+	if (req_id_get(req))
+		return -ENOMEM;
+	t.rts.id = req->id;
+	offer_buffer(req, &t.rts);
+	req->state = MSG_HANDSHAKE;
+	list_add_tail(&req->link, &p->sending);
+	p->expects++;
+	post_typed(p, &p->data_tx, &t, LINE_RTS);
+	p->ep->stats.sent_rendezvous++;
+	return 0;
+}
+
+/* ---- which of them ---- */
+
+static bool wants_rings(const struct sci_req *req)
+{
+	const struct sci_peer *p = req->peer;
+
+	return !p->eager.size && !p->waiting_attach && !p->attach_failed &&
+	       (req->len > req->ep->params[SCI_PARAM_EAGER_MAX] ||
+		p->chained + req->len > req->ep->params[SCI_PARAM_ATTACH_AFTER]);
+}
+
+static void ask_for_rings(struct sci_peer *p)
+{
+	struct msg_typed t = {
+		.attach = {
+			.eager = (uint32_t)p->ep->params[SCI_PARAM_EAGER_RING],
+			.xfer = (uint32_t)p->ep->params[SCI_PARAM_XFER_RING],
+		},
+	};
+
+	p->waiting_attach = true;
+	p->expects++;
+	post_typed(p, &p->data_tx, &t, LINE_ATTACH);
+}
+
+/* 0: out of the queue, and completed unless it is a rendezvous; -EAGAIN. */
+static int try_send(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	size_t line = req->tagged ? SCI_TAGGED_SHORT_MAX : SCI_SHORT_MAX;
+	size_t eager_max = req->ep->params[SCI_PARAM_EAGER_MAX];
+
+	if (!tx_room(&p->data_tx) || !tx_prepare(p))
+		return -EAGAIN;
+	if (req->moved)
+		return send_chain(req);
+	if (!req->sync && req->len <= line)
+		return send_short(req);
+	if (wants_rings(req)) {
+		ask_for_rings(p);
+		if (!tx_room(&p->data_tx))
+			return -EAGAIN;
+	}
+	if (req->sync || (req->len > eager_max && req->len > LINE_PAYLOAD))
+		return send_rts(req);
+	if (p->eager.size && req->len <= p->eager.size / 2)
+		return send_eager(req);
+	return send_chain(req);
+}
+
+/* Takes @req out of the queue if it has been sent. */
+static int send_one(struct sci_req *req)
+{
+	int ret;
+
+	list_del(&req->link);
+	ret = try_send(req);
+	if (ret == -EAGAIN)
+		return ret;
+	if (ret || req->state == MSG_QUEUED)
+		req_done(req, ret);
+	return 0;
+}
+
+static void requeue(struct sci_req *req)
+{
+	struct list *q = &req->peer->sendq;
+
+	/* at the head, where it came from */
+	req->link.next = q->next;
+	req->link.prev = q;
+	q->next->prev = &req->link;
+	q->next = &req->link;
+}
+
+static bool push_queue(struct sci_peer *p)
+{
+	while (!list_empty(&p->sendq)) {
+		struct sci_req *req = container_of(p->sendq.next,
+						   struct sci_req, link);
+
+		if (send_one(req)) {
+			requeue(req);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool push_transfers(struct sci_peer *p)
+{
+	struct list *pos, *n;
+	bool all = true;
+
+	list_for_each_safe(pos, n, &p->sending) {
+		struct sci_req *req = container_of(pos, struct sci_req, link);
+
+		if (req->state != MSG_MOVING)
+			continue;
+		/* blocks of one message at a time */
+		if (rndv_push(req)) {
+			all = false;
+			break;
+		}
+	}
+	return all;
+}
+
+/* Everything of @p that waits for room. Returns whether anything found some. */
+int send_push(struct sci_peer *p)
+{
+	uint32_t before = p->ctl_tx.pos + p->data_tx.pos + p->xfer.end;
+	unsigned int completions = p->ep->completions;
+	bool idle = push_ctl(p);
+
+	idle &= push_transfers(p);
+	if (p->state == PEER_UP)
+		idle &= push_queue(p);
+	if (idle || p->state == PEER_DOWN)
+		list_del(&p->busy);
+	return p->ctl_tx.pos + p->data_tx.pos + p->xfer.end != before ||
+	       p->ep->completions != completions;
+}
+
+/* 0: accepted; it may have completed already. */
+int send_start(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+
+	if (p->state == PEER_DOWN)
+		return p->error;
+	req->state = MSG_QUEUED;
+	if (!list_empty(&p->sendq) || p->state != PEER_UP || send_one(req)) {
+		list_add_tail(&req->link, &p->sendq);
+		peer_busy(p);
+	}
+	return 0;
+}
+
+/* ---- the calls ---- */
+
+static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
+		     uint32_t context, uint64_t tag)
+{
+	req->peer = peer;
+	req->tagged = tagged;
+	req->context = tagged ? context : MSG_UNTAGGED;
+	req->tag = tag;
+	req->status.tag = tag;
+	req->status.context = tagged ? context : 0;
+	req->status.len = req->len;
+}
+
+static int isendv(struct sci_peer *peer, bool tagged, uint32_t context,
+		  uint64_t tag, const struct iovec *iov, size_t n,
+		  unsigned int flags, struct sci_req **out)
+{
+	struct sci_ep *ep = peer->ep;
+	struct sci_req *req;
+	int ret = -ENOMEM;
+
+	msg_lock(&ep->lock);
+	req = req_new(ep, MSG_SEND);
+	if (req) {
+		ret = req_iov(req, iov, n);
+		describe(req, peer, tagged, context, tag);
+		req->sync = flags & SCI_SEND_SYNC;
+		ret = ret ? ret : send_start(req);
+		if (ret)
+			req_free(req);
+	}
+	if (!ret && ep->lossy)
+		check_writes(ep);
+	msg_unlock(&ep->lock);
+	if (!ret)
+		*out = req;
+	return ret;
+}
+
+static int check_send(struct sci_peer *peer, uint32_t context,
+		      const struct iovec *iov, size_t n, unsigned int flags)
+{
+	if (!peer || context > SCI_CONTEXT_MAX || (!iov && n) ||
+	    n > SCI_IOV_MAX || flags & ~SCI_SEND_SYNC)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (!iov[i].iov_base && iov[i].iov_len)
+			return -EINVAL;
+	return msg_usable(peer->ep) ? 0 : -ENOTCONN;
+}
+
+int sci_isendv(struct sci_peer *peer, const struct iovec *iov, size_t n,
+	       unsigned int flags, struct sci_req **req)
+{
+	int ret = req ? check_send(peer, 0, iov, n, flags) : -EINVAL;
+
+	return ret ? ret : isendv(peer, false, 0, 0, iov, n, flags, req);
+}
+
+int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
+		const struct iovec *iov, size_t n, unsigned int flags,
+		struct sci_req **req)
+{
+	int ret = req ? check_send(peer, context, iov, n, flags) : -EINVAL;
+
+	return ret ? ret :
+		     isendv(peer, true, context, tag, iov, n, flags, req);
+}
+
+int sci_isend(struct sci_peer *peer, const void *buf, size_t len,
+	      struct sci_req **req)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return sci_isendv(peer, &iov, 1, 0, req);
+}
+
+int sci_itsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+	       const void *buf, size_t len, struct sci_req **req)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return sci_itsendv(peer, context, tag, &iov, 1, 0, req);
+}
+
+static int send_is_done(void *arg)
+{
+	struct sci_req *req = arg;
+
+	return atomic_load_explicit(&req->done, memory_order_relaxed) ? 0 :
+								-EAGAIN;
+}
+
+/* The long way of a blocking send: whatever does not go at once. */
+static int send_wait(struct sci_peer *peer, bool tagged, uint32_t context,
+		     uint64_t tag, const void *buf, size_t len)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct sci_req req;
+	int ret;
+
+	req_init(&req, peer->ep, MSG_SEND);
+	req_iov(&req, &iov, 1);
+	describe(&req, peer, tagged, context, tag);
+	ret = send_start(&req);
+	if (!ret)
+		ret = msg_wait(peer->ep, send_is_done, &req, -1);
+	if (!ret)
+		ret = req.status.error;
+	if (peer->ep->lossy)
+		check_until_clean(peer->ep);
+	return ret;
+}
+
+static inline bool goes_at_once(struct sci_peer *peer)
+{
+	return peer->state == PEER_UP && list_empty(&peer->sendq) &&
+	       tx_room(&peer->data_tx) && !peer->ep->lossy;
+}
+
+int sci_send(struct sci_peer *peer, const void *buf, size_t len)
+{
+	struct msg_line l;
+	struct sci_ep *ep;
+	int ret = 0;
+
+	if (!peer || (!buf && len))
+		return -EINVAL;
+	ep = peer->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (len <= SCI_SHORT_MAX && goes_at_once(peer)) {
+		line_copy(&l, buf, len);
+		tx_post(peer, &peer->data_tx, &l, (unsigned int)len);
+		ep->stats.sent_short++;
+	} else {
+		ret = send_wait(peer, false, 0, 0, buf, len);
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+	      const void *buf, size_t len)
+{
+	struct msg_typed t;
+	struct sci_ep *ep;
+	int ret = 0;
+
+	if (!peer || (!buf && len) || context > SCI_CONTEXT_MAX)
+		return -EINVAL;
+	ep = peer->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (len <= SCI_TAGGED_SHORT_MAX && goes_at_once(peer)) {
+		t.tagged.tag = tag;
+		t.tagged.context = context;
+		t.tagged.len = (uint8_t)len;
+		line_copy(t.tagged.data, buf, len);
+		post_typed(peer, &peer->data_tx, &t, LINE_TAGGED);
+		ep->stats.sent_short++;
+	} else {
+		ret = send_wait(peer, true, context, tag, buf, len);
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Copies through vectors. */
+
+#include "libsci/msg/endpoint.h"
+
+size_t msg_iov_len(const struct iovec *iov, size_t n)
+{
+	size_t len = 0;
+
+	while (n--)
+		len += iov++->iov_len;
+	return len;
+}
+
+/* The rest of the piece @at is in; callers know that there is one. */
+const void *msg_chunk(const struct msg_cursor *at, size_t *len)
+{
+	*len = at->iov->iov_len - at->done;
+	return (const char *)at->iov->iov_base + at->done;
+}
+
+void msg_skip(struct msg_cursor *at, size_t len)
+{
+	at->done += len;
+	while (at->n && at->done >= at->iov->iov_len) {
+		at->done -= at->iov->iov_len;
+		at->iov++;
+		at->n--;
+	}
+}
+
+void msg_gather(struct msg_cursor *at, void *dst, size_t len)
+{
+	while (len) {
+		size_t n;
+		const void *src = msg_chunk(at, &n);
+
+		n = n < len ? n : len;
+		memcpy(dst, src, n);
+		msg_skip(at, n);
+		dst = (char *)dst + n;
+		len -= n;
+	}
+}
+
+void msg_scatter(struct msg_cursor *at, const void *src, size_t len)
+{
+	while (len && at->n) {
+		size_t n;
+		void *dst = (void *)msg_chunk(at, &n);
+
+		n = n < len ? n : len;
+		memcpy(dst, src, n);
+		msg_skip(at, n);
+		src = (const char *)src + n;
+		len -= n;
+	}
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: waiting
+ *
+ * A wait polls for SCI_PARAM_SPIN_US, at first without a pause, then giving
+ * the CPU to others between looks, so that more processes than CPUs get on;
+ * then it sleeps. One thread of an endpoint sleeps on its descriptors, the
+ * others on a condition until that one is back or something has completed.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsci/fabric/thread.h"
+
+#define ROUNDS		32u		/* of progress before looking up */
+#define KEEN_US		4u		/* of polling that leaves the CPU to nobody */
+#define GONE_POLL_MS	100u		/* while a peer is half gone */
+
+/* ---- descriptors ---- */
+
+int waits_init(struct sci_ep *ep)
+{
+	int ret;
+
+	ep->user_fd = -1;
+	ep->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ep->wake_fd < 0)
+		return -errno;
+	ret = ep->ops->lintr_fd(ep->bell);
+	if (ret < 0) {
+		close(ep->wake_fd);
+		return ret;
+	}
+	ep->bell_fd = ret;
+	pthread_mutex_init(&ep->sleep_lock, NULL);
+	sci_cond_init(&ep->sleep_cond);
+	return 0;
+}
+
+void waits_fini(struct sci_ep *ep)
+{
+	if (ep->user_fd >= 0)
+		close(ep->user_fd);
+	close(ep->wake_fd);
+	pthread_mutex_destroy(&ep->sleep_lock);
+	pthread_cond_destroy(&ep->sleep_cond);
+}
+
+/* Any thread, any locks. */
+void wake_self(struct sci_ep *ep)
+{
+	uint64_t one = 1;
+	ssize_t n = write(ep->wake_fd, &one, sizeof(one));
+
+	(void)n;	/* full: it is readable, which is all that matters */
+}
+
+static void drain_wake_fd(struct sci_ep *ep)
+{
+	uint64_t count;
+	ssize_t n = read(ep->wake_fd, &count, sizeof(count));
+
+	(void)n;
+}
+
+/* Something has completed: whoever sleeps may be waiting for it. */
+void wake_waiters(struct sci_ep *ep)
+{
+	if (ep->sleeping)
+		wake_self(ep);
+	if (ep->waiters) {
+		pthread_mutex_lock(&ep->sleep_lock);
+		pthread_cond_broadcast(&ep->sleep_cond);
+		pthread_mutex_unlock(&ep->sleep_lock);
+	}
+}
+
+/* ---- sleep; called and left with the endpoint's lock held ---- */
+
+static void sleep_on_fds(struct sci_ep *ep, int ms)
+{
+	struct pollfd fds[] = {
+		{ .fd = ep->bell_fd, .events = POLLIN },
+		{ .fd = ep->wake_fd, .events = POLLIN },
+	};
+
+	if (!msg_announce_sleep(ep))
+		return;
+	ep->stats.sleeps++;
+	ep->sleeping = true;
+	msg_unlock(&ep->lock);
+	poll(fds, 2, ms);
+	msg_lock(&ep->lock);
+	ep->sleeping = false;
+	if (fds[1].revents)
+		drain_wake_fd(ep);
+	msg_woken(ep);
+	if (ep->waiters)
+		wake_waiters(ep);
+}
+
+/* Another thread sleeps on the descriptors. */
+static void sleep_beside(struct sci_ep *ep, int ms)
+{
+	struct timespec until = sci_deadline(ms < 0 ? 0 : (uint32_t)ms);
+	unsigned int seen = ep->completions;
+
+	ep->waiters++;
+	pthread_mutex_lock(&ep->sleep_lock);
+	msg_unlock(&ep->lock);
+	/* who changes these takes sleep_lock afterwards, to tell us */
+	if (sci_load_relaxed(&ep->completions) == seen)
+		sci_cond_wait(&ep->sleep_cond, &ep->sleep_lock,
+			      ms < 0 ? UINT32_MAX : (uint32_t)ms, &until);
+	pthread_mutex_unlock(&ep->sleep_lock);
+	msg_lock(&ep->lock);
+	ep->waiters--;
+}
+
+static void sleep_some(struct sci_ep *ep, int ms)
+{
+	if (ep->n_gone && (ms < 0 || ms > (int)GONE_POLL_MS))
+		ms = GONE_POLL_MS;
+	if (ep->sleeping)
+		sleep_beside(ep, ms);
+	else
+		sleep_on_fds(ep, ms);
+}
+
+/* ---- waits ---- */
+
+struct wait {
+	struct sci_ep *ep;
+	int (*fn)(void *arg);
+	void *arg;
+	bool often;
+	unsigned int seen;		/* completions when @fn last looked */
+};
+
+static int rounds(struct wait *w)
+{
+	struct sci_ep *ep = w->ep;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		msg_progress(ep);
+		if (ep->completions != w->seen) {
+			int ret = w->fn(w->arg);
+
+			w->seen = ep->completions;
+			if (ret != -EAGAIN)
+				return ret;
+		}
+	}
+	return w->often ? w->fn(w->arg) : -EAGAIN;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* Let others in: threads of this endpoint, then processes. */
+static void step_aside(struct sci_ep *ep, uint64_t waited_us)
+{
+	msg_unlock(&ep->lock);
+	if (waited_us < KEEN_US)
+		sci_cpu_relax();
+	else
+		sched_yield();
+	msg_lock(&ep->lock);
+}
+
+static int ms_left(uint64_t until_us, uint64_t now, uint32_t at_most)
+{
+	uint64_t ms;
+
+	if (until_us == UINT64_MAX)
+		return at_most ? (int)at_most : -1;
+	ms = (until_us - now + 999) / 1000;
+	if (at_most && ms > at_most)
+		ms = at_most;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
+		   int timeout, uint32_t often_ms)
+{
+	struct wait w = { .ep = ep, .fn = fn, .arg = arg, .often = often_ms };
+	uint64_t begin, now, until;
+	int ret;
+
+	w.seen = ep->completions;
+	ret = fn(arg);
+	if (ret == -EAGAIN)
+		ret = rounds(&w);
+	if (ret != -EAGAIN)
+		return ret;
+	begin = now = now_us();
+	until = timeout < 0 ? UINT64_MAX : begin + (uint64_t)timeout * 1000;
+	for (;;) {
+		ret = rounds(&w);
+		if (ret != -EAGAIN)
+			return ret;
+		now = now_us();
+		if (now >= until)
+			return -ETIMEDOUT;
+		if (now - begin < ep->params[SCI_PARAM_SPIN_US])
+			step_aside(ep, now - begin);
+		else
+			sleep_some(ep, ms_left(until, now, often_ms));
+		if (ep->completions != w.seen) {
+			w.seen = ep->completions;
+			ret = fn(arg);
+			if (ret != -EAGAIN)
+				return ret;
+		}
+	}
+}
+
+int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
+{
+	return msg_wait_often(ep, fn, arg, timeout, 0);
+}
+
+/* ---- for the program's own loop ---- */
+
+static int make_user_fd(struct sci_ep *ep)
+{
+	struct epoll_event bell = { .events = EPOLLIN };
+	struct epoll_event wake = { .events = EPOLLIN };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (epoll_ctl(fd, EPOLL_CTL_ADD, ep->bell_fd, &bell) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->wake_fd, &wake)) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	ep->user_fd = fd;
+	return fd;
+}
+
+int sci_ep_fd(struct sci_ep *ep)
+{
+	int fd;
+
+	if (!ep)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	fd = ep->user_fd >= 0 ? ep->user_fd : make_user_fd(ep);
+	msg_unlock(&ep->lock);
+	return fd;
+}
+
+int sci_ep_arm(struct sci_ep *ep)
+{
+	int ret;
+
+	if (!ep)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	drain_wake_fd(ep);
+	msg_woken(ep);
+	ret = msg_announce_sleep(ep) ? 0 : -EAGAIN;
+	msg_unlock(&ep->lock);
+	return ret;
+}

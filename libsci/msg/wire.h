@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what endpoints say to each other
+ *
+ * Every pair has an inbox on either side: one page of the receiver's memory
+ * that its peer alone writes to, and that nobody reads from afar:
+ *
+ *	line 0		 status: how far the peer has read what we sent it, and
+ *			 whether it sleeps (struct msg_status)
+ *	lines 1 .. 15	 control ring: answers about transfers both sides know,
+ *			 which can always be taken off at once
+ *	lines 16 .. 63	 data ring: messages, in order
+ *
+ * Control lines have a ring of their own so that a transfer under way ends
+ * even when messages nobody has asked for hold up the data ring.
+ *
+ * A pair that gets busy attaches a second segment, likewise in the receiver's
+ * memory: the eager ring and, after it, the transfer ring. Both hold whole
+ * blocks, padded to 64 bytes, never split: a block that does not fit before
+ * the end goes to the start. Lines announce them by where they end.
+ *
+ * A connection is made by two HELLOs, data interrupts that name the inbox
+ * made for the other side; then each imports the other's inbox.
+ *
+ * All is little-endian and packed. Whatever comes from a peer is checked
+ * where it is taken off a ring.
+ */
+#ifndef LIBSCI_MSG_WIRE_H
+#define LIBSCI_MSG_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsci/msg/line.h"
+
+#define MSG_VERSION	1u
+#define MSG_MAGIC	0x4d494353u	/* "SCIM" */
+/* Segments and interrupts of this layer have numbers from here on. */
+#define MSG_NUMBERS	0x4d000000u
+
+#define INBOX_BYTES	4096u
+#define INBOX_CTL	1u
+#define INBOX_DATA	16u
+#define CTL_LINES	(INBOX_DATA - INBOX_CTL)
+#define DATA_LINES	(INBOX_BYTES / LINE_BYTES - INBOX_DATA)
+
+#define MSG_UNTAGGED	UINT32_MAX	/* the context of untagged messages */
+
+struct msg_inbox {
+	struct msg_line status;
+	struct msg_line ctl[CTL_LINES];
+	struct msg_line data[DATA_LINES];
+};
+
+_Static_assert(sizeof(struct msg_inbox) == INBOX_BYTES, "one page");
+
+/*
+ * Line 0. One writer, the peer. Every field only grows (mod 2^32) and is
+ * written whole, so an old or torn status is only an early one.
+ */
+struct msg_status {
+	uint32_t data;			/* lines taken off the data ring */
+	uint32_t ctl;			/* ... the control ring */
+	uint32_t eager;			/* bytes taken off the eager ring */
+	uint32_t xfer;			/* ... the transfer ring */
+	uint32_t sleeps;		/* announced: ring the bell, once each */
+	uint32_t rung;			/* the last of yours it answered */
+	uint32_t reserved[10];
+};
+
+_Static_assert(sizeof(struct msg_status) == LINE_BYTES, "one line");
+
+enum msg_hello_type { HELLO_CONNECT = 1, HELLO_REFUSE };
+
+enum {
+	HELLO_WAKE_BARRIER = 1 << 0,	/* senders to it need no fence */
+	HELLO_CRC = 1 << 1,		/* what it sends has check sums */
+};
+
+struct msg_hello {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type;
+	uint32_t node;			/* the sender's address */
+	uint32_t id;
+	uint64_t nonce;			/* one life of that endpoint */
+	uint64_t to;			/* the nonce it answers; 0: none */
+	uint32_t inbox;			/* segment made for the receiver */
+	uint32_t flags;
+	int32_t status;			/* HELLO_REFUSE: -errno */
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct msg_hello) == 48, "on the wire");
+
+/* Typed lines; on the data ring up to LINE_BYE, then on the control ring. */
+enum msg_line_type {
+	LINE_TAGGED = 1,
+	LINE_CHAIN,			/* the rest follows in short lines */
+	LINE_EAGER,
+	LINE_RTS,			/* rendezvous: request to send */
+	LINE_ATTACH,			/* please attach rings of these sizes */
+	LINE_ATTACHED = 16,
+	LINE_CTS,			/* rendezvous: clear to send */
+	LINE_BLOCK,			/* a block is in the transfer ring */
+	LINE_FIN,			/* a transfer has ended */
+};
+
+#define LINE_BODY	61u		/* bytes before the type */
+
+struct line_tagged {
+	uint64_t tag;
+	uint32_t context;
+	uint8_t len;
+	uint8_t data[48];
+} __attribute__((packed));
+
+#define CHAIN_HEAD	41u		/* bytes in the first line */
+
+struct line_chain {
+	uint64_t len;
+	uint64_t tag;
+	uint32_t context;
+	uint8_t data[CHAIN_HEAD];
+} __attribute__((packed));
+
+struct line_eager {
+	uint64_t tag;
+	uint32_t context;
+	uint32_t len;
+	uint32_t end;			/* of the block in the ring's life */
+	uint32_t crc;
+} __attribute__((packed));
+
+enum { RTS_CRC = 1 << 0, RTS_PRIVATE = 1 << 1, RTS_EXPORTED = 1 << 2 };
+
+struct line_rts {
+	uint64_t len;
+	uint64_t tag;
+	uint32_t context;
+	uint32_t id;			/* the sender's, for CTS and FIN */
+	uint64_t addr;			/* RTS_PRIVATE: where it lies there */
+	uint64_t offset;		/* RTS_EXPORTED: in this segment */
+	uint32_t segment;
+	uint8_t flags;
+} __attribute__((packed));
+
+struct line_attach {
+	uint32_t eager;			/* bytes wanted */
+	uint32_t xfer;
+} __attribute__((packed));
+
+struct line_attached {
+	uint32_t segment;
+	uint32_t eager;
+	uint32_t xfer;
+	int32_t status;
+} __attribute__((packed));
+
+enum { CTS_BLOCKS = 1, CTS_ZCOPY };
+
+struct line_cts {
+	uint32_t id;			/* the sender's */
+	uint32_t to;			/* the receiver's, for BLOCK and FIN */
+	uint64_t len;			/* what the receiver has room for */
+	uint64_t offset;		/* CTS_ZCOPY: in this segment */
+	uint32_t segment;
+	uint8_t mode;
+} __attribute__((packed));
+
+struct line_block {
+	uint32_t to;
+	uint32_t len;
+	uint32_t end;
+	uint32_t crc;
+	uint64_t offset;		/* in the message */
+} __attribute__((packed));
+
+struct line_fin {
+	uint32_t id;
+	int32_t status;
+	uint8_t receiver;		/* id is the receiver's */
+} __attribute__((packed));
+
+/* A typed line as it lies in struct msg_line. */
+struct msg_typed {
+	union {
+		struct line_tagged tagged;
+		struct line_chain chain;
+		struct line_eager eager;
+		struct line_rts rts;
+		struct line_attach attach;
+		struct line_attached attached;
+		struct line_cts cts;
+		struct line_block block;
+		struct line_fin fin;
+		uint8_t body[LINE_BODY];
+	};
+	uint8_t type;
+	uint8_t tail[2];
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct msg_typed) == LINE_BYTES, "fits a line");
+_Static_assert(offsetof(struct msg_typed, type) == LINE_BODY, "before tail");
+
+#endif
