@@ -11,6 +11,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/*
+ * An id for a segment of this endpoint's, none twice: a peer keeps what it has
+ * imported, and must never take the segment of a new buffer for an old one.
+ */
+uint32_t next_segment(struct sci_ep *ep)
+{
+	return MSG_NUMBERS + (ep->next_segment++ & MSG_NUMBERS_MASK);
+}
+
 /* The one that all of [@addr, @addr + @len) lies in, or NULL. */
 struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len)
 {
@@ -27,6 +36,53 @@ struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len)
 	return NULL;
 }
 
+static bool touches(const struct msg_buf *b, const struct sci_req *req)
+{
+	for (size_t i = 0; i < req->iovs; i++) {
+		const uint8_t *a = req->iov[i].iov_base;
+
+		if (req->iov[i].iov_len && a < b->addr + b->len &&
+		    b->addr < a + req->iov[i].iov_len)
+			return true;
+	}
+	return false;
+}
+
+static bool queue_touches(const struct msg_buf *b, struct list *queue)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, queue)
+		if (touches(b, container_of(pos, struct sci_req, link)))
+			return true;
+	return false;
+}
+
+/* Looked for where buffers are freed, so that sending costs nothing more. */
+static bool in_use(struct sci_ep *ep, const struct msg_buf *b)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->match.recvs.order) {
+		struct sci_match_recv *r = container_of(pos,
+							struct sci_match_recv,
+							order);
+
+		if (touches(b, container_of(r, struct sci_req, match)))
+			return true;
+	}
+	list_for_each_safe(pos, n, &ep->peers) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, link);
+
+		if (queue_touches(b, &p->sendq) ||
+		    queue_touches(b, &p->sending) ||
+		    queue_touches(b, &p->receiving) ||
+		    (p->chain_req && touches(b, p->chain_req)))
+			return true;
+	}
+	return false;
+}
+
 static void buf_event(void *owner, const struct sci_event *ev)
 {
 	(void)owner;
@@ -36,7 +92,7 @@ static void buf_event(void *owner, const struct sci_event *ev)
 static int buf_segment(struct sci_ep *ep, struct msg_buf *b, unsigned int flags)
 {
 	struct sci_lseg_param param = {
-		.id = MSG_NUMBERS, .flags = SCI_LSEG_AUTO_ID | flags,
+		.id = next_segment(ep), .flags = SCI_LSEG_AUTO_ID | flags,
 		.size = b->len, .event = buf_event, .owner = b,
 	};
 
@@ -117,7 +173,7 @@ int sci_buf_free(struct sci_ep *ep, void *buf)
 	b = buf_find(ep, buf, 1);
 	if (!b || b->addr != buf || b->count)
 		ret = -EINVAL;
-	else if (b->users)
+	else if (in_use(ep, b))
 		ret = -EBUSY;
 	else
 		buf_free(ep, b);
@@ -209,7 +265,7 @@ int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len)
 	b = buf_find(ep, addr, len);
 	if (!b || b->addr != addr || b->len != len || !b->count)
 		ret = -EINVAL;
-	else if (b->count == 1 && b->users)
+	else if (b->count == 1 && in_use(ep, b))
 		ret = -EBUSY;
 	else if (b->count == 1)
 		buf_free(ep, b);

@@ -112,7 +112,7 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 		ret = hello_send(p);
 	if (!ret && fresh)
 		list_add_tail(&p->fresh, &ep->fresh);
-	ep->completions++;
+	msg_changed(ep);
 	if (!ret)
 		return;
 	refuse(ep, from, h, ret);
@@ -146,6 +146,8 @@ int hello_poll(struct sci_ep *ep)
 			/* nothing of ours: away with it */
 			void *junk = malloc(len);
 
+			if (!junk)
+				return n;
 			ep->ops->lintr_wait(ep->port, junk, &len, 0);
 			free(junk);
 			continue;
@@ -167,9 +169,43 @@ int hello_poll(struct sci_ep *ep)
 /* ---- the calls ---- */
 
 struct dial {
-	struct sci_peer *p;
+	struct sci_ep *ep;
+	const struct sci_addr *addr;
+	struct sci_peer *p;		/* counts us among its dialers */
 	uint64_t again;			/* when to say HELLO next */
 };
+
+static void dial_drop(struct dial *d)
+{
+	struct sci_peer *p = d->p;
+
+	if (p && !--p->dialers && !p->known && p->state == PEER_DOWN)
+		peer_free(p);
+	d->p = NULL;
+}
+
+/* The connection that is there, or is being made, or a new one. */
+static int dial_pick(struct dial *d)
+{
+	int ret = 0;
+
+	d->p = peer_find(d->ep, d->addr);
+	if (!d->p || d->p->state == PEER_DOWN)
+		ret = peer_new(d->ep, d->addr, &d->p);
+	if (ret)
+		d->p = NULL;
+	else
+		d->p->dialers++;
+	d->again = 0;
+	return ret;
+}
+
+/* Such an end may be that of an earlier life, or come before the next. */
+static bool try_again(int error)
+{
+	return error == -ENOENT || error == -ETIMEDOUT || error == -ENOBUFS ||
+	       error == -ENOTCONN || error == -ECONNRESET;
+}
 
 static int look_connected(void *arg)
 {
@@ -177,48 +213,40 @@ static int look_connected(void *arg)
 	uint64_t now;
 	int ret;
 
+	if (d->p->state == PEER_DOWN) {
+		ret = d->p->error;
+		dial_drop(d);
+		ret = try_again(ret) ? dial_pick(d) : ret;
+		if (ret)
+			return ret;
+	}
 	if (d->p->state == PEER_UP)
 		return 0;
-	if (d->p->state == PEER_DOWN)
-		return d->p->error;
 	now = msg_now_ms();
 	if (now < d->again)
 		return -EAGAIN;
 	ret = hello_send(d->p);
 	d->again = now + (ret ? RETRY_MS : AGAIN_MS);
-	/* not there yet, or busy: it may come */
-	return !ret || ret == -ENOENT || ret == -ETIMEDOUT ||
-	       ret == -ENOBUFS || ret == -ENOTCONN ? -EAGAIN : ret;
-}
-
-static int dial(struct sci_peer *p, int timeout)
-{
-	struct dial d = { .p = p };
-
-	return msg_wait_often(p->ep, look_connected, &d, timeout, RETRY_MS);
+	return !ret || try_again(ret) ? -EAGAIN : ret;
 }
 
 static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
 			int timeout, struct sci_peer **out)
 {
-	struct sci_peer *p = peer_find(ep, addr);
-	int ret = 0;
+	struct dial d = { .ep = ep, .addr = addr };
+	int ret = dial_pick(&d);
 
-	if (!p || p->state == PEER_DOWN)
-		ret = peer_new(ep, addr, &p);
 	if (ret)
 		return ret;
-	p->dialers++;
-	ret = dial(p, timeout);
-	p->dialers--;
+	ret = msg_wait_often(ep, look_connected, &d, timeout, RETRY_MS);
 	if (!ret) {
-		p->known = true;
-		list_del(&p->fresh);
-		*out = p;
-	} else if (!p->dialers && !p->known && p->state != PEER_UP) {
-		peer_down(p, ret);
-		peer_free(p);
+		d.p->known = true;
+		list_del(&d.p->fresh);
+		*out = d.p;
+	} else if (d.p && d.p->dialers == 1 && d.p->state == PEER_CONNECTING) {
+		peer_down(d.p, ret);
 	}
+	dial_drop(&d);
 	return ret;
 }
 
@@ -308,6 +336,7 @@ int sci_disconnect(struct sci_peer *peer)
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	msg_wait(ep, look_flushed, peer, LINGER_MS);
+	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
 	peer_free(peer);
 	msg_unlock(&ep->lock);
@@ -334,6 +363,8 @@ int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr)
 {
 	if (!peer || !addr)
 		return -EINVAL;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
 	*addr = peer->addr;
 	return 0;
 }

@@ -39,10 +39,12 @@ static struct sci_ep *ep_new(unsigned int flags)
 	list_init(&ep->peers);
 	list_init(&ep->fresh);
 	list_init(&ep->bufs);
+	list_init(&ep->orphans);
 	sci_match_init(&ep->match);
 	if (getrandom(&ep->nonce, sizeof(ep->nonce), 0) != sizeof(ep->nonce) ||
 	    !ep->nonce)
 		ep->nonce = (uintptr_t)ep ^ msg_now_ms();
+	ep->next_segment = (uint32_t)(ep->nonce >> 32);
 	return ep;
 }
 
@@ -125,6 +127,7 @@ static int join(struct sci_ep *ep)
 		return ret;
 	}
 	ep->link = ep->ops->link_status(ep->fabric, 0);
+	ep->errors = atomic_load(&ep->link->errors);
 	ep->addr.node = info.node;
 	ep->wake_barrier = info.wake_barrier;
 	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED;
@@ -174,13 +177,14 @@ static void drop_receives(struct sci_ep *ep)
 	}
 }
 
-static void drop_pool(struct sci_ep *ep)
+static void drop_orphans(struct sci_ep *ep)
 {
-	while (ep->pool) {
-		struct sci_req *req = ep->pool;
+	while (!list_empty(&ep->orphans)) {
+		struct sci_msg *msg = container_of(ep->orphans.next,
+						   struct sci_msg, link);
 
-		ep->pool = (struct sci_req *)req->link.next;
-		free(req);
+		list_del(&msg->link);
+		msg_unexpected_free(msg);
 	}
 }
 
@@ -195,13 +199,14 @@ int sci_ep_close(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->peers)
 		sci_disconnect(container_of(pos, struct sci_peer, link));
 	drop_receives(ep);
+	drop_orphans(ep);
 	bufs_free(ep);
 	ep->ops->lintr_destroy(ep->port);
 	waits_fini(ep);
 	ep->ops->lintr_destroy(ep->bell);
 	sci_fabric_close(ep->fabric);
 	sci_match_fini(&ep->match);
-	drop_pool(ep);
+	slabs_free(ep);
 	free(ep->ids);
 	free(ep);
 	return 0;
@@ -213,6 +218,8 @@ int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr)
 {
 	if (!ep || !addr)
 		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
 	*addr = ep->addr;
 	return 0;
 }
@@ -228,6 +235,8 @@ int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats)
 
 	if (!ep || !stats || stats->size < sizeof(size_t))
 		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	now = ep->stats;
 	now.size = stats->size < sizeof(now) ? stats->size : sizeof(now);

@@ -120,8 +120,15 @@ struct sci_req {
 	struct iovec *iov;
 	size_t iovs;
 	struct iovec inline_iov[IOV_INLINE];
-	struct msg_buf *buf;		/* pinned: exported memory it uses */
 	struct sci_status status;
+};
+
+/* Requests are allocated many at a time. */
+#define SLAB_REQS	32u
+
+struct msg_slab {
+	struct msg_slab *next;
+	struct sci_req reqs[SLAB_REQS];
 };
 
 /* A message without a receive. */
@@ -135,8 +142,9 @@ struct sci_msg {
 	int error;
 	size_t len;
 	size_t have;
+	size_t kept;			/* of ep->unexpected_bytes */
 	struct line_rts rts;
-	struct list link;		/* of its peer, while matched */
+	struct list link;		/* while matched: its peer's, or orphans */
 	uint8_t *data;
 	uint8_t small[LINE_BYTES];
 };
@@ -150,7 +158,6 @@ struct msg_buf {
 	uint8_t *addr;
 	size_t len;
 	unsigned int count;		/* registrations; 0: allocated */
-	unsigned int users;		/* requests that use it now */
 };
 
 /* A segment of a peer's, imported to store to it or to read from it. */
@@ -190,15 +197,16 @@ struct sci_peer {
 	int error;			/* why it is DOWN */
 	_Atomic unsigned int events;
 	bool known;			/* the program has a pointer to it */
+	bool leaving;			/* ... which it is giving up */
 	bool asked;			/* our HELLO has gone out */
 	bool sums;			/* it sends check sums */
 	bool imported;			/* it has our inbox */
 	bool fence;			/* stores need one before *sleeps */
 	bool waiting_attach;
 	bool attach_failed;
-	bool held;			/* its data ring waits for a receive */
 	bool announced;			/* it knows that we sleep */
 	bool status_dirty;
+	bool resend;			/* something of it was lost */
 	bool draining;			/* down soon: no limit to what is kept */
 	uint32_t bell_rung;		/* last status->sleeps we answered */
 	uint32_t expects;		/* control lines that may come */
@@ -273,9 +281,11 @@ struct sci_ep {
 	struct sci_ep_stats stats;
 
 	struct sci_req *pool;
+	struct msg_slab *slabs;
 	struct sci_req **ids;		/* requests of rendezvous, by id */
 	uint32_t n_ids;
 	uint32_t free_id;
+	uint32_t next_segment;
 
 	struct sci_fabric *fabric;
 	struct sci_addr addr;
@@ -285,6 +295,7 @@ struct sci_ep {
 	struct list fresh;
 	struct sci_peer *buckets[PEER_BUCKETS];
 	struct list bufs;
+	struct list orphans;		/* matched messages of former peers */
 	bool cooled;			/* some peers ring and are not polled */
 
 	/* wait.c */
@@ -294,8 +305,9 @@ struct sci_ep {
 	int wake_fd;
 	int user_fd;			/* epoll of both; -1: not asked for */
 	unsigned int completions;	/* of requests, ever: mod 2^32 */
-	unsigned int waiters;		/* threads in sleep_others */
+	unsigned int waiters;		/* threads in sleep_beside() */
 	bool sleeping;			/* a thread is in poll() */
+	bool woken;			/* ... and will return from it */
 	pthread_mutex_t sleep_lock;
 	pthread_cond_t sleep_cond;
 };
@@ -318,7 +330,6 @@ bool tx_prepare(struct sci_peer *p);
 void tx_post(struct sci_peer *p, struct msg_tx *tx, struct msg_line *l,
 	     unsigned int kind);
 void tx_drop(struct sci_peer *p);
-void ring_bell(struct sci_peer *p, uint32_t sleeps);
 void status_write(struct sci_peer *p);
 bool status_due(const struct sci_peer *p);
 int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
@@ -330,6 +341,7 @@ bool check_writes(struct sci_ep *ep);
 void check_until_clean(struct sci_ep *ep);
 
 /* vector.c */
+bool msg_iov_good(const struct iovec *iov, size_t n);
 size_t msg_iov_len(const struct iovec *iov, size_t n);
 void msg_gather(struct msg_cursor *at, void *dst, size_t len);
 void msg_scatter(struct msg_cursor *at, const void *src, size_t len);
@@ -337,6 +349,7 @@ void msg_skip(struct msg_cursor *at, size_t len);
 const void *msg_chunk(const struct msg_cursor *at, size_t *len);
 
 /* request.c */
+void slabs_free(struct sci_ep *ep);
 struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind);
 void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind);
 int req_iov(struct sci_req *req, const struct iovec *iov, size_t n);
@@ -374,6 +387,8 @@ struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
 void peer_event_check(struct sci_peer *p);
 void peer_heat(struct sci_peer *p);
+void peer_expect_ctl(struct sci_peer *p);
+void peer_doubt(struct sci_peer *p);
 int peer_import_inbox(struct sci_peer *p, uint32_t id);
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
 
@@ -382,6 +397,7 @@ int hello_send(struct sci_peer *p);
 int hello_poll(struct sci_ep *ep);
 
 /* buffer.c */
+uint32_t next_segment(struct sci_ep *ep);
 struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len);
 void bufs_free(struct sci_ep *ep);
 
@@ -396,6 +412,15 @@ int waits_init(struct sci_ep *ep);
 void waits_fini(struct sci_ep *ep);
 void wake_self(struct sci_ep *ep);
 void wake_waiters(struct sci_ep *ep);
+
+/* Something has completed that a wait may be for. */
+static inline void msg_changed(struct sci_ep *ep)
+{
+	/* one writer at a time, but sleep_beside() reads it without the lock */
+	sci_store_relaxed(&ep->completions, ep->completions + 1);
+	if (ep->sleeping || ep->waiters)
+		wake_waiters(ep);
+}
 
 /**
  * msg_wait() - make progress until something is so
@@ -428,7 +453,7 @@ static inline void maybe_ring(struct sci_peer *p)
 		sci_full_barrier();
 	sleeps = sci_load_relaxed(&p->status->sleeps);
 	if (sleeps != p->bell_rung)
-		ring_bell(p, sleeps);
+		status_write(p);
 }
 
 static inline void tx_advance(struct msg_tx *tx)

@@ -80,7 +80,7 @@ static int make_inbox(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct sci_lseg_param param = {
-		.id = MSG_NUMBERS, .flags = SCI_LSEG_AUTO_ID,
+		.id = next_segment(p->ep), .flags = SCI_LSEG_AUTO_ID,
 		.size = INBOX_BYTES, .event = inbox_event, .owner = p,
 	};
 	void *addr = NULL;
@@ -198,7 +198,44 @@ void peer_heat(struct sci_peer *p)
 	p->idle = 0;
 }
 
-/* A segment of the peer's, to store to or read from; mapped until the end. */
+/* A control line of its may come from now on. */
+void peer_expect_ctl(struct sci_peer *p)
+{
+	p->expects++;
+	peer_heat(p);
+}
+
+static void drop_import(struct sci_peer *p, struct msg_import *im)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+
+	list_del(&im->link);
+	sci_fault_forget(im->addr, im->size);
+	ops->unmap(p->ep->fabric, im->addr, im->size);
+	ops->rseg_disconnect(im->seg);
+	free(im);
+}
+
+static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->imports) {
+		struct msg_import *im = container_of(pos, struct msg_import,
+						     link);
+
+		if (atomic_load(&p->ep->ops->rseg_status(im->seg)->gone))
+			drop_import(p, im);
+		else if (im->id == id)
+			return im;
+	}
+	return NULL;
+}
+
+/*
+ * A segment of the peer's, to store to or read from; kept until it is gone.
+ * Only one of this layer's: a peer shall not send us to others.
+ */
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
@@ -206,16 +243,15 @@ struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 		.node = p->addr.node, .id = id, .timeout = 1000,
 		.event = import_event, .owner = p,
 	};
-	struct msg_import *im;
-	struct list *pos, *n;
+	struct msg_import *im = known_import(p, id);
 	void *addr = NULL;
 	int ret;
 
-	list_for_each_safe(pos, n, &p->imports) {
-		im = container_of(pos, struct msg_import, link);
-		if (im->id == id && !atomic_load(&ops->rseg_status(im->seg)->gone))
-			return im;
-	}
+	if (im)
+		return im;
+	*error = -EPROTO;
+	if ((id & ~MSG_NUMBERS_MASK) != MSG_NUMBERS)
+		return NULL;
 	im = calloc(1, sizeof(*im));
 	ret = im ? ops->rseg_connect(p->ep->fabric, &param, &im->seg) : -ENOMEM;
 	if (ret)
@@ -348,7 +384,7 @@ void peer_down(struct sci_peer *p, int error)
 	fail_all(&p->sending, error);
 	fail_all(&p->receiving, error);
 	fail_posted(p, error);
-	p->ep->completions++;
+	msg_changed(p->ep);
 }
 
 /* What has come whole is delivered first, whatever it takes. */
@@ -357,6 +393,15 @@ static void drain(struct sci_peer *p)
 	p->draining = true;
 	while (p->state == PEER_UP && receive_poll(p))
 		;
+}
+
+/* Something of it has gone: either we hear of its end soon, or it is ended. */
+void peer_doubt(struct sci_peer *p)
+{
+	if (p->gone_ms)
+		return;
+	p->gone_ms = msg_now_ms();
+	p->ep->n_gone++;
 }
 
 /* The news of the fabric's thread. */
@@ -372,8 +417,7 @@ void peer_event_check(struct sci_peer *p)
 	} else if (events & PEER_GONE && !p->imported) {
 		peer_down(p, -ECONNRESET);
 	} else if (events & PEER_GONE && p->state == PEER_UP) {
-		p->gone_ms = msg_now_ms();
-		p->ep->n_gone++;
+		peer_doubt(p);
 	}
 	if (p->gone_ms && (p->state == PEER_DOWN ||
 			   msg_now_ms() - p->gone_ms > GONE_MS)) {
@@ -389,16 +433,9 @@ static void leave_fabric(struct sci_peer *p)
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct sci_fabric *f = p->ep->fabric;
 
-	while (!list_empty(&p->imports)) {
-		struct msg_import *im = container_of(p->imports.next,
-						     struct msg_import, link);
-
-		list_del(&im->link);
-		sci_fault_forget(im->addr, im->size);
-		ops->unmap(f, im->addr, im->size);
-		ops->rseg_disconnect(im->seg);
-		free(im);
-	}
+	while (!list_empty(&p->imports))
+		drop_import(p, container_of(p->imports.next, struct msg_import,
+					    link));
 	if (p->bell)
 		ops->rintr_disconnect(p->bell);
 	if (p->far_rings) {
@@ -434,6 +471,7 @@ static void drop_messages(struct sci_peer *p)
 						   struct sci_msg, link);
 
 		list_del(&msg->link);
+		list_add_tail(&msg->link, &p->ep->orphans);
 		msg->peer = NULL;
 	}
 }

@@ -140,8 +140,7 @@ int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 
 static void give_back(struct sci_msg *msg)
 {
-	if (msg->peer)
-		list_del(&msg->link);
+	list_del(&msg->link);
 	msg->matched = false;
 }
 
@@ -152,7 +151,8 @@ int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
 	struct sci_ep *ep;
 	int ret = -ENOMEM;
 
-	if (!msg || !req || (!iov && n) || n > SCI_IOV_MAX)
+	if (!msg || !req || (!iov && n) || n > SCI_IOV_MAX ||
+	    !msg_iov_good(iov, n))
 		return -EINVAL;
 	ep = msg->ep;
 	if (!msg_usable(ep))
@@ -209,6 +209,7 @@ static int fetch(struct sci_msg *msg)
 		msg->error = ret;
 		return ret;
 	}
+	msg->kept += msg->len;
 	ep->unexpected_bytes += msg->len;
 	msg->data = iov.iov_base;
 	msg->have = msg->len;
@@ -233,7 +234,7 @@ int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len)
 		ret = fetch(msg);
 	else if (!ret)
 		ret = msg_wait(ep, look_complete, msg, -1);
-	if (!ret)
+	if (!ret && len)
 		memcpy(buf, msg->data + offset, len);
 	msg_unlock(&ep->lock);
 	return ret;

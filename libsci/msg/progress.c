@@ -80,7 +80,8 @@ static void warm_up(struct sci_peer *p)
 	const struct msg_rx *rx = &p->data_rx;
 
 	if (p->state == PEER_UP && list_empty(&p->hot) &&
-	    (line_peek(&rx->slots[rx->slot], rx->id) || !still_announced(p)))
+	    (p->expects || line_peek(&rx->slots[rx->slot], rx->id) ||
+	     !still_announced(p)))
 		peer_heat(p);
 }
 

@@ -32,6 +32,8 @@ void msg_finish(struct sci_req *req, int error)
 	if (!error && req->status.len > req->len)
 		error = -EMSGSIZE;
 	req->ep->stats.received++;
+	if (req->peer)
+		req->peer->known = true;
 	req_done(req, error);
 }
 
@@ -80,18 +82,17 @@ static struct sci_msg *keep(struct sci_peer *p, uint32_t context, uint64_t tag,
 	msg->match.tag = tag;
 	msg->match.context = context;
 	sci_match_unexpected(&ep->match, &msg->match);
-	ep->unexpected_bytes += len + sizeof(*msg);
+	msg->kept = len + sizeof(*msg);
+	ep->unexpected_bytes += msg->kept;
 	/* a probe may be waiting for it */
-	ep->completions++;
+	msg_changed(ep);
 	return msg;
 }
 
 /* It is in no queue. */
 void msg_unexpected_free(struct sci_msg *msg)
 {
-	size_t len = msg->rendezvous ? 0 : msg->len;
-
-	msg->ep->unexpected_bytes -= len + sizeof(*msg);
+	msg->ep->unexpected_bytes -= msg->kept;
 	if (msg->data != msg->small)
 		free(msg->data);
 	free(msg);
@@ -167,7 +168,7 @@ static void chain_end(struct sci_peer *p)
 
 	p->chain_req = NULL;
 	p->chain_msg = NULL;
-	p->ep->completions++;
+	msg_changed(p->ep);
 	if (req) {
 		msg_finish(req, 0);
 	} else if (msg && msg->req) {
@@ -341,7 +342,7 @@ void recv_message(struct sci_req *req, struct sci_msg *msg)
 		msg->req = req;
 		return;
 	}
-	if (!msg->rendezvous)
+	if (!msg->rendezvous && msg->have == msg->len)
 		msg_scatter(&req->at, msg->data, msg->len);
 	msg_finish(req, msg->error);
 	msg_unexpected_free(msg);
@@ -405,9 +406,8 @@ static int check_recv(struct sci_ep *ep, struct sci_peer *peer,
 	if (!ep || (peer && peer->ep != ep) || context > SCI_CONTEXT_MAX ||
 	    (!iov && n) || n > SCI_IOV_MAX)
 		return -EINVAL;
-	for (size_t i = 0; i < n; i++)
-		if (!iov[i].iov_base && iov[i].iov_len)
-			return -EINVAL;
+	if (!msg_iov_good(iov, n))
+		return -EINVAL;
 	return msg_usable(ep) ? 0 : -ENOTCONN;
 }
 

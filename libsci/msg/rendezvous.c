@@ -40,6 +40,16 @@ static void send_fin(struct sci_peer *p, uint32_t id, int status, bool receiver)
 	send_ctl(p, &t);
 }
 
+/* The receiver has all it wants. */
+static void send_fin_read(struct sci_peer *p, uint32_t id, uint8_t how)
+{
+	struct msg_typed t = {
+		.type = LINE_FIN, .fin = { .id = id, .how = how },
+	};
+
+	send_ctl(p, &t);
+}
+
 /* ---- rings ---- */
 
 static void rseg_event(void *owner, const struct sci_event *ev)
@@ -68,7 +78,7 @@ static int make_rings(struct sci_peer *p, uint32_t eager, uint32_t xfer)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct sci_lseg_param param = {
-		.id = MSG_NUMBERS, .flags = SCI_LSEG_AUTO_ID,
+		.id = next_segment(p->ep), .flags = SCI_LSEG_AUTO_ID,
 		.size = (uint64_t)eager + xfer,
 		.event = lseg_event, .owner = p,
 	};
@@ -188,7 +198,7 @@ static int start_receiving(struct sci_req *req, struct sci_peer *p,
 	cts->cts.len = req->want;
 	req->state = MSG_HANDSHAKE;
 	list_add_tail(&req->link, &p->receiving);
-	p->expects++;
+	peer_expect_ctl(p);
 	send_ctl(p, cts);
 	return 0;
 }
@@ -223,8 +233,6 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 	buf = exported_target(req, req->want, &offset);
 	if (!buf)
 		return false;
-	req->buf = buf;
-	buf->users++;
 	req->mode = CTS_ZCOPY;
 	cts->cts.mode = CTS_ZCOPY;
 	cts->cts.segment = req->ep->ops->lseg_id(buf->seg);
@@ -250,7 +258,6 @@ static bool read_exported(struct sci_req *req, struct sci_peer *p,
 	    im->size - rts->offset < req->want)
 		return false;
 	msg_scatter(&req->at, im->addr + rts->offset, req->want);
-	req->ep->stats.sent_zcopy++;
 	return true;
 }
 
@@ -279,17 +286,19 @@ static bool read_private(struct sci_req *req, struct sci_peer *p,
 			 const struct line_rts *rts)
 {
 	struct msg_cursor start = req->at;
+	int ret;
 
 	if (!(rts->flags & RTS_PRIVATE) ||
 	    req->want < req->ep->params[SCI_PARAM_SINGLE_COPY_MIN])
 		return false;
-	if (read_private_pieces(req, p, rts->addr)) {
+	ret = read_private_pieces(req, p, rts->addr);
+	if (ret) {
 		/* not allowed here: nor will it be the next time */
-		req->ep->params[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX;
+		if (ret == -EOPNOTSUPP)
+			req->ep->params[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX;
 		req->at = start;
 		return false;
 	}
-	req->ep->stats.sent_single_copy++;
 	return true;
 }
 
@@ -315,6 +324,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		 const struct line_rts *rts)
 {
 	struct msg_typed cts = { .cts.id = rts->id };
+	uint8_t how = FIN_NOTHING;
 
 	req->peer = p;
 	req->status.len = rts->len;
@@ -327,15 +337,18 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		receive_done(req, p->error);
 		return;
 	}
-	if (req->want && !read_exported(req, p, rts)) {
+	if (req->want && read_exported(req, p, rts)) {
+		how = FIN_EXPORTED;
+	} else if (req->want) {
 		if (accept_zcopy(req, p, &cts))
 			return;
 		if (!read_private(req, p, rts)) {
 			accept_blocks(req, p, rts, &cts);
 			return;
 		}
+		how = FIN_PRIVATE;
 	}
-	send_fin(p, rts->id, 0, false);
+	send_fin_read(p, rts->id, how);
 	receive_done(req, 0);
 }
 
@@ -407,7 +420,8 @@ static int push_blocks(struct sci_req *req)
 		int64_t end;
 		uint32_t crc;
 
-		max = max < p->xfer.size / 2 ? max : p->xfer.size / 2;
+		/* see eager_limit() */
+		max = max < p->xfer.size / 4 ? max : p->xfer.size / 4;
 		n = n < max ? n : max;
 		if (!tx_room(&p->ctl_tx) || !tx_prepare(p) ||
 		    !blocks_room(&p->xfer, n))
@@ -424,6 +438,7 @@ static int push_blocks(struct sci_req *req)
 		if (p->state == PEER_DOWN)
 			return 0;
 	}
+	p->ep->stats.sent_rendezvous++;
 	transfer_done(req, 0);
 	return 0;
 }
@@ -435,6 +450,12 @@ static int push_zcopy(struct sci_req *req)
 	int error = -EPROTO;
 
 	im = peer_import(p, req->segment, &error);
+	if (!im && (error == -ENOENT || error == -ENOTCONN)) {
+		/* gone with its owner, as we shall hear */
+		req->state = MSG_HANDSHAKE;
+		peer_doubt(p);
+		return 0;
+	}
 	if (!im || req->offset > im->size ||
 	    im->size - req->offset < req->want) {
 		send_fin(p, req->their_id, error, true);
@@ -468,6 +489,16 @@ int rndv_push(struct sci_req *req)
 	return req->mode == CTS_ZCOPY ? push_zcopy(req) : push_blocks(req);
 }
 
+static void count_read(struct sci_ep *ep, const struct line_fin *fin)
+{
+	if (fin->how == FIN_EXPORTED)
+		ep->stats.sent_zcopy++;
+	else if (fin->how == FIN_PRIVATE)
+		ep->stats.sent_single_copy++;
+	else
+		ep->stats.sent_rendezvous++;
+}
+
 static int finished(struct sci_peer *p, const struct line_fin *fin)
 {
 	enum msg_kind kind = fin->receiver ? MSG_RECV : MSG_SEND;
@@ -476,6 +507,8 @@ static int finished(struct sci_peer *p, const struct line_fin *fin)
 	if (!req || req->state != MSG_HANDSHAKE)
 		return -EPROTO;
 	p->expects--;
+	if (kind == MSG_SEND)
+		count_read(p->ep, fin);
 	if (kind == MSG_RECV)
 		receive_done(req, fin->status < 0 ? fin->status : 0);
 	else

@@ -19,19 +19,52 @@ void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind)
 	req->iov = req->inline_iov;
 }
 
+static int more_reqs(struct sci_ep *ep)
+{
+	struct msg_slab *slab = calloc(1, sizeof(*slab));
+
+	if (!slab)
+		return -ENOMEM;
+	slab->next = ep->slabs;
+	ep->slabs = slab;
+	for (unsigned int i = 0; i < SLAB_REQS; i++) {
+		slab->reqs[i].link.next = (struct list *)ep->pool;
+		ep->pool = &slab->reqs[i];
+	}
+	return 0;
+}
+
 struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind)
 {
-	struct sci_req *req = ep->pool;
+	struct sci_req *req;
 
-	if (req)
-		ep->pool = (struct sci_req *)req->link.next;
-	else
-		req = malloc(sizeof(*req));
-	if (!req)
+	if (!ep->pool && more_reqs(ep))
 		return NULL;
+	req = ep->pool;
+	ep->pool = (struct sci_req *)req->link.next;
 	req_init(req, ep, kind);
 	req->pooled = true;
 	return req;
+}
+
+static void drop_iov(struct sci_req *req)
+{
+	if (req->iov != req->inline_iov)
+		free(req->iov);
+	req->iov = NULL;
+}
+
+/* With all requests, whoever still has a pointer to one. */
+void slabs_free(struct sci_ep *ep)
+{
+	while (ep->slabs) {
+		struct msg_slab *slab = ep->slabs;
+
+		ep->slabs = slab->next;
+		for (unsigned int i = 0; i < SLAB_REQS; i++)
+			drop_iov(&slab->reqs[i]);
+		free(slab);
+	}
 }
 
 /* The vector is copied: the caller's may go. */
@@ -55,8 +88,7 @@ int req_iov(struct sci_req *req, const struct iovec *iov, size_t n)
 
 void req_free(struct sci_req *req)
 {
-	if (req->iov != req->inline_iov)
-		free(req->iov);
+	drop_iov(req);
 	if (!req->pooled)
 		return;
 	req->link.next = (struct list *)req->ep->pool;
@@ -69,17 +101,11 @@ void req_done(struct sci_req *req, int error)
 	struct sci_ep *ep = req->ep;
 
 	req_id_put(req);
-	if (req->buf) {
-		req->buf->users--;
-		req->buf = NULL;
-	}
 	req->state = MSG_DONE;
 	req->status.error = error;
-	req->status.peer = req->peer;
-	ep->completions++;
+	req->status.peer = req->peer && !req->peer->leaving ? req->peer : NULL;
 	atomic_store_explicit(&req->done, true, memory_order_release);
-	if (ep->sleeping || ep->waiters)
-		wake_waiters(ep);
+	msg_changed(ep);
 }
 
 /* ---- ids of requests in a rendezvous ---- */
@@ -162,8 +188,6 @@ static int req_collect(struct sci_req *req, struct sci_status *status)
 {
 	int error = req->status.error;
 
-	if (req->status.peer)
-		req->status.peer->known = true;
 	if (status)
 		*status = req->status;
 	req_free(req);
@@ -221,19 +245,19 @@ struct many {
 	bool all;
 };
 
-/* Collects as it goes; the first that is not done is where it looks next. */
+/* The first that is not done is where it looks next. */
 static int look_at_many(void *arg)
 {
 	struct many *m = arg;
 
-	for (; m->found < m->n; m->found++) {
-		size_t i = m->found;
+	for (; m->found < m->n; m->found++)
+		if (m->reqs[m->found] && !req_is_done(m->reqs[m->found]))
+			return -EAGAIN;
+	for (size_t i = 0; i < m->n; i++) {
 		int ret;
 
 		if (!m->reqs[i])
 			continue;
-		if (!req_is_done(m->reqs[i]))
-			return -EAGAIN;
 		ret = req_collect(m->reqs[i], m->status ? &m->status[i] : NULL);
 		m->reqs[i] = NULL;
 		if (ret && !m->error)

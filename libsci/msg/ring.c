@@ -94,13 +94,6 @@ void tx_post(struct sci_peer *p, struct msg_tx *tx, struct msg_line *l,
 	maybe_ring(p);
 }
 
-void ring_bell(struct sci_peer *p, uint32_t sleeps)
-{
-	p->bell_rung = sleeps;
-	p->ep->stats.bells++;
-	p->ep->ops->rintr_trigger(p->bell, NULL, 0);
-}
-
 /* ---- the status line ---- */
 
 bool status_due(const struct sci_peer *p)
@@ -134,9 +127,9 @@ static void status_put(struct sci_peer *p)
 }
 
 /*
- * Tell the peer how far we have read. It may sleep until it hears this, so
- * that it is rung for; and it has to know that we did, since no line comes
- * with the bell.
+ * Tell the peer how far we have read, and ring if it sleeps. It has to know
+ * which sleep the bell was for: what we ring for it may have seen before it
+ * went to sleep, and it would take that sleep for still announced.
  */
 void status_write(struct sci_peer *p)
 {
@@ -146,8 +139,11 @@ void status_write(struct sci_peer *p)
 		if (p->fence)
 			sci_full_barrier();
 	} while (sci_load_relaxed(&p->status->sleeps) != p->now.rung);
-	if (p->now.rung != p->bell_rung)
-		ring_bell(p, p->now.rung);
+	if (p->now.rung == p->bell_rung)
+		return;
+	p->bell_rung = p->now.rung;
+	p->ep->stats.bells++;
+	p->ep->ops->rintr_trigger(p->bell, NULL, 0);
 }
 
 /* ---- what may have been lost ---- */
@@ -194,35 +190,50 @@ static bool resend_status(struct sci_peer *p)
 	return !p->status_dirty;
 }
 
+static void all_arrived(struct sci_peer *p)
+{
+	p->data_tx.checked = p->data_tx.pos;
+	p->ctl_tx.checked = p->ctl_tx.pos;
+	p->status_dirty = false;
+}
+
+static bool resend(struct sci_peer *p)
+{
+	if (!resend_lines(p, &p->data_tx) || !resend_lines(p, &p->ctl_tx) ||
+	    !resend_status(p))
+		return false;
+	p->resend = false;
+	/* it may have gone to sleep before all of it had arrived */
+	p->bell_rung = p->status->sleeps - 1;
+	maybe_ring(p);
+	return true;
+}
+
 /* Returns true if all that has been written has arrived. */
 bool check_writes(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 	uint32_t errors;
-	bool clean;
+	bool lost;
 
 	if (list_empty(&ep->dirty))
 		return true;
 	sci_remote_barrier(ep->ops, NULL);
 	errors = atomic_load(&ep->link->errors);
-	clean = errors == ep->errors;
+	lost = errors != ep->errors;
 	ep->errors = errors;
 	list_for_each_safe(pos, n, &ep->dirty) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, dirty);
 
-		if (clean) {
-			p->data_tx.checked = p->data_tx.pos;
-			p->ctl_tx.checked = p->ctl_tx.pos;
-			p->status_dirty = false;
-		} else if (!resend_lines(p, &p->data_tx) ||
-			   !resend_lines(p, &p->ctl_tx) || !resend_status(p)) {
-			return false;
-		}
+		/* whose it was nobody knows */
+		p->resend |= lost;
+		if (!p->resend)
+			all_arrived(p);
+		else if (!resend(p))
+			continue;
 		list_del(&p->dirty);
-		/* it may have slept through what had been lost */
-		maybe_ring(p);
 	}
-	return true;
+	return list_empty(&ep->dirty);
 }
 
 /* ---- blocks ---- */

@@ -171,8 +171,6 @@ static void offer_buffer(struct sci_req *req, struct line_rts *rts)
 	rts->segment = req->ep->ops->lseg_id(buf->seg);
 	rts->offset = (uint64_t)(addr - buf->addr);
 	rts->flags |= RTS_EXPORTED;
-	req->buf = buf;
-	buf->users++;
 }
 
 static int send_rts(struct sci_req *req)
@@ -190,9 +188,8 @@ static int send_rts(struct sci_req *req)
 	offer_buffer(req, &t.rts);
 	req->state = MSG_HANDSHAKE;
 	list_add_tail(&req->link, &p->sending);
-	p->expects++;
+	peer_expect_ctl(p);
 	post_typed(p, &p->data_tx, &t, LINE_RTS);
-	p->ep->stats.sent_rendezvous++;
 	return 0;
 }
 
@@ -203,8 +200,20 @@ static bool wants_rings(const struct sci_req *req)
 	const struct sci_peer *p = req->peer;
 
 	return !p->eager.size && !p->waiting_attach && !p->attach_failed &&
-	       (req->len > req->ep->params[SCI_PARAM_EAGER_MAX] ||
+	       (req->sync || req->len > req->ep->params[SCI_PARAM_EAGER_MAX] ||
 		p->chained + req->len > req->ep->params[SCI_PARAM_ATTACH_AFTER]);
+}
+
+/*
+ * A quarter of the ring at most: a quarter may be lost to the gap at its end,
+ * and of another the receiver has not told yet that it is free.
+ */
+static size_t eager_limit(const struct sci_req *req)
+{
+	size_t max = req->ep->params[SCI_PARAM_EAGER_MAX];
+	size_t quarter = req->peer->eager.size / 4;
+
+	return quarter && quarter < max ? quarter : max;
 }
 
 static void ask_for_rings(struct sci_peer *p)
@@ -217,7 +226,7 @@ static void ask_for_rings(struct sci_peer *p)
 	};
 
 	p->waiting_attach = true;
-	p->expects++;
+	peer_expect_ctl(p);
 	post_typed(p, &p->data_tx, &t, LINE_ATTACH);
 }
 
@@ -226,7 +235,7 @@ static int try_send(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	size_t line = req->tagged ? SCI_TAGGED_SHORT_MAX : SCI_SHORT_MAX;
-	size_t eager_max = req->ep->params[SCI_PARAM_EAGER_MAX];
+	size_t eager_max = eager_limit(req);
 
 	if (!tx_room(&p->data_tx) || !tx_prepare(p))
 		return -EAGAIN;
@@ -239,11 +248,9 @@ static int try_send(struct sci_req *req)
 		if (!tx_room(&p->data_tx))
 			return -EAGAIN;
 	}
-	if (req->sync || (req->len > eager_max && req->len > LINE_PAYLOAD))
+	if (req->sync || (req->len > LINE_PAYLOAD && req->len > eager_max))
 		return send_rts(req);
-	if (p->eager.size && req->len <= p->eager.size / 2)
-		return send_eager(req);
-	return send_chain(req);
+	return p->eager.size ? send_eager(req) : send_chain(req);
 }
 
 /* Takes @req out of the queue if it has been sent. */
@@ -296,7 +303,7 @@ static bool push_transfers(struct sci_peer *p)
 		if (req->state != MSG_MOVING)
 			continue;
 		/* blocks of one message at a time */
-		if (rndv_push(req)) {
+		if (rndv_push(req) || p->state == PEER_DOWN) {
 			all = false;
 			break;
 		}
@@ -381,9 +388,8 @@ static int check_send(struct sci_peer *peer, uint32_t context,
 	if (!peer || context > SCI_CONTEXT_MAX || (!iov && n) ||
 	    n > SCI_IOV_MAX || flags & ~SCI_SEND_SYNC)
 		return -EINVAL;
-	for (size_t i = 0; i < n; i++)
-		if (!iov[i].iov_base && iov[i].iov_len)
-			return -EINVAL;
+	if (!msg_iov_good(iov, n))
+		return -EINVAL;
 	return msg_usable(peer->ep) ? 0 : -ENOTCONN;
 }
 

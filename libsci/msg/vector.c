@@ -4,6 +4,21 @@
 
 #include "libsci/msg/endpoint.h"
 
+#include <limits.h>
+
+/* No piece without memory, and a length that is one. */
+bool msg_iov_good(const struct iovec *iov, size_t n)
+{
+	size_t left = SSIZE_MAX;
+
+	for (; n; n--, iov++) {
+		if ((!iov->iov_base && iov->iov_len) || iov->iov_len > left)
+			return false;
+		left -= iov->iov_len;
+	}
+	return true;
+}
+
 size_t msg_iov_len(const struct iovec *iov, size_t n)
 {
 	size_t len = 0;

@@ -76,8 +76,10 @@ static void drain_wake_fd(struct sci_ep *ep)
 /* Something has completed: whoever sleeps may be waiting for it. */
 void wake_waiters(struct sci_ep *ep)
 {
-	if (ep->sleeping)
+	if (ep->sleeping && !ep->woken) {
+		ep->woken = true;
 		wake_self(ep);
+	}
 	if (ep->waiters) {
 		pthread_mutex_lock(&ep->sleep_lock);
 		pthread_cond_broadcast(&ep->sleep_cond);
@@ -98,6 +100,7 @@ static void sleep_on_fds(struct sci_ep *ep, int ms)
 		return;
 	ep->stats.sleeps++;
 	ep->sleeping = true;
+	ep->woken = false;
 	msg_unlock(&ep->lock);
 	poll(fds, 2, ms);
 	msg_lock(&ep->lock);

@@ -38,6 +38,7 @@
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* Segments and interrupts of this layer have numbers from here on. */
 #define MSG_NUMBERS	0x4d000000u
+#define MSG_NUMBERS_MASK	0xffffffu
 
 #define INBOX_BYTES	4096u
 #define INBOX_CTL	1u
@@ -177,9 +178,12 @@ struct line_block {
 	uint64_t offset;		/* in the message */
 } __attribute__((packed));
 
+enum { FIN_NOTHING, FIN_EXPORTED, FIN_PRIVATE };	/* what was read */
+
 struct line_fin {
 	uint32_t id;
 	int32_t status;
+	uint8_t how;			/* FIN_* */
 	uint8_t receiver;		/* id is the receiver's */
 } __attribute__((packed));
 

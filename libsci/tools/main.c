@@ -21,6 +21,10 @@ static const struct tool_command commands[] = {
 	  "send a file to `sci recv` on another node", tool_send },
 	{ "recv", "[-v] [--id N] [--force] [-o PATH | -d DIR]",
 	  "receive a file", tool_recv },
+	{ "bench", "[-s|-2|-r|-H|-m] [OPTION...]  |  sci bench --serve",
+	  "measure messages between two processes", tool_bench },
+	{ "tune", "[--output FILE] [OPTION...]",
+	  "find the message layer's best parameters", tool_tune },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

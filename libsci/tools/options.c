@@ -13,7 +13,7 @@
 #include "libsci/fabric/fabric.h"
 #include "tool.h"
 
-#define MAX_OPTIONS	16
+#define MAX_OPTIONS	24
 #define LONG_ONLY	256		/* getopt values beyond the letters */
 
 static void print_usage(FILE *out, const struct tool_command *self)

@@ -32,6 +32,8 @@ int tool_run(const struct tool_command *self, int argc, char **argv);
 int tool_ping(const struct tool_command *self, int argc, char **argv);
 int tool_send(const struct tool_command *self, int argc, char **argv);
 int tool_recv(const struct tool_command *self, int argc, char **argv);
+int tool_bench(const struct tool_command *self, int argc, char **argv);
+int tool_tune(const struct tool_command *self, int argc, char **argv);
 
 /* ---- options ---- */
 

@@ -221,7 +221,8 @@ void *sci_peer_data(struct sci_peer *peer);
 
 /**
  * struct sci_status - how a call has ended
- * @peer: whom it was with; of a receive: where the message came from
+ * @peer: whom it was with; of a receive: where the message came from; NULL
+ *	where that has been disconnected, or there never was one
  * @tag, @context: the message's; 0 if it has none
  * @len: its length, also where the buffer was shorter
  * @error: 0 or -errno, as the call returns
@@ -261,10 +262,11 @@ int sci_wait(struct sci_req *req, int timeout, struct sci_status *status);
 
 /**
  * sci_waitall() - wait for all of @reqs
- * @reqs: completed ones become NULL; those that are NULL already are skipped
+ * @reqs: of one endpoint; they become NULL; those that are already are skipped
  * @status: @n of them, or NULL; those of skipped requests are not touched
  *
- * The first error of any, when all have completed; -ETIMEDOUT.
+ * The first error of any, when all have completed; -ETIMEDOUT: none has been
+ * touched.
  */
 int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
 		struct sci_status *status);

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * `sci bench`: how fast messages are. Each round visits every size once, so
+ * that what changes on a machine in the meantime meets all of them alike; the
+ * values are medians of the rounds.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define PING_SIZES	"1..4M"
+#define STREAM_SIZES	"64..4M"
+#define SHORT_SIZES	"8"
+#define MIN_COUNT	4u
+#define WARM_UP		1000u
+#define COUNT_LIMIT	100000000u
+#define HISTOGRAM_STEPS	20
+
+struct bench {
+	struct bench_link link;
+	struct bench_result res;
+	const char *sizes, *tsv, *json, *picture;
+	size_t size[BENCH_SIZES];
+	uint64_t id, rounds, count, peers;
+	unsigned int time_ms;
+	bool stream, both, rate, histogram, memory, serve, verbose;
+};
+
+/* ---- numbers ---- */
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void bench_sort(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), compare);
+}
+
+double bench_quantile(const double *sorted, size_t n, double q)
+{
+	return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
+}
+
+static void finish_point(struct bench_point *p, unsigned int rounds)
+{
+	bench_sort(p->t, rounds);
+	p->min = p->t[0];
+	p->max = p->t[rounds - 1];
+	p->median = (p->t[(rounds - 1) / 2] + p->t[rounds / 2]) / 2;
+}
+
+/* ---- rounds ---- */
+
+static enum bench_kind kind_of(enum bench_mode mode)
+{
+	return mode == MODE_PING || mode == MODE_HISTOGRAM ? BENCH_PING :
+	       mode == MODE_BOTH ? BENCH_BOTH : BENCH_STREAM;
+}
+
+static const char *protocol(const struct sci_ep_stats *a,
+			    const struct sci_ep_stats *b)
+{
+	return b->sent_zcopy > a->sent_zcopy ? "zero-copy" :
+	       b->sent_single_copy > a->sent_single_copy ? "single copy" :
+	       b->sent_rendezvous > a->sent_rendezvous ? "rendezvous" :
+	       b->sent_eager > a->sent_eager ? "eager" :
+	       b->sent_lines > a->sent_lines ? "lines" : "short";
+}
+
+/* Sends a few to see by which protocol they go. */
+static int find_protocol(struct bench *b, struct bench_point *p)
+{
+	enum bench_kind kind = kind_of(b->res.mode);
+	struct sci_ep_stats before, after;
+	double t;
+
+	if (bench_count(&b->link, &before) ||
+	    bench_run(&b->link, kind, p->size, MIN_COUNT, &t) ||
+	    bench_count(&b->link, &after))
+		return TOOL_FAILED;
+	p->how = protocol(&before, &after);
+	return TOOL_OK;
+}
+
+static int one_run(struct bench *b, struct bench_point *p, unsigned int round)
+{
+	enum bench_kind kind = kind_of(b->res.mode);
+	double t;
+
+	if (!round && bench_calibrate(&b->link, kind, p->size,
+				      b->time_ms * 1e-3, MIN_COUNT, &p->count))
+		return TOOL_FAILED;
+	if (bench_run(&b->link, kind, p->size, p->count, &t))
+		return TOOL_FAILED;
+	t /= (double)p->count;
+	p->t[round] = kind == BENCH_PING ? t / 2 : t;
+	return round ? TOOL_OK : find_protocol(b, p);
+}
+
+static int one_round(struct bench *b, unsigned int round)
+{
+	unsigned int i;
+
+	for (i = 0; i < b->res.n; i++)
+		if (one_run(b, &b->res.point[i], round))
+			return TOOL_FAILED;
+	return TOOL_OK;
+}
+
+static int measure_sizes(struct bench *b)
+{
+	unsigned int i;
+
+	b->res.point = calloc(b->res.n, sizeof(*b->res.point));
+	if (!b->res.point)
+		return tool_error("out of memory");
+	for (i = 0; i < b->res.n; i++)
+		b->res.point[i].size = b->size[i];
+	for (i = 0; i < b->rounds; i++)
+		if (one_round(b, i))
+			return TOOL_FAILED;
+	for (i = 0; i < b->res.n; i++)
+		finish_point(&b->res.point[i], b->res.rounds);
+	return TOOL_OK;
+}
+
+/* ---- histograms ---- */
+
+/* 1, 2 or 5 times a power of ten. */
+static double nice_step(double least)
+{
+	static const double factor[] = { 2, 2.5, 2 };
+	double step = 1;
+	int i;
+
+	for (i = 0; step < least; i++)
+		step *= factor[i % 3];
+	return step;
+}
+
+static int measure_one_histogram(struct bench *b, struct bench_samples *s)
+{
+	double warm;
+
+	s->ns = calloc(s->n, sizeof(*s->ns));
+	if (!s->ns)
+		return tool_error("out of memory");
+	if (bench_run(&b->link, BENCH_PING, s->size, WARM_UP, &warm) ||
+	    bench_run_each(&b->link, s->size, s->n, s->ns, &b->res.tsc))
+		return TOOL_FAILED;
+	bench_sort(s->ns, s->n);
+	s->step = nice_step((bench_quantile(s->ns, s->n, 0.99) - s->ns[0]) /
+			    HISTOGRAM_STEPS);
+	return TOOL_OK;
+}
+
+static int measure_histograms(struct bench *b)
+{
+	unsigned int i;
+
+	b->res.samples = calloc(b->res.n, sizeof(*b->res.samples));
+	if (!b->res.samples)
+		return tool_error("out of memory");
+	for (i = 0; i < b->res.n; i++) {
+		b->res.samples[i].size = b->size[i];
+		b->res.samples[i].n = b->count;
+		if (measure_one_histogram(b, &b->res.samples[i]))
+			return TOOL_FAILED;
+	}
+	return TOOL_OK;
+}
+
+/* ---- the whole ---- */
+
+static size_t largest(const struct bench *b)
+{
+	size_t max = 0;
+	unsigned int i;
+
+	for (i = 0; i < b->res.n; i++)
+		max = b->size[i] > max ? b->size[i] : max;
+	return max;
+}
+
+static int measure(struct bench *b)
+{
+	if (bench_link_open(&b->link))
+		return TOOL_FAILED;
+	if (b->memory) {
+		b->res.memory.peers = (unsigned int)b->peers;
+		return bench_memory(&b->link, &b->res.memory);
+	}
+	if (bench_room(&b->link, largest(b)))
+		return TOOL_FAILED;
+	return b->histogram ? measure_histograms(b) : measure_sizes(b);
+}
+
+static bool is_stdout(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+static int report(struct bench *b)
+{
+	if (!is_stdout(b->tsv) && !is_stdout(b->json))
+		bench_print(stdout, &b->res);
+	if ((b->tsv && bench_file(b->tsv, bench_write_tsv, &b->res)) ||
+	    (b->json && bench_file(b->json, bench_write_json, &b->res)) ||
+	    (b->picture && bench_picture(b->picture, &b->res)))
+		return TOOL_FAILED;
+	return tool_finish();
+}
+
+/* What would go wrong after the measurement does so before it. */
+static int check(const struct bench *b)
+{
+	return (b->tsv && bench_file_check(b->tsv)) ||
+	       (b->json && bench_file_check(b->json)) ||
+	       (b->picture && bench_picture_check(b->picture)) ?
+		       TOOL_FAILED : TOOL_OK;
+}
+
+/* ---- the command line ---- */
+
+static bool add_size(struct bench *b, uint64_t size)
+{
+	if (b->res.n == BENCH_SIZES)
+		return false;
+	b->size[b->res.n++] = size;
+	return true;
+}
+
+/* "64", or "64..4M": powers of two in between, and both ends. */
+static bool add_sizes(struct bench *b, char *word)
+{
+	char *dots = strstr(word, "..");
+	uint64_t from, to, power;
+
+	if (dots)
+		*dots = '\0';
+	if (!tool_parse_size(word, 0, BENCH_SIZE_MAX, &from))
+		return false;
+	if (!dots)
+		return add_size(b, from);
+	if (!tool_parse_size(dots + 2, from, BENCH_SIZE_MAX, &to) ||
+	    !add_size(b, from))
+		return false;
+	for (power = 1; power < to; power *= 2)
+		if (power > from && !add_size(b, power))
+			return false;
+	return to == from || add_size(b, to);
+}
+
+static void parse_sizes(const struct tool_command *self, struct bench *b)
+{
+	char list[512], *word, *rest = list;
+
+	if (strlen(b->sizes) >= sizeof(list))
+		tool_usage(self, "--size: the list is too long");
+	memcpy(list, b->sizes, strlen(b->sizes) + 1);
+	while ((word = strsep(&rest, ",")))
+		if (!add_sizes(b, word))
+			tool_usage(self, "--size wants up to %u sizes, 'A..B' or 'A,B,C', each up to 1G, not '%s'",
+				   BENCH_SIZES, b->sizes);
+}
+
+static void parse_mode(const struct tool_command *self, struct bench *b)
+{
+	if (b->stream + b->both + b->rate + b->histogram + b->memory +
+	    b->serve > 1)
+		tool_usage(self, "one of --stream, --bi-directional, --rate, --histogram, --memory, --serve");
+	b->res.mode = b->stream ? MODE_STREAM : b->both ? MODE_BOTH :
+		      b->rate ? MODE_RATE : b->histogram ? MODE_HISTOGRAM :
+		      b->memory ? MODE_MEMORY : MODE_PING;
+	if (b->serve && b->link.to)
+		tool_usage(self, "--serve or --peer?");
+	if (b->memory && b->picture)
+		tool_usage(self, "--memory draws no picture");
+	if (is_stdout(b->tsv) && is_stdout(b->json))
+		tool_usage(self, "--tsv or --json to standard output?");
+	if (!b->sizes)
+		b->sizes = b->rate || b->histogram ? SHORT_SIZES :
+			   b->stream || b->both ? STREAM_SIZES : PING_SIZES;
+	parse_sizes(self, b);
+}
+
+static void parse(struct bench *b, const struct tool_command *self, int argc,
+		  char **argv)
+{
+	const struct tool_option options[] = {
+		{ .letter = 's', .name = "stream", .kind = TOOL_FLAG,
+		  .value = &b->stream, .help = "one way, many at once" },
+		{ .letter = '2', .name = "bi-directional", .kind = TOOL_FLAG,
+		  .value = &b->both, .help = "streams in both directions" },
+		{ .letter = 'r', .name = "rate", .kind = TOOL_FLAG,
+		  .value = &b->rate, .help = "messages per second" },
+		{ .letter = 'H', .name = "histogram", .kind = TOOL_FLAG,
+		  .value = &b->histogram,
+		  .help = "every round trip's time, percentiles" },
+		{ .letter = 'm', .name = "memory", .kind = TOOL_FLAG,
+		  .value = &b->memory, .help = "what a peer costs" },
+		{ .letter = 'S', .name = "size", .kind = TOOL_STRING,
+		  .value = &b->sizes, .arg = "LIST",
+		  .help = "A..B: powers of two, or A,B,C" },
+		{ .letter = 'T', .name = "tagged", .kind = TOOL_FLAG,
+		  .value = &b->link.tagged, .help = "messages with a tag" },
+		{ .letter = 'z', .name = "zero-copy", .kind = TOOL_FLAG,
+		  .value = &b->link.zcopy,
+		  .help = "buffers in exported memory" },
+		{ .letter = '1', .name = "single-thread", .kind = TOOL_FLAG,
+		  .value = &b->link.single_thread,
+		  .help = "endpoints of one thread, without locks" },
+		{ .name = "crc", .kind = TOOL_FLAG, .value = &b->link.crc,
+		  .help = "endpoints with check sums" },
+		{ .letter = 'R', .name = "rounds", .kind = TOOL_NUMBER,
+		  .value = &b->rounds, .min = 1, .max = BENCH_ROUNDS,
+		  .arg = "N", .help = "of which medians are taken (5)" },
+		{ .letter = 't', .name = "time", .kind = TOOL_SECONDS,
+		  .value = &b->time_ms, .arg = "S",
+		  .help = "of each size in each round (0.02)" },
+		{ .letter = 'c', .name = "count", .kind = TOOL_NUMBER,
+		  .value = &b->count, .min = 1, .max = COUNT_LIMIT,
+		  .arg = "N", .help = "round trips of a histogram (100000)" },
+		{ .letter = 'n', .name = "peers", .kind = TOOL_NUMBER,
+		  .value = &b->peers, .min = 1, .max = BENCH_PEERS_MAX,
+		  .arg = "N", .help = "for --memory (256)" },
+		{ .name = "tsv", .kind = TOOL_STRING, .value = &b->tsv,
+		  .arg = "FILE", .help = "results for programs; -: stdout" },
+		{ .letter = 'j', .name = "json", .kind = TOOL_STRING,
+		  .value = &b->json, .arg = "FILE",
+		  .help = "the same as JSON; -: stdout" },
+		{ .letter = 'p', .name = "picture", .kind = TOOL_STRING,
+		  .value = &b->picture, .arg = "FILE",
+		  .help = "drawn by gnuplot: .svg or .png" },
+		{ .name = "peer", .kind = TOOL_STRING, .value = &b->link.to,
+		  .arg = "NODE[:ID]", .help = "where --serve runs" },
+		{ .name = "serve", .kind = TOOL_FLAG, .value = &b->serve,
+		  .help = "be the other process, for --peer" },
+		{ .letter = 'i', .name = "id", .kind = TOOL_NUMBER,
+		  .value = &b->id, .min = 1, .max = SCI_EP_ID_MAX, .arg = "N",
+		  .help = "of the server's endpoint" },
+		{ .letter = 'v', .name = "verbose", .kind = TOOL_FLAG,
+		  .value = &b->verbose, .help = "serve: say who comes" },
+		{ 0 },
+	};
+
+	if (tool_parse(self, argc, argv, options, true) != argc)
+		tool_usage(self, "it takes options only");
+	parse_mode(self, b);
+	b->link.id = (uint32_t)b->id;
+}
+
+static void free_result(struct bench_result *r)
+{
+	unsigned int i;
+
+	for (i = 0; r->samples && i < r->n; i++)
+		free(r->samples[i].ns);
+	free(r->samples);
+	free(r->point);
+}
+
+int tool_bench(const struct tool_command *self, int argc, char **argv)
+{
+	struct bench b = { .id = BENCH_ID, .rounds = 5, .count = 100000,
+			   .peers = 256, .time_ms = 20 };
+	int ret;
+
+	parse(&b, self, argc, argv);
+	if (b.serve)
+		return bench_serve(&b.link, b.verbose);
+	b.res.link = &b.link;
+	b.res.rounds = (unsigned int)b.rounds;
+	ret = check(&b) || measure(&b) || report(&b) ? TOOL_FAILED : TOOL_OK;
+	bench_link_close(&b.link);
+	free_result(&b.res);
+	return ret;
+}

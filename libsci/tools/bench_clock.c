@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include "bench_clock.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+#define COMPARE_NS	20000000u
+#define RDTSCP		(1u << 27)	/* of leaf 0x80000001, edx */
+#define INVARIANT	(1u << 8)	/* of leaf 0x80000007, edx */
+
+/* The same rate at all times, on every CPU. */
+static bool has_tsc(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(0x80000001, &a, &b, &c, &d) && d & RDTSCP &&
+	       __get_cpuid(0x80000007, &a, &b, &c, &d) && d & INVARIANT;
+}
+
+/* Both clocks at once: the pair that the least time lies between. */
+static void read_both(const struct bench_clock *c, uint64_t *ticks,
+		      uint64_t *ns)
+{
+	uint64_t before, after, now, least = UINT64_MAX;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		before = bench_ticks(c);
+		now = tool_now_ns();
+		after = bench_ticks(c);
+		if (after - before >= least)
+			continue;
+		least = after - before;
+		*ticks = before + least / 2;
+		*ns = now;
+	}
+}
+
+struct bench_clock bench_clock(void)
+{
+	struct bench_clock c = { .tsc = has_tsc(), .ns_per_tick = 1 };
+	uint64_t t0 = 0, t1 = 0, n0 = 0, n1 = 0;
+
+	if (!c.tsc)
+		return c;
+	read_both(&c, &t0, &n0);
+	while (tool_now_ns() < n0 + COMPARE_NS)
+		;
+	read_both(&c, &t1, &n1);
+	if (t1 <= t0)
+		return (struct bench_clock){ .tsc = false, .ns_per_tick = 1 };
+	c.ns_per_tick = (double)(n1 - n0) / (double)(t1 - t0);
+	return c;
+}
+
+#else
+
+struct bench_clock bench_clock(void)
+{
+	return (struct bench_clock){ .tsc = false, .ns_per_tick = 1 };
+}
+
+#endif

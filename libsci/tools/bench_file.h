@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+#ifndef LIBSCI_TOOLS_BENCH_FILE_H
+#define LIBSCI_TOOLS_BENCH_FILE_H
+
+#include "bench.h"
+#include "outfile.h"
+
+/* outfile_open() and so on by a path; these say what is wrong. */
+int bench_file_open(struct outfile *o, const char *path);
+int bench_file_commit(struct outfile *o, const char *path);
+
+#endif

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Pictures: gnuplot reads script and data from a file, and writes to ours. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench_file.h"
+
+static const char look[] =
+	"set border 3 linecolor '#555555'\n"
+	"set grid xtics ytics linetype 1 linecolor '#dddddd'\n"
+	"set tics nomirror out\n"
+	"set key off\n"
+	"set style line 1 linecolor '#0072b2' linewidth 2 pointtype 7 pointsize 0.7\n"
+	"set style line 2 linecolor '#9ecae1'\n"
+	"set style fill solid 0.6 noborder\n";
+
+static const char size_axis[] =
+	"set logscale x 2\n"
+	"set xlabel 'Message size'\n"
+	"set xtics ('1 B' 1, '8 B' 8, '64 B' 64, '512 B' 512, '4 KiB' 4096, "
+	"'32 KiB' 32768, '256 KiB' 262144, '2 MiB' 2097152, '16 MiB' 16777216, "
+	"'128 MiB' 134217728, '1 GiB' 1073741824)\n";
+
+/* ---- is it there? ---- */
+
+static bool find_program(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[4096];
+	size_t len;
+
+	for (path = path ? path : "/usr/bin:/bin"; *path; path += len) {
+		len = strcspn(path, ":");
+		snprintf(file, sizeof(file), "%.*s/%s", (int)len, path, name);
+		if (!access(file, X_OK))
+			return true;
+		len += path[len] == ':';
+	}
+	return false;
+}
+
+static const char *suffix(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot ? dot : "";
+}
+
+int bench_picture_check(const char *path)
+{
+	if (strcmp(suffix(path), ".svg") && strcmp(suffix(path), ".png"))
+		return tool_error("--picture wants a name that ends in .svg or .png, not '%s'",
+				  path);
+	if (!find_program("gnuplot"))
+		return tool_error("--picture needs gnuplot, which is not in PATH (Debian: gnuplot-nox)");
+	return bench_file_check(path);
+}
+
+/* ---- what is drawn ---- */
+
+static void terminal(FILE *f, const char *path, unsigned int panels)
+{
+	unsigned int width = panels > 1 ? 1280 : 960;
+
+	if (!strcmp(suffix(path), ".svg"))
+		fprintf(f, "set terminal svg size %u,600 dynamic font 'sans-serif,15' background '#ffffff'\n",
+			width);
+	else
+		fprintf(f, "set terminal pngcairo size %u,900 font 'DejaVu Sans,15' background '#ffffff' fontscale 1.2 linewidth 1.5\n",
+			width * 3 / 2);
+	fputs(look, f);
+}
+
+/* What has no place on a logarithmic axis is left out. */
+static void point_data(FILE *f, const struct bench_result *r)
+{
+	unsigned int i;
+
+	fputs("$data << END\n", f);
+	for (i = 0; i < r->n; i++) {
+		const struct bench_point *p = &r->point[i];
+		struct bench_value us = bench_us(r, p);
+		struct bench_value rate = bench_rate(r, p);
+
+		if (p->size)
+			fprintf(f, "%zu %g %g %g %g %g %g\n", p->size,
+				us.median, us.min, us.max, rate.median,
+				rate.min, rate.max);
+	}
+	fputs("END\n", f);
+}
+
+static void panel(FILE *f, const char *title, const char *unit,
+		  unsigned int column)
+{
+	fprintf(f, "set title '%s'\nset ylabel '%s'\n", title, unit);
+	fprintf(f, "plot $data using 1:%u:%u with filledcurves linestyle 2, $data using 1:%u with linespoints linestyle 1\n",
+		column + 1, column + 2, column);
+}
+
+static void draw_points(FILE *f, const char *path, const struct bench_result *r)
+{
+	static const char *const titles[] = {
+		[MODE_PING] = "Bandwidth of the ping-pong",
+		[MODE_STREAM] = "Bandwidth of a stream",
+		[MODE_BOTH] = "Bandwidth in both directions together",
+		[MODE_RATE] = "Messages per second",
+	};
+
+	terminal(f, path, r->mode == MODE_PING ? 2 : 1);
+	fputs(size_axis, f);
+	point_data(f, r);
+	if (r->mode == MODE_PING) {
+		fputs("set multiplot layout 1,2\nset logscale y\n", f);
+		panel(f, "Latency (median, minimum, maximum)",
+		      "Half a round trip, us", 2);
+		fputs("unset logscale y\nset yrange [0:*]\n", f);
+	}
+	fputs("set yrange [0:*]\n", f);
+	panel(f, titles[r->mode], r->mode == MODE_RATE ?
+	      "Million messages per second" :
+	      "MB/s (10^6 bytes per second)", 5);
+	if (r->mode == MODE_PING)
+		fputs("unset multiplot\n", f);
+}
+
+static void sample_data(FILE *f, const struct bench_samples *s, unsigned int i)
+{
+	uint64_t done = 0, n;
+	double at;
+
+	fprintf(f, "$data%u << END\n", i);
+	for (; done < s->n; done += n) {
+		at = (double)(uint64_t)(s->ns[done] / s->step) * s->step;
+		for (n = 1; done + n < s->n && s->ns[done + n] < at + s->step;)
+			n++;
+		fprintf(f, "%g %g\n", at + s->step / 2,
+			100.0 * (double)n / (double)s->n);
+	}
+	fputs("END\n", f);
+}
+
+static void draw_histograms(FILE *f, const char *path,
+			    const struct bench_result *r)
+{
+	double high = 0, low = r->samples[0].ns[0];
+	unsigned int i;
+
+	terminal(f, path, 1);
+	for (i = 0; i < r->n; i++) {
+		const struct bench_samples *s = &r->samples[i];
+		double p99 = bench_quantile(s->ns, s->n, 0.99);
+
+		high = p99 > high ? p99 : high;
+		low = s->ns[0] < low ? s->ns[0] : low;
+		sample_data(f, s, i);
+	}
+	fputs("set title 'Latency of each message'\n"
+	      "set xlabel 'Half a round trip, ns'\n"
+	      "set ylabel 'Share of round trips, %'\n"
+	      "set key top right\nset yrange [0:*]\n", f);
+	fprintf(f, "set xrange [%g:%g]\nplot ", low * 0.9,
+		high + (high - low) * 0.25);
+	for (i = 0; i < r->n; i++) {
+		const struct bench_samples *s = &r->samples[i];
+
+		fprintf(f, "%s$data%u with histeps linetype %u linewidth 2 title '%zu bytes: median %.0f, p99 %.0f ns'",
+			i ? ", " : "", i, i + 1, s->size,
+			bench_quantile(s->ns, s->n, 0.5),
+			bench_quantile(s->ns, s->n, 0.99));
+	}
+	fputc('\n', f);
+}
+
+/* ---- gnuplot ---- */
+
+static noreturn void be_gnuplot(int in, int out)
+{
+	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
+		execlp("gnuplot", "gnuplot", "-", (char *)NULL);
+	tool_error("cannot run gnuplot: %s", strerror(errno));
+	_exit(127);
+}
+
+static int run_gnuplot(int in, int out)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		be_gnuplot(in, out);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return tool_error("cannot run gnuplot: %s", strerror(errno));
+	return status ? tool_error("gnuplot has failed") : TOOL_OK;
+}
+
+int bench_picture(const char *path, const struct bench_result *r)
+{
+	FILE *script = tmpfile();
+	struct outfile o;
+	int ret = TOOL_FAILED;
+
+	if (!script)
+		return tool_error("no temporary file: %s", strerror(errno));
+	if (r->mode == MODE_HISTOGRAM)
+		draw_histograms(script, path, r);
+	else
+		draw_points(script, path, r);
+	if (fflush(script) || lseek(fileno(script), 0, SEEK_SET)) {
+		fclose(script);
+		return tool_error("cannot write a temporary file: %s",
+				  strerror(errno));
+	}
+	if (!bench_file_open(&o, path)) {
+		ret = run_gnuplot(fileno(script), o.fd);
+		ret = ret ? ret : bench_file_commit(&o, path);
+		outfile_close(&o);
+	}
+	fclose(script);
+	return ret;
+}
