@@ -359,7 +359,6 @@ static void drop_queues(struct sci_peer *p)
 	list_del(&p->hot);
 	list_del(&p->busy);
 	list_del(&p->dirty);
-	list_del(&p->fresh);
 	tx_drop(p);
 }
 
@@ -485,6 +484,7 @@ void peer_free(struct sci_peer *p)
 	while (*bucket != p)
 		bucket = &(*bucket)->next;
 	*bucket = p->next;
+	list_del(&p->fresh);
 	list_del(&p->link);
 	if (p->gone_ms)
 		p->ep->n_gone--;

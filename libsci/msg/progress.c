@@ -85,12 +85,25 @@ static void warm_up(struct sci_peer *p)
 		peer_heat(p);
 }
 
+static void forget_announcements(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->peers)
+		container_of(pos, struct sci_peer, link)->announced = false;
+}
+
 /* Somebody has rung: it may be any of those nobody looks at. */
 static void answer_bell(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 
-	if (ep->ops->lintr_wait(ep->bell, NULL, NULL, 0) || !ep->cooled)
+	if (ep->ops->lintr_wait(ep->bell, NULL, NULL, 0))
+		return;
+	/* a bell can overtake the status that says what it was for */
+	if (ep->lossy)
+		forget_announcements(ep);
+	if (!ep->cooled)
 		return;
 	list_for_each_safe(pos, n, &ep->peers)
 		warm_up(container_of(pos, struct sci_peer, link));

@@ -281,7 +281,7 @@ static int poll_ring(struct sci_peer *p, struct msg_rx *rx,
 		    !line_take(&rx->slots[rx->slot], rx->id, &l))
 			break;
 		ret = line_seq(&l) == (rx->pos & 3) ? handle(p, &l) : -EPROTO;
-		if (ret == -EAGAIN)
+		if (ret == -EAGAIN || (ret && p->draining))
 			break;
 		if (ret || p->state == PEER_DOWN) {
 			peer_down(p, -EPROTO);

@@ -166,13 +166,27 @@ static int import_rings(struct sci_peer *p, const struct line_attached *a)
 	return 0;
 }
 
+/* A segment that its owner has just named is not there: we shall hear why. */
+static bool gone_with_owner(int error)
+{
+	return error == -ENOENT || error == -ENOTCONN;
+}
+
 static int attached(struct sci_peer *p, const struct line_attached *a)
 {
+	int ret = a->status;
+
 	if (!p->waiting_attach)
 		return -EPROTO;
+	if (!ret)
+		ret = import_rings(p, a);
+	if (!a->status && gone_with_owner(ret)) {
+		peer_doubt(p);
+		return -EAGAIN;
+	}
 	p->waiting_attach = false;
 	p->expects--;
-	p->attach_failed = a->status || import_rings(p, a);
+	p->attach_failed = ret;
 	peer_busy(p);
 	return 0;
 }
@@ -450,8 +464,7 @@ static int push_zcopy(struct sci_req *req)
 	int error = -EPROTO;
 
 	im = peer_import(p, req->segment, &error);
-	if (!im && (error == -ENOENT || error == -ENOTCONN)) {
-		/* gone with its owner, as we shall hear */
+	if (!im && gone_with_owner(error)) {
 		req->state = MSG_HANDSHAKE;
 		peer_doubt(p);
 		return 0;

@@ -141,9 +141,13 @@ void status_write(struct sci_peer *p)
 	} while (sci_load_relaxed(&p->status->sleeps) != p->now.rung);
 	if (p->now.rung == p->bell_rung)
 		return;
+	if (p->ep->ops->rintr_trigger(p->bell, NULL, 0)) {
+		/* the link is down: to be done again, like all that is lost */
+		p->resend = p->ep->lossy;
+		return;
+	}
 	p->bell_rung = p->now.rung;
 	p->ep->stats.bells++;
-	p->ep->ops->rintr_trigger(p->bell, NULL, 0);
 }
 
 /* ---- what may have been lost ---- */

@@ -24,7 +24,8 @@
 
 #define ROUNDS		32u		/* of progress before looking up */
 #define KEEN_US		4u		/* of polling that leaves the CPU to nobody */
-#define GONE_POLL_MS	100u		/* while a peer is half gone */
+#define GONE_POLL_MS	100		/* while a peer is half gone */
+#define LOST_POLL_MS	5		/* while something has to be sent again */
 
 /* ---- descriptors ---- */
 
@@ -132,8 +133,13 @@ static void sleep_beside(struct sci_ep *ep, int ms)
 
 static void sleep_some(struct sci_ep *ep, int ms)
 {
-	if (ep->n_gone && (ms < 0 || ms > (int)GONE_POLL_MS))
-		ms = GONE_POLL_MS;
+	int most = ep->n_gone ? GONE_POLL_MS : INT_MAX;
+
+	/* what is lost once more is sent again when nobody rings for it */
+	if (ep->lossy && (!list_empty(&ep->dirty) || !list_empty(&ep->busy)))
+		most = LOST_POLL_MS;
+	if (most < INT_MAX && (ms < 0 || ms > most))
+		ms = most;
 	if (ep->sleeping)
 		sleep_beside(ep, ms);
 	else
@@ -284,7 +290,7 @@ int sci_ep_arm(struct sci_ep *ep)
 	msg_lock(&ep->lock);
 	drain_wake_fd(ep);
 	msg_woken(ep);
-	ret = msg_announce_sleep(ep) ? 0 : -EAGAIN;
+	ret = msg_announce_sleep(ep) && list_empty(&ep->dirty) ? 0 : -EAGAIN;
 	msg_unlock(&ep->lock);
 	return ret;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -105,7 +106,9 @@ int bench_serve_memory(struct bench_link *l, uint64_t n)
 		ret = crowd_await(l, &c, &o);
 		if (ret || o.op == BENCH_CLOSE)
 			break;
-		if (o.op == BENCH_WHERE)
+		if (o.op == BENCH_BYE)
+			ret = -ESHUTDOWN;
+		else if (o.op == BENCH_WHERE)
 			ret = serve_where(l, &c, o.count);
 		else if (o.op == BENCH_ECHO)
 			ret = serve_echo(l, &c, &o);
@@ -185,6 +188,15 @@ static int say_to_all(struct bench_link *l, unsigned int n, size_t size,
 	return ret;
 }
 
+static int crowd_error(int err, const char *what)
+{
+	if (err == -ENOMEM || err == -EMFILE || err == -ENOSPC ||
+	    err == -ECONNREFUSED)
+		return tool_error("%s: %s (fewer --peers, or more memory or descriptors)",
+				  what, strerror(-err));
+	return bench_error(err, what);
+}
+
 static int stages(struct bench_link *l, struct bench_memory *m,
 		  struct sci_peer **peer)
 {
@@ -193,14 +205,14 @@ static int stages(struct bench_link *l, struct bench_memory *m,
 	int ret = connect_all(l, m->peers, peer);
 
 	if (ret)
-		return bench_error(ret, "connecting to many peers");
+		return crowd_error(ret, "connecting to many peers");
 	m->connect_us = (double)(tool_now_ns() - begin) / 1e3 / m->peers;
 	note(l, m, &before, 0);
 	ret = say_to_all(l, m->peers, 8, peer);
 	note(l, m, &before, 1);
 	ret = ret ? ret : say_to_all(l, m->peers, LONG_BYTES, peer);
 	note(l, m, &before, 2);
-	return ret ? bench_error(ret, "talking to many peers") : TOOL_OK;
+	return ret ? crowd_error(ret, "talking to many peers") : TOOL_OK;
 }
 
 int bench_memory(struct bench_link *l, struct bench_memory *m)
@@ -214,7 +226,7 @@ int bench_memory(struct bench_link *l, struct bench_memory *m)
 		return ret;
 	ret = bench_ask(l, opening, NULL);
 	if (ret)
-		return bench_error(ret, "the server opening endpoints");
+		return crowd_error(ret, "the server opening endpoints");
 	peer = calloc(m->peers, sizeof(struct sci_peer *));
 	if (!peer)
 		return tool_error("out of memory");

@@ -1,1 +1,432 @@
-int tool_tune(const void *a, int b, char **c); int tool_tune(const void *a, int b, char **c){(void)a;(void)b;(void)c;return 0;}
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * `sci tune`: the message layer's parameters that suit this machine. One after
+ * the other, each with those chosen before it: first a search for the best
+ * value, then a second measurement of it beside the value that there is, which
+ * alone decides. What lies between two protocols is found from the times of
+ * both at every size: the sum of what either saves is largest at the crossover.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "bench_file.h"
+#include "tune.h"
+
+#define KIB		((size_t)1024)
+#define MIB		(1024 * KIB)
+#define ENOUGH		0.97		/* of the time, or the default stays */
+#define RING_PARTS	4u		/* of the eager ring is eager_max one */
+
+enum axis_kind { AXIS_UP_TO, AXIS_FROM, AXIS_VALUE };
+
+struct axis {
+	enum sci_param param;
+	enum axis_kind kind;
+	bool zcopy;
+	uint64_t from, to;		/* AXIS_VALUE: of the parameter */
+	size_t size_from, size_to, step;	/* messages to measure with */
+};
+
+/* 0 as size_from: just above what is eager. */
+static const struct axis axes[] = {
+	{ .param = SCI_PARAM_EAGER_MAX, .kind = AXIS_UP_TO,
+	  .size_from = KIB, .size_to = 64 * KIB, .step = 2 },
+	{ .param = SCI_PARAM_EAGER_RING, .kind = AXIS_VALUE,
+	  .from = 16 * KIB, .to = MIB,
+	  .size_from = 256, .size_to = 0, .step = 4 },
+	{ .param = SCI_PARAM_XFER_RING, .kind = AXIS_VALUE,
+	  .from = 32 * KIB, .to = 2 * MIB,
+	  .size_from = 0, .size_to = 4 * MIB, .step = 4 },
+	{ .param = SCI_PARAM_BLOCK, .kind = AXIS_VALUE,
+	  .from = 2 * KIB, .to = 256 * KIB,
+	  .size_from = 0, .size_to = 4 * MIB, .step = 4 },
+	{ .param = SCI_PARAM_ZCOPY_MIN, .kind = AXIS_FROM, .zcopy = true,
+	  .size_from = 0, .size_to = 4 * MIB, .step = 2 },
+	{ .param = SCI_PARAM_SINGLE_COPY_MIN, .kind = AXIS_FROM,
+	  .size_from = 0, .size_to = 4 * MIB, .step = 2 },
+};
+
+struct command {
+	struct tune t;
+	struct setup defaults;
+	uint64_t rounds, id;
+	unsigned int time_ms;
+	const char *output;
+	FILE *notes;			/* what goes into the file's comments */
+	char *notes_text;
+	size_t notes_len;
+};
+
+/* ---- words ---- */
+
+#define VALUE_STR	24
+
+static const char *value_str(char buf[VALUE_STR], uint64_t v)
+{
+	if (v == UINT64_MAX)
+		return "never";
+	snprintf(buf, VALUE_STR, "%" PRIu64, v);
+	return buf;
+}
+
+/* To standard output now, and into the file. */
+__attribute__((format(printf, 2, 3)))
+static void say(struct command *c, const char *fmt, ...)
+{
+	char line[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(c->notes, "# %s\n", line);
+	if (c->output)
+		printf("%s\n", line);
+	fflush(stdout);
+}
+
+static double percent(double ratio)
+{
+	return 100 * (1 - ratio);
+}
+
+/* ---- one parameter ---- */
+
+static size_t above_eager(const struct command *c)
+{
+	size_t n = 1;
+
+	while (n <= c->t.chosen.value[SCI_PARAM_EAGER_MAX])
+		n *= 2;
+	return n;
+}
+
+/* What has to change with @param. */
+static struct setup with(const struct command *c, enum sci_param param,
+			 uint64_t value)
+{
+	struct setup s = c->t.chosen;
+
+	s.value[param] = value;
+	if (param == SCI_PARAM_EAGER_MAX &&
+	    s.value[SCI_PARAM_EAGER_RING] < RING_PARTS * value)
+		s.value[SCI_PARAM_EAGER_RING] = RING_PARTS * value;
+	return s;
+}
+
+static void works_of(struct command *c, const struct axis *a)
+{
+	size_t from = a->size_from ? a->size_from : above_eager(c);
+	size_t to = a->size_to ? a->size_to :
+		    c->t.chosen.value[SCI_PARAM_EAGER_MAX];
+
+	c->t.link.zcopy = a->zcopy;
+	tune_works(&c->t, from, to, a->step);
+}
+
+/*
+ * Both protocols at every size; works lie in pairs, one pair for each size.
+ * From @gain, the sum over the sizes of one protocol, follows the threshold.
+ */
+static int search_threshold(struct command *c, const struct axis *a,
+			    uint64_t *best)
+{
+	bool up_to = a->kind == AXIS_UP_TO;
+	struct tune *t = &c->t;
+	size_t last = t->work[t->n_works - 1].size;
+	struct setup s[2] = {
+		with(c, a->param, up_to ? last : 1),
+		with(c, a->param, up_to ? t->work[0].size / 2 : UINT64_MAX),
+	};
+	double gain = 0, most = 0;
+	unsigned int i, w;
+
+	if (up_to)	/* the same rings for both */
+		s[1].value[SCI_PARAM_EAGER_RING] =
+			s[0].value[SCI_PARAM_EAGER_RING];
+	if (tune_compare(t, s, 2))
+		return TOOL_FAILED;
+	*best = s[1].value[a->param];
+	for (i = 0; i < t->n_works; i += 2) {
+		w = up_to ? i : t->n_works - 2 - i;
+		gain += tune_work_ratio(t, 0, 1, w) +
+			tune_work_ratio(t, 0, 1, w + 1);
+		if (gain >= most)
+			continue;
+		most = gain;
+		*best = t->work[w].size;
+	}
+	return TOOL_OK;
+}
+
+static int search_value(struct command *c, const struct axis *a,
+			uint64_t *best)
+{
+	struct setup s[TUNE_SETUPS] = { c->t.chosen };
+	uint64_t from = a->from, v;
+	unsigned int n = 1, i;
+	double least = 1, ratio;
+
+	if (a->param == SCI_PARAM_EAGER_RING)
+		from = RING_PARTS * c->t.chosen.value[SCI_PARAM_EAGER_MAX];
+	for (v = from < a->from ? a->from : from;
+	     v <= a->to && n < TUNE_SETUPS; v *= 2) {
+		if (a->param == SCI_PARAM_BLOCK &&
+		    v > c->t.chosen.value[SCI_PARAM_XFER_RING] / 2)
+			break;
+		if (v != s[0].value[a->param])
+			s[n++] = with(c, a->param, v);
+	}
+	if (tune_compare(&c->t, s, n))
+		return TOOL_FAILED;
+	*best = s[0].value[a->param];
+	for (i = 1; i < n; i++) {
+		ratio = tune_ratio(&c->t, i, 0).median;
+		if (ratio >= least)
+			continue;
+		least = ratio;
+		*best = s[i].value[a->param];
+	}
+	return TOOL_OK;
+}
+
+/* Only sizes that go by another protocol then; thresholds only. */
+static void drop_works(struct command *c, const struct axis *a, uint64_t x,
+		       uint64_t y)
+{
+	uint64_t low = x < y ? x : y, high = x < y ? y : x, size;
+	unsigned int i, n = 0;
+
+	for (i = 0; a->kind != AXIS_VALUE && i < c->t.n_works; i++) {
+		size = c->t.work[i].size;
+		if (a->kind == AXIS_UP_TO ? size > low && size <= high :
+					    size >= low && size < high)
+			c->t.work[n++] = c->t.work[i];
+	}
+	if (a->kind != AXIS_VALUE)
+		c->t.n_works = n;
+}
+
+static void keep(struct command *c, const struct axis *a, const char *why)
+{
+	char buf[VALUE_STR];
+
+	say(c, "%s: %s stays: %s", sci_param_name(a->param),
+	    value_str(buf, c->t.chosen.value[a->param]), why);
+}
+
+/* Measures @best beside what there is, once more. */
+static int confirm(struct command *c, const struct axis *a, uint64_t best)
+{
+	char old[VALUE_STR], new[VALUE_STR], why[100];
+	struct setup s[2] = { c->t.chosen, with(c, a->param, best) };
+	struct tune_ratio r;
+
+	value_str(old, c->t.chosen.value[a->param]);
+	drop_works(c, a, best, c->t.chosen.value[a->param]);
+	if (!c->t.n_works) {
+		keep(c, a, "no size would go another way");
+		return TOOL_OK;
+	}
+	if (tune_compare(&c->t, s, 2))
+		return TOOL_FAILED;
+	r = tune_ratio(&c->t, 1, 0);
+	snprintf(why, sizeof(why), "%s takes %.1f %% %s", value_str(new, best),
+		 fabs(percent(r.median)), r.median < 1 ? "less" : "more");
+	if (r.median >= ENOUGH || r.upper >= 1) {
+		keep(c, a, why);
+		return TOOL_OK;
+	}
+	say(c, "%s: %s instead of %s: %.1f %% less time (%zu to %zu bytes)",
+	    sci_param_name(a->param), value_str(new, best),
+	    value_str(old, s[0].value[a->param]), percent(r.median),
+	    c->t.work[0].size, c->t.work[c->t.n_works - 1].size);
+	c->t.chosen = s[1];
+	return TOOL_OK;
+}
+
+static int tune_axis(struct command *c, const struct axis *a)
+{
+	uint64_t best;
+	bool possible = true;
+
+	c->t.link.zcopy = false;
+	if (a->param == SCI_PARAM_SINGLE_COPY_MIN &&
+	    tune_single_copy_works(&c->t, &possible))
+		return TOOL_FAILED;
+	if (!possible) {
+		keep(c, a, "a process cannot read the other's memory here");
+		return TOOL_OK;
+	}
+	works_of(c, a);
+	if (a->kind == AXIS_VALUE ? search_value(c, a, &best) :
+				    search_threshold(c, a, &best))
+		return TOOL_FAILED;
+	if (best == c->t.chosen.value[a->param]) {
+		keep(c, a, "the best there is");
+		return TOOL_OK;
+	}
+	return confirm(c, a, best);
+}
+
+/* ---- all of them ---- */
+
+static bool changed(const struct command *c)
+{
+	return memcmp(&c->t.chosen, &c->defaults, sizeof(c->defaults)) != 0;
+}
+
+static int compare_all(struct command *c)
+{
+	struct setup s[2] = { c->defaults, c->t.chosen };
+	struct tune_ratio r;
+
+	c->t.link.zcopy = false;
+	tune_works(&c->t, 64, 4 * MIB, 4);
+	if (tune_compare(&c->t, s, 2))
+		return TOOL_FAILED;
+	r = tune_ratio(&c->t, 1, 0);
+	say(c, "all together: %.1f %% %s time than with the defaults (64 to 4194304 bytes)",
+	    fabs(percent(r.median)), r.median < 1 ? "less" : "more");
+	return TOOL_OK;
+}
+
+static void describe(struct command *c)
+{
+	time_t now = time(NULL);
+	struct utsname u;
+	char when[40];
+	struct tm tm;
+
+	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC",
+		 gmtime_r(&now, &tm));
+	uname(&u);
+	say(c, "messages over %s, measured by `sci tune` on %s",
+	    sci_ep_fabric(c->t.link.ep), when);
+	say(c, "on %s (%s %s, %s), medians of %u rounds of %.1f ms",
+	    u.nodename, u.sysname, u.release, u.machine, c->t.rounds,
+	    c->t.seconds * 1e3);
+	if (c->t.link.cpu[0] >= 0)
+		say(c, "between two processes on CPUs %d and %d",
+		    c->t.link.cpu[0], c->t.link.cpu[1]);
+}
+
+static int tune_all(struct command *c)
+{
+	size_t i;
+
+	if (bench_link_open(&c->t.link))
+		return TOOL_FAILED;
+	for (i = 0; i < SCI_PARAMS; i++)
+		sci_ep_get(c->t.link.ep, i, &c->defaults.value[i]);
+	c->t.chosen = c->defaults;
+	describe(c);
+	for (i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)
+		if (tune_axis(c, &axes[i]))
+			return TOOL_FAILED;
+	if (!changed(c)) {
+		say(c, "the defaults are best here");
+		return TOOL_OK;
+	}
+	return compare_all(c);
+}
+
+static void write_table(FILE *out, const void *arg)
+{
+	const struct command *c = arg;
+	char buf[VALUE_STR];
+	int i;
+
+	fputs(c->notes_text, out);
+	fputs("# for SCI_MSG_TABLE: FABRIC NAME VALUE\n", out);
+	for (i = 0; i < SCI_PARAMS; i++)
+		if (c->t.chosen.value[i] != c->defaults.value[i])
+			fprintf(out, "%s %s %s\n", sci_ep_fabric(c->t.link.ep),
+				sci_param_name(i),
+				value_str(buf, c->t.chosen.value[i]));
+}
+
+/* Defaults are the library's own. */
+static void forget_environment(void)
+{
+	char name[64];
+	int i, k;
+
+	unsetenv("SCI_MSG_TABLE");
+	for (i = 0; i < SCI_PARAMS; i++) {
+		snprintf(name, sizeof(name), "SCI_MSG_%s", sci_param_name(i));
+		for (k = 0; name[k]; k++)
+			if (name[k] >= 'a' && name[k] <= 'z')
+				name[k] = (char)(name[k] - 'a' + 'A');
+		unsetenv(name);
+	}
+}
+
+static void parse(struct command *c, const struct tool_command *self, int argc,
+		  char **argv)
+{
+	const struct tool_option options[] = {
+		{ .letter = 'o', .name = "output", .kind = TOOL_STRING,
+		  .value = &c->output, .arg = "FILE",
+		  .help = "the table, for SCI_MSG_TABLE (standard output)" },
+		{ .letter = 'R', .name = "rounds", .kind = TOOL_NUMBER,
+		  .value = &c->rounds, .min = 1, .max = BENCH_ROUNDS,
+		  .arg = "N", .help = "of which medians are taken (11)" },
+		{ .letter = 't', .name = "time", .kind = TOOL_SECONDS,
+		  .value = &c->time_ms, .arg = "S",
+		  .help = "of each size in each round (0.002)" },
+		{ .name = "peer", .kind = TOOL_STRING, .value = &c->t.link.to,
+		  .arg = "NODE[:ID]",
+		  .help = "where `sci bench --serve` runs" },
+		{ .letter = 'i', .name = "id", .kind = TOOL_NUMBER,
+		  .value = &c->id, .min = 1, .max = SCI_EP_ID_MAX, .arg = "N",
+		  .help = "of the server's endpoint" },
+		{ 0 },
+	};
+
+	if (tool_parse(self, argc, argv, options, true) != argc)
+		tool_usage(self, "it takes options only");
+	if (c->output && !strcmp(c->output, "-"))
+		c->output = NULL;
+	c->t.rounds = (unsigned int)c->rounds;
+	c->t.seconds = c->time_ms * 1e-3;
+	c->t.link.id = (uint32_t)c->id;
+}
+
+static int run(struct command *c)
+{
+	if (c->output && bench_file_check(c->output))
+		return TOOL_FAILED;
+	c->notes = open_memstream(&c->notes_text, &c->notes_len);
+	if (!c->notes)
+		return tool_error("out of memory");
+	forget_environment();
+	if (tune_all(c))
+		return TOOL_FAILED;
+	fflush(c->notes);
+	if (bench_file(c->output ? c->output : "-", write_table, c))
+		return TOOL_FAILED;
+	return tool_finish();
+}
+
+int tool_tune(const struct tool_command *self, int argc, char **argv)
+{
+	struct command c = { .rounds = 11, .time_ms = 2, .id = BENCH_ID };
+	int ret;
+
+	parse(&c, self, argc, argv);
+	ret = run(&c);
+	bench_link_close(&c.t.link);
+	if (c.notes)
+		fclose(c.notes);
+	free(c.notes_text);
+	free(c.t.log_t);
+	return ret;
+}

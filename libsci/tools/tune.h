@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: comparing parameters
+ *
+ * A setup is a value of every parameter. Setups are compared by the time that
+ * runs of messages take, in rounds of which each visits every setup once, each
+ * time over a new connection. What counts is the ratio of two setups in one
+ * round, and of these ratios the median: so neither a machine that changes its
+ * speed now and then nor a round that was disturbed decides anything.
+ */
+#ifndef LIBSCI_TOOLS_TUNE_H
+#define LIBSCI_TOOLS_TUNE_H
+
+#include "bench.h"
+
+#define TUNE_WORKS	32u
+#define TUNE_SETUPS	16u
+
+struct setup {
+	uint64_t value[SCI_PARAMS];
+};
+
+struct work {
+	enum bench_kind kind;
+	size_t size;
+	uint64_t count;			/* of messages; 0: to be found */
+};
+
+struct tune {
+	struct bench_link link;
+	unsigned int rounds;
+	double seconds;			/* of a run */
+	struct setup chosen;
+	size_t room;			/* of the largest work */
+
+	/* by the last tune_compare() */
+	unsigned int n_works, n_setups;
+	struct work work[TUNE_WORKS];
+	double *log_t;			/* [round][setup][work] */
+};
+
+/* Ping-pongs and streams of @from, @from * @step ... @to bytes. */
+void tune_works(struct tune *t, size_t from, size_t to, size_t step);
+
+/* 0, or a message and TOOL_FAILED. */
+int tune_compare(struct tune *t, const struct setup *setups, unsigned int n);
+
+/* log(time of setup @a / of @b) for work @w: median of the rounds. */
+double tune_work_ratio(const struct tune *t, unsigned int a, unsigned int b,
+		       unsigned int w);
+
+/* The same of all works together: median and upper quartile. */
+struct tune_ratio {
+	double median, upper;
+};
+
+struct tune_ratio tune_ratio(const struct tune *t, unsigned int a,
+			     unsigned int b);
+
+/* Do receivers read out of the sender's memory, both of them? */
+int tune_single_copy_works(struct tune *t, bool *works);
+
+#endif
