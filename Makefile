@@ -123,7 +123,7 @@ $(B)/libsisci.a: $(B)/libsci.a
 
 $(B)/sci: $(SCI_OBJ) $(B)/libsci.a
 	$(call say,LINK)
-	$(Q)$(LINK) $^ -lpci -lnettle $(LIBS)
+	$(Q)$(LINK) $^ -lpci -lnettle $(LIBS) -lm
 
 $(TESTS) $(BENCHES): %: %.o $(B)/selftests/common.a $(B)/libsci.a
 	$(call say,LINK)
@@ -180,8 +180,8 @@ help:					## this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs bins tests demo check bench bench-peers headers-check lint cross install \
-	uninstall clean help
+.PHONY: all libs bins tests demo check bench bench-peers headers-check lint \
+	cross install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * libsci's messages, measured as peers/measure.h measures those of others.
+ *
+ * usage: msg_peers untagged|mt|tagged|zerocopy METRIC SIZE...
+ *
+ * untagged, tagged and zerocopy use endpoints of a single thread, mt one that
+ * any thread may use.  zerocopy sends from buffers of sci_buf_alloc() and
+ * receives into them.  alltoall16_s: each of 16 processes, which share two
+ * CPUs, starts 15 receives and 15 sends and waits for all of them.
+ */
+#define _GNU_SOURCE
+
+#include <sci/msg.h>
+
+#include "libsci/barrier.h"
+#include "selftests/bench/peers/measure.h"
+
+#define WINDOW		64		/* messages under way in streams */
+#define BLOCKING_MAX	4096		/* up to which their sends just return */
+#define TIMEOUT		20000		/* ms */
+#define CONTEXT		1u
+#define ENDPOINT	1u		/* of every node */
+
+static struct sci_ep *ep;
+static struct sci_peer *peers[PEER_RANKS];	/* by rank */
+static struct sci_peer *other;			/* of two */
+static bool tagged;
+
+#define OK(call)							\
+	do {								\
+		int ret_ = (call);					\
+		if (ret_)						\
+			peer_die("%s: %s", #call, strerror(-ret_));	\
+	} while (0)
+
+static void peer_send(size_t n)
+{
+	if (tagged)
+		OK(sci_tsend(other, CONTEXT, 1, peer_out, n));
+	else
+		OK(sci_send(other, peer_out, n));
+}
+
+static void peer_recv(size_t n)
+{
+	if (tagged)
+		OK(sci_trecv(ep, other, CONTEXT, 1, 0, peer_in, n, NULL));
+	else
+		OK(sci_recv(ep, other, peer_in, n, NULL));
+}
+
+static struct sci_req *start_send(struct sci_peer *to, const void *p, size_t n)
+{
+	struct sci_req *req;
+
+	if (tagged)
+		OK(sci_itsend(to, CONTEXT, 1, p, n, &req));
+	else
+		OK(sci_isend(to, p, n, &req));
+	return req;
+}
+
+static struct sci_req *start_recv(struct sci_peer *from, void *p, size_t n)
+{
+	struct sci_req *req;
+
+	if (tagged)
+		OK(sci_itrecv(ep, from, CONTEXT, 1, 0, p, n, &req));
+	else
+		OK(sci_irecv(ep, from, p, n, &req));
+	return req;
+}
+
+static void peer_stream_out(size_t n, uint64_t count)
+{
+	struct sci_req *req[WINDOW] = { NULL };
+	uint64_t i;
+
+	for (i = 0; n <= BLOCKING_MAX && i < count; i++)
+		peer_send(n);
+	if (n <= BLOCKING_MAX)
+		return;
+	for (i = 0; i < count; i++) {
+		if (req[i % WINDOW])
+			OK(sci_wait(req[i % WINDOW], -1, NULL));
+		req[i % WINDOW] = start_send(other, peer_out, n);
+	}
+	OK(sci_waitall(req, WINDOW, -1, NULL));
+}
+
+static void peer_stream_in(size_t n, uint64_t count)
+{
+	struct sci_req *req[WINDOW] = { NULL };
+	uint64_t i;
+
+	for (i = 0; i < count; i++) {
+		if (req[i % WINDOW])
+			OK(sci_wait(req[i % WINDOW], -1, NULL));
+		req[i % WINDOW] = start_recv(other, peer_in, n);
+	}
+	OK(sci_waitall(req, WINDOW, -1, NULL));
+}
+
+/* ---- both, or all ---- */
+
+static unsigned int node_of(int rank)
+{
+	return 4 * (unsigned int)(rank + 1);
+}
+
+static void *buffer(bool exported, size_t n)
+{
+	void *p;
+
+	if (!exported)
+		return peer_alloc(n, MAP_PRIVATE);
+	OK(sci_buf_alloc(ep, n, &p));
+	return memset(p, 0, n);
+}
+
+/* Joins the cluster of the run and meets all other ranks. */
+static void join(int rank, int ranks, unsigned int flags)
+{
+	char value[16];
+	int i;
+
+	snprintf(value, sizeof(value), "%u", node_of(rank));
+	setenv("SCI_NODE", value, 1);
+	OK(sci_ep_open(&ep, ENDPOINT, flags));
+	for (i = 0; i < ranks; i++) {
+		struct sci_addr addr = { node_of(i), ENDPOINT };
+
+		if (i != rank)
+			OK(sci_connect(ep, &addr, TIMEOUT, &peers[i]));
+	}
+}
+
+static struct all {
+	volatile unsigned int barriers;
+} *all;
+
+/* Nobody leaves before everybody has come, and everybody makes progress. */
+static void barrier(unsigned int ranks)
+{
+	unsigned int mine = sci_fetch_add(&all->barriers, 1);
+	unsigned int goal = (mine / ranks + 1) * ranks;
+
+	while (sci_load_acquire(&all->barriers) < goal) {
+		sci_progress(ep);
+		sched_yield();
+	}
+}
+
+static void exchange(int rank, char *out, char *in, size_t n)
+{
+	struct sci_req *req[2 * PEER_RANKS];
+	size_t k = 0;
+	int i, j;
+
+	for (i = 1; i < PEER_RANKS; i++) {
+		j = (rank + PEER_RANKS - i) % PEER_RANKS;
+		req[k++] = start_recv(peers[j], in + n * (size_t)j, n);
+	}
+	for (i = 1; i < PEER_RANKS; i++) {
+		j = (rank + i) % PEER_RANKS;
+		req[k++] = start_send(peers[j], out + n * (size_t)j, n);
+	}
+	OK(sci_waitall(req, k, -1, NULL));
+}
+
+static void alltoall(int rank, bool exported, size_t n)
+{
+	char *out = buffer(exported, n * PEER_RANKS);
+	char *in = buffer(exported, n * PEER_RANKS);
+	int count = peer_alltoall_count(n), i;
+	double begin;
+
+	memset(out, rank + 1, n * PEER_RANKS);
+	exchange(rank, out, in, n);
+	for (i = 0; i < PEER_RANKS; i++)
+		if (i != rank && in[n * (size_t)i + n - 1] != i + 1)
+			peer_die("wrong bytes from %d", i);
+	barrier(PEER_RANKS);
+	begin = peer_now();
+	for (i = 0; i < count; i++)
+		exchange(rank, out, in, n);
+	barrier(PEER_RANKS);
+	if (!rank)
+		printf("alltoall16_s %zu %.6g\n", n, peer_now() - begin);
+	fflush(stdout);
+}
+
+/* Rank 0 is the caller's process. */
+static int spawn_all(void)
+{
+	pid_t parent = getpid(), pid;
+	int i;
+
+	for (i = 1; i < PEER_RANKS; i++) {
+		pid = fork();
+		peer_must(pid >= 0);
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			peer_must(getppid() == parent);
+			peer_pin(i);
+			return i;
+		}
+	}
+	peer_pin(0);
+	return 0;
+}
+
+static int all_to_all(bool exported, unsigned int flags, char **sizes)
+{
+	int rank, status, left = PEER_RANKS - 1;
+
+	all = peer_alloc(sizeof(*all), MAP_SHARED);
+	rank = spawn_all();
+	join(rank, PEER_RANKS, flags);
+	barrier(PEER_RANKS);
+	for (; *sizes; sizes++)
+		alltoall(rank, exported, strtoull(*sizes, NULL, 0));
+	OK(sci_ep_close(ep));
+	while (!rank && left--)
+		peer_must(wait(&status) > 0 && !status);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int flags = SCI_EP_SINGLE_THREAD;
+	char value[64], c = 0;
+	bool exported;
+	int rank;
+
+	if (argc < 4)
+		peer_die("usage: msg_peers untagged|mt|tagged|zerocopy METRIC SIZE...");
+	snprintf(value, sizeof(value), "shm:peers-%d", (int)getpid());
+	setenv("SCI_FABRIC", value, 0);
+	if (!strcmp(argv[1], "mt"))
+		flags = 0;
+	tagged = !strcmp(argv[1], "tagged");
+	exported = !strcmp(argv[1], "zerocopy");
+	if (!strcmp(argv[2], "alltoall16_s"))
+		return all_to_all(exported, flags, argv + 3);
+	rank = peer_fork();
+	join(rank, 2, flags);
+	other = peers[!rank];
+	peer_out = buffer(exported, PEER_MAX);
+	peer_in = buffer(exported, PEER_MAX);
+	measure(rank, argv[2], argv + 3);
+	peer_exchange(rank, &c, &c, 1);		/* neither leaves before */
+	OK(sci_ep_close(ep));
+	return peer_join(rank);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * How messages are measured, the same for libsci and for its peers.
+ *
+ * A program is called as
+ *
+ *	PROGRAM MODE METRIC SIZE...
+ *
+ * and prints a line "METRIC SIZE VALUE PROBE" per size.  It defines the functions
+ * declared below before main() and calls measure() in both of its processes,
+ * rank 0 on the first CPU it may use, rank 1 on the second; rank 0 measures.
+ *
+ * Each size begins with messages whose bytes are checked.  Then runs grow until
+ * one takes a sixth of PEER_MS (30) milliseconds, which is the warm-up, and the
+ * median of five such runs is the value.  The clock is read twice per run.
+ *
+ * A virtual machine's CPUs move, now two hardware threads of a core, now cores
+ * far apart, which changes everything fourfold.  So there is a probe before and
+ * after each run: half a round trip of a word in the file PEER_PROBE, in us.
+ * Runs do not count if it is not within PEER_PLACE ("LOW HIGH"), and others are
+ * made, up to a limit: if none counts, all do, as PROBE then tells.
+ *
+ *	latency_us	half a round trip
+ *	bandwidth_MBps	rank 0 sends, rank 1 answers once, after the last;
+ *	rate_Mps	the same, in million messages per second
+ *
+ * Buffers are one per direction and are not touched between messages, as in the
+ * OSU benchmarks.
+ */
+#ifndef SELFTESTS_PEERS_MEASURE_H
+#define SELFTESTS_PEERS_MEASURE_H
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsci/barrier.h"
+
+#define PEER_MAX	((size_t)4 << 20)	/* largest message */
+#define PEER_RUNS	5
+#define PEER_TRIES	20u			/* of runs */
+#define PEER_TRIPS	100u			/* of a probe */
+#define PEER_RANKS	16			/* all-to-all */
+
+#define peer_die(...)							\
+	do {								\
+		fprintf(stderr, __VA_ARGS__);				\
+		fputc('\n', stderr);					\
+		exit(1);						\
+	} while (0)
+
+#define peer_must(cond)							\
+	do {								\
+		if (!(cond))						\
+			peer_die("%s:%d: %s failed", __FILE__, __LINE__, #cond); \
+	} while (0)
+
+/*
+ * What a program defines.  The buffers hold PEER_MAX bytes.  peer_send() and
+ * peer_recv() may be called with any size from 0; the second knows what the
+ * first will bring.  The stream functions keep a window of messages on their
+ * way and return when the last buffer is free or has arrived.
+ */
+static char *peer_out, *peer_in;
+static void peer_send(size_t n);
+static void peer_recv(size_t n);
+static void peer_stream_out(size_t n, uint64_t count);
+static void peer_stream_in(size_t n, uint64_t count);
+
+static inline double peer_now(void)	/* seconds */
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* To the @n-th CPU that the program may use. */
+static inline void peer_pin(int n)
+{
+	cpu_set_t all, set;
+	int cpu;
+
+	peer_must(!sched_getaffinity(0, sizeof(all), &all));
+	n %= CPU_COUNT(&all);
+	for (cpu = 0; !CPU_ISSET(cpu, &all) || n--; cpu++)
+		;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	peer_must(!sched_setaffinity(0, sizeof(set), &set));
+}
+
+/* Page-aligned, touched; @flags: MAP_SHARED or MAP_PRIVATE. */
+static inline void *peer_alloc(size_t n, int flags)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS,
+		       -1, 0);
+
+	peer_must(p != MAP_FAILED);
+	return memset(p, 0, n);
+}
+
+static int peer_pair[2];		/* rank 0's end, rank 1's end */
+
+static inline void peer_exchange(int rank, const void *mine, void *theirs,
+				 size_t n)
+{
+	char *p = theirs;
+	ssize_t got;
+
+	peer_must(write(peer_pair[rank], mine, n) == (ssize_t)n);
+	for (; n; n -= (size_t)got, p += got) {
+		got = read(peer_pair[rank], p, n);
+		peer_must(got > 0);
+	}
+}
+
+/* Becomes two pinned processes; returns the rank. */
+static inline int peer_fork(void)
+{
+	pid_t parent = getpid(), pid;
+	int rank;
+
+	peer_must(!socketpair(AF_UNIX, SOCK_STREAM, 0, peer_pair));
+	fflush(stdout);
+	pid = fork();
+	peer_must(pid >= 0);
+	rank = pid ? 0 : 1;
+	if (rank) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		peer_must(getppid() == parent);
+	}
+	peer_pin(rank);
+	return rank;
+}
+
+/* Rank 0 ends with what it measured, rank 1 is not left alone. */
+static inline int peer_join(int rank)
+{
+	int status = 0;
+
+	if (!rank)
+		peer_must(wait(&status) > 0 && !status);
+	return 0;
+}
+
+/* ---- probe ---- */
+
+static struct peer_probe {
+	_Alignas(256) uint64_t ping;
+	_Alignas(256) uint64_t pong;
+} *peer_probe;
+
+static inline void peer_probe_open(void)
+{
+	const char *path = getenv("PEER_PROBE");
+	int fd;
+
+	if (!path)
+		return;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	peer_must(fd >= 0 && !ftruncate(fd, sizeof(*peer_probe)));
+	peer_probe = mmap(NULL, sizeof(*peer_probe), PROT_READ | PROT_WRITE,
+			  MAP_SHARED, fd, 0);
+	peer_must(peer_probe != MAP_FAILED);
+	close(fd);
+}
+
+static inline void peer_await(const uint64_t *word, uint64_t n)
+{
+	while (sci_load_acquire(word) != n)
+		;
+}
+
+/* us; rank 1 answers meanwhile. */
+static inline double peer_probe_ask(void)
+{
+	uint64_t n = peer_probe->pong, i;
+	double begin = peer_now();
+
+	for (i = 0; i < PEER_TRIPS; i++) {
+		sci_store_release(&peer_probe->ping, ++n);
+		peer_await(&peer_probe->pong, n);
+	}
+	return (peer_now() - begin) * 1e6 / PEER_TRIPS / 2;
+}
+
+static inline void peer_probe_answer(void)
+{
+	uint64_t n = peer_probe->pong, i;
+
+	for (i = 0; i < PEER_TRIPS; i++) {
+		peer_await(&peer_probe->ping, ++n);
+		sci_store_release(&peer_probe->pong, n);
+	}
+}
+
+/* ---- both processes ---- */
+
+enum { PEER_CHECK, PEER_PING, PEER_STREAM, PEER_PROBE, PEER_END };
+
+struct peer_order {			/* from rank 0 to rank 1 */
+	uint64_t what, size, count;
+};
+
+static inline unsigned char peer_byte(size_t i, uint64_t seed)
+{
+	return (unsigned char)((i ^ (i >> 8) ^ (i >> 16)) * 7 + seed);
+}
+
+static inline void peer_fill(size_t n, uint64_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		peer_out[i] = (char)peer_byte(i, seed);
+}
+
+static inline void peer_verify(size_t n, uint64_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((unsigned char)peer_in[i] != peer_byte(i, seed))
+			peer_die("wrong byte %zu of %zu", i, n);
+}
+
+static inline void peer_tell(uint64_t what, size_t size, uint64_t count)
+{
+	struct peer_order o = { what, size, count };
+
+	memcpy(peer_out, &o, sizeof(o));
+	peer_send(sizeof(o));
+	peer_recv(0);		/* nothing overtakes an order */
+}
+
+static inline void peer_obey(void)
+{
+	struct peer_order o;
+	uint64_t i;
+
+	for (;;) {
+		peer_recv(sizeof(o));
+		memcpy(&o, peer_in, sizeof(o));
+		peer_send(0);
+		if (o.what == PEER_END)
+			return;
+		if (o.what == PEER_PROBE) {
+			peer_probe_answer();
+			continue;
+		}
+		if (o.what == PEER_STREAM) {
+			peer_stream_in(o.size, o.count);
+			peer_send(8);
+			continue;
+		}
+		for (i = 0; i < o.count; i++) {
+			if (o.what == PEER_CHECK)
+				peer_fill(o.size, i + 1);
+			peer_recv(o.size);
+			if (o.what == PEER_CHECK)
+				peer_verify(o.size, i);
+			peer_send(o.size);
+		}
+	}
+}
+
+static inline void peer_check(size_t n)
+{
+	uint64_t i;
+
+	peer_tell(PEER_CHECK, n, 3);
+	for (i = 0; i < 3; i++) {
+		peer_fill(n, i);
+		peer_send(n);
+		peer_recv(n);
+		peer_verify(n, i + 1);
+	}
+}
+
+static inline double peer_run(uint64_t what, size_t n, uint64_t count)
+{
+	double begin;
+	uint64_t i;
+
+	peer_tell(what, n, count);
+	begin = peer_now();
+	if (what == PEER_STREAM) {
+		peer_stream_out(n, count);
+		peer_recv(8);
+	} else {
+		for (i = 0; i < count; i++) {
+			peer_send(n);
+			peer_recv(n);
+		}
+	}
+	return peer_now() - begin;
+}
+
+static inline int peer_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+struct peer_result {
+	double seconds;			/* per iteration */
+	double probe;			/* us; 0: none */
+};
+
+static inline double peer_sorted_median(double *v, unsigned int n)
+{
+	qsort(v, n, sizeof(*v), peer_compare);
+	return v[n / 2];
+}
+
+/* The median of runs of @run(arg, count), with @probe() in between. */
+static inline struct peer_result
+peer_median(double (*run)(void *arg, uint64_t count), void *arg,
+	    double (*probe)(void))
+{
+	const char *ms = getenv("PEER_MS"), *place = getenv("PEER_PLACE");
+	double goal = (ms ? atof(ms) : 30) / 6000, low = 0, high = 1e9, t, p, q;
+	double v[PEER_TRIES], at[PEER_TRIES];	/* good runs come first */
+	unsigned int all = 0, good = 0, n;
+	uint64_t count = 8;
+
+	if (place)
+		peer_must(sscanf(place, "%lf %lf", &low, &high) == 2);
+	for (;;) {
+		t = run(arg, count);
+		if (t >= goal / 2)
+			break;
+		count *= t < goal / 16 ? 8 : 2;
+	}
+	count = (uint64_t)((double)count * goal / t) + 1;
+	q = probe();
+	while (good < PEER_RUNS && all < PEER_TRIES) {
+		p = q;
+		t = run(arg, count) / (double)count;
+		q = probe();
+		v[all] = t;
+		at[all++] = (p + q) / 2;
+		if (place && (p < low || p > high || q < low || q > high))
+			continue;
+		v[all - 1] = v[good];
+		at[all - 1] = at[good];
+		v[good] = t;
+		at[good++] = (p + q) / 2;
+	}
+	n = good ? good : all;
+	return (struct peer_result){ peer_sorted_median(v, n),
+				     peer_sorted_median(at, n) };
+}
+
+struct peer_point {
+	uint64_t what;
+	size_t size;
+};
+
+static inline double peer_point_run(void *arg, uint64_t count)
+{
+	struct peer_point *p = arg;
+
+	return peer_run(p->what, p->size, count);
+}
+
+static inline void peer_print(const char *metric, size_t n, struct peer_result r)
+{
+	double value = r.seconds * 1e6 / 2;
+
+	if (!strcmp(metric, "bandwidth_MBps"))
+		value = (double)n / r.seconds / 1e6;
+	else if (!strcmp(metric, "rate_Mps"))
+		value = 1 / r.seconds / 1e6;
+	printf("%s %zu %.6g %.4g\n", metric, n, value, r.probe);
+	fflush(stdout);
+}
+
+static inline double peer_probe_run(void)
+{
+	if (!peer_probe)
+		return 0;
+	peer_tell(PEER_PROBE, 0, 0);
+	return peer_probe_ask();
+}
+
+/* @sizes are the program's arguments from SIZE on. */
+static inline void measure(int rank, const char *metric, char **sizes)
+{
+	bool ping = !strcmp(metric, "latency_us");
+	struct peer_point p;
+
+	peer_probe_open();
+	if (rank) {
+		peer_obey();
+		return;
+	}
+	for (; *sizes; sizes++) {
+		p.what = ping ? PEER_PING : PEER_STREAM;
+		p.size = strtoull(*sizes, NULL, 0);
+		peer_must(p.size <= PEER_MAX);
+		peer_check(p.size);
+		peer_print(metric, p.size,
+			   peer_median(peer_point_run, &p, peer_probe_run));
+	}
+	peer_tell(PEER_END, 0, 0);
+}
+
+/* How often the all-to-all of messages of @n bytes is repeated. */
+static inline int peer_alltoall_count(size_t n)
+{
+	return n > 16384 ? 40 : 400;
+}
+
+#endif
