@@ -35,7 +35,9 @@ LIBS = $(if $(NUMA),-lnuma )-pthread
 WARN := -Wall -Wextra -Wshadow -Wundef -Wvla -Wwrite-strings -Wpointer-arith \
 	-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
 	-Wformat=2 $(if $(WERROR),-Werror)
-COMPILE = $(CC) -std=gnu11 -D_GNU_SOURCE= -I. -Ilibsci/include -fPIC -fvisibility=hidden \
+# Lines and segments are looked at as several types, as in the kernel.
+COMPILE = $(CC) -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE= -I. -Ilibsci/include \
+	-fPIC -fvisibility=hidden \
 	-pthread $(if $(NUMA),-DSCI_HAVE_NUMA) $(WARN) $(CPPFLAGS) $(CFLAGS) \
 	$(SANFLAGS) -MMD -MP -c -o $@ $<
 LINK = $(CC) -pthread $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@

@@ -114,6 +114,14 @@ static inline void sci_full_barrier(void)
 #endif
 }
 
+/* The compiler alone: for accesses that it does not know to be ordered, such as
+ * vectors, on CPUs that keep them in order.
+ */
+static inline void sci_compiler_barrier(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 /**
  * sci_cpu_relax() - inside a loop that polls
  *

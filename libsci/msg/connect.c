@@ -90,7 +90,8 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 
 	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
 	    p->their_inbox == h->inbox) {
-		if (!p->asked)
+		/* it does not know us yet: ours was lost, or never sent */
+		if (!p->asked || !h->to)
 			hello_send(p);
 		return;
 	}
@@ -115,7 +116,13 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	msg_changed(ep);
 	if (!ret)
 		return;
-	refuse(ep, from, h, ret);
+	if (ret == -ENETDOWN && !fresh) {
+		/* its next HELLO may find the link up */
+		p->nonce = 0;
+		return;
+	}
+	if (ret != -ENETDOWN)
+		refuse(ep, from, h, ret);
 	peer_down(p, ret);
 	if (fresh)
 		peer_free(p);

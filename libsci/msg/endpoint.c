@@ -126,6 +126,7 @@ static int join(struct sci_ep *ep)
 		sci_fabric_close(ep->fabric);
 		return ret;
 	}
+	line_init();
 	ep->link = ep->ops->link_status(ep->fabric, 0);
 	ep->errors = atomic_load(&ep->link->errors);
 	ep->addr.node = info.node;

@@ -97,8 +97,18 @@ struct sci_req {
 		struct sci_match_recv match;	/* posted */
 	};
 	struct sci_ep *ep;
-	struct sci_peer *peer;		/* NULL: receive from anyone, not matched */
+	struct iovec *iov;
+	size_t iovs;
+	struct iovec inline_iov[IOV_INLINE];
+	struct msg_cursor at;
+	size_t len;			/* of the message, or of the buffer */
+	uint64_t tag;
+	uint32_t context;
+	uint32_t id;			/* ours, in ep->ids */
 	enum msg_kind kind;
+	/* from here on zero at first */
+	uint32_t init_from;
+	struct sci_peer *peer;		/* NULL: receive from anyone, not matched */
 	enum msg_state state;
 	_Atomic bool done;
 	bool tagged;
@@ -106,20 +116,12 @@ struct sci_req {
 	bool pooled;			/* goes back to the endpoint's pool */
 	uint8_t mode;			/* of a rendezvous: CTS_* */
 	uint8_t rts_flags;
-	uint32_t id;			/* ours, in ep->ids */
+	int crc_error;
 	uint32_t their_id;
 	uint32_t segment;		/* rendezvous: where to store */
 	uint64_t offset;
-	size_t len;			/* of the message, or of the buffer */
 	size_t moved;			/* bytes already on their way, or here */
 	size_t want;			/* bytes that will be moved */
-	uint64_t tag;
-	uint32_t context;
-	int crc_error;
-	struct msg_cursor at;
-	struct iovec *iov;
-	size_t iovs;
-	struct iovec inline_iov[IOV_INLINE];
 	struct sci_status status;
 };
 
@@ -306,6 +308,7 @@ struct sci_ep {
 	int user_fd;			/* epoll of both; -1: not asked for */
 	unsigned int completions;	/* of requests, ever: mod 2^32 */
 	unsigned int waiters;		/* threads in sleep_beside() */
+	bool crowded;			/* others want the CPU */
 	bool sleeping;			/* a thread is in poll() */
 	bool woken;			/* ... and will return from it */
 	pthread_mutex_t sleep_lock;
@@ -327,10 +330,13 @@ void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
 	     uint32_t lines);
 bool tx_room_slow(struct msg_tx *tx);
 bool tx_prepare(struct sci_peer *p);
-void tx_post(struct sci_peer *p, struct msg_tx *tx, struct msg_line *l,
-	     unsigned int kind);
+void tx_put(struct sci_peer *p, struct msg_tx *tx, uint32_t ahead,
+	    const struct line_head *head, const void *buf, size_t len,
+	    enum msg_line_type type);
+void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n);
 void tx_drop(struct sci_peer *p);
 void status_write(struct sci_peer *p);
+void status_announce(struct sci_peer *p);
 bool status_due(const struct sci_peer *p);
 int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 		   struct msg_cursor *at, size_t len, uint32_t *crc);
@@ -444,6 +450,12 @@ static inline bool tx_room(struct msg_tx *tx)
 	return tx->pos - tx->read < tx->lines || tx_room_slow(tx);
 }
 
+/* Lines there is room for, at most; more may be found by tx_room(). */
+static inline uint32_t tx_free(const struct msg_tx *tx)
+{
+	return tx->lines - (tx->pos - tx->read);
+}
+
 /* The receiver may be asleep, or be about to: see msg_announce_sleep(). */
 static inline void maybe_ring(struct sci_peer *p)
 {
@@ -454,15 +466,6 @@ static inline void maybe_ring(struct sci_peer *p)
 	sleeps = sci_load_relaxed(&p->status->sleeps);
 	if (sleeps != p->bell_rung)
 		status_write(p);
-}
-
-static inline void tx_advance(struct msg_tx *tx)
-{
-	tx->pos++;
-	if (++tx->slot == tx->lines) {
-		tx->slot = 0;
-		tx->id ^= LINE_ID;
-	}
 }
 
 static inline void rx_advance(struct msg_rx *rx)

@@ -135,4 +135,37 @@ static inline void line_copy(void *dst, const void *src, size_t len)
 	}
 }
 
+/* Up to 16 bytes that come before the payload of a typed line. */
+struct line_head {
+	uint64_t lo;
+	uint64_t hi;
+	unsigned int len;
+};
+
+/**
+ * struct line_ops - how this CPU writes and reads lines
+ * @put: @head, then @len bytes from @buf, then @last (whatever of the last word
+ *	is not payload, but for the identifier and what it replaces), as a line;
+ *	at once, as far as the CPU can: a poller that sees half of it takes the
+ *	cache line away from the half to come
+ * @get: as line_take()
+ */
+struct line_ops {
+	void (*put)(volatile struct msg_line *slot, const struct line_head *head,
+		    const void *buf, size_t len, uint64_t id, uint64_t last);
+	bool (*get)(const volatile struct msg_line *slot, uint64_t id,
+		    struct msg_line *out);
+};
+
+extern struct line_ops line_ops __attribute__((visibility("hidden")));
+
+/* For the CPU and the store engine that SCI_PIO asks for. */
+void line_init(void);
+
+static inline uint64_t line_last(unsigned int type, unsigned int kind,
+				 uint32_t seq)
+{
+	return (uint64_t)type << 40 | (uint64_t)(kind | (seq & 3) << 6) << 48;
+}
+
 #endif

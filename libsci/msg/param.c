@@ -25,6 +25,8 @@ struct param {
 };
 
 static const struct param params[SCI_PARAMS] = {
+	[SCI_PARAM_LINES_MAX] = { "lines_max", "SCI_MSG_LINES_MAX",
+				  0, 2 * KIB },
 	[SCI_PARAM_EAGER_MAX] = { "eager_max", "SCI_MSG_EAGER_MAX", 0, MIB },
 	[SCI_PARAM_EAGER_RING] = { "eager_ring", "SCI_MSG_EAGER_RING",
 				   4 * KIB, 64 * MIB },
@@ -52,6 +54,7 @@ struct table {
 /* The last one serves every fabric that has none of its own. */
 static const struct table tables[] = {
 	{ "shm", {
+		[SCI_PARAM_LINES_MAX] = 256,
 		[SCI_PARAM_EAGER_MAX] = 16 * KIB,
 		[SCI_PARAM_EAGER_RING] = 128 * KIB,
 		[SCI_PARAM_BLOCK] = 16 * KIB,
@@ -64,6 +67,7 @@ static const struct table tables[] = {
 	} },
 	/* DECK/SCI IV: zero-copy pays from 1024 bytes on */
 	{ NULL, {
+		[SCI_PARAM_LINES_MAX] = 0,
 		[SCI_PARAM_EAGER_MAX] = 8 * KIB,
 		[SCI_PARAM_EAGER_RING] = 64 * KIB,
 		[SCI_PARAM_BLOCK] = 8 * KIB,

@@ -48,8 +48,7 @@ static bool announce(struct sci_peer *p)
 {
 	if (still_announced(p))
 		return false;
-	p->now.sleeps++;
-	status_write(p);
+	status_announce(p);
 	p->announced = true;
 	return true;
 }

@@ -24,6 +24,8 @@
 #define CHAIN_MAX	(64u << 20)
 /* Looks at the ring before a blocking receive takes the long way. */
 #define QUICK_LOOKS	400u
+/* The longest chain taken that way. */
+#define QUICK_CHAIN	1024u
 
 /* ---- the end of a receive ---- */
 
@@ -125,18 +127,26 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	return 0;
 }
 
+/* Where the block is that @e announces; NULL: nowhere. */
+static const uint8_t *eager_block(struct sci_peer *p,
+				  const struct line_eager *e)
+{
+	uint32_t offset = (e->end - (uint32_t)MSG_PAD(e->len)) &
+			  (p->eager_size - 1);
+
+	/* without rings their size is 0 */
+	if (e->len > p->eager_size || p->eager_size - offset < e->len)
+		return NULL;
+	return p->rings + offset;
+}
+
 static int eager_came(struct sci_peer *p, const struct line_eager *e)
 {
-	uint32_t padded = (uint32_t)MSG_PAD(e->len), offset;
-	const uint8_t *data;
+	const uint8_t *data = p->rings ? eager_block(p, e) : NULL;
 	int error = 0, ret;
 
-	if (!p->rings || e->len > p->eager_size || padded > p->eager_size)
+	if (!data)
 		return -EPROTO;
-	offset = (e->end - padded) & (p->eager_size - 1);
-	if (p->eager_size - offset < e->len)
-		return -EPROTO;
-	data = p->rings + offset;
 	if (p->sums && sci_pio_crc32c(0, data, e->len) != e->crc)
 		error = -EBADMSG;
 	ret = deliver(p, e->context, e->tag, data, e->len, error);
@@ -278,7 +288,7 @@ static int poll_ring(struct sci_peer *p, struct msg_rx *rx,
 
 	for (n = 0; n < BUDGET; n++) {
 		if (!line_peek(&rx->slots[rx->slot], rx->id) ||
-		    !line_take(&rx->slots[rx->slot], rx->id, &l))
+		    !line_ops.get(&rx->slots[rx->slot], rx->id, &l))
 			break;
 		ret = line_seq(&l) == (rx->pos & 3) ? handle(p, &l) : -EPROTO;
 		if (ret == -EAGAIN || (ret && p->draining))
@@ -473,52 +483,140 @@ static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
 	return req->status.error;
 }
 
+/* What a blocking receive wants, and where it goes. */
+struct quick {
+	struct sci_peer *p;
+	uint32_t context;
+	uint64_t tag;
+	void *buf;
+	size_t size;
+	size_t len;
+};
+
+static inline bool quick_fits(const struct quick *q, uint32_t context,
+			      uint64_t tag, uint64_t len)
+{
+	return context == q->context && tag == q->tag && len <= q->size;
+}
+
+static bool quick_eager(struct quick *q, const struct line_eager *e)
+{
+	struct sci_peer *p = q->p;
+	const uint8_t *data;
+
+	if (!quick_fits(q, e->context, e->tag, e->len) || !p->rings || p->sums)
+		return false;
+	data = eager_block(p, e);
+	if (!data)
+		return false;
+	memcpy(q->buf, data, e->len);
+	p->now.eager = e->end;
+	q->len = e->len;
+	rx_advance(&p->data_rx);
+	return true;
+}
+
+/* All lines of it have to be there soon: there is no way back. */
+static bool quick_chain(struct quick *q, const struct line_chain *c)
+{
+	struct msg_rx rx = q->p->data_rx;
+	size_t at = c->len < CHAIN_HEAD ? c->len : CHAIN_HEAD;
+	struct msg_line l;
+
+	if (!quick_fits(q, c->context, c->tag, c->len) ||
+	    c->len > QUICK_CHAIN)
+		return false;
+	line_copy(q->buf, c->data, at);
+	for (rx_advance(&rx); at < c->len; rx_advance(&rx)) {
+		unsigned int looks = 0, n;
+
+		while (!line_ops.get(&rx.slots[rx.slot], rx.id, &l))
+			if (++looks == QUICK_LOOKS)
+				return false;
+		n = line_kind(&l);
+		if (line_seq(&l) != (rx.pos & 3) || n == LINE_TYPED || !n ||
+		    n > c->len - at)
+			return false;
+		line_copy((uint8_t *)q->buf + at, &l, n);
+		at += n;
+	}
+	q->len = c->len;
+	q->p->data_rx = rx;
+	return true;
+}
+
+static inline bool quick_line(struct quick *q, const struct msg_line *l)
+{
+	const struct msg_typed *t = (const struct msg_typed *)l;
+	unsigned int kind = line_kind(l);
+
+	if (kind != LINE_TYPED) {
+		if (!quick_fits(q, MSG_UNTAGGED, 0, kind))
+			return false;
+		line_copy(q->buf, l, kind);
+		q->len = kind;
+	} else if (t->type == LINE_TAGGED) {
+		if (!quick_fits(q, t->tagged.context, t->tagged.tag,
+				t->tagged.len) ||
+		    t->tagged.len > SCI_TAGGED_SHORT_MAX)
+			return false;
+		line_copy(q->buf, t->tagged.data, t->tagged.len);
+		q->len = t->tagged.len;
+	} else if (t->type == LINE_EAGER) {
+		return quick_eager(q, &t->eager);
+	} else if (t->type == LINE_CHAIN) {
+		return quick_chain(q, &t->chain);
+	} else {
+		return false;
+	}
+	rx_advance(&q->p->data_rx);
+	return true;
+}
+
+/*
+ * What may come with the line: its second one, or the next eager block. It is
+ * written before the line that announces it, so it is here by then.
+ */
+static inline void prefetch_next(const struct sci_peer *p)
+{
+	const struct msg_rx *rx = &p->data_rx;
+	uint32_t next = rx->slot + 1 < rx->lines ? rx->slot + 1 : 0;
+
+	__builtin_prefetch((const void *)&rx->slots[next]);
+	if (p->rings)
+		__builtin_prefetch(p->rings + (p->now.eager &
+					       (p->eager_size - 1)));
+}
+
 /*
  * The short way of a blocking receive: nothing is queued and the next line is
- * the message. Returns false if the long way has to be taken.
+ * the message. Returns false if the long way has to be taken; nothing has
+ * been taken off the ring then.
  */
-static inline bool recv_quick(struct sci_peer *p, uint32_t context,
-			      uint64_t tag, void *buf, size_t size,
-			      struct sci_status *status)
+static inline bool recv_quick(struct quick *q, struct sci_status *status)
 {
+	struct sci_peer *p = q->p;
 	struct msg_rx *rx = &p->data_rx;
-	const struct msg_typed *t;
 	unsigned int looks = 0;
-	const void *data;
 	struct msg_line l;
-	size_t len;
 
-	while (!line_peek(&rx->slots[rx->slot], rx->id))
+	while (!line_peek(&rx->slots[rx->slot], rx->id)) {
+		prefetch_next(p);
 		if (++looks == QUICK_LOOKS)
 			return false;
-	if (!line_take(&rx->slots[rx->slot], rx->id, &l) ||
-	    line_seq(&l) != (rx->pos & 3))
-		return false;
-	len = line_kind(&l);
-	data = &l;
-	if (context != MSG_UNTAGGED) {
-		t = (const struct msg_typed *)&l;
-		if (len != LINE_TYPED || t->type != LINE_TAGGED ||
-		    t->tagged.tag != tag || t->tagged.context != context)
-			return false;
-		len = t->tagged.len;
-		data = t->tagged.data;
-		if (len > SCI_TAGGED_SHORT_MAX)
-			return false;
 	}
-	if (len > SCI_SHORT_MAX || len > size)
+	if (!line_ops.get(&rx->slots[rx->slot], rx->id, &l) ||
+	    line_seq(&l) != (rx->pos & 3) || !quick_line(q, &l))
 		return false;
-	line_copy(buf, data, len);
-	rx_advance(rx);
 	p->now.data = rx->pos;
 	p->idle = 0;
 	p->announced = false;
 	p->ep->stats.received++;
-	if (p->now.data - p->told.data >= DATA_LINES / 4)
+	if (status_due(p))
 		status_write(p);
 	if (status) {
 		*status = (struct sci_status){ .peer = p };
-		fill_status(status, context, tag, len);
+		fill_status(status, q->context, q->tag, q->len);
 	}
 	return true;
 }
@@ -534,6 +632,9 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
 	     struct sci_status *status)
 {
+	struct quick q = {
+		.p = peer, .context = MSG_UNTAGGED, .buf = buf, .size = size,
+	};
 	struct sci_req req;
 	int ret = 0;
 
@@ -542,8 +643,7 @@ int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (!may_be_quick(ep, peer) ||
-	    !recv_quick(peer, MSG_UNTAGGED, 0, buf, size, status)) {
+	if (!may_be_quick(ep, peer) || !recv_quick(&q, status)) {
 		req_init(&req, ep, MSG_RECV);
 		describe(&req, peer, false, 0, 0, 0);
 		ret = recv_wait(ep, &req, buf, size, status);
@@ -556,6 +656,10 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	      uint64_t tag, uint64_t ignore, void *buf, size_t size,
 	      struct sci_status *status)
 {
+	struct quick q = {
+		.p = peer, .context = context, .tag = tag,
+		.buf = buf, .size = size,
+	};
 	struct sci_req req;
 	int ret = 0;
 
@@ -565,8 +669,7 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (ignore || !may_be_quick(ep, peer) ||
-	    !recv_quick(peer, context, tag, buf, size, status)) {
+	if (ignore || !may_be_quick(ep, peer) || !recv_quick(&q, status)) {
 		req_init(&req, ep, MSG_RECV);
 		describe(&req, peer, true, context, tag, ignore);
 		ret = recv_wait(ep, &req, buf, size, status);

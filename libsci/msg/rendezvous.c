@@ -180,10 +180,10 @@ static int attached(struct sci_peer *p, const struct line_attached *a)
 		return -EPROTO;
 	if (!ret)
 		ret = import_rings(p, a);
-	if (!a->status && gone_with_owner(ret)) {
+	if (!a->status && gone_with_owner(ret))
 		peer_doubt(p);
+	if (!a->status && (gone_with_owner(ret) || ret == -ENETDOWN))
 		return -EAGAIN;
-	}
 	p->waiting_attach = false;
 	p->expects--;
 	p->attach_failed = ret;
@@ -464,6 +464,8 @@ static int push_zcopy(struct sci_req *req)
 	int error = -EPROTO;
 
 	im = peer_import(p, req->segment, &error);
+	if (!im && error == -ENETDOWN)
+		return -EAGAIN;
 	if (!im && gone_with_owner(error)) {
 		req->state = MSG_HANDSHAKE;
 		peer_doubt(p);

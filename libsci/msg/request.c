@@ -11,8 +11,9 @@
 
 void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind)
 {
-	memset(req, 0, sizeof(*req));
-	list_init(&req->link);
+	/* not all of it: this is on the way of every message */
+	memset(&req->init_from, 0, sizeof(*req) -
+				   offsetof(struct sci_req, init_from));
 	req->ep = ep;
 	req->kind = kind;
 	req->id = UINT32_MAX;

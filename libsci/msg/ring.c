@@ -78,19 +78,41 @@ static void mark_dirty(struct sci_peer *p)
 		list_add_tail(&p->dirty, &p->ep->dirty);
 }
 
-/* There is room, and memory: tx_room(), tx_prepare(). */
-void tx_post(struct sci_peer *p, struct msg_tx *tx, struct msg_line *l,
-	     unsigned int kind)
+/*
+ * Write the line that comes @ahead lines after the next one: there is room, and
+ * memory (tx_room(), tx_prepare()). @type 0: a short message.
+ */
+void tx_put(struct sci_peer *p, struct msg_tx *tx, uint32_t ahead,
+	    const struct line_head *head, const void *buf, size_t len,
+	    enum msg_line_type type)
 {
-	line_seal(l, tx->id, kind, tx->pos);
-	if (p->ep->lossy) {
-		tx->shadow[tx->slot] = *l;
-		mark_dirty(p);
-		sci_remote_line(&tx->slots[tx->slot], l, p->ep->link);
-	} else {
-		sci_pio_line(&tx->slots[tx->slot], l, SCI_PIO_MAP_CACHED);
+	uint64_t last = line_last(type, type ? LINE_TYPED : (unsigned int)len,
+				  tx->pos + ahead);
+	uint32_t slot = tx->slot + ahead;
+	uint64_t id = tx->id;
+
+	if (slot >= tx->lines) {
+		slot -= tx->lines;
+		id ^= LINE_ID;
 	}
-	tx_advance(tx);
+	if (!p->ep->lossy) {
+		line_ops.put(&tx->slots[slot], head, buf, len, id, last);
+		return;
+	}
+	line_ops.put(&tx->shadow[slot], head, buf, len, id, last);
+	mark_dirty(p);
+	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->ep->link);
+}
+
+/* @n lines have been put. */
+void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
+{
+	tx->pos += n;
+	tx->slot += n;
+	if (tx->slot >= tx->lines) {
+		tx->slot -= tx->lines;
+		tx->id ^= LINE_ID;
+	}
 	maybe_ring(p);
 }
 
@@ -124,6 +146,22 @@ static void status_put(struct sci_peer *p)
 	}
 	status_store(p);
 	p->told = p->now;
+}
+
+/*
+ * Tell the peer that we are going to sleep. Unless it hears more than that,
+ * it may sleep itself: two that wait would wake each other for ever.
+ */
+void status_announce(struct sci_peer *p)
+{
+	p->now.sleeps++;
+	if (p->now.data != p->told.data || p->now.ctl != p->told.ctl ||
+	    p->now.eager != p->told.eager || p->now.xfer != p->told.xfer) {
+		status_write(p);
+	} else {
+		p->now.rung = p->bell_rung;
+		status_put(p);
+	}
 }
 
 /*

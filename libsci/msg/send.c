@@ -6,9 +6,10 @@
  * A message goes by the first of these that can take it:
  *
  *	short		it fits a line
- *	eager		at most SCI_PARAM_EAGER_MAX, and the rings are attached
- *	chain		the same without the rings: several lines, each of which
- *			the receiver knows when it sees it, like a short one
+ *	chain		several lines, each of which the receiver knows when it
+ *			sees it, like a short one: up to SCI_PARAM_LINES_MAX,
+ *			and eager messages while the rings are not attached
+ *	eager		at most SCI_PARAM_EAGER_MAX
  *	rendezvous	anything else, and what waits for its receive
  *
  * A peer's messages are put in its data ring in the order they were sent; what
@@ -26,14 +27,30 @@ void peer_busy(struct sci_peer *p)
 		list_add_tail(&p->busy, &p->ep->busy);
 }
 
-static void post_typed(struct sci_peer *p, struct msg_tx *tx,
-		       struct msg_typed *line, enum msg_line_type type)
-{
-	struct msg_line l;
+static const struct line_head no_head;
 
-	line->type = (uint8_t)type;
-	memcpy(&l, line, sizeof(l));
-	tx_post(p, tx, &l, LINE_TYPED);
+static void post_typed(struct sci_peer *p, struct msg_tx *tx,
+		       const struct msg_typed *line, enum msg_line_type type)
+{
+	tx_put(p, tx, 0, &no_head, line, LINE_BODY, type);
+	tx_go(p, tx, 1);
+}
+
+/* A message that fits a line, with its tag or without. */
+static inline void post_short(struct sci_peer *p, bool tagged, uint32_t context,
+			      uint64_t tag, const void *buf, size_t len)
+{
+	const struct line_head head = {
+		.lo = tag, .hi = (uint64_t)len << 32 | context,
+		.len = offsetof(struct line_tagged, data),
+	};
+
+	if (tagged)
+		tx_put(p, &p->data_tx, 0, &head, buf, len, LINE_TAGGED);
+	else
+		tx_put(p, &p->data_tx, 0, &no_head, buf, len, LINE_SHORT);
+	tx_go(p, &p->data_tx, 1);
+	p->ep->stats.sent_short++;
 }
 
 /* ---- control lines ---- */
@@ -77,51 +94,87 @@ static bool push_ctl(struct sci_peer *p)
 
 static int send_short(struct sci_req *req)
 {
-	struct sci_peer *p = req->peer;
-	struct msg_typed t = { .tagged.len = (uint8_t)req->len };
-	struct msg_line l = { .w = { 0 } };
+	uint8_t data[SCI_SHORT_MAX];
 
-	if (req->tagged) {
-		t.tagged.tag = req->tag;
-		t.tagged.context = req->context;
-		msg_gather(&req->at, t.tagged.data, req->len);
-		post_typed(p, &p->data_tx, &t, LINE_TAGGED);
-	} else {
-		msg_gather(&req->at, &l, req->len);
-		tx_post(p, &p->data_tx, &l, (unsigned int)req->len);
-	}
-	p->ep->stats.sent_short++;
+	msg_gather(&req->at, data, req->len);
+	post_short(req->peer, req->tagged, req->context, req->tag, data,
+		   req->len);
 	return 0;
 }
 
 /* ---- several lines ---- */
 
+static size_t chain_first(const struct sci_req *req, struct msg_typed *t)
+{
+	t->chain.len = req->len;
+	t->chain.tag = req->tag;
+	t->chain.context = req->context;
+	return req->len < CHAIN_HEAD ? req->len : CHAIN_HEAD;
+}
+
+/*
+ * All of it at once, and the first line last: when the receiver sees that one
+ * it does not have to wait for the others, nor look for them while they come.
+ */
+static bool send_chain_whole(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	uint32_t lines = 1, k;
+	struct msg_typed t;
+	const uint8_t *buf;
+	size_t n, at;
+
+	buf = msg_chunk(&req->at, &n);
+	if (n < req->len)
+		return false;
+	at = chain_first(req, &t);
+	lines += (uint32_t)((req->len - at + LINE_PAYLOAD - 1) / LINE_PAYLOAD);
+	if (tx_free(&p->data_tx) < lines &&
+	    (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines))
+		return false;
+	memcpy(t.chain.data, buf, at);
+	for (k = 1; at < req->len; k++, at += n) {
+		n = req->len - at < LINE_PAYLOAD ? req->len - at : LINE_PAYLOAD;
+		tx_put(p, &p->data_tx, k, &no_head, buf + at, n, LINE_SHORT);
+	}
+	tx_put(p, &p->data_tx, 0, &no_head, &t, LINE_BODY, LINE_CHAIN);
+	tx_go(p, &p->data_tx, lines);
+	return true;
+}
+
+static void send_chain_line(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	uint8_t data[LINE_PAYLOAD];
+	struct msg_typed t;
+	size_t n;
+
+	if (!req->moved) {
+		n = chain_first(req, &t);
+		msg_gather(&req->at, t.chain.data, n);
+		tx_put(p, &p->data_tx, 0, &no_head, &t, LINE_BODY, LINE_CHAIN);
+	} else {
+		n = req->len - req->moved;
+		n = n < LINE_PAYLOAD ? n : LINE_PAYLOAD;
+		msg_gather(&req->at, data, n);
+		tx_put(p, &p->data_tx, 0, &no_head, data, n, LINE_SHORT);
+	}
+	tx_go(p, &p->data_tx, 1);
+	req->moved += n;
+}
+
 static int send_chain(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 
-	if (!req->moved) {
-		struct msg_typed t = {
-			.chain = { .len = req->len, .tag = req->tag,
-				   .context = req->context },
-		};
-
-		req->moved = req->len < CHAIN_HEAD ? req->len : CHAIN_HEAD;
-		msg_gather(&req->at, t.chain.data, req->moved);
-		post_typed(p, &p->data_tx, &t, LINE_CHAIN);
-		p->chained += req->len;
+	if (req->moved || !send_chain_whole(req)) {
+		do {
+			if (!tx_room(&p->data_tx))
+				return -EAGAIN;
+			send_chain_line(req);
+		} while (req->moved < req->len);
 	}
-	while (req->moved < req->len) {
-		size_t n = req->len - req->moved;
-		struct msg_line l = { .w = { 0 } };
-
-		if (!tx_room(&p->data_tx))
-			return -EAGAIN;
-		n = n < LINE_PAYLOAD ? n : LINE_PAYLOAD;
-		msg_gather(&req->at, &l, n);
-		tx_post(p, &p->data_tx, &l, (unsigned int)n);
-		req->moved += n;
-	}
+	p->chained += req->len;
 	p->ep->stats.sent_lines++;
 	return 0;
 }
@@ -250,7 +303,9 @@ static int try_send(struct sci_req *req)
 	}
 	if (req->sync || (req->len > LINE_PAYLOAD && req->len > eager_max))
 		return send_rts(req);
-	return p->eager.size ? send_eager(req) : send_chain(req);
+	if (p->eager.size && req->len > req->ep->params[SCI_PARAM_LINES_MAX])
+		return send_eager(req);
+	return send_chain(req);
 }
 
 /* Takes @req out of the queue if it has been sent. */
@@ -321,7 +376,8 @@ int send_push(struct sci_peer *p)
 	idle &= push_transfers(p);
 	if (p->state == PEER_UP)
 		idle &= push_queue(p);
-	if (idle || p->state == PEER_DOWN)
+	/* transfers may have left control lines there */
+	if ((idle && list_empty(&p->ctlq)) || p->state == PEER_DOWN)
 		list_del(&p->busy);
 	return p->ctl_tx.pos + p->data_tx.pos + p->xfer.end != before ||
 	       p->ep->completions != completions;
@@ -335,6 +391,7 @@ int send_start(struct sci_req *req)
 	if (p->state == PEER_DOWN)
 		return p->error;
 	req->state = MSG_QUEUED;
+	list_init(&req->link);
 	if (!list_empty(&p->sendq) || p->state != PEER_UP || send_one(req)) {
 		list_add_tail(&req->link, &p->sendq);
 		peer_busy(p);
@@ -464,7 +521,6 @@ static inline bool goes_at_once(struct sci_peer *peer)
 
 int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 {
-	struct msg_line l;
 	struct sci_ep *ep;
 	int ret = 0;
 
@@ -475,9 +531,7 @@ int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	if (len <= SCI_SHORT_MAX && goes_at_once(peer)) {
-		line_copy(&l, buf, len);
-		tx_post(peer, &peer->data_tx, &l, (unsigned int)len);
-		ep->stats.sent_short++;
+		post_short(peer, false, 0, 0, buf, len);
 	} else {
 		ret = send_wait(peer, false, 0, 0, buf, len);
 	}
@@ -488,7 +542,6 @@ int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	      const void *buf, size_t len)
 {
-	struct msg_typed t;
 	struct sci_ep *ep;
 	int ret = 0;
 
@@ -499,12 +552,7 @@ int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	if (len <= SCI_TAGGED_SHORT_MAX && goes_at_once(peer)) {
-		t.tagged.tag = tag;
-		t.tagged.context = context;
-		t.tagged.len = (uint8_t)len;
-		line_copy(t.tagged.data, buf, len);
-		post_typed(peer, &peer->data_tx, &t, LINE_TAGGED);
-		ep->stats.sent_short++;
+		post_short(peer, true, context, tag, buf, len);
 	} else {
 		ret = send_wait(peer, true, context, tag, buf, len);
 	}

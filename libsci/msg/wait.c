@@ -3,10 +3,13 @@
 /*
  * DOC: waiting
  *
- * A wait polls for SCI_PARAM_SPIN_US, at first without a pause, then giving
- * the CPU to others between looks, so that more processes than CPUs get on;
- * then it sleeps. One thread of an endpoint sleeps on its descriptors, the
- * others on a condition until that one is back or something has completed.
+ * A wait polls, at first without a pause, then giving the CPU to others between
+ * looks; when somebody has taken it, there are more processes than CPUs, and
+ * waits give way at once until nobody does any more. After SCI_PARAM_SPIN_US
+ * of its own time (others' does not count, within reason: what it waits for
+ * may be what they are about to do) it sleeps. One thread of an endpoint sleeps
+ * on its descriptors, the others on a condition until that one is back or
+ * something has completed.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -23,7 +26,9 @@
 #include "libsci/fabric/thread.h"
 
 #define ROUNDS		32u		/* of progress before looking up */
-#define KEEN_US		4u		/* of polling that leaves the CPU to nobody */
+#define KEEN_US		20u		/* of polling that leaves the CPU to nobody */
+#define TAKEN_US	3u		/* a yield this long let somebody run */
+#define PATIENCE	20u		/* times SCI_PARAM_SPIN_US, others' time included */
 #define GONE_POLL_MS	100		/* while a peer is half gone */
 #define LOST_POLL_MS	5		/* while something has to be sent again */
 
@@ -181,15 +186,23 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Let others in: threads of this endpoint, then processes. */
-static void step_aside(struct sci_ep *ep, uint64_t waited_us)
+/* Let others in: threads of this endpoint, then processes. Returns how long. */
+static uint64_t step_aside(struct sci_ep *ep, uint64_t now, uint64_t waited)
 {
-	msg_unlock(&ep->lock);
-	if (waited_us < KEEN_US)
+	uint64_t away;
+
+	if (!ep->crowded && waited < KEEN_US) {
+		msg_unlock(&ep->lock);
 		sci_cpu_relax();
-	else
-		sched_yield();
+		msg_lock(&ep->lock);
+		return 0;
+	}
+	msg_unlock(&ep->lock);
+	sched_yield();
 	msg_lock(&ep->lock);
+	away = now_us() - now;
+	ep->crowded = away >= TAKEN_US;
+	return away;
 }
 
 static int ms_left(uint64_t until_us, uint64_t now, uint32_t at_most)
@@ -208,7 +221,7 @@ int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		   int timeout, uint32_t often_ms)
 {
 	struct wait w = { .ep = ep, .fn = fn, .arg = arg, .often = often_ms };
-	uint64_t begin, now, until;
+	uint64_t begin, now, until, away = 0, spin;
 	int ret;
 
 	w.seen = ep->completions;
@@ -226,8 +239,9 @@ int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		now = now_us();
 		if (now >= until)
 			return -ETIMEDOUT;
-		if (now - begin < ep->params[SCI_PARAM_SPIN_US])
-			step_aside(ep, now - begin);
+		spin = ep->params[SCI_PARAM_SPIN_US];
+		if (now - begin < spin + away && now - begin < spin * PATIENCE)
+			away += step_aside(ep, now, now - begin);
 		else
 			sleep_some(ep, ms_left(until, now, often_ms));
 		if (ep->completions != w.seen) {

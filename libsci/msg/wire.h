@@ -97,7 +97,8 @@ _Static_assert(sizeof(struct msg_hello) == 48, "on the wire");
 
 /* Typed lines; on the data ring up to LINE_BYE, then on the control ring. */
 enum msg_line_type {
-	LINE_TAGGED = 1,
+	LINE_SHORT,			/* has no type */
+	LINE_TAGGED,
 	LINE_CHAIN,			/* the rest follows in short lines */
 	LINE_EAGER,
 	LINE_RTS,			/* rendezvous: request to send */

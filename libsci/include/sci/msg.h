@@ -72,6 +72,8 @@ enum sci_ep_flags {
 
 /**
  * enum sci_param - what can be tuned
+ * @SCI_PARAM_LINES_MAX: longest message that goes as several lines of the small
+ *	ring although the eager ring is attached
  * @SCI_PARAM_EAGER_MAX: longest eager message; longer ones are rendezvous
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
  * @SCI_PARAM_BLOCK: bytes of a rendezvous block
@@ -90,6 +92,7 @@ enum sci_ep_flags {
  * range is cut to what is possible; sci_ep_get() tells.
  */
 enum sci_param {
+	SCI_PARAM_LINES_MAX,
 	SCI_PARAM_EAGER_MAX,
 	SCI_PARAM_EAGER_RING,
 	SCI_PARAM_BLOCK,

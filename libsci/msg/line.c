@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Writing and reading lines: word by word, or in one register where the CPU
+ * has one of 64 bytes.
+ */
+
+#include "libsci/msg/line.h"
+
+#include "libsci/pio/pio.h"
+
+static void put_words(volatile struct msg_line *slot,
+		      const struct line_head *head, const void *buf, size_t len,
+		      uint64_t id, uint64_t last)
+{
+	struct msg_line l = { .w = { head->lo, head->hi } };
+	unsigned int i;
+
+	line_copy((uint8_t *)&l + head->len, buf, len);
+	line_seal(&l, id, last >> 48 & 63, last >> 54 & 3);
+	l.w[LINE_WORDS - 1] |= last & 0xff0000000000ull;
+	for (i = 0; i < LINE_WORDS - 1; i++)
+		sci_store_relaxed(&slot->w[i], l.w[i]);
+	sci_store_release(&slot->w[i], l.w[i]);
+}
+
+struct line_ops line_ops = { .put = put_words, .get = line_take };
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* Not atomic as far as the thread sanitizer knows; the identifiers tell. */
+#define WIDE	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2"),\
+			       no_sanitize("thread")))
+
+WIDE static void put_wide(volatile struct msg_line *slot,
+			  const struct line_head *head, const void *buf,
+			  size_t len, uint64_t id, uint64_t last)
+{
+	const __m512i top = _mm512_set1_epi64((long long)LINE_ID);
+	const __m512i ids = _mm512_set1_epi64((long long)id);
+	uint64_t bytes = _bzhi_u64(~0ull, (unsigned int)len) << head->len;
+	const void *from = (const void *)((uintptr_t)buf - head->len);
+	__m512i v = _mm512_maskz_loadu_epi8(bytes, from);
+	uint64_t moved;
+
+	/* unaligned buffers end in the middle of a word: the mask is exact */
+	v = _mm512_or_si512(v, _mm512_zextsi128_si512(
+		_mm_set_epi64x((long long)head->hi, (long long)head->lo)));
+	moved = _mm512_movepi64_mask(v) & 0x7f;
+	v = _mm512_or_si512(_mm512_andnot_si512(top, v), ids);
+	v = _mm512_mask_or_epi64(v, 0x80, v, _mm512_set1_epi64(
+		(long long)(last | moved << 56)));
+	/* x86: what was stored before is there before it */
+	sci_compiler_barrier();
+	_mm512_store_si512((void *)slot, v);
+	sci_compiler_barrier();
+}
+
+WIDE static bool get_wide(const volatile struct msg_line *slot, uint64_t id,
+			  struct msg_line *out)
+{
+	const __m512i top = _mm512_set1_epi64((long long)LINE_ID);
+	__m512i v = _mm512_load_si512((const void *)slot);
+	__mmask8 want = id ? 0xff : 0;
+	__mmask8 moved;
+
+	if (_mm512_movepi64_mask(v) != want)
+		return false;
+	/* nothing that it announces is read before it: x86 again */
+	sci_compiler_barrier();
+	moved = (__mmask8)((uint64_t)_mm_extract_epi64(
+				   _mm512_extracti64x2_epi64(v, 3), 1) >> 56);
+	v = _mm512_mask_mov_epi64(_mm512_andnot_si512(top, v),
+				  moved & 0x7f,
+				  _mm512_or_si512(v, top));
+	_mm512_store_si512(out, v);
+	return true;
+}
+
+void line_init(void)
+{
+	const char *engine = sci_pio_name();
+	bool wide = !strcmp(engine, "avx512") || !strcmp(engine, "movdir64b");
+
+	if (wide && __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512dq") &&
+	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
+		line_ops = (struct line_ops){ put_wide, get_wide };
+	else
+		line_ops = (struct line_ops){ put_words, line_take };
+}
+#else
+void line_init(void)
+{
+}
+#endif
