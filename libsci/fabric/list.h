@@ -39,6 +39,18 @@ static inline void list_add_tail(struct list *entry, struct list *head)
 	head->prev = entry;
 }
 
+/* All of @from, which is empty then, after what is in @to. */
+static inline void list_move_all(struct list *from, struct list *to)
+{
+	if (list_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	list_init(from);
+}
+
 static inline void list_del(struct list *entry)
 {
 	entry->prev->next = entry->next;

@@ -69,6 +69,7 @@ static void refuse(struct sci_ep *ep, const struct sci_addr *to,
 	struct msg_hello hello = hello_from(ep, HELLO_REFUSE);
 
 	hello.to = why->nonce;
+	hello.inbox = why->inbox;
 	hello.status = error;
 	port_send(ep, to, &hello);
 }
@@ -98,7 +99,7 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	if (p && p->state == PEER_UP)
 		peer_event_check(p);
 	if (p && p->state == PEER_UP)
-		peer_down(p, p->nonce == h->nonce ? -ENOTCONN : -ECONNRESET);
+		peer_end(p, p->nonce == h->nonce ? -ENOTCONN : -ECONNRESET);
 	if (!p || p->state == PEER_DOWN) {
 		ret = peer_new(ep, from, &p);
 		if (ret) {
@@ -116,13 +117,13 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	msg_changed(ep);
 	if (!ret)
 		return;
-	if (ret == -ENETDOWN && !fresh) {
-		/* its next HELLO may find the link up */
+	if (ret != -ENETDOWN && ret != -ENOENT) {
+		refuse(ep, from, h, ret);
+	} else if (!fresh) {
+		/* an old HELLO, or no link: another one will come */
 		p->nonce = 0;
 		return;
 	}
-	if (ret != -ENETDOWN)
-		refuse(ep, from, h, ret);
 	peer_down(p, ret);
 	if (fresh)
 		peer_free(p);
@@ -133,7 +134,8 @@ static void refused(struct sci_ep *ep, const struct sci_addr *from,
 {
 	struct sci_peer *p = peer_find(ep, from);
 
-	if (p && p->state == PEER_CONNECTING && h->to == ep->nonce)
+	if (p && p->state == PEER_CONNECTING && h->to == ep->nonce &&
+	    h->inbox == ep->ops->lseg_id(p->inbox))
 		peer_down(p, h->status < 0 ? -ECONNREFUSED : -EPROTO);
 }
 

@@ -74,8 +74,16 @@ struct msg_rx {
 struct msg_blocks {
 	volatile uint8_t *base;
 	const volatile uint32_t *status;
+	struct sci_rseg *seg;
 	uint32_t size;			/* 0: not attached */
 	uint32_t end;			/* bytes ever put in, gaps included */
+};
+
+/* The receiving end; how far it is read stands in peer->now. */
+struct msg_blocks_rx {
+	uint8_t *base;
+	struct sci_lseg *seg;
+	uint32_t size;			/* 0: not attached */
 };
 
 /* ---- requests and messages ---- */
@@ -114,6 +122,7 @@ struct sci_req {
 	bool tagged;
 	bool sync;
 	bool pooled;			/* goes back to the endpoint's pool */
+	bool in_blocks;			/* eager, some of its blocks are out */
 	uint8_t mode;			/* of a rendezvous: CTS_* */
 	uint8_t rts_flags;
 	int crc_error;
@@ -180,7 +189,8 @@ enum {
 	PEER_LEFT	= 1 << 0,	/* disconnected from our inbox */
 	PEER_LOST	= 1 << 1,	/* ... by dying */
 	PEER_GONE	= 1 << 2,	/* its inbox is gone */
-	PEER_CAME	= 1 << 3,	/* it has imported our inbox */
+	PEER_CUT	= 1 << 3,	/* ... since it took it away */
+	PEER_CAME	= 1 << 4,	/* it has imported our inbox */
 };
 
 struct sci_peer {
@@ -218,7 +228,8 @@ struct sci_peer {
 
 	/* sending */
 	struct msg_tx data_tx, ctl_tx;
-	struct msg_blocks eager, xfer;
+	struct msg_blocks blocks_tx[MSG_RINGS];
+	int xfer_error;			/* why there is no transfer ring */
 	struct msg_status *status;	/* what it has told us: inbox line 0 */
 	struct list sendq;
 	struct list ctlq;		/* struct msg_ctl: no room yet */
@@ -230,8 +241,8 @@ struct sci_peer {
 	struct msg_status told;		/* what we have told it, in part: */
 	struct msg_status now;		/* ... what there is to tell */
 	volatile struct msg_line *tell;	/* where: line 0 of its inbox */
-	uint8_t *rings;			/* eager ring, then transfer ring */
-	uint32_t eager_size, xfer_size;
+	struct msg_blocks_rx blocks_rx[MSG_RINGS];
+	int chain_error;
 	struct list receiving;		/* requests: CTS is out */
 	struct list matched;		/* struct sci_msg */
 	struct sci_req *chain_req;	/* a chain is coming: for this request */
@@ -241,13 +252,8 @@ struct sci_peer {
 	/* fabric */
 	struct sci_lseg *inbox;
 	struct msg_inbox *inbox_map;
-	struct sci_lseg *ring_seg;
-	size_t ring_bytes;
 	struct sci_rseg *outbox;
 	struct msg_inbox *outbox_map;
-	struct sci_rseg *far_rings;
-	void *far_map;
-	size_t far_bytes;
 	struct sci_rintr *bell;
 	struct list imports;
 };
@@ -308,7 +314,7 @@ struct sci_ep {
 	int user_fd;			/* epoll of both; -1: not asked for */
 	unsigned int completions;	/* of requests, ever: mod 2^32 */
 	unsigned int waiters;		/* threads in sleep_beside() */
-	bool crowded;			/* others want the CPU */
+	unsigned int crowded;		/* others want the CPU; 0: they do not */
 	bool sleeping;			/* a thread is in poll() */
 	bool woken;			/* ... and will return from it */
 	pthread_mutex_t sleep_lock;
@@ -340,6 +346,8 @@ void status_announce(struct sci_peer *p);
 bool status_due(const struct sci_peer *p);
 int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 		   struct msg_cursor *at, size_t len, uint32_t *crc);
+const uint8_t *blocks_find(const struct msg_blocks_rx *b, uint32_t end,
+			   uint32_t len);
 bool blocks_room(const struct msg_blocks *b, size_t len);
 int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len);
@@ -347,6 +355,13 @@ bool check_writes(struct sci_ep *ep);
 void check_until_clean(struct sci_ep *ep);
 
 /* vector.c */
+
+/* Memory to memory: the engine knows where memcpy() is slow. */
+static inline void msg_copy(void *dst, const void *src, size_t len)
+{
+	sci_pio_write(dst, src, len, SCI_PIO_MAP_CACHED);
+}
+
 bool msg_iov_good(const struct iovec *iov, size_t n);
 size_t msg_iov_len(const struct iovec *iov, size_t n);
 void msg_gather(struct msg_cursor *at, void *dst, size_t len);
@@ -383,6 +398,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		 const struct line_rts *rts);
 int rndv_push(struct sci_req *req);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
+void rings_free(struct sci_peer *p);
 void rndv_attach(struct sci_peer *p, const struct line_attach *want);
 
 /* peer.c */
@@ -391,10 +407,12 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 void peer_free(struct sci_peer *p);
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
+void peer_end(struct sci_peer *p, int error);
 void peer_event_check(struct sci_peer *p);
 void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);
 void peer_doubt(struct sci_peer *p);
+bool peer_is_gone(const struct sci_peer *p);
 int peer_import_inbox(struct sci_peer *p, uint32_t id);
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
 

@@ -7,6 +7,8 @@
 
 #include "libsci/msg/line.h"
 
+#include <pthread.h>
+
 #include "libsci/pio/pio.h"
 
 static void put_words(volatile struct msg_line *slot,
@@ -78,7 +80,7 @@ WIDE static bool get_wide(const volatile struct msg_line *slot, uint64_t id,
 	return true;
 }
 
-void line_init(void)
+static void choose(void)
 {
 	const char *engine = sci_pio_name();
 	bool wide = !strcmp(engine, "avx512") || !strcmp(engine, "movdir64b");
@@ -87,11 +89,16 @@ void line_init(void)
 	    __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
 		line_ops = (struct line_ops){ put_wide, get_wide };
-	else
-		line_ops = (struct line_ops){ put_words, line_take };
 }
 #else
-void line_init(void)
+static void choose(void)
 {
 }
 #endif
+
+void line_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, choose);
+}

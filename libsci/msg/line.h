@@ -159,7 +159,7 @@ struct line_ops {
 
 extern struct line_ops line_ops __attribute__((visibility("hidden")));
 
-/* For the CPU and the store engine that SCI_PIO asks for. */
+/* For the CPU, and the store engine that SCI_PIO asked for at first; once. */
 void line_init(void);
 
 static inline uint64_t line_last(unsigned int type, unsigned int kind,

@@ -28,6 +28,8 @@ static const struct param params[SCI_PARAMS] = {
 	[SCI_PARAM_LINES_MAX] = { "lines_max", "SCI_MSG_LINES_MAX",
 				  0, 2 * KIB },
 	[SCI_PARAM_EAGER_MAX] = { "eager_max", "SCI_MSG_EAGER_MAX", 0, MIB },
+	[SCI_PARAM_EAGER_BLOCK] = { "eager_block", "SCI_MSG_EAGER_BLOCK",
+				    64, MIB },
 	[SCI_PARAM_EAGER_RING] = { "eager_ring", "SCI_MSG_EAGER_RING",
 				   4 * KIB, 64 * MIB },
 	[SCI_PARAM_BLOCK] = { "block", "SCI_MSG_BLOCK", 64, MIB },
@@ -54,21 +56,23 @@ struct table {
 /* The last one serves every fabric that has none of its own. */
 static const struct table tables[] = {
 	{ "shm", {
-		[SCI_PARAM_LINES_MAX] = 256,
-		[SCI_PARAM_EAGER_MAX] = 16 * KIB,
-		[SCI_PARAM_EAGER_RING] = 128 * KIB,
-		[SCI_PARAM_BLOCK] = 16 * KIB,
-		[SCI_PARAM_XFER_RING] = 128 * KIB,
+		[SCI_PARAM_LINES_MAX] = 64,
+		[SCI_PARAM_EAGER_MAX] = 64 * KIB,
+		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
+		[SCI_PARAM_EAGER_RING] = 512 * KIB,
+		[SCI_PARAM_BLOCK] = 32 * KIB,
+		[SCI_PARAM_XFER_RING] = MIB,
 		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,
 		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
 		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
-		[SCI_PARAM_SPIN_US] = 100,
+		[SCI_PARAM_SPIN_US] = 300,
 	} },
 	/* DECK/SCI IV: zero-copy pays from 1024 bytes on */
 	{ NULL, {
 		[SCI_PARAM_LINES_MAX] = 0,
 		[SCI_PARAM_EAGER_MAX] = 8 * KIB,
+		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
 		[SCI_PARAM_EAGER_RING] = 64 * KIB,
 		[SCI_PARAM_BLOCK] = 8 * KIB,
 		[SCI_PARAM_XFER_RING] = 64 * KIB,
@@ -76,7 +80,7 @@ static const struct table tables[] = {
 		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
 		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
-		[SCI_PARAM_SPIN_US] = 100,
+		[SCI_PARAM_SPIN_US] = 300,
 	} },
 };
 

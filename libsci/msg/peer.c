@@ -48,9 +48,10 @@ static void inbox_event(void *owner, const struct sci_event *ev)
 
 static void outbox_event(void *owner, const struct sci_event *ev)
 {
-	if (ev->type == SCI_EVENT_LOST ||
-	    (ev->type == SCI_EVENT_DISCONNECT && ev->status))
+	if (ev->type == SCI_EVENT_LOST)
 		add_event(owner, PEER_GONE);
+	else if (ev->type == SCI_EVENT_DISCONNECT && ev->status)
+		add_event(owner, PEER_GONE | PEER_CUT);
 }
 
 static void import_event(void *owner, const struct sci_event *ev)
@@ -198,6 +199,15 @@ void peer_heat(struct sci_peer *p)
 	p->idle = 0;
 }
 
+/*
+ * After an import: a segment of that number may be its successor's, if it was
+ * dead by then.
+ */
+bool peer_is_gone(const struct sci_peer *p)
+{
+	return atomic_load(&p->ep->ops->rseg_status(p->outbox)->gone);
+}
+
 /* A control line of its may come from now on. */
 void peer_expect_ctl(struct sci_peer *p)
 {
@@ -256,6 +266,11 @@ struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 	ret = im ? ops->rseg_connect(p->ep->fabric, &param, &im->seg) : -ENOMEM;
 	if (ret)
 		goto err;
+	if (peer_is_gone(p)) {
+		ret = -ENOTCONN;
+		ops->rseg_disconnect(im->seg);
+		goto err;
+	}
 	im->id = id;
 	im->size = ops->rseg_size(im->seg);
 	ret = ops->rseg_map(im->seg, 0, im->size, 0, &addr);
@@ -311,6 +326,7 @@ static void fail_chain(struct sci_peer *p, int error)
 	p->chain_req = NULL;
 	p->chain_msg = NULL;
 	p->chain_left = 0;
+	p->chain_error = 0;
 }
 
 static void fail_matched(struct sci_peer *p, int error)
@@ -370,7 +386,8 @@ void peer_down(struct sci_peer *p, int error)
 	if (p->state == PEER_UP) {
 		p->ep->stats.peers--;
 		p->ep->stats.peer_bytes -= sizeof(*p) + INBOX_BYTES +
-					   p->ring_bytes;
+					   p->blocks_rx[RING_EAGER].size +
+					   p->blocks_rx[RING_XFER].size;
 	}
 	p->state = PEER_DOWN;
 	p->error = error;
@@ -386,12 +403,13 @@ void peer_down(struct sci_peer *p, int error)
 	msg_changed(p->ep);
 }
 
-/* What has come whole is delivered first, whatever it takes. */
-static void drain(struct sci_peer *p)
+/* It has gone. What has come whole is delivered first, whatever it takes. */
+void peer_end(struct sci_peer *p, int error)
 {
 	p->draining = true;
 	while (p->state == PEER_UP && receive_poll(p))
 		;
+	peer_down(p, error);
 }
 
 /* Something of it has gone: either we hear of its end soon, or it is ended. */
@@ -411,10 +429,9 @@ void peer_event_check(struct sci_peer *p)
 	if (events & PEER_CAME)
 		p->imported = true;
 	if (events & (PEER_LOST | PEER_LEFT)) {
-		drain(p);
-		peer_down(p, events & PEER_LOST ? -ECONNRESET : -ENOTCONN);
+		peer_end(p, events & PEER_LOST ? -ECONNRESET : -ENOTCONN);
 	} else if (events & PEER_GONE && !p->imported) {
-		peer_down(p, -ECONNRESET);
+		peer_end(p, events & PEER_CUT ? -ENOTCONN : -ECONNRESET);
 	} else if (events & PEER_GONE && p->state == PEER_UP) {
 		peer_doubt(p);
 	}
@@ -422,8 +439,7 @@ void peer_event_check(struct sci_peer *p)
 			   msg_now_ms() - p->gone_ms > GONE_MS)) {
 		p->gone_ms = 0;
 		p->ep->n_gone--;
-		drain(p);
-		peer_down(p, -ECONNRESET);
+		peer_end(p, -ECONNRESET);
 	}
 }
 
@@ -437,21 +453,13 @@ static void leave_fabric(struct sci_peer *p)
 					    link));
 	if (p->bell)
 		ops->rintr_disconnect(p->bell);
-	if (p->far_rings) {
-		sci_fault_forget(p->far_map, p->far_bytes);
-		ops->unmap(f, p->far_map, p->far_bytes);
-		ops->rseg_disconnect(p->far_rings);
-	}
 	/* first its inbox, so that it hears of an orderly end */
 	if (p->outbox) {
 		sci_fault_forget(p->outbox_map, INBOX_BYTES);
 		ops->unmap(f, p->outbox_map, INBOX_BYTES);
 		ops->rseg_disconnect(p->outbox);
 	}
-	if (p->ring_seg) {
-		ops->unmap(f, p->rings, p->ring_bytes);
-		ops->lseg_destroy(p->ring_seg);
-	}
+	rings_free(p);
 	ops->unmap(f, p->inbox_map, INBOX_BYTES);
 	ops->lseg_destroy(p->inbox);
 }

@@ -127,37 +127,6 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	return 0;
 }
 
-/* Where the block is that @e announces; NULL: nowhere. */
-static const uint8_t *eager_block(struct sci_peer *p,
-				  const struct line_eager *e)
-{
-	uint32_t offset = (e->end - (uint32_t)MSG_PAD(e->len)) &
-			  (p->eager_size - 1);
-
-	/* without rings their size is 0 */
-	if (e->len > p->eager_size || p->eager_size - offset < e->len)
-		return NULL;
-	return p->rings + offset;
-}
-
-static int eager_came(struct sci_peer *p, const struct line_eager *e)
-{
-	const uint8_t *data = p->rings ? eager_block(p, e) : NULL;
-	int error = 0, ret;
-
-	if (!data)
-		return -EPROTO;
-	if (p->sums && sci_pio_crc32c(0, data, e->len) != e->crc)
-		error = -EBADMSG;
-	ret = deliver(p, e->context, e->tag, data, e->len, error);
-	if (ret)
-		return ret;
-	if (error)
-		p->ep->stats.crc_errors++;
-	p->now.eager = e->end;
-	return 0;
-}
-
 /* ---- messages that come in several lines ---- */
 
 static void chain_data(struct sci_peer *p, const void *data, size_t len)
@@ -175,12 +144,16 @@ static void chain_end(struct sci_peer *p)
 {
 	struct sci_req *req = p->chain_req;
 	struct sci_msg *msg = p->chain_msg;
+	int error = p->chain_error;
 
 	p->chain_req = NULL;
 	p->chain_msg = NULL;
+	p->chain_error = 0;
 	msg_changed(p->ep);
+	if (msg)
+		msg->error = error;
 	if (req) {
-		msg_finish(req, 0);
+		msg_finish(req, error);
 	} else if (msg && msg->req) {
 		req = msg->req;
 		msg->req = NULL;
@@ -188,40 +161,105 @@ static void chain_end(struct sci_peer *p)
 	}
 }
 
-static int chain_came(struct sci_peer *p, const struct line_chain *c)
+/* A message begins of which more is to come. */
+static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
+		       uint64_t len)
 {
-	size_t n = c->len < CHAIN_HEAD ? c->len : CHAIN_HEAD;
 	struct sci_match_recv *r;
 
-	if (c->len > CHAIN_MAX)
+	if (len > CHAIN_MAX)
 		return -EPROTO;
-	r = sci_match_arrive(&p->ep->match, p, c->tag, c->context);
+	r = sci_match_arrive(&p->ep->match, p, tag, context);
 	if (r) {
 		p->chain_req = container_of(r, struct sci_req, match);
 		p->chain_req->state = MSG_CHAINED;
 		p->chain_req->peer = p;
-		fill_status(&p->chain_req->status, c->context, c->tag, c->len);
+		fill_status(&p->chain_req->status, context, tag, len);
 	} else {
-		p->chain_msg = keep(p, c->context, c->tag, c->len);
+		p->chain_msg = keep(p, context, tag, len);
 		if (!p->chain_msg)
 			return -EAGAIN;
 	}
-	p->chain_left = c->len;
-	chain_data(p, c->data, n);
-	if (!p->chain_left)
-		chain_end(p);
+	p->chain_left = len;
 	return 0;
 }
 
-static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
+static void chain_piece(struct sci_peer *p, const void *data, size_t len)
 {
-	size_t n = line_kind(l);
-
-	if (n == LINE_TYPED || !n || n > p->chain_left)
-		return -EPROTO;
-	chain_data(p, l, n);
+	chain_data(p, data, len);
 	if (!p->chain_left)
 		chain_end(p);
+}
+
+static int chain_came(struct sci_peer *p, const struct line_chain *c)
+{
+	int ret = chain_begin(p, c->context, c->tag, c->len);
+
+	if (!ret)
+		chain_piece(p, c->data,
+			    c->len < CHAIN_HEAD ? c->len : CHAIN_HEAD);
+	return ret;
+}
+
+/* ---- eager messages ---- */
+
+static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
+		    uint32_t crc)
+{
+	if (!p->sums || sci_pio_crc32c(0, data, len) == crc)
+		return false;
+	p->ep->stats.crc_errors++;
+	return true;
+}
+
+static int eager_came(struct sci_peer *p, const struct line_eager *e)
+{
+	const uint8_t *data = blocks_find(&p->blocks_rx[RING_EAGER], e->end,
+					  e->first);
+	int ret;
+
+	if (!data || !e->first || e->first > e->len)
+		return -EPROTO;
+	if (e->first == e->len) {
+		ret = deliver(p, e->context, e->tag, data, e->len,
+			      bad_sum(p, data, e->len, e->crc) ? -EBADMSG : 0);
+	} else {
+		ret = chain_begin(p, e->context, e->tag, e->len);
+		if (!ret && bad_sum(p, data, e->first, e->crc))
+			p->chain_error = -EBADMSG;
+		if (!ret)
+			chain_piece(p, data, e->first);
+	}
+	if (!ret)
+		p->now.eager = e->end;
+	return ret;
+}
+
+static int more_came(struct sci_peer *p, const struct line_more *m)
+{
+	const uint8_t *data = blocks_find(&p->blocks_rx[RING_EAGER], m->end,
+					  m->len);
+
+	if (!data || !m->len || m->len > p->chain_left)
+		return -EPROTO;
+	if (bad_sum(p, data, m->len, m->crc))
+		p->chain_error = -EBADMSG;
+	chain_piece(p, data, m->len);
+	p->now.eager = m->end;
+	return 0;
+}
+
+/* What comes while a message is incomplete can only be more of it. */
+static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
+{
+	const struct msg_typed *t = (const struct msg_typed *)l;
+	size_t n = line_kind(l);
+
+	if (n == LINE_TYPED && t->type == LINE_MORE)
+		return more_came(p, &t->more);
+	if (n == LINE_TYPED || !n || n > p->chain_left)
+		return -EPROTO;
+	chain_piece(p, l, n);
 	return 0;
 }
 
@@ -504,12 +542,13 @@ static bool quick_eager(struct quick *q, const struct line_eager *e)
 	struct sci_peer *p = q->p;
 	const uint8_t *data;
 
-	if (!quick_fits(q, e->context, e->tag, e->len) || !p->rings || p->sums)
+	if (!quick_fits(q, e->context, e->tag, e->len) || p->sums || !e->len ||
+	    e->first != e->len)
 		return false;
-	data = eager_block(p, e);
+	data = blocks_find(&p->blocks_rx[RING_EAGER], e->end, e->len);
 	if (!data)
 		return false;
-	memcpy(q->buf, data, e->len);
+	msg_copy(q->buf, data, e->len);
 	p->now.eager = e->end;
 	q->len = e->len;
 	rx_advance(&p->data_rx);
@@ -579,13 +618,13 @@ static inline bool quick_line(struct quick *q, const struct msg_line *l)
  */
 static inline void prefetch_next(const struct sci_peer *p)
 {
+	const struct msg_blocks_rx *b = &p->blocks_rx[RING_EAGER];
 	const struct msg_rx *rx = &p->data_rx;
 	uint32_t next = rx->slot + 1 < rx->lines ? rx->slot + 1 : 0;
 
 	__builtin_prefetch((const void *)&rx->slots[next]);
-	if (p->rings)
-		__builtin_prefetch(p->rings + (p->now.eager &
-					       (p->eager_size - 1)));
+	if (b->size)
+		__builtin_prefetch(b->base + (p->now.eager & (b->size - 1)));
 }
 
 /*

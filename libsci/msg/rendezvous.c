@@ -74,57 +74,58 @@ static uint32_t ring_size(uint32_t want)
 	return size;
 }
 
-static int make_rings(struct sci_peer *p, uint32_t eager, uint32_t xfer)
+static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct msg_blocks_rx *b = &p->blocks_rx[which];
 	struct sci_lseg_param param = {
 		.id = next_segment(p->ep), .flags = SCI_LSEG_AUTO_ID,
-		.size = (uint64_t)eager + xfer,
-		.event = lseg_event, .owner = p,
+		.size = size, .event = lseg_event, .owner = p,
 	};
 	void *addr = NULL;
 	int ret;
 
-	ret = ops->lseg_create(p->ep->fabric, &param, &p->ring_seg);
+	ret = ops->lseg_create(p->ep->fabric, &param, &b->seg);
 	if (ret)
 		return ret;
-	ret = ops->lseg_map(p->ring_seg, 0, param.size, 0, &addr);
+	ret = ops->lseg_map(b->seg, 0, size, 0, &addr);
 	if (ret)
 		goto err_seg;
-	ret = ops->lseg_export(p->ring_seg, 0);
+	ret = ops->lseg_export(b->seg, 0);
 	if (ret)
 		goto err_map;
-	p->rings = addr;
-	p->ring_bytes = param.size;
-	p->eager_size = eager;
-	p->xfer_size = xfer;
+	b->base = addr;
+	b->size = size;
+	p->ep->stats.peer_bytes += size;
 	return 0;
 
 err_map:
-	ops->unmap(p->ep->fabric, addr, param.size);
+	ops->unmap(p->ep->fabric, addr, size);
 err_seg:
-	ops->lseg_destroy(p->ring_seg);
-	p->ring_seg = NULL;
+	ops->lseg_destroy(b->seg);
 	return ret;
 }
 
-/* The peer asks for rings; once. */
-void rndv_attach(struct sci_peer *p, const struct line_attach *want)
+static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 {
-	struct msg_typed t = { .type = LINE_ATTACHED };
+	struct msg_blocks_rx *b = &p->blocks_rx[which];
+	struct msg_typed t = {
+		.type = LINE_ATTACHED, .attached.ring = (uint8_t)which,
+	};
 
-	if (p->rings)
-		t.attached.status = -EEXIST;
-	else
-		t.attached.status = make_rings(p, ring_size(want->eager),
-					       ring_size(want->xfer));
+	t.attached.status = b->size ? -EEXIST : make_ring(p, which, size);
 	if (!t.attached.status) {
-		t.attached.segment = p->ep->ops->lseg_id(p->ring_seg);
-		t.attached.eager = p->eager_size;
-		t.attached.xfer = p->xfer_size;
-		p->ep->stats.peer_bytes += p->ring_bytes;
+		t.attached.segment = p->ep->ops->lseg_id(b->seg);
+		t.attached.size = size;
 	}
 	send_ctl(p, &t);
+	return t.attached.status;
+}
+
+/* The peer asks for the eager ring; once. */
+void rndv_attach(struct sci_peer *p, const struct line_attach *want)
+{
+	attach(p, RING_EAGER, ring_size(want->size));
 }
 
 static bool good_size(uint32_t size)
@@ -132,38 +133,54 @@ static bool good_size(uint32_t size)
 	return size >= INBOX_BYTES && size <= RING_MAX && !(size & (size - 1));
 }
 
-static int import_rings(struct sci_peer *p, const struct line_attached *a)
+static int import_ring(struct sci_peer *p, const struct line_attached *a)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct msg_blocks *b = &p->blocks_tx[a->ring];
 	struct sci_rseg_param param = {
 		.node = p->addr.node, .id = a->segment, .timeout = 1000,
 		.event = rseg_event, .owner = p,
 	};
-	size_t len = (size_t)a->eager + a->xfer;
+	void *addr = NULL;
 	int ret;
 
-	if (!good_size(a->eager) || !good_size(a->xfer) || p->far_rings)
+	if (!good_size(a->size) || b->size)
 		return -EPROTO;
-	ret = ops->rseg_connect(p->ep->fabric, &param, &p->far_rings);
+	ret = ops->rseg_connect(p->ep->fabric, &param, &b->seg);
 	if (ret)
 		return ret;
-	ret = ops->rseg_size(p->far_rings) >= len ? 0 : -EPROTO;
-	ret = ret ? ret : ops->rseg_map(p->far_rings, 0, len, 0, &p->far_map);
+	ret = peer_is_gone(p) ? -ENOTCONN :
+	      ops->rseg_size(b->seg) < a->size ? -EPROTO : 0;
+	ret = ret ? ret : ops->rseg_map(b->seg, 0, a->size, 0, &addr);
 	if (ret) {
-		ops->rseg_disconnect(p->far_rings);
-		p->far_rings = NULL;
+		ops->rseg_disconnect(b->seg);
 		return ret;
 	}
-	p->far_bytes = len;
-	p->eager = (struct msg_blocks){
-		.base = p->far_map, .size = a->eager,
-		.status = &p->status->eager,
-	};
-	p->xfer = (struct msg_blocks){
-		.base = (uint8_t *)p->far_map + a->eager, .size = a->xfer,
-		.status = &p->status->xfer,
-	};
+	b->base = addr;
+	b->size = a->size;
+	b->status = a->ring == RING_EAGER ? &p->status->eager :
+					    &p->status->xfer;
 	return 0;
+}
+
+void rings_free(struct sci_peer *p)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+
+	for (unsigned int i = 0; i < MSG_RINGS; i++) {
+		struct msg_blocks *tx = &p->blocks_tx[i];
+		struct msg_blocks_rx *rx = &p->blocks_rx[i];
+
+		if (tx->size) {
+			sci_fault_forget(tx->base, tx->size);
+			ops->unmap(p->ep->fabric, (void *)tx->base, tx->size);
+			ops->rseg_disconnect(tx->seg);
+		}
+		if (rx->size) {
+			ops->unmap(p->ep->fabric, rx->base, rx->size);
+			ops->lseg_destroy(rx->seg);
+		}
+	}
 }
 
 /* A segment that its owner has just named is not there: we shall hear why. */
@@ -176,14 +193,19 @@ static int attached(struct sci_peer *p, const struct line_attached *a)
 {
 	int ret = a->status;
 
-	if (!p->waiting_attach)
+	if (a->ring >= MSG_RINGS ||
+	    (a->ring == RING_EAGER && !p->waiting_attach))
 		return -EPROTO;
 	if (!ret)
-		ret = import_rings(p, a);
+		ret = import_ring(p, a);
 	if (!a->status && gone_with_owner(ret))
 		peer_doubt(p);
 	if (!a->status && (gone_with_owner(ret) || ret == -ENETDOWN))
 		return -EAGAIN;
+	if (a->ring == RING_XFER) {
+		p->xfer_error = ret;
+		return 0;
+	}
 	p->waiting_attach = false;
 	p->expects--;
 	p->attach_failed = ret;
@@ -321,8 +343,10 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 {
 	int ret = 0;
 
-	if (!p->rings)
-		ret = -ENOMEM;	/* it could not have them */
+	/* before the CTS, on the same ring */
+	if (!p->blocks_rx[RING_XFER].size)
+		ret = attach(p, RING_XFER, ring_size((uint32_t)
+				req->ep->params[SCI_PARAM_XFER_RING]));
 	cts->cts.mode = CTS_BLOCKS;
 	req->mode = CTS_BLOCKS;
 	if (!ret)
@@ -370,18 +394,12 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 static int block_came(struct sci_peer *p, const struct line_block *b)
 {
 	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
-	uint32_t start = b->end - (uint32_t)MSG_PAD(b->len);
-	uint32_t offset;
-	const uint8_t *src;
+	const uint8_t *src = blocks_find(&p->blocks_rx[RING_XFER], b->end,
+					 b->len);
 
-	if (!req || !p->rings || req->mode != CTS_BLOCKS || !b->len ||
-	    b->len > p->xfer_size || b->offset != req->moved ||
-	    b->len > req->want - req->moved)
+	if (!req || !src || req->mode != CTS_BLOCKS || !b->len ||
+	    b->offset != req->moved || b->len > req->want - req->moved)
 		return -EPROTO;
-	offset = start & (p->xfer_size - 1);
-	if (p->xfer_size - offset < b->len)
-		return -EPROTO;
-	src = p->rings + p->eager_size + offset;
 	msg_scatter(&req->at, src, b->len);
 	if (req->rts_flags & RTS_CRC && sci_pio_crc32c(0, src, b->len) != b->crc) {
 		req->crc_error = -EBADMSG;
@@ -409,10 +427,14 @@ static int cleared(struct sci_peer *p, const struct line_cts *cts)
 	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
 
 	if (!req || req->state != MSG_HANDSHAKE || cts->len > req->len ||
-	    (cts->mode != CTS_ZCOPY &&
-	     (cts->mode != CTS_BLOCKS || !p->xfer.size)))
+	    (cts->mode != CTS_ZCOPY && cts->mode != CTS_BLOCKS))
 		return -EPROTO;
 	p->expects--;
+	if (cts->mode == CTS_BLOCKS && !p->blocks_tx[RING_XFER].size) {
+		send_fin(p, cts->to, -ENOMEM, true);
+		transfer_done(req, p->xfer_error ? p->xfer_error : -EPROTO);
+		return 0;
+	}
 	req->mode = cts->mode;
 	req->their_id = cts->to;
 	req->want = cts->len;
@@ -426,6 +448,7 @@ static int cleared(struct sci_peer *p, const struct line_cts *cts)
 static int push_blocks(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
+	struct msg_blocks *b = &p->blocks_tx[RING_XFER];
 	struct msg_typed t = { .type = LINE_BLOCK };
 
 	while (req->moved < req->want) {
@@ -434,13 +457,13 @@ static int push_blocks(struct sci_req *req)
 		int64_t end;
 		uint32_t crc;
 
-		/* see eager_limit() */
-		max = max < p->xfer.size / 4 ? max : p->xfer.size / 4;
+		/* see block_limit() */
+		max = max < b->size / 4 ? max : b->size / 4;
 		n = n < max ? n : max;
 		if (!tx_room(&p->ctl_tx) || !tx_prepare(p) ||
-		    !blocks_room(&p->xfer, n))
+		    !blocks_room(b, n))
 			return -EAGAIN;
-		end = blocks_put(p, &p->xfer, &req->at, n, &crc);
+		end = blocks_put(p, b, &req->at, n, &crc);
 		if (end < 0)
 			return (int)end;
 		t.block = (struct line_block){

@@ -118,13 +118,18 @@ void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 
 /* ---- the status line ---- */
 
+static bool ring_due(const struct msg_blocks_rx *b, uint32_t read)
+{
+	return b->size && read >= b->size / 4;
+}
+
 bool status_due(const struct sci_peer *p)
 {
 	return p->now.data - p->told.data >= DATA_LINES / 4 ||
 	       p->now.ctl - p->told.ctl >= CTL_LINES / 3 ||
-	       (p->eager_size &&
-		(p->now.eager - p->told.eager >= p->eager_size / 4 ||
-		 p->now.xfer - p->told.xfer >= p->xfer_size / 4));
+	       ring_due(&p->blocks_rx[RING_EAGER],
+			p->now.eager - p->told.eager) ||
+	       ring_due(&p->blocks_rx[RING_XFER], p->now.xfer - p->told.xfer);
 }
 
 static void status_store(struct sci_peer *p)
@@ -239,14 +244,25 @@ static void all_arrived(struct sci_peer *p)
 	p->status_dirty = false;
 }
 
-static bool resend(struct sci_peer *p)
+static bool resend_all(struct sci_peer *p)
 {
-	if (!resend_lines(p, &p->data_tx) || !resend_lines(p, &p->ctl_tx) ||
-	    !resend_status(p))
+	return resend_lines(p, &p->data_tx) && resend_lines(p, &p->ctl_tx) &&
+	       resend_status(p);
+}
+
+/* Returns whether all that @p has been written has arrived, by now. */
+static bool check_peer(struct sci_peer *p, bool lost)
+{
+	/* whose it was nobody knows */
+	p->resend |= lost;
+	if (!p->resend)
+		all_arrived(p);
+	else if (!resend_all(p))
 		return false;
+	/* it may have gone to sleep before all of it was there */
+	if (p->resend)
+		p->bell_rung = sci_load_relaxed(&p->status->sleeps) - 1;
 	p->resend = false;
-	/* it may have gone to sleep before all of it had arrived */
-	p->bell_rung = p->status->sleeps - 1;
 	maybe_ring(p);
 	return true;
 }
@@ -254,7 +270,7 @@ static bool resend(struct sci_peer *p)
 /* Returns true if all that has been written has arrived. */
 bool check_writes(struct sci_ep *ep)
 {
-	struct list *pos, *n;
+	struct list work;
 	uint32_t errors;
 	bool lost;
 
@@ -264,16 +280,16 @@ bool check_writes(struct sci_ep *ep)
 	errors = atomic_load(&ep->link->errors);
 	lost = errors != ep->errors;
 	ep->errors = errors;
-	list_for_each_safe(pos, n, &ep->dirty) {
-		struct sci_peer *p = container_of(pos, struct sci_peer, dirty);
+	/* ringing the bell writes again, which is for the next time */
+	list_init(&work);
+	list_move_all(&ep->dirty, &work);
+	while (!list_empty(&work)) {
+		struct sci_peer *p = container_of(work.next, struct sci_peer,
+						  dirty);
 
-		/* whose it was nobody knows */
-		p->resend |= lost;
-		if (!p->resend)
-			all_arrived(p);
-		else if (!resend(p))
-			continue;
 		list_del(&p->dirty);
+		if (!check_peer(p, lost))
+			mark_dirty(p);
 	}
 	return list_empty(&ep->dirty);
 }
@@ -349,6 +365,19 @@ bool blocks_room(const struct msg_blocks *b, size_t len)
 	return end - sci_load_acquire(b->status) <= b->size;
 }
 
+/* Where a block of @len bytes is that ends at @end; NULL: not in the ring. */
+const uint8_t *blocks_find(const struct msg_blocks_rx *b, uint32_t end,
+			   uint32_t len)
+{
+	uint32_t offset;
+
+	/* MSG_PAD() of what is no longer than the ring is no longer either */
+	if (len > b->size)
+		return NULL;
+	offset = (end - (uint32_t)MSG_PAD(len)) & (b->size - 1);
+	return b->size - offset < len ? NULL : b->base + offset;
+}
+
 static uint32_t crc_of(struct msg_cursor at, size_t len)
 {
 	uint32_t crc = 0;
@@ -376,7 +405,7 @@ int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 	int ret;
 
 	*crc = p->ep->crc ? crc_of(*at, len) : 0;
-	ret = remote_store(p->ep, p->far_rings,
+	ret = remote_store(p->ep, b->seg,
 			   b->base + (start & (b->size - 1)), at, len);
 	if (ret)
 		return ret;

@@ -181,23 +181,59 @@ static int send_chain(struct sci_req *req)
 
 /* ---- eager ---- */
 
-static int send_eager(struct sci_req *req)
+/*
+ * A quarter of the ring at most: a quarter may be lost to the gap at its end,
+ * and of another the receiver has not told yet that it is free.
+ */
+static size_t block_limit(const struct sci_req *req, size_t left)
+{
+	size_t max = req->ep->params[SCI_PARAM_EAGER_BLOCK];
+	size_t quarter = req->peer->blocks_tx[RING_EAGER].size / 4;
+
+	max = max < quarter ? max : quarter;
+	return left < max ? left : max;
+}
+
+static void announce_block(struct sci_req *req, uint32_t len, uint32_t end,
+			   uint32_t crc)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_typed t;
-	uint32_t crc;
-	int64_t end;
 
-	if (!blocks_room(&p->eager, req->len))
-		return -EAGAIN;
-	end = blocks_put(p, &p->eager, &req->at, req->len, &crc);
-	if (end < 0)
-		return (int)end;
+	if (req->moved) {
+		t.more = (struct line_more){
+			.len = len, .end = end, .crc = crc,
+		};
+		post_typed(p, &p->data_tx, &t, LINE_MORE);
+		return;
+	}
 	t.eager = (struct line_eager){
 		.tag = req->tag, .context = req->context,
-		.len = (uint32_t)req->len, .end = (uint32_t)end, .crc = crc,
+		.len = (uint32_t)req->len, .first = len, .end = end, .crc = crc,
 	};
 	post_typed(p, &p->data_tx, &t, LINE_EAGER);
+}
+
+/* In blocks, so that the receiver copies one while we fill the next. */
+static int send_eager(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+
+	do {
+		size_t n = block_limit(req, req->len - req->moved);
+		uint32_t crc;
+		int64_t end;
+
+		if (!tx_room(&p->data_tx) || !blocks_room(b, n))
+			return -EAGAIN;
+		end = blocks_put(p, b, &req->at, n, &crc);
+		if (end < 0)
+			return (int)end;
+		announce_block(req, (uint32_t)n, (uint32_t)end, crc);
+		req->moved += n;
+		req->in_blocks = true;
+	} while (req->moved < req->len);
 	p->ep->stats.sent_eager++;
 	return 0;
 }
@@ -248,34 +284,19 @@ static int send_rts(struct sci_req *req)
 
 /* ---- which of them ---- */
 
-static bool wants_rings(const struct sci_req *req)
+static bool wants_ring(const struct sci_req *req)
 {
 	const struct sci_peer *p = req->peer;
+	uint64_t after = req->ep->params[SCI_PARAM_ATTACH_AFTER];
 
-	return !p->eager.size && !p->waiting_attach && !p->attach_failed &&
-	       (req->sync || req->len > req->ep->params[SCI_PARAM_EAGER_MAX] ||
-		p->chained + req->len > req->ep->params[SCI_PARAM_ATTACH_AFTER]);
+	return !p->blocks_tx[RING_EAGER].size && !p->waiting_attach &&
+	       !p->attach_failed && p->chained + req->len > after;
 }
 
-/*
- * A quarter of the ring at most: a quarter may be lost to the gap at its end,
- * and of another the receiver has not told yet that it is free.
- */
-static size_t eager_limit(const struct sci_req *req)
-{
-	size_t max = req->ep->params[SCI_PARAM_EAGER_MAX];
-	size_t quarter = req->peer->eager.size / 4;
-
-	return quarter && quarter < max ? quarter : max;
-}
-
-static void ask_for_rings(struct sci_peer *p)
+static void ask_for_ring(struct sci_peer *p)
 {
 	struct msg_typed t = {
-		.attach = {
-			.eager = (uint32_t)p->ep->params[SCI_PARAM_EAGER_RING],
-			.xfer = (uint32_t)p->ep->params[SCI_PARAM_XFER_RING],
-		},
+		.attach.size = (uint32_t)p->ep->params[SCI_PARAM_EAGER_RING],
 	};
 
 	p->waiting_attach = true;
@@ -283,27 +304,43 @@ static void ask_for_rings(struct sci_peer *p)
 	post_typed(p, &p->data_tx, &t, LINE_ATTACH);
 }
 
+/* Memory that receivers may read on their own: no copy but theirs. */
+static bool is_exported(const struct sci_req *req)
+{
+	const void *addr;
+	size_t n;
+
+	if (list_empty(&req->ep->bufs) || !req->ep->may_read ||
+	    req->len < req->ep->params[SCI_PARAM_ZCOPY_MIN] || !req->len)
+		return false;
+	addr = msg_chunk(&req->at, &n);
+	return n >= req->len && buf_find(req->ep, addr, req->len);
+}
+
 /* 0: out of the queue, and completed unless it is a rendezvous; -EAGAIN. */
 static int try_send(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	size_t line = req->tagged ? SCI_TAGGED_SHORT_MAX : SCI_SHORT_MAX;
-	size_t eager_max = eager_limit(req);
+	const uint64_t *params = req->ep->params;
 
 	if (!tx_room(&p->data_tx) || !tx_prepare(p))
 		return -EAGAIN;
 	if (req->moved)
-		return send_chain(req);
+		return req->in_blocks ? send_eager(req) : send_chain(req);
 	if (!req->sync && req->len <= line)
 		return send_short(req);
-	if (wants_rings(req)) {
-		ask_for_rings(p);
+	if (req->sync || (req->len > LINE_PAYLOAD &&
+			  req->len > params[SCI_PARAM_EAGER_MAX]) ||
+	    is_exported(req))
+		return send_rts(req);
+	if (req->len > params[SCI_PARAM_LINES_MAX] && wants_ring(req)) {
+		ask_for_ring(p);
 		if (!tx_room(&p->data_tx))
 			return -EAGAIN;
 	}
-	if (req->sync || (req->len > LINE_PAYLOAD && req->len > eager_max))
-		return send_rts(req);
-	if (p->eager.size && req->len > req->ep->params[SCI_PARAM_LINES_MAX])
+	if (p->blocks_tx[RING_EAGER].size &&
+	    req->len > params[SCI_PARAM_LINES_MAX])
 		return send_eager(req);
 	return send_chain(req);
 }
@@ -366,10 +403,15 @@ static bool push_transfers(struct sci_peer *p)
 	return all;
 }
 
+static uint32_t moves(const struct sci_peer *p)
+{
+	return p->ctl_tx.pos + p->data_tx.pos + p->blocks_tx[RING_XFER].end;
+}
+
 /* Everything of @p that waits for room. Returns whether anything found some. */
 int send_push(struct sci_peer *p)
 {
-	uint32_t before = p->ctl_tx.pos + p->data_tx.pos + p->xfer.end;
+	uint32_t before = moves(p);
 	unsigned int completions = p->ep->completions;
 	bool idle = push_ctl(p);
 
@@ -379,7 +421,7 @@ int send_push(struct sci_peer *p)
 	/* transfers may have left control lines there */
 	if ((idle && list_empty(&p->ctlq)) || p->state == PEER_DOWN)
 		list_del(&p->busy);
-	return p->ctl_tx.pos + p->data_tx.pos + p->xfer.end != before ||
+	return moves(p) != before ||
 	       p->ep->completions != completions;
 }
 

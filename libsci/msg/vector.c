@@ -66,7 +66,7 @@ void msg_scatter(struct msg_cursor *at, const void *src, size_t len)
 		void *dst = (void *)msg_chunk(at, &n);
 
 		n = n < len ? n : len;
-		memcpy(dst, src, n);
+		msg_copy(dst, src, n);
 		msg_skip(at, n);
 		src = (const char *)src + n;
 		len -= n;

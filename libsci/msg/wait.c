@@ -26,8 +26,9 @@
 #include "libsci/fabric/thread.h"
 
 #define ROUNDS		32u		/* of progress before looking up */
-#define KEEN_US		20u		/* of polling that leaves the CPU to nobody */
+#define KEEN_US		100u		/* of polling that leaves the CPU to nobody */
 #define TAKEN_US	3u		/* a yield this long let somebody run */
+#define CROWDED		16u		/* yields in vain until nobody is there any more */
 #define PATIENCE	20u		/* times SCI_PARAM_SPIN_US, others' time included */
 #define GONE_POLL_MS	100		/* while a peer is half gone */
 #define LOST_POLL_MS	5		/* while something has to be sent again */
@@ -201,7 +202,10 @@ static uint64_t step_aside(struct sci_ep *ep, uint64_t now, uint64_t waited)
 	sched_yield();
 	msg_lock(&ep->lock);
 	away = now_us() - now;
-	ep->crowded = away >= TAKEN_US;
+	if (away >= TAKEN_US)
+		ep->crowded = CROWDED;
+	else if (ep->crowded)
+		ep->crowded--;
 	return away;
 }
 

@@ -15,10 +15,11 @@
  * Control lines have a ring of their own so that a transfer under way ends
  * even when messages nobody has asked for hold up the data ring.
  *
- * A pair that gets busy attaches a second segment, likewise in the receiver's
- * memory: the eager ring and, after it, the transfer ring. Both hold whole
- * blocks, padded to 64 bytes, never split: a block that does not fit before
- * the end goes to the start. Lines announce them by where they end.
+ * A pair that gets busy attaches two more segments, likewise in the receiver's
+ * memory: the eager ring when its sender asks for it, the transfer ring when
+ * the receiver first accepts a rendezvous in blocks. Both hold whole blocks,
+ * padded to 64 bytes, never split: a block that does not fit before the end
+ * goes to the start. Lines announce them by where they end.
  *
  * A connection is made by two HELLOs, data interrupts that name the inbox
  * made for the other side; then each imports the other's inbox.
@@ -101,6 +102,7 @@ enum msg_line_type {
 	LINE_TAGGED,
 	LINE_CHAIN,			/* the rest follows in short lines */
 	LINE_EAGER,
+	LINE_MORE,			/* ... and the blocks after its first */
 	LINE_RTS,			/* rendezvous: request to send */
 	LINE_ATTACH,			/* please attach rings of these sizes */
 	LINE_ATTACHED = 16,
@@ -131,7 +133,14 @@ struct line_eager {
 	uint64_t tag;
 	uint32_t context;
 	uint32_t len;
+	uint32_t first;			/* bytes in the first block */
 	uint32_t end;			/* of the block in the ring's life */
+	uint32_t crc;
+} __attribute__((packed));
+
+struct line_more {
+	uint32_t len;
+	uint32_t end;
 	uint32_t crc;
 } __attribute__((packed));
 
@@ -149,15 +158,16 @@ struct line_rts {
 } __attribute__((packed));
 
 struct line_attach {
-	uint32_t eager;			/* bytes wanted */
-	uint32_t xfer;
+	uint32_t size;			/* of the eager ring: a wish */
 } __attribute__((packed));
+
+enum msg_ring { RING_EAGER, RING_XFER, MSG_RINGS };
 
 struct line_attached {
 	uint32_t segment;
-	uint32_t eager;
-	uint32_t xfer;
+	uint32_t size;
 	int32_t status;
+	uint8_t ring;			/* enum msg_ring */
 } __attribute__((packed));
 
 enum { CTS_BLOCKS = 1, CTS_ZCOPY };
@@ -194,6 +204,7 @@ struct msg_typed {
 		struct line_tagged tagged;
 		struct line_chain chain;
 		struct line_eager eager;
+		struct line_more more;
 		struct line_rts rts;
 		struct line_attach attach;
 		struct line_attached attached;

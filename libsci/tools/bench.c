@@ -134,15 +134,29 @@ static int measure_sizes(struct bench *b)
 /* ---- histograms ---- */
 
 /* 1, 2 or 5 times a power of ten. */
-static double nice_step(double least)
+static uint64_t nice_step(double least)
 {
-	static const double factor[] = { 2, 2.5, 2 };
-	double step = 1;
+	uint64_t step = 1;
 	int i;
 
-	for (i = 0; step < least; i++)
-		step *= factor[i % 3];
+	for (i = 0; (double)step < least; i++)
+		step = i % 3 == 1 ? step / 2 * 5 : step * 2;
 	return step;
+}
+
+uint64_t bench_bin(const struct bench_samples *s, double ns)
+{
+	return (uint64_t)ns / s->step * s->step;
+}
+
+uint64_t bench_count_below(const struct bench_samples *s, uint64_t i,
+			   uint64_t end)
+{
+	uint64_t n = 0;
+
+	while (i + n < s->n && s->ns[i + n] < (double)end)
+		n++;
+	return n;
 }
 
 static int measure_one_histogram(struct bench *b, struct bench_samples *s)
@@ -289,65 +303,54 @@ static void parse_mode(const struct tool_command *self, struct bench *b)
 		b->sizes = b->rate || b->histogram ? SHORT_SIZES :
 			   b->stream || b->both ? STREAM_SIZES : PING_SIZES;
 	parse_sizes(self, b);
+	if (b->picture && !b->histogram && !largest(b))
+		tool_usage(self, "--picture wants a size above 0");
 }
+
+#define FLAG(l, n, v, h)						\
+	{ .letter = l, .name = n, .kind = TOOL_FLAG, .value = v, .help = h }
+#define WORD(l, n, v, a, h)						\
+	{ .letter = l, .name = n, .kind = TOOL_STRING, .value = v,	\
+	  .arg = a, .help = h }
+#define NUMBER(l, n, v, most, h)					\
+	{ .letter = l, .name = n, .kind = TOOL_NUMBER, .value = v,	\
+	  .min = 1, .max = most, .arg = "N", .help = h }
 
 static void parse(struct bench *b, const struct tool_command *self, int argc,
 		  char **argv)
 {
+	struct bench_link *l = &b->link;
 	const struct tool_option options[] = {
-		{ .letter = 's', .name = "stream", .kind = TOOL_FLAG,
-		  .value = &b->stream, .help = "one way, many at once" },
-		{ .letter = '2', .name = "bi-directional", .kind = TOOL_FLAG,
-		  .value = &b->both, .help = "streams in both directions" },
-		{ .letter = 'r', .name = "rate", .kind = TOOL_FLAG,
-		  .value = &b->rate, .help = "messages per second" },
-		{ .letter = 'H', .name = "histogram", .kind = TOOL_FLAG,
-		  .value = &b->histogram,
-		  .help = "every round trip's time, percentiles" },
-		{ .letter = 'm', .name = "memory", .kind = TOOL_FLAG,
-		  .value = &b->memory, .help = "what a peer costs" },
-		{ .letter = 'S', .name = "size", .kind = TOOL_STRING,
-		  .value = &b->sizes, .arg = "LIST",
-		  .help = "A..B: powers of two, or A,B,C" },
-		{ .letter = 'T', .name = "tagged", .kind = TOOL_FLAG,
-		  .value = &b->link.tagged, .help = "messages with a tag" },
-		{ .letter = 'z', .name = "zero-copy", .kind = TOOL_FLAG,
-		  .value = &b->link.zcopy,
-		  .help = "buffers in exported memory" },
-		{ .letter = '1', .name = "single-thread", .kind = TOOL_FLAG,
-		  .value = &b->link.single_thread,
-		  .help = "endpoints of one thread, without locks" },
-		{ .name = "crc", .kind = TOOL_FLAG, .value = &b->link.crc,
-		  .help = "endpoints with check sums" },
-		{ .letter = 'R', .name = "rounds", .kind = TOOL_NUMBER,
-		  .value = &b->rounds, .min = 1, .max = BENCH_ROUNDS,
-		  .arg = "N", .help = "of which medians are taken (5)" },
+		FLAG('s', "stream", &b->stream, "one way, many at once"),
+		FLAG('2', "bi-directional", &b->both, "streams both ways"),
+		FLAG('r', "rate", &b->rate, "messages per second"),
+		FLAG('H', "histogram", &b->histogram, "every round trip"),
+		FLAG('m', "memory", &b->memory, "what a peer costs"),
+		WORD('S', "size", &b->sizes, "LIST",
+		     "A..B: powers of two, or A,B,C"),
+		FLAG('T', "tagged", &l->tagged, "messages with a tag"),
+		FLAG('z', "zero-copy", &l->zcopy, "exported buffers"),
+		FLAG('1', "single-thread", &l->single_thread,
+		     "endpoints of one thread, without locks"),
+		FLAG(0, "crc", &l->crc, "endpoints with check sums"),
+		NUMBER('R', "rounds", &b->rounds, BENCH_ROUNDS,
+		       "of which medians are taken (5)"),
 		{ .letter = 't', .name = "time", .kind = TOOL_SECONDS,
 		  .value = &b->time_ms, .arg = "S",
 		  .help = "of each size in each round (0.02)" },
-		{ .letter = 'c', .name = "count", .kind = TOOL_NUMBER,
-		  .value = &b->count, .min = 1, .max = COUNT_LIMIT,
-		  .arg = "N", .help = "round trips of a histogram (100000)" },
-		{ .letter = 'n', .name = "peers", .kind = TOOL_NUMBER,
-		  .value = &b->peers, .min = 1, .max = BENCH_PEERS_MAX,
-		  .arg = "N", .help = "for --memory (256)" },
-		{ .name = "tsv", .kind = TOOL_STRING, .value = &b->tsv,
-		  .arg = "FILE", .help = "results for programs; -: stdout" },
-		{ .letter = 'j', .name = "json", .kind = TOOL_STRING,
-		  .value = &b->json, .arg = "FILE",
-		  .help = "the same as JSON; -: stdout" },
-		{ .letter = 'p', .name = "picture", .kind = TOOL_STRING,
-		  .value = &b->picture, .arg = "FILE",
-		  .help = "drawn by gnuplot: .svg or .png" },
-		{ .name = "peer", .kind = TOOL_STRING, .value = &b->link.to,
-		  .arg = "NODE[:ID]", .help = "where --serve runs" },
-		{ .name = "serve", .kind = TOOL_FLAG, .value = &b->serve,
-		  .help = "be the other process, for --peer" },
-		{ .letter = 'i', .name = "id", .kind = TOOL_NUMBER,
-		  .value = &b->id, .min = 1, .max = SCI_EP_ID_MAX, .arg = "N",
-		  .help = "of the server's endpoint" },
-		{ .letter = 'v', .name = "verbose", .kind = TOOL_FLAG,
-		  .value = &b->verbose, .help = "serve: say who comes" },
+		NUMBER('c', "count", &b->count, COUNT_LIMIT,
+		       "round trips of a histogram (100000)"),
+		NUMBER('n', "peers", &b->peers, BENCH_PEERS_MAX,
+		       "for --memory (256)"),
+		WORD(0, "tsv", &b->tsv, "FILE", "for programs; -: stdout"),
+		WORD('j', "json", &b->json, "FILE", "JSON; -: stdout"),
+		WORD('p', "picture", &b->picture, "FILE",
+		     "drawn by gnuplot: .svg or .png"),
+		WORD(0, "peer", &l->to, "NODE[:ID]", "where --serve runs"),
+		FLAG(0, "serve", &b->serve, "be the process for --peer"),
+		NUMBER('i', "id", &b->id, SCI_EP_ID_MAX,
+		       "of the server's endpoint"),
+		FLAG('v', "verbose", &b->verbose, "serve: say who comes"),
 		{ 0 },
 	};
 

@@ -98,7 +98,7 @@ struct bench_memory {
 
 int bench_memory(struct bench_link *l, struct bench_memory *m);
 
-/* ---- what orders are made of; bench_link.c, bench_run.c, bench_memory.c ---- */
+/* ---- what orders are made of ---- */
 
 enum bench_op {
 	BENCH_HELLO,
@@ -162,7 +162,7 @@ struct bench_samples {			/* of one size */
 	size_t size;
 	uint64_t n;
 	double *ns;			/* sorted */
-	double step;			/* of the histogram */
+	uint64_t step;			/* ns, of the histogram */
 };
 
 struct bench_result {
@@ -175,6 +175,11 @@ struct bench_result {
 	struct bench_samples *samples;	/* MODE_HISTOGRAM */
 	struct bench_memory memory;	/* MODE_MEMORY */
 };
+
+/* The histogram's step that @ns is in; how many from @i on are below @end. */
+uint64_t bench_bin(const struct bench_samples *s, double ns);
+uint64_t bench_count_below(const struct bench_samples *s, uint64_t i,
+			   uint64_t end);
 
 /* Median, min and max of seconds, or of what is made of them. */
 struct bench_value {

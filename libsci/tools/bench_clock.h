@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* A clock that costs little: the TSC where it counts time, else the system's. */
+/* A clock that costs little: the TSC if it counts time, else the system's. */
 #ifndef LIBSCI_TOOLS_BENCH_CLOCK_H
 #define LIBSCI_TOOLS_BENCH_CLOCK_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The two processes of `sci bench` and `sci tune`: how they meet, and orders. */
+/* The two processes of `sci bench` and `sci tune`: meeting, orders. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -22,6 +22,7 @@
 #define CLIENT_NODE	4u
 #define SERVER_NODE	8u
 #define CONNECT_MS	10000
+#define GOODBYE_NS	2000000000u
 #define HELLO_MS	30000		/* the server may have other clients */
 
 int bench_error(int err, const char *what)
@@ -339,6 +340,19 @@ static noreturn void be_server(struct bench_link *l, int fd, pid_t parent)
 	_exit(sci_ep_close(l->ep) ? TOOL_FAILED : TOOL_OK);
 }
 
+/* It has said why, if it could. */
+static int no_server(struct bench_link *l)
+{
+	int status = 0;
+
+	waitpid(l->child, &status, 0);
+	l->child = 0;
+	if (WIFSIGNALED(status))
+		tool_error("the server has not started: signal %d",
+			   WTERMSIG(status));
+	return TOOL_FAILED;
+}
+
 /* Before the first call of the library. */
 static int fork_server(struct bench_link *l)
 {
@@ -366,10 +380,8 @@ static int fork_server(struct bench_link *l)
 	close(fd[1]);
 	n = read(fd[0], &l->addr, sizeof(l->addr));
 	close(fd[0]);
-	if (n != sizeof(l->addr))
-		return tool_error("the server has not started");
 	set_node(CLIENT_NODE);
-	return TOOL_OK;
+	return n == sizeof(l->addr) ? TOOL_OK : no_server(l);
 }
 
 /* ---- the client ---- */
@@ -445,11 +457,16 @@ int bench_link_again(struct bench_link *l)
 	return meet(l);
 }
 
+/* It ends when it has been asked to, unless an error has led it astray. */
 static void end_child(struct bench_link *l, bool asked)
 {
-	if (!asked)
-		kill(l->child, SIGKILL);
-	waitpid(l->child, NULL, 0);
+	uint64_t end = tool_now_ns() + (asked ? GOODBYE_NS : 0);
+
+	while (waitpid(l->child, NULL, WNOHANG) == 0) {
+		if (tool_now_ns() >= end)
+			kill(l->child, SIGKILL);
+		usleep(500);
+	}
 	l->child = 0;
 }
 

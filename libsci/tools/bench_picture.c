@@ -79,6 +79,7 @@ static void terminal(FILE *f, const char *path, unsigned int panels)
 /* What has no place on a logarithmic axis is left out. */
 static void point_data(FILE *f, const struct bench_result *r)
 {
+	size_t low = SIZE_MAX, high = 0;
 	unsigned int i;
 
 	fputs("$data << END\n", f);
@@ -87,12 +88,15 @@ static void point_data(FILE *f, const struct bench_result *r)
 		struct bench_value us = bench_us(r, p);
 		struct bench_value rate = bench_rate(r, p);
 
-		if (p->size)
-			fprintf(f, "%zu %g %g %g %g %g %g\n", p->size,
-				us.median, us.min, us.max, rate.median,
-				rate.min, rate.max);
+		if (!p->size)
+			continue;
+		low = p->size < low ? p->size : low;
+		high = p->size > high ? p->size : high;
+		fprintf(f, "%zu %g %g %g %g %g %g\n", p->size, us.median,
+			us.min, us.max, rate.median, rate.min, rate.max);
 	}
-	fputs("END\n", f);
+	fprintf(f, "END\nset xrange [%g:%g]\n", (double)low * 0.8,
+		(double)high * 1.25);
 }
 
 static void panel(FILE *f, const char *title, const char *unit,
@@ -131,15 +135,13 @@ static void draw_points(FILE *f, const char *path, const struct bench_result *r)
 
 static void sample_data(FILE *f, const struct bench_samples *s, unsigned int i)
 {
-	uint64_t done = 0, n;
-	double at;
+	uint64_t done = 0, n, at;
 
 	fprintf(f, "$data%u << END\n", i);
 	for (; done < s->n; done += n) {
-		at = (double)(uint64_t)(s->ns[done] / s->step) * s->step;
-		for (n = 1; done + n < s->n && s->ns[done + n] < at + s->step;)
-			n++;
-		fprintf(f, "%g %g\n", at + s->step / 2,
+		at = bench_bin(s, s->ns[done]);
+		n = bench_count_below(s, done, at + s->step);
+		fprintf(f, "%g %g\n", (double)at + (double)s->step / 2,
 			100.0 * (double)n / (double)s->n);
 	}
 	fputs("END\n", f);

@@ -112,22 +112,6 @@ static void print_points(FILE *out, const struct bench_result *r)
 	}
 }
 
-/* How many samples are below @limit, from the @i-th on. */
-static uint64_t count_below(const struct bench_samples *s, uint64_t i,
-			    double limit)
-{
-	uint64_t n = 0;
-
-	while (i + n < s->n && s->ns[i + n] < limit)
-		n++;
-	return n;
-}
-
-static double first_bin(const struct bench_samples *s)
-{
-	return (double)(uint64_t)(s->ns[0] / s->step) * s->step;
-}
-
 static void print_bar(FILE *out, uint64_t n, uint64_t most)
 {
 	int len = (int)((double)n / (double)most * BAR + 0.5);
@@ -139,17 +123,19 @@ static void print_bar(FILE *out, uint64_t n, uint64_t most)
 /* Up to the 99th percentile; the rest in one line. */
 static void print_histogram(FILE *out, const struct bench_samples *s)
 {
-	double end = bench_quantile(s->ns, s->n, 0.99), at;
-	uint64_t done = 0, n, most = 1;
+	uint64_t begin = bench_bin(s, s->ns[0]);
+	uint64_t end = bench_bin(s, bench_quantile(s->ns, s->n, 0.99));
+	uint64_t at, done = 0, n, most = 1;
 
-	for (at = first_bin(s); at <= end; at += s->step, done += n) {
-		n = count_below(s, done, at + s->step);
+	for (at = begin; at <= end; at += s->step, done += n) {
+		n = bench_count_below(s, done, at + s->step);
 		most = n > most ? n : most;
 	}
 	fprintf(out, "\n%zu bytes, from ... ns on:\n", s->size);
-	for (at = first_bin(s), done = 0; at <= end; at += s->step, done += n) {
-		n = count_below(s, done, at + s->step);
-		fprintf(out, "%10.0f", at);
+	done = 0;
+	for (at = begin; at <= end; at += s->step, done += n) {
+		n = bench_count_below(s, done, at + s->step);
+		fprintf(out, "%10" PRIu64, at);
 		print_bar(out, n, most);
 	}
 	if (done < s->n)
@@ -226,15 +212,13 @@ static void tsv_histograms(FILE *out, const struct bench_result *r)
 	fputs("bytes\tns\tto_ns\tround_trips\n", out);
 	for (i = 0; i < r->n; i++) {
 		const struct bench_samples *s = &r->samples[i];
-		uint64_t done = 0, n;
-		double at;
+		uint64_t done = 0, n, at;
 
 		for (; done < s->n; done += n) {
-			at = (double)(uint64_t)(s->ns[done] / s->step) *
-			     s->step;
-			n = count_below(s, done, at + s->step);
-			fprintf(out, "%zu\t%.0f\t%.0f\t%" PRIu64 "\n", s->size,
-				at, at + s->step, n);
+			at = bench_bin(s, s->ns[done]);
+			n = bench_count_below(s, done, at + s->step);
+			fprintf(out, "%zu\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+				"\n", s->size, at, at + s->step, n);
 		}
 	}
 }

@@ -36,6 +36,8 @@ struct axis {
 
 /* 0 as size_from: just above what is eager. */
 static const struct axis axes[] = {
+	{ .param = SCI_PARAM_LINES_MAX, .kind = AXIS_UP_TO,
+	  .size_from = 64, .size_to = 2 * KIB, .step = 2 },
 	{ .param = SCI_PARAM_EAGER_MAX, .kind = AXIS_UP_TO,
 	  .size_from = KIB, .size_to = 64 * KIB, .step = 2 },
 	{ .param = SCI_PARAM_EAGER_RING, .kind = AXIS_VALUE,
@@ -141,9 +143,12 @@ static int search_threshold(struct command *c, const struct axis *a,
 	bool up_to = a->kind == AXIS_UP_TO;
 	struct tune *t = &c->t;
 	size_t last = t->work[t->n_works - 1].size;
+	uint64_t none = !up_to ? UINT64_MAX :
+			a->param == SCI_PARAM_LINES_MAX ? 0 :
+			t->work[0].size / 2;
 	struct setup s[2] = {
 		with(c, a->param, up_to ? last : 1),
-		with(c, a->param, up_to ? t->work[0].size / 2 : UINT64_MAX),
+		with(c, a->param, none),
 	};
 	double gain = 0, most = 0;
 	unsigned int i, w;
@@ -225,12 +230,14 @@ static void keep(struct command *c, const struct axis *a, const char *why)
 /* Measures @best beside what there is, once more. */
 static int confirm(struct command *c, const struct axis *a, uint64_t best)
 {
-	char old[VALUE_STR], new[VALUE_STR], why[100];
+	uint64_t was = c->t.chosen.value[a->param];
+	char old_buf[VALUE_STR], new_buf[VALUE_STR], why[100];
+	const char *old = value_str(old_buf, was);
+	const char *new = value_str(new_buf, best);
 	struct setup s[2] = { c->t.chosen, with(c, a->param, best) };
 	struct tune_ratio r;
 
-	value_str(old, c->t.chosen.value[a->param]);
-	drop_works(c, a, best, c->t.chosen.value[a->param]);
+	drop_works(c, a, best, was);
 	if (!c->t.n_works) {
 		keep(c, a, "no size would go another way");
 		return TOOL_OK;
@@ -238,15 +245,16 @@ static int confirm(struct command *c, const struct axis *a, uint64_t best)
 	if (tune_compare(&c->t, s, 2))
 		return TOOL_FAILED;
 	r = tune_ratio(&c->t, 1, 0);
-	snprintf(why, sizeof(why), "%s takes %.1f %% %s", value_str(new, best),
-		 fabs(percent(r.median)), r.median < 1 ? "less" : "more");
 	if (r.median >= ENOUGH || r.upper >= 1) {
+		snprintf(why, sizeof(why), "%s takes %.1f %% %s time%s", new,
+			 fabs(percent(r.median)),
+			 r.median < 1 ? "less" : "more",
+			 r.median < ENOUGH ? ", but not reliably" : "");
 		keep(c, a, why);
 		return TOOL_OK;
 	}
-	say(c, "%s: %s instead of %s: %.1f %% less time (%zu to %zu bytes)",
-	    sci_param_name(a->param), value_str(new, best),
-	    value_str(old, s[0].value[a->param]), percent(r.median),
+	say(c, "%s: %s instead of %s: %.1f %% less time (%zu .. %zu bytes)",
+	    sci_param_name(a->param), new, old, percent(r.median),
 	    c->t.work[0].size, c->t.work[c->t.n_works - 1].size);
 	c->t.chosen = s[1];
 	return TOOL_OK;
@@ -293,7 +301,7 @@ static int compare_all(struct command *c)
 	if (tune_compare(&c->t, s, 2))
 		return TOOL_FAILED;
 	r = tune_ratio(&c->t, 1, 0);
-	say(c, "all together: %.1f %% %s time than with the defaults (64 to 4194304 bytes)",
+	say(c, "all together: %.1f %% %s time than with the defaults (64 .. 4194304 bytes)",
 	    fabs(percent(r.median)), r.median < 1 ? "less" : "more");
 	return TOOL_OK;
 }

@@ -67,7 +67,8 @@ struct sci_addr {
 
 enum sci_ep_flags {
 	SCI_EP_SINGLE_THREAD	= 1 << 0, /* no locks: one thread at a time */
-	SCI_EP_CRC		= 1 << 1, /* check sums over eager and larger */
+	SCI_EP_CRC		= 1 << 1, /* check sums over eager messages and
+					   * blocks; not what is zero-copy */
 };
 
 /**
@@ -75,15 +76,18 @@ enum sci_ep_flags {
  * @SCI_PARAM_LINES_MAX: longest message that goes as several lines of the small
  *	ring although the eager ring is attached
  * @SCI_PARAM_EAGER_MAX: longest eager message; longer ones are rendezvous
+ * @SCI_PARAM_EAGER_BLOCK: bytes of a block of an eager message: the receiver
+ *	copies one while the sender fills the next
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
  * @SCI_PARAM_BLOCK: bytes of a rendezvous block
- * @SCI_PARAM_XFER_RING: bytes of the transfer buffer of a busy pair
+ * @SCI_PARAM_XFER_RING: bytes of the transfer ring, which a pair attaches for
+ *	its first rendezvous in blocks
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory
  * @SCI_PARAM_SINGLE_COPY_MIN: shortest message that the receiver reads out of
  *	the sender's private memory, on fabrics of one host that can;
  *	UINT64_MAX: none
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
- *	sends through its small ring before it attaches the large ones
+ *	sends through its small ring before it attaches the eager ring
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of messages nobody has asked for that an
  *	endpoint keeps; then senders are held back until a receive is posted
  * @SCI_PARAM_SPIN_US: microseconds of polling before a wait sleeps
@@ -94,6 +98,7 @@ enum sci_ep_flags {
 enum sci_param {
 	SCI_PARAM_LINES_MAX,
 	SCI_PARAM_EAGER_MAX,
+	SCI_PARAM_EAGER_BLOCK,
 	SCI_PARAM_EAGER_RING,
 	SCI_PARAM_BLOCK,
 	SCI_PARAM_XFER_RING,
@@ -194,7 +199,8 @@ int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 /**
  * sci_accept() - the next connection that another endpoint has made
  *
- * Not needed for messages to arrive: receives from any source name theirs.
+ * Not needed for messages to arrive: receives from any source name theirs. One
+ * that has ended meanwhile appears only if messages of it are left.
  * Connections this side has asked for itself do not appear. -ETIMEDOUT.
  */
 int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer);

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * A fabric that loses packets, lets them overtake each other, delivers them
+ * twice, or is not there for a while: every byte of every message arrives all
+ * the same, once and in order, and nobody waits for ever.
+ *
+ * Both nodes have the faults.  They meet in shared memory, which has none.
+ */
+#include <signal.h>
+
+#include "selftests/msg/traffic.h"
+
+/* How many messages of a way are many packets. */
+static uint64_t way_count(enum way way)
+{
+	static const unsigned int count[WAYS] = {
+		[WAY_SHORT] = 800, [WAY_LINES] = 160, [WAY_EAGER] = 80,
+		[WAY_RENDEZVOUS] = 16, [WAY_ZCOPY] = 16,
+		[WAY_SINGLE_COPY] = 40,
+	};
+
+	return count[way] / TRAFFIC_SLOW + 4;
+}
+
+/* What the two nodes share. */
+struct stage {
+	const char *fault;
+	unsigned int flags;		/* of sci_ep_open() */
+	unsigned int directions;	/* 1: from node 4, 2: from 8, 3: both */
+	uint64_t seed;
+	uint64_t run_ms;		/* a case goes on at least so long */
+	struct meeting meeting;
+	_Atomic bool more;
+	_Atomic uint64_t lines, blocks;	/* sent again, all cases */
+	_Atomic uint64_t resent[WAYS];	/* ... and by way */
+	_Atomic uint64_t messages;
+};
+
+struct act {
+	uint32_t number;		/* the endpoint's, in this case */
+	unsigned int ways;
+	unsigned int streams;		/* bits: 1 untagged, 2 tagged */
+	uint64_t count;
+};
+
+static struct sci_peer *act_connect(struct sci_ep *ep, bool first,
+				    uint32_t number)
+{
+	struct sci_addr addr = { 4, number };
+	struct sci_peer *peer = NULL;
+	int ret;
+
+	if (first)
+		return test_ep_accept(ep);
+	WAIT_UNTIL((ret = sci_connect(ep, &addr, TEST_WAIT_MS, &peer)) !=
+		   -ENETDOWN, TEST_WAIT_MS);
+	CHECK_EQ(ret, 0);
+	return peer;
+}
+
+static void act_flows(struct stage *st, const struct act *a, struct traffic *t,
+		      struct sci_peer *peer, bool first)
+{
+	for (unsigned int k = 0; k < 4; k++) {
+		struct flow f = {
+			.peer = peer, .seed = st->seed + a->number,
+			.ways = a->ways, .stream = k / 2, .limit = 0,
+			.source = k & 1 ? 8 : 4, .dest = k & 1 ? 4 : 8,
+			.sends = (k & 1) == !first,
+		};
+
+		if (a->streams & 1u << k / 2 && st->directions & 1u << (k & 1))
+			traffic_flow(t, f);
+	}
+}
+
+/* Both nodes decide the same: another batch of messages? */
+static bool act_goes_on(struct stage *st, struct sci_ep *ep, bool first,
+			uint64_t until)
+{
+	bool more;
+
+	if (first)
+		atomic_store(&st->more, test_now_ms() < until);
+	meet(ep, &st->meeting, 2);
+	more = atomic_load(&st->more);
+	meet(ep, &st->meeting, 2);
+	return more;
+}
+
+static void act_count(struct stage *st, const struct act *a, struct traffic *t)
+{
+	struct sci_ep_stats s = test_ep_stats(t->ep);
+
+	atomic_fetch_add(&st->lines, s.resent_lines);
+	atomic_fetch_add(&st->blocks, s.resent_blocks);
+	for (unsigned int w = 0; w < WAYS; w++)
+		if (a->ways == 1u << w)
+			atomic_fetch_add(&st->resent[w], s.resent_lines +
+					 s.resent_blocks);
+	atomic_fetch_add(&st->messages, traffic_done(t));
+	CHECK_EQ(s.crc_errors, 0);
+}
+
+static void act(struct stage *st, const struct act *a, bool first)
+{
+	static struct traffic t;
+	uint64_t until;
+
+	setenv("SCI_FAULT", st->fault, 1);
+	until = test_now_ms() + st->run_ms;
+	t.ep = test_ep_open(a->number, st->flags);
+	traffic_params(t.ep, a->ways);
+	act_flows(st, a, &t, act_connect(t.ep, first, a->number), first);
+	do {
+		for (unsigned int i = 0; i < t.n; i++)
+			t.flow[i].limit += a->count;
+		traffic_run(&t);
+	} while (act_goes_on(st, t.ep, first, until));
+	act_count(st, a, &t);
+	traffic_free(&t);
+	CHECK_EQ(sci_ep_close(t.ep), 0);
+}
+
+/* Each way alone, tagged and not. */
+static void play_ways(struct stage *st, bool first)
+{
+	for (unsigned int k = 0; k < 2 * WAYS; k++) {
+		struct act a = {
+			.number = k + 1, .ways = 1u << k / 2,
+			.streams = 1u << (k & 1), .count = way_count(k / 2),
+		};
+
+		act(st, &a, first);
+	}
+}
+
+/* All ways side by side. */
+static void play_mixed(struct stage *st, bool first)
+{
+	struct act a = {
+		.number = 100, .ways = WAY_ALL, .streams = 3,
+		.count = 60 / TRAFFIC_SLOW,
+	};
+
+	act(st, &a, first);
+}
+
+static void ways_peer(struct peer *self, void *arg)
+{
+	(void)self;
+	play_ways(arg, false);
+}
+
+static void mixed_peer(struct peer *self, void *arg)
+{
+	(void)self;
+	play_mixed(arg, false);
+}
+
+static struct stage *stage_new(const char *fault)
+{
+	struct stage *st = test_shared(sizeof(*st));
+
+	st->fault = fault;
+	st->directions = 3;
+	st->seed = traffic_seed();
+	return st;
+}
+
+static void run_ways(struct stage *st)
+{
+	struct peer *p = peer_spawn(8, ways_peer, st);
+
+	test_note("SCI_TEST_SEED=%#llx", (unsigned long long)st->seed);
+	play_ways(st, true);
+	peer_join(p);
+	test_note("%llu messages, sent again: %llu lines, %llu blocks",
+		  (unsigned long long)st->messages,
+		  (unsigned long long)st->lines,
+		  (unsigned long long)st->blocks);
+	if (!strstr(st->fault, "loss=0."))
+		return;
+	CHECK(st->lines > 0);
+	CHECK(st->blocks > 0);
+	/* single copies are few packets: they may all have been lucky */
+	for (unsigned int w = 0; w < WAY_SINGLE_COPY; w++)
+		if (!st->resent[w])
+			FAIL("no %s message lost a packet",
+			     way_lengths(w).name);
+}
+
+static void run_mixed(struct stage *st)
+{
+	struct peer *p = peer_spawn(8, mixed_peer, st);
+
+	test_note("SCI_TEST_SEED=%#llx", (unsigned long long)st->seed);
+	play_mixed(st, true);
+	peer_join(p);
+	test_note("%llu messages, sent again: %llu lines, %llu blocks",
+		  (unsigned long long)st->messages,
+		  (unsigned long long)st->lines,
+		  (unsigned long long)st->blocks);
+}
+
+/* ---- packets ---- */
+
+TEST(no_faults)
+{
+	run_ways(stage_new("loss=0"));
+}
+
+TEST(packets_are_lost)
+{
+	run_ways(stage_new("loss=0.1"));
+}
+
+TEST(packets_overtake)
+{
+	run_ways(stage_new("reorder=0.1"));
+}
+
+TEST(packets_come_twice)
+{
+	run_ways(stage_new("dup=0.1"));
+}
+
+TEST(packets_do_all_of_that)
+{
+	run_ways(stage_new("loss=0.1,reorder=0.1,dup=0.1"));
+}
+
+TEST(a_third_of_all_packets_is_lost)
+{
+	run_ways(stage_new("loss=0.3"));
+}
+
+TEST(all_ways_at_once)
+{
+	run_mixed(stage_new("loss=0.05,reorder=0.05,dup=0.05"));
+}
+
+TEST(all_ways_at_once_with_check_sums)
+{
+	struct stage *st = stage_new("loss=0.05,reorder=0.05,dup=0.05");
+
+	st->flags = SCI_EP_CRC;
+	run_mixed(st);
+}
+
+TEST(one_direction)
+{
+	struct stage *st = stage_new("loss=0.1,reorder=0.1,dup=0.1");
+
+	/* what goes back is control only */
+	st->directions = 1;
+	run_mixed(st);
+}
+
+TEST(the_other_direction)
+{
+	struct stage *st = stage_new("loss=0.1,reorder=0.1,dup=0.1");
+
+	st->directions = 2;
+	run_mixed(st);
+}
+
+/* ---- the link ---- */
+
+static void run_linkdown(const char *fault, uint64_t run_ms)
+{
+	struct stage *st = stage_new(fault);
+
+	st->run_ms = run_ms;
+	run_mixed(st);
+}
+
+TEST(the_link_goes_down)
+{
+	run_linkdown("linkdown=100:200", 500);
+}
+
+TEST(the_link_flaps)
+{
+	run_linkdown("linkdown=50:50,linkdown=150:50,linkdown=250:50,"
+		     "linkdown=350:50,linkdown=450:300", 1000);
+}
+
+TEST(the_link_goes_down_and_loses_packets)
+{
+	run_linkdown("linkdown=100:200,linkdown=400:100,loss=0.05,reorder=0.05",
+		     700);
+}
+
+/* ---- close, and comings and goings ---- */
+
+#define CLOSE_ROUNDS	(TRAFFIC_SLOW > 1 ? 4u : 12u)
+
+static unsigned int close_ways(unsigned int round)
+{
+	static const unsigned int ways[] = {
+		1u << WAY_SHORT, 1u << WAY_LINES, 1u << WAY_EAGER,
+		1u << WAY_SHORT | 1u << WAY_EAGER | 1u << WAY_RENDEZVOUS,
+	};
+
+	return ways[round % ARRAY_LEN(ways)];
+}
+
+static struct flow close_flow(const struct stage *st, struct sci_peer *peer,
+			      unsigned int round, bool sends)
+{
+	return (struct flow) {
+		.peer = peer, .seed = st->seed + round, .source = 8, .dest = 4,
+		.sends = sends, .ways = close_ways(round), .limit = 30,
+	};
+}
+
+/* Sends, sees that the sends have completed, and closes at once. */
+static void closes_at_once(struct peer *self, void *arg)
+{
+	static struct traffic t;
+	struct stage *st = arg;
+
+	(void)self;
+	setenv("SCI_FAULT", st->fault, 1);
+	for (unsigned int i = 0; i < CLOSE_ROUNDS; i++) {
+		struct sci_peer *to;
+
+		t.ep = test_ep_open(0, 0);
+		traffic_params(t.ep, close_ways(i));
+		to = test_ep_connect(t.ep, 4, TEST_ID);
+		traffic_flow(&t, close_flow(st, to, i, true));
+		traffic_run(&t);
+		traffic_free(&t);
+		CHECK_EQ(sci_ep_close(t.ep), 0);
+	}
+}
+
+static void run_close(const char *fault)
+{
+	static struct traffic t;
+	struct stage *st = stage_new(fault);
+	struct peer *p = peer_spawn(8, closes_at_once, st);
+
+	setenv("SCI_FAULT", st->fault, 1);
+	t.ep = test_ep_open(TEST_ID, 0);
+	traffic_params(t.ep, WAY_ALL & ~(1u << WAY_SINGLE_COPY));
+	for (unsigned int i = 0; i < CLOSE_ROUNDS; i++) {
+		struct sci_peer *from = test_ep_accept(t.ep);
+		char c;
+
+		traffic_flow(&t, close_flow(st, from, i, false));
+		traffic_run(&t);
+		traffic_free(&t);
+		CHECK_EQ(sci_recv(t.ep, from, &c, 1, NULL), -ENOTCONN);
+		CHECK_EQ(sci_disconnect(from), 0);
+	}
+	CHECK_EQ(sci_ep_close(t.ep), 0);
+	peer_join(p);
+}
+
+TEST(close_after_the_last_send)
+{
+	run_close("");
+}
+
+TEST(close_after_the_last_send_with_losses)
+{
+	run_close("loss=0.2,reorder=0.1,dup=0.1");
+}
+
+/* A peer dies while packets get lost: no hole in what has been delivered. */
+static void sends_for_ever(struct peer *self, void *arg)
+{
+	static struct traffic t;
+	struct stage *st = arg;
+	struct sci_peer *to;
+
+	(void)self;
+	setenv("SCI_FAULT", st->fault, 1);
+	t.ep = test_ep_open(TEST_ID, 0);
+	traffic_params(t.ep, WAY_ALL);
+	to = test_ep_connect(t.ep, 4, TEST_ID);
+	traffic_flow(&t, (struct flow) {
+		.peer = to, .seed = st->seed, .source = 8, .dest = 4,
+		.sends = true, .ways = WAY_ALL, .limit = UINT64_MAX,
+	});
+	traffic_run(&t);
+}
+
+TEST(death_with_losses)
+{
+	static struct traffic t;
+	struct stage *st = stage_new("loss=0.1,reorder=0.1,dup=0.1");
+	struct peer *p[4];
+	struct flow *f;
+
+	for (size_t i = 0; i < ARRAY_LEN(p); i++)
+		p[i] = peer_spawn(8 + 4 * (unsigned int)i, sends_for_ever, st);
+	setenv("SCI_FAULT", st->fault, 1);
+	t.ep = test_ep_open(TEST_ID, 0);
+	traffic_params(t.ep, WAY_ALL);
+	for (size_t i = 0; i < ARRAY_LEN(p); i++) {
+		f = traffic_flow(&t, (struct flow) {
+			.peer = test_ep_accept(t.ep), .seed = st->seed,
+			.source = 8, .dest = 4, .ways = WAY_ALL,
+			.limit = UINT64_MAX, .may_die = true,
+		});
+		while (f->done < 20)
+			CHECK(traffic_step(&t, TEST_WAIT_MS));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(p); i++)
+		peer_kill(p[i], SIGKILL);
+	traffic_run(&t);
+	for (unsigned int i = 0; i < t.n; i++) {
+		CHECK_EQ(t.flow[i].error, -ECONNRESET);
+		flow_free(t.ep, &t.flow[i]);
+		CHECK_EQ(sci_disconnect(t.flow[i].peer), 0);
+	}
+	CHECK_EQ(sci_ep_close(t.ep), 0);
+}

@@ -1,0 +1,675 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * A peer that does not keep to libsci/msg/wire.h: it connects as it should,
+ * with the fabric's operations, and then writes what it likes into the memory
+ * that it was given.  The victim does not crash, hang or touch memory it should
+ * not (the address sanitizer looks), and its honest peer notices nothing.
+ *
+ *	test process	node 4, the victim
+ *	  honest	node 8, exchanges messages with it all the time
+ *	  attacker	node 12, many connections one after the other
+ */
+#include "libsci/fabric/fabric.h"
+#include "libsci/msg/wire.h"
+#include "selftests/msg/traffic.h"
+
+#define ROUNDS		(TRAFFIC_SLOW > 1 ? 40u : 150u)
+#define LINES		40u		/* of one round */
+#define RINGS_BYTES	8192u
+
+struct arena {
+	uint64_t seed;
+	void (*attack)(void *attacker, uint64_t *state);
+	_Atomic bool go;		/* the honest one is there */
+	_Atomic bool honest_stop;
+	_Atomic bool done;		/* the attacker's */
+	_Atomic unsigned int rounds;
+	_Atomic unsigned int steps;	/* of the victim */
+	struct meeting meeting;
+};
+
+/* ---- the attacker ---- */
+
+struct far_ring {
+	volatile struct msg_line *slots;
+	uint32_t lines;
+	uint32_t pos;
+};
+
+struct attacker {
+	struct sci_fabric *f;
+	struct sci_lintr *port, *bell;
+	struct sci_rintr *victim_port, *victim_bell;
+	uint32_t id;
+	uint64_t *state;
+
+	struct sci_lseg *inbox, *rings;
+	struct msg_inbox *inbox_map;
+	void *rings_map;
+	struct sci_rseg *outbox;
+	struct msg_inbox *outbox_map;
+	struct far_ring data, ctl;
+};
+
+static void no_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+static struct sci_lseg *export(struct sci_fabric *f, size_t size, void **addr)
+{
+	const struct sci_lseg_param param = {
+		.id = MSG_NUMBERS, .size = size, .flags = SCI_LSEG_AUTO_ID,
+		.event = no_event,
+	};
+	struct sci_lseg *s;
+
+	CHECK_EQ(f->ops->lseg_create(f, &param, &s), 0);
+	CHECK_EQ(f->ops->lseg_map(s, 0, size, 0, addr), 0);
+	CHECK_EQ(f->ops->lseg_export(s, 0), 0);
+	return s;
+}
+
+static struct sci_lintr *own_interrupt(struct attacker *a, bool data)
+{
+	struct sci_lintr_param param = {
+		.number = MSG_NUMBERS + a->id,
+		.flags = SCI_INTR_FIXED | (data ? SCI_INTR_DATA : 0),
+	};
+	struct sci_lintr *i;
+
+	CHECK_EQ(a->f->ops->lintr_create(a->f, &param, &i), 0);
+	return i;
+}
+
+static struct sci_rintr *victims_interrupt(struct attacker *a, bool data)
+{
+	const struct sci_rintr_param param = {
+		.node = 4, .number = MSG_NUMBERS + TEST_ID, .timeout = 5000,
+		.data = data,
+	};
+	struct sci_rintr *i = NULL;
+
+	WAIT_UNTIL(!a->f->ops->rintr_connect(a->f, &param, &i), TEST_WAIT_MS);
+	return i;
+}
+
+static void attacker_open(struct attacker *a)
+{
+	CHECK_EQ(sci_fabric_open(&a->f), 0);
+	a->id = 99;
+	a->port = own_interrupt(a, true);
+	a->bell = own_interrupt(a, false);
+	a->victim_port = victims_interrupt(a, true);
+	a->victim_bell = victims_interrupt(a, false);
+	a->rings = export(a->f, RINGS_BYTES, &a->rings_map);
+}
+
+static void attacker_close(struct attacker *a)
+{
+	a->f->ops->rintr_disconnect(a->victim_port);
+	a->f->ops->rintr_disconnect(a->victim_bell);
+	a->f->ops->unmap(a->f, a->rings_map, RINGS_BYTES);
+	a->f->ops->lseg_destroy(a->rings);
+	a->f->ops->lintr_destroy(a->port);
+	a->f->ops->lintr_destroy(a->bell);
+	sci_fabric_close(a->f);
+}
+
+static struct msg_hello hello_of(struct attacker *a)
+{
+	return (struct msg_hello) {
+		.magic = MSG_MAGIC, .version = MSG_VERSION,
+		.type = HELLO_CONNECT, .node = 12, .id = a->id,
+		.nonce = draw(a->state, UINT64_MAX) | 1,
+		.inbox = a->inbox ? a->f->ops->lseg_id(a->inbox) : 0,
+	};
+}
+
+static int say(struct attacker *a, const void *data, size_t len)
+{
+	int ret;
+
+	WAIT_UNTIL((ret = a->f->ops->rintr_trigger(a->victim_port, data,
+						   len)) != -ENOBUFS,
+		   TEST_WAIT_MS);
+	return ret;
+}
+
+/* Connects as an endpoint would; false: the victim wants no more. */
+static bool meet_victim(struct attacker *a)
+{
+	struct sci_rseg_param param = {
+		.node = 4, .timeout = 5000, .event = no_event,
+	};
+	struct msg_hello mine, theirs;
+	size_t len;
+	void *addr;
+
+	a->inbox = export(a->f, INBOX_BYTES, &addr);
+	a->inbox_map = addr;
+	mine = hello_of(a);
+	CHECK_EQ(say(a, &mine, sizeof(mine)), 0);
+	do {
+		len = sizeof(theirs);
+		CHECK_EQ(a->f->ops->lintr_wait(a->port, &theirs, &len,
+					       TEST_WAIT_MS), 0);
+		/* an answer to the last round may come late */
+	} while (theirs.to != mine.nonce);
+	if (theirs.type != HELLO_CONNECT)
+		return false;
+	param.id = theirs.inbox;
+	if (a->f->ops->rseg_connect(a->f, &param, &a->outbox))
+		return false;
+	CHECK_EQ(a->f->ops->rseg_map(a->outbox, 0, INBOX_BYTES, 0, &addr), 0);
+	a->outbox_map = addr;
+	a->data = (struct far_ring) {
+		.slots = a->outbox_map->data, .lines = DATA_LINES,
+	};
+	a->ctl = (struct far_ring) {
+		.slots = a->outbox_map->ctl, .lines = CTL_LINES,
+	};
+	return true;
+}
+
+static void leave_victim(struct attacker *a)
+{
+	a->f->ops->unmap(a->f, a->outbox_map, INBOX_BYTES);
+	a->f->ops->rseg_disconnect(a->outbox);
+	a->f->ops->unmap(a->f, a->inbox_map, INBOX_BYTES);
+	a->f->ops->lseg_destroy(a->inbox);
+	a->inbox = NULL;
+}
+
+/* ---- what it writes ---- */
+
+static void random_bytes(void *p, size_t len, uint64_t *state)
+{
+	unsigned char *c = p;
+
+	for (size_t i = 0; i < len; i++)
+		c[i] = (unsigned char)draw(state, 256);
+}
+
+static void store_line(volatile struct msg_line *slot, const struct msg_line *l)
+{
+	for (unsigned int i = 0; i < LINE_WORDS; i++)
+		sci_store_release(&slot->w[i], l->w[i]);
+}
+
+/* The next line of the ring, in every respect as it should be. */
+static void seal_and_store(struct far_ring *r, struct msg_line *l,
+			   unsigned int kind)
+{
+	uint64_t id = r->pos / r->lines & 1 ? 0 : LINE_ID;
+
+	line_seal(l, id, kind, r->pos);
+	store_line(&r->slots[r->pos % r->lines], l);
+	r->pos++;
+}
+
+static void ring(struct attacker *a)
+{
+	a->f->ops->rintr_trigger(a->victim_bell, NULL, 0);
+}
+
+/* Lengths and offsets that are nearly right, or far off. */
+static uint64_t odd_number(uint64_t *state)
+{
+	static const uint64_t odd[] = {
+		0, 1, 2, 40, 41, 42, 62, 63, 64, 128, 4095, 4096, 4097, 8192,
+		65535, 65536, 65537, 1u << 20, (64u << 20) + 1, INT32_MAX,
+		1ull << 31, UINT32_MAX - 63, UINT32_MAX, 1ull << 32, INT64_MAX,
+		UINT64_MAX - 4096, UINT64_MAX,
+	};
+
+	switch (draw(state, 4)) {
+	case 0:
+		return draw(state, UINT64_MAX);
+	case 1:
+		return draw(state, 8);
+	default:
+		return odd[draw(state, ARRAY_LEN(odd))];
+	}
+}
+
+static uint32_t odd_segment(struct attacker *a)
+{
+	switch (draw(a->state, 4)) {
+	case 0:
+		return (uint32_t)odd_number(a->state);
+	case 1:
+		return a->f->ops->lseg_id(a->inbox);
+	default:
+		return a->f->ops->lseg_id(a->rings);
+	}
+}
+
+/* Mostly one that the victim looks for: see read_any(). */
+static uint32_t odd_context(uint64_t *state)
+{
+	return draw(state, 3) ? 1 + (uint32_t)draw(state, 8) :
+	       draw(state, 2) ? MSG_UNTAGGED : (uint32_t)odd_number(state);
+}
+
+static void odd_data_line(struct attacker *a, struct msg_typed *t)
+{
+	uint64_t *s = a->state;
+
+	switch (t->type) {
+	case LINE_TAGGED:
+		t->tagged.context = odd_context(s);
+		t->tagged.len = (uint8_t)odd_number(s);
+		break;
+	case LINE_CHAIN:
+		t->chain.context = odd_context(s);
+		t->chain.len = odd_number(s);
+		break;
+	case LINE_EAGER:
+		t->eager.context = odd_context(s);
+		t->eager.len = (uint32_t)odd_number(s);
+		t->eager.first = draw(s, 2) ? t->eager.len :
+					      (uint32_t)odd_number(s);
+		t->eager.end = (uint32_t)odd_number(s);
+		break;
+	case LINE_RTS:
+		t->rts.context = odd_context(s);
+		t->rts.len = odd_number(s);
+		t->rts.id = (uint32_t)odd_number(s);
+		t->rts.addr = draw(s, 2) ? odd_number(s) :
+					   (uintptr_t)a->rings_map;
+		t->rts.offset = odd_number(s);
+		t->rts.segment = odd_segment(a);
+		break;
+	case LINE_ATTACH:
+		/* memory is given, but not all of the machine's */
+		t->attach.size = (uint32_t)odd_number(s) & ((1u << 20) - 1);
+		break;
+	}
+}
+
+static void odd_ctl_line(struct attacker *a, struct msg_typed *t)
+{
+	uint64_t *s = a->state;
+
+	switch (t->type) {
+	case LINE_ATTACHED:
+		t->attached.segment = odd_segment(a);
+		t->attached.size = draw(s, 3) ? 4096 : (uint32_t)odd_number(s);
+		t->attached.ring = (uint8_t)draw(s, 4);
+		t->attached.status = draw(s, 4) ? 0 : (int32_t)odd_number(s);
+		break;
+	case LINE_CTS:
+		t->cts.id = (uint32_t)odd_number(s);
+		t->cts.to = (uint32_t)odd_number(s);
+		t->cts.len = odd_number(s);
+		t->cts.offset = odd_number(s);
+		t->cts.segment = odd_segment(a);
+		t->cts.mode = (uint8_t)draw(s, 4);
+		break;
+	case LINE_BLOCK:
+		t->block.to = (uint32_t)odd_number(s);
+		t->block.len = (uint32_t)odd_number(s);
+		t->block.end = (uint32_t)odd_number(s);
+		t->block.offset = odd_number(s);
+		break;
+	case LINE_FIN:
+		t->fin.id = (uint32_t)odd_number(s);
+		t->fin.status = (int32_t)odd_number(s);
+		t->fin.receiver = (uint8_t)draw(s, 2);
+		break;
+	}
+}
+
+static void odd_line(struct attacker *a)
+{
+	static const uint8_t data_types[] = {
+		LINE_TAGGED, LINE_CHAIN, LINE_EAGER, LINE_RTS, LINE_ATTACH,
+	};
+	static const uint8_t ctl_types[] = {
+		LINE_ATTACHED, LINE_CTS, LINE_BLOCK, LINE_FIN,
+	};
+	bool on_data = draw(a->state, 2);
+	unsigned int kind = LINE_TYPED;
+	struct msg_typed t;
+	struct msg_line l;
+
+	random_bytes(&t, sizeof(t), a->state);
+	t.type = on_data ? data_types[draw(a->state, ARRAY_LEN(data_types))] :
+			   ctl_types[draw(a->state, ARRAY_LEN(ctl_types))];
+	odd_data_line(a, &t);
+	odd_ctl_line(a, &t);
+	if (!draw(a->state, 16))
+		t.type = (uint8_t)draw(a->state, 256);
+	if (!draw(a->state, 8))
+		kind = (unsigned int)draw(a->state, LINE_TYPED);
+	memcpy(&l, &t, sizeof(l));
+	seal_and_store(on_data ? &a->data : &a->ctl, &l, kind);
+}
+
+/* A status that says more, or less, than can be. */
+static void odd_status(struct attacker *a)
+{
+	struct msg_status s;
+	struct msg_line l;
+
+	random_bytes(&s, sizeof(s), a->state);
+	s.data = (uint32_t)odd_number(a->state);
+	s.ctl = (uint32_t)odd_number(a->state);
+	s.eager = (uint32_t)odd_number(a->state);
+	s.xfer = (uint32_t)odd_number(a->state);
+	memcpy(&l, &s, sizeof(l));
+	store_line(&a->outbox_map->status, &l);
+}
+
+/* ---- attacks ---- */
+
+static void write_garbage(void *attacker, uint64_t *state)
+{
+	struct attacker *a = attacker;
+	uint64_t words[INBOX_BYTES / 8];
+
+	random_bytes(words, sizeof(words), state);
+	for (unsigned int i = 0; i < ARRAY_LEN(words); i++)
+		sci_store_release((volatile uint64_t *)a->outbox_map + i,
+				  words[i]);
+}
+
+static void write_lines(void *attacker, uint64_t *state)
+{
+	(void)state;
+	odd_line(attacker);
+}
+
+static void write_lines_and_status(void *attacker, uint64_t *state)
+{
+	odd_line(attacker);
+	if (!draw(state, 3))
+		odd_status(attacker);
+}
+
+/* Over lines that the victim is reading. */
+static void scribble(void *attacker, uint64_t *state)
+{
+	struct attacker *a = attacker;
+	volatile uint64_t *words = (volatile uint64_t *)a->outbox_map;
+
+	odd_line(a);
+	for (unsigned int i = 0; i < 50; i++)
+		sci_store_release(&words[draw(state, INBOX_BYTES / 8)],
+				  draw(state, UINT64_MAX));
+}
+
+static void odd_hellos(void *attacker, uint64_t *state)
+{
+	struct attacker *a = attacker;
+	unsigned char junk[sizeof(struct msg_hello) * 4];
+	struct msg_hello h = hello_of(a);
+	size_t len = draw(state, 2) ? sizeof(h) : draw(state, sizeof(junk));
+
+	random_bytes(junk, sizeof(junk), state);
+	if (draw(state, 4)) {
+		h.type = (uint16_t)draw(state, 4);
+		h.inbox = odd_segment(a);
+		/* anybody's but the honest one's: who could tell them apart? */
+		if (draw(state, 2))
+			h.node = 12 + 4 * (uint32_t)draw(state, 100);
+		if (draw(state, 2))
+			h.id = (uint32_t)odd_number(state);
+		if (!draw(state, 8))
+			h.version++;
+		h.flags = (uint32_t)odd_number(state);
+		h.status = (int32_t)odd_number(state);
+		memcpy(junk, &h, sizeof(h));
+	}
+	say(a, junk, len ? len : 1);
+}
+
+/* So that it has taken what was written, and answered. */
+static void let_it_step(struct arena *arena, unsigned int n)
+{
+	n += atomic_load(&arena->steps);
+	WAIT_UNTIL((int)(atomic_load(&arena->steps) - n) >= 0, TEST_WAIT_MS);
+}
+
+static void attack_once(struct attacker *a, struct arena *arena)
+{
+	if (meet_victim(a)) {
+		let_it_step(arena, 2);
+		for (unsigned int i = 0; i < LINES; i++) {
+			arena->attack(a, a->state);
+			if (!draw(a->state, 4))
+				ring(a);
+			if (!draw(a->state, 8))
+				let_it_step(arena, 1);
+		}
+		let_it_step(arena, 2);
+		leave_victim(a);
+	} else {
+		a->f->ops->unmap(a->f, a->inbox_map, INBOX_BYTES);
+		a->f->ops->lseg_destroy(a->inbox);
+		a->inbox = NULL;
+	}
+	atomic_fetch_add(&arena->rounds, 1);
+}
+
+static void attacker(struct peer *self, void *arg)
+{
+	static struct attacker a;
+	struct arena *arena = arg;
+	uint64_t state = arena->seed;
+
+	(void)self;
+	WAIT_UNTIL(atomic_load(&arena->go), TEST_WAIT_MS);
+	a.state = &state;
+	attacker_open(&a);
+	for (unsigned int i = 0; i < ROUNDS; i++)
+		attack_once(&a, arena);
+	attacker_close(&a);
+	atomic_store(&arena->done, true);
+}
+
+/* ---- the honest peer ---- */
+
+static void honest_flows(struct traffic *t, struct sci_peer *peer, bool first)
+{
+	for (unsigned int k = 0; k < 4; k++)
+		traffic_flow(t, (struct flow) {
+			.peer = peer, .seed = 77, .stream = k / 2,
+			.source = k & 1 ? 8 : 4, .dest = k & 1 ? 4 : 8,
+			.sends = (k & 1) != first, .ways = WAY_ALL,
+			.limit = 20,
+		});
+}
+
+/* Batches, so that both know when the last is over. */
+static bool honest_batch(struct traffic *t, struct arena *arena, bool first)
+{
+	bool more;
+
+	traffic_run(t);
+	if (first)
+		atomic_store(&arena->honest_stop, atomic_load(&arena->done));
+	meet(t->ep, &arena->meeting, 2);
+	more = !atomic_load(&arena->honest_stop);
+	meet(t->ep, &arena->meeting, 2);
+	for (unsigned int i = 0; more && i < t->n; i++)
+		t->flow[i].limit += 20;
+	return more;
+}
+
+static void honest(struct peer *self, void *arg)
+{
+	static struct traffic t;
+
+	(void)self;
+	t.ep = test_ep_open(TEST_ID, 0);
+	traffic_params(t.ep, WAY_ALL);
+	honest_flows(&t, test_ep_connect(t.ep, 4, TEST_ID), false);
+	while (honest_batch(&t, arg, false))
+		;
+	traffic_free(&t);
+	CHECK_EQ(sci_ep_close(t.ep), 0);
+}
+
+/* ---- the victim ---- */
+
+#define GUESTS	8u
+#define ORDERS	6u
+#define ANSWERS	6u
+
+/* A connection of the attacker's, with requests that it may interfere with. */
+struct guest {
+	struct sci_peer *peer;
+	struct sci_req *req[ORDERS + ANSWERS];
+	unsigned char *buf;
+};
+
+#define GUEST_BYTES	100000u
+
+static void guest_orders(struct sci_ep *ep, struct guest *g, void *exported)
+{
+	unsigned char *b = g->buf;
+	struct iovec iov = { b, 30 };
+	int ret[ORDERS] = {
+		sci_irecv(ep, g->peer, b, GUEST_BYTES / 2, &g->req[0]),
+		sci_irecv(ep, g->peer, exported, 65536, &g->req[1]),
+		sci_isend(g->peer, b + GUEST_BYTES / 2, 50000, &g->req[2]),
+		sci_isend(g->peer, b + GUEST_BYTES / 2, 3000, &g->req[3]),
+		sci_isendv(g->peer, &iov, 1, SCI_SEND_SYNC, &g->req[4]),
+		sci_isend(g->peer, exported, 65536, &g->req[5]),
+	};
+
+	for (unsigned int i = 0; i < ORDERS; i++)
+		if (ret[i])
+			g->req[i] = NULL;
+}
+
+static void guest_leave(struct guest *g)
+{
+	if (!g->peer)
+		return;
+	CHECK_EQ(sci_disconnect(g->peer), 0);
+	/* how they end is the attacker's choice; that they end is not */
+	for (unsigned int i = 0; i < ORDERS + ANSWERS; i++)
+		if (g->req[i])
+			CHECK(sci_wait(g->req[i], TEST_WAIT_MS, NULL) !=
+			      -ETIMEDOUT);
+	free(g->buf);
+	*g = (struct guest){ .peer = NULL };
+}
+
+/* Its bytes may never come: not to be waited for before its peer has left. */
+static void guest_answer(struct guest *guests, struct sci_msg *msg,
+			 const struct sci_status *st)
+{
+	for (unsigned int i = 0; i < GUESTS; i++) {
+		struct guest *g = &guests[i];
+		struct iovec iov = { g->buf, GUEST_BYTES / 2 };
+
+		for (unsigned int k = ORDERS; k < ORDERS + ANSWERS; k++) {
+			if (g->peer != st->peer || g->req[k])
+				continue;
+			if (!sci_msg_recv(msg, &iov, 1, &g->req[k]))
+				return;
+			g->req[k] = NULL;
+			break;
+		}
+	}
+	sci_msg_free(msg);
+}
+
+/* What it sends to nobody in particular; the honest one's context is 0. */
+static void read_any(struct sci_ep *ep, struct guest *guests)
+{
+	struct sci_status st;
+	struct sci_msg *msg;
+
+	for (uint32_t i = 1; i <= 8; i++)
+		if (!sci_tmatch(ep, NULL, i, 0, UINT64_MAX, 0, &msg, &st))
+			guest_answer(guests, msg, &st);
+}
+
+static void victim_step(struct traffic *t, struct guest *guests,
+			void *exported, unsigned int *next)
+{
+	struct guest *g = &guests[*next % GUESTS];
+	struct sci_peer *peer;
+
+	for (int i = 0; i < 8; i++)
+		traffic_step(t, 0);
+	read_any(t->ep, guests);
+	if (sci_accept(t->ep, 0, &peer))
+		return;
+	guest_leave(g);
+	g->peer = peer;
+	g->buf = malloc(GUEST_BYTES);
+	guest_orders(t->ep, g, exported);
+	(*next)++;
+}
+
+static void run_attack(void (*attack)(void *attacker, uint64_t *state))
+{
+	static struct traffic t;
+	static struct guest guests[GUESTS];
+	struct arena *arena = test_shared(sizeof(*arena));
+	unsigned int next = 0;
+	struct peer *p, *q;
+	void *exported;
+
+	arena->attack = attack;
+	arena->seed = traffic_seed();
+	test_note("SCI_TEST_SEED=%#llx", (unsigned long long)arena->seed);
+	p = peer_spawn(8, honest, arena);
+	q = peer_spawn(12, attacker, arena);
+	t.ep = test_ep_open(TEST_ID, 0);
+	traffic_params(t.ep, WAY_ALL);
+	CHECK_EQ(sci_ep_set(t.ep, SCI_PARAM_UNEXPECTED_MAX, 1u << 20), 0);
+	CHECK_EQ(sci_buf_alloc(t.ep, 65536, &exported), 0);
+	honest_flows(&t, test_ep_accept(t.ep), true);
+	atomic_store(&arena->go, true);
+	do {
+		for (unsigned int i = 0; i < 100; i++) {
+			victim_step(&t, guests, exported, &next);
+			atomic_fetch_add(&arena->steps, 1);
+		}
+	} while (honest_batch(&t, arena, true));
+	for (unsigned int i = 0; i < GUESTS; i++)
+		guest_leave(&guests[i]);
+	test_note("%u rounds, %u guests, %llu honest messages",
+		  atomic_load(&arena->rounds), next,
+		  (unsigned long long)traffic_done(&t));
+	CHECK(next > 0);
+	traffic_free(&t);
+	CHECK_EQ(sci_buf_free(t.ep, exported), 0);
+	CHECK_EQ(sci_ep_close(t.ep), 0);
+	peer_join(p);
+	peer_join(q);
+}
+
+TEST(garbage_everywhere)
+{
+	run_attack(write_garbage);
+}
+
+TEST(well_formed_lines_that_lie)
+{
+	run_attack(write_lines);
+}
+
+TEST(lines_and_status_that_lie)
+{
+	run_attack(write_lines_and_status);
+}
+
+TEST(scribbling_over_lines)
+{
+	run_attack(scribble);
+}
+
+TEST(connect_messages_that_lie)
+{
+	run_attack(odd_hellos);
+}

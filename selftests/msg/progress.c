@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Progress without waiting, sleep until there is some, and what is counted. */
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sci/msg.h>
+
+#include "selftests/harness.h"
+#include "selftests/msg/peers.h"
+#include "selftests/msg/servant.h"
+
+#define CONTEXT	1u
+
+/* A length of each protocol: short, lines, eager, rendezvous. */
+static const size_t lengths[] = { 20, 300, 3000, 100000 };
+
+#define BLOCKS								\
+	{ SCI_PARAM_EAGER_MAX, 4096 },					\
+	{ SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX }
+
+static const struct config blocks = { .n = 2, .set = { BLOCKS } };
+
+static struct pair begin(const struct config *c)
+{
+	struct peer *p = peer_spawn(8, servant, (void *)(uintptr_t)c);
+
+	return pair_config(p, 8, c);
+}
+
+static void end(struct pair *l)
+{
+	tell_leave(l);
+	CHECK_EQ(sci_ep_close(l->ep), 0);
+}
+
+static void ask(struct pair *l, uint64_t tag, size_t len)
+{
+	tell_send(l, &(struct work){ .tagged = 1, .context = CONTEXT,
+				     .tag = tag, .len = len, .seed = tag });
+}
+
+/* Until a message with this tag has come that nobody has asked for. */
+static void arrived(struct pair *l, uint64_t tag)
+{
+	CHECK_EQ(sci_tprobe(l->ep, l->to, CONTEXT, tag, 0, TEST_WAIT_MS,
+			    NULL), 0);
+}
+
+/* ---- progress ---- */
+
+/* Tells by shared memory that its send has completed. */
+static void sends_and_tells(struct peer *self, void *arg)
+{
+	struct pair l = pair_config(self, 4, &blocks);
+	static unsigned char buf[100000];
+	atomic_int *done = arg;
+
+	msg_fill(buf, sizeof(buf), 1);
+	CHECK_EQ(sci_send(l.to, buf, sizeof(buf)), 0);
+	atomic_store(done, 1);
+	pair_close(&l);
+}
+
+TEST(progress_moves_things)
+{
+	atomic_int *done = test_shared(sizeof(*done));
+	struct peer *p = peer_spawn(8, sends_and_tells, done);
+	struct pair l = pair_config(p, 8, &blocks);
+	static unsigned char buf[100000];
+	struct sci_req *req;
+	int moved = 0;
+
+	CHECK_EQ(sci_irecv(l.ep, NULL, buf, sizeof(buf), &req), 0);
+	while (!atomic_load(done)) {
+		int n = sci_progress(l.ep);
+
+		CHECK(n >= 0);
+		moved += n;
+	}
+	/* the handshake at least */
+	CHECK(moved > 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_BYTES(buf, sizeof(buf), 1);
+	pair_close(&l);
+	peer_join(p);
+}
+
+/* ---- sleeping on the descriptor ---- */
+
+/* As an event loop does it. */
+static void sleep_once(struct sci_ep *ep)
+{
+	struct pollfd pfd = { .fd = sci_ep_fd(ep), .events = POLLIN };
+	int ret = sci_ep_arm(ep);
+
+	CHECK(pfd.fd >= 0);
+	if (ret == -EAGAIN) {
+		CHECK(sci_progress(ep) >= 0);
+		return;
+	}
+	CHECK_EQ(ret, 0);
+	CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
+	CHECK_EQ(pfd.revents, POLLIN);
+	CHECK(sci_progress(ep) >= 0);
+}
+
+/* Arms when nothing is left to do: nothing wakes it but what comes now. */
+static void arm_for_sure(struct sci_ep *ep)
+{
+	struct pollfd pfd = { .fd = sci_ep_fd(ep), .events = POLLIN };
+	int ret;
+
+	do {
+		while ((ret = sci_ep_arm(ep)) == -EAGAIN)
+			CHECK(sci_progress(ep) >= 0);
+		CHECK_EQ(ret, 0);
+		ret = poll(&pfd, 1, 0);
+		CHECK(ret >= 0);
+		if (ret)
+			CHECK(sci_progress(ep) >= 0);
+	} while (ret);
+}
+
+/* Sends one message each time it is told to, by something not a message. */
+static void sends_when_told(struct peer *self, void *arg)
+{
+	struct pair l = pair_config(self, 4, arg);
+	static unsigned char buf[100000];
+
+	for (size_t i = 0; i < 20; i++) {
+		size_t len = lengths[i % ARRAY_LEN(lengths)];
+
+		msg_fill(buf, len, i);
+		peer_expect(self, "send");
+		CHECK_EQ(sci_send(l.to, buf, len), 0);
+	}
+	pair_close(&l);
+}
+
+TEST(a_message_wakes_a_sleeper)
+{
+	struct peer *p = peer_spawn(8, sends_when_told,
+				    (void *)(uintptr_t)&blocks);
+	struct pair l = pair_config(p, 8, &blocks);
+	struct pollfd pfd = { .fd = sci_ep_fd(l.ep), .events = POLLIN };
+	static unsigned char buf[100000];
+
+	for (size_t i = 0; i < 20; i++) {
+		size_t len = lengths[i % ARRAY_LEN(lengths)];
+		struct sci_req *req;
+		int ret;
+
+		if (i & 1)
+			CHECK_EQ(sci_irecv(l.ep, NULL, buf, len, &req), 0);
+		arm_for_sure(l.ep);
+		peer_send(p, "send");
+		CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
+		if (!(i & 1))
+			CHECK_EQ(sci_irecv(l.ep, NULL, buf, len, &req), 0);
+		while ((ret = sci_test(req, NULL)) == -EAGAIN)
+			sleep_once(l.ep);
+		CHECK_EQ(ret, 0);
+		CHECK_BYTES(buf, len, i);
+	}
+	pair_close(&l);
+	peer_join(p);
+}
+
+static void connects_when_told(struct peer *self, void *arg)
+{
+	struct pair l = { .proc = self, .ep = test_ep_open(TEST_ID, 0) };
+
+	(void)arg;
+	peer_expect(self, "connect");
+	l.to = test_ep_connect(l.ep, 4, TEST_ID);
+	pair_close(&l);
+}
+
+TEST(a_connect_wakes_a_sleeper)
+{
+	struct peer *p = peer_spawn(8, connects_when_told, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+	struct pollfd pfd = { .fd = sci_ep_fd(l.ep), .events = POLLIN };
+	int ret;
+
+	arm_for_sure(l.ep);
+	peer_send(p, "connect");
+	CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
+	while ((ret = sci_accept(l.ep, 0, &l.to)) == -ETIMEDOUT)
+		sleep_once(l.ep);
+	CHECK_EQ(ret, 0);
+	pair_close(&l);
+	peer_join(p);
+}
+
+TEST(a_death_wakes_a_sleeper)
+{
+	struct pair l = begin(&blocks);
+	struct sci_req *req;
+	char b;
+	int ret;
+
+	CHECK_EQ(sci_irecv(l.ep, l.to, &b, 1, &req), 0);
+	arm_for_sure(l.ep);
+	peer_kill(l.proc, SIGKILL);
+	while ((ret = sci_test(req, NULL)) == -EAGAIN)
+		sleep_once(l.ep);
+	CHECK_EQ(ret, -ECONNRESET);
+	CHECK_EQ(sci_peer_state(l.to), -ECONNRESET);
+	CHECK_EQ(sci_disconnect(l.to), 0);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+TEST(arming_with_something_to_do)
+{
+	struct pair l = begin(&blocks);
+	struct pollfd pfd = { .fd = sci_ep_fd(l.ep), .events = POLLIN };
+	char b;
+
+	arm_for_sure(l.ep);
+	ask(&l, 1, 1);
+	/* that call disarmed it; whoever arms again is told, or woken */
+	tell_pause(&l);
+	if (sci_ep_arm(l.ep) == 0)
+		CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
+	CHECK_EQ(sci_trecv(l.ep, NULL, CONTEXT, 1, 0, &b, 1, NULL), 0);
+	peer_send(l.proc, "go on");
+	end(&l);
+}
+
+/* Blocking calls sleep too, and are woken. */
+TEST(sleepers_are_counted_and_rung)
+{
+	static const struct config c = {
+		.n = 1, .set = { { SCI_PARAM_SPIN_US, 0 } }
+	};
+	struct pair l = begin(&c);
+	struct sci_ep_stats here, there;
+
+	for (unsigned int i = 0; i < 100; i++)
+		tell_finish(&l);
+	here = test_ep_stats(l.ep);
+	there = tell_stats(&l);
+	CHECK(here.sleeps + there.sleeps > 0);
+	CHECK(here.bells + there.bells > 0);
+	end(&l);
+}
+
+#define IDLE_MS	300
+
+/* Waits for what does not come, while the other side does the same. */
+static uint64_t wait_idly(struct pair *l)
+{
+	struct sci_ep_stats before, after;
+	struct sci_req *req;
+	char b;
+
+	CHECK_EQ(sci_irecv(l->ep, l->to, &b, 1, &req), 0);
+	pair_meet(l);
+	before = test_ep_stats(l->ep);
+	CHECK_EQ(sci_wait(req, IDLE_MS, NULL), -ETIMEDOUT);
+	after = test_ep_stats(l->ep);
+	CHECK_EQ(sci_cancel(req), 0);
+	CHECK_EQ(test_wait(req, NULL), -ECANCELED);
+	return after.sleeps - before.sleeps + after.bells - before.bells;
+}
+
+static void idles(struct peer *self, void *arg)
+{
+	struct pair l = pair_open(self, 4, 0);
+
+	(void)arg;
+	PEER_PUT(self, wait_idly(&l));
+	pair_close(&l);
+}
+
+/* Neither rings for the other just because it goes to sleep itself. */
+TEST(two_that_wait_let_each_other_sleep)
+{
+	struct peer *p = peer_spawn(8, idles, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	uint64_t here = wait_idly(&l), there;
+
+	PEER_GET(p, there);
+	CHECK(here < 50 && there < 50);
+	pair_close(&l);
+	peer_join(p);
+}
+
+/* ---- what is counted ---- */
+
+static const size_t counters[] = {
+	offsetof(struct sci_ep_stats, sent_short),
+	offsetof(struct sci_ep_stats, sent_lines),
+	offsetof(struct sci_ep_stats, sent_eager),
+	offsetof(struct sci_ep_stats, sent_rendezvous),
+	offsetof(struct sci_ep_stats, sent_zcopy),
+	offsetof(struct sci_ep_stats, sent_single_copy),
+};
+
+static uint64_t counter(const struct sci_ep_stats *st, size_t offset)
+{
+	return *(const uint64_t *)((const char *)st + offset);
+}
+
+/* The one that has moved, by one. */
+static size_t moved(const struct sci_ep_stats *before,
+		    const struct sci_ep_stats *after)
+{
+	size_t which = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+		if (counter(before, counters[i]) ==
+		    counter(after, counters[i]))
+			continue;
+		CHECK_EQ(counter(after, counters[i]),
+			 counter(before, counters[i]) + 1);
+		CHECK(!which);
+		which = counters[i];
+	}
+	return which;
+}
+
+/* Sends one of @len: which counter of the sender has moved? */
+static size_t counted(struct pair *l, uint64_t tag, size_t len)
+{
+	struct work w = { .tagged = tag != 0, .context = CONTEXT, .tag = tag,
+			  .len = len };
+	struct sci_ep_stats before, after;
+	unsigned char *buf = malloc(len + 1);
+	struct sci_req *req;
+
+	msg_fill(buf, len, 0);
+	before = test_ep_stats(l->ep);
+	if (tag)
+		CHECK_EQ(sci_itsend(l->to, CONTEXT, tag, buf, len, &req), 0);
+	else
+		CHECK_EQ(sci_isend(l->to, buf, len, &req), 0);
+	tell_recv(l, &w);		/* a short one more */
+	CHECK_EQ(test_wait(req, NULL), 0);
+	after = test_ep_stats(l->ep);
+	free(buf);
+	after.sent_short--;
+	return moved(&before, &after);
+}
+
+#define COUNTED(l, tag, len, field)					\
+	CHECK_EQ(counted(l, tag, len),					\
+		 offsetof(struct sci_ep_stats, sent_##field))
+
+TEST(messages_are_counted_by_protocol)
+{
+	static const struct config c = {
+		.n = 4, .set = { BLOCKS, { SCI_PARAM_ATTACH_AFTER, 0 },
+				 { SCI_PARAM_LINES_MAX, 200 } }
+	};
+	struct pair l = begin(&c);
+
+	COUNTED(&l, 0, 0, short);
+	COUNTED(&l, 0, SCI_SHORT_MAX, short);
+	COUNTED(&l, 1, SCI_TAGGED_SHORT_MAX, short);
+	CHECK(counted(&l, 0, SCI_SHORT_MAX + 1) !=
+	      offsetof(struct sci_ep_stats, sent_short));
+	CHECK(counted(&l, 1, SCI_TAGGED_SHORT_MAX + 1) !=
+	      offsetof(struct sci_ep_stats, sent_short));
+	/* this one asks for the ring */
+	counted(&l, 0, 201);
+	tell_finish(&l);
+	COUNTED(&l, 0, 200, lines);
+	COUNTED(&l, 1, 201, eager);
+	COUNTED(&l, 0, 4096, eager);
+	COUNTED(&l, 1, 4096, eager);
+	COUNTED(&l, 0, 4097, rendezvous);
+	COUNTED(&l, 1, 1 << 20, rendezvous);
+	end(&l);
+}
+
+TEST(single_copies_are_counted)
+{
+	static const struct config c = {
+		.n = 2, .set = { { SCI_PARAM_EAGER_MAX, 4096 },
+				 { SCI_PARAM_SINGLE_COPY_MIN, 5000 } }
+	};
+	struct pair l = begin(&c);
+	size_t which = counted(&l, 0, 100000);
+
+	/* where the fabric or the kernel does not allow them there are none */
+	if (which == offsetof(struct sci_ep_stats, sent_rendezvous))
+		test_note("no single copies here");
+	else
+		COUNTED(&l, 0, 100000, single_copy);
+	COUNTED(&l, 1, 4999, rendezvous);
+	end(&l);
+}
+
+TEST(messages_of_idle_pairs_are_counted_as_lines)
+{
+	static const struct config c = {
+		.n = 3, .set = { BLOCKS, { SCI_PARAM_ATTACH_AFTER, 1 << 30 } }
+	};
+	struct pair l = begin(&c);
+	uint64_t idle = test_ep_stats(l.ep).peer_bytes;
+
+	CHECK(idle > 0);
+	COUNTED(&l, 0, 63, lines);
+	COUNTED(&l, 1, 63, lines);
+	COUNTED(&l, 0, 300, lines);
+	/* no ring was attached for them */
+	CHECK_EQ(test_ep_stats(l.ep).peer_bytes, idle);
+	end(&l);
+}
+
+TEST(what_nobody_asked_for_is_counted)
+{
+	struct pair l = begin(&blocks);
+	struct sci_ep_stats st, before;
+	char buf[300];
+
+	before = test_ep_stats(l.ep);
+	CHECK_EQ(before.peers, 1);
+	CHECK_EQ(before.unexpected, 0);
+	CHECK_EQ(before.unexpected_bytes, 0);
+	for (unsigned int i = 1; i <= 5; i++) {
+		ask(&l, i, 300);
+		arrived(&l, i);
+	}
+	st = test_ep_stats(l.ep);
+	CHECK_EQ(st.unexpected, 5);
+	CHECK(st.unexpected_bytes >= 5 * 300);
+	CHECK_EQ(st.received, before.received);
+	for (unsigned int i = 1; i <= 5; i++)
+		CHECK_EQ(sci_trecv(l.ep, NULL, CONTEXT, i, 0, buf, 300, NULL),
+			 0);
+	st = test_ep_stats(l.ep);
+	CHECK_EQ(st.unexpected, 0);
+	CHECK_EQ(st.unexpected_bytes, 0);
+	CHECK_EQ(st.received, before.received + 5);
+	CHECK_EQ(st.crc_errors, 0);
+	CHECK_EQ(st.resent_lines, 0);
+	CHECK_EQ(st.resent_blocks, 0);
+	/* programs that know fewer counters get no more */
+	memset(&st, 0x55, sizeof(st));
+	st.size = offsetof(struct sci_ep_stats, peer_bytes);
+	CHECK_EQ(sci_ep_stats(l.ep, &st), 0);
+	CHECK_EQ(st.peers, 1);
+	CHECK_EQ(st.peer_bytes, 0x5555555555555555);
+	end(&l);
+}

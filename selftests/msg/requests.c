@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Calls under way: asked after, waited for, given up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <sci/msg.h>
+
+#include "selftests/harness.h"
+#include "selftests/msg/peers.h"
+#include "selftests/msg/servant.h"
+
+#define SLOW	(TEST_ASAN || TEST_TSAN)
+#define CONTEXT	1u
+
+/* A length of each protocol: short, lines, eager, rendezvous. */
+static const size_t lengths[] = { 20, 300, 3000, 100000 };
+
+#define BLOCKS								\
+	{ SCI_PARAM_EAGER_MAX, 4096 },					\
+	{ SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX }
+
+static const struct config blocks = { .n = 2, .set = { BLOCKS } };
+
+static struct pair begin(const struct config *c)
+{
+	struct peer *p = peer_spawn(8, servant, (void *)(uintptr_t)c);
+
+	return pair_config(p, 8, c);
+}
+
+static void end(struct pair *l)
+{
+	tell_leave(l);
+	CHECK_EQ(sci_ep_close(l->ep), 0);
+}
+
+static struct sci_req *post(struct pair *l, uint64_t tag, void *buf,
+			    size_t len)
+{
+	struct sci_req *req = NULL;
+
+	CHECK_EQ(sci_itrecv(l->ep, NULL, CONTEXT, tag, 0, buf, len, &req), 0);
+	CHECK(req);
+	return req;
+}
+
+static void ask(struct pair *l, uint64_t tag, size_t len)
+{
+	tell_send(l, &(struct work){ .tagged = 1, .context = CONTEXT,
+				     .tag = tag, .len = len, .seed = tag });
+}
+
+/* Until a message with this tag has come that nobody has asked for. */
+static void arrived(struct pair *l, uint64_t tag)
+{
+	CHECK_EQ(sci_tprobe(l->ep, l->to, CONTEXT, tag, 0, TEST_WAIT_MS,
+			    NULL), 0);
+}
+
+/* ---- test and wait ---- */
+
+TEST(test_and_wait)
+{
+	struct pair l = begin(&blocks);
+	static unsigned char buf[100000];
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		struct sci_req *req = post(&l, i, buf, sizeof(buf));
+		struct sci_status st;
+		int ret;
+
+		CHECK_EQ(sci_test(req, NULL), -EAGAIN);
+		CHECK_EQ(sci_wait(req, 0, NULL), -ETIMEDOUT);
+		CHECK_EQ(sci_wait(req, 2, &st), -ETIMEDOUT);
+		ask(&l, i, lengths[i]);
+		if (i & 1)
+			CHECK_EQ(test_wait(req, &st), 0);
+		else
+			while ((ret = sci_test(req, &st)) != 0)
+				CHECK_EQ(ret, -EAGAIN);
+		CHECK(st.peer == l.to);
+		CHECK_EQ(st.len, lengths[i]);
+		CHECK_EQ(st.tag, i);
+		CHECK_EQ(st.context, CONTEXT);
+		CHECK_EQ(st.error, 0);
+		CHECK_BYTES(buf, st.len, i);
+	}
+	end(&l);
+}
+
+TEST(waitall)
+{
+	struct pair l = begin(&blocks);
+	struct sci_req *req[5];
+	struct sci_status st[5];
+	unsigned char buf[4][20];
+
+	CHECK_EQ(sci_waitall(NULL, 0, -1, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		req[i] = post(&l, i, buf[i], i == 1 ? 10 : 20);
+	req[4] = NULL;
+	memset(st, 0x55, sizeof(st));
+	ask(&l, 0, 0);
+	ask(&l, 1, 20);
+	tell_finish(&l);
+	/* nothing yet, also of those that are complete */
+	CHECK_EQ(sci_waitall(req, 5, 2, st), -ETIMEDOUT);
+	for (int i = 0; i < 4; i++)
+		CHECK(req[i]);
+	for (size_t i = 0; i < sizeof(st); i++)
+		CHECK_EQ(((unsigned char *)st)[i], 0x55);
+	ask(&l, 3, 7);
+	ask(&l, 2, 20);
+	/* the one that was cut off */
+	CHECK_EQ(sci_waitall(req, 5, TEST_WAIT_MS, st), -EMSGSIZE);
+	for (int i = 0; i < 5; i++)
+		CHECK(!req[i]);
+	CHECK_EQ(st[0].len, 0);
+	CHECK_EQ(st[3].len, 7);
+	CHECK_EQ(st[3].error, 0);
+	CHECK_BYTES(buf[3], 7, 3);
+	CHECK_BYTES(buf[1], 10, 1);
+	CHECK_BYTES(buf[2], 20, 2);
+	/* nobody wrote about the one that was none */
+	for (size_t i = 0; i < sizeof(st[4]); i++)
+		CHECK_EQ(((unsigned char *)&st[4])[i], 0x55);
+	CHECK_EQ(sci_waitall(req, 5, 0, NULL), 0);
+	end(&l);
+}
+
+/* Each status tells how its own request ended. */
+TEST(waitall_and_one_that_failed)
+{
+	struct pair l = begin(&blocks);
+	struct sci_req *req[3];
+	struct sci_status st[3];
+	unsigned char buf[3][20];
+
+	for (int i = 0; i < 3; i++)
+		req[i] = post(&l, i, buf[i], 20);
+	CHECK_EQ(sci_cancel(req[1]), 0);
+	ask(&l, 2, 21);
+	ask(&l, 0, 20);
+	CHECK_EQ(sci_waitall(req, 3, TEST_WAIT_MS, st), -ECANCELED);
+	CHECK_EQ(st[0].error, 0);
+	CHECK_EQ(st[1].error, -ECANCELED);
+	CHECK_EQ(st[2].error, -EMSGSIZE);
+	end(&l);
+}
+
+TEST(waitany)
+{
+	struct pair l = begin(&blocks);
+	struct sci_req *req[4];
+	unsigned char buf[4][20];
+	struct sci_status st;
+	size_t i = 99;
+
+	for (int k = 0; k < 4; k++)
+		req[k] = post(&l, k, buf[k], 20);
+	CHECK_EQ(sci_waitany(req, 4, 0, &i, &st), -ETIMEDOUT);
+	CHECK_EQ(sci_waitany(req, 4, 2, &i, &st), -ETIMEDOUT);
+	for (size_t k = 4; k-- > 0;) {
+		ask(&l, k, k == 1 ? 21 : 20);
+		CHECK_EQ(sci_waitany(req, 4, TEST_WAIT_MS, &i, &st),
+			 k == 1 ? -EMSGSIZE : 0);
+		CHECK_EQ(i, k);
+		CHECK(!req[k]);
+		CHECK_EQ(st.tag, k);
+		CHECK_BYTES(buf[k], 20, k);
+	}
+	CHECK_EQ(sci_waitany(req, 4, TEST_WAIT_MS, &i, &st), -ENOENT);
+	CHECK_EQ(sci_waitany(req, 0, TEST_WAIT_MS, &i, &st), -ENOENT);
+	end(&l);
+}
+
+/* ---- given up ---- */
+
+TEST(cancel_receives)
+{
+	struct pair l = begin(&blocks);
+	unsigned char buf[5][20];
+	struct sci_req *req[5];
+	struct sci_status st;
+
+	for (int i = 0; i < 5; i++) {
+		memset(buf[i], GUARD, sizeof(buf[i]));
+		req[i] = post(&l, 7, buf[i], 20);
+	}
+	/* first, middle and last */
+	for (int i = 0; i < 5; i += 2) {
+		CHECK_EQ(sci_cancel(req[i]), 0);
+		CHECK_EQ(sci_wait(req[i], 0, &st), -ECANCELED);
+		CHECK_EQ(st.error, -ECANCELED);
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		tell_send(&l, &(struct work){ .tagged = 1, .tag = 7,
+					      .context = CONTEXT, .len = 20,
+					      .seed = i });
+	CHECK_EQ(test_wait(req[1], NULL), 0);
+	CHECK_EQ(test_wait(req[3], NULL), 0);
+	CHECK_BYTES(buf[1], 20, 0);
+	CHECK_BYTES(buf[3], 20, 1);
+	for (int i = 0; i < 5; i += 2)
+		for (int k = 0; k < 20; k++)
+			CHECK(buf[i][k] == GUARD);
+	/* the third waits for one who wants it */
+	CHECK_EQ(sci_trecv(l.ep, NULL, CONTEXT, 7, 0, buf[0], 20, NULL), 0);
+	CHECK_BYTES(buf[0], 20, 2);
+	end(&l);
+}
+
+TEST(cancel_comes_too_late)
+{
+	struct pair l = begin(&blocks);
+	unsigned char buf[20];
+	struct sci_status st;
+	struct sci_req *req;
+
+	req = post(&l, 1, buf, 20);
+	ask(&l, 1, 20);
+	ask(&l, 2, 0);
+	arrived(&l, 2);		/* and with it what came before it */
+	CHECK_EQ(sci_cancel(req), -EBUSY);
+	CHECK_EQ(sci_test(req, &st), 0);
+	CHECK_EQ(st.len, 20);
+	CHECK_BYTES(buf, 20, 1);
+	end(&l);
+}
+
+/* Of rendezvous messages that are matched, some may still be under way. */
+TEST(cancel_a_long_one_that_is_matched)
+{
+	struct pair l = begin(&blocks);
+	static unsigned char buf[100000];
+	struct sci_req *req;
+
+	ask(&l, 1, sizeof(buf));
+	arrived(&l, 1);
+	req = post(&l, 1, buf, sizeof(buf));
+	CHECK_EQ(sci_cancel(req), -EBUSY);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_BYTES(buf, sizeof(buf), 1);
+	end(&l);
+}
+
+#define QUEUED_LEN	4000u
+
+/* Sends until one does not go at once; returns how many are before it. */
+static uint64_t send_until_stuck(struct pair *l, unsigned char *buf,
+				 struct sci_req **stuck)
+{
+	for (uint64_t i = 0; i < 100000; i++) {
+		int ret;
+
+		msg_fill(buf, QUEUED_LEN, i);
+		CHECK_EQ(sci_itsend(l->to, CONTEXT, i, buf, QUEUED_LEN,
+				    stuck), 0);
+		ret = sci_test(*stuck, NULL);
+		if (ret == -EAGAIN)
+			return i;
+		CHECK_EQ(ret, 0);
+	}
+	FAIL("a node that is in no call took 400 MB");
+}
+
+TEST(cancel_a_send_that_is_queued)
+{
+	static const struct config c = {
+		.n = 2, .set = { { SCI_PARAM_EAGER_MAX, 8192 },
+				 { SCI_PARAM_EAGER_RING, 65536 } }
+	};
+	struct pair l = begin(&c);
+	unsigned char buf[QUEUED_LEN], none[100] = "", last[20];
+	struct sci_req *stuck, *queued, *behind;
+	uint64_t n;
+
+	tell_pause(&l);
+	/* some of the first that is stuck may have gone, nothing of others */
+	n = send_until_stuck(&l, buf, &stuck) + 1;
+	CHECK_EQ(sci_itsend(l.to, CONTEXT, n, none, sizeof(none), &queued), 0);
+	msg_fill(last, sizeof(last), n);
+	CHECK_EQ(sci_itsend(l.to, CONTEXT, n, last, sizeof(last), &behind),
+		 0);
+	CHECK_EQ(sci_cancel(queued), 0);
+	CHECK_EQ(test_wait(queued, NULL), -ECANCELED);
+	peer_send(l.proc, "go on");
+	for (uint64_t i = 0; i < n; i++)
+		tell_recv(&l, &(struct work){ .tagged = 1, .tag = i,
+					      .context = CONTEXT, .seed = i,
+					      .len = QUEUED_LEN });
+	/* not the one cancelled, which had the same tag */
+	tell_recv(&l, &(struct work){ .tagged = 1, .context = CONTEXT,
+				      .tag = n, .seed = n,
+				      .len = sizeof(last) });
+	CHECK_EQ(test_wait(stuck, NULL), 0);
+	CHECK_EQ(test_wait(behind, NULL), 0);
+	tell_finish(&l);
+	end(&l);
+}
+
+/* ---- many ---- */
+
+#define MANY	(SLOW ? 1000u : 10000u)
+
+TEST(thousands_of_receives)
+{
+	struct pair l = begin(&blocks);
+	unsigned char (*buf)[32] = malloc(MANY * 32);
+	struct sci_req **req = malloc(MANY * sizeof(*req));
+
+	for (uint64_t i = 0; i < MANY; i++)
+		req[i] = post(&l, i, buf[i], 32);
+	/* 7919 is a prime: all, in some other order */
+	for (uint64_t i = 0; i < MANY; i++)
+		ask(&l, i * 7919 % MANY, 32);
+	CHECK_EQ(sci_waitall(req, MANY, TEST_WAIT_MS, NULL), 0);
+	for (uint64_t i = 0; i < MANY; i++)
+		CHECK_BYTES(buf[i], 32, i);
+	free(buf);
+	free(req);
+	end(&l);
+}
+
+/* To one who is not there to take them. */
+TEST(thousands_of_sends)
+{
+	struct pair l = begin(&blocks);
+	unsigned char (*buf)[100] = malloc(MANY * 100);
+	struct sci_req **req = malloc(MANY * sizeof(*req));
+
+	tell_pause(&l);
+	for (uint64_t i = 0; i < MANY; i++) {
+		msg_fill(buf[i], 100, i);
+		CHECK_EQ(sci_itsend(l.to, CONTEXT, i, buf[i], 100, &req[i]),
+			 0);
+	}
+	peer_send(l.proc, "go on");
+	CHECK_EQ(sci_waitall(req, MANY, TEST_WAIT_MS, NULL), 0);
+	for (uint64_t i = 0; i < MANY; i += 100)
+		tell_recv(&l, &(struct work){ .tagged = 1, .tag = i,
+					      .context = CONTEXT, .seed = i,
+					      .len = 100 });
+	tell_finish(&l);
+	free(buf);
+	free(req);
+	end(&l);
+}
+
+/* ---- sends that wait for their receive ---- */
+
+static void sync_send(struct pair *l, uint64_t tag, size_t len)
+{
+	struct work w = { .tagged = 1, .context = CONTEXT, .tag = tag,
+			  .len = len, .seed = tag };
+	struct iovec iov = { malloc(len), len };
+	struct sci_status st;
+	struct sci_req *req;
+
+	msg_fill(iov.iov_base, len, tag);
+	CHECK_EQ(sci_itsendv(l->to, CONTEXT, tag, &iov, 1, SCI_SEND_SYNC,
+			     &req), 0);
+	/* it has been there and back by now, and seen the message */
+	tell_finish(l);
+	tell_finish(l);
+	CHECK_EQ(sci_test(req, NULL), -EAGAIN);
+	tell_recv(l, &w);
+	CHECK_EQ(test_wait(req, &st), 0);
+	CHECK_EQ(st.len, len);
+	CHECK(st.peer == l->to);
+	free(iov.iov_base);
+}
+
+TEST(synchronous_sends)
+{
+	struct pair l = begin(&blocks);
+	char b = 1;
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		sync_send(&l, i, lengths[i]);
+	/* others don't wait */
+	CHECK_EQ(sci_tsend(l.to, CONTEXT, 99, &b, 1), 0);
+	tell_finish(&l);
+	end(&l);
+}
+
+/* The same, to a receive that has been there before. */
+static void waits_first(struct peer *self, void *arg)
+{
+	struct pair l = pair_config(self, 4, arg);
+	static unsigned char buf[100000];
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		struct sci_req *req = post(&l, i, buf, sizeof(buf));
+
+		pair_meet(&l);
+		CHECK_EQ(test_wait(req, NULL), 0);
+		CHECK_BYTES(buf, lengths[i], i);
+	}
+	pair_close(&l);
+}
+
+TEST(synchronous_sends_to_one_who_waits)
+{
+	struct peer *p = peer_spawn(8, waits_first,
+				    (void *)(uintptr_t)&blocks);
+	struct pair l = pair_config(p, 8, &blocks);
+	static unsigned char buf[100000];
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		struct iovec iov = { buf, lengths[i] };
+		struct sci_req *req;
+
+		msg_fill(buf, lengths[i], i);
+		pair_meet(&l);
+		CHECK_EQ(sci_itsendv(l.to, CONTEXT, i, &iov, 1, SCI_SEND_SYNC,
+				     &req), 0);
+		CHECK_EQ(test_wait(req, NULL), 0);
+	}
+	pair_close(&l);
+	peer_join(p);
+}
+
+/* ---- left open ---- */
+
+static void post_everything(struct pair *l, unsigned char *buf,
+			    struct sci_req **req)
+{
+	for (uint64_t i = 0; i < 10; i++)
+		req[i] = post(l, i, buf, 100);
+	CHECK_EQ(sci_irecv(l->ep, l->to, buf, 100, &req[10]), 0);
+	for (uint64_t i = 11; i < 16; i++)
+		CHECK_EQ(sci_itsend(l->to, CONTEXT, i, buf, 100000, &req[i]),
+			 0);
+}
+
+TEST(close_with_requests_under_way)
+{
+	struct pair l = begin(&blocks);
+	unsigned char *buf = calloc(1, 100000);
+	struct sci_req *req[16];
+	struct sci_msg *msg;
+
+	ask(&l, 50, 100000);
+	ask(&l, 51, 100000);
+	arrived(&l, 51);
+	/* one in our hands, one still queued */
+	CHECK_EQ(sci_tmatch(l.ep, NULL, CONTEXT, 50, 0, 0, &msg, NULL), 0);
+	post_everything(&l, buf, req);
+	tell(&l, &(struct work){ 0 }, WORK_LEAVE);
+	pair_meet(&l);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+	free(buf);
+	peer_join(l.proc);
+}
+
+static void sees_the_end(struct peer *self, void *arg)
+{
+	struct pair l = pair_config(self, 4, &blocks);
+	unsigned char *buf = calloc(1, 100000);
+	struct sci_req *req[3];
+
+	(void)arg;
+	req[0] = post(&l, 1, buf, 100);
+	CHECK_EQ(sci_cancel(req[0]), 0);
+	CHECK_EQ(test_wait(req[0], NULL), -ECANCELED);
+	CHECK_EQ(sci_irecv(l.ep, l.to, buf, 100, &req[0]), 0);
+	CHECK_EQ(sci_isend(l.to, buf, 100000, &req[1]), 0);
+	CHECK_EQ(sci_itrecv(l.ep, l.to, CONTEXT, 1, 1, buf, 9, &req[2]), 0);
+	pair_meet(&l);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(test_wait(req[i], NULL), -ENOTCONN);
+	CHECK_EQ(sci_peer_state(l.to), -ENOTCONN);
+	CHECK_EQ(sci_disconnect(l.to), 0);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+	free(buf);
+}
+
+TEST(disconnect_with_requests_under_way)
+{
+	struct peer *p = peer_spawn(8, sees_the_end, NULL);
+	struct pair l = pair_config(p, 8, &blocks);
+	unsigned char *buf = calloc(1, 100000);
+	struct sci_req *req[3];
+
+	CHECK_EQ(sci_itrecv(l.ep, l.to, CONTEXT, 1, 0, buf, 100, &req[0]),
+		 0);
+	CHECK_EQ(sci_itsend(l.to, CONTEXT + 1, 1, buf, 100000, &req[1]), 0);
+	CHECK_EQ(sci_itrecv(l.ep, NULL, CONTEXT, 1, 0, buf, 100, &req[2]), 0);
+	pair_meet(&l);
+	CHECK_EQ(sci_disconnect(l.to), 0);
+	CHECK_EQ(test_wait(req[0], NULL), -ECANCELED);
+	CHECK_EQ(test_wait(req[1], NULL), -ECANCELED);
+	/* anyone may still answer this one */
+	CHECK_EQ(sci_test(req[2], NULL), -EAGAIN);
+	CHECK_EQ(sci_cancel(req[2]), 0);
+	CHECK_EQ(test_wait(req[2], NULL), -ECANCELED);
+	peer_join(p);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+	free(buf);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * A ring of lines and its credits (libsci/msg/line.h, ring.c, receive.c).
+ *
+ * A sender puts LINES lines, numbered from 1, in a ring of SLOTS slots; the
+ * receiver takes them off and tells how far it has read after every BATCH.
+ *
+ * The link: each word of a line and each status that has been stored, and was
+ * not lost, may arrive at any time, in any order and any number of times up to
+ * the writer's next store barrier, which delivers it. At most LOSS times it
+ * loses a line, or some words of one, or a status; `errors` says that the
+ * error count differs from ep->errors.
+ *
+ * A slot's word holds the number of the line it is of, 0: none yet. What the
+ * receiver sees of it is the identifier, from the last word the sequence
+ * number; that it is the right line, all of it, in order, once, is asserted.
+ * So is that no slot with a line that has not been taken is written to. That
+ * all lines are finally delivered and all that is dirty becomes clean: no
+ * invalid end state, and no non-progress cycle in the smaller models, since
+ * both sides wait here for what the code polls for.
+ *
+ * Mutations, each of which must fail:
+ *   NO_CHECKED		tx_room_slow() ignores tx->checked
+ *   NO_SHADOW		check_writes() sends nothing again
+ *   FORGET_RESEND	a resend() that gave up is forgotten: the next
+ *			check_writes() finds the error count unchanged
+ *   ONE_ID		the identifier is in the last word only (and words
+ *			arrive in any order)
+ *   SAME_ID		the identifier is the same in each lap
+ *   NO_STATUS_BARRIER	status_put() lets an older status arrive late
+ *   NO_CREDITS		tx_room() is always true
+ */
+#ifndef SLOTS
+#define SLOTS	3
+#endif
+#ifndef WORDS
+#define WORDS	2
+#endif
+#ifndef LINES
+#define LINES	7		/* at most 7: sets of them are bytes */
+#endif
+#ifndef BATCH
+#define BATCH	2
+#endif
+#ifndef LOSS
+#define LOSS	2
+#endif
+#define STORE_TRIES 1
+
+byte mem[SLOTS * WORDS];	/* in the receiver's inbox */
+byte late[WORDS];		/* words under way: set of lines */
+byte status;			/* in the sender's inbox */
+byte late_status;		/* under way: set of positions */
+byte losses;
+bool tx_errors, rx_errors;	/* link->errors != ep->errors */
+byte rx_pos;
+
+#define BIT(n)		(1 << (n))
+#define SLOT(n)		(((n) - 1) % SLOTS)	/* of line n */
+#ifdef SAME_ID
+#define ID(n)		((n) > 0)
+#else
+#define ID(n)		((n) > 0 && !((((n) - 1) / SLOTS) % 2))
+#endif
+#define WORD(n, w)	mem[SLOT(n) * WORDS + (w)]
+
+/* ---- the link ---- */
+
+inline store_line(n)		/* sci_remote_line() */
+{
+	d_step {
+		late[0] = late[0] | BIT(n);
+		late[1] = late[1] | BIT(n)
+#if WORDS > 2
+		; late[2] = late[2] | BIT(n)
+#endif
+	}
+}
+
+inline store_lossy(n)
+{
+	atomic {
+		if
+		:: store_line(n)
+		:: losses < LOSS -> losses++; tx_errors = true
+		:: losses < LOSS -> losses++; tx_errors = true;
+			late[0] = late[0] | BIT(n)
+		:: losses < LOSS -> losses++; tx_errors = true;
+			late[WORDS - 1] = late[WORDS - 1] | BIT(n)
+		fi
+	}
+}
+
+/* sci_remote_barrier(): of two for one place either may be the last. */
+inline tx_barrier()
+{
+	atomic {
+		if
+		:: i = 1; back = false
+		:: i = LINES; back = true
+		fi;
+		d_step {
+			j = 0;
+			do
+			:: j < LINES ->
+				w = 0;
+				do
+				:: w < WORDS ->
+					if
+					:: late[w] & BIT(i) -> WORD(i, w) = i
+					:: else
+					fi;
+					w++
+				:: else -> break
+				od;
+				if
+				:: !back -> i++
+				:: else -> i--
+				fi;
+				j++
+			:: else -> break
+			od;
+			late[0] = 0;
+			late[1] = 0;
+#if WORDS > 2
+			late[2] = 0;
+#endif
+			i = 0; j = 0; w = 0; back = false
+		}
+	}
+}
+
+#define ARRIVES(n, w) \
+	:: d_step { (late[w] & BIT(n)) && WORD(n, w) != n -> WORD(n, w) = n }
+#if WORDS > 2
+#define ARRIVE(n) ARRIVES(n, 0) ARRIVES(n, 1) ARRIVES(n, 2)
+#else
+#define ARRIVE(n) ARRIVES(n, 0) ARRIVES(n, 1)
+#endif
+#define ARRIVE_STATUS(n) \
+	:: d_step { (late_status & BIT(n)) && status != n -> status = n }
+
+active proctype link()
+{
+end:	do
+	ARRIVE(1) ARRIVE(2) ARRIVE(3) ARRIVE(4)
+	ARRIVE(5) ARRIVE(6) ARRIVE(7)
+	ARRIVE_STATUS(1) ARRIVE_STATUS(2) ARRIVE_STATUS(3) ARRIVE_STATUS(4)
+	ARRIVE_STATUS(5) ARRIVE_STATUS(6) ARRIVE_STATUS(7)
+	od
+}
+
+/* ---- the sender ---- */
+
+#ifdef NO_CHECKED
+#define NEWS	(status > read)
+#else
+#define NEWS	(status > read && checked > read)
+#endif
+
+inline tx_room_slow()
+{
+	d_step {
+		seen = status;
+#ifndef NO_CHECKED
+		if
+		:: seen > checked -> seen = checked
+		:: else
+		fi;
+#endif
+		if
+		:: seen > read && seen <= pos -> read = seen
+		:: else
+		fi;
+		seen = 0
+	}
+}
+
+inline tx_post()
+{
+	assert(pos - rx_pos < SLOTS);
+	atomic { pos++; store_lossy(pos) };
+	dirty = true
+}
+
+inline resend_lines()
+{
+	tries = 0;
+	do
+	:: checked == pos -> resend = false; break
+	:: checked != pos && tries == STORE_TRIES -> break
+	:: checked != pos && tries < STORE_TRIES ->
+		tries++;
+		store_lossy(checked + 1);
+		tx_barrier();		/* arrived() */
+		if
+		:: d_step { tx_errors -> tx_errors = false }
+		:: d_step { else -> checked++; tries = 0 }
+		fi
+	od;
+	tries = 0
+}
+
+inline check_writes()
+{
+	tx_barrier();
+	d_step {
+#ifndef NO_SHADOW
+		resend = resend | tx_errors;
+#endif
+		tx_errors = false
+	};
+	if
+	:: !resend -> checked = pos
+	:: else -> resend_lines()
+	fi;
+	dirty = checked != pos;
+#ifdef FORGET_RESEND
+	resend = false
+#endif
+}
+
+active proctype sender()
+{
+	byte pos, read, checked, tries, i, j, w, seen;
+	bool dirty, resend, back;
+
+	do
+	/* send_push() */
+#ifdef NO_CREDITS
+	:: pos < LINES -> tx_post()
+#else
+	:: pos < LINES && pos - read < SLOTS -> tx_post()
+	:: pos < LINES && pos - read == SLOTS && NEWS -> tx_room_slow()
+#endif
+	:: dirty -> check_writes()
+	:: pos == LINES && !dirty -> break
+	od
+}
+
+/* ---- the receiver ---- */
+
+/* line_peek(): the last word; whoever polls waits for this. */
+#define PEEK	(ID(WORD(rx_pos + 1, WORDS - 1)) == ID(rx_pos + 1))
+
+#define OF_LAP(w) (ID(got[w]) == ID(rx_pos + 1))
+#ifdef ONE_ID
+#define WHOLE	OF_LAP(WORDS - 1)
+#elif WORDS > 2
+#define WHOLE	(OF_LAP(0) && OF_LAP(1) && OF_LAP(2))
+#else
+#define WHOLE	(OF_LAP(0) && OF_LAP(1))
+#endif
+
+/* line_take(): the last word first, then the others. */
+inline line_take()
+{
+	got[WORDS - 1] = WORD(rx_pos + 1, WORDS - 1);
+	got[0] = WORD(rx_pos + 1, 0);
+#if WORDS > 2
+	got[1] = WORD(rx_pos + 1, 1);
+#endif
+	come = WHOLE;
+	if
+	:: d_step { come ->
+		/* line_seq(), or -EPROTO */
+		assert(((got[WORDS - 1] - 1) & 3) == (rx_pos & 3));
+		assert(got[0] == rx_pos + 1);
+		assert(got[1] == rx_pos + 1);
+#if WORDS > 2
+		assert(got[2] == rx_pos + 1);
+#endif
+		rx_pos++ }
+	:: else
+	fi;
+	d_step {
+		come = false; got[0] = 0; got[1] = 0;
+#if WORDS > 2
+		got[2] = 0
+#endif
+	}
+}
+
+inline status_store()
+{
+	atomic {
+		if
+		:: late_status = late_status | BIT(rx_pos)
+		:: losses < LOSS -> losses++; rx_errors = true
+		fi
+	}
+}
+
+#define STATUS_COMES(n) \
+	:: late_status & BIT(n) -> status = n; \
+		late_status = late_status & ~BIT(n)
+
+/* The last of several is any: status_put() keeps it from being so. */
+inline rx_barrier()
+{
+	atomic {
+		do
+		:: late_status ->
+			if
+			STATUS_COMES(1) STATUS_COMES(2) STATUS_COMES(3)
+			STATUS_COMES(4) STATUS_COMES(5) STATUS_COMES(6)
+			STATUS_COMES(7)
+			fi
+		:: else -> break
+		od
+	}
+}
+inline status_put()
+{
+#ifndef NO_STATUS_BARRIER
+	if
+	:: dirty -> rx_barrier()
+	:: else
+	fi;
+#endif
+	dirty = true;
+	status_store();
+	told = rx_pos
+}
+
+/* check_writes(): resend_status() */
+inline rx_check_writes()
+{
+	rx_barrier();
+	d_step { resend = resend | rx_errors; rx_errors = false };
+	if
+	:: !resend -> dirty = false
+	:: else ->
+		status_store();
+		rx_barrier();
+		if
+		:: d_step { rx_errors -> rx_errors = false }
+		:: d_step { else -> dirty = false; resend = false }
+		fi
+	fi
+}
+
+active proctype receiver()
+{
+	byte told, got[WORDS];
+	bool come, dirty, resend;
+
+	do
+	:: rx_pos < LINES && PEEK -> line_take()
+	:: rx_pos - told >= BATCH -> status_put()
+	:: dirty -> rx_check_writes()
+	:: rx_pos == LINES && rx_pos - told < BATCH && !dirty -> break
+	od
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * Sleep and bells (libsci/msg/progress.c "DOC: progress", ring.c, wait.c).
+ *
+ * Two endpoints send to each other, A (0) TO_B lines and B (1) TO_A lines, over
+ * rings of SLOTS lines, credits told every BATCH lines. Each sleeps whenever
+ * msg_progress() does nothing. What an endpoint stores to the other's inbox
+ * waits in a store buffer (x86-TSO: first in, first out) that the memory empties
+ * when it likes. A line is one store, for words see ring.pml; a status is two:
+ * credits, then sleeps with rung. Only one ring per direction: the control ring
+ * differs from the data ring in nothing that matters here.
+ *
+ * Property: no lost wake-up. Who is in poll() without a bell to come, while the
+ * other is asleep too or has finished, is in no valid end state: pan finds it.
+ *
+ * Without macros: the code as it is, on a fabric with a wake barrier. Others:
+ *   FENCE		both sides have sci_full_barrier() instead (p->fence)
+ *   LATE		a link: stores arrive when they like, at the latest at the
+ *			store barrier of the one who wrote them; neither a bell
+ *			nor anybody else's barrier drives them on (ep->lossy)
+ *   HOLD		A keeps no more messages until its sends are done
+ *			(may_keep() false: SCI_PARAM_UNEXPECTED_MAX is reached)
+ *   IDLE		nothing is sent, both wait for messages: they must come to
+ *			rest (to be checked for non-progress cycles)
+ *   SPURIOUS=n		n bells that nobody has rung
+ * What the findings propose:
+ *   FIX_QUIET		announce() answers and rings only if it has credits to tell
+ *   FIX_RING		check_writes() looks for sleepers (maybe_ring()) also when
+ *			nothing was lost
+ * Mutations, each of which must fail:
+ *   NO_BARRIER		full_stop() has no barrier
+ *   NO_FENCE		with FENCE: maybe_ring() has none
+ *   NO_LOOK		msg_announce_sleep() does not look again
+ *   NO_AGAIN		with FIX_QUIET: status_write() looks at status->sleeps once
+ *   NO_RUNG		still_announced() does not look at status->rung
+ *   NO_RING		status_write() rings no bell
+ *   NO_TELL		maybe_ring() rings without saying for which sleep
+ *   NO_FORGET		with LATE, FIX_RING: no forget_announcements()
+ */
+#ifndef SLOTS
+#define SLOTS	2
+#endif
+#ifndef BATCH
+#define BATCH	1		/* status_due() */
+#endif
+#ifdef IDLE
+#define TO_A	0
+#define TO_B	0
+#endif
+#ifndef TO_A
+#define TO_A	2
+#endif
+#ifndef TO_B
+#define TO_B	3
+#endif
+#ifndef SPURIOUS
+#define SPURIOUS 1
+#endif
+
+mtype = { LINE, CREDITS, SLEEPS };
+
+/* Stores of each endpoint that are not yet visible. */
+chan out[2] = [6] of { mtype, byte, byte };
+
+/* The inbox of each: lines that are visible, and the status. */
+byte lines[2], st_data[2], st_sleeps[2], st_rung[2];
+bool bell[2];
+byte bell_rung[2], rung[2];	/* of the endpoints, for fresh() */
+byte taken[2];			/* for assertions only */
+
+#define PEER	(1 - me)
+#define TO_SEND	(me -> TO_A : TO_B)
+#define TO_RECV	(me -> TO_B : TO_A)
+
+#ifdef HOLD
+#define MAY_KEEP (me || tx == TO_SEND)
+#else
+#define MAY_KEEP true
+#endif
+
+/*
+ * Numbers of announcements are only compared for equality, so instead of
+ * counting they take the first one that nobody remembers: finite, and without
+ * the wrap-around that 2^32 of them do not see either.
+ */
+#define KNOWN(v) (v == sleeps || v == st_sleeps[PEER] || v == st_rung[me] || \
+		  v == bell_rung[PEER] || v == rung[PEER] || \
+		  out[me]??[SLEEPS, eval(v), _] || \
+		  out[PEER]??[SLEEPS, _, eval(v)])
+
+inline fresh()
+{
+	d_step {
+		number = 0;
+		do
+		:: KNOWN(number) -> number++
+		:: else -> break
+		od;
+		sleeps = number;
+		number = 0
+	}
+}
+
+inline visible(e)
+{
+	if
+	:: kind == LINE -> lines[1 - e]++
+	:: kind == CREDITS -> st_data[1 - e] = x
+	:: kind == SLEEPS -> st_sleeps[1 - e] = x; st_rung[1 - e] = y
+	fi;
+	kind = 0; x = 0; y = 0
+}
+
+active proctype memory()
+{
+	mtype kind;
+	byte x, y;
+	byte spurious = SPURIOUS;
+
+end:	do
+	:: atomic { out[0]?kind, x, y -> visible(0) }
+	:: atomic { out[1]?kind, x, y -> visible(1) }
+	:: atomic { spurious > 0 -> spurious--;
+		if
+		:: bell[0] = true
+		:: bell[1] = true
+		fi }
+	od
+}
+
+/* sci_full_barrier(), sci_remote_barrier(), or what a system call does. */
+inline flush(e)
+{
+	empty(out[e])
+}
+
+/* rintr_trigger(): a system call, so that stores before it are visible. */
+inline ring_bell()
+{
+#ifndef LATE
+	flush(me);
+#endif
+	bell[PEER] = true
+}
+
+inline status_put()
+{
+#ifdef LATE
+	if
+	:: dirty -> flush(me)
+	:: else
+	fi;
+	dirty = true;
+#endif
+	out[me]!CREDITS, rx, 0;
+	out[me]!SLEEPS, sleeps, rung[me];
+	told = rx
+}
+
+inline status_write()
+{
+	do
+	:: rung[me] = st_sleeps[me];
+		status_put();
+#ifdef FENCE
+		flush(me);
+#endif
+		if
+#ifndef NO_AGAIN
+		:: st_sleeps[me] != rung[me]
+#endif
+		:: else -> break
+		fi
+	od;
+#ifndef NO_RING
+	if
+	:: rung[me] != bell_rung[me] -> bell_rung[me] = rung[me]; ring_bell()
+	:: else
+	fi
+#endif
+}
+
+inline maybe_ring()
+{
+#if defined(FENCE) && !defined(NO_FENCE)
+	flush(me);
+#endif
+	if
+#ifdef NO_TELL
+	:: atomic { st_sleeps[me] != bell_rung[me] ->
+			bell_rung[me] = st_sleeps[me] };
+		ring_bell()
+#else
+	:: st_sleeps[me] != bell_rung[me] -> status_write()
+#endif
+	:: else
+	fi
+}
+
+inline tx_post()
+{
+	atomic {
+		assert(tx - taken[PEER] < SLOTS);
+		out[me]!LINE, 0, 0;
+		tx++
+	};
+#ifdef LATE
+	dirty = true;
+#endif
+	maybe_ring()
+}
+
+/* all_arrived(): nothing was lost, but it may have come late. */
+inline check_writes()
+{
+#ifdef LATE
+	if
+	:: dirty ->
+		flush(me);
+		dirty = false
+#ifdef FIX_RING
+		; maybe_ring()
+#endif
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+/* did: what msg_progress() returns. */
+inline msg_progress()
+{
+	did = 0;
+	/* receive_poll(): poll_ring() */
+	do
+	:: atomic { lines[me] > rx && MAY_KEEP -> rx++; taken[me] = rx;
+		did = 1 }
+	:: else -> break
+	od;
+	if
+	:: did ->
+		announced = false;
+		if
+		:: rx - told >= BATCH -> status_write()
+		:: else
+		fi
+	:: else
+	fi;
+	/* send_push(): tx_room(), tx_room_slow(), tx_post() */
+	do
+	:: tx < TO_SEND && tx - read < SLOTS -> tx_post(); did = 1
+	:: atomic { tx < TO_SEND && tx - read == SLOTS && st_data[me] > read ->
+		read = st_data[me] }
+	:: else -> break
+	od;
+	check_writes()
+}
+
+inline announce()
+{
+	any = false;
+	if
+	:: announced ->		/* still_announced() */
+		if
+#ifndef NO_RUNG
+		:: st_rung[me] == sleeps -> announced = false
+#endif
+		:: else
+		fi
+	:: else
+	fi;
+	if
+	:: !announced ->
+		fresh();	/* p->now.sleeps++ */
+#ifdef FIX_QUIET
+		if
+		:: rx == told -> status_put()
+		:: else -> status_write()
+		fi;
+#else
+		status_write();
+#endif
+		announced = true;
+		any = true
+	:: else
+	fi
+}
+
+/* What the barrier does to others is to them as if it came at some moment. */
+inline full_stop()
+{
+	check_writes();
+#ifndef NO_BARRIER
+	flush(me);
+#if !defined(FENCE) && !defined(LATE)
+	flush(PEER)
+#endif
+#endif
+}
+
+proctype endpoint(bit me)
+{
+	byte tx, read, rx, told, sleeps, number;
+	bool announced, did, any, dirty;
+
+	do			/* msg_wait_often() */
+	:: msg_progress();
+		if
+#ifndef IDLE
+		:: !did && tx == TO_SEND && rx == TO_RECV -> break
+#endif
+		:: did
+		:: else ->	/* sleep_on_fds(): msg_announce_sleep() */
+			announce();
+			if
+			:: any -> full_stop()
+			:: else
+			fi;
+#ifndef NO_LOOK
+			msg_progress();
+#endif
+			if
+			:: did
+			:: else ->
+#ifdef IDLE
+end:
+#endif
+				atomic { bell[me] -> bell[me] = false;
+#if defined(LATE) && !defined(NO_FORGET)
+					/* forget_announcements() */
+					announced = false
+#endif
+				}
+			fi
+		fi
+	od
+}
+
+init
+{
+	atomic {
+		run endpoint(0);
+		run endpoint(1)
+	}
+}
