@@ -112,8 +112,8 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	ret = peer_import_inbox(p, h->inbox);
 	if (!ret && !p->asked)
 		ret = hello_send(p);
-	if (!ret && fresh)
-		list_add_tail(&p->fresh, &ep->fresh);
+	/* it is to be accepted when it has our inbox: this may be an old HELLO */
+	p->incoming = fresh;
 	msg_changed(ep);
 	if (!ret)
 		return;
@@ -250,6 +250,7 @@ static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
 	ret = msg_wait_often(ep, look_connected, &d, timeout, RETRY_MS);
 	if (!ret) {
 		d.p->known = true;
+		d.p->incoming = false;
 		list_del(&d.p->fresh);
 		*out = d.p;
 	} else if (d.p && d.p->dialers == 1 && d.p->state == PEER_CONNECTING) {

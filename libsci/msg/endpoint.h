@@ -213,6 +213,7 @@ struct sci_peer {
 	bool asked;			/* our HELLO has gone out */
 	bool sums;			/* it sends check sums */
 	bool imported;			/* it has our inbox */
+	bool incoming;			/* ... and is to be accepted when it has */
 	bool fence;			/* stores need one before *sleeps */
 	bool waiting_attach;
 	bool attach_failed;

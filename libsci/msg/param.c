@@ -57,16 +57,16 @@ struct table {
 static const struct table tables[] = {
 	{ "shm", {
 		[SCI_PARAM_LINES_MAX] = 64,
-		[SCI_PARAM_EAGER_MAX] = 64 * KIB,
-		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
-		[SCI_PARAM_EAGER_RING] = 512 * KIB,
+		[SCI_PARAM_EAGER_MAX] = 32 * KIB,
+		[SCI_PARAM_EAGER_BLOCK] = 4 * KIB,
+		[SCI_PARAM_EAGER_RING] = 256 * KIB,
 		[SCI_PARAM_BLOCK] = 32 * KIB,
 		[SCI_PARAM_XFER_RING] = MIB,
 		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,
 		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
 		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
-		[SCI_PARAM_SPIN_US] = 300,
+		[SCI_PARAM_SPIN_US] = 1000,
 	} },
 	/* DECK/SCI IV: zero-copy pays from 1024 bytes on */
 	{ NULL, {
@@ -80,7 +80,7 @@ static const struct table tables[] = {
 		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
 		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
-		[SCI_PARAM_SPIN_US] = 300,
+		[SCI_PARAM_SPIN_US] = 1000,
 	} },
 };
 

@@ -426,8 +426,13 @@ void peer_event_check(struct sci_peer *p)
 {
 	unsigned int events = atomic_exchange(&p->events, 0);
 
-	if (events & PEER_CAME)
+	if (events & PEER_CAME) {
 		p->imported = true;
+		if (p->incoming)
+			list_add_tail(&p->fresh, &p->ep->fresh);
+		p->incoming = false;
+		msg_changed(p->ep);
+	}
 	if (events & (PEER_LOST | PEER_LEFT)) {
 		peer_end(p, events & PEER_LOST ? -ECONNRESET : -ENOTCONN);
 	} else if (events & PEER_GONE && !p->imported) {

@@ -24,6 +24,8 @@
 #define CHAIN_MAX	(64u << 20)
 /* Looks at the ring before a blocking receive takes the long way. */
 #define QUICK_LOOKS	400u
+/* ... and before the CPU is left to a sibling thread between them. */
+#define KEEN_LOOKS	100u
 /* The longest chain taken that way. */
 #define QUICK_CHAIN	1024u
 
@@ -643,6 +645,8 @@ static inline bool recv_quick(struct quick *q, struct sci_status *status)
 		prefetch_next(p);
 		if (++looks == QUICK_LOOKS)
 			return false;
+		if (looks > KEEN_LOOKS)
+			sci_cpu_relax();
 	}
 	if (!line_ops.get(&rx->slots[rx->slot], rx->id, &l) ||
 	    line_seq(&l) != (rx->pos & 3) || !quick_line(q, &l))

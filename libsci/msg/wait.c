@@ -26,6 +26,7 @@
 #include "libsci/fabric/thread.h"
 
 #define ROUNDS		32u		/* of progress before looking up */
+#define CROWDED_ROUNDS	2u		/* ... when others want the CPU */
 #define KEEN_US		100u		/* of polling that leaves the CPU to nobody */
 #define TAKEN_US	3u		/* a yield this long let somebody run */
 #define CROWDED		16u		/* yields in vain until nobody is there any more */
@@ -165,9 +166,12 @@ struct wait {
 static int rounds(struct wait *w)
 {
 	struct sci_ep *ep = w->ep;
+	unsigned int n = ep->crowded ? CROWDED_ROUNDS : ROUNDS;
 
-	for (unsigned int i = 0; i < ROUNDS; i++) {
-		msg_progress(ep);
+	for (unsigned int i = 0; i < n; i++) {
+		/* a sibling thread of this core may be who we wait for */
+		if (!msg_progress(ep))
+			sci_cpu_relax();
 		if (ep->completions != w->seen) {
 			int ret = w->fn(w->arg);
 
