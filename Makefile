@@ -51,6 +51,8 @@ TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
 TESTS := $(TEST_OBJ:.o=)
 BENCHES := $(BENCH_OBJ:.o=)
+SOAKS := $(call obj,selftests/soak/*.c)
+SOAKS := $(SOAKS:.o=)
 MAP := $(wildcard libsci/libsci.map)
 HEADERS := $(patsubst libsci/include/%,%,$(wildcard $(addprefix \
 	libsci/include/,*.h */*.h)))
@@ -66,7 +68,7 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 all: libs tests bins			## library, sci command, tests (default)
 libs: $(LIBRARIES)			## the library alone
 bins: $(if $(SCI_OBJ),$(B)/sci)
-tests: $(TESTS) $(BENCHES)		## tests and benchmarks
+tests: $(TESTS) $(BENCHES) $(SOAKS)	## tests and benchmarks
 
 demo: $(O)/.setup-demo			## see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
@@ -82,6 +84,9 @@ bench: $(O)/.setup-bench			## measure
 bench-peers: $(O)/.setup-peers		## measure messages beside MPI, UCX, libfabric
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-peers $(O)
+
+soak: tests				## SECONDS (600) of random messages, checked
+	$(B)/selftests/soak/traffic
 
 headers-check: $(O)/.setup-check	## public headers compile alone
 	scripts/check-headers
@@ -127,7 +132,7 @@ $(B)/sci: $(SCI_OBJ) $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ -lpci -lnettle $(LIBS) -lm
 
-$(TESTS) $(BENCHES): %: %.o $(B)/selftests/common.a $(B)/libsci.a
+$(TESTS) $(BENCHES) $(SOAKS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ $(LIBS) -lm
 
@@ -183,7 +188,7 @@ help:					## this list
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
 .PHONY: all libs bins tests demo check bench bench-peers headers-check lint \
-	cross install uninstall clean help
+	cross install soak uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

@@ -388,6 +388,8 @@ void send_ctl(struct sci_peer *p, const struct msg_typed *line);
 void peer_busy(struct sci_peer *p);
 
 /* receive.c */
+void status_of_message(struct sci_status *st, uint32_t context, uint64_t tag,
+		       size_t len);
 int receive_poll(struct sci_peer *p);
 int recv_start(struct sci_req *req);
 void recv_message(struct sci_req *req, struct sci_msg *msg);

@@ -57,9 +57,9 @@ struct table {
 static const struct table tables[] = {
 	{ "shm", {
 		[SCI_PARAM_LINES_MAX] = 64,
-		[SCI_PARAM_EAGER_MAX] = 32 * KIB,
-		[SCI_PARAM_EAGER_BLOCK] = 4 * KIB,
-		[SCI_PARAM_EAGER_RING] = 256 * KIB,
+		[SCI_PARAM_EAGER_MAX] = 64 * KIB,
+		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
+		[SCI_PARAM_EAGER_RING] = 512 * KIB,
 		[SCI_PARAM_BLOCK] = 32 * KIB,
 		[SCI_PARAM_XFER_RING] = MIB,
 		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,

@@ -22,12 +22,6 @@
 #define BUDGET		32u
 /* No message is longer as a chain: its sender would attach rings. */
 #define CHAIN_MAX	(64u << 20)
-/* Looks at the ring before a blocking receive takes the long way. */
-#define QUICK_LOOKS	400u
-/* ... and before the CPU is left to a sibling thread between them. */
-#define KEEN_LOOKS	100u
-/* The longest chain taken that way. */
-#define QUICK_CHAIN	1024u
 
 /* ---- the end of a receive ---- */
 
@@ -41,8 +35,8 @@ void msg_finish(struct sci_req *req, int error)
 	req_done(req, error);
 }
 
-static void fill_status(struct sci_status *st, uint32_t context, uint64_t tag,
-			size_t len)
+void status_of_message(struct sci_status *st, uint32_t context, uint64_t tag,
+		       size_t len)
 {
 	bool tagged = context != MSG_UNTAGGED;
 
@@ -123,7 +117,7 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	}
 	req = container_of(r, struct sci_req, match);
 	req->peer = p;
-	fill_status(&req->status, context, tag, len);
+	status_of_message(&req->status, context, tag, len);
 	msg_scatter(&req->at, data, len);
 	msg_finish(req, error);
 	return 0;
@@ -176,7 +170,7 @@ static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		p->chain_req = container_of(r, struct sci_req, match);
 		p->chain_req->state = MSG_CHAINED;
 		p->chain_req->peer = p;
-		fill_status(&p->chain_req->status, context, tag, len);
+		status_of_message(&p->chain_req->status, context, tag, len);
 	} else {
 		p->chain_msg = keep(p, context, tag, len);
 		if (!p->chain_msg)
@@ -386,7 +380,7 @@ void recv_message(struct sci_req *req, struct sci_msg *msg)
 		rndv_accept(req, req->peer, &rts);
 		return;
 	}
-	fill_status(&req->status, msg->match.context, msg->match.tag, msg->len);
+	status_of_message(&req->status, msg->match.context, msg->match.tag, msg->len);
 	if (!msg->error && msg->have < msg->len) {
 		req->state = MSG_CHAINED;
 		msg->req = req;
@@ -413,310 +407,4 @@ int recv_start(struct sci_req *req)
 	req->state = MSG_POSTED;
 	sci_match_post(m, &req->match);
 	return 0;
-}
-
-/* ---- the calls ---- */
-
-static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
-		     uint32_t context, uint64_t tag, uint64_t ignore)
-{
-	req->peer = peer;
-	req->tagged = tagged;
-	req->match.source = peer;
-	req->match.context = tagged ? context : MSG_UNTAGGED;
-	req->match.tag = tagged ? tag : 0;
-	req->match.ignore = tagged ? ignore : 0;
-}
-
-static int irecvv(struct sci_ep *ep, struct sci_peer *peer, bool tagged,
-		  uint32_t context, uint64_t tag, uint64_t ignore,
-		  const struct iovec *iov, size_t n, struct sci_req **out)
-{
-	struct sci_req *req;
-	int ret = -ENOMEM;
-
-	msg_lock(&ep->lock);
-	req = req_new(ep, MSG_RECV);
-	if (req) {
-		ret = req_iov(req, iov, n);
-		describe(req, peer, tagged, context, tag, ignore);
-		ret = ret ? ret : recv_start(req);
-		if (ret)
-			req_free(req);
-	}
-	msg_unlock(&ep->lock);
-	if (!ret)
-		*out = req;
-	return ret;
-}
-
-static int check_recv(struct sci_ep *ep, struct sci_peer *peer,
-		      uint32_t context, const struct iovec *iov, size_t n)
-{
-	if (!ep || (peer && peer->ep != ep) || context > SCI_CONTEXT_MAX ||
-	    (!iov && n) || n > SCI_IOV_MAX)
-		return -EINVAL;
-	if (!msg_iov_good(iov, n))
-		return -EINVAL;
-	return msg_usable(ep) ? 0 : -ENOTCONN;
-}
-
-int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
-	       const struct iovec *iov, size_t n, struct sci_req **req)
-{
-	int ret = req ? check_recv(ep, peer, 0, iov, n) : -EINVAL;
-
-	return ret ? ret : irecvv(ep, peer, false, 0, 0, 0, iov, n, req);
-}
-
-int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
-		uint64_t tag, uint64_t ignore, const struct iovec *iov,
-		size_t n, struct sci_req **req)
-{
-	int ret = req ? check_recv(ep, peer, context, iov, n) : -EINVAL;
-
-	return ret ? ret : irecvv(ep, peer, true, context, tag, ignore, iov, n,
-				  req);
-}
-
-int sci_irecv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
-	      struct sci_req **req)
-{
-	const struct iovec iov = { .iov_base = buf, .iov_len = size };
-
-	return sci_irecvv(ep, peer, &iov, 1, req);
-}
-
-int sci_itrecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
-	       uint64_t tag, uint64_t ignore, void *buf, size_t size,
-	       struct sci_req **req)
-{
-	const struct iovec iov = { .iov_base = buf, .iov_len = size };
-
-	return sci_itrecvv(ep, peer, context, tag, ignore, &iov, 1, req);
-}
-
-static int recv_is_done(void *arg)
-{
-	struct sci_req *req = arg;
-
-	return atomic_load_explicit(&req->done, memory_order_relaxed) ? 0 :
-								-EAGAIN;
-}
-
-static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
-		     size_t size, struct sci_status *status)
-{
-	const struct iovec iov = { .iov_base = buf, .iov_len = size };
-	int ret;
-
-	req_iov(req, &iov, 1);
-	ret = recv_start(req);
-	if (!ret)
-		ret = msg_wait(ep, recv_is_done, req, -1);
-	if (ret)
-		return ret;
-	if (req->status.peer)
-		req->status.peer->known = true;
-	if (status)
-		*status = req->status;
-	return req->status.error;
-}
-
-/* What a blocking receive wants, and where it goes. */
-struct quick {
-	struct sci_peer *p;
-	uint32_t context;
-	uint64_t tag;
-	void *buf;
-	size_t size;
-	size_t len;
-};
-
-static inline bool quick_fits(const struct quick *q, uint32_t context,
-			      uint64_t tag, uint64_t len)
-{
-	return context == q->context && tag == q->tag && len <= q->size;
-}
-
-static bool quick_eager(struct quick *q, const struct line_eager *e)
-{
-	struct sci_peer *p = q->p;
-	const uint8_t *data;
-
-	if (!quick_fits(q, e->context, e->tag, e->len) || p->sums || !e->len ||
-	    e->first != e->len)
-		return false;
-	data = blocks_find(&p->blocks_rx[RING_EAGER], e->end, e->len);
-	if (!data)
-		return false;
-	msg_copy(q->buf, data, e->len);
-	p->now.eager = e->end;
-	q->len = e->len;
-	rx_advance(&p->data_rx);
-	return true;
-}
-
-/* All lines of it have to be there soon: there is no way back. */
-static bool quick_chain(struct quick *q, const struct line_chain *c)
-{
-	struct msg_rx rx = q->p->data_rx;
-	size_t at = c->len < CHAIN_HEAD ? c->len : CHAIN_HEAD;
-	struct msg_line l;
-
-	if (!quick_fits(q, c->context, c->tag, c->len) ||
-	    c->len > QUICK_CHAIN)
-		return false;
-	line_copy(q->buf, c->data, at);
-	for (rx_advance(&rx); at < c->len; rx_advance(&rx)) {
-		unsigned int looks = 0, n;
-
-		while (!line_ops.get(&rx.slots[rx.slot], rx.id, &l))
-			if (++looks == QUICK_LOOKS)
-				return false;
-		n = line_kind(&l);
-		if (line_seq(&l) != (rx.pos & 3) || n == LINE_TYPED || !n ||
-		    n > c->len - at)
-			return false;
-		line_copy((uint8_t *)q->buf + at, &l, n);
-		at += n;
-	}
-	q->len = c->len;
-	q->p->data_rx = rx;
-	return true;
-}
-
-static inline bool quick_line(struct quick *q, const struct msg_line *l)
-{
-	const struct msg_typed *t = (const struct msg_typed *)l;
-	unsigned int kind = line_kind(l);
-
-	if (kind != LINE_TYPED) {
-		if (!quick_fits(q, MSG_UNTAGGED, 0, kind))
-			return false;
-		line_copy(q->buf, l, kind);
-		q->len = kind;
-	} else if (t->type == LINE_TAGGED) {
-		if (!quick_fits(q, t->tagged.context, t->tagged.tag,
-				t->tagged.len) ||
-		    t->tagged.len > SCI_TAGGED_SHORT_MAX)
-			return false;
-		line_copy(q->buf, t->tagged.data, t->tagged.len);
-		q->len = t->tagged.len;
-	} else if (t->type == LINE_EAGER) {
-		return quick_eager(q, &t->eager);
-	} else if (t->type == LINE_CHAIN) {
-		return quick_chain(q, &t->chain);
-	} else {
-		return false;
-	}
-	rx_advance(&q->p->data_rx);
-	return true;
-}
-
-/*
- * What may come with the line: its second one, or the next eager block. It is
- * written before the line that announces it, so it is here by then.
- */
-static inline void prefetch_next(const struct sci_peer *p)
-{
-	const struct msg_blocks_rx *b = &p->blocks_rx[RING_EAGER];
-	const struct msg_rx *rx = &p->data_rx;
-	uint32_t next = rx->slot + 1 < rx->lines ? rx->slot + 1 : 0;
-
-	__builtin_prefetch((const void *)&rx->slots[next]);
-	if (b->size)
-		__builtin_prefetch(b->base + (p->now.eager & (b->size - 1)));
-}
-
-/*
- * The short way of a blocking receive: nothing is queued and the next line is
- * the message. Returns false if the long way has to be taken; nothing has
- * been taken off the ring then.
- */
-static inline bool recv_quick(struct quick *q, struct sci_status *status)
-{
-	struct sci_peer *p = q->p;
-	struct msg_rx *rx = &p->data_rx;
-	unsigned int looks = 0;
-	struct msg_line l;
-
-	while (!line_peek(&rx->slots[rx->slot], rx->id)) {
-		prefetch_next(p);
-		if (++looks == QUICK_LOOKS)
-			return false;
-		if (looks > KEEN_LOOKS)
-			sci_cpu_relax();
-	}
-	if (!line_ops.get(&rx->slots[rx->slot], rx->id, &l) ||
-	    line_seq(&l) != (rx->pos & 3) || !quick_line(q, &l))
-		return false;
-	p->now.data = rx->pos;
-	p->idle = 0;
-	p->announced = false;
-	p->ep->stats.received++;
-	if (status_due(p))
-		status_write(p);
-	if (status) {
-		*status = (struct sci_status){ .peer = p };
-		fill_status(status, q->context, q->tag, q->len);
-	}
-	return true;
-}
-
-static inline bool may_be_quick(const struct sci_ep *ep,
-				const struct sci_peer *p)
-{
-	return p && !ep->match.posted && !ep->match.unexpected &&
-	       !p->chain_left && p->state == PEER_UP && !ep->lossy &&
-	       list_empty(&ep->busy);
-}
-
-int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
-	     struct sci_status *status)
-{
-	struct quick q = {
-		.p = peer, .context = MSG_UNTAGGED, .buf = buf, .size = size,
-	};
-	struct sci_req req;
-	int ret = 0;
-
-	if (!ep || (peer && peer->ep != ep) || (!buf && size))
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	if (!may_be_quick(ep, peer) || !recv_quick(&q, status)) {
-		req_init(&req, ep, MSG_RECV);
-		describe(&req, peer, false, 0, 0, 0);
-		ret = recv_wait(ep, &req, buf, size, status);
-	}
-	msg_unlock(&ep->lock);
-	return ret;
-}
-
-int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
-	      uint64_t tag, uint64_t ignore, void *buf, size_t size,
-	      struct sci_status *status)
-{
-	struct quick q = {
-		.p = peer, .context = context, .tag = tag,
-		.buf = buf, .size = size,
-	};
-	struct sci_req req;
-	int ret = 0;
-
-	if (!ep || (peer && peer->ep != ep) || (!buf && size) ||
-	    context > SCI_CONTEXT_MAX)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	if (ignore || !may_be_quick(ep, peer) || !recv_quick(&q, status)) {
-		req_init(&req, ep, MSG_RECV);
-		describe(&req, peer, true, context, tag, ignore);
-		ret = recv_wait(ep, &req, buf, size, status);
-	}
-	msg_unlock(&ep->lock);
-	return ret;
 }

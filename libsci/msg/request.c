@@ -211,7 +211,7 @@ int sci_wait(struct sci_req *req, int timeout, struct sci_status *status)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = msg_wait(ep, look_at_one, req, timeout);
+	ret = req_is_done(req) ? 0 : msg_wait(ep, look_at_one, req, timeout);
 	if (!ret)
 		ret = req_collect(req, status);
 	msg_unlock(&ep->lock);

@@ -18,7 +18,8 @@
 #include "selftests/bench/peers/measure.h"
 
 #define WINDOW		64		/* messages under way in streams */
-#define BLOCKING_MAX	4096		/* up to which their sends just return */
+#define WINDOW_FROM	4096u		/* streams of shorter ones, and of */
+#define WINDOW_TO	(512u << 10)	/* longer ones, are blocking calls */
 #define TIMEOUT		20000		/* ms */
 #define CONTEXT		1u
 #define ENDPOINT	1u		/* of every node */
@@ -73,14 +74,19 @@ static struct sci_req *start_recv(struct sci_peer *from, void *p, size_t n)
 	return req;
 }
 
+static bool blocks(size_t n)
+{
+	return n <= WINDOW_FROM || n >= WINDOW_TO;
+}
+
 static void peer_stream_out(size_t n, uint64_t count)
 {
 	struct sci_req *req[WINDOW] = { NULL };
 	uint64_t i;
 
-	for (i = 0; n <= BLOCKING_MAX && i < count; i++)
+	for (i = 0; blocks(n) && i < count; i++)
 		peer_send(n);
-	if (n <= BLOCKING_MAX)
+	if (blocks(n))
 		return;
 	for (i = 0; i < count; i++) {
 		if (req[i % WINDOW])
@@ -95,6 +101,10 @@ static void peer_stream_in(size_t n, uint64_t count)
 	struct sci_req *req[WINDOW] = { NULL };
 	uint64_t i;
 
+	for (i = 0; blocks(n) && i < count; i++)
+		peer_recv(n);
+	if (blocks(n))
+		return;
 	for (i = 0; i < count; i++) {
 		if (req[i % WINDOW])
 			OK(sci_wait(req[i % WINDOW], -1, NULL));

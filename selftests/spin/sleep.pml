@@ -24,19 +24,18 @@
  *   IDLE		nothing is sent, both wait for messages: they must come to
  *			rest (to be checked for non-progress cycles)
  *   SPURIOUS=n		n bells that nobody has rung
- * What the findings propose:
- *   FIX_QUIET		announce() answers and rings only if it has credits to tell
- *   FIX_RING		check_writes() looks for sleepers (maybe_ring()) also when
- *			nothing was lost
  * Mutations, each of which must fail:
  *   NO_BARRIER		full_stop() has no barrier
  *   NO_FENCE		with FENCE: maybe_ring() has none
  *   NO_LOOK		msg_announce_sleep() does not look again
- *   NO_AGAIN		with FIX_QUIET: status_write() looks at status->sleeps once
+ *   NO_AGAIN		status_write() looks at status->sleeps once
  *   NO_RUNG		still_announced() does not look at status->rung
  *   NO_RING		status_write() rings no bell
  *   NO_TELL		maybe_ring() rings without saying for which sleep
- *   NO_FORGET		with LATE, FIX_RING: no forget_announcements()
+ *   NO_FORGET		with LATE: no forget_announcements()
+ *   LOUD		with IDLE: status_announce() rings also with nothing to tell
+ *   NO_LATE_RING	with LATE: check_writes() looks for sleepers only when
+ *			something was lost
  */
 #ifndef SLOTS
 #define SLOTS	2
@@ -219,7 +218,7 @@ inline check_writes()
 	:: dirty ->
 		flush(me);
 		dirty = false
-#ifdef FIX_RING
+#ifndef NO_LATE_RING
 		; maybe_ring()
 #endif
 	:: else
@@ -274,7 +273,7 @@ inline announce()
 	if
 	:: !announced ->
 		fresh();	/* p->now.sleeps++ */
-#ifdef FIX_QUIET
+#ifndef LOUD
 		if
 		:: rx == told -> status_put()
 		:: else -> status_write()

@@ -4,11 +4,12 @@
  * MPI, for both Open MPI and MPICH; settings are those of mpirun and of the
  * environment.
  *
- * usage: mpirun -np 2 mpi send|isend METRIC SIZE...
+ * usage: mpirun -np 2 mpi send|recv|isend METRIC SIZE...
  *        mpirun -np 16 mpi p2p|coll alltoall16_s SIZE...
  *
  * send: streams are blocking sends; isend: non-blocking ones in groups, of which
- * two are under way.  Receives of streams are always posted in such groups.
+ * two are under way.  Receives of streams are posted in such groups; recv:
+ * blocking ones for blocking sends.
  */
 #if __has_include(<mpi.h>)	/* lint goes without */
 #define _GNU_SOURCE
@@ -20,7 +21,7 @@
 #define GROUP	32
 
 static int rank, other;
-static bool blocking;
+static bool blocking, waiting;
 
 static void peer_send(size_t n)
 {
@@ -76,7 +77,14 @@ static void peer_stream_out(size_t n, uint64_t count)
 
 static void peer_stream_in(size_t n, uint64_t count)
 {
-	stream(n, count);
+	uint64_t i;
+
+	if (!waiting) {
+		stream(n, count);
+		return;
+	}
+	for (i = 0; i < count; i++)
+		peer_recv(n);
 }
 
 /* ---- all to all ---- */
@@ -140,10 +148,11 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (argc < 4 || ranks < 2)
-		peer_die("usage: mpirun ... mpi send|isend|p2p|coll METRIC SIZE...");
+		peer_die("usage: mpirun ... mpi send|recv|isend|p2p|coll METRIC SIZE...");
 	peer_pin(rank);
 	other = !rank;
-	blocking = !strcmp(argv[1], "send");
+	waiting = !strcmp(argv[1], "recv");
+	blocking = waiting || !strcmp(argv[1], "send");
 	if (!strcmp(argv[2], "alltoall16_s")) {
 		for (i = 3; i < argc; i++)
 			alltoall(!strcmp(argv[1], "coll"),
