@@ -6,9 +6,10 @@
  * HELLO goes to the other endpoint's port, a data interrupt, and names the
  * segment that was made to be its inbox for us. Whoever gets one imports that
  * inbox, and answers with its own HELLO unless it has sent one already: so two
- * that connect to each other at the same time make one connection. A HELLO of
- * another life of the endpoint (another nonce) ends the old connection. One
- * that is not answered is sent again: its receiver may have died with it.
+ * that connect to each other at the same time make one connection. One that is
+ * not answered is sent again: its receiver may have died with it, or it may have
+ * come before the end of the connection before. Only the fabric tells of ends:
+ * a HELLO in a peer's name does not harm it.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -98,8 +99,9 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	}
 	if (p && p->state == PEER_UP)
 		peer_event_check(p);
+	/* an old HELLO, or somebody else's; a true one will come again */
 	if (p && p->state == PEER_UP)
-		peer_end(p, p->nonce == h->nonce ? -ENOTCONN : -ECONNRESET);
+		return;
 	if (!p || p->state == PEER_DOWN) {
 		ret = peer_new(ep, from, &p);
 		if (ret) {

@@ -349,7 +349,8 @@ int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 		   struct msg_cursor *at, size_t len, uint32_t *crc);
 const uint8_t *blocks_find(const struct msg_blocks_rx *b, uint32_t end,
 			   uint32_t len);
-bool blocks_room(const struct msg_blocks *b, size_t len);
+bool blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
+		 size_t len);
 int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len);
 bool check_writes(struct sci_ep *ep);
@@ -410,7 +411,6 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 void peer_free(struct sci_peer *p);
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
-void peer_end(struct sci_peer *p, int error);
 void peer_event_check(struct sci_peer *p);
 void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);

@@ -404,7 +404,7 @@ void peer_down(struct sci_peer *p, int error)
 }
 
 /* It has gone. What has come whole is delivered first, whatever it takes. */
-void peer_end(struct sci_peer *p, int error)
+static void peer_end(struct sci_peer *p, int error)
 {
 	p->draining = true;
 	while (p->state == PEER_UP && receive_poll(p))

@@ -461,7 +461,7 @@ static int push_blocks(struct sci_req *req)
 		max = max < b->size / 4 ? max : b->size / 4;
 		n = n < max ? n : max;
 		if (!tx_room(&p->ctl_tx) || !tx_prepare(p) ||
-		    !blocks_room(b, n))
+		    !blocks_room(p, b, n))
 			return -EAGAIN;
 		end = blocks_put(p, b, &req->at, n, &crc);
 		if (end < 0)

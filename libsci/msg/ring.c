@@ -350,17 +350,30 @@ int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 	return 0;
 }
 
-static uint32_t blocks_start(const struct msg_blocks *b, size_t len)
+/* With more peers than this their rings do not fit the caches together. */
+#define FEW_PEERS	2u
+
+/*
+ * Where the next block begins: after the last one, or at the start of the ring
+ * if there is no room before its end. With many peers also if nothing is in
+ * it: what was used a short time ago is still in a cache. (Two that share one
+ * are slower that way: what one writes the other has hardly read.)
+ */
+static uint32_t blocks_start(const struct sci_peer *p,
+			     const struct msg_blocks *b, size_t len)
 {
 	uint32_t offset = b->end & (b->size - 1);
+	bool again = p->ep->n_hot > FEW_PEERS && offset >= MSG_PAD(len) &&
+		     sci_load_acquire(b->status) == b->end;
 
-	return offset + MSG_PAD(len) > b->size ? b->end + b->size - offset :
-						 b->end;
+	return again || offset + MSG_PAD(len) > b->size ?
+		       b->end + b->size - offset : b->end;
 }
 
-bool blocks_room(const struct msg_blocks *b, size_t len)
+bool blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
+		 size_t len)
 {
-	uint32_t end = blocks_start(b, len) + (uint32_t)MSG_PAD(len);
+	uint32_t end = blocks_start(p, b, len) + (uint32_t)MSG_PAD(len);
 
 	return end - sci_load_acquire(b->status) <= b->size;
 }
@@ -401,7 +414,7 @@ static uint32_t crc_of(struct msg_cursor at, size_t len)
 int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 		   struct msg_cursor *at, size_t len, uint32_t *crc)
 {
-	uint32_t start = blocks_start(b, len);
+	uint32_t start = blocks_start(p, b, len);
 	int ret;
 
 	*crc = p->ep->crc ? crc_of(*at, len) : 0;

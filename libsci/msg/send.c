@@ -225,7 +225,7 @@ static int send_eager(struct sci_req *req)
 		uint32_t crc;
 		int64_t end;
 
-		if (!tx_room(&p->data_tx) || !blocks_room(b, n))
+		if (!tx_room(&p->data_tx) || !blocks_room(p, b, n))
 			return -EAGAIN;
 		end = blocks_put(p, b, &req->at, n, &crc);
 		if (end < 0)

@@ -17,15 +17,15 @@
  *
  * Without macros: the code as it is. Others:
  *   HELLO	a new life of the dead sender may say HELLO before the fabric
- *		tells of the old one's end: accept_hello() then ends that
+ *		tells of the old one's end: accept_hello() leaves that alone
  * Mutations, each of which must fail:
  *   NO_DRAIN	peer_event_check() goes down at once
  *   DRAIN_ONCE	drain() calls receive_poll() once (BUDGET lines)
  *   LATE_CLEAR	msg_progress() clears ep->attention after attend()
  *   NO_WAKE	add_event() does not wake_self()
  *   NO_FAIL	peer_down() leaves what waits in p->sendq
- *   NO_HELLO_DRAIN	with HELLO: accept_hello() goes down at once, and leaves
- *		lines in the ring that had come
+ *   HELLO_ENDS	with HELLO: accept_hello() goes down, and leaves lines in the
+ *		ring that had come
  *   EARLY	the fabric tells of the death before all has arrived
  */
 #ifndef LINES
@@ -205,15 +205,14 @@ inline accept_hello(me)
 	if
 	:: !down[me] -> peer_event_check(me)
 	:: else
-	fi;
+	fi
+#ifdef HELLO_ENDS
+	;
 	if
-	:: !down[me] ->
-#ifndef NO_HELLO_DRAIN
-		drain(me);
-#endif
-		peer_down(me)
+	:: !down[me] -> peer_down(me)
 	:: else
 	fi
+#endif
 }
 
 inline attend(me)

@@ -5,8 +5,11 @@
  * there, and then its payload is what was sent.
  */
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "libsci/msg/line.h"
+#include "libsci/pio/pio.h"
 #include "selftests/harness.h"
 
 #define SLOW	(TEST_ASAN || TEST_TSAN)
@@ -243,4 +246,78 @@ TEST(line_copy_is_memcpy)
 		CHECK(!memcmp(to + 1, from, len));
 		CHECK_EQ(to[len + 1], 0xa5);
 	}
+}
+
+/* ---- in one register, where the CPU has one ---- */
+
+struct guarded {
+	uint8_t *page;			/* between two that must not be touched */
+	size_t size;
+};
+
+static struct guarded guarded_page(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *p = mmap(NULL, 3 * size, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	CHECK_EQ(mprotect(p + size, size, PROT_READ | PROT_WRITE), 0);
+	for (size_t i = 0; i < size; i++)
+		p[size + i] = (uint8_t)any();
+	return (struct guarded){ p + size, size };
+}
+
+/* Both ways of writing make the same line, both of reading take it. */
+static void check_both(const struct line_ops *words, const uint8_t *buf,
+		       size_t len, bool typed, uint64_t id)
+{
+	struct line_head head = { 0 };
+	struct msg_line a = { .w = { 0 } }, b = a, out_a, out_b;
+	unsigned int seq = (unsigned int)any() & 3;
+	uint64_t last;
+
+	if (typed)
+		head = (struct line_head){ any(), any() & 0xffffffffffull, 13 };
+	last = line_last(typed ? 5 : 0,
+			 typed ? LINE_TYPED : (unsigned int)len, seq);
+	/* what the lap before has left */
+	memset(&a, id ? 0 : 0xff, sizeof(a));
+	b = a;
+	words->put(&a, &head, buf, len, id, last);
+	line_ops.put(&b, &head, buf, len, id, last);
+	CHECK(!memcmp(&a, &b, sizeof(a)));
+	CHECK(words->get(&b, id, &out_b));
+	CHECK(line_ops.get(&a, id, &out_a));
+	CHECK(!memcmp(&out_a, &out_b, LINE_PAYLOAD));
+	CHECK(!memcmp((uint8_t *)&out_a + head.len, buf, len));
+	CHECK_EQ(line_kind(&out_a), typed ? LINE_TYPED : len);
+	CHECK_EQ(line_seq(&out_a), seq);
+	CHECK(!line_ops.get(&a, id ^ LINE_ID, &out_a));
+	for (unsigned int w = 0; w < LINE_WORDS; w++) {
+		b = a;
+		b.w[w] ^= LINE_ID;
+		CHECK(!line_ops.get(&b, id, &out_b));
+	}
+}
+
+TEST(both_ways_of_writing_agree)
+{
+	const struct line_ops words = line_ops;
+	struct guarded g = guarded_page();
+
+	sci_pio_init(NULL);
+	line_init();
+	if (line_ops.put == words.put)
+		test_note("this CPU has one way only");
+	for (unsigned int round = 0; round < (SLOW ? 4 : 40); round++)
+		for (size_t len = 0; len <= LINE_PAYLOAD; len++) {
+			bool typed = round & 1 && len <= 48;
+			uint64_t id = round & 2 ? LINE_ID : 0;
+
+			check_both(&words, g.page, len, typed, id);
+			check_both(&words, g.page + g.size - len, len, typed,
+				   id);
+			check_both(&words, g.page + any() % 64, len, typed, id);
+		}
 }
