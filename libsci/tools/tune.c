@@ -265,7 +265,7 @@ static int confirm(struct command *c, const struct axis *a, uint64_t best)
 
 static int tune_axis(struct command *c, const struct axis *a)
 {
-	uint64_t best;
+	uint64_t best = 0;
 	bool possible = true;
 
 	c->t.link.zcopy = false;

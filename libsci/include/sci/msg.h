@@ -67,7 +67,7 @@ struct sci_addr {
 
 enum sci_ep_flags {
 	SCI_EP_SINGLE_THREAD	= 1 << 0, /* no locks: one thread at a time */
-	SCI_EP_CRC		= 1 << 1, /* check sums over eager messages and
+	SCI_EP_CRC		= 1 << 1  /* check sums over eager messages and
 					   * blocks; not what is zero-copy */
 };
 
@@ -250,7 +250,7 @@ struct sci_status {
 
 /* Flags of sends. */
 enum sci_send_flags {
-	SCI_SEND_SYNC	= 1 << 0,	/* completes when a receive has it */
+	SCI_SEND_SYNC	= 1 << 0	/* completes when a receive has it */
 };
 
 /**
