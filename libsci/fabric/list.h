@@ -58,4 +58,17 @@ static inline void list_del(struct list *entry)
 	list_init(entry);
 }
 
+/* The first entry, taken out; NULL: there is none. */
+static inline struct list *list_pop(struct list *head)
+{
+	struct list *first = head->next;
+
+	if (first == head)
+		return NULL;
+	head->next = first->next;
+	first->next->prev = head;
+	list_init(first);
+	return first;
+}
+
 #endif

@@ -110,8 +110,10 @@ static void buf_free(struct sci_ep *ep, struct msg_buf *b)
 
 void bufs_free(struct sci_ep *ep)
 {
-	while (!list_empty(&ep->bufs))
-		buf_free(ep, container_of(ep->bufs.next, struct msg_buf, link));
+	struct list *l;
+
+	while ((l = list_pop(&ep->bufs)))
+		buf_free(ep, container_of(l, struct msg_buf, link));
 }
 
 static int alloc_buf(struct sci_ep *ep, size_t len, void **out)

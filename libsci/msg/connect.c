@@ -203,11 +203,11 @@ static int dial_pick(struct dial *d)
 	d->p = peer_find(d->ep, d->addr);
 	if (!d->p || d->p->state == PEER_DOWN)
 		ret = peer_new(d->ep, d->addr, &d->p);
+	d->again = 0;
 	if (ret)
 		d->p = NULL;
 	else
 		d->p->dialers++;
-	d->again = 0;
 	return ret;
 }
 
@@ -228,8 +228,8 @@ static int look_connected(void *arg)
 		ret = d->p->error;
 		dial_drop(d);
 		ret = try_again(ret) ? dial_pick(d) : ret;
-		if (ret)
-			return ret;
+		if (ret || !d->p)
+			return ret ? ret : -ECONNRESET;
 	}
 	if (d->p->state == PEER_UP)
 		return 0;

@@ -180,13 +180,10 @@ static void drop_receives(struct sci_ep *ep)
 
 static void drop_orphans(struct sci_ep *ep)
 {
-	while (!list_empty(&ep->orphans)) {
-		struct sci_msg *msg = container_of(ep->orphans.next,
-						   struct sci_msg, link);
+	struct list *l;
 
-		list_del(&msg->link);
-		msg_unexpected_free(msg);
-	}
+	while ((l = list_pop(&ep->orphans)))
+		msg_unexpected_free(container_of(l, struct sci_msg, link));
 }
 
 int sci_ep_close(struct sci_ep *ep)

@@ -292,13 +292,10 @@ err:
 
 static void fail_all(struct list *queue, int error)
 {
-	while (!list_empty(queue)) {
-		struct sci_req *req = container_of(queue->next, struct sci_req,
-						   link);
+	struct list *l;
 
-		list_del(&req->link);
-		req_done(req, error);
-	}
+	while ((l = list_pop(queue)))
+		req_done(container_of(l, struct sci_req, link), error);
 }
 
 static void fail_posted(struct sci_peer *p, int error)
@@ -363,13 +360,10 @@ static void drop_incomplete(struct sci_peer *p)
 
 static void drop_queues(struct sci_peer *p)
 {
-	while (!list_empty(&p->ctlq)) {
-		struct msg_ctl *c = container_of(p->ctlq.next, struct msg_ctl,
-						 link);
+	struct list *l;
 
-		list_del(&c->link);
-		free(c);
-	}
+	while ((l = list_pop(&p->ctlq)))
+		free(container_of(l, struct msg_ctl, link));
 	if (!list_empty(&p->hot))
 		p->ep->n_hot--;
 	list_del(&p->hot);
@@ -452,10 +446,10 @@ static void leave_fabric(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct sci_fabric *f = p->ep->fabric;
+	struct list *l;
 
-	while (!list_empty(&p->imports))
-		drop_import(p, container_of(p->imports.next, struct msg_import,
-					    link));
+	while ((l = list_pop(&p->imports)))
+		drop_import(p, container_of(l, struct msg_import, link));
 	if (p->bell)
 		ops->rintr_disconnect(p->bell);
 	/* first its inbox, so that it hears of an orderly end */
@@ -473,16 +467,15 @@ static void drop_messages(struct sci_peer *p)
 {
 	struct sci_match *m = &p->ep->match;
 	struct sci_match_msg *mm;
+	struct list *l;
 
 	while ((mm = sci_match_msg_of(m, p))) {
 		sci_match_msg_remove(m, mm);
 		msg_unexpected_free(container_of(mm, struct sci_msg, match));
 	}
-	while (!list_empty(&p->matched)) {
-		struct sci_msg *msg = container_of(p->matched.next,
-						   struct sci_msg, link);
+	while ((l = list_pop(&p->matched))) {
+		struct sci_msg *msg = container_of(l, struct sci_msg, link);
 
-		list_del(&msg->link);
 		list_add_tail(&msg->link, &p->ep->orphans);
 		msg->peer = NULL;
 	}

@@ -68,7 +68,7 @@ static int seek(struct seek *s, int timeout, struct sci_msg **msg,
 				look_for(s);
 	}
 	ep->seekers--;
-	if (!ret) {
+	if (!ret && s->found) {
 		describe(s->found, st);
 		if (msg) {
 			take(s);

@@ -270,7 +270,7 @@ static bool check_peer(struct sci_peer *p, bool lost)
 /* Returns true if all that has been written has arrived. */
 bool check_writes(struct sci_ep *ep)
 {
-	struct list work;
+	struct list work, *l;
 	uint32_t errors;
 	bool lost;
 
@@ -283,11 +283,9 @@ bool check_writes(struct sci_ep *ep)
 	/* ringing the bell writes again, which is for the next time */
 	list_init(&work);
 	list_move_all(&ep->dirty, &work);
-	while (!list_empty(&work)) {
-		struct sci_peer *p = container_of(work.next, struct sci_peer,
-						  dirty);
+	while ((l = list_pop(&work))) {
+		struct sci_peer *p = container_of(l, struct sci_peer, dirty);
 
-		list_del(&p->dirty);
 		if (!check_peer(p, lost))
 			mark_dirty(p);
 	}

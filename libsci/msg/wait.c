@@ -238,7 +238,7 @@ int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		ret = rounds(&w);
 	if (ret != -EAGAIN)
 		return ret;
-	begin = now = now_us();
+	begin = now_us();
 	until = timeout < 0 ? UINT64_MAX : begin + (uint64_t)timeout * 1000;
 	for (;;) {
 		ret = rounds(&w);
