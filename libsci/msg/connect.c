@@ -100,8 +100,11 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	if (p && p->state == PEER_UP)
 		peer_event_check(p);
 	/* an old HELLO, or somebody else's; a true one will come again */
-	if (p && p->state == PEER_UP)
+	if (p && p->state == PEER_UP && p->imported)
 		return;
+	/* ... but one who never came keeps nobody out */
+	if (p && p->state == PEER_UP)
+		peer_end(p, -ENOTCONN);
 	if (!p || p->state == PEER_DOWN) {
 		ret = peer_new(ep, from, &p);
 		if (ret) {

@@ -411,6 +411,7 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 void peer_free(struct sci_peer *p);
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
+void peer_end(struct sci_peer *p, int error);
 void peer_event_check(struct sci_peer *p);
 void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);

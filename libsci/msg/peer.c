@@ -398,7 +398,7 @@ void peer_down(struct sci_peer *p, int error)
 }
 
 /* It has gone. What has come whole is delivered first, whatever it takes. */
-static void peer_end(struct sci_peer *p, int error)
+void peer_end(struct sci_peer *p, int error)
 {
 	p->draining = true;
 	while (p->state == PEER_UP && receive_poll(p))
