@@ -234,7 +234,8 @@ static int look_connected(void *arg)
 		if (ret || !d->p)
 			return ret ? ret : -ECONNRESET;
 	}
-	if (d->p->state == PEER_UP)
+	/* it may still begin anew until it has our inbox, too */
+	if (d->p->state == PEER_UP && d->p->imported)
 		return 0;
 	now = msg_now_ms();
 	if (now < d->again)

@@ -188,14 +188,18 @@ static void drop_orphans(struct sci_ep *ep)
 
 int sci_ep_close(struct sci_ep *ep)
 {
-	struct list *pos, *n;
+	struct sci_peer *p;
 
 	if (!ep)
 		return -EINVAL;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
-	list_for_each_safe(pos, n, &ep->peers)
-		sci_disconnect(container_of(pos, struct sci_peer, link));
+	/* others may go meanwhile, but not one that is known */
+	while (!list_empty(&ep->peers)) {
+		p = container_of(ep->peers.next, struct sci_peer, link);
+		p->known = true;
+		sci_disconnect(p);
+	}
 	drop_receives(ep);
 	drop_orphans(ep);
 	bufs_free(ep);

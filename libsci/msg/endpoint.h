@@ -275,6 +275,7 @@ struct sci_ep {
 	bool crc;
 	bool may_read;			/* imports read as fast as they write */
 	bool wake_barrier;
+	bool retry;			/* a control line waits for the link */
 	struct list hot;
 	struct list busy;
 	struct list dirty;

@@ -69,7 +69,8 @@ bool msg_announce_sleep(struct sci_ep *ep)
 
 	list_for_each_safe(pos, n, &ep->hot)
 		any |= announce(container_of(pos, struct sci_peer, hot));
-	if (any)
+	/* where lines get lost, so may an announcement: the last one counts */
+	if (any || ep->lossy)
 		full_stop(ep);
 	return !msg_progress(ep);
 }
@@ -174,6 +175,7 @@ int msg_progress(struct sci_ep *ep)
 	int done = 0;
 
 	ep->turns++;
+	ep->retry = false;
 	list_for_each_safe(pos, n, &ep->hot)
 		done += receive_poll(container_of(pos, struct sci_peer, hot));
 	if (!list_empty(&ep->busy)) {

@@ -200,8 +200,10 @@ static int attached(struct sci_peer *p, const struct line_attached *a)
 		ret = import_ring(p, a);
 	if (!a->status && gone_with_owner(ret))
 		peer_doubt(p);
-	if (!a->status && (gone_with_owner(ret) || ret == -ENETDOWN))
+	if (!a->status && (gone_with_owner(ret) || ret == -ENETDOWN)) {
+		p->ep->retry = true;
 		return -EAGAIN;
+	}
 	if (a->ring == RING_XFER) {
 		p->xfer_error = ret;
 		return 0;

@@ -304,6 +304,9 @@ static void ask_for_ring(struct sci_peer *p)
 	post_typed(p, &p->data_tx, &t, LINE_ATTACH);
 }
 
+/* Longer messages wait for a ring that has been asked for. */
+#define CHAIN_WORTH	2048u
+
 /* Memory that receivers may read on their own: no copy but theirs. */
 static bool is_exported(const struct sci_req *req)
 {
@@ -339,6 +342,9 @@ static int try_send(struct sci_req *req)
 		if (!tx_room(&p->data_tx))
 			return -EAGAIN;
 	}
+	/* the ring is here sooner than so many lines */
+	if (p->waiting_attach && req->len > CHAIN_WORTH)
+		return -EAGAIN;
 	if (p->blocks_tx[RING_EAGER].size &&
 	    req->len > params[SCI_PARAM_LINES_MAX])
 		return send_eager(req);

@@ -143,7 +143,8 @@ static void sleep_some(struct sci_ep *ep, int ms)
 	int most = ep->n_gone ? GONE_POLL_MS : INT_MAX;
 
 	/* what is lost once more is sent again when nobody rings for it */
-	if (ep->lossy && (!list_empty(&ep->dirty) || !list_empty(&ep->busy)))
+	if (ep->retry || (ep->lossy && (!list_empty(&ep->dirty) ||
+					!list_empty(&ep->busy))))
 		most = LOST_POLL_MS;
 	if (most < INT_MAX && (ms < 0 || ms > most))
 		ms = most;
@@ -312,7 +313,8 @@ int sci_ep_arm(struct sci_ep *ep)
 	msg_lock(&ep->lock);
 	drain_wake_fd(ep);
 	msg_woken(ep);
-	ret = msg_announce_sleep(ep) && list_empty(&ep->dirty) ? 0 : -EAGAIN;
+	ret = msg_announce_sleep(ep) && list_empty(&ep->dirty) &&
+			      !ep->retry ? 0 : -EAGAIN;
 	msg_unlock(&ep->lock);
 	return ret;
 }
