@@ -58,6 +58,7 @@ int hello_send(struct sci_peer *p)
 
 	hello.inbox = p->ep->ops->lseg_id(p->inbox);
 	hello.to = p->nonce;
+	hello.yours = p->state == PEER_UP ? p->their_inbox : 0;
 	ret = port_send(p->ep, &p->addr, &hello);
 	if (!ret)
 		p->asked = true;
@@ -90,6 +91,10 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	bool fresh = false;
 	int ret;
 
+	/* the answer to a connection that is over */
+	if (h->yours && (!p || p->state == PEER_DOWN ||
+			 h->yours != ep->ops->lseg_id(p->inbox)))
+		return;
 	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
 	    p->their_inbox == h->inbox) {
 		/* it does not know us yet: ours was lost, or never sent */

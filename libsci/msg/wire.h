@@ -91,7 +91,7 @@ struct msg_hello {
 	uint32_t inbox;			/* segment made for the receiver */
 	uint32_t flags;
 	int32_t status;			/* HELLO_REFUSE: -errno */
-	uint32_t reserved;
+	uint32_t yours;			/* inbox it has imported; 0: none yet */
 };
 
 _Static_assert(sizeof(struct msg_hello) == 48, "on the wire");
