@@ -22,7 +22,7 @@
 #define KIB		((size_t)1024)
 #define MIB		(1024 * KIB)
 #define ENOUGH		0.97		/* of the time, or the default stays */
-#define RING_PARTS	4u		/* of the eager ring is eager_max one */
+#define RING_PARTS	4u		/* of a ring is a block at most one */
 
 enum axis_kind { AXIS_UP_TO, AXIS_FROM, AXIS_VALUE };
 
@@ -120,7 +120,7 @@ static struct setup with(const struct command *c, enum sci_param param,
 	struct setup s = c->t.chosen;
 
 	s.value[param] = value;
-	if (param == SCI_PARAM_EAGER_MAX &&
+	if (param == SCI_PARAM_EAGER_BLOCK &&
 	    s.value[SCI_PARAM_EAGER_RING] < RING_PARTS * value)
 		s.value[SCI_PARAM_EAGER_RING] = RING_PARTS * value;
 	return s;
@@ -183,11 +183,11 @@ static int search_value(struct command *c, const struct axis *a,
 	double least = 1, ratio;
 
 	if (a->param == SCI_PARAM_EAGER_RING)
-		from = RING_PARTS * c->t.chosen.value[SCI_PARAM_EAGER_MAX];
+		from = RING_PARTS * c->t.chosen.value[SCI_PARAM_EAGER_BLOCK];
 	for (v = from < a->from ? a->from : from;
 	     v <= a->to && n < TUNE_SETUPS; v *= 2) {
 		if (a->param == SCI_PARAM_BLOCK &&
-		    v > c->t.chosen.value[SCI_PARAM_XFER_RING] / 2)
+		    v > c->t.chosen.value[SCI_PARAM_XFER_RING] / RING_PARTS)
 			break;
 		if (v != s[0].value[a->param])
 			s[n++] = with(c, a->param, v);

@@ -27,19 +27,6 @@
 static const struct config plain = { PARAMS };
 static const struct config checked = { .flags = SCI_EP_CRC, PARAMS };
 
-static struct pair begin(const struct config *c)
-{
-	struct peer *p = peer_spawn(8, servant, (void *)(uintptr_t)c);
-
-	return pair_config(p, 8, c);
-}
-
-static void end(struct pair *l)
-{
-	tell_leave(l);
-	CHECK_EQ(sci_ep_close(l->ep), 0);
-}
-
 static unsigned char *buf_alloc(struct sci_ep *ep, size_t len)
 {
 	void *buf = NULL;
@@ -219,7 +206,7 @@ static void zero_copy_receives(const struct config *c)
 	};
 	static const size_t at[] = { EDGE, 65, 4095, 4096, 70007 };
 	size_t size = 70007 + (5 << 20) + 3 + EDGE;
-	struct pair l = begin(c);
+	struct pair l = servant_begin(c);
 	unsigned char *p = buf_alloc(l.ep, size);
 
 	for (size_t i = 0; i < ARRAY_LEN(len); i++)
@@ -229,7 +216,7 @@ static void zero_copy_receives(const struct config *c)
 	/* up to the last byte but the edge */
 	CHECK_EQ(receive(&l, p + size - EDGE - 9999, 9999, 9999, true), 1);
 	CHECK_EQ(sci_buf_free(l.ep, p), 0);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(zero_copy_receives)
@@ -246,20 +233,20 @@ TEST(zero_copy_receives_checked)
 TEST(others_into_buffers)
 {
 	static const size_t len[] = { 0, 1, 62, 300, 2000, 2001, MIN - 1 };
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	unsigned char *p = buf_alloc(l.ep, 5 * PAGE);
 
 	for (size_t i = 0; i < ARRAY_LEN(len); i++)
 		for (int posted = 0; posted < 2; posted++)
 			CHECK_EQ(receive(&l, p + EDGE + i, len[i], len[i],
 					 posted), 0);
-	end(&l);
+	servant_end(&l);
 }
 
 /* The buffer may be longer than the message, or shorter. */
 TEST(zero_copy_receives_of_other_lengths)
 {
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	unsigned char *p = buf_alloc(l.ep, 1 << 20);
 
 	for (int posted = 0; posted < 2; posted++) {
@@ -269,7 +256,7 @@ TEST(zero_copy_receives_of_other_lengths)
 		receive(&l, p + 101, 300000, 1, posted);
 		receive(&l, p + 101, 300000, 0, posted);
 	}
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(zero_copy_sends)
@@ -278,7 +265,7 @@ TEST(zero_copy_sends)
 		0, 1, 62, 300, 2000, 2001, MIN - 1, MIN, MIN + 1, 100001,
 		(5 << 20) + 3,
 	};
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	unsigned char *p = buf_alloc(l.ep, 6 << 20);
 
 	for (size_t i = 0; i < ARRAY_LEN(len); i++) {
@@ -288,7 +275,7 @@ TEST(zero_copy_sends)
 		CHECK_EQ(test_ep_stats(l.ep).sent_zcopy - before,
 			 len[i] >= MIN);
 	}
-	end(&l);
+	servant_end(&l);
 }
 
 /* From the shortest length that can be chosen to none at all. */
@@ -300,21 +287,21 @@ TEST(zero_copy_from_any_length_on)
 		const struct config c = { .n = 2, .set = {
 			{ SCI_PARAM_EAGER_MAX, 0 },
 			{ SCI_PARAM_ZCOPY_MIN, min[i] } } };
-		struct pair l = begin(&c);
+		struct pair l = servant_begin(&c);
 		unsigned char *p = buf_alloc(l.ep, 10 * PAGE);
 
 		/* what fits a line never is */
 		for (size_t len = 65; len < 40000; len = len * 3 + 1)
 			CHECK_EQ(receive(&l, p + EDGE, len, len, len & 1),
 				 len >= min[i]);
-		end(&l);
+		servant_end(&l);
 	}
 }
 
 TEST(buffers_of_more_than_4_mib)
 {
 	const size_t size = 13 << 20, len = 9 << 20;
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	unsigned char *p = buf_alloc(l.ep, size);
 
 	/* across all of it, and round each multiple of 4 MiB */
@@ -324,13 +311,13 @@ TEST(buffers_of_more_than_4_mib)
 		CHECK_EQ(receive(&l, p + at - 5000, 10000, 10000, true), 1);
 	send_from(&l, p + (4 << 20) - 1, len);
 	CHECK_EQ(sci_buf_free(l.ep, p), 0);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(many_small_buffers)
 {
 	enum { N = SLOW ? 60 : 400 };
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	static unsigned char *p[N];
 	uint64_t before;
 
@@ -357,13 +344,13 @@ TEST(many_small_buffers)
 	}
 	tell_finish(&l);
 	CHECK_EQ(tell_stats(&l).sent_zcopy - before, N);
-	end(&l);
+	servant_end(&l);
 }
 
 /* Where one was there is another, of another length, that is not the same. */
 TEST(buffers_come_and_go)
 {
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 
 	for (unsigned int i = 0; i < (SLOW ? 20 : 100); i++) {
 		size_t len = MIN + i % 5 * 10000;
@@ -373,7 +360,7 @@ TEST(buffers_come_and_go)
 		send_from(&l, p, len);
 		CHECK_EQ(sci_buf_free(l.ep, p), 0);
 	}
-	end(&l);
+	servant_end(&l);
 }
 
 /* Nor do peers keep all that has been freed: here it is its own peer. */
@@ -403,7 +390,7 @@ TEST(freed_buffers_are_let_go)
 TEST(many_messages_into_one_buffer)
 {
 	enum { N = SLOW ? 30 : 100, EACH = 20011 };
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	unsigned char *p = buf_alloc(l.ep, N * EACH);
 	struct sci_req *req[N];
 
@@ -419,12 +406,12 @@ TEST(many_messages_into_one_buffer)
 		for (unsigned int k = EACH - i % 3; k < EACH; k++)
 			CHECK(p[i * EACH + k] == 0);
 	}
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(pieces_of_buffers)
 {
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	unsigned char *p = buf_alloc(l.ep, 100000);
 	unsigned char *q = buf_alloc(l.ep, 100000);
 	unsigned char *own = malloc(100000);
@@ -454,7 +441,7 @@ TEST(pieces_of_buffers)
 		tell_finish(&l);
 	}
 	free(own);
-	end(&l);
+	servant_end(&l);
 }
 
 /* ---- both sides ---- */
@@ -517,7 +504,7 @@ TEST(from_buffer_to_buffer_of_itself)
 /* Whose buffer it is does not matter to the bytes. */
 TEST(buffers_of_another_endpoint)
 {
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	struct sci_ep *other = test_ep_config(TEST_ID + 1, &plain);
 	unsigned char *p = buf_alloc(other, 1 << 20);
 
@@ -525,12 +512,12 @@ TEST(buffers_of_another_endpoint)
 		CHECK_EQ(receive(&l, p + 100, 50000, 50000, posted), 0);
 	send_from(&l, p, 50000);
 	CHECK_EQ(sci_ep_close(other), 0);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(buffers_in_use_are_not_freed)
 {
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 	unsigned char *p = buf_alloc(l.ep, 5 * PAGE), *q;
 	struct sci_req *in, *out;
 
@@ -553,7 +540,7 @@ TEST(buffers_in_use_are_not_freed)
 	tell_recv(&l, &(struct work){ .len = 4 * PAGE, .seed = 2 });
 	CHECK_EQ(test_wait(out, NULL), 0);
 	CHECK_EQ(sci_buf_free(l.ep, p), 0);
-	end(&l);
+	servant_end(&l);
 }
 
 /* ---- memory of the program's own ---- */
@@ -562,7 +549,7 @@ TEST(registered_memory)
 {
 	const size_t size = 32 * PAGE;
 	unsigned char *p = pages_map(size);
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 
 	msg_fill(p, size, 1);
 	buf_register(l.ep, p, size);
@@ -581,14 +568,14 @@ TEST(registered_memory)
 	CHECK_BYTES(p, size, 2);
 	CHECK_EQ(receive(&l, p + 100, 100000, 100000, true), 0);
 	CHECK_EQ(munmap(p, size), 0);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(registrations_are_counted)
 {
 	const size_t size = 16 * PAGE;
 	unsigned char *p = pages_map(size);
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 
 	for (int i = 0; i < 3; i++)
 		buf_register(l.ep, p, size);
@@ -601,7 +588,7 @@ TEST(registrations_are_counted)
 	buf_register(l.ep, p, size);
 	CHECK_EQ(receive(&l, p + 64, MIN, MIN, true), 1);
 	/* close is the last unregistration */
-	end(&l);
+	servant_end(&l);
 	memset(p, 1, size);
 	CHECK_EQ(munmap(p, size), 0);
 }
@@ -642,7 +629,7 @@ TEST(registrations_that_are_refused)
 TEST(receives_half_in_registered_memory)
 {
 	unsigned char *p = pages_map(16 * PAGE);
-	struct pair l = begin(&plain);
+	struct pair l = servant_begin(&plain);
 
 	buf_register(l.ep, p + 4 * PAGE, 8 * PAGE);
 	for (int posted = 0; posted < 2; posted++) {
@@ -650,6 +637,6 @@ TEST(receives_half_in_registered_memory)
 		receive(&l, p + PAGE + 5, 9 * PAGE, 9 * PAGE, posted);
 		receive(&l, p + EDGE, 15 * PAGE, 15 * PAGE, posted);
 	}
-	end(&l);
+	servant_end(&l);
 	munmap(p, 16 * PAGE);
 }

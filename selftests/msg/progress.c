@@ -19,24 +19,7 @@
 /* A length of each protocol: short, lines, eager, rendezvous. */
 static const size_t lengths[] = { 20, 300, 3000, 100000 };
 
-#define BLOCKS								\
-	{ SCI_PARAM_EAGER_MAX, 4096 },					\
-	{ SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX }
-
 static const struct config blocks = { .n = 2, .set = { BLOCKS } };
-
-static struct pair begin(const struct config *c)
-{
-	struct peer *p = peer_spawn(8, servant, (void *)(uintptr_t)c);
-
-	return pair_config(p, 8, c);
-}
-
-static void end(struct pair *l)
-{
-	tell_leave(l);
-	CHECK_EQ(sci_ep_close(l->ep), 0);
-}
 
 static void ask(struct pair *l, uint64_t tag, size_t len)
 {
@@ -202,7 +185,7 @@ TEST(a_connect_wakes_a_sleeper)
 
 TEST(a_death_wakes_a_sleeper)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	struct sci_req *req;
 	char b;
 	int ret;
@@ -220,7 +203,7 @@ TEST(a_death_wakes_a_sleeper)
 
 TEST(arming_with_something_to_do)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	struct pollfd pfd = { .fd = sci_ep_fd(l.ep), .events = POLLIN };
 	char b;
 
@@ -232,7 +215,7 @@ TEST(arming_with_something_to_do)
 		CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
 	CHECK_EQ(sci_trecv(l.ep, NULL, CONTEXT, 1, 0, &b, 1, NULL), 0);
 	peer_send(l.proc, "go on");
-	end(&l);
+	servant_end(&l);
 }
 
 /* Blocking calls sleep too, and are woken. */
@@ -241,7 +224,7 @@ TEST(sleepers_are_counted_and_rung)
 	static const struct config c = {
 		.n = 1, .set = { { SCI_PARAM_SPIN_US, 0 } }
 	};
-	struct pair l = begin(&c);
+	struct pair l = servant_begin(&c);
 	struct sci_ep_stats here, there;
 
 	for (unsigned int i = 0; i < 100; i++)
@@ -250,7 +233,7 @@ TEST(sleepers_are_counted_and_rung)
 	there = tell_stats(&l);
 	CHECK(here.sleeps + there.sleeps > 0);
 	CHECK(here.bells + there.bells > 0);
-	end(&l);
+	servant_end(&l);
 }
 
 #define IDLE_MS	300
@@ -361,7 +344,7 @@ TEST(messages_are_counted_by_protocol)
 		.n = 4, .set = { BLOCKS, { SCI_PARAM_ATTACH_AFTER, 0 },
 				 { SCI_PARAM_LINES_MAX, 200 } }
 	};
-	struct pair l = begin(&c);
+	struct pair l = servant_begin(&c);
 
 	COUNTED(&l, 0, 0, short);
 	COUNTED(&l, 0, SCI_SHORT_MAX, short);
@@ -379,7 +362,7 @@ TEST(messages_are_counted_by_protocol)
 	COUNTED(&l, 1, 4096, eager);
 	COUNTED(&l, 0, 4097, rendezvous);
 	COUNTED(&l, 1, 1 << 20, rendezvous);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(single_copies_are_counted)
@@ -388,7 +371,7 @@ TEST(single_copies_are_counted)
 		.n = 2, .set = { { SCI_PARAM_EAGER_MAX, 4096 },
 				 { SCI_PARAM_SINGLE_COPY_MIN, 5000 } }
 	};
-	struct pair l = begin(&c);
+	struct pair l = servant_begin(&c);
 	size_t which = counted(&l, 0, 100000);
 
 	/* where the fabric or the kernel does not allow them there are none */
@@ -397,7 +380,7 @@ TEST(single_copies_are_counted)
 	else
 		COUNTED(&l, 0, 100000, single_copy);
 	COUNTED(&l, 1, 4999, rendezvous);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(messages_of_idle_pairs_are_counted_as_lines)
@@ -405,7 +388,7 @@ TEST(messages_of_idle_pairs_are_counted_as_lines)
 	static const struct config c = {
 		.n = 3, .set = { BLOCKS, { SCI_PARAM_ATTACH_AFTER, 1 << 30 } }
 	};
-	struct pair l = begin(&c);
+	struct pair l = servant_begin(&c);
 	uint64_t idle = test_ep_stats(l.ep).peer_bytes;
 
 	CHECK(idle > 0);
@@ -414,12 +397,12 @@ TEST(messages_of_idle_pairs_are_counted_as_lines)
 	COUNTED(&l, 0, 300, lines);
 	/* no ring was attached for them */
 	CHECK_EQ(test_ep_stats(l.ep).peer_bytes, idle);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(what_nobody_asked_for_is_counted)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	struct sci_ep_stats st, before;
 	char buf[300];
 
@@ -451,5 +434,5 @@ TEST(what_nobody_asked_for_is_counted)
 	CHECK_EQ(sci_ep_stats(l.ep, &st), 0);
 	CHECK_EQ(st.peers, 1);
 	CHECK_EQ(st.peer_bytes, 0x5555555555555555);
-	end(&l);
+	servant_end(&l);
 }

@@ -16,24 +16,7 @@
 /* A length of each protocol: short, lines, eager, rendezvous. */
 static const size_t lengths[] = { 20, 300, 3000, 100000 };
 
-#define BLOCKS								\
-	{ SCI_PARAM_EAGER_MAX, 4096 },					\
-	{ SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX }
-
 static const struct config blocks = { .n = 2, .set = { BLOCKS } };
-
-static struct pair begin(const struct config *c)
-{
-	struct peer *p = peer_spawn(8, servant, (void *)(uintptr_t)c);
-
-	return pair_config(p, 8, c);
-}
-
-static void end(struct pair *l)
-{
-	tell_leave(l);
-	CHECK_EQ(sci_ep_close(l->ep), 0);
-}
 
 static struct sci_req *post(struct pair *l, uint64_t tag, void *buf,
 			    size_t len)
@@ -62,7 +45,7 @@ static void arrived(struct pair *l, uint64_t tag)
 
 TEST(test_and_wait)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	static unsigned char buf[100000];
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
@@ -86,12 +69,12 @@ TEST(test_and_wait)
 		CHECK_EQ(st.error, 0);
 		CHECK_BYTES(buf, st.len, i);
 	}
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(waitall)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	struct sci_req *req[5];
 	struct sci_status st[5];
 	unsigned char buf[4][20];
@@ -126,13 +109,13 @@ TEST(waitall)
 	for (size_t i = 0; i < sizeof(st[4]); i++)
 		CHECK_EQ(((unsigned char *)&st[4])[i], 0x55);
 	CHECK_EQ(sci_waitall(req, 5, 0, NULL), 0);
-	end(&l);
+	servant_end(&l);
 }
 
 /* Each status tells how its own request ended. */
 TEST(waitall_and_one_that_failed)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	struct sci_req *req[3];
 	struct sci_status st[3];
 	unsigned char buf[3][20];
@@ -146,12 +129,12 @@ TEST(waitall_and_one_that_failed)
 	CHECK_EQ(st[0].error, 0);
 	CHECK_EQ(st[1].error, -ECANCELED);
 	CHECK_EQ(st[2].error, -EMSGSIZE);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(waitany)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	struct sci_req *req[4];
 	unsigned char buf[4][20];
 	struct sci_status st;
@@ -172,14 +155,14 @@ TEST(waitany)
 	}
 	CHECK_EQ(sci_waitany(req, 4, TEST_WAIT_MS, &i, &st), -ENOENT);
 	CHECK_EQ(sci_waitany(req, 0, TEST_WAIT_MS, &i, &st), -ENOENT);
-	end(&l);
+	servant_end(&l);
 }
 
 /* ---- given up ---- */
 
 TEST(cancel_receives)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	unsigned char buf[5][20];
 	struct sci_req *req[5];
 	struct sci_status st;
@@ -208,12 +191,12 @@ TEST(cancel_receives)
 	/* the third waits for one who wants it */
 	CHECK_EQ(sci_trecv(l.ep, NULL, CONTEXT, 7, 0, buf[0], 20, NULL), 0);
 	CHECK_BYTES(buf[0], 20, 2);
-	end(&l);
+	servant_end(&l);
 }
 
 TEST(cancel_comes_too_late)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	unsigned char buf[20];
 	struct sci_status st;
 	struct sci_req *req;
@@ -226,13 +209,13 @@ TEST(cancel_comes_too_late)
 	CHECK_EQ(sci_test(req, &st), 0);
 	CHECK_EQ(st.len, 20);
 	CHECK_BYTES(buf, 20, 1);
-	end(&l);
+	servant_end(&l);
 }
 
 /* Of rendezvous messages that are matched, some may still be under way. */
 TEST(cancel_a_long_one_that_is_matched)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	static unsigned char buf[100000];
 	struct sci_req *req;
 
@@ -242,7 +225,7 @@ TEST(cancel_a_long_one_that_is_matched)
 	CHECK_EQ(sci_cancel(req), -EBUSY);
 	CHECK_EQ(test_wait(req, NULL), 0);
 	CHECK_BYTES(buf, sizeof(buf), 1);
-	end(&l);
+	servant_end(&l);
 }
 
 #define QUEUED_LEN	4000u
@@ -271,7 +254,7 @@ TEST(cancel_a_send_that_is_queued)
 		.n = 2, .set = { { SCI_PARAM_EAGER_MAX, 8192 },
 				 { SCI_PARAM_EAGER_RING, 65536 } }
 	};
-	struct pair l = begin(&c);
+	struct pair l = servant_begin(&c);
 	unsigned char buf[QUEUED_LEN], none[100] = "", last[20];
 	struct sci_req *stuck, *queued, *behind;
 	uint64_t n;
@@ -297,7 +280,7 @@ TEST(cancel_a_send_that_is_queued)
 	CHECK_EQ(test_wait(stuck, NULL), 0);
 	CHECK_EQ(test_wait(behind, NULL), 0);
 	tell_finish(&l);
-	end(&l);
+	servant_end(&l);
 }
 
 /* ---- many ---- */
@@ -306,7 +289,7 @@ TEST(cancel_a_send_that_is_queued)
 
 TEST(thousands_of_receives)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	unsigned char (*buf)[32] = malloc(MANY * 32);
 	struct sci_req **req = malloc(MANY * sizeof(*req));
 
@@ -320,13 +303,13 @@ TEST(thousands_of_receives)
 		CHECK_BYTES(buf[i], 32, i);
 	free(buf);
 	free(req);
-	end(&l);
+	servant_end(&l);
 }
 
 /* To one who is not there to take them. */
 TEST(thousands_of_sends)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	unsigned char (*buf)[100] = malloc(MANY * 100);
 	struct sci_req **req = malloc(MANY * sizeof(*req));
 
@@ -345,7 +328,7 @@ TEST(thousands_of_sends)
 	tell_finish(&l);
 	free(buf);
 	free(req);
-	end(&l);
+	servant_end(&l);
 }
 
 /* ---- sends that wait for their receive ---- */
@@ -374,7 +357,7 @@ static void sync_send(struct pair *l, uint64_t tag, size_t len)
 
 TEST(synchronous_sends)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	char b = 1;
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
@@ -382,7 +365,7 @@ TEST(synchronous_sends)
 	/* others don't wait */
 	CHECK_EQ(sci_tsend(l.to, CONTEXT, 99, &b, 1), 0);
 	tell_finish(&l);
-	end(&l);
+	servant_end(&l);
 }
 
 /* The same, to a receive that has been there before. */
@@ -437,7 +420,7 @@ static void post_everything(struct pair *l, unsigned char *buf,
 
 TEST(close_with_requests_under_way)
 {
-	struct pair l = begin(&blocks);
+	struct pair l = servant_begin(&blocks);
 	unsigned char *buf = calloc(1, 100000);
 	struct sci_req *req[16];
 	struct sci_msg *msg;

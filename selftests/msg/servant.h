@@ -182,4 +182,23 @@ static inline void tell_leave(struct pair *l)
 	peer_join(l->proc);
 }
 
+/* A servant on node 8, and a connection to it. */
+static inline struct pair servant_begin(const struct config *c)
+{
+	struct peer *p = peer_spawn(8, servant, (void *)(uintptr_t)c);
+
+	return pair_config(p, 8, c);
+}
+
+static inline void servant_end(struct pair *l)
+{
+	tell_leave(l);
+	CHECK_EQ(sci_ep_close(l->ep), 0);
+}
+
+/* Longer than 4096 is rendezvous, in blocks. */
+#define BLOCKS								\
+	{ SCI_PARAM_EAGER_MAX, 4096 },					\
+	{ SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX }
+
 #endif
