@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Progress without waiting, sleep until there is some, and what is counted. */
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -435,4 +436,68 @@ TEST(what_nobody_asked_for_is_counted)
 	CHECK_EQ(st.peers, 1);
 	CHECK_EQ(st.peer_bytes, 0x5555555555555555);
 	servant_end(&l);
+}
+
+/* ---- sleeping, both ways of not missing the bell ---- */
+
+#define ROUND_TRIPS	(TEST_TSAN || TEST_ASAN ? 300 : 3000)
+
+static void wake_me(struct peer *self, void *arg)
+{
+	struct pair l = pair_config(self, 4, arg);
+	char c = 0;
+
+	for (int i = 0; i < ROUND_TRIPS; i++) {
+		CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), 0);
+		CHECK_EQ(sci_send(l.to, &c, 1), 0);
+	}
+	pair_close(&l);
+}
+
+/* On one CPU, so that each has to sleep before the other can answer. */
+static void share_a_cpu(void)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+static void wake_each_other(void)
+{
+	static const struct config c = {
+		.n = 1, .set = { { SCI_PARAM_SPIN_US, 0 } }
+	};
+	char byte = 7, got = 0;
+	struct peer *p;
+	struct pair l;
+
+	share_a_cpu();
+	p = peer_spawn(8, wake_me, (void *)(uintptr_t)&c);
+	l = pair_config(p, 8, &c);
+	for (int i = 0; i < ROUND_TRIPS; i++) {
+		CHECK_EQ(sci_send(l.to, &byte, 1), 0);
+		CHECK_EQ(sci_recv(l.ep, l.to, &got, 1, NULL), 0);
+		CHECK_EQ(got, byte);
+	}
+	CHECK(test_ep_stats(l.ep).sleeps > 0);
+	CHECK(test_ep_stats(l.ep).bells > 0);
+	pair_close(&l);
+	peer_join(p);
+}
+
+TEST(sleepers_wake_each_other)
+{
+	wake_each_other();
+}
+
+TEST(sleepers_wake_each_other_with_fences)
+{
+	setenv("SCI_MEMBARRIER", "0", 1);
+	wake_each_other();
 }

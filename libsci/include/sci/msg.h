@@ -414,7 +414,8 @@ int sci_buf_free(struct sci_ep *ep, void *buf);
  * address whenever a buffer is named; the memory must not be unmapped before
  * the last sci_buf_unregister(). -EINVAL: not whole pages; -EEXIST: overlaps
  * another range; -EFAULT: memory of a kind that can't; -EOPNOTSUPP: a fabric
- * that can't.
+ * that can't. Unregistering: -EINVAL: no such registration; -EBUSY: a request
+ * uses it.
  */
 int sci_buf_register(struct sci_ep *ep, void *addr, size_t len);
 int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
