@@ -1,0 +1,878 @@
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause */
+/* Copyright (C) 2026 The libsci authors */
+#ifndef _UAPI_LINUX_SCI_H
+#define _UAPI_LINUX_SCI_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/**
+ * DOC: the contract of /dev/sciN
+ *
+ * One file descriptor per object.  Opening /dev/sciN gives an adapter; its
+ * ioctls create the others: local segments (what this node exports), remote
+ * segments (what it imports), interrupts, remote interrupts and DMA queues.
+ * Closing the last descriptor of an object is its end: everything it holds is
+ * released, and peers are told.  All descriptors are created close-on-exec.
+ *
+ * Every ioctl takes a pointer to a structure that begins with its size:
+ *
+ *  - @size is what the caller was compiled with.  Smaller than the first
+ *    version of the structure is EINVAL; larger is fine as long as what this
+ *    kernel does not know is zero, else E2BIG.
+ *  - Flags this kernel does not know, and reserved fields that are not zero,
+ *    are EOPNOTSUPP and EINVAL.
+ *  - Fields that begin with out_ are written when the ioctl succeeds; their
+ *    values on entry are ignored.
+ *  - Sizes and offsets are bytes, timeouts milliseconds.
+ *
+ * An ioctl that fails has changed nothing.  Besides what each one lists:
+ *
+ *  - EFAULT: bad user pointer;
+ *  - ENOTTY: no such ioctl for this kind of object;
+ *  - ENODEV: the adapter has been removed;
+ *  - ENETDOWN: the adapter's link is down;
+ *  - EHOSTUNREACH: the other node does not answer, or never can;
+ *  - ENOMEM, EMFILE, ENFILE: this machine is out of memory, this process or
+ *    machine out of descriptors;
+ *  - EINTR: a signal came while waiting.
+ *
+ * Events: local and remote segments and DMA queues become readable (poll) when
+ * something happened; read() returns whole struct sci_ev_record, as many as
+ * there are and fit.  Less room than one is EINVAL, nothing to read is EAGAIN
+ * with O_NONBLOCK (fcntl), else it waits.
+ *
+ * mmap: a segment's bytes are at its file offset; both page aligned.  Maps are
+ * shared (MAP_SHARED) and not executable.  They do not keep the object open: when
+ * its last descriptor is closed, maps of a local segment keep the memory, maps
+ * of a remote segment show private pages, and the status page stays.  An adapter
+ * has its status page at SCI_MMAP_STATUS.
+ */
+
+#define SCI_ABI_VERSION		1
+#define SCI_IOC_MAGIC		0xB9
+
+/* Timeouts: wait for ever. */
+#define SCI_TIMEOUT_INFINITE	0xffffffffu
+
+/* Node ids are multiples of 4 from 4 to 0xfffc. */
+#define SCI_IOC_NODE_STEP	4u
+#define SCI_IOC_NODE_MAX	0xfffcu
+/* SCI_IOC_CONNECT: the members of a broadcast group. */
+#define SCI_IOC_NODE_GROUP	0x10000u
+
+/* Bytes one data interrupt carries at most. */
+#define SCI_IOC_INTR_DATA_MAX	65536u
+
+enum {
+	/* on an adapter */
+	SCI_IOCNR_QUERY = 0x00,
+	SCI_IOCNR_PROBE,
+	SCI_IOCNR_COUNTERS,
+	SCI_IOCNR_SEGMENT_CREATE,
+	SCI_IOCNR_SEGMENT_ATTACH,
+	SCI_IOCNR_CONNECT,
+	SCI_IOCNR_INTR_CREATE,
+	SCI_IOCNR_INTR_CONNECT,
+	SCI_IOCNR_DMA_CREATE,
+
+	/* on an adapter or a remote segment */
+	SCI_IOCNR_CHECK = 0x20,
+	SCI_IOCNR_FLUSH,
+
+	/* on a local segment */
+	SCI_IOCNR_SEGMENT_REGISTER = 0x40,
+	SCI_IOCNR_SEGMENT_SHARE,
+	SCI_IOCNR_SEGMENT_EXPORT,
+	SCI_IOCNR_SEGMENT_UNEXPORT,
+	SCI_IOCNR_SEGMENT_REMOVE,
+	SCI_IOCNR_SEGMENT_INFO,
+
+	/* on a remote segment */
+	SCI_IOCNR_REMOTE_INFO = 0x60,
+
+	/* on an interrupt */
+	SCI_IOCNR_INTR_CANCEL = 0x80,
+
+	/* on a remote interrupt */
+	SCI_IOCNR_INTR_TRIGGER = 0x90,
+
+	/* on a DMA queue */
+	SCI_IOCNR_DMA_SUBMIT = 0xA0,
+	SCI_IOCNR_DMA_ABORT,
+};
+
+/* ---- adapter ---- */
+
+/**
+ * enum sci_cap - struct sci_ioc_query.out_caps
+ *
+ * @SCI_CAP_MEMORY: imports are memory of this machine: stores arrive in order
+ *	and need no flush, loads are cheap, and a membarrier(2) reaches all who
+ *	map it.  Without it imports are write-combining maps of a device: write
+ *	whole 64-byte lines and SCI_IOC_FLUSH.
+ * @SCI_CAP_DMA: SCI_IOC_DMA_CREATE works.
+ * @SCI_CAP_BROADCAST: broadcast groups work.
+ * @SCI_CAP_REGISTER: SCI_IOC_SEGMENT_REGISTER works.
+ */
+enum sci_cap {
+	SCI_CAP_MEMORY		= 1 << 0,
+	SCI_CAP_DMA		= 1 << 1,
+	SCI_CAP_BROADCAST	= 1 << 2,
+	SCI_CAP_REGISTER	= 1 << 3,
+};
+
+/**
+ * struct sci_ioc_query - ioctl(SCI_IOC_QUERY), on an adapter
+ * @size: sizeof(struct sci_ioc_query)
+ * @flags: must be 0
+ * @out_abi: SCI_ABI_VERSION of the kernel; grows when something is added
+ * @out_caps: enum sci_cap
+ * @out_node: node id
+ * @out_adapter: N of /dev/sciN
+ * @out_type: driver, NUL terminated: "loop", "pci"
+ * @out_serial: serial number of the card, 0 if it has none
+ * @out_att_page_size: bytes that one entry of the address translation table maps
+ * @out_att_entries: entries of that table
+ * @out_att_free: ... not in use
+ * @out_streams: write stream buffers
+ * @out_stream_size: bytes of one
+ * @out_dma_max: largest piece of one DMA transfer
+ * @out_dma_align: alignment of offsets and lengths of DMA transfers
+ * @out_mcast_groups: broadcast groups it can take part in
+ * @out_bdf: place on the PCI bus (domain << 16 | bus << 8 | devfn), 0 if none
+ * @out_numa_node: where segments are allocated by default, -1: anywhere
+ * @out_link_up_ms: for how long the link has been up, 0 if it is down
+ * @out_link_down_ms: for how long it was down since the driver was loaded
+ * @out_max_segment: bytes of the largest segment
+ *
+ * Errors: none of its own; works when the link is down.
+ */
+struct sci_ioc_query {
+	__u32 size;
+	__u32 flags;
+	__u32 out_abi;
+	__u32 out_caps;
+	__u32 out_node;
+	__u32 out_adapter;
+	__u8 out_type[16];
+	__aligned_u64 out_serial;
+	__u32 out_att_page_size;
+	__u32 out_att_entries;
+	__u32 out_att_free;
+	__u32 out_streams;
+	__u32 out_stream_size;
+	__u32 out_dma_max;
+	__u32 out_dma_align;
+	__u32 out_mcast_groups;
+	__u32 out_bdf;
+	__s32 out_numa_node;
+	__aligned_u64 out_link_up_ms;
+	__aligned_u64 out_link_down_ms;
+	__aligned_u64 out_max_segment;
+};
+#define SCI_IOC_QUERY _IO(SCI_IOC_MAGIC, SCI_IOCNR_QUERY)
+
+/**
+ * struct sci_ioc_probe - ioctl(SCI_IOC_PROBE), on an adapter
+ * @size: sizeof(struct sci_ioc_probe)
+ * @flags: must be 0
+ * @node: asks whether this node answers; may be our own
+ * @timeout_ms: how long to wait for it; at least one round trip is allowed
+ *
+ * Errors: EINVAL: not a node id; EHOSTUNREACH: no such node, or no answer;
+ * ENETDOWN; EINTR.
+ */
+struct sci_ioc_probe {
+	__u32 size;
+	__u32 flags;
+	__u32 node;
+	__u32 timeout_ms;
+};
+#define SCI_IOC_PROBE _IO(SCI_IOC_MAGIC, SCI_IOCNR_PROBE)
+
+/**
+ * struct sci_ioc_counters - ioctl(SCI_IOC_COUNTERS), on an adapter
+ * @size: sizeof(struct sci_ioc_counters)
+ * @flags: must be 0
+ * @out_errors: as in struct sci_status_page
+ * @out_fatal: as in struct sci_status_page
+ * @out_ctrl_sent: control packets sent to other nodes
+ * @out_ctrl_received: ... received
+ * @out_ctrl_resent: ... sent again because no acknowledgement came
+ * @out_ctrl_bad: ... received and thrown away as malformed
+ * @out_imports: remote segments connected since the driver was loaded
+ * @out_revoked: ... cut off by their exporter, its end, or a lost node
+ * @out_att_full: maps refused for want of entries of the ATT
+ * @out_triggers_sent: interrupts triggered on other nodes
+ * @out_triggers_received: ... by other nodes
+ * @out_dma_bytes: bytes moved by DMA
+ * @out_dma_errors: DMA transfers that failed
+ * @out_link_downs: how often the link went down
+ *
+ * Since the driver was loaded; sysfs has the same in counters/.
+ *
+ * Errors: none of its own; works when the link is down.
+ */
+struct sci_ioc_counters {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 out_errors;
+	__aligned_u64 out_fatal;
+	__aligned_u64 out_ctrl_sent;
+	__aligned_u64 out_ctrl_received;
+	__aligned_u64 out_ctrl_resent;
+	__aligned_u64 out_ctrl_bad;
+	__aligned_u64 out_imports;
+	__aligned_u64 out_revoked;
+	__aligned_u64 out_att_full;
+	__aligned_u64 out_triggers_sent;
+	__aligned_u64 out_triggers_received;
+	__aligned_u64 out_dma_bytes;
+	__aligned_u64 out_dma_errors;
+	__aligned_u64 out_link_downs;
+};
+#define SCI_IOC_COUNTERS _IO(SCI_IOC_MAGIC, SCI_IOCNR_COUNTERS)
+
+/* mmap offset of an adapter's status page: one page, PROT_READ. */
+#define SCI_MMAP_STATUS		0
+
+/**
+ * struct sci_status_page - what an adapter's status page begins with
+ * @errors: transfers that may have been lost: rises when a packet through this
+ *	adapter was lost, whoever sent it, when the link goes down, and when an
+ *	import that is mapped is revoked, always before the map changes.  Who
+ *	finds it unchanged after a flush knows that all his stores since he read
+ *	it arrived.
+ * @down: not 0 while the link is down
+ * @fatal: errors after which sending again is of no use
+ * @reserved: 0
+ *
+ * Written by the kernel or the adapter at any time.  The page stays mapped and
+ * readable when the adapter is removed; @down then is not 0 for good.
+ */
+struct sci_status_page {
+	__u32 errors;
+	__u32 down;
+	__u32 fatal;
+	__u32 reserved[13];
+};
+
+/**
+ * enum sci_check - struct sci_ioc_check.out_result
+ * @SCI_CHECK_OK: nothing was lost since the snapshot
+ * @SCI_CHECK_RETRIABLE: something may have been: send again
+ * @SCI_CHECK_NOT_RETRIABLE: ... and sending again is of no use
+ * @SCI_CHECK_PENDING: the link is down
+ */
+enum sci_check {
+	SCI_CHECK_OK,
+	SCI_CHECK_RETRIABLE,
+	SCI_CHECK_NOT_RETRIABLE,
+	SCI_CHECK_PENDING,
+};
+
+/**
+ * struct sci_ioc_check - ioctl(SCI_IOC_CHECK), on an adapter or remote segment
+ * @size: sizeof(struct sci_ioc_check)
+ * @flags: must be 0
+ * @errors: the snapshot to compare with: @out_errors of an earlier call
+ * @fatal: ... @out_fatal of that call
+ * @out_errors: as in struct sci_status_page, after a flush
+ * @out_fatal: as in struct sci_status_page
+ * @out_result: enum sci_check
+ * @out_reserved: 0
+ *
+ * A snapshot is a call whose result is ignored.  It flushes first, so that what
+ * was stored before it is judged.  Programs that mapped the status page do the
+ * same without a system call.
+ *
+ * Errors: ENOTCONN: the remote segment is gone.
+ */
+struct sci_ioc_check {
+	__u32 size;
+	__u32 flags;
+	__u32 errors;
+	__u32 fatal;
+	__u32 out_errors;
+	__u32 out_fatal;
+	__u32 out_result;
+	__u32 out_reserved;
+};
+#define SCI_IOC_CHECK _IO(SCI_IOC_MAGIC, SCI_IOCNR_CHECK)
+
+/**
+ * struct sci_ioc_flush - ioctl(SCI_IOC_FLUSH), on an adapter or remote segment
+ * @size: sizeof(struct sci_ioc_flush)
+ * @flags: must be 0
+ *
+ * Store barrier: returns when every store that this thread made through maps of
+ * this remote segment (on an adapter: of all) has arrived at its node or was
+ * counted as lost.
+ *
+ * Errors: ENOTCONN: the remote segment is gone.
+ */
+struct sci_ioc_flush {
+	__u32 size;
+	__u32 flags;
+};
+#define SCI_IOC_FLUSH _IO(SCI_IOC_MAGIC, SCI_IOCNR_FLUSH)
+
+/* ---- events ---- */
+
+/**
+ * enum sci_ev_type - struct sci_ev_record.type
+ * @SCI_EV_CONNECT: local segment: @node connected.  Remote segment or
+ *	interrupt: the connect ended, @status tells how.
+ * @SCI_EV_DISCONNECT: local segment: @node disconnected in good order, or, on
+ *	an attached one, its creator removed it.  Remote segment: the exporter
+ *	wishes that we disconnect.
+ * @SCI_EV_LOST: local segment: an importer at @node died, was killed, or its
+ *	node is gone.  Attached segment: its creator died.  Remote segment or
+ *	interrupt: the connection is gone for good; maps of it show private
+ *	pages from now on.  @status: -ENOTCONN: its owner ended it in good
+ *	order; -ECONNRESET: its owner died; -EHOSTUNREACH: its node is gone;
+ *	-ENODEV: our adapter was removed.
+ * @SCI_EV_LINK_DOWN: remote segment: the link went down
+ * @SCI_EV_LINK_UP: ... and came up
+ * @SCI_EV_DMA: DMA queue: the transfer @cookie ended, @status tells how
+ * @SCI_EV_OVERFLOW: events were lost because nobody read them; this takes the
+ *	place of the first of those
+ */
+enum sci_ev_type {
+	SCI_EV_CONNECT = 1,
+	SCI_EV_DISCONNECT,
+	SCI_EV_LOST,
+	SCI_EV_LINK_DOWN,
+	SCI_EV_LINK_UP,
+	SCI_EV_DMA,
+	SCI_EV_OVERFLOW,
+};
+
+/**
+ * struct sci_ev_record - what read() returns of segments and DMA queues
+ * @type: enum sci_ev_type
+ * @node: the other node's id, 0 if there is none
+ * @status: 0 or -errno
+ * @reserved: 0
+ * @cookie: SCI_EV_DMA: the submitter's; else 0
+ */
+struct sci_ev_record {
+	__u32 type;
+	__u32 node;
+	__s32 status;
+	__u32 reserved;
+	__aligned_u64 cookie;
+};
+
+/* ---- local segments ---- */
+
+/**
+ * enum sci_segment_flags - struct sci_ioc_segment_create.flags
+ * @SCI_SEGMENT_AUTO_ID: take a free id, the first at or above @id
+ * @SCI_SEGMENT_PRIVATE: no id, can't be exported, shared or attached
+ * @SCI_SEGMENT_EMPTY: no memory yet: SCI_IOC_SEGMENT_REGISTER brings it
+ * @SCI_SEGMENT_BROADCAST: member of the broadcast group @id: what is stored to
+ *	the group is seen by all members.  Nodes connect to SCI_IOC_NODE_GROUP.
+ * @SCI_SEGMENT_UNICAST: ... and can be connected to on its own as well
+ */
+enum sci_segment_flags {
+	SCI_SEGMENT_AUTO_ID	= 1 << 0,
+	SCI_SEGMENT_PRIVATE	= 1 << 1,
+	SCI_SEGMENT_EMPTY	= 1 << 2,
+	SCI_SEGMENT_BROADCAST	= 1 << 3,
+	SCI_SEGMENT_UNICAST	= 1 << 4,
+};
+
+/**
+ * struct sci_ioc_segment_create - ioctl(SCI_IOC_SEGMENT_CREATE), on an adapter
+ * @size: sizeof(struct sci_ioc_segment_create)
+ * @flags: enum sci_segment_flags
+ * @id: name of the segment on this node; 0 with SCI_SEGMENT_PRIVATE
+ * @mode: who may connect or attach: the rw bits of a file's mode, at most 0666
+ * @numa_node: where to allocate; -1: near the adapter
+ * @reserved: must be 0
+ * @length: bytes, > 0; memory is charged in whole pages
+ * @out_fd: the local segment
+ * @out_id: its id
+ *
+ * Memory comes from the kernel, zeroed, present at once, charged to the caller
+ * (RLIMIT_MEMLOCK) and to his memory control group.  Owner is the effective user and
+ * group of the caller.
+ *
+ * Errors: EINVAL: a length of 0 or beyond out_max_segment, a mode beyond 0666,
+ * no such NUMA node, flags that contradict each other, an id with PRIVATE;
+ * EEXIST: the id is in use; ENOSPC: no id is free; EMSGSIZE: the group has
+ * another size; EOPNOTSUPP: the adapter has no broadcast; ENOMEM: also
+ * RLIMIT_MEMLOCK.
+ */
+struct sci_ioc_segment_create {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 mode;
+	__s32 numa_node;
+	__u32 reserved;
+	__aligned_u64 length;
+	__s32 out_fd;
+	__u32 out_id;
+};
+#define SCI_IOC_SEGMENT_CREATE _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_CREATE)
+
+/**
+ * struct sci_ioc_segment_attach - ioctl(SCI_IOC_SEGMENT_ATTACH), on an adapter
+ * @size: sizeof(struct sci_ioc_segment_attach)
+ * @flags: must be 0
+ * @id: of a segment of this node that SCI_IOC_SEGMENT_SHARE was called on
+ * @out_fd: a local segment with the same memory
+ * @out_length: its bytes
+ *
+ * What is attached can be mapped and used for DMA, but not exported; it ends,
+ * with an event, when its creator closes or removes it.
+ *
+ * Errors: ENOENT: no such segment; EACCES: not shared, or the caller may not
+ * both read and write it.
+ */
+struct sci_ioc_segment_attach {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__s32 out_fd;
+	__aligned_u64 out_length;
+};
+#define SCI_IOC_SEGMENT_ATTACH _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_ATTACH)
+
+/**
+ * struct sci_ioc_segment_register - ioctl(SCI_IOC_SEGMENT_REGISTER), on a local
+ *	segment
+ * @size: sizeof(struct sci_ioc_segment_register)
+ * @flags: must be 0
+ * @addr: memory of the caller, page aligned
+ * @length: bytes, whole pages, at most the segment's length rounded up to pages
+ *	and at least its length
+ *
+ * Makes the caller's memory that of a segment that was created EMPTY.  Its
+ * pages are pinned until the segment ends and charged to RLIMIT_MEMLOCK.
+ *
+ * Errors: EINVAL: not aligned, wrong length, not an EMPTY segment; EBUSY: it
+ * has memory already; EFAULT: not writable memory of the caller's;
+ * EOPNOTSUPP: no SCI_CAP_REGISTER; ENOMEM: also RLIMIT_MEMLOCK.
+ */
+struct sci_ioc_segment_register {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 length;
+};
+#define SCI_IOC_SEGMENT_REGISTER _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_REGISTER)
+
+/**
+ * struct sci_ioc_segment_share - ioctl(SCI_IOC_SEGMENT_SHARE), on a local
+ *	segment
+ * @size: sizeof(struct sci_ioc_segment_share)
+ * @flags: must be 0
+ *
+ * Lets other processes of this node attach, as far as its mode permits.
+ *
+ * Errors: EINVAL: PRIVATE, or attached; EBUSY: no memory yet; ENOTCONN: it has
+ * been removed.
+ */
+struct sci_ioc_segment_share {
+	__u32 size;
+	__u32 flags;
+};
+#define SCI_IOC_SEGMENT_SHARE _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_SHARE)
+
+/**
+ * struct sci_ioc_segment_export - ioctl(SCI_IOC_SEGMENT_EXPORT), on a local
+ *	segment
+ * @size: sizeof(struct sci_ioc_segment_export)
+ * @flags: must be 0
+ *
+ * Nodes may connect from now on.  Exporting it again changes nothing.
+ *
+ * Errors: EINVAL: PRIVATE, or attached; EBUSY: no memory yet; ENOTCONN: it has
+ * been removed; ENOSPC: the adapter has no room for another one.
+ */
+struct sci_ioc_segment_export {
+	__u32 size;
+	__u32 flags;
+};
+#define SCI_IOC_SEGMENT_EXPORT _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_EXPORT)
+
+/**
+ * enum sci_unexport_how - struct sci_ioc_segment_unexport.how
+ * @SCI_UNEXPORT_HOW_QUIET: no new importers
+ * @SCI_UNEXPORT_HOW_NOTIFY: ... and those there are get SCI_EV_DISCONNECT
+ * @SCI_UNEXPORT_HOW_FORCE: ... and those there are get SCI_EV_LOST: their maps
+ *	show private pages when this returns, or their node was declared gone.  We
+ *	get SCI_EV_DISCONNECT for each.
+ */
+enum sci_unexport_how {
+	SCI_UNEXPORT_HOW_QUIET,
+	SCI_UNEXPORT_HOW_NOTIFY,
+	SCI_UNEXPORT_HOW_FORCE,
+};
+
+/**
+ * struct sci_ioc_segment_unexport - ioctl(SCI_IOC_SEGMENT_UNEXPORT), on a local
+ *	segment
+ * @size: sizeof(struct sci_ioc_segment_unexport)
+ * @flags: must be 0
+ * @how: enum sci_unexport_how
+ * @reserved: must be 0
+ *
+ * Errors: EINVAL: no such @how; PRIVATE, or attached.
+ */
+struct sci_ioc_segment_unexport {
+	__u32 size;
+	__u32 flags;
+	__u32 how;
+	__u32 reserved;
+};
+#define SCI_IOC_SEGMENT_UNEXPORT _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_UNEXPORT)
+
+/**
+ * struct sci_ioc_segment_remove - ioctl(SCI_IOC_SEGMENT_REMOVE), on a local
+ *	segment
+ * @size: sizeof(struct sci_ioc_segment_remove)
+ * @flags: must be 0
+ *
+ * The end of the segment though it is still mapped: its id is free, importers
+ * and attached processes are cut off.  Its local maps stay as they are.
+ * Removing it again changes nothing.
+ *
+ * Errors: EINVAL: attached.
+ */
+struct sci_ioc_segment_remove {
+	__u32 size;
+	__u32 flags;
+};
+#define SCI_IOC_SEGMENT_REMOVE _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_REMOVE)
+
+/**
+ * enum sci_segment_state - struct sci_ioc_segment_info.out_state
+ * @SCI_SEGMENT_STATE_SHARED: SCI_IOC_SEGMENT_SHARE was called
+ * @SCI_SEGMENT_STATE_EXPORTED: nodes may connect
+ * @SCI_SEGMENT_STATE_ATTACHED: this descriptor is of an attached segment
+ * @SCI_SEGMENT_STATE_REMOVED: its end has come
+ */
+enum sci_segment_state {
+	SCI_SEGMENT_STATE_SHARED	= 1 << 0,
+	SCI_SEGMENT_STATE_EXPORTED	= 1 << 1,
+	SCI_SEGMENT_STATE_ATTACHED	= 1 << 2,
+	SCI_SEGMENT_STATE_REMOVED	= 1 << 3,
+};
+
+/**
+ * struct sci_ioc_segment_info - ioctl(SCI_IOC_SEGMENT_INFO), on a local segment
+ * @size: sizeof(struct sci_ioc_segment_info)
+ * @flags: must be 0
+ * @out_id: id, 0 if PRIVATE
+ * @out_state: enum sci_segment_state
+ * @out_importers: connected now
+ * @out_mode: rw bits
+ * @out_length: bytes
+ *
+ * Errors: none of its own.
+ */
+struct sci_ioc_segment_info {
+	__u32 size;
+	__u32 flags;
+	__u32 out_id;
+	__u32 out_state;
+	__u32 out_importers;
+	__u32 out_mode;
+	__aligned_u64 out_length;
+};
+#define SCI_IOC_SEGMENT_INFO _IO(SCI_IOC_MAGIC, SCI_IOCNR_SEGMENT_INFO)
+
+/*
+ * mmap of a local segment: EINVAL: beyond its end, private, or executable;
+ * EBUSY: no memory yet; ENOTCONN: it has been removed.
+ */
+
+/* ---- remote segments ---- */
+
+/**
+ * enum sci_connect_flags - struct sci_ioc_connect.flags,
+ *	struct sci_ioc_intr_connect.flags
+ * @SCI_CONNECT_ASYNC: do not wait: SCI_EV_CONNECT tells how it ended.  Closing
+ *	the descriptor before that gives it up.
+ * @SCI_CONNECT_DATA: interrupts only: the one with data of this number
+ */
+enum sci_connect_flags {
+	SCI_CONNECT_ASYNC	= 1 << 0,
+	SCI_CONNECT_DATA	= 1 << 1,
+};
+
+/**
+ * struct sci_ioc_connect - ioctl(SCI_IOC_CONNECT), on an adapter
+ * @size: sizeof(struct sci_ioc_connect)
+ * @flags: SCI_CONNECT_ASYNC or 0
+ * @node: of the exporter, may be our own; or SCI_IOC_NODE_GROUP
+ * @id: of the segment, or the group
+ * @timeout_ms: for the answer; a node that answers at all has time to
+ * @out_fd: the remote segment
+ * @out_length: its bytes (0 with ASYNC: ask SCI_IOC_REMOTE_INFO)
+ *
+ * The exporter judges by the caller's effective user and group and up to seven
+ * supplementary groups; user 0 of any node may all.
+ *
+ * Errors, also as status of the event: EINVAL: not a node id; ENOENT: no such
+ * segment, or not exported; EACCES: its mode forbids even reading;
+ * EHOSTUNREACH; ETIMEDOUT; ENETDOWN; EUSERS: too many importers there.
+ */
+struct sci_ioc_connect {
+	__u32 size;
+	__u32 flags;
+	__u32 node;
+	__u32 id;
+	__u32 timeout_ms;
+	__s32 out_fd;
+	__aligned_u64 out_length;
+};
+#define SCI_IOC_CONNECT _IO(SCI_IOC_MAGIC, SCI_IOCNR_CONNECT)
+
+/**
+ * enum sci_remote_state - struct sci_ioc_remote_info.out_state
+ * @SCI_REMOTE_CONNECTING: no answer yet
+ * @SCI_REMOTE_CONNECTED: in use
+ * @SCI_REMOTE_GONE: refused or lost; out_status tells why
+ */
+enum sci_remote_state {
+	SCI_REMOTE_CONNECTING,
+	SCI_REMOTE_CONNECTED,
+	SCI_REMOTE_GONE,
+};
+
+/**
+ * struct sci_ioc_remote_info - ioctl(SCI_IOC_REMOTE_INFO), on a remote segment
+ * @size: sizeof(struct sci_ioc_remote_info)
+ * @flags: must be 0
+ * @out_state: enum sci_remote_state
+ * @out_status: 0, or -errno of a connect that failed, or why it was lost
+ * @out_node: exporter
+ * @out_id: segment
+ * @out_access: 4 may read, 2 may write, as in a file's mode
+ * @out_reserved: 0
+ * @out_length: bytes
+ *
+ * Errors: none of its own.
+ */
+struct sci_ioc_remote_info {
+	__u32 size;
+	__u32 flags;
+	__u32 out_state;
+	__s32 out_status;
+	__u32 out_node;
+	__u32 out_id;
+	__u32 out_access;
+	__u32 out_reserved;
+	__aligned_u64 out_length;
+};
+#define SCI_IOC_REMOTE_INFO _IO(SCI_IOC_MAGIC, SCI_IOCNR_REMOTE_INFO)
+
+/*
+ * mmap of a remote segment: EACCES: writable, but access is read-only;
+ * ENOTCONN: not connected (any more); EINVAL: beyond its end, private, or
+ * executable; ENOSPC: no room in the ATT, nothing was mapped.
+ */
+
+/* ---- interrupts ---- */
+
+/**
+ * enum sci_intr_flags - struct sci_ioc_intr_create.flags
+ * @SCI_INTR_FIXED_NUMBER: take @number and no other
+ * @SCI_INTR_SHARE_NUMBER: others may have the number too, all are triggered
+ * @SCI_INTR_COUNT: each trigger is one to be read; else those that come before
+ *	a read are one
+ * @SCI_INTR_WITH_DATA: triggers carry bytes.  Its numbers are their own.
+ */
+enum sci_intr_flags {
+	SCI_INTR_FIXED_NUMBER	= 1 << 0,
+	SCI_INTR_SHARE_NUMBER	= 1 << 1,
+	SCI_INTR_COUNT		= 1 << 2,
+	SCI_INTR_WITH_DATA	= 1 << 3,
+};
+
+/**
+ * struct sci_ioc_intr_create - ioctl(SCI_IOC_INTR_CREATE), on an adapter
+ * @size: sizeof(struct sci_ioc_intr_create)
+ * @flags: enum sci_intr_flags
+ * @number: with SCI_INTR_FIXED_NUMBER: wish; else ignored
+ * @out_fd: the interrupt
+ * @out_number: what others connect to
+ * @mode: who may connect: the w bits of a file's mode; r bits are ignored.  Of a
+ *	shared number the first owner's counts.
+ *
+ * The descriptor polls readable while a trigger waits.  read() takes one: a
+ * __u64 that is 1, or, with data, the bytes of one trigger (which may be none).
+ * With data and less room than they need it is EMSGSIZE, the data stays, and
+ * ioctl(FIONREAD) tells its length.
+ *
+ * Errors: EINVAL: SHARE_NUMBER or COUNT with WITH_DATA, a mode beyond 0666; EEXIST: the number is
+ * taken; ENOSPC: none is free.
+ */
+struct sci_ioc_intr_create {
+	__u32 size;
+	__u32 flags;
+	__u32 number;
+	__s32 out_fd;
+	__u32 out_number;
+	__u32 mode;
+};
+#define SCI_IOC_INTR_CREATE _IO(SCI_IOC_MAGIC, SCI_IOCNR_INTR_CREATE)
+
+/**
+ * struct sci_ioc_intr_cancel - ioctl(SCI_IOC_INTR_CANCEL), on an interrupt
+ * @size: sizeof(struct sci_ioc_intr_cancel)
+ * @flags: must be 0
+ *
+ * Ends all present and later reads with ECANCELED; poll says readable.
+ *
+ * Errors: none of its own.
+ */
+struct sci_ioc_intr_cancel {
+	__u32 size;
+	__u32 flags;
+};
+#define SCI_IOC_INTR_CANCEL _IO(SCI_IOC_MAGIC, SCI_IOCNR_INTR_CANCEL)
+
+/**
+ * struct sci_ioc_intr_connect - ioctl(SCI_IOC_INTR_CONNECT), on an adapter
+ * @size: sizeof(struct sci_ioc_intr_connect)
+ * @flags: enum sci_connect_flags
+ * @node: of its owner, may be our own
+ * @number: of the interrupt
+ * @timeout_ms: as in struct sci_ioc_connect
+ * @out_fd: the remote interrupt; has events as a remote segment
+ *
+ * Errors: as SCI_IOC_CONNECT.
+ */
+struct sci_ioc_intr_connect {
+	__u32 size;
+	__u32 flags;
+	__u32 node;
+	__u32 number;
+	__u32 timeout_ms;
+	__s32 out_fd;
+};
+#define SCI_IOC_INTR_CONNECT _IO(SCI_IOC_MAGIC, SCI_IOCNR_INTR_CONNECT)
+
+/**
+ * struct sci_ioc_intr_trigger - ioctl(SCI_IOC_INTR_TRIGGER), on a remote
+ *	interrupt
+ * @size: sizeof(struct sci_ioc_intr_trigger)
+ * @flags: must be 0
+ * @data: bytes to send, with SCI_CONNECT_DATA; else 0
+ * @length: how many, may be 0; at most SCI_IOC_INTR_DATA_MAX
+ * @reserved: must be 0
+ *
+ * When it returns 0 the owner will see it, unless a node or the link dies.
+ * It arrives after what this thread stored before it and flushed.
+ *
+ * Errors: EINVAL: data for an interrupt without; ENOTCONN: its owner is gone,
+ * or not connected yet; EMSGSIZE: too long; ENOBUFS: the owner has too much
+ * queued, nothing was sent; ENETDOWN.
+ */
+struct sci_ioc_intr_trigger {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 data;
+	__u32 length;
+	__u32 reserved;
+};
+#define SCI_IOC_INTR_TRIGGER _IO(SCI_IOC_MAGIC, SCI_IOCNR_INTR_TRIGGER)
+
+/* ---- DMA ---- */
+
+/**
+ * struct sci_ioc_dma_create - ioctl(SCI_IOC_DMA_CREATE), on an adapter
+ * @size: sizeof(struct sci_ioc_dma_create)
+ * @flags: must be 0
+ * @max_pieces: of all transfers queued at a time, 1 to 65536
+ * @out_fd: the DMA queue
+ *
+ * Errors: EINVAL: @max_pieces; EOPNOTSUPP: the adapter has no DMA.
+ */
+struct sci_ioc_dma_create {
+	__u32 size;
+	__u32 flags;
+	__u32 max_pieces;
+	__s32 out_fd;
+};
+#define SCI_IOC_DMA_CREATE _IO(SCI_IOC_MAGIC, SCI_IOCNR_DMA_CREATE)
+
+/**
+ * struct sci_dma_vec - one piece of a transfer
+ * @local: offset in the local segment
+ * @remote: offset in the remote segment
+ * @length: bytes, > 0
+ */
+struct sci_dma_vec {
+	__aligned_u64 local;
+	__aligned_u64 remote;
+	__aligned_u64 length;
+};
+
+/**
+ * enum sci_dma_flags - struct sci_ioc_dma_submit.flags
+ * @SCI_DMA_PULL: from the remote to the local segment; else the other way
+ * @SCI_DMA_WAIT: returns when the transfer has ended, with its status; no event
+ *	is queued.  A signal that kills aborts it.
+ */
+enum sci_dma_flags {
+	SCI_DMA_PULL	= 1 << 0,
+	SCI_DMA_WAIT	= 1 << 1,
+};
+
+/**
+ * struct sci_ioc_dma_submit - ioctl(SCI_IOC_DMA_SUBMIT), on a DMA queue
+ * @size: sizeof(struct sci_ioc_dma_submit)
+ * @flags: enum sci_dma_flags
+ * @local_fd: a local segment of the same adapter
+ * @remote_fd: a remote segment of the same adapter, connected
+ * @vecs: array of struct sci_dma_vec
+ * @nr_vecs: how many, > 0
+ * @reserved: must be 0
+ * @cookie: comes back in the event
+ *
+ * Transfers of a queue are done in order.  Both segments are held until then;
+ * one that is removed or lost meanwhile ends the transfer with -ENOTCONN.
+ *
+ * Errors: EBADF: not descriptors; EINVAL: of the wrong kind or another
+ * adapter's, ranges beyond a segment's end, not aligned to out_dma_align,
+ * longer than out_dma_max; EACCES: the remote segment is read-only; EAGAIN: the
+ * queue is full; ENOTCONN: the remote segment is gone; with SCI_DMA_WAIT also
+ * EIO: packets were lost; ECANCELED: aborted.
+ */
+struct sci_ioc_dma_submit {
+	__u32 size;
+	__u32 flags;
+	__s32 local_fd;
+	__s32 remote_fd;
+	__aligned_u64 vecs;
+	__u32 nr_vecs;
+	__u32 reserved;
+	__aligned_u64 cookie;
+};
+#define SCI_IOC_DMA_SUBMIT _IO(SCI_IOC_MAGIC, SCI_IOCNR_DMA_SUBMIT)
+
+/**
+ * struct sci_ioc_dma_abort - ioctl(SCI_IOC_DMA_ABORT), on a DMA queue
+ * @size: sizeof(struct sci_ioc_dma_abort)
+ * @flags: must be 0
+ *
+ * Ends all transfers of the queue; those not done get -ECANCELED.  On return
+ * none of them touches memory any more.
+ *
+ * Errors: none of its own.
+ */
+struct sci_ioc_dma_abort {
+	__u32 size;
+	__u32 flags;
+};
+#define SCI_IOC_DMA_ABORT _IO(SCI_IOC_MAGIC, SCI_IOCNR_DMA_ABORT)
+
+#endif /* _UAPI_LINUX_SCI_H */
