@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: allocator of address translation table entries
+ *
+ * An adapter reaches other nodes' memory through a window of so many pages,
+ * each translated by one entry of a table (ATT).  A mapping needs consecutive
+ * entries.  Drivers that have such a table call this from their map() and
+ * unmap(); it keeps the books, the driver writes the entries.
+ */
+#ifndef SCI_ATT_H
+#define SCI_ATT_H
+
+#include <linux/types.h>
+
+struct sci_att;
+
+/**
+ * struct sci_att_stats - for sysfs att/
+ * @entries: of the table
+ * @used: allocated
+ * @largest_free: longest run of free ones
+ */
+struct sci_att_stats {
+	u32 entries;
+	u32 used;
+	u32 largest_free;
+};
+
+/* Returns NULL when out of memory or @entries is 0. */
+struct sci_att *sci_att_create(u32 entries);
+
+/* All entries have been freed.  NULL is fine. */
+void sci_att_destroy(struct sci_att *att);
+
+/**
+ * sci_att_alloc() - take consecutive entries
+ * @att: table
+ * @count: how many
+ * @owner: for dumps: node
+ * @first: the first of them
+ *
+ * Best fit, so that long runs stay whole, and the lowest of those that fit
+ * equally.  Any thread; may sleep.
+ *
+ * Returns 0; -ENOSPC: no run is that long; -EINVAL: @count is 0; -ENOMEM.
+ */
+int sci_att_alloc(struct sci_att *att, u32 count, u32 owner, u32 *first);
+
+/**
+ * sci_att_free() - give them back
+ * @att: table
+ * @first: what sci_att_alloc() answered
+ * @count: what it was asked for; anything else is a bug and frees nothing
+ *
+ * Needs no memory.  Any thread; may sleep.
+ */
+void sci_att_free(struct sci_att *att, u32 first, u32 count);
+void sci_att_stats(struct sci_att *att, struct sci_att_stats *st);
+
+struct seq_file;
+
+/* debugfs: one line per allocation: first count owner */
+void sci_att_dump(struct sci_att *att, struct seq_file *m);
+
+#endif

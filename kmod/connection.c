@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Connections: how both ends come to be and go. */
+
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "connection.h"
+#include "core.h"
+#include "group.h"
+#include "intr.h"
+#include "segment.h"
+#include "trace.h"
+
+/* However short a caller's patience is, a peer gets the time to say no. */
+#define TIMEOUT_MIN_MS	250u
+/* Members of a group that are asked in a row. */
+#define REJOINS_MAX	8
+
+/* ---- messages ---- */
+
+static void message_done(struct sci_message *m)
+{
+	kfree(m);
+}
+
+struct sci_message *sci_message_alloc(void)
+{
+	struct sci_message *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (m) {
+		INIT_LIST_HEAD(&m->link);
+		m->done = message_done;
+	}
+	return m;
+}
+
+void sci_message_free(struct sci_message *m)
+{
+	kfree(m);
+}
+
+void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
+		     u32 handle)
+{
+	struct sci_msg_simple *body;
+
+	if (!m)
+		return;
+	body = (struct sci_msg_simple *)m->body;
+	body->type = type;
+	body->handle = cpu_to_le32(handle);
+	sci_peer_post(p, m);
+}
+
+static const int proto_errors[] = {
+	[SCI_PROTO_OK]		= 0,
+	[SCI_PROTO_NOENT]	= -ENOENT,
+	[SCI_PROTO_ACCES]	= -EACCES,
+	[SCI_PROTO_USERS]	= -EUSERS,
+	[SCI_PROTO_NOMEM]	= -ENOMEM,
+	[SCI_PROTO_NOBUFS]	= -ENOBUFS,
+	[SCI_PROTO_NOTCONN]	= -ENOTCONN,
+	[SCI_PROTO_INVAL]	= -EINVAL,
+};
+
+int sci_proto_errno(u16 error)
+{
+	return error < ARRAY_SIZE(proto_errors) ? proto_errors[error] : -EPROTO;
+}
+
+u16 sci_proto_error(int err)
+{
+	u16 i;
+
+	for (i = 0; i < ARRAY_SIZE(proto_errors); i++)
+		if (proto_errors[i] == err)
+			return i;
+	return SCI_PROTO_INVAL;
+}
+
+/* ---- either end ---- */
+
+static int connection_add(struct sci_connection *conn, struct sci_peer *p)
+{
+	struct sci_adapter *a = p->adapter;
+	int ret;
+
+	lockdep_assert_held(&a->lock);
+	ret = xa_alloc_cyclic(&a->handles, &conn->handle, conn,
+			      XA_LIMIT(1, U32_MAX), &a->next_handle,
+			      GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		return ret;
+	conn->peer = p;
+	list_add_tail(&conn->link, &p->links);
+	sci_peer_watch(p);
+	return 0;
+}
+
+static void connection_drop(struct sci_connection *conn)
+{
+	struct sci_peer *p = conn->peer;
+
+	if (!conn->handle)
+		return;
+	lockdep_assert_held(&p->adapter->lock);
+	xa_erase(&p->adapter->handles, conn->handle);
+	conn->handle = 0;
+	conn->remote = 0;
+	list_del_init(&conn->link);
+	sci_peer_watch(p);
+}
+
+struct sci_connection *sci_connection_find(struct sci_peer *p, u32 handle)
+{
+	struct sci_connection *conn;
+
+	lockdep_assert_held(&p->adapter->lock);
+	conn = xa_load(&p->adapter->handles, handle);
+	return conn && conn->peer == p ? conn : NULL;
+}
+
+struct sci_server *sci_server_find(struct sci_peer *p, u32 handle)
+{
+	struct sci_connection *conn = sci_connection_find(p, handle);
+
+	return conn && conn->server ?
+	       container_of(conn, struct sci_server, conn) : NULL;
+}
+
+static struct sci_client *client_find(struct sci_peer *p, u32 handle)
+{
+	struct sci_connection *conn = sci_connection_find(p, handle);
+
+	return conn && !conn->server ?
+	       container_of(conn, struct sci_client, conn) : NULL;
+}
+
+/* ---- clients ---- */
+
+void sci_credentials(struct sci_msg_connect *who)
+{
+	const struct cred *cred = current_cred();
+	const struct group_info *gi = cred->group_info;
+	int i;
+
+	who->type = SCI_MSG_CONNECT;
+	who->uid = cpu_to_le32(from_kuid(&init_user_ns, cred->euid));
+	who->gid = cpu_to_le32(from_kgid(&init_user_ns, cred->egid));
+	who->groups = min(gi->ngroups, SCI_MSG_GROUPS);
+	for (i = 0; i < who->groups; i++)
+		who->group[i] = cpu_to_le32(from_kgid(&init_user_ns,
+						      gi->gid[i]));
+}
+
+/* The connect has ended, one way or the other. */
+static void client_settle(struct sci_client *c, int status)
+{
+	lockdep_assert_held(&c->obj.adapter->lock);
+	c->status = status;
+	WRITE_ONCE(c->state, status ? SCI_REMOTE_GONE : SCI_REMOTE_CONNECTED);
+	if (status)
+		connection_drop(&c->conn);
+	cancel_delayed_work(&c->timeout);
+	trace_sci_import_state(c->obj.adapter, c->node, c->id,
+			       status ? "refused" : "connected", status);
+	sci_object_event(&c->obj, SCI_EV_CONNECT, c->node, status, 0);
+}
+
+static void client_timeout(struct work_struct *work)
+{
+	struct sci_client *c = container_of(to_delayed_work(work),
+					    struct sci_client, timeout);
+	struct sci_adapter *a = c->obj.adapter;
+
+	mutex_lock(&a->lock);
+	if (c->state == SCI_REMOTE_CONNECTING)
+		client_settle(c, -ETIMEDOUT);
+	mutex_unlock(&a->lock);
+}
+
+int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
+		    const struct sci_object_ops *obj_ops,
+		    const struct sci_client_ops *ops, struct sci_adapter *a)
+{
+	sci_object_init(&c->obj, kind, obj_ops, a);
+	c->ops = ops;
+	c->state = SCI_REMOTE_CONNECTING;
+	INIT_LIST_HEAD(&c->conn.link);
+	INIT_DELAYED_WORK(&c->timeout, client_timeout);
+	sci_credentials(&c->who);
+	c->connect = sci_message_alloc();
+	c->bye = sci_message_alloc();
+	c->ack = sci_message_alloc();
+	if (c->connect && c->bye && c->ack)
+		return 0;
+	sci_client_fini(c);
+	return -ENOMEM;
+}
+
+void sci_client_fini(struct sci_client *c)
+{
+	cancel_delayed_work_sync(&c->timeout);
+	sci_message_free(c->connect);
+	sci_message_free(c->bye);
+	sci_message_free(c->ack);
+	if (c->conn.peer)
+		sci_peer_put(c->conn.peer);
+	sci_object_fini(&c->obj);
+}
+
+/* Ask @node; takes over the message. */
+static int client_ask(struct sci_client *c, u32 node, struct sci_message *m)
+{
+	struct sci_adapter *a = c->obj.adapter;
+	struct sci_peer *p, *old = c->conn.peer;
+	struct sci_msg_connect *body = (struct sci_msg_connect *)m->body;
+	int ret;
+
+	p = sci_peer_get(a, node);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	ret = connection_add(&c->conn, p);
+	if (ret) {
+		sci_peer_put(p);
+		return ret;
+	}
+	if (old)
+		sci_peer_put(old);
+	*body = c->who;
+	body->kind = c->kind;
+	body->id = cpu_to_le32(c->id);
+	body->handle = cpu_to_le32(c->conn.handle);
+	sci_peer_post(p, m);
+	return 0;
+}
+
+static int client_start(struct sci_client *c)
+{
+	struct sci_adapter *a = c->obj.adapter;
+	u32 node = c->node;
+	int ret;
+
+	if (node == SCI_IOC_NODE_GROUP) {
+		c->kind = SCI_KIND_GROUP;
+		ret = sci_group_member(a, c->id, &node);
+		if (ret)
+			return ret;
+	}
+	if (!a->link_up && node != a->node)
+		return -ENETDOWN;
+	ret = client_ask(c, node, c->connect);
+	if (!ret)
+		c->connect = NULL;
+	return ret;
+}
+
+int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
+		       u32 node, u32 id, u32 timeout_ms)
+{
+	struct sci_adapter *a = c->obj.adapter;
+	int ret;
+
+	c->kind = kind;
+	c->node = node;
+	c->id = id;
+	mutex_lock(&a->lock);
+	ret = client_start(c);
+	if (!ret) {
+		trace_sci_import_state(a, node, id, "connecting", 0);
+		if (timeout_ms != SCI_TIMEOUT_INFINITE)
+			schedule_delayed_work(&c->timeout, msecs_to_jiffies(
+				max(timeout_ms, TIMEOUT_MIN_MS)));
+	}
+	mutex_unlock(&a->lock);
+	return ret;
+}
+
+int sci_client_wait(struct sci_client *c)
+{
+	struct sci_adapter *a = c->obj.adapter;
+	int ret;
+
+	ret = wait_event_interruptible(c->obj.wait,
+			READ_ONCE(c->state) != SCI_REMOTE_CONNECTING ||
+			sci_adapter_is_dead(a));
+	if (ret)
+		return -EINTR;
+	if (sci_adapter_is_dead(a))
+		return -ENODEV;
+	mutex_lock(&a->lock);
+	ret = c->status;
+	mutex_unlock(&a->lock);
+	return ret;
+}
+
+void sci_client_end(struct sci_client *c)
+{
+	struct sci_msg_simple *body;
+
+	lockdep_assert_held(&c->obj.adapter->lock);
+	cancel_delayed_work(&c->timeout);
+	if (c->conn.remote && c->bye) {
+		body = (struct sci_msg_simple *)c->bye->body;
+		body->died = !!(current->flags & PF_EXITING);
+		sci_post_simple(c->conn.peer, c->bye, SCI_MSG_DISCONNECT,
+				c->conn.remote);
+		c->bye = NULL;
+	}
+	if (c->state != SCI_REMOTE_GONE) {
+		c->status = sci_adapter_is_dead(c->obj.adapter) ? -ENODEV :
+								  -ENOTCONN;
+		WRITE_ONCE(c->state, SCI_REMOTE_GONE);
+		trace_sci_import_state(c->obj.adapter, c->node, c->id,
+				       "disconnect", 0);
+	}
+	connection_drop(&c->conn);
+}
+
+/* The group's member has gone: what we have mapped is others', too. */
+static bool client_rejoin(struct sci_client *c)
+{
+	struct sci_adapter *a = c->obj.adapter;
+	struct sci_message *m;
+	u32 node;
+
+	if (c->node != SCI_IOC_NODE_GROUP || sci_adapter_is_dead(a) ||
+	    c->rejoins == REJOINS_MAX || sci_group_member(a, c->id, &node))
+		return false;
+	m = sci_message_alloc();
+	if (!m)
+		return false;
+	if (client_ask(c, node, m)) {
+		sci_message_free(m);
+		return false;
+	}
+	c->rejoining = true;
+	c->rejoins++;
+	return true;
+}
+
+void sci_client_lost(struct sci_client *c, int status)
+{
+	struct sci_adapter *a = c->obj.adapter;
+
+	lockdep_assert_held(&a->lock);
+	connection_drop(&c->conn);
+	if (client_rejoin(c))
+		return;
+	c->status = status;
+	WRITE_ONCE(c->state, SCI_REMOTE_GONE);
+	sci_count(a, SCI_COUNT_REVOKED, 1);
+	trace_sci_import_state(a, c->node, c->id, "lost", status);
+	if (c->ops->gone)
+		c->ops->gone(c);
+	sci_object_event(&c->obj, SCI_EV_LOST, c->node, status, 0);
+}
+
+static bool reply_is_sane(struct sci_client *c, const struct sci_msg_reply *re)
+{
+	if (!re->exporter)
+		return false;
+	if (c->kind != SCI_KIND_SEGMENT && c->kind != SCI_KIND_GROUP)
+		return true;
+	return re->access & 4 && !(re->access & ~6) && re->length &&
+	       le64_to_cpu(re->length) <= c->obj.adapter->max_segment;
+}
+
+static void client_reply(struct sci_client *c, const struct sci_msg_reply *re)
+{
+	int status = sci_proto_errno(le16_to_cpu(re->error));
+
+	if (!status && !reply_is_sane(c, re))
+		status = -EPROTO;
+	if (c->rejoining) {
+		c->rejoining = false;
+		if (status) {
+			sci_client_lost(c, -ECONNRESET);
+			return;
+		}
+		c->conn.remote = le32_to_cpu(re->exporter);
+		c->rejoins = 0;
+		return;
+	}
+	if (!status) {
+		c->conn.remote = le32_to_cpu(re->exporter);
+		sci_count(c->obj.adapter, SCI_COUNT_IMPORTS, 1);
+		c->ops->connected(c, re);
+	}
+	client_settle(c, status);
+}
+
+void sci_connection_reply(struct sci_peer *p, const struct sci_msg_reply *re)
+{
+	struct sci_client *c = client_find(p, le32_to_cpu(re->handle));
+
+	if (c && !c->conn.remote)
+		client_reply(c, re);
+	else if (!c && !re->error)	/* it gave up meanwhile */
+		sci_post_simple(p, sci_message_alloc(), SCI_MSG_DISCONNECT,
+				le32_to_cpu(re->exporter));
+	else
+		sci_count(p->adapter, SCI_COUNT_CTRL_BAD, 1);
+}
+
+/* ---- servers ---- */
+
+static void server_free(struct sci_server *s)
+{
+	struct sci_peer *p = s->conn.peer;
+
+	connection_drop(&s->conn);
+	list_del(&s->link);
+	if (s->owner && s->cut && s->kind == SCI_KIND_SEGMENT)
+		sci_segment_cut_done(s->owner);
+	sci_message_free(s->notify_msg);
+	sci_message_free(s->cut_msg);
+	kfree(s);
+	sci_peer_put(p);
+}
+
+static void server_left(struct sci_server *s, bool died)
+{
+	if (s->owner && !s->cut) {
+		if (s->kind == SCI_KIND_SEGMENT)
+			sci_segment_importer(s->owner, s, died ? SCI_EV_LOST :
+							 SCI_EV_DISCONNECT);
+	}
+	server_free(s);
+}
+
+static struct sci_server *server_alloc(struct sci_peer *p)
+{
+	struct sci_server *s = kzalloc(sizeof(*s), GFP_KERNEL);
+
+	if (!s)
+		return NULL;
+	INIT_LIST_HEAD(&s->link);
+	s->conn.server = true;
+	s->notify_msg = sci_message_alloc();
+	s->cut_msg = sci_message_alloc();
+	if (!s->notify_msg || !s->cut_msg || connection_add(&s->conn, p)) {
+		sci_message_free(s->notify_msg);
+		sci_message_free(s->cut_msg);
+		kfree(s);
+		return NULL;
+	}
+	kobject_get(&p->kobj);
+	return s;
+}
+
+static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg,
+			 struct sci_msg_reply *re)
+{
+	struct sci_adapter *a = s->conn.peer->adapter;
+	struct sci_segment *seg;
+	struct sci_intr_line *line;
+
+	if (msg->kind == SCI_KIND_SEGMENT || msg->kind == SCI_KIND_GROUP) {
+		seg = sci_segment_accept(a, msg, re);
+		if (IS_ERR(seg))
+			return PTR_ERR(seg);
+		s->kind = SCI_KIND_SEGMENT;
+		s->owner = seg;
+		list_add_tail(&s->link, &seg->servers);
+		sci_segment_importer(seg, s, SCI_EV_CONNECT);
+		return 0;
+	}
+	line = sci_intr_accept(a, msg);
+	if (IS_ERR(line))
+		return PTR_ERR(line);
+	s->kind = msg->kind;
+	s->owner = line;
+	list_add_tail(&s->link, &line->servers);
+	return 0;
+}
+
+/* Whether it can be asked for at all. */
+static bool connect_is_sane(const struct sci_msg_connect *msg)
+{
+	return msg->kind <= SCI_KIND_GROUP && msg->handle && !msg->reserved &&
+	       msg->groups <= SCI_MSG_GROUPS;
+}
+
+void sci_connection_connect(struct sci_peer *p,
+			    const struct sci_msg_connect *msg)
+{
+	struct sci_message *m = sci_message_alloc();
+	struct sci_msg_reply *re;
+	struct sci_server *s;
+	int ret;
+
+	lockdep_assert_held(&p->adapter->lock);
+	if (!m)
+		return;		/* its patience will end */
+	re = (struct sci_msg_reply *)m->body;
+	re->type = SCI_MSG_REPLY;
+	re->handle = msg->handle;
+	s = connect_is_sane(msg) ? server_alloc(p) : NULL;
+	if (!s) {
+		ret = connect_is_sane(msg) ? -ENOMEM : -EINVAL;
+	} else {
+		s->conn.remote = le32_to_cpu(msg->handle);
+		ret = server_accept(s, msg, re);
+		re->exporter = cpu_to_le32(s->conn.handle);
+		if (ret)
+			server_free(s);
+	}
+	re->error = cpu_to_le16(sci_proto_error(ret));
+	if (ret)
+		re->exporter = 0;
+	sci_peer_post(p, m);
+}
+
+void sci_servers_notify(struct list_head *servers)
+{
+	struct sci_server *s;
+
+	list_for_each_entry(s, servers, link) {
+		if (s->cut)
+			continue;
+		sci_post_simple(s->conn.peer, s->notify_msg, SCI_MSG_NOTIFY,
+				s->conn.remote);
+		s->notify_msg = NULL;
+	}
+}
+
+unsigned int sci_servers_cut(struct list_head *servers, bool died)
+{
+	struct sci_server *s;
+	unsigned int n = 0;
+
+	list_for_each_entry(s, servers, link) {
+		if (s->cut)
+			continue;
+		s->cut = true;
+		((struct sci_msg_simple *)s->cut_msg->body)->died = died;
+		sci_post_simple(s->conn.peer, s->cut_msg, SCI_MSG_CUT,
+				s->conn.remote);
+		s->cut_msg = NULL;
+		n++;
+	}
+	return n;
+}
+
+void sci_servers_disown(struct list_head *servers)
+{
+	struct sci_server *s, *next;
+
+	list_for_each_entry_safe(s, next, servers, link) {
+		s->owner = NULL;
+		list_del_init(&s->link);
+	}
+}
+
+/* ---- messages about either ---- */
+
+static void client_message(struct sci_client *c,
+			   const struct sci_msg_simple *msg)
+{
+	struct sci_peer *p = c->conn.peer;
+	u32 remote = c->conn.remote;
+
+	if (msg->type == SCI_MSG_NOTIFY) {
+		trace_sci_import_state(p->adapter, c->node, c->id, "notify", 0);
+		sci_object_event(&c->obj, SCI_EV_DISCONNECT, c->node, 0, 0);
+		return;
+	}
+	/* CUT: only when nothing can be stored any more it is acknowledged */
+	sci_client_lost(c, msg->died ? -ECONNRESET : -ENOTCONN);
+	sci_post_simple(p, c->ack, SCI_MSG_CUT_ACK, remote);
+	/* a member of a group may be followed by another that cuts us off */
+	c->ack = c->rejoining ? sci_message_alloc() : NULL;
+}
+
+void sci_connection_simple(struct sci_peer *p,
+			   const struct sci_msg_simple *msg)
+{
+	u32 handle = le32_to_cpu(msg->handle);
+	struct sci_client *c;
+	struct sci_server *s;
+
+	lockdep_assert_held(&p->adapter->lock);
+	switch (msg->type) {
+	case SCI_MSG_NOTIFY:
+	case SCI_MSG_CUT:
+		c = client_find(p, handle);
+		if (c && c->conn.remote)
+			client_message(c, msg);
+		break;		/* else it left while this was under way */
+	case SCI_MSG_DISCONNECT:
+		s = sci_server_find(p, handle);
+		if (s)
+			server_left(s, msg->died);
+		break;
+	case SCI_MSG_CUT_ACK:
+		s = sci_server_find(p, handle);
+		if (s && s->cut)
+			server_free(s);
+		break;
+	}
+}
+
+void sci_connection_peer_gone(struct sci_peer *p, int error)
+{
+	struct sci_connection *conn, *next;
+	struct sci_client *c;
+	LIST_HEAD(gone);
+
+	lockdep_assert_held(&p->adapter->lock);
+	/* what rejoins on the way is added to another list, or this one anew */
+	list_splice_init(&p->links, &gone);
+	list_for_each_entry_safe(conn, next, &gone, link) {
+		if (conn->server) {
+			server_left(container_of(conn, struct sci_server, conn),
+				    true);
+			continue;
+		}
+		c = container_of(conn, struct sci_client, conn);
+		if (c->state == SCI_REMOTE_CONNECTING)
+			client_settle(c, error);
+		else
+			sci_client_lost(c, error);
+	}
+}
+
+void sci_connections_drop(struct sci_adapter *a)
+{
+	struct sci_connection *conn;
+	unsigned long handle;
+
+	mutex_lock(&a->lock);
+	xa_for_each(&a->handles, handle, conn)
+		if (!WARN_ON_ONCE(!conn->server))
+			server_free(container_of(conn, struct sci_server,
+						 conn));
+	mutex_unlock(&a->lock);
+	xa_destroy(&a->handles);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: connections
+ *
+ * A connection has two ends, each a struct sci_connection that the other end's
+ * node names by its handle: the client imports a segment or triggers an
+ * interrupt, the server belongs to the segment or interrupt at its owner.  They
+ * are made and ended by the messages of proto.h; what a client or server then
+ * does is its kind's.
+ *
+ * Everything here is under adapter->lock.  Messages that an end must be able to
+ * send are allocated when it is made.
+ */
+#ifndef SCI_CONNECTION_H
+#define SCI_CONNECTION_H
+
+#include <linux/cred.h>
+
+#include "adapter.h"
+#include "object.h"
+#include "peer.h"
+#include "proto.h"
+
+/**
+ * struct sci_connection - one end
+ * @peer: the other node; a reference
+ * @link: in peer->links, empty when the connection is gone
+ * @handle: what the other node calls it; 0: gone
+ * @remote: what we call the other end; 0: not known yet
+ * @server: which end
+ */
+struct sci_connection {
+	struct sci_peer *peer;
+	struct list_head link;
+	u32 handle;
+	u32 remote;
+	bool server;
+};
+
+struct sci_client;
+
+/**
+ * struct sci_client_ops - kinds of clients; called with adapter->lock held
+ * @connected: the reply came
+ * @gone: it is lost, after client->state and ->status were set; not called for
+ *	clients that never were connected.  May be NULL.
+ */
+struct sci_client_ops {
+	void (*connected)(struct sci_client *c, const struct sci_msg_reply *re);
+	void (*gone)(struct sci_client *c);
+};
+
+/**
+ * struct sci_client - the importing end
+ * @obj: its file
+ * @ops: its kind's
+ * @conn: the connection
+ * @kind: what it asks for
+ * @node: wanted: may be SCI_IOC_NODE_GROUP
+ * @id: wanted
+ * @state: enum sci_remote_state
+ * @status: 0 or -errno
+ * @who: credentials it connects with
+ * @timeout: ends a connect that gets no answer
+ * @connect, @bye, @ack: messages not sent yet
+ * @rejoining: the group's member has gone, another was asked
+ * @rejoins: how many were in a row
+ */
+struct sci_client {
+	struct sci_object obj;
+	const struct sci_client_ops *ops;
+	struct sci_connection conn;
+	enum sci_connect_kind kind;
+	u32 node;
+	u32 id;
+	enum sci_remote_state state;
+	int status;
+	struct sci_msg_connect who;
+	struct delayed_work timeout;
+	struct sci_message *connect;
+	struct sci_message *bye;
+	struct sci_message *ack;
+	bool rejoining;
+	unsigned int rejoins;
+};
+
+/**
+ * struct sci_server - the exporting end
+ * @conn: the connection
+ * @kind: of its owner
+ * @owner: struct sci_segment or struct sci_intr_line, NULL: it is gone
+ * @link: in the owner's list of servers
+ * @cut: CUT was sent, its acknowledgement has not come
+ * @notify_msg, @cut_msg: messages not sent yet
+ */
+struct sci_server {
+	struct sci_connection conn;
+	enum sci_connect_kind kind;
+	void *owner;
+	struct list_head link;
+	bool cut;
+	struct sci_message *notify_msg;
+	struct sci_message *cut_msg;
+};
+
+/* A message that frees itself when it is done; NULL: no memory. */
+struct sci_message *sci_message_alloc(void);
+void sci_message_free(struct sci_message *m);
+
+/* Fills in one without a body of its own and posts it; does nothing with NULL. */
+void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
+		     u32 handle);
+
+/**
+ * sci_client_init() - set one up, with no file yet
+ *
+ * Remembers the caller's credentials.  -ENOMEM; sci_client_fini() undoes it.
+ */
+int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
+		    const struct sci_object_ops *obj_ops,
+		    const struct sci_client_ops *ops, struct sci_adapter *a);
+/* The object's memory can be freed afterwards.  No locks held. */
+void sci_client_fini(struct sci_client *c);
+
+/**
+ * sci_client_connect() - ask for it
+ *
+ * Begins a connect; takes adapter->lock.  Errors here: -EINVAL: not a node id;
+ * -ENETDOWN; -ENOENT: no member in the group; -ENOMEM.  All others come with
+ * the end of it: @c->state and @c->status.
+ */
+int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
+		       u32 node, u32 id, u32 timeout_ms);
+
+/* Waits for the end of it.  Returns c->status, -EINTR or -ENODEV. */
+int sci_client_wait(struct sci_client *c);
+
+/* Closed, killed or removed: sci_object_ops.kill of clients calls it. */
+void sci_client_end(struct sci_client *c);
+
+/* The connected client's other end is gone. */
+void sci_client_lost(struct sci_client *c, int status);
+
+/* For the owner of servers: all of them get a NOTIFY, or a CUT. */
+void sci_servers_notify(struct list_head *servers);
+/* ... returns how many that had none yet; @died: not in good order */
+unsigned int sci_servers_cut(struct list_head *servers, bool died);
+
+/* ... which then goes; servers that wait for acknowledgements live on. */
+void sci_servers_disown(struct list_head *servers);
+
+/* Clients of this adapter, on behalf of their object's kind. */
+static inline struct sci_client *sci_client_of(struct sci_object *obj)
+{
+	return container_of(obj, struct sci_client, obj);
+}
+
+/* The adapter goes: what is left of servers.  No locks held. */
+void sci_connections_drop(struct sci_adapter *a);
+
+/* Messages of proto.h that concern connections; adapter->lock held. */
+void sci_connection_connect(struct sci_peer *p,
+			    const struct sci_msg_connect *msg);
+void sci_connection_reply(struct sci_peer *p, const struct sci_msg_reply *msg);
+void sci_connection_simple(struct sci_peer *p,
+			   const struct sci_msg_simple *msg);
+void sci_connection_peer_gone(struct sci_peer *p, int error);
+
+/* The live end that @p's node calls @handle, or NULL. */
+struct sci_connection *sci_connection_find(struct sci_peer *p, u32 handle);
+struct sci_server *sci_server_find(struct sci_peer *p, u32 handle);
+
+/* The caller's, as they are sent with a connect. */
+void sci_credentials(struct sci_msg_connect *who);
+
+/* -errno of a reply's error and back */
+int sci_proto_errno(u16 error);
+u16 sci_proto_error(int err);
+
+#endif

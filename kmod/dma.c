@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* DMA queues. */
+
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "core.h"
+#include "dma.h"
+#include "import.h"
+#include "segment.h"
+#include "trace.h"
+
+#define PIECES_MAX	65536u
+#define CHUNK		65536u	/* between two looks at whether to stop */
+
+/**
+ * struct sci_dma_queue - a queue
+ * @obj: its file
+ * @work: does what is in @transfers, one after the other
+ * @max_pieces: of all transfers
+ * @pieces: there are now, under obj.ev_lock as what follows
+ * @transfers: struct sci_dma_transfer, the one under way first
+ * @dead: the adapter or the file goes: nothing new
+ */
+struct sci_dma_queue {
+	struct sci_object obj;
+	struct work_struct work;
+	u32 max_pieces;
+	u32 pieces;
+	struct list_head transfers;
+	bool dead;
+};
+
+/**
+ * struct sci_dma_transfer - one submit
+ * @ref: the queue's, and a waiting submitter's
+ * @link: in queue->transfers
+ * @local: file of the local segment
+ * @remote: ... of the remote one
+ * @pages: memory of the local one
+ * @cookie: the submitter's
+ * @pull: from the remote one
+ * @wait: the submitter waits: no event
+ * @abort: stop soon
+ * @done: @status is valid
+ * @status: 0 or -errno
+ * @nr_vecs: of @vecs
+ * @vecs: the pieces
+ */
+struct sci_dma_transfer {
+	refcount_t ref;
+	struct list_head link;
+	struct file *local;
+	struct file *remote;
+	struct sci_pages *pages;
+	u64 cookie;
+	bool pull;
+	bool wait;
+	bool abort;
+	bool done;
+	int status;
+	u32 nr_vecs;
+	struct sci_dma_vec vecs[] __counted_by(nr_vecs);
+};
+
+static struct sci_dma_queue *queue_of(struct sci_object *obj)
+{
+	return container_of(obj, struct sci_dma_queue, obj);
+}
+
+static void transfer_put(struct sci_dma_transfer *t)
+{
+	if (!refcount_dec_and_test(&t->ref))
+		return;
+	if (t->pages)
+		sci_pages_put(t->pages);
+	if (t->local)
+		fput(t->local);
+	if (t->remote)
+		fput(t->remote);
+	kvfree(t);
+}
+
+/* ---- doing it ---- */
+
+/* Where the remote segment is: it may be lost at any time. */
+static int locate(struct sci_dma_transfer *t, struct sci_dma_piece *p)
+{
+	struct sci_object *obj = sci_object_of(t->remote, SCI_OBJECT_IMPORT);
+	struct sci_import *im = sci_import_of(obj);
+	int ret = -ENOTCONN;
+
+	mutex_lock(&obj->adapter->lock);
+	if (im->client.state == SCI_REMOTE_CONNECTED) {
+		p->node = im->client.conn.peer->node;
+		p->base = im->base;
+		ret = 0;
+	}
+	mutex_unlock(&obj->adapter->lock);
+	return ret;
+}
+
+static bool local_removed(struct sci_dma_transfer *t)
+{
+	struct sci_object *obj = sci_object_of(t->local, SCI_OBJECT_SEGMENT);
+
+	return READ_ONCE(sci_segment_of(obj)->state) &
+	       SCI_SEGMENT_STATE_REMOVED;
+}
+
+static int copy_chunk(struct sci_adapter *a, struct sci_dma_transfer *t,
+		      struct sci_dma_piece *p)
+{
+	int idx, ret;
+
+	if (READ_ONCE(t->abort))
+		return -ECANCELED;
+	if (local_removed(t))
+		return -ENOTCONN;
+	ret = sci_adapter_enter(a, &idx);
+	if (ret)
+		return ret;
+	ret = locate(t, p);
+	if (!ret)
+		ret = a->ops->dma_copy(a, p);
+	sci_adapter_exit(idx);
+	return ret;
+}
+
+static int copy_vec(struct sci_adapter *a, struct sci_dma_transfer *t,
+		    const struct sci_dma_vec *v)
+{
+	struct sci_dma_piece p = { .pages = t->pages, .pull = t->pull };
+	u64 done;
+	int ret;
+
+	for (done = 0; done < v->length; done += p.length) {
+		p.local = v->local + done;
+		p.remote = v->remote + done;
+		p.length = min3(v->length - done, (u64)CHUNK, (u64)a->dma_max);
+		ret = copy_chunk(a, t, &p);
+		if (ret)
+			return ret;
+		sci_count(a, SCI_COUNT_DMA_BYTES, p.length);
+		cond_resched();
+	}
+	return 0;
+}
+
+static int transfer_run(struct sci_adapter *a, struct sci_dma_transfer *t)
+{
+	u32 i;
+	int ret = 0;
+
+	for (i = 0; i < t->nr_vecs && !ret; i++)
+		ret = copy_vec(a, t, &t->vecs[i]);
+	if (ret)
+		sci_count(a, SCI_COUNT_DMA_ERRORS, 1);
+	trace_sci_dma(a, t->pull ? "pull" : "push", t->nr_vecs, ret);
+	return ret;
+}
+
+static struct sci_dma_transfer *first_transfer(struct sci_dma_queue *q)
+{
+	struct sci_dma_transfer *t;
+
+	spin_lock(&q->obj.ev_lock);
+	t = list_first_entry_or_null(&q->transfers, struct sci_dma_transfer,
+				     link);
+	spin_unlock(&q->obj.ev_lock);
+	return t;
+}
+
+/* Only the work takes transfers from the list: the first stays what it is. */
+static void dma_work(struct work_struct *work)
+{
+	struct sci_dma_queue *q = container_of(work, struct sci_dma_queue,
+					       work);
+	struct sci_dma_transfer *t;
+
+	while ((t = first_transfer(q))) {
+		t->status = transfer_run(q->obj.adapter, t);
+		spin_lock(&q->obj.ev_lock);
+		list_del(&t->link);
+		q->pieces -= t->nr_vecs;
+		WRITE_ONCE(t->done, true);
+		spin_unlock(&q->obj.ev_lock);
+		if (!t->wait)
+			sci_object_event(&q->obj, SCI_EV_DMA, 0, t->status,
+					 t->cookie);
+		wake_up_all(&q->obj.wait);
+		transfer_put(t);
+	}
+}
+
+/* ---- object ---- */
+
+static void abort_all(struct sci_dma_queue *q)
+{
+	struct sci_dma_transfer *t;
+
+	spin_lock(&q->obj.ev_lock);
+	list_for_each_entry(t, &q->transfers, link)
+		WRITE_ONCE(t->abort, true);
+	spin_unlock(&q->obj.ev_lock);
+}
+
+static void dma_kill(struct sci_object *obj)
+{
+	struct sci_dma_queue *q = queue_of(obj);
+
+	spin_lock(&obj->ev_lock);
+	q->dead = true;
+	spin_unlock(&obj->ev_lock);
+	abort_all(q);
+}
+
+static void dma_free(struct sci_object *obj)
+{
+	struct sci_dma_queue *q = queue_of(obj);
+
+	flush_work(&q->work);
+	sci_object_fini(obj);
+	kfree(q);
+}
+
+static const struct sci_object_ops dma_ops = {
+	.name = "[sci-dma]",
+	.kill = dma_kill,
+	.free = dma_free,
+};
+
+int sci_dma_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+{
+	struct sci_ioc_dma_create *c = cmd;
+	struct sci_dma_queue *q;
+	int ret;
+
+	if (!c->max_pieces || c->max_pieces > PIECES_MAX)
+		return -EINVAL;
+	if (!(obj->adapter->caps & SCI_CAP_DMA))
+		return -EOPNOTSUPP;
+	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+	if (!q)
+		return -ENOMEM;
+	sci_object_init(&q->obj, SCI_OBJECT_DMA, &dma_ops, obj->adapter);
+	INIT_WORK(&q->work, dma_work);
+	INIT_LIST_HEAD(&q->transfers);
+	q->max_pieces = c->max_pieces;
+	ret = sci_object_file(&q->obj, nf);
+	if (ret) {
+		dma_free(&q->obj);
+		return ret;
+	}
+	c->out_fd = nf->fd;
+	return 0;
+}
+
+/* ---- submit ---- */
+
+static int check_vec(struct sci_adapter *a, const struct sci_dma_vec *v,
+		     u64 local_len, u64 remote_len)
+{
+	u64 end;
+
+	if (!v->length || (v->local | v->remote | v->length) &
+			  (a->dma_align - 1))
+		return -EINVAL;
+	if (check_add_overflow(v->local, v->length, &end) || end > local_len)
+		return -EINVAL;
+	if (check_add_overflow(v->remote, v->length, &end) || end > remote_len)
+		return -EINVAL;
+	return v->length > a->dma_max ? -EINVAL : 0;
+}
+
+static struct file *segment_file(int fd, enum sci_object_kind kind,
+				 struct sci_adapter *a)
+{
+	struct file *file = fget(fd);
+	struct sci_object *obj;
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	obj = sci_object_of(file, kind);
+	if (obj && obj->adapter == a)
+		return file;
+	fput(file);
+	return ERR_PTR(-EINVAL);
+}
+
+static int take_segments(struct sci_dma_transfer *t, struct sci_adapter *a,
+			 const struct sci_ioc_dma_submit *c)
+{
+	struct file *file;
+	struct sci_segment *s;
+
+	file = segment_file(c->local_fd, SCI_OBJECT_SEGMENT, a);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	t->local = file;
+	file = segment_file(c->remote_fd, SCI_OBJECT_IMPORT, a);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	t->remote = file;
+	s = sci_segment_of(sci_object_of(t->local, SCI_OBJECT_SEGMENT));
+	t->pages = sci_segment_pages(s);
+	return t->pages ? 0 : -ENOTCONN;
+}
+
+static int check_transfer(struct sci_dma_transfer *t, struct sci_adapter *a)
+{
+	struct sci_object *lo = sci_object_of(t->local, SCI_OBJECT_SEGMENT);
+	struct sci_object *ro = sci_object_of(t->remote, SCI_OBJECT_IMPORT);
+	struct sci_import *im = sci_import_of(ro);
+	bool usable, writable;
+	u32 i;
+	int ret = 0;
+
+	mutex_lock(&a->lock);
+	usable = im->client.state == SCI_REMOTE_CONNECTED;
+	writable = im->access & 2;
+	mutex_unlock(&a->lock);
+	if (!usable)
+		return -ENOTCONN;
+	if (!t->pull && !writable)
+		return -EACCES;
+	for (i = 0; i < t->nr_vecs && !ret; i++)
+		ret = check_vec(a, &t->vecs[i], sci_segment_of(lo)->length,
+				im->length);
+	return ret;
+}
+
+static struct sci_dma_transfer *
+transfer_new(struct sci_adapter *a, const struct sci_ioc_dma_submit *c)
+{
+	struct sci_dma_transfer *t;
+	int ret;
+
+	t = kvzalloc(struct_size(t, vecs, c->nr_vecs), GFP_KERNEL_ACCOUNT);
+	if (!t)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&t->ref, 1);
+	t->nr_vecs = c->nr_vecs;
+	t->cookie = c->cookie;
+	t->pull = c->flags & SCI_DMA_PULL;
+	t->wait = c->flags & SCI_DMA_WAIT;
+	ret = -EFAULT;
+	if (copy_from_user(t->vecs, u64_to_user_ptr(c->vecs),
+			   array_size(c->nr_vecs, sizeof(t->vecs[0]))))
+		goto err_put;
+	ret = take_segments(t, a, c);
+	if (!ret)
+		ret = check_transfer(t, a);
+	if (!ret)
+		return t;
+err_put:
+	transfer_put(t);
+	return ERR_PTR(ret);
+}
+
+static int enqueue(struct sci_dma_queue *q, struct sci_dma_transfer *t)
+{
+	int ret = 0;
+
+	spin_lock(&q->obj.ev_lock);
+	if (q->dead) {
+		ret = -ENODEV;
+	} else if (t->nr_vecs > q->max_pieces - q->pieces) {
+		ret = -EAGAIN;
+	} else {
+		q->pieces += t->nr_vecs;
+		if (t->wait)
+			refcount_inc(&t->ref);
+		list_add_tail(&t->link, &q->transfers);
+	}
+	spin_unlock(&q->obj.ev_lock);
+	return ret;
+}
+
+static int transfer_wait(struct sci_dma_queue *q, struct sci_dma_transfer *t)
+{
+	int ret;
+
+	if (wait_event_killable(q->obj.wait, READ_ONCE(t->done)))
+		WRITE_ONCE(t->abort, true);
+	/* memory must not be touched any more when we return */
+	wait_event(q->obj.wait, READ_ONCE(t->done));
+	ret = t->status;
+	transfer_put(t);
+	return ret;
+}
+
+int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+{
+	struct sci_dma_queue *q = queue_of(obj);
+	struct sci_ioc_dma_submit *c = cmd;
+	struct sci_dma_transfer *t;
+	bool wait;
+	int ret;
+
+	if (c->reserved || !c->nr_vecs)
+		return -EINVAL;
+	/* more than ever fit */
+	if (c->nr_vecs > q->max_pieces)
+		return -EAGAIN;
+	t = transfer_new(obj->adapter, c);
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	wait = t->wait;
+	ret = enqueue(q, t);
+	if (ret) {
+		transfer_put(t);
+		return ret;
+	}
+	queue_work(system_unbound_wq, &q->work);
+	return wait ? transfer_wait(q, t) : 0;
+}
+
+int sci_dma_abort(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+{
+	struct sci_dma_queue *q = queue_of(obj);
+
+	abort_all(q);
+	flush_work(&q->work);
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * Broadcast groups: segments of several adapters with one memory.  A domain is
+ * a set of adapters that can have them: those of one machine.
+ */
+#ifndef SCI_GROUP_H
+#define SCI_GROUP_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+
+#include "adapter.h"
+#include "owner.h"
+#include "pages.h"
+
+struct sci_segment;
+
+struct sci_domain {
+	struct mutex lock;
+	struct list_head adapters;
+	struct list_head groups;
+};
+
+/**
+ * struct sci_group - a broadcast group; everything under domain->lock
+ * @link: in domain->groups
+ * @id: of the group, and of its segments on their nodes
+ * @length: bytes
+ * @pages: the members' memory
+ * @owner: its founder: who may join
+ * @members: how many segments
+ * @exported: those that may be connected to
+ */
+struct sci_group {
+	struct list_head link;
+	u32 id;
+	u64 length;
+	struct sci_pages *pages;
+	struct sci_owner owner;
+	unsigned int members;
+	struct list_head exported;
+};
+
+/* For drivers: one for all their adapters; destroyed when those are gone. */
+struct sci_domain *sci_domain_create(void);
+void sci_domain_destroy(struct sci_domain *d);
+
+void sci_domain_add(struct sci_adapter *a);
+void sci_domain_remove(struct sci_adapter *a);
+
+/**
+ * sci_group_join() - make a segment a member
+ *
+ * Its own memory founds the group, or is exchanged for the group's.  No locks
+ * held.  -EMSGSIZE: the group has another length; -EACCES: its members are not
+ * the caller's to read and write; -ENOMEM.
+ */
+int sci_group_join(struct sci_segment *s);
+void sci_group_leave(struct sci_segment *s);
+/* Can be connected to; with adapter->lock held. */
+void sci_group_export(struct sci_segment *s);
+void sci_group_unexport(struct sci_segment *s);
+
+/* A node with a member that may be connected to: -ENOENT; adapter->lock held. */
+int sci_group_member(struct sci_adapter *a, u32 id, u32 *node);
+
+#endif

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Remote segments. */
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "core.h"
+#include "import.h"
+#include "trace.h"
+
+/* Neighbours of a page that is touched are likely to be next. */
+#define FAULT_AROUND	32
+
+/**
+ * struct sci_import_map - one mmap() of an import, and what became of it
+ *
+ * Belongs to the file that backs the areas of memory which show it, so it
+ * may outlive the import.
+ *
+ * @link: in import->maps; empty: revoked for good
+ * @adapter: the import's; a reference
+ * @revoke: see import.h
+ * @mapping: NULL: revoked.  Written under adapter->lock and @revoke.
+ * @private_page: what is seen then
+ * @file: the backing
+ */
+struct sci_import_map {
+	struct list_head link;
+	struct sci_adapter *adapter;
+	struct rw_semaphore revoke;
+	struct sci_mapping *mapping;
+	struct page *private_page;
+	struct file *file;
+};
+
+/* ---- maps ---- */
+
+/* Inserts the page at @addr and some that follow. */
+static vm_fault_t insert_around(struct vm_area_struct *vma,
+				struct sci_mapping *m, unsigned long addr)
+{
+	struct sci_adapter *a = m->adapter;
+	u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + addr - vma->vm_start;
+	unsigned long pfn, end;
+	vm_fault_t ret;
+
+	if (a->ops->mapping_pfn(a, m, offset, &pfn))
+		return VM_FAULT_SIGBUS;
+	ret = vmf_insert_pfn(vma, addr, pfn);
+	end = min(vma->vm_end, addr + FAULT_AROUND * PAGE_SIZE);
+	for (addr += PAGE_SIZE; ret == VM_FAULT_NOPAGE && addr < end;
+	     addr += PAGE_SIZE) {
+		offset += PAGE_SIZE;
+		if (a->ops->mapping_pfn(a, m, offset, &pfn) ||
+		    vmf_insert_pfn(vma, addr, pfn) != VM_FAULT_NOPAGE)
+			break;
+	}
+	return ret;
+}
+
+static vm_fault_t import_vm_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct sci_import_map *map = vma->vm_file->private_data;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	vm_fault_t ret;
+
+	down_read(&map->revoke);
+	if (map->mapping)
+		ret = insert_around(vma, map->mapping, addr);
+	else
+		ret = vmf_insert_pfn(vma, addr, page_to_pfn(map->private_page));
+	up_read(&map->revoke);
+	return ret;
+}
+
+static const struct vm_operations_struct import_vm_ops = {
+	.fault = import_vm_fault,
+};
+
+/*
+ * Nothing of the adapter's is seen any more, and what the map had of it is
+ * given back.
+ */
+static void map_revoke(struct sci_import_map *map)
+{
+	struct sci_mapping *m = map->mapping;
+
+	lockdep_assert_held(&map->adapter->lock);
+	list_del_init(&map->link);
+	down_write(&map->revoke);
+	map->mapping = NULL;
+	up_write(&map->revoke);
+	unmap_mapping_range(map->file->f_mapping, 0, 0, 1);
+	sci_mapping_put(m);
+}
+
+static void map_free(struct sci_import_map *map)
+{
+	if (map->private_page)
+		__free_page(map->private_page);
+	sci_adapter_put(map->adapter);
+	kfree(map);
+}
+
+static int map_release(struct inode *inode, struct file *file)
+{
+	struct sci_import_map *map = file->private_data;
+	struct sci_adapter *a = map->adapter;
+
+	mutex_lock(&a->lock);
+	if (map->mapping) {
+		list_del(&map->link);
+		sci_mapping_put(map->mapping);
+	}
+	mutex_unlock(&a->lock);
+	map_free(map);
+	return 0;
+}
+
+static const struct file_operations map_fops = {
+	.owner = THIS_MODULE,
+	.release = map_release,
+};
+
+static struct sci_import_map *map_alloc(struct sci_adapter *a)
+{
+	struct sci_import_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+
+	if (!map)
+		return NULL;
+	INIT_LIST_HEAD(&map->link);
+	init_rwsem(&map->revoke);
+	map->adapter = a;
+	sci_adapter_get(a);
+	map->private_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!map->private_page) {
+		map_free(map);
+		return NULL;
+	}
+	return map;
+}
+
+static int check_map(struct sci_import *im, struct vm_area_struct *vma)
+{
+	u64 pages = DIV_ROUND_UP_ULL(im->length, PAGE_SIZE);
+
+	lockdep_assert_held(&im->client.obj.adapter->lock);
+	if (im->client.state != SCI_REMOTE_CONNECTED)
+		return -ENOTCONN;
+	if (vma->vm_pgoff >= pages || vma_pages(vma) > pages - vma->vm_pgoff)
+		return -EINVAL;
+	return vma->vm_flags & VM_WRITE && !(im->access & 2) ? -EACCES : 0;
+}
+
+static int map_make(struct sci_import *im, struct sci_import_map *map,
+		    struct vm_area_struct *vma)
+{
+	struct sci_mapping *m;
+	int ret = check_map(im, vma);
+
+	if (ret)
+		return ret;
+	m = sci_mapping_get(map->adapter, im->client.conn.peer->node,
+			    im->client.id, im->base,
+			    (u64)vma->vm_pgoff << PAGE_SHIFT,
+			    vma->vm_end - vma->vm_start);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	ret = sci_vma_set_backing(vma, "[sci-import]", &map_fops, map);
+	if (ret) {
+		sci_mapping_put(m);
+		return ret;
+	}
+	map->file = vma->vm_file;
+	map->mapping = m;
+	list_add_tail(&map->link, &im->maps);
+	return 0;
+}
+
+static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
+{
+	struct sci_import *im = sci_import_of(obj);
+	struct sci_import_map *map = map_alloc(obj->adapter);
+	int ret;
+
+	if (!map)
+		return -ENOMEM;
+	mutex_lock(&obj->adapter->lock);
+	ret = map_make(im, map, vma);
+	mutex_unlock(&obj->adapter->lock);
+	if (ret) {
+		map_free(map);
+		return ret;
+	}
+	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+	if (!(im->access & 2))
+		vm_flags_clear(vma, VM_MAYWRITE);
+	if (!(obj->adapter->caps & SCI_CAP_MEMORY))
+		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
+	vma->vm_ops = &import_vm_ops;
+	return 0;
+}
+
+/*
+ * All maps turn to private pages.  The count goes up first: whoever still sees
+ * it unchanged has stored to the segment.
+ */
+static void import_revoke(struct sci_import *im)
+{
+	struct sci_adapter *a = im->client.obj.adapter;
+	struct sci_import_map *map, *next;
+	unsigned int n = 0;
+
+	lockdep_assert_held(&a->lock);
+	if (!list_empty(&im->maps))
+		sci_adapter_error(a, false);
+	list_for_each_entry_safe(map, next, &im->maps, link) {
+		map_revoke(map);
+		n++;
+	}
+	trace_sci_revoke(a, im->client.node, im->client.id, n);
+}
+
+void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type)
+{
+	struct sci_object *obj;
+	struct sci_client *c;
+
+	lockdep_assert_held(&a->lock);
+	list_for_each_entry(obj, &a->objects, link) {
+		if (obj->kind != SCI_OBJECT_IMPORT)
+			continue;
+		c = sci_client_of(obj);
+		if (c->state == SCI_REMOTE_CONNECTED && c->node != a->node)
+			sci_object_event(obj, type, c->node, 0, 0);
+	}
+}
+
+/* ---- object ---- */
+
+static void import_connected(struct sci_client *c,
+			     const struct sci_msg_reply *re)
+{
+	struct sci_import *im = container_of(c, struct sci_import, client);
+
+	im->length = le64_to_cpu(re->length);
+	im->base = le64_to_cpu(re->base);
+	im->access = re->access;
+}
+
+static void import_gone(struct sci_client *c)
+{
+	import_revoke(container_of(c, struct sci_import, client));
+}
+
+static const struct sci_client_ops import_client_ops = {
+	.connected = import_connected,
+	.gone = import_gone,
+};
+
+static void import_kill(struct sci_object *obj)
+{
+	struct sci_import *im = sci_import_of(obj);
+
+	sci_client_end(&im->client);
+	import_revoke(im);
+	if (sci_adapter_is_dead(obj->adapter))
+		sci_object_event(obj, SCI_EV_LOST, im->client.node, -ENODEV, 0);
+}
+
+static void import_free(struct sci_object *obj)
+{
+	struct sci_import *im = sci_import_of(obj);
+
+	sci_client_fini(&im->client);
+	kfree(im);
+}
+
+static const struct sci_object_ops import_ops = {
+	.name = "[sci-import]",
+	.kill = import_kill,
+	.free = import_free,
+	.mmap = import_mmap,
+};
+
+static struct sci_import *import_alloc(struct sci_adapter *a)
+{
+	struct sci_import *im = kzalloc(sizeof(*im), GFP_KERNEL_ACCOUNT);
+
+	if (!im)
+		return NULL;
+	INIT_LIST_HEAD(&im->maps);
+	if (sci_client_init(&im->client, SCI_OBJECT_IMPORT, &import_ops,
+			    &import_client_ops, a)) {
+		kfree(im);
+		return NULL;
+	}
+	return im;
+}
+
+int sci_import_connect(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf)
+{
+	struct sci_ioc_connect *c = cmd;
+	struct sci_import *im;
+	int ret;
+
+	if (c->flags & SCI_CONNECT_DATA)
+		return -EOPNOTSUPP;
+	im = import_alloc(obj->adapter);
+	if (!im)
+		return -ENOMEM;
+	ret = sci_object_file(&im->client.obj, nf);
+	if (ret) {
+		import_free(&im->client.obj);
+		return ret;
+	}
+	/* on errors from here on releasing the file cleans up */
+	ret = sci_client_connect(&im->client, SCI_KIND_SEGMENT, c->node, c->id,
+				 c->timeout_ms);
+	if (!ret && !(c->flags & SCI_CONNECT_ASYNC))
+		ret = sci_client_wait(&im->client);
+	if (ret)
+		return ret;
+	c->out_fd = nf->fd;
+	c->out_length = c->flags & SCI_CONNECT_ASYNC ? 0 : im->length;
+	return 0;
+}
+
+int sci_import_info(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+{
+	struct sci_import *im = sci_import_of(obj);
+	struct sci_ioc_remote_info *c = cmd;
+
+	mutex_lock(&obj->adapter->lock);
+	c->out_state = im->client.state;
+	c->out_status = im->client.status;
+	c->out_node = im->client.node;
+	c->out_id = im->client.id;
+	c->out_access = im->access;
+	c->out_reserved = 0;
+	c->out_length = im->length;
+	mutex_unlock(&obj->adapter->lock);
+	return 0;
+}
+
+/* ---- flush and check ---- */
+
+static int flush(struct sci_object *obj)
+{
+	struct sci_adapter *a = obj->adapter;
+
+	if (a->ops->flush)
+		a->ops->flush(a);
+	else
+		mb();	/* write-combining stores of memory that is none */
+	if (obj->kind == SCI_OBJECT_IMPORT &&
+	    READ_ONCE(sci_client_of(obj)->state) != SCI_REMOTE_CONNECTED)
+		return -ENOTCONN;
+	return 0;
+}
+
+int sci_import_flush(struct sci_object *obj, void *cmd,
+		     struct sci_new_file *nf)
+{
+	return flush(obj);
+}
+
+int sci_import_check(struct sci_object *obj, void *cmd,
+		     struct sci_new_file *nf)
+{
+	struct sci_status_page *st = obj->adapter->status;
+	struct sci_ioc_check *c = cmd;
+	int ret = flush(obj);
+
+	if (ret)
+		return ret;
+	c->out_errors = READ_ONCE(st->errors);
+	c->out_fatal = READ_ONCE(st->fatal);
+	c->out_reserved = 0;
+	if (READ_ONCE(st->down))
+		c->out_result = SCI_CHECK_PENDING;
+	else if (c->out_fatal != c->fatal)
+		c->out_result = SCI_CHECK_NOT_RETRIABLE;
+	else if (c->out_errors != c->errors)
+		c->out_result = SCI_CHECK_RETRIABLE;
+	else
+		c->out_result = SCI_CHECK_OK;
+	return 0;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Interrupts: lines and their owners. */
+
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "core.h"
+#include "intr.h"
+#include "intr_data.h"
+#include "trace.h"
+
+/* ---- lines ---- */
+
+static struct xarray *lines(struct sci_adapter *a, bool data)
+{
+	return data ? &a->data_intrs : &a->intrs;
+}
+
+static struct sci_intr_line *line_new(struct sci_adapter *a, u32 flags,
+				      u32 number, u16 mode)
+{
+	bool data = flags & SCI_INTR_WITH_DATA;
+	struct sci_intr_line *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!l)
+		return ERR_PTR(-ENOMEM);
+	l->adapter = a;
+	l->number = number;
+	l->data = data;
+	l->shared = flags & SCI_INTR_SHARE_NUMBER;
+	sci_owner_init(&l->owner, mode);
+	INIT_LIST_HEAD(&l->owners);
+	INIT_LIST_HEAD(&l->servers);
+	if (flags & SCI_INTR_FIXED_NUMBER)
+		ret = xa_insert(lines(a, data), number, l, GFP_KERNEL_ACCOUNT);
+	else
+		ret = xa_alloc(lines(a, data), &l->number, l,
+			       XA_LIMIT(0, U32_MAX), GFP_KERNEL_ACCOUNT);
+	if (ret) {
+		kfree(l);
+		return ERR_PTR(ret == -EBUSY ? -ENOSPC : ret);
+	}
+	return l;
+}
+
+/* The line with the number wished for, or one with a free number. */
+static struct sci_intr_line *line_get(struct sci_adapter *a, u32 flags,
+				      u32 number, u16 mode)
+{
+	struct sci_intr_line *l = NULL;
+
+	lockdep_assert_held(&a->lock);
+	if (flags & SCI_INTR_FIXED_NUMBER)
+		l = xa_load(lines(a, flags & SCI_INTR_WITH_DATA), number);
+	if (!l)
+		return line_new(a, flags, number, mode);
+	if (!l->shared || !(flags & SCI_INTR_SHARE_NUMBER))
+		return ERR_PTR(-EEXIST);
+	return l;
+}
+
+/* Its last owner went. */
+static void line_end(struct sci_intr_line *l)
+{
+	sci_servers_cut(&l->servers, current->flags & PF_EXITING);
+	sci_servers_disown(&l->servers);
+	xa_erase(lines(l->adapter, l->data), l->number);
+	kfree(l);
+}
+
+struct sci_intr_line *sci_intr_accept(struct sci_adapter *a,
+				      const struct sci_msg_connect *who)
+{
+	struct sci_intr_line *l;
+
+	lockdep_assert_held(&a->lock);
+	l = xa_load(lines(a, who->kind == SCI_KIND_DATA_INTR),
+		    le32_to_cpu(who->id));
+	if (!l)
+		return ERR_PTR(-ENOENT);
+	/* to trigger is to write; owners who share a line share this, too */
+	return sci_owner_permits(&l->owner, who) & 2 ? l : ERR_PTR(-EACCES);
+}
+
+/* ---- owners ---- */
+
+static void intr_kill(struct sci_object *obj)
+{
+	struct sci_intr *i = container_of(obj, struct sci_intr, obj);
+	struct sci_intr_line *l = i->line;
+
+	if (!l)
+		return;
+	trace_sci_intr_state(obj->adapter, l->number, l->data, "remove");
+	i->line = NULL;
+	list_del_init(&i->link);
+	if (list_empty(&l->owners))
+		line_end(l);
+}
+
+static void intr_free(struct sci_object *obj)
+{
+	struct sci_intr *i = container_of(obj, struct sci_intr, obj);
+
+	sci_intr_data_drop(i);
+	sci_object_fini(obj);
+	kfree(i);
+}
+
+static bool intr_ready(struct sci_object *obj)
+{
+	struct sci_intr *i = container_of(obj, struct sci_intr, obj);
+
+	return i->pending || i->cancelled || !list_empty(&i->data);
+}
+
+/* Takes one trigger: 0, -ECANCELED, -EAGAIN. */
+static int take_trigger(struct sci_intr *i)
+{
+	int ret = -EAGAIN;
+
+	spin_lock(&i->obj.ev_lock);
+	if (i->cancelled) {
+		ret = -ECANCELED;
+	} else if (i->pending) {
+		i->pending--;
+		ret = 0;
+	}
+	spin_unlock(&i->obj.ev_lock);
+	return ret;
+}
+
+static ssize_t read_trigger(struct sci_intr *i, char __user *buf, size_t len)
+{
+	const u64 one = 1;
+	int ret;
+
+	if (len < sizeof(one))
+		return -EINVAL;
+	/* a bad pointer must not cost a trigger */
+	if (copy_to_user(buf, &one, sizeof(one)))
+		return -EFAULT;
+	ret = take_trigger(i);
+	return ret ? ret : sizeof(one);
+}
+
+static bool intr_ready_locked(struct sci_intr *i)
+{
+	bool ready;
+
+	spin_lock(&i->obj.ev_lock);
+	ready = intr_ready(&i->obj);
+	spin_unlock(&i->obj.ev_lock);
+	return ready;
+}
+
+static ssize_t intr_read(struct file *file, char __user *buf, size_t len)
+{
+	struct sci_intr *i = container_of(file->private_data, struct sci_intr,
+					  obj);
+	struct sci_adapter *a = i->obj.adapter;
+	ssize_t ret;
+
+	for (;;) {
+		ret = i->flags & SCI_INTR_WITH_DATA ?
+		      sci_intr_data_read(i, buf, len) :
+		      read_trigger(i, buf, len);
+		if (ret != -EAGAIN)
+			return ret;
+		if (sci_adapter_is_dead(a))
+			return -ENODEV;
+		if (file->f_flags & O_NONBLOCK)
+			return ret;
+		ret = wait_event_interruptible(i->obj.wait,
+					       intr_ready_locked(i) ||
+					       sci_adapter_is_dead(a));
+		if (ret)
+			return ret;
+	}
+}
+
+static const struct sci_object_ops intr_ops = {
+	.name = "[sci-interrupt]",
+	.kill = intr_kill,
+	.free = intr_free,
+	.read = intr_read,
+	.ready = intr_ready,
+};
+
+static struct sci_intr *intr_alloc(struct sci_adapter *a, u32 flags)
+{
+	struct sci_intr *i = kzalloc(sizeof(*i), GFP_KERNEL_ACCOUNT);
+
+	if (!i)
+		return NULL;
+	sci_object_init(&i->obj, SCI_OBJECT_INTR, &intr_ops, a);
+	INIT_LIST_HEAD(&i->link);
+	INIT_LIST_HEAD(&i->data);
+	i->flags = flags;
+	return i;
+}
+
+int sci_intr_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+{
+	struct sci_ioc_intr_create *c = cmd;
+	struct sci_adapter *a = obj->adapter;
+	struct sci_intr_line *l;
+	struct sci_intr *i;
+	int ret;
+
+	if (c->mode & ~0666u)
+		return -EINVAL;
+	if (c->flags & SCI_INTR_WITH_DATA &&
+	    c->flags & (SCI_INTR_SHARE_NUMBER | SCI_INTR_COUNT))
+		return -EINVAL;
+	i = intr_alloc(a, c->flags);
+	if (!i)
+		return -ENOMEM;
+	mutex_lock(&a->lock);
+	l = line_get(a, c->flags, c->number, c->mode);
+	if (!IS_ERR(l)) {
+		i->line = l;
+		list_add_tail(&i->link, &l->owners);
+		trace_sci_intr_state(a, l->number, l->data, "create");
+		c->out_number = l->number;
+	}
+	mutex_unlock(&a->lock);
+	ret = PTR_ERR_OR_ZERO(l);
+	if (!ret)
+		ret = sci_object_file(&i->obj, nf);
+	if (ret) {
+		mutex_lock(&a->lock);
+		intr_kill(&i->obj);
+		mutex_unlock(&a->lock);
+		intr_free(&i->obj);
+		return ret;
+	}
+	c->out_fd = nf->fd;
+	return 0;
+}
+
+int sci_intr_cancel(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+{
+	struct sci_intr *i = container_of(obj, struct sci_intr, obj);
+
+	spin_lock(&obj->ev_lock);
+	i->cancelled = true;
+	spin_unlock(&obj->ev_lock);
+	wake_up_all(&obj->wait);
+	return 0;
+}
+
+static void fire(struct sci_intr_line *l)
+{
+	struct sci_intr *i;
+
+	list_for_each_entry(i, &l->owners, link) {
+		spin_lock(&i->obj.ev_lock);
+		if (i->flags & SCI_INTR_COUNT)
+			i->pending++;
+		else
+			i->pending = 1;
+		spin_unlock(&i->obj.ev_lock);
+		sci_object_wake(&i->obj);
+	}
+}
+
+void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle)
+{
+	struct sci_server *s = NULL;
+	struct sci_peer *p;
+
+	mutex_lock(&a->lock);
+	p = xa_load(&a->peers, node);
+	if (p)
+		s = sci_server_find(p, handle);
+	if (s && s->owner && s->kind == SCI_KIND_INTR) {
+		sci_count(a, SCI_COUNT_TRIGGERS_RECEIVED, 1);
+		trace_sci_trigger(a, node, handle, 0, false);
+		fire(s->owner);
+	}
+	mutex_unlock(&a->lock);
+}

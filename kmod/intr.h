@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: remote interrupts
+ *
+ * A number of a node is a line; its owners are files (several with
+ * SHARE_NUMBER), its servers those who connected from other nodes.  A trigger
+ * goes to all owners.  Lines with data have numbers of their own.
+ */
+#ifndef SCI_INTR_H
+#define SCI_INTR_H
+
+#include "connection.h"
+#include "object.h"
+#include "owner.h"
+
+/**
+ * struct sci_intr_line - a number; under adapter->lock
+ * @adapter: whose
+ * @number: the number
+ * @data: triggers carry bytes
+ * @shared: owners agreed to share it
+ * @owner: its first owner: who may trigger it
+ * @owners: struct sci_intr
+ * @servers: who can trigger it
+ */
+struct sci_intr_line {
+	struct sci_adapter *adapter;
+	u32 number;
+	bool data;
+	bool shared;
+	struct sci_owner owner;
+	struct list_head owners;
+	struct list_head servers;
+};
+
+/**
+ * struct sci_intr - an owner of a line
+ * @obj: its file
+ * @line: NULL: the adapter is gone
+ * @link: in line->owners
+ * @flags: enum sci_intr_flags
+ * @pending: triggers not read, under obj.ev_lock as what follows
+ * @cancelled: SCI_IOC_INTR_CANCEL
+ * @data: struct sci_intr_data, oldest first
+ * @data_bytes: charged for them
+ */
+struct sci_intr {
+	struct sci_object obj;
+	struct sci_intr_line *line;
+	struct list_head link;
+	u32 flags;
+	u64 pending;
+	bool cancelled;
+	struct list_head data;
+	size_t data_bytes;
+};
+
+int sci_intr_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf);
+int sci_intr_cancel(struct sci_object *obj, void *cmd, struct sci_new_file *nf);
+int sci_intr_connect(struct sci_object *obj, void *cmd,
+		     struct sci_new_file *nf);
+int sci_intr_trigger(struct sci_object *obj, void *cmd,
+		     struct sci_new_file *nf);
+/* ioctl(FIONREAD) */
+int sci_intr_fionread(struct sci_object *obj, int __user *out);
+
+/* For connection.c, adapter->lock held: -ENOENT, -EACCES. */
+struct sci_intr_line *sci_intr_accept(struct sci_adapter *a,
+				      const struct sci_msg_connect *who);
+
+/* A trigger came from a node, for a handle we may have given to it. */
+void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle);
+
+/*
+ * Messages of proto.h that bring data; adapter->lock held.  What is incomplete
+ * is in peer->data_in until its peer is gone.
+ */
+void sci_intr_data(struct sci_peer *p, const struct sci_msg_data *msg);
+void sci_intr_data_reply(struct sci_peer *p, const struct sci_msg_simple *msg);
+void sci_intr_peer_gone(struct sci_peer *p);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Data interrupts: the bytes, on their way and waiting to be read. */
+#ifndef SCI_INTR_DATA_H
+#define SCI_INTR_DATA_H
+
+#include "intr.h"
+
+/* What was not read goes with its owner. */
+void sci_intr_data_drop(struct sci_intr *i);
+
+/* -EAGAIN: nothing there; -EMSGSIZE, -ECANCELED, -EFAULT. */
+ssize_t sci_intr_data_read(struct sci_intr *i, char __user *buf, size_t len);
+
+/**
+ * sci_intr_data_send() - send bytes to a connected data interrupt
+ * @c: the client; its file is held by the caller
+ *
+ * Returns when the owner has them.  One at a time per peer.  -ENOBUFS: the
+ * owner has too much queued; -ENOTCONN, -EINTR, -ENODEV, -EFAULT, -ENOMEM.
+ */
+int sci_intr_data_send(struct sci_client *c, const void __user *data, u32 len);
+
+#endif

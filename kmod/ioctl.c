@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Dispatch of ioctls: one table, one place where structures are copied. */
+
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/uaccess.h>
+#include <asm/ioctls.h>
+
+#include "att.h"
+#include "core.h"
+#include "dma.h"
+#include "import.h"
+#include "intr.h"
+#include "object.h"
+#include "probe.h"
+#include "segment.h"
+
+static int sci_query(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+{
+	struct sci_ioc_query *c = cmd;
+	struct sci_adapter *a = obj->adapter;
+	struct sci_att_stats st = {};
+
+	if (a->att)
+		sci_att_stats(a->att, &st);
+	c->out_abi = SCI_ABI_VERSION;
+	c->out_caps = a->caps;
+	c->out_node = a->node;
+	c->out_adapter = a->index;
+	strscpy_pad(c->out_type, a->type, sizeof(c->out_type));
+	c->out_serial = a->serial;
+	c->out_att_page_size = a->att_page_size;
+	c->out_att_entries = st.entries;
+	c->out_att_free = st.entries - st.used;
+	c->out_streams = a->streams;
+	c->out_stream_size = a->stream_size;
+	c->out_dma_max = a->dma_max;
+	c->out_dma_align = a->dma_align;
+	c->out_mcast_groups = a->mcast_groups;
+	c->out_bdf = a->bdf;
+	c->out_numa_node = dev_to_node(&a->dev);
+	c->out_link_up_ms = sci_adapter_link_up_ms(a);
+	c->out_link_down_ms = sci_adapter_link_down_ms(a);
+	c->out_max_segment = a->max_segment;
+	return 0;
+}
+
+static u64 counter(struct sci_adapter *a, enum sci_counter c)
+{
+	return atomic64_read(&a->counters[c]);
+}
+
+static int sci_counters(struct sci_object *obj, void *cmd,
+			struct sci_new_file *nf)
+{
+	struct sci_ioc_counters *c = cmd;
+	struct sci_adapter *a = obj->adapter;
+
+	c->out_errors = READ_ONCE(a->status->errors);
+	c->out_fatal = READ_ONCE(a->status->fatal);
+	c->out_ctrl_sent = counter(a, SCI_COUNT_CTRL_SENT);
+	c->out_ctrl_received = counter(a, SCI_COUNT_CTRL_RECEIVED);
+	c->out_ctrl_resent = counter(a, SCI_COUNT_CTRL_RESENT);
+	c->out_ctrl_bad = counter(a, SCI_COUNT_CTRL_BAD);
+	c->out_imports = counter(a, SCI_COUNT_IMPORTS);
+	c->out_revoked = counter(a, SCI_COUNT_REVOKED);
+	c->out_att_full = counter(a, SCI_COUNT_ATT_FULL);
+	c->out_triggers_sent = counter(a, SCI_COUNT_TRIGGERS_SENT);
+	c->out_triggers_received = counter(a, SCI_COUNT_TRIGGERS_RECEIVED);
+	c->out_dma_bytes = counter(a, SCI_COUNT_DMA_BYTES);
+	c->out_dma_errors = counter(a, SCI_COUNT_DMA_ERRORS);
+	c->out_link_downs = counter(a, SCI_COUNT_LINK_DOWNS);
+	return 0;
+}
+
+/* What every structure begins with. */
+struct sci_header {
+	u32 size;
+	u32 flags;
+};
+
+union sci_command {
+	struct sci_header header;
+	struct sci_ioc_query query;
+	struct sci_ioc_probe probe;
+	struct sci_ioc_counters counters;
+	struct sci_ioc_segment_create segment_create;
+	struct sci_ioc_segment_attach segment_attach;
+	struct sci_ioc_connect connect;
+	struct sci_ioc_intr_create intr_create;
+	struct sci_ioc_intr_connect intr_connect;
+	struct sci_ioc_dma_create dma_create;
+	struct sci_ioc_check check;
+	struct sci_ioc_flush flush;
+	struct sci_ioc_segment_register segment_register;
+	struct sci_ioc_segment_share segment_share;
+	struct sci_ioc_segment_export segment_export;
+	struct sci_ioc_segment_unexport segment_unexport;
+	struct sci_ioc_segment_remove segment_remove;
+	struct sci_ioc_segment_info segment_info;
+	struct sci_ioc_remote_info remote_info;
+	struct sci_ioc_intr_cancel intr_cancel;
+	struct sci_ioc_intr_trigger intr_trigger;
+	struct sci_ioc_dma_submit dma_submit;
+	struct sci_ioc_dma_abort dma_abort;
+};
+
+/**
+ * struct sci_ioctl_op - an ioctl
+ * @cmd: SCI_IOC_*
+ * @kinds: enum sci_object_kind it is for
+ * @flags: that are known
+ * @min_size: of its first version
+ * @size: of this one
+ * @fn: does it.  Sees no user pointers but those its structure names.  A file it
+ *	puts into @nf is installed when it returns 0, and dropped otherwise.
+ */
+struct sci_ioctl_op {
+	unsigned int cmd;
+	u32 kinds;
+	u32 flags;
+	u32 min_size;
+	u32 size;
+	int (*fn)(struct sci_object *obj, void *cmd, struct sci_new_file *nf);
+};
+
+#define IOCTL_OP(_cmd, _kinds, _flags, _fn, _struct, _last)		\
+	[_IOC_NR(_cmd)] = {						\
+		.cmd = _cmd,						\
+		.kinds = _kinds,					\
+		.flags = _flags,					\
+		.min_size = offsetofend(struct _struct, _last),		\
+		.size = sizeof(struct _struct),				\
+		.fn = _fn,						\
+	}
+
+#define SEGMENT_FLAGS	(SCI_SEGMENT_AUTO_ID | SCI_SEGMENT_PRIVATE |	\
+			 SCI_SEGMENT_EMPTY | SCI_SEGMENT_BROADCAST |	\
+			 SCI_SEGMENT_UNICAST)
+#define INTR_FLAGS	(SCI_INTR_FIXED_NUMBER | SCI_INTR_SHARE_NUMBER | \
+			 SCI_INTR_COUNT | SCI_INTR_WITH_DATA)
+
+static const struct sci_ioctl_op sci_ioctl_ops[] = {
+	IOCTL_OP(SCI_IOC_QUERY, SCI_OBJECT_ADAPTER, 0, sci_query,
+		 sci_ioc_query, out_max_segment),
+	IOCTL_OP(SCI_IOC_PROBE, SCI_OBJECT_ADAPTER, 0, sci_probe,
+		 sci_ioc_probe, timeout_ms),
+	IOCTL_OP(SCI_IOC_COUNTERS, SCI_OBJECT_ADAPTER, 0, sci_counters,
+		 sci_ioc_counters, out_link_downs),
+	IOCTL_OP(SCI_IOC_SEGMENT_CREATE, SCI_OBJECT_ADAPTER, SEGMENT_FLAGS,
+		 sci_segment_create, sci_ioc_segment_create, out_id),
+	IOCTL_OP(SCI_IOC_SEGMENT_ATTACH, SCI_OBJECT_ADAPTER, 0,
+		 sci_segment_attach, sci_ioc_segment_attach, out_length),
+	IOCTL_OP(SCI_IOC_CONNECT, SCI_OBJECT_ADAPTER, SCI_CONNECT_ASYNC,
+		 sci_import_connect, sci_ioc_connect, out_length),
+	IOCTL_OP(SCI_IOC_INTR_CREATE, SCI_OBJECT_ADAPTER, INTR_FLAGS,
+		 sci_intr_create, sci_ioc_intr_create, mode),
+	IOCTL_OP(SCI_IOC_INTR_CONNECT, SCI_OBJECT_ADAPTER,
+		 SCI_CONNECT_ASYNC | SCI_CONNECT_DATA,
+		 sci_intr_connect, sci_ioc_intr_connect, out_fd),
+	IOCTL_OP(SCI_IOC_DMA_CREATE, SCI_OBJECT_ADAPTER, 0,
+		 sci_dma_create, sci_ioc_dma_create, out_fd),
+	IOCTL_OP(SCI_IOC_CHECK, SCI_OBJECT_ADAPTER | SCI_OBJECT_IMPORT, 0,
+		 sci_import_check, sci_ioc_check, out_reserved),
+	IOCTL_OP(SCI_IOC_FLUSH, SCI_OBJECT_ADAPTER | SCI_OBJECT_IMPORT, 0,
+		 sci_import_flush, sci_ioc_flush, flags),
+	IOCTL_OP(SCI_IOC_SEGMENT_REGISTER, SCI_OBJECT_SEGMENT, 0,
+		 sci_segment_register, sci_ioc_segment_register, length),
+	IOCTL_OP(SCI_IOC_SEGMENT_SHARE, SCI_OBJECT_SEGMENT, 0,
+		 sci_segment_share, sci_ioc_segment_share, flags),
+	IOCTL_OP(SCI_IOC_SEGMENT_EXPORT, SCI_OBJECT_SEGMENT, 0,
+		 sci_segment_export, sci_ioc_segment_export, flags),
+	IOCTL_OP(SCI_IOC_SEGMENT_UNEXPORT, SCI_OBJECT_SEGMENT, 0,
+		 sci_segment_unexport, sci_ioc_segment_unexport, reserved),
+	IOCTL_OP(SCI_IOC_SEGMENT_REMOVE, SCI_OBJECT_SEGMENT, 0,
+		 sci_segment_remove, sci_ioc_segment_remove, flags),
+	IOCTL_OP(SCI_IOC_SEGMENT_INFO, SCI_OBJECT_SEGMENT, 0,
+		 sci_segment_info, sci_ioc_segment_info, out_length),
+	IOCTL_OP(SCI_IOC_REMOTE_INFO, SCI_OBJECT_IMPORT, 0,
+		 sci_import_info, sci_ioc_remote_info, out_length),
+	IOCTL_OP(SCI_IOC_INTR_CANCEL, SCI_OBJECT_INTR, 0,
+		 sci_intr_cancel, sci_ioc_intr_cancel, flags),
+	IOCTL_OP(SCI_IOC_INTR_TRIGGER, SCI_OBJECT_REMOTE_INTR, 0,
+		 sci_intr_trigger, sci_ioc_intr_trigger, reserved),
+	IOCTL_OP(SCI_IOC_DMA_SUBMIT, SCI_OBJECT_DMA,
+		 SCI_DMA_PULL | SCI_DMA_WAIT,
+		 sci_dma_submit, sci_ioc_dma_submit, cookie),
+	IOCTL_OP(SCI_IOC_DMA_ABORT, SCI_OBJECT_DMA, 0,
+		 sci_dma_abort, sci_ioc_dma_abort, flags),
+};
+
+/* Hands the new file, if there is one, to the user: nothing fails after that. */
+static int finish(struct sci_new_file *nf, void __user *user, const void *cmd,
+		  size_t len, int ret)
+{
+	if (!ret && copy_to_user(user, cmd, len))
+		ret = -EFAULT;
+	if (!nf->file)
+		return ret;
+	if (ret) {
+		put_unused_fd(nf->fd);
+		fput(nf->file);
+	} else {
+		fd_install(nf->fd, nf->file);
+	}
+	return ret;
+}
+
+static int call(struct sci_object *obj, const struct sci_ioctl_op *op,
+		void __user *user)
+{
+	struct sci_new_file nf = {};
+	union sci_command cmd = {};
+	u32 size;
+	int ret;
+
+	if (get_user(size, (u32 __user *)user))
+		return -EFAULT;
+	if (size < op->min_size)
+		return -EINVAL;
+	ret = copy_struct_from_user(&cmd, op->size, user, size);
+	if (ret)
+		return ret;
+	if (cmd.header.flags & ~op->flags)
+		return -EOPNOTSUPP;
+	ret = op->fn(obj, &cmd, &nf);
+	cmd.header.size = size;
+	return finish(&nf, user, &cmd, min(size, op->size), ret);
+}
+
+long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct sci_object *obj = file->private_data;
+	const struct sci_ioctl_op *op = NULL;
+	unsigned int nr = _IOC_NR(cmd);
+	int idx, ret;
+
+	if (nr < ARRAY_SIZE(sci_ioctl_ops))
+		op = &sci_ioctl_ops[nr];
+	if (cmd == FIONREAD && obj->kind == SCI_OBJECT_INTR)
+		return sci_intr_fionread(obj, (int __user *)arg);
+	if (!op || !op->fn || op->cmd != cmd || !(op->kinds & obj->kind))
+		return -ENOTTY;
+	ret = sci_adapter_enter(obj->adapter, &idx);
+	if (ret)
+		return ret;
+	ret = call(obj, op, (void __user *)arg);
+	sci_adapter_exit(idx);
+	return ret;
+}

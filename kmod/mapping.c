@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Mappings of other nodes' memory, shared by those who import the same. */
+
+#include <linux/slab.h>
+
+#include "att.h"
+#include "import.h"
+#include "trace.h"
+
+static struct sci_mapping *find_covering(struct sci_adapter *a, u32 node,
+					 u64 base, u64 first, u64 end)
+{
+	struct sci_mapping *m;
+
+	list_for_each_entry(m, &a->mappings, link)
+		if (m->node == node && m->base == base && m->offset <= first &&
+		    m->offset + m->length >= end)
+			return m;
+	return NULL;
+}
+
+static void report_full(struct sci_adapter *a, u32 node, u64 length)
+{
+	struct sci_att_stats st = {};
+
+	if (a->att)
+		sci_att_stats(a->att, &st);
+	sci_count(a, SCI_COUNT_ATT_FULL, 1);
+	trace_sci_att_full(a, node, div_u64(length, a->att_page_size),
+			   st.largest_free, st.used);
+}
+
+static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
+				       u64 base, u64 first, u64 end)
+{
+	struct sci_mapping *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!m)
+		return ERR_PTR(-ENOMEM);
+	m->adapter = a;
+	m->node = node;
+	m->base = base;
+	m->offset = first;
+	m->length = end - first;
+	ret = a->ops->map(a, m);
+	if (ret) {
+		if (ret == -ENOSPC)
+			report_full(a, node, m->length);
+		kfree(m);
+		return ERR_PTR(ret);
+	}
+	list_add(&m->link, &a->mappings);
+	return m;
+}
+
+struct sci_mapping *sci_mapping_get(struct sci_adapter *a, u32 node, u32 id,
+				    u64 base, u64 offset, u64 length)
+{
+	u64 first = round_down(offset, (u64)a->att_page_size);
+	u64 end = round_up(offset + length, (u64)a->att_page_size);
+	struct sci_mapping *m;
+
+	lockdep_assert_held(&a->lock);
+	m = find_covering(a, node, base, first, end);
+	trace_sci_map(a, node, id, offset, length, m);
+	if (!m)
+		m = mapping_new(a, node, base, first, end);
+	if (!IS_ERR(m))
+		m->users++;
+	return m;
+}
+
+void sci_mapping_put(struct sci_mapping *m)
+{
+	struct sci_adapter *a = m->adapter;
+
+	lockdep_assert_held(&a->lock);
+	if (--m->users)
+		return;
+	trace_sci_unmap(a, m->node, m->offset, m->length);
+	list_del(&m->link);
+	a->ops->unmap(a, m);
+	kfree(m);
+}

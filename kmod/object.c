@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Files of objects: their file system, events, poll and release. */
+
+#include <linux/file.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/poll.h>
+#include <linux/pseudo_fs.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "core.h"
+#include "object.h"
+
+#define SCI_FS_MAGIC	0x53434946	/* "SCIF" */
+#define EVENTS_MAX	4096		/* nobody reads them: overflow */
+
+struct sci_event {
+	struct list_head link;
+	struct sci_ev_record record;
+};
+
+static struct vfsmount *sci_mnt __ro_after_init;
+
+/*
+ * Each file has an inode of its own, and so an address space: revoking one map
+ * must not touch another.
+ */
+static int sci_fs_init_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, SCI_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+/* No owner: our own mount must not keep us loaded.  Files do. */
+static struct file_system_type sci_fs = {
+	.name = "scifs",
+	.init_fs_context = sci_fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
+int __init sci_object_fs_init(void)
+{
+	sci_mnt = kern_mount(&sci_fs);
+	return PTR_ERR_OR_ZERO(sci_mnt);
+}
+
+void sci_object_fs_exit(void)
+{
+	kern_unmount(sci_mnt);
+}
+
+void sci_object_init(struct sci_object *obj, enum sci_object_kind kind,
+		     const struct sci_object_ops *ops, struct sci_adapter *a)
+{
+	obj->kind = kind;
+	obj->ops = ops;
+	obj->adapter = a;
+	sci_adapter_get(a);
+	INIT_LIST_HEAD(&obj->link);
+	init_waitqueue_head(&obj->wait);
+	spin_lock_init(&obj->ev_lock);
+	INIT_LIST_HEAD(&obj->events);
+}
+
+void sci_object_fini(struct sci_object *obj)
+{
+	struct sci_event *ev, *next;
+
+	list_for_each_entry_safe(ev, next, &obj->events, link)
+		kfree(ev);
+	sci_adapter_put(obj->adapter);
+}
+
+static struct file *sci_file_create(const char *name,
+				    const struct file_operations *fops)
+{
+	struct inode *inode;
+	struct file *file;
+
+	if (!try_module_get(THIS_MODULE))
+		return ERR_PTR(-ENODEV);
+	inode = alloc_anon_inode(sci_mnt->mnt_sb);
+	if (IS_ERR(inode)) {
+		file = ERR_CAST(inode);
+		goto err_module;
+	}
+	file = alloc_file_pseudo(inode, sci_mnt, name, O_RDWR, fops);
+	if (IS_ERR(file)) {
+		iput(inode);
+		goto err_module;
+	}
+	file->f_mode &= ~(FMODE_LSEEK | FMODE_PREAD | FMODE_PWRITE);
+	return file;
+
+err_module:
+	module_put(THIS_MODULE);
+	return file;
+}
+
+int sci_object_file(struct sci_object *obj, struct sci_new_file *nf)
+{
+	struct sci_adapter *a = obj->adapter;
+	struct file *file;
+	int fd;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	/* A driver's module stays while its objects have files. */
+	if (!try_module_get(a->ops->owner)) {
+		put_unused_fd(fd);
+		return -ENODEV;
+	}
+	file = sci_file_create(obj->ops->name, &sci_object_fops);
+	if (IS_ERR(file)) {
+		module_put(a->ops->owner);
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	sci_object_attach(obj, file);
+	nf->fd = fd;
+	nf->file = file;
+	return 0;
+}
+
+void sci_object_attach(struct sci_object *obj, struct file *file)
+{
+	struct sci_adapter *a = obj->adapter;
+
+	file->private_data = obj;
+	mutex_lock(&a->lock);
+	list_add_tail(&obj->link, &a->objects);
+	mutex_unlock(&a->lock);
+}
+
+struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind)
+{
+	struct sci_object *obj;
+
+	if (file->f_op != &sci_object_fops)
+		return NULL;
+	obj = file->private_data;
+	return obj->kind == kind ? obj : NULL;
+}
+
+static int sci_object_release(struct inode *inode, struct file *file)
+{
+	struct sci_object *obj = file->private_data;
+	struct sci_adapter *a = obj->adapter;
+	struct module *owner = a->ops->owner;
+
+	mutex_lock(&a->lock);
+	/* else removal of the adapter did it */
+	if (!list_empty(&obj->link)) {
+		list_del_init(&obj->link);
+		if (obj->ops->kill)
+			obj->ops->kill(obj);
+	}
+	mutex_unlock(&a->lock);
+	obj->ops->free(obj);
+	module_put(owner);
+	return 0;
+}
+
+/* ---- events ---- */
+
+void sci_object_wake(struct sci_object *obj)
+{
+	wake_up_poll(&obj->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
+		      int status, u64 cookie)
+{
+	struct sci_event *ev = kmalloc(sizeof(*ev), GFP_KERNEL | __GFP_NOWARN);
+
+	spin_lock(&obj->ev_lock);
+	if (!ev || obj->overflow || obj->n_events == EVENTS_MAX) {
+		obj->overflow = true;
+		kfree(ev);
+	} else {
+		ev->record = (struct sci_ev_record){
+			.type = type, .node = node, .status = status,
+			.cookie = cookie,
+		};
+		list_add_tail(&ev->link, &obj->events);
+		obj->n_events++;
+	}
+	spin_unlock(&obj->ev_lock);
+	sci_object_wake(obj);
+}
+
+/* The next event into @rec; those that were dropped come after all others. */
+static bool next_event(struct sci_object *obj, struct sci_ev_record *rec)
+{
+	struct sci_event *ev;
+	bool found;
+
+	spin_lock(&obj->ev_lock);
+	ev = list_first_entry_or_null(&obj->events, struct sci_event, link);
+	found = ev || obj->overflow;
+	if (ev) {
+		list_del(&ev->link);
+		obj->n_events--;
+		*rec = ev->record;
+	} else if (found) {
+		obj->overflow = false;
+		*rec = (struct sci_ev_record){ .type = SCI_EV_OVERFLOW };
+	}
+	spin_unlock(&obj->ev_lock);
+	kfree(ev);
+	return found;
+}
+
+static bool is_ready(struct sci_object *obj)
+{
+	bool ready;
+
+	spin_lock(&obj->ev_lock);
+	ready = obj->overflow || !list_empty(&obj->events) ||
+		(obj->ops->ready && obj->ops->ready(obj));
+	spin_unlock(&obj->ev_lock);
+	return ready;
+}
+
+static ssize_t read_events(struct file *file, char __user *buf, size_t len)
+{
+	struct sci_object *obj = file->private_data;
+	struct sci_ev_record rec;
+	size_t done = 0;
+	int ret;
+
+	if (len < sizeof(rec))
+		return -EINVAL;
+	while (len - done >= sizeof(rec)) {
+		if (next_event(obj, &rec)) {
+			if (copy_to_user(buf + done, &rec, sizeof(rec)))
+				return done ? done : -EFAULT;
+			done += sizeof(rec);
+			continue;
+		}
+		if (done)
+			break;
+		if (sci_adapter_is_dead(obj->adapter))
+			return -ENODEV;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		ret = wait_event_interruptible(obj->wait, is_ready(obj) ||
+				sci_adapter_is_dead(obj->adapter));
+		if (ret)
+			return ret;
+	}
+	return done;
+}
+
+static ssize_t sci_object_read(struct file *file, char __user *buf, size_t len,
+			       loff_t *pos)
+{
+	struct sci_object *obj = file->private_data;
+
+	return obj->ops->read ? obj->ops->read(file, buf, len) :
+				read_events(file, buf, len);
+}
+
+static __poll_t sci_object_poll(struct file *file, poll_table *pt)
+{
+	struct sci_object *obj = file->private_data;
+	__poll_t mask = 0;
+
+	poll_wait(file, &obj->wait, pt);
+	if (is_ready(obj))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (sci_adapter_is_dead(obj->adapter))
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLERR | EPOLLHUP;
+	return mask;
+}
+
+/* ---- maps ---- */
+
+static int sci_object_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct sci_object *obj = file->private_data;
+	int idx, ret;
+
+	if (!obj->ops->mmap)
+		return -ENODEV;
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+		return -EINVAL;
+	vm_flags_clear(vma, VM_MAYEXEC);
+	ret = sci_adapter_enter(obj->adapter, &idx);
+	if (ret)
+		return ret;
+	ret = obj->ops->mmap(obj, vma);
+	sci_adapter_exit(idx);
+	return ret;
+}
+
+int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
+			const struct file_operations *fops, void *priv)
+{
+	struct file *file = sci_file_create(name, fops);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	file->private_data = priv;
+	vma_set_file(vma, file);
+	fput(file);	/* the area has it now */
+	return 0;
+}
+
+const struct file_operations sci_object_fops = {
+	.owner = THIS_MODULE,
+	.read = sci_object_read,
+	.poll = sci_object_poll,
+	.mmap = sci_object_mmap,
+	.unlocked_ioctl = sci_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.release = sci_object_release,
+};
+
+/* /dev/sciN: the same, but the file system made the file. */
+const struct file_operations sci_adapter_fops = {
+	.owner = THIS_MODULE,
+	.open = sci_adapter_open,
+	.read = sci_object_read,
+	.poll = sci_object_poll,
+	.mmap = sci_object_mmap,
+	.unlocked_ioctl = sci_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.release = sci_object_release,
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: objects
+ *
+ * Whatever has a file descriptor begins with a struct sci_object.  It is made
+ * in three steps, so that nothing is visible before it is complete: allocate
+ * and set up; sci_object_file(), from where on releasing the file destroys it;
+ * and the descriptor is installed last, by the ioctl dispatcher.
+ *
+ * The file's release destroys the object.  Removal of the adapter kills it
+ * earlier: what it holds of the adapter is given back, the rest goes with the
+ * file.
+ */
+#ifndef SCI_OBJECT_H
+#define SCI_OBJECT_H
+
+#include <linux/fs.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+#include "adapter.h"
+
+enum sci_object_kind {
+	SCI_OBJECT_ADAPTER	= 1 << 0,
+	SCI_OBJECT_SEGMENT	= 1 << 1,
+	SCI_OBJECT_IMPORT	= 1 << 2,
+	SCI_OBJECT_INTR		= 1 << 3,
+	SCI_OBJECT_REMOTE_INTR	= 1 << 4,
+	SCI_OBJECT_DMA		= 1 << 5,
+};
+
+struct sci_object;
+
+/**
+ * struct sci_object_ops - kinds of objects
+ * @name: of the file, in /proc/PID/fd
+ * @kill: the adapter is removed: let go of it.  Called once, at removal or
+ *	before @free, with adapter->lock held.  May be NULL.
+ * @free: the file is gone; frees the memory.  No locks held.
+ * @mmap: NULL: can't.  Called by sci_object_mmap(), under sci_adapter_enter().
+ * @read: NULL: reads events
+ * @ready: something besides events to read; NULL: no.  Called with ev_lock.
+ */
+struct sci_object_ops {
+	const char *name;
+	void (*kill)(struct sci_object *obj);
+	void (*free)(struct sci_object *obj);
+	int (*mmap)(struct sci_object *obj, struct vm_area_struct *vma);
+	ssize_t (*read)(struct file *file, char __user *buf, size_t len);
+	bool (*ready)(struct sci_object *obj);
+};
+
+/**
+ * struct sci_object - base of everything that has a file
+ * @kind: enum sci_object_kind
+ * @ops: its kind's
+ * @adapter: which it belongs to; a reference
+ * @link: in adapter->objects
+ * @wait: readers
+ * @ev_lock: the rest, and what a kind's own readers wait for
+ * @events: struct sci_event, oldest first
+ * @n_events: how many
+ * @overflow: some were dropped since
+ */
+struct sci_object {
+	enum sci_object_kind kind;
+	const struct sci_object_ops *ops;
+	struct sci_adapter *adapter;
+	struct list_head link;
+	wait_queue_head_t wait;
+	spinlock_t ev_lock;
+	struct list_head events;
+	unsigned int n_events;
+	bool overflow;
+};
+
+/* Counts as in use of its adapter; sci_object_fini() undoes it. */
+void sci_object_init(struct sci_object *obj, enum sci_object_kind kind,
+		     const struct sci_object_ops *ops, struct sci_adapter *a);
+/* For an object that never got a file. */
+void sci_object_fini(struct sci_object *obj);
+
+/**
+ * struct sci_new_file - a file on its way to the user
+ * @fd: reserved descriptor
+ * @file: NULL: there is none
+ */
+struct sci_new_file {
+	int fd;
+	struct file *file;
+};
+
+/**
+ * sci_object_file() - give an object its file
+ *
+ * Takes the object over: when it succeeds the file's release destroys it; when
+ * it fails the caller still owns it.
+ */
+int sci_object_file(struct sci_object *obj, struct sci_new_file *nf);
+
+/* The object of that kind behind a file, or NULL. */
+struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind);
+
+/* Process context.  Wakes readers. */
+void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
+		      int status, u64 cookie);
+void sci_object_wake(struct sci_object *obj);
+
+
+/* For files of /dev/sciN. */
+void sci_object_attach(struct sci_object *obj, struct file *file);
+
+/**
+ * sci_vma_set_backing() - give a map a file of its own
+ * @fops: .owner is the module; .release gets the file, whose private_data is
+ * @priv: what the map holds
+ *
+ * Maps must not keep the object alive: a forked child that inherits them would
+ * keep a dead parent's segments exported.  So each is backed by a file that
+ * nobody has a descriptor of.  On failure @priv is still the caller's.
+ */
+int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
+			const struct file_operations *fops, void *priv);
+
+extern const struct file_operations sci_object_fops;
+extern const struct file_operations sci_adapter_fops;
+
+int sci_object_fs_init(void);
+void sci_object_fs_exit(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Who may use a segment: owner and mode, as of a file. */
+#ifndef SCI_OWNER_H
+#define SCI_OWNER_H
+
+#include "proto.h"
+
+/**
+ * struct sci_owner - ids as numbers of the initial user namespace
+ * @uid: user
+ * @gid: group
+ * @mode: rw bits
+ */
+struct sci_owner {
+	u32 uid;
+	u32 gid;
+	u16 mode;
+};
+
+/* What it grants to @who: 4 read, 2 write. */
+u8 sci_owner_permits(const struct sci_owner *o,
+		     const struct sci_msg_connect *who);
+u8 sci_owner_permits_current(const struct sci_owner *o);
+
+/* The current process, with that mode. */
+void sci_owner_init(struct sci_owner *o, u16 mode);
+
+#endif

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Memory of segments. */
+
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "pages.h"
+
+/* The largest piece taken at once: 2 MiB on x86. */
+#define ORDER_MAX	min_t(unsigned int, 9, MAX_PAGE_ORDER)
+
+/*
+ * RLIMIT_MEMLOCK, as for other memory that can't be swapped out: per process,
+ * and none for those with CAP_IPC_LOCK.
+ */
+static int charge(struct sci_pages *p)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct mm_struct *mm = current->mm;
+	s64 locked;
+
+	locked = atomic64_add_return(p->count, &mm->pinned_vm);
+	if (locked > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(p->count, &mm->pinned_vm);
+		return -ENOMEM;
+	}
+	mmgrab(mm);
+	p->mm = mm;
+	return 0;
+}
+
+static void uncharge(struct sci_pages *p)
+{
+	atomic64_sub(p->count, &p->mm->pinned_vm);
+	mmdrop(p->mm);
+}
+
+static struct sci_pages *pages_new(unsigned long count)
+{
+	struct sci_pages *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&p->ref);
+	p->count = count;
+	ret = charge(p);
+	if (ret)
+		goto err_free;
+	p->page = kvcalloc(count, sizeof(*p->page), GFP_KERNEL_ACCOUNT);
+	if (!p->page) {
+		ret = -ENOMEM;
+		goto err_uncharge;
+	}
+	return p;
+
+err_uncharge:
+	uncharge(p);
+err_free:
+	kfree(p);
+	return ERR_PTR(ret);
+}
+
+static void pages_free(struct sci_pages *p)
+{
+	uncharge(p);
+	kvfree(p->page);
+	kfree(p);
+}
+
+/* As many pages in one piece as there are, at most @want.  Returns how many. */
+static unsigned long take_chunk(struct page **page, unsigned long want,
+				int numa_node)
+{
+	unsigned int order = min_t(unsigned int, ilog2(want), ORDER_MAX);
+	struct page *first;
+	unsigned long i;
+	gfp_t gfp;
+
+	do {
+		gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+		if (order)
+			gfp |= __GFP_NORETRY;
+		first = alloc_pages_node(numa_node, gfp, order);
+	} while (!first && order--);
+	if (!first)
+		return 0;
+	if (order)
+		split_page(first, order);
+	for (i = 0; i < 1ul << order; i++)
+		page[i] = first + i;
+	return 1ul << order;
+}
+
+struct sci_pages *sci_pages_alloc(u64 length, int numa_node)
+{
+	unsigned long count = DIV_ROUND_UP_ULL(length, PAGE_SIZE), got, n;
+	struct sci_pages *p = pages_new(count);
+
+	if (IS_ERR(p))
+		return p;
+	for (got = 0; got < count; got += n) {
+		n = fatal_signal_pending(current) ? 0 :
+		    take_chunk(p->page + got, count - got, numa_node);
+		if (!n)
+			goto err_pages;
+		cond_resched();
+	}
+	return p;
+
+err_pages:
+	while (got)
+		__free_page(p->page[--got]);
+	pages_free(p);
+	return ERR_PTR(-ENOMEM);
+}
+
+/*
+ * Only private memory: what a file is behind of would be written to without its
+ * file system knowing.
+ */
+static bool all_anonymous(struct sci_pages *p)
+{
+	unsigned long i;
+
+	for (i = 0; i < p->count; i++)
+		if (!PageAnon(compound_head(p->page[i])))
+			return false;
+	return true;
+}
+
+struct sci_pages *sci_pages_pin(unsigned long addr, u64 length)
+{
+	struct sci_pages *p = pages_new(length >> PAGE_SHIFT);
+	unsigned long got = 0;
+	int n, ret;
+
+	if (IS_ERR(p))
+		return p;
+	while (got < p->count) {
+		n = pin_user_pages_fast(addr + (got << PAGE_SHIFT),
+					min_t(unsigned long, p->count - got,
+					      INT_MAX),
+					FOLL_WRITE | FOLL_LONGTERM,
+					p->page + got);
+		if (n <= 0) {
+			ret = n ? n : -EFAULT;
+			goto err_unpin;
+		}
+		got += n;
+	}
+	p->pinned = true;
+	ret = -EFAULT;
+	if (all_anonymous(p))
+		return p;
+
+err_unpin:
+	unpin_user_pages(p->page, got);
+	pages_free(p);
+	return ERR_PTR(ret);
+}
+
+void sci_pages_release(struct kref *ref)
+{
+	struct sci_pages *p = container_of(ref, struct sci_pages, ref);
+	unsigned long i;
+
+	if (p->pinned)
+		unpin_user_pages_dirty_lock(p->page, p->count, true);
+	else
+		for (i = 0; i < p->count; i++)
+			__free_page(p->page[i]);
+	pages_free(p);
+}
+EXPORT_SYMBOL_GPL(sci_pages_release);

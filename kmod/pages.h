@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Memory of a segment: allocated by us, or pinned pages of a process. */
+#ifndef SCI_PAGES_H
+#define SCI_PAGES_H
+
+#include <linux/kref.h>
+#include <linux/mm_types.h>
+
+/**
+ * struct sci_pages - memory of a segment
+ * @ref: references
+ * @count: pages
+ * @page: them; constant while there is a reference
+ * @pinned: they belong to a process
+ * @mm: who is charged for them
+ */
+struct sci_pages {
+	struct kref ref;
+	unsigned long count;
+	struct page **page;
+	bool pinned;
+	struct mm_struct *mm;
+};
+
+/**
+ * sci_pages_alloc() - zeroed memory, charged to the caller
+ * @length: bytes, > 0
+ * @numa_node: or NUMA_NO_NODE
+ *
+ * Returns an ERR_PTR: -ENOMEM, also for RLIMIT_MEMLOCK.
+ */
+struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
+
+/**
+ * sci_pages_pin() - the caller's own memory, charged to him
+ * @addr: page aligned
+ * @length: bytes, whole pages
+ *
+ * Takes mmap_lock.  Returns an ERR_PTR: -EFAULT: not private writable memory;
+ * -ENOMEM.
+ */
+struct sci_pages *sci_pages_pin(unsigned long addr, u64 length);
+
+void sci_pages_release(struct kref *ref);
+
+static inline struct sci_pages *sci_pages_get(struct sci_pages *p)
+{
+	kref_get(&p->ref);
+	return p;
+}
+
+/* May sleep. */
+static inline void sci_pages_put(struct sci_pages *p)
+{
+	kref_put(&p->ref, sci_pages_release);
+}
+
+#endif

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "peer.h"
+#include "trace.h"
+
+static_assert(sizeof(struct sci_packet) == SCI_PACKET_SIZE);
+
+/* Messages to ourselves that the work delivers before others have their turn */
+#define LOCAL_BATCH	32
+
+static unsigned int retry_ms __ro_after_init = 20;
+module_param(retry_ms, uint, 0444);
+MODULE_PARM_DESC(retry_ms,
+		 "ms until a control packet is sent again, doubled each time (20)");
+
+static unsigned int retry_max_ms __ro_after_init = 500;
+module_param(retry_max_ms, uint, 0444);
+MODULE_PARM_DESC(retry_max_ms, "... up to this (500)");
+
+static unsigned int heartbeat_ms __ro_after_init = 500;
+module_param(heartbeat_ms, uint, 0444);
+MODULE_PARM_DESC(heartbeat_ms,
+		 "ms of silence after which a connected node is asked (500)");
+
+static unsigned int connect_ms __ro_after_init = 1000;
+module_param(connect_ms, uint, 0444);
+MODULE_PARM_DESC(connect_ms,
+		 "ms a node has for its first answer before it counts as unreachable (1000)");
+
+static unsigned int dead_ms __ro_after_init = 5000;
+module_param(dead_ms, uint, 0444);
+MODULE_PARM_DESC(dead_ms,
+		 "ms of silence after which a connected node counts as dead (5000)");
+
+static u64 ns_of(unsigned int ms)
+{
+	return (u64)max(ms, 1u) * NSEC_PER_MSEC;
+}
+
+static bool is_own_node(const struct sci_peer *p)
+{
+	return p->node == p->adapter->node;
+}
+
+static struct sci_peer *peer_of(struct sci_session *s)
+{
+	return container_of(s, struct sci_peer, session);
+}
+
+/* ---- what sessions call ---- */
+
+static int peer_send(struct sci_session *s, const struct sci_packet *packet,
+		     bool again)
+{
+	struct sci_peer *p = peer_of(s);
+	struct sci_adapter *a = p->adapter;
+
+	lockdep_assert_held(&p->lock);
+	sci_count(a, SCI_COUNT_CTRL_SENT, 1);
+	if (again)
+		sci_count(a, SCI_COUNT_CTRL_RESENT, 1);
+	trace_sci_packet(a, p->node, true, packet->type,
+			 le32_to_cpu(packet->seq));
+	return a->ops->send(a, p->node, packet);
+}
+
+static void peer_changed(struct sci_session *s, enum sci_session_state old)
+{
+	struct sci_peer *p = peer_of(s);
+
+	lockdep_assert_held(&p->lock);
+	trace_sci_peer_state(p->adapter, p->node, sci_session_state_name(old),
+			     sci_session_state_name(s->state));
+}
+
+static const struct sci_session_ops peer_session_ops = {
+	.send = peer_send,
+	.changed = peer_changed,
+};
+
+/* ---- time ---- */
+
+/* The link may have gone down since we last looked; sci_peers_kick() is up. */
+static void peer_look(struct sci_peer *p)
+{
+	lockdep_assert_held(&p->lock);
+	if (!READ_ONCE(p->adapter->link_up))
+		sci_session_pause(&p->session);
+}
+
+/* The work may run too early: it asks the session again then. */
+static void peer_arm_at(struct sci_peer *p, u64 at)
+{
+	u64 now = ktime_get_ns();
+	unsigned long delay = 0;
+
+	lockdep_assert_held(&p->lock);
+	if (at >= p->work_at)
+		return;
+	p->work_at = at;
+	if (at > now)
+		delay = nsecs_to_jiffies(at - now) + 1;
+	mod_delayed_work(p->adapter->wq, &p->work, delay);
+}
+
+static void peer_arm(struct sci_peer *p)
+{
+	peer_arm_at(p, sci_session_deadline(&p->session));
+}
+
+/* ---- telling proto.c ---- */
+
+static void peer_deliver(struct sci_peer *p)
+{
+	u8 body[SCI_MESSAGE_SIZE] __aligned(8);
+
+	while (sci_session_take(&p->session, body)) {
+		mutex_unlock(&p->lock);
+		sci_proto_deliver(p, body);
+		mutex_lock(&p->lock);
+	}
+}
+
+static void peer_tell_gone(struct sci_peer *p)
+{
+	int error = p->session.error;
+
+	if (p->session.state != SCI_SESSION_GONE)
+		return;
+	mutex_unlock(&p->lock);
+	sci_proto_gone(p, error);
+	mutex_lock(&p->lock);
+	sci_session_revive(&p->session, ktime_get_ns());
+}
+
+/* Whatever the session has become: @p->lock is dropped on the way. */
+static void peer_settle(struct sci_peer *p)
+{
+	lockdep_assert_held(&p->order);
+	lockdep_assert_held(&p->lock);
+	peer_deliver(p);
+	peer_tell_gone(p);
+	sci_session_settle(&p->session);
+	peer_arm(p);
+}
+
+/* ---- our own node ---- */
+
+static void local_post(struct sci_peer *p, struct sci_message *m)
+{
+	lockdep_assert_held(&p->lock);
+	list_add_tail(&m->link, &p->local);
+	peer_arm_at(p, 0);
+}
+
+static void local_deliver(struct sci_peer *p)
+{
+	struct sci_message *m;
+	int i;
+
+	lockdep_assert_held(&p->order);
+	lockdep_assert_held(&p->lock);
+	for (i = 0; i < LOCAL_BATCH && !list_empty(&p->local); i++) {
+		m = list_first_entry(&p->local, struct sci_message, link);
+		list_del(&m->link);
+		mutex_unlock(&p->lock);
+		sci_proto_deliver(p, m->body);
+		mutex_lock(&p->lock);
+		m->done(m);
+	}
+	if (!list_empty(&p->local))
+		peer_arm_at(p, 0);
+}
+
+static void local_close(struct sci_peer *p)
+{
+	struct sci_message *m, *next;
+
+	lockdep_assert_held(&p->lock);
+	list_for_each_entry_safe(m, next, &p->local, link) {
+		list_del(&m->link);
+		m->done(m);
+	}
+}
+
+/* ---- sysfs: peers/NODE/ ---- */
+
+static struct sci_peer *peer_of_kobj(struct kobject *kobj)
+{
+	return container_of(kobj, struct sci_peer, kobj);
+}
+
+static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr,
+			  char *buf)
+{
+	struct sci_peer *p = peer_of_kobj(kobj);
+	enum sci_session_state state = READ_ONCE(p->session.state);
+
+	if (is_own_node(p))
+		return sysfs_emit(buf, "local\n");
+	return sysfs_emit(buf, "%s\n", sci_session_state_name(state));
+}
+
+static ssize_t heard_ms_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf)
+{
+	struct sci_peer *p = peer_of_kobj(kobj);
+	u64 heard = READ_ONCE(p->session.heard);
+
+	if (!heard)
+		return sysfs_emit(buf, "-1\n");
+	return sysfs_emit(buf, "%llu\n",
+			  div_u64(ktime_get_ns() - heard, NSEC_PER_MSEC));
+}
+
+static ssize_t generation_show(struct kobject *kobj,
+			       struct kobj_attribute *attr, char *buf)
+{
+	struct sci_peer *p = peer_of_kobj(kobj);
+
+	return sysfs_emit(buf, "0x%08x\n", READ_ONCE(p->session.peer));
+}
+
+static ssize_t connections_show(struct kobject *kobj,
+				struct kobj_attribute *attr, char *buf)
+{
+	struct sci_peer *p = peer_of_kobj(kobj);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(p->connections));
+}
+
+static struct kobj_attribute state_attr = __ATTR_RO(state);
+static struct kobj_attribute heard_ms_attr = __ATTR_RO(heard_ms);
+static struct kobj_attribute generation_attr = __ATTR_RO(generation);
+static struct kobj_attribute connections_attr = __ATTR_RO(connections);
+
+static struct attribute *peer_attrs[] = {
+	&state_attr.attr,
+	&heard_ms_attr.attr,
+	&generation_attr.attr,
+	&connections_attr.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(peer);
+
+static void peer_release(struct kobject *kobj)
+{
+	struct sci_peer *p = peer_of_kobj(kobj);
+
+	mutex_destroy(&p->data_lock);
+	mutex_destroy(&p->lock);
+	mutex_destroy(&p->order);
+	kfree(p);
+}
+
+static const struct kobj_type peer_ktype = {
+	.release = peer_release,
+	.sysfs_ops = &kobj_sysfs_ops,
+	.default_groups = peer_groups,
+};
+
+/* ---- life ---- */
+
+static void peer_work(struct work_struct *work)
+{
+	struct sci_peer *p = container_of(to_delayed_work(work),
+					  struct sci_peer, work);
+
+	mutex_lock(&p->order);
+	mutex_lock(&p->lock);
+	p->work_at = SCI_SESSION_NEVER;
+	local_deliver(p);
+	peer_look(p);
+	sci_session_tick(&p->session, ktime_get_ns());
+	peer_settle(p);
+	mutex_unlock(&p->lock);
+	mutex_unlock(&p->order);
+}
+
+static void session_init(struct sci_peer *p)
+{
+	const struct sci_session_times times = {
+		.retry = ns_of(retry_ms),
+		.retry_max = ns_of(max(retry_ms, retry_max_ms)),
+		.heartbeat = ns_of(heartbeat_ms),
+		.connect = ns_of(connect_ms),
+		.dead = ns_of(max(dead_ms, heartbeat_ms)),
+	};
+
+	sci_session_init(&p->session, &peer_session_ops, &times,
+			 p->adapter->generation);
+}
+
+static struct sci_peer *peer_alloc(struct sci_adapter *a, u32 node)
+{
+	struct sci_peer *p = kzalloc(sizeof(*p), GFP_KERNEL);
+
+	if (!p)
+		return NULL;
+	p->adapter = a;
+	p->node = node;
+	mutex_init(&p->order);
+	mutex_init(&p->lock);
+	mutex_init(&p->data_lock);
+	INIT_LIST_HEAD(&p->local);
+	INIT_LIST_HEAD(&p->links);
+	INIT_DELAYED_WORK(&p->work, peer_work);
+	p->work_at = SCI_SESSION_NEVER;
+	session_init(p);
+	kobject_init(&p->kobj, &peer_ktype);
+	return p;
+}
+
+/* Returns the reference that @a->peers holds. */
+static struct sci_peer *peer_create(struct sci_adapter *a, u32 node)
+{
+	struct sci_peer *p = peer_alloc(a, node);
+	int ret;
+
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	ret = kobject_add(&p->kobj, a->peers_kobj, "%u", node);
+	if (ret)
+		goto err_put;
+	ret = xa_err(xa_store(&a->peers, node, p, GFP_KERNEL));
+	if (ret)
+		goto err_del;
+	return p;
+
+err_del:
+	kobject_del(&p->kobj);
+err_put:
+	sci_peer_put(p);
+	return ERR_PTR(ret);
+}
+
+static bool node_valid(u32 node)
+{
+	return node && node <= SCI_IOC_NODE_MAX && node % SCI_IOC_NODE_STEP == 0;
+}
+
+struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node)
+{
+	struct sci_peer *p;
+
+	lockdep_assert_held(&a->lock);
+	if (!node_valid(node))
+		return ERR_PTR(-EINVAL);
+	p = xa_load(&a->peers, node);
+	if (!p)
+		p = peer_create(a, node);
+	if (!IS_ERR(p))
+		kobject_get(&p->kobj);
+	return p;
+}
+
+void sci_peer_post(struct sci_peer *p, struct sci_message *m)
+{
+	mutex_lock(&p->lock);
+	if (p->session.state == SCI_SESSION_CLOSED) {
+		m->done(m);
+	} else if (is_own_node(p)) {
+		local_post(p, m);
+	} else {
+		peer_look(p);
+		sci_session_post(&p->session, m, ktime_get_ns());
+		peer_arm(p);
+	}
+	mutex_unlock(&p->lock);
+}
+
+void sci_peer_watch(struct sci_peer *p)
+{
+	struct list_head *link;
+	unsigned int n = 0;
+
+	lockdep_assert_held(&p->adapter->lock);
+	list_for_each(link, &p->links)
+		n++;
+	WRITE_ONCE(p->connections, n);
+	mutex_lock(&p->lock);
+	sci_session_watch(&p->session, n, ktime_get_ns());
+	peer_arm(p);
+	mutex_unlock(&p->lock);
+}
+
+/*
+ * Known peers are only taken away when no packet can come any more, so this
+ * needs no reference.  Strangers are met when they talk sense.
+ */
+static struct sci_peer *peer_find(struct sci_adapter *a, u32 node,
+				  const struct sci_packet *packet)
+{
+	struct sci_peer *p = xa_load(&a->peers, node);
+
+	if (p)
+		return p;
+	if (node == a->node || !sci_packet_valid(packet))
+		return ERR_PTR(-EBADMSG);
+	mutex_lock(&a->lock);
+	p = sci_peer_get(a, node);
+	mutex_unlock(&a->lock);
+	if (!IS_ERR(p))
+		sci_peer_put(p);
+	return p;
+}
+
+static int peer_receive(struct sci_peer *p, const struct sci_packet *packet)
+{
+	int ret;
+
+	if (is_own_node(p))
+		return -EBADMSG;
+	mutex_lock(&p->order);
+	mutex_lock(&p->lock);
+	peer_look(p);
+	ret = sci_session_receive(&p->session, packet, ktime_get_ns());
+	peer_settle(p);
+	mutex_unlock(&p->lock);
+	mutex_unlock(&p->order);
+	return ret;
+}
+
+void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
+{
+	struct sci_packet copy;
+	struct sci_peer *p;
+	int ret;
+
+	/* what was checked must not change */
+	memcpy(&copy, packet, sizeof(copy));
+	sci_count(a, SCI_COUNT_CTRL_RECEIVED, 1);
+	trace_sci_packet(a, node, false, copy.type, le32_to_cpu(copy.seq));
+	p = peer_find(a, node, &copy);
+	ret = IS_ERR(p) ? PTR_ERR(p) : peer_receive(p, &copy);
+	/* what is stale, or found no memory, was not bad */
+	if (ret == -EBADMSG || ret == -EINVAL)
+		sci_count(a, SCI_COUNT_CTRL_BAD, 1);
+}
+
+void sci_peers_kick(struct sci_adapter *a)
+{
+	struct sci_peer *p;
+	unsigned long node;
+
+	/* keeps the peers */
+	mutex_lock(&a->lock);
+	xa_for_each(&a->peers, node, p) {
+		mutex_lock(&p->lock);
+		sci_session_resume(&p->session, ktime_get_ns());
+		peer_arm(p);
+		mutex_unlock(&p->lock);
+	}
+	mutex_unlock(&a->lock);
+}
+
+/* Nothing arms the work of a closed session. */
+static void peer_close(struct sci_peer *p)
+{
+	mutex_lock(&p->lock);
+	sci_session_close(&p->session);
+	local_close(p);
+	mutex_unlock(&p->lock);
+}
+
+void sci_peers_shutdown(struct sci_adapter *a)
+{
+	struct sci_peer *p;
+	unsigned long node;
+
+	/* all are told before the first work is waited for */
+	xa_for_each(&a->peers, node, p)
+		peer_close(p);
+	xa_for_each(&a->peers, node, p) {
+		cancel_delayed_work_sync(&p->work);
+		kobject_del(&p->kobj);
+		mutex_lock(&a->lock);
+		xa_erase(&a->peers, node);
+		mutex_unlock(&a->lock);
+		sci_peer_put(p);
+	}
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the other nodes
+ *
+ * One struct sci_peer per node that an adapter has to do with: runs its session
+ * with locks, timers and packets.
+ *
+ * What comes of a session is told to proto.c in order: sci_proto_deliver() for
+ * each message, sci_proto_gone() at its end, then the messages of the next one.
+ * Packets arrive in a thread of the driver's, time in a work, so both hold
+ * sci_peer.order from before they ask the session until proto.c has returned,
+ * and nobody else makes a session deliver or end.  What a session says under
+ * @lock therefore still holds when @lock has been dropped to tell proto.c.
+ *
+ * Lock order: sci_peer.order, mmap_lock, sci_adapter.lock, sci_peer.lock.
+ * proto.c must not wait for packets in either call.
+ *
+ * Our own node is a peer without a session: messages are delivered by the work.
+ */
+#ifndef SCI_PEER_H
+#define SCI_PEER_H
+
+#include <linux/kobject.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
+#include "adapter.h"
+#include "session.h"
+
+/**
+ * struct sci_peer - another node, or our own, as seen from one adapter
+ * @adapter: ours; not to be used after sci_peers_shutdown()
+ * @node: its id
+ * @order: outermost: held while proto.c is told
+ * @lock: @session, @local, @work_at
+ * @session: with it
+ * @local: our own node: messages to be delivered
+ * @work: what is due: retransmission, heartbeats, @local
+ * @work_at: when it will run, SCI_SESSION_NEVER if it will not
+ * @links: connections of either direction with it, struct sci_handle.link;
+ *	under adapter->lock.  While there is one, heartbeats watch the node.
+ * @connections: how many; may be read at any time
+ * @data_in: proto.c's: a data interrupt that is arriving
+ * @data_lock: one data interrupt at a time is sent
+ * @kobj: sysfs peers/NODE; holds the reference count
+ */
+struct sci_peer {
+	struct sci_adapter *adapter;
+	u32 node;
+	struct mutex order;
+	struct mutex lock;
+	struct sci_session session;
+	struct list_head local;
+	struct delayed_work work;
+	u64 work_at;
+	struct list_head links;
+	unsigned int connections;
+	void *data_in;
+	struct mutex data_lock;
+	struct kobject kobj;
+};
+
+/**
+ * sci_peer_get() - the peer with that id, made if there is none
+ *
+ * Caller holds a->lock.  Returns an ERR_PTR: -EINVAL: not a node id; -ENOMEM.
+ * A reference for the caller, which may outlive the adapter.  Peers stay known
+ * until the adapter goes.
+ */
+struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node);
+
+static inline void sci_peer_put(struct sci_peer *p)
+{
+	kobject_put(&p->kobj);
+}
+
+/**
+ * sci_peer_post() - send a message
+ *
+ * Never fails: @m->done() is called in the end, or at once when the adapter has
+ * gone.  Whether it arrived is told by sci_proto_gone(), which says that
+ * nothing posted before it need have.  Any lock may be held but @p->lock; may
+ * sleep.
+ */
+void sci_peer_post(struct sci_peer *p, struct sci_message *m);
+
+/**
+ * sci_peer_watch() - count of connections has changed
+ *
+ * Heartbeats run while @p->links is not empty.  Caller holds adapter->lock.
+ * For a connection that a message makes, before sci_proto_deliver() returns.
+ */
+void sci_peer_watch(struct sci_peer *p);
+
+/* A packet came: sci_adapter_receive().  One at a time.  No locks held. */
+void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet);
+
+/* The link is up again: send now what waits.  No locks held. */
+void sci_peers_kick(struct sci_adapter *a);
+
+/*
+ * The adapter goes: tells the other nodes (once, best effort), ends all
+ * sessions, calls done() of all messages, cancels the work.  No locks held; no
+ * more sci_peer_get() or _receive() can happen.  @a->peers_kobj is still there.
+ */
+void sci_peers_shutdown(struct sci_adapter *a);
+
+/* ---- called by peer.c, implemented by proto.c; no locks held ---- */
+
+/* A message from @p: SCI_MESSAGE_SIZE bytes, hostile until checked. */
+void sci_proto_deliver(struct sci_peer *p, const void *body);
+
+/*
+ * The node died, came back as another, or did not answer: every connection
+ * with it is gone.  Called after the session has ended; messages posted since
+ * then belong to the next life.  Nothing is delivered before it returns.
+ */
+void sci_proto_gone(struct sci_peer *p, int error);
+
+#endif

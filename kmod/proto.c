@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Messages from other nodes: to whom they go; and the probe, which is one. */
+
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "connection.h"
+#include "core.h"
+#include "intr.h"
+#include "probe.h"
+
+static void deliver_locked(struct sci_peer *p, const void *body)
+{
+	lockdep_assert_held(&p->adapter->lock);
+	switch (*(const u8 *)body) {
+	case SCI_MSG_CONNECT:
+		sci_connection_connect(p, body);
+		break;
+	case SCI_MSG_REPLY:
+		sci_connection_reply(p, body);
+		break;
+	case SCI_MSG_DISCONNECT:
+	case SCI_MSG_NOTIFY:
+	case SCI_MSG_CUT:
+	case SCI_MSG_CUT_ACK:
+		sci_connection_simple(p, body);
+		break;
+	case SCI_MSG_DATA:
+	case SCI_MSG_MORE:
+		sci_intr_data(p, body);
+		break;
+	case SCI_MSG_DATA_REPLY:
+		sci_intr_data_reply(p, body);
+		break;
+	case SCI_MSG_PING:
+		sci_post_simple(p, sci_message_alloc(), SCI_MSG_PONG,
+				le32_to_cpu(((const struct sci_msg_simple *)
+					     body)->handle));
+		break;
+	case SCI_MSG_PONG:
+		sci_probe_answer(p, body);
+		break;
+	default:
+		sci_count(p->adapter, SCI_COUNT_CTRL_BAD, 1);
+	}
+}
+
+void sci_proto_deliver(struct sci_peer *p, const void *body)
+{
+	const struct sci_msg_simple *msg = body;
+
+	if (msg->type == SCI_MSG_TRIGGER) {
+		sci_intr_triggered(p->adapter, p->node,
+				   le32_to_cpu(msg->handle));
+		return;
+	}
+	mutex_lock(&p->adapter->lock);
+	deliver_locked(p, body);
+	mutex_unlock(&p->adapter->lock);
+}
+
+void sci_proto_gone(struct sci_peer *p, int error)
+{
+	mutex_lock(&p->adapter->lock);
+	sci_intr_peer_gone(p);
+	sci_probe_peer_gone(p, error);
+	sci_connection_peer_gone(p, error);
+	mutex_unlock(&p->adapter->lock);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what kernels say to each other
+ *
+ * Control packets are 64 bytes: a header that the session layer (session.h)
+ * owns, and one message.  The session delivers messages once and in order, or
+ * declares the node gone.  All integers are little-endian.
+ *
+ * A handle names a connection at the side that receives the message; it is
+ * valid only for the node that it was given to.
+ *
+ *	importer                           exporter
+ *	CONNECT(id, credentials)     ->
+ *	                             <-    REPLY(status, handle, base, length)
+ *	DISCONNECT(handle)           ->                   orderly, or died
+ *	                             <-    NOTIFY(handle) please disconnect
+ *	                             <-    CUT(handle)    you are disconnected
+ *	CUT_ACK(handle)              ->                   its maps are revoked
+ *
+ * The same for interrupts, where CONNECT has the number.  TRIGGER(handle) is a
+ * trigger.  One with data is DATA(handle, total) with as much as fits and
+ * MORE with the rest; DATA_REPLY ends it.
+ *
+ * User ids are believed, as those of NFS with sec=sys are: the kernels of a
+ * cluster trust each other in this, and in nothing else.
+ */
+#ifndef SCI_PROTO_H
+#define SCI_PROTO_H
+
+#include <linux/build_bug.h>
+#include <linux/types.h>
+
+#define SCI_MESSAGE_SIZE	48
+
+enum sci_message_type {
+	SCI_MSG_CONNECT = 1,
+	SCI_MSG_REPLY,
+	SCI_MSG_DISCONNECT,
+	SCI_MSG_NOTIFY,
+	SCI_MSG_CUT,
+	SCI_MSG_CUT_ACK,
+	SCI_MSG_TRIGGER,
+	SCI_MSG_DATA,
+	SCI_MSG_MORE,
+	SCI_MSG_DATA_REPLY,
+	SCI_MSG_PING,
+	SCI_MSG_PONG,
+};
+
+/* struct sci_msg_connect.kind */
+enum sci_connect_kind {
+	SCI_KIND_SEGMENT,
+	SCI_KIND_INTR,
+	SCI_KIND_DATA_INTR,
+	SCI_KIND_GROUP,			/* a member of a broadcast group */
+};
+
+#define SCI_MSG_GROUPS		7
+
+struct sci_msg_connect {
+	u8 type;
+	u8 kind;			/* enum sci_connect_kind */
+	u8 groups;			/* valid in .group */
+	u8 reserved;
+	__le32 handle;			/* the importer's */
+	__le32 id;			/* segment, or number of the interrupt */
+	__le32 uid;
+	__le32 gid;
+	__le32 group[SCI_MSG_GROUPS];
+};
+static_assert(sizeof(struct sci_msg_connect) == SCI_MESSAGE_SIZE);
+
+struct sci_msg_reply {
+	u8 type;
+	u8 access;			/* 4 read, 2 write */
+	__le16 error;			/* enum sci_proto_error */
+	__le32 handle;			/* the importer's */
+	__le32 exporter;		/* the exporter's */
+	__le32 reserved;
+	__le64 length;
+	__le64 base;
+	u8 pad[16];
+};
+static_assert(sizeof(struct sci_msg_reply) == SCI_MESSAGE_SIZE);
+
+/* DISCONNECT, NOTIFY, CUT, CUT_ACK, TRIGGER, DATA_REPLY, PING, PONG */
+struct sci_msg_simple {
+	u8 type;
+	u8 died;			/* DISCONNECT: not in good order */
+	__le16 error;			/* DATA_REPLY */
+	__le32 handle;
+	u8 pad[40];
+};
+static_assert(sizeof(struct sci_msg_simple) == SCI_MESSAGE_SIZE);
+
+#define SCI_MSG_DATA_BYTES	36
+
+struct sci_msg_data {
+	u8 type;			/* DATA or MORE */
+	u8 bytes;			/* in .data */
+	__le16 reserved;
+	__le32 handle;
+	__le32 total;			/* DATA: bytes of the whole */
+	u8 data[SCI_MSG_DATA_BYTES];
+};
+static_assert(sizeof(struct sci_msg_data) == SCI_MESSAGE_SIZE);
+
+/* Errors have numbers of their own: errno differs between machines. */
+enum sci_proto_error {
+	SCI_PROTO_OK,
+	SCI_PROTO_NOENT,
+	SCI_PROTO_ACCES,
+	SCI_PROTO_USERS,
+	SCI_PROTO_NOMEM,
+	SCI_PROTO_NOBUFS,
+	SCI_PROTO_NOTCONN,
+	SCI_PROTO_INVAL,
+};
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Remote interrupts. */
+
+#include <linux/slab.h>
+
+#include "core.h"
+#include "intr.h"
+#include "intr_data.h"
+#include "remote_intr.h"
+#include "trace.h"
+
+static void remote_connected(struct sci_client *c,
+			     const struct sci_msg_reply *re)
+{
+}
+
+static const struct sci_client_ops remote_client_ops = {
+	.connected = remote_connected,
+};
+
+static void remote_kill(struct sci_object *obj)
+{
+	struct sci_client *c = sci_client_of(obj);
+
+	sci_client_end(c);
+	if (sci_adapter_is_dead(obj->adapter))
+		sci_object_event(obj, SCI_EV_LOST, c->node, -ENODEV, 0);
+}
+
+static void remote_free(struct sci_object *obj)
+{
+	struct sci_remote_intr *r = sci_remote_intr_of(obj);
+
+	sci_client_fini(&r->client);
+	kfree(r);
+}
+
+static const struct sci_object_ops remote_ops = {
+	.name = "[sci-remote-interrupt]",
+	.kill = remote_kill,
+	.free = remote_free,
+};
+
+int sci_intr_connect(struct sci_object *obj, void *cmd,
+		     struct sci_new_file *nf)
+{
+	struct sci_ioc_intr_connect *c = cmd;
+	struct sci_remote_intr *r;
+	int ret;
+
+	/* a group has no interrupts */
+	if (c->node == SCI_IOC_NODE_GROUP)
+		return -EINVAL;
+	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	if (!r)
+		return -ENOMEM;
+	r->data = c->flags & SCI_CONNECT_DATA;
+	if (sci_client_init(&r->client, SCI_OBJECT_REMOTE_INTR, &remote_ops,
+			    &remote_client_ops, obj->adapter)) {
+		kfree(r);
+		return -ENOMEM;
+	}
+	ret = sci_object_file(&r->client.obj, nf);
+	if (ret) {
+		remote_free(&r->client.obj);
+		return ret;
+	}
+	/* on errors from here on releasing the file cleans up */
+	ret = sci_client_connect(&r->client, r->data ? SCI_KIND_DATA_INTR :
+				 SCI_KIND_INTR, c->node, c->number,
+				 c->timeout_ms);
+	if (!ret && !(c->flags & SCI_CONNECT_ASYNC))
+		ret = sci_client_wait(&r->client);
+	if (!ret)
+		c->out_fd = nf->fd;
+	return ret;
+}
+
+int sci_remote_intr_usable(struct sci_remote_intr *r)
+{
+	struct sci_client *c = &r->client;
+	struct sci_adapter *a = c->obj.adapter;
+
+	lockdep_assert_held(&a->lock);
+	if (c->state != SCI_REMOTE_CONNECTED)
+		return -ENOTCONN;
+	return !a->link_up && c->node != a->node ? -ENETDOWN : 0;
+}
+
+static int trigger(struct sci_remote_intr *r)
+{
+	struct sci_client *c = &r->client;
+	struct sci_adapter *a = c->obj.adapter;
+	struct sci_message *m = NULL;
+	u32 remote;
+	int ret;
+
+	if (!a->ops->trigger) {
+		m = sci_message_alloc();
+		if (!m)
+			return -ENOMEM;
+	}
+	mutex_lock(&a->lock);
+	ret = sci_remote_intr_usable(r);
+	remote = c->conn.remote;
+	if (!ret && m) {
+		sci_post_simple(c->conn.peer, m, SCI_MSG_TRIGGER, remote);
+		m = NULL;
+	}
+	mutex_unlock(&a->lock);
+	sci_message_free(m);
+	if (!ret && a->ops->trigger)
+		ret = a->ops->trigger(a, c->node, remote);
+	return ret;
+}
+
+int sci_intr_trigger(struct sci_object *obj, void *cmd,
+		     struct sci_new_file *nf)
+{
+	struct sci_remote_intr *r = sci_remote_intr_of(obj);
+	struct sci_ioc_intr_trigger *c = cmd;
+	int ret;
+
+	if (c->reserved || (!r->data && (c->length || c->data)))
+		return -EINVAL;
+	if (c->length > SCI_IOC_INTR_DATA_MAX)
+		return -EMSGSIZE;
+	if (READ_ONCE(r->client.state) != SCI_REMOTE_CONNECTED)
+		return -ENOTCONN;
+	ret = r->data ? sci_intr_data_send(&r->client, u64_to_user_ptr(c->data),
+					   c->length) : trigger(r);
+	if (ret)
+		return ret;
+	sci_count(obj->adapter, SCI_COUNT_TRIGGERS_SENT, 1);
+	trace_sci_trigger(obj->adapter, r->client.node, r->client.id, c->length,
+			  true);
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Remote interrupts: interrupts of other nodes that we trigger. */
+#ifndef SCI_REMOTE_INTR_H
+#define SCI_REMOTE_INTR_H
+
+#include "connection.h"
+
+/**
+ * struct sci_remote_intr - a connected interrupt
+ * @client: its connection, and file
+ * @data: triggers carry bytes
+ * @reply: of the data under way: 0 or -errno; 1: none came yet
+ */
+struct sci_remote_intr {
+	struct sci_client client;
+	bool data;
+	int reply;
+};
+
+static inline struct sci_remote_intr *sci_remote_intr_of(struct sci_object *obj)
+{
+	return container_of(obj, struct sci_remote_intr, client.obj);
+}
+
+/* Whether it can be triggered now: -ENOTCONN, -ENETDOWN; adapter->lock held. */
+int sci_remote_intr_usable(struct sci_remote_intr *r);
+
+#endif

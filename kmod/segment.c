@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Local segments. */
+
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "core.h"
+#include "group.h"
+#include "segment.h"
+#include "trace.h"
+
+static unsigned int max_importers = 65536;
+module_param(max_importers, uint, 0644);
+MODULE_PARM_DESC(max_importers, "importers one segment can have (65536)");
+
+/* ---- end ---- */
+
+static void drop_attached(struct sci_segment *s, enum sci_ev_type type)
+{
+	struct sci_segment *at, *next;
+
+	list_for_each_entry_safe(at, next, &s->attached, attach_link) {
+		list_del_init(&at->attach_link);
+		at->creator = NULL;
+		at->state |= SCI_SEGMENT_STATE_REMOVED;
+		sci_object_event(&at->obj, type, at->obj.adapter->node, 0, 0);
+	}
+}
+
+/* @tell: the owner sees them leave. */
+static void cut_importers(struct sci_segment *s, bool died, bool tell)
+{
+	struct sci_server *server;
+
+	if (tell)
+		list_for_each_entry(server, &s->servers, link)
+			if (!server->cut)
+				sci_object_event(&s->obj, SCI_EV_DISCONNECT,
+						 server->conn.peer->node, 0, 0);
+	s->cutting += sci_servers_cut(&s->servers, died);
+	s->importers = 0;
+}
+
+static void hide(struct sci_segment *s)
+{
+	if (!s->exposed)
+		return;
+	s->exposed = false;
+	s->obj.adapter->ops->hide(s->obj.adapter, s->base);
+}
+
+/* The end of a segment, though it may still be mapped. */
+static void segment_remove(struct sci_segment *s, enum sci_ev_type type)
+{
+	struct sci_adapter *a = s->obj.adapter;
+
+	lockdep_assert_held(&a->lock);
+	if (s->state & SCI_SEGMENT_STATE_REMOVED)
+		return;
+	s->state |= SCI_SEGMENT_STATE_REMOVED;
+	s->state &= ~(SCI_SEGMENT_STATE_EXPORTED | SCI_SEGMENT_STATE_SHARED);
+	sci_group_unexport(s);
+	cut_importers(s, type == SCI_EV_LOST, false);
+	sci_servers_disown(&s->servers);
+	s->cutting = 0;
+	drop_attached(s, type);
+	hide(s);
+	if (!(s->flags & SCI_SEGMENT_PRIVATE))
+		xa_erase(&a->segments, s->id);
+	if (s->kobj.state_in_sysfs)
+		kobject_del(&s->kobj);
+	trace_sci_segment_state(a, s->id, s->length, "remove");
+}
+
+static void segment_kill(struct sci_object *obj)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+
+	if (s->state & SCI_SEGMENT_STATE_ATTACHED) {
+		list_del_init(&s->attach_link);
+		s->creator = NULL;
+		s->state |= SCI_SEGMENT_STATE_REMOVED;
+	} else {
+		segment_remove(s, current->flags & PF_EXITING ?
+				  SCI_EV_LOST : SCI_EV_DISCONNECT);
+	}
+}
+
+/* Last use of the memory; kobject_put() frees it. */
+void sci_segment_free(struct sci_segment *s)
+{
+	sci_object_fini(&s->obj);
+	kfree(s);
+}
+
+static void segment_release(struct sci_object *obj)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+
+	sci_group_leave(s);
+	if (s->pages)
+		sci_pages_put(s->pages);
+	kobject_put(&s->kobj);
+}
+
+/* ---- maps ---- */
+
+static int local_release(struct inode *inode, struct file *file)
+{
+	sci_pages_put(file->private_data);
+	return 0;
+}
+
+/* A local map keeps the memory, and nothing else of the segment. */
+static const struct file_operations local_fops = {
+	.owner = THIS_MODULE,
+	.release = local_release,
+};
+
+/* Only pinned memory has faults: it is another map's, too. */
+static vm_fault_t local_vm_fault(struct vm_fault *vmf)
+{
+	struct sci_pages *p = vmf->vma->vm_file->private_data;
+
+	if (vmf->pgoff >= p->count || !p->pinned)
+		return VM_FAULT_SIGBUS;
+	return vmf_insert_pfn(vmf->vma, vmf->address,
+			      page_to_pfn(p->page[vmf->pgoff]));
+}
+
+static const struct vm_operations_struct local_vm_ops = {
+	.fault = local_vm_fault,
+};
+
+static int map_pages(struct sci_pages *p, struct vm_area_struct *vma)
+{
+	unsigned long n = vma_pages(vma);
+	int ret;
+
+	if (vma->vm_pgoff >= p->count || n > p->count - vma->vm_pgoff)
+		return -EINVAL;
+	ret = sci_vma_set_backing(vma, "[sci-segment]", &local_fops,
+				  sci_pages_get(p));
+	if (ret) {
+		sci_pages_put(p);
+		return ret;
+	}
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_ops = &local_vm_ops;
+	if (!p->pinned)
+		return vm_insert_pages(vma, vma->vm_start,
+				       p->page + vma->vm_pgoff, &n);
+	vm_flags_set(vma, VM_PFNMAP);
+	return 0;
+}
+
+static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+	struct sci_pages *p;
+	int ret;
+
+	if (READ_ONCE(s->state) & SCI_SEGMENT_STATE_REMOVED)
+		return -ENOTCONN;
+	p = sci_segment_pages(s);
+	if (!p)
+		return -EBUSY;
+	ret = map_pages(p, vma);
+	sci_pages_put(p);
+	return ret;
+}
+
+struct sci_pages *sci_segment_pages(struct sci_segment *s)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	struct sci_pages *p = NULL;
+
+	mutex_lock(&a->lock);
+	if (s->pages && !(s->state & SCI_SEGMENT_STATE_REMOVED))
+		p = sci_pages_get(s->pages);
+	mutex_unlock(&a->lock);
+	return p;
+}
+
+static const struct sci_object_ops segment_ops = {
+	.name = "[sci-segment]",
+	.kill = segment_kill,
+	.free = segment_release,
+	.mmap = segment_mmap,
+};
+
+/* ---- create, attach ---- */
+
+static struct sci_segment *segment_alloc(struct sci_adapter *a)
+{
+	struct sci_segment *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+
+	if (!s)
+		return NULL;
+	sci_object_init(&s->obj, SCI_OBJECT_SEGMENT, &segment_ops, a);
+	kobject_init(&s->kobj, &sci_segment_ktype);
+	INIT_LIST_HEAD(&s->servers);
+	INIT_LIST_HEAD(&s->attached);
+	INIT_LIST_HEAD(&s->attach_link);
+	INIT_LIST_HEAD(&s->group_link);
+	s->pid = task_tgid_nr(current);
+	return s;
+}
+
+static int check_create(struct sci_adapter *a,
+			const struct sci_ioc_segment_create *c)
+{
+	const u32 named = SCI_SEGMENT_AUTO_ID | SCI_SEGMENT_BROADCAST |
+			  SCI_SEGMENT_UNICAST;
+
+	if (c->reserved || !c->length || c->length > a->max_segment ||
+	    c->mode & ~0666u)
+		return -EINVAL;
+	if (c->flags & SCI_SEGMENT_PRIVATE && (c->flags & named || c->id))
+		return -EINVAL;
+	if (c->flags & SCI_SEGMENT_UNICAST &&
+	    !(c->flags & SCI_SEGMENT_BROADCAST))
+		return -EINVAL;
+	if (c->flags & SCI_SEGMENT_BROADCAST &&
+	    c->flags & (SCI_SEGMENT_EMPTY | SCI_SEGMENT_AUTO_ID))
+		return -EINVAL;
+	if (c->numa_node != NUMA_NO_NODE &&
+	    (c->numa_node < 0 || c->numa_node >= MAX_NUMNODES ||
+	     !node_online(c->numa_node)))
+		return -EINVAL;
+	if (c->flags & SCI_SEGMENT_BROADCAST &&
+	    !(a->caps & SCI_CAP_BROADCAST))
+		return -EOPNOTSUPP;
+	if (c->flags & SCI_SEGMENT_EMPTY && !(a->caps & SCI_CAP_REGISTER))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int segment_name(struct sci_segment *s, u32 id)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	int ret;
+
+	lockdep_assert_held(&a->lock);
+	s->id = id;
+	if (s->flags & SCI_SEGMENT_PRIVATE)
+		return 0;
+	if (!(s->flags & SCI_SEGMENT_AUTO_ID)) {
+		ret = xa_insert(&a->segments, id, s, GFP_KERNEL_ACCOUNT);
+		return ret == -EBUSY ? -EEXIST : ret;
+	}
+	ret = xa_alloc(&a->segments, &s->id, s, XA_LIMIT(id, U32_MAX),
+		       GFP_KERNEL_ACCOUNT);
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
+static int segment_memory(struct sci_segment *s)
+{
+	int node = s->numa_node;
+	struct sci_pages *p;
+
+	if (s->flags & SCI_SEGMENT_EMPTY)
+		return 0;
+	if (node == NUMA_NO_NODE)
+		node = dev_to_node(&s->obj.adapter->dev);
+	p = sci_pages_alloc(s->length, node);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	s->pages = p;
+	return s->flags & SCI_SEGMENT_BROADCAST ? sci_group_join(s) : 0;
+}
+
+/* The name first: it costs nothing to find out that it is taken. */
+static int segment_build(struct sci_segment *s, u32 id)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	int ret;
+
+	mutex_lock(&a->lock);
+	ret = segment_name(s, id);
+	mutex_unlock(&a->lock);
+	if (ret)
+		return ret;
+	ret = segment_memory(s);
+	if (!ret && !(s->flags & SCI_SEGMENT_PRIVATE))
+		ret = kobject_add(&s->kobj, a->segments_kobj, "%u", s->id);
+	if (!ret)
+		return 0;
+	mutex_lock(&a->lock);
+	segment_remove(s, SCI_EV_DISCONNECT);
+	mutex_unlock(&a->lock);
+	return ret;
+}
+
+int sci_segment_create(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf)
+{
+	struct sci_ioc_segment_create *c = cmd;
+	struct sci_segment *s;
+	int ret;
+
+	ret = check_create(obj->adapter, c);
+	if (ret)
+		return ret;
+	s = segment_alloc(obj->adapter);
+	if (!s)
+		return -ENOMEM;
+	s->flags = c->flags;
+	s->length = c->length;
+	s->numa_node = c->numa_node;
+	sci_owner_init(&s->owner, c->mode);
+	ret = segment_build(s, c->id);
+	if (ret)
+		goto err_release;
+	ret = sci_object_file(&s->obj, nf);
+	if (ret)
+		goto err_remove;
+	trace_sci_segment_state(obj->adapter, s->id, s->length, "create");
+	c->out_fd = nf->fd;
+	c->out_id = s->id;
+	return 0;
+
+err_remove:
+	mutex_lock(&obj->adapter->lock);
+	segment_remove(s, SCI_EV_DISCONNECT);
+	mutex_unlock(&obj->adapter->lock);
+err_release:
+	segment_release(&s->obj);
+	return ret;
+}
+
+static int attach_to(struct sci_segment *s, u32 id)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	struct sci_segment *to;
+
+	lockdep_assert_held(&a->lock);
+	to = xa_load(&a->segments, id);
+	if (!to)
+		return -ENOENT;
+	if (!(to->state & SCI_SEGMENT_STATE_SHARED) || !to->pages ||
+	    sci_owner_permits_current(&to->owner) != 6)
+		return -EACCES;
+	s->flags = to->flags;
+	s->length = to->length;
+	s->id = id;
+	s->owner = to->owner;
+	s->numa_node = to->numa_node;
+	s->pages = sci_pages_get(to->pages);
+	s->creator = to;
+	list_add_tail(&s->attach_link, &to->attached);
+	return 0;
+}
+
+int sci_segment_attach(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf)
+{
+	struct sci_ioc_segment_attach *c = cmd;
+	struct sci_adapter *a = obj->adapter;
+	struct sci_segment *s = segment_alloc(a);
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	s->state = SCI_SEGMENT_STATE_ATTACHED;
+	mutex_lock(&a->lock);
+	ret = attach_to(s, c->id);
+	mutex_unlock(&a->lock);
+	if (!ret)
+		ret = sci_object_file(&s->obj, nf);
+	if (ret) {
+		mutex_lock(&a->lock);
+		segment_kill(&s->obj);
+		mutex_unlock(&a->lock);
+		segment_release(&s->obj);
+		return ret;
+	}
+	c->out_fd = nf->fd;
+	c->out_length = s->length;
+	return 0;
+}
+
+/* ---- calls on a segment ---- */
+
+/* What an importer or another process can be let to use. */
+static int check_usable(struct sci_segment *s)
+{
+	lockdep_assert_held(&s->obj.adapter->lock);
+	if (s->flags & SCI_SEGMENT_PRIVATE ||
+	    s->state & SCI_SEGMENT_STATE_ATTACHED)
+		return -EINVAL;
+	if (s->state & SCI_SEGMENT_STATE_REMOVED)
+		return -ENOTCONN;
+	return s->pages ? 0 : -EBUSY;
+}
+
+static int check_register(struct sci_segment *s,
+			  const struct sci_ioc_segment_register *c)
+{
+	if (!(s->flags & SCI_SEGMENT_EMPTY) ||
+	    s->state & SCI_SEGMENT_STATE_ATTACHED)
+		return -EINVAL;
+	if (!PAGE_ALIGNED(c->addr) || c->length != PAGE_ALIGN(s->length))
+		return -EINVAL;
+	return c->addr > ULONG_MAX - c->length ? -EFAULT : 0;
+}
+
+int sci_segment_register(struct sci_object *obj, void *cmd,
+			 struct sci_new_file *nf)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+	struct sci_ioc_segment_register *c = cmd;
+	struct sci_pages *p;
+	int ret;
+
+	ret = check_register(s, c);
+	if (ret)
+		return ret;
+	if (READ_ONCE(s->pages))
+		return -EBUSY;
+	p = sci_pages_pin(c->addr, c->length);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	mutex_lock(&obj->adapter->lock);
+	if (s->state & SCI_SEGMENT_STATE_REMOVED) {
+		ret = -ENOTCONN;
+	} else if (s->pages) {
+		ret = -EBUSY;
+	} else {
+		WRITE_ONCE(s->pages, p);
+		trace_sci_segment_state(obj->adapter, s->id, s->length,
+					"register");
+	}
+	mutex_unlock(&obj->adapter->lock);
+	if (ret)
+		sci_pages_put(p);
+	return ret;
+}
+
+int sci_segment_share(struct sci_object *obj, void *cmd,
+		      struct sci_new_file *nf)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+	int ret;
+
+	mutex_lock(&obj->adapter->lock);
+	ret = check_usable(s);
+	if (!ret) {
+		s->state |= SCI_SEGMENT_STATE_SHARED;
+		trace_sci_segment_state(obj->adapter, s->id, s->length,
+					"share");
+	}
+	mutex_unlock(&obj->adapter->lock);
+	return ret;
+}
+
+static int segment_export(struct sci_segment *s)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	int ret = check_usable(s);
+
+	if (ret)
+		return ret;
+	if (!s->exposed) {
+		ret = a->ops->expose(a, s->pages, &s->base);
+		if (ret)
+			return ret;
+		s->exposed = true;
+	}
+	s->state |= SCI_SEGMENT_STATE_EXPORTED;
+	sci_group_export(s);
+	trace_sci_segment_state(a, s->id, s->length, "export");
+	return 0;
+}
+
+int sci_segment_export(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf)
+{
+	int ret;
+
+	mutex_lock(&obj->adapter->lock);
+	ret = segment_export(sci_segment_of(obj));
+	mutex_unlock(&obj->adapter->lock);
+	return ret;
+}
+
+static int segment_unexport(struct sci_segment *s, u32 how)
+{
+	lockdep_assert_held(&s->obj.adapter->lock);
+	if (s->flags & SCI_SEGMENT_PRIVATE ||
+	    s->state & SCI_SEGMENT_STATE_ATTACHED)
+		return -EINVAL;
+	s->state &= ~SCI_SEGMENT_STATE_EXPORTED;
+	sci_group_unexport(s);
+	if (how == SCI_UNEXPORT_HOW_NOTIFY)
+		sci_servers_notify(&s->servers);
+	else if (how == SCI_UNEXPORT_HOW_FORCE)
+		cut_importers(s, false, true);
+	trace_sci_segment_state(s->obj.adapter, s->id, s->length, "unexport");
+	return 0;
+}
+
+int sci_segment_unexport(struct sci_object *obj, void *cmd,
+			 struct sci_new_file *nf)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+	struct sci_ioc_segment_unexport *c = cmd;
+	struct sci_adapter *a = obj->adapter;
+	int ret;
+
+	if (c->reserved || c->how > SCI_UNEXPORT_HOW_FORCE)
+		return -EINVAL;
+	mutex_lock(&a->lock);
+	ret = segment_unexport(s, c->how);
+	mutex_unlock(&a->lock);
+	if (ret || c->how != SCI_UNEXPORT_HOW_FORCE)
+		return ret;
+	/* only a signal that kills cuts it short: nobody sees that */
+	ret = wait_event_killable(obj->wait, !READ_ONCE(s->cutting) ||
+				  sci_adapter_is_dead(a));
+	mutex_lock(&a->lock);
+	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) && list_empty(&s->servers))
+		hide(s);
+	mutex_unlock(&a->lock);
+	return ret ? -EINTR : 0;
+}
+
+int sci_segment_remove(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+
+	if (s->state & SCI_SEGMENT_STATE_ATTACHED)
+		return -EINVAL;
+	mutex_lock(&obj->adapter->lock);
+	segment_remove(s, SCI_EV_DISCONNECT);
+	mutex_unlock(&obj->adapter->lock);
+	return 0;
+}
+
+int sci_segment_info(struct sci_object *obj, void *cmd,
+		     struct sci_new_file *nf)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+	struct sci_ioc_segment_info *c = cmd;
+
+	mutex_lock(&obj->adapter->lock);
+	c->out_id = s->id;
+	c->out_state = s->state;
+	c->out_importers = s->importers;
+	c->out_mode = s->owner.mode;
+	c->out_length = s->length;
+	mutex_unlock(&obj->adapter->lock);
+	return 0;
+}
+
+/* ---- importers ---- */
+
+struct sci_segment *sci_segment_accept(struct sci_adapter *a,
+				       const struct sci_msg_connect *who,
+				       struct sci_msg_reply *re)
+{
+	struct sci_segment *s;
+	u8 access;
+
+	lockdep_assert_held(&a->lock);
+	s = xa_load(&a->segments, le32_to_cpu(who->id));
+	if (!s || !(s->state & SCI_SEGMENT_STATE_EXPORTED))
+		return ERR_PTR(-ENOENT);
+	/* a member of a group is the group's, unless it says so */
+	if (who->kind == SCI_KIND_GROUP ?
+	    !(s->flags & SCI_SEGMENT_BROADCAST) :
+	    (s->flags & (SCI_SEGMENT_BROADCAST | SCI_SEGMENT_UNICAST)) ==
+	    SCI_SEGMENT_BROADCAST)
+		return ERR_PTR(-ENOENT);
+	access = sci_owner_permits(&s->owner, who);
+	if (!(access & 4))
+		return ERR_PTR(-EACCES);
+	if (s->importers >= READ_ONCE(max_importers))
+		return ERR_PTR(-EUSERS);
+	re->access = access;
+	re->length = cpu_to_le64(s->length);
+	re->base = cpu_to_le64(s->base);
+	return s;
+}
+
+void sci_segment_importer(struct sci_segment *s, struct sci_server *server,
+			  enum sci_ev_type type)
+{
+	u32 node = server->conn.peer->node;
+
+	lockdep_assert_held(&s->obj.adapter->lock);
+	if (type == SCI_EV_CONNECT)
+		s->importers++;
+	else
+		s->importers--;
+	trace_sci_importer_state(s->obj.adapter, node, s->id,
+				 type == SCI_EV_CONNECT ? "connect" :
+				 type == SCI_EV_LOST ? "lost" : "disconnect");
+	sci_object_event(&s->obj, type, node, 0, 0);
+}
+
+void sci_segment_cut_done(struct sci_segment *s)
+{
+	WRITE_ONCE(s->cutting, s->cutting - 1);
+	if (!s->cutting)
+		wake_up_all(&s->obj.wait);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Local segments: memory that this node exports. */
+#ifndef SCI_SEGMENT_H
+#define SCI_SEGMENT_H
+
+#include <linux/kobject.h>
+
+#include "connection.h"
+#include "object.h"
+#include "owner.h"
+#include "pages.h"
+
+struct sci_group;
+
+/**
+ * struct sci_segment - a local segment, or what a process attached of one
+ * @obj: its file
+ * @kobj: sysfs segments/ID; frees the segment in the end
+ * @id: its name on this node
+ * @flags: enum sci_segment_flags
+ * @owner: whose it is and who else may use it
+ * @pid: process that created it
+ * @numa_node: where its memory was asked for
+ * @length: bytes
+ * @pages: its memory; NULL: EMPTY and none registered yet
+ * @state: enum sci_segment_state, under adapter->lock; read without by sysfs
+ * @base: where others reach it, while @exposed
+ * @exposed: the adapter was told to let them
+ * @servers: importers
+ * @importers: how many are not cut off
+ * @cutting: ... that are, and have not acknowledged it
+ * @attached: segments of processes that attached it
+ * @creator: of an attached one; NULL: gone
+ * @attach_link: in creator->attached
+ * @group: BROADCAST: its group
+ * @group_link: in group->exported
+ */
+struct sci_segment {
+	struct sci_object obj;
+	struct kobject kobj;
+	u32 id;
+	u32 flags;
+	struct sci_owner owner;
+	pid_t pid;
+	int numa_node;
+	u64 length;
+	struct sci_pages *pages;
+	u32 state;
+	u64 base;
+	bool exposed;
+	struct list_head servers;
+	unsigned int importers;
+	unsigned int cutting;
+	struct list_head attached;
+	struct sci_segment *creator;
+	struct list_head attach_link;
+	struct sci_group *group;
+	struct list_head group_link;
+};
+
+int sci_segment_create(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf);
+int sci_segment_attach(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf);
+int sci_segment_register(struct sci_object *obj, void *cmd,
+			 struct sci_new_file *nf);
+int sci_segment_share(struct sci_object *obj, void *cmd,
+		      struct sci_new_file *nf);
+int sci_segment_export(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf);
+int sci_segment_unexport(struct sci_object *obj, void *cmd,
+			 struct sci_new_file *nf);
+int sci_segment_remove(struct sci_object *obj, void *cmd,
+		       struct sci_new_file *nf);
+int sci_segment_info(struct sci_object *obj, void *cmd,
+		     struct sci_new_file *nf);
+
+static inline struct sci_segment *sci_segment_of(struct sci_object *obj)
+{
+	return container_of(obj, struct sci_segment, obj);
+}
+
+/*
+ * Its memory, a reference for the caller, or NULL: none yet, removed.  Takes
+ * adapter->lock.
+ */
+struct sci_pages *sci_segment_pages(struct sci_segment *s);
+
+/*
+ * For connection.c, adapter->lock held: may @who connect, and with what access?
+ * -ENOENT, -EACCES; fills in @re.
+ */
+struct sci_segment *sci_segment_accept(struct sci_adapter *a,
+				       const struct sci_msg_connect *who,
+				       struct sci_msg_reply *re);
+/* An importer came, or left. */
+void sci_segment_importer(struct sci_segment *s, struct sci_server *server,
+			  enum sci_ev_type type);
+/* One that was cut off acknowledged it. */
+void sci_segment_cut_done(struct sci_segment *s);
+
+/* sysfs.c */
+extern const struct kobj_type sci_segment_ktype;
+void sci_segment_free(struct sci_segment *s);
+
+#endif

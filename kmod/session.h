@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: sessions between two nodes
+ *
+ * Messages of SCI_MESSAGE_SIZE bytes go in control packets, which may be lost,
+ * doubled or reordered.  A session delivers them once and in order, or says
+ * that the other node is gone: sequence numbers, cumulative acknowledgments,
+ * a window, retransmission, heartbeats.  Generations (a random number per life
+ * of an adapter) tell a node that came back from the one that was there before.
+ *
+ * This file's half is a pure state machine: no clock, no lock, no I/O of its
+ * own.  The caller serializes calls, passes the time in, and transmits.
+ * peer.c is that caller; session_test.c another.
+ *
+ * Setting one up.  Each side of a session has a tag that it uses for this one
+ * and no other; sci_session.next is the one for the session to come.
+ *
+ *	HELLO(from)          who are you?  @from is the sender's tag.
+ *	ANSWER(from, to)     to HELLO(@to), or to an ANSWER that set one up.
+ *
+ * An ANSWER to our next tag can only come from a node that lives now and got
+ * that tag from us: a session with its @from begins.  Whoever begins one says
+ * so in an ANSWER of its own.  HELLOs prove nothing, they may be from an
+ * earlier life, so they change nothing.  HELLOs that cross lead to the same
+ * pair of tags on both sides.  From then on packets carry a hash of both tags,
+ * in the order sender, receiver: those of another session, or coming back to
+ * their sender, do not match.
+ *
+ * An ANSWER to our next tag while a session is up says that the other node has
+ * begun a new life, or given us up in this one: the session ends and everybody
+ * who cares is told, before anything of the next one is taken.  Unless nobody
+ * does care, or nothing has been heard in it since somebody does: then the
+ * new one replaces it silently, and messages go there.  So a node may restart
+ * unnoticed while there is no connection with it.  When we are the one who
+ * knows nothing of a session that the other uses, a HELLO of ours tells it.
+ *
+ * A node that is silent while something is expected from it is gone.  Silence
+ * does not count while the link is down, or while this machine was too busy to
+ * look.
+ */
+#ifndef SCI_SESSION_H
+#define SCI_SESSION_H
+
+#include <linux/build_bug.h>
+#include <linux/limits.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "proto.h"
+
+#define SCI_SESSION_VERSION	1
+#define SCI_SESSION_WINDOW	32	/* unacknowledged, at most */
+#define SCI_SESSION_NEVER	U64_MAX	/* a time */
+
+/* Sequence numbers start here, so that wrapping is nothing special. */
+#define SCI_SESSION_FIRST	((u32)-64)
+
+enum sci_packet_type {
+	SCI_PACKET_HELLO = 1,
+	SCI_PACKET_ANSWER,
+	SCI_PACKET_DATA,	/* a message */
+	SCI_PACKET_ACK,
+	SCI_PACKET_PING,	/* wants an ACK */
+	SCI_PACKET_BYE,		/* the sender's adapter goes away */
+};
+
+/**
+ * struct sci_packet - a control packet
+ * @version: SCI_SESSION_VERSION
+ * @type: enum sci_packet_type
+ * @reserved: 0
+ * @session: hash of both tags; 0 in HELLO and ANSWER
+ * @seq: DATA: sequence number of the message; else 0
+ * @ack: all DATA before this one has arrived; 0 in HELLO and ANSWER
+ * @body: DATA: the message; else 0
+ * @from: HELLO, ANSWER: the sender's tag, not 0
+ * @to: ANSWER: the receiver's tag, not 0; HELLO: 0
+ */
+struct sci_packet {
+	u8 version;
+	u8 type;
+	__le16 reserved;
+	__le32 session;
+	__le32 seq;
+	__le32 ack;
+	union {
+		u8 body[SCI_MESSAGE_SIZE];
+		struct {
+			__le32 from;
+			__le32 to;
+		};
+	};
+};
+
+static_assert(sizeof(struct sci_packet) == 16 + SCI_MESSAGE_SIZE);
+
+/**
+ * struct sci_message - one message on its way
+ * @link: in a queue of the session; poisoned or empty otherwise
+ * @done: called when it was acknowledged, or never will be; may free it.
+ *	Called under the session's serialization: must not call the session,
+ *	and takes no lock that others hold when they post.
+ * @seq: the session's
+ * @body: what is sent
+ *
+ * The session owns it from post to done; embed it where sending must not fail.
+ */
+struct sci_message {
+	struct list_head link;
+	void (*done)(struct sci_message *m);
+	u32 seq;
+	u8 body[SCI_MESSAGE_SIZE];
+};
+
+/**
+ * enum sci_session_state - what a session is about
+ * @SCI_SESSION_IDLE: there is none, and nothing to say
+ * @SCI_SESSION_HELLO: waiting for an ANSWER
+ * @SCI_SESSION_UP: there is one
+ * @SCI_SESSION_GONE: it has ended; nothing is sent or taken until
+ *	sci_session_revive()
+ * @SCI_SESSION_CLOSED: for good
+ */
+enum sci_session_state {
+	SCI_SESSION_IDLE,
+	SCI_SESSION_HELLO,
+	SCI_SESSION_UP,
+	SCI_SESSION_GONE,
+	SCI_SESSION_CLOSED,
+};
+
+/**
+ * struct sci_session_times - how long things take, in ns
+ * @retry: first retransmission; each later one takes twice as long
+ * @retry_max: ... but not longer than this
+ * @heartbeat: a watched node that is silent for that long is asked
+ * @connect: silence after which a node that has not yet answered is gone
+ * @dead: ... and one that has
+ */
+struct sci_session_times {
+	u64 retry;
+	u64 retry_max;
+	u64 heartbeat;
+	u64 connect;
+	u64 dead;
+};
+
+struct sci_session;
+
+/**
+ * struct sci_session_ops - what a session needs
+ * @send: transmits; must not call the session.  -EHOSTUNREACH: there can be no
+ *	such node, which ends the session at the next tick; other errors are as
+ *	good as lost.  @again: was sent before.
+ * @changed: the state is not @old any more; must not call the session
+ */
+struct sci_session_ops {
+	int (*send)(struct sci_session *s, const struct sci_packet *packet,
+		    bool again);
+	void (*changed)(struct sci_session *s, enum sci_session_state old);
+};
+
+/**
+ * struct sci_session - one end of a session
+ * @ops: the caller's
+ * @times: how long things take
+ * @state: may be read at any time
+ * @error: in SCI_SESSION_GONE: why, -errno
+ * @watched: somebody wants to know when the other node goes
+ * @proven: heard in this session while somebody cares, or to make him care
+ * @probing: a PING waits for any packet
+ * @ack_due: something came that wants an acknowledgment
+ * @paused: the link is down
+ * @unreachable: send() said so
+ * @own: our tag in this session
+ * @next: our tag in the next
+ * @peer: the other side's tag; may be read at any time
+ * @tx_id: sci_packet.session of what we send
+ * @rx_id: ... of what we receive
+ * @tx_seq: of the next message to be sent for the first time
+ * @rx_seq: of the next message to be taken
+ * @received: bit i: message rx_seq + i is in @ring
+ * @nr_sent: entries of @sent
+ * @sent: messages on their way, in order
+ * @waiting: messages not sent yet, in order
+ * @heard: when anything of this session last came, 0: never; may be read at
+ *	any time
+ * @since: silence does not count before
+ * @retry_at: when what has no answer is sent again
+ * @retry_after: how long that takes next time
+ * @ring: messages not taken yet, by sequence number
+ */
+struct sci_session {
+	const struct sci_session_ops *ops;
+	struct sci_session_times times;
+	enum sci_session_state state;
+	int error;
+	bool watched;
+	bool proven;
+	bool probing;
+	bool ack_due;
+	bool paused;
+	bool unreachable;
+	u32 own;
+	u32 next;
+	u32 peer;
+	u32 tx_id;
+	u32 rx_id;
+	u32 tx_seq;
+	u32 rx_seq;
+	u32 received;
+	unsigned int nr_sent;
+	struct list_head sent;
+	struct list_head waiting;
+	u64 heard;
+	u64 since;
+	u64 retry_at;
+	u64 retry_after;
+	u8 ring[SCI_SESSION_WINDOW][SCI_MESSAGE_SIZE];
+};
+
+static_assert(SCI_SESSION_WINDOW <= 8 * sizeof_field(struct sci_session,
+						     received));
+
+/**
+ * sci_session_init() - begin in SCI_SESSION_IDLE
+ * @generation: a random number, another one in each life
+ */
+void sci_session_init(struct sci_session *s, const struct sci_session_ops *ops,
+		      const struct sci_session_times *times, u32 generation);
+
+/* Is it well-formed, in whatever session?  Else it must not be believed. */
+bool sci_packet_valid(const struct sci_packet *p);
+
+/**
+ * sci_session_post() - send a message
+ *
+ * Sets up a session if there is none.  Calls @m->done() at once when closed.
+ */
+void sci_session_post(struct sci_session *s, struct sci_message *m, u64 now);
+
+/**
+ * sci_session_receive() - a packet came
+ * @packet: a copy that nobody changes; else hostile
+ *
+ * sci_session_take() has to follow until it returns false, then
+ * sci_session_settle().
+ *
+ * Returns 0; -EBADMSG: malformed; -ESTALE: well-formed, but not of this
+ * session.  Either way it was thrown away.
+ */
+int sci_session_receive(struct sci_session *s, const struct sci_packet *packet,
+			u64 now);
+
+/**
+ * sci_session_take() - the next message that came
+ * @body: gets its SCI_MESSAGE_SIZE bytes
+ *
+ * Returns false if there is none.
+ */
+bool sci_session_take(struct sci_session *s, void *body);
+
+/*
+ * What was received has been dealt with: acknowledges it, unless a message that
+ * was posted since has.
+ */
+void sci_session_settle(struct sci_session *s);
+
+/* Somebody wants to know when the other node goes, or nobody does. */
+void sci_session_watch(struct sci_session *s, bool watched, u64 now);
+
+/* When sci_session_tick() has to be called next; SCI_SESSION_NEVER. */
+u64 sci_session_deadline(const struct sci_session *s);
+
+/* Does what is due.  Calling it early does nothing. */
+void sci_session_tick(struct sci_session *s, u64 now);
+
+/* The link is down: silence does not count until it is up again. */
+void sci_session_pause(struct sci_session *s);
+void sci_session_resume(struct sci_session *s, u64 now);
+
+/*
+ * Out of SCI_SESSION_GONE, when everybody was told.  A session is set up for
+ * messages that were posted meanwhile.
+ */
+void sci_session_revive(struct sci_session *s, u64 now);
+
+/* For good: tells the other node, calls done() of all messages. */
+void sci_session_close(struct sci_session *s);
+
+const char *sci_session_state_name(enum sci_session_state state);
+
+#endif
