@@ -28,14 +28,17 @@ DEFINE_STATIC_SRCU(sci_adapter_srcu);
 int sci_adapter_enter(struct sci_adapter *a, int *idx)
 {
 	*idx = srcu_read_lock(&sci_adapter_srcu);
+	/* sparse: who gets in leaves by sci_adapter_exit() */
+	__release(&sci_adapter_srcu);
 	if (!sci_adapter_is_dead(a))
 		return 0;
-	srcu_read_unlock(&sci_adapter_srcu, *idx);
+	sci_adapter_exit(*idx);
 	return -ENODEV;
 }
 
 void sci_adapter_exit(int idx)
 {
+	__acquire(&sci_adapter_srcu);
 	srcu_read_unlock(&sci_adapter_srcu, idx);
 }
 
@@ -246,6 +249,17 @@ static int adapter_name(struct sci_adapter *a)
 	return dev_set_name(&a->dev, "sci%d", index);
 }
 
+static void wake_everyone(struct sci_adapter *a)
+{
+	struct sci_object *obj;
+
+	mutex_lock(&a->lock);
+	list_for_each_entry(obj, &a->objects, link)
+		wake_up_all(&obj->wait);
+	mutex_unlock(&a->lock);
+	wake_up_all(&a->wait);
+}
+
 int sci_adapter_register(struct sci_adapter *a)
 {
 	int ret = adapter_check(a);
@@ -297,17 +311,6 @@ err_wq:
 }
 EXPORT_SYMBOL_GPL(sci_adapter_register);
 
-static void wake_everyone(struct sci_adapter *a)
-{
-	struct sci_object *obj;
-
-	mutex_lock(&a->lock);
-	list_for_each_entry(obj, &a->objects, link)
-		wake_up_all(&obj->wait);
-	mutex_unlock(&a->lock);
-	wake_up_all(&a->wait);
-}
-
 static void kill_objects(struct sci_adapter *a)
 {
 	struct sci_object *obj;
@@ -329,7 +332,7 @@ void sci_adapter_unregister(struct sci_adapter *a)
 	cdev_del(&a->cdev);
 	WRITE_ONCE(a->dead, true);
 	sci_adapter_set_link(a, false);
-	wake_everyone(a);
+	wake_everyone(a);	/* the link may have been down */
 	/* from here on no system call is inside, and none gets in */
 	synchronize_srcu(&sci_adapter_srcu);
 	kill_objects(a);
@@ -405,7 +408,7 @@ void sci_adapter_set_link(struct sci_adapter *a, bool up)
 	}
 	sci_imports_tell(a, up ? SCI_EV_LINK_UP : SCI_EV_LINK_DOWN);
 	mutex_unlock(&a->lock);
-	wake_up_all(&a->wait);
+	wake_everyone(a);
 	if (up)
 		sci_peers_kick(a);
 	kobject_uevent(&a->dev.kobj, KOBJ_CHANGE);

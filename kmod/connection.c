@@ -15,6 +15,8 @@
 
 /* However short a caller's patience is, a peer gets the time to say no. */
 #define TIMEOUT_MIN_MS	250u
+/* How long close() waits until the exporter knows of it. */
+#define LEAVE_MS	1000
 /* Members of a group that are asked in a row. */
 #define REJOINS_MAX	8
 
@@ -166,7 +168,10 @@ static void client_settle(struct sci_client *c, int status)
 	cancel_delayed_work(&c->timeout);
 	trace_sci_import_state(c->obj.adapter, c->node, c->id,
 			       status ? "refused" : "connected", status);
-	sci_object_event(&c->obj, SCI_EV_CONNECT, c->node, status, 0);
+	if (c->async)
+		sci_object_event(&c->obj, SCI_EV_CONNECT, c->node, status, 0);
+	else
+		wake_up_all(&c->obj.wait);
 }
 
 static void client_timeout(struct work_struct *work)
@@ -200,8 +205,26 @@ int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
 	return -ENOMEM;
 }
 
+static void client_wait_left(struct sci_client *c)
+{
+	struct sci_adapter *a = c->obj.adapter;
+
+	/* a process that dies has no use for it */
+	wait_event_killable_timeout(c->obj.wait, !READ_ONCE(c->leaving) ||
+				    sci_adapter_is_dead(a),
+				    msecs_to_jiffies(LEAVE_MS));
+}
+
 void sci_client_fini(struct sci_client *c)
 {
+	struct sci_adapter *a = c->obj.adapter;
+
+	if (READ_ONCE(c->leaving))
+		client_wait_left(c);
+	/* also waits for whoever is about to say that we left */
+	mutex_lock(&a->lock);
+	connection_drop(&c->conn);
+	mutex_unlock(&a->lock);
 	cancel_delayed_work_sync(&c->timeout);
 	sci_message_free(c->connect);
 	sci_message_free(c->bye);
@@ -257,28 +280,8 @@ static int client_start(struct sci_client *c)
 	return ret;
 }
 
-int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
-		       u32 node, u32 id, u32 timeout_ms)
-{
-	struct sci_adapter *a = c->obj.adapter;
-	int ret;
-
-	c->kind = kind;
-	c->node = node;
-	c->id = id;
-	mutex_lock(&a->lock);
-	ret = client_start(c);
-	if (!ret) {
-		trace_sci_import_state(a, node, id, "connecting", 0);
-		if (timeout_ms != SCI_TIMEOUT_INFINITE)
-			schedule_delayed_work(&c->timeout, msecs_to_jiffies(
-				max(timeout_ms, TIMEOUT_MIN_MS)));
-	}
-	mutex_unlock(&a->lock);
-	return ret;
-}
-
-int sci_client_wait(struct sci_client *c)
+/* The end of a connect: its status, -EINTR or -ENODEV. */
+static int client_wait(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 	int ret;
@@ -296,19 +299,48 @@ int sci_client_wait(struct sci_client *c)
 	return ret;
 }
 
+int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
+		       u32 node, u32 id, u32 timeout_ms, bool async)
+{
+	struct sci_adapter *a = c->obj.adapter;
+	int ret;
+
+	c->async = async;
+	c->kind = kind;
+	c->node = node;
+	c->id = id;
+	mutex_lock(&a->lock);
+	ret = client_start(c);
+	if (!ret) {
+		trace_sci_import_state(a, node, id, "connecting", 0);
+		if (timeout_ms != SCI_TIMEOUT_INFINITE)
+			schedule_delayed_work(&c->timeout, msecs_to_jiffies(
+				max(timeout_ms, TIMEOUT_MIN_MS)));
+	}
+	mutex_unlock(&a->lock);
+	return ret || async ? ret : client_wait(c);
+}
+
+/* Says good-bye, if there is anybody to say it to. */
+static void client_leave(struct sci_client *c)
+{
+	struct sci_adapter *a = c->obj.adapter;
+	bool died = current->flags & PF_EXITING;
+
+	if (!c->conn.remote || !c->bye)
+		return;
+	((struct sci_msg_simple *)c->bye->body)->died = died;
+	sci_post_simple(c->conn.peer, c->bye, SCI_MSG_DISCONNECT,
+			c->conn.remote);
+	c->bye = NULL;
+	c->leaving = !died && a->link_up && !sci_adapter_is_dead(a);
+}
+
 void sci_client_end(struct sci_client *c)
 {
-	struct sci_msg_simple *body;
-
 	lockdep_assert_held(&c->obj.adapter->lock);
 	cancel_delayed_work(&c->timeout);
-	if (c->conn.remote && c->bye) {
-		body = (struct sci_msg_simple *)c->bye->body;
-		body->died = !!(current->flags & PF_EXITING);
-		sci_post_simple(c->conn.peer, c->bye, SCI_MSG_DISCONNECT,
-				c->conn.remote);
-		c->bye = NULL;
-	}
+	client_leave(c);
 	if (c->state != SCI_REMOTE_GONE) {
 		c->status = sci_adapter_is_dead(c->obj.adapter) ? -ENODEV :
 								  -ENOTCONN;
@@ -316,7 +348,16 @@ void sci_client_end(struct sci_client *c)
 		trace_sci_import_state(c->obj.adapter, c->node, c->id,
 				       "disconnect", 0);
 	}
+	if (!c->leaving)
+		connection_drop(&c->conn);
+}
+
+/* close() need not wait any more. */
+static void client_left(struct sci_client *c)
+{
 	connection_drop(&c->conn);
+	WRITE_ONCE(c->leaving, false);
+	wake_up_all(&c->obj.wait);
 }
 
 /* The group's member has gone: what we have mapped is others', too. */
@@ -358,36 +399,39 @@ void sci_client_lost(struct sci_client *c, int status)
 	sci_object_event(&c->obj, SCI_EV_LOST, c->node, status, 0);
 }
 
-static bool reply_is_sane(struct sci_client *c, const struct sci_msg_reply *re)
+/* What it connected us to is of no use. */
+static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 {
-	if (!re->exporter)
-		return false;
-	if (c->kind != SCI_KIND_SEGMENT && c->kind != SCI_KIND_GROUP)
-		return true;
-	return re->access & 4 && !(re->access & ~6) && re->length &&
-	       le64_to_cpu(re->length) <= c->obj.adapter->max_segment;
+	if (!re->error && re->exporter)
+		sci_post_simple(p, sci_message_alloc(), SCI_MSG_DISCONNECT,
+				le32_to_cpu(re->exporter));
+}
+
+/* Another member of the group answered. */
+static void client_rejoined(struct sci_client *c,
+			    const struct sci_msg_reply *re)
+{
+	c->rejoining = false;
+	if (re->error || !re->exporter || c->ops->connected(c, re)) {
+		client_refuse(c->conn.peer, re);
+		sci_client_lost(c, -ECONNRESET);
+		return;
+	}
+	c->conn.remote = le32_to_cpu(re->exporter);
+	c->rejoins = 0;
 }
 
 static void client_reply(struct sci_client *c, const struct sci_msg_reply *re)
 {
 	int status = sci_proto_errno(le16_to_cpu(re->error));
 
-	if (!status && !reply_is_sane(c, re))
-		status = -EPROTO;
-	if (c->rejoining) {
-		c->rejoining = false;
-		if (status) {
-			sci_client_lost(c, -ECONNRESET);
-			return;
-		}
-		c->conn.remote = le32_to_cpu(re->exporter);
-		c->rejoins = 0;
-		return;
-	}
+	if (!status)
+		status = re->exporter ? c->ops->connected(c, re) : -EPROTO;
 	if (!status) {
 		c->conn.remote = le32_to_cpu(re->exporter);
 		sci_count(c->obj.adapter, SCI_COUNT_IMPORTS, 1);
-		c->ops->connected(c, re);
+	} else {
+		client_refuse(c->conn.peer, re);
 	}
 	client_settle(c, status);
 }
@@ -396,16 +440,22 @@ void sci_connection_reply(struct sci_peer *p, const struct sci_msg_reply *re)
 {
 	struct sci_client *c = client_find(p, le32_to_cpu(re->handle));
 
-	if (c && !c->conn.remote)
+	if (c && c->rejoining)
+		client_rejoined(c, re);
+	else if (c && c->state == SCI_REMOTE_CONNECTING)
 		client_reply(c, re);
-	else if (!c && !re->error)	/* it gave up meanwhile */
-		sci_post_simple(p, sci_message_alloc(), SCI_MSG_DISCONNECT,
-				le32_to_cpu(re->exporter));
+	else if (!c)		/* it gave up meanwhile */
+		client_refuse(p, re);
 	else
 		sci_count(p->adapter, SCI_COUNT_CTRL_BAD, 1);
 }
 
 /* ---- servers ---- */
+
+static bool is_of_segment(struct sci_server *s)
+{
+	return s->kind == SCI_KIND_SEGMENT || s->kind == SCI_KIND_GROUP;
+}
 
 static void server_free(struct sci_server *s)
 {
@@ -413,7 +463,7 @@ static void server_free(struct sci_server *s)
 
 	connection_drop(&s->conn);
 	list_del(&s->link);
-	if (s->owner && s->cut && s->kind == SCI_KIND_SEGMENT)
+	if (s->owner && s->cut && is_of_segment(s))
 		sci_segment_cut_done(s->owner);
 	sci_message_free(s->notify_msg);
 	sci_message_free(s->cut_msg);
@@ -423,11 +473,9 @@ static void server_free(struct sci_server *s)
 
 static void server_left(struct sci_server *s, bool died)
 {
-	if (s->owner && !s->cut) {
-		if (s->kind == SCI_KIND_SEGMENT)
-			sci_segment_importer(s->owner, s, died ? SCI_EV_LOST :
-							 SCI_EV_DISCONNECT);
-	}
+	if (s->owner && !s->cut && is_of_segment(s))
+		sci_segment_importer(s->owner, s, died ? SCI_EV_LOST :
+						 SCI_EV_DISCONNECT);
 	server_free(s);
 }
 
@@ -462,7 +510,7 @@ static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg
 		seg = sci_segment_accept(a, msg, re);
 		if (IS_ERR(seg))
 			return PTR_ERR(seg);
-		s->kind = SCI_KIND_SEGMENT;
+		s->kind = msg->kind;
 		s->owner = seg;
 		list_add_tail(&s->link, &seg->servers);
 		sci_segment_importer(seg, s, SCI_EV_CONNECT);
@@ -536,11 +584,14 @@ unsigned int sci_servers_cut(struct list_head *servers, bool died)
 		if (s->cut)
 			continue;
 		s->cut = true;
+		n++;
+		/* a node that goes says that, and no more */
+		if (sci_adapter_is_dead(s->conn.peer->adapter))
+			continue;
 		((struct sci_msg_simple *)s->cut_msg->body)->died = died;
 		sci_post_simple(s->conn.peer, s->cut_msg, SCI_MSG_CUT,
 				s->conn.remote);
 		s->cut_msg = NULL;
-		n++;
 	}
 	return n;
 }
@@ -587,13 +638,22 @@ void sci_connection_simple(struct sci_peer *p,
 	case SCI_MSG_NOTIFY:
 	case SCI_MSG_CUT:
 		c = client_find(p, handle);
-		if (c && c->conn.remote)
+		if (c && c->conn.remote && !c->leaving)
 			client_message(c, msg);
 		break;		/* else it left while this was under way */
+	case SCI_MSG_LEFT:
+		c = client_find(p, handle);
+		if (c && c->leaving)
+			client_left(c);
+		break;
 	case SCI_MSG_DISCONNECT:
 		s = sci_server_find(p, handle);
-		if (s)
+		if (s) {
+			handle = s->conn.remote;
 			server_left(s, msg->died);
+			sci_post_simple(p, sci_message_alloc(), SCI_MSG_LEFT,
+					handle);
+		}
 		break;
 	case SCI_MSG_CUT_ACK:
 		s = sci_server_find(p, handle);
@@ -619,7 +679,9 @@ void sci_connection_peer_gone(struct sci_peer *p, int error)
 			continue;
 		}
 		c = container_of(conn, struct sci_client, conn);
-		if (c->state == SCI_REMOTE_CONNECTING)
+		if (c->leaving)
+			client_left(c);
+		else if (c->state == SCI_REMOTE_CONNECTING)
 			client_settle(c, error);
 		else
 			sci_client_lost(c, error);

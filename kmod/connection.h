@@ -42,12 +42,13 @@ struct sci_client;
 
 /**
  * struct sci_client_ops - kinds of clients; called with adapter->lock held
- * @connected: the reply came
+ * @connected: the reply came; also of another member of the group, later.
+ *	-errno: it can't be believed
  * @gone: it is lost, after client->state and ->status were set; not called for
  *	clients that never were connected.  May be NULL.
  */
 struct sci_client_ops {
-	void (*connected)(struct sci_client *c, const struct sci_msg_reply *re);
+	int (*connected)(struct sci_client *c, const struct sci_msg_reply *re);
 	void (*gone)(struct sci_client *c);
 };
 
@@ -61,9 +62,11 @@ struct sci_client_ops {
  * @id: wanted
  * @state: enum sci_remote_state
  * @status: 0 or -errno
+ * @async: events tell of a connect's end
  * @who: credentials it connects with
  * @timeout: ends a connect that gets no answer
  * @connect, @bye, @ack: messages not sent yet
+ * @leaving: DISCONNECT was sent, close() waits for LEFT
  * @rejoining: the group's member has gone, another was asked
  * @rejoins: how many were in a row
  */
@@ -76,11 +79,13 @@ struct sci_client {
 	u32 id;
 	enum sci_remote_state state;
 	int status;
+	bool async;
 	struct sci_msg_connect who;
 	struct delayed_work timeout;
 	struct sci_message *connect;
 	struct sci_message *bye;
 	struct sci_message *ack;
+	bool leaving;
 	bool rejoining;
 	unsigned int rejoins;
 };
@@ -120,21 +125,23 @@ void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
 		    const struct sci_object_ops *obj_ops,
 		    const struct sci_client_ops *ops, struct sci_adapter *a);
-/* The object's memory can be freed afterwards.  No locks held. */
+/*
+ * The object's memory can be freed afterwards.  No locks held.  Waits for a
+ * moment until the exporter does not count us any more: whoever says then that
+ * he has disconnected is right.
+ */
 void sci_client_fini(struct sci_client *c);
 
 /**
  * sci_client_connect() - ask for it
+ * @async: an event tells how it ended; else waits for that
  *
- * Begins a connect; takes adapter->lock.  Errors here: -EINVAL: not a node id;
- * -ENETDOWN; -ENOENT: no member in the group; -ENOMEM.  All others come with
- * the end of it: @c->state and @c->status.
+ * Takes adapter->lock.  Errors: -EINVAL: not a node id; -ENETDOWN; -ENOENT: no
+ * member in the group; -ENOMEM; when it waits, also all that the event can
+ * tell, -EINTR and -ENODEV.
  */
 int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
-		       u32 node, u32 id, u32 timeout_ms);
-
-/* Waits for the end of it.  Returns c->status, -EINTR or -ENODEV. */
-int sci_client_wait(struct sci_client *c);
+		       u32 node, u32 id, u32 timeout_ms, bool async);
 
 /* Closed, killed or removed: sci_object_ops.kill of clients calls it. */
 void sci_client_end(struct sci_client *c);

@@ -109,8 +109,7 @@ static bool local_removed(struct sci_dma_transfer *t)
 {
 	struct sci_object *obj = sci_object_of(t->local, SCI_OBJECT_SEGMENT);
 
-	return READ_ONCE(sci_segment_of(obj)->state) &
-	       SCI_SEGMENT_STATE_REMOVED;
+	return sci_segment_is_removed(sci_segment_of(obj));
 }
 
 static int copy_chunk(struct sci_adapter *a, struct sci_dma_transfer *t,
@@ -154,14 +153,17 @@ static int copy_vec(struct sci_adapter *a, struct sci_dma_transfer *t,
 
 static int transfer_run(struct sci_adapter *a, struct sci_dma_transfer *t)
 {
+	u64 bytes = 0;
 	u32 i;
 	int ret = 0;
 
-	for (i = 0; i < t->nr_vecs && !ret; i++)
+	for (i = 0; i < t->nr_vecs && !ret; i++) {
 		ret = copy_vec(a, t, &t->vecs[i]);
+		bytes += t->vecs[i].length;
+	}
 	if (ret)
 		sci_count(a, SCI_COUNT_DMA_ERRORS, 1);
-	trace_sci_dma(a, t->pull ? "pull" : "push", t->nr_vecs, ret);
+	trace_sci_dma(a, t->pull ? "pull" : "push", bytes, ret);
 	return ret;
 }
 

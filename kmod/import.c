@@ -39,15 +39,18 @@ struct sci_import_map {
 
 /* Inserts the page at @addr and some that follow. */
 static vm_fault_t insert_around(struct vm_area_struct *vma,
-				struct sci_mapping *m, unsigned long addr)
+				struct sci_import_map *map, unsigned long addr)
 {
+	struct sci_mapping *m = map->mapping;
 	struct sci_adapter *a = m->adapter;
 	u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + addr - vma->vm_start;
 	unsigned long pfn, end;
 	vm_fault_t ret;
 
+	/* the exporter said there was more than there is */
 	if (a->ops->mapping_pfn(a, m, offset, &pfn))
-		return VM_FAULT_SIGBUS;
+		return vmf_insert_pfn(vma, addr,
+				      page_to_pfn(map->private_page));
 	ret = vmf_insert_pfn(vma, addr, pfn);
 	end = min(vma->vm_end, addr + FAULT_AROUND * PAGE_SIZE);
 	for (addr += PAGE_SIZE; ret == VM_FAULT_NOPAGE && addr < end;
@@ -69,7 +72,7 @@ static vm_fault_t import_vm_fault(struct vm_fault *vmf)
 
 	down_read(&map->revoke);
 	if (map->mapping)
-		ret = insert_around(vma, map->mapping, addr);
+		ret = insert_around(vma, map, addr);
 	else
 		ret = vmf_insert_pfn(vma, addr, page_to_pfn(map->private_page));
 	up_read(&map->revoke);
@@ -241,14 +244,22 @@ void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type)
 
 /* ---- object ---- */
 
-static void import_connected(struct sci_client *c,
-			     const struct sci_msg_reply *re)
+static int import_connected(struct sci_client *c,
+			    const struct sci_msg_reply *re)
 {
 	struct sci_import *im = container_of(c, struct sci_import, client);
+	u64 length = le64_to_cpu(re->length);
 
-	im->length = le64_to_cpu(re->length);
+	if (!(re->access & 4) || re->access & ~6 || !length ||
+	    length > c->obj.adapter->max_segment)
+		return -EPROTO;
+	/* another member of a group that has begun anew, with another size */
+	if (im->length && im->length != length)
+		return -EPROTO;
+	im->length = length;
 	im->base = le64_to_cpu(re->base);
 	im->access = re->access;
+	return 0;
 }
 
 static void import_gone(struct sci_client *c)
@@ -320,9 +331,7 @@ int sci_import_connect(struct sci_object *obj, void *cmd,
 	}
 	/* on errors from here on releasing the file cleans up */
 	ret = sci_client_connect(&im->client, SCI_KIND_SEGMENT, c->node, c->id,
-				 c->timeout_ms);
-	if (!ret && !(c->flags & SCI_CONNECT_ASYNC))
-		ret = sci_client_wait(&im->client);
+				 c->timeout_ms, c->flags & SCI_CONNECT_ASYNC);
 	if (ret)
 		return ret;
 	c->out_fd = nf->fd;

@@ -74,10 +74,10 @@ void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle);
 
 /*
  * Messages of proto.h that bring data; adapter->lock held.  What is incomplete
- * is in peer->data_in until its peer is gone.
+ * is in peer->data_in until its node is gone, or the peer freed.
  */
 void sci_intr_data(struct sci_peer *p, const struct sci_msg_data *msg);
 void sci_intr_data_reply(struct sci_peer *p, const struct sci_msg_simple *msg);
-void sci_intr_peer_gone(struct sci_peer *p);
+void sci_intr_data_forget(struct sci_peer *p);
 
 #endif

@@ -221,7 +221,7 @@ void sci_intr_data(struct sci_peer *p, const struct sci_msg_data *msg)
 		data_end(p, in);
 }
 
-void sci_intr_peer_gone(struct sci_peer *p)
+void sci_intr_data_forget(struct sci_peer *p)
 {
 	struct sci_data_in *in = p->data_in;
 
@@ -289,28 +289,33 @@ static int post_messages(struct sci_remote_intr *r, struct list_head *list)
 	return ret;
 }
 
-/* One at a time per peer: fragments of two must not mix. */
-static int send_messages(struct sci_remote_intr *r, struct list_head *list)
+static int wait_reply(struct sci_remote_intr *r)
 {
 	struct sci_client *c = &r->client;
 	struct sci_adapter *a = c->obj.adapter;
-	struct sci_peer *p = c->conn.peer;
+
+	if (wait_event_killable(c->obj.wait, READ_ONCE(r->reply) <= 0 ||
+				READ_ONCE(c->state) == SCI_REMOTE_GONE ||
+				sci_adapter_is_dead(a)))
+		return -EINTR;
+	if (READ_ONCE(r->reply) <= 0)
+		return r->reply;
+	return sci_adapter_is_dead(a) ? -ENODEV : -ENOTCONN;
+}
+
+/* One at a time per peer: fragments of two must not mix. */
+static int send_messages(struct sci_remote_intr *r, struct list_head *list)
+{
+	struct sci_peer *p = r->client.conn.peer;
 	int ret;
 
 	if (mutex_lock_killable(&p->data_lock))
 		return -EINTR;
 	ret = post_messages(r, list);
-	if (!ret && wait_event_killable(c->obj.wait,
-					READ_ONCE(r->reply) <= 0 ||
-					READ_ONCE(c->state) == SCI_REMOTE_GONE ||
-					sci_adapter_is_dead(a)))
-		ret = -EINTR;
+	if (!ret)
+		ret = wait_reply(r);
 	mutex_unlock(&p->data_lock);
-	if (ret)
-		return ret;
-	if (READ_ONCE(r->reply) <= 0)
-		return r->reply;
-	return sci_adapter_is_dead(a) ? -ENODEV : -ENOTCONN;
+	return ret;
 }
 
 int sci_intr_data_send(struct sci_client *c, const void __user *data, u32 len)

@@ -192,26 +192,55 @@ void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 	sci_object_wake(obj);
 }
 
-/* The next event into @rec; those that were dropped come after all others. */
-static bool next_event(struct sci_object *obj, struct sci_ev_record *rec)
+/*
+ * The next event, with overflow an empty one after all others; NULL: none.
+ * Freed by the caller, or put back.
+ */
+static struct sci_event *next_event(struct sci_object *obj, bool *overflow)
 {
 	struct sci_event *ev;
-	bool found;
 
 	spin_lock(&obj->ev_lock);
 	ev = list_first_entry_or_null(&obj->events, struct sci_event, link);
-	found = ev || obj->overflow;
+	*overflow = !ev && obj->overflow;
 	if (ev) {
 		list_del(&ev->link);
 		obj->n_events--;
-		*rec = ev->record;
-	} else if (found) {
+	} else {
 		obj->overflow = false;
-		*rec = (struct sci_ev_record){ .type = SCI_EV_OVERFLOW };
 	}
 	spin_unlock(&obj->ev_lock);
+	return ev;
+}
+
+/* The reader could not take it. */
+static void unread_event(struct sci_object *obj, struct sci_event *ev)
+{
+	spin_lock(&obj->ev_lock);
+	if (ev) {
+		list_add(&ev->link, &obj->events);
+		obj->n_events++;
+	} else {
+		obj->overflow = true;
+	}
+	spin_unlock(&obj->ev_lock);
+}
+
+/* One record to the user: how many bytes, 0: there is none. */
+static ssize_t read_event(struct sci_object *obj, char __user *buf)
+{
+	const struct sci_ev_record lost = { .type = SCI_EV_OVERFLOW };
+	bool overflow;
+	struct sci_event *ev = next_event(obj, &overflow);
+
+	if (!ev && !overflow)
+		return 0;
+	if (copy_to_user(buf, ev ? &ev->record : &lost, sizeof(lost))) {
+		unread_event(obj, ev);
+		return -EFAULT;
+	}
 	kfree(ev);
-	return found;
+	return sizeof(lost);
 }
 
 static bool is_ready(struct sci_object *obj)
@@ -225,25 +254,36 @@ static bool is_ready(struct sci_object *obj)
 	return ready;
 }
 
+/* As many as there are and fit. */
+static ssize_t read_present(struct sci_object *obj, char __user *buf,
+			    size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (len - done >= sizeof(struct sci_ev_record)) {
+		n = read_event(obj, buf + done);
+		if (n <= 0)
+			return done ? done : n;
+		done += n;
+	}
+	return done;
+}
+
 static ssize_t read_events(struct file *file, char __user *buf, size_t len)
 {
 	struct sci_object *obj = file->private_data;
-	struct sci_ev_record rec;
-	size_t done = 0;
-	int ret;
+	ssize_t ret;
 
-	if (len < sizeof(rec))
+	if (len < sizeof(struct sci_ev_record))
 		return -EINVAL;
-	while (len - done >= sizeof(rec)) {
-		if (next_event(obj, &rec)) {
-			if (copy_to_user(buf + done, &rec, sizeof(rec)))
-				return done ? done : -EFAULT;
-			done += sizeof(rec);
-			continue;
-		}
-		if (done)
-			break;
-		if (sci_adapter_is_dead(obj->adapter))
+	for (;;) {
+		bool dead = sci_adapter_is_dead(obj->adapter);
+
+		ret = read_present(obj, buf, len);
+		if (ret)
+			return ret;
+		if (dead)
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
@@ -252,7 +292,6 @@ static ssize_t read_events(struct file *file, char __user *buf, size_t len)
 		if (ret)
 			return ret;
 	}
-	return done;
 }
 
 static ssize_t sci_object_read(struct file *file, char __user *buf, size_t len,

@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "intr.h"
 #include "peer.h"
 #include "trace.h"
 
@@ -258,6 +259,7 @@ static void peer_release(struct kobject *kobj)
 {
 	struct sci_peer *p = peer_of_kobj(kobj);
 
+	sci_intr_data_forget(p);
 	mutex_destroy(&p->data_lock);
 	mutex_destroy(&p->lock);
 	mutex_destroy(&p->order);

@@ -24,6 +24,7 @@ static void deliver_locked(struct sci_peer *p, const void *body)
 	case SCI_MSG_NOTIFY:
 	case SCI_MSG_CUT:
 	case SCI_MSG_CUT_ACK:
+	case SCI_MSG_LEFT:
 		sci_connection_simple(p, body);
 		break;
 	case SCI_MSG_DATA:
@@ -63,7 +64,7 @@ void sci_proto_deliver(struct sci_peer *p, const void *body)
 void sci_proto_gone(struct sci_peer *p, int error)
 {
 	mutex_lock(&p->adapter->lock);
-	sci_intr_peer_gone(p);
+	sci_intr_data_forget(p);
 	sci_probe_peer_gone(p, error);
 	sci_connection_peer_gone(p, error);
 	mutex_unlock(&p->adapter->lock);

@@ -14,6 +14,7 @@
  *	CONNECT(id, credentials)     ->
  *	                             <-    REPLY(status, handle, base, length)
  *	DISCONNECT(handle)           ->                   orderly, or died
+ *	                             <-    LEFT(handle)   it counts no more
  *	                             <-    NOTIFY(handle) please disconnect
  *	                             <-    CUT(handle)    you are disconnected
  *	CUT_ACK(handle)              ->                   its maps are revoked
@@ -46,6 +47,7 @@ enum sci_message_type {
 	SCI_MSG_DATA_REPLY,
 	SCI_MSG_PING,
 	SCI_MSG_PONG,
+	SCI_MSG_LEFT,
 };
 
 /* struct sci_msg_connect.kind */
@@ -84,7 +86,7 @@ struct sci_msg_reply {
 };
 static_assert(sizeof(struct sci_msg_reply) == SCI_MESSAGE_SIZE);
 
-/* DISCONNECT, NOTIFY, CUT, CUT_ACK, TRIGGER, DATA_REPLY, PING, PONG */
+/* DISCONNECT, LEFT, NOTIFY, CUT, CUT_ACK, TRIGGER, DATA_REPLY, PING, PONG */
 struct sci_msg_simple {
 	u8 type;
 	u8 died;			/* DISCONNECT: not in good order */

@@ -10,9 +10,10 @@
 #include "remote_intr.h"
 #include "trace.h"
 
-static void remote_connected(struct sci_client *c,
-			     const struct sci_msg_reply *re)
+static int remote_connected(struct sci_client *c,
+			    const struct sci_msg_reply *re)
 {
+	return 0;
 }
 
 static const struct sci_client_ops remote_client_ops = {
@@ -69,9 +70,7 @@ int sci_intr_connect(struct sci_object *obj, void *cmd,
 	/* on errors from here on releasing the file cleans up */
 	ret = sci_client_connect(&r->client, r->data ? SCI_KIND_DATA_INTR :
 				 SCI_KIND_INTR, c->node, c->number,
-				 c->timeout_ms);
-	if (!ret && !(c->flags & SCI_CONNECT_ASYNC))
-		ret = sci_client_wait(&r->client);
+				 c->timeout_ms, c->flags & SCI_CONNECT_ASYNC);
 	if (!ret)
 		c->out_fd = nf->fd;
 	return ret;

@@ -121,15 +121,19 @@ static const struct file_operations local_fops = {
 	.release = local_release,
 };
 
-/* Only pinned memory has faults: it is another map's, too. */
+/* Memory of our own was inserted by mmap(), but madvise() may have undone it. */
 static vm_fault_t local_vm_fault(struct vm_fault *vmf)
 {
 	struct sci_pages *p = vmf->vma->vm_file->private_data;
 
-	if (vmf->pgoff >= p->count || !p->pinned)
+	if (vmf->pgoff >= p->count)
 		return VM_FAULT_SIGBUS;
-	return vmf_insert_pfn(vmf->vma, vmf->address,
-			      page_to_pfn(p->page[vmf->pgoff]));
+	if (p->pinned)
+		return vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK,
+				      page_to_pfn(p->page[vmf->pgoff]));
+	vmf->page = p->page[vmf->pgoff];
+	get_page(vmf->page);
+	return 0;
 }
 
 static const struct vm_operations_struct local_vm_ops = {
@@ -164,7 +168,7 @@ static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	struct sci_pages *p;
 	int ret;
 
-	if (READ_ONCE(s->state) & SCI_SEGMENT_STATE_REMOVED)
+	if (sci_segment_is_removed(s))
 		return -ENOTCONN;
 	p = sci_segment_pages(s);
 	if (!p)
@@ -180,7 +184,7 @@ struct sci_pages *sci_segment_pages(struct sci_segment *s)
 	struct sci_pages *p = NULL;
 
 	mutex_lock(&a->lock);
-	if (s->pages && !(s->state & SCI_SEGMENT_STATE_REMOVED))
+	if (s->pages && !sci_segment_is_removed(s))
 		p = sci_pages_get(s->pages);
 	mutex_unlock(&a->lock);
 	return p;
@@ -225,8 +229,7 @@ static int check_create(struct sci_adapter *a,
 	if (c->flags & SCI_SEGMENT_UNICAST &&
 	    !(c->flags & SCI_SEGMENT_BROADCAST))
 		return -EINVAL;
-	if (c->flags & SCI_SEGMENT_BROADCAST &&
-	    c->flags & (SCI_SEGMENT_EMPTY | SCI_SEGMENT_AUTO_ID))
+	if (c->flags & SCI_SEGMENT_BROADCAST && c->flags & SCI_SEGMENT_EMPTY)
 		return -EINVAL;
 	if (c->numa_node != NUMA_NO_NODE &&
 	    (c->numa_node < 0 || c->numa_node >= MAX_NUMNODES ||
@@ -521,6 +524,7 @@ int sci_segment_unexport(struct sci_object *obj, void *cmd,
 		return ret;
 	/* only a signal that kills cuts it short: nobody sees that */
 	ret = wait_event_killable(obj->wait, !READ_ONCE(s->cutting) ||
+				  !READ_ONCE(a->link_up) ||
 				  sci_adapter_is_dead(a));
 	mutex_lock(&a->lock);
 	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) && list_empty(&s->servers))
@@ -594,10 +598,9 @@ void sci_segment_importer(struct sci_segment *s, struct sci_server *server,
 	u32 node = server->conn.peer->node;
 
 	lockdep_assert_held(&s->obj.adapter->lock);
-	if (type == SCI_EV_CONNECT)
-		s->importers++;
-	else
-		s->importers--;
+	/* those of the group are not this member's alone */
+	if (server->kind == SCI_KIND_SEGMENT)
+		s->importers += type == SCI_EV_CONNECT ? 1 : -1;
 	trace_sci_importer_state(s->obj.adapter, node, s->id,
 				 type == SCI_EV_CONNECT ? "connect" :
 				 type == SCI_EV_LOST ? "lost" : "disconnect");

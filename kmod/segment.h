@@ -81,6 +81,14 @@ static inline struct sci_segment *sci_segment_of(struct sci_object *obj)
 	return container_of(obj, struct sci_segment, obj);
 }
 
+/* What was attached stays usable when its creator is gone. */
+static inline bool sci_segment_is_removed(struct sci_segment *s)
+{
+	return (READ_ONCE(s->state) & (SCI_SEGMENT_STATE_REMOVED |
+				       SCI_SEGMENT_STATE_ATTACHED)) ==
+	       SCI_SEGMENT_STATE_REMOVED;
+}
+
 /*
  * Its memory, a reference for the caller, or NULL: none yet, removed.  Takes
  * adapter->lock.

@@ -386,8 +386,7 @@ static void acknowledged(struct sci_session *s, unsigned int count, u64 now)
 		return;
 	s->nr_sent -= count;
 	while (count--)
-		finish(list_first_entry(&s->sent, struct sci_message,
-						link));
+		finish(list_first_entry(&s->sent, struct sci_message, link));
 	retry_reset(s, now);
 	push(s, now);
 }

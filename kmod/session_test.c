@@ -525,6 +525,20 @@ static void test_economy(struct kunit *test)
 	expect_all(net);
 }
 
+/* What is acknowledged in time is not sent again. */
+static void test_steady(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		node_post(&net->nodes[0]);
+		net_run(net, NSEC_PER_MSEC);
+	}
+	KUNIT_EXPECT_EQ(test, net->resent, 0u);
+	expect_all(net);
+}
+
 /* ---- beginning ---- */
 
 static void test_simultaneous(struct kunit *test)
@@ -662,6 +676,22 @@ static void test_link_pause(struct kunit *test)
 	/* at once, not when the backoff thinks so */
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, 5 * NSEC_PER_MSEC));
 	expect_all(net);
+}
+
+/* ... which is not part of the silence after it. */
+static void test_link_pause_silence(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	struct node *a = &net->nodes[0];
+
+	net->cut = true;
+	sci_session_pause(&a->s);
+	net_run(net, usual.dead - 100 * NSEC_PER_MSEC);
+	sci_session_resume(&a->s, net->now);
+	net_run(net, usual.dead - NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, a->told, 0u);
+	net_run(net, 2 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
 /* This machine was stopped for a minute; answers are waiting. */
@@ -824,6 +854,72 @@ static void test_restart_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 1u);
 }
 
+/* Messages posted while it is told are for the next session. */
+static void test_post_gone(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	struct node *a = &net->nodes[0];
+	struct sci_packet p = {
+		.version = SCI_SESSION_VERSION,
+		.type = SCI_PACKET_ANSWER,
+		.from = cpu_to_le32(1),
+	};
+	u32 sent;
+
+	end(&a->s, -EHOSTUNREACH);
+	sent = net->sent;
+	node_post(a);
+	p.to = cpu_to_le32(a->s.next);
+	KUNIT_EXPECT_EQ(test, sci_session_receive(&a->s, &p, net->now),
+			-ESTALE);
+	KUNIT_EXPECT_EQ(test, (int)a->s.state, SCI_SESSION_GONE);
+	KUNIT_EXPECT_EQ(test, net->sent, sent);
+	node_settle(a);
+	KUNIT_EXPECT_EQ(test, a->told, 1u);
+	KUNIT_EXPECT_EQ(test, (int)a->s.state, SCI_SESSION_HELLO);
+	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
+	KUNIT_EXPECT_EQ(test, a->done, a->posted);
+	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
+}
+
+/* ... whichever packets are lost on the way. */
+static void test_restart_lost(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < 1 << 9; i++) {
+		struct net *net = net_up(test);
+		struct node *a = &net->nodes[0], *b = &net->nodes[1];
+
+		node_restart(b);
+		node_post(&net->nodes[i & 1]);
+		net->sent = 0;
+		net->drop_mask = i >> 1;
+		net_run(net, 3 * NSEC_PER_SEC);
+		KUNIT_EXPECT_EQ(test, a->told, 1u);
+		KUNIT_EXPECT_EQ(test, b->done, b->posted);
+		KUNIT_EXPECT_EQ(test, a->taken, 1 + b->posted);
+		kunit_kfree(test, net);
+	}
+}
+
+/*
+ * @b has a new session, of which its ANSWER was lost, and nothing to say in it;
+ * @a still believes in the old one.
+ */
+static void test_half_open(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	struct node *a = &net->nodes[0], *b = &net->nodes[1];
+
+	node_restart(b);
+	begin(&b->s, a->s.next, net->now);
+	net->flights = 0;
+	node_post(a);
+	net_run(net, NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, a->told, 1u);
+}
+
 /* Nobody has a connection: the next message simply arrives. */
 static void test_restart_unnoticed(struct kunit *test)
 {
@@ -833,8 +929,12 @@ static void test_restart_unnoticed(struct kunit *test)
 	for (i = 0; i < 20; i++) {
 		struct node *n = &net->nodes[rnd_below(net, 2)];
 
+		if (i & 1)
+			node_watch(&net->nodes[!n->id], true);
 		traffic(net, 1);
 		net_run(net, rnd_below(net, 2000) * NSEC_PER_MSEC);
+		if (i & 1)
+			node_watch(&net->nodes[!n->id], false);
 		node_restart(n);
 		net->nodes[!n->id].posted = 0;
 		net->nodes[!n->id].done = 0;
@@ -891,6 +991,34 @@ static void test_replay(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
 	expect_all(net);
+}
+
+/* ... or in the same lives, after they had lost each other. */
+static void test_replay_same_life(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	struct node *a = &net->nodes[0], *b = &net->nodes[1];
+	u32 i;
+
+	net->taping = true;
+	node_post_many(a, 20);
+	node_post_many(b, 20);
+	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
+	net->cut = true;
+	net->taping = false;
+	net_run(net, 2 * usual.dead);
+	net->cut = false;
+	KUNIT_EXPECT_EQ(test, a->told, 1u);
+	KUNIT_EXPECT_EQ(test, b->told, 1u);
+	node_post(a);
+	node_post(b);
+	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
+	KUNIT_EXPECT_EQ(test, a->taken, b->posted);
+	KUNIT_EXPECT_EQ(test, b->taken, a->posted);
+	for (i = 0; i < net->taped; i++)
+		KUNIT_EXPECT_EQ(test, node_receive(&net->nodes[net->tape[i].to],
+						   &net->tape[i].packet),
+				-ESTALE);
 }
 
 /* ---- hostility ---- */
@@ -1149,6 +1277,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(test_everything),
 	KUNIT_CASE(test_window),
 	KUNIT_CASE(test_economy),
+	KUNIT_CASE(test_steady),
 	KUNIT_CASE(test_simultaneous),
 	KUNIT_CASE(test_lost_handshakes),
 	KUNIT_CASE(test_nobody_answers),
@@ -1157,6 +1286,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(test_silence),
 	KUNIT_CASE(test_quiet),
 	KUNIT_CASE(test_link_pause),
+	KUNIT_CASE(test_link_pause_silence),
 	KUNIT_CASE(test_busy),
 	KUNIT_CASE(test_bye),
 	KUNIT_CASE(test_close),
@@ -1164,9 +1294,13 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(test_restart_noticed),
 	KUNIT_CASE(test_restart_hello),
 	KUNIT_CASE(test_restart_gone),
+	KUNIT_CASE(test_post_gone),
+	KUNIT_CASE(test_restart_lost),
+	KUNIT_CASE(test_half_open),
 	KUNIT_CASE(test_restart_unnoticed),
 	KUNIT_CASE(test_restart_early),
 	KUNIT_CASE(test_replay),
+	KUNIT_CASE(test_replay_same_life),
 	KUNIT_CASE(test_malformed),
 	KUNIT_CASE(test_out_of_window),
 	KUNIT_CASE(test_garbage),

@@ -14,6 +14,8 @@
  * segments (what it imports), interrupts, remote interrupts and DMA queues.
  * Closing the last descriptor of an object is its end: everything it holds is
  * released, and peers are told.  All descriptors are created close-on-exec.
+ * Closing a remote segment or interrupt waits, for at most a second, until its
+ * owner has been told, unless the process is exiting.
  *
  * Every ioctl takes a pointer to a structure that begins with its size:
  *
@@ -323,7 +325,8 @@ struct sci_ioc_flush {
 /**
  * enum sci_ev_type - struct sci_ev_record.type
  * @SCI_EV_CONNECT: local segment: @node connected.  Remote segment or
- *	interrupt: the connect ended, @status tells how.
+ *	interrupt: the connect that was asked for with SCI_CONNECT_ASYNC ended,
+ *	@status tells how.
  * @SCI_EV_DISCONNECT: local segment: @node disconnected in good order, or, on
  *	an attached one, its creator removed it.  Remote segment: the exporter
  *	wishes that we disconnect.
@@ -401,7 +404,8 @@ enum sci_segment_flags {
  * group of the caller.
  *
  * Errors: EINVAL: a length of 0 or beyond out_max_segment, a mode beyond 0666,
- * no such NUMA node, flags that contradict each other, an id with PRIVATE;
+ * no such NUMA node, flags that contradict each other (PRIVATE with AUTO_ID or
+ * BROADCAST, EMPTY with BROADCAST, UNICAST without), an id with PRIVATE;
  * EEXIST: the id is in use; ENOSPC: no id is free; EMSGSIZE: the group has
  * another size; EOPNOTSUPP: the adapter has no broadcast; ENOMEM: also
  * RLIMIT_MEMLOCK.
@@ -427,8 +431,8 @@ struct sci_ioc_segment_create {
  * @out_fd: a local segment with the same memory
  * @out_length: its bytes
  *
- * What is attached can be mapped and used for DMA, but not exported; it ends,
- * with an event, when its creator closes or removes it.
+ * What is attached can be mapped and used for DMA, but not exported.  An event
+ * tells when its creator closes or removes it; its memory stays.
  *
  * Errors: ENOENT: no such segment; EACCES: not shared, or the caller may not
  * both read and write it.
@@ -505,8 +509,9 @@ struct sci_ioc_segment_export {
  * @SCI_UNEXPORT_HOW_QUIET: no new importers
  * @SCI_UNEXPORT_HOW_NOTIFY: ... and those there are get SCI_EV_DISCONNECT
  * @SCI_UNEXPORT_HOW_FORCE: ... and those there are get SCI_EV_LOST: their maps
- *	show private pages when this returns, or their node was declared gone.  We
- *	get SCI_EV_DISCONNECT for each.
+ *	show private pages when this returns, or their node was declared gone, or
+ *	our link is down: then they are cut off when it is up.  We get
+ *	SCI_EV_DISCONNECT for each.
  */
 enum sci_unexport_how {
 	SCI_UNEXPORT_HOW_QUIET,
@@ -570,7 +575,8 @@ enum sci_segment_state {
  * @flags: must be 0
  * @out_id: id, 0 if PRIVATE
  * @out_state: enum sci_segment_state
- * @out_importers: connected now
+ * @out_importers: connected now; of a member of a broadcast group: those that
+ *	connected to it on its own
  * @out_mode: rw bits
  * @out_length: bytes
  *
