@@ -93,18 +93,19 @@ struct sci_dma_piece {
  *		more, except through mappings that hold a reference of their own
  *		(sci_pages_get()).
  * @map:	makes what @m describes accessible through mapping_pfn().
- *		-ENOSPC: the table is full, nothing was mapped.
+ *		-ENOSPC: the table is full, nothing was mapped; -ENOMEM.
  *		-ENOENT: @m->node exposes no such base (only where that is known).
  * @unmap:	undoes map(); nobody has it mapped any more.
- * @mapping_pfn: page frame of byte @offset of @m (from @m->offset on, page
- *		aligned).  Beyond the exposed memory: -EFAULT.  Must not sleep
+ * @mapping_pfn: page frame of byte @offset of the exposed memory, which @m
+ *		covers; page aligned.  Beyond that memory: -EFAULT.  Must not sleep
  *		for long: called from page faults.
  * @flush:	returns when all stores this CPU made through mappings have
  *		arrived or are counted by sci_adapter_error().  NULL: maps are
  *		memory.
  * @trigger:	remote interrupt: calls sci_adapter_interrupt(@handle) at @node.
  *		NULL: the core sends a control packet instead.  Ordered behind
- *		flushed stores.  May call into the core for another adapter.
+ *		flushed stores.  No lock is held: may call into the core for this
+ *		or another adapter.
  * @dma_copy:	copies one piece.  -EIO: packets lost; -ENOTCONN: no such
  *		memory there.  NULL: no DMA.
  */
@@ -168,6 +169,7 @@ struct sci_att;
  * @status: the page users map
  * @counters: enum sci_counter
  * @users: open descriptors of the adapter itself
+ * @data_bytes: of data interrupts that nobody has read
  * @link_changed: when the link went up or down, ktime
  * @link_down_ns: how long it was down before that
  */
@@ -209,6 +211,7 @@ struct sci_adapter {
 	struct page *status_page;
 	atomic64_t counters[SCI_COUNTERS];
 	atomic_t users;
+	atomic_long_t data_bytes;
 	wait_queue_head_t wait;
 	struct kobject *segments_kobj;
 	struct kobject *peers_kobj;

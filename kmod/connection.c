@@ -694,10 +694,14 @@ void sci_connections_drop(struct sci_adapter *a)
 	unsigned long handle;
 
 	mutex_lock(&a->lock);
-	xa_for_each(&a->handles, handle, conn)
-		if (!WARN_ON_ONCE(!conn->server))
+	xa_for_each(&a->handles, handle, conn) {
+		if (conn->server)
 			server_free(container_of(conn, struct sci_server,
 						 conn));
+		else	/* in close() */
+			client_left(container_of(conn, struct sci_client,
+						 conn));
+	}
 	mutex_unlock(&a->lock);
 	xa_destroy(&a->handles);
 }

@@ -163,7 +163,7 @@ static inline struct sci_client *sci_client_of(struct sci_object *obj)
 	return container_of(obj, struct sci_client, obj);
 }
 
-/* The adapter goes: what is left of servers.  No locks held. */
+/* The adapter goes: what is left.  No locks held. */
 void sci_connections_drop(struct sci_adapter *a);
 
 /* Messages of proto.h that concern connections; adapter->lock held. */

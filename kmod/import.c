@@ -276,8 +276,9 @@ static void import_kill(struct sci_object *obj)
 {
 	struct sci_import *im = sci_import_of(obj);
 
-	sci_client_end(&im->client);
+	/* only when nothing can be stored any more the exporter is told */
 	import_revoke(im);
+	sci_client_end(&im->client);
 	if (sci_adapter_is_dead(obj->adapter))
 		sci_object_event(obj, SCI_EV_LOST, im->client.node, -ENODEV, 0);
 }

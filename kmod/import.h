@@ -57,7 +57,8 @@ void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type);
  * @id: segment, for traces
  *
  * Shares a mapping that covers it, else asks the adapter.  adapter->lock held.
- * Returns an ERR_PTR: -ENOSPC: no room in the ATT; -ENOMEM.
+ * Returns an ERR_PTR: -ENOSPC: no room in the ATT; -ENOTCONN: the exporter has
+ * taken it away; -ENOMEM.
  */
 struct sci_mapping *sci_mapping_get(struct sci_adapter *a, u32 node, u32 id,
 				    u64 base, u64 offset, u64 length);

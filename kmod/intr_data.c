@@ -3,6 +3,7 @@
 /* Data interrupts. */
 
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -14,6 +15,11 @@
 
 #define QUEUE_BYTES	(16u << 20)	/* unread, of one owner ... */
 #define CHARGE_MIN	256u		/* ... of which even no bytes take these */
+
+static unsigned int max_data = 256;
+module_param(max_data, uint, 0644);
+MODULE_PARM_DESC(max_data,
+		 "MiB of unread data interrupts that one adapter holds (256)");
 
 /* What one trigger brought. */
 struct sci_intr_data {
@@ -36,6 +42,13 @@ static size_t charge_of(u32 len)
 	return max_t(size_t, sizeof(struct sci_intr_data) + len, CHARGE_MIN);
 }
 
+/* What was queued. */
+static void data_free(struct sci_adapter *a, struct sci_intr_data *d)
+{
+	atomic_long_sub(charge_of(d->len), &a->data_bytes);
+	kvfree(d);
+}
+
 /* ---- reading ---- */
 
 void sci_intr_data_drop(struct sci_intr *i)
@@ -43,7 +56,7 @@ void sci_intr_data_drop(struct sci_intr *i)
 	struct sci_intr_data *d, *next;
 
 	list_for_each_entry_safe(d, next, &i->data, link)
-		kvfree(d);
+		data_free(i->obj.adapter, d);
 }
 
 /* Takes the oldest, if it fits. */
@@ -88,7 +101,7 @@ ssize_t sci_intr_data_read(struct sci_intr *i, char __user *buf, size_t len)
 		return -EFAULT;
 	}
 	ret = d->len;
-	kvfree(d);
+	data_free(i->obj.adapter, d);
 	return ret;
 }
 
@@ -120,16 +133,26 @@ static struct sci_intr *owner_of(struct sci_peer *p, u32 handle)
 	return list_first_entry(&l->owners, struct sci_intr, link);
 }
 
-static int make_room(struct sci_data_in *in, struct sci_intr *i)
+/* What comes from other nodes is nobody's to pay for, so it has limits. */
+static bool is_full(struct sci_adapter *a, struct sci_intr *i, u32 len)
 {
+	u64 limit = (u64)READ_ONCE(max_data) << 20;
 	bool full;
 
+	if (atomic_long_read(&a->data_bytes) + charge_of(len) > limit)
+		return true;
+	spin_lock(&i->obj.ev_lock);
+	full = i->data_bytes + charge_of(len) > QUEUE_BYTES;
+	spin_unlock(&i->obj.ev_lock);
+	return full;
+}
+
+static int make_room(struct sci_adapter *a, struct sci_data_in *in,
+		     struct sci_intr *i)
+{
 	if (!i)
 		return -ENOTCONN;
-	spin_lock(&i->obj.ev_lock);
-	full = i->data_bytes + charge_of(in->total) > QUEUE_BYTES;
-	spin_unlock(&i->obj.ev_lock);
-	if (full)
+	if (is_full(a, i, in->total))
 		return -ENOBUFS;
 	in->data = kvmalloc(struct_size(in->data, bytes, in->total),
 			    GFP_KERNEL | __GFP_NOWARN);
@@ -158,7 +181,7 @@ static void data_begin(struct sci_peer *p, const struct sci_msg_data *msg)
 	if (in->total > SCI_IOC_INTR_DATA_MAX)
 		in->error = -EINVAL;
 	else
-		in->error = make_room(in, owner_of(p, in->handle));
+		in->error = make_room(p->adapter, in, owner_of(p, in->handle));
 }
 
 static void data_queue(struct sci_data_in *in, struct sci_intr *i)
@@ -166,6 +189,7 @@ static void data_queue(struct sci_data_in *in, struct sci_intr *i)
 	struct sci_intr_data *d = in->data;
 
 	in->data = NULL;
+	atomic_long_add(charge_of(d->len), &i->obj.adapter->data_bytes);
 	spin_lock(&i->obj.ev_lock);
 	list_add_tail(&d->link, &i->data);
 	i->data_bytes += charge_of(d->len);

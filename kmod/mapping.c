@@ -49,7 +49,8 @@ static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
 		if (ret == -ENOSPC)
 			report_full(a, node, m->length);
 		kfree(m);
-		return ERR_PTR(ret);
+		/* hidden already: we have not been told yet */
+		return ERR_PTR(ret == -ENOENT ? -ENOTCONN : ret);
 	}
 	list_add(&m->link, &a->mappings);
 	return m;

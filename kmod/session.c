@@ -90,11 +90,18 @@ static void care(struct sci_session *s, u64 now)
 		s->since = now;
 }
 
-/* Nobody cares any more: what was heard before will not count. */
+/*
+ * Nobody cares any more: what was heard before will not count.  Nor is the
+ * other node asked: a session that ended now would do so untold, and what was
+ * taken in it could come again in the next.
+ */
 static void relax(struct sci_session *s)
 {
-	if (!at_stake(s))
-		s->proven = false;
+	if (at_stake(s))
+		return;
+	s->proven = false;
+	s->probing = false;
+	s->retry_at = SCI_SESSION_NEVER;
 }
 
 static void retry_reset(struct sci_session *s, u64 now)
@@ -531,7 +538,9 @@ void sci_session_tick(struct sci_session *s, u64 now)
 	if (now < due)
 		return;
 	if (s->unreachable) {
-		end(s, -EHOSTUNREACH);
+		s->unreachable = false;
+		if (at_stake(s))
+			end(s, -EHOSTUNREACH);
 		return;
 	}
 	/* we did not look for so long that packets may lie there */

@@ -960,6 +960,32 @@ static void test_restart_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 2u);
 }
 
+/* A node that does not care does not forget what it took. */
+static void test_careless(struct kunit *test)
+{
+	struct net *net = net_create(test, &usual);
+	struct node *a = &net->nodes[0], *b = &net->nodes[1];
+
+	b->joins = true;
+	node_post(a);
+	while (!b->taken)
+		KUNIT_ASSERT_TRUE(test, net_step(net, SCI_SESSION_NEVER));
+	net->flights = 0;
+	net->cut = true;
+	sci_session_pause(&a->s);
+	net_run(net, usual.heartbeat + NSEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, b->s.probing);
+	node_watch(b, false);
+	net->nobody = true;
+	net_run(net, 2 * usual.dead);
+	net->nobody = false;
+	net->cut = false;
+	sci_session_resume(&a->s, net->now);
+	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
+	KUNIT_EXPECT_EQ(test, b->told, 0u);
+	KUNIT_EXPECT_EQ(test, b->taken, 1u);
+}
+
 /* Everything that was ever sent comes again, any time, in the next lives. */
 static void test_replay(struct kunit *test)
 {
@@ -1299,6 +1325,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(test_half_open),
 	KUNIT_CASE(test_restart_unnoticed),
 	KUNIT_CASE(test_restart_early),
+	KUNIT_CASE(test_careless),
 	KUNIT_CASE(test_replay),
 	KUNIT_CASE(test_replay_same_life),
 	KUNIT_CASE(test_malformed),
