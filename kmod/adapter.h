@@ -195,7 +195,7 @@ struct sci_adapter {
 	struct cdev cdev;
 	int index;
 	bool dead;
-	struct mutex lock;
+	struct mutex lock;		/* see above */
 	struct xarray segments;
 	struct xarray handles;
 	u32 next_handle;

@@ -280,15 +280,19 @@ static int client_start(struct sci_client *c)
 	return ret;
 }
 
+static bool is_settled(struct sci_client *c)
+{
+	return READ_ONCE(c->state) != SCI_REMOTE_CONNECTING;
+}
+
 /* The end of a connect: its status, -EINTR or -ENODEV. */
 static int client_wait(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 	int ret;
 
-	ret = wait_event_interruptible(c->obj.wait,
-			READ_ONCE(c->state) != SCI_REMOTE_CONNECTING ||
-			sci_adapter_is_dead(a));
+	ret = wait_event_interruptible(c->obj.wait, is_settled(c) ||
+				       sci_adapter_is_dead(a));
 	if (ret)
 		return -EINTR;
 	if (sci_adapter_is_dead(a))
@@ -297,6 +301,11 @@ static int client_wait(struct sci_client *c)
 	ret = c->status;
 	mutex_unlock(&a->lock);
 	return ret;
+}
+
+static unsigned long patience(u32 timeout_ms)
+{
+	return msecs_to_jiffies(max(timeout_ms, TIMEOUT_MIN_MS));
 }
 
 int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
@@ -314,8 +323,8 @@ int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 	if (!ret) {
 		trace_sci_import_state(a, node, id, "connecting", 0);
 		if (timeout_ms != SCI_TIMEOUT_INFINITE)
-			schedule_delayed_work(&c->timeout, msecs_to_jiffies(
-				max(timeout_ms, TIMEOUT_MIN_MS)));
+			schedule_delayed_work(&c->timeout,
+					      patience(timeout_ms));
 	}
 	mutex_unlock(&a->lock);
 	return ret || async ? ret : client_wait(c);

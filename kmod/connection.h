@@ -96,7 +96,7 @@ struct sci_client {
  * @kind: of its owner
  * @owner: struct sci_segment or struct sci_intr_line, NULL: it is gone
  * @link: in the owner's list of servers
- * @cut: CUT was sent, its acknowledgement has not come
+ * @cut: CUT was sent, its acknowledgment has not come
  * @notify_msg, @cut_msg: messages not sent yet
  */
 struct sci_server {
@@ -154,7 +154,7 @@ void sci_servers_notify(struct list_head *servers);
 /* ... returns how many that had none yet; @died: not in good order */
 unsigned int sci_servers_cut(struct list_head *servers, bool died);
 
-/* ... which then goes; servers that wait for acknowledgements live on. */
+/* ... which then goes; servers that wait for acknowledgments live on. */
 void sci_servers_disown(struct list_head *servers);
 
 /* Clients of this adapter, on behalf of their object's kind. */

@@ -17,7 +17,7 @@
 struct sci_segment;
 
 struct sci_domain {
-	struct mutex lock;
+	struct mutex lock;		/* all of it, and of the groups */
 	struct list_head adapters;
 	struct list_head groups;
 };

@@ -288,7 +288,7 @@ static ssize_t read_events(struct file *file, char __user *buf, size_t len)
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		ret = wait_event_interruptible(obj->wait, is_ready(obj) ||
-				sci_adapter_is_dead(obj->adapter));
+					       sci_adapter_is_dead(obj->adapter));
 		if (ret)
 			return ret;
 	}

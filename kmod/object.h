@@ -69,7 +69,7 @@ struct sci_object {
 	struct sci_adapter *adapter;
 	struct list_head link;
 	wait_queue_head_t wait;
-	spinlock_t ev_lock;
+	spinlock_t ev_lock;		/* what follows */
 	struct list_head events;
 	unsigned int n_events;
 	bool overflow;
@@ -106,7 +106,6 @@ struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind);
 void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 		      int status, u64 cookie);
 void sci_object_wake(struct sci_object *obj);
-
 
 /* For files of /dev/sciN. */
 void sci_object_attach(struct sci_object *obj, struct file *file);

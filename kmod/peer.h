@@ -49,8 +49,8 @@
 struct sci_peer {
 	struct sci_adapter *adapter;
 	u32 node;
-	struct mutex order;
-	struct mutex lock;
+	struct mutex order;		/* outermost */
+	struct mutex lock;		/* session, local, work_at */
 	struct sci_session session;
 	struct list_head local;
 	struct delayed_work work;
@@ -58,7 +58,7 @@ struct sci_peer {
 	struct list_head links;
 	unsigned int connections;
 	void *data_in;
-	struct mutex data_lock;
+	struct mutex data_lock;		/* senders of data */
 	struct kobject kobj;
 };
 

@@ -976,7 +976,10 @@ static void test_careless(struct kunit *test)
 	net_run(net, usual.heartbeat + NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, b->s.probing);
 	node_watch(b, false);
+	/* the ACK of what comes again finds nobody there */
 	net->nobody = true;
+	b->s.ack_due = true;
+	sci_session_settle(&b->s);
 	net_run(net, 2 * usual.dead);
 	net->nobody = false;
 	net->cut = false;

@@ -201,7 +201,7 @@ struct sci_ioc_probe {
  * @out_fatal: as in struct sci_status_page
  * @out_ctrl_sent: control packets sent to other nodes
  * @out_ctrl_received: ... received
- * @out_ctrl_resent: ... sent again because no acknowledgement came
+ * @out_ctrl_resent: ... sent again because no acknowledgment came
  * @out_ctrl_bad: ... received and thrown away as malformed
  * @out_imports: remote segments connected since the driver was loaded
  * @out_revoked: ... cut off by their exporter, its end, or a lost node
