@@ -200,9 +200,14 @@ void test_use_cluster(const char *suffix)
 	setenv("SCI_FABRIC", value, 1);
 }
 
+bool test_on_shm(void)
+{
+	return !strncmp(getenv("SCI_FABRIC"), "shm", 3);
+}
+
 void test_needs_shm(void)
 {
-	if (strncmp(getenv("SCI_FABRIC"), "shm", 3))
+	if (!test_on_shm())
 		SKIP("only on the shm fabric");
 }
 
@@ -1049,6 +1054,43 @@ static bool files_left(const struct names *old, bool tell)
 	return left;
 }
 
+/*
+ * What the kernel module has in use: segments, imports, and descriptors of
+ * adapters.  Other programs may have some.
+ */
+static unsigned int device_objects(void)
+{
+	static const char *const folders[] = { "segments", "imports" };
+	struct names devices = list_files("/sys/class/sci");
+	unsigned int n = 0, users;
+	char path[512];
+
+	for (size_t i = 0; i < devices.count; i++) {
+		FILE *file;
+
+		if (devices.name[i][0] == '.')
+			continue;
+		for (size_t k = 0; k < ARRAY_LEN(folders); k++) {
+			struct names objects;
+
+			snprintf(path, sizeof(path), "/sys/class/sci/%s/%s",
+				 devices.name[i], folders[k]);
+			objects = list_files(path);
+			n += objects.count > 2 ? objects.count - 2 : 0;
+			free_names(&objects);
+		}
+		snprintf(path, sizeof(path), "/sys/class/sci/%s/users",
+			 devices.name[i]);
+		file = fopen(path, "re");
+		if (file && fscanf(file, "%u", &users) == 1)
+			n += users;
+		if (file)
+			fclose(file);
+	}
+	free_names(&devices);
+	return n;
+}
+
 static bool print_socket(const char *line)
 {
 	if (socket_line(line))
@@ -1056,11 +1098,19 @@ static bool print_socket(const char *line)
 	return true;
 }
 
-static bool check_leftovers(const struct names *old_files)
+static bool check_leftovers(const struct names *old_files,
+			    unsigned int old_objects)
 {
-	if (!HAPPENS(!count_sockets() && !files_left(old_files, false), 2000)) {
+	unsigned int objects = old_objects;
+
+	if (!HAPPENS(!count_sockets() && !files_left(old_files, false) &&
+		     (own_cluster ||
+		      (objects = device_objects()) <= old_objects), 2000)) {
 		count_lines("/proc/net/unix", print_socket);
 		files_left(old_files, true);
+		if (objects > old_objects)
+			test_note("%u -> %u objects in /sys/class/sci",
+				  old_objects, objects);
 		test_note("the test left something behind");
 		return false;
 	}
@@ -1171,6 +1221,7 @@ enum verdict { PASSED, SKIPPED, FAILED, TIMED_OUT };
 static enum verdict run_test(const struct test *t)
 {
 	struct names files = list_files("/dev/shm");
+	unsigned int objects = device_objects();
 	bool in_time, clean = true;
 	pid_t parent = getpid();
 	uint32_t number;
@@ -1197,7 +1248,7 @@ static enum verdict run_test(const struct test *t)
 		test_note("a process of the test survives SIGKILL");
 		clean = false;
 	}
-	clean &= check_leftovers(&files);
+	clean &= check_leftovers(&files, objects);
 	free_names(&files);
 
 	if (!in_time) {

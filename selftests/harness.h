@@ -32,9 +32,10 @@
  *
  * Each test runs in a process of its own, on node 4 of a virtual cluster of its
  * own, for at most 60 seconds (SCI_TEST_TIMEOUT).  SCI_TEST_FABRIC replaces the
- * cluster: it becomes SCI_FABRIC as it is.  The first check that fails ends
- * the test.  When a test has ended, all its processes are killed, and nothing
- * that belongs to its cluster may remain.
+ * cluster: it becomes SCI_FABRIC as it is ("dev", with adapters for nodes 4, 8
+ * and so on).  The first check that fails ends the test.  When a test has ended,
+ * all its processes are killed, and nothing that belongs to its cluster may
+ * remain, nor with "dev" more in sysfs than there was.
  *
  * Spawn peers before the first call of the library: a forked process inherits
  * the descriptors of its parent, and the thread sanitizer forbids new threads
@@ -208,7 +209,8 @@ const char *test_cluster(void);
 /* Joins another cluster of this test's from now on, "" the first. */
 void test_use_cluster(const char *suffix);
 
-/* Skips the test unless it runs on the shm fabric. */
+/* Whether the test runs on the shm fabric; skips it unless it does. */
+bool test_on_shm(void);
 void test_needs_shm(void);
 
 /* Memory shared with peers spawned later, zeroed. */

@@ -13,6 +13,7 @@
 
 /* In the order "auto" tries them. */
 static const struct sci_fabric_ops *const fabrics[] = {
+	&sci_dev_fabric,
 	&sci_shm_fabric,
 };
 
@@ -55,12 +56,13 @@ static int open_fabric(struct sci_fabric **out)
 	const char *spec = getenv("SCI_FABRIC");
 	const char *arg;
 	size_t i, n;
-	int ret = -ENODEV;
 
+	/* no second try: a cluster of which each has its own is none */
 	if (!spec || !*spec || !strcmp(spec, "auto")) {
-		for (i = 0; i < N_FABRICS && ret == -ENODEV; i++)
-			ret = fabrics[i]->open(out, NULL);
-		return ret;
+		for (i = 0; i < N_FABRICS; i++)
+			if (fabrics[i]->present())
+				return fabrics[i]->open(out, NULL);
+		return -ENODEV;
 	}
 
 	n = strcspn(spec, ":");
@@ -69,9 +71,7 @@ static int open_fabric(struct sci_fabric **out)
 		if (strlen(fabrics[i]->name) == n &&
 		    !strncmp(spec, fabrics[i]->name, n))
 			return fabrics[i]->open(out, arg);
-
-	/* a fabric of the plan that this build lacks, or no fabric at all */
-	return n == 3 && !strncmp(spec, "dev", n) ? -ENODEV : -EINVAL;
+	return -EINVAL;
 }
 
 int sci_fabric_open(struct sci_fabric **out)

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsci/barrier.h"
 #include "libsci/pio/pio.h"
 
 #define SCI_TIMEOUT_NONE	UINT32_MAX	/* wait for ever */
@@ -57,6 +58,7 @@ typedef void (*sci_event_fn)(void *owner, const struct sci_event *ev);
 struct sci_adapter_info {
 	unsigned int node;
 	const char *type;		/* "shm", "loop", "pci" */
+	const char *device;		/* its file in /dev; NULL: none */
 	uint64_t serial;
 	bool link_up;
 	size_t att_page_size;
@@ -132,15 +134,37 @@ enum {
 };
 
 /*
- * What checking a transfer needs, readable without a call.  One of these per
- * adapter, as on the cards: a lost packet raises @errors whoever sent it, so
- * every transfer under way at that time is sent again.
+ * What checking a transfer needs, readable without a call: by sci_link_errors()
+ * and sci_link_down().  One of these per adapter, as on the cards: a lost packet
+ * raises @errors whoever sent it, so every transfer under way at that time is
+ * sent again.
  */
-struct sci_link_status {
-	_Atomic uint32_t errors;	/* packets lost: send again */
-	_Atomic uint32_t down;		/* != 0: link not operational */
-	enum sci_pio_map map;		/* what its maps want of stores */
+struct sci_link_words {
+	uint32_t errors;		/* packets lost: send again */
+	uint32_t down;			/* != 0: link not operational */
 };
+
+struct sci_link_status {
+	_Atomic uint32_t errors;	/* injected ones, see fault.h */
+	_Atomic uint32_t down;
+	enum sci_pio_map map;		/* what its maps want of stores */
+	/* those of the adapter, who alone writes them; NULL: a perfect one */
+	const struct sci_link_words *adapter;
+};
+
+static inline uint32_t sci_link_errors(struct sci_link_status *link)
+{
+	uint32_t n = atomic_load_explicit(&link->errors, memory_order_acquire);
+
+	return link->adapter ? n + sci_load_acquire(&link->adapter->errors) :
+			       n;
+}
+
+static inline bool sci_link_down(struct sci_link_status *link)
+{
+	return atomic_load_explicit(&link->down, memory_order_acquire) ||
+	       (link->adapter && sci_load_acquire(&link->adapter->down));
+}
 
 /* The same for one import; lives as long as the import. */
 struct sci_rseg_status {
@@ -187,8 +211,9 @@ struct sci_rintr;
 /**
  * struct sci_fabric_ops - what a fabric can do
  *
+ * @present:	whether this machine has it: "auto" takes the first that is.
  * @open:	join: @arg is what follows "NAME:" in SCI_FABRIC, or NULL.
- *		-EINVAL: bad @arg or environment.
+ *		-EINVAL: bad @arg or environment; -ENODEV: no adapter is ours.
  * @close:	leave; every object has been destroyed before.
  * @adapter_query: -ENODEV: no such adapter.
  * @link_status: the adapter's, which must exist; lives as long as the fabric.
@@ -272,6 +297,7 @@ struct sci_rintr;
  */
 struct sci_fabric_ops {
 	const char *name;
+	bool (*present)(void);
 	int (*open)(struct sci_fabric **out, const char *arg);
 	void (*close)(struct sci_fabric *f);
 	int (*adapter_query)(struct sci_fabric *f, unsigned int adapter,
@@ -332,7 +358,7 @@ struct sci_fabric_ops {
 			const struct sci_dma_piece *piece, bool pull);
 	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src,
 			 size_t len);
-	void (*store_barrier)(struct sci_rseg *r);
+	void (*store_barrier)(struct sci_fabric *f, struct sci_rseg *r);
 	int (*wake_barrier)(struct sci_fabric *f);
 };
 
@@ -341,14 +367,16 @@ struct sci_fabric {
 	const struct sci_fabric_ops *ops;
 };
 
+extern const struct sci_fabric_ops sci_dev_fabric;
 extern const struct sci_fabric_ops sci_shm_fabric;
 
 /**
  * sci_fabric_open() - join the fabric the environment asks for
  * @out: the fabric
  *
- * SCI_FABRIC is "auto" (default), "shm" or "shm:CLUSTER"; a fabric this build
- * or machine lacks is -ENODEV, a word that is none of these -EINVAL.
+ * SCI_FABRIC is "auto" (default), "dev", "dev:DEVICE,...", "shm" or
+ * "shm:CLUSTER"; a fabric this machine lacks is -ENODEV, a word that is none of
+ * these -EINVAL.
  *
  * The first one that a process has open reads SCI_PIO and SCI_FAULT for all:
  * what is under way on one is not to change when another is joined.  -EINVAL

@@ -248,8 +248,7 @@ static void pass(const struct packet *p)
 
 static void transmit(const struct packet *p, struct sci_link_status *link)
 {
-	if (happens(fault.loss) ||
-	    atomic_load_explicit(&link->down, memory_order_relaxed))
+	if (happens(fault.loss) || sci_link_down(link))
 		atomic_fetch_add(&link->errors, 1);
 	else if (fault.reorder > 0 || fault.dup > 0)
 		pass(p);

@@ -108,12 +108,12 @@ static inline void sci_remote_line(volatile void *dst, const void *src,
  * Whatever faults are asked for, what the two functions above wrote before
  * and was not lost has arrived.
  */
-static inline void sci_remote_barrier(const struct sci_fabric_ops *ops,
+static inline void sci_remote_barrier(struct sci_fabric *f,
 				      struct sci_rseg *r)
 {
 	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
 		sci_fault_deliver();
-	ops->store_barrier(r);
+	f->ops->store_barrier(f, r);
 }
 
 /**

@@ -28,7 +28,7 @@
  * lives as long as any of them.
  *
  * Threads: one service thread per process accepts connections and hears
- * peers.  `lock` covers all objects of a fabric; nothing blocks under it.
+ * peers.  the lock of struct sci_service covers all objects of a fabric.
  */
 #ifndef LIBSCI_SHM_H
 #define LIBSCI_SHM_H
@@ -38,7 +38,9 @@
 #include <sys/types.h>
 
 #include "libsci/fabric/fabric.h"
+#include "libsci/fabric/host.h"
 #include "libsci/fabric/list.h"
+#include "libsci/fabric/service.h"
 
 #define SHM_NAME_MAX		100	/* fits sun_path with its leading 0 */
 #define SHM_CLUSTER_MAX		32
@@ -95,16 +97,6 @@ enum {
 
 struct shm;
 
-typedef void (*shm_watch_fn)(struct shm *shm, void *obj, uint32_t events);
-
-/* One per descriptor number: what of ours is open there and who listens. */
-struct shm_fd {
-	bool open;
-	uint32_t gen;			/* tells a new use from an old event */
-	shm_watch_fn fn;
-	void *obj;
-};
-
 /* A call to a peer under way, so that it can be given up. */
 struct shm_pending {
 	struct list link;
@@ -116,7 +108,7 @@ struct shm_pending {
 
 struct shm {
 	struct sci_fabric base;
-	struct list all;		/* in the list fork() needs */
+	struct sci_service svc;
 	char cluster[SHM_CLUSTER_MAX + 1];
 	unsigned int node;
 	unsigned int last_node;		/* highest id of the cluster */
@@ -126,24 +118,9 @@ struct shm {
 	int rundir;			/* -1: abstract names */
 	int presence;
 	char presence_name[SHM_NAME_MAX];
-	uint64_t begin_ms;
-	uint64_t forked_ms;		/* when we last forked; under lock */
 	struct sci_link_status link;
-	uint64_t changed_ms;		/* when the link went up or down; */
-	uint64_t down_ms;		/* how long it was down before that; */
-					/* both under lock */
-
-	pthread_mutex_t lock;
-	struct shm_fd *fds;
-	size_t n_fds;
-	int epfd;
-	int wakefd;			/* never read: wakes for good */
 	int readyfd;			/* always readable: ends an epoll_wait */
 	int sparefd;			/* given up to refuse when out of fds */
-	bool serving;
-	bool stop;
-	bool starved;			/* a caller waits, but no descriptor */
-	pthread_t service;
 	struct list lsegs;
 	struct list rsegs;
 	struct list calls;		/* of struct shm_pending */
@@ -230,22 +207,12 @@ struct sci_rseg {
 };
 
 /* shm.c */
-uint64_t shm_now_ms(void);
-int shm_fd_track(struct shm *shm, int fd);
-void shm_fd_close(struct shm *shm, int fd);
-int shm_watch(struct shm *shm, int fd, uint32_t events, shm_watch_fn fn,
-	      void *obj);
-void shm_unwatch(struct shm *shm, int fd);
-int shm_raise_fd_limit(void);
-void shm_fd_room(unsigned int n);
-bool shm_forked_lately(struct shm *shm);
 static inline bool shm_is_node(unsigned int node)
 {
 	return node && node <= SCI_NODE_MAX && !(node % SCI_NODE_STEP);
 }
 
 bool shm_node_exists(struct shm *shm, unsigned int node);
-void shm_link_update(struct shm *shm);
 
 /* shm_name.c */
 void shm_name(struct shm *shm, char *name, enum shm_kind kind,
@@ -278,15 +245,12 @@ void shm_conn_close(struct shm_conn *conn);
 unsigned int shm_access(struct shm *shm, int sock);
 
 /* shm_memory.c */
-size_t shm_page_size(void);
 int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
 		     size_t huge, int *memfd, size_t *length, size_t *page);
 int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 		     size_t *page);
 int shm_memory_adopt(int memfd, void *addr, size_t len);
 void shm_memory_return(void *addr, size_t len);
-int shm_map_fd(int fd, uint64_t off, size_t len, size_t page,
-	       unsigned int flags, void **addr);
 int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 		 void **addr);
 int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
@@ -322,7 +286,7 @@ void shm_unmap(struct sci_fabric *f, void *addr, size_t len);
 void shm_rseg_link_event(struct sci_rseg *r, bool down);
 int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		 const struct sci_dma_piece *piece, bool pull);
-void shm_store_barrier(struct sci_rseg *r);
+void shm_store_barrier(struct sci_fabric *f, struct sci_rseg *r);
 
 int shm_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
 		     struct sci_lintr **out);
@@ -337,8 +301,6 @@ int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len);
 void shm_rintr_disconnect(struct sci_rintr *i);
 
 /* shm_host.c */
-bool shm_wake_init(void);
-int shm_wake_barrier(struct sci_fabric *f);
 int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
 
 int shm_node_list(struct sci_fabric *f,

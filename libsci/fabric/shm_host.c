@@ -1,45 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What one kernel can do for two processes: a barrier in both, a copy. */
+/* What one kernel can do for two processes: a copy. */
 
 #include "libsci/fabric/shm.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #define READ_MAX	((size_t)1 << 30)	/* the kernel takes 2 GiB */
-
-static int membarrier(int cmd)
-{
-	return syscall(SYS_membarrier, cmd, 0, 0) ? -errno : 0;
-}
-
-/**
- * shm_wake_init() - take part in the wake barriers of others
- *
- * Holds for the address space: the child of a fork() has to do it again.
- * Returns whether the kernel, or a filter in front of it, lets us.
- */
-bool shm_wake_init(void)
-{
-	return !membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
-}
-
-/*
- * Every CPU that runs a thread of a process that takes part does a full barrier
- * before this returns; one that runs none did when it switched.
- */
-int shm_wake_barrier(struct sci_fabric *f)
-{
-	struct shm *shm = container_of(f, struct shm, base);
-
-	if (!shm->wake_barrier)
-		return -EOPNOTSUPP;
-	return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-}
 
 static int read_error(int err)
 {

@@ -13,7 +13,7 @@
 #include "libsci/barrier.h"
 #include "libsci/fabric/fault.h"
 
-static void rseg_input(struct shm *shm, void *obj, uint32_t events);
+static void rseg_input(void *obj);
 
 static void tell(struct sci_rseg *r, enum sci_event_type type, int status)
 {
@@ -34,7 +34,7 @@ void shm_rseg_link_event(struct sci_rseg *r, bool down)
 
 static void hang_up(struct sci_rseg *r)
 {
-	shm_fd_close(r->shm, r->conn);
+	sci_fd_close(&r->shm->svc, r->conn);
 	r->conn = -1;
 }
 
@@ -66,8 +66,8 @@ static bool rejoin(struct sci_rseg *r)
 	if (ret)
 		return false;
 	if (shm_send(sock, &msg, NULL, 0) ||
-	    shm_watch(shm, sock, EPOLLIN, rseg_input, r)) {
-		shm_fd_close(shm, sock);
+	    sci_watch(&shm->svc, sock, EPOLLIN, rseg_input, r)) {
+		sci_fd_close(&shm->svc, sock);
 		return false;
 	}
 	r->conn = sock;
@@ -95,25 +95,24 @@ static void rejoined(struct sci_rseg *r)
 	if (ret == -EAGAIN)
 		return;
 	if (n_fds > 0)
-		shm_fd_close(shm, fd);
+		sci_fd_close(&shm->svc, fd);
 	if (ret || msg.type != SHM_REPLY || msg.status || msg.size != r->size)
 		lost(r, SCI_EVENT_LOST);
 	else
 		r->rejoining = 0;
 }
 
-static void rseg_input(struct shm *shm, void *obj, uint32_t events)
+static void rseg_input(void *obj)
 {
 	struct sci_rseg *r = obj;
 	struct shm_msg msg;
 	int ret;
 
-	(void)events;
 	if (r->rejoining) {
 		rejoined(r);
 		return;
 	}
-	ret = shm_recv(shm, r->conn, &msg, NULL, NULL);
+	ret = shm_recv(r->shm, r->conn, &msg, NULL, NULL);
 	if (ret == -EAGAIN)
 		return;
 	if (ret) {
@@ -125,7 +124,7 @@ static void rseg_input(struct shm *shm, void *obj, uint32_t events)
 		tell(r, SCI_EVENT_DISCONNECT, 0);
 		break;
 	case SHM_CUT:
-		shm_map_revoke(shm, r);
+		shm_map_revoke(r->shm, r);
 		hang_up(r);
 		atomic_store(&r->status.gone, 1);
 		tell(r, SCI_EVENT_DISCONNECT, -ENOTCONN);
@@ -169,15 +168,15 @@ static int call_exporter(struct sci_rseg *r, uint32_t timeout)
 	if (!ret)
 		ret = map_base(r, memfd);
 
-	pthread_mutex_lock(&shm->lock);
-	if (!ret && r->page > shm_page_size())
+	pthread_mutex_lock(&shm->svc.lock);
+	if (!ret && r->page > sci_page_size())
 		r->memfd = memfd;	/* huge pages cannot be mapped twice */
 	else if (n_fds == 1)
-		shm_fd_close(shm, memfd);
+		sci_fd_close(&shm->svc, memfd);
 	if (!ret)
-		ret = shm_watch(shm, r->conn, EPOLLIN, rseg_input, r);
+		ret = sci_watch(&shm->svc, r->conn, EPOLLIN, rseg_input, r);
 	list_add_tail(&r->link, &shm->rsegs);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
 }
 
@@ -188,7 +187,7 @@ int shm_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
 	struct sci_rseg *r;
 	int ret;
 
-	if (atomic_load(&shm->link.down) && p->node != shm->node)
+	if (sci_link_down(&shm->link) && p->node != shm->node)
 		return -ENETDOWN;
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -218,14 +217,14 @@ void shm_rseg_disconnect(struct sci_rseg *r)
 	const struct shm_msg bye = { .type = SHM_BYE };
 	struct shm *shm = r->shm;
 
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	if (r->conn >= 0) {
 		shm_send(r->conn, &bye, NULL, 0);
 		hang_up(r);
 	}
-	shm_fd_close(shm, r->memfd);
+	sci_fd_close(&shm->svc, r->memfd);
 	list_del(&r->link);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	if (r->base)
 		munmap(r->base, r->length);
 	free(r);
@@ -254,14 +253,14 @@ int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 	if (r->readonly && !(flags & SCI_MAP_READONLY))
 		return -EACCES;
 	/* the owner may cut us off now, and the map must not escape that */
-	pthread_mutex_lock(&r->shm->lock);
+	pthread_mutex_lock(&r->shm->svc.lock);
 	if (!atomic_load(&r->status.gone))
 		ret = r->memfd < 0 ?
 		      shm_map_copy(r->base, off, len, flags, addr) :
-		      shm_map_fd(r->memfd, off, len, r->page, flags, addr);
+		      sci_map_fd(r->memfd, off, len, r->page, flags, addr);
 	if (!ret)
 		ret = shm_map_add(r->shm, *addr, len, r->page, r);
-	pthread_mutex_unlock(&r->shm->lock);
+	pthread_mutex_unlock(&r->shm->svc.lock);
 	return ret;
 }
 
@@ -269,13 +268,13 @@ static int local_base(struct sci_lseg *s)
 {
 	void *p;
 
-	pthread_mutex_lock(&s->shm->lock);
+	pthread_mutex_lock(&s->shm->svc.lock);
 	if (!s->base && s->memfd >= 0) {
 		p = mmap(NULL, s->length, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 s->memfd, 0);
 		s->base = p == MAP_FAILED ? NULL : p;
 	}
-	pthread_mutex_unlock(&s->shm->lock);
+	pthread_mutex_unlock(&s->shm->svc.lock);
 	return s->base ? 0 : -ENOMEM;
 }
 
@@ -296,18 +295,19 @@ int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		return -ENOTCONN;
 	if (!pull && r->readonly)
 		return -EACCES;
-	errors = atomic_load(&link->errors);
+	errors = sci_link_errors(link);
 	if (pull)
 		sci_pio_read(local, remote, piece->len, link->map);
 	else
 		sci_remote_write(remote, local, piece->len, link);
 	/* done means arrived, also where faults hold it back */
 	sci_fault_forget(remote, piece->len);
-	return atomic_load(&link->errors) == errors ? 0 : -EIO;
+	return sci_link_errors(link) == errors ? 0 : -EIO;
 }
 
-void shm_store_barrier(struct sci_rseg *r)
+void shm_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
 {
+	(void)f;
 	(void)r;
 	sci_store_barrier();
 }

@@ -79,14 +79,12 @@ static void tell(struct sci_lintr *i)
 
 /* ---- the owner of a plain interrupt ---- */
 
-static void plain_input(struct shm *shm, void *obj, uint32_t events)
+static void plain_input(void *obj)
 {
 	struct sci_lintr *i = obj;
 	struct epoll_event ev;
 	uint64_t count = 0;
 
-	(void)shm;
-	(void)events;
 	if (i->epfd >= 0 ? epoll_wait(i->epfd, &ev, 1, 0) > 0 :
 	    read(i->eventfd, &count, sizeof(count)) == sizeof(count))
 		tell(i);
@@ -100,10 +98,10 @@ static int share_eventfd(struct sci_lintr *i)
 
 	do {
 		fd = epoll_create1(EPOLL_CLOEXEC);
-	} while (fd < 0 && errno == EMFILE && !shm_raise_fd_limit());
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
 	if (fd < 0)
 		return -errno;
-	if (shm_fd_track(i->shm, fd))
+	if (sci_fd_track(&i->shm->svc, fd))
 		return -ENOMEM;
 	i->epfd = fd;
 	if (epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->eventfd, &ev))
@@ -120,8 +118,9 @@ static int plain_listen(struct sci_lintr *i)
 	if (i->flags & SCI_INTR_SHARED)
 		ret = share_eventfd(i);
 	if (!ret && i->event)
-		ret = shm_watch(i->shm, i->epfd >= 0 ? i->epfd : i->eventfd,
-				EPOLLIN, plain_input, i);
+		ret = sci_watch(&i->shm->svc,
+				i->epfd >= 0 ? i->epfd : i->eventfd, EPOLLIN,
+				plain_input, i);
 	return ret;
 }
 
@@ -135,10 +134,10 @@ static int new_eventfd(struct sci_lintr *i)
 		flags |= EFD_SEMAPHORE;
 	do {
 		fd = eventfd(0, flags);
-	} while (fd < 0 && errno == EMFILE && !shm_raise_fd_limit());
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
 	if (fd < 0)
 		return -errno;
-	if (shm_fd_track(shm, fd))
+	if (sci_fd_track(&shm->svc, fd))
 		return -ENOMEM;
 	i->eventfd = fd;
 	return 0;
@@ -154,18 +153,16 @@ static bool queue_full(const struct sci_lintr *i)
 
 static void data_input(struct shm_port *port, struct shm_conn *conn);
 
-static void data_ready(struct shm *shm, void *obj, uint32_t events)
+static void data_ready(void *obj)
 {
 	struct shm_conn *conn = obj;
 
-	(void)shm;
-	(void)events;
 	data_input(conn->port, conn);
 }
 
 static void pause_sender(struct shm_conn *conn)
 {
-	shm_unwatch(conn->port->shm, conn->fd);
+	sci_unwatch(&conn->port->shm->svc, conn->fd);
 	conn->paused = true;
 }
 
@@ -177,7 +174,7 @@ static void resume_senders(struct sci_lintr *i)
 		struct shm_conn *conn = container_of(pos, struct shm_conn,
 						     link);
 
-		if (conn->paused && !shm_watch(i->shm, conn->fd, EPOLLIN,
+		if (conn->paused && !sci_watch(&i->shm->svc, conn->fd, EPOLLIN,
 					       data_ready, conn))
 			conn->paused = false;
 	}
@@ -332,14 +329,14 @@ static int share_number(struct sci_lintr *i)
 	ret = shm_port_share(&i->port, name, &mine, &theirs, &fd);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	if (fd >= 0)
 		i->eventfd = fd;
 	else
 		ret = new_eventfd(i);
 	ret = ret ? ret : plain_listen(i);
 	ret = ret ? ret : shm_port_serve(&i->port);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
 }
 
@@ -351,13 +348,13 @@ static int try_start(struct sci_lintr *i)
 	if ((i->flags & (SCI_INTR_SHARED | SCI_INTR_FIXED)) ==
 	    (SCI_INTR_SHARED | SCI_INTR_FIXED))
 		return share_number(i);
-	pthread_mutex_lock(&i->shm->lock);
+	pthread_mutex_lock(&i->shm->svc.lock);
 	if (!data && i->eventfd < 0)
 		ret = new_eventfd(i);
 	ret = ret ? ret : own_number(i);
 	if (!ret && !data)
 		ret = plain_listen(i);
-	pthread_mutex_unlock(&i->shm->lock);
+	pthread_mutex_unlock(&i->shm->svc.lock);
 	return ret;
 }
 
@@ -367,7 +364,7 @@ static int lintr_start(struct sci_lintr *i)
 
 	do {
 		ret = try_start(i);
-	} while (ret == -EEXIST && shm_forked_lately(i->shm));
+	} while (ret == -EEXIST && sci_forked_lately(&i->shm->svc));
 	return ret;
 }
 
@@ -409,11 +406,11 @@ void shm_lintr_destroy(struct sci_lintr *i)
 	struct shm *shm = i->shm;
 	struct list *pos, *n;
 
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	shm_port_close(&i->port);
-	shm_fd_close(shm, i->epfd);
-	shm_fd_close(shm, i->eventfd);
-	pthread_mutex_unlock(&shm->lock);
+	sci_fd_close(&shm->svc, i->epfd);
+	sci_fd_close(&shm->svc, i->eventfd);
+	pthread_mutex_unlock(&shm->svc.lock);
 	list_for_each_safe(pos, n, &i->queue)
 		free(container_of(pos, struct message, link));
 	pthread_cond_destroy(&i->arrived);
@@ -424,7 +421,7 @@ void shm_lintr_destroy(struct sci_lintr *i)
 
 static int left_ms(uint64_t deadline)
 {
-	uint64_t now = shm_now_ms();
+	uint64_t now = sci_now_ms();
 
 	if (deadline == UINT64_MAX)
 		return -1;
@@ -488,18 +485,19 @@ static int wait_data(struct sci_lintr *i, void *data, size_t *len,
 	};
 	int ret = 0;
 
-	pthread_mutex_lock(&i->shm->lock);
+	pthread_mutex_lock(&i->shm->svc.lock);
 	while (list_empty(&i->queue) && !ret && !atomic_load(&i->cancelled))
 		ret = deadline == UINT64_MAX ?
-		      pthread_cond_wait(&i->arrived, &i->shm->lock) :
-		      pthread_cond_timedwait(&i->arrived, &i->shm->lock, &ts);
+		      pthread_cond_wait(&i->arrived, &i->shm->svc.lock) :
+		      pthread_cond_timedwait(&i->arrived, &i->shm->svc.lock,
+					     &ts);
 	if (atomic_load(&i->cancelled))
 		ret = -ECANCELED;
 	else if (!list_empty(&i->queue))
 		ret = take_message(i, data, len);
 	else
 		ret = -ret;
-	pthread_mutex_unlock(&i->shm->lock);
+	pthread_mutex_unlock(&i->shm->svc.lock);
 	return ret;
 }
 
@@ -507,7 +505,7 @@ int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 		   uint32_t timeout)
 {
 	uint64_t deadline = timeout == SCI_TIMEOUT_NONE ?
-			    UINT64_MAX : shm_now_ms() + timeout;
+			    UINT64_MAX : sci_now_ms() + timeout;
 	int ret, ms;
 
 	if (i->flags & SCI_INTR_DATA)
@@ -532,12 +530,12 @@ void shm_lintr_cancel(struct sci_lintr *i)
 	uint64_t one = 1;
 	ssize_t n;
 
-	pthread_mutex_lock(&i->shm->lock);
+	pthread_mutex_lock(&i->shm->svc.lock);
 	atomic_store(&i->cancelled, true);
 	pthread_cond_broadcast(&i->arrived);
 	if (i->event && i->eventfd >= 0) {
 		/* nobody waits, and a write would be a trigger */
-		shm_unwatch(i->shm, i->epfd >= 0 ? i->epfd : i->eventfd);
+		sci_unwatch(&i->shm->svc, i->epfd >= 0 ? i->epfd : i->eventfd);
 	} else if (i->epfd >= 0) {
 		/* the others who share the eventfd must not notice */
 		epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->shm->readyfd, &ev);
@@ -546,7 +544,7 @@ void shm_lintr_cancel(struct sci_lintr *i)
 		n = write(i->eventfd, &one, sizeof(one));
 		(void)n;
 	}
-	pthread_mutex_unlock(&i->shm->lock);
+	pthread_mutex_unlock(&i->shm->svc.lock);
 }
 
 /* ---- the other side ---- */
@@ -564,7 +562,7 @@ static int check_eventfd(int fd)
 	return fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) ? -errno : 0;
 }
 
-static void rintr_input(struct shm *shm, void *obj, uint32_t events);
+static void rintr_input(void *obj);
 
 static void rintr_name(struct sci_rintr *i, char *name)
 {
@@ -590,8 +588,8 @@ static bool rejoin(struct sci_rintr *i)
 	if (shm_dial_locked(shm, name, &sock))
 		return false;
 	if (shm_send(sock, &msg, NULL, 0) ||
-	    shm_watch(shm, sock, EPOLLIN, rintr_input, i)) {
-		shm_fd_close(shm, sock);
+	    sci_watch(&shm->svc, sock, EPOLLIN, rintr_input, i)) {
+		sci_fd_close(&shm->svc, sock);
 		return false;
 	}
 	i->conn = sock;
@@ -599,13 +597,13 @@ static bool rejoin(struct sci_rintr *i)
 	return true;
 }
 
-static void rintr_input(struct shm *shm, void *obj, uint32_t events)
+static void rintr_input(void *obj)
 {
 	struct sci_rintr *i = obj;
+	struct shm *shm = i->shm;
 	struct shm_msg msg;
 	int fd = -1, n_fds = 1, ret;
 
-	(void)events;
 	ret = shm_recv(shm, i->conn, &msg, &fd, &n_fds);
 	if (ret == -EAGAIN)
 		return;
@@ -613,16 +611,16 @@ static void rintr_input(struct shm *shm, void *obj, uint32_t events)
 	    n_fds == 1 && !check_eventfd(fd)) {
 		/* the same one, unless all owners are new; in one step */
 		dup3(fd, i->eventfd, O_CLOEXEC);
-		shm_fd_close(shm, fd);
+		sci_fd_close(&shm->svc, fd);
 		i->rejoining = 0;
 		return;
 	}
 	if (n_fds == 1)
-		shm_fd_close(shm, fd);
+		sci_fd_close(&shm->svc, fd);
 	/* whatever it says: owners only ever say goodbye */
-	shm_unwatch(shm, i->conn);
+	sci_unwatch(&shm->svc, i->conn);
 	if (i->shared) {
-		shm_fd_close(shm, i->conn);
+		sci_fd_close(&shm->svc, i->conn);
 		i->conn = -1;
 	}
 	if (!rejoin(i))
@@ -638,7 +636,7 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	struct sci_rintr *i;
 	int n_fds = 1, ret;
 
-	if (atomic_load(&shm->link.down) && p->node != shm->node)
+	if (sci_link_down(&shm->link) && p->node != shm->node)
 		return -ENETDOWN;
 	i = calloc(1, sizeof(*i));
 	if (!i)
@@ -657,9 +655,9 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 		      p->data ? 0 : check_eventfd(i->eventfd);
 	if (!ret) {
 		i->shared = msg.flags & SHM_F_SHARED;
-		pthread_mutex_lock(&shm->lock);
-		ret = shm_watch(shm, i->conn, EPOLLIN, rintr_input, i);
-		pthread_mutex_unlock(&shm->lock);
+		pthread_mutex_lock(&shm->svc.lock);
+		ret = sci_watch(&shm->svc, i->conn, EPOLLIN, rintr_input, i);
+		pthread_mutex_unlock(&shm->svc.lock);
 	}
 	if (ret) {
 		shm_rintr_disconnect(i);
@@ -699,7 +697,7 @@ int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 {
 	uint64_t one = 1;
 
-	if (atomic_load(&i->shm->link.down) && i->node != i->shm->node)
+	if (sci_link_down(&i->shm->link) && i->node != i->shm->node)
 		return -ENETDOWN;
 	if (i->data)
 		return send_data(i, data, len);
@@ -718,11 +716,11 @@ void shm_rintr_disconnect(struct sci_rintr *i)
 	const struct shm_msg bye = { .type = SHM_BYE };
 	struct shm *shm = i->shm;
 
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	if (i->conn >= 0)
 		shm_send(i->conn, &bye, NULL, 0);
-	shm_fd_close(shm, i->conn);
-	shm_fd_close(shm, i->eventfd);
-	pthread_mutex_unlock(&shm->lock);
+	sci_fd_close(&shm->svc, i->conn);
+	sci_fd_close(&shm->svc, i->eventfd);
+	pthread_mutex_unlock(&shm->svc.lock);
 	free(i);
 }

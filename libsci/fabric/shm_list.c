@@ -115,13 +115,13 @@ static bool query_segment(struct shm *shm, const struct name *n,
 
 	shm_name(shm, name, SHM_SEGMENT, n->node, n->id);
 	if (shm_call(shm, name, &msg, NULL, NULL,
-		     shm_now_ms() + QUERY_TIMEOUT_MS, NULL, &sock))
+		     sci_now_ms() + QUERY_TIMEOUT_MS, NULL, &sock))
 		return false;
 	/* who it is, the kernel knows better than the owner says */
 	ok = !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len);
-	pthread_mutex_lock(&shm->lock);
-	shm_fd_close(shm, sock);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_close(&shm->svc, sock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	if (!ok)
 		return false;
 	*info = (struct sci_segment_info) {

@@ -39,25 +39,10 @@
 #define LOOK_FROM	(16u << 20)
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-size_t shm_page_size(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* One of the kernel's files; also at the limit of descriptors. */
-static FILE *open_kernel_file(const char *path)
-{
-	FILE *f = fopen(path, "re");
-
-	if (!f && errno == EMFILE && !shm_raise_fd_limit())
-		f = fopen(path, "re");
-	return f;
-}
-
 static uint64_t read_number(const char *path)
 {
 	uint64_t v = UINT64_MAX;
-	FILE *f = open_kernel_file(path);
+	FILE *f = sci_open_kernel_file(path);
 
 	if (!f)
 		return v;
@@ -72,7 +57,7 @@ static uint64_t cgroup_room(void)
 {
 	char group[PATH_MAX] = "", path[PATH_MAX + 64], line[PATH_MAX];
 	uint64_t room = UINT64_MAX, max, now;
-	FILE *f = open_kernel_file("/proc/self/cgroup");
+	FILE *f = sci_open_kernel_file("/proc/self/cgroup");
 	char *slash;
 
 	if (!f)
@@ -101,7 +86,7 @@ static uint64_t cgroup_room(void)
 static uint64_t machine_room(void)
 {
 	unsigned long kib, avail = ULONG_MAX, swap = 0;
-	FILE *f = open_kernel_file("/proc/meminfo");
+	FILE *f = sci_open_kernel_file("/proc/meminfo");
 	char line[128];
 
 	/* out of descriptors: this is no time to take memory on trust */
@@ -189,12 +174,12 @@ static int memory_create(struct shm *shm, const char *name, size_t huge)
 	if (huge)
 		flags |= MFD_HUGETLB | (unsigned int)__builtin_ctzl(huge)
 					       << MFD_HUGE_SHIFT;
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	do {
 		fd = memfd_create(name, flags);
-	} while (fd < 0 && errno == EMFILE && !shm_raise_fd_limit());
-	ret = fd < 0 ? -errno : shm_fd_track(shm, fd);
-	pthread_mutex_unlock(&shm->lock);
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
+	ret = fd < 0 ? -errno : sci_fd_track(&shm->svc, fd);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret ? ret : fd;
 }
 
@@ -228,9 +213,9 @@ static int memory_try(struct shm *shm, const char *name, uint64_t size,
 		return fd;
 	ret = memory_fill(shm, fd, *length);
 	if (ret) {
-		pthread_mutex_lock(&shm->lock);
-		shm_fd_close(shm, fd);
-		pthread_mutex_unlock(&shm->lock);
+		pthread_mutex_lock(&shm->svc.lock);
+		sci_fd_close(&shm->svc, fd);
+		pthread_mutex_unlock(&shm->svc.lock);
 		return ret;
 	}
 	*memfd = fd;
@@ -253,7 +238,7 @@ int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
 	if (huge && size >= huge &&
 	    !memory_try(shm, name, size, huge, huge, memfd, length))
 		return 0;
-	*page = shm_page_size();
+	*page = sci_page_size();
 	return memory_try(shm, name, size, *page, 0, memfd, length);
 }
 
@@ -273,37 +258,9 @@ int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 		return -EPROTO;
 	*length = (size_t)st.st_size;
 	*page = msg->flags & SHM_F_HUGE ? (size_t)st.st_blksize :
-					  shm_page_size();
+					  sci_page_size();
 	/* all masks and roundings rest on this */
 	return *page & (*page - 1) || *length & (*page - 1) ? -EPROTO : 0;
-}
-
-/* Is [addr, addr + len) all private, anonymous, writable and no stack? */
-static int check_anonymous(uintptr_t addr, size_t len)
-{
-	uintptr_t start, end, want = addr;
-	FILE *f = open_kernel_file("/proc/self/maps");
-	char perms[5], name[64], line[PATH_MAX + 128];
-	unsigned long inode;
-
-	if (!f)
-		return -errno;
-	if (len > UINTPTR_MAX - addr) {
-		fclose(f);
-		return -EFAULT;
-	}
-	while (want < addr + len && fgets(line, sizeof(line), f)) {
-		name[0] = '\0';
-		if (sscanf(line, "%lx-%lx %4s %*x %*s %lu %63s", &start, &end,
-			   perms, &inode, name) < 4 || end <= want)
-			continue;
-		if (start > want || strcmp(perms, "rw-p") || inode ||
-		    !strncmp(name, "[stack", 6))
-			break;
-		want = end;
-	}
-	fclose(f);
-	return want < addr + len ? -EFAULT : 0;
 }
 
 /**
@@ -317,7 +274,7 @@ int shm_memory_adopt(int memfd, void *addr, size_t len)
 	void *p;
 	int ret;
 
-	ret = check_anonymous((uintptr_t)addr, len);
+	ret = sci_check_anonymous((uintptr_t)addr, len);
 	if (ret)
 		return ret;
 	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
@@ -350,41 +307,6 @@ void shm_memory_return(void *addr, size_t len)
 }
 
 /**
- * shm_map_fd() - map a range at any offset
- * @page: page size of @fd
- * @addr: in: wish, with SCI_MAP_FIXED; out: address of byte @off
- */
-int shm_map_fd(int fd, uint64_t off, size_t len, size_t page,
-	       unsigned int flags, void **addr)
-{
-	size_t delta = (size_t)(off & (page - 1));
-	size_t length = (len + delta + page - 1) & ~(page - 1);
-	int prot = flags & SCI_MAP_READONLY ? PROT_READ :
-					      PROT_READ | PROT_WRITE;
-	int how = MAP_SHARED;
-	char *want = NULL, *p;
-
-	if (flags & SCI_MAP_FIXED) {
-		if (((uintptr_t)*addr & (page - 1)) != delta ||
-		    (uintptr_t)*addr < page)
-			return -EADDRNOTAVAIL;
-		want = (char *)*addr - delta;
-		how |= MAP_FIXED_NOREPLACE;
-	}
-	p = mmap(want, length, prot, how, fd, (off_t)(off - delta));
-	if (p == MAP_FAILED)
-		return errno == EEXIST || (want && errno == EINVAL) ?
-		       -EADDRNOTAVAIL : -errno;
-	if (want && p != want) {
-		/* a kernel that takes the address as a hint */
-		munmap(p, length);
-		return -EADDRNOTAVAIL;
-	}
-	*addr = p + delta;
-	return 0;
-}
-
-/**
  * shm_map_copy() - map a range of a shared mapping a second time
  *
  * So that an import needs no descriptor of its own: with thousands of
@@ -393,7 +315,7 @@ int shm_map_fd(int fd, uint64_t off, size_t len, size_t page,
 int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 		 void **addr)
 {
-	size_t page = shm_page_size();
+	size_t page = sci_page_size();
 	size_t delta = (size_t)(off & (page - 1));
 	size_t length = (len + delta + page - 1) & ~(page - 1);
 	char *from = (char *)base + (off - delta);
@@ -481,7 +403,7 @@ void shm_unmap(struct sci_fabric *f, void *addr, size_t len)
 	struct list *pos, *n;
 
 	(void)len;
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	list_for_each_safe(pos, n, bucket(shm, addr)) {
 		struct shm_map *map = container_of(pos, struct shm_map, link);
 
@@ -492,7 +414,7 @@ void shm_unmap(struct sci_fabric *f, void *addr, size_t len)
 		free(map);
 		break;
 	}
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 }
 
 static void make_private(void *start, size_t length)

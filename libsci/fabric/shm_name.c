@@ -55,10 +55,10 @@ static int new_socket(struct shm *shm, int type, int *fd)
 {
 	do {
 		*fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-	} while (*fd < 0 && errno == EMFILE && !shm_raise_fd_limit());
+	} while (*fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
 	if (*fd < 0)
 		return -errno;
-	return shm_fd_track(shm, *fd);
+	return sci_fd_track(&shm->svc, *fd);
 }
 
 /* Does anybody live at a name?  Only files outlive their owner. */
@@ -179,7 +179,7 @@ int shm_bind(struct shm *shm, const char *name, int type, int *fd)
 	ret = shm->rundir >= 0 ? bind_file(shm, name, sock, type) :
 				 bind_and_listen(shm, name, sock, type);
 	if (ret) {
-		shm_fd_close(shm, sock);
+		sci_fd_close(&shm->svc, sock);
 		return ret;
 	}
 	*fd = sock;
@@ -199,7 +199,7 @@ void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
 	/* while we listen nobody else touches the file */
 	if (shm->rundir >= 0 && !shared)
 		unlinkat(shm->rundir, name, 0);
-	shm_fd_close(shm, *fd);
+	sci_fd_close(&shm->svc, *fd);
 	*fd = -1;
 	if (shm->rundir >= 0 && shared)
 		unlink_if_stale(shm, name);
@@ -208,7 +208,7 @@ void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
 /* How long connect() blocks before it looks whether it should. */
 static int set_send_timeout(int sock, uint64_t deadline)
 {
-	uint64_t now = shm_now_ms();
+	uint64_t now = sci_now_ms();
 	uint64_t left = deadline > now ? deadline - now : 1;
 	struct timeval tv = { .tv_usec = DIAL_SLICE_MS * 1000 };
 
@@ -235,7 +235,7 @@ static int connect_until(const struct sockaddr_un *sa, socklen_t len,
 			return -errno;
 		if (atomic_load(&call->cancelled))
 			return -ECANCELED;
-		if (shm_now_ms() >= call->deadline)
+		if (sci_now_ms() >= call->deadline)
 			return -ETIMEDOUT;
 	}
 }
@@ -252,11 +252,11 @@ int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 	socklen_t len = address(shm, name, &sa);
 	int sock = -1, ret;
 
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	ret = new_socket(shm, SOCK_SEQPACKET, &sock);
 	if (!ret)
 		call->sock = sock;
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	if (ret)
 		return ret;
 	ret = connect_until(&sa, len, call);
@@ -264,10 +264,10 @@ int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 		ret = -errno;
 	if (!ret)
 		return 0;
-	pthread_mutex_lock(&shm->lock);
-	shm_fd_close(shm, sock);
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_close(&shm->svc, sock);
 	call->sock = -1;
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
 }
 
@@ -283,7 +283,7 @@ int shm_dial_locked(struct shm *shm, const char *name, int *fd)
 		return ret;
 	if (connect(sock, (struct sockaddr *)&sa, len)) {
 		ret = -errno;
-		shm_fd_close(shm, sock);
+		sci_fd_close(&shm->svc, sock);
 		return ret;
 	}
 	*fd = sock;
@@ -361,9 +361,9 @@ int shm_name_list(struct shm *shm, enum shm_kind kind,
 {
 	char prefix[SHM_NAME_MAX];
 
-	pthread_mutex_lock(&shm->lock);
-	shm_fd_room(2);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_room(2);
+	pthread_mutex_unlock(&shm->svc.lock);
 	snprintf(prefix, sizeof(prefix), "sci.%s.%c.", shm->cluster, kind);
 	return shm->rundir >= 0 ? list_files(shm, prefix, fn, arg) :
 				  list_abstract(prefix, fn, arg);

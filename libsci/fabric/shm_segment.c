@@ -30,7 +30,7 @@ static unsigned int msg_flags(const struct sci_lseg *s)
 {
 	unsigned int flags = 0;
 
-	if (s->page > shm_page_size())
+	if (s->page > sci_page_size())
 		flags |= SHM_F_HUGE;
 	if (s->exported)
 		flags |= SHM_F_EXPORTED;
@@ -248,16 +248,16 @@ static int group_join(struct sci_lseg *s)
 	int memfd = -1, ret;
 
 	ret = share_name(s, &s->group, SHM_GROUP, &memfd);
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	if (!ret && memfd >= 0) {
-		shm_fd_close(shm, s->memfd);
+		sci_fd_close(&shm->svc, s->memfd);
 		s->memfd = memfd;
 	} else {
-		shm_fd_close(shm, memfd);
+		sci_fd_close(&shm->svc, memfd);
 	}
 	if (!ret)
 		ret = shm_port_serve(&s->group);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
 }
 
@@ -267,13 +267,13 @@ static int group_export(struct sci_lseg *s)
 	int memfd = -1, ret;
 
 	ret = share_name(s, &s->group_open, SHM_GROUP_OPEN, &memfd);
-	pthread_mutex_lock(&shm->lock);
-	shm_fd_close(shm, memfd);
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_close(&shm->svc, memfd);
 	if (!ret)
 		ret = shm_port_serve(&s->group_open);
 	if (ret)
 		shm_port_close(&s->group_open);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
 }
 
@@ -311,14 +311,14 @@ static int try_name(struct sci_lseg *s)
 	char name[SHM_NAME_MAX];
 	int ret;
 
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	if (s->flags & SCI_LSEG_AUTO_ID) {
 		ret = open_auto(s, s->id);
 	} else {
 		shm_name(shm, name, SHM_SEGMENT, shm->node, s->id);
 		ret = shm_port_open(&s->port, name);
 	}
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
 }
 
@@ -328,7 +328,7 @@ static int open_name(struct sci_lseg *s)
 
 	do {
 		ret = try_name(s);
-	} while (ret == -EEXIST && shm_forked_lately(s->shm));
+	} while (ret == -EEXIST && sci_forked_lately(&s->shm->svc));
 	return ret;
 }
 
@@ -354,7 +354,7 @@ static struct sci_lseg *lseg_new(struct sci_fabric *f,
 	s->id = p->id;
 	s->flags = p->flags;
 	s->size = p->size;
-	s->page = shm_page_size();
+	s->page = sci_page_size();
 	s->memfd = -1;
 	s->attach_fd = -1;
 	s->event = p->event;
@@ -367,9 +367,9 @@ static struct sci_lseg *lseg_new(struct sci_fabric *f,
 	shm_port_init(&s->group_open, shm);
 	s->group_open.hello = group_open_hello;
 	s->group_open.gone = group_open_gone;
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	list_add_tail(&s->link, &shm->lsegs);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return s;
 }
 
@@ -377,23 +377,23 @@ void shm_lseg_destroy(struct sci_lseg *s)
 {
 	struct shm *shm = s->shm;
 
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	if (s->id >= shm->auto_asked && s->id < shm->auto_next)
 		shm->auto_next = s->id;
 	shm_port_close(&s->port);
 	shm_port_close(&s->group_open);
 	shm_port_close(&s->group);
-	shm_fd_close(shm, s->attach_fd);
-	shm_fd_close(shm, s->memfd);
-	pthread_mutex_unlock(&shm->lock);
+	sci_fd_close(&shm->svc, s->attach_fd);
+	sci_fd_close(&shm->svc, s->memfd);
+	pthread_mutex_unlock(&shm->svc.lock);
 	if (s->base)
 		munmap(s->base, s->length);
 	if (s->registered)
 		shm_memory_return(s->registered, s->length);
 	/* only now: a child takes its own copy of what is in the list */
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	list_del(&s->link);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	free(s);
 }
 
@@ -420,17 +420,17 @@ int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 	return 0;
 }
 
-static void creator_input(struct shm *shm, void *obj, uint32_t events)
+static void creator_input(void *obj)
 {
 	struct sci_lseg *s = obj;
+	struct shm *shm = s->shm;
 	struct shm_msg msg;
 	int ret;
 
-	(void)events;
 	ret = shm_recv(shm, s->attach_fd, &msg, NULL, NULL);
 	if (ret == -EAGAIN)
 		return;
-	shm_fd_close(shm, s->attach_fd);
+	sci_fd_close(&shm->svc, s->attach_fd);
 	s->attach_fd = -1;
 	tell(s, !ret && msg.type == SHM_BYE ? SCI_EVENT_DISCONNECT :
 	     SCI_EVENT_LOST, shm->node, 0);
@@ -449,16 +449,17 @@ int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 		return -ENOMEM;
 	shm_name(shm, name, SHM_SEGMENT, shm->node, p->id);
 	ret = shm_call(shm, name, &msg, &s->memfd, &n_fds,
-		       shm_now_ms() + ATTACH_TIMEOUT_MS, p->owner,
+		       sci_now_ms() + ATTACH_TIMEOUT_MS, p->owner,
 		       &s->attach_fd);
 	if (!ret)
 		ret = n_fds == 1 ? shm_memory_check(s->memfd, &msg, &s->length,
 						    &s->page) : -EPROTO;
 	if (!ret) {
 		s->size = msg.size;
-		pthread_mutex_lock(&shm->lock);
-		ret = shm_watch(shm, s->attach_fd, EPOLLIN, creator_input, s);
-		pthread_mutex_unlock(&shm->lock);
+		pthread_mutex_lock(&shm->svc.lock);
+		ret = sci_watch(&shm->svc, s->attach_fd, EPOLLIN,
+				creator_input, s);
+		pthread_mutex_unlock(&shm->svc.lock);
 	}
 	if (ret) {
 		shm_lseg_destroy(s);
@@ -473,24 +474,24 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	struct shm *shm = s->shm;
 	int ret;
 
-	if (((uintptr_t)addr | len) & (shm_page_size() - 1))
+	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
 		return -EINVAL;
 	/* the caller's pages are of the ordinary size */
 	ret = alloc_memory(s, 0);
 	if (ret)
 		return ret;
 	/* before it is true: a child may be forked in the middle of it */
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	s->registered = addr;
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	ret = shm_memory_adopt(s->memfd, addr, len);
 	if (!ret)
 		return 0;
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	s->registered = NULL;
-	shm_fd_close(shm, s->memfd);
+	sci_fd_close(&shm->svc, s->memfd);
 	s->memfd = -1;
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
 }
 
@@ -505,9 +506,9 @@ void shm_lseg_fork(struct sci_lseg *s)
 
 int shm_lseg_share(struct sci_lseg *s)
 {
-	pthread_mutex_lock(&s->shm->lock);
+	pthread_mutex_lock(&s->shm->svc.lock);
 	s->shared = true;
-	pthread_mutex_unlock(&s->shm->lock);
+	pthread_mutex_unlock(&s->shm->svc.lock);
 	return 0;
 }
 
@@ -521,10 +522,10 @@ int shm_lseg_export(struct sci_lseg *s, unsigned int adapter)
 		ret = group_export(s);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&s->shm->lock);
+	pthread_mutex_lock(&s->shm->svc.lock);
 	s->adapter = adapter;
 	s->exported = true;
-	pthread_mutex_unlock(&s->shm->lock);
+	pthread_mutex_unlock(&s->shm->svc.lock);
 	return 0;
 }
 
@@ -551,7 +552,7 @@ static void tell_importers(struct shm_port *port, enum sci_unexport how)
 
 int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 {
-	pthread_mutex_lock(&s->shm->lock);
+	pthread_mutex_lock(&s->shm->svc.lock);
 	s->exported = false;
 	if (how != SCI_UNEXPORT_QUIET) {
 		tell_importers(&s->port, how);
@@ -559,11 +560,11 @@ int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	}
 	/* the group's name is left to the members that stay */
 	if (s->group_open.fd >= 0) {
-		shm_unwatch(s->shm, s->group_open.fd);
+		sci_unwatch(&s->shm->svc, s->group_open.fd);
 		shm_unbind(s->shm, s->group_open.name, true,
 			   &s->group_open.fd);
 	}
-	pthread_mutex_unlock(&s->shm->lock);
+	pthread_mutex_unlock(&s->shm->svc.lock);
 	return 0;
 }
 
@@ -572,10 +573,10 @@ unsigned int shm_lseg_importers(struct sci_lseg *s)
 {
 	unsigned int n;
 
-	pthread_mutex_lock(&s->shm->lock);
+	pthread_mutex_lock(&s->shm->svc.lock);
 	shm_port_drain(&s->port, 0);
 	n = s->port.importers;
-	pthread_mutex_unlock(&s->shm->lock);
+	pthread_mutex_unlock(&s->shm->svc.lock);
 	return n;
 }
 
@@ -596,11 +597,11 @@ int shm_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
 
 	if (s->memfd < 0)
 		return -EINVAL;
-	ret = shm_map_fd(s->memfd, off, len, s->page, flags, addr);
+	ret = sci_map_fd(s->memfd, off, len, s->page, flags, addr);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&s->shm->lock);
+	pthread_mutex_lock(&s->shm->svc.lock);
 	ret = shm_map_add(s->shm, *addr, len, s->page, NULL);
-	pthread_mutex_unlock(&s->shm->lock);
+	pthread_mutex_unlock(&s->shm->svc.lock);
 	return ret;
 }

@@ -82,7 +82,7 @@ static int take_fds(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
 				close(fd);
 				continue;
 			}
-			ret = shm_fd_track(shm, fd);
+			ret = sci_fd_track(&shm->svc, fd);
 			if (!ret)
 				fds[got++] = fd;
 		}
@@ -91,7 +91,7 @@ static int take_fds(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
 		ret = -EMFILE;
 	if (ret)
 		while (got > 0)
-			shm_fd_close(shm, fds[--got]);
+			sci_fd_close(&shm->svc, fds[--got]);
 	if (fds)
 		*n_fds = got;
 	return ret;
@@ -118,7 +118,7 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 
 	/* those that do not fit would be gone */
 	if (fds)
-		shm_fd_room(SHM_MAX_FDS);
+		sci_fd_room(SHM_MAX_FDS);
 	/* a reset is told once, before what the peer said ahead of it */
 	do {
 		n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -134,7 +134,7 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	    msg->magic == SHM_MAGIC)
 		return 0;
 	while (fds && *n_fds > 0)
-		shm_fd_close(shm, fds[--*n_fds]);
+		sci_fd_close(&shm->svc, fds[--*n_fds]);
 	return -EPROTO;
 }
 
@@ -143,7 +143,7 @@ static int wait_readable(const struct shm_pending *call)
 	struct pollfd pfd = { .fd = call->sock, .events = POLLIN };
 
 	for (;;) {
-		uint64_t now = shm_now_ms();
+		uint64_t now = sci_now_ms();
 		int ms = -1, ret;
 
 		if (call->deadline != UINT64_MAX)
@@ -155,7 +155,7 @@ static int wait_readable(const struct shm_pending *call)
 			return 0;
 		if (ret < 0 && errno != EINTR)
 			return -errno;
-		if (shm_now_ms() >= call->deadline)
+		if (sci_now_ms() >= call->deadline)
 			return -ETIMEDOUT;
 	}
 }
@@ -171,7 +171,7 @@ static int read_answer(struct shm *shm, int sock, struct shm_msg *msg,
 	if (msg->type == SHM_REPLY && !msg->status)
 		return 0;
 	while (n_fds && *n_fds > 0)
-		shm_fd_close(shm, fds[--*n_fds]);
+		sci_fd_close(&shm->svc, fds[--*n_fds]);
 	/* the owner left instead of answering */
 	if (msg->type == SHM_BYE)
 		return -EPIPE;
@@ -193,14 +193,14 @@ static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
 	/* one who refuses may have hung up already: hear why */
 	if (!ret || ret == -EPIPE)
 		ret = wait_readable(call);
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	if (!ret)
 		ret = read_answer(shm, call->sock, msg, fds, n_fds);
 	if (ret) {
-		shm_fd_close(shm, call->sock);
+		sci_fd_close(&shm->svc, call->sock);
 		call->sock = -1;
 	}
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return atomic_load(&call->cancelled) && ret ? -ECANCELED : ret;
 }
 
@@ -213,7 +213,7 @@ void shm_cancel_connect(struct sci_fabric *f, const void *owner)
 	struct shm *shm = container_of(f, struct shm, base);
 	struct list *pos, *n;
 
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	if (!owner)
 		shm->no_calls = true;
 	list_for_each_safe(pos, n, &shm->calls) {
@@ -227,7 +227,7 @@ void shm_cancel_connect(struct sci_fabric *f, const void *owner)
 		if (call->sock >= 0)
 			shutdown(call->sock, SHUT_RDWR);
 	}
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 }
 
 /* When a call with a timeout ends: a peer has time to say no in any case. */
@@ -235,7 +235,7 @@ uint64_t shm_deadline(uint32_t timeout)
 {
 	if (timeout == SCI_TIMEOUT_NONE)
 		return UINT64_MAX;
-	return shm_now_ms() + (timeout < MIN_TIMEOUT_MS ? MIN_TIMEOUT_MS :
+	return sci_now_ms() + (timeout < MIN_TIMEOUT_MS ? MIN_TIMEOUT_MS :
 							  timeout);
 }
 
@@ -243,7 +243,7 @@ uint64_t shm_deadline(uint32_t timeout)
  * shm_call() - connect to a name, ask, and wait for the answer
  * @msg: in: type and what goes with it; out: the answer
  * @fds, @n_fds: in: room; out: what came; NULL: none wanted
- * @deadline: in shm_now_ms() time; UINT64_MAX: none
+ * @deadline: in sci_now_ms() time; UINT64_MAX: none
  * @owner: for shm_cancel_connect()
  * @sock: the connection, in our table, when 0 is returned
  *
@@ -260,16 +260,16 @@ int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
 	int tries = CALL_TRIES;
 	int ret = -ECANCELED;
 
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	list_add_tail(&call.link, &shm->calls);
 	atomic_store(&call.cancelled, shm->no_calls);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	/*
 	 * An owner that goes while we connect leaves us without an answer; the
 	 * name is then free, or another's: the next try tells.
 	 */
 	while (!atomic_load(&call.cancelled) && tries--) {
-		if (tries < CALL_TRIES - 1 && shm_now_ms() >= deadline)
+		if (tries < CALL_TRIES - 1 && sci_now_ms() >= deadline)
 			break;
 		*msg = ask;
 		if (n_fds)
@@ -280,9 +280,9 @@ int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
 	}
 	if (ret && n_fds)
 		*n_fds = 0;
-	pthread_mutex_lock(&shm->lock);
+	pthread_mutex_lock(&shm->svc.lock);
 	list_del(&call.link);
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	*sock = call.sock;
 	return ret == -EPIPE ? -ENOENT : ret;
 }
@@ -334,7 +334,7 @@ void shm_conn_close(struct shm_conn *conn)
 	if (conn->role == SHM_IMPORTER)
 		conn->port->importers--;
 	list_del(&conn->link);
-	shm_fd_close(conn->port->shm, conn->fd);
+	sci_fd_close(&conn->port->shm->svc, conn->fd);
 	free(conn);
 }
 
@@ -347,19 +347,18 @@ static void conn_gone(struct shm_conn *conn, bool orderly)
 	shm_conn_close(conn);
 }
 
-static void conn_input(struct shm *shm, void *obj, uint32_t events)
+static void conn_input(void *obj)
 {
 	struct shm_conn *conn = obj;
 	struct shm_port *port = conn->port;
 	struct shm_msg msg;
 	int ret;
 
-	(void)events;
 	if (conn->role == SHM_IMPORTER && port->input) {
 		port->input(port, conn);
 		return;
 	}
-	ret = shm_recv(shm, conn->fd, &msg, NULL, NULL);
+	ret = shm_recv(port->shm, conn->fd, &msg, NULL, NULL);
 	if (ret == -EAGAIN)
 		return;
 	if (ret || conn->role != SHM_NEW)
@@ -375,34 +374,34 @@ static bool refuse_one(struct shm *shm, struct shm_port *port)
 	int fd;
 
 	/* -1: somebody else was quicker to take it when it was given up */
-	shm_fd_close(shm, shm->sparefd);
+	sci_fd_close(&shm->svc, shm->sparefd);
 	fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0) {
 		shm_send(fd, &no, NULL, 0);
 		close(fd);
 	}
 	shm->sparefd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (shm->sparefd >= 0 && shm_fd_track(shm, shm->sparefd))
+	if (shm->sparefd >= 0 && sci_fd_track(&shm->svc, shm->sparefd))
 		shm->sparefd = -1;
 	return fd >= 0;
 }
 
-static void port_input(struct shm *shm, void *obj, uint32_t events)
+static void port_input(void *obj)
 {
 	struct shm_msg no = { .type = SHM_REPLY, .status = -ENOMEM };
 	struct shm_port *port = obj;
+	struct shm *shm = port->shm;
 	struct shm_conn *conn;
 	int fd;
 
-	(void)events;
 	fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		if ((errno == EMFILE && shm_raise_fd_limit()) ||
+		if ((errno == EMFILE && sci_raise_fd_limit()) ||
 		    errno == ENFILE)
-			shm->starved = !refuse_one(shm, port);
+			shm->svc.starved = !refuse_one(shm, port);
 		return;
 	}
-	if (shm_fd_track(shm, fd))
+	if (sci_fd_track(&shm->svc, fd))
 		return;
 	/* strangers are not to hold our descriptors, not even idly */
 	conn = NULL;
@@ -412,16 +411,16 @@ static void port_input(struct shm *shm, void *obj, uint32_t events)
 		conn = calloc(1, sizeof(*conn));
 	if (!conn) {
 		shm_send(fd, &no, NULL, 0);
-		shm_fd_close(shm, fd);
+		sci_fd_close(&shm->svc, fd);
 		return;
 	}
 	conn->port = port;
 	conn->fd = fd;
 	list_add_tail(&conn->link, &port->conns);
-	if (shm_watch(shm, fd, EPOLLIN, conn_input, conn))
+	if (sci_watch(&shm->svc, fd, EPOLLIN, conn_input, conn))
 		shm_conn_close(conn);
 	else	/* its first message came with it, most of the time */
-		conn_input(shm, conn, EPOLLIN);
+		conn_input(conn);
 }
 
 void shm_port_init(struct shm_port *port, struct shm *shm)
@@ -434,7 +433,7 @@ void shm_port_init(struct shm_port *port, struct shm *shm)
 /* Begin to answer who connects; locked. */
 int shm_port_serve(struct shm_port *port)
 {
-	return shm_watch(port->shm, port->fd, EPOLLIN, port_input, port);
+	return sci_watch(&port->shm->svc, port->fd, EPOLLIN, port_input, port);
 }
 
 /* Own a name and answer there; locked. */
@@ -475,9 +474,9 @@ int shm_port_share(struct shm_port *port, const char *name,
 	port->shared = true;
 	for (tries = CALL_TRIES; ; tries--) {
 		*their_fd = -1;
-		pthread_mutex_lock(&shm->lock);
+		pthread_mutex_lock(&shm->svc.lock);
 		ret = shm_bind(shm, name, SOCK_SEQPACKET, &port->fd);
-		pthread_mutex_unlock(&shm->lock);
+		pthread_mutex_unlock(&shm->svc.lock);
 		if (ret != -EEXIST)
 			return ret;
 
@@ -485,7 +484,7 @@ int shm_port_share(struct shm_port *port, const char *name,
 		theirs->type = SHM_JOIN;
 		n_fds = SHM_MAX_FDS;
 		ret = shm_call(shm, name, theirs, fds, &n_fds,
-			       shm_now_ms() + 5000, NULL, &sock);
+			       sci_now_ms() + 5000, NULL, &sock);
 		if (!ret)
 			break;
 		/* it went in between: then it is ours, unless it always does */
@@ -494,17 +493,17 @@ int shm_port_share(struct shm_port *port, const char *name,
 		if (!tries)
 			return -EEXIST;
 	}
-	pthread_mutex_lock(&shm->lock);
-	shm_fd_close(shm, sock);
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_close(&shm->svc, sock);
 	if (n_fds == SHM_MAX_FDS) {
 		port->fd = fds[0];
 		*their_fd = fds[1];
 	} else {
 		while (n_fds > 0)
-			shm_fd_close(shm, fds[--n_fds]);
+			sci_fd_close(&shm->svc, fds[--n_fds]);
 		ret = -EPROTO;
 	}
-	pthread_mutex_unlock(&shm->lock);
+	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
 }
 
@@ -531,7 +530,7 @@ void shm_port_drain(struct shm_port *port, pid_t pid)
 
 		if (conn->role == SHM_IMPORTER && !port->input &&
 		    (!pid || conn->pid == pid))
-			conn_input(port->shm, conn, 0);
+			conn_input(conn);
 	}
 }
 
@@ -549,6 +548,6 @@ void shm_port_close(struct shm_port *port)
 		shm_conn_close(conn);
 	}
 	if (port->fd >= 0)
-		shm_unwatch(port->shm, port->fd);
+		sci_unwatch(&port->shm->svc, port->fd);
 	shm_unbind(port->shm, port->name, port->shared, &port->fd);
 }

@@ -128,7 +128,7 @@ static int join(struct sci_ep *ep)
 	}
 	line_init();
 	ep->link = ep->ops->link_status(ep->fabric, 0);
-	ep->errors = atomic_load(&ep->link->errors);
+	ep->errors = sci_link_errors(ep->link);
 	ep->addr.node = info.node;
 	ep->wake_barrier = info.wake_barrier;
 	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED;

@@ -285,7 +285,7 @@ struct sci_ep {
 	struct sci_match match;
 	uint32_t turns;			/* progress calls, mod 2^32 */
 	_Atomic uint32_t attention;	/* the fabric's thread has news */
-	uint32_t errors;		/* link->errors when all was checked */
+	uint32_t errors;		/* of the link, when all was checked */
 	uint64_t unexpected_bytes;
 	uint64_t params[SCI_PARAMS];
 	struct sci_ep_stats stats;

@@ -515,7 +515,7 @@ static int push_zcopy(struct sci_req *req)
 		req->moved += n;
 	}
 	/* the stores have left before the line that says so */
-	p->ep->ops->store_barrier(im->seg);
+	p->ep->ops->store_barrier(p->ep->fabric, im->seg);
 	p->ep->stats.sent_zcopy++;
 	send_fin(p, req->their_id, 0, true);
 	if (p->state != PEER_DOWN)

@@ -145,7 +145,7 @@ static void status_put(struct sci_peer *p)
 	if (p->ep->lossy) {
 		/* the one before must not arrive after this one */
 		if (p->status_dirty)
-			sci_remote_barrier(p->ep->ops, p->outbox);
+			sci_remote_barrier(p->ep->fabric, p->outbox);
 		p->status_dirty = true;
 		mark_dirty(p);
 	}
@@ -199,8 +199,8 @@ static bool arrived(struct sci_ep *ep, struct sci_peer *p)
 {
 	uint32_t errors;
 
-	sci_remote_barrier(ep->ops, p->outbox);
-	errors = atomic_load(&ep->link->errors);
+	sci_remote_barrier(ep->fabric, p->outbox);
+	errors = sci_link_errors(ep->link);
 	if (errors == ep->errors)
 		return true;
 	ep->errors = errors;
@@ -276,8 +276,8 @@ bool check_writes(struct sci_ep *ep)
 
 	if (list_empty(&ep->dirty))
 		return true;
-	sci_remote_barrier(ep->ops, NULL);
-	errors = atomic_load(&ep->link->errors);
+	sci_remote_barrier(ep->fabric, NULL);
+	errors = sci_link_errors(ep->link);
 	lost = errors != ep->errors;
 	ep->errors = errors;
 	/* ringing the bell writes again, which is for the next time */
@@ -327,12 +327,12 @@ int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 	}
 	while (done < len) {
 		size_t n = step < len - done ? step : len - done;
-		uint32_t errors = atomic_load(&ep->link->errors);
+		uint32_t errors = sci_link_errors(ep->link);
 		struct msg_cursor before = c;
 
 		store_piece(ep, (volatile uint8_t *)dst + done, &c, n);
-		sci_remote_barrier(ep->ops, seg);
-		if (errors == atomic_load(&ep->link->errors)) {
+		sci_remote_barrier(ep->fabric, seg);
+		if (errors == sci_link_errors(ep->link)) {
 			done += n;
 			step *= 2;
 			tries = 0;

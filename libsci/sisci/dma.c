@@ -49,7 +49,7 @@ static int copy_mem(const struct entry *e, struct sci_rseg *r,
 		    const struct sci_dma_piece *p, bool pull)
 {
 	struct sci_rseg_status *st = sci_lib.ops->rseg_status(r);
-	uint32_t errors = atomic_load(&st->link->errors);
+	uint32_t errors = sci_link_errors(st->link);
 	void *remote = NULL;
 	int ret;
 
@@ -62,8 +62,9 @@ static int copy_mem(const struct entry *e, struct sci_rseg *r,
 	else
 		sci_remote_write(remote, e->mem + p->local, p->len, st->link);
 	sci_fault_forget(remote, p->len);
+	sci_lib.ops->store_barrier(sci_lib.fabric, r);
 	sci_lib.ops->unmap(sci_lib.fabric, remote, p->len);
-	return atomic_load(&st->link->errors) == errors ? 0 : -EIO;
+	return sci_link_errors(st->link) == errors ? 0 : -EIO;
 }
 
 static int copy_entry(struct sci_dma_obj *q, const struct entry *e)

@@ -144,11 +144,9 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 	st = atomic_load_explicit(&q->status, memory_order_acquire);
 	if (atomic_load_explicit(&st->gone, memory_order_acquire))
 		return SCI_SEQ_NOT_RETRIABLE;
-	if (atomic_load_explicit(&st->link->down, memory_order_acquire))
+	if (sci_link_down(st->link))
 		return SCI_SEQ_PENDING;
-	atomic_store_explicit(&q->errors,
-			      atomic_load_explicit(&st->link->errors,
-						   memory_order_acquire),
+	atomic_store_explicit(&q->errors, sci_link_errors(st->link),
 			      memory_order_relaxed);
 	atomic_store_explicit(&q->started, true, memory_order_release);
 	return SCI_SEQ_OK;
@@ -162,10 +160,10 @@ static sci_sequence_status_t check(struct sci_seq_obj *q)
 	uint32_t errors;
 
 	sci_remote_check(st);
-	errors = atomic_load_explicit(&st->link->errors, memory_order_acquire);
+	errors = sci_link_errors(st->link);
 	if (atomic_load_explicit(&st->gone, memory_order_acquire))
 		return SCI_SEQ_NOT_RETRIABLE;
-	if (atomic_load_explicit(&st->link->down, memory_order_acquire))
+	if (sci_link_down(st->link))
 		return SCI_SEQ_PENDING;
 	if (atomic_exchange_explicit(&q->errors, errors,
 				     memory_order_relaxed) != errors)
@@ -187,7 +185,7 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 	if (err)
 		return SCI_SEQ_NOT_RETRIABLE;
 	if (!(flags & SCI_FLAG_NO_STORE_BARRIER))
-		sci_remote_barrier(sci_lib.ops, NULL);
+		sci_remote_barrier(sci_lib.fabric, NULL);
 	return check(q);
 }
 SISCI_EXPORT(SCICheckSequence);
@@ -197,7 +195,7 @@ void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags)
 	struct sci_seq_obj *q;
 
 	if (!look_up(sequence, flags, 0, &q))
-		sci_remote_barrier(sci_lib.ops, NULL);
+		sci_remote_barrier(sci_lib.fabric, NULL);
 }
 SISCI_EXPORT(SCIStoreBarrier);
 

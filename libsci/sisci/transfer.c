@@ -28,17 +28,17 @@ static sci_error_t check(struct sci_map_obj *m, uint32_t before)
 {
 	if (!m->status)
 		return SCI_ERR_OK;
-	sci_remote_barrier(sci_lib.ops, NULL);
+	sci_remote_barrier(sci_lib.fabric, NULL);
 	sci_remote_check(m->status);
 	return atomic_load(&m->status->gone) ||
-	       atomic_load(&m->status->link->down) ||
-	       atomic_load(&m->status->link->errors) != before ?
+	       sci_link_down(m->status->link) ||
+	       sci_link_errors(m->status->link) != before ?
 	       SCI_ERR_TRANSFER_FAILED : SCI_ERR_OK;
 }
 
 static uint32_t errors_now(struct sci_map_obj *m)
 {
-	return m->status ? atomic_load(&m->status->link->errors) : 0;
+	return m->status ? sci_link_errors(m->status->link) : 0;
 }
 
 /*

@@ -47,8 +47,9 @@ int tool_fabric_error(int err)
 				  fabric ? fabric : "",
 				  getenv("SCI_NODE") ? getenv("SCI_NODE") : "");
 	if (err == -ENODEV)
-		return tool_error("this machine has no fabric '%s'",
-				  fabric ? fabric : "auto");
+		return tool_error("no adapter for SCI_FABRIC='%s', SCI_NODE='%s'",
+				  fabric ? fabric : "auto",
+				  getenv("SCI_NODE") ? getenv("SCI_NODE") : "");
 	return tool_error("cannot join the fabric: %s", strerror(-err));
 }
 

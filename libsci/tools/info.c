@@ -78,17 +78,22 @@ static void huge_pages(struct info *in)
 	fact(in, "huge_pages", text);
 }
 
-static void environment(struct info *in)
+/* @shm: the fabric that has clusters */
+static void environment(struct info *in, bool shm)
 {
 	const char *spec = env_or("SCI_FABRIC", "auto");
 	const char *colon = strchr(spec, ':');
 	char nodes[64];
 
 	fact(in, "fabric_asked", spec);
-	fact(in, "cluster", colon && colon[1] ? colon + 1 : "default");
+	if (shm)
+		fact(in, "cluster",
+		     colon && colon[1] ? colon + 1 : "default");
 	fact(in, "segment_mode", env_or("SCI_MODE", "0600"));
 	huge_pages(in);
-	fact(in, "rundir", env_or("SCI_RUNDIR", "none (abstract sockets)"));
+	if (shm)
+		fact(in, "rundir",
+		     env_or("SCI_RUNDIR", "none (abstract sockets)"));
 	fact(in, "faults", env_or("SCI_FAULT", "none"));
 	read_line("/sys/devices/system/node/online", nodes, sizeof(nodes));
 	fact(in, "numa_nodes", *nodes ? nodes : "0");
@@ -100,6 +105,10 @@ static void adapter_json(struct tool_json *j, unsigned int no,
 	json_open(j, NULL, '{');
 	json_number(j, "adapter", no);
 	json_string(j, "type", a->type);
+	if (a->device)
+		json_string(j, "device", a->device);
+	else
+		json_null(j, "device");
 	json_number(j, "node", a->node);
 	json_bool(j, "link_up", a->link_up);
 	json_number(j, "serial", a->serial);
@@ -120,7 +129,8 @@ static void adapter_text(unsigned int no, const struct sci_adapter_info *a)
 {
 	char dma[TOOL_SIZE_STR], page[TOOL_SIZE_STR];
 
-	printf("adapter %-8u %s, node %u, link %s\n", no, a->type, a->node,
+	printf("adapter %-8u %s%s%s, node %u, link %s\n", no, a->type,
+	       a->device ? ", " : "", a->device ? a->device : "", a->node,
 	       a->link_up ? "up" : "down");
 	if (a->att_entries)
 		printf("%-16s ATT %u of %u entries free, pages of %s\n", "",
@@ -209,7 +219,7 @@ static int print_info(struct info *in)
 	if (!f->ops->adapter_query(f, 0, &a))
 		fact_number(in, "node", a.node);
 	fact(in, "store_engine", sci_pio_name());
-	environment(in);
+	environment(in, !strcmp(f->ops->name, "shm"));
 	adapters(in, f);
 	pci_devices(in);
 	if (in->as_json)

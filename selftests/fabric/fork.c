@@ -272,7 +272,8 @@ TEST(maps_of_the_child_outlive_the_segment)
 		close(go[1]);
 		CHECK_EQ(read(go[0], &c, 1), 0);
 		test_fill(w.local, SIZE, 3);
-		CHECK(test_filled(w.remote, SIZE, 3));
+		/* elsewhere imports end with the connection */
+		CHECK(!test_on_shm() || test_filled(w.remote, SIZE, 3));
 		_exit(0);
 	}
 	SCITerminate();
@@ -453,7 +454,8 @@ TEST(the_death_of_a_parent_is_noticed)
 	CHECK_EQ(kill(atomic_load(&f->child), 0), 0);
 	CHECK_ERR(SCIConnectSegment(sd, &r, 8, ID, 0, NULL, NULL, 0, 0, &err),
 		  SCI_ERR_NO_SUCH_SEGMENT);
-	CHECK_EQ(SCIProbeNode(sd, 0, 8, 0, NULL), 0);
+	if (test_on_shm())
+		CHECK_EQ(SCIProbeNode(sd, 0, 8, 0, NULL), 0);
 	CHECK_EQ(kill(atomic_load(&f->child), SIGKILL), 0);
 }
 

@@ -810,12 +810,18 @@ TEST(killed_while_stopped)
 	mem = test_map_remote(test_connect_cb(test_open(), 8, 10, &rec), NULL);
 	peer_stop(p);
 	mem[0] = 1;
-	/* nobody answers: the timeout is honoured, but not below a second */
-	began = test_now_ms();
-	CHECK_ERR(SCIConnectSegment(test_open(), &r, 8, 10, 0, NULL, NULL, 100,
-				    0, &err), SCI_ERR_TIMEOUT);
-	CHECK(test_now_ms() - began >= 999);
-	CHECK(test_now_ms() - began < 1000 + CALL_MS);
+	if (test_on_shm()) {
+		/*
+		 * nobody answers: the timeout is honoured, but not below a
+		 * second; elsewhere the kernel answers
+		 */
+		began = test_now_ms();
+		CHECK_ERR(SCIConnectSegment(test_open(), &r, 8, 10, 0, NULL,
+					    NULL, 100, 0, &err),
+			  SCI_ERR_TIMEOUT);
+		CHECK(test_now_ms() - began >= 999);
+		CHECK(test_now_ms() - began < 1000 + CALL_MS);
+	}
 	CHECK_EQ(recorder_count(&rec), 0);
 	peer_kill(p, SIGKILL);
 	CHECK_EQ(recorder_get(&rec, 0).reason, SCI_CB_LOST);

@@ -341,12 +341,14 @@ TEST(a_link_that_is_down_loses_everything)
 #define LINE	64
 #define PLAIN	((struct sci_link_status){ .map = SCI_PIO_MAP_CACHED })
 
-static void no_barrier(struct sci_rseg *r)
+static void no_barrier(struct sci_fabric *f, struct sci_rseg *r)
 {
+	(void)f;
 	(void)r;
 }
 
-static const struct sci_fabric_ops no_fabric = { .store_barrier = no_barrier };
+static const struct sci_fabric_ops no_ops = { .store_barrier = no_barrier };
+static struct sci_fabric no_fabric = { .ops = &no_ops };
 
 static void write_line(void *to, unsigned char value, bool as_line)
 {
