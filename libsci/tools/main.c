@@ -13,6 +13,8 @@ static const struct tool_command commands[] = {
 	  "the nodes of the cluster", tool_nodes },
 	{ "segments", "[--json]",
 	  "the segments of the cluster", tool_segments },
+	{ "counters", "[-a] [-w [-i SECONDS]] [--json] [sciN...]",
+	  "what the adapters count: errors, packets, triggers", tool_counters },
 	{ "run", "NODE [--cluster NAME] [--] COMMAND [ARGUMENT...]",
 	  "start a program as another node", tool_run },
 	{ "ping", "[-c COUNT] [-s SIZE] NODE  |  sci ping --serve",

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* `sci counters`: what adapters count, from sysfs (kmod/sysfs-class-sci). */
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+#define ADAPTERS_MAX	256
+#define COUNTERS_MAX	64
+#define NAME_ROOM	32
+
+struct counter {
+	char name[NAME_ROOM];
+	uint64_t value;
+};
+
+struct adapter {
+	unsigned int number;
+	uint64_t node;
+	size_t n;
+	struct counter counters[COUNTERS_MAX];
+};
+
+struct counters {
+	bool as_json;
+	bool all;
+	bool watch;
+	unsigned int interval;		/* ms */
+	struct adapter *adapters;
+	size_t n;
+};
+
+static const char *sysfs(void)
+{
+	const char *s = getenv("SCI_SYSFS");
+
+	return s && *s ? s : "/sys/class/sci";
+}
+
+/* ---- reading ---- */
+
+static bool read_number(const char *path, uint64_t *value)
+{
+	FILE *f = fopen(path, "re");
+	int n;
+
+	if (!f)
+		return false;
+	n = fscanf(f, "%" SCNu64, value);
+	fclose(f);
+	return n == 1;
+}
+
+static struct counter *counter_of(struct adapter *a, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < a->n; i++)
+		if (!strcmp(a->counters[i].name, name))
+			return &a->counters[i];
+	if (a->n == COUNTERS_MAX || strlen(name) >= NAME_ROOM)
+		return NULL;
+	strcpy(a->counters[a->n].name, name);
+	return &a->counters[a->n++];
+}
+
+static int visible(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
+/*
+ * Reads all counters of @a; @changed hears of those that are not as they were.
+ * False: the adapter is gone.
+ */
+static bool look(struct adapter *a, void (*changed)(const struct adapter *a,
+						    const struct counter *c,
+						    uint64_t before))
+{
+	char dir[PATH_MAX / 2], path[PATH_MAX];
+	struct dirent **names;
+	int i, n;
+
+	snprintf(dir, sizeof(dir), "%s/sci%u/counters", sysfs(), a->number);
+	n = scandir(dir, &names, visible, alphasort);
+	if (n < 0)
+		return false;
+	for (i = 0; i < n; i++) {
+		struct counter *c = counter_of(a, names[i]->d_name);
+		uint64_t value;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]->d_name);
+		if (c && read_number(path, &value)) {
+			uint64_t before = c->value;
+
+			c->value = value;
+			if (changed && value != before)
+				changed(a, c, before);
+		}
+		free(names[i]);
+	}
+	free(names);
+	return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct adapter *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static bool wanted(unsigned int number, char **args)
+{
+	char name[16];
+
+	if (!*args)
+		return true;
+	snprintf(name, sizeof(name), "sci%u", number);
+	for (; *args; args++)
+		if (!strcmp(*args, name) ||
+		    (!strncmp(*args, "/dev/", 5) && !strcmp(*args + 5, name)))
+			return true;
+	return false;
+}
+
+/* The adapters there are, or those of @args; 0 or -errno. */
+static int find_adapters(struct counters *c, char **args)
+{
+	char path[PATH_MAX], end;
+	struct dirent *d;
+	DIR *dir = opendir(sysfs());
+
+	if (!dir)
+		return -errno;
+	c->adapters = calloc(ADAPTERS_MAX, sizeof(*c->adapters));
+	while (c->adapters && c->n < ADAPTERS_MAX && (d = readdir(dir))) {
+		struct adapter *a = &c->adapters[c->n];
+
+		if (sscanf(d->d_name, "sci%u%c", &a->number, &end) != 1 ||
+		    !wanted(a->number, args))
+			continue;
+		snprintf(path, sizeof(path), "%s/sci%u/node_id", sysfs(),
+			 a->number);
+		if (read_number(path, &a->node) && look(a, NULL))
+			c->n++;
+	}
+	closedir(dir);
+	if (!c->adapters)
+		return -ENOMEM;
+	qsort(c->adapters, c->n, sizeof(*c->adapters), by_number);
+	return c->n ? 0 : -ENODEV;
+}
+
+/* ---- once ---- */
+
+static void print_json(const struct counters *c)
+{
+	struct tool_json j = { .out = stdout, .first = true };
+	size_t i, k;
+
+	json_open(&j, NULL, '[');
+	for (i = 0; i < c->n; i++) {
+		const struct adapter *a = &c->adapters[i];
+
+		json_open(&j, NULL, '{');
+		json_number(&j, "adapter", a->number);
+		json_number(&j, "node", a->node);
+		json_open(&j, "counters", '{');
+		for (k = 0; k < a->n; k++)
+			json_number(&j, a->counters[k].name,
+				    a->counters[k].value);
+		json_close(&j, '}');
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+}
+
+static void print_table(const struct counters *c)
+{
+	size_t i, k;
+
+	for (i = 0; i < c->n; i++) {
+		const struct adapter *a = &c->adapters[i];
+
+		printf("%ssci%u, node %" PRIu64 "\n", i ? "\n" : "", a->number,
+		       a->node);
+		for (k = 0; k < a->n; k++)
+			if (c->all || a->counters[k].value)
+				printf("  %-18s %20" PRIu64 "\n",
+				       a->counters[k].name,
+				       a->counters[k].value);
+	}
+}
+
+static int print_once(const struct counters *c)
+{
+	if (c->as_json)
+		print_json(c);
+	else
+		print_table(c);
+	return tool_finish();
+}
+
+/* ---- watching ---- */
+
+static void print_change(const struct adapter *a, const struct counter *c,
+			 uint64_t before)
+{
+	char when[16];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%H:%M:%S", &tm);
+	printf("%s  sci%-3u  %-18s %+12" PRId64 "  %20" PRIu64 "\n", when,
+	       a->number, c->name, (int64_t)(c->value - before), c->value);
+}
+
+/* Prints what changes until a signal comes. */
+static int watch(struct counters *c)
+{
+	struct pollfd quit = { .events = POLLIN };
+	sigset_t set;
+	size_t i, left;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	quit.fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (quit.fd < 0)
+		return tool_error("can't wait for signals: %s",
+				  strerror(errno));
+	printf("%-8s  %-6s  %-18s %12s  %20s\n", "TIME", "DEVICE", "COUNTER",
+	       "CHANGE", "VALUE");
+	do {
+		fflush(stdout);
+		if (poll(&quit, 1, (int)c->interval))
+			break;
+		for (i = left = 0; i < c->n; i++)
+			left += look(&c->adapters[i], print_change);
+	} while (left && !ferror(stdout));
+	close(quit.fd);
+	return left ? tool_finish() : tool_error("the adapters have gone");
+}
+
+int tool_counters(const struct tool_command *self, int argc, char **argv)
+{
+	struct counters c = { .interval = 1000 };
+	const struct tool_option options[] = {
+		{ .letter = 'a', .name = "all", .kind = TOOL_FLAG,
+		  .value = &c.all, .help = "also those that are 0" },
+		{ .letter = 'w', .name = "watch", .kind = TOOL_FLAG,
+		  .value = &c.watch, .help = "go on, and print what changes" },
+		{ .letter = 'i', .name = "interval", .kind = TOOL_SECONDS,
+		  .value = &c.interval, .arg = "SECONDS",
+		  .help = "between two looks of --watch (1)" },
+		{ .letter = 'j', .name = "json", .kind = TOOL_FLAG,
+		  .value = &c.as_json, .help = "print JSON" },
+		{ 0 },
+	};
+	int first = tool_parse(self, argc, argv, options, true);
+	int ret = find_adapters(&c, argv + first);
+
+	if (!ret)
+		ret = c.watch ? watch(&c) : print_once(&c);
+	else if (ret == -ENOMEM)
+		ret = tool_error("out of memory");
+	else if (first < argc)
+		ret = tool_error("no such adapter: %s", argv[first]);
+	else
+		ret = tool_error("no adapters: are sci.ko and a driver loaded?");
+	free(c.adapters);
+	return ret;
+}
