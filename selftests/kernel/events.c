@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* How events are read: whole records, in order, none twice, some lost. */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sci_test.h"
+
+#define RECORD	sizeof(struct sci_ev_record)
+
+static void *volatile nowhere = (void *)8;
+
+static int importer, exporter, local;
+static __u32 node;
+
+static void begin(void)
+{
+	unsigned int far = adapters() > 1 ? 1 : 0;
+
+	importer = OK(adapter_open(0));
+	exporter = OK(adapter_open(far));
+	node = adapter_node(far);
+	local = OK(segment_exported(exporter, 1, PAGE));
+}
+
+/* Two events at the exporter: CONNECT, DISCONNECT. */
+static void visit(void)
+{
+	close(OK(remote_connect(importer, node, 1)));
+}
+
+static void nonblocking(int fd)
+{
+	OK(SYS(fcntl(fd, F_SETFL, O_NONBLOCK)));
+}
+
+TEST(a_record_or_nothing)
+{
+	char room[2 * RECORD];
+
+	begin();
+	visit();
+	CHECK(readable(local, TEST_WAIT_MS));
+	for (size_t size = 0; size < RECORD; size += RECORD / 4)
+		FAILS(SYS(read(local, room, size)), EINVAL);
+	FAILS(SYS(read(local, room, RECORD - 1)), EINVAL);
+	/* which lost none */
+	EQ(SYS(read(local, room, 2 * RECORD - 1)), RECORD);
+	EQ(((struct sci_ev_record *)room)->type, SCI_EV_CONNECT);
+	EQ(((struct sci_ev_record *)room)->node, adapter_node(0));
+	EV(local, SCI_EV_DISCONNECT);
+}
+
+TEST(a_bad_pointer_loses_no_event)
+{
+	begin();
+	visit();
+	CHECK(readable(local, TEST_WAIT_MS));
+	FAILS(SYS(read(local, nowhere, RECORD)), EFAULT);
+	EV(local, SCI_EV_CONNECT);
+	EV(local, SCI_EV_DISCONNECT);
+}
+
+TEST(nothing_to_read)
+{
+	struct sci_ev_record ev;
+
+	begin();
+	CHECK(!readable(local, 0));
+	nonblocking(local);
+	FAILS(SYS(read(local, &ev, RECORD)), EAGAIN);
+	FAILS(SYS(read(local, &ev, 1)), EINVAL);
+}
+
+TEST(as_many_as_there_are_and_fit)
+{
+	struct sci_ev_record ev[9];
+	size_t got, all = 8 * RECORD;
+
+	begin();
+	for (unsigned int i = 0; i < 4; i++)
+		visit();
+	EQ(SYS(read(local, ev, 3 * RECORD)), 3 * RECORD);
+	for (got = 3 * RECORD; got < all;)
+		got += OK(SYS(read(local, (char *)ev + got, all - got)));
+	EQ(got, all);
+	for (unsigned int i = 0; i < 8; i++)
+		EQ(ev[i].type, i % 2 ? SCI_EV_DISCONNECT : SCI_EV_CONNECT);
+	nonblocking(local);
+	FAILS(SYS(read(local, ev, sizeof(ev))), EAGAIN);
+}
+
+static void *read_one(void *arg)
+{
+	OK(SYS(read(local, arg, RECORD)));
+	return NULL;
+}
+
+TEST(a_reader_waits)
+{
+	struct sci_ev_record ev = { 0 };
+	pthread_t thread;
+
+	begin();
+	EQ(pthread_create(&thread, NULL, read_one, &ev), 0);
+	visit();
+	EQ(pthread_join(thread, NULL), 0);
+	EQ(ev.type, SCI_EV_CONNECT);
+	EV(local, SCI_EV_DISCONNECT);
+}
+
+static _Atomic int interrupted;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *read_interrupted(void *arg)
+{
+	struct sci_ev_record ev;
+
+	FAILS(SYS(read(local, &ev, RECORD)), EINTR);
+	atomic_store(&interrupted, 1);
+	return arg;
+}
+
+TEST(a_signal_ends_the_wait)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	pthread_t thread;
+
+	begin();
+	OK(SYS(sigaction(SIGUSR1, &action, NULL)));
+	EQ(pthread_create(&thread, NULL, read_interrupted, NULL), 0);
+	/* also one that comes before the wait must not be the last */
+	WAIT_UNTIL((pthread_kill(thread, SIGUSR1),
+		    atomic_load(&interrupted)));
+	EQ(pthread_join(thread, NULL), 0);
+	visit();
+	EV(local, SCI_EV_CONNECT);
+}
+
+TEST(epoll_tells_edges)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int ep;
+
+	begin();
+	ep = OK(SYS(epoll_create1(EPOLL_CLOEXEC)));
+	OK(SYS(epoll_ctl(ep, EPOLL_CTL_ADD, local, &event)));
+	EQ(SYS(epoll_wait(ep, &event, 1, 0)), 0);
+	visit();
+	EQ(SYS(epoll_wait(ep, &event, 1, TEST_WAIT_MS)), 1);
+	EV(local, SCI_EV_CONNECT);
+	EV(local, SCI_EV_DISCONNECT);
+	visit();
+	EQ(SYS(epoll_wait(ep, &event, 1, TEST_WAIT_MS)), 1);
+	/* closed while it is watched */
+	close(local);
+}
+
+/* ---- too many ---- */
+
+static unsigned int drain(int fd, struct sci_ev_record *last,
+			  unsigned int *overflows)
+{
+	struct sci_ev_record ev;
+	unsigned int n = 0;
+
+	*overflows = 0;
+	while (read(fd, &ev, RECORD) == (ssize_t)RECORD) {
+		*last = ev;
+		*overflows += ev.type == SCI_EV_OVERFLOW;
+		n++;
+	}
+	return n;
+}
+
+/* Makes @n events in a descriptor, again and again, until some are lost. */
+static void overflow(int fd, void (*make)(void), unsigned int each)
+{
+	unsigned int n, read, overflows = 0;
+	struct sci_ev_record last = { 0 };
+
+	nonblocking(fd);
+	for (n = 64; n <= 16384 && !overflows; n *= 4) {
+		for (unsigned int i = 0; i < n; i += each)
+			make();
+		/* and those that are still on their way */
+		OK(adapter_probe(importer, node));
+		read = drain(fd, &last, &overflows);
+		CHECK(read <= n);
+	}
+	if (!overflows)
+		SKIP("no overflow after %u events", n / 4);
+	ksft_note("%u records", read);
+	EQ(overflows, 1);
+	EQ(last.type, SCI_EV_OVERFLOW);
+	EQ(last.node, 0);
+	EQ(last.cookie, 0);
+	/* and goes on from there */
+	make();
+	CHECK(readable(fd, TEST_WAIT_MS));
+	CHECK(drain(fd, &last, &overflows) > 0);
+	EQ(overflows, 0);
+}
+
+static void link_down_and_up(void)
+{
+	OK(knob_set(0, KNOB_LINK, 0));
+	OK(knob_set(0, KNOB_LINK, 1));
+}
+
+TEST_LIMIT(events_of_an_import_overflow, 180)
+{
+	NEED_ADAPTERS(2);
+	NEED_KNOB(KNOB_LINK);
+	begin();
+	overflow(OK(remote_connect(importer, node, 1)), link_down_and_up, 2);
+}
+
+TEST_LIMIT(events_of_a_segment_overflow, 900)
+{
+	begin();
+	overflow(local, visit, 2);
+}
+
+/* ---- readers ---- */
+
+static void *read_many(void *arg)
+{
+	struct sci_ev_record ev;
+	_Atomic unsigned int *left = arg;
+
+	while (atomic_load(left))
+		if (readable(local, 10) &&
+		    read(local, &ev, RECORD) == (ssize_t)RECORD)
+			atomic_fetch_sub(left, 1);
+	return NULL;
+}
+
+TEST(no_event_is_read_twice)
+{
+	_Atomic unsigned int left = 200;
+	pthread_t thread[3];
+
+	begin();
+	nonblocking(local);
+	for (unsigned int i = 0; i < ARRAY_SIZE(thread); i++)
+		EQ(pthread_create(&thread[i], NULL, read_many, &left), 0);
+	for (unsigned int i = 0; i < 100; i++) {
+		visit();
+		WAIT_UNTIL(atomic_load(&left) <= 200 - 2 * i);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(thread); i++)
+		EQ(pthread_join(thread[i], NULL), 0);
+	EQ(left, 0);
+	CHECK(!readable(local, 0));
+}
+
+static void read_for_ever(struct peer *self, void *arg)
+{
+	struct sci_ev_record ev;
+
+	(void)arg;
+	peer_expect(self, "begin");
+	begin();
+	peer_send(self, "begun");
+	OK(SYS(read(local, &ev, RECORD)));
+}
+
+TEST(a_reader_can_be_killed)
+{
+	struct peer *p[10];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(p); i++)
+		p[i] = peer_spawn(read_for_ever, NULL);
+	for (unsigned int i = 0; i < ARRAY_SIZE(p); i++) {
+		peer_send(p[i], "begin");
+		peer_expect(p[i], "begun");
+		peer_kill(p[i]);
+		WAIT_UNTIL(!sysfs_exists(adapters() > 1, "segments/1"));
+	}
+}

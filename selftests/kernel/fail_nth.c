@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Every allocation of every operation fails once: for N = 1, 2, 3, ... the Nth
+ * thing that can fail in a system call does, until none is left to fail.  What
+ * fails answers an errno and leaves nothing behind.  The kernel needs
+ * CONFIG_FAULT_INJECTION with FAILSLAB, FAIL_PAGE_ALLOC and, better, USERCOPY.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sci_test.h"
+
+#define FAILURES_MAX	2000u
+
+/* ---- the kernel's fault injection ---- */
+
+static char nth_path[64];
+
+/* All that can fail may, and says nothing about it. */
+static void allow_faults(void)
+{
+	static const char *const settings[][2] = {
+		{ "failslab/ignore-gfp-wait", "N" },
+		{ "failslab/verbose", "0" },
+		{ "fail_page_alloc/ignore-gfp-wait", "N" },
+		{ "fail_page_alloc/ignore-gfp-highmem", "N" },
+		{ "fail_page_alloc/min-order", "0" },
+		{ "fail_page_alloc/verbose", "0" },
+		{ "fail_usercopy/verbose", "0" },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(settings); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s",
+			 settings[i][0]);
+		write_text(path, settings[i][1]);
+	}
+}
+
+static void begin(void)
+{
+	NEED_ROOT();
+	snprintf(nth_path, sizeof(nth_path), "/proc/self/task/%ld/fail-nth",
+		 syscall(SYS_gettid));
+	if (access(nth_path, W_OK))
+		SKIP("no fail-nth in this kernel");
+	allow_faults();
+}
+
+/* Between these two nothing but the operation may allocate. */
+static int nth_fd = -1;
+
+static void arm(unsigned int nth)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", nth);
+
+	nth_fd = OK(SYS(open(nth_path, O_RDWR | O_CLOEXEC)));
+	EQ(SYS(pwrite(nth_fd, text, len, 0)), len);
+}
+
+/* Whether the Nth was reached. */
+static bool disarm(void)
+{
+	char text[16] = "";
+	ssize_t n = pread(nth_fd, text, sizeof(text) - 1, 0);
+	bool reached;
+
+	/* the read itself may have been what failed */
+	reached = n <= 0 || atoi(text) == 0;
+	pwrite(nth_fd, "0", 1, 0);
+	EQ(SYS(pwrite(nth_fd, "0", 1, 0)), 1);
+	close(nth_fd);
+	return reached;
+}
+
+/* ---- operations ---- */
+
+/* What operations work on; set up anew for each try. */
+struct stage {
+	struct pair pair;
+	int adapter, fd, other;
+	void *memory;
+	volatile void *map;
+	__u32 number;
+	struct sci_dma_vec vec;
+};
+
+struct operation {
+	const char *name;
+	__u32 cap;			/* that it needs */
+	void (*prepare)(struct stage *s);
+	int (*run)(struct stage *s);	/* a descriptor, 0, or -errno */
+	bool never_fails;
+};
+
+static void prepare_pair(struct stage *s)
+{
+	s->pair = PAIR(4 * PAGE);
+	s->adapter = s->pair.importer;
+}
+
+static void prepare_local(struct stage *s)
+{
+	prepare_pair(s);
+	s->fd = OK(segment_create(s->adapter, 100, 4 * PAGE));
+}
+
+static void prepare_shared(struct stage *s)
+{
+	prepare_local(s);
+	OK(segment_share(s->fd));
+}
+
+static void prepare_exported(struct stage *s)
+{
+	prepare_local(s);
+	OK(segment_export(s->fd));
+}
+
+static void prepare_empty(struct stage *s)
+{
+	prepare_pair(s);
+	s->fd = OK(segment_create_as(s->adapter, 100, 16 * PAGE, 0600,
+				     SCI_SEGMENT_EMPTY));
+	s->memory = user_memory(16 * PAGE);
+	memset(s->memory, 1, 16 * PAGE);
+}
+
+static void prepare_registered(struct stage *s)
+{
+	prepare_empty(s);
+	OK(segment_register(s->fd, s->memory, 16 * PAGE));
+}
+
+static void prepare_remote(struct stage *s)
+{
+	prepare_pair(s);
+	s->fd = OK(remote_connect(s->adapter, s->pair.node, s->pair.id));
+}
+
+static void prepare_mapped_remote(struct stage *s)
+{
+	prepare_remote(s);
+	s->map = MAP(s->fd, 0, 4 * PAGE, RW);
+	WORD(s->map, 0) = 1;
+}
+
+static void intr_of(struct stage *s, __u32 flags)
+{
+	s->number = 0;
+	s->other = OK(intr_create(s->pair.exporter, flags, &s->number));
+}
+
+static void prepare_intr(struct stage *s)
+{
+	prepare_pair(s);
+	intr_of(s, 0);
+}
+
+static void prepare_rintr(struct stage *s)
+{
+	prepare_intr(s);
+	s->fd = OK(intr_connect(s->adapter, s->pair.node, s->number, 0));
+}
+
+static void prepare_data_rintr(struct stage *s)
+{
+	prepare_pair(s);
+	intr_of(s, SCI_INTR_WITH_DATA);
+	s->fd = OK(intr_connect(s->adapter, s->pair.node, s->number,
+				SCI_CONNECT_DATA));
+	s->memory = user_memory(PAGE);
+	memset(s->memory, 1, PAGE);
+}
+
+static void prepare_dma(struct stage *s)
+{
+	prepare_local(s);
+	s->other = OK(dma_create(s->adapter, 16));
+	s->vec = (struct sci_dma_vec){ .length = 4 * PAGE };
+}
+
+static void prepare_nothing(struct stage *s)
+{
+	s->adapter = OK(adapter_open(0));
+}
+
+static int run_open(struct stage *s)
+{
+	(void)s;
+	return adapter_open(0);
+}
+
+static int run_query(struct stage *s)
+{
+	struct sci_ioc_query q;
+
+	return adapter_query(s->adapter, &q);
+}
+
+static int run_probe(struct stage *s)
+{
+	return adapter_probe(s->adapter, adapter_node(adapters() - 1));
+}
+
+static int run_status(struct stage *s)
+{
+	long map = sci_map(s->adapter, SCI_MMAP_STATUS, PAGE, PROT_READ);
+
+	return map < 0 ? (int)map : 0;
+}
+
+static int run_create(struct stage *s)
+{
+	return segment_create(s->adapter, 100, 64 * PAGE);
+}
+
+static int run_create_private(struct stage *s)
+{
+	return segment_private(s->adapter, PAGE);
+}
+
+static int run_create_group(struct stage *s)
+{
+	return segment_create_as(s->adapter, 100, PAGE, 0600,
+				 SCI_SEGMENT_BROADCAST);
+}
+
+static int run_attach(struct stage *s)
+{
+	return segment_attach(s->adapter, 100);
+}
+
+static int run_register(struct stage *s)
+{
+	return segment_register(s->fd, s->memory, 16 * PAGE);
+}
+
+static int run_share(struct stage *s)
+{
+	return segment_share(s->fd);
+}
+
+static int run_export(struct stage *s)
+{
+	return segment_export(s->fd);
+}
+
+static int run_force(struct stage *s)
+{
+	return segment_unexport(s->pair.local, SCI_UNEXPORT_HOW_FORCE);
+}
+
+static int run_notify(struct stage *s)
+{
+	return segment_unexport(s->pair.local, SCI_UNEXPORT_HOW_NOTIFY);
+}
+
+static int run_remove(struct stage *s)
+{
+	return segment_remove(s->pair.local);
+}
+
+static int run_info(struct stage *s)
+{
+	struct sci_ioc_segment_info info;
+
+	return segment_info(s->fd, &info);
+}
+
+static int run_map(struct stage *s)
+{
+	long map = sci_map(s->fd, 0, 4 * PAGE, RW);
+
+	return map < 0 ? (int)map : 0;
+}
+
+static int run_connect(struct stage *s)
+{
+	return remote_connect(s->adapter, s->pair.node, s->pair.id);
+}
+
+static int run_connect_async(struct stage *s)
+{
+	return remote_connect_as(s->adapter, s->pair.node, s->pair.id,
+				 SCI_CONNECT_ASYNC, TEST_WAIT_MS);
+}
+
+static int run_close(struct stage *s)
+{
+	int ret = SYS(close(s->fd));
+
+	s->fd = -1;
+	return ret;
+}
+
+static int run_unmap(struct stage *s)
+{
+	return sci_unmap(s->map, 4 * PAGE);
+}
+
+/* In two, which takes memory for the second half. */
+static int run_split(struct stage *s)
+{
+	return sci_unmap((volatile char *)s->map + PAGE, PAGE);
+}
+
+static int run_flush(struct stage *s)
+{
+	return sci_flush(s->fd);
+}
+
+static int run_intr(struct stage *s)
+{
+	__u32 number = 0;
+
+	return intr_create(s->adapter, 0, &number);
+}
+
+static int run_data_intr(struct stage *s)
+{
+	__u32 number = 0;
+
+	return intr_create(s->adapter, SCI_INTR_WITH_DATA, &number);
+}
+
+static int run_intr_connect(struct stage *s)
+{
+	return intr_connect(s->adapter, s->pair.node, s->number, 0);
+}
+
+static int run_trigger(struct stage *s)
+{
+	return intr_trigger(s->fd);
+}
+
+static int run_send(struct stage *s)
+{
+	return intr_send(s->fd, s->memory, PAGE);
+}
+
+static int run_dma_create(struct stage *s)
+{
+	return dma_create(s->adapter, 1000);
+}
+
+static int run_dma_wait(struct stage *s)
+{
+	return dma_submit(s->other, SCI_DMA_WAIT, s->fd, s->pair.remote,
+			  &s->vec, 1, 0);
+}
+
+static int run_dma_queue(struct stage *s)
+{
+	return dma_submit(s->other, 0, s->fd, s->pair.remote, &s->vec, 1, 0);
+}
+
+static const struct operation operations[] = {
+	{ "open", 0, prepare_nothing, run_open, false },
+	{ "query", 0, prepare_nothing, run_query, false },
+	{ "probe", 0, prepare_nothing, run_probe, false },
+	{ "map the status page", 0, prepare_nothing, run_status, false },
+	{ "create", 0, prepare_nothing, run_create, false },
+	{ "create, private", 0, prepare_nothing, run_create_private, false },
+	{ "create, broadcast", SCI_CAP_BROADCAST, prepare_nothing,
+	  run_create_group, false },
+	{ "attach", 0, prepare_shared, run_attach, false },
+	{ "register", SCI_CAP_REGISTER, prepare_empty, run_register, false },
+	{ "share", 0, prepare_local, run_share, false },
+	{ "export", 0, prepare_local, run_export, false },
+	{ "export, registered", SCI_CAP_REGISTER, prepare_registered,
+	  run_export, false },
+	{ "unexport by force", 0, prepare_pair, run_force, false },
+	{ "unexport with notice", 0, prepare_pair, run_notify, false },
+	{ "remove", 0, prepare_pair, run_remove, false },
+	{ "info", 0, prepare_local, run_info, false },
+	{ "map a segment", 0, prepare_local, run_map, false },
+	{ "connect", 0, prepare_pair, run_connect, false },
+	{ "connect asynchronously", 0, prepare_pair, run_connect_async, false },
+	{ "map an import", 0, prepare_remote, run_map, false },
+	{ "unmap an import", 0, prepare_mapped_remote, run_unmap, false },
+	{ "split the map of an import", 0, prepare_mapped_remote, run_split,
+	  false },
+	{ "flush", 0, prepare_remote, run_flush, false },
+	{ "close a segment", 0, prepare_exported, run_close, true },
+	{ "close a registered segment", SCI_CAP_REGISTER, prepare_registered,
+	  run_close, true },
+	{ "close an import", 0, prepare_remote, run_close, true },
+	{ "close an import that is mapped", 0, prepare_mapped_remote,
+	  run_close, true },
+	{ "create an interrupt", 0, prepare_nothing, run_intr, false },
+	{ "create a data interrupt", 0, prepare_nothing, run_data_intr,
+	  false },
+	{ "connect to an interrupt", 0, prepare_intr, run_intr_connect,
+	  false },
+	{ "trigger", 0, prepare_rintr, run_trigger, false },
+	{ "send data", 0, prepare_data_rintr, run_send, false },
+	{ "close a remote interrupt", 0, prepare_rintr, run_close, true },
+	{ "create a DMA queue", SCI_CAP_DMA, prepare_nothing, run_dma_create,
+	  false },
+	{ "move", SCI_CAP_DMA, prepare_dma, run_dma_wait, false },
+	{ "queue a transfer", SCI_CAP_DMA, prepare_dma, run_dma_queue,
+	  false },
+};
+
+/* ---- the walk ---- */
+
+/* An operation that failed on purpose may say so in these ways. */
+static bool allowed(int ret)
+{
+	return ret == -ENOMEM || ret == -EFAULT || ret == -ENFILE ||
+	       ret == -ENOBUFS || ret == -EAGAIN || ret == -ENOSPC;
+}
+
+/* One try, in a process of its own so that all of it goes away after. */
+static int try_nth(const struct operation *op, unsigned int nth)
+{
+	struct stage s = { .fd = -1, .other = -1 };
+	struct counts a, b;
+	bool reached;
+	int ret;
+
+	op->prepare(&s);
+	a = counts_of(0);
+	arm(nth);
+	ret = op->run(&s);
+	reached = disarm();
+	if (!reached && ret < 0)
+		FAIL("%s: %s, without a fault", op->name, ksft_errname(-ret));
+	if (ret < 0 && op->never_fails)
+		FAIL("%s, fault %u: %s", op->name, nth, ksft_errname(-ret));
+	if (ret < 0 && !allowed(ret))
+		FAIL("%s, fault %u: %s", op->name, nth, ksft_errname(-ret));
+	if (ret < 0) {
+		b = counts_of(0);
+		if (!counts_equal(&a, &b))
+			ksft_note("%s, fault %u", op->name, nth);
+		COUNTS_BACK(0, &a);
+		/* and it works when tried again */
+		ret = op->run(&s);
+		if (ret < 0)
+			FAIL("%s, again after fault %u: %s", op->name, nth,
+			     ksft_errname(-ret));
+	}
+	return reached;
+}
+
+static void walk(const struct operation *op)
+{
+	unsigned int nth = 0, status;
+	struct counts was = counts_of(0);
+	pid_t pid;
+
+	do {
+		pid = ksft_fork();
+		if (pid == 0) {
+			begin();
+			_exit(try_nth(op, nth + 1) ? 0 : 10);
+		}
+		status = ksft_wait(pid);
+		if (status && status != 10 << 8)
+			FAIL("%s, fault %u", op->name, nth + 1);
+		COUNTS_BACK(0, &was);
+		nth++;
+	} while (!status && nth < FAILURES_MAX);
+	if (nth == FAILURES_MAX)
+		FAIL("%s: no end of faults", op->name);
+	ksft_note("%s: %u faults", op->name, nth - 1);
+}
+
+TEST_LIMIT(every_failure_of_every_operation, 1800)
+{
+	begin();
+	for (unsigned int i = 0; i < ARRAY_SIZE(operations); i++)
+		if (!operations[i].cap || adapter_can(0, operations[i].cap))
+			walk(&operations[i]);
+}
+
+/* A whole life under faults that come at random places. */
+TEST_LIMIT(lives_with_failures, 600)
+{
+	unsigned int n = (unsigned int)ksft_option("rounds", 200);
+
+	begin();
+	for (unsigned int i = 0; i < n; i++) {
+		pid_t pid = ksft_fork();
+
+		if (pid == 0) {
+			/* its checks may fail; it is the counts that may not */
+			int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+			begin();
+			dup2(null, STDOUT_FILENO);
+			arm(1 + i);
+			for (unsigned int k = 0; k < ARRAY_SIZE(operations);
+			     k++) {
+				struct stage s = { .fd = -1, .other = -1 };
+
+				s.adapter = adapter_open(0);
+				if (s.adapter >= 0)
+					operations[k].run(&s);
+			}
+			_exit(0);
+		}
+		ksft_wait(pid);
+	}
+}

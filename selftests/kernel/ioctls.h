@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Each ioctl of the ABI as data: for tests that treat all of them alike. */
+#ifndef SELFTESTS_KERNEL_IOCTLS_H
+#define SELFTESTS_KERNEL_IOCTLS_H
+
+#include "sci_test.h"
+
+#define CALL_SIZE_MAX	256
+#define CALL_FIELDS_MAX	12
+
+/* What a field means, so what values are worth trying. */
+enum sci_value {
+	V_END, V_SIZE, V_FLAGS, V_RESERVED, V_OUT, V_OUT_FD, V_COUNT,
+	V_ID, V_NODE, V_TIMEOUT, V_MODE, V_NUMA, V_LENGTH, V_ADDR, V_HOW,
+	V_NUMBER, V_DATA, V_DATA_LENGTH, V_PIECES, V_LOCAL_FD, V_REMOTE_FD,
+	V_VECS, V_NR_VECS, V_COOKIE,
+};
+
+struct sci_field {
+	unsigned short offset, size;
+	enum sci_value value;
+};
+
+struct sci_call {
+	const char *name;
+	unsigned long cmd;
+	unsigned int size;		/* of its structure */
+	unsigned int kinds;		/* bits of enum sci_kind */
+	__u32 flags;			/* that exist */
+	enum sci_kind makes;		/* kind of out_fd; KINDS: none */
+	struct sci_field field[CALL_FIELDS_MAX];
+};
+
+extern const struct sci_call sci_calls[];
+extern const unsigned int sci_ncalls;
+
+/* The field of this kind, or NULL. */
+const struct sci_field *call_field(const struct sci_call *c,
+				   enum sci_value value);
+
+void field_set(void *arg, const struct sci_field *f, __u64 value);
+__u64 field_get(const void *arg, const struct sci_field *f);
+
+#endif

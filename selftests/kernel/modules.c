@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Loading and unloading.  SCI_MODULES is the folder of sci.ko and sci_loop.ko,
+ * SCI_LOOP_OPTIONS what the latter is loaded with ("nodes=4"); --rounds=N (20).
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sci_test.h"
+
+static int insert(const char *module, const char *given)
+{
+	char path[512];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "%s/%s.ko", getenv("SCI_MODULES"), module);
+	fd = SYS(open(path, O_RDONLY | O_CLOEXEC));
+	if (fd < 0)
+		return fd;
+	ret = SYS(syscall(SYS_finit_module, fd, given, 0));
+	close(fd);
+	return ret;
+}
+
+static int delete(const char *module)
+{
+	return SYS(syscall(SYS_delete_module, module, O_NONBLOCK));
+}
+
+static bool loaded(const char *module)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s/initstate", module);
+	return !access(path, F_OK);
+}
+
+static const char *loop_options(void)
+{
+	const char *given = getenv("SCI_LOOP_OPTIONS");
+
+	return given ? given : "nodes=4";
+}
+
+static void load(void)
+{
+	char path[32];
+
+	OK(insert("sci", ""));
+	OK(insert("sci_loop", loop_options()));
+	snprintf(path, sizeof(path), DEV_DIR "/sci%u", adapter_index(0));
+	WAIT_UNTIL(!access(path, R_OK));
+}
+
+static void unload(void)
+{
+	/* what was closed a moment ago may still be on its way out */
+	WAIT_UNTIL(!delete("sci_loop"));
+	WAIT_UNTIL(!delete("sci"));
+	CHECK(!loaded("sci"));
+	CHECK(access(SYSFS_DIR, F_OK));
+	CHECK(access(LOOP_DIR, F_OK));
+}
+
+static void need_module(void)
+{
+	NEED_ROOT();
+	if (!loaded("sci_loop"))
+		SKIP("sci_loop is not a module, or not loaded");
+}
+
+static void need_modules(void)
+{
+	char path[512];
+
+	NEED_ROOT();
+	if (!getenv("SCI_MODULES"))
+		SKIP("SCI_MODULES does not say where modules are");
+	snprintf(path, sizeof(path), "%s/sci_loop.ko", getenv("SCI_MODULES"));
+	if (access(path, R_OK))
+		SKIP("no %s", path);
+	if (loaded("sci_pci"))
+		SKIP("sci_pci is loaded");
+}
+
+static void must_be_busy(void)
+{
+	FAILS_EITHER(delete("sci"), EAGAIN, EBUSY);
+	FAILS_EITHER(delete("sci_loop"), EAGAIN, EBUSY);
+	CHECK(loaded("sci_loop"));
+}
+
+/* ---- in use ---- */
+
+TEST(an_open_adapter_holds_the_modules)
+{
+	struct sci_ioc_query q;
+	int fd;
+
+	need_module();
+	fd = OK(adapter_open(0));
+	must_be_busy();
+	OK(adapter_query(fd, &q));
+}
+
+TEST(every_kind_of_object_holds_the_modules)
+{
+	need_module();
+	for (unsigned int kind = 0; kind < KINDS; kind++) {
+		struct world w = WORLD();
+		int fd = w.fd[kind] < 0 ? -1 :
+			 OK(SYS(fcntl(w.fd[kind], F_DUPFD_CLOEXEC, 0)));
+
+		world_close(&w);
+		if (fd < 0)
+			continue;
+		must_be_busy();
+		close(fd);
+	}
+}
+
+/* Maps outlive descriptors: the driver may go then, the core may not. */
+TEST(maps_hold_the_core)
+{
+	volatile uint32_t *map[3];
+	struct pair p;
+
+	need_modules();
+	p = PAIR(PAGE);
+	map[0] = MAP(p.importer, SCI_MMAP_STATUS, PAGE, PROT_READ);
+	map[1] = p.here;
+	map[2] = p.there;
+	close(p.remote);
+	close(p.local);
+	close(p.importer);
+	close(p.exporter);
+	WAIT_UNTIL(!delete("sci_loop"));
+	map[1][0] = 1;
+	map[2][0] = 2;
+	CHECK(((struct sci_status_page *)map[0])->down);
+	for (unsigned int i = 0; i < ARRAY_SIZE(map); i++) {
+		FAILS_EITHER(delete("sci"), EAGAIN, EBUSY);
+		OK(sci_unmap(map[i], PAGE));
+	}
+	WAIT_UNTIL(!delete("sci"));
+	load();
+}
+
+/* ---- rounds ---- */
+
+TEST(the_core_is_held_by_its_driver)
+{
+	need_module();
+	FAILS_EITHER(delete("sci"), EAGAIN, EBUSY);
+}
+
+TEST(loading_and_unloading)
+{
+	unsigned int n = (unsigned int)ksft_option("rounds", 20);
+
+	need_modules();
+	ksft_set_limit(60 + 3 * n);
+	for (unsigned int i = 0; i < n; i++) {
+		unload();
+		load();
+	}
+}
+
+TEST(unloading_after_use)
+{
+	unsigned int n = (unsigned int)ksft_option("rounds", 20);
+
+	need_modules();
+	ksft_set_limit(60 + 6 * n);
+	for (unsigned int i = 0; i < n; i++) {
+		everything(i, 2);
+		unload();
+		load();
+	}
+}
+
+static void use_until_killed(struct peer *self, void *arg)
+{
+	(void)arg;
+	peer_expect(self, "begin");
+	WORLD();
+	peer_send(self, "begun");
+	for (;;)
+		everything(1, 1);
+}
+
+TEST(unloading_after_a_kill)
+{
+	struct peer *peer[10];
+
+	need_modules();
+	for (unsigned int i = 0; i < ARRAY_SIZE(peer); i++)
+		peer[i] = peer_spawn(use_until_killed, NULL);
+	for (unsigned int i = 0; i < ARRAY_SIZE(peer); i++) {
+		peer_send(peer[i], "begin");
+		peer_expect(peer[i], "begun");
+		peer_kill(peer[i]);
+		unload();
+		load();
+	}
+}
+
+TEST(the_driver_alone)
+{
+	need_modules();
+	for (unsigned int i = 0; i < 5; i++) {
+		WAIT_UNTIL(!delete("sci_loop"));
+		EQ(insert("sci_loop", loop_options()), 0);
+	}
+	everything(1, 1);
+}
+
+/* Whatever they say, nothing remains of it. */
+TEST(options_that_can_not_be)
+{
+	static const char *const bad[] = {
+		"nodes=0", "nodes=-1", "nodes=100000", "nodes=x",
+		"no_such_option=1",
+	};
+
+	need_modules();
+	WAIT_UNTIL(!delete("sci_loop"));
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
+		int ret = insert("sci_loop", bad[i]);
+
+		ksft_note("%s: %s", bad[i], ksft_errname(-ret));
+		if (!ret)
+			WAIT_UNTIL(!delete("sci_loop"));
+	}
+	OK(insert("sci_loop", loop_options()));
+	everything(1, 1);
+}

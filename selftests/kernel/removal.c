@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* An adapter that is taken out while it is in use. */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ioctls.h"
+
+#define LENGTH	(4 * PAGE)
+#define MAGIC	0x600df00du
+
+/*
+ * The adapter to be taken out is the last one; it exports to, and imports from,
+ * the first, which stays.
+ */
+struct scene {
+	unsigned int out;		/* its place */
+	unsigned int node;
+	int gone, stays;		/* adapters */
+	int exported, imported;		/* segments of the one that goes */
+	int import_of_it, export_to_it;	/* ... of the one that stays */
+	volatile uint32_t *map[4];	/* of the four, in this order */
+	volatile struct sci_status_page *status;
+	int intr, rintr, queue, mine;
+	__u32 number;
+};
+
+static int segment_of(int adapter, __u32 id, volatile uint32_t **map)
+{
+	int fd = OK(segment_exported(adapter, id, LENGTH));
+
+	*map = MAP(fd, 0, LENGTH, RW);
+	(*map)[0] = MAGIC;
+	return fd;
+}
+
+static int import_of(int adapter, __u32 node, __u32 id,
+		     volatile uint32_t **map)
+{
+	int fd = OK(remote_connect(adapter, node, id));
+
+	*map = MAP(fd, 0, LENGTH, RW);
+	EQ((*map)[0], MAGIC);
+	return fd;
+}
+
+static struct scene scene_of(void)
+{
+	struct scene s = { .out = adapters() - 1 };
+
+	NEED_ADAPTERS(2);
+	NEED_ROOT();
+	if (access(LOOP_DIR "/" KNOB_REMOVE, W_OK))
+		SKIP("no %s", LOOP_DIR "/" KNOB_REMOVE);
+	s.node = adapter_node(s.out);
+	s.gone = OK(adapter_open(s.out));
+	s.stays = OK(adapter_open(0));
+	s.exported = segment_of(s.gone, 1, &s.map[0]);
+	s.export_to_it = segment_of(s.stays, 1, &s.map[3]);
+	s.imported = import_of(s.gone, adapter_node(0), 1, &s.map[1]);
+	s.import_of_it = import_of(s.stays, s.node, 1, &s.map[2]);
+	s.status = MAP(s.gone, SCI_MMAP_STATUS, PAGE, PROT_READ);
+	s.intr = OK(intr_create(s.gone, 0, &s.number));
+	s.rintr = OK(intr_connect(s.gone, s.node, s.number, 0));
+	s.mine = OK(segment_private(s.gone, LENGTH));
+	s.queue = -1;
+	if (adapter_can(s.out, SCI_CAP_DMA))
+		s.queue = OK(dma_create(s.gone, 16));
+	return s;
+}
+
+static void take_out(const struct scene *s)
+{
+	OK(adapter_remove(s->out));
+}
+
+static bool is_there(const struct scene *s)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), DEV_DIR "/sci%u", adapter_index(s->out));
+	return !access(path, F_OK);
+}
+
+/* ---- descriptors ---- */
+
+static void all_ioctls_fail(int fd, enum sci_kind kind)
+{
+	for (unsigned int i = 0; i < sci_ncalls; i++) {
+		const struct sci_call *c = &sci_calls[i];
+		unsigned char room[CALL_SIZE_MAX] = { 0 };
+		int ret;
+
+		if (!(c->kinds & (1u << kind)))
+			continue;
+		memcpy(room, &c->size, sizeof(c->size));
+		ret = xioctl(fd, c->cmd, room);
+		if (ret != -ENODEV)
+			FAIL("%s: %s", c->name, ksft_errname(-ret));
+	}
+}
+
+TEST(all_ioctls_are_ENODEV)
+{
+	struct scene s = scene_of();
+
+	take_out(&s);
+	CHECK(!is_there(&s));
+	all_ioctls_fail(s.gone, KIND_ADAPTER);
+	all_ioctls_fail(s.exported, KIND_LOCAL);
+	all_ioctls_fail(s.imported, KIND_REMOTE);
+	all_ioctls_fail(s.intr, KIND_INTR);
+	all_ioctls_fail(s.rintr, KIND_RINTR);
+	if (s.queue >= 0)
+		all_ioctls_fail(s.queue, KIND_DMA);
+	FAILS(sci_map(s.gone, SCI_MMAP_STATUS, PAGE, PROT_READ), ENODEV);
+	FAILS(sci_map(s.exported, 0, PAGE, RW), ENODEV);
+	FAILS(sci_map(s.imported, 0, PAGE, RW), ENODEV);
+	EQ(EV_SOON(s.imported, SCI_EV_LOST).status, -ENODEV);
+}
+
+TEST(the_node_is_gone_for_others)
+{
+	struct scene s = scene_of();
+
+	take_out(&s);
+	EQ(EV_SOON(s.import_of_it, SCI_EV_LOST).status, -EHOSTUNREACH);
+	EV_SOON(s.export_to_it, SCI_EV_LOST);
+	FAILS(adapter_probe(s.stays, s.node), EHOSTUNREACH);
+	FAILS_EITHER(remote_connect_as(s.stays, s.node, 1, 0, 200),
+		     EHOSTUNREACH, ETIMEDOUT);
+	CHECK(s.map[2][0] != MAGIC);
+	s.map[2][0] = 1;
+}
+
+TEST(maps_stay)
+{
+	struct scene s = scene_of();
+
+	take_out(&s);
+	/* local memory is memory, imports are private pages, nothing faults */
+	s.map[0][1] = 2;
+	EQ(s.map[0][0], MAGIC);
+	EQ(s.map[0][1], 2);
+	CHECK(s.map[1][0] != MAGIC);
+	s.map[1][1] = 3;
+	EQ(s.map[1][1], 3);
+	EQ(s.map[3][0], MAGIC);
+	EQ(s.map[3][1], 0);
+	CHECK(s.status->down != 0);
+	close(s.gone);
+	close(s.exported);
+	close(s.imported);
+	s.map[0][1] = 4;
+	s.map[1][1] = 5;
+	CHECK(s.status->down != 0);
+}
+
+TEST(polls_wake)
+{
+	struct scene s = scene_of();
+	struct pollfd pfd[5];
+	const int fds[] = { s.exported, s.imported, s.intr, s.rintr, s.queue };
+	struct sci_ev_record ev;
+
+	while (readable(s.exported, 0))
+		OK(ev_next(s.exported, &ev));
+	take_out(&s);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++) {
+		unsigned int reads = 0;
+		long n;
+
+		if (fds[i] < 0)
+			continue;
+		OK(SYS(fcntl(fds[i], F_SETFL, O_NONBLOCK)));
+		pfd[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+		EQ(SYS(poll(&pfd[i], 1, TEST_WAIT_MS)), 1);
+		/* events that were there before may be read, then it ends */
+		do {
+			n = SYS(read(fds[i], &ev, sizeof(ev)));
+		} while (n >= 0 && ++reads < 1000);
+		EQ(n, -ENODEV);
+		EQ(SYS(poll(&pfd[i], 1, 0)), 1);
+	}
+}
+
+static void *read_until_gone(void *arg)
+{
+	int fd = *(int *)arg;
+	char room[256];
+	long n;
+
+	do {
+		n = SYS(read(fd, room, sizeof(room)));
+	} while (n > 0);
+	EQ(n, -ENODEV);
+	return NULL;
+}
+
+TEST(readers_wake)
+{
+	struct scene s = scene_of();
+	int *fds[] = { &s.exported, &s.imported, &s.intr, &s.rintr, &s.queue };
+	pthread_t thread[ARRAY_SIZE(fds)];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+		if (*fds[i] >= 0)
+			EQ(pthread_create(&thread[i], NULL, read_until_gone,
+					  fds[i]), 0);
+	take_out(&s);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+		if (*fds[i] >= 0)
+			EQ(pthread_join(thread[i], NULL), 0);
+}
+
+/* ---- in the middle of something ---- */
+
+static _Atomic bool stop;
+static struct scene busy;
+
+static void *store(void *arg)
+{
+	(void)arg;
+	for (uint32_t i = 1; !atomic_load(&stop); i++)
+		for (unsigned int m = 0; m < 4; m++)
+			busy.map[m][i % (LENGTH / 4 - 1) + 1] = i;
+	return NULL;
+}
+
+static void *use(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg;
+
+	while (!atomic_load(&stop)) {
+		int fd = segment_create_as(busy.gone, 100, PAGE, 0600,
+					   SCI_SEGMENT_AUTO_ID);
+
+		if (fd >= 0)
+			segment_export(fd);
+		if (fd >= 0)
+			close(fd);
+		fd = remote_connect_as(ksft_below(&seed, 2) ? busy.gone :
+							      busy.stays,
+				       busy.node, 1, 0, 100);
+		if (fd >= 0) {
+			sci_flush(fd);
+			close(fd);
+		}
+		intr_trigger(busy.rintr);
+		if (busy.queue >= 0)
+			dma_move(busy.queue, ksft_below(&seed, 4), busy.mine,
+				 busy.imported, LENGTH);
+	}
+	return NULL;
+}
+
+TEST(everything_is_in_use)
+{
+	pthread_t thread[4];
+
+	busy = scene_of();
+	EQ(pthread_create(&thread[0], NULL, store, NULL), 0);
+	for (uintptr_t i = 1; i < ARRAY_SIZE(thread); i++)
+		EQ(pthread_create(&thread[i], NULL, use, (void *)i), 0);
+	/* they have begun when memory has moved */
+	WAIT_UNTIL(busy.map[0][LENGTH / 8] != 0);
+	take_out(&busy);
+	FAILS(sci_flush(busy.gone), ENODEV);
+	/* the others go on for a while, on what is no more */
+	for (unsigned int i = 0; i < 100; i++)
+		ksft_pause();
+	atomic_store(&stop, true);
+	for (unsigned int i = 0; i < ARRAY_SIZE(thread); i++)
+		EQ(pthread_join(thread[i], NULL), 0);
+}
+
+TEST(an_adapter_comes_back)
+{
+	struct scene s = scene_of();
+
+	if (access(LOOP_DIR "/" KNOB_ADD, W_OK))
+		SKIP("no %s", LOOP_DIR "/" KNOB_ADD);
+	for (unsigned int i = 0; i < 5; i++) {
+		take_out(&s);
+		CHECK(!is_there(&s));
+		OK(node_add(s.node));
+		WAIT_UNTIL(!adapter_probe(s.stays, s.node));
+	}
+	/* what was of the old one stays gone */
+	FAILS(sci_flush(s.gone), ENODEV);
+	FAILS(remote_connect(s.stays, s.node, 1), ENOENT);
+	adapters_find();
+	CHECK(adapters() > s.out);
+	everything(1, 1);
+}

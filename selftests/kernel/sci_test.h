@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * What tests of /dev/sciN have in common: adapters, one wrapper per ioctl,
+ * maps, events, counts of sysfs, faults.
+ *
+ * Wrappers return a descriptor or 0, or -errno; they check nothing.  Those that
+ * do check are written in capitals.
+ */
+#ifndef SELFTESTS_KERNEL_SCI_TEST_H
+#define SELFTESTS_KERNEL_SCI_TEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/sci.h>
+
+#include "ksft.h"
+
+/* ---- where things are ---- */
+
+#define DEV_DIR		"/dev"
+#define SYSFS_DIR	"/sys/class/sci"
+#define DEBUG_DIR	"/sys/kernel/debug/sci"
+/* Of the loop driver, DEBUG_DIR/sciN/fault/: numbers. */
+#define KNOB_LINK	"link"		/* 0 or 1 */
+#define KNOB_LOSS	"loss"		/* of a million control packets */
+#define KNOB_DUPLICATE	"duplicate"	/* ... */
+#define KNOB_REORDER	"reorder"	/* ... */
+#define KNOB_DMA_ERRORS	"dma_errors"	/* of a million copies */
+#define KNOB_RETRIABLE	"retriable"	/* so many lost transfers */
+#define KNOB_FATAL	"fatal"
+/* Of all its adapters: a node. */
+#define LOOP_DIR	"/sys/kernel/debug/sci_loop"
+#define KNOB_REMOVE	"remove"
+#define KNOB_ADD	"add"
+
+/* A node that no fabric here has. */
+#define NODE_NOBODY	0xfff8u
+
+#define PAGE		((size_t)4096)
+
+/* ---- adapters: those of this machine, by their place in the list ---- */
+
+unsigned int adapters(void);
+void adapters_find(void);			/* anew: nodes have come or gone */
+unsigned int adapter_index(unsigned int i);	/* N of /dev/sciN */
+unsigned int adapter_node(unsigned int i);
+int adapter_open(unsigned int i);
+bool adapter_can(unsigned int i, __u32 cap);
+
+/* Skip the test if there are fewer, or the first can't do that. */
+void NEED_ADAPTERS(unsigned int n);
+void NEED_CAP(__u32 cap);
+void NEED_ROOT(void);
+
+/* ---- ioctls ---- */
+
+int xioctl(int fd, unsigned long cmd, void *arg);
+
+int adapter_query(int fd, struct sci_ioc_query *q);
+int adapter_probe(int fd, unsigned int node);
+int adapter_counters(int fd, struct sci_ioc_counters *c);
+
+/* On adapters and remote segments; with errors and fatal of an earlier one. */
+int sci_check(int fd, struct sci_ioc_check *c);
+int sci_flush(int fd);
+
+#define SEGMENT_MODE	0600u
+
+int segment_create(int adapter, __u32 id, __u64 length);
+int segment_create_as(int adapter, __u32 id, __u64 length, __u32 mode,
+		      __u32 flags);
+int segment_private(int adapter, __u64 length);
+int segment_exported(int adapter, __u32 id, __u64 length);
+int segment_attach(int adapter, __u32 id);
+int segment_register(int fd, const void *addr, __u64 length);
+int segment_share(int fd);
+int segment_export(int fd);
+int segment_unexport(int fd, enum sci_unexport_how how);
+int segment_remove(int fd);
+int segment_info(int fd, struct sci_ioc_segment_info *info);
+
+int remote_connect(int adapter, __u32 node, __u32 id);
+int remote_connect_as(int adapter, __u32 node, __u32 id, __u32 flags,
+		      __u32 timeout_ms);
+int remote_info(int fd, struct sci_ioc_remote_info *info);
+
+/* The number comes back in @number. */
+int intr_create(int adapter, __u32 flags, __u32 *number);
+int intr_create_as(int adapter, __u32 flags, __u32 *number, __u32 mode);
+int intr_cancel(int fd);
+int intr_connect(int adapter, __u32 node, __u32 number, __u32 flags);
+int intr_trigger(int fd);
+int intr_send(int fd, const void *data, __u32 length);
+
+int dma_create(int adapter, __u32 max_pieces);
+int dma_submit(int fd, __u32 flags, int local, int remote,
+	       const struct sci_dma_vec *vecs, __u32 nr, __u64 cookie);
+int dma_move(int fd, __u32 flags, int local, int remote, __u64 length);
+int dma_abort(int fd);
+
+/* ---- maps ---- */
+
+#define RW	(PROT_READ | PROT_WRITE)
+
+/* The address or -errno. */
+long sci_map(int fd, __u64 offset, size_t length, int prot);
+long sci_map_as(int fd, __u64 offset, size_t length, int prot, int flags);
+
+#define MAP(fd, offset, length, prot)					\
+	((volatile void *)(uintptr_t)OK(sci_map(fd, offset, length, prot)))
+
+/* Not SYS(munmap()), so that volatile is no matter. */
+int sci_unmap(volatile void *p, size_t length);
+
+/* Word @i behind @p. */
+#define WORD(p, i)	(((volatile uint32_t *)(p))[i])
+
+/* A pattern that differs for each @seed, and whether @p holds it. */
+void fill(volatile void *p, size_t size, uint32_t seed);
+bool filled(const volatile void *p, size_t size, uint32_t seed);
+bool all_zero(const volatile void *p, size_t size);
+
+/* Pages of this process, @length bytes. */
+void *user_memory(size_t length);
+
+/* ---- events ---- */
+
+/* Whether poll() says so within @ms. */
+bool readable(int fd, int ms);
+
+/* The next event, waited for; 0 or -errno. */
+int ev_next(int fd, struct sci_ev_record *ev);
+
+/* The next event is of this type, is waited for, and returned. */
+struct sci_ev_record EV(int fd, enum sci_ev_type type);
+
+/* The same, but others may come before. */
+struct sci_ev_record EV_SOON(int fd, enum sci_ev_type type);
+
+#define NO_EV(fd)	CHECK(!readable(fd, 0))
+
+/* ---- a segment of one adapter and an import of it on another ---- */
+
+struct pair {
+	unsigned int near, far;		/* places of the adapters */
+	int exporter, importer;		/* adapters */
+	int local, remote;		/* segments */
+	__u32 id, node;			/* of the segment */
+	size_t length;
+	volatile uint32_t *here;	/* map of local */
+	volatile uint32_t *there;	/* map of remote */
+};
+
+/* Importer is the first adapter, exporter the second if there is one. */
+struct pair PAIR(size_t length);
+
+/* The exporter's half, and the importer's, for different processes. */
+struct pair PAIR_EXPORT(size_t length);
+void PAIR_IMPORT(struct pair *p);
+
+/* ---- one object of each kind, connected with each other ---- */
+
+enum sci_kind {
+	KIND_ADAPTER, KIND_LOCAL, KIND_REMOTE, KIND_INTR, KIND_RINTR, KIND_DMA,
+	KINDS
+};
+
+struct world {
+	struct pair pair;
+	int fd[KINDS];			/* -1: this adapter hasn't it */
+	struct sci_dma_vec vec;
+};
+
+struct world WORLD(void);
+void world_close(struct world *w);
+
+/* A bit of everything: creates, moves data, triggers, lets go; for @rounds. */
+void everything(uint64_t seed, unsigned int rounds);
+
+/* ---- what the kernel holds ---- */
+
+struct counts {
+	long long segments, importers, att_used, users;
+	/* of debugfs, 0 without it */
+	long long objects, connections, mappings;
+};
+
+struct counts counts_of(unsigned int i);
+bool counts_equal(const struct counts *a, const struct counts *b);
+
+/* Checks, after some time, that adapter @i is as it was. */
+void COUNTS_BACK(unsigned int i, const struct counts *was);
+
+/* A number in sysfs below sciN, or -errno. */
+__attribute__((format(printf, 2, 3)))
+long long sysfs_number(unsigned int i, const char *fmt, ...);
+__attribute__((format(printf, 2, 3)))
+bool sysfs_exists(unsigned int i, const char *fmt, ...);
+
+long long read_number(const char *path);
+int write_text(const char *path, const char *text);
+
+/* ---- faults ---- */
+
+bool has_knob(unsigned int i, const char *knob);
+void NEED_KNOB(const char *knob);
+int knob_set(unsigned int i, const char *knob, unsigned long value);
+
+/* No loss, links up: as each test begins. */
+void faults_end(void);
+
+/* Takes adapter @i out, and brings a node: each test begins with all there. */
+int adapter_remove(unsigned int i);
+int node_add(unsigned int node);
+
+#ifndef SELFTESTS_KERNEL_SCI_TEST_C
+#define EV(fd, type) KSFT_FROM(EV(fd, type))
+#define EV_SOON(fd, type) KSFT_FROM(EV_SOON(fd, type))
+#define PAIR(length) KSFT_FROM(PAIR(length))
+#define PAIR_EXPORT(length) KSFT_FROM(PAIR_EXPORT(length))
+#define PAIR_IMPORT(p) KSFT_FROM(PAIR_IMPORT(p))
+#define WORLD() KSFT_FROM(WORLD())
+#define COUNTS_BACK(i, was) KSFT_FROM(COUNTS_BACK(i, was))
+#endif
+
+#endif
