@@ -13,6 +13,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 
+FLAVOUR ?= stock
 CFLAGS ?= -O2 -g
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc
@@ -37,7 +38,7 @@ WARN := -Wall -Wextra -Wshadow -Wundef -Wvla -Wwrite-strings -Wpointer-arith \
 	-Wformat=2 $(if $(WERROR),-Werror)
 # Lines and segments are looked at as several types, as in the kernel.
 COMPILE = $(CC) -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE= -I. -Ilibsci/include \
-	-fPIC -fvisibility=hidden \
+	-Iinclude/uapi -fPIC -fvisibility=hidden \
 	-pthread $(if $(NUMA),-DSCI_HAVE_NUMA) $(WARN) $(CPPFLAGS) $(CFLAGS) \
 	$(SANFLAGS) -MMD -MP -c -o $@ $<
 LINK = $(CC) -pthread $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@
@@ -53,6 +54,12 @@ TESTS := $(TEST_OBJ:.o=)
 BENCHES := $(BENCH_OBJ:.o=)
 SOAKS := $(call obj,selftests/soak/*.c)
 SOAKS := $(SOAKS:.o=)
+# Tests of the kernel's interface know nothing of the library.  What has a header
+# is common to them.
+KERNEL_OBJ := $(call obj,selftests/kernel/*.c)
+KSFT_OBJ := $(filter $(patsubst %.h,$(B)/%.o,selftests/kernel/peer.h \
+	$(wildcard selftests/kernel/*.h)),$(KERNEL_OBJ))
+KERNEL_TESTS := $(patsubst %.o,%,$(filter-out $(KSFT_OBJ),$(KERNEL_OBJ)))
 MAP := $(wildcard libsci/libsci.map)
 HEADERS := $(patsubst libsci/include/%,%,$(wildcard $(addprefix \
 	libsci/include/,*.h */*.h)))
@@ -68,7 +75,7 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 all: libs tests bins			## library, sci command, tests (default)
 libs: $(LIBRARIES)			## the library alone
 bins: $(if $(SCI_OBJ),$(B)/sci)
-tests: $(TESTS) $(BENCHES) $(SOAKS)	## tests and benchmarks
+tests: $(TESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS)	## tests and benchmarks
 
 demo: $(O)/.setup-demo			## see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
@@ -84,6 +91,23 @@ bench: $(O)/.setup-bench			## measure
 bench-peers: $(O)/.setup-peers		## measure messages beside MPI, UCX, libfabric
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-peers $(O)
+
+modules: $(O)/.setup-modules		## kernel modules, for KDIR; in $(O)/modules/host
+	@scripts/modules "$(or $(KDIR),$$(scripts/kernel-build))" $(O)/modules/host
+	@ls $(O)/modules/host/kmod/*.ko
+
+modules-check: $(O)/.setup-modules-check	## they compile without a warning, old and new
+	scripts/tap-summary --limit 600 "scripts/check-modules $(O)"
+
+vm: $(O)/.setup-vm all	## a shell in a VM with modules and tests
+	@scripts/vm shell $(FLAVOUR) --build $(O)
+
+vm-check: $(O)/.setup-vm all	## tests with the modules, in a VM
+	scripts/tap-summary --limit 1800 "scripts/check-vm stock $(O)"
+
+vm-check-debug: $(O)/.setup-vm-debug all	## tests in kernels that watch themselves
+	scripts/tap-summary --limit 3600 "scripts/check-vm debug $(O)" \
+		"scripts/check-vm kcsan $(O)"
 
 soak: tests				## SECONDS (600) of random messages, checked
 	$(B)/selftests/soak/traffic
@@ -119,6 +143,7 @@ $(addprefix $(B)/,$(SOLINKS)): $(B)/$(SOLIB)
 
 $(B)/libsci.a: $(LIB_OBJ)
 $(B)/selftests/common.a: $(SELF_OBJ)
+$(B)/selftests/kernel/common.a: $(KSFT_OBJ)
 $(B)/%.a: Makefile | $(O)/.setup-build
 	$(call say,AR)
 	@mkdir -p $(@D)
@@ -136,6 +161,10 @@ $(TESTS) $(BENCHES) $(SOAKS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ $(LIBS) -lm
 
+$(KERNEL_TESTS): %: %.o $(B)/selftests/kernel/common.a
+	$(call say,LINK)
+	$(Q)$(LINK) $^
+
 install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(BINDIR) \
 		$(sort $(addprefix $(INCLUDEDIR)/,$(dir $(HEADERS)))) \
@@ -151,7 +180,11 @@ install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 	$(foreach p,libsci sisci,sed $(PCSUBST) scripts/$(p).pc.in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(p).pc$(nl))
 	$(if $(SCI_OBJ),install -m 755 $(B)/sci $(DESTDIR)$(BINDIR)/)
+	install -D -m 644 include/uapi/linux/sci.h \
+		$(DESTDIR)$(INCLUDEDIR)/linux/sci.h
 	$(if $(LIB64),[ -e $(LIB64) ] || ln -s lib $(LIB64))
+	DESTDIR=$(DESTDIR) scripts/install-kmod install $(O) $(VERSION) \
+		$(PREFIX) $(KDIR)
 	$(if $(DESTDIR),,[ "$$(id -u)" != 0 ] || ldconfig)
 
 uninstall:				## what install put there
@@ -160,6 +193,9 @@ uninstall:				## what install put there
 		pkgconfig/sisci.pc) $(BINDIR)/sci \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
+	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h
+	DESTDIR=$(DESTDIR) scripts/install-kmod uninstall $(O) $(VERSION) \
+		$(PREFIX) $(KDIR)
 	$(if $(LIB64),[ ! -L $(LIB64) ] || rm $(LIB64))
 
 # Programs written for a DIS tree look in lib64.
@@ -183,14 +219,17 @@ help:					## this list
 	@echo '  O=DIR           where to build (build)'
 	@echo '  SAN=LIST        address,undefined or thread: built in O/LIST'
 	@echo '  WERROR=1 V=1    warnings are errors; show commands'
+	@echo '  KDIR=DIR        kernel to build modules for (the running one)'
+	@echo '  FLAVOUR=NAME    kernel of make vm: stock, debug, kcsan'
 	@echo '  SETUP=no        do not install missing packages'
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
 .PHONY: all libs bins tests demo check bench bench-peers headers-check lint \
-	cross install soak uninstall clean help
+	cross modules modules-check vm vm-check vm-check-debug install soak \
+	uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
-	$(BENCH_OBJ))
+	$(BENCH_OBJ) $(KERNEL_OBJ))

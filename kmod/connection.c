@@ -96,8 +96,7 @@ static int connection_add(struct sci_connection *conn, struct sci_peer *p)
 	if (ret < 0)
 		return ret;
 	conn->peer = p;
-	list_add_tail(&conn->link, &p->links);
-	sci_peer_watch(p);
+	sci_peer_link(p, &conn->link);
 	return 0;
 }
 
@@ -111,8 +110,7 @@ static void connection_drop(struct sci_connection *conn)
 	xa_erase(&p->adapter->handles, conn->handle);
 	conn->handle = 0;
 	conn->remote = 0;
-	list_del_init(&conn->link);
-	sci_peer_watch(p);
+	sci_peer_unlink(p, &conn->link);
 }
 
 struct sci_connection *sci_connection_find(struct sci_peer *p, u32 handle)

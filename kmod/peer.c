@@ -382,19 +382,27 @@ void sci_peer_post(struct sci_peer *p, struct sci_message *m)
 	mutex_unlock(&p->lock);
 }
 
-void sci_peer_watch(struct sci_peer *p)
+static void peer_watch(struct sci_peer *p, unsigned int connections)
 {
-	struct list_head *link;
-	unsigned int n = 0;
-
-	lockdep_assert_held(&p->adapter->lock);
-	list_for_each(link, &p->links)
-		n++;
-	WRITE_ONCE(p->connections, n);
+	WRITE_ONCE(p->connections, connections);
 	mutex_lock(&p->lock);
-	sci_session_watch(&p->session, n, ktime_get_ns());
+	sci_session_watch(&p->session, connections, ktime_get_ns());
 	peer_arm(p);
 	mutex_unlock(&p->lock);
+}
+
+void sci_peer_link(struct sci_peer *p, struct list_head *link)
+{
+	lockdep_assert_held(&p->adapter->lock);
+	list_add_tail(link, &p->links);
+	peer_watch(p, p->connections + 1);
+}
+
+void sci_peer_unlink(struct sci_peer *p, struct list_head *link)
+{
+	lockdep_assert_held(&p->adapter->lock);
+	list_del_init(link);
+	peer_watch(p, p->connections - 1);
 }
 
 /*

@@ -87,12 +87,16 @@ static inline void sci_peer_put(struct sci_peer *p)
 void sci_peer_post(struct sci_peer *p, struct sci_message *m);
 
 /**
- * sci_peer_watch() - count of connections has changed
+ * sci_peer_link() - a connection with that node begins
+ * @link: goes into @p->links
  *
- * Heartbeats run while @p->links is not empty.  Caller holds adapter->lock.
- * For a connection that a message makes, before sci_proto_deliver() returns.
+ * Heartbeats run while there is one.  Caller holds adapter->lock.  Comes before
+ * the post of the first message that belongs to the connection; one that a
+ * message makes, before sci_proto_deliver() returns.
  */
-void sci_peer_watch(struct sci_peer *p);
+void sci_peer_link(struct sci_peer *p, struct list_head *link);
+/* ... and ends. */
+void sci_peer_unlink(struct sci_peer *p, struct list_head *link);
 
 /* A packet came: sci_adapter_receive().  One at a time.  No locks held. */
 void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet);

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash
+# The host's side of a list of tests; the guest's is vm-tests.  Part of vm,
+# whose variables it uses.
+# shellcheck disable=SC2154
+
+# A build folder also has what was removed since, and has become a part of
+# others.
+is_test() {
+	[[ $1 != selftests/* ]] ||
+		[[ -e $here/../$1.c && ! -e $here/../$1.h ]]
+}
+
+# LIST: one line per program, with the path that it was built at
+list_expand() {
+	local line words more i f found
+	while read -ra words; do
+		line=
+		for ((i = 0; i < ${#words[@]}; i++)); do
+			[[ ${words[i]} == *=* ]] || break
+			line+="${words[i]} "
+		done
+		((i < ${#words[@]})) || continue
+		found=
+		for f in "$build"/${words[i]}; do
+			[[ -x $f && ! -d $f ]] || continue
+			is_test "${f#"$build"/}" || continue
+			more=("${words[@]:i+1}")
+			echo "$line$f${more[*]:+ ${more[*]}}"
+			found=y
+		done
+		# fails in the machine, as a point
+		[[ -n $found || ${words[i]} == *[*?[]* ]] ||
+			echo "$line$build/${words[*]:i}"
+	done < <(sed 's/#.*//' "$1")
+}
+
+list_prepare() {
+	local f
+	list_expand "$1" >"$stage/vm/list"
+	cp "$stage/vm/list" "$log/list"
+	while read -r f; do
+		[[ ! -e $f ]] || files+=("$f")
+	done < <(grep -oE "(^| )$build/[^ ]+" "$log/list" | tr -d ' ' | sort -u)
+}
+
+# TAP.LOG CONSOLE.LOG: what the machine wrote, numbered, and what it owed
+list_results() {
+	awk -v build="$build/" '
+	FILENAME ~ /list$/ {
+		gsub(build, "")
+		owed[FNR] = $0
+		next
+	}
+	{ sub(/\r$/, "") }
+	/^# done / { done[$3] = 1; next }
+	/^# end$/ { end = 1; next }
+	/^(not )?ok - / { sub(/ok/, "ok " ++n); bad += /^not/ && !/# TODO/ }
+	{ print }
+	END {
+		for (i = 1; i in owed; i++)
+			if (!(i in done)) {
+				print "not ok " ++n " - " owed[i] ": was not run to its end"
+				bad++
+			}
+		if (!end) {
+			print "not ok " ++n " - the machine ran to its end"
+			bad++
+		}
+		print "1.." n
+		exit bad > 0
+	}' "$log/list" "$1"
+}
