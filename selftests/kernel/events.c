@@ -15,6 +15,8 @@
 #include "sci_test.h"
 
 #define RECORD	sizeof(struct sci_ev_record)
+/* How long to try to fill a queue: some machines are slow. */
+#define PATIENCE_MS	60000u
 
 static void *volatile nowhere = (void *)8;
 
@@ -188,13 +190,17 @@ static unsigned int drain(int fd, struct sci_ev_record *last,
 /* Makes @n events in a descriptor, again and again, until some are lost. */
 static void overflow(int fd, void (*make)(void), unsigned int each)
 {
+	uint64_t begun = ksft_now_ms();
 	unsigned int n, read, overflows = 0;
 	struct sci_ev_record last = { 0 };
 
 	nonblocking(fd);
 	for (n = 64; n <= 16384 && !overflows; n *= 4) {
-		for (unsigned int i = 0; i < n; i += each)
+		for (unsigned int i = 0; i < n; i += each) {
 			make();
+			if (ksft_now_ms() - begun > PATIENCE_MS)
+				SKIP("no overflow after %u events", i);
+		}
 		/* and those that are still on their way */
 		OK(adapter_probe(importer, node));
 		read = drain(fd, &last, &overflows);
@@ -228,7 +234,7 @@ TEST_LIMIT(events_of_an_import_overflow, 180)
 	overflow(OK(remote_connect(importer, node, 1)), link_down_and_up, 2);
 }
 
-TEST_LIMIT(events_of_a_segment_overflow, 900)
+TEST_LIMIT(events_of_a_segment_overflow, 180)
 {
 	begin();
 	overflow(local, visit, 2);

@@ -6,80 +6,21 @@
  * fails answers an errno and leaves nothing behind.  The kernel needs
  * CONFIG_FAULT_INJECTION with FAILSLAB, FAIL_PAGE_ALLOC and, better, USERCOPY.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "sci_test.h"
 
 #define FAILURES_MAX	2000u
 
-/* ---- the kernel's fault injection ---- */
-
-static char nth_path[64];
-
-/* All that can fail may, and says nothing about it. */
-static void allow_faults(void)
-{
-	static const char *const settings[][2] = {
-		{ "failslab/ignore-gfp-wait", "N" },
-		{ "failslab/verbose", "0" },
-		{ "fail_page_alloc/ignore-gfp-wait", "N" },
-		{ "fail_page_alloc/ignore-gfp-highmem", "N" },
-		{ "fail_page_alloc/min-order", "0" },
-		{ "fail_page_alloc/verbose", "0" },
-		{ "fail_usercopy/verbose", "0" },
-	};
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(settings); i++) {
-		char path[128];
-
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s",
-			 settings[i][0]);
-		write_text(path, settings[i][1]);
-	}
-}
+static struct fault_injector injector;
 
 static void begin(void)
 {
 	NEED_ROOT();
-	snprintf(nth_path, sizeof(nth_path), "/proc/self/task/%ld/fail-nth",
-		 syscall(SYS_gettid));
-	if (access(nth_path, W_OK))
+	if (injector_open(&injector) < 0)
 		SKIP("no fail-nth in this kernel");
-	allow_faults();
-}
-
-/* Between these two nothing but the operation may allocate. */
-static int nth_fd = -1;
-
-static void arm(unsigned int nth)
-{
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%u", nth);
-
-	nth_fd = OK(SYS(open(nth_path, O_RDWR | O_CLOEXEC)));
-	EQ(SYS(pwrite(nth_fd, text, len, 0)), len);
-}
-
-/* Whether the Nth was reached. */
-static bool disarm(void)
-{
-	char text[16] = "";
-	ssize_t n = pread(nth_fd, text, sizeof(text) - 1, 0);
-	bool reached;
-
-	/* the read itself may have been what failed */
-	reached = n <= 0 || atoi(text) == 0;
-	pwrite(nth_fd, "0", 1, 0);
-	EQ(SYS(pwrite(nth_fd, "0", 1, 0)), 1);
-	close(nth_fd);
-	return reached;
 }
 
 /* ---- operations ---- */
@@ -431,9 +372,9 @@ static int try_nth(const struct operation *op, unsigned int nth)
 
 	op->prepare(&s);
 	a = counts_of(0);
-	arm(nth);
+	injector_arm(&injector, nth);
 	ret = op->run(&s);
-	reached = disarm();
+	reached = injector_disarm(&injector);
 	if (!reached && ret < 0)
 		FAIL("%s: %s, without a fault", op->name, ksft_errname(-ret));
 	if (ret < 0 && op->never_fails)
@@ -456,8 +397,8 @@ static int try_nth(const struct operation *op, unsigned int nth)
 
 static void walk(const struct operation *op)
 {
-	unsigned int nth = 0, status;
-	struct counts was = counts_of(0);
+	unsigned int nth = 0, status, far = adapters() > 1;
+	struct counts was = counts_of(0), was_far = counts_of(far);
 	pid_t pid;
 
 	do {
@@ -470,6 +411,7 @@ static void walk(const struct operation *op)
 		if (status && status != 10 << 8)
 			FAIL("%s, fault %u", op->name, nth + 1);
 		COUNTS_BACK(0, &was);
+		COUNTS_BACK(far, &was_far);
 		nth++;
 	} while (!status && nth < FAILURES_MAX);
 	if (nth == FAILURES_MAX)
@@ -483,34 +425,4 @@ TEST_LIMIT(every_failure_of_every_operation, 1800)
 	for (unsigned int i = 0; i < ARRAY_SIZE(operations); i++)
 		if (!operations[i].cap || adapter_can(0, operations[i].cap))
 			walk(&operations[i]);
-}
-
-/* A whole life under faults that come at random places. */
-TEST_LIMIT(lives_with_failures, 600)
-{
-	unsigned int n = (unsigned int)ksft_option("rounds", 200);
-
-	begin();
-	for (unsigned int i = 0; i < n; i++) {
-		pid_t pid = ksft_fork();
-
-		if (pid == 0) {
-			/* its checks may fail; it is the counts that may not */
-			int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-			begin();
-			dup2(null, STDOUT_FILENO);
-			arm(1 + i);
-			for (unsigned int k = 0; k < ARRAY_SIZE(operations);
-			     k++) {
-				struct stage s = { .fd = -1, .other = -1 };
-
-				s.adapter = adapter_open(0);
-				if (s.adapter >= 0)
-					operations[k].run(&s);
-			}
-			_exit(0);
-		}
-		ksft_wait(pid);
-	}
 }

@@ -11,6 +11,7 @@
  *	--processes=N	3
  *	--threads=N	3, of each
  *	--chaos=0	no loss, no links that go down, nobody killed
+ *	--failures=0	the kernel's allocations do not fail
  */
 #include <poll.h>
 #include <signal.h>
@@ -141,11 +142,12 @@ static void prepare(struct supervisor *s)
 	CHECK(nprocesses >= 1 && nprocesses <= FUZZ_PROCESSES_MAX);
 	CHECK(tally->threads >= 1 && tally->threads <= FUZZ_THREADS_MAX);
 	s->chaos = ksft_option("chaos", 1);
+	tally->failures = ksft_option("failures", 1);
 	ksft_set_limit((unsigned int)(300 + tally->wanted / 100));
-	ksft_note("--seed=%llu --calls=%llu --processes=%u --threads=%u --chaos=%d",
+	ksft_note("--seed=%llu --calls=%llu --processes=%u --threads=%u --chaos=%d --failures=%d",
 		  (unsigned long long)s->rnd,
 		  (unsigned long long)tally->wanted, nprocesses,
-		  tally->threads, s->chaos);
+		  tally->threads, s->chaos, tally->failures);
 }
 
 TEST(anything_goes)

@@ -52,6 +52,7 @@ struct thread {
 	pthread_t id;
 	struct fuzz_worker *worker;
 	uint64_t rnd;
+	struct fault_injector injector;
 	struct sci_dma_vec vec[VECS];
 	unsigned char arg[PAGE];
 };
@@ -586,6 +587,7 @@ static long step_fork(struct thread *t)
 			{ 0, FUZZ_TICK_MS * 1000 }, { 0, FUZZ_TICK_MS * 1000 },
 		};
 
+		t->injector.fd = -1;	/* of its parent's thread */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setitimer(ITIMER_REAL, &tick, NULL);
 		t->rnd += 1;
@@ -674,9 +676,12 @@ static void one_step(struct thread *t)
 {
 	unsigned int op = any_op(t);
 	bool is_ioctl = op < sci_ncalls;
+	bool fails = t->injector.fd >= 0 && rarely(t, 10);
 	long ret;
 
 	atomic_store(&t->worker->op, op);
+	if (fails)
+		injector_arm(&t->injector, 1 + below(t, 30));
 	if (is_ioctl)
 		ret = call(t, &sci_calls[op]);
 	else if (op - sci_ncalls != STEP_TOUCH || rarely(t, 10))
@@ -684,6 +689,8 @@ static void one_step(struct thread *t)
 	else
 		for (unsigned int i = 0; i < 10; i++)
 			ret = do_step(t, STEP_TOUCH);
+	if (fails)
+		injector_disarm(&t->injector);
 	count(op, ret);
 	atomic_fetch_add(&t->worker->calls, 1);
 	atomic_fetch_add(&tally->calls, 1);
@@ -693,6 +700,9 @@ static void *work(void *arg)
 {
 	struct thread *t = arg;
 
+	t->injector.fd = -1;
+	if (tally->failures)
+		injector_open(&t->injector);
 	while (atomic_load(&tally->calls) < tally->wanted)
 		one_step(t);
 	return NULL;
@@ -728,6 +738,8 @@ static void become_somebody(unsigned int process)
 		return;
 	OK(SYS(setrlimit(RLIMIT_MEMLOCK, &limit)));
 	peer_become(NOBODY, NOBODY);
+	/* its files in /proc are its own again */
+	prctl(PR_SET_DUMPABLE, 1);
 }
 
 static void open_adapters(void)

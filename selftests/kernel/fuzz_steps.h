@@ -26,6 +26,7 @@ struct fuzz_worker {
 struct fuzz_tally {
 	uint64_t wanted;		/* calls, in all */
 	unsigned int threads;		/* of each process */
+	bool failures;			/* the kernel's memory runs out */
 	_Atomic uint64_t calls, bus_errors;
 	_Atomic uint32_t seen[FUZZ_OPS_MAX][FUZZ_ERRNO_MAX];
 	struct fuzz_worker worker[FUZZ_WORKERS_MAX];

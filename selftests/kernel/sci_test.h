@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The libsci authors */
 /*
  * What tests of /dev/sciN have in common: adapters, one wrapper per ioctl,
- * maps, events, counts of sysfs, faults.
+ * maps, events, objects that are connected.
  *
  * Wrappers return a descriptor or 0, or -errno; they check nothing.  Those that
  * do check are written in capitals.
@@ -17,24 +17,11 @@
 #include <linux/sci.h>
 
 #include "ksft.h"
+#include "sci_state.h"
 
 /* ---- where things are ---- */
 
 #define DEV_DIR		"/dev"
-#define SYSFS_DIR	"/sys/class/sci"
-#define DEBUG_DIR	"/sys/kernel/debug/sci"
-/* Of the loop driver, DEBUG_DIR/sciN/fault/: numbers. */
-#define KNOB_LINK	"link"		/* 0 or 1 */
-#define KNOB_LOSS	"loss"		/* of a million control packets */
-#define KNOB_DUPLICATE	"duplicate"	/* ... */
-#define KNOB_REORDER	"reorder"	/* ... */
-#define KNOB_DMA_ERRORS	"dma_errors"	/* of a million copies */
-#define KNOB_RETRIABLE	"retriable"	/* so many lost transfers */
-#define KNOB_FATAL	"fatal"
-/* Of all its adapters: a node. */
-#define LOOP_DIR	"/sys/kernel/debug/sci_loop"
-#define KNOB_REMOVE	"remove"
-#define KNOB_ADD	"add"
 
 /* A node that no fabric here has. */
 #define NODE_NOBODY	0xfff8u
@@ -42,6 +29,8 @@
 #define PAGE		((size_t)4096)
 
 /* ---- adapters: those of this machine, by their place in the list ---- */
+
+#define ADAPTERS_MAX	64
 
 unsigned int adapters(void);
 void adapters_find(void);			/* anew: nodes have come or gone */
@@ -180,42 +169,6 @@ void world_close(struct world *w);
 /* A bit of everything: creates, moves data, triggers, lets go; for @rounds. */
 void everything(uint64_t seed, unsigned int rounds);
 
-/* ---- what the kernel holds ---- */
-
-struct counts {
-	long long segments, importers, att_used, users;
-	/* of debugfs, 0 without it */
-	long long objects, connections, mappings;
-};
-
-struct counts counts_of(unsigned int i);
-bool counts_equal(const struct counts *a, const struct counts *b);
-
-/* Checks, after some time, that adapter @i is as it was. */
-void COUNTS_BACK(unsigned int i, const struct counts *was);
-
-/* A number in sysfs below sciN, or -errno. */
-__attribute__((format(printf, 2, 3)))
-long long sysfs_number(unsigned int i, const char *fmt, ...);
-__attribute__((format(printf, 2, 3)))
-bool sysfs_exists(unsigned int i, const char *fmt, ...);
-
-long long read_number(const char *path);
-int write_text(const char *path, const char *text);
-
-/* ---- faults ---- */
-
-bool has_knob(unsigned int i, const char *knob);
-void NEED_KNOB(const char *knob);
-int knob_set(unsigned int i, const char *knob, unsigned long value);
-
-/* No loss, links up: as each test begins. */
-void faults_end(void);
-
-/* Takes adapter @i out, and brings a node: each test begins with all there. */
-int adapter_remove(unsigned int i);
-int node_add(unsigned int node);
-
 #ifndef SELFTESTS_KERNEL_SCI_TEST_C
 #define EV(fd, type) KSFT_FROM(EV(fd, type))
 #define EV_SOON(fd, type) KSFT_FROM(EV_SOON(fd, type))
@@ -223,7 +176,6 @@ int node_add(unsigned int node);
 #define PAIR_EXPORT(length) KSFT_FROM(PAIR_EXPORT(length))
 #define PAIR_IMPORT(p) KSFT_FROM(PAIR_IMPORT(p))
 #define WORLD() KSFT_FROM(WORLD())
-#define COUNTS_BACK(i, was) KSFT_FROM(COUNTS_BACK(i, was))
 #endif
 
 #endif
