@@ -103,10 +103,11 @@ vm: $(O)/.setup-vm all	## a shell in a VM with modules and tests
 	@scripts/vm shell $(FLAVOUR) --build $(O)
 
 vm-check: $(O)/.setup-vm all	## tests with the modules, in a VM
-	scripts/tap-summary --limit 1800 "scripts/check-vm stock $(O)"
+	scripts/tap-summary --limit 5500 "scripts/check-vm stock $(O)" \
+		"scripts/check-vm slow $(O)"
 
 vm-check-debug: $(O)/.setup-vm-debug all	## tests in kernels that watch themselves
-	scripts/tap-summary --limit 3600 "scripts/check-vm debug $(O)" \
+	scripts/tap-summary --limit 7200 "scripts/check-vm debug $(O)" \
 		"scripts/check-vm kcsan $(O)"
 
 soak: tests				## SECONDS (600) of random messages, checked

@@ -262,11 +262,12 @@ static int client_start(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 	u32 node = c->node;
+	u64 base;
 	int ret;
 
 	if (node == SCI_IOC_NODE_GROUP) {
 		c->kind = SCI_KIND_GROUP;
-		ret = sci_group_member(a, c->id, &node);
+		ret = sci_group_member(a, c->id, &node, &base);
 		if (ret)
 			return ret;
 	}
@@ -334,13 +335,14 @@ static void client_leave(struct sci_client *c)
 	struct sci_adapter *a = c->obj.adapter;
 	bool died = current->flags & PF_EXITING;
 
-	if (!c->conn.remote || !c->bye)
+	/* a node that goes says that, and no more */
+	if (!c->conn.remote || !c->bye || sci_adapter_is_dead(a))
 		return;
 	((struct sci_msg_simple *)c->bye->body)->died = died;
 	sci_post_simple(c->conn.peer, c->bye, SCI_MSG_DISCONNECT,
 			c->conn.remote);
 	c->bye = NULL;
-	c->leaving = !died && a->link_up && !sci_adapter_is_dead(a);
+	c->leaving = !died && a->link_up;
 }
 
 void sci_client_end(struct sci_client *c)
@@ -372,10 +374,11 @@ static bool client_rejoin(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 	struct sci_message *m;
+	u64 base;
 	u32 node;
 
 	if (c->node != SCI_IOC_NODE_GROUP || sci_adapter_is_dead(a) ||
-	    c->rejoins == REJOINS_MAX || sci_group_member(a, c->id, &node))
+	    c->rejoins == REJOINS_MAX || sci_group_member(a, c->id, &node, &base))
 		return false;
 	m = sci_message_alloc();
 	if (!m)

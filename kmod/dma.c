@@ -92,15 +92,10 @@ static void transfer_put(struct sci_dma_transfer *t)
 static int locate(struct sci_dma_transfer *t, struct sci_dma_piece *p)
 {
 	struct sci_object *obj = sci_object_of(t->remote, SCI_OBJECT_IMPORT);
-	struct sci_import *im = sci_import_of(obj);
-	int ret = -ENOTCONN;
+	int ret;
 
 	mutex_lock(&obj->adapter->lock);
-	if (im->client.state == SCI_REMOTE_CONNECTED) {
-		p->node = im->client.conn.peer->node;
-		p->base = im->base;
-		ret = 0;
-	}
+	ret = sci_import_locate(sci_import_of(obj), &p->node, &p->base);
 	mutex_unlock(&obj->adapter->lock);
 	return ret;
 }

@@ -156,7 +156,7 @@ void sci_group_unexport(struct sci_segment *s)
 	mutex_unlock(&d->lock);
 }
 
-int sci_group_member(struct sci_adapter *a, u32 id, u32 *node)
+int sci_group_member(struct sci_adapter *a, u32 id, u32 *node, u64 *base)
 {
 	struct sci_domain *d = a->domain;
 	struct sci_segment *s;
@@ -172,6 +172,7 @@ int sci_group_member(struct sci_adapter *a, u32 id, u32 *node)
 					     group_link);
 		if (s) {
 			*node = s->obj.adapter->node;
+			*base = s->base;
 			ret = 0;
 		}
 	}

@@ -62,7 +62,10 @@ void sci_group_leave(struct sci_segment *s);
 void sci_group_export(struct sci_segment *s);
 void sci_group_unexport(struct sci_segment *s);
 
-/* A node with a member that may be connected to: -ENOENT; adapter->lock held. */
-int sci_group_member(struct sci_adapter *a, u32 id, u32 *node);
+/*
+ * A node with a member that may be connected to, and where that one's memory is:
+ * -ENOENT; adapter->lock held.
+ */
+int sci_group_member(struct sci_adapter *a, u32 id, u32 *node, u64 *base);
 
 #endif

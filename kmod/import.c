@@ -7,6 +7,7 @@
 
 #include "compat.h"
 #include "core.h"
+#include "group.h"
 #include "import.h"
 #include "trace.h"
 
@@ -150,24 +151,41 @@ static int check_map(struct sci_import *im, struct vm_area_struct *vma)
 {
 	u64 pages = DIV_ROUND_UP_ULL(im->length, PAGE_SIZE);
 
-	lockdep_assert_held(&im->client.obj.adapter->lock);
-	if (im->client.state != SCI_REMOTE_CONNECTED)
-		return -ENOTCONN;
 	if (vma->vm_pgoff >= pages || vma_pages(vma) > pages - vma->vm_pgoff)
 		return -EINVAL;
 	return vma->vm_flags & VM_WRITE && !(im->access & 2) ? -EACCES : 0;
+}
+
+int sci_import_locate(struct sci_import *im, u32 *node, u64 *base)
+{
+	struct sci_adapter *a = im->client.obj.adapter;
+
+	lockdep_assert_held(&a->lock);
+	if (im->client.state != SCI_REMOTE_CONNECTED)
+		return -ENOTCONN;
+	*node = im->client.conn.peer->node;
+	*base = im->base;
+	/* the member that we connected to may have left just now */
+	if (im->client.node == SCI_IOC_NODE_GROUP &&
+	    sci_group_member(a, im->client.id, node, base))
+		return -ENOTCONN;
+	return 0;
 }
 
 static int map_make(struct sci_import *im, struct sci_import_map *map,
 		    struct vm_area_struct *vma)
 {
 	struct sci_mapping *m;
-	int ret = check_map(im, vma);
+	u64 base;
+	u32 node;
+	int ret;
 
+	ret = sci_import_locate(im, &node, &base);
+	if (!ret)
+		ret = check_map(im, vma);
 	if (ret)
 		return ret;
-	m = sci_mapping_get(map->adapter, im->client.conn.peer->node,
-			    im->client.id, im->base,
+	m = sci_mapping_get(map->adapter, node, im->client.id, base,
 			    (u64)vma->vm_pgoff << PAGE_SHIFT,
 			    vma->vm_end - vma->vm_start);
 	if (IS_ERR(m))

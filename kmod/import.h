@@ -49,6 +49,9 @@ static inline struct sci_import *sci_import_of(struct sci_object *obj)
 	return container_of(obj, struct sci_import, client.obj);
 }
 
+/* Whose exposed memory it is now: -ENOTCONN; adapter->lock held. */
+int sci_import_locate(struct sci_import *im, u32 *node, u64 *base);
+
 /* The link went up or down: all imports from other nodes; adapter->lock held. */
 void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type);
 

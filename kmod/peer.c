@@ -34,10 +34,10 @@ module_param(heartbeat_ms, uint, 0444);
 MODULE_PARM_DESC(heartbeat_ms,
 		 "ms of silence after which a connected node is asked (500)");
 
-static unsigned int connect_ms __ro_after_init = 1000;
+static unsigned int connect_ms __ro_after_init = 3000;
 module_param(connect_ms, uint, 0444);
 MODULE_PARM_DESC(connect_ms,
-		 "ms a node has for its first answer before it counts as unreachable (1000)");
+		 "ms a node has for its first answer before it counts as unreachable (3000)");
 
 static unsigned int dead_ms __ro_after_init = 5000;
 module_param(dead_ms, uint, 0444);

@@ -395,7 +395,8 @@ static int try_nth(const struct operation *op, unsigned int nth)
 	return reached;
 }
 
-static void walk(const struct operation *op)
+/* One try after the other until nothing is left to fail. */
+static bool walk(const struct operation *op)
 {
 	unsigned int nth = 0, status, far = adapters() > 1;
 	struct counts was = counts_of(0), was_far = counts_of(far);
@@ -408,21 +409,25 @@ static void walk(const struct operation *op)
 			_exit(try_nth(op, nth + 1) ? 0 : 10);
 		}
 		status = ksft_wait(pid);
-		if (status && status != 10 << 8)
-			FAIL("%s, fault %u", op->name, nth + 1);
+		if (status && status != 10 << 8) {
+			ksft_note("%s: fault %u", op->name, nth + 1);
+			return false;
+		}
 		COUNTS_BACK(0, &was);
 		COUNTS_BACK(far, &was_far);
 		nth++;
 	} while (!status && nth < FAILURES_MAX);
-	if (nth == FAILURES_MAX)
-		FAIL("%s: no end of faults", op->name);
 	ksft_note("%s: %u faults", op->name, nth - 1);
+	return status;
 }
 
 TEST_LIMIT(every_failure_of_every_operation, 1800)
 {
+	unsigned int bad = 0;
+
 	begin();
 	for (unsigned int i = 0; i < ARRAY_SIZE(operations); i++)
 		if (!operations[i].cap || adapter_can(0, operations[i].cap))
-			walk(&operations[i]);
+			bad += !walk(&operations[i]);
+	EQ(bad, 0);
 }
