@@ -3,7 +3,7 @@
 /*
  * DOC: parameters
  *
- * Each fabric has a table of defaults, measured; a file of lines
+ * Memory and devices have a table of defaults each, measured; a file of lines
  * "FABRIC NAME VALUE" (what `sci tune` writes) changes them for a machine, the
  * environment for a process, sci_ep_set() for an endpoint.
  */
@@ -49,13 +49,14 @@ static const struct param params[SCI_PARAMS] = {
 };
 
 struct table {
-	const char *fabric;
 	uint64_t value[SCI_PARAMS];
 };
 
-/* The last one serves every fabric that has none of its own. */
+enum { DEVICE, MEMORY };
+
+/* By what maps of remote segments are: shm and sci_loop have memory. */
 static const struct table tables[] = {
-	{ "shm", {
+	[MEMORY] = { {
 		[SCI_PARAM_LINES_MAX] = 64,
 		[SCI_PARAM_EAGER_MAX] = 64 * KIB,
 		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
@@ -69,7 +70,7 @@ static const struct table tables[] = {
 		[SCI_PARAM_SPIN_US] = 1000,
 	} },
 	/* DECK/SCI IV: zero-copy pays from 1024 bytes on */
-	{ NULL, {
+	[DEVICE] = { {
 		[SCI_PARAM_LINES_MAX] = 0,
 		[SCI_PARAM_EAGER_MAX] = 8 * KIB,
 		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
@@ -161,12 +162,10 @@ static int read_table(struct sci_ep *ep, const char *path)
 
 int params_init(struct sci_ep *ep)
 {
-	const struct table *t = tables;
+	const struct table *t = &tables[ep->may_read ? MEMORY : DEVICE];
 	const char *path = getenv("SCI_MSG_TABLE");
 	int ret = 0;
 
-	while (t->fabric && strcmp(t->fabric, ep->ops->name))
-		t++;
 	memcpy(ep->params, t->value, sizeof(ep->params));
 	if (path && *path)
 		ret = read_table(ep, path);

@@ -339,50 +339,6 @@ pid_t ksft_fork(void)
 	return pid;
 }
 
-int ksft_wait(pid_t pid)
-{
-	int fd = syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	int status = 0;
-
-	CHECK(fd >= 0);
-	CHECK(poll(&pfd, 1, TEST_WAIT_MS) == 1);
-	close(fd);
-	CHECK(waitpid(pid, &status, 0) == pid);
-	return status;
-}
-
-/* ---- the runner ---- */
-
-static const char *status_words(int status)
-{
-	static char words[64];
-
-	if (WIFSIGNALED(status))
-		snprintf(words, sizeof(words), "killed by %s",
-			 strsignal(WTERMSIG(status)));
-	else
-		snprintf(words, sizeof(words), "exit status %d",
-			 WEXITSTATUS(status));
-	return words;
-}
-
-static void print_sites(void)
-{
-	unsigned int n = atomic_load(&run->processes);
-
-	for (unsigned int i = 0; i < n && i < MAX_PROCESSES; i++) {
-		struct process_state *p = &run->process[i];
-		const char *file = atomic_load(&p->file);
-
-		if (file)
-			ksft_note("pid %d was at %s:%d: %s",
-				  atomic_load(&p->pid), file,
-				  atomic_load(&p->line),
-				  atomic_load(&p->text));
-	}
-}
-
 static void print_file(const char *path)
 {
 	char line[256];
@@ -418,6 +374,54 @@ static void print_threads(pid_t pid)
 	}
 	if (dir)
 		closedir(dir);
+}
+
+int ksft_wait(pid_t pid)
+{
+	int fd = syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int status = 0;
+
+	CHECK(fd >= 0);
+	/* it may be waiting for something itself */
+	if (poll(&pfd, 1, 2 * TEST_WAIT_MS) != 1) {
+		print_threads(pid);
+		FAIL("pid %d does not end", pid);
+	}
+	close(fd);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+/* ---- the runner ---- */
+
+static const char *status_words(int status)
+{
+	static char words[64];
+
+	if (WIFSIGNALED(status))
+		snprintf(words, sizeof(words), "killed by %s",
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(words, sizeof(words), "exit status %d",
+			 WEXITSTATUS(status));
+	return words;
+}
+
+static void print_sites(void)
+{
+	unsigned int n = atomic_load(&run->processes);
+
+	for (unsigned int i = 0; i < n && i < MAX_PROCESSES; i++) {
+		struct process_state *p = &run->process[i];
+		const char *file = atomic_load(&p->file);
+
+		if (file)
+			ksft_note("pid %d was at %s:%d: %s",
+				  atomic_load(&p->pid), file,
+				  atomic_load(&p->line),
+				  atomic_load(&p->text));
+	}
 }
 
 static void print_hang(void)
