@@ -113,6 +113,8 @@ union sci_command {
  * @flags: that are known
  * @min_size: of its first version
  * @size: of this one
+ * @answers: it has out_ fields.  Else nothing is copied back, so that it can't
+ *	fail when it has been done.
  * @fn: does it.  Sees no user pointers but those its structure names.  A file it
  *	puts into @nf is installed when it returns 0, and dropped otherwise.
  */
@@ -122,16 +124,18 @@ struct sci_ioctl_op {
 	u32 flags;
 	u32 min_size;
 	u32 size;
+	bool answers;
 	int (*fn)(struct sci_object *obj, void *cmd, struct sci_new_file *nf);
 };
 
-#define IOCTL_OP(_cmd, _kinds, _flags, _fn, _struct, _last)		\
+#define IOCTL_OP(_cmd, _kinds, _flags, _fn, _struct, _last, _answers)	\
 	[_IOC_NR(_cmd)] = {						\
 		.cmd = _cmd,						\
 		.kinds = _kinds,					\
 		.flags = _flags,					\
 		.min_size = offsetofend(struct _struct, _last),		\
 		.size = sizeof(struct _struct),				\
+		.answers = _answers,					\
 		.fn = _fn,						\
 	}
 
@@ -143,58 +147,58 @@ struct sci_ioctl_op {
 
 static const struct sci_ioctl_op sci_ioctl_ops[] = {
 	IOCTL_OP(SCI_IOC_QUERY, SCI_OBJECT_ADAPTER, 0, sci_query,
-		 sci_ioc_query, out_max_segment),
+		 sci_ioc_query, out_max_segment, true),
 	IOCTL_OP(SCI_IOC_PROBE, SCI_OBJECT_ADAPTER, 0, sci_probe,
-		 sci_ioc_probe, timeout_ms),
+		 sci_ioc_probe, timeout_ms, false),
 	IOCTL_OP(SCI_IOC_COUNTERS, SCI_OBJECT_ADAPTER, 0, sci_counters,
-		 sci_ioc_counters, out_link_downs),
+		 sci_ioc_counters, out_link_downs, true),
 	IOCTL_OP(SCI_IOC_SEGMENT_CREATE, SCI_OBJECT_ADAPTER, SEGMENT_FLAGS,
-		 sci_segment_create, sci_ioc_segment_create, out_id),
+		 sci_segment_create, sci_ioc_segment_create, out_id, true),
 	IOCTL_OP(SCI_IOC_SEGMENT_ATTACH, SCI_OBJECT_ADAPTER, 0,
-		 sci_segment_attach, sci_ioc_segment_attach, out_length),
+		 sci_segment_attach, sci_ioc_segment_attach, out_length, true),
 	IOCTL_OP(SCI_IOC_CONNECT, SCI_OBJECT_ADAPTER, SCI_CONNECT_ASYNC,
-		 sci_import_connect, sci_ioc_connect, out_length),
+		 sci_import_connect, sci_ioc_connect, out_length, true),
 	IOCTL_OP(SCI_IOC_INTR_CREATE, SCI_OBJECT_ADAPTER, INTR_FLAGS,
-		 sci_intr_create, sci_ioc_intr_create, mode),
+		 sci_intr_create, sci_ioc_intr_create, mode, true),
 	IOCTL_OP(SCI_IOC_INTR_CONNECT, SCI_OBJECT_ADAPTER,
 		 SCI_CONNECT_ASYNC | SCI_CONNECT_DATA,
-		 sci_intr_connect, sci_ioc_intr_connect, out_fd),
+		 sci_intr_connect, sci_ioc_intr_connect, out_fd, true),
 	IOCTL_OP(SCI_IOC_DMA_CREATE, SCI_OBJECT_ADAPTER, 0,
-		 sci_dma_create, sci_ioc_dma_create, out_fd),
+		 sci_dma_create, sci_ioc_dma_create, out_fd, true),
 	IOCTL_OP(SCI_IOC_CHECK, SCI_OBJECT_ADAPTER | SCI_OBJECT_IMPORT, 0,
-		 sci_import_check, sci_ioc_check, out_reserved),
+		 sci_import_check, sci_ioc_check, out_reserved, true),
 	IOCTL_OP(SCI_IOC_FLUSH, SCI_OBJECT_ADAPTER | SCI_OBJECT_IMPORT, 0,
-		 sci_import_flush, sci_ioc_flush, flags),
+		 sci_import_flush, sci_ioc_flush, flags, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_REGISTER, SCI_OBJECT_SEGMENT, 0,
-		 sci_segment_register, sci_ioc_segment_register, length),
+		 sci_segment_register, sci_ioc_segment_register, length, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_SHARE, SCI_OBJECT_SEGMENT, 0,
-		 sci_segment_share, sci_ioc_segment_share, flags),
+		 sci_segment_share, sci_ioc_segment_share, flags, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_EXPORT, SCI_OBJECT_SEGMENT, 0,
-		 sci_segment_export, sci_ioc_segment_export, flags),
+		 sci_segment_export, sci_ioc_segment_export, flags, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_UNEXPORT, SCI_OBJECT_SEGMENT, 0,
-		 sci_segment_unexport, sci_ioc_segment_unexport, reserved),
+		 sci_segment_unexport, sci_ioc_segment_unexport, reserved, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_REMOVE, SCI_OBJECT_SEGMENT, 0,
-		 sci_segment_remove, sci_ioc_segment_remove, flags),
+		 sci_segment_remove, sci_ioc_segment_remove, flags, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_INFO, SCI_OBJECT_SEGMENT, 0,
-		 sci_segment_info, sci_ioc_segment_info, out_length),
+		 sci_segment_info, sci_ioc_segment_info, out_length, true),
 	IOCTL_OP(SCI_IOC_REMOTE_INFO, SCI_OBJECT_IMPORT, 0,
-		 sci_import_info, sci_ioc_remote_info, out_length),
+		 sci_import_info, sci_ioc_remote_info, out_length, true),
 	IOCTL_OP(SCI_IOC_INTR_CANCEL, SCI_OBJECT_INTR, 0,
-		 sci_intr_cancel, sci_ioc_intr_cancel, flags),
+		 sci_intr_cancel, sci_ioc_intr_cancel, flags, false),
 	IOCTL_OP(SCI_IOC_INTR_TRIGGER, SCI_OBJECT_REMOTE_INTR, 0,
-		 sci_intr_trigger, sci_ioc_intr_trigger, reserved),
+		 sci_intr_trigger, sci_ioc_intr_trigger, reserved, false),
 	IOCTL_OP(SCI_IOC_DMA_SUBMIT, SCI_OBJECT_DMA,
 		 SCI_DMA_PULL | SCI_DMA_WAIT,
-		 sci_dma_submit, sci_ioc_dma_submit, cookie),
+		 sci_dma_submit, sci_ioc_dma_submit, cookie, false),
 	IOCTL_OP(SCI_IOC_DMA_ABORT, SCI_OBJECT_DMA, 0,
-		 sci_dma_abort, sci_ioc_dma_abort, flags),
+		 sci_dma_abort, sci_ioc_dma_abort, flags, false),
 };
 
 /* Hands the new file, if there is one, to the user: nothing fails after that. */
 static int finish(struct sci_new_file *nf, void __user *user, const void *cmd,
 		  size_t len, int ret)
 {
-	if (!ret && copy_to_user(user, cmd, len))
+	if (!ret && len && copy_to_user(user, cmd, len))
 		ret = -EFAULT;
 	if (!nf->file)
 		return ret;
@@ -226,7 +230,8 @@ static int call(struct sci_object *obj, const struct sci_ioctl_op *op,
 		return -EOPNOTSUPP;
 	ret = op->fn(obj, &cmd, &nf);
 	cmd.header.size = size;
-	return finish(&nf, user, &cmd, min(size, op->size), ret);
+	return finish(&nf, user, &cmd,
+		      op->answers ? min(size, op->size) : 0, ret);
 }
 
 long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
