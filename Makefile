@@ -59,7 +59,8 @@ SOAKS := $(SOAKS:.o=)
 KERNEL_OBJ := $(call obj,selftests/kernel/*.c)
 KSFT_OBJ := $(filter $(patsubst %.h,$(B)/%.o,selftests/kernel/peer.h \
 	$(wildcard selftests/kernel/*.h)),$(KERNEL_OBJ))
-KERNEL_TESTS := $(patsubst %.o,%,$(filter-out $(KSFT_OBJ),$(KERNEL_OBJ)))
+# The kernel's own sanitizers are for these.
+KERNEL_TESTS := $(if $(SAN),,$(patsubst %.o,%,$(filter-out $(KSFT_OBJ),$(KERNEL_OBJ))))
 MAP := $(wildcard libsci/libsci.map)
 HEADERS := $(patsubst libsci/include/%,%,$(wildcard $(addprefix \
 	libsci/include/,*.h */*.h)))

@@ -233,7 +233,7 @@ static int watch(struct counters *c)
 {
 	struct pollfd quit = { .events = POLLIN };
 	sigset_t set;
-	size_t i, left;
+	size_t i, left = c->n;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);

@@ -672,16 +672,39 @@ static unsigned int any_op(struct thread *t)
 	return is_final(op) && !rarely(t, 4) ? any_op(t) : op;
 }
 
+/* A signal that the kernel can't deliver kills: none comes meanwhile. */
+static bool begin_failure(struct thread *t, unsigned int op)
+{
+	sigset_t wake;
+
+	if (t->injector.fd < 0 || !rarely(t, 10) ||
+	    op == sci_ncalls + STEP_READ || op == sci_ncalls + STEP_TOUCH)
+		return false;
+	sigemptyset(&wake);
+	sigaddset(&wake, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &wake, NULL);
+	injector_arm(&t->injector, 1 + below(t, 30));
+	return true;
+}
+
+static void end_failure(struct thread *t)
+{
+	sigset_t wake;
+
+	injector_disarm(&t->injector);
+	sigemptyset(&wake);
+	sigaddset(&wake, SIGUSR1);
+	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
+}
+
 static void one_step(struct thread *t)
 {
 	unsigned int op = any_op(t);
 	bool is_ioctl = op < sci_ncalls;
-	bool fails = t->injector.fd >= 0 && rarely(t, 10);
+	bool fails = begin_failure(t, op);
 	long ret;
 
 	atomic_store(&t->worker->op, op);
-	if (fails)
-		injector_arm(&t->injector, 1 + below(t, 30));
 	if (is_ioctl)
 		ret = call(t, &sci_calls[op]);
 	else if (op - sci_ncalls != STEP_TOUCH || rarely(t, 10))
@@ -690,7 +713,7 @@ static void one_step(struct thread *t)
 		for (unsigned int i = 0; i < 10; i++)
 			ret = do_step(t, STEP_TOUCH);
 	if (fails)
-		injector_disarm(&t->injector);
+		end_failure(t);
 	count(op, ret);
 	atomic_fetch_add(&t->worker->calls, 1);
 	atomic_fetch_add(&tally->calls, 1);
