@@ -92,7 +92,8 @@ static void kill_one(struct supervisor *s)
 	kill(s->pid[process], SIGKILL);
 	status = ksft_wait(s->pid[process]);
 	/* unless it had just come to its end */
-	CHECK(!status || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+	if (status && (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL))
+		FAIL("pid %d ended: status %#x", s->pid[process], status);
 	s->killed++;
 	for (unsigned int i = 0; i < FUZZ_THREADS_MAX; i++)
 		s->since[process * FUZZ_THREADS_MAX + i] = 0;

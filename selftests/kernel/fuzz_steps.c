@@ -66,7 +66,7 @@ static struct area areas[AREAS];
 static char *memory;
 
 static _Thread_local sigjmp_buf on_fault;
-static _Thread_local volatile sig_atomic_t may_fault;
+static _Thread_local volatile sig_atomic_t may_fault, failing;
 
 unsigned int fuzz_ops(void)
 {
@@ -683,6 +683,7 @@ static bool begin_failure(struct thread *t, unsigned int op)
 	sigemptyset(&wake);
 	sigaddset(&wake, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &wake, NULL);
+	failing = 1;
 	injector_arm(&t->injector, 1 + below(t, 30));
 	return true;
 }
@@ -692,6 +693,7 @@ static void end_failure(struct thread *t)
 	sigset_t wake;
 
 	injector_disarm(&t->injector);
+	failing = 0;
 	sigemptyset(&wake);
 	sigaddset(&wake, SIGUSR1);
 	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
@@ -731,20 +733,26 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void on_signal(int sig)
+static void on_signal(int sig, siginfo_t *info, void *context)
 {
+	(void)context;
 	if (sig == SIGUSR1 || sig == SIGALRM)
 		return;			/* ends a wait */
+	/* on its way back to us the kernel failed to write to our memory */
+	if (failing && info->si_code == SI_KERNEL)
+		return;
 	if (sig == SIGBUS)
 		atomic_fetch_add(&tally->bus_errors, 1);
 	if (may_fault)
 		siglongjmp(on_fault, 1);
-	signal(sig, SIG_DFL);		/* a fault of ours */
+	FAIL("signal %d of code %d at %p", sig, info->si_code, info->si_addr);
 }
 
 static void set_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = {
+		.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO,
+	};
 
 	OK(SYS(sigaction(SIGUSR1, &action, NULL)));
 	OK(SYS(sigaction(SIGALRM, &action, NULL)));

@@ -238,7 +238,7 @@ int peer_get_fd(struct peer *p);
 
 #define PEER_GET(p, type)						\
 	({								\
-		type value_;						\
+		type value_ = { 0 };					\
 									\
 		peer_get(p, &value_, sizeof(value_));			\
 		value_;							\

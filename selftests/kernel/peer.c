@@ -147,7 +147,7 @@ void peer_put_fd(struct peer *p, int fd)
 
 int peer_get_fd(struct peer *p)
 {
-	char byte;
+	char byte = 0;
 	int fd = -1;
 
 	EQ(receive(p, &byte, 1, &fd), 1);
