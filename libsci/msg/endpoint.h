@@ -178,6 +178,7 @@ struct msg_import {
 	uint8_t *addr;
 	uint64_t size;
 	uint32_t id;
+	uint32_t errors;		/* link's, when it was surely there */
 };
 
 /* ---- peers ---- */
@@ -420,6 +421,7 @@ void peer_doubt(struct sci_peer *p);
 bool peer_is_gone(const struct sci_peer *p);
 int peer_import_inbox(struct sci_peer *p, uint32_t id);
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
+bool import_is_there(struct sci_peer *p, struct msg_import *im);
 
 /* connect.c */
 int hello_send(struct sci_peer *p);

@@ -272,6 +272,7 @@ struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 		goto err;
 	}
 	im->id = id;
+	im->errors = sci_link_errors(p->ep->link);
 	im->size = ops->rseg_size(im->seg);
 	ret = ops->rseg_map(im->seg, 0, im->size, 0, &addr);
 	if (ret) {
@@ -286,6 +287,31 @@ err:
 	free(im);
 	*error = ret;
 	return NULL;
+}
+
+/**
+ * import_is_there() - whether what was read from it so far was the peer's
+ *
+ * Of a peer that died its maps may show other pages, and whoever tells us may be
+ * late.  But the link's error count goes up before that.
+ */
+bool import_is_there(struct sci_peer *p, struct msg_import *im)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	void *addr = NULL;
+	uint32_t errors;
+
+	sci_load_barrier();
+	errors = sci_link_errors(p->ep->link);
+	if (errors == im->errors)
+		return true;
+	/* something was lost, not surely this: what is gone can't be mapped */
+	if (atomic_load(&ops->rseg_status(im->seg)->gone) ||
+	    ops->rseg_map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
+		return false;
+	ops->unmap(p->ep->fabric, addr, 1);
+	im->errors = errors;
+	return true;
 }
 
 /* ---- the end ---- */

@@ -285,6 +285,7 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 static bool read_exported(struct sci_req *req, struct sci_peer *p,
 			  const struct line_rts *rts)
 {
+	struct msg_cursor start = req->at;
 	struct msg_import *im;
 	int error;
 
@@ -296,7 +297,10 @@ static bool read_exported(struct sci_req *req, struct sci_peer *p,
 	    im->size - rts->offset < req->want)
 		return false;
 	msg_scatter(&req->at, im->addr + rts->offset, req->want);
-	return true;
+	if (import_is_there(p, im))
+		return true;
+	req->at = start;
+	return false;
 }
 
 static int read_private_pieces(struct sci_req *req, struct sci_peer *p,

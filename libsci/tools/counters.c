@@ -71,7 +71,7 @@ static struct counter *counter_of(struct adapter *a, const char *name)
 			return &a->counters[i];
 	if (a->n == COUNTERS_MAX || strlen(name) >= NAME_ROOM)
 		return NULL;
-	strcpy(a->counters[a->n].name, name);
+	snprintf(a->counters[a->n].name, NAME_ROOM, "%s", name);
 	return &a->counters[a->n++];
 }
 
