@@ -64,14 +64,15 @@ static bool read_number(const char *path, uint64_t *value)
 
 static struct counter *counter_of(struct adapter *a, const char *name)
 {
-	size_t i;
+	size_t i, len;
 
 	for (i = 0; i < a->n; i++)
 		if (!strcmp(a->counters[i].name, name))
 			return &a->counters[i];
-	if (a->n == COUNTERS_MAX || strlen(name) >= NAME_ROOM)
+	len = strlen(name);
+	if (a->n == COUNTERS_MAX || len >= NAME_ROOM)
 		return NULL;
-	snprintf(a->counters[a->n].name, NAME_ROOM, "%s", name);
+	memcpy(a->counters[a->n].name, name, len + 1);
 	return &a->counters[a->n++];
 }
 
