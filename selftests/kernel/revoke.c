@@ -276,19 +276,24 @@ TEST(children_are_cut_off_too)
 {
 	struct peer *peer = peer_spawn(export_until_killed, NULL);
 	struct pair p = exporter_in(peer);
-	int fds[2];
-	char byte;
+	int fds[2], seen[2];
+	char byte = 0;
 	pid_t pid;
 
 	OK(SYS(pipe2(fds, O_CLOEXEC)));
+	OK(SYS(pipe2(seen, O_CLOEXEC)));
 	pid = ksft_fork();
 	if (pid == 0) {
 		close(fds[1]);
-		if (p.there[0] != MAGIC || read(fds[0], &byte, 1) != 0)
+		if (p.there[0] != MAGIC || write(seen[1], &byte, 1) != 1 ||
+		    read(fds[0], &byte, 1) != 0)
 			_exit(2);
 		p.there[1] = 1;
 		_exit(p.there[0] == MAGIC);
 	}
+	/* else the end may come before the child has looked */
+	close(seen[1]);
+	EQ(read(seen[0], &byte, 1), 1);
 	peer_kill(peer);
 	EV(p.remote, SCI_EV_LOST);
 	close(fds[1]);
