@@ -39,7 +39,7 @@
  * @local: our own node: messages to be delivered
  * @work: what is due: retransmission, heartbeats, @local
  * @work_at: when it will run, SCI_SESSION_NEVER if it will not
- * @links: connections of either direction with it, struct sci_handle.link;
+ * @links: connections of either direction with it, struct sci_connection.link;
  *	under adapter->lock.  While there is one, heartbeats watch the node.
  * @connections: how many; may be read at any time
  * @data_in: proto.c's: a data interrupt that is arriving

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * sysfs: /sys/class/sci/sciN.  Stable; documented in Documentation of the
- * project.  Nothing here takes adapter->lock in a segment's files: removing
- * them waits, under that lock, for those who read them.
+ * sysfs: /sys/class/sci/sciN.  Stable; documented in sysfs-class-sci.
+ * Nothing in a segment's files takes adapter->lock: removing them waits, under
+ * that lock, for those who read them.
  */
 
 #include <linux/sysfs.h>

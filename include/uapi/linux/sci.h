@@ -459,7 +459,7 @@ struct sci_ioc_segment_attach {
  * pages are pinned until the segment ends and charged to RLIMIT_MEMLOCK.
  *
  * Errors: EINVAL: not aligned, wrong length, not an EMPTY segment; EBUSY: it
- * has memory already; EFAULT: not writable memory of the caller's;
+ * has memory already; EFAULT: not private writable memory of the caller's;
  * EOPNOTSUPP: no SCI_CAP_REGISTER; ENOMEM: also RLIMIT_MEMLOCK.
  */
 struct sci_ioc_segment_register {
@@ -627,7 +627,8 @@ enum sci_connect_flags {
  *
  * Errors, also as status of the event: EINVAL: not a node id; ENOENT: no such
  * segment, or not exported; EACCES: its mode forbids even reading;
- * EHOSTUNREACH; ETIMEDOUT; ENETDOWN; EUSERS: too many importers there.
+ * EHOSTUNREACH; ETIMEDOUT; ENETDOWN; EUSERS: too many importers there; EPROTO: the answer
+ * made no sense.
  */
 struct sci_ioc_connect {
 	__u32 size;
