@@ -17,6 +17,7 @@
 #define DEFAULT_NODES	16u		/* in a virtual cluster: 4 ... 64 */
 #define DEFAULT_MODE	0600u
 #define FIRST_INTNO	0x1000u		/* below it: left to FIXED numbers */
+#define PROBE_LOOKS	4
 
 static struct shm *shm_of(struct sci_service *svc)
 {
@@ -279,14 +280,24 @@ static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
 {
 	struct shm *shm = container_of(f, struct shm, base);
 	struct seek_node s = { .node = node };
+	unsigned int i;
 	int ret;
 
 	(void)adapter;
-	if (sci_link_down(&shm->link) && node != shm->node)
+	if (node == shm->node)
+		return 0;
+	if (sci_link_down(&shm->link))
 		return -ENETDOWN;
-	ret = shm_node_list(f, seek_node, &s);
-	if (ret < 0)
-		return ret;
+	/*
+	 * The kernel's list of sockets is read a page at a time, and counts on
+	 * from where it was: it skips one when another of its hash bucket goes
+	 * meanwhile.  That a node is absent has to be seen more than once.
+	 */
+	for (i = 0; i < PROBE_LOOKS && !s.found; i++) {
+		ret = shm_node_list(f, seek_node, &s);
+		if (ret < 0)
+			return ret;
+	}
 	return s.found ? 0 : -EHOSTUNREACH;
 }
 
