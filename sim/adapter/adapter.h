@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the model of the PCI-SCI adapter
+ *
+ * DATASHEET.md says what it does.  Plain C: no system calls, no threads, no
+ * clock.  Whoever embeds it (a device of QEMU, a simulator with a clock of its
+ * own, a test) calls it for what happens on the bus, on the link and in time,
+ * one call at a time, and lends it what struct sim_host has.  Functions of the
+ * host may not call back into the model, except where that is said.
+ */
+#ifndef SIM_ADAPTER_H
+#define SIM_ADAPTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kmod/pci_regs.h"
+#include "sim/adapter/packet.h"
+
+#define SIM_INITIATORS	64u
+#define SIM_NEVER	UINT64_MAX	/* no timer runs */
+
+/**
+ * struct sim_config - what a card has; powers of two where the data sheet says so
+ * @node: its id
+ * @serial: its number
+ * @att_entries: 256 to 65536
+ * @att_page_size: 4096 to 524288 bytes
+ * @streams: stream buffers, 8 or 16
+ * @stream_size: bytes of each, 64 or 128
+ * @outstanding: transactions, 1 to 64
+ * @exports: largest export table, 16 to 4096
+ * @dma_max: bytes of one descriptor, at least 4096
+ * @direct: the window is the host's business: see struct sim_host.att_changed
+ */
+struct sim_config {
+	uint16_t node;
+	uint64_t serial;
+	uint32_t att_entries;
+	uint32_t att_page_size;
+	uint32_t streams;
+	uint32_t stream_size;
+	uint32_t outstanding;
+	uint32_t exports;
+	uint32_t dma_max;
+	bool direct;
+};
+
+/* 8192 entries of 64 KiB, 8 x 64 bytes, 64 transactions, 1024 exports, 1 MiB. */
+extern const struct sim_config sim_config_default;
+
+/**
+ * struct sim_host - what the model is lent
+ * @now: nanoseconds on a clock that never goes back
+ * @dma_read: from main memory; false: there is none at this address
+ * @dma_write: to main memory; whole, and in the order of the calls
+ * @interrupt: INT_STATUS & INT_MASK has become @pending; @raised: the bits for
+ *	which a message is due (data sheet, section 10)
+ * @send: a packet goes to the link; it may be lost
+ * @connect: ENABLE was set or cleared; answer by sim_adapter_link() later
+ * @att_changed: direct: this entry was written; NULL unless direct
+ * @invalidate: direct: take an export out of all windows; NULL unless direct.
+ *	Answer by sim_adapter_invalidated() later, not from within
+ * @deadline: sim_adapter_deadline() has changed
+ */
+struct sim_host {
+	uint64_t (*now)(void *ctx);
+	bool (*dma_read)(void *ctx, uint64_t addr, void *buf, size_t len);
+	bool (*dma_write)(void *ctx, uint64_t addr, const void *buf, size_t len);
+	void (*interrupt)(void *ctx, uint32_t pending, uint32_t raised);
+	void (*send)(void *ctx, const struct sim_packet *p);
+	void (*connect)(void *ctx, bool enable);
+	void (*att_changed)(void *ctx, uint32_t entry);
+	void (*invalidate)(void *ctx, uint16_t export_id);
+	void (*deadline)(void *ctx);
+};
+
+struct sim_adapter;
+
+/**
+ * sim_adapter_new() - a card, as after a reset
+ * @epoch: higher than that of any card that had this node id before
+ *
+ * Returns NULL: out of memory, or @config is not possible.  @host and @ctx must
+ * live as long as the card.
+ */
+struct sim_adapter *sim_adapter_new(const struct sim_config *config,
+				    const struct sim_host *host, void *ctx,
+				    uint64_t epoch);
+void sim_adapter_free(struct sim_adapter *a);
+
+/* A PCI reset: as CONTROL.RESET.  The next epoch is one higher, or @epoch. */
+void sim_adapter_reset(struct sim_adapter *a, uint64_t epoch);
+
+/* ---- the bus ---- */
+
+/* BAR 0 and BAR 1: aligned 4 bytes; anything else reads as ones. */
+uint32_t sim_csr_read(struct sim_adapter *a, uint32_t offset);
+void sim_csr_write(struct sim_adapter *a, uint32_t offset, uint32_t value);
+uint32_t sim_att_read(struct sim_adapter *a, uint32_t offset);
+void sim_att_write(struct sim_adapter *a, uint32_t offset, uint32_t value);
+
+enum sim_bus {
+	SIM_BUS_DONE,
+	SIM_BUS_WAIT,	/* call again, with the same arguments, when something
+			 * has been received, a timer has run, or the link or a
+			 * register was changed */
+};
+
+/**
+ * sim_window_write() - a store of @len bytes (1 to 64, in one line)
+ * @initiator: below SIM_INITIATORS
+ */
+enum sim_bus sim_window_write(struct sim_adapter *a, unsigned int initiator,
+			      uint64_t offset, const void *data, size_t len);
+
+/**
+ * sim_window_read() - a load of @len bytes (1 to 8, in one line)
+ *
+ * One load of an initiator at a time.
+ */
+enum sim_bus sim_window_read(struct sim_adapter *a, unsigned int initiator,
+			     uint64_t offset, void *data, size_t len);
+
+/* ---- the link ---- */
+
+/* A packet came; @len bytes, hostile. */
+void sim_adapter_receive(struct sim_adapter *a, const void *packet, size_t len);
+
+/* The cable came or went. */
+void sim_adapter_link(struct sim_adapter *a, bool up);
+
+/*
+ * What the fabric says of a request that it cannot deliver: there is no such
+ * node.  The same as a response with status SCI_PCI_ERR_NODE.
+ */
+void sim_adapter_no_node(struct sim_adapter *a, const void *packet, size_t len);
+
+/* Direct: the export is in no window any more. */
+void sim_adapter_invalidated(struct sim_adapter *a, uint16_t export_id);
+
+/* ---- time ---- */
+
+/*
+ * When sim_adapter_timer() wants to be called: on the host's clock, or NEVER.
+ * It may be found then that there is nothing to do, and may be now or past:
+ * there is work left that one call was not to be kept busy with.
+ */
+uint64_t sim_adapter_deadline(const struct sim_adapter *a);
+void sim_adapter_timer(struct sim_adapter *a);
+
+/* ---- for hosts with direct windows ---- */
+
+/**
+ * struct sim_att_entry - an entry of the ATT, decoded
+ */
+struct sim_att_entry {
+	uint16_t node;
+	uint16_t attr;
+	uint16_t export_id;
+	uint64_t offset;
+};
+
+void sim_att_get(const struct sim_adapter *a, uint32_t entry,
+		 struct sim_att_entry *e);
+
+/* What others need to find exported memory: EXPORT_BASE, EXPORT_ENTRIES. */
+void sim_export_table(const struct sim_adapter *a, uint64_t *base,
+		      uint32_t *entries);
+
+/* A counter, without a bus access. */
+uint64_t sim_counter(const struct sim_adapter *a, enum sci_pci_counter c);
+
+#endif

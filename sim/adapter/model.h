@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: inside the model
+ *
+ * Where a store goes:
+ *
+ *	window -> struct stream -> waiters -> struct transaction -> host->send()
+ *		  (gathers)	   (FIFO)     (slot, until answered)
+ *
+ * Every entry point changes state and then calls adapter_settle(), which does
+ * what that made possible: waiters become transactions, requests to the own node
+ * are answered, DMA goes on; then status words, interrupt and timer follow, once
+ * each.  So nothing recurses: what ends a transaction never begins one.
+ *
+ * A line is named by its SCI address: node << 48, export id << 32, offset.
+ */
+#ifndef SIM_ADAPTER_MODEL_H
+#define SIM_ADAPTER_MODEL_H
+
+#include <assert.h>
+#include <string.h>
+
+#include "sim/adapter/adapter.h"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	      "packets and tables are little-endian and not converted");
+
+#define NO_LINE		UINT64_MAX
+#define STREAMS_MAX	16u
+#define SLOTS_MAX	64u
+#define BUCKETS		128u
+#define KEPT_LINES	8u	/* prefetched */
+#define TLB_ENTRIES	64u
+#define NODES_FAN	128u	/* of 16384 node ids, twice */
+#define ATT_BLOCK	256u	/* entries */
+#define UNIT		16u	/* bytes of the smallest store packet */
+#define RUN_BUDGET	512u	/* steps of one call; the timer does the rest */
+
+/* ---- lists ---- */
+
+struct link {
+	struct link *prev, *next;
+};
+
+static inline void link_init(struct link *l)
+{
+	l->prev = l->next = l;
+}
+
+static inline bool link_empty(const struct link *l)
+{
+	return l->next == l;
+}
+
+/* Before @at; before the list itself is at its end. */
+static inline void link_add(struct link *l, struct link *at)
+{
+	l->next = at;
+	l->prev = at->prev;
+	at->prev->next = l;
+	at->prev = l;
+}
+
+static inline void link_del(struct link *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	link_init(l);
+}
+
+#define LINK_OF(l, type, member) \
+	((type *)(void *)((char *)(l) - offsetof(type, member)))
+
+/* ---- stores and loads on their way ---- */
+
+/* A store that is not complete; the list of them is in order of time. */
+struct order {
+	struct link link;
+	uint32_t ticket;	/* of the first barrier after it */
+};
+
+/* Packets that are not transactions yet. */
+struct waiter {
+	struct link link;
+	uint64_t line;		/* or NO_LINE */
+	bool read;		/* in a struct read; else in a struct stream */
+};
+
+/**
+ * struct stream - a stream buffer
+ * @address: of its line; INTERRUPT: of the node
+ * @filled: a bit for each byte that holds something
+ * @todo: leaving: a bit for each 16 bytes that are no transaction yet
+ * @age: counted on with each buffer that is taken
+ * @page: ATT entry
+ */
+struct stream {
+	struct waiter wait;
+	struct order order;
+	uint64_t address;
+	uint64_t filled[2];
+	uint64_t deadline;
+	uint64_t age;
+	uint32_t page;
+	uint32_t value;		/* INTERRUPT */
+	uint16_t attr;
+	uint8_t todo;
+	uint8_t initiator;
+	uint8_t data[PACKET_DATA_MAX];
+};
+
+enum read_state { READ_NONE, READ_WAITS, READ_SENT, READ_DONE };
+
+/**
+ * struct read - a load that holds the bus
+ * @offset: in the window
+ * @address: node << 48 and so on
+ * @keep: prefetch: what comes is still true when it comes
+ * @exact: prefetch: the whole line was refused
+ */
+struct read {
+	struct waiter wait;
+	struct transaction *sent;
+	uint64_t offset;
+	uint64_t address;
+	uint16_t attr;
+	uint8_t len;
+	uint8_t state;
+	bool keep;
+	bool exact;
+	uint8_t data[8];
+};
+
+/**
+ * struct initiator - a source of stores and loads
+ * @stream: what its last store went to, while that gathers
+ * @next: where in the window that store ended
+ * @stalled: its store has been told to wait
+ */
+struct initiator {
+	struct stream *stream;
+	uint64_t next;
+	bool stalled;
+	struct read read;
+};
+
+/* A prefetched line. */
+struct kept {
+	uint64_t address;	/* NO_LINE: none */
+	uint64_t until;
+	uint32_t len;
+	uint8_t data[PACKET_DATA_MAX];
+};
+
+/* ---- transactions ---- */
+
+enum owner { OWNER_STORE, OWNER_READ, OWNER_DMA, OWNER_MAILBOX, OWNER_COMMAND };
+
+/**
+ * struct transaction - a request that has been sent, and its slot
+ * @deadline: of the response; SIM_NEVER on the way to the own node
+ * @node_link: outstanding requests to the same node, in order of their numbers
+ * @queue: requests to the own node
+ * @initiator: OWNER_READ; SIM_INITIATORS: nobody waits for it any more
+ * @dma_run: OWNER_DMA: of which ring
+ * @dma_offset: OWNER_DMA: in the descriptor's bytes
+ */
+struct transaction {
+	struct sim_packet packet;
+	struct order order;
+	struct node *node;
+	struct link node_link;
+	struct link queue;
+	struct transaction *line_next;
+	struct transaction *number_next;
+	uint64_t line;
+	uint64_t deadline;
+	uint32_t dma_run;
+	uint32_t dma_offset;
+	uint8_t owner;
+	uint8_t tries;
+	uint8_t initiator;
+};
+
+/* Slots: those of the data sheet, then the mailbox's, then the command's. */
+#define SLOTS_ALL	(SLOTS_MAX + SCI_PCI_MBOX_SLOTS + 1)
+
+/**
+ * struct node - another node, or this one
+ * @next: number of the next request to it
+ * @gave_up: the highest number that was given up, while one below it may still
+ *	be answered; new requests wait until the floor can pass it
+ * @known: a request has come from it: what follows is true
+ * @executed: status + 1 of the requests from @floor on; 4 bits each, 0: not yet
+ * @values: answers of locks; allocated with the first one
+ */
+struct node {
+	uint16_t node;
+	bool held;
+	bool known;
+	uint32_t next;
+	uint32_t gave_up;
+	struct link outstanding;
+	uint32_t floor;
+	uint64_t epoch;
+	uint32_t *values;
+	uint8_t executed[PACKET_WINDOW / 2];
+};
+
+struct nodes {
+	struct node *node[NODES_FAN];
+};
+
+/* ---- parts ---- */
+
+struct ring {
+	uint64_t base;
+	uint32_t base_low;	/* written, waits for its high half */
+	uint32_t entries;
+	uint32_t head;
+	uint32_t tail;
+	bool stopped;
+};
+
+/* An entry of the export table and one of its pages. */
+struct tlb {
+	uint64_t page;		/* bus address */
+	uint64_t length;
+	uint32_t number;	/* of the page */
+	uint16_t id;
+	uint16_t flags;		/* 0: nothing here */
+};
+
+/**
+ * struct dma - the engine
+ * @run: counted on with each ring, so that late answers find no other
+ * @busy: there is a present descriptor, of which is said:
+ * @issued: bytes for which requests have been made
+ * @good: bytes from its start of which no request has failed
+ * @chain: the descriptor before failed, and this one belongs to it
+ * @abort: up to @abort_tail
+ */
+struct dma {
+	struct ring ring;
+	uint32_t run;
+	bool busy;
+	bool chain;
+	bool abort;
+	uint32_t abort_tail;
+
+	uint64_t local;
+	uint64_t remote;
+	uint32_t length;
+	uint16_t node;
+	uint16_t flags;
+	uint32_t issued;
+	uint32_t good;
+	uint32_t outstanding;
+	enum sci_pci_error error;
+};
+
+struct command {
+	uint32_t node;
+	uint32_t arg;
+	uint32_t kind;		/* while busy */
+	uint32_t busy_node;
+	uint32_t busy_arg;
+	uint32_t status;
+	uint32_t result;
+	bool stopped;
+	uint8_t mailbox[SCI_PCI_MBOX_SIZE];
+};
+
+struct status {
+	uint64_t base;
+	uint32_t base_low;
+	uint32_t errors;
+	uint32_t fatal;
+	uint32_t ticket;	/* that the next barrier gets */
+	uint32_t code;
+	uint32_t node;
+	uint64_t address;
+	bool stopped;
+	bool writes;		/* base is good */
+	uint32_t written[4];	/* in main memory */
+};
+
+struct sim_adapter {
+	struct sim_config config;
+	const struct sim_host *host;
+	void *ctx;
+	uint64_t epoch;
+
+	/* registers */
+	bool enabled;
+	bool link_up;
+	uint32_t int_status;
+	uint32_t int_mask;
+	uint32_t int_told;
+	uint32_t int_raised;
+	uint32_t timeout_us;
+	uint32_t retries;
+	uint32_t gather_ns;
+	uint32_t latch_offset;	/* high half of what was read last */
+	uint32_t latch;
+
+	/* stores */
+	struct stream stream[STREAMS_MAX];
+	uint32_t streams_free;	/* a bit for each; else gathering or leaving */
+	uint32_t streams_gather;
+	uint64_t stream_age;
+	uint64_t window_size;
+	unsigned int page_shift;
+	uint32_t line_mask;
+	struct initiator initiator[SIM_INITIATORS];
+	unsigned int reads;	/* that are not READ_NONE */
+	struct kept kept[KEPT_LINES];
+	unsigned int kept_next;
+	bool kept_any;
+	struct link order;
+
+	/* transactions */
+	struct transaction *slot;
+	uint64_t slots_free;
+	uint64_t special_free;	/* mailbox and command */
+	uint64_t special_wait;	/* taken, not begun */
+	unsigned int stores;	/* outstanding */
+	struct transaction *by_line[BUCKETS];
+	struct transaction *by_number[BUCKETS];
+	struct link waiters;
+	struct link own;	/* requests to the own node */
+	struct nodes *nodes[NODES_FAN];
+
+	/* time and work */
+	uint64_t deadline;
+	uint64_t deadline_told;
+	unsigned int budget;
+	bool retry;		/* waiters may have become able to go */
+
+	struct ring rx;
+	uint32_t rx_turn;
+	struct ring exports;
+	struct tlb tlb[TLB_ENTRIES];
+	struct dma dma;
+	struct command command;
+	struct status status;
+	uint64_t counter[SCI_PCI_COUNTERS_COUNT];
+
+	uint32_t (*att)[4];
+	uint8_t *att_used;	/* blocks of it that were written */
+};
+
+static inline void count(struct sim_adapter *a, enum sci_pci_counter c)
+{
+	a->counter[c]++;
+}
+
+static inline uint64_t address_of(uint16_t node, uint16_t export_id,
+				  uint32_t offset)
+{
+	return (uint64_t)node << 48 | (uint64_t)export_id << 32 | offset;
+}
+
+#define ADDRESS_BITS	((UINT64_C(1) << 48) - 1)	/* of one node */
+
+static inline bool node_valid(uint32_t node)
+{
+	return node && node <= 0xfffc && !(node & 3);
+}
+
+/* adapter.c */
+void adapter_settle(struct sim_adapter *a);
+void adapter_enable(struct sim_adapter *a, bool enable);
+bool adapter_reaches(const struct sim_adapter *a, uint16_t node);
+void adapter_until(struct sim_adapter *a, uint64_t when);
+
+/* att.c */
+struct att {
+	uint64_t address;	/* of the first byte asked for */
+	uint32_t value;		/* INTERRUPT */
+	uint32_t page;
+	uint16_t node;
+	uint16_t attr;
+};
+
+bool att_lookup(struct sim_adapter *a, uint64_t offset, bool store,
+		struct att *e);
+void att_reset(struct sim_adapter *a);
+
+/* stream.c */
+void stream_issue(struct sim_adapter *a, struct stream *s);
+void stream_flush(struct sim_adapter *a);
+void stream_flush_page(struct sim_adapter *a, uint32_t page);
+void stream_flush_line(struct sim_adapter *a, uint64_t line,
+		       enum sci_pci_counter counter);
+void stream_expire(struct sim_adapter *a, uint64_t now);
+uint64_t stream_deadline(const struct sim_adapter *a);
+void stream_reset(struct sim_adapter *a);
+
+/* read.c */
+void read_issue(struct sim_adapter *a, struct read *r);
+void read_end(struct sim_adapter *a, const struct transaction *t,
+	      enum sci_pci_error error, const struct sim_packet *response);
+void read_overtaken(struct sim_adapter *a, uint64_t line);
+void read_forget(struct sim_adapter *a);
+void read_reset(struct sim_adapter *a);
+
+/* transaction.c */
+enum sci_pci_error transaction_reach(struct sim_adapter *a, uint16_t node);
+bool transaction_ready(struct sim_adapter *a, uint16_t node, uint64_t line);
+struct transaction *transaction_new(struct sim_adapter *a, enum owner owner,
+				    uint16_t node, enum packet_kind kind);
+void transaction_begin(struct sim_adapter *a, struct transaction *t,
+		       uint64_t line);
+struct transaction *transaction_special(struct sim_adapter *a,
+					enum owner owner, uint16_t node,
+					enum packet_kind kind);
+void transaction_cancel(struct sim_adapter *a, struct transaction *t);
+bool transaction_run(struct sim_adapter *a);
+void transaction_response(struct sim_adapter *a, const struct sim_packet *r);
+void transaction_no_node(struct sim_adapter *a, const struct sim_packet *p);
+void transaction_fail(struct sim_adapter *a, bool own);
+void transaction_expire(struct sim_adapter *a, uint64_t now);
+unsigned int transaction_stores(const struct sim_adapter *a);
+bool transaction_any(const struct sim_adapter *a);
+uint64_t transaction_deadline(const struct sim_adapter *a);
+void transaction_reset(struct sim_adapter *a);
+
+/* own.c */
+bool own_run(struct sim_adapter *a);
+
+/* node.c */
+struct node *node_get(struct sim_adapter *a, uint16_t node);
+bool node_ready(struct node *p);
+uint32_t node_floor(const struct node *p);
+void node_restart(struct sim_adapter *a);
+void node_free(struct sim_adapter *a);
+
+/* responder.c, export.c */
+bool responder_answer(struct sim_adapter *a, const struct sim_packet *p,
+		      struct sim_packet *r);
+bool export_find(struct sim_adapter *a, uint64_t address, uint32_t len,
+		 uint16_t rights, uint64_t *bus);
+void export_forget(struct sim_adapter *a);
+
+/* ring.c */
+void ring_set_base(struct sim_adapter *a, struct ring *r, uint32_t high);
+bool ring_set_entries(struct sim_adapter *a, struct ring *r, uint32_t entries,
+		      uint32_t min, uint32_t max);
+void rx_begin(struct sim_adapter *a, uint32_t entries);
+void rx_consume(struct sim_adapter *a, uint32_t head);
+enum sci_pci_error rx_put(struct sim_adapter *a, const struct sim_packet *p);
+
+/* command.c */
+void command_start(struct sim_adapter *a, uint32_t kind);
+void command_end(struct sim_adapter *a, enum sci_pci_error error,
+		 uint32_t result);
+void mailbox_send(struct sim_adapter *a, uint32_t node);
+uint32_t mailbox_free(const struct sim_adapter *a);
+
+/* dma.c */
+void dma_begin(struct sim_adapter *a, uint32_t entries);
+void dma_doorbell(struct sim_adapter *a, uint32_t tail);
+void dma_abort(struct sim_adapter *a);
+bool dma_run(struct sim_adapter *a);
+void dma_end(struct sim_adapter *a, const struct transaction *t,
+	     enum sci_pci_error error, const struct sim_packet *response);
+
+/* status.c */
+void status_error(struct sim_adapter *a, enum sci_pci_error code,
+		  uint16_t node, uint64_t address);
+void status_stop(struct sim_adapter *a, bool *stopped);
+void status_set_base(struct sim_adapter *a, uint32_t high);
+uint32_t status_done(const struct sim_adapter *a);
+uint32_t status_barrier(struct sim_adapter *a);
+void status_settle(struct sim_adapter *a);
+
+/* interrupt.c */
+void interrupt_raise(struct sim_adapter *a, uint32_t bits);
+void interrupt_clear(struct sim_adapter *a, uint32_t bits);
+void interrupt_mask(struct sim_adapter *a, uint32_t mask);
+void interrupt_settle(struct sim_adapter *a);
+
+/* csr.c: what other nodes may read; false: not that */
+bool csr_public(const struct sim_adapter *a, uint32_t offset, uint32_t *value);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Other nodes, as far as this one has to do with them.  There are 16383 ids and
+ * never more; what is known of a node is never forgotten, since a packet of its
+ * may still be on the way.
+ */
+#include <stdlib.h>
+
+#include "sim/adapter/model.h"
+
+#define NODE(node)	((node) >> 2 & (NODES_FAN - 1))
+#define NODES(node)	((node) >> 9)
+
+/* @node is valid.  NULL: out of memory. */
+struct node *node_get(struct sim_adapter *a, uint16_t node)
+{
+	struct nodes **ps = &a->nodes[NODES(node)];
+	struct node *p;
+
+	if (!*ps)
+		*ps = calloc(1, sizeof(**ps));
+	if (!*ps)
+		return NULL;
+	p = (*ps)->node[NODE(node)];
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->next = 1;
+	link_init(&p->outstanding);
+	(*ps)->node[NODE(node)] = p;
+	return p;
+}
+
+/* Below it no response is waited for. */
+uint32_t node_floor(const struct node *p)
+{
+	if (link_empty(&p->outstanding))
+		return p->next;
+	return LINK_OF(p->outstanding.next, struct transaction,
+		       node_link)->packet.number;
+}
+
+/*
+ * Whether a request may be sent to it.  One that was given up may be in the
+ * fabric still: nothing follows that could not tell the target so.
+ */
+bool node_ready(struct node *p)
+{
+	uint32_t floor = node_floor(p);
+
+	if (p->held && (int32_t)(floor - p->gave_up) > 0)
+		p->held = false;
+	return !p->held && p->next - floor < PACKET_WINDOW;
+}
+
+static void node_each(struct sim_adapter *a, void (*fn)(struct node *p))
+{
+	for (unsigned int i = 0; i < NODES_FAN; i++)
+		for (unsigned int j = 0; a->nodes[i] && j < NODES_FAN; j++)
+			if (a->nodes[i]->node[j])
+				fn(a->nodes[i]->node[j]);
+}
+
+static void restart(struct node *p)
+{
+	p->next = 1;
+	p->held = false;
+	link_init(&p->outstanding);
+}
+
+static void discard(struct node *p)
+{
+	free(p->values);
+	free(p);
+}
+
+/* A new epoch: requests are counted anew.  What others have sent stays known. */
+void node_restart(struct sim_adapter *a)
+{
+	node_each(a, restart);
+}
+
+void node_free(struct sim_adapter *a)
+{
+	node_each(a, discard);
+	for (unsigned int i = 0; i < NODES_FAN; i++)
+		free(a->nodes[i]);
+}
