@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include <stdlib.h>
+
+#include "sim/switch/action.h"
+#include "sim/switch/fabric.h"
+#include "sim/switch/loop.h"
+#include "sim/switch/node.h"
+
+/* @key is KEYS for the end of the node. */
+struct action {
+	struct action *next;
+	struct point *point;
+	struct timer timer;
+	uint64_t at;		/* packet; UINT64_MAX: the timer says when */
+	enum key key;
+	uint64_t value;
+	struct when lasts;
+};
+
+static void find_first(struct point *pt)
+{
+	const struct action *a;
+
+	pt->action_at = UINT64_MAX;
+	for (a = pt->actions; a; a = a->next)
+		if (a->at < pt->action_at)
+			pt->action_at = a->at;
+}
+
+/* Takes the action at @place out of its list. */
+static struct action *take(struct action **place)
+{
+	struct action *a = *place;
+
+	*place = a->next;
+	timer_cancel(&a->point->fabric->loop, &a->timer);
+	find_first(a->point);
+	return a;
+}
+
+/* Does what is to be done, and sees to its end. */
+static bool apply(struct point *pt, enum key k, uint64_t value,
+		  const struct when *lasts)
+{
+	struct span undo = { .after = *lasts };
+	uint64_t old;
+
+	if (k == KEYS) {
+		node_kill(node_of_point(pt));
+		return true;
+	}
+	old = pt->value[k];
+	point_set(pt, k, value);
+	return !lasts->unit || action_set(pt, k, old, &undo);
+}
+
+static void run(struct action **place)
+{
+	struct action *a = take(place);
+
+	if (!apply(a->point, a->key, a->value, &a->lasts))
+		fabric_warn("%s: out of memory: it stays as it is",
+			    a->point->name);
+	free(a);
+}
+
+static void expired(struct timer *t)
+{
+	const struct action *a = container_of(t, struct action, timer);
+	struct action **place = &a->point->actions;
+
+	while (*place != a)
+		place = &(*place)->next;
+	run(place);
+}
+
+static bool schedule(struct point *pt, enum key k, uint64_t value,
+		     const struct span *span)
+{
+	struct loop *l = &pt->fabric->loop;
+	struct action *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return false;
+	a->point = pt;
+	a->timer.expired = expired;
+	a->at = UINT64_MAX;
+	a->key = k;
+	a->value = value;
+	a->lasts = span->lasts;
+	if (span->after.unit == WHEN_PACKETS)
+		a->at = pt->came + span->after.count;
+	else if (timer_set(l, &a->timer, loop_now() + span->after.count)) {
+		free(a);
+		return false;
+	}
+	a->next = pt->actions;
+	pt->actions = a;
+	find_first(pt);
+	return true;
+}
+
+bool action_set(struct point *pt, enum key k, uint64_t value,
+		const struct span *span)
+{
+	if (span->after.unit)
+		return schedule(pt, k, value, span);
+	return apply(pt, k, value, &span->lasts);
+}
+
+bool action_kill(struct point *pt, const struct when *after)
+{
+	struct span span = { .after = *after };
+
+	return action_set(pt, KEYS, 0, &span);
+}
+
+void actions_cancel(struct point *pt, enum key k)
+{
+	struct action **place = &pt->actions;
+
+	while (*place) {
+		if (k == KEYS || (*place)->key == k)
+			free(take(place));
+		else
+			place = &(*place)->next;
+	}
+}
+
+/* What was asked for first comes first; the list has the last one first. */
+static struct action **find_due(struct point *pt)
+{
+	struct action **place, **due = NULL;
+
+	for (place = &pt->actions; *place; place = &(*place)->next)
+		if ((*place)->at <= pt->came &&
+		    (!due || (*place)->at <= (*due)->at))
+			due = place;
+	return due;
+}
+
+void actions_run(struct point *pt)
+{
+	struct action **due;
+
+	while ((due = find_due(pt)))
+		run(due);
+}

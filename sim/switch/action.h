@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what happens later
+ *
+ * A setting may begin after so many packets have come to its point, or after a
+ * time, and end in the same ways; then it is again what it was.
+ */
+#ifndef SIM_SWITCH_ACTION_H
+#define SIM_SWITCH_ACTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/switch/point.h"
+
+enum when_unit { WHEN_NEVER, WHEN_PACKETS, WHEN_TIME };
+
+struct when {
+	enum when_unit unit;	/* WHEN_NEVER: nothing was said */
+	uint64_t count;		/* packets, or ns */
+};
+
+struct span {
+	struct when after, lasts;
+};
+
+/* Sets @k of @pt; false: out of memory. */
+bool action_set(struct point *pt, enum key k, uint64_t value,
+		const struct span *span);
+
+/* The point's node is disconnected. */
+bool action_kill(struct point *pt, const struct when *after);
+
+/* Forgets what is to happen to @k; KEYS: everything. */
+void actions_cancel(struct point *pt, enum key k);
+
+/* Packet number @pt->came is there, and pt->action_at is not above it. */
+void actions_run(struct point *pt);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* An adapter says who it is. */
+#ifndef SIM_SWITCH_ATTACH_H
+#define SIM_SWITCH_ATTACH_H
+
+#include <stdbool.h>
+
+struct conn;
+
+/* The first frame of a connection; false: there is nothing to read. */
+bool attach_frame(struct conn *c);
+
+#endif

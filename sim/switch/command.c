@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/switch/answer.h"
+#include "sim/switch/command.h"
+#include "sim/switch/fabric.h"
+#include "sim/switch/node.h"
+#include "sim/switch/words.h"
+
+#define ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
+
+static bool run_words(struct fabric *f, struct words *w, bool in_script,
+		      struct answer *a);
+
+static bool seed(struct fabric *f, struct words *w, struct answer *a)
+{
+	uint64_t value;
+
+	if (!parse_number(w->word[1], UINT64_MAX, &value))
+		return answer_fail(a, "%.40s: not a number", w->word[1]);
+	fabric_seed(f, value);
+	return true;
+}
+
+static bool reset(struct fabric *f, struct words *w, struct answer *a)
+{
+	(void)w;
+	(void)a;
+	fabric_reset(f);
+	return true;
+}
+
+static bool run_lines(struct fabric *f, FILE *file, const char *path,
+		      struct answer *a)
+{
+	unsigned int number = 0;
+	char *line = NULL;
+	struct words w;
+	size_t room = 0;
+	bool ok = true;
+
+	while (ok && getline(&line, &room, file) >= 0) {
+		snprintf(a->where, sizeof(a->where), "%.200s:%u: ", path,
+			 ++number);
+		ok = words_split(&w, line, a);
+		if (ok && w.count)
+			ok = run_words(f, &w, true, a);
+		words_free(&w);
+	}
+	free(line);
+	a->where[0] = '\0';
+	return ok;
+}
+
+static bool script(struct fabric *f, struct words *w, struct answer *a)
+{
+	FILE *file = fopen(w->word[1], "re");
+	bool ok;
+
+	if (!file)
+		return answer_fail(a, "%.200s: %s", w->word[1],
+				   strerror(errno));
+	ok = run_lines(f, file, w->word[1], a);
+	fclose(file);
+	return ok;
+}
+
+static bool help(struct fabric *f, struct words *w, struct answer *a);
+
+static const struct command {
+	const char *name;
+	unsigned int min, max;		/* words behind it */
+	bool (*run)(struct fabric *f, struct words *w, struct answer *a);
+	const char *usage;
+} commands[] = {
+	{ "nodes", 0, 0, command_nodes, "" },
+	{ "links", 0, 0, command_links, "" },
+	{ "route", 2, 2, command_route, "NODE NODE" },
+	{ "counters", 0, 1, command_counters, "[NAME]" },
+	{ "get", 1, 2, command_get, "NAME [KEY]" },
+	{ "set", 3, 9, command_set, "NAME KEY VALUE [after WHEN] [for WHEN]" },
+	{ "link", 2, 8, command_link, "down|up NAME [after WHEN] [for WHEN]" },
+	{ "kill", 1, 4, command_kill, "NODE [after WHEN]" },
+	{ "garbage", 2, 3, command_garbage, "NODE COUNT [FROM]" },
+	{ "seed", 1, 1, seed, "NUMBER" },
+	{ "script", 1, 1, script, "FILE" },
+	{ "reset", 0, 0, reset, "" },
+	{ "help", 0, 0, help, "" },
+};
+
+static bool help(struct fabric *f, struct words *w, struct answer *a)
+{
+	size_t i;
+
+	(void)f;
+	(void)w;
+	for (i = 0; i < ARRAY_LEN(commands); i++)
+		answer_add(a, "%s%s%s\n", commands[i].name,
+			   *commands[i].usage ? " " : "", commands[i].usage);
+	return true;
+}
+
+static bool run_words(struct fabric *f, struct words *w, bool in_script,
+		      struct answer *a)
+{
+	const struct command *c = commands;
+	const char *name = w->word[0];
+
+	while (c < commands + ARRAY_LEN(commands) && strcmp(c->name, name))
+		c++;
+	if (c == commands + ARRAY_LEN(commands))
+		return answer_fail(a, "%.40s: no such command", name);
+	if (w->count - 1 < c->min || w->count - 1 > c->max)
+		return answer_fail(a, "usage: %s %s", name, c->usage);
+	if (in_script && c->run == script)
+		return answer_fail(a, "a script in a script");
+	return c->run(f, w, a) && !a->error[0];
+}
+
+bool command_run(struct fabric *f, const char *line, struct answer *a)
+{
+	struct words w;
+	bool ok;
+
+	ok = words_split(&w, line, a);
+	if (ok && w.count)
+		ok = run_words(f, &w, false, a);
+	words_free(&w);
+	return ok;
+}
+
+struct node *command_node(struct fabric *f, const char *name, struct answer *a)
+{
+	struct node *n;
+	uint16_t id;
+
+	if (!node_id_parse(name, &id)) {
+		answer_fail(a, "%.40s: " NODE_ID_RULE, name);
+		return NULL;
+	}
+	n = node_find(f, id);
+	if (n && node_there(n))
+		return n;
+	answer_fail(a, "node %u is not attached", id);
+	return NULL;
+}

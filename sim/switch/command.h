@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Commands of the control socket and of scripts: see sci-switch(1). */
+#ifndef SIM_SWITCH_COMMAND_H
+#define SIM_SWITCH_COMMAND_H
+
+#include <stdbool.h>
+
+struct answer;
+struct fabric;
+struct point;
+struct span;
+struct words;
+
+/* All say in @a what is wrong and return false. */
+bool command_run(struct fabric *f, const char *line, struct answer *a);
+
+/* Takes "after ..." and "for ..." from the end of @w. */
+bool span_parse(struct words *w, struct span *span, struct answer *a);
+
+/* Calls @fn for all points that @name stands for. */
+bool command_points(struct fabric *f, const char *name,
+		    bool (*fn)(struct point *pt, void *arg), void *arg,
+		    struct answer *a);
+
+/* set NAME KEY VALUE [after ...] [for ...] */
+bool command_set(struct fabric *f, struct words *w, struct answer *a);
+
+/* link down|up NAME [after ...] [for ...] */
+bool command_link(struct fabric *f, struct words *w, struct answer *a);
+
+/* kill NODE [after ...] */
+bool command_kill(struct fabric *f, struct words *w, struct answer *a);
+
+/* garbage NODE COUNT [FROM] */
+bool command_garbage(struct fabric *f, struct words *w, struct answer *a);
+
+/* What they show. */
+bool command_nodes(struct fabric *f, struct words *w, struct answer *a);
+bool command_links(struct fabric *f, struct words *w, struct answer *a);
+bool command_route(struct fabric *f, struct words *w, struct answer *a);
+bool command_counters(struct fabric *f, struct words *w, struct answer *a);
+bool command_get(struct fabric *f, struct words *w, struct answer *a);
+
+/* A node that an adapter is attached as; NULL: there is none. */
+struct node *command_node(struct fabric *f, const char *name,
+			  struct answer *a);
+
+#endif

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sim/switch/attach.h"
+#include "sim/switch/conn.h"
+#include "sim/switch/direct.h"
+#include "sim/switch/fabric.h"
+#include "sim/switch/node.h"
+#include "sim/switch/receive.h"
+
+#define BATCH		32		/* frames, before others have their turn */
+#define OTHERS_MAX	65536u		/* frames that are not packets */
+#define UNREAD_MAX	4096		/* frames */
+
+struct waiting {
+	struct waiting *next;
+	size_t size;
+	int fd;
+	bool packet;
+	unsigned char frame[];
+};
+
+/* ---- sending ---- */
+
+static ssize_t send_now(const struct conn *c, const void *frame, size_t size,
+			int fd)
+{
+	struct iovec iov = { .iov_base = (void *)frame, .iov_len = size };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { { 0 } };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+
+	if (fd < 0)
+		return send(c->watch.fd, frame, size,
+			    MSG_DONTWAIT | MSG_NOSIGNAL);
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	return sendmsg(c->watch.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void count_waiting(struct conn *c, const struct waiting *w, int sign)
+{
+	if (w->packet) {
+		c->packets += (unsigned int)sign;
+		c->bytes += sign > 0 ? w->size : -w->size;
+	} else {
+		c->others += (unsigned int)sign;
+	}
+}
+
+static bool has_room(const struct conn *c, size_t size, bool packet)
+{
+	const uint64_t *value;
+
+	if (!packet)
+		return c->others < OTHERS_MAX;
+	value = c->node->point.value;
+	return c->packets < value[KEY_QUEUE_PACKETS] &&
+	       c->bytes + size <= value[KEY_QUEUE_BYTES];
+}
+
+static bool enqueue(struct conn *c, const void *frame, size_t size, int fd,
+		    bool packet)
+{
+	struct waiting *w;
+
+	if (!has_room(c, size, packet))
+		return false;
+	w = malloc(sizeof(*w) + size);
+	if (!w)
+		return false;
+	*w = (struct waiting){ .size = size, .fd = -1, .packet = packet };
+	memcpy(w->frame, frame, size);
+	if (fd >= 0)
+		w->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (w->fd < 0 && fd >= 0) {
+		free(w);
+		return false;
+	}
+	if (!c->queue)
+		loop_change(&c->fabric->loop, &c->watch, EPOLLIN | EPOLLOUT);
+	*c->queue_end = w;
+	c->queue_end = &w->next;
+	count_waiting(c, w, 1);
+	return true;
+}
+
+static void dequeue(struct conn *c)
+{
+	struct waiting *w = c->queue;
+
+	c->queue = w->next;
+	if (!c->queue)
+		c->queue_end = &c->queue;
+	count_waiting(c, w, -1);
+	if (w->fd >= 0)
+		close(w->fd);
+	free(w);
+}
+
+/* Returns false if it could be neither sent nor kept. */
+static bool send_or_keep(struct conn *c, const void *frame, size_t size,
+			 int fd, bool packet)
+{
+	if (c->failing)
+		return true;
+	if (!c->queue) {
+		if (send_now(c, frame, size, fd) >= 0)
+			return true;
+		if (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
+			conn_fail(c);
+			return true;
+		}
+	}
+	return enqueue(c, frame, size, fd, packet);
+}
+
+void conn_send(struct conn *c, const void *frame, size_t size, int fd)
+{
+	if (send_or_keep(c, frame, size, fd, false))
+		return;
+	fabric_warn("node %u: too many frames wait for it: disconnected",
+		    c->attach.head.node);
+	conn_fail(c);
+}
+
+bool conn_send_packet(struct conn *c, const void *frame, size_t size)
+{
+	return send_or_keep(c, frame, size, -1, true);
+}
+
+static void flush(struct conn *c)
+{
+	while (c->queue && !c->failing) {
+		const struct waiting *w = c->queue;
+
+		if (send_now(c, w->frame, w->size, w->fd) < 0) {
+			if (errno != EAGAIN)
+				conn_fail(c);
+			return;
+		}
+		dequeue(c);
+	}
+	if (!c->queue)
+		loop_change(&c->fabric->loop, &c->watch, EPOLLIN);
+}
+
+/* ---- its life ---- */
+
+bool conn_dead(const struct conn *c)
+{
+	struct pollfd p = { .fd = c->watch.fd };
+
+	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* With something unread the other end would get ECONNRESET instead of frames. */
+static void forget_unread(struct conn *c)
+{
+	char byte;
+	int i;
+
+	for (i = 0; i < UNREAD_MAX; i++)
+		if (recv(c->watch.fd, &byte, 1, MSG_DONTWAIT) <= 0)
+			return;
+}
+
+static void unlink_conn(struct conn *c)
+{
+	struct conn **p = &c->fabric->conns;
+
+	while (*p != c)
+		p = &(*p)->next;
+	*p = c->next;
+}
+
+void conn_leave(struct conn *c)
+{
+	struct node *n = c->node;
+
+	if (!n)
+		return;
+	fabric_note(c->fabric, "node %u: gone", n->id);
+	direct_gone(c->fabric, c);
+	n->conn = NULL;
+	c->node = NULL;
+}
+
+static void end(struct conn *c)
+{
+	struct fabric *f = c->fabric;
+
+	conn_leave(c);
+	unlink_conn(c);
+	while (c->queue)
+		dequeue(c);
+	loop_unwatch(&f->loop, &c->watch);
+	forget_unread(c);
+	close(c->watch.fd);
+	if (c->memory >= 0)
+		close(c->memory);
+	free(c);
+	listener_resume(&f->loop, &f->adapters);
+}
+
+static void end_later(struct later *later)
+{
+	end(container_of(later, struct conn, later));
+}
+
+void conn_fail(struct conn *c)
+{
+	c->failing = true;
+	loop_later(&c->fabric->loop, &c->later);
+}
+
+void conn_close_all(struct fabric *f)
+{
+	struct conn *c;
+
+	for (c = f->conns; c; c = c->next)
+		conn_fail(c);
+}
+
+static void ready(struct watch *w, uint32_t events)
+{
+	struct conn *c = container_of(w, struct conn, watch);
+	int i;
+
+	if (events & EPOLLOUT)
+		flush(c);
+	for (i = 0; i < BATCH && !c->failing; i++)
+		if (!(c->node ? receive_frame(c) : attach_frame(c)))
+			return;
+}
+
+void conn_accept(struct fabric *f, int fd)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		close(fd);
+		return;
+	}
+	c->watch = (struct watch){ .fd = fd, .ready = ready };
+	c->later.run = end_later;
+	c->fabric = f;
+	c->queue_end = &c->queue;
+	c->memory = -1;
+	c->next = f->conns;
+	f->conns = c;
+	if (loop_watch(&f->loop, &c->watch, EPOLLIN))
+		conn_fail(c);
+}

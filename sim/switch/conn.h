@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: an adapter's connection
+ *
+ * What an adapter does not read waits in a queue.  Packets that find it full are
+ * lost; other frames are not, but an adapter that lets very many of them wait is
+ * disconnected.
+ */
+#ifndef SIM_SWITCH_CONN_H
+#define SIM_SWITCH_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/switch/loop.h"
+#include "sim/switch/protocol.h"
+
+struct fabric;
+struct node;
+struct waiting;
+
+/**
+ * struct conn - a connection
+ * @node: NULL: it has not attached
+ * @failing: it ends when the present events have been seen to
+ * @memory: direct: the descriptor of its main memory; else -1
+ */
+struct conn {
+	struct watch watch;
+	struct later later;
+	struct conn *next;
+	struct fabric *fabric;
+	struct node *node;
+	bool failing;
+	struct waiting *queue, **queue_end;
+	unsigned int packets, others;
+	size_t bytes;			/* of packets */
+	int memory;
+	struct frame_attach attach;
+	bool has_exports;
+	struct frame_exports exports;
+};
+
+/* A new connection to the listener of adapters. */
+void conn_accept(struct fabric *f, int fd);
+
+/* It ends, soon: it counts as gone from now on. */
+void conn_fail(struct conn *c);
+
+/* Its node is not its any more. */
+void conn_leave(struct conn *c);
+void conn_close_all(struct fabric *f);
+
+/* Whether the other end has gone. */
+bool conn_dead(const struct conn *c);
+
+/* A frame that is not a packet, with a descriptor or -1. */
+void conn_send(struct conn *c, const void *frame, size_t size, int fd);
+
+/* A frame with a packet; false: there was no room. */
+bool conn_send_packet(struct conn *c, const void *frame, size_t size);
+
+#endif

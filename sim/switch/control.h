@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Clients of the control socket: a command a line, its answer, "ok". */
+#ifndef SIM_SWITCH_CONTROL_H
+#define SIM_SWITCH_CONTROL_H
+
+struct fabric;
+
+/* A new connection. */
+void control_accept(struct fabric *f, int fd);
+void control_close_all(struct fabric *f);
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include <stdlib.h>
+
+#include "sim/switch/conn.h"
+#include "sim/switch/direct.h"
+#include "sim/switch/fabric.h"
+#include "sim/switch/node.h"
+
+#define PENDING_MAX	64u	/* of one node */
+
+/* @awaited: connections that have not answered yet */
+struct invalidation {
+	struct invalidation *next;
+	struct conn *owner;
+	uint32_t id;
+	unsigned int waits;
+	const struct conn *awaited[];
+};
+
+/* The connections of direct nodes but @c, from @from on. */
+static struct conn *other(struct conn *from, const struct conn *c)
+{
+	while (from && (from == c || !from->node || from->failing ||
+			!from->attach.direct))
+		from = from->next;
+	return from;
+}
+
+#define for_each_other(o, f, c)						\
+	for ((o) = other((f)->conns, c); (o); (o) = other((o)->next, c))
+
+static void tell_peer(struct conn *to, const struct conn *about)
+{
+	struct frame_attach frame = about->attach;
+
+	frame.head.kind = FRAME_PEER;
+	conn_send(to, &frame, sizeof(frame), about->memory);
+	if (about->has_exports)
+		conn_send(to, &about->exports, sizeof(about->exports), -1);
+}
+
+void direct_came(struct fabric *f, struct conn *c)
+{
+	struct conn *o;
+
+	if (!c->attach.direct)
+		return;
+	for_each_other(o, f, c) {
+		tell_peer(c, o);
+		tell_peer(o, c);
+	}
+}
+
+void direct_exports(struct fabric *f, struct conn *c,
+		    const struct frame_exports *e)
+{
+	struct conn *o;
+
+	if (!c->attach.direct)
+		return;
+	c->exports = *e;
+	c->has_exports = true;
+	for_each_other(o, f, c)
+		conn_send(o, e, sizeof(*e), -1);
+}
+
+/* ---- invalidation ---- */
+
+static void complete(struct invalidation *v)
+{
+	struct frame done = {
+		.kind = FRAME_INVALIDATED, .node = v->owner->node->id,
+		.value = v->id,
+	};
+
+	conn_send(v->owner, &done, sizeof(done), -1);
+}
+
+static void forget(struct invalidation **p)
+{
+	struct invalidation *v = *p;
+
+	*p = v->next;
+	free(v);
+}
+
+/* @c has answered; false: it did not have to. */
+static bool answered(struct invalidation *v, const struct conn *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < v->waits; i++) {
+		if (v->awaited[i] != c)
+			continue;
+		v->awaited[i] = v->awaited[--v->waits];
+		return true;
+	}
+	return false;
+}
+
+static unsigned int count_others(struct fabric *f, const struct conn *c)
+{
+	unsigned int n = 0;
+	struct conn *o;
+
+	for_each_other(o, f, c)
+		n++;
+	return n;
+}
+
+static unsigned int count_pending(const struct fabric *f, const struct conn *c)
+{
+	const struct invalidation *v;
+	unsigned int n = 0;
+
+	for (v = f->direct.pending; v; v = v->next)
+		n += v->owner == c;
+	return n;
+}
+
+static void ask(struct fabric *f, struct invalidation *v)
+{
+	struct frame frame = {
+		.kind = FRAME_INVALIDATE, .node = v->owner->node->id,
+		.value = v->id,
+	};
+	struct conn *o;
+
+	for_each_other(o, f, v->owner) {
+		v->awaited[v->waits++] = o;
+		conn_send(o, &frame, sizeof(frame), -1);
+	}
+}
+
+bool direct_invalidate(struct fabric *f, struct conn *c, uint32_t id)
+{
+	struct invalidation *v, **end = &f->direct.pending;
+
+	if (count_pending(f, c) >= PENDING_MAX)
+		return false;
+	v = calloc(1, sizeof(*v) +
+		      count_others(f, c) * sizeof(struct conn *));
+	if (!v)
+		return false;
+	v->owner = c;
+	v->id = id;
+	ask(f, v);
+	if (!v->waits) {
+		complete(v);
+		free(v);
+		return true;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = v;
+	return true;
+}
+
+void direct_invalidated(struct fabric *f, struct conn *c,
+			const struct frame *answer)
+{
+	struct invalidation **p = &f->direct.pending, *v;
+
+	/* The oldest of its kind; nothing, if its owner has gone. */
+	for (; (v = *p); p = &v->next) {
+		if (v->owner->node->id != answer->node ||
+		    v->id != answer->value || !answered(v, c))
+			continue;
+		if (!v->waits) {
+			complete(v);
+			forget(p);
+		}
+		return;
+	}
+}
+
+static void stop_waiting(struct fabric *f, const struct conn *c)
+{
+	struct invalidation **p = &f->direct.pending, *v;
+
+	while ((v = *p)) {
+		bool was_awaited = answered(v, c);
+
+		if (was_awaited && !v->waits && v->owner != c)
+			complete(v);
+		if (v->owner == c || !v->waits)
+			forget(p);
+		else
+			p = &v->next;
+	}
+}
+
+void direct_gone(struct fabric *f, struct conn *c)
+{
+	struct frame frame = { .kind = FRAME_PEER_GONE, .node = c->node->id };
+	struct conn *o;
+
+	stop_waiting(f, c);
+	if (!c->attach.direct)
+		return;
+	for_each_other(o, f, c)
+		conn_send(o, &frame, sizeof(frame), -1);
+}
+
+void direct_free(struct fabric *f)
+{
+	while (f->direct.pending)
+		forget(&f->direct.pending);
+}

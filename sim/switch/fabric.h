@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the daemon
+ *
+ *	main		options, the loop
+ *	  listen	sockets that others connect to
+ *	  conn		an adapter's socket and what waits for it to read
+ *	    attach	... says who it is
+ *	    receive	... its frames
+ *	  node		who is there, whose link is up
+ *	  flight	a packet on its way
+ *	    point	a place it passes, its settings, counters, generator
+ *	    fault	what happens to it there
+ *	    topology	which place is next
+ *	  action	settings that begin or end later
+ *	  direct	memory of direct nodes, and who has it in a window
+ *	  control	the control socket
+ *	    command	its commands; command_set, command_show: most of them
+ *	    garbage	one of them
+ *	  ctl		the client of it
+ */
+#ifndef SIM_SWITCH_FABRIC_H
+#define SIM_SWITCH_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/switch/direct.h"
+#include "sim/switch/listen.h"
+#include "sim/switch/loop.h"
+#include "sim/switch/setting.h"
+#include "sim/switch/topology.h"
+
+#define NODE_ID_MAX	65532u
+#define NODES		(NODE_ID_MAX / 4 + 1)
+
+struct conn;
+struct control;
+
+struct signals {
+	struct watch watch;
+	struct loop *loop;
+};
+
+/**
+ * struct fabric - all that the daemon knows
+ * @node: by id / 4; a node stays when its adapter goes
+ * @node_preset: settings of nodes that are not known yet; @link_preset: links
+ * @ready, @ready_end: packets that go on when the present one has
+ * @garbage: the generator of garbage: its state
+ */
+struct fabric {
+	struct loop loop;
+	struct signals signals;
+	struct listener adapters, controls;
+	uint64_t seed;
+	bool verbose;
+	struct topology topology;
+	struct node *node[NODES];
+	uint64_t node_preset[KEYS], link_preset[KEYS];
+	uint64_t node_initial[KEYS], link_initial[KEYS];
+	struct conn *conns;
+	struct control *clients;
+	struct flight *ready, **ready_end;
+	struct direct direct;
+	uint64_t garbage, garbage_epoch;
+};
+
+/* Settings where nobody has set any. */
+void fabric_presets(uint64_t value[KEYS]);
+
+int fabric_open(struct fabric *f);
+void fabric_close(struct fabric *f);
+
+/* What is set now is what reset goes back to. */
+void fabric_keep_initial(struct fabric *f);
+void fabric_reset(struct fabric *f);
+void fabric_seed(struct fabric *f, uint64_t seed);	/* all generators begin */
+
+/* Calls @fn for each link, and each node that is known. */
+void fabric_each_point(struct fabric *f, bool nodes, bool links,
+		       void (*fn)(struct point *pt));
+
+__attribute__((format(printf, 1, 2)))
+void fabric_warn(const char *fmt, ...);
+
+/* ... if the daemon is to be verbose. */
+__attribute__((format(printf, 2, 3)))
+void fabric_note(const struct fabric *f, const char *fmt, ...);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include "sim/switch/fault.h"
+#include "sim/switch/flight.h"
+#include "sim/switch/point.h"
+
+#define FLIPS_MAX	3u	/* a CRC-32 catches so many, always */
+#define SIZE_BITS	16u	/* of a packet's size: left alone, so that it is */
+#define SIZE_AT		(8 * offsetof(struct sim_packet, size)) /* the CRC */
+
+/* Salts of the generator; keys are those of their own faults. */
+enum { SALT_JITTER = KEYS, SALT_FLIPS, SALT_FLIP, SALT_GARBLE };
+
+static bool chance(const struct point *pt, enum key k)
+{
+	uint64_t ppm = pt->value[k];
+
+	return ppm && (point_draw(pt, k) >> 32) * PPM >> 32 < ppm;
+}
+
+static bool swallows(const struct point *pt, const struct flight *p)
+{
+	/* A node's is for responses to it: see flight.c. */
+	return pt->value[KEY_DOWN] ||
+	       (pt->value[KEY_STUCK] && !pt->is_node && p->response);
+}
+
+static void flip(struct flight *p, unsigned int bit)
+{
+	unsigned char *byte = (unsigned char *)&p->frame.packet;
+
+	if (bit >= SIZE_AT)
+		bit += SIZE_BITS;
+	byte[bit / 8] ^= (unsigned char)(1u << bit % 8);
+}
+
+/* Once at most: two corruptions might make it whole again. */
+static void corrupt(struct point *pt, struct flight *p)
+{
+	unsigned int bits = 8u * p->frame.packet.size - SIZE_BITS;
+	unsigned int flips = 1 + point_draw(pt, SALT_FLIPS) % FLIPS_MAX;
+	unsigned int bit = point_draw(pt, SALT_FLIP) % bits, i;
+
+	pt->counter[COUNT_CORRUPTED]++;
+	if (p->corrupted)
+		return;
+	p->corrupted = true;
+	for (i = 0; i < flips; i++)
+		flip(p, (bit + i * (bits / FLIPS_MAX)) % bits);
+}
+
+/* Whatever the sender said, its mailbox data is something else. */
+static void garble(struct point *pt, struct flight *p)
+{
+	struct sim_packet *s = &p->frame.packet;
+	size_t i, size = s->size - PACKET_HEADER;
+
+	if (s->kind != PACKET_MAILBOX || s->crc != packet_crc(s) ||
+	    !chance(pt, KEY_GARBLE))
+		return;
+	for (i = 0; i < size; i++)
+		s->data[i] = (uint8_t)point_draw(pt, SALT_GARBLE + (unsigned int)i);
+	s->crc = packet_crc(s);
+	pt->counter[COUNT_GARBLED]++;
+}
+
+static uint64_t delay(const struct point *pt)
+{
+	uint64_t jitter = pt->value[KEY_JITTER];
+
+	if (jitter)
+		jitter = point_draw(pt, SALT_JITTER) % (jitter + 1);
+	return pt->value[KEY_DELAY] + jitter;
+}
+
+/* Another packet has come by. */
+static void overtaken(struct point *pt)
+{
+	if (pt->held && !--pt->hold_left)
+		flight_release(pt);
+}
+
+static bool held_back(struct point *pt, const struct flight *p)
+{
+	if (pt->held || !chance(pt, KEY_REORDER) || !flight_hold(pt, p))
+		return false;
+	pt->counter[COUNT_REORDERED]++;
+	return true;
+}
+
+bool fault_pass(struct point *pt, struct flight *p)
+{
+	if (swallows(pt, p) || chance(pt, KEY_LOSS)) {
+		pt->counter[COUNT_LOST]++;
+		return false;
+	}
+	if (chance(pt, KEY_DUPLICATE) && flight_copy(p)) {
+		pt->counter[COUNT_DUPLICATED]++;
+		pt->counter[COUNT_FORWARDED]++;
+		pt->counter[COUNT_BYTES] += p->frame.packet.size;
+	}
+	if (pt->value[KEY_GARBLE])
+		garble(pt, p);
+	if (chance(pt, KEY_CORRUPT))
+		corrupt(pt, p);
+	p->delay += delay(pt);
+	if (held_back(pt, p))
+		return false;
+	overtaken(pt);
+	return true;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What happens to a packet at a point. */
+#ifndef SIM_SWITCH_FAULT_H
+#define SIM_SWITCH_FAULT_H
+
+#include <stdbool.h>
+
+struct flight;
+struct point;
+
+/* Whether it goes on from there, now. */
+bool fault_pass(struct point *pt, struct flight *p);
+
+#endif

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include <stdlib.h>
+
+#include "sim/switch/action.h"
+#include "sim/switch/conn.h"
+#include "sim/switch/fabric.h"
+#include "sim/switch/fault.h"
+#include "sim/switch/flight.h"
+#include "sim/switch/node.h"
+
+#define FLYING_MAX	16384u		/* packets of one node */
+
+/* ---- those that do not go at once ---- */
+
+static struct flight *keep(const struct flight *p)
+{
+	struct flight *k = NULL;
+
+	if (p->source->flying < FLYING_MAX)
+		k = malloc(sizeof(*k));
+	if (!k) {
+		node_count(p->source, COUNT_OVERFLOW);
+		return NULL;
+	}
+	*k = *p;
+	k->timer = (struct timer){ 0 };
+	k->next = NULL;
+	k->source->flying++;
+	return k;
+}
+
+static void release(struct flight *p)
+{
+	timer_cancel(&p->source->fabric->loop, &p->timer);
+	p->source->flying--;
+	free(p);
+}
+
+static void is_ready(struct flight *p)
+{
+	struct fabric *f = p->source->fabric;
+
+	*f->ready_end = p;
+	f->ready_end = &p->next;
+}
+
+bool flight_copy(const struct flight *p)
+{
+	struct flight *k = keep(p);
+
+	if (k)
+		is_ready(k);
+	return k;
+}
+
+/* ---- the end of the way ---- */
+
+static void send_to(struct node *n, uint32_t kind, struct flight *p)
+{
+	p->frame.head = (struct frame){ .kind = kind, .node = n->id };
+	if (!conn_send_packet(n->conn, &p->frame, p->size))
+		node_count(n, COUNT_OVERFLOW);
+	else if (kind == FRAME_PACKET)
+		node_count(n, COUNT_DELIVERED);
+}
+
+/* Nobody answers for a node that is not there; nobody reads a broken request. */
+static void no_node(struct flight *p)
+{
+	struct node *n = p->source;
+
+	node_count(n, COUNT_NO_NODE);
+	if (!p->response && !p->corrupted && node_there(n) && node_link_up(n))
+		send_to(n, FRAME_NO_NODE, p);
+}
+
+static void deliver(struct flight *p)
+{
+	struct node *n = p->target;
+
+	if (!n || p->at != n->station || !node_there(n))
+		no_node(p);
+	else if (!node_link_up(n) || (p->response && n->point.value[KEY_STUCK]))
+		node_count(n, COUNT_LOST);
+	else
+		send_to(n, FRAME_PACKET, p);
+}
+
+static void delay_over(struct timer *t)
+{
+	struct flight *p = container_of(t, struct flight, timer);
+
+	deliver(p);
+	release(p);
+}
+
+static void deliver_later(const struct flight *p)
+{
+	struct flight *k = keep(p);
+
+	if (!k)
+		return;
+	k->timer.expired = delay_over;
+	if (!timer_set(&p->source->fabric->loop, &k->timer,
+		       loop_now() + p->delay))
+		return;
+	node_count(p->source, COUNT_OVERFLOW);
+	release(k);
+}
+
+/* ---- the way ---- */
+
+/* The link that comes next; NULL: it has arrived, or can't. */
+static struct link *next_link(struct fabric *f, struct flight *p)
+{
+	struct link *l;
+
+	if (!p->target || p->at == p->target->station)
+		return NULL;
+	l = topology_next(f, p->at, p->target->station);
+	if (l)
+		p->at = l->to;
+	return l;
+}
+
+static bool pass(struct point *pt, struct flight *p)
+{
+	if (pt->came >= pt->action_at)
+		actions_run(pt);
+	if (!pt->plain && !fault_pass(pt, p)) {
+		pt->came++;
+		return false;
+	}
+	pt->came++;
+	pt->counter[COUNT_FORWARDED]++;
+	pt->counter[COUNT_BYTES] += p->frame.packet.size;
+	return true;
+}
+
+static bool leave(struct flight *p)
+{
+	if (p->left)
+		return true;
+	p->left = true;
+	return pass(&p->source->point, p);
+}
+
+static void travel(struct fabric *f, struct flight *p)
+{
+	struct link *l;
+
+	if (!leave(p))
+		return;
+	while ((l = next_link(f, p)))
+		if (!pass(&l->point, p))
+			return;
+	if (p->delay)
+		deliver_later(p);
+	else
+		deliver(p);
+}
+
+static void go_on(struct fabric *f)
+{
+	struct flight *p;
+
+	while ((p = f->ready)) {
+		f->ready = p->next;
+		if (!f->ready)
+			f->ready_end = &f->ready;
+		travel(f, p);
+		release(p);
+	}
+}
+
+void flight_begin(struct node *source, struct flight *p)
+{
+	struct fabric *f = source->fabric;
+	const struct sim_packet *s = &p->frame.packet;
+
+	p->timer.place = 0;
+	p->next = NULL;
+	p->source = source;
+	p->target = node_find(f, s->target);
+	p->at = source->station;
+	p->holder = NULL;
+	p->delay = 0;
+	p->size = sizeof(struct frame) + s->size;
+	p->left = false;
+	p->response = s->kind & PACKET_RESPONSE;
+	p->corrupted = false;
+	travel(f, p);
+	go_on(f);
+}
+
+/* ---- held back ---- */
+
+void flight_release(struct point *pt)
+{
+	struct flight *p = pt->held;
+
+	pt->held = NULL;
+	point_update(pt);
+	timer_cancel(&pt->fabric->loop, &p->timer);
+	/* It counts here now, not when it came. */
+	pt->counter[COUNT_FORWARDED]++;
+	pt->counter[COUNT_BYTES] += p->frame.packet.size;
+	is_ready(p);
+}
+
+static void held_too_long(struct timer *t)
+{
+	struct point *pt = container_of(t, struct flight, timer)->holder;
+
+	flight_release(pt);
+	go_on(pt->fabric);
+}
+
+bool flight_hold(struct point *pt, const struct flight *p)
+{
+	struct flight *k = keep(p);
+
+	if (!k)
+		return false;
+	k->holder = pt;
+	k->timer.expired = held_too_long;
+	if (timer_set(&pt->fabric->loop, &k->timer,
+		      loop_now() + pt->value[KEY_HOLD])) {
+		release(k);
+		return false;
+	}
+	pt->held = k;
+	pt->hold_left = pt->value[KEY_DISTANCE];
+	point_update(pt);
+	return true;
+}
+
+static void empty(struct point *pt)
+{
+	actions_cancel(pt, KEYS);
+	if (pt->held)
+		release(pt->held);
+	pt->held = NULL;
+}
+
+void flight_free_all(struct fabric *f)
+{
+	struct timer *t;
+
+	fabric_each_point(f, true, true, empty);
+	/* The only timers now are those of delayed packets. */
+	while ((t = timer_first(&f->loop)))
+		release(container_of(t, struct flight, timer));
+}

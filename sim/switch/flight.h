@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: packets on their way
+ *
+ * A packet goes all the way at once, from point to point; what holds it up adds
+ * to its delay, which it waits for at the end.  One that is held back at a point
+ * to be overtaken goes on from there later.
+ */
+#ifndef SIM_SWITCH_FLIGHT_H
+#define SIM_SWITCH_FLIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/switch/loop.h"
+#include "sim/switch/protocol.h"
+
+struct fabric;
+struct node;
+struct point;
+struct station;
+
+/**
+ * struct flight - a packet
+ * @next: in the list of those that are ready to go on
+ * @source, @target: the latter is NULL if there is no such node
+ * @at: where it is; @left: it has passed its source's own point
+ * @holder: the point that holds it back
+ * @delay: so far, in ns
+ * @size: of the frame
+ * @response, @corrupted: the packet itself does not say so any more when it is
+ */
+struct flight {
+	struct timer timer;
+	struct flight *next;
+	struct node *source, *target;
+	struct station *at;
+	struct point *holder;
+	uint64_t delay;
+	uint32_t size;
+	bool left, response, corrupted;
+	struct frame_packet frame;
+};
+
+/* @p->frame, which has been checked, leaves; @p is the caller's. */
+void flight_begin(struct node *source, struct flight *p);
+
+/* A copy to go on from the same place, after the present one; false: no room. */
+bool flight_copy(const struct flight *p);
+
+/* Holds it back at @pt; false: no room. */
+bool flight_hold(struct point *pt, const struct flight *p);
+
+/* The packet that @pt holds back goes on, after the present one. */
+void flight_release(struct point *pt);
+
+/* When the daemon ends. */
+void flight_free_all(struct fabric *f);
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Packets that no adapter would send, with a CRC that is right.  They come in
+ * the name of a node that is not attached: in another's they would use up its
+ * numbers, and its own requests would count as executed.  (What a node that is
+ * attached says can be garbled: see fault.c.)
+ */
+#include <string.h>
+#include <time.h>
+
+#include "sim/switch/answer.h"
+#include "sim/switch/command.h"
+#include "sim/switch/conn.h"
+#include "sim/switch/fabric.h"
+#include "sim/switch/node.h"
+#include "sim/switch/words.h"
+
+#define COUNT_MAX	1000000u
+#define MAILBOX_DATA	64u
+
+static uint32_t draw(struct fabric *f)
+{
+	/* xorshift64*, on from the seed */
+	uint64_t x = f->garbage ? f->garbage : f->seed ^ UINT64_C(0x5c10);
+
+	x = x ? x : 1;
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	f->garbage = x;
+	return (uint32_t)(x * UINT64_C(2685821657736338717) >> 32);
+}
+
+static void fill(struct fabric *f, void *p, size_t size)
+{
+	unsigned char *byte = p;
+
+	while (size--)
+		*byte++ = (unsigned char)draw(f);
+}
+
+/* Epochs rise, also from one daemon to the next. */
+static uint64_t next_epoch(struct fabric *f)
+{
+	struct timespec ts;
+
+	if (!f->garbage_epoch) {
+		clock_gettime(CLOCK_REALTIME, &ts);
+		f->garbage_epoch = (uint64_t)ts.tv_sec * NSEC_PER_SEC +
+				   (uint64_t)ts.tv_nsec;
+	}
+	return f->garbage_epoch++;
+}
+
+/* A request as it should be, but for what it says. */
+static void make_mailbox(struct fabric *f, struct sim_packet *s)
+{
+	s->kind = PACKET_MAILBOX;
+	s->size = PACKET_HEADER + MAILBOX_DATA;
+	s->epoch = next_epoch(f);
+	s->number = s->floor = draw(f);
+	fill(f, s->data, MAILBOX_DATA);
+}
+
+static void make_malformed(struct fabric *f, struct sim_packet *s)
+{
+	uint16_t source = s->source, target = s->target;
+
+	fill(f, s, sizeof(*s));
+	s->source = source;
+	s->target = target;
+	s->size = (uint16_t)(PACKET_HEADER + draw(f) % (PACKET_DATA_MAX + 1));
+	if (draw(f) % 2)
+		s->kind = (uint8_t)(draw(f) % (PACKET_READ_CSR + 2));
+}
+
+/* The frame's size; now and then it is not what the packet says. */
+static size_t make_frame(struct fabric *f, struct node *to, uint16_t from,
+			 struct frame_packet *frame)
+{
+	struct sim_packet *s = &frame->packet;
+	size_t size;
+
+	memset(frame, 0, sizeof(*frame));
+	frame->head = (struct frame){ .kind = FRAME_PACKET, .node = to->id };
+	s->source = from;
+	s->target = to->id;
+	if (draw(f) % 2)
+		make_mailbox(f, s);
+	else
+		make_malformed(f, s);
+	size = sizeof(frame->head) + s->size;
+	if (draw(f) % 16 == 0)
+		s->size = (uint16_t)draw(f);
+	s->crc = packet_crc(s);
+	return size;
+}
+
+/* One that is not attached; @id: the highest to try. */
+static uint16_t stranger(struct fabric *f, uint16_t id)
+{
+	const struct node *n;
+
+	for (; id; id -= 4) {
+		n = node_find(f, id);
+		if (!n || !node_there(n))
+			break;
+	}
+	return id;
+}
+
+static bool parse_from(struct fabric *f, struct words *w, const struct node *to,
+		       uint16_t *from, struct answer *a)
+{
+	if (w->count < 4) {
+		*from = stranger(f, NODE_ID_MAX);
+		return *from || answer_fail(a, "no node id is free");
+	}
+	if (!node_id_parse(w->word[3], from))
+		return answer_fail(a, "%.40s: " NODE_ID_RULE, w->word[3]);
+	if (*from == to->id || stranger(f, *from) != *from)
+		return answer_fail(a, "node %u is attached: see garble", *from);
+	return true;
+}
+
+bool command_garbage(struct fabric *f, struct words *w, struct answer *a)
+{
+	struct node *to = command_node(f, w->word[1], a);
+	struct frame_packet frame;
+	uint64_t count;
+	uint16_t from;
+
+	if (!to)
+		return false;
+	if (!parse_number(w->word[2], COUNT_MAX, &count))
+		return answer_fail(a, "%.40s: up to %u packets", w->word[2],
+				   COUNT_MAX);
+	if (!parse_from(f, w, to, &from, a))
+		return false;
+	while (count--) {
+		size_t size = make_frame(f, to, from, &frame);
+
+		node_count(to, conn_send_packet(to->conn, &frame, size) ?
+				       COUNT_DELIVERED : COUNT_OVERFLOW);
+	}
+	return true;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what happens next
+ *
+ * Descriptors, timers, and work for when all that epoll reported at once has
+ * been seen to: a watch must live, with its descriptor open, until then.
+ */
+#ifndef SIM_SWITCH_LOOP_H
+#define SIM_SWITCH_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define container_of(ptr, type, member)					\
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define NSEC_PER_SEC	UINT64_C(1000000000)
+
+struct watch {
+	int fd;
+	void (*ready)(struct watch *w, uint32_t events);
+};
+
+/**
+ * struct timer - all zero but for @expired is one that does not run
+ */
+struct timer {
+	void (*expired)(struct timer *t);
+	uint64_t due;		/* ns of CLOCK_MONOTONIC */
+	uint64_t order;		/* of those due at once: first come */
+	size_t place;		/* in the heap, from 1; 0: does not run */
+};
+
+struct later {
+	void (*run)(struct later *l);
+	struct later *next;
+	bool queued;
+};
+
+struct loop {
+	int epoll;
+	struct watch clock;	/* the timerfd */
+	uint64_t armed;		/* what it is set to; 0: to nothing */
+	struct timer **heap;
+	size_t timers, room;
+	uint64_t order;
+	struct later *later;
+	bool stop;
+};
+
+/* All return 0 or -errno. */
+int loop_open(struct loop *l);
+void loop_close(struct loop *l);
+int loop_run(struct loop *l);		/* until somebody sets stop */
+
+int loop_watch(struct loop *l, struct watch *w, uint32_t events);
+void loop_change(struct loop *l, struct watch *w, uint32_t events);
+void loop_unwatch(struct loop *l, struct watch *w);
+
+void loop_later(struct loop *l, struct later *later);
+void loop_run_later(struct loop *l);
+
+uint64_t loop_now(void);
+int timer_set(struct loop *l, struct timer *t, uint64_t due);
+void timer_cancel(struct loop *l, struct timer *t);
+struct timer *timer_first(struct loop *l);	/* NULL: none runs */
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Nodes: known for ever once they were named, there while one is attached. */
+#ifndef SIM_SWITCH_NODE_H
+#define SIM_SWITCH_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/switch/fabric.h"
+#include "sim/switch/point.h"
+
+#define NODE_ID_RULE	"a node id is a multiple of 4 from 4 to 65532"
+
+/**
+ * struct node - @conn: its adapter; NULL: none is attached
+ * @told_up: what the adapter was told last of its link
+ * @flying: packets it sent that are on their way, delayed or held back
+ */
+struct node {
+	struct point point;
+	struct fabric *fabric;
+	struct station *station;
+	struct conn *conn;
+	uint16_t id;
+	bool told_up;
+	unsigned int flying;
+};
+
+static inline bool node_id_good(uint64_t id)
+{
+	return id && id % 4 == 0 && id <= NODE_ID_MAX;
+}
+
+bool node_id_parse(const char *text, uint16_t *id);
+
+struct node *node_find(struct fabric *f, uint16_t id);	/* NULL: not known */
+struct node *node_new(struct fabric *f, uint16_t id);	/* NULL: no memory */
+
+/* One that is on the ring that there is without a file; NULL: no memory. */
+struct node *node_join_default(struct fabric *f, uint16_t id);
+
+struct node *node_of_point(struct point *pt);
+
+/* Whether an adapter is attached, and its connection in order. */
+bool node_there(const struct node *n);
+bool node_link_up(const struct node *n);
+void node_tell_link(struct node *n, bool anyway);	/* or if it has changed */
+void node_kill(struct node *n);
+
+static inline void node_count(struct node *n, enum counter c)
+{
+	n->point.counter[c]++;
+}
+
+#endif

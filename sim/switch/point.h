@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: points
+ *
+ * What a packet passes: its sender's way out, then each link of its route.  A
+ * point has settings, counters and a generator of its own.  What a generator
+ * draws depends on the seed, the point's name, and how many packets have come
+ * to the point since the generator began: not on what others do.
+ */
+#ifndef SIM_SWITCH_POINT_H
+#define SIM_SWITCH_POINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/switch/setting.h"
+
+enum counter {
+	COUNT_FORWARDED,	/* packets that went on from here */
+	COUNT_BYTES,		/* ... of theirs */
+	COUNT_LOST,
+	COUNT_DUPLICATED,
+	COUNT_REORDERED,
+	COUNT_CORRUPTED,
+	COUNT_GARBLED,
+	/* of nodes only */
+	COUNT_DELIVERED,	/* to it */
+	COUNT_NO_NODE,		/* from it, to a node that is not there */
+	COUNT_OVERFLOW,		/* lost: too many wait for it, or of it */
+	COUNT_MALFORMED,	/* frames of it that say nothing sensible */
+	COUNTERS,
+};
+
+const char *counter_name(enum counter c);
+bool counter_of_nodes_only(enum counter c);
+
+struct fabric;
+struct flight;
+struct action;
+
+/**
+ * struct point - begins struct link; is in struct node
+ * @hash: of its name
+ * @came: packets, since the generator began
+ * @plain: no fault is set, and no packet held back: packets just pass
+ * @initial: settings as they were when the daemon began
+ * @actions: what is to happen at some packet or time
+ * @action_at: the first packet of these; UINT64_MAX: none
+ * @held: packet held back, for @hold_left others
+ */
+struct point {
+	struct fabric *fabric;
+	char name[80];
+	bool is_node, plain;
+	uint64_t hash, came;
+	uint64_t value[KEYS], initial[KEYS];
+	uint64_t counter[COUNTERS];
+	struct action *actions;
+	uint64_t action_at;
+	struct flight *held;
+	uint64_t hold_left;
+};
+
+void point_init(struct point *pt, struct fabric *f, const char *name,
+		bool is_node);
+void point_set(struct point *pt, enum key k, uint64_t value);
+void point_reset(struct point *pt);	/* as when the daemon began */
+void point_update(struct point *pt);	/* @held or @value has changed */
+
+/* A number of the generator; another for each @salt. */
+uint64_t point_draw(const struct point *pt, unsigned int salt);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What an attached adapter sends. */
+#ifndef SIM_SWITCH_RECEIVE_H
+#define SIM_SWITCH_RECEIVE_H
+
+#include <stdbool.h>
+
+struct conn;
+
+/* The next frame; false: there is nothing to read. */
+bool receive_frame(struct conn *c);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: rings
+ *
+ * A ring is a cycle of links, each from one station to the next; packets go in
+ * that direction only.  A station is a node or a switch, and may be on several
+ * rings: there packets change from one to the other.  They take a shortest way;
+ * where there are several, at each station the link of the ring that was
+ * declared first.  A torus has its rows declared before its columns, so this is
+ * dimension order.
+ *
+ * Without a file there is one ring, named "ring", of all nodes that ever
+ * attached, by their ids.
+ */
+#ifndef SIM_SWITCH_TOPOLOGY_H
+#define SIM_SWITCH_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/switch/point.h"
+
+struct answer;
+struct node;
+struct station;
+
+struct link {
+	struct point point;
+	struct station *from, *to;
+	unsigned int index;		/* in struct topology */
+};
+
+/**
+ * struct station - @node: NULL: a switch
+ * @next: for each station, the index of the link that leads from it to this one,
+ *	NONE where there is no way; NULL until somebody asks
+ */
+struct station {
+	char name[40];
+	struct node *node;
+	unsigned int index;
+	struct link **out, **in;
+	unsigned int outs, ins;
+	uint32_t *next;
+};
+
+struct ring {
+	char name[40];
+	struct link **link;		/* in the ring's order */
+	unsigned int links;
+};
+
+struct topology {
+	bool fixed;			/* it came from a file */
+	struct station **station;
+	struct ring **ring;
+	struct link **link;
+	unsigned int stations, rings, links;
+};
+
+/* All print what is wrong and return false or NULL. */
+struct station *topology_station(struct fabric *f, struct node *node,
+				 const char *name, struct answer *a);
+struct ring *topology_ring(struct fabric *f, const char *name,
+			   struct answer *a);
+
+/* Puts @s on the ring before link number @place, or as its last. */
+bool topology_join(struct fabric *f, struct ring *r, struct station *s,
+		   unsigned int place, struct answer *a);
+
+/* What has been added is in effect. */
+bool topology_close(struct fabric *f, struct answer *a);
+
+/* A node joins the ring that is there without a file. */
+bool topology_join_default(struct fabric *f, struct node *n, struct answer *a);
+
+struct ring *topology_find_ring(struct fabric *f, const char *name);
+struct link *topology_find_link(struct fabric *f, const char *name);
+struct station *topology_find_switch(struct fabric *f, const char *name);
+
+/* The next link on the way; NULL: none, or out of memory. */
+struct link *topology_next(struct fabric *f, const struct station *at,
+			   struct station *target);
+
+void topology_free(struct fabric *f);
+
+/* The file's lines; see sci-switch(1). */
+bool topology_read(struct fabric *f, const char *path, struct answer *a);
+
+#endif
