@@ -1,0 +1,651 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * The PCI side of the device: registers, window, interrupts, DMA, time.
+ *
+ * Time is the host's (QEMU_CLOCK_REALTIME), not the guest's: a card has a crystal
+ * and a power supply of its own.  While the guest is paused the card goes on: it
+ * answers its peers, so they don't time out, and its own requests are answered,
+ * so neither do they.  With a clock that stops with the guest, nothing would be
+ * repeated that was lost meanwhile, and a debugger's look at the window of a
+ * paused guest could wait for ever.  When QEMU itself was stopped (SIGSTOP) all
+ * timers are late: what has come is read before any of them runs.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "hw/core/cpu.h"
+#include "hw/pci/msix.h"
+#include "hw/pci/pci.h"
+#include "hw/pci/pcie.h"
+#include "hw/qdev-properties.h"
+#include "migration/blocker.h"
+#include "qemu/bswap.h"
+#include "qemu/error-report.h"
+#include "qemu/module.h"
+
+#include "sci-pci.h"
+
+#define LINE		64u
+#define PUMP_STEP	(100 * SCALE_MS)
+/*
+ * The longest that an access to the window may hold the machine.  TIMEOUT_US and
+ * RETRIES can ask for days; then this pulls the cable.
+ */
+#define PUMP_LIMIT	(60 * (int64_t)NANOSECONDS_PER_SECOND)
+
+DECLARE_INSTANCE_CHECKER(struct sci_card, SCI_CARD, TYPE_SCI_PCI)
+
+static QTAILQ_HEAD(, sci_card) cards = QTAILQ_HEAD_INITIALIZER(cards);
+static bool in_model;	/* one of this process's cards is being called */
+static bool in_pump;
+
+static uint64_t now(void)
+{
+	return qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+}
+
+bool card_begin(struct sci_card *card)
+{
+	if (in_model || !card->adapter)
+		return false;
+	in_model = true;
+	return true;
+}
+
+void card_end(struct sci_card *card)
+{
+	uint64_t deadline;
+
+	in_model = false;
+	if (card->deadline_changed) {
+		card->deadline_changed = false;
+		deadline = sim_adapter_deadline(card->adapter);
+		if (deadline > INT64_MAX)
+			timer_del(card->timer);
+		else
+			timer_mod_ns(card->timer, deadline);
+	}
+	link_tell(card);
+}
+
+/*
+ * Accesses of the bus.  One that comes out of the model or while another waits
+ * is no CPU's: the guest has pointed a message of an interrupt at a card.
+ */
+static bool bus_begin(struct sci_card *card)
+{
+	return !in_pump && card_begin(card);
+}
+
+/* ---- what the model is lent ---- */
+
+static uint64_t host_now(void *ctx)
+{
+	return now();
+}
+
+/* Main memory only: no registers, whose device might come back here. */
+static const MemTxAttrs to_memory = { .memory = true };
+
+static bool host_dma_read(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct sci_card *card = ctx;
+
+	return pci_dma_rw(&card->pci, addr, buf, len, DMA_DIRECTION_TO_DEVICE,
+			  to_memory) == MEMTX_OK;
+}
+
+static bool host_dma_write(void *ctx, uint64_t addr, const void *buf, size_t len)
+{
+	struct sci_card *card = ctx;
+
+	return pci_dma_rw(&card->pci, addr, (void *)buf, len,
+			  DMA_DIRECTION_FROM_DEVICE, to_memory) == MEMTX_OK;
+}
+
+static void set_intx(struct sci_card *card)
+{
+	pci_set_irq(&card->pci, card->pending && !msix_enabled(&card->pci));
+}
+
+static void host_interrupt(void *ctx, uint32_t pending, uint32_t raised)
+{
+	static const uint32_t causes[SCI_PCI_VECTORS] = {
+		[SCI_PCI_VEC_RX] = SCI_PCI_INT_RX,
+		[SCI_PCI_VEC_DMA] = SCI_PCI_INT_DMA,
+		[SCI_PCI_VEC_ERROR] = SCI_PCI_INT_ERROR | SCI_PCI_INT_LINK,
+		[SCI_PCI_VEC_COMMAND] = SCI_PCI_INT_COMMAND,
+	};
+	struct sci_card *card = ctx;
+	unsigned int i;
+
+	card->pending = pending;
+	if (!msix_enabled(&card->pci)) {
+		set_intx(card);
+		return;
+	}
+	for (i = 0; i < SCI_PCI_VECTORS; i++)
+		if (raised & causes[i])
+			msix_notify(&card->pci, i);
+}
+
+static void host_send(void *ctx, const struct sim_packet *p)
+{
+	link_send_packet(ctx, p);
+}
+
+static void host_connect(void *ctx, bool enable)
+{
+	link_enable(ctx, enable);
+}
+
+static void host_att_changed(void *ctx, uint32_t entry)
+{
+	window_att_changed(ctx, entry);
+}
+
+static void host_invalidate(void *ctx, uint16_t export_id)
+{
+	window_invalidate(ctx, export_id);
+}
+
+static void host_deadline(void *ctx)
+{
+	struct sci_card *card = ctx;
+
+	card->deadline_changed = true;
+}
+
+#define HOST					\
+	.now = host_now,			\
+	.dma_read = host_dma_read,		\
+	.dma_write = host_dma_write,		\
+	.interrupt = host_interrupt,		\
+	.send = host_send,			\
+	.connect = host_connect,		\
+	.deadline = host_deadline
+
+static const struct sim_host host = { HOST };
+static const struct sim_host host_direct = {
+	HOST,
+	.att_changed = host_att_changed,
+	.invalidate = host_invalidate,
+};
+
+/* It rises over restarts of QEMU as well: nanoseconds since 1970. */
+static uint64_t epoch(void)
+{
+	return g_get_real_time() * 1000;
+}
+
+/* ---- registers ---- */
+
+static bool is_register(hwaddr addr, unsigned int size)
+{
+	return size == 4 && !(addr & 3);
+}
+
+static uint64_t csr_read(void *opaque, hwaddr addr, unsigned int size)
+{
+	struct sci_card *card = opaque;
+	uint32_t value;
+
+	if (!is_register(addr, size) || !bus_begin(card))
+		return UINT64_MAX;
+	value = sim_csr_read(card->adapter, addr);
+	card_end(card);
+	return value;
+}
+
+static void csr_write(void *opaque, hwaddr addr, uint64_t value, unsigned int size)
+{
+	struct sci_card *card = opaque;
+
+	if (!is_register(addr, size) || !bus_begin(card))
+		return;
+	sim_csr_write(card->adapter, addr, value);
+	if (card->config.direct)
+		window_exports(card);
+	card_end(card);
+}
+
+static uint64_t att_read(void *opaque, hwaddr addr, unsigned int size)
+{
+	struct sci_card *card = opaque;
+	uint32_t value;
+
+	if (!is_register(addr, size) || !bus_begin(card))
+		return UINT64_MAX;
+	value = sim_att_read(card->adapter, addr);
+	card_end(card);
+	return value;
+}
+
+static void att_write(void *opaque, hwaddr addr, uint64_t value, unsigned int size)
+{
+	struct sci_card *card = opaque;
+
+	if (!is_register(addr, size) || !bus_begin(card))
+		return;
+	sim_att_write(card->adapter, addr, value);
+	card_end(card);
+}
+
+/* Those of 8 bytes come as two, low half first; others are for is_register(). */
+#define REGISTERS						\
+	.endianness = DEVICE_LITTLE_ENDIAN,			\
+	.valid = { .min_access_size = 1, .max_access_size = 8,	\
+		   .unaligned = true },				\
+	.impl = { .min_access_size = 1, .max_access_size = 4,	\
+		  .unaligned = true }
+
+static const MemoryRegionOps csr_ops = {
+	.read = csr_read,
+	.write = csr_write,
+	REGISTERS,
+};
+
+static const MemoryRegionOps att_ops = {
+	.read = att_read,
+	.write = att_write,
+	REGISTERS,
+};
+
+/* ---- time ---- */
+
+static void run_timer(struct sci_card *card)
+{
+	if (sim_adapter_deadline(card->adapter) > now() || !card_begin(card))
+		return;
+	sim_adapter_timer(card->adapter);
+	card->deadline_changed = true;
+	card_end(card);
+}
+
+static void card_timer(void *opaque)
+{
+	struct sci_card *card = opaque;
+
+	link_receive(card);
+	run_timer(card);
+}
+
+/* ---- the window: packets ---- */
+
+/*
+ * Waits for something that may let a bus access go on, for PUMP_STEP at most, and
+ * lets all cards of this machine do what there is to do: the one that is waited
+ * for may be among them, or may itself wait for one of them.  It comes from the
+ * bus, never from a model, and no model can come back to it: DMA goes to main
+ * memory, and bus_begin() refuses.
+ */
+static void pump(void)
+{
+	static GArray *fds;
+	uint64_t wake = now() + PUMP_STEP;
+	struct sci_card *c;
+	unsigned int i = 0;
+
+	if (!fds)
+		fds = g_array_new(false, false, sizeof(GPollFD));
+	g_array_set_size(fds, 0);
+	QTAILQ_FOREACH(c, &cards, next) {
+		GPollFD fd = {
+			.fd = c->link.fd,	/* -1 is passed over */
+			.events = G_IO_IN | (c->link.queued ? G_IO_OUT : 0),
+		};
+
+		g_array_append_val(fds, fd);
+		wake = MIN(wake, sim_adapter_deadline(c->adapter));
+	}
+	qemu_poll_ns((GPollFD *)(void *)fds->data, fds->len,
+		     MAX((int64_t)(wake - now()), 0));
+	QTAILQ_FOREACH(c, &cards, next) {
+		short events = g_array_index(fds, GPollFD, i++).revents;
+
+		if (events & G_IO_OUT)
+			link_flush(c);
+		if (events & ~G_IO_OUT)
+			link_receive(c);
+		run_timer(c);
+	}
+}
+
+struct access {
+	bool write;
+	hwaddr offset;
+	uint8_t *data;
+	unsigned int len;
+	unsigned int initiator;
+};
+
+static bool try_access(struct sci_card *card, const struct access *a)
+{
+	enum sim_bus bus;
+
+	if (!card_begin(card))
+		return true;
+	if (a->write)
+		bus = sim_window_write(card->adapter, a->initiator, a->offset,
+				       a->data, a->len);
+	else
+		bus = sim_window_read(card->adapter, a->initiator, a->offset,
+				      a->data, a->len);
+	card_end(card);
+	return bus == SIM_BUS_DONE;
+}
+
+static void window_access(struct sci_card *card, const struct access *a)
+{
+	uint64_t limit = now() + PUMP_LIMIT;
+	bool pulled = false;
+
+	if (in_pump)
+		return;
+	in_pump = true;
+	while (!try_access(card, a)) {
+		if (now() > limit) {
+			if (pulled)
+				break;
+			warn_report("sci-pci: node %u: the window has not answered: unplugged",
+				    card->config.node);
+			link_drop(card);
+			link_tell(card);
+			pulled = true;
+			limit = now() + PUMP_STEP;
+			continue;
+		}
+		pump();
+	}
+	in_pump = false;
+}
+
+/* An access may lie across two lines. */
+static void window_split(struct sci_card *card, struct access *a, unsigned int len)
+{
+	a->initiator = current_cpu ? current_cpu->cpu_index % SIM_INITIATORS : 0;
+	while (len) {
+		a->len = MIN(len, LINE - a->offset % LINE);
+		window_access(card, a);
+		a->offset += a->len;
+		a->data += a->len;
+		len -= a->len;
+	}
+}
+
+static uint64_t window_read(void *opaque, hwaddr addr, unsigned int size)
+{
+	uint8_t data[8];
+	struct access a = { .offset = addr, .data = data };
+
+	memset(data, 0xff, sizeof(data));
+	window_split(opaque, &a, size);
+	return ldn_le_p(data, size);
+}
+
+static void window_write(void *opaque, hwaddr addr, uint64_t value,
+			 unsigned int size)
+{
+	uint8_t data[8];
+	struct access a = { .write = true, .offset = addr, .data = data };
+
+	stn_le_p(data, size, value);
+	window_split(opaque, &a, size);
+}
+
+static const MemoryRegionOps window_ops = {
+	.read = window_read,
+	.write = window_write,
+	.endianness = DEVICE_LITTLE_ENDIAN,
+	.valid = { .min_access_size = 1, .max_access_size = 8,
+		   .unaligned = true },
+	.impl = { .min_access_size = 1, .max_access_size = 8,
+		  .unaligned = true },
+};
+
+/* ---- the device ---- */
+
+static void sci_reset(DeviceState *dev)
+{
+	struct sci_card *card = SCI_CARD(dev);
+
+	if (!card_begin(card))
+		return;
+	sim_adapter_reset(card->adapter, epoch());
+	card->deadline_changed = true;
+	if (card->config.direct)
+		window_exports(card);
+	card_end(card);
+}
+
+static void sci_config_write(PCIDevice *pci, uint32_t addr, uint32_t value, int len)
+{
+	struct sci_card *card = SCI_CARD(pci);
+
+	pci_default_write_config(pci, addr, value, len);
+	if (pci->exp.exp_cap)
+		pcie_cap_flr_write_config(pci, addr, value, len);
+	/* MSI-X may have come or gone */
+	set_intx(card);
+}
+
+static bool init_interrupts(struct sci_card *card, Error **errp)
+{
+	PCIDevice *pci = &card->pci;
+	unsigned int i;
+
+	pci_config_set_interrupt_pin(pci->config, 1);
+	if (!card->msix)
+		return true;
+	if (msix_init_exclusive_bar(pci, SCI_PCI_VECTORS, SCI_PCI_BAR_MSIX, errp))
+		return false;
+	for (i = 0; i < SCI_PCI_VECTORS; i++)
+		msix_vector_use(pci, i);
+	return true;
+}
+
+static bool init_config(struct sci_card *card, Error **errp)
+{
+	const char *path = card->data_path ?: "packet";
+
+	card->config.direct = !strcmp(path, "direct");
+	if (!card->config.direct && strcmp(path, "packet")) {
+		error_setg(errp, "sci-pci: data-path is packet or direct");
+		return false;
+	}
+	if (!card->config.node || card->config.node % 4) {
+		error_setg(errp, "sci-pci: node=N, a multiple of 4, 4 to 65532");
+		return false;
+	}
+	return true;
+}
+
+static void sci_exit(PCIDevice *pci)
+{
+	struct sci_card *card = SCI_CARD(pci);
+
+	link_exit(card);
+	if (card->config.direct)
+		window_exit(card);
+	if (card->adapter) {
+		QTAILQ_REMOVE(&cards, card, next);
+		/* a CPU that waits for the lock to access a register may still come */
+		sim_adapter_free(g_steal_pointer(&card->adapter));
+	}
+	timer_free(g_steal_pointer(&card->timer));
+	if (msix_present(pci))
+		msix_uninit_exclusive_bar(pci);
+	if (pci->exp.exp_cap)
+		pcie_cap_exit(pci);
+	if (card->blocked)
+		migrate_del_blocker(card->blocker);
+	card->blocked = false;
+	error_free(g_steal_pointer(&card->blocker));
+}
+
+static bool init_card(struct sci_card *card, Error **errp)
+{
+	PCIDevice *pci = &card->pci;
+	uint64_t size = (uint64_t)card->config.att_entries *
+		card->config.att_page_size;
+
+	if (!card->config.serial)
+		card->config.serial = card->config.node;
+	error_setg(&card->blocker,
+		   "sci-pci: node %u: other machines hold its memory and transactions: it can't be moved",
+		   card->config.node);
+	if (migrate_add_blocker(card->blocker, errp) < 0)
+		return false;
+	card->blocked = true;
+	if (pci_bus_is_express(pci_get_bus(pci))) {
+		if (pcie_endpoint_cap_init(pci, 0x80) < 0) {
+			error_setg(errp, "sci-pci: no room for the PCIe capability");
+			return false;
+		}
+		pcie_cap_flr_init(pci);
+	}
+	if (!init_interrupts(card, errp))
+		return false;
+
+	card->timer = timer_new_ns(QEMU_CLOCK_REALTIME, card_timer, card);
+	link_init(card);
+	if (card->config.direct && !window_init(card, errp))
+		return false;
+	in_model = true;
+	card->adapter = sim_adapter_new(&card->config,
+					card->config.direct ? &host_direct : &host,
+					card, epoch());
+	if (!card->adapter) {
+		in_model = false;
+		error_setg(errp, "sci-pci: sizes that no card has: see DATASHEET.md");
+		return false;
+	}
+	card->deadline_changed = true;
+	card_end(card);
+	QTAILQ_INSERT_TAIL(&cards, card, next);
+
+	if (card->config.direct) {
+		memory_region_init_ram_device_ptr(&card->bar2, OBJECT(card),
+						  "sci-pci window", size,
+						  card->window.base);
+	} else {
+		memory_region_init_io(&card->bar2, OBJECT(card), &window_ops,
+				      card, "sci-pci window", size);
+	}
+	memory_region_init_io(&card->csr, OBJECT(card), &csr_ops, card,
+			      "sci-pci CSR", SCI_PCI_CSR_SIZE);
+	memory_region_init_io(&card->att, OBJECT(card), &att_ops, card,
+			      "sci-pci ATT",
+			      card->config.att_entries * SCI_PCI_ATT_ENTRY_SIZE);
+	pci_register_bar(pci, SCI_PCI_BAR_CSR, PCI_BASE_ADDRESS_SPACE_MEMORY,
+			 &card->csr);
+	pci_register_bar(pci, SCI_PCI_BAR_ATT, PCI_BASE_ADDRESS_SPACE_MEMORY,
+			 &card->att);
+	pci_register_bar(pci, SCI_PCI_BAR_WINDOW,
+			 PCI_BASE_ADDRESS_SPACE_MEMORY |
+			 PCI_BASE_ADDRESS_MEM_TYPE_64 |
+			 PCI_BASE_ADDRESS_MEM_PREFETCH, &card->bar2);
+	return true;
+}
+
+static void sci_realize(PCIDevice *pci, Error **errp)
+{
+	struct sci_card *card = SCI_CARD(pci);
+
+	if (init_config(card, errp) && !init_card(card, errp))
+		sci_exit(pci);
+}
+
+/* ---- for qom-get ---- */
+
+static bool get_link(Object *obj, Error **errp)
+{
+	return SCI_CARD(obj)->link.told;
+}
+
+static char *get_counters(Object *obj, Error **errp)
+{
+	static const char *const names[] = { SCI_PCI_COUNTER_NAMES };
+	struct sci_card *card = SCI_CARD(obj);
+	GString *text = g_string_new(NULL);
+	unsigned int i;
+
+	QEMU_BUILD_BUG_ON(ARRAY_SIZE(names) != SCI_PCI_COUNTERS_COUNT);
+	for (i = 0; card->adapter && i < ARRAY_SIZE(names); i++)
+		g_string_append_printf(text, "%s%s=%" PRIu64, i ? " " : "",
+				       names[i], sim_counter(card->adapter, i));
+	return g_string_free(text, false);
+}
+
+static void sci_instance_init(Object *obj)
+{
+	struct sci_card *card = SCI_CARD(obj);
+
+	card->link.fd = -1;
+	/* on a conventional bus as well: it says only how much there is to configure */
+	card->pci.cap_present |= QEMU_PCI_CAP_EXPRESS;
+}
+
+static void sci_instance_finalize(Object *obj)
+{
+	window_free(SCI_CARD(obj));
+}
+
+static Property sci_properties[] = {
+	DEFINE_PROP_UINT16("node", struct sci_card, config.node, 0),
+	DEFINE_PROP_UINT64("serial", struct sci_card, config.serial, 0),
+	DEFINE_PROP_STRING("socket", struct sci_card, socket),
+	DEFINE_PROP_STRING("data-path", struct sci_card, data_path),
+	DEFINE_PROP_UINT32("att-entries", struct sci_card, config.att_entries, 8192),
+	DEFINE_PROP_SIZE32("att-page-size", struct sci_card, config.att_page_size,
+			   65536),
+	DEFINE_PROP_UINT32("streams", struct sci_card, config.streams, 8),
+	DEFINE_PROP_UINT32("stream-size", struct sci_card, config.stream_size, 64),
+	DEFINE_PROP_UINT32("outstanding", struct sci_card, config.outstanding, 64),
+	DEFINE_PROP_UINT32("exports", struct sci_card, config.exports, 1024),
+	DEFINE_PROP_SIZE32("dma-max", struct sci_card, config.dma_max, 1 << 20),
+	DEFINE_PROP_BOOL("msix", struct sci_card, msix, true),
+	DEFINE_PROP_END_OF_LIST(),
+};
+
+static void sci_class_init(ObjectClass *class, void *data)
+{
+	DeviceClass *dc = DEVICE_CLASS(class);
+	PCIDeviceClass *pc = PCI_DEVICE_CLASS(class);
+
+	pc->realize = sci_realize;
+	pc->exit = sci_exit;
+	pc->config_write = sci_config_write;
+	pc->vendor_id = SCI_PCI_VENDOR;
+	pc->device_id = SCI_PCI_DEVICE;
+	pc->revision = SCI_PCI_REVISION;
+	pc->class_id = SCI_PCI_CLASS;
+	dc->reset = sci_reset;
+	dc->desc = "PCI-SCI adapter";
+	device_class_set_props(dc, sci_properties);
+	set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
+	object_class_property_add_bool(class, "link", get_link, NULL);
+	object_class_property_add_str(class, "counters", get_counters, NULL);
+}
+
+static const TypeInfo sci_type = {
+	.name = TYPE_SCI_PCI,
+	.parent = TYPE_PCI_DEVICE,
+	.instance_size = sizeof(struct sci_card),
+	.instance_init = sci_instance_init,
+	.instance_finalize = sci_instance_finalize,
+	.class_init = sci_class_init,
+	.interfaces = (InterfaceInfo[]) {
+		{ INTERFACE_PCIE_DEVICE },
+		{ INTERFACE_CONVENTIONAL_PCI_DEVICE },
+		{ },
+	},
+};
+
+static void sci_register(void)
+{
+	type_register_static(&sci_type);
+}
+
+type_init(sci_register)

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the PCI-SCI adapter as a device of QEMU
+ *
+ * sci-pci.c puts the model (sim/adapter) on a PCI bus, link.c connects it to the
+ * fabric daemon, window-direct.c makes BAR 2 of the peers' main memory.  What the
+ * card does is the model's business alone.
+ *
+ * Everything here runs under the big lock of QEMU.  The model may not be called
+ * from what it calls: card_begin() and card_end() embrace each call, and what has
+ * to be told to it in answer waits for card_end().
+ */
+#ifndef SCI_PCI_H
+#define SCI_PCI_H
+
+#include "hw/pci/pci.h"
+#include "qemu/queue.h"
+#include "qemu/timer.h"
+
+#include "sim/adapter/adapter.h"
+#include "sim/switch/protocol.h"
+
+#define TYPE_SCI_PCI	"sci-pci"
+
+struct queued {
+	uint32_t size;
+	uint8_t bytes[sizeof(struct frame_packet)];
+};
+
+/**
+ * struct sci_link - the cable
+ * @fd: socket to the fabric daemon, or -1
+ * @wanted: ENABLE is set
+ * @attached: the daemon has said so
+ * @up: the cable is there
+ * @told: what the model knows of @up
+ * @error: errno of the last attempt, which was reported
+ * @retry: connects
+ * @queue: what the socket had no room for, a ring
+ */
+struct sci_link {
+	int fd;
+	bool wanted;
+	bool attached;
+	bool up;
+	bool told;
+	int error;
+	QEMUTimer *retry;
+	struct queued *queue;
+	unsigned int head;
+	unsigned int queued;
+};
+
+struct sci_peer;
+
+/**
+ * struct sci_window - BAR 2 of a card with direct windows
+ * @base: the range of addresses that the guest sees
+ * @shown: for each ATT entry: is something else than zeros there
+ * @peers: the other direct nodes; the first is this node itself
+ * @told_base: the export table that the peers know of
+ * @invalidating: an invalidation, of @invalid, waits for the peers
+ * @done: answers it without them, at @grace at the earliest
+ */
+struct sci_window {
+	uint8_t *base;
+	uint64_t size;
+	struct shown {
+		bool mapped;
+		uint16_t node;
+		uint16_t export_id;
+	} *shown;
+	QTAILQ_HEAD(, sci_peer) peers;
+	uint64_t told_base;
+	uint32_t told_entries;
+	bool invalidating;
+	uint16_t invalid;
+	int64_t grace;
+	QEMUTimer *done;
+};
+
+struct sci_card {
+	PCIDevice pci;
+	QTAILQ_ENTRY(sci_card) next;
+
+	/* properties */
+	struct sim_config config;
+	char *socket;
+	char *data_path;
+	bool msix;
+
+	struct sim_adapter *adapter;	/* NULL: not there any more */
+	MemoryRegion csr;
+	MemoryRegion att;
+	MemoryRegion bar2;
+	QEMUTimer *timer;
+	bool deadline_changed;
+	uint32_t pending;		/* causes of interrupts */
+	bool blocked;
+	Error *blocker;
+
+	struct sci_link link;
+	struct sci_window window;
+};
+
+/* False: someone is in a model; there is none. */
+bool card_begin(struct sci_card *card);
+void card_end(struct sci_card *card);
+
+/* ---- link.c ---- */
+
+void link_init(struct sci_card *card);
+void link_exit(struct sci_card *card);
+void link_enable(struct sci_card *card, bool enable);
+void link_tell(struct sci_card *card);
+void link_send_packet(struct sci_card *card, const struct sim_packet *p);
+/* What may not be lost: where it can't be sent the connection ends. */
+void link_send(struct sci_card *card, const void *frame, size_t size);
+void link_receive(struct sci_card *card);
+void link_flush(struct sci_card *card);
+void link_drop(struct sci_card *card);
+
+/* ---- window-direct.c: only with config.direct ---- */
+
+bool window_init(struct sci_card *card, Error **errp);
+void window_exit(struct sci_card *card);
+void window_free(struct sci_card *card);
+/* The machine's main memory.  @fd stays QEMU's. */
+bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
+		   Error **errp);
+void window_att_changed(struct sci_card *card, uint32_t entry);
+void window_invalidate(struct sci_card *card, uint16_t export_id);
+/* After what may have moved the export table: tells the peers. */
+void window_exports(struct sci_card *card);
+void window_attached(struct sci_card *card);
+void window_detached(struct sci_card *card);
+/* Takes @fd, which may be -1. */
+void window_frame(struct sci_card *card, const void *frame, size_t size, int fd);
+
+#endif

@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * Direct windows: BAR 2 is a range of addresses in which pages of the peers' main
+ * memory are mapped.
+ *
+ * A page of the window is looked up when its ATT entry is made valid: in the
+ * export table and the lists of pages, which are read from the exporter's memory.
+ * All that is found there is hostile: addresses are checked against the memory
+ * that the exporter has shown, and sealed against shrinking, and each look-up has
+ * a fixed number of steps.
+ *
+ * Pages are of 4096 bytes: one that the end of an export lies in is there as a
+ * whole.  Where nothing is mapped there is private memory of zeros, and where
+ * stores are not allowed a private mapping: a guest's store must not kill QEMU.
+ * Both keep what is stored, in this window alone, until the entry is written
+ * again; a page that was not stored to follows the exporter's.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "exec/address-spaces.h"
+#include "hw/boards.h"
+#include "qemu/atomic.h"
+#include "qemu/bswap.h"
+#include "qemu/error-report.h"
+#include "qemu/rcu.h"
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include "sci-pci.h"
+
+#define PAGE		SCI_PCI_PAGE
+#define LENGTH_MAX	(1ull << 32)
+#define NOTHING		UINT64_MAX
+/* How long peers get to let an export go when the daemon can't be asked. */
+#define GRACE_MS	1000
+
+#ifndef F_GET_SEALS
+#define F_GET_SEALS	1034
+#define F_SEAL_SHRINK	0x0002
+#endif
+
+/**
+ * struct sci_peer - a node whose memory may be in the window
+ * @view: main memory, to read tables from
+ * @base: export table; @entries: 0: none
+ */
+struct sci_peer {
+	QTAILQ_ENTRY(sci_peer) next;
+	uint32_t node;
+	int fd;
+	unsigned int ranges;
+	struct {
+		uint64_t address;
+		uint64_t size;
+		uint64_t offset;
+		const uint8_t *view;
+	} range[FABRIC_RANGES];
+	uint64_t base;
+	uint32_t entries;
+};
+
+/* An export, as found in its table. */
+struct export {
+	uint64_t length;
+	uint64_t root;
+	bool writable;
+};
+
+/* ---- main memory, own and of others ---- */
+
+static void peer_free(struct sci_peer *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->ranges; i++)
+		if (p->range[i].view)
+			munmap((void *)p->range[i].view, p->range[i].size);
+	if (p->fd >= 0)
+		close(p->fd);
+	g_free(p);
+}
+
+/* Takes @fd.  NULL: it is not what can be mapped without danger. */
+static struct sci_peer *peer_new(const struct frame_attach *attach, int fd)
+{
+	struct sci_peer *p = g_new0(struct sci_peer, 1);
+	unsigned int i;
+	struct statfs fs;
+	struct stat st;
+	int seals;
+
+	p->node = attach->head.node;
+	p->fd = fd;
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) ||
+	    fstatfs(fd, &fs) || fs.f_type == HUGETLBFS_MAGIC || attach->ranges > FABRIC_RANGES)
+		goto bad;
+	for (i = 0; i < attach->ranges; i++) {
+		uint64_t address = attach->range[i].address;
+		uint64_t size = attach->range[i].size;
+		uint64_t offset = attach->range[i].offset;
+		void *view;
+
+		if (!size || (address | size | offset) % PAGE ||
+		    offset > st.st_size || size > st.st_size - offset ||
+		    address > UINT64_MAX - size)
+			goto bad;
+		view = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, offset);
+		if (view == MAP_FAILED)
+			goto bad;
+		p->range[i].address = address;
+		p->range[i].size = size;
+		p->range[i].offset = offset;
+		p->range[i].view = view;
+		p->ranges++;
+	}
+	return p;
+bad:
+	warn_report("sci-pci: the memory of node %u can't be mapped: it wants a sealed memfd of small pages",
+		    p->node);
+	peer_free(p);
+	return NULL;
+}
+
+static struct sci_peer *peer_find(struct sci_window *w, uint32_t node)
+{
+	struct sci_peer *p;
+
+	QTAILQ_FOREACH(p, &w->peers, next)
+		if (p->node == node)
+			break;
+	return p;
+}
+
+/* The range that holds all of @len bytes at a bus address, or NULL. */
+static bool peer_range(const struct sci_peer *p, uint64_t address, uint64_t len,
+		       unsigned int *range, uint64_t *within)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->ranges; i++) {
+		if (address < p->range[i].address)
+			continue;
+		*within = address - p->range[i].address;
+		if (*within <= p->range[i].size && len <= p->range[i].size - *within) {
+			*range = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A number in @p's memory, or NOTHING, which is no address of anything. */
+static uint64_t peer_read(const struct sci_peer *p, uint64_t address)
+{
+	unsigned int range;
+	uint64_t within;
+
+	if (address % sizeof(uint64_t) ||
+	    !peer_range(p, address, sizeof(uint64_t), &range, &within))
+		return NOTHING;
+	return le64_to_cpu(qatomic_read__nocheck((const uint64_t *)
+						 (p->range[range].view + within)));
+}
+
+struct merge {
+	const MemoryRegion *ram;
+	struct frame_attach *attach;
+	bool full;
+};
+
+/*
+ * Main memory is in pieces where x86 hides some of it below 1 MiB: those with the
+ * same distance between address and offset are one range.
+ */
+static bool merge_range(Int128 start, Int128 len, const MemoryRegion *mr,
+			hwaddr offset, void *opaque)
+{
+	struct merge *m = opaque;
+	struct frame_attach *a = m->attach;
+	uint64_t address = int128_get64(start), size = int128_get64(len);
+	unsigned int i;
+
+	if (mr != m->ram)
+		return false;
+	for (i = 0; i < a->ranges; i++)
+		if (a->range[i].address - a->range[i].offset == address - offset) {
+			a->range[i].size = address + size - a->range[i].address;
+			return false;
+		}
+	if (i == FABRIC_RANGES) {
+		m->full = true;
+		return true;
+	}
+	a->range[i].address = address;
+	a->range[i].offset = offset;
+	a->range[i].size = size;
+	a->ranges++;
+	return false;
+}
+
+bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
+		   Error **errp)
+{
+	MemoryRegion *ram = MACHINE(qdev_get_machine())->ram;
+	struct merge m = { .ram = ram, .attach = attach };
+	int seals;
+
+	if (!ram || !ram->ram_block) {
+		error_setg(errp, "sci-pci: data-path=direct needs main memory of one piece");
+		return false;
+	}
+	*fd = memory_region_get_fd(ram);
+	seals = *fd < 0 ? -1 : fcntl(*fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) ||
+	    !qemu_ram_is_shared(ram->ram_block) ||
+	    qemu_ram_pagesize(ram->ram_block) != PAGE) {
+		error_setg(errp, "sci-pci: data-path=direct needs main memory that can be shared");
+		error_append_hint(errp, "-object memory-backend-memfd,id=ram,size=SIZE,share=on -machine memory-backend=ram\n");
+		return false;
+	}
+	if (pci_device_iommu_address_space(&card->pci) != &address_space_memory) {
+		error_setg(errp, "sci-pci: data-path=direct does not go with an IOMMU of the guest");
+		return false;
+	}
+	WITH_RCU_READ_LOCK_GUARD() {
+		flatview_for_each_range(address_space_to_flatview(&address_space_memory),
+					merge_range, &m);
+	}
+	if (m.full) {
+		error_setg(errp, "sci-pci: data-path=direct: main memory has more than %u ranges",
+			   FABRIC_RANGES);
+		return false;
+	}
+	return true;
+}
+
+/* ---- what the window shows ---- */
+
+static bool map(struct sci_window *w, uint64_t at, uint64_t len, int flags,
+		int fd, uint64_t offset)
+{
+	return mmap(w->base + at, len, PROT_READ | PROT_WRITE,
+		    flags | MAP_FIXED, fd, offset) != MAP_FAILED;
+}
+
+static bool map_zeros(struct sci_window *w, uint64_t at, uint64_t len)
+{
+	return map(w, at, len, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static void show_nothing_at_all(struct sci_card *card)
+{
+	struct sci_window *w = &card->window;
+
+	if (!map_zeros(w, 0, w->size)) {
+		error_report("sci-pci: node %u: the window can't be taken back: %s",
+			     card->config.node, strerror(errno));
+		abort();
+	}
+	memset(w->shown, 0, card->config.att_entries * sizeof(*w->shown));
+}
+
+static void unshow(struct sci_card *card, uint32_t n)
+{
+	struct sci_window *w = &card->window;
+	uint64_t size = card->config.att_page_size;
+
+	if (!w->shown[n].mapped)
+		return;
+	w->shown[n].mapped = false;
+	if (map_zeros(w, n * size, size))
+		return;
+	/* it would split a mapping, and there are too many: all of it can always go */
+	warn_report("sci-pci: node %u: %s: nothing is in the window any more",
+		    card->config.node, strerror(errno));
+	show_nothing_at_all(card);
+}
+
+/* Takes what @match says out of the window. */
+static void unshow_if(struct sci_card *card,
+		      bool (*match)(struct sci_card *card, uint32_t n,
+				    const void *what),
+		      const void *what)
+{
+	uint32_t n;
+
+	for (n = 0; n < card->config.att_entries; n++)
+		if (card->window.shown[n].mapped && match(card, n, what))
+			unshow(card, n);
+}
+
+static bool of_node(struct sci_card *card, uint32_t n, const void *what)
+{
+	return card->window.shown[n].node == *(const uint32_t *)what;
+}
+
+static bool of_other(struct sci_card *card, uint32_t n, const void *what)
+{
+	return card->window.shown[n].node != card->config.node;
+}
+
+static bool of_export(struct sci_card *card, uint32_t n, const void *what)
+{
+	const struct shown *s = &card->window.shown[n], *same = what;
+
+	return s->node == same->node && s->export_id == same->export_id;
+}
+
+static bool find_export(const struct sci_peer *p, uint16_t id, struct export *x)
+{
+	uint64_t at = p->base + (uint64_t)(id & (p->entries - 1)) *
+		SCI_PCI_EXPORT_ENTRY_SIZE;
+	uint64_t head;
+
+	if (!p->entries || p->base == NOTHING)
+		return false;
+	head = peer_read(p, at);
+	x->length = peer_read(p, at + SCI_PCI_EXPORT_LENGTH);
+	x->root = peer_read(p, at + SCI_PCI_EXPORT_ROOT);
+	x->writable = head >> 16 & SCI_PCI_EXPORT_WRITE;
+	return head != NOTHING && (uint16_t)head == id &&
+	       (head >> 16 & SCI_PCI_EXPORT_VALID) &&
+	       (head >> 16 & SCI_PCI_EXPORT_READ) && x->length <= LENGTH_MAX;
+}
+
+/* The offset in @p's descriptor of the page that @offset lies in, or NOTHING. */
+static uint64_t find_page(const struct sci_peer *p, const struct export *x,
+			  uint64_t offset)
+{
+	uint64_t page = offset / PAGE, leaf, address, within;
+	unsigned int range;
+
+	if (offset >= x->length)
+		return NOTHING;
+	leaf = peer_read(p, x->root + page / SCI_PCI_LEAF_PAGES * sizeof(uint64_t));
+	if (leaf % PAGE)
+		return NOTHING;
+	address = peer_read(p, leaf + page % SCI_PCI_LEAF_PAGES * sizeof(uint64_t));
+	if (address % PAGE || !peer_range(p, address, PAGE, &range, &within))
+		return NOTHING;
+	return p->range[range].offset + within;
+}
+
+/* Maps the @len bytes from @offset on at @at, as few pieces as possible. */
+static bool map_export(struct sci_window *w, const struct sci_peer *p,
+		       const struct export *x, uint64_t at, uint64_t offset,
+		       uint64_t len, int flags)
+{
+	uint64_t first = find_page(p, x, offset), next, done, run;
+
+	for (done = 0; done < len; done += run, first = next) {
+		for (run = PAGE, next = NOTHING; done + run < len; run += PAGE) {
+			next = find_page(p, x, offset + done + run);
+			if (next != (first == NOTHING ? NOTHING : first + run))
+				break;
+		}
+		if (first == NOTHING ? !map_zeros(w, at + done, run) :
+				       !map(w, at + done, run, flags, p->fd, first))
+			return false;
+	}
+	return true;
+}
+
+void window_att_changed(struct sci_card *card, uint32_t n)
+{
+	const uint16_t others = SCI_PCI_ATT_LOCK | SCI_PCI_ATT_INTERRUPT;
+	struct sci_window *w = &card->window;
+	uint64_t size = card->config.att_page_size;
+	struct sim_att_entry e;
+	struct sci_peer *p;
+	struct export x;
+	int flags;
+
+	if (n >= card->config.att_entries || !card->adapter)
+		return;
+	sim_att_get(card->adapter, n, &e);
+	if (e.node == card->config.node)
+		sim_export_table(card->adapter, &QTAILQ_FIRST(&w->peers)->base,
+				 &QTAILQ_FIRST(&w->peers)->entries);
+	p = peer_find(w, e.node);
+	if (!(e.attr & SCI_PCI_ATT_VALID) || e.attr & others || !p ||
+	    (e.node == card->config.node && e.attr & SCI_PCI_ATT_NO_LOOPBACK) ||
+	    e.offset % size || !find_export(p, e.export_id, &x)) {
+		unshow(card, n);
+		return;
+	}
+	flags = x.writable && !(e.attr & SCI_PCI_ATT_READ_ONLY) ? MAP_SHARED :
+								  MAP_PRIVATE;
+	w->shown[n].mapped = true;
+	w->shown[n].node = e.node;
+	w->shown[n].export_id = e.export_id;
+	if (!map_export(w, p, &x, n * size, e.offset, size, flags)) {
+		warn_report_once("sci-pci: pages can't be mapped: %s: see vm.max_map_count",
+				 strerror(errno));
+		unshow(card, n);
+	}
+}
+
+/* ---- export tables and their ends ---- */
+
+void window_exports(struct sci_card *card)
+{
+	struct sci_window *w = &card->window;
+	struct frame_exports f = {
+		.head = { .kind = FRAME_EXPORTS, .node = card->config.node },
+	};
+
+	sim_export_table(card->adapter, &f.base, &f.entries);
+	if (f.base == w->told_base && f.entries == w->told_entries)
+		return;
+	w->told_base = f.base;
+	w->told_entries = f.entries;
+	link_send(card, &f, sizeof(f));
+}
+
+static void invalidated(void *opaque)
+{
+	struct sci_card *card = opaque;
+	struct sci_window *w = &card->window;
+
+	if (!w->invalidating || !card_begin(card))
+		return;
+	w->invalidating = false;
+	timer_del(w->done);
+	sim_adapter_invalidated(card->adapter, w->invalid);
+	card_end(card);
+}
+
+void window_invalidate(struct sci_card *card, uint16_t export_id)
+{
+	struct sci_window *w = &card->window;
+	struct shown own = { .node = card->config.node, .export_id = export_id };
+	struct frame f = {
+		.kind = FRAME_INVALIDATE,
+		.node = card->config.node,
+		.value = export_id,
+	};
+
+	unshow_if(card, of_export, &own);
+	w->invalidating = true;
+	w->invalid = export_id;
+	timer_del(w->done);
+	if (card->link.attached)
+		link_send(card, &f, sizeof(f));	/* which may end that */
+	else
+		timer_mod_ns(w->done, w->grace);
+}
+
+/* ---- the daemon ---- */
+
+void window_attached(struct sci_card *card)
+{
+	/* the daemon knows of none */
+	card->window.told_base = 0;
+	card->window.told_entries = 0;
+	window_exports(card);
+}
+
+void window_detached(struct sci_card *card)
+{
+	struct sci_window *w = &card->window;
+	struct sci_peer *p, *next;
+
+	if (!w->base)
+		return;
+	unshow_if(card, of_other, NULL);
+	QTAILQ_FOREACH_SAFE(p, &w->peers, next, next) {
+		if (p->node == card->config.node)
+			continue;
+		QTAILQ_REMOVE(&w->peers, p, next);
+		peer_free(p);
+		/* they lose the daemon, or hear of our end, and do the same */
+		w->grace = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
+			GRACE_MS * SCALE_MS;
+	}
+	if (w->invalidating)
+		timer_mod_ns(w->done, w->grace);
+}
+
+static void forget(struct sci_card *card, uint32_t node)
+{
+	struct sci_window *w = &card->window;
+	struct sci_peer *p = peer_find(w, node);
+
+	if (!p)
+		return;
+	unshow_if(card, of_node, &node);
+	QTAILQ_REMOVE(&w->peers, p, next);
+	peer_free(p);
+}
+
+static void peer_in(struct sci_card *card, const struct frame_attach *attach, int fd)
+{
+	struct sci_peer *p;
+
+	forget(card, attach->head.node);
+	p = peer_new(attach, fd);
+	if (p)
+		QTAILQ_INSERT_TAIL(&card->window.peers, p, next);
+}
+
+/* Entries that were made, or lost their peer, before its table was known. */
+static void show_node(struct sci_card *card, uint32_t node)
+{
+	struct sim_att_entry e;
+	uint32_t n;
+
+	for (n = 0; card->adapter && n < card->config.att_entries; n++) {
+		sim_att_get(card->adapter, n, &e);
+		if (e.attr & SCI_PCI_ATT_VALID && e.node == node)
+			window_att_changed(card, n);
+	}
+}
+
+static void exports_in(struct sci_card *card, const struct frame_exports *f)
+{
+	struct sci_peer *p = peer_find(&card->window, f->head.node);
+	bool good = is_power_of_2(f->entries) && f->entries >= SCI_PCI_EXPORTS_MIN &&
+		f->entries <= 4096 && !(f->base % PAGE);
+
+	if (!p)
+		return;
+	p->base = f->base;
+	p->entries = good ? f->entries : 0;
+	show_node(card, p->node);
+}
+
+static void invalidate_in(struct sci_card *card, const struct frame *f)
+{
+	struct shown gone = { .node = f->node, .export_id = f->value };
+	struct frame answer = *f;
+
+	unshow_if(card, of_export, &gone);
+	answer.kind = FRAME_INVALIDATED;
+	link_send(card, &answer, sizeof(answer));
+}
+
+void window_frame(struct sci_card *card, const void *frame, size_t size, int fd)
+{
+	const struct frame *f = frame;
+	bool own = f->node == card->config.node;
+
+	if (f->kind == FRAME_PEER && size == sizeof(struct frame_attach) && !own &&
+	    fd >= 0) {
+		peer_in(card, frame, fd);
+		return;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (f->kind == FRAME_PEER_GONE && !own)
+		forget(card, f->node);
+	else if (f->kind == FRAME_EXPORTS && size == sizeof(struct frame_exports) &&
+		 !own)
+		exports_in(card, frame);
+	else if (f->kind == FRAME_INVALIDATE && !own)
+		invalidate_in(card, f);
+	else if (f->kind == FRAME_INVALIDATED && f->value == card->window.invalid)
+		invalidated(card);
+}
+
+/* ---- begin and end ---- */
+
+bool window_init(struct sci_card *card, Error **errp)
+{
+	struct sci_window *w = &card->window;
+	struct frame_attach attach = { .head.node = card->config.node };
+	struct sci_peer *own;
+	int fd;
+
+	if (qemu_real_host_page_size() != PAGE) {
+		error_setg(errp, "sci-pci: data-path=direct needs a host with pages of %u bytes",
+			   PAGE);
+		return false;
+	}
+	if (!window_memory(card, &attach, &fd, errp))
+		return false;
+	QTAILQ_INIT(&w->peers);
+	w->size = (uint64_t)card->config.att_entries * card->config.att_page_size;
+	w->base = mmap(NULL, w->size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (w->base == MAP_FAILED) {
+		w->base = NULL;
+		error_setg_errno(errp, errno, "sci-pci: no room for the window");
+		return false;
+	}
+	w->shown = g_new0(struct shown, card->config.att_entries);
+	w->done = timer_new_ns(QEMU_CLOCK_REALTIME, invalidated, card);
+	own = peer_new(&attach, dup(fd));
+	if (!own) {
+		error_setg(errp, "sci-pci: no way to own memory");
+		return false;
+	}
+	QTAILQ_INSERT_HEAD(&w->peers, own, next);
+	return true;
+}
+
+void window_exit(struct sci_card *card)
+{
+	struct sci_window *w = &card->window;
+	struct sci_peer *p, *next;
+
+	if (!w->base)
+		return;
+	timer_free(g_steal_pointer(&w->done));
+	show_nothing_at_all(card);
+	QTAILQ_FOREACH_SAFE(p, &w->peers, next, next) {
+		QTAILQ_REMOVE(&w->peers, p, next);
+		peer_free(p);
+	}
+}
+
+/* Not before nobody can access it any more. */
+void window_free(struct sci_card *card)
+{
+	struct sci_window *w = &card->window;
+
+	if (w->base)
+		munmap(w->base, w->size);
+	g_free(w->shown);
+}
