@@ -23,23 +23,22 @@
 
 static DEFINE_IDA(sci_ida);
 static dev_t sci_devt __ro_after_init;
-DEFINE_STATIC_SRCU(sci_adapter_srcu);
 
 int sci_adapter_enter(struct sci_adapter *a, int *idx)
 {
-	*idx = srcu_read_lock(&sci_adapter_srcu);
+	*idx = srcu_read_lock(&a->srcu);
 	/* sparse: who gets in leaves by sci_adapter_exit() */
-	__release(&sci_adapter_srcu);
+	__release(&a->srcu);
 	if (!sci_adapter_is_dead(a))
 		return 0;
-	sci_adapter_exit(*idx);
+	sci_adapter_exit(a, *idx);
 	return -ENODEV;
 }
 
-void sci_adapter_exit(int idx)
+void sci_adapter_exit(struct sci_adapter *a, int idx)
 {
-	__acquire(&sci_adapter_srcu);
-	srcu_read_unlock(&sci_adapter_srcu, idx);
+	__acquire(&a->srcu);
+	srcu_read_unlock(&a->srcu, idx);
 }
 
 /* ---- /dev/sciN ---- */
@@ -73,6 +72,8 @@ static int adapter_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	struct page *page = obj->adapter->status_page;
 	int ret;
 
+	if (vma->vm_pgoff == SCI_MMAP_BARRIER >> PAGE_SHIFT)
+		return sci_barrier_mmap(obj->adapter, vma);
 	if (vma->vm_pgoff != SCI_MMAP_STATUS >> PAGE_SHIFT ||
 	    vma_pages(vma) != 1)
 		return -EINVAL;
@@ -134,11 +135,11 @@ int sci_adapter_open(struct inode *inode, struct file *file)
 	sci_object_attach(obj, file);
 	atomic_inc(&a->users);
 	nonseekable_open(inode, file);
-	sci_adapter_exit(idx);
+	sci_adapter_exit(a, idx);
 	return 0;
 
 err_exit:
-	sci_adapter_exit(idx);
+	sci_adapter_exit(a, idx);
 err_free:
 	kfree(obj);
 	return ret;
@@ -160,6 +161,7 @@ static void sci_adapter_release(struct device *dev)
 	if (a->status_page)
 		put_page(a->status_page);
 	mutex_destroy(&a->lock);
+	cleanup_srcu_struct(&a->srcu);
 	kfree(a);
 }
 
@@ -173,6 +175,7 @@ static void adapter_init(struct sci_adapter *a)
 	xa_init(&a->peers);
 	INIT_LIST_HEAD(&a->objects);
 	INIT_LIST_HEAD(&a->mappings);
+	INIT_LIST_HEAD(&a->barrier_maps);
 	INIT_LIST_HEAD(&a->probes);
 	INIT_LIST_HEAD(&a->domain_link);
 	init_waitqueue_head(&a->wait);
@@ -187,6 +190,10 @@ struct sci_adapter *sci_adapter_alloc(struct device *parent)
 
 	if (!a)
 		return NULL;
+	if (init_srcu_struct(&a->srcu)) {
+		kfree(a);
+		return NULL;
+	}
 	a->index = -1;
 	device_initialize(&a->dev);
 	device_set_pm_not_required(&a->dev);
@@ -233,6 +240,7 @@ static int adapter_check(struct sci_adapter *a)
 		return -EINVAL;
 	if (!(a->caps & SCI_CAP_MEMORY) != !!ops->flush ||
 	    !(a->caps & SCI_CAP_DMA) != !ops->dma_copy ||
+	    !(a->caps & SCI_CAP_BARRIER) != !a->barrier_pfn ||
 	    !(a->caps & SCI_CAP_BROADCAST) != !a->domain)
 		return -EINVAL;
 	return 0;
@@ -323,6 +331,8 @@ static void kill_objects(struct sci_adapter *a)
 			obj->ops->kill(obj);
 		wake_up_all(&obj->wait);
 	}
+	/* last: what it could still have said has been counted */
+	sci_barrier_revoke(a);
 	mutex_unlock(&a->lock);
 }
 
@@ -330,11 +340,13 @@ void sci_adapter_unregister(struct sci_adapter *a)
 {
 	sci_domain_remove(a);
 	cdev_del(&a->cdev);
+	/* a store barrier that is turned away was none: it must show */
+	sci_adapter_error(a, false);
 	WRITE_ONCE(a->dead, true);
 	sci_adapter_set_link(a, false);
 	wake_everyone(a);	/* the link may have been down */
 	/* from here on no system call is inside, and none gets in */
-	synchronize_srcu(&sci_adapter_srcu);
+	synchronize_srcu(&a->srcu);
 	kill_objects(a);
 	sci_peers_shutdown(a);
 	sci_connections_drop(a);
@@ -356,7 +368,7 @@ void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet)
 	if (sci_adapter_enter(a, &idx))
 		return;
 	sci_peer_receive(a, node, packet);
-	sci_adapter_exit(idx);
+	sci_adapter_exit(a, idx);
 }
 EXPORT_SYMBOL_GPL(sci_adapter_receive);
 
@@ -367,7 +379,7 @@ void sci_adapter_interrupt(struct sci_adapter *a, u32 node, u32 handle)
 	if (sci_adapter_enter(a, &idx))
 		return;
 	sci_intr_triggered(a, node, handle);
-	sci_adapter_exit(idx);
+	sci_adapter_exit(a, idx);
 }
 EXPORT_SYMBOL_GPL(sci_adapter_interrupt);
 
@@ -380,6 +392,18 @@ void sci_adapter_error(struct sci_adapter *a, bool fatal)
 	trace_sci_error(a, fatal);
 }
 EXPORT_SYMBOL_GPL(sci_adapter_error);
+
+void sci_adapter_hw_error(struct sci_adapter *a)
+{
+	u32 errors = READ_ONCE(a->status->hw_errors);
+	u32 fatal = READ_ONCE(a->status->hw_fatal);
+
+	if (errors != a->hw_errors || fatal != a->hw_fatal)
+		trace_sci_error(a, fatal != a->hw_fatal);
+	a->hw_errors = errors;
+	a->hw_fatal = fatal;
+}
+EXPORT_SYMBOL_GPL(sci_adapter_hw_error);
 
 static void link_account(struct sci_adapter *a, bool up)
 {
@@ -394,8 +418,9 @@ static void link_account(struct sci_adapter *a, bool up)
 
 void sci_adapter_set_link(struct sci_adapter *a, bool up)
 {
-	up = up && !sci_adapter_is_dead(a);
 	mutex_lock(&a->lock);
+	/* under the lock: unregister() takes the link down after saying so */
+	up = up && !sci_adapter_is_dead(a);
 	if (up == a->link_up) {
 		mutex_unlock(&a->lock);
 		return;
@@ -445,6 +470,7 @@ static int __init sci_init(void)
 	int ret;
 
 	BUILD_BUG_ON(sizeof(struct sci_status_page) > PAGE_SIZE);
+	BUILD_BUG_ON(sizeof(struct sci_status_page) != 2 * 64);
 	ret = sci_object_fs_init();
 	if (ret)
 		return ret;

@@ -24,6 +24,7 @@
 #include <linux/device.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/srcu.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -100,8 +101,8 @@ struct sci_dma_piece {
  *		covers; page aligned.  Beyond that memory: -EFAULT.  Must not sleep
  *		for long: called from page faults.
  * @flush:	returns when all stores this CPU made through mappings have
- *		arrived or are counted by sci_adapter_error().  NULL: maps are
- *		memory.
+ *		arrived or are counted, by sci_adapter_error() or the adapter's
+ *		own words of the status page.  NULL: maps are memory.
  * @trigger:	remote interrupt: calls sci_adapter_interrupt(@handle) at @node.
  *		NULL: the core sends a control packet instead.  Ordered behind
  *		flushed stores.  No lock is held: may call into the core for this
@@ -147,15 +148,18 @@ struct sci_att;
  * struct sci_adapter - an adapter
  * @ops, @type, @node, @caps, @serial, @att_page_size, @att, @streams,
  * @stream_size, @dma_max, @dma_align, @mcast_groups, @bdf, @max_segment,
- * @domain, @priv: the driver's, set before sci_adapter_register() and constant
- *	then.  @type is a short word.  @caps as in enum sci_cap.  @att may be
- *	NULL where the adapter has no table.  @domain: adapters of this machine
- *	that share broadcast groups, or NULL.
+ * @barrier_pfn, @domain, @priv: the driver's, set before
+ *	sci_adapter_register() and constant then; so are @dev.groups.  @type is a
+ *	short word.  @caps as in enum sci_cap.  @att may be NULL where the
+ *	adapter has no table.  @barrier_pfn: the page of SCI_MMAP_BARRIER, which
+ *	has nothing else.  @domain: adapters of this machine that share broadcast
+ *	groups, or NULL.
  *
  * The rest is the core's:
  * @dev: /dev/sciN and /sys/class/sci/sciN; holds the adapter's reference count
  * @index: N
  * @dead: has been removed; checked under sci_adapter_enter()
+ * @srcu: who is inside; its own, so that removal waits for no other's callers
  * @lock: everything below it that says nothing else.  Order: mmap_lock, @lock,
  *	sci_domain.lock, sci_peer.lock, locks of the driver.
  * @segments: by id
@@ -163,10 +167,14 @@ struct sci_att;
  *	round, from @next_handle, so that an old message hits nobody
  * @objects: everything that has a file
  * @mappings: shared by imports
+ * @barrier_maps: struct sci_barrier_map
  * @intrs, @data_intrs: struct sci_intr_line by number
  * @peers: by node id
  * @probes, @next_probe: of callers who wait for an answer
- * @status: the page users map
+ * @status: the page users map.  The driver may have the adapter itself write its
+ *	hw_ words, until it is unregistered; no one else does.
+ * @status_page: its page
+ * @hw_errors, @hw_fatal: what those of @status were when we were last told
  * @counters: enum sci_counter
  * @users: open descriptors of the adapter itself
  * @data_bytes: of data interrupts that nobody has read
@@ -188,6 +196,7 @@ struct sci_adapter {
 	u32 mcast_groups;
 	u32 bdf;
 	u64 max_segment;
+	unsigned long barrier_pfn;
 	struct sci_domain *domain;
 	void *priv;
 
@@ -195,12 +204,14 @@ struct sci_adapter {
 	struct cdev cdev;
 	int index;
 	bool dead;
+	struct srcu_struct srcu;
 	struct mutex lock;		/* see above */
 	struct xarray segments;
 	struct xarray handles;
 	u32 next_handle;
 	struct list_head objects;
 	struct list_head mappings;
+	struct list_head barrier_maps;
 	struct xarray intrs;
 	struct xarray data_intrs;
 	struct xarray peers;
@@ -209,6 +220,8 @@ struct sci_adapter {
 	struct list_head domain_link;
 	struct sci_status_page *status;
 	struct page *status_page;
+	u32 hw_errors;
+	u32 hw_fatal;
 	atomic64_t counters[SCI_COUNTERS];
 	atomic_t users;
 	atomic_long_t data_bytes;
@@ -226,6 +239,22 @@ struct sci_adapter {
 static inline void sci_count(struct sci_adapter *a, enum sci_counter c, u64 n)
 {
 	atomic64_add(n, &a->counters[c]);
+}
+
+/* What users see: the kernel's words and the adapter's. */
+static inline u32 sci_adapter_errors(const struct sci_adapter *a)
+{
+	return READ_ONCE(a->status->errors) + READ_ONCE(a->status->hw_errors);
+}
+
+static inline u32 sci_adapter_fatal(const struct sci_adapter *a)
+{
+	return READ_ONCE(a->status->fatal) + READ_ONCE(a->status->hw_fatal);
+}
+
+static inline bool sci_adapter_down(const struct sci_adapter *a)
+{
+	return READ_ONCE(a->status->down) || READ_ONCE(a->status->hw_down);
 }
 
 /* ---- for drivers ---- */
@@ -279,9 +308,18 @@ void sci_adapter_interrupt(struct sci_adapter *a, u32 node, u32 handle);
 void sci_adapter_error(struct sci_adapter *a, bool fatal);
 
 /**
+ * sci_adapter_hw_error() - the adapter may have counted errors by itself
+ *
+ * In its words of the status page: they are not counted again, but traced.  One
+ * call may stand for many, or none.  Process context; one call at a time per
+ * adapter.
+ */
+void sci_adapter_hw_error(struct sci_adapter *a);
+
+/**
  * sci_adapter_set_link() - the link is up or down now
  *
- * Process context, no locks held.
+ * Process context, no locks of the core held.
  */
 void sci_adapter_set_link(struct sci_adapter *a, bool up);
 

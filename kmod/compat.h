@@ -28,6 +28,10 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set,
 }
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define PCI_IRQ_INTX	PCI_IRQ_LEGACY
+#endif
+
 /* The largest order of pages; MAX_ORDER was one more once. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define MAX_PAGE_ORDER	(MAX_ORDER - 1)

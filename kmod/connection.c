@@ -17,6 +17,8 @@
 #define TIMEOUT_MIN_MS	250u
 /* How long close() waits until the exporter knows of it. */
 #define LEAVE_MS	1000
+/* With one node; what others make us hold is nobody's to pay for. */
+#define CONNECTIONS_MAX	262144
 /* Members of a group that are asked in a row. */
 #define REJOINS_MAX	8
 
@@ -41,6 +43,11 @@ struct sci_message *sci_message_alloc(void)
 void sci_message_free(struct sci_message *m)
 {
 	kfree(m);
+}
+
+struct sci_message *sci_answer_alloc(struct sci_peer *p)
+{
+	return sci_peer_is_behind(p) ? NULL : sci_message_alloc();
 }
 
 void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
@@ -267,7 +274,7 @@ static int client_start(struct sci_client *c)
 
 	if (node == SCI_IOC_NODE_GROUP) {
 		c->kind = SCI_KIND_GROUP;
-		ret = sci_group_member(a, c->id, &node, &base);
+		ret = sci_group_member(a, c->id, 0, &node, &base);
 		if (ret)
 			return ret;
 	}
@@ -378,7 +385,8 @@ static bool client_rejoin(struct sci_client *c)
 	u32 node;
 
 	if (c->node != SCI_IOC_NODE_GROUP || sci_adapter_is_dead(a) ||
-	    c->rejoins == REJOINS_MAX || sci_group_member(a, c->id, &node, &base))
+	    c->rejoins == REJOINS_MAX ||
+	    sci_group_member(a, c->id, c->group, &node, &base))
 		return false;
 	m = sci_message_alloc();
 	if (!m)
@@ -413,7 +421,7 @@ void sci_client_lost(struct sci_client *c, int status)
 static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 {
 	if (!re->error && re->exporter)
-		sci_post_simple(p, sci_message_alloc(), SCI_MSG_DISCONNECT,
+		sci_post_simple(p, sci_answer_alloc(p), SCI_MSG_DISCONNECT,
 				le32_to_cpu(re->exporter));
 }
 
@@ -422,7 +430,8 @@ static void client_rejoined(struct sci_client *c,
 			    const struct sci_msg_reply *re)
 {
 	c->rejoining = false;
-	if (re->error || !re->exporter || c->ops->connected(c, re)) {
+	if (re->error || !re->exporter || le64_to_cpu(re->group) != c->group ||
+	    c->ops->connected(c, re)) {
 		client_refuse(c->conn.peer, re);
 		sci_client_lost(c, -ECONNRESET);
 		return;
@@ -431,14 +440,21 @@ static void client_rejoined(struct sci_client *c,
 	c->rejoins = 0;
 }
 
+static bool reply_is_sane(struct sci_client *c, const struct sci_msg_reply *re)
+{
+	return re->exporter && !re->group == (c->kind != SCI_KIND_GROUP);
+}
+
 static void client_reply(struct sci_client *c, const struct sci_msg_reply *re)
 {
 	int status = sci_proto_errno(le16_to_cpu(re->error));
 
 	if (!status)
-		status = re->exporter ? c->ops->connected(c, re) : -EPROTO;
+		status = reply_is_sane(c, re) ? c->ops->connected(c, re) :
+						-EPROTO;
 	if (!status) {
 		c->conn.remote = le32_to_cpu(re->exporter);
+		c->group = le64_to_cpu(re->group);
 		sci_count(c->obj.adapter, SCI_COUNT_IMPORTS, 1);
 	} else {
 		client_refuse(c->conn.peer, re);
@@ -536,18 +552,20 @@ static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg
 }
 
 /* Whether it can be asked for at all. */
-static bool connect_is_sane(const struct sci_msg_connect *msg)
+static int connect_check(struct sci_peer *p, const struct sci_msg_connect *msg)
 {
-	return msg->kind <= SCI_KIND_GROUP && msg->handle && !msg->reserved &&
-	       msg->groups <= SCI_MSG_GROUPS;
+	if (msg->kind > SCI_KIND_GROUP || !msg->handle || msg->reserved ||
+	    msg->groups > SCI_MSG_GROUPS)
+		return -EINVAL;
+	return p->connections < CONNECTIONS_MAX ? 0 : -EUSERS;
 }
 
 void sci_connection_connect(struct sci_peer *p,
 			    const struct sci_msg_connect *msg)
 {
-	struct sci_message *m = sci_message_alloc();
+	struct sci_message *m = sci_answer_alloc(p);
 	struct sci_msg_reply *re;
-	struct sci_server *s;
+	struct sci_server *s = NULL;
 	int ret;
 
 	lockdep_assert_held(&p->adapter->lock);
@@ -556,10 +574,12 @@ void sci_connection_connect(struct sci_peer *p,
 	re = (struct sci_msg_reply *)m->body;
 	re->type = SCI_MSG_REPLY;
 	re->handle = msg->handle;
-	s = connect_is_sane(msg) ? server_alloc(p) : NULL;
-	if (!s) {
-		ret = connect_is_sane(msg) ? -ENOMEM : -EINVAL;
-	} else {
+	ret = connect_check(p, msg);
+	if (!ret) {
+		s = server_alloc(p);
+		ret = s ? 0 : -ENOMEM;
+	}
+	if (s) {
 		s->conn.remote = le32_to_cpu(msg->handle);
 		ret = server_accept(s, msg, re);
 		re->exporter = cpu_to_le32(s->conn.handle);
@@ -661,7 +681,7 @@ void sci_connection_simple(struct sci_peer *p,
 		if (s) {
 			handle = s->conn.remote;
 			server_left(s, msg->died);
-			sci_post_simple(p, sci_message_alloc(), SCI_MSG_LEFT,
+			sci_post_simple(p, sci_answer_alloc(p), SCI_MSG_LEFT,
 					handle);
 		}
 		break;

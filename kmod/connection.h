@@ -60,6 +60,7 @@ struct sci_client_ops {
  * @kind: what it asks for
  * @node: wanted: may be SCI_IOC_NODE_GROUP
  * @id: wanted
+ * @group: SCI_KIND_GROUP: serial of the group that it is connected to
  * @state: enum sci_remote_state
  * @status: 0 or -errno
  * @async: events tell of a connect's end
@@ -77,6 +78,7 @@ struct sci_client {
 	enum sci_connect_kind kind;
 	u32 node;
 	u32 id;
+	u64 group;
 	enum sci_remote_state state;
 	int status;
 	bool async;
@@ -112,6 +114,8 @@ struct sci_server {
 /* A message that frees itself when it is done; NULL: no memory. */
 struct sci_message *sci_message_alloc(void);
 void sci_message_free(struct sci_message *m);
+/* ... one in answer to a message of @p's; NULL also when that is behind. */
+struct sci_message *sci_answer_alloc(struct sci_peer *p);
 
 /* Fills in one without a body of its own and posts it; does nothing with NULL. */
 void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,

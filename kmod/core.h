@@ -4,8 +4,6 @@
 #ifndef SCI_CORE_H
 #define SCI_CORE_H
 
-#include <linux/srcu.h>
-
 #include "adapter.h"
 
 /*
@@ -14,7 +12,7 @@
  * to wake up when sci_adapter_is_dead().
  */
 int sci_adapter_enter(struct sci_adapter *a, int *idx);
-void sci_adapter_exit(int idx);
+void sci_adapter_exit(struct sci_adapter *a, int idx);
 
 static inline bool sci_adapter_is_dead(struct sci_adapter *a)
 {
@@ -26,6 +24,11 @@ int sci_adapter_open(struct inode *inode, struct file *file);
 /* ... for the counters files and the ioctl */
 u64 sci_adapter_link_up_ms(struct sci_adapter *a);
 u64 sci_adapter_link_down_ms(struct sci_adapter *a);
+
+/* barrier.c */
+int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma);
+/* All maps turn to private pages.  adapter->lock held. */
+void sci_barrier_revoke(struct sci_adapter *a);
 
 /* ioctl.c */
 long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg);

@@ -122,7 +122,7 @@ static int copy_chunk(struct sci_adapter *a, struct sci_dma_transfer *t,
 	ret = locate(t, p);
 	if (!ret)
 		ret = a->ops->dma_copy(a, p);
-	sci_adapter_exit(idx);
+	sci_adapter_exit(a, idx);
 	return ret;
 }
 

@@ -72,6 +72,7 @@ static struct sci_group *group_found(struct sci_domain *d,
 	if (!g)
 		return NULL;
 	g->id = s->id;
+	g->serial = ++d->founded;
 	g->length = s->length;
 	g->owner = s->owner;
 	g->pages = sci_pages_get(s->pages);
@@ -156,7 +157,8 @@ void sci_group_unexport(struct sci_segment *s)
 	mutex_unlock(&d->lock);
 }
 
-int sci_group_member(struct sci_adapter *a, u32 id, u32 *node, u64 *base)
+int sci_group_member(struct sci_adapter *a, u32 id, u64 serial, u32 *node,
+		     u64 *base)
 {
 	struct sci_domain *d = a->domain;
 	struct sci_segment *s;
@@ -167,7 +169,7 @@ int sci_group_member(struct sci_adapter *a, u32 id, u32 *node, u64 *base)
 		return -EHOSTUNREACH;
 	mutex_lock(&d->lock);
 	g = group_find(d, id);
-	if (g) {
+	if (g && (!serial || g->serial == serial)) {
 		s = list_first_entry_or_null(&g->exported, struct sci_segment,
 					     group_link);
 		if (s) {

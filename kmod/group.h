@@ -20,12 +20,14 @@ struct sci_domain {
 	struct mutex lock;		/* all of it, and of the groups */
 	struct list_head adapters;
 	struct list_head groups;
+	u64 founded;			/* groups so far */
 };
 
 /**
  * struct sci_group - a broadcast group; everything under domain->lock
  * @link: in domain->groups
  * @id: of the group, and of its segments on their nodes
+ * @serial: which of those that had @id; not 0
  * @length: bytes
  * @pages: the members' memory
  * @owner: its founder: who may join
@@ -35,6 +37,7 @@ struct sci_domain {
 struct sci_group {
 	struct list_head link;
 	u32 id;
+	u64 serial;
 	u64 length;
 	struct sci_pages *pages;
 	struct sci_owner owner;
@@ -64,8 +67,10 @@ void sci_group_unexport(struct sci_segment *s);
 
 /*
  * A node with a member that may be connected to, and where that one's memory is:
- * -ENOENT; adapter->lock held.
+ * -ENOENT; adapter->lock held.  @serial: of that group and no other of the same
+ * id, which is another's memory; 0: any.
  */
-int sci_group_member(struct sci_adapter *a, u32 id, u32 *node, u64 *base);
+int sci_group_member(struct sci_adapter *a, u32 id, u64 serial, u32 *node,
+		     u64 *base);
 
 #endif

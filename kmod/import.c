@@ -167,7 +167,7 @@ int sci_import_locate(struct sci_import *im, u32 *node, u64 *base)
 	*base = im->base;
 	/* the member that we connected to may have left just now */
 	if (im->client.node == SCI_IOC_NODE_GROUP &&
-	    sci_group_member(a, im->client.id, node, base))
+	    sci_group_member(a, im->client.id, im->client.group, node, base))
 		return -ENOTCONN;
 	return 0;
 }
@@ -271,8 +271,8 @@ static int import_connected(struct sci_client *c,
 	if (!(re->access & 4) || re->access & ~6 || !length ||
 	    length > c->obj.adapter->max_segment)
 		return -EPROTO;
-	/* another member of a group that has begun anew, with another size */
-	if (im->length && im->length != length)
+	/* another member of the same group: there are maps that write */
+	if (im->length && (im->length != length || im->access & ~re->access))
 		return -EPROTO;
 	im->length = length;
 	im->base = le64_to_cpu(re->base);
@@ -400,16 +400,16 @@ int sci_import_flush(struct sci_object *obj, void *cmd,
 int sci_import_check(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf)
 {
-	struct sci_status_page *st = obj->adapter->status;
+	struct sci_adapter *a = obj->adapter;
 	struct sci_ioc_check *c = cmd;
 	int ret = flush(obj);
 
 	if (ret)
 		return ret;
-	c->out_errors = READ_ONCE(st->errors);
-	c->out_fatal = READ_ONCE(st->fatal);
+	c->out_errors = sci_adapter_errors(a);
+	c->out_fatal = sci_adapter_fatal(a);
 	c->out_reserved = 0;
-	if (READ_ONCE(st->down))
+	if (sci_adapter_down(a))
 		c->out_result = SCI_CHECK_PENDING;
 	else if (c->out_fatal != c->fatal)
 		c->out_result = SCI_CHECK_NOT_RETRIABLE;

@@ -33,6 +33,7 @@ struct sci_data_in {
 	u32 handle;
 	u32 total;
 	u32 got;
+	__le16 cookie;
 	int error;			/* what is refused is still counted */
 	struct sci_intr_data *data;	/* NULL: refused */
 };
@@ -177,6 +178,7 @@ static void data_begin(struct sci_peer *p, const struct sci_msg_data *msg)
 	*in = (struct sci_data_in){
 		.handle = le32_to_cpu(msg->handle),
 		.total = le32_to_cpu(msg->total),
+		.cookie = msg->cookie,
 	};
 	if (in->total > SCI_IOC_INTR_DATA_MAX)
 		in->error = -EINVAL;
@@ -215,11 +217,12 @@ static void data_end(struct sci_peer *p, struct sci_data_in *in)
 	kvfree(in->data);
 	in->data = NULL;
 	in->handle = 0;
-	m = s ? sci_message_alloc() : NULL;
+	m = s ? sci_answer_alloc(p) : NULL;
 	if (!m)
 		return;
 	re = (struct sci_msg_simple *)m->body;
 	re->error = cpu_to_le16(sci_proto_error(in->error));
+	re->cookie = in->cookie;
 	sci_post_simple(p, m, SCI_MSG_DATA_REPLY, s->conn.remote);
 }
 
@@ -296,16 +299,19 @@ static int post_messages(struct sci_remote_intr *r, struct list_head *list)
 	struct sci_client *c = &r->client;
 	struct sci_adapter *a = c->obj.adapter;
 	struct sci_message *m, *next;
+	struct sci_msg_data *body;
 	int ret;
 
 	mutex_lock(&a->lock);
 	ret = sci_remote_intr_usable(r);
 	if (!ret) {
 		r->reply = 1;
+		r->cookie++;
 		list_for_each_entry_safe(m, next, list, link) {
 			list_del_init(&m->link);
-			((struct sci_msg_data *)m->body)->handle =
-				cpu_to_le32(c->conn.remote);
+			body = (struct sci_msg_data *)m->body;
+			body->handle = cpu_to_le32(c->conn.remote);
+			body->cookie = cpu_to_le16(r->cookie);
 			sci_peer_post(c->conn.peer, m);
 		}
 	}
@@ -369,6 +375,8 @@ void sci_intr_data_reply(struct sci_peer *p, const struct sci_msg_simple *msg)
 	if (c->kind != SCI_KIND_DATA_INTR)
 		return;
 	r = sci_remote_intr_of(&c->obj);
+	if (le16_to_cpu(msg->cookie) != r->cookie)
+		return;
 	WRITE_ONCE(r->reply, sci_proto_errno(le16_to_cpu(msg->error)));
 	wake_up_all(&c->obj.wait);
 }

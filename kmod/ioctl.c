@@ -57,8 +57,8 @@ static int sci_counters(struct sci_object *obj, void *cmd,
 	struct sci_ioc_counters *c = cmd;
 	struct sci_adapter *a = obj->adapter;
 
-	c->out_errors = READ_ONCE(a->status->errors);
-	c->out_fatal = READ_ONCE(a->status->fatal);
+	c->out_errors = sci_adapter_errors(a);
+	c->out_fatal = sci_adapter_fatal(a);
 	c->out_ctrl_sent = counter(a, SCI_COUNT_CTRL_SENT);
 	c->out_ctrl_received = counter(a, SCI_COUNT_CTRL_RECEIVED);
 	c->out_ctrl_resent = counter(a, SCI_COUNT_CTRL_RESENT);
@@ -223,6 +223,9 @@ static int call(struct sci_object *obj, const struct sci_ioctl_op *op,
 		return -EFAULT;
 	if (size < op->min_size)
 		return -EINVAL;
+	/* no kernel will ever know so much; nor are gigabytes looked at */
+	if (size > PAGE_SIZE)
+		return -E2BIG;
 	ret = copy_struct_from_user(&cmd, op->size, user, size);
 	if (ret)
 		return ret;
@@ -251,6 +254,6 @@ long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (ret)
 		return ret;
 	ret = call(obj, op, (void __user *)arg);
-	sci_adapter_exit(idx);
+	sci_adapter_exit(obj->adapter, idx);
 	return ret;
 }

@@ -325,14 +325,15 @@ static int sci_object_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!obj->ops->mmap)
 		return -ENODEV;
-	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+	/* VM_SHARED is not set where the descriptor is for reading only */
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	vm_flags_clear(vma, VM_MAYEXEC);
 	ret = sci_adapter_enter(obj->adapter, &idx);
 	if (ret)
 		return ret;
 	ret = obj->ops->mmap(obj, vma);
-	sci_adapter_exit(idx);
+	sci_adapter_exit(obj->adapter, idx);
 	return ret;
 }
 

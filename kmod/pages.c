@@ -51,7 +51,9 @@ static struct sci_pages *pages_new(unsigned long count)
 	ret = charge(p);
 	if (ret)
 		goto err_free;
-	p->page = kvcalloc(count, sizeof(*p->page), GFP_KERNEL_ACCOUNT);
+	/* may be more than kvmalloc() can, which the user need not log */
+	p->page = kvcalloc(count, sizeof(*p->page),
+			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!p->page) {
 		ret = -ENOMEM;
 		goto err_uncharge;
@@ -172,8 +174,10 @@ void sci_pages_release(struct kref *ref)
 	if (p->pinned)
 		unpin_user_pages_dirty_lock(p->page, p->count, true);
 	else
-		for (i = 0; i < p->count; i++)
+		for (i = 0; i < p->count; i++) {
 			__free_page(p->page[i]);
+			cond_resched();
+		}
 	pages_free(p);
 }
 EXPORT_SYMBOL_GPL(sci_pages_release);

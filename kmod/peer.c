@@ -19,6 +19,8 @@ static_assert(sizeof(struct sci_packet) == SCI_PACKET_SIZE);
 
 /* Messages to ourselves that the work delivers before others have their turn */
 #define LOCAL_BATCH	32
+/* Messages to a node beyond which it is behind; no sane one comes near. */
+#define BEHIND_MIN	131072
 
 static unsigned int retry_ms __ro_after_init = 20;
 module_param(retry_ms, uint, 0444);
@@ -380,6 +382,11 @@ void sci_peer_post(struct sci_peer *p, struct sci_message *m)
 		peer_arm(p);
 	}
 	mutex_unlock(&p->lock);
+}
+
+bool sci_peer_is_behind(struct sci_peer *p)
+{
+	return READ_ONCE(p->session.nr_messages) >= BEHIND_MIN;
 }
 
 static void peer_watch(struct sci_peer *p, unsigned int connections)

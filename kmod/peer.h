@@ -86,6 +86,12 @@ static inline void sci_peer_put(struct sci_peer *p)
  */
 void sci_peer_post(struct sci_peer *p, struct sci_message *m);
 
+/*
+ * So much waits for it that it gets no answers: who asks, and takes none, must
+ * not fill our memory.
+ */
+bool sci_peer_is_behind(struct sci_peer *p);
+
 /**
  * sci_peer_link() - a connection with that node begins
  * @link: goes into @p->links

@@ -35,7 +35,7 @@ static void deliver_locked(struct sci_peer *p, const void *body)
 		sci_intr_data_reply(p, body);
 		break;
 	case SCI_MSG_PING:
-		sci_post_simple(p, sci_message_alloc(), SCI_MSG_PONG,
+		sci_post_simple(p, sci_answer_alloc(p), SCI_MSG_PONG,
 				le32_to_cpu(((const struct sci_msg_simple *)
 					     body)->handle));
 		break;

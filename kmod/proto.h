@@ -82,7 +82,8 @@ struct sci_msg_reply {
 	__le32 reserved;
 	__le64 length;
 	__le64 base;
-	u8 pad[16];
+	__le64 group;			/* SCI_KIND_GROUP: its serial, not 0 */
+	u8 pad[8];
 };
 static_assert(sizeof(struct sci_msg_reply) == SCI_MESSAGE_SIZE);
 
@@ -92,7 +93,8 @@ struct sci_msg_simple {
 	u8 died;			/* DISCONNECT: not in good order */
 	__le16 error;			/* DATA_REPLY */
 	__le32 handle;
-	u8 pad[40];
+	__le16 cookie;			/* DATA_REPLY: of DATA */
+	u8 pad[38];
 };
 static_assert(sizeof(struct sci_msg_simple) == SCI_MESSAGE_SIZE);
 
@@ -101,7 +103,7 @@ static_assert(sizeof(struct sci_msg_simple) == SCI_MESSAGE_SIZE);
 struct sci_msg_data {
 	u8 type;			/* DATA or MORE */
 	u8 bytes;			/* in .data */
-	__le16 reserved;
+	__le16 cookie;			/* DATA: comes back in the reply */
 	__le32 handle;
 	__le32 total;			/* DATA: bytes of the whole */
 	u8 data[SCI_MSG_DATA_BYTES];

@@ -11,11 +11,13 @@
  * @client: its connection, and file
  * @data: triggers carry bytes
  * @reply: of the data under way: 0 or -errno; 1: none came yet
+ * @cookie: names that data: a sender that was killed leaves a reply behind
  */
 struct sci_remote_intr {
 	struct sci_client client;
 	bool data;
 	int reply;
+	u16 cookie;
 };
 
 static inline struct sci_remote_intr *sci_remote_intr_of(struct sci_object *obj)

@@ -63,10 +63,12 @@ static void segment_remove(struct sci_segment *s, enum sci_ev_type type)
 		return;
 	s->state |= SCI_SEGMENT_STATE_REMOVED;
 	s->state &= ~(SCI_SEGMENT_STATE_EXPORTED | SCI_SEGMENT_STATE_SHARED);
-	sci_group_unexport(s);
+	sci_group_leave(s);
 	cut_importers(s, type == SCI_EV_LOST, false);
 	sci_servers_disown(&s->servers);
-	s->cutting = 0;
+	/* whoever waits for acknowledgments would not be told of them */
+	WRITE_ONCE(s->cutting, 0);
+	wake_up_all(&s->obj.wait);
 	drop_attached(s, type);
 	hide(s);
 	if (!(s->flags & SCI_SEGMENT_PRIVATE))
@@ -101,7 +103,6 @@ static void segment_release(struct sci_object *obj)
 {
 	struct sci_segment *s = sci_segment_of(obj);
 
-	sci_group_leave(s);
 	if (s->pages)
 		sci_pages_put(s->pages);
 	kobject_put(&s->kobj);
@@ -589,6 +590,8 @@ struct sci_segment *sci_segment_accept(struct sci_adapter *a,
 	re->access = access;
 	re->length = cpu_to_le64(s->length);
 	re->base = cpu_to_le64(s->base);
+	if (who->kind == SCI_KIND_GROUP)
+		re->group = cpu_to_le64(s->group->serial);
 	return s;
 }
 

@@ -208,9 +208,10 @@ static void retry(struct sci_session *s, u64 now)
 
 /* ---- beginning and end of a session ---- */
 
-static void finish(struct sci_message *m)
+static void finish(struct sci_session *s, struct sci_message *m)
 {
 	list_del(&m->link);
+	WRITE_ONCE(s->nr_messages, s->nr_messages - 1);
 	m->done(m);
 }
 
@@ -220,7 +221,7 @@ static void finish_all(struct sci_session *s)
 
 	list_splice_tail_init(&s->waiting, &s->sent);
 	list_for_each_entry_safe(m, next, &s->sent, link)
-		finish(m);
+		finish(s, m);
 	s->nr_sent = 0;
 }
 
@@ -393,7 +394,7 @@ static void acknowledged(struct sci_session *s, unsigned int count, u64 now)
 		return;
 	s->nr_sent -= count;
 	while (count--)
-		finish(list_first_entry(&s->sent, struct sci_message, link));
+		finish(s, list_first_entry(&s->sent, struct sci_message, link));
 	retry_reset(s, now);
 	push(s, now);
 }
@@ -498,6 +499,7 @@ void sci_session_post(struct sci_session *s, struct sci_message *m, u64 now)
 	}
 	care(s, now);
 	list_add_tail(&m->link, &s->waiting);
+	WRITE_ONCE(s->nr_messages, s->nr_messages + 1);
 	if (s->state == SCI_SESSION_IDLE)
 		hello(s, now);
 	else if (s->state == SCI_SESSION_UP)

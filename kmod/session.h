@@ -184,6 +184,7 @@ struct sci_session_ops {
  * @nr_sent: entries of @sent
  * @sent: messages on their way, in order
  * @waiting: messages not sent yet, in order
+ * @nr_messages: of both; may be read at any time
  * @heard: when anything of this session last came, 0: never; may be read at
  *	any time
  * @since: silence does not count before
@@ -213,6 +214,7 @@ struct sci_session {
 	unsigned int nr_sent;
 	struct list_head sent;
 	struct list_head waiting;
+	unsigned int nr_messages;
 	u64 heard;
 	u64 since;
 	u64 retry_at;

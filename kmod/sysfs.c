@@ -108,8 +108,8 @@ static const struct attribute_group att_group = {
 	ADAPTER_SHOW(_name, "%lld", (long long)				\
 		     atomic64_read(&a->counters[_index]))
 
-ADAPTER_SHOW(errors, "%u", READ_ONCE(a->status->errors));
-ADAPTER_SHOW(fatal, "%u", READ_ONCE(a->status->fatal));
+ADAPTER_SHOW(errors, "%u", sci_adapter_errors(a));
+ADAPTER_SHOW(fatal, "%u", sci_adapter_fatal(a));
 COUNTER(ctrl_sent, SCI_COUNT_CTRL_SENT);
 COUNTER(ctrl_received, SCI_COUNT_CTRL_RECEIVED);
 COUNTER(ctrl_resent, SCI_COUNT_CTRL_RESENT);

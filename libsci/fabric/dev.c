@@ -24,6 +24,10 @@ _Static_assert(offsetof(struct sci_status_page, errors) ==
 	       offsetof(struct sci_link_words, errors), "same words");
 _Static_assert(offsetof(struct sci_status_page, down) ==
 	       offsetof(struct sci_link_words, down), "same words");
+_Static_assert(offsetof(struct sci_status_page, hw_errors) ==
+	       offsetof(struct sci_link_words, hw_errors), "same words");
+_Static_assert(offsetof(struct sci_status_page, hw_down) ==
+	       offsetof(struct sci_link_words, hw_down), "same words");
 _Static_assert(SCI_NODE_GROUP == SCI_IOC_NODE_GROUP, "one fact");
 _Static_assert(SCI_NODE_MAX == SCI_IOC_NODE_MAX, "one fact");
 _Static_assert(SCI_NODE_STEP == SCI_IOC_NODE_STEP, "one fact");
@@ -57,10 +61,28 @@ static int open_device(struct dev *dev, const char *path, int *out)
 	return sci_fd_track(&dev->svc, fd);
 }
 
+static int page_map(int fd, int prot, off_t off, void **out)
+{
+	void *page = mmap(NULL, sci_page_size(), prot, MAP_SHARED, fd, off);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	*out = page;
+	return 0;
+}
+
+static int pages_map(struct dev_adapter *a)
+{
+	int ret = page_map(a->fd, PROT_READ, SCI_MMAP_STATUS, &a->page);
+
+	if (ret || !(a->caps & SCI_CAP_BARRIER))
+		return ret;
+	return page_map(a->fd, PROT_READ, SCI_MMAP_BARRIER, &a->barrier);
+}
+
 static int adapter_set_up(struct dev_adapter *a, const char *path)
 {
 	struct sci_ioc_query q;
-	void *page;
 	int ret;
 
 	ret = query(a->fd, &q);
@@ -72,12 +94,10 @@ static int adapter_set_up(struct dev_adapter *a, const char *path)
 	a->max_segment = q.out_max_segment;
 	a->dma_max = q.out_dma_max;
 	snprintf(a->type, sizeof(a->type), "%.15s", (const char *)q.out_type);
-	page = mmap(NULL, sci_page_size(), PROT_READ, MAP_SHARED, a->fd,
-		    SCI_MMAP_STATUS);
-	if (page == MAP_FAILED)
-		return -errno;
-	a->page = page;
-	a->link.adapter = page;
+	ret = pages_map(a);
+	if (ret)
+		return ret;
+	a->link.adapter = a->page;
 	a->link.map = a->caps & SCI_CAP_MEMORY ? SCI_PIO_MAP_CACHED :
 						 SCI_PIO_MAP_LINES;
 	a->path = strdup(path);
@@ -88,6 +108,8 @@ static void adapter_close(struct dev *dev, struct dev_adapter *a)
 {
 	if (a->page)
 		munmap(a->page, sci_page_size());
+	if (a->barrier)
+		munmap(a->barrier, sci_page_size());
 	sci_fd_close(&dev->svc, a->fd);
 	free(a->path);
 }

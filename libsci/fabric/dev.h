@@ -40,6 +40,7 @@ struct dev_adapter {
 	uint64_t dma_max;		/* bytes of one piece */
 	char type[16];
 	void *page;			/* struct sci_status_page */
+	void *barrier;			/* struct sci_barrier_page; or NULL */
 	int idle[DEV_IDLE_QUEUES];	/* DMA queues nobody uses */
 	unsigned int n_idle;
 };

@@ -10,6 +10,7 @@
 #include "libsci/barrier.h"
 
 #define RECORDS		8		/* read at a time */
+#define BARRIER_SPINS	1000		/* some ten round trips */
 
 static void tell(struct sci_rseg *r, enum sci_event_type type, int status)
 {
@@ -199,13 +200,37 @@ int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 	return -EOPNOTSUPP;
 }
 
+/*
+ * Asks the adapter itself.  False: it takes longer, or may have been taken out;
+ * the kernel waits without using the CPU, and knows when an adapter is dead.
+ */
+static bool barrier_by_hand(const struct dev_adapter *a)
+{
+	const volatile struct sci_barrier_page *page = a->barrier;
+	const struct sci_status_page *status = a->page;
+	uint32_t ticket;
+	unsigned int i;
+
+	ticket = sci_load_acquire(&page->barrier);
+	/* what is read of one that has been */
+	if (!ticket || ticket == UINT32_MAX)
+		return false;
+	for (i = 0; i < BARRIER_SPINS; i++) {
+		if ((int32_t)(sci_load_acquire(&status->hw_done) - ticket) >= 0)
+			return true;
+		sci_cpu_relax();
+	}
+	return false;
+}
+
 /* What the CPU has given up is there, where imports are memory. */
 static void flush(const struct dev_adapter *a, int fd)
 {
 	struct sci_ioc_flush arg = { .size = sizeof(arg) };
 
-	if (!(a->caps & SCI_CAP_MEMORY))
-		dev_ioctl(fd, SCI_IOC_FLUSH, &arg);
+	if (a->caps & SCI_CAP_MEMORY || (a->barrier && barrier_by_hand(a)))
+		return;
+	dev_ioctl(fd, SCI_IOC_FLUSH, &arg);
 }
 
 void dev_store_barrier(struct sci_fabric *f, struct sci_rseg *r)

@@ -137,18 +137,22 @@ enum {
  * What checking a transfer needs, readable without a call: by sci_link_errors()
  * and sci_link_down().  One of these per adapter, as on the cards: a lost packet
  * raises @errors whoever sent it, so every transfer under way at that time is
- * sent again.
+ * sent again.  The first two are the kernel's; an adapter that counts by itself
+ * has words of its own, else they are 0.
  */
 struct sci_link_words {
 	uint32_t errors;		/* packets lost: send again */
 	uint32_t down;			/* != 0: link not operational */
+	uint32_t reserved[14];
+	uint32_t hw_errors;		/* more of errors */
+	uint32_t hw_down;		/* as down */
 };
 
 struct sci_link_status {
 	_Atomic uint32_t errors;	/* injected ones, see fault.h */
 	_Atomic uint32_t down;
 	enum sci_pio_map map;		/* what its maps want of stores */
-	/* those of the adapter, who alone writes them; NULL: a perfect one */
+	/* those of the adapter, which we only read; NULL: a perfect one */
 	const struct sci_link_words *adapter;
 };
 
@@ -156,14 +160,15 @@ static inline uint32_t sci_link_errors(struct sci_link_status *link)
 {
 	uint32_t n = atomic_load_explicit(&link->errors, memory_order_acquire);
 
-	return link->adapter ? n + sci_load_acquire(&link->adapter->errors) :
-			       n;
+	return link->adapter ? n + sci_load_acquire(&link->adapter->errors) +
+			       sci_load_acquire(&link->adapter->hw_errors) : n;
 }
 
 static inline bool sci_link_down(struct sci_link_status *link)
 {
 	return atomic_load_explicit(&link->down, memory_order_acquire) ||
-	       (link->adapter && sci_load_acquire(&link->adapter->down));
+	       (link->adapter && (sci_load_acquire(&link->adapter->down) ||
+				  sci_load_acquire(&link->adapter->hw_down)));
 }
 
 /* The same for one import; lives as long as the import. */

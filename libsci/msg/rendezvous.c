@@ -186,7 +186,7 @@ void rings_free(struct sci_peer *p)
 /* A segment that its owner has just named is not there: we shall hear why. */
 static bool gone_with_owner(int error)
 {
-	return error == -ENOENT || error == -ENOTCONN;
+	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
 }
 
 static int attached(struct sci_peer *p, const struct line_attached *a)

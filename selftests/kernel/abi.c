@@ -291,6 +291,9 @@ static void huge(struct setting *s)
 {
 	const __u32 sizes[] = { 1u << 20, 0x7fffffffu, 0xffffffffu };
 
+	/* even if all of it is zero */
+	*(__u32 *)s->room = PAGE + 1;
+	must(s, s->room, E2BIG, "more than a page");
 	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
 		int ret;
 

@@ -152,3 +152,73 @@ TEST(a_member_that_dies_does_not_stop_the_others)
 	OK(sci_flush(remote));
 	WAIT_UNTIL(m.p[1] == 3);
 }
+
+TEST(a_removed_segment_is_no_member)
+{
+	struct member m;
+
+	begin();
+	m = member(0, 0);
+	OK(segment_remove(m.fd));
+	/* its memory stays its own, the name is free for another group */
+	m.p[0] = 5;
+	close(OK(join(m.adapter, LENGTH + PAGE, 0)));
+	EQ(m.p[0], 5);
+}
+
+/* Whose owner has admitted us to nothing. */
+TEST(a_group_that_begins_anew_is_another)
+{
+	struct sci_ioc_remote_info info;
+	volatile uint32_t *all;
+	struct member m, n;
+	int remote;
+
+	begin();
+	NEED_KNOB(KNOB_LOSS);
+	m = member(1, 0);
+	n.adapter = OK(adapter_open(0));
+	remote = OK(connect_group(n.adapter));
+	all = MAP(remote, 0, PAGE, RW);
+	/* we do not hear of the end of the one */
+	OK(knob_set(1, KNOB_LOSS, 1000000));
+	OK(sci_unmap(m.p, LENGTH));
+	close(m.fd);
+	WAIT_UNTIL(!sysfs_exists(1, "segments/%u", GROUP));
+	n = member(0, 0);
+	FAILS(sci_map(remote, 0, PAGE, RW), ENOTCONN);
+	/* ... and when we do, the other is not taken for it */
+	OK(knob_set(1, KNOB_LOSS, 0));
+	EV(remote, SCI_EV_LOST);
+	OK(remote_info(remote, &info));
+	EQ(info.out_state, SCI_REMOTE_GONE);
+	all[0] = 1;
+	EQ(n.p[0], 0);
+}
+
+/* What maps were made for must not be less than they do. */
+TEST(a_member_that_grants_less_is_none)
+{
+	volatile uint32_t *all;
+	int adapter, first, other, remote;
+
+	begin();
+	NEED_ROOT();
+	adapter = OK(adapter_open(0));
+	first = OK(segment_create_as(adapter, GROUP, LENGTH, 0666,
+				     SCI_SEGMENT_BROADCAST));
+	OK(segment_export(first));
+	other = OK(segment_create_as(OK(adapter_open(1)), GROUP, LENGTH, 0644,
+				     SCI_SEGMENT_BROADCAST));
+	peer_become(1234, 1234);
+	remote = OK(connect_group(adapter));
+	all = MAP(remote, 0, PAGE, RW);
+	OK(segment_export(other));
+	OK(segment_unexport(first, SCI_UNEXPORT_HOW_FORCE));
+	EV_SOON(remote, SCI_EV_LOST);
+	all[0] = 1;
+	all = MAP(other, 0, PAGE, RW);
+	EQ(all[0], 0);
+	remote = OK(connect_group(adapter));
+	FAILS(sci_map(remote, 0, PAGE, RW), EACCES);
+}

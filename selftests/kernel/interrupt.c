@@ -382,6 +382,47 @@ TEST_LIMIT(too_many_triggers_are_queued, 600)
 	too_much_queued(0);
 }
 
+#define MAX_DATA	"/sys/module/sci/parameters/max_data"
+
+static void *lose_no_more(void *arg)
+{
+	(void)arg;
+	usleep(300000);
+	OK(knob_set(1, KNOB_LOSS, 0));
+	return NULL;
+}
+
+/* What one who was killed had sent is answered late. */
+TEST(each_is_told_of_his_own_data)
+{
+	struct line l = line_of(SCI_INTR_WITH_DATA);
+	pthread_t thread;
+	pid_t child;
+	int ret;
+
+	NEED_ADAPTERS(2);
+	NEED_KNOB(KNOB_LOSS);
+	if (access(MAX_DATA, W_OK))
+		SKIP("no %s", MAX_DATA);
+	OK(knob_set(1, KNOB_LOSS, 1000000));
+	child = ksft_fork();
+	if (!child) {
+		intr_send(l.remote, "child", 5);
+		_exit(1);
+	}
+	CHECK(readable(l.intr, TEST_WAIT_MS));
+	OK(SYS(kill(child, SIGKILL)));
+	EQ(ksft_wait(child), SIGKILL);
+	OK(write_text(MAX_DATA, "0"));
+	EQ(pthread_create(&thread, NULL, lose_no_more, NULL), 0);
+	ret = intr_send(l.remote, "parent", 6);
+	OK(write_text(MAX_DATA, "256"));
+	EQ(ret, -ENOBUFS);
+	EQ(pthread_join(thread, NULL), 0);
+	take_data(l.intr, "child", 5);
+	CHECK(!readable(l.intr, 0));
+}
+
 TEST(data_for_whom_it_is_nothing)
 {
 	struct line l = line_of(0);

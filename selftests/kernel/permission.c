@@ -362,3 +362,20 @@ TEST(the_first_owners_mode_counts)
 	FAILS(intr_connect(importer, node, number, 0), EACCES);
 	act_as_root();
 }
+
+TEST(errors_are_read_by_who_may_only_read)
+{
+	volatile struct sci_status_page *status;
+	char path[64];
+	int fd;
+
+	begin();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", importer);
+	fd = OK(SYS(open(path, O_RDONLY | O_CLOEXEC)));
+	status = MAP(fd, SCI_MMAP_STATUS, PAGE, PROT_READ);
+	EQ(status->down, 0);
+	FAILS(sci_map(fd, SCI_MMAP_STATUS, PAGE, PROT_READ | PROT_WRITE),
+	      EACCES);
+	FAILS(SYS(mprotect((void *)(uintptr_t)status, PAGE,
+			   PROT_READ | PROT_WRITE)), EACCES);
+}

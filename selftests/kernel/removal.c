@@ -301,3 +301,40 @@ TEST(an_adapter_comes_back)
 	CHECK(adapters() > s.out);
 	everything(1, 1);
 }
+
+static void *dma_for_long(void *arg)
+{
+	const struct sci_dma_vec vec = { .length = 16u << 20 };
+	static struct sci_dma_vec vecs[65536];
+	const int *fd = arg;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(vecs); i++)
+		vecs[i] = vec;
+	FAILS(dma_submit(fd[0], SCI_DMA_WAIT, fd[1], fd[2], vecs,
+			 ARRAY_SIZE(vecs), 0), ECANCELED);
+	return NULL;
+}
+
+TEST(others_need_not_be_waited_for)
+{
+	struct scene s = scene_of();
+	struct sci_ioc_counters before, c;
+	pthread_t thread;
+	int fd[3];
+
+	if (!adapter_can(0, SCI_CAP_DMA))
+		SKIP("no DMA");
+	fd[0] = OK(dma_create(s.stays, 65536));
+	fd[1] = OK(segment_exported(s.stays, 2, 16u << 20));
+	fd[2] = OK(remote_connect(s.stays, adapter_node(0), 2));
+	OK(adapter_counters(s.stays, &before));
+	EQ(pthread_create(&thread, NULL, dma_for_long, fd), 0);
+	do {
+		ksft_pause();
+		OK(adapter_counters(s.stays, &c));
+	} while (c.out_dma_bytes == before.out_dma_bytes);
+	take_out(&s);
+	/* it went on meanwhile, and did not come to its end */
+	OK(dma_abort(fd[0]));
+	EQ(pthread_join(thread, NULL), 0);
+}

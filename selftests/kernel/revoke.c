@@ -624,3 +624,24 @@ TEST(a_new_segment_of_the_same_name_is_another)
 	FAILS(sci_map(p.remote, 0, PAGE, RW), ENOTCONN);
 	NO_EV(next);
 }
+
+static void *force(void *arg)
+{
+	OK(segment_unexport(*(int *)arg, SCI_UNEXPORT_HOW_FORCE));
+	return NULL;
+}
+
+/* What it waits for is nobody's any more. */
+TEST(removal_ends_an_unexport)
+{
+	struct pair p = PAIR(LENGTH);
+	pthread_t thread;
+
+	NEED_KNOB(KNOB_LOSS);
+	OK(knob_set(p.near, KNOB_LOSS, 1000000));
+	EQ(pthread_create(&thread, NULL, force, &p.local), 0);
+	EV(p.remote, SCI_EV_LOST);
+	ksft_pause();
+	OK(segment_remove(p.local));
+	EQ(pthread_join(thread, NULL), 0);
+}

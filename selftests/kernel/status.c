@@ -251,10 +251,12 @@ TEST(the_status_page_is_the_counters)
 	struct sci_ioc_counters c;
 
 	OK(adapter_counters(fd, &c));
-	EQ(s->errors, (__u32)c.out_errors);
-	EQ(s->fatal, (__u32)c.out_fatal);
+	EQ(s->errors + s->hw_errors, (__u32)c.out_errors);
+	EQ(s->fatal + s->hw_fatal, (__u32)c.out_fatal);
 	EQ(s->down, 0);
+	EQ(s->hw_down, 0);
 	CHECK(all_zero(s->reserved, sizeof(s->reserved)));
+	CHECK(all_zero(s->hw_reserved, sizeof(s->hw_reserved)));
 	CHECK(all_zero((char *)s + sizeof(*s), PAGE - sizeof(*s)));
 }
 
@@ -263,7 +265,7 @@ TEST(the_status_page_is_one_page)
 	int fd = OK(adapter_open(0));
 
 	FAILS(sci_map(fd, SCI_MMAP_STATUS, 2 * PAGE, PROT_READ), EINVAL);
-	FAILS(sci_map(fd, PAGE, PAGE, PROT_READ), EINVAL);
+	FAILS(sci_map(fd, SCI_MMAP_BARRIER + PAGE, PAGE, PROT_READ), EINVAL);
 	FAILS(sci_map(fd, 1ull << 40, PAGE, PROT_READ), EINVAL);
 	FAILS_SOMEHOW(sci_map(fd, ~0ull << 12, PAGE, PROT_READ));
 }
@@ -339,6 +341,93 @@ TEST(the_status_page_outlives_its_descriptor)
 	EQ(s->down, 0);
 	/* and does not keep the adapter in use */
 	EQ(sysfs_number(0, "users"), users);
+}
+
+/* ---- the words and the page of the adapter itself ---- */
+
+TEST(what_is_memory_has_no_words_of_its_own)
+{
+	int fd = OK(adapter_open(0));
+	volatile struct sci_status_page *s = map_status(fd);
+
+	NEED_CAP(SCI_CAP_MEMORY);
+	CHECK(!adapter_can(0, SCI_CAP_BARRIER));
+	EQ(s->hw_errors, 0);
+	EQ(s->hw_fatal, 0);
+	EQ(s->hw_done, 0);
+}
+
+TEST(without_barriers_there_is_no_page_for_them)
+{
+	int fd = OK(adapter_open(0));
+
+	if (adapter_can(0, SCI_CAP_BARRIER))
+		SKIP("the adapter has barriers");
+	FAILS(sci_map(fd, SCI_MMAP_BARRIER, PAGE, PROT_READ), EOPNOTSUPP);
+	FAILS(sci_map(fd, SCI_MMAP_BARRIER, PAGE, RW), EOPNOTSUPP);
+}
+
+TEST(the_barrier_page_is_one_shared_page)
+{
+	int fd = OK(adapter_open(0));
+
+	FAILS(sci_map(fd, SCI_MMAP_BARRIER, 2 * PAGE, RW), EINVAL);
+	FAILS(sci_map_as(fd, SCI_MMAP_BARRIER, PAGE, PROT_READ, MAP_PRIVATE),
+	      EINVAL);
+	FAILS_EITHER(sci_map(fd, SCI_MMAP_BARRIER, PAGE, PROT_READ | PROT_EXEC),
+		     EACCES, EINVAL);
+}
+
+static void barrier(volatile struct sci_barrier_page *b,
+		    volatile struct sci_status_page *s)
+{
+	__u32 ticket, any = 0;
+
+	/* locked: the CPU gives up its stores */
+	__atomic_fetch_add(&any, 1, __ATOMIC_SEQ_CST);
+	ticket = b->barrier;
+	WAIT_UNTIL((__s32)(s->hw_done - ticket) >= 0);
+}
+
+TEST(a_barrier_by_hand_is_a_flush)
+{
+	volatile struct sci_barrier_page *b;
+	volatile struct sci_status_page *s;
+	struct pair p = PAIR(PAGE);
+	__u32 errors, i;
+
+	NEED_CAP(SCI_CAP_BARRIER);
+	s = map_status(p.importer);
+	b = MAP(p.importer, SCI_MMAP_BARRIER, PAGE, RW);
+	errors = s->errors + s->hw_errors;
+	for (i = 1; i < 100; i++) {
+		WORD(p.there, i) = i;
+		barrier(b, s);
+		EQ(WORD(p.here, i), i);
+	}
+	EQ(s->errors + s->hw_errors, errors);
+	EQ(b->errors, s->hw_errors);
+	EQ(b->fatal, s->hw_fatal);
+	EQ(b->down, 0);
+	WORD(p.there, 0) = 7;
+	b->flush = 1;
+	WAIT_UNTIL(!b->check);
+	EQ(WORD(p.here, 0), 7);
+}
+
+TEST(the_barrier_page_outlives_its_descriptor)
+{
+	volatile struct sci_barrier_page *b;
+	volatile struct sci_status_page *s;
+	int fd = OK(adapter_open(0));
+
+	NEED_CAP(SCI_CAP_BARRIER);
+	s = map_status(fd);
+	b = MAP(fd, SCI_MMAP_BARRIER, PAGE, PROT_READ);
+	OK(SYS(close(fd)));
+	barrier(b, s);
+	FAILS_SOMEHOW(SYS(mremap((void *)b, PAGE, 2 * PAGE, MREMAP_MAYMOVE)));
+	barrier(b, s);
 }
 
 TEST(an_adapter_is_opened_often)

@@ -20,8 +20,8 @@
  * Every ioctl takes a pointer to a structure that begins with its size:
  *
  *  - @size is what the caller was compiled with.  Smaller than the first
- *    version of the structure is EINVAL; larger is fine as long as what this
- *    kernel does not know is zero, else E2BIG.
+ *    version of the structure is EINVAL; larger, up to a page, is fine as long as
+ *    what this kernel does not know is zero, else E2BIG.
  *  - Flags this kernel does not know, and reserved fields that are not zero,
  *    are EOPNOTSUPP and EINVAL.
  *  - Fields that begin with out_ are written when the ioctl succeeds; their
@@ -47,8 +47,8 @@
  * mmap: a segment's bytes are at its file offset; both page aligned.  Maps are
  * shared (MAP_SHARED) and not executable.  They do not keep the object open: when
  * its last descriptor is closed, maps of a local segment keep the memory, maps
- * of a remote segment show private pages, and the status page stays.  An adapter
- * has its status page at SCI_MMAP_STATUS.
+ * of a remote segment show private pages, and the pages of an adapter stay: its
+ * status page at SCI_MMAP_STATUS, its barrier page at SCI_MMAP_BARRIER.
  */
 
 #define SCI_ABI_VERSION		1
@@ -116,12 +116,15 @@ enum {
  * @SCI_CAP_DMA: SCI_IOC_DMA_CREATE works.
  * @SCI_CAP_BROADCAST: broadcast groups work.
  * @SCI_CAP_REGISTER: SCI_IOC_SEGMENT_REGISTER works.
+ * @SCI_CAP_BARRIER: there is a page at SCI_MMAP_BARRIER: store barriers need no
+ *	system call.
  */
 enum sci_cap {
 	SCI_CAP_MEMORY		= 1 << 0,
 	SCI_CAP_DMA		= 1 << 1,
 	SCI_CAP_BROADCAST	= 1 << 2,
 	SCI_CAP_REGISTER	= 1 << 3,
+	SCI_CAP_BARRIER		= 1 << 4,
 };
 
 /**
@@ -197,8 +200,8 @@ struct sci_ioc_probe {
  * struct sci_ioc_counters - ioctl(SCI_IOC_COUNTERS), on an adapter
  * @size: sizeof(struct sci_ioc_counters)
  * @flags: must be 0
- * @out_errors: as in struct sci_status_page
- * @out_fatal: as in struct sci_status_page
+ * @out_errors: errors + hw_errors of struct sci_status_page
+ * @out_fatal: fatal + hw_fatal of struct sci_status_page
  * @out_ctrl_sent: control packets sent to other nodes
  * @out_ctrl_received: ... received
  * @out_ctrl_resent: ... sent again because no acknowledgment came
@@ -236,7 +239,10 @@ struct sci_ioc_counters {
 };
 #define SCI_IOC_COUNTERS _IO(SCI_IOC_MAGIC, SCI_IOCNR_COUNTERS)
 
-/* mmap offset of an adapter's status page: one page, PROT_READ. */
+/*
+ * mmap offset of an adapter's status page: one page, PROT_READ.  EINVAL: longer,
+ * private, executable, or no such offset; EACCES: writable.
+ */
 #define SCI_MMAP_STATUS		0
 
 /**
@@ -249,15 +255,67 @@ struct sci_ioc_counters {
  * @down: not 0 while the link is down
  * @fatal: errors after which sending again is of no use
  * @reserved: 0
+ * @hw_errors: more of @errors
+ * @hw_down: as @down
+ * @hw_fatal: more of @fatal
+ * @hw_done: how far the store barriers of struct sci_barrier_page are; what they
+ *	cover is in the words before it by then
+ * @hw_reserved: 0
  *
- * Written by the kernel or the adapter at any time.  The page stays mapped and
- * readable when the adapter is removed; @down then is not 0 for good.
+ * The first 64 bytes are the kernel's, the second those of an adapter that
+ * writes them by itself; else they are 0.  Counts are the sum of both, which may
+ * wrap; the link is down if either says so.  Written at any time.  The page
+ * stays mapped and readable when the adapter is removed; @down then is not 0 for
+ * good.
  */
 struct sci_status_page {
 	__u32 errors;
 	__u32 down;
 	__u32 fatal;
 	__u32 reserved[13];
+	__u32 hw_errors;
+	__u32 hw_down;
+	__u32 hw_fatal;
+	__u32 hw_done;
+	__u32 hw_reserved[12];
+};
+
+/*
+ * mmap offset of an adapter's barrier page: one page, PROT_READ and PROT_WRITE
+ * as one likes.  Accesses go to the adapter itself: 4 bytes each, aligned.
+ * EOPNOTSUPP: no SCI_CAP_BARRIER; EINVAL: longer, private or executable.
+ */
+#define SCI_MMAP_BARRIER	4096
+
+/**
+ * struct sci_barrier_page - what an adapter's barrier page begins with
+ * @errors: as hw_errors of the status page, which costs less to read
+ * @down: as hw_down
+ * @fatal: as hw_fatal
+ * @done: as hw_done
+ * @barrier: reading it begins a store barrier and answers its ticket
+ * @flush: writing it, whatever the value, sends off what waits for more
+ * @check: reading it does so, too, and answers how many packets have not been
+ *	answered
+ *
+ * Store barrier: have the CPU give up its stores (x86: SFENCE), read @barrier,
+ * and wait until hw_done of the status page minus the ticket is, as a signed
+ * number, not negative.  Every store that was made before has then arrived or
+ * been counted.
+ *
+ * When the adapter is removed the page is a private one that is all ones, which
+ * is also what is read of an adapter that has been pulled out, but for machines
+ * where that reads as 0.  A ticket that is one of these may be one, or not:
+ * SCI_IOC_FLUSH tells.
+ */
+struct sci_barrier_page {
+	__u32 errors;
+	__u32 down;
+	__u32 fatal;
+	__u32 done;
+	__u32 barrier;
+	__u32 flush;
+	__u32 check;
 };
 
 /**
@@ -280,8 +338,8 @@ enum sci_check {
  * @flags: must be 0
  * @errors: the snapshot to compare with: @out_errors of an earlier call
  * @fatal: ... @out_fatal of that call
- * @out_errors: as in struct sci_status_page, after a flush
- * @out_fatal: as in struct sci_status_page
+ * @out_errors: as in struct sci_ioc_counters, after a flush
+ * @out_fatal: as in struct sci_ioc_counters
  * @out_result: enum sci_check
  * @out_reserved: 0
  *

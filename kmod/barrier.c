@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * The page of an adapter that users may map: store barriers without a system
+ * call.  Removal takes it away, so each map has a private page in reserve; what
+ * revoke semaphores do is said in import.h.
+ */
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "core.h"
+#include "object.h"
+
+#define ONES	0xff	/* what is read of an adapter that has gone */
+
+/**
+ * struct sci_barrier_map - one mmap() of it, and what became of it
+ * @link: in adapter->barrier_maps
+ * @adapter: whose; a reference
+ * @revoke: see import.h
+ * @revoked: written under adapter->lock and @revoke
+ * @private_page: what is seen then
+ * @file: the backing
+ */
+struct sci_barrier_map {
+	struct list_head link;
+	struct sci_adapter *adapter;
+	struct rw_semaphore revoke;
+	bool revoked;
+	struct page *private_page;
+	struct file *file;
+};
+
+static vm_fault_t barrier_fault(struct vm_fault *vmf)
+{
+	struct sci_barrier_map *map = vmf->vma->vm_file->private_data;
+	vm_fault_t ret;
+
+	down_read(&map->revoke);
+	ret = vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK,
+			     map->revoked ? page_to_pfn(map->private_page) :
+					    map->adapter->barrier_pfn);
+	up_read(&map->revoke);
+	return ret;
+}
+
+static const struct vm_operations_struct barrier_vm_ops = {
+	.fault = barrier_fault,
+};
+
+void sci_barrier_revoke(struct sci_adapter *a)
+{
+	struct sci_barrier_map *map;
+
+	lockdep_assert_held(&a->lock);
+	list_for_each_entry(map, &a->barrier_maps, link) {
+		down_write(&map->revoke);
+		map->revoked = true;
+		up_write(&map->revoke);
+		unmap_mapping_range(map->file->f_mapping, 0, 0, 1);
+	}
+}
+
+static void map_free(struct sci_barrier_map *map)
+{
+	if (map->private_page)
+		__free_page(map->private_page);
+	sci_adapter_put(map->adapter);
+	kfree(map);
+}
+
+static int map_release(struct inode *inode, struct file *file)
+{
+	struct sci_barrier_map *map = file->private_data;
+
+	mutex_lock(&map->adapter->lock);
+	list_del(&map->link);
+	mutex_unlock(&map->adapter->lock);
+	map_free(map);
+	return 0;
+}
+
+static const struct file_operations map_fops = {
+	.owner = THIS_MODULE,
+	.release = map_release,
+};
+
+static struct sci_barrier_map *map_alloc(struct sci_adapter *a)
+{
+	struct sci_barrier_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+
+	if (!map)
+		return NULL;
+	init_rwsem(&map->revoke);
+	map->adapter = a;
+	sci_adapter_get(a);
+	map->private_page = alloc_page(GFP_KERNEL_ACCOUNT);
+	if (!map->private_page) {
+		map_free(map);
+		return NULL;
+	}
+	memset(page_address(map->private_page), ONES, PAGE_SIZE);
+	return map;
+}
+
+int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma)
+{
+	struct sci_barrier_map *map;
+	int ret;
+
+	if (vma_pages(vma) != 1)
+		return -EINVAL;
+	if (!(a->caps & SCI_CAP_BARRIER))
+		return -EOPNOTSUPP;
+	map = map_alloc(a);
+	if (!map)
+		return -ENOMEM;
+	ret = sci_vma_set_backing(vma, "[sci-barrier]", &map_fops, map);
+	if (ret) {
+		map_free(map);
+		return ret;
+	}
+	map->file = vma->vm_file;
+	/* removal waits until we are out of here */
+	mutex_lock(&a->lock);
+	list_add_tail(&map->link, &a->barrier_maps);
+	mutex_unlock(&a->lock);
+	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	vma->vm_ops = &barrier_vm_ops;
+	return 0;
+}

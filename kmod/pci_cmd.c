@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Store barriers and commands. */
+
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+
+#include "pci.h"
+
+#define BARRIER_SPIN_NS	(20 * NSEC_PER_USEC)	/* then it sleeps */
+#define BUSY_WAIT_MS	100	/* for room in the other node's receive ring */
+#define TICK_MS		10	/* should an interrupt be lost */
+
+/* ---- store barrier ---- */
+
+static bool barrier_passed(struct sci_pci *p, u32 ticket)
+{
+	return (s32)(READ_ONCE(p->adapter->status->hw_done) - ticket) >= 0;
+}
+
+static bool barrier_spin(struct sci_pci *p, u32 ticket)
+{
+	u64 end = ktime_get_ns() + BARRIER_SPIN_NS;
+
+	while (!barrier_passed(p, ticket)) {
+		if (ktime_get_ns() > end)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+void sci_pci_barrier(struct sci_pci *p)
+{
+	unsigned long limit = jiffies + p->patience;
+	u32 ticket;
+
+	if (sci_pci_is_broken(p))
+		return;
+	/* write-combining buffers of the CPU */
+	wmb();
+	ticket = sci_pci_read(p, SCI_PCI_USER_BARRIER);
+	if (sci_pci_is_gone(p, ticket))
+		return;
+	if (!barrier_spin(p, ticket)) {
+		while (!barrier_passed(p, ticket)) {
+			if (sci_pci_is_broken(p))
+				return;
+			if (time_after(jiffies, limit)) {
+				sci_pci_fail(p, "a store barrier has no end");
+				return;
+			}
+			usleep_range(20, 100);
+		}
+	}
+	/* the error count was written before */
+	dma_rmb();
+}
+
+void sci_pci_flush(struct sci_adapter *a)
+{
+	sci_pci_barrier(sci_adapter_priv(a));
+}
+
+/* ---- commands ---- */
+
+/* Until it is complete: its CMD_STATUS.  -ENODEV: the card was given up. */
+static int command_wait(struct sci_pci *p, u32 *status)
+{
+	unsigned long limit = jiffies + p->patience;
+
+	lockdep_assert_held(&p->cmd_lock);
+	for (;;) {
+		*status = sci_pci_read(p, SCI_PCI_CMD_STATUS);
+		if (sci_pci_is_gone(p, *status) || sci_pci_is_broken(p))
+			return -ENODEV;
+		if (*status != SCI_PCI_CMD_BUSY)
+			return 0;
+		if (time_after(jiffies, limit)) {
+			sci_pci_fail(p, "a command has no end");
+			return -ENODEV;
+		}
+		/* it may also be that of the command before */
+		wait_for_completion_timeout(&p->cmd_done,
+					    msecs_to_jiffies(TICK_MS));
+	}
+}
+
+static int command_result(u32 status)
+{
+	if (status == SCI_PCI_CMD_DONE)
+		return 0;
+	if (status > SCI_PCI_CMD_FAILED &&
+	    status <= SCI_PCI_CMD_FAILED + SCI_PCI_ERR_ABORTED)
+		return status - SCI_PCI_CMD_FAILED;
+	return SCI_PCI_ERR_DRIVER;
+}
+
+/* Returns 0, an enum sci_pci_error, or -ENODEV. */
+static int command(struct sci_pci *p, u32 cmd, u32 node, u32 arg)
+{
+	u32 status;
+	int ret = -ENODEV;
+
+	mutex_lock(&p->cmd_lock);
+	if (!sci_pci_is_broken(p)) {
+		reinit_completion(&p->cmd_done);
+		sci_pci_write(p, SCI_PCI_CMD_NODE, node);
+		sci_pci_write(p, SCI_PCI_CMD_ARG, arg);
+		sci_pci_write(p, SCI_PCI_CMD, cmd);
+		ret = command_wait(p, &status);
+		if (!ret)
+			ret = command_result(status);
+	}
+	mutex_unlock(&p->cmd_lock);
+	return ret;
+}
+
+void sci_pci_invalidate(struct sci_pci *p, u32 id)
+{
+	if (command(p, SCI_PCI_CMD_INVALIDATE, 0, id) > 0)
+		sci_pci_fail(p, "it does not let go of exported memory");
+}
+
+static int trigger_errno(int error)
+{
+	switch (error) {
+	case SCI_PCI_ERR_TIMEOUT:
+	case SCI_PCI_ERR_NODE:
+		return -EHOSTUNREACH;
+	case SCI_PCI_ERR_LINK:
+		return -ENETDOWN;
+	case SCI_PCI_ERR_BUSY:
+		return -ENOBUFS;
+	default:
+		return error > 0 ? -EIO : error;
+	}
+}
+
+int sci_pci_trigger(struct sci_adapter *a, u32 node, u32 handle)
+{
+	unsigned long limit = jiffies + msecs_to_jiffies(BUSY_WAIT_MS);
+	struct sci_pci *p = sci_adapter_priv(a);
+	int ret;
+
+	for (;;) {
+		ret = command(p, SCI_PCI_CMD_INTERRUPT, node, handle);
+		if (ret != SCI_PCI_ERR_BUSY || sci_pci_is_stopping(p) ||
+		    time_after(jiffies, limit))
+			return trigger_errno(ret);
+		usleep_range(100, 500);
+	}
+}
