@@ -28,6 +28,7 @@ struct counter {
 struct adapter {
 	unsigned int number;
 	uint64_t node;
+	bool gone;
 	size_t n;
 	struct counter counters[COUNTERS_MAX];
 };
@@ -122,18 +123,36 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static bool wanted(unsigned int number, char **args)
+static bool is_name_of(const char *arg, unsigned int number)
 {
 	char name[16];
 
+	snprintf(name, sizeof(name), "sci%u", number);
+	return !strcmp(arg, name) ||
+	       (!strncmp(arg, "/dev/", 5) && !strcmp(arg + 5, name));
+}
+
+static bool wanted(unsigned int number, char **args)
+{
 	if (!*args)
 		return true;
-	snprintf(name, sizeof(name), "sci%u", number);
-	for (; *args; args++)
-		if (!strcmp(*args, name) ||
-		    (!strncmp(*args, "/dev/", 5) && !strcmp(*args + 5, name)))
-			return true;
-	return false;
+	while (*args && !is_name_of(*args, number))
+		args++;
+	return *args;
+}
+
+/* The first of @args that names none of the adapters, or NULL. */
+static const char *missing(const struct counters *c, char **args)
+{
+	for (; *args; args++) {
+		size_t i = 0;
+
+		while (i < c->n && !is_name_of(*args, c->adapters[i].number))
+			i++;
+		if (i == c->n)
+			return *args;
+	}
+	return NULL;
 }
 
 /* The adapters there are, or those of @args; 0 or -errno. */
@@ -229,12 +248,31 @@ static void print_change(const struct adapter *a, const struct counter *c,
 	       a->number, c->name, (int64_t)(c->value - before), c->value);
 }
 
+/* How many of them are there; says which have gone. */
+static size_t look_at_all(struct counters *c)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i < c->n; i++) {
+		struct adapter *a = &c->adapters[i];
+
+		if (look(a, print_change)) {
+			a->gone = false;
+			left++;
+		} else if (!a->gone) {
+			a->gone = true;
+			tool_error("sci%u has gone", a->number);
+		}
+	}
+	return left;
+}
+
 /* Prints what changes until a signal comes. */
 static int watch(struct counters *c)
 {
 	struct pollfd quit = { .events = POLLIN };
 	sigset_t set;
-	size_t i, left = c->n;
+	size_t left = c->n;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
@@ -248,10 +286,10 @@ static int watch(struct counters *c)
 	       "CHANGE", "VALUE");
 	do {
 		fflush(stdout);
-		if (poll(&quit, 1, (int)c->interval))
+		if (poll(&quit, 1, c->interval > INT_MAX ? INT_MAX :
+							   (int)c->interval))
 			break;
-		for (i = left = 0; i < c->n; i++)
-			left += look(&c->adapters[i], print_change);
+		left = look_at_all(c);
 	} while (left && !ferror(stdout));
 	close(quit.fd);
 	return left ? tool_finish() : tool_error("the adapters have gone");
@@ -274,13 +312,16 @@ int tool_counters(const struct tool_command *self, int argc, char **argv)
 	};
 	int first = tool_parse(self, argc, argv, options, true);
 	int ret = find_adapters(&c, argv + first);
+	const char *none = ret ? argv[first] : missing(&c, argv + first);
 
-	if (!ret)
+	if (!c.interval)
+		c.interval = 1;
+	if (!ret && !none)
 		ret = c.watch ? watch(&c) : print_once(&c);
 	else if (ret == -ENOMEM)
 		ret = tool_error("out of memory");
-	else if (first < argc)
-		ret = tool_error("no such adapter: %s", argv[first]);
+	else if (none)
+		ret = tool_error("no such adapter: %s", none);
 	else
 		ret = tool_error("no adapters: are sci.ko and a driver loaded?");
 	free(c.adapters);

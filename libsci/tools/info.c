@@ -160,6 +160,42 @@ static void adapters(struct info *in, struct sci_fabric *f)
 		json_close(&in->json, ']');
 }
 
+static void bars_json(struct tool_json *j, const struct tool_pci_device *d)
+{
+	unsigned int i;
+
+	json_open(j, "bars", '[');
+	for (i = 0; i < TOOL_PCI_BARS; i++) {
+		if (!d->bars[i].size)
+			continue;
+		json_open(j, NULL, '{');
+		json_number(j, "bar", i);
+		json_number(j, "size", d->bars[i].size);
+		json_bool(j, "prefetchable", d->bars[i].prefetchable);
+		json_bool(j, "wide", d->bars[i].wide);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void string_or_null_json(struct tool_json *j, const char *key,
+				const char *value)
+{
+	if (*value)
+		json_string(j, key, value);
+	else
+		json_null(j, key);
+}
+
+static void number_or_null_json(struct tool_json *j, const char *key,
+				int value)
+{
+	if (value >= 0)
+		json_number(j, key, (uint64_t)value);
+	else
+		json_null(j, key);
+}
+
 static void device_json(struct tool_json *j, const struct tool_pci_device *d)
 {
 	json_open(j, NULL, '{');
@@ -168,16 +204,43 @@ static void device_json(struct tool_json *j, const struct tool_pci_device *d)
 	json_number(j, "device", d->device);
 	json_number(j, "subvendor", d->subvendor);
 	json_number(j, "subdevice", d->subdevice);
+	json_number(j, "revision", d->revision);
 	json_string(j, "name", d->name);
-	if (d->driver[0])
-		json_string(j, "driver", d->driver);
-	else
-		json_null(j, "driver");
-	if (d->numa_node >= 0)
-		json_number(j, "numa_node", (uint64_t)d->numa_node);
-	else
-		json_null(j, "numa_node");
+	string_or_null_json(j, "driver", d->driver);
+	string_or_null_json(j, "adapter", d->adapter);
+	number_or_null_json(j, "numa_node", d->numa_node);
+	bars_json(j, d);
+	number_or_null_json(j, "msix_vectors", d->msix);
+	json_bool(j, "msix_enabled", d->msix_on);
 	json_close(j, '}');
+}
+
+static void device_text(const struct tool_pci_device *d)
+{
+	char size[TOOL_SIZE_STR];
+	const char *sep = "";
+	unsigned int i;
+
+	printf("pci %-12s %s [%04x:%04x] revision %u\n", d->slot, d->name,
+	       d->vendor, d->device, d->revision);
+	printf("%-16s driver %s%s%s", "",
+	       d->driver[0] ? d->driver : "none bound",
+	       d->adapter[0] ? ", /dev/" : "", d->adapter);
+	if (d->numa_node >= 0)
+		printf(", NUMA node %d", d->numa_node);
+	if (d->msix >= 0)
+		printf(", %d vectors of MSI-X %s", d->msix,
+		       d->msix_on ? "in use" : "off");
+	printf("\n%-16s ", "");
+	for (i = 0; i < TOOL_PCI_BARS; i++) {
+		if (!d->bars[i].size)
+			continue;
+		printf("%sBAR %u %s%s", sep, i,
+		       tool_size_str(size, (double)d->bars[i].size),
+		       d->bars[i].prefetchable ? " prefetchable" : "");
+		sep = ", ";
+	}
+	printf("%s\n", *sep ? "" : "no BARs");
 }
 
 static void print_device(void *arg, const struct tool_pci_device *d)
@@ -189,8 +252,7 @@ static void print_device(void *arg, const struct tool_pci_device *d)
 		device_json(&in->json, d);
 		return;
 	}
-	printf("pci %-12s %s [%04x:%04x], driver %s\n", d->slot, d->name,
-	       d->vendor, d->device, d->driver[0] ? d->driver : "none bound");
+	device_text(d);
 }
 
 static void pci_devices(struct info *in)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +9,12 @@
 
 #include <pci/pci.h>
 
+#include "kmod/pci_regs.h"
 #include "pci.h"
 
 #define SYSFS		"/sys/bus/pci/devices"
 #define ANY		0xffff		/* as a device id */
+#define MSIX_CONTROL	2		/* in the capability: a word */
 
 /* All that is known to speak SCI; the first entry that fits names a device. */
 static const struct {
@@ -22,6 +25,7 @@ static const struct {
 	{ 0x11c8, 0xd665, "Dolphin PCI-SCI adapter D32x (PSB64)" },
 	{ 0x11c8, 0xd667, "Dolphin PCI-SCI adapter D33x (PSB66)" },
 	{ 0x11c8, ANY, "Dolphin adapter" },
+	{ SCI_PCI_VENDOR, SCI_PCI_DEVICE, "PCI-SCI adapter of libsci" },
 };
 
 #define N_IDS		(sizeof(ids) / sizeof(ids[0]))
@@ -69,6 +73,52 @@ static void find_driver(struct tool_pci_device *d)
 		 base ? base + 1 : target);
 }
 
+/* The driver's device of class sci is in a folder of the card's. */
+static void find_adapter(struct tool_pci_device *d)
+{
+	const struct dirent *e;
+	char path[96];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), SYSFS "/%s/sci", d->slot);
+	dir = opendir(path);
+	while (dir && !d->adapter[0] && (e = readdir(dir)))
+		if (!strncmp(e->d_name, "sci", 3))
+			snprintf(d->adapter, sizeof(d->adapter), "%.31s",
+				 e->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static void describe_bars(const struct pci_dev *p, struct tool_pci_device *d)
+{
+	int i;
+
+	for (i = 0; i < TOOL_PCI_BARS; i++) {
+		d->bars[i].size = p->size[i];
+		d->bars[i].prefetchable = p->base_addr[i] &
+					  PCI_BASE_ADDRESS_MEM_PREFETCH;
+		d->bars[i].wide = (p->base_addr[i] &
+				   PCI_BASE_ADDRESS_MEM_TYPE_MASK) ==
+				  PCI_BASE_ADDRESS_MEM_TYPE_64;
+	}
+}
+
+/* Only root sees all of a device's configuration; for others it reads as 0. */
+static void describe_msix(struct pci_dev *p, struct tool_pci_device *d)
+{
+	const struct pci_cap *cap = pci_find_cap(p, PCI_CAP_ID_MSIX,
+						 PCI_CAP_NORMAL);
+	unsigned int flags;
+
+	d->msix = -1;
+	if (!cap)
+		return;
+	flags = pci_read_word(p, (int)cap->addr + MSIX_CONTROL);
+	d->msix = (int)(flags & PCI_MSIX_TABSIZE) + 1;
+	d->msix_on = flags & PCI_MSIX_ENABLE;
+}
+
 static void describe(struct pci_dev *p, const char *name,
 		     struct tool_pci_device *d)
 {
@@ -79,9 +129,13 @@ static void describe(struct pci_dev *p, const char *name,
 	d->device = p->device_id;
 	d->subvendor = pci_read_word(p, PCI_SUBSYSTEM_VENDOR_ID);
 	d->subdevice = pci_read_word(p, PCI_SUBSYSTEM_ID);
+	d->revision = pci_read_byte(p, PCI_REVISION_ID);
 	d->numa_node = p->numa_node;
 	d->name = name;
+	describe_bars(p, d);
+	describe_msix(p, d);
 	find_driver(d);
+	find_adapter(d);
 }
 
 void tool_pci_scan(void (*fn)(void *arg, const struct tool_pci_device *d),
@@ -104,7 +158,9 @@ void tool_pci_scan(void (*fn)(void *arg, const struct tool_pci_device *d),
 	pci_init(bus);
 	pci_scan_bus(bus);
 	for (p = bus->devices; p; p = p->next) {
-		pci_fill_info(p, PCI_FILL_IDENT | PCI_FILL_NUMA_NODE);
+		pci_fill_info(p, PCI_FILL_IDENT | PCI_FILL_NUMA_NODE |
+				 PCI_FILL_BASES | PCI_FILL_SIZES |
+				 PCI_FILL_CAPS);
 		name = id_name(p->vendor_id, p->device_id);
 		if (!name)
 			continue;

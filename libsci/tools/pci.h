@@ -4,15 +4,29 @@
 #ifndef LIBSCI_TOOLS_PCI_H
 #define LIBSCI_TOOLS_PCI_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#define TOOL_PCI_BARS	6
+
+struct tool_pci_bar {
+	uint64_t size;			/* 0: there is none */
+	bool prefetchable;
+	bool wide;			/* 64 bits, and so two of them */
+};
 
 struct tool_pci_device {
 	char slot[32];			/* 0000:01:00.0 */
 	uint16_t vendor, device;
 	uint16_t subvendor, subdevice;
+	uint8_t revision;
 	int numa_node;			/* -1: unknown */
+	struct tool_pci_bar bars[TOOL_PCI_BARS];
+	int msix;			/* vectors; -1: not for us to see */
+	bool msix_on;
 	const char *name;
 	char driver[32];		/* "": none bound */
+	char adapter[32];		/* sciN of the driver's; "": none */
 };
 
 /*
