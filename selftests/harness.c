@@ -37,6 +37,7 @@
 
 #define SELFTESTS_HARNESS_C
 #include "selftests/harness.h"
+#include "selftests/remote.h"
 
 #define EXIT_SKIP	4
 #define MAX_PROCESSES	256
@@ -53,7 +54,7 @@ struct process_state {
 };
 
 struct run_state {
-	_Atomic bool failed;
+	_Atomic bool failed, skipped;
 	_Atomic unsigned int processes;
 	char skip_reason[256];
 	struct process_state process[MAX_PROCESSES];
@@ -150,6 +151,7 @@ void test_skip(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(run->skip_reason, sizeof(run->skip_reason), fmt, ap);
 	va_end(ap);
+	atomic_store(&run->skipped, true);
 	exit(EXIT_SKIP);
 }
 
@@ -211,13 +213,22 @@ void test_needs_shm(void)
 		SKIP("only on the shm fabric");
 }
 
+static bool shares_memory;
+
 void *test_shared(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(p != MAP_FAILED);
+	shares_memory = true;
 	return p;
+}
+
+void test_needs_one_machine(void)
+{
+	if (remote_machines())
+		SKIP("only where all nodes are on one machine");
 }
 
 static void set_environment(void)
@@ -227,10 +238,11 @@ static void set_environment(void)
 		"SCI_MEMBARRIER", "SCI_MSG_TABLE",
 	};
 	const char *fabric = getenv("SCI_TEST_FABRIC");
+	const char *node = getenv("SCI_TEST_NODE");
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		unsetenv(ours[i]);
-	setenv("SCI_NODE", "4", 1);
+	setenv("SCI_NODE", node ? node : "4", 1);
 	own_cluster = !fabric;
 	if (own_cluster)
 		test_use_cluster("");
@@ -244,6 +256,7 @@ struct peer {
 	unsigned int node;
 	pid_t pid;			/* 0: we are the peer */
 	int fd;
+	int orders;			/* to a remote one's stub, or -1 */
 	bool reaped;
 	int status;
 };
@@ -276,36 +289,72 @@ static void peer_hang_up(struct peer *p)
 {
 	if (p->fd >= 0)
 		close(p->fd);
-	p->fd = -1;
+	if (p->orders >= 0)
+		close(p->orders);
+	p->fd = p->orders = -1;
+}
+
+void harness_peer(unsigned int node, pid_t parent, int fd, peer_fn *fn,
+		  void *arg)
+{
+	struct peer *p;
+
+	for (unsigned int i = 0; i < npeers; i++)
+		peer_hang_up(&peers[i]);
+	npeers = 0;
+	p = &peers[npeers++];
+	*p = (struct peer){ .node = node, .fd = fd, .orders = -1 };
+	own_cluster = !getenv("SCI_TEST_FABRIC");
+	peer_main(p, parent, fn, arg);
+}
+
+/* Whether a peer of @node is on another machine. */
+static bool is_remote(unsigned int node)
+{
+	if (!remote_machines() || atomic_load(&self->node) == node)
+		return false;
+	if (!remote_address(node))
+		SKIP("there is no machine for node %u", node);
+	if (shares_memory)
+		SKIP("its processes share memory of one machine");
+	return true;
 }
 
 struct peer *peer_spawn(unsigned int node,
 			void (*fn)(struct peer *self, void *arg), void *arg)
 {
+	bool remote = is_remote(node);
+	int fds[2], orders[2] = { -1, -1 };
 	pid_t parent = getpid();
 	struct peer *p;
-	int fds[2];
 
 	CHECK(npeers < MAX_PEERS);
+	if (remote)
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+				    orders), 0);
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
 	p = &peers[npeers++];
-	*p = (struct peer){ .node = node, .fd = fds[0] };
+	*p = (struct peer){ .node = node, .fd = fds[0], .orders = orders[0] };
 	p->pid = test_fork();
 	CHECK(p->pid >= 0);
-	if (p->pid == 0) {
+	if (p->pid == 0 && remote) {
+		die_with(parent);
 		for (unsigned int i = 0; i < npeers; i++)
 			peer_hang_up(&peers[i]);
-		npeers = 0;
-		p = &peers[npeers++];
-		*p = (struct peer){ .node = node, .fd = fds[1] };
-		peer_main(p, parent, fn, arg);
+		remote_stub(node, fn, arg, fds[1], orders[1]);
 	}
+	if (p->pid == 0)
+		harness_peer(node, parent, fds[1], fn, arg);
 	close(fds[1]);
+	if (remote)
+		close(orders[1]);
 	return p;
 }
 
 pid_t peer_pid(struct peer *p)
 {
+	if (p->orders >= 0)
+		test_needs_one_machine();
 	return p->pid;
 }
 
@@ -343,7 +392,9 @@ static void peer_gone(const struct test_site *site, struct peer *p,
 {
 	if (!p->pid)
 		_exit(1);	/* the test failed; it said so itself */
-	if (!peer_reap(p))
+	if (peer_reap(p) && atomic_load(&run->skipped))
+		exit(EXIT_SKIP);
+	if (!p->reaped)
 		test_fail(site, "node %u hung up: no %s", p->node, what);
 	test_fail(site, "node %u ended (%s): no %s", p->node,
 		  status_words(p->status), what);
@@ -418,9 +469,22 @@ void peer_get(struct peer *p, void *data, size_t len)
 	memcpy(data, got, len);
 }
 
+/* Of a remote one the stub sees to it. */
+static void peer_signal(struct peer *p, int sig)
+{
+	unsigned char order = (unsigned char)sig;
+
+	if (p->orders < 0)
+		CHECK_EQ(kill(p->pid, sig), 0);
+	else
+		CHECK_EQ(write(p->orders, &order, 1), 1);
+	if (p->orders >= 0 && (sig == SIGSTOP || sig == SIGCONT))
+		CHECK_EQ(read(p->orders, &order, 1), 1);
+}
+
 void peer_kill(struct peer *p, int sig)
 {
-	CHECK_EQ(kill(p->pid, sig), 0);
+	peer_signal(p, sig);
 	CHECK(peer_reap(p));
 	CHECK(WIFSIGNALED(p->status) || WEXITSTATUS(p->status) != 0);
 	peer_hang_up(p);
@@ -430,14 +494,16 @@ void peer_stop(struct peer *p)
 {
 	int status;
 
-	CHECK_EQ(kill(p->pid, SIGSTOP), 0);
+	peer_signal(p, SIGSTOP);
+	if (p->orders >= 0)
+		return;
 	CHECK_EQ(waitpid(p->pid, &status, WUNTRACED), p->pid);
 	CHECK(WIFSTOPPED(status));
 }
 
 void peer_continue(struct peer *p)
 {
-	CHECK_EQ(kill(p->pid, SIGCONT), 0);
+	peer_signal(p, SIGCONT);
 }
 
 void peer_join(struct peer *p)
@@ -446,6 +512,8 @@ void peer_join(struct peer *p)
 
 	if (!peer_reap(p))
 		test_fail(&site, "node %u does not exit", p->node);
+	if (p->status && atomic_load(&run->skipped))
+		exit(EXIT_SKIP);
 	if (p->status)
 		test_fail(&site, "node %u: %s", p->node,
 			  status_words(p->status));
@@ -832,11 +900,24 @@ static void segment_ready(sci_local_segment_t s)
 	CHECK_OK(SCISetSegmentAvailable(s, 0, 0, &err));
 }
 
+bool test_has_broadcast(void)
+{
+	unsigned int groups = 0;
+	sci_query_adapter_t q = {
+		.subcommand = SCI_Q_ADAPTER_MCAST_MAX_GROUPS, .data = &groups,
+	};
+
+	CHECK_OK(SCIQuery(SCI_Q_ADAPTER, &q, 0, &err));
+	return groups;
+}
+
 sci_local_segment_t test_segment(sci_desc_t sd, unsigned int id, size_t size,
 				 unsigned int flags)
 {
 	sci_local_segment_t s;
 
+	if (flags & SCI_FLAG_BROADCAST && !test_has_broadcast())
+		SKIP("these adapters have no broadcast");
 	CHECK_OK(SCICreateSegment(sd, &s, id, size, NULL, NULL, flags, &err));
 	segment_ready(s);
 	return s;
@@ -1058,7 +1139,7 @@ static bool files_left(const struct names *old, bool tell)
  * What the kernel module has in use: segments, imports, and descriptors of
  * adapters.  Other programs may have some.
  */
-static unsigned int device_objects(void)
+unsigned int harness_objects(void)
 {
 	static const char *const folders[] = { "segments", "imports" };
 	struct names devices = list_files("/sys/class/sci");
@@ -1091,6 +1172,11 @@ static unsigned int device_objects(void)
 	return n;
 }
 
+static unsigned int device_objects(void)
+{
+	return harness_objects() + (remote_machines() ? remote_objects() : 0);
+}
+
 static bool print_socket(const char *line)
 {
 	if (socket_line(line))
@@ -1104,7 +1190,7 @@ static bool check_leftovers(const struct names *old_files,
 	unsigned int objects = old_objects;
 
 	if (!HAPPENS(!count_sockets() && !files_left(old_files, false) &&
-		     (own_cluster ||
+		     (own_cluster || getenv("SCI_TEST_NODE") ||
 		      (objects = device_objects()) <= old_objects), 2000)) {
 		count_lines("/proc/net/unix", print_socket);
 		files_left(old_files, true);
@@ -1210,8 +1296,9 @@ static void test_main(const struct test *t, pid_t parent)
 {
 	setpgid(0, 0);
 	die_with(parent);
-	process_enter(4);
+	remote_forget();
 	set_environment();
+	process_enter((unsigned int)atoi(getenv("SCI_NODE")));
 	t->fn();
 	exit(0);
 }
@@ -1221,14 +1308,15 @@ enum verdict { PASSED, SKIPPED, FAILED, TIMED_OUT };
 static enum verdict run_test(const struct test *t)
 {
 	struct names files = list_files("/dev/shm");
-	unsigned int objects = device_objects();
 	bool in_time, clean = true;
 	pid_t parent = getpid();
+	unsigned int objects;
 	uint32_t number;
 	int status;
 	pid_t pid;
 
 	memset(run, 0, sizeof(*run));
+	objects = device_objects();
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		number = getpid() * 2654435761u + (uint32_t)test_now_ms();
 	snprintf(cluster, sizeof(cluster), "t%08x", number);
@@ -1262,6 +1350,9 @@ static enum verdict run_test(const struct test *t)
 	}
 	if (!clean || atomic_load(&run->failed))
 		return FAILED;
+	/* if a peer said so the test may have seen no more than its end */
+	if (atomic_load(&run->skipped))
+		return SKIPPED;
 	if (WEXITSTATUS(status) == EXIT_SKIP)
 		return SKIPPED;
 	if (status && WEXITSTATUS(status) != 1)
@@ -1277,11 +1368,44 @@ static bool wanted(const struct test *t, char **patterns, int n)
 	return n == 0;
 }
 
+void harness_begin(void)
+{
+	run = mmap(NULL, sizeof(*run), PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (run == MAP_FAILED) {
+		perror("mmap");
+		exit(2);
+	}
+}
+
+void harness_fail(void)
+{
+	atomic_store(&run->failed, true);
+}
+
+bool harness_failed(void)
+{
+	return atomic_load(&run->failed);
+}
+
+void harness_skip(const char *reason)
+{
+	snprintf(run->skip_reason, sizeof(run->skip_reason), "%s", reason);
+	atomic_store(&run->skipped, true);
+}
+
+const char *harness_skipped(void)
+{
+	return atomic_load(&run->skipped) ? run->skip_reason : "";
+}
+
 int main(int argc, char **argv)
 {
 	bool list = argc > 1 && !strcmp(argv[1], "-l");
 	unsigned int count = 0, n = 0, failed = 0, skipped = 0;
 
+	if (remote_main(argv))
+		return remote_serve(argv[1] + strlen("--serve-"));
 	for (struct test *t = tests; t; t = t->next) {
 		if (list)
 			print_line("%s", t->name);
@@ -1297,12 +1421,7 @@ int main(int argc, char **argv)
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGPIPE, SIG_IGN);
-	run = mmap(NULL, sizeof(*run), PROT_READ | PROT_WRITE,
-		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (run == MAP_FAILED) {
-		perror("mmap");
-		return 2;
-	}
+	harness_begin();
 	print_line("TAP version 13");
 	print_line("1..%u", count);
 	for (struct test *t = tests; t; t = t->next) {

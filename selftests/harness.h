@@ -30,12 +30,14 @@
  * A file of tests is one program; harness.c has main().  `program` runs all of
  * them, `program NAME...` (shell patterns) some, `program -l` lists them.
  *
- * Each test runs in a process of its own, on node 4 of a virtual cluster of its
- * own, for at most 60 seconds (SCI_TEST_TIMEOUT).  SCI_TEST_FABRIC replaces the
- * cluster: it becomes SCI_FABRIC as it is ("dev", with adapters for nodes 4, 8
- * and so on).  The first check that fails ends the test.  When a test has ended,
- * all its processes are killed, and nothing that belongs to its cluster may
- * remain, nor with "dev" more in sysfs than there was.
+ * Each test runs in a process of its own, on node 4 (SCI_TEST_NODE) of a virtual
+ * cluster of its own, for at most 60 seconds (SCI_TEST_TIMEOUT).  SCI_TEST_FABRIC
+ * replaces the cluster: it becomes SCI_FABRIC as it is ("dev", with adapters for
+ * nodes 4, 8 and so on).  With SCI_TEST_PEERS nodes are machines, see remote.h.
+ * The first check that fails ends the test.  When a test has ended, all its
+ * processes are killed, and nothing that belongs to its cluster may remain, nor
+ * with "dev" more in sysfs than there was (but with SCI_TEST_NODE, which is for
+ * several at once).
  *
  * Spawn peers before the first call of the library: a forked process inherits
  * the descriptors of its parent, and the thread sanitizer forbids new threads
@@ -128,7 +130,7 @@ void test_note(const char *fmt, ...);
 		__FILE__, __LINE__, site_text };			\
 	test_at(&site)
 
-/* Ends the test as skipped; only in the test itself, not in a peer. */
+/* Ends the test as skipped. */
 #define SKIP(...)	test_skip(__VA_ARGS__)
 
 #define FAIL(...)							\
@@ -213,7 +215,10 @@ void test_use_cluster(const char *suffix);
 bool test_on_shm(void);
 void test_needs_shm(void);
 
-/* Memory shared with peers spawned later, zeroed. */
+/* Skips the test where nodes are machines, see remote.h. */
+void test_needs_one_machine(void);
+
+/* Memory shared with peers spawned later, zeroed; they are on this machine. */
 void *test_shared(size_t size);
 
 /* ---- peers: other processes of the test ---- */
@@ -346,6 +351,9 @@ sci_desc_t test_open(void);
 /* Creates a segment, prepares it and makes it available on adapter 0. */
 sci_local_segment_t test_segment(sci_desc_t sd, unsigned int id, size_t size,
 				 unsigned int flags);
+
+/* Whether these adapters have broadcast groups. */
+bool test_has_broadcast(void);
 
 /* The same with a callback. */
 sci_local_segment_t test_segment_cb(sci_desc_t sd, unsigned int id,

@@ -211,7 +211,8 @@ static void use_everything(sci_desc_t sd)
 	sci_dma_queue_t q;
 	sci_map_t map;
 
-	test_segment(sd, 21, SIZE, SCI_FLAG_BROADCAST);
+	if (test_has_broadcast())
+		test_segment(sd, 21, SIZE, SCI_FLAG_BROADCAST);
 	test_map_local(s, NULL);
 	test_map_remote(own, NULL);
 	memset((void *)test_map_remote(r, &map), 1, SIZE);
