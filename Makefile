@@ -50,10 +50,18 @@ SCI_OBJ := $(call obj,libsci/tools/*.c)
 SELF_OBJ := $(call obj,selftests/*.c)
 TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c)
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
+# The model of an adapter, and the daemon that stands in for cables.
+SIM_OBJ := $(call obj,sim/adapter/*.c)
+SWITCH_OBJ := $(call obj,sim/switch/*.c)
+SIMTEST_OBJ := $(call obj,selftests/sim/*.c)
+SIMTESTS := $(SIMTEST_OBJ:.o=)
 TESTS := $(TEST_OBJ:.o=)
 BENCHES := $(BENCH_OBJ:.o=)
 SOAKS := $(call obj,selftests/soak/*.c)
 SOAKS := $(SOAKS:.o=)
+# What runs on the nodes of a cluster of VMs: the agent, and tests.
+CLUSTERS := $(call obj,selftests/cluster/*.c)
+CLUSTERS := $(CLUSTERS:.o=)
 # Tests of the kernel's interface know nothing of the library.  What has a header
 # is common to them.
 KERNEL_OBJ := $(call obj,selftests/kernel/*.c)
@@ -75,8 +83,8 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 
 all: libs tests bins			## library, sci command, tests (default)
 libs: $(LIBRARIES)			## the library alone
-bins: $(if $(SCI_OBJ),$(B)/sci)
-tests: $(TESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS)	## tests and benchmarks
+bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch)
+tests: $(TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## tests and benchmarks
 
 demo: $(O)/.setup-demo			## see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
@@ -92,6 +100,9 @@ bench: $(O)/.setup-bench			## measure
 bench-peers: $(O)/.setup-peers		## measure messages beside MPI, UCX, libfabric
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-peers $(O)
+
+bench-vm: $(O)/.setup-vm all		## measure messages over sci_loop, in a VM
+	scripts/bench-vm $(O)
 
 modules: $(O)/.setup-modules		## kernel modules, for KDIR; in $(O)/modules/host
 	@scripts/modules "$(or $(KDIR),$$(scripts/kernel-build))" $(O)/modules/host
@@ -110,6 +121,20 @@ vm-check: $(O)/.setup-vm all	## tests with the modules, in a VM
 vm-check-debug: $(O)/.setup-vm-debug all	## tests in kernels that watch themselves
 	scripts/tap-summary --limit 7200 "scripts/check-vm debug $(O)" \
 		"scripts/check-vm kcsan $(O)"
+
+cluster: $(O)/.setup-cluster all	## NODES (3) VMs with adapters, and a shell on each
+	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR)
+
+# 2 nodes do it all, the others what needs them.
+cluster-check: $(O)/.setup-cluster all	## tests of clusters of VMs, with faults
+	scripts/tap-summary --limit 3000 \
+		"scripts/cluster-check $(O)" \
+		"scripts/cluster-check --data-path direct $(O)" \
+		"scripts/cluster-check --nodes 3 --adapter att-entries=2048 --list selftests/vm/cluster3.list $(O)"
+
+cluster-check-debug: $(O)/.setup-cluster-debug all	## the same in a kernel that watches itself
+	scripts/tap-summary --limit 14400 \
+		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 $(O)"
 
 soak: tests				## SECONDS (600) of random messages, checked
 	$(B)/selftests/soak/traffic
@@ -146,6 +171,7 @@ $(addprefix $(B)/,$(SOLINKS)): $(B)/$(SOLIB)
 $(B)/libsci.a: $(LIB_OBJ)
 $(B)/selftests/common.a: $(SELF_OBJ)
 $(B)/selftests/kernel/common.a: $(KSFT_OBJ)
+$(B)/sim/adapter.a: $(SIM_OBJ)
 $(B)/%.a: Makefile | $(O)/.setup-build
 	$(call say,AR)
 	@mkdir -p $(@D)
@@ -159,7 +185,15 @@ $(B)/sci: $(SCI_OBJ) $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ -lpci -lnettle $(LIBS) -lm
 
-$(TESTS) $(BENCHES) $(SOAKS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
+$(TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
+	$(call say,LINK)
+	$(Q)$(LINK) $^ $(LIBS) -lm
+
+$(B)/sci-switch: $(SWITCH_OBJ) $(B)/sim/adapter.a
+	$(call say,LINK)
+	$(Q)$(LINK) $^
+
+$(SIMTESTS): %: %.o $(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ $(LIBS) -lm
 
@@ -182,6 +216,7 @@ install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 	$(foreach p,libsci sisci,sed $(PCSUBST) scripts/$(p).pc.in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(p).pc$(nl))
 	$(if $(SCI_OBJ),install -m 755 $(B)/sci $(DESTDIR)$(BINDIR)/)
+	$(if $(SWITCH_OBJ),install -m 755 $(B)/sci-switch $(DESTDIR)$(BINDIR)/)
 	install -D -m 644 include/uapi/linux/sci.h \
 		$(DESTDIR)$(INCLUDEDIR)/linux/sci.h
 	$(if $(LIB64),[ -e $(LIB64) ] || ln -s lib $(LIB64))
@@ -192,7 +227,7 @@ install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 uninstall:				## what install put there
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
 		$(SOLINKS) libsci.a libsisci.a pkgconfig/libsci.pc \
-		pkgconfig/sisci.pc) $(BINDIR)/sci \
+		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
 	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h
@@ -222,16 +257,17 @@ help:					## this list
 	@echo '  SAN=LIST        address,undefined or thread: built in O/LIST'
 	@echo '  WERROR=1 V=1    warnings are errors; show commands'
 	@echo '  KDIR=DIR        kernel to build modules for (the running one)'
-	@echo '  FLAVOUR=NAME    kernel of make vm: stock, debug, kcsan'
+	@echo '  FLAVOUR=NAME    kernel of make vm, make cluster: stock, debug, kcsan'
 	@echo '  SETUP=no        do not install missing packages'
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs bins tests demo check bench bench-peers headers-check lint \
-	cross modules modules-check vm vm-check vm-check-debug install soak \
+.PHONY: all libs bins tests demo check bench bench-peers bench-vm headers-check \
+	lint cross modules modules-check vm vm-check vm-check-debug cluster cluster-check \
+	cluster-check-debug install soak \
 	uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
-	$(BENCH_OBJ) $(KERNEL_OBJ))
+	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(SIMTEST_OBJ))

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash disable=SC2154,SC2016,SC2317
+# Traffic that checks itself, and faults in the midst of it: part of
+# scripts/cluster-check.
+
+tests=selftests/cluster
+injected() { faults=$((faults + $1)); }
+
+# NODE PEER: the processes that others store and talk to
+serve() {
+	local env="SCI_TEST_FABRIC=dev SCI_TEST_NODE=$1 CLUSTER_PEER=$2 $traffic_env"
+	begin "owner-$1-$2" "$1" "$env $build/$tests/stores owner"
+	((${3:-0})) || begin "listener-$1-$2" "$1" "$env $build/$tests/messages listener"
+}
+
+stop_servers() { on 8 'killall -9 stores messages; true'; }
+
+# MAY_LOSE COMMAND...: runs it while node 4 and, if there is one, 12 store into
+# node 8, and node 4 talks to it
+amid_traffic() {
+	local i jobs=()
+	traffic_env="CLUSTER_MAY_LOSE=$1 CLUSTER_SECONDS=$seconds"
+	shift
+	for i in $(ids); do
+		((i != 8)) || continue
+		serve 8 "$i" "$((i != 4))"
+		begin "writer-$i" "$i" "SCI_TEST_FABRIC=dev SCI_TEST_NODE=$i CLUSTER_PEER=8 \
+			$traffic_env $build/$tests/stores writer"
+		jobs+=("writer-$i" "owner-8-$i")
+	done
+	begin talker 4 "SCI_TEST_FABRIC=dev SCI_TEST_NODE=4 CLUSTER_PEER=8 $traffic_env \
+		$build/$tests/messages talker"
+	jobs+=(talker listener-8-4)
+	for i in $(ids); do
+		((i == 8)) || within 20 imports "$i" || return
+	done
+	"$@" || return
+	end "${jobs[@]}" || return
+	grep -h '^# \(verified\|stored\)' "$tmp/case"/* | sed 's/^#/=/'
+}
+
+imports() { on "$1" '[ "$(cat /sys/class/sci/sci0/att/used)" != 0 ]'; }
+
+# Without a fault no connection may end.
+set_fault() { cluster ctl set all "$@"; }
+
+case_traffic_without_faults() { amid_traffic 0 true; }
+
+case_one_percent_of_packets_lost() { amid_traffic 0 set_fault loss 10000; }
+
+case_ten_percent_of_packets_lost() { amid_traffic 0 set_fault loss 100000; }
+
+case_packets_reordered() {
+	cluster ctl set all distance 4 || return
+	amid_traffic 0 set_fault reorder 50000
+}
+
+case_packets_duplicated() { amid_traffic 0 set_fault duplicate 50000; }
+
+case_packets_corrupted() { amid_traffic 0 set_fault corrupt 20000; }
+
+case_all_of_that_at_once() {
+	several() {
+		set_fault loss 10000 && set_fault reorder 20000 &&
+			set_fault duplicate 20000 && set_fault corrupt 10000 &&
+			set_fault jitter 200us
+	}
+	amid_traffic 0 several
+}
+
+case_stuck_transactions() { amid_traffic 1 cluster ctl set 8 stuck 1 for 3s; }
+
+# all that is sent fails, again and again
+case_error_storms() {
+	storm() {
+		local i
+		for i in 1 2 3 4 5 6 7 8 9 10; do
+			cluster ctl set 8 loss 1000000 for 150ms || return
+			sleep 0.3
+		done
+	}
+	amid_traffic 1 storm
+}
+
+case_link_down_for_5_s() {
+	down() {
+		cluster ctl link down 8 for 5s || return
+		injected 1
+		within 3 link_is 8 down || return
+		within 10 link_is 8 up
+	}
+	seconds=9 amid_traffic 1 down
+}
+
+link_is() { [[ $(on "$1" cat /sys/class/sci/sci0/link/state) == "$2" ]]; }
+
+# The processes there are gone with it: new ones take their place.
+case_a_machine_is_killed_and_returns() {
+	kill_it() {
+		local i
+		cluster kill 8 || return
+		injected 1
+		for i in $(ids); do
+			((i != 8)) || continue
+			wait "${job[owner-8-$i]}"
+		done
+		wait "${job[listener-8-4]}"
+		cluster start 8 || return
+		for i in $(ids); do
+			((i == 8)) || serve 8 "$i" "$((i != 4))"
+		done
+	}
+	# time to boot
+	seconds=$((20 * slow)) amid_traffic 1 kill_it
+}
+
+case_the_switch_is_restarted() {
+	restart() {
+		count_faults
+		cluster switch kill || return
+		injected 1
+		sleep 1
+		cluster switch start || return
+		within 20 link_is 8 up
+	}
+	seconds=8 amid_traffic 1 restart
+}
+
+case_garbage_from_strangers() {
+	garbage() {
+		local i
+		for i in $(ids); do
+			cluster ctl garbage "$i" 2000 || return
+			injected 2000
+		done
+	}
+	amid_traffic 0 garbage
+}
+
+# node 4's kernel sends nonsense to node 8's, which goes on with others
+case_garbage_from_a_peers_kernel() {
+	garble() {
+		cluster ctl set 4 garble 500000 for 3s
+	}
+	seconds=8 amid_traffic 1 garble
+}
+
+case_modules_are_loaded_anew() {
+	anew() {
+		local i
+		# whoever has it open keeps it loaded
+		stop_servers
+		for i in $(ids); do
+			((i == 8)) || wait "${job[owner-8-$i]}"
+		done
+		wait "${job[listener-8-4]}"
+		on 8 'rmmod sci_pci && rmmod sci && sleep 1 && while read -r m o; do insmod $m $o || exit; done </vm/modules
+			chmod 666 /dev/sci*' || return
+		injected 1
+		within 20 link_is 8 up || return
+		for i in $(ids); do
+			((i == 8)) || serve 8 "$i" "$((i != 4))"
+		done
+	}
+	seconds=8 amid_traffic 1 anew
+}
+
+case_the_card_is_pulled_and_put_in() {
+	pull() {
+		local i
+		cluster monitor 8 device_del sci || return
+		injected 1
+		within 20 card_is 8 gone || return
+		stop_servers
+		for i in $(ids); do
+			((i == 8)) || wait "${job[owner-8-$i]}"
+		done
+		wait "${job[listener-8-4]}"
+		cluster monitor 8 device_add "$(cat "$D/8/adapter")" || return
+		within 20 card_is 8 there || return
+		on 8 chmod 666 /dev/sci0
+		within 20 link_is 8 up || return
+		for i in $(ids); do
+			((i == 8)) || serve 8 "$i" "$((i != 4))"
+		done
+	}
+	seconds=15 amid_traffic 1 pull
+}
+
+card_is() {
+	if [[ $2 == gone ]]; then on "$1" '[ ! -e /dev/sci0 ]'; else on "$1" '[ -e /dev/sci0 ]'; fi
+}

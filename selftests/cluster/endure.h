@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What both kinds of traffic that outlive faults need. */
+#ifndef SELFTESTS_CLUSTER_ENDURE_H
+#define SELFTESTS_CLUSTER_ENDURE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "selftests/harness.h"
+
+static inline unsigned int number_of(const char *name, unsigned int otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? (unsigned int)strtoul(s, NULL, 0) : otherwise;
+}
+
+/* The test's time, and some to recover and to end. */
+static inline unsigned int endure_seconds(void)
+{
+	return number_of("CLUSTER_SECONDS", 5);
+}
+
+#define RECOVERY_MS	60000u
+
+__attribute__((constructor)) static void endure_limit(void)
+{
+	char limit[16];
+
+	snprintf(limit, sizeof(limit), "%u",
+		 endure_seconds() + 2 * RECOVERY_MS / 1000);
+	setenv("SCI_TEST_TIMEOUT", limit, 0);
+}
+
+/* Without it a connection that ends is a failure. */
+static inline bool may_lose_connections(void)
+{
+	return number_of("CLUSTER_MAY_LOSE", 0);
+}
+
+#endif
