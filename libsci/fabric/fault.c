@@ -233,6 +233,8 @@ static void pass(const struct packet *p)
 	bool late, again;
 
 	pthread_mutex_lock(&held.lock);
+	/* an adapter keeps the order of stores to a line */
+	deliver((uintptr_t)p->dst, (uintptr_t)p->dst + p->len, 1);
 	late = happens(fault.reorder);
 	again = happens(fault.dup);
 	if (!late)
@@ -287,6 +289,13 @@ void sci_fault_line(volatile void *dst, const void *src,
 
 	memcpy(p.data, src, LINE);
 	transmit(&p, link);
+}
+
+void sci_fault_later(void)
+{
+	pthread_mutex_lock(&held.lock);
+	deliver(0, UINTPTR_MAX, 0.5);
+	pthread_mutex_unlock(&held.lock);
 }
 
 void sci_fault_deliver(void)

@@ -9,9 +9,10 @@
  *			memory is lost with probability P (0..1); the adapter's
  *			error count rises (plain stores cannot be lost here)
  *	reorder=P	such a packet is held back with probability P, so that
- *			later ones overtake it: each packet written after it
- *			lets it arrive with probability 1/2, the next store
- *			barrier in any case
+ *			later ones overtake it: each packet written after it and
+ *			each look at the error count lets it arrive with
+ *			probability 1/2, the next store barrier and the next
+ *			packet for the same line in any case
  *	dup=P		such a packet arrives twice with probability P: a copy
  *			is held back by the same rule
  *	retriable=P	a sequence check finds an error with probability P
@@ -67,6 +68,7 @@ void sci_fault_forget(volatile void *addr, size_t len);
 bool sci_fault_link(uint64_t elapsed_ms, uint64_t *next_ms);
 
 /* Slow paths of the inline functions below. */
+void sci_fault_later(void);
 void sci_fault_write(volatile void *dst, const void *src, size_t len,
 		     struct sci_link_status *link);
 void sci_fault_line(volatile void *dst, const void *src,
@@ -91,7 +93,8 @@ static inline void sci_remote_write(volatile void *dst, const void *src,
  * sci_remote_line() - store one line, as sci_pio_line(), under the same faults
  * @dst: aligned to 64 bytes
  *
- * One packet: it arrives whole, however late or often.
+ * One packet: it arrives whole, however late or often, but not after one that is
+ * stored to the same line later.
  */
 static inline void sci_remote_line(volatile void *dst, const void *src,
 				   struct sci_link_status *link)
@@ -100,6 +103,18 @@ static inline void sci_remote_line(volatile void *dst, const void *src,
 		sci_fault_line(dst, src, link);
 	else
 		sci_pio_line(dst, src, link->map);
+}
+
+/**
+ * sci_remote_errors() - the link's error count
+ *
+ * Time passes meanwhile: what is held back may arrive.
+ */
+static inline uint32_t sci_remote_errors(struct sci_link_status *link)
+{
+	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
+		sci_fault_later();
+	return sci_link_errors(link);
 }
 
 /**

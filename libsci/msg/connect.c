@@ -339,12 +339,15 @@ static int look_flushed(void *arg)
 {
 	struct sci_peer *p = arg;
 
+	if (p->state == PEER_UP)
+		check_writes(p->ep);
 	return p->state != PEER_UP ||
 	       (list_empty(&p->dirty) && list_empty(&p->ctlq)) ? 0 : -EAGAIN;
 }
 
 /* How long the last lines may take to get past a bad link. */
 #define LINGER_MS	2000
+#define LINGER_LOOK_MS	5
 
 int sci_disconnect(struct sci_peer *peer)
 {
@@ -356,7 +359,7 @@ int sci_disconnect(struct sci_peer *peer)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	msg_wait(ep, look_flushed, peer, LINGER_MS);
+	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
 	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
 	peer_free(peer);

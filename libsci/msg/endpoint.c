@@ -153,12 +153,17 @@ int sci_ep_open(struct sci_ep **out, uint32_t id, unsigned int flags)
 	if (ret)
 		goto err_free;
 	ret = params_init(ep);
-	ret = ret ? ret : id ? take_id(ep, id) : take_any_id(ep);
+	ret = ret ? ret : keeper_start(ep);
 	if (ret)
 		goto err_leave;
+	ret = id ? take_id(ep, id) : take_any_id(ep);
+	if (ret)
+		goto err_keeper;
 	*out = ep;
 	return 0;
 
+err_keeper:
+	keeper_stop(ep);
 err_leave:
 	sci_fabric_close(ep->fabric);
 err_free:
@@ -200,6 +205,7 @@ int sci_ep_close(struct sci_ep *ep)
 		p->known = true;
 		sci_disconnect(p);
 	}
+	keeper_stop(ep);
 	drop_receives(ep);
 	drop_orphans(ep);
 	bufs_free(ep);

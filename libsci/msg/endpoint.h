@@ -57,7 +57,7 @@ struct msg_tx {
 	uint32_t slot;			/* next one to be written */
 	uint32_t pos;			/* ... counted from the beginning */
 	uint32_t read;			/* *status, as last looked at */
-	uint32_t checked;		/* all before this have arrived */
+	uint32_t checked;		/* all before this have surely arrived */
 	uint64_t id;			/* this lap's */
 };
 
@@ -268,6 +268,21 @@ struct msg_ctl {
 
 /* ---- endpoints ---- */
 
+/* keeper.c */
+struct msg_keeper {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool runs;
+	bool stop;
+	bool awake;			/* written with both locks held */
+	uint32_t turns;			/* ep->turns at the last look */
+	unsigned int calm;		/* looks with nothing dirty */
+};
+
+/* Attempts at a store before the caller does something else first. */
+#define STORE_TRIES	64u
+
 struct sci_ep {
 	struct msg_lock lock;
 	const struct sci_fabric_ops *ops;
@@ -286,7 +301,7 @@ struct sci_ep {
 	struct sci_match match;
 	uint32_t turns;			/* progress calls, mod 2^32 */
 	_Atomic uint32_t attention;	/* the fabric's thread has news */
-	uint32_t errors;		/* of the link, when all was checked */
+	uint32_t errors;		/* of the link, when all was there */
 	uint64_t unexpected_bytes;
 	uint64_t params[SCI_PARAMS];
 	struct sci_ep_stats stats;
@@ -322,6 +337,8 @@ struct sci_ep {
 	bool woken;			/* ... and will return from it */
 	pthread_mutex_t sleep_lock;
 	pthread_cond_t sleep_cond;
+
+	struct msg_keeper keeper;
 };
 
 extern _Atomic uint32_t msg_fork_gen __attribute__((visibility("hidden")));
@@ -355,8 +372,17 @@ bool blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
 		 size_t len);
 int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len);
+void status_store(struct sci_peer *p);
+
+/* check.c */
+void mark_dirty(struct sci_peer *p);
 bool check_writes(struct sci_ep *ep);
-void check_until_clean(struct sci_ep *ep);
+void watch_writes(struct sci_ep *ep);
+
+/* keeper.c */
+int keeper_start(struct sci_ep *ep);
+void keeper_stop(struct sci_ep *ep);
+void keeper_wake(struct sci_ep *ep);
 
 /* vector.c */
 

@@ -46,6 +46,7 @@ static const struct param params[SCI_PARAMS] = {
 				       "SCI_MSG_UNEXPECTED_MAX",
 				       64 * KIB, UINT64_MAX },
 	[SCI_PARAM_SPIN_US] = { "spin_us", "SCI_MSG_SPIN_US", 0, 1000000000 },
+	[SCI_PARAM_CHECK_MS] = { "check_ms", "SCI_MSG_CHECK_MS", 1, 60000 },
 };
 
 struct table {
@@ -68,6 +69,7 @@ static const struct table tables[] = {
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
 		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
 		[SCI_PARAM_SPIN_US] = 1000,
+		[SCI_PARAM_CHECK_MS] = 5,
 	} },
 	/* DECK/SCI IV: zero-copy pays from 1024 bytes on */
 	[DEVICE] = { {
@@ -82,6 +84,7 @@ static const struct table tables[] = {
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
 		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
 		[SCI_PARAM_SPIN_US] = 1000,
+		[SCI_PARAM_CHECK_MS] = 5,
 	} },
 };
 

@@ -119,6 +119,7 @@ static void cool_down(struct sci_ep *ep)
 {
 	struct list *pos, *n, cold;
 
+	check_writes(ep);
 	list_init(&cold);
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
@@ -184,7 +185,7 @@ int msg_progress(struct sci_ep *ep)
 						       busy));
 	}
 	if (!list_empty(&ep->dirty))
-		check_writes(ep);
+		watch_writes(ep);
 	if (atomic_load_explicit(&ep->attention, memory_order_relaxed) ||
 	    ep->n_gone) {
 		atomic_store(&ep->attention, 0);

@@ -4,21 +4,16 @@
  * DOC: writing to a peer
  *
  * Where a store can get lost (an adapter's window, or SCI_FAULT), a copy of
- * every line is kept until a store barrier has passed without the adapter's
- * error count having risen; if it has, every line since then is written again,
- * one by one (SCI-MPICH and SISCI: the sender checks, design rule 4). A line
- * written twice does no harm: its slot holds the same, or the receiver has
- * moved on. A slot is used again only when its last use has been checked, so
- * that no late copy of an old line can hide a new one.
+ * every line is kept until it is known to have arrived: see check.c. Stores to
+ * one line arrive in their order, whatever the link does (see sci_remote_line()),
+ * so that no old line can hide a new one of its slot, nor an old status a newer
+ * one.
  */
 
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-/* Attempts at a store before the caller does something else first. */
-#define STORE_TRIES	64u
 
 void tx_init(struct msg_tx *tx, volatile struct msg_line *slots,
 	     uint32_t lines, const volatile uint32_t *status)
@@ -37,16 +32,19 @@ void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
 	*rx = (struct msg_rx){ .slots = slots, .lines = lines, .id = LINE_ID };
 }
 
-/* Has the peer read on? What it says is believed only where it can be. */
+/*
+ * Has the peer read on? What it says is believed only where it can be. What it
+ * has read has arrived.
+ */
 bool tx_room_slow(struct msg_tx *tx)
 {
 	uint32_t read = sci_load_acquire(tx->status);
 
-	/* nor is a slot used again before its last use has been checked */
-	if (tx->shadow && (int32_t)(read - tx->checked) > 0)
-		read = tx->checked;
-	if ((int32_t)(read - tx->read) > 0 && (int32_t)(tx->pos - read) >= 0)
+	if ((int32_t)(read - tx->read) > 0 && (int32_t)(tx->pos - read) >= 0) {
 		tx->read = read;
+		if ((int32_t)(read - tx->checked) > 0)
+			tx->checked = read;
+	}
 	return tx->pos - tx->read < tx->lines;
 }
 
@@ -70,12 +68,6 @@ void tx_drop(struct sci_peer *p)
 	free(p->data_tx.shadow);
 	p->data_tx.shadow = NULL;
 	p->ctl_tx.shadow = NULL;
-}
-
-static void mark_dirty(struct sci_peer *p)
-{
-	if (list_empty(&p->dirty))
-		list_add_tail(&p->dirty, &p->ep->dirty);
 }
 
 /*
@@ -132,7 +124,7 @@ bool status_due(const struct sci_peer *p)
 	       ring_due(&p->blocks_rx[RING_XFER], p->now.xfer - p->told.xfer);
 }
 
-static void status_store(struct sci_peer *p)
+void status_store(struct sci_peer *p)
 {
 	struct msg_line l;
 
@@ -143,9 +135,6 @@ static void status_store(struct sci_peer *p)
 static void status_put(struct sci_peer *p)
 {
 	if (p->ep->lossy) {
-		/* the one before must not arrive after this one */
-		if (p->status_dirty)
-			sci_remote_barrier(p->ep->fabric, p->outbox);
 		p->status_dirty = true;
 		mark_dirty(p);
 	}
@@ -191,105 +180,6 @@ void status_write(struct sci_peer *p)
 	}
 	p->bell_rung = p->now.rung;
 	p->ep->stats.bells++;
-}
-
-/* ---- what may have been lost ---- */
-
-static bool arrived(struct sci_ep *ep, struct sci_peer *p)
-{
-	uint32_t errors;
-
-	sci_remote_barrier(ep->fabric, p->outbox);
-	errors = sci_link_errors(ep->link);
-	if (errors == ep->errors)
-		return true;
-	ep->errors = errors;
-	return false;
-}
-
-static bool resend_lines(struct sci_peer *p, struct msg_tx *tx)
-{
-	unsigned int tries = 0;
-
-	while (tx->checked != tx->pos) {
-		uint32_t back = tx->pos - tx->checked;
-		uint32_t slot = (tx->slot + tx->lines - back) % tx->lines;
-
-		if (tries++ == STORE_TRIES)
-			return false;
-		sci_remote_line(&tx->slots[slot], &tx->shadow[slot],
-				p->ep->link);
-		p->ep->stats.resent_lines++;
-		if (arrived(p->ep, p)) {
-			tx->checked++;
-			tries = 0;
-		}
-	}
-	return true;
-}
-
-static bool resend_status(struct sci_peer *p)
-{
-	for (unsigned int i = 0; p->status_dirty && i < STORE_TRIES; i++) {
-		status_store(p);
-		p->status_dirty = !arrived(p->ep, p);
-	}
-	return !p->status_dirty;
-}
-
-static void all_arrived(struct sci_peer *p)
-{
-	p->data_tx.checked = p->data_tx.pos;
-	p->ctl_tx.checked = p->ctl_tx.pos;
-	p->status_dirty = false;
-}
-
-static bool resend_all(struct sci_peer *p)
-{
-	return resend_lines(p, &p->data_tx) && resend_lines(p, &p->ctl_tx) &&
-	       resend_status(p);
-}
-
-/* Returns whether all that @p has been written has arrived, by now. */
-static bool check_peer(struct sci_peer *p, bool lost)
-{
-	/* whose it was nobody knows */
-	p->resend |= lost;
-	if (!p->resend)
-		all_arrived(p);
-	else if (!resend_all(p))
-		return false;
-	/* it may have gone to sleep before all of it was there */
-	if (p->resend)
-		p->bell_rung = sci_load_relaxed(&p->status->sleeps) - 1;
-	p->resend = false;
-	maybe_ring(p);
-	return true;
-}
-
-/* Returns true if all that has been written has arrived. */
-bool check_writes(struct sci_ep *ep)
-{
-	struct list work, *l;
-	uint32_t errors;
-	bool lost;
-
-	if (list_empty(&ep->dirty))
-		return true;
-	sci_remote_barrier(ep->fabric, NULL);
-	errors = sci_link_errors(ep->link);
-	lost = errors != ep->errors;
-	ep->errors = errors;
-	/* ringing the bell writes again, which is for the next time */
-	list_init(&work);
-	list_move_all(&ep->dirty, &work);
-	while ((l = list_pop(&work))) {
-		struct sci_peer *p = container_of(l, struct sci_peer, dirty);
-
-		if (!check_peer(p, lost))
-			mark_dirty(p);
-	}
-	return list_empty(&ep->dirty);
 }
 
 /* ---- blocks ---- */
@@ -422,10 +312,4 @@ int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 		return ret;
 	b->end = start + (uint32_t)MSG_PAD(len);
 	return b->end;
-}
-
-void check_until_clean(struct sci_ep *ep)
-{
-	for (unsigned int i = 0; i < STORE_TRIES && !check_writes(ep); i++)
-		;
 }

@@ -479,8 +479,6 @@ static int isendv(struct sci_peer *peer, bool tagged, uint32_t context,
 		if (ret)
 			req_free(req);
 	}
-	if (!ret && ep->lossy)
-		check_writes(ep);
 	msg_unlock(&ep->lock);
 	if (!ret)
 		*out = req;
@@ -554,17 +552,14 @@ static int send_wait(struct sci_peer *peer, bool tagged, uint32_t context,
 	ret = send_start(&req);
 	if (!ret)
 		ret = msg_wait(peer->ep, send_is_done, &req, -1);
-	if (!ret)
-		ret = req.status.error;
-	if (peer->ep->lossy)
-		check_until_clean(peer->ep);
-	return ret;
+	return ret ? ret : req.status.error;
 }
 
 static inline bool goes_at_once(struct sci_peer *peer)
 {
 	return peer->state == PEER_UP && list_empty(&peer->sendq) &&
-	       tx_room(&peer->data_tx) && !peer->ep->lossy;
+	       tx_room(&peer->data_tx) &&
+	       (!peer->ep->lossy || peer->data_tx.shadow);
 }
 
 int sci_send(struct sci_peer *peer, const void *buf, size_t len)

@@ -97,6 +97,17 @@ void wake_waiters(struct sci_ep *ep)
 
 /* ---- sleep; called and left with the endpoint's lock held ---- */
 
+/* What is lost once more is sent again when nobody rings for it. */
+static int sleep_limit(const struct sci_ep *ep, int ms)
+{
+	int most = ep->n_gone ? GONE_POLL_MS : INT_MAX;
+
+	if (ep->retry || (ep->lossy && (!list_empty(&ep->dirty) ||
+					!list_empty(&ep->busy))))
+		most = LOST_POLL_MS;
+	return most < INT_MAX && (ms < 0 || ms > most) ? most : ms;
+}
+
 static void sleep_on_fds(struct sci_ep *ep, int ms)
 {
 	struct pollfd fds[] = {
@@ -106,6 +117,7 @@ static void sleep_on_fds(struct sci_ep *ep, int ms)
 
 	if (!msg_announce_sleep(ep))
 		return;
+	ms = sleep_limit(ep, ms);
 	ep->stats.sleeps++;
 	ep->sleeping = true;
 	ep->woken = false;
@@ -140,16 +152,8 @@ static void sleep_beside(struct sci_ep *ep, int ms)
 
 static void sleep_some(struct sci_ep *ep, int ms)
 {
-	int most = ep->n_gone ? GONE_POLL_MS : INT_MAX;
-
-	/* what is lost once more is sent again when nobody rings for it */
-	if (ep->retry || (ep->lossy && (!list_empty(&ep->dirty) ||
-					!list_empty(&ep->busy))))
-		most = LOST_POLL_MS;
-	if (most < INT_MAX && (ms < 0 || ms > most))
-		ms = most;
 	if (ep->sleeping)
-		sleep_beside(ep, ms);
+		sleep_beside(ep, sleep_limit(ep, ms));
 	else
 		sleep_on_fds(ep, ms);
 }

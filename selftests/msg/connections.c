@@ -141,6 +141,7 @@ TEST(parameters_have_names)
 		[SCI_PARAM_ATTACH_AFTER] = "attach_after",
 		[SCI_PARAM_UNEXPECTED_MAX] = "unexpected_max",
 		[SCI_PARAM_SPIN_US] = "spin_us",
+		[SCI_PARAM_CHECK_MS] = "check_ms",
 	};
 
 	for (int i = 0; i < SCI_PARAMS; i++) {

@@ -420,3 +420,129 @@ TEST(death_with_losses)
 	}
 	CHECK_EQ(sci_ep_close(t.ep), 0);
 }
+
+/* ---- who looks after what was sent ---- */
+
+#define ALONE_ROUNDS	100
+
+/*
+ * Sends one message, and does not call again before the other has it: a thread
+ * of the library's sees to what is lost, and to who sleeps.
+ */
+static void sends_and_goes_away(struct peer *self, void *arg)
+{
+	static const struct config c = {
+		.n = 1, .set = { { SCI_PARAM_CHECK_MS, 1 } },
+	};
+	struct stage *st = arg;
+	struct sci_ep_stats s;
+	struct pair l;
+
+	setenv("SCI_FAULT", st->fault, 1);
+	l = pair_config(self, 4, &c);
+	for (int i = 0; i < ALONE_ROUNDS; i++) {
+		CHECK_EQ(sci_send(l.to, &i, sizeof(i)), 0);
+		peer_expect(self, "got it");
+	}
+	s = test_ep_stats(l.ep);
+	test_note("%llu barriers, %llu lines sent again, %llu bells",
+		  (unsigned long long)s.checks,
+		  (unsigned long long)s.resent_lines,
+		  (unsigned long long)s.bells);
+	atomic_fetch_add(&st->lines, s.resent_lines);
+	pair_meet(&l);
+	pair_close(&l);
+}
+
+static void run_alone(const char *fault, uint64_t spin_us)
+{
+	struct config c = {
+		.n = 1, .set = { { SCI_PARAM_SPIN_US, spin_us } },
+	};
+	struct stage *st = stage_new(fault);
+	struct peer *p = peer_spawn(8, sends_and_goes_away, st);
+	struct pair l;
+
+	setenv("SCI_FAULT", "seed=1", 1);
+	l = pair_config(p, 8, &c);
+	for (int i = 0; i < ALONE_ROUNDS; i++) {
+		int got = -1;
+
+		CHECK_EQ(sci_recv(l.ep, l.to, &got, sizeof(got), NULL), 0);
+		CHECK_EQ(got, i);
+		peer_send(p, "got it");
+	}
+	pair_meet(&l);
+	pair_close(&l);
+	peer_join(p);
+	if (strstr(fault, "loss"))
+		CHECK(atomic_load(&st->lines) > 0);
+}
+
+TEST(a_sender_that_does_not_call_again)
+{
+	run_alone("loss=0.4,reorder=0.4", 1000000);
+}
+
+TEST(a_sender_that_does_not_call_again_and_a_sleeper)
+{
+	run_alone("loss=0.4,reorder=0.4", 0);
+	run_alone("reorder=1", 0);
+}
+
+/* Losses are looked for where that costs nothing. */
+static void takes_and_answers(struct peer *self, void *arg)
+{
+	static const struct config c = {
+		.n = 2, .set = { { SCI_PARAM_SPIN_US, 60000000 },
+				 { SCI_PARAM_CHECK_MS, 60000 } },
+	};
+	uint64_t before;
+	struct pair l;
+
+	(void)arg;
+	setenv("SCI_FAULT", "seed=1", 1);
+	l = pair_config(self, 4, &c);
+	pair_meet(&l);
+	before = test_ep_stats(l.ep).checks;
+	for (int i = 0; i < 10000; i++) {
+		int got = -1;
+
+		CHECK_EQ(sci_recv(l.ep, l.to, &got, sizeof(got), NULL), 0);
+		CHECK_EQ(got, i);
+		if (i % 3)
+			CHECK_EQ(sci_send(l.to, &got, sizeof(got)), 0);
+	}
+	CHECK_EQ(test_ep_stats(l.ep).checks, before);
+	pair_meet(&l);
+	pair_close(&l);
+}
+
+TEST(no_barrier_while_nothing_is_lost)
+{
+	static const struct config c = {
+		.n = 2, .set = { { SCI_PARAM_SPIN_US, 60000000 },
+				 { SCI_PARAM_CHECK_MS, 60000 } },
+	};
+	struct peer *p = peer_spawn(8, takes_and_answers, NULL);
+	uint64_t before;
+	struct pair l;
+
+	setenv("SCI_FAULT", "seed=1", 1);
+	l = pair_config(p, 8, &c);
+	pair_meet(&l);
+	before = test_ep_stats(l.ep).checks;
+	for (int i = 0; i < 10000; i++) {
+		int got = -1;
+
+		CHECK_EQ(sci_send(l.to, &i, sizeof(i)), 0);
+		if (!(i % 3))
+			continue;
+		CHECK_EQ(sci_recv(l.ep, l.to, &got, sizeof(got), NULL), 0);
+		CHECK_EQ(got, i);
+	}
+	CHECK_EQ(test_ep_stats(l.ep).checks, before);
+	pair_meet(&l);
+	pair_close(&l);
+	peer_join(p);
+}

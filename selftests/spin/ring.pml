@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * A ring of lines and its credits (libsci/msg/line.h, ring.c, receive.c).
+ * A ring of lines and its credits (libsci/msg/line.h, ring.c, check.c, receive.c).
  *
  * A sender puts LINES lines, numbered from 1, in a ring of SLOTS slots; the
  * receiver takes them off and tells how far it has read after every BATCH.
  *
  * The link: each word of a line and each status that has been stored, and was
  * not lost, may arrive at any time, in any order and any number of times up to
- * the writer's next store barrier, which delivers it. At most LOSS times it
- * loses a line, or some words of one, or a status; `errors` says that the
- * error count differs from ep->errors.
+ * the writer's next store barrier or its next store to the same place, either of
+ * which delivers it. At most LOSS times it loses a line, or some words of one, or
+ * a status; `errors` says that the error count differs from ep->errors.
  *
  * A slot's word holds the number of the line it is of, 0: none yet. What the
  * receiver sees of it is the identifier, from the last word the sequence
@@ -20,15 +20,20 @@
  * invalid end state, and no non-progress cycle in the smaller models, since
  * both sides wait here for what the code polls for.
  *
+ * AWAKE: barriers only where watch_writes() sees that something was lost, and when
+ * there is no more to send. Else they may be at any time, as before a sleep.
+ *
  * Mutations, each of which must fail:
- *   NO_CHECKED		tx_room_slow() ignores tx->checked
+ *   LATE_LINE		a store to a slot does not keep an older one from
+ *			arriving after it
  *   NO_SHADOW		check_writes() sends nothing again
  *   FORGET_RESEND	a resend() that gave up is forgotten: the next
  *			check_writes() finds the error count unchanged
  *   ONE_ID		the identifier is in the last word only (and words
  *			arrive in any order)
  *   SAME_ID		the identifier is the same in each lap
- *   NO_STATUS_BARRIER	status_put() lets an older status arrive late
+ *   LATE_STATUS	the same of the status
+ *   NO_WATCH		with AWAKE: watch_writes() does not look at the errors
  *   NO_CREDITS		tx_room() is always true
  */
 #ifndef SLOTS
@@ -67,9 +72,26 @@ byte rx_pos;
 
 /* ---- the link ---- */
 
+#ifdef LATE_LINE
+#define IN_ORDER(n, w)
+#else
+#define IN_ORDER(n, w)							\
+	if								\
+	:: (n) > SLOTS && late[w] & BIT((n) - SLOTS) ->			\
+		WORD(n, w) = (n) - SLOTS;				\
+		late[w] = late[w] & ~BIT((n) - SLOTS)			\
+	:: else								\
+	fi;
+#endif
+
 inline store_line(n)		/* sci_remote_line() */
 {
 	d_step {
+		IN_ORDER(n, 0)
+		IN_ORDER(n, 1)
+#if WORDS > 2
+		IN_ORDER(n, 2)
+#endif
 		late[0] = late[0] | BIT(n);
 		late[1] = late[1] | BIT(n)
 #if WORDS > 2
@@ -85,9 +107,11 @@ inline store_lossy(n)
 		:: store_line(n)
 		:: losses < LOSS -> losses++; tx_errors = true
 		:: losses < LOSS -> losses++; tx_errors = true;
-			late[0] = late[0] | BIT(n)
+			d_step { IN_ORDER(n, 0)
+				late[0] = late[0] | BIT(n) }
 		:: losses < LOSS -> losses++; tx_errors = true;
-			late[WORDS - 1] = late[WORDS - 1] | BIT(n)
+			d_step { IN_ORDER(n, WORDS - 1)
+				late[WORDS - 1] = late[WORDS - 1] | BIT(n) }
 		fi
 	}
 }
@@ -153,24 +177,20 @@ end:	do
 
 /* ---- the sender ---- */
 
-#ifdef NO_CHECKED
 #define NEWS	(status > read)
-#else
-#define NEWS	(status > read && checked > read)
-#endif
 
+/* What it has read has arrived. */
 inline tx_room_slow()
 {
 	d_step {
 		seen = status;
-#ifndef NO_CHECKED
 		if
-		:: seen > checked -> seen = checked
-		:: else
-		fi;
-#endif
-		if
-		:: seen > read && seen <= pos -> read = seen
+		:: seen > read && seen <= pos ->
+			read = seen;
+			if
+			:: seen > checked -> checked = seen
+			:: else
+			fi
 		:: else
 		fi;
 		seen = 0
@@ -234,7 +254,18 @@ active proctype sender()
 	:: pos < LINES && pos - read < SLOTS -> tx_post()
 	:: pos < LINES && pos - read == SLOTS && NEWS -> tx_room_slow()
 #endif
+	/* watch_writes() */
+	:: d_step { dirty && NEWS && !tx_errors && !resend ->
+		tx_room_slow();
+		dirty = checked != pos }
+#ifndef NO_WATCH
+	:: dirty && (tx_errors || resend) -> check_writes()
+#endif
+#ifndef AWAKE
 	:: dirty -> check_writes()
+#else
+	:: dirty && pos == LINES -> check_writes()
+#endif
 	:: pos == LINES && !dirty -> break
 	od
 }
@@ -282,21 +313,11 @@ inline line_take()
 	}
 }
 
-inline status_store()
-{
-	atomic {
-		if
-		:: late_status = late_status | BIT(rx_pos)
-		:: losses < LOSS -> losses++; rx_errors = true
-		fi
-	}
-}
-
 #define STATUS_COMES(n) \
 	:: late_status & BIT(n) -> status = n; \
 		late_status = late_status & ~BIT(n)
 
-/* The last of several is any: status_put() keeps it from being so. */
+/* The last of several is any: status_store() keeps it from being so. */
 inline rx_barrier()
 {
 	atomic {
@@ -311,14 +332,21 @@ inline rx_barrier()
 		od
 	}
 }
+inline status_store()
+{
+	atomic {
+#ifndef LATE_STATUS
+		rx_barrier();		/* those before come first, if at all */
+#endif
+		if
+		:: late_status = late_status | BIT(rx_pos)
+		:: losses < LOSS -> losses++; rx_errors = true
+		fi
+	}
+}
+
 inline status_put()
 {
-#ifndef NO_STATUS_BARRIER
-	if
-	:: dirty -> rx_barrier()
-	:: else
-	fi;
-#endif
 	dirty = true;
 	status_store();
 	told = rx_pos
@@ -349,7 +377,14 @@ active proctype receiver()
 	do
 	:: rx_pos < LINES && PEEK -> line_take()
 	:: rx_pos - told >= BATCH -> status_put()
+#ifndef NO_WATCH
+	:: dirty && (rx_errors || resend) -> rx_check_writes()
+#endif
+#ifndef AWAKE
 	:: dirty -> rx_check_writes()
+#else
+	:: dirty && rx_pos == LINES -> rx_check_writes()
+#endif
 	:: rx_pos == LINES && rx_pos - told < BATCH && !dirty -> break
 	od
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Sleep and bells (libsci/msg/progress.c "DOC: progress", ring.c, wait.c).
+ * Sleep and bells (libsci/msg/progress.c "DOC: progress", ring.c, check.c, wait.c,
+ * keeper.c).
  *
  * Two endpoints send to each other, A (0) TO_B lines and B (1) TO_A lines, over
  * rings of SLOTS lines, credits told every BATCH lines. Each sleeps whenever
@@ -19,6 +20,8 @@
  *   LATE		a link: stores arrive when they like, at the latest at the
  *			store barrier of the one who wrote them; neither a bell
  *			nor anybody else's barrier drives them on (ep->lossy)
+ *   POLLS		A, which receives nothing, never sleeps, nor passes a barrier
+ *			until B has left
  *   HOLD		A keeps no more messages until its sends are done
  *			(may_keep() false: SCI_PARAM_UNEXPECTED_MAX is reached)
  *   IDLE		nothing is sent, both wait for messages: they must come to
@@ -36,6 +39,8 @@
  *   LOUD		with IDLE: status_announce() rings also with nothing to tell
  *   NO_LATE_RING	with LATE: check_writes() looks for sleepers only when
  *			something was lost
+ *   NO_WATCH_RING	with LATE and POLLS: watch_writes() looks for none
+ *   NO_KEEPER		with LATE: nobody checks what one leaves that calls no more
  */
 #ifndef SLOTS
 #define SLOTS	2
@@ -67,6 +72,7 @@ byte lines[2], st_data[2], st_sleeps[2], st_rung[2];
 bool bell[2];
 byte bell_rung[2], rung[2];	/* of the endpoints, for fresh() */
 byte taken[2];			/* for assertions only */
+bool over;			/* B has left */
 
 #define PEER	(1 - me)
 #define TO_SEND	(me -> TO_A : TO_B)
@@ -76,6 +82,18 @@ byte taken[2];			/* for assertions only */
 #define MAY_KEEP (me || tx == TO_SEND)
 #else
 #define MAY_KEEP true
+#endif
+
+#ifdef POLLS
+#define MAY_LEAVE (me || over)
+#else
+#define MAY_LEAVE true
+#endif
+
+#ifdef NO_WATCH_RING
+#define RINGS	false
+#else
+#define RINGS	dirty
 #endif
 
 /*
@@ -146,11 +164,8 @@ inline ring_bell()
 inline status_put()
 {
 #ifdef LATE
-	if
-	:: dirty -> flush(me)
-	:: else
-	fi;
 	dirty = true;
+	status_dirty = true;
 #endif
 	out[me]!CREDITS, rx, 0;
 	out[me]!SLEEPS, sleeps, rung[me];
@@ -210,14 +225,38 @@ inline tx_post()
 	maybe_ring()
 }
 
-/* all_arrived(): nothing was lost, but it may have come late. */
+/* Nothing was lost, but it may have come late. */
+inline watch_writes()
+{
+#ifdef LATE
+	if
+	:: dirty ->
+#ifndef NO_WATCH_RING
+		maybe_ring();
+#endif
+		/* known_to_be_there() */
+		d_step {
+			if
+			:: !status_dirty && st_data[me] == tx -> dirty = false
+			:: else
+			fi
+		}
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+/* all_arrived() */
 inline check_writes()
 {
 #ifdef LATE
 	if
 	:: dirty ->
 		flush(me);
-		dirty = false
+		dirty = false;
+		status_dirty = false
 #ifndef NO_LATE_RING
 		; maybe_ring()
 #endif
@@ -254,7 +293,7 @@ inline msg_progress()
 		read = st_data[me] }
 	:: else -> break
 	od;
-	check_writes()
+	watch_writes()
 }
 
 inline announce()
@@ -302,16 +341,23 @@ inline full_stop()
 proctype endpoint(bit me)
 {
 	byte tx, read, rx, told, sleeps, number;
-	bool announced, did, any, dirty;
+	bool announced, did, any, dirty, status_dirty;
 
 	do			/* msg_wait_often() */
 	:: msg_progress();
 		if
 #ifndef IDLE
-		:: !did && tx == TO_SEND && rx == TO_RECV -> break
+		:: !did && tx == TO_SEND && rx == TO_RECV && MAY_LEAVE -> break
 #endif
 		:: did
-		:: else ->	/* sleep_on_fds(): msg_announce_sleep() */
+#ifdef POLLS
+		:: !did && !me && !(tx == TO_SEND && MAY_LEAVE) ->
+			/* until it sees what it polls for */
+			(tx < TO_SEND && st_data[me] > read) || over ||
+				RINGS && st_sleeps[me] != bell_rung[me]
+#endif
+		:: else ->
+			/* sleep_on_fds(): msg_announce_sleep() */
 			announce();
 			if
 			:: any -> full_stop()
@@ -334,7 +380,14 @@ end:
 				}
 			fi
 		fi
+	od;
+	over = me;
+#ifndef NO_KEEPER
+	do
+	:: dirty -> check_writes()
+	:: else -> break
 	od
+#endif
 }
 
 init

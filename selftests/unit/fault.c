@@ -471,6 +471,42 @@ TEST(a_late_packet_waits_for_the_barrier)
 	CHECK_EQ(line_at(dst), 7);
 }
 
+/* An adapter keeps their order: what is stored last is what remains. */
+TEST(stores_to_a_line_keep_their_order)
+{
+	CHECK_EQ(sci_fault_init("reorder=0.5,dup=0.5"), 0);
+	for (unsigned int round = 0; round < 1000; round++) {
+		unsigned char last = (unsigned char)(round % 200 + 1);
+
+		memset(dst, 0, sizeof(dst));
+		for (unsigned char v = 1; v <= last; v++) {
+			write_line(dst, v, v & 1);
+			/* nothing but this one or the one before */
+			CHECK(v - line_at(dst) <= 1);
+			write_line(dst + LINE, v, v & 1);
+		}
+		sci_remote_barrier(&no_fabric, NULL);
+		CHECK_EQ(line_at(dst), last);
+		CHECK_EQ(line_at(dst + LINE), last);
+	}
+}
+
+/* A program that only looks at the error count gets them, too. */
+TEST(late_packets_come_with_time)
+{
+	struct sci_link_status link = PLAIN;
+
+	CHECK_EQ(sci_fault_init("reorder=1"), 0);
+	for (unsigned int round = 0; round < 100; round++) {
+		memset(dst, 0, sizeof(dst));
+		write_line(dst, 1, true);
+		CHECK_EQ(line_at(dst), 0);
+		for (unsigned int i = 0; i < 1000 && !line_at(dst); i++)
+			CHECK_EQ(sci_remote_errors(&link), 0);
+		CHECK_EQ(line_at(dst), 1);
+	}
+}
+
 TEST(parts_of_packets_are_late_too)
 {
 	CHECK_EQ(sci_fault_init("reorder=0.5,dup=0.5"), 0);

@@ -91,6 +91,9 @@ enum sci_ep_flags {
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of messages nobody has asked for that an
  *	endpoint keeps; then senders are held back until a receive is posted
  * @SCI_PARAM_SPIN_US: microseconds of polling before a wait sleeps
+ * @SCI_PARAM_CHECK_MS: where packets can get lost: milliseconds without a call
+ *	of the endpoint's after which a thread of the library's makes sure that
+ *	what was sent has arrived
  *
  * Ring sizes count for pairs that attach after the change. A value out of
  * range is cut to what is possible; sci_ep_get() tells.
@@ -107,6 +110,7 @@ enum sci_param {
 	SCI_PARAM_ATTACH_AFTER,
 	SCI_PARAM_UNEXPECTED_MAX,
 	SCI_PARAM_SPIN_US,
+	SCI_PARAM_CHECK_MS,
 	SCI_PARAMS
 };
 
@@ -174,6 +178,7 @@ struct sci_ep_stats {
 	uint64_t crc_errors;
 	uint64_t bells;			/* interrupts raised at sleeping peers */
 	uint64_t sleeps;		/* waits that did not end in polling */
+	uint64_t checks;		/* store barriers for lines, see check_ms */
 };
 
 int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
