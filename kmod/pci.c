@@ -22,6 +22,11 @@ module_param_named(retries, sci_pci_retries, uint, 0444);
 MODULE_PARM_DESC(retries,
 		 "how often a packet is sent again before it is lost (0 to 7, default 5)");
 
+unsigned int sci_pci_gather_ns __ro_after_init = 10000;
+module_param_named(gather_ns, sci_pci_gather_ns, uint, 0444);
+MODULE_PARM_DESC(gather_ns,
+		 "ns until stores that fill no packet leave by themselves (default 10000)");
+
 unsigned int sci_pci_rx_entries __ro_after_init = 1024;
 module_param_named(rx_entries, sci_pci_rx_entries, uint, 0444);
 MODULE_PARM_DESC(rx_entries,

@@ -259,6 +259,7 @@ static inline bool sci_pci_is_power(u32 value, u32 low, u32 high)
 /* pci.c: parameters */
 extern unsigned int sci_pci_timeout_us;
 extern unsigned int sci_pci_retries;
+extern unsigned int sci_pci_gather_ns;
 extern unsigned int sci_pci_rx_entries;
 
 /* pci_card.c */

@@ -314,6 +314,7 @@ static void card_set_up(struct sci_pci *p)
 	p->patience = patience();
 	sci_pci_write(p, SCI_PCI_TIMEOUT_US, sci_pci_timeout_us);
 	sci_pci_write(p, SCI_PCI_RETRIES, sci_pci_retries);
+	sci_pci_write(p, SCI_PCI_GATHER_NS, sci_pci_gather_ns);
 	sci_pci_write64(p, SCI_PCI_STATUS_BASE, p->status_dma + HW_WORDS);
 	sci_pci_write64(p, SCI_PCI_RX_BASE, p->rx_dma);
 	sci_pci_write(p, SCI_PCI_RX_ENTRIES, sci_pci_rx_entries);
