@@ -371,7 +371,7 @@ const uint8_t *blocks_find(const struct msg_blocks_rx *b, uint32_t end,
 bool blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
 		 size_t len);
 int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
-		 struct msg_cursor *at, size_t len);
+		 struct msg_cursor *at, size_t len, bool block);
 void status_store(struct sci_peer *p);
 
 /* check.c */

@@ -513,7 +513,7 @@ static int push_zcopy(struct sci_req *req)
 		n = n < ZCOPY_STEP ? n : ZCOPY_STEP;
 		ret = remote_store(p->ep, im->seg,
 				   im->addr + req->offset + req->moved,
-				   &req->at, n);
+				   &req->at, n, false);
 		if (ret)
 			return ret;
 		req->moved += n;

@@ -200,12 +200,40 @@ static void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
 }
 
 /*
+ * The same in whole lines, each of them one packet: the last one ends in zeroes,
+ * for which blocks have room. @dst is the start of one.
+ */
+static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,
+			struct msg_cursor *at, size_t len)
+{
+	while (len) {
+		uint8_t line[LINE_BYTES] __attribute__((aligned(LINE_BYTES)));
+		size_t n;
+		const void *src = msg_chunk(at, &n);
+
+		n = n < len ? n : len;
+		n -= n % LINE_BYTES;
+		if (n) {
+			sci_remote_write(dst, src, n, ep->link);
+			msg_skip(at, n);
+		} else {
+			n = len < LINE_BYTES ? len : LINE_BYTES;
+			memset(line, 0, sizeof(line));
+			msg_gather(at, line, n);
+			sci_remote_line(dst, line, ep->link);
+		}
+		dst += n;
+		len -= n;
+	}
+}
+
+/*
  * Store and see that it arrives. The more is lost, the smaller the pieces
- * that are checked, down to one packet. -EAGAIN: the link loses everything,
- * @at is unchanged.
+ * that are checked, down to one packet. @block: there is room up to the end of
+ * the last line. -EAGAIN: the link loses everything, @at is unchanged.
  */
 int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
-		 struct msg_cursor *at, size_t len)
+		 struct msg_cursor *at, size_t len, bool block)
 {
 	size_t step = len, done = 0;
 	struct msg_cursor c = *at;
@@ -220,7 +248,8 @@ int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 		uint32_t errors = sci_link_errors(ep->link);
 		struct msg_cursor before = c;
 
-		store_piece(ep, (volatile uint8_t *)dst + done, &c, n);
+		(block ? store_lines : store_piece)(
+			ep, (volatile uint8_t *)dst + done, &c, n);
 		sci_remote_barrier(ep->fabric, seg);
 		if (errors == sci_link_errors(ep->link)) {
 			done += n;
@@ -232,7 +261,7 @@ int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 			return -EAGAIN;
 		ep->stats.resent_blocks++;
 		c = before;
-		step = n / 4 > LINE_BYTES ? n / 4 : LINE_BYTES;
+		step = MSG_PAD(n / 4 > LINE_BYTES ? n / 4 : LINE_BYTES);
 	}
 	*at = c;
 	return 0;
@@ -307,7 +336,7 @@ int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 
 	*crc = p->ep->crc ? crc_of(*at, len) : 0;
 	ret = remote_store(p->ep, b->seg,
-			   b->base + (start & (b->size - 1)), at, len);
+			   b->base + (start & (b->size - 1)), at, len, true);
 	if (ret)
 		return ret;
 	b->end = start + (uint32_t)MSG_PAD(len);
