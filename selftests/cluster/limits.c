@@ -15,6 +15,7 @@
 #define LARGE		(32u << 20)
 #define SEGMENTS	6u		/* of that size, more than a window holds */
 #define N		200u
+#define TAKES		10u		/* of one measurement */
 
 static uint64_t counter(const char *name)
 {
@@ -31,41 +32,33 @@ static uint64_t counter(const char *name)
 	return n;
 }
 
+enum { WRITES_64, WRITES_16, WRITES_128, READS, FLUSHES, GATHER_TIMEOUTS, COUNTERS };
+
 struct counters {
-	uint64_t writes_16, writes_64, writes_128, reads, flushes;
-	uint64_t retries;
+	uint64_t n[COUNTERS];
 };
 
 static struct counters counters_now(void)
 {
-	return (struct counters){
-		.writes_16 = counter("writes_16"),
-		.writes_64 = counter("writes_64"),
-		.writes_128 = counter("writes_128"),
-		.reads = counter("reads"),
-		.flushes = counter("flushes"),
-		.retries = counter("retries"),
+	static const char *const names[COUNTERS] = {
+		[WRITES_64] = "writes_64", [WRITES_16] = "writes_16",
+		[WRITES_128] = "writes_128", [READS] = "reads",
+		[FLUSHES] = "flushes", [GATHER_TIMEOUTS] = "gather_timeouts",
 	};
+	struct counters c;
+
+	for (unsigned int i = 0; i < COUNTERS; i++)
+		c.n[i] = counter(names[i]);
+	return c;
 }
 
-static struct counters counters_since(const struct counters *c)
+static struct counters counters_since(const struct counters *before)
 {
 	struct counters now = counters_now();
 
-	return (struct counters){
-		now.writes_16 - c->writes_16, now.writes_64 - c->writes_64,
-		now.writes_128 - c->writes_128, now.reads - c->reads,
-		now.flushes - c->flushes, now.retries - c->retries,
-	};
-}
-
-static void counters_print(const char *what, const struct counters *c)
-{
-	test_note("%s: %llu of 16, %llu of 64 bytes, %llu reads, %llu flushes, "
-		  "%llu repeated", what, (unsigned long long)c->writes_16,
-		  (unsigned long long)c->writes_64,
-		  (unsigned long long)c->reads, (unsigned long long)c->flushes,
-		  (unsigned long long)c->retries);
+	for (unsigned int i = 0; i < COUNTERS; i++)
+		now.n[i] -= before->n[i];
+	return now;
 }
 
 /* The direct data path has no packets. */
@@ -84,93 +77,157 @@ static void needs_packets(void)
 struct sizes {
 	uint64_t len;
 	unsigned int n;
+	bool zcopy;			/* receives into exported memory */
 };
 
-/* Nobody sleeps: to wake one costs more. */
+/* Nobody sleeps, nobody else looks after what was sent: that costs more. */
 static const struct config awake = {
-	.n = 1, .set = { { SCI_PARAM_SPIN_US, 10000000 } },
+	.n = 3, .set = { { SCI_PARAM_SPIN_US, 60000000 },
+			 { SCI_PARAM_CHECK_MS, 60000 },
+			 { SCI_PARAM_ATTACH_AFTER, 0 } },
 };
+
+/* Sent in pieces of no line's size: lines are made whole. */
+static void send_in_pieces(struct sci_peer *to, unsigned char *buf, uint64_t len)
+{
+	struct iovec iov[3] = {
+		{ buf, len / 3 }, { buf + len / 3, 1 % (len + 1) },
+	};
+	struct sci_req *req;
+
+	iov[2].iov_base = buf + iov[0].iov_len + iov[1].iov_len;
+	iov[2].iov_len = len - iov[0].iov_len - iov[1].iov_len;
+	CHECK_EQ(sci_isendv(to, iov, 3, 0, &req), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+}
 
 static void takes(struct peer *self, void *arg)
 {
 	const struct sizes *z = arg;
 	struct pair l = pair_config(self, 4, &awake);
-	unsigned char *buf = malloc(z->len);
+	void *buf = malloc(z->len);
 
-	for (unsigned int i = 0; i <= z->n; i++) {
+	if (z->zcopy) {
+		free(buf);
+		CHECK_EQ(sci_buf_alloc(l.ep, z->len, &buf), 0);
+	}
+	for (unsigned int i = 0; i <= TAKES * z->n; i++) {
 		CHECK_EQ(sci_recv(l.ep, l.to, buf, z->len, NULL), 0);
 		CHECK_BYTES(buf, z->len, i);
-		if (!i)
-			peer_send(self, "first");
+		if (i % z->n == 0)
+			pair_meet(&l);
 	}
-	free(buf);
-	pair_meet(&l);
+	CHECK_EQ(z->zcopy ? sci_buf_free(l.ep, buf) : (free(buf), 0), 0);
 	pair_close(&l);
 }
 
-/* What @n messages of @len bytes cost this adapter. */
-static struct counters cost_of(uint64_t len, unsigned int n)
+/*
+ * What @n messages cost this adapter.  A host that takes the CPU away between
+ * two stores of a line makes pieces of it, and the adapter says so: then that
+ * was no measurement, and it is taken again.
+ */
+static struct counters cost_of(struct sizes z, bool pieces)
 {
-	struct sizes z = { len, n };
 	struct peer *p = peer_spawn(8, takes, &z);
 	struct pair l = pair_config(p, 8, &awake);
-	unsigned char *buf = malloc(len);
-	struct counters c;
+	unsigned char *buf = malloc(z.len);
+	struct counters c, best = { 0 };
+	unsigned int i = 0, take;
 
 	/* the first of all may cost more: rings are attached */
-	msg_fill(buf, len, 0);
-	CHECK_EQ(sci_send(l.to, buf, len), 0);
-	peer_expect(p, "first");
-	c = counters_now();
-	for (unsigned int i = 1; i <= n; i++) {
-		msg_fill(buf, len, i);
-		CHECK_EQ(sci_send(l.to, buf, len), 0);
-	}
-	c = counters_since(&c);
+	msg_fill(buf, z.len, i++);
+	CHECK_EQ(sci_send(l.to, buf, z.len), 0);
 	pair_meet(&l);
+	for (take = 0; take < TAKES; take++) {
+		c = counters_now();
+		for (unsigned int k = 0; k < z.n; k++) {
+			msg_fill(buf, z.len, i++);
+			if (pieces)
+				send_in_pieces(l.to, buf, z.len);
+			else
+				CHECK_EQ(sci_send(l.to, buf, z.len), 0);
+		}
+		c = counters_since(&c);
+		if (!take || c.n[GATHER_TIMEOUTS] < best.n[GATHER_TIMEOUTS])
+			best = c;
+		pair_meet(&l);
+	}
+	test_note("%u of %llu bytes: %llu of 64, %llu of 16 bytes, %llu reads, "
+		  "%llu flushes, %llu in pieces", z.n,
+		  (unsigned long long)z.len,
+		  (unsigned long long)best.n[WRITES_64],
+		  (unsigned long long)best.n[WRITES_16],
+		  (unsigned long long)best.n[READS],
+		  (unsigned long long)best.n[FLUSHES],
+		  (unsigned long long)best.n[GATHER_TIMEOUTS]);
 	pair_close(&l);
 	peer_join(p);
 	free(buf);
-	return c;
+	if (best.n[GATHER_TIMEOUTS])
+		SKIP("this host takes the CPU away too often");
+	CHECK_EQ(best.n[READS], 0);
+	CHECK_EQ(best.n[WRITES_128], 0);
+	return best;
 }
 
+/* As sci_msg(3) says: "COST". */
 TEST(a_short_message_is_one_packet)
 {
+	static const uint64_t sizes[] = { 0, 1, 48, SCI_SHORT_MAX };
 	struct counters c;
 
 	needs_packets();
-	c = cost_of(SCI_SHORT_MAX, N);
-	counters_print("200 short messages", &c);
-	CHECK_EQ(c.writes_64, N);
-	CHECK_EQ(c.writes_16, 0);
-	CHECK_EQ(c.reads, 0);
-	CHECK_EQ(c.flushes, 0);
+	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
+		c = cost_of((struct sizes){ sizes[i], N, false }, false);
+		CHECK_EQ(c.n[WRITES_64], N);
+		CHECK_EQ(c.n[WRITES_16], 0);
+		CHECK_EQ(c.n[FLUSHES], 0);
+	}
 }
 
-TEST(an_eager_message_is_its_lines_and_little_more)
+static uint64_t lines_of(uint64_t len)
+{
+	return (len + 63) / 64;
+}
+
+TEST(an_eager_message_is_its_lines_and_one)
+{
+	static const uint64_t sizes[] = { 63, 64, 65, 1000, 4096, 8192 };
+	struct counters c;
+
+	needs_packets();
+	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
+		c = cost_of((struct sizes){ sizes[i], N / 4, false }, i & 1);
+		CHECK_EQ(c.n[WRITES_64], N / 4 * (lines_of(sizes[i]) + 1));
+		CHECK_EQ(c.n[WRITES_16], 0);
+	}
+}
+
+#define LONG	20u
+
+/* Of five CTS read one status tells. */
+TEST(a_zero_copy_message_is_its_lines_and_two)
+{
+	static const uint64_t sizes[] = { 65536, 65536 + 48 };
+	struct counters c;
+
+	needs_packets();
+	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
+		c = cost_of((struct sizes){ sizes[i], LONG, true }, false);
+		CHECK_EQ(c.n[WRITES_64], LONG * (sizes[i] / 64 + 2) + LONG / 5);
+		/* nothing may be written behind the buffer */
+		CHECK_EQ(c.n[WRITES_16], LONG * (sizes[i] % 64 / 16));
+	}
+}
+
+TEST(a_rendezvous_is_its_lines_one_for_each_block_and_one)
 {
 	struct counters c;
 
 	needs_packets();
-	c = cost_of(4096, N);
-	counters_print("200 messages of 4096 bytes", &c);
-	CHECK(c.writes_64 >= 64 * N);
-	/* head, tail, and what goes with them: at most four each */
-	CHECK(c.writes_64 + c.writes_16 <= (64 + 4) * N);
-	CHECK_EQ(c.reads, 0);
-}
-
-TEST(a_long_message_is_its_lines_and_little_more)
-{
-	struct counters c;
-
-	needs_packets();
-	c = cost_of(262144, 20);
-	counters_print("20 messages of 262144 bytes", &c);
-	/* a line that waits for its rest for too long goes in pieces */
-	CHECK(c.writes_64 * 64 + c.writes_16 * 16 >= 262144 * 20);
-	CHECK(c.writes_64 + c.writes_16 / 4 <= 4096 * 20 * 11 / 10);
-	CHECK_EQ(c.reads, 0);
+	c = cost_of((struct sizes){ 65536 + 1, LONG, false }, false);
+	CHECK_EQ(c.n[WRITES_64], LONG * (lines_of(65537) + 9 + 1) + LONG / 5);
+	CHECK_EQ(c.n[WRITES_16], 0);
 }
 
 /* ---- limits ---- */
