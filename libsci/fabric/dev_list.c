@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Who is there: adapters of this machine and their segments, as sysfs has them.
- * SCI_SYSFS is where it is, for tests.
+ * Who is there: adapters of this machine, the nodes that they have sessions with,
+ * and segments, as sysfs has them.  SCI_SYSFS is where it is, for tests.
  */
 
 #include "libsci/fabric/dev.h"
@@ -123,7 +123,7 @@ static int list_numbers(const char *path, const char *prefix,
 
 struct place {
 	unsigned int node;
-	char name[16];			/* sciN */
+	char name[16];			/* sciN; "": on another machine */
 };
 
 struct places {
@@ -167,7 +167,62 @@ static int list_places(struct places *places)
 	return ret;
 }
 
-/* Two adapters with one number are of two fabrics, but one node. */
+static int add_place(struct places *places, unsigned int node)
+{
+	struct place *more;
+	size_t i;
+
+	for (i = 0; i < places->count; i++)
+		if (places->place[i].node == node)
+			return 0;
+	more = realloc(places->place, (places->count + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	places->place = more;
+	places->place[places->count++] = (struct place){ .node = node };
+	return 0;
+}
+
+/* Other machines' nodes, which have no adapter here. */
+static int add_peers(struct places *places, const char *name)
+{
+	char path[PATH_MAX], where[64], state[16];
+	struct numbers ids;
+	size_t i;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/%s/peers", sysfs(), name);
+	ret = list_numbers(path, "", &ids);
+	for (i = 0; i < ids.count && !ret; i++) {
+		snprintf(where, sizeof(where), "%s/peers/%u", name, ids.n[i]);
+		if (!read_text(where, "state", state, sizeof(state)) &&
+		    !strcmp(state, "up"))
+			ret = add_place(places, ids.n[i]);
+	}
+	free(ids.n);
+	return ret;
+}
+
+static int add_all_peers(struct places *places)
+{
+	size_t i, n = places->count;
+	char name[16];
+	int ret = 0;
+
+	for (i = 0; i < n && !ret; i++) {
+		memcpy(name, places->place[i].name, sizeof(name));
+		ret = add_peers(places, name);
+	}
+	if (places->count)
+		qsort(places->place, places->count, sizeof(*places->place),
+		      by_node);
+	return ret;
+}
+
+/*
+ * Two adapters with one number are of two fabrics, but one node.  What runs on
+ * other machines is not known here.
+ */
 static int node_at(struct dev *dev, const struct places *places, size_t *i,
 		   struct sci_node_info *info)
 {
@@ -176,6 +231,11 @@ static int node_at(struct dev *dev, const struct places *places, size_t *i,
 
 	*info = (struct sci_node_info) { .node = places->place[*i].node };
 	info->local = ours && info->node == ours->node;
+	if (!places->place[*i].name[0]) {
+		info->remote = true;
+		++*i;
+		return 1;
+	}
 	for (; *i < places->count && places->place[*i].node == info->node;
 	     (*i)++)
 		if (!dev_sysfs_number(places->place[*i].name, "users", 0,
@@ -194,6 +254,7 @@ int dev_node_list(struct sci_fabric *f,
 	int ret;
 
 	ret = list_places(&places);
+	ret = ret ? ret : add_all_peers(&places);
 	while (!ret && i < places.count)
 		if (node_at(dev_of(f), &places, &i, &info))
 			ret = fn(arg, &info);

@@ -93,8 +93,9 @@ struct sci_segment_info {
 
 struct sci_node_info {
 	unsigned int node;
-	unsigned int processes;
+	unsigned int processes;		/* 0: not known */
 	bool local;			/* the caller's own node */
+	bool remote;			/* of another machine */
 };
 
 enum {

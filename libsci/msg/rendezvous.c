@@ -189,6 +189,12 @@ static bool gone_with_owner(int error)
 	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
 }
 
+/* The link is down, on this side or on the other: it may come up again. */
+static bool cut_off(int error)
+{
+	return error == -ENETDOWN || error == -ETIMEDOUT;
+}
+
 static int attached(struct sci_peer *p, const struct line_attached *a)
 {
 	int ret = a->status;
@@ -200,7 +206,7 @@ static int attached(struct sci_peer *p, const struct line_attached *a)
 		ret = import_ring(p, a);
 	if (!a->status && gone_with_owner(ret))
 		peer_doubt(p);
-	if (!a->status && (gone_with_owner(ret) || ret == -ENETDOWN)) {
+	if (!a->status && (gone_with_owner(ret) || cut_off(ret))) {
 		p->ep->retry = true;
 		return -EAGAIN;
 	}
@@ -493,7 +499,7 @@ static int push_zcopy(struct sci_req *req)
 	int error = -EPROTO;
 
 	im = peer_import(p, req->segment, &error);
-	if (!im && error == -ENETDOWN)
+	if (!im && cut_off(error))
 		return -EAGAIN;
 	if (!im && gone_with_owner(error)) {
 		req->state = MSG_HANDSHAKE;

@@ -20,15 +20,19 @@ static int print_node(void *arg, const struct sci_node_info *n)
 	if (l->as_json) {
 		json_open(&l->json, NULL, '{');
 		json_number(&l->json, "node", n->node);
-		json_number(&l->json, "processes", n->processes);
+		if (!n->remote)
+			json_number(&l->json, "processes", n->processes);
 		json_bool(&l->json, "local", n->local);
 		json_close(&l->json, '}');
 		return 0;
 	}
 	if (!l->count++)
 		printf("%6s  %9s\n", "NODE", "PROCESSES");
-	printf("%6u  %9u%s\n", n->node, n->processes,
-	       n->local ? "  (this node)" : "");
+	if (n->remote)
+		printf("%6u  %9s\n", n->node, "-");
+	else
+		printf("%6u  %9u%s\n", n->node, n->processes,
+		       n->local ? "  (this node)" : "");
 	return 0;
 }
 

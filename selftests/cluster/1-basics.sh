@@ -20,6 +20,10 @@ case_each_node_sees_all_others() {
 		for k in $(ids); do
 			within 10 on "$i" timeout 20 sci ping "$k" || return
 		done
+		[[ $(on "$i" sci nodes | awk 'NR > 1 { print $1 }' | xargs) == "$(ids | xargs)" ]] || {
+			on "$i" sci nodes
+			return 1
+		}
 	done
 	abandon
 }
@@ -47,6 +51,7 @@ case_a_file_is_sent() {
 	[[ $sum == "$got" ]]
 }
 
+# The two data paths side by side are at the end, if the other one has been run.
 case_messages_are_measured() {
 	begin serve 8 'timeout 200 sci bench --serve'
 	measured '' 8,64,1024,16384,131072 && measured --stream 64,4096,131072 || return
@@ -57,4 +62,6 @@ case_messages_are_measured() {
 measured() {
 	SCI_EXEC_LIMIT=200 within 60 on 4 "sci bench $1 --peer 8 -R 1 -t 0.2 -S $2" || return
 	sed 's/^/= /' "$tmp/within"
+	awk -v what="${1:-ping-pong}" '$1 ~ /^[0-9]+$/ { print what, $1, $2, $5 }' "$tmp/within" |
+		sed 's/^--//' >>"$speeds.$path.new"
 }
