@@ -372,6 +372,17 @@ void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet)
 }
 EXPORT_SYMBOL_GPL(sci_adapter_receive);
 
+void sci_adapter_returned(struct sci_adapter *a, u32 node)
+{
+	int idx;
+
+	if (sci_adapter_enter(a, &idx))
+		return;
+	sci_peer_returned(a, node);
+	sci_adapter_exit(a, idx);
+}
+EXPORT_SYMBOL_GPL(sci_adapter_returned);
+
 void sci_adapter_interrupt(struct sci_adapter *a, u32 node, u32 handle)
 {
 	int idx;

@@ -293,6 +293,13 @@ void sci_adapter_unregister(struct sci_adapter *a);
 void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet);
 
 /**
+ * sci_adapter_returned() - a control packet to @node came back: it is not there
+ *
+ * Process context.  Packets that are just lost are not told of.
+ */
+void sci_adapter_returned(struct sci_adapter *a, u32 node);
+
+/**
  * sci_adapter_interrupt() - a remote interrupt came from @node
  *
  * Process context.  @handle as given to sci_adapter_ops.trigger(), hostile.

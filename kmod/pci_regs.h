@@ -150,6 +150,7 @@ enum sci_pci_error {
 #define SCI_PCI_RX_KIND			4	/* 16 bits */
 #define   SCI_PCI_RX_MAILBOX		1
 #define   SCI_PCI_RX_INTERRUPT		2
+#define   SCI_PCI_RX_RETURNED		3
 #define SCI_PCI_RX_SOURCE		6	/* 16 bits */
 #define SCI_PCI_RX_VALUE		8	/* 32 bits */
 #define SCI_PCI_RX_DATA			16	/* SCI_PCI_MBOX_SIZE bytes */

@@ -47,6 +47,9 @@ static void rx_deliver(struct sci_pci *p, const struct sci_pci_rx *rx)
 		sci_adapter_interrupt(p->adapter, source,
 				      le32_to_cpu(READ_ONCE(rx->value)));
 		break;
+	case SCI_PCI_RX_RETURNED:
+		sci_adapter_returned(p->adapter, source);
+		break;
 	}
 }
 

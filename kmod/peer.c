@@ -466,6 +466,22 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
 		sci_count(a, SCI_COUNT_CTRL_BAD, 1);
 }
 
+void sci_peer_returned(struct sci_adapter *a, u32 node)
+{
+	struct sci_peer *p;
+
+	/* keeps the peer */
+	mutex_lock(&a->lock);
+	p = xa_load(&a->peers, node);
+	if (p) {
+		mutex_lock(&p->lock);
+		sci_session_returned(&p->session);
+		peer_arm(p);
+		mutex_unlock(&p->lock);
+	}
+	mutex_unlock(&a->lock);
+}
+
 void sci_peers_kick(struct sci_adapter *a)
 {
 	struct sci_peer *p;

@@ -104,6 +104,9 @@ void sci_peer_link(struct sci_peer *p, struct list_head *link);
 /* ... and ends. */
 void sci_peer_unlink(struct sci_peer *p, struct list_head *link);
 
+/* A packet came back: sci_adapter_returned().  No locks held. */
+void sci_peer_returned(struct sci_adapter *a, u32 node);
+
 /* A packet came: sci_adapter_receive().  One at a time.  No locks held. */
 void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet);
 

@@ -514,6 +514,12 @@ void sci_session_watch(struct sci_session *s, bool watched, u64 now)
 	relax(s);
 }
 
+void sci_session_returned(struct sci_session *s)
+{
+	if (s->state == SCI_SESSION_HELLO)
+		s->unreachable = true;
+}
+
 u64 sci_session_deadline(const struct sci_session *s)
 {
 	switch (s->state) {

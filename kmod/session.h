@@ -272,6 +272,13 @@ void sci_session_settle(struct sci_session *s);
 /* Somebody wants to know when the other node goes, or nobody does. */
 void sci_session_watch(struct sci_session *s, bool watched, u64 now);
 
+/*
+ * A packet came back, for there is no such node.  One that has not answered yet
+ * is not waited for; one that has may be back in a moment, and is missed soon
+ * enough if it is not.
+ */
+void sci_session_returned(struct sci_session *s);
+
 /* When sci_session_tick() has to be called next; SCI_SESSION_NEVER. */
 u64 sci_session_deadline(const struct sci_session *s);
 

@@ -623,6 +623,36 @@ static void test_no_such_node_any_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
+/* The adapter says later that a packet came back. */
+static void test_returned(struct kunit *test)
+{
+	struct net *net = net_create(test, &usual);
+	struct node *a = &net->nodes[0];
+
+	node_post(a);
+	net->flights = 0;
+	KUNIT_EXPECT_NE(test, sci_session_deadline(&a->s), 0ull);
+	sci_session_returned(&a->s);
+	KUNIT_EXPECT_EQ(test, sci_session_deadline(&a->s), 0ull);
+	net_run(net, 0);
+	KUNIT_EXPECT_EQ(test, a->done, 1u);
+	KUNIT_EXPECT_EQ(test, a->told, 1u);
+}
+
+/* Who has answered is waited for, as after any loss. */
+static void test_returned_while_up(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	struct node *a = &net->nodes[0];
+
+	node_post(a);
+	net->flights = 0;
+	sci_session_returned(&a->s);
+	net_run(net, NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, a->done, a->posted);
+	KUNIT_EXPECT_EQ(test, a->told, 0u);
+}
+
 /* ---- end ---- */
 
 static void test_silence(struct kunit *test)
@@ -1312,6 +1342,8 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(test_nobody_answers),
 	KUNIT_CASE(test_no_such_node),
 	KUNIT_CASE(test_no_such_node_any_more),
+	KUNIT_CASE(test_returned),
+	KUNIT_CASE(test_returned_while_up),
 	KUNIT_CASE(test_silence),
 	KUNIT_CASE(test_quiet),
 	KUNIT_CASE(test_link_pause),

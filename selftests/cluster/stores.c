@@ -271,7 +271,8 @@ static enum outcome session(struct writer *w)
 		if (o == LOST)
 			return LOST;
 	w->next = n & (END - 1);
-	while (test_now_ms() < w->until) {
+	/* however long it took to find the owner */
+	while (test_now_ms() < w->until || !w->next) {
 		n = w->next + 1;
 		if (room(w, n) == LOST || insist(w, n, 0) == LOST ||
 		    insist(w, 0, n) == LOST)

@@ -81,7 +81,40 @@ TEST(mail_beyond_the_room_is_dropped)
 	cards_free();
 }
 
-TEST(mail_that_fails_is_counted_and_nothing_else)
+TEST(mail_for_nobody_comes_back)
+{
+	struct card *t, *c = pair_up(&t);
+
+	memset(c->memory + AT_RX, 0xee, 256);
+	set(c, SCI_PCI_INT_MASK, SCI_PCI_INT_RX);
+	mail(c, 16, 200);		/* nobody there */
+	world_settle();
+	CHECK_EQ(COUNT(c, MBOX_FAILED), 1);
+	CHECK_EQ(c->raised, SCI_PCI_INT_RX);
+	CHECK_EQ(get32(c, AT_RX), 1);
+	CHECK_EQ(get32(c, AT_RX + 4), 16u << 16 | SCI_PCI_RX_RETURNED);
+	CHECK_EQ(get32(c, AT_RX + 8), 0);
+	CHECK_EQ(get32(c, AT_RX + 12), 0);
+	for (uint32_t i = 0; i < 16; i++)
+		CHECK_EQ(get32(c, AT_RX + 16 + 4 * i), 200 + i);
+	CHECK_EQ(get32(c, AT_RX + 128), 0xeeeeeeee);
+	/* without room it is gone: the ring belongs to what comes from others */
+	for (uint32_t i = 0; i < RX_ENTRIES; i++) {
+		mail(c, 16, i);
+		world_settle();
+	}
+	CHECK_EQ(COUNT(c, MBOX_FAILED), RX_ENTRIES + 1);
+	CHECK_EQ(csr(c, SCI_PCI_MBOX_FREE), 32);
+	/* another failure tells nothing */
+	set(c, SCI_PCI_RX_HEAD, RX_ENTRIES);
+	world.cut = true;
+	mail(c, node_of(t), 0);
+	world_settle();
+	CHECK_EQ(get32(c, AT_RX), 1);
+	cards_free();
+}
+
+TEST(mail_that_fails_is_counted_and_no_error)
 {
 	struct card *t, *c = pair_up(&t);
 
@@ -101,7 +134,8 @@ TEST(mail_that_fails_is_counted_and_nothing_else)
 	CHECK_EQ(csr(c, SCI_PCI_MBOX_FREE), 32);
 	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 0);
 	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), 0);
-	CHECK_EQ(csr(c, SCI_PCI_INT_STATUS), SCI_PCI_INT_LINK);
+	CHECK_EQ(csr(c, SCI_PCI_INT_STATUS),
+		 SCI_PCI_INT_LINK | SCI_PCI_INT_RX);
 	CHECK_EQ(COUNT(c, TIMEOUTS) + COUNT(c, ERRORS_NODE) +
 		 COUNT(c, ERRORS_LINK), 0);
 	cards_free();

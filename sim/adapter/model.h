@@ -451,6 +451,7 @@ bool ring_set_entries(struct sim_adapter *a, struct ring *r, uint32_t entries,
 void rx_begin(struct sim_adapter *a, uint32_t entries);
 void rx_consume(struct sim_adapter *a, uint32_t head);
 enum sci_pci_error rx_put(struct sim_adapter *a, const struct sim_packet *p);
+void rx_return(struct sim_adapter *a, const struct sim_packet *p);
 
 /* command.c */
 void command_start(struct sim_adapter *a, uint32_t kind);

@@ -77,22 +77,13 @@ static bool rx_write(struct sim_adapter *a, const struct rx_entry *e)
 	       a->host->dma_write(a->ctx, at, &e->turn, sizeof(e->turn));
 }
 
-enum sci_pci_error rx_put(struct sim_adapter *a, const struct sim_packet *p)
+static enum sci_pci_error rx_append(struct sim_adapter *a, struct rx_entry *e)
 {
-	bool mailbox = p->kind == PACKET_MAILBOX;
-	struct rx_entry e = {
-		.turn = a->rx_turn,
-		.kind = mailbox ? SCI_PCI_RX_MAILBOX : SCI_PCI_RX_INTERRUPT,
-		.source = p->source,
-		.value = mailbox ? 0 : p->value,
-	};
-
 	if (a->rx.stopped || a->rx.tail - a->rx.head >= a->rx.entries)
 		return SCI_PCI_ERR_BUSY;
-	if (mailbox)
-		memcpy(e.data, p->data, sizeof(e.data));
-	if (!rx_write(a, &e)) {
-		status_error(a, SCI_PCI_ERR_BUS, p->source, 0);
+	e->turn = a->rx_turn;
+	if (!rx_write(a, e)) {
+		status_error(a, SCI_PCI_ERR_BUS, e->source, 0);
 		return SCI_PCI_ERR_BUSY;
 	}
 	a->rx.tail++;
@@ -100,4 +91,30 @@ enum sci_pci_error rx_put(struct sim_adapter *a, const struct sim_packet *p)
 		a->rx_turn = 1;
 	interrupt_raise(a, SCI_PCI_INT_RX);
 	return SCI_PCI_ERR_NONE;
+}
+
+enum sci_pci_error rx_put(struct sim_adapter *a, const struct sim_packet *p)
+{
+	bool mailbox = p->kind == PACKET_MAILBOX;
+	struct rx_entry e = {
+		.kind = mailbox ? SCI_PCI_RX_MAILBOX : SCI_PCI_RX_INTERRUPT,
+		.source = p->source,
+		.value = mailbox ? 0 : p->value,
+	};
+
+	if (mailbox)
+		memcpy(e.data, p->data, sizeof(e.data));
+	return rx_append(a, &e);
+}
+
+/* A mailbox packet of ours for a node that is not there; lost if the ring is full. */
+void rx_return(struct sim_adapter *a, const struct sim_packet *p)
+{
+	struct rx_entry e = {
+		.kind = SCI_PCI_RX_RETURNED,
+		.source = p->target,
+	};
+
+	memcpy(e.data, p->data, sizeof(e.data));
+	rx_append(a, &e);
 }

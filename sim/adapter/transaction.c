@@ -226,6 +226,8 @@ static void special_end(struct sim_adapter *a, struct transaction *t,
 		command_end(a, error, response ? response->value : 0);
 	else if (error)
 		count(a, SCI_PCI_CNT_MBOX_FAILED);
+	if (t->owner != OWNER_COMMAND && error == SCI_PCI_ERR_NODE)
+		rx_return(a, &t->packet);
 	a->special_free |= UINT64_C(1) << (t - a->slot - SLOTS_MAX);
 }
 
