@@ -762,7 +762,7 @@ TEST(a_flood_of_50_bytes_without_a_reader)
 
 TEST(a_flood_of_long_messages_without_a_reader)
 {
-	flood(MESSAGE_MAX, 2000);
+	flood(MESSAGE_MAX, 400);
 }
 
 TEST(a_flood_of_nothing_without_a_reader)
