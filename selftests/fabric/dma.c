@@ -20,14 +20,18 @@ struct dma {
 	sci_dma_queue_t q;
 	unsigned char *local;
 	volatile unsigned char *remote;	/* seen through a map */
+	sci_sequence_t seq;		/* of that */
 };
 
 static void dma_open(struct dma *d, unsigned int node, size_t size)
 {
+	sci_map_t map;
+
 	d->s = test_segment(d->sd, 1, size, 0);
 	d->r = test_connect(d->sd, node, 2);
 	d->local = test_map_local(d->s, NULL);
-	d->remote = test_map_remote(d->r, NULL);
+	d->remote = test_map_remote(d->r, &map);
+	CHECK_OK(SCICreateMapSequence(map, &d->seq, 0, &err));
 	CHECK_OK(SCICreateDMAQueue(d->sd, &d->q, 0, 16, 0, &err));
 }
 
@@ -36,6 +40,13 @@ static void own_dma_open(struct dma *d, size_t size)
 	d->sd = test_open();
 	test_segment(d->sd, 2, size, 0);
 	dma_open(d, 4, size);
+}
+
+/* By stores, for which transfers do not wait. */
+static void fill_remote(struct dma *d, unsigned int seed)
+{
+	test_fill(d->remote, SIZE, seed);
+	SCIStoreBarrier(d->seq, 0);
 }
 
 static void wait_for(sci_dma_queue_t q, sci_dma_queue_state_t want)
@@ -128,7 +139,7 @@ TEST(transfers_to_and_from_another_node)
 		/* a second wait finds the same */
 		wait_for(d.q, SCI_DMAQUEUE_DONE);
 		CHECK(test_filled(d.remote, SIZE, i));
-		test_fill(d.remote, SIZE, 1000 + i);
+		fill_remote(&d, 1000 + i);
 		start(&d, SCI_FLAG_DMA_READ | SCI_FLAG_DMA_WAIT);
 		CHECK_EQ(SCIDMAQueueState(d.q), SCI_DMAQUEUE_DONE);
 		CHECK(test_filled(d.local, SIZE, 1000 + i));
@@ -147,7 +158,7 @@ TEST(parts_at_any_byte)
 
 	own_dma_open(&d, SIZE);
 	test_fill(d.local, SIZE, 1);
-	test_fill(d.remote, SIZE, 2);
+	fill_remote(&d, 2);
 	test_fill(want, SIZE, 2);
 	for (size_t i = 0; i < ARRAY_LEN(part); i++) {
 		size_t lo = part[i][0], ro = part[i][1], n = part[i][2];
@@ -157,7 +168,7 @@ TEST(parts_at_any_byte)
 		memcpy(want + ro, d.local + lo, n);
 		CHECK(!memcmp((void *)d.remote, want, SIZE));
 	}
-	test_fill(d.remote, SIZE, 3);
+	fill_remote(&d, 3);
 	memcpy(want, d.local, SIZE);
 	for (size_t i = 0; i < ARRAY_LEN(part); i++) {
 		size_t lo = part[i][0], ro = part[i][1], n = part[i][2];
@@ -201,7 +212,7 @@ TEST(a_source_never_mapped)
 	struct dma d;
 
 	own_dma_open(&d, SIZE);
-	test_fill(d.remote, SIZE, 1);
+	fill_remote(&d, 1);
 	CHECK_OK(SCICreateSegment(d.sd, &d.s, 10, SIZE, NULL, NULL, 0, &err));
 	CHECK_OK(SCIPrepareSegment(d.s, 0, 0, &err));
 	start(&d, SCI_FLAG_DMA_READ | SCI_FLAG_DMA_WAIT);
@@ -243,7 +254,7 @@ TEST(plain_memory)
 	CHECK_OK(SCIStartDmaTransferMem(d.q, mem + 1, d.r, 1000, 5, NULL, NULL,
 					SCI_FLAG_DMA_WAIT, &err));
 	CHECK(!memcmp((void *)(d.remote + 5), mem + 1, 1000));
-	test_fill(d.remote, SIZE, 5);
+	fill_remote(&d, 5);
 	CHECK_OK(SCIStartDmaTransferMem(d.q, mem, d.r, SIZE, 0, NULL, NULL,
 					SCI_FLAG_DMA_READ, &err));
 	wait_for(d.q, SCI_DMAQUEUE_DONE);
@@ -355,7 +366,7 @@ TEST(a_vector_to_be_read)
 	struct dma d;
 
 	own_dma_open(&d, SIZE);
-	test_fill(d.remote, SIZE, 1);
+	fill_remote(&d, 1);
 	make_vector(v, 16);
 	CHECK_OK(SCIStartDmaTransferVec(d.q, d.s, d.r, 16, v, NULL, NULL,
 					SCI_FLAG_DMA_READ, &err));
@@ -385,6 +396,7 @@ TEST(vectors_that_are_wrong)
 					 &err), SCI_ERR_ILLEGAL_PARAMETER);
 	v[5].remote_offset = SIZE;
 	memset((void *)d.remote, 0, SIZE);
+	SCIStoreBarrier(d.seq, 0);
 	memset(d.local, 1, SIZE);
 	CHECK_ERR(SCIStartDmaTransferVec(d.q, d.s, d.r, 16, v, NULL, NULL,
 					 SCI_FLAG_DMA_WAIT, &err),
@@ -534,6 +546,7 @@ TEST(a_gathering_queue_can_be_reset)
 	own_dma_open(&d, SIZE);
 	memset(d.local, 1, SIZE);
 	memset((void *)d.remote, 0, SIZE);
+	SCIStoreBarrier(d.seq, 0);
 	enqueue(&d, 0, 4096, 0);
 	CHECK_OK(SCIAbortDMAQueue(d.q, 0, &err));
 	CHECK_EQ(SCIDMAQueueState(d.q), SCI_DMAQUEUE_GATHER);
@@ -551,7 +564,7 @@ TEST(all_of_one_post_go_the_same_way)
 	struct dma d;
 
 	own_dma_open(&d, SIZE);
-	test_fill(d.remote, SIZE, 1);
+	fill_remote(&d, 1);
 	enqueue(&d, 0, 4096, SCI_FLAG_DMA_READ);
 	CHECK_ERR(SCIEnqueueDMATransfer(d.q, d.s, d.r, 0, 0, 4096, 0, &err),
 		  SCI_ERR_ILLEGAL_OPERATION);

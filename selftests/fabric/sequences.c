@@ -173,6 +173,7 @@ TEST(memcpy_of_any_part)
 				   n - (n == SIZE) * i,
 				   i % 3 ? SCI_FLAG_ERROR_CHECK : 0, &err));
 		memcpy(want + off, in + i, n - (n == SIZE) * i);
+		SCIStoreBarrier(p.seq, 0);
 		CHECK(!memcmp(p.local, want, SIZE));
 		memset(out, 0xee, sizeof(out));
 		CHECK_OK(SCIMemCpy(NULL, out, p.map, off, n,
@@ -194,12 +195,14 @@ TEST(memcopy_and_memwrite)
 
 		test_fill(in, n, i);
 		CHECK_OK(SCIMemCopy(in, p.map, off, n, 0, &err));
+		SCIStoreBarrier(p.seq, 0);
 		CHECK(test_filled(p.local + off, n, i));
 		CHECK_OK(SCIMemCopy(out, p.map, off, n, SCI_FLAG_BLOCK_READ |
 				    SCI_FLAG_ERROR_CHECK, &err));
 		CHECK(test_filled(out, n, i));
 		test_fill(in, n, 100 + i);
 		CHECK_OK(SCIMemWrite(in, p.remote + off, n, 0, &err));
+		SCIStoreBarrier(p.seq, 0);
 		CHECK(test_filled(p.local + off, n, 100 + i));
 	}
 }
@@ -528,6 +531,7 @@ TEST(everything_is_lost)
 		CHECK(p.local[i] == 7);
 	/* plain stores cannot be lost here, and reads are not */
 	p.remote[0] = 1;
+	SCIStoreBarrier(p.seq, 0);
 	CHECK_EQ(p.local[0], 1);
 	CHECK_OK(SCIMemCpy(NULL, mem, p.map, 0, SIZE, SCI_FLAG_BLOCK_READ,
 			   &err));
