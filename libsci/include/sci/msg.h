@@ -28,6 +28,8 @@
  *    otherwise; a timeout of -1 waits for ever, 0 not at all.
  *  - Things move while a thread is inside a call of the endpoint: a process
  *    that never calls does not receive, nor does it accept connections.
+ *    What it has sent arrives all the same: where packets can get lost, a
+ *    thread of the library's looks after that (SCI_PARAM_CHECK_MS).
  *  - A buffer belongs to the library from the start of a non-blocking call
  *    until the request has completed.
  *  - When a peer dies, every request that depends on it completes with
