@@ -485,7 +485,7 @@ static void at_the_soft_limit(struct peer *self, void *arg)
 	sci_local_segment_t s;
 	sci_desc_t sd = NULL;
 
-	(void)self;
+	peer_expect(self, "go");
 	if (which) {
 		sd = test_open();
 		test_segment(sd, ID, SIZE, 0);
@@ -517,16 +517,25 @@ static void at_the_soft_limit(struct peer *self, void *arg)
 						0, &err));
 		break;
 	default:
-		CHECK_OK(SCIProbeNode(sd, 0, SCI_LOCAL_HOST, 0, &err));
+		CHECK_OK(SCIProbeNode(sd, 0, 4, 0, &err));
 		break;
 	}
 }
 
 static void check_soft_limit(unsigned int which)
 {
+	struct peer *p;
+	sci_desc_t sd;
+
 	if (hard_limit(RLIMIT_NOFILE) < 1000)
 		SKIP("a low hard limit of descriptors");
-	peer_join(peer_spawn(8, at_the_soft_limit, &which));
+	p = peer_spawn(8, at_the_soft_limit, &which);
+	/* node 4 is there to be probed */
+	sd = test_open();
+	peer_send(p, "go");
+	peer_join(p);
+	CHECK_OK(SCIClose(sd, 0, &err));
+	SCITerminate();
 }
 
 TEST(initialize_raises_the_soft_limit)
