@@ -110,6 +110,10 @@ int keeper_start(struct sci_ep *ep)
 	sci_cond_init(&k->cond);
 	ret = sci_thread_start(&k->thread, keep, ep, "sci-keeper");
 	k->runs = !ret;
+	if (ret) {
+		pthread_mutex_destroy(&k->lock);
+		pthread_cond_destroy(&k->cond);
+	}
 	return ret;
 }
 

@@ -68,7 +68,8 @@ struct sci_addr {
 /* ---- endpoints ---- */
 
 enum sci_ep_flags {
-	SCI_EP_SINGLE_THREAD	= 1 << 0, /* no locks: one thread at a time */
+	SCI_EP_SINGLE_THREAD	= 1 << 0, /* one thread at a time: no locks, but
+					   * where packets can get lost */
 	SCI_EP_CRC		= 1 << 1  /* check sums over eager messages and
 					   * blocks; not what is zero-copy */
 };
