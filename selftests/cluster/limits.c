@@ -91,7 +91,7 @@ static const struct config awake = {
 static void send_in_pieces(struct sci_peer *to, unsigned char *buf, uint64_t len)
 {
 	struct iovec iov[3] = {
-		{ buf, len / 3 }, { buf + len / 3, 1 % (len + 1) },
+		{ buf, len / 3 }, { buf + len / 3, 1 },
 	};
 	struct sci_req *req;
 
