@@ -34,26 +34,9 @@ static bool reset(struct fabric *f, struct words *w, struct answer *a)
 	return true;
 }
 
-static bool run_lines(struct fabric *f, FILE *file, const char *path,
-		      struct answer *a)
+static bool run_line(struct fabric *f, struct words *w, struct answer *a)
 {
-	unsigned int number = 0;
-	char *line = NULL;
-	struct words w;
-	size_t room = 0;
-	bool ok = true;
-
-	while (ok && getline(&line, &room, file) >= 0) {
-		snprintf(a->where, sizeof(a->where), "%.200s:%u: ", path,
-			 ++number);
-		ok = words_split(&w, line, a);
-		if (ok && w.count)
-			ok = run_words(f, &w, true, a);
-		words_free(&w);
-	}
-	free(line);
-	a->where[0] = '\0';
-	return ok;
+	return run_words(f, w, true, a);
 }
 
 static bool script(struct fabric *f, struct words *w, struct answer *a)
@@ -64,7 +47,7 @@ static bool script(struct fabric *f, struct words *w, struct answer *a)
 	if (!file)
 		return answer_fail(a, "%.200s: %s", w->word[1],
 				   strerror(errno));
-	ok = run_lines(f, file, w->word[1], a);
+	ok = words_read_lines(f, file, w->word[1], run_line, a);
 	fclose(file);
 	return ok;
 }

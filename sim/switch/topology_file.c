@@ -238,29 +238,6 @@ static bool read_settings(struct fabric *f, struct words *w, struct answer *a)
 	return true;
 }
 
-static bool read_lines(struct fabric *f, FILE *file, const char *path,
-		       bool (*read)(struct fabric *f, struct words *w,
-				    struct answer *a), struct answer *a)
-{
-	unsigned int number = 0;
-	char *line = NULL;
-	struct words w;
-	size_t room = 0;
-	bool ok = true;
-
-	while (ok && getline(&line, &room, file) >= 0) {
-		snprintf(a->where, sizeof(a->where), "%.200s:%u: ", path,
-			 ++number);
-		ok = words_split(&w, line, a);
-		if (ok && w.count)
-			ok = read(f, &w, a);
-		words_free(&w);
-	}
-	free(line);
-	a->where[0] = '\0';
-	return ok;
-}
-
 bool topology_read(struct fabric *f, const char *path, struct answer *a)
 {
 	FILE *file = fopen(path, "re");
@@ -269,12 +246,12 @@ bool topology_read(struct fabric *f, const char *path, struct answer *a)
 	if (!file)
 		return answer_fail(a, "%.200s: %s", path, strerror(errno));
 	f->topology.fixed = true;
-	ok = read_lines(f, file, path, read_shape, a);
+	ok = words_read_lines(f, file, path, read_shape, a);
 	if (ok && !f->topology.rings)
 		ok = answer_fail(a, "%.200s: no ring", path);
 	ok = ok && topology_close(f, a);
 	rewind(file);
-	ok = ok && read_lines(f, file, path, read_settings, a);
+	ok = ok && words_read_lines(f, file, path, read_settings, a);
 	fclose(file);
 	if (ok)
 		fabric_keep_initial(f);

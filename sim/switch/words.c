@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,4 +29,27 @@ void words_free(struct words *w)
 	free(w->word);
 	free(w->text);
 	*w = (struct words){ 0 };
+}
+
+bool words_read_lines(struct fabric *f, FILE *file, const char *path,
+		      bool (*fn)(struct fabric *f, struct words *w,
+				 struct answer *a), struct answer *a)
+{
+	unsigned int number = 0;
+	char *line = NULL;
+	struct words w;
+	size_t room = 0;
+	bool ok = true;
+
+	while (ok && getline(&line, &room, file) >= 0) {
+		snprintf(a->where, sizeof(a->where), "%.200s:%u: ", path,
+			 ++number);
+		ok = words_split(&w, line, a);
+		if (ok && w.count)
+			ok = fn(f, &w, a);
+		words_free(&w);
+	}
+	free(line);
+	a->where[0] = '\0';
+	return ok;
 }

@@ -5,8 +5,10 @@
 #define SIM_SWITCH_WORDS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct answer;
+struct fabric;
 
 struct words {
 	const char **word;
@@ -16,5 +18,10 @@ struct words {
 
 bool words_split(struct words *w, const char *line, struct answer *a);
 void words_free(struct words *w);
+
+/* Calls @fn for each line of @file that has words, until it answers false. */
+bool words_read_lines(struct fabric *f, FILE *file, const char *path,
+		      bool (*fn)(struct fabric *f, struct words *w,
+				 struct answer *a), struct answer *a);
 
 #endif
