@@ -61,6 +61,22 @@ TEST(sixty_bytes_cost_four_packets)
 	cards_free();
 }
 
+/* They have no bytes in common; a store to the same line later has, with them. */
+TEST(packets_of_one_buffer_do_not_wait_for_each_other)
+{
+	struct card *t, *c = pair_up(&t);
+
+	store_run(c, 0, 0, 60, 4, 1);
+	set(c, SCI_PCI_USER_FLUSH, 1);
+	CHECK_EQ(c->sent, 4);
+	store_run(c, 0, 0, 64, 64, 2);
+	CHECK_EQ(c->sent, 4);
+	CHECK_EQ(barrier(c), 0);
+	CHECK_EQ(c->sent, 5);
+	CHECK(stored(t, 1, 0, 64, 2));
+	cards_free();
+}
+
 /* Every start and length in a line: nothing beside it is touched. */
 TEST(masks_say_which_bytes_count)
 {

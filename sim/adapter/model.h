@@ -92,6 +92,7 @@ struct waiter {
  * @address: of its line; INTERRUPT: of the node
  * @filled: a bit for each byte that holds something
  * @todo: leaving: a bit for each 16 bytes that are no transaction yet
+ * @begun: leaving: what is outstanding for its line are its own packets
  * @age: counted on with each buffer that is taken
  * @page: ATT entry
  */
@@ -106,6 +107,7 @@ struct stream {
 	uint32_t value;		/* INTERRUPT */
 	uint16_t attr;
 	uint8_t todo;
+	bool begun;
 	uint8_t initiator;
 	uint8_t data[PACKET_DATA_MAX];
 };

@@ -57,6 +57,7 @@ static void stream_leave(struct sim_adapter *a, struct stream *s)
 		in->stream = NULL;
 	a->streams_gather &= ~stream_bit(a, s);
 	s->todo = s->attr & SCI_PCI_ATT_INTERRUPT ? 1 : stream_units(s);
+	s->begun = false;
 	s->order.ticket = a->status.ticket;
 	link_add(&s->order.link, &a->order);
 	link_add(&s->wait.link, &a->waiters);
@@ -246,7 +247,10 @@ static void stream_send(struct sim_adapter *a, struct stream *s,
 	transaction_begin(a, t, s->wait.line);
 }
 
-/* Makes transactions of its packets, as far as that is possible now. */
+/*
+ * Makes transactions of its packets, as far as that is possible now.  They have
+ * no bytes in common: only the first one waits for older ones of its line.
+ */
 void stream_issue(struct sim_adapter *a, struct stream *s)
 {
 	uint16_t node = (uint16_t)(s->address >> 48);
@@ -257,10 +261,12 @@ void stream_issue(struct sim_adapter *a, struct stream *s)
 
 		if (error)
 			status_error(a, error, node, s->address + p.at);
-		else if (transaction_ready(a, node, s->wait.line))
+		else if (transaction_ready(a, node,
+					   s->begun ? NO_LINE : s->wait.line))
 			stream_send(a, s, &p);
 		else
 			return;
+		s->begun = true;
 		s->todo &= (uint8_t)~p.units;
 	}
 	link_del(&s->wait.link);
