@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 _Atomic uint32_t msg_fork_gen;
 
@@ -41,9 +40,7 @@ static struct sci_ep *ep_new(unsigned int flags)
 	list_init(&ep->bufs);
 	list_init(&ep->orphans);
 	sci_match_init(&ep->match);
-	if (getrandom(&ep->nonce, sizeof(ep->nonce), 0) != sizeof(ep->nonce) ||
-	    !ep->nonce)
-		ep->nonce = (uintptr_t)ep ^ msg_now_ms();
+	ep->nonce = msg_nonce();
 	ep->next_segment = (uint32_t)(ep->nonce >> 32);
 	return ep;
 }

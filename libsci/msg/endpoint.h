@@ -462,7 +462,10 @@ void bufs_free(struct sci_ep *ep);
 int msg_progress(struct sci_ep *ep);
 bool msg_announce_sleep(struct sci_ep *ep);
 void msg_woken(struct sci_ep *ep);
+
+/* host.c */
 uint64_t msg_now_ms(void);
+uint64_t msg_nonce(void);
 
 /* wait.c */
 int waits_init(struct sci_ep *ep);

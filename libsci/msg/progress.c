@@ -18,20 +18,11 @@
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
-#include <time.h>
 
 #define HOT_MAX		16u		/* more are cooled down when idle */
 #define COOL_AFTER	2000u		/* looks in vain */
 #define COOL_TURNS	1024u		/* between attempts to cool some */
 #define BELL_TURNS	64u		/* between looks at the bell */
-
-uint64_t msg_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 /* ---- sleep, and being woken ---- */
 
