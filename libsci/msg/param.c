@@ -26,7 +26,7 @@ struct param {
 
 static const struct param params[SCI_PARAMS] = {
 	[SCI_PARAM_LINES_MAX] = { "lines_max", "SCI_MSG_LINES_MAX",
-				  0, 2 * KIB },
+				  0, 64 * KIB },
 	[SCI_PARAM_EAGER_MAX] = { "eager_max", "SCI_MSG_EAGER_MAX", 0, MIB },
 	[SCI_PARAM_EAGER_BLOCK] = { "eager_block", "SCI_MSG_EAGER_BLOCK",
 				    64, MIB },
@@ -71,9 +71,13 @@ static const struct table tables[] = {
 		[SCI_PARAM_SPIN_US] = 1000,
 		[SCI_PARAM_CHECK_MS] = 5,
 	} },
-	/* DECK/SCI IV: zero-copy pays from 1024 bytes on */
+	/*
+	 * Lines need no wait for all that has been stored, and the receiver
+	 * copies while they come.  DECK/SCI IV: zero-copy pays from 1024 bytes
+	 * on.
+	 */
 	[DEVICE] = { {
-		[SCI_PARAM_LINES_MAX] = 0,
+		[SCI_PARAM_LINES_MAX] = 8 * KIB,
 		[SCI_PARAM_EAGER_MAX] = 8 * KIB,
 		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
 		[SCI_PARAM_EAGER_RING] = 64 * KIB,

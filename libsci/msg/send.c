@@ -167,7 +167,8 @@ static int send_chain(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 
-	if (req->moved || !send_chain_whole(req)) {
+	/* on the way to an adapter in order: the receiver copies meanwhile */
+	if (req->moved || p->ep->lossy || !send_chain_whole(req)) {
 		do {
 			if (!tx_room(&p->data_tx))
 				return -EAGAIN;

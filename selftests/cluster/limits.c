@@ -78,14 +78,23 @@ struct sizes {
 	uint64_t len;
 	unsigned int n;
 	bool zcopy;			/* receives into exported memory */
+	bool blocks;			/* eager, not in lines */
 };
 
 /* Nobody sleeps, nobody else looks after what was sent: that costs more. */
-static const struct config awake = {
-	.n = 3, .set = { { SCI_PARAM_SPIN_US, 60000000 },
-			 { SCI_PARAM_CHECK_MS, 60000 },
-			 { SCI_PARAM_ATTACH_AFTER, 0 } },
+#define AWAKE \
+	{ SCI_PARAM_SPIN_US, 60000000 }, { SCI_PARAM_CHECK_MS, 60000 }, \
+	{ SCI_PARAM_ATTACH_AFTER, 0 }
+
+static const struct config awake = { .n = 3, .set = { AWAKE } };
+static const struct config in_blocks = {
+	.n = 4, .set = { AWAKE, { SCI_PARAM_LINES_MAX, 0 } },
 };
+
+static const struct config *config_of(const struct sizes *z)
+{
+	return z->blocks ? &in_blocks : &awake;
+}
 
 /* Sent in pieces of no line's size: lines are made whole. */
 static void send_in_pieces(struct sci_peer *to, unsigned char *buf, uint64_t len)
@@ -104,7 +113,7 @@ static void send_in_pieces(struct sci_peer *to, unsigned char *buf, uint64_t len
 static void takes(struct peer *self, void *arg)
 {
 	const struct sizes *z = arg;
-	struct pair l = pair_config(self, 4, &awake);
+	struct pair l = pair_config(self, 4, config_of(z));
 	void *buf = malloc(z->len);
 
 	if (z->zcopy) {
@@ -129,7 +138,7 @@ static void takes(struct peer *self, void *arg)
 static struct counters cost_of(struct sizes z, bool pieces)
 {
 	struct peer *p = peer_spawn(8, takes, &z);
-	struct pair l = pair_config(p, 8, &awake);
+	struct pair l = pair_config(p, 8, config_of(&z));
 	unsigned char *buf = malloc(z.len);
 	struct counters c, best = { 0 };
 	unsigned int i = 0, take;
@@ -178,7 +187,7 @@ TEST(a_short_message_is_one_packet)
 
 	needs_packets();
 	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
-		c = cost_of((struct sizes){ sizes[i], N, false }, false);
+		c = cost_of((struct sizes){ sizes[i], N, .zcopy = false }, false);
 		CHECK_EQ(c.n[WRITES_64], N);
 		CHECK_EQ(c.n[WRITES_16], 0);
 		CHECK_EQ(c.n[FLUSHES], 0);
@@ -190,6 +199,23 @@ static uint64_t lines_of(uint64_t len)
 	return (len + 63) / 64;
 }
 
+/* The first line has 41 bytes of it, each other 62. */
+TEST(a_message_in_lines_is_these_and_no_flush)
+{
+	static const uint64_t sizes[] = { 63, 103, 104, 1000, 4096, 8192 };
+	struct counters c;
+
+	needs_packets();
+	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
+		c = cost_of((struct sizes){ sizes[i], N / 4, .zcopy = false },
+			    i & 1);
+		CHECK_EQ(c.n[WRITES_64],
+			 N / 4 * (1 + (sizes[i] - 41 + 61) / 62));
+		CHECK_EQ(c.n[WRITES_16], 0);
+		CHECK_EQ(c.n[FLUSHES], 0);
+	}
+}
+
 TEST(an_eager_message_is_its_lines_and_one)
 {
 	static const uint64_t sizes[] = { 63, 64, 65, 1000, 4096, 8192 };
@@ -197,7 +223,8 @@ TEST(an_eager_message_is_its_lines_and_one)
 
 	needs_packets();
 	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
-		c = cost_of((struct sizes){ sizes[i], N / 4, false }, i & 1);
+		c = cost_of((struct sizes){ sizes[i], N / 4, .blocks = true },
+			    i & 1);
 		CHECK_EQ(c.n[WRITES_64], N / 4 * (lines_of(sizes[i]) + 1));
 		CHECK_EQ(c.n[WRITES_16], 0);
 	}
@@ -213,7 +240,7 @@ TEST(a_zero_copy_message_is_its_lines_and_two)
 
 	needs_packets();
 	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
-		c = cost_of((struct sizes){ sizes[i], LONG, true }, false);
+		c = cost_of((struct sizes){ sizes[i], LONG, .zcopy = true }, false);
 		CHECK_EQ(c.n[WRITES_64], LONG * (sizes[i] / 64 + 2) + LONG / 5);
 		/* nothing may be written behind the buffer */
 		CHECK_EQ(c.n[WRITES_16], LONG * (sizes[i] % 64 / 16));
@@ -225,7 +252,7 @@ TEST(a_rendezvous_is_its_lines_one_for_each_block_and_one)
 	struct counters c;
 
 	needs_packets();
-	c = cost_of((struct sizes){ 65536 + 1, LONG, false }, false);
+	c = cost_of((struct sizes){ 65536 + 1, LONG, .zcopy = false }, false);
 	CHECK_EQ(c.n[WRITES_64], LONG * (lines_of(65537) + 9 + 1) + LONG / 5);
 	CHECK_EQ(c.n[WRITES_16], 0);
 }
