@@ -1269,11 +1269,24 @@ static bool no_child_left(bool *clean)
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
 }
 
+/* How long a test may take. */
+static int limit_ms(void)
+{
+	const char *limit = getenv("SCI_TEST_TIMEOUT");
+	int s = limit ? atoi(limit) : 60;
+
+	return (s > 0 && s < 86400 ? s : 60) * 1000;
+}
+
+int test_wait_ms(void)
+{
+	return limit_ms() > 60000 ? limit_ms() / 3 : 20000;
+}
+
 /* Returns whether the process ended in time. */
 static bool wait_end(pid_t pid, int *status)
 {
-	const char *limit = getenv("SCI_TEST_TIMEOUT");
-	int ms = (limit ? atoi(limit) : 60) * 1000;
+	int ms = limit_ms();
 	int fd = syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	bool ended;

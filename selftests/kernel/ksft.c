@@ -463,6 +463,15 @@ static uint64_t limit_ms(void)
 	       DEFAULT_LIMIT_S;
 }
 
+int ksft_wait_ms(void)
+{
+	unsigned long long limit = ksft_option("test_timeout", DEFAULT_LIMIT_S);
+
+	if (limit < DEFAULT_LIMIT_S)
+		limit = DEFAULT_LIMIT_S;
+	return limit < 3600 ? (int)limit * 500 : 1800000;
+}
+
 /* Returns whether the process ended in time. */
 static bool wait_end(pid_t pid, int *status)
 {
