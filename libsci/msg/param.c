@@ -73,17 +73,17 @@ static const struct table tables[] = {
 	} },
 	/*
 	 * Lines need no wait for all that has been stored, and the receiver
-	 * copies while they come.  DECK/SCI IV: zero-copy pays from 1024 bytes
-	 * on.
+	 * copies while they come: DECK/SCI's threshold for zero-copy, 1024 bytes
+	 * (IV), was that of a protocol which waited.  `sci model` has both.
 	 */
 	[DEVICE] = { {
 		[SCI_PARAM_LINES_MAX] = 8 * KIB,
 		[SCI_PARAM_EAGER_MAX] = 8 * KIB,
 		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
 		[SCI_PARAM_EAGER_RING] = 64 * KIB,
-		[SCI_PARAM_BLOCK] = 8 * KIB,
+		[SCI_PARAM_BLOCK] = 16 * KIB,
 		[SCI_PARAM_XFER_RING] = 64 * KIB,
-		[SCI_PARAM_ZCOPY_MIN] = 1 * KIB,
+		[SCI_PARAM_ZCOPY_MIN] = 6 * KIB,
 		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
 		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
 		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,

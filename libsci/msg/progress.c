@@ -23,6 +23,7 @@
 #define COOL_AFTER	2000u		/* looks in vain */
 #define COOL_TURNS	1024u		/* between attempts to cool some */
 #define BELL_TURNS	64u		/* between looks at the bell */
+#define CHECK_TURNS	16u		/* ... at the error count, in a stream */
 
 /* ---- sleep, and being woken ---- */
 
@@ -175,7 +176,8 @@ int msg_progress(struct sci_ep *ep)
 			done += send_push(container_of(pos, struct sci_peer,
 						       busy));
 	}
-	if (!list_empty(&ep->dirty))
+	/* what has come is waited for, what has been lost can wait a little */
+	if (!list_empty(&ep->dirty) && (!done || ep->turns % CHECK_TURNS == 0))
 		watch_writes(ep);
 	if (atomic_load_explicit(&ep->attention, memory_order_relaxed) ||
 	    ep->n_gone) {

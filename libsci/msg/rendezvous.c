@@ -26,7 +26,7 @@
 #include <stdlib.h>
 
 /* Bytes stored straight into a buffer before looking after other things. */
-#define ZCOPY_STEP	(256u << 10)
+#define ZCOPY_STEP	(1u << 20)
 /* The larger of two rings at most. */
 #define RING_MAX	(64u << 20)
 
@@ -457,20 +457,39 @@ static int cleared(struct sci_peer *p, const struct line_cts *cts)
 	return 0;
 }
 
+/* With fewer, copying the last block is too large a part of it. */
+#define BLOCKS_MIN	8u
+#define BLOCK_LEAST	4096u
+
+/*
+ * A quarter of the ring at most, as block_limit().  Where each block is waited
+ * for, large ones wait less often, and small ones leave less to copy at the end.
+ */
+static size_t block_size(const struct sci_req *req)
+{
+	size_t max = req->ep->params[SCI_PARAM_BLOCK];
+	size_t quarter = req->peer->blocks_tx[RING_XFER].size / 4;
+
+	max = max < quarter ? max : quarter;
+	if (!req->ep->lossy)
+		return max;
+	while (max > BLOCK_LEAST && req->want < BLOCKS_MIN * max)
+		max /= 2;
+	return max;
+}
+
 static int push_blocks(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_blocks *b = &p->blocks_tx[RING_XFER];
 	struct msg_typed t = { .type = LINE_BLOCK };
+	size_t max = block_size(req);
 
 	while (req->moved < req->want) {
 		size_t n = req->want - req->moved;
-		size_t max = req->ep->params[SCI_PARAM_BLOCK];
 		int64_t end;
 		uint32_t crc;
 
-		/* see block_limit() */
-		max = max < b->size / 4 ? max : b->size / 4;
 		n = n < max ? n : max;
 		if (!tx_room(&p->ctl_tx) || !tx_prepare(p) ||
 		    !blocks_room(p, b, n))
@@ -524,8 +543,9 @@ static int push_zcopy(struct sci_req *req)
 			return ret;
 		req->moved += n;
 	}
-	/* the stores have left before the line that says so */
-	p->ep->ops->store_barrier(p->ep->fabric, im->seg);
+	/* the stores have left before the line that says so, or are there */
+	if (!p->ep->lossy)
+		p->ep->ops->store_barrier(p->ep->fabric, im->seg);
 	p->ep->stats.sent_zcopy++;
 	send_fin(p, req->their_id, 0, true);
 	if (p->state != PEER_DOWN)

@@ -115,9 +115,15 @@ static bool ring_due(const struct msg_blocks_rx *b, uint32_t read)
 	return b->size && read >= b->size / 4;
 }
 
+/* A packet costs more than a cache line. */
+static uint32_t lines_untold(const struct sci_peer *p)
+{
+	return p->ep->lossy ? DATA_LINES / 2 : DATA_LINES / 4;
+}
+
 bool status_due(const struct sci_peer *p)
 {
-	return p->now.data - p->told.data >= DATA_LINES / 4 ||
+	return p->now.data - p->told.data >= lines_untold(p) ||
 	       p->now.ctl - p->told.ctl >= CTL_LINES / 3 ||
 	       ring_due(&p->blocks_rx[RING_EAGER],
 			p->now.eager - p->told.eager) ||

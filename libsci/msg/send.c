@@ -308,13 +308,16 @@ static void ask_for_ring(struct sci_peer *p)
 /* Longer messages wait for a ring that has been asked for. */
 #define CHAIN_WORTH	2048u
 
-/* Memory that receivers may read on their own: no copy but theirs. */
+/*
+ * Memory that receivers may read on their own, with no copy but theirs; or of a
+ * program that has its messages in such memory on the other side too.
+ */
 static bool is_exported(const struct sci_req *req)
 {
 	const void *addr;
 	size_t n;
 
-	if (list_empty(&req->ep->bufs) || !req->ep->may_read ||
+	if (list_empty(&req->ep->bufs) ||
 	    req->len < req->ep->params[SCI_PARAM_ZCOPY_MIN] || !req->len)
 		return false;
 	addr = msg_chunk(&req->at, &n);
