@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Events in order of time, and programs as coroutines.  A program runs ahead of
+ * the world on its own clock as long as it only computes; before it looks at
+ * anything others may change it lets happen what is due (vt_sync()).
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sim/vtime/fiber.h"
+#include "sim/vtime/internal.h"
+
+#define STACK_BYTES	(128u << 10)
+/*
+ * How soon a program that waits looks again while an interrupt is pending: the
+ * library looks for those only now and then.
+ */
+#define LOOK_PS		(100 * (uint64_t)VT_NS)
+#define WINDOW_BYTES	((size_t)VT_ATT_ENTRIES * VT_ATT_PAGE)
+
+/* The one whose program runs, for libsci/msg, which knows of no simulation. */
+static struct vt_sim *running;
+
+/* ---- events: a heap ---- */
+
+static bool earlier(const struct vt_event *a, const struct vt_event *b)
+{
+	return a->when != b->when ? a->when < b->when : a->turn < b->turn;
+}
+
+static void sift_up(struct vt_event *h, size_t i)
+{
+	struct vt_event e = h[i];
+
+	while (i && earlier(&e, &h[(i - 1) / 2])) {
+		h[i] = h[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	h[i] = e;
+}
+
+static void sift_down(struct vt_event *h, size_t n)
+{
+	struct vt_event e = h[0];
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < n) {
+		if (child + 1 < n && earlier(&h[child + 1], &h[child]))
+			child++;
+		if (!earlier(&h[child], &e))
+			break;
+		h[i] = h[child];
+		i = child;
+	}
+	h[i] = e;
+}
+
+static void push(struct vt_sim *s, const struct vt_event *e)
+{
+	if (s->events == s->room) {
+		size_t room = s->room ? 2 * s->room : 1024;
+		struct vt_event *heap = realloc(s->heap, room * sizeof(*heap));
+
+		if (!heap) {
+			fprintf(stderr, "sci-model: out of memory for events\n");
+			abort();
+		}
+		s->heap = heap;
+		s->room = room;
+	}
+	s->heap[s->events] = *e;
+	sift_up(s->heap, s->events++);
+}
+
+void vt_at(struct vt_sim *s, uint64_t when, vt_event_fn fn, void *arg)
+{
+	push(s, &(struct vt_event){
+		.when = when > s->now ? when : s->now, .turn = s->turn++,
+		.fn = fn, .arg = arg,
+	});
+}
+
+static void next_event(struct vt_sim *s)
+{
+	struct vt_event e = s->heap[0];
+
+	s->heap[0] = s->heap[--s->events];
+	if (s->events)
+		sift_down(s->heap, s->events);
+	s->now = e.when;
+	s->done++;
+	e.fn(e.arg);
+}
+
+/* ---- programs ---- */
+
+static void leave(struct vt_node *n)
+{
+	struct vt_sim *s = n->sim;
+
+	s->current = NULL;
+	fiber_switch(&n->fiber, &s->main);
+}
+
+/* An event: the program goes on. */
+static void resume(void *arg)
+{
+	struct vt_node *n = arg;
+	struct vt_sim *s = n->sim;
+
+	if (n->clock < s->now)
+		n->clock = s->now;
+	s->current = n;
+	fiber_switch(&s->main, &n->fiber);
+}
+
+static void program(void *arg)
+{
+	struct vt_node *n = arg;
+
+	n->fn(n, n->arg);
+	n->sim->running--;
+	n->sim->current = NULL;
+	fiber_end(&n->fiber, &n->sim->main);
+}
+
+void vt_start(struct vt_node *n, vt_program fn, void *arg)
+{
+	n->fn = fn;
+	n->arg = arg;
+	if (!fiber_new(&n->fiber, STACK_BYTES, program, n)) {
+		perror("sci-model: a program's stack");
+		abort();
+	}
+	n->sim->running++;
+	vt_at(n->sim, 0, resume, n);
+}
+
+bool vt_run(struct vt_sim *s)
+{
+	struct vt_sim *outer = running;
+
+	running = s;
+	while (s->running && s->events)
+		next_event(s);
+	running = outer;
+	return !s->running;
+}
+
+struct vt_node *vt_current(void)
+{
+	return running ? running->current : NULL;
+}
+
+uint64_t vt_clock(const struct vt_node *n)
+{
+	return n->clock;
+}
+
+void vt_busy(struct vt_node *n, uint64_t ps)
+{
+	n->clock += ps;
+}
+
+static void wake(struct vt_node *n)
+{
+	n->waits = false;
+	resume(n);
+}
+
+static void time_out(void *arg);
+
+/* One event is enough, if it is not later: it looks what is waited for then. */
+static void limit_set(struct vt_node *n)
+{
+	if (n->until >= n->limit)
+		return;
+	n->limit = n->until;
+	vt_at(n->sim, n->limit, time_out, n);
+}
+
+static void time_out(void *arg)
+{
+	struct vt_node *n = arg;
+
+	/* one that was overtaken by an earlier one */
+	if (n->sim->now != n->limit)
+		return;
+	n->limit = VT_NEVER;
+	if (!n->waits)
+		return;
+	if (n->until <= n->sim->now)
+		wake(n);
+	else
+		limit_set(n);
+}
+
+uint64_t vt_touches(const struct vt_node *n)
+{
+	return n->touches;
+}
+
+void vt_wait(struct vt_node *n, uint64_t seen, uint64_t until)
+{
+	vt_sync(n);
+	if (n->touches != seen || until <= n->clock)
+		return;
+	if (n->rings && until > n->clock + LOOK_PS)
+		until = n->clock + LOOK_PS;
+	n->waits = true;
+	n->until = until;
+	limit_set(n);
+	leave(n);
+}
+
+static void touched(void *arg)
+{
+	struct vt_node *n = arg;
+
+	n->waking = false;
+	if (n->waits)
+		wake(n);
+}
+
+/* Not all events are the world's: these go on with a program. */
+static bool is_program(vt_event_fn fn)
+{
+	return fn == resume || fn == touched || fn == time_out;
+}
+
+/* Without a change of stacks as far as that goes: most of what is due is short. */
+void vt_sync(struct vt_node *n)
+{
+	struct vt_sim *s = n->sim;
+	const struct vt_event on = {
+		.when = n->clock, .turn = s->turn++, .fn = resume, .arg = n,
+	};
+
+	s->current = NULL;
+	while (s->events && earlier(&s->heap[0], &on)) {
+		if (is_program(s->heap[0].fn)) {
+			push(s, &on);
+			leave(n);
+			break;
+		}
+		next_event(s);
+	}
+	s->current = n;
+	s->now = n->clock;
+}
+
+/* Not at once: whoever calls may be inside the model of the adapter. */
+void vt_touch(struct vt_node *n)
+{
+	n->touches++;
+	if (!n->waits || n->waking)
+		return;
+	n->waking = true;
+	vt_at(n->sim, n->sim->now, touched, n);
+}
+
+/* ---- the machine ---- */
+
+uint64_t vt_random(struct vt_sim *s)
+{
+	uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static bool reserve_windows(struct vt_sim *s)
+{
+	void *p = mmap(NULL, s->nodes * WINDOW_BYTES, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED) {
+		perror("sci-model: addresses for the windows");
+		return false;
+	}
+	s->windows = p;
+	return true;
+}
+
+struct vt_sim *vt_new(const struct vt_profile *profile, unsigned int nodes,
+		      const char *topology, uint64_t seed)
+{
+	struct vt_sim *s;
+
+	if (!nodes || nodes > VT_NODES_MAX) {
+		fprintf(stderr, "sci-model: %u nodes: there are 1 to %u\n",
+			nodes, VT_NODES_MAX);
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->profile = *profile;
+	s->random = seed;
+	s->nodes = nodes;
+	s->node = calloc(nodes, sizeof(*s->node));
+	if (!s->node || !reserve_windows(s))
+		goto err;
+	s->network = network_new(s, topology);
+	if (!s->network)
+		goto err;
+	for (unsigned int i = 0; i < nodes; i++) {
+		s->node[i].window = s->windows + i * WINDOW_BYTES;
+		if (!node_init(s, &s->node[i], i))
+			goto err;
+	}
+	return s;
+
+err:
+	vt_free(s);
+	return NULL;
+}
+
+void vt_free(struct vt_sim *s)
+{
+	for (size_t i = 0; i < s->events; i++)
+		fabric_drop(s->heap[i].fn, s->heap[i].arg);
+	for (unsigned int i = 0; s->node && i < s->nodes; i++) {
+		node_fini(&s->node[i]);
+		fiber_free(&s->node[i].fiber);
+	}
+	if (s->network)
+		network_free(s->network);
+	node_free_packets(s);
+	if (s->windows)
+		munmap(s->windows, s->nodes * WINDOW_BYTES);
+	free(s->heap);
+	free(s->node);
+	free(s);
+}
+
+struct vt_node *vt_node(struct vt_sim *s, unsigned int i)
+{
+	assert(i < s->nodes);
+	return &s->node[i];
+}
+
+unsigned int vt_nodes(const struct vt_sim *s)
+{
+	return s->nodes;
+}
+
+uint64_t vt_now(const struct vt_sim *s)
+{
+	return s->now;
+}
+
+uint64_t vt_events(const struct vt_sim *s)
+{
+	return s->done;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Who is there, and what the fabric consists of. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/vtime/fabric.h"
+
+/* A question to another kernel. */
+void fabric_ask(struct vt_node *n)
+{
+	vt_busy(n, n->sim->profile.control);
+	vt_sync(n);
+}
+
+struct vt_node *fabric_node(struct vt_node *n, unsigned int id)
+{
+	if (!id || id % 4 || id / 4 > n->sim->nodes)
+		return NULL;
+	return &n->sim->node[id / 4 - 1];
+}
+
+/* ---- the adapter ---- */
+
+static bool fab_present(void)
+{
+	return vt_current();
+}
+
+static int fab_open(struct sci_fabric **out, const char *arg)
+{
+	(void)arg;
+	if (!vt_current())
+		return -ENODEV;
+	*out = &vt_current()->fabric->base;
+	return 0;
+}
+
+static void fab_close(struct sci_fabric *f)
+{
+	(void)f;
+}
+
+static int fab_adapter_query(struct sci_fabric *base, unsigned int adapter,
+			     struct sci_adapter_info *info)
+{
+	struct vt_fabric *f = fabric_cast(base);
+	const struct vt_profile *p = &f->node->sim->profile;
+
+	if (adapter)
+		return -ENODEV;
+	*info = (struct sci_adapter_info){
+		.node = f->node->id, .type = "model", .serial = f->node->id,
+		.link_up = !f->node->words->link.hw_down,
+		.att_page_size = VT_ATT_PAGE, .att_entries = VT_ATT_ENTRIES,
+		.att_available = VT_ATT_ENTRIES - f->entries,
+		.streams = (unsigned int)p->streams,
+		.stream_size = (size_t)p->stream_size,
+	};
+	return 0;
+}
+
+static struct sci_link_status *fab_link_status(struct sci_fabric *f,
+					       unsigned int adapter)
+{
+	return adapter ? NULL : &fabric_cast(f)->link;
+}
+
+static int fab_node_probe(struct sci_fabric *f, unsigned int adapter,
+			  unsigned int node)
+{
+	if (adapter)
+		return -ENODEV;
+	fabric_ask(fabric_cast(f)->node);
+	return fabric_node(fabric_cast(f)->node, node) ? 0 : -EHOSTUNREACH;
+}
+
+static int fab_node_list(struct sci_fabric *f,
+			 int (*fn)(void *arg, const struct sci_node_info *n),
+			 void *arg)
+{
+	struct vt_node *n = fabric_cast(f)->node;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < n->sim->nodes && !ret; i++) {
+		struct sci_node_info info = {
+			.node = n->sim->node[i].id, .processes = 1,
+			.local = i == n->index, .remote = i != n->index,
+		};
+
+		ret = fn(arg, &info);
+	}
+	return ret;
+}
+
+static int fab_segment_list(struct sci_fabric *f,
+			    int (*fn)(void *arg,
+				      const struct sci_segment_info *s),
+			    void *arg)
+{
+	for (unsigned int i = 0; i < FABRIC_BUCKETS; i++) {
+		struct sci_lseg *s = fabric_cast(f)->segments[i];
+
+		for (; s; s = s->next) {
+			struct sci_segment_info info = {
+				.node = s->node->id, .id = s->id,
+				.size = s->size, .mode = 0600,
+				.importers = s->n_importers,
+				.available = s->exported,
+			};
+			int ret = fn(arg, &info);
+
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+/* ---- the rest ---- */
+
+static int fab_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
+			const struct sci_dma_piece *piece, bool pull)
+{
+	(void)s;
+	(void)r;
+	(void)piece;
+	(void)pull;
+	return -EOPNOTSUPP;
+}
+
+static int fab_peer_read(struct sci_rseg *r, void *dst, uint64_t src,
+			 size_t len)
+{
+	(void)r;
+	(void)dst;
+	(void)src;
+	(void)len;
+	return -EOPNOTSUPP;
+}
+
+static void fab_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
+{
+	(void)r;
+	vt_barrier(fabric_cast(f)->node);
+}
+
+static int fab_wake_barrier(struct sci_fabric *f)
+{
+	(void)f;
+	return -EOPNOTSUPP;
+}
+
+static const struct sci_fabric_ops model_fabric = {
+	.name = "model",
+	.present = fab_present,
+	.open = fab_open,
+	.close = fab_close,
+	.adapter_query = fab_adapter_query,
+	.link_status = fab_link_status,
+	.node_probe = fab_node_probe,
+	.node_list = fab_node_list,
+	.segment_list = fab_segment_list,
+	.lseg_create = fab_lseg_create,
+	.lseg_attach = fab_lseg_attach,
+	.lseg_register = fab_lseg_register,
+	.lseg_share = fab_lseg_share,
+	.lseg_export = fab_lseg_export,
+	.lseg_unexport = fab_lseg_unexport,
+	.lseg_importers = fab_lseg_importers,
+	.lseg_destroy = fab_lseg_destroy,
+	.lseg_id = fab_lseg_id,
+	.lseg_size = fab_lseg_size,
+	.lseg_map = fab_lseg_map,
+	.rseg_connect = fab_rseg_connect,
+	.cancel_connect = fab_cancel_connect,
+	.rseg_disconnect = fab_rseg_disconnect,
+	.rseg_size = fab_rseg_size,
+	.rseg_readonly = fab_rseg_readonly,
+	.rseg_status = fab_rseg_status,
+	.rseg_map = fab_rseg_map,
+	.unmap = fab_unmap,
+	.lintr_create = fab_lintr_create,
+	.lintr_wait = fab_lintr_wait,
+	.lintr_fd = fab_lintr_fd,
+	.lintr_cancel = fab_lintr_cancel,
+	.lintr_destroy = fab_lintr_destroy,
+	.rintr_connect = fab_rintr_connect,
+	.rintr_trigger = fab_rintr_trigger,
+	.rintr_disconnect = fab_rintr_disconnect,
+	.dma_copy = fab_dma_copy,
+	.peer_read = fab_peer_read,
+	.store_barrier = fab_store_barrier,
+	.wake_barrier = fab_wake_barrier,
+};
+
+bool fabric_init(struct vt_node *n)
+{
+	struct vt_fabric *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return false;
+	f->base.ops = &model_fabric;
+	f->node = n;
+	f->link.map = SCI_PIO_MAP_LINES;
+	f->link.adapter = &n->words->link;
+	for (unsigned int i = 0; i < VT_EXPORTS; i++)
+		f->next_export[i] = (uint16_t)(i ? i : VT_EXPORTS);
+	n->fabric = f;
+	return true;
+}
+
+void fabric_fini(struct vt_node *n)
+{
+	struct vt_fabric *f = n->fabric;
+
+	for (unsigned int i = 0; f && i < FABRIC_BUCKETS; i++)
+		while (f->segments[i]) {
+			struct sci_lseg *s = f->segments[i];
+
+			f->segments[i] = s->next;
+			fabric_lseg_free(s);
+		}
+	free(f);
+}
+
+volatile void *vt_share(struct vt_node *owner, struct vt_node *user,
+			size_t size, uint16_t attr, void **mem)
+{
+	const struct sci_lseg_param p = {
+		.size = size, .flags = SCI_LSEG_AUTO_ID,
+	};
+	uint32_t pages = fabric_pages(0, size), first;
+	struct sci_lseg *s;
+
+	if (fab_lseg_create(&owner->fabric->base, &p, &s) ||
+	    fab_lseg_export(s, 0))
+		return NULL;
+	first = fabric_entries_get(user->fabric, pages);
+	if (first == UINT32_MAX)
+		return NULL;
+	for (uint32_t i = 0; i < pages; i++)
+		fabric_entry_set(user->fabric, first + i, owner->id, attr,
+			  s->export_id, (uint64_t)i * VT_ATT_PAGE);
+	*mem = s->mem;
+	return user->window + (size_t)first * VT_ATT_PAGE;
+}
+
+/* Events that will not happen any more. */
+void fabric_drop(vt_event_fn fn, void *arg)
+{
+	fabric_news_drop(fn, arg);
+	fabric_parcel_drop(fn, arg);
+}
+
+struct sci_fabric *fabric_of(struct vt_node *n)
+{
+	return &n->fabric->base;
+}
+
+uint32_t vt_att_max(const struct vt_node *n)
+{
+	return n->fabric->entries_max;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include "sim/vtime/fiber.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define FIBER_ASAN	1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FIBER_ASAN	1
+#endif
+#endif
+
+/* ---- what the address sanitizer wants to know ---- */
+
+#ifdef FIBER_ASAN
+#include <sanitizer/asan_interface.h>
+
+/* @frames: where it remembers them until somebody comes back; NULL: nobody will */
+static void departs(void **frames, const struct fiber *to)
+{
+	__sanitizer_start_switch_fiber(frames, to->stack, to->size);
+}
+
+static void arrives(struct fiber *f)
+{
+	/* the thread's own stack it knows, and we do not */
+	__sanitizer_finish_switch_fiber(f->frames, &f->before->stack,
+					&f->before->size);
+}
+
+/* Functions that never returned leave their marks. */
+static void wipe(struct fiber *f)
+{
+	__asan_unpoison_memory_region(f->stack, f->size);
+}
+#else
+static void departs(void **frames, const struct fiber *to)
+{
+	(void)frames;
+	(void)to;
+}
+
+static void arrives(struct fiber *f)
+{
+	(void)f;
+}
+
+static void wipe(struct fiber *f)
+{
+	(void)f;
+}
+#endif
+
+/* ---- for all ---- */
+
+/* makecontext() passes ints. */
+static void begin(unsigned int low, unsigned int high)
+{
+	struct fiber *f = (struct fiber *)((uintptr_t)high << 32 | low);
+
+	arrives(f);
+	f->fn(f->arg);
+	abort();
+}
+
+bool fiber_new(struct fiber *f, size_t size, void (*fn)(void *arg), void *arg)
+{
+	uintptr_t p = (uintptr_t)f;
+	void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (stack == MAP_FAILED)
+		return false;
+	*f = (struct fiber){ .fn = fn, .arg = arg, .stack = stack,
+			     .size = size };
+	getcontext(&f->context);
+	f->context.uc_stack.ss_sp = stack;
+	f->context.uc_stack.ss_size = size;
+	makecontext(&f->context, (void (*)(void))begin, 2, (unsigned int)p,
+		    (unsigned int)(p >> 32));
+	return true;
+}
+
+void fiber_switch(struct fiber *from, struct fiber *to)
+{
+	to->before = from;
+	departs(&from->frames, to);
+	swapcontext(&from->context, &to->context);
+	arrives(from);
+}
+
+void fiber_end(struct fiber *from, struct fiber *to)
+{
+	to->before = from;
+	departs(NULL, to);
+	setcontext(&to->context);
+	abort();
+}
+
+void fiber_free(struct fiber *f)
+{
+	if (!f->fn)
+		return;
+	wipe(f);
+	munmap((void *)(uintptr_t)f->stack, f->size);
+}

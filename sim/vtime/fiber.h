@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Functions with a stack of their own, between which a thread changes. */
+#ifndef SIM_VTIME_FIBER_H
+#define SIM_VTIME_FIBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <ucontext.h>
+
+/* All zero: the thread itself, or none. */
+struct fiber {
+	ucontext_t context;
+	void (*fn)(void *arg);
+	void *arg;
+	const void *stack;
+	size_t size;
+	struct fiber *before;		/* that changed to this one last */
+	void *frames;			/* the address sanitizer's */
+};
+
+/* Makes @f ready to begin @fn(@arg); false: no memory, errno says why. */
+bool fiber_new(struct fiber *f, size_t size, void (*fn)(void *arg), void *arg);
+
+/* From @from, which runs, to @to; returns when somebody comes back. */
+void fiber_switch(struct fiber *from, struct fiber *to);
+
+/* The same for good. */
+void fiber_end(struct fiber *from, struct fiber *to);
+
+/* Not the one that runs. */
+void fiber_free(struct fiber *f);
+
+#endif

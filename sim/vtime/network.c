@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: the network
+ *
+ *	ring		one ring of all nodes
+ *	rings:K		rings of K nodes and a port of one switch each
+ *	torus:XxY	X rings of Y nodes and Y of X: every node is on two
+ *	torus		... with X and Y as close to each other as can be
+ *
+ * A link goes from one station of a ring to the next, in one direction.  Packets
+ * take a link one after the other, and go on to the next as soon as their head
+ * has come (virtual cut-through); so a way costs a hop for each link and the
+ * packet's length once.  On a torus they take the row first, then the column.
+ * The links' queues have no end, and SCI's echoes (8 bytes, on the rest of the
+ * ring) are not modelled.
+ *
+ * The whole way of a packet is found when it sets off.  On each link it gets the
+ * first time that is long enough and has not been given to another: one that will
+ * be there later keeps no link from one that is there sooner.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/vtime/internal.h"
+#include "sim/vtime/network.h"
+
+/* Answers to stores set off before the event that makes them, but not so long. */
+#define PAST		(5 * (uint64_t)VT_US)
+
+/* Time of a link that packets have been given, one right after the other. */
+struct span {
+	uint64_t from, to;
+};
+
+struct link {
+	struct span *span;	/* in order: from @first up to @end */
+	unsigned int first, end, room;
+	uint64_t busy;		/* in total, ps */
+};
+
+/* Each node has a link in its row (or only ring), and one in its column. */
+struct vt_network {
+	struct vt_sim *sim;
+	unsigned int size;	/* stations of a row */
+	unsigned int columns;	/* 0: no torus */
+	bool switched;		/* the last station of a row is a port */
+	struct link *row, *column;
+	unsigned int links;
+	uint64_t packets, bytes;
+};
+
+/* The largest factor of @nodes that is no more than the other one. */
+static unsigned int square(unsigned int nodes)
+{
+	unsigned int best = 1;
+
+	for (unsigned int x = 2; x <= nodes / x; x++)
+		if (!(nodes % x))
+			best = x;
+	return best;
+}
+
+static bool parse(struct vt_network *net, const char *text)
+{
+	unsigned int x, y, nodes = net->sim->nodes;
+	char end;
+
+	if (!text || !strcmp(text, "ring")) {
+		net->size = nodes;
+		return true;
+	}
+	if (sscanf(text, "rings:%u%c", &x, &end) == 1 && x && x <= nodes) {
+		net->size = x + 1;
+		net->switched = true;
+		return true;
+	}
+	if (!strcmp(text, "torus")) {
+		net->columns = square(nodes);
+		net->size = nodes / net->columns;
+		return true;
+	}
+	if (sscanf(text, "torus:%ux%u%c", &x, &y, &end) == 2 && x && y &&
+	    (uint64_t)x * y == nodes) {
+		net->size = x;
+		net->columns = y;
+		return true;
+	}
+	fprintf(stderr, "sci-model: %s: no topology of %u nodes\n", text, nodes);
+	return false;
+}
+
+struct vt_network *network_new(struct vt_sim *s, const char *topology)
+{
+	struct vt_network *net = calloc(1, sizeof(*net));
+	unsigned int rows;
+
+	if (!net)
+		return NULL;
+	net->sim = s;
+	if (!parse(net, topology)) {
+		free(net);
+		return NULL;
+	}
+	rows = net->switched ? (s->nodes + net->size - 2) / (net->size - 1) :
+			       s->nodes / net->size;
+	net->links = rows * net->size;
+	net->row = calloc(net->links, sizeof(*net->row));
+	if (net->columns)
+		net->column = calloc(s->nodes, sizeof(*net->column));
+	if (!net->row || (net->columns && !net->column)) {
+		network_free(net);
+		return NULL;
+	}
+	return net;
+}
+
+static void free_links(struct link *l, unsigned int n)
+{
+	for (unsigned int i = 0; l && i < n; i++)
+		free(l[i].span);
+	free(l);
+}
+
+void network_free(struct vt_network *net)
+{
+	free_links(net->row, net->links);
+	free_links(net->column, net->sim->nodes);
+	free(net);
+}
+
+/* ---- packets ---- */
+
+static void drop_past(struct link *l, uint64_t now)
+{
+	while (l->first < l->end && l->span[l->first].to + PAST <= now)
+		l->first++;
+	if (l->first == l->end)
+		l->first = l->end = 0;
+	if (l->first <= l->room / 2)
+		return;
+	memmove(l->span, l->span + l->first,
+		(l->end - l->first) * sizeof(*l->span));
+	l->end -= l->first;
+	l->first = 0;
+}
+
+static void grow(struct link *l)
+{
+	l->room = l->room ? 2 * l->room : 4;
+	l->span = realloc(l->span, l->room * sizeof(*l->span));
+	if (!l->span) {
+		fprintf(stderr, "sci-model: out of memory for links\n");
+		abort();
+	}
+}
+
+/* Before @i; the fewer ones make room. */
+static void insert(struct link *l, unsigned int i, struct span s)
+{
+	if (l->first && i - l->first <= l->end - i) {
+		memmove(l->span + l->first - 1, l->span + l->first,
+			(i - l->first) * sizeof(s));
+		l->first--;
+		l->span[i - 1] = s;
+		return;
+	}
+	if (l->end == l->room)
+		grow(l);
+	memmove(l->span + i + 1, l->span + i, (l->end - i) * sizeof(s));
+	l->span[i] = s;
+	l->end++;
+}
+
+static void delete(struct link *l, unsigned int i)
+{
+	l->end--;
+	memmove(l->span + i, l->span + i + 1, (l->end - i) * sizeof(*l->span));
+}
+
+/* The first that ends after @when. */
+static unsigned int span_after(const struct link *l, uint64_t when)
+{
+	unsigned int low = l->first, high = l->end;
+
+	while (low < high) {
+		unsigned int i = (low + high) / 2;
+
+		if (l->span[i].to > when)
+			high = i;
+		else
+			low = i + 1;
+	}
+	return low;
+}
+
+/* The first @length from @when on that nobody has; when it begins. */
+static uint64_t give(struct link *l, uint64_t when, uint64_t length)
+{
+	unsigned int i = span_after(l, when);
+	bool joins;
+
+	for (; i < l->end && l->span[i].from < when + length; i++)
+		when = l->span[i].to;
+	joins = i < l->end && l->span[i].from == when + length;
+	if (i == l->first || l->span[i - 1].to != when) {
+		if (joins)
+			l->span[i].from = when;
+		else
+			insert(l, i, (struct span){ when, when + length });
+		return when;
+	}
+	l->span[i - 1].to += length;
+	if (joins) {
+		l->span[i - 1].to = l->span[i].to;
+		delete(l, i);
+	}
+	return when;
+}
+
+/* A packet on its way. */
+struct way {
+	uint64_t now;
+	uint64_t when;		/* its head */
+	uint64_t length;
+	uint64_t hop;
+};
+
+static void take(struct link *l, struct way *w)
+{
+	drop_past(l, w->now);
+	w->when = give(l, w->when, w->length) + w->hop;
+	l->busy += w->length;
+}
+
+/* From station @from to station @to of a ring of @size whose links are @step apart. */
+static void go_round(struct link *ring, unsigned int size, unsigned int step,
+		     unsigned int from, unsigned int to, struct way *w)
+{
+	for (; from != to; from = (from + 1) % size)
+		take(&ring[(size_t)from * step], w);
+}
+
+static void through_switch(struct vt_network *net, unsigned int from,
+			   unsigned int to, struct way *w)
+{
+	unsigned int k = net->size - 1;
+	struct link *ring = &net->row[(size_t)(from / k) * net->size];
+
+	if (from / k == to / k) {
+		go_round(ring, net->size, 1, from % k, to % k, w);
+		return;
+	}
+	go_round(ring, net->size, 1, from % k, k, w);
+	ring = &net->row[(size_t)(to / k) * net->size];
+	go_round(ring, net->size, 1, k, to % k, w);
+}
+
+/**
+ * network_pass() - when a packet that sets off at @when has arrived, whole
+ * @bytes: all of it
+ */
+uint64_t network_pass(struct vt_network *net, unsigned int from,
+		      unsigned int to, uint64_t when, uint64_t bytes)
+{
+	const struct vt_profile *p = &net->sim->profile;
+	struct way w = {
+		.now = net->sim->now, .when = when,
+		.length = vt_transfer(bytes, p->link_rate), .hop = p->link_hop,
+	};
+	unsigned int x = net->size;
+
+	net->packets++;
+	net->bytes += bytes;
+	if (net->switched) {
+		through_switch(net, from, to, &w);
+	} else {
+		go_round(&net->row[from / x * (size_t)x], x, 1, from % x,
+			 to % x, &w);
+		if (net->columns)
+			go_round(&net->column[to % x], net->columns, x,
+				 from / x, to / x, &w);
+	}
+	return w.when + w.length;
+}
+
+static struct link *link_at(const struct vt_network *net, unsigned int i)
+{
+	return i < net->links ? &net->row[i] : &net->column[i - net->links];
+}
+
+static unsigned int links_of(const struct vt_network *net)
+{
+	return net->links + (net->columns ? net->sim->nodes : 0);
+}
+
+void vt_network_load(const struct vt_sim *s, struct vt_network_load *load)
+{
+	const struct vt_network *net = s->network;
+	uint64_t sum = 0;
+
+	memset(load, 0, sizeof(*load));
+	load->links = links_of(net);
+	for (unsigned int i = 0; i < load->links; i++) {
+		uint64_t busy = link_at(net, i)->busy;
+
+		sum += busy;
+		load->busiest = busy > load->busiest ? busy : load->busiest;
+	}
+	load->mean = load->links ? sum / load->links : 0;
+	load->packets = net->packets;
+	load->bytes = net->bytes;
+}
+
+void vt_network_clear(struct vt_sim *s)
+{
+	struct vt_network *net = s->network;
+
+	for (unsigned int i = 0; i < links_of(net); i++)
+		link_at(net, i)->busy = 0;
+	net->packets = 0;
+	net->bytes = 0;
+}
+
+static unsigned int add_new(unsigned int *out, unsigned int n,
+			    unsigned int self, unsigned int node)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (out[i] == node)
+			return n;
+	if (node != self)
+		out[n++] = node;
+	return n;
+}
+
+unsigned int vt_network_neighbours(const struct vt_sim *s, unsigned int node,
+				   unsigned int out[4])
+{
+	const struct vt_network *net = s->network;
+	unsigned int x = net->size, all = s->nodes, row = node / x * x, n = 0;
+
+	if (!net->columns) {
+		n = add_new(out, n, node, (node + 1) % all);
+		return add_new(out, n, node, (node + all - 1) % all);
+	}
+	n = add_new(out, n, node, row + (node % x + 1) % x);
+	n = add_new(out, n, node, row + (node % x + x - 1) % x);
+	n = add_new(out, n, node, (node + x) % all);
+	return add_new(out, n, node, (node + all - x) % all);
+}

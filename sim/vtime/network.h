@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What the links have carried; the topologies are described in network.c. */
+#ifndef SIM_VTIME_NETWORK_H
+#define SIM_VTIME_NETWORK_H
+
+#include "sim/vtime/vtime.h"
+
+/**
+ * struct vt_network_load - what the links have carried
+ * @links: how many there are
+ * @busiest: picoseconds that the one was busy that was so longest
+ * @mean: ... of all
+ * @packets: that were sent; @bytes: of these, headers included, once each
+ */
+struct vt_network_load {
+	unsigned int links;
+	uint64_t busiest;
+	uint64_t mean;
+	uint64_t packets;
+	uint64_t bytes;
+};
+
+void vt_network_load(const struct vt_sim *s, struct vt_network_load *load);
+
+/* From now on they have carried nothing. */
+void vt_network_clear(struct vt_sim *s);
+
+/*
+ * The nodes beside a node: before and after it, on a torus in its row and in its
+ * column.  All different; returns how many.
+ */
+unsigned int vt_network_neighbours(const struct vt_sim *s, unsigned int node,
+				   unsigned int out[4]);
+
+#endif

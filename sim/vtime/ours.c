@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sci/msg.h>
+
+#include "sim/vtime/command.h"
+#include "sim/vtime/network.h"
+#include "sim/vtime/ours.h"
+
+/* Rounds until all rings are there, and the rhythm of their status. */
+static unsigned int warm_up(size_t size)
+{
+	return size > 16384 ? 2 : 48;
+}
+
+#define CONNECT_MS	10000
+
+struct side {
+	struct sci_ep *ep;
+	struct sci_peer *peer;
+	void *buf;
+};
+
+struct pingpong {
+	enum ours_mode mode;
+	size_t size;
+	unsigned int rounds;
+	struct ours_result *result;
+	uint64_t begin;
+	uint64_t counts[SCI_PCI_COUNTERS_COUNT];
+	struct vt_network_load load;
+	int error;
+};
+
+static int open_side(struct vt_node *n, const struct pingpong *pp,
+		     struct side *s)
+{
+	const struct sci_addr other = { .node = 8, .id = 1 };
+	size_t room = pp->size ? pp->size : 1;
+	int ret = sci_ep_open(&s->ep, 1, SCI_EP_SINGLE_THREAD);
+
+	if (ret)
+		return ret;
+	if (vt_index(n))
+		ret = sci_accept(s->ep, CONNECT_MS, &s->peer);
+	else
+		ret = sci_connect(s->ep, &other, CONNECT_MS, &s->peer);
+	if (ret)
+		return ret;
+	if (pp->mode == OURS_ZCOPY)
+		return sci_buf_alloc(s->ep, room, &s->buf);
+	s->buf = malloc(room);
+	return s->buf ? 0 : -1;
+}
+
+static void close_side(const struct pingpong *pp, struct side *s)
+{
+	if (s->peer)
+		sci_disconnect(s->peer);
+	if (pp->mode == OURS_ZCOPY && s->buf)
+		sci_buf_free(s->ep, s->buf);
+	else
+		free(s->buf);
+	if (s->ep)
+		sci_ep_close(s->ep);
+}
+
+static int send_one(const struct pingpong *pp, const struct side *s)
+{
+	return pp->mode == OURS_TAGGED ?
+		       sci_tsend(s->peer, 1, 2, s->buf, pp->size) :
+		       sci_send(s->peer, s->buf, pp->size);
+}
+
+static int recv_one(const struct pingpong *pp, const struct side *s)
+{
+	return pp->mode == OURS_TAGGED ?
+		       sci_trecv(s->ep, s->peer, 1, 2, 0, s->buf, pp->size,
+				 NULL) :
+		       sci_recv(s->ep, s->peer, s->buf, pp->size, NULL);
+}
+
+/* What both adapters have counted. */
+static uint64_t total(struct vt_sim *s, enum sci_pci_counter c)
+{
+	return sim_counter(vt_adapter(vt_node(s, 0)), c) +
+	       sim_counter(vt_adapter(vt_node(s, 1)), c);
+}
+
+static void begin(struct vt_node *n, struct pingpong *pp)
+{
+	struct vt_sim *s = vt_sim_of(n);
+
+	vt_sync(n);
+	pp->begin = vt_clock(n);
+	for (int c = 0; c < SCI_PCI_COUNTERS_COUNT; c++)
+		pp->counts[c] = total(s, (enum sci_pci_counter)c);
+	vt_network_load(s, &pp->load);
+}
+
+static double since(struct vt_sim *s, const struct pingpong *pp,
+		    enum sci_pci_counter c)
+{
+	return (double)(total(s, c) - pp->counts[c]) / (2.0 * pp->rounds);
+}
+
+static void end(struct vt_node *n, struct pingpong *pp)
+{
+	struct vt_sim *s = vt_sim_of(n);
+	double messages = 2.0 * pp->rounds;
+	struct vt_network_load load;
+
+	vt_sync(n);
+	vt_network_load(s, &load);
+	*pp->result = (struct ours_result){
+		.latency = (double)(vt_clock(n) - pp->begin) / messages,
+		.packets64 = since(s, pp, SCI_PCI_CNT_WRITES_64),
+		.packets16 = since(s, pp, SCI_PCI_CNT_WRITES_16),
+		.reads = since(s, pp, SCI_PCI_CNT_READS),
+		.barriers = since(s, pp, SCI_PCI_CNT_BARRIERS),
+		.bytes = (double)(load.bytes - pp->load.bytes) / messages,
+	};
+}
+
+static void play(struct vt_node *n, void *arg)
+{
+	struct pingpong *pp = arg;
+	struct side s = { 0 };
+	int ret = open_side(n, pp, &s);
+
+	for (unsigned int i = 0; !ret && i < warm_up(pp->size) + pp->rounds; i++) {
+		if (i == warm_up(pp->size) && !vt_index(n))
+			begin(n, pp);
+		ret = vt_index(n) ? recv_one(pp, &s) : send_one(pp, &s);
+		if (ret)
+			break;
+		ret = vt_index(n) ? send_one(pp, &s) : recv_one(pp, &s);
+	}
+	if (!ret && !vt_index(n))
+		end(n, pp);
+	/* the other one goes on to its end when all has been counted */
+	if (!ret)
+		ret = vt_index(n) ? recv_one(pp, &s) : send_one(pp, &s);
+	if (ret)
+		pp->error = ret;
+	close_side(pp, &s);
+}
+
+bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
+		   size_t size, unsigned int rounds, struct ours_result *r)
+{
+	struct pingpong pp = {
+		.mode = mode, .size = size, .rounds = rounds, .result = r,
+	};
+	struct vt_sim *s = vt_new(p, 2, NULL, 1);
+	bool done;
+
+	if (!s)
+		return false;
+	for (unsigned int i = 0; i < 2; i++)
+		vt_start(vt_node(s, i), play, &pp);
+	done = vt_run(s);
+	vt_free(s);
+	if (!done || pp.error)
+		fprintf(stderr, "sci-model: %zu bytes: %s\n", size,
+			done ? strerror(-pp.error) : "it waits for ever");
+	return done && !pp.error;
+}
+
+int pingpong_main(int argc, char **argv)
+{
+	enum ours_mode mode = OURS_PLAIN;
+	struct vt_profile p;
+	int i = 2;
+
+	if (argc < 3 || !vt_profile_read(&p, argv[1]))
+		return 2;
+	if (!strcmp(argv[i], "-t") || !strcmp(argv[i], "-z"))
+		mode = argv[i++][1] == 't' ? OURS_TAGGED : OURS_ZCOPY;
+	printf("%10s %12s %10s %8s %8s %6s %8s %10s\n", "bytes", "us", "MB/s",
+	       "64 B", "16 B", "reads", "barriers", "link bytes");
+	for (; i < argc; i++) {
+		size_t size = strtoul(argv[i], NULL, 0);
+		struct ours_result r;
+
+		if (!ours_pingpong(&p, mode, size, 20, &r))
+			return 1;
+		printf("%10zu %12.3f %10.2f %8.2f %8.2f %6.2f %8.2f %10.0f\n",
+		       size, r.latency / VT_US,
+		       (double)size / r.latency * 1e6, r.packets64,
+		       r.packets16, r.reads, r.barriers, r.bytes);
+	}
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* The library's own protocols, measured between two nodes. */
+#ifndef SIM_VTIME_OURS_H
+#define SIM_VTIME_OURS_H
+
+#include "sim/vtime/vtime.h"
+
+enum ours_mode {
+	OURS_PLAIN,			/* untagged, any buffers */
+	OURS_TAGGED,
+	OURS_ZCOPY,			/* untagged, exported buffers */
+};
+
+/**
+ * struct ours_result - of one message, on the average of many
+ * @latency: half a round trip, picoseconds
+ * @packets64, @packets16: store transactions
+ * @reads: transactions that read remote memory
+ * @barriers: waits for all stores
+ * @bytes: on the links, headers and answers included
+ */
+struct ours_result {
+	double latency;
+	double packets64;
+	double packets16;
+	double reads;
+	double barriers;
+	double bytes;
+};
+
+/* Ping-pong of @size bytes between two nodes; false (said why): it did not work. */
+bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
+		   size_t size, unsigned int rounds, struct ours_result *r);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the figures of a machine
+ *
+ * A profile is a text file of lines "NAME VALUE # SOURCE", in sim/profiles; all
+ * names must be there, once.  Times are nanoseconds with a fraction, in memory
+ * picoseconds.
+ *
+ * A store of a line takes the bus for @bus_line; one that fills no line takes
+ * it for @bus_word for each 4 bytes, or fewer, that it consists of.  What leaves
+ * the adapter takes @adapter_out, then each link's serialization (@link_header
+ * and the data, at @link_rate) and @link_hop, then @adapter_in, and the target's
+ * bus for @mem_setup and the data at @mem_rate; programs see it @mem_latency
+ * later.  A response goes the same way, up to @adapter_in.  A read is answered
+ * with what memory has delivered; a store, which the bus posts, when main memory
+ * has taken its address: after @mem_setup.
+ *
+ * A load from a remote line that was read ahead takes the bus for @bus_word.
+ * That may be too little: reads of blocks come out six to seven times slower
+ * than stores, where the papers say about ten.
+ */
+#ifndef SIM_VTIME_PROFILE_H
+#define SIM_VTIME_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vt_profile {
+	char name[16];
+	char title[96];
+
+	/* the adapter's capabilities */
+	uint64_t streams;		/* stream buffers */
+	uint64_t stream_size;		/* bytes of each */
+	uint64_t outstanding;		/* transactions */
+	uint64_t gather;		/* ps: a buffer that is not full leaves */
+
+	/* CPU and memory; ps */
+	uint64_t load_local;		/* a load from main memory */
+	uint64_t copy_setup;		/* of a local copy ... */
+	uint64_t copy_rate;		/* ... bytes a second */
+	uint64_t line_put;		/* a line is composed: 64 bytes in the cache */
+	uint64_t line_take;		/* a line is taken off a ring, and looked at */
+	uint64_t check;			/* a look at the error count */
+	uint64_t atomic;		/* a locked instruction */
+
+	/* bus; ps */
+	uint64_t bus_line;		/* a store of a whole line, as one burst */
+	uint64_t bus_fpu;		/* ... by the FPU, 8 bytes at a time */
+	uint64_t bus_word;		/* a store of up to 4 bytes */
+	uint64_t bus_read;		/* a load from the adapter's registers */
+	uint64_t mem_setup;		/* the adapter writes to main memory ... */
+	uint64_t mem_rate;		/* ... bytes a second ... */
+	uint64_t mem_latency;		/* ... and when the bus is free again, this */
+
+	/* adapter and links; ps */
+	uint64_t adapter_out;
+	uint64_t adapter_in;
+	uint64_t link_header;		/* bytes of a packet besides its data */
+	uint64_t link_rate;		/* bytes a second */
+	uint64_t link_hop;
+	uint64_t interrupt;		/* from a packet to the program */
+	uint64_t control;		/* a request to another node's kernel, and back */
+};
+
+/* Prints what is wrong and returns false. */
+bool vt_profile_read(struct vt_profile *p, const char *path);
+
+/* Time of @bytes at @rate bytes a second. */
+static inline uint64_t vt_transfer(uint64_t bytes, uint64_t rate)
+{
+	return bytes * UINT64_C(1000000000000) / rate;
+}
+
+#endif

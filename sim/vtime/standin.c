@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: what stands in for parts of the library
+ *
+ * The protocols are the library's own objects.  These modules of it are replaced,
+ * function by function, since they deal with the real world:
+ *
+ *	libsci/msg/wait.c	waiting, sleeping, the clock: a wait polls, and when
+ *				there was nothing, the world goes on
+ *	libsci/msg/keeper.c	a thread for programs that do not come back into a
+ *				call: here they do
+ *	libsci/fabric/fault.c	stores to remote memory: through the adapter.  The
+ *				links lose packets, if any are to be lost
+ *	libsci/fabric/fabric.c	which fabric: that of the node whose program runs
+ *
+ * And what a line and a copy cost is charged where the library composes one,
+ * takes one, or copies.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libsci/msg/endpoint.h"
+#include "sim/vtime/internal.h"
+
+/* ---- libsci/msg/line.c, libsci/pio: charged ---- */
+
+static struct line_ops real_lines;
+
+static void charged_put(volatile struct msg_line *slot,
+			const struct line_head *head, const void *buf,
+			size_t len, uint64_t id, uint64_t last)
+{
+	struct vt_node *n = vt_current();
+
+	vt_busy(n, n->sim->profile.line_put);
+	real_lines.put(slot, head, buf, len, id, last);
+}
+
+static bool charged_get(const volatile struct msg_line *slot, uint64_t id,
+			struct msg_line *out)
+{
+	struct vt_node *n = vt_current();
+
+	if (!real_lines.get(slot, id, out))
+		return false;
+	vt_busy(n, n->sim->profile.line_take);
+	return true;
+}
+
+/* What is no longer than a line comes out of one that was just taken: a cache. */
+static void charged_copy(void *dst, const void *src, size_t len)
+{
+	struct vt_node *n = vt_current();
+
+	if (len > LINE_PAYLOAD) {
+		vt_copy(n, dst, src, len);
+		return;
+	}
+	memcpy(dst, src, len);
+	vt_busy(n, n->sim->profile.line_put * len / LINE_BYTES);
+}
+
+/* Once, before the first endpoint; while nothing runs. */
+static void charge(void)
+{
+	if (real_lines.put)
+		return;
+	line_init();
+	real_lines = line_ops;
+	line_ops = (struct line_ops){ charged_put, charged_get };
+	sci_pio_current_copy = charged_copy;
+}
+
+/* ---- libsci/fabric/fabric.c ---- */
+
+int sci_fabric_open(struct sci_fabric **out)
+{
+	if (!vt_current())
+		return -ENODEV;
+	charge();
+	*out = fabric_of(vt_current());
+	return 0;
+}
+
+void sci_fabric_close(struct sci_fabric *f)
+{
+	(void)f;
+}
+
+/* ---- libsci/fabric/fault.c ---- */
+
+_Atomic bool sci_fault_enabled = true;
+
+void sci_fault_forget(volatile void *addr, size_t len)
+{
+	(void)addr;
+	(void)len;
+}
+
+void sci_fault_later(void)
+{
+	vt_check(vt_current());
+}
+
+void sci_fault_write(volatile void *dst, const void *src, size_t len,
+		     struct sci_link_status *link)
+{
+	(void)link;
+	vt_store(vt_current(), dst, src, len);
+}
+
+void sci_fault_line(volatile void *dst, const void *src,
+		    struct sci_link_status *link)
+{
+	(void)link;
+	vt_store(vt_current(), dst, src, SCI_PIO_LINE);
+}
+
+void sci_fault_check(struct sci_rseg_status *st)
+{
+	(void)st;
+}
+
+/* The barrier of the fabric does it. */
+void sci_fault_deliver(void)
+{
+}
+
+/* ---- libsci/msg/keeper.c ---- */
+
+int keeper_start(struct sci_ep *ep)
+{
+	(void)ep;
+	return 0;
+}
+
+void keeper_stop(struct sci_ep *ep)
+{
+	(void)ep;
+}
+
+void keeper_wake(struct sci_ep *ep)
+{
+	(void)ep;
+}
+
+/* ---- libsci/msg/wait.c ---- */
+
+uint64_t msg_now_ms(void)
+{
+	return vt_clock(vt_current()) / VT_MS;
+}
+
+/* Any that differs from others' will do. */
+uint64_t msg_nonce(void)
+{
+	return vt_random(vt_current()->sim) | 1;
+}
+
+int waits_init(struct sci_ep *ep)
+{
+	(void)ep;
+	return 0;
+}
+
+void waits_fini(struct sci_ep *ep)
+{
+	(void)ep;
+}
+
+/* Who tells it touches its node. */
+void wake_self(struct sci_ep *ep)
+{
+	(void)ep;
+}
+
+void wake_waiters(struct sci_ep *ep)
+{
+	(void)ep;
+}
+
+int sci_ep_fd(struct sci_ep *ep)
+{
+	(void)ep;
+	return -EOPNOTSUPP;
+}
+
+int sci_ep_arm(struct sci_ep *ep)
+{
+	(void)ep;
+	return -EOPNOTSUPP;
+}
+
+/* One look at all that may have come. */
+static int poll_once(struct sci_ep *ep, struct vt_node *n)
+{
+	/* the last word of the next line of each ring that is looked at */
+	vt_busy(n, (ep->n_hot ? ep->n_hot : 1) * n->sim->profile.load_local);
+	vt_sync(n);
+	return msg_progress(ep);
+}
+
+/* What is lost is looked after by polling: there is no keeper. */
+static uint64_t wait_until(const struct sci_ep *ep, uint64_t until,
+			   uint64_t clock, uint32_t often_ms)
+{
+	uint64_t often = often_ms ? clock + (uint64_t)often_ms * VT_MS :
+				    VT_NEVER;
+
+	if (ep->retry || !list_empty(&ep->busy) || ep->n_gone)
+		often = clock + VT_MS < often ? clock + VT_MS : often;
+	return until < often ? until : often;
+}
+
+int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
+		   int timeout, uint32_t often_ms)
+{
+	struct vt_node *n = vt_current();
+	uint64_t until = timeout < 0 ? VT_NEVER :
+			 vt_clock(n) + (uint64_t)timeout * VT_MS;
+	unsigned int completions = ep->completions;
+	int ret = fn(arg);
+
+	while (ret == -EAGAIN) {
+		uint64_t seen = vt_touches(n);
+		int done = poll_once(ep, n);
+
+		if (ep->completions != completions || often_ms) {
+			completions = ep->completions;
+			ret = fn(arg);
+			if (ret != -EAGAIN)
+				break;
+		}
+		if (vt_clock(n) >= until)
+			return -ETIMEDOUT;
+		if (!done)
+			vt_wait(n, seen, wait_until(ep, until, vt_clock(n),
+						    often_ms));
+	}
+	return ret;
+}
+
+int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
+{
+	return msg_wait_often(ep, fn, arg, timeout, 0);
+}
