@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what the papers had
+ *
+ * Their protocols as they describe them, as programs that store and load:
+ * nothing of libsci/msg.  What costs time is the profile's: stores, flushes,
+ * waits, copies, polls, locks.  What is the system's own is a constant beside it,
+ * with its source.
+ *
+ *	DECK	Low-latency and zero-copy message passing protocols for
+ *		SCI-based clusters; on profile B
+ *	MPICH	MPICH for SCI-connected Clusters; on profile A
+ *
+ * Of ScaMPI and of Madeleine there are published figures only.
+ */
+#ifndef SIM_VTIME_PAPERS_H
+#define SIM_VTIME_PAPERS_H
+
+#include "sim/vtime/vtime.h"
+
+enum paper_system {
+	DECK_1,				/* one packet; 0 to 62 bytes */
+	DECK_2,				/* buffer, flush, control packet */
+	DECK_3,				/* zero-copy */
+	DECK,				/* 1 up to 62 bytes, 2 up to 1024, 3 */
+	MPICH_SHORT,			/* one packet; 0 to 47 bytes */
+	MPICH_EAGER,
+	MPICH_RENDEZVOUS,
+	MPICH,				/* short up to 47, eager up to 32768 */
+	MPICH_EQUATIONS,		/* what that paper computes for it */
+	SCAMPI,				/* and below: published figures only */
+	MADELEINE,
+	MPICH_MADELEINE,
+	PAPER_SYSTEMS
+};
+
+const char *papers_name(enum paper_system sys);
+
+/*
+ * Half a round trip of @bytes, in picoseconds; 0: the system is not modelled,
+ * not for that many bytes, or it did not work (said why).
+ */
+double papers_latency(const struct vt_profile *p, enum paper_system sys,
+		      size_t bytes);
+
+/* The largest bandwidth of powers of two up to 1 MB, 10^6 bytes a second. */
+double papers_bandwidth(const struct vt_profile *p, enum paper_system sys);
+
+enum paper_metric {
+	PAPER_LATENCY,			/* the smallest, microseconds */
+	PAPER_BANDWIDTH,		/* the largest, 10^6 bytes a second */
+};
+
+/**
+ * struct paper_figure - a figure of a paper
+ * @profile: the machine it was measured on, or the one most like it
+ * @bytes: PAPER_LATENCY: of the message
+ * @value: as published, in 10^6 bytes a second where the paper counts in 2^20
+ * @within: by how much of it the model may differ; why, where that is more than
+ *	a tenth, is said where the system is modelled
+ */
+struct paper_figure {
+	const char *profile;
+	enum paper_system system;
+	enum paper_metric metric;
+	size_t bytes;
+	double value;
+	double within;
+	const char *source;
+};
+
+extern const struct paper_figure papers_published[];
+extern const size_t papers_published_count;
+
+/* What the model says, in the figure's unit; 0: the system is not modelled. */
+double papers_modelled(const struct vt_profile *p,
+		       const struct paper_figure *f);
+
+/* ---- the equations of MPICH for SCI-connected Clusters, IV.A ---- */
+
+/**
+ * struct mpich_parameters - its table 1; seconds, and bytes a second
+ * @l_packet: S_packet / B_cr(S_packet), and L_rw(S_packet): 64 bytes written
+ * @b_cr: for large blocks; of N bytes the first 64 take @l_packet
+ * @b_cl: ... and @l_cl before
+ * @l_header: S_header / B_lr(S_header): 12 bytes read
+ * @l_lr: L_lr(4)
+ * @l_rw: L_rw(4)
+ * @s_buf, @s_block: of the rendezvous, bytes
+ */
+struct mpich_parameters {
+	double l_packet;
+	double b_cr;
+	double b_cl;
+	double l_cl;
+	double l_header;
+	double l_lr;
+	double l_rw;
+	size_t s_buf;
+	size_t s_block;
+};
+
+/* From a profile: the way of a store is the sum of what is on it. */
+struct mpich_parameters mpich_parameters(const struct vt_profile *p);
+
+/* (1), (3), (5): seconds. */
+double mpich_equation_short(const struct mpich_parameters *m, size_t n);
+double mpich_equation_eager(const struct mpich_parameters *m, size_t n);
+double mpich_equation_rendezvous(const struct mpich_parameters *m, size_t n);
+
+/* (2), (4), (6): bytes a second. */
+double mpich_equation_short_rate(const struct mpich_parameters *m, size_t n);
+double mpich_equation_eager_rate(const struct mpich_parameters *m, size_t n);
+double mpich_equation_rendezvous_rate(const struct mpich_parameters *m,
+				      size_t n);
+
+#endif

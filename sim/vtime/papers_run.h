@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What the papers' protocols have in common: a ping-pong, and polling. */
+#ifndef SIM_VTIME_PAPERS_RUN_H
+#define SIM_VTIME_PAPERS_RUN_H
+
+#include "sim/vtime/vtime.h"
+
+#define PAPER_LINE	64u
+
+static inline size_t paper_lines(size_t bytes)
+{
+	return (bytes + PAPER_LINE - 1) / PAPER_LINE * PAPER_LINE;
+}
+
+/**
+ * struct paper_side - one of two processes
+ * @near: its memory that the other one stores to
+ * @far: the other's
+ * @buf: a message's; room for the largest one and more
+ * @size: of the messages
+ * @sent, @got: ... so far, or packets: for the protocol
+ */
+struct paper_side {
+	struct vt_node *node;
+	const struct vt_profile *profile;
+	void *near;
+	volatile void *far;
+	uint8_t *buf;
+	size_t size;
+	uint32_t sent, got;
+	uint32_t more_sent, more_got;
+};
+
+/**
+ * struct paper_protocol - a protocol
+ * @memory: of @near, for messages of so many bytes
+ * @max: bytes of a message
+ * @send: a message from @buf
+ * @recv: a message; returns where it is
+ */
+struct paper_protocol {
+	size_t (*memory)(size_t bytes);
+	size_t max;
+	void (*send)(struct paper_side *s);
+	const uint8_t *(*recv)(struct paper_side *s);
+};
+
+extern const struct paper_protocol deck_1, deck_2, deck_3;
+extern const struct paper_protocol mpich_short, mpich_eager, mpich_rendezvous;
+
+/* Half a round trip, picoseconds; 0: it did not work (said why). */
+double papers_pingpong(const struct vt_profile *p,
+		       const struct paper_protocol *proto, size_t bytes);
+
+/*
+ * Polls @byte until it is @value, together with @others, one after the other:
+ * it is found when half of them have been looked at, on the average.
+ */
+void paper_poll(struct paper_side *s, const volatile uint8_t *byte,
+		uint8_t value, unsigned int others);
+
+/* The last byte of message @i: never that of the one before in its place. */
+static inline uint8_t paper_id(uint32_t i)
+{
+	return (uint8_t)(i % 255 + 1);
+}
+
+#endif

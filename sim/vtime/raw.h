@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the hardware alone
+ *
+ * What a profile says of store, bus and link, put together: programs on two
+ * nodes that store and load, and nothing else.  So it is seen whether the figures
+ * add up to what was measured on the machine that they are of.
+ */
+#ifndef SIM_VTIME_RAW_H
+#define SIM_VTIME_RAW_H
+
+#include "sim/vtime/vtime.h"
+
+/* Times are picoseconds, rates bytes a second; 0: it did not work, said why. */
+
+/**
+ * struct raw_write - a remote write
+ * @latency: from the first store to the program that polls the last byte
+ * @packets64, @packets16: store transactions
+ */
+struct raw_write {
+	double latency;
+	double packets64;
+	double packets16;
+};
+
+/* @bytes from the beginning of a line; flushed if the last one is not full. */
+struct raw_write raw_write(const struct vt_profile *p, size_t bytes);
+
+double raw_read(const struct vt_profile *p, size_t bytes);
+double raw_read_rate(const struct vt_profile *p, size_t bytes);
+
+/* The same block again and again, in bursts or as memcpy() does it. */
+double raw_write_rate(const struct vt_profile *p, size_t block, bool bursts);
+
+double raw_copy_rate(const struct vt_profile *p, size_t bytes);
+double raw_poll(const struct vt_profile *p);
+
+/* ---- what was measured ---- */
+
+enum raw_what {
+	RAW_WRITE,			/* microseconds */
+	RAW_READ,
+	RAW_POLL,
+	RAW_BURSTS,			/* 10^6 bytes a second */
+	RAW_WORDS,
+	RAW_COPY,
+};
+
+/**
+ * struct raw_figure - a raw figure of a paper
+ * @tolerance: what the model may differ by, as part of @value
+ */
+struct raw_figure {
+	const char *profile;
+	enum raw_what what;
+	size_t bytes;
+	double value;
+	double tolerance;
+	const char *source;
+};
+
+extern const struct raw_figure raw_published[];
+extern const size_t raw_published_count;
+
+/* What the model says, in the figure's unit. */
+double raw_modelled(const struct vt_profile *p, const struct raw_figure *f);
+
+#endif
