@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Many nodes in virtual time: links, waits, and what they do together. */
+#include <stdio.h>
+#include <string.h>
+
+#include <sci/msg.h>
+
+#include "selftests/harness.h"
+#include "sim/vtime/internal.h"
+#include "sim/vtime/network.h"
+#include "sim/vtime/scale.h"
+
+/* Round figures, so that times can be told: 10 ns a byte on a link. */
+static const struct vt_profile profile = {
+	.name = "test", .title = "test",
+	.streams = 8, .stream_size = 64, .outstanding = 8,
+	.gather = 10 * VT_US,
+	.load_local = 30 * VT_NS, .copy_rate = 300000000,
+	.line_take = 80 * VT_NS, .check = 30 * VT_NS,
+	.bus_line = 700 * VT_NS, .bus_word = 80 * VT_NS,
+	.bus_read = 400 * VT_NS,
+	.mem_setup = 200 * VT_NS, .mem_rate = 100000000,
+	.adapter_out = VT_US, .adapter_in = VT_US,
+	.link_header = 16, .link_rate = 100000000, .link_hop = 100 * VT_NS,
+	.interrupt = 20 * VT_US, .control = 100 * VT_US,
+};
+
+#define BYTE	(10u * VT_NS)
+#define HOP	(100u * VT_NS)
+
+static struct vt_sim *machine(unsigned int nodes, const char *topology)
+{
+	struct vt_sim *s = vt_new(&profile, nodes, topology, 1);
+
+	CHECK(s != NULL);
+	return s;
+}
+
+/* ---- links ---- */
+
+/* How many links are between two nodes, by the time when nobody else is there. */
+static unsigned int hops(struct vt_sim *s, unsigned int from, unsigned int to)
+{
+	static uint64_t when;
+	uint64_t time;
+
+	when += VT_MS;
+	time = network_pass(s->network, from, to, when, 80) - when - 80 * BYTE;
+	CHECK_EQ(time % HOP, 0);
+	return (unsigned int)(time / HOP);
+}
+
+TEST(ways_have_so_many_links)
+{
+	struct vt_sim *s = machine(8, "ring");
+
+	CHECK_EQ(hops(s, 0, 1), 1);
+	CHECK_EQ(hops(s, 1, 0), 7);
+	CHECK_EQ(hops(s, 6, 3), 5);
+	vt_free(s);
+	/* to the port, which is behind the last one, and from the other's */
+	s = machine(10, "rings:4");
+	CHECK_EQ(hops(s, 0, 3), 3);
+	CHECK_EQ(hops(s, 3, 0), 2);
+	CHECK_EQ(hops(s, 1, 4), 3 + 1);
+	CHECK_EQ(hops(s, 3, 7), 1 + 4);
+	CHECK_EQ(hops(s, 9, 8), 4);
+	CHECK_EQ(hops(s, 8, 2), 4 + 3);
+	vt_free(s);
+	s = machine(12, "torus:4x3");
+	CHECK_EQ(hops(s, 0, 3), 3);
+	CHECK_EQ(hops(s, 3, 0), 1);
+	CHECK_EQ(hops(s, 0, 8), 2);
+	CHECK_EQ(hops(s, 8, 0), 1);
+	CHECK_EQ(hops(s, 5, 10), 1 + 1);
+	CHECK_EQ(hops(s, 11, 0), 1 + 1);
+	CHECK_EQ(hops(s, 6, 1), 3 + 2);
+	vt_free(s);
+}
+
+TEST(neighbours_are_those_beside)
+{
+	struct vt_sim *s = machine(12, "torus:4x3");
+	unsigned int out[4];
+
+	CHECK_EQ(vt_network_neighbours(s, 4, out), 4);
+	CHECK(out[0] == 5 && out[1] == 7 && out[2] == 8 && out[3] == 0);
+	CHECK_EQ(vt_network_neighbours(s, 11, out), 4);
+	CHECK(out[0] == 8 && out[1] == 10 && out[2] == 3 && out[3] == 7);
+	vt_free(s);
+	/* before and after are the same */
+	s = machine(6, "torus:2x3");
+	CHECK_EQ(vt_network_neighbours(s, 0, out), 3);
+	vt_free(s);
+	s = machine(9, "rings:3");
+	CHECK_EQ(vt_network_neighbours(s, 8, out), 2);
+	CHECK(out[0] == 0 && out[1] == 7);
+	vt_free(s);
+	s = machine(2, NULL);
+	CHECK_EQ(vt_network_neighbours(s, 1, out), 1);
+	vt_free(s);
+}
+
+TEST(packets_wait_for_a_link)
+{
+	struct vt_sim *s = machine(8, "ring");
+	struct vt_network *net = s->network;
+	struct vt_network_load load;
+
+	CHECK_EQ(network_pass(net, 0, 2, 0, 80), 2 * HOP + 80 * BYTE);
+	/* as soon as the first one has left it whole, and no sooner further on */
+	CHECK_EQ(network_pass(net, 0, 2, 0, 16),
+		 80 * BYTE + 2 * HOP + 16 * BYTE);
+	CHECK_EQ(network_pass(net, 1, 2, 0, 1), HOP + BYTE);
+	vt_network_load(s, &load);
+	CHECK_EQ(load.links, 8);
+	CHECK_EQ(load.packets, 3);
+	CHECK_EQ(load.bytes, 97);
+	CHECK_EQ(load.busiest, 97 * BYTE);
+	CHECK_EQ(load.mean, (96 + 97) * BYTE / 8);
+	vt_network_clear(s);
+	vt_network_load(s, &load);
+	CHECK_EQ(load.busiest + load.packets + load.bytes, 0);
+	vt_free(s);
+}
+
+/* What will come to a link later keeps nobody from it now. */
+TEST(gaps_are_filled)
+{
+	struct vt_sim *s = machine(8, "ring");
+	struct vt_network *net = s->network;
+
+	network_pass(net, 0, 2, 1000 * BYTE, 80);
+	/* link 1 is somebody's from 1000 bytes and a hop on */
+	CHECK_EQ(network_pass(net, 1, 2, 0, 80), HOP + 80 * BYTE);
+	CHECK_EQ(network_pass(net, 1, 2, 0, 800), 80 * BYTE + HOP + 800 * BYTE);
+	/* 120 bytes and the hop are left before it */
+	CHECK_EQ(network_pass(net, 1, 2, 0, 131), 1090 * BYTE + HOP + 131 * BYTE);
+	CHECK_EQ(network_pass(net, 1, 2, 0, 130), 880 * BYTE + HOP + 130 * BYTE);
+	CHECK_EQ(network_pass(net, 1, 2, 0, 16), 1221 * BYTE + HOP + 16 * BYTE);
+	vt_free(s);
+}
+
+TEST(bad_topologies_are_refused)
+{
+	static const char *const bad[] = {
+		"", "star", "rings", "ring2", "rings:", "rings:0", "rings:9",
+		"rings:4x", "rings:-4", "torus:", "torus:8", "torus:3x3",
+		"torus:0x8", "torus:2x4x1", "torus:-2x-4",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK(vt_new(&profile, 8, bad[i], 1) == NULL);
+	CHECK(vt_new(&profile, 0, NULL, 1) == NULL);
+	CHECK(vt_new(&profile, VT_NODES_MAX + 1, NULL, 1) == NULL);
+}
+
+/* ---- programs ---- */
+
+static void waits_for_ever(struct vt_node *n, void *arg)
+{
+	*(int *)arg += 1;
+	vt_wait(n, vt_touches(n), VT_NEVER);
+	*(int *)arg += 10;
+}
+
+static void touches_first(struct vt_node *n, void *arg)
+{
+	vt_busy(n, VT_US);
+	vt_sync(n);
+	vt_touch(vt_node(arg, 0));
+}
+
+TEST(a_program_that_waits_for_ever_is_told)
+{
+	struct vt_sim *s = machine(3, NULL);
+	int steps = 0;
+
+	vt_start(vt_node(s, 0), waits_for_ever, &steps);
+	vt_start(vt_node(s, 1), waits_for_ever, &steps);
+	vt_start(vt_node(s, 2), touches_first, s);
+	CHECK(!vt_run(s));
+	CHECK_EQ(steps, 12);
+	CHECK_EQ(vt_clock(vt_node(s, 0)), VT_US);
+	vt_free(s);
+}
+
+#define WAITS	1000u
+
+static void waits_long(struct vt_node *n, void *arg)
+{
+	size_t most = 0;
+
+	for (unsigned int i = 0; i < WAITS; i++) {
+		vt_wait(n, vt_touches(n), vt_clock(n) + VT_MS);
+		CHECK_EQ(vt_clock(n), (i + 1) * (uint64_t)VT_US);
+		most = n->sim->events > most ? n->sim->events : most;
+	}
+	*(size_t *)arg = most;
+	/* an earlier limit than the one that is left, and a later one */
+	vt_wait(n, vt_touches(n), vt_clock(n) + VT_US);
+	CHECK_EQ(vt_clock(n), (WAITS + 1) * (uint64_t)VT_US);
+	vt_wait(n, vt_touches(n), vt_clock(n) + 5 * (uint64_t)VT_MS);
+	CHECK_EQ(vt_clock(n), (WAITS + 1) * (uint64_t)VT_US +
+				      5 * (uint64_t)VT_MS);
+	/* what is past is not waited for, nor what has been seen */
+	vt_wait(n, vt_touches(n), vt_clock(n));
+	vt_wait(n, vt_touches(n) - 1, VT_NEVER);
+}
+
+static void touches_often(struct vt_node *n, void *arg)
+{
+	for (unsigned int i = 0; i < WAITS; i++) {
+		vt_busy(n, VT_US);
+		vt_sync(n);
+		vt_touch(vt_node(arg, 0));
+	}
+}
+
+TEST(limits_of_waits_do_not_pile_up)
+{
+	struct vt_sim *s = machine(2, NULL);
+	size_t most = 0;
+
+	vt_start(vt_node(s, 0), waits_long, &most);
+	vt_start(vt_node(s, 1), touches_often, s);
+	CHECK(vt_run(s));
+	CHECK(most < 20);
+	vt_free(s);
+}
+
+/* ---- operations ---- */
+
+static void run(const struct scale_setup *setup, struct scale_result *r)
+{
+	if (!scale_run(setup, r))
+		FAIL("%s of %u nodes, %zu bytes, %s, loss %u",
+		     scale_name(setup->pattern), setup->nodes, setup->bytes,
+		     setup->topology, setup->loss);
+}
+
+static void run_all(unsigned int nodes, const char *topology, size_t bytes,
+		    uint32_t loss)
+{
+	for (int i = 0; i < SCALE_PATTERNS; i++) {
+		const struct scale_setup setup = {
+			.profile = &profile, .topology = topology,
+			.pattern = (enum scale_pattern)i, .nodes = nodes,
+			.bytes = bytes, .seed = 1, .loss = loss,
+		};
+		struct scale_result r;
+
+		run(&setup, &r);
+		CHECK(r.time && r.first);
+		/* a connection takes longer than some packets */
+		CHECK(r.first > r.time || loss || bytes > SCI_SHORT_MAX);
+		CHECK(r.load.busiest && r.load.busiest >= r.load.mean);
+	}
+}
+
+TEST(any_number_of_nodes)
+{
+	for (unsigned int n = 2; n <= 17; n++) {
+		run_all(n, "ring", 8, 0);
+		run_all(n, "rings:2", 8, 0);
+		run_all(n, "torus", 8, 0);
+	}
+}
+
+TEST(any_length)
+{
+	static const size_t bytes[] = { 0, 1, 62, 63, 1000, 9000, 40000 };
+
+	for (size_t i = 0; i < ARRAY_LEN(bytes); i++)
+		run_all(6, "torus:3x2", bytes[i], 0);
+}
+
+TEST(what_is_lost_comes_all_the_same)
+{
+	run_all(6, "ring", 200, 1000);
+	run_all(6, "rings:3", 200, 50000);
+	run_all(6, "torus:2x3", 9000, 50000);
+}
+
+/* But for the host's figures, which come last. */
+static void check_same(const struct scale_result *a,
+		       const struct scale_result *b)
+{
+	CHECK(!memcmp(a, b, offsetof(struct scale_result, host_bytes)));
+}
+
+TEST(the_same_again_is_the_same)
+{
+	struct scale_setup setup = {
+		.profile = &profile, .topology = "torus:4x4", .nodes = 16,
+		.pattern = SCALE_ALLTOALL, .bytes = 500, .seed = 3,
+		.loss = 10000,
+	};
+	struct scale_result a, b;
+
+	run(&setup, &a);
+	run(&setup, &b);
+	check_same(&a, &b);
+	setup.seed = 4;
+	run(&setup, &b);
+	CHECK(a.time != b.time);
+	setup.loss = 0;
+	setup.pattern = SCALE_BRUCK;
+	run(&setup, &a);
+	run(&setup, &b);
+	check_same(&a, &b);
+}
+
+TEST(peers_are_connected_on_demand)
+{
+	struct scale_setup setup = {
+		.profile = &profile, .topology = "torus:4x4", .nodes = 16,
+		.bytes = 8, .seed = 1,
+	};
+	static const struct {
+		enum scale_pattern pattern;
+		unsigned int most, all;
+	} want[] = {
+		{ SCALE_BARRIER, 7, 16 * 7 },	/* 1, 2, 4 away, and 8 */
+		{ SCALE_BROADCAST, 4, 15 * 2 },
+		{ SCALE_NEIGHBOURS, 4, 16 * 4 },
+		{ SCALE_ALLTOALL, 15, 16 * 15 },
+		{ SCALE_BRUCK, 7, 16 * 7 },
+		{ SCALE_STAR, 15, 15 * 2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		struct scale_result r;
+
+		setup.pattern = want[i].pattern;
+		run(&setup, &r);
+		CHECK_EQ(r.peers, want[i].most);
+		CHECK_EQ(r.all_peers, want[i].all);
+		/* the peer's inbox, and its bell */
+		CHECK_EQ(r.att, 2 * r.peers);
+		CHECK(r.receive >= r.peers * 4096);
+		CHECK_EQ(r.receive * r.all_peers, r.all_receive * r.peers);
+	}
+}
+
+/* Each peer of a node is an entry of its export table. */
+TEST(a_node_has_no_more_peers_than_exports)
+{
+	struct scale_setup setup = {
+		.profile = &profile, .nodes = VT_EXPORTS + 1,
+		.pattern = SCALE_STAR, .bytes = 8, .seed = 1,
+	};
+	struct scale_result r;
+
+	if (TEST_ASAN)
+		SKIP("a thousand nodes take long with the address sanitizer");
+	run(&setup, &r);
+	CHECK_EQ(r.peers, VT_EXPORTS);
+	setup.nodes++;
+	CHECK(!scale_run(&setup, &r));
+}

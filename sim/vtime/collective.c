@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+#include "sim/vtime/collective.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/vtime/network.h"
+
+#define ENDPOINT	1u
+#define PATIENCE_MS	10000	/* nothing takes so long but what never comes */
+
+int member_open(struct member *m, struct vt_node *n)
+{
+	*m = (struct member){
+		.node = n, .rank = vt_index(n), .size = vt_nodes(vt_sim_of(n)),
+	};
+	return sci_ep_open(&m->ep, ENDPOINT, SCI_EP_SINGLE_THREAD);
+}
+
+void member_close(struct member *m)
+{
+	if (m->ep)
+		sci_ep_close(m->ep);
+	free(m->buf);
+	m->ep = NULL;
+	m->buf = NULL;
+}
+
+static bool buffer(struct member *m, size_t bytes)
+{
+	if (m->room < bytes || !m->buf) {
+		free(m->buf);
+		m->room = bytes ? bytes : 1;
+		m->buf = malloc(m->room);
+	}
+	return m->buf;
+}
+
+/* ---- what is sent ---- */
+
+static uint32_t block_seed(const struct member *m, unsigned int from,
+			   unsigned int to)
+{
+	uint32_t x = m->round * 0x9e3779b1u ^ from * 0x85ebca6bu ^
+		     to * 0xc2b2ae35u;
+
+	x ^= x >> 15;
+	return x * 0x2c1b3c6du;
+}
+
+/* That is 8 bits of a number which grows by the same, odd one with each byte. */
+static uint8_t block_byte(uint32_t seed, size_t i)
+{
+	return (uint8_t)((seed + (uint32_t)i * 0x01000193u) >> 24);
+}
+
+static void block_fill(const struct member *m, unsigned int from,
+		       unsigned int to, uint8_t *p, size_t len)
+{
+	uint32_t seed = block_seed(m, from, to);
+
+	for (size_t i = 0; i < len; i++)
+		p[i] = block_byte(seed, i);
+}
+
+static int block_check(const struct member *m, unsigned int from,
+		       unsigned int to, const uint8_t *p, size_t len)
+{
+	uint32_t seed = block_seed(m, from, to);
+
+	for (size_t i = 0; i < len; i++)
+		if (p[i] != block_byte(seed, i))
+			return -EILSEQ;
+	return 0;
+}
+
+/* ---- to and from peers ---- */
+
+/* The connection with @rank.  It may be asking for one itself: that is the one. */
+static int peer_of(struct member *m, unsigned int rank, struct sci_peer **p)
+{
+	const struct sci_addr addr = {
+		.node = vt_id(vt_node(vt_sim_of(m->node), rank)),
+		.id = ENDPOINT,
+	};
+
+	return sci_connect(m->ep, &addr, PATIENCE_MS, p);
+}
+
+static unsigned int rank_of(struct sci_peer *p)
+{
+	struct sci_addr addr = { 0 };
+
+	sci_peer_addr(p, &addr);
+	return addr.node / 4 - 1;
+}
+
+static int finish(struct sci_req *req, size_t len)
+{
+	struct sci_status status;
+	int ret = sci_wait(req, PATIENCE_MS, &status);
+
+	return !ret && status.len != len ? -EMSGSIZE : ret;
+}
+
+static int send_to(struct member *m, unsigned int rank, const void *buf,
+		   size_t len)
+{
+	struct sci_peer *p;
+	struct sci_req *req;
+	int ret = peer_of(m, rank, &p);
+
+	ret = ret ? ret : sci_isend(p, buf, len, &req);
+	return ret ? ret : finish(req, len);
+}
+
+static int receive_from(struct member *m, unsigned int rank, void *buf,
+			size_t len)
+{
+	struct sci_peer *p;
+	struct sci_req *req;
+	int ret = peer_of(m, rank, &p);
+
+	ret = ret ? ret : sci_irecv(m->ep, p, buf, len, &req);
+	return ret ? ret : finish(req, len);
+}
+
+/* Both at once. */
+static int exchange(struct member *m, unsigned int to, const void *out,
+		    unsigned int from, void *in, size_t len)
+{
+	struct sci_peer *target, *source;
+	struct sci_req *receive, *send;
+	int ret, sent;
+
+	ret = peer_of(m, to, &target);
+	ret = ret ? ret : peer_of(m, from, &source);
+	ret = ret ? ret : sci_irecv(m->ep, source, in, len, &receive);
+	if (ret)
+		return ret;
+	sent = sci_isend(target, out, len, &send);
+	sent = sent ? sent : finish(send, len);
+	ret = finish(receive, len);
+	return sent ? sent : ret;
+}
+
+/* The same for a block of both ends' own. */
+static int exchange_blocks(struct member *m, unsigned int to, uint8_t *out,
+			   unsigned int from, uint8_t *in, size_t len)
+{
+	int ret;
+
+	block_fill(m, m->rank, to, out, len);
+	ret = exchange(m, to, out, from, in, len);
+	return ret ? ret : block_check(m, from, m->rank, in, len);
+}
+
+/* ---- operations ---- */
+
+int collective_barrier(struct member *m, size_t bytes)
+{
+	int ret = buffer(m, 16) ? 0 : -ENOMEM;
+
+	(void)bytes;
+	for (unsigned int k = 1; !ret && k < m->size; k *= 2)
+		ret = exchange_blocks(m, (m->rank + k) % m->size, m->buf,
+				      (m->rank + m->size - k) % m->size,
+				      m->buf + 8, 8);
+	return ret;
+}
+
+int collective_broadcast(struct member *m, size_t bytes)
+{
+	unsigned int k = 1;
+	int ret = 0;
+
+	if (!buffer(m, bytes))
+		return -ENOMEM;
+	while (k < m->size && !(m->rank & k))
+		k *= 2;
+	if (m->rank)
+		ret = receive_from(m, m->rank - k, m->buf, bytes);
+	else
+		block_fill(m, 0, 0, m->buf, bytes);
+	while (!ret && (k /= 2))
+		if (m->rank + k < m->size)
+			ret = send_to(m, m->rank + k, m->buf, bytes);
+	return ret ? ret : block_check(m, 0, 0, m->buf, bytes);
+}
+
+static int exchange_all(struct member *m, const unsigned int *ranks,
+			unsigned int n, size_t bytes)
+{
+	struct sci_req *reqs[8] = { NULL };
+	struct sci_peer *peers[4];
+	uint8_t *buf = m->buf;
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < n; i++)
+		ret = peer_of(m, ranks[i], &peers[i]);
+	for (unsigned int i = 0; !ret && i < n; i++)
+		ret = sci_irecv(m->ep, peers[i], buf + (4 + i) * bytes, bytes,
+				&reqs[i]);
+	for (unsigned int i = 0; !ret && i < n; i++) {
+		block_fill(m, m->rank, ranks[i], buf + i * bytes, bytes);
+		ret = sci_isend(peers[i], buf + i * bytes, bytes, &reqs[n + i]);
+	}
+	ret = ret ? ret : sci_waitall(reqs, 2 * (size_t)n, PATIENCE_MS, NULL);
+	for (unsigned int i = 0; !ret && i < n; i++)
+		ret = block_check(m, ranks[i], m->rank, buf + (4 + i) * bytes,
+				  bytes);
+	return ret;
+}
+
+int collective_neighbours(struct member *m, size_t bytes)
+{
+	unsigned int ranks[4], n;
+
+	if (!buffer(m, 8 * bytes))
+		return -ENOMEM;
+	n = vt_network_neighbours(vt_sim_of(m->node), m->rank, ranks);
+	return exchange_all(m, ranks, n, bytes);
+}
+
+/* With a power of two both are the same: a pair has nobody else meanwhile. */
+int collective_alltoall(struct member *m, size_t bytes)
+{
+	bool pairs = !(m->size & (m->size - 1));
+	int ret = buffer(m, 2 * bytes) ? 0 : -ENOMEM;
+
+	for (unsigned int k = 1; !ret && k < m->size; k++) {
+		unsigned int to = (m->rank + k) % m->size;
+		unsigned int from = (m->rank + m->size - k) % m->size;
+
+		if (pairs)
+			to = from = m->rank ^ k;
+		ret = exchange_blocks(m, to, m->buf, from, m->buf + bytes,
+				      bytes);
+	}
+	return ret;
+}
+
+/* ---- Bruck ---- */
+
+/*
+ * Block i is for the node i ranks further on.  In the round of k it goes on by k
+ * if i has that bit; so it is where it has to be after all of them, and block i
+ * is one from i ranks before.
+ */
+struct bruck {
+	uint8_t *blocks;
+	uint8_t *out, *in;
+	size_t bytes;
+};
+
+/* Between @b's blocks with bit @k and @packed; returns how many bytes. */
+static size_t bruck_move(const struct member *m, const struct bruck *b,
+			 unsigned int k, uint8_t *packed, bool pack)
+{
+	const struct vt_profile *p = vt_profile_of(m->node);
+	size_t len = 0;
+
+	for (unsigned int i = k; i < m->size; i += 2 * k) {
+		unsigned int run = i + k < m->size ? k : m->size - i;
+		uint8_t *blocks = b->blocks + i * b->bytes;
+
+		if (pack)
+			memcpy(packed + len, blocks, run * b->bytes);
+		else
+			memcpy(blocks, packed + len, run * b->bytes);
+		len += run * b->bytes;
+	}
+	vt_busy(m->node, p->copy_setup + vt_transfer(len, p->copy_rate));
+	return len;
+}
+
+static int bruck_rounds(struct member *m, const struct bruck *b)
+{
+	int ret = 0;
+
+	for (unsigned int k = 1; !ret && k < m->size; k *= 2) {
+		size_t len = bruck_move(m, b, k, b->out, true);
+
+		ret = exchange(m, (m->rank + k) % m->size, b->out,
+			       (m->rank + m->size - k) % m->size, b->in, len);
+		bruck_move(m, b, k, b->in, false);
+	}
+	return ret;
+}
+
+int collective_bruck(struct member *m, size_t bytes)
+{
+	size_t all = m->size * bytes;
+	struct bruck b;
+	int ret;
+
+	if (!buffer(m, 3 * all))
+		return -ENOMEM;
+	b = (struct bruck){ m->buf, m->buf + all, m->buf + 2 * all, bytes };
+	for (unsigned int i = 0; i < m->size; i++)
+		block_fill(m, m->rank, (m->rank + i) % m->size,
+			   b.blocks + i * bytes, bytes);
+	ret = bruck_rounds(m, &b);
+	for (unsigned int i = 0; !ret && i < m->size; i++)
+		ret = block_check(m, (m->rank + m->size - i) % m->size,
+				  m->rank, b.blocks + i * bytes, bytes);
+	return ret;
+}
+
+/* ---- star ---- */
+
+static int answer_one(struct member *m, size_t bytes)
+{
+	struct sci_status status;
+	struct sci_req *req;
+	unsigned int rank;
+	int ret = sci_irecv(m->ep, NULL, m->buf, bytes, &req);
+
+	ret = ret ? ret : sci_wait(req, PATIENCE_MS, &status);
+	if (ret || status.len != bytes)
+		return ret ? ret : -EMSGSIZE;
+	rank = rank_of(status.peer);
+	ret = block_check(m, rank, 0, m->buf, bytes);
+	block_fill(m, 0, rank, m->buf, bytes);
+	ret = ret ? ret : sci_isend(status.peer, m->buf, bytes, &req);
+	return ret ? ret : finish(req, bytes);
+}
+
+int collective_star(struct member *m, size_t bytes)
+{
+	int ret = buffer(m, 2 * bytes) ? 0 : -ENOMEM;
+
+	for (unsigned int i = 1; !ret && !m->rank && i < m->size; i++)
+		ret = answer_one(m, bytes);
+	if (!m->rank || ret)
+		return ret;
+	block_fill(m, m->rank, 0, m->buf, bytes);
+	ret = send_to(m, 0, m->buf, bytes);
+	ret = ret ? ret : receive_from(m, 0, m->buf + bytes, bytes);
+	return ret ? ret : block_check(m, 0, m->rank, m->buf + bytes, bytes);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what many nodes do together
+ *
+ * Collective operations as a program would have them: messages of the library's
+ * to peers that are connected when they are first needed.  All members call the
+ * same one, with the same number of bytes.  What each receives it compares with
+ * what must come from there: a byte that differs is -EILSEQ.
+ */
+#ifndef SIM_VTIME_COLLECTIVE_H
+#define SIM_VTIME_COLLECTIVE_H
+
+#include <sci/msg.h>
+
+#include "sim/vtime/vtime.h"
+
+/**
+ * struct member - a node that takes part
+ * @rank: from 0 on; of @size
+ * @round: what is sent differs in each
+ * @buf: of all operations; goes after the endpoint, since what failed may have
+ *	left requests that name it
+ */
+struct member {
+	struct vt_node *node;
+	struct sci_ep *ep;
+	unsigned int rank;
+	unsigned int size;
+	unsigned int round;
+	uint8_t *buf;
+	size_t room;
+};
+
+/* Opens the endpoint, and nothing else. */
+int member_open(struct member *m, struct vt_node *n);
+void member_close(struct member *m);
+
+typedef int (*collective_fn)(struct member *m, size_t bytes);
+
+/* Nobody leaves before all have come.  Dissemination: log2 n rounds, 8 bytes. */
+int collective_barrier(struct member *m, size_t bytes);
+
+/* From rank 0 to all, along a binomial tree. */
+int collective_broadcast(struct member *m, size_t bytes);
+
+/* @bytes to and from each node beside it: see vt_network_neighbours(). */
+int collective_neighbours(struct member *m, size_t bytes);
+
+/* @bytes from each to each, in n - 1 rounds between pairs. */
+int collective_alltoall(struct member *m, size_t bytes);
+
+/* The same by Bruck's algorithm: in log2 n rounds, half of everything in each. */
+int collective_bruck(struct member *m, size_t bytes);
+
+/* @bytes from each to rank 0, which answers them in the order they come. */
+int collective_star(struct member *m, size_t bytes);
+
+#endif

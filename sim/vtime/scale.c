@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * All nodes run the same operation some times.  Between two of these they wait
+ * for each other outside of the virtual world, where that takes no message, and
+ * begin at the same time, when the links have become quiet.
+ */
+#include "sim/vtime/scale.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/vtime/collective.h"
+
+#define QUIET		(200 * (uint64_t)VT_US)
+
+/* The first connects, the second attaches what rings are still missing. */
+enum round { FIRST, SECOND, MEASURED, ROUNDS };
+
+struct pattern {
+	const char *name;
+	collective_fn fn;
+};
+
+static const struct pattern patterns[SCALE_PATTERNS] = {
+	[SCALE_BARRIER] = { "barrier", collective_barrier },
+	[SCALE_BROADCAST] = { "broadcast", collective_broadcast },
+	[SCALE_NEIGHBOURS] = { "neighbours", collective_neighbours },
+	[SCALE_ALLTOALL] = { "alltoall", collective_alltoall },
+	[SCALE_BRUCK] = { "bruck", collective_bruck },
+	[SCALE_STAR] = { "star", collective_star },
+};
+
+const char *scale_name(enum scale_pattern pattern)
+{
+	return pattern < SCALE_PATTERNS ? patterns[pattern].name : NULL;
+}
+
+/**
+ * struct world - what the programs share
+ * @here: how many have come to where they wait for each other
+ * @turn: how often all have
+ * @latest: the latest clock of those that came
+ * @begin: when a round does, for all
+ * @end: of the round, the latest so far
+ */
+struct world {
+	const struct scale_setup *setup;
+	struct scale_result *result;
+	struct vt_sim *sim;
+	unsigned int here;
+	unsigned int turn;
+	uint64_t latest;
+	uint64_t begin;
+	uint64_t end;
+	int error;
+	unsigned int failed;		/* the node that found it */
+};
+
+/* ---- results ---- */
+
+static uint64_t host_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long all, resident = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lu %lu", &all, &resident) != 2)
+		resident = 0;
+	fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t host_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void most(uint64_t *most, uint64_t *all, uint64_t value)
+{
+	*all += value;
+	if (value > *most)
+		*most = value;
+}
+
+static void add_stats(struct scale_result *r, const struct member *m)
+{
+	struct sci_ep_stats stats = { .size = sizeof(stats) };
+
+	sci_ep_stats(m->ep, &stats);
+	most(&r->peers, &r->all_peers, stats.peers);
+	most(&r->receive, &r->all_receive, stats.peer_bytes);
+	r->resent += stats.resent_lines + stats.resent_blocks;
+	if (vt_att_max(m->node) > r->att)
+		r->att = vt_att_max(m->node);
+}
+
+/* A round is over for all. */
+static void round_ends(struct world *w, enum round round)
+{
+	struct scale_result *r = w->result;
+
+	if (round == FIRST)
+		r->first = w->end - w->begin;
+	if (round != MEASURED)
+		return;
+	r->time = w->end - w->begin;
+	vt_network_load(w->sim, &r->load);
+	r->host_bytes = host_bytes();
+}
+
+/* ---- waiting for each other ---- */
+
+static void wake_all(struct world *w)
+{
+	for (unsigned int i = 0; i < w->setup->nodes; i++)
+		vt_touch(vt_node(w->sim, i));
+}
+
+static void round_begins(void *arg)
+{
+	vt_network_clear(arg);
+}
+
+/* They wait for the first time before the first round. */
+static void last_one(struct world *w)
+{
+	if (w->turn)
+		round_ends(w, (enum round)(w->turn - 1));
+	w->here = 0;
+	w->turn++;
+	w->begin = w->latest + QUIET;
+	w->end = 0;
+	vt_at(w->sim, w->begin, round_begins, w->sim);
+	wake_all(w);
+}
+
+/* All of them go on at the same time, and answer their peers until then. */
+static void meet(struct world *w, struct member *m)
+{
+	struct vt_node *n = m->node;
+	unsigned int turn = w->turn;
+
+	if (vt_clock(n) > w->latest)
+		w->latest = vt_clock(n);
+	if (++w->here == m->size)
+		last_one(w);
+	while (w->turn == turn && !w->error) {
+		uint64_t seen = vt_touches(n);
+
+		vt_sync(n);
+		if (!sci_progress(m->ep) && w->turn == turn && !w->error)
+			vt_wait(n, seen, VT_NEVER);
+	}
+	if (vt_clock(n) < w->begin)
+		vt_busy(n, w->begin - vt_clock(n));
+	vt_sync(n);
+}
+
+/* ---- the program ---- */
+
+static int play_round(struct world *w, struct member *m, enum round round)
+{
+	int ret;
+
+	m->round = round;
+	ret = patterns[w->setup->pattern].fn(m, w->setup->bytes);
+	if (ret)
+		return ret;
+	if (vt_clock(m->node) > w->end)
+		w->end = vt_clock(m->node);
+	meet(w, m);
+	return w->error;
+}
+
+static void play(struct vt_node *n, void *arg)
+{
+	struct world *w = arg;
+	struct member m;
+	int ret = member_open(&m, n);
+
+	if (!ret)
+		meet(w, &m);
+	for (int i = 0; !ret && i < ROUNDS; i++)
+		ret = play_round(w, &m, (enum round)i);
+	if (!ret) {
+		add_stats(w->result, &m);
+		meet(w, &m);
+	} else if (!w->error) {
+		w->error = ret;
+		w->failed = vt_id(n);
+		wake_all(w);
+	}
+	member_close(&m);
+}
+
+static bool judge(const struct world *w, bool done)
+{
+	const struct scale_setup *s = w->setup;
+
+	if (done && !w->error)
+		return true;
+	fprintf(stderr, "sci-model: %s of %u nodes: ", scale_name(s->pattern),
+		s->nodes);
+	if (!w->error)
+		fprintf(stderr, "it waits for ever\n");
+	else
+		fprintf(stderr, "node %u: %s\n", w->failed,
+			w->error == -EILSEQ ? "a wrong byte has come" :
+					      strerror(-w->error));
+	return false;
+}
+
+bool scale_run(const struct scale_setup *setup, struct scale_result *r)
+{
+	struct world w = { .setup = setup, .result = r };
+	uint64_t before, ns = host_ns();
+	bool done;
+
+	memset(r, 0, sizeof(*r));
+	/* what an earlier run has left would count for this one */
+	malloc_trim(0);
+	before = host_bytes();
+	w.sim = vt_new(setup->profile, setup->nodes, setup->topology,
+		       setup->seed);
+	if (!w.sim)
+		return false;
+	vt_set_loss(w.sim, setup->loss);
+	for (unsigned int i = 0; i < setup->nodes; i++)
+		vt_start(vt_node(w.sim, i), play, &w);
+	done = vt_run(w.sim);
+	r->events = vt_events(w.sim);
+	r->host_bytes = r->host_bytes > before ? r->host_bytes - before : 0;
+	vt_free(w.sim);
+	r->host_ns = host_ns() - ns;
+	return judge(&w, done);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* One collective operation of many nodes, measured. */
+#ifndef SIM_VTIME_SCALE_H
+#define SIM_VTIME_SCALE_H
+
+#include "sim/vtime/network.h"
+#include "sim/vtime/vtime.h"
+
+enum scale_pattern {
+	SCALE_BARRIER,
+	SCALE_BROADCAST,
+	SCALE_NEIGHBOURS,
+	SCALE_ALLTOALL,
+	SCALE_BRUCK,
+	SCALE_STAR,
+	SCALE_PATTERNS
+};
+
+/* As on the command line; NULL: no such pattern. */
+const char *scale_name(enum scale_pattern pattern);
+
+/**
+ * struct scale_setup - what is to be run
+ * @topology: see network.c; NULL: one ring
+ * @bytes: of a message, see collective.h
+ * @loss: so many of a million packets get lost
+ */
+struct scale_setup {
+	const struct vt_profile *profile;
+	const char *topology;
+	enum scale_pattern pattern;
+	unsigned int nodes;
+	size_t bytes;
+	uint64_t seed;
+	uint32_t loss;
+};
+
+/**
+ * struct scale_result - what came of it
+ * @first: picoseconds that it took the first time, connections included
+ * @time: ... when all is there that it needs, the longest of any node
+ * @load: of the links in that time
+ * @peers: that a node has, the most; @all_peers: of all nodes together
+ * @receive: bytes of a node's memory that peers may write to, the most;
+ *	@all_receive: of all nodes together
+ * @att: entries that one adapter's table ever had in use, the most
+ * @resent: lines and blocks that were written again
+ * @events: of the simulation
+ * @host_bytes: of this process's memory, that the run has taken
+ * @host_ns: of its time
+ */
+struct scale_result {
+	uint64_t first;
+	uint64_t time;
+	struct vt_network_load load;
+	uint64_t peers, all_peers;
+	uint64_t receive, all_receive;
+	uint32_t att;
+	uint64_t resent;
+	uint64_t events;
+	uint64_t host_bytes;
+	uint64_t host_ns;
+};
+
+/* False, and said why: it could not be run, or something came wrong. */
+bool scale_run(const struct scale_setup *setup, struct scale_result *r);
+
+#endif

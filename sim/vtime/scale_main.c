@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* sci-model scale: a line for each number of nodes. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/vtime/command.h"
+#include "sim/vtime/scale.h"
+
+#define PROFILE		"sim/profiles/b.profile"
+#define BYTES		8u
+#define BYTES_MAX	(1u << 24)
+
+struct options {
+	const char *profile;
+	struct scale_setup setup;
+	bool tsv;
+	bool host;
+};
+
+static void usage(FILE *out)
+{
+	fputs("usage: sci model scale [-p PROFILE] [-t TOPOLOGY] [-b BYTES] [-s SEED]\n"
+	      "                       [-l LOSS] [--tsv] [--host] PATTERN NODES...\n\n"
+	      "  PATTERN   barrier, broadcast, neighbours, alltoall, bruck or star\n"
+	      "  TOPOLOGY  ring, rings:NODES, torus or torus:COLUMNSxROWS (ring)\n"
+	      "  BYTES     of a message (8)\n"
+	      "  SEED      of what is random (1)\n"
+	      "  LOSS      packets of a million that get lost (0)\n"
+	      "  --tsv     separated by tabs\n"
+	      "  --host    what it takes of this machine, too\n\n"
+	      "first_us: the first time, connections included; us: when all is there.\n"
+	      "peers, recv_KiB: of one node, the most; recv: of its memory, what its\n"
+	      "peers may write to.\n", out);
+}
+
+static bool number(const char *text, uint64_t min, uint64_t max,
+		   const char *what, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 0);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *out >= min &&
+	    *out <= max)
+		return true;
+	fprintf(stderr, "sci-model: %s: %s is a number from %llu to %llu\n",
+		text, what, (unsigned long long)min, (unsigned long long)max);
+	return false;
+}
+
+static bool set_option(struct options *o, int c)
+{
+	uint64_t v = 0;
+	bool good = true;
+
+	switch (c) {
+	case 'p':
+		o->profile = optarg;
+		break;
+	case 't':
+		o->setup.topology = optarg;
+		break;
+	case 'b':
+		good = number(optarg, 0, BYTES_MAX, "BYTES", &v);
+		o->setup.bytes = v;
+		break;
+	case 's':
+		good = number(optarg, 0, UINT64_MAX, "SEED", &o->setup.seed);
+		break;
+	case 'l':
+		good = number(optarg, 0, 500000, "LOSS", &v);
+		o->setup.loss = (uint32_t)v;
+		break;
+	case 'T':
+		o->tsv = true;
+		break;
+	case 'H':
+		o->host = true;
+		break;
+	default:
+		usage(stderr);
+		good = false;
+	}
+	return good;
+}
+
+static bool get_options(struct options *o, int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "tsv", no_argument, NULL, 'T' },
+		{ "host", no_argument, NULL, 'H' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "p:t:b:s:l:", names, NULL)) != -1)
+		if (!set_option(o, c))
+			return false;
+	if (argc - optind >= 2)
+		return true;
+	usage(stderr);
+	return false;
+}
+
+static bool find_pattern(const char *name, enum scale_pattern *p)
+{
+	for (int i = 0; i < SCALE_PATTERNS; i++) {
+		*p = (enum scale_pattern)i;
+		if (!strcmp(scale_name(*p), name))
+			return true;
+	}
+	fprintf(stderr, "sci-model: %s: no such pattern\n", name);
+	return false;
+}
+
+/* ---- output ---- */
+
+struct column {
+	const char *name;
+	int width;
+	int digits;
+};
+
+static const struct column columns[] = {
+	{ "nodes", 6, 0 },		{ "bytes", 7, 0 },
+	{ "first_us", 11, 1 },		{ "us", 11, 2 },
+	{ "packets", 9, 0 },		{ "link_KB", 10, 1 },
+	{ "busiest_%", 10, 1 },		{ "mean_%", 7, 1 },
+	{ "peers", 6, 0 },		{ "peers_mean", 10, 1 },
+	{ "recv_KiB", 9, 1 },		{ "recv_mean", 10, 1 },
+	{ "ATT", 5, 0 },		{ "resent", 7, 0 },
+	{ "host_KiB", 9, 0 },		{ "host_ms", 8, 2 },
+};
+
+#define COLUMNS		(sizeof(columns) / sizeof(columns[0]))
+#define HOST_COLUMNS	2u
+
+static size_t shown(const struct options *o)
+{
+	return o->host ? COLUMNS : COLUMNS - HOST_COLUMNS;
+}
+
+static void print_names(const struct options *o)
+{
+	printf(o->tsv ? "%s\t%s" : "%-10s %-12s", "pattern", "topology");
+	for (size_t i = 0; i < shown(o); i++) {
+		if (o->tsv)
+			printf("\t%s", columns[i].name);
+		else
+			printf(" %*s", columns[i].width, columns[i].name);
+	}
+	putchar('\n');
+}
+
+static void print_result(const struct options *o, const struct scale_result *r)
+{
+	const struct scale_setup *s = &o->setup;
+	double n = s->nodes, time = (double)r->time;
+	const double values[COLUMNS] = {
+		n, (double)s->bytes,
+		(double)r->first / VT_US, time / VT_US,
+		(double)r->load.packets, (double)r->load.bytes / 1e3,
+		100.0 * (double)r->load.busiest / time,
+		100.0 * (double)r->load.mean / time,
+		(double)r->peers, (double)r->all_peers / n,
+		(double)r->receive / 1024, (double)r->all_receive / 1024 / n,
+		r->att, (double)r->resent,
+		(double)r->host_bytes / 1024 / n, (double)r->host_ns / 1e6 / n,
+	};
+
+	printf(o->tsv ? "%s\t%s" : "%-10s %-12s", scale_name(s->pattern),
+	       s->topology);
+	for (size_t i = 0; i < shown(o); i++) {
+		if (o->tsv)
+			printf("\t%.*f", columns[i].digits, values[i]);
+		else
+			printf(" %*.*f", columns[i].width, columns[i].digits,
+			       values[i]);
+	}
+	putchar('\n');
+	fflush(stdout);
+}
+
+int scale_main(int argc, char **argv)
+{
+	struct options o = {
+		.profile = PROFILE,
+		.setup = { .topology = "ring", .bytes = BYTES, .seed = 1 },
+	};
+	struct vt_profile profile;
+
+	if (!get_options(&o, argc, argv) ||
+	    !find_pattern(argv[optind], &o.setup.pattern) ||
+	    !vt_profile_read(&profile, o.profile))
+		return 2;
+	o.setup.profile = &profile;
+	print_names(&o);
+	for (int i = optind + 1; i < argc; i++) {
+		struct scale_result r;
+		uint64_t nodes;
+
+		if (!number(argv[i], 2, VT_NODES_MAX, "NODES", &nodes))
+			return 2;
+		o.setup.nodes = (unsigned int)nodes;
+		if (!scale_run(&o.setup, &r))
+			return 1;
+		print_result(&o, &r);
+	}
+	return 0;
+}
