@@ -53,8 +53,12 @@ BENCH_OBJ := $(call obj,selftests/bench/*.c)
 # The model of an adapter, and the daemon that stands in for cables.
 SIM_OBJ := $(call obj,sim/adapter/*.c)
 SWITCH_OBJ := $(call obj,sim/switch/*.c)
+# ... and the same model in virtual time, under the library's protocols.
+VTIME_OBJ := $(call obj,sim/vtime/*.c)
+PROFILES := $(wildcard sim/profiles/*.profile)
 SIMTEST_OBJ := $(call obj,selftests/sim/*.c)
 SIMTESTS := $(SIMTEST_OBJ:.o=)
+VTIME_TESTS := $(filter $(B)/selftests/sim/vtime_%,$(SIMTESTS))
 TESTS := $(TEST_OBJ:.o=)
 BENCHES := $(BENCH_OBJ:.o=)
 SOAKS := $(call obj,selftests/soak/*.c)
@@ -83,7 +87,8 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 
 all: libs tests bins			## library, sci command, tests (default)
 libs: $(LIBRARIES)			## the library alone
-bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch)
+bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
+	$(if $(VTIME_OBJ),$(B)/sci-model)
 tests: $(TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## tests and benchmarks
 
 demo: $(O)/.setup-demo			## see it run: nodes, numbers, a picture
@@ -100,6 +105,10 @@ bench: $(O)/.setup-bench			## measure
 bench-peers: $(O)/.setup-peers		## measure messages beside MPI, UCX, libfabric
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-peers $(O)
+
+model: $(O)/.setup-demo			## the papers' tables in virtual time
+	+@$(MAKE) --no-print-directory bins
+	scripts/model $(O)
 
 bench-vm: $(O)/.setup-vm all		## measure messages over sci_loop, in a VM
 	scripts/bench-vm $(O)
@@ -193,7 +202,17 @@ $(B)/sci-switch: $(SWITCH_OBJ) $(B)/sim/adapter.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^
 
-$(SIMTESTS): %: %.o $(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a
+# What stands in for parts of the library comes before it.
+$(B)/sci-model: $(VTIME_OBJ) $(B)/sim/adapter.a $(B)/libsci.a
+	$(call say,LINK)
+	$(Q)$(LINK) $^ $(LIBS) -lm
+
+$(filter-out $(VTIME_TESTS),$(SIMTESTS)): %: %.o $(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a
+	$(call say,LINK)
+	$(Q)$(LINK) $^ $(LIBS) -lm
+
+$(VTIME_TESTS): %: %.o $(filter-out %/main.o,$(VTIME_OBJ)) \
+		$(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ $(LIBS) -lm
 
@@ -217,6 +236,9 @@ install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(p).pc$(nl))
 	$(if $(SCI_OBJ),install -m 755 $(B)/sci $(DESTDIR)$(BINDIR)/)
 	$(if $(SWITCH_OBJ),install -m 755 $(B)/sci-switch $(DESTDIR)$(BINDIR)/)
+	$(if $(VTIME_OBJ),install -m 755 $(B)/sci-model $(DESTDIR)$(BINDIR)/)
+	install -d $(DESTDIR)$(PREFIX)/share/libsci/profiles
+	install -m 644 $(PROFILES) $(DESTDIR)$(PREFIX)/share/libsci/profiles/
 	install -D -m 644 include/uapi/linux/sci.h \
 		$(DESTDIR)$(INCLUDEDIR)/linux/sci.h
 	$(if $(LIB64),[ -e $(LIB64) ] || ln -s lib $(LIB64))
@@ -228,9 +250,11 @@ uninstall:				## what install put there
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
 		$(SOLINKS) libsci.a libsisci.a pkgconfig/libsci.pc \
 		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
+		$(BINDIR)/sci-model \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
 	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h
+	rm -rf $(DESTDIR)$(PREFIX)/share/libsci
 	DESTDIR=$(DESTDIR) scripts/install-kmod uninstall $(O) $(VERSION) \
 		$(PREFIX) $(KDIR)
 	$(if $(LIB64),[ ! -L $(LIB64) ] || rm $(LIB64))
@@ -270,4 +294,5 @@ help:					## this list
 .SECONDARY:
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
-	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(SIMTEST_OBJ))
+	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(VTIME_OBJ) \
+	$(SIMTEST_OBJ))

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* sci-model: what `sci model` starts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/vtime/command.h"
+
+static const struct command commands[] = {
+	{ "tables", "[-P PROFILES] [-o DIR] [--document]",
+	  "the papers' figures, the model's, ours: all of them", tables_main },
+	{ "pingpong", "PROFILE [-t|-z] BYTES...",
+	  "one message each way over the library's protocols", pingpong_main },
+	{ "raw", "PROFILE", "the modelled hardware beside what was measured", raw_main },
+	{ "papers", "[FOLDER]", "the papers' protocols beside what they published",
+	  papers_main },
+	{ "scale", "[-p PROFILE] [-t TOPOLOGY] [-b BYTES] PATTERN NODES...",
+	  "barrier, broadcast, all-to-all ... of many nodes", scale_main },
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void help(FILE *out)
+{
+	fputs("usage: sci model COMMAND [ARGUMENT...]\n\n", out);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		help(argc < 2 ? stderr : stdout);
+		return argc < 2 ? 2 : 0;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	fprintf(stderr, "sci-model: no such command: %s\n", argv[1]);
+	return 2;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the tables
+ *
+ * A row is one figure of one system on one machine: what its paper says, what the
+ * model has for it, what the library's protocols have in its place, and what the
+ * profile's hardware could do at best.  NAN: there is none.
+ */
+#ifndef SIM_VTIME_TABLES_H
+#define SIM_VTIME_TABLES_H
+
+#include "sim/vtime/ours.h"
+#include "sim/vtime/vtime.h"
+
+struct table_row {
+	char profile[16];
+	char system[24];
+	char metric[40];
+	double paper;
+	double modelled;
+	double ours;
+	double bound;
+};
+
+/* What has been measured of ours on the profile that is worked on. */
+struct table_known {
+	enum ours_mode mode;
+	size_t size;
+	double ps;
+};
+
+struct table {
+	struct table_row *row;
+	size_t rows, room;
+	struct table_known known[128];
+	size_t n_known;
+};
+
+void table_add(struct table *t, const struct table_row *row);
+void table_free(struct table *t);
+bool table_write(const struct table *t, const char *path);
+
+/* The rows of all kinds for one profile, in the order of the document. */
+bool tables_raw(struct table *t, const struct vt_profile *p);
+bool tables_published(struct table *t, const struct vt_profile *p);
+bool tables_sizes(struct table *t, const struct vt_profile *p);
+bool tables_costs(struct table *t, const struct vt_profile *p);
+
+/* ---- what the hardware could do at best ---- */
+
+/* Picoseconds from the first store of @bytes to the poll that sees the last. */
+double bound_latency(const struct vt_profile *p, size_t bytes);
+/* Bytes a second, of whole lines one after the other. */
+double bound_rate(const struct vt_profile *p);
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* `sci model tables`: all of it, as files for people and for plots. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/vtime/command.h"
+#include "sim/vtime/papers.h"
+#include "sim/vtime/raw.h"
+#include "sim/vtime/tables.h"
+
+static const char *const names[] = { "a", "b", "c" };
+
+#define PROFILES	(sizeof(names) / sizeof(names[0]))
+
+/* ---- for people ---- */
+
+static void value(FILE *out, double v)
+{
+	if (isnan(v))
+		fprintf(out, " - |");
+	else
+		fprintf(out, v < 100 ? " %.2f |" : " %.1f |", v);
+}
+
+/* What is printed in the papers, and what they had in its place. */
+static void document_figures(const struct table *t, FILE *out)
+{
+	fputs("| profile | system | metric | paper | modelled | ours | bound |\n"
+	      "|---|---|---|---|---|---|---|\n", out);
+	for (size_t i = 0; i < t->rows; i++) {
+		const struct table_row *r = &t->row[i];
+
+		fprintf(out, "| %s | %s | %s |", r->profile, r->system,
+			r->metric);
+		value(out, r->paper);
+		value(out, r->modelled);
+		value(out, r->ours);
+		value(out, r->bound);
+		fputc('\n', out);
+	}
+}
+
+/* A row for each message. */
+static void document_costs(const struct table *t, FILE *out)
+{
+	fputs("\n| buffers | bytes | packets | barriers | reads | bytes on links |\n"
+	      "|---|---|---|---|---|---|\n", out);
+	for (size_t i = 0; i < t->rows; i++) {
+		const struct table_row *r = &t->row[i];
+		size_t bytes;
+
+		if (sscanf(r->metric, "packets:%zu", &bytes) != 1)
+			continue;
+		/* in the order of tables_costs() */
+		fprintf(out, "| %s | %zu | %.3f | %.3f | %.3f | %.1f |\n",
+			r->system, bytes, r[0].ours, r[1].ours, r[2].ours,
+			r[3].ours);
+	}
+}
+
+/* ---- for plots ---- */
+
+static FILE *open_in(const char *dir, const char *name)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	if (!f)
+		fprintf(stderr, "sci-model: %s: %s\n", path, strerror(errno));
+	return f;
+}
+
+/* Raw remote writes: the saw-tooth. */
+static bool write_sawtooth(const struct vt_profile *p, const char *dir)
+{
+	char name[64];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "sawtooth-%s.dat", p->name);
+	f = open_in(dir, name);
+	if (!f)
+		return false;
+	fputs("# bytes us packets\n", f);
+	for (size_t n = 4; n <= 320; n += 4) {
+		struct raw_write w = raw_write(p, n);
+
+		fprintf(f, "%zu %.4f %.0f\n", n, w.latency / VT_US,
+			w.packets64 + w.packets16);
+	}
+	return !fclose(f);
+}
+
+/* The rows of one profile's sizes, a line for each size. */
+static bool write_sizes(const struct table *t, const struct vt_profile *p,
+			const char *dir)
+{
+	const char *const systems[] = { papers_name(DECK), papers_name(MPICH) };
+	char name[64];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "sizes-%s.dat", p->name);
+	f = open_in(dir, name);
+	if (!f)
+		return false;
+	fputs("# bytes modelled_us ours_us bound_us; DECK, then SCI-MPICH\n", f);
+	for (unsigned int s = 0; s < 2; s++) {
+		for (size_t i = 0; i < t->rows; i++) {
+			const struct table_row *r = &t->row[i];
+			size_t n;
+
+			if (strcmp(r->profile, p->name) ||
+			    strcmp(r->system, systems[s]) ||
+			    sscanf(r->metric, "latency_us:%zu", &n) != 1)
+				continue;
+			fprintf(f, "%zu %.5g %.5g %.5g\n", n, r->modelled,
+				r->ours, r->bound);
+		}
+		fputs("\n\n", f);
+	}
+	return !fclose(f);
+}
+
+/* ---- all of it ---- */
+
+static bool one_profile(const char *profiles, const char *name,
+			const char *dir, struct table *all,
+			struct table *summary)
+{
+	struct vt_profile p;
+	struct table one = { 0 };
+	size_t published;
+	char path[4200];
+	bool good;
+
+	snprintf(path, sizeof(path), "%s/%s.profile", profiles, name);
+	if (!vt_profile_read(&p, path))
+		return false;
+	good = tables_raw(&one, &p) && tables_published(&one, &p);
+	published = one.rows;
+	good = good && tables_sizes(&one, &p) && write_sawtooth(&p, dir) &&
+	       write_sizes(&one, &p, dir);
+	/* packets are the same on each */
+	if (good && !strcmp(p.name, "B"))
+		good = tables_costs(&one, &p);
+	for (size_t i = 0; good && i < one.rows; i++)
+		table_add(i < published ? summary : all, &one.row[i]);
+	table_free(&one);
+	return good;
+}
+
+/* Where the profiles are: installed beside the program, or in its source. */
+static const char *find_profiles(char *path, size_t size)
+{
+	static const char *const places[] = {
+		"/../share/libsci/profiles", "/../sim/profiles",
+	};
+	char exe[2048];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (n <= 0)
+		return "sim/profiles";
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	if (slash)
+		*slash = '\0';
+	for (unsigned int i = 0; i < 2; i++) {
+		snprintf(path, size, "%s%s", exe, places[i]);
+		if (!access(path, R_OK))
+			return path;
+	}
+	return "sim/profiles";
+}
+
+static int usage(void)
+{
+	fputs("usage: sci model tables [-P PROFILES] [-o DIR] [--document]\n",
+	      stderr);
+	return 2;
+}
+
+int tables_main(int argc, char **argv)
+{
+	char buf[4096], path[4200];
+	const char *profiles = find_profiles(buf, sizeof(buf)), *dir = ".";
+	struct table summary = { 0 }, all = { 0 };
+	bool document = false, good = true;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-P") && i + 1 < argc)
+			profiles = argv[++i];
+		else if (!strcmp(argv[i], "-o") && i + 1 < argc)
+			dir = argv[++i];
+		else if (!strcmp(argv[i], "--document"))
+			document = true;
+		else
+			return usage();
+	}
+	if (mkdir(dir, 0777) && errno != EEXIST) {
+		fprintf(stderr, "sci-model: %s: %s\n", dir, strerror(errno));
+		return 1;
+	}
+	for (unsigned int i = 0; good && i < PROFILES; i++)
+		good = one_profile(profiles, names[i], dir, &all, &summary);
+	if (good && document) {
+		document_figures(&summary, stdout);
+		document_costs(&all, stdout);
+	}
+	for (size_t i = 0; i < all.rows; i++)
+		table_add(&summary, &all.row[i]);
+	snprintf(path, sizeof(path), "%s/tables.tsv", dir);
+	good = good && table_write(&summary, path);
+	table_free(&all);
+	table_free(&summary);
+	return good ? 0 : 1;
+}
