@@ -35,6 +35,28 @@ struct pingpong {
 	int error;
 };
 
+static bool exported(enum ours_mode mode)
+{
+	return mode >= OURS_ZCOPY;
+}
+
+/* A protocol for all that is longer than one line. */
+static int choose(struct sci_ep *ep, enum ours_mode mode)
+{
+	int ret = 0;
+
+	if (mode == OURS_DIRECT)
+		return sci_ep_set(ep, SCI_PARAM_ZCOPY_MIN, 0);
+	if (mode == OURS_LINES) {
+		ret = sci_ep_set(ep, SCI_PARAM_ZCOPY_MIN, UINT64_MAX);
+		ret = ret ? ret : sci_ep_set(ep, SCI_PARAM_EAGER_MAX,
+					     UINT64_MAX);
+		ret = ret ? ret : sci_ep_set(ep, SCI_PARAM_LINES_MAX,
+					     UINT64_MAX);
+	}
+	return ret;
+}
+
 static int open_side(struct vt_node *n, const struct pingpong *pp,
 		     struct side *s)
 {
@@ -42,6 +64,7 @@ static int open_side(struct vt_node *n, const struct pingpong *pp,
 	size_t room = pp->size ? pp->size : 1;
 	int ret = sci_ep_open(&s->ep, 1, SCI_EP_SINGLE_THREAD);
 
+	ret = ret ? ret : choose(s->ep, pp->mode);
 	if (ret)
 		return ret;
 	if (vt_index(n))
@@ -50,7 +73,7 @@ static int open_side(struct vt_node *n, const struct pingpong *pp,
 		ret = sci_connect(s->ep, &other, CONNECT_MS, &s->peer);
 	if (ret)
 		return ret;
-	if (pp->mode == OURS_ZCOPY)
+	if (exported(pp->mode))
 		return sci_buf_alloc(s->ep, room, &s->buf);
 	s->buf = malloc(room);
 	return s->buf ? 0 : -1;
@@ -60,7 +83,7 @@ static void close_side(const struct pingpong *pp, struct side *s)
 {
 	if (s->peer)
 		sci_disconnect(s->peer);
-	if (pp->mode == OURS_ZCOPY && s->buf)
+	if (exported(pp->mode) && s->buf)
 		sci_buf_free(s->ep, s->buf);
 	else
 		free(s->buf);

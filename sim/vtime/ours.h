@@ -10,6 +10,9 @@ enum ours_mode {
 	OURS_PLAIN,			/* untagged, any buffers */
 	OURS_TAGGED,
 	OURS_ZCOPY,			/* untagged, exported buffers */
+	OURS_MODES,			/* and to see where one begins to pay: */
+	OURS_LINES,			/* exported buffers, never without a copy */
+	OURS_DIRECT,			/* ... always */
 };
 
 /**

@@ -33,8 +33,8 @@ static void usage(FILE *out)
 	      "  --tsv     separated by tabs\n"
 	      "  --host    what it takes of this machine, too\n\n"
 	      "first_us: the first time, connections included; us: when all is there.\n"
-	      "peers, recv_KiB: of one node, the most; recv: of its memory, what its\n"
-	      "peers may write to.\n", out);
+	      "peers, recv_KiB: of a node, the most, and on the average; recv: what of\n"
+	      "its memory peers may write to.\n", out);
 }
 
 static bool number(const char *text, uint64_t min, uint64_t max,
@@ -117,6 +117,16 @@ static bool find_pattern(const char *name, enum scale_pattern *p)
 	return false;
 }
 
+static bool good_nodes(int argc, char **argv)
+{
+	uint64_t nodes;
+
+	for (int i = optind + 1; i < argc; i++)
+		if (!number(argv[i], 2, VT_NODES_MAX, "NODES", &nodes))
+			return false;
+	return true;
+}
+
 /* ---- output ---- */
 
 struct column {
@@ -195,17 +205,15 @@ int scale_main(int argc, char **argv)
 
 	if (!get_options(&o, argc, argv) ||
 	    !find_pattern(argv[optind], &o.setup.pattern) ||
+	    !good_nodes(argc, argv) ||
 	    !vt_profile_read(&profile, o.profile))
 		return 2;
 	o.setup.profile = &profile;
 	print_names(&o);
 	for (int i = optind + 1; i < argc; i++) {
 		struct scale_result r;
-		uint64_t nodes;
 
-		if (!number(argv[i], 2, VT_NODES_MAX, "NODES", &nodes))
-			return 2;
-		o.setup.nodes = (unsigned int)nodes;
+		o.setup.nodes = (unsigned int)strtoul(argv[i], NULL, 0);
 		if (!scale_run(&o.setup, &r))
 			return 1;
 		print_result(&o, &r);

@@ -219,6 +219,64 @@ bool tables_published(struct table *t, const struct vt_profile *p)
 	return true;
 }
 
+/* ---- from where on one protocol is faster than another ---- */
+
+struct contest {
+	const struct vt_profile *profile;
+	enum paper_system before, after;
+	bool good;
+};
+
+static bool paper_wins(struct contest *c, size_t bytes)
+{
+	return papers_latency(c->profile, c->after, bytes) <=
+	       papers_latency(c->profile, c->before, bytes);
+}
+
+static bool ours_wins(struct contest *c, size_t bytes)
+{
+	struct ours_result lines, direct;
+
+	c->good = c->good &&
+		  ours_pingpong(c->profile, OURS_LINES, bytes, ROUNDS, &lines) &&
+		  ours_pingpong(c->profile, OURS_DIRECT, bytes, ROUNDS, &direct);
+	return !c->good || direct.latency <= lines.latency;
+}
+
+/* The first multiple of a line, up to 128 KiB, from which on it wins. */
+static double crossover(struct contest *c,
+			bool (*wins)(struct contest *c, size_t bytes))
+{
+	size_t low = 0, high = 2048;
+
+	while (low + 1 < high) {
+		size_t mid = (low + high) / 2;
+
+		if (wins(c, mid * LINE))
+			high = mid;
+		else
+			low = mid;
+	}
+	return (double)high * LINE;
+}
+
+bool tables_crossovers(struct table *t, const struct vt_profile *p)
+{
+	struct contest deck = { p, DECK_2, DECK_3, true };
+	struct contest mpich = { p, MPICH_EAGER, MPICH_RENDEZVOUS, true };
+	struct table_row row = row_of(p, "DECK", "protocol 3 from, bytes");
+
+	row.paper = strcmp(p->name, "B") ? NAN : 1024;	/* its IV */
+	row.modelled = crossover(&deck, paper_wins);
+	row.ours = crossover(&deck, ours_wins);
+	table_add(t, &row);
+	row = row_of(p, "SCI-MPICH", "rendezvous from, bytes");
+	row.paper = strcmp(p->name, "B") ? NAN : 32768;	/* DECK IV.A */
+	row.modelled = crossover(&mpich, paper_wins);
+	table_add(t, &row);
+	return deck.good;
+}
+
 /* ---- all sizes ---- */
 
 /* The papers print some of them. */

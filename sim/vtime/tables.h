@@ -44,6 +44,7 @@ bool table_write(const struct table *t, const char *path);
 /* The rows of all kinds for one profile, in the order of the document. */
 bool tables_raw(struct table *t, const struct vt_profile *p);
 bool tables_published(struct table *t, const struct vt_profile *p);
+bool tables_crossovers(struct table *t, const struct vt_profile *p);
 bool tables_sizes(struct table *t, const struct vt_profile *p);
 bool tables_costs(struct table *t, const struct vt_profile *p);
 

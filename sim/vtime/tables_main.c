@@ -143,7 +143,8 @@ static bool one_profile(const char *profiles, const char *name,
 	snprintf(path, sizeof(path), "%s/%s.profile", profiles, name);
 	if (!vt_profile_read(&p, path))
 		return false;
-	good = tables_raw(&one, &p) && tables_published(&one, &p);
+	good = tables_raw(&one, &p) && tables_published(&one, &p) &&
+	       tables_crossovers(&one, &p);
 	published = one.rows;
 	good = good && tables_sizes(&one, &p) && write_sawtooth(&p, dir) &&
 	       write_sizes(&one, &p, dir);
