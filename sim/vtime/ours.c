@@ -199,7 +199,7 @@ int pingpong_main(int argc, char **argv)
 	struct vt_profile p;
 	int i = 2;
 
-	if (argc < 3 || !vt_profile_read(&p, argv[1]))
+	if (argc < 3 || !vt_profile_find(&p, NULL, argv[1]))
 		return 2;
 	if (!strcmp(argv[i], "-t") || !strcmp(argv[i], "-z"))
 		mode = argv[i++][1] == 't' ? OURS_TAGGED : OURS_ZCOPY;

@@ -156,18 +156,15 @@ static void print(const struct vt_profile *p, const struct paper_figure *f)
 	printf("  %s\n", f->source);
 }
 
-/* The folder of the profiles; else that of the source tree one is in. */
+/* The folder of the profiles; else where ours are. */
 int papers_main(int argc, char **argv)
 {
-	const char *folder = argc > 1 ? argv[1] : "sim/profiles";
+	const char *folder = argc > 1 ? argv[1] : NULL;
 	struct vt_profile p[2];
-	char path[4096];
 
-	for (unsigned int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%c.profile", folder, 'a' + i);
-		if (!vt_profile_read(&p[i], path))
-			return 2;
-	}
+	if (!vt_profile_find(&p[0], folder, "a") ||
+	    !vt_profile_find(&p[1], folder, "b"))
+		return 2;
 	printf("%-7s %-21s %-12s %9s %9s %7s  %s\n", "profile", "system",
 	       "metric", "paper", "modelled", "error", "source");
 	for (size_t i = 0; i < papers_published_count; i++)

@@ -10,7 +10,7 @@
 #include "sim/vtime/command.h"
 #include "sim/vtime/scale.h"
 
-#define PROFILE		"sim/profiles/b.profile"
+#define PROFILE		"b"
 #define BYTES		8u
 #define BYTES_MAX	(1u << 24)
 
@@ -206,7 +206,7 @@ int scale_main(int argc, char **argv)
 	if (!get_options(&o, argc, argv) ||
 	    !find_pattern(argv[optind], &o.setup.pattern) ||
 	    !good_nodes(argc, argv) ||
-	    !vt_profile_read(&profile, o.profile))
+	    !vt_profile_find(&profile, NULL, o.profile))
 		return 2;
 	o.setup.profile = &profile;
 	print_names(&o);

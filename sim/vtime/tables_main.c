@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "sim/vtime/command.h"
 #include "sim/vtime/papers.h"
@@ -137,11 +136,9 @@ static bool one_profile(const char *profiles, const char *name,
 	struct vt_profile p;
 	struct table one = { 0 };
 	size_t published;
-	char path[4200];
 	bool good;
 
-	snprintf(path, sizeof(path), "%s/%s.profile", profiles, name);
-	if (!vt_profile_read(&p, path))
+	if (!vt_profile_find(&p, profiles, name))
 		return false;
 	good = tables_raw(&one, &p) && tables_published(&one, &p) &&
 	       tables_crossovers(&one, &p);
@@ -157,30 +154,6 @@ static bool one_profile(const char *profiles, const char *name,
 	return good;
 }
 
-/* Where the profiles are: installed beside the program, or in its source. */
-static const char *find_profiles(char *path, size_t size)
-{
-	static const char *const places[] = {
-		"/../share/libsci/profiles", "/../sim/profiles",
-	};
-	char exe[2048];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-
-	if (n <= 0)
-		return "sim/profiles";
-	exe[n] = '\0';
-	slash = strrchr(exe, '/');
-	if (slash)
-		*slash = '\0';
-	for (unsigned int i = 0; i < 2; i++) {
-		snprintf(path, size, "%s%s", exe, places[i]);
-		if (!access(path, R_OK))
-			return path;
-	}
-	return "sim/profiles";
-}
-
 static int usage(void)
 {
 	fputs("usage: sci model tables [-P PROFILES] [-o DIR] [--document]\n",
@@ -190,8 +163,8 @@ static int usage(void)
 
 int tables_main(int argc, char **argv)
 {
-	char buf[4096], path[4200];
-	const char *profiles = find_profiles(buf, sizeof(buf)), *dir = ".";
+	const char *profiles = NULL, *dir = ".";
+	char path[4200];
 	struct table summary = { 0 }, all = { 0 };
 	bool document = false, good = true;
 
