@@ -362,7 +362,9 @@ int receive_poll(struct sci_peer *p)
 	}
 	p->idle = 0;
 	p->announced = false;
-	if (p->state == PEER_UP && status_due(p))
+	/* where it is a packet, one that goes to the same peer goes first */
+	if (p->state == PEER_UP && status_due(p) &&
+	    (!p->ep->lossy || list_empty(&p->busy)))
 		status_write(p);
 	return n;
 }

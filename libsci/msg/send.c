@@ -428,6 +428,8 @@ int send_push(struct sci_peer *p)
 	idle &= push_transfers(p);
 	if (p->state == PEER_UP)
 		idle &= push_queue(p);
+	if (p->state == PEER_UP && p->ep->lossy && status_due(p))
+		status_write(p);
 	/* transfers may have left control lines there */
 	if ((idle && list_empty(&p->ctlq)) || p->state == PEER_DOWN)
 		list_del(&p->busy);

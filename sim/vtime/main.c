@@ -7,7 +7,7 @@
 #include "sim/vtime/command.h"
 
 static const struct command commands[] = {
-	{ "tables", "[-P PROFILES] [-o DIR] [--document]",
+	{ "tables", "[-P PROFILES] [-o DIR]",
 	  "the papers' figures, the model's, ours: all of them", tables_main },
 	{ "pingpong", "PROFILE [-t|-z] BYTES...",
 	  "one message each way over the library's protocols", pingpong_main },
@@ -22,17 +22,20 @@ static const struct command commands[] = {
 
 static void help(FILE *out)
 {
-	fputs("usage: sci model COMMAND [ARGUMENT...]\n\n", out);
+	fputs("usage: sci model [COMMAND [ARGUMENT...]]\n\n", out);
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-		help(argc < 2 ? stderr : stdout);
-		return argc < 2 ? 2 : 0;
+	if (argc > 1 && (!strcmp(argv[1], "--help") ||
+			 !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) {
+		help(stdout);
+		return 0;
 	}
+	if (argc < 2 || *argv[1] == '-')
+		return tables_main(argc, argv);
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);

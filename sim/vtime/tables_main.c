@@ -143,8 +143,9 @@ static bool one_profile(const char *profiles, const char *name,
 	good = tables_raw(&one, &p) && tables_published(&one, &p) &&
 	       tables_crossovers(&one, &p);
 	published = one.rows;
-	good = good && tables_sizes(&one, &p) && write_sawtooth(&p, dir) &&
-	       write_sizes(&one, &p, dir);
+	good = good && tables_sizes(&one, &p);
+	if (good && dir)
+		good = write_sawtooth(&p, dir) && write_sizes(&one, &p, dir);
 	/* packets are the same on each */
 	if (good && !strcmp(p.name, "B"))
 		good = tables_costs(&one, &p);
@@ -156,42 +157,41 @@ static bool one_profile(const char *profiles, const char *name,
 
 static int usage(void)
 {
-	fputs("usage: sci model tables [-P PROFILES] [-o DIR] [--document]\n",
-	      stderr);
+	fputs("usage: sci model tables [-P PROFILES] [-o DIR]\n", stderr);
 	return 2;
 }
 
 int tables_main(int argc, char **argv)
 {
-	const char *profiles = NULL, *dir = ".";
+	const char *profiles = NULL, *dir = NULL;
 	char path[4200];
 	struct table summary = { 0 }, all = { 0 };
-	bool document = false, good = true;
+	bool good = true;
 
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "-P") && i + 1 < argc)
 			profiles = argv[++i];
 		else if (!strcmp(argv[i], "-o") && i + 1 < argc)
 			dir = argv[++i];
-		else if (!strcmp(argv[i], "--document"))
-			document = true;
 		else
 			return usage();
 	}
-	if (mkdir(dir, 0777) && errno != EEXIST) {
+	if (dir && mkdir(dir, 0777) && errno != EEXIST) {
 		fprintf(stderr, "sci-model: %s: %s\n", dir, strerror(errno));
 		return 1;
 	}
 	for (unsigned int i = 0; good && i < PROFILES; i++)
 		good = one_profile(profiles, names[i], dir, &all, &summary);
-	if (good && document) {
+	if (good) {
 		document_figures(&summary, stdout);
 		document_costs(&all, stdout);
 	}
 	for (size_t i = 0; i < all.rows; i++)
 		table_add(&summary, &all.row[i]);
-	snprintf(path, sizeof(path), "%s/tables.tsv", dir);
-	good = good && table_write(&summary, path);
+	if (good && dir) {
+		snprintf(path, sizeof(path), "%s/tables.tsv", dir);
+		good = table_write(&summary, path);
+	}
 	table_free(&all);
 	table_free(&summary);
 	return good ? 0 : 1;
