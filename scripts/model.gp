@@ -21,11 +21,9 @@ plot dir . "/sawtooth-" . p . ".dat" using 1:2 with lines linewidth 2 \
 	"" using 1:3 axes x1y2 with steps linecolor "#d55e00" title "packets"
 unset y2label
 unset y2tics
-unset xtics
-set xtics
-
 data = dir . "/sizes-" . p . ".dat"
 set logscale x 2
+set xtics 1,4
 set xlabel "Bytes"
 
 set output dir . "/latency-" . p . ".svg"
@@ -40,7 +38,7 @@ plot data index 0 using 1:2 with linespoints linecolor "#d55e00" title "DECK/SCI
 
 set output dir . "/bandwidth-" . p . ".svg"
 set title "Bandwidth on profile " . p
-set ylabel "10^6 bytes a second"
+set ylabel "MB/s"
 set xrange [64:1048576]
 set yrange [0:*]
 plot data index 0 using 1:($1/$2) with linespoints linecolor "#d55e00" title "DECK/SCI", \

@@ -22,7 +22,7 @@ int tool_model(const struct tool_command *self, int argc, char **argv)
 	path[n > 0 ? n : 0] = '\0';
 	slash = strrchr(path, '/');
 	if (slash) {
-		strcpy(slash + 1, "sci-model");
+		memcpy(slash + 1, "sci-model", sizeof("sci-model"));
 		execv(path, argv);
 	}
 	execvp("sci-model", argv);
