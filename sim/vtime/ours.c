@@ -193,16 +193,39 @@ bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 	return done && !pp.error;
 }
 
+/* What a coroutine's machine can hold without an effort. */
+#define BYTES_MAX	(256u << 20)
+
+static bool good_size(const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 0);
+
+	if (*text >= '0' && *text <= '9' && !*end && n <= BYTES_MAX)
+		return true;
+	fprintf(stderr, "sci-model: %s: bytes are a number up to %u\n", text,
+		BYTES_MAX);
+	return false;
+}
+
 int pingpong_main(int argc, char **argv)
 {
 	enum ours_mode mode = OURS_PLAIN;
 	struct vt_profile p;
 	int i = 2;
 
-	if (argc < 3 || !vt_profile_find(&p, NULL, argv[1]))
-		return 2;
-	if (!strcmp(argv[i], "-t") || !strcmp(argv[i], "-z"))
+	if (argc > 2 && (!strcmp(argv[i], "-t") || !strcmp(argv[i], "-z")))
 		mode = argv[i++][1] == 't' ? OURS_TAGGED : OURS_ZCOPY;
+	if (i >= argc) {
+		fputs("usage: sci model pingpong PROFILE [-t|-z] BYTES...\n",
+		      stderr);
+		return 2;
+	}
+	for (int k = i; k < argc; k++)
+		if (!good_size(argv[k]))
+			return 2;
+	if (!vt_profile_find(&p, NULL, argv[1]))
+		return 2;
 	printf("%10s %12s %10s %8s %8s %6s %8s %10s\n", "bytes", "us", "MB/s",
 	       "64 B", "16 B", "reads", "barriers", "link bytes");
 	for (; i < argc; i++) {

@@ -105,7 +105,11 @@ int raw_main(int argc, char **argv)
 {
 	struct vt_profile p;
 
-	if (argc != 2 || !vt_profile_find(&p, NULL, argv[1]))
+	if (argc != 2) {
+		fputs("usage: sci model raw PROFILE\n", stderr);
+		return 2;
+	}
+	if (!vt_profile_find(&p, NULL, argv[1]))
 		return 2;
 	printf("profile %s: %s\n\n", p.name, p.title);
 	print_published(&p);
