@@ -135,7 +135,8 @@ int fabric_export_begin(struct sci_lseg *s)
 	s->export_id = (uint16_t)id;
 	s->exported = true;
 	e = export_entry(s->node->fabric, s->export_id);
-	put64(e + SCI_PCI_EXPORT_LENGTH, s->size);
+	/* whole pages, as the kernel has them: packets are 16 bytes at least */
+	put64(e + SCI_PCI_EXPORT_LENGTH, page_count(s) * SCI_PCI_PAGE);
 	put64(e + SCI_PCI_EXPORT_ROOT, (uintptr_t)s->pages + root_offset(s));
 	memcpy(e + SCI_PCI_EXPORT_ID, &s->export_id, 2);
 	e[SCI_PCI_EXPORT_FLAGS] = SCI_PCI_EXPORT_VALID | SCI_PCI_EXPORT_READ |
