@@ -20,7 +20,7 @@ uint64_t msg_nonce(void)
 {
 	uint64_t nonce;
 
-	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce) || !nonce)
-		nonce = (uintptr_t)&nonce ^ (msg_now_ms() << 20 | 1);
-	return nonce;
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		nonce = (uintptr_t)&nonce ^ msg_now_ms() << 20;
+	return nonce | 1;
 }

@@ -25,7 +25,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Bytes stored straight into a buffer before looking after other things. */
+/*
+ * Bytes stored straight into a buffer, and checked, at once: what is stored again
+ * when the link has lost a packet.
+ */
 #define ZCOPY_STEP	(1u << 20)
 /* The larger of two rings at most. */
 #define RING_MAX	(64u << 20)
