@@ -230,6 +230,26 @@ TEST(limits_of_waits_do_not_pile_up)
 	vt_free(s);
 }
 
+static void tries_for_ever(struct vt_node *n, void *arg)
+{
+	for (;;) {
+		*(unsigned int *)arg += 1;
+		vt_wait(n, vt_touches(n), vt_clock(n) + VT_MS);
+	}
+}
+
+TEST(a_program_that_tries_for_ever_is_given_up)
+{
+	struct vt_sim *s = machine(1, NULL);
+	unsigned int tries = 0;
+
+	vt_set_limit(s, 10 * (uint64_t)VT_MS + VT_US);
+	vt_start(vt_node(s, 0), tries_for_ever, &tries);
+	CHECK(!vt_run(s));
+	CHECK_EQ(tries, 11);
+	vt_free(s);
+}
+
 /* ---- operations ---- */
 
 static void run(const struct scale_setup *setup, struct scale_result *r)

@@ -147,6 +147,19 @@ uint32_t vt_register(struct vt_node *n, uint32_t offset)
 	return sim_csr_read(n->adapter, offset);
 }
 
+void vt_poll(struct vt_node *n, const volatile uint8_t *byte, uint8_t value)
+{
+	for (;;) {
+		uint64_t seen = vt_touches(n);
+
+		vt_busy(n, n->sim->profile.load_local);
+		vt_sync(n);
+		if (*byte == value)
+			return;
+		vt_wait(n, seen, VT_NEVER);
+	}
+}
+
 void vt_check(struct vt_node *n)
 {
 	vt_busy(n, n->sim->profile.check);

@@ -145,7 +145,7 @@ bool vt_run(struct vt_sim *s)
 	struct vt_sim *outer = running;
 
 	running = s;
-	while (s->running && s->events)
+	while (s->running && s->events && s->heap[0].when <= s->limit)
 		next_event(s);
 	running = outer;
 	return !s->running;
@@ -302,6 +302,7 @@ struct vt_sim *vt_new(const struct vt_profile *profile, unsigned int nodes,
 		return NULL;
 	s->profile = *profile;
 	s->random = seed;
+	s->limit = VT_NEVER;
 	s->nodes = nodes;
 	s->node = calloc(nodes, sizeof(*s->node));
 	if (!s->node || !reserve_windows(s))

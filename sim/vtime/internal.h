@@ -42,6 +42,7 @@ struct vt_sim {
 	struct vt_packet *spare;	/* packets that have arrived */
 	struct vt_packet *packets;	/* all of them */
 	uint32_t loss;			/* of a million packets */
+	uint64_t limit;			/* when it is given up */
 	uint8_t *windows;		/* addresses of all windows; no memory */
 };
 

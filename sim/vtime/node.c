@@ -395,6 +395,11 @@ struct sim_adapter *vt_adapter(const struct vt_node *n)
 	return n->adapter;
 }
 
+void vt_set_limit(struct vt_sim *s, uint64_t ps)
+{
+	s->limit = ps;
+}
+
 void vt_set_loss(struct vt_sim *s, uint32_t of_a_million)
 {
 	s->loss = of_a_million;

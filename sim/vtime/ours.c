@@ -17,6 +17,15 @@ static unsigned int warm_up(size_t size)
 }
 
 #define CONNECT_MS	10000
+/*
+ * What nothing takes but what is tried again and again: to connect, and a byte of
+ * a message.
+ */
+#define PATIENCE	(10000 * (uint64_t)VT_MS)
+#define BYTE_PATIENCE	(10 * (uint64_t)VT_US)
+
+/* What two machines hold without an effort. */
+#define BYTES_MAX	(256u << 20)
 
 struct side {
 	struct sci_ep *ep;
@@ -183,6 +192,8 @@ bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 
 	if (!s)
 		return false;
+	vt_set_limit(s, PATIENCE + (warm_up(size) + rounds) * 2ull * size *
+			BYTE_PATIENCE);
 	for (unsigned int i = 0; i < 2; i++)
 		vt_start(vt_node(s, i), play, &pp);
 	done = vt_run(s);
@@ -192,9 +203,6 @@ bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 			done ? strerror(-pp.error) : "it waits for ever");
 	return done && !pp.error;
 }
-
-/* What a coroutine's machine can hold without an effort. */
-#define BYTES_MAX	(256u << 20)
 
 static bool good_size(const char *text)
 {

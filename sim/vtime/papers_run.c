@@ -24,18 +24,8 @@ struct pingpong {
 void paper_poll(struct paper_side *s, const volatile uint8_t *byte,
 		uint8_t value, unsigned int others)
 {
-	uint64_t look = s->profile->load_local;
-
-	for (;;) {
-		uint64_t seen = vt_touches(s->node);
-
-		vt_busy(s->node, look);
-		vt_sync(s->node);
-		if (*byte == value)
-			break;
-		vt_wait(s->node, seen, VT_NEVER);
-	}
-	vt_busy(s->node, others * look / 2);
+	vt_poll(s->node, byte, value);
+	vt_busy(s->node, others * s->profile->load_local / 2);
 }
 
 static uint8_t pattern(unsigned int round, size_t at)

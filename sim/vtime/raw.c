@@ -61,20 +61,6 @@ static void put(struct vt_node *n, struct bench *b, uint8_t value)
 		vt_flush(n);
 }
 
-static void await(struct vt_node *n, const volatile uint8_t *byte,
-		  uint8_t value)
-{
-	for (;;) {
-		uint64_t seen = vt_touches(n);
-
-		vt_busy(n, vt_profile_of(n)->load_local);
-		vt_sync(n);
-		if (*byte == value)
-			return;
-		vt_wait(n, seen, VT_NEVER);
-	}
-}
-
 static double sent(struct vt_node *n, enum sci_pci_counter c)
 {
 	return (double)sim_counter(vt_adapter(n), c) / (WARM_UP + ROUNDS);
@@ -92,7 +78,7 @@ static void play_write(struct vt_node *n, void *arg)
 			begin = vt_clock(n);
 		if (first)
 			put(n, b, (uint8_t)i);
-		await(n, last, (uint8_t)i);
+		vt_poll(n, last, (uint8_t)i);
 		if (!first)
 			put(n, b, (uint8_t)i);
 	}
@@ -192,7 +178,7 @@ static void play_poll(struct vt_node *n, void *arg)
 	struct bench *b = arg;
 	uint64_t begin = vt_clock(n);
 
-	await(n, b->near[0], 0);
+	vt_poll(n, b->near[0], 0);
 	b->result = (double)(vt_clock(n) - begin);
 }
 

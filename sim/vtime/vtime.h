@@ -51,7 +51,7 @@ typedef void (*vt_program)(struct vt_node *n, void *arg);
  * vt_new() - a machine of @nodes nodes, with ids 4, 8, 12 ...
  * @profile: copied
  * @nodes: up to VT_NODES_MAX
- * @topology: see network.h; NULL: one ring of all nodes
+ * @topology: see network.c; NULL: one ring of all nodes
  * @seed: of everything that is random
  *
  * Returns NULL and prints why.  There can be several, one after the other.
@@ -66,9 +66,13 @@ void vt_start(struct vt_node *n, vt_program fn, void *arg);
 /**
  * vt_run() - until all programs have returned
  *
- * Returns false if those that are left wait for something that will not come.
+ * Returns false if those that are left wait for something that will not come, or
+ * have not done at the limit.
  */
 bool vt_run(struct vt_sim *s);
+
+/* When a program that tries again and again is given up; never unless set. */
+void vt_set_limit(struct vt_sim *s, uint64_t ps);
 
 struct vt_node *vt_node(struct vt_sim *s, unsigned int i);
 unsigned int vt_nodes(const struct vt_sim *s);
@@ -132,6 +136,8 @@ void vt_barrier(struct vt_node *n);
 void vt_copy(struct vt_node *n, void *dst, const void *src, size_t len);
 /* A look at the error count. */
 void vt_check(struct vt_node *n);
+/* Look at a byte of local memory until it is @value. */
+void vt_poll(struct vt_node *n, const volatile uint8_t *byte, uint8_t value);
 /* A load from a register of the adapter. */
 uint32_t vt_register(struct vt_node *n, uint32_t offset);
 
