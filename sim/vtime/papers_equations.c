@@ -74,25 +74,17 @@ double mpich_equation_rendezvous_rate(const struct mpich_parameters *m,
 	return rate(n, mpich_equation_rendezvous(m, n));
 }
 
-/* From the adapter on: a packet of @bytes. */
-static uint64_t way(const struct vt_profile *p, uint64_t bytes)
-{
-	return p->adapter_out + p->link_hop + p->adapter_in +
-	       vt_transfer(p->link_header + bytes, p->link_rate) +
-	       p->mem_setup + vt_transfer(bytes, p->mem_rate) + p->mem_latency;
-}
-
 struct mpich_parameters mpich_parameters(const struct vt_profile *p)
 {
 	return (struct mpich_parameters){
-		.l_packet = (double)(p->bus_fpu + way(p, S_PACKET)) * 1e-12,
+		.l_packet = (double)(p->bus_fpu + vt_way(p, S_PACKET)) * 1e-12,
 		.b_cr = S_PACKET / ((double)p->bus_fpu * 1e-12),
 		.b_cl = (double)p->copy_rate,
 		.l_cl = (double)p->copy_setup * 1e-12,
 		.l_header = (double)p->line_take * 1e-12,
 		.l_lr = (double)p->load_local * 1e-12,
 		/* store, flush, and seen */
-		.l_rw = (double)(2 * p->bus_word + way(p, 16) +
+		.l_rw = (double)(2 * p->bus_word + vt_way(p, 16) +
 				 p->load_local) * 1e-12,
 		.s_buf = MPICH_BUFFER,
 		.s_block = MPICH_BLOCK,

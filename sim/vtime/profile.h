@@ -76,4 +76,12 @@ static inline uint64_t vt_transfer(uint64_t bytes, uint64_t rate)
 	return bytes * UINT64_C(1000000000000) / rate;
 }
 
+/* From the adapter into the next node's main memory: a packet of @bytes, alone. */
+static inline uint64_t vt_way(const struct vt_profile *p, uint64_t bytes)
+{
+	return p->adapter_out + p->link_hop + p->adapter_in +
+	       vt_transfer(p->link_header + bytes, p->link_rate) +
+	       p->mem_setup + vt_transfer(bytes, p->mem_rate) + p->mem_latency;
+}
+
 #endif
