@@ -10,8 +10,8 @@ enum ours_mode {
 	OURS_PLAIN,			/* untagged, any buffers */
 	OURS_TAGGED,
 	OURS_ZCOPY,			/* untagged, exported buffers */
-	OURS_MODES,			/* and to see where one begins to pay: */
-	OURS_LINES,			/* exported buffers, never without a copy */
+	/* to see from where on zero-copy pays */
+	OURS_LINES,			/* ... never without a copy */
 	OURS_DIRECT,			/* ... always */
 };
 

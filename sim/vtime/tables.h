@@ -23,7 +23,7 @@ struct table_row {
 	double bound;
 };
 
-/* What has been measured of ours on the profile that is worked on. */
+/* What has been measured of ours on the profile that is worked on: a cache. */
 struct table_known {
 	enum ours_mode mode;
 	size_t size;
@@ -47,12 +47,5 @@ bool tables_published(struct table *t, const struct vt_profile *p);
 bool tables_crossovers(struct table *t, const struct vt_profile *p);
 bool tables_sizes(struct table *t, const struct vt_profile *p);
 bool tables_costs(struct table *t, const struct vt_profile *p);
-
-/* ---- what the hardware could do at best ---- */
-
-/* Picoseconds from the first store of @bytes to the poll that sees the last. */
-double bound_latency(const struct vt_profile *p, size_t bytes);
-/* Bytes a second, of whole lines one after the other. */
-double bound_rate(const struct vt_profile *p);
 
 #endif

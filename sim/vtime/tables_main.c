@@ -91,6 +91,10 @@ static bool write_sawtooth(const struct vt_profile *p, const char *dir)
 	for (size_t n = 4; n <= 320; n += 4) {
 		struct raw_write w = raw_write(p, n);
 
+		if (!w.latency) {
+			fclose(f);
+			return false;
+		}
 		fprintf(f, "%zu %.4f %.0f\n", n, w.latency / VT_US,
 			w.packets64 + w.packets16);
 	}
