@@ -27,7 +27,7 @@ static const struct tool_command commands[] = {
 	  "measure messages between two processes", tool_bench },
 	{ "tune", "[--output FILE] [OPTION...]",
 	  "find the message layer's best parameters", tool_tune },
-	{ "model", "COMMAND [ARGUMENT...]",
+	{ "model", "[COMMAND [ARGUMENT...]]",
 	  "the protocols on modelled hardware, in virtual time", tool_model },
 };
 

@@ -8,10 +8,12 @@
 
 static const struct command commands[] = {
 	{ "tables", "[-P PROFILES] [-o DIR]",
-	  "the papers' figures, the model's, ours: all of them", tables_main },
+	  "the papers' figures, the model's, ours (without a command: this)",
+	  tables_main },
 	{ "pingpong", "PROFILE [-t|-z] BYTES...",
 	  "one message each way over the library's protocols", pingpong_main },
-	{ "raw", "PROFILE", "the modelled hardware beside what was measured", raw_main },
+	{ "raw", "PROFILE",
+	  "the modelled hardware beside what was measured", raw_main },
 	{ "papers", "[FOLDER]", "the papers' protocols beside what they published",
 	  papers_main },
 	{ "scale", "[-p PROFILE] [-t TOPOLOGY] [-b BYTES] PATTERN NODES...",
@@ -24,7 +26,8 @@ static void help(FILE *out)
 {
 	fputs("usage: sci model [COMMAND [ARGUMENT...]]\n\n", out);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
+		fprintf(out, "  %s %s\n\t%s\n", commands[i].name,
+			commands[i].arguments, commands[i].what);
 }
 
 int main(int argc, char **argv)
@@ -39,6 +42,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
-	fprintf(stderr, "sci-model: no such command: %s\n", argv[1]);
+	fprintf(stderr, "sci-model: no such command: %s (--help lists them)\n",
+		argv[1]);
 	return 2;
 }
