@@ -254,7 +254,8 @@ uninstall:				## what install put there
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
 	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h
-	rm -rf $(DESTDIR)$(PREFIX)/share/libsci
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/libsci/profiles/,$(notdir $(PROFILES)))
+	cd $(DESTDIR)$(PREFIX)/share && rmdir -p libsci/profiles 2>/dev/null || :
 	DESTDIR=$(DESTDIR) scripts/install-kmod uninstall $(O) $(VERSION) \
 		$(PREFIX) $(KDIR)
 	$(if $(LIB64),[ ! -L $(LIB64) ] || rm $(LIB64))
