@@ -242,7 +242,7 @@ volatile void *vt_share(struct vt_node *owner, struct vt_node *user,
 		return NULL;
 	for (uint32_t i = 0; i < pages; i++)
 		fabric_entry_set(user->fabric, first + i, owner->id, attr,
-			  s->export_id, (uint64_t)i * VT_ATT_PAGE);
+				 s->export_id, (uint64_t)i * VT_ATT_PAGE);
 	*mem = s->mem;
 	return user->window + (size_t)first * VT_ATT_PAGE;
 }

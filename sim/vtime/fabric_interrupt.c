@@ -42,7 +42,7 @@ static struct sci_lintr *find_interrupt(struct vt_fabric *f, uint32_t number,
 }
 
 int fab_lintr_create(struct sci_fabric *base, struct sci_lintr_param *p,
-			    struct sci_lintr **out)
+		     struct sci_lintr **out)
 {
 	struct vt_fabric *f = fabric_cast(base);
 	bool data = p->flags & SCI_INTR_DATA;
@@ -93,7 +93,7 @@ static int take_message(struct sci_lintr *i, void *data, size_t *len)
 }
 
 int fab_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
-			  uint32_t timeout)
+		   uint32_t timeout)
 {
 	uint64_t until = timeout == SCI_TIMEOUT_NONE ? VT_NEVER :
 			 vt_clock(i->node) + (uint64_t)timeout * VT_MS;
@@ -129,7 +129,8 @@ void fab_lintr_cancel(struct sci_lintr *i)
 
 void fab_lintr_destroy(struct sci_lintr *i)
 {
-	struct sci_lintr **p = &i->node->fabric->interrupts[i->number % FABRIC_BUCKETS];
+	struct vt_fabric *f = i->node->fabric;
+	struct sci_lintr **p = &f->interrupts[i->number % FABRIC_BUCKETS];
 	struct list *l;
 
 	while (*p != i)
@@ -155,8 +156,8 @@ void fabric_interrupt(struct vt_node *n, uint32_t value)
 }
 
 int fab_rintr_connect(struct sci_fabric *base,
-			     const struct sci_rintr_param *p,
-			     struct sci_rintr **out)
+		      const struct sci_rintr_param *p,
+		      struct sci_rintr **out)
 {
 	struct vt_fabric *f = fabric_cast(base);
 	struct vt_node *target = fabric_node(f->node, p->node);
@@ -177,8 +178,8 @@ int fab_rintr_connect(struct sci_fabric *base,
 			free(r);
 			return -ENOSPC;
 		}
-		fabric_entry_set(f, r->entry, target->id, SCI_PCI_ATT_INTERRUPT, 0,
-			  p->number);
+		fabric_entry_set(f, r->entry, target->id,
+				 SCI_PCI_ATT_INTERRUPT, 0, p->number);
 	}
 	*out = r;
 	return 0;

@@ -11,7 +11,7 @@ struct news {
 };
 
 struct vt_listener *fabric_listener(struct vt_node *n, sci_event_fn fn,
-					void *owner)
+				    void *owner)
 {
 	struct vt_listener *l = malloc(sizeof(*l));
 

@@ -45,8 +45,8 @@ void fabric_lseg_free(struct sci_lseg *s)
 }
 
 int fab_lseg_create(struct sci_fabric *base,
-			   const struct sci_lseg_param *p,
-			   struct sci_lseg **out)
+		    const struct sci_lseg_param *p,
+		    struct sci_lseg **out)
 {
 	struct vt_fabric *f = fabric_cast(base);
 	struct sci_lseg *s;
@@ -74,7 +74,7 @@ int fab_lseg_create(struct sci_fabric *base,
 }
 
 int fab_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
-			   struct sci_lseg **out)
+		    struct sci_lseg **out)
 {
 	(void)f;
 	(void)p;
@@ -112,7 +112,8 @@ static void cut_off_importers(struct sci_lseg *s)
 
 		r->lseg = NULL;
 		atomic_store(&r->status.gone, 1);
-		fabric_tell(r->listener, SCI_EVENT_DISCONNECT, s->node->id, -ENOTCONN);
+		fabric_tell(r->listener, SCI_EVENT_DISCONNECT, s->node->id,
+			    -ENOTCONN);
 	}
 	s->n_importers = 0;
 }
@@ -120,15 +121,18 @@ static void cut_off_importers(struct sci_lseg *s)
 int fab_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 {
 	struct list *pos, *n;
+	struct sci_rseg *r;
 
 	if (s->exported)
 		fabric_export_end(s);
 	if (how == SCI_UNEXPORT_FORCE) {
 		cut_off_importers(s);
 	} else if (how == SCI_UNEXPORT_NOTIFY) {
-		list_for_each_safe(pos, n, &s->importers)
-			fabric_tell(container_of(pos, struct sci_rseg, link)->listener,
-			     SCI_EVENT_DISCONNECT, s->node->id, 0);
+		list_for_each_safe(pos, n, &s->importers) {
+			r = container_of(pos, struct sci_rseg, link);
+			fabric_tell(r->listener, SCI_EVENT_DISCONNECT,
+				    s->node->id, 0);
+		}
 	}
 	return 0;
 }
@@ -140,7 +144,8 @@ unsigned int fab_lseg_importers(struct sci_lseg *s)
 
 void fab_lseg_destroy(struct sci_lseg *s)
 {
-	struct sci_lseg **p = &s->node->fabric->segments[s->id % FABRIC_BUCKETS];
+	struct vt_fabric *f = s->node->fabric;
+	struct sci_lseg **p = &f->segments[s->id % FABRIC_BUCKETS];
 
 	vt_sync(s->node);
 	if (s->exported)
@@ -163,7 +168,7 @@ uint64_t fab_lseg_size(struct sci_lseg *s)
 }
 
 int fab_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
-			unsigned int flags, void **addr)
+		 unsigned int flags, void **addr)
 {
 	(void)len;
 	if (flags & SCI_MAP_FIXED)
@@ -175,8 +180,8 @@ int fab_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
 /* ---- imports ---- */
 
 int fab_rseg_connect(struct sci_fabric *f,
-			    const struct sci_rseg_param *p,
-			    struct sci_rseg **out)
+		     const struct sci_rseg_param *p,
+		     struct sci_rseg **out)
 {
 	struct vt_node *n = fabric_cast(f)->node;
 	struct vt_node *target = fabric_node(n, p->node);
@@ -224,7 +229,8 @@ void fab_rseg_disconnect(struct sci_rseg *r)
 	if (r->lseg) {
 		list_del(&r->link);
 		r->lseg->n_importers--;
-		fabric_tell(r->lseg->listener, SCI_EVENT_DISCONNECT, r->node->id, 0);
+		fabric_tell(r->lseg->listener, SCI_EVENT_DISCONNECT,
+			    r->node->id, 0);
 	}
 	fabric_listener_end(r->listener);
 	free(r);
@@ -247,7 +253,7 @@ struct sci_rseg_status *fab_rseg_status(struct sci_rseg *r)
 }
 
 int fab_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
-			unsigned int flags, void **addr)
+		 unsigned int flags, void **addr)
 {
 	struct vt_fabric *f = r->node->fabric;
 	uint32_t pages = fabric_pages(off, len), first;
@@ -262,7 +268,7 @@ int fab_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 		return -ENOSPC;
 	for (uint32_t i = 0; i < pages; i++)
 		fabric_entry_set(f, first + i, r->target, 0, r->export_id,
-			  (off / VT_ATT_PAGE + i) * VT_ATT_PAGE);
+				 (off / VT_ATT_PAGE + i) * VT_ATT_PAGE);
 	*addr = r->node->window + (size_t)first * VT_ATT_PAGE +
 		off % VT_ATT_PAGE;
 	return 0;
@@ -277,5 +283,6 @@ void fab_unmap(struct sci_fabric *base, void *addr, size_t len)
 	if (at >= (uint64_t)VT_ATT_ENTRIES * VT_ATT_PAGE)
 		return;
 	vt_sync(f->node);
-	fabric_entries_put(f, (uint32_t)(at / VT_ATT_PAGE), fabric_pages(at, len));
+	fabric_entries_put(f, (uint32_t)(at / VT_ATT_PAGE),
+			   fabric_pages(at, len));
 }
