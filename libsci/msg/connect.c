@@ -84,6 +84,16 @@ static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
 	p->fence = !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
+/*
+ * Such an end may be that of an earlier life, or come before the next; or a machine
+ * is so busy that its answer takes too long.
+ */
+static bool try_again(int error)
+{
+	return error == -ENOENT || error == -ETIMEDOUT || error == -ENOBUFS ||
+	       error == -ENOTCONN || error == -ECONNRESET;
+}
+
 static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 			 const struct msg_hello *h)
 {
@@ -127,10 +137,10 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	msg_changed(ep);
 	if (!ret)
 		return;
-	if (ret != -ENETDOWN && ret != -ENOENT) {
+	if (ret != -ENETDOWN && !try_again(ret)) {
 		refuse(ep, from, h, ret);
 	} else if (!fresh) {
-		/* an old HELLO, or no link: another one will come */
+		/* an old HELLO, or no way there: another one will come */
 		p->nonce = 0;
 		return;
 	}
@@ -217,13 +227,6 @@ static int dial_pick(struct dial *d)
 	else
 		d->p->dialers++;
 	return ret;
-}
-
-/* Such an end may be that of an earlier life, or come before the next. */
-static bool try_again(int error)
-{
-	return error == -ENOENT || error == -ETIMEDOUT || error == -ENOBUFS ||
-	       error == -ENOTCONN || error == -ECONNRESET;
 }
 
 static int look_connected(void *arg)

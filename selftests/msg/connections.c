@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Endpoints, who is connected to whom, and what is refused. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sci/msg.h>
 
+#include "libsci/msg/endpoint.h"
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
 
@@ -465,6 +467,74 @@ TEST(connect_waits_for_one_that_opens_late)
 	l.to = test_ep_connect(l.ep, 8, TEST_ID);
 	pair_close(&l);
 	peer_join(p);
+}
+
+/* ---- a machine that is so busy that requests to it time out ---- */
+
+static const struct sci_fabric_ops *real;
+static struct sci_fabric_ops busy;
+static unsigned int too_late;		/* so many more requests */
+
+static bool is_too_late(void)
+{
+	return too_late && too_late--;
+}
+
+static int busy_rseg_connect(struct sci_fabric *f,
+			     const struct sci_rseg_param *p,
+			     struct sci_rseg **out)
+{
+	return is_too_late() ? -ETIMEDOUT : real->rseg_connect(f, p, out);
+}
+
+static int busy_rintr_connect(struct sci_fabric *f,
+			      const struct sci_rintr_param *p,
+			      struct sci_rintr **out)
+{
+	return is_too_late() ? -ETIMEDOUT : real->rintr_connect(f, p, out);
+}
+
+static void connects(struct peer *self, void *arg)
+{
+	struct pair l = { .proc = self };
+
+	(void)arg;
+	peer_expect(self, "connect");
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, 4, TEST_ID);
+	pair_close(&l);
+}
+
+/* @n: so many requests of node 4 are not answered in time, of one kind or both */
+static void check_busy(unsigned int n, bool segments, bool interrupts)
+{
+	struct peer *p = peer_spawn(8, connects, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+
+	real = l.ep->ops;
+	busy = *real;
+	if (segments)
+		busy.rseg_connect = busy_rseg_connect;
+	if (interrupts)
+		busy.rintr_connect = busy_rintr_connect;
+	too_late = n;
+	l.ep->ops = &busy;
+	peer_send(p, "connect");
+	l.to = test_ep_accept(l.ep);
+	CHECK_EQ(too_late, 0);
+	l.ep->ops = real;
+	pair_close(&l);
+	peer_join(p);
+}
+
+TEST(a_busy_machine_refuses_nobody)
+{
+	check_busy(1, true, false);
+	check_busy(3, true, false);
+	/* the bell, and then the answer */
+	check_busy(1, false, true);
+	check_busy(2, false, true);
+	check_busy(4, true, true);
 }
 
 static void check_peer(struct pair *l, unsigned int node)
