@@ -17,8 +17,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define AGAIN_MS	100u		/* a HELLO is repeated after this */
-#define RETRY_MS	2u		/* looks for an endpoint that is not there */
+/* A HELLO is repeated after this, and later each time ... */
+#define AGAIN_MS	100u
+#define AGAIN_MAX_MS	3200u
+/* ... and so are looks for an endpoint that is not there. */
+#define RETRY_MS	2u
+#define RETRY_MAX_MS	64u
 
 /* ---- HELLO ---- */
 
@@ -202,6 +206,7 @@ struct dial {
 	const struct sci_addr *addr;
 	struct sci_peer *p;		/* counts us among its dialers */
 	uint64_t again;			/* when to say HELLO next */
+	uint32_t pause;			/* ms, since it was said last */
 };
 
 static void dial_drop(struct dial *d)
@@ -222,11 +227,23 @@ static int dial_pick(struct dial *d)
 	if (!d->p || d->p->state == PEER_DOWN)
 		ret = peer_new(d->ep, d->addr, &d->p);
 	d->again = 0;
+	d->pause = 0;
 	if (ret)
 		d->p = NULL;
 	else
 		d->p->dialers++;
 	return ret;
+}
+
+/*
+ * Who does not answer may have too much to do, and each HELLO is more of it:
+ * many that connect to each other at the same time would never come to an end.
+ */
+static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
+{
+	if (pause < first)
+		return first;
+	return pause < most / 2 ? 2 * pause : most;
 }
 
 static int look_connected(void *arg)
@@ -249,7 +266,9 @@ static int look_connected(void *arg)
 	if (now < d->again)
 		return -EAGAIN;
 	ret = hello_send(d->p);
-	d->again = now + (ret ? RETRY_MS : AGAIN_MS);
+	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
+			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
+	d->again = now + d->pause;
 	return !ret || try_again(ret) ? -EAGAIN : ret;
 }
 
