@@ -227,7 +227,6 @@ static int dial_pick(struct dial *d)
 	if (!d->p || d->p->state == PEER_DOWN)
 		ret = peer_new(d->ep, d->addr, &d->p);
 	d->again = 0;
-	d->pause = 0;
 	if (ret)
 		d->p = NULL;
 	else

@@ -537,6 +537,25 @@ TEST(a_busy_machine_refuses_nobody)
 	check_busy(4, true, true);
 }
 
+/* In 300 ms after 2, 4, 8 ... ms: 9 times; each 2 ms it would be 150. */
+TEST(who_does_not_answer_is_asked_less_and_less)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_addr addr = { 4, 99 };
+	struct sci_peer *peer;
+
+	real = ep->ops;
+	busy = *real;
+	busy.rintr_connect = busy_rintr_connect;
+	too_late = 1000;
+	ep->ops = &busy;
+	CHECK_EQ(sci_connect(ep, &addr, 300, &peer), -ETIMEDOUT);
+	CHECK(too_late < 1000);
+	CHECK(too_late > 1000 - 15);
+	ep->ops = real;
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 static void check_peer(struct pair *l, unsigned int node)
 {
 	struct sci_addr addr = { node, TEST_ID };
