@@ -273,26 +273,35 @@ static bool is_there(unsigned int i)
 	return fd >= 0;
 }
 
-/* So many of those behind it are asked by each: all of four nodes ask all. */
+/*
+ * Each asks itself and so many that come after it.  A probe goes there and back:
+ * of the first four, which most tests use, so all pairs are tried.
+ */
 #define ASKED	3u
+
+static bool next_answer(unsigned int i, const bool *there)
+{
+	int fd = adapter_open(i);
+	bool all = true;
+
+	for (unsigned int k = 0; k <= ASKED && fd >= 0 && all; k++) {
+		unsigned int j = (i + k) % adapters();
+
+		all = !there[j] || !adapter_probe(fd, adapter_node(j));
+	}
+	if (fd >= 0)
+		close(fd);
+	return all;
+}
 
 static bool nodes_answer(void)
 {
-	unsigned int n = adapters();
-	bool all = true, there[ADAPTERS_MAX];
+	bool there[ADAPTERS_MAX], all = true;
 
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < adapters(); i++)
 		there[i] = is_there(i);
-	for (unsigned int i = 0; i < n && all; i++) {
-		int fd = adapter_open(i);
-
-		for (unsigned int k = 0; k <= ASKED && fd >= 0; k++)
-			if (there[(i + k) % n])
-				all = all && !adapter_probe(fd,
-						adapter_node((i + k) % n));
-		if (fd >= 0)
-			close(fd);
-	}
+	for (unsigned int i = 0; i < adapters() && all; i++)
+		all = next_answer(i, there);
 	return all;
 }
 
