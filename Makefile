@@ -255,7 +255,7 @@ uninstall:				## what install put there
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
 	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/libsci/profiles/,$(notdir $(PROFILES)))
-	cd $(DESTDIR)$(PREFIX)/share && rmdir -p libsci/profiles 2>/dev/null || :
+	cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p libsci/profiles 2>/dev/null || :
 	DESTDIR=$(DESTDIR) scripts/install-kmod uninstall $(O) $(VERSION) \
 		$(PREFIX) $(KDIR)
 	$(if $(LIB64),[ ! -L $(LIB64) ] || rm $(LIB64))
