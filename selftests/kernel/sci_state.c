@@ -296,7 +296,7 @@ static bool next_answer(unsigned int i, const bool *there)
 
 static bool nodes_answer(void)
 {
-	bool there[ADAPTERS_MAX], all = true;
+	bool there[ADAPTERS_MAX] = { false }, all = true;
 
 	for (unsigned int i = 0; i < adapters(); i++)
 		there[i] = is_there(i);
