@@ -1283,6 +1283,14 @@ int test_wait_ms(void)
 	return limit_ms() > 60000 ? limit_ms() / 3 : 20000;
 }
 
+unsigned int test_calls(unsigned int n)
+{
+	const char *calls = getenv("SCI_CALLS");
+	unsigned long limit = calls ? strtoul(calls, NULL, 10) : 0;
+
+	return limit && limit < n ? (unsigned int)limit : n;
+}
+
 /* Returns whether the process ended in time. */
 static bool wait_end(pid_t pid, int *status)
 {

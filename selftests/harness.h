@@ -37,7 +37,7 @@
  * The first check that fails ends the test.  When a test has ended, all its
  * processes are killed, and nothing that belongs to its cluster may remain, nor
  * with "dev" more in sysfs than there was (but with SCI_TEST_NODE, which is for
- * several at once).
+ * several at once).  SCI_CALLS bounds floods, for a machine that is slow.
  *
  * Spawn peers before the first call of the library: a forked process inherits
  * the descriptors of its parent, and the thread sanitizer forbids new threads
@@ -86,6 +86,9 @@
 #define TEST_WAIT_MS	test_wait_ms()
 
 int test_wait_ms(void);
+
+/* So many, or SCI_CALLS if that is less: how often a test floods, if it does. */
+unsigned int test_calls(unsigned int n);
 
 /* ---- tests and checks ---- */
 
