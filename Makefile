@@ -143,7 +143,7 @@ cluster-check: $(O)/.setup-cluster all	## tests of clusters of VMs, with faults
 
 cluster-check-debug: $(O)/.setup-cluster-debug all	## the same in a kernel that watches itself
 	scripts/tap-summary --limit 14400 \
-		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 $(O)"
+		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 --list selftests/vm/cluster-debug.list $(O)"
 
 soak: tests				## SECONDS (600) of random messages, checked
 	$(B)/selftests/soak/traffic
