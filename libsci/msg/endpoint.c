@@ -39,6 +39,7 @@ static struct sci_ep *ep_new(unsigned int flags)
 	list_init(&ep->fresh);
 	list_init(&ep->bufs);
 	list_init(&ep->orphans);
+	list_init(&ep->completed);
 	sci_match_init(&ep->match);
 	ep->nonce = msg_nonce();
 	ep->next_segment = (uint32_t)(ep->nonce >> 32);

@@ -123,6 +123,7 @@ struct sci_req {
 	bool sync;
 	bool pooled;			/* goes back to the endpoint's pool */
 	bool in_blocks;			/* eager, some of its blocks are out */
+	bool queued;			/* its end is told by ep->completed */
 	uint8_t mode;			/* of a rendezvous: CTS_* */
 	uint8_t rts_flags;
 	int crc_error;
@@ -131,6 +132,7 @@ struct sci_req {
 	uint64_t offset;
 	size_t moved;			/* bytes already on their way, or here */
 	size_t want;			/* bytes that will be moved */
+	void *data;			/* if queued: the program's name for it */
 	struct sci_status status;
 };
 
@@ -322,6 +324,7 @@ struct sci_ep {
 	struct sci_peer *buckets[PEER_BUCKETS];
 	struct list bufs;
 	struct list orphans;		/* matched messages of former peers */
+	struct list completed;		/* requests that nobody has to look at */
 	bool cooled;			/* some peers ring and are not polled */
 
 	/* wait.c */
@@ -330,6 +333,7 @@ struct sci_ep {
 	int bell_fd;
 	int wake_fd;
 	int user_fd;			/* epoll of both; -1: not asked for */
+	bool armed;			/* ... and completions shall wake it */
 	unsigned int completions;	/* of requests, ever: mod 2^32 */
 	unsigned int waiters;		/* threads in sleep_beside() */
 	unsigned int crowded;		/* others want the CPU; 0: they do not */
@@ -409,6 +413,9 @@ void req_done(struct sci_req *req, int error);
 int req_id_get(struct sci_req *req);
 void req_id_put(struct sci_req *req);
 struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind);
+
+/* completion.c */
+void completion_queue(struct sci_req *req);
 
 /* send.c */
 int send_start(struct sci_req *req);

@@ -106,6 +106,8 @@ void req_done(struct sci_req *req, int error)
 	req->status.error = error;
 	req->status.peer = req->peer && !req->peer->leaving ? req->peer : NULL;
 	atomic_store_explicit(&req->done, true, memory_order_release);
+	if (req->queued)
+		completion_queue(req);
 	msg_changed(ep);
 }
 

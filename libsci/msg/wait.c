@@ -318,7 +318,9 @@ int sci_ep_arm(struct sci_ep *ep)
 	drain_wake_fd(ep);
 	msg_woken(ep);
 	ret = msg_announce_sleep(ep) && list_empty(&ep->dirty) &&
-			      !ep->retry ? 0 : -EAGAIN;
+			      list_empty(&ep->completed) && !ep->retry ?
+		      0 : -EAGAIN;
+	ep->armed = !ret;
 	msg_unlock(&ep->lock);
 	return ret;
 }

@@ -306,6 +306,41 @@ int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
  */
 int sci_cancel(struct sci_req *req);
 
+/* ---- completions ---- */
+
+/**
+ * struct sci_completion - a request that has completed
+ * @data: what sci_req_queue() was given
+ * @status: how it has ended
+ */
+struct sci_completion {
+	void *data;
+	struct sci_status status;
+};
+
+/**
+ * sci_req_queue() - have a request told of by its endpoint
+ * @req: not to be tested or waited for any more; gone with its completion
+ * @data: names it there
+ *
+ * For programs with many requests under way, which need not look at each. When
+ * it completes, or if it has, it is put into the endpoint's queue, which has
+ * room for all. It may be cancelled until its completion has been taken: a
+ * program whose threads share the queue has to know. -EINVAL: is queued.
+ */
+int sci_req_queue(struct sci_req *req, void *data);
+
+/**
+ * sci_completions() - take completions, oldest first
+ * @timeout: how long to wait for one if there is none
+ * @done: room for @n
+ * @n: not 0
+ *
+ * How many there were. -EAGAIN with a timeout of 0, else -ETIMEDOUT: none.
+ */
+int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
+		    unsigned int n);
+
 /* ---- messages ---- */
 
 /**
@@ -444,8 +479,9 @@ int sci_ep_fd(struct sci_ep *ep);
 /**
  * sci_ep_arm() - before sleeping on the descriptor
  *
- * -EAGAIN: there is something to do already, call sci_progress(). After 0 the
- * descriptor becomes readable when there is; any call disarms.
+ * -EAGAIN: there is something to do already, call sci_progress(), or completions
+ * are queued. After 0 the descriptor becomes readable when there is; any call
+ * disarms, but for completions, which also other threads' calls may queue.
  */
 int sci_ep_arm(struct sci_ep *ep);
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The queue of completed requests: they are in no other, so it needs no room. */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <limits.h>
+
+/* @req has completed. */
+void completion_queue(struct sci_req *req)
+{
+	struct sci_ep *ep = req->ep;
+
+	list_add_tail(&req->link, &ep->completed);
+	if (ep->armed) {
+		ep->armed = false;
+		wake_self(ep);
+	}
+}
+
+int sci_req_queue(struct sci_req *req, void *data)
+{
+	struct sci_ep *ep;
+	int ret = 0;
+
+	if (!req)
+		return -EINVAL;
+	ep = req->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (req->queued) {
+		ret = -EINVAL;
+	} else {
+		req->queued = true;
+		req->data = data;
+		if (req->state == MSG_DONE) {
+			completion_queue(req);
+			msg_changed(ep);
+		}
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static int look_completed(void *arg)
+{
+	struct sci_ep *ep = arg;
+
+	return list_empty(&ep->completed) ? -EAGAIN : 0;
+}
+
+static int take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n && !list_empty(&ep->completed); i++) {
+		struct list *l = list_pop(&ep->completed);
+		struct sci_req *req = container_of(l, struct sci_req, link);
+
+		done[i].data = req->data;
+		done[i].status = req->status;
+		req_free(req);
+	}
+	return (int)i;
+}
+
+int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
+		    unsigned int n)
+{
+	int ret;
+
+	if (!ep || !done || !n || n > INT_MAX)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = look_completed(ep);
+	if (ret) {
+		msg_progress(ep);
+		ret = timeout ? msg_wait(ep, look_completed, ep, timeout) :
+				look_completed(ep);
+	}
+	if (!ret)
+		ret = take(ep, done, n);
+	msg_unlock(&ep->lock);
+	return ret;
+}
