@@ -17,13 +17,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A HELLO is repeated after this, and later each time ... */
-#define AGAIN_MS	100u
-#define AGAIN_MAX_MS	3200u
-/* ... and so are looks for an endpoint that is not there. */
-#define RETRY_MS	2u
-#define RETRY_MAX_MS	64u
-
 /* ---- HELLO ---- */
 
 static int port_send(struct sci_ep *ep, const struct sci_addr *to,
@@ -88,16 +81,6 @@ static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
 	p->fence = !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
-/*
- * Such an end may be that of an earlier life, or come before the next; or a machine
- * is so busy that its answer takes too long.
- */
-static bool try_again(int error)
-{
-	return error == -ENOENT || error == -ETIMEDOUT || error == -ENOBUFS ||
-	       error == -ENOTCONN || error == -ECONNRESET;
-}
-
 static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 			 const struct msg_hello *h)
 {
@@ -141,7 +124,7 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	msg_changed(ep);
 	if (!ret)
 		return;
-	if (ret != -ENETDOWN && !try_again(ret)) {
+	if (ret != -ENETDOWN && !hello_again(ret)) {
 		refuse(ep, from, h, ret);
 	} else if (!fresh) {
 		/* an old HELLO, or no way there: another one will come */
@@ -199,113 +182,7 @@ int hello_poll(struct sci_ep *ep)
 	}
 }
 
-/* ---- the calls ---- */
-
-struct dial {
-	struct sci_ep *ep;
-	const struct sci_addr *addr;
-	struct sci_peer *p;		/* counts us among its dialers */
-	uint64_t again;			/* when to say HELLO next */
-	uint32_t pause;			/* ms, since it was said last */
-};
-
-static void dial_drop(struct dial *d)
-{
-	struct sci_peer *p = d->p;
-
-	if (p && !--p->dialers && !p->known && p->state == PEER_DOWN)
-		peer_free(p);
-	d->p = NULL;
-}
-
-/* The connection that is there, or is being made, or a new one. */
-static int dial_pick(struct dial *d)
-{
-	int ret = 0;
-
-	d->p = peer_find(d->ep, d->addr);
-	if (!d->p || d->p->state == PEER_DOWN)
-		ret = peer_new(d->ep, d->addr, &d->p);
-	d->again = 0;
-	if (ret)
-		d->p = NULL;
-	else
-		d->p->dialers++;
-	return ret;
-}
-
-/*
- * Who does not answer may have too much to do, and each HELLO is more of it:
- * many that connect to each other at the same time would never come to an end.
- */
-static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
-{
-	if (pause < first)
-		return first;
-	return pause < most / 2 ? 2 * pause : most;
-}
-
-static int look_connected(void *arg)
-{
-	struct dial *d = arg;
-	uint64_t now;
-	int ret;
-
-	if (d->p->state == PEER_DOWN) {
-		ret = d->p->error;
-		dial_drop(d);
-		ret = try_again(ret) ? dial_pick(d) : ret;
-		if (ret || !d->p)
-			return ret ? ret : -ECONNRESET;
-	}
-	/* it may still begin anew until it has our inbox, too */
-	if (d->p->state == PEER_UP && d->p->imported)
-		return 0;
-	now = msg_now_ms();
-	if (now < d->again)
-		return -EAGAIN;
-	ret = hello_send(d->p);
-	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
-			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
-	d->again = now + d->pause;
-	return !ret || try_again(ret) ? -EAGAIN : ret;
-}
-
-static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
-			int timeout, struct sci_peer **out)
-{
-	struct dial d = { .ep = ep, .addr = addr };
-	int ret = dial_pick(&d);
-
-	if (ret)
-		return ret;
-	ret = msg_wait_often(ep, look_connected, &d, timeout, RETRY_MS);
-	if (!ret) {
-		d.p->known = true;
-		d.p->incoming = false;
-		list_del(&d.p->fresh);
-		*out = d.p;
-	} else if (d.p && d.p->dialers == 1 && d.p->state == PEER_CONNECTING) {
-		peer_down(d.p, ret);
-	}
-	dial_drop(&d);
-	return ret;
-}
-
-int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
-		struct sci_peer **peer)
-{
-	int ret;
-
-	if (!ep || !addr || !peer || !addr->id || addr->id > SCI_EP_ID_MAX)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	ret = connect_peer(ep, addr, timeout, peer);
-	msg_unlock(&ep->lock);
-	return ret;
-}
+/* ---- the calls; those that ask are in dial.c ---- */
 
 static int look_fresh(void *arg)
 {
@@ -383,7 +260,9 @@ int sci_disconnect(struct sci_peer *peer)
 	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
 	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
-	peer_free(peer);
+	peer->known = false;
+	if (!peer->dialers)	/* else the last of them does it */
+		peer_free(peer);
 	msg_unlock(&ep->lock);
 	return 0;
 }

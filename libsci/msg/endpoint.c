@@ -37,6 +37,7 @@ static struct sci_ep *ep_new(unsigned int flags)
 	list_init(&ep->dirty);
 	list_init(&ep->peers);
 	list_init(&ep->fresh);
+	list_init(&ep->dials);
 	list_init(&ep->bufs);
 	list_init(&ep->orphans);
 	list_init(&ep->completed);
@@ -197,6 +198,9 @@ int sci_ep_close(struct sci_ep *ep)
 		return -EINVAL;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	dials_cancel(ep);
+	msg_unlock(&ep->lock);
 	/* others may go meanwhile, but not one that is known */
 	while (!list_empty(&ep->peers)) {
 		p = container_of(ep->peers.next, struct sci_peer, link);

@@ -88,7 +88,7 @@ struct msg_blocks_rx {
 
 /* ---- requests and messages ---- */
 
-enum msg_kind { MSG_SEND, MSG_RECV };
+enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT };
 
 enum msg_state {
 	MSG_QUEUED,			/* send: in peer->sendq */
@@ -96,6 +96,7 @@ enum msg_state {
 	MSG_CHAINED,			/* receive: its lines are coming */
 	MSG_HANDSHAKE,			/* send: RTS is out; receive: CTS is */
 	MSG_MOVING,			/* send: blocks are being written */
+	MSG_DIALING,			/* connect: in ep->dials */
 	MSG_DONE,
 };
 
@@ -133,6 +134,7 @@ struct sci_req {
 	size_t moved;			/* bytes already on their way, or here */
 	size_t want;			/* bytes that will be moved */
 	void *data;			/* if queued: the program's name for it */
+	struct msg_dial *dial;
 	struct sci_status status;
 };
 
@@ -227,7 +229,7 @@ struct sci_peer {
 	uint32_t bell_rung;		/* last status->sleeps we answered */
 	uint32_t expects;		/* control lines that may come */
 	uint32_t idle;			/* polls in vain */
-	unsigned int dialers;		/* threads in sci_connect() to it */
+	unsigned int dialers;		/* struct msg_dial: who wants it */
 	uint64_t gone_ms;		/* when its inbox went away */
 
 	/* sending */
@@ -321,6 +323,7 @@ struct sci_ep {
 	uint32_t fork_gen;
 	struct list peers;
 	struct list fresh;
+	struct list dials;
 	struct sci_peer *buckets[PEER_BUCKETS];
 	struct list bufs;
 	struct list orphans;		/* matched messages of former peers */
@@ -332,7 +335,9 @@ struct sci_ep {
 	struct sci_lintr *port;		/* HELLOs */
 	int bell_fd;
 	int wake_fd;
-	int user_fd;			/* epoll of both; -1: not asked for */
+	int user_fd;			/* epoll of them; -1: not asked for */
+	int timer_fd;			/* ... and this, for what is dialed */
+	bool timer_set;
 	bool armed;			/* ... and completions shall wake it */
 	unsigned int completions;	/* of requests, ever: mod 2^32 */
 	unsigned int waiters;		/* threads in sleep_beside() */
@@ -459,6 +464,13 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im);
 /* connect.c */
 int hello_send(struct sci_peer *p);
 int hello_poll(struct sci_ep *ep);
+
+/* dial.c */
+bool hello_again(int error);
+int dials_poll(struct sci_ep *ep);
+int dials_due(struct sci_ep *ep);
+void dial_cancel(struct sci_req *req);
+void dials_cancel(struct sci_ep *ep);
 
 /* buffer.c */
 uint32_t next_segment(struct sci_ep *ep);

@@ -184,6 +184,8 @@ int msg_progress(struct sci_ep *ep)
 		atomic_store(&ep->attention, 0);
 		done += attend(ep);
 	}
+	if (!list_empty(&ep->dials))
+		done += dials_poll(ep);
 	if (ep->cooled && ep->turns % BELL_TURNS == 0)
 		answer_bell(ep);
 	if (ep->n_hot > HOT_MAX && ep->turns % COOL_TURNS == 0)

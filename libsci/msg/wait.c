@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,8 +58,10 @@ int waits_init(struct sci_ep *ep)
 
 void waits_fini(struct sci_ep *ep)
 {
-	if (ep->user_fd >= 0)
+	if (ep->user_fd >= 0) {
 		close(ep->user_fd);
+		close(ep->timer_fd);
+	}
 	close(ep->wake_fd);
 	pthread_mutex_destroy(&ep->sleep_lock);
 	pthread_cond_destroy(&ep->sleep_cond);
@@ -98,13 +101,14 @@ void wake_waiters(struct sci_ep *ep)
 /* ---- sleep; called and left with the endpoint's lock held ---- */
 
 /* What is lost once more is sent again when nobody rings for it. */
-static int sleep_limit(const struct sci_ep *ep, int ms)
+static int sleep_limit(struct sci_ep *ep, int ms)
 {
-	int most = ep->n_gone ? GONE_POLL_MS : INT_MAX;
+	int due = dials_due(ep), most = ep->n_gone ? GONE_POLL_MS : INT_MAX;
 
 	if (ep->retry || (ep->lossy && (!list_empty(&ep->dirty) ||
 					!list_empty(&ep->busy))))
 		most = LOST_POLL_MS;
+	most = due < most ? due : most;
 	return most < INT_MAX && (ms < 0 || ms > most) ? most : ms;
 }
 
@@ -275,21 +279,42 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 
 static int make_user_fd(struct sci_ep *ep)
 {
-	struct epoll_event bell = { .events = EPOLLIN };
-	struct epoll_event wake = { .events = EPOLLIN };
-	int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event in = { .events = EPOLLIN };
+	int ret, fd, timer;
 
+	fd = epoll_create1(EPOLL_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (epoll_ctl(fd, EPOLL_CTL_ADD, ep->bell_fd, &bell) ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->wake_fd, &wake)) {
-		int ret = -errno;
-
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (timer < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, timer, &in) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->bell_fd, &in) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->wake_fd, &in)) {
+		ret = -errno;
+		if (timer >= 0)
+			close(timer);
 		close(fd);
 		return ret;
 	}
+	ep->timer_fd = timer;
 	ep->user_fd = fd;
 	return fd;
+}
+
+/* Nobody rings when it is time to dial again. Setting it takes what it said. */
+static void set_timer(struct sci_ep *ep)
+{
+	struct itimerspec at = { 0 };
+	int due = dials_due(ep);
+
+	if (ep->user_fd < 0 || (due == INT_MAX && !ep->timer_set))
+		return;
+	ep->timer_set = due < INT_MAX;
+	if (ep->timer_set) {
+		due = due ? due : 1;
+		at.it_value.tv_sec = due / 1000;
+		at.it_value.tv_nsec = due % 1000 * 1000000L;
+	}
+	timerfd_settime(ep->timer_fd, 0, &at, NULL);
 }
 
 int sci_ep_fd(struct sci_ep *ep)
@@ -316,6 +341,7 @@ int sci_ep_arm(struct sci_ep *ep)
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	drain_wake_fd(ep);
+	set_timer(ep);
 	msg_woken(ep);
 	ret = msg_announce_sleep(ep) && list_empty(&ep->dirty) &&
 			      list_empty(&ep->completed) && !ep->retry ?

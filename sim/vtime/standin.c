@@ -18,6 +18,7 @@
  * takes one, or copies.
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "libsci/msg/endpoint.h"
@@ -202,11 +203,15 @@ static int poll_once(struct sci_ep *ep, struct vt_node *n)
 }
 
 /* What is lost is looked after by polling: there is no keeper. */
-static uint64_t wait_until(const struct sci_ep *ep, uint64_t until,
+static uint64_t wait_until(struct sci_ep *ep, uint64_t until,
 			   uint64_t clock, uint32_t often_ms)
 {
 	uint64_t often = often_ms ? clock + (uint64_t)often_ms * VT_MS :
 				    VT_NEVER;
+	int due = dials_due(ep);
+
+	if (due < INT_MAX && clock + (uint64_t)due * VT_MS < often)
+		often = clock + (uint64_t)(due ? due : 1) * VT_MS;
 
 	if (ep->retry || !list_empty(&ep->busy) || ep->n_gone)
 		often = clock + VT_MS < often ? clock + VT_MS : often;

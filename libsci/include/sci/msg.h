@@ -205,6 +205,19 @@ int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		struct sci_peer **peer);
 
 /**
+ * sci_iconnect() - connect, non-blocking
+ * @timeout: after which the request completes with -ETIME (-ETIMEDOUT is what
+ *	a wait for it says)
+ *
+ * The request's status names the connection. Cancelling gives it up. The call
+ * and those that make progress may take as long as the node needs to answer
+ * requests of the fabric, up to a second. Errors are sci_connect()'s, when the
+ * request completes; -ENOMEM, -ENOSPC, -EMFILE also at once.
+ */
+int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		 struct sci_req **req);
+
+/**
  * sci_accept() - the next connection that another endpoint has made
  *
  * Not needed for messages to arrive: receives from any source name theirs. One

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: dialing
+ *
+ * A dial says HELLO to an address until there is a connection, for a thread in
+ * sci_connect() or a request of sci_iconnect(). Several may share a peer. Each
+ * progress call of the endpoint looks after all of them.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+/* A HELLO is repeated after this, and later each time ... */
+#define AGAIN_MS	100u
+#define AGAIN_MAX_MS	3200u
+/* ... and so are looks for an endpoint that is not there. */
+#define RETRY_MS	2u
+#define RETRY_MAX_MS	64u
+
+struct msg_dial {
+	struct list link;		/* ep->dials */
+	struct sci_ep *ep;
+	struct sci_addr addr;
+	struct sci_peer *p;		/* counts us among its dialers */
+	struct sci_req *req;		/* NULL: of a thread in sci_connect() */
+	uint64_t again;			/* when to say HELLO next */
+	uint64_t until;			/* when to give up, with -ETIME */
+	uint32_t pause;			/* ms, since it was said last */
+	int ret;			/* -EAGAIN: it goes on */
+};
+
+/*
+ * Such an end may be that of an earlier life, or come before the next; or a machine
+ * is so busy that its answer takes too long.
+ */
+bool hello_again(int error)
+{
+	return error == -ENOENT || error == -ETIMEDOUT || error == -ENOBUFS ||
+	       error == -ENOTCONN || error == -ECONNRESET;
+}
+
+static void dial_drop(struct msg_dial *d)
+{
+	struct sci_peer *p = d->p;
+
+	if (p && !--p->dialers && !p->known && p->state == PEER_DOWN)
+		peer_free(p);
+	d->p = NULL;
+}
+
+/* The connection that is there, or is being made, or a new one. */
+static int dial_pick(struct msg_dial *d)
+{
+	struct sci_peer *p = peer_find(d->ep, &d->addr);
+
+	d->again = 0;
+	if (!p || p->state == PEER_DOWN) {
+		int ret = peer_new(d->ep, &d->addr, &p);
+
+		if (ret)
+			return ret;
+	}
+	p->dialers++;
+	d->p = p;
+	return 0;
+}
+
+/*
+ * Who does not answer may have too much to do, and each HELLO is more of it:
+ * many that connect to each other at the same time would never come to an end.
+ */
+static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
+{
+	if (pause < first)
+		return first;
+	return pause < most / 2 ? 2 * pause : most;
+}
+
+/* -EAGAIN: not connected yet. */
+static int dial_step(struct msg_dial *d, uint64_t now)
+{
+	int ret;
+
+	if (d->p->state == PEER_DOWN) {
+		ret = d->p->error;
+		dial_drop(d);
+		if (!hello_again(ret))
+			return ret ? ret : -ECONNRESET;
+		ret = dial_pick(d);
+		if (ret)
+			return ret;
+	}
+	/* it may still begin anew until it has our inbox, too */
+	if (d->p->state == PEER_UP && d->p->imported)
+		return 0;
+	if (now >= d->until)
+		return -ETIME;
+	if (now < d->again)
+		return -EAGAIN;
+	ret = hello_send(d->p);
+	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
+			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
+	d->again = now + d->pause;
+	return !ret || hello_again(ret) ? -EAGAIN : ret;
+}
+
+/* @d is not looked after any more. Returns the connection, or NULL. */
+static struct sci_peer *dial_end(struct msg_dial *d, int ret)
+{
+	struct sci_peer *p = d->p;
+
+	d->ret = ret;
+	list_del(&d->link);
+	if (!ret) {
+		p->known = true;
+		p->incoming = false;
+		list_del(&p->fresh);
+	} else if (p && p->dialers == 1 && p->state == PEER_CONNECTING) {
+		peer_down(p, ret);
+	}
+	dial_drop(d);
+	return ret ? NULL : p;
+}
+
+/* That of a request is gone then. */
+static void dial_done(struct msg_dial *d, int ret)
+{
+	struct sci_req *req = d->req;
+	struct sci_peer *p = dial_end(d, ret);
+
+	if (!req) {
+		d->p = p;
+		msg_changed(d->ep);
+		return;
+	}
+	free(d);
+	req->dial = NULL;
+	req->peer = p;
+	req_done(req, ret);
+}
+
+/* Looks after all of them. Returns how many have come to an end. */
+int dials_poll(struct sci_ep *ep)
+{
+	uint64_t now = msg_now_ms();
+	struct list *pos, *n;
+	int done = 0;
+
+	list_for_each_safe(pos, n, &ep->dials) {
+		struct msg_dial *d = container_of(pos, struct msg_dial, link);
+		int ret = dial_step(d, now);
+
+		if (ret == -EAGAIN)
+			continue;
+		dial_done(d, ret);
+		done++;
+	}
+	return done;
+}
+
+/* In so many ms they want to be looked after; INT_MAX: there are none. */
+int dials_due(struct sci_ep *ep)
+{
+	uint64_t now, due = UINT64_MAX;
+	struct list *pos, *n;
+
+	if (list_empty(&ep->dials))
+		return INT_MAX;
+	list_for_each_safe(pos, n, &ep->dials) {
+		struct msg_dial *d = container_of(pos, struct msg_dial, link);
+		uint64_t at = d->again < d->until ? d->again : d->until;
+
+		due = at < due ? at : due;
+	}
+	now = msg_now_ms();
+	if (due <= now)
+		return 0;
+	return due - now < INT_MAX ? (int)(due - now) : INT_MAX;
+}
+
+static int dial_begin(struct msg_dial *d)
+{
+	int ret = dial_pick(d);
+
+	if (ret)
+		return ret;
+	list_add_tail(&d->link, &d->ep->dials);
+	ret = dial_step(d, msg_now_ms());
+	if (ret != -EAGAIN)
+		dial_done(d, ret);
+	return 0;
+}
+
+void dial_cancel(struct sci_req *req)
+{
+	dial_done(req->dial, -ECANCELED);
+}
+
+/* The endpoint is about to go. */
+void dials_cancel(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->dials)
+		dial_done(container_of(pos, struct msg_dial, link), -ECANCELED);
+}
+
+/* ---- the calls ---- */
+
+static int look_dialed(void *arg)
+{
+	struct msg_dial *d = arg;
+
+	return d->ret;
+}
+
+static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
+			int timeout, struct sci_peer **out)
+{
+	struct msg_dial d = {
+		.ep = ep, .addr = *addr, .until = UINT64_MAX, .ret = -EAGAIN,
+	};
+	int ret = dial_begin(&d);
+
+	if (ret)
+		return ret;
+	ret = msg_wait_often(ep, look_dialed, &d, timeout, RETRY_MS);
+	if (d.ret == -EAGAIN)
+		dial_end(&d, ret);
+	else if (!d.ret)
+		*out = d.p;
+	return d.ret;
+}
+
+static bool addr_good(const struct sci_addr *addr)
+{
+	return addr && addr->id && addr->id <= SCI_EP_ID_MAX;
+}
+
+int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		struct sci_peer **peer)
+{
+	int ret;
+
+	if (!ep || !addr_good(addr) || !peer)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = connect_peer(ep, addr, timeout, peer);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
+			   int timeout, struct sci_req **out)
+{
+	struct sci_req *req = req_new(ep, MSG_CONNECT);
+	struct msg_dial *d = calloc(1, sizeof(*d));
+	int ret = -ENOMEM;
+
+	if (!req || !d)
+		goto err;
+	d->ep = ep;
+	d->addr = *addr;
+	d->req = req;
+	d->until = timeout < 0 ? UINT64_MAX :
+				 msg_now_ms() + (uint64_t)timeout;
+	d->ret = -EAGAIN;
+	req->dial = d;
+	req->state = MSG_DIALING;
+	ret = dial_begin(d);
+	if (ret)
+		goto err;
+	*out = req;
+	return 0;
+
+err:
+	free(d);
+	if (req)
+		req_free(req);
+	return ret;
+}
+
+int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		 struct sci_req **req)
+{
+	int ret;
+
+	if (!ep || !addr_good(addr) || !req)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = connect_request(ep, addr, timeout, req);
+	msg_unlock(&ep->lock);
+	return ret;
+}

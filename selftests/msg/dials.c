@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Connecting without waiting for it. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sci/msg.h>
+
+#include "selftests/harness.h"
+#include "selftests/msg/peers.h"
+
+static const struct sci_addr node8 = { 8, TEST_ID }, nobody = { 4, 99 };
+
+static struct sci_req *dial(struct sci_ep *ep, const struct sci_addr *addr,
+			    int timeout)
+{
+	struct sci_req *req = NULL;
+
+	CHECK_EQ(sci_iconnect(ep, addr, timeout, &req), 0);
+	CHECK(req);
+	return req;
+}
+
+static struct sci_peer *dialed(struct sci_req *req)
+{
+	struct sci_status st;
+
+	CHECK_EQ(test_wait(req, &st), 0);
+	CHECK_EQ(st.error, 0);
+	CHECK(st.peer);
+	return st.peer;
+}
+
+static void talk(struct pair *l)
+{
+	struct sci_req *req;
+	uint32_t out = 4711, in = 0;
+
+	CHECK_EQ(sci_isend(l->to, &out, sizeof(out), &req), 0);
+	CHECK_EQ(sci_recv(l->ep, l->to, &in, sizeof(in), NULL), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_EQ(in, out);
+}
+
+static void accepts(struct peer *self, void *arg)
+{
+	struct pair l = pair_open(self, 8, 0);
+
+	(void)arg;
+	talk(&l);
+	pair_close(&l);
+}
+
+TEST(a_request_connects)
+{
+	struct peer *p = peer_spawn(8, accepts, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+	struct sci_peer *again;
+
+	l.to = dialed(dial(l.ep, &node8, TEST_WAIT_MS));
+	CHECK_EQ(sci_peer_state(l.to), 0);
+	talk(&l);
+	/* one that is there is found at once */
+	CHECK_EQ(sci_test(dial(l.ep, &node8, 0), NULL), 0);
+	CHECK_EQ(sci_peer_find(l.ep, &node8, &again), 0);
+	CHECK(again == l.to);
+	CHECK_EQ(sci_accept(l.ep, 0, &again), -ETIMEDOUT);
+	pair_close(&l);
+	peer_join(p);
+}
+
+static void opens_late(struct peer *self, void *arg)
+{
+	peer_expect(self, "open");
+	accepts(self, arg);
+}
+
+TEST(one_that_opens_late_is_waited_for)
+{
+	struct peer *p = peer_spawn(8, opens_late, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+	struct sci_req *req = dial(l.ep, &node8, -1);
+
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(sci_test(req, NULL), -EAGAIN);
+	peer_send(p, "open");
+	l.to = dialed(req);
+	talk(&l);
+	pair_close(&l);
+	peer_join(p);
+}
+
+/* Nobody rings when it is time to ask again. */
+TEST(one_that_opens_late_wakes_a_sleeper)
+{
+	struct peer *p = peer_spawn(8, opens_late, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+	struct pollfd pfd = { .fd = sci_ep_fd(l.ep), .events = POLLIN };
+	struct sci_completion done;
+	int ret;
+
+	CHECK_EQ(sci_req_queue(dial(l.ep, &node8, -1), &l), 0);
+	peer_send(p, "open");
+	while ((ret = sci_completions(l.ep, 0, &done, 1)) == -EAGAIN)
+		if (!sci_ep_arm(l.ep))
+			CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
+	CHECK_EQ(ret, 1);
+	CHECK(done.data == &l);
+	CHECK_EQ(done.status.error, 0);
+	l.to = done.status.peer;
+	talk(&l);
+	pair_close(&l);
+	peer_join(p);
+}
+
+TEST(two_that_dial_each_other_make_one_connection)
+{
+	struct sci_ep *ep[2] = { test_ep_open(1, 0), test_ep_open(2, 0) };
+	static const struct sci_addr addr[2] = { { 4, 1 }, { 4, 2 } };
+	struct sci_req *req[2];
+	struct sci_status st[2];
+	bool there[2] = { false, false };
+	struct sci_peer *more;
+
+	for (int i = 0; i < 2; i++)
+		req[i] = dial(ep[i], &addr[!i], -1);
+	while (!there[0] || !there[1])
+		for (int i = 0; i < 2; i++)
+			if (!there[i])
+				there[i] = sci_test(req[i], &st[i]) != -EAGAIN;
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(st[i].error, 0);
+		CHECK_EQ(sci_accept(ep[i], 0, &more), -ETIMEDOUT);
+		CHECK_EQ(test_ep_stats(ep[i]).peers, 1);
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+#define SHARED	20u
+
+TEST(dials_to_one_address_share_a_connection)
+{
+	struct peer *p = peer_spawn(8, opens_late, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+	struct sci_req *req[SHARED];
+
+	for (unsigned int i = 0; i < SHARED; i++)
+		req[i] = dial(l.ep, &node8, -1);
+	CHECK_EQ(sci_cancel(req[0]), 0);
+	CHECK_EQ(test_wait(req[0], NULL), -ECANCELED);
+	peer_send(p, "open");
+	l.to = test_ep_connect(l.ep, 8, TEST_ID);
+	for (unsigned int i = 1; i < SHARED; i++)
+		CHECK(dialed(req[i]) == l.to);
+	talk(&l);
+	pair_close(&l);
+	peer_join(p);
+}
+
+/* ---- those that come to nothing ---- */
+
+TEST(a_dial_times_out)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	uint64_t begin = test_now_ms();
+	struct sci_req *req;
+	struct sci_status st;
+
+	req = dial(ep, &nobody, 30);
+	CHECK_EQ(sci_wait(req, 0, NULL), -ETIMEDOUT);	/* and lives on */
+	CHECK_EQ(test_wait(req, &st), -ETIME);
+	CHECK_EQ(st.error, -ETIME);
+	CHECK(!st.peer);
+	CHECK(test_now_ms() - begin + 1 >= 30);
+	CHECK_EQ(test_wait(dial(ep, &nobody, 0), NULL), -ETIME);
+	CHECK_EQ(test_ep_stats(ep).peers, 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(a_dial_is_cancelled_and_made_again)
+{
+	struct peer *p = peer_spawn(8, opens_late, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+	struct sci_completion done;
+	struct sci_req *req;
+
+	for (unsigned int i = 0; i < 10; i++) {
+		req = dial(l.ep, &node8, -1);
+		CHECK_EQ(sci_req_queue(req, &l), 0);
+		sci_progress(l.ep);
+		CHECK_EQ(sci_cancel(req), 0);
+		CHECK_EQ(sci_completions(l.ep, 0, &done, 1), 1);
+		CHECK_EQ(done.status.error, -ECANCELED);
+		CHECK(!done.status.peer);
+	}
+	peer_send(p, "open");
+	l.to = dialed(dial(l.ep, &node8, -1));
+	talk(&l);
+	pair_close(&l);
+	peer_join(p);
+}
+
+/* What sci_connect() says at once, or what comes of the request. */
+static int outcome(struct sci_ep *ep, const struct sci_addr *addr)
+{
+	struct sci_req *req;
+	int ret = sci_iconnect(ep, addr, 50, &req);
+
+	ret = ret ? ret : test_wait(req, NULL);
+	return ret == -ETIME ? -ETIMEDOUT : ret;
+}
+
+TEST(errors_are_those_of_connect)
+{
+	static const struct sci_addr addr[] = { { 4096, 1 }, { 0, 1 }, { 5, 1 } };
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *peer;
+
+	for (size_t i = 0; i < ARRAY_LEN(addr); i++)
+		CHECK_EQ(outcome(ep, &addr[i]),
+			 sci_connect(ep, &addr[i], 50, &peer));
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(arguments_that_make_no_sense)
+{
+	static const struct sci_addr bad[] = { { 4, 0 }, { 4, 0x1000000 } };
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_req *req;
+
+	CHECK_EQ(sci_iconnect(NULL, &node8, 0, &req), -EINVAL);
+	CHECK_EQ(sci_iconnect(ep, NULL, 0, &req), -EINVAL);
+	CHECK_EQ(sci_iconnect(ep, &node8, 0, NULL), -EINVAL);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK_EQ(sci_iconnect(ep, &bad[i], 0, &req), -EINVAL);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(close_with_dials_under_way)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+
+	for (unsigned int i = 0; i < 10; i++)
+		dial(ep, i & 1 ? &nobody : &node8, -1);
+	CHECK_EQ(sci_req_queue(dial(ep, &nobody, -1), ep), 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(a_child_has_no_dials)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_req *req = dial(ep, &nobody, -1), *more;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(sci_test(req, NULL) != -ENOTCONN ||
+		      sci_iconnect(ep, &nobody, 0, &more) != -ENOTCONN);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(sci_cancel(req), 0);
+	CHECK_EQ(test_wait(req, NULL), -ECANCELED);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
