@@ -13,10 +13,7 @@ void completion_queue(struct sci_req *req)
 	struct sci_ep *ep = req->ep;
 
 	list_add_tail(&req->link, &ep->completed);
-	if (ep->armed) {
-		ep->armed = false;
-		wake_self(ep);
-	}
+	wake_all(ep);
 }
 
 int sci_req_queue(struct sci_req *req, void *data)
@@ -35,10 +32,8 @@ int sci_req_queue(struct sci_req *req, void *data)
 	} else {
 		req->queued = true;
 		req->data = data;
-		if (req->state == MSG_DONE) {
+		if (req->state == MSG_DONE)
 			completion_queue(req);
-			msg_changed(ep);
-		}
 	}
 	msg_unlock(&ep->lock);
 	return ret;

@@ -228,7 +228,7 @@ static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
 
 	if (ret)
 		return ret;
-	ret = msg_wait_often(ep, look_dialed, &d, timeout, RETRY_MS);
+	ret = msg_wait(ep, look_dialed, &d, timeout);
 	if (d.ret == -EAGAIN)
 		dial_end(&d, ret);
 	else if (!d.ret)
@@ -276,6 +276,8 @@ static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
 	ret = dial_begin(d);
 	if (ret)
 		goto err;
+	/* who sleeps does so until others were due */
+	wake_all(ep);
 	*out = req;
 	return 0;
 

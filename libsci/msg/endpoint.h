@@ -491,6 +491,7 @@ int waits_init(struct sci_ep *ep);
 void waits_fini(struct sci_ep *ep);
 void wake_self(struct sci_ep *ep);
 void wake_waiters(struct sci_ep *ep);
+void wake_all(struct sci_ep *ep);
 
 /* Something has completed that a wait may be for. */
 static inline void msg_changed(struct sci_ep *ep)

@@ -108,7 +108,8 @@ void req_done(struct sci_req *req, int error)
 	atomic_store_explicit(&req->done, true, memory_order_release);
 	if (req->queued)
 		completion_queue(req);
-	msg_changed(ep);
+	else
+		msg_changed(ep);
 }
 
 /* ---- ids of requests in a rendezvous ---- */

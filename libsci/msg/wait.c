@@ -98,6 +98,16 @@ void wake_waiters(struct sci_ep *ep)
 	}
 }
 
+/* Also who polls the descriptor; such a one arms it again. */
+void wake_all(struct sci_ep *ep)
+{
+	if (ep->armed) {
+		ep->armed = false;
+		wake_self(ep);
+	}
+	msg_changed(ep);
+}
+
 /* ---- sleep; called and left with the endpoint's lock held ---- */
 
 /* What is lost once more is sent again when nobody rings for it. */

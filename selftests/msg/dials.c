@@ -116,6 +116,45 @@ TEST(one_that_opens_late_wakes_a_sleeper)
 	peer_join(p);
 }
 
+static void *take_one(void *arg)
+{
+	uint32_t in;
+
+	CHECK_EQ(sci_recv(arg, NULL, &in, sizeof(in), NULL), 0);
+	return NULL;
+}
+
+static void opens_late_and_sends(struct peer *self, void *arg)
+{
+	struct pair l;
+	uint32_t out = 1;
+
+	(void)arg;
+	peer_expect(self, "open");
+	l = pair_open(self, 8, 0);
+	CHECK_EQ(sci_send(l.to, &out, sizeof(out)), 0);
+	pair_close(&l);
+}
+
+/* It went to sleep when there was nothing to be looked after. */
+TEST(another_threads_dial_wakes_a_sleeper)
+{
+	struct peer *p = peer_spawn(8, opens_late_and_sends, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+	struct sci_req *req;
+	pthread_t thread;
+
+	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SPIN_US, 0), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, take_one, l.ep), 0);
+	WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
+	req = dial(l.ep, &node8, -1);
+	peer_send(p, "open");
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	l.to = dialed(req);
+	pair_close(&l);
+	peer_join(p);
+}
+
 TEST(two_that_dial_each_other_make_one_connection)
 {
 	struct sci_ep *ep[2] = { test_ep_open(1, 0), test_ep_open(2, 0) };

@@ -181,6 +181,11 @@ void wake_waiters(struct sci_ep *ep)
 	(void)ep;
 }
 
+void wake_all(struct sci_ep *ep)
+{
+	msg_changed(ep);
+}
+
 int sci_ep_fd(struct sci_ep *ep)
 {
 	(void)ep;
