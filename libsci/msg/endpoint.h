@@ -88,14 +88,14 @@ struct msg_blocks_rx {
 
 /* ---- requests and messages ---- */
 
-enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT };
+enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT, MSG_WRITE, MSG_READ };
 
 enum msg_state {
 	MSG_QUEUED,			/* send: in peer->sendq */
 	MSG_POSTED,			/* receive: in ep->match */
 	MSG_CHAINED,			/* receive: its lines are coming */
 	MSG_HANDSHAKE,			/* send: RTS is out; receive: CTS is */
-	MSG_MOVING,			/* send: blocks are being written */
+	MSG_MOVING,			/* send: blocks are being written; one-sided */
 	MSG_DIALING,			/* connect: in ep->dials */
 	MSG_DONE,
 };
@@ -129,8 +129,9 @@ struct sci_req {
 	uint8_t rts_flags;
 	int crc_error;
 	uint32_t their_id;
-	uint32_t segment;		/* rendezvous: where to store */
+	uint32_t segment;		/* rendezvous, one-sided: their memory */
 	uint64_t offset;
+	uint64_t doubt_ms;		/* one-sided: when it is given up */
 	size_t moved;			/* bytes already on their way, or here */
 	size_t want;			/* bytes that will be moved */
 	void *data;			/* if queued: the program's name for it */
@@ -444,6 +445,9 @@ int rndv_push(struct sci_req *req);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
 void rings_free(struct sci_peer *p);
 void rndv_attach(struct sci_peer *p, const struct line_attach *want);
+
+/* onesided.c */
+int onesided_push(struct sci_req *req);
 
 /* peer.c */
 int peer_new(struct sci_ep *ep, const struct sci_addr *addr,

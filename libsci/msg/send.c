@@ -405,7 +405,8 @@ static bool push_transfers(struct sci_peer *p)
 		if (req->state != MSG_MOVING)
 			continue;
 		/* blocks of one message at a time */
-		if (rndv_push(req) || p->state == PEER_DOWN) {
+		if ((req->kind == MSG_SEND ? rndv_push : onesided_push)(req) ||
+		    p->state == PEER_DOWN) {
 			all = false;
 			break;
 		}

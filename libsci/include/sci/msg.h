@@ -182,6 +182,8 @@ struct sci_ep_stats {
 	uint64_t bells;			/* interrupts raised at sleeping peers */
 	uint64_t sleeps;		/* waits that did not end in polling */
 	uint64_t checks;		/* store barriers for lines, see check_ms */
+	uint64_t writes;		/* one-sided, that have arrived */
+	uint64_t reads;
 };
 
 int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
@@ -475,6 +477,54 @@ int sci_buf_free(struct sci_ep *ep, void *buf);
  */
 int sci_buf_register(struct sci_ep *ep, void *addr, size_t len);
 int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
+
+/* ---- one-sided ---- */
+
+/**
+ * struct sci_key - memory of an endpoint's that its peers can name
+ *
+ * Made by sci_buf_key(), sent to peers as it is. No secret: see sci_buf_alloc().
+ */
+struct sci_key {
+	uint32_t segment;
+	uint32_t reserved;
+	uint64_t offset;
+	uint64_t len;
+};
+
+/**
+ * sci_buf_key() - name exported memory
+ * @addr: in a buffer of sci_buf_alloc() or sci_buf_register(), all @len of it
+ *
+ * Good until that is freed. -EINVAL: also, it is in none.
+ */
+int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
+		struct sci_key *key);
+
+/**
+ * sci_iwritev(), sci_ireadv() - store to a peer's memory, load from it
+ * @key: of that peer's
+ * @offset: from what it names
+ *
+ * Without the peer's doing. A write has arrived when its request completes; a
+ * message sent after that does not overtake it, other writes may. The processor
+ * moves the bytes: where packets go through an adapter it waits for each one of
+ * a read, so that long ones are better sent. Both repeat what gets lost.
+ *
+ * -ERANGE: beyond what @key names, or what is there; -ENOENT: the memory is
+ * not there, or not any more, which may be noticed late; -ECONNRESET,
+ * -ENOTCONN, -ECANCELED: see requests; -ENOMEM, -ENOSPC: out of resources.
+ */
+int sci_iwritev(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	      const struct iovec *iov, size_t n, struct sci_req **req);
+int sci_ireadv(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	      const struct iovec *iov, size_t n, struct sci_req **req);
+
+/* The same, waiting until the bytes are there. */
+int sci_write(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	    const void *buf, size_t len);
+int sci_read(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	    void *buf, size_t len);
 
 /* ---- progress ---- */
 

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Reads and writes of a peer's memory, which does nothing. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <sci/msg.h>
+
+#include "selftests/harness.h"
+#include "selftests/msg/peers.h"
+
+#define PAGES	(64u * 4096)
+
+static const size_t lengths[] = {
+	0, 1, 3, 8, 15, 16, 63, 64, 65, 500, 4096, 5000, 65536, 100001,
+};
+
+static const size_t offsets[] = { 0, 1, 8, 63, 64, 4095, 100000 };
+
+/* ---- who has memory ---- */
+
+struct owned {
+	struct pair l;
+	unsigned char *buf;
+	struct sci_key key;
+};
+
+/* Says where its memory is, and then what is to be seen there. */
+static struct owned own(struct peer *self)
+{
+	struct owned o = { .l = pair_open(self, 4, 0) };
+	void *buf;
+
+	CHECK_EQ(sci_buf_alloc(o.l.ep, PAGES, &buf), 0);
+	o.buf = buf;
+	CHECK_EQ(sci_buf_key(o.l.ep, buf, PAGES, &o.key), 0);
+	CHECK_EQ(sci_send(o.l.to, &o.key, sizeof(o.key)), 0);
+	return o;
+}
+
+/* A piece of it: [@offset, @offset + @len) has been written with @seed. */
+struct piece {
+	uint64_t offset, len, seed;
+};
+
+static bool written(struct owned *o)
+{
+	struct sci_status st;
+	struct piece w;
+
+	CHECK_EQ(sci_recv(o->l.ep, o->l.to, &w, sizeof(w), &st), 0);
+	if (!st.len)
+		return false;
+	CHECK_BYTES(o->buf + w.offset, w.len, w.seed);
+	for (size_t i = 1; i <= 64; i++) {
+		CHECK(i > w.offset || !o->buf[w.offset - i]);
+		CHECK(w.offset + w.len + i > PAGES ||
+		      !o->buf[w.offset + w.len + i - 1]);
+	}
+	memset(o->buf + w.offset, 0, w.len);
+	CHECK_EQ(sci_send(o->l.to, NULL, 0), 0);
+	return true;
+}
+
+static void owner(struct peer *self, void *arg)
+{
+	struct owned o;
+
+	if (arg)
+		setenv("SCI_FAULT", arg, 1);
+	o = own(self);
+	while (written(&o))
+		;
+	CHECK_EQ(sci_buf_free(o.l.ep, o.buf), 0);
+	CHECK_EQ(sci_send(o.l.to, NULL, 0), 0);
+	pair_close(&o.l);
+}
+
+/* ---- who reads and writes it ---- */
+
+static struct sci_key key_of(struct pair *l)
+{
+	struct sci_key key;
+
+	CHECK_EQ(sci_recv(l->ep, l->to, &key, sizeof(key), NULL), 0);
+	CHECK_EQ(key.len, PAGES);
+	return key;
+}
+
+/* The message does not overtake the bytes. */
+static void check_write(struct pair *l, const struct sci_key *key,
+			struct piece w)
+{
+	unsigned char *buf = malloc(w.len + 1);
+
+	CHECK(buf);
+	msg_fill(buf, w.len, w.seed);
+	CHECK_EQ(sci_write(l->to, key, w.offset, buf, w.len), 0);
+	CHECK_EQ(sci_send(l->to, &w, sizeof(w)), 0);
+	CHECK_EQ(sci_recv(l->ep, l->to, NULL, 0, NULL), 0);
+	free(buf);
+}
+
+static void check_read(struct pair *l, const struct sci_key *key,
+		       struct piece w)
+{
+	struct guarded g = guarded_alloc(w.len, w.offset % 64);
+
+	CHECK_EQ(sci_read(l->to, key, w.offset, g.p, w.len), 0);
+	CHECK_BYTES(g.p, w.len, w.seed);
+	CHECK(guarded_intact(&g, w.len));
+	guarded_free(&g);
+}
+
+static void end(struct pair *l)
+{
+	/* it frees what it owns then, and says so */
+	CHECK_EQ(sci_send(l->to, NULL, 0), 0);
+	CHECK_EQ(sci_recv(l->ep, l->to, NULL, 0, NULL), 0);
+	pair_close(l);
+	peer_join(l->proc);
+}
+
+/* @fault: for both sides, or NULL */
+static void all_lengths(const char *fault)
+{
+	struct peer *p = peer_spawn(8, owner, (void *)fault);
+	struct sci_ep_stats stats;
+	struct sci_key key;
+	uint64_t n = 0;
+	struct pair l;
+
+	if (fault)
+		setenv("SCI_FAULT", fault, 1);
+	l = pair_open(p, 8, 0);
+	key = key_of(&l);
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		for (size_t k = 0; k < ARRAY_LEN(offsets); k++) {
+			struct piece w = { offsets[k], lengths[i], n++ };
+			unsigned char *buf = malloc(w.len + 1);
+
+			/* there and back, before it is looked at and cleared */
+			msg_fill(buf, w.len, w.seed);
+			CHECK_EQ(sci_write(l.to, &key, w.offset, buf, w.len),
+				 0);
+			check_read(&l, &key, w);
+			free(buf);
+			check_write(&l, &key, w);
+		}
+	}
+	stats = test_ep_stats(l.ep);
+	CHECK_EQ(stats.writes, 2 * n);
+	CHECK_EQ(stats.reads, n);
+	CHECK(!fault || stats.resent_blocks > 0);
+	end(&l);
+}
+
+TEST(lengths_and_offsets)
+{
+	all_lengths(NULL);
+}
+
+TEST(packets_are_lost)
+{
+	all_lengths("loss=0.05,seed=1");
+}
+
+TEST(pieces)
+{
+	struct peer *p = peer_spawn(8, owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_key key = key_of(&l);
+	struct piece w = { 77, 1000, 5 };
+	unsigned char out[1000], in[1000];
+	struct iovec from[] = {
+		{ out, 1 }, { out + 1, 0 }, { out + 1, 500 }, { NULL, 0 },
+		{ out + 501, 499 },
+	};
+	struct iovec to[] = { { in, 333 }, { in + 333, 667 } };
+	struct sci_req *req;
+	struct sci_status st;
+
+	msg_fill(out, sizeof(out), w.seed);
+	CHECK_EQ(sci_iwritev(l.to, &key, w.offset, from, ARRAY_LEN(from), &req),
+		 0);
+	CHECK_EQ(test_wait(req, &st), 0);
+	CHECK_EQ(st.len, 1000);
+	CHECK(st.peer == l.to);
+	CHECK_EQ(sci_ireadv(l.to, &key, w.offset, to, ARRAY_LEN(to), &req), 0);
+	CHECK_EQ(test_wait(req, &st), 0);
+	CHECK_BYTES(in, sizeof(in), w.seed);
+	CHECK_EQ(sci_send(l.to, &w, sizeof(w)), 0);
+	CHECK_EQ(sci_recv(l.ep, l.to, NULL, 0, NULL), 0);
+	end(&l);
+}
+
+TEST(many_under_way)
+{
+	struct peer *p = peer_spawn(8, owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_key key = key_of(&l);
+	struct piece w = { 0, PAGES, 9 };
+	unsigned char *out = malloc(PAGES);
+	struct sci_completion done;
+
+	CHECK(out);
+	msg_fill(out, PAGES, w.seed);
+	for (size_t i = 0; i < 64; i++) {
+		struct iovec iov = { out + i * 4096, 4096 };
+		struct sci_req *req;
+
+		CHECK_EQ(sci_iwritev(l.to, &key, i * 4096, &iov, 1, &req), 0);
+		CHECK_EQ(sci_req_queue(req, iov.iov_base), 0);
+	}
+	for (size_t i = 0; i < 64; i++) {
+		CHECK_EQ(sci_completions(l.ep, TEST_WAIT_MS, &done, 1), 1);
+		CHECK(done.data == out + i * 4096);
+		CHECK_EQ(done.status.error, 0);
+	}
+	CHECK_EQ(sci_send(l.to, &w, sizeof(w)), 0);
+	CHECK_EQ(sci_recv(l.ep, l.to, NULL, 0, NULL), 0);
+	free(out);
+	end(&l);
+}
+
+/* ---- what is refused ---- */
+
+TEST(arguments_that_make_no_sense)
+{
+	struct peer *p = peer_spawn(8, owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_key key = key_of(&l), other = key;
+	struct sci_req *req;
+	struct iovec iov = { &other, 8 };
+	void *buf;
+
+	CHECK_EQ(sci_iwritev(NULL, &key, 0, &iov, 1, &req), -EINVAL);
+	CHECK_EQ(sci_iwritev(l.to, NULL, 0, &iov, 1, &req), -EINVAL);
+	CHECK_EQ(sci_iwritev(l.to, &key, 0, NULL, 1, &req), -EINVAL);
+	CHECK_EQ(sci_iwritev(l.to, &key, 0, &iov, SCI_IOV_MAX + 1, &req),
+		 -EINVAL);
+	CHECK_EQ(sci_ireadv(l.to, &key, 0, &iov, 1, NULL), -EINVAL);
+	CHECK_EQ(sci_write(l.to, &key, PAGES - 7, &other, 8), -ERANGE);
+	CHECK_EQ(sci_write(l.to, &key, PAGES + 1, &other, 0), -ERANGE);
+	CHECK_EQ(sci_read(l.to, &key, UINT64_MAX, &other, 8), -ERANGE);
+
+	/* keys that nobody made */
+	other.len = UINT64_MAX;
+	CHECK_EQ(sci_write(l.to, &other, PAGES - 7, &key, 8), -ERANGE);
+	other.offset = 1;
+	CHECK_EQ(sci_write(l.to, &other, 0, &key, 8), -EINVAL);
+	other = key;
+	other.segment = 1;
+	CHECK_EQ(sci_write(l.to, &other, 0, &key, 8), -EPROTO);
+
+	CHECK_EQ(sci_buf_alloc(l.ep, 4096, &buf), 0);
+	CHECK_EQ(sci_buf_key(NULL, buf, 1, &other), -EINVAL);
+	CHECK_EQ(sci_buf_key(l.ep, NULL, 1, &other), -EINVAL);
+	CHECK_EQ(sci_buf_key(l.ep, buf, 0, &other), -EINVAL);
+	CHECK_EQ(sci_buf_key(l.ep, buf, 4097, &other), -EINVAL);
+	CHECK_EQ(sci_buf_key(l.ep, &key, 1, &other), -EINVAL);
+	CHECK_EQ(sci_buf_key(l.ep, (char *)buf + 4000, 96, &other), 0);
+	CHECK_EQ(other.len, 96);
+	CHECK_EQ(sci_buf_free(l.ep, buf), 0);
+	end(&l);
+}
+
+/* ---- ends ---- */
+
+TEST(memory_that_was_freed)
+{
+	struct peer *p = peer_spawn(8, owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_key key = key_of(&l);
+	char b[8] = "";
+	int ret;
+
+	CHECK_EQ(sci_write(l.to, &key, 0, b, 8), 0);
+	CHECK_EQ(sci_send(l.to, NULL, 0), 0);
+	CHECK_EQ(sci_recv(l.ep, l.to, NULL, 0, NULL), 0);
+	/* the fabric's thread tells us */
+	WAIT_UNTIL((ret = sci_write(l.to, &key, 0, b, 8)) != 0, TEST_WAIT_MS);
+	CHECK_EQ(ret, -ENOENT);
+	CHECK_EQ(sci_read(l.to, &key, 0, b, 8), -ENOENT);
+	/* and the connection lives */
+	CHECK_EQ(sci_peer_state(l.to), 0);
+	pair_close(&l);
+	peer_join(p);
+}
+
+static void check_death(bool used_before)
+{
+	struct peer *p = peer_spawn(8, owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_key key = key_of(&l);
+	char b[8] = "";
+
+	if (used_before)
+		CHECK_EQ(sci_write(l.to, &key, 0, b, 8), 0);
+	peer_kill(p, SIGKILL);
+	CHECK_EQ(sci_read(l.to, &key, 0, b, 8), -ECONNRESET);
+	CHECK_EQ(sci_write(l.to, &key, 0, b, 8), -ECONNRESET);
+	CHECK_EQ(sci_disconnect(l.to), 0);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+TEST(a_peer_that_died)
+{
+	check_death(false);
+	check_death(true);
+}
+
+TEST(to_oneself)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *me = test_ep_connect(ep, 4, TEST_ID);
+	unsigned char out[100], *buf;
+	struct sci_key key;
+	void *mem;
+
+	CHECK_EQ(sci_buf_alloc(ep, 4096, &mem), 0);
+	buf = mem;
+	CHECK_EQ(sci_buf_key(ep, buf + 10, 100, &key), 0);
+	msg_fill(out, 100, 1);
+	CHECK_EQ(sci_write(me, &key, 0, out, 100), 0);
+	CHECK_BYTES(buf + 10, 100, 1);
+	CHECK(!buf[9] && !buf[110]);
+	memset(out, 0, 100);
+	CHECK_EQ(sci_read(me, &key, 0, out, 100), 0);
+	CHECK_BYTES(out, 100, 1);
+	CHECK_EQ(sci_buf_free(ep, mem), 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
