@@ -124,7 +124,7 @@ vm: $(O)/.setup-vm all	## a shell in a VM with modules and tests
 	@scripts/vm shell $(FLAVOUR) --build $(O)
 
 vm-check: $(O)/.setup-vm all	## tests with the modules, in a VM
-	scripts/tap-summary --limit 5500 "scripts/check-vm stock $(O)" \
+	scripts/tap-summary --limit 2400 "scripts/check-vm stock $(O)" \
 		"scripts/check-vm slow $(O)"
 
 vm-check-debug: $(O)/.setup-vm-debug all	## tests in kernels that watch themselves
