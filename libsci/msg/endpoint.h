@@ -296,7 +296,7 @@ struct sci_ep {
 	bool crc;
 	bool may_read;			/* imports read as fast as they write */
 	bool wake_barrier;
-	bool retry;			/* a control line waits for the link */
+	bool retry;			/* something waits that nobody tells of */
 	struct list hot;
 	struct list busy;
 	struct list dirty;
@@ -464,6 +464,8 @@ bool peer_is_gone(const struct sci_peer *p);
 int peer_import_inbox(struct sci_peer *p, uint32_t id);
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
 bool import_is_there(struct sci_peer *p, struct msg_import *im);
+bool import_is_gone(int error);
+bool import_later(struct sci_peer *p, int error);
 
 /* connect.c */
 int hello_send(struct sci_peer *p);

@@ -119,11 +119,9 @@ static int move(struct sci_req *req)
 	int ret;
 
 	im = peer_import(p, req->segment, &ret);
-	if (!im && (ret == -ENETDOWN || ret == -ETIMEDOUT)) {
-		req->ep->retry = true;
+	if (!im && import_later(p, ret))
 		return -EAGAIN;
-	}
-	if (!im && (ret == -ENOENT || ret == -ENOTCONN || ret == -EHOSTUNREACH))
+	if (!im && import_is_gone(ret))
 		return missing(req);
 	if (!im)
 		return ret;

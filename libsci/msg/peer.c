@@ -315,6 +315,24 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	return true;
 }
 
+/* A segment that its owner has named is not there. Why, we may hear soon. */
+bool import_is_gone(int error)
+{
+	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
+}
+
+/*
+ * The link is down, on this side or on the other: it may come up again, of which
+ * nobody tells those who sleep.
+ */
+bool import_later(struct sci_peer *p, int error)
+{
+	if (error != -ENETDOWN && error != -ETIMEDOUT)
+		return false;
+	p->ep->retry = true;
+	return true;
+}
+
 /* ---- the end ---- */
 
 static void fail_all(struct list *queue, int error)

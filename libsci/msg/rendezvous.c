@@ -186,18 +186,6 @@ void rings_free(struct sci_peer *p)
 	}
 }
 
-/* A segment that its owner has just named is not there: we shall hear why. */
-static bool gone_with_owner(int error)
-{
-	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
-}
-
-/* The link is down, on this side or on the other: it may come up again. */
-static bool cut_off(int error)
-{
-	return error == -ENETDOWN || error == -ETIMEDOUT;
-}
-
 static int attached(struct sci_peer *p, const struct line_attached *a)
 {
 	int ret = a->status;
@@ -207,12 +195,13 @@ static int attached(struct sci_peer *p, const struct line_attached *a)
 		return -EPROTO;
 	if (!ret)
 		ret = import_ring(p, a);
-	if (!a->status && gone_with_owner(ret))
+	if (!a->status && import_is_gone(ret)) {
 		peer_doubt(p);
-	if (!a->status && (gone_with_owner(ret) || cut_off(ret))) {
 		p->ep->retry = true;
 		return -EAGAIN;
 	}
+	if (!a->status && import_later(p, ret))
+		return -EAGAIN;
 	if (a->ring == RING_XFER) {
 		p->xfer_error = ret;
 		return 0;
@@ -521,9 +510,9 @@ static int push_zcopy(struct sci_req *req)
 	int error = -EPROTO;
 
 	im = peer_import(p, req->segment, &error);
-	if (!im && cut_off(error))
+	if (!im && import_later(p, error))
 		return -EAGAIN;
-	if (!im && gone_with_owner(error)) {
+	if (!im && import_is_gone(error)) {
 		req->state = MSG_HANDSHAKE;
 		peer_doubt(p);
 		return 0;
