@@ -9,7 +9,8 @@
  * loads, for which the processor waits, a packet at a time where memory is not
  * shared: for a few bytes, or for those who cannot be asked.
  *
- * They are in peer->sending with the transfers of messages, in their order.
+ * They are in peer->sending with the transfers of messages, and do not wait for
+ * those.
  */
 
 #include "libsci/msg/endpoint.h"

@@ -396,22 +396,23 @@ static bool push_queue(struct sci_peer *p)
 
 static bool push_transfers(struct sci_peer *p)
 {
+	bool blocks = true, onesided = true;
 	struct list *pos, *n;
-	bool all = true;
 
 	list_for_each_safe(pos, n, &p->sending) {
 		struct sci_req *req = container_of(pos, struct sci_req, link);
 
 		if (req->state != MSG_MOVING)
 			continue;
-		/* blocks of one message at a time */
-		if ((req->kind == MSG_SEND ? rndv_push : onesided_push)(req) ||
-		    p->state == PEER_DOWN) {
-			all = false;
-			break;
-		}
+		/* blocks of one message at a time; who takes none keeps out no other */
+		if (req->kind != MSG_SEND)
+			onesided &= !onesided_push(req);
+		else if (blocks)
+			blocks = !rndv_push(req);
+		if (p->state == PEER_DOWN)
+			return false;
 	}
-	return all;
+	return blocks && onesided;
 }
 
 static uint32_t moves(const struct sci_peer *p)

@@ -224,6 +224,64 @@ TEST(many_under_way)
 	end(&l);
 }
 
+/* ---- a peer that does nothing ---- */
+
+#define LONG	(8u << 20)
+
+/* Has asked for a long message in blocks, and is in no call until told. */
+static void absent_owner(struct peer *self, void *arg)
+{
+	struct owned o = own(self);
+	unsigned char *buf = malloc(LONG);
+	struct sci_req *req;
+
+	(void)arg;
+	CHECK(buf);
+	CHECK_EQ(sci_irecv(o.l.ep, o.l.to, buf, LONG, &req), 0);
+	CHECK_EQ(sci_tsend(o.l.to, 0, 1, NULL, 0), 0);
+	/* until the first block has come, of many */
+	CHECK_EQ(sci_trecv(o.l.ep, o.l.to, 0, 2, 0, NULL, 0, NULL), 0);
+	CHECK_EQ(sci_test(req, NULL), -EAGAIN);
+	peer_send(self, "away");
+	peer_expect(self, "back");
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_BYTES(buf, LONG, 3);
+	CHECK_BYTES(o.buf, 100, 4);
+	free(buf);
+	pair_close(&o.l);
+}
+
+TEST(blocks_that_find_no_room_are_not_waited_for)
+{
+	struct peer *p = peer_spawn(8, absent_owner, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	unsigned char *buf = malloc(LONG), b[100];
+	struct sci_key key = key_of(&l);
+	struct sci_req *req;
+
+	CHECK(buf);
+	msg_fill(buf, LONG, 3);
+	msg_fill(b, sizeof(b), 4);
+	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SINGLE_COPY_MIN, UINT64_MAX), 0);
+	CHECK_EQ(sci_trecv(l.ep, l.to, 0, 1, 0, NULL, 0, NULL), 0);
+	CHECK_EQ(sci_isend(l.to, buf, LONG, &req), 0);
+	/* the handshake, and blocks until the ring is full or the peer away */
+	CHECK_EQ(sci_tsend(l.to, 0, 2, NULL, 0), 0);
+	peer_expect(p, "away");
+	for (int i = 0; i < 1000; i++)
+		sci_progress(l.ep);
+	CHECK_EQ(sci_test(req, NULL), -EAGAIN);
+	CHECK_EQ(sci_write(l.to, &key, 0, b, sizeof(b)), 0);
+	memset(b, 0, sizeof(b));
+	CHECK_EQ(sci_read(l.to, &key, 0, b, sizeof(b)), 0);
+	CHECK_BYTES(b, sizeof(b), 4);
+	peer_send(p, "back");
+	CHECK_EQ(test_wait(req, NULL), 0);
+	free(buf);
+	pair_close(&l);
+	peer_join(p);
+}
+
 /* ---- what is refused ---- */
 
 TEST(arguments_that_make_no_sense)
