@@ -60,6 +60,8 @@ static void takes(struct peer *self, void *arg)
 		CHECK_BYTES(buf, w->len, i);
 	}
 	pair_close(&l);
+	if (!w->exported)
+		free(buf);
 }
 
 static void send_all(struct pair *l, const struct way *w)
