@@ -71,12 +71,7 @@ int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = look_completed(ep);
-	if (ret) {
-		msg_progress(ep);
-		ret = timeout ? msg_wait(ep, look_completed, ep, timeout) :
-				look_completed(ep);
-	}
+	ret = msg_look(ep, look_completed, ep, timeout);
 	if (!ret)
 		ret = take(ep, done, n);
 	msg_unlock(&ep->lock);

@@ -485,6 +485,7 @@ void bufs_free(struct sci_ep *ep);
 
 /* progress.c */
 int msg_progress(struct sci_ep *ep);
+int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);
 bool msg_announce_sleep(struct sci_ep *ep);
 void msg_woken(struct sci_ep *ep);
 

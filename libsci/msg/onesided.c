@@ -194,7 +194,7 @@ static int onesided(struct sci_peer *peer, enum msg_kind kind,
 	if (!peer || !key || (!iov && n) || n > SCI_IOV_MAX || !req ||
 	    !msg_iov_good(iov, n))
 		return -EINVAL;
-	if (key->offset + key->len < key->offset)
+	if (key->reserved || key->offset + key->len < key->offset)
 		return -EINVAL;
 	if (offset > key->len || key->len - offset < msg_iov_len(iov, n))
 		return -ERANGE;
@@ -206,20 +206,22 @@ static int onesided(struct sci_peer *peer, enum msg_kind kind,
 	return ret;
 }
 
-int sci_iwritev(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	      const struct iovec *iov, size_t n, struct sci_req **req)
+int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
+		uint64_t offset, const struct iovec *iov, size_t n,
+		struct sci_req **req)
 {
 	return onesided(peer, MSG_WRITE, key, offset, iov, n, req);
 }
 
-int sci_ireadv(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	      const struct iovec *iov, size_t n, struct sci_req **req)
+int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
+	       uint64_t offset, const struct iovec *iov, size_t n,
+	       struct sci_req **req)
 {
 	return onesided(peer, MSG_READ, key, offset, iov, n, req);
 }
 
-int sci_write(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	    const void *buf, size_t len)
+int sci_write(struct sci_peer *peer, const struct sci_key *key,
+	      uint64_t offset, const void *buf, size_t len)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct sci_req *req = NULL;
@@ -228,8 +230,8 @@ int sci_write(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
 	return ret ? ret : sci_wait(req, -1, NULL);
 }
 
-int sci_read(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	    void *buf, size_t len)
+int sci_read(struct sci_peer *peer, const struct sci_key *key,
+	     uint64_t offset, void *buf, size_t len)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 	struct sci_req *req = NULL;

@@ -61,12 +61,7 @@ static int seek(struct seek *s, int timeout, struct sci_msg **msg,
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	ep->seekers++;
-	ret = look_for(s);
-	if (ret == -EAGAIN) {
-		msg_progress(ep);
-		ret = timeout ? msg_wait(ep, look_for, s, timeout) :
-				look_for(s);
-	}
+	ret = msg_look(ep, look_for, s, timeout);
 	ep->seekers--;
 	if (!ret && s->found) {
 		describe(s->found, st);

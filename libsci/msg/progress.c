@@ -199,6 +199,17 @@ void msg_woken(struct sci_ep *ep)
 	answer_bell(ep);
 }
 
+/* What @fn says, -EAGAIN too if there is no time; else as msg_wait(). */
+int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
+{
+	int ret = fn(arg);
+
+	if (ret != -EAGAIN)
+		return ret;
+	msg_progress(ep);
+	return timeout ? msg_wait(ep, fn, arg, timeout) : fn(arg);
+}
+
 int sci_progress(struct sci_ep *ep)
 {
 	int ret;

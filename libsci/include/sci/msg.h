@@ -482,6 +482,10 @@ int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
 
 /**
  * struct sci_key - memory of an endpoint's that its peers can name
+ * @segment: the fabric's number for it
+ * @reserved: 0
+ * @offset: in the segment
+ * @len: of what it names, in bytes
  *
  * Made by sci_buf_key(), sent to peers as it is. No secret: see sci_buf_alloc().
  */
@@ -515,16 +519,18 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * not there, or not any more, which may be noticed late; -ECONNRESET,
  * -ENOTCONN, -ECANCELED: see requests; -ENOMEM, -ENOSPC: out of resources.
  */
-int sci_iwritev(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	      const struct iovec *iov, size_t n, struct sci_req **req);
-int sci_ireadv(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	      const struct iovec *iov, size_t n, struct sci_req **req);
+int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
+		uint64_t offset, const struct iovec *iov, size_t n,
+		struct sci_req **req);
+int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
+	       uint64_t offset, const struct iovec *iov, size_t n,
+	       struct sci_req **req);
 
 /* The same, waiting until the bytes are there. */
-int sci_write(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	    const void *buf, size_t len);
-int sci_read(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	    void *buf, size_t len);
+int sci_write(struct sci_peer *peer, const struct sci_key *key,
+	      uint64_t offset, const void *buf, size_t len);
+int sci_read(struct sci_peer *peer, const struct sci_key *key,
+	     uint64_t offset, void *buf, size_t len);
 
 /* ---- progress ---- */
 
