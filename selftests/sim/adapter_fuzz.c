@@ -321,6 +321,7 @@ static void fuzz_step(struct card *c)
 		break;
 	case 50:
 		sim_adapter_invalidated(c->a, (uint16_t)below(8));
+		sim_adapter_unreachable(c->a, (uint32_t)below(8));
 		break;
 	case 51 ... 74:
 		world_step();

@@ -391,6 +391,34 @@ TEST(direct_windows_are_asked_to_invalidate)
 	cards_free();
 }
 
+TEST(direct_stores_to_nodes_that_are_not_there)
+{
+	struct sim_config config = sim_config_default;
+	struct card *c;
+
+	config.direct = true;
+	c = card_new(0, &config);
+	card_start(c);
+	map_entry(c, 77, 8, 0, 3, 0x20000);
+	sim_adapter_unreachable(c->a, 77);
+	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 1);
+	CHECK_EQ(csr(c, SCI_PCI_USER_FATAL), 0);
+	CHECK_EQ(csr(c, SCI_PCI_ERROR_CODE), SCI_PCI_ERR_NODE);
+	CHECK_EQ(csr(c, SCI_PCI_ERROR_NODE), 8);
+	CHECK_EQ(csr64(c, SCI_PCI_ERROR_ADDRESS), 3ull << 32 | 0x20000);
+	CHECK_EQ(COUNT(c, ERRORS_NODE), 1);
+	CHECK_EQ(csr(c, SCI_PCI_INT_STATUS) & SCI_PCI_INT_ERROR,
+		 SCI_PCI_INT_ERROR);
+	cards_free();
+
+	/* elsewhere the model knows itself */
+	c = card_new(0, NULL);
+	card_start(c);
+	sim_adapter_unreachable(c->a, 77);
+	CHECK_EQ(csr(c, SCI_PCI_USER_ERRORS), 0);
+	cards_free();
+}
+
 /* ---- interrupts ---- */
 
 /* Makes the cause COMMAND. */

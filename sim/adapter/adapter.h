@@ -166,6 +166,12 @@ struct sim_att_entry {
 void sim_att_get(const struct sim_adapter *a, uint32_t entry,
 		 struct sim_att_entry *e);
 
+/*
+ * Accesses through @entry have reached nobody, as its node is not there: an error
+ * NODE.  To be said before the BARRIER or CHECK that covers them is read.
+ */
+void sim_adapter_unreachable(struct sim_adapter *a, uint32_t entry);
+
 /* What others need to find exported memory: EXPORT_BASE, EXPORT_ENTRIES. */
 void sim_export_table(const struct sim_adapter *a, uint64_t *base,
 		      uint32_t *entries);

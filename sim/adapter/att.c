@@ -61,6 +61,18 @@ void sim_att_get(const struct sim_adapter *a, uint32_t entry,
 	e->offset = (uint64_t)w[3] << 32 | w[2];
 }
 
+void sim_adapter_unreachable(struct sim_adapter *a, uint32_t entry)
+{
+	struct sim_att_entry e;
+
+	if (!a->config.direct)
+		return;
+	sim_att_get(a, entry, &e);
+	status_error(a, SCI_PCI_ERR_NODE, e.node,
+		     (uint64_t)e.export_id << 32 | e.offset);
+	adapter_settle(a);
+}
+
 static bool att_allows(const struct sim_adapter *a, const uint32_t *w,
 		       bool store)
 {

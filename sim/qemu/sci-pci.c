@@ -193,6 +193,9 @@ static uint64_t csr_read(void *opaque, hwaddr addr, unsigned int size)
 
 	if (!is_register(addr, size) || !bus_begin(card))
 		return UINT64_MAX;
+	if (card->config.direct &&
+	    (addr == SCI_PCI_USER_BARRIER || addr == SCI_PCI_USER_CHECK))
+		window_check(card);
 	value = sim_csr_read(card->adapter, addr);
 	card_end(card);
 	return value;

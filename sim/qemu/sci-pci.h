@@ -57,7 +57,11 @@ struct sci_peer;
 /**
  * struct sci_window - BAR 2 of a card with direct windows
  * @base: the range of addresses that the guest sees
- * @shown: for each ATT entry: is something else than zeros there
+ * @shown: for each ATT entry: is something else than zeros there; was, or is, its
+ *	node not there, which no barrier has told yet
+ * @lost: how many of the latter
+ * @pagemap: tells which pages of this process have been touched; @pages: room to
+ *	read it for an entry
  * @peers: the other direct nodes; the first is this node itself
  * @told_base: the export table that the peers know of
  * @invalidating: an invalidation, of @invalid, waits for the peers
@@ -68,9 +72,13 @@ struct sci_window {
 	uint64_t size;
 	struct shown {
 		bool mapped;
+		bool lost;
 		uint16_t node;
 		uint16_t export_id;
 	} *shown;
+	uint32_t lost;
+	int pagemap;
+	uint64_t *pages;
 	QTAILQ_HEAD(, sci_peer) peers;
 	uint64_t told_base;
 	uint32_t told_entries;
@@ -131,6 +139,8 @@ bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
 		   Error **errp);
 void window_att_changed(struct sci_card *card, uint32_t entry);
 void window_invalidate(struct sci_card *card, uint16_t export_id);
+/* Before a barrier: counts what was stored to nodes that are not there. */
+void window_check(struct sci_card *card);
 /* After what may have moved the export table: tells the peers. */
 void window_exports(struct sci_card *card);
 void window_attached(struct sci_card *card);

@@ -15,6 +15,9 @@
  * stores are not allowed a private mapping: a guest's store must not kill QEMU.
  * Both keep what is stored, in this window alone, until the entry is written
  * again; a page that was not stored to follows the exporter's.
+ *
+ * Stores to a node that is not there must not vanish unnoticed: the guest's
+ * barriers ask whether any page of such entries has been touched.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -34,6 +37,10 @@
 #define NOTHING		UINT64_MAX
 /* How long peers get to let an export go when the daemon can't be asked. */
 #define GRACE_MS	1000
+
+/* in /proc/self/pagemap, of each page */
+#define PAGEMAP_PRESENT	(1ull << 63)
+#define PAGEMAP_SWAPPED	(1ull << 62)
 
 #ifndef F_GET_SEALS
 #define F_GET_SEALS	1034
@@ -253,13 +260,21 @@ static bool map_zeros(struct sci_window *w, uint64_t at, uint64_t len)
 static void show_nothing_at_all(struct sci_card *card)
 {
 	struct sci_window *w = &card->window;
+	uint32_t n;
 
 	if (!map_zeros(w, 0, w->size)) {
 		error_report("sci-pci: node %u: the window can't be taken back: %s",
 			     card->config.node, strerror(errno));
 		abort();
 	}
-	memset(w->shown, 0, card->config.att_entries * sizeof(*w->shown));
+	for (n = 0; n < card->config.att_entries; n++)
+		w->shown[n].mapped = false;
+}
+
+static void set_lost(struct sci_window *w, uint32_t n, bool lost)
+{
+	w->lost += lost - w->shown[n].lost;
+	w->shown[n].lost = lost;
 }
 
 static void unshow(struct sci_card *card, uint32_t n)
@@ -278,8 +293,16 @@ static void unshow(struct sci_card *card, uint32_t n)
 	show_nothing_at_all(card);
 }
 
-/* Takes what @match says out of the window. */
+/* Its node is not there. */
+static void lose(struct sci_card *card, uint32_t n)
+{
+	unshow(card, n);
+	set_lost(&card->window, n, true);
+}
+
+/* Takes what @match says out of the window, by @how. */
 static void unshow_if(struct sci_card *card,
+		      void (*how)(struct sci_card *card, uint32_t n),
 		      bool (*match)(struct sci_card *card, uint32_t n,
 				    const void *what),
 		      const void *what)
@@ -288,7 +311,7 @@ static void unshow_if(struct sci_card *card,
 
 	for (n = 0; n < card->config.att_entries; n++)
 		if (card->window.shown[n].mapped && match(card, n, what))
-			unshow(card, n);
+			how(card, n);
 }
 
 static bool of_node(struct sci_card *card, uint32_t n, const void *what)
@@ -379,10 +402,18 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 	if (e.node == card->config.node)
 		sim_export_table(card->adapter, &QTAILQ_FIRST(&w->peers)->base,
 				 &QTAILQ_FIRST(&w->peers)->entries);
+	if (!(e.attr & SCI_PCI_ATT_VALID) || e.attr & others || e.offset % size ||
+	    (e.node == card->config.node && e.attr & SCI_PCI_ATT_NO_LOOPBACK)) {
+		unshow(card, n);
+		set_lost(w, n, false);
+		return;
+	}
 	p = peer_find(w, e.node);
-	if (!(e.attr & SCI_PCI_ATT_VALID) || e.attr & others || !p ||
-	    (e.node == card->config.node && e.attr & SCI_PCI_ATT_NO_LOOPBACK) ||
-	    e.offset % size || !find_export(p, e.export_id, &x)) {
+	if (!p || !p->entries) {
+		lose(card, n);
+		return;
+	}
+	if (!find_export(p, e.export_id, &x)) {
 		unshow(card, n);
 		return;
 	}
@@ -395,6 +426,47 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 		warn_report_once("sci-pci: pages can't be mapped: %s: see vm.max_map_count",
 				 strerror(errno));
 		unshow(card, n);
+	}
+}
+
+/* ---- stores that reach nobody ---- */
+
+/* Whether any of its pages is there, or has been: then they are zeros again. */
+static bool touched(struct sci_card *card, uint32_t n)
+{
+	struct sci_window *w = &card->window;
+	uint64_t size = card->config.att_page_size, i;
+	uint8_t *at = w->base + n * size;
+	uint64_t pages = size / PAGE;
+
+	if (pread(w->pagemap, w->pages, pages * sizeof(*w->pages),
+		  (uintptr_t)at / PAGE * sizeof(*w->pages)) !=
+	    pages * sizeof(*w->pages))
+		return true;
+	for (i = 0; i < pages; i++)
+		if (w->pages[i] & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED))
+			break;
+	if (i == pages)
+		return false;
+	/* before it is counted: who stores from now on is seen the next time */
+	madvise(at, size, MADV_DONTNEED);
+	return true;
+}
+
+void window_check(struct sci_card *card)
+{
+	struct sci_window *w = &card->window;
+	uint32_t n;
+
+	for (n = 0; w->lost && n < card->config.att_entries; n++) {
+		if (!w->shown[n].lost)
+			continue;
+		/* what came before its node did is nowhere to be found */
+		if (w->shown[n].mapped)
+			set_lost(w, n, false);
+		else if (!touched(card, n))
+			continue;
+		sim_adapter_unreachable(card->adapter, n);
 	}
 }
 
@@ -438,7 +510,7 @@ void window_invalidate(struct sci_card *card, uint16_t export_id)
 		.value = export_id,
 	};
 
-	unshow_if(card, of_export, &own);
+	unshow_if(card, unshow, of_export, &own);
 	w->invalidating = true;
 	w->invalid = export_id;
 	timer_del(w->done);
@@ -465,7 +537,7 @@ void window_detached(struct sci_card *card)
 
 	if (!w->base)
 		return;
-	unshow_if(card, of_other, NULL);
+	unshow_if(card, lose, of_other, NULL);
 	QTAILQ_FOREACH_SAFE(p, &w->peers, next, next) {
 		if (p->node == card->config.node)
 			continue;
@@ -486,7 +558,7 @@ static void forget(struct sci_card *card, uint32_t node)
 
 	if (!p)
 		return;
-	unshow_if(card, of_node, &node);
+	unshow_if(card, lose, of_node, &node);
 	QTAILQ_REMOVE(&w->peers, p, next);
 	peer_free(p);
 }
@@ -532,7 +604,7 @@ static void invalidate_in(struct sci_card *card, const struct frame *f)
 	struct shown gone = { .node = f->node, .export_id = f->value };
 	struct frame answer = *f;
 
-	unshow_if(card, of_export, &gone);
+	unshow_if(card, unshow, of_export, &gone);
 	answer.kind = FRAME_INVALIDATED;
 	link_send(card, &answer, sizeof(answer));
 }
@@ -577,6 +649,7 @@ bool window_init(struct sci_card *card, Error **errp)
 	if (!window_memory(card, &attach, &fd, errp))
 		return false;
 	QTAILQ_INIT(&w->peers);
+	w->pagemap = -1;
 	w->size = (uint64_t)card->config.att_entries * card->config.att_page_size;
 	w->base = mmap(NULL, w->size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -585,6 +658,12 @@ bool window_init(struct sci_card *card, Error **errp)
 		error_setg_errno(errp, errno, "sci-pci: no room for the window");
 		return false;
 	}
+	w->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	if (w->pagemap < 0) {
+		error_setg_errno(errp, errno, "sci-pci: /proc/self/pagemap");
+		return false;
+	}
+	w->pages = g_new(uint64_t, card->config.att_page_size / PAGE);
 	w->shown = g_new0(struct shown, card->config.att_entries);
 	w->done = timer_new_ns(QEMU_CLOCK_REALTIME, invalidated, card);
 	own = peer_new(&attach, dup(fd));
@@ -616,7 +695,10 @@ void window_free(struct sci_card *card)
 {
 	struct sci_window *w = &card->window;
 
-	if (w->base)
+	if (w->base) {
 		munmap(w->base, w->size);
+		close(w->pagemap);
+	}
+	g_free(w->pages);
 	g_free(w->shown);
 }
