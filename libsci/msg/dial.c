@@ -80,9 +80,23 @@ static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
 	return pause < most / 2 ? 2 * pause : most;
 }
 
-/* -EAGAIN: not connected yet. */
-static int dial_step(struct msg_dial *d, uint64_t now)
+/* On some fabrics it takes as long as the other node does, and all wait. */
+static int dial_ask(struct msg_dial *d)
 {
+	uint64_t begin = msg_now_ms(), end;
+	int ret = hello_send(d->p);
+
+	end = msg_now_ms();
+	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
+			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
+	d->again = end + d->pause + 3 * (end - begin);
+	return ret;
+}
+
+/* -EAGAIN: not connected yet. */
+static int dial_step(struct msg_dial *d)
+{
+	uint64_t now = msg_now_ms();
 	int ret;
 
 	if (d->p->state == PEER_DOWN) {
@@ -101,10 +115,7 @@ static int dial_step(struct msg_dial *d, uint64_t now)
 		return -ETIME;
 	if (now < d->again)
 		return -EAGAIN;
-	ret = hello_send(d->p);
-	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
-			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
-	d->again = now + d->pause;
+	ret = dial_ask(d);
 	return !ret || hello_again(ret) ? -EAGAIN : ret;
 }
 
@@ -146,13 +157,12 @@ static void dial_done(struct msg_dial *d, int ret)
 /* Looks after all of them. Returns how many have come to an end. */
 int dials_poll(struct sci_ep *ep)
 {
-	uint64_t now = msg_now_ms();
 	struct list *pos, *n;
 	int done = 0;
 
 	list_for_each_safe(pos, n, &ep->dials) {
 		struct msg_dial *d = container_of(pos, struct msg_dial, link);
-		int ret = dial_step(d, now);
+		int ret = dial_step(d);
 
 		if (ret == -EAGAIN)
 			continue;
@@ -189,15 +199,18 @@ static int dial_begin(struct msg_dial *d)
 	if (ret)
 		return ret;
 	list_add_tail(&d->link, &d->ep->dials);
-	ret = dial_step(d, msg_now_ms());
+	ret = dial_step(d);
 	if (ret != -EAGAIN)
 		dial_done(d, ret);
 	return 0;
 }
 
+/* The caller ends the request. */
 void dial_cancel(struct sci_req *req)
 {
-	dial_done(req->dial, -ECANCELED);
+	dial_end(req->dial, -ECANCELED);
+	free(req->dial);
+	req->dial = NULL;
 }
 
 /* The endpoint is about to go. */

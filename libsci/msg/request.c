@@ -347,11 +347,9 @@ int sci_cancel(struct sci_req *req)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (req->state == MSG_DIALING) {
+	if (req->state == MSG_DIALING)
 		dial_cancel(req);
-		goto out;
-	}
-	if (req->state == MSG_POSTED)
+	else if (req->state == MSG_POSTED)
 		sci_match_recv_remove(&ep->match, &req->match);
 	else if (req->state == MSG_QUEUED && !req->moved)
 		list_del(&req->link);
@@ -359,7 +357,6 @@ int sci_cancel(struct sci_req *req)
 		ret = -EBUSY;
 	if (!ret)
 		req_done(req, -ECANCELED);
-out:
 	msg_unlock(&ep->lock);
 	return ret;
 }

@@ -7,9 +7,9 @@
 
 #include <sci/msg.h>
 
-#include "libsci/msg/endpoint.h"
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
+#include "selftests/msg/unanswered.h"
 
 #define SLOW	(TEST_ASAN || TEST_TSAN)
 #define CONTEXT	3u
@@ -471,29 +471,6 @@ TEST(connect_waits_for_one_that_opens_late)
 
 /* ---- a machine that is so busy that requests to it time out ---- */
 
-static const struct sci_fabric_ops *real;
-static struct sci_fabric_ops busy;
-static unsigned int too_late;		/* so many more requests */
-
-static bool is_too_late(void)
-{
-	return too_late && too_late--;
-}
-
-static int busy_rseg_connect(struct sci_fabric *f,
-			     const struct sci_rseg_param *p,
-			     struct sci_rseg **out)
-{
-	return is_too_late() ? -ETIMEDOUT : real->rseg_connect(f, p, out);
-}
-
-static int busy_rintr_connect(struct sci_fabric *f,
-			      const struct sci_rintr_param *p,
-			      struct sci_rintr **out)
-{
-	return is_too_late() ? -ETIMEDOUT : real->rintr_connect(f, p, out);
-}
-
 static void connects(struct peer *self, void *arg)
 {
 	struct pair l = { .proc = self };
@@ -505,36 +482,29 @@ static void connects(struct peer *self, void *arg)
 	pair_close(&l);
 }
 
-/* @n: so many requests of node 4 are not answered in time, of one kind or both */
-static void check_busy(unsigned int n, bool segments, bool interrupts)
+/* @n: so many requests of node 4's are not answered in time; @what: UNANSWERED_ */
+static void check_busy(unsigned int n, unsigned int what)
 {
 	struct peer *p = peer_spawn(8, connects, NULL);
 	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
 
-	real = l.ep->ops;
-	busy = *real;
-	if (segments)
-		busy.rseg_connect = busy_rseg_connect;
-	if (interrupts)
-		busy.rintr_connect = busy_rintr_connect;
-	too_late = n;
-	l.ep->ops = &busy;
+	unanswered_begin(l.ep, what, n, -ETIMEDOUT);
 	peer_send(p, "connect");
 	l.to = test_ep_accept(l.ep);
-	CHECK_EQ(too_late, 0);
-	l.ep->ops = real;
+	CHECK_EQ(unanswered.left, 0);
+	unanswered_end(l.ep);
 	pair_close(&l);
 	peer_join(p);
 }
 
 TEST(a_busy_machine_refuses_nobody)
 {
-	check_busy(1, true, false);
-	check_busy(3, true, false);
+	check_busy(1, UNANSWERED_SEGMENTS);
+	check_busy(3, UNANSWERED_SEGMENTS);
 	/* the bell, and then the answer */
-	check_busy(1, false, true);
-	check_busy(2, false, true);
-	check_busy(4, true, true);
+	check_busy(1, UNANSWERED_INTERRUPTS);
+	check_busy(2, UNANSWERED_INTERRUPTS);
+	check_busy(4, UNANSWERED_SEGMENTS | UNANSWERED_INTERRUPTS);
 }
 
 /* In 300 ms after 2, 4, 8 ... ms: 9 times; each 2 ms it would be 150. */
@@ -544,15 +514,27 @@ TEST(who_does_not_answer_is_asked_less_and_less)
 	struct sci_addr addr = { 4, 99 };
 	struct sci_peer *peer;
 
-	real = ep->ops;
-	busy = *real;
-	busy.rintr_connect = busy_rintr_connect;
-	too_late = 1000;
-	ep->ops = &busy;
+	unanswered_begin(ep, UNANSWERED_INTERRUPTS, 1000, -ETIMEDOUT);
 	CHECK_EQ(sci_connect(ep, &addr, 300, &peer), -ETIMEDOUT);
-	CHECK(too_late < 1000);
-	CHECK(too_late > 1000 - 15);
-	ep->ops = real;
+	CHECK(unanswered.calls);
+	CHECK(unanswered.calls < 15);
+	unanswered_end(ep);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* Nothing else goes on while a node is asked: most of the time is for that. */
+TEST(who_takes_long_to_answer_is_asked_seldom)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_addr addr = { 4, 99 };
+	struct sci_peer *peer;
+
+	unanswered_begin(ep, UNANSWERED_INTERRUPTS, 1000, -ETIMEDOUT);
+	unanswered.ms = 80;
+	while (unanswered.calls < 3)
+		CHECK_EQ(sci_connect(ep, &addr, 1000, &peer), -ETIMEDOUT);
+	CHECK(unanswered.rest >= 2);
+	unanswered_end(ep);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 

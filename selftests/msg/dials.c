@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Connecting without waiting for it. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
+#include "selftests/msg/unanswered.h"
 
 static const struct sci_addr node8 = { 8, TEST_ID }, nobody = { 4, 99 };
 
@@ -241,6 +243,40 @@ TEST(a_dial_is_cancelled_and_made_again)
 	talk(&l);
 	pair_close(&l);
 	peer_join(p);
+}
+
+/* Its own HELLO is answered, but it never gets to our inbox. */
+static void dials_in_vain(struct peer *self, void *arg)
+{
+	static const struct sci_addr node4 = { 4, TEST_ID };
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_req *req;
+
+	(void)arg;
+	peer_expect(self, "dial");
+	unanswered_begin(ep, UNANSWERED_SEGMENTS, UINT_MAX, -ETIMEDOUT);
+	req = dial(ep, &node4, -1);
+	/* until we are killed */
+	CHECK_EQ(sci_wait(req, -1, NULL), 0);
+}
+
+TEST(a_peer_is_disconnected_while_it_is_dialed)
+{
+	struct peer *p = peer_spawn(8, dials_in_vain, NULL);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to;
+	struct sci_req *req;
+
+	peer_send(p, "dial");
+	WAIT_UNTIL((sci_progress(ep), sci_peer_find(ep, &node8, &to)) == 0,
+		   TEST_WAIT_MS);
+	req = dial(ep, &node8, -1);
+	CHECK_EQ(sci_test(req, NULL), -EAGAIN);
+	CHECK_EQ(sci_disconnect(to), 0);
+	CHECK_EQ(test_wait(req, NULL), -ECANCELED);
+	CHECK_EQ(test_ep_stats(ep).peers, 0);
+	peer_kill(p, SIGKILL);
+	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
 /* What sci_connect() says at once, or what comes of the request. */

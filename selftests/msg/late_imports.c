@@ -10,27 +10,11 @@
 
 #include <sci/msg.h>
 
-#include "libsci/msg/endpoint.h"
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
+#include "selftests/msg/unanswered.h"
 
 #define MESSAGES	20u
-
-/* ---- a fabric whose imports fail so many times ---- */
-
-static const struct sci_fabric_ops *real;
-static unsigned int failures;		/* so many more imports ... */
-static int failure;			/* ... end with this */
-
-static int late_rseg_connect(struct sci_fabric *f,
-			     const struct sci_rseg_param *p,
-			     struct sci_rseg **out)
-{
-	if (!failures)
-		return real->rseg_connect(f, p, out);
-	failures--;
-	return failure;
-}
 
 /* ---- messages that need an import ---- */
 
@@ -83,20 +67,14 @@ static void check_late(struct way *w, int error, unsigned int times)
 {
 	struct peer *p = peer_spawn(8, takes, w);
 	struct pair l = pair_config(p, 8, &w->config);
-	struct sci_fabric_ops late;
 	struct sci_ep_stats stats;
 
-	real = l.ep->ops;
-	late = *real;
-	late.rseg_connect = late_rseg_connect;
-	failure = error;
-	failures = times;
-	l.ep->ops = &late;
+	unanswered_begin(l.ep, UNANSWERED_SEGMENTS, times, error);
 	/* who sleeps meanwhile comes back to it, too */
 	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SPIN_US, 0), 0);
 	send_all(&l, w);
-	CHECK_EQ(failures, 0);
-	l.ep->ops = real;
+	CHECK_EQ(unanswered.left, 0);
+	unanswered_end(l.ep);
 	stats = test_ep_stats(l.ep);
 	CHECK(*(const uint64_t *)((const char *)&stats + w->counted));
 	pair_close(&l);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* A fabric whose requests to other nodes fail: how many, with what, how slowly. */
+#ifndef SELFTESTS_MSG_UNANSWERED_H
+#define SELFTESTS_MSG_UNANSWERED_H
+
+#include <unistd.h>
+
+#include "libsci/msg/endpoint.h"
+#include "selftests/harness.h"
+
+#define UNANSWERED_SEGMENTS	1u
+#define UNANSWERED_INTERRUPTS	2u
+
+/**
+ * struct unanswered - of this process
+ * @left: so many more requests fail ...
+ * @error: ... with this ...
+ * @ms: ... after so long
+ * @calls: so many have failed
+ * @ended: when the last of them did, and @took: how long; in microseconds
+ * @rest: the least time between one and the next, in units of what the one took
+ */
+static struct unanswered {
+	const struct sci_fabric_ops *real;
+	struct sci_fabric_ops ops;
+	unsigned int left;
+	int error;
+	unsigned int ms;
+	unsigned int calls;
+	uint64_t ended, took, rest;
+} unanswered;
+
+static inline uint64_t unanswered_now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static inline bool is_unanswered(void)
+{
+	struct unanswered *u = &unanswered;
+	uint64_t now = unanswered_now_us();
+
+	if (!u->left)
+		return false;
+	u->left--;
+	if (u->calls++ && u->took && (now - u->ended) / u->took < u->rest)
+		u->rest = (now - u->ended) / u->took;
+	usleep(u->ms * 1000);
+	u->ended = unanswered_now_us();
+	u->took = u->ended - now;
+	return true;
+}
+
+static inline int unanswered_rseg_connect(struct sci_fabric *f,
+					  const struct sci_rseg_param *p,
+					  struct sci_rseg **out)
+{
+	return is_unanswered() ? unanswered.error :
+				 unanswered.real->rseg_connect(f, p, out);
+}
+
+static inline int unanswered_rintr_connect(struct sci_fabric *f,
+					   const struct sci_rintr_param *p,
+					   struct sci_rintr **out)
+{
+	return is_unanswered() ? unanswered.error :
+				 unanswered.real->rintr_connect(f, p, out);
+}
+
+/* @what: UNANSWERED_; @n of them end with @error. */
+static inline void unanswered_begin(struct sci_ep *ep, unsigned int what,
+				    unsigned int n, int error)
+{
+	struct unanswered *u = &unanswered;
+
+	*u = (struct unanswered){
+		.real = ep->ops, .ops = *ep->ops, .left = n, .error = error,
+		.rest = UINT64_MAX,
+	};
+	if (what & UNANSWERED_SEGMENTS)
+		u->ops.rseg_connect = unanswered_rseg_connect;
+	if (what & UNANSWERED_INTERRUPTS)
+		u->ops.rintr_connect = unanswered_rintr_connect;
+	ep->ops = &u->ops;
+}
+
+static inline void unanswered_end(struct sci_ep *ep)
+{
+	ep->ops = unanswered.real;
+}
+
+#endif
