@@ -278,7 +278,10 @@ int sci_peer_state(struct sci_peer *peer)
 	msg_lock(&peer->ep->lock);
 	if (atomic_load(&peer->events))
 		peer_event_check(peer);
-	ret = peer->state == PEER_DOWN ? peer->error : 0;
+	if (peer->state == PEER_DOWN)
+		ret = peer->error;
+	else
+		ret = peer->state == PEER_UP ? 0 : -EINPROGRESS;
 	msg_unlock(&peer->ep->lock);
 	return ret;
 }

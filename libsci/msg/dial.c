@@ -4,8 +4,9 @@
  * DOC: dialing
  *
  * A dial says HELLO to an address until there is a connection, for a thread in
- * sci_connect() or a request of sci_iconnect(). Several may share a peer. Each
- * progress call of the endpoint looks after all of them.
+ * sci_connect(), a request of sci_iconnect(), or the peer of sci_peer_open().
+ * Several may share a peer. Each progress call of the endpoint looks after all
+ * of them.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -26,7 +27,8 @@ struct msg_dial {
 	struct sci_ep *ep;
 	struct sci_addr addr;
 	struct sci_peer *p;		/* counts us among its dialers */
-	struct sci_req *req;		/* NULL: of a thread in sci_connect() */
+	struct sci_req *req;		/* NULL: of a thread in sci_connect() ... */
+	bool open;			/* ... or of @p, which the program has */
 	uint64_t again;			/* when to say HELLO next */
 	uint64_t until;			/* when to give up, with -ETIME */
 	uint32_t pause;			/* ms, since it was said last */
@@ -102,7 +104,8 @@ static int dial_step(struct msg_dial *d)
 	if (d->p->state == PEER_DOWN) {
 		ret = d->p->error;
 		dial_drop(d);
-		if (!hello_again(ret))
+		/* what the program has asked of that peer has failed with it */
+		if (!hello_again(ret) || d->open)
 			return ret ? ret : -ECONNRESET;
 		ret = dial_pick(d);
 		if (ret)
@@ -137,18 +140,20 @@ static struct sci_peer *dial_end(struct msg_dial *d, int ret)
 	return ret ? NULL : p;
 }
 
-/* That of a request is gone then. */
+/* It is gone then, unless it is a thread's. */
 static void dial_done(struct msg_dial *d, int ret)
 {
 	struct sci_req *req = d->req;
 	struct sci_peer *p = dial_end(d, ret);
 
-	if (!req) {
+	if (!req && !d->open) {
 		d->p = p;
 		msg_changed(d->ep);
 		return;
 	}
 	free(d);
+	if (!req)
+		return;
 	req->dial = NULL;
 	req->peer = p;
 	req_done(req, ret);
@@ -192,17 +197,34 @@ int dials_due(struct sci_ep *ep)
 	return due - now < INT_MAX ? (int)(due - now) : INT_MAX;
 }
 
-static int dial_begin(struct msg_dial *d)
+static void dial_init(struct msg_dial *d, struct sci_ep *ep,
+		      const struct sci_addr *addr, int timeout)
 {
-	int ret = dial_pick(d);
+	*d = (struct msg_dial){
+		.ep = ep, .addr = *addr, .ret = -EAGAIN,
+		.until = timeout < 0 ? UINT64_MAX :
+				       msg_now_ms() + (uint64_t)timeout,
+	};
+}
 
-	if (ret)
-		return ret;
+/* It has a peer. */
+static void dial_start(struct msg_dial *d)
+{
+	int ret;
+
 	list_add_tail(&d->link, &d->ep->dials);
 	ret = dial_step(d);
 	if (ret != -EAGAIN)
 		dial_done(d, ret);
-	return 0;
+}
+
+static int dial_begin(struct msg_dial *d)
+{
+	int ret = dial_pick(d);
+
+	if (!ret)
+		dial_start(d);
+	return ret;
 }
 
 /* The caller ends the request. */
@@ -234,11 +256,12 @@ static int look_dialed(void *arg)
 static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
 			int timeout, struct sci_peer **out)
 {
-	struct msg_dial d = {
-		.ep = ep, .addr = *addr, .until = UINT64_MAX, .ret = -EAGAIN,
-	};
-	int ret = dial_begin(&d);
+	struct msg_dial d;
+	int ret;
 
+	/* the wait has the time */
+	dial_init(&d, ep, addr, -1);
+	ret = dial_begin(&d);
 	if (ret)
 		return ret;
 	ret = msg_wait(ep, look_dialed, &d, timeout);
@@ -278,12 +301,8 @@ static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
 
 	if (!req || !d)
 		goto err;
-	d->ep = ep;
-	d->addr = *addr;
+	dial_init(d, ep, addr, timeout);
 	d->req = req;
-	d->until = timeout < 0 ? UINT64_MAX :
-				 msg_now_ms() + (uint64_t)timeout;
-	d->ret = -EAGAIN;
 	req->dial = d;
 	req->state = MSG_DIALING;
 	ret = dial_begin(d);
@@ -312,6 +331,63 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	ret = connect_request(ep, addr, timeout, req);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static bool is_opened(struct sci_peer *p)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->ep->dials) {
+		struct msg_dial *d = container_of(pos, struct msg_dial, link);
+
+		if (d->open && d->p == p)
+			return true;
+	}
+	return false;
+}
+
+static int open_peer(struct sci_ep *ep, const struct sci_addr *addr,
+		     int timeout, struct sci_peer **out)
+{
+	struct sci_peer *p = peer_find(ep, addr);
+	struct msg_dial *d;
+	int ret;
+
+	if (p && p->state != PEER_DOWN && (p->state == PEER_UP || is_opened(p))) {
+		p->known = true;
+		*out = p;
+		return 0;
+	}
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	dial_init(d, ep, addr, timeout);
+	d->open = true;
+	ret = dial_pick(d);
+	if (ret) {
+		free(d);
+		return ret;
+	}
+	*out = d->p;
+	d->p->known = true;
+	dial_start(d);
+	wake_all(ep);
+	return 0;
+}
+
+int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		  struct sci_peer **peer)
+{
+	int ret;
+
+	if (!ep || !addr_good(addr) || !peer)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = open_peer(ep, addr, timeout, peer);
 	msg_unlock(&ep->lock);
 	return ret;
 }

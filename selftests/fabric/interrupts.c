@@ -661,7 +661,10 @@ struct numbered {
 
 static unsigned int messages(void)
 {
-	return test_calls(20000) / 10;
+	unsigned int n = test_calls(20000) / 10;
+
+	CHECK(n);
+	return n;
 }
 
 static void number_sender(struct peer *self, void *arg)

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,6 +203,123 @@ TEST(dials_to_one_address_share_a_connection)
 	peer_join(p);
 }
 
+/* ---- peers that are used before they are there ---- */
+
+#define EARLY	30u
+
+/* What it sends is there first, then what it got comes back. */
+static void opens_late_and_echoes(struct peer *self, void *arg)
+{
+	struct pair l;
+
+	(void)arg;
+	peer_expect(self, "open");
+	l = pair_open(self, 8, 0);
+	for (uint32_t i = 0; i < EARLY; i++) {
+		uint32_t in = 0;
+
+		CHECK_EQ(sci_recv(l.ep, l.to, &in, sizeof(in), NULL), 0);
+		CHECK_EQ(in, i);
+		CHECK_EQ(sci_send(l.to, &in, sizeof(in)), 0);
+	}
+	pair_close(&l);
+}
+
+TEST(an_opened_peer_is_talked_to_before_it_is_there)
+{
+	struct peer *p = peer_spawn(8, opens_late_and_echoes, NULL);
+	struct pair l = { .proc = p, .ep = test_ep_open(TEST_ID, 0) };
+	struct sci_req *out[EARLY], *in[EARLY];
+	uint32_t word[EARLY], echo[EARLY];
+	struct sci_peer *same;
+
+	CHECK_EQ(sci_peer_open(l.ep, &node8, -1, &l.to), 0);
+	CHECK_EQ(sci_peer_open(l.ep, &node8, 0, &same), 0);
+	CHECK(same == l.to);
+	CHECK_EQ(sci_peer_state(l.to), -EINPROGRESS);
+	for (uint32_t i = 0; i < EARLY; i++) {
+		word[i] = i;
+		CHECK_EQ(sci_isend(l.to, &word[i], 4, &out[i]), 0);
+		CHECK_EQ(sci_irecv(l.ep, l.to, &echo[i], 4, &in[i]), 0);
+	}
+	CHECK_EQ(sci_cancel(in[EARLY - 1]), 0);
+	CHECK_EQ(test_wait(in[EARLY - 1], NULL), -ECANCELED);
+	peer_send(p, "open");
+	for (uint32_t i = 0; i < EARLY; i++)
+		CHECK_EQ(test_wait(out[i], NULL), 0);
+	CHECK_EQ(sci_recv(l.ep, NULL, &echo[EARLY - 1], 4, NULL), 0);
+	for (uint32_t i = 0; i + 1 < EARLY; i++)
+		CHECK_EQ(test_wait(in[i], NULL), 0);
+	CHECK(!memcmp(word, echo, sizeof(word)));
+	CHECK_EQ(sci_peer_state(l.to), 0);
+	CHECK_EQ(sci_peer_open(l.ep, &node8, -1, &same), 0);
+	CHECK(same == l.to);
+	CHECK_EQ(test_ep_stats(l.ep).peers, 1);
+	pair_close(&l);
+	peer_join(p);
+}
+
+/* The other one opens us: its connection is the one that is waited for. */
+TEST(an_opened_peer_connects_itself)
+{
+	struct sci_ep *ep[2] = { test_ep_open(1, 0), test_ep_open(2, 0) };
+	static const struct sci_addr addr[2] = { { 4, 1 }, { 4, 2 } };
+	struct sci_peer *to[2];
+	struct sci_req *req[2];
+	uint32_t out = 47, in[2];
+
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(sci_peer_open(ep[i], &addr[!i], -1, &to[i]), 0);
+		CHECK_EQ(sci_irecv(ep[i], to[i], &in[i], 4, &req[i]), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct sci_req *sent;
+
+		CHECK_EQ(sci_isend(to[i], &out, 4, &sent), 0);
+		WAIT_UNTIL((sci_progress(ep[!i]), sci_test(sent, NULL)) == 0,
+			   TEST_WAIT_MS);
+	}
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(test_wait(req[i], NULL), 0);
+		CHECK_EQ(in[i], out);
+		CHECK_EQ(test_ep_stats(ep[i]).peers, 1);
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+TEST(an_opened_peer_that_never_comes)
+{
+	static const struct sci_addr nowhere = { 4096, 1 };
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_req *out, *in;
+	struct sci_peer *to;
+	uint32_t word = 0;
+
+	CHECK_EQ(sci_peer_open(ep, &nobody, 30, &to), 0);
+	CHECK_EQ(sci_isend(to, &word, 4, &out), 0);
+	CHECK_EQ(sci_irecv(ep, to, &word, 4, &in), 0);
+	CHECK_EQ(test_wait(out, NULL), -ETIME);
+	CHECK_EQ(test_wait(in, NULL), -ETIME);
+	CHECK_EQ(sci_peer_state(to), -ETIME);
+	CHECK_EQ(sci_isend(to, &word, 4, &out), -ETIME);
+	CHECK_EQ(sci_disconnect(to), 0);
+
+	/* what can't be said at once is what it answers ever after */
+	CHECK_EQ(sci_peer_open(ep, &nowhere, -1, &to), 0);
+	CHECK_EQ(sci_peer_state(to), sci_connect(ep, &nowhere, 0, &to));
+	CHECK_EQ(sci_disconnect(to), 0);
+
+	/* given up while it is dialed; the endpoint goes with another */
+	CHECK_EQ(sci_peer_open(ep, &nobody, -1, &to), 0);
+	CHECK_EQ(sci_irecv(ep, to, &word, 4, &in), 0);
+	CHECK_EQ(sci_disconnect(to), 0);
+	CHECK_EQ(test_wait(in, NULL), -ECANCELED);
+	CHECK_EQ(sci_peer_open(ep, &nobody, -1, &to), 0);
+	CHECK_EQ(sci_isend(to, &word, 4, &out), 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 /* ---- those that come to nothing ---- */
 
 TEST(a_dial_times_out)
@@ -305,8 +423,13 @@ TEST(arguments_that_make_no_sense)
 {
 	static const struct sci_addr bad[] = { { 4, 0 }, { 4, 0x1000000 } };
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *peer;
 	struct sci_req *req;
 
+	CHECK_EQ(sci_peer_open(NULL, &node8, 0, &peer), -EINVAL);
+	CHECK_EQ(sci_peer_open(ep, NULL, 0, &peer), -EINVAL);
+	CHECK_EQ(sci_peer_open(ep, &bad[0], 0, &peer), -EINVAL);
+	CHECK_EQ(sci_peer_open(ep, &node8, 0, NULL), -EINVAL);
 	CHECK_EQ(sci_iconnect(NULL, &node8, 0, &req), -EINVAL);
 	CHECK_EQ(sci_iconnect(ep, NULL, 0, &req), -EINVAL);
 	CHECK_EQ(sci_iconnect(ep, &node8, 0, NULL), -EINVAL);

@@ -220,6 +220,18 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		 struct sci_req **req);
 
 /**
+ * sci_peer_open() - a connection that need not be there yet
+ * @timeout: after which it is given up; -1: never
+ *
+ * The connection that there is, or a new one, which is made while the endpoint
+ * makes progress. Sends and receives may be asked for at once: they wait for it,
+ * and complete with its error if it fails: those of sci_connect(), -ETIME. Calls
+ * may take as long as said of sci_iconnect(). -ENOMEM, -ENOSPC, -EMFILE.
+ */
+int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		  struct sci_peer **peer);
+
+/**
  * sci_accept() - the next connection that another endpoint has made
  *
  * Not needed for messages to arrive: receives from any source name theirs. One
@@ -240,7 +252,10 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
  */
 int sci_disconnect(struct sci_peer *peer);
 
-/* 0; -ENOTCONN: it has disconnected; -ECONNRESET: it has died. */
+/*
+ * 0; -EINPROGRESS: it is not there yet, see sci_peer_open(); -ENOTCONN: it has
+ * disconnected; -ECONNRESET: it has died; why it never was there.
+ */
 int sci_peer_state(struct sci_peer *peer);
 int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr);
 struct sci_ep *sci_peer_ep(struct sci_peer *peer);
