@@ -239,13 +239,19 @@ static int look_flushed(void *arg)
 
 	if (p->state == PEER_UP)
 		check_writes(p->ep);
-	return p->state != PEER_UP ||
-	       (list_empty(&p->dirty) && list_empty(&p->ctlq)) ? 0 : -EAGAIN;
+	return p->state == PEER_DOWN ||
+	       (list_empty(&p->dirty) && list_empty(&p->ctlq) &&
+		!p->unwatched) ? 0 : -EAGAIN;
 }
 
 /* How long the last lines may take to get past a bad link. */
 #define LINGER_MS	2000
 #define LINGER_LOOK_MS	5
+
+void peer_flush(struct sci_peer *p)
+{
+	msg_wait_often(p->ep, look_flushed, p, LINGER_MS, LINGER_LOOK_MS);
+}
 
 int sci_disconnect(struct sci_peer *peer)
 {
@@ -257,7 +263,7 @@ int sci_disconnect(struct sci_peer *peer)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
+	peer_flush(peer);
 	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
 	peer->known = false;

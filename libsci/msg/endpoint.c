@@ -190,6 +190,32 @@ static void drop_orphans(struct sci_ep *ep)
 		msg_unexpected_free(container_of(l, struct sci_msg, link));
 }
 
+static struct sci_peer *unwatched_peer(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->peers) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, link);
+
+		if (p->unwatched)
+			return p;
+	}
+	return NULL;
+}
+
+/* What has been sent and forgotten, some of it before there was a connection. */
+static void flush_unwatched(struct sci_ep *ep)
+{
+	struct sci_peer *p;
+
+	while ((p = unwatched_peer(ep))) {
+		p->known = true;
+		peer_flush(p);
+		if (p->unwatched)
+			peer_down(p, -ECANCELED);
+	}
+}
+
 int sci_ep_close(struct sci_ep *ep)
 {
 	struct sci_peer *p;
@@ -199,6 +225,7 @@ int sci_ep_close(struct sci_ep *ep)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
+	flush_unwatched(ep);
 	dials_cancel(ep);
 	msg_unlock(&ep->lock);
 	/* others may go meanwhile, but not one that is known */

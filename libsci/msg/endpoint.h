@@ -124,6 +124,9 @@ struct sci_req {
 	bool sync;
 	bool pooled;			/* goes back to the endpoint's pool */
 	bool in_blocks;			/* eager, some of its blocks are out */
+	bool has_imm;
+	bool imm_out;			/* ... which a line of its own has taken */
+	bool unwatched;			/* nobody has a pointer to it */
 	bool queued;			/* its end is told by ep->completed */
 	uint8_t mode;			/* of a rendezvous: CTS_* */
 	uint8_t rts_flags;
@@ -136,6 +139,8 @@ struct sci_req {
 	size_t want;			/* bytes that will be moved */
 	void *data;			/* if queued: the program's name for it */
 	struct msg_dial *dial;
+	void *copy;			/* of what it sends; its own */
+	uint64_t imm;
 	struct sci_status status;
 };
 
@@ -155,6 +160,8 @@ struct sci_msg {
 	struct sci_req *req;		/* waits for the rest of it */
 	bool matched;			/* the program has it: not in ep->match */
 	bool rendezvous;		/* its bytes are still there */
+	bool has_imm;
+	uint64_t imm;
 	int error;
 	size_t len;
 	size_t have;
@@ -231,6 +238,7 @@ struct sci_peer {
 	uint32_t expects;		/* control lines that may come */
 	uint32_t idle;			/* polls in vain */
 	unsigned int dialers;		/* struct msg_dial: who wants it */
+	unsigned int unwatched;		/* sends to it that nobody waits for */
 	uint64_t gone_ms;		/* when its inbox went away */
 
 	/* sending */
@@ -249,6 +257,8 @@ struct sci_peer {
 	struct msg_status now;		/* ... what there is to tell */
 	volatile struct msg_line *tell;	/* where: line 0 of its inbox */
 	struct msg_blocks_rx blocks_rx[MSG_RINGS];
+	bool has_imm;			/* that of the next message has come */
+	uint64_t imm;
 	int chain_error;
 	struct list receiving;		/* requests: CTS is out */
 	struct list matched;		/* struct sci_msg */
@@ -470,6 +480,7 @@ bool import_later(struct sci_peer *p, int error);
 /* connect.c */
 int hello_send(struct sci_peer *p);
 int hello_poll(struct sci_ep *ep);
+void peer_flush(struct sci_peer *p);
 
 /* dial.c */
 bool hello_again(int error);

@@ -37,6 +37,8 @@ static void describe(const struct sci_msg *msg, struct sci_status *st)
 		.tag = tagged ? msg->match.tag : 0,
 		.context = tagged ? msg->match.context : 0,
 		.len = msg->len,
+		.flags = msg->has_imm ? SCI_STATUS_IMM : 0,
+		.imm = msg->imm,
 	};
 }
 

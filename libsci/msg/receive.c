@@ -45,6 +45,16 @@ void status_of_message(struct sci_status *st, uint32_t context, uint64_t tag,
 	st->len = len;
 }
 
+/* The immediate of @p's message, which is being taken. */
+static void take_imm(struct sci_peer *p, struct sci_status *st)
+{
+	if (!p->has_imm)
+		return;
+	p->has_imm = false;
+	st->flags |= SCI_STATUS_IMM;
+	st->imm = p->imm;
+}
+
 /* ---- unexpected messages ---- */
 
 static bool may_keep(struct sci_peer *p, size_t len)
@@ -79,6 +89,9 @@ static struct sci_msg *keep(struct sci_peer *p, uint32_t context, uint64_t tag,
 	msg->match.source = p;
 	msg->match.tag = tag;
 	msg->match.context = context;
+	msg->has_imm = p->has_imm;
+	msg->imm = p->imm;
+	p->has_imm = false;
 	sci_match_unexpected(&ep->match, &msg->match);
 	msg->kept = len + sizeof(*msg);
 	ep->unexpected_bytes += msg->kept;
@@ -118,6 +131,7 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	req = container_of(r, struct sci_req, match);
 	req->peer = p;
 	status_of_message(&req->status, context, tag, len);
+	take_imm(p, &req->status);
 	msg_scatter(&req->at, data, len);
 	msg_finish(req, error);
 	return 0;
@@ -171,6 +185,7 @@ static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		p->chain_req->state = MSG_CHAINED;
 		p->chain_req->peer = p;
 		status_of_message(&p->chain_req->status, context, tag, len);
+		take_imm(p, &p->chain_req->status);
 	} else {
 		p->chain_msg = keep(p, context, tag, len);
 		if (!p->chain_msg)
@@ -264,11 +279,14 @@ static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
 static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 {
 	struct sci_match_recv *r;
+	struct sci_req *req;
 	struct sci_msg *msg;
 
 	r = sci_match_arrive(&p->ep->match, p, rts->tag, rts->context);
 	if (r) {
-		rndv_accept(container_of(r, struct sci_req, match), p, rts);
+		req = container_of(r, struct sci_req, match);
+		take_imm(p, &req->status);
+		rndv_accept(req, p, rts);
 		return 0;
 	}
 	msg = keep(p, rts->context, rts->tag, 0);
@@ -281,6 +299,30 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 }
 
 /* ---- lines ---- */
+
+/* What stays in the ring comes with its immediate again. */
+static int tagged_imm_came(struct sci_peer *p, const struct line_tagged_imm *t)
+{
+	int ret;
+
+	if (t->len > sizeof(t->data) || p->has_imm)
+		return -EPROTO;
+	p->has_imm = true;
+	p->imm = t->imm;
+	ret = deliver(p, t->context, t->tag, t->data, t->len, 0);
+	if (ret)
+		p->has_imm = false;
+	return ret;
+}
+
+static int imm_came(struct sci_peer *p, uint64_t imm)
+{
+	if (p->has_imm)
+		return -EPROTO;
+	p->has_imm = true;
+	p->imm = imm;
+	return 0;
+}
 
 static int data_line(struct sci_peer *p, const struct msg_line *l)
 {
@@ -298,6 +340,10 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 			return -EPROTO;
 		return deliver(p, t->tagged.context, t->tagged.tag,
 			       t->tagged.data, t->tagged.len, 0);
+	case LINE_TAGGED_IMM:
+		return tagged_imm_came(p, &t->tagged_imm);
+	case LINE_IMM:
+		return imm_came(p, t->imm.imm);
 	case LINE_CHAIN:
 		return chain_came(p, &t->chain);
 	case LINE_EAGER:
@@ -375,6 +421,8 @@ int receive_poll(struct sci_peer *p)
 void recv_message(struct sci_req *req, struct sci_msg *msg)
 {
 	req->peer = msg->peer;
+	req->status.flags = msg->has_imm ? SCI_STATUS_IMM : 0;
+	req->status.imm = msg->imm;
 	if (msg->rendezvous && !msg->error) {
 		struct line_rts rts = msg->rts;
 

@@ -172,7 +172,7 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 				const struct sci_peer *p)
 {
 	return p && !ep->match.posted && !ep->match.unexpected &&
-	       !p->chain_left && p->state == PEER_UP && !ep->lossy &&
+	       !p->chain_left && !p->has_imm && p->state == PEER_UP && !ep->lossy &&
 	       list_empty(&ep->busy);
 }
 

@@ -53,6 +53,8 @@ static void drop_iov(struct sci_req *req)
 	if (req->iov != req->inline_iov)
 		free(req->iov);
 	req->iov = NULL;
+	free(req->copy);
+	req->copy = NULL;
 }
 
 /* With all requests, whoever still has a pointer to one. */
@@ -106,10 +108,15 @@ void req_done(struct sci_req *req, int error)
 	req->status.error = error;
 	req->status.peer = req->peer && !req->peer->leaving ? req->peer : NULL;
 	atomic_store_explicit(&req->done, true, memory_order_release);
-	if (req->queued)
+	if (req->queued) {
 		completion_queue(req);
-	else
-		msg_changed(ep);
+		return;
+	}
+	msg_changed(ep);
+	if (req->unwatched) {
+		req->peer->unwatched--;
+		req_free(req);
+	}
 }
 
 /* ---- ids of requests in a rendezvous ---- */
@@ -351,7 +358,7 @@ int sci_cancel(struct sci_req *req)
 		dial_cancel(req);
 	else if (req->state == MSG_POSTED)
 		sci_match_recv_remove(&ep->match, &req->match);
-	else if (req->state == MSG_QUEUED && !req->moved)
+	else if (req->state == MSG_QUEUED && !req->moved && !req->imm_out)
 		list_del(&req->link);
 	else
 		ret = -EBUSY;

@@ -92,10 +92,30 @@ static bool push_ctl(struct sci_peer *p)
 
 /* ---- one line ---- */
 
+static void post_short_imm(struct sci_peer *p, uint32_t context, uint64_t tag,
+			   uint64_t imm, const void *buf, size_t len)
+{
+	struct msg_typed t;
+
+	t.tagged_imm.tag = tag;
+	t.tagged_imm.context = context;
+	t.tagged_imm.imm = imm;
+	t.tagged_imm.len = (uint8_t)len;
+	memcpy(t.tagged_imm.data, buf, len);
+	post_typed(p, &p->data_tx, &t, LINE_TAGGED_IMM);
+	p->ep->stats.sent_short++;
+}
+
 static int send_short(struct sci_req *req)
 {
 	uint8_t data[SCI_SHORT_MAX];
 
+	if (req->has_imm) {
+		msg_gather(&req->at, data, req->len);
+		post_short_imm(req->peer, req->context, req->tag, req->imm,
+			       data, req->len);
+		return 0;
+	}
 	msg_gather(&req->at, data, req->len);
 	post_short(req->peer, req->tagged, req->context, req->tag, data,
 		   req->len);
@@ -324,11 +344,27 @@ static bool is_exported(const struct sci_req *req)
 	return n >= req->len && buf_find(req->ep, addr, req->len);
 }
 
+static size_t short_max(bool tagged, bool has_imm)
+{
+	if (has_imm)
+		return SCI_IMM_SHORT_MAX;
+	return tagged ? SCI_TAGGED_SHORT_MAX : SCI_SHORT_MAX;
+}
+
+/* The line before those of the message. */
+static void post_imm(struct sci_req *req)
+{
+	struct msg_typed t = { .imm.imm = req->imm };
+
+	post_typed(req->peer, &req->peer->data_tx, &t, LINE_IMM);
+	req->imm_out = true;
+}
+
 /* 0: out of the queue, and completed unless it is a rendezvous; -EAGAIN. */
 static int try_send(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
-	size_t line = req->tagged ? SCI_TAGGED_SHORT_MAX : SCI_SHORT_MAX;
+	size_t line = short_max(req->tagged, req->has_imm);
 	const uint64_t *params = req->ep->params;
 
 	if (!tx_room(&p->data_tx) || !tx_prepare(p))
@@ -337,6 +373,11 @@ static int try_send(struct sci_req *req)
 		return req->in_blocks ? send_eager(req) : send_chain(req);
 	if (!req->sync && req->len <= line)
 		return send_short(req);
+	if (req->has_imm && !req->imm_out) {
+		post_imm(req);
+		if (!tx_room(&p->data_tx))
+			return -EAGAIN;
+	}
 	if (req->sync || (req->len > LINE_PAYLOAD &&
 			  req->len > params[SCI_PARAM_EAGER_MAX]) ||
 	    is_exported(req))
@@ -608,5 +649,99 @@ int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 		ret = send_wait(peer, true, context, tag, buf, len);
 	}
 	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static int check_sendm(struct sci_peer *peer, const struct sci_send *send,
+		       struct sci_req *const *req)
+{
+	uint32_t flags = SCI_SEND_SYNC | SCI_SEND_TAGGED | SCI_SEND_COPY |
+			 SCI_SEND_IMM;
+
+	if (!send || send->flags & ~flags ||
+	    (!req && !(send->flags & SCI_SEND_COPY)))
+		return -EINVAL;
+	return check_send(peer, send->flags & SCI_SEND_TAGGED ? send->context : 0,
+			  send->iov, send->n, 0);
+}
+
+/* What goes at once, in one line, and needs no request to be remembered. */
+static bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
+			  size_t len)
+{
+	struct msg_cursor at = { .iov = send->iov, .n = send->n };
+	bool tagged = send->flags & SCI_SEND_TAGGED;
+	bool has_imm = send->flags & SCI_SEND_IMM;
+	uint8_t data[SCI_SHORT_MAX];
+
+	if (len > short_max(tagged, has_imm) || send->flags & SCI_SEND_SYNC ||
+	    !goes_at_once(p))
+		return false;
+	msg_skip(&at, 0);
+	msg_gather(&at, data, len);
+	if (has_imm)
+		post_short_imm(p, tagged ? send->context : MSG_UNTAGGED,
+			       tagged ? send->tag : 0, send->imm, data, len);
+	else
+		post_short(p, tagged, send->context, send->tag, data, len);
+	return true;
+}
+
+static int copy_iov(struct sci_req *req)
+{
+	struct iovec iov = { .iov_len = req->len };
+
+	req->copy = malloc(req->len);
+	if (!req->copy)
+		return -ENOMEM;
+	iov.iov_base = req->copy;
+	msg_gather(&req->at, req->copy, req->len);
+	if (req->iov != req->inline_iov)
+		free(req->iov);
+	req->iov = req->inline_iov;
+	return req_iov(req, &iov, 1);
+}
+
+static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
+			 struct sci_req **out)
+{
+	struct sci_req *req = req_new(peer->ep, MSG_SEND);
+	bool tagged = send->flags & SCI_SEND_TAGGED;
+	int ret;
+
+	if (!req)
+		return -ENOMEM;
+	ret = req_iov(req, send->iov, send->n);
+	describe(req, peer, tagged, send->context, tagged ? send->tag : 0);
+	req->sync = send->flags & SCI_SEND_SYNC;
+	req->has_imm = send->flags & SCI_SEND_IMM;
+	req->imm = send->imm;
+	if (!ret && send->flags & SCI_SEND_COPY && req->len &&
+	    !(goes_at_once(peer) && !req->sync &&
+	      req->len <= short_max(tagged, req->has_imm)))
+		ret = copy_iov(req);
+	req->unwatched = !out;
+	peer->unwatched += !out;
+	ret = ret ? ret : send_start(req);
+	if (!ret && out)
+		*out = req;
+	if (!ret)
+		return 0;
+	peer->unwatched -= !out;
+	req_free(req);
+	return ret;
+}
+
+int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
+	       struct sci_req **req)
+{
+	int ret = check_sendm(peer, send, req);
+
+	if (ret)
+		return ret;
+	msg_lock(&peer->ep->lock);
+	if (req || !sendm_at_once(peer, send, msg_iov_len(send->iov, send->n)))
+		ret = sendm_request(peer, send, req);
+	msg_unlock(&peer->ep->lock);
 	return ret;
 }

@@ -35,7 +35,7 @@
 
 #include "libsci/msg/line.h"
 
-#define MSG_VERSION	1u
+#define MSG_VERSION	2u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* Segments and interrupts of this layer have numbers from here on. */
 #define MSG_NUMBERS	0x4d000000u
@@ -105,6 +105,8 @@ enum msg_line_type {
 	LINE_MORE,			/* ... and the blocks after its first */
 	LINE_RTS,			/* rendezvous: request to send */
 	LINE_ATTACH,			/* please attach rings of these sizes */
+	LINE_TAGGED_IMM,		/* ... or untagged: the context says it */
+	LINE_IMM,			/* the immediate of the message after it */
 	LINE_ATTACHED = 16,
 	LINE_CTS,			/* rendezvous: clear to send */
 	LINE_BLOCK,			/* a block is in the transfer ring */
@@ -118,6 +120,18 @@ struct line_tagged {
 	uint32_t context;
 	uint8_t len;
 	uint8_t data[48];
+} __attribute__((packed));
+
+struct line_tagged_imm {
+	uint64_t tag;
+	uint32_t context;
+	uint8_t len;
+	uint64_t imm;
+	uint8_t data[40];
+} __attribute__((packed));
+
+struct line_imm {
+	uint64_t imm;
 } __attribute__((packed));
 
 #define CHAIN_HEAD	41u		/* bytes in the first line */
@@ -202,6 +216,8 @@ struct line_fin {
 struct msg_typed {
 	union {
 		struct line_tagged tagged;
+		struct line_tagged_imm tagged_imm;
+		struct line_imm imm;
 		struct line_chain chain;
 		struct line_eager eager;
 		struct line_more more;

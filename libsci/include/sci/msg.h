@@ -50,6 +50,7 @@ extern "C" {
 
 #define SCI_SHORT_MAX		62u		/* bytes in a short message */
 #define SCI_TAGGED_SHORT_MAX	48u		/* ... beside a tag */
+#define SCI_IMM_SHORT_MAX	40u		/* ... and beside an immediate */
 #define SCI_EP_ID_MAX		0xffffffu	/* ids are 1 .. this */
 #define SCI_CONTEXT_MAX		0xfffffffeu	/* contexts are 0 .. this */
 #define SCI_IOV_MAX		1024u		/* pieces in one vector */
@@ -273,6 +274,8 @@ void *sci_peer_data(struct sci_peer *peer);
  * @tag, @context: the message's; 0 if it has none
  * @len: its length, also where the buffer was shorter
  * @error: 0 or -errno, as the call returns
+ * @flags: enum sci_status_flags
+ * @imm: what SCI_SEND_IMM has sent along
  *
  * Errors of messages: -EMSGSIZE: the buffer was too short, its part of the
  * message is in it; -ECONNRESET, -ENOTCONN, -ECANCELED; -EBADMSG: a check sum
@@ -284,11 +287,21 @@ struct sci_status {
 	uint32_t context;
 	int error;
 	size_t len;
+	uint64_t imm;
+	uint32_t flags;
+};
+
+enum sci_status_flags {
+	SCI_STATUS_IMM	= 1 << 0	/* there is an immediate */
 };
 
 /* Flags of sends. */
 enum sci_send_flags {
-	SCI_SEND_SYNC	= 1 << 0	/* completes when a receive has it */
+	SCI_SEND_SYNC	= 1 << 0,	/* completes when a receive has it */
+	SCI_SEND_TAGGED	= 1 << 1,	/* sci_isendm(): it has a tag */
+	SCI_SEND_COPY	= 1 << 2,	/* ... the buffer is the caller's again
+					 * when the call returns */
+	SCI_SEND_IMM	= 1 << 3	/* ... with an immediate */
 };
 
 /**
@@ -416,6 +429,34 @@ int sci_isendv(struct sci_peer *peer, const struct iovec *iov, size_t n,
 int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
 		const struct iovec *iov, size_t n, unsigned int flags,
 		struct sci_req **req);
+
+/**
+ * struct sci_send - a message, and how to send it
+ * @iov, @n: its bytes, as in sci_isendv()
+ * @tag, @context: SCI_SEND_TAGGED
+ * @imm: SCI_SEND_IMM: an immediate: goes with the message, beside its bytes,
+ *	and is found in the receive's status
+ * @flags: enum sci_send_flags
+ */
+struct sci_send {
+	const struct iovec *iov;
+	size_t n;
+	uint64_t tag;
+	uint64_t imm;
+	uint32_t context;
+	uint32_t flags;
+};
+
+/**
+ * sci_isendm() - send, with all there is
+ * @req: NULL, only with SCI_SEND_COPY: nobody waits for it
+ *
+ * Up to SCI_IMM_SHORT_MAX bytes go in one line with their immediate; longer
+ * messages take one line more.
+ */
+int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
+	       struct sci_req **req);
+
 int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
 	       const struct iovec *iov, size_t n, struct sci_req **req);
 int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
