@@ -31,6 +31,7 @@ struct msg_dial {
 	bool open;			/* ... or of @p, which the program has */
 	uint64_t again;			/* when to say HELLO next */
 	uint64_t until;			/* when to give up, with -ETIME */
+	int timeout;
 	uint32_t pause;			/* ms, since it was said last */
 	int ret;			/* -EAGAIN: it goes on */
 };
@@ -92,6 +93,9 @@ static int dial_ask(struct msg_dial *d)
 	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
 			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
 	d->again = end + d->pause + 3 * (end - begin);
+	/* it is there, and busy with something else */
+	if (!ret && d->open && d->timeout >= 0)
+		d->until = end + (uint64_t)d->timeout;
 	return ret;
 }
 
@@ -201,7 +205,7 @@ static void dial_init(struct msg_dial *d, struct sci_ep *ep,
 		      const struct sci_addr *addr, int timeout)
 {
 	*d = (struct msg_dial){
-		.ep = ep, .addr = *addr, .ret = -EAGAIN,
+		.ep = ep, .addr = *addr, .ret = -EAGAIN, .timeout = timeout,
 		.until = timeout < 0 ? UINT64_MAX :
 				       msg_now_ms() + (uint64_t)timeout,
 	};

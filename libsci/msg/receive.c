@@ -90,7 +90,7 @@ static struct sci_msg *keep(struct sci_peer *p, uint32_t context, uint64_t tag,
 	msg->match.tag = tag;
 	msg->match.context = context;
 	msg->has_imm = p->has_imm;
-	msg->imm = p->imm;
+	msg->imm = p->has_imm ? p->imm : 0;
 	p->has_imm = false;
 	sci_match_unexpected(&ep->match, &msg->match);
 	msg->kept = len + sizeof(*msg);

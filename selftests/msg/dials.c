@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -286,6 +287,33 @@ TEST(an_opened_peer_connects_itself)
 	}
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+static void opens_and_never_calls(struct peer *self, void *arg)
+{
+	(void)arg;
+	test_ep_open(TEST_ID, 0);
+	peer_send(self, "open");
+	pause();
+}
+
+/* While it lives it may have other things to do; then its end is noticed. */
+TEST(an_opened_peer_that_does_not_answer)
+{
+	struct peer *p = peer_spawn(8, opens_and_never_calls, NULL);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_req *req;
+	struct sci_peer *to;
+	uint32_t word = 0;
+
+	peer_expect(p, "open");
+	/* HELLOs are said again after 100 ms, then 200 */
+	CHECK_EQ(sci_peer_open(ep, &node8, 1000, &to), 0);
+	CHECK_EQ(sci_isend(to, &word, 4, &req), 0);
+	CHECK_EQ(sci_wait(req, 1500, NULL), -ETIMEDOUT);
+	peer_kill(p, SIGKILL);
+	CHECK_EQ(test_wait(req, NULL), -ETIME);
+	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
 TEST(an_opened_peer_that_never_comes)

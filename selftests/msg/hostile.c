@@ -266,6 +266,10 @@ static void odd_data_line(struct attacker *a, struct msg_typed *t)
 		t->tagged.context = odd_context(s);
 		t->tagged.len = (uint8_t)odd_number(s);
 		break;
+	case LINE_TAGGED_IMM:
+		t->tagged_imm.context = odd_context(s);
+		t->tagged_imm.len = (uint8_t)odd_number(s);
+		break;
 	case LINE_CHAIN:
 		t->chain.context = odd_context(s);
 		t->chain.len = odd_number(s);
@@ -330,6 +334,7 @@ static void odd_line(struct attacker *a)
 {
 	static const uint8_t data_types[] = {
 		LINE_TAGGED, LINE_CHAIN, LINE_EAGER, LINE_RTS, LINE_ATTACH,
+		LINE_TAGGED_IMM, LINE_IMM,
 	};
 	static const uint8_t ctl_types[] = {
 		LINE_ATTACHED, LINE_CTS, LINE_BLOCK, LINE_FIN,

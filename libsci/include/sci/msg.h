@@ -222,7 +222,8 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 
 /**
  * sci_peer_open() - a connection that need not be there yet
- * @timeout: after which it is given up; -1: never
+ * @timeout: after which it is given up if there is no such endpoint, or no
+ *	more; -1: never. One that does not answer is waited for.
  *
  * The connection that there is, or a new one, which is made while the endpoint
  * makes progress. Sends and receives may be asked for at once: they wait for it,
