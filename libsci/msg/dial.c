@@ -95,7 +95,7 @@ static int dial_ask(struct msg_dial *d)
 	d->again = end + d->pause + 3 * (end - begin);
 	/* it is there, and busy with something else */
 	if (!ret && d->open && d->timeout >= 0)
-		d->until = end + (uint64_t)d->timeout;
+		d->until = d->again + (uint64_t)d->timeout;
 	return ret;
 }
 

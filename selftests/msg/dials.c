@@ -307,8 +307,8 @@ TEST(an_opened_peer_that_does_not_answer)
 	uint32_t word = 0;
 
 	peer_expect(p, "open");
-	/* HELLOs are said again after 100 ms, then 200 */
-	CHECK_EQ(sci_peer_open(ep, &node8, 1000, &to), 0);
+	/* HELLOs are said again after 100 ms, 200, 400, 800 */
+	CHECK_EQ(sci_peer_open(ep, &node8, 300, &to), 0);
 	CHECK_EQ(sci_isend(to, &word, 4, &req), 0);
 	CHECK_EQ(sci_wait(req, 1500, NULL), -ETIMEDOUT);
 	peer_kill(p, SIGKILL);
