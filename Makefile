@@ -47,6 +47,7 @@ obj = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
 LIB_OBJ := $(call obj,libsci/sisci/*.c libsci/msg/*.c libsci/fabric/*.c \
 	libsci/pio/*.c)
 SCI_OBJ := $(call obj,libsci/tools/*.c)
+OFI_OBJ := $(call obj,libsci/ofi/*.c)
 SELF_OBJ := $(call obj,selftests/*.c)
 TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c)
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
@@ -87,6 +88,7 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 
 all: libs tests bins			## library, sci command, tests (default)
 libs: $(LIBRARIES)			## the library alone
+ofi: $(O)/.setup-ofi $(B)/libsci-fi.so	## the provider for libfabric
 bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
 	$(if $(VTIME_OBJ),$(B)/sci-model)
 tests: $(TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## tests and benchmarks
@@ -173,6 +175,13 @@ $(B)/$(SOLIB): $(LIB_OBJ) $(MAP)
 	$(call say,LINK)
 	$(Q)$(LINK) -shared -Wl,-soname,libsci.so.$(SOVERSION) -Wl,-z,defs \
 		$(MAP:%=-Wl,--version-script=%) $(LIB_OBJ) $(LIBS)
+
+# libfabric looks for one name in it; the library inside is its own.
+$(B)/libsci-fi.so: $(OFI_OBJ) $(B)/libsci.a
+	$(call say,LINK)
+	$(Q)$(LINK) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL $^ -lfabric $(LIBS)
+
+$(OFI_OBJ): | $(O)/.setup-ofi
 
 $(addprefix $(B)/,$(SOLINKS)): $(B)/$(SOLIB)
 	@ln -sf $(<F) $@
@@ -287,13 +296,13 @@ help:					## this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs bins tests demo check bench bench-peers bench-vm headers-check \
+.PHONY: all libs ofi bins tests demo check bench bench-peers bench-vm headers-check \
 	lint cross modules modules-check vm vm-check vm-check-debug cluster cluster-check \
 	cluster-check-debug install soak \
 	uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(OFI_OBJ) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
 	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(VTIME_OBJ) \
 	$(SIMTEST_OBJ))

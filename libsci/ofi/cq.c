@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Completion queues. They grow: what has completed is never lost. */
+#include "libsci/ofi/ofi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Each format begins as the next one does. */
+static const size_t entry_size[] = {
+	[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
+	[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
+	[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
+	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
+};
+
+/* ---- filling ---- */
+
+/*
+ * Where there is no memory for another its place is taken from the oldest one,
+ * which is better than to end the program: a queue that nobody empties.
+ */
+static void grow(struct sfi_cq *cq)
+{
+	size_t room = cq->room * 2, n = cq->tail - cq->head;
+	struct sfi_entry *ring = malloc(room * sizeof(*ring));
+
+	if (!ring) {
+		cq->head++;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		ring[i] = cq->ring[(cq->head + i) & (cq->room - 1)];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->room = room;
+	cq->head = 0;
+	cq->tail = n;
+}
+
+void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
+		 fi_addr_t src)
+{
+	sfi_lock(&cq->lock);
+	if (cq->tail - cq->head == cq->room)
+		grow(cq);
+	cq->ring[cq->tail++ & (cq->room - 1)] = (struct sfi_entry){ *e, src };
+	sfi_unlock(&cq->lock);
+}
+
+void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e)
+{
+	struct sfi_error *error = malloc(sizeof(*error));
+
+	if (!error)
+		return;
+	error->next = NULL;
+	error->e = *e;
+	sfi_lock(&cq->lock);
+	*cq->errors_end = error;
+	cq->errors_end = &error->next;
+	sfi_unlock(&cq->lock);
+}
+
+/* ---- reading ---- */
+
+static ssize_t take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
+{
+	size_t size = entry_size[cq->format], n;
+
+	for (n = 0; n < count && cq->head != cq->tail; n++) {
+		struct sfi_entry *e = &cq->ring[cq->head++ & (cq->room - 1)];
+
+		memcpy(buf + n * size, &e->e, size);
+		if (src)
+			src[n] = e->src;
+	}
+	if (n)
+		return (ssize_t)n;
+	return cq->errors ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
+			fi_addr_t *src)
+{
+	struct sfi_cq *cq = (struct sfi_cq *)fid;
+	ssize_t ret;
+
+	sfi_lock(&cq->lock);
+	ret = take(cq, buf, count, src);
+	sfi_unlock(&cq->lock);
+	if (ret != -FI_EAGAIN)
+		return ret;
+	sfi_eps_progress(&cq->eps);
+	sfi_lock(&cq->lock);
+	ret = take(cq, buf, count, src);
+	sfi_unlock(&cq->lock);
+	return ret;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	return readfrom(fid, buf, count, NULL);
+}
+
+/* The caller's room for more about an error is left alone: there is none. */
+static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
+		       uint64_t flags)
+{
+	struct sfi_cq *cq = (struct sfi_cq *)fid;
+	void *data = buf->err_data;
+	struct sfi_error *e;
+
+	(void)flags;
+	sfi_lock(&cq->lock);
+	e = cq->errors;
+	if (e) {
+		cq->errors = e->next;
+		if (!cq->errors)
+			cq->errors_end = &cq->errors;
+	}
+	sfi_unlock(&cq->lock);
+	if (!e)
+		return -FI_EAGAIN;
+	*buf = e->e;
+	buf->err_data = data;
+	buf->err_data_size = 0;
+	free(e);
+	return 1;
+}
+
+static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count,
+			 fi_addr_t *src, const void *cond, int timeout)
+{
+	struct sfi_cq *cq = (struct sfi_cq *)fid;
+	uint64_t until = sfi_now_ms() + (uint64_t)timeout;
+	ssize_t ret;
+
+	(void)cond;
+	if (cq->wait.obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	while ((ret = readfrom(fid, buf, count, src)) == -FI_EAGAIN) {
+		uint64_t now = sfi_now_ms();
+
+		if (atomic_exchange(&cq->signalled, false) ||
+		    (timeout >= 0 && now >= until))
+			break;
+		ret = sfi_wait_sleep(&cq->wait, &cq->eps,
+				     timeout < 0 ? -1 : (int)(until - now));
+		if (ret && ret != -FI_EAGAIN)
+			return ret;
+	}
+	return ret;
+}
+
+static ssize_t sread(struct fid_cq *fid, void *buf, size_t count,
+		     const void *cond, int timeout)
+{
+	return sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+	struct sfi_cq *cq = (struct sfi_cq *)fid;
+
+	atomic_store(&cq->signalled, true);
+	sfi_wait_signal(&cq->wait);
+	return 0;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int error, const void *data,
+			       char *buf, size_t len)
+{
+	(void)fid, (void)data;
+	if (buf && len) {
+		strncpy(buf, fi_strerror(error), len - 1);
+		buf[len - 1] = 0;
+		return buf;
+	}
+	return fi_strerror(error);
+}
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read,
+	.readfrom = readfrom,
+	.readerr = readerr,
+	.sread = sread,
+	.sreadfrom = sreadfrom,
+	.signal = cq_signal,
+	.strerror = cq_strerror,
+};
+
+/* ---- begin and end ---- */
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	struct sfi_cq *cq = (struct sfi_cq *)fid;
+
+	return command == FI_GETWAIT ? sfi_wait_fd(&cq->wait, arg) : -FI_ENOSYS;
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct sfi_cq *cq = (struct sfi_cq *)fid;
+	struct sfi_error *e;
+
+	if (atomic_load(&cq->users))
+		return -FI_EBUSY;
+	while ((e = cq->errors)) {
+		cq->errors = e->next;
+		free(e);
+	}
+	cq->domain->users--;
+	sfi_wait_fini(&cq->wait);
+	sfi_eps_fini(&cq->eps);
+	sfi_lock_fini(&cq->lock);
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.bind = sfi_no_bind,
+	.control = cq_control,
+	.ops_open = sfi_no_ops_open,
+};
+
+int sfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		struct fid_cq **out, void *context)
+{
+	struct sfi_domain *d = (struct sfi_domain *)domain;
+	enum fi_cq_format format = attr->format;
+	struct sfi_cq *cq;
+	int ret;
+
+	if (format > FI_CQ_FORMAT_TAGGED ||
+	    attr->flags & ~(uint64_t)FI_AFFINITY || attr->wait_set)
+		return -FI_ENOSYS;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->room = 256;
+	cq->ring = malloc(cq->room * sizeof(*cq->ring));
+	ret = cq->ring ? sfi_wait_init(&cq->wait, attr->wait_obj) : -FI_ENOMEM;
+	if (ret) {
+		free(cq->ring);
+		free(cq);
+		return ret;
+	}
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = &cq_fid_ops;
+	cq->fid.ops = &cq_ops;
+	cq->domain = d;
+	cq->format = format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT :
+						     format;
+	cq->errors_end = &cq->errors;
+	d->users++;
+	sfi_lock_init(&cq->lock, d->shared);
+	sfi_eps_init(&cq->eps, d->shared);
+	*out = &cq->fid;
+	return 0;
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Endpoints, and the peers that they know by number. */
+#include "libsci/ofi/ofi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* For how long a peer may not be there before it is given up. */
+#define PATIENCE_MS	5000
+
+/* ---- peers ---- */
+
+static int more_peers(struct sfi_ep *ep, fi_addr_t n)
+{
+	size_t room = ep->n_peers ? ep->n_peers : 16;
+	struct sci_peer **peers;
+
+	while (room <= n)
+		room *= 2;
+	peers = realloc(ep->peers, room * sizeof(struct sci_peer *));
+	if (!peers)
+		return -FI_ENOMEM;
+	memset(peers + ep->n_peers, 0,
+	       (room - ep->n_peers) * sizeof(struct sci_peer *));
+	ep->peers = peers;
+	ep->n_peers = room;
+	return 0;
+}
+
+/* The endpoint is locked; connects whom it has not talked to yet. */
+int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
+{
+	struct sci_addr addr;
+	int ret;
+
+	if (n < ep->n_peers && ep->peers[n]) {
+		*peer = ep->peers[n];
+		return 0;
+	}
+	ret = sfi_av_address(ep->av, n, &addr);
+	if (!ret && n >= ep->n_peers)
+		ret = more_peers(ep, n);
+	if (!ret)
+		ret = sci_peer_open(ep->ep, &addr, ep->patience, peer);
+	if (!ret)
+		ep->peers[n] = *peer;
+	return ret;
+}
+
+void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n)
+{
+	sfi_lock(&ep->lock);
+	if (n < ep->n_peers && ep->peers[n]) {
+		struct sci_peer *p = ep->peers[n];
+
+		/* one that has been inserted twice has two numbers */
+		for (size_t i = 0; i < ep->n_peers; i++)
+			if (ep->peers[i] == p)
+				ep->peers[i] = NULL;
+		sci_disconnect(p);
+	}
+	sfi_unlock(&ep->lock);
+}
+
+/* Its number; kept with it, plus 1, as numbers are never given twice. */
+fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer)
+{
+	uintptr_t known;
+	struct sci_addr addr;
+	fi_addr_t n;
+
+	if (!peer)
+		return FI_ADDR_NOTAVAIL;
+	known = (uintptr_t)sci_peer_data(peer);
+	if (known)
+		return known - 1;
+	sci_peer_addr(peer, &addr);
+	n = sfi_av_number(ep->av, &addr);
+	if (n != FI_ADDR_NOTAVAIL)
+		sci_peer_set_data(peer, (void *)(uintptr_t)(n + 1));
+	return n;
+}
+
+/* ---- names ---- */
+
+static int getname(fid_t fid, void *addr, size_t *len)
+{
+	struct sfi_ep *ep = (struct sfi_ep *)fid;
+	struct sci_addr a;
+	size_t room = *len;
+	int ret = sci_ep_addr(ep->ep, &a);
+
+	if (ret)
+		return ret;
+	*len = sizeof(a);
+	if (!addr && room)
+		return -FI_EINVAL;
+	if (addr)
+		memcpy(addr, &a, room < sizeof(a) ? room : sizeof(a));
+	return room < sizeof(a) ? -FI_ETOOSMALL : 0;
+}
+
+static int no_setname(fid_t fid, void *addr, size_t len)
+{
+	(void)fid, (void)addr, (void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_getpeer(struct fid_ep *ep, void *addr, size_t *len)
+{
+	(void)ep, (void)addr, (void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_connect(struct fid_ep *ep, const void *addr, const void *param,
+		      size_t len)
+{
+	(void)ep, (void)addr, (void)param, (void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_listen(struct fid_pep *pep)
+{
+	(void)pep;
+	return -FI_ENOSYS;
+}
+
+static int no_accept(struct fid_ep *ep, const void *param, size_t len)
+{
+	(void)ep, (void)param, (void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_reject(struct fid_pep *pep, fid_t handle, const void *param,
+		     size_t len)
+{
+	(void)pep, (void)handle, (void)param, (void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_shutdown(struct fid_ep *ep, uint64_t flags)
+{
+	(void)ep, (void)flags;
+	return -FI_ENOSYS;
+}
+
+static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags,
+		   struct fid_mc **mc, void *context)
+{
+	(void)ep, (void)addr, (void)flags, (void)mc, (void)context;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_cm cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = no_setname,
+	.getname = getname,
+	.getpeer = no_getpeer,
+	.connect = no_connect,
+	.listen = no_listen,
+	.accept = no_accept,
+	.reject = no_reject,
+	.shutdown = no_shutdown,
+	.join = no_join,
+};
+
+/* ---- options ---- */
+
+static int getopt_ep(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	struct sfi_ep *ep = (struct sfi_ep *)fid;
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (*len < sizeof(size_t))
+		return -FI_ETOOSMALL;
+	*(size_t *)value = ep->min_multi_recv;
+	*len = sizeof(size_t);
+	return 0;
+}
+
+static int setopt_ep(fid_t fid, int level, int name, const void *value,
+		     size_t len)
+{
+	struct sfi_ep *ep = (struct sfi_ep *)fid;
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (len != sizeof(size_t))
+		return -FI_EINVAL;
+	ep->min_multi_recv = *(const size_t *)value;
+	return 0;
+}
+
+static int no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+		     struct fid_ep **tx, void *context)
+{
+	(void)sep, (void)index, (void)attr, (void)tx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+		     struct fid_ep **rx, void *context)
+{
+	(void)sep, (void)index, (void)attr, (void)rx, (void)context;
+	return -FI_ENOSYS;
+}
+
+/* Calls are never refused for want of room. */
+static ssize_t size_left(struct fid_ep *ep)
+{
+	(void)ep;
+	return 1024;
+}
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = sfi_cancel,
+	.getopt = getopt_ep,
+	.setopt = setopt_ep,
+	.tx_ctx = no_tx_ctx,
+	.rx_ctx = no_rx_ctx,
+	.rx_size_left = size_left,
+	.tx_size_left = size_left,
+};
+
+/* ---- what it is bound to ---- */
+
+static int bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
+{
+	bool selective = flags & FI_SELECTIVE_COMPLETION;
+	int ret;
+
+	if (flags & ~(uint64_t)(FI_SEND | FI_RECV | FI_SELECTIVE_COMPLETION) ||
+	    !(flags & (FI_SEND | FI_RECV)))
+		return -FI_EBADFLAGS;
+	if ((flags & FI_SEND && ep->tx.cq) || (flags & FI_RECV && ep->rx.cq))
+		return -FI_EINVAL;
+	ret = sfi_eps_add(&cq->eps, &cq->wait, ep);
+	if (ret)
+		return ret;
+	if (flags & FI_SEND) {
+		ep->tx.cq = cq;
+		ep->tx.selective = selective;
+		cq->users++;
+	}
+	if (flags & FI_RECV) {
+		ep->rx.cq = cq;
+		ep->rx.selective = selective;
+		cq->users++;
+	}
+	return 0;
+}
+
+static int bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
+{
+	int ret;
+
+	/* of one-sided transfers there are none to be counted */
+	if (flags & ~(uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE |
+				FI_REMOTE_READ | FI_REMOTE_WRITE))
+		return -FI_EBADFLAGS;
+	if ((flags & FI_SEND && ep->tx.cntr) || (flags & FI_RECV && ep->rx.cntr))
+		return -FI_EINVAL;
+	ret = sfi_eps_add(&c->eps, &c->wait, ep);
+	if (ret)
+		return ret;
+	if (flags & FI_SEND) {
+		ep->tx.cntr = c;
+		c->users++;
+	}
+	if (flags & FI_RECV) {
+		ep->rx.cntr = c;
+		c->users++;
+	}
+	return 0;
+}
+
+static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct sfi_ep *ep = (struct sfi_ep *)fid;
+
+	if (ep->enabled)
+		return -FI_EOPBADSTATE;
+	switch (bfid->fclass) {
+	case FI_CLASS_AV:
+		if (ep->av)
+			return -FI_EINVAL;
+		sfi_av_attach((struct sfi_av *)bfid, ep);
+		return 0;
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct sfi_cq *)bfid, flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, (struct sfi_cntr *)bfid, flags);
+	case FI_CLASS_EQ:
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct sfi_ep *ep = (struct sfi_ep *)fid;
+
+	(void)arg;
+	if (command != FI_ENABLE)
+		return -FI_ENOSYS;
+	if (!ep->av)
+		return -FI_ENOAV;
+	if (!ep->tx.cq && !ep->tx.cntr && !ep->rx.cq && !ep->rx.cntr)
+		return -FI_ENOCQ;
+	ep->enabled = true;
+	return 0;
+}
+
+/* ---- begin and end ---- */
+
+static void unbind(struct sfi_ep *ep, struct sfi_side *s)
+{
+	if (s->cq) {
+		sfi_eps_remove(&s->cq->eps, &s->cq->wait, ep);
+		s->cq->users--;
+	}
+	if (s->cntr) {
+		sfi_eps_remove(&s->cntr->eps, &s->cntr->wait, ep);
+		s->cntr->users--;
+	}
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct sfi_ep *ep = (struct sfi_ep *)fid;
+
+	unbind(ep, &ep->tx);
+	unbind(ep, &ep->rx);
+	if (ep->av)
+		sfi_av_detach(ep->av, ep);
+	sci_ep_close(ep->ep);
+	ep->domain->users--;
+	sfi_lock_fini(&ep->lock);
+	sfi_ops_fini(ep);
+	free(ep->peers);
+	free(ep);
+	return 0;
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+	.ops_open = sfi_no_ops_open,
+};
+
+/* Its number on this node: what its info's address asks for. */
+static uint32_t wanted_id(const struct fi_info *info)
+{
+	struct sci_addr a;
+
+	if (!info->src_addr || info->src_addrlen != sizeof(a))
+		return 0;
+	memcpy(&a, info->src_addr, sizeof(a));
+	return a.id;
+}
+
+static void take_params(struct sfi_ep *ep)
+{
+	int ms;
+
+	ep->patience = PATIENCE_MS;
+	if (!fi_param_get_int(&sfi_provider, "connect_ms", &ms))
+		ep->patience = ms;
+}
+
+int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
+		struct fid_ep **out, void *context)
+{
+	struct sfi_domain *d = (struct sfi_domain *)domain;
+	struct sfi_ep *ep;
+	int ret;
+
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr ||
+	    info->ep_attr->type != FI_EP_RDM)
+		return -FI_EINVAL;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ret = sci_ep_open(&ep->ep, wanted_id(info),
+			  d->shared ? 0 : SCI_EP_SINGLE_THREAD);
+	if (ret) {
+		free(ep);
+		return ret == -EEXIST ? -FI_EADDRINUSE : ret;
+	}
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = &ep_fid_ops;
+	ep->fid.ops = &ep_ops;
+	ep->fid.cm = &cm_ops;
+	ep->fid.msg = &sfi_msg_ops;
+	ep->fid.rma = &sfi_no_rma;
+	ep->fid.tagged = &sfi_tagged_ops;
+	ep->domain = d;
+	d->users++;
+	ep->directed = info->caps & FI_DIRECTED_RECV;
+	ep->tx.op_flags = info->tx_attr->op_flags;
+	ep->rx.op_flags = info->rx_attr->op_flags;
+	ep->min_multi_recv = 64;
+	take_params(ep);
+	sfi_lock_init(&ep->lock, d->shared);
+	*out = &ep->fid;
+	return 0;
+}

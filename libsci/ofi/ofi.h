@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: a provider for libfabric
+ *
+ * libsci-fi.so, which libfabric finds by FI_PROVIDER_PATH: FI_EP_RDM endpoints on
+ * those of <sci/msg.h>, which do what there is to do; here is only what libfabric
+ * calls things.
+ *
+ * fabric, domain	no more than names
+ * av			numbers for addresses (struct sci_addr)
+ * ep			a struct sci_ep, and the peers it has talked to, by number
+ * cq, cntr		what has completed: looking makes progress of all their
+ *			endpoints
+ * op			a call under way that somebody is to hear of
+ *
+ * Locks, of which there are none under FI_THREAD_DOMAIN, are taken in this order:
+ * a list of endpoints (cq, cntr), an endpoint's, a queue's or an av's. Progress is
+ * made with the endpoint's held, so that fi_cancel() never sees a request whose
+ * completion has been taken.
+ */
+#ifndef LIBSCI_OFI_H
+#define LIBSCI_OFI_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/providers/fi_prov.h>
+
+#include <sci/msg.h>
+
+#define SFI_NAME	"sci"
+#define SFI_VERSION	FI_VERSION(0, 1)
+#define SFI_API		FI_VERSION(1, 17)
+
+/* A struct sci_addr, in the order of the machine's bytes. */
+#define SFI_ADDR_FORMAT	(FI_PROV_SPECIFIC | 0x536349u)
+#define SFI_PROTOCOL	(FI_PROV_SPECIFIC | 0x536349u)
+
+#define SFI_TAGGED	0u		/* contexts of messages with tags */
+#define SFI_IOV_MAX	16u
+#define SFI_INJECT_MAX	4096u
+#define SFI_BATCH	16u		/* completions taken at once */
+
+#define SFI_PRIMARY	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV)
+#define SFI_SECONDARY	(FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_MULTI_RECV)
+#define SFI_CAPS	(SFI_PRIMARY | SFI_SECONDARY)
+#define SFI_TX_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | \
+			 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
+			 FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | \
+			 FI_FENCE | FI_PRIORITY)
+#define SFI_RX_FLAGS	(FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_CLAIM | \
+			 FI_PEEK | FI_DISCARD)
+
+/* ---- locks, where threads share ---- */
+
+struct sfi_lock {
+	pthread_mutex_t mutex;
+	bool used;
+};
+
+static inline void sfi_lock_init(struct sfi_lock *l, bool used)
+{
+	pthread_mutex_init(&l->mutex, NULL);
+	l->used = used;
+}
+
+static inline void sfi_lock_fini(struct sfi_lock *l)
+{
+	pthread_mutex_destroy(&l->mutex);
+}
+
+static inline void sfi_lock(struct sfi_lock *l)
+{
+	if (l->used)
+		pthread_mutex_lock(&l->mutex);
+}
+
+static inline void sfi_unlock(struct sfi_lock *l)
+{
+	if (l->used)
+		pthread_mutex_unlock(&l->mutex);
+}
+
+/* ---- objects ---- */
+
+struct sfi_fabric {
+	struct fid_fabric fid;
+	_Atomic unsigned int users;
+};
+
+struct sfi_domain {
+	struct fid_domain fid;
+	struct sfi_fabric *fabric;
+	_Atomic unsigned int users;
+	bool shared;			/* by threads */
+};
+
+struct sfi_av {
+	struct fid_av fid;
+	struct sfi_domain *domain;
+	_Atomic unsigned int users;
+	struct sfi_lock lock;
+	struct sci_addr *addrs;		/* id 0: removed */
+	size_t n, room;
+	size_t *buckets;		/* numbers + 1, by address; 0: none */
+	size_t n_buckets;		/* a power of two, more than @n */
+	struct sfi_ep *eps;		/* by next_of_av */
+};
+
+struct sfi_ep;
+
+/* Endpoints that a queue or a counter looks after. */
+struct sfi_eps {
+	struct sfi_lock lock;
+	struct sfi_ep **ep;
+	size_t n;
+};
+
+/* What waits: an epoll descriptor over the endpoints, and an eventfd. */
+struct sfi_wait {
+	enum fi_wait_obj obj;
+	int epoll;
+	int signal;
+};
+
+struct sfi_entry {
+	struct fi_cq_tagged_entry e;
+	fi_addr_t src;
+};
+
+struct sfi_error {
+	struct sfi_error *next;
+	struct fi_cq_err_entry e;
+};
+
+struct sfi_cq {
+	struct fid_cq fid;
+	struct sfi_domain *domain;
+	_Atomic unsigned int users;
+	enum fi_cq_format format;
+	struct sfi_eps eps;
+	struct sfi_wait wait;
+	struct sfi_lock lock;		/* of what follows */
+	struct sfi_entry *ring;
+	size_t room;			/* a power of two */
+	size_t head, tail;		/* counted for ever */
+	struct sfi_error *errors, **errors_end;
+	_Atomic bool signalled;
+};
+
+struct sfi_cntr {
+	struct fid_cntr fid;
+	struct sfi_domain *domain;
+	_Atomic unsigned int users;
+	struct sfi_eps eps;
+	struct sfi_wait wait;
+	_Atomic uint64_t value, errors;
+};
+
+/* ---- operations ---- */
+
+struct sfi_op {
+	struct sfi_op *next, **prev;	/* receives: to be cancelled; or free */
+	struct sfi_ep *ep;
+	struct sfi_cq *cq;		/* where errors are told */
+	struct sfi_cntr *cntr;
+	struct sci_req *req;
+	void *context;
+	void *buf;
+	uint64_t flags;			/* of the completion */
+	bool silent;			/* told only if it fails */
+	bool many;			/* FI_MULTI_RECV */
+	size_t room;			/* of the buffer, or what is left of it */
+	struct sci_peer *peer;		/* a receive's; NULL: anyone */
+};
+
+/**
+ * struct sfi_send - what all the calls that send come to
+ * @flags: of libfabric's
+ * @untold: nobody hears of its end
+ */
+struct sfi_send {
+	const struct iovec *iov;
+	size_t n;
+	fi_addr_t dest;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t flags;
+	void *context;
+	bool tagged;
+	bool untold;
+};
+
+struct sfi_recv {
+	const struct iovec *iov;
+	size_t n;
+	fi_addr_t src;
+	uint64_t tag;
+	uint64_t ignore;
+	uint64_t flags;
+	void *context;
+	bool tagged;
+};
+
+struct sfi_side {
+	struct sfi_cq *cq;
+	struct sfi_cntr *cntr;
+	uint64_t op_flags;
+	bool selective;			/* only what has FI_COMPLETION completes */
+};
+
+struct sfi_ep {
+	struct fid_ep fid;
+	struct sfi_domain *domain;
+	struct sfi_av *av;
+	struct sci_ep *ep;
+	struct sfi_side tx, rx;
+	bool enabled;
+	bool directed;			/* receives may name a source */
+	int patience;			/* ms, for peers that are not there */
+	size_t min_multi_recv;
+	struct sfi_lock lock;		/* of what follows */
+	struct sci_peer **peers;	/* by number in @av */
+	size_t n_peers;
+	struct sfi_op *free;
+	struct sfi_op *receives;
+	struct sfi_op_slab *slabs;
+	struct sfi_ep *next_of_av;
+};
+
+/* provider.c */
+int sfi_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info);
+int sfi_address(const char *node, const char *service, struct sci_addr *addr);
+extern struct fi_provider sfi_provider;
+
+/* domain.c */
+int sfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+		    void *context);
+int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+		    struct fid_domain **domain, void *context);
+
+/* av.c */
+int sfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
+		struct fid_av **av, void *context);
+int sfi_av_address(struct sfi_av *av, fi_addr_t n, struct sci_addr *addr);
+fi_addr_t sfi_av_number(struct sfi_av *av, const struct sci_addr *addr);
+void sfi_av_attach(struct sfi_av *av, struct sfi_ep *ep);
+void sfi_av_detach(struct sfi_av *av, struct sfi_ep *ep);
+
+/* wait.c */
+int sfi_wait_init(struct sfi_wait *w, enum fi_wait_obj obj);
+void sfi_wait_fini(struct sfi_wait *w);
+int sfi_wait_fd(struct sfi_wait *w, void *arg);
+void sfi_wait_signal(struct sfi_wait *w);
+/* Sleeps on @eps until something may have happened; -FI_EAGAIN: something has. */
+int sfi_wait_sleep(struct sfi_wait *w, struct sfi_eps *eps, int timeout);
+int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *eps);
+int sfi_trywait(struct fid_fabric *fabric, struct fid **fids, int n);
+void sfi_eps_init(struct sfi_eps *e, bool shared);
+void sfi_eps_fini(struct sfi_eps *e);
+int sfi_eps_add(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep);
+void sfi_eps_remove(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep);
+void sfi_eps_progress(struct sfi_eps *e);
+uint64_t sfi_now_ms(void);
+
+/* cq.c */
+int sfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		struct fid_cq **cq, void *context);
+void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
+		 fi_addr_t src);
+void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e);
+
+/* cntr.c */
+int sfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		  struct fid_cntr **cntr, void *context);
+
+/* eq.c */
+int sfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
+		struct fid_eq **eq, void *context);
+
+/* ep.c */
+int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
+		struct fid_ep **ep, void *context);
+int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer);
+void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n);
+fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer);
+
+/* op.c */
+struct sfi_op *sfi_op_new(struct sfi_ep *ep);
+void sfi_op_free(struct sfi_op *op);
+void sfi_ops_fini(struct sfi_ep *ep);
+void sfi_op_pending(struct sfi_op *op);
+void sfi_op_failed(struct sfi_op *op, const struct sci_status *st);
+void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
+void sfi_ep_progress(struct sfi_ep *ep);
+ssize_t sfi_cancel(fid_t fid, void *context);
+
+/* transfer.c */
+ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s);
+ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);
+ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
+
+/* msg.c, tagged.c */
+extern struct fi_ops_msg sfi_msg_ops;
+extern struct fi_ops_tagged sfi_tagged_ops;
+
+/* none.c: what this provider does not have */
+extern struct fi_ops_rma sfi_no_rma;
+int sfi_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+int sfi_no_control(struct fid *fid, int command, void *arg);
+int sfi_no_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		    void **ops, void *context);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Operations under way, and what is told of them when they have completed. */
+#include "libsci/ofi/ofi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SLAB	64u
+
+struct sfi_op_slab {
+	struct sfi_op_slab *next;
+	struct sfi_op ops[SLAB];
+};
+
+static int more_ops(struct sfi_ep *ep)
+{
+	struct sfi_op_slab *slab = calloc(1, sizeof(*slab));
+
+	if (!slab)
+		return -FI_ENOMEM;
+	slab->next = ep->slabs;
+	ep->slabs = slab;
+	for (unsigned int i = 0; i < SLAB; i++) {
+		slab->ops[i].ep = ep;
+		slab->ops[i].next = ep->free;
+		ep->free = &slab->ops[i];
+	}
+	return 0;
+}
+
+/* The endpoint is locked, here and below. */
+struct sfi_op *sfi_op_new(struct sfi_ep *ep)
+{
+	struct sfi_op *op;
+
+	if (!ep->free && more_ops(ep))
+		return NULL;
+	op = ep->free;
+	ep->free = op->next;
+	op->prev = NULL;
+	return op;
+}
+
+void sfi_op_free(struct sfi_op *op)
+{
+	op->next = op->ep->free;
+	op->ep->free = op;
+}
+
+void sfi_ops_fini(struct sfi_ep *ep)
+{
+	while (ep->slabs) {
+		struct sfi_op_slab *slab = ep->slabs;
+
+		ep->slabs = slab->next;
+		free(slab);
+	}
+}
+
+/* It can be cancelled until it completes; the oldest of a context first. */
+void sfi_op_pending(struct sfi_op *op)
+{
+	struct sfi_ep *ep = op->ep;
+
+	op->next = ep->receives;
+	if (op->next)
+		op->next->prev = &op->next;
+	op->prev = &ep->receives;
+	ep->receives = op;
+}
+
+static void not_pending(struct sfi_op *op)
+{
+	if (!op->prev)
+		return;
+	*op->prev = op->next;
+	if (op->next)
+		op->next->prev = op->prev;
+	op->prev = NULL;
+}
+
+ssize_t sfi_cancel(fid_t fid, void *context)
+{
+	struct sfi_ep *ep = (struct sfi_ep *)fid;
+	struct sfi_op *op, *found = NULL;
+
+	sfi_lock(&ep->lock);
+	for (op = ep->receives; op; op = op->next)
+		if (op->context == context)
+			found = op;
+	/* one that is under way completes as if nothing had been asked */
+	if (found)
+		sci_cancel(found->req);
+	sfi_unlock(&ep->lock);
+	return found ? 0 : -FI_ENOENT;
+}
+
+/* ---- completions ---- */
+
+void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
+{
+	struct fi_cq_err_entry e = {
+		.op_context = op->context, .flags = op->flags, .buf = op->buf,
+		.tag = st->tag, .err = -st->error, .prov_errno = -st->error,
+	};
+
+	if (st->error == -EMSGSIZE) {
+		e.err = FI_ETRUNC;
+		e.len = op->room;
+		e.olen = st->len - op->room;
+	}
+	if (op->cntr) {
+		atomic_fetch_add(&op->cntr->errors, 1);
+		sfi_wait_signal(&op->cntr->wait);
+	}
+	if (op->cq)
+		sfi_cq_fail(op->cq, &e);
+}
+
+/* @more: flags of this one completion */
+void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
+{
+	struct fi_cq_tagged_entry e;
+
+	if (op->cntr)
+		atomic_fetch_add(&op->cntr->value, 1);
+	if (op->silent || !op->cq)
+		return;
+	e = (struct fi_cq_tagged_entry){
+		.op_context = op->context, .flags = op->flags | more,
+		.len = st->len, .buf = op->buf, .data = st->imm, .tag = st->tag,
+	};
+	if (st->flags & SCI_STATUS_IMM)
+		e.flags |= FI_REMOTE_CQ_DATA;
+	sfi_cq_push(op->cq, &e, op->flags & FI_RECV ?
+				sfi_ep_source(op->ep, st->peer) :
+				FI_ADDR_NOTAVAIL);
+}
+
+/*
+ * A buffer for many messages has taken one, and waits for the next in what is left
+ * of it.  False: too little is.
+ */
+static bool goes_on(struct sfi_op *op, size_t len)
+{
+	struct sfi_ep *ep = op->ep;
+	struct sci_req *req;
+
+	op->buf = (char *)op->buf + len;
+	op->room -= len;
+	if (op->room < ep->min_multi_recv || !op->room)
+		return false;
+	if (sci_irecv(ep->ep, op->peer, op->buf, op->room, &req))
+		return false;
+	op->req = req;
+	sci_req_queue(req, op);
+	return true;
+}
+
+static void many_came(struct sfi_op *op, const struct sci_status *st)
+{
+	struct sfi_op one = *op;
+
+	if (!st->error && goes_on(op, st->len)) {
+		sfi_op_told(&one, st, 0);
+		return;
+	}
+	not_pending(op);
+	/* it is the program's again */
+	one.flags |= FI_MULTI_RECV;
+	if (st->error)
+		sfi_op_failed(&one, st);
+	else
+		sfi_op_told(&one, st, 0);
+	sfi_op_free(op);
+}
+
+static void completed(struct sfi_op *op, const struct sci_status *st)
+{
+	if (op->many) {
+		many_came(op, st);
+		return;
+	}
+	not_pending(op);
+	if (st->error)
+		sfi_op_failed(op, st);
+	else
+		sfi_op_told(op, st, 0);
+	sfi_op_free(op);
+}
+
+void sfi_ep_progress(struct sfi_ep *ep)
+{
+	struct sci_completion done[SFI_BATCH];
+	int n;
+
+	sfi_lock(&ep->lock);
+	n = sci_completions(ep->ep, 0, done, SFI_BATCH);
+	for (int i = 0; i < n; i++)
+		completed(done[i].data, &done[i].status);
+	sfi_unlock(&ep->lock);
+}

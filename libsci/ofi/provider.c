@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* What there is, by hints: fi_getinfo(). */
+#include "libsci/ofi/ofi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- addresses as text: the node's number, the endpoint's ---- */
+
+static bool number(const char *text, unsigned long most, uint32_t *n)
+{
+	unsigned long v;
+	char *end;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (errno || end == text || *end || v > most)
+		return false;
+	*n = (uint32_t)v;
+	return true;
+}
+
+int sfi_address(const char *node, const char *service, struct sci_addr *addr)
+{
+	*addr = (struct sci_addr){ 0 };
+	if (node && !number(node, UINT32_MAX, &addr->node))
+		return -FI_EINVAL;
+	if (service && !number(service, SCI_EP_ID_MAX, &addr->id))
+		return -FI_EINVAL;
+	return 0;
+}
+
+/* ---- what a hint may ask for ---- */
+
+static bool within(uint64_t wanted, uint64_t there)
+{
+	return !(wanted & ~there);
+}
+
+static bool ep_fits(const struct fi_ep_attr *a)
+{
+	return (a->type == FI_EP_UNSPEC || a->type == FI_EP_RDM) &&
+	       (a->protocol == FI_PROTO_UNSPEC || a->protocol == SFI_PROTOCOL) &&
+	       a->tx_ctx_cnt <= 1 && a->rx_ctx_cnt <= 1 && !a->auth_key_size &&
+	       !a->max_order_raw_size && !a->max_order_war_size &&
+	       !a->max_order_waw_size;
+}
+
+static bool domain_fits(const struct fi_domain_attr *a, const char *name)
+{
+	return (!a->name || !strcmp(a->name, name)) &&
+	       a->control_progress != FI_PROGRESS_AUTO &&
+	       a->data_progress != FI_PROGRESS_AUTO &&
+	       a->cq_data_size <= sizeof(uint64_t) &&
+	       a->max_ep_tx_ctx <= 1 && a->max_ep_rx_ctx <= 1 &&
+	       !a->max_ep_stx_ctx && !a->max_ep_srx_ctx && !a->auth_key_size &&
+	       within(a->caps, SFI_CAPS);
+}
+
+static bool tx_fits(const struct fi_tx_attr *a)
+{
+	return within(a->caps, SFI_CAPS) && within(a->op_flags, SFI_TX_FLAGS) &&
+	       within(a->msg_order, FI_ORDER_SAS) &&
+	       within(a->comp_order, FI_ORDER_NONE) &&
+	       a->inject_size <= SFI_INJECT_MAX && a->iov_limit <= SFI_IOV_MAX &&
+	       !a->rma_iov_limit;
+}
+
+static bool rx_fits(const struct fi_rx_attr *a)
+{
+	return within(a->caps, SFI_CAPS) && within(a->op_flags, SFI_RX_FLAGS) &&
+	       within(a->msg_order, FI_ORDER_SAS) &&
+	       within(a->comp_order, FI_ORDER_NONE) &&
+	       !a->total_buffered_recv && a->iov_limit <= SFI_IOV_MAX;
+}
+
+static bool fits(const struct fi_info *h, const char *domain)
+{
+	return within(h->caps, SFI_CAPS) &&
+	       (h->addr_format == FI_FORMAT_UNSPEC ||
+		h->addr_format == SFI_ADDR_FORMAT) &&
+	       (!h->ep_attr || ep_fits(h->ep_attr)) &&
+	       (!h->domain_attr || domain_fits(h->domain_attr, domain)) &&
+	       (!h->tx_attr || tx_fits(h->tx_attr)) &&
+	       (!h->rx_attr || rx_fits(h->rx_attr)) &&
+	       (!h->fabric_attr || !h->fabric_attr->name ||
+		!strcmp(h->fabric_attr->name, SFI_NAME)) &&
+	       (!h->fabric_attr || !h->fabric_attr->prov_name ||
+		!strcmp(h->fabric_attr->prov_name, SFI_NAME));
+}
+
+/* ---- what there is ---- */
+
+/*
+ * The fabric that endpoints would join, and the node they would be: as good as its
+ * opening, and cheap enough to be asked each time.
+ */
+static int find_fabric(struct sci_addr *self, char *name, size_t size)
+{
+	struct sci_ep *ep;
+	int ret = sci_ep_open(&ep, 0, 0);
+
+	if (ret)
+		return -FI_ENODATA;
+	sci_ep_addr(ep, self);
+	self->id = 0;
+	strncpy(name, sci_ep_fabric(ep), size - 1);
+	name[size - 1] = 0;
+	sci_ep_close(ep);
+	return 0;
+}
+
+static uint64_t caps_for(const struct fi_info *h)
+{
+	uint64_t caps = h && h->caps ? h->caps : SFI_CAPS;
+	uint64_t both = FI_SEND | FI_RECV;
+
+	/* who does not say in which direction means both */
+	if (caps & (FI_MSG | FI_TAGGED) && !(caps & both))
+		caps |= both;
+	if (!(caps & (FI_LOCAL_COMM | FI_REMOTE_COMM)))
+		caps |= FI_LOCAL_COMM | FI_REMOTE_COMM;
+	return caps;
+}
+
+static void fill_attrs(struct fi_info *i, const struct fi_info *h)
+{
+	*i->tx_attr = (struct fi_tx_attr){
+		.caps = i->caps & ~FI_RECV & ~(uint64_t)FI_MULTI_RECV,
+		.op_flags = h && h->tx_attr ? h->tx_attr->op_flags : 0,
+		.msg_order = FI_ORDER_SAS, .comp_order = FI_ORDER_NONE,
+		.inject_size = SFI_INJECT_MAX, .size = 1024,
+		.iov_limit = SFI_IOV_MAX,
+	};
+	*i->rx_attr = (struct fi_rx_attr){
+		.caps = i->caps & ~FI_SEND,
+		.op_flags = h && h->rx_attr ? h->rx_attr->op_flags : 0,
+		.msg_order = FI_ORDER_SAS, .comp_order = FI_ORDER_NONE,
+		.size = 1024, .iov_limit = SFI_IOV_MAX,
+	};
+	*i->ep_attr = (struct fi_ep_attr){
+		.type = FI_EP_RDM, .protocol = SFI_PROTOCOL,
+		.protocol_version = 1, .max_msg_size = SIZE_MAX >> 1,
+		.mem_tag_format = UINT64_MAX, .tx_ctx_cnt = 1,
+		.rx_ctx_cnt = 1,
+	};
+}
+
+static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h)
+{
+	char *name = a->name;
+
+	*a = (struct fi_domain_attr){
+		.name = name, .threading = FI_THREAD_SAFE,
+		.control_progress = FI_PROGRESS_MANUAL,
+		.data_progress = FI_PROGRESS_MANUAL,
+		.resource_mgmt = FI_RM_ENABLED, .av_type = FI_AV_UNSPEC,
+		.cq_data_size = sizeof(uint64_t), .cq_cnt = 65536,
+		.ep_cnt = 65536, .tx_ctx_cnt = 65536, .rx_ctx_cnt = 65536,
+		.max_ep_tx_ctx = 1, .max_ep_rx_ctx = 1, .cntr_cnt = 65536,
+		.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+	};
+	if (!h)
+		return;
+	a->av_type = h->av_type;
+	if (h->threading != FI_THREAD_UNSPEC)
+		a->threading = h->threading;
+}
+
+static void *copy(const void *what, size_t size)
+{
+	void *p = malloc(size);
+
+	return p ? memcpy(p, what, size) : NULL;
+}
+
+static int fill_addresses(struct fi_info *i, const struct fi_info *h,
+			  const struct sci_addr *self, const char *node,
+			  const char *service, uint64_t flags)
+{
+	struct sci_addr there, here = *self;
+	bool has_dest = (node || service) && !(flags & FI_SOURCE);
+	int ret = sfi_address(node, service, &there);
+
+	if (ret)
+		return -FI_ENODATA;
+	if (flags & FI_SOURCE && (node || service)) {
+		if (node && there.node != here.node)
+			return -FI_ENODATA;
+		here.id = there.id;
+	} else if (h && h->src_addr && h->src_addrlen == sizeof(here)) {
+		memcpy(&here, h->src_addr, sizeof(here));
+	}
+	if (!has_dest && h && h->dest_addr && h->dest_addrlen == sizeof(there)) {
+		memcpy(&there, h->dest_addr, sizeof(there));
+		has_dest = true;
+	} else if (has_dest && !node) {
+		there.node = self->node;
+	}
+	i->addr_format = SFI_ADDR_FORMAT;
+	i->src_addr = copy(&here, sizeof(here));
+	i->src_addrlen = sizeof(here);
+	if (!i->src_addr)
+		return -FI_ENOMEM;
+	if (!has_dest)
+		return 0;
+	i->dest_addr = copy(&there, sizeof(there));
+	i->dest_addrlen = sizeof(there);
+	return i->dest_addr ? 0 : -FI_ENOMEM;
+}
+
+static int fill_names(struct fi_info *i, const char *domain)
+{
+	i->fabric_attr->name = strdup(SFI_NAME);
+	i->fabric_attr->prov_version = SFI_VERSION;
+	i->domain_attr->name = strdup(domain);
+	/* prov_name is libfabric's to fill */
+	return i->fabric_attr->name && i->domain_attr->name ? 0 : -FI_ENOMEM;
+}
+
+int sfi_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	struct sci_addr self;
+	struct fi_info *i;
+	char domain[32];
+	int ret = find_fabric(&self, domain, sizeof(domain));
+
+	if (ret)
+		return ret;
+	if (hints && !fits(hints, domain))
+		return -FI_ENODATA;
+	i = fi_allocinfo();
+	if (!i)
+		return -FI_ENOMEM;
+	i->caps = caps_for(hints);
+	fill_attrs(i, hints);
+	ret = fill_names(i, domain);
+	if (!ret)
+		ret = fill_addresses(i, hints, &self, node, service, flags);
+	if (ret) {
+		fi_freeinfo(i);
+		return ret;
+	}
+	fill_domain(i->domain_attr, hints ? hints->domain_attr : NULL);
+	i->fabric_attr->api_version = version;
+	*info = i;
+	return 0;
+}
+
+static void cleanup(void)
+{
+}
+
+struct fi_provider sfi_provider = {
+	.version = SFI_VERSION,
+	.fi_version = SFI_API,
+	.name = SFI_NAME,
+	.getinfo = sfi_getinfo,
+	.fabric = sfi_fabric_open,
+	.cleanup = cleanup,
+};
+
+__attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void);
+
+struct fi_provider *fi_prov_ini(void)
+{
+	return &sfi_provider;
+}
