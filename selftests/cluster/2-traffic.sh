@@ -93,7 +93,7 @@ case_link_down_for_5_s() {
 		within 3 link_is 8 down || return
 		within 10 link_is 8 up
 	}
-	seconds=9 amid_traffic 1 down
+	seconds=$((9 * slow)) amid_traffic 1 down
 }
 
 link_is() { [[ $(on "$1" cat /sys/class/sci/sci0/link/state) == "$2" ]]; }
@@ -127,7 +127,7 @@ case_the_switch_is_restarted() {
 		cluster switch start || return
 		within 20 link_is 8 up
 	}
-	seconds=8 amid_traffic 1 restart
+	seconds=$((8 * slow)) amid_traffic 1 restart
 }
 
 case_garbage_from_strangers() {
@@ -146,7 +146,7 @@ case_garbage_from_a_peers_kernel() {
 	garble() {
 		cluster ctl set 4 garble 500000 for 3s
 	}
-	seconds=8 amid_traffic 1 garble
+	seconds=$((8 * slow)) amid_traffic 1 garble
 }
 
 case_modules_are_loaded_anew() {
@@ -166,7 +166,7 @@ case_modules_are_loaded_anew() {
 			((i == 8)) || serve 8 "$i" "$((i != 4))"
 		done
 	}
-	seconds=8 amid_traffic 1 anew
+	seconds=$((8 * slow)) amid_traffic 1 anew
 }
 
 case_the_card_is_pulled_and_put_in() {
@@ -188,7 +188,7 @@ case_the_card_is_pulled_and_put_in() {
 			((i == 8)) || serve 8 "$i" "$((i != 4))"
 		done
 	}
-	seconds=15 amid_traffic 1 pull
+	seconds=$((15 * slow)) amid_traffic 1 pull
 }
 
 card_is() {
