@@ -48,6 +48,8 @@ LIB_OBJ := $(call obj,libsci/sisci/*.c libsci/msg/*.c libsci/fabric/*.c \
 	libsci/pio/*.c)
 SCI_OBJ := $(call obj,libsci/tools/*.c)
 OFI_OBJ := $(call obj,libsci/ofi/*.c)
+OFI_TESTS := $(call obj,selftests/ofi/*.c)
+OFI_TESTS := $(OFI_TESTS:.o=)
 SELF_OBJ := $(call obj,selftests/*.c)
 TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c)
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
@@ -88,7 +90,7 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 
 all: libs tests bins			## library, sci command, tests (default)
 libs: $(LIBRARIES)			## the library alone
-ofi: $(O)/.setup-ofi $(B)/libsci-fi.so	## the provider for libfabric
+ofi: $(O)/.setup-ofi $(B)/libsci-fi.so $(OFI_TESTS)	## the provider for libfabric, and its tests
 bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
 	$(if $(VTIME_OBJ),$(B)/sci-model)
 tests: $(TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## tests and benchmarks
@@ -179,9 +181,14 @@ $(B)/$(SOLIB): $(LIB_OBJ) $(MAP)
 # libfabric looks for one name in it; the library inside is its own.
 $(B)/libsci-fi.so: $(OFI_OBJ) $(B)/libsci.a
 	$(call say,LINK)
-	$(Q)$(LINK) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL $^ -lfabric $(LIBS)
+	$(Q)$(LINK) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,--exclude-libs,ALL $^ \
+		-lfabric $(LIBS)
 
-$(OFI_OBJ): | $(O)/.setup-ofi
+$(OFI_OBJ) $(OFI_TESTS:=.o): | $(O)/.setup-ofi
+
+$(OFI_TESTS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
+	$(call say,LINK)
+	$(Q)$(LINK) $^ -lfabric $(LIBS) -lm
 
 $(addprefix $(B)/,$(SOLINKS)): $(B)/$(SOLIB)
 	@ln -sf $(<F) $@
@@ -303,6 +310,6 @@ help:					## this list
 .DELETE_ON_ERROR:
 .SECONDARY:
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(OFI_OBJ) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(OFI_OBJ) $(OFI_TESTS:=.o) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
 	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(VTIME_OBJ) \
 	$(SIMTEST_OBJ))

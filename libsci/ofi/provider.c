@@ -268,5 +268,7 @@ __attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void);
 
 struct fi_provider *fi_prov_ini(void)
 {
+	fi_param_define(&sfi_provider, "connect_ms", FI_PARAM_INT,
+			"Milliseconds after which a peer that is not there is given up (5000)");
 	return &sfi_provider;
 }

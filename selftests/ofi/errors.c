@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* What the provider refuses, and how it tells of what fails. */
+#include <signal.h>
+
+#include "selftests/ofi/link.h"
+
+#define TAG	5u
+
+/* ---- what there is not ---- */
+
+static int info_for(void (*change)(struct fi_info *h))
+{
+	static const struct link_config usual;
+	struct fi_info *hints = link_hints(&usual), *info = NULL;
+	int ret;
+
+	link_environment();
+	change(hints);
+	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
+	fi_freeinfo(hints);
+	if (!ret)
+		fi_freeinfo(info);
+	return ret;
+}
+
+static void as_it_is(struct fi_info *h) { (void)h; }
+static void streams(struct fi_info *h) { h->ep_attr->type = FI_EP_MSG; }
+static void one_sided(struct fi_info *h) { h->caps |= FI_RMA; }
+static void atomics(struct fi_info *h) { h->caps |= FI_ATOMIC; }
+static void ip(struct fi_info *h) { h->addr_format = FI_SOCKADDR_IN; }
+static void long_inject(struct fi_info *h) { h->tx_attr->inject_size = 1 << 20; }
+static void many_pieces(struct fi_info *h) { h->tx_attr->iov_limit = 1000; }
+static void read_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_RAR; }
+
+static void automatic(struct fi_info *h)
+{
+	h->domain_attr->data_progress = FI_PROGRESS_AUTO;
+}
+
+static void other_domain(struct fi_info *h)
+{
+	h->domain_attr->name = strdup("nonesuch");
+}
+
+TEST(hints_that_cannot_be_met)
+{
+	static void (*const bad[])(struct fi_info *h) = {
+		streams, one_sided, atomics, ip, long_inject, many_pieces,
+		read_order, automatic, other_domain,
+	};
+
+	CHECK_EQ(info_for(as_it_is), 0);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK_EQ(info_for(bad[i]), -FI_ENODATA);
+	setenv("SCI_FABRIC", "nonesuch", 1);
+	CHECK_EQ(info_for(as_it_is), -FI_ENODATA);
+}
+
+TEST(no_hints_at_all)
+{
+	struct fi_info *info;
+
+	link_environment();
+	CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
+	CHECK(!info->next);
+	CHECK_EQ(info->caps & (FI_MSG | FI_TAGGED), FI_MSG | FI_TAGGED);
+	CHECK_EQ(info->ep_attr->type, FI_EP_RDM);
+	CHECK_EQ(info->src_addrlen, sizeof(struct sci_addr));
+	fi_freeinfo(info);
+	/* a node and a service: where to */
+	CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), "8", "17", 0, NULL, &info), 0);
+	CHECK_EQ(info->dest_addrlen, sizeof(struct sci_addr));
+	CHECK_EQ(((struct sci_addr *)info->dest_addr)->node, 8);
+	CHECK_EQ(((struct sci_addr *)info->dest_addr)->id, 17);
+	fi_freeinfo(info);
+	CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), "host.example", "17", 0, NULL,
+			    &info), -FI_ENODATA);
+}
+
+/* ---- addresses ---- */
+
+TEST(addresses_have_numbers)
+{
+	struct link l = link_open(NULL, 8, NULL);
+	struct sci_addr a[300], b = { 0 };
+	size_t len = sizeof(b);
+	fi_addr_t n[300];
+	char text[64];
+
+	for (uint32_t i = 0; i < 300; i++)
+		a[i] = (struct sci_addr){ .node = 12, .id = i };
+	/* number 0 is link_open()'s; an endpoint without a number is none */
+	CHECK_EQ(fi_av_insert(l.av, a, 300, n, 0, NULL), 299);
+	CHECK_EQ(n[0], FI_ADDR_NOTAVAIL);
+	for (uint32_t i = 1; i < 300; i++) {
+		CHECK_EQ(n[i], i);
+		CHECK_EQ(fi_av_lookup(l.av, n[i], &b, &len), 0);
+		CHECK(!memcmp(&a[i], &b, sizeof(b)));
+	}
+	len = sizeof(text);
+	CHECK(!strcmp(fi_av_straddr(l.av, &a[7], text, &len), "fi_sci://12:7"));
+	CHECK_EQ(fi_av_remove(l.av, &n[7], 1, 0), 0);
+	CHECK_EQ(fi_av_lookup(l.av, n[7], &b, &len), -FI_EINVAL);
+	CHECK_EQ(fi_av_remove(l.av, &n[7], 1, 0), -FI_EINVAL);
+	CHECK_EQ(fi_av_insert(l.av, &a[7], 1, n, 0, NULL), 1);
+	CHECK_EQ(n[0], 300);
+	CHECK_EQ(fi_av_insertsvc(l.av, "12", "9", n, 0, NULL), 1);
+	CHECK_EQ(fi_av_insertsvc(l.av, "12", "none", n, 0, NULL), -FI_EINVAL);
+	/* to a number that nobody has */
+	CHECK_EQ(fi_tsend(l.ep, text, 4, NULL, 4711, TAG, NULL), -FI_EINVAL);
+	len = sizeof(b);
+	CHECK_EQ(fi_getname(&l.ep->fid, &b, &len), 0);
+	CHECK_EQ(b.node, 4);
+	CHECK_EQ(b.id, 1);
+	len = 3;
+	CHECK_EQ(fi_getname(&l.ep->fid, &b, &len), -FI_ETOOSMALL);
+	CHECK_EQ(len, sizeof(b));
+	link_close(&l);
+}
+
+/* ---- what fails ---- */
+
+static void sends_a_long_one(struct peer *self, void *arg)
+{
+	static char buf[1000];
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	CHECK_EQ(fi_tinject(l.ep, buf, sizeof(buf), l.to, TAG), 0);
+	link_meet(&l);
+	link_close(&l);
+}
+
+TEST(a_buffer_that_is_too_short)
+{
+	struct peer *p = peer_spawn(8, sends_a_long_one, NULL);
+	struct link l = link_open(p, 8, NULL);
+	struct fi_cq_err_entry e;
+	char buf[100];
+
+	CHECK_EQ(fi_trecv(l.ep, buf, sizeof(buf), NULL, l.to, TAG, 0, buf), 0);
+	e = link_error(&l);
+	CHECK_EQ(e.err, FI_ETRUNC);
+	CHECK(e.op_context == buf);
+	CHECK_EQ(e.flags, FI_RECV | FI_TAGGED);
+	CHECK_EQ(e.len, 100);
+	CHECK_EQ(e.olen, 900);
+	CHECK_EQ(e.tag, TAG);
+	CHECK_EQ(fi_cntr_readerr(l.received), 1);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+TEST(receives_are_cancelled)
+{
+	struct link l = link_open(NULL, 8, NULL);
+	char buf[3][8];
+
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(fi_trecv(l.ep, buf[i], 8, NULL, FI_ADDR_UNSPEC, TAG, 0,
+				  buf[i]), 0);
+	for (int i = 2; i >= 0; i--) {
+		struct fi_cq_err_entry e;
+
+		CHECK_EQ(fi_cancel(&l.ep->fid, buf[i]), 0);
+		e = link_error(&l);
+		CHECK_EQ(e.err, FI_ECANCELED);
+		CHECK(e.op_context == buf[i]);
+		CHECK_EQ(fi_cancel(&l.ep->fid, buf[i]), -FI_ENOENT);
+	}
+	link_close(&l);
+}
+
+static void waits_to_die(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	link_meet(&l);
+	peer_send(self, "met");
+	pause();
+}
+
+static void check_ends(struct link *l, int err)
+{
+	static char buf[8];
+
+	CHECK_EQ(fi_tsend(l->ep, buf, 8, NULL, l->to, TAG, buf), 0);
+	CHECK_EQ(link_error(l).err, err);
+	CHECK_EQ(fi_trecv(l->ep, buf, 8, NULL, l->to, TAG, 0, buf), 0);
+	CHECK_EQ(link_error(l).err, err);
+}
+
+TEST(a_peer_that_dies)
+{
+	struct peer *p = peer_spawn(8, waits_to_die, NULL);
+	struct link l = link_open(p, 8, NULL);
+	char buf[8];
+
+	link_meet(&l);
+	peer_expect(p, "met");
+	/* what link_meet() has left */
+	link_next(&l, NULL);
+	link_next(&l, NULL);
+	CHECK_EQ(fi_trecv(l.ep, buf, 8, NULL, l.to, TAG, 0, buf), 0);
+	peer_kill(p, SIGKILL);
+	CHECK_EQ(link_error(&l).err, FI_ECONNRESET);
+	check_ends(&l, FI_ECONNRESET);
+	/* given up and found again it may be another */
+	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
+	l.to = link_insert(&l, 8, 1);
+	setenv("FI_SCI_CONNECT_MS", "50", 1);
+	link_close(&l);
+}
+
+TEST(a_peer_that_never_was)
+{
+	struct link l;
+
+	setenv("FI_SCI_CONNECT_MS", "50", 1);
+	l = link_open(NULL, 4, NULL);
+	/* endpoint 2 of our node */
+	l.to = link_insert(&l, 4, 2);
+	check_ends(&l, ETIME);
+	link_close(&l);
+}

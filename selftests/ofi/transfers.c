@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Messages through libfabric: what arrives, and what is told of it. */
+#include <stdatomic.h>
+
+#include "selftests/ofi/link.h"
+
+#define TAG		UINT64_C(0xf00d000000000000)
+#define LEN_MAX		(1u << 20)
+#define DATA(i)		(UINT64_C(0xdada000000000000) + (i))
+
+static const size_t lengths[] = {
+	0, 1, 40, 41, 48, 49, 62, 63, 4096, 20000, 70000, LEN_MAX,
+};
+
+static unsigned char buf[LEN_MAX + 1];
+
+/* ---- all ways to send, by turns ---- */
+
+enum way { SEND, SENDV, SENDMSG, SENDDATA, INJECT, INJECTDATA, DELIVERY, WAYS };
+
+static bool can(enum way w, size_t len)
+{
+	return (w != INJECT && w != INJECTDATA) || len <= 4096;
+}
+
+static bool has_data(enum way w)
+{
+	return w == SENDDATA || w == INJECTDATA || w == DELIVERY;
+}
+
+static bool is_told(enum way w)
+{
+	return w != INJECT && w != INJECTDATA;
+}
+
+static ssize_t send_tagged(struct link *l, enum way w, size_t i, size_t len)
+{
+	struct iovec iov[2] = { { buf, len / 2 }, { buf + len / 2, len - len / 2 } };
+	struct fi_msg_tagged m = {
+		.msg_iov = iov, .iov_count = 2, .addr = l->to, .tag = TAG + i,
+		.context = &buf[i], .data = DATA(i),
+	};
+
+	switch (w) {
+	case SEND:
+		return fi_tsend(l->ep, buf, len, NULL, l->to, TAG + i, &buf[i]);
+	case SENDV:
+		return fi_tsendv(l->ep, iov, NULL, 2, l->to, TAG + i, &buf[i]);
+	case SENDMSG:
+		return fi_tsendmsg(l->ep, &m, 0);
+	case DELIVERY:
+		return fi_tsendmsg(l->ep, &m,
+				   FI_DELIVERY_COMPLETE | FI_REMOTE_CQ_DATA);
+	case SENDDATA:
+		return fi_tsenddata(l->ep, buf, len, NULL, DATA(i), l->to,
+				    TAG + i, &buf[i]);
+	case INJECT:
+		return fi_tinject(l->ep, buf, len, l->to, TAG + i);
+	default:
+		return fi_tinjectdata(l->ep, buf, len, DATA(i), l->to, TAG + i);
+	}
+}
+
+static ssize_t send_untagged(struct link *l, enum way w, size_t i, size_t len)
+{
+	struct iovec iov[2] = { { buf, len / 2 }, { buf + len / 2, len - len / 2 } };
+	struct fi_msg m = {
+		.msg_iov = iov, .iov_count = 2, .addr = l->to,
+		.context = &buf[i], .data = DATA(i),
+	};
+
+	switch (w) {
+	case SEND:
+		return fi_send(l->ep, buf, len, NULL, l->to, &buf[i]);
+	case SENDV:
+		return fi_sendv(l->ep, iov, NULL, 2, l->to, &buf[i]);
+	case SENDMSG:
+		return fi_sendmsg(l->ep, &m, 0);
+	case DELIVERY:
+		return fi_sendmsg(l->ep, &m,
+				  FI_DELIVERY_COMPLETE | FI_REMOTE_CQ_DATA);
+	case SENDDATA:
+		return fi_senddata(l->ep, buf, len, NULL, DATA(i), l->to,
+				   &buf[i]);
+	case INJECT:
+		return fi_inject(l->ep, buf, len, l->to);
+	default:
+		return fi_injectdata(l->ep, buf, len, DATA(i), l->to);
+	}
+}
+
+static void sends(struct peer *self, void *arg)
+{
+	bool tagged = *(bool *)arg;
+	struct link l = link_open(self, 4, NULL);
+
+	for (enum way w = 0; w < WAYS; w++) {
+		for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+			struct fi_cq_tagged_entry e;
+
+			if (!can(w, lengths[i]))
+				continue;
+			test_fill(buf, lengths[i], w * 100 + i);
+			CHECK_EQ(tagged ? send_tagged(&l, w, i, lengths[i]) :
+					  send_untagged(&l, w, i, lengths[i]), 0);
+			if (!is_told(w)) {
+				memset(buf, 0xee, lengths[i]);
+				continue;
+			}
+			e = link_next(&l, NULL);
+			CHECK(e.op_context == &buf[i]);
+			CHECK_EQ(e.flags, FI_SEND | (tagged ? FI_TAGGED : FI_MSG));
+		}
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+static void take(struct link *l, bool tagged, enum way w, size_t i)
+{
+	uint64_t flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG) |
+			 (has_data(w) ? FI_REMOTE_CQ_DATA : 0);
+	struct fi_cq_tagged_entry e;
+	fi_addr_t src = FI_ADDR_UNSPEC, from = i & 1 ? l->to : FI_ADDR_UNSPEC;
+
+	if (tagged)
+		CHECK_EQ(fi_trecv(l->ep, buf, sizeof(buf), NULL, from,
+				  TAG + (i ^ 5), i & 2 ? 0xff : 5, &buf[i]), 0);
+	else
+		CHECK_EQ(fi_recv(l->ep, buf, sizeof(buf), NULL, from, &buf[i]),
+			 0);
+	e = link_next(l, &src);
+	CHECK(e.op_context == &buf[i]);
+	CHECK_EQ(e.flags, flags);
+	CHECK_EQ(e.len, lengths[i]);
+	CHECK_EQ(e.tag, tagged ? TAG + i : 0);
+	CHECK_EQ(e.data, has_data(w) ? DATA(i) : 0);
+	CHECK_EQ(src, l->to);
+	CHECK(test_filled(buf, lengths[i], w * 100 + i));
+}
+
+static void check_ways(bool tagged)
+{
+	struct peer *p = peer_spawn(8, sends, &tagged);
+	struct link l = link_open(p, 8, NULL);
+
+	for (enum way w = 0; w < WAYS; w++)
+		for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+			if (can(w, lengths[i]))
+				take(&l, tagged, w, i);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+TEST(tagged_messages)
+{
+	check_ways(true);
+}
+
+TEST(untagged_messages)
+{
+	check_ways(false);
+}
+
+/* ---- receives of other kinds ---- */
+
+#define MANY	100u
+#define PIECE	100u
+
+static void sends_many(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	for (unsigned int i = 0; i < MANY; i++) {
+		test_fill(buf, PIECE, i);
+		CHECK_EQ(fi_inject(l.ep, buf, PIECE, l.to), 0);
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+/* Two buffers that each take many; one after the other is the program's again. */
+TEST(one_buffer_for_many)
+{
+	struct peer *p = peer_spawn(8, sends_many, NULL);
+	struct link l = link_open(p, 8, NULL);
+	size_t half = MANY / 2 * PIECE, min = PIECE;
+	struct iovec iov = { .iov_len = half };
+	struct fi_msg m = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+	};
+
+	CHECK_EQ(fi_setopt(&l.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
+			   &min, sizeof(min)), 0);
+	for (unsigned int i = 0; i < MANY; i++) {
+		bool last = (i + 1) % (MANY / 2) == 0;
+		struct fi_cq_tagged_entry e;
+
+		if (i % (MANY / 2) == 0) {
+			iov.iov_base = buf + i * PIECE;
+			m.context = iov.iov_base;
+			CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
+		}
+		e = link_next(&l, NULL);
+		CHECK(e.op_context == m.context);
+		CHECK(e.buf == buf + i * PIECE);
+		CHECK_EQ(e.len, PIECE);
+		CHECK_EQ(e.flags, FI_RECV | FI_MSG | (last ? FI_MULTI_RECV : 0));
+		CHECK(test_filled(e.buf, PIECE, i));
+	}
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+static void sends_to_look_at(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	for (unsigned int i = 0; i < 4; i++) {
+		test_fill(buf, 5000, i);
+		CHECK_EQ(fi_tsenddata(l.ep, buf, 5000, NULL, DATA(i), l.to,
+				      TAG + i, NULL), 0);
+		link_next(&l, NULL);
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+/* Looks until it is there: FI_ENOMSG before. */
+static struct fi_cq_tagged_entry peek(struct link *l, struct fi_msg_tagged *m,
+				      uint64_t flags)
+{
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry err;
+	ssize_t ret;
+
+	for (;;) {
+		CHECK_EQ(fi_trecvmsg(l->ep, m, FI_PEEK | flags), 0);
+		ret = fi_cq_read(l->cq, &e, 1);
+		if (ret == 1)
+			break;
+		CHECK_EQ(ret, -FI_EAVAIL);
+		CHECK_EQ(fi_cq_readerr(l->cq, &err, 0), 1);
+		CHECK_EQ(err.err, FI_ENOMSG);
+		CHECK(err.op_context == m->context);
+		CHECK_EQ(fi_cq_read(l->cq, &e, 0), -FI_EAGAIN);
+	}
+	CHECK_EQ(e.flags & (FI_RECV | FI_TAGGED), FI_RECV | FI_TAGGED);
+	CHECK(e.op_context == m->context);
+	CHECK_EQ(e.len, 5000);
+	CHECK_EQ(e.tag, m->tag);
+	return e;
+}
+
+TEST(messages_are_looked_at_claimed_and_dropped)
+{
+	struct peer *p = peer_spawn(8, sends_to_look_at, NULL);
+	struct link l = link_open(p, 8, NULL);
+	struct iovec iov = { buf, 5000 };
+	struct fi_context context;
+	struct fi_msg_tagged m = {
+		.addr = l.to, .tag = TAG + 2, .context = &context,
+	};
+	struct fi_cq_tagged_entry e;
+
+	/* looked at, it stays; claimed, it is ours alone */
+	CHECK_EQ(peek(&l, &m, 0).data, DATA(2));
+	CHECK_EQ(peek(&l, &m, FI_CLAIM).data, DATA(2));
+	CHECK_EQ(fi_trecvmsg(l.ep, &m, FI_PEEK), 0);
+	CHECK_EQ(link_error(&l).err, FI_ENOMSG);
+	m.msg_iov = &iov;
+	m.iov_count = 1;
+	CHECK_EQ(fi_trecvmsg(l.ep, &m, FI_CLAIM), 0);
+	e = link_next(&l, NULL);
+	CHECK(e.op_context == &context);
+	CHECK_EQ(e.len, 5000);
+	CHECK(test_filled(buf, 5000, 2));
+	/* away with two, the one way and the other */
+	m.tag = TAG;
+	peek(&l, &m, FI_DISCARD);
+	m.tag = TAG + 1;
+	peek(&l, &m, FI_CLAIM);
+	CHECK_EQ(fi_trecvmsg(l.ep, &m, FI_CLAIM | FI_DISCARD), 0);
+	link_next(&l, NULL);
+	CHECK_EQ(fi_trecv(l.ep, buf, 5000, NULL, l.to, TAG, 0xff, NULL), 0);
+	CHECK_EQ(link_next(&l, NULL).tag, TAG + 3);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+/* ---- order ---- */
+
+static void sends_two(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+	uint32_t word = *(uint32_t *)arg;
+
+	peer_expect(self, "send");
+	for (; word < 2; word++) {
+		CHECK_EQ(fi_tinject(l.ep, &word, sizeof(word), l.to, TAG), 0);
+		peer_send(self, "sent");
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+/* What is posted first gets it, though its sender has not been heard of yet. */
+TEST(receives_from_one_who_is_not_there_keep_their_order)
+{
+	uint32_t first = 0, got[2] = { 7, 7 };
+	struct peer *p = peer_spawn(8, sends_two, &first);
+	struct link l = link_open(p, 8, NULL);
+	struct fi_cq_tagged_entry e;
+
+	CHECK_EQ(fi_trecv(l.ep, &got[0], 4, NULL, l.to, TAG, 0, &got[0]), 0);
+	CHECK_EQ(fi_trecv(l.ep, &got[1], 4, NULL, FI_ADDR_UNSPEC, TAG, 0,
+			  &got[1]), 0);
+	peer_send(p, "send");
+	for (uint32_t i = 0; i < 2; i++) {
+		e = link_next(&l, NULL);
+		CHECK(e.op_context == &got[i]);
+		CHECK_EQ(got[i], i);
+		peer_expect(p, "sent");
+	}
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+/* ---- formats, and completions that are not wanted ---- */
+
+static void echoes(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+	uint32_t word;
+
+	for (unsigned int n = *(unsigned int *)arg; n; n--) {
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+		link_next(&l, NULL);
+		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+static void check_format(enum fi_cq_format format, size_t size)
+{
+	const struct link_config c = { .format = format };
+	unsigned int n = 1;
+	struct peer *p = peer_spawn(8, echoes, &n);
+	struct link l = link_open(p, 8, &c);
+	struct fi_cq_tagged_entry e[2];
+	uint32_t word = 4711;
+	size_t got = 0;
+
+	memset(e, 0x55, sizeof(e));
+	CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, e), 0);
+	CHECK_EQ(fi_tsend(l.ep, &word, 4, NULL, l.to, TAG, e), 0);
+	while (got < 2) {
+		ssize_t ret;
+
+		WAIT_UNTIL((ret = fi_cq_read(l.cq, (char *)e + got * size,
+					     2 - got)) != -FI_EAGAIN,
+			   TEST_WAIT_MS);
+		CHECK(ret > 0);
+		got += (size_t)ret;
+	}
+	for (size_t i = 0; i < 2; i++)
+		CHECK(*(void **)((char *)e + i * size) == e);
+	for (size_t i = 2 * size; i < sizeof(e); i++)
+		CHECK_EQ(((unsigned char *)e)[i], 0x55);
+	fi_tinject(l.ep, &word, 1, l.to, MEET_TAG);
+	CHECK_EQ(fi_trecv(l.ep, &word, 1, NULL, l.to, MEET_TAG, 0, NULL), 0);
+	WAIT_UNTIL(fi_cntr_read(l.received) == 2, TEST_WAIT_MS);
+	link_close(&l);
+	peer_join(p);
+}
+
+TEST(formats_of_completions)
+{
+	check_format(FI_CQ_FORMAT_CONTEXT, sizeof(struct fi_cq_entry));
+	check_format(FI_CQ_FORMAT_MSG, sizeof(struct fi_cq_msg_entry));
+	check_format(FI_CQ_FORMAT_DATA, sizeof(struct fi_cq_data_entry));
+	check_format(FI_CQ_FORMAT_TAGGED, sizeof(struct fi_cq_tagged_entry));
+}
+
+TEST(completions_that_are_not_wanted)
+{
+	const struct link_config c = { .bind = FI_SELECTIVE_COMPLETION };
+	unsigned int n = 2;
+	struct peer *p = peer_spawn(8, echoes, &n);
+	struct link l = link_open(p, 8, &c);
+	struct fi_cq_tagged_entry e;
+	uint32_t word = 1;
+	struct iovec iov = { &word, 4 };
+	struct fi_msg_tagged m = {
+		.msg_iov = &iov, .iov_count = 1, .addr = l.to, .tag = TAG,
+		.context = &word,
+	};
+
+	CHECK_EQ(fi_tsend(l.ep, &word, 4, NULL, l.to, TAG, NULL), 0);
+	CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+	WAIT_UNTIL(fi_cntr_read(l.sent) == 1 && fi_cntr_read(l.received) == 1,
+		   TEST_WAIT_MS);
+	CHECK_EQ(fi_cq_read(l.cq, &e, 1), -FI_EAGAIN);
+	CHECK_EQ(fi_tsendmsg(l.ep, &m, FI_COMPLETION), 0);
+	CHECK_EQ(link_next(&l, NULL).flags, FI_SEND | FI_TAGGED);
+	CHECK_EQ(fi_trecvmsg(l.ep, &m, FI_COMPLETION), 0);
+	CHECK_EQ(link_next(&l, NULL).flags, FI_RECV | FI_TAGGED);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+/* ---- sleep ---- */
+
+#define WAKES	20u
+
+TEST(sleep_until_something_completes)
+{
+	const struct link_config c = { .wait = FI_WAIT_FD };
+	unsigned int n = WAKES;
+	struct peer *p = peer_spawn(8, echoes, &n);
+	struct link l = link_open(p, 8, &c);
+	struct fi_cq_tagged_entry e;
+	uint32_t word = 1;
+
+	CHECK_EQ(fi_cq_sread(l.cq, &e, 1, NULL, 10), -FI_EAGAIN);
+	CHECK_EQ(fi_cq_signal(l.cq), 0);
+	CHECK_EQ(fi_cq_sread(l.cq, &e, 1, NULL, -1), -FI_EAGAIN);
+	for (unsigned int i = 0; i < WAKES; i++) {
+		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+		if (i & 1)
+			CHECK_EQ(fi_cntr_wait(l.received, i + 1, TEST_WAIT_MS), 0);
+		CHECK_EQ(fi_cq_sread(l.cq, &e, 1, NULL, TEST_WAIT_MS), 1);
+	}
+	CHECK_EQ(fi_cntr_wait(l.received, WAKES + 1, 10), -FI_ETIMEDOUT);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+/* As a program with an event loop does it. */
+TEST(a_descriptor_to_wait_for)
+{
+	const struct link_config c = { .wait = FI_WAIT_FD };
+	unsigned int n = WAKES;
+	struct peer *p = peer_spawn(8, echoes, &n);
+	struct link l = link_open(p, 8, &c);
+	struct fid *fids[] = { &l.cq->fid };
+	struct fi_cq_tagged_entry e;
+	struct pollfd pfd = { .events = POLLIN };
+	uint32_t word = 1;
+
+	CHECK_EQ(fi_control(&l.cq->fid, FI_GETWAIT, &pfd.fd), 0);
+	for (unsigned int i = 0; i < WAKES; i++) {
+		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+		while (fi_cq_read(l.cq, &e, 1) != 1)
+			if (!fi_trywait(l.fabric, fids, 1))
+				CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
+	}
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+/* ---- threads ---- */
+
+#define THREADS		3u
+#define EACH		(TEST_TSAN || TEST_ASAN ? 200u : 2000u)
+
+struct worker {
+	struct link *l;
+	unsigned int i;
+	pthread_t thread;
+	_Atomic unsigned int *done;
+};
+
+/* Echoes of its own tag; whoever reads the queue counts for whom it was. */
+static void *works(void *arg)
+{
+	struct worker *w = arg;
+	struct link *l = w->l;
+	uint32_t word;
+
+	for (unsigned int k = 0; k < EACH; k++) {
+		struct fi_cq_tagged_entry e;
+
+		CHECK_EQ(fi_tinject(l->ep, &k, 4, l->to, TAG + w->i), 0);
+		CHECK_EQ(fi_trecv(l->ep, &word, 4, NULL, l->to, TAG + w->i, 0,
+				  (void *)(uintptr_t)w->i), 0);
+		while (atomic_load(&w->done[w->i]) == k)
+			if (fi_cq_read(l->cq, &e, 1) == 1)
+				atomic_fetch_add(&w->done[(uintptr_t)
+							  e.op_context], 1);
+		CHECK_EQ(word, k);
+	}
+	return NULL;
+}
+
+static void echoes_tags(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	for (unsigned int n = 0; n < THREADS * EACH; n++) {
+		struct fi_cq_tagged_entry e;
+		uint32_t word;
+
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, FI_ADDR_UNSPEC, TAG,
+				  0xff, NULL), 0);
+		e = link_next(&l, NULL);
+		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, e.tag), 0);
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+TEST(threads_share_an_endpoint_and_a_queue)
+{
+	const struct link_config c = { .threading = FI_THREAD_SAFE };
+	struct peer *p = peer_spawn(8, echoes_tags, NULL);
+	struct link l = link_open(p, 8, &c);
+	_Atomic unsigned int done[THREADS] = { 0 };
+	struct worker w[THREADS];
+
+	for (unsigned int i = 0; i < THREADS; i++) {
+		w[i] = (struct worker){ .l = &l, .i = i, .done = done };
+		CHECK_EQ(pthread_create(&w[i].thread, NULL, works, &w[i]), 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_join(w[i].thread, NULL), 0);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+TEST(one_thread_needs_no_locks)
+{
+	const struct link_config c = { .threading = FI_THREAD_DOMAIN };
+	unsigned int n = WAKES;
+	struct peer *p = peer_spawn(8, echoes, &n);
+	struct link l = link_open(p, 8, &c);
+	uint32_t word = 1;
+
+	for (unsigned int i = 0; i < WAKES; i++) {
+		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+		link_next(&l, NULL);
+	}
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
