@@ -50,6 +50,9 @@ SCI_OBJ := $(call obj,libsci/tools/*.c)
 OFI_OBJ := $(call obj,libsci/ofi/*.c)
 OFI_TESTS := $(call obj,selftests/ofi/*.c)
 OFI_TESTS := $(OFI_TESTS:.o=)
+MPI_TESTS := $(call obj,selftests/mpi/*.c)
+MPI_TESTS := $(MPI_TESTS:.o=)
+MPICC ?= mpicc.openmpi
 SELF_OBJ := $(call obj,selftests/*.c)
 TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c)
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
@@ -91,6 +94,14 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 all: libs tests bins			## library, sci command, tests (default)
 libs: $(LIBRARIES)			## the library alone
 ofi: $(O)/.setup-ofi $(B)/libsci-fi.so $(OFI_TESTS)	## the provider for libfabric, and its tests
+mpi-demo: $(O)/.setup-mpi		## Open MPI on one node and on two
+	+@$(MAKE) --no-print-directory bins ofi
+	scripts/mpi-demo $(O)
+
+mpi-check: $(O)/.setup-mpi bins ofi mpi-tests	## MPI's programs over the provider
+	scripts/tap-summary --limit 1800 "scripts/check-mpi $(O)"
+
+mpi-tests: $(O)/.setup-mpi $(MPI_TESTS)
 bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
 	$(if $(VTIME_OBJ),$(B)/sci-model)
 tests: $(TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## tests and benchmarks
@@ -190,6 +201,13 @@ $(OFI_TESTS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ -lfabric $(LIBS) -lm
 
+# They know nothing of the library.
+$(MPI_TESTS): $(B)/%: %.c selftests/mpi/check.h | $(O)/.setup-mpi
+	@mkdir -p $(@D)
+	$(call say,MPICC)
+	$(Q)$(MPICC) -std=gnu11 -D_GNU_SOURCE= -I. -pthread $(WARN) $(CPPFLAGS) $(CFLAGS) \
+		-o $@ $< -lm
+
 $(addprefix $(B)/,$(SOLINKS)): $(B)/$(SOLIB)
 	@ln -sf $(<F) $@
 
@@ -253,6 +271,8 @@ install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 	$(if $(SCI_OBJ),install -m 755 $(B)/sci $(DESTDIR)$(BINDIR)/)
 	$(if $(SWITCH_OBJ),install -m 755 $(B)/sci-switch $(DESTDIR)$(BINDIR)/)
 	$(if $(VTIME_OBJ),install -m 755 $(B)/sci-model $(DESTDIR)$(BINDIR)/)
+	$(if $(wildcard $(B)/libsci-fi.so),install -D -m 755 $(B)/libsci-fi.so \
+		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so)
 	install -d $(DESTDIR)$(PREFIX)/share/libsci/profiles
 	install -m 644 $(PROFILES) $(DESTDIR)$(PREFIX)/share/libsci/profiles/
 	install -D -m 644 include/uapi/linux/sci.h \
@@ -269,7 +289,10 @@ uninstall:				## what install put there
 		$(BINDIR)/sci-model \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
-	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h
+	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h \
+		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so
+	[ ! -d $(DESTDIR)$(LIBDIR)/libfabric ] || \
+		rmdir --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR)/libfabric
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/libsci/profiles/,$(notdir $(PROFILES)))
 	cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p libsci/profiles 2>/dev/null || :
 	DESTDIR=$(DESTDIR) scripts/install-kmod uninstall $(O) $(VERSION) \
@@ -303,7 +326,7 @@ help:					## this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs ofi bins tests demo check bench bench-peers bench-vm headers-check \
+.PHONY: all libs ofi mpi-demo mpi-check mpi-tests bins tests demo check bench bench-peers bench-vm headers-check \
 	lint cross modules modules-check vm vm-check vm-check-debug cluster cluster-check \
 	cluster-check-debug install soak \
 	uninstall clean help

@@ -211,24 +211,11 @@ static void dial_init(struct msg_dial *d, struct sci_ep *ep,
 	};
 }
 
-/* It has a peer. */
-static void dial_start(struct msg_dial *d)
+/* It has a peer. -EAGAIN: it is looked after until dial_end(). */
+static int dial_start(struct msg_dial *d)
 {
-	int ret;
-
 	list_add_tail(&d->link, &d->ep->dials);
-	ret = dial_step(d);
-	if (ret != -EAGAIN)
-		dial_done(d, ret);
-}
-
-static int dial_begin(struct msg_dial *d)
-{
-	int ret = dial_pick(d);
-
-	if (!ret)
-		dial_start(d);
-	return ret;
+	return dial_step(d);
 }
 
 /* The caller ends the request. */
@@ -265,13 +252,15 @@ static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
 
 	/* the wait has the time */
 	dial_init(&d, ep, addr, -1);
-	ret = dial_begin(&d);
+	ret = dial_pick(&d);
 	if (ret)
 		return ret;
-	ret = msg_wait(ep, look_dialed, &d, timeout);
+	ret = dial_start(&d);
+	if (ret == -EAGAIN)
+		ret = msg_wait(ep, look_dialed, &d, timeout);
 	if (d.ret == -EAGAIN)
-		dial_end(&d, ret);
-	else if (!d.ret)
+		d.p = dial_end(&d, ret);
+	if (!d.ret)
 		*out = d.p;
 	return d.ret;
 }
@@ -309,9 +298,12 @@ static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
 	d->req = req;
 	req->dial = d;
 	req->state = MSG_DIALING;
-	ret = dial_begin(d);
+	ret = dial_pick(d);
 	if (ret)
 		goto err;
+	ret = dial_start(d);
+	if (ret != -EAGAIN)
+		dial_done(d, ret);
 	/* who sleeps does so until others were due */
 	wake_all(ep);
 	*out = req;
@@ -376,7 +368,9 @@ static int open_peer(struct sci_ep *ep, const struct sci_addr *addr,
 	}
 	*out = d->p;
 	d->p->known = true;
-	dial_start(d);
+	ret = dial_start(d);
+	if (ret != -EAGAIN)
+		dial_done(d, ret);
 	wake_all(ep);
 	return 0;
 }
