@@ -26,7 +26,7 @@ static int add(struct fid_cntr *fid, uint64_t value)
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
 	atomic_fetch_add(&c->value, value);
-	sfi_wait_signal(&c->wait);
+	sfi_wait_wake(&c->wait);
 	return 0;
 }
 
@@ -35,7 +35,7 @@ static int set(struct fid_cntr *fid, uint64_t value)
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
 	atomic_store(&c->value, value);
-	sfi_wait_signal(&c->wait);
+	sfi_wait_wake(&c->wait);
 	return 0;
 }
 
@@ -44,7 +44,7 @@ static int adderr(struct fid_cntr *fid, uint64_t value)
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
 	atomic_fetch_add(&c->errors, value);
-	sfi_wait_signal(&c->wait);
+	sfi_wait_wake(&c->wait);
 	return 0;
 }
 
@@ -53,7 +53,7 @@ static int seterr(struct fid_cntr *fid, uint64_t value)
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
 	atomic_store(&c->errors, value);
-	sfi_wait_signal(&c->wait);
+	sfi_wait_wake(&c->wait);
 	return 0;
 }
 
@@ -74,9 +74,13 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 			return -FI_EAVAIL;
 		if (timeout >= 0 && now >= until)
 			return -FI_ETIMEDOUT;
-		ret = sfi_wait_sleep(&c->wait, &c->eps,
+		ret = sfi_wait_arm(&c->wait, &c->eps);
+		if (ret || atomic_load(&c->value) >= threshold ||
+		    atomic_load(&c->errors) != errors)
+			continue;
+		ret = sfi_wait_sleep(&c->wait,
 				     timeout < 0 ? -1 : (int)(until - now));
-		if (ret && ret != -FI_EAGAIN)
+		if (ret)
 			return ret;
 	}
 	return 0;

@@ -16,19 +16,13 @@ static const size_t entry_size[] = {
 
 /* ---- filling ---- */
 
-/*
- * Where there is no memory for another its place is taken from the oldest one,
- * which is better than to end the program: a queue that nobody empties.
- */
-static void grow(struct sfi_cq *cq)
+static bool grow(struct sfi_cq *cq)
 {
 	size_t room = cq->room * 2, n = cq->tail - cq->head;
 	struct sfi_entry *ring = malloc(room * sizeof(*ring));
 
-	if (!ring) {
-		cq->head++;
-		return;
-	}
+	if (!ring)
+		return false;
 	for (size_t i = 0; i < n; i++)
 		ring[i] = cq->ring[(cq->head + i) & (cq->room - 1)];
 	free(cq->ring);
@@ -36,30 +30,37 @@ static void grow(struct sfi_cq *cq)
 	cq->room = room;
 	cq->head = 0;
 	cq->tail = n;
+	return true;
 }
 
 void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 		 fi_addr_t src)
 {
 	sfi_lock(&cq->lock);
-	if (cq->tail - cq->head == cq->room)
-		grow(cq);
-	cq->ring[cq->tail++ & (cq->room - 1)] = (struct sfi_entry){ *e, src };
+	if (cq->tail - cq->head == cq->room && !grow(cq))
+		cq->overrun = true;
+	else
+		cq->ring[cq->tail++ & (cq->room - 1)] =
+			(struct sfi_entry){ *e, src };
 	sfi_unlock(&cq->lock);
+	sfi_wait_wake(&cq->wait);
 }
 
 void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e)
 {
 	struct sfi_error *error = malloc(sizeof(*error));
 
-	if (!error)
-		return;
-	error->next = NULL;
-	error->e = *e;
 	sfi_lock(&cq->lock);
-	*cq->errors_end = error;
-	cq->errors_end = &error->next;
+	if (error) {
+		error->next = NULL;
+		error->e = *e;
+		*cq->errors_end = error;
+		cq->errors_end = &error->next;
+	} else {
+		cq->overrun = true;
+	}
 	sfi_unlock(&cq->lock);
+	sfi_wait_wake(&cq->wait);
 }
 
 /* ---- reading ---- */
@@ -77,7 +78,20 @@ static ssize_t take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
 	}
 	if (n)
 		return (ssize_t)n;
-	return cq->errors ? -FI_EAVAIL : -FI_EAGAIN;
+	if (cq->errors)
+		return -FI_EAVAIL;
+	return cq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
+}
+
+/* There is something that a read would not have to make progress for. */
+bool sfi_cq_ready(struct sfi_cq *cq)
+{
+	bool ready;
+
+	sfi_lock(&cq->lock);
+	ready = cq->head != cq->tail || cq->errors || cq->overrun;
+	sfi_unlock(&cq->lock);
+	return ready;
 }
 
 static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
@@ -145,9 +159,12 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		if (atomic_exchange(&cq->signalled, false) ||
 		    (timeout >= 0 && now >= until))
 			break;
-		ret = sfi_wait_sleep(&cq->wait, &cq->eps,
+		ret = sfi_wait_arm(&cq->wait, &cq->eps);
+		if (ret || sfi_cq_ready(cq) || atomic_load(&cq->signalled))
+			continue;
+		ret = sfi_wait_sleep(&cq->wait,
 				     timeout < 0 ? -1 : (int)(until - now));
-		if (ret && ret != -FI_EAGAIN)
+		if (ret)
 			return ret;
 	}
 	return ret;

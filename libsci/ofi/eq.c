@@ -52,6 +52,16 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *type, void *buf, size_t len
 	return ret;
 }
 
+static bool has_events(struct sfi_eq *eq)
+{
+	bool some;
+
+	sfi_lock(&eq->lock);
+	some = eq->events;
+	sfi_unlock(&eq->lock);
+	return some;
+}
+
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 			  uint64_t flags)
 {
@@ -74,7 +84,7 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t type, const void *buf,
 	*eq->end = e;
 	eq->end = &e->next;
 	sfi_unlock(&eq->lock);
-	sfi_wait_signal(&eq->wait);
+	sfi_wait_wake(&eq->wait);
 	return (ssize_t)len;
 }
 
@@ -89,7 +99,9 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *type, void *buf,
 		return ret;
 	if (eq->wait.obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
-	ret = sfi_wait_sleep(&eq->wait, &none, timeout);
+	ret = sfi_wait_arm(&eq->wait, &none);
+	if (!ret && !has_events(eq))
+		ret = sfi_wait_sleep(&eq->wait, timeout);
 	return ret ? ret : eq_read(fid, type, buf, len, flags);
 }
 

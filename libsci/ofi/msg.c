@@ -82,8 +82,6 @@ static ssize_t inject_flags(struct fid_ep *fid, const void *buf, size_t len,
 		.flags = flags | FI_INJECT, .untold = true, .tagged = false,
 	};
 
-	if (len > SFI_INJECT_MAX)
-		return -FI_EMSGSIZE;
 	return sfi_send((struct sfi_ep *)fid, &s);
 }
 

@@ -127,11 +127,15 @@ struct sfi_eps {
 	size_t n;
 };
 
-/* What waits: an epoll descriptor over the endpoints, and an eventfd. */
+/*
+ * What waits: an epoll descriptor over the endpoints, and an eventfd, for what other
+ * threads' progress brings.
+ */
 struct sfi_wait {
 	enum fi_wait_obj obj;
 	int epoll;
 	int signal;
+	_Atomic bool armed;
 };
 
 struct sfi_entry {
@@ -156,6 +160,7 @@ struct sfi_cq {
 	size_t room;			/* a power of two */
 	size_t head, tail;		/* counted for ever */
 	struct sfi_error *errors, **errors_end;
+	bool overrun;			/* there was no memory for something */
 	_Atomic bool signalled;
 };
 
@@ -265,9 +270,10 @@ int sfi_wait_init(struct sfi_wait *w, enum fi_wait_obj obj);
 void sfi_wait_fini(struct sfi_wait *w);
 int sfi_wait_fd(struct sfi_wait *w, void *arg);
 void sfi_wait_signal(struct sfi_wait *w);
-/* Sleeps on @eps until something may have happened; -FI_EAGAIN: something has. */
-int sfi_wait_sleep(struct sfi_wait *w, struct sfi_eps *eps, int timeout);
+void sfi_wait_wake(struct sfi_wait *w);
 int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *eps);
+int sfi_wait_sleep(struct sfi_wait *w, int timeout);
+bool sfi_cq_ready(struct sfi_cq *cq);
 int sfi_trywait(struct fid_fabric *fabric, struct fid **fids, int n);
 void sfi_eps_init(struct sfi_eps *e, bool shared);
 void sfi_eps_fini(struct sfi_eps *e);

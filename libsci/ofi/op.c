@@ -112,7 +112,7 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 	}
 	if (op->cntr) {
 		atomic_fetch_add(&op->cntr->errors, 1);
-		sfi_wait_signal(&op->cntr->wait);
+		sfi_wait_wake(&op->cntr->wait);
 	}
 	if (op->cq)
 		sfi_cq_fail(op->cq, &e);
@@ -123,8 +123,10 @@ void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 {
 	struct fi_cq_tagged_entry e;
 
-	if (op->cntr)
+	if (op->cntr) {
 		atomic_fetch_add(&op->cntr->value, 1);
+		sfi_wait_wake(&op->cntr->wait);
+	}
 	if (op->silent || !op->cq)
 		return;
 	e = (struct fi_cq_tagged_entry){

@@ -24,6 +24,15 @@ static void describe(struct sfi_op *op, const struct sfi_side *s, bool tagged,
 	op->room = 0;
 }
 
+static size_t length(const struct iovec *iov, size_t n)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
 /* ---- sends ---- */
 
 static int send_flags(const struct sfi_send *s)
@@ -88,6 +97,8 @@ ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 
 	if (s->n > SFI_IOV_MAX)
 		return -FI_EINVAL;
+	if (s->flags & FI_INJECT && length(s->iov, s->n) > SFI_INJECT_MAX)
+		return -FI_EMSGSIZE;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	sfi_lock(&ep->lock);
@@ -108,15 +119,6 @@ static int post(struct sfi_op *op, const struct sfi_recv *r)
 	return sci_irecvv(ep->ep, op->peer, r->iov, r->n, &op->req);
 }
 
-static size_t length(const struct sfi_recv *r)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < r->n; i++)
-		len += r->iov[i].iov_len;
-	return len;
-}
-
 static int recv_op(struct sfi_ep *ep, const struct sfi_recv *r)
 {
 	struct sfi_op *op = sfi_op_new(ep);
@@ -126,7 +128,7 @@ static int recv_op(struct sfi_ep *ep, const struct sfi_recv *r)
 		return -FI_ENOMEM;
 	describe(op, &ep->rx, r->tagged, FI_RECV, r->flags, r->context);
 	op->buf = r->n ? r->iov[0].iov_base : NULL;
-	op->room = length(r);
+	op->room = length(r->iov, r->n);
 	op->many = !r->tagged && r->flags & FI_MULTI_RECV;
 	op->peer = NULL;
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
@@ -231,7 +233,7 @@ static int claim(struct sfi_ep *ep, const struct sfi_recv *r)
 	if (!op)
 		return -FI_ENOMEM;
 	describe(op, &ep->rx, r->tagged, FI_RECV, r->flags, r->context);
-	op->room = length(r);
+	op->room = length(r->iov, r->n);
 	ret = sci_msg_recv(msg, r->iov, r->n, &op->req);
 	if (ret) {
 		sfi_op_free(op);

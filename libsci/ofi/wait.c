@@ -146,6 +146,17 @@ static void clear_signal(struct sfi_wait *w)
 		return;
 }
 
+/* Something has been put where somebody may sleep for it. */
+void sfi_wait_wake(struct sfi_wait *w)
+{
+	if (atomic_load(&w->armed) && atomic_exchange(&w->armed, false))
+		sfi_wait_signal(w);
+}
+
+/*
+ * Before sleep. -FI_EAGAIN: there is progress to be made.  After 0 the caller looks
+ * once more at what it waits for: what comes later wakes it.
+ */
 int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *e)
 {
 	int ret = 0;
@@ -153,6 +164,7 @@ int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *e)
 	if (w->epoll < 0)
 		return -FI_EINVAL;
 	clear_signal(w);
+	atomic_store(&w->armed, true);
 	sfi_lock(&e->lock);
 	for (size_t i = 0; i < e->n && !ret; i++)
 		ret = sci_ep_arm(e->ep[i]->ep) ? -FI_EAGAIN : 0;
@@ -160,15 +172,11 @@ int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *e)
 	return ret;
 }
 
-int sfi_wait_sleep(struct sfi_wait *w, struct sfi_eps *e, int timeout)
+int sfi_wait_sleep(struct sfi_wait *w, int timeout)
 {
 	struct pollfd p = { .fd = w->epoll, .events = POLLIN };
-	int ret = sfi_wait_arm(w, e);
 
-	if (ret)
-		return ret;
-	ret = poll(&p, 1, timeout);
-	return ret < 0 ? -errno : 0;
+	return poll(&p, 1, timeout) < 0 ? -errno : 0;
 }
 
 static int arm_one(struct fid *fid)
@@ -181,11 +189,7 @@ static int arm_one(struct fid *fid)
 	case FI_CLASS_CQ:
 		ret = sfi_wait_arm(&cq->wait, &cq->eps);
 		/* it may have been given some by another's progress */
-		sfi_lock(&cq->lock);
-		if (!ret && (cq->head != cq->tail || cq->errors))
-			ret = -FI_EAGAIN;
-		sfi_unlock(&cq->lock);
-		return ret;
+		return !ret && sfi_cq_ready(cq) ? -FI_EAGAIN : ret;
 	case FI_CLASS_CNTR:
 		return sfi_wait_arm(&cntr->wait, &cntr->eps);
 	case FI_CLASS_EQ:

@@ -42,6 +42,7 @@ struct link_config {
 	enum fi_cq_format format;
 	enum fi_wait_obj wait;
 	uint64_t bind;			/* more flags of the queue's */
+	bool two;			/* sends have a queue of their own */
 	uint64_t caps;
 };
 
@@ -52,6 +53,7 @@ struct link {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;
+	struct fid_cq *tx_cq;		/* NULL: @cq as well */
 	struct fid_cntr *sent, *received;
 	struct fid_ep *ep;
 	fi_addr_t to;
@@ -105,7 +107,12 @@ static inline void link_objects(struct link *l, const struct link_config *c)
 	CHECK_EQ(fi_cntr_open(l->domain, &cntr, &l->sent, NULL), 0);
 	CHECK_EQ(fi_cntr_open(l->domain, &cntr, &l->received, NULL), 0);
 	CHECK_EQ(fi_ep_bind(l->ep, &l->av->fid, 0), 0);
-	CHECK_EQ(fi_ep_bind(l->ep, &l->cq->fid, FI_SEND | FI_RECV | c->bind), 0);
+	if (c->two)
+		CHECK_EQ(fi_cq_open(l->domain, &cq, &l->tx_cq, NULL), 0);
+	if (c->two)
+		CHECK_EQ(fi_ep_bind(l->ep, &l->tx_cq->fid, FI_SEND | c->bind), 0);
+	CHECK_EQ(fi_ep_bind(l->ep, &l->cq->fid,
+			    FI_RECV | (c->two ? 0 : FI_SEND) | c->bind), 0);
 	CHECK_EQ(fi_ep_bind(l->ep, &l->sent->fid, FI_SEND), 0);
 	CHECK_EQ(fi_ep_bind(l->ep, &l->received->fid, FI_RECV), 0);
 	CHECK_EQ(fi_enable(l->ep), 0);
@@ -149,6 +156,8 @@ static inline void link_close(struct link *l)
 	CHECK_EQ(fi_close(&l->sent->fid), 0);
 	CHECK_EQ(fi_close(&l->received->fid), 0);
 	CHECK_EQ(fi_close(&l->cq->fid), 0);
+	if (l->tx_cq)
+		CHECK_EQ(fi_close(&l->tx_cq->fid), 0);
 	CHECK_EQ(fi_close(&l->av->fid), 0);
 	CHECK_EQ(fi_close(&l->domain->fid), 0);
 	CHECK_EQ(fi_close(&l->fabric->fid), 0);

@@ -447,6 +447,61 @@ TEST(sleep_until_something_completes)
 	peer_join(p);
 }
 
+struct sleeper {
+	struct link *l;
+	unsigned int n;
+	bool counts;
+	_Atomic bool done;
+};
+
+static void *sleeps(void *arg)
+{
+	struct sleeper *s = arg;
+	struct fi_cq_tagged_entry e;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		if (s->counts)
+			CHECK_EQ(fi_cntr_wait(s->l->received, i + 1, -1), 0);
+		else
+			CHECK_EQ(fi_cq_sread(s->l->cq, &e, 1, NULL, -1), 1);
+	}
+	atomic_store(&s->done, true);
+	return NULL;
+}
+
+/* A thread sleeps for receives, while another's looks at sends take them. */
+static void check_sleeper(bool counts)
+{
+	const struct link_config c = { .wait = FI_WAIT_UNSPEC, .two = true };
+	unsigned int n = 20 * WAKES;
+	struct peer *p = peer_spawn(8, echoes, &n);
+	struct link l = link_open(p, 8, &c);
+	struct sleeper s = { .l = &l, .n = n, .counts = counts };
+	struct fi_cq_tagged_entry e;
+	pthread_t thread;
+	uint32_t word = 1;
+
+	for (unsigned int i = 0; i < n; i++)
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, sleeps, &s), 0);
+	for (unsigned int i = 0; i < n; i++) {
+		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		fi_cq_read(l.tx_cq, &e, 1);
+	}
+	while (!atomic_load(&s.done))
+		fi_cq_read(l.tx_cq, &e, 1);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+TEST(one_sleeps_while_another_makes_progress)
+{
+	check_sleeper(false);
+	check_sleeper(true);
+}
+
 /* As a program with an event loop does it. */
 TEST(a_descriptor_to_wait_for)
 {
