@@ -25,13 +25,6 @@ static int no_endpoint(struct fid_domain *domain, struct fi_info *info,
 	return -FI_ENOSYS;
 }
 
-static int no_poll(struct fid_domain *domain, struct fi_poll_attr *attr,
-		   struct fid_poll **set)
-{
-	(void)domain, (void)attr, (void)set;
-	return -FI_ENOSYS;
-}
-
 static int no_stx(struct fid_domain *domain, struct fi_tx_attr *attr,
 		  struct fid_stx **stx, void *context)
 {
@@ -73,7 +66,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = sfi_ep_open,
 	.scalable_ep = no_endpoint,
 	.cntr_open = sfi_cntr_open,
-	.poll_open = no_poll,
+	.poll_open = sfi_poll_open,
 	.stx_ctx = no_stx,
 	.srx_ctx = no_srx,
 	.query_atomic = no_atomic,

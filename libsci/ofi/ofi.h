@@ -293,6 +293,10 @@ void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e);
 int sfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		  struct fid_cntr **cntr, void *context);
 
+/* poll.c */
+int sfi_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+		  struct fid_poll **set);
+
 /* eq.c */
 int sfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 		struct fid_eq **eq, void *context);

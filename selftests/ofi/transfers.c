@@ -527,6 +527,53 @@ TEST(a_descriptor_to_wait_for)
 	peer_join(p);
 }
 
+TEST(sets_tell_where_to_look)
+{
+	const struct link_config c = { .two = true };
+	unsigned int n = 2;
+	struct peer *p = peer_spawn(8, echoes, &n);
+	struct link l = link_open(p, 8, &c);
+	struct fi_cq_tagged_entry e;
+	struct fid_poll *set;
+	void *where[3];
+	uint32_t word = 1;
+
+	l.cq->fid.context = &l.cq;
+	l.tx_cq->fid.context = &l.tx_cq;
+	l.received->fid.context = &l.received;
+	CHECK_EQ(fi_poll_open(l.domain, NULL, &set), 0);
+	CHECK_EQ(fi_poll_add(set, &l.cq->fid, 0), 0);
+	CHECK_EQ(fi_poll_add(set, &l.tx_cq->fid, 0), 0);
+	CHECK_EQ(fi_poll_add(set, &l.ep->fid, 0), -FI_EINVAL);
+	CHECK_EQ(fi_poll(set, where, 3), 0);
+	CHECK_EQ(fi_tsend(l.ep, &word, 4, NULL, l.to, TAG, NULL), 0);
+	WAIT_UNTIL(fi_poll(set, where, 3) == 1, TEST_WAIT_MS);
+	CHECK(where[0] == &l.tx_cq);
+	CHECK_EQ(fi_cq_read(l.tx_cq, &e, 1), 1);
+	CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+	WAIT_UNTIL(fi_poll(set, where, 3) == 1, TEST_WAIT_MS);
+	CHECK(where[0] == &l.cq);
+	CHECK_EQ(fi_poll_del(set, &l.cq->fid, 0), 0);
+	CHECK_EQ(fi_poll_del(set, &l.cq->fid, 0), -FI_EINVAL);
+	CHECK_EQ(fi_poll(set, where, 3), 0);
+
+	/* a counter is news once */
+	CHECK_EQ(fi_poll_add(set, &l.received->fid, 0), 0);
+	CHECK_EQ(fi_poll(set, where, 3), 1);
+	CHECK(where[0] == &l.received);
+	CHECK_EQ(fi_poll(set, where, 3), 0);
+	CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+	CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+	WAIT_UNTIL(fi_poll(set, where, 3) == 1, TEST_WAIT_MS);
+	CHECK_EQ(fi_close(&set->fid), -FI_EBUSY);
+	CHECK_EQ(fi_poll_del(set, &l.received->fid, 0), 0);
+	CHECK_EQ(fi_poll_del(set, &l.tx_cq->fid, 0), 0);
+	CHECK_EQ(fi_close(&set->fid), 0);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
 /* ---- threads ---- */
 
 #define THREADS		3u
