@@ -658,14 +658,14 @@ bool window_init(struct sci_card *card, Error **errp)
 		error_setg_errno(errp, errno, "sci-pci: no room for the window");
 		return false;
 	}
+	w->pages = g_new(uint64_t, card->config.att_page_size / PAGE);
+	w->shown = g_new0(struct shown, card->config.att_entries);
+	w->done = timer_new_ns(QEMU_CLOCK_REALTIME, invalidated, card);
 	w->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	if (w->pagemap < 0) {
 		error_setg_errno(errp, errno, "sci-pci: /proc/self/pagemap");
 		return false;
 	}
-	w->pages = g_new(uint64_t, card->config.att_page_size / PAGE);
-	w->shown = g_new0(struct shown, card->config.att_entries);
-	w->done = timer_new_ns(QEMU_CLOCK_REALTIME, invalidated, card);
 	own = peer_new(&attach, dup(fd));
 	if (!own) {
 		error_setg(errp, "sci-pci: no way to own memory");
