@@ -43,6 +43,10 @@
 #define SFI_VERSION	FI_VERSION(0, 1)
 #define SFI_API		FI_VERSION(1, 17)
 
+#ifndef FI_PROV_SPECIFIC		/* libfabric 2 */
+#define FI_PROV_SPECIFIC	(1u << 31)
+#endif
+
 /* A struct sci_addr, in the order of the machine's bytes. */
 #define SFI_ADDR_FORMAT	(FI_PROV_SPECIFIC | 0x536349u)
 #define SFI_PROTOCOL	(FI_PROV_SPECIFIC | 0x536349u)
@@ -58,7 +62,7 @@
 #define SFI_TX_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | \
 			 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
 			 FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | \
-			 FI_FENCE | FI_PRIORITY)
+			 FI_FENCE)
 #define SFI_RX_FLAGS	(FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_CLAIM | \
 			 FI_PEEK | FI_DISCARD)
 

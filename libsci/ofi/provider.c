@@ -63,7 +63,7 @@ static bool tx_fits(const struct fi_tx_attr *a)
 {
 	return within(a->caps, SFI_CAPS) && within(a->op_flags, SFI_TX_FLAGS) &&
 	       within(a->msg_order, FI_ORDER_SAS) &&
-	       within(a->comp_order, FI_ORDER_NONE) &&
+	       !a->comp_order &&
 	       a->inject_size <= SFI_INJECT_MAX && a->iov_limit <= SFI_IOV_MAX &&
 	       !a->rma_iov_limit;
 }
@@ -72,7 +72,7 @@ static bool rx_fits(const struct fi_rx_attr *a)
 {
 	return within(a->caps, SFI_CAPS) && within(a->op_flags, SFI_RX_FLAGS) &&
 	       within(a->msg_order, FI_ORDER_SAS) &&
-	       within(a->comp_order, FI_ORDER_NONE) &&
+	       !a->comp_order &&
 	       !a->total_buffered_recv && a->iov_limit <= SFI_IOV_MAX;
 }
 
@@ -130,14 +130,14 @@ static void fill_attrs(struct fi_info *i, const struct fi_info *h)
 	*i->tx_attr = (struct fi_tx_attr){
 		.caps = i->caps & ~FI_RECV & ~(uint64_t)FI_MULTI_RECV,
 		.op_flags = h && h->tx_attr ? h->tx_attr->op_flags : 0,
-		.msg_order = FI_ORDER_SAS, .comp_order = FI_ORDER_NONE,
+		.msg_order = FI_ORDER_SAS,
 		.inject_size = SFI_INJECT_MAX, .size = 1024,
 		.iov_limit = SFI_IOV_MAX,
 	};
 	*i->rx_attr = (struct fi_rx_attr){
 		.caps = i->caps & ~FI_SEND,
 		.op_flags = h && h->rx_attr ? h->rx_attr->op_flags : 0,
-		.msg_order = FI_ORDER_SAS, .comp_order = FI_ORDER_NONE,
+		.msg_order = FI_ORDER_SAS,
 		.size = 1024, .iov_limit = SFI_IOV_MAX,
 	};
 	*i->ep_attr = (struct fi_ep_attr){
