@@ -74,38 +74,6 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = endpoint2,
 };
 
-static int no_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
-		  uint64_t offset, uint64_t key, uint64_t flags,
-		  struct fid_mr **mr, void *context)
-{
-	(void)fid, (void)buf, (void)len, (void)access, (void)offset, (void)key;
-	(void)flags, (void)mr, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_regv(struct fid *fid, const struct iovec *iov, size_t n,
-		   uint64_t access, uint64_t offset, uint64_t key,
-		   uint64_t flags, struct fid_mr **mr, void *context)
-{
-	(void)fid, (void)iov, (void)n, (void)access, (void)offset, (void)key;
-	(void)flags, (void)mr, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_regattr(struct fid *fid, const struct fi_mr_attr *attr,
-		      uint64_t flags, struct fid_mr **mr)
-{
-	(void)fid, (void)attr, (void)flags, (void)mr;
-	return -FI_ENOSYS;
-}
-
-static struct fi_ops_mr mr_ops = {
-	.size = sizeof(struct fi_ops_mr),
-	.reg = no_reg,
-	.regv = no_regv,
-	.regattr = no_regattr,
-};
-
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
@@ -128,7 +96,7 @@ int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->fid.fid.context = context;
 	d->fid.fid.ops = &domain_fid_ops;
 	d->fid.ops = &domain_ops;
-	d->fid.mr = &mr_ops;
+	d->fid.mr = &sfi_mr_ops;
 	d->fabric = (struct sfi_fabric *)fabric;
 	d->fabric->users++;
 	d->shared = info->domain_attr->threading != FI_THREAD_DOMAIN;

@@ -2,7 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Event queues: programs open one as a matter of course, but datagram endpoints
- * have no events of their own. What the program writes can be read again.
+ * have no events of their own. What the program writes can be read again; the
+ * descriptor is readable while there is any.
  */
 #include "libsci/ofi/ofi.h"
 
@@ -43,23 +44,15 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *type, void *buf, size_t len
 		ret = (ssize_t)e->len;
 		if (!(flags & FI_PEEK)) {
 			eq->events = e->next;
-			if (!eq->events)
-				eq->end = &eq->events;
 			free(e);
+			if (!eq->events) {
+				eq->end = &eq->events;
+				sfi_wait_clear(&eq->wait);
+			}
 		}
 	}
 	sfi_unlock(&eq->lock);
 	return ret;
-}
-
-static bool has_events(struct sfi_eq *eq)
-{
-	bool some;
-
-	sfi_lock(&eq->lock);
-	some = eq->events;
-	sfi_unlock(&eq->lock);
-	return some;
 }
 
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
@@ -83,8 +76,8 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t type, const void *buf,
 	sfi_lock(&eq->lock);
 	*eq->end = e;
 	eq->end = &e->next;
+	sfi_wait_signal(&eq->wait);
 	sfi_unlock(&eq->lock);
-	sfi_wait_wake(&eq->wait);
 	return (ssize_t)len;
 }
 
@@ -92,16 +85,13 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *type, void *buf,
 			size_t len, int timeout, uint64_t flags)
 {
 	struct sfi_eq *eq = (struct sfi_eq *)fid;
-	struct sfi_eps none = { .n = 0 };
 	ssize_t ret = eq_read(fid, type, buf, len, flags);
 
 	if (ret != -FI_EAGAIN)
 		return ret;
 	if (eq->wait.obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
-	ret = sfi_wait_arm(&eq->wait, &none);
-	if (!ret && !has_events(eq))
-		ret = sfi_wait_sleep(&eq->wait, timeout);
+	ret = sfi_wait_sleep(&eq->wait, timeout);
 	return ret ? ret : eq_read(fid, type, buf, len, flags);
 }
 

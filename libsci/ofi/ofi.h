@@ -59,6 +59,9 @@
 #define SFI_PRIMARY	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV)
 #define SFI_SECONDARY	(FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_MULTI_RECV)
 #define SFI_CAPS	(SFI_PRIMARY | SFI_SECONDARY)
+#define SFI_TX_CAPS	(FI_MSG | FI_TAGGED | FI_SEND)
+#define SFI_RX_CAPS	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | \
+			 FI_SOURCE | FI_MULTI_RECV)
 #define SFI_TX_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | \
 			 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
 			 FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | \
@@ -275,6 +278,7 @@ void sfi_wait_fini(struct sfi_wait *w);
 int sfi_wait_fd(struct sfi_wait *w, void *arg);
 void sfi_wait_signal(struct sfi_wait *w);
 void sfi_wait_wake(struct sfi_wait *w);
+void sfi_wait_clear(struct sfi_wait *w);
 int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *eps);
 int sfi_wait_sleep(struct sfi_wait *w, int timeout);
 bool sfi_cq_ready(struct sfi_cq *cq);
@@ -296,6 +300,9 @@ void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e);
 /* cntr.c */
 int sfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		  struct fid_cntr **cntr, void *context);
+
+/* mr.c */
+extern struct fi_ops_mr sfi_mr_ops;
 
 /* poll.c */
 int sfi_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,

@@ -128,14 +128,14 @@ static uint64_t caps_for(const struct fi_info *h)
 static void fill_attrs(struct fi_info *i, const struct fi_info *h)
 {
 	*i->tx_attr = (struct fi_tx_attr){
-		.caps = i->caps & ~FI_RECV & ~(uint64_t)FI_MULTI_RECV,
+		.caps = i->caps & SFI_TX_CAPS,
 		.op_flags = h && h->tx_attr ? h->tx_attr->op_flags : 0,
 		.msg_order = FI_ORDER_SAS,
 		.inject_size = SFI_INJECT_MAX, .size = 1024,
 		.iov_limit = SFI_IOV_MAX,
 	};
 	*i->rx_attr = (struct fi_rx_attr){
-		.caps = i->caps & ~FI_SEND,
+		.caps = i->caps & SFI_RX_CAPS,
 		.op_flags = h && h->rx_attr ? h->rx_attr->op_flags : 0,
 		.msg_order = FI_ORDER_SAS,
 		.size = 1024, .iov_limit = SFI_IOV_MAX,

@@ -138,11 +138,11 @@ void sfi_wait_signal(struct sfi_wait *w)
 		return;
 }
 
-static void clear_signal(struct sfi_wait *w)
+void sfi_wait_clear(struct sfi_wait *w)
 {
 	uint64_t n;
 
-	if (read(w->signal, &n, sizeof(n)) < 0)
+	if (w->signal >= 0 && read(w->signal, &n, sizeof(n)) < 0)
 		return;
 }
 
@@ -163,7 +163,7 @@ int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *e)
 
 	if (w->epoll < 0)
 		return -FI_EINVAL;
-	clear_signal(w);
+	sfi_wait_clear(w);
 	atomic_store(&w->armed, true);
 	sfi_lock(&e->lock);
 	for (size_t i = 0; i < e->n && !ret; i++)

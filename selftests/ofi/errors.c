@@ -119,6 +119,21 @@ TEST(addresses_have_numbers)
 	link_close(&l);
 }
 
+TEST(memory_is_registered_in_vain)
+{
+	struct link l = link_open(NULL, 8, NULL);
+	struct fid_mr *mr;
+	char buf[8];
+
+	CHECK_EQ(fi_mr_reg(l.domain, buf, 8, FI_REMOTE_WRITE, 0, 0, 0, &mr,
+			   NULL), -FI_EOPNOTSUPP);
+	CHECK_EQ(fi_mr_reg(l.domain, buf, 8, FI_SEND | FI_RECV, 0, 0, 0, &mr,
+			   NULL), 0);
+	fi_tsend(l.ep, buf, 8, fi_mr_desc(mr), l.to, TAG, NULL);
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	link_close(&l);
+}
+
 /* ---- what fails ---- */
 
 static void sends_a_long_one(struct peer *self, void *arg)
