@@ -193,6 +193,7 @@ struct sfi_op {
 	uint64_t flags;			/* of the completion */
 	bool silent;			/* told only if it fails */
 	bool many;			/* FI_MULTI_RECV */
+	bool waits;			/* ... behind another that is not full */
 	size_t room;			/* of the buffer, or what is left of it */
 	struct sci_peer *peer;		/* a receive's; NULL: anyone */
 };
@@ -324,6 +325,7 @@ struct sfi_op *sfi_op_new(struct sfi_ep *ep);
 void sfi_op_free(struct sfi_op *op);
 void sfi_ops_fini(struct sfi_ep *ep);
 void sfi_op_pending(struct sfi_op *op);
+bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer);
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st);
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
 void sfi_ep_progress(struct sfi_ep *ep);

@@ -80,22 +80,6 @@ static void not_pending(struct sfi_op *op)
 	op->prev = NULL;
 }
 
-ssize_t sfi_cancel(fid_t fid, void *context)
-{
-	struct sfi_ep *ep = (struct sfi_ep *)fid;
-	struct sfi_op *op, *found = NULL;
-
-	sfi_lock(&ep->lock);
-	for (op = ep->receives; op; op = op->next)
-		if (op->context == context)
-			found = op;
-	/* one that is under way completes as if nothing had been asked */
-	if (found)
-		sci_cancel(found->req);
-	sfi_unlock(&ep->lock);
-	return found ? 0 : -FI_ENOENT;
-}
-
 /* ---- completions ---- */
 
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
@@ -140,6 +124,50 @@ void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 				FI_ADDR_NOTAVAIL);
 }
 
+/* ---- buffers for many messages ---- */
+
+/* Is there one for @peer's (NULL: anyone's) that has to be full first? */
+bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer)
+{
+	for (struct sfi_op *op = ep->receives; op; op = op->next)
+		if (op->many && op->peer == peer)
+			return true;
+	return false;
+}
+
+/* The program has it back. */
+static void many_fails(struct sfi_op *op, int error)
+{
+	const struct sci_status st = { .error = error };
+
+	not_pending(op);
+	op->flags |= FI_MULTI_RECV;
+	sfi_op_failed(op, &st);
+	sfi_op_free(op);
+}
+
+/* The oldest of those that waited for one that is full now. */
+static void next_many(struct sfi_ep *ep, const struct sci_peer *peer)
+{
+	struct sfi_op *op, *next;
+	int ret;
+
+	do {
+		next = NULL;
+		for (op = ep->receives; op; op = op->next)
+			if (op->many && op->peer == peer)
+				next = op;
+		if (!next)
+			return;
+		ret = sci_irecv(ep->ep, next->peer, next->buf, next->room,
+				&next->req);
+		if (ret)
+			many_fails(next, ret);
+	} while (ret);
+	next->waits = false;
+	sci_req_queue(next->req, next);
+}
+
 /*
  * A buffer for many messages has taken one, and waits for the next in what is left
  * of it.  False: too little is.
@@ -162,6 +190,7 @@ static bool goes_on(struct sfi_op *op, size_t len)
 
 static void many_came(struct sfi_op *op, const struct sci_status *st)
 {
+	struct sfi_ep *ep = op->ep;
 	struct sfi_op one = *op;
 
 	if (!st->error && goes_on(op, st->len)) {
@@ -176,6 +205,7 @@ static void many_came(struct sfi_op *op, const struct sci_status *st)
 	else
 		sfi_op_told(&one, st, 0);
 	sfi_op_free(op);
+	next_many(ep, one.peer);
 }
 
 static void completed(struct sfi_op *op, const struct sci_status *st)
@@ -202,4 +232,22 @@ void sfi_ep_progress(struct sfi_ep *ep)
 	for (int i = 0; i < n; i++)
 		completed(done[i].data, &done[i].status);
 	sfi_unlock(&ep->lock);
+}
+
+ssize_t sfi_cancel(fid_t fid, void *context)
+{
+	struct sfi_ep *ep = (struct sfi_ep *)fid;
+	struct sfi_op *op, *found = NULL;
+
+	sfi_lock(&ep->lock);
+	for (op = ep->receives; op; op = op->next)
+		if (op->context == context)
+			found = op;
+	/* one that is under way completes as if nothing had been asked */
+	if (found && found->waits)
+		many_fails(found, -ECANCELED);
+	else if (found)
+		sci_cancel(found->req);
+	sfi_unlock(&ep->lock);
+	return found ? 0 : -FI_ENOENT;
 }

@@ -20,6 +20,7 @@ static void describe(struct sfi_op *op, const struct sfi_side *s, bool tagged,
 	op->flags = what | (tagged ? FI_TAGGED : FI_MSG);
 	op->silent = s->selective && !(flags & FI_COMPLETION);
 	op->many = false;
+	op->waits = false;
 	op->buf = NULL;
 	op->room = 0;
 }
@@ -133,6 +134,11 @@ static int recv_op(struct sfi_ep *ep, const struct sfi_recv *r)
 	op->peer = NULL;
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
 		st.error = sfi_ep_peer(ep, r->src, &op->peer);
+	if (!st.error && op->many && sfi_many_before(ep, op->peer)) {
+		op->waits = true;
+		sfi_op_pending(op);
+		return 0;
+	}
 	if (!st.error)
 		st.error = post(op, r);
 	if (!st.error) {

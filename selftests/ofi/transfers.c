@@ -182,7 +182,7 @@ static void sends_many(struct peer *self, void *arg)
 	link_close(&l);
 }
 
-/* Two buffers that each take many; one after the other is the program's again. */
+/* Buffers that each take many are filled one after the other. */
 TEST(one_buffer_for_many)
 {
 	struct peer *p = peer_spawn(8, sends_many, NULL);
@@ -195,22 +195,33 @@ TEST(one_buffer_for_many)
 
 	CHECK_EQ(fi_setopt(&l.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
 			   &min, sizeof(min)), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		iov.iov_base = buf + i * half;
+		m.context = iov.iov_base;
+		CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
+	}
 	for (unsigned int i = 0; i < MANY; i++) {
 		bool last = (i + 1) % (MANY / 2) == 0;
 		struct fi_cq_tagged_entry e;
 
-		if (i % (MANY / 2) == 0) {
-			iov.iov_base = buf + i * PIECE;
-			m.context = iov.iov_base;
-			CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
-		}
 		e = link_next(&l, NULL);
-		CHECK(e.op_context == m.context);
+		CHECK(e.op_context == buf + i * PIECE / half * half);
 		CHECK(e.buf == buf + i * PIECE);
 		CHECK_EQ(e.len, PIECE);
 		CHECK_EQ(e.flags, FI_RECV | FI_MSG | (last ? FI_MULTI_RECV : 0));
 		CHECK(test_filled(e.buf, PIECE, i));
 	}
+	/* the third has come to the front, and then there is none */
+	CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct fi_cq_err_entry err;
+
+		CHECK_EQ(fi_cancel(&l.ep->fid, m.context), 0);
+		err = link_error(&l);
+		CHECK_EQ(err.err, FI_ECANCELED);
+		CHECK_EQ(err.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+	}
+	CHECK_EQ(fi_cancel(&l.ep->fid, m.context), -FI_ENOENT);
 	link_meet(&l);
 	link_close(&l);
 	peer_join(p);
