@@ -200,6 +200,23 @@ static void bursts(struct worker *w)
 
 /* ---- tests ---- */
 
+/*
+ * Open MPI gets to know the processes of other nodes when it first talks to them,
+ * and not by two threads at once: the threads below find all of them known.
+ */
+TEST(all_ranks_have_met, 2)
+{
+	for (int i = 1; i < ranks; i++) {
+		int to = (rank + i) % ranks, from = (rank + ranks - i) % ranks;
+		int word = -1;
+
+		CHECK_EQ(MPI_Sendrecv(&rank, 1, MPI_INT, to, 0, &word, 1,
+				      MPI_INT, from, 0, MPI_COMM_WORLD,
+				      MPI_STATUS_IGNORE), MPI_SUCCESS);
+		CHECK_EQ(word, from);
+	}
+}
+
 TEST(own_tags, 2)
 {
 	NEEDS_MULTIPLE();
