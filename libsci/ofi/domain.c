@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Fabrics and domains: what the other objects are made from. */
-#include "libsci/ofi/ofi.h"
+#include "libsci/ofi/onesided.h"
 
 #include <stdlib.h>
 
@@ -14,6 +14,7 @@ static int domain_close(struct fid *fid)
 	if (atomic_load(&d->users))
 		return -FI_EBUSY;
 	d->fabric->users--;
+	sfi_lock_fini(&d->lock);
 	free(d);
 	return 0;
 }
@@ -39,13 +40,6 @@ static int no_srx(struct fid_domain *domain, struct fi_rx_attr *attr,
 	return -FI_ENOSYS;
 }
 
-static int no_atomic(struct fid_domain *domain, enum fi_datatype type,
-		     enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
-{
-	(void)domain, (void)type, (void)op, (void)attr, (void)flags;
-	return -FI_EOPNOTSUPP;
-}
-
 static int no_collective(struct fid_domain *domain, enum fi_collective_op coll,
 			 struct fi_collective_attr *attr, uint64_t flags)
 {
@@ -69,7 +63,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = sfi_poll_open,
 	.stx_ctx = no_stx,
 	.srx_ctx = no_srx,
-	.query_atomic = no_atomic,
+	.query_atomic = sfi_query_atomic,
 	.query_collective = no_collective,
 	.endpoint2 = endpoint2,
 };
@@ -100,6 +94,10 @@ int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->fabric = (struct sfi_fabric *)fabric;
 	d->fabric->users++;
 	d->shared = info->domain_attr->threading != FI_THREAD_DOMAIN;
+	d->own_keys = info->domain_attr->mr_mode & (FI_MR_BASIC | FI_MR_PROV_KEY);
+	d->by_address = info->domain_attr->mr_mode &
+			(FI_MR_BASIC | FI_MR_VIRT_ADDR);
+	sfi_lock_init(&d->lock, d->shared);
 	*domain = &d->fid;
 	return 0;
 }

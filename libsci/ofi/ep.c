@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Endpoints, and the peers that they know by number. */
-#include "libsci/ofi/ofi.h"
+#include "libsci/ofi/onesided.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -254,25 +254,50 @@ static int bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
 	return 0;
 }
 
+/* Where the counter of one kind of call stands. */
+static struct sfi_cntr **counter_of(struct sfi_ep *ep, uint64_t flag)
+{
+	switch (flag) {
+	case FI_SEND:
+		return &ep->tx.cntr;
+	case FI_RECV:
+		return &ep->rx.cntr;
+	case FI_WRITE:
+		return &ep->writes;
+	case FI_READ:
+		return &ep->reads;
+	case FI_REMOTE_WRITE:
+		return &ep->remote_writes;
+	default:
+		return &ep->remote_reads;
+	}
+}
+
+static const uint64_t counted[] = {
+	FI_SEND, FI_RECV, FI_WRITE, FI_READ, FI_REMOTE_WRITE, FI_REMOTE_READ,
+};
+
+#define N_COUNTED	(sizeof(counted) / sizeof(*counted))
+
 static int bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
 {
+	uint64_t rest = flags;
 	int ret;
 
-	/* of one-sided transfers there are none to be counted */
-	if (flags & ~(uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE |
-				FI_REMOTE_READ | FI_REMOTE_WRITE))
+	for (size_t i = 0; i < N_COUNTED; i++) {
+		if (flags & counted[i] && *counter_of(ep, counted[i]))
+			return -FI_EINVAL;
+		rest &= ~counted[i];
+	}
+	if (rest || !flags)
 		return -FI_EBADFLAGS;
-	if ((flags & FI_SEND && ep->tx.cntr) || (flags & FI_RECV && ep->rx.cntr))
-		return -FI_EINVAL;
 	ret = sfi_eps_add(&c->eps, &c->wait, ep);
 	if (ret)
 		return ret;
-	if (flags & FI_SEND) {
-		ep->tx.cntr = c;
-		c->users++;
-	}
-	if (flags & FI_RECV) {
-		ep->rx.cntr = c;
+	for (size_t i = 0; i < N_COUNTED; i++) {
+		if (!(flags & counted[i]))
+			continue;
+		*counter_of(ep, counted[i]) = c;
 		c->users++;
 	}
 	return 0;
@@ -304,29 +329,43 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
+	int ret;
 
 	(void)arg;
 	if (command != FI_ENABLE)
 		return -FI_ENOSYS;
+	if (ep->enabled)
+		return 0;
 	if (!ep->av)
 		return -FI_ENOAV;
 	if (!ep->tx.cq && !ep->tx.cntr && !ep->rx.cq && !ep->rx.cntr)
 		return -FI_ENOCQ;
-	ep->enabled = true;
-	return 0;
+	ret = sfi_serve_begin(ep);
+	ep->enabled = !ret;
+	return ret;
 }
 
 /* ---- begin and end ---- */
 
-static void unbind(struct sfi_ep *ep, struct sfi_side *s)
+static void unbind_cq(struct sfi_ep *ep, struct sfi_cq *cq)
 {
-	if (s->cq) {
-		sfi_eps_remove(&s->cq->eps, &s->cq->wait, ep);
-		s->cq->users--;
-	}
-	if (s->cntr) {
-		sfi_eps_remove(&s->cntr->eps, &s->cntr->wait, ep);
-		s->cntr->users--;
+	if (!cq)
+		return;
+	sfi_eps_remove(&cq->eps, &cq->wait, ep);
+	cq->users--;
+}
+
+static void unbind(struct sfi_ep *ep)
+{
+	unbind_cq(ep, ep->tx.cq);
+	unbind_cq(ep, ep->rx.cq);
+	for (size_t i = 0; i < N_COUNTED; i++) {
+		struct sfi_cntr *c = *counter_of(ep, counted[i]);
+
+		if (!c)
+			continue;
+		sfi_eps_remove(&c->eps, &c->wait, ep);
+		c->users--;
 	}
 }
 
@@ -334,11 +373,11 @@ static int ep_close(struct fid *fid)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
-	unbind(ep, &ep->tx);
-	unbind(ep, &ep->rx);
+	unbind(ep);
 	if (ep->av)
 		sfi_av_detach(ep->av, ep);
 	sci_ep_close(ep->ep);
+	sfi_serve_end(ep);
 	ep->domain->users--;
 	sfi_lock_fini(&ep->lock);
 	sfi_ops_fini(ep);
@@ -400,10 +439,12 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->fid.ops = &ep_ops;
 	ep->fid.cm = &cm_ops;
 	ep->fid.msg = &sfi_msg_ops;
-	ep->fid.rma = &sfi_no_rma;
+	ep->fid.rma = &sfi_rma_ops;
+	ep->fid.atomic = &sfi_atomic_ops;
 	ep->fid.tagged = &sfi_tagged_ops;
 	ep->domain = d;
 	d->users++;
+	ep->caps = info->caps;
 	ep->directed = info->caps & FI_DIRECTED_RECV;
 	ep->tx.op_flags = info->tx_attr->op_flags;
 	ep->rx.op_flags = info->rx_attr->op_flags;

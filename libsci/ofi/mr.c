@@ -1,78 +1,204 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Memory registration: for messages there is nothing to be registered, but
- * programs that serve all providers do it. What peers could reach is refused.
+ * Memory regions: what peers may name by a key. Transfers of this side's own need
+ * none.
  */
-#include "libsci/ofi/ofi.h"
+#include "libsci/ofi/onesided.h"
 
 #include <stdlib.h>
 
-struct sfi_mr {
-	struct fid_mr fid;
-	struct sfi_domain *domain;
-};
+static struct sfi_mr **bucket_of(struct sfi_domain *d, uint64_t key)
+{
+	return &d->regions[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 &
+			   (SFI_BUCKETS - 1)];
+}
 
+/* The link to the region with @key, or the last one. */
+static struct sfi_mr **find(struct sfi_domain *d, uint64_t key)
+{
+	struct sfi_mr **m = bucket_of(d, key);
+
+	while (*m && (*m)->fid.key != key)
+		m = &(*m)->next;
+	return m;
+}
+
+/**
+ * sfi_mr_find() - where is what a peer names?
+ * @access: FI_REMOTE_READ, FI_REMOTE_WRITE, or both
+ *
+ * -FI_ENOKEY, -FI_EACCES; -ERANGE: not all of it is in the region.
+ */
+int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access,
+		struct sfi_mr **out, void **at)
+{
+	struct sfi_mr *mr = *find(d, p->key);
+	uint64_t offset = p->addr;
+
+	if (!mr)
+		return -FI_ENOKEY;
+	if (access & ~mr->access)
+		return -FI_EACCES;
+	if (d->by_address)
+		offset -= (uintptr_t)mr->base;
+	if (offset > mr->len || p->len > mr->len - offset)
+		return -ERANGE;
+	*out = mr;
+	*at = mr->base + offset;
+	return 0;
+}
+
+/* ---- begin and end ---- */
+
+static int add(struct sfi_mr *mr, uint64_t wanted)
+{
+	struct sfi_domain *d = mr->domain;
+	struct sfi_mr **m;
+	int ret = 0;
+
+	sfi_lock(&d->lock);
+	mr->fid.key = d->own_keys ? d->next_key++ : wanted;
+	m = find(d, mr->fid.key);
+	if (*m)
+		ret = -FI_ENOKEY;
+	else
+		*m = mr;
+	sfi_unlock(&d->lock);
+	return ret;
+}
+
+static int take_out(struct sfi_mr *mr)
+{
+	struct sfi_domain *d = mr->domain;
+	int ret = 0;
+
+	sfi_lock(&d->lock);
+	if (mr->users)
+		ret = -FI_EBUSY;
+	else
+		*find(d, mr->fid.key) = mr->next;
+	sfi_unlock(&d->lock);
+	return ret;
+}
+
+/* -FI_EBUSY: a peer's transfer is under way in it. */
 static int mr_close(struct fid *fid)
 {
 	struct sfi_mr *mr = (struct sfi_mr *)fid;
+	int ret = take_out(mr);
 
+	if (ret)
+		return ret;
+	if (mr->writes)
+		mr->writes->users--;
+	if (mr->reads)
+		mr->reads->users--;
 	mr->domain->users--;
 	free(mr);
 	return 0;
 }
 
+static int bind_cntr(struct sfi_mr *mr, struct sfi_cntr *c, uint64_t flags)
+{
+	if (!flags || flags & ~(uint64_t)SFI_SERVES)
+		return -FI_EBADFLAGS;
+	if ((flags & FI_REMOTE_WRITE && mr->writes) ||
+	    (flags & FI_REMOTE_READ && mr->reads))
+		return -FI_EINVAL;
+	if (flags & FI_REMOTE_WRITE) {
+		mr->writes = c;
+		c->users++;
+	}
+	if (flags & FI_REMOTE_READ) {
+		mr->reads = c;
+		c->users++;
+	}
+	return 0;
+}
+
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct sfi_mr *mr = (struct sfi_mr *)fid;
+	int ret;
+
+	/* regions are of all the domain's endpoints */
+	if (bfid->fclass == FI_CLASS_EP)
+		return 0;
+	if (bfid->fclass != FI_CLASS_CNTR)
+		return -FI_EINVAL;
+	sfi_lock(&mr->domain->lock);
+	ret = bind_cntr(mr, (struct sfi_cntr *)bfid, flags);
+	sfi_unlock(&mr->domain->lock);
+	return ret;
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid, (void)arg;
+	return command == FI_ENABLE ? 0 : -FI_ENOSYS;
+}
+
 static struct fi_ops mr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = mr_close,
-	.bind = sfi_no_bind,
-	.control = sfi_no_control,
+	.bind = mr_bind,
+	.control = mr_control,
 	.ops_open = sfi_no_ops_open,
 };
 
-static int reg(struct fid *domain, uint64_t access, uint64_t flags,
-	       struct fid_mr **out, void *context)
+static int mr_regattr(struct fid *domain, const struct fi_mr_attr *a,
+		      uint64_t flags, struct fid_mr **out)
 {
 	struct sfi_domain *d = (struct sfi_domain *)domain;
 	struct sfi_mr *mr;
+	int ret;
 
-	if (domain->fclass != FI_CLASS_DOMAIN || flags)
+	if (domain->fclass != FI_CLASS_DOMAIN || !a->mr_iov ||
+	    flags & ~(uint64_t)FI_RMA_EVENT || a->offset ||
+	    a->access & ~(uint64_t)(FI_SEND | FI_RECV | SFI_ASKS | SFI_SERVES))
 		return -FI_EINVAL;
-	if (access & ~(uint64_t)(FI_SEND | FI_RECV))
+	if (a->iov_count != 1)
 		return -FI_EOPNOTSUPP;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
 	mr->fid.fid.fclass = FI_CLASS_MR;
-	mr->fid.fid.context = context;
+	mr->fid.fid.context = a->context;
 	mr->fid.fid.ops = &mr_fid_ops;
-	mr->fid.key = FI_KEY_NOTAVAIL;
 	mr->domain = d;
+	mr->base = a->mr_iov->iov_base;
+	mr->len = a->mr_iov->iov_len;
+	mr->access = a->access;
+	ret = add(mr, a->requested_key);
+	if (ret) {
+		free(mr);
+		return ret;
+	}
 	d->users++;
 	*out = &mr->fid;
 	return 0;
-}
-
-static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
-		  uint64_t offset, uint64_t key, uint64_t flags,
-		  struct fid_mr **mr, void *context)
-{
-	(void)buf, (void)len, (void)offset, (void)key;
-	return reg(fid, access, flags, mr, context);
 }
 
 static int mr_regv(struct fid *fid, const struct iovec *iov, size_t n,
 		   uint64_t access, uint64_t offset, uint64_t key,
 		   uint64_t flags, struct fid_mr **mr, void *context)
 {
-	(void)iov, (void)n, (void)offset, (void)key;
-	return reg(fid, access, flags, mr, context);
+	const struct fi_mr_attr a = {
+		.mr_iov = iov, .iov_count = n, .access = access,
+		.offset = offset, .requested_key = key, .context = context,
+	};
+
+	return mr_regattr(fid, &a, flags, mr);
 }
 
-static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
-		      uint64_t flags, struct fid_mr **mr)
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
+		  uint64_t offset, uint64_t key, uint64_t flags,
+		  struct fid_mr **mr, void *context)
 {
-	return reg(fid, attr->access, flags, mr, attr->context);
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return mr_regv(fid, &iov, 1, access, offset, key, flags, mr, context);
 }
 
 struct fi_ops_mr sfi_mr_ops = {

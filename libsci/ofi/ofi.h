@@ -13,9 +13,11 @@
  * cq, cntr		what has completed: looking makes progress of all their
  *			endpoints
  * op			a call under way that somebody is to hear of
+ * ask, serve		one-sided transfers and atomics, see onesided.h
  *
  * Locks, of which there are none under FI_THREAD_DOMAIN, are taken in this order:
- * a list of endpoints (cq, cntr), an endpoint's, a queue's or an av's. Progress is
+ * a list of endpoints (cq, cntr), an endpoint's, that of a domain's regions, a
+ * queue's or an av's. Progress is
  * made with the endpoint's held, so that fi_cancel() never sees a request whose
  * completion has been taken.
  */
@@ -28,6 +30,7 @@
 #include <stdint.h>
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -51,21 +54,31 @@
 #define SFI_ADDR_FORMAT	(FI_PROV_SPECIFIC | 0x536349u)
 #define SFI_PROTOCOL	(FI_PROV_SPECIFIC | 0x536349u)
 
-#define SFI_TAGGED	0u		/* contexts of messages with tags */
+/* Contexts of messages with tags. */
+#define SFI_TAGGED	0u		/* the program's */
+#define SFI_REQUEST	1u		/* one-sided, see onesided.h */
+#define SFI_REPLY	2u
+#define SFI_BYTES	3u
+
 #define SFI_IOV_MAX	16u
+#define SFI_RMA_IOV_MAX	4u
 #define SFI_INJECT_MAX	4096u
+#define SFI_ATOMIC_MAX	2048u		/* bytes */
 #define SFI_BATCH	16u		/* completions taken at once */
 
-#define SFI_PRIMARY	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV)
-#define SFI_SECONDARY	(FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_MULTI_RECV)
-#define SFI_CAPS	(SFI_PRIMARY | SFI_SECONDARY)
-#define SFI_TX_CAPS	(FI_MSG | FI_TAGGED | FI_SEND)
-#define SFI_RX_CAPS	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | \
-			 FI_SOURCE | FI_MULTI_RECV)
+#define SFI_MESSAGES	(FI_MSG | FI_TAGGED)
+#define SFI_ONE_SIDED	(FI_RMA | FI_ATOMIC)
+#define SFI_ASKS	(FI_READ | FI_WRITE)
+#define SFI_SERVES	(FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define SFI_TX_CAPS	(SFI_MESSAGES | SFI_ONE_SIDED | FI_SEND | SFI_ASKS)
+#define SFI_RX_CAPS	(SFI_MESSAGES | SFI_ONE_SIDED | FI_RECV | SFI_SERVES | \
+			 FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | \
+			 FI_RMA_EVENT)
+#define SFI_CAPS	(SFI_TX_CAPS | SFI_RX_CAPS | FI_LOCAL_COMM | \
+			 FI_REMOTE_COMM)
 #define SFI_TX_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | \
 			 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
-			 FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | \
-			 FI_FENCE)
+			 FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE)
 #define SFI_RX_FLAGS	(FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_CLAIM | \
 			 FI_PEEK | FI_DISCARD)
 
@@ -101,6 +114,8 @@ static inline void sfi_unlock(struct sfi_lock *l)
 
 /* ---- objects ---- */
 
+#define SFI_BUCKETS	1024u		/* of regions, by key */
+
 struct sfi_fabric {
 	struct fid_fabric fid;
 	_Atomic unsigned int users;
@@ -111,6 +126,11 @@ struct sfi_domain {
 	struct sfi_fabric *fabric;
 	_Atomic unsigned int users;
 	bool shared;			/* by threads */
+	bool own_keys;			/* FI_MR_PROV_KEY */
+	bool by_address;		/* FI_MR_VIRT_ADDR */
+	struct sfi_lock lock;		/* of what follows, and over atomics */
+	struct sfi_mr *regions[SFI_BUCKETS];
+	uint64_t next_key;
 };
 
 struct sfi_av {
@@ -192,6 +212,10 @@ struct sfi_op {
 	void *buf;
 	uint64_t flags;			/* of the completion */
 	bool silent;			/* told only if it fails */
+	/* NULL: a message's, which is told of */
+	void (*done)(struct sfi_op *op, const struct sci_status *st);
+	unsigned int parts;		/* one-sided: what has to end before */
+	int error;
 	bool many;			/* FI_MULTI_RECV */
 	bool waits;			/* ... behind another that is not full */
 	size_t room;			/* of the buffer, or what is left of it */
@@ -239,6 +263,9 @@ struct sfi_ep {
 	struct sfi_av *av;
 	struct sci_ep *ep;
 	struct sfi_side tx, rx;
+	/* of one-sided transfers */
+	struct sfi_cntr *writes, *reads, *remote_writes, *remote_reads;
+	uint64_t caps;
 	bool enabled;
 	bool directed;			/* receives may name a source */
 	int patience;			/* ms, for peers that are not there */
@@ -249,6 +276,10 @@ struct sfi_ep {
 	struct sfi_op *free;
 	struct sfi_op *receives;
 	struct sfi_op_slab *slabs;
+	uint64_t next_id;		/* of one-sided requests */
+	struct sfi_slot *slots;		/* for those of others */
+	unsigned int n_slots, not_posted;
+	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
 };
 
@@ -328,10 +359,12 @@ void sfi_op_pending(struct sfi_op *op);
 bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer);
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st);
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
+void sfi_cntr_count(struct sfi_cntr *c, int error);
 void sfi_ep_progress(struct sfi_ep *ep);
 ssize_t sfi_cancel(fid_t fid, void *context);
 
 /* transfer.c */
+bool sfi_is_peers(int error);
 ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s);
 ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);
 ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
@@ -340,8 +373,11 @@ ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
 extern struct fi_ops_msg sfi_msg_ops;
 extern struct fi_ops_tagged sfi_tagged_ops;
 
+/* rma.c, atomic_calls.c */
+extern struct fi_ops_rma sfi_rma_ops;
+extern struct fi_ops_atomic sfi_atomic_ops;
+
 /* none.c: what this provider does not have */
-extern struct fi_ops_rma sfi_no_rma;
 int sfi_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int sfi_no_control(struct fid *fid, int command, void *arg);
 int sfi_no_ops_open(struct fid *fid, const char *name, uint64_t flags,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Operations under way, and what is told of them when they have completed. */
-#include "libsci/ofi/ofi.h"
+#include "libsci/ofi/onesided.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -82,6 +82,15 @@ static void not_pending(struct sfi_op *op)
 
 /* ---- completions ---- */
 
+/* @c: NULL: nothing is counted */
+void sfi_cntr_count(struct sfi_cntr *c, int error)
+{
+	if (!c)
+		return;
+	atomic_fetch_add(error ? &c->errors : &c->value, 1);
+	sfi_wait_wake(&c->wait);
+}
+
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 {
 	struct fi_cq_err_entry e = {
@@ -94,10 +103,7 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 		e.len = op->room;
 		e.olen = st->len - op->room;
 	}
-	if (op->cntr) {
-		atomic_fetch_add(&op->cntr->errors, 1);
-		sfi_wait_wake(&op->cntr->wait);
-	}
+	sfi_cntr_count(op->cntr, st->error);
 	if (op->cq)
 		sfi_cq_fail(op->cq, &e);
 }
@@ -107,10 +113,7 @@ void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 {
 	struct fi_cq_tagged_entry e;
 
-	if (op->cntr) {
-		atomic_fetch_add(&op->cntr->value, 1);
-		sfi_wait_wake(&op->cntr->wait);
-	}
+	sfi_cntr_count(op->cntr, 0);
 	if (op->silent || !op->cq)
 		return;
 	e = (struct fi_cq_tagged_entry){
@@ -210,6 +213,10 @@ static void many_came(struct sfi_op *op, const struct sci_status *st)
 
 static void completed(struct sfi_op *op, const struct sci_status *st)
 {
+	if (op->done) {
+		op->done(op, st);
+		return;
+	}
 	if (op->many) {
 		many_came(op, st);
 		return;
@@ -231,6 +238,8 @@ void sfi_ep_progress(struct sfi_ep *ep)
 	n = sci_completions(ep->ep, 0, done, SFI_BATCH);
 	for (int i = 0; i < n; i++)
 		completed(done[i].data, &done[i].status);
+	if (ep->not_posted)
+		sfi_serve_again(ep);
 	sfi_unlock(&ep->lock);
 }
 

@@ -65,7 +65,7 @@ static bool tx_fits(const struct fi_tx_attr *a)
 	       within(a->msg_order, FI_ORDER_SAS) &&
 	       !a->comp_order &&
 	       a->inject_size <= SFI_INJECT_MAX && a->iov_limit <= SFI_IOV_MAX &&
-	       !a->rma_iov_limit;
+	       a->rma_iov_limit <= SFI_RMA_IOV_MAX;
 }
 
 static bool rx_fits(const struct fi_rx_attr *a)
@@ -115,11 +115,12 @@ static int find_fabric(struct sci_addr *self, char *name, size_t size)
 static uint64_t caps_for(const struct fi_info *h)
 {
 	uint64_t caps = h && h->caps ? h->caps : SFI_CAPS;
-	uint64_t both = FI_SEND | FI_RECV;
 
 	/* who does not say in which direction means both */
-	if (caps & (FI_MSG | FI_TAGGED) && !(caps & both))
-		caps |= both;
+	if (caps & SFI_MESSAGES && !(caps & (FI_SEND | FI_RECV)))
+		caps |= FI_SEND | FI_RECV;
+	if (caps & SFI_ONE_SIDED && !(caps & (SFI_ASKS | SFI_SERVES)))
+		caps |= SFI_ASKS | SFI_SERVES;
 	if (!(caps & (FI_LOCAL_COMM | FI_REMOTE_COMM)))
 		caps |= FI_LOCAL_COMM | FI_REMOTE_COMM;
 	return caps;
@@ -132,7 +133,7 @@ static void fill_attrs(struct fi_info *i, const struct fi_info *h)
 		.op_flags = h && h->tx_attr ? h->tx_attr->op_flags : 0,
 		.msg_order = FI_ORDER_SAS,
 		.inject_size = SFI_INJECT_MAX, .size = 1024,
-		.iov_limit = SFI_IOV_MAX,
+		.iov_limit = SFI_IOV_MAX, .rma_iov_limit = SFI_RMA_IOV_MAX,
 	};
 	*i->rx_attr = (struct fi_rx_attr){
 		.caps = i->caps & SFI_RX_CAPS,
@@ -148,6 +149,15 @@ static void fill_attrs(struct fi_info *i, const struct fi_info *h)
 	};
 }
 
+/*
+ * Nothing is needed of a program: keys of its own, offsets. But who is prepared for
+ * a provider's keys gets these, and who asks for the basic mode that one.
+ */
+static int mr_mode_for(int wanted)
+{
+	return wanted & FI_MR_BASIC ? FI_MR_BASIC : wanted & FI_MR_PROV_KEY;
+}
+
 static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h)
 {
 	char *name = a->name;
@@ -160,10 +170,12 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 		.cq_data_size = sizeof(uint64_t), .cq_cnt = 65536,
 		.ep_cnt = 65536, .tx_ctx_cnt = 65536, .rx_ctx_cnt = 65536,
 		.max_ep_tx_ctx = 1, .max_ep_rx_ctx = 1, .cntr_cnt = 65536,
-		.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.mr_key_size = sizeof(uint64_t), .mr_iov_limit = 1,
+		.mr_cnt = SIZE_MAX, .caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
 	};
 	if (!h)
 		return;
+	a->mr_mode = mr_mode_for(h->mr_mode);
 	a->av_type = h->av_type;
 	if (h->threading != FI_THREAD_UNSPEC)
 		a->threading = h->threading;

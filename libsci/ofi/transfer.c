@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Sends and receives, with tags or without. */
-#include "libsci/ofi/ofi.h"
+#include "libsci/ofi/onesided.h"
 
 #include <errno.h>
 
 /* Whatever a peer's end is called, it is told by a completion. */
-static bool is_peers(int error)
+bool sfi_is_peers(int error)
 {
 	return error != -EINVAL && error != -ENOMEM && error != -ENOTSUP;
 }
@@ -19,19 +19,11 @@ static void describe(struct sfi_op *op, const struct sfi_side *s, bool tagged,
 	op->context = context;
 	op->flags = what | (tagged ? FI_TAGGED : FI_MSG);
 	op->silent = s->selective && !(flags & FI_COMPLETION);
+	op->done = NULL;
 	op->many = false;
 	op->waits = false;
 	op->buf = NULL;
 	op->room = 0;
-}
-
-static size_t length(const struct iovec *iov, size_t n)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < n; i++)
-		len += iov[i].iov_len;
-	return len;
 }
 
 /* ---- sends ---- */
@@ -65,7 +57,7 @@ static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 		sci_req_queue(op->req, op);
 		return 0;
 	}
-	if (is_peers(st.error)) {
+	if (sfi_is_peers(st.error)) {
 		sfi_op_failed(op, &st);
 		st.error = 0;
 	}
@@ -98,7 +90,7 @@ ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 
 	if (s->n > SFI_IOV_MAX)
 		return -FI_EINVAL;
-	if (s->flags & FI_INJECT && length(s->iov, s->n) > SFI_INJECT_MAX)
+	if (s->flags & FI_INJECT && sfi_length(s->iov, s->n) > SFI_INJECT_MAX)
 		return -FI_EMSGSIZE;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
@@ -129,7 +121,7 @@ static int recv_op(struct sfi_ep *ep, const struct sfi_recv *r)
 		return -FI_ENOMEM;
 	describe(op, &ep->rx, r->tagged, FI_RECV, r->flags, r->context);
 	op->buf = r->n ? r->iov[0].iov_base : NULL;
-	op->room = length(r->iov, r->n);
+	op->room = sfi_length(r->iov, r->n);
 	op->many = !r->tagged && r->flags & FI_MULTI_RECV;
 	op->peer = NULL;
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
@@ -146,7 +138,7 @@ static int recv_op(struct sfi_ep *ep, const struct sfi_recv *r)
 		sci_req_queue(op->req, op);
 		return 0;
 	}
-	if (is_peers(st.error)) {
+	if (sfi_is_peers(st.error)) {
 		sfi_op_failed(op, &st);
 		st.error = 0;
 	}
@@ -239,7 +231,7 @@ static int claim(struct sfi_ep *ep, const struct sfi_recv *r)
 	if (!op)
 		return -FI_ENOMEM;
 	describe(op, &ep->rx, r->tagged, FI_RECV, r->flags, r->context);
-	op->room = length(r->iov, r->n);
+	op->room = sfi_length(r->iov, r->n);
 	ret = sci_msg_recv(msg, r->iov, r->n, &op->req);
 	if (ret) {
 		sfi_op_free(op);

@@ -24,10 +24,12 @@
 #include <unistd.h>
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include <sci/msg.h>
@@ -43,7 +45,8 @@ struct link_config {
 	enum fi_wait_obj wait;
 	uint64_t bind;			/* more flags of the queue's */
 	bool two;			/* sends have a queue of their own */
-	uint64_t caps;
+	uint64_t caps;			/* with FI_RMA_EVENT it counts what is asked of it */
+	int mr_mode;
 };
 
 struct link {
@@ -55,6 +58,7 @@ struct link {
 	struct fid_cq *cq;
 	struct fid_cq *tx_cq;		/* NULL: @cq as well */
 	struct fid_cntr *sent, *received;
+	struct fid_cntr *asked, *served; /* one-sided; the second may be NULL */
 	struct fid_ep *ep;
 	fi_addr_t to;
 };
@@ -83,6 +87,7 @@ static inline struct fi_info *link_hints(const struct link_config *c)
 				    FI_MULTI_RECV;
 	h->ep_attr->type = FI_EP_RDM;
 	h->domain_attr->threading = c->threading;
+	h->domain_attr->mr_mode = c->mr_mode;
 	h->mode = FI_CONTEXT;
 	h->fabric_attr->prov_name = strdup("sci");
 	return h;
@@ -115,6 +120,13 @@ static inline void link_objects(struct link *l, const struct link_config *c)
 			    FI_RECV | (c->two ? 0 : FI_SEND) | c->bind), 0);
 	CHECK_EQ(fi_ep_bind(l->ep, &l->sent->fid, FI_SEND), 0);
 	CHECK_EQ(fi_ep_bind(l->ep, &l->received->fid, FI_RECV), 0);
+	CHECK_EQ(fi_cntr_open(l->domain, &cntr, &l->asked, NULL), 0);
+	CHECK_EQ(fi_ep_bind(l->ep, &l->asked->fid, FI_READ | FI_WRITE), 0);
+	if (c->caps & FI_RMA_EVENT) {
+		CHECK_EQ(fi_cntr_open(l->domain, &cntr, &l->served, NULL), 0);
+		CHECK_EQ(fi_ep_bind(l->ep, &l->served->fid,
+				    FI_REMOTE_READ | FI_REMOTE_WRITE), 0);
+	}
 	CHECK_EQ(fi_enable(l->ep), 0);
 }
 
@@ -155,6 +167,9 @@ static inline void link_close(struct link *l)
 	CHECK_EQ(fi_close(&l->ep->fid), 0);
 	CHECK_EQ(fi_close(&l->sent->fid), 0);
 	CHECK_EQ(fi_close(&l->received->fid), 0);
+	CHECK_EQ(fi_close(&l->asked->fid), 0);
+	if (l->served)
+		CHECK_EQ(fi_close(&l->served->fid), 0);
 	CHECK_EQ(fi_close(&l->cq->fid), 0);
 	if (l->tx_cq)
 		CHECK_EQ(fi_close(&l->tx_cq->fid), 0);

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* One-sided transfers and atomics, the side that asks for them. */
+#include "libsci/ofi/onesided.h"
+
+#include <errno.h>
+#include <string.h>
+
+size_t sfi_length(const struct iovec *iov, size_t n)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+/* ---- how it has ended ---- */
+
+static int refusal(uint64_t imm)
+{
+	return imm && imm < 4096 ? -(int)imm : -EPROTO;
+}
+
+/* One of its messages has ended, the request's reply or the bytes sent apart. */
+static void part_ended(struct sfi_op *op, const struct sci_status *st)
+{
+	struct sci_status all = { 0 };
+
+	if (st->flags & SCI_STATUS_IMM)
+		op->error = refusal(st->imm);
+	else if (st->error && !op->error)
+		op->error = st->error;
+	/* bytes apart are for writes, whose replies have none */
+	else if (!(op->flags & FI_WRITE) && st->len != op->room)
+		op->error = op->error ? op->error : -EPROTO;
+	if (--op->parts)
+		return;
+	all.error = op->error;
+	if (op->error)
+		sfi_op_failed(op, &all);
+	else
+		sfi_op_told(op, &all, 0);
+	sfi_op_free(op);
+}
+
+/* ---- asking ---- */
+
+static uint64_t flags_of(const struct sfi_ask *a)
+{
+	switch (a->verb) {
+	case SFI_WRITE:
+		return FI_RMA | FI_WRITE;
+	case SFI_READ:
+		return FI_RMA | FI_READ;
+	case SFI_ATOMIC:
+		return FI_ATOMIC | FI_WRITE;
+	default:
+		return FI_ATOMIC | FI_READ;
+	}
+}
+
+static struct sfi_op *new_op(struct sfi_ep *ep, const struct sfi_ask *a)
+{
+	struct sfi_op *op = sfi_op_new(ep);
+
+	if (!op)
+		return NULL;
+	op->cq = ep->tx.cq;
+	op->flags = flags_of(a);
+	op->cntr = op->flags & FI_WRITE ? ep->writes : ep->reads;
+	op->context = a->context;
+	op->silent = a->untold ||
+		     (ep->tx.selective && !(a->flags & FI_COMPLETION));
+	op->many = false;
+	op->waits = false;
+	op->buf = NULL;
+	op->done = part_ended;
+	op->parts = 1;
+	op->error = 0;
+	op->room = sfi_length(a->in, a->n_in);
+	return op;
+}
+
+/* The head of a request, and how much of it there is. */
+static size_t fill(struct sfi_request *r, const struct sfi_ask *a)
+{
+	*r = (struct sfi_request){
+		.verb = (uint8_t)a->verb, .type = (uint8_t)a->type,
+		.op = (uint8_t)a->op, .places = (uint8_t)a->n_places,
+		.apart = a->verb == SFI_WRITE &&
+			 sfi_length(a->out, a->n_out) > SFI_INLINE_MAX,
+	};
+	memcpy(r->place, a->places, a->n_places * sizeof(*a->places));
+	return offsetof(struct sfi_request, place) +
+	       a->n_places * sizeof(*a->places);
+}
+
+static int send_request(struct sci_peer *peer, const struct sfi_ask *a,
+			uint64_t id, const struct sfi_request *r, size_t len)
+{
+	struct iovec iov[1 + 2 * SFI_IOV_MAX];
+	struct sci_send m = {
+		.iov = iov, .n = 1, .tag = id, .imm = a->data,
+		.context = SFI_REQUEST, .flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
+	};
+
+	iov[0] = (struct iovec){ .iov_base = (void *)r, .iov_len = len };
+	if (!r->apart) {
+		for (size_t i = 0; i < a->n_out; i++)
+			iov[m.n++] = a->out[i];
+		for (size_t i = 0; i < a->n_compare; i++)
+			iov[m.n++] = a->compare[i];
+	}
+	if (a->flags & FI_REMOTE_CQ_DATA)
+		m.flags |= SCI_SEND_IMM;
+	return sci_isendm(peer, &m, NULL);
+}
+
+/* Queues what is sent apart: the operation ends after both. */
+static int send_bytes(struct sci_peer *peer, const struct sfi_ask *a,
+		      uint64_t id, struct sfi_op *op)
+{
+	const struct sci_send m = {
+		.iov = a->out, .n = a->n_out, .tag = id,
+		.context = SFI_BYTES, .flags = SCI_SEND_TAGGED,
+	};
+	struct sci_req *req;
+	int ret = sci_isendm(peer, &m, &req);
+
+	if (ret)
+		return ret;
+	op->parts++;
+	return sci_req_queue(req, op);
+}
+
+/* The reply's receive stands first, so that it is never unexpected. */
+static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
+{
+	struct sfi_request r;
+	size_t len = fill(&r, a);
+	uint64_t id = ep->next_id;
+	struct sci_peer *peer;
+	struct sfi_op *op;
+	int ret = sfi_ep_peer(ep, a->peer, &peer);
+
+	if (ret)
+		return ret;
+	op = new_op(ep, a);
+	if (!op)
+		return -FI_ENOMEM;
+	ret = sci_itrecvv(ep->ep, peer, SFI_REPLY, id, 0, a->in, a->n_in,
+			  &op->req);
+	if (ret) {
+		const struct sci_status st = { .error = ret };
+
+		if (!sfi_is_peers(ret)) {
+			sfi_op_free(op);
+			return ret;
+		}
+		sfi_op_failed(op, &st);
+		sfi_op_free(op);
+		return 0;
+	}
+	ep->next_id++;
+	sci_req_queue(op->req, op);
+	ret = send_request(peer, a, id, &r, len);
+	if (!ret && r.apart)
+		ret = send_bytes(peer, a, id, op);
+	if (ret) {
+		/* the receive's end tells */
+		op->error = ret;
+		sci_cancel(op->req);
+	}
+	return 0;
+}
+
+static bool fits(const struct sfi_ask *a)
+{
+	bool gives = a->verb != SFI_READ && a->op != FI_ATOMIC_READ;
+	uint64_t there = 0;
+
+	if (!a->n_places || a->n_places > SFI_RMA_IOV_MAX ||
+	    a->n_out > SFI_IOV_MAX || a->n_in > SFI_IOV_MAX ||
+	    a->n_compare > SFI_IOV_MAX)
+		return false;
+	for (size_t i = 0; i < a->n_places; i++)
+		if (__builtin_add_overflow(there, a->places[i].len, &there))
+			return false;
+	return (a->verb == SFI_ATOMIC || a->verb == SFI_WRITE ||
+		sfi_length(a->in, a->n_in) == there) &&
+	       sfi_length(a->out, a->n_out) == (gives ? there : 0) &&
+	       (a->verb != SFI_COMPARE ||
+		sfi_length(a->compare, a->n_compare) == there);
+}
+
+ssize_t sfi_ask(struct sfi_ep *ep, const struct sfi_ask *a)
+{
+	uint64_t what = a->verb <= SFI_READ ? FI_RMA : FI_ATOMIC;
+	ssize_t ret;
+
+	if (!(ep->caps & what))
+		return -FI_EOPNOTSUPP;
+	if (!fits(a) || a->flags & FI_FENCE)
+		return -FI_EINVAL;
+	if (a->flags & FI_INJECT &&
+	    sfi_length(a->out, a->n_out) > SFI_INJECT_MAX)
+		return -FI_EMSGSIZE;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	sfi_lock(&ep->lock);
+	ret = ask(ep, a);
+	sfi_unlock(&ep->lock);
+	return ret;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * The arithmetic of atomics, as fi_atomic(3) defines it: for integers all of it, for
+ * real numbers what has no bits, for complex ones what has no order either.
+ */
+#include "libsci/ofi/onesided.h"
+
+#include <complex.h>
+#include <errno.h>
+
+/* ---- types ---- */
+
+#define TYPES(INT, REAL, COMPLEX)				\
+	INT(FI_INT8, int8_t)					\
+	INT(FI_UINT8, uint8_t)					\
+	INT(FI_INT16, int16_t)					\
+	INT(FI_UINT16, uint16_t)				\
+	INT(FI_INT32, int32_t)					\
+	INT(FI_UINT32, uint32_t)				\
+	INT(FI_INT64, int64_t)					\
+	INT(FI_UINT64, uint64_t)				\
+	REAL(FI_FLOAT, float)					\
+	REAL(FI_DOUBLE, double)					\
+	COMPLEX(FI_FLOAT_COMPLEX, float complex)		\
+	COMPLEX(FI_DOUBLE_COMPLEX, double complex)		\
+	REAL(FI_LONG_DOUBLE, long double)			\
+	COMPLEX(FI_LONG_DOUBLE_COMPLEX, long double complex)
+
+/* 0: there is no such type. */
+size_t sfi_atomic_size(enum fi_datatype type)
+{
+#define SIZE(name, c) case name: return sizeof(c);
+	switch ((int)type) {
+	TYPES(SIZE, SIZE, SIZE)
+	default:
+		return 0;
+	}
+#undef SIZE
+}
+
+size_t sfi_atomic_align(enum fi_datatype type)
+{
+#define ALIGN(name, c) case name: return _Alignof(c);
+	switch ((int)type) {
+	TYPES(ALIGN, ALIGN, ALIGN)
+	default:
+		return 1;
+	}
+#undef ALIGN
+}
+
+/* ---- which operations there are ---- */
+
+enum kind { NONE, INTEGER, REAL, COMPLEX };
+
+static enum kind kind_of(enum fi_datatype type)
+{
+#define IS_INTEGER(name, c) case name: return INTEGER;
+#define IS_REAL(name, c) case name: return REAL;
+#define IS_COMPLEX(name, c) case name: return COMPLEX;
+	switch ((int)type) {
+	TYPES(IS_INTEGER, IS_REAL, IS_COMPLEX)
+	default:
+		return NONE;
+	}
+}
+
+static bool of_verb(enum sfi_verb verb, enum fi_op op)
+{
+	switch (verb) {
+	case SFI_ATOMIC:
+		return op <= FI_ATOMIC_WRITE && op != FI_ATOMIC_READ;
+	case SFI_FETCH:
+		return op <= FI_ATOMIC_WRITE;
+	case SFI_COMPARE:
+		return op >= FI_CSWAP && op <= FI_MSWAP;
+	default:
+		return false;
+	}
+}
+
+static bool has_bits(enum fi_op op)
+{
+	return op == FI_BOR || op == FI_BAND || op == FI_BXOR || op == FI_MSWAP;
+}
+
+static bool has_order(enum fi_op op)
+{
+	return op == FI_MIN || op == FI_MAX ||
+	       (op >= FI_CSWAP_LE && op <= FI_CSWAP_GT);
+}
+
+bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
+{
+	enum kind kind = kind_of(type);
+
+	return kind != NONE && of_verb(verb, op) &&
+	       (kind == INTEGER || !has_bits(op)) &&
+	       (kind != COMPLEX || !has_order(op));
+}
+
+/* ---- doing them ---- */
+
+#define EACH(statement)							\
+	for (size_t i = 0; i < n; i++)					\
+		statement;						\
+	return 0
+
+/*
+ * @t: the target, @o: the operand, @c: the comparand. What overflows wraps, and
+ * takes its turn through @u, a type that may.
+ */
+#define ANY_KIND(u)							\
+	case FI_SUM:		EACH(t[i] = (u)t[i] + (u)o[i]);		\
+	case FI_PROD:		EACH(t[i] = (u)t[i] * (u)o[i]);		\
+	case FI_LOR:		EACH(t[i] = t[i] != 0 || o[i] != 0);	\
+	case FI_LAND:		EACH(t[i] = t[i] != 0 && o[i] != 0);	\
+	case FI_LXOR:		EACH(t[i] = (t[i] != 0) != (o[i] != 0)); \
+	case FI_ATOMIC_READ:	return 0;				\
+	case FI_ATOMIC_WRITE:	EACH(t[i] = o[i]);			\
+	case FI_CSWAP:		EACH(if (c[i] == t[i]) t[i] = o[i]);	\
+	case FI_CSWAP_NE:	EACH(if (c[i] != t[i]) t[i] = o[i])
+
+#define ORDERED								\
+	case FI_MIN:		EACH(if (o[i] < t[i]) t[i] = o[i]);	\
+	case FI_MAX:		EACH(if (o[i] > t[i]) t[i] = o[i]);	\
+	case FI_CSWAP_LE:	EACH(if (c[i] <= t[i]) t[i] = o[i]);	\
+	case FI_CSWAP_LT:	EACH(if (c[i] < t[i]) t[i] = o[i]);	\
+	case FI_CSWAP_GE:	EACH(if (c[i] >= t[i]) t[i] = o[i]);	\
+	case FI_CSWAP_GT:	EACH(if (c[i] > t[i]) t[i] = o[i])
+
+#define OF_BITS								\
+	case FI_BOR:		EACH(t[i] |= o[i]);			\
+	case FI_BAND:		EACH(t[i] &= o[i]);			\
+	case FI_BXOR:		EACH(t[i] ^= o[i]);			\
+	case FI_MSWAP:		EACH(t[i] = (o[i] & c[i]) | (t[i] & ~c[i]))
+
+#define FUNCTION(name, type, cases)					\
+	static int apply_##name(enum fi_op op, type *t, const type *o,	\
+				const type *c, size_t n)		\
+	{								\
+		switch ((int)op) {					\
+		cases;							\
+		default:						\
+			return -EOPNOTSUPP;				\
+		}							\
+	}
+
+#define JOIN(...) __VA_ARGS__
+#define INT_FUNCTION(name, type) \
+	FUNCTION(name, type, JOIN(ANY_KIND(uint64_t); ORDERED; OF_BITS))
+#define REAL_FUNCTION(name, type) \
+	FUNCTION(name, type, JOIN(ANY_KIND(type); ORDERED))
+#define COMPLEX_FUNCTION(name, type) \
+	FUNCTION(name, type, JOIN(ANY_KIND(type)))
+
+TYPES(INT_FUNCTION, REAL_FUNCTION, COMPLEX_FUNCTION)
+
+/**
+ * sfi_atomic_apply() - to @n values of @target
+ * @target, @operand, @compare: aligned; the last two may be of no value where
+ *	the operation has none
+ *
+ * -EOPNOTSUPP: see sfi_atomic_valid().
+ */
+int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
+		     const void *operand, const void *compare, size_t n)
+{
+#define APPLY(name, c) \
+	case name: return apply_##name(op, target, operand, compare, n);
+	switch ((int)type) {
+	TYPES(APPLY, APPLY, APPLY)
+	default:
+		return -EOPNOTSUPP;
+	}
+}

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* One-sided transfers and atomics, the side whose memory they are about. */
+#include "libsci/ofi/onesided.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Receives for requests: few, as every message is matched past them. */
+#define SLOTS	4u
+
+/* Where a request arrives. */
+struct sfi_slot {
+	struct sfi_op op;
+	bool idle;
+	struct sfi_request head;
+	/* of what follows the head, as some heads are shorter */
+	char bytes[SFI_INLINE_MAX];
+};
+
+/**
+ * struct call - a request that is being served
+ * @bytes, @len: what came with it
+ * @ret: how it goes; what was negative is told to who asked
+ * @total: bytes of all places
+ */
+struct call {
+	struct sfi_ep *ep;
+	struct sci_peer *peer;
+	uint64_t id;
+	const struct sfi_request *r;
+	const char *bytes;
+	size_t len;
+	uint64_t total;
+	uint64_t data;
+	bool has_data;
+	struct sfi_mr *mr[SFI_RMA_IOV_MAX];
+	struct iovec iov[SFI_RMA_IOV_MAX];
+};
+
+/* One whose bytes are still on their way, or those of its reply. */
+struct sfi_serving {
+	struct sfi_op op;
+	struct sfi_serving *next, **prev;
+	struct sfi_mr *mr[SFI_RMA_IOV_MAX];
+	unsigned int n;
+	uint64_t id;
+	uint64_t data;
+	uint64_t total;
+	bool has_data;
+	int error;
+};
+
+/* ---- replies ---- */
+
+static void reply(struct sci_peer *peer, uint64_t id, int error,
+		  const struct iovec *iov, size_t n)
+{
+	const struct sci_send m = {
+		.iov = iov, .n = n, .tag = id, .imm = (uint64_t)-error,
+		.context = SFI_REPLY,
+		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY |
+			 (error ? (uint32_t)SCI_SEND_IMM : 0),
+	};
+
+	/* who is gone needs none; without memory the peer's request stays open */
+	sci_isendm(peer, &m, NULL);
+}
+
+/* A write is done, or an atomic: that is counted, and told if it was asked for. */
+static void written(struct sfi_ep *ep, struct sci_peer *peer,
+		    struct sfi_mr *const *mr, size_t n, uint64_t flags,
+		    bool has_data, uint64_t data, uint64_t total)
+{
+	struct fi_cq_tagged_entry e = {
+		.flags = flags | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+		.len = total, .data = data,
+	};
+
+	sfi_cntr_count(ep->remote_writes, 0);
+	for (size_t i = 0; i < n; i++)
+		sfi_cntr_count(mr[i]->writes, 0);
+	if (has_data && ep->rx.cq)
+		sfi_cq_push(ep->rx.cq, &e, sfi_ep_source(ep, peer));
+}
+
+static void was_read(struct sfi_ep *ep, struct sfi_mr *const *mr, size_t n)
+{
+	sfi_cntr_count(ep->remote_reads, 0);
+	for (size_t i = 0; i < n; i++)
+		sfi_cntr_count(mr[i]->reads, 0);
+}
+
+/* ---- what takes longer ---- */
+
+/* The domain is locked: they are not closed until they are let go of. */
+static void pin(struct call *c)
+{
+	for (unsigned int i = 0; i < c->r->places; i++)
+		c->mr[i]->users++;
+}
+
+static void unpin(struct sfi_domain *d, struct sfi_mr *const *mr, unsigned int n)
+{
+	sfi_lock(&d->lock);
+	for (unsigned int i = 0; i < n; i++)
+		mr[i]->users--;
+	sfi_unlock(&d->lock);
+}
+
+static void let_go(struct sfi_serving *s)
+{
+	unpin(s->op.ep->domain, s->mr, s->n);
+	free(s);
+}
+
+static void release(struct sfi_serving *s)
+{
+	*s->prev = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	let_go(s);
+}
+
+/* Regions that @c has pinned are its, unless @error says that there are none. */
+static struct sfi_serving *serve_on(struct call *c, int error,
+				    void (*done)(struct sfi_op *op,
+						 const struct sci_status *st))
+{
+	struct sfi_serving *s = calloc(1, sizeof(*s));
+	unsigned int n = error ? 0 : c->r->places;
+	struct sfi_ep *ep = c->ep;
+
+	if (!s) {
+		unpin(ep->domain, c->mr, n);
+		return NULL;
+	}
+	s->op.ep = ep;
+	s->op.done = done;
+	s->id = c->id;
+	s->data = c->data;
+	s->has_data = c->has_data;
+	s->total = c->total;
+	s->error = error;
+	s->n = n;
+	memcpy(s->mr, c->mr, n * sizeof(struct sfi_mr *));
+	s->prev = &ep->serving;
+	s->next = ep->serving;
+	if (s->next)
+		s->next->prev = &s->next;
+	ep->serving = s;
+	return s;
+}
+
+static void bytes_came(struct sfi_op *op, const struct sci_status *st)
+{
+	struct sfi_serving *s = (struct sfi_serving *)op;
+	int error = s->error;
+
+	/* fewer or more than its request has said */
+	if (!error && (st->error || st->len != s->total))
+		error = st->error && st->error != -EMSGSIZE ? st->error : -EPROTO;
+	if (!error)
+		written(op->ep, st->peer, s->mr, s->n, FI_RMA, s->has_data,
+			s->data, s->total);
+	if (st->peer)
+		reply(st->peer, s->id, error, NULL, 0);
+	release(s);
+}
+
+/* Also those of a write that is refused have to be taken: to no place. */
+static int receive_bytes(struct call *c, int error)
+{
+	struct sfi_serving *s = serve_on(c, error, bytes_came);
+	int ret;
+
+	if (!s)
+		return -FI_ENOMEM;
+	ret = sci_itrecvv(c->ep->ep, c->peer, SFI_BYTES, c->id, 0, c->iov,
+			  error ? 0 : c->r->places, &s->op.req);
+	if (ret) {
+		release(s);
+		return ret;
+	}
+	sci_req_queue(s->op.req, &s->op);
+	return 0;
+}
+
+static void reply_sent(struct sfi_op *op, const struct sci_status *st)
+{
+	struct sfi_serving *s = (struct sfi_serving *)op;
+
+	if (!st->error)
+		was_read(op->ep, s->mr, s->n);
+	release(s);
+}
+
+static int send_long(struct call *c)
+{
+	const struct sci_send m = {
+		.iov = c->iov, .n = c->r->places, .tag = c->id,
+		.context = SFI_REPLY, .flags = SCI_SEND_TAGGED,
+	};
+	struct sfi_serving *s = serve_on(c, 0, reply_sent);
+	int ret;
+
+	if (!s)
+		return -FI_ENOMEM;
+	ret = sci_isendm(c->peer, &m, &s->op.req);
+	if (ret) {
+		release(s);
+		return ret;
+	}
+	sci_req_queue(s->op.req, &s->op);
+	return 0;
+}
+
+/* ---- requests ---- */
+
+/* What it names, while the domain is locked. */
+static int places_of(struct call *c, uint64_t access)
+{
+	struct sfi_domain *d = c->ep->domain;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < c->r->places && !ret; i++) {
+		c->iov[i].iov_len = c->r->place[i].len;
+		ret = sfi_mr_find(d, &c->r->place[i], access, &c->mr[i],
+				  &c->iov[i].iov_base);
+	}
+	return ret;
+}
+
+static int copy_in(struct call *c)
+{
+	const char *from = c->bytes;
+
+	if (c->len != c->total)
+		return -EPROTO;
+	for (unsigned int i = 0; i < c->r->places; i++) {
+		if (c->iov[i].iov_len)
+			memcpy(c->iov[i].iov_base, from, c->iov[i].iov_len);
+		from += c->iov[i].iov_len;
+	}
+	written(c->ep, c->peer, c->mr, c->r->places, FI_RMA, c->has_data, c->data,
+		c->total);
+	return 0;
+}
+
+static int serve_write(struct call *c)
+{
+	struct sfi_domain *d = c->ep->domain;
+	int ret;
+
+	sfi_lock(&d->lock);
+	ret = places_of(c, FI_REMOTE_WRITE);
+	if (!ret && c->r->apart)
+		pin(c);
+	else if (!ret)
+		ret = copy_in(c);
+	sfi_unlock(&d->lock);
+	if (c->r->apart)
+		return receive_bytes(c, ret);
+	if (!ret)
+		reply(c->peer, c->id, 0, NULL, 0);
+	return ret;
+}
+
+static int serve_read(struct call *c)
+{
+	struct sfi_domain *d = c->ep->domain;
+	bool at_once = c->total <= SFI_INLINE_MAX;
+	int ret;
+
+	sfi_lock(&d->lock);
+	ret = places_of(c, FI_REMOTE_READ);
+	if (!ret && at_once) {
+		reply(c->peer, c->id, 0, c->iov, c->r->places);
+		was_read(c->ep, c->mr, c->r->places);
+	} else if (!ret) {
+		pin(c);
+	}
+	sfi_unlock(&d->lock);
+	return ret || at_once ? ret : send_long(c);
+}
+
+/* ---- atomics ---- */
+
+/* For operands of any type. */
+struct values {
+	_Alignas(long double) char bytes[SFI_ATOMIC_MAX];
+};
+
+/* Place by place; @before: what was there. */
+static int apply(struct call *c, const struct values *operands,
+		 const struct values *compare, struct values *before)
+{
+	const enum fi_datatype type = c->r->type;
+	size_t size = sfi_atomic_size(type), at = 0;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < c->r->places; i++)
+		if (c->iov[i].iov_len % size ||
+		    (uintptr_t)c->iov[i].iov_base % sfi_atomic_align(type))
+			return -EINVAL;
+	for (unsigned int i = 0; i < c->r->places && !ret; i++) {
+		memcpy(before->bytes + at, c->iov[i].iov_base, c->iov[i].iov_len);
+		ret = sfi_atomic_apply(type, c->r->op, c->iov[i].iov_base,
+				       operands->bytes + at, compare->bytes + at,
+				       c->iov[i].iov_len / size);
+		at += c->iov[i].iov_len;
+	}
+	return ret;
+}
+
+/* Operands, then comparands, all of them. */
+static int take_operands(const struct call *c, struct values *operands,
+			 struct values *compare)
+{
+	bool reads = c->r->op == FI_ATOMIC_READ;
+	size_t n = c->r->verb == SFI_COMPARE ? 2 : reads ? 0 : 1;
+
+	if (c->total > SFI_ATOMIC_MAX || c->len != n * c->total)
+		return -EPROTO;
+	if (n)
+		memcpy(operands->bytes, c->bytes, c->total);
+	if (n == 2)
+		memcpy(compare->bytes, c->bytes + c->total, c->total);
+	return 0;
+}
+
+static int serve_atomic(struct call *c)
+{
+	bool fetches = c->r->verb != SFI_ATOMIC;
+	uint64_t access = FI_REMOTE_WRITE | (fetches ? FI_REMOTE_READ : 0);
+	struct sfi_domain *d = c->ep->domain;
+	struct values operands, compare, before;
+	struct iovec back = { .iov_base = before.bytes, .iov_len = c->total };
+	int ret = take_operands(c, &operands, &compare);
+
+	if (c->r->op == FI_ATOMIC_READ)
+		access = FI_REMOTE_READ;
+	if (!ret && !sfi_atomic_valid(c->r->verb, c->r->type, c->r->op))
+		ret = -FI_EOPNOTSUPP;
+	if (ret)
+		return ret;
+	sfi_lock(&d->lock);
+	ret = places_of(c, access);
+	if (!ret)
+		ret = apply(c, &operands, &compare, &before);
+	if (!ret && fetches)
+		was_read(c->ep, c->mr, c->r->places);
+	if (!ret && !fetches)
+		written(c->ep, c->peer, c->mr, c->r->places, FI_ATOMIC,
+			c->has_data, c->data, c->total);
+	sfi_unlock(&d->lock);
+	if (!ret)
+		reply(c->peer, c->id, 0, &back, fetches);
+	return ret;
+}
+
+/* ---- slots ---- */
+
+static int serve(struct call *c)
+{
+	uint64_t what = c->r->verb <= SFI_READ ? FI_RMA : FI_ATOMIC;
+
+	if (!(c->ep->caps & what) || !(c->ep->caps & SFI_SERVES)) {
+		if (c->r->apart)
+			return receive_bytes(c, -FI_EOPNOTSUPP);
+		return -FI_EOPNOTSUPP;
+	}
+	switch (c->r->verb) {
+	case SFI_WRITE:
+		return serve_write(c);
+	case SFI_READ:
+		return serve_read(c);
+	default:
+		return serve_atomic(c);
+	}
+}
+
+/* What came is a request, and all of its head is there. */
+static int parse(const struct sfi_slot *slot, size_t len, struct call *c)
+{
+	const struct sfi_request *r = &slot->head;
+	size_t head = offsetof(struct sfi_request, place);
+
+	if (len < head || r->verb >= SFI_VERBS || !r->places ||
+	    r->places > SFI_RMA_IOV_MAX || (r->apart && r->verb != SFI_WRITE))
+		return -EPROTO;
+	head += r->places * sizeof(struct sfi_place);
+	if (len < head)
+		return -EPROTO;
+	for (unsigned int i = 0; i < r->places; i++)
+		if (__builtin_add_overflow(c->total, r->place[i].len, &c->total))
+			return -EPROTO;
+	c->r = r;
+	c->bytes = (const char *)r + head;
+	c->len = len - head;
+	return 0;
+}
+
+static void post(struct sfi_slot *slot);
+
+static void request_came(struct sfi_op *op, const struct sci_status *st)
+{
+	struct sfi_slot *slot = (struct sfi_slot *)op;
+	struct call c = {
+		.ep = op->ep, .peer = st->peer, .id = st->tag, .data = st->imm,
+		.has_data = st->flags & SCI_STATUS_IMM,
+	};
+	int ret = st->error == -EMSGSIZE ? -EPROTO : st->error;
+
+	if (!ret)
+		ret = parse(slot, st->len, &c);
+	/* there is none if its address has been removed */
+	if (!ret && c.peer)
+		ret = serve(&c);
+	if (ret && c.peer)
+		reply(c.peer, c.id, ret, NULL, 0);
+	post(slot);
+}
+
+static void post(struct sfi_slot *slot)
+{
+	struct sfi_ep *ep = slot->op.ep;
+	struct iovec iov = {
+		.iov_base = &slot->head,
+		.iov_len = sizeof(*slot) - offsetof(struct sfi_slot, head),
+	};
+
+	slot->idle = sci_itrecvv(ep->ep, NULL, SFI_REQUEST, 0, UINT64_MAX, &iov,
+				 1, &slot->op.req);
+	if (slot->idle)
+		ep->not_posted++;
+	else
+		sci_req_queue(slot->op.req, &slot->op);
+}
+
+/* There was no memory to post some. */
+void sfi_serve_again(struct sfi_ep *ep)
+{
+	ep->not_posted = 0;
+	for (unsigned int i = 0; i < ep->n_slots; i++)
+		if (ep->slots[i].idle)
+			post(&ep->slots[i]);
+}
+
+/* An endpoint that serves none has a slot as well: to say so. */
+int sfi_serve_begin(struct sfi_ep *ep)
+{
+	unsigned int n = ep->caps & SFI_SERVES ? SLOTS : 1;
+
+	ep->slots = calloc(n, sizeof(*ep->slots));
+	if (!ep->slots)
+		return -FI_ENOMEM;
+	ep->n_slots = n;
+	for (unsigned int i = 0; i < n; i++) {
+		ep->slots[i].op.ep = ep;
+		ep->slots[i].op.done = request_came;
+		post(&ep->slots[i]);
+	}
+	return 0;
+}
+
+/* The endpoint below is closed. */
+void sfi_serve_end(struct sfi_ep *ep)
+{
+	struct sfi_serving *s;
+
+	while ((s = ep->serving)) {
+		ep->serving = s->next;
+		let_go(s);
+	}
+	free(ep->slots);
+}
