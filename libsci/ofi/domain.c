@@ -94,9 +94,10 @@ int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->fabric = (struct sfi_fabric *)fabric;
 	d->fabric->users++;
 	d->shared = info->domain_attr->threading != FI_THREAD_DOMAIN;
-	d->own_keys = info->domain_attr->mr_mode & (FI_MR_BASIC | FI_MR_PROV_KEY);
+	d->own_keys = info->domain_attr->mr_mode &
+		      (SFI_MR_BASIC | FI_MR_PROV_KEY);
 	d->by_address = info->domain_attr->mr_mode &
-			(FI_MR_BASIC | FI_MR_VIRT_ADDR);
+			(SFI_MR_BASIC | FI_MR_VIRT_ADDR);
 	sfi_lock_init(&d->lock, d->shared);
 	*domain = &d->fid;
 	return 0;

@@ -50,6 +50,8 @@
 #define FI_PROV_SPECIFIC	(1u << 31)
 #endif
 
+#define SFI_MR_BASIC	1		/* FI_MR_BASIC, which libfabric 2 warns of */
+
 /* A struct sci_addr, in the order of the machine's bytes. */
 #define SFI_ADDR_FORMAT	(FI_PROV_SPECIFIC | 0x536349u)
 #define SFI_PROTOCOL	(FI_PROV_SPECIFIC | 0x536349u)

@@ -155,7 +155,7 @@ static void fill_attrs(struct fi_info *i, const struct fi_info *h)
  */
 static int mr_mode_for(int wanted)
 {
-	return wanted & FI_MR_BASIC ? FI_MR_BASIC : wanted & FI_MR_PROV_KEY;
+	return wanted & SFI_MR_BASIC ? SFI_MR_BASIC : wanted & FI_MR_PROV_KEY;
 }
 
 static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h)
