@@ -179,9 +179,12 @@ static int start(struct sci_peer *p, enum msg_kind kind,
 	req->status.len = req->len;
 	req->state = MSG_MOVING;
 	list_add_tail(&req->link, &p->sending);
+	*out = req;
+	/* one that is not there yet gets it when it is */
+	if (p->state == PEER_CONNECTING)
+		return 0;
 	peer_busy(p);
 	send_push(p);
-	*out = req;
 	return 0;
 }
 

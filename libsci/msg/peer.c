@@ -179,7 +179,7 @@ int peer_import_inbox(struct sci_peer *p, uint32_t id)
 	p->ep->stats.peers++;
 	p->ep->stats.peer_bytes += sizeof(*p) + INBOX_BYTES;
 	peer_heat(p);
-	if (!list_empty(&p->sendq))
+	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
 		peer_busy(p);
 	return 0;
 

@@ -468,7 +468,8 @@ int send_push(struct sci_peer *p)
 	unsigned int completions = p->ep->completions;
 	bool idle = push_ctl(p);
 
-	idle &= push_transfers(p);
+	if (p->state == PEER_UP)
+		idle &= push_transfers(p);
 	if (p->state == PEER_UP)
 		idle &= push_queue(p);
 	if (p->state == PEER_UP && p->ep->lossy && status_due(p))

@@ -261,6 +261,48 @@ TEST(an_opened_peer_is_talked_to_before_it_is_there)
 }
 
 /* The other one opens us: its connection is the one that is waited for. */
+static void exports_late(struct peer *self, void *arg)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_key key;
+	char *buf;
+
+	(void)arg;
+	CHECK_EQ(sci_buf_alloc(ep, 4096, (void **)&buf), 0);
+	CHECK_EQ(sci_buf_key(ep, buf, 4096, &key), 0);
+	PEER_PUT(self, key);
+	peer_expect(self, "asked");
+	WAIT_UNTIL((sci_progress(ep), *(volatile char *)buf), TEST_WAIT_MS);
+	CHECK_EQ(buf[0], 'w');
+	peer_expect(self, "bye");
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(an_opened_peer_is_written_to_before_it_is_there)
+{
+	struct peer *p = peer_spawn(8, exports_late, NULL);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	const struct iovec out = { .iov_base = (char[]){ "w" }, .iov_len = 1 };
+	struct sci_key key;
+	struct sci_req *req[2];
+	struct sci_peer *to;
+	char word = 0;
+	const struct iovec in = { .iov_base = &word, .iov_len = 1 };
+
+	PEER_GET(p, key);
+	CHECK_EQ(sci_peer_open(ep, &node8, -1, &to), 0);
+	CHECK_EQ(sci_peer_state(to), -EINPROGRESS);
+	CHECK_EQ(sci_iwritev(to, &key, 0, &out, 1, &req[0]), 0);
+	CHECK_EQ(sci_ireadv(to, &key, 1, &in, 1, &req[1]), 0);
+	CHECK_EQ(sci_test(req[0], NULL), -EAGAIN);
+	peer_send(p, "asked");
+	CHECK_EQ(test_wait(req[0], NULL), 0);
+	CHECK_EQ(test_wait(req[1], NULL), 0);
+	peer_send(p, "bye");
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_join(p);
+}
+
 TEST(an_opened_peer_connects_itself)
 {
 	struct sci_ep *ep[2] = { test_ep_open(1, 0), test_ep_open(2, 0) };

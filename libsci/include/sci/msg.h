@@ -226,7 +226,7 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
  *	more; -1: never. One that does not answer is waited for.
  *
  * The connection that there is, or a new one, which is made while the endpoint
- * makes progress. Sends and receives may be asked for at once: they wait for it,
+ * makes progress. Transfers of all kinds may be asked for at once: they wait for it,
  * and complete with its error if it fails: those of sci_connect(), -ETIME. Calls
  * may take as long as said of sci_iconnect(). -ENOMEM, -ENOSPC, -EMFILE.
  */
