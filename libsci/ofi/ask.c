@@ -134,34 +134,31 @@ static int send_bytes(struct sci_peer *peer, const struct sfi_ask *a,
 	return sci_req_queue(req, op);
 }
 
+/* It has not begun: what is the peer's fault is told by a completion. */
+static int not_begun(struct sfi_op *op, int error)
+{
+	const struct sci_status st = { .error = error };
+
+	if (sfi_is_peers(error)) {
+		sfi_op_failed(op, &st);
+		error = 0;
+	}
+	sfi_op_free(op);
+	return error;
+}
+
 /* The reply's receive stands first, so that it is never unexpected. */
-static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
+static int by_message(struct sfi_ep *ep, const struct sfi_ask *a,
+		      struct sci_peer *peer, struct sfi_op *op)
 {
 	struct sfi_request r;
 	size_t len = fill(&r, a);
 	uint64_t id = ep->next_id;
-	struct sci_peer *peer;
-	struct sfi_op *op;
-	int ret = sfi_ep_peer(ep, a->peer, &peer);
+	int ret = sci_itrecvv(ep->ep, peer, SFI_REPLY, id, 0, a->in, a->n_in,
+			      &op->req);
 
 	if (ret)
-		return ret;
-	op = new_op(ep, a);
-	if (!op)
-		return -FI_ENOMEM;
-	ret = sci_itrecvv(ep->ep, peer, SFI_REPLY, id, 0, a->in, a->n_in,
-			  &op->req);
-	if (ret) {
-		const struct sci_status st = { .error = ret };
-
-		if (!sfi_is_peers(ret)) {
-			sfi_op_free(op);
-			return ret;
-		}
-		sfi_op_failed(op, &st);
-		sfi_op_free(op);
-		return 0;
-	}
+		return not_begun(op, ret);
 	ep->next_id++;
 	sci_req_queue(op->req, op);
 	ret = send_request(peer, a, id, &r, len);
@@ -173,6 +170,55 @@ static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
 		sci_cancel(op->req);
 	}
 	return 0;
+}
+
+/* ---- exported regions ---- */
+
+/* Loads through an adapter wait for every packet: more than one are better sent. */
+static bool is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
+{
+	const struct sfi_domain *d = ep->domain;
+
+	return d->own_keys && !d->by_address && a->verb <= SFI_READ &&
+	       a->n_places == 1 && a->places->key & SFI_KEY_EXPORTED &&
+	       !(a->flags & (FI_REMOTE_CQ_DATA | FI_INJECT)) &&
+	       (a->verb == SFI_WRITE || ep->shares_memory ||
+		a->places->len <= 64);
+}
+
+static int directly(const struct sfi_ask *a, struct sci_peer *peer,
+		    struct sfi_op *op)
+{
+	/* how long it is, its segment tells */
+	const struct sci_key key = {
+		.segment = SFI_KEY_SEGMENT(a->places->key), .len = UINT64_MAX,
+	};
+	uint64_t at = a->places->addr;
+	int ret;
+
+	if (a->verb == SFI_WRITE)
+		ret = sci_iwritev(peer, &key, at, a->out, a->n_out, &op->req);
+	else
+		ret = sci_ireadv(peer, &key, at, a->in, a->n_in, &op->req);
+	if (ret)
+		return not_begun(op, ret);
+	sci_req_queue(op->req, op);
+	return 0;
+}
+
+static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
+{
+	struct sci_peer *peer;
+	struct sfi_op *op;
+	int ret = sfi_ep_peer(ep, a->peer, &peer);
+
+	if (ret)
+		return ret;
+	op = new_op(ep, a);
+	if (!op)
+		return -FI_ENOMEM;
+	return is_direct(ep, a) ? directly(a, peer, op) :
+				  by_message(ep, a, peer, op);
 }
 
 static bool fits(const struct sfi_ask *a)

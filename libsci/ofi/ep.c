@@ -341,8 +341,11 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	if (!ep->tx.cq && !ep->tx.cntr && !ep->rx.cq && !ep->rx.cntr)
 		return -FI_ENOCQ;
 	ret = sfi_serve_begin(ep);
-	ep->enabled = !ret;
-	return ret;
+	if (ret)
+		return ret;
+	ep->enabled = true;
+	sfi_mr_exporter(ep);
+	return 0;
 }
 
 /* ---- begin and end ---- */
@@ -376,6 +379,7 @@ static int ep_close(struct fid *fid)
 	unbind(ep);
 	if (ep->av)
 		sfi_av_detach(ep->av, ep);
+	sfi_mr_no_exporter(ep);
 	sci_ep_close(ep->ep);
 	sfi_serve_end(ep);
 	ep->domain->users--;
@@ -445,6 +449,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->domain = d;
 	d->users++;
 	ep->caps = info->caps;
+	ep->shares_memory = !strcmp(sci_ep_fabric(ep->ep), "shm");
 	ep->directed = info->caps & FI_DIRECTED_RECV;
 	ep->tx.op_flags = info->tx_attr->op_flags;
 	ep->rx.op_flags = info->rx_attr->op_flags;

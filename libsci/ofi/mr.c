@@ -28,6 +28,7 @@ static struct sfi_mr **find(struct sfi_domain *d, uint64_t key)
  * sfi_mr_find() - where is what a peer names?
  * @access: FI_REMOTE_READ, FI_REMOTE_WRITE, or both
  *
+ * The domain is locked.
  * -FI_ENOKEY, -FI_EACCES; -ERANGE: not all of it is in the region.
  */
 int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access,
@@ -49,6 +50,62 @@ int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access
 	return 0;
 }
 
+/* ---- export ---- */
+
+/*
+ * Whole pages with all rights become a segment, by one endpoint of the domain's. On
+ * a node's own fabric the pages are exchanged for that, and what other threads store
+ * to them meanwhile is lost: there a program has to ask for it.
+ */
+void sfi_mr_exporter(struct sfi_ep *ep)
+{
+	struct sfi_domain *d = ep->domain;
+	int wanted = !ep->shares_memory;
+
+	fi_param_get_bool(&sfi_provider, "direct", &wanted);
+	/* who wants to hear of what peers do has to do it himself */
+	if (!wanted || !d->own_keys || d->by_address ||
+	    ep->caps & FI_RMA_EVENT || !(ep->caps & FI_RMA) ||
+	    !(ep->caps & SFI_SERVES))
+		return;
+	sfi_lock(&d->lock);
+	if (!d->exporter)
+		d->exporter = ep;
+	sfi_unlock(&d->lock);
+}
+
+/* Its segments are gone: keys that were given say so to who uses them. */
+void sfi_mr_no_exporter(struct sfi_ep *ep)
+{
+	struct sfi_domain *d = ep->domain;
+
+	sfi_lock(&d->lock);
+	if (d->exporter == ep) {
+		d->exporter = NULL;
+		for (unsigned int i = 0; i < SFI_BUCKETS; i++)
+			for (struct sfi_mr *m = d->regions[i]; m; m = m->next)
+				m->exported = false;
+	}
+	sfi_unlock(&d->lock);
+}
+
+/* The domain is locked. 0: it is not exported, which is no error. */
+static uint64_t export_bits(struct sfi_mr *mr)
+{
+	struct sfi_ep *ep = mr->domain->exporter;
+	struct sci_key key;
+
+	if (!ep || (mr->access & SFI_SERVES) != SFI_SERVES ||
+	    sci_buf_register(ep->ep, mr->base, mr->len))
+		return 0;
+	if (sci_buf_key(ep->ep, mr->base, mr->len, &key) || key.offset) {
+		sci_buf_unregister(ep->ep, mr->base, mr->len);
+		return 0;
+	}
+	mr->exported = true;
+	return SFI_KEY_EXPORTED | (uint64_t)key.segment << 31;
+}
+
 /* ---- begin and end ---- */
 
 static int add(struct sfi_mr *mr, uint64_t wanted)
@@ -58,7 +115,9 @@ static int add(struct sfi_mr *mr, uint64_t wanted)
 	int ret = 0;
 
 	sfi_lock(&d->lock);
-	mr->fid.key = d->own_keys ? d->next_key++ : wanted;
+	mr->fid.key = wanted;
+	if (d->own_keys)
+		mr->fid.key = (d->next_key++ & SFI_KEY_COUNT) | export_bits(mr);
 	m = find(d, mr->fid.key);
 	if (*m)
 		ret = -FI_ENOKEY;
@@ -76,13 +135,15 @@ static int take_out(struct sfi_mr *mr)
 	sfi_lock(&d->lock);
 	if (mr->users)
 		ret = -FI_EBUSY;
-	else
+	else if (mr->exported)
+		ret = sci_buf_unregister(d->exporter->ep, mr->base, mr->len);
+	if (!ret)
 		*find(d, mr->fid.key) = mr->next;
 	sfi_unlock(&d->lock);
 	return ret;
 }
 
-/* -FI_EBUSY: a peer's transfer is under way in it. */
+/* -FI_EBUSY: a transfer is under way in it. */
 static int mr_close(struct fid *fid)
 {
 	struct sfi_mr *mr = (struct sfi_mr *)fid;

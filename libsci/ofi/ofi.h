@@ -133,6 +133,7 @@ struct sfi_domain {
 	struct sfi_lock lock;		/* of what follows, and over atomics */
 	struct sfi_mr *regions[SFI_BUCKETS];
 	uint64_t next_key;
+	struct sfi_ep *exporter;	/* of regions; NULL: none does */
 };
 
 struct sfi_av {
@@ -268,6 +269,7 @@ struct sfi_ep {
 	/* of one-sided transfers */
 	struct sfi_cntr *writes, *reads, *remote_writes, *remote_reads;
 	uint64_t caps;
+	bool shares_memory;		/* with its peers: loads are as fast as stores */
 	bool enabled;
 	bool directed;			/* receives may name a source */
 	int patience;			/* ms, for peers that are not there */

@@ -18,6 +18,9 @@
  * which end when they do. It has completed when its reply is here, whatever the
  * completion level: what can go wrong at the target is told.
  *
+ * A region that is exported as a segment has its number in its key: peers store to
+ * it and load from it themselves, and the target has no part in it.
+ *
  * All that comes from a peer is looked at: it may ask for anything.
  */
 #ifndef LIBSCI_OFI_ONESIDED_H
@@ -26,6 +29,11 @@
 #include "libsci/ofi/ofi.h"
 
 #define SFI_INLINE_MAX	4096u
+
+/* Keys that the provider gives: exported, the segment's number, a count. */
+#define SFI_KEY_EXPORTED	(UINT64_C(1) << 63)
+#define SFI_KEY_SEGMENT(key)	((uint32_t)((key) >> 31))
+#define SFI_KEY_COUNT		((UINT64_C(1) << 31) - 1)
 
 enum sfi_verb {
 	SFI_WRITE,
@@ -85,6 +93,7 @@ struct sfi_mr {
 	uint64_t access;
 	struct sfi_cntr *writes, *reads; /* by peers; may be NULL */
 	unsigned int users;		/* transfers under way */
+	bool exported;			/* by the domain's exporter */
 };
 
 /* ask.c */
@@ -96,9 +105,11 @@ int sfi_serve_begin(struct sfi_ep *ep);
 void sfi_serve_again(struct sfi_ep *ep);
 void sfi_serve_end(struct sfi_ep *ep);
 
-/* mr.c: the domain is locked */
+/* mr.c */
 int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access,
 		struct sfi_mr **mr, void **at);
+void sfi_mr_exporter(struct sfi_ep *ep);
+void sfi_mr_no_exporter(struct sfi_ep *ep);
 
 /* atomic.c */
 size_t sfi_atomic_size(enum fi_datatype type);

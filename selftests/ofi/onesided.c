@@ -172,6 +172,86 @@ TEST(regions_by_address)
 	write_and_read(&c);
 }
 
+/* ---- regions that are exported ---- */
+
+static const struct link_config own_keys = {
+	.caps = CAPS, .mr_mode = FI_MR_PROV_KEY,
+};
+
+TEST(exported_regions)
+{
+	setenv("FI_SCI_DIRECT", "1", 1);
+	write_and_read(&own_keys);
+}
+
+/* Looks at its memory, and makes no progress. */
+static void only_looks(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, &own_keys);
+	volatile char *buf = alloc(8192);
+	struct fid_mr *mr = region(&l, (void *)buf, 8192, RIGHTS, 0);
+	struct fid_mr *part = region(&l, (void *)(buf + 1), 100, RIGHTS, 0);
+	uint64_t key = fi_mr_key(mr), other = fi_mr_key(part);
+
+	(void)arg;
+	CHECK(key != other);
+	buf[1] = 'a';
+	link_meet(&l);
+	PEER_PUT(self, key);
+	PEER_PUT(self, other);
+	WAIT_UNTIL(buf[0], TEST_WAIT_MS);
+	CHECK_EQ(buf[0], 'w');
+	peer_send(self, "seen");
+	link_meet(&l);
+	/* what is exported is the program's again */
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	CHECK_EQ(buf[1], 'a');
+	buf[0] = 'x';
+	link_meet(&l);
+	link_meet(&l);
+	CHECK_EQ(buf[0], 'x');
+	CHECK_EQ(fi_close(&part->fid), 0);
+	link_close(&l);
+}
+
+TEST(exported_regions_need_no_progress)
+{
+	struct served s = { .key = 0 };
+	uint64_t part, word = 0;
+	char byte = 0;
+
+	setenv("FI_SCI_DIRECT", "1", 1);
+	s.proc = peer_spawn(8, only_looks, NULL);
+	s.l = link_open(s.proc, 8, &own_keys);
+	link_meet(&s.l);
+	link_next(&s.l, NULL);
+	link_next(&s.l, NULL);
+	PEER_GET(s.proc, s.key);
+	PEER_GET(s.proc, part);
+	get(&s, &byte, 1, 1);
+	CHECK_EQ(byte, 'a');
+	put(&s, "w", 1, 0);
+	peer_expect(s.proc, "seen");
+	/* beyond its end */
+	CHECK_EQ(fi_write(s.l.ep, &word, 8, NULL, s.l.to, 8190, s.key, NULL), 0);
+	CHECK_EQ(link_error(&s.l).err, ERANGE);
+	link_meet(&s.l);
+	link_next(&s.l, NULL);
+	link_next(&s.l, NULL);
+	/* it is gone; another that is not whole pages is not exported, but there */
+	link_meet(&s.l);
+	link_next(&s.l, NULL);
+	link_next(&s.l, NULL);
+	CHECK_EQ(fi_write(s.l.ep, "y", 1, NULL, s.l.to, 0, s.key, NULL), 0);
+	CHECK_EQ(link_error(&s.l).err, ENOENT);
+	CHECK_EQ(fi_read(s.l.ep, &byte, 1, NULL, s.l.to, 0, part, NULL), 0);
+	link_meet(&s.l);
+	link_next(&s.l, NULL);
+	CHECK_EQ(byte, 'a');
+	link_close(&s.l);
+	peer_join(s.proc);
+}
+
 TEST(nothing_is_written_and_read)
 {
 	struct served s = served_open(&plain);
