@@ -46,6 +46,7 @@ static int look_completed(void *arg)
 	return list_empty(&ep->completed) ? -EAGAIN : 0;
 }
 
+/* -EAGAIN: there are none. */
 static int take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
 {
 	unsigned int i;
@@ -58,22 +59,24 @@ static int take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
 		done[i].status = req->status;
 		req_free(req);
 	}
-	return (int)i;
+	return i ? (int)i : -EAGAIN;
 }
 
 int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 		    unsigned int n)
 {
-	int ret;
+	int ret = 0;
 
 	if (!ep || !done || !n || n > INT_MAX)
 		return -EINVAL;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = msg_look(ep, look_completed, ep, timeout);
-	if (!ret)
-		ret = take(ep, done, n);
+	if (list_empty(&ep->completed))
+		msg_progress(ep);
+	if (timeout && list_empty(&ep->completed))
+		ret = msg_wait(ep, look_completed, ep, timeout);
+	ret = ret ? ret : take(ep, done, n);
 	msg_unlock(&ep->lock);
 	return ret;
 }

@@ -125,8 +125,8 @@ struct sci_req {
 	bool pooled;			/* goes back to the endpoint's pool */
 	bool in_blocks;			/* eager, some of its blocks are out */
 	bool has_imm;
-	bool imm_out;			/* ... which a line of its own has taken */
 	bool unwatched;			/* nobody has a pointer to it */
+	bool lent;			/* its bytes, until the call returns */
 	bool queued;			/* its end is told by ep->completed */
 	uint8_t mode;			/* of a rendezvous: CTS_* */
 	uint8_t rts_flags;
@@ -257,7 +257,7 @@ struct sci_peer {
 	struct msg_status now;		/* ... what there is to tell */
 	volatile struct msg_line *tell;	/* where: line 0 of its inbox */
 	struct msg_blocks_rx blocks_rx[MSG_RINGS];
-	bool has_imm;			/* that of the next message has come */
+	bool has_imm;			/* the line that is being taken, one */
 	uint64_t imm;
 	int chain_error;
 	struct list receiving;		/* requests: CTS is out */
@@ -376,10 +376,9 @@ void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
 	     uint32_t lines);
 bool tx_room_slow(struct msg_tx *tx);
 bool tx_prepare(struct sci_peer *p);
-void tx_put(struct sci_peer *p, struct msg_tx *tx, uint32_t ahead,
-	    const struct line_head *head, const void *buf, size_t len,
-	    enum msg_line_type type);
-void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n);
+void tx_put_lossy(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
+		  const struct line_head *head, const void *buf, size_t len,
+		  uint64_t id, uint64_t last);
 void tx_drop(struct sci_peer *p);
 void status_write(struct sci_peer *p);
 void status_announce(struct sci_peer *p);
@@ -416,14 +415,29 @@ bool msg_iov_good(const struct iovec *iov, size_t n);
 size_t msg_iov_len(const struct iovec *iov, size_t n);
 void msg_gather(struct msg_cursor *at, void *dst, size_t len);
 void msg_scatter(struct msg_cursor *at, const void *src, size_t len);
-void msg_skip(struct msg_cursor *at, size_t len);
-const void *msg_chunk(const struct msg_cursor *at, size_t *len);
+
+/* The rest of the piece @at is in; callers know that there is one. */
+static inline const void *msg_chunk(const struct msg_cursor *at, size_t *len)
+{
+	*len = at->iov->iov_len - at->done;
+	return (const char *)at->iov->iov_base + at->done;
+}
+
+static inline void msg_skip(struct msg_cursor *at, size_t len)
+{
+	at->done += len;
+	while (at->n && at->done >= at->iov->iov_len) {
+		at->done -= at->iov->iov_len;
+		at->iov++;
+		at->n--;
+	}
+}
 
 /* request.c */
 void slabs_free(struct sci_ep *ep);
 struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind);
 void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind);
-int req_iov(struct sci_req *req, const struct iovec *iov, size_t n);
+int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n);
 void req_free(struct sci_req *req);
 void req_done(struct sci_req *req, int error);
 int req_id_get(struct sci_req *req);
@@ -558,6 +572,70 @@ static inline void maybe_ring(struct sci_peer *p)
 	sleeps = sci_load_relaxed(&p->status->sleeps);
 	if (sleeps != p->bell_rung)
 		status_write(p);
+}
+
+/*
+ * Write the line that comes @ahead lines after the next one: there is room, and
+ * memory (tx_room(), tx_prepare()). @type 0: a short message.
+ */
+static inline void tx_put(struct sci_peer *p, struct msg_tx *tx, uint32_t ahead,
+			  const struct line_head *head, const void *buf,
+			  size_t len, enum msg_line_type type)
+{
+	uint64_t last = line_last(type, type ? LINE_TYPED : (unsigned int)len,
+				  tx->pos + ahead);
+	uint32_t slot = tx->slot + ahead;
+	uint64_t id = tx->id;
+
+	if (slot >= tx->lines) {
+		slot -= tx->lines;
+		id ^= LINE_ID;
+	}
+	if (p->ep->lossy)
+		tx_put_lossy(p, tx, slot, head, buf, len, id, last);
+	else
+		line_ops.put(&tx->slots[slot], head, buf, len, id, last);
+}
+
+/* @n lines have been put. */
+static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
+{
+	tx->pos += n;
+	tx->slot += n;
+	if (tx->slot >= tx->lines) {
+		tx->slot -= tx->lines;
+		tx->id ^= LINE_ID;
+	}
+	maybe_ring(p);
+}
+
+/* The vector is copied: the caller's may go. */
+static inline int req_iov(struct sci_req *req, const struct iovec *iov, size_t n)
+{
+	if (n != 1)
+		return req_iov_many(req, iov, n);
+	req->iov[0] = iov[0];
+	req->iovs = 1;
+	req->len = iov[0].iov_len;
+	req->at = (struct msg_cursor){ .iov = req->iov, .n = 1 };
+	if (!req->len)
+		msg_skip(&req->at, 0);
+	return 0;
+}
+
+/* What comes with a line goes where @at is; beyond its end, nowhere. */
+static inline void msg_scatter_line(struct msg_cursor *at, const void *src,
+				    size_t len)
+{
+	size_t room = 0;
+	const void *dst = at->n ? msg_chunk(at, &room) : NULL;
+
+	if (len <= room && len <= LINE_BYTES) {
+		line_copy((void *)dst, src, len);
+		msg_skip(at, len);
+	} else {
+		msg_scatter(at, src, len);
+	}
 }
 
 static inline void rx_advance(struct msg_rx *rx)

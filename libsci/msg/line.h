@@ -135,10 +135,9 @@ static inline void line_copy(void *dst, const void *src, size_t len)
 	}
 }
 
-/* Up to 16 bytes that come before the payload of a typed line. */
+/* Up to 32 bytes that come before the payload of a typed line. */
 struct line_head {
-	uint64_t lo;
-	uint64_t hi;
+	uint64_t w[4];
 	unsigned int len;
 };
 

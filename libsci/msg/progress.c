@@ -158,6 +158,15 @@ static int attend(struct sci_ep *ep)
 	return done;
 }
 
+/* Most looks are in vain, and a message waits for half of one on average. */
+static inline bool nothing_came(const struct sci_peer *p)
+{
+	const struct msg_rx *rx = &p->data_rx;
+
+	return !p->expects && !line_peek(&rx->slots[rx->slot], rx->id) &&
+	       p->state == PEER_UP;
+}
+
 /*
  * One round. Returns how much has been done; with 0 there was nothing to do
  * and there will not be before somebody rings.
@@ -169,8 +178,14 @@ int msg_progress(struct sci_ep *ep)
 
 	ep->turns++;
 	ep->retry = false;
-	list_for_each_safe(pos, n, &ep->hot)
-		done += receive_poll(container_of(pos, struct sci_peer, hot));
+	list_for_each_safe(pos, n, &ep->hot) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
+
+		if (nothing_came(p))
+			p->idle++;
+		else
+			done += receive_poll(p);
+	}
 	if (!list_empty(&ep->busy)) {
 		list_for_each_safe(pos, n, &ep->busy)
 			done += send_push(container_of(pos, struct sci_peer,

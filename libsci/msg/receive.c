@@ -45,12 +45,17 @@ void status_of_message(struct sci_status *st, uint32_t context, uint64_t tag,
 	st->len = len;
 }
 
+static void have_imm(struct sci_peer *p, uint64_t imm)
+{
+	p->has_imm = true;
+	p->imm = imm;
+}
+
 /* The immediate of @p's message, which is being taken. */
 static void take_imm(struct sci_peer *p, struct sci_status *st)
 {
 	if (!p->has_imm)
 		return;
-	p->has_imm = false;
 	st->flags |= SCI_STATUS_IMM;
 	st->imm = p->imm;
 }
@@ -91,7 +96,6 @@ static struct sci_msg *keep(struct sci_peer *p, uint32_t context, uint64_t tag,
 	msg->match.context = context;
 	msg->has_imm = p->has_imm;
 	msg->imm = p->has_imm ? p->imm : 0;
-	p->has_imm = false;
 	sci_match_unexpected(&ep->match, &msg->match);
 	msg->kept = len + sizeof(*msg);
 	ep->unexpected_bytes += msg->kept;
@@ -132,7 +136,7 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	req->peer = p;
 	status_of_message(&req->status, context, tag, len);
 	take_imm(p, &req->status);
-	msg_scatter(&req->at, data, len);
+	msg_scatter_line(&req->at, data, len);
 	msg_finish(req, error);
 	return 0;
 }
@@ -142,7 +146,7 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 static void chain_data(struct sci_peer *p, const void *data, size_t len)
 {
 	if (p->chain_req) {
-		msg_scatter(&p->chain_req->at, data, len);
+		msg_scatter_line(&p->chain_req->at, data, len);
 	} else if (p->chain_msg) {
 		memcpy(p->chain_msg->data + p->chain_msg->have, data, len);
 		p->chain_msg->have += len;
@@ -212,6 +216,18 @@ static int chain_came(struct sci_peer *p, const struct line_chain *c)
 	return ret;
 }
 
+static int chain_imm_came(struct sci_peer *p, const struct line_chain_imm *c)
+{
+	int ret;
+
+	have_imm(p, c->imm);
+	ret = chain_begin(p, c->context, c->tag, c->len);
+	if (!ret)
+		chain_piece(p, c->data,
+			    c->len < CHAIN_IMM_HEAD ? c->len : CHAIN_IMM_HEAD);
+	return ret;
+}
+
 /* ---- eager messages ---- */
 
 static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
@@ -231,6 +247,8 @@ static int eager_came(struct sci_peer *p, const struct line_eager *e)
 
 	if (!data || !e->first || e->first > e->len)
 		return -EPROTO;
+	if (e->has_imm)
+		have_imm(p, e->imm);
 	if (e->first == e->len) {
 		ret = deliver(p, e->context, e->tag, data, e->len,
 			      bad_sum(p, data, e->len, e->crc) ? -EBADMSG : 0);
@@ -282,6 +300,8 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 	struct sci_req *req;
 	struct sci_msg *msg;
 
+	if (rts->flags & RTS_IMM)
+		have_imm(p, rts->imm);
 	r = sci_match_arrive(&p->ep->match, p, rts->tag, rts->context);
 	if (r) {
 		req = container_of(r, struct sci_req, match);
@@ -300,28 +320,12 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 
 /* ---- lines ---- */
 
-/* What stays in the ring comes with its immediate again. */
 static int tagged_imm_came(struct sci_peer *p, const struct line_tagged_imm *t)
 {
-	int ret;
-
-	if (t->len > sizeof(t->data) || p->has_imm)
+	if (t->len > sizeof(t->data))
 		return -EPROTO;
-	p->has_imm = true;
-	p->imm = t->imm;
-	ret = deliver(p, t->context, t->tag, t->data, t->len, 0);
-	if (ret)
-		p->has_imm = false;
-	return ret;
-}
-
-static int imm_came(struct sci_peer *p, uint64_t imm)
-{
-	if (p->has_imm)
-		return -EPROTO;
-	p->has_imm = true;
-	p->imm = imm;
-	return 0;
+	have_imm(p, t->imm);
+	return deliver(p, t->context, t->tag, t->data, t->len, 0);
 }
 
 static int data_line(struct sci_peer *p, const struct msg_line *l)
@@ -331,6 +335,7 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 
 	if (p->chain_left)
 		return chain_goes_on(p, l);
+	p->has_imm = false;
 	if (kind != LINE_TYPED)
 		return deliver(p, MSG_UNTAGGED, 0, l, kind, 0);
 	switch (t->type) {
@@ -342,8 +347,8 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 			       t->tagged.data, t->tagged.len, 0);
 	case LINE_TAGGED_IMM:
 		return tagged_imm_came(p, &t->tagged_imm);
-	case LINE_IMM:
-		return imm_came(p, t->imm.imm);
+	case LINE_CHAIN_IMM:
+		return chain_imm_came(p, &t->chain_imm);
 	case LINE_CHAIN:
 		return chain_came(p, &t->chain);
 	case LINE_EAGER:

@@ -18,20 +18,36 @@
 
 /* ---- the short way ---- */
 
-/* What a receive wants, and where it goes. */
+/* What a receive wants, and where it goes; then what it got. */
 struct quick {
 	struct sci_peer *p;
 	uint32_t context;
 	uint64_t tag;
+	uint64_t ignore;
 	void *buf;
 	size_t size;
 	size_t len;
+	uint64_t imm;
+	bool has_imm;
 };
 
-static inline bool quick_fits(const struct quick *q, uint32_t context,
-			      uint64_t tag, uint64_t len)
+/* Takes the tag if it does. */
+static inline bool quick_fits(struct quick *q, uint32_t context, uint64_t tag,
+			      uint64_t len)
 {
-	return context == q->context && tag == q->tag && len <= q->size;
+	if (context != q->context || (tag ^ q->tag) & ~q->ignore ||
+	    len > q->size)
+		return false;
+	q->tag = tag;
+	q->ignore = 0;
+	q->len = len;
+	return true;
+}
+
+static inline void quick_imm(struct quick *q, uint64_t imm)
+{
+	q->has_imm = true;
+	q->imm = imm;
 }
 
 static bool quick_eager(struct quick *q, const struct line_eager *e)
@@ -39,31 +55,31 @@ static bool quick_eager(struct quick *q, const struct line_eager *e)
 	struct sci_peer *p = q->p;
 	const uint8_t *data;
 
-	if (!quick_fits(q, e->context, e->tag, e->len) || p->sums || !e->len ||
-	    e->first != e->len)
+	if (p->sums || !e->len || e->first != e->len)
 		return false;
 	data = blocks_find(&p->blocks_rx[RING_EAGER], e->end, e->len);
-	if (!data)
+	if (!data || !quick_fits(q, e->context, e->tag, e->len))
 		return false;
 	msg_copy(q->buf, data, e->len);
 	p->now.eager = e->end;
-	q->len = e->len;
+	if (e->has_imm)
+		quick_imm(q, e->imm);
 	rx_advance(&p->data_rx);
 	return true;
 }
 
-/* All lines of it have to be there soon: there is no way back. */
-static bool quick_chain(struct quick *q, const struct line_chain *c)
+/*
+ * All lines of it have to be there soon: there is no way back.  @first bytes
+ * are in the first one.
+ */
+static bool quick_chain(struct quick *q, const uint8_t *data, size_t first)
 {
 	struct msg_rx rx = q->p->data_rx;
-	size_t at = c->len < CHAIN_HEAD ? c->len : CHAIN_HEAD;
+	size_t at = q->len < first ? q->len : first;
 	struct msg_line l;
 
-	if (!quick_fits(q, c->context, c->tag, c->len) ||
-	    c->len > QUICK_CHAIN)
-		return false;
-	line_copy(q->buf, c->data, at);
-	for (rx_advance(&rx); at < c->len; rx_advance(&rx)) {
+	line_copy(q->buf, data, at);
+	for (rx_advance(&rx); at < q->len; rx_advance(&rx)) {
 		unsigned int looks = 0, n;
 
 		while (!line_ops.get(&rx.slots[rx.slot], rx.id, &l))
@@ -71,13 +87,49 @@ static bool quick_chain(struct quick *q, const struct line_chain *c)
 				return false;
 		n = line_kind(&l);
 		if (line_seq(&l) != (rx.pos & 3) || n == LINE_TYPED || !n ||
-		    n > c->len - at)
+		    n > q->len - at)
 			return false;
 		line_copy((uint8_t *)q->buf + at, &l, n);
 		at += n;
 	}
-	q->len = c->len;
 	q->p->data_rx = rx;
+	return true;
+}
+
+static bool quick_plain_chain(struct quick *q, const struct line_chain *c)
+{
+	return c->len <= QUICK_CHAIN &&
+	       quick_fits(q, c->context, c->tag, c->len) &&
+	       quick_chain(q, c->data, CHAIN_HEAD);
+}
+
+static bool quick_imm_chain(struct quick *q, const struct line_chain_imm *c)
+{
+	quick_imm(q, c->imm);
+	return c->len <= QUICK_CHAIN &&
+	       quick_fits(q, c->context, c->tag, c->len) &&
+	       quick_chain(q, c->data, CHAIN_IMM_HEAD);
+}
+
+static inline bool quick_tagged(struct quick *q, const struct line_tagged *t)
+{
+	if (t->len > SCI_TAGGED_SHORT_MAX ||
+	    !quick_fits(q, t->context, t->tag, t->len))
+		return false;
+	line_copy(q->buf, t->data, t->len);
+	rx_advance(&q->p->data_rx);
+	return true;
+}
+
+static inline bool quick_tagged_imm(struct quick *q,
+				    const struct line_tagged_imm *t)
+{
+	if (t->len > SCI_IMM_SHORT_MAX ||
+	    !quick_fits(q, t->context, t->tag, t->len))
+		return false;
+	line_copy(q->buf, t->data, t->len);
+	quick_imm(q, t->imm);
+	rx_advance(&q->p->data_rx);
 	return true;
 }
 
@@ -90,23 +142,23 @@ static inline bool quick_line(struct quick *q, const struct msg_line *l)
 		if (!quick_fits(q, MSG_UNTAGGED, 0, kind))
 			return false;
 		line_copy(q->buf, l, kind);
-		q->len = kind;
-	} else if (t->type == LINE_TAGGED) {
-		if (!quick_fits(q, t->tagged.context, t->tagged.tag,
-				t->tagged.len) ||
-		    t->tagged.len > SCI_TAGGED_SHORT_MAX)
-			return false;
-		line_copy(q->buf, t->tagged.data, t->tagged.len);
-		q->len = t->tagged.len;
-	} else if (t->type == LINE_EAGER) {
+		rx_advance(&q->p->data_rx);
+		return true;
+	}
+	switch (t->type) {
+	case LINE_TAGGED:
+		return quick_tagged(q, &t->tagged);
+	case LINE_TAGGED_IMM:
+		return quick_tagged_imm(q, &t->tagged_imm);
+	case LINE_EAGER:
 		return quick_eager(q, &t->eager);
-	} else if (t->type == LINE_CHAIN) {
-		return quick_chain(q, &t->chain);
-	} else {
+	case LINE_CHAIN:
+		return quick_plain_chain(q, &t->chain);
+	case LINE_CHAIN_IMM:
+		return quick_imm_chain(q, &t->chain_imm);
+	default:
 		return false;
 	}
-	rx_advance(&q->p->data_rx);
-	return true;
 }
 
 /*
@@ -145,7 +197,10 @@ static inline bool quick_take(struct quick *q, struct sci_status *status)
 	if (status_due(p))
 		status_write(p);
 	if (status) {
-		*status = (struct sci_status){ .peer = p };
+		*status = (struct sci_status){
+			.peer = p, .imm = q->imm,
+			.flags = q->has_imm ? SCI_STATUS_IMM : 0,
+		};
 		status_of_message(status, q->context, q->tag, q->len);
 	}
 	return true;
@@ -172,7 +227,7 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 				const struct sci_peer *p)
 {
 	return p && !ep->match.posted && !ep->match.unexpected &&
-	       !p->chain_left && !p->has_imm && p->state == PEER_UP && !ep->lossy &&
+	       !p->chain_left && p->state == PEER_UP && !ep->lossy &&
 	       list_empty(&ep->busy);
 }
 
@@ -195,10 +250,11 @@ static bool take_now(struct sci_req *req)
 	struct sci_peer *p = req->peer;
 	struct quick q = {
 		.p = p, .context = req->match.context, .tag = req->match.tag,
+		.ignore = req->match.ignore,
 	};
 	const struct msg_rx *rx;
 
-	if (req->iovs != 1 || req->match.ignore || !may_be_quick(req->ep, p))
+	if (req->iovs != 1 || !may_be_quick(req->ep, p))
 		return false;
 	rx = &p->data_rx;
 	q.buf = req->iov->iov_base;
@@ -334,7 +390,7 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	      struct sci_status *status)
 {
 	struct quick q = {
-		.p = peer, .context = context, .tag = tag,
+		.p = peer, .context = context, .tag = tag, .ignore = ignore,
 		.buf = buf, .size = size,
 	};
 	struct sci_req req;
@@ -346,7 +402,7 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (ignore || !may_be_quick(ep, peer) || !quick_wait(&q, status)) {
+	if (!may_be_quick(ep, peer) || !quick_wait(&q, status)) {
 		req_init(&req, ep, MSG_RECV);
 		describe(&req, peer, true, context, tag, ignore);
 		ret = recv_wait(ep, &req, buf, size, status);

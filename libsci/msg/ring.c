@@ -70,42 +70,14 @@ void tx_drop(struct sci_peer *p)
 	p->ctl_tx.shadow = NULL;
 }
 
-/*
- * Write the line that comes @ahead lines after the next one: there is room, and
- * memory (tx_room(), tx_prepare()). @type 0: a short message.
- */
-void tx_put(struct sci_peer *p, struct msg_tx *tx, uint32_t ahead,
-	    const struct line_head *head, const void *buf, size_t len,
-	    enum msg_line_type type)
+/* tx_put() where lines can be lost. */
+void tx_put_lossy(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
+		  const struct line_head *head, const void *buf, size_t len,
+		  uint64_t id, uint64_t last)
 {
-	uint64_t last = line_last(type, type ? LINE_TYPED : (unsigned int)len,
-				  tx->pos + ahead);
-	uint32_t slot = tx->slot + ahead;
-	uint64_t id = tx->id;
-
-	if (slot >= tx->lines) {
-		slot -= tx->lines;
-		id ^= LINE_ID;
-	}
-	if (!p->ep->lossy) {
-		line_ops.put(&tx->slots[slot], head, buf, len, id, last);
-		return;
-	}
 	line_ops.put(&tx->shadow[slot], head, buf, len, id, last);
 	mark_dirty(p);
 	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->ep->link);
-}
-
-/* @n lines have been put. */
-void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
-{
-	tx->pos += n;
-	tx->slot += n;
-	if (tx->slot >= tx->lines) {
-		tx->slot -= tx->lines;
-		tx->id ^= LINE_ID;
-	}
-	maybe_ring(p);
 }
 
 /* ---- the status line ---- */

@@ -41,7 +41,7 @@ static inline void post_short(struct sci_peer *p, bool tagged, uint32_t context,
 			      uint64_t tag, const void *buf, size_t len)
 {
 	const struct line_head head = {
-		.lo = tag, .hi = (uint64_t)len << 32 | context,
+		.w = { tag, (uint64_t)len << 32 | context },
 		.len = offsetof(struct line_tagged, data),
 	};
 
@@ -49,6 +49,21 @@ static inline void post_short(struct sci_peer *p, bool tagged, uint32_t context,
 		tx_put(p, &p->data_tx, 0, &head, buf, len, LINE_TAGGED);
 	else
 		tx_put(p, &p->data_tx, 0, &no_head, buf, len, LINE_SHORT);
+	tx_go(p, &p->data_tx, 1);
+	p->ep->stats.sent_short++;
+}
+
+/* The same with its immediate, which begins in the middle of a word. */
+static inline void post_short_imm(struct sci_peer *p, uint32_t context,
+				  uint64_t tag, uint64_t imm, const void *buf,
+				  size_t len)
+{
+	const struct line_head head = {
+		.w = { tag, imm << 40 | (uint64_t)len << 32 | context, imm >> 24 },
+		.len = offsetof(struct line_tagged_imm, data),
+	};
+
+	tx_put(p, &p->data_tx, 0, &head, buf, len, LINE_TAGGED_IMM);
 	tx_go(p, &p->data_tx, 1);
 	p->ep->stats.sent_short++;
 }
@@ -92,44 +107,57 @@ static bool push_ctl(struct sci_peer *p)
 
 /* ---- one line ---- */
 
-static void post_short_imm(struct sci_peer *p, uint32_t context, uint64_t tag,
-			   uint64_t imm, const void *buf, size_t len)
+/*
+ * The bytes of a short message: where they lie, or in @room.  They are in one
+ * piece mostly, and a copy that was just made would be waited for.
+ */
+static const void *short_data(struct msg_cursor *at, void *room, size_t len)
 {
-	struct msg_typed t;
+	const void *buf = room;
+	size_t n = 0;
 
-	t.tagged_imm.tag = tag;
-	t.tagged_imm.context = context;
-	t.tagged_imm.imm = imm;
-	t.tagged_imm.len = (uint8_t)len;
-	memcpy(t.tagged_imm.data, buf, len);
-	post_typed(p, &p->data_tx, &t, LINE_TAGGED_IMM);
-	p->ep->stats.sent_short++;
+	if (at->n)
+		buf = msg_chunk(at, &n);
+	if (n >= len)
+		return buf;
+	msg_gather(at, room, len);
+	return room;
 }
 
 static int send_short(struct sci_req *req)
 {
-	uint8_t data[SCI_SHORT_MAX];
+	uint8_t room[SCI_SHORT_MAX];
+	const void *data = short_data(&req->at, room, req->len);
 
-	if (req->has_imm) {
-		msg_gather(&req->at, data, req->len);
+	if (req->has_imm)
 		post_short_imm(req->peer, req->context, req->tag, req->imm,
 			       data, req->len);
-		return 0;
-	}
-	msg_gather(&req->at, data, req->len);
-	post_short(req->peer, req->tagged, req->context, req->tag, data,
-		   req->len);
+	else
+		post_short(req->peer, req->tagged, req->context, req->tag, data,
+			   req->len);
 	return 0;
 }
 
 /* ---- several lines ---- */
 
-static size_t chain_first(const struct sci_req *req, struct msg_typed *t)
+/* Of the first line; what it leaves room for. */
+static size_t chain_head(const struct sci_req *req, struct line_head *h,
+			 enum msg_line_type *type)
 {
-	t->chain.len = req->len;
-	t->chain.tag = req->tag;
-	t->chain.context = req->context;
-	return req->len < CHAIN_HEAD ? req->len : CHAIN_HEAD;
+	size_t room = req->has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
+
+	*h = (struct line_head){
+		.w = { req->len, req->tag, req->context },
+		.len = offsetof(struct line_chain, data),
+	};
+	*type = LINE_CHAIN;
+	if (req->has_imm) {
+		h->w[2] |= req->imm << 32;
+		h->w[3] = req->imm >> 32;
+		h->len = offsetof(struct line_chain_imm, data);
+		*type = LINE_CHAIN_IMM;
+	}
+	return req->len < room ? req->len : room;
 }
 
 /*
@@ -139,46 +167,45 @@ static size_t chain_first(const struct sci_req *req, struct msg_typed *t)
 static bool send_chain_whole(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
+	enum msg_line_type type;
 	uint32_t lines = 1, k;
-	struct msg_typed t;
+	struct line_head head;
 	const uint8_t *buf;
-	size_t n, at;
+	size_t n, at, first;
 
 	buf = msg_chunk(&req->at, &n);
 	if (n < req->len)
 		return false;
-	at = chain_first(req, &t);
-	lines += (uint32_t)((req->len - at + LINE_PAYLOAD - 1) / LINE_PAYLOAD);
+	first = chain_head(req, &head, &type);
+	lines += (uint32_t)((req->len - first + LINE_PAYLOAD - 1) / LINE_PAYLOAD);
 	if (tx_free(&p->data_tx) < lines &&
 	    (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines))
 		return false;
-	memcpy(t.chain.data, buf, at);
-	for (k = 1; at < req->len; k++, at += n) {
+	for (k = 1, at = first; at < req->len; k++, at += n) {
 		n = req->len - at < LINE_PAYLOAD ? req->len - at : LINE_PAYLOAD;
 		tx_put(p, &p->data_tx, k, &no_head, buf + at, n, LINE_SHORT);
 	}
-	tx_put(p, &p->data_tx, 0, &no_head, &t, LINE_BODY, LINE_CHAIN);
+	tx_put(p, &p->data_tx, 0, &head, buf, first, type);
 	tx_go(p, &p->data_tx, lines);
 	return true;
 }
 
 static void send_chain_line(struct sci_req *req)
 {
+	struct line_head head = { .len = 0 };
+	enum msg_line_type type = LINE_SHORT;
 	struct sci_peer *p = req->peer;
 	uint8_t data[LINE_PAYLOAD];
-	struct msg_typed t;
 	size_t n;
 
 	if (!req->moved) {
-		n = chain_first(req, &t);
-		msg_gather(&req->at, t.chain.data, n);
-		tx_put(p, &p->data_tx, 0, &no_head, &t, LINE_BODY, LINE_CHAIN);
+		n = chain_head(req, &head, &type);
 	} else {
 		n = req->len - req->moved;
 		n = n < LINE_PAYLOAD ? n : LINE_PAYLOAD;
-		msg_gather(&req->at, data, n);
-		tx_put(p, &p->data_tx, 0, &no_head, data, n, LINE_SHORT);
 	}
+	msg_gather(&req->at, data, n);
+	tx_put(p, &p->data_tx, 0, &head, data, n, type);
 	tx_go(p, &p->data_tx, 1);
 	req->moved += n;
 }
@@ -231,6 +258,7 @@ static void announce_block(struct sci_req *req, uint32_t len, uint32_t end,
 	t.eager = (struct line_eager){
 		.tag = req->tag, .context = req->context,
 		.len = (uint32_t)req->len, .first = len, .end = end, .crc = crc,
+		.imm = req->imm, .has_imm = req->has_imm,
 	};
 	post_typed(p, &p->data_tx, &t, LINE_EAGER);
 }
@@ -289,7 +317,9 @@ static int send_rts(struct sci_req *req)
 	struct msg_typed t = {
 		.rts = { .len = req->len, .tag = req->tag,
 			 .context = req->context,
-			 .flags = req->ep->crc ? RTS_CRC : 0 },
+			 .imm = req->imm,
+			 .flags = (req->ep->crc ? RTS_CRC : 0) |
+				  (req->has_imm ? RTS_IMM : 0) },
 	};
 
 	if (req_id_get(req))
@@ -344,20 +374,17 @@ static bool is_exported(const struct sci_req *req)
 	return n >= req->len && buf_find(req->ep, addr, req->len);
 }
 
+static bool is_long(const struct sci_req *req)
+{
+	return req->len > LINE_PAYLOAD &&
+	       req->len > req->ep->params[SCI_PARAM_EAGER_MAX];
+}
+
 static size_t short_max(bool tagged, bool has_imm)
 {
 	if (has_imm)
 		return SCI_IMM_SHORT_MAX;
 	return tagged ? SCI_TAGGED_SHORT_MAX : SCI_SHORT_MAX;
-}
-
-/* The line before those of the message. */
-static void post_imm(struct sci_req *req)
-{
-	struct msg_typed t = { .imm.imm = req->imm };
-
-	post_typed(req->peer, &req->peer->data_tx, &t, LINE_IMM);
-	req->imm_out = true;
 }
 
 /* 0: out of the queue, and completed unless it is a rendezvous; -EAGAIN. */
@@ -373,14 +400,7 @@ static int try_send(struct sci_req *req)
 		return req->in_blocks ? send_eager(req) : send_chain(req);
 	if (!req->sync && req->len <= line)
 		return send_short(req);
-	if (req->has_imm && !req->imm_out) {
-		post_imm(req);
-		if (!tx_room(&p->data_tx))
-			return -EAGAIN;
-	}
-	if (req->sync || (req->len > LINE_PAYLOAD &&
-			  req->len > params[SCI_PARAM_EAGER_MAX]) ||
-	    is_exported(req))
+	if (req->sync || is_long(req) || (!req->lent && is_exported(req)))
 		return send_rts(req);
 	if (req->len > params[SCI_PARAM_LINES_MAX] && wants_ring(req)) {
 		ask_for_ring(p);
@@ -481,19 +501,49 @@ int send_push(struct sci_peer *p)
 	       p->ep->completions != completions;
 }
 
+/* What has not gone yet goes from a copy: the caller wants its buffer back. */
+static int copy_rest(struct sci_req *req)
+{
+	size_t len = req->len, left = len - req->moved;
+	struct iovec iov = { .iov_len = left };
+
+	req->lent = false;
+	if (!left)
+		return 0;
+	req->copy = malloc(left);
+	if (!req->copy)
+		return -ENOMEM;
+	iov.iov_base = req->copy;
+	msg_gather(&req->at, req->copy, left);
+	if (req->iov != req->inline_iov)
+		free(req->iov);
+	req->iov = req->inline_iov;
+	req_iov(req, &iov, 1);
+	req->len = len;
+	return 0;
+}
+
 /* 0: accepted; it may have completed already. */
 int send_start(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
+	int ret = 0;
 
 	if (p->state == PEER_DOWN)
 		return p->error;
 	req->state = MSG_QUEUED;
 	list_init(&req->link);
-	if (!list_empty(&p->sendq) || p->state != PEER_UP || send_one(req)) {
-		list_add_tail(&req->link, &p->sendq);
-		peer_busy(p);
-	}
+	if (list_empty(&p->sendq) && p->state == PEER_UP && !send_one(req))
+		return 0;
+	if (req->lent)
+		ret = copy_rest(req);
+	if (ret && !req->moved)
+		return ret;
+	list_add_tail(&req->link, &p->sendq);
+	peer_busy(p);
+	/* a part of a message is out, and the rest is lost */
+	if (ret)
+		peer_down(p, ret);
 	return 0;
 }
 
@@ -673,34 +723,20 @@ static bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 	struct msg_cursor at = { .iov = send->iov, .n = send->n };
 	bool tagged = send->flags & SCI_SEND_TAGGED;
 	bool has_imm = send->flags & SCI_SEND_IMM;
-	uint8_t data[SCI_SHORT_MAX];
+	uint8_t room[SCI_SHORT_MAX];
+	const void *data;
 
 	if (len > short_max(tagged, has_imm) || send->flags & SCI_SEND_SYNC ||
 	    !goes_at_once(p))
 		return false;
 	msg_skip(&at, 0);
-	msg_gather(&at, data, len);
+	data = short_data(&at, room, len);
 	if (has_imm)
 		post_short_imm(p, tagged ? send->context : MSG_UNTAGGED,
 			       tagged ? send->tag : 0, send->imm, data, len);
 	else
 		post_short(p, tagged, send->context, send->tag, data, len);
 	return true;
-}
-
-static int copy_iov(struct sci_req *req)
-{
-	struct iovec iov = { .iov_len = req->len };
-
-	req->copy = malloc(req->len);
-	if (!req->copy)
-		return -ENOMEM;
-	iov.iov_base = req->copy;
-	msg_gather(&req->at, req->copy, req->len);
-	if (req->iov != req->inline_iov)
-		free(req->iov);
-	req->iov = req->inline_iov;
-	return req_iov(req, &iov, 1);
 }
 
 static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
@@ -717,10 +753,10 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	req->sync = send->flags & SCI_SEND_SYNC;
 	req->has_imm = send->flags & SCI_SEND_IMM;
 	req->imm = send->imm;
-	if (!ret && send->flags & SCI_SEND_COPY && req->len &&
-	    !(goes_at_once(peer) && !req->sync &&
-	      req->len <= short_max(tagged, req->has_imm)))
-		ret = copy_iov(req);
+	req->lent = send->flags & SCI_SEND_COPY;
+	/* its receiver comes for it, or says where it goes */
+	if (!ret && req->lent && (req->sync || is_long(req)))
+		ret = copy_rest(req);
 	req->unwatched = !out;
 	peer->unwatched += !out;
 	ret = ret ? ret : send_start(req);

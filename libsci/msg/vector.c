@@ -28,23 +28,6 @@ size_t msg_iov_len(const struct iovec *iov, size_t n)
 	return len;
 }
 
-/* The rest of the piece @at is in; callers know that there is one. */
-const void *msg_chunk(const struct msg_cursor *at, size_t *len)
-{
-	*len = at->iov->iov_len - at->done;
-	return (const char *)at->iov->iov_base + at->done;
-}
-
-void msg_skip(struct msg_cursor *at, size_t len)
-{
-	at->done += len;
-	while (at->n && at->done >= at->iov->iov_len) {
-		at->done -= at->iov->iov_len;
-		at->iov++;
-		at->n--;
-	}
-}
-
 void msg_gather(struct msg_cursor *at, void *dst, size_t len)
 {
 	while (len) {

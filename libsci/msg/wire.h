@@ -35,7 +35,7 @@
 
 #include "libsci/msg/line.h"
 
-#define MSG_VERSION	2u
+#define MSG_VERSION	3u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* Segments and interrupts of this layer have numbers from here on. */
 #define MSG_NUMBERS	0x4d000000u
@@ -106,7 +106,7 @@ enum msg_line_type {
 	LINE_RTS,			/* rendezvous: request to send */
 	LINE_ATTACH,			/* please attach rings of these sizes */
 	LINE_TAGGED_IMM,		/* ... or untagged: the context says it */
-	LINE_IMM,			/* the immediate of the message after it */
+	LINE_CHAIN_IMM,
 	LINE_ATTACHED = 16,
 	LINE_CTS,			/* rendezvous: clear to send */
 	LINE_BLOCK,			/* a block is in the transfer ring */
@@ -130,10 +130,6 @@ struct line_tagged_imm {
 	uint8_t data[40];
 } __attribute__((packed));
 
-struct line_imm {
-	uint64_t imm;
-} __attribute__((packed));
-
 #define CHAIN_HEAD	41u		/* bytes in the first line */
 
 struct line_chain {
@@ -143,6 +139,16 @@ struct line_chain {
 	uint8_t data[CHAIN_HEAD];
 } __attribute__((packed));
 
+#define CHAIN_IMM_HEAD	33u
+
+struct line_chain_imm {
+	uint64_t len;
+	uint64_t tag;
+	uint32_t context;
+	uint64_t imm;
+	uint8_t data[CHAIN_IMM_HEAD];
+} __attribute__((packed));
+
 struct line_eager {
 	uint64_t tag;
 	uint32_t context;
@@ -150,6 +156,8 @@ struct line_eager {
 	uint32_t first;			/* bytes in the first block */
 	uint32_t end;			/* of the block in the ring's life */
 	uint32_t crc;
+	uint64_t imm;
+	uint8_t has_imm;
 } __attribute__((packed));
 
 struct line_more {
@@ -158,7 +166,12 @@ struct line_more {
 	uint32_t crc;
 } __attribute__((packed));
 
-enum { RTS_CRC = 1 << 0, RTS_PRIVATE = 1 << 1, RTS_EXPORTED = 1 << 2 };
+enum {
+	RTS_CRC = 1 << 0,
+	RTS_PRIVATE = 1 << 1,
+	RTS_EXPORTED = 1 << 2,
+	RTS_IMM = 1 << 3,
+};
 
 struct line_rts {
 	uint64_t len;
@@ -169,6 +182,7 @@ struct line_rts {
 	uint64_t offset;		/* RTS_EXPORTED: in this segment */
 	uint32_t segment;
 	uint8_t flags;
+	uint64_t imm;			/* RTS_IMM */
 } __attribute__((packed));
 
 struct line_attach {
@@ -217,8 +231,8 @@ struct msg_typed {
 	union {
 		struct line_tagged tagged;
 		struct line_tagged_imm tagged_imm;
-		struct line_imm imm;
 		struct line_chain chain;
+		struct line_chain_imm chain_imm;
 		struct line_eager eager;
 		struct line_more more;
 		struct line_rts rts;

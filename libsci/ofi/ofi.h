@@ -191,6 +191,11 @@ struct sfi_cq {
 	size_t head, tail;		/* counted for ever */
 	struct sfi_error *errors, **errors_end;
 	bool overrun;			/* there was no memory for something */
+	bool straight;			/* readers may be given theirs at once */
+	struct {
+		struct fi_cq_tagged_entry *to;
+		size_t n, room;		/* of which so many are filled */
+	} reader;
 	_Atomic bool signalled;
 };
 
@@ -329,6 +334,7 @@ uint64_t sfi_now_ms(void);
 /* cq.c */
 int sfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		struct fid_cq **cq, void *context);
+struct fi_cq_tagged_entry *sfi_cq_reader(struct sfi_cq *cq);
 void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 		 fi_addr_t src);
 void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e);

@@ -111,17 +111,20 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 /* @more: flags of this one completion */
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 {
-	struct fi_cq_tagged_entry e;
+	struct fi_cq_tagged_entry e, *to;
 
 	sfi_cntr_count(op->cntr, 0);
 	if (op->silent || !op->cq)
 		return;
-	e = (struct fi_cq_tagged_entry){
+	if (st->flags & SCI_STATUS_IMM)
+		more |= FI_REMOTE_CQ_DATA;
+	to = sfi_cq_reader(op->cq);
+	*(to ? to : &e) = (struct fi_cq_tagged_entry){
 		.op_context = op->context, .flags = op->flags | more,
 		.len = st->len, .buf = op->buf, .data = st->imm, .tag = st->tag,
 	};
-	if (st->flags & SCI_STATUS_IMM)
-		e.flags |= FI_REMOTE_CQ_DATA;
+	if (to)
+		return;
 	sfi_cq_push(op->cq, &e, op->flags & FI_RECV ?
 				sfi_ep_source(op->ep, st->peer) :
 				FI_ADDR_NOTAVAIL);

@@ -274,6 +274,10 @@ static void odd_data_line(struct attacker *a, struct msg_typed *t)
 		t->chain.context = odd_context(s);
 		t->chain.len = odd_number(s);
 		break;
+	case LINE_CHAIN_IMM:
+		t->chain_imm.context = odd_context(s);
+		t->chain_imm.len = odd_number(s);
+		break;
 	case LINE_EAGER:
 		t->eager.context = odd_context(s);
 		t->eager.len = (uint32_t)odd_number(s);
@@ -334,7 +338,7 @@ static void odd_line(struct attacker *a)
 {
 	static const uint8_t data_types[] = {
 		LINE_TAGGED, LINE_CHAIN, LINE_EAGER, LINE_RTS, LINE_ATTACH,
-		LINE_TAGGED_IMM, LINE_IMM,
+		LINE_TAGGED_IMM, LINE_CHAIN_IMM,
 	};
 	static const uint8_t ctl_types[] = {
 		LINE_ATTACHED, LINE_CTS, LINE_BLOCK, LINE_FIN,

@@ -32,12 +32,13 @@ static void send_one(struct sci_peer *to, uint32_t flags, size_t i,
 		     struct sci_req **req)
 {
 	static unsigned char buf[LEN_MAX + 1];
-	size_t len = lengths[i], half = len / 3;
+	bool whole = (i ^ flags / SCI_SEND_COPY) & 1;
+	size_t len = lengths[i], first = whole ? len : len / 3;
 	struct iovec iov[2] = {
-		{ buf, half }, { buf + half, len - half },
+		{ buf, first }, { buf + first, len - first },
 	};
 	struct sci_send send = {
-		.iov = iov, .n = 2, .tag = TAG + i, .context = CONTEXT,
+		.iov = iov, .n = whole ? 1 : 2, .tag = TAG + i, .context = CONTEXT,
 		.imm = imm_of(i), .flags = flags,
 	};
 
@@ -294,8 +295,8 @@ TEST(forgotten_sends_to_nobody)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
-/* One whose immediate has gone out can't be taken back: the next would get it. */
-TEST(cancel_where_only_the_immediate_is_out)
+/* What is taken back takes its immediate along: no other message gets it. */
+TEST(cancelled_with_its_immediate)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
 	struct sci_peer *me = test_ep_connect(ep, 4, TEST_ID);

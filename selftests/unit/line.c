@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "libsci/msg/line.h"
+#include "libsci/msg/wire.h"
 #include "libsci/pio/pio.h"
 #include "selftests/harness.h"
 
@@ -268,6 +268,19 @@ static struct guarded guarded_page(void)
 	return (struct guarded){ p + size, size };
 }
 
+/* As long as some are that leave room for @len bytes; nothing after it. */
+static struct line_head any_head(size_t len)
+{
+	static const unsigned int lens[] = { 13, 20, 21, 28 };
+	struct line_head h = { .w = { any(), any(), any(), any() } };
+
+	do
+		h.len = lens[any() % ARRAY_LEN(lens)];
+	while (h.len + len > LINE_BODY);
+	memset((uint8_t *)h.w + h.len, 0, sizeof(h.w) - h.len);
+	return h;
+}
+
 /* Both ways of writing make the same line, both of reading take it. */
 static void check_both(const struct line_ops *words, const uint8_t *buf,
 		       size_t len, bool typed, uint64_t id)
@@ -278,7 +291,7 @@ static void check_both(const struct line_ops *words, const uint8_t *buf,
 	uint64_t last;
 
 	if (typed)
-		head = (struct line_head){ any(), any() & 0xffffffffffull, 13 };
+		head = any_head(len);
 	last = line_last(typed ? 5 : 0,
 			 typed ? LINE_TYPED : (unsigned int)len, seq);
 	/* what the lap before has left */

@@ -452,8 +452,9 @@ struct sci_send {
  * sci_isendm() - send, with all there is
  * @req: NULL, only with SCI_SEND_COPY: nobody waits for it
  *
- * Up to SCI_IMM_SHORT_MAX bytes go in one line with their immediate; longer
- * messages take one line more.
+ * Up to SCI_IMM_SHORT_MAX bytes go in one line with their immediate; to longer
+ * messages it adds nothing, or one line. What SCI_SEND_COPY asks for is copied
+ * only if it cannot be sent at once.
  */
 int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	       struct sci_req **req);

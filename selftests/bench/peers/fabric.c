@@ -143,9 +143,10 @@ static void set_up(void)
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;
+	const char *provider = getenv("PEER_PROVIDER");
 
 	peer_must(hints);
-	hints->fabric_attr->prov_name = strdup("shm");
+	hints->fabric_attr->prov_name = strdup(provider ? provider : "shm");
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = tagged ? FI_TAGGED : FI_MSG;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
