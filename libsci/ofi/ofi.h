@@ -288,6 +288,8 @@ struct sfi_ep {
 	uint64_t next_id;		/* of one-sided requests */
 	struct sfi_slot *slots;		/* for those of others */
 	unsigned int n_slots, not_posted;
+	bool refuses;			/* serves none: */
+	unsigned int rounds;		/* ... of progress, at which it looks */
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
 };

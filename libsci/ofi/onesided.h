@@ -103,6 +103,7 @@ size_t sfi_length(const struct iovec *iov, size_t n);
 /* serve.c */
 int sfi_serve_begin(struct sfi_ep *ep);
 void sfi_serve_again(struct sfi_ep *ep);
+void sfi_refuse(struct sfi_ep *ep);
 void sfi_serve_end(struct sfi_ep *ep);
 
 /* mr.c */

@@ -241,7 +241,9 @@ void sfi_ep_progress(struct sfi_ep *ep)
 	n = sci_completions(ep->ep, 0, done, SFI_BATCH);
 	for (int i = 0; i < n; i++)
 		completed(done[i].data, &done[i].status);
-	if (ep->not_posted)
+	if (ep->refuses)
+		sfi_refuse(ep);
+	else if (ep->not_posted)
 		sfi_serve_again(ep);
 	sfi_unlock(&ep->lock);
 }

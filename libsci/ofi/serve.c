@@ -8,7 +8,9 @@
 #include <string.h>
 
 /* Receives for requests: few, as every message is matched past them. */
-#define SLOTS	4u
+#define SLOTS		4u
+/* Rounds of progress after which one that serves none looks for requests. */
+#define SELDOM		1024u
 
 /* Where a request arrives. */
 struct sfi_slot {
@@ -423,20 +425,50 @@ static void request_came(struct sfi_op *op, const struct sci_status *st)
 	post(slot);
 }
 
-static void post(struct sfi_slot *slot)
+static struct iovec room_of(struct sfi_slot *slot)
 {
-	struct sfi_ep *ep = slot->op.ep;
-	struct iovec iov = {
+	return (struct iovec){
 		.iov_base = &slot->head,
 		.iov_len = sizeof(*slot) - offsetof(struct sfi_slot, head),
 	};
+}
 
+static void post(struct sfi_slot *slot)
+{
+	struct sfi_ep *ep = slot->op.ep;
+	struct iovec iov = room_of(slot);
+
+	slot->idle = true;
+	if (ep->refuses)
+		return;
 	slot->idle = sci_itrecvv(ep->ep, NULL, SFI_REQUEST, 0, UINT64_MAX, &iov,
 				 1, &slot->op.req);
 	if (slot->idle)
 		ep->not_posted++;
 	else
 		sci_req_queue(slot->op.req, &slot->op);
+}
+
+/*
+ * One that serves none posts no receive, so that messages find nothing in their way:
+ * it looks now and then whether somebody asks, to say that it does not.
+ */
+void sfi_refuse(struct sfi_ep *ep)
+{
+	struct sfi_slot *slot = ep->slots;
+	struct iovec iov = room_of(slot);
+	struct sci_status st;
+	struct sci_msg *msg;
+
+	if (++ep->rounds % SELDOM || !slot->idle ||
+	    sci_tmatch(ep->ep, NULL, SFI_REQUEST, 0, UINT64_MAX, 0, &msg, &st))
+		return;
+	if (sci_msg_recv(msg, &iov, 1, &slot->op.req)) {
+		sci_msg_free(msg);
+		return;
+	}
+	slot->idle = false;
+	sci_req_queue(slot->op.req, &slot->op);
 }
 
 /* There was no memory to post some. */
@@ -448,11 +480,12 @@ void sfi_serve_again(struct sfi_ep *ep)
 			post(&ep->slots[i]);
 }
 
-/* An endpoint that serves none has a slot as well: to say so. */
 int sfi_serve_begin(struct sfi_ep *ep)
 {
-	unsigned int n = ep->caps & SFI_SERVES ? SLOTS : 1;
+	unsigned int n;
 
+	ep->refuses = !(ep->caps & SFI_ONE_SIDED) || !(ep->caps & SFI_SERVES);
+	n = ep->refuses ? 1 : SLOTS;
 	ep->slots = calloc(n, sizeof(*ep->slots));
 	if (!ep->slots)
 		return -FI_ENOMEM;
