@@ -742,10 +742,14 @@ static bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 			 struct sci_req **out)
 {
-	struct sci_req *req = req_new(peer->ep, MSG_SEND);
 	bool tagged = send->flags & SCI_SEND_TAGGED;
+	struct sci_req *req;
 	int ret;
 
+	/* who never looks would not learn that the peer is gone, either */
+	if (!out && peer->unwatched >= SCI_UNWATCHED_MAX)
+		return -EAGAIN;
+	req = req_new(peer->ep, MSG_SEND);
 	if (!req)
 		return -ENOMEM;
 	ret = req_iov(req, send->iov, send->n);

@@ -200,7 +200,7 @@ TEST(short_ones_take_one_line)
 
 /* ---- sends that nobody waits for ---- */
 
-#define FORGOTTEN	(TRAFFIC_SLOW > 1 ? 300u : 3000u)
+#define FORGOTTEN	(TRAFFIC_SLOW > 1 ? 300u : 2000u)
 
 /* More than any ring holds, and it takes nothing until all have been sent. */
 static void takes_forgotten(struct peer *self, void *arg)
@@ -293,6 +293,51 @@ TEST(forgotten_sends_to_nobody)
 	CHECK_EQ(sci_peer_open(ep, &addr, -1, &to), 0);
 	CHECK_EQ(sci_isendm(to, &send, NULL), 0);
 	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+static void stands_still(struct peer *self, void *arg)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+
+	(void)arg;
+	peer_expect(self, "go");
+	for (uint32_t i = 0; i < SCI_UNWATCHED_MAX + 1; i++) {
+		uint32_t word = UINT32_MAX;
+
+		CHECK_EQ(sci_recv(ep, NULL, &word, sizeof(word), NULL), 0);
+		CHECK_EQ(word, i);
+	}
+	peer_send(self, "all");
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* Who only sends does not do so for ever, but can go on when there is room. */
+TEST(forgotten_sends_to_one_that_takes_none)
+{
+	static const struct sci_addr addr = { 8, TEST_ID };
+	struct peer *p = peer_spawn(8, stands_still, NULL);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	uint32_t word = 0;
+	const struct iovec iov = { &word, sizeof(word) };
+	const struct sci_send send = {
+		.iov = &iov, .n = 1, .flags = SCI_SEND_COPY,
+	};
+	struct sci_peer *to;
+
+	CHECK_EQ(sci_peer_open(ep, &addr, -1, &to), 0);
+	for (word = 0; word < SCI_UNWATCHED_MAX; word++)
+		CHECK_EQ(sci_isendm(to, &send, NULL), 0);
+	CHECK_EQ(sci_isendm(to, &send, NULL), -EAGAIN);
+	sci_progress(ep);
+	CHECK_EQ(sci_isendm(to, &send, NULL), -EAGAIN);
+	peer_send(p, "go");
+	WAIT_UNTIL((sci_progress(ep), !sci_isendm(to, &send, NULL)),
+		   TEST_WAIT_MS);
+	WAIT_UNTIL((sci_progress(ep), sci_peer_state(to)) == -ENOTCONN,
+		   TEST_WAIT_MS);
+	peer_expect(p, "all");
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_join(p);
 }
 
 /* What is taken back takes its immediate along: no other message gets it. */

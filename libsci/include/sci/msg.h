@@ -54,6 +54,7 @@ extern "C" {
 #define SCI_EP_ID_MAX		0xffffffu	/* ids are 1 .. this */
 #define SCI_CONTEXT_MAX		0xfffffffeu	/* contexts are 0 .. this */
 #define SCI_IOV_MAX		1024u		/* pieces in one vector */
+#define SCI_UNWATCHED_MAX	2048u		/* sends nobody waits for, to a peer */
 
 struct sci_ep;				/* an endpoint */
 struct sci_peer;			/* a connection of one, to another */
@@ -455,6 +456,9 @@ struct sci_send {
  * Up to SCI_IMM_SHORT_MAX bytes go in one line with their immediate; to longer
  * messages it adds nothing, or one line. What SCI_SEND_COPY asks for is copied
  * only if it cannot be sent at once.
+ *
+ * -EAGAIN: SCI_UNWATCHED_MAX that nobody waits for are waiting to be sent to this
+ * peer: make progress first.
  */
 int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	       struct sci_req **req);
