@@ -36,6 +36,7 @@ static void part_ended(struct sfi_op *op, const struct sci_status *st)
 		op->error = op->error ? op->error : -EPROTO;
 	if (--op->parts)
 		return;
+	op->ep->asking--;
 	all.error = op->error;
 	if (op->error)
 		sfi_op_failed(op, &all);
@@ -79,6 +80,7 @@ static struct sfi_op *new_op(struct sfi_ep *ep, const struct sfi_ask *a)
 	op->parts = 1;
 	op->error = 0;
 	op->room = sfi_length(a->in, a->n_in);
+	ep->asking++;
 	return op;
 }
 
@@ -143,6 +145,7 @@ static int not_begun(struct sfi_op *op, int error)
 		sfi_op_failed(op, &st);
 		error = 0;
 	}
+	op->ep->asking--;
 	sfi_op_free(op);
 	return error;
 }
@@ -164,12 +167,17 @@ static int by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 	ret = send_request(peer, a, id, &r, len);
 	if (!ret && r.apart)
 		ret = send_bytes(peer, a, id, op);
-	if (ret) {
-		/* the receive's end tells */
-		op->error = ret;
-		sci_cancel(op->req);
+	if (!ret)
+		return 0;
+	/* the receive's end tells, but nothing of one that is tried again */
+	op->error = ret;
+	if (ret == -EAGAIN) {
+		op->silent = true;
+		op->cq = NULL;
+		op->cntr = NULL;
 	}
-	return 0;
+	sci_cancel(op->req);
+	return ret == -EAGAIN ? ret : 0;
 }
 
 /* ---- exported regions ---- */
@@ -214,6 +222,8 @@ static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
 
 	if (ret)
 		return ret;
+	if (ep->asking >= SFI_ASKING_MAX)
+		return -FI_EAGAIN;
 	op = new_op(ep, a);
 	if (!op)
 		return -FI_ENOMEM;

@@ -67,6 +67,12 @@
 #define SFI_INJECT_MAX	4096u
 #define SFI_ATOMIC_MAX	2048u		/* bytes */
 #define SFI_BATCH	16u		/* completions taken at once */
+/*
+ * One-sided requests of an endpoint's under way. Their replies wait for an asker that
+ * makes no progress, and together with what goes to it otherwise they have to be
+ * less than SCI_UNWATCHED_MAX.
+ */
+#define SFI_ASKING_MAX	512u
 
 #define SFI_MESSAGES	(FI_MSG | FI_TAGGED)
 #define SFI_ONE_SIDED	(FI_RMA | FI_ATOMIC)
@@ -286,6 +292,7 @@ struct sfi_ep {
 	struct sfi_op *receives;
 	struct sfi_op_slab *slabs;
 	uint64_t next_id;		/* of one-sided requests */
+	unsigned int asking;		/* ... under way */
 	struct sfi_slot *slots;		/* for those of others */
 	unsigned int n_slots, not_posted;
 	bool refuses;			/* serves none: */

@@ -66,7 +66,10 @@ static void reply(struct sci_peer *peer, uint64_t id, int error,
 			 (error ? (uint32_t)SCI_SEND_IMM : 0),
 	};
 
-	/* who is gone needs none; without memory the peer's request stays open */
+	/*
+	 * Who is gone needs none, and who has asked for more than SFI_ASKING_MAX
+	 * without looking, gets none; without memory the request stays open.
+	 */
 	sci_isendm(peer, &m, NULL);
 }
 
