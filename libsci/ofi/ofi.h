@@ -50,7 +50,9 @@
 #define FI_PROV_SPECIFIC	(1u << 31)
 #endif
 
-#define SFI_MR_BASIC	1		/* FI_MR_BASIC, which libfabric 2 warns of */
+/* FI_MR_BASIC and FI_MR_SCALABLE, of which libfabric 2 warns. */
+#define SFI_MR_BASIC	1
+#define SFI_MR_SCALABLE	2
 
 /* A struct sci_addr, in the order of the machine's bytes. */
 #define SFI_ADDR_FORMAT	(FI_PROV_SPECIFIC | 0x536349u)

@@ -153,12 +153,18 @@ static void fill_attrs(struct fi_info *i, const struct fi_info *h)
  * Nothing is needed of a program: keys of its own, offsets. But who is prepared for
  * a provider's keys gets these, and who asks for the basic mode that one.
  */
-static int mr_mode_for(int wanted)
+static int mr_mode_for(int wanted, uint32_t version)
 {
-	return wanted & SFI_MR_BASIC ? SFI_MR_BASIC : wanted & FI_MR_PROV_KEY;
+	if (wanted & SFI_MR_BASIC)
+		return SFI_MR_BASIC;
+	/* what nothing was called before there were bits, and may be still */
+	if (wanted & SFI_MR_SCALABLE || FI_VERSION_LT(version, FI_VERSION(1, 5)))
+		return SFI_MR_SCALABLE;
+	return wanted & FI_MR_PROV_KEY;
 }
 
-static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h)
+static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h,
+			uint32_t version)
 {
 	char *name = a->name;
 
@@ -175,7 +181,7 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 	};
 	if (!h)
 		return;
-	a->mr_mode = mr_mode_for(h->mr_mode);
+	a->mr_mode = mr_mode_for(h->mr_mode, version);
 	a->av_type = h->av_type;
 	if (h->threading != FI_THREAD_UNSPEC)
 		a->threading = h->threading;
@@ -257,7 +263,8 @@ int sfi_getinfo(uint32_t version, const char *node, const char *service,
 		fi_freeinfo(i);
 		return ret;
 	}
-	fill_domain(i->domain_attr, hints ? hints->domain_attr : NULL);
+	fill_domain(i->domain_attr, hints ? hints->domain_attr : NULL,
+		    version);
 	i->fabric_attr->api_version = version;
 	*info = i;
 	return 0;
