@@ -36,8 +36,10 @@ LIBS = $(if $(NUMA),-lnuma )-pthread
 WARN := -Wall -Wextra -Wshadow -Wundef -Wvla -Wwrite-strings -Wpointer-arith \
 	-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
 	-Wformat=2 $(if $(WERROR),-Werror)
-# Lines and segments are looked at as several types, as in the kernel.
-COMPILE = $(CC) -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE= -I. -Ilibsci/include \
+# Lines and segments are looked at as several types, as in the kernel.  Fields
+# stored one by one and loaded as a vector wait until they are in the cache.
+COMPILE = $(CC) -std=gnu11 -fno-strict-aliasing -fno-tree-slp-vectorize \
+	-D_GNU_SOURCE= -I. -Ilibsci/include \
 	-Iinclude/uapi -fPIC -fvisibility=hidden \
 	-pthread $(if $(NUMA),-DSCI_HAVE_NUMA) $(WARN) $(CPPFLAGS) $(CFLAGS) \
 	$(SANFLAGS) -MMD -MP -c -o $@ $<

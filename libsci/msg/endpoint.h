@@ -17,6 +17,7 @@
 #ifndef LIBSCI_MSG_ENDPOINT_H
 #define LIBSCI_MSG_ENDPOINT_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -411,8 +412,17 @@ static inline void msg_copy(void *dst, const void *src, size_t len)
 	sci_pio_write(dst, src, len, SCI_PIO_MAP_CACHED);
 }
 
-bool msg_iov_good(const struct iovec *iov, size_t n);
+bool msg_iov_good_many(const struct iovec *iov, size_t n);
 size_t msg_iov_len(const struct iovec *iov, size_t n);
+
+/* No piece without memory, and a length that is one. */
+static inline bool msg_iov_good(const struct iovec *iov, size_t n)
+{
+	if (n != 1)
+		return msg_iov_good_many(iov, n);
+	return (iov->iov_base || !iov->iov_len) && iov->iov_len <= SSIZE_MAX;
+}
+
 void msg_gather(struct msg_cursor *at, void *dst, size_t len);
 void msg_scatter(struct msg_cursor *at, const void *src, size_t len);
 

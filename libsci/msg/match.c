@@ -18,6 +18,7 @@
  * in a list of their own.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "libsci/msg/match.h"
 
@@ -247,6 +248,7 @@ static struct sci_match_node *queue_node_of(struct sci_match_queue *q,
 int sci_match_init(struct sci_match *m)
 {
 	m->posted = 0;
+	memset(m->of_class, 0, sizeof(m->of_class));
 	m->unexpected = 0;
 	m->seq = 0;
 	queue_init(&m->recvs);
@@ -281,11 +283,13 @@ void sci_match_post(struct sci_match *m, struct sci_match_recv *recv)
 {
 	recv->wild = is_wild(recv);
 	recv->seq = m->seq++;
+	m->of_class[recv->context % SCI_MATCH_CLASSES]++;
 	queue_add(&m->recvs, &recv->node, ++m->posted);
 }
 
 void sci_match_recv_remove(struct sci_match *m, struct sci_match_recv *recv)
 {
+	m->of_class[recv->context % SCI_MATCH_CLASSES]--;
 	queue_remove(&m->recvs, &recv->node, --m->posted);
 }
 

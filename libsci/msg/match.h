@@ -108,9 +108,16 @@ struct sci_match_queue {
 	unsigned long steps;
 };
 
-/* @posted, @unexpected: how many there are; the caller may read them */
+#define SCI_MATCH_CLASSES	8u
+
+/*
+ * @posted, @unexpected: how many there are; the caller may read them
+ * @of_class: ... receives of those contexts: one that is always posted in a
+ *	context of its own keeps nobody else from taking a message at once
+ */
 struct sci_match {
 	size_t posted;
+	size_t of_class[SCI_MATCH_CLASSES];
 	size_t unexpected;
 	uint64_t seq;
 	struct sci_match_queue recvs;
@@ -124,6 +131,12 @@ int sci_match_init(struct sci_match *m);
 void sci_match_fini(struct sci_match *m);
 
 /* ---- receives ---- */
+
+/* Is no receive posted that has this context? */
+static inline bool sci_match_none_of(const struct sci_match *m, uint32_t context)
+{
+	return !m->of_class[context % SCI_MATCH_CLASSES];
+}
 
 /* Appends; the one place but sci_match_unexpected() that may allocate. */
 void sci_match_post(struct sci_match *m, struct sci_match_recv *recv);
@@ -140,7 +153,7 @@ static inline struct sci_match_recv *
 sci_match_arrive(struct sci_match *m, const void *source, uint64_t tag,
 		 uint32_t context)
 {
-	if (!m->posted)
+	if (sci_match_none_of(m, context))
 		return NULL;
 	return sci_match_arrive_posted(m, source, tag, context);
 }

@@ -224,9 +224,10 @@ static inline bool quick_wait(struct quick *q, struct sci_status *status)
 
 /* Nothing is queued that would have to be looked at first. */
 static inline bool may_be_quick(const struct sci_ep *ep,
-				const struct sci_peer *p)
+				const struct sci_peer *p, uint32_t context)
 {
-	return p && !ep->match.posted && !ep->match.unexpected &&
+	return p && sci_match_none_of(&ep->match, context) &&
+	       !ep->match.unexpected &&
 	       !p->chain_left && p->state == PEER_UP && !ep->lossy &&
 	       list_empty(&ep->busy);
 }
@@ -254,7 +255,7 @@ static bool take_now(struct sci_req *req)
 	};
 	const struct msg_rx *rx;
 
-	if (req->iovs != 1 || !may_be_quick(req->ep, p))
+	if (req->iovs != 1 || !may_be_quick(req->ep, p, q.context))
 		return false;
 	rx = &p->data_rx;
 	q.buf = req->iov->iov_base;
@@ -376,7 +377,7 @@ int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (!may_be_quick(ep, peer) || !quick_wait(&q, status)) {
+	if (!may_be_quick(ep, peer, q.context) || !quick_wait(&q, status)) {
 		req_init(&req, ep, MSG_RECV);
 		describe(&req, peer, false, 0, 0, 0);
 		ret = recv_wait(ep, &req, buf, size, status);
@@ -402,7 +403,7 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (!may_be_quick(ep, peer) || !quick_wait(&q, status)) {
+	if (!may_be_quick(ep, peer, q.context) || !quick_wait(&q, status)) {
 		req_init(&req, ep, MSG_RECV);
 		describe(&req, peer, true, context, tag, ignore);
 		ret = recv_wait(ep, &req, buf, size, status);

@@ -6,8 +6,8 @@
 
 #include <limits.h>
 
-/* No piece without memory, and a length that is one. */
-bool msg_iov_good(const struct iovec *iov, size_t n)
+/* msg_iov_good() of any number. */
+bool msg_iov_good_many(const struct iovec *iov, size_t n)
 {
 	size_t left = SSIZE_MAX;
 

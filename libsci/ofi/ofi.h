@@ -241,7 +241,6 @@ struct sfi_op {
 /**
  * struct sfi_send - what all the calls that send come to
  * @flags: of libfabric's
- * @untold: nobody hears of its end
  */
 struct sfi_send {
 	const struct iovec *iov;
@@ -252,7 +251,6 @@ struct sfi_send {
 	uint64_t flags;
 	void *context;
 	bool tagged;
-	bool untold;
 };
 
 struct sfi_recv {
@@ -387,6 +385,7 @@ ssize_t sfi_cancel(fid_t fid, void *context);
 /* transfer.c */
 bool sfi_is_peers(int error);
 ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s);
+ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, const struct sci_send *m);
 ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);
 ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
 

@@ -76,30 +76,29 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
 	return sfi_send(ep, &s);
 }
 
-static ssize_t inject_flags(struct fid_ep *fid, const void *buf, size_t len,
-			    uint64_t data, fi_addr_t dest, uint64_t tag,
-			    uint64_t flags)
-{
-	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	const struct sfi_send s = {
-		.iov = &iov, .n = 1, .dest = dest, .data = data,
-		.flags = flags | FI_INJECT, .untold = true, .tagged = true,
-		.tag = tag,
-	};
-
-	return sfi_send((struct sfi_ep *)fid, &s);
-}
-
 static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 		      fi_addr_t dest, uint64_t tag)
 {
-	return inject_flags(fid, buf, len, 0, dest, tag, 0);
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	const struct sci_send m = {
+		.iov = &iov, .n = 1, .tag = tag, .context = SFI_TAGGED,
+		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
+	};
+
+	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
 static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			  uint64_t data, fi_addr_t dest, uint64_t tag)
 {
-	return inject_flags(fid, buf, len, data, dest, tag, FI_REMOTE_CQ_DATA);
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	const struct sci_send m = {
+		.iov = &iov, .n = 1, .tag = tag, .context = SFI_TAGGED,
+		.imm = data,
+		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY | SCI_SEND_IMM,
+	};
+
+	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
 static ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,

@@ -26,6 +26,15 @@ static void describe(struct sfi_op *op, const struct sfi_side *s, bool tagged,
 	op->room = 0;
 }
 
+/* sfi_ep_peer(), of whom it knows mostly. */
+static inline int peer_of(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
+{
+	if (n >= ep->n_peers || !ep->peers[n])
+		return sfi_ep_peer(ep, n, peer);
+	*peer = ep->peers[n];
+	return 0;
+}
+
 /* ---- sends ---- */
 
 static int send_flags(const struct sfi_send *s)
@@ -72,16 +81,11 @@ static int send_to(struct sfi_ep *ep, const struct sfi_send *s)
 		.context = SFI_TAGGED, .flags = (uint32_t)send_flags(s),
 	};
 	struct sci_peer *peer;
-	int ret = sfi_ep_peer(ep, s->dest, &peer);
+	int ret = peer_of(ep, s->dest, &peer);
 
 	if (ret)
 		return ret;
-	if (!s->untold)
-		return send_op(ep, peer, &m, s);
-	ret = sci_isendm(peer, &m, NULL);
-	if (!ret && ep->tx.cntr)
-		atomic_fetch_add(&ep->tx.cntr->value, 1);
-	return ret;
+	return send_op(ep, peer, &m, s);
 }
 
 ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
@@ -97,6 +101,26 @@ ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 	sfi_lock(&ep->lock);
 	ret = send_to(ep, s);
 	sfi_unlock(&ep->lock);
+	return ret;
+}
+
+/* Nobody hears of its end: what goes at once needs nothing to be remembered. */
+ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, const struct sci_send *m)
+{
+	struct sci_peer *peer;
+	int ret;
+
+	if (m->iov->iov_len > SFI_INJECT_MAX)
+		return -FI_EMSGSIZE;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	sfi_lock(&ep->lock);
+	ret = peer_of(ep, dest, &peer);
+	if (!ret)
+		ret = sci_isendm(peer, m, NULL);
+	sfi_unlock(&ep->lock);
+	if (!ret)
+		sfi_cntr_count(ep->tx.cntr, 0);
 	return ret;
 }
 
@@ -125,7 +149,7 @@ static int recv_op(struct sfi_ep *ep, const struct sfi_recv *r)
 	op->many = !r->tagged && r->flags & FI_MULTI_RECV;
 	op->peer = NULL;
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
-		st.error = sfi_ep_peer(ep, r->src, &op->peer);
+		st.error = peer_of(ep, r->src, &op->peer);
 	if (!st.error && op->many && sfi_many_before(ep, op->peer)) {
 		op->waits = true;
 		sfi_op_pending(op);
