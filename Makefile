@@ -123,6 +123,10 @@ bench-peers: $(O)/.setup-peers		## measure messages beside MPI, UCX, libfabric
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-peers $(O)
 
+bench-mpi: $(O)/.setup-peers		## measure MPI over the provider beside other MPIs
+	+@$(MAKE) --no-print-directory all ofi
+	scripts/bench-mpi $(O)
+
 model: $(O)/.setup-demo			## the papers' tables in virtual time
 	+@$(MAKE) --no-print-directory bins
 	scripts/model $(O)
@@ -328,7 +332,8 @@ help:					## this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs ofi mpi-demo mpi-check mpi-tests bins tests demo check bench bench-peers bench-vm headers-check \
+.PHONY: all libs ofi mpi-demo mpi-check mpi-tests bins tests demo check bench bench-peers bench-mpi bench-vm \
+	headers-check \
 	lint cross modules modules-check vm vm-check vm-check-debug cluster cluster-check \
 	cluster-check-debug install soak \
 	uninstall clean help

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * libfabric's shared-memory provider; FI_* in the environment are the settings.
+ * A provider of libfabric's: PEER_PROVIDER, or that for shared memory; FI_* in the
+ * environment are the settings.
  *
  * usage: fabric msg|tagged METRIC SIZE...
  *

@@ -5,11 +5,13 @@
  * environment.
  *
  * usage: mpirun -np 2 mpi send|recv|isend METRIC SIZE...
+ *        mpirun -np 2 mpi send barrier_us|allreduce_us SIZE...
  *        mpirun -np 16 mpi p2p|coll alltoall16_s SIZE...
  *
  * send: streams are blocking sends; isend: non-blocking ones in groups, of which
  * two are under way.  Receives of streams are posted in such groups; recv:
- * blocking ones for blocking sends.
+ * blocking ones for blocking sends.  barrier_us and allreduce_us (of long words,
+ * SIZE bytes of them) are what one of many in a row takes.
  */
 #if __has_include(<mpi.h>)	/* lint goes without */
 #define _GNU_SOURCE
@@ -87,6 +89,85 @@ static void peer_stream_in(size_t n, uint64_t count)
 		peer_recv(n);
 }
 
+/* ---- both together ---- */
+
+/* A barrier for size 0. */
+static void together(size_t n, uint64_t count)
+{
+	uint64_t i;
+
+	for (i = 0; !n && i < count; i++)
+		MPI_Barrier(MPI_COMM_WORLD);
+	for (i = 0; n && i < count; i++)
+		MPI_Allreduce(peer_out, peer_in, (int)(n / sizeof(long)),
+			      MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void check_sums(size_t n)
+{
+	long *out = (long *)peer_out, *in = (long *)peer_in;
+	size_t i, k = n / sizeof(long);
+
+	for (i = 0; i < k; i++)
+		out[i] = (long)i * (rank + 1);
+	together(n, 1);
+	for (i = 0; i < k; i++)
+		if (in[i] != (long)i * 3)
+			peer_die("wrong sum %zu of %zu", i, k);
+}
+
+static double together_run(void *arg, uint64_t count)
+{
+	size_t n = *(size_t *)arg;
+	double begin;
+
+	peer_tell(PEER_STREAM, n, count);
+	begin = peer_now();
+	together(n, count);
+	return peer_now() - begin;
+}
+
+static void together_obey(void)
+{
+	struct peer_order o;
+
+	for (;;) {
+		peer_recv(sizeof(o));
+		memcpy(&o, peer_in, sizeof(o));
+		peer_send(0);
+		if (o.what == PEER_END)
+			return;
+		if (o.what == PEER_PROBE)
+			peer_probe_answer();
+		else if (o.what == PEER_CHECK)
+			check_sums(o.size);
+		else
+			together(o.size, o.count);
+	}
+}
+
+static void measure_together(const char *metric, char **sizes)
+{
+	struct peer_result r;
+	size_t n;
+
+	peer_probe_open();
+	if (rank) {
+		together_obey();
+		return;
+	}
+	for (; *sizes; sizes++) {
+		n = strtoull(*sizes, NULL, 0);
+		peer_must(n <= PEER_MAX && n % sizeof(long) == 0);
+		peer_tell(PEER_CHECK, n, 1);
+		check_sums(n);
+		r = peer_median(together_run, &n, peer_probe_run);
+		printf("%s %zu %.6g %.4g\n", metric, n, r.seconds * 1e6, r.probe);
+		fflush(stdout);
+	}
+	peer_tell(PEER_END, 0, 0);
+}
+
 /* ---- all to all ---- */
 
 static void exchange_p2p(char *out, char *in, int n, int ranks)
@@ -160,7 +241,11 @@ int main(int argc, char **argv)
 	} else {
 		peer_out = peer_alloc(PEER_MAX, MAP_PRIVATE);
 		peer_in = peer_alloc(PEER_MAX, MAP_PRIVATE);
-		measure(rank, argv[2], argv + 3);
+		if (!strcmp(argv[2], "barrier_us") ||
+		    !strcmp(argv[2], "allreduce_us"))
+			measure_together(argv[2], argv + 3);
+		else
+			measure(rank, argv[2], argv + 3);
 	}
 	MPI_Finalize();
 	return 0;
