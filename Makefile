@@ -144,7 +144,7 @@ modules-check: $(O)/.setup-modules-check	## they compile without a warning, old 
 vm: $(O)/.setup-vm all	## a shell in a VM with modules and tests
 	@scripts/vm shell $(FLAVOUR) --build $(O)
 
-vm-check: $(O)/.setup-vm all	## tests with the modules, in a VM
+vm-check: $(O)/.setup-vm all ofi mpi-tests	## tests with the modules, in a VM
 	scripts/tap-summary --limit 2400 "scripts/check-vm stock $(O)" \
 		"scripts/check-vm slow $(O)"
 
@@ -156,13 +156,13 @@ cluster: $(O)/.setup-cluster all	## NODES (3) VMs with adapters, and a shell on 
 	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR)
 
 # 2 nodes do it all, the others what needs them.
-cluster-check: $(O)/.setup-cluster all	## tests of clusters of VMs, with faults
-	scripts/tap-summary --limit 3000 \
+cluster-check: $(O)/.setup-cluster all ofi mpi-tests	## tests of clusters of VMs, with faults
+	scripts/tap-summary --limit 4500 \
 		"scripts/cluster-check $(O)" \
 		"scripts/cluster-check --data-path direct $(O)" \
 		"scripts/cluster-check --nodes 3 --adapter att-entries=2048 --list selftests/vm/cluster3.list $(O)"
 
-cluster-check-debug: $(O)/.setup-cluster-debug all	## the same in a kernel that watches itself
+cluster-check-debug: $(O)/.setup-cluster-debug all ofi mpi-tests	## the same in a kernel that watches itself
 	scripts/tap-summary --limit 14400 \
 		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 --list selftests/vm/cluster-debug.list $(O)"
 

@@ -35,6 +35,10 @@ list_expand() {
 	done < <(sed 's/#.*//' "$1")
 }
 
+list_wants_mpi() {
+	sed 's/#.*//' "$1" | grep -Eq '(^| )(ranks|nodes)='
+}
+
 list_prepare() {
 	local f
 	list_expand "$1" >"$stage/vm/list"
