@@ -4,7 +4,7 @@
  * DOC: how a match is found
  *
  * A queue of up to SHORT is searched from its oldest on: no hash is as fast.
- * One that grows longer is hashed until it is empty again:
+ * One that grows longer is hashed until there are FEW again:
  *
  *	bins[hash] -> key -> key -> key		(next)
  *		       |	     |
@@ -23,6 +23,7 @@
 #include "libsci/msg/match.h"
 
 #define SHORT		8	/* nodes */
+#define FEW		4
 #define FIRST_BINS_LOG2	5
 #define HASH_BITS	64
 
@@ -203,23 +204,40 @@ static inline void queue_add(struct sci_match_queue *q,
 		queue_hash_all(q);
 }
 
+static inline void queue_unhash_one(struct sci_match_queue *q,
+				    struct sci_match_node *n)
+{
+	if (n->wild)
+		list_del(&n->same);
+	else
+		key_remove(q, n);
+}
+
+static void queue_unhash_all(struct sci_match_queue *q)
+{
+	struct list *pos, *next;
+
+	list_for_each_safe(pos, next, &q->order) {
+		q->steps++;
+		queue_unhash_one(q, node_of(pos, order));
+	}
+	q->hashed = false;
+	q->limit = SHORT;
+}
+
 /* @count: how many are left; one burst must not make a queue hashed forever */
 static inline void queue_remove(struct sci_match_queue *q,
 				struct sci_match_node *n, size_t count)
 {
-	if (q->hashed) {
-		if (n->wild)
-			list_del(&n->same);
-		else
-			key_remove(q, n);
-	}
+	if (q->hashed)
+		queue_unhash_one(q, n);
 	if (q->passed == &n->order)
 		q->passed = n->order.prev;
 	list_del(&n->order);
-	if (!count) {
-		q->hashed = false;
+	if (!count)
 		q->limit = SHORT;
-	}
+	if (q->hashed && count <= FEW)
+		queue_unhash_all(q);
 }
 
 /*

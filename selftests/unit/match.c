@@ -547,6 +547,36 @@ TEST_SHORT_AND_LONG(of_a_source_oldest_first)
 	cancel(m, r[2]);
 }
 
+/* Receives that are always there, of a context of their own and anybody's. */
+TEST(short_again_above_what_stays)
+{
+	struct sci_match *m = new_match();
+	struct sci_match_recv *stays[4];
+	unsigned long before;
+
+	for (unsigned int i = 0; i < 4; i++)
+		stays[i] = post(m, NULL, 0, ANY, 7);
+	for (unsigned int burst = 0; burst < 3; burst++) {
+		for (unsigned int i = 0; i < 100; i++)
+			post(m, i & 1 ? NULL : peers[0], i, 0, 0);
+		CHECK(m->recvs.hashed);
+		CHECK(!sci_match_none_of(m, 0));
+		for (unsigned int i = 0; i < 100; i++)
+			free(sci_match_arrive(m, peers[0], i, 0));
+		CHECK_EQ(m->posted, 4);
+		CHECK(!m->recvs.hashed);
+		CHECK(sci_match_none_of(m, 0));
+		before = steps_of(m);
+		CHECK(!sci_match_arrive(m, peers[0], 1, 0));
+		CHECK_EQ(steps_of(m), before);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		CHECK(sci_match_arrive(m, peers[0], i, 7) == stays[i]);
+		free(stays[i]);
+	}
+	delete_match(m);
+}
+
 TEST(a_source_among_many_is_passed_once)
 {
 	struct sci_match *m = new_match();
