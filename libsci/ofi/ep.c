@@ -208,11 +208,11 @@ static int no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
 	return -FI_ENOSYS;
 }
 
-/* Calls are never refused for want of room. */
+/* Messages are never refused for want of room. */
 static ssize_t size_left(struct fid_ep *ep)
 {
 	(void)ep;
-	return 1024;
+	return SFI_ASKING_MAX;
 }
 
 static struct fi_ops_ep ep_ops = {

@@ -132,7 +132,7 @@ static void fill_attrs(struct fi_info *i, const struct fi_info *h)
 		.caps = i->caps & SFI_TX_CAPS,
 		.op_flags = h && h->tx_attr ? h->tx_attr->op_flags : 0,
 		.msg_order = FI_ORDER_SAS,
-		.inject_size = SFI_INJECT_MAX, .size = 1024,
+		.inject_size = SFI_INJECT_MAX, .size = SFI_ASKING_MAX,
 		.iov_limit = SFI_IOV_MAX, .rma_iov_limit = SFI_RMA_IOV_MAX,
 	};
 	*i->rx_attr = (struct fi_rx_attr){
