@@ -69,11 +69,7 @@
 #define SFI_INJECT_MAX	4096u
 #define SFI_ATOMIC_MAX	2048u		/* bytes */
 #define SFI_BATCH	16u		/* completions taken at once */
-/*
- * One-sided requests of an endpoint's under way. Their replies wait for an asker that
- * makes no progress, and together with what goes to it otherwise they have to be
- * less than SCI_UNWATCHED_MAX.
- */
+/* One-sided calls of an endpoint's under way: their replies wait for its progress. */
 #define SFI_ASKING_MAX	512u
 
 #define SFI_MESSAGES	(FI_MSG | FI_TAGGED)
@@ -295,6 +291,7 @@ struct sfi_ep {
 	unsigned int asking;		/* ... under way */
 	struct sfi_slot *slots;		/* for those of others */
 	unsigned int n_slots, not_posted;
+	unsigned int late_replies;
 	bool refuses;			/* serves none: */
 	unsigned int rounds;		/* ... of progress, at which it looks */
 	struct sfi_serving *serving;

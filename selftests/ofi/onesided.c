@@ -695,6 +695,63 @@ TEST(many_values_at_once)
 	served_close(&s);
 }
 
+/* ---- replies behind what has been injected ---- */
+
+static void injects_until_it_is_full(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, &plain);
+	static char buf[8];
+	struct fid_mr *mr = region(&l, buf, sizeof(buf), RIGHTS, KEY);
+	uint32_t n = 0;
+
+	(void)arg;
+	link_meet(&l);
+	peer_expect(self, "asked");
+	while (!fi_tinject(l.ep, &n, 4, l.to, 1))
+		n++;
+	CHECK(n >= SCI_UNWATCHED_MAX);
+	/* this serves the request, whose reply finds no room */
+	WAIT_UNTIL((fi_cntr_read(l.received), ((volatile char *)buf)[0]),
+		   TEST_WAIT_MS);
+	CHECK_EQ(buf[0], 'w');
+	PEER_PUT(self, n);
+	link_meet(&l);
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	link_close(&l);
+}
+
+TEST(replies_wait_behind_what_is_injected)
+{
+	struct peer *p = peer_spawn(8, injects_until_it_is_full, NULL);
+	struct link l = link_open(p, 8, &plain);
+	uint32_t n, word = 0;
+	bool replied = false;
+
+	link_meet(&l);
+	link_next(&l, NULL);
+	link_next(&l, NULL);
+	CHECK_EQ(fi_write(l.ep, "w", 1, NULL, l.to, 0, KEY, &l), 0);
+	peer_send(p, "asked");
+	PEER_GET(p, n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct fi_cq_tagged_entry e;
+
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, 1, 0, NULL), 0);
+		e = link_next(&l, NULL);
+		if (e.op_context == &l) {
+			CHECK(!replied);
+			replied = true;
+			link_next(&l, NULL);
+		}
+		CHECK_EQ(word, i);
+	}
+	if (!replied)
+		CHECK(link_next(&l, NULL).op_context == &l);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
 /* ---- peers that are not what they should be ---- */
 
 static void stands_still(struct peer *self, void *arg)
