@@ -22,18 +22,26 @@ static int refusal(uint64_t imm)
 	return imm && imm < 4096 ? -(int)imm : -EPROTO;
 }
 
+/* A reply of another length than was asked for is no message that was cut. */
+static int reason(const struct sci_status *st)
+{
+	int error = st->flags & SCI_STATUS_IMM ? refusal(st->imm) : st->error;
+
+	return error == -EMSGSIZE ? -EPROTO : error;
+}
+
 /* One of its messages has ended, the request's reply or the bytes sent apart. */
 static void part_ended(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sci_status all = { 0 };
+	int error = reason(st);
 
-	if (st->flags & SCI_STATUS_IMM)
-		op->error = refusal(st->imm);
-	else if (st->error && !op->error)
-		op->error = st->error;
 	/* bytes apart are for writes, whose replies have none */
-	else if (!(op->flags & FI_WRITE) && st->len != op->room)
-		op->error = op->error ? op->error : -EPROTO;
+	if (!error && !(op->flags & FI_WRITE) && st->len != op->room)
+		error = -EPROTO;
+	/* why the target refuses counts more than what came of that */
+	if (!op->error || st->flags & SCI_STATUS_IMM)
+		op->error = error;
 	if (--op->parts)
 		return;
 	op->ep->asking--;
