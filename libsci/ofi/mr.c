@@ -106,6 +106,13 @@ static uint64_t export_bits(struct sfi_mr *mr)
 	return SFI_KEY_EXPORTED | (uint64_t)key.segment << 31;
 }
 
+static int unexport(struct sfi_mr *mr)
+{
+	if (!mr->exported)
+		return 0;
+	return sci_buf_unregister(mr->domain->exporter->ep, mr->base, mr->len);
+}
+
 /* ---- begin and end ---- */
 
 static int add(struct sfi_mr *mr, uint64_t wanted)
@@ -119,10 +126,10 @@ static int add(struct sfi_mr *mr, uint64_t wanted)
 	if (d->own_keys)
 		mr->fid.key = (d->next_key++ & SFI_KEY_COUNT) | export_bits(mr);
 	m = find(d, mr->fid.key);
-	if (*m)
-		ret = -FI_ENOKEY;
-	else
+	if (!*m)
 		*m = mr;
+	else
+		ret = unexport(mr) ? -FI_EBUSY : -FI_ENOKEY;
 	sfi_unlock(&d->lock);
 	return ret;
 }
@@ -130,13 +137,10 @@ static int add(struct sfi_mr *mr, uint64_t wanted)
 static int take_out(struct sfi_mr *mr)
 {
 	struct sfi_domain *d = mr->domain;
-	int ret = 0;
+	int ret;
 
 	sfi_lock(&d->lock);
-	if (mr->users)
-		ret = -FI_EBUSY;
-	else if (mr->exported)
-		ret = sci_buf_unregister(d->exporter->ep, mr->base, mr->len);
+	ret = mr->users ? -FI_EBUSY : unexport(mr);
 	if (!ret)
 		*find(d, mr->fid.key) = mr->next;
 	sfi_unlock(&d->lock);
