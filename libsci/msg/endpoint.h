@@ -238,6 +238,7 @@ struct sci_peer {
 	uint32_t bell_rung;		/* last status->sleeps we answered */
 	uint32_t expects;		/* control lines that may come */
 	uint32_t idle;			/* polls in vain */
+	uint32_t stayed;		/* ... that left a message where it was */
 	unsigned int dialers;		/* struct msg_dial: who wants it */
 	unsigned int unwatched;		/* sends to it that nobody waits for */
 	uint64_t gone_ms;		/* when its inbox went away */
@@ -275,6 +276,9 @@ struct sci_peer {
 	struct sci_rintr *bell;
 	struct list imports;
 };
+
+/* Looks at a message that nobody has asked for before it is kept. */
+#define STAY_LOOKS	64u
 
 /* A control line that waits for room. */
 struct msg_ctl {

@@ -59,8 +59,13 @@ bool msg_announce_sleep(struct sci_ep *ep)
 	struct list *pos, *n;
 	bool any = false;
 
-	list_for_each_safe(pos, n, &ep->hot)
-		any |= announce(container_of(pos, struct sci_peer, hot));
+	list_for_each_safe(pos, n, &ep->hot) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
+
+		/* nobody looks at it while we sleep */
+		p->stayed = STAY_LOOKS;
+		any |= announce(p);
+	}
 	/* where lines get lost, so may an announcement: the last one counts */
 	if (any || ep->lossy)
 		full_stop(ep);

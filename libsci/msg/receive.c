@@ -9,6 +9,10 @@
  * with the sender. While a receive is posted there is no limit: what it waits
  * for may be behind.
  *
+ * While none is, it stays there for STAY_LOOKS: a receive that is posted soon
+ * takes it from the ring, with one copy, and a sender that is faster than its
+ * receiver finds the ring full rather than fill the receiver's memory.
+ *
  * Whatever a line says is checked here: a peer that breaks the rules is given
  * up (-EPROTO) and harms nobody else.
  */
@@ -71,13 +75,24 @@ static bool may_keep(struct sci_peer *p, size_t len)
 	       ep->match.posted || ep->seekers || p->draining;
 }
 
+static bool may_stay(struct sci_peer *p)
+{
+	const struct sci_ep *ep = p->ep;
+
+	if (ep->match.posted || ep->seekers || p->draining ||
+	    p->stayed >= STAY_LOOKS)
+		return false;
+	p->stayed++;
+	return true;
+}
+
 static struct sci_msg *keep(struct sci_peer *p, uint32_t context, uint64_t tag,
 			    size_t len)
 {
 	struct sci_ep *ep = p->ep;
 	struct sci_msg *msg;
 
-	if (!may_keep(p, len + sizeof(*msg)))
+	if (may_stay(p) || !may_keep(p, len + sizeof(*msg)))
 		return NULL;
 	msg = calloc(1, sizeof(*msg));
 	if (!msg)
@@ -412,6 +427,7 @@ int receive_poll(struct sci_peer *p)
 		return 0;
 	}
 	p->idle = 0;
+	p->stayed = 0;
 	p->announced = false;
 	/* where it is a packet, one that goes to the same peer goes first */
 	if (p->state == PEER_UP && status_due(p) &&

@@ -160,6 +160,16 @@ static size_t chain_head(const struct sci_req *req, struct line_head *h,
 	return req->len < room ? req->len : room;
 }
 
+/* How many it takes. */
+static uint32_t chain_lines(bool has_imm, size_t len)
+{
+	size_t first = has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
+
+	if (len <= first)
+		return 1;
+	return 1 + (uint32_t)((len - first + LINE_PAYLOAD - 1) / LINE_PAYLOAD);
+}
+
 /*
  * All of it at once, and the first line last: when the receiver sees that one
  * it does not have to wait for the others, nor look for them while they come.
@@ -168,7 +178,7 @@ static bool send_chain_whole(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	enum msg_line_type type;
-	uint32_t lines = 1, k;
+	uint32_t lines = chain_lines(req->has_imm, req->len), k;
 	struct line_head head;
 	const uint8_t *buf;
 	size_t n, at, first;
@@ -177,7 +187,6 @@ static bool send_chain_whole(struct sci_req *req)
 	if (n < req->len)
 		return false;
 	first = chain_head(req, &head, &type);
-	lines += (uint32_t)((req->len - first + LINE_PAYLOAD - 1) / LINE_PAYLOAD);
 	if (tx_free(&p->data_tx) < lines &&
 	    (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines))
 		return false;
@@ -233,10 +242,10 @@ static int send_chain(struct sci_req *req)
  * A quarter of the ring at most: a quarter may be lost to the gap at its end,
  * and of another the receiver has not told yet that it is free.
  */
-static size_t block_limit(const struct sci_req *req, size_t left)
+static size_t block_limit(const struct sci_peer *p, size_t left)
 {
-	size_t max = req->ep->params[SCI_PARAM_EAGER_BLOCK];
-	size_t quarter = req->peer->blocks_tx[RING_EAGER].size / 4;
+	size_t max = p->ep->params[SCI_PARAM_EAGER_BLOCK];
+	size_t quarter = p->blocks_tx[RING_EAGER].size / 4;
 
 	max = max < quarter ? max : quarter;
 	return left < max ? left : max;
@@ -270,7 +279,7 @@ static int send_eager(struct sci_req *req)
 	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
 
 	do {
-		size_t n = block_limit(req, req->len - req->moved);
+		size_t n = block_limit(p, req->len - req->moved);
 		uint32_t crc;
 		int64_t end;
 
@@ -707,7 +716,7 @@ static int check_sendm(struct sci_peer *peer, const struct sci_send *send,
 		       struct sci_req *const *req)
 {
 	uint32_t flags = SCI_SEND_SYNC | SCI_SEND_TAGGED | SCI_SEND_COPY |
-			 SCI_SEND_IMM;
+			 SCI_SEND_IMM | SCI_SEND_AT_ONCE;
 
 	if (!send || send->flags & ~flags ||
 	    (!req && !(send->flags & SCI_SEND_COPY)))
@@ -737,6 +746,30 @@ static bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 	else
 		post_short(p, tagged, send->context, send->tag, data, len);
 	return true;
+}
+
+/* Would it be queued, and not as the first?  Who is gone has to be told of. */
+static bool would_wait(struct sci_peer *p, const struct sci_send *send,
+		       size_t len)
+{
+	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+	const uint64_t *params = p->ep->params;
+	uint32_t lines = 1;
+
+	if (p->state == PEER_DOWN)
+		return false;
+	if (!list_empty(&p->sendq))
+		return true;
+	if (p->state == PEER_CONNECTING)
+		return false;
+	if (!tx_room(&p->data_tx) || !tx_prepare(p))
+		return true;
+	if (b->size && len > params[SCI_PARAM_LINES_MAX])
+		return !blocks_room(p, b, block_limit(p, len));
+	if (len <= params[SCI_PARAM_LINES_MAX])
+		lines = chain_lines(send->flags & SCI_SEND_IMM, len);
+	return tx_free(&p->data_tx) < lines &&
+	       (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines);
 }
 
 static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
@@ -773,6 +806,30 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	return ret;
 }
 
+/* Its request, if there has to be one. */
+static int sendm_or_request(struct sci_peer *peer, const struct sci_send *send,
+			    struct sci_req **req)
+{
+	bool at_once = send->flags & SCI_SEND_AT_ONCE;
+	size_t len = msg_iov_len(send->iov, send->n);
+	int ret;
+
+	if ((!req || at_once) && sendm_at_once(peer, send, len)) {
+		if (req)
+			*req = NULL;
+		return 0;
+	}
+	if (!req && at_once && would_wait(peer, send, len))
+		return -EAGAIN;
+	ret = sendm_request(peer, send, req);
+	if (!ret && req && at_once && (*req)->state == MSG_DONE &&
+	    !(*req)->status.error) {
+		req_free(*req);
+		*req = NULL;
+	}
+	return ret;
+}
+
 int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	       struct sci_req **req)
 {
@@ -781,8 +838,7 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	if (ret)
 		return ret;
 	msg_lock(&peer->ep->lock);
-	if (req || !sendm_at_once(peer, send, msg_iov_len(send->iov, send->n)))
-		ret = sendm_request(peer, send, req);
+	ret = sendm_or_request(peer, send, req);
 	msg_unlock(&peer->ep->lock);
 	return ret;
 }

@@ -76,8 +76,8 @@ static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 		      fi_addr_t dest)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	const struct sci_send m = {
-		.iov = &iov, .n = 1, .flags = SCI_SEND_COPY,
+	struct sci_send m = {
+		.iov = &iov, .n = 1,
 	};
 
 	return sfi_inject((struct sfi_ep *)fid, dest, &m);
@@ -87,9 +87,9 @@ static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			  uint64_t data, fi_addr_t dest)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	const struct sci_send m = {
+	struct sci_send m = {
 		.iov = &iov, .n = 1, .imm = data,
-		.flags = SCI_SEND_COPY | SCI_SEND_IMM,
+		.flags = SCI_SEND_IMM,
 	};
 
 	return sfi_inject((struct sfi_ep *)fid, dest, &m);

@@ -291,7 +291,6 @@ struct sfi_ep {
 	unsigned int asking;		/* ... under way */
 	struct sfi_slot *slots;		/* for those of others */
 	unsigned int n_slots, not_posted;
-	unsigned int late_replies;
 	bool refuses;			/* serves none: */
 	unsigned int rounds;		/* ... of progress, at which it looks */
 	struct sfi_serving *serving;
@@ -382,7 +381,7 @@ ssize_t sfi_cancel(fid_t fid, void *context);
 /* transfer.c */
 bool sfi_is_peers(int error);
 ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s);
-ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, const struct sci_send *m);
+ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m);
 ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);
 ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
 

@@ -11,7 +11,6 @@
 #define SLOTS		4u
 /* Rounds of progress after which one that serves none looks for requests. */
 #define SELDOM		1024u
-#define LATE_MAX	65536u		/* replies, see reply_late() */
 
 /* Where a request arrives. */
 struct sfi_slot {
@@ -57,39 +56,11 @@ struct sfi_serving {
 
 /* ---- replies ---- */
 
-static void late_reply_sent(struct sfi_op *op, const struct sci_status *st)
-{
-	(void)st;
-	op->ep->late_replies--;
-	sfi_op_free(op);
-}
-
 /*
- * The program has injected as much to this peer as may wait: a reply waits behind
- * that all the same, as somebody waits for it. Only who asks for more than
- * SFI_ASKING_MAX, and takes no replies, can make them many.
+ * Who is gone needs none; without memory the peer's request stays open.  Nor is
+ * there room for more than SFI_ASKING_MAX to one who takes none.
  */
-static void reply_late(struct sfi_ep *ep, struct sci_peer *peer,
-		       const struct sci_send *m)
-{
-	struct sfi_op *op;
-
-	if (ep->late_replies == LATE_MAX)
-		return;
-	op = sfi_op_new(ep);
-	if (!op)
-		return;
-	op->done = late_reply_sent;
-	if (sci_isendm(peer, m, &op->req)) {
-		sfi_op_free(op);
-		return;
-	}
-	ep->late_replies++;
-	sci_req_queue(op->req, op);
-}
-
-/* Who is gone needs none; without memory the peer's request stays open. */
-static void reply(struct sfi_ep *ep, struct sci_peer *peer, uint64_t id, int error,
+static void reply(struct sci_peer *peer, uint64_t id, int error,
 		  const struct iovec *iov, size_t n)
 {
 	const struct sci_send m = {
@@ -99,8 +70,7 @@ static void reply(struct sfi_ep *ep, struct sci_peer *peer, uint64_t id, int err
 			 (error ? (uint32_t)SCI_SEND_IMM : 0),
 	};
 
-	if (sci_isendm(peer, &m, NULL) == -EAGAIN)
-		reply_late(ep, peer, &m);
+	sci_isendm(peer, &m, NULL);
 }
 
 /* A write is done, or an atomic: that is counted, and told if it was asked for. */
@@ -200,7 +170,7 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 		written(op->ep, st->peer, s->mr, s->n, FI_RMA, s->has_data,
 			s->data, s->total);
 	if (st->peer)
-		reply(op->ep, st->peer, s->id, error, NULL, 0);
+		reply(st->peer, s->id, error, NULL, 0);
 	release(s);
 }
 
@@ -298,7 +268,7 @@ static int serve_write(struct call *c)
 	if (c->r->apart)
 		return receive_bytes(c, ret);
 	if (!ret)
-		reply(c->ep, c->peer, c->id, 0, NULL, 0);
+		reply(c->peer, c->id, 0, NULL, 0);
 	return ret;
 }
 
@@ -311,7 +281,7 @@ static int serve_read(struct call *c)
 	sfi_lock(&d->lock);
 	ret = places_of(c, FI_REMOTE_READ);
 	if (!ret && at_once) {
-		reply(c->ep, c->peer, c->id, 0, c->iov, c->r->places);
+		reply(c->peer, c->id, 0, c->iov, c->r->places);
 		was_read(c->ep, c->mr, c->r->places);
 	} else if (!ret) {
 		pin(c);
@@ -391,7 +361,7 @@ static int serve_atomic(struct call *c)
 			c->has_data, c->data, c->total);
 	sfi_unlock(&d->lock);
 	if (!ret)
-		reply(c->ep, c->peer, c->id, 0, &back, fetches);
+		reply(c->peer, c->id, 0, &back, fetches);
 	return ret;
 }
 
@@ -454,7 +424,7 @@ static void request_came(struct sfi_op *op, const struct sci_status *st)
 	if (!ret && c.peer)
 		ret = serve(&c);
 	if (ret && c.peer)
-		reply(op->ep, c.peer, c.id, ret, NULL, 0);
+		reply(c.peer, c.id, ret, NULL, 0);
 	post(slot);
 }
 

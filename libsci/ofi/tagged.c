@@ -80,9 +80,9 @@ static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 		      fi_addr_t dest, uint64_t tag)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	const struct sci_send m = {
+	struct sci_send m = {
 		.iov = &iov, .n = 1, .tag = tag, .context = SFI_TAGGED,
-		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
+		.flags = SCI_SEND_TAGGED,
 	};
 
 	return sfi_inject((struct sfi_ep *)fid, dest, &m);
@@ -92,10 +92,10 @@ static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			  uint64_t data, fi_addr_t dest, uint64_t tag)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	const struct sci_send m = {
+	struct sci_send m = {
 		.iov = &iov, .n = 1, .tag = tag, .context = SFI_TAGGED,
 		.imm = data,
-		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY | SCI_SEND_IMM,
+		.flags = SCI_SEND_TAGGED | SCI_SEND_IMM,
 	};
 
 	return sfi_inject((struct sfi_ep *)fid, dest, &m);

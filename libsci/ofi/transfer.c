@@ -39,7 +39,7 @@ static inline int peer_of(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer
 
 static int send_flags(const struct sfi_send *s)
 {
-	int flags = 0;
+	int flags = SCI_SEND_AT_ONCE;
 
 	if (s->tagged)
 		flags |= SCI_SEND_TAGGED;
@@ -62,16 +62,17 @@ static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 		return -FI_ENOMEM;
 	describe(op, &ep->tx, s->tagged, FI_SEND, s->flags, s->context);
 	st.error = sci_isendm(peer, m, &op->req);
-	if (!st.error) {
+	if (!st.error && op->req) {
 		sci_req_queue(op->req, op);
 		return 0;
 	}
-	if (sfi_is_peers(st.error)) {
+	st.len = sfi_length(s->iov, s->n);
+	if (!st.error)
+		sfi_op_told(op, &st, 0);
+	else if (sfi_is_peers(st.error))
 		sfi_op_failed(op, &st);
-		st.error = 0;
-	}
 	sfi_op_free(op);
-	return st.error;
+	return sfi_is_peers(st.error) ? 0 : st.error;
 }
 
 static int send_to(struct sfi_ep *ep, const struct sfi_send *s)
@@ -104,8 +105,11 @@ ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 	return ret;
 }
 
-/* Nobody hears of its end: what goes at once needs nothing to be remembered. */
-ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, const struct sci_send *m)
+/*
+ * Nobody hears of its end, and nothing of it is remembered.  Who is faster than its
+ * receiver has to wait: copies that queue up would only fill the cache.
+ */
+ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m)
 {
 	struct sci_peer *peer;
 	int ret;
@@ -114,6 +118,7 @@ ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, const struct sci_send *m)
 		return -FI_EMSGSIZE;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
+	m->flags |= SCI_SEND_COPY | SCI_SEND_AT_ONCE;
 	sfi_lock(&ep->lock);
 	ret = peer_of(ep, dest, &peer);
 	if (!ret)

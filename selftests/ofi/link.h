@@ -179,6 +179,17 @@ static inline void link_close(struct link *l)
 	fi_freeinfo(l->info);
 }
 
+/* @call sends, as soon as there is room; completions stay where they are. */
+#define LINK_SEND(l, call)						\
+	do {								\
+		ssize_t ret_;						\
+									\
+		WAIT_UNTIL((ret_ = (call)) != -FI_EAGAIN ||		\
+			   (fi_cntr_read((l)->sent), false),		\
+			   TEST_WAIT_MS);				\
+		CHECK_EQ(ret_, 0);					\
+	} while (0)
+
 /* The next completion, which is no error. */
 static inline struct fi_cq_tagged_entry link_next(struct link *l, fi_addr_t *src)
 {

@@ -102,8 +102,9 @@ static void sends(struct peer *self, void *arg)
 			if (!can(w, lengths[i]))
 				continue;
 			test_fill(buf, lengths[i], w * 100 + i);
-			CHECK_EQ(tagged ? send_tagged(&l, w, i, lengths[i]) :
-					  send_untagged(&l, w, i, lengths[i]), 0);
+			LINK_SEND(&l, tagged ?
+					      send_tagged(&l, w, i, lengths[i]) :
+					      send_untagged(&l, w, i, lengths[i]));
 			if (!is_told(w)) {
 				memset(buf, 0xee, lengths[i]);
 				continue;
@@ -176,7 +177,7 @@ static void sends_many(struct peer *self, void *arg)
 	(void)arg;
 	for (unsigned int i = 0; i < MANY; i++) {
 		test_fill(buf, PIECE, i);
-		CHECK_EQ(fi_inject(l.ep, buf, PIECE, l.to), 0);
+		LINK_SEND(&l, fi_inject(l.ep, buf, PIECE, l.to));
 	}
 	link_meet(&l);
 	link_close(&l);
@@ -314,7 +315,7 @@ static void sends_two(struct peer *self, void *arg)
 
 	peer_expect(self, "send");
 	for (; word < 2; word++) {
-		CHECK_EQ(fi_tinject(l.ep, &word, sizeof(word), l.to, TAG), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, &word, sizeof(word), l.to, TAG));
 		peer_send(self, "sent");
 	}
 	link_meet(&l);
@@ -354,7 +355,7 @@ static void echoes(struct peer *self, void *arg)
 	for (unsigned int n = *(unsigned int *)arg; n; n--) {
 		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
 		link_next(&l, NULL);
-		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, TAG));
 	}
 	link_meet(&l);
 	link_close(&l);
@@ -386,7 +387,7 @@ static void check_format(enum fi_cq_format format, size_t size)
 		CHECK(*(void **)((char *)e + i * size) == e);
 	for (size_t i = 2 * size; i < sizeof(e); i++)
 		CHECK_EQ(((unsigned char *)e)[i], 0x55);
-	fi_tinject(l.ep, &word, 1, l.to, MEET_TAG);
+	LINK_SEND(&l, fi_tinject(l.ep, &word, 1, l.to, MEET_TAG));
 	CHECK_EQ(fi_trecv(l.ep, &word, 1, NULL, l.to, MEET_TAG, 0, NULL), 0);
 	WAIT_UNTIL(fi_cntr_read(l.received) == 2, TEST_WAIT_MS);
 	link_close(&l);
@@ -446,7 +447,7 @@ TEST(sleep_until_something_completes)
 	CHECK_EQ(fi_cq_signal(l.cq), 0);
 	CHECK_EQ(fi_cq_sread(l.cq, &e, 1, NULL, -1), -FI_EAGAIN);
 	for (unsigned int i = 0; i < WAKES; i++) {
-		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, TAG));
 		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
 		if (i & 1)
 			CHECK_EQ(fi_cntr_wait(l.received, i + 1, TEST_WAIT_MS), 0);
@@ -496,7 +497,7 @@ static void check_sleeper(bool counts)
 		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
 	CHECK_EQ(pthread_create(&thread, NULL, sleeps, &s), 0);
 	for (unsigned int i = 0; i < n; i++) {
-		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, TAG));
 		fi_cq_read(l.tx_cq, &e, 1);
 	}
 	while (!atomic_load(&s.done))
@@ -527,7 +528,7 @@ TEST(a_descriptor_to_wait_for)
 
 	CHECK_EQ(fi_control(&l.cq->fid, FI_GETWAIT, &pfd.fd), 0);
 	for (unsigned int i = 0; i < WAKES; i++) {
-		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, TAG));
 		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
 		while (fi_cq_read(l.cq, &e, 1) != 1)
 			if (!fi_trywait(l.fabric, fids, 1))
@@ -573,7 +574,7 @@ TEST(sets_tell_where_to_look)
 	CHECK_EQ(fi_poll(set, where, 3), 1);
 	CHECK(where[0] == &l.received);
 	CHECK_EQ(fi_poll(set, where, 3), 0);
-	CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+	LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, TAG));
 	CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
 	WAIT_UNTIL(fi_poll(set, where, 3) == 1, TEST_WAIT_MS);
 	CHECK_EQ(fi_close(&set->fid), -FI_EBUSY);
@@ -607,7 +608,7 @@ static void *works(void *arg)
 	for (unsigned int k = 0; k < EACH; k++) {
 		struct fi_cq_tagged_entry e;
 
-		CHECK_EQ(fi_tinject(l->ep, &k, 4, l->to, TAG + w->i), 0);
+		LINK_SEND(l, fi_tinject(l->ep, &k, 4, l->to, TAG + w->i));
 		CHECK_EQ(fi_trecv(l->ep, &word, 4, NULL, l->to, TAG + w->i, 0,
 				  (void *)(uintptr_t)w->i), 0);
 		while (atomic_load(&w->done[w->i]) == k)
@@ -631,7 +632,7 @@ static void echoes_tags(struct peer *self, void *arg)
 		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, FI_ADDR_UNSPEC, TAG,
 				  0xff, NULL), 0);
 		e = link_next(&l, NULL);
-		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, e.tag), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, e.tag));
 	}
 	link_meet(&l);
 	link_close(&l);
@@ -665,7 +666,7 @@ TEST(one_thread_needs_no_locks)
 	uint32_t word = 1;
 
 	for (unsigned int i = 0; i < WAKES; i++) {
-		CHECK_EQ(fi_tinject(l.ep, &word, 4, l.to, TAG), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, TAG));
 		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
 		link_next(&l, NULL);
 	}

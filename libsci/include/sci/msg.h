@@ -303,7 +303,8 @@ enum sci_send_flags {
 	SCI_SEND_TAGGED	= 1 << 1,	/* sci_isendm(): it has a tag */
 	SCI_SEND_COPY	= 1 << 2,	/* ... the buffer is the caller's again
 					 * when the call returns */
-	SCI_SEND_IMM	= 1 << 3	/* ... with an immediate */
+	SCI_SEND_IMM	= 1 << 3,	/* ... with an immediate */
+	SCI_SEND_AT_ONCE = 1 << 4	/* ... no request for what has completed */
 };
 
 /**
@@ -455,10 +456,13 @@ struct sci_send {
  *
  * Up to SCI_IMM_SHORT_MAX bytes go in one line with their immediate; to longer
  * messages it adds nothing, or one line. What SCI_SEND_COPY asks for is copied
- * only if it cannot be sent at once.
+ * only if it cannot be sent at once. With SCI_SEND_AT_ONCE *@req is NULL if it has
+ * completed; and a message that nobody waits for is not queued behind others: there
+ * is one in the queue at most.
  *
  * -EAGAIN: SCI_UNWATCHED_MAX that nobody waits for are waiting to be sent to this
- * peer: make progress first.
+ * peer, or with SCI_SEND_AT_ONCE one is, or there is no room: make progress
+ * first.
  */
 int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	       struct sci_req **req);
