@@ -36,15 +36,48 @@ struct line_ops line_ops = { .put = put_words, .get = line_take };
 #define WIDE	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2"),\
 			       no_sanitize("thread")))
 
+#define PAGE	4096u
+
+/*
+ * @len bytes from @buf, 62 at most, at byte @at of a register.  One load from where
+ * the register would begin does that; what it has too much is masked.  But masked
+ * bytes of a page that is not there take longer than all else together (their fault
+ * is found, and dropped, in microcode): so no load leaves the pages of @buf.
+ */
+WIDE static inline __m512i load_at(const void *buf, size_t len, unsigned int at)
+{
+	uint64_t bytes = _bzhi_u64(~0ull, (unsigned int)len);
+	unsigned int offset = (uintptr_t)buf % PAGE;
+	__m512i v, next;
+
+	if (!len)
+		return _mm512_setzero_si512();
+	if (offset >= at && offset - at <= PAGE - LINE_BYTES)
+		return _mm512_maskz_loadu_epi8(
+			bytes << at, (const void *)((uintptr_t)buf - at));
+	if (offset > PAGE - LINE_BYTES && offset + len <= PAGE) {
+		uint8_t room[LINE_BYTES] __attribute__((aligned(LINE_BYTES)));
+
+		line_copy(room, buf, len);
+		v = _mm512_maskz_loadu_epi8(bytes, room);
+	} else {
+		v = _mm512_maskz_loadu_epi8(bytes, buf);
+	}
+	/* whole doublewords up, then the bytes that are left over */
+	next = _mm512_maskz_expand_epi32((__mmask16)(0xfffeu << at / 4), v);
+	v = _mm512_maskz_expand_epi32((__mmask16)(0xffffu << at / 4), v);
+	return _mm512_or_si512(
+		_mm512_sll_epi32(v, _mm_cvtsi32_si128((int)(at % 4 * 8))),
+		_mm512_srl_epi32(next, _mm_cvtsi32_si128((int)(32 - at % 4 * 8))));
+}
+
 WIDE static void put_wide(volatile struct msg_line *slot,
 			  const struct line_head *head, const void *buf,
 			  size_t len, uint64_t id, uint64_t last)
 {
 	const __m512i top = _mm512_set1_epi64((long long)LINE_ID);
 	const __m512i ids = _mm512_set1_epi64((long long)id);
-	uint64_t bytes = _bzhi_u64(~0ull, (unsigned int)len) << head->len;
-	const void *from = (const void *)((uintptr_t)buf - head->len);
-	__m512i v = _mm512_maskz_loadu_epi8(bytes, from);
+	__m512i v = load_at(buf, len, head->len);
 	uint64_t moved;
 
 	/* unaligned buffers end in the middle of a word: the mask is exact */

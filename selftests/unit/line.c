@@ -332,5 +332,8 @@ TEST(both_ways_of_writing_agree)
 			check_both(&words, g.page + g.size - len, len, typed,
 				   id);
 			check_both(&words, g.page + any() % 64, len, typed, id);
+			check_both(&words, g.page + g.size - LINE_BYTES +
+						   any() % (LINE_BYTES + 1 - len),
+				   len, typed, id);
 		}
 }
