@@ -232,6 +232,57 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 	       list_empty(&ep->busy);
 }
 
+/* ---- without waiting, and without a request ---- */
+
+static int try_recv(struct sci_ep *ep, struct quick *q,
+		    struct sci_status *status)
+{
+	const struct msg_rx *rx = &q->p->data_rx;
+
+	if (!may_be_quick(ep, q->p, q->context))
+		return -EBUSY;
+	if (!line_peek(&rx->slots[rx->slot], rx->id))
+		return -EAGAIN;
+	return quick_take(q, status) ? 0 : -EBUSY;
+}
+
+static int try_checked(struct sci_ep *ep, struct quick *q,
+		       struct sci_status *status)
+{
+	int ret;
+
+	if (!ep || !q->p || q->p->ep != ep || (!q->buf && q->size))
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = try_recv(ep, q, status);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+int sci_try_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf,
+		 size_t size, struct sci_status *status)
+{
+	struct quick q = {
+		.p = peer, .context = MSG_UNTAGGED, .buf = buf, .size = size,
+	};
+
+	return try_checked(ep, &q, status);
+}
+
+int sci_try_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+		  uint64_t tag, uint64_t ignore, void *buf, size_t size,
+		  struct sci_status *status)
+{
+	struct quick q = {
+		.p = peer, .context = context, .tag = tag, .ignore = ignore,
+		.buf = buf, .size = size,
+	};
+
+	return context > SCI_CONTEXT_MAX ? -EINVAL : try_checked(ep, &q, status);
+}
+
 /* ---- the calls ---- */
 
 static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,

@@ -64,7 +64,8 @@ static void drop_iov(struct sci_req *req)
 	if (req->iov != req->inline_iov)
 		free(req->iov);
 	req->iov = NULL;
-	free(req->copy);
+	if (req->copy)
+		free(req->copy);
 	req->copy = NULL;
 }
 

@@ -33,18 +33,6 @@ static bool grow(struct sfi_cq *cq)
 	return true;
 }
 
-/*
- * Where the next completion goes if its reader waits for it, there is none before
- * it, and it wants to know as much as there is; else NULL.  No copy, then: one of
- * what was stored just now waits for that to reach the cache.
- */
-struct fi_cq_tagged_entry *sfi_cq_reader(struct sfi_cq *cq)
-{
-	if (cq->reader.n == cq->reader.room || cq->head != cq->tail)
-		return NULL;
-	return &cq->reader.to[cq->reader.n++];
-}
-
 void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 		 fi_addr_t src)
 {
@@ -56,6 +44,36 @@ void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 			(struct sfi_entry){ *e, src };
 	sfi_unlock(&cq->lock);
 	sfi_wait_wake(&cq->wait);
+}
+
+/*
+ * Where the next completion goes if its reader waits for it, there is none before
+ * it, and it wants to know as much as there is; else NULL.  No copy, then: one of
+ * what was stored just now waits for that to reach the cache.
+ */
+static inline struct fi_cq_tagged_entry *reader_of(struct sfi_cq *cq)
+{
+	if (cq->reader.n == cq->reader.room || cq->head != cq->tail)
+		return NULL;
+	return &cq->reader.to[cq->reader.n++];
+}
+
+/* A message of @ep's has been sent or received. */
+void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
+		 void *context, void *buf, const struct sci_status *st)
+{
+	struct fi_cq_tagged_entry e, *to = reader_of(cq);
+
+	if (st->flags & SCI_STATUS_IMM)
+		flags |= FI_REMOTE_CQ_DATA;
+	*(to ? to : &e) = (struct fi_cq_tagged_entry){
+		.op_context = context, .flags = flags, .len = st->len,
+		.buf = buf, .data = st->imm, .tag = st->tag,
+	};
+	if (to)
+		return;
+	sfi_cq_push(cq, &e, flags & FI_RECV ? sfi_ep_source(ep, st->peer) :
+					      FI_ADDR_NOTAVAIL);
 }
 
 void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e)
@@ -106,7 +124,7 @@ bool sfi_cq_ready(struct sfi_cq *cq)
 	return ready;
 }
 
-/* One thread, and an empty queue: see sfi_cq_reader(). */
+/* One thread, and an empty queue: see reader_of(). */
 static ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 {
 	ssize_t n;

@@ -55,6 +55,7 @@ void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n)
 	if (n < ep->n_peers && ep->peers[n]) {
 		struct sci_peer *p = ep->peers[n];
 
+		sfi_hand_post(ep);
 		/* one that has been inserted twice has two numbers */
 		for (size_t i = 0; i < ep->n_peers; i++)
 			if (ep->peers[i] == p)

@@ -284,6 +284,11 @@ struct sfi_ep {
 	struct sfi_lock lock;		/* of what follows */
 	struct sci_peer **peers;	/* by number in @av */
 	size_t n_peers;
+	struct {
+		struct sfi_recv r;
+		struct iovec iov;
+		struct sci_peer *peer;
+	} hand;				/* receive.c; no peer: there is none */
 	struct sfi_op *free;
 	struct sfi_op *receives;
 	struct sfi_op_slab *slabs;
@@ -339,9 +344,10 @@ uint64_t sfi_now_ms(void);
 /* cq.c */
 int sfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		struct fid_cq **cq, void *context);
-struct fi_cq_tagged_entry *sfi_cq_reader(struct sfi_cq *cq);
 void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 		 fi_addr_t src);
+void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
+		 void *context, void *buf, const struct sci_status *st);
 void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e);
 
 /* cntr.c */
@@ -366,24 +372,44 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer);
 void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n);
 fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer);
 
+/* sfi_ep_peer(), of whom it knows mostly. */
+static inline int sfi_ep_known(struct sfi_ep *ep, fi_addr_t n,
+			       struct sci_peer **peer)
+{
+	if (n >= ep->n_peers || !ep->peers[n])
+		return sfi_ep_peer(ep, n, peer);
+	*peer = ep->peers[n];
+	return 0;
+}
+
 /* op.c */
 struct sfi_op *sfi_op_new(struct sfi_ep *ep);
 void sfi_op_free(struct sfi_op *op);
 void sfi_ops_fini(struct sfi_ep *ep);
 void sfi_op_pending(struct sfi_op *op);
 bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer);
+void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
+		     uint64_t flags, void *context);
+void sfi_tell(struct sfi_ep *ep, const struct sfi_side *s, uint64_t what,
+	      uint64_t flags, void *context, void *buf,
+	      const struct sci_status *st);
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st);
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
 void sfi_cntr_count(struct sfi_cntr *c, int error);
 void sfi_ep_progress(struct sfi_ep *ep);
 ssize_t sfi_cancel(fid_t fid, void *context);
 
-/* transfer.c */
+/* send.c */
 bool sfi_is_peers(int error);
 ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s);
 ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m);
+
+/* receive.c */
 ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);
 ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
+bool sfi_hand_try(struct sfi_ep *ep);
+void sfi_hand_post(struct sfi_ep *ep);
+void sfi_hand_fail(struct sfi_ep *ep, int error);
 
 /* msg.c, tagged.c */
 extern struct fi_ops_msg sfi_msg_ops;

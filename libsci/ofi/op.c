@@ -108,26 +108,39 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 		sfi_cq_fail(op->cq, &e);
 }
 
+/* @what: FI_SEND or FI_RECV, and of which kind; @flags: of the call */
+void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
+		     uint64_t flags, void *context)
+{
+	op->cq = s->cq;
+	op->cntr = s->cntr;
+	op->context = context;
+	op->flags = what;
+	op->silent = s->selective && !(flags & FI_COMPLETION);
+	op->done = NULL;
+	op->many = false;
+	op->waits = false;
+	op->buf = NULL;
+	op->room = 0;
+}
+
+/* The same for what has ended without an operation. */
+void sfi_tell(struct sfi_ep *ep, const struct sfi_side *s, uint64_t what,
+	      uint64_t flags, void *context, void *buf,
+	      const struct sci_status *st)
+{
+	sfi_cntr_count(s->cntr, 0);
+	if (s->cq && (!s->selective || flags & FI_COMPLETION))
+		sfi_cq_tell(s->cq, ep, what, context, buf, st);
+}
+
 /* @more: flags of this one completion */
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 {
-	struct fi_cq_tagged_entry e, *to;
-
 	sfi_cntr_count(op->cntr, 0);
-	if (op->silent || !op->cq)
-		return;
-	if (st->flags & SCI_STATUS_IMM)
-		more |= FI_REMOTE_CQ_DATA;
-	to = sfi_cq_reader(op->cq);
-	*(to ? to : &e) = (struct fi_cq_tagged_entry){
-		.op_context = op->context, .flags = op->flags | more,
-		.len = st->len, .buf = op->buf, .data = st->imm, .tag = st->tag,
-	};
-	if (to)
-		return;
-	sfi_cq_push(op->cq, &e, op->flags & FI_RECV ?
-				sfi_ep_source(op->ep, st->peer) :
-				FI_ADDR_NOTAVAIL);
+	if (op->cq && !op->silent)
+		sfi_cq_tell(op->cq, op->ep, op->flags | more, op->context,
+			    op->buf, st);
 }
 
 /* ---- buffers for many messages ---- */
@@ -238,6 +251,10 @@ void sfi_ep_progress(struct sfi_ep *ep)
 	int n;
 
 	sfi_lock(&ep->lock);
+	if (ep->hand.peer && sfi_hand_try(ep)) {
+		sfi_unlock(&ep->lock);
+		return;
+	}
 	n = sci_completions(ep->ep, 0, done, SFI_BATCH);
 	for (int i = 0; i < n; i++)
 		completed(done[i].data, &done[i].status);
@@ -252,16 +269,20 @@ ssize_t sfi_cancel(fid_t fid, void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	struct sfi_op *op, *found = NULL;
+	bool in_hand;
 
 	sfi_lock(&ep->lock);
+	in_hand = ep->hand.peer && ep->hand.r.context == context;
 	for (op = ep->receives; op; op = op->next)
 		if (op->context == context)
 			found = op;
 	/* one that is under way completes as if nothing had been asked */
-	if (found && found->waits)
+	if (in_hand)
+		sfi_hand_fail(ep, -ECANCELED);
+	else if (found && found->waits)
 		many_fails(found, -ECANCELED);
 	else if (found)
 		sci_cancel(found->req);
 	sfi_unlock(&ep->lock);
-	return found ? 0 : -FI_ENOENT;
+	return found || in_hand ? 0 : -FI_ENOENT;
 }

@@ -166,8 +166,14 @@ int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *e)
 	sfi_wait_clear(w);
 	atomic_store(&w->armed, true);
 	sfi_lock(&e->lock);
-	for (size_t i = 0; i < e->n && !ret; i++)
-		ret = sci_ep_arm(e->ep[i]->ep) ? -FI_EAGAIN : 0;
+	for (size_t i = 0; i < e->n && !ret; i++) {
+		struct sfi_ep *ep = e->ep[i];
+
+		sfi_lock(&ep->lock);
+		sfi_hand_post(ep);
+		ret = sci_ep_arm(ep->ep) ? -FI_EAGAIN : 0;
+		sfi_unlock(&ep->lock);
+	}
 	sfi_unlock(&e->lock);
 	return ret;
 }

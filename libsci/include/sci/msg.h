@@ -412,7 +412,24 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	      uint64_t tag, uint64_t ignore, void *buf, size_t size,
 	      struct sci_status *status);
 
-/* The same, non-blocking. */
+/**
+ * sci_try_recv(), sci_try_trecv() - receive, if that takes neither time nor memory
+ * @peer: not NULL
+ * @status: may be NULL
+ *
+ * For a message that is the next of @peer's, all of it here, and no longer than the
+ * buffer; else nothing has happened.  -EAGAIN: nothing has come of @peer's; no
+ * progress is made either.  -EBUSY: something else has to come first, a receive
+ * that is posted, a message that is kept, or another that is here; or lines can get
+ * lost on this fabric: post a receive.
+ */
+int sci_try_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf,
+		 size_t size, struct sci_status *status);
+int sci_try_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+		  uint64_t tag, uint64_t ignore, void *buf, size_t size,
+		  struct sci_status *status);
+
+/* As sci_send() to sci_trecv(), non-blocking. */
 int sci_isend(struct sci_peer *peer, const void *buf, size_t len,
 	      struct sci_req **req);
 int sci_itsend(struct sci_peer *peer, uint32_t context, uint64_t tag,

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: receives
+ *
+ * A receive is tried at once: a message that is here goes straight from its ring
+ * to the buffer, and nothing has to be remembered.  One that has to wait, while no
+ * other does, stays in hand: progress tries it again, which takes less time than to
+ * post it, to match it and to be told.  What would overtake it, look past it, or
+ * sleep, posts it first: sfi_hand_post().  So there is one in hand only while no
+ * receive of the program's is posted.
+ */
+#include "libsci/ofi/onesided.h"
+
+#include <errno.h>
+
+static uint64_t what_of(const struct sfi_recv *r)
+{
+	return FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
+}
+
+/* ---- posted ---- */
+
+static int post(struct sfi_op *op, const struct sfi_recv *r)
+{
+	struct sfi_ep *ep = op->ep;
+
+	if (r->tagged)
+		return sci_itrecvv(ep->ep, op->peer, SFI_TAGGED, r->tag,
+				   r->ignore, r->iov, r->n, &op->req);
+	return sci_irecvv(ep->ep, op->peer, r->iov, r->n, &op->req);
+}
+
+/* @error: why its peer is not known */
+static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
+		   struct sci_peer *peer, int error)
+{
+	struct sfi_op *op = sfi_op_new(ep);
+	struct sci_status st = { .error = error };
+
+	if (!op)
+		return -FI_ENOMEM;
+	sfi_op_describe(op, &ep->rx, what_of(r), r->flags, r->context);
+	op->buf = r->n ? r->iov[0].iov_base : NULL;
+	op->room = sfi_length(r->iov, r->n);
+	op->many = !r->tagged && r->flags & FI_MULTI_RECV;
+	op->peer = peer;
+	if (!st.error && op->many && sfi_many_before(ep, op->peer)) {
+		op->waits = true;
+		sfi_op_pending(op);
+		return 0;
+	}
+	if (!st.error)
+		st.error = post(op, r);
+	if (!st.error) {
+		sfi_op_pending(op);
+		sci_req_queue(op->req, op);
+		return 0;
+	}
+	if (sfi_is_peers(st.error)) {
+		sfi_op_failed(op, &st);
+		st.error = 0;
+	}
+	sfi_op_free(op);
+	return st.error;
+}
+
+/* ---- at once, or in hand ---- */
+
+static int try(struct sfi_ep *ep, const struct sfi_recv *r,
+	       struct sci_peer *peer)
+{
+	void *buf = r->iov->iov_base;
+	size_t len = r->iov->iov_len;
+	struct sci_status st;
+	int ret;
+
+	if (r->tagged)
+		ret = sci_try_trecv(ep->ep, peer, SFI_TAGGED, r->tag, r->ignore,
+				    buf, len, &st);
+	else
+		ret = sci_try_recv(ep->ep, peer, buf, len, &st);
+	if (!ret)
+		sfi_tell(ep, &ep->rx, what_of(r), r->flags, r->context, buf, &st);
+	return ret;
+}
+
+static void take_in_hand(struct sfi_ep *ep, const struct sfi_recv *r,
+			 struct sci_peer *peer)
+{
+	ep->hand.r = *r;
+	ep->hand.iov = *r->iov;
+	ep->hand.r.iov = &ep->hand.iov;
+	ep->hand.peer = peer;
+}
+
+/* The endpoint is locked, here and below. */
+void sfi_hand_post(struct sfi_ep *ep)
+{
+	struct sci_peer *peer = ep->hand.peer;
+	int ret;
+
+	if (!peer)
+		return;
+	ep->hand.peer = NULL;
+	ret = post_op(ep, &ep->hand.r, peer, 0);
+	if (ret)
+		sfi_hand_fail(ep, ret);
+}
+
+/* The program has been told that it is posted. */
+void sfi_hand_fail(struct sfi_ep *ep, int error)
+{
+	const struct sfi_recv *r = &ep->hand.r;
+	const struct sci_status st = { .error = error };
+	struct sfi_op op = { .ep = ep };
+
+	ep->hand.peer = NULL;
+	sfi_op_describe(&op, &ep->rx, what_of(r), r->flags, r->context);
+	op.buf = r->iov->iov_base;
+	sfi_op_failed(&op, &st);
+}
+
+/* Progress for the one in hand: true if its message was there. */
+bool sfi_hand_try(struct sfi_ep *ep)
+{
+	int ret = try(ep, &ep->hand.r, ep->hand.peer);
+
+	if (!ret)
+		ep->hand.peer = NULL;
+	else if (ret != -EAGAIN)
+		sfi_hand_post(ep);
+	return !ret;
+}
+
+/* Neither is one that could come before it. */
+static inline bool may_be_tried(struct sfi_ep *ep, const struct sfi_recv *r,
+				const struct sci_peer *peer)
+{
+	return peer && r->n == 1 && !(r->flags & FI_MULTI_RECV) &&
+	       !ep->receives && (!ep->hand.peer || sfi_hand_try(ep));
+}
+
+static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
+{
+	struct sci_peer *peer = NULL;
+	int error = 0, ret;
+
+	if (ep->directed && r->src != FI_ADDR_UNSPEC)
+		error = sfi_ep_known(ep, r->src, &peer);
+	if (!error && may_be_tried(ep, r, peer)) {
+		ret = try(ep, r, peer);
+		if (ret == -EAGAIN)
+			take_in_hand(ep, r, peer);
+		if (!ret || ret == -EAGAIN)
+			return 0;
+	}
+	sfi_hand_post(ep);
+	return post_op(ep, r, peer, error);
+}
+
+ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
+{
+	ssize_t ret;
+
+	if (r->n > SFI_IOV_MAX || (r->flags & FI_MULTI_RECV && r->n != 1))
+		return -FI_EINVAL;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	sfi_lock(&ep->lock);
+	ret = receive(ep, r);
+	sfi_unlock(&ep->lock);
+	return ret;
+}
+
+/* ---- matching apart from receiving ---- */
+
+static void tell(struct sfi_ep *ep, const struct sfi_recv *r,
+		 struct sci_status *st)
+{
+	struct sfi_op op = { .ep = ep };
+
+	sfi_op_describe(&op, &ep->rx, what_of(r), r->flags, r->context);
+	op.cntr = NULL;
+	op.silent = false;
+	if (st->error)
+		sfi_op_failed(&op, st);
+	else
+		sfi_op_told(&op, st, r->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD));
+}
+
+static int look(struct sfi_ep *ep, const struct sfi_recv *r,
+		struct sci_peer *peer, struct sci_msg **msg,
+		struct sci_status *st)
+{
+	bool takes = r->flags & (FI_CLAIM | FI_DISCARD);
+
+	if (r->tagged && takes)
+		return sci_tmatch(ep->ep, peer, SFI_TAGGED, r->tag, r->ignore, 0,
+				  msg, st);
+	if (r->tagged)
+		return sci_tprobe(ep->ep, peer, SFI_TAGGED, r->tag, r->ignore, 0,
+				  st);
+	return takes ? sci_match(ep->ep, peer, 0, msg, st) :
+		       sci_probe(ep->ep, peer, 0, st);
+}
+
+static int peek(struct sfi_ep *ep, const struct sfi_recv *r)
+{
+	struct sci_status st = { 0 };
+	struct sci_peer *peer = NULL;
+	struct sci_msg *msg = NULL;
+	int ret = 0;
+
+	if (ep->directed && r->src != FI_ADDR_UNSPEC)
+		ret = sfi_ep_peer(ep, r->src, &peer);
+	if (ret)
+		return ret;
+	st.error = look(ep, r, peer, &msg, &st);
+	if (st.error == -EAGAIN)
+		st.error = -FI_ENOMSG;
+	else if (!st.error && r->flags & FI_DISCARD)
+		sci_msg_free(msg);
+	else if (!st.error && r->flags & FI_CLAIM)
+		((struct fi_context *)r->context)->internal[0] = msg;
+	tell(ep, r, &st);
+	return 0;
+}
+
+/* What a look with FI_CLAIM has found. */
+static int claim(struct sfi_ep *ep, const struct sfi_recv *r)
+{
+	struct sci_msg *msg = ((struct fi_context *)r->context)->internal[0];
+	struct sci_status st = { 0 };
+	struct sfi_op *op;
+	int ret;
+
+	if (r->flags & FI_DISCARD) {
+		sci_msg_free(msg);
+		tell(ep, r, &st);
+		return 0;
+	}
+	op = sfi_op_new(ep);
+	if (!op)
+		return -FI_ENOMEM;
+	sfi_op_describe(op, &ep->rx, what_of(r), r->flags, r->context);
+	op->room = sfi_length(r->iov, r->n);
+	ret = sci_msg_recv(msg, r->iov, r->n, &op->req);
+	if (ret) {
+		sfi_op_free(op);
+		return ret;
+	}
+	sci_req_queue(op->req, op);
+	return 0;
+}
+
+ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r)
+{
+	ssize_t ret;
+
+	if (r->n > SFI_IOV_MAX || (r->flags & FI_CLAIM && !r->context))
+		return -FI_EINVAL;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	sfi_lock(&ep->lock);
+	sfi_hand_post(ep);
+	ret = r->flags & FI_PEEK ? peek(ep, r) : claim(ep, r);
+	sfi_unlock(&ep->lock);
+	return ret;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Sends, with tags or without. */
+#include "libsci/ofi/onesided.h"
+
+#include <errno.h>
+
+/* Whatever a peer's end is called, it is told by a completion. */
+bool sfi_is_peers(int error)
+{
+	return error != -EINVAL && error != -ENOMEM && error != -ENOTSUP;
+}
+
+static int send_flags(const struct sfi_send *s)
+{
+	int flags = SCI_SEND_AT_ONCE;
+
+	if (s->tagged)
+		flags |= SCI_SEND_TAGGED;
+	if (s->flags & FI_REMOTE_CQ_DATA)
+		flags |= SCI_SEND_IMM;
+	if (s->flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		flags |= SCI_SEND_SYNC;
+	if (s->flags & FI_INJECT)
+		flags |= SCI_SEND_COPY;
+	return flags;
+}
+
+/* What has gone at once is told of at once, and needs no operation. */
+static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
+		   const struct sci_send *m, const struct sfi_send *s)
+{
+	struct sfi_op *op = sfi_op_new(ep);
+	struct sci_status st = { 0 };
+	uint64_t what = FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
+
+	if (!op)
+		return -FI_ENOMEM;
+	st.error = sci_isendm(peer, m, &op->req);
+	if (!st.error && !op->req) {
+		sfi_op_free(op);
+		st.len = sfi_length(s->iov, s->n);
+		sfi_tell(ep, &ep->tx, what, s->flags, s->context, NULL, &st);
+		return 0;
+	}
+	sfi_op_describe(op, &ep->tx, what, s->flags, s->context);
+	if (!st.error) {
+		sci_req_queue(op->req, op);
+		return 0;
+	}
+	if (sfi_is_peers(st.error)) {
+		sfi_op_failed(op, &st);
+		st.error = 0;
+	}
+	sfi_op_free(op);
+	return st.error;
+}
+
+static int send_to(struct sfi_ep *ep, const struct sfi_send *s)
+{
+	struct sci_send m = {
+		.iov = s->iov, .n = s->n, .tag = s->tag, .imm = s->data,
+		.context = SFI_TAGGED, .flags = (uint32_t)send_flags(s),
+	};
+	struct sci_peer *peer;
+	int ret = sfi_ep_known(ep, s->dest, &peer);
+
+	if (ret)
+		return ret;
+	return send_op(ep, peer, &m, s);
+}
+
+ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
+{
+	ssize_t ret;
+
+	if (s->n > SFI_IOV_MAX)
+		return -FI_EINVAL;
+	if (s->flags & FI_INJECT && sfi_length(s->iov, s->n) > SFI_INJECT_MAX)
+		return -FI_EMSGSIZE;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	sfi_lock(&ep->lock);
+	ret = send_to(ep, s);
+	sfi_unlock(&ep->lock);
+	return ret;
+}
+
+/*
+ * Nobody hears of its end, and nothing of it is remembered.  Who is faster than its
+ * receiver has to wait: copies that queue up would only fill the cache.
+ */
+ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m)
+{
+	struct sci_peer *peer;
+	int ret;
+
+	if (m->iov->iov_len > SFI_INJECT_MAX)
+		return -FI_EMSGSIZE;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	m->flags |= SCI_SEND_COPY | SCI_SEND_AT_ONCE;
+	sfi_lock(&ep->lock);
+	ret = sfi_ep_known(ep, dest, &peer);
+	if (!ret)
+		ret = sci_isendm(peer, m, NULL);
+	sfi_unlock(&ep->lock);
+	if (!ret)
+		sfi_cntr_count(ep->tx.cntr, 0);
+	return ret;
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Sends and receives that need no request: SCI_SEND_AT_ONCE, sci_try_trecv(). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "selftests/harness.h"
+#include "selftests/msg/traffic.h"
+
+#define CONTEXT		7u
+#define TAG		UINT64_C(0x1122334455667788)
+#define NOW		(SCI_SEND_COPY | SCI_SEND_AT_ONCE)
+#define LEN_MAX		100000u
+
+/* To itself. */
+struct self {
+	struct sci_ep *ep;
+	struct sci_peer *me;
+};
+
+static struct self self_open(void)
+{
+	struct self s = { .ep = test_ep_open(TEST_ID, 0) };
+
+	s.me = test_ep_connect(s.ep, 4, TEST_ID);
+	return s;
+}
+
+static void self_close(struct self *s)
+{
+	CHECK_EQ(sci_disconnect(s->me), 0);
+	CHECK_EQ(sci_ep_close(s->ep), 0);
+}
+
+/* Where lines get lost they are looked at by progress alone. */
+static bool is_memory(const struct self *s)
+{
+	return !strcmp(sci_ep_fabric(s->ep), "shm") && !getenv("SCI_FAULT");
+}
+
+static int send_now(struct sci_peer *to, uint32_t flags, uint64_t tag,
+		    size_t len, struct sci_req **req)
+{
+	static unsigned char buf[LEN_MAX];
+	const struct iovec iov = { buf, len };
+	const struct sci_send send = {
+		.iov = &iov, .n = 1, .tag = tag, .context = CONTEXT, .imm = ~tag,
+		.flags = flags,
+	};
+	int ret;
+
+	msg_fill(buf, len, tag);
+	ret = sci_isendm(to, &send, req);
+	if (flags & SCI_SEND_COPY)
+		memset(buf, 0xee, len);
+	return ret;
+}
+
+/* ---- receives ---- */
+
+static void check_try(struct self *s, uint32_t flags, size_t len)
+{
+	static unsigned char buf[LEN_MAX];
+	bool tagged = flags & SCI_SEND_TAGGED, imm = flags & SCI_SEND_IMM;
+	struct sci_status st;
+	int ret;
+
+	CHECK_EQ(send_now(s->me, NOW | flags, TAG, len, NULL), 0);
+	if (tagged)
+		ret = sci_try_trecv(s->ep, s->me, CONTEXT, TAG ^ 0xff, 0xff, buf,
+				    len, &st);
+	else
+		ret = sci_try_recv(s->ep, s->me, buf, len, &st);
+	CHECK_EQ(ret, 0);
+	CHECK(st.peer == s->me);
+	CHECK_EQ(st.error, 0);
+	CHECK_EQ(st.len, len);
+	CHECK_EQ(st.tag, tagged ? TAG : 0);
+	CHECK_EQ(st.context, tagged ? CONTEXT : 0);
+	CHECK_EQ(st.flags, imm ? SCI_STATUS_IMM : 0);
+	CHECK_EQ(st.imm, imm ? ~TAG : 0);
+	CHECK_BYTES(buf, len, TAG);
+}
+
+TEST(what_is_here_is_taken_at_once)
+{
+	static const size_t lengths[] = { 0, 1, 8, 41, 48, 62, 63, 900, 5000 };
+	static const uint32_t kinds[] = {
+		0, SCI_SEND_TAGGED, SCI_SEND_IMM, SCI_SEND_TAGGED | SCI_SEND_IMM,
+	};
+	static unsigned char buf[LEN_MAX];
+	struct self s = self_open();
+
+	if (!is_memory(&s))
+		SKIP("this fabric takes lines by progress alone");
+	/* so that there is a ring for longer ones */
+	CHECK_EQ(send_now(s.me, SCI_SEND_COPY, 0, 8000, NULL), 0);
+	CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+			check_try(&s, kinds[k], lengths[i]);
+	CHECK_EQ(test_ep_stats(s.ep).unexpected, 0);
+	self_close(&s);
+}
+
+/* ... in its turn, or not at all. */
+TEST(what_has_to_be_received_otherwise)
+{
+	struct self s = self_open();
+	unsigned char buf[8] = { 0 };
+	struct sci_req *req;
+
+	if (!is_memory(&s))
+		SKIP("this fabric takes lines by progress alone");
+	CHECK_EQ(sci_try_recv(s.ep, s.me, buf, 8, NULL), -EAGAIN);
+	CHECK_EQ(send_now(s.me, NOW | SCI_SEND_TAGGED, TAG, 8, NULL), 0);
+	/* another, longer than that, from nobody known */
+	CHECK_EQ(sci_try_recv(s.ep, s.me, buf, 8, NULL), -EBUSY);
+	CHECK_EQ(sci_try_trecv(s.ep, s.me, CONTEXT + 1, TAG, 0, buf, 8, NULL),
+		 -EBUSY);
+	CHECK_EQ(sci_try_trecv(s.ep, s.me, CONTEXT, TAG + 1, 0, buf, 8, NULL),
+		 -EBUSY);
+	CHECK_EQ(sci_try_trecv(s.ep, s.me, CONTEXT, TAG, 0, buf, 7, NULL), -EBUSY);
+	/* one that was kept, as somebody has looked for it */
+	CHECK_EQ(sci_tprobe(s.ep, NULL, CONTEXT, TAG, 0, 0, NULL), 0);
+	CHECK_EQ(test_ep_stats(s.ep).unexpected, 1);
+	CHECK_EQ(sci_try_trecv(s.ep, s.me, CONTEXT, TAG, 0, buf, 8, NULL), -EBUSY);
+	CHECK_EQ(sci_trecv(s.ep, s.me, CONTEXT, TAG, 0, buf, 8, NULL), 0);
+	CHECK_BYTES(buf, 8, TAG);
+	/* a receive that stands before it */
+	CHECK_EQ(sci_itrecv(s.ep, NULL, CONTEXT, TAG, 0, buf, 8, &req), 0);
+	CHECK_EQ(send_now(s.me, NOW | SCI_SEND_TAGGED, TAG, 8, NULL), 0);
+	CHECK_EQ(sci_try_trecv(s.ep, s.me, CONTEXT, TAG, 0, buf, 8, NULL), -EBUSY);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_EQ(sci_try_trecv(s.ep, s.me, CONTEXT, TAG, 0, buf, 8, NULL), -EAGAIN);
+	self_close(&s);
+}
+
+TEST(bad_receives)
+{
+	struct self s = self_open(), other;
+	char buf[8];
+
+	other.ep = test_ep_open(TEST_ID + 1, 0);
+	other.me = test_ep_connect(other.ep, 4, TEST_ID + 1);
+	CHECK_EQ(sci_try_recv(NULL, s.me, buf, 8, NULL), -EINVAL);
+	CHECK_EQ(sci_try_recv(s.ep, NULL, buf, 8, NULL), -EINVAL);
+	CHECK_EQ(sci_try_recv(s.ep, other.me, buf, 8, NULL), -EINVAL);
+	CHECK_EQ(sci_try_recv(s.ep, s.me, NULL, 8, NULL), -EINVAL);
+	CHECK_EQ(sci_try_trecv(s.ep, s.me, SCI_CONTEXT_MAX + 1, 0, 0, buf, 8,
+			       NULL), -EINVAL);
+	self_close(&other);
+	self_close(&s);
+}
+
+/* ---- messages that nobody has asked for yet ---- */
+
+/* They stay in the ring for a while, and no longer. */
+TEST(messages_stay_in_the_ring_for_a_while)
+{
+	struct self s = self_open();
+	unsigned char buf[8];
+	unsigned int looks = 0;
+
+	CHECK_EQ(send_now(s.me, NOW, TAG, 8, NULL), 0);
+	CHECK_EQ(sci_progress(s.ep) < 0, 0);
+	CHECK_EQ(test_ep_stats(s.ep).unexpected, 0);
+	while (!test_ep_stats(s.ep).unexpected) {
+		sci_progress(s.ep);
+		CHECK(looks++ < 1000000);
+	}
+	CHECK_EQ(sci_recv(s.ep, s.me, buf, 8, NULL), 0);
+	CHECK_BYTES(buf, 8, TAG);
+	/* but not behind one that is waited for */
+	CHECK_EQ(send_now(s.me, NOW, TAG, 8, NULL), 0);
+	CHECK_EQ(send_now(s.me, NOW | SCI_SEND_TAGGED, TAG, 8, NULL), 0);
+	CHECK_EQ(sci_trecv(s.ep, s.me, CONTEXT, TAG, 0, buf, 8, NULL), 0);
+	CHECK_EQ(test_ep_stats(s.ep).unexpected, 1);
+	CHECK_EQ(sci_recv(s.ep, s.me, buf, 8, NULL), 0);
+	self_close(&s);
+}
+
+/* ---- sends ---- */
+
+/* What has gone needs no request, what waits has one. */
+TEST(no_request_for_what_has_gone)
+{
+	static unsigned char buf[LEN_MAX];
+	static const size_t lengths[] = { 0, 8, 41, 42, 49, 200, 1000 };
+	struct self s = self_open();
+	struct sci_req *req = NULL;
+	uint64_t sent = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		CHECK_EQ(send_now(s.me, NOW, i, lengths[i], &req), 0);
+		CHECK(!req);
+		CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
+		CHECK_BYTES(buf, lengths[i], i);
+	}
+	/* a rendezvous waits for its receive, and so does who asks for one */
+	CHECK_EQ(send_now(s.me, NOW, 1, LEN_MAX, &req), 0);
+	CHECK(req);
+	CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_BYTES(buf, LEN_MAX, 1);
+	CHECK_EQ(send_now(s.me, NOW | SCI_SEND_SYNC, 2, 8, &req), 0);
+	CHECK(req);
+	CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	/* until the ring is full */
+	do {
+		CHECK_EQ(send_now(s.me, NOW, ++sent, 8, &req), 0);
+		CHECK(sent < 1000);
+	} while (!req);
+	for (uint64_t i = 1; i <= sent; i++) {
+		CHECK_EQ(sci_recv(s.ep, s.me, buf, 8, NULL), 0);
+		CHECK_BYTES(buf, 8, i);
+	}
+	CHECK_EQ(test_wait(req, NULL), 0);
+	self_close(&s);
+}
+
+static void fill_and_empty(struct self *s, size_t len)
+{
+	static unsigned char buf[LEN_MAX];
+	uint64_t sent = 0;
+
+	while (!send_now(s->me, NOW, sent, len, NULL)) {
+		sent++;
+		CHECK(sent < 1000);
+	}
+	CHECK_EQ(send_now(s->me, NOW, sent, len, NULL), -EAGAIN);
+	test_note("%zu bytes: %llu until it is full", len,
+		  (unsigned long long)sent);
+	CHECK(sent);
+	for (uint64_t i = 0; i < sent; i++) {
+		struct sci_status st;
+
+		CHECK_EQ(sci_recv(s->ep, s->me, buf, sizeof(buf), &st), 0);
+		CHECK_EQ(st.len, len);
+		CHECK_BYTES(buf, len, i);
+	}
+	WAIT_UNTIL((sci_progress(s->ep), !send_now(s->me, NOW, sent, len, NULL)),
+		   TEST_WAIT_MS);
+	CHECK_EQ(sci_recv(s->ep, s->me, buf, sizeof(buf), NULL), 0);
+	CHECK_BYTES(buf, len, sent);
+}
+
+/* Whatever it takes: lines, chains, blocks, a rendezvous.  All arrive, in order. */
+TEST(who_finds_no_room_is_told)
+{
+	static const size_t lengths[] = {
+		8, 62, 63, 300, 5000, 8000, 20000, 60000, 70000,
+	};
+	struct self s = self_open();
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		fill_and_empty(&s, lengths[i]);
+	self_close(&s);
+}
+
+TEST(who_is_gone_is_no_lack_of_room)
+{
+	static const struct sci_addr nobody = { 4, 99 };
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to;
+
+	CHECK_EQ(sci_peer_open(ep, &nobody, 20, &to), 0);
+	/* one waits for the connection */
+	CHECK_EQ(send_now(to, NOW, 1, 8, NULL), 0);
+	CHECK_EQ(send_now(to, NOW, 2, 8, NULL), -EAGAIN);
+	WAIT_UNTIL((sci_progress(ep), sci_peer_state(to)) == -ETIME,
+		   TEST_WAIT_MS);
+	CHECK_EQ(send_now(to, NOW, 3, 8, NULL), -ETIME);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
