@@ -74,8 +74,9 @@ int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 	msg_lock(&ep->lock);
 	if (list_empty(&ep->completed))
 		msg_progress(ep);
-	if (timeout && list_empty(&ep->completed))
-		ret = msg_wait(ep, look_completed, ep, timeout);
+	if (list_empty(&ep->completed))
+		ret = timeout ? msg_wait(ep, look_completed, ep, timeout) :
+				-EAGAIN;
 	ret = ret ? ret : take(ep, done, n);
 	msg_unlock(&ep->lock);
 	return ret;

@@ -131,10 +131,15 @@ static ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 
 	cq->reader.to = buf;
 	cq->reader.room = count;
-	sfi_eps_progress(&cq->eps);
+	for (size_t i = 0; i < cq->eps.n; i++)
+		sfi_ep_progress(cq->eps.ep[i]);
 	n = (ssize_t)cq->reader.n;
 	cq->reader.n = cq->reader.room = 0;
-	return n ? n : take(cq, buf, count, NULL);
+	if (n)
+		return n;
+	if (cq->head == cq->tail && !cq->errors && !cq->overrun)
+		return -FI_EAGAIN;
+	return take(cq, buf, count, NULL);
 }
 
 static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
@@ -143,8 +148,6 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
 	struct sfi_cq *cq = (struct sfi_cq *)fid;
 	ssize_t ret;
 
-	if (cq->straight && !src && cq->head == cq->tail && !cq->errors)
-		return read_straight(cq, buf, count);
 	sfi_lock(&cq->lock);
 	ret = take(cq, buf, count, src);
 	sfi_unlock(&cq->lock);
@@ -159,6 +162,10 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
+	struct sfi_cq *cq = (struct sfi_cq *)fid;
+
+	if (cq->straight && cq->head == cq->tail && !cq->errors)
+		return read_straight(cq, buf, count);
 	return readfrom(fid, buf, count, NULL);
 }
 

@@ -297,7 +297,7 @@ struct sfi_ep {
 	struct sfi_slot *slots;		/* for those of others */
 	unsigned int n_slots, not_posted;
 	bool refuses;			/* serves none: */
-	unsigned int rounds;		/* ... of progress, at which it looks */
+	unsigned int rounds;		/* of progress */
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
 };

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 #define SLAB	64u
+#define OFTEN	4u
+/* Rounds of progress after which one that serves none looks for requests. */
+#define SELDOM	1024u
 
 struct sfi_op_slab {
 	struct sfi_op_slab *next;
@@ -245,23 +248,26 @@ static void completed(struct sfi_op *op, const struct sci_status *st)
 	sfi_op_free(op);
 }
 
-void sfi_ep_progress(struct sfi_ep *ep)
+static void progress(struct sfi_ep *ep)
 {
 	struct sci_completion done[SFI_BATCH];
-	int n;
+	int n = sci_completions(ep->ep, 0, done, SFI_BATCH);
 
-	sfi_lock(&ep->lock);
-	if (ep->hand.peer && sfi_hand_try(ep)) {
-		sfi_unlock(&ep->lock);
-		return;
-	}
-	n = sci_completions(ep->ep, 0, done, SFI_BATCH);
 	for (int i = 0; i < n; i++)
 		completed(done[i].data, &done[i].status);
-	if (ep->refuses)
+	if (ep->refuses && ep->rounds % SELDOM == 0)
 		sfi_refuse(ep);
 	else if (ep->not_posted)
 		sfi_serve_again(ep);
+}
+
+/* Who waits for the one in hand looks for that more often than for all else. */
+void sfi_ep_progress(struct sfi_ep *ep)
+{
+	sfi_lock(&ep->lock);
+	ep->rounds++;
+	if (!ep->hand.peer || (!sfi_hand_try(ep) && ep->rounds % OFTEN == 0))
+		progress(ep);
 	sfi_unlock(&ep->lock);
 }
 

@@ -9,8 +9,6 @@
 
 /* Receives for requests: few, as every message is matched past them. */
 #define SLOTS		4u
-/* Rounds of progress after which one that serves none looks for requests. */
-#define SELDOM		1024u
 
 /* Where a request arrives. */
 struct sfi_slot {
@@ -463,7 +461,7 @@ void sfi_refuse(struct sfi_ep *ep)
 	struct sci_status st;
 	struct sci_msg *msg;
 
-	if (++ep->rounds % SELDOM || !slot->idle ||
+	if (!slot->idle ||
 	    sci_tmatch(ep->ep, NULL, SFI_REQUEST, 0, UINT64_MAX, 0, &msg, &st))
 		return;
 	if (sci_msg_recv(msg, &iov, 1, &slot->op.req)) {
