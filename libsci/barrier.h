@@ -178,4 +178,14 @@ static inline void sci_cache_flush(const volatile void *p, size_t len)
 	sci_full_barrier();
 }
 
+/* Not ordering: that the line of *p be ours when it is written, soon. GCC has the
+ * instruction only for CPUs that are newer than those it compiles for; older ones
+ * take it for none.
+ */
+#if defined(__x86_64__) || defined(__i386__)
+#define sci_prefetch_write(p)	__asm__ volatile("prefetchw %0" : : "m"(*(p)))
+#else
+#define sci_prefetch_write(p)	__builtin_prefetch((const void *)(p), 1)
+#endif
+
 #endif

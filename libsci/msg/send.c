@@ -27,6 +27,33 @@ void peer_busy(struct sci_peer *p)
 		list_add_tail(&p->busy, &p->ep->busy);
 }
 
+/* Longer messages take so long that the peer would have had time to look again. */
+#define OWN_MAX		512u
+
+/*
+ * The lines that a message of @len bytes will be written to were read by the peer
+ * last, and have to come back from it one by one, as stores are in order.  Asked for
+ * ahead they come together, while we are still busy with other things.
+ */
+static inline void own_lines(const struct sci_peer *p, size_t len)
+{
+	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+	const struct msg_tx *tx = &p->data_tx;
+
+	if (p->ep->lossy || p->state != PEER_UP || len > OWN_MAX)
+		return;
+	sci_prefetch_write(&tx->slots[tx->slot]);
+	if (len <= SCI_IMM_SHORT_MAX)
+		return;
+	if (len <= p->ep->params[SCI_PARAM_LINES_MAX]) {
+		if (tx->slot + 1 < tx->lines)
+			sci_prefetch_write(&tx->slots[tx->slot + 1]);
+		return;
+	}
+	for (size_t at = 0; b->size && at < len; at += LINE_BYTES)
+		sci_prefetch_write(b->base + ((b->end + at) & (b->size - 1)));
+}
+
 static const struct line_head no_head;
 
 static void post_typed(struct sci_peer *p, struct msg_tx *tx,
@@ -578,6 +605,7 @@ static int isendv(struct sci_peer *peer, bool tagged, uint32_t context,
 	struct sci_req *req;
 	int ret = -ENOMEM;
 
+	own_lines(peer, n ? iov->iov_len : 0);
 	msg_lock(&ep->lock);
 	req = req_new(ep, MSG_SEND);
 	if (req) {
@@ -681,6 +709,7 @@ int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 	ep = peer->ep;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
+	own_lines(peer, len);
 	msg_lock(&ep->lock);
 	if (len <= SCI_SHORT_MAX && goes_at_once(peer)) {
 		post_short(peer, false, 0, 0, buf, len);
@@ -702,6 +731,7 @@ int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	ep = peer->ep;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
+	own_lines(peer, len);
 	msg_lock(&ep->lock);
 	if (len <= SCI_TAGGED_SHORT_MAX && goes_at_once(peer)) {
 		post_short(peer, true, context, tag, buf, len);
@@ -837,6 +867,7 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 
 	if (ret)
 		return ret;
+	own_lines(peer, send->n ? send->iov->iov_len : 0);
 	msg_lock(&peer->ep->lock);
 	ret = sendm_or_request(peer, send, req);
 	msg_unlock(&peer->ep->lock);
