@@ -27,13 +27,14 @@ void peer_busy(struct sci_peer *p)
 		list_add_tail(&p->busy, &p->ep->busy);
 }
 
-/* Longer messages take so long that the peer would have had time to look again. */
+/* Longer messages take so long that the peer has time to look again meanwhile. */
 #define OWN_MAX		512u
 
 /*
- * The lines that a message of @len bytes will be written to were read by the peer
- * last, and have to come back from it one by one, as stores are in order.  Asked for
- * ahead they come together, while we are still busy with other things.
+ * The lines that a message of @len bytes is going to be written to were read by the
+ * peer last, and come back from it one by one, as stores are in order.  Asked for
+ * just ahead of the first store they come together; any sooner, and the next look
+ * of the peer's takes them away again.
  */
 static inline void own_lines(const struct sci_peer *p, size_t len)
 {
@@ -213,6 +214,7 @@ static bool send_chain_whole(struct sci_req *req)
 	buf = msg_chunk(&req->at, &n);
 	if (n < req->len)
 		return false;
+	own_lines(p, req->len);
 	first = chain_head(req, &head, &type);
 	if (tx_free(&p->data_tx) < lines &&
 	    (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines))
@@ -312,6 +314,7 @@ static int send_eager(struct sci_req *req)
 
 		if (!tx_room(&p->data_tx) || !blocks_room(p, b, n))
 			return -EAGAIN;
+		own_lines(p, req->len);
 		end = blocks_put(p, b, &req->at, n, &crc);
 		if (end < 0)
 			return (int)end;
@@ -605,7 +608,6 @@ static int isendv(struct sci_peer *peer, bool tagged, uint32_t context,
 	struct sci_req *req;
 	int ret = -ENOMEM;
 
-	own_lines(peer, n ? iov->iov_len : 0);
 	msg_lock(&ep->lock);
 	req = req_new(ep, MSG_SEND);
 	if (req) {
@@ -709,9 +711,9 @@ int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 	ep = peer->ep;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
-	own_lines(peer, len);
 	msg_lock(&ep->lock);
 	if (len <= SCI_SHORT_MAX && goes_at_once(peer)) {
+		own_lines(peer, len);
 		post_short(peer, false, 0, 0, buf, len);
 	} else {
 		ret = send_wait(peer, false, 0, 0, buf, len);
@@ -731,9 +733,9 @@ int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	ep = peer->ep;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
-	own_lines(peer, len);
 	msg_lock(&ep->lock);
 	if (len <= SCI_TAGGED_SHORT_MAX && goes_at_once(peer)) {
+		own_lines(peer, len);
 		post_short(peer, true, context, tag, buf, len);
 	} else {
 		ret = send_wait(peer, true, context, tag, buf, len);
@@ -768,6 +770,7 @@ static bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 	if (len > short_max(tagged, has_imm) || send->flags & SCI_SEND_SYNC ||
 	    !goes_at_once(p))
 		return false;
+	own_lines(p, len);
 	msg_skip(&at, 0);
 	data = short_data(&at, room, len);
 	if (has_imm)
@@ -867,7 +870,6 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 
 	if (ret)
 		return ret;
-	own_lines(peer, send->n ? send->iov->iov_len : 0);
 	msg_lock(&peer->ep->lock);
 	ret = sendm_or_request(peer, send, req);
 	msg_unlock(&peer->ep->lock);
