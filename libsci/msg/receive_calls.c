@@ -234,8 +234,8 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 
 /* ---- without waiting, and without a request ---- */
 
-static int try_recv(struct sci_ep *ep, struct quick *q,
-		    struct sci_status *status)
+static inline int try_peer(struct sci_ep *ep, struct quick *q,
+			   struct sci_status *status)
 {
 	const struct msg_rx *rx = &q->p->data_rx;
 
@@ -246,17 +246,33 @@ static int try_recv(struct sci_ep *ep, struct quick *q,
 	return quick_take(q, status) ? 0 : -EBUSY;
 }
 
+/* From anyone: the peers that are silent are looked after by progress. */
+static int try_all(struct sci_ep *ep, struct quick *q,
+		   struct sci_status *status)
+{
+	struct list *pos, *n;
+	int ret = -EAGAIN;
+
+	list_for_each_safe(pos, n, &ep->hot) {
+		q->p = container_of(pos, struct sci_peer, hot);
+		ret = try_peer(ep, q, status);
+		if (ret != -EAGAIN)
+			break;
+	}
+	return ret;
+}
+
 static int try_checked(struct sci_ep *ep, struct quick *q,
 		       struct sci_status *status)
 {
 	int ret;
 
-	if (!ep || !q->p || q->p->ep != ep || (!q->buf && q->size))
+	if (!ep || (q->p && q->p->ep != ep) || (!q->buf && q->size))
 		return -EINVAL;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = try_recv(ep, q, status);
+	ret = q->p ? try_peer(ep, q, status) : try_all(ep, q, status);
 	msg_unlock(&ep->lock);
 	return ret;
 }
@@ -280,7 +296,8 @@ int sci_try_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		.buf = buf, .size = size,
 	};
 
-	return context > SCI_CONTEXT_MAX ? -EINVAL : try_checked(ep, &q, status);
+	return context > SCI_CONTEXT_MAX ? -EINVAL :
+					   try_checked(ep, &q, status);
 }
 
 /* ---- the calls ---- */

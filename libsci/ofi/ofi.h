@@ -287,8 +287,9 @@ struct sfi_ep {
 	struct {
 		struct sfi_recv r;
 		struct iovec iov;
-		struct sci_peer *peer;
-	} hand;				/* receive.c; no peer: there is none */
+		struct sci_peer *peer;	/* NULL: anyone */
+		bool waits;		/* there is one */
+	} hand;				/* receive.c */
 	struct sfi_op *free;
 	struct sfi_op *receives;
 	struct sfi_op_slab *slabs;

@@ -266,7 +266,7 @@ void sfi_ep_progress(struct sfi_ep *ep)
 {
 	sfi_lock(&ep->lock);
 	ep->rounds++;
-	if (!ep->hand.peer || (!sfi_hand_try(ep) && ep->rounds % OFTEN == 0))
+	if (!ep->hand.waits || (!sfi_hand_try(ep) && ep->rounds % OFTEN == 0))
 		progress(ep);
 	sfi_unlock(&ep->lock);
 }
@@ -278,7 +278,7 @@ ssize_t sfi_cancel(fid_t fid, void *context)
 	bool in_hand;
 
 	sfi_lock(&ep->lock);
-	in_hand = ep->hand.peer && ep->hand.r.context == context;
+	in_hand = ep->hand.waits && ep->hand.r.context == context;
 	for (op = ep->receives; op; op = op->next)
 		if (op->context == context)
 			found = op;

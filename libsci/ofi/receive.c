@@ -92,18 +92,18 @@ static void take_in_hand(struct sfi_ep *ep, const struct sfi_recv *r,
 	ep->hand.iov = *r->iov;
 	ep->hand.r.iov = &ep->hand.iov;
 	ep->hand.peer = peer;
+	ep->hand.waits = true;
 }
 
 /* The endpoint is locked, here and below. */
 void sfi_hand_post(struct sfi_ep *ep)
 {
-	struct sci_peer *peer = ep->hand.peer;
 	int ret;
 
-	if (!peer)
+	if (!ep->hand.waits)
 		return;
-	ep->hand.peer = NULL;
-	ret = post_op(ep, &ep->hand.r, peer, 0);
+	ep->hand.waits = false;
+	ret = post_op(ep, &ep->hand.r, ep->hand.peer, 0);
 	if (ret)
 		sfi_hand_fail(ep, ret);
 }
@@ -115,7 +115,7 @@ void sfi_hand_fail(struct sfi_ep *ep, int error)
 	const struct sci_status st = { .error = error };
 	struct sfi_op op = { .ep = ep };
 
-	ep->hand.peer = NULL;
+	ep->hand.waits = false;
 	sfi_op_describe(&op, &ep->rx, what_of(r), r->flags, r->context);
 	op.buf = r->iov->iov_base;
 	sfi_op_failed(&op, &st);
@@ -127,18 +127,17 @@ bool sfi_hand_try(struct sfi_ep *ep)
 	int ret = try(ep, &ep->hand.r, ep->hand.peer);
 
 	if (!ret)
-		ep->hand.peer = NULL;
+		ep->hand.waits = false;
 	else if (ret != -EAGAIN)
 		sfi_hand_post(ep);
 	return !ret;
 }
 
 /* Neither is one that could come before it. */
-static inline bool may_be_tried(struct sfi_ep *ep, const struct sfi_recv *r,
-				const struct sci_peer *peer)
+static inline bool may_be_tried(struct sfi_ep *ep, const struct sfi_recv *r)
 {
-	return peer && r->n == 1 && !(r->flags & FI_MULTI_RECV) &&
-	       !ep->receives && (!ep->hand.peer || sfi_hand_try(ep));
+	return r->n == 1 && !(r->flags & FI_MULTI_RECV) && !ep->receives &&
+	       (!ep->hand.waits || sfi_hand_try(ep));
 }
 
 static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
@@ -148,7 +147,7 @@ static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
 
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
 		error = sfi_ep_known(ep, r->src, &peer);
-	if (!error && may_be_tried(ep, r, peer)) {
+	if (!error && may_be_tried(ep, r)) {
 		ret = try(ep, r, peer);
 		if (ret == -EAGAIN)
 			take_in_hand(ep, r, peer);

@@ -414,12 +414,12 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 
 /**
  * sci_try_recv(), sci_try_trecv() - receive, if that takes neither time nor memory
- * @peer: not NULL
+ * @peer: from whom; NULL: from anyone
  * @status: may be NULL
  *
- * For a message that is the next of @peer's, all of it here, and no longer than the
- * buffer; else nothing has happened.  -EAGAIN: nothing has come of @peer's; no
- * progress is made either.  -EBUSY: something else has to come first, a receive
+ * For a message that is the next of its peer's, all of it here, and no longer than
+ * the buffer; else nothing has happened.  -EAGAIN: nothing has come; no progress is
+ * made either.  -EBUSY: something else has to come first, a receive
  * that is posted, a message that is kept, or another that is here; or lines can get
  * lost on this fabric: post a receive.
  */
