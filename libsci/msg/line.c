@@ -15,8 +15,8 @@ static void put_words(volatile struct msg_line *slot,
 		      const struct line_head *head, const void *buf, size_t len,
 		      uint64_t id, uint64_t last)
 {
-	struct msg_line l = { .w = { head->w[0], head->w[1],
-				     head->w[2], head->w[3] } };
+	struct msg_line l = { .w = { head->w[0], head->w[1], head->w[2],
+				     head->w[3], head->w[4] } };
 	unsigned int i;
 
 	line_copy((uint8_t *)&l + head->len, buf, len);
@@ -84,6 +84,8 @@ WIDE static void put_wide(volatile struct msg_line *slot,
 	v = _mm512_or_si512(v, _mm512_zextsi256_si512(
 		_mm256_set_epi64x((long long)head->w[3], (long long)head->w[2],
 				  (long long)head->w[1], (long long)head->w[0])));
+	v = _mm512_mask_or_epi64(v, 1 << 4, v,
+				 _mm512_set1_epi64((long long)head->w[4]));
 	moved = _mm512_movepi64_mask(v) & 0x7f;
 	v = _mm512_or_si512(_mm512_andnot_si512(top, v), ids);
 	v = _mm512_mask_or_epi64(v, 0x80, v, _mm512_set1_epi64(

@@ -135,9 +135,9 @@ static inline void line_copy(void *dst, const void *src, size_t len)
 	}
 }
 
-/* Up to 32 bytes that come before the payload of a typed line. */
+/* Up to 40 bytes that come before the payload of a typed line; the rest is 0. */
 struct line_head {
-	uint64_t w[4];
+	uint64_t w[5];
 	unsigned int len;
 };
 

@@ -168,24 +168,42 @@ static int send_short(struct sci_req *req)
 
 /* ---- several lines ---- */
 
+/* A message that goes out, whether a request remembers it or not. */
+struct msg_out {
+	struct msg_cursor at;
+	size_t len;
+	uint64_t tag;
+	uint64_t imm;
+	uint32_t context;
+	bool has_imm;
+};
+
+static inline struct msg_out out_of(const struct sci_req *req)
+{
+	return (struct msg_out){
+		.at = req->at, .len = req->len, .tag = req->tag, .imm = req->imm,
+		.context = req->context, .has_imm = req->has_imm,
+	};
+}
+
 /* Of the first line; what it leaves room for. */
-static size_t chain_head(const struct sci_req *req, struct line_head *h,
+static size_t chain_head(const struct msg_out *m, struct line_head *h,
 			 enum msg_line_type *type)
 {
-	size_t room = req->has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
+	size_t room = m->has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
 
 	*h = (struct line_head){
-		.w = { req->len, req->tag, req->context },
+		.w = { m->len, m->tag, m->context },
 		.len = offsetof(struct line_chain, data),
 	};
 	*type = LINE_CHAIN;
-	if (req->has_imm) {
-		h->w[2] |= req->imm << 32;
-		h->w[3] = req->imm >> 32;
+	if (m->has_imm) {
+		h->w[2] |= m->imm << 32;
+		h->w[3] = m->imm >> 32;
 		h->len = offsetof(struct line_chain_imm, data);
 		*type = LINE_CHAIN_IMM;
 	}
-	return req->len < room ? req->len : room;
+	return m->len < room ? m->len : room;
 }
 
 /* How many it takes. */
@@ -202,29 +220,30 @@ static uint32_t chain_lines(bool has_imm, size_t len)
  * All of it at once, and the first line last: when the receiver sees that one
  * it does not have to wait for the others, nor look for them while they come.
  */
-static bool send_chain_whole(struct sci_req *req)
+static bool send_chain_whole(struct sci_peer *p, const struct msg_out *m)
 {
-	struct sci_peer *p = req->peer;
+	uint32_t lines = chain_lines(m->has_imm, m->len), k;
 	enum msg_line_type type;
-	uint32_t lines = chain_lines(req->has_imm, req->len), k;
 	struct line_head head;
 	const uint8_t *buf;
 	size_t n, at, first;
 
-	buf = msg_chunk(&req->at, &n);
-	if (n < req->len)
+	buf = msg_chunk(&m->at, &n);
+	if (n < m->len)
 		return false;
-	own_lines(p, req->len);
-	first = chain_head(req, &head, &type);
 	if (tx_free(&p->data_tx) < lines &&
 	    (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines))
 		return false;
-	for (k = 1, at = first; at < req->len; k++, at += n) {
-		n = req->len - at < LINE_PAYLOAD ? req->len - at : LINE_PAYLOAD;
+	own_lines(p, m->len);
+	first = chain_head(m, &head, &type);
+	for (k = 1, at = first; at < m->len; k++, at += n) {
+		n = m->len - at < LINE_PAYLOAD ? m->len - at : LINE_PAYLOAD;
 		tx_put(p, &p->data_tx, k, &no_head, buf + at, n, LINE_SHORT);
 	}
 	tx_put(p, &p->data_tx, 0, &head, buf, first, type);
 	tx_go(p, &p->data_tx, lines);
+	p->chained += m->len;
+	p->ep->stats.sent_lines++;
 	return true;
 }
 
@@ -237,7 +256,9 @@ static void send_chain_line(struct sci_req *req)
 	size_t n;
 
 	if (!req->moved) {
-		n = chain_head(req, &head, &type);
+		const struct msg_out m = out_of(req);
+
+		n = chain_head(&m, &head, &type);
 	} else {
 		n = req->len - req->moved;
 		n = n < LINE_PAYLOAD ? n : LINE_PAYLOAD;
@@ -250,16 +271,17 @@ static void send_chain_line(struct sci_req *req)
 
 static int send_chain(struct sci_req *req)
 {
+	const struct msg_out m = out_of(req);
 	struct sci_peer *p = req->peer;
 
 	/* on the way to an adapter in order: the receiver copies meanwhile */
-	if (req->moved || p->ep->lossy || !send_chain_whole(req)) {
-		do {
-			if (!tx_room(&p->data_tx))
-				return -EAGAIN;
-			send_chain_line(req);
-		} while (req->moved < req->len);
-	}
+	if (!req->moved && !p->ep->lossy && send_chain_whole(p, &m))
+		return 0;
+	do {
+		if (!tx_room(&p->data_tx))
+			return -EAGAIN;
+		send_chain_line(req);
+	} while (req->moved < req->len);
 	p->chained += req->len;
 	p->ep->stats.sent_lines++;
 	return 0;
@@ -280,49 +302,68 @@ static size_t block_limit(const struct sci_peer *p, size_t left)
 	return left < max ? left : max;
 }
 
-static void announce_block(struct sci_req *req, uint32_t len, uint32_t end,
-			   uint32_t crc)
+/* struct line_eager; as words, as the line would wait for what is in memory. */
+static void announce_first(struct sci_peer *p, const struct msg_out *m,
+			   uint32_t len, uint32_t end, uint32_t crc)
 {
-	struct sci_peer *p = req->peer;
-	struct msg_typed t;
-
-	if (req->moved) {
-		t.more = (struct line_more){
-			.len = len, .end = end, .crc = crc,
-		};
-		post_typed(p, &p->data_tx, &t, LINE_MORE);
-		return;
-	}
-	t.eager = (struct line_eager){
-		.tag = req->tag, .context = req->context,
-		.len = (uint32_t)req->len, .first = len, .end = end, .crc = crc,
-		.imm = req->imm, .has_imm = req->has_imm,
+	const struct line_head head = {
+		.w = { m->tag, (uint64_t)m->len << 32 | m->context,
+		       (uint64_t)end << 32 | len, m->imm << 32 | crc,
+		       (uint64_t)m->has_imm << 32 | m->imm >> 32 },
+		.len = sizeof(struct line_eager),
 	};
-	post_typed(p, &p->data_tx, &t, LINE_EAGER);
+
+	tx_put(p, &p->data_tx, 0, &head, NULL, 0, LINE_EAGER);
+	tx_go(p, &p->data_tx, 1);
+}
+
+static void announce_more(struct sci_peer *p, uint32_t len, uint32_t end,
+			  uint32_t crc)
+{
+	const struct msg_typed t = {
+		.more = { .len = len, .end = end, .crc = crc },
+	};
+
+	post_typed(p, &p->data_tx, &t, LINE_MORE);
+}
+
+/* @at: where @m has got to; -EAGAIN: no room for more */
+static int send_block(struct sci_peer *p, const struct msg_out *m,
+		      struct msg_cursor *at, size_t moved, size_t n)
+{
+	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+	uint32_t crc;
+	int64_t end;
+
+	if (!tx_room(&p->data_tx) || !blocks_room(p, b, n))
+		return -EAGAIN;
+	own_lines(p, m->len);
+	end = blocks_put(p, b, at, n, &crc);
+	if (end < 0)
+		return (int)end;
+	if (moved)
+		announce_more(p, (uint32_t)n, (uint32_t)end, crc);
+	else
+		announce_first(p, m, (uint32_t)n, (uint32_t)end, crc);
+	p->ep->stats.sent_eager += moved + n == m->len;
+	return 0;
 }
 
 /* In blocks, so that the receiver copies one while we fill the next. */
 static int send_eager(struct sci_req *req)
 {
+	const struct msg_out m = out_of(req);
 	struct sci_peer *p = req->peer;
-	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
 
 	do {
 		size_t n = block_limit(p, req->len - req->moved);
-		uint32_t crc;
-		int64_t end;
+		int ret = send_block(p, &m, &req->at, req->moved, n);
 
-		if (!tx_room(&p->data_tx) || !blocks_room(p, b, n))
-			return -EAGAIN;
-		own_lines(p, req->len);
-		end = blocks_put(p, b, &req->at, n, &crc);
-		if (end < 0)
-			return (int)end;
-		announce_block(req, (uint32_t)n, (uint32_t)end, crc);
+		if (ret)
+			return ret;
 		req->moved += n;
 		req->in_blocks = true;
 	} while (req->moved < req->len);
-	p->ep->stats.sent_eager++;
 	return 0;
 }
 
@@ -757,28 +798,57 @@ static int check_sendm(struct sci_peer *peer, const struct sci_send *send,
 			  send->iov, send->n, 0);
 }
 
-/* What goes at once, in one line, and needs no request to be remembered. */
+static bool short_at_once(struct sci_peer *p, const struct sci_send *send,
+			  const struct msg_out *m)
+{
+	uint8_t room[SCI_SHORT_MAX];
+	struct msg_cursor at = m->at;
+	const void *data;
+
+	own_lines(p, m->len);
+	data = short_data(&at, room, m->len);
+	if (m->has_imm)
+		post_short_imm(p, m->context, m->tag, m->imm, data, m->len);
+	else
+		post_short(p, send->flags & SCI_SEND_TAGGED, m->context, m->tag,
+			   data, m->len);
+	return true;
+}
+
+/* In one block; of what may be in exported memory a request knows more. */
+static bool block_at_once(struct sci_peer *p, const struct sci_send *send,
+			  struct msg_out *m)
+{
+	const uint64_t *params = p->ep->params;
+
+	return p->blocks_tx[RING_EAGER].size && !p->ep->lossy &&
+	       m->len <= params[SCI_PARAM_EAGER_MAX] &&
+	       m->len <= block_limit(p, m->len) &&
+	       (send->flags & SCI_SEND_COPY || list_empty(&p->ep->bufs)) &&
+	       !send_block(p, m, &m->at, 0, m->len);
+}
+
+/* What goes at once, whole, and needs no request to be remembered. */
 static bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 			  size_t len)
 {
-	struct msg_cursor at = { .iov = send->iov, .n = send->n };
 	bool tagged = send->flags & SCI_SEND_TAGGED;
-	bool has_imm = send->flags & SCI_SEND_IMM;
-	uint8_t room[SCI_SHORT_MAX];
-	const void *data;
+	struct msg_out m = {
+		.at = { .iov = send->iov, .n = send->n }, .len = len,
+		.tag = tagged ? send->tag : 0, .imm = send->imm,
+		.context = tagged ? send->context : MSG_UNTAGGED,
+		.has_imm = send->flags & SCI_SEND_IMM,
+	};
 
-	if (len > short_max(tagged, has_imm) || send->flags & SCI_SEND_SYNC ||
-	    !goes_at_once(p))
+	if (send->flags & SCI_SEND_SYNC || !goes_at_once(p))
 		return false;
-	own_lines(p, len);
-	msg_skip(&at, 0);
-	data = short_data(&at, room, len);
-	if (has_imm)
-		post_short_imm(p, tagged ? send->context : MSG_UNTAGGED,
-			       tagged ? send->tag : 0, send->imm, data, len);
-	else
-		post_short(p, tagged, send->context, send->tag, data, len);
-	return true;
+	msg_skip(&m.at, 0);
+	if (len <= short_max(tagged, m.has_imm))
+		return short_at_once(p, send, &m);
+	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
+		return block_at_once(p, send, &m);
+	return !p->ep->lossy && len <= p->ep->params[SCI_PARAM_EAGER_MAX] &&
+	       send_chain_whole(p, &m);
 }
 
 /* Would it be queued, and not as the first?  Who is gone has to be told of. */

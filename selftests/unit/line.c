@@ -271,8 +271,8 @@ static struct guarded guarded_page(void)
 /* As long as some are that leave room for @len bytes; nothing after it. */
 static struct line_head any_head(size_t len)
 {
-	static const unsigned int lens[] = { 13, 20, 21, 28 };
-	struct line_head h = { .w = { any(), any(), any(), any() } };
+	static const unsigned int lens[] = { 13, 20, 21, 28, 37 };
+	struct line_head h = { .w = { any(), any(), any(), any(), any() } };
 
 	do
 		h.len = lens[any() % ARRAY_LEN(lens)];
