@@ -289,6 +289,8 @@ struct sfi_ep {
 		struct iovec iov;
 		struct sci_peer *peer;	/* NULL: anyone */
 		bool waits;		/* there is one */
+		bool fresh;		/* ... that has not been looked for */
+		unsigned int here;	/* so many were, when first looked for */
 	} hand;				/* receive.c */
 	struct sfi_op *free;
 	struct sfi_op *receives;
