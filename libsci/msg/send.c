@@ -798,41 +798,37 @@ static int check_sendm(struct sci_peer *peer, const struct sci_send *send,
 			  send->iov, send->n, 0);
 }
 
-static bool short_at_once(struct sci_peer *p, const struct sci_send *send,
-			  const struct msg_out *m)
+static inline void short_at_once(struct sci_peer *p, const struct sci_send *send,
+				 bool tagged, size_t len)
 {
+	struct msg_cursor at = { .iov = send->iov, .n = send->n };
 	uint8_t room[SCI_SHORT_MAX];
-	struct msg_cursor at = m->at;
 	const void *data;
 
-	own_lines(p, m->len);
-	data = short_data(&at, room, m->len);
-	if (m->has_imm)
-		post_short_imm(p, m->context, m->tag, m->imm, data, m->len);
+	own_lines(p, len);
+	msg_skip(&at, 0);
+	data = short_data(&at, room, len);
+	if (send->flags & SCI_SEND_IMM)
+		post_short_imm(p, tagged ? send->context : MSG_UNTAGGED,
+			       tagged ? send->tag : 0, send->imm, data, len);
 	else
-		post_short(p, send->flags & SCI_SEND_TAGGED, m->context, m->tag,
-			   data, m->len);
-	return true;
+		post_short(p, tagged, send->context, send->tag, data, len);
 }
 
 /* In one block; of what may be in exported memory a request knows more. */
 static bool block_at_once(struct sci_peer *p, const struct sci_send *send,
 			  struct msg_out *m)
 {
-	const uint64_t *params = p->ep->params;
-
-	return p->blocks_tx[RING_EAGER].size && !p->ep->lossy &&
-	       m->len <= params[SCI_PARAM_EAGER_MAX] &&
+	return p->blocks_tx[RING_EAGER].size &&
 	       m->len <= block_limit(p, m->len) &&
 	       (send->flags & SCI_SEND_COPY || list_empty(&p->ep->bufs)) &&
 	       !send_block(p, m, &m->at, 0, m->len);
 }
 
-/* What goes at once, whole, and needs no request to be remembered. */
-static bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
-			  size_t len)
+static bool long_at_once(struct sci_peer *p, const struct sci_send *send,
+			 bool tagged, size_t len)
 {
-	bool tagged = send->flags & SCI_SEND_TAGGED;
+	const uint64_t *params = p->ep->params;
 	struct msg_out m = {
 		.at = { .iov = send->iov, .n = send->n }, .len = len,
 		.tag = tagged ? send->tag : 0, .imm = send->imm,
@@ -840,15 +836,26 @@ static bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 		.has_imm = send->flags & SCI_SEND_IMM,
 	};
 
-	if (send->flags & SCI_SEND_SYNC || !goes_at_once(p))
+	if (p->ep->lossy || len > params[SCI_PARAM_EAGER_MAX])
 		return false;
 	msg_skip(&m.at, 0);
-	if (len <= short_max(tagged, m.has_imm))
-		return short_at_once(p, send, &m);
-	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
+	if (len > params[SCI_PARAM_LINES_MAX])
 		return block_at_once(p, send, &m);
-	return !p->ep->lossy && len <= p->ep->params[SCI_PARAM_EAGER_MAX] &&
-	       send_chain_whole(p, &m);
+	return send_chain_whole(p, &m);
+}
+
+/* What goes at once, whole, and needs no request to be remembered. */
+static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
+				 size_t len)
+{
+	bool tagged = send->flags & SCI_SEND_TAGGED;
+
+	if (send->flags & SCI_SEND_SYNC || !goes_at_once(p))
+		return false;
+	if (len > short_max(tagged, send->flags & SCI_SEND_IMM))
+		return long_at_once(p, send, tagged, len);
+	short_at_once(p, send, tagged, len);
+	return true;
 }
 
 /* Would it be queued, and not as the first?  Who is gone has to be told of. */
