@@ -15,6 +15,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	d->fabric->users--;
 	sfi_lock_fini(&d->lock);
+	sfi_lock_fini(&d->serving);
 	free(d);
 	return 0;
 }
@@ -99,6 +100,7 @@ int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->by_address = info->domain_attr->mr_mode &
 			(SFI_MR_BASIC | FI_MR_VIRT_ADDR);
 	sfi_lock_init(&d->lock, d->shared);
+	sfi_lock_init(&d->serving, d->shared);
 	*domain = &d->fid;
 	return 0;
 }

@@ -341,9 +341,13 @@ static int ep_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOAV;
 	if (!ep->tx.cq && !ep->tx.cntr && !ep->rx.cq && !ep->rx.cntr)
 		return -FI_ENOCQ;
-	ret = sfi_serve_begin(ep);
-	if (ret)
+	ret = sfi_ep_serves(ep);
+	if (!ret)
+		ret = sfi_serve_begin(ep);
+	if (ret) {
+		sfi_ep_serves_no_more(ep);
 		return ret;
+	}
 	ep->enabled = true;
 	sfi_mr_exporter(ep);
 	return 0;
@@ -378,6 +382,7 @@ static int ep_close(struct fid *fid)
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
 	unbind(ep);
+	sfi_ep_serves_no_more(ep);
 	if (ep->av)
 		sfi_av_detach(ep->av, ep);
 	sfi_mr_no_exporter(ep);

@@ -138,6 +138,9 @@ struct sfi_domain {
 	struct sfi_mr *regions[SFI_BUCKETS];
 	uint64_t next_key;
 	struct sfi_ep *exporter;	/* of regions; NULL: none does */
+	struct sfi_lock serving;	/* of what follows */
+	struct sfi_ep *eps;		/* that serve, by next_of_domain */
+	struct sfi_cntr *cntrs;		/* of regions, by next_of_domain */
 };
 
 struct sfi_av {
@@ -210,6 +213,8 @@ struct sfi_cntr {
 	struct sfi_eps eps;
 	struct sfi_wait wait;
 	_Atomic uint64_t value, errors;
+	bool of_regions;
+	struct sfi_cntr *next_of_domain;
 };
 
 /* ---- operations ---- */
@@ -303,6 +308,7 @@ struct sfi_ep {
 	unsigned int rounds;		/* of progress */
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
+	struct sfi_ep *next_of_domain;
 };
 
 /* provider.c */
@@ -356,6 +362,9 @@ void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e);
 /* cntr.c */
 int sfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		  struct fid_cntr **cntr, void *context);
+int sfi_cntr_of_region(struct sfi_cntr *c);
+int sfi_ep_serves(struct sfi_ep *ep);
+void sfi_ep_serves_no_more(struct sfi_ep *ep);
 
 /* mr.c */
 extern struct fi_ops_mr sfi_mr_ops;

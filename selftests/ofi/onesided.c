@@ -353,6 +353,56 @@ static void hears_of_writes(struct peer *self, void *arg)
 	link_close(&l);
 }
 
+/* Nothing but the counter of its region makes progress. */
+static void waits_for_writes(struct peer *self, void *arg)
+{
+	enum fi_wait_obj *wait = arg;
+	struct link l = link_open(self, 4, &counts);
+	struct fi_cntr_attr attr = {
+		.events = FI_CNTR_EVENTS_COMP, .wait_obj = *wait,
+	};
+	static char buf[100];
+	struct fid_mr *mr = region(&l, buf, sizeof(buf), RIGHTS, KEY);
+	struct fid_cntr *cntr;
+
+	CHECK_EQ(fi_cntr_open(l.domain, &attr, &cntr, NULL), 0);
+	CHECK_EQ(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
+	CHECK_EQ(fi_cntr_wait(cntr, 1, 10), -FI_ETIMEDOUT);
+	peer_send(self, "there");
+	for (uint64_t i = 1; i <= 3; i++)
+		CHECK_EQ(fi_cntr_wait(cntr, i, TEST_WAIT_MS), 0);
+	check(buf, sizeof(buf), 3);
+	link_meet(&l);
+	CHECK_EQ(fi_close(&cntr->fid), -FI_EBUSY);
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	CHECK_EQ(fi_close(&cntr->fid), 0);
+	link_close(&l);
+}
+
+static void check_waiting(enum fi_wait_obj wait)
+{
+	struct peer *p = peer_spawn(8, waits_for_writes, &wait);
+	struct link l = link_open(p, 8, &counts);
+	char buf[100];
+
+	peer_expect(p, "there");
+	for (unsigned int i = 1; i <= 3; i++) {
+		fill(buf, sizeof(buf), i);
+		CHECK_EQ(fi_write(l.ep, buf, sizeof(buf), NULL, l.to, 0, KEY,
+				  NULL), 0);
+		link_next(&l, NULL);
+	}
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+TEST(a_counter_of_a_region_is_waited_for)
+{
+	check_waiting(FI_WAIT_NONE);
+	check_waiting(FI_WAIT_FD);
+}
+
 TEST(the_target_is_told)
 {
 	struct peer *p = peer_spawn(8, hears_of_writes, NULL);
