@@ -182,7 +182,7 @@ static inline void sci_cache_flush(const volatile void *p, size_t len)
  * instruction only for CPUs that are newer than those it compiles for; older ones
  * take it for none.
  */
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
 #define sci_prefetch_write(p)	__asm__ volatile("prefetchw %0" : : "m"(*(p)))
 #else
 #define sci_prefetch_write(p)	__builtin_prefetch((const void *)(p), 1)

@@ -100,13 +100,12 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = seterr,
 };
 
+/* ---- counters of regions ---- */
+
 /*
- * ---- counters of regions ----
- *
  * Peers reach a region through any endpoint of its domain: who reads its counter, or
  * waits for it, makes progress for all of them.
  */
-
 int sfi_cntr_of_region(struct sfi_cntr *c)
 {
 	struct sfi_domain *d = c->domain;

@@ -284,6 +284,7 @@ struct sfi_ep {
 	bool shares_memory;		/* with its peers: loads are as fast as stores */
 	bool enabled;
 	bool directed;			/* receives may name a source */
+	bool may_sleep;			/* somebody, until it has completions */
 	int patience;			/* ms, for peers that are not there */
 	size_t min_multi_recv;
 	struct sfi_lock lock;		/* of what follows */
@@ -298,6 +299,7 @@ struct sfi_ep {
 		unsigned int here;	/* so many were, when first looked for */
 	} hand;				/* receive.c */
 	struct sfi_op *free;
+	unsigned int ops;		/* under way */
 	struct sfi_op *receives;
 	struct sfi_op_slab *slabs;
 	uint64_t next_id;		/* of one-sided requests */

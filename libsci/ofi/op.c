@@ -41,6 +41,7 @@ struct sfi_op *sfi_op_new(struct sfi_ep *ep)
 		return NULL;
 	op = ep->free;
 	ep->free = op->next;
+	ep->ops++;
 	op->prev = NULL;
 	return op;
 }
@@ -49,6 +50,7 @@ void sfi_op_free(struct sfi_op *op)
 {
 	op->next = op->ep->free;
 	op->ep->free = op;
+	op->ep->ops--;
 }
 
 void sfi_ops_fini(struct sfi_ep *ep)
@@ -261,12 +263,17 @@ static void progress(struct sfi_ep *ep)
 		sfi_serve_again(ep);
 }
 
-/* Who waits for the one in hand looks for that more often than for all else. */
+/*
+ * Who waits for a receive in hand, and has nothing else under way that peers could
+ * wait for, looks for that more often than for all else.
+ */
 void sfi_ep_progress(struct sfi_ep *ep)
 {
 	sfi_lock(&ep->lock);
 	ep->rounds++;
-	if (!ep->hand.waits || (!sfi_hand_try(ep) && ep->rounds % OFTEN == 0))
+	if (!ep->hand.waits ||
+	    (!sfi_hand_try(ep) &&
+	     (ep->rounds % OFTEN == 0 || ep->ops || !ep->refuses)))
 		progress(ep);
 	sfi_unlock(&ep->lock);
 }

@@ -89,7 +89,8 @@ static int try(struct sfi_ep *ep, const struct sfi_recv *r,
  * Is it here already?  A look at a line that its sender is about to write costs the
  * sender a transfer, 0.1 us where the CPUs are far apart, and in an exchange both
  * sides would look just then.  So there is none until two messages in a row were
- * here when first looked for, as in streams whose receiver is the slower one.
+ * here when first looked for, as in streams whose receiver is the slower one; but
+ * where somebody may be asleep, who has to be woken by what is here, there always is.
  */
 #define HERE	2u
 
@@ -169,7 +170,7 @@ static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
 		error = sfi_ep_known(ep, r->src, &peer);
 	if (!error && may_be_tried(ep, r)) {
-		bool looks = ep->hand.here == HERE;
+		bool looks = ep->hand.here == HERE || ep->may_sleep;
 
 		if (looks) {
 			ret = try(ep, r, peer);

@@ -55,9 +55,11 @@ static int add(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep)
 		return -FI_ENOMEM;
 	e->ep = more;
 	ret = watch(w, EPOLL_CTL_ADD, ep);
-	if (!ret)
-		e->ep[e->n++] = ep;
-	return ret;
+	if (ret)
+		return ret;
+	e->ep[e->n++] = ep;
+	ep->may_sleep |= w->epoll >= 0;
+	return 0;
 }
 
 /* Once, also if it is added again. */

@@ -539,6 +539,47 @@ TEST(a_descriptor_to_wait_for)
 	peer_join(p);
 }
 
+static void sends_one(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+	uint32_t word = 4711;
+
+	(void)arg;
+	LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, TAG));
+	link_meet(&l);
+	link_close(&l);
+}
+
+/* Whoever is about to sleep is woken by a receive whose message is here already. */
+TEST(a_receive_that_is_posted_late_wakes)
+{
+	const struct link_config c = { .wait = FI_WAIT_FD };
+	struct peer *p = peer_spawn(8, sends_one, NULL);
+	struct link l = link_open(p, 8, &c);
+	const struct fi_msg_tagged look = { .addr = l.to, .tag = TAG };
+	struct fid *fids[] = { &l.cq->fid };
+	struct pollfd pfd = { .events = POLLIN };
+	struct fi_cq_err_entry error;
+	struct fi_cq_tagged_entry e;
+	uint32_t word = 0;
+
+	CHECK_EQ(fi_control(&l.cq->fid, FI_GETWAIT, &pfd.fd), 0);
+	do {
+		CHECK_EQ(fi_trecvmsg(l.ep, &look, FI_PEEK), 0);
+		while (fi_cq_readerr(l.cq, &error, 0) == 1)
+			;
+	} while (fi_cq_read(l.cq, &e, 1) != 1);
+	while (fi_trywait(l.fabric, fids, 1))
+		;
+	CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+	CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
+	CHECK_EQ(link_next(&l, NULL).tag, TAG);
+	CHECK_EQ(word, 4711);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
 TEST(sets_tell_where_to_look)
 {
 	const struct link_config c = { .two = true };
