@@ -196,9 +196,11 @@ $(B)/$(SOLIB): $(LIB_OBJ) $(MAP)
 		$(MAP:%=-Wl,--version-script=%) $(LIB_OBJ) $(LIBS)
 
 # libfabric looks for one name in it; the library inside is its own.
+# libfabric unloads it when a program ends, whose endpoints' threads may still run.
 $(B)/libsci-fi.so: $(OFI_OBJ) $(B)/libsci.a
 	$(call say,LINK)
-	$(Q)$(LINK) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,--exclude-libs,ALL $^ \
+	$(Q)$(LINK) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,-z,nodelete \
+		-Wl,--exclude-libs,ALL $^ \
 		-lfabric $(LIBS)
 
 $(OFI_OBJ) $(OFI_TESTS:=.o): | $(O)/.setup-ofi

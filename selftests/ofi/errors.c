@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* What the provider refuses, and how it tells of what fails. */
+#include <dlfcn.h>
 #include <signal.h>
 
 #include "selftests/ofi/link.h"
@@ -239,4 +240,25 @@ TEST(a_peer_that_never_was)
 	l.to = link_insert(&l, 4, 2);
 	check_ends(&l, ETIME);
 	link_close(&l);
+}
+
+/*
+ * libfabric unloads its providers when a program ends.  Threads of endpoints that
+ * are not closed then still run.
+ */
+TEST(it_stays_where_it_is)
+{
+	char path[PATH_MAX];
+	void *library, *entry;
+	Dl_info info;
+
+	link_environment();
+	CHECK((size_t)snprintf(path, sizeof(path), "%s/libsci-fi.so",
+			       getenv("FI_PROVIDER_PATH")) < sizeof(path));
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	CHECK(library);
+	entry = dlsym(library, "fi_prov_ini");
+	CHECK(entry);
+	CHECK_EQ(dlclose(library), 0);
+	CHECK(dladdr(entry, &info));
 }
