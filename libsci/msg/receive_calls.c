@@ -234,45 +234,53 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 
 /* ---- without waiting, and without a request ---- */
 
-static inline int try_peer(struct sci_ep *ep, struct quick *q,
-			   struct sci_status *status)
+/* -EAGAIN: nothing has come of @p's; -EBUSY: something else comes first. */
+static inline int look_at(const struct sci_ep *ep, const struct sci_peer *p,
+			  uint32_t context)
 {
-	const struct msg_rx *rx = &q->p->data_rx;
+	const struct msg_rx *rx = &p->data_rx;
 
-	if (!may_be_quick(ep, q->p, q->context))
+	if (!may_be_quick(ep, p, context))
 		return -EBUSY;
-	if (!line_peek(&rx->slots[rx->slot], rx->id))
-		return -EAGAIN;
-	return quick_take(q, status) ? 0 : -EBUSY;
+	return line_peek(&rx->slots[rx->slot], rx->id) ? 0 : -EAGAIN;
 }
 
-/* From anyone: the peers that are silent are looked after by progress. */
-static int try_all(struct sci_ep *ep, struct quick *q,
-		   struct sci_status *status)
+/* From anyone: the first who has sent something. */
+static int look_at_all(const struct sci_ep *ep, struct sci_peer **from,
+		       uint32_t context)
 {
-	struct list *pos, *n;
 	int ret = -EAGAIN;
 
-	list_for_each_safe(pos, n, &ep->hot) {
-		q->p = container_of(pos, struct sci_peer, hot);
-		ret = try_peer(ep, q, status);
+	for (const struct list *l = ep->hot.next; l != &ep->hot; l = l->next) {
+		*from = container_of(l, struct sci_peer, hot);
+		ret = look_at(ep, *from, context);
 		if (ret != -EAGAIN)
 			break;
 	}
 	return ret;
 }
 
-static int try_checked(struct sci_ep *ep, struct quick *q,
-		       struct sci_status *status)
+/* Most looks are in vain: nothing is got ready for a message before. */
+static inline int try_recv(struct sci_ep *ep, struct sci_peer *peer,
+			   uint32_t context, uint64_t tag, uint64_t ignore,
+			   void *buf, size_t size, struct sci_status *status)
 {
 	int ret;
 
-	if (!ep || (q->p && q->p->ep != ep) || (!q->buf && q->size))
+	if (!ep || (peer && peer->ep != ep) || (!buf && size))
 		return -EINVAL;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = q->p ? try_peer(ep, q, status) : try_all(ep, q, status);
+	ret = peer ? look_at(ep, peer, context) : look_at_all(ep, &peer, context);
+	if (!ret) {
+		struct quick q = {
+			.p = peer, .context = context, .tag = tag,
+			.ignore = ignore, .buf = buf, .size = size,
+		};
+
+		ret = quick_take(&q, status) ? 0 : -EBUSY;
+	}
 	msg_unlock(&ep->lock);
 	return ret;
 }
@@ -280,24 +288,16 @@ static int try_checked(struct sci_ep *ep, struct quick *q,
 int sci_try_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf,
 		 size_t size, struct sci_status *status)
 {
-	struct quick q = {
-		.p = peer, .context = MSG_UNTAGGED, .buf = buf, .size = size,
-	};
-
-	return try_checked(ep, &q, status);
+	return try_recv(ep, peer, MSG_UNTAGGED, 0, 0, buf, size, status);
 }
 
 int sci_try_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		  uint64_t tag, uint64_t ignore, void *buf, size_t size,
 		  struct sci_status *status)
 {
-	struct quick q = {
-		.p = peer, .context = context, .tag = tag, .ignore = ignore,
-		.buf = buf, .size = size,
-	};
-
-	return context > SCI_CONTEXT_MAX ? -EINVAL :
-					   try_checked(ep, &q, status);
+	if (context > SCI_CONTEXT_MAX)
+		return -EINVAL;
+	return try_recv(ep, peer, context, tag, ignore, buf, size, status);
 }
 
 /* ---- the calls ---- */

@@ -33,47 +33,66 @@ static bool grow(struct sfi_cq *cq)
 	return true;
 }
 
-void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
-		 fi_addr_t src)
+/* Where the next one goes, and the queue locked; NULL: there is no memory. */
+static inline struct sfi_entry *next_entry(struct sfi_cq *cq)
 {
 	sfi_lock(&cq->lock);
-	if (cq->tail - cq->head == cq->room && !grow(cq))
-		cq->overrun = true;
-	else
-		cq->ring[cq->tail++ & (cq->room - 1)] =
-			(struct sfi_entry){ *e, src };
+	if (cq->tail - cq->head < cq->room || grow(cq))
+		return &cq->ring[cq->tail++ & (cq->room - 1)];
+	cq->overrun = true;
+	sfi_unlock(&cq->lock);
+	return NULL;
+}
+
+static inline void entry_filled(struct sfi_cq *cq)
+{
 	sfi_unlock(&cq->lock);
 	sfi_wait_wake(&cq->wait);
 }
 
-/*
- * Where the next completion goes if its reader waits for it, there is none before
- * it, and it wants to know as much as there is; else NULL.  No copy, then: one of
- * what was stored just now waits for that to reach the cache.
- */
-static inline struct fi_cq_tagged_entry *reader_of(struct sfi_cq *cq)
+void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
+		 fi_addr_t src)
 {
-	if (cq->reader.n == cq->reader.room || cq->head != cq->tail)
-		return NULL;
-	return &cq->reader.to[cq->reader.n++];
+	struct sfi_entry *to = next_entry(cq);
+
+	if (!to)
+		return;
+	*to = (struct sfi_entry){ *e, src };
+	entry_filled(cq);
 }
 
-/* A message of @ep's has been sent or received. */
-void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
-		 void *context, void *buf, const struct sci_status *st)
+static inline void fill(struct fi_cq_tagged_entry *e, uint64_t flags,
+			void *context, void *buf, const struct sci_status *st)
 {
-	struct fi_cq_tagged_entry e, *to = reader_of(cq);
-
 	if (st->flags & SCI_STATUS_IMM)
 		flags |= FI_REMOTE_CQ_DATA;
-	*(to ? to : &e) = (struct fi_cq_tagged_entry){
+	*e = (struct fi_cq_tagged_entry){
 		.op_context = context, .flags = flags, .len = st->len,
 		.buf = buf, .data = st->imm, .tag = st->tag,
 	};
-	if (to)
+}
+
+/*
+ * A message of @ep's has been sent or received.  It goes where its reader waits for
+ * it, if there is one, none before it, and it wants to know as much as there is: a
+ * copy of what was stored just now would wait for that to reach the cache.
+ */
+void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
+		 void *context, void *buf, const struct sci_status *st)
+{
+	struct sfi_entry *to;
+
+	if (cq->reader.n != cq->reader.room && cq->head == cq->tail) {
+		fill(&cq->reader.to[cq->reader.n++], flags, context, buf, st);
 		return;
-	sfi_cq_push(cq, &e, flags & FI_RECV ? sfi_ep_source(ep, st->peer) :
-					      FI_ADDR_NOTAVAIL);
+	}
+	to = next_entry(cq);
+	if (!to)
+		return;
+	fill(&to->e, flags, context, buf, st);
+	to->src = flags & FI_RECV && ep->caps & FI_SOURCE ?
+			  sfi_ep_source(ep, st->peer) : FI_ADDR_NOTAVAIL;
+	entry_filled(cq);
 }
 
 void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e)
@@ -124,7 +143,7 @@ bool sfi_cq_ready(struct sfi_cq *cq)
 	return ready;
 }
 
-/* One thread, and an empty queue: see reader_of(). */
+/* One thread, and an empty queue: see sfi_cq_tell(). */
 static ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 {
 	ssize_t n;
@@ -163,10 +182,16 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct sfi_cq *cq = (struct sfi_cq *)fid;
+	struct fi_cq_tagged_entry *to = buf;
+	size_t n;
 
-	if (cq->straight && cq->head == cq->tail && !cq->errors)
+	if (!cq->straight || (cq->head == cq->tail && cq->errors))
+		return readfrom(fid, buf, count, NULL);
+	if (cq->head == cq->tail)
 		return read_straight(cq, buf, count);
-	return readfrom(fid, buf, count, NULL);
+	for (n = 0; n < count && cq->head != cq->tail; n++)
+		to[n] = cq->ring[cq->head++ & (cq->room - 1)].e;
+	return (ssize_t)n;
 }
 
 /* The caller's room for more about an error is left alone: there is none. */

@@ -404,12 +404,21 @@ void sfi_op_pending(struct sfi_op *op);
 bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer);
 void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 		     uint64_t flags, void *context);
-void sfi_tell(struct sfi_ep *ep, const struct sfi_side *s, uint64_t what,
-	      uint64_t flags, void *context, void *buf,
-	      const struct sci_status *st);
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st);
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
 void sfi_cntr_count(struct sfi_cntr *c, int error);
+
+/* Something has ended well without an operation; as sfi_op_describe(). */
+static inline void sfi_tell(struct sfi_ep *ep, const struct sfi_side *s,
+			    uint64_t what, uint64_t flags, void *context,
+			    void *buf, const struct sci_status *st)
+{
+	if (s->cntr)
+		sfi_cntr_count(s->cntr, 0);
+	if (s->cq && (!s->selective || flags & FI_COMPLETION))
+		sfi_cq_tell(s->cq, ep, what, context, buf, st);
+}
+
 void sfi_ep_progress(struct sfi_ep *ep);
 ssize_t sfi_cancel(fid_t fid, void *context);
 

@@ -129,16 +129,6 @@ void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 	op->room = 0;
 }
 
-/* The same for what has ended without an operation. */
-void sfi_tell(struct sfi_ep *ep, const struct sfi_side *s, uint64_t what,
-	      uint64_t flags, void *context, void *buf,
-	      const struct sci_status *st)
-{
-	sfi_cntr_count(s->cntr, 0);
-	if (s->cq && (!s->selective || flags & FI_COMPLETION))
-		sfi_cq_tell(s->cq, ep, what, context, buf, st);
-}
-
 /* @more: flags of this one completion */
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 {

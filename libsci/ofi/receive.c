@@ -67,8 +67,8 @@ static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 
 /* ---- at once, or in hand ---- */
 
-static int try(struct sfi_ep *ep, const struct sfi_recv *r,
-	       struct sci_peer *peer)
+static inline int try(struct sfi_ep *ep, const struct sfi_recv *r,
+		      struct sci_peer *peer)
 {
 	void *buf = r->iov->iov_base;
 	size_t len = r->iov->iov_len;
