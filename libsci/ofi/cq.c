@@ -41,6 +41,7 @@ static inline struct sfi_entry *next_entry(struct sfi_cq *cq)
 		return &cq->ring[cq->tail++ & (cq->room - 1)];
 	cq->overrun = true;
 	sfi_unlock(&cq->lock);
+	sfi_wait_wake(&cq->wait);
 	return NULL;
 }
 
@@ -80,18 +81,20 @@ static inline void fill(struct fi_cq_tagged_entry *e, uint64_t flags,
 void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
 		 void *context, void *buf, const struct sci_status *st)
 {
+	fi_addr_t src = FI_ADDR_NOTAVAIL;
 	struct sfi_entry *to;
 
 	if (cq->reader.n != cq->reader.room && cq->head == cq->tail) {
 		fill(&cq->reader.to[cq->reader.n++], flags, context, buf, st);
 		return;
 	}
+	if (flags & FI_RECV && ep->caps & FI_SOURCE)
+		src = sfi_ep_source(ep, st->peer);
 	to = next_entry(cq);
 	if (!to)
 		return;
 	fill(&to->e, flags, context, buf, st);
-	to->src = flags & FI_RECV && ep->caps & FI_SOURCE ?
-			  sfi_ep_source(ep, st->peer) : FI_ADDR_NOTAVAIL;
+	to->src = src;
 	entry_filled(cq);
 }
 
