@@ -878,6 +878,9 @@ static bool would_wait(struct sci_peer *p, const struct sci_send *send,
 		return !blocks_room(p, b, block_limit(p, len));
 	if (len <= params[SCI_PARAM_LINES_MAX])
 		lines = chain_lines(send->flags & SCI_SEND_IMM, len);
+	/* the peer may keep as many to itself, see status_due(): longer ones begin */
+	if (lines > DATA_LINES / 2)
+		lines = DATA_LINES / 2;
 	return tx_free(&p->data_tx) < lines &&
 	       (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines);
 }

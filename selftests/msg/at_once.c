@@ -260,6 +260,10 @@ TEST(who_finds_no_room_is_told)
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
 		fill_and_empty(&s, lengths[i]);
+	/* chains that are longer than the ring */
+	CHECK_EQ(sci_ep_set(s.ep, SCI_PARAM_LINES_MAX, 8192), 0);
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		fill_and_empty(&s, lengths[i]);
 	self_close(&s);
 }
 
