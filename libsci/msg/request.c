@@ -64,8 +64,7 @@ static void drop_iov(struct sci_req *req)
 	if (req->iov != req->inline_iov)
 		free(req->iov);
 	req->iov = NULL;
-	if (req->copy)
-		free(req->copy);
+	free(req->copy);
 	req->copy = NULL;
 }
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What sends have in common, whether a request remembers them (send.c) or not. */
+#ifndef LIBSCI_MSG_SEND_H
+#define LIBSCI_MSG_SEND_H
+
+#include "libsci/msg/endpoint.h"
+
+/* Longer messages take so long that the peer has time to look again meanwhile. */
+#define OWN_MAX		512u
+
+/*
+ * The lines that a message of @len bytes is going to be written to were read by the
+ * peer last, and come back from it one by one, as stores are in order.  Asked for
+ * just ahead of the first store they come together; any sooner, and the next look
+ * of the peer's takes them away again.
+ */
+static inline void own_lines(const struct sci_peer *p, size_t len)
+{
+	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+	const struct msg_tx *tx = &p->data_tx;
+
+	if (p->ep->lossy || p->state != PEER_UP || len > OWN_MAX)
+		return;
+	sci_prefetch_write(&tx->slots[tx->slot]);
+	if (len <= SCI_IMM_SHORT_MAX)
+		return;
+	if (len <= p->ep->params[SCI_PARAM_LINES_MAX]) {
+		if (tx->slot + 1 < tx->lines)
+			sci_prefetch_write(&tx->slots[tx->slot + 1]);
+		return;
+	}
+	for (size_t at = 0; b->size && at < len; at += LINE_BYTES)
+		sci_prefetch_write(b->base + ((b->end + at) & (b->size - 1)));
+}
+
+static const struct line_head no_head;
+
+/* A message that fits a line, with its tag or without. */
+static inline void post_short(struct sci_peer *p, bool tagged, uint32_t context,
+			      uint64_t tag, const void *buf, size_t len)
+{
+	const struct line_head head = {
+		.w = { tag, (uint64_t)len << 32 | context },
+		.len = offsetof(struct line_tagged, data),
+	};
+
+	if (tagged)
+		tx_put(p, &p->data_tx, 0, &head, buf, len, LINE_TAGGED);
+	else
+		tx_put(p, &p->data_tx, 0, &no_head, buf, len, LINE_SHORT);
+	tx_go(p, &p->data_tx, 1);
+	p->ep->stats.sent_short++;
+}
+
+/* The same with its immediate, which begins in the middle of a word. */
+static inline void post_short_imm(struct sci_peer *p, uint32_t context,
+				  uint64_t tag, uint64_t imm, const void *buf,
+				  size_t len)
+{
+	const struct line_head head = {
+		.w = { tag, imm << 40 | (uint64_t)len << 32 | context, imm >> 24 },
+		.len = offsetof(struct line_tagged_imm, data),
+	};
+
+	tx_put(p, &p->data_tx, 0, &head, buf, len, LINE_TAGGED_IMM);
+	tx_go(p, &p->data_tx, 1);
+	p->ep->stats.sent_short++;
+}
+
+/* A message that goes out, whether a request remembers it or not. */
+struct msg_out {
+	struct msg_cursor at;
+	size_t len;
+	uint64_t tag;
+	uint64_t imm;
+	uint32_t context;
+	bool has_imm;
+};
+
+static inline bool is_long(const struct sci_req *req)
+{
+	return req->len > LINE_PAYLOAD &&
+	       req->len > req->ep->params[SCI_PARAM_EAGER_MAX];
+}
+
+static inline size_t short_max(bool tagged, bool has_imm)
+{
+	if (has_imm)
+		return SCI_IMM_SHORT_MAX;
+	return tagged ? SCI_TAGGED_SHORT_MAX : SCI_SHORT_MAX;
+}
+
+/* send.c */
+const void *short_data(struct msg_cursor *at, void *room, size_t len);
+uint32_t chain_lines(bool has_imm, size_t len);
+bool send_chain_whole(struct sci_peer *p, const struct msg_out *m);
+size_t block_limit(const struct sci_peer *p, size_t left);
+int send_block(struct sci_peer *p, const struct msg_out *m,
+	       struct msg_cursor *at, size_t moved, size_t n);
+int copy_rest(struct sci_req *req);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The sending calls. What goes at once needs no request to be remembered. */
+
+#include "libsci/msg/send.h"
+
+#include <errno.h>
+
+static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
+		     uint32_t context, uint64_t tag)
+{
+	req->peer = peer;
+	req->tagged = tagged;
+	req->context = tagged ? context : MSG_UNTAGGED;
+	req->tag = tag;
+	req->status.tag = tag;
+	req->status.context = tagged ? context : 0;
+	req->status.len = req->len;
+}
+
+static int isendv(struct sci_peer *peer, bool tagged, uint32_t context,
+		  uint64_t tag, const struct iovec *iov, size_t n,
+		  unsigned int flags, struct sci_req **out)
+{
+	struct sci_ep *ep = peer->ep;
+	struct sci_req *req;
+	int ret = -ENOMEM;
+
+	msg_lock(&ep->lock);
+	req = req_new(ep, MSG_SEND);
+	if (req) {
+		ret = req_iov(req, iov, n);
+		describe(req, peer, tagged, context, tag);
+		req->sync = flags & SCI_SEND_SYNC;
+		ret = ret ? ret : send_start(req);
+		if (ret)
+			req_free(req);
+	}
+	msg_unlock(&ep->lock);
+	if (!ret)
+		*out = req;
+	return ret;
+}
+
+static int check_send(struct sci_peer *peer, uint32_t context,
+		      const struct iovec *iov, size_t n, unsigned int flags)
+{
+	if (!peer || context > SCI_CONTEXT_MAX || (!iov && n) ||
+	    n > SCI_IOV_MAX || flags & ~SCI_SEND_SYNC)
+		return -EINVAL;
+	if (!msg_iov_good(iov, n))
+		return -EINVAL;
+	return msg_usable(peer->ep) ? 0 : -ENOTCONN;
+}
+
+int sci_isendv(struct sci_peer *peer, const struct iovec *iov, size_t n,
+	       unsigned int flags, struct sci_req **req)
+{
+	int ret = req ? check_send(peer, 0, iov, n, flags) : -EINVAL;
+
+	return ret ? ret : isendv(peer, false, 0, 0, iov, n, flags, req);
+}
+
+int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
+		const struct iovec *iov, size_t n, unsigned int flags,
+		struct sci_req **req)
+{
+	int ret = req ? check_send(peer, context, iov, n, flags) : -EINVAL;
+
+	return ret ? ret :
+		     isendv(peer, true, context, tag, iov, n, flags, req);
+}
+
+int sci_isend(struct sci_peer *peer, const void *buf, size_t len,
+	      struct sci_req **req)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return sci_isendv(peer, &iov, 1, 0, req);
+}
+
+int sci_itsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+	       const void *buf, size_t len, struct sci_req **req)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return sci_itsendv(peer, context, tag, &iov, 1, 0, req);
+}
+
+static int send_is_done(void *arg)
+{
+	struct sci_req *req = arg;
+
+	return atomic_load_explicit(&req->done, memory_order_relaxed) ? 0 :
+								-EAGAIN;
+}
+
+/* The long way of a blocking send: whatever does not go at once. */
+static int send_wait(struct sci_peer *peer, bool tagged, uint32_t context,
+		     uint64_t tag, const void *buf, size_t len)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct sci_req req;
+	int ret;
+
+	req_init(&req, peer->ep, MSG_SEND);
+	req_iov(&req, &iov, 1);
+	describe(&req, peer, tagged, context, tag);
+	ret = send_start(&req);
+	if (!ret)
+		ret = msg_wait(peer->ep, send_is_done, &req, -1);
+	return ret ? ret : req.status.error;
+}
+
+static inline bool goes_at_once(struct sci_peer *peer)
+{
+	return peer->state == PEER_UP && list_empty(&peer->sendq) &&
+	       tx_room(&peer->data_tx) &&
+	       (!peer->ep->lossy || peer->data_tx.shadow);
+}
+
+int sci_send(struct sci_peer *peer, const void *buf, size_t len)
+{
+	struct sci_ep *ep;
+	int ret = 0;
+
+	if (!peer || (!buf && len))
+		return -EINVAL;
+	ep = peer->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (len <= SCI_SHORT_MAX && goes_at_once(peer)) {
+		own_lines(peer, len);
+		post_short(peer, false, 0, 0, buf, len);
+	} else {
+		ret = send_wait(peer, false, 0, 0, buf, len);
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+	      const void *buf, size_t len)
+{
+	struct sci_ep *ep;
+	int ret = 0;
+
+	if (!peer || (!buf && len) || context > SCI_CONTEXT_MAX)
+		return -EINVAL;
+	ep = peer->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (len <= SCI_TAGGED_SHORT_MAX && goes_at_once(peer)) {
+		own_lines(peer, len);
+		post_short(peer, true, context, tag, buf, len);
+	} else {
+		ret = send_wait(peer, true, context, tag, buf, len);
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static int check_sendm(struct sci_peer *peer, const struct sci_send *send,
+		       struct sci_req *const *req)
+{
+	uint32_t flags = SCI_SEND_SYNC | SCI_SEND_TAGGED | SCI_SEND_COPY |
+			 SCI_SEND_IMM | SCI_SEND_AT_ONCE;
+
+	if (!send || send->flags & ~flags ||
+	    (!req && !(send->flags & SCI_SEND_COPY)))
+		return -EINVAL;
+	return check_send(peer, send->flags & SCI_SEND_TAGGED ? send->context : 0,
+			  send->iov, send->n, 0);
+}
+
+static inline void short_at_once(struct sci_peer *p, const struct sci_send *send,
+				 bool tagged, size_t len)
+{
+	struct msg_cursor at = { .iov = send->iov, .n = send->n };
+	uint8_t room[SCI_SHORT_MAX];
+	const void *data;
+
+	own_lines(p, len);
+	msg_skip(&at, 0);
+	data = short_data(&at, room, len);
+	if (send->flags & SCI_SEND_IMM)
+		post_short_imm(p, tagged ? send->context : MSG_UNTAGGED,
+			       tagged ? send->tag : 0, send->imm, data, len);
+	else
+		post_short(p, tagged, send->context, send->tag, data, len);
+}
+
+/* In one block; of what may be in exported memory a request knows more. */
+static bool block_at_once(struct sci_peer *p, const struct sci_send *send,
+			  struct msg_out *m)
+{
+	return p->blocks_tx[RING_EAGER].size &&
+	       m->len <= block_limit(p, m->len) &&
+	       (send->flags & SCI_SEND_COPY || list_empty(&p->ep->bufs)) &&
+	       !send_block(p, m, &m->at, 0, m->len);
+}
+
+static bool long_at_once(struct sci_peer *p, const struct sci_send *send,
+			 bool tagged, size_t len)
+{
+	const uint64_t *params = p->ep->params;
+	struct msg_out m = {
+		.at = { .iov = send->iov, .n = send->n }, .len = len,
+		.tag = tagged ? send->tag : 0, .imm = send->imm,
+		.context = tagged ? send->context : MSG_UNTAGGED,
+		.has_imm = send->flags & SCI_SEND_IMM,
+	};
+
+	if (p->ep->lossy || len > params[SCI_PARAM_EAGER_MAX])
+		return false;
+	msg_skip(&m.at, 0);
+	if (len > params[SCI_PARAM_LINES_MAX])
+		return block_at_once(p, send, &m);
+	return send_chain_whole(p, &m);
+}
+
+/* What goes at once, whole, and needs no request to be remembered. */
+static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
+				 size_t len)
+{
+	bool tagged = send->flags & SCI_SEND_TAGGED;
+
+	if (send->flags & SCI_SEND_SYNC || !goes_at_once(p))
+		return false;
+	if (len > short_max(tagged, send->flags & SCI_SEND_IMM))
+		return long_at_once(p, send, tagged, len);
+	short_at_once(p, send, tagged, len);
+	return true;
+}
+
+/* Would it be queued, and not as the first?  Who is gone has to be told of. */
+static bool would_wait(struct sci_peer *p, const struct sci_send *send,
+		       size_t len)
+{
+	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+	const uint64_t *params = p->ep->params;
+	uint32_t lines = 1;
+
+	if (p->state == PEER_DOWN)
+		return false;
+	if (!list_empty(&p->sendq))
+		return true;
+	if (p->state == PEER_CONNECTING)
+		return false;
+	if (!tx_room(&p->data_tx) || !tx_prepare(p))
+		return true;
+	if (b->size && len > params[SCI_PARAM_LINES_MAX])
+		return !blocks_room(p, b, block_limit(p, len));
+	if (len <= params[SCI_PARAM_LINES_MAX])
+		lines = chain_lines(send->flags & SCI_SEND_IMM, len);
+	/* the peer may keep as many to itself, see status_due(): longer ones begin */
+	if (lines > DATA_LINES / 2)
+		lines = DATA_LINES / 2;
+	return tx_free(&p->data_tx) < lines &&
+	       (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines);
+}
+
+static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
+			 struct sci_req **out)
+{
+	bool tagged = send->flags & SCI_SEND_TAGGED;
+	struct sci_req *req;
+	int ret;
+
+	/* who never looks would not learn that the peer is gone, either */
+	if (!out && peer->unwatched >= SCI_UNWATCHED_MAX)
+		return -EAGAIN;
+	req = req_new(peer->ep, MSG_SEND);
+	if (!req)
+		return -ENOMEM;
+	ret = req_iov(req, send->iov, send->n);
+	describe(req, peer, tagged, send->context, tagged ? send->tag : 0);
+	req->sync = send->flags & SCI_SEND_SYNC;
+	req->has_imm = send->flags & SCI_SEND_IMM;
+	req->imm = send->imm;
+	req->lent = send->flags & SCI_SEND_COPY;
+	/* its receiver comes for it, or says where it goes */
+	if (!ret && req->lent && (req->sync || is_long(req)))
+		ret = copy_rest(req);
+	req->unwatched = !out;
+	peer->unwatched += !out;
+	ret = ret ? ret : send_start(req);
+	if (!ret && out)
+		*out = req;
+	if (!ret)
+		return 0;
+	peer->unwatched -= !out;
+	req_free(req);
+	return ret;
+}
+
+/* Its request, if there has to be one. */
+static int sendm_or_request(struct sci_peer *peer, const struct sci_send *send,
+			    struct sci_req **req)
+{
+	bool at_once = send->flags & SCI_SEND_AT_ONCE;
+	size_t len = msg_iov_len(send->iov, send->n);
+	int ret;
+
+	if ((!req || at_once) && sendm_at_once(peer, send, len)) {
+		if (req)
+			*req = NULL;
+		return 0;
+	}
+	if (!req && at_once && would_wait(peer, send, len))
+		return -EAGAIN;
+	ret = sendm_request(peer, send, req);
+	if (!ret && req && at_once && (*req)->state == MSG_DONE &&
+	    !(*req)->status.error) {
+		req_free(*req);
+		*req = NULL;
+	}
+	return ret;
+}
+
+int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
+	       struct sci_req **req)
+{
+	int ret = check_sendm(peer, send, req);
+
+	if (ret)
+		return ret;
+	msg_lock(&peer->ep->lock);
+	ret = sendm_or_request(peer, send, req);
+	msg_unlock(&peer->ep->lock);
+	return ret;
+}
