@@ -58,7 +58,12 @@ static int add(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep)
 	if (ret)
 		return ret;
 	e->ep[e->n++] = ep;
-	ep->may_sleep |= w->epoll >= 0;
+	if (w->epoll < 0)
+		return 0;
+	sfi_lock(&ep->lock);
+	ep->may_sleep = true;
+	sfi_hand_post(ep);
+	sfi_unlock(&ep->lock);
 	return 0;
 }
 
