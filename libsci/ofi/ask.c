@@ -144,18 +144,10 @@ static int send_bytes(struct sci_peer *peer, const struct sfi_ask *a,
 	return sci_req_queue(req, op);
 }
 
-/* It has not begun: what is the peer's fault is told by a completion. */
 static int not_begun(struct sfi_op *op, int error)
 {
-	const struct sci_status st = { .error = error };
-
-	if (sfi_is_peers(error)) {
-		sfi_op_failed(op, &st);
-		error = 0;
-	}
 	op->ep->asking--;
-	sfi_op_free(op);
-	return error;
+	return sfi_op_not_begun(op, error);
 }
 
 /* The reply's receive stands first, so that it is never unexpected. */

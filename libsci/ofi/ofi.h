@@ -404,6 +404,7 @@ void sfi_op_pending(struct sfi_op *op);
 bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer);
 void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 		     uint64_t flags, void *context);
+int sfi_op_not_begun(struct sfi_op *op, int error);
 void sfi_op_failed(struct sfi_op *op, const struct sci_status *st);
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
 void sfi_cntr_count(struct sfi_cntr *c, int error);

@@ -113,6 +113,19 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 		sfi_cq_fail(op->cq, &e);
 }
 
+/* It could not begin: what is the peer's fault is told by a completion. */
+int sfi_op_not_begun(struct sfi_op *op, int error)
+{
+	const struct sci_status st = { .error = error };
+
+	if (sfi_is_peers(error)) {
+		sfi_op_failed(op, &st);
+		error = 0;
+	}
+	sfi_op_free(op);
+	return error;
+}
+
 /* @what: FI_SEND or FI_RECV, and of which kind; @flags: of the call */
 void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 		     uint64_t flags, void *context)

@@ -36,7 +36,6 @@ static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 		   struct sci_peer *peer, int error)
 {
 	struct sfi_op *op = sfi_op_new(ep);
-	struct sci_status st = { .error = error };
 
 	if (!op)
 		return -FI_ENOMEM;
@@ -45,24 +44,15 @@ static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 	op->room = sfi_length(r->iov, r->n);
 	op->many = !r->tagged && r->flags & FI_MULTI_RECV;
 	op->peer = peer;
-	if (!st.error && op->many && sfi_many_before(ep, op->peer)) {
-		op->waits = true;
-		sfi_op_pending(op);
-		return 0;
-	}
-	if (!st.error)
-		st.error = post(op, r);
-	if (!st.error) {
-		sfi_op_pending(op);
+	op->waits = !error && op->many && sfi_many_before(ep, peer);
+	if (!error && !op->waits)
+		error = post(op, r);
+	if (error)
+		return sfi_op_not_begun(op, error);
+	sfi_op_pending(op);
+	if (!op->waits)
 		sci_req_queue(op->req, op);
-		return 0;
-	}
-	if (sfi_is_peers(st.error)) {
-		sfi_op_failed(op, &st);
-		st.error = 0;
-	}
-	sfi_op_free(op);
-	return st.error;
+	return 0;
 }
 
 /* ---- at once, or in hand ---- */

@@ -44,16 +44,10 @@ static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 		return 0;
 	}
 	sfi_op_describe(op, &ep->tx, what, s->flags, s->context);
-	if (!st.error) {
-		sci_req_queue(op->req, op);
-		return 0;
-	}
-	if (sfi_is_peers(st.error)) {
-		sfi_op_failed(op, &st);
-		st.error = 0;
-	}
-	sfi_op_free(op);
-	return st.error;
+	if (st.error)
+		return sfi_op_not_begun(op, st.error);
+	sci_req_queue(op->req, op);
+	return 0;
 }
 
 static int send_to(struct sfi_ep *ep, const struct sfi_send *s)
