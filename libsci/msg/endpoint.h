@@ -85,6 +85,7 @@ struct msg_blocks_rx {
 	uint8_t *base;
 	struct sci_lseg *seg;
 	uint32_t size;			/* 0: not attached */
+	uint32_t tell;			/* bytes read that the sender should know */
 };
 
 /* ---- requests and messages ---- */
@@ -252,6 +253,7 @@ struct sci_peer {
 	struct list ctlq;		/* struct msg_ctl: no room yet */
 	struct list sending;		/* requests: RTS is out, or MOVING */
 	uint64_t chained;		/* bytes sent as chains */
+	uint32_t heard;			/* data_rx.pos after the last of blocks */
 
 	/* receiving */
 	struct msg_rx data_rx, ctl_rx;
@@ -276,6 +278,12 @@ struct sci_peer {
 	struct sci_rintr *bell;
 	struct list imports;
 };
+
+/* It has sent nothing since our last long message, and hardly waits for the next. */
+static inline bool peer_streams(const struct sci_peer *p)
+{
+	return p->heard == p->data_rx.pos;
+}
 
 /* Looks at a message that nobody has asked for before it is kept. */
 #define STAY_LOOKS	64u
@@ -393,10 +401,11 @@ int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 const uint8_t *blocks_find(const struct msg_blocks_rx *b, uint32_t end,
 			   uint32_t len);
 bool blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
-		 size_t len);
+		 const struct msg_cursor *at, size_t len);
 int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len, bool block);
 void status_store(struct sci_peer *p);
+void status_of_blocks(struct sci_peer *p);
 
 /* check.c */
 void mark_dirty(struct sci_peer *p);

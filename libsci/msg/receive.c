@@ -274,9 +274,11 @@ static int eager_came(struct sci_peer *p, const struct line_eager *e)
 		if (!ret)
 			chain_piece(p, data, e->first);
 	}
-	if (!ret)
-		p->now.eager = e->end;
-	return ret;
+	if (ret)
+		return ret;
+	p->now.eager = e->end;
+	status_of_blocks(p);
+	return 0;
 }
 
 static int more_came(struct sci_peer *p, const struct line_more *m)
@@ -290,6 +292,7 @@ static int more_came(struct sci_peer *p, const struct line_more *m)
 		p->chain_error = -EBADMSG;
 	chain_piece(p, data, m->len);
 	p->now.eager = m->end;
+	status_of_blocks(p);
 	return 0;
 }
 

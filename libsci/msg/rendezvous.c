@@ -99,6 +99,8 @@ static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 		goto err_map;
 	b->base = addr;
 	b->size = size;
+	/* a packet costs more than a cache line */
+	b->tell = size / (p->ep->lossy ? 4 : 8);
 	p->ep->stats.peer_bytes += size;
 	return 0;
 
@@ -410,6 +412,7 @@ static int block_came(struct sci_peer *p, const struct line_block *b)
 		p->ep->stats.crc_errors++;
 	}
 	p->now.xfer = b->end;
+	status_of_blocks(p);
 	req->moved += b->len;
 	if (req->moved == req->want) {
 		p->expects--;
@@ -483,8 +486,7 @@ static int push_blocks(struct sci_req *req)
 		uint32_t crc;
 
 		n = n < max ? n : max;
-		if (!tx_room(&p->ctl_tx) || !tx_prepare(p) ||
-		    !blocks_room(p, b, n))
+		if (!tx_room(&p->ctl_tx) || !tx_prepare(p))
 			return -EAGAIN;
 		end = blocks_put(p, b, &req->at, n, &crc);
 		if (end < 0)
@@ -499,6 +501,7 @@ static int push_blocks(struct sci_req *req)
 			return 0;
 	}
 	p->ep->stats.sent_rendezvous++;
+	p->heard = p->data_rx.pos;
 	transfer_done(req, 0);
 	return 0;
 }

@@ -84,7 +84,7 @@ void tx_put_lossy(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 
 static bool ring_due(const struct msg_blocks_rx *b, uint32_t read)
 {
-	return b->size && read >= b->size / 4;
+	return b->size && read >= b->tell;
 }
 
 /* A packet costs more than a cache line. */
@@ -158,6 +158,16 @@ void status_write(struct sci_peer *p)
 	}
 	p->bell_rung = p->now.rung;
 	p->ep->stats.bells++;
+}
+
+/*
+ * A block has been read.  Where telling costs little the sender hears of it before
+ * we copy the next one, as it may be waiting.
+ */
+void status_of_blocks(struct sci_peer *p)
+{
+	if (!p->ep->lossy && p->state == PEER_UP && status_due(p))
+		status_write(p);
 }
 
 /* ---- blocks ---- */
@@ -249,28 +259,62 @@ int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 #define FEW_PEERS	2u
 
 /*
+ * How far a block of a stream should begin behind its source, modulo the 4 KiB of
+ * which a CPU compares addresses: a copy to just behind where it comes from takes
+ * every load for one of what it has just stored.  Buffers are at the start of a page
+ * mostly, on both sides, so that this holds for the receiver's copy, too.  Blocks
+ * shorter than that are over too soon, and smaller rings have no room for gaps.
+ */
+#define ALIAS		4096u
+#define ALIAS_APART	512u
+#define GAPS_FROM	(64u << 10)
+
+/* The bytes to leave free before a block that could begin at @dst. */
+static uint32_t gap(const volatile uint8_t *dst, const struct msg_cursor *at)
+{
+	uint32_t by;
+	size_t n;
+
+	by = (uint32_t)((uintptr_t)dst - (uintptr_t)msg_chunk(at, &n)) % ALIAS;
+	return by < ALIAS_APART ? (uint32_t)MSG_PAD(ALIAS_APART - by) : 0;
+}
+
+/*
  * Where the next block begins: after the last one, or at the start of the ring
  * if there is no room before its end. With many peers also if nothing is in
  * it: what was used a short time ago is still in a cache. (Two that share one
  * are slower that way: what one writes the other has hardly read.)
  */
 static uint32_t blocks_start(const struct sci_peer *p,
-			     const struct msg_blocks *b, size_t len)
+			     const struct msg_blocks *b,
+			     const struct msg_cursor *at, size_t len)
 {
-	uint32_t offset = b->end & (b->size - 1);
-	bool again = p->ep->n_hot > FEW_PEERS && offset >= MSG_PAD(len) &&
-		     sci_load_acquire(b->status) == b->end;
+	uint32_t offset = b->end & (b->size - 1), pad = (uint32_t)MSG_PAD(len);
+	uint32_t here = 0, there = 0;
 
-	return again || offset + MSG_PAD(len) > b->size ?
-		       b->end + b->size - offset : b->end;
+	if (len >= ALIAS && peer_streams(p) && !p->ep->lossy &&
+	    b->size >= GAPS_FROM) {
+		here = gap(b->base + offset, at);
+		there = gap(b->base, at);
+	}
+	if (offset + here + pad > b->size ||
+	    (p->ep->n_hot > FEW_PEERS && offset >= there + pad &&
+	     sci_load_acquire(b->status) == b->end))
+		return b->end + b->size - offset + there;
+	return b->end + here;
+}
+
+static bool has_room(const struct msg_blocks *b, uint32_t start, size_t len)
+{
+	uint32_t end = start + (uint32_t)MSG_PAD(len);
+
+	return end - sci_load_acquire(b->status) <= b->size;
 }
 
 bool blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
-		 size_t len)
+		 const struct msg_cursor *at, size_t len)
 {
-	uint32_t end = blocks_start(p, b, len) + (uint32_t)MSG_PAD(len);
-
-	return end - sci_load_acquire(b->status) <= b->size;
+	return has_room(b, blocks_start(p, b, at, len), len);
 }
 
 /* Where a block of @len bytes is that ends at @end; NULL: not in the ring. */
@@ -303,15 +347,17 @@ static uint32_t crc_of(struct msg_cursor at, size_t len)
 }
 
 /*
- * Put a block in a ring with room for it. Returns where it ends, or -EAGAIN.
+ * Put a block in a ring. Returns where it ends, or -EAGAIN: no room, or no link.
  * It has arrived when this returns: the line that announces it may go.
  */
 int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 		   struct msg_cursor *at, size_t len, uint32_t *crc)
 {
-	uint32_t start = blocks_start(p, b, len);
+	uint32_t start = blocks_start(p, b, at, len);
 	int ret;
 
+	if (!has_room(b, start, len))
+		return -EAGAIN;
 	*crc = p->ep->crc ? crc_of(*at, len) : 0;
 	ret = remote_store(p->ep, b->seg,
 			   b->base + (start & (b->size - 1)), at, len, true);

@@ -217,17 +217,27 @@ static int send_chain(struct sci_req *req)
 
 /* ---- eager ---- */
 
+/* Few small blocks, in which a message is soon on its way; but no fewer than these. */
+#define BLOCKS_LEAST	8u
+
 /*
+ * Who waits for this message should soon have something to copy.  In a stream the
+ * peer has that already, and large blocks take less time to copy.
+ *
  * A quarter of the ring at most: a quarter may be lost to the gap at its end,
  * and of another the receiver has not told yet that it is free.
  */
-size_t block_limit(const struct sci_peer *p, size_t left)
+size_t block_limit(const struct sci_peer *p, size_t len)
 {
 	size_t max = p->ep->params[SCI_PARAM_EAGER_BLOCK];
+	size_t most = p->ep->params[SCI_PARAM_BLOCK];
 	size_t quarter = p->blocks_tx[RING_EAGER].size / 4;
 
-	max = max < quarter ? max : quarter;
-	return left < max ? left : max;
+	if (peer_streams(p))
+		max = max > most ? max : most;
+	while (max < most && max * BLOCKS_LEAST < len)
+		max *= 2;
+	return max < quarter ? max : quarter;
 }
 
 /* struct line_eager; as words, as the line would wait for what is in memory. */
@@ -263,7 +273,7 @@ int send_block(struct sci_peer *p, const struct msg_out *m,
 	uint32_t crc;
 	int64_t end;
 
-	if (!tx_room(&p->data_tx) || !blocks_room(p, b, n))
+	if (!tx_room(&p->data_tx))
 		return -EAGAIN;
 	own_lines(p, m->len);
 	end = blocks_put(p, b, at, n, &crc);
@@ -273,7 +283,10 @@ int send_block(struct sci_peer *p, const struct msg_out *m,
 		announce_more(p, (uint32_t)n, (uint32_t)end, crc);
 	else
 		announce_first(p, m, (uint32_t)n, (uint32_t)end, crc);
-	p->ep->stats.sent_eager += moved + n == m->len;
+	if (moved + n == m->len) {
+		p->ep->stats.sent_eager++;
+		p->heard = p->data_rx.pos;
+	}
 	return 0;
 }
 
@@ -284,9 +297,12 @@ static int send_eager(struct sci_req *req)
 	struct sci_peer *p = req->peer;
 
 	do {
-		size_t n = block_limit(p, req->len - req->moved);
-		int ret = send_block(p, &m, &req->at, req->moved, n);
+		size_t left = req->len - req->moved;
+		size_t n = block_limit(p, req->len);
+		int ret;
 
+		n = n < left ? n : left;
+		ret = send_block(p, &m, &req->at, req->moved, n);
 		if (ret)
 			return ret;
 		req->moved += n;

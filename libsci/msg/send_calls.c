@@ -239,8 +239,10 @@ static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send
 static bool would_wait(struct sci_peer *p, const struct sci_send *send,
 		       size_t len)
 {
+	struct msg_cursor at = { .iov = send->iov, .n = send->n };
 	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
 	const uint64_t *params = p->ep->params;
+	size_t most = block_limit(p, len);
 	uint32_t lines = 1;
 
 	if (p->state == PEER_DOWN)
@@ -251,8 +253,10 @@ static bool would_wait(struct sci_peer *p, const struct sci_send *send,
 		return false;
 	if (!tx_room(&p->data_tx) || !tx_prepare(p))
 		return true;
-	if (b->size && len > params[SCI_PARAM_LINES_MAX])
-		return !blocks_room(p, b, block_limit(p, len));
+	if (b->size && len > params[SCI_PARAM_LINES_MAX]) {
+		msg_skip(&at, 0);
+		return !blocks_room(p, b, &at, len < most ? len : most);
+	}
 	if (len <= params[SCI_PARAM_LINES_MAX])
 		lines = chain_lines(send->flags & SCI_SEND_IMM, len);
 	/* the peer may keep as many to itself, see status_due(): longer ones begin */

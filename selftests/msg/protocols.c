@@ -526,6 +526,71 @@ TEST(both_sides_send_eagerly_and_then_receive)
 	run_job(&j);
 }
 
+/* ---- all places of a ring ---- */
+
+#define ROUND_MAX	24u
+
+/*
+ * Messages of all lengths, one way and then the other, now one and now many before
+ * the peer answers: their blocks begin everywhere in the ring.
+ */
+static void one_way(struct lane *t, bool sends, size_t len, unsigned int n)
+{
+	struct sci_req *req[ROUND_MAX];
+	unsigned char *p = sends ? source(t, len, t->seq % 3 ? 0 : t->seq % 64) :
+				   t->dst;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (sends)
+			CHECK_EQ(sci_isend(t->l.to, p, len, &req[i]), 0);
+		else
+			CHECK_EQ(sci_irecv(t->l.ep, t->l.to, p, len, &req[i]), 0);
+	for (i = 0; i < n; i++) {
+		CHECK_EQ(test_wait(req[i], NULL), 0);
+		if (!sends)
+			CHECK_BYTES(p, len, seed_of(t, other_of(t)));
+	}
+}
+
+static void all_places(struct lane *t)
+{
+	unsigned int rounds = SLOW ? 60 : 600, i, n;
+	size_t most = test_ep_get(t->l.ep, SCI_PARAM_EAGER_RING), len;
+	uint64_t rnd = 5;	/* the same on both sides */
+
+	if (remote_machines())
+		most = most < FAR_LEN_MAX / 8 ? most : FAR_LEN_MAX / 8;
+	most = most < LEN_MAX ? most : LEN_MAX;
+	for (i = 0; i < rounds; i++) {
+		len = most >> msg_random(&rnd, 12);
+		len -= msg_random(&rnd, 2) * msg_random(&rnd, len);
+		n = 1 + (unsigned int)msg_random(&rnd, ROUND_MAX);
+		n = len * n > 4 * most ? 1 + (unsigned int)(4 * most / len) : n;
+		n = n < ROUND_MAX ? n : ROUND_MAX;
+		t->seq++;
+		one_way(t, (t->node == 4) == (msg_random(&rnd, 3) == 0), len, n);
+	}
+}
+
+#define ALL_PLACES(name, ring, block)					\
+TEST(all_places_##name)							\
+{									\
+	static const struct job j = { { .n = 5, .set = {		\
+		{ SCI_PARAM_EAGER_MAX, block },				\
+		{ SCI_PARAM_EAGER_BLOCK, block },			\
+		{ SCI_PARAM_BLOCK, block },				\
+		{ SCI_PARAM_EAGER_RING, ring },				\
+		{ SCI_PARAM_XFER_RING, ring } } }, all_places };	\
+									\
+	run_job(&j);							\
+}
+
+ALL_PLACES(in_small_blocks, 64 << 10, 4096)
+ALL_PLACES(in_short_rings, 16 << 10, UINT64_MAX)
+ALL_PLACES(in_rings_with_gaps, 64 << 10, UINT64_MAX)
+ALL_PLACES(in_quarters_of_a_ring, 512 << 10, UINT64_MAX)
+
 /* ---- in pieces ---- */
 
 struct pieces {

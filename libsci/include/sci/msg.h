@@ -81,10 +81,12 @@ enum sci_ep_flags {
  * @SCI_PARAM_LINES_MAX: longest message that goes as several lines of the small
  *	ring although the eager ring is attached
  * @SCI_PARAM_EAGER_MAX: longest eager message; longer ones are rendezvous
- * @SCI_PARAM_EAGER_BLOCK: bytes of a block of an eager message: the receiver
- *	copies one while the sender fills the next
+ * @SCI_PARAM_EAGER_BLOCK: bytes of a block of an eager message that the receiver
+ *	waits for, or an eighth of the message if that is more: it copies one block
+ *	while the sender fills the next
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
- * @SCI_PARAM_BLOCK: bytes of a rendezvous block
+ * @SCI_PARAM_BLOCK: bytes of a rendezvous block, and the most of an eager one, which
+ *	is as large in streams, while the receiver sends nothing
  * @SCI_PARAM_XFER_RING: bytes of the transfer ring, which a pair attaches for
  *	its first rendezvous in blocks
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory
