@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #define SLAB	64u
+/* Looks for a receive in hand in a round of progress; rounds for one for all else. */
+#define LOOKS	12u
 #define OFTEN	4u
 /* Rounds of progress after which one that serves none looks for requests. */
 #define SELDOM	1024u
@@ -267,6 +269,20 @@ static void progress(struct sfi_ep *ep)
 }
 
 /*
+ * Did it come now?  A round of the program's between two looks takes ten times as
+ * long as a look, and half of that is what messages wait on average.
+ */
+static bool hand_came(struct sfi_ep *ep)
+{
+	unsigned int looks;
+
+	for (looks = 0; ep->hand.waits && looks < LOOKS; looks++)
+		if (sfi_hand_try(ep))
+			return true;
+	return false;
+}
+
+/*
  * Who waits for a receive in hand, and has nothing else under way that peers could
  * wait for, looks for that more often than for all else.
  */
@@ -274,9 +290,9 @@ void sfi_ep_progress(struct sfi_ep *ep)
 {
 	sfi_lock(&ep->lock);
 	ep->rounds++;
-	if (!ep->hand.waits ||
-	    (!sfi_hand_try(ep) &&
-	     (ep->rounds % OFTEN == 0 || ep->ops || !ep->refuses)))
+	if (!hand_came(ep) &&
+	    (!ep->hand.waits || ep->rounds % OFTEN == 0 || ep->ops ||
+	     !ep->refuses))
 		progress(ep);
 	sfi_unlock(&ep->lock);
 }
