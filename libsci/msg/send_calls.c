@@ -242,8 +242,8 @@ static bool would_wait(struct sci_peer *p, const struct sci_send *send,
 	struct msg_cursor at = { .iov = send->iov, .n = send->n };
 	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
 	const uint64_t *params = p->ep->params;
-	size_t most = block_limit(p, len);
 	uint32_t lines = 1;
+	size_t most;
 
 	if (p->state == PEER_DOWN)
 		return false;
@@ -255,6 +255,7 @@ static bool would_wait(struct sci_peer *p, const struct sci_send *send,
 		return true;
 	if (b->size && len > params[SCI_PARAM_LINES_MAX]) {
 		msg_skip(&at, 0);
+		most = block_limit(p, len);
 		return !blocks_room(p, b, &at, len < most ? len : most);
 	}
 	if (len <= params[SCI_PARAM_LINES_MAX])
