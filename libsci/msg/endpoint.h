@@ -396,12 +396,12 @@ void tx_drop(struct sci_peer *p);
 void status_write(struct sci_peer *p);
 void status_announce(struct sci_peer *p);
 bool status_due(const struct sci_peer *p);
-int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
+int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b, int64_t room,
 		   struct msg_cursor *at, size_t len, uint32_t *crc);
 const uint8_t *blocks_find(const struct msg_blocks_rx *b, uint32_t end,
 			   uint32_t len);
-bool blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
-		 const struct msg_cursor *at, size_t len);
+int64_t blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
+		    const struct msg_cursor *at, size_t len);
 int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len, bool block);
 void status_store(struct sci_peer *p);

@@ -482,13 +482,16 @@ static int push_blocks(struct sci_req *req)
 
 	while (req->moved < req->want) {
 		size_t n = req->want - req->moved;
-		int64_t end;
+		int64_t room, end;
 		uint32_t crc;
 
 		n = n < max ? n : max;
 		if (!tx_room(&p->ctl_tx) || !tx_prepare(p))
 			return -EAGAIN;
-		end = blocks_put(p, b, &req->at, n, &crc);
+		room = blocks_room(p, b, &req->at, n);
+		if (room < 0)
+			return (int)room;
+		end = blocks_put(p, b, room, &req->at, n, &crc);
 		if (end < 0)
 			return (int)end;
 		t.block = (struct line_block){

@@ -304,17 +304,16 @@ static uint32_t blocks_start(const struct sci_peer *p,
 	return b->end + here;
 }
 
-static bool has_room(const struct msg_blocks *b, uint32_t start, size_t len)
+/* Where that is, if there is room for it now, or -EAGAIN. */
+int64_t blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
+		    const struct msg_cursor *at, size_t len)
 {
+	uint32_t start = blocks_start(p, b, at, len);
 	uint32_t end = start + (uint32_t)MSG_PAD(len);
 
-	return end - sci_load_acquire(b->status) <= b->size;
-}
-
-bool blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
-		 const struct msg_cursor *at, size_t len)
-{
-	return has_room(b, blocks_start(p, b, at, len), len);
+	if (end - sci_load_acquire(b->status) > b->size)
+		return -EAGAIN;
+	return start;
 }
 
 /* Where a block of @len bytes is that ends at @end; NULL: not in the ring. */
@@ -347,17 +346,15 @@ static uint32_t crc_of(struct msg_cursor at, size_t len)
 }
 
 /*
- * Put a block in a ring. Returns where it ends, or -EAGAIN: no room, or no link.
+ * Put a block where blocks_room() has found some. Returns where it ends, or -EAGAIN.
  * It has arrived when this returns: the line that announces it may go.
  */
-int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
+int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b, int64_t room,
 		   struct msg_cursor *at, size_t len, uint32_t *crc)
 {
-	uint32_t start = blocks_start(p, b, at, len);
+	uint32_t start = (uint32_t)room;
 	int ret;
 
-	if (!has_room(b, start, len))
-		return -EAGAIN;
 	*crc = p->ep->crc ? crc_of(*at, len) : 0;
 	ret = remote_store(p->ep, b->seg,
 			   b->base + (start & (b->size - 1)), at, len, true);

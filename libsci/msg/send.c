@@ -217,12 +217,13 @@ static int send_chain(struct sci_req *req)
 
 /* ---- eager ---- */
 
-/* Few small blocks, in which a message is soon on its way; but no fewer than these. */
+/* In fewer the receiver has too much left to copy when the last one has come. */
 #define BLOCKS_LEAST	8u
 
 /*
- * Who waits for this message should soon have something to copy.  In a stream the
- * peer has that already, and large blocks take less time to copy.
+ * How long the blocks of a message of @len are.  Who waits for it should soon have
+ * something to copy.  In a stream the peer has that already, and large blocks take
+ * less time to copy.
  *
  * A quarter of the ring at most: a quarter may be lost to the gap at its end,
  * and of another the receiver has not told yet that it is free.
@@ -233,10 +234,8 @@ size_t block_limit(const struct sci_peer *p, size_t len)
 	size_t most = p->ep->params[SCI_PARAM_BLOCK];
 	size_t quarter = p->blocks_tx[RING_EAGER].size / 4;
 
-	if (peer_streams(p))
-		max = max > most ? max : most;
-	while (max < most && max * BLOCKS_LEAST < len)
-		max *= 2;
+	while (max < most && (peer_streams(p) || max * BLOCKS_LEAST < len))
+		max = max * 2 < most ? max * 2 : most;
 	return max < quarter ? max : quarter;
 }
 
@@ -270,13 +269,16 @@ int send_block(struct sci_peer *p, const struct msg_out *m,
 	       struct msg_cursor *at, size_t moved, size_t n)
 {
 	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
+	int64_t room, end;
 	uint32_t crc;
-	int64_t end;
 
 	if (!tx_room(&p->data_tx))
 		return -EAGAIN;
+	room = blocks_room(p, b, at, n);
+	if (room < 0)
+		return (int)room;
 	own_lines(p, m->len);
-	end = blocks_put(p, b, at, n, &crc);
+	end = blocks_put(p, b, room, at, n, &crc);
 	if (end < 0)
 		return (int)end;
 	if (moved)

@@ -256,7 +256,7 @@ static bool would_wait(struct sci_peer *p, const struct sci_send *send,
 	if (b->size && len > params[SCI_PARAM_LINES_MAX]) {
 		msg_skip(&at, 0);
 		most = block_limit(p, len);
-		return !blocks_room(p, b, &at, len < most ? len : most);
+		return blocks_room(p, b, &at, len < most ? len : most) < 0;
 	}
 	if (len <= params[SCI_PARAM_LINES_MAX])
 		lines = chain_lines(send->flags & SCI_SEND_IMM, len);
