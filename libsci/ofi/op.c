@@ -3,6 +3,8 @@
 /* Operations under way, and what is told of them when they have completed. */
 #include "libsci/ofi/onesided.h"
 
+#include "libsci/barrier.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,6 +12,8 @@
 /* Looks for a receive in hand in a round of progress; rounds for one for all else. */
 #define LOOKS	12u
 #define OFTEN	4u
+/* Looks in a row; then the CPU is left to who shares it, the sender perhaps. */
+#define KEEN	4u
 /* Rounds of progress after which one that serves none looks for requests. */
 #define SELDOM	1024u
 
@@ -276,9 +280,12 @@ static bool hand_came(struct sfi_ep *ep)
 {
 	unsigned int looks;
 
-	for (looks = 0; ep->hand.waits && looks < LOOKS; looks++)
+	for (looks = 0; ep->hand.waits && looks < LOOKS; looks++) {
 		if (sfi_hand_try(ep))
 			return true;
+		if (looks >= KEEN)
+			sci_cpu_relax();
+	}
 	return false;
 }
 
