@@ -165,6 +165,41 @@ TEST(untagged_messages)
 	check_ways(false);
 }
 
+static void sends_with_source(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	LINK_SEND(&l, fi_tsend(l.ep, buf, 8, NULL, l.to, TAG, &l));
+	link_next(&l, NULL);
+	link_meet(&l);
+	link_close(&l);
+}
+
+/* Looking them up takes time that who has not asked for them does not spend. */
+TEST(sources_are_told_to_who_asks_for_them)
+{
+	static const struct link_config with = {
+		.caps = FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE,
+	}, without = {
+		.caps = FI_TAGGED | FI_DIRECTED_RECV,
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct peer *p = peer_spawn(8, sends_with_source, NULL);
+		struct link l = link_open(p, 8, i ? &with : &without);
+		fi_addr_t src = 0;
+
+		CHECK_EQ(fi_trecv(l.ep, buf, 8, NULL, FI_ADDR_UNSPEC, TAG, 0, &l),
+			 0);
+		link_next(&l, &src);
+		CHECK_EQ(src, i ? l.to : FI_ADDR_NOTAVAIL);
+		link_meet(&l);
+		link_close(&l);
+		peer_join(p);
+	}
+}
+
 /* ---- receives of other kinds ---- */
 
 #define MANY	100u
