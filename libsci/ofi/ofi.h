@@ -68,6 +68,7 @@
 #define SFI_RMA_IOV_MAX	4u
 #define SFI_INJECT_MAX	4096u
 #define SFI_ATOMIC_MAX	2048u		/* bytes */
+#define SFI_HELD_MAX	128u		/* receives in hand */
 #define SFI_BATCH	16u		/* completions taken at once */
 /* One-sided calls of an endpoint's under way: their replies wait for its progress. */
 #define SFI_ASKING_MAX	512u
@@ -265,6 +266,13 @@ struct sfi_recv {
 	bool tagged;
 };
 
+/* A receive that is in hand: see receive.c. */
+struct sfi_held {
+	struct sfi_recv r;		/* its @iov is the one below */
+	struct iovec iov;
+	struct sci_peer *peer;		/* NULL: anyone */
+};
+
 struct sfi_side {
 	struct sfi_cq *cq;
 	struct sfi_cntr *cntr;
@@ -291,11 +299,9 @@ struct sfi_ep {
 	struct sci_peer **peers;	/* by number in @av */
 	size_t n_peers;
 	struct {
-		struct sfi_recv r;
-		struct iovec iov;
-		struct sci_peer *peer;	/* NULL: anyone */
-		bool waits;		/* there is one */
-		bool fresh;		/* ... that has not been looked for */
+		struct sfi_held *first;	/* in @held, which is a ring; if any: */
+		unsigned int n;
+		bool fresh;		/* the first one has not been looked for */
 		unsigned int here;	/* so many were, when first looked for */
 	} hand;				/* receive.c */
 	struct sfi_op *free;
@@ -311,6 +317,7 @@ struct sfi_ep {
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
 	struct sfi_ep *next_of_domain;
+	struct sfi_held held[SFI_HELD_MAX];
 };
 
 /* provider.c */
@@ -433,7 +440,7 @@ ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);
 ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
 bool sfi_hand_try(struct sfi_ep *ep);
 void sfi_hand_post(struct sfi_ep *ep);
-void sfi_hand_fail(struct sfi_ep *ep, int error);
+bool sfi_hand_cancel(struct sfi_ep *ep, const void *context);
 
 /* msg.c, tagged.c */
 extern struct fi_ops_msg sfi_msg_ops;

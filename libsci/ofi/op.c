@@ -273,16 +273,20 @@ static void progress(struct sfi_ep *ep)
 }
 
 /*
- * Did it come now?  A round of the program's between two looks takes ten times as
+ * Did any come now?  A round of the program's between two looks takes ten times as
  * long as a look, and half of that is what messages wait on average.
  */
 static bool hand_came(struct sfi_ep *ep)
 {
-	unsigned int looks;
+	unsigned int looks, n;
 
-	for (looks = 0; ep->hand.waits && looks < LOOKS; looks++) {
-		if (sfi_hand_try(ep))
+	for (looks = 0; ep->hand.n && looks < LOOKS; looks++) {
+		if (sfi_hand_try(ep)) {
+			for (n = 1; n < SFI_BATCH && ep->hand.n; n++)
+				if (!sfi_hand_try(ep))
+					break;
 			return true;
+		}
 		if (looks >= KEEN)
 			sci_cpu_relax();
 	}
@@ -298,7 +302,7 @@ void sfi_ep_progress(struct sfi_ep *ep)
 	sfi_lock(&ep->lock);
 	ep->rounds++;
 	if (!hand_came(ep) &&
-	    (!ep->hand.waits || ep->rounds % OFTEN == 0 || ep->ops ||
+	    (!ep->hand.n || ep->rounds % OFTEN == 0 || ep->ops ||
 	     !ep->refuses))
 		progress(ep);
 	sfi_unlock(&ep->lock);
@@ -311,16 +315,14 @@ ssize_t sfi_cancel(fid_t fid, void *context)
 	bool in_hand;
 
 	sfi_lock(&ep->lock);
-	in_hand = ep->hand.waits && ep->hand.r.context == context;
+	in_hand = sfi_hand_cancel(ep, context);
 	for (op = ep->receives; op; op = op->next)
 		if (op->context == context)
 			found = op;
 	/* one that is under way completes as if nothing had been asked */
-	if (in_hand)
-		sfi_hand_fail(ep, -ECANCELED);
-	else if (found && found->waits)
+	if (!in_hand && found && found->waits)
 		many_fails(found, -ECANCELED);
-	else if (found)
+	else if (!in_hand && found)
 		sci_cancel(found->req);
 	sfi_unlock(&ep->lock);
 	return found || in_hand ? 0 : -FI_ENOENT;

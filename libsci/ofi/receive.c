@@ -4,11 +4,12 @@
  * DOC: receives
  *
  * A receive whose message is probably here is tried at once: it goes straight from
- * its ring to the buffer, and nothing has to be remembered.  One that has to wait,
- * while no other does, stays in hand: progress tries it, which takes less time than
- * to post it, to match it and to be told.  What would overtake it, look past it, or
- * sleep, posts it first: sfi_hand_post().  So there is one in hand only while no
- * receive of the program's is posted.
+ * its ring to the buffer, and nothing has to be remembered.  Those that have to wait,
+ * from one peer, while no receive of the program's is posted, stay in hand: progress
+ * tries the first of them, which takes less time than to post it, to match it and to
+ * be told.  If something else is in the way of that, or what comes would be for
+ * another one, or somebody sleeps, all of them are posted, in their order:
+ * sfi_hand_post().
  */
 #include "libsci/ofi/onesided.h"
 
@@ -92,82 +93,155 @@ static inline void looked(struct sfi_ep *ep, bool was_here)
 		ep->hand.here++;
 }
 
-/* @fresh: nobody has looked for it */
-static void take_in_hand(struct sfi_ep *ep, const struct sfi_recv *r,
-			 struct sci_peer *peer, bool fresh)
+/* The one after so many others. */
+static inline struct sfi_held *held(struct sfi_ep *ep, unsigned int i)
 {
-	ep->hand.fresh = fresh;
-	ep->hand.r = *r;
-	ep->hand.iov = *r->iov;
-	ep->hand.r.iov = &ep->hand.iov;
-	ep->hand.peer = peer;
-	ep->hand.waits = true;
+	struct sfi_held *h = ep->hand.first + i;
+
+	return h < ep->held + SFI_HELD_MAX ? h : h - SFI_HELD_MAX;
 }
 
-/* The endpoint is locked, here and below. */
-void sfi_hand_post(struct sfi_ep *ep)
+/* Word by word: copies of more at once would wait for what was stored just now. */
+static inline void put(struct sfi_held *h, const struct sfi_recv *r,
+		       const struct iovec *iov, struct sci_peer *peer)
 {
-	int ret;
+	h->r.iov = &h->iov;
+	h->r.n = r->n;
+	h->r.src = r->src;
+	h->r.tag = r->tag;
+	h->r.ignore = r->ignore;
+	h->r.flags = r->flags;
+	h->r.context = r->context;
+	h->r.tagged = r->tagged;
+	h->iov = *iov;
+	h->peer = peer;
+}
 
-	if (!ep->hand.waits)
-		return;
-	ep->hand.waits = false;
-	ret = post_op(ep, &ep->hand.r, ep->hand.peer, 0);
-	if (ret)
-		sfi_hand_fail(ep, ret);
+static inline void hold(struct sfi_ep *ep, const struct sfi_recv *r,
+			struct sci_peer *peer)
+{
+	/* who has one at a time has it in the same place */
+	if (!ep->hand.n)
+		ep->hand.first = ep->held;
+	put(held(ep, ep->hand.n++), r, r->iov, peer);
+}
+
+static inline void release_first(struct sfi_ep *ep)
+{
+	ep->hand.first = held(ep, 1);
+	ep->hand.n--;
 }
 
 /* The program has been told that it is posted. */
-void sfi_hand_fail(struct sfi_ep *ep, int error)
+static void fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 {
-	const struct sfi_recv *r = &ep->hand.r;
 	const struct sci_status st = { .error = error };
 	struct sfi_op op = { .ep = ep };
 
-	ep->hand.waits = false;
 	sfi_op_describe(&op, &ep->rx, what_of(r), r->flags, r->context);
 	op.buf = r->iov->iov_base;
 	sfi_op_failed(&op, &st);
 }
 
-/* Progress for the one in hand: true if its message was there. */
+/* The endpoint is locked, here and below. */
+void sfi_hand_post(struct sfi_ep *ep)
+{
+	while (ep->hand.n) {
+		struct sfi_held h;
+		int ret;
+
+		put(&h, &ep->hand.first->r, &ep->hand.first->iov,
+		    ep->hand.first->peer);
+		release_first(ep);
+		ret = post_op(ep, &h.r, h.peer, 0);
+		if (ret)
+			fail(ep, &h.r, ret);
+	}
+}
+
+/* False: none of them has this context. */
+bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
+{
+	struct sfi_held h, *next;
+	unsigned int i;
+
+	for (i = 0; i < ep->hand.n && held(ep, i)->r.context != context; i++)
+		;
+	if (i == ep->hand.n)
+		return false;
+	put(&h, &held(ep, i)->r, &held(ep, i)->iov, NULL);
+	for (; i + 1 < ep->hand.n; i++) {
+		next = held(ep, i + 1);
+		put(held(ep, i), &next->r, &next->iov, next->peer);
+	}
+	ep->hand.n--;
+	fail(ep, &h.r, -ECANCELED);
+	return true;
+}
+
+/* Progress for the first one in hand: true if its message was there. */
 bool sfi_hand_try(struct sfi_ep *ep)
 {
-	int ret = try(ep, &ep->hand.r, ep->hand.peer);
+	const struct sfi_held *h = ep->hand.first;
+	int ret = try(ep, &h->r, h->peer);
 
 	if (ep->hand.fresh)
 		looked(ep, !ret);
 	ep->hand.fresh = false;
 	if (!ret)
-		ep->hand.waits = false;
+		release_first(ep);
 	else if (ret != -EAGAIN)
 		sfi_hand_post(ep);
 	return !ret;
 }
 
-/* Neither is one that could come before it. */
-static inline bool may_be_tried(struct sfi_ep *ep, const struct sfi_recv *r)
+/* None that is posted could come before it. */
+static inline bool may_be_held(const struct sfi_ep *ep, const struct sfi_recv *r)
 {
-	return r->n == 1 && !(r->flags & FI_MULTI_RECV) && !ep->receives &&
-	       (!ep->hand.waits || sfi_hand_try(ep));
+	return r->n == 1 && !(r->flags & FI_MULTI_RECV) && !ep->receives;
+}
+
+/*
+ * Behind others?  From the same peer only: another's messages are not looked for
+ * while the first one waits.  Sleepers have to be woken by what is here.
+ */
+static inline bool may_queue(struct sfi_ep *ep, const struct sci_peer *peer)
+{
+	return ep->hand.n < SFI_HELD_MAX && ep->hand.first->peer == peer &&
+	       !ep->may_sleep;
+}
+
+/* 0, or -EAGAIN: it is in hand; others: it has to be posted. */
+static inline int try_or_hold(struct sfi_ep *ep, const struct sfi_recv *r,
+			      struct sci_peer *peer)
+{
+	bool looks = ep->hand.here == HERE || ep->may_sleep;
+	int ret = -EAGAIN;
+
+	if (looks) {
+		ret = try(ep, r, peer);
+		looked(ep, !ret);
+	}
+	if (ret == -EAGAIN) {
+		ep->hand.fresh = !looks;
+		hold(ep, r, peer);
+	}
+	return ret;
 }
 
 static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
 {
 	struct sci_peer *peer = NULL;
-	int error = 0, ret = -EAGAIN;
+	int error = 0, ret;
 
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
 		error = sfi_ep_known(ep, r->src, &peer);
-	if (!error && may_be_tried(ep, r)) {
-		bool looks = ep->hand.here == HERE || ep->may_sleep;
-
-		if (looks) {
-			ret = try(ep, r, peer);
-			looked(ep, !ret);
+	if (!error && may_be_held(ep, r)) {
+		if (ep->hand.n && may_queue(ep, peer)) {
+			hold(ep, r, peer);
+			return 0;
 		}
-		if (ret == -EAGAIN)
-			take_in_hand(ep, r, peer, !looks);
+		ret = ep->hand.n ? -EBUSY : try_or_hold(ep, r, peer);
 		if (!ret || ret == -EAGAIN)
 			return 0;
 	}

@@ -200,6 +200,121 @@ TEST(sources_are_told_to_who_asks_for_them)
 	}
 }
 
+/* ---- many receives wait ---- */
+
+#define WAITING		200u
+#define WAITING_LEN(tag) ((tag) % 50 ? (tag) * 37 % 3000 : 100000)
+#define IS_CANCELLED(tag) ((tag) % 7 == 3)
+
+static char places[WAITING][100000];
+
+/* They are sent in their order, from the last one on, or as it happens. */
+static const struct waiting {
+	unsigned int n, by;
+	bool named, from_anyone;	/* receives, by turns if both */
+} waiting[] = {
+	{ 100, 1, true, false }, { 100, 1, false, true }, { 100, 99, true, false },
+	{ 100, 77, false, true }, { 100, 1, true, true }, { WAITING, 1, true, false },
+	{ WAITING, 77, true, true },
+};
+
+static unsigned int sent_as(const struct waiting *w, unsigned int i)
+{
+	return i * w->by % w->n;
+}
+
+static void sends_in_some_order(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	for (size_t round = 0; round < ARRAY_LEN(waiting); round++) {
+		link_meet(&l);
+		for (unsigned int i = 0; i < waiting[round].n; i++) {
+			unsigned int tag = sent_as(&waiting[round], i);
+
+			if (IS_CANCELLED(tag))
+				continue;
+			test_fill(buf, WAITING_LEN(tag), tag);
+			LINK_SEND(&l, fi_tsend(l.ep, buf, WAITING_LEN(tag), NULL,
+					       l.to, tag, buf));
+			while (link_next(&l, NULL).op_context != buf)
+				;
+		}
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+static void post_and_cancel(struct link *l, const struct waiting *w)
+{
+	unsigned int tag;
+
+	for (tag = 0; tag < w->n; tag++)
+		CHECK_EQ(fi_trecv(l->ep, places[tag], sizeof(places[0]), NULL,
+				  w->named && (!w->from_anyone || tag % 20 < 10) ?
+					  l->to : FI_ADDR_UNSPEC,
+				  tag, 0, places[tag]), 0);
+	for (tag = 0; tag < w->n; tag++) {
+		if (!IS_CANCELLED(tag))
+			continue;
+		CHECK_EQ(fi_cancel(&l->ep->fid, places[tag]), 0);
+		CHECK_EQ(fi_cancel(&l->ep->fid, &places[tag][1]), -FI_ENOENT);
+	}
+}
+
+static void check_cancelled(struct link *l, const struct waiting *w)
+{
+	bool told[WAITING] = { false };
+
+	for (unsigned int tag = 0; tag < w->n; tag++) {
+		struct fi_cq_err_entry e;
+		size_t i;
+
+		if (!IS_CANCELLED(tag))
+			continue;
+		e = link_error(l);
+		i = (size_t)((char (*)[sizeof(places[0])])e.op_context - places);
+		CHECK(i < w->n && IS_CANCELLED(i) && !told[i]);
+		CHECK_EQ(e.err, FI_ECANCELED);
+		told[i] = true;
+	}
+}
+
+TEST(receives_that_wait_are_found_by_their_messages)
+{
+	struct peer *p = peer_spawn(8, sends_in_some_order, NULL);
+	struct link l = link_open(p, 8, NULL);
+
+	for (size_t round = 0; round < ARRAY_LEN(waiting); round++) {
+		const struct waiting *w = &waiting[round];
+
+		post_and_cancel(&l, w);
+		check_cancelled(&l, w);
+		link_meet(&l);
+		for (unsigned int i = 0; i < w->n;) {
+			struct fi_cq_tagged_entry e;
+			unsigned int tag = sent_as(w, i);
+
+			if (IS_CANCELLED(tag)) {
+				i++;
+				continue;
+			}
+			e = link_next(&l, NULL);
+			if (e.tag >= WAITING || !(e.flags & FI_RECV))
+				continue;	/* of the meeting */
+			CHECK_EQ(e.tag, tag);
+			CHECK(e.op_context == places[tag]);
+			CHECK_EQ(e.len, WAITING_LEN(tag));
+			CHECK(test_filled(places[tag], e.len, tag));
+			i++;
+		}
+	}
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
 /* ---- receives of other kinds ---- */
 
 #define MANY	100u
