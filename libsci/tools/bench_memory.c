@@ -13,7 +13,7 @@
 
 #include "bench.h"
 
-#define LONG_BYTES	((size_t)256 << 10)	/* beyond SCI_PARAM_EAGER_MAX */
+#define LONG_BYTES	((size_t)1 << 20)	/* beyond SCI_PARAM_EAGER_MAX */
 #define CONNECT_MS	20000
 
 /* ---- the server ---- */

@@ -13,7 +13,9 @@
 #define NOW		(SCI_SEND_COPY | SCI_SEND_AT_ONCE)
 #define LEN_MAX		100000u
 
-/* To itself. */
+/* To itself; more than EAGER_MAX is a rendezvous. */
+#define EAGER_MAX	65536u
+
 struct self {
 	struct sci_ep *ep;
 	struct sci_peer *me;
@@ -23,6 +25,7 @@ static struct self self_open(void)
 {
 	struct self s = { .ep = test_ep_open(TEST_ID, 0) };
 
+	CHECK_EQ(sci_ep_set(s.ep, SCI_PARAM_EAGER_MAX, EAGER_MAX), 0);
 	s.me = test_ep_connect(s.ep, 4, TEST_ID);
 	return s;
 }

@@ -19,7 +19,8 @@ struct town {
 	unsigned int rounds;
 };
 
-static const size_t town_sizes[] = { 0, 48, 62, 1000, 8000, 100000 };
+#define TOWN_MAX 300000u	/* a rendezvous */
+static const size_t town_sizes[] = { 0, 48, 62, 1000, 8000, TOWN_MAX };
 
 struct citizen {
 	unsigned int me;		/* on node 4 * (me + 1) */
@@ -40,8 +41,8 @@ static void citizen_open(struct citizen *c)
 	}
 	CHECK_EQ(test_ep_stats(c->ep).peers, NODES - 1);
 	for (unsigned int k = 0; k < NODES; k++)
-		c->in[k] = malloc(100000);
-	c->out = malloc(100000);
+		c->in[k] = malloc(TOWN_MAX);
+	c->out = malloc(TOWN_MAX);
 }
 
 static uint64_t town_seed(unsigned int from, size_t len, unsigned int round)

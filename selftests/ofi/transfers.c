@@ -203,10 +203,11 @@ TEST(sources_are_told_to_who_asks_for_them)
 /* ---- many receives wait ---- */
 
 #define WAITING		200u
-#define WAITING_LEN(tag) ((tag) % 50 ? (tag) * 37 % 3000 : 100000)
+#define WAITING_MAX	300000u	/* a rendezvous */
+#define WAITING_LEN(tag) ((tag) % 50 ? (tag) * 37 % 3000 : WAITING_MAX)
 #define IS_CANCELLED(tag) ((tag) % 7 == 3)
 
-static char places[WAITING][100000];
+static char places[WAITING][WAITING_MAX];
 
 /* They are sent in their order, from the last one on, or as it happens. */
 static const struct waiting {
