@@ -119,6 +119,48 @@ static inline bool goes_at_once(struct sci_peer *peer)
 	       (!peer->ep->lossy || peer->data_tx.shadow);
 }
 
+/* In a line, and now. */
+static inline bool line_at_once(struct sci_peer *peer, bool tagged,
+				uint32_t context, uint64_t tag,
+				const uint64_t *imm, const void *buf, size_t len)
+{
+	if (len > short_max(tagged, imm) || !goes_at_once(peer))
+		return false;
+	own_lines(peer, len);
+	if (imm)
+		post_short_imm(peer, context, tag, *imm, buf, len);
+	else
+		post_short(peer, tagged, context, tag, buf, len);
+	return true;
+}
+
+static inline int try_send_line(struct sci_peer *peer, bool tagged,
+				uint32_t context, uint64_t tag,
+				const uint64_t *imm, const void *buf, size_t len)
+{
+	bool sent;
+
+	if (!peer || (!buf && len) || context > SCI_CONTEXT_MAX)
+		return -EINVAL;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	msg_lock(&peer->ep->lock);
+	sent = line_at_once(peer, tagged, context, tag, imm, buf, len);
+	msg_unlock(&peer->ep->lock);
+	return sent ? 0 : -EAGAIN;
+}
+
+int sci_try_send(struct sci_peer *peer, const void *buf, size_t len)
+{
+	return try_send_line(peer, false, 0, 0, NULL, buf, len);
+}
+
+int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+		  const uint64_t *imm, const void *buf, size_t len)
+{
+	return try_send_line(peer, true, context, tag, imm, buf, len);
+}
+
 int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 {
 	struct sci_ep *ep;
@@ -130,12 +172,8 @@ int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (len <= SCI_SHORT_MAX && goes_at_once(peer)) {
-		own_lines(peer, len);
-		post_short(peer, false, 0, 0, buf, len);
-	} else {
+	if (!line_at_once(peer, false, 0, 0, NULL, buf, len))
 		ret = send_wait(peer, false, 0, 0, buf, len);
-	}
 	msg_unlock(&ep->lock);
 	return ret;
 }
@@ -152,12 +190,8 @@ int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (len <= SCI_TAGGED_SHORT_MAX && goes_at_once(peer)) {
-		own_lines(peer, len);
-		post_short(peer, true, context, tag, buf, len);
-	} else {
+	if (!line_at_once(peer, true, context, tag, NULL, buf, len))
 		ret = send_wait(peer, true, context, tag, buf, len);
-	}
 	msg_unlock(&ep->lock);
 	return ret;
 }

@@ -80,6 +80,27 @@ ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 	return ret;
 }
 
+/* A line, at once.  False: sfi_inject() finds another way, or says why there is none. */
+bool sfi_inject_line(struct sfi_ep *ep, fi_addr_t dest, bool tagged, uint64_t tag,
+		     const uint64_t *imm, const void *buf, size_t len)
+{
+	struct sci_peer *peer;
+	int ret = -EAGAIN;
+
+	if (!ep->enabled)
+		return false;
+	sfi_lock(&ep->lock);
+	peer = dest < ep->n_peers ? ep->peers[dest] : NULL;
+	if (peer && tagged)
+		ret = sci_try_tsend(peer, SFI_TAGGED, tag, imm, buf, len);
+	else if (peer)
+		ret = sci_try_send(peer, buf, len);
+	sfi_unlock(&ep->lock);
+	if (!ret && ep->tx.cntr)
+		sfi_cntr_count(ep->tx.cntr, 0);
+	return !ret;
+}
+
 /*
  * Nobody hears of its end, and nothing of it is remembered.  Who is faster than its
  * receiver has to wait: copies that queue up would only fill the cache.

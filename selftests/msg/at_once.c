@@ -270,6 +270,63 @@ TEST(who_finds_no_room_is_told)
 	self_close(&s);
 }
 
+static void check_line(struct self *s, size_t len, bool tagged,
+		       const uint64_t *imm)
+{
+	unsigned char buf[SCI_SHORT_MAX + 1];
+	struct sci_status st;
+
+	msg_fill(buf, len, len);
+	if (tagged)
+		CHECK_EQ(sci_try_tsend(s->me, CONTEXT, TAG, imm, buf, len), 0);
+	else
+		CHECK_EQ(sci_try_send(s->me, buf, len), 0);
+	memset(buf, 0, sizeof(buf));
+	if (tagged)
+		CHECK_EQ(sci_trecv(s->ep, s->me, CONTEXT, TAG, 0, buf, sizeof(buf),
+				   &st), 0);
+	else
+		CHECK_EQ(sci_recv(s->ep, s->me, buf, sizeof(buf), &st), 0);
+	CHECK_EQ(st.len, len);
+	CHECK_BYTES(buf, len, len);
+	CHECK_EQ(st.flags & SCI_STATUS_IMM, imm ? SCI_STATUS_IMM : 0);
+	CHECK(!imm || st.imm == *imm);
+}
+
+TEST(lines_that_go_at_once)
+{
+	const uint64_t imm = 0xfedcba9876543210;
+	struct self s = self_open();
+	char buf[SCI_SHORT_MAX + 1] = { 0 };
+	size_t len;
+	int sent;
+
+	/* where lines get lost, the first message takes memory for copies */
+	CHECK_EQ(sci_send(s.me, buf, 0), 0);
+	CHECK_EQ(sci_recv(s.ep, s.me, buf, 0, NULL), 0);
+	for (len = 0; len <= SCI_SHORT_MAX; len++)
+		check_line(&s, len, false, NULL);
+	for (len = 0; len <= SCI_TAGGED_SHORT_MAX; len++)
+		check_line(&s, len, true, NULL);
+	for (len = 0; len <= SCI_IMM_SHORT_MAX; len++)
+		check_line(&s, len, true, &imm);
+	/* what is longer goes in other ways */
+	CHECK_EQ(sci_try_send(s.me, buf, SCI_SHORT_MAX + 1), -EAGAIN);
+	CHECK_EQ(sci_try_tsend(s.me, CONTEXT, TAG, NULL, buf,
+			       SCI_TAGGED_SHORT_MAX + 1), -EAGAIN);
+	CHECK_EQ(sci_try_tsend(s.me, CONTEXT, TAG, &imm, buf,
+			       SCI_IMM_SHORT_MAX + 1), -EAGAIN);
+	CHECK_EQ(sci_try_send(NULL, buf, 1), -EINVAL);
+	CHECK_EQ(sci_try_send(s.me, NULL, 1), -EINVAL);
+	CHECK_EQ(sci_try_tsend(s.me, SCI_CONTEXT_MAX + 1, 0, NULL, buf, 1), -EINVAL);
+	for (sent = 0; !sci_try_send(s.me, buf, 8); sent++)
+		CHECK(sent < 1000);
+	CHECK_EQ(sci_try_send(s.me, buf, 8), -EAGAIN);
+	while (sent--)
+		CHECK_EQ(sci_recv(s.ep, s.me, buf, 8, NULL), 0);
+	self_close(&s);
+}
+
 TEST(who_is_gone_is_no_lack_of_room)
 {
 	static const struct sci_addr nobody = { 4, 99 };

@@ -431,6 +431,19 @@ int sci_try_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		  uint64_t tag, uint64_t ignore, void *buf, size_t size,
 		  struct sci_status *status);
 
+/**
+ * sci_try_send(), sci_try_tsend() - send, if that takes neither time nor memory
+ * @imm: NULL, or a number of the program's that goes with the message
+ *
+ * For a message that fits a line: SCI_SHORT_MAX bytes, SCI_TAGGED_SHORT_MAX with a
+ * tag, SCI_IMM_SHORT_MAX with an immediate.  -EAGAIN: it is longer, or would have to
+ * wait, or @peer is not connected; nothing has happened, and no progress is made:
+ * sci_isendm() finds another way, or says why there is none.
+ */
+int sci_try_send(struct sci_peer *peer, const void *buf, size_t len);
+int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+		  const uint64_t *imm, const void *buf, size_t len);
+
 /* As sci_send() to sci_trecv(), non-blocking. */
 int sci_isend(struct sci_peer *peer, const void *buf, size_t len,
 	      struct sci_req **req);
