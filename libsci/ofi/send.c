@@ -26,17 +26,49 @@ static int send_flags(const struct sfi_send *s)
 	return flags;
 }
 
+static uint64_t what_of(const struct sfi_send *s)
+{
+	return FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
+}
+
+/* A line that goes at once is told of at once.  False: send_op() finds a way. */
+static bool send_line(struct sfi_ep *ep, struct sci_peer *peer,
+		      const struct sfi_send *s)
+{
+	const uint64_t *imm = s->flags & FI_REMOTE_CQ_DATA ? &s->data : NULL;
+	struct sci_status st = { 0 };
+	int ret;
+
+	if (s->n != 1 || s->iov->iov_len > SCI_SHORT_MAX ||
+	    (imm && !s->tagged) ||
+	    s->flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		return false;
+	st.len = s->iov->iov_len;
+	if (s->tagged)
+		ret = sci_try_tsend(peer, SFI_TAGGED, s->tag, imm,
+				    s->iov->iov_base, st.len);
+	else
+		ret = sci_try_send(peer, s->iov->iov_base, st.len);
+	if (!ret)
+		sfi_tell(ep, &ep->tx, what_of(s), s->flags, s->context, NULL, &st);
+	return !ret;
+}
+
 /* What has gone at once is told of at once, and needs no operation. */
 static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
-		   const struct sci_send *m, const struct sfi_send *s)
+		   const struct sfi_send *s)
 {
+	const struct sci_send m = {
+		.iov = s->iov, .n = s->n, .tag = s->tag, .imm = s->data,
+		.context = SFI_TAGGED, .flags = (uint32_t)send_flags(s),
+	};
 	struct sfi_op *op = sfi_op_new(ep);
 	struct sci_status st = { 0 };
-	uint64_t what = FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
+	uint64_t what = what_of(s);
 
 	if (!op)
 		return -FI_ENOMEM;
-	st.error = sci_isendm(peer, m, &op->req);
+	st.error = sci_isendm(peer, &m, &op->req);
 	if (!st.error && !op->req) {
 		sfi_op_free(op);
 		st.len = sfi_length(s->iov, s->n);
@@ -52,16 +84,12 @@ static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 
 static int send_to(struct sfi_ep *ep, const struct sfi_send *s)
 {
-	struct sci_send m = {
-		.iov = s->iov, .n = s->n, .tag = s->tag, .imm = s->data,
-		.context = SFI_TAGGED, .flags = (uint32_t)send_flags(s),
-	};
 	struct sci_peer *peer;
 	int ret = sfi_ep_known(ep, s->dest, &peer);
 
-	if (ret)
+	if (ret || send_line(ep, peer, s))
 		return ret;
-	return send_op(ep, peer, &m, s);
+	return send_op(ep, peer, s);
 }
 
 ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
