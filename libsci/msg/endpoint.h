@@ -85,7 +85,6 @@ struct msg_blocks_rx {
 	uint8_t *base;
 	struct sci_lseg *seg;
 	uint32_t size;			/* 0: not attached */
-	uint32_t tell;			/* bytes read that the sender should know */
 };
 
 /* ---- requests and messages ---- */

@@ -99,8 +99,6 @@ static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 		goto err_map;
 	b->base = addr;
 	b->size = size;
-	/* a packet costs more than a cache line */
-	b->tell = size / (p->ep->lossy ? 4 : 8);
 	p->ep->stats.peer_bytes += size;
 	return 0;
 

@@ -82,12 +82,14 @@ void tx_put_lossy(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 
 /* ---- the status line ---- */
 
-static bool ring_due(const struct msg_blocks_rx *b, uint32_t read)
+/* To tell costs a packet, or a cache line. */
+static bool ring_due(const struct sci_peer *p, enum msg_ring which, uint32_t read)
 {
-	return b->size && read >= b->tell;
+	uint32_t size = p->blocks_rx[which].size;
+
+	return size && read >= size / (p->ep->lossy ? 4 : 8);
 }
 
-/* A packet costs more than a cache line. */
 static uint32_t lines_untold(const struct sci_peer *p)
 {
 	return p->ep->lossy ? DATA_LINES / 2 : DATA_LINES / 4;
@@ -97,9 +99,8 @@ bool status_due(const struct sci_peer *p)
 {
 	return p->now.data - p->told.data >= lines_untold(p) ||
 	       p->now.ctl - p->told.ctl >= CTL_LINES / 3 ||
-	       ring_due(&p->blocks_rx[RING_EAGER],
-			p->now.eager - p->told.eager) ||
-	       ring_due(&p->blocks_rx[RING_XFER], p->now.xfer - p->told.xfer);
+	       ring_due(p, RING_EAGER, p->now.eager - p->told.eager) ||
+	       ring_due(p, RING_XFER, p->now.xfer - p->told.xfer);
 }
 
 void status_store(struct sci_peer *p)

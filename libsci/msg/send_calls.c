@@ -119,6 +119,16 @@ static inline bool goes_at_once(struct sci_peer *peer)
 	       (!peer->ep->lossy || peer->data_tx.shadow);
 }
 
+static inline void post_line(struct sci_peer *peer, bool tagged,
+			     uint32_t context, uint64_t tag,
+			     const uint64_t *imm, const void *buf, size_t len)
+{
+	if (imm)
+		post_short_imm(peer, context, tag, *imm, buf, len);
+	else
+		post_short(peer, tagged, context, tag, buf, len);
+}
+
 /* In a line, and now. */
 static inline bool line_at_once(struct sci_peer *peer, bool tagged,
 				uint32_t context, uint64_t tag,
@@ -127,10 +137,7 @@ static inline bool line_at_once(struct sci_peer *peer, bool tagged,
 	if (len > short_max(tagged, imm) || !goes_at_once(peer))
 		return false;
 	own_lines(peer, len);
-	if (imm)
-		post_short_imm(peer, context, tag, *imm, buf, len);
-	else
-		post_short(peer, tagged, context, tag, buf, len);
+	post_line(peer, tagged, context, tag, imm, buf, len);
 	return true;
 }
 
