@@ -428,6 +428,7 @@ static inline void sfi_tell(struct sfi_ep *ep, const struct sfi_side *s,
 }
 
 void sfi_ep_progress(struct sfi_ep *ep);
+void sfi_ep_at_once(struct sfi_ep *ep);
 ssize_t sfi_cancel(fid_t fid, void *context);
 
 /* send.c */

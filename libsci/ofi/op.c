@@ -14,6 +14,8 @@
 #define OFTEN	4u
 /* Looks in a row; then the CPU is left to who shares it, the sender perhaps. */
 #define KEEN	4u
+/* Rounds after which all else has its turn, however much comes for those in hand. */
+#define AT_LEAST	32u
 /* Rounds of progress after which one that serves none looks for requests. */
 #define SELDOM	1024u
 
@@ -299,13 +301,23 @@ static bool hand_came(struct sfi_ep *ep)
  */
 void sfi_ep_progress(struct sfi_ep *ep)
 {
+	bool came;
+
 	sfi_lock(&ep->lock);
 	ep->rounds++;
-	if (!hand_came(ep) &&
-	    (!ep->hand.n || ep->rounds % OFTEN == 0 || ep->ops ||
-	     !ep->refuses))
+	came = hand_came(ep);
+	if (ep->rounds % AT_LEAST == 0 ||
+	    (!came && (!ep->hand.n || ep->rounds % OFTEN == 0 || ep->ops ||
+		       !ep->refuses)))
 		progress(ep);
 	sfi_unlock(&ep->lock);
+}
+
+/* The endpoint is locked.  A receive that was served at once is a round, too. */
+void sfi_ep_at_once(struct sfi_ep *ep)
+{
+	if (++ep->rounds % AT_LEAST == 0)
+		progress(ep);
 }
 
 ssize_t sfi_cancel(fid_t fid, void *context)

@@ -225,6 +225,8 @@ static inline int try_or_hold(struct sfi_ep *ep, const struct sfi_recv *r,
 	if (ret == -EAGAIN) {
 		ep->hand.fresh = !looks;
 		hold(ep, r, peer);
+	} else if (!ret) {
+		sfi_ep_at_once(ep);
 	}
 	return ret;
 }

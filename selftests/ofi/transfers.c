@@ -200,6 +200,51 @@ TEST(sources_are_told_to_who_asks_for_them)
 	}
 }
 
+static void takes_a_rendezvous(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	CHECK_EQ(fi_trecv(l.ep, buf, LEN_MAX, NULL, l.to, TAG, 0, buf), 0);
+	CHECK_EQ(link_next(&l, NULL).len, LEN_MAX);
+	link_meet(&l);
+	link_close(&l);
+}
+
+/*
+ * A receive that finds its message at once, or in hand, makes no progress for all
+ * else: what is under way must not wait until no more such messages come.
+ */
+TEST(messages_at_once_keep_nothing_else_waiting)
+{
+	struct peer *p = peer_spawn(8, takes_a_rendezvous, NULL);
+	struct link l = link_open(p, 8, NULL);
+	fi_addr_t me = link_insert(&l, 4, 1);
+	struct fi_cq_tagged_entry e;
+	static char word[2];
+	bool sent = false;
+
+	LINK_SEND(&l, fi_tsend(l.ep, buf, LEN_MAX, NULL, l.to, TAG, buf));
+	for (unsigned int i = 0; !sent; i++) {
+		bool in_hand = i / 100 % 2, came = false;
+
+		CHECK(i < 50000000);
+		if (in_hand)
+			CHECK_EQ(fi_trecv(l.ep, word, 1, NULL, me, 1, 0, word), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, "x", 1, me, 1));
+		if (!in_hand)
+			CHECK_EQ(fi_trecv(l.ep, word, 1, NULL, me, 1, 0, word), 0);
+		while (!came) {
+			e = link_next(&l, NULL);
+			came = e.op_context == word;
+			sent |= e.op_context == buf;
+		}
+	}
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
 /* ---- many receives wait ---- */
 
 #define WAITING		200u
