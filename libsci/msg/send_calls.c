@@ -226,11 +226,9 @@ static inline void short_at_once(struct sci_peer *p, const struct sci_send *send
 	own_lines(p, len);
 	msg_skip(&at, 0);
 	data = short_data(&at, room, len);
-	if (send->flags & SCI_SEND_IMM)
-		post_short_imm(p, tagged ? send->context : MSG_UNTAGGED,
-			       tagged ? send->tag : 0, send->imm, data, len);
-	else
-		post_short(p, tagged, send->context, send->tag, data, len);
+	post_line(p, tagged, tagged ? send->context : MSG_UNTAGGED,
+		  tagged ? send->tag : 0,
+		  send->flags & SCI_SEND_IMM ? &send->imm : NULL, data, len);
 }
 
 /* In one block; of what may be in exported memory a request knows more. */
