@@ -75,16 +75,12 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
 static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 		      fi_addr_t dest)
 {
-	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct sci_send m = {
 		.iov = &iov, .n = 1,
 	};
 
-	if (len <= SCI_SHORT_MAX &&
-	    sfi_inject_line(ep, dest, false, 0, NULL, buf, len))
-		return 0;
-	return sfi_inject(ep, dest, &m);
+	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
 static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,

@@ -434,8 +434,6 @@ ssize_t sfi_cancel(fid_t fid, void *context);
 /* send.c */
 bool sfi_is_peers(int error);
 ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s);
-bool sfi_inject_line(struct sfi_ep *ep, fi_addr_t dest, bool tagged, uint64_t tag,
-		     const uint64_t *imm, const void *buf, size_t len);
 ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m);
 
 /* receive.c */

@@ -31,27 +31,29 @@ static uint64_t what_of(const struct sfi_send *s)
 	return FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
 }
 
-/* A line that goes at once is told of at once.  False: send_op() finds a way. */
+/* One that fits a line.  -EAGAIN: sci_isendm() finds a way, or says why there is none. */
+static inline int try_line(struct sci_peer *peer, bool tagged, uint64_t tag,
+			   const uint64_t *imm, const struct iovec *iov)
+{
+	if (iov->iov_len > SCI_SHORT_MAX || (imm && !tagged))
+		return -EAGAIN;
+	return tagged ? sci_try_tsend(peer, SFI_TAGGED, tag, imm, iov->iov_base,
+				      iov->iov_len) :
+			sci_try_send(peer, iov->iov_base, iov->iov_len);
+}
+
 static bool send_line(struct sfi_ep *ep, struct sci_peer *peer,
 		      const struct sfi_send *s)
 {
 	const uint64_t *imm = s->flags & FI_REMOTE_CQ_DATA ? &s->data : NULL;
 	struct sci_status st = { 0 };
-	int ret;
 
-	if (s->n != 1 || s->iov->iov_len > SCI_SHORT_MAX ||
-	    (imm && !s->tagged) ||
-	    s->flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+	if (s->n != 1 || s->flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ||
+	    try_line(peer, s->tagged, s->tag, imm, s->iov))
 		return false;
 	st.len = s->iov->iov_len;
-	if (s->tagged)
-		ret = sci_try_tsend(peer, SFI_TAGGED, s->tag, imm,
-				    s->iov->iov_base, st.len);
-	else
-		ret = sci_try_send(peer, s->iov->iov_base, st.len);
-	if (!ret)
-		sfi_tell(ep, &ep->tx, what_of(s), s->flags, s->context, NULL, &st);
-	return !ret;
+	sfi_tell(ep, &ep->tx, what_of(s), s->flags, s->context, NULL, &st);
+	return true;
 }
 
 /* What has gone at once is told of at once, and needs no operation. */
@@ -108,27 +110,6 @@ ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 	return ret;
 }
 
-/* A line, at once.  False: sfi_inject() finds another way, or says why there is none. */
-bool sfi_inject_line(struct sfi_ep *ep, fi_addr_t dest, bool tagged, uint64_t tag,
-		     const uint64_t *imm, const void *buf, size_t len)
-{
-	struct sci_peer *peer;
-	int ret = -EAGAIN;
-
-	if (!ep->enabled)
-		return false;
-	sfi_lock(&ep->lock);
-	peer = dest < ep->n_peers ? ep->peers[dest] : NULL;
-	if (peer && tagged)
-		ret = sci_try_tsend(peer, SFI_TAGGED, tag, imm, buf, len);
-	else if (peer)
-		ret = sci_try_send(peer, buf, len);
-	sfi_unlock(&ep->lock);
-	if (!ret && ep->tx.cntr)
-		sfi_cntr_count(ep->tx.cntr, 0);
-	return !ret;
-}
-
 /*
  * Nobody hears of its end, and nothing of it is remembered.  Who is faster than its
  * receiver has to wait: copies that queue up would only fill the cache.
@@ -145,10 +126,11 @@ ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m)
 	m->flags |= SCI_SEND_COPY | SCI_SEND_AT_ONCE;
 	sfi_lock(&ep->lock);
 	ret = sfi_ep_known(ep, dest, &peer);
-	if (!ret)
+	if (!ret && try_line(peer, m->flags & SCI_SEND_TAGGED, m->tag,
+			     m->flags & SCI_SEND_IMM ? &m->imm : NULL, m->iov))
 		ret = sci_isendm(peer, m, NULL);
 	sfi_unlock(&ep->lock);
-	if (!ret)
+	if (!ret && ep->tx.cntr)
 		sfi_cntr_count(ep->tx.cntr, 0);
 	return ret;
 }

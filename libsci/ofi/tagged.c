@@ -79,23 +79,18 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
 static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 		      fi_addr_t dest, uint64_t tag)
 {
-	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct sci_send m = {
 		.iov = &iov, .n = 1, .tag = tag, .context = SFI_TAGGED,
 		.flags = SCI_SEND_TAGGED,
 	};
 
-	if (len <= SCI_TAGGED_SHORT_MAX &&
-	    sfi_inject_line(ep, dest, true, tag, NULL, buf, len))
-		return 0;
-	return sfi_inject(ep, dest, &m);
+	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
 static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			  uint64_t data, fi_addr_t dest, uint64_t tag)
 {
-	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct sci_send m = {
 		.iov = &iov, .n = 1, .tag = tag, .context = SFI_TAGGED,
@@ -103,10 +98,7 @@ static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 		.flags = SCI_SEND_TAGGED | SCI_SEND_IMM,
 	};
 
-	if (len <= SCI_IMM_SHORT_MAX &&
-	    sfi_inject_line(ep, dest, true, tag, &data, buf, len))
-		return 0;
-	return sfi_inject(ep, dest, &m);
+	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
 static ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
