@@ -13,9 +13,10 @@
 #define NOW		(SCI_SEND_COPY | SCI_SEND_AT_ONCE)
 #define LEN_MAX		100000u
 
-/* To itself; more than EAGER_MAX is a rendezvous. */
+/* What is longer is a rendezvous. */
 #define EAGER_MAX	65536u
 
+/* To itself. */
 struct self {
 	struct sci_ep *ep;
 	struct sci_peer *me;

@@ -19,7 +19,8 @@ struct town {
 	unsigned int rounds;
 };
 
-#define TOWN_MAX 300000u	/* a rendezvous */
+#define TOWN_MAX	300000u		/* a rendezvous */
+
 static const size_t town_sizes[] = { 0, 48, 62, 1000, 8000, TOWN_MAX };
 
 struct citizen {

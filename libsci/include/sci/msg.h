@@ -435,7 +435,8 @@ int sci_try_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
  * sci_try_send(), sci_try_tsend() - send, if that takes neither time nor memory
  * @imm: NULL, or a number of the program's that goes with the message
  *
- * For a message that fits a line: SCI_SHORT_MAX bytes, SCI_TAGGED_SHORT_MAX with a
+ * As sci_send() and sci_tsend(): @buf is the caller's again, and the errors are
+ * theirs. For a message that fits a line: SCI_SHORT_MAX bytes, SCI_TAGGED_SHORT_MAX with a
  * tag, SCI_IMM_SHORT_MAX with an immediate.  -EAGAIN: it is longer, or would have to
  * wait, or @peer is not connected; nothing has happened, and no progress is made:
  * sci_isendm() finds another way, or says why there is none.
