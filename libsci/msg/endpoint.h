@@ -27,6 +27,7 @@
 #include <sci/msg.h>
 #pragma GCC visibility pop
 
+#include "libsci/compiler.h"
 #include "libsci/fabric/fabric.h"
 #include "libsci/fabric/fault.h"
 #include "libsci/fabric/list.h"
@@ -395,12 +396,7 @@ void tx_drop(struct sci_peer *p);
 void status_write(struct sci_peer *p);
 void status_announce(struct sci_peer *p);
 bool status_due(const struct sci_peer *p);
-int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b, int64_t room,
-		   struct msg_cursor *at, size_t len, uint32_t *crc);
-const uint8_t *blocks_find(const struct msg_blocks_rx *b, uint32_t end,
-			   uint32_t len);
-int64_t blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
-		    const struct msg_cursor *at, size_t len);
+uint32_t blocks_crc(struct msg_cursor at, size_t len);
 int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len, bool block);
 void status_store(struct sci_peer *p);
@@ -476,8 +472,6 @@ void send_ctl(struct sci_peer *p, const struct msg_typed *line);
 void peer_busy(struct sci_peer *p);
 
 /* receive.c */
-void status_of_message(struct sci_status *st, uint32_t context, uint64_t tag,
-		       size_t len);
 int receive_poll(struct sci_peer *p);
 int recv_start(struct sci_req *req);
 void recv_message(struct sci_req *req, struct sci_msg *msg);
@@ -600,9 +594,10 @@ static inline void maybe_ring(struct sci_peer *p)
  * Write the line that comes @ahead lines after the next one: there is room, and
  * memory (tx_room(), tx_prepare()). @type 0: a short message.
  */
-static inline void tx_put(struct sci_peer *p, struct msg_tx *tx, uint32_t ahead,
-			  const struct line_head *head, const void *buf,
-			  size_t len, enum msg_line_type type)
+static __always_inline void tx_put(struct sci_peer *p, struct msg_tx *tx,
+				   uint32_t ahead, const struct line_head *head,
+				   const void *buf, size_t len,
+				   enum msg_line_type type)
 {
 	uint64_t last = line_last(type, type ? LINE_TYPED : (unsigned int)len,
 				  tx->pos + ahead);
@@ -629,6 +624,22 @@ static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 		tx->id ^= LINE_ID;
 	}
 	maybe_ring(p);
+}
+
+/* So many lines have been read that the peer should be told. */
+static inline bool lines_due(const struct sci_peer *p)
+{
+	return p->now.data - p->told.data >= DATA_LINES / (p->ep->lossy ? 2 : 4);
+}
+
+static inline void status_of_message(struct sci_status *st, uint32_t context,
+				     uint64_t tag, size_t len)
+{
+	bool tagged = context != MSG_UNTAGGED;
+
+	st->tag = tagged ? tag : 0;
+	st->context = tagged ? context : 0;
+	st->len = len;
 }
 
 /* The vector is copied: the caller's may go. */

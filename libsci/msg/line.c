@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "libsci/compiler.h"
 #include "libsci/pio/pio.h"
 
 static void put_words(volatile struct msg_line *slot,
@@ -71,7 +72,7 @@ WIDE static inline __m512i load_at(const void *buf, size_t len, unsigned int at)
 		_mm512_srl_epi32(next, _mm_cvtsi32_si128((int)(32 - at % 4 * 8))));
 }
 
-WIDE static void put_wide(volatile struct msg_line *slot,
+WIDE __hot static void put_wide(volatile struct msg_line *slot,
 			  const struct line_head *head, const void *buf,
 			  size_t len, uint64_t id, uint64_t last)
 {
@@ -96,7 +97,7 @@ WIDE static void put_wide(volatile struct msg_line *slot,
 	sci_compiler_barrier();
 }
 
-WIDE static bool get_wide(const volatile struct msg_line *slot, uint64_t id,
+WIDE __hot static bool get_wide(const volatile struct msg_line *slot, uint64_t id,
 			  struct msg_line *out)
 {
 	const __m512i top = _mm512_set1_epi64((long long)LINE_ID);

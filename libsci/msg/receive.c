@@ -17,7 +17,7 @@
  * up (-EPROTO) and harms nobody else.
  */
 
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/blocks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,16 +37,6 @@ void msg_finish(struct sci_req *req, int error)
 	if (req->peer)
 		req->peer->known = true;
 	req_done(req, error);
-}
-
-void status_of_message(struct sci_status *st, uint32_t context, uint64_t tag,
-		       size_t len)
-{
-	bool tagged = context != MSG_UNTAGGED;
-
-	st->tag = tagged ? tag : 0;
-	st->context = tagged ? context : 0;
-	st->len = len;
 }
 
 static void have_imm(struct sci_peer *p, uint64_t imm)

@@ -5,7 +5,7 @@
  * message straight off the ring, without a request and without matching.
  */
 
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/blocks.h"
 
 #include <errno.h>
 
@@ -18,39 +18,40 @@
 
 /* ---- the short way ---- */
 
-/* What a receive wants, and where it goes; then what it got. */
+/* A receive that may be served so: whose message it wants, and where that goes. */
 struct quick {
 	struct sci_peer *p;
 	uint32_t context;
-	uint64_t tag;
-	uint64_t ignore;
-	void *buf;
-	size_t size;
-	size_t len;
-	uint64_t imm;
-	bool has_imm;
+	const struct sci_try *t;
+	struct sci_status *st;
 };
 
-/* Takes the tag if it does. */
-static inline bool quick_fits(struct quick *q, uint32_t context, uint64_t tag,
-			      uint64_t len)
+static __always_inline bool fits(const struct quick *q, uint32_t context, uint64_t tag,
+			uint64_t len)
 {
-	if (context != q->context || (tag ^ q->tag) & ~q->ignore ||
-	    len > q->size)
-		return false;
-	q->tag = tag;
-	q->ignore = 0;
-	q->len = len;
-	return true;
+	const struct sci_try *t = q->t;
+
+	return context == q->context && len <= t->size &&
+	       (!((tag ^ t->tag) & ~t->ignore) || context == MSG_UNTAGGED);
 }
 
-static inline void quick_imm(struct quick *q, uint64_t imm)
+/* Field by field: what was stored just now is slow to copy. */
+static __always_inline void got(const struct quick *q, uint64_t tag, size_t len)
 {
-	q->has_imm = true;
-	q->imm = imm;
+	q->st->peer = q->p;
+	q->st->error = 0;
+	q->st->imm = 0;
+	q->st->flags = 0;
+	status_of_message(q->st, q->context, tag, len);
 }
 
-static bool quick_eager(struct quick *q, const struct line_eager *e)
+static inline void got_imm(const struct quick *q, uint64_t imm)
+{
+	q->st->imm = imm;
+	q->st->flags = SCI_STATUS_IMM;
+}
+
+static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 {
 	struct sci_peer *p = q->p;
 	const uint8_t *data;
@@ -58,13 +59,16 @@ static bool quick_eager(struct quick *q, const struct line_eager *e)
 	if (p->sums || !e->len || e->first != e->len)
 		return false;
 	data = blocks_find(&p->blocks_rx[RING_EAGER], e->end, e->len);
-	if (!data || !quick_fits(q, e->context, e->tag, e->len))
+	if (!data || !fits(q, e->context, e->tag, e->len))
 		return false;
-	msg_copy(q->buf, data, e->len);
-	p->now.eager = e->end;
+	msg_copy(q->t->buf, data, e->len);
+	got(q, e->tag, e->len);
 	if (e->has_imm)
-		quick_imm(q, e->imm);
+		got_imm(q, e->imm);
+	p->now.eager = e->end;
 	rx_advance(&p->data_rx);
+	p->now.data = p->data_rx.pos;
+	status_of_blocks(p);
 	return true;
 }
 
@@ -72,14 +76,15 @@ static bool quick_eager(struct quick *q, const struct line_eager *e)
  * All lines of it have to be there soon: there is no way back.  @first bytes
  * are in the first one.
  */
-static bool quick_chain(struct quick *q, const uint8_t *data, size_t first)
+static __hot bool quick_chain(const struct quick *q, const uint8_t *data, size_t first,
+			size_t len)
 {
 	struct msg_rx rx = q->p->data_rx;
-	size_t at = q->len < first ? q->len : first;
+	size_t at = len < first ? len : first;
 	struct msg_line l;
 
-	line_copy(q->buf, data, at);
-	for (rx_advance(&rx); at < q->len; rx_advance(&rx)) {
+	line_copy(q->t->buf, data, at);
+	for (rx_advance(&rx); at < len; rx_advance(&rx)) {
 		unsigned int looks = 0, n;
 
 		while (!line_ops.get(&rx.slots[rx.slot], rx.id, &l))
@@ -87,75 +92,85 @@ static bool quick_chain(struct quick *q, const uint8_t *data, size_t first)
 				return false;
 		n = line_kind(&l);
 		if (line_seq(&l) != (rx.pos & 3) || n == LINE_TYPED || !n ||
-		    n > q->len - at)
+		    n > len - at)
 			return false;
-		line_copy((uint8_t *)q->buf + at, &l, n);
+		line_copy((uint8_t *)q->t->buf + at, &l, n);
 		at += n;
 	}
 	q->p->data_rx = rx;
 	return true;
 }
 
-static bool quick_plain_chain(struct quick *q, const struct line_chain *c)
+static __hot bool quick_plain_chain(const struct quick *q, const struct line_chain *c)
 {
-	return c->len <= QUICK_CHAIN &&
-	       quick_fits(q, c->context, c->tag, c->len) &&
-	       quick_chain(q, c->data, CHAIN_HEAD);
-}
-
-static bool quick_imm_chain(struct quick *q, const struct line_chain_imm *c)
-{
-	quick_imm(q, c->imm);
-	return c->len <= QUICK_CHAIN &&
-	       quick_fits(q, c->context, c->tag, c->len) &&
-	       quick_chain(q, c->data, CHAIN_IMM_HEAD);
-}
-
-static inline bool quick_tagged(struct quick *q, const struct line_tagged *t)
-{
-	if (t->len > SCI_TAGGED_SHORT_MAX ||
-	    !quick_fits(q, t->context, t->tag, t->len))
+	if (c->len > QUICK_CHAIN || !fits(q, c->context, c->tag, c->len) ||
+	    !quick_chain(q, c->data, CHAIN_HEAD, c->len))
 		return false;
-	line_copy(q->buf, t->data, t->len);
+	got(q, c->tag, c->len);
+	return true;
+}
+
+static __hot bool quick_imm_chain(const struct quick *q, const struct line_chain_imm *c)
+{
+	if (c->len > QUICK_CHAIN || !fits(q, c->context, c->tag, c->len) ||
+	    !quick_chain(q, c->data, CHAIN_IMM_HEAD, c->len))
+		return false;
+	got(q, c->tag, c->len);
+	got_imm(q, c->imm);
+	return true;
+}
+
+static __always_inline bool quick_tagged(const struct quick *q, const struct line_tagged *m)
+{
+	if (m->len > SCI_TAGGED_SHORT_MAX || !fits(q, m->context, m->tag, m->len))
+		return false;
+	line_copy(q->t->buf, m->data, m->len);
+	got(q, m->tag, m->len);
 	rx_advance(&q->p->data_rx);
 	return true;
 }
 
-static inline bool quick_tagged_imm(struct quick *q,
-				    const struct line_tagged_imm *t)
+static __always_inline bool quick_tagged_imm(const struct quick *q,
+					     const struct line_tagged_imm *m)
 {
-	if (t->len > SCI_IMM_SHORT_MAX ||
-	    !quick_fits(q, t->context, t->tag, t->len))
+	if (m->len > SCI_IMM_SHORT_MAX || !fits(q, m->context, m->tag, m->len))
 		return false;
-	line_copy(q->buf, t->data, t->len);
-	quick_imm(q, t->imm);
+	line_copy(q->t->buf, m->data, m->len);
+	got(q, m->tag, m->len);
+	got_imm(q, m->imm);
 	rx_advance(&q->p->data_rx);
 	return true;
 }
 
-static inline bool quick_line(struct quick *q, const struct msg_line *l)
+static bool quick_untagged(const struct quick *q, const struct msg_line *l)
 {
-	const struct msg_typed *t = (const struct msg_typed *)l;
-	unsigned int kind = line_kind(l);
+	size_t len = line_kind(l);
 
-	if (kind != LINE_TYPED) {
-		if (!quick_fits(q, MSG_UNTAGGED, 0, kind))
-			return false;
-		line_copy(q->buf, l, kind);
-		rx_advance(&q->p->data_rx);
-		return true;
-	}
-	switch (t->type) {
+	if (!fits(q, MSG_UNTAGGED, 0, len))
+		return false;
+	line_copy(q->t->buf, l, len);
+	got(q, 0, len);
+	rx_advance(&q->p->data_rx);
+	return true;
+}
+
+static __always_inline bool quick_line(const struct quick *q, const struct msg_line *l)
+{
+	const struct msg_typed *m = (const struct msg_typed *)l;
+
+	if (line_kind(l) != LINE_TYPED)
+		return quick_untagged(q, l);
+	switch (m->type) {
 	case LINE_TAGGED:
-		return quick_tagged(q, &t->tagged);
+		return quick_tagged(q, &m->tagged);
 	case LINE_TAGGED_IMM:
-		return quick_tagged_imm(q, &t->tagged_imm);
+		return quick_tagged_imm(q, &m->tagged_imm);
 	case LINE_EAGER:
-		return quick_eager(q, &t->eager);
+		return quick_eager(q, &m->eager);
 	case LINE_CHAIN:
-		return quick_plain_chain(q, &t->chain);
+		return quick_plain_chain(q, &m->chain);
 	case LINE_CHAIN_IMM:
-		return quick_imm_chain(q, &t->chain_imm);
+		return quick_imm_chain(q, &m->chain_imm);
 	default:
 		return false;
 	}
@@ -180,7 +195,7 @@ static inline void prefetch_next(const struct sci_peer *p)
  * The next line, which has come, is the message. Returns false if the long way
  * has to be taken; nothing has been taken off the ring then.
  */
-static inline bool quick_take(struct quick *q, struct sci_status *status)
+static __always_inline bool quick_take(const struct quick *q)
 {
 	struct sci_peer *p = q->p;
 	struct msg_rx *rx = &p->data_rx;
@@ -194,32 +209,29 @@ static inline bool quick_take(struct quick *q, struct sci_status *status)
 	p->announced = false;
 	p->known = true;
 	p->ep->stats.received++;
-	if (status_due(p))
+	if (lines_due(p))
 		status_write(p);
-	if (status) {
-		*status = (struct sci_status){
-			.peer = p, .imm = q->imm,
-			.flags = q->has_imm ? SCI_STATUS_IMM : 0,
-		};
-		status_of_message(status, q->context, q->tag, q->len);
-	}
 	return true;
 }
 
-/* The same for a line that may come soon. */
-static inline bool quick_wait(struct quick *q, struct sci_status *status)
+static inline bool quick_is_here(const struct sci_peer *p)
 {
-	const struct msg_rx *rx = &q->p->data_rx;
+	return line_peek(&p->data_rx.slots[p->data_rx.slot], p->data_rx.id);
+}
+
+/* The same for a line that may come soon. */
+static __always_inline bool quick_wait(const struct quick *q)
+{
 	unsigned int looks = 0;
 
-	while (!line_peek(&rx->slots[rx->slot], rx->id)) {
+	while (!quick_is_here(q->p)) {
 		prefetch_next(q->p);
 		if (++looks == QUICK_LOOKS)
 			return false;
 		if (looks > KEEN_LOOKS)
 			sci_cpu_relax();
 	}
-	return quick_take(q, status);
+	return quick_take(q);
 }
 
 /* Nothing is queued that would have to be looked at first. */
@@ -234,70 +246,67 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 
 /* ---- without waiting, and without a request ---- */
 
-/* -EAGAIN: nothing has come of @p's; -EBUSY: something else comes first. */
-static inline int look_at(const struct sci_ep *ep, const struct sci_peer *p,
-			  uint32_t context)
+/* Those that are here, in order: how many. */
+static __always_inline int take(struct sci_peer *p, uint32_t context,
+				struct sci_try *t, int n)
 {
-	const struct msg_rx *rx = &p->data_rx;
+	int i;
 
-	if (!may_be_quick(ep, p, context))
+	if (!may_be_quick(p->ep, p, context))
 		return -EBUSY;
-	return line_peek(&rx->slots[rx->slot], rx->id) ? 0 : -EAGAIN;
+	for (i = 0; i < n; i++) {
+		const struct quick q = { p, context, &t[i], &t[i].status };
+
+		if (!t[i].buf && t[i].size)
+			return i ? i : -EINVAL;
+		if (!quick_is_here(p))
+			return i ? i : -EAGAIN;
+		if (!quick_take(&q))
+			return i ? i : -EBUSY;
+	}
+	return i;
 }
 
 /* From anyone: the first who has sent something. */
-static int look_at_all(const struct sci_ep *ep, struct sci_peer **from,
-		       uint32_t context)
+static __attribute__((noinline)) int
+take_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int n)
 {
 	int ret = -EAGAIN;
 
 	for (const struct list *l = ep->hot.next; l != &ep->hot; l = l->next) {
-		*from = container_of(l, struct sci_peer, hot);
-		ret = look_at(ep, *from, context);
+		ret = take(container_of(l, struct sci_peer, hot), context, t, n);
 		if (ret != -EAGAIN)
 			break;
 	}
 	return ret;
 }
 
-/* Most looks are in vain: nothing is got ready for a message before. */
-static inline int try_recv(struct sci_ep *ep, struct sci_peer *peer,
-			   uint32_t context, uint64_t tag, uint64_t ignore,
-			   void *buf, size_t size, struct sci_status *status)
+static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
+				     uint32_t context, struct sci_try *t, int n)
 {
 	int ret;
 
-	if (!ep || (peer && peer->ep != ep) || (!buf && size))
+	if (!ep || (peer && peer->ep != ep) || !t || n <= 0)
 		return -EINVAL;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = peer ? look_at(ep, peer, context) : look_at_all(ep, &peer, context);
-	if (!ret) {
-		struct quick q = {
-			.p = peer, .context = context, .tag = tag,
-			.ignore = ignore, .buf = buf, .size = size,
-		};
-
-		ret = quick_take(&q, status) ? 0 : -EBUSY;
-	}
+	ret = peer ? take(peer, context, t, n) : take_from_any(ep, context, t, n);
 	msg_unlock(&ep->lock);
 	return ret;
 }
 
-int sci_try_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf,
-		 size_t size, struct sci_status *status)
+__hot int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer, struct sci_try *t,
+		  int n)
 {
-	return try_recv(ep, peer, MSG_UNTAGGED, 0, 0, buf, size, status);
+	return try_recvs(ep, peer, MSG_UNTAGGED, t, n);
 }
 
-int sci_try_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
-		  uint64_t tag, uint64_t ignore, void *buf, size_t size,
-		  struct sci_status *status)
+__hot int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+		   struct sci_try *t, int n)
 {
-	if (context > SCI_CONTEXT_MAX)
-		return -EINVAL;
-	return try_recv(ep, peer, context, tag, ignore, buf, size, status);
+	return context > SCI_CONTEXT_MAX ? -EINVAL :
+					   try_recvs(ep, peer, context, t, n);
 }
 
 /* ---- the calls ---- */
@@ -316,20 +325,16 @@ static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
 /* A message that is here already completes its request at once. */
 static bool take_now(struct sci_req *req)
 {
-	struct sci_peer *p = req->peer;
-	struct quick q = {
-		.p = p, .context = req->match.context, .tag = req->match.tag,
-		.ignore = req->match.ignore,
+	const struct sci_try t = {
+		.buf = req->iov->iov_base, .size = req->len,
+		.tag = req->match.tag, .ignore = req->match.ignore,
 	};
-	const struct msg_rx *rx;
+	const struct quick q = {
+		req->peer, req->match.context, &t, &req->status,
+	};
 
-	if (req->iovs != 1 || !may_be_quick(req->ep, p, q.context))
-		return false;
-	rx = &p->data_rx;
-	q.buf = req->iov->iov_base;
-	q.size = req->len;
-	if (!line_peek(&rx->slots[rx->slot], rx->id) ||
-	    !quick_take(&q, &req->status))
+	if (req->iovs != 1 || !may_be_quick(req->ep, q.p, q.context) ||
+	    !quick_is_here(q.p) || !quick_take(&q))
 		return false;
 	req_done(req, 0);
 	return true;
@@ -431,51 +436,46 @@ static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
 	return req->status.error;
 }
 
-int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
-	     struct sci_status *status)
+static __always_inline int receive(struct sci_ep *ep, struct sci_peer *peer,
+				   uint32_t context, const struct sci_try *t,
+				   struct sci_status *status)
 {
-	struct quick q = {
-		.p = peer, .context = MSG_UNTAGGED, .buf = buf, .size = size,
-	};
+	struct sci_status unasked;
+	const struct quick q = { peer, context, t, status ? status : &unasked };
 	struct sci_req req;
 	int ret = 0;
 
-	if (!ep || (peer && peer->ep != ep) || (!buf && size))
+	if (!ep || (peer && peer->ep != ep) || (!t->buf && t->size))
 		return -EINVAL;
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (!may_be_quick(ep, peer, q.context) || !quick_wait(&q, status)) {
+	if (!may_be_quick(ep, peer, context) || !quick_wait(&q)) {
 		req_init(&req, ep, MSG_RECV);
-		describe(&req, peer, false, 0, 0, 0);
-		ret = recv_wait(ep, &req, buf, size, status);
+		describe(&req, peer, context != MSG_UNTAGGED, context, t->tag,
+			 t->ignore);
+		ret = recv_wait(ep, &req, t->buf, t->size, status);
 	}
 	msg_unlock(&ep->lock);
 	return ret;
 }
 
-int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+__hot int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+	     struct sci_status *status)
+{
+	const struct sci_try t = { .buf = buf, .size = size };
+
+	return receive(ep, peer, MSG_UNTAGGED, &t, status);
+}
+
+__hot int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	      uint64_t tag, uint64_t ignore, void *buf, size_t size,
 	      struct sci_status *status)
 {
-	struct quick q = {
-		.p = peer, .context = context, .tag = tag, .ignore = ignore,
-		.buf = buf, .size = size,
+	const struct sci_try t = {
+		.buf = buf, .size = size, .tag = tag, .ignore = ignore,
 	};
-	struct sci_req req;
-	int ret = 0;
 
-	if (!ep || (peer && peer->ep != ep) || (!buf && size) ||
-	    context > SCI_CONTEXT_MAX)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	if (!may_be_quick(ep, peer, q.context) || !quick_wait(&q, status)) {
-		req_init(&req, ep, MSG_RECV);
-		describe(&req, peer, true, context, tag, ignore);
-		ret = recv_wait(ep, &req, buf, size, status);
-	}
-	msg_unlock(&ep->lock);
-	return ret;
+	return context > SCI_CONTEXT_MAX ? -EINVAL :
+					   receive(ep, peer, context, &t, status);
 }

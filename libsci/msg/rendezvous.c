@@ -20,7 +20,7 @@
  * costs no round trip.
  */
 
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/blocks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -90,14 +90,9 @@ static bool ring_due(const struct sci_peer *p, enum msg_ring which, uint32_t rea
 	return size && read >= size / (p->ep->lossy ? 4 : 8);
 }
 
-static uint32_t lines_untold(const struct sci_peer *p)
+__hot bool status_due(const struct sci_peer *p)
 {
-	return p->ep->lossy ? DATA_LINES / 2 : DATA_LINES / 4;
-}
-
-bool status_due(const struct sci_peer *p)
-{
-	return p->now.data - p->told.data >= lines_untold(p) ||
+	return lines_due(p) ||
 	       p->now.ctl - p->told.ctl >= CTL_LINES / 3 ||
 	       ring_due(p, RING_EAGER, p->now.eager - p->told.eager) ||
 	       ring_due(p, RING_XFER, p->now.xfer - p->told.xfer);
@@ -142,7 +137,7 @@ void status_announce(struct sci_peer *p)
  * which sleep the bell was for: what we ring for it may have seen before it
  * went to sleep, and it would take that sleep for still announced.
  */
-void status_write(struct sci_peer *p)
+__hot void status_write(struct sci_peer *p)
 {
 	do {
 		p->now.rung = sci_load_relaxed(&p->status->sleeps);
@@ -165,7 +160,7 @@ void status_write(struct sci_peer *p)
  * A block has been read.  Where telling costs little the sender hears of it before
  * we copy the next one, as it may be waiting.
  */
-void status_of_blocks(struct sci_peer *p)
+__hot void status_of_blocks(struct sci_peer *p)
 {
 	if (!p->ep->lossy && p->state == PEER_UP && status_due(p))
 		status_write(p);
@@ -173,13 +168,14 @@ void status_of_blocks(struct sci_peer *p)
 
 /* ---- blocks ---- */
 
-static void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
-			struct msg_cursor *at, size_t len)
+static __always_inline void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
+					struct msg_cursor *at, size_t len)
 {
-	while (len) {
-		size_t n;
-		const void *src = msg_chunk(at, &n);
+	size_t n = 0;
+	const void *src;
 
+	while (len) {
+		src = msg_chunk(at, &n);
 		n = n < len ? n : len;
 		sci_remote_write(dst, src, n, ep->link);
 		msg_skip(at, n);
@@ -216,22 +212,15 @@ static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,
 	}
 }
 
-/*
- * Store and see that it arrives. The more is lost, the smaller the pieces
- * that are checked, down to one packet. @block: there is room up to the end of
- * the last line. -EAGAIN: the link loses everything, @at is unchanged.
- */
-int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
-		 struct msg_cursor *at, size_t len, bool block)
+/* The more is lost, the smaller the pieces that are checked, down to one packet. */
+static int store_checked(struct sci_ep *ep, struct sci_rseg *seg,
+			 volatile void *dst, struct msg_cursor *at, size_t len,
+			 bool block)
 {
 	size_t step = len, done = 0;
 	struct msg_cursor c = *at;
 	unsigned int tries = 0;
 
-	if (!ep->lossy) {
-		store_piece(ep, dst, at, len);
-		return 0;
-	}
 	while (done < len) {
 		size_t n = step < len - done ? step : len - done;
 		uint32_t errors = sci_link_errors(ep->link);
@@ -256,81 +245,22 @@ int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
 	return 0;
 }
 
-/* With more peers than this their rings do not fit the caches together. */
-#define FEW_PEERS	2u
-
 /*
- * How far a block of a stream should begin behind its source, modulo the 4 KiB of
- * which a CPU compares addresses: a copy to just behind where it comes from takes
- * every load for one of what it has just stored.  Buffers are at the start of a page
- * mostly, on both sides, so that this holds for the receiver's copy, too.  Blocks
- * shorter than that are over too soon, and smaller rings have no room for gaps.
+ * Store and see that it arrives. @block: there is room up to the end of the last
+ * line. -EAGAIN: the link loses everything, @at is unchanged.
  */
-#define ALIAS		4096u
-#define ALIAS_APART	512u
-#define GAPS_FROM	(64u << 10)
-
-/* The bytes to leave free before a block that could begin at @dst. */
-static uint32_t gap(const volatile uint8_t *dst, const struct msg_cursor *at)
+__hot int remote_store(struct sci_ep *ep, struct sci_rseg *seg,
+		       volatile void *dst, struct msg_cursor *at, size_t len,
+		       bool block)
 {
-	uint32_t by;
-	size_t n;
-
-	by = (uint32_t)((uintptr_t)dst - (uintptr_t)msg_chunk(at, &n)) % ALIAS;
-	return by < ALIAS_APART ? (uint32_t)MSG_PAD(ALIAS_APART - by) : 0;
+	if (ep->lossy)
+		return store_checked(ep, seg, dst, at, len, block);
+	store_piece(ep, dst, at, len);
+	return 0;
 }
 
-/*
- * Where the next block begins: after the last one, or at the start of the ring
- * if there is no room before its end. With many peers also if nothing is in
- * it: what was used a short time ago is still in a cache. (Two that share one
- * are slower that way: what one writes the other has hardly read.)
- */
-static uint32_t blocks_start(const struct sci_peer *p,
-			     const struct msg_blocks *b,
-			     const struct msg_cursor *at, size_t len)
-{
-	uint32_t offset = b->end & (b->size - 1), pad = (uint32_t)MSG_PAD(len);
-	uint32_t here = 0, there = 0;
-
-	if (len >= ALIAS && peer_streams(p) && !p->ep->lossy &&
-	    b->size >= GAPS_FROM) {
-		here = gap(b->base + offset, at);
-		there = gap(b->base, at);
-	}
-	if (offset + here + pad > b->size ||
-	    (p->ep->n_hot > FEW_PEERS && offset >= there + pad &&
-	     sci_load_acquire(b->status) == b->end))
-		return b->end + b->size - offset + there;
-	return b->end + here;
-}
-
-/* Where that is, if there is room for it now, or -EAGAIN. */
-int64_t blocks_room(const struct sci_peer *p, const struct msg_blocks *b,
-		    const struct msg_cursor *at, size_t len)
-{
-	uint32_t start = blocks_start(p, b, at, len);
-	uint32_t end = start + (uint32_t)MSG_PAD(len);
-
-	if (end - sci_load_acquire(b->status) > b->size)
-		return -EAGAIN;
-	return start;
-}
-
-/* Where a block of @len bytes is that ends at @end; NULL: not in the ring. */
-const uint8_t *blocks_find(const struct msg_blocks_rx *b, uint32_t end,
-			   uint32_t len)
-{
-	uint32_t offset;
-
-	/* MSG_PAD() of what is no longer than the ring is no longer either */
-	if (len > b->size)
-		return NULL;
-	offset = (end - (uint32_t)MSG_PAD(len)) & (b->size - 1);
-	return b->size - offset < len ? NULL : b->base + offset;
-}
-
-static uint32_t crc_of(struct msg_cursor at, size_t len)
+/* The check sum of a block. */
+uint32_t blocks_crc(struct msg_cursor at, size_t len)
 {
 	uint32_t crc = 0;
 
@@ -344,23 +274,4 @@ static uint32_t crc_of(struct msg_cursor at, size_t len)
 		len -= n;
 	}
 	return crc;
-}
-
-/*
- * Put a block where blocks_room() has found some. Returns where it ends, or -EAGAIN.
- * It has arrived when this returns: the line that announces it may go.
- */
-int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b, int64_t room,
-		   struct msg_cursor *at, size_t len, uint32_t *crc)
-{
-	uint32_t start = (uint32_t)room;
-	int ret;
-
-	*crc = p->ep->crc ? crc_of(*at, len) : 0;
-	ret = remote_store(p->ep, b->seg,
-			   b->base + (start & (b->size - 1)), at, len, true);
-	if (ret)
-		return ret;
-	b->end = start + (uint32_t)MSG_PAD(len);
-	return b->end;
 }

@@ -16,6 +16,7 @@
  * finds no room waits in its queue and keeps those after it waiting.
  */
 
+#include "libsci/msg/blocks.h"
 #include "libsci/msg/send.h"
 
 #include <errno.h>
@@ -148,7 +149,7 @@ uint32_t chain_lines(bool has_imm, size_t len)
  * All of it at once, and the first line last: when the receiver sees that one
  * it does not have to wait for the others, nor look for them while they come.
  */
-bool send_chain_whole(struct sci_peer *p, const struct msg_out *m)
+__hot bool send_chain_whole(struct sci_peer *p, const struct msg_out *m)
 {
 	uint32_t lines = chain_lines(m->has_imm, m->len), k;
 	enum msg_line_type type;
@@ -228,7 +229,7 @@ static int send_chain(struct sci_req *req)
  * A quarter of the ring at most: a quarter may be lost to the gap at its end,
  * and of another the receiver has not told yet that it is free.
  */
-size_t block_limit(const struct sci_peer *p, size_t len)
+__hot size_t block_limit(const struct sci_peer *p, size_t len)
 {
 	size_t max = p->ep->params[SCI_PARAM_EAGER_BLOCK];
 	size_t most = p->ep->params[SCI_PARAM_BLOCK];
@@ -240,7 +241,7 @@ size_t block_limit(const struct sci_peer *p, size_t len)
 }
 
 /* struct line_eager; as words, as the line would wait for what is in memory. */
-static void announce_first(struct sci_peer *p, const struct msg_out *m,
+static inline void announce_first(struct sci_peer *p, const struct msg_out *m,
 			   uint32_t len, uint32_t end, uint32_t crc)
 {
 	const struct line_head head = {
@@ -265,7 +266,7 @@ static void announce_more(struct sci_peer *p, uint32_t len, uint32_t end,
 }
 
 /* @at: where @m has got to; -EAGAIN: no room for more */
-int send_block(struct sci_peer *p, const struct msg_out *m,
+__hot int send_block(struct sci_peer *p, const struct msg_out *m,
 	       struct msg_cursor *at, size_t moved, size_t n)
 {
 	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];

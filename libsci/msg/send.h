@@ -37,8 +37,9 @@ static inline void own_lines(const struct sci_peer *p, size_t len)
 static const struct line_head no_head;
 
 /* A message that fits a line, with its tag or without. */
-static inline void post_short(struct sci_peer *p, bool tagged, uint32_t context,
-			      uint64_t tag, const void *buf, size_t len)
+static __always_inline void post_short(struct sci_peer *p, bool tagged,
+				       uint32_t context, uint64_t tag,
+				       const void *buf, size_t len)
 {
 	const struct line_head head = {
 		.w = { tag, (uint64_t)len << 32 | context },
@@ -54,9 +55,9 @@ static inline void post_short(struct sci_peer *p, bool tagged, uint32_t context,
 }
 
 /* The same with its immediate, which begins in the middle of a word. */
-static inline void post_short_imm(struct sci_peer *p, uint32_t context,
-				  uint64_t tag, uint64_t imm, const void *buf,
-				  size_t len)
+static __always_inline void post_short_imm(struct sci_peer *p, uint32_t context,
+					   uint64_t tag, uint64_t imm,
+					   const void *buf, size_t len)
 {
 	const struct line_head head = {
 		.w = { tag, imm << 40 | (uint64_t)len << 32 | context, imm >> 24 },

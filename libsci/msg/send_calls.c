@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* The sending calls. What goes at once needs no request to be remembered. */
 
+#include "libsci/msg/blocks.h"
 #include "libsci/msg/send.h"
 
 #include <errno.h>
@@ -119,9 +120,10 @@ static inline bool goes_at_once(struct sci_peer *peer)
 	       (!peer->ep->lossy || peer->data_tx.shadow);
 }
 
-static inline void post_line(struct sci_peer *peer, bool tagged,
-			     uint32_t context, uint64_t tag,
-			     const uint64_t *imm, const void *buf, size_t len)
+static __always_inline void post_line(struct sci_peer *peer, bool tagged,
+				      uint32_t context, uint64_t tag,
+				      const uint64_t *imm, const void *buf,
+				      size_t len)
 {
 	if (imm)
 		post_short_imm(peer, context, tag, *imm, buf, len);
@@ -129,21 +131,65 @@ static inline void post_line(struct sci_peer *peer, bool tagged,
 		post_short(peer, tagged, context, tag, buf, len);
 }
 
-/* In a line, and now. */
-static inline bool line_at_once(struct sci_peer *peer, bool tagged,
-				uint32_t context, uint64_t tag,
-				const uint64_t *imm, const void *buf, size_t len)
+/*
+ * In one block.  Where the receiver may come for the bytes instead, a request tells
+ * when it has: not for who wants its buffer back at once (@copied).
+ */
+static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m, bool copied)
 {
-	if (len > short_max(tagged, imm) || !goes_at_once(peer))
+	const struct sci_ep *ep = p->ep;
+
+	return p->blocks_tx[RING_EAGER].size && m->len <= block_limit(p, m->len) &&
+	       (copied || m->len < ep->params[SCI_PARAM_ZCOPY_MIN] ||
+		list_empty(&ep->bufs)) &&
+	       !send_block(p, m, &m->at, 0, m->len);
+}
+
+/* Longer than a line. */
+static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m, bool copied)
+{
+	const uint64_t *params = p->ep->params;
+
+	if (p->ep->lossy || m->len > params[SCI_PARAM_EAGER_MAX])
 		return false;
+	if (m->len > params[SCI_PARAM_LINES_MAX])
+		return block_at_once(p, m, copied);
+	return send_chain_whole(p, m);
+}
+
+static __hot __attribute__((noinline)) bool
+buffer_at_once(struct sci_peer *p, bool tagged, uint32_t context, uint64_t tag,
+	       const uint64_t *imm, const void *buf, size_t len)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct msg_out m = {
+		.at = { .iov = &iov, .n = 1 }, .len = len,
+		.tag = tag, .imm = imm ? *imm : 0,
+		.context = tagged ? context : MSG_UNTAGGED, .has_imm = imm,
+	};
+
+	return long_at_once(p, &m, false);
+}
+
+/* Whole, now, and without a request that remembers it. */
+static __always_inline bool goes_whole(struct sci_peer *peer, bool tagged,
+				       uint32_t context, uint64_t tag,
+				       const uint64_t *imm, const void *buf,
+				       size_t len)
+{
+	if (!goes_at_once(peer))
+		return false;
+	if (len > short_max(tagged, imm))
+		return buffer_at_once(peer, tagged, context, tag, imm, buf, len);
 	own_lines(peer, len);
 	post_line(peer, tagged, context, tag, imm, buf, len);
 	return true;
 }
 
-static inline int try_send_line(struct sci_peer *peer, bool tagged,
-				uint32_t context, uint64_t tag,
-				const uint64_t *imm, const void *buf, size_t len)
+static __always_inline int try_send(struct sci_peer *peer, bool tagged,
+				    uint32_t context, uint64_t tag,
+				    const uint64_t *imm, const void *buf,
+				    size_t len)
 {
 	bool sent;
 
@@ -152,23 +198,23 @@ static inline int try_send_line(struct sci_peer *peer, bool tagged,
 	if (!msg_usable(peer->ep))
 		return -ENOTCONN;
 	msg_lock(&peer->ep->lock);
-	sent = line_at_once(peer, tagged, context, tag, imm, buf, len);
+	sent = goes_whole(peer, tagged, context, tag, imm, buf, len);
 	msg_unlock(&peer->ep->lock);
 	return sent ? 0 : -EAGAIN;
 }
 
-int sci_try_send(struct sci_peer *peer, const void *buf, size_t len)
+__hot int sci_try_send(struct sci_peer *peer, const void *buf, size_t len)
 {
-	return try_send_line(peer, false, 0, 0, NULL, buf, len);
+	return try_send(peer, false, 0, 0, NULL, buf, len);
 }
 
-int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+__hot int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 		  const uint64_t *imm, const void *buf, size_t len)
 {
-	return try_send_line(peer, true, context, tag, imm, buf, len);
+	return try_send(peer, true, context, tag, imm, buf, len);
 }
 
-int sci_send(struct sci_peer *peer, const void *buf, size_t len)
+__hot int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 {
 	struct sci_ep *ep;
 	int ret = 0;
@@ -179,13 +225,13 @@ int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (!line_at_once(peer, false, 0, 0, NULL, buf, len))
+	if (!goes_whole(peer, false, 0, 0, NULL, buf, len))
 		ret = send_wait(peer, false, 0, 0, buf, len);
 	msg_unlock(&ep->lock);
 	return ret;
 }
 
-int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
+__hot int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	      const void *buf, size_t len)
 {
 	struct sci_ep *ep;
@@ -197,7 +243,7 @@ int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (!line_at_once(peer, true, context, tag, NULL, buf, len))
+	if (!goes_whole(peer, true, context, tag, NULL, buf, len))
 		ret = send_wait(peer, true, context, tag, buf, len);
 	msg_unlock(&ep->lock);
 	return ret;
@@ -231,20 +277,11 @@ static inline void short_at_once(struct sci_peer *p, const struct sci_send *send
 		  send->flags & SCI_SEND_IMM ? &send->imm : NULL, data, len);
 }
 
-/* In one block; of what may be in exported memory a request knows more. */
-static bool block_at_once(struct sci_peer *p, const struct sci_send *send,
-			  struct msg_out *m)
+/* The same for pieces. */
+static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
+				 size_t len)
 {
-	return p->blocks_tx[RING_EAGER].size &&
-	       m->len <= block_limit(p, m->len) &&
-	       (send->flags & SCI_SEND_COPY || list_empty(&p->ep->bufs)) &&
-	       !send_block(p, m, &m->at, 0, m->len);
-}
-
-static bool long_at_once(struct sci_peer *p, const struct sci_send *send,
-			 bool tagged, size_t len)
-{
-	const uint64_t *params = p->ep->params;
+	bool tagged = send->flags & SCI_SEND_TAGGED;
 	struct msg_out m = {
 		.at = { .iov = send->iov, .n = send->n }, .len = len,
 		.tag = tagged ? send->tag : 0, .imm = send->imm,
@@ -252,24 +289,12 @@ static bool long_at_once(struct sci_peer *p, const struct sci_send *send,
 		.has_imm = send->flags & SCI_SEND_IMM,
 	};
 
-	if (p->ep->lossy || len > params[SCI_PARAM_EAGER_MAX])
-		return false;
-	msg_skip(&m.at, 0);
-	if (len > params[SCI_PARAM_LINES_MAX])
-		return block_at_once(p, send, &m);
-	return send_chain_whole(p, &m);
-}
-
-/* What goes at once, whole, and needs no request to be remembered. */
-static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
-				 size_t len)
-{
-	bool tagged = send->flags & SCI_SEND_TAGGED;
-
 	if (send->flags & SCI_SEND_SYNC || !goes_at_once(p))
 		return false;
-	if (len > short_max(tagged, send->flags & SCI_SEND_IMM))
-		return long_at_once(p, send, tagged, len);
+	if (len > short_max(tagged, m.has_imm)) {
+		msg_skip(&m.at, 0);
+		return long_at_once(p, &m, send->flags & SCI_SEND_COPY);
+	}
 	short_at_once(p, send, tagged, len);
 	return true;
 }

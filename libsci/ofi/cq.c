@@ -62,38 +62,19 @@ void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 	entry_filled(cq);
 }
 
-static inline void fill(struct fi_cq_tagged_entry *e, uint64_t flags,
-			void *context, void *buf, const struct sci_status *st)
-{
-	if (st->flags & SCI_STATUS_IMM)
-		flags |= FI_REMOTE_CQ_DATA;
-	*e = (struct fi_cq_tagged_entry){
-		.op_context = context, .flags = flags, .len = st->len,
-		.buf = buf, .data = st->imm, .tag = st->tag,
-	};
-}
-
-/*
- * A message of @ep's has been sent or received.  It goes where its reader waits for
- * it, if there is one, none before it, and it wants to know as much as there is: a
- * copy of what was stored just now would wait for that to reach the cache.
- */
-void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
-		 void *context, void *buf, const struct sci_status *st)
+/* As sfi_cq_tell(), for whoever reads next. */
+void sfi_cq_queue(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
+		  void *context, void *buf, const struct sci_status *st)
 {
 	fi_addr_t src = FI_ADDR_NOTAVAIL;
 	struct sfi_entry *to;
 
-	if (cq->reader.n != cq->reader.room && cq->head == cq->tail) {
-		fill(&cq->reader.to[cq->reader.n++], flags, context, buf, st);
-		return;
-	}
 	if (flags & FI_RECV && ep->caps & FI_SOURCE)
 		src = sfi_ep_source(ep, st->peer);
 	to = next_entry(cq);
 	if (!to)
 		return;
-	fill(&to->e, flags, context, buf, st);
+	sfi_entry_fill(&to->e, flags, context, buf, st);
 	to->src = src;
 	entry_filled(cq);
 }
@@ -147,7 +128,7 @@ bool sfi_cq_ready(struct sfi_cq *cq)
 }
 
 /* One thread, and an empty queue: see sfi_cq_tell(). */
-static ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
+static __hot ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 {
 	ssize_t n;
 
@@ -182,7 +163,7 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
 	return ret;
 }
 
-static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+static __hot ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct sfi_cq *cq = (struct sfi_cq *)fid;
 	struct fi_cq_tagged_entry *to = buf;

@@ -17,7 +17,7 @@ static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_recv(ep, &r);
 }
 
-static ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static __hot ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			fi_addr_t src,
 			void *context)
 {
@@ -51,7 +51,7 @@ static ssize_t sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_send(ep, &s);
 }
 
-static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
 			void *desc, fi_addr_t dest, void *context)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
@@ -72,7 +72,7 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
 	return sfi_send(ep, &s);
 }
 
-static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 		      fi_addr_t dest)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
@@ -83,7 +83,7 @@ static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
-static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			  uint64_t data, fi_addr_t dest)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
@@ -95,7 +95,7 @@ static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
-static ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
 			void *desc, uint64_t data, fi_addr_t dest,
 			void *context)
 {

@@ -42,6 +42,8 @@
 
 #include <sci/msg.h>
 
+#include "libsci/compiler.h"
+
 #define SFI_NAME	"sci"
 #define SFI_VERSION	FI_VERSION(0, 1)
 #define SFI_API		FI_VERSION(1, 17)
@@ -266,11 +268,14 @@ struct sfi_recv {
 	bool tagged;
 };
 
-/* A receive that is in hand: see receive.c. */
-struct sfi_held {
-	struct sfi_recv r;		/* its @iov is the one below */
-	struct iovec iov;
+/* Receives in hand, in the order in which they get messages: see hand.h. */
+struct sfi_hand {
+	unsigned int first, end;	/* counted; both 0, if there are none */
 	struct sci_peer *peer;		/* NULL: anyone */
+	bool tagged;
+	struct sci_try t[SFI_HELD_MAX];
+	uint64_t flags[SFI_HELD_MAX];
+	void *context[SFI_HELD_MAX];
 };
 
 struct sfi_side {
@@ -298,12 +303,6 @@ struct sfi_ep {
 	struct sfi_lock lock;		/* of what follows */
 	struct sci_peer **peers;	/* by number in @av */
 	size_t n_peers;
-	struct {
-		struct sfi_held *first;	/* in @held, which is a ring; if any: */
-		unsigned int n;
-		bool fresh;		/* the first one has not been looked for */
-		unsigned int here;	/* so many were, when first looked for */
-	} hand;				/* receive.c */
 	struct sfi_op *free;
 	unsigned int ops;		/* under way */
 	struct sfi_op *receives;
@@ -317,7 +316,7 @@ struct sfi_ep {
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
 	struct sfi_ep *next_of_domain;
-	struct sfi_held held[SFI_HELD_MAX];
+	struct sfi_hand hand;
 };
 
 /* provider.c */
@@ -364,9 +363,37 @@ int sfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		struct fid_cq **cq, void *context);
 void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 		 fi_addr_t src);
-void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
-		 void *context, void *buf, const struct sci_status *st);
+void sfi_cq_queue(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
+		  void *context, void *buf, const struct sci_status *st);
 void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e);
+
+static inline void sfi_entry_fill(struct fi_cq_tagged_entry *e, uint64_t flags,
+				  void *context, void *buf,
+				  const struct sci_status *st)
+{
+	if (st->flags & SCI_STATUS_IMM)
+		flags |= FI_REMOTE_CQ_DATA;
+	*e = (struct fi_cq_tagged_entry){
+		.op_context = context, .flags = flags, .len = st->len,
+		.buf = buf, .data = st->imm, .tag = st->tag,
+	};
+}
+
+/*
+ * A message of @ep's has been sent or received.  It goes where its reader waits for
+ * it, if there is one, none before it, and it wants to know as much as there is: a
+ * copy of what was stored just now would wait for that to reach the cache.
+ */
+static inline void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep,
+			       uint64_t flags, void *context, void *buf,
+			       const struct sci_status *st)
+{
+	if (cq->reader.n != cq->reader.room && cq->head == cq->tail)
+		sfi_entry_fill(&cq->reader.to[cq->reader.n++], flags, context,
+			       buf, st);
+	else
+		sfi_cq_queue(cq, ep, flags, context, buf, st);
+}
 
 /* cntr.c */
 int sfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
@@ -439,7 +466,6 @@ ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m);
 /* receive.c */
 ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);
 ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r);
-bool sfi_hand_try(struct sfi_ep *ep);
 void sfi_hand_post(struct sfi_ep *ep);
 bool sfi_hand_cancel(struct sfi_ep *ep, const void *context);
 

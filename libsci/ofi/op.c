@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Operations under way, and what is told of them when they have completed. */
+#include "libsci/ofi/hand.h"
 #include "libsci/ofi/onesided.h"
-
-#include "libsci/barrier.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define SLAB	64u
 /* Looks for a receive in hand in a round of progress; rounds for one for all else. */
-#define LOOKS	12u
+#define LOOKS	20u
 #define OFTEN	4u
-/* Looks in a row; then the CPU is left to who shares it, the sender perhaps. */
-#define KEEN	4u
 /* Rounds after which all else has its turn, however much comes for those in hand. */
 #define AT_LEAST	32u
 /* Rounds of progress after which one that serves none looks for requests. */
@@ -278,20 +275,13 @@ static void progress(struct sfi_ep *ep)
  * Did any come now?  A round of the program's between two looks takes ten times as
  * long as a look, and half of that is what messages wait on average.
  */
-static bool hand_came(struct sfi_ep *ep)
+static __always_inline bool hand_came(struct sfi_ep *ep)
 {
-	unsigned int looks, n;
+	unsigned int looks;
 
-	for (looks = 0; ep->hand.n && looks < LOOKS; looks++) {
-		if (sfi_hand_try(ep)) {
-			for (n = 1; n < SFI_BATCH && ep->hand.n; n++)
-				if (!sfi_hand_try(ep))
-					break;
+	for (looks = 0; sfi_in_hand(ep) && looks < LOOKS; looks++)
+		if (sfi_hand_try(ep))
 			return true;
-		}
-		if (looks >= KEEN)
-			sci_cpu_relax();
-	}
 	return false;
 }
 
@@ -299,7 +289,7 @@ static bool hand_came(struct sfi_ep *ep)
  * Who waits for a receive in hand, and has nothing else under way that peers could
  * wait for, looks for that more often than for all else.
  */
-void sfi_ep_progress(struct sfi_ep *ep)
+__hot void sfi_ep_progress(struct sfi_ep *ep)
 {
 	bool came;
 
@@ -307,7 +297,7 @@ void sfi_ep_progress(struct sfi_ep *ep)
 	ep->rounds++;
 	came = hand_came(ep);
 	if (ep->rounds % AT_LEAST == 0 ||
-	    (!came && (!ep->hand.n || ep->rounds % OFTEN == 0 || ep->ops ||
+	    (!came && (!sfi_in_hand(ep) || ep->rounds % OFTEN == 0 || ep->ops ||
 		       !ep->refuses)))
 		progress(ep);
 	sfi_unlock(&ep->lock);

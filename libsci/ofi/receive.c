@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * DOC: receives
- *
- * A receive whose message is probably here is tried at once: it goes straight from
- * its ring to the buffer, and nothing has to be remembered.  Those that have to wait,
- * from one peer, while no receive of the program's is posted, stay in hand: progress
- * tries the first of them, which takes less time than to post it, to match it and to
- * be told.  If something else is in the way of that, or what comes would be for
- * another one, or somebody sleeps, all of them are posted, in their order:
- * sfi_hand_post().
- */
+/* Receives: in hand (hand.h), or posted. */
+#include "libsci/ofi/hand.h"
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
@@ -56,80 +47,21 @@ static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 	return 0;
 }
 
-/* ---- at once, or in hand ---- */
+/* ---- in hand ---- */
 
-static inline int try(struct sfi_ep *ep, const struct sfi_recv *r,
-		      struct sci_peer *peer)
+/* As it was when the program gave it to us. */
+static struct sfi_recv held(const struct sfi_ep *ep, unsigned int i,
+			    struct iovec *iov)
 {
-	void *buf = r->iov->iov_base;
-	size_t len = r->iov->iov_len;
-	struct sci_status st;
-	int ret;
+	unsigned int at = i % SFI_HELD_MAX;
+	const struct sci_try *t = &ep->hand.t[at];
 
-	if (r->tagged)
-		ret = sci_try_trecv(ep->ep, peer, SFI_TAGGED, r->tag, r->ignore,
-				    buf, len, &st);
-	else
-		ret = sci_try_recv(ep->ep, peer, buf, len, &st);
-	if (!ret)
-		sfi_tell(ep, &ep->rx, what_of(r), r->flags, r->context, buf, &st);
-	return ret;
-}
-
-/*
- * Is it here already?  A look at a line that its sender is about to write costs the
- * sender a transfer, 0.1 us where the CPUs are far apart, and in an exchange both
- * sides would look just then.  So there is none until two messages in a row were
- * here when first looked for, as in streams whose receiver is the slower one; but
- * where somebody may be asleep, who has to be woken by what is here, there always is.
- */
-#define HERE	2u
-
-static inline void looked(struct sfi_ep *ep, bool was_here)
-{
-	if (!was_here)
-		ep->hand.here = 0;
-	else if (ep->hand.here < HERE)
-		ep->hand.here++;
-}
-
-/* The one after so many others. */
-static inline struct sfi_held *held(struct sfi_ep *ep, unsigned int i)
-{
-	struct sfi_held *h = ep->hand.first + i;
-
-	return h < ep->held + SFI_HELD_MAX ? h : h - SFI_HELD_MAX;
-}
-
-/* Word by word: copies of more at once would wait for what was stored just now. */
-static inline void put(struct sfi_held *h, const struct sfi_recv *r,
-		       const struct iovec *iov, struct sci_peer *peer)
-{
-	h->r.iov = &h->iov;
-	h->r.n = r->n;
-	h->r.src = r->src;
-	h->r.tag = r->tag;
-	h->r.ignore = r->ignore;
-	h->r.flags = r->flags;
-	h->r.context = r->context;
-	h->r.tagged = r->tagged;
-	h->iov = *iov;
-	h->peer = peer;
-}
-
-static inline void hold(struct sfi_ep *ep, const struct sfi_recv *r,
-			struct sci_peer *peer)
-{
-	/* who has one at a time has it in the same place */
-	if (!ep->hand.n)
-		ep->hand.first = ep->held;
-	put(held(ep, ep->hand.n++), r, r->iov, peer);
-}
-
-static inline void release_first(struct sfi_ep *ep)
-{
-	ep->hand.first = held(ep, 1);
-	ep->hand.n--;
+	*iov = (struct iovec){ .iov_base = t->buf, .iov_len = t->size };
+	return (struct sfi_recv){
+		.iov = iov, .n = 1, .tag = t->tag, .ignore = t->ignore,
+		.flags = ep->hand.flags[at], .context = ep->hand.context[at],
+		.tagged = ep->hand.tagged,
+	};
 }
 
 /* The program has been told that it is posted. */
@@ -146,88 +78,77 @@ static void fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 /* The endpoint is locked, here and below. */
 void sfi_hand_post(struct sfi_ep *ep)
 {
-	while (ep->hand.n) {
-		struct sfi_held h;
+	while (sfi_in_hand(ep)) {
+		struct iovec iov;
+		struct sfi_recv r = held(ep, ep->hand.first, &iov);
 		int ret;
 
-		put(&h, &ep->hand.first->r, &ep->hand.first->iov,
-		    ep->hand.first->peer);
-		release_first(ep);
-		ret = post_op(ep, &h.r, h.peer, 0);
+		sfi_hand_remove(ep, 1);
+		ret = post_op(ep, &r, ep->hand.peer, 0);
 		if (ret)
-			fail(ep, &h.r, ret);
+			fail(ep, &r, ret);
 	}
 }
 
 /* False: none of them has this context. */
 bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 {
-	struct sfi_held h, *next;
+	struct sfi_hand *h = &ep->hand;
+	struct sfi_recv r;
+	struct iovec iov;
 	unsigned int i;
 
-	for (i = 0; i < ep->hand.n && held(ep, i)->r.context != context; i++)
-		;
-	if (i == ep->hand.n)
+	for (i = h->first; i != h->end; i++)
+		if (h->context[i % SFI_HELD_MAX] == context)
+			break;
+	if (i == h->end)
 		return false;
-	put(&h, &held(ep, i)->r, &held(ep, i)->iov, NULL);
-	for (; i + 1 < ep->hand.n; i++) {
-		next = held(ep, i + 1);
-		put(held(ep, i), &next->r, &next->iov, next->peer);
+	r = held(ep, i, &iov);
+	for (; i != h->first; i--) {
+		unsigned int to = i % SFI_HELD_MAX, from = (i - 1) % SFI_HELD_MAX;
+
+		h->t[to] = h->t[from];
+		h->flags[to] = h->flags[from];
+		h->context[to] = h->context[from];
 	}
-	ep->hand.n--;
-	fail(ep, &h.r, -ECANCELED);
+	sfi_hand_remove(ep, 1);
+	fail(ep, &r, -ECANCELED);
 	return true;
 }
 
-/* Progress for the first one in hand: true if its message was there. */
-bool sfi_hand_try(struct sfi_ep *ep)
+/*
+ * Before any that is posted.  Behind others?  For messages of the same peer and kind
+ * only: no other's are looked for while the first one waits.
+ */
+static inline bool may_be_held(const struct sfi_ep *ep, const struct sfi_recv *r,
+			       const struct sci_peer *peer)
 {
-	const struct sfi_held *h = ep->hand.first;
-	int ret = try(ep, &h->r, h->peer);
-
-	if (ep->hand.fresh)
-		looked(ep, !ret);
-	ep->hand.fresh = false;
-	if (!ret)
-		release_first(ep);
-	else if (ret != -EAGAIN)
-		sfi_hand_post(ep);
-	return !ret;
-}
-
-/* None that is posted could come before it. */
-static inline bool may_be_held(const struct sfi_ep *ep, const struct sfi_recv *r)
-{
-	return r->n == 1 && !(r->flags & FI_MULTI_RECV) && !ep->receives;
+	if (r->n != 1 || r->flags & FI_MULTI_RECV || ep->receives)
+		return false;
+	return !sfi_in_hand(ep) ||
+	       (ep->hand.end - ep->hand.first < SFI_HELD_MAX &&
+		ep->hand.peer == peer &&
+		ep->hand.tagged == r->tagged && !ep->may_sleep);
 }
 
 /*
- * Behind others?  From the same peer only: another's messages are not looked for
- * while the first one waits.  Sleepers have to be woken by what is here.
+ * Where somebody may be asleep, who has to be woken by what is here.  Anybody else
+ * looks for it soon; to look before that costs a sender that is about to write it
+ * a transfer, 0.1 us where the CPUs are far apart.
  */
-static inline bool may_queue(struct sfi_ep *ep, const struct sci_peer *peer)
+static inline int try_now(struct sfi_ep *ep, const struct sfi_recv *r,
+			  struct sci_peer *peer)
 {
-	return ep->hand.n < SFI_HELD_MAX && ep->hand.first->peer == peer &&
-	       !ep->may_sleep;
-}
+	struct sci_try t = {
+		.buf = r->iov->iov_base, .size = r->iov->iov_len,
+		.tag = r->tag, .ignore = r->ignore,
+	};
+	int ret = sfi_try(ep, peer, r->tagged, &t, 1);
 
-/* 0, or -EAGAIN: it is in hand; others: it has to be posted. */
-static inline int try_or_hold(struct sfi_ep *ep, const struct sfi_recv *r,
-			      struct sci_peer *peer)
-{
-	bool looks = ep->hand.here == HERE || ep->may_sleep;
-	int ret = -EAGAIN;
-
-	if (looks) {
-		ret = try(ep, r, peer);
-		looked(ep, !ret);
-	}
-	if (ret == -EAGAIN) {
-		ep->hand.fresh = !looks;
-		hold(ep, r, peer);
-	} else if (!ret) {
-		sfi_ep_at_once(ep);
-	}
+	if (ret <= 0)
+		return ret;
+	sfi_tell_received(ep, &t, r->tagged, r->flags, r->context);
+	sfi_ep_at_once(ep);
 	return ret;
 }
 
@@ -238,20 +159,20 @@ static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
 
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
 		error = sfi_ep_known(ep, r->src, &peer);
-	if (!error && may_be_held(ep, r)) {
-		if (ep->hand.n && may_queue(ep, peer)) {
-			hold(ep, r, peer);
+	if (!error && may_be_held(ep, r, peer)) {
+		ret = ep->may_sleep ? try_now(ep, r, peer) : -EAGAIN;
+		if (ret > 0)
+			return 0;
+		if (ret == -EAGAIN) {
+			sfi_hand_add(ep, r, peer);
 			return 0;
 		}
-		ret = ep->hand.n ? -EBUSY : try_or_hold(ep, r, peer);
-		if (!ret || ret == -EAGAIN)
-			return 0;
 	}
 	sfi_hand_post(ep);
 	return post_op(ep, r, peer, error);
 }
 
-ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
+__hot ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
 {
 	ssize_t ret;
 

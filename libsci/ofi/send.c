@@ -31,25 +31,25 @@ static uint64_t what_of(const struct sfi_send *s)
 	return FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
 }
 
-/* One that fits a line.  -EAGAIN: sci_isendm() finds a way, or says why there is none. */
-static inline int try_line(struct sci_peer *peer, bool tagged, uint64_t tag,
+/* Whole and now.  -EAGAIN: sci_isendm() finds a way, or says why there is none. */
+static inline int try_send(struct sci_peer *peer, bool tagged, uint64_t tag,
 			   const uint64_t *imm, const struct iovec *iov)
 {
-	if (iov->iov_len > SCI_SHORT_MAX || (imm && !tagged))
+	if (imm && !tagged)
 		return -EAGAIN;
 	return tagged ? sci_try_tsend(peer, SFI_TAGGED, tag, imm, iov->iov_base,
 				      iov->iov_len) :
 			sci_try_send(peer, iov->iov_base, iov->iov_len);
 }
 
-static bool send_line(struct sfi_ep *ep, struct sci_peer *peer,
+static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
 		      const struct sfi_send *s)
 {
 	const uint64_t *imm = s->flags & FI_REMOTE_CQ_DATA ? &s->data : NULL;
 	struct sci_status st = { 0 };
 
 	if (s->n != 1 || s->flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ||
-	    try_line(peer, s->tagged, s->tag, imm, s->iov))
+	    try_send(peer, s->tagged, s->tag, imm, s->iov))
 		return false;
 	st.len = s->iov->iov_len;
 	sfi_tell(ep, &ep->tx, what_of(s), s->flags, s->context, NULL, &st);
@@ -89,12 +89,12 @@ static int send_to(struct sfi_ep *ep, const struct sfi_send *s)
 	struct sci_peer *peer;
 	int ret = sfi_ep_known(ep, s->dest, &peer);
 
-	if (ret || send_line(ep, peer, s))
+	if (ret || send_at_once(ep, peer, s))
 		return ret;
 	return send_op(ep, peer, s);
 }
 
-ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
+__hot ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 {
 	ssize_t ret;
 
@@ -114,7 +114,7 @@ ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
  * Nobody hears of its end, and nothing of it is remembered.  Who is faster than its
  * receiver has to wait: copies that queue up would only fill the cache.
  */
-ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m)
+__hot ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m)
 {
 	struct sci_peer *peer;
 	int ret;
@@ -126,7 +126,7 @@ ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m)
 	m->flags |= SCI_SEND_COPY | SCI_SEND_AT_ONCE;
 	sfi_lock(&ep->lock);
 	ret = sfi_ep_known(ep, dest, &peer);
-	if (!ret && try_line(peer, m->flags & SCI_SEND_TAGGED, m->tag,
+	if (!ret && try_send(peer, m->flags & SCI_SEND_TAGGED, m->tag,
 			     m->flags & SCI_SEND_IMM ? &m->imm : NULL, m->iov))
 		ret = sci_isendm(peer, m, NULL);
 	sfi_unlock(&ep->lock);

@@ -18,7 +18,7 @@ static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_recv(ep, &r);
 }
 
-static ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static __hot ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			fi_addr_t src, uint64_t tag, uint64_t ignore,
 			void *context)
 {
@@ -54,7 +54,7 @@ static ssize_t sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_send(ep, &s);
 }
 
-static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
 			void *desc, fi_addr_t dest, uint64_t tag, void *context)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
@@ -76,7 +76,7 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
 	return sfi_send(ep, &s);
 }
 
-static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 		      fi_addr_t dest, uint64_t tag)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
@@ -88,7 +88,7 @@ static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
 	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
-static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			  uint64_t data, fi_addr_t dest, uint64_t tag)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
@@ -101,7 +101,7 @@ static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
 	return sfi_inject((struct sfi_ep *)fid, dest, &m);
 }
 
-static ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
 			void *desc, uint64_t data, fi_addr_t dest, uint64_t tag,
 			void *context)
 {

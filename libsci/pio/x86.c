@@ -10,6 +10,7 @@
 #include <immintrin.h>
 
 #include "engine.h"
+#include "libsci/compiler.h"
 
 #define W	16
 #define V	sci_v16
@@ -113,7 +114,7 @@ static inline bool memcpy_is_best(const char *d, const char *s, size_t len)
 }
 
 /* No override: 32-byte vectors measure best, even where there are wider. */
-static __attribute__((target("avx")))
+static __hot __attribute__((target("avx")))
 void avx_auto(void *dst, const void *src, size_t len)
 {
 	if (avx_copy_ends(dst, src, len))

@@ -415,31 +415,44 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	      struct sci_status *status);
 
 /**
- * sci_try_recv(), sci_try_trecv() - receive, if that takes neither time nor memory
- * @peer: from whom; NULL: from anyone
- * @status: may be NULL
- *
- * For a message that is the next of its peer's, all of it here, and no longer than
- * the buffer; else nothing has happened.  -EAGAIN: nothing has come; no progress is
- * made either.  -EBUSY: something else has to come first, a receive
- * that is posted, a message that is kept, or another that is here; or lines can get
- * lost on this fabric: post a receive.
+ * struct sci_try - a receive for sci_try_trecvs()
+ * @buf, @size, @tag, @ignore: as in sci_trecv(); sci_try_recvs() has no tags
+ * @status: of the message, when it has been received
  */
-int sci_try_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf,
-		 size_t size, struct sci_status *status);
-int sci_try_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
-		  uint64_t tag, uint64_t ignore, void *buf, size_t size,
-		  struct sci_status *status);
+struct sci_try {
+	void *buf;
+	size_t size;
+	uint64_t tag;
+	uint64_t ignore;
+	struct sci_status status;
+};
+
+/**
+ * sci_try_recvs(), sci_try_trecvs() - receive what takes neither time nor memory
+ * @peer: from whom; NULL: from whoever has sent something, all from the same one
+ * @t: receives, in the order in which they get messages
+ * @n: how many, at least 1
+ *
+ * Returns how many have got theirs, the first ones of @t; others may have to wait.
+ * If there is none, nothing has happened.  -EAGAIN: nothing has come; no progress is
+ * made either.  -EBUSY: the next message is not for the first of @t, or longer than
+ * its buffer, or not all here, or something else has to come first, a receive that is
+ * posted or a message that is kept; or lines can get lost on this fabric: post it.
+ */
+int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer, struct sci_try *t,
+		  int n);
+int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+		   struct sci_try *t, int n);
 
 /**
  * sci_try_send(), sci_try_tsend() - send, if that takes neither time nor memory
  * @imm: NULL, or a number of the program's that goes with the message
  *
  * As sci_send() and sci_tsend(): @buf is the caller's again, and the errors are
- * theirs. For a message that fits a line: SCI_SHORT_MAX bytes, SCI_TAGGED_SHORT_MAX with a
- * tag, SCI_IMM_SHORT_MAX with an immediate.  -EAGAIN: it is longer, or would have to
- * wait, or @peer is not connected; nothing has happened, and no progress is made:
- * sci_isendm() finds another way, or says why there is none.
+ * theirs.  -EAGAIN: it does not go whole and now: there is no room, or it is too long
+ * for that, or in memory that @peer may read it from, or @peer is not connected.
+ * Nothing has happened then, and no progress is made: sci_isendm() finds another way,
+ * or says why there is none.
  */
 int sci_try_send(struct sci_peer *peer, const void *buf, size_t len);
 int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
