@@ -39,20 +39,64 @@ static __always_inline void sfi_tell_received(struct sfi_ep *ep,
 		 context, t->buf, &t->status);
 }
 
-static inline void sfi_hand_add(struct sfi_ep *ep, const struct sfi_recv *r,
-				struct sci_peer *peer)
+/*
+ * Before any that is posted.  Behind others?  For messages of the same peer and kind
+ * only: no other's are looked for while the first one waits.
+ */
+static __always_inline bool sfi_may_be_held(const struct sfi_ep *ep,
+					    const struct sci_peer *peer,
+					    bool tagged)
 {
-	unsigned int at = ep->hand.end++ % SFI_HELD_MAX;
-	struct sci_try *t = &ep->hand.t[at];
+	const struct sfi_hand *h = &ep->hand;
 
-	ep->hand.peer = peer;
-	ep->hand.tagged = r->tagged;
-	t->buf = r->iov->iov_base;
-	t->size = r->iov->iov_len;
-	t->tag = r->tag;
-	t->ignore = r->ignore;
-	ep->hand.flags[at] = r->flags;
-	ep->hand.context[at] = r->context;
+	return !ep->receives &&
+	       (h->end == h->first ||
+		(h->peer == peer && h->tagged == tagged && !ep->may_sleep &&
+		 h->end - h->first < SFI_HELD_MAX));
+}
+
+static __always_inline void sfi_hand_add(struct sfi_ep *ep, struct sci_peer *peer,
+					 bool tagged, void *buf, size_t len,
+					 uint64_t tag, uint64_t ignore,
+					 uint64_t flags, void *context)
+{
+	struct sfi_hand *h = &ep->hand;
+	unsigned int at = h->end++ % SFI_HELD_MAX;
+	struct sci_try *t = &h->t[at];
+
+	h->peer = peer;
+	h->tagged = tagged;
+	t->buf = buf;
+	t->size = len;
+	t->tag = tag;
+	t->ignore = ignore;
+	h->flags[at] = flags;
+	h->context[at] = context;
+}
+
+/* One with all its arguments in registers.  False: sfi_recv() does it, or says why not. */
+static __always_inline bool sfi_recv_held(struct sfi_ep *ep, fi_addr_t src,
+					  bool tagged, void *buf, size_t len,
+					  uint64_t tag, uint64_t ignore,
+					  void *context)
+{
+	bool any = !ep->directed || src == FI_ADDR_UNSPEC, held = false;
+	uint64_t flags = ep->rx.op_flags;
+	struct sci_peer *peer = NULL;
+
+	if (!ep->enabled || flags & FI_MULTI_RECV)
+		return false;
+	sfi_lock(&ep->lock);
+	if (!any && src < ep->n_peers)
+		peer = ep->peers[src];
+	if ((any || peer) && !ep->may_sleep &&
+	    sfi_may_be_held(ep, peer, tagged)) {
+		sfi_hand_add(ep, peer, tagged, buf, len, tag, ignore, flags,
+			     context);
+		held = true;
+	}
+	sfi_unlock(&ep->lock);
+	return held;
 }
 
 /* The first @n have ended.  Who has one at a time has it in the same place. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Messages without tags. */
-#include "libsci/ofi/ofi.h"
+#include "libsci/ofi/hand.h"
 
 static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 		     size_t n, fi_addr_t src,
@@ -17,12 +17,13 @@ static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_recv(ep, &r);
 }
 
-static __hot ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
-			fi_addr_t src,
-			void *context)
+static __hot ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len,
+			      void *desc, fi_addr_t src, void *context)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 
+	if (sfi_recv_held((struct sfi_ep *)fid, src, false, buf, len, 0, 0, context))
+		return 0;
 	return recvv(fid, &iov, &desc, 1, src, context);
 }
 
@@ -52,7 +53,7 @@ static ssize_t sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 }
 
 static __hot ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
-			void *desc, fi_addr_t dest, void *context)
+			      void *desc, fi_addr_t dest, void *context)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
@@ -73,31 +74,20 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
 }
 
 static __hot ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
-		      fi_addr_t dest)
+			    fi_addr_t dest)
 {
-	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	struct sci_send m = {
-		.iov = &iov, .n = 1,
-	};
-
-	return sfi_inject((struct sfi_ep *)fid, dest, &m);
+	return sfi_inject((struct sfi_ep *)fid, dest, false, 0, NULL, buf, len);
 }
 
 static __hot ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
-			  uint64_t data, fi_addr_t dest)
+				uint64_t data, fi_addr_t dest)
 {
-	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	struct sci_send m = {
-		.iov = &iov, .n = 1, .imm = data,
-		.flags = SCI_SEND_IMM,
-	};
-
-	return sfi_inject((struct sfi_ep *)fid, dest, &m);
+	return sfi_inject((struct sfi_ep *)fid, dest, false, 0, &data, buf, len);
 }
 
 static __hot ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
-			void *desc, uint64_t data, fi_addr_t dest,
-			void *context)
+			      void *desc, uint64_t data, fi_addr_t dest,
+			      void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };

@@ -461,7 +461,8 @@ ssize_t sfi_cancel(fid_t fid, void *context);
 /* send.c */
 bool sfi_is_peers(int error);
 ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s);
-ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m);
+ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, bool tagged, uint64_t tag,
+		   const uint64_t *imm, const void *buf, size_t len);
 
 /* receive.c */
 ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r);

@@ -117,21 +117,6 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 }
 
 /*
- * Before any that is posted.  Behind others?  For messages of the same peer and kind
- * only: no other's are looked for while the first one waits.
- */
-static inline bool may_be_held(const struct sfi_ep *ep, const struct sfi_recv *r,
-			       const struct sci_peer *peer)
-{
-	if (r->n != 1 || r->flags & FI_MULTI_RECV || ep->receives)
-		return false;
-	return !sfi_in_hand(ep) ||
-	       (ep->hand.end - ep->hand.first < SFI_HELD_MAX &&
-		ep->hand.peer == peer &&
-		ep->hand.tagged == r->tagged && !ep->may_sleep);
-}
-
-/*
  * Where somebody may be asleep, who has to be woken by what is here.  Anybody else
  * looks for it soon; to look before that costs a sender that is about to write it
  * a transfer, 0.1 us where the CPUs are far apart.
@@ -159,12 +144,15 @@ static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
 
 	if (ep->directed && r->src != FI_ADDR_UNSPEC)
 		error = sfi_ep_known(ep, r->src, &peer);
-	if (!error && may_be_held(ep, r, peer)) {
+	if (!error && r->n == 1 && !(r->flags & FI_MULTI_RECV) &&
+	    sfi_may_be_held(ep, peer, r->tagged)) {
 		ret = ep->may_sleep ? try_now(ep, r, peer) : -EAGAIN;
 		if (ret > 0)
 			return 0;
 		if (ret == -EAGAIN) {
-			sfi_hand_add(ep, r, peer);
+			sfi_hand_add(ep, peer, r->tagged, r->iov->iov_base,
+				     r->iov->iov_len, r->tag, r->ignore, r->flags,
+				     r->context);
 			return 0;
 		}
 	}
@@ -172,7 +160,7 @@ static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
 	return post_op(ep, r, peer, error);
 }
 
-__hot ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
+ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
 {
 	ssize_t ret;
 

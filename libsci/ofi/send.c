@@ -32,14 +32,13 @@ static uint64_t what_of(const struct sfi_send *s)
 }
 
 /* Whole and now.  -EAGAIN: sci_isendm() finds a way, or says why there is none. */
-static inline int try_send(struct sci_peer *peer, bool tagged, uint64_t tag,
-			   const uint64_t *imm, const struct iovec *iov)
+static __always_inline int try_send(struct sci_peer *peer, bool tagged,
+				    uint64_t tag, const uint64_t *imm,
+				    const void *buf, size_t len)
 {
-	if (imm && !tagged)
-		return -EAGAIN;
-	return tagged ? sci_try_tsend(peer, SFI_TAGGED, tag, imm, iov->iov_base,
-				      iov->iov_len) :
-			sci_try_send(peer, iov->iov_base, iov->iov_len);
+	if (tagged)
+		return sci_try_tsend(peer, SFI_TAGGED, tag, imm, buf, len);
+	return imm ? -EAGAIN : sci_try_send(peer, buf, len);
 }
 
 static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
@@ -49,7 +48,8 @@ static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
 	struct sci_status st = { 0 };
 
 	if (s->n != 1 || s->flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ||
-	    try_send(peer, s->tagged, s->tag, imm, s->iov))
+	    try_send(peer, s->tagged, s->tag, imm, s->iov->iov_base,
+		     s->iov->iov_len))
 		return false;
 	st.len = s->iov->iov_len;
 	sfi_tell(ep, &ep->tx, what_of(s), s->flags, s->context, NULL, &st);
@@ -110,25 +110,41 @@ __hot ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 	return ret;
 }
 
+static __attribute__((noinline)) int
+inject_otherwise(struct sci_peer *peer, bool tagged, uint64_t tag,
+		 const uint64_t *imm, const void *buf, size_t len)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	const struct sci_send m = {
+		.iov = &iov, .n = 1, .tag = tag, .imm = imm ? *imm : 0,
+		.context = SFI_TAGGED,
+		.flags = SCI_SEND_COPY | SCI_SEND_AT_ONCE |
+			 (tagged ? SCI_SEND_TAGGED : 0) |
+			 (imm ? SCI_SEND_IMM : 0),
+	};
+
+	return sci_isendm(peer, &m, NULL);
+}
+
 /*
  * Nobody hears of its end, and nothing of it is remembered.  Who is faster than its
  * receiver has to wait: copies that queue up would only fill the cache.
  */
-__hot ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, struct sci_send *m)
+__hot ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, bool tagged,
+			 uint64_t tag, const uint64_t *imm, const void *buf,
+			 size_t len)
 {
 	struct sci_peer *peer;
 	int ret;
 
-	if (m->iov->iov_len > SFI_INJECT_MAX)
+	if (len > SFI_INJECT_MAX)
 		return -FI_EMSGSIZE;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	m->flags |= SCI_SEND_COPY | SCI_SEND_AT_ONCE;
 	sfi_lock(&ep->lock);
 	ret = sfi_ep_known(ep, dest, &peer);
-	if (!ret && try_send(peer, m->flags & SCI_SEND_TAGGED, m->tag,
-			     m->flags & SCI_SEND_IMM ? &m->imm : NULL, m->iov))
-		ret = sci_isendm(peer, m, NULL);
+	if (!ret && try_send(peer, tagged, tag, imm, buf, len))
+		ret = inject_otherwise(peer, tagged, tag, imm, buf, len);
 	sfi_unlock(&ep->lock);
 	if (!ret && ep->tx.cntr)
 		sfi_cntr_count(ep->tx.cntr, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Messages with tags. */
-#include "libsci/ofi/ofi.h"
+#include "libsci/ofi/hand.h"
 
 static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 		     size_t n, fi_addr_t src, uint64_t tag, uint64_t ignore,
@@ -18,12 +18,15 @@ static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_recv(ep, &r);
 }
 
-static __hot ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
-			fi_addr_t src, uint64_t tag, uint64_t ignore,
-			void *context)
+static __hot ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len,
+			      void *desc, fi_addr_t src, uint64_t tag,
+			      uint64_t ignore, void *context)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 
+	if (sfi_recv_held((struct sfi_ep *)fid, src, true, buf, len, tag, ignore,
+			  context))
+		return 0;
 	return recvv(fid, &iov, &desc, 1, src, tag, ignore, context);
 }
 
@@ -55,7 +58,8 @@ static ssize_t sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 }
 
 static __hot ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
-			void *desc, fi_addr_t dest, uint64_t tag, void *context)
+			      void *desc, fi_addr_t dest, uint64_t tag,
+			      void *context)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
@@ -77,33 +81,20 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
 }
 
 static __hot ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
-		      fi_addr_t dest, uint64_t tag)
+			    fi_addr_t dest, uint64_t tag)
 {
-	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	struct sci_send m = {
-		.iov = &iov, .n = 1, .tag = tag, .context = SFI_TAGGED,
-		.flags = SCI_SEND_TAGGED,
-	};
-
-	return sfi_inject((struct sfi_ep *)fid, dest, &m);
+	return sfi_inject((struct sfi_ep *)fid, dest, true, tag, NULL, buf, len);
 }
 
 static __hot ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
-			  uint64_t data, fi_addr_t dest, uint64_t tag)
+				uint64_t data, fi_addr_t dest, uint64_t tag)
 {
-	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	struct sci_send m = {
-		.iov = &iov, .n = 1, .tag = tag, .context = SFI_TAGGED,
-		.imm = data,
-		.flags = SCI_SEND_TAGGED | SCI_SEND_IMM,
-	};
-
-	return sfi_inject((struct sfi_ep *)fid, dest, &m);
+	return sfi_inject((struct sfi_ep *)fid, dest, true, tag, &data, buf, len);
 }
 
 static __hot ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
-			void *desc, uint64_t data, fi_addr_t dest, uint64_t tag,
-			void *context)
+			      void *desc, uint64_t data, fi_addr_t dest,
+			      uint64_t tag, void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
