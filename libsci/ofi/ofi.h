@@ -312,7 +312,8 @@ struct sfi_ep {
 	struct sfi_slot *slots;		/* for those of others */
 	unsigned int n_slots, not_posted;
 	bool refuses;			/* serves none: */
-	unsigned int rounds;		/* of progress */
+	unsigned int rounds;		/* of progress, */
+	unsigned int vain;		/* ... the last ones, for those in hand */
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
 	struct sfi_ep *next_of_domain;

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 #define SLAB	64u
-/* Looks for a receive in hand in a round of progress; rounds for one for all else. */
-#define LOOKS	20u
+/* Looks for a receive in hand in a round of progress, of 5 ns each. */
+#define LOOKS	60u
+/* So many of these rounds in vain in a row, then one for all else, of 0.1 us. */
 #define OFTEN	4u
 /* Rounds after which all else has its turn, however much comes for those in hand. */
 #define AT_LEAST	32u
@@ -272,8 +273,9 @@ static void progress(struct sfi_ep *ep)
 }
 
 /*
- * Did any come now?  A round of the program's between two looks takes ten times as
- * long as a look, and half of that is what messages wait on average.
+ * Did any come now?  Between two of our rounds the program is busy with others (Open
+ * MPI: 40 ns), and what comes then has to wait.  So a round is longer than a short
+ * message and its answer take.
  */
 static __always_inline bool hand_came(struct sfi_ep *ep)
 {
@@ -296,8 +298,9 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 	sfi_lock(&ep->lock);
 	ep->rounds++;
 	came = hand_came(ep);
+	ep->vain = came ? 0 : ep->vain + 1;
 	if (ep->rounds % AT_LEAST == 0 ||
-	    (!came && (!sfi_in_hand(ep) || ep->rounds % OFTEN == 0 || ep->ops ||
+	    (!came && (!sfi_in_hand(ep) || ep->vain % OFTEN == 0 || ep->ops ||
 		       !ep->refuses)))
 		progress(ep);
 	sfi_unlock(&ep->lock);
