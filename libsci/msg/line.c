@@ -73,8 +73,8 @@ WIDE static inline __m512i load_at(const void *buf, size_t len, unsigned int at)
 }
 
 WIDE __hot static void put_wide(volatile struct msg_line *slot,
-			  const struct line_head *head, const void *buf,
-			  size_t len, uint64_t id, uint64_t last)
+				const struct line_head *head, const void *buf,
+				size_t len, uint64_t id, uint64_t last)
 {
 	const __m512i top = _mm512_set1_epi64((long long)LINE_ID);
 	const __m512i ids = _mm512_set1_epi64((long long)id);
@@ -98,7 +98,7 @@ WIDE __hot static void put_wide(volatile struct msg_line *slot,
 }
 
 WIDE __hot static bool get_wide(const volatile struct msg_line *slot, uint64_t id,
-			  struct msg_line *out)
+				struct msg_line *out)
 {
 	const __m512i top = _mm512_set1_epi64((long long)LINE_ID);
 	__m512i v = _mm512_load_si512((const void *)slot);

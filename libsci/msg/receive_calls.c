@@ -26,8 +26,8 @@ struct quick {
 	struct sci_status *st;
 };
 
-static __always_inline bool fits(const struct quick *q, uint32_t context, uint64_t tag,
-			uint64_t len)
+static __always_inline bool fits(const struct quick *q, uint32_t context,
+				 uint64_t tag, uint64_t len)
 {
 	const struct sci_try *t = q->t;
 
@@ -76,8 +76,8 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
  * All lines of it have to be there soon: there is no way back.  @first bytes
  * are in the first one.
  */
-static __hot bool quick_chain(const struct quick *q, const uint8_t *data, size_t first,
-			size_t len)
+static __hot bool quick_chain(const struct quick *q, const uint8_t *data,
+			      size_t first, size_t len)
 {
 	struct msg_rx rx = q->p->data_rx;
 	size_t at = len < first ? len : first;
@@ -101,7 +101,8 @@ static __hot bool quick_chain(const struct quick *q, const uint8_t *data, size_t
 	return true;
 }
 
-static __hot bool quick_plain_chain(const struct quick *q, const struct line_chain *c)
+static __hot bool quick_plain_chain(const struct quick *q,
+				    const struct line_chain *c)
 {
 	if (c->len > QUICK_CHAIN || !fits(q, c->context, c->tag, c->len) ||
 	    !quick_chain(q, c->data, CHAIN_HEAD, c->len))
@@ -110,7 +111,8 @@ static __hot bool quick_plain_chain(const struct quick *q, const struct line_cha
 	return true;
 }
 
-static __hot bool quick_imm_chain(const struct quick *q, const struct line_chain_imm *c)
+static __hot bool quick_imm_chain(const struct quick *q,
+				  const struct line_chain_imm *c)
 {
 	if (c->len > QUICK_CHAIN || !fits(q, c->context, c->tag, c->len) ||
 	    !quick_chain(q, c->data, CHAIN_IMM_HEAD, c->len))
@@ -120,7 +122,8 @@ static __hot bool quick_imm_chain(const struct quick *q, const struct line_chain
 	return true;
 }
 
-static __always_inline bool quick_tagged(const struct quick *q, const struct line_tagged *m)
+static __always_inline bool quick_tagged(const struct quick *q,
+					 const struct line_tagged *m)
 {
 	if (m->len > SCI_TAGGED_SHORT_MAX || !fits(q, m->context, m->tag, m->len))
 		return false;
@@ -154,7 +157,8 @@ static bool quick_untagged(const struct quick *q, const struct msg_line *l)
 	return true;
 }
 
-static __always_inline bool quick_line(const struct quick *q, const struct msg_line *l)
+static __always_inline bool quick_line(const struct quick *q,
+				       const struct msg_line *l)
 {
 	const struct msg_typed *m = (const struct msg_typed *)l;
 
@@ -296,14 +300,14 @@ static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
 	return ret;
 }
 
-__hot int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer, struct sci_try *t,
-		  int n)
+__hot int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer,
+			struct sci_try *t, int n)
 {
 	return try_recvs(ep, peer, MSG_UNTAGGED, t, n);
 }
 
-__hot int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
-		   struct sci_try *t, int n)
+__hot int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer,
+			 uint32_t context, struct sci_try *t, int n)
 {
 	return context > SCI_CONTEXT_MAX ? -EINVAL :
 					   try_recvs(ep, peer, context, t, n);
@@ -325,16 +329,19 @@ static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
 /* A message that is here already completes its request at once. */
 static bool take_now(struct sci_req *req)
 {
-	const struct sci_try t = {
-		.buf = req->iov->iov_base, .size = req->len,
-		.tag = req->match.tag, .ignore = req->match.ignore,
+	struct sci_try t = {
+		.size = req->len, .tag = req->match.tag,
+		.ignore = req->match.ignore,
 	};
 	const struct quick q = {
 		req->peer, req->match.context, &t, &req->status,
 	};
 
 	if (req->iovs != 1 || !may_be_quick(req->ep, q.p, q.context) ||
-	    !quick_is_here(q.p) || !quick_take(&q))
+	    !quick_is_here(q.p))
+		return false;
+	t.buf = req->iov->iov_base;
+	if (!quick_take(&q))
 		return false;
 	req_done(req, 0);
 	return true;

@@ -267,7 +267,7 @@ static void announce_more(struct sci_peer *p, uint32_t len, uint32_t end,
 
 /* @at: where @m has got to; -EAGAIN: no room for more */
 __hot int send_block(struct sci_peer *p, const struct msg_out *m,
-	       struct msg_cursor *at, size_t moved, size_t n)
+		     struct msg_cursor *at, size_t moved, size_t n)
 {
 	struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
 	int64_t room, end;

@@ -135,7 +135,8 @@ static __always_inline void post_line(struct sci_peer *peer, bool tagged,
  * In one block.  Where the receiver may come for the bytes instead, a request tells
  * when it has: not for who wants its buffer back at once (@copied).
  */
-static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m, bool copied)
+static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
+					  bool copied)
 {
 	const struct sci_ep *ep = p->ep;
 
@@ -146,7 +147,8 @@ static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 }
 
 /* Longer than a line. */
-static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m, bool copied)
+static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
+					 bool copied)
 {
 	const uint64_t *params = p->ep->params;
 
@@ -209,7 +211,7 @@ __hot int sci_try_send(struct sci_peer *peer, const void *buf, size_t len)
 }
 
 __hot int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
-		  const uint64_t *imm, const void *buf, size_t len)
+			const uint64_t *imm, const void *buf, size_t len)
 {
 	return try_send(peer, true, context, tag, imm, buf, len);
 }
@@ -232,7 +234,7 @@ __hot int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 }
 
 __hot int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
-	      const void *buf, size_t len)
+		    const void *buf, size_t len)
 {
 	struct sci_ep *ep;
 	int ret = 0;
