@@ -632,6 +632,12 @@ static inline bool lines_due(const struct sci_peer *p)
 	return p->now.data - p->told.data >= DATA_LINES / (p->ep->lossy ? 2 : 4);
 }
 
+/* The same of bytes of the eager ring, where telling is a store. */
+static inline bool blocks_due(const struct sci_peer *p)
+{
+	return p->now.eager - p->told.eager >= p->blocks_rx[RING_EAGER].size / 8;
+}
+
 static inline void status_of_message(struct sci_status *st, uint32_t context,
 				     uint64_t tag, size_t len)
 {

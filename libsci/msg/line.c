@@ -82,11 +82,13 @@ WIDE __hot static void put_wide(volatile struct msg_line *slot,
 	uint64_t moved;
 
 	/* unaligned buffers end in the middle of a word: the mask is exact */
-	v = _mm512_or_si512(v, _mm512_zextsi256_si512(
-		_mm256_set_epi64x((long long)head->w[3], (long long)head->w[2],
-				  (long long)head->w[1], (long long)head->w[0])));
-	v = _mm512_mask_or_epi64(v, 1 << 4, v,
-				 _mm512_set1_epi64((long long)head->w[4]));
+	if (head->len) {
+		v = _mm512_or_si512(v, _mm512_zextsi256_si512(_mm256_set_epi64x(
+			(long long)head->w[3], (long long)head->w[2],
+			(long long)head->w[1], (long long)head->w[0])));
+		v = _mm512_mask_or_epi64(v, 1 << 4, v,
+					 _mm512_set1_epi64((long long)head->w[4]));
+	}
 	moved = _mm512_movepi64_mask(v) & 0x7f;
 	v = _mm512_or_si512(_mm512_andnot_si512(top, v), ids);
 	v = _mm512_mask_or_epi64(v, 0x80, v, _mm512_set1_epi64(

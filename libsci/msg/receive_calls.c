@@ -67,8 +67,10 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 		got_imm(q, e->imm);
 	p->now.eager = e->end;
 	rx_advance(&p->data_rx);
-	p->now.data = p->data_rx.pos;
-	status_of_blocks(p);
+	if (blocks_due(p)) {
+		p->now.data = p->data_rx.pos;
+		status_write(p);
+	}
 	return true;
 }
 
@@ -79,30 +81,41 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 static __hot bool quick_chain(const struct quick *q, const uint8_t *data,
 			      size_t first, size_t len)
 {
-	struct msg_rx rx = q->p->data_rx;
+	struct msg_rx *rx = &q->p->data_rx;
 	size_t at = len < first ? len : first;
+	uint32_t slot = rx->slot, pos = rx->pos;
+	uint64_t id = rx->id;
 	struct msg_line l;
 
 	line_copy(q->t->buf, data, at);
-	for (rx_advance(&rx); at < len; rx_advance(&rx)) {
+	for (;;) {
 		unsigned int looks = 0, n;
 
-		while (!line_ops.get(&rx.slots[rx.slot], rx.id, &l))
+		pos++;
+		if (++slot == rx->lines) {
+			slot = 0;
+			id ^= LINE_ID;
+		}
+		if (at == len)
+			break;
+		while (!line_ops.get(&rx->slots[slot], id, &l))
 			if (++looks == QUICK_LOOKS)
 				return false;
 		n = line_kind(&l);
-		if (line_seq(&l) != (rx.pos & 3) || n == LINE_TYPED || !n ||
+		if (line_seq(&l) != (pos & 3) || n == LINE_TYPED || !n ||
 		    n > len - at)
 			return false;
 		line_copy((uint8_t *)q->t->buf + at, &l, n);
 		at += n;
 	}
-	q->p->data_rx = rx;
+	rx->slot = slot;
+	rx->pos = pos;
+	rx->id = id;
 	return true;
 }
 
-static __hot bool quick_plain_chain(const struct quick *q,
-				    const struct line_chain *c)
+static inline bool quick_plain_chain(const struct quick *q,
+				     const struct line_chain *c)
 {
 	if (c->len > QUICK_CHAIN || !fits(q, c->context, c->tag, c->len) ||
 	    !quick_chain(q, c->data, CHAIN_HEAD, c->len))
@@ -111,8 +124,8 @@ static __hot bool quick_plain_chain(const struct quick *q,
 	return true;
 }
 
-static __hot bool quick_imm_chain(const struct quick *q,
-				  const struct line_chain_imm *c)
+static inline bool quick_imm_chain(const struct quick *q,
+				   const struct line_chain_imm *c)
 {
 	if (c->len > QUICK_CHAIN || !fits(q, c->context, c->tag, c->len) ||
 	    !quick_chain(q, c->data, CHAIN_IMM_HEAD, c->len))

@@ -115,65 +115,13 @@ static inline struct msg_out out_of(const struct sci_req *req)
 	};
 }
 
-/* Of the first line; what it leaves room for. */
-static size_t chain_head(const struct msg_out *m, struct line_head *h,
-			 enum msg_line_type *type)
+bool send_chain_whole(struct sci_peer *p, const struct msg_out *m)
 {
-	size_t room = m->has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
-
-	*h = (struct line_head){
-		.w = { m->len, m->tag, m->context },
-		.len = offsetof(struct line_chain, data),
-	};
-	*type = LINE_CHAIN;
-	if (m->has_imm) {
-		h->w[2] |= m->imm << 32;
-		h->w[3] = m->imm >> 32;
-		h->len = offsetof(struct line_chain_imm, data);
-		*type = LINE_CHAIN_IMM;
-	}
-	return m->len < room ? m->len : room;
-}
-
-/* How many it takes. */
-uint32_t chain_lines(bool has_imm, size_t len)
-{
-	size_t first = has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
-
-	if (len <= first)
-		return 1;
-	return 1 + (uint32_t)((len - first + LINE_PAYLOAD - 1) / LINE_PAYLOAD);
-}
-
-/*
- * All of it at once, and the first line last: when the receiver sees that one
- * it does not have to wait for the others, nor look for them while they come.
- */
-__hot bool send_chain_whole(struct sci_peer *p, const struct msg_out *m)
-{
-	uint32_t lines = chain_lines(m->has_imm, m->len), k;
-	enum msg_line_type type;
-	struct line_head head;
-	const uint8_t *buf;
-	size_t n, at, first;
+	const void *buf;
+	size_t n;
 
 	buf = msg_chunk(&m->at, &n);
-	if (n < m->len)
-		return false;
-	if (tx_free(&p->data_tx) < lines &&
-	    (!tx_room_slow(&p->data_tx) || tx_free(&p->data_tx) < lines))
-		return false;
-	own_lines(p, m->len);
-	first = chain_head(m, &head, &type);
-	for (k = 1, at = first; at < m->len; k++, at += n) {
-		n = m->len - at < LINE_PAYLOAD ? m->len - at : LINE_PAYLOAD;
-		tx_put(p, &p->data_tx, k, &no_head, buf + at, n, LINE_SHORT);
-	}
-	tx_put(p, &p->data_tx, 0, &head, buf, first, type);
-	tx_go(p, &p->data_tx, lines);
-	p->chained += m->len;
-	p->ep->stats.sent_lines++;
-	return true;
+	return n >= m->len && chain_at_once(p, m, buf);
 }
 
 static void send_chain_line(struct sci_req *req)

@@ -79,6 +79,68 @@ struct msg_out {
 	bool has_imm;
 };
 
+/* ---- several lines ---- */
+
+/* Of the first line; what it leaves room for. */
+static __always_inline size_t chain_head(const struct msg_out *m,
+					 struct line_head *h,
+					 enum msg_line_type *type)
+{
+	size_t room = m->has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
+
+	*h = (struct line_head){
+		.w = { m->len, m->tag, m->context },
+		.len = offsetof(struct line_chain, data),
+	};
+	*type = LINE_CHAIN;
+	if (m->has_imm) {
+		h->w[2] |= m->imm << 32;
+		h->w[3] = m->imm >> 32;
+		h->len = offsetof(struct line_chain_imm, data);
+		*type = LINE_CHAIN_IMM;
+	}
+	return m->len < room ? m->len : room;
+}
+
+/* How many it takes. */
+static inline uint32_t chain_lines(bool has_imm, size_t len)
+{
+	size_t first = has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
+
+	if (len <= first)
+		return 1;
+	return 1 + (uint32_t)((len - first + LINE_PAYLOAD - 1) / LINE_PAYLOAD);
+}
+
+/*
+ * All of it at once, and the first line last: when the receiver sees that one
+ * it does not have to wait for the others, nor look for them while they come.
+ */
+static __always_inline bool chain_at_once(struct sci_peer *p,
+					  const struct msg_out *m,
+					  const uint8_t *buf)
+{
+	uint32_t lines = chain_lines(m->has_imm, m->len), k;
+	struct msg_tx *tx = &p->data_tx;
+	enum msg_line_type type;
+	struct line_head head;
+	size_t n, at, first;
+
+	if (tx_free(tx) < lines && (!tx_room_slow(tx) || tx_free(tx) < lines))
+		return false;
+	first = chain_head(m, &head, &type);
+	own_lines(p, m->len);
+	for (k = 1, at = first; at < m->len; k++, at += n) {
+		n = m->len - at < LINE_PAYLOAD ? m->len - at : LINE_PAYLOAD;
+		tx_put(p, tx, k, &no_head, buf + at, n, LINE_SHORT);
+	}
+	tx_put(p, tx, 0, &head, buf, first, type);
+	tx_go(p, tx, lines);
+	p->chained += m->len;
+	p->ep->stats.sent_lines++;
+	return true;
+}
+
 static inline bool is_long(const struct sci_req *req)
 {
 	return req->len > LINE_PAYLOAD &&
@@ -94,7 +156,6 @@ static inline size_t short_max(bool tagged, bool has_imm)
 
 /* send.c */
 const void *short_data(struct msg_cursor *at, void *room, size_t len);
-uint32_t chain_lines(bool has_imm, size_t len);
 bool send_chain_whole(struct sci_peer *p, const struct msg_out *m);
 size_t block_limit(const struct sci_peer *p, size_t len);
 int send_block(struct sci_peer *p, const struct msg_out *m,

@@ -131,6 +131,13 @@ static __always_inline void post_line(struct sci_peer *peer, bool tagged,
 		post_short(peer, tagged, context, tag, buf, len);
 }
 
+static __always_inline bool fits_block(const struct sci_peer *p, size_t len)
+{
+	return len <= p->ep->params[SCI_PARAM_EAGER_BLOCK] ?
+		       len <= p->blocks_tx[RING_EAGER].size / 4 :
+		       p->blocks_tx[RING_EAGER].size && len <= block_limit(p, len);
+}
+
 /*
  * In one block.  Where the receiver may come for the bytes instead, a request tells
  * when it has: not for who wants its buffer back at once (@copied).
@@ -140,15 +147,15 @@ static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 {
 	const struct sci_ep *ep = p->ep;
 
-	return p->blocks_tx[RING_EAGER].size && m->len <= block_limit(p, m->len) &&
+	return fits_block(p, m->len) &&
 	       (copied || m->len < ep->params[SCI_PARAM_ZCOPY_MIN] ||
 		list_empty(&ep->bufs)) &&
 	       !send_block(p, m, &m->at, 0, m->len);
 }
 
-/* Longer than a line. */
+/* Longer than a line.  @buf: where it lies, if it is in one piece. */
 static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
-					 bool copied)
+					 bool copied, const void *buf)
 {
 	const uint64_t *params = p->ep->params;
 
@@ -156,7 +163,7 @@ static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
 		return false;
 	if (m->len > params[SCI_PARAM_LINES_MAX])
 		return block_at_once(p, m, copied);
-	return send_chain_whole(p, m);
+	return buf ? chain_at_once(p, m, buf) : send_chain_whole(p, m);
 }
 
 static __hot __attribute__((noinline)) bool
@@ -170,7 +177,7 @@ buffer_at_once(struct sci_peer *p, bool tagged, uint32_t context, uint64_t tag,
 		.context = tagged ? context : MSG_UNTAGGED, .has_imm = imm,
 	};
 
-	return long_at_once(p, &m, false);
+	return long_at_once(p, &m, false, buf);
 }
 
 /* Whole, now, and without a request that remembers it. */
@@ -295,7 +302,7 @@ static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send
 		return false;
 	if (len > short_max(tagged, m.has_imm)) {
 		msg_skip(&m.at, 0);
-		return long_at_once(p, &m, send->flags & SCI_SEND_COPY);
+		return long_at_once(p, &m, send->flags & SCI_SEND_COPY, NULL);
 	}
 	short_at_once(p, send, tagged, len);
 	return true;

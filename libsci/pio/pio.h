@@ -185,7 +185,7 @@ static __always_inline void sci_pio_copy(void *dst, const void *src, size_t len)
 		sci_load_relaxed(&sci_pio_current_copy)(dst, src, len);
 		return;
 	}
-	for (at = 0; at + step <= len; at += step)
+	for (at = 0; at + step < len; at += step)
 		memcpy(d + at, s + at, step);
 	memcpy(d + len - step, s + len - step, step);
 }
