@@ -237,7 +237,6 @@ TEST(many_are_taken_at_once)
 TEST(bad_receives)
 {
 	struct self s = self_open(), other;
-	bool memory = is_memory(&s);
 	char buf[8] = { 0 };
 	struct sci_try t[2] = {
 		{ .buf = buf, .size = 8 }, { .buf = NULL, .size = 8 },
@@ -250,12 +249,14 @@ TEST(bad_receives)
 	CHECK_EQ(sci_try_recvs(s.ep, s.me, NULL, 1), -EINVAL);
 	CHECK_EQ(sci_try_recvs(s.ep, s.me, t, 0), -EINVAL);
 	CHECK_EQ(sci_try_recvs(s.ep, s.me, t, -1), -EINVAL);
-	CHECK_EQ(sci_try_recvs(s.ep, s.me, t + 1, 1), memory ? -EINVAL : -EBUSY);
 	CHECK_EQ(sci_try_trecvs(s.ep, s.me, SCI_CONTEXT_MAX + 1, t, 1), -EINVAL);
-	/* the second one is bad: the first one is not */
-	CHECK_EQ(sci_send(s.me, buf, 8), 0);
-	CHECK_EQ(sci_send(s.me, buf, 8), 0);
-	CHECK_EQ(sci_try_recvs(s.ep, s.me, t, 2), memory ? 1 : -EBUSY);
+	if (is_memory(&s)) {
+		CHECK_EQ(sci_try_recvs(s.ep, s.me, t + 1, 1), -EINVAL);
+		/* the second one is bad: the first one is not */
+		CHECK_EQ(sci_send(s.me, buf, 8), 0);
+		CHECK_EQ(sci_send(s.me, buf, 8), 0);
+		CHECK_EQ(sci_try_recvs(s.ep, s.me, t, 2), 1);
+	}
 	self_close(&other);
 	self_close(&s);
 }
@@ -437,10 +438,8 @@ TEST(longer_messages_that_go_at_once)
 
 	CHECK_EQ(sci_ep_get(s.ep, SCI_PARAM_LINES_MAX, &lines_max), 0);
 	/* in lines; in a block, there is no ring for that yet */
-	if (!is_memory(&s)) {
-		CHECK_EQ(sci_try_send(s.me, buf, SCI_SHORT_MAX + 1), -EAGAIN);
-		SKIP("this fabric has to check what is longer than a line");
-	}
+	if (!is_memory(&s))
+		SKIP("this fabric may have to check what is longer than a line");
 	CHECK_EQ(sci_try_send(s.me, buf, lines_max + 1), -EAGAIN);
 	CHECK_EQ(send_now(s.me, SCI_SEND_COPY, 0, 8000, NULL), 0);
 	CHECK_EQ(sci_recv(s.ep, s.me, buf, sizeof(buf), NULL), 0);
