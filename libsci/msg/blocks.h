@@ -100,7 +100,7 @@ static inline int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 	*crc = p->ep->crc ? blocks_crc(*at, len) : 0;
 	src = msg_chunk(at, &n);
 	if (n >= len && !p->ep->lossy) {
-		sci_pio_copy((void *)dst, src, len);
+		msg_copy((void *)dst, src, len);
 		msg_skip(at, len);
 	} else {
 		ret = remote_store(p->ep, b->seg, dst, at, len, true);

@@ -118,13 +118,9 @@ static const struct sci_pio_engine *const engines[] = {
 
 #define NR_ENGINES (sizeof(engines) / sizeof(engines[0]))
 
-/* From here on wider vectors gain more than a call takes. */
-#define INLINE_MAX	512u
-
 const struct sci_pio_engine *sci_pio_current = &sci_pio_generic;
 sci_pio_copy_fn *sci_pio_current_copy = generic_copy;
 size_t sci_pio_stream_limit = SIZE_MAX;
-size_t sci_pio_inline_max;
 
 #if !defined(__x86_64__)
 size_t sci_pio_cache_size(void)
@@ -183,11 +179,9 @@ int sci_pio_init(const char *override)
 	if (engine && !err) {
 		sci_store_relaxed(&sci_pio_current, engine);
 		sci_store_relaxed(&sci_pio_current_copy, engine->copy);
-		sci_store_relaxed(&sci_pio_inline_max, 0);
 	} else {
 		sci_store_relaxed(&sci_pio_current, best_engine());
 		sci_store_relaxed(&sci_pio_current_copy, sci_pio_auto_copy());
-		sci_store_relaxed(&sci_pio_inline_max, INLINE_MAX);
 	}
 	return err;
 }

@@ -25,10 +25,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "libsci/barrier.h"
-#include "libsci/compiler.h"
 
 /* A stream buffer, a packet, a short message (sci-hardware). */
 #define SCI_PIO_LINE	64
@@ -75,11 +73,6 @@ extern const struct sci_pio_engine *sci_pio_current
 	__attribute__((visibility("hidden")));
 extern sci_pio_copy_fn *sci_pio_current_copy
 	__attribute__((visibility("hidden")));
-
-/* Copies in cacheable memory of up to so many bytes need no engine, 0: all need it. */
-extern size_t sci_pio_inline_max __attribute__((visibility("hidden")));
-
-#define SCI_PIO_INLINE_MIN	32u
 
 /**
  * sci_pio_init() - choose the engine
@@ -167,27 +160,6 @@ static inline void sci_pio_write(volatile void *dst, const void *src,
 		sci_load_relaxed(&sci_pio_current_copy)((void *)dst, src, len);
 	else
 		sci_pio_put(dst, src, len);
-}
-
-/**
- * sci_pio_copy() - the same to SCI_PIO_MAP_CACHED, for who is in a hurry
- *
- * Short blocks go without a call, unless an engine has been asked for.
- */
-static __always_inline void sci_pio_copy(void *dst, const void *src, size_t len)
-{
-	const size_t step = SCI_PIO_INLINE_MIN;
-	const char *s = src;
-	char *d = dst;
-	size_t at;
-
-	if (len < step || len > sci_load_relaxed(&sci_pio_inline_max)) {
-		sci_load_relaxed(&sci_pio_current_copy)(dst, src, len);
-		return;
-	}
-	for (at = 0; at + step < len; at += step)
-		memcpy(d + at, s + at, step);
-	memcpy(d + len - step, s + len - step, step);
 }
 
 /**
