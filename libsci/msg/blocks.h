@@ -70,6 +70,28 @@ static inline int64_t blocks_room(const struct sci_peer *p,
 	return start;
 }
 
+/* In fewer the receiver has too much left to copy when the last one has come. */
+#define BLOCKS_LEAST	8u
+
+/*
+ * How long the blocks of a message of @len are.  Who waits for it should soon have
+ * something to copy.  In a stream the peer has that already, and large blocks take
+ * less time to copy.
+ *
+ * A quarter of the ring at most: a quarter may be lost to the gap at its end,
+ * and of another the receiver has not told yet that it is free.
+ */
+static inline size_t block_limit(const struct sci_peer *p, size_t len)
+{
+	size_t max = p->ep->params[SCI_PARAM_EAGER_BLOCK];
+	size_t most = p->ep->params[SCI_PARAM_BLOCK];
+	size_t quarter = p->blocks_tx[RING_EAGER].size / 4;
+
+	while (max < most && (peer_streams(p) || max * BLOCKS_LEAST < len))
+		max = max * 2 < most ? max * 2 : most;
+	return max < quarter ? max : quarter;
+}
+
 /* Where a block of @len bytes is that ends at @end; NULL: not in the ring. */
 static inline const uint8_t *blocks_find(const struct msg_blocks_rx *b,
 					 uint32_t end, uint32_t len)

@@ -626,16 +626,18 @@ static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 	maybe_ring(p);
 }
 
-/* So many lines have been read that the peer should be told. */
+/* So much has been read that the peer should be told: a packet, or a cache line. */
 static inline bool lines_due(const struct sci_peer *p)
 {
 	return p->now.data - p->told.data >= DATA_LINES / (p->ep->lossy ? 2 : 4);
 }
 
-/* The same of bytes of the eager ring, where telling is a store. */
-static inline bool blocks_due(const struct sci_peer *p)
+static inline bool ring_due(const struct sci_peer *p, enum msg_ring which,
+			    uint32_t read)
 {
-	return p->now.eager - p->told.eager >= p->blocks_rx[RING_EAGER].size / 8;
+	uint32_t size = p->blocks_rx[which].size;
+
+	return size && read >= size / (p->ep->lossy ? 4 : 8);
 }
 
 static inline void status_of_message(struct sci_status *st, uint32_t context,

@@ -67,7 +67,7 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 		got_imm(q, e->imm);
 	p->now.eager = e->end;
 	rx_advance(&p->data_rx);
-	if (blocks_due(p)) {
+	if (ring_due(p, RING_EAGER, p->now.eager - p->told.eager)) {
 		p->now.data = p->data_rx.pos;
 		status_write(p);
 	}
@@ -75,18 +75,21 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 }
 
 /*
- * All lines of it have to be there soon: there is no way back.  @first bytes
- * are in the first one.
+ * All lines of it have to be there soon: there is no way back.  @first bytes of
+ * @len are in the first one.
  */
-static __hot bool quick_chain(const struct quick *q, const uint8_t *data,
-			      size_t first, size_t len)
+static __hot bool quick_chain(const struct quick *q, uint32_t context,
+			      uint64_t tag, uint64_t len, const uint8_t *data,
+			      size_t first)
 {
 	struct msg_rx *rx = &q->p->data_rx;
-	size_t at = len < first ? len : first;
 	uint32_t slot = rx->slot, pos = rx->pos;
+	size_t at = len < first ? len : first;
 	uint64_t id = rx->id;
 	struct msg_line l;
 
+	if (len > QUICK_CHAIN || !fits(q, context, tag, len))
+		return false;
 	line_copy(q->t->buf, data, at);
 	for (;;) {
 		unsigned int looks = 0, n;
@@ -111,26 +114,21 @@ static __hot bool quick_chain(const struct quick *q, const uint8_t *data,
 	rx->slot = slot;
 	rx->pos = pos;
 	rx->id = id;
+	got(q, tag, len);
 	return true;
 }
 
 static inline bool quick_plain_chain(const struct quick *q,
 				     const struct line_chain *c)
 {
-	if (c->len > QUICK_CHAIN || !fits(q, c->context, c->tag, c->len) ||
-	    !quick_chain(q, c->data, CHAIN_HEAD, c->len))
-		return false;
-	got(q, c->tag, c->len);
-	return true;
+	return quick_chain(q, c->context, c->tag, c->len, c->data, CHAIN_HEAD);
 }
 
 static inline bool quick_imm_chain(const struct quick *q,
 				   const struct line_chain_imm *c)
 {
-	if (c->len > QUICK_CHAIN || !fits(q, c->context, c->tag, c->len) ||
-	    !quick_chain(q, c->data, CHAIN_IMM_HEAD, c->len))
+	if (!quick_chain(q, c->context, c->tag, c->len, c->data, CHAIN_IMM_HEAD))
 		return false;
-	got(q, c->tag, c->len);
 	got_imm(q, c->imm);
 	return true;
 }

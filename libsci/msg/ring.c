@@ -82,14 +82,6 @@ void tx_put_lossy(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 
 /* ---- the status line ---- */
 
-/* To tell costs a packet, or a cache line. */
-static bool ring_due(const struct sci_peer *p, enum msg_ring which, uint32_t read)
-{
-	uint32_t size = p->blocks_rx[which].size;
-
-	return size && read >= size / (p->ep->lossy ? 4 : 8);
-}
-
 __hot bool status_due(const struct sci_peer *p)
 {
 	return lines_due(p) ||
@@ -168,14 +160,13 @@ __hot void status_of_blocks(struct sci_peer *p)
 
 /* ---- blocks ---- */
 
-static __always_inline void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
-					struct msg_cursor *at, size_t len)
+static void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
+			struct msg_cursor *at, size_t len)
 {
-	size_t n = 0;
-	const void *src;
-
 	while (len) {
-		src = msg_chunk(at, &n);
+		size_t n;
+		const void *src = msg_chunk(at, &n);
+
 		n = n < len ? n : len;
 		sci_remote_write(dst, src, n, ep->link);
 		msg_skip(at, n);
@@ -212,15 +203,22 @@ static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,
 	}
 }
 
-/* The more is lost, the smaller the pieces that are checked, down to one packet. */
-static int store_checked(struct sci_ep *ep, struct sci_rseg *seg,
-			 volatile void *dst, struct msg_cursor *at, size_t len,
-			 bool block)
+/*
+ * Store and see that it arrives. The more is lost, the smaller the pieces
+ * that are checked, down to one packet. @block: there is room up to the end of
+ * the last line. -EAGAIN: the link loses everything, @at is unchanged.
+ */
+int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
+		 struct msg_cursor *at, size_t len, bool block)
 {
 	size_t step = len, done = 0;
 	struct msg_cursor c = *at;
 	unsigned int tries = 0;
 
+	if (!ep->lossy) {
+		store_piece(ep, dst, at, len);
+		return 0;
+	}
 	while (done < len) {
 		size_t n = step < len - done ? step : len - done;
 		uint32_t errors = sci_link_errors(ep->link);
@@ -242,20 +240,6 @@ static int store_checked(struct sci_ep *ep, struct sci_rseg *seg,
 		step = MSG_PAD(n / 4 > LINE_BYTES ? n / 4 : LINE_BYTES);
 	}
 	*at = c;
-	return 0;
-}
-
-/*
- * Store and see that it arrives. @block: there is room up to the end of the last
- * line. -EAGAIN: the link loses everything, @at is unchanged.
- */
-__hot int remote_store(struct sci_ep *ep, struct sci_rseg *seg,
-		       volatile void *dst, struct msg_cursor *at, size_t len,
-		       bool block)
-{
-	if (ep->lossy)
-		return store_checked(ep, seg, dst, at, len, block);
-	store_piece(ep, dst, at, len);
 	return 0;
 }
 

@@ -166,31 +166,9 @@ static int send_chain(struct sci_req *req)
 
 /* ---- eager ---- */
 
-/* In fewer the receiver has too much left to copy when the last one has come. */
-#define BLOCKS_LEAST	8u
-
-/*
- * How long the blocks of a message of @len are.  Who waits for it should soon have
- * something to copy.  In a stream the peer has that already, and large blocks take
- * less time to copy.
- *
- * A quarter of the ring at most: a quarter may be lost to the gap at its end,
- * and of another the receiver has not told yet that it is free.
- */
-__hot size_t block_limit(const struct sci_peer *p, size_t len)
-{
-	size_t max = p->ep->params[SCI_PARAM_EAGER_BLOCK];
-	size_t most = p->ep->params[SCI_PARAM_BLOCK];
-	size_t quarter = p->blocks_tx[RING_EAGER].size / 4;
-
-	while (max < most && (peer_streams(p) || max * BLOCKS_LEAST < len))
-		max = max * 2 < most ? max * 2 : most;
-	return max < quarter ? max : quarter;
-}
-
 /* struct line_eager; as words, as the line would wait for what is in memory. */
 static inline void announce_first(struct sci_peer *p, const struct msg_out *m,
-			   uint32_t len, uint32_t end, uint32_t crc)
+				  uint32_t len, uint32_t end, uint32_t crc)
 {
 	const struct line_head head = {
 		.w = { m->tag, (uint64_t)m->len << 32 | m->context,

@@ -157,7 +157,6 @@ static inline size_t short_max(bool tagged, bool has_imm)
 /* send.c */
 const void *short_data(struct msg_cursor *at, void *room, size_t len);
 bool send_chain_whole(struct sci_peer *p, const struct msg_out *m);
-size_t block_limit(const struct sci_peer *p, size_t len);
 int send_block(struct sci_peer *p, const struct msg_out *m,
 	       struct msg_cursor *at, size_t moved, size_t n);
 int copy_rest(struct sci_req *req);

@@ -131,13 +131,6 @@ static __always_inline void post_line(struct sci_peer *peer, bool tagged,
 		post_short(peer, tagged, context, tag, buf, len);
 }
 
-static __always_inline bool fits_block(const struct sci_peer *p, size_t len)
-{
-	return len <= p->ep->params[SCI_PARAM_EAGER_BLOCK] ?
-		       len <= p->blocks_tx[RING_EAGER].size / 4 :
-		       p->blocks_tx[RING_EAGER].size && len <= block_limit(p, len);
-}
-
 /*
  * In one block.  Where the receiver may come for the bytes instead, a request tells
  * when it has: not for who wants its buffer back at once (@copied).
@@ -147,7 +140,7 @@ static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 {
 	const struct sci_ep *ep = p->ep;
 
-	return fits_block(p, m->len) &&
+	return m->len <= block_limit(p, m->len) &&
 	       (copied || m->len < ep->params[SCI_PARAM_ZCOPY_MIN] ||
 		list_empty(&ep->bufs)) &&
 	       !send_block(p, m, &m->at, 0, m->len);
@@ -195,10 +188,10 @@ static __always_inline bool goes_whole(struct sci_peer *peer, bool tagged,
 	return true;
 }
 
-static __always_inline int try_send(struct sci_peer *peer, bool tagged,
-				    uint32_t context, uint64_t tag,
-				    const uint64_t *imm, const void *buf,
-				    size_t len)
+static __always_inline int try_whole(struct sci_peer *peer, bool tagged,
+				     uint32_t context, uint64_t tag,
+				     const uint64_t *imm, const void *buf,
+				     size_t len)
 {
 	bool sent;
 
@@ -214,13 +207,13 @@ static __always_inline int try_send(struct sci_peer *peer, bool tagged,
 
 __hot int sci_try_send(struct sci_peer *peer, const void *buf, size_t len)
 {
-	return try_send(peer, false, 0, 0, NULL, buf, len);
+	return try_whole(peer, false, 0, 0, NULL, buf, len);
 }
 
 __hot int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			const uint64_t *imm, const void *buf, size_t len)
 {
-	return try_send(peer, true, context, tag, imm, buf, len);
+	return try_whole(peer, true, context, tag, imm, buf, len);
 }
 
 __hot int sci_send(struct sci_peer *peer, const void *buf, size_t len)

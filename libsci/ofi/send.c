@@ -42,7 +42,7 @@ static __always_inline int try_send(struct sci_peer *peer, bool tagged,
 }
 
 static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
-		      const struct sfi_send *s)
+			 const struct sfi_send *s)
 {
 	const uint64_t *imm = s->flags & FI_REMOTE_CQ_DATA ? &s->data : NULL;
 	struct sci_status st = { 0 };
