@@ -5,8 +5,8 @@
  *
  * Who waits for a message runs little else while it waits, and a lot of other code
  * when it has come: the program's, MPI's.  What of ours comes next has left the
- * nearest caches and predictors then, and each call takes longer than what it calls
- * (between 10 and 20 ns of the 150 a short MPI message takes in all).  So the way of a
+ * nearest caches and predictors then, and a call takes longer than what it calls, of
+ * which a loop in which a program talks to itself shows nothing.  So the way of a
  * message that goes or comes at once is in as few functions as it can be, and those
  * lie together.
  */

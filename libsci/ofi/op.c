@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #define SLAB	64u
-/* Looks for a receive in hand in a round of progress, of 5 ns each. */
+/* Looks for a receive in hand in a round of progress, each a load and a few checks. */
 #define LOOKS	60u
-/* So many of these rounds in vain in a row, then one for all else, of 0.1 us. */
+/* So many of these rounds in vain in a row, then all else, which takes far longer. */
 #define OFTEN	4u
 /* Rounds after which all else has its turn, however much comes for those in hand. */
 #define AT_LEAST	32u
@@ -273,9 +273,9 @@ static void progress(struct sfi_ep *ep)
 }
 
 /*
- * Did any come now?  Between two of our rounds the program is busy with others (Open
- * MPI: 40 ns), and what comes then has to wait.  So a round is longer than a short
- * message and its answer take.
+ * Did any come now?  Between two of our rounds the program is busy with other things,
+ * and what comes then has to wait.  So a round is longer than a short message and its
+ * answer take.
  */
 static __always_inline bool hand_came(struct sfi_ep *ep)
 {

@@ -119,7 +119,7 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 /*
  * Where somebody may be asleep, who has to be woken by what is here.  Anybody else
  * looks for it soon; to look before that costs a sender that is about to write it
- * a transfer, 0.1 us where the CPUs are far apart.
+ * a transfer.
  */
 static inline int try_now(struct sfi_ep *ep, const struct sfi_recv *r,
 			  struct sci_peer *peer)
