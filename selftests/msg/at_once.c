@@ -234,6 +234,24 @@ TEST(many_are_taken_at_once)
 	self_close(&s);
 }
 
+/* They are looked at by progress alone, which has to know what was lost. */
+TEST(lines_that_can_get_lost_are_not_taken_at_once)
+{
+	struct self s;
+	struct sci_try t[1];
+	char buf[100] = { 0 };
+
+	setenv("SCI_FAULT", "seed=1", 1);
+	s = self_open();
+	t[0] = (struct sci_try){ .buf = buf, .size = sizeof(buf) };
+	CHECK_EQ(sci_try_recvs(s.ep, s.me, t, 1), -EBUSY);
+	CHECK_EQ(sci_send(s.me, buf, 8), 0);
+	CHECK_EQ(sci_try_recvs(s.ep, s.me, t, 1), -EBUSY);
+	CHECK_EQ(sci_try_send(s.me, buf, SCI_SHORT_MAX + 1), -EAGAIN);
+	CHECK_EQ(sci_recv(s.ep, s.me, buf, 8, NULL), 0);
+	self_close(&s);
+}
+
 TEST(bad_receives)
 {
 	struct self s = self_open(), other;
