@@ -289,8 +289,22 @@ static __always_inline bool hand_came(struct sfi_ep *ep)
 
 /*
  * Who waits for a receive in hand, and has nothing else under way that peers could
- * wait for, looks for that more often than for all else.
+ * wait for, looks for that more often than for all else.  Who has got something looks
+ * once more, to see that it was all (Open MPI does so for each message): with nothing
+ * in hand there is no need to look far then.
  */
+static inline bool has_all_else(const struct sfi_ep *ep, bool came)
+{
+	if (ep->rounds % AT_LEAST == 0)
+		return true;
+	if (came)
+		return false;
+	if (ep->ops || !ep->refuses)
+		return true;
+	return sfi_in_hand(ep) ? ep->vain % OFTEN == 0 :
+				 ep->vain > 1 || ep->may_sleep;
+}
+
 __hot void sfi_ep_progress(struct sfi_ep *ep)
 {
 	bool came;
@@ -299,9 +313,7 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 	ep->rounds++;
 	came = hand_came(ep);
 	ep->vain = came ? 0 : ep->vain + 1;
-	if (ep->rounds % AT_LEAST == 0 ||
-	    (!came && (!sfi_in_hand(ep) || ep->vain % OFTEN == 0 || ep->ops ||
-		       !ep->refuses)))
+	if (has_all_else(ep, came))
 		progress(ep);
 	sfi_unlock(&ep->lock);
 }
