@@ -22,7 +22,10 @@
 # far apart then, which changes everything fourfold.  So a probe, the ping-pong
 # of a word, runs between all measurements (see measure.h), and only those count
 # that it finds within a factor of 1.4 of PROBE us: what is usual in the nearer
-# places of this machine, if PROBE is not given.  Settings with less than half
+# places of this machine, if PROBE is not given.  And a core may be shared with a
+# stranger: programs leave out the runs in which it was, if there are others, as sums
+# that they do in between take more than PACE ns, if given, or a seventh more than is
+# usual at the better times of this machine.  Settings with less than half
 # of their rounds among these get more, while time lasts; where one has none,
 # all of its runs count and the table says so by a ~.
 build=${1:?usage: bench-$stem BUILD_DIR}
@@ -109,9 +112,11 @@ compile()		# OUTPUT COMPILER SOURCE [LIBRARY...]
 
 # ---- running ----
 
-probe()			# the usual one, of the nearer places
+# The usual ones, of the nearer places, and of the better times.
+quartile()		# COLUMN
 {
-	"$bin/raw" probe | sort -g | awk '{ v[NR] = $1 } END { print v[int(NR / 4) + 1] }'
+	awk -v c="$1" '{ print $c }' "$tmp/probes" | sort -g |
+		awk '{ v[NR] = $1 } END { print v[int(NR / 4) + 1] }'
 }
 
 in_place()		# PROBE
@@ -294,8 +299,11 @@ prepare()
 			    printf "%s%d", n++ ? "," : "", i }')
 	[[ $cpus == *,* ]] || die "needs two CPUs"
 	taskset -cp "$cpus" $$ >/dev/null
-	PEER_PLACE=$(awk -v p="${PROBE:-$(probe)}" 'BEGIN { print p / 1.4, p * 1.4 }')
-	export PEER_PLACE
+	"$bin/raw" probe >"$tmp/probes"
+	PEER_PLACE=$(awk -v p="${PROBE:-$(quartile 1)}" 'BEGIN { print p / 1.4, p * 1.4 }')
+	PEER_PACE=$(awk -v p="${PACE:-}" -v usual="$(quartile 2)" \
+		'BEGIN { print p == "" ? usual * 8 / 7 : p }')
+	export PEER_PLACE PEER_PACE
 }
 
 # Of what this was measured.
@@ -308,7 +316,7 @@ machine()
 		"MPICH $(mpichversion 2>/dev/null | awk '/Version/ { print $3; exit }')" \
 		"UCX $(ucx_info -v | awk '/Version/ { print $3; exit }')" \
 		"$(fi_info --version | head -1)"
-	printf '\nprobe: %s us\n' "${PEER_PLACE/ / .. }"
+	printf '\nprobe: %s us, at most %s ns\n' "${PEER_PLACE/ / .. }" "$PEER_PACE"
 }
 
 measure_all()

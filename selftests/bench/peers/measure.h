@@ -18,8 +18,10 @@
  * A virtual machine's CPUs move, now two hardware threads of a core, now cores
  * far apart, which changes everything fourfold.  So there is a probe before and
  * after each run: half a round trip of a word in the file PEER_PROBE, in us.
- * Runs do not count if it is not within PEER_PLACE ("LOW HIGH"), and others are
- * made, up to a limit: if none counts, all do, as PROBE then tells.
+ * And such a CPU may share its core with a stranger's: so the probe also does sums,
+ * of which each step takes longer meanwhile, in ns.  Runs do not count if the first
+ * is not within PEER_PLACE ("LOW HIGH") or the second is above PEER_PACE, and others
+ * are made, up to a limit: if none counts, all do, as PROBE then tells of the first.
  *
  *	latency_us	half a round trip
  *	bandwidth_MBps	rank 0 sends, rank 1 answers once, after the last;
@@ -52,6 +54,7 @@
 #define PEER_RUNS	5
 #define PEER_TRIES	20u			/* of runs */
 #define PEER_TRIPS	100u			/* of a probe */
+#define PEER_STEPS	2000u			/* of its sums */
 #define PEER_RANKS	16			/* all-to-all */
 
 #define peer_die(...)							\
@@ -161,7 +164,10 @@ static inline int peer_join(int rank)
 static struct peer_probe {
 	_Alignas(256) uint64_t ping;
 	_Alignas(256) uint64_t pong;
+	_Alignas(256) double pace;		/* rank 1's */
 } *peer_probe;
+
+static double peer_pace;			/* ns, the slower one's */
 
 static inline void peer_probe_open(void)
 {
@@ -178,30 +184,58 @@ static inline void peer_probe_open(void)
 	close(fd);
 }
 
+/* ns of a step of sums that do not wait for each other: as many as a core can do. */
+static inline double peer_sums(void)
+{
+	uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, i;
+	double begin = peer_now();
+
+	for (i = 0; i < PEER_STEPS; i++) {
+		a += i;
+		b += i;
+		c += i;
+		d += i;
+		e += i;
+		f += i;
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+	}
+	return (peer_now() - begin) * 1e9 / PEER_STEPS;
+}
+
 static inline void peer_await(const uint64_t *word, uint64_t n)
 {
 	while (sci_load_acquire(word) != n)
 		;
 }
 
-/* us; rank 1 answers meanwhile. */
-static inline double peer_probe_ask(void)
+static inline uint64_t peer_trips(uint64_t n, unsigned int count)
 {
-	uint64_t n = peer_probe->pong, i;
-	double begin = peer_now();
-
-	for (i = 0; i < PEER_TRIPS; i++) {
+	while (count--) {
 		sci_store_release(&peer_probe->ping, ++n);
 		peer_await(&peer_probe->pong, n);
 	}
+	return n;
+}
+
+/* us; rank 1 answers meanwhile.  The first trip is after its sums. */
+static inline double peer_probe_ask(void)
+{
+	double mine = peer_sums(), begin;
+	uint64_t n = peer_trips(peer_probe->pong, 1);
+
+	peer_pace = peer_probe->pace > mine ? peer_probe->pace : mine;
+	begin = peer_now();
+	peer_trips(n, PEER_TRIPS);
 	return (peer_now() - begin) * 1e6 / PEER_TRIPS / 2;
 }
 
 static inline void peer_probe_answer(void)
 {
-	uint64_t n = peer_probe->pong, i;
+	uint64_t n = peer_probe->pong;
+	unsigned int i;
 
-	for (i = 0; i < PEER_TRIPS; i++) {
+	peer_probe->pace = peer_sums();
+	for (i = 0; i < 1 + PEER_TRIPS; i++) {
 		peer_await(&peer_probe->ping, ++n);
 		sci_store_release(&peer_probe->pong, n);
 	}
@@ -327,19 +361,29 @@ static inline double peer_sorted_median(double *v, unsigned int n)
 	return v[n / 2];
 }
 
+/* What the last probe found, of which it returned @us, is what was asked for. */
+static inline bool peer_counts(double us)
+{
+	const char *place = getenv("PEER_PLACE"), *pace = getenv("PEER_PACE");
+	double low = 0, high = 1e9;
+
+	if (place)
+		peer_must(sscanf(place, "%lf %lf", &low, &high) == 2);
+	return us >= low && us <= high && (!pace || peer_pace <= atof(pace));
+}
+
 /* The median of runs of @run(arg, count), with @probe() in between. */
 static inline struct peer_result
 peer_median(double (*run)(void *arg, uint64_t count), void *arg,
 	    double (*probe)(void))
 {
-	const char *ms = getenv("PEER_MS"), *place = getenv("PEER_PLACE");
-	double goal = (ms ? atof(ms) : 30) / 6000, low = 0, high = 1e9, t, p, q;
+	const char *ms = getenv("PEER_MS");
+	double goal = (ms ? atof(ms) : 30) / 6000, t, p, q;
 	double v[PEER_TRIES], at[PEER_TRIES];	/* good runs come first */
 	unsigned int all = 0, good = 0, n;
 	uint64_t count = 8;
+	bool before, after;
 
-	if (place)
-		peer_must(sscanf(place, "%lf %lf", &low, &high) == 2);
 	for (;;) {
 		t = run(arg, count);
 		if (t >= goal / 2)
@@ -348,13 +392,16 @@ peer_median(double (*run)(void *arg, uint64_t count), void *arg,
 	}
 	count = (uint64_t)((double)count * goal / t) + 1;
 	q = probe();
+	after = peer_counts(q);
 	while (good < PEER_RUNS && all < PEER_TRIES) {
 		p = q;
+		before = after;
 		t = run(arg, count) / (double)count;
 		q = probe();
+		after = peer_counts(q);
 		v[all] = t;
 		at[all++] = (p + q) / 2;
-		if (place && (p < low || p > high || q < low || q > high))
+		if (!before || !after)
 			continue;
 		v[all - 1] = v[good];
 		at[all - 1] = at[good];
