@@ -146,31 +146,46 @@ static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 	       !send_block(p, m, &m->at, 0, m->len);
 }
 
-/* Longer than a line.  @buf: where it lies, if it is in one piece. */
+/* Longer than a line. */
 static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
-					 bool copied, const void *buf)
+					 bool copied)
 {
 	const uint64_t *params = p->ep->params;
 
 	if (p->ep->lossy || m->len > params[SCI_PARAM_EAGER_MAX])
 		return false;
-	if (m->len > params[SCI_PARAM_LINES_MAX])
-		return block_at_once(p, m, copied);
-	return buf ? chain_at_once(p, m, buf) : send_chain_whole(p, m);
+	return m->len > params[SCI_PARAM_LINES_MAX] ? block_at_once(p, m, copied) :
+						      send_chain_whole(p, m);
 }
 
 static __hot __attribute__((noinline)) bool
-buffer_at_once(struct sci_peer *p, bool tagged, uint32_t context, uint64_t tag,
-	       const uint64_t *imm, const void *buf, size_t len)
+block_of(struct sci_peer *p, uint32_t context, uint64_t tag, const uint64_t *imm,
+	 const void *buf, size_t len)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct msg_out m = {
-		.at = { .iov = &iov, .n = 1 }, .len = len,
-		.tag = tag, .imm = imm ? *imm : 0,
-		.context = tagged ? context : MSG_UNTAGGED, .has_imm = imm,
+		.at = { .iov = &iov, .n = 1 }, .len = len, .tag = tag,
+		.imm = imm ? *imm : 0, .context = context, .has_imm = imm,
 	};
 
-	return long_at_once(p, &m, false, buf);
+	return block_at_once(p, &m, false);
+}
+
+/* What lies in one piece.  A chain of that needs no description in memory. */
+static __hot __attribute__((noinline)) bool
+buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
+	       const uint64_t *imm, const void *buf, size_t len)
+{
+	const struct msg_out m = {
+		.len = len, .tag = tag, .imm = imm ? *imm : 0,
+		.context = context, .has_imm = imm,
+	};
+
+	if (p->ep->lossy || len > p->ep->params[SCI_PARAM_EAGER_MAX])
+		return false;
+	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
+		return block_of(p, context, tag, imm, buf, len);
+	return chain_at_once(p, &m, buf);
 }
 
 /* Whole, now, and without a request that remembers it. */
@@ -182,7 +197,8 @@ static __always_inline bool goes_whole(struct sci_peer *peer, bool tagged,
 	if (!goes_at_once(peer))
 		return false;
 	if (len > short_max(tagged, imm))
-		return buffer_at_once(peer, tagged, context, tag, imm, buf, len);
+		return buffer_at_once(peer, tagged ? context : MSG_UNTAGGED, tag,
+				      imm, buf, len);
 	own_lines(peer, len);
 	post_line(peer, tagged, context, tag, imm, buf, len);
 	return true;
@@ -295,7 +311,7 @@ static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send
 		return false;
 	if (len > short_max(tagged, m.has_imm)) {
 		msg_skip(&m.at, 0);
-		return long_at_once(p, &m, send->flags & SCI_SEND_COPY, NULL);
+		return long_at_once(p, &m, send->flags & SCI_SEND_COPY);
 	}
 	short_at_once(p, send, tagged, len);
 	return true;
