@@ -46,7 +46,7 @@ COMPILE = $(CC) -std=gnu11 -fno-strict-aliasing -fno-tree-slp-vectorize \
 LINK = $(CC) -pthread $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@
 
 obj = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
-LIB_OBJ := $(call obj,libsci/sisci/*.c libsci/msg/*.c libsci/fabric/*.c \
+LIB_OBJ := $(call obj,libsci/base/*.c libsci/fabric/*/*.c libsci/msg/*.c libsci/sisci/*.c \
 	libsci/pio/*.c)
 SCI_OBJ := $(call obj,libsci/tools/*.c)
 OFI_OBJ := $(call obj,libsci/ofi/*.c)

@@ -27,10 +27,10 @@
 #include <sci/msg.h>
 #pragma GCC visibility pop
 
-#include "libsci/compiler.h"
-#include "libsci/fabric/fabric.h"
-#include "libsci/fabric/fault.h"
-#include "libsci/fabric/list.h"
+#include "libsci/base/compiler.h"
+#include "libsci/fabric/core/fabric.h"
+#include "libsci/fabric/core/fault.h"
+#include "libsci/base/list.h"
 #include "libsci/msg/lock.h"
 #include "libsci/msg/match.h"
 #include "libsci/msg/wire.h"

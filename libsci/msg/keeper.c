@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-#include "libsci/fabric/thread.h"
+#include "libsci/base/thread.h"
 
 #define CALM_TICKS	20u		/* with nothing dirty, until it sleeps */
 

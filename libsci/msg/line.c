@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "libsci/compiler.h"
+#include "libsci/base/compiler.h"
 #include "libsci/pio/pio.h"
 
 static void put_words(volatile struct msg_line *slot,

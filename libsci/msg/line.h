@@ -30,7 +30,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "libsci/barrier.h"
+#include "libsci/base/barrier.h"
 
 #define LINE_BYTES	64u
 #define LINE_WORDS	8u

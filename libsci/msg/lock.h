@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libsci/barrier.h"
+#include "libsci/base/barrier.h"
 
 struct msg_lock {
 	uint32_t taken;

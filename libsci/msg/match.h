@@ -31,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libsci/fabric/list.h"
+#include "libsci/base/list.h"
 
 /*
  * What receives and messages have in common.  The caller sets @source, @tag

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libsci/fabric/thread.h"
+#include "libsci/base/thread.h"
 
 #define ROUNDS		32u		/* of progress before looking up */
 #define CROWDED_ROUNDS	2u		/* ... when others want the CPU */

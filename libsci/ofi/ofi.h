@@ -42,7 +42,7 @@
 
 #include <sci/msg.h>
 
-#include "libsci/compiler.h"
+#include "libsci/base/compiler.h"
 
 #define SFI_NAME	"sci"
 #define SFI_VERSION	FI_VERSION(0, 1)

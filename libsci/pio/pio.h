@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libsci/barrier.h"
+#include "libsci/base/barrier.h"
 
 /* A stream buffer, a packet, a short message (sci-hardware). */
 #define SCI_PIO_LINE	64

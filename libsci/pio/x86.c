@@ -10,7 +10,7 @@
 #include <immintrin.h>
 
 #include "engine.h"
-#include "libsci/compiler.h"
+#include "libsci/base/compiler.h"
 
 #define W	16
 #define V	sci_v16

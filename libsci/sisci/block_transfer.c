@@ -2,7 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Asynchronous transfers from map to map, on pool threads. */
 
-#include "libsci/fabric/thread.h"
+#include "libsci/base/thread.h"
 #include "libsci/sisci/transfer.h"
 
 #define PIECE	(256u << 10)		/* between looks at the abort flag */

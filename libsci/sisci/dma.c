@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsci/fabric/fault.h"
-#include "libsci/fabric/thread.h"
+#include "libsci/fabric/core/fault.h"
+#include "libsci/base/thread.h"
 #include "libsci/sisci/object.h"
 
 #define MAX_ENTRIES	(1u << 20)

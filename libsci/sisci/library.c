@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "libsci/fabric/fault.h"
+#include "libsci/fabric/core/fault.h"
 #include "libsci/sisci/notify.h"
 #include "libsci/sisci/object.h"
 

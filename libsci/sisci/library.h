@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "libsci/fabric/fabric.h"
+#include "libsci/fabric/core/fabric.h"
 #include "libsci/sisci/export.h"
 
 /* The state of the process; there is one. */

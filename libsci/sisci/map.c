@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "libsci/fabric/fault.h"
+#include "libsci/fabric/core/fault.h"
 
 #define LOCAL_FLAGS	(SCI_FLAG_FIXED_MAP_ADDR | SCI_FLAG_READONLY_MAP)
 /* ways to use a window that a map of plain memory does not distinguish */

@@ -3,7 +3,7 @@
 
 #include "libsci/sisci/notify.h"
 
-#include "libsci/fabric/thread.h"
+#include "libsci/base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>

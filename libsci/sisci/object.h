@@ -32,8 +32,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libsci/fabric/fabric.h"
-#include "libsci/fabric/list.h"
+#include "libsci/fabric/core/fabric.h"
+#include "libsci/base/list.h"
 #include "libsci/sisci/library.h"
 #include "libsci/sisci/notify.h"
 

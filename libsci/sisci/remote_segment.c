@@ -2,7 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Remote segments: connect, events, disconnect. */
 
-#include "libsci/fabric/thread.h"
+#include "libsci/base/thread.h"
 #include "libsci/sisci/object.h"
 
 #define DEFAULT_TIMEOUT	5000u		/* for a timeout of 0 */

@@ -6,8 +6,8 @@
  * section on error detection; DECK paper, same).
  */
 
-#include "libsci/barrier.h"
-#include "libsci/fabric/fault.h"
+#include "libsci/base/barrier.h"
+#include "libsci/fabric/core/fault.h"
 #include "libsci/sisci/object.h"
 
 /* What a map of our own memory has: nothing is lost there. */

@@ -4,8 +4,8 @@
 
 #include "libsci/sisci/transfer.h"
 
-#include "libsci/barrier.h"
-#include "libsci/fabric/fault.h"
+#include "libsci/base/barrier.h"
+#include "libsci/fabric/core/fault.h"
 
 #define BOUNCE	4096
 

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "libsci/fabric/fabric.h"
+#include "libsci/fabric/core/fabric.h"
 #include "tool.h"
 
 struct list {

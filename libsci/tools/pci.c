@@ -9,7 +9,7 @@
 
 #include <pci/pci.h>
 
-#include "kmod/pci_regs.h"
+#include "kmod/pci/regs.h"
 #include "pci.h"
 
 #define SYSFS		"/sys/bus/pci/devices"

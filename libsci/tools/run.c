@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libsci/fabric/fabric.h"
+#include "libsci/fabric/core/fabric.h"
 #include "tool.h"
 
 /* As the shells have it. */

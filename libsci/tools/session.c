@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "libsci/barrier.h"
+#include "libsci/base/barrier.h"
 #include "session.h"
 
 #define SPIN_NS		50000u		/* then give the CPU away in between, */

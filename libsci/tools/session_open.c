@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "libsci/barrier.h"
-#include "libsci/fabric/fabric.h"
+#include "libsci/base/barrier.h"
+#include "libsci/fabric/core/fabric.h"
 #include "session.h"
 
 #define MAGIC		0x69637331u	/* "1sci": also the version */

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libsci/barrier.h"
+#include "libsci/base/barrier.h"
 #include "sisci_api.h"
 
 #define BENCH_NODE	4u

@@ -14,7 +14,7 @@
 
 #include <sci/msg.h>
 
-#include "libsci/barrier.h"
+#include "libsci/base/barrier.h"
 #include "selftests/bench/peers/measure.h"
 
 #define WINDOW		64		/* messages under way in streams */

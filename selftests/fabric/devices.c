@@ -15,7 +15,7 @@
 
 #include <sisci_api.h>
 
-#include "libsci/fabric/dev.h"
+#include "libsci/fabric/dev/dev.h"
 #include "selftests/harness.h"
 
 /* ---- devices that are none ---- */

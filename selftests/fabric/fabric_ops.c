@@ -13,9 +13,9 @@
 
 #include <sisci_api.h>
 
-#include "libsci/barrier.h"
-#include "libsci/fabric/fabric.h"
-#include "libsci/fabric/fault.h"
+#include "libsci/base/barrier.h"
+#include "libsci/fabric/core/fabric.h"
+#include "libsci/fabric/core/fault.h"
 #include "selftests/harness.h"
 
 #define SIZE	65536u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Peers that do not keep to the protocol of libsci/fabric/shm.h: clients that
+ * Peers that do not keep to the protocol of libsci/fabric/shm/shm.h: clients that
  * speak garbage to what the library serves, and servers that sit at a name the
  * library calls.  It answers with a code, in time, and loses nothing.
  */
@@ -24,7 +24,7 @@
 
 #include <sisci_api.h>
 
-#include "libsci/fabric/shm.h"
+#include "libsci/fabric/shm/shm.h"
 #include "selftests/harness.h"
 
 #define SIZE		8192u

@@ -10,7 +10,7 @@
  *	  honest	node 8, exchanges messages with it all the time
  *	  attacker	node 12, many connections one after the other
  */
-#include "libsci/fabric/fabric.h"
+#include "libsci/fabric/core/fabric.h"
 #include "libsci/msg/wire.h"
 #include "selftests/msg/traffic.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsci/fabric/fault.h"
+#include "libsci/fabric/core/fault.h"
 #include "selftests/harness.h"
 
 #define DRAWS	20000

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kmod/pci_regs.h"
+#include "kmod/pci/regs.h"
 #include "sim/adapter/packet.h"
 
 #define SIM_INITIATORS	64u

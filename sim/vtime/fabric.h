@@ -10,8 +10,8 @@
 #ifndef SIM_VTIME_FABRIC_H
 #define SIM_VTIME_FABRIC_H
 
-#include "libsci/fabric/fabric.h"
-#include "libsci/fabric/list.h"
+#include "libsci/fabric/core/fabric.h"
+#include "libsci/base/list.h"
 #include "sim/vtime/internal.h"
 
 #define FABRIC_BUCKETS		64u

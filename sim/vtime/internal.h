@@ -4,7 +4,7 @@
 #ifndef SIM_VTIME_INTERNAL_H
 #define SIM_VTIME_INTERNAL_H
 
-#include "libsci/fabric/fabric.h"
+#include "libsci/fabric/core/fabric.h"
 #include "sim/vtime/fiber.h"
 #include "sim/vtime/vtime.h"
 

@@ -10,9 +10,9 @@
  *				there was nothing, the world goes on
  *	libsci/msg/keeper.c	a thread for programs that do not come back into a
  *				call: here they do
- *	libsci/fabric/fault.c	stores to remote memory: through the adapter.  The
+ *	libsci/fabric/core/fault.c	stores to remote memory: through the adapter.  The
  *				links lose packets, if any are to be lost
- *	libsci/fabric/fabric.c	which fabric: that of the node whose program runs
+ *	libsci/fabric/core/fabric.c	which fabric: that of the node whose program runs
  *
  * And what a line and a copy cost is charged where the library composes one,
  * takes one, or copies.
@@ -73,7 +73,7 @@ static void charge(void)
 	sci_pio_current_copy = charged_copy;
 }
 
-/* ---- libsci/fabric/fabric.c ---- */
+/* ---- libsci/fabric/core/fabric.c ---- */
 
 int sci_fabric_open(struct sci_fabric **out)
 {
@@ -89,7 +89,7 @@ void sci_fabric_close(struct sci_fabric *f)
 	(void)f;
 }
 
-/* ---- libsci/fabric/fault.c ---- */
+/* ---- libsci/fabric/core/fault.c ---- */
 
 _Atomic bool sci_fault_enabled = true;
 

@@ -48,7 +48,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libsci/barrier.h"
+#include "libsci/base/barrier.h"
 
 #define PEER_MAX	((size_t)4 << 20)	/* largest message */
 #define PEER_RUNS	5

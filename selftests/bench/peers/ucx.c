@@ -15,7 +15,7 @@
 
 #include <ucp/api/ucp.h>
 
-#include "libsci/barrier.h"
+#include "libsci/base/barrier.h"
 #include "measure.h"
 
 #define WINDOW	64u

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* A card: what it is, going up and down, giving it up. */
+
+#include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
+#include <linux/sizes.h>
+
+#include "core/att.h"
+#include "pci.h"
+
+#define DRAIN_POLL_US	500
+#define DRAIN_WAIT_US	50000	/* for the last packets, when it goes down */
+#define DMA_PIECE_MAX	SZ_64M
+
+/* The status words of the card, and its page for users, are what users see. */
+#define HW_WORDS	offsetof(struct sci_status_page, hw_errors)
+#define HW_WORD(_name)	(offsetof(struct sci_status_page, _name) - HW_WORDS + \
+			 SCI_PCI_USER)
+#define USER_WORD(_name) (offsetof(struct sci_barrier_page, _name) +	\
+			  SCI_PCI_USER)
+
+static_assert(HW_WORDS % 64 == 0);
+static_assert(HW_WORD(hw_errors) == SCI_PCI_USER_ERRORS);
+static_assert(HW_WORD(hw_down) == SCI_PCI_USER_DOWN);
+static_assert(HW_WORD(hw_fatal) == SCI_PCI_USER_FATAL);
+static_assert(HW_WORD(hw_done) == SCI_PCI_USER_DONE);
+static_assert(USER_WORD(errors) == SCI_PCI_USER_ERRORS);
+static_assert(USER_WORD(down) == SCI_PCI_USER_DOWN);
+static_assert(USER_WORD(fatal) == SCI_PCI_USER_FATAL);
+static_assert(USER_WORD(done) == SCI_PCI_USER_DONE);
+static_assert(USER_WORD(barrier) == SCI_PCI_USER_BARRIER);
+static_assert(USER_WORD(flush) == SCI_PCI_USER_FLUSH);
+static_assert(USER_WORD(check) == SCI_PCI_USER_CHECK);
+
+/* ---- giving a card up ---- */
+
+void sci_pci_halt(struct sci_pci *p)
+{
+	sci_pci_write(p, SCI_PCI_CONTROL, SCI_PCI_CONTROL_RESET);
+	/* over when the write is: have it arrive */
+	sci_pci_read(p, SCI_PCI_STATUS);
+	pci_clear_master(p->pdev);
+}
+
+void sci_pci_fail(struct sci_pci *p, const char *why)
+{
+	/* whoever sees that it is broken must see that stores were lost */
+	sci_adapter_error(p->adapter, true);
+	if (!test_and_set_bit(SCI_PCI_BROKEN, &p->flags))
+		dev_err(&p->pdev->dev, "given up: %s\n", why);
+	sci_pci_halt(p);
+	queue_work(system_long_wq, &p->fail_work);
+}
+
+bool sci_pci_is_broken(struct sci_pci *p)
+{
+	if (!test_bit(SCI_PCI_BROKEN, &p->flags))
+		return false;
+	/* who says so may not have come that far */
+	sci_pci_halt(p);
+	return true;
+}
+
+bool sci_pci_is_gone(struct sci_pci *p, u32 value)
+{
+	/* ones, by the rules; some bridges answer zeros */
+	if ((value && value != U32_MAX) ||
+	    sci_pci_read(p, SCI_PCI_ID) == SCI_PCI_ID_VALUE)
+		return false;
+	sci_pci_fail(p, "it does not answer");
+	return true;
+}
+
+/* ---- what the card is ---- */
+
+static int card_refuse(struct sci_pci *p, const char *what, u32 value)
+{
+	dev_err(&p->pdev->dev, "%s %#x: not a card for this driver\n", what,
+		value);
+	return -ENODEV;
+}
+
+static bool streams_known(u32 streams)
+{
+	u32 size = SCI_PCI_STREAMS_SIZE(streams);
+
+	switch (SCI_PCI_STREAMS_COUNT(streams)) {
+	case 8:
+		return size == 64;
+	case 16:
+		return size == 128;
+	default:
+		return false;
+	}
+}
+
+static int card_identify(struct sci_pci *p)
+{
+	u32 v = sci_pci_read(p, SCI_PCI_ID);
+
+	if (v != SCI_PCI_ID_VALUE)
+		return card_refuse(p, "ID", v);
+	v = sci_pci_read(p, SCI_PCI_VERSION);
+	if (v >> 16 != SCI_PCI_VERSION_VALUE >> 16)
+		return card_refuse(p, "VERSION", v);
+	p->features = sci_pci_read(p, SCI_PCI_FEATURES);
+	p->att_entries = sci_pci_read(p, SCI_PCI_ATT_ENTRIES);
+	if (!sci_pci_is_power(p->att_entries, 256, 65536) ||
+	    pci_resource_len(p->pdev, SCI_PCI_BAR_ATT) <
+	    (u64)p->att_entries * SCI_PCI_ATT_ENTRY_SIZE)
+		return card_refuse(p, "ATT_ENTRIES", p->att_entries);
+	p->exports_max = sci_pci_read(p, SCI_PCI_EXPORTS_MAX);
+	if (!sci_pci_is_power(p->exports_max, SCI_PCI_EXPORTS_MIN, 4096))
+		return card_refuse(p, "EXPORTS_MAX", p->exports_max);
+	p->dma_max = sci_pci_read(p, SCI_PCI_DMA_MAX);
+	if (p->dma_max < SZ_4K)
+		return card_refuse(p, "DMA_MAX", p->dma_max);
+	v = sci_pci_read(p, SCI_PCI_OUTSTANDING_MAX);
+	if (!v || v > 64)
+		return card_refuse(p, "OUTSTANDING_MAX", v);
+	return 0;
+}
+
+/* The rest of it goes right to where it belongs. */
+static int card_describe(struct sci_pci *p, struct sci_adapter *a)
+{
+	u32 v = sci_pci_read(p, SCI_PCI_NODE_ID);
+
+	if (!v || v > SCI_IOC_NODE_MAX || v % SCI_IOC_NODE_STEP)
+		return card_refuse(p, "NODE_ID", v);
+	a->node = v;
+	v = sci_pci_read(p, SCI_PCI_ATT_PAGE_SIZE);
+	if (!sci_pci_is_power(v, max_t(u32, SZ_4K, PAGE_SIZE), SZ_512K))
+		return card_refuse(p, "ATT_PAGE_SIZE", v);
+	a->att_page_size = v;
+	p->window_size = (u64)p->att_entries * v;
+	if (pci_resource_len(p->pdev, SCI_PCI_BAR_WINDOW) < p->window_size)
+		return card_refuse(p, "ATT_PAGE_SIZE", v);
+	v = sci_pci_read(p, SCI_PCI_STREAMS);
+	if (!streams_known(v))
+		return card_refuse(p, "STREAMS", v);
+	a->streams = SCI_PCI_STREAMS_COUNT(v);
+	a->stream_size = SCI_PCI_STREAMS_SIZE(v);
+	a->serial = sci_pci_read(p, SCI_PCI_SERIAL);
+	a->serial |= (u64)sci_pci_read(p, SCI_PCI_SERIAL + 4) << 32;
+	return 0;
+}
+
+/* ---- the adapter ---- */
+
+static const struct sci_adapter_ops sci_pci_ops = {
+	.owner		= THIS_MODULE,
+	.send		= sci_pci_send,
+	.expose		= sci_pci_expose,
+	.hide		= sci_pci_hide,
+	.map		= sci_pci_map,
+	.unmap		= sci_pci_unmap,
+	.mapping_pfn	= sci_pci_mapping_pfn,
+	.flush		= sci_pci_flush,
+	.trigger	= sci_pci_trigger,
+	.dma_copy	= sci_pci_dma_copy,
+};
+
+static u32 bus_place(struct pci_dev *pdev)
+{
+	return pci_domain_nr(pdev->bus) << 16 | pci_dev_id(pdev);
+}
+
+/* The page for users, where a page of theirs has nothing else. */
+static void barrier_page(struct sci_pci *p, struct sci_adapter *a)
+{
+	phys_addr_t page = pci_resource_start(p->pdev, SCI_PCI_BAR_CSR) +
+			   SCI_PCI_USER;
+
+	if (!IS_ALIGNED(page, PAGE_SIZE) || !IS_ALIGNED(SZ_4K, PAGE_SIZE))
+		return;
+	a->caps |= SCI_CAP_BARRIER;
+	a->barrier_pfn = PHYS_PFN(page);
+}
+
+static int adapter_create(struct sci_pci *p)
+{
+	struct sci_adapter *a = sci_adapter_alloc(&p->pdev->dev);
+	int ret;
+
+	if (!a)
+		return -ENOMEM;
+	ret = card_describe(p, a);
+	if (ret)
+		goto err_put;
+	ret = -ENOMEM;
+	a->att = sci_att_create(p->att_entries);
+	if (!a->att)
+		goto err_put;
+	a->ops = &sci_pci_ops;
+	a->type = "pci";
+	a->caps = SCI_CAP_DMA | SCI_CAP_REGISTER;
+	a->dma_max = DMA_PIECE_MAX;
+	a->dma_align = 1;
+	a->bdf = bus_place(p->pdev);
+	a->max_segment = SZ_4G;
+	a->dev.groups = sci_pci_groups;
+	a->priv = p;
+	barrier_page(p, a);
+	p->adapter = a;
+	return 0;
+
+err_put:
+	sci_adapter_put(a);
+	return ret;
+}
+
+static void adapter_destroy(struct sci_pci *p)
+{
+	struct sci_adapter *a = p->adapter;
+
+	p->adapter = NULL;
+	sci_att_destroy(a->att);
+	sci_adapter_put(a);
+}
+
+/* ---- what the card knows of in main memory ---- */
+
+/* The second line of the status page is the card's. */
+static int status_map(struct sci_pci *p)
+{
+	struct device *dev = &p->pdev->dev;
+	dma_addr_t dma = dma_map_page(dev, p->adapter->status_page, 0,
+				      PAGE_SIZE, DMA_FROM_DEVICE);
+
+	if (dma_mapping_error(dev, dma))
+		return -ENOMEM;
+	/* so it is with all memory of segments: there can be no copy of it */
+	if (dma_need_sync(dev, dma)) {
+		dev_err(dev, "main memory can't be shared with it\n");
+		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);
+		return -EOPNOTSUPP;
+	}
+	p->status_dma = dma;
+	return 0;
+}
+
+/* The card was reset: words stay as they are. */
+static void status_unmap(struct sci_pci *p)
+{
+	dma_unmap_page_attrs(&p->pdev->dev, p->status_dma, PAGE_SIZE,
+			     DMA_FROM_DEVICE, DMA_ATTR_SKIP_CPU_SYNC);
+}
+
+static int memory_alloc(struct sci_pci *p)
+{
+	int ret = status_map(p);
+
+	if (ret)
+		return ret;
+	ret = sci_pci_ring_init(p);
+	if (ret)
+		goto err_status;
+	ret = sci_pci_export_init(p);
+	if (ret)
+		goto err_ring;
+	ret = sci_pci_dma_init(p);
+	if (ret)
+		goto err_export;
+	return 0;
+
+err_export:
+	sci_pci_export_fini(p);
+err_ring:
+	sci_pci_ring_fini(p);
+err_status:
+	status_unmap(p);
+	return ret;
+}
+
+/* The card was reset. */
+static void memory_free(struct sci_pci *p)
+{
+	sci_pci_dma_fini(p);
+	sci_pci_export_fini(p);
+	sci_pci_ring_fini(p);
+	status_unmap(p);
+}
+
+/* ---- up and down ---- */
+
+/*
+ * A packet may wait for another one of its line, and both for a slot, each for
+ * as long as all repetitions take.
+ */
+static unsigned long patience(void)
+{
+	unsigned int us = sci_pci_timeout_us * ((2u << sci_pci_retries) - 1);
+
+	return 4 * usecs_to_jiffies(us) + HZ;
+}
+
+static int card_reset(struct sci_pci *p)
+{
+	clear_bit(SCI_PCI_BROKEN, &p->flags);
+	clear_bit(SCI_PCI_STOPPING, &p->flags);
+	p->link = false;
+	p->link_downs = 0;
+	p->int_mask = 0;
+	sci_pci_halt(p);
+	pci_set_master(p->pdev);
+	return card_identify(p);
+}
+
+/* Bases before sizes, all of it before anything is enabled. */
+static void card_set_up(struct sci_pci *p)
+{
+	p->patience = patience();
+	sci_pci_write(p, SCI_PCI_TIMEOUT_US, sci_pci_timeout_us);
+	sci_pci_write(p, SCI_PCI_RETRIES, sci_pci_retries);
+	sci_pci_write(p, SCI_PCI_GATHER_NS, sci_pci_gather_ns);
+	sci_pci_write64(p, SCI_PCI_STATUS_BASE, p->status_dma + HW_WORDS);
+	sci_pci_write64(p, SCI_PCI_RX_BASE, p->rx_dma);
+	sci_pci_write(p, SCI_PCI_RX_ENTRIES, sci_pci_rx_entries);
+	sci_pci_write64(p, SCI_PCI_EXPORT_BASE, p->entries_dma);
+	sci_pci_write(p, SCI_PCI_EXPORT_ENTRIES, p->exports_max);
+	sci_pci_write64(p, SCI_PCI_DMA_BASE, p->ring_dma);
+	sci_pci_write(p, SCI_PCI_DMA_ENTRIES, SCI_PCI_DMA_ENTRIES_USED);
+}
+
+static void card_announce(struct sci_pci *p)
+{
+	const struct sci_adapter *a = p->adapter;
+
+	dev_info(&p->pdev->dev, "%s: node %u, %u ATT entries of %u, %s%s\n",
+		 dev_name(&a->dev), a->node, p->att_entries, a->att_page_size,
+		 p->msix ? "MSI-X" : "INTx",
+		 p->features & SCI_PCI_FEAT_DIRECT ? ", direct" : "");
+}
+
+int sci_pci_up(struct sci_pci *p)
+{
+	int ret;
+
+	lockdep_assert_held(&p->state_lock);
+	ret = card_reset(p);
+	if (ret)
+		goto err_halt;
+	ret = adapter_create(p);
+	if (ret)
+		goto err_halt;
+	ret = memory_alloc(p);
+	if (ret)
+		goto err_adapter;
+	ret = sci_pci_irqs_request(p);
+	if (ret)
+		goto err_memory;
+	card_set_up(p);
+	/* operations may be called before it is registered */
+	sci_pci_irqs_allow(p, SCI_PCI_INT_DMA | SCI_PCI_INT_COMMAND);
+	ret = sci_adapter_register(p->adapter);
+	if (ret)
+		goto err_irqs;
+	sci_pci_debugfs_add(p);
+	sci_pci_irqs_allow(p, SCI_PCI_INT_ALL);
+	sci_pci_write(p, SCI_PCI_CONTROL, SCI_PCI_CONTROL_ENABLE);
+	queue_work(p->wq, &p->event_work);
+	card_announce(p);
+	return 0;
+
+err_irqs:
+	sci_pci_halt(p);
+	sci_pci_irqs_free(p);
+err_memory:
+	memory_free(p);
+err_adapter:
+	adapter_destroy(p);
+err_halt:
+	sci_pci_halt(p);
+	return ret;
+}
+
+/* The last packets, which tell others that we go, are on their way. */
+static void card_drain(struct sci_pci *p)
+{
+	u32 n;
+
+	read_poll_timeout(sci_pci_read, n, n >= SCI_PCI_MBOX_SLOTS,
+			  DRAIN_POLL_US, DRAIN_WAIT_US, false, p,
+			  SCI_PCI_MBOX_FREE);
+}
+
+void sci_pci_down(struct sci_pci *p)
+{
+	lockdep_assert_held(&p->state_lock);
+	if (!p->adapter)
+		return;
+	if (!test_bit(SCI_PCI_BROKEN, &p->flags))
+		sci_pci_is_gone(p, sci_pci_read(p, SCI_PCI_STATUS));
+	/* from here on nothing comes from other nodes; DMA ends soon */
+	set_bit(SCI_PCI_STOPPING, &p->flags);
+	sci_pci_irqs_allow(p, SCI_PCI_INT_DMA | SCI_PCI_INT_COMMAND);
+	cancel_work_sync(&p->rx_work);
+	cancel_work_sync(&p->event_work);
+	sci_adapter_unregister(p->adapter);
+	if (!sci_pci_is_broken(p))
+		card_drain(p);
+	sci_pci_halt(p);
+	sci_pci_irqs_free(p);
+	memory_free(p);
+	adapter_destroy(p);
+}
+
+static void fail_work(struct work_struct *work)
+{
+	struct sci_pci *p = container_of(work, struct sci_pci, fail_work);
+
+	mutex_lock(&p->state_lock);
+	/* it may have gone down, and up again, on its own */
+	if (test_bit(SCI_PCI_BROKEN, &p->flags))
+		sci_pci_down(p);
+	mutex_unlock(&p->state_lock);
+}
+
+void sci_pci_init(struct sci_pci *p)
+{
+	mutex_init(&p->state_lock);
+	mutex_init(&p->mbox_lock);
+	mutex_init(&p->cmd_lock);
+	mutex_init(&p->export_lock);
+	mutex_init(&p->dma_lock);
+	init_completion(&p->cmd_done);
+	init_completion(&p->dma_done);
+	INIT_WORK(&p->fail_work, fail_work);
+	INIT_WORK(&p->rx_work, sci_pci_rx_work);
+	sci_pci_irqs_init(p);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DMA.  One batch of descriptors at a time, as many as the ring has: what ABORT
+ * ends is ours alone.
+ */
+
+#include <linux/jiffies.h>
+#include <linux/scatterlist.h>
+#include <linux/sizes.h>
+
+#include "core/pages.h"
+#include "pci.h"
+
+#define ENTRIES		SCI_PCI_DMA_ENTRIES_USED
+#define TICK_MS		20	/* between looks whether it goes on */
+
+int sci_pci_dma_init(struct sci_pci *p)
+{
+	p->ring = dma_alloc_coherent(&p->pdev->dev, ENTRIES * sizeof(*p->ring),
+				     &p->ring_dma, GFP_KERNEL);
+	if (!p->ring)
+		return -ENOMEM;
+	p->dma_tail = 0;
+	return 0;
+}
+
+/* The card was reset. */
+void sci_pci_dma_fini(struct sci_pci *p)
+{
+	dma_free_coherent(&p->pdev->dev, ENTRIES * sizeof(*p->ring), p->ring,
+			  p->ring_dma);
+}
+
+static struct sci_pci_desc *desc_at(struct sci_pci *p, u32 n)
+{
+	lockdep_assert_held(&p->dma_lock);
+	return &p->ring[n % ENTRIES];
+}
+
+/* ---- waiting ---- */
+
+/* A number that changes while the card does something. */
+static u32 progress(struct sci_pci *p)
+{
+	return sci_pci_read(p, SCI_PCI_DMA_HEAD) +
+	       sci_pci_read(p, SCI_PCI_COUNTERS + 8 * SCI_PCI_CNT_DMA_WRITES) +
+	       sci_pci_read(p, SCI_PCI_COUNTERS + 8 * SCI_PCI_CNT_DMA_READS);
+}
+
+/* Until the last one is done.  -ENODEV: the card is not what it was. */
+static int batch_wait(struct sci_pci *p, const struct sci_pci_desc *last)
+{
+	unsigned long limit = jiffies + p->patience;
+	bool aborted = false;
+	u32 seen = 0, now;
+
+	while (!READ_ONCE(last->status)) {
+		/* it may also be of the batch before */
+		wait_for_completion_timeout(&p->dma_done,
+					    msecs_to_jiffies(TICK_MS));
+		if (READ_ONCE(last->status))
+			break;
+		if (sci_pci_is_broken(p) ||
+		    sci_pci_is_gone(p, sci_pci_read(p, SCI_PCI_DMA_HEAD)))
+			return -ENODEV;
+		now = progress(p);
+		if (now != seen && !aborted)
+			limit = jiffies + p->patience;
+		seen = now;
+		if (time_after(jiffies, limit) && aborted) {
+			sci_pci_fail(p, "DMA has no end");
+			return -ENODEV;
+		}
+		if (!aborted &&
+		    (sci_pci_is_stopping(p) || time_after(jiffies, limit))) {
+			sci_pci_write(p, SCI_PCI_DMA_CONTROL,
+				      SCI_PCI_DMA_ABORT);
+			aborted = true;
+			limit = jiffies + p->patience;
+		}
+	}
+	/* what was pulled is there */
+	dma_rmb();
+	return 0;
+}
+
+static int desc_result(const struct sci_pci_desc *d)
+{
+	switch (le32_to_cpu(READ_ONCE(d->status))) {
+	case SCI_PCI_DESC_OK:
+		return 0;
+	case SCI_PCI_DESC_FAILED + SCI_PCI_ERR_PROTECTION:
+		return -ENOTCONN;
+	default:
+		return -EIO;
+	}
+}
+
+/* ---- batches ---- */
+
+/* The next @n descriptors have been written, but for what makes them a chain. */
+static int batch_run(struct sci_pci *p, u32 n)
+{
+	struct sci_pci_desc *last = desc_at(p, p->dma_tail + n - 1);
+	u32 first = p->dma_tail, i;
+	int ret;
+
+	if (sci_pci_is_broken(p))
+		return -ENODEV;
+	for (i = 0; i < n - 1; i++)
+		desc_at(p, first + i)->flags |= cpu_to_le16(SCI_PCI_DESC_CHAIN);
+	last->flags |= cpu_to_le16(SCI_PCI_DESC_IRQ);
+	reinit_completion(&p->dma_done);
+	p->dma_tail += n;
+	sci_pci_write(p, SCI_PCI_DMA_TAIL, p->dma_tail);
+	ret = batch_wait(p, last);
+	for (i = 0; i < n && !ret; i++)
+		ret = desc_result(desc_at(p, first + i));
+	return ret;
+}
+
+static void desc_set(struct sci_pci_desc *d, const struct sci_dma_piece *piece,
+		     u32 done, dma_addr_t local, u32 length)
+{
+	*d = (struct sci_pci_desc){
+		.local = cpu_to_le64(local),
+		.remote = cpu_to_le64(piece->base << 32 |
+				      (piece->remote + done)),
+		.length = cpu_to_le32(length),
+		.node = cpu_to_le16(piece->node),
+		.flags = cpu_to_le16(piece->pull ? SCI_PCI_DESC_PULL : 0),
+	};
+}
+
+/* One descriptor for each run of bytes that is one on the bus. */
+static int copy_table(struct sci_pci *p, const struct sci_dma_piece *piece,
+		      struct sg_table *sgt)
+{
+	u32 done = 0, n = 0, i, off, length;
+	struct scatterlist *sg;
+	int ret = 0;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		for (off = 0; off < sg_dma_len(sg) && !ret; off += length) {
+			length = min(sg_dma_len(sg) - off, p->dma_max);
+			desc_set(desc_at(p, p->dma_tail + n), piece, done,
+				 sg_dma_address(sg) + off, length);
+			done += length;
+			if (++n == ENTRIES) {
+				ret = batch_run(p, n);
+				n = 0;
+			}
+		}
+	}
+	return n && !ret ? batch_run(p, n) : ret;
+}
+
+static int check_piece(const struct sci_dma_piece *piece)
+{
+	u64 size = (u64)piece->pages->count << PAGE_SHIFT;
+
+	if (!piece->length || piece->length > size ||
+	    piece->local > size - piece->length)
+		return -EFAULT;
+	/* the other node says what it likes */
+	if (piece->base > U16_MAX || piece->remote > SZ_4G - piece->length)
+		return -ENOTCONN;
+	return 0;
+}
+
+int sci_pci_dma_copy(struct sci_adapter *a, const struct sci_dma_piece *piece)
+{
+	enum dma_data_direction dir = piece->pull ? DMA_FROM_DEVICE :
+						    DMA_TO_DEVICE;
+	struct sci_pci *p = sci_adapter_priv(a);
+	u64 first = piece->local >> PAGE_SHIFT;
+	struct sg_table sgt;
+	u64 end;
+	int ret;
+
+	ret = check_piece(piece);
+	if (ret)
+		return ret;
+	end = DIV_ROUND_UP_ULL(piece->local + piece->length, PAGE_SIZE);
+	ret = sg_alloc_table_from_pages(&sgt, piece->pages->page + first,
+					end - first,
+					offset_in_page(piece->local),
+					piece->length, GFP_KERNEL);
+	if (ret)
+		return ret;
+	ret = dma_map_sgtable(&p->pdev->dev, &sgt, dir, 0);
+	if (!ret) {
+		mutex_lock(&p->dma_lock);
+		ret = sci_pci_is_stopping(p) ? -ENODEV :
+					       copy_table(p, piece, &sgt);
+		mutex_unlock(&p->dma_lock);
+		dma_unmap_sgtable(&p->pdev->dev, &sgt, dir, 0);
+	}
+	sg_free_table(&sgt);
+	return ret;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: sci_pci.ko: PCI-SCI adapters
+ *
+ * sim/adapter/DATASHEET.md describes them; regs.h has its numbers.
+ *
+ *	pci.c		the bus: probe, removal, power, errors
+ *	card.c	what a card is; up and down
+ *	irq.c	interrupts, link
+ *	ring.c	what other nodes sent: receive ring; mailbox
+ *	cmd.c	store barrier; commands, and remote interrupts by them
+ *	export.c	what other nodes reach: export table
+ *	map.c	what we reach: address translation table, window
+ *	dma.c	descriptor ring
+ *	show.c	counters: sysfs, debugfs
+ *
+ * A card is up or down.  While it is up there is a struct sci_adapter, which is
+ * a new one each time.  Going down begins with the end of all that users have of
+ * the adapter, then resets the card, and frees what the card knew of after that.
+ *
+ * The card is not trusted: what it says is checked when it comes up, what it
+ * writes to memory when that is read, and no wait for it is without an end.  One
+ * that does not do what it must in time, or reads as ones because it has been
+ * pulled out, is given up: sci_pci_fail() resets it at once, so that memory
+ * which it knew of can be freed, and takes it down from a work.
+ */
+#ifndef SCI_PCI_H
+#define SCI_PCI_H
+
+#include <linux/completion.h>
+#include <linux/io.h>
+#include <linux/log2.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/workqueue.h>
+
+#include "core/adapter.h"
+#include "regs.h"
+
+#define SCI_PCI_DMA_ENTRIES_USED	128	/* of the descriptor ring */
+
+/**
+ * struct sci_pci_rx - entry of the receive ring (data sheet, section 10)
+ * @turn: written last
+ * @kind: SCI_PCI_RX_MAILBOX, SCI_PCI_RX_INTERRUPT
+ * @source: node
+ * @value: interrupt: what was raised
+ * @zero: 0
+ * @data: mailbox: the packet
+ * @unused: not written
+ */
+struct sci_pci_rx {
+	__le32 turn;
+	__le16 kind;
+	__le16 source;
+	__le32 value;
+	__le32 zero;
+	u8 data[SCI_PCI_MBOX_SIZE];
+	u8 unused[48];
+};
+
+static_assert(sizeof(struct sci_pci_rx) == SCI_PCI_RX_ENTRY_SIZE);
+static_assert(offsetof(struct sci_pci_rx, kind) == SCI_PCI_RX_KIND);
+static_assert(offsetof(struct sci_pci_rx, source) == SCI_PCI_RX_SOURCE);
+static_assert(offsetof(struct sci_pci_rx, value) == SCI_PCI_RX_VALUE);
+static_assert(offsetof(struct sci_pci_rx, data) == SCI_PCI_RX_DATA);
+static_assert(SCI_PCI_MBOX_SIZE == SCI_PACKET_SIZE);
+
+/**
+ * struct sci_pci_entry - entry of the export table (section 7)
+ * @id_flags: export id and, in the upper half, SCI_PCI_EXPORT_VALID ...
+ * @reserved: 0
+ * @length: bytes
+ * @root: of the list of pages
+ * @reserved2: 0
+ */
+struct sci_pci_entry {
+	__le32 id_flags;
+	__le32 reserved;
+	__le64 length;
+	__le64 root;
+	__le64 reserved2;
+};
+
+static_assert(sizeof(struct sci_pci_entry) == SCI_PCI_EXPORT_ENTRY_SIZE);
+static_assert(offsetof(struct sci_pci_entry, id_flags) == SCI_PCI_EXPORT_ID);
+static_assert(sizeof(__le16) == SCI_PCI_EXPORT_FLAGS);
+static_assert(offsetof(struct sci_pci_entry, length) == SCI_PCI_EXPORT_LENGTH);
+static_assert(offsetof(struct sci_pci_entry, root) == SCI_PCI_EXPORT_ROOT);
+
+/**
+ * struct sci_pci_desc - descriptor of DMA (section 13)
+ * @local: bus address
+ * @remote: SCI address
+ * @length: bytes
+ * @node: whose memory the other side is
+ * @flags: SCI_PCI_DESC_PULL ...
+ * @status: 0, until the card has done it
+ * @done: bytes
+ * @unused: ours
+ */
+struct sci_pci_desc {
+	__le64 local;
+	__le64 remote;
+	__le32 length;
+	__le16 node;
+	__le16 flags;
+	__le32 status;
+	__le32 done;
+	u8 unused[32];
+};
+
+static_assert(sizeof(struct sci_pci_desc) == SCI_PCI_DESC_SIZE);
+static_assert(offsetof(struct sci_pci_desc, remote) == SCI_PCI_DESC_REMOTE);
+static_assert(offsetof(struct sci_pci_desc, length) == SCI_PCI_DESC_LENGTH);
+static_assert(offsetof(struct sci_pci_desc, node) == SCI_PCI_DESC_NODE);
+static_assert(offsetof(struct sci_pci_desc, flags) == SCI_PCI_DESC_FLAGS);
+static_assert(offsetof(struct sci_pci_desc, status) == SCI_PCI_DESC_STATUS);
+static_assert(offsetof(struct sci_pci_desc, done) == SCI_PCI_DESC_DONE);
+
+enum sci_pci_flag {
+	SCI_PCI_BROKEN,		/* given up: reset, and not to be used */
+	SCI_PCI_STOPPING,	/* goes down */
+};
+
+struct sci_pci;
+struct sci_pci_export;
+
+/**
+ * struct sci_pci_irq - a vector of MSI-X
+ * @card: whose
+ * @events: of INT_STATUS that it stands for
+ */
+struct sci_pci_irq {
+	struct sci_pci *card;
+	u32 events;
+};
+
+/**
+ * struct sci_pci - a card
+ * @pdev: on the bus
+ * @csr: BAR 0
+ * @att: BAR 1
+ * @window: where BAR 2 is
+ * @window_size: bytes
+ * @msix: it has its vectors; else INTA#
+ * @irqs: the vectors
+ * @flags: enum sci_pci_flag
+ * @state_lock: going up and down; outermost
+ * @fail_work: takes a broken card down
+ * @adapter: NULL: down.  Changed under @state_lock; what follows is valid while
+ *	it is up
+ * @patience: jiffies that anything may take
+ * @features: register FEATURES
+ * @att_entries: of the table
+ * @exports_max: entries of the export table
+ * @dma_max: bytes of one descriptor
+ * @int_mask: as in the register
+ * @wq: runs the next two
+ * @rx_work: takes what is in the receive ring, alone
+ * @event_work: looks at the link and for errors
+ * @link: it is up; for the mailbox
+ * @link_downs: how often it went down, for @event_work
+ * @status_dma: bus address of the adapter's status page
+ * @rx: receive ring, used by @rx_work alone like the next two
+ * @rx_dma: its bus address
+ * @rx_head: entries taken
+ * @rx_turn: the next one's
+ * @mbox_lock: mailbox; leaf
+ * @mbox_free: packets that surely fit
+ * @cmd_lock: commands; leaf
+ * @cmd_done: one may be complete
+ * @export_lock: the next five
+ * @entries: export table
+ * @entries_dma: its bus address
+ * @exports: what the entries stand for
+ * @next_id: where to begin looking for a free one
+ * @exports_used: how many
+ * @dma_lock: the descriptor ring: one batch at a time
+ * @ring: it
+ * @ring_dma: its bus address
+ * @dma_tail: descriptors handed over
+ * @dma_done: a batch may be complete
+ */
+struct sci_pci {
+	struct pci_dev *pdev;
+	void __iomem *csr;
+	void __iomem *att;
+	phys_addr_t window;
+	u64 window_size;
+	bool msix;
+	struct sci_pci_irq irqs[SCI_PCI_VECTORS];
+	unsigned long flags;
+	struct mutex state_lock;	/* going up and down */
+	struct work_struct fail_work;
+
+	struct sci_adapter *adapter;
+	unsigned long patience;
+	u32 features;
+	u32 att_entries;
+	u32 exports_max;
+	u32 dma_max;
+	u32 int_mask;
+	struct workqueue_struct *wq;
+	struct work_struct rx_work;
+	struct work_struct event_work;
+	bool link;
+	u32 link_downs;
+	dma_addr_t status_dma;
+
+	struct sci_pci_rx *rx;
+	dma_addr_t rx_dma;
+	u32 rx_head;
+	u32 rx_turn;
+
+	struct mutex mbox_lock;		/* mailbox */
+	u32 mbox_free;
+
+	struct mutex cmd_lock;		/* commands */
+	struct completion cmd_done;
+
+	struct mutex export_lock;	/* export table */
+	struct sci_pci_entry *entries;
+	dma_addr_t entries_dma;
+	struct sci_pci_export **exports;
+	u32 next_id;
+	u32 exports_used;
+
+	struct mutex dma_lock;		/* descriptor ring */
+	struct sci_pci_desc *ring;
+	dma_addr_t ring_dma;
+	u32 dma_tail;
+	struct completion dma_done;
+};
+
+static inline u32 sci_pci_read(struct sci_pci *p, u32 reg)
+{
+	return readl(p->csr + reg);
+}
+
+static inline void sci_pci_write(struct sci_pci *p, u32 reg, u32 value)
+{
+	writel(value, p->csr + reg);
+}
+
+/* Takes effect with the upper half. */
+static inline void sci_pci_write64(struct sci_pci *p, u32 reg, u64 value)
+{
+	sci_pci_write(p, reg, lower_32_bits(value));
+	sci_pci_write(p, reg + 4, upper_32_bits(value));
+}
+
+static inline bool sci_pci_is_power(u32 value, u32 low, u32 high)
+{
+	return is_power_of_2(value) && value >= low && value <= high;
+}
+
+/* pci.c: parameters */
+extern unsigned int sci_pci_timeout_us;
+extern unsigned int sci_pci_retries;
+extern unsigned int sci_pci_gather_ns;
+extern unsigned int sci_pci_rx_entries;
+
+/* card.c */
+void sci_pci_init(struct sci_pci *p);
+
+/* With @state_lock.  Up: it must be down.  Down: it may be. */
+int sci_pci_up(struct sci_pci *p);
+void sci_pci_down(struct sci_pci *p);
+
+/* RESET, and no access to main memory: on return the card knows of none. */
+void sci_pci_halt(struct sci_pci *p);
+
+/**
+ * sci_pci_fail() - give a card up
+ * @why: for the log
+ *
+ * On return it uses no memory any more, and the error count has gone up.  It is
+ * taken down soon.  Any process context, under whatever locks.
+ */
+void sci_pci_fail(struct sci_pci *p, const char *why);
+
+/* Whether it was given up; then it uses no memory any more. */
+bool sci_pci_is_broken(struct sci_pci *p);
+
+/**
+ * sci_pci_is_gone() - whether @value was read from a card that is not there
+ *
+ * Gives it up if so.  Costs nothing unless @value may be of such a card.
+ */
+bool sci_pci_is_gone(struct sci_pci *p, u32 value);
+
+static inline bool sci_pci_is_stopping(struct sci_pci *p)
+{
+	return test_bit(SCI_PCI_STOPPING, &p->flags);
+}
+
+/* irq.c */
+void sci_pci_irqs_init(struct sci_pci *p);
+int sci_pci_irqs_request(struct sci_pci *p);
+void sci_pci_irqs_free(struct sci_pci *p);
+
+/* On return no handler acts on others any more. */
+void sci_pci_irqs_allow(struct sci_pci *p, u32 events);
+
+/* ring.c */
+int sci_pci_ring_init(struct sci_pci *p);
+void sci_pci_ring_fini(struct sci_pci *p);
+void sci_pci_rx_work(struct work_struct *work);
+int sci_pci_send(struct sci_adapter *a, u32 node, const void *packet);
+
+/* cmd.c */
+void sci_pci_flush(struct sci_adapter *a);
+int sci_pci_trigger(struct sci_adapter *a, u32 node, u32 handle);
+
+/**
+ * sci_pci_barrier() - until all that the window was given has arrived or failed
+ *
+ * ... or the card was given up.
+ */
+void sci_pci_barrier(struct sci_pci *p);
+
+/* Until no access of other nodes uses the export; or the card was given up. */
+void sci_pci_invalidate(struct sci_pci *p, u32 id);
+
+/* export.c */
+int sci_pci_export_init(struct sci_pci *p);
+void sci_pci_export_fini(struct sci_pci *p);
+int sci_pci_expose(struct sci_adapter *a, struct sci_pages *pages, u64 *base);
+void sci_pci_hide(struct sci_adapter *a, u64 base);
+
+/* map.c */
+int sci_pci_map(struct sci_adapter *a, struct sci_mapping *m);
+void sci_pci_unmap(struct sci_adapter *a, struct sci_mapping *m);
+int sci_pci_mapping_pfn(struct sci_adapter *a, struct sci_mapping *m,
+			u64 offset, unsigned long *pfn);
+
+/* dma.c */
+int sci_pci_dma_init(struct sci_pci *p);
+void sci_pci_dma_fini(struct sci_pci *p);
+int sci_pci_dma_copy(struct sci_adapter *a, const struct sci_dma_piece *piece);
+
+/* show.c */
+extern const struct attribute_group *sci_pci_groups[];
+void sci_pci_show_init(void);
+void sci_pci_debugfs_add(struct sci_pci *p);
+
+#endif

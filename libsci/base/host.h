@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What every layer asks of the host: clock, limits, environment, memory, barriers. */
+#ifndef LIBSCI_HOST_H
+#define LIBSCI_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SCI_FD_ROOM_MAX		8
+
+/* Milliseconds of a clock that nobody sets. */
+uint64_t sci_now_ms(void);
+
+/**
+ * sci_raise_fd_limit() - raise the soft limit of descriptors to the hard one
+ *
+ * Done only when one was refused: a program that uses select() has a reason
+ * for a low limit.  -EMFILE: it was there already.
+ */
+int sci_raise_fd_limit(void);
+
+/**
+ * sci_fd_room() - raise the limit if @n more descriptors would not fit
+ *
+ * For calls that cannot be tried again, or that are not ours to repeat.
+ * Locked, or a child would inherit what it opens for a moment.
+ */
+void sci_fd_room(unsigned int n);
+
+/* ---- environment ---- */
+
+/* Says on standard error what is wrong with a variable; -EINVAL. */
+int sci_env_bad(const char *var, const char *value, const char *want);
+
+/* -EINVAL, and said: no number up to @max; @value stays without a variable. */
+int sci_env_number(const char *var, unsigned int *value, int base,
+		   unsigned int max);
+
+/* ---- memory ---- */
+
+size_t sci_page_size(void);
+
+/* One of the kernel's files; also at the limit of descriptors. */
+FILE *sci_open_kernel_file(const char *path);
+
+/* Is [@addr, @addr + @len) all private, anonymous, writable and no stack? */
+int sci_check_anonymous(uintptr_t addr, size_t len);
+
+/* ---- a barrier in other processes ---- */
+
+/**
+ * sci_wake_init() - take part in the wake barriers of others
+ * @takes_part: whether the kernel, or a filter in front of it, lets us, and
+ *	SCI_MEMBARRIER does
+ *
+ * Holds for the address space: the child of a fork() has to do it again.
+ * -EINVAL, and said: SCI_MEMBARRIER makes no sense.
+ */
+int sci_wake_init(bool *takes_part);
+
+/*
+ * Every CPU that runs a thread of a process that takes part does a full barrier
+ * before this returns; one that runs none did when it switched.
+ */
+int sci_wake_barrier(void);
+
+#endif

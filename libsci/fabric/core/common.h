@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What more than one fabric needs: the node of the environment, mapping a range. */
+#ifndef LIBSCI_FABRIC_COMMON_H
+#define LIBSCI_FABRIC_COMMON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* SCI_NODE: -EINVAL, and said, where it is no node id. */
+int sci_env_node(unsigned int *node);
+
+/**
+ * sci_map_fd() - map a range at any offset
+ * @page: page size of @fd
+ * @flags: SCI_MAP_*
+ * @addr: in: wish, with SCI_MAP_FIXED; out: address of byte @off
+ */
+int sci_map_fd(int fd, uint64_t off, size_t len, size_t page,
+	       unsigned int flags, void **addr);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include "libsci/fabric/core/fabric.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/fabric/core/fault.h"
+
+/* In the order "auto" tries them. */
+static const struct sci_fabric_ops *const fabrics[] = {
+	&sci_dev_fabric,
+	&sci_shm_fabric,
+};
+
+#define N_FABRICS (sizeof(fabrics) / sizeof(fabrics[0]))
+
+/* How many are open; one open or close at a time. */
+static unsigned int n_open;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* The child has none of the parent's fabrics, nor what it had on the way. */
+static void fork_child(void)
+{
+	n_open = 0;
+	pthread_mutex_init(&open_lock, NULL);
+	sci_fault_fork();
+}
+
+static void fork_init(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
+}
+
+static int read_environment(void)
+{
+	int ret;
+
+	if (sci_pio_init(getenv("SCI_PIO")))
+		fprintf(stderr, "libsci: SCI_PIO=%s: not here, using %s\n",
+			getenv("SCI_PIO"), sci_pio_name());
+	ret = sci_fault_init(getenv("SCI_FAULT"));
+	if (ret == -EINVAL)
+		fprintf(stderr, "libsci: SCI_FAULT=%s: not understood\n",
+			getenv("SCI_FAULT"));
+	return ret;
+}
+
+static int open_fabric(struct sci_fabric **out)
+{
+	const char *spec = getenv("SCI_FABRIC");
+	const char *arg;
+	size_t i, n;
+
+	/* no second try: a cluster of which each has its own is none */
+	if (!spec || !*spec || !strcmp(spec, "auto")) {
+		for (i = 0; i < N_FABRICS; i++)
+			if (fabrics[i]->present())
+				return fabrics[i]->open(out, NULL);
+		return -ENODEV;
+	}
+
+	n = strcspn(spec, ":");
+	arg = spec[n] ? spec + n + 1 : NULL;
+	for (i = 0; i < N_FABRICS; i++)
+		if (strlen(fabrics[i]->name) == n &&
+		    !strncmp(spec, fabrics[i]->name, n))
+			return fabrics[i]->open(out, arg);
+	return -EINVAL;
+}
+
+int sci_fabric_open(struct sci_fabric **out)
+{
+	int ret;
+
+	pthread_once(&fork_once, fork_init);
+	pthread_mutex_lock(&open_lock);
+	ret = n_open ? 0 : read_environment();
+	ret = ret ? ret : open_fabric(out);
+	n_open += !ret;
+	pthread_mutex_unlock(&open_lock);
+	return ret;
+}
+
+void sci_fabric_close(struct sci_fabric *f)
+{
+	/* counted when it is over: its threads read the faults until then */
+	pthread_mutex_lock(&open_lock);
+	f->ops->close(f);
+	n_open--;
+	pthread_mutex_unlock(&open_lock);
+}

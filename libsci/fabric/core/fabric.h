@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what a fabric is
+ *
+ * A fabric moves segments and interrupts between nodes.  libsci/sisci calls it
+ * through struct sci_fabric_ops and never asks which fabric it runs on.
+ *
+ * Contract for every operation:
+ *  - returns 0 or -errno (the table in libsci/sisci/error.c turns these into
+ *    SISCI codes), never touches errno on purpose, leaves nothing behind when
+ *    it fails;
+ *  - may be called from any thread, but the caller never calls an operation on
+ *    an object while another thread destroys that object;
+ *  - does not call back into the caller, except through sci_event_fn, which
+ *    runs on a thread of the fabric's, with fabric locks held: it may queue and
+ *    wake, it must not block and must not call the fabric;
+ *  - once a destroy or disconnect operation has returned, no further event
+ *    arrives for that object.
+ *
+ * Sizes and offsets are bytes, timeouts are milliseconds.
+ */
+#ifndef LIBSCI_FABRIC_H
+#define LIBSCI_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsci/base/barrier.h"
+#include "libsci/pio/pio.h"
+
+#define SCI_TIMEOUT_NONE	UINT32_MAX	/* wait for ever */
+#define SCI_NODE_STEP		4u		/* node ids: 4, 8, 12 ... */
+#define SCI_NODE_MAX		0xfffcu		/* 16 bits in an SCI address */
+#define SCI_NODE_GROUP		0x10000u	/* all members of a broadcast group */
+#define SCI_ADAPTER_MAX		16u		/* adapters 0..15 are legal numbers */
+#define SCI_DATA_INTR_MAX	65536u		/* bytes in one data interrupt */
+
+enum sci_event_type {
+	SCI_EVENT_CONNECT,		/* a peer connected, or we did */
+	SCI_EVENT_DISCONNECT,		/* orderly end, or the owner asks for it */
+	SCI_EVENT_LOST,			/* the peer died */
+	SCI_EVENT_NOT_OPERATIONAL,	/* the link went down ... */
+	SCI_EVENT_OPERATIONAL,		/* ... and came back */
+	SCI_EVENT_INTERRUPT,		/* data interrupts: fetch by lintr_wait */
+};
+
+struct sci_event {
+	enum sci_event_type type;
+	unsigned int node;		/* the peer's */
+	unsigned int adapter;		/* ours */
+	int status;			/* 0 or -errno (asynchronous connects) */
+};
+
+typedef void (*sci_event_fn)(void *owner, const struct sci_event *ev);
+
+struct sci_adapter_info {
+	unsigned int node;
+	const char *type;		/* "shm", "loop", "pci" */
+	const char *device;		/* its file in /dev; NULL: none */
+	uint64_t serial;
+	bool link_up;
+	size_t att_page_size;
+	unsigned int att_entries;
+	unsigned int att_available;
+	unsigned int streams;		/* write stream buffers ... */
+	size_t stream_size;		/* ... and their size */
+	size_t dma_mtu;
+	size_t dma_size_align;
+	size_t dma_offset_align;
+	size_t min_dma_size;		/* below it stores are faster */
+	size_t min_block_size;
+	unsigned int mcast_groups;
+	bool wake_barrier;		/* we take part, and can call it */
+	unsigned int bdf;		/* bus << 8 | devfn; 0: no bus */
+	uint64_t link_up_ms;		/* since the link came up */
+	uint64_t link_down_ms;		/* in total */
+};
+
+/* Who uses a segment of a node: for `sci segments` and `sci nodes`. */
+struct sci_segment_info {
+	unsigned int node;
+	uint32_t id;
+	uint64_t size;
+	unsigned int mode;		/* rw bits as in a file's mode */
+	unsigned int uid;
+	int pid;
+	unsigned int importers;
+	bool available;
+	bool broadcast;
+};
+
+struct sci_node_info {
+	unsigned int node;
+	unsigned int processes;		/* 0: not known */
+	bool local;			/* the caller's own node */
+	bool remote;			/* of another machine */
+};
+
+enum {
+	SCI_LSEG_PRIVATE	= 1 << 0,	/* no id, never connected */
+	SCI_LSEG_EMPTY		= 1 << 1,	/* memory comes later */
+	SCI_LSEG_AUTO_ID	= 1 << 2,	/* a free id at or above .id */
+	SCI_LSEG_BROADCAST	= 1 << 3,	/* member of group .id */
+	SCI_LSEG_UNICAST	= 1 << 4,	/* ... and reachable on its own */
+};
+
+struct sci_lseg_param {
+	uint32_t id;
+	uint64_t size;			/* > 0 */
+	unsigned int flags;		/* SCI_LSEG_* */
+	sci_event_fn event;		/* never NULL */
+	void *owner;
+};
+
+enum sci_unexport {
+	SCI_UNEXPORT_QUIET,		/* no new importers */
+	SCI_UNEXPORT_NOTIFY,		/* ... and the present ones are told */
+	SCI_UNEXPORT_FORCE,		/* ... and cut off */
+};
+
+struct sci_rseg_param {
+	unsigned int adapter;
+	unsigned int node;		/* or SCI_NODE_GROUP */
+	uint32_t id;
+	uint32_t timeout;
+	sci_event_fn event;		/* never NULL */
+	void *owner;
+};
+
+enum {
+	SCI_MAP_READONLY	= 1 << 0,
+	SCI_MAP_FIXED		= 1 << 1,	/* at .addr, as MAP_FIXED_NOREPLACE */
+};
+
+/*
+ * What checking a transfer needs, readable without a call: by sci_link_errors()
+ * and sci_link_down().  One of these per adapter, as on the cards: a lost packet
+ * raises @errors whoever sent it, so every transfer under way at that time is
+ * sent again.  The first two are the kernel's; an adapter that counts by itself
+ * has words of its own, else they are 0.
+ */
+struct sci_link_words {
+	uint32_t errors;		/* packets lost: send again */
+	uint32_t down;			/* != 0: link not operational */
+	uint32_t reserved[14];
+	uint32_t hw_errors;		/* more of errors */
+	uint32_t hw_down;		/* as down */
+};
+
+struct sci_link_status {
+	_Atomic uint32_t errors;	/* injected ones, see fault.h */
+	_Atomic uint32_t down;
+	enum sci_pio_map map;		/* what its maps want of stores */
+	/* those of the adapter, which we only read; NULL: a perfect one */
+	const struct sci_link_words *adapter;
+};
+
+static inline uint32_t sci_link_errors(struct sci_link_status *link)
+{
+	uint32_t n = atomic_load_explicit(&link->errors, memory_order_acquire);
+
+	return link->adapter ? n + sci_load_acquire(&link->adapter->errors) +
+			       sci_load_acquire(&link->adapter->hw_errors) : n;
+}
+
+static inline bool sci_link_down(struct sci_link_status *link)
+{
+	return atomic_load_explicit(&link->down, memory_order_acquire) ||
+	       (link->adapter && (sci_load_acquire(&link->adapter->down) ||
+				  sci_load_acquire(&link->adapter->hw_down)));
+}
+
+/* The same for one import; lives as long as the import. */
+struct sci_rseg_status {
+	_Atomic uint32_t gone;		/* != 0: connection lost */
+	struct sci_link_status *link;
+};
+
+enum {
+	SCI_INTR_FIXED		= 1 << 0,	/* the number is the caller's */
+	SCI_INTR_SHARED		= 1 << 1,	/* several owners, all are told */
+	SCI_INTR_COUNTING	= 1 << 2,	/* triggers are not merged */
+	SCI_INTR_DATA		= 1 << 3,	/* triggers carry bytes */
+};
+
+struct sci_lintr_param {
+	unsigned int adapter;
+	uint32_t number;		/* SCI_INTR_FIXED: wish; out: number */
+	unsigned int flags;		/* SCI_INTR_* */
+	sci_event_fn event;		/* NULL: the owner waits instead */
+	void *owner;
+};
+
+struct sci_rintr_param {
+	unsigned int adapter;
+	unsigned int node;
+	uint32_t number;
+	uint32_t timeout;
+	bool data;
+};
+
+/* One piece of a DMA transfer, always between a local and a remote segment. */
+struct sci_dma_piece {
+	uint64_t local;
+	uint64_t remote;
+	uint64_t len;
+};
+
+struct sci_fabric;
+struct sci_lseg;			/* exported side of a segment */
+struct sci_rseg;			/* imported side */
+struct sci_lintr;
+struct sci_rintr;
+
+/**
+ * struct sci_fabric_ops - what a fabric can do
+ *
+ * @present:	whether this machine has it: "auto" takes the first that is.
+ * @open:	join: @arg is what follows "NAME:" in SCI_FABRIC, or NULL.
+ *		-EINVAL: bad @arg or environment; -ENODEV: no adapter is ours.
+ * @close:	leave; every object has been destroyed before.
+ * @adapter_query: -ENODEV: no such adapter.
+ * @link_status: the adapter's, which must exist; lives as long as the fabric.
+ * @node_probe:	0: answers; -EHOSTUNREACH: no such node; -ENETDOWN: our link is
+ *		down.
+ * @node_list:	calls @fn per node, ascending; @fn != 0 ends the walk.
+ * @segment_list: likewise, per segment the caller may see.
+ *
+ * @lseg_create: allocates and reserves memory (unless EMPTY or PRIVATE|EMPTY).
+ *		-EEXIST: id taken; -ENOSPC: no memory, no descriptors;
+ *		-EMSGSIZE: a broadcast group of another size has the id.
+ * @lseg_attach: joins a segment that another process of this node shares.
+ *		-ENOENT: none there; -EACCES: not shared, or not permitted.
+ * @lseg_register: makes [@addr, @addr + @len) the memory of an EMPTY segment.
+ *		-EFAULT: not private anonymous writable memory of the caller's;
+ *		-EINVAL: not page aligned; -EOPNOTSUPP: the fabric can't.
+ * @lseg_share:	lets processes of the same node attach.
+ * @lseg_export: importers may connect from now on.
+ * @lseg_unexport: see enum sci_unexport.
+ * @lseg_importers: how many are connected now.
+ * @lseg_destroy: frees id and memory at once; connected importers are cut off
+ *		and told.  Existing maps of this process stay valid until
+ *		unmapped.
+ * @lseg_id, @lseg_size: constant after create, attach and register.
+ * @lseg_map:	maps [@off, @off + @len), any offset; ranges are checked by the
+ *		caller against lseg_size().  *@addr in: wish for SCI_MAP_FIXED.
+ *		-EADDRNOTAVAIL: wish taken or misaligned.
+ *
+ * @rseg_connect: -ENOENT: no such segment, or not exported, also on a node of
+ *		the fabric where no process runs yet; -EHOSTUNREACH: the fabric
+ *		has no such node; -EACCES: its mode forbids; -ETIMEDOUT; -ENETDOWN.
+ *		Returns at once where there is nothing to connect to.
+ *		-ECANCELED: see cancel_connect.  However short the timeout, a
+ *		peer has time to say no.
+ * @cancel_connect: ends a connect that waits for its peer; @owner is the
+ *		parameter's.  NULL: all of them, and all later ones at once.
+ * @rseg_disconnect: maps must be gone.
+ * @rseg_size, @rseg_readonly, @rseg_status: constant while connected.
+ * @rseg_map:	as lseg_map; -EACCES: writable map of a read-only import;
+ *		-ENOTCONN: the connection is gone.
+ * @unmap:	undoes lseg_map and rseg_map.
+ *
+ * @lintr_create: -EEXIST: number taken.
+ * @lintr_wait:	-ETIMEDOUT; -ECANCELED after lintr_cancel.  Data: @len is room
+ *		in, bytes out; -EMSGSIZE: more than the room, *@len says how
+ *		much, the message stays queued.  An owner with an event function
+ *		gets one event per data interrupt and fetches it with timeout 0
+ *		(not in the upcall): what is not fetched holds the senders back.
+ * @lintr_fd:	a descriptor that polls readable while a trigger waits for
+ *		lintr_wait (with timeout 0: takes it, or -ETIMEDOUT), and after
+ *		lintr_cancel.  The fabric's: only to be polled, valid until
+ *		lintr_destroy.  Where several threads wait, the trigger may be
+ *		another's by the time.  -EOPNOTSUPP: data interrupts, and those
+ *		with an event function.
+ * @lintr_cancel: ends all present and later waits.
+ * @rintr_connect: -ENOENT: no such number; else as rseg_connect.
+ * @rintr_trigger: 0: it will be seen, even by a wait that begins later.
+ *		-ENOTCONN: its owner is gone; -ENOBUFS: too much data queued
+ *		at the owner, nothing was sent; -EMSGSIZE.
+ *
+ * @dma_copy:	copies one piece now, on the calling thread (the caller is a DMA
+ *		worker); @pull reads from the remote side.  -EIO: lost.
+ * @peer_read:	copies @len bytes at address @src of the process that exports
+ *		@r, of its private memory, to @dst.  -EOPNOTSUPP: fabric, kernel
+ *		or permissions do not allow it, or @r is a broadcast group;
+ *		-EFAULT: no such memory there (part of @dst may be written);
+ *		-ENOTCONN: the process or the connection is gone (so may it be).
+ * @store_barrier: returns when all stores through maps of @r (NULL: of every
+ *		import) have arrived.  Call it by sci_remote_barrier(), which
+ *		knows about injected faults.
+ * @wake_barrier: the slow half of an asymmetric fence.  A receiver announces in
+ *		a sender's memory that it is going to sleep, calls this, and
+ *		looks once more; a sender stores a message and then loads the
+ *		announcement, with no fence between (but the compiler must keep
+ *		the order).  On return, for every process that takes part (its
+ *		sci_adapter_info.wake_barrier): each of its stores to segments
+ *		that came, in program order, before a load of the announcement
+ *		which did not see it, is visible to the caller.  Where one of
+ *		the two does not take part both need sci_full_barrier() in
+ *		that place.  -EOPNOTSUPP: this process does not take part.
+ */
+struct sci_fabric_ops {
+	const char *name;
+	bool (*present)(void);
+	int (*open)(struct sci_fabric **out, const char *arg);
+	void (*close)(struct sci_fabric *f);
+	int (*adapter_query)(struct sci_fabric *f, unsigned int adapter,
+			     struct sci_adapter_info *info);
+	struct sci_link_status *(*link_status)(struct sci_fabric *f,
+					       unsigned int adapter);
+	int (*node_probe)(struct sci_fabric *f, unsigned int adapter,
+			  unsigned int node);
+	int (*node_list)(struct sci_fabric *f,
+			 int (*fn)(void *arg, const struct sci_node_info *n),
+			 void *arg);
+	int (*segment_list)(struct sci_fabric *f,
+			    int (*fn)(void *arg,
+				      const struct sci_segment_info *s),
+			    void *arg);
+
+	int (*lseg_create)(struct sci_fabric *f, const struct sci_lseg_param *p,
+			   struct sci_lseg **out);
+	int (*lseg_attach)(struct sci_fabric *f, const struct sci_lseg_param *p,
+			   struct sci_lseg **out);
+	int (*lseg_register)(struct sci_lseg *s, void *addr, size_t len);
+	int (*lseg_share)(struct sci_lseg *s);
+	int (*lseg_export)(struct sci_lseg *s, unsigned int adapter);
+	int (*lseg_unexport)(struct sci_lseg *s, enum sci_unexport how);
+	unsigned int (*lseg_importers)(struct sci_lseg *s);
+	void (*lseg_destroy)(struct sci_lseg *s);
+	uint32_t (*lseg_id)(struct sci_lseg *s);
+	uint64_t (*lseg_size)(struct sci_lseg *s);
+	int (*lseg_map)(struct sci_lseg *s, uint64_t off, size_t len,
+			unsigned int flags, void **addr);
+
+	int (*rseg_connect)(struct sci_fabric *f,
+			    const struct sci_rseg_param *p,
+			    struct sci_rseg **out);
+	void (*cancel_connect)(struct sci_fabric *f, const void *owner);
+	void (*rseg_disconnect)(struct sci_rseg *r);
+	uint64_t (*rseg_size)(struct sci_rseg *r);
+	bool (*rseg_readonly)(struct sci_rseg *r);
+	struct sci_rseg_status *(*rseg_status)(struct sci_rseg *r);
+	int (*rseg_map)(struct sci_rseg *r, uint64_t off, size_t len,
+			unsigned int flags, void **addr);
+	void (*unmap)(struct sci_fabric *f, void *addr, size_t len);
+
+	int (*lintr_create)(struct sci_fabric *f, struct sci_lintr_param *p,
+			    struct sci_lintr **out);
+	int (*lintr_wait)(struct sci_lintr *i, void *data, size_t *len,
+			  uint32_t timeout);
+	int (*lintr_fd)(struct sci_lintr *i);
+	void (*lintr_cancel)(struct sci_lintr *i);
+	void (*lintr_destroy)(struct sci_lintr *i);
+	int (*rintr_connect)(struct sci_fabric *f,
+			     const struct sci_rintr_param *p,
+			     struct sci_rintr **out);
+	int (*rintr_trigger)(struct sci_rintr *i, const void *data, size_t len);
+	void (*rintr_disconnect)(struct sci_rintr *i);
+
+	int (*dma_copy)(struct sci_lseg *s, struct sci_rseg *r,
+			const struct sci_dma_piece *piece, bool pull);
+	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src,
+			 size_t len);
+	void (*store_barrier)(struct sci_fabric *f, struct sci_rseg *r);
+	int (*wake_barrier)(struct sci_fabric *f);
+};
+
+/* Every fabric begins with this. */
+struct sci_fabric {
+	const struct sci_fabric_ops *ops;
+};
+
+extern const struct sci_fabric_ops sci_dev_fabric;
+extern const struct sci_fabric_ops sci_shm_fabric;
+
+/**
+ * sci_fabric_open() - join the fabric the environment asks for
+ * @out: the fabric
+ *
+ * SCI_FABRIC is "auto" (default), "dev", "dev:DEVICE,...", "shm" or
+ * "shm:CLUSTER"; a fabric this machine lacks is -ENODEV, a word that is none of
+ * these -EINVAL.
+ *
+ * The first one that a process has open reads SCI_PIO and SCI_FAULT for all:
+ * what is under way on one is not to change when another is joined.  -EINVAL
+ * also for a SCI_FAULT that is not understood, said on standard error.
+ */
+int sci_fabric_open(struct sci_fabric **out);
+
+/**
+ * sci_fabric_close() - leave it; every object has been destroyed before
+ */
+void sci_fabric_close(struct sci_fabric *f);
+
+#endif

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include "libsci/fabric/core/fault.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE		64u		/* bytes in a full packet */
+#define MAX_OUTAGES	16
+#define MAX_HELD	64u
+
+struct outage {
+	uint64_t begin_ms;
+	uint64_t end_ms;
+};
+
+static struct {
+	double loss;
+	double reorder;
+	double dup;
+	double retriable;
+	double fatal;
+	struct outage outages[MAX_OUTAGES];
+	unsigned int n_outages;
+} fault;
+
+struct packet {
+	volatile unsigned char *dst;
+	enum sci_pio_map map;
+	size_t len;
+	bool line;			/* of sci_remote_line() */
+	unsigned char data[LINE];
+};
+
+/* Packets that are late, or come again. */
+static struct {
+	pthread_mutex_t lock;
+	unsigned int n;
+	struct packet packets[MAX_HELD];	/* oldest first */
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/*
+ * One counter for all threads: the n-th decision of a run depends on the seed
+ * and n only, so that a run with the same order of calls repeats itself.
+ */
+static _Atomic uint64_t draws;
+
+_Atomic bool sci_fault_enabled;
+
+/* splitmix64 (Steele, Lea, Flood 2014): every counter value a fresh draw */
+static uint64_t mix(uint64_t n)
+{
+	uint64_t z = n * 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static bool happens(double probability)
+{
+	return probability > 0 &&
+	       (double)(mix(atomic_fetch_add(&draws, 1)) >> 11) * 0x1p-53 <
+	       probability;
+}
+
+static int parse_probability(const char *s, double *p)
+{
+	char *end;
+
+	*p = strtod(s, &end);
+	return end == s || *end || !(*p >= 0 && *p <= 1) ? -EINVAL : 0;
+}
+
+static int parse_u64(const char *s, char **end, uint64_t *v)
+{
+	if (*s < '0' || *s > '9')
+		return -EINVAL;
+	errno = 0;
+	*v = strtoull(s, end, 0);
+	return errno ? -EINVAL : 0;
+}
+
+static int parse_outage(const char *s)
+{
+	struct outage *o = &fault.outages[fault.n_outages];
+	uint64_t len;
+	char *end;
+
+	if (fault.n_outages == MAX_OUTAGES ||
+	    parse_u64(s, &end, &o->begin_ms))
+		return -EINVAL;
+	o->end_ms = UINT64_MAX;
+	if (*end == ':') {
+		if (parse_u64(end + 1, &end, &len) ||
+		    __builtin_add_overflow(o->begin_ms, len, &o->end_ms))
+			return -EINVAL;
+	}
+	if (*end)
+		return -EINVAL;
+	fault.n_outages++;
+	return 0;
+}
+
+static int parse_word(char *word)
+{
+	char *value = strchr(word, '=');
+	uint64_t seed;
+	char *end;
+
+	if (!value)
+		return -EINVAL;
+	*value++ = '\0';
+	if (!strcmp(word, "loss"))
+		return parse_probability(value, &fault.loss);
+	if (!strcmp(word, "reorder"))
+		return parse_probability(value, &fault.reorder);
+	if (!strcmp(word, "dup"))
+		return parse_probability(value, &fault.dup);
+	if (!strcmp(word, "retriable"))
+		return parse_probability(value, &fault.retriable);
+	if (!strcmp(word, "fatal"))
+		return parse_probability(value, &fault.fatal);
+	if (!strcmp(word, "linkdown"))
+		return parse_outage(value);
+	if (!strcmp(word, "seed")) {
+		if (parse_u64(value, &end, &seed) || *end)
+			return -EINVAL;
+		/* far apart, so that seeds do not share a stretch of draws */
+		atomic_store(&draws, mix(seed));
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int sci_fault_init(const char *spec)
+{
+	char *copy, *word, *next = NULL;
+	int ret = 0;
+
+	memset(&fault, 0, sizeof(fault));
+	atomic_store(&draws, mix(1));
+	atomic_store(&sci_fault_enabled, false);
+	pthread_mutex_lock(&held.lock);
+	held.n = 0;
+	pthread_mutex_unlock(&held.lock);
+	if (!spec || !*spec)
+		return 0;
+
+	copy = strdup(spec);
+	if (!copy)
+		return -ENOMEM;
+	for (word = strtok_r(copy, ",", &next); word && !ret;
+	     word = strtok_r(NULL, ",", &next))
+		ret = parse_word(word);
+	free(copy);
+	if (!ret)
+		atomic_store(&sci_fault_enabled, true);
+	else
+		memset(&fault, 0, sizeof(fault));
+	return ret;
+}
+
+bool sci_fault_link(uint64_t elapsed_ms, uint64_t *next_ms)
+{
+	bool down = false;
+	unsigned int i;
+
+	*next_ms = UINT64_MAX;
+	for (i = 0; i < fault.n_outages; i++) {
+		const struct outage *o = &fault.outages[i];
+
+		if (elapsed_ms >= o->begin_ms && elapsed_ms < o->end_ms)
+			down = true;
+		if (elapsed_ms < o->begin_ms && o->begin_ms < *next_ms)
+			*next_ms = o->begin_ms;
+		if (elapsed_ms < o->end_ms && o->end_ms < *next_ms)
+			*next_ms = o->end_ms;
+	}
+	return down;
+}
+
+/* ---- packets ---- */
+
+static void arrive(const struct packet *p)
+{
+	if (p->line)
+		sci_pio_line(p->dst, p->data, p->map);
+	else
+		sci_pio_write(p->dst, p->data, p->len, p->map);
+}
+
+/*
+ * Those held for [@addr, @end) arrive, each with @probability.  Locked, as are
+ * all that follow: who finds none held may rely on their arrival.
+ */
+static void deliver(uintptr_t addr, uintptr_t end, double probability)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < held.n; i++) {
+		const struct packet *p = &held.packets[i];
+		uintptr_t at = (uintptr_t)p->dst;
+
+		if (at < end && at + p->len > addr && happens(probability))
+			arrive(p);
+		else if (kept++ != i)
+			held.packets[kept - 1] = *p;
+	}
+	/* another thread's barrier does not cover stores of this one */
+	if (kept < held.n)
+		sci_pio_barrier();
+	held.n = kept;
+}
+
+static void hold(const struct packet *p)
+{
+	if (held.n == MAX_HELD) {
+		arrive(&held.packets[0]);
+		sci_pio_barrier();
+		held.n--;
+		memmove(&held.packets[0], &held.packets[1],
+			held.n * sizeof(held.packets[0]));
+	}
+	held.packets[held.n++] = *p;
+}
+
+static void pass(const struct packet *p)
+{
+	bool late, again;
+
+	pthread_mutex_lock(&held.lock);
+	/* an adapter keeps the order of stores to a line */
+	deliver((uintptr_t)p->dst, (uintptr_t)p->dst + p->len, 1);
+	late = happens(fault.reorder);
+	again = happens(fault.dup);
+	if (!late)
+		arrive(p);
+	/* after it, or it would not have overtaken them */
+	deliver(0, UINTPTR_MAX, 0.5);
+	if (late)
+		hold(p);
+	if (again)
+		hold(p);
+	pthread_mutex_unlock(&held.lock);
+}
+
+static void transmit(const struct packet *p, struct sci_link_status *link)
+{
+	if (happens(fault.loss) || sci_link_down(link))
+		atomic_fetch_add(&link->errors, 1);
+	else if (fault.reorder > 0 || fault.dup > 0)
+		pass(p);
+	else
+		arrive(p);
+}
+
+void sci_fault_write(volatile void *dst, const void *src, size_t len,
+		     struct sci_link_status *link)
+{
+	struct packet p = { .map = link->map };
+	volatile unsigned char *d = dst;
+	const unsigned char *s = src;
+
+	while (len) {
+		/* up to the destination's next packet border */
+		size_t n = LINE - ((uintptr_t)d & (LINE - 1));
+
+		if (n > len)
+			n = len;
+		p.dst = d;
+		p.len = n;
+		memcpy(p.data, s, n);
+		transmit(&p, link);
+		d += n;
+		s += n;
+		len -= n;
+	}
+}
+
+void sci_fault_line(volatile void *dst, const void *src,
+		    struct sci_link_status *link)
+{
+	struct packet p = { .dst = dst, .map = link->map, .len = LINE,
+			    .line = true };
+
+	memcpy(p.data, src, LINE);
+	transmit(&p, link);
+}
+
+void sci_fault_later(void)
+{
+	pthread_mutex_lock(&held.lock);
+	deliver(0, UINTPTR_MAX, 0.5);
+	pthread_mutex_unlock(&held.lock);
+}
+
+void sci_fault_deliver(void)
+{
+	pthread_mutex_lock(&held.lock);
+	deliver(0, UINTPTR_MAX, 1);
+	pthread_mutex_unlock(&held.lock);
+}
+
+void sci_fault_forget(volatile void *addr, size_t len)
+{
+	if (!atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&held.lock);
+	deliver((uintptr_t)addr, (uintptr_t)addr + len, 1);
+	pthread_mutex_unlock(&held.lock);
+}
+
+void sci_fault_fork(void)
+{
+	pthread_mutex_init(&held.lock, NULL);
+	held.n = 0;
+}
+
+void sci_fault_check(struct sci_rseg_status *st)
+{
+	if (happens(fault.fatal))
+		atomic_store(&st->gone, 1);
+	if (happens(fault.retriable))
+		atomic_fetch_add(&st->link->errors, 1);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: injected faults
+ *
+ * SCI_FAULT is a comma-separated list, read when the library initializes:
+ *
+ *	loss=P		each 64-byte packet that a library call writes to remote
+ *			memory is lost with probability P (0..1); the adapter's
+ *			error count rises (plain stores cannot be lost here)
+ *	reorder=P	such a packet is held back with probability P, so that
+ *			later ones overtake it: each packet written after it and
+ *			each look at the error count lets it arrive with
+ *			probability 1/2, the next store barrier and the next
+ *			packet for the same line in any case
+ *	dup=P		such a packet arrives twice with probability P: a copy
+ *			is held back by the same rule
+ *	retriable=P	a sequence check finds an error with probability P
+ *	fatal=P		a sequence check finds the connection lost with
+ *			probability P; it then stays lost
+ *	linkdown=T:D	the link is down from T to T + D milliseconds after
+ *			initialization; T alone: from T on; may be repeated
+ *	seed=N		makes a run repeatable (default 1)
+ *
+ * At most 64 packets are held back, the oldest arrives when one more is.  They
+ * belong to all threads: the barrier or the packet of any lets them arrive.
+ * Who unmaps remote memory calls sci_fault_forget() first.
+ */
+#ifndef LIBSCI_FAULT_H
+#define LIBSCI_FAULT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsci/fabric/core/fabric.h"
+#include "libsci/pio/pio.h"
+
+extern _Atomic bool sci_fault_enabled __attribute__((visibility("hidden")));
+
+/**
+ * sci_fault_init() - read SCI_FAULT
+ * @spec: its value; NULL or "": no faults
+ *
+ * What is held back is dropped: to be called while nothing is mapped.
+ * -EINVAL: a word that is none of the above, or a number out of range.
+ */
+int sci_fault_init(const char *spec);
+
+/* In the child of a fork(): what the parent held back is the parent's. */
+void sci_fault_fork(void);
+
+/**
+ * sci_fault_forget() - let arrive what is held back for [@addr, @addr + @len)
+ *
+ * Before it is unmapped, or a packet would later hit what is then there.
+ */
+void sci_fault_forget(volatile void *addr, size_t len);
+
+/**
+ * sci_fault_link() - what the link should be doing now
+ * @elapsed_ms: since initialization
+ * @next_ms: receives when that changes next; UINT64_MAX: never
+ *
+ * Returns true while the link is to be down.
+ */
+bool sci_fault_link(uint64_t elapsed_ms, uint64_t *next_ms);
+
+/* Slow paths of the inline functions below. */
+void sci_fault_later(void);
+void sci_fault_write(volatile void *dst, const void *src, size_t len,
+		     struct sci_link_status *link);
+void sci_fault_line(volatile void *dst, const void *src,
+		    struct sci_link_status *link);
+void sci_fault_check(struct sci_rseg_status *st);
+void sci_fault_deliver(void);
+
+/**
+ * sci_remote_write() - store to remote memory, under the faults asked for
+ * @link: whose error count a loss raises
+ */
+static inline void sci_remote_write(volatile void *dst, const void *src,
+				    size_t len, struct sci_link_status *link)
+{
+	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
+		sci_fault_write(dst, src, len, link);
+	else
+		sci_pio_write(dst, src, len, link->map);
+}
+
+/**
+ * sci_remote_line() - store one line, as sci_pio_line(), under the same faults
+ * @dst: aligned to 64 bytes
+ *
+ * One packet: it arrives whole, however late or often, but not after one that is
+ * stored to the same line later.
+ */
+static inline void sci_remote_line(volatile void *dst, const void *src,
+				   struct sci_link_status *link)
+{
+	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
+		sci_fault_line(dst, src, link);
+	else
+		sci_pio_line(dst, src, link->map);
+}
+
+/**
+ * sci_remote_errors() - the link's error count
+ *
+ * Time passes meanwhile: what is held back may arrive.
+ */
+static inline uint32_t sci_remote_errors(struct sci_link_status *link)
+{
+	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
+		sci_fault_later();
+	return sci_link_errors(link);
+}
+
+/**
+ * sci_remote_barrier() - the fabric's store barrier, @r as there
+ *
+ * Whatever faults are asked for, what the two functions above wrote before
+ * and was not lost has arrived.
+ */
+static inline void sci_remote_barrier(struct sci_fabric *f,
+				      struct sci_rseg *r)
+{
+	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
+		sci_fault_deliver();
+	f->ops->store_barrier(f, r);
+}
+
+/**
+ * sci_remote_check() - to be called before a sequence check reads @st
+ */
+static inline void sci_remote_check(struct sci_rseg_status *st)
+{
+	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
+		sci_fault_check(st);
+}
+
+#endif

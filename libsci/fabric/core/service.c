@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include "libsci/fabric/core/service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsci/fabric/core/fault.h"
+#include "libsci/base/host.h"
+#include "libsci/base/thread.h"
+
+#define EVENTS_AT_ONCE	16
+#define FORK_SETTLES_MS	1000
+#define STARVED_PAUSE_NS 5000000
+
+/* Every open fabric, for fork(); usually one. */
+static struct list services = { &services, &services };
+static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static struct sci_service *of(struct list *pos)
+{
+	return container_of(pos, struct sci_service, all);
+}
+
+/* ---- descriptors ---- */
+
+int sci_fd_track(struct sci_service *svc, int fd)
+{
+	size_t n = svc->n_fds ? svc->n_fds : 64;
+	struct sci_watch *fds;
+
+	while (n <= (size_t)fd)
+		n *= 2;
+	if (n != svc->n_fds) {
+		fds = realloc(svc->fds, n * sizeof(*fds));
+		if (!fds) {
+			close(fd);
+			return -ENOMEM;
+		}
+		memset(fds + svc->n_fds, 0, (n - svc->n_fds) * sizeof(*fds));
+		svc->fds = fds;
+		svc->n_fds = n;
+	}
+	svc->fds[fd].open = true;
+	return 0;
+}
+
+void sci_unwatch(struct sci_service *svc, int fd)
+{
+	struct sci_watch *w = &svc->fds[fd];
+
+	if (!w->fn)
+		return;
+	/* not left to close(): another process may hold the same file */
+	epoll_ctl(svc->epfd, EPOLL_CTL_DEL, fd, NULL);
+	w->fn = NULL;
+	w->gen++;
+}
+
+void sci_fd_untrack(struct sci_service *svc, int fd)
+{
+	sci_unwatch(svc, fd);
+	svc->fds[fd].open = false;
+}
+
+void sci_fd_close(struct sci_service *svc, int fd)
+{
+	if (fd < 0)
+		return;
+	sci_fd_untrack(svc, fd);
+	close(fd);
+}
+
+static void close_all(struct sci_service *svc)
+{
+	size_t fd;
+
+	for (fd = 0; fd < svc->n_fds; fd++)
+		if (svc->fds[fd].open)
+			close((int)fd);
+}
+
+/* ---- the link ---- */
+
+static void link_update(struct sci_service *svc)
+{
+	uint64_t now = sci_now_ms(), next;
+	bool down = sci_fault_link(now - svc->begin_ms, &next);
+
+	if (down == svc->link_down)
+		return;
+	if (!down)
+		svc->down_ms += now - svc->changed_ms;
+	svc->changed_ms = now;
+	svc->link_down = down;
+	svc->ops->link(svc, down);
+}
+
+/* Until when epoll_wait() may sleep: the link's next injected change. */
+static int link_timeout(struct sci_service *svc)
+{
+	uint64_t now = sci_now_ms() - svc->begin_ms, next;
+
+	sci_fault_link(now, &next);
+	if (next == UINT64_MAX)
+		return -1;
+	return next - now > 1000 ? 1000 : (int)(next - now);
+}
+
+void sci_service_link_times(struct sci_service *svc, uint64_t *up_ms,
+			    uint64_t *down_ms)
+{
+	uint64_t since = sci_now_ms() - svc->changed_ms;
+
+	*up_ms = svc->link_down ? 0 : since;
+	*down_ms = svc->down_ms + (svc->link_down ? since : 0);
+}
+
+/* ---- the thread ---- */
+
+static void serve_events(struct sci_service *svc, const struct epoll_event *ev,
+			 int n)
+{
+	for (; n > 0; n--, ev++) {
+		uint32_t fd = (uint32_t)ev->data.u64;
+		uint32_t gen = (uint32_t)(ev->data.u64 >> 32);
+		struct sci_watch *w = &svc->fds[fd];
+
+		if (w->fn && w->gen == gen)
+			w->fn(w->obj);
+	}
+}
+
+static void *serve(void *arg)
+{
+	/* who could not be helped stays ready: no hurry */
+	const struct timespec pause = { .tv_nsec = STARVED_PAUSE_NS };
+	struct epoll_event ev[EVENTS_AT_ONCE];
+	struct sci_service *svc = arg;
+	bool stop, starved;
+	int n;
+
+	do {
+		n = epoll_wait(svc->epfd, ev, EVENTS_AT_ONCE,
+			       link_timeout(svc));
+		pthread_mutex_lock(&svc->lock);
+		stop = svc->stop;
+		svc->starved = false;
+		if (!stop) {
+			serve_events(svc, ev, n);
+			link_update(svc);
+		}
+		starved = svc->starved;
+		pthread_mutex_unlock(&svc->lock);
+		if (starved)
+			nanosleep(&pause, NULL);
+	} while (!stop);
+	return NULL;
+}
+
+static int start(struct sci_service *svc)
+{
+	int ret;
+
+	if (svc->serving)
+		return 0;
+	ret = sci_thread_start(&svc->thread, serve, svc, "sci-service");
+	svc->serving = !ret;
+	return ret;
+}
+
+int sci_watch(struct sci_service *svc, int fd, uint32_t events,
+	      sci_watch_fn fn, void *obj)
+{
+	struct sci_watch *w = &svc->fds[fd];
+	struct epoll_event ev = { .events = events };
+	int ret;
+
+	ret = start(svc);
+	if (ret)
+		return ret;
+	ev.data.u64 = (uint64_t)w->gen << 32 | (uint32_t)fd;
+	if (epoll_ctl(svc->epfd, EPOLL_CTL_ADD, fd, &ev))
+		return -errno;
+	w->fn = fn;
+	w->obj = obj;
+	return 0;
+}
+
+/* ---- fork ---- */
+
+static void fork_prepare(void)
+{
+	struct list *pos, *n;
+
+	pthread_mutex_lock(&services_lock);
+	list_for_each_safe(pos, n, &services) {
+		pthread_rwlock_wrlock(&of(pos)->gate);
+		pthread_mutex_lock(&of(pos)->lock);
+	}
+}
+
+static void fork_parent(void)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &services) {
+		of(pos)->forked_ms = sci_now_ms();
+		pthread_mutex_unlock(&of(pos)->lock);
+		pthread_rwlock_unlock(&of(pos)->gate);
+	}
+	pthread_mutex_unlock(&services_lock);
+}
+
+/*
+ * The child owns none of the parent's objects: it closes what keeps their
+ * names and connections alive.  Maps stay.  The structures are left behind:
+ * other threads of the parent, which do not exist here, may have been using
+ * them.
+ */
+static void fork_child(void)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &services) {
+		struct sci_service *svc = of(pos);
+
+		close_all(svc);
+		if (svc->ops->forked)
+			svc->ops->forked(svc);
+		list_del(pos);
+		pthread_mutex_unlock(&svc->lock);
+		/* what holds it knows its thread by a number of the parent's */
+		pthread_rwlock_init(&svc->gate, NULL);
+	}
+	pthread_mutex_unlock(&services_lock);
+}
+
+static void fork_init(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+bool sci_forked_lately(struct sci_service *svc)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	bool lately;
+
+	pthread_mutex_lock(&svc->lock);
+	lately = svc->forked_ms &&
+		 sci_now_ms() - svc->forked_ms < FORK_SETTLES_MS;
+	pthread_mutex_unlock(&svc->lock);
+	if (lately)
+		nanosleep(&ms, NULL);
+	return lately;
+}
+
+/* ---- open and close ---- */
+
+static int events_init(struct sci_service *svc)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int ret;
+
+	svc->epfd = epoll_create1(EPOLL_CLOEXEC);
+	ret = svc->epfd < 0 ? -errno : sci_fd_track(svc, svc->epfd);
+	if (ret)
+		return ret;
+	svc->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = svc->wakefd < 0 ? -errno : sci_fd_track(svc, svc->wakefd);
+	if (ret)
+		return ret;
+	/* no function: it only has to end epoll_wait() */
+	ev.data.u64 = (uint64_t)UINT32_MAX << 32 | (uint32_t)svc->wakefd;
+	return epoll_ctl(svc->epfd, EPOLL_CTL_ADD, svc->wakefd, &ev) ? -errno :
+								       0;
+}
+
+/* fork() is not to wait until nobody happens to be inside. */
+static void gate_init(pthread_rwlock_t *gate)
+{
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr,
+				PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(gate, &attr);
+	pthread_rwlockattr_destroy(&attr);
+}
+
+int sci_service_open(struct sci_service *svc,
+		     const struct sci_service_ops *ops)
+{
+	pthread_once(&fork_once, fork_init);
+	svc->ops = ops;
+	svc->begin_ms = sci_now_ms();
+	svc->changed_ms = svc->begin_ms;
+	gate_init(&svc->gate);
+	pthread_mutex_init(&svc->lock, NULL);
+
+	pthread_mutex_lock(&services_lock);
+	list_add_tail(&svc->all, &services);
+	pthread_mutex_lock(&svc->lock);
+	sci_fd_room(SCI_FD_ROOM_MAX);
+	return events_init(svc);
+}
+
+int sci_service_opened(struct sci_service *svc, int ret)
+{
+	if (!ret) {
+		link_update(svc);
+		/* a link that is to change needs somebody to change it */
+		if (link_timeout(svc) >= 0)
+			ret = start(svc);
+	}
+	pthread_mutex_unlock(&svc->lock);
+	pthread_mutex_unlock(&services_lock);
+	return ret;
+}
+
+void sci_service_stop(struct sci_service *svc)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&svc->lock);
+	svc->stop = true;
+	pthread_mutex_unlock(&svc->lock);
+	if (!svc->serving)
+		return;
+	while (write(svc->wakefd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	pthread_join(svc->thread, NULL);
+}
+
+void sci_service_close(struct sci_service *svc)
+{
+	pthread_mutex_lock(&services_lock);
+	pthread_mutex_lock(&svc->lock);
+	list_del(&svc->all);
+	close_all(svc);
+	pthread_mutex_unlock(&svc->lock);
+	pthread_mutex_unlock(&services_lock);
+	pthread_mutex_destroy(&svc->lock);
+	pthread_rwlock_destroy(&svc->gate);
+	free(svc->fds);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the service of a fabric
+ *
+ * Three things that a fabric with descriptors needs, whatever they lead to: a
+ * table of them, a thread that waits for them, and a fork() that gives the
+ * child none.
+ *
+ * The table is what the child closes, so a descriptor is opened and entered,
+ * or removed and closed, in one step for fork(): under the lock, or, where the
+ * kernel takes its time for it, with the gate held for reading and the lock
+ * only for the entry.
+ *
+ * The thread is started by the first that watches a descriptor.  It calls watch
+ * functions under the lock: who has stopped watching under the lock hears no
+ * more.
+ *
+ * Order: gate, lock.  Nothing blocks under the lock.
+ */
+#ifndef LIBSCI_SERVICE_H
+#define LIBSCI_SERVICE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsci/base/list.h"
+
+struct sci_service;
+
+typedef void (*sci_watch_fn)(void *obj);
+
+/* One per descriptor number: what of ours is open there and who listens. */
+struct sci_watch {
+	bool open;
+	uint32_t gen;			/* tells a new use from an old event */
+	sci_watch_fn fn;
+	void *obj;
+};
+
+/**
+ * struct sci_service_ops - what the fabric does about it; both locked
+ * @forked: in a child, whose descriptors are closed by now; may be NULL
+ * @link: SCI_FAULT wants the link down, or up again
+ */
+struct sci_service_ops {
+	void (*forked)(struct sci_service *svc);
+	void (*link)(struct sci_service *svc, bool down);
+};
+
+struct sci_service {
+	const struct sci_service_ops *ops;
+	struct list all;		/* in the list fork() needs */
+	pthread_rwlock_t gate;
+	pthread_mutex_t lock;		/* covers all objects of the fabric */
+	struct sci_watch *fds;
+	size_t n_fds;
+	int epfd;
+	int wakefd;			/* never read: wakes for good */
+	bool serving;
+	bool stop;
+	bool starved;			/* set by a watch function that could
+					 * do nothing: no hurry to call again
+					 */
+	pthread_t thread;
+	uint64_t forked_ms;		/* when we last forked */
+	uint64_t begin_ms;
+	bool link_down;			/* as SCI_FAULT wants it */
+	uint64_t changed_ms;		/* when the link went up or down; */
+	uint64_t down_ms;		/* how long it was down before that */
+};
+
+/**
+ * sci_service_open() - begin; locked on return
+ *
+ * Also when it fails.  No fork() happens from here to sci_service_opened().
+ */
+int sci_service_open(struct sci_service *svc,
+		     const struct sci_service_ops *ops);
+
+/**
+ * sci_service_opened() - the rest is set up, too: unlock
+ * @ret: what that came to; with 0 the link becomes what it is to be now
+ *
+ * Returns @ret, or what failed here.
+ */
+int sci_service_opened(struct sci_service *svc, int ret);
+
+/* Ends the thread; what is still open stays so. */
+void sci_service_stop(struct sci_service *svc);
+
+/* After sci_service_stop(): closes what is open. */
+void sci_service_close(struct sci_service *svc);
+
+/* The table; locked.  A descriptor that cannot be tracked is closed. */
+int sci_fd_track(struct sci_service *svc, int fd);
+void sci_fd_untrack(struct sci_service *svc, int fd);
+void sci_fd_close(struct sci_service *svc, int fd);
+
+/**
+ * sci_watch() - have the service thread call @fn while @fd has @events
+ *
+ * Starts the thread on first need.  Locked, as everything @fn does.
+ */
+int sci_watch(struct sci_service *svc, int fd, uint32_t events,
+	      sci_watch_fn fn, void *obj);
+void sci_unwatch(struct sci_service *svc, int fd);
+
+/* For how long the link has been up and down, as SCI_FAULT wants it; locked. */
+void sci_service_link_times(struct sci_service *svc, uint64_t *up_ms,
+			    uint64_t *down_ms);
+
+/**
+ * sci_forked_lately() - a name we gave up may still be taken: wait and see
+ *
+ * A child holds our descriptors until it has come to close them; a name given
+ * up in between is free a moment later.  Pauses; unlocked.
+ */
+bool sci_forked_lately(struct sci_service *svc);
+
+#endif

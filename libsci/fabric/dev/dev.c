@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include "libsci/fabric/dev/dev.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define FOLDER		"/dev"
+#define DEFAULT_MODE	0600u
+#define PROBE_MS	1000u
+#define MEMORY_MIN_DMA	(64u << 10)	/* what a system call costs in bytes */
+#define CARD_MIN_DMA	(8u << 10)	/* stores cost more there */
+
+/* The kernel's page is what accessors of the library's read. */
+_Static_assert(offsetof(struct sci_status_page, errors) ==
+	       offsetof(struct sci_link_words, errors), "same words");
+_Static_assert(offsetof(struct sci_status_page, down) ==
+	       offsetof(struct sci_link_words, down), "same words");
+_Static_assert(offsetof(struct sci_status_page, hw_errors) ==
+	       offsetof(struct sci_link_words, hw_errors), "same words");
+_Static_assert(offsetof(struct sci_status_page, hw_down) ==
+	       offsetof(struct sci_link_words, hw_down), "same words");
+_Static_assert(SCI_NODE_GROUP == SCI_IOC_NODE_GROUP, "one fact");
+_Static_assert(SCI_NODE_MAX == SCI_IOC_NODE_MAX, "one fact");
+_Static_assert(SCI_NODE_STEP == SCI_IOC_NODE_STEP, "one fact");
+_Static_assert(SCI_DATA_INTR_MAX == SCI_IOC_INTR_DATA_MAX, "one fact");
+_Static_assert(SCI_TIMEOUT_NONE == SCI_TIMEOUT_INFINITE, "one fact");
+
+/* ---- one adapter ---- */
+
+static int query(int fd, struct sci_ioc_query *q)
+{
+	int ret;
+
+	memset(q, 0, sizeof(*q));
+	q->size = sizeof(*q);
+	ret = dev_ioctl(fd, SCI_IOC_QUERY, q);
+	/* a file of something else */
+	return ret == -ENOTTY ? -ENODEV : ret;
+}
+
+static int open_device(struct dev *dev, const char *path, int *out)
+{
+	int fd;
+
+	do {
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	} while (fd < 0 && (errno == EINTR ||
+			    (errno == EMFILE && !sci_raise_fd_limit())));
+	if (fd < 0)
+		return errno == ENOENT || errno == ENXIO ? -ENODEV : -errno;
+	*out = fd;
+	return sci_fd_track(&dev->svc, fd);
+}
+
+static int page_map(int fd, int prot, off_t off, void **out)
+{
+	void *page = mmap(NULL, sci_page_size(), prot, MAP_SHARED, fd, off);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	*out = page;
+	return 0;
+}
+
+static int pages_map(struct dev_adapter *a)
+{
+	int ret = page_map(a->fd, PROT_READ, SCI_MMAP_STATUS, &a->page);
+
+	if (ret || !(a->caps & SCI_CAP_BARRIER))
+		return ret;
+	return page_map(a->fd, PROT_READ, SCI_MMAP_BARRIER, &a->barrier);
+}
+
+static int adapter_set_up(struct dev_adapter *a, const char *path)
+{
+	struct sci_ioc_query q;
+	int ret;
+
+	ret = query(a->fd, &q);
+	if (ret)
+		return ret;
+	a->number = q.out_adapter;
+	a->node = q.out_node;
+	a->caps = q.out_caps;
+	a->max_segment = q.out_max_segment;
+	a->dma_max = q.out_dma_max;
+	snprintf(a->type, sizeof(a->type), "%.15s", (const char *)q.out_type);
+	ret = pages_map(a);
+	if (ret)
+		return ret;
+	a->link.adapter = a->page;
+	a->link.map = a->caps & SCI_CAP_MEMORY ? SCI_PIO_MAP_CACHED :
+						 SCI_PIO_MAP_LINES;
+	a->path = strdup(path);
+	return a->path ? 0 : -ENOMEM;
+}
+
+static void adapter_close(struct dev *dev, struct dev_adapter *a)
+{
+	if (a->page)
+		munmap(a->page, sci_page_size());
+	if (a->barrier)
+		munmap(a->barrier, sci_page_size());
+	sci_fd_close(&dev->svc, a->fd);
+	free(a->path);
+}
+
+static int adapter_open(struct dev *dev, const char *path,
+			struct dev_adapter *a)
+{
+	int ret;
+
+	memset(a, 0, sizeof(*a));
+	a->fd = -1;
+	ret = open_device(dev, path, &a->fd);
+	if (ret)
+		return ret;
+	ret = adapter_set_up(a, path);
+	if (ret)
+		adapter_close(dev, a);
+	return ret;
+}
+
+struct dev_adapter *dev_adapter(struct dev *dev, unsigned int number)
+{
+	return number < dev->n_adapters ? &dev->adapters[number] : NULL;
+}
+
+/* ---- which are ours ---- */
+
+struct search {
+	struct dev *dev;
+	unsigned int node;		/* SCI_NODE; 0: not said */
+	bool listed;			/* by name */
+	struct dev_adapter loop;	/* the first of that type; or fd -1 */
+	int err;			/* why the first of the rest is not */
+};
+
+static int adopt(struct dev *dev, const struct dev_adapter *a)
+{
+	if (dev->n_adapters == SCI_ADAPTER_MAX)
+		return sci_env_bad("SCI_FABRIC", getenv("SCI_FABRIC"),
+				   "more than 16 adapters");
+	dev->adapters[dev->n_adapters++] = *a;
+	return 0;
+}
+
+/* 1: that was all we want; or what fails for good. */
+static int consider(struct search *s, const char *path)
+{
+	struct dev_adapter a;
+	int ret;
+
+	ret = adapter_open(s->dev, path, &a);
+	if (ret) {
+		s->err = s->err ? s->err : ret;
+		return s->listed ? ret : 0;
+	}
+	if (s->node) {
+		if (a.node == s->node) {
+			ret = adopt(s->dev, &a);
+			return ret ? ret : 1;
+		}
+	} else if (s->listed || strcmp(a.type, "loop")) {
+		if (!s->listed && s->dev->n_adapters == SCI_ADAPTER_MAX)
+			ret = 1;
+		else
+			ret = adopt(s->dev, &a);
+		if (!ret)
+			return 0;
+	} else if (s->loop.fd < 0) {
+		s->loop = a;
+		return 0;
+	}
+	adapter_close(s->dev, &a);
+	return ret;
+}
+
+static int consider_list(struct search *s, const char *list)
+{
+	char *copy = strdup(list), *path, *next = NULL;
+	int ret = copy ? 0 : -ENOMEM;
+
+	s->listed = true;
+	for (path = copy ? strtok_r(copy, ",", &next) : NULL; path && !ret;
+	     path = strtok_r(NULL, ",", &next))
+		ret = consider(s, path);
+	free(copy);
+	return ret;
+}
+
+/* Every opener counts as a process of the node: not where it can be helped. */
+static bool known_as_other(const struct search *s, const char *name)
+{
+	uint64_t node;
+
+	return s->node && !dev_sysfs_number(name, "node_id", 0, &node) &&
+	       node != s->node;
+}
+
+static int is_device(const struct dirent *e)
+{
+	size_t digits = strlen("sci");
+
+	return !strncmp(e->d_name, "sci", digits) && e->d_name[digits] &&
+	       !e->d_name[digits + strspn(e->d_name + digits, "0123456789")];
+}
+
+static int consider_all(struct search *s)
+{
+	char path[PATH_MAX];
+	struct dirent **e;
+	int ret = 0, i, n;
+
+	/* in order of their numbers */
+	n = scandir(FOLDER, &e, is_device, versionsort);
+	if (n < 0)
+		return -errno;
+	for (i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), FOLDER "/%s", e[i]->d_name);
+		if (!ret && !known_as_other(s, e[i]->d_name))
+			ret = consider(s, path);
+		free(e[i]);
+	}
+	free(e);
+	return ret;
+}
+
+static int find_adapters(struct dev *dev, const char *list, unsigned int node)
+{
+	struct search s = { .dev = dev, .node = node, .loop.fd = -1 };
+	int ret;
+
+	ret = list && *list ? consider_list(&s, list) : consider_all(&s);
+	ret = ret < 0 ? ret : 0;
+	if (s.loop.fd >= 0) {
+		/* each loop device is a node: one without others is ours */
+		if (ret || dev->n_adapters)
+			adapter_close(dev, &s.loop);
+		else
+			ret = adopt(dev, &s.loop);
+	}
+	if (ret || dev->n_adapters)
+		return ret;
+	return s.err ? s.err : -ENODEV;
+}
+
+/* ---- the link, as SCI_FAULT wants it ---- */
+
+static void link_changed(struct sci_service *svc, bool down)
+{
+	struct dev *dev = container_of(svc, struct dev, svc);
+	struct list *pos, *n;
+	unsigned int i;
+
+	for (i = 0; i < dev->n_adapters; i++) {
+		atomic_store(&dev->adapters[i].link.down, down);
+		if (down)
+			atomic_fetch_add(&dev->adapters[i].link.errors, 1);
+	}
+	list_for_each_safe(pos, n, &dev->rsegs)
+		dev_rseg_link_event(container_of(pos, struct sci_rseg, link),
+				    down);
+}
+
+static const struct sci_service_ops service_ops = {
+	.link = link_changed,
+};
+
+/* ---- open and close ---- */
+
+/* Whether somebody would find a device; without the effect of opening it. */
+static bool dev_present(void)
+{
+	char path[PATH_MAX];
+	bool found = false;
+	const struct dirent *e;
+	DIR *dir = opendir(FOLDER);
+
+	while (dir && !found && (e = readdir(dir))) {
+		snprintf(path, sizeof(path), FOLDER "/%s", e->d_name);
+		found = is_device(e) && !faccessat(AT_FDCWD, path,
+						   R_OK | W_OK, AT_EACCESS);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static void dev_close(struct sci_fabric *f)
+{
+	struct dev *dev = dev_of(f);
+	unsigned int i;
+
+	sci_service_stop(&dev->svc);
+	pthread_mutex_lock(&dev->svc.lock);
+	for (i = 0; i < dev->n_adapters; i++)
+		adapter_close(dev, &dev->adapters[i]);
+	dev->n_adapters = 0;
+	pthread_mutex_unlock(&dev->svc.lock);
+	sci_service_close(&dev->svc);
+	free(dev);
+}
+
+static int env_read(struct dev *dev, unsigned int *node)
+{
+	const char *s = getenv("SCI_NODE");
+	int ret;
+
+	*node = 0;
+	dev->mode = DEFAULT_MODE;
+	ret = s && *s ? sci_env_node(node) : 0;
+	ret = ret ? ret : sci_env_number("SCI_MODE", &dev->mode, 8, 0666);
+	return ret ? ret : sci_wake_init(&dev->wake_barrier);
+}
+
+static int dev_open(struct sci_fabric **out, const char *arg)
+{
+	struct dev *dev = calloc(1, sizeof(*dev));
+	unsigned int node;
+	int ret;
+
+	if (!dev)
+		return -ENOMEM;
+	dev->base.ops = &sci_dev_fabric;
+	list_init(&dev->rsegs);
+	list_init(&dev->calls);
+	ret = sci_service_open(&dev->svc, &service_ops);
+	ret = ret ? ret : env_read(dev, &node);
+	ret = ret ? ret : find_adapters(dev, arg, node);
+	/* it reaches who runs here, and imports that are memory */
+	if (!ret && !(dev->adapters[0].caps & SCI_CAP_MEMORY))
+		dev->wake_barrier = false;
+	ret = sci_service_opened(&dev->svc, ret);
+	if (ret) {
+		dev_close(&dev->base);
+		return ret;
+	}
+	*out = &dev->base;
+	return 0;
+}
+
+/* ---- adapters and nodes ---- */
+
+static void fill_info(struct dev *dev, struct dev_adapter *a,
+		      const struct sci_ioc_query *q,
+		      struct sci_adapter_info *info)
+{
+	bool dma = a->caps & SCI_CAP_DMA;
+
+	*info = (struct sci_adapter_info) {
+		.node = q->out_node,
+		.type = a->type,
+		.device = a->path,
+		.serial = q->out_serial,
+		.link_up = !sci_link_down(&a->link),
+		.att_page_size = q->out_att_page_size,
+		.att_entries = q->out_att_entries,
+		.att_available = q->out_att_free,
+		.streams = q->out_streams,
+		.stream_size = q->out_stream_size,
+		.dma_mtu = 1u << 30,	/* longer than the adapter's: cut */
+		.dma_size_align = dma && q->out_dma_align ?
+				  q->out_dma_align : 1,
+		.dma_offset_align = dma && q->out_dma_align ?
+				    q->out_dma_align : 1,
+		.min_dma_size = a->caps & SCI_CAP_MEMORY ? MEMORY_MIN_DMA :
+							   CARD_MIN_DMA,
+		.min_block_size = 64,
+		.mcast_groups = q->out_mcast_groups,
+		.wake_barrier = dev->wake_barrier && a->caps & SCI_CAP_MEMORY,
+		.bdf = q->out_bdf & 0xffff,	/* there is no room for more */
+		.link_up_ms = q->out_link_up_ms,
+		.link_down_ms = q->out_link_down_ms,
+	};
+}
+
+static int dev_adapter_query(struct sci_fabric *f, unsigned int adapter,
+			     struct sci_adapter_info *info)
+{
+	struct dev *dev = dev_of(f);
+	struct dev_adapter *a = dev_adapter(dev, adapter);
+	uint64_t up_ms, down_ms;
+	struct sci_ioc_query q;
+	int ret;
+
+	if (!a)
+		return -ENODEV;
+	ret = query(a->fd, &q);
+	if (ret)
+		return ret;
+	fill_info(dev, a, &q, info);
+	pthread_mutex_lock(&dev->svc.lock);
+	sci_service_link_times(&dev->svc, &up_ms, &down_ms);
+	pthread_mutex_unlock(&dev->svc.lock);
+	/* the real link's, but for what is injected */
+	if (down_ms && up_ms < info->link_up_ms)
+		info->link_up_ms = up_ms;
+	info->link_down_ms += down_ms;
+	return 0;
+}
+
+static struct sci_link_status *dev_link_status(struct sci_fabric *f,
+					       unsigned int adapter)
+{
+	return &dev_adapter(dev_of(f), adapter)->link;
+}
+
+static int dev_node_probe(struct sci_fabric *f, unsigned int adapter,
+			  unsigned int node)
+{
+	struct dev_adapter *a = dev_adapter(dev_of(f), adapter);
+	struct sci_ioc_probe arg = {
+		.size = sizeof(arg), .node = node, .timeout_ms = PROBE_MS,
+	};
+
+	if (!a)
+		return -ENODEV;
+	if (sci_link_down(&a->link) && node != a->node)
+		return -ENETDOWN;
+	return dev_ioctl(a->fd, SCI_IOC_PROBE, &arg);
+}
+
+static int dev_wake_barrier(struct sci_fabric *f)
+{
+	return dev_of(f)->wake_barrier ? sci_wake_barrier() : -EOPNOTSUPP;
+}
+
+const struct sci_fabric_ops sci_dev_fabric = {
+	.name		= "dev",
+	.present	= dev_present,
+	.open		= dev_open,
+	.close		= dev_close,
+	.adapter_query	= dev_adapter_query,
+	.link_status	= dev_link_status,
+	.node_probe	= dev_node_probe,
+	.node_list	= dev_node_list,
+	.segment_list	= dev_segment_list,
+	.lseg_create	= dev_lseg_create,
+	.lseg_attach	= dev_lseg_attach,
+	.lseg_register	= dev_lseg_register,
+	.lseg_share	= dev_lseg_share,
+	.lseg_export	= dev_lseg_export,
+	.lseg_unexport	= dev_lseg_unexport,
+	.lseg_importers	= dev_lseg_importers,
+	.lseg_destroy	= dev_lseg_destroy,
+	.lseg_id	= dev_lseg_id,
+	.lseg_size	= dev_lseg_size,
+	.lseg_map	= dev_lseg_map,
+	.rseg_connect	= dev_rseg_connect,
+	.rseg_disconnect = dev_rseg_disconnect,
+	.cancel_connect	= dev_cancel_connect,
+	.rseg_size	= dev_rseg_size,
+	.rseg_readonly	= dev_rseg_readonly,
+	.rseg_status	= dev_rseg_status,
+	.rseg_map	= dev_rseg_map,
+	.unmap		= dev_unmap,
+	.lintr_create	= dev_lintr_create,
+	.lintr_wait	= dev_lintr_wait,
+	.lintr_fd	= dev_lintr_fd,
+	.lintr_cancel	= dev_lintr_cancel,
+	.lintr_destroy	= dev_lintr_destroy,
+	.rintr_connect	= dev_rintr_connect,
+	.rintr_trigger	= dev_rintr_trigger,
+	.rintr_disconnect = dev_rintr_disconnect,
+	.dma_copy	= dev_dma_copy,
+	.peer_read	= dev_peer_read,
+	.store_barrier	= dev_store_barrier,
+	.wake_barrier	= dev_wake_barrier,
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the dev fabric
+ *
+ * Nodes are adapters, and the kernel module does the work: include/uapi/linux/
+ * sci.h is its contract.  Every object is a descriptor, and every descriptor is
+ * in the table of the service, so that a child has none of them.
+ *
+ * What the kernel has to say of an object it says as records to be read: the
+ * service thread does, for segments and for interrupts that have an event
+ * function.  All descriptors are non-blocking; who waits, polls.
+ *
+ * Objects are made with the gate held and not the lock: the kernel may take
+ * long to find memory, and events of others must not wait for it.
+ */
+#ifndef LIBSCI_DEV_H
+#define LIBSCI_DEV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "include/uapi/linux/sci.h"
+#include "libsci/fabric/core/common.h"
+#include "libsci/fabric/core/fabric.h"
+#include "libsci/base/host.h"
+#include "libsci/base/list.h"
+#include "libsci/fabric/core/service.h"
+
+#define DEV_IDLE_QUEUES	8		/* kept for the next transfer */
+
+struct dev_adapter {
+	struct sci_link_status link;
+	char *path;
+	int fd;
+	unsigned int number;		/* N of /dev/sciN */
+	unsigned int node;
+	unsigned int caps;		/* enum sci_cap */
+	uint64_t max_segment;
+	uint64_t dma_max;		/* bytes of one piece */
+	char type[16];
+	void *page;			/* struct sci_status_page */
+	void *barrier;			/* struct sci_barrier_page; or NULL */
+	int idle[DEV_IDLE_QUEUES];	/* DMA queues nobody uses */
+	unsigned int n_idle;
+};
+
+struct dev {
+	struct sci_fabric base;
+	struct sci_service svc;
+	struct dev_adapter adapters[SCI_ADAPTER_MAX];
+	unsigned int n_adapters;
+	unsigned int mode;
+	bool wake_barrier;		/* the kernel does it for us */
+	struct list rsegs;
+	struct list calls;		/* of struct dev_call */
+	bool no_calls;			/* all are given up, and later ones */
+};
+
+/* A connect under way, so that it can be given up. */
+struct dev_call {
+	struct list link;
+	const void *owner;
+	int cancelfd;			/* an eventfd */
+	bool cancelled;
+};
+
+struct sci_rseg {
+	struct list link;
+	struct dev *dev;
+	struct dev_adapter *adapter;
+	unsigned int node;
+	unsigned int adapter_no;
+	int fd;
+	uint64_t size;
+	bool readonly;
+	bool over;			/* its owner has been told that */
+	struct sci_rseg_status status;
+	sci_event_fn event;
+	void *owner;
+};
+
+struct sci_lseg {
+	struct dev *dev;
+	int fd;
+	uint32_t id;
+	unsigned int flags;		/* SCI_LSEG_* */
+	uint64_t size;
+	bool attached;
+	bool empty;			/* no memory yet */
+	sci_event_fn event;
+	void *owner;
+};
+
+static inline struct dev *dev_of(struct sci_fabric *f)
+{
+	return container_of(f, struct dev, base);
+}
+
+/* dev_object.c */
+int dev_ioctl(int fd, unsigned long cmd, void *arg);
+int dev_make(struct dev *dev, int from, unsigned long cmd, void *arg,
+	     const int32_t *out, int *fd);
+void dev_drop(struct dev *dev, int fd);
+int dev_watch(struct dev *dev, int fd, sci_watch_fn fn, void *obj);
+void dev_unwatch(struct dev *dev, int fd);
+int dev_records(struct dev *dev, int fd, struct sci_ev_record *rec, int room);
+int dev_map(int fd, uint64_t off, size_t len, unsigned int flags,
+	    void **addr);
+
+/* dev_call.c */
+int dev_connect(struct dev *dev, const void *owner, int from,
+		unsigned long cmd, void *arg, const int32_t *out, int *fd);
+void dev_cancel_connect(struct sci_fabric *f, const void *owner);
+
+/* dev.c */
+struct dev_adapter *dev_adapter(struct dev *dev, unsigned int number);
+
+/* dev_segment.c, dev_import.c, dev_interrupt.c: struct sci_fabric_ops */
+int dev_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
+		    struct sci_lseg **out);
+int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
+		    struct sci_lseg **out);
+int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len);
+int dev_lseg_share(struct sci_lseg *s);
+int dev_lseg_export(struct sci_lseg *s, unsigned int adapter);
+int dev_lseg_unexport(struct sci_lseg *s, enum sci_unexport how);
+unsigned int dev_lseg_importers(struct sci_lseg *s);
+void dev_lseg_destroy(struct sci_lseg *s);
+uint32_t dev_lseg_id(struct sci_lseg *s);
+uint64_t dev_lseg_size(struct sci_lseg *s);
+int dev_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
+		 unsigned int flags, void **addr);
+
+int dev_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
+		     struct sci_rseg **out);
+void dev_rseg_disconnect(struct sci_rseg *r);
+uint64_t dev_rseg_size(struct sci_rseg *r);
+bool dev_rseg_readonly(struct sci_rseg *r);
+struct sci_rseg_status *dev_rseg_status(struct sci_rseg *r);
+int dev_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
+		 unsigned int flags, void **addr);
+void dev_unmap(struct sci_fabric *f, void *addr, size_t len);
+void dev_rseg_link_event(struct sci_rseg *r, bool down);
+int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
+void dev_store_barrier(struct sci_fabric *f, struct sci_rseg *r);
+
+int dev_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
+		     struct sci_lintr **out);
+int dev_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
+		   uint32_t timeout);
+int dev_lintr_fd(struct sci_lintr *i);
+void dev_lintr_cancel(struct sci_lintr *i);
+void dev_lintr_destroy(struct sci_lintr *i);
+int dev_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
+		      struct sci_rintr **out);
+int dev_rintr_trigger(struct sci_rintr *i, const void *data, size_t len);
+void dev_rintr_disconnect(struct sci_rintr *i);
+
+/* dev_dma.c */
+int dev_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
+		 const struct sci_dma_piece *piece, bool pull);
+
+/* dev_list.c */
+int dev_sysfs_number(const char *where, const char *name, int base,
+		     uint64_t *value);
+int dev_node_list(struct sci_fabric *f,
+		  int (*fn)(void *arg, const struct sci_node_info *n),
+		  void *arg);
+int dev_segment_list(struct sci_fabric *f,
+		     int (*fn)(void *arg, const struct sci_segment_info *s),
+		     void *arg);
+
+#endif

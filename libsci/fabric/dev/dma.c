@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DMA.  A queue of the kernel's does its transfers in order, so a thread takes
+ * one to itself for as long as its transfer lasts: transfers of several threads
+ * do not wait for each other, and a queue is made for no thread that has ended.
+ */
+
+#include "libsci/fabric/dev/dev.h"
+
+#include <errno.h>
+
+#include "libsci/fabric/core/fault.h"
+
+/* ---- queues ---- */
+
+static int queue_take(struct dev *dev, struct dev_adapter *a, int *fd)
+{
+	struct sci_ioc_dma_create arg = {
+		.size = sizeof(arg), .max_pieces = 1,
+	};
+
+	*fd = -1;
+	pthread_mutex_lock(&dev->svc.lock);
+	if (a->n_idle)
+		*fd = a->idle[--a->n_idle];
+	pthread_mutex_unlock(&dev->svc.lock);
+	return *fd >= 0 ? 0 : dev_make(dev, a->fd, SCI_IOC_DMA_CREATE, &arg,
+				       &arg.out_fd, fd);
+}
+
+static void queue_give_back(struct dev *dev, struct dev_adapter *a, int fd)
+{
+	pthread_mutex_lock(&dev->svc.lock);
+	if (a->n_idle < DEV_IDLE_QUEUES) {
+		a->idle[a->n_idle++] = fd;
+		fd = -1;
+	}
+	pthread_mutex_unlock(&dev->svc.lock);
+	dev_drop(dev, fd);
+}
+
+/* On a queue that is ours alone. */
+static int transfer(int fd, struct sci_lseg *s, struct sci_rseg *r,
+		    const struct sci_dma_piece *piece, bool pull)
+{
+	const uint64_t max = r->adapter->dma_max;
+	struct sci_dma_vec vec = {
+		.local = piece->local, .remote = piece->remote,
+	};
+	struct sci_ioc_dma_submit arg = {
+		.size = sizeof(arg),
+		.flags = SCI_DMA_WAIT |
+			 (pull ? (unsigned int)SCI_DMA_PULL : 0),
+		.local_fd = s->fd, .remote_fd = r->fd,
+		.vecs = (uintptr_t)&vec, .nr_vecs = 1,
+	};
+	uint64_t left = piece->len;
+	int ret = 0;
+
+	for (; left && !ret; left -= vec.length) {
+		vec.length = left < max ? left : max;
+		ret = dev_ioctl(fd, SCI_IOC_DMA_SUBMIT, &arg);
+		vec.local += vec.length;
+		vec.remote += vec.length;
+	}
+	return ret;
+}
+
+static int by_adapter(struct sci_lseg *s, struct sci_rseg *r,
+		      const struct sci_dma_piece *piece, bool pull)
+{
+	int fd, ret;
+
+	ret = queue_take(r->dev, r->adapter, &fd);
+	if (ret)
+		return ret;
+	ret = transfer(fd, s, r, piece, pull);
+	queue_give_back(r->dev, r->adapter, fd);
+	return ret;
+}
+
+/* ---- without them ---- */
+
+static int copy(struct sci_rseg *r, void *local, void *remote, size_t len,
+		bool pull)
+{
+	struct sci_link_status *link = r->status.link;
+	uint32_t errors = sci_link_errors(link);
+
+	if (pull)
+		sci_pio_read(local, remote, len, link->map);
+	else
+		sci_remote_write(remote, local, len, link);
+	/* done means arrived, also where faults hold it back */
+	sci_fault_forget(remote, len);
+	dev_store_barrier(&r->dev->base, r);
+	return sci_link_errors(link) == errors ? 0 : -EIO;
+}
+
+static int by_hand(struct sci_lseg *s, struct sci_rseg *r,
+		   const struct sci_dma_piece *piece, bool pull)
+{
+	size_t len = (size_t)piece->len;
+	void *local, *remote;
+	int ret;
+
+	ret = dev_lseg_map(s, piece->local, len, 0, &local);
+	if (ret)
+		return ret;
+	ret = dev_rseg_map(r, piece->remote, len,
+			   pull ? SCI_MAP_READONLY : 0, &remote);
+	if (!ret) {
+		ret = copy(r, local, remote, len, pull);
+		dev_unmap(&r->dev->base, remote, len);
+	}
+	dev_unmap(&r->dev->base, local, len);
+	return ret;
+}
+
+/* The adapter knows nothing of injected faults, nor of another's segments. */
+static bool adapter_can(const struct sci_lseg *s, const struct sci_rseg *r)
+{
+	return r->adapter->caps & SCI_CAP_DMA && r->adapter->dma_max &&
+	       r->adapter == dev_adapter(s->dev, 0) &&
+	       !atomic_load(&sci_fault_enabled);
+}
+
+int dev_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
+		 const struct sci_dma_piece *piece, bool pull)
+{
+	if (atomic_load(&r->status.gone))
+		return -ENOTCONN;
+	if (!pull && r->readonly)
+		return -EACCES;
+	return adapter_can(s, r) ? by_adapter(s, r, piece, pull) :
+				   by_hand(s, r, piece, pull);
+}

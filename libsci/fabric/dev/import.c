@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Remote segments: what this process imports. */
+
+#include "libsci/fabric/dev/dev.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libsci/base/barrier.h"
+
+#define RECORDS		8		/* read at a time */
+#define BARRIER_SPINS	1000		/* some ten round trips */
+
+static void tell(struct sci_rseg *r, enum sci_event_type type, int status)
+{
+	const struct sci_event ev = {
+		.type = type, .node = r->node, .adapter = r->adapter_no,
+		.status = status,
+	};
+
+	r->event(r->owner, &ev);
+}
+
+/* The link of a node to itself is not one. */
+void dev_rseg_link_event(struct sci_rseg *r, bool down)
+{
+	if (!r->over && r->node != r->adapter->node)
+		tell(r, down ? SCI_EVENT_NOT_OPERATIONAL :
+		     SCI_EVENT_OPERATIONAL, 0);
+}
+
+/* @why: -ENOTCONN: its owner wants it so; else it died, or its node did. */
+static void lost(struct sci_rseg *r, int why)
+{
+	if (r->over)
+		return;
+	r->over = true;
+	atomic_store(&r->status.gone, 1);
+	tell(r, why == -ENOTCONN ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST,
+	     -ENOTCONN);
+}
+
+/* Records were dropped: what is left to know is how things stand. */
+static void look_again(struct sci_rseg *r)
+{
+	struct sci_ioc_remote_info arg = { .size = sizeof(arg) };
+
+	if (!dev_ioctl(r->fd, SCI_IOC_REMOTE_INFO, &arg) &&
+	    arg.out_state == SCI_REMOTE_GONE)
+		lost(r, arg.out_status);
+}
+
+static void take_record(struct sci_rseg *r, const struct sci_ev_record *rec)
+{
+	switch (rec->type) {
+	case SCI_EV_DISCONNECT:
+		tell(r, SCI_EVENT_DISCONNECT, 0);
+		break;
+	case SCI_EV_LOST:
+		lost(r, rec->status);
+		break;
+	case SCI_EV_LINK_DOWN:
+	case SCI_EV_LINK_UP:
+		dev_rseg_link_event(r, rec->type == SCI_EV_LINK_DOWN);
+		break;
+	case SCI_EV_OVERFLOW:
+		look_again(r);
+		break;
+	default:		/* of a later kernel */
+		break;
+	}
+}
+
+static void rseg_input(void *obj)
+{
+	struct sci_ev_record rec[RECORDS];
+	struct sci_rseg *r = obj;
+	int i, n;
+
+	n = dev_records(r->dev, r->fd, rec, RECORDS);
+	for (i = 0; i < n; i++)
+		take_record(r, &rec[i]);
+	if (n < 0)
+		lost(r, n);
+}
+
+/* ---- connect and disconnect ---- */
+
+static int call_exporter(struct sci_rseg *r, const struct sci_rseg_param *p)
+{
+	struct sci_ioc_connect arg = {
+		.size = sizeof(arg), .flags = SCI_CONNECT_ASYNC,
+		.node = p->node, .id = p->id, .timeout_ms = p->timeout,
+	};
+	struct sci_ioc_remote_info info = { .size = sizeof(info) };
+	int ret;
+
+	ret = dev_connect(r->dev, p->owner, r->adapter->fd, SCI_IOC_CONNECT,
+			  &arg, &arg.out_fd, &r->fd);
+	ret = ret ? ret : dev_ioctl(r->fd, SCI_IOC_REMOTE_INFO, &info);
+	if (ret)
+		return ret;
+	r->size = info.out_length;
+	r->readonly = !(info.out_access & 2);
+	/* come and gone: it is as if it had never been */
+	return info.out_state == SCI_REMOTE_CONNECTED ? 0 : -ENOENT;
+}
+
+static int begin(struct sci_rseg *r)
+{
+	int ret;
+
+	ret = dev_watch(r->dev, r->fd, rseg_input, r);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&r->dev->svc.lock);
+	list_add_tail(&r->link, &r->dev->rsegs);
+	pthread_mutex_unlock(&r->dev->svc.lock);
+	return 0;
+}
+
+int dev_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
+		     struct sci_rseg **out)
+{
+	struct dev *dev = dev_of(f);
+	struct dev_adapter *a = dev_adapter(dev, p->adapter);
+	struct sci_rseg *r;
+	int ret;
+
+	if (!a)
+		return -ENODEV;
+	if (sci_link_down(&a->link) && p->node != a->node)
+		return -ENETDOWN;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->dev = dev;
+	r->adapter = a;
+	r->adapter_no = p->adapter;
+	r->node = p->node;
+	r->fd = -1;
+	r->event = p->event;
+	r->owner = p->owner;
+	r->status.link = &a->link;
+	list_init(&r->link);
+	ret = call_exporter(r, p);
+	ret = ret ? ret : begin(r);
+	if (ret) {
+		dev_rseg_disconnect(r);
+		return ret;
+	}
+	*out = r;
+	return 0;
+}
+
+void dev_rseg_disconnect(struct sci_rseg *r)
+{
+	pthread_mutex_lock(&r->dev->svc.lock);
+	list_del(&r->link);
+	pthread_mutex_unlock(&r->dev->svc.lock);
+	dev_drop(r->dev, r->fd);
+	free(r);
+}
+
+uint64_t dev_rseg_size(struct sci_rseg *r)
+{
+	return r->size;
+}
+
+bool dev_rseg_readonly(struct sci_rseg *r)
+{
+	return r->readonly;
+}
+
+struct sci_rseg_status *dev_rseg_status(struct sci_rseg *r)
+{
+	return &r->status;
+}
+
+int dev_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
+		 unsigned int flags, void **addr)
+{
+	if (r->readonly && !(flags & SCI_MAP_READONLY))
+		return -EACCES;
+	if (atomic_load(&r->status.gone))
+		return -ENOTCONN;
+	return dev_map(r->fd, off, len, flags, addr);
+}
+
+/* ---- the rest of what goes to other nodes ---- */
+
+/* Another node's memory is nobody's but that node's. */
+int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
+{
+	(void)r;
+	(void)dst;
+	(void)src;
+	(void)len;
+	return -EOPNOTSUPP;
+}
+
+/*
+ * Asks the adapter itself.  False: it takes longer, or may have been taken out;
+ * the kernel waits without using the CPU, and knows when an adapter is dead.
+ */
+static bool barrier_by_hand(const struct dev_adapter *a)
+{
+	const volatile struct sci_barrier_page *page = a->barrier;
+	const struct sci_status_page *status = a->page;
+	uint32_t ticket;
+	unsigned int i;
+
+	ticket = sci_load_acquire(&page->barrier);
+	/* what is read of one that has been */
+	if (!ticket || ticket == UINT32_MAX)
+		return false;
+	for (i = 0; i < BARRIER_SPINS; i++) {
+		if ((int32_t)(sci_load_acquire(&status->hw_done) - ticket) >= 0)
+			return true;
+		sci_cpu_relax();
+	}
+	return false;
+}
+
+/* What the CPU has given up is there, where imports are memory. */
+static void flush(const struct dev_adapter *a, int fd)
+{
+	struct sci_ioc_flush arg = { .size = sizeof(arg) };
+
+	if (a->caps & SCI_CAP_MEMORY || (a->barrier && barrier_by_hand(a)))
+		return;
+	dev_ioctl(fd, SCI_IOC_FLUSH, &arg);
+}
+
+void dev_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
+{
+	struct dev *dev = dev_of(f);
+	unsigned int i;
+
+	sci_store_barrier();
+	if (r) {
+		flush(r->adapter, r->fd);
+		return;
+	}
+	for (i = 0; i < dev->n_adapters; i++)
+		flush(&dev->adapters[i], dev->adapters[i].fd);
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Who is there: adapters of this machine, the nodes that they have sessions with,
+ * and segments, as sysfs has them.  SCI_SYSFS is where it is, for tests.
+ */
+
+#include "libsci/fabric/dev/dev.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYSFS	"/sys/class/sci"
+
+static const char *sysfs(void)
+{
+	const char *s = getenv("SCI_SYSFS");
+
+	return s && *s ? s : SYSFS;
+}
+
+/* First line of a file below sysfs(), without its end; "" if there is none. */
+static int read_text(const char *where, const char *name, char *text, int room)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", sysfs(), where, name);
+	f = sci_open_kernel_file(path);
+	text[0] = '\0';
+	if (!f)
+		return -errno;
+	if (!fgets(text, room, f))
+		text[0] = '\0';
+	fclose(f);
+	text[strcspn(text, "\n")] = '\0';
+	return 0;
+}
+
+/**
+ * dev_sysfs_number() - the number that a file of sysfs begins with
+ * @where: folder below that of the class
+ */
+int dev_sysfs_number(const char *where, const char *name, int base,
+		     uint64_t *value)
+{
+	char text[64], *end;
+	int ret = read_text(where, name, text, sizeof(text));
+
+	if (ret)
+		return ret;
+	*value = strtoull(text, &end, base);
+	return end == text ? -EINVAL : 0;
+}
+
+/* ---- names in folders, that are numbers ---- */
+
+struct numbers {
+	uint32_t *n;
+	size_t count;
+	size_t room;
+};
+
+static int add_number(struct numbers *list, uint32_t n)
+{
+	uint32_t *more;
+
+	if (list->count == list->room) {
+		list->room = list->room ? 2 * list->room : 64;
+		more = realloc(list->n, list->room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		list->n = more;
+	}
+	list->n[list->count++] = n;
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Entries of a folder that are @prefix and a number, ascending. */
+static int list_numbers(const char *path, const char *prefix,
+			struct numbers *list)
+{
+	const struct dirent *e;
+	int ret = 0;
+	DIR *dir;
+
+	memset(list, 0, sizeof(*list));
+	dir = opendir(path);
+	if (!dir && errno == EMFILE && !sci_raise_fd_limit())
+		dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while (!ret && (e = readdir(dir))) {
+		const char *digits = e->d_name + strlen(prefix);
+		unsigned long n;
+		char *end;
+
+		if (strncmp(e->d_name, prefix, strlen(prefix)) ||
+		    *digits < '0' || *digits > '9')
+			continue;
+		n = strtoul(digits, &end, 10);
+		if (!*end && n <= UINT32_MAX)
+			ret = add_number(list, (uint32_t)n);
+	}
+	closedir(dir);
+	if (!ret && list->count)
+		qsort(list->n, list->count, sizeof(*list->n), by_value);
+	return ret;
+}
+
+/* ---- adapters, in order of their nodes ---- */
+
+struct place {
+	unsigned int node;
+	char name[16];			/* sciN; "": on another machine */
+};
+
+struct places {
+	struct place *place;
+	size_t count;
+};
+
+static int by_node(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static int list_places(struct places *places)
+{
+	struct numbers list;
+	uint64_t node;
+	size_t i;
+	int ret;
+
+	memset(places, 0, sizeof(*places));
+	ret = list_numbers(sysfs(), "sci", &list);
+	if (!ret && list.count) {
+		places->place = calloc(list.count, sizeof(*places->place));
+		ret = places->place ? 0 : -ENOMEM;
+	}
+	for (i = 0; i < list.count && !ret; i++) {
+		struct place *p = &places->place[places->count];
+
+		snprintf(p->name, sizeof(p->name), "sci%u", list.n[i]);
+		if (dev_sysfs_number(p->name, "node_id", 0, &node))
+			continue;	/* it has just gone */
+		p->node = (unsigned int)node;
+		places->count++;
+	}
+	free(list.n);
+	if (places->count)
+		qsort(places->place, places->count, sizeof(*places->place),
+		      by_node);
+	return ret;
+}
+
+static int add_place(struct places *places, unsigned int node)
+{
+	struct place *more;
+	size_t i;
+
+	for (i = 0; i < places->count; i++)
+		if (places->place[i].node == node)
+			return 0;
+	more = realloc(places->place, (places->count + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	places->place = more;
+	places->place[places->count++] = (struct place){ .node = node };
+	return 0;
+}
+
+/* Other machines' nodes, which have no adapter here. */
+static int add_peers(struct places *places, const char *name)
+{
+	char path[PATH_MAX], where[64], state[16];
+	struct numbers ids;
+	size_t i;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/%s/peers", sysfs(), name);
+	ret = list_numbers(path, "", &ids);
+	for (i = 0; i < ids.count && !ret; i++) {
+		snprintf(where, sizeof(where), "%s/peers/%u", name, ids.n[i]);
+		if (!read_text(where, "state", state, sizeof(state)) &&
+		    !strcmp(state, "up"))
+			ret = add_place(places, ids.n[i]);
+	}
+	free(ids.n);
+	return ret;
+}
+
+static int add_all_peers(struct places *places)
+{
+	size_t i, n = places->count;
+	char name[16];
+	int ret = 0;
+
+	for (i = 0; i < n && !ret; i++) {
+		memcpy(name, places->place[i].name, sizeof(name));
+		ret = add_peers(places, name);
+	}
+	if (places->count)
+		qsort(places->place, places->count, sizeof(*places->place),
+		      by_node);
+	return ret;
+}
+
+/*
+ * Two adapters with one number are of two fabrics, but one node.  What runs on
+ * other machines is not known here.
+ */
+static int node_at(struct dev *dev, const struct places *places, size_t *i,
+		   struct sci_node_info *info)
+{
+	const struct dev_adapter *ours = dev_adapter(dev, 0);
+	uint64_t users;
+
+	*info = (struct sci_node_info) { .node = places->place[*i].node };
+	info->local = ours && info->node == ours->node;
+	if (!places->place[*i].name[0]) {
+		info->remote = true;
+		++*i;
+		return 1;
+	}
+	for (; *i < places->count && places->place[*i].node == info->node;
+	     (*i)++)
+		if (!dev_sysfs_number(places->place[*i].name, "users", 0,
+				      &users))
+			info->processes += (unsigned int)users;
+	return info->processes;
+}
+
+int dev_node_list(struct sci_fabric *f,
+		  int (*fn)(void *arg, const struct sci_node_info *n),
+		  void *arg)
+{
+	struct sci_node_info info;
+	struct places places;
+	size_t i = 0;
+	int ret;
+
+	ret = list_places(&places);
+	ret = ret ? ret : add_all_peers(&places);
+	while (!ret && i < places.count)
+		if (node_at(dev_of(f), &places, &i, &info))
+			ret = fn(arg, &info);
+	free(places.place);
+	return ret;
+}
+
+/* ---- segments ---- */
+
+/* False: it went, or we may not see it. */
+static bool read_segment(const struct place *p, uint32_t id,
+			 struct sci_segment_info *info)
+{
+	uint64_t size, mode = 0, uid = 0, importers = 0, pid = 0;
+	char where[64], state[64];
+
+	snprintf(where, sizeof(where), "%s/segments/%u", p->name, id);
+	if (dev_sysfs_number(where, "size", 0, &size) ||
+	    read_text(where, "state", state, sizeof(state)))
+		return false;
+	dev_sysfs_number(where, "mode", 8, &mode);
+	dev_sysfs_number(where, "owner", 10, &uid);
+	dev_sysfs_number(where, "importers", 10, &importers);
+	dev_sysfs_number(where, "pid", 10, &pid);
+	*info = (struct sci_segment_info) {
+		.node = p->node, .id = id, .size = size,
+		.mode = (unsigned int)mode & 0666,
+		.uid = (unsigned int)uid, .pid = (int)pid,
+		.importers = (unsigned int)importers,
+		.available = strstr(state, "exported"),
+		.broadcast = strstr(state, "broadcast"),
+	};
+	return true;
+}
+
+static int list_segments(const struct place *p,
+			 int (*fn)(void *arg, const struct sci_segment_info *s),
+			 void *arg)
+{
+	struct sci_segment_info info;
+	char path[PATH_MAX];
+	struct numbers ids;
+	size_t i;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/%s/segments", sysfs(), p->name);
+	ret = list_numbers(path, "", &ids);
+	for (i = 0; i < ids.count && !ret; i++)
+		if (read_segment(p, ids.n[i], &info))
+			ret = fn(arg, &info);
+	free(ids.n);
+	return ret;
+}
+
+int dev_segment_list(struct sci_fabric *f,
+		     int (*fn)(void *arg, const struct sci_segment_info *s),
+		     void *arg)
+{
+	struct places places;
+	size_t i;
+	int ret;
+
+	(void)f;
+	ret = list_places(&places);
+	for (i = 0; i < places.count && !ret; i++)
+		ret = list_segments(&places.place[i], fn, arg);
+	free(places.place);
+	return ret;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Local segments: what this process exports, or attached to. */
+
+#include "libsci/fabric/dev/dev.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORDS		16		/* read at a time */
+
+static void tell(struct sci_lseg *s, enum sci_event_type type,
+		 const struct sci_ev_record *rec)
+{
+	const struct sci_event ev = { .type = type, .node = rec->node };
+
+	s->event(s->owner, &ev);
+}
+
+static void lseg_input(void *obj)
+{
+	struct sci_ev_record rec[RECORDS];
+	struct sci_lseg *s = obj;
+	int i, n;
+
+	n = dev_records(s->dev, s->fd, rec, RECORDS);
+	for (i = 0; i < n; i++) {
+		switch (rec[i].type) {
+		case SCI_EV_CONNECT:
+			tell(s, SCI_EVENT_CONNECT, &rec[i]);
+			break;
+		case SCI_EV_DISCONNECT:
+			tell(s, SCI_EVENT_DISCONNECT, &rec[i]);
+			break;
+		case SCI_EV_LOST:
+			tell(s, SCI_EVENT_LOST, &rec[i]);
+			break;
+		default:	/* of a later kernel, or too many to say */
+			break;
+		}
+	}
+}
+
+static struct sci_lseg *lseg_new(struct sci_fabric *f,
+				 const struct sci_lseg_param *p)
+{
+	struct sci_lseg *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->dev = dev_of(f);
+	s->fd = -1;
+	s->id = p->id;
+	s->flags = p->flags;
+	s->size = p->size;
+	s->empty = p->flags & SCI_LSEG_EMPTY;
+	s->event = p->event;
+	s->owner = p->owner;
+	return s;
+}
+
+static unsigned int kernel_flags(unsigned int flags)
+{
+	unsigned int ret = 0;
+
+	if (flags & SCI_LSEG_EMPTY)
+		ret |= SCI_SEGMENT_EMPTY;
+	if (flags & SCI_LSEG_PRIVATE)
+		return ret | SCI_SEGMENT_PRIVATE;
+	if (flags & SCI_LSEG_AUTO_ID)
+		ret |= SCI_SEGMENT_AUTO_ID;
+	if (flags & SCI_LSEG_BROADCAST)
+		ret |= SCI_SEGMENT_BROADCAST |
+		       (flags & SCI_LSEG_UNICAST ? SCI_SEGMENT_UNICAST : 0);
+	return ret;
+}
+
+/*
+ * SCI_NUMA: a node's number, or where we run; the kernel has no pages that
+ * come from several, so what else there is is left to it.
+ */
+static int numa_node(void)
+{
+	const char *where = getenv("SCI_NUMA");
+	unsigned int cpu, node;
+	char *end;
+	long n;
+
+	if (!where || !*where)
+		return -1;
+	if (!strcmp(where, "local"))
+		return getcpu(&cpu, &node) ? -1 : (int)node;
+	n = strtol(where, &end, 10);
+	return *end || n < 0 || n > 1023 ? -1 : (int)n;
+}
+
+static int make_segment(struct sci_lseg *s)
+{
+	struct dev_adapter *a = dev_adapter(s->dev, 0);
+	struct sci_ioc_segment_create arg = {
+		.size = sizeof(arg), .flags = kernel_flags(s->flags),
+		.id = s->flags & SCI_LSEG_PRIVATE ? 0 : s->id,
+		.mode = s->dev->mode, .numa_node = numa_node(),
+		.length = s->size,
+	};
+	int ret;
+
+	if (s->size > a->max_segment)
+		return -ENOSPC;
+	ret = dev_make(s->dev, a->fd, SCI_IOC_SEGMENT_CREATE, &arg,
+		       &arg.out_fd, &s->fd);
+	if (ret == -EINVAL && arg.numa_node >= 0) {
+		/* SCI_NUMA is a wish */
+		arg.numa_node = -1;
+		ret = dev_make(s->dev, a->fd, SCI_IOC_SEGMENT_CREATE, &arg,
+			       &arg.out_fd, &s->fd);
+	}
+	if (!ret && !(s->flags & SCI_LSEG_PRIVATE))
+		s->id = arg.out_id;
+	return ret;
+}
+
+static int begin(struct sci_lseg *s, int ret, struct sci_lseg **out)
+{
+	ret = ret ? ret : dev_watch(s->dev, s->fd, lseg_input, s);
+	if (ret) {
+		dev_lseg_destroy(s);
+		return ret;
+	}
+	*out = s;
+	return 0;
+}
+
+int dev_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
+		    struct sci_lseg **out)
+{
+	struct sci_lseg *s = lseg_new(f, p);
+
+	return s ? begin(s, make_segment(s), out) : -ENOMEM;
+}
+
+int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
+		    struct sci_lseg **out)
+{
+	struct sci_ioc_segment_attach arg = {
+		.size = sizeof(arg), .id = p->id,
+	};
+	struct sci_lseg *s = lseg_new(f, p);
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	s->attached = true;
+	ret = dev_make(s->dev, dev_adapter(s->dev, 0)->fd,
+		       SCI_IOC_SEGMENT_ATTACH, &arg, &arg.out_fd, &s->fd);
+	s->size = arg.out_length;
+	return begin(s, ret, out);
+}
+
+/* Importers are told an end in good order, and copies in a child end, too. */
+void dev_lseg_destroy(struct sci_lseg *s)
+{
+	struct sci_ioc_segment_remove arg = { .size = sizeof(arg) };
+
+	if (s->fd >= 0) {
+		dev_unwatch(s->dev, s->fd);
+		if (!s->attached)
+			dev_ioctl(s->fd, SCI_IOC_SEGMENT_REMOVE, &arg);
+		dev_drop(s->dev, s->fd);
+	}
+	free(s);
+}
+
+int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len)
+{
+	struct sci_ioc_segment_register arg = {
+		.size = sizeof(arg), .addr = (uintptr_t)addr, .length = len,
+	};
+	int ret;
+
+	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
+		return -EINVAL;
+	/* the kernel can pin more, but other fabrics can't */
+	ret = sci_check_anonymous((uintptr_t)addr, len);
+	ret = ret ? ret : dev_ioctl(s->fd, SCI_IOC_SEGMENT_REGISTER, &arg);
+	if (!ret)
+		s->empty = false;
+	return ret;
+}
+
+/* ---- states ---- */
+
+int dev_lseg_share(struct sci_lseg *s)
+{
+	struct sci_ioc_segment_share arg = { .size = sizeof(arg) };
+
+	return dev_ioctl(s->fd, SCI_IOC_SEGMENT_SHARE, &arg);
+}
+
+int dev_lseg_export(struct sci_lseg *s, unsigned int adapter)
+{
+	struct sci_ioc_segment_export arg = { .size = sizeof(arg) };
+
+	if (s->empty)
+		return -EINVAL;
+	/* its memory is known to the adapter that made it, and to no other */
+	if (adapter)
+		return -EOPNOTSUPP;
+	return dev_ioctl(s->fd, SCI_IOC_SEGMENT_EXPORT, &arg);
+}
+
+int dev_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
+{
+	static const unsigned int hows[] = {
+		[SCI_UNEXPORT_QUIET] = SCI_UNEXPORT_HOW_QUIET,
+		[SCI_UNEXPORT_NOTIFY] = SCI_UNEXPORT_HOW_NOTIFY,
+		[SCI_UNEXPORT_FORCE] = SCI_UNEXPORT_HOW_FORCE,
+	};
+	struct sci_ioc_segment_unexport arg = {
+		.size = sizeof(arg), .how = hows[how],
+	};
+
+	return dev_ioctl(s->fd, SCI_IOC_SEGMENT_UNEXPORT, &arg);
+}
+
+/* A child counts until it has closed what an importer here has closed. */
+unsigned int dev_lseg_importers(struct sci_lseg *s)
+{
+	struct sci_ioc_segment_info arg = { .size = sizeof(arg) };
+
+	do {
+		if (dev_ioctl(s->fd, SCI_IOC_SEGMENT_INFO, &arg))
+			return 0;
+	} while (arg.out_importers && sci_forked_lately(&s->dev->svc));
+	return arg.out_importers;
+}
+
+uint32_t dev_lseg_id(struct sci_lseg *s)
+{
+	return s->id;
+}
+
+uint64_t dev_lseg_size(struct sci_lseg *s)
+{
+	return s->size;
+}
+
+int dev_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
+		 unsigned int flags, void **addr)
+{
+	return s->empty ? -EINVAL : dev_map(s->fd, off, len, flags, addr);
+}

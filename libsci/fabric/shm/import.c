@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Remote segments: what this process imports. */
+
+#include "libsci/fabric/shm/shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "libsci/base/barrier.h"
+#include "libsci/fabric/core/fault.h"
+
+static void rseg_input(void *obj);
+
+static void tell(struct sci_rseg *r, enum sci_event_type type, int status)
+{
+	const struct sci_event ev = {
+		.type = type, .node = r->node, .adapter = r->adapter,
+		.status = status,
+	};
+
+	r->event(r->owner, &ev);
+}
+
+void shm_rseg_link_event(struct sci_rseg *r, bool down)
+{
+	if (r->conn >= 0 && r->node != r->shm->node)
+		tell(r, down ? SCI_EVENT_NOT_OPERATIONAL :
+		     SCI_EVENT_OPERATIONAL, 0);
+}
+
+static void hang_up(struct sci_rseg *r)
+{
+	sci_fd_close(&r->shm->svc, r->conn);
+	r->conn = -1;
+}
+
+static void import_name(struct sci_rseg *r, char *name)
+{
+	if (r->node == SCI_NODE_GROUP)
+		shm_name(r->shm, name, SHM_GROUP_OPEN, 0, r->id);
+	else
+		shm_name(r->shm, name, SHM_SEGMENT, r->node, r->id);
+}
+
+/*
+ * The member of the group that we are connected to has gone: ask another.
+ * Runs on the service thread, so it must not wait: the answer comes to
+ * rseg_input().
+ */
+static bool rejoin(struct sci_rseg *r)
+{
+	const struct shm_msg msg = { .type = SHM_CONNECT,
+				     .node = r->shm->node };
+	struct shm *shm = r->shm;
+	char name[SHM_NAME_MAX];
+	int sock, ret;
+
+	if (r->rejoining == SHM_REJOINS)
+		return false;
+	import_name(r, name);
+	ret = shm_dial_locked(shm, name, &sock);
+	if (ret)
+		return false;
+	if (shm_send(sock, &msg, NULL, 0) ||
+	    sci_watch(&shm->svc, sock, EPOLLIN, rseg_input, r)) {
+		sci_fd_close(&shm->svc, sock);
+		return false;
+	}
+	r->conn = sock;
+	r->rejoining++;
+	return true;
+}
+
+static void lost(struct sci_rseg *r, enum sci_event_type type)
+{
+	hang_up(r);
+	if (r->node == SCI_NODE_GROUP && rejoin(r))
+		return;
+	atomic_store(&r->status.gone, 1);
+	tell(r, type, -ENOTCONN);
+}
+
+/* An answer to rejoin(): the memory is the one we have, or the group is new. */
+static void rejoined(struct sci_rseg *r)
+{
+	struct shm *shm = r->shm;
+	struct shm_msg msg;
+	int fd = -1, n_fds = 1, ret;
+
+	ret = shm_recv(shm, r->conn, &msg, &fd, &n_fds);
+	if (ret == -EAGAIN)
+		return;
+	if (n_fds > 0)
+		sci_fd_close(&shm->svc, fd);
+	if (ret || msg.type != SHM_REPLY || msg.status || msg.size != r->size)
+		lost(r, SCI_EVENT_LOST);
+	else
+		r->rejoining = 0;
+}
+
+static void rseg_input(void *obj)
+{
+	struct sci_rseg *r = obj;
+	struct shm_msg msg;
+	int ret;
+
+	if (r->rejoining) {
+		rejoined(r);
+		return;
+	}
+	ret = shm_recv(r->shm, r->conn, &msg, NULL, NULL);
+	if (ret == -EAGAIN)
+		return;
+	if (ret) {
+		lost(r, SCI_EVENT_LOST);
+		return;
+	}
+	switch (msg.type) {
+	case SHM_NOTIFY:
+		tell(r, SCI_EVENT_DISCONNECT, 0);
+		break;
+	case SHM_CUT:
+		shm_map_revoke(r->shm, r);
+		hang_up(r);
+		atomic_store(&r->status.gone, 1);
+		tell(r, SCI_EVENT_DISCONNECT, -ENOTCONN);
+		break;
+	default:
+		lost(r, SCI_EVENT_DISCONNECT);
+		break;
+	}
+}
+
+static int map_base(struct sci_rseg *r, int memfd)
+{
+	int prot = r->readonly ? PROT_READ : PROT_READ | PROT_WRITE;
+
+	r->base = mmap(NULL, r->length, prot, MAP_SHARED, memfd, 0);
+	if (r->base == MAP_FAILED) {
+		r->base = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+static int call_exporter(struct sci_rseg *r, uint32_t timeout)
+{
+	struct shm_msg msg = { .type = SHM_CONNECT };
+	struct shm *shm = r->shm;
+	char name[SHM_NAME_MAX];
+	int memfd = -1, n_fds = 1, ret;
+
+	import_name(r, name);
+	ret = shm_call(shm, name, &msg, &memfd, &n_fds, shm_deadline(timeout),
+		       r->owner, &r->conn);
+	if (ret)
+		return ret;
+	ret = n_fds == 1 ? shm_memory_check(memfd, &msg, &r->length, &r->page) :
+			   -EPROTO;
+	r->size = msg.size;
+	r->readonly = msg.flags & SHM_F_READONLY;
+	if (r->node != SCI_NODE_GROUP)
+		r->pid = shm_peer(r->conn);
+	if (!ret)
+		ret = map_base(r, memfd);
+
+	pthread_mutex_lock(&shm->svc.lock);
+	if (!ret && r->page > sci_page_size())
+		r->memfd = memfd;	/* huge pages cannot be mapped twice */
+	else if (n_fds == 1)
+		sci_fd_close(&shm->svc, memfd);
+	if (!ret)
+		ret = sci_watch(&shm->svc, r->conn, EPOLLIN, rseg_input, r);
+	list_add_tail(&r->link, &shm->rsegs);
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
+int shm_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
+		     struct sci_rseg **out)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	struct sci_rseg *r;
+	int ret;
+
+	if (sci_link_down(&shm->link) && p->node != shm->node)
+		return -ENETDOWN;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->shm = shm;
+	r->node = p->node;
+	r->adapter = p->adapter;
+	r->id = p->id;
+	r->event = p->event;
+	r->owner = p->owner;
+	r->conn = -1;
+	r->memfd = -1;
+	r->status.link = &shm->link;
+	list_init(&r->link);
+	ret = call_exporter(r, p->timeout);
+	if (ret) {
+		shm_rseg_disconnect(r);
+		return ret == -ENOENT && !shm_node_exists(shm, p->node) ?
+		       -EHOSTUNREACH : ret;
+	}
+	*out = r;
+	return 0;
+}
+
+void shm_rseg_disconnect(struct sci_rseg *r)
+{
+	const struct shm_msg bye = { .type = SHM_BYE };
+	struct shm *shm = r->shm;
+
+	pthread_mutex_lock(&shm->svc.lock);
+	if (r->conn >= 0) {
+		shm_send(r->conn, &bye, NULL, 0);
+		hang_up(r);
+	}
+	sci_fd_close(&shm->svc, r->memfd);
+	list_del(&r->link);
+	pthread_mutex_unlock(&shm->svc.lock);
+	if (r->base)
+		munmap(r->base, r->length);
+	free(r);
+}
+
+uint64_t shm_rseg_size(struct sci_rseg *r)
+{
+	return r->size;
+}
+
+bool shm_rseg_readonly(struct sci_rseg *r)
+{
+	return r->readonly;
+}
+
+struct sci_rseg_status *shm_rseg_status(struct sci_rseg *r)
+{
+	return &r->status;
+}
+
+int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
+		 unsigned int flags, void **addr)
+{
+	int ret = -ENOTCONN;
+
+	if (r->readonly && !(flags & SCI_MAP_READONLY))
+		return -EACCES;
+	/* the owner may cut us off now, and the map must not escape that */
+	pthread_mutex_lock(&r->shm->svc.lock);
+	if (!atomic_load(&r->status.gone))
+		ret = r->memfd < 0 ?
+		      shm_map_copy(r->base, off, len, flags, addr) :
+		      sci_map_fd(r->memfd, off, len, r->page, flags, addr);
+	if (!ret)
+		ret = shm_map_add(r->shm, *addr, len, r->page, r);
+	pthread_mutex_unlock(&r->shm->svc.lock);
+	return ret;
+}
+
+static int local_base(struct sci_lseg *s)
+{
+	void *p;
+
+	pthread_mutex_lock(&s->shm->svc.lock);
+	if (!s->base && s->memfd >= 0) {
+		p = mmap(NULL, s->length, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 s->memfd, 0);
+		s->base = p == MAP_FAILED ? NULL : p;
+	}
+	pthread_mutex_unlock(&s->shm->svc.lock);
+	return s->base ? 0 : -ENOMEM;
+}
+
+int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
+		 const struct sci_dma_piece *piece, bool pull)
+{
+	struct sci_link_status *link = r->status.link;
+	uint32_t errors;
+	char *local, *remote;
+	int ret;
+
+	ret = local_base(s);
+	if (ret)
+		return ret;
+	local = (char *)s->base + piece->local;
+	remote = (char *)r->base + piece->remote;
+	if (atomic_load(&r->status.gone))
+		return -ENOTCONN;
+	if (!pull && r->readonly)
+		return -EACCES;
+	errors = sci_link_errors(link);
+	if (pull)
+		sci_pio_read(local, remote, piece->len, link->map);
+	else
+		sci_remote_write(remote, local, piece->len, link);
+	/* done means arrived, also where faults hold it back */
+	sci_fault_forget(remote, piece->len);
+	return sci_link_errors(link) == errors ? 0 : -EIO;
+}
+
+void shm_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
+{
+	(void)f;
+	(void)r;
+	sci_store_barrier();
+}

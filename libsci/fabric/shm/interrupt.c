@@ -1,0 +1,726 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: interrupts
+ *
+ * A plain interrupt is an eventfd that the owner hands to whoever connects: a
+ * trigger is one write, a wait one read, and the kernel latches in between
+ * (counting ones are semaphores: a read takes one trigger, else it takes all).
+ * Owners who share a number share the eventfd and never read it: each waits on
+ * an edge-triggered epoll of its own, which tells every write to everyone.
+ *
+ * A data interrupt is the connection itself: messages arrive in order and
+ * whole.  The service thread moves them to the owner's queue; when that is
+ * full it leaves them in the socket, and when that is full the sender is told.
+ */
+
+#include "libsci/fabric/shm/shm.h"
+
+#include "libsci/base/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+struct message {
+	struct list link;
+	size_t len;
+	unsigned char data[];
+};
+
+struct sci_lintr {
+	struct shm *shm;
+	uint32_t number;
+	unsigned int flags;
+	unsigned int adapter;
+	struct shm_port port;
+	sci_event_fn event;
+	void *owner;
+	_Atomic bool cancelled;
+	int eventfd;			/* plain */
+	int epfd;			/* shared: our ear on the eventfd */
+	/* data; under the lock */
+	struct list queue;
+	size_t queued_bytes;
+	unsigned int queued;
+	pthread_cond_t arrived;
+};
+
+struct sci_rintr {
+	struct shm *shm;
+	unsigned int node;
+	uint32_t number;
+	bool data;
+	bool shared;
+	unsigned int rejoining;		/* attempts to find another owner */
+	int conn;
+	int eventfd;
+	_Atomic bool gone;
+};
+
+static void tell(struct sci_lintr *i)
+{
+	const struct sci_event ev = {
+		.type = SCI_EVENT_INTERRUPT, .node = i->shm->node,
+		.adapter = i->adapter,
+	};
+
+	if (i->event)
+		i->event(i->owner, &ev);
+}
+
+/* ---- the owner of a plain interrupt ---- */
+
+static void plain_input(void *obj)
+{
+	struct sci_lintr *i = obj;
+	struct epoll_event ev;
+	uint64_t count = 0;
+
+	if (i->epfd >= 0 ? epoll_wait(i->epfd, &ev, 1, 0) > 0 :
+	    read(i->eventfd, &count, sizeof(count)) == sizeof(count))
+		tell(i);
+}
+
+/* Hear every write to an eventfd from now on, and take none away. */
+static int share_eventfd(struct sci_lintr *i)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int fd;
+
+	do {
+		fd = epoll_create1(EPOLL_CLOEXEC);
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
+	if (fd < 0)
+		return -errno;
+	if (sci_fd_track(&i->shm->svc, fd))
+		return -ENOMEM;
+	i->epfd = fd;
+	if (epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->eventfd, &ev))
+		return -errno;
+	/* triggers from before we shared the number are not ours */
+	epoll_wait(i->epfd, &ev, 1, 0);
+	return 0;
+}
+
+static int plain_listen(struct sci_lintr *i)
+{
+	int ret = 0;
+
+	if (i->flags & SCI_INTR_SHARED)
+		ret = share_eventfd(i);
+	if (!ret && i->event)
+		ret = sci_watch(&i->shm->svc,
+				i->epfd >= 0 ? i->epfd : i->eventfd, EPOLLIN,
+				plain_input, i);
+	return ret;
+}
+
+static int new_eventfd(struct sci_lintr *i)
+{
+	struct shm *shm = i->shm;
+	int flags = EFD_CLOEXEC | EFD_NONBLOCK;
+	int fd;
+
+	if (i->flags & SCI_INTR_COUNTING)
+		flags |= EFD_SEMAPHORE;
+	do {
+		fd = eventfd(0, flags);
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
+	if (fd < 0)
+		return -errno;
+	if (sci_fd_track(&shm->svc, fd))
+		return -ENOMEM;
+	i->eventfd = fd;
+	return 0;
+}
+
+/* ---- the owner of a data interrupt ---- */
+
+static bool queue_full(const struct sci_lintr *i)
+{
+	return i->queued_bytes >= SHM_DATA_QUEUE_BYTES ||
+	       i->queued >= SHM_DATA_QUEUE_MSGS;
+}
+
+static void data_input(struct shm_port *port, struct shm_conn *conn);
+
+static void data_ready(void *obj)
+{
+	struct shm_conn *conn = obj;
+
+	data_input(conn->port, conn);
+}
+
+static void pause_sender(struct shm_conn *conn)
+{
+	sci_unwatch(&conn->port->shm->svc, conn->fd);
+	conn->paused = true;
+}
+
+static void resume_senders(struct sci_lintr *i)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &i->port.conns) {
+		struct shm_conn *conn = container_of(pos, struct shm_conn,
+						     link);
+
+		if (conn->paused && !sci_watch(&i->shm->svc, conn->fd, EPOLLIN,
+					       data_ready, conn))
+			conn->paused = false;
+	}
+}
+
+static struct message *read_message(int sock, int *err)
+{
+	struct shm_msg head;
+	struct iovec iov[2] = { { &head, sizeof(head) } };
+	struct msghdr mh = { .msg_iov = iov, .msg_iovlen = 2 };
+	struct message *m;
+	ssize_t n;
+
+	/* the length first, so as not to hold room for the longest */
+	n = recv(sock, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	*err = n < 0 ? -errno : -EPIPE;
+	if (n < (ssize_t)sizeof(head) ||
+	    n > (ssize_t)(sizeof(head) + SCI_DATA_INTR_MAX))
+		return NULL;
+	m = malloc(sizeof(*m) + (size_t)n);
+	*err = -ENOMEM;
+	if (!m)
+		return NULL;
+	iov[1].iov_base = m->data;
+	iov[1].iov_len = (size_t)n - sizeof(head);
+	m->len = iov[1].iov_len;
+	if (recvmsg(sock, &mh, MSG_DONTWAIT) == n && head.magic == SHM_MAGIC &&
+	    head.type == SHM_DATA)
+		return m;
+	free(m);
+	*err = -EPIPE;
+	return NULL;
+}
+
+static void data_input(struct shm_port *port, struct shm_conn *conn)
+{
+	struct sci_lintr *i = container_of(port, struct sci_lintr, port);
+	struct message *m;
+	int err;
+
+	if (queue_full(i)) {
+		pause_sender(conn);
+		return;
+	}
+	m = read_message(conn->fd, &err);
+	if (!m) {
+		if (err != -EAGAIN && err != -EINTR && err != -ENOMEM)
+			shm_conn_close(conn);	/* BYE, or dead */
+		return;
+	}
+	list_add_tail(&m->link, &i->queue);
+	i->queued++;
+	i->queued_bytes += m->len;
+	pthread_cond_signal(&i->arrived);
+	tell(i);
+}
+
+/* ---- both ---- */
+
+static bool refuse(struct shm_conn *conn, int status)
+{
+	const struct shm_msg no = { .type = SHM_REPLY, .status = status };
+
+	shm_send(conn->fd, &no, NULL, 0);
+	return false;
+}
+
+static int join_hello(struct sci_lintr *i, struct shm_conn *conn)
+{
+	const struct shm_msg re = { .type = SHM_REPLY };
+	const int fds[] = { i->port.fd, i->eventfd };
+
+	if (!(i->flags & SCI_INTR_SHARED))
+		return -EEXIST;
+	if ((shm_access(i->shm, conn->fd) & 6) != 6)
+		return -EACCES;
+	return shm_send(conn->fd, &re, fds, 2);
+}
+
+static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
+			const struct shm_msg *msg)
+{
+	struct sci_lintr *i = container_of(port, struct sci_lintr, port);
+	const struct shm_msg re = {
+		.type = SHM_REPLY,
+		.flags = i->flags & SCI_INTR_SHARED ? SHM_F_SHARED : 0,
+	};
+	bool data = i->flags & SCI_INTR_DATA;
+	int ret;
+
+	if (msg->type == SHM_JOIN) {
+		ret = data ? -EEXIST : join_hello(i, conn);
+		if (ret)
+			refuse(conn, ret);
+		return false;
+	}
+	if (msg->type != SHM_CONNECT)
+		return refuse(conn, -EPROTO);
+	/* a trigger is a write */
+	if (!(shm_access(i->shm, conn->fd) & 2))
+		return refuse(conn, -EACCES);
+	ret = data ? shm_send(conn->fd, &re, NULL, 0) :
+		     shm_send(conn->fd, &re, &i->eventfd, 1);
+	if (ret)
+		return false;
+	conn->role = SHM_IMPORTER;
+	conn->node = msg->node;
+	conn->port->importers++;
+	return true;
+}
+
+static enum shm_kind kind_of(unsigned int flags)
+{
+	return flags & SCI_INTR_DATA ? SHM_DATA_INTR : SHM_INTR;
+}
+
+static int own_free_number(struct sci_lintr *i)
+{
+	struct shm *shm = i->shm;
+	char name[SHM_NAME_MAX];
+	int ret;
+
+	do {
+		i->number = shm->next_intno++;
+		shm_name(shm, name, kind_of(i->flags), shm->node, i->number);
+		ret = shm_port_open(&i->port, name);
+	} while (ret == -EEXIST);
+	return ret;
+}
+
+static int own_number(struct sci_lintr *i)
+{
+	struct shm *shm = i->shm;
+	char name[SHM_NAME_MAX];
+
+	if (!(i->flags & SCI_INTR_FIXED))
+		return own_free_number(i);
+	shm_name(shm, name, kind_of(i->flags), shm->node, i->number);
+	return shm_port_open(&i->port, name);
+}
+
+/* A number that others own as well, and their eventfd. */
+static int share_number(struct sci_lintr *i)
+{
+	const struct shm_msg mine = { .flags = 0 };
+	struct shm *shm = i->shm;
+	char name[SHM_NAME_MAX];
+	struct shm_msg theirs;
+	int fd, ret;
+
+	shm_name(shm, name, SHM_INTR, shm->node, i->number);
+	ret = shm_port_share(&i->port, name, &mine, &theirs, &fd);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&shm->svc.lock);
+	if (fd >= 0)
+		i->eventfd = fd;
+	else
+		ret = new_eventfd(i);
+	ret = ret ? ret : plain_listen(i);
+	ret = ret ? ret : shm_port_serve(&i->port);
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
+static int try_start(struct sci_lintr *i)
+{
+	bool data = i->flags & SCI_INTR_DATA;
+	int ret = 0;
+
+	if ((i->flags & (SCI_INTR_SHARED | SCI_INTR_FIXED)) ==
+	    (SCI_INTR_SHARED | SCI_INTR_FIXED))
+		return share_number(i);
+	pthread_mutex_lock(&i->shm->svc.lock);
+	if (!data && i->eventfd < 0)
+		ret = new_eventfd(i);
+	ret = ret ? ret : own_number(i);
+	if (!ret && !data)
+		ret = plain_listen(i);
+	pthread_mutex_unlock(&i->shm->svc.lock);
+	return ret;
+}
+
+static int lintr_start(struct sci_lintr *i)
+{
+	int ret;
+
+	do {
+		ret = try_start(i);
+	} while (ret == -EEXIST && sci_forked_lately(&i->shm->svc));
+	return ret;
+}
+
+int shm_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
+		     struct sci_lintr **out)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	struct sci_lintr *i = calloc(1, sizeof(*i));
+	int ret;
+
+	if (!i)
+		return -ENOMEM;
+	i->shm = shm;
+	i->number = p->number;
+	i->flags = p->flags;
+	i->adapter = p->adapter;
+	i->event = p->event;
+	i->owner = p->owner;
+	i->eventfd = -1;
+	i->epfd = -1;
+	list_init(&i->queue);
+	sci_cond_init(&i->arrived);
+	shm_port_init(&i->port, shm);
+	i->port.hello = lintr_hello;
+	if (p->flags & SCI_INTR_DATA)
+		i->port.input = data_input;
+	ret = lintr_start(i);
+	if (ret) {
+		shm_lintr_destroy(i);
+		return ret;
+	}
+	p->number = i->number;
+	*out = i;
+	return 0;
+}
+
+void shm_lintr_destroy(struct sci_lintr *i)
+{
+	struct shm *shm = i->shm;
+	struct list *pos, *n;
+
+	pthread_mutex_lock(&shm->svc.lock);
+	shm_port_close(&i->port);
+	sci_fd_close(&shm->svc, i->epfd);
+	sci_fd_close(&shm->svc, i->eventfd);
+	pthread_mutex_unlock(&shm->svc.lock);
+	list_for_each_safe(pos, n, &i->queue)
+		free(container_of(pos, struct message, link));
+	pthread_cond_destroy(&i->arrived);
+	free(i);
+}
+
+/* ---- waiting ---- */
+
+static int left_ms(uint64_t deadline)
+{
+	uint64_t now = sci_now_ms();
+
+	if (deadline == UINT64_MAX)
+		return -1;
+	if (deadline <= now)
+		return 0;
+	return deadline - now > 60000 ? 60000 : (int)(deadline - now);
+}
+
+/* 1: triggered, 0: not yet; or -errno */
+static int wait_plain(struct sci_lintr *i, int ms)
+{
+	struct pollfd pfd = { .fd = i->eventfd, .events = POLLIN };
+	uint64_t count;
+
+	if (poll(&pfd, 1, ms) < 0)
+		return errno == EINTR ? 0 : -errno;
+	/* a cancel leaves the count alone, for the other waiters */
+	if (atomic_load(&i->cancelled))
+		return -ECANCELED;
+	return read(i->eventfd, &count, sizeof(count)) == sizeof(count);
+}
+
+static int wait_shared(struct sci_lintr *i, int ms)
+{
+	struct epoll_event ev;
+	int n = epoll_wait(i->epfd, &ev, 1, ms);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (atomic_load(&i->cancelled))
+		return -ECANCELED;
+	return n;
+}
+
+static int take_message(struct sci_lintr *i, void *data, size_t *len)
+{
+	struct message *m = container_of(i->queue.next, struct message, link);
+	size_t room = *len;
+	bool was_full = queue_full(i);
+
+	*len = m->len;
+	if (m->len > room)
+		return -EMSGSIZE;
+	if (m->len)
+		memcpy(data, m->data, m->len);
+	list_del(&m->link);
+	i->queued--;
+	i->queued_bytes -= m->len;
+	free(m);
+	if (was_full && !queue_full(i))
+		resume_senders(i);
+	return 0;
+}
+
+static int wait_data(struct sci_lintr *i, void *data, size_t *len,
+		     uint64_t deadline)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(deadline / 1000),
+		.tv_nsec = (long)(deadline % 1000 * 1000000),
+	};
+	int ret = 0;
+
+	pthread_mutex_lock(&i->shm->svc.lock);
+	while (list_empty(&i->queue) && !ret && !atomic_load(&i->cancelled))
+		ret = deadline == UINT64_MAX ?
+		      pthread_cond_wait(&i->arrived, &i->shm->svc.lock) :
+		      pthread_cond_timedwait(&i->arrived, &i->shm->svc.lock,
+					     &ts);
+	if (atomic_load(&i->cancelled))
+		ret = -ECANCELED;
+	else if (!list_empty(&i->queue))
+		ret = take_message(i, data, len);
+	else
+		ret = -ret;
+	pthread_mutex_unlock(&i->shm->svc.lock);
+	return ret;
+}
+
+int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
+		   uint32_t timeout)
+{
+	uint64_t deadline = timeout == SCI_TIMEOUT_NONE ?
+			    UINT64_MAX : sci_now_ms() + timeout;
+	int ret, ms;
+
+	if (i->flags & SCI_INTR_DATA)
+		return wait_data(i, data, len, deadline);
+	do {
+		ms = left_ms(deadline);
+		ret = i->epfd >= 0 ? wait_shared(i, ms) : wait_plain(i, ms);
+	} while (!ret && ms);
+	return ret < 0 ? ret : ret ? 0 : -ETIMEDOUT;
+}
+
+int shm_lintr_fd(struct sci_lintr *i)
+{
+	if (i->flags & SCI_INTR_DATA || i->event)
+		return -EOPNOTSUPP;
+	return i->epfd >= 0 ? i->epfd : i->eventfd;
+}
+
+void shm_lintr_cancel(struct sci_lintr *i)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	uint64_t one = 1;
+	ssize_t n;
+
+	pthread_mutex_lock(&i->shm->svc.lock);
+	atomic_store(&i->cancelled, true);
+	pthread_cond_broadcast(&i->arrived);
+	if (i->event && i->eventfd >= 0) {
+		/* nobody waits, and a write would be a trigger */
+		sci_unwatch(&i->shm->svc, i->epfd >= 0 ? i->epfd : i->eventfd);
+	} else if (i->epfd >= 0) {
+		/* the others who share the eventfd must not notice */
+		epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->shm->readyfd, &ev);
+	} else if (i->eventfd >= 0) {
+		/* a write that fails finds it full, hence readable */
+		n = write(i->eventfd, &one, sizeof(one));
+		(void)n;
+	}
+	pthread_mutex_unlock(&i->shm->svc.lock);
+}
+
+/* ---- the other side ---- */
+
+/* What a peer gave us must be one, and not block who triggers it. */
+static int check_eventfd(int fd)
+{
+	static const char want[] = "anon_inode:[eventfd]";
+	char path[32], is[sizeof(want)];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, is, sizeof(is)) != sizeof(want) - 1 ||
+	    memcmp(is, want, sizeof(want) - 1))
+		return -EPROTO;
+	return fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) ? -errno : 0;
+}
+
+static void rintr_input(void *obj);
+
+static void rintr_name(struct sci_rintr *i, char *name)
+{
+	shm_name(i->shm, name, i->data ? SHM_DATA_INTR : SHM_INTR, i->node,
+		 i->number);
+}
+
+/*
+ * The owner that took our call has gone; others may share the number.  On the
+ * service thread: the answer comes to rintr_input().
+ */
+static bool rejoin(struct sci_rintr *i)
+{
+	const struct shm_msg msg = { .type = SHM_CONNECT,
+				     .node = i->shm->node };
+	struct shm *shm = i->shm;
+	char name[SHM_NAME_MAX];
+	int sock;
+
+	if (!i->shared || i->rejoining == SHM_REJOINS)
+		return false;
+	rintr_name(i, name);
+	if (shm_dial_locked(shm, name, &sock))
+		return false;
+	if (shm_send(sock, &msg, NULL, 0) ||
+	    sci_watch(&shm->svc, sock, EPOLLIN, rintr_input, i)) {
+		sci_fd_close(&shm->svc, sock);
+		return false;
+	}
+	i->conn = sock;
+	i->rejoining++;
+	return true;
+}
+
+static void rintr_input(void *obj)
+{
+	struct sci_rintr *i = obj;
+	struct shm *shm = i->shm;
+	struct shm_msg msg;
+	int fd = -1, n_fds = 1, ret;
+
+	ret = shm_recv(shm, i->conn, &msg, &fd, &n_fds);
+	if (ret == -EAGAIN)
+		return;
+	if (!ret && i->rejoining && msg.type == SHM_REPLY && !msg.status &&
+	    n_fds == 1 && !check_eventfd(fd)) {
+		/* the same one, unless all owners are new; in one step */
+		dup3(fd, i->eventfd, O_CLOEXEC);
+		sci_fd_close(&shm->svc, fd);
+		i->rejoining = 0;
+		return;
+	}
+	if (n_fds == 1)
+		sci_fd_close(&shm->svc, fd);
+	/* whatever it says: owners only ever say goodbye */
+	sci_unwatch(&shm->svc, i->conn);
+	if (i->shared) {
+		sci_fd_close(&shm->svc, i->conn);
+		i->conn = -1;
+	}
+	if (!rejoin(i))
+		atomic_store(&i->gone, true);
+}
+
+int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
+		      struct sci_rintr **out)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	struct shm_msg msg = { .type = SHM_CONNECT };
+	char name[SHM_NAME_MAX];
+	struct sci_rintr *i;
+	int n_fds = 1, ret;
+
+	if (sci_link_down(&shm->link) && p->node != shm->node)
+		return -ENETDOWN;
+	i = calloc(1, sizeof(*i));
+	if (!i)
+		return -ENOMEM;
+	i->shm = shm;
+	i->node = p->node;
+	i->number = p->number;
+	i->data = p->data;
+	i->conn = -1;
+	i->eventfd = -1;
+	rintr_name(i, name);
+	ret = shm_call(shm, name, &msg, &i->eventfd, &n_fds,
+		       shm_deadline(p->timeout), NULL, &i->conn);
+	if (!ret)
+		ret = n_fds != !p->data ? -EPROTO :
+		      p->data ? 0 : check_eventfd(i->eventfd);
+	if (!ret) {
+		i->shared = msg.flags & SHM_F_SHARED;
+		pthread_mutex_lock(&shm->svc.lock);
+		ret = sci_watch(&shm->svc, i->conn, EPOLLIN, rintr_input, i);
+		pthread_mutex_unlock(&shm->svc.lock);
+	}
+	if (ret) {
+		shm_rintr_disconnect(i);
+		return ret == -ENOENT && !shm_node_exists(shm, p->node) ?
+		       -EHOSTUNREACH : ret;
+	}
+	*out = i;
+	return 0;
+}
+
+static int send_data(struct sci_rintr *i, const void *data, size_t len)
+{
+	struct shm_msg head = { .magic = SHM_MAGIC, .type = SHM_DATA,
+				.node = i->shm->node };
+	struct iovec iov[2] = {
+		{ &head, sizeof(head) },
+		{ (void *)(uintptr_t)data, len },
+	};
+	struct msghdr mh = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	if (len > SCI_DATA_INTR_MAX)
+		return -EMSGSIZE;
+	if (atomic_load(&i->gone))
+		return -ENOTCONN;
+	for (;;) {
+		if (sendmsg(i->conn, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return 0;
+		if (errno == EAGAIN)
+			return -ENOBUFS;
+		if (errno != EINTR)
+			return errno == EPIPE || errno == ECONNRESET ?
+			       -ENOTCONN : -errno;
+	}
+}
+
+int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
+{
+	uint64_t one = 1;
+
+	if (sci_link_down(&i->shm->link) && i->node != i->shm->node)
+		return -ENETDOWN;
+	if (i->data)
+		return send_data(i, data, len);
+	if (atomic_load(&i->gone))
+		return -ENOTCONN;
+	while (write(i->eventfd, &one, sizeof(one)) < 0) {
+		/* EAGAIN: 2^64 - 2 triggers are latched, one more is too */
+		if (errno != EINTR)
+			return errno == EAGAIN ? 0 : -errno;
+	}
+	return 0;
+}
+
+void shm_rintr_disconnect(struct sci_rintr *i)
+{
+	const struct shm_msg bye = { .type = SHM_BYE };
+	struct shm *shm = i->shm;
+
+	pthread_mutex_lock(&shm->svc.lock);
+	if (i->conn >= 0)
+		shm_send(i->conn, &bye, NULL, 0);
+	sci_fd_close(&shm->svc, i->conn);
+	sci_fd_close(&shm->svc, i->eventfd);
+	pthread_mutex_unlock(&shm->svc.lock);
+	free(i);
+}

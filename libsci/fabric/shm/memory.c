@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: memory of segments
+ *
+ * A segment is a memfd: reserved at creation, so that a store never meets a
+ * page that is not to be had; sealed, so that an exporter cannot shrink it
+ * under its importers; with the segment's mode as its own, so that a
+ * descriptor opened for reading cannot be opened again for writing.
+ */
+
+#include "libsci/fabric/shm/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef SCI_HAVE_NUMA
+#include <numa.h>
+#endif
+
+#ifndef MFD_HUGE_SHIFT
+#define MFD_HUGE_SHIFT 26
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* A signal undoes a whole fallocate(): not too much at a time. */
+#define RESERVE_STEP	(16u << 20)
+/* Below this a look at what is free costs more than it tells. */
+#define LOOK_FROM	(16u << 20)
+#define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static uint64_t read_number(const char *path)
+{
+	uint64_t v = UINT64_MAX;
+	FILE *f = sci_open_kernel_file(path);
+
+	if (!f)
+		return v;
+	if (fscanf(f, "%lu", (unsigned long *)&v) != 1)
+		v = UINT64_MAX;		/* "max" */
+	fclose(f);
+	return v;
+}
+
+/* Room left in our control group and those above it. */
+static uint64_t cgroup_room(void)
+{
+	char group[PATH_MAX] = "", path[PATH_MAX + 64], line[PATH_MAX];
+	uint64_t room = UINT64_MAX, max, now;
+	FILE *f = sci_open_kernel_file("/proc/self/cgroup");
+	char *slash;
+
+	if (!f)
+		return room;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, "0::", 3)) {
+			line[strcspn(line, "\n")] = '\0';
+			snprintf(group, sizeof(group), "%s", line + 3);
+		}
+	fclose(f);
+	while ((slash = strrchr(group, '/'))) {
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max",
+			 group);
+		max = read_number(path);
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.current",
+			 group);
+		now = max == UINT64_MAX ? 0 : read_number(path);
+		if (max != UINT64_MAX && now != UINT64_MAX)
+			room = max <= now ? 0 :
+			       max - now < room ? max - now : room;
+		*slash = '\0';
+	}
+	return room;
+}
+
+static uint64_t machine_room(void)
+{
+	unsigned long kib, avail = ULONG_MAX, swap = 0;
+	FILE *f = sci_open_kernel_file("/proc/meminfo");
+	char line[128];
+
+	/* out of descriptors: this is no time to take memory on trust */
+	if (!f)
+		return errno == EMFILE || errno == ENFILE ? 0 : UINT64_MAX;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "MemAvailable: %lu", &kib) == 1)
+			avail = kib;
+		else if (sscanf(line, "SwapFree: %lu", &kib) == 1)
+			swap = kib;
+	}
+	fclose(f);
+	return avail == ULONG_MAX ? UINT64_MAX :
+				    ((uint64_t)avail + swap) * 1024;
+}
+
+/*
+ * The kernel reserves memory it does not have by killing somebody.  So look
+ * first; what others take meanwhile is theirs to answer for.
+ */
+static int enough_memory(uint64_t length)
+{
+	struct rlimit rl;
+
+	/* past this limit the call would raise SIGXFSZ */
+	if (!getrlimit(RLIMIT_FSIZE, &rl) && rl.rlim_cur != RLIM_INFINITY &&
+	    length > rl.rlim_cur)
+		return -ENOSPC;
+	if (length < LOOK_FROM)
+		return 0;
+	return length > machine_room() || length > cgroup_room() ? -ENOSPC : 0;
+}
+
+/* Place pages as SCI_NUMA says: a node's number, "local" or "interleave". */
+static void place(int fd, size_t length)
+{
+#ifdef SCI_HAVE_NUMA
+	const char *where = getenv("SCI_NUMA");
+	char *end;
+	void *p;
+	long node;
+
+	if (!where || !*where || numa_available() < 0)
+		return;
+	p = mmap(NULL, length, PROT_NONE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return;
+	/* on a shared file the policy sticks to the pages, not to this map */
+	node = strtol(where, &end, 10);
+	if (end != where && !*end && node >= 0 && node <= numa_max_node())
+		numa_tonode_memory(p, length, (int)node);
+	else if (!strcmp(where, "interleave"))
+		numa_interleave_memory(p, length, numa_all_nodes_ptr);
+	else if (!strcmp(where, "local"))
+		numa_setlocal_memory(p, length);
+	munmap(p, length);
+#else
+	(void)fd;
+	(void)length;
+#endif
+}
+
+static int reserve(int fd, uint64_t length)
+{
+	uint64_t at = 0;
+
+	while (at < length) {
+		uint64_t n = length - at;
+
+		if (n > RESERVE_STEP)
+			n = RESERVE_STEP;
+		if (!fallocate(fd, 0, (off_t)at, (off_t)n))
+			at += n;
+		else if (errno != EINTR)
+			return errno == EFBIG ? -ENOSPC : -errno;
+	}
+	return 0;
+}
+
+static int memory_create(struct shm *shm, const char *name, size_t huge)
+{
+	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd, ret;
+
+	if (huge)
+		flags |= MFD_HUGETLB | (unsigned int)__builtin_ctzl(huge)
+					       << MFD_HUGE_SHIFT;
+	pthread_mutex_lock(&shm->svc.lock);
+	do {
+		fd = memfd_create(name, flags);
+	} while (fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
+	ret = fd < 0 ? -errno : sci_fd_track(&shm->svc, fd);
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret ? ret : fd;
+}
+
+static int memory_fill(struct shm *shm, int fd, size_t length)
+{
+	int ret;
+
+	if (ftruncate(fd, (off_t)length) || fchmod(fd, shm->mode))
+		return -errno;
+	place(fd, length);
+	ret = reserve(fd, length);
+	if (!ret && fcntl(fd, F_ADD_SEALS, SEALS))
+		ret = -errno;
+	return ret;
+}
+
+static int memory_try(struct shm *shm, const char *name, uint64_t size,
+		      size_t page, size_t huge, int *memfd, size_t *length)
+{
+	int fd, ret;
+
+	if (size > (uint64_t)SSIZE_MAX - page)
+		return -ENOSPC;
+	*length = (size_t)((size + page - 1) & ~((uint64_t)page - 1));
+	/* huge pages come from a pool of their own */
+	ret = huge ? 0 : enough_memory(*length);
+	if (ret)
+		return ret;
+	fd = memory_create(shm, name, huge);
+	if (fd < 0)
+		return fd;
+	ret = memory_fill(shm, fd, *length);
+	if (ret) {
+		pthread_mutex_lock(&shm->svc.lock);
+		sci_fd_close(&shm->svc, fd);
+		pthread_mutex_unlock(&shm->svc.lock);
+		return ret;
+	}
+	*memfd = fd;
+	return 0;
+}
+
+/**
+ * shm_memory_alloc() - reserve zeroed memory for a segment
+ * @huge: bytes of a huge page, if they are wanted; else 0
+ * @length: receives @size in whole pages
+ * @page: receives bytes of one: @huge where @size fills one and the pool has
+ *	them
+ *
+ * Unlocked.  -ENOSPC, -ENOMEM, -EMFILE ...: not to be had.
+ */
+int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
+		     size_t huge, int *memfd, size_t *length, size_t *page)
+{
+	*page = huge;
+	if (huge && size >= huge &&
+	    !memory_try(shm, name, size, huge, huge, memfd, length))
+		return 0;
+	*page = sci_page_size();
+	return memory_try(shm, name, size, *page, 0, memfd, length);
+}
+
+/**
+ * shm_memory_check() - is a descriptor from a peer what @msg says?
+ *
+ * -EPROTO: not, or it could shrink under our maps.
+ */
+int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
+		     size_t *page)
+{
+	int seals = fcntl(memfd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(memfd, &st) ||
+	    !msg->size || (uint64_t)st.st_size < msg->size)
+		return -EPROTO;
+	*length = (size_t)st.st_size;
+	*page = msg->flags & SHM_F_HUGE ? (size_t)st.st_blksize :
+					  sci_page_size();
+	/* all masks and roundings rest on this */
+	return *page & (*page - 1) || *length & (*page - 1) ? -EPROTO : 0;
+}
+
+/**
+ * shm_memory_adopt() - put a memfd in the place of the caller's pages
+ *
+ * Contents are kept.  The change is one step for other threads, but what they
+ * store between the copy and that step is lost.
+ */
+int shm_memory_adopt(int memfd, void *addr, size_t len)
+{
+	void *p;
+	int ret;
+
+	ret = sci_check_anonymous((uintptr_t)addr, len);
+	if (ret)
+		return ret;
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(p, addr, len);
+	if (mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) ==
+	    MAP_FAILED) {
+		ret = -errno;
+		munmap(p, len);
+	}
+	return ret;
+}
+
+/*
+ * The way back.  Without memory for a private copy the pages stay shared
+ * with whoever still maps them: the program loses nothing by that.
+ */
+void shm_memory_return(void *addr, size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return;
+	memcpy(p, addr, len);
+	if (mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) ==
+	    MAP_FAILED)
+		munmap(p, len);
+}
+
+/**
+ * shm_map_copy() - map a range of a shared mapping a second time
+ *
+ * So that an import needs no descriptor of its own: with thousands of
+ * segments those are what runs out first.
+ */
+int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
+		 void **addr)
+{
+	size_t page = sci_page_size();
+	size_t delta = (size_t)(off & (page - 1));
+	size_t length = (len + delta + page - 1) & ~(page - 1);
+	char *from = (char *)base + (off - delta);
+	int how = MREMAP_MAYMOVE;
+	char *want = NULL, *p;
+
+	if (flags & SCI_MAP_FIXED) {
+		want = (char *)*addr - delta;
+		if (((uintptr_t)*addr & (page - 1)) != delta ||
+		    (uintptr_t)*addr < page)
+			return -EADDRNOTAVAIL;
+		/* hold the place first: mremap() would replace what is there */
+		p = mmap(want, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+			 MAP_FIXED_NOREPLACE, -1, 0);
+		if (p != MAP_FAILED && p != want) {
+			munmap(p, length);
+			p = MAP_FAILED;
+		}
+		if (p == MAP_FAILED)
+			return -EADDRNOTAVAIL;
+		how |= MREMAP_FIXED;
+	}
+	p = mremap(from, 0, length, how, want);
+	if (p == MAP_FAILED) {
+		int ret = -errno;
+
+		if (want)
+			munmap(want, length);
+		return ret;
+	}
+	if (flags & SCI_MAP_READONLY && mprotect(p, length, PROT_READ)) {
+		int ret = -errno;
+
+		munmap(p, length);
+		return ret;
+	}
+	*addr = p + delta;
+	return 0;
+}
+
+/* ---- maps in use ---- */
+
+struct shm_map {
+	struct list link;
+	struct sci_rseg *rseg;		/* NULL: of a local segment */
+	void *addr;			/* as the user knows it */
+	char *start;
+	size_t length;
+};
+
+static struct list *bucket(struct shm *shm, const void *addr)
+{
+	uint64_t key = (uint64_t)(uintptr_t)addr * 0x9e3779b97f4a7c15u;
+
+	return &shm->maps[key >> 32 & (SHM_MAP_BUCKETS - 1)];
+}
+
+/**
+ * shm_map_add() - remember a map, to undo or revoke it
+ *
+ * Locked.  Unmaps when that fails.
+ */
+int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
+		struct sci_rseg *r)
+{
+	size_t delta = (uintptr_t)addr & (page - 1);
+	size_t length = (len + delta + page - 1) & ~(page - 1);
+	struct shm_map *map = malloc(sizeof(*map));
+
+	if (!map) {
+		munmap((char *)addr - delta, length);
+		return -ENOMEM;
+	}
+	map->rseg = r;
+	map->addr = addr;
+	map->start = (char *)addr - delta;
+	map->length = length;
+	list_add_tail(&map->link, bucket(shm, addr));
+	return 0;
+}
+
+void shm_unmap(struct sci_fabric *f, void *addr, size_t len)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	struct list *pos, *n;
+
+	(void)len;
+	pthread_mutex_lock(&shm->svc.lock);
+	list_for_each_safe(pos, n, bucket(shm, addr)) {
+		struct shm_map *map = container_of(pos, struct shm_map, link);
+
+		if (map->addr != addr)
+			continue;
+		munmap(map->start, map->length);
+		list_del(&map->link);
+		free(map);
+		break;
+	}
+	pthread_mutex_unlock(&shm->svc.lock);
+}
+
+static void make_private(void *start, size_t length)
+{
+	/* over a map that exists: what could fail has succeeded before */
+	(void)!mmap(start, length, PROT_READ | PROT_WRITE, MAP_FIXED |
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/*
+ * An owner has cut us off: what this process still stores must not reach it.
+ * One step for the threads that do.  Locked.
+ */
+void shm_map_revoke(struct shm *shm, struct sci_rseg *r)
+{
+	struct list *pos, *n;
+	unsigned int i;
+
+	make_private(r->base, r->length);
+	for (i = 0; i < SHM_MAP_BUCKETS; i++)
+		list_for_each_safe(pos, n, &shm->maps[i]) {
+			struct shm_map *map = container_of(pos, struct shm_map,
+							   link);
+
+			if (map->rseg == r)
+				make_private(map->start, map->length);
+		}
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Names: sockets in the abstract namespace, or files in SCI_RUNDIR. */
+
+#include "libsci/fabric/shm/shm.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BACKLOG		4096		/* the kernel lowers it to somaxconn */
+#define DIAL_SLICE_MS	100
+#define LOCK_TRIES	100		/* a millisecond apart */
+#define LISTENING	0x10000u	/* Flags in /proc/net/unix */
+
+void shm_name(struct shm *shm, char *name, enum shm_kind kind,
+	      unsigned int node, uint32_t id)
+{
+	if (kind == SHM_GROUP || kind == SHM_GROUP_OPEN)
+		snprintf(name, SHM_NAME_MAX, "sci.%s.%c.%08x", shm->cluster,
+			 kind, id);
+	else
+		snprintf(name, SHM_NAME_MAX, "sci.%s.%c.%u.%08x", shm->cluster,
+			 kind, node, id);
+}
+
+static socklen_t address(struct shm *shm, const char *name,
+			 struct sockaddr_un *sa)
+{
+	memset(sa, 0, sizeof(*sa));
+	sa->sun_family = AF_UNIX;
+	if (shm->rundir >= 0) {
+		/* a path of its own could be too long for sun_path */
+		snprintf(sa->sun_path, sizeof(sa->sun_path),
+			 "/proc/self/fd/%d/%s", shm->rundir, name);
+		return sizeof(*sa);
+	}
+	memcpy(sa->sun_path + 1, name, strlen(name));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   strlen(name));
+}
+
+/* A socket in our table; locked. */
+static int new_socket(struct shm *shm, int type, int *fd)
+{
+	do {
+		*fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	} while (*fd < 0 && errno == EMFILE && !sci_raise_fd_limit());
+	if (*fd < 0)
+		return -errno;
+	return sci_fd_track(&shm->svc, *fd);
+}
+
+/* Does anybody live at a name?  Only files outlive their owner. */
+static bool file_is_stale(struct shm *shm, const char *name)
+{
+	static const int types[] = { SOCK_SEQPACKET, SOCK_DGRAM };
+	struct sockaddr_un sa;
+	socklen_t len = address(shm, name, &sa);
+	unsigned int i;
+	int fd, ret;
+
+	for (i = 0; i < 2; i++) {
+		fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			    0);
+		if (fd < 0)
+			return false;
+		ret = connect(fd, (struct sockaddr *)&sa, len) ? errno : 0;
+		close(fd);
+		if (ret != EPROTOTYPE)
+			return ret == ECONNREFUSED;
+	}
+	return false;
+}
+
+/*
+ * The lock keeps two from finding a file stale when the first has put its own
+ * there already.  Somebody may sit on it, though: then the file stays.
+ */
+static void unlink_if_stale(struct shm *shm, const char *name)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	unsigned int tries = LOCK_TRIES;
+
+	while (flock(shm->rundir, LOCK_EX | LOCK_NB)) {
+		if (!tries--)
+			return;
+		nanosleep(&ms, NULL);
+	}
+	if (file_is_stale(shm, name))
+		unlinkat(shm->rundir, name, 0);
+	flock(shm->rundir, LOCK_UN);
+}
+
+/*
+ * Connecting to a socket file takes the right to write to it; what the peer
+ * may do to the segment is checked once it is connected.
+ */
+static int open_file_to_peers(struct shm *shm, const char *name)
+{
+	unsigned int mode = shm->mode & 0444;
+
+	return fchmodat(shm->rundir, name, mode | mode >> 1, 0) ? -errno : 0;
+}
+
+static int bind_and_listen(struct shm *shm, const char *name, int fd, int type)
+{
+	struct sockaddr_un sa;
+	socklen_t len = address(shm, name, &sa);
+
+	if (bind(fd, (struct sockaddr *)&sa, len))
+		return errno == EADDRINUSE ? -EEXIST : -errno;
+	return type == SOCK_SEQPACKET && listen(fd, BACKLOG) ? -errno : 0;
+}
+
+static int publish(struct shm *shm, const char *temp, const char *name)
+{
+	if (!renameat2(shm->rundir, temp, shm->rundir, name, RENAME_NOREPLACE))
+		return 0;
+	/* not every file system can: then a link, which also never replaces */
+	if ((errno == EINVAL || errno == ENOSYS) &&
+	    !linkat(shm->rundir, temp, shm->rundir, name, 0)) {
+		unlinkat(shm->rundir, temp, 0);
+		return 0;
+	}
+	return -errno;
+}
+
+/*
+ * A socket file that does not listen yet looks as if its owner were dead, so
+ * it gets its name when it does.
+ */
+static int bind_file(struct shm *shm, const char *name, int fd, int type)
+{
+	char temp[SHM_NAME_MAX];
+	uint64_t unique;
+	int ret;
+
+	if (getrandom(&unique, sizeof(unique), 0) != sizeof(unique))
+		return -EIO;
+	snprintf(temp, sizeof(temp), "sci.%s.t.%016llx", shm->cluster,
+		 (unsigned long long)unique);
+	ret = bind_and_listen(shm, temp, fd, type);
+	if (ret)
+		return ret;
+	ret = open_file_to_peers(shm, temp);
+	ret = ret ? ret : publish(shm, temp, name);
+	if (ret == -EEXIST) {
+		unlink_if_stale(shm, name);
+		ret = publish(shm, temp, name);
+	}
+	if (ret)
+		unlinkat(shm->rundir, temp, 0);
+	return ret;
+}
+
+/**
+ * shm_bind() - own a name
+ *
+ * Locked.  -EEXIST: somebody does.
+ */
+int shm_bind(struct shm *shm, const char *name, int type, int *fd)
+{
+	int sock, ret;
+
+	ret = new_socket(shm, type | SOCK_NONBLOCK, &sock);
+	if (ret)
+		return ret;
+	ret = shm->rundir >= 0 ? bind_file(shm, name, sock, type) :
+				 bind_and_listen(shm, name, sock, type);
+	if (ret) {
+		sci_fd_close(&shm->svc, sock);
+		return ret;
+	}
+	*fd = sock;
+	return 0;
+}
+
+/**
+ * shm_unbind() - own a name no longer
+ * @shared: others may hold the same socket
+ *
+ * Locked.
+ */
+void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
+{
+	if (*fd < 0)
+		return;
+	/* while we listen nobody else touches the file */
+	if (shm->rundir >= 0 && !shared)
+		unlinkat(shm->rundir, name, 0);
+	sci_fd_close(&shm->svc, *fd);
+	*fd = -1;
+	if (shm->rundir >= 0 && shared)
+		unlink_if_stale(shm, name);
+}
+
+/* How long connect() blocks before it looks whether it should. */
+static int set_send_timeout(int sock, uint64_t deadline)
+{
+	uint64_t now = sci_now_ms();
+	uint64_t left = deadline > now ? deadline - now : 1;
+	struct timeval tv = { .tv_usec = DIAL_SLICE_MS * 1000 };
+
+	if (left < DIAL_SLICE_MS)
+		tv.tv_usec = (suseconds_t)left * 1000;
+	return setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) ?
+	       -errno : 0;
+}
+
+/* Blocks while the owner's backlog is full. */
+static int connect_until(const struct sockaddr_un *sa, socklen_t len,
+			 struct shm_pending *call)
+{
+	for (;;) {
+		int ret = set_send_timeout(call->sock, call->deadline);
+
+		if (ret)
+			return ret;
+		if (!connect(call->sock, (const struct sockaddr *)sa, len))
+			return 0;
+		if (errno == ECONNREFUSED || errno == ENOENT)
+			return -ENOENT;
+		if (errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (atomic_load(&call->cancelled))
+			return -ECANCELED;
+		if (sci_now_ms() >= call->deadline)
+			return -ETIMEDOUT;
+	}
+}
+
+/**
+ * shm_dial() - connect to a name
+ * @call: says how long; receives the socket, in our table
+ *
+ * Takes the lock.  -ENOENT: nobody there; -ETIMEDOUT; -ECANCELED.
+ */
+int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
+{
+	struct sockaddr_un sa;
+	socklen_t len = address(shm, name, &sa);
+	int sock = -1, ret;
+
+	pthread_mutex_lock(&shm->svc.lock);
+	ret = new_socket(shm, SOCK_SEQPACKET, &sock);
+	if (!ret)
+		call->sock = sock;
+	pthread_mutex_unlock(&shm->svc.lock);
+	if (ret)
+		return ret;
+	ret = connect_until(&sa, len, call);
+	if (!ret && fcntl(sock, F_SETFL, O_NONBLOCK))
+		ret = -errno;
+	if (!ret)
+		return 0;
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_close(&shm->svc, sock);
+	call->sock = -1;
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
+/* As shm_dial(), without waiting and with the lock held: for the service. */
+int shm_dial_locked(struct shm *shm, const char *name, int *fd)
+{
+	struct sockaddr_un sa;
+	socklen_t len = address(shm, name, &sa);
+	int sock, ret;
+
+	ret = new_socket(shm, SOCK_SEQPACKET | SOCK_NONBLOCK, &sock);
+	if (ret)
+		return ret;
+	if (connect(sock, (struct sockaddr *)&sa, len)) {
+		ret = -errno;
+		sci_fd_close(&shm->svc, sock);
+		return ret;
+	}
+	*fd = sock;
+	return 0;
+}
+
+/* ---- lists ---- */
+
+static int list_abstract(const char *prefix,
+			 int (*fn)(void *arg, const char *name), void *arg)
+{
+	FILE *f = fopen("/proc/net/unix", "re");
+	size_t size = 0, len = strlen(prefix);
+	unsigned int flags, type;
+	char *line = NULL;
+	ssize_t n;
+	int ret = 0;
+
+	if (!f)
+		return -errno;
+	while (!ret && (n = getline(&line, &size, f)) > 0) {
+		char *at = strchr(line, '@');
+
+		if (!at || strncmp(at + 1, prefix, len))
+			continue;
+		if (sscanf(line, "%*x: %*x %*x %x %x", &flags, &type) != 2)
+			continue;
+		/* accepted connections carry the name, too */
+		if (type != SOCK_DGRAM && !(flags & LISTENING))
+			continue;
+		line[n - 1] = '\0';
+		ret = fn(arg, at + 1);
+	}
+	free(line);
+	fclose(f);
+	return ret;
+}
+
+static int list_files(struct shm *shm, const char *prefix,
+		      int (*fn)(void *arg, const char *name), void *arg)
+{
+	int fd = openat(shm->rundir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t len = strlen(prefix);
+	const struct dirent *e;
+	int ret = 0;
+	DIR *dir;
+
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	if (!dir) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	while (!ret && (e = readdir(dir))) {
+		if (strncmp(e->d_name, prefix, len))
+			continue;
+		if (file_is_stale(shm, e->d_name))
+			unlink_if_stale(shm, e->d_name);
+		else
+			ret = fn(arg, e->d_name);
+	}
+	closedir(dir);
+	return ret;
+}
+
+/**
+ * shm_name_list() - call @fn with every name of a kind in our cluster
+ *
+ * Unlocked.  Ends early with what @fn returns when that is not 0.
+ */
+int shm_name_list(struct shm *shm, enum shm_kind kind,
+		  int (*fn)(void *arg, const char *name), void *arg)
+{
+	char prefix[SHM_NAME_MAX];
+
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_room(2);
+	pthread_mutex_unlock(&shm->svc.lock);
+	snprintf(prefix, sizeof(prefix), "sci.%s.%c.", shm->cluster, kind);
+	return shm->rundir >= 0 ? list_files(shm, prefix, fn, arg) :
+				  list_abstract(prefix, fn, arg);
+}

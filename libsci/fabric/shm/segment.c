@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Local segments: what this process exports, or attached to. */
+
+#include "libsci/fabric/shm/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ATTACH_TIMEOUT_MS	5000
+
+static void tell(struct sci_lseg *s, enum sci_event_type type,
+		 unsigned int node, int status)
+{
+	const struct sci_event ev = {
+		.type = type, .node = node, .adapter = s->adapter,
+		.status = status,
+	};
+
+	s->event(s->owner, &ev);
+}
+
+static unsigned int msg_flags(const struct sci_lseg *s)
+{
+	unsigned int flags = 0;
+
+	if (s->page > sci_page_size())
+		flags |= SHM_F_HUGE;
+	if (s->exported)
+		flags |= SHM_F_EXPORTED;
+	if (s->flags & SCI_LSEG_BROADCAST)
+		flags |= SHM_F_BROADCAST;
+	return flags;
+}
+
+/* A descriptor that cannot be used for writing, for importers who must not. */
+static int readonly_fd(int memfd)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", memfd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Answer with the memory, as far as the segment's mode lets the peer. */
+static int grant(struct sci_lseg *s, struct shm_conn *conn)
+{
+	unsigned int access = shm_access(s->shm, conn->fd);
+	struct shm_msg re = {
+		.type = SHM_REPLY, .node = s->shm->node, .size = s->size,
+		.flags = (uint16_t)msg_flags(s),
+	};
+	int fd = s->memfd, ret;
+
+	if (!(access & 4))
+		return -EACCES;
+	if (!(access & 2)) {
+		re.flags |= SHM_F_READONLY;
+		fd = readonly_fd(s->memfd);
+		if (fd < 0)
+			return fd;
+	}
+	ret = shm_send(conn->fd, &re, &fd, 1);
+	if (fd != s->memfd)
+		close(fd);
+	return ret;
+}
+
+static int importer_hello(struct sci_lseg *s, struct shm_conn *conn,
+			  const struct shm_msg *msg)
+{
+	int ret;
+
+	if (!s->exported)
+		return -ENOENT;
+	if (!shm_is_node(msg->node))
+		return -EPROTO;
+	/* what it disconnected before this is older news */
+	conn->pid = shm_peer(conn->fd);
+	shm_port_drain(conn->port, conn->pid);
+	ret = grant(s, conn);
+	if (ret)
+		return ret;
+	conn->role = SHM_IMPORTER;
+	conn->node = msg->node;
+	conn->port->importers++;
+	tell(s, SCI_EVENT_CONNECT, conn->node, 0);
+	return 0;
+}
+
+static int attach_hello(struct sci_lseg *s, struct shm_conn *conn)
+{
+	int ret;
+
+	if (!s->shared || s->memfd < 0 ||
+	    (shm_access(s->shm, conn->fd) & 6) != 6)
+		return -EACCES;
+	ret = grant(s, conn);
+	if (!ret)
+		conn->role = SHM_ATTACHED;
+	return ret;
+}
+
+static void query_hello(struct sci_lseg *s, struct shm_conn *conn)
+{
+	struct shm_msg re = {
+		.type = SHM_REPLY, .node = s->shm->node, .size = s->size,
+		.flags = (uint16_t)msg_flags(s), .mode = s->shm->mode,
+	};
+
+	shm_port_drain(&s->port, 0);
+	re.importers = s->port.importers;
+	shm_send(conn->fd, &re, NULL, 0);
+}
+
+static bool refuse(struct shm_conn *conn, int status)
+{
+	const struct shm_msg no = { .type = SHM_REPLY, .status = status };
+
+	shm_send(conn->fd, &no, NULL, 0);
+	return false;
+}
+
+/* The segment's own name. */
+static bool lseg_hello(struct shm_port *port, struct shm_conn *conn,
+		       const struct shm_msg *msg)
+{
+	struct sci_lseg *s = container_of(port, struct sci_lseg, port);
+	int ret;
+
+	switch (msg->type) {
+	case SHM_CONNECT:
+		/* a member of a group is the group's, unless it says so */
+		ret = s->flags & SCI_LSEG_BROADCAST &&
+		      !(s->flags & SCI_LSEG_UNICAST) ?
+		      -ENOENT : importer_hello(s, conn, msg);
+		return !ret || refuse(conn, ret);
+	case SHM_ATTACH:
+		ret = attach_hello(s, conn);
+		return !ret || refuse(conn, ret);
+	case SHM_QUERY:
+		query_hello(s, conn);
+		return false;
+	default:
+		return refuse(conn, -EPROTO);
+	}
+}
+
+static void lseg_gone(struct shm_port *port, struct shm_conn *conn,
+		      bool orderly)
+{
+	struct sci_lseg *s = container_of(port, struct sci_lseg, port);
+
+	tell(s, orderly ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST, conn->node,
+	     0);
+}
+
+/* ---- broadcast groups ---- */
+
+/*
+ * Members share one memfd: a store to it is a store to all of them.  Two names
+ * are theirs together: "g" for those who want to be members, and "b", owned by
+ * the exported ones, for those who want to store.
+ */
+
+static int join_hello(struct sci_lseg *s, struct shm_port *port,
+		      struct shm_conn *conn, const struct shm_msg *msg)
+{
+	const struct shm_msg re = {
+		.type = SHM_REPLY, .node = s->shm->node, .size = s->size,
+		.flags = (uint16_t)msg_flags(s),
+	};
+	const int fds[] = { port->fd, s->memfd };
+
+	if ((shm_access(s->shm, conn->fd) & 6) != 6)
+		return -EACCES;
+	if (msg->size != s->size)
+		return -EMSGSIZE;
+	return shm_send(conn->fd, &re, fds, 2);
+}
+
+static bool group_hello(struct shm_port *port, struct shm_conn *conn,
+			const struct shm_msg *msg)
+{
+	struct sci_lseg *s = container_of(port, struct sci_lseg, group);
+	int ret = msg->type == SHM_JOIN ? join_hello(s, port, conn, msg) :
+					  -EPROTO;
+
+	if (ret)
+		refuse(conn, ret);
+	return false;
+}
+
+static bool group_open_hello(struct shm_port *port, struct shm_conn *conn,
+			     const struct shm_msg *msg)
+{
+	struct sci_lseg *s = container_of(port, struct sci_lseg, group_open);
+	int ret = -EPROTO;
+
+	if (msg->type == SHM_JOIN) {
+		ret = join_hello(s, port, conn, msg);
+		if (ret)
+			refuse(conn, ret);
+		return false;
+	}
+	if (msg->type == SHM_CONNECT)
+		ret = importer_hello(s, conn, msg);
+	return !ret || refuse(conn, ret);
+}
+
+static void group_open_gone(struct shm_port *port, struct shm_conn *conn,
+			    bool orderly)
+{
+	struct sci_lseg *s = container_of(port, struct sci_lseg, group_open);
+
+	tell(s, orderly ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST, conn->node,
+	     0);
+}
+
+static int share_name(struct sci_lseg *s, struct shm_port *port,
+		      enum shm_kind kind, int *memfd)
+{
+	const struct shm_msg mine = { .size = s->size };
+	struct shm *shm = s->shm;
+	char name[SHM_NAME_MAX];
+	struct shm_msg theirs;
+	int ret;
+
+	shm_name(shm, name, kind, 0, s->id);
+	ret = shm_port_share(port, name, &mine, &theirs, memfd);
+	if (ret || *memfd < 0)
+		return ret;
+	return shm_memory_check(*memfd, &theirs, &s->length, &s->page);
+}
+
+/* Join the group, or found it with the memory allocated for us. */
+static int group_join(struct sci_lseg *s)
+{
+	struct shm *shm = s->shm;
+	int memfd = -1, ret;
+
+	ret = share_name(s, &s->group, SHM_GROUP, &memfd);
+	pthread_mutex_lock(&shm->svc.lock);
+	if (!ret && memfd >= 0) {
+		sci_fd_close(&shm->svc, s->memfd);
+		s->memfd = memfd;
+	} else {
+		sci_fd_close(&shm->svc, memfd);
+	}
+	if (!ret)
+		ret = shm_port_serve(&s->group);
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
+static int group_export(struct sci_lseg *s)
+{
+	struct shm *shm = s->shm;
+	int memfd = -1, ret;
+
+	ret = share_name(s, &s->group_open, SHM_GROUP_OPEN, &memfd);
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_close(&shm->svc, memfd);
+	if (!ret)
+		ret = shm_port_serve(&s->group_open);
+	if (ret)
+		shm_port_close(&s->group_open);
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
+/* ---- create and destroy ---- */
+
+/*
+ * The lowest free id, as programs that ask for one with a number of their own
+ * in mind for later expect.  Searches often begin at the same number: continue
+ * where the last one that began there ended, unless an id was freed below.
+ */
+static int open_auto(struct sci_lseg *s, uint32_t asked)
+{
+	struct shm *shm = s->shm;
+	uint32_t id = asked == shm->auto_asked && shm->auto_next ?
+		      shm->auto_next : asked;
+	char name[SHM_NAME_MAX];
+	uint64_t tries;
+	int ret = -EEXIST;
+
+	for (tries = 0; ret == -EEXIST && tries <= UINT32_MAX; tries++, id++) {
+		shm_name(shm, name, SHM_SEGMENT, shm->node, id);
+		ret = shm_port_open(&s->port, name);
+		s->id = id;
+	}
+	if (!ret) {
+		shm->auto_asked = asked;
+		shm->auto_next = id;
+	}
+	return ret;
+}
+
+static int try_name(struct sci_lseg *s)
+{
+	struct shm *shm = s->shm;
+	char name[SHM_NAME_MAX];
+	int ret;
+
+	pthread_mutex_lock(&shm->svc.lock);
+	if (s->flags & SCI_LSEG_AUTO_ID) {
+		ret = open_auto(s, s->id);
+	} else {
+		shm_name(shm, name, SHM_SEGMENT, shm->node, s->id);
+		ret = shm_port_open(&s->port, name);
+	}
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
+static int open_name(struct sci_lseg *s)
+{
+	int ret;
+
+	do {
+		ret = try_name(s);
+	} while (ret == -EEXIST && sci_forked_lately(&s->shm->svc));
+	return ret;
+}
+
+static int alloc_memory(struct sci_lseg *s, size_t huge)
+{
+	char name[SHM_NAME_MAX];
+
+	snprintf(name, sizeof(name), "sci.%s.%u.%08x", s->shm->cluster,
+		 s->shm->node, s->id);
+	return shm_memory_alloc(s->shm, name, s->size, huge, &s->memfd,
+				&s->length, &s->page);
+}
+
+static struct sci_lseg *lseg_new(struct sci_fabric *f,
+				 const struct sci_lseg_param *p)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	struct sci_lseg *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->shm = shm;
+	s->id = p->id;
+	s->flags = p->flags;
+	s->size = p->size;
+	s->page = sci_page_size();
+	s->memfd = -1;
+	s->attach_fd = -1;
+	s->event = p->event;
+	s->owner = p->owner;
+	shm_port_init(&s->port, shm);
+	s->port.hello = lseg_hello;
+	s->port.gone = lseg_gone;
+	shm_port_init(&s->group, shm);
+	s->group.hello = group_hello;
+	shm_port_init(&s->group_open, shm);
+	s->group_open.hello = group_open_hello;
+	s->group_open.gone = group_open_gone;
+	pthread_mutex_lock(&shm->svc.lock);
+	list_add_tail(&s->link, &shm->lsegs);
+	pthread_mutex_unlock(&shm->svc.lock);
+	return s;
+}
+
+void shm_lseg_destroy(struct sci_lseg *s)
+{
+	struct shm *shm = s->shm;
+
+	pthread_mutex_lock(&shm->svc.lock);
+	if (s->id >= shm->auto_asked && s->id < shm->auto_next)
+		shm->auto_next = s->id;
+	shm_port_close(&s->port);
+	shm_port_close(&s->group_open);
+	shm_port_close(&s->group);
+	sci_fd_close(&shm->svc, s->attach_fd);
+	sci_fd_close(&shm->svc, s->memfd);
+	pthread_mutex_unlock(&shm->svc.lock);
+	if (s->base)
+		munmap(s->base, s->length);
+	if (s->registered)
+		shm_memory_return(s->registered, s->length);
+	/* only now: a child takes its own copy of what is in the list */
+	pthread_mutex_lock(&shm->svc.lock);
+	list_del(&s->link);
+	pthread_mutex_unlock(&shm->svc.lock);
+	free(s);
+}
+
+int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
+		    struct sci_lseg **out)
+{
+	struct sci_lseg *s = lseg_new(f, p);
+	int ret = 0;
+
+	if (!s)
+		return -ENOMEM;
+	/* the name first: it costs nothing to find out that it is taken */
+	if (!(s->flags & SCI_LSEG_PRIVATE))
+		ret = open_name(s);
+	if (!ret && !(s->flags & SCI_LSEG_EMPTY))
+		ret = alloc_memory(s, s->shm->huge);
+	if (!ret && s->flags & SCI_LSEG_BROADCAST)
+		ret = group_join(s);
+	if (ret) {
+		shm_lseg_destroy(s);
+		return ret;
+	}
+	*out = s;
+	return 0;
+}
+
+static void creator_input(void *obj)
+{
+	struct sci_lseg *s = obj;
+	struct shm *shm = s->shm;
+	struct shm_msg msg;
+	int ret;
+
+	ret = shm_recv(shm, s->attach_fd, &msg, NULL, NULL);
+	if (ret == -EAGAIN)
+		return;
+	sci_fd_close(&shm->svc, s->attach_fd);
+	s->attach_fd = -1;
+	tell(s, !ret && msg.type == SHM_BYE ? SCI_EVENT_DISCONNECT :
+	     SCI_EVENT_LOST, shm->node, 0);
+}
+
+int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
+		    struct sci_lseg **out)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	struct shm_msg msg = { .type = SHM_ATTACH };
+	struct sci_lseg *s = lseg_new(f, p);
+	char name[SHM_NAME_MAX];
+	int n_fds = 1, ret;
+
+	if (!s)
+		return -ENOMEM;
+	shm_name(shm, name, SHM_SEGMENT, shm->node, p->id);
+	ret = shm_call(shm, name, &msg, &s->memfd, &n_fds,
+		       sci_now_ms() + ATTACH_TIMEOUT_MS, p->owner,
+		       &s->attach_fd);
+	if (!ret)
+		ret = n_fds == 1 ? shm_memory_check(s->memfd, &msg, &s->length,
+						    &s->page) : -EPROTO;
+	if (!ret) {
+		s->size = msg.size;
+		pthread_mutex_lock(&shm->svc.lock);
+		ret = sci_watch(&shm->svc, s->attach_fd, EPOLLIN,
+				creator_input, s);
+		pthread_mutex_unlock(&shm->svc.lock);
+	}
+	if (ret) {
+		shm_lseg_destroy(s);
+		return ret;
+	}
+	*out = s;
+	return 0;
+}
+
+int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
+{
+	struct shm *shm = s->shm;
+	int ret;
+
+	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
+		return -EINVAL;
+	/* the caller's pages are of the ordinary size */
+	ret = alloc_memory(s, 0);
+	if (ret)
+		return ret;
+	/* before it is true: a child may be forked in the middle of it */
+	pthread_mutex_lock(&shm->svc.lock);
+	s->registered = addr;
+	pthread_mutex_unlock(&shm->svc.lock);
+	ret = shm_memory_adopt(s->memfd, addr, len);
+	if (!ret)
+		return 0;
+	pthread_mutex_lock(&shm->svc.lock);
+	s->registered = NULL;
+	sci_fd_close(&shm->svc, s->memfd);
+	s->memfd = -1;
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
+/* In a child: pages the parent registered become its own again. */
+void shm_lseg_fork(struct sci_lseg *s)
+{
+	if (s->registered)
+		shm_memory_return(s->registered, s->length);
+}
+
+/* ---- states ---- */
+
+int shm_lseg_share(struct sci_lseg *s)
+{
+	pthread_mutex_lock(&s->shm->svc.lock);
+	s->shared = true;
+	pthread_mutex_unlock(&s->shm->svc.lock);
+	return 0;
+}
+
+int shm_lseg_export(struct sci_lseg *s, unsigned int adapter)
+{
+	int ret = 0;
+
+	if (s->memfd < 0 || s->port.fd < 0)
+		return -EINVAL;
+	if (s->flags & SCI_LSEG_BROADCAST && s->group_open.fd < 0)
+		ret = group_export(s);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&s->shm->svc.lock);
+	s->adapter = adapter;
+	s->exported = true;
+	pthread_mutex_unlock(&s->shm->svc.lock);
+	return 0;
+}
+
+static void tell_importers(struct shm_port *port, enum sci_unexport how)
+{
+	const struct shm_msg msg = {
+		.type = how == SCI_UNEXPORT_FORCE ? SHM_CUT : SHM_NOTIFY,
+	};
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &port->conns) {
+		struct shm_conn *conn = container_of(pos, struct shm_conn,
+						     link);
+
+		if (conn->role != SHM_IMPORTER)
+			continue;
+		shm_send(conn->fd, &msg, NULL, 0);
+		if (how == SCI_UNEXPORT_FORCE) {
+			port->gone(port, conn, true);
+			shm_conn_close(conn);
+		}
+	}
+}
+
+int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
+{
+	pthread_mutex_lock(&s->shm->svc.lock);
+	s->exported = false;
+	if (how != SCI_UNEXPORT_QUIET) {
+		tell_importers(&s->port, how);
+		tell_importers(&s->group_open, how);
+	}
+	/* the group's name is left to the members that stay */
+	if (s->group_open.fd >= 0) {
+		sci_unwatch(&s->shm->svc, s->group_open.fd);
+		shm_unbind(s->shm, s->group_open.name, true,
+			   &s->group_open.fd);
+	}
+	pthread_mutex_unlock(&s->shm->svc.lock);
+	return 0;
+}
+
+/* The group's importers are not ours alone: they do not count. */
+unsigned int shm_lseg_importers(struct sci_lseg *s)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&s->shm->svc.lock);
+	shm_port_drain(&s->port, 0);
+	n = s->port.importers;
+	pthread_mutex_unlock(&s->shm->svc.lock);
+	return n;
+}
+
+uint32_t shm_lseg_id(struct sci_lseg *s)
+{
+	return s->id;
+}
+
+uint64_t shm_lseg_size(struct sci_lseg *s)
+{
+	return s->size;
+}
+
+int shm_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
+		 unsigned int flags, void **addr)
+{
+	int ret;
+
+	if (s->memfd < 0)
+		return -EINVAL;
+	ret = sci_map_fd(s->memfd, off, len, s->page, flags, addr);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&s->shm->svc.lock);
+	ret = shm_map_add(s->shm, *addr, len, s->page, NULL);
+	pthread_mutex_unlock(&s->shm->svc.lock);
+	return ret;
+}

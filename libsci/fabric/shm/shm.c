@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include "libsci/fabric/shm/shm.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define DEFAULT_NODE	4u
+#define DEFAULT_NODES	16u		/* in a virtual cluster: 4 ... 64 */
+#define DEFAULT_MODE	0600u
+#define FIRST_INTNO	0x1000u		/* below it: left to FIXED numbers */
+#define PROBE_LOOKS	4
+
+static struct shm *shm_of(struct sci_service *svc)
+{
+	return container_of(svc, struct shm, svc);
+}
+
+static void link_changed(struct sci_service *svc, bool down)
+{
+	struct shm *shm = shm_of(svc);
+	struct list *pos, *n;
+
+	atomic_store(&shm->link.down, down);
+	if (down)
+		atomic_fetch_add(&shm->link.errors, 1);
+	list_for_each_safe(pos, n, &shm->rsegs)
+		shm_rseg_link_event(container_of(pos, struct sci_rseg, link),
+				    down);
+}
+
+/* A child takes its own copy of registered pages. */
+static void forked(struct sci_service *svc)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &shm_of(svc)->lsegs)
+		shm_lseg_fork(container_of(pos, struct sci_lseg, link));
+}
+
+static const struct sci_service_ops service_ops = {
+	.forked	= forked,
+	.link	= link_changed,
+};
+
+bool shm_node_exists(struct shm *shm, unsigned int node)
+{
+	return node == shm->node || node == SCI_NODE_GROUP ||
+	       (node >= SCI_NODE_STEP && node <= shm->last_node);
+}
+
+/* ---- open and close ---- */
+
+static int env_cluster(struct shm *shm, const char *name)
+{
+	size_t len = name ? strlen(name) : 0;
+	size_t i;
+
+	if (!len) {
+		name = "default";
+		len = strlen(name);
+	}
+	if (len > SHM_CLUSTER_MAX)
+		return sci_env_bad("SCI_FABRIC", name, "cluster name too long");
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("_-", name[i]))
+			return sci_env_bad("SCI_FABRIC", name,
+					   "cluster names are letters, digits, _ and -");
+	memcpy(shm->cluster, name, len + 1);
+	return 0;
+}
+
+static int env_huge(struct shm *shm)
+{
+	const char *s = getenv("SCI_HUGEPAGES");
+
+	if (!s || !*s || !strcmp(s, "0"))
+		return 0;
+	if (!strcmp(s, "2M") || !strcmp(s, "1"))
+		shm->huge = 2u << 20;
+	else if (!strcmp(s, "1G"))
+		shm->huge = 1u << 30;
+	else
+		return sci_env_bad("SCI_HUGEPAGES", s, "0, 2M or 1G");
+	return 0;
+}
+
+static int env_rundir(struct shm *shm)
+{
+	const char *s = getenv("SCI_RUNDIR");
+
+	if (!s || !*s)
+		return 0;
+	shm->rundir = open(s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (shm->rundir < 0)
+		return sci_env_bad("SCI_RUNDIR", s, strerror(errno));
+	return sci_fd_track(&shm->svc, shm->rundir);
+}
+
+static int env_read(struct shm *shm, const char *cluster)
+{
+	unsigned int nodes = DEFAULT_NODES;
+	int ret;
+
+	shm->node = DEFAULT_NODE;
+	shm->mode = DEFAULT_MODE;
+	ret = env_cluster(shm, cluster);
+	ret = ret ? ret : sci_env_node(&shm->node);
+	ret = ret ? ret : sci_env_number("SCI_NODES", &nodes, 10,
+					 SCI_NODE_MAX / SCI_NODE_STEP);
+	ret = ret ? ret : sci_env_number("SCI_MODE", &shm->mode, 8, 0666);
+	ret = ret ? ret : sci_wake_init(&shm->wake_barrier);
+	ret = ret ? ret : env_huge(shm);
+	ret = ret ? ret : env_rundir(shm);
+	shm->last_node = nodes * SCI_NODE_STEP;
+	return ret;
+}
+
+/* Two that nobody reads: one always ready, one to be given up. */
+static int spares_init(struct shm *shm)
+{
+	int ret;
+
+	shm->readyfd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = shm->readyfd < 0 ? -errno :
+				 sci_fd_track(&shm->svc, shm->readyfd);
+	if (ret)
+		return ret;
+	shm->sparefd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return shm->sparefd < 0 ? -errno :
+				  sci_fd_track(&shm->svc, shm->sparefd);
+}
+
+/*
+ * A name that says a process of this node is there.  A datagram socket, since
+ * connecting to one needs nobody to accept.
+ */
+static int presence_init(struct shm *shm)
+{
+	static _Atomic uint32_t serial;
+	uint32_t unique;
+	int ret;
+
+	/* a pid is not enough: containers may share a network namespace */
+	do {
+		unique = (uint32_t)getpid() * 2654435761u +
+			 (uint32_t)sci_now_ms() + atomic_fetch_add(&serial, 1);
+		shm_name(shm, shm->presence_name, SHM_NODE, shm->node, unique);
+		ret = shm_bind(shm, shm->presence_name, SOCK_DGRAM,
+			       &shm->presence);
+	} while (ret == -EEXIST);
+	return ret;
+}
+
+static void shm_close(struct sci_fabric *f)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+
+	sci_service_stop(&shm->svc);
+	pthread_mutex_lock(&shm->svc.lock);
+	shm_unbind(shm, shm->presence_name, false, &shm->presence);
+	pthread_mutex_unlock(&shm->svc.lock);
+	sci_service_close(&shm->svc);
+	free(shm);
+}
+
+static struct shm *shm_new(void)
+{
+	struct shm *shm = calloc(1, sizeof(*shm));
+	unsigned int i;
+
+	if (!shm)
+		return NULL;
+	shm->base.ops = &sci_shm_fabric;
+	shm->rundir = -1;
+	shm->presence = -1;
+	shm->link.map = SCI_PIO_MAP_CACHED;
+	shm->next_intno = FIRST_INTNO;
+	list_init(&shm->lsegs);
+	list_init(&shm->rsegs);
+	list_init(&shm->calls);
+	for (i = 0; i < SHM_MAP_BUCKETS; i++)
+		list_init(&shm->maps[i]);
+	return shm;
+}
+
+static int shm_open_fabric(struct sci_fabric **out, const char *arg)
+{
+	struct shm *shm = shm_new();
+	int ret;
+
+	if (!shm)
+		return -ENOMEM;
+	ret = sci_service_open(&shm->svc, &service_ops);
+	ret = ret ? ret : env_read(shm, arg);
+	ret = ret ? ret : spares_init(shm);
+	ret = ret ? ret : presence_init(shm);
+	ret = sci_service_opened(&shm->svc, ret);
+	if (ret) {
+		shm_close(&shm->base);
+		return ret;
+	}
+	*out = &shm->base;
+	return 0;
+}
+
+/* ---- adapters and nodes ---- */
+
+static int shm_adapter_query(struct sci_fabric *f, unsigned int adapter,
+			     struct sci_adapter_info *info)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	const char *c;
+
+	if (adapter)
+		return -ENODEV;
+	memset(info, 0, sizeof(*info));
+	info->node = shm->node;
+	info->type = "shm";
+	/* the same for every process of a node, another for every node */
+	info->serial = shm->node;
+	for (c = shm->cluster; *c; c++)
+		info->serial = (info->serial * 31 + (unsigned char)*c) &
+			       0x7fffffff;
+	pthread_mutex_lock(&shm->svc.lock);
+	info->link_up = !sci_link_down(&shm->link);
+	sci_service_link_times(&shm->svc, &info->link_up_ms,
+			       &info->link_down_ms);
+	pthread_mutex_unlock(&shm->svc.lock);
+	info->att_page_size = (size_t)sysconf(_SC_PAGESIZE);
+	info->streams = 1;
+	info->stream_size = 64;
+	info->dma_mtu = 1u << 30;
+	info->dma_size_align = 1;
+	info->dma_offset_align = 1;
+	/* the worker's wake-up costs what a copy of this much does */
+	info->min_dma_size = 64u << 10;
+	info->min_block_size = 64;
+	info->mcast_groups = UINT16_MAX;
+	info->wake_barrier = shm->wake_barrier;
+	return 0;
+}
+
+static int shm_wake_barrier(struct sci_fabric *f)
+{
+	return container_of(f, struct shm, base)->wake_barrier ?
+	       sci_wake_barrier() : -EOPNOTSUPP;
+}
+
+static struct sci_link_status *shm_link_status(struct sci_fabric *f,
+					       unsigned int adapter)
+{
+	(void)adapter;
+	return &container_of(f, struct shm, base)->link;
+}
+
+struct seek_node {
+	unsigned int node;
+	bool found;
+};
+
+static int seek_node(void *arg, const struct sci_node_info *info)
+{
+	struct seek_node *s = arg;
+
+	s->found = info->node == s->node;
+	return s->found;
+}
+
+static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
+			  unsigned int node)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	struct seek_node s = { .node = node };
+	unsigned int i;
+	int ret;
+
+	(void)adapter;
+	if (node == shm->node)
+		return 0;
+	if (sci_link_down(&shm->link))
+		return -ENETDOWN;
+	/*
+	 * The kernel's list of sockets is read a page at a time, and counts on
+	 * from where it was: it skips one when another of its hash bucket goes
+	 * meanwhile.  That a node is absent has to be seen more than once.
+	 */
+	for (i = 0; i < PROBE_LOOKS && !s.found; i++) {
+		ret = shm_node_list(f, seek_node, &s);
+		if (ret < 0)
+			return ret;
+	}
+	return s.found ? 0 : -EHOSTUNREACH;
+}
+
+/* All it takes is a kernel. */
+static bool shm_present(void)
+{
+	return true;
+}
+
+const struct sci_fabric_ops sci_shm_fabric = {
+	.name		= "shm",
+	.present	= shm_present,
+	.open		= shm_open_fabric,
+	.close		= shm_close,
+	.adapter_query	= shm_adapter_query,
+	.link_status	= shm_link_status,
+	.node_probe	= shm_node_probe,
+	.node_list	= shm_node_list,
+	.segment_list	= shm_segment_list,
+	.lseg_create	= shm_lseg_create,
+	.lseg_attach	= shm_lseg_attach,
+	.lseg_register	= shm_lseg_register,
+	.lseg_share	= shm_lseg_share,
+	.lseg_export	= shm_lseg_export,
+	.lseg_unexport	= shm_lseg_unexport,
+	.lseg_importers	= shm_lseg_importers,
+	.lseg_destroy	= shm_lseg_destroy,
+	.lseg_id	= shm_lseg_id,
+	.lseg_size	= shm_lseg_size,
+	.lseg_map	= shm_lseg_map,
+	.rseg_connect	= shm_rseg_connect,
+	.rseg_disconnect = shm_rseg_disconnect,
+	.cancel_connect	= shm_cancel_connect,
+	.rseg_size	= shm_rseg_size,
+	.rseg_readonly	= shm_rseg_readonly,
+	.rseg_status	= shm_rseg_status,
+	.rseg_map	= shm_rseg_map,
+	.unmap		= shm_unmap,
+	.lintr_create	= shm_lintr_create,
+	.lintr_wait	= shm_lintr_wait,
+	.lintr_fd	= shm_lintr_fd,
+	.lintr_cancel	= shm_lintr_cancel,
+	.lintr_destroy	= shm_lintr_destroy,
+	.rintr_connect	= shm_rintr_connect,
+	.rintr_trigger	= shm_rintr_trigger,
+	.rintr_disconnect = shm_rintr_disconnect,
+	.dma_copy	= shm_dma_copy,
+	.peer_read	= shm_peer_read,
+	.store_barrier	= shm_store_barrier,
+	.wake_barrier	= shm_wake_barrier,
+};

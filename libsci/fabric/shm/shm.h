@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the shm fabric
+ *
+ * Nodes are processes of one host.  A virtual cluster is a name; a node is a
+ * number in it.  Memory is memfds, interrupts are eventfds, and every name
+ * that others connect to is a listening Unix socket (SOCK_SEQPACKET) in the
+ * abstract namespace:
+ *
+ *	sci.CLUSTER.n.NODE.UNIQUE	a process of the node (SOCK_DGRAM)
+ *	sci.CLUSTER.s.NODE.ID		a segment
+ *	sci.CLUSTER.i.NODE.NUMBER	an interrupt
+ *	sci.CLUSTER.d.NODE.NUMBER	a data interrupt
+ *	sci.CLUSTER.g.ID		members of a broadcast group: its memory
+ *	sci.CLUSTER.b.ID		... those that importers may connect to
+ *
+ * so that the kernel makes names unique and forgets them with their owner.
+ * With SCI_RUNDIR they are files in that directory instead, for containers
+ * that share it.
+ *
+ * Connecting is one message each way; the answer carries the descriptor.  The
+ * open connection then is the sign of life: its end without SHM_BYE means the
+ * peer died.
+ *
+ * Several owners of one name (a broadcast group, a shared interrupt) hold the
+ * same listening socket, handed to them by one who has it, so that the name
+ * lives as long as any of them.
+ *
+ * Threads: one service thread per process accepts connections and hears
+ * peers.  the lock of struct sci_service covers all objects of a fabric.
+ */
+#ifndef LIBSCI_SHM_H
+#define LIBSCI_SHM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "libsci/fabric/core/common.h"
+#include "libsci/fabric/core/fabric.h"
+#include "libsci/base/host.h"
+#include "libsci/base/list.h"
+#include "libsci/fabric/core/service.h"
+
+#define SHM_NAME_MAX		100	/* fits sun_path with its leading 0 */
+#define SHM_CLUSTER_MAX		32
+#define SHM_MAP_BUCKETS		1024
+#define SHM_MAX_FDS		2	/* in one message */
+#define SHM_REJOINS		8	/* owners asked in a row */
+#define SHM_DATA_QUEUE_BYTES	(16u << 20)	/* of a data interrupt */
+#define SHM_DATA_QUEUE_MSGS	65536u
+
+enum shm_kind {
+	SHM_NODE	= 'n',
+	SHM_SEGMENT	= 's',
+	SHM_INTR	= 'i',
+	SHM_DATA_INTR	= 'd',
+	SHM_GROUP	= 'g',
+	SHM_GROUP_OPEN	= 'b',
+};
+
+enum shm_type {
+	SHM_CONNECT = 1,	/* importer: let me in */
+	SHM_ATTACH,		/* process of the same node: let me share */
+	SHM_JOIN,		/* let me own the name with you */
+	SHM_QUERY,		/* tell me about it */
+	SHM_REPLY,		/* owner: status, and descriptors */
+	SHM_NOTIFY,		/* owner: please disconnect */
+	SHM_CUT,		/* owner: you are disconnected */
+	SHM_BYE,		/* either: the end, in good order */
+	SHM_DATA,		/* payload of a data interrupt follows */
+};
+
+#define SHM_MAGIC	0x53434931u	/* "SCI1": also the protocol's version */
+
+/* What two processes of the same host say to each other. */
+struct shm_msg {
+	uint32_t magic;
+	uint16_t type;			/* enum shm_type */
+	uint16_t flags;			/* SHM_F_* */
+	int32_t status;			/* REPLY: 0 or -errno */
+	uint32_t node;			/* the sender's */
+	uint64_t size;			/* of the segment */
+	uint32_t importers;
+	uint32_t mode;
+};
+
+_Static_assert(sizeof(struct shm_msg) == 32, "on the wire");
+
+enum {
+	SHM_F_READONLY	= 1 << 0,	/* the descriptor allows reads only */
+	SHM_F_HUGE	= 1 << 1,	/* huge pages */
+	SHM_F_EXPORTED	= 1 << 2,
+	SHM_F_BROADCAST	= 1 << 3,
+	SHM_F_SHARED	= 1 << 4,	/* others own the number, too */
+};
+
+struct shm;
+
+/* A call to a peer under way, so that it can be given up. */
+struct shm_pending {
+	struct list link;
+	const void *owner;
+	uint64_t deadline;		/* UINT64_MAX: none */
+	int sock;			/* -1: not yet */
+	_Atomic bool cancelled;
+};
+
+struct shm {
+	struct sci_fabric base;
+	struct sci_service svc;
+	char cluster[SHM_CLUSTER_MAX + 1];
+	unsigned int node;
+	unsigned int last_node;		/* highest id of the cluster */
+	unsigned int mode;
+	size_t huge;			/* bytes of a huge page; 0: none */
+	bool wake_barrier;		/* the kernel does it for us */
+	int rundir;			/* -1: abstract names */
+	int presence;
+	char presence_name[SHM_NAME_MAX];
+	struct sci_link_status link;
+	int readyfd;			/* always readable: ends an epoll_wait */
+	int sparefd;			/* given up to refuse when out of fds */
+	struct list lsegs;
+	struct list rsegs;
+	struct list calls;		/* of struct shm_pending */
+	bool no_calls;			/* all are given up, and later ones */
+	struct list maps[SHM_MAP_BUCKETS];
+	uint32_t next_intno;
+	uint32_t auto_asked;		/* where the last search for an id */
+	uint32_t auto_next;		/* began, and where it ended */
+};
+
+struct shm_conn;
+
+/* A name others connect to. */
+struct shm_port {
+	struct shm *shm;
+	char name[SHM_NAME_MAX];
+	int fd;				/* -1: none */
+	bool shared;			/* others may own the name, too */
+	struct list conns;
+	unsigned int importers;
+	/* answers a first message; conn is gone when it returns false */
+	bool (*hello)(struct shm_port *port, struct shm_conn *conn,
+		      const struct shm_msg *msg);
+	/* something to read after that; NULL: only BYE is expected */
+	void (*input)(struct shm_port *port, struct shm_conn *conn);
+	/* an importer left */
+	void (*gone)(struct shm_port *port, struct shm_conn *conn,
+		     bool orderly);
+};
+
+enum shm_role { SHM_NEW, SHM_IMPORTER, SHM_ATTACHED };
+
+/* The owner's end of a connection. */
+struct shm_conn {
+	struct list link;
+	struct shm_port *port;
+	int fd;
+	enum shm_role role;
+	unsigned int node;
+	pid_t pid;			/* the importer's */
+	bool paused;
+};
+
+struct sci_lseg {
+	struct list link;
+	struct shm *shm;
+	uint32_t id;
+	unsigned int flags;		/* SCI_LSEG_* */
+	uint64_t size;
+	size_t length;			/* size in whole pages */
+	size_t page;			/* bytes of one */
+	int memfd;			/* -1: EMPTY, no memory yet */
+	void *base;			/* all of it, for DMA; made on demand */
+	bool exported;
+	bool shared;
+	unsigned int adapter;
+	void *registered;		/* the caller's pages, if any */
+	sci_event_fn event;
+	void *owner;
+	struct shm_port port;		/* its own name */
+	struct shm_port group;		/* broadcast: its share of the group's */
+	struct shm_port group_open;	/* ... while exported */
+	int attach_fd;			/* attached: connection to the creator */
+};
+
+struct sci_rseg {
+	struct list link;
+	struct shm *shm;
+	unsigned int node;
+	unsigned int adapter;
+	uint32_t id;
+	uint64_t size;
+	size_t length;
+	void *base;			/* all of it, where maps come from */
+	bool readonly;
+	size_t page;
+	int memfd;			/* huge pages only; else -1 */
+	int conn;			/* -1: gone */
+	pid_t pid;			/* the exporter's; 0: no single one */
+	unsigned int rejoining;		/* attempts to find another member */
+	struct sci_rseg_status status;
+	sci_event_fn event;
+	void *owner;
+};
+
+/* shm.c */
+static inline bool shm_is_node(unsigned int node)
+{
+	return node && node <= SCI_NODE_MAX && !(node % SCI_NODE_STEP);
+}
+
+bool shm_node_exists(struct shm *shm, unsigned int node);
+
+/* shm_name.c */
+void shm_name(struct shm *shm, char *name, enum shm_kind kind,
+	      unsigned int node, uint32_t id);
+int shm_bind(struct shm *shm, const char *name, int type, int *fd);
+void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd);
+int shm_dial(struct shm *shm, const char *name, struct shm_pending *call);
+int shm_dial_locked(struct shm *shm, const char *name, int *fd);
+int shm_name_list(struct shm *shm, enum shm_kind kind,
+		  int (*fn)(void *arg, const char *name), void *arg);
+
+/* shm_wire.c */
+int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds);
+int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
+	     int *n_fds);
+int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
+	     int *n_fds, uint64_t deadline, const void *owner, int *sock);
+void shm_cancel_connect(struct sci_fabric *f, const void *owner);
+uint64_t shm_deadline(uint32_t timeout);
+void shm_port_init(struct shm_port *port, struct shm *shm);
+int shm_port_open(struct shm_port *port, const char *name);
+int shm_port_serve(struct shm_port *port);
+int shm_port_share(struct shm_port *port, const char *name,
+		   const struct shm_msg *mine, struct shm_msg *theirs,
+		   int *their_fd);
+void shm_port_drain(struct shm_port *port, pid_t pid);
+pid_t shm_peer(int sock);
+void shm_port_close(struct shm_port *port);
+void shm_conn_close(struct shm_conn *conn);
+unsigned int shm_access(struct shm *shm, int sock);
+
+/* shm_memory.c */
+int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
+		     size_t huge, int *memfd, size_t *length, size_t *page);
+int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
+		     size_t *page);
+int shm_memory_adopt(int memfd, void *addr, size_t len);
+void shm_memory_return(void *addr, size_t len);
+int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
+		 void **addr);
+int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
+		struct sci_rseg *r);
+void shm_map_revoke(struct shm *shm, struct sci_rseg *r);
+
+/* shm_segment.c, shm_import.c, shm_interrupt.c: struct sci_fabric_ops */
+int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
+		    struct sci_lseg **out);
+int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
+		    struct sci_lseg **out);
+int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len);
+int shm_lseg_share(struct sci_lseg *s);
+int shm_lseg_export(struct sci_lseg *s, unsigned int adapter);
+int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how);
+unsigned int shm_lseg_importers(struct sci_lseg *s);
+void shm_lseg_destroy(struct sci_lseg *s);
+uint32_t shm_lseg_id(struct sci_lseg *s);
+uint64_t shm_lseg_size(struct sci_lseg *s);
+int shm_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
+		 unsigned int flags, void **addr);
+void shm_lseg_fork(struct sci_lseg *s);
+
+int shm_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
+		     struct sci_rseg **out);
+void shm_rseg_disconnect(struct sci_rseg *r);
+uint64_t shm_rseg_size(struct sci_rseg *r);
+bool shm_rseg_readonly(struct sci_rseg *r);
+struct sci_rseg_status *shm_rseg_status(struct sci_rseg *r);
+int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
+		 unsigned int flags, void **addr);
+void shm_unmap(struct sci_fabric *f, void *addr, size_t len);
+void shm_rseg_link_event(struct sci_rseg *r, bool down);
+int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
+		 const struct sci_dma_piece *piece, bool pull);
+void shm_store_barrier(struct sci_fabric *f, struct sci_rseg *r);
+
+int shm_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
+		     struct sci_lintr **out);
+int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
+		   uint32_t timeout);
+int shm_lintr_fd(struct sci_lintr *i);
+void shm_lintr_cancel(struct sci_lintr *i);
+void shm_lintr_destroy(struct sci_lintr *i);
+int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
+		      struct sci_rintr **out);
+int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len);
+void shm_rintr_disconnect(struct sci_rintr *i);
+
+/* shm_host.c */
+int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
+
+int shm_node_list(struct sci_fabric *f,
+		  int (*fn)(void *arg, const struct sci_node_info *n),
+		  void *arg);
+int shm_segment_list(struct sci_fabric *f,
+		     int (*fn)(void *arg, const struct sci_segment_info *s),
+		     void *arg);
+
+#endif

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Messages between processes, and the owner's end of connections. */
+
+#include "libsci/fabric/shm/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
+
+#define GROUPS_MAX	65536
+#define CALL_TRIES	5
+#define MIN_TIMEOUT_MS	1000
+
+union control {
+	struct cmsghdr align;
+	char buf[CMSG_SPACE(SHM_MAX_FDS * sizeof(int))];
+};
+
+/**
+ * shm_send() - send a message, and descriptors with it
+ *
+ * Never blocks.  -EAGAIN: the peer does not read; -EPIPE: it is gone.
+ */
+int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
+{
+	struct shm_msg copy = *msg;
+	struct iovec iov = { &copy, sizeof(copy) };
+	union control control;
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *cm;
+
+	copy.magic = SHM_MAGIC;
+	if (n_fds) {
+		size_t len = (size_t)n_fds * sizeof(int);
+
+		memset(&control, 0, sizeof(control));
+		mh.msg_control = control.buf;
+		mh.msg_controllen = CMSG_SPACE(len);
+		cm = CMSG_FIRSTHDR(&mh);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(len);
+		memcpy(CMSG_DATA(cm), fds, len);
+	}
+	for (;;) {
+		if (sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return 0;
+		if (errno != EINTR)
+			return errno == ECONNRESET ? -EPIPE : -errno;
+	}
+}
+
+/* Descriptors of a message; what is more than asked for is closed. */
+static int take_fds(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
+{
+	int room = fds ? *n_fds : 0, got = 0, ret = 0;
+	struct cmsghdr *cm;
+
+	for (cm = CMSG_FIRSTHDR(mh); cm; cm = CMSG_NXTHDR(mh, cm)) {
+		size_t i, n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (cm->cmsg_level != SOL_SOCKET ||
+		    cm->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int),
+			       sizeof(fd));
+			if (got == room || ret) {
+				close(fd);
+				continue;
+			}
+			ret = sci_fd_track(&shm->svc, fd);
+			if (!ret)
+				fds[got++] = fd;
+		}
+	}
+	if (mh->msg_flags & MSG_CTRUNC)
+		ret = -EMFILE;
+	if (ret)
+		while (got > 0)
+			sci_fd_close(&shm->svc, fds[--got]);
+	if (fds)
+		*n_fds = got;
+	return ret;
+}
+
+/**
+ * shm_recv() - receive a message, and at most *@n_fds descriptors
+ *
+ * Locked, never blocks.  -EAGAIN: none there; -EPIPE: the peer is gone;
+ * -EPROTO: no message of ours.
+ */
+int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
+	     int *n_fds)
+{
+	struct iovec iov = { msg, sizeof(*msg) };
+	union control control;
+	struct msghdr mh = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof(control.buf),
+	};
+	ssize_t n;
+	int ret;
+
+	/* those that do not fit would be gone */
+	if (fds)
+		sci_fd_room(SHM_MAX_FDS);
+	/* a reset is told once, before what the peer said ahead of it */
+	do {
+		n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (n < 0)
+		return -errno;
+	ret = take_fds(shm, &mh, fds, n_fds);
+	if (ret)
+		return ret;
+	if (!n)
+		return -EPIPE;
+	if ((size_t)n == sizeof(*msg) && !(mh.msg_flags & MSG_TRUNC) &&
+	    msg->magic == SHM_MAGIC)
+		return 0;
+	while (fds && *n_fds > 0)
+		sci_fd_close(&shm->svc, fds[--*n_fds]);
+	return -EPROTO;
+}
+
+static int wait_readable(const struct shm_pending *call)
+{
+	struct pollfd pfd = { .fd = call->sock, .events = POLLIN };
+
+	for (;;) {
+		uint64_t now = sci_now_ms();
+		int ms = -1, ret;
+
+		if (call->deadline != UINT64_MAX)
+			ms = call->deadline <= now ? 0 :
+			     call->deadline - now > 60000 ? 60000 :
+			     (int)(call->deadline - now);
+		ret = poll(&pfd, 1, ms);
+		if (ret > 0)
+			return 0;
+		if (ret < 0 && errno != EINTR)
+			return -errno;
+		if (sci_now_ms() >= call->deadline)
+			return -ETIMEDOUT;
+	}
+}
+
+/* The answer, or what became of it; locked. */
+static int read_answer(struct shm *shm, int sock, struct shm_msg *msg,
+		       int *fds, int *n_fds)
+{
+	int ret = shm_recv(shm, sock, msg, fds, n_fds);
+
+	if (ret)
+		return ret;
+	if (msg->type == SHM_REPLY && !msg->status)
+		return 0;
+	while (n_fds && *n_fds > 0)
+		sci_fd_close(&shm->svc, fds[--*n_fds]);
+	/* the owner left instead of answering */
+	if (msg->type == SHM_BYE)
+		return -EPIPE;
+	return msg->type == SHM_REPLY && msg->status < 0 &&
+	       msg->status > -4096 ? msg->status : -EPROTO;
+}
+
+/* Call an owner that somebody else may be about to become or cease to be. */
+static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
+		     int *fds, int *n_fds, struct shm_pending *call)
+{
+	int ret;
+
+	ret = shm_dial(shm, name, call);
+	if (ret)
+		return ret;
+	msg->node = shm->node;
+	ret = shm_send(call->sock, msg, NULL, 0);
+	/* one who refuses may have hung up already: hear why */
+	if (!ret || ret == -EPIPE)
+		ret = wait_readable(call);
+	pthread_mutex_lock(&shm->svc.lock);
+	if (!ret)
+		ret = read_answer(shm, call->sock, msg, fds, n_fds);
+	if (ret) {
+		sci_fd_close(&shm->svc, call->sock);
+		call->sock = -1;
+	}
+	pthread_mutex_unlock(&shm->svc.lock);
+	return atomic_load(&call->cancelled) && ret ? -ECANCELED : ret;
+}
+
+/**
+ * shm_cancel_connect() - give calls up
+ * @owner: whose; NULL: everybody's, and those to come
+ */
+void shm_cancel_connect(struct sci_fabric *f, const void *owner)
+{
+	struct shm *shm = container_of(f, struct shm, base);
+	struct list *pos, *n;
+
+	pthread_mutex_lock(&shm->svc.lock);
+	if (!owner)
+		shm->no_calls = true;
+	list_for_each_safe(pos, n, &shm->calls) {
+		struct shm_pending *call = container_of(pos, struct shm_pending,
+							link);
+
+		if (owner && call->owner != owner)
+			continue;
+		atomic_store(&call->cancelled, true);
+		/* wakes who polls it */
+		if (call->sock >= 0)
+			shutdown(call->sock, SHUT_RDWR);
+	}
+	pthread_mutex_unlock(&shm->svc.lock);
+}
+
+/* When a call with a timeout ends: a peer has time to say no in any case. */
+uint64_t shm_deadline(uint32_t timeout)
+{
+	if (timeout == SCI_TIMEOUT_NONE)
+		return UINT64_MAX;
+	return sci_now_ms() + (timeout < MIN_TIMEOUT_MS ? MIN_TIMEOUT_MS :
+							  timeout);
+}
+
+/**
+ * shm_call() - connect to a name, ask, and wait for the answer
+ * @msg: in: type and what goes with it; out: the answer
+ * @fds, @n_fds: in: room; out: what came; NULL: none wanted
+ * @deadline: in sci_now_ms() time; UINT64_MAX: none
+ * @owner: for shm_cancel_connect()
+ * @sock: the connection, in our table, when 0 is returned
+ *
+ * Unlocked.  The answer's status, or -ENOENT: nobody there; -ETIMEDOUT;
+ * -ECANCELED.
+ */
+int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
+	     int *n_fds, uint64_t deadline, const void *owner, int *sock)
+{
+	struct shm_pending call = { .owner = owner, .deadline = deadline,
+				    .sock = -1 };
+	const struct shm_msg ask = *msg;
+	int room = n_fds ? *n_fds : 0;
+	int tries = CALL_TRIES;
+	int ret = -ECANCELED;
+
+	pthread_mutex_lock(&shm->svc.lock);
+	list_add_tail(&call.link, &shm->calls);
+	atomic_store(&call.cancelled, shm->no_calls);
+	pthread_mutex_unlock(&shm->svc.lock);
+	/*
+	 * An owner that goes while we connect leaves us without an answer; the
+	 * name is then free, or another's: the next try tells.
+	 */
+	while (!atomic_load(&call.cancelled) && tries--) {
+		if (tries < CALL_TRIES - 1 && sci_now_ms() >= deadline)
+			break;
+		*msg = ask;
+		if (n_fds)
+			*n_fds = room;
+		ret = call_once(shm, name, msg, fds, n_fds, &call);
+		if (ret != -EPIPE)
+			break;
+	}
+	if (ret && n_fds)
+		*n_fds = 0;
+	pthread_mutex_lock(&shm->svc.lock);
+	list_del(&call.link);
+	pthread_mutex_unlock(&shm->svc.lock);
+	*sock = call.sock;
+	return ret == -EPIPE ? -ENOENT : ret;
+}
+
+/* ---- the owner's end ---- */
+
+static bool in_groups(int sock, gid_t primary, gid_t group)
+{
+	socklen_t len = GROUPS_MAX * sizeof(gid_t);
+	bool found = primary == group;
+	gid_t *groups;
+	size_t i;
+
+	if (found)
+		return true;
+	groups = malloc(len);
+	if (!groups)
+		return false;
+	if (!getsockopt(sock, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+		for (i = 0; i < len / sizeof(gid_t); i++)
+			found |= groups[i] == group;
+	free(groups);
+	return found;
+}
+
+/**
+ * shm_access() - what our mode grants the process at the other end
+ *
+ * As for a file of ours: bits 4 (read) and 2 (write).
+ */
+unsigned int shm_access(struct shm *shm, int sock)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return 0;
+	if (!cred.uid)
+		return 6;
+	if (cred.uid == geteuid())
+		return shm->mode >> 6 & 6;
+	if (in_groups(sock, cred.gid, getegid()))
+		return shm->mode >> 3 & 6;
+	return shm->mode & 6;
+}
+
+void shm_conn_close(struct shm_conn *conn)
+{
+	if (conn->role == SHM_IMPORTER)
+		conn->port->importers--;
+	list_del(&conn->link);
+	sci_fd_close(&conn->port->shm->svc, conn->fd);
+	free(conn);
+}
+
+static void conn_gone(struct shm_conn *conn, bool orderly)
+{
+	struct shm_port *port = conn->port;
+
+	if (conn->role == SHM_IMPORTER && port->gone)
+		port->gone(port, conn, orderly);
+	shm_conn_close(conn);
+}
+
+static void conn_input(void *obj)
+{
+	struct shm_conn *conn = obj;
+	struct shm_port *port = conn->port;
+	struct shm_msg msg;
+	int ret;
+
+	if (conn->role == SHM_IMPORTER && port->input) {
+		port->input(port, conn);
+		return;
+	}
+	ret = shm_recv(port->shm, conn->fd, &msg, NULL, NULL);
+	if (ret == -EAGAIN)
+		return;
+	if (ret || conn->role != SHM_NEW)
+		conn_gone(conn, !ret && msg.type == SHM_BYE);
+	else if (!port->hello(port, conn, &msg))
+		shm_conn_close(conn);
+}
+
+/* Out of descriptors: take the caller in on the spare one, to let it go. */
+static bool refuse_one(struct shm *shm, struct shm_port *port)
+{
+	const struct shm_msg no = { .type = SHM_REPLY, .status = -ENFILE };
+	int fd;
+
+	/* -1: somebody else was quicker to take it when it was given up */
+	sci_fd_close(&shm->svc, shm->sparefd);
+	fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0) {
+		shm_send(fd, &no, NULL, 0);
+		close(fd);
+	}
+	shm->sparefd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (shm->sparefd >= 0 && sci_fd_track(&shm->svc, shm->sparefd))
+		shm->sparefd = -1;
+	return fd >= 0;
+}
+
+static void port_input(void *obj)
+{
+	struct shm_msg no = { .type = SHM_REPLY, .status = -ENOMEM };
+	struct shm_port *port = obj;
+	struct shm *shm = port->shm;
+	struct shm_conn *conn;
+	int fd;
+
+	fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		if ((errno == EMFILE && sci_raise_fd_limit()) ||
+		    errno == ENFILE)
+			shm->svc.starved = !refuse_one(shm, port);
+		return;
+	}
+	if (sci_fd_track(&shm->svc, fd))
+		return;
+	/* strangers are not to hold our descriptors, not even idly */
+	conn = NULL;
+	if (!shm_access(shm, fd))
+		no.status = -EACCES;
+	else
+		conn = calloc(1, sizeof(*conn));
+	if (!conn) {
+		shm_send(fd, &no, NULL, 0);
+		sci_fd_close(&shm->svc, fd);
+		return;
+	}
+	conn->port = port;
+	conn->fd = fd;
+	list_add_tail(&conn->link, &port->conns);
+	if (sci_watch(&shm->svc, fd, EPOLLIN, conn_input, conn))
+		shm_conn_close(conn);
+	else	/* its first message came with it, most of the time */
+		conn_input(conn);
+}
+
+void shm_port_init(struct shm_port *port, struct shm *shm)
+{
+	port->shm = shm;
+	port->fd = -1;
+	list_init(&port->conns);
+}
+
+/* Begin to answer who connects; locked. */
+int shm_port_serve(struct shm_port *port)
+{
+	return sci_watch(&port->shm->svc, port->fd, EPOLLIN, port_input, port);
+}
+
+/* Own a name and answer there; locked. */
+int shm_port_open(struct shm_port *port, const char *name)
+{
+	struct shm *shm = port->shm;
+	int ret;
+
+	snprintf(port->name, sizeof(port->name), "%s", name);
+	ret = shm_bind(shm, name, SOCK_SEQPACKET, &port->fd);
+	if (ret)
+		return ret;
+	ret = shm_port_serve(port);
+	if (ret)
+		shm_unbind(shm, name, false, &port->fd);
+	return ret;
+}
+
+/**
+ * shm_port_share() - own a name with others, or as the first
+ * @mine: flags and size that all owners must agree on
+ * @theirs: the answer of one who owned it already
+ * @their_fd: what they share beside the name (memory, an eventfd); -1: we are
+ *	the first
+ *
+ * Unlocked.  -EEXIST: owned by one who does not share; -EMSGSIZE: the owners
+ * agreed on something else.  The port does not answer before
+ * shm_port_serve().
+ */
+int shm_port_share(struct shm_port *port, const char *name,
+		   const struct shm_msg *mine, struct shm_msg *theirs,
+		   int *their_fd)
+{
+	struct shm *shm = port->shm;
+	int fds[SHM_MAX_FDS], n_fds, sock, ret, tries;
+
+	snprintf(port->name, sizeof(port->name), "%s", name);
+	port->shared = true;
+	for (tries = CALL_TRIES; ; tries--) {
+		*their_fd = -1;
+		pthread_mutex_lock(&shm->svc.lock);
+		ret = shm_bind(shm, name, SOCK_SEQPACKET, &port->fd);
+		pthread_mutex_unlock(&shm->svc.lock);
+		if (ret != -EEXIST)
+			return ret;
+
+		*theirs = *mine;
+		theirs->type = SHM_JOIN;
+		n_fds = SHM_MAX_FDS;
+		ret = shm_call(shm, name, theirs, fds, &n_fds,
+			       sci_now_ms() + 5000, NULL, &sock);
+		if (!ret)
+			break;
+		/* it went in between: then it is ours, unless it always does */
+		if (ret != -ENOENT)
+			return ret;
+		if (!tries)
+			return -EEXIST;
+	}
+	pthread_mutex_lock(&shm->svc.lock);
+	sci_fd_close(&shm->svc, sock);
+	if (n_fds == SHM_MAX_FDS) {
+		port->fd = fds[0];
+		*their_fd = fds[1];
+	} else {
+		while (n_fds > 0)
+			sci_fd_close(&shm->svc, fds[--n_fds]);
+		ret = -EPROTO;
+	}
+	pthread_mutex_unlock(&shm->svc.lock);
+	return ret;
+}
+
+pid_t shm_peer(int sock)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) ?
+	       0 : cred.pid;
+}
+
+/*
+ * Hear what importers said before now: a connection that was closed counts no
+ * longer.  @pid: only that process's; 0: everybody's.  Locked.
+ */
+void shm_port_drain(struct shm_port *port, pid_t pid)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &port->conns) {
+		struct shm_conn *conn = container_of(pos, struct shm_conn,
+						     link);
+
+		if (conn->role == SHM_IMPORTER && !port->input &&
+		    (!pid || conn->pid == pid))
+			conn_input(conn);
+	}
+}
+
+/* Say goodbye to everybody and give the name up; locked. */
+void shm_port_close(struct shm_port *port)
+{
+	const struct shm_msg bye = { .type = SHM_BYE };
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &port->conns) {
+		struct shm_conn *conn = container_of(pos, struct shm_conn,
+						     link);
+
+		shm_send(conn->fd, &bye, NULL, 0);
+		shm_conn_close(conn);
+	}
+	if (port->fd >= 0)
+		sci_unwatch(&port->shm->svc, port->fd);
+	shm_unbind(port->shm, port->name, port->shared, &port->fd);
+}
