@@ -49,9 +49,11 @@ extern "C" {
 #endif
 
 /*
- * Flags.  Values are this library's own.  Flags for the same function differ;
- * the flags of maps share bits with those of segments, and the flags of
- * interrupts and cache operations with those of transfers.
+ * Flags.  Values are this library's own, except for those of
+ * SCICheckSequence(): programs pass these as the numbers 1 and 2.  Flags for the
+ * same function differ; the flags of maps share bits with those of segments,
+ * the flags of interrupts and cache operations with those of transfers, and
+ * those of SCICheckSequence() with those of several kinds of objects.
  */
 
 /* several kinds of objects */
@@ -92,10 +94,12 @@ extern "C" {
 /* transfers, sequences, barriers */
 #define SCI_FLAG_BLOCK_READ			0x00010000u
 #define SCI_FLAG_ERROR_CHECK			0x00020000u
-#define SCI_FLAG_NO_FLUSH			0x00040000u
-#define SCI_FLAG_NO_STORE_BARRIER		0x00080000u
 #define SCI_FLAG_FAST_BARRIER			0x00100000u
 #define SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY		0x00200000u
+
+/* SCICheckSequence() */
+#define SCI_FLAG_NO_FLUSH			0x00000001u
+#define SCI_FLAG_NO_STORE_BARRIER		0x00000002u
 
 /* interrupts */
 #define SCI_FLAG_FIXED_INTNO			0x00010000u

@@ -91,7 +91,8 @@ TEST(flags_of_sequences)
 {
 	static const unsigned int flags[] = {
 		SCI_FLAG_NO_FLUSH, SCI_FLAG_NO_STORE_BARRIER,
-		SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER
+		SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER,
+		1, 2, 1 | 2	/* as programs write them */
 	};
 	sci_sequence_status_t st;
 	sci_sequence_t seq = NULL;
