@@ -147,8 +147,8 @@ struct sci_att;
 /**
  * struct sci_adapter - an adapter
  * @ops, @type, @node, @caps, @serial, @att_page_size, @att, @streams,
- * @stream_size, @dma_max, @dma_align, @mcast_groups, @bdf, @max_segment,
- * @barrier_pfn, @domain, @priv: the driver's, set before
+ * @stream_size, @dma_max, @dma_align, @mcast_groups, @bdf, @pci_domain,
+ * @max_segment, @barrier_pfn, @domain, @priv: the driver's, set before
  *	sci_adapter_register() and constant then; so are @dev.groups.  @type is a
  *	short word.  @caps as in enum sci_cap.  @att may be NULL where the
  *	adapter has no table.  @barrier_pfn: the page of SCI_MMAP_BARRIER, which
@@ -195,6 +195,7 @@ struct sci_adapter {
 	u32 dma_align;
 	u32 mcast_groups;
 	u32 bdf;
+	u32 pci_domain;
 	u64 max_segment;
 	unsigned long barrier_pfn;
 	struct sci_domain *domain;

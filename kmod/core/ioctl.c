@@ -39,7 +39,9 @@ static int sci_query(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	c->out_dma_align = a->dma_align;
 	c->out_mcast_groups = a->mcast_groups;
 	c->out_bdf = a->bdf;
+	c->out_domain = a->pci_domain;
 	c->out_numa_node = dev_to_node(&a->dev);
+	c->out_reserved = 0;
 	c->out_link_up_ms = sci_adapter_link_up_ms(a);
 	c->out_link_down_ms = sci_adapter_link_down_ms(a);
 	c->out_max_segment = a->max_segment;

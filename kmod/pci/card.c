@@ -162,11 +162,6 @@ static const struct sci_adapter_ops sci_pci_ops = {
 	.dma_copy	= sci_pci_dma_copy,
 };
 
-static u32 bus_place(struct pci_dev *pdev)
-{
-	return pci_domain_nr(pdev->bus) << 16 | pci_dev_id(pdev);
-}
-
 /* The page for users, where a page of theirs has nothing else. */
 static void barrier_page(struct sci_pci *p, struct sci_adapter *a)
 {
@@ -198,7 +193,8 @@ static int adapter_create(struct sci_pci *p)
 	a->caps = SCI_CAP_DMA | SCI_CAP_REGISTER;
 	a->dma_max = DMA_PIECE_MAX;
 	a->dma_align = 1;
-	a->bdf = bus_place(p->pdev);
+	a->bdf = pci_dev_id(p->pdev);
+	a->pci_domain = pci_domain_nr(p->pdev->bus);
 	a->max_segment = SZ_4G;
 	a->dev.groups = sci_pci_groups;
 	a->priv = p;

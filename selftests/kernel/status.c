@@ -3,6 +3,7 @@
 /* What an adapter says of itself: queries, probes, counters, its status page. */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -48,6 +49,41 @@ TEST(node_ids_are_distinct)
 		for (unsigned int j = 0; j < i; j++)
 			CHECK(adapter_node(i) != adapter_node(j));
 }
+static void place_of(unsigned int i, char *name, size_t size)
+{
+	char path[64], target[256];
+	long n;
+
+	snprintf(path, sizeof(path), "/sys/class/sci/sci%u/device",
+		 adapter_index(i));
+	n = OK(SYS(readlink(path, target, sizeof(target) - 1)));
+	target[n] = 0;
+	snprintf(name, size, "%s", strrchr(target, '/') + 1);
+}
+
+TEST(a_query_says_where_on_the_bus_it_is)
+{
+	for (unsigned int i = 0; i < adapters(); i++) {
+		int fd = OK(adapter_open(i));
+		struct sci_ioc_query q;
+		char place[64], want[64];
+
+		OK(adapter_query(fd, &q));
+		close(fd);
+		EQ(q.out_reserved, 0);
+		if (strcmp((char *)q.out_type, "pci") != 0) {
+			EQ(q.out_bdf, 0);
+			EQ(q.out_domain, 0);
+			continue;
+		}
+		place_of(i, place, sizeof(place));
+		snprintf(want, sizeof(want), "%04x:%02x:%02x.%x", q.out_domain,
+			 q.out_bdf >> 8, q.out_bdf >> 3 & 31, q.out_bdf & 7);
+		if (strcmp(place, want) != 0)
+			FAIL("it is at %s, not %s", place, want);
+	}
+}
+
 
 TEST(sysfs_says_the_same)
 {

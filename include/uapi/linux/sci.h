@@ -145,8 +145,10 @@ enum sci_cap {
  * @out_dma_max: largest piece of one DMA transfer
  * @out_dma_align: alignment of offsets and lengths of DMA transfers
  * @out_mcast_groups: broadcast groups it can take part in
- * @out_bdf: place on the PCI bus (domain << 16 | bus << 8 | devfn), 0 if none
+ * @out_bdf: PCI bus, device and function (bus << 8 | devfn), 0 if not a PCI device
+ * @out_domain: PCI domain, 0 if not a PCI device
  * @out_numa_node: where segments are allocated by default, -1: anywhere
+ * @out_reserved: 0
  * @out_link_up_ms: for how long the link has been up, 0 if it is down
  * @out_link_down_ms: for how long it was down since the driver was loaded
  * @out_max_segment: bytes of the largest segment
@@ -171,7 +173,9 @@ struct sci_ioc_query {
 	__u32 out_dma_align;
 	__u32 out_mcast_groups;
 	__u32 out_bdf;
+	__u32 out_domain;
 	__s32 out_numa_node;
+	__u32 out_reserved;
 	__aligned_u64 out_link_up_ms;
 	__aligned_u64 out_link_down_ms;
 	__aligned_u64 out_max_segment;

@@ -378,7 +378,7 @@ static void fill_info(struct dev *dev, struct dev_adapter *a,
 		.min_block_size = 64,
 		.mcast_groups = q->out_mcast_groups,
 		.wake_barrier = dev->wake_barrier && a->caps & SCI_CAP_MEMORY,
-		.bdf = q->out_bdf & 0xffff,	/* there is no room for more */
+		.bdf = q->out_bdf,
 		.link_up_ms = q->out_link_up_ms,
 		.link_down_ms = q->out_link_down_ms,
 	};
