@@ -406,8 +406,8 @@ EXPORT_SYMBOL_GPL(sci_adapter_error);
 
 void sci_adapter_hw_error(struct sci_adapter *a)
 {
-	u32 errors = READ_ONCE(a->status->hw_errors);
-	u32 fatal = READ_ONCE(a->status->hw_fatal);
+	u32 errors = le32_to_cpu(READ_ONCE(a->status->hw_errors));
+	u32 fatal = le32_to_cpu(READ_ONCE(a->status->hw_fatal));
 
 	if (errors != a->hw_errors || fatal != a->hw_fatal)
 		trace_sci_error(a, fatal != a->hw_fatal);

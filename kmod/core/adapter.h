@@ -245,12 +245,14 @@ static inline void sci_count(struct sci_adapter *a, enum sci_counter c, u64 n)
 /* What users see: the kernel's words and the adapter's. */
 static inline u32 sci_adapter_errors(const struct sci_adapter *a)
 {
-	return READ_ONCE(a->status->errors) + READ_ONCE(a->status->hw_errors);
+	return READ_ONCE(a->status->errors) +
+	       le32_to_cpu(READ_ONCE(a->status->hw_errors));
 }
 
 static inline u32 sci_adapter_fatal(const struct sci_adapter *a)
 {
-	return READ_ONCE(a->status->fatal) + READ_ONCE(a->status->hw_fatal);
+	return READ_ONCE(a->status->fatal) +
+	       le32_to_cpu(READ_ONCE(a->status->hw_fatal));
 }
 
 static inline bool sci_adapter_down(const struct sci_adapter *a)

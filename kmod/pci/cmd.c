@@ -15,7 +15,9 @@
 
 static bool barrier_passed(struct sci_pci *p, u32 ticket)
 {
-	return (s32)(READ_ONCE(p->adapter->status->hw_done) - ticket) >= 0;
+	u32 done = le32_to_cpu(READ_ONCE(p->adapter->status->hw_done));
+
+	return (s32)(done - ticket) >= 0;
 }
 
 static bool barrier_spin(struct sci_pci *p, u32 ticket)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* What an adapter says of itself: queries, probes, counters, its status page. */
+#include <endian.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -14,6 +15,11 @@
 static volatile struct sci_status_page *map_status(int fd)
 {
 	return MAP(fd, SCI_MMAP_STATUS, PAGE, PROT_READ);
+}
+
+static __u32 errors_of(const volatile struct sci_status_page *s)
+{
+	return s->errors + le32toh(s->hw_errors);
 }
 
 /* ---- queries ---- */
@@ -287,8 +293,8 @@ TEST(the_status_page_is_the_counters)
 	struct sci_ioc_counters c;
 
 	OK(adapter_counters(fd, &c));
-	EQ(s->errors + s->hw_errors, (__u32)c.out_errors);
-	EQ(s->fatal + s->hw_fatal, (__u32)c.out_fatal);
+	EQ(errors_of(s), (__u32)c.out_errors);
+	EQ(s->fatal + le32toh(s->hw_fatal), (__u32)c.out_fatal);
 	EQ(s->down, 0);
 	EQ(s->hw_down, 0);
 	CHECK(all_zero(s->reserved, sizeof(s->reserved)));
@@ -421,8 +427,8 @@ static void barrier(volatile struct sci_barrier_page *b,
 
 	/* locked: the CPU gives up its stores */
 	__atomic_fetch_add(&any, 1, __ATOMIC_SEQ_CST);
-	ticket = b->barrier;
-	WAIT_UNTIL((__s32)(s->hw_done - ticket) >= 0);
+	ticket = le32toh(b->barrier);
+	WAIT_UNTIL((__s32)(le32toh(s->hw_done) - ticket) >= 0);
 }
 
 TEST(a_barrier_by_hand_is_a_flush)
@@ -435,13 +441,13 @@ TEST(a_barrier_by_hand_is_a_flush)
 	NEED_CAP(SCI_CAP_BARRIER);
 	s = map_status(p.importer);
 	b = MAP(p.importer, SCI_MMAP_BARRIER, PAGE, RW);
-	errors = s->errors + s->hw_errors;
+	errors = errors_of(s);
 	for (i = 1; i < 100; i++) {
 		WORD(p.there, i) = i;
 		barrier(b, s);
 		EQ(WORD(p.here, i), i);
 	}
-	EQ(s->errors + s->hw_errors, errors);
+	EQ(errors_of(s), errors);
 	EQ(b->errors, s->hw_errors);
 	EQ(b->fatal, s->hw_fatal);
 	EQ(b->down, 0);

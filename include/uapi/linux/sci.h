@@ -266,8 +266,9 @@ struct sci_ioc_counters {
  *	cover is in the words before it by then
  * @hw_reserved: 0
  *
- * The first 64 bytes are the kernel's, the second those of an adapter that
- * writes them by itself; else they are 0.  Counts are the sum of both, which may
+ * The first 64 bytes are the kernel's, in the order of bytes of this machine.  The
+ * second 64 bytes are little-endian: an adapter writes them by itself.  They are
+ * 0 where the adapter does not.  Counts are the sum of both, which may
  * wrap; the link is down if either says so.  Written at any time.  The page
  * stays mapped and readable when the adapter is removed; @down then is not 0 for
  * good.
@@ -277,16 +278,17 @@ struct sci_status_page {
 	__u32 down;
 	__u32 fatal;
 	__u32 reserved[13];
-	__u32 hw_errors;
-	__u32 hw_down;
-	__u32 hw_fatal;
-	__u32 hw_done;
-	__u32 hw_reserved[12];
+	__le32 hw_errors;
+	__le32 hw_down;
+	__le32 hw_fatal;
+	__le32 hw_done;
+	__le32 hw_reserved[12];
 };
 
 /*
  * mmap offset of an adapter's barrier page: one page, PROT_READ and PROT_WRITE
- * as one likes.  Accesses go to the adapter itself: 4 bytes each, aligned.
+ * as one likes.  Accesses go to the adapter itself: 4 bytes each, aligned,
+ * little-endian.
  * EOPNOTSUPP: no SCI_CAP_BARRIER; EINVAL: longer, private or executable.
  */
 #define SCI_MMAP_BARRIER	4096
@@ -313,13 +315,13 @@ struct sci_status_page {
  * SCI_IOC_FLUSH tells.
  */
 struct sci_barrier_page {
-	__u32 errors;
-	__u32 down;
-	__u32 fatal;
-	__u32 done;
-	__u32 barrier;
-	__u32 flush;
-	__u32 check;
+	__le32 errors;
+	__le32 down;
+	__le32 fatal;
+	__le32 done;
+	__le32 barrier;
+	__le32 flush;
+	__le32 check;
 };
 
 /**

@@ -23,6 +23,7 @@
 #ifndef LIBSCI_FABRIC_H
 #define LIBSCI_FABRIC_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -138,8 +139,8 @@ enum {
  * What checking a transfer needs, readable without a call: by sci_link_errors()
  * and sci_link_down().  One of these per adapter, as on the cards: a lost packet
  * raises @errors whoever sent it, so every transfer under way at that time is
- * sent again.  The first two are the kernel's; an adapter that counts by itself
- * has words of its own, else they are 0.
+ * sent again.  The first two are the kernel's.  An adapter that counts by itself
+ * writes words of its own, which are little-endian; else they are 0.
  */
 struct sci_link_words {
 	uint32_t errors;		/* packets lost: send again */
@@ -161,8 +162,10 @@ static inline uint32_t sci_link_errors(struct sci_link_status *link)
 {
 	uint32_t n = atomic_load_explicit(&link->errors, memory_order_acquire);
 
-	return link->adapter ? n + sci_load_acquire(&link->adapter->errors) +
-			       sci_load_acquire(&link->adapter->hw_errors) : n;
+	if (!link->adapter)
+		return n;
+	return n + sci_load_acquire(&link->adapter->errors) +
+	       le32toh(sci_load_acquire(&link->adapter->hw_errors));
 }
 
 static inline bool sci_link_down(struct sci_link_status *link)

@@ -4,6 +4,7 @@
 
 #include "libsci/fabric/dev/dev.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -208,15 +209,16 @@ static bool barrier_by_hand(const struct dev_adapter *a)
 {
 	const volatile struct sci_barrier_page *page = a->barrier;
 	const struct sci_status_page *status = a->page;
-	uint32_t ticket;
+	uint32_t ticket, done;
 	unsigned int i;
 
-	ticket = sci_load_acquire(&page->barrier);
+	ticket = le32toh(sci_load_acquire(&page->barrier));
 	/* what is read of one that has been */
 	if (!ticket || ticket == UINT32_MAX)
 		return false;
 	for (i = 0; i < BARRIER_SPINS; i++) {
-		if ((int32_t)(sci_load_acquire(&status->hw_done) - ticket) >= 0)
+		done = le32toh(sci_load_acquire(&status->hw_done));
+		if ((int32_t)(done - ticket) >= 0)
 			return true;
 		sci_cpu_relax();
 	}
