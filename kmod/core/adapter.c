@@ -482,6 +482,8 @@ static int __init sci_init(void)
 
 	BUILD_BUG_ON(sizeof(struct sci_status_page) > PAGE_SIZE);
 	BUILD_BUG_ON(sizeof(struct sci_status_page) != 2 * 64);
+	/* their page offsets must differ, whatever the page size is */
+	BUILD_BUG_ON(SCI_MMAP_STEP % PAGE_SIZE);
 	ret = sci_object_fs_init();
 	if (ret)
 		return ret;

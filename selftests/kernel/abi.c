@@ -24,6 +24,7 @@ struct setting {
 	__u32 shared_id;		/* of the local segment */
 	__u32 number;			/* of the interrupt */
 	unsigned char *room;		/* ROOM bytes, then nothing */
+	unsigned char *copy;		/* of room, before a call */
 	void *memory;
 	size_t length;
 	int empty;			/* a segment without memory */
@@ -96,6 +97,7 @@ static void setting_open(struct setting *s, const struct sci_call *call)
 	s->memory = user_memory(s->length);
 	s->room = user_memory(ROOM + PAGE);
 	OK(sci_unmap(s->room + ROOM, PAGE));
+	s->copy = user_memory(ROOM);
 
 	OK(segment_share(s->world.fd[KIND_LOCAL]));
 	OK(segment_info(s->world.fd[KIND_LOCAL], &info));
@@ -113,6 +115,7 @@ static void setting_close(struct setting *s)
 	OK(SYS(close(s->empty)));
 	world_close(&s->world);
 	OK(sci_unmap(s->room, ROOM));
+	OK(sci_unmap(s->copy, ROOM));
 	OK(sci_unmap(s->memory, s->length));
 }
 
@@ -170,15 +173,14 @@ static int attempt(struct setting *s, void *arg)
 
 static void must(struct setting *s, void *arg, int want, const char *when)
 {
-	unsigned char was[ROOM];
 	int ret;
 
-	memcpy(was, s->room, ROOM);
+	memcpy(s->copy, s->room, ROOM);
 	ret = attempt(s, arg);
 	if (ret != -want)
 		FAIL("%s, %s: expected %s, got %s", s->call->name, when,
 		     ksft_errname(want), ksft_errname(-ret));
-	if (ret < 0 && memcmp(was, s->room, ROOM) != 0)
+	if (ret < 0 && memcmp(s->copy, s->room, ROOM) != 0)
 		FAIL("%s, %s: failed, but wrote", s->call->name, when);
 }
 

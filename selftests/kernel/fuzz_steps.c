@@ -26,6 +26,7 @@
 #define SLOTS		12u		/* descriptors of each kind */
 #define AREAS		16u		/* maps */
 #define ADAPTERS	8u
+#define ARG_BYTES	4096	/* more than any structure has */
 #define MEMORY		(64 * PAGE)	/* of the process, to be registered */
 #define VECS		16u
 
@@ -54,7 +55,7 @@ struct thread {
 	uint64_t rnd;
 	struct fault_injector injector;
 	struct sci_dma_vec vec[VECS];
-	unsigned char arg[PAGE];
+	unsigned char arg[ARG_BYTES];
 };
 
 /* Of this process. */

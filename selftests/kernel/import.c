@@ -76,7 +76,7 @@ TEST(all_nodes_connect_to_all_nodes)
 
 TEST(lengths_are_told)
 {
-	const size_t lengths[] = { 1, 4095, 4096, 4097, 100000 };
+	const size_t lengths[] = { 1, PAGE - 1, PAGE, PAGE + 1, 100000 };
 	int fd = OK(adapter_open(0));
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
@@ -279,7 +279,7 @@ TEST(maps_end_where_the_segment_does)
 	FAILS(sci_map(p.remote, LENGTH, PAGE, RW), EINVAL);
 	FAILS(sci_map(p.remote, PAGE, LENGTH, RW), EINVAL);
 	FAILS_SOMEHOW(sci_map(p.remote, 1ull << 62, PAGE, RW));
-	FAILS_SOMEHOW(sci_map(p.remote, ~0ull << 12, 2 * PAGE, RW));
+	FAILS_SOMEHOW(sci_map(p.remote, -(__u64)PAGE, 2 * PAGE, RW));
 	FAILS(sci_map(p.remote, 16, PAGE, RW), EINVAL);
 }
 

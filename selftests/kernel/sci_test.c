@@ -24,6 +24,15 @@ struct adapter {
 static struct adapter list[ADAPTERS_MAX];
 static unsigned int nlist;
 
+size_t page_size(void)
+{
+	static size_t size;
+
+	if (!size)
+		size = (size_t)sysconf(_SC_PAGESIZE);
+	return size;
+}
+
 /* ---- ioctls ---- */
 
 int xioctl(int fd, unsigned long cmd, void *arg)
@@ -500,7 +509,7 @@ static void pair_close(struct pair *p)
 
 struct world WORLD(void)
 {
-	struct world w = { .pair = PAIR(4 * PAGE), .vec = { .length = 4096 } };
+	struct world w = { .pair = PAIR(4 * PAGE), .vec = { .length = PAGE } };
 	struct pair *p = &w.pair;
 	__u32 number = 0;
 

@@ -26,7 +26,9 @@
 /* A node that no fabric here has. */
 #define NODE_NOBODY	0xfff8u
 
-#define PAGE		((size_t)4096)
+#define PAGE		page_size()
+
+size_t page_size(void);
 
 /* ---- adapters: those of this machine, by their place in the list ---- */
 

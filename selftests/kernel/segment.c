@@ -68,7 +68,7 @@ TEST(memory_is_zeroed)
 TEST(lengths_are_exact_and_maps_whole_pages)
 {
 	const size_t lengths[] = {
-		1, 2, 4095, 4096, 4097, 65536, 65537, 1 << 20, (4 << 20) - 1,
+		1, 2, PAGE - 1, PAGE, PAGE + 1, 65536, 65537, 1 << 20, (4 << 20) - 1,
 	};
 
 	begin();
@@ -434,7 +434,7 @@ TEST(maps_end_where_the_segment_does)
 	FAILS(sci_map(fd, PAGE, 4 * PAGE, RW), EINVAL);
 	FAILS(sci_map(fd, 4 * PAGE, PAGE, RW), EINVAL);
 	FAILS_SOMEHOW(sci_map(fd, 1ull << 62, PAGE, RW));
-	FAILS_SOMEHOW(sci_map(fd, ~0ull << 12, 2 * PAGE, RW));
+	FAILS_SOMEHOW(sci_map(fd, -(__u64)PAGE, 2 * PAGE, RW));
 	FAILS(sci_map(fd, 100, PAGE, RW), EINVAL);
 	FAILS(sci_map(fd, 0, 0, RW), EINVAL);
 }

@@ -3,8 +3,8 @@
 /* What an adapter says of itself: queries, probes, counters, its status page. */
 #include <endian.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -49,12 +49,6 @@ TEST(a_query_says_what_is_there)
 	}
 }
 
-TEST(node_ids_are_distinct)
-{
-	for (unsigned int i = 0; i < adapters(); i++)
-		for (unsigned int j = 0; j < i; j++)
-			CHECK(adapter_node(i) != adapter_node(j));
-}
 static void place_of(unsigned int i, char *name, size_t size)
 {
 	char path[64], target[256];
@@ -90,6 +84,12 @@ TEST(a_query_says_where_on_the_bus_it_is)
 	}
 }
 
+TEST(node_ids_are_distinct)
+{
+	for (unsigned int i = 0; i < adapters(); i++)
+		for (unsigned int j = 0; j < i; j++)
+			CHECK(adapter_node(i) != adapter_node(j));
+}
 
 TEST(sysfs_says_the_same)
 {
@@ -307,9 +307,24 @@ TEST(the_status_page_is_one_page)
 	int fd = OK(adapter_open(0));
 
 	FAILS(sci_map(fd, SCI_MMAP_STATUS, 2 * PAGE, PROT_READ), EINVAL);
+	FAILS(sci_map(fd, SCI_MMAP_STATUS + PAGE, PAGE, PROT_READ), EINVAL);
 	FAILS(sci_map(fd, SCI_MMAP_BARRIER + PAGE, PAGE, PROT_READ), EINVAL);
+	FAILS(sci_map(fd, SCI_MMAP_BARRIER - PAGE, PAGE, PROT_READ), EINVAL);
 	FAILS(sci_map(fd, 1ull << 40, PAGE, PROT_READ), EINVAL);
-	FAILS_SOMEHOW(sci_map(fd, ~0ull << 12, PAGE, PROT_READ));
+	FAILS_SOMEHOW(sci_map(fd, -(__u64)PAGE, PAGE, PROT_READ));
+}
+
+TEST(the_pages_of_an_adapter_are_apart_whatever_the_page_size)
+{
+	const __u64 offsets[] = { SCI_MMAP_STATUS, SCI_MMAP_BARRIER };
+	const __u64 largest = 256 << 10;	/* Linux's, on Hexagon */
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(offsets); i++) {
+		EQ(offsets[i] % largest, 0);
+		CHECK(offsets[i] <= INT32_MAX);
+		for (unsigned int j = 0; j < i; j++)
+			CHECK(offsets[i] / largest != offsets[j] / largest);
+	}
 }
 
 TEST(the_status_page_is_read_only)

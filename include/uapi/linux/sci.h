@@ -244,10 +244,17 @@ struct sci_ioc_counters {
 #define SCI_IOC_COUNTERS _IO(SCI_IOC_MAGIC, SCI_IOCNR_COUNTERS)
 
 /*
+ * An adapter's file has one page at each of the offsets SCI_MMAP_*.  They are
+ * multiples of SCI_MMAP_STEP, which is a multiple of every page size, and fit
+ * into an off_t of 32 bits.
+ */
+#define SCI_MMAP_STEP		0x10000000
+
+/*
  * mmap offset of an adapter's status page: one page, PROT_READ.  EINVAL: longer,
  * private, executable, or no such offset; EACCES: writable.
  */
-#define SCI_MMAP_STATUS		0
+#define SCI_MMAP_STATUS		(0 * SCI_MMAP_STEP)
 
 /**
  * struct sci_status_page - what an adapter's status page begins with
@@ -291,7 +298,7 @@ struct sci_status_page {
  * little-endian.
  * EOPNOTSUPP: no SCI_CAP_BARRIER; EINVAL: longer, private or executable.
  */
-#define SCI_MMAP_BARRIER	4096
+#define SCI_MMAP_BARRIER	(1 * SCI_MMAP_STEP)
 
 /**
  * struct sci_barrier_page - what an adapter's barrier page begins with
