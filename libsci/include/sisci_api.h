@@ -634,7 +634,8 @@ sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t queue,
  *	DMA_ADAPTER
  *
  * From IDLE, and again after DONE, ABORTED or ERROR.  TRANSFER_FAILED: with
- * DMA_WAIT.  Other codes as SCIEnqueueDMATransfer().
+ * DMA_WAIT.  ILLEGAL_FLAG: BROADCAST to a segment that was connected without
+ * it, since one segment cannot stand for a group.  Other codes as SCIEnqueueDMATransfer().
  */
 void SCIStartDmaTransfer(sci_dma_queue_t queue,
 			 sci_local_segment_t localSegment,

@@ -372,6 +372,9 @@ static sci_error_t add_pieces(struct sci_dma_obj *q, struct sci_lseg_obj *s,
 	sci_error_t err;
 	unsigned int i;
 
+	/* one segment cannot stand for a group */
+	if (req->flags & SCI_FLAG_BROADCAST && !r->broadcast)
+		return SCI_ERR_ILLEGAL_FLAG;
 	err = check_segments(q, s, r, pull);
 	err = err ? err : sci_adapter(q->adapter, &info);
 	if (err)

@@ -192,6 +192,7 @@ struct sci_rseg_obj {
 	unsigned int adapter;
 	unsigned int node;
 	uint32_t id;
+	bool broadcast;			/* connected with the flag */
 	bool connecting;		/* asynchronously */
 	pthread_cond_t connected;
 	struct sci_rseg_param param;

@@ -135,6 +135,7 @@ static sci_error_t connect_segment(sci_desc_t sd,
 	r->adapter = adapter;
 	r->node = node;
 	r->id = id;
+	r->broadcast = flags & SCI_FLAG_BROADCAST;
 	r->param = (struct sci_rseg_param) {
 		.adapter = adapter, .node = node, .id = id,
 		.timeout = timeout ? timeout : DEFAULT_TIMEOUT,

@@ -311,6 +311,18 @@ TEST(ranges_and_arguments_that_are_wrong)
 	start(&d, SCI_FLAG_DMA_WAIT);
 }
 
+TEST(a_transfer_to_a_group_needs_a_connection_to_one)
+{
+	struct dma d;
+
+	own_dma_open(&d, SIZE);
+	CHECK_ERR(SCIStartDmaTransfer(d.q, d.s, d.r, 0, SIZE, 0, NULL, NULL,
+				      SCI_FLAG_BROADCAST, &err),
+		  SCI_ERR_ILLEGAL_FLAG);
+	CHECK_EQ(SCIDMAQueueState(d.q), SCI_DMAQUEUE_IDLE);
+	start(&d, SCI_FLAG_DMA_WAIT);
+}
+
 TEST(one_gibibyte)
 {
 	const size_t size = (size_t)1 << 30;
