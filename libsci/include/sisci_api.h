@@ -171,6 +171,12 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
 
 /* ---- local segments ---- */
 
+/*
+ * SCIPrepareSegment(), SCISetSegmentAvailable(), SCISetSegmentUnavailable(),
+ * SCIShareSegment() and SCIRemoveSegment() accept each other's flags.  A flag
+ * has an effect only in the call whose description names it.
+ */
+
 /**
  * SCICreateSegment() - allocate memory that other nodes may use
  * @segmentId: any 32-bit number, one use per node
@@ -203,7 +209,7 @@ void SCIPrepareSegment(sci_local_segment_t segment,
 
 /**
  * SCISetSegmentAvailable() - let other nodes connect
- * @flags: 0
+ * @flags: none of its own
  *
  * SEGMENT_NOT_PREPARED: for this adapter.  ILLEGAL_OPERATION: PRIVATE, or
  * prepared as DMA_SOURCE_ONLY.
@@ -253,7 +259,7 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map,
 
 /**
  * SCIShareSegment() - let other processes of this node attach
- * @flags: 0
+ * @flags: none of its own
  *
  * ILLEGAL_OPERATION: PRIVATE.
  */

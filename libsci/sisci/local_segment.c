@@ -12,6 +12,15 @@
 			 SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_AUTO_ID |	\
 			 SCI_FLAG_DMA_GLOBAL)
 
+/*
+ * Flags of the calls that change a segment's state.  Programs pass a flag of
+ * one of these calls to another one and wait for ever after ILLEGAL_FLAG.  Each
+ * of them therefore accepts all of these flags and acts on its own.
+ */
+#define STATE_FLAGS	(SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_DMA_GLOBAL | \
+			 SCI_FLAG_BROADCAST | SCI_FLAG_NOTIFY |		\
+			 SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_FORCE_REMOVE)
+
 /* ---- events ---- */
 
 static bool deliver(const struct sci_listener *to, const struct sci_note *note)
@@ -251,8 +260,7 @@ static sci_error_t remove_segment(sci_local_segment_t segment,
 void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
 		      sci_error_t *error)
 {
-	SCI_CALL(error, flags, SCI_FLAG_FORCE_REMOVE,
-		 remove_segment(segment, flags));
+	SCI_CALL(error, flags, STATE_FLAGS, remove_segment(segment, flags));
 }
 SISCI_EXPORT(SCIRemoveSegment);
 
@@ -289,8 +297,8 @@ void SCIPrepareSegment(sci_local_segment_t segment,
 		       unsigned int localAdapterNo, unsigned int flags,
 		       sci_error_t *error)
 {
-	SCI_CALL(error, flags, SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_DMA_GLOBAL |
-		 SCI_FLAG_BROADCAST, prepare(segment, localAdapterNo, flags));
+	SCI_CALL(error, flags, STATE_FLAGS,
+		 prepare(segment, localAdapterNo, flags));
 }
 SISCI_EXPORT(SCIPrepareSegment);
 
@@ -329,7 +337,8 @@ void SCISetSegmentAvailable(sci_local_segment_t segment,
 			    unsigned int localAdapterNo, unsigned int flags,
 			    sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, set_available(segment, localAdapterNo));
+	SCI_CALL(error, flags, STATE_FLAGS,
+		 set_available(segment, localAdapterNo));
 }
 SISCI_EXPORT(SCISetSegmentAvailable);
 
@@ -368,7 +377,7 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
 			      unsigned int localAdapterNo, unsigned int flags,
 			      sci_error_t *error)
 {
-	SCI_CALL(error, flags, SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_NOTIFY,
+	SCI_CALL(error, flags, STATE_FLAGS,
 		 set_unavailable(segment, localAdapterNo, flags));
 }
 SISCI_EXPORT(SCISetSegmentUnavailable);
@@ -388,7 +397,7 @@ static sci_error_t share(sci_local_segment_t segment)
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
 		     sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, share(segment));
+	SCI_CALL(error, flags, STATE_FLAGS, share(segment));
 }
 SISCI_EXPORT(SCIShareSegment);
 

@@ -300,6 +300,10 @@ CALL(SCIGetFabricDeviceId, H(DESC), device_text, a->out[0], a->flags)
 #define START_FLAGS	(ENGINES | SCI_FLAG_DMA_READ |			\
 			 SCI_FLAG_DMA_WAIT | SCI_FLAG_USE_CALLBACK |	\
 			 SCI_FLAG_BROADCAST)
+/* the calls that change a segment's state accept each other's flags */
+#define STATE_FLAGS	(SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_DMA_GLOBAL | \
+			 SCI_FLAG_BROADCAST | SCI_FLAG_NOTIFY |		\
+			 SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_FORCE_REMOVE)
 /* flags of the functions that do nothing are not in the header */
 #define STUB(...)	.stub = true, .flags = 0x3fffffff, __VA_ARGS__
 
@@ -311,16 +315,15 @@ static const struct function functions[] = {
 		   SCI_FLAG_AUTO_ID | SCI_FLAG_BROADCAST |
 		   SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_DMA_GLOBAL),
 	F(SCIPrepareSegment, HANDLES(BIT(LSEG)), .adapter = true,
-	  .flags = SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_DMA_GLOBAL |
-		   SCI_FLAG_BROADCAST),
-	F(SCISetSegmentAvailable, HANDLES(BIT(LSEG)), .adapter = true),
+	  .flags = STATE_FLAGS),
+	F(SCISetSegmentAvailable, HANDLES(BIT(LSEG)), .adapter = true,
+	  .flags = STATE_FLAGS),
 	F(SCISetSegmentUnavailable, HANDLES(BIT(LSEG)), .adapter = true,
-	  .flags = SCI_FLAG_NOTIFY | SCI_FLAG_FORCE_DISCONNECT),
-	F(SCIRemoveSegment, HANDLES(BIT(LSEG)),
-	  .flags = SCI_FLAG_FORCE_REMOVE),
+	  .flags = STATE_FLAGS),
+	F(SCIRemoveSegment, HANDLES(BIT(LSEG)), .flags = STATE_FLAGS),
 	F(SCIMapLocalSegment, HANDLES(BIT(LSEG)), .outs = 1, RETURNS(NULL),
 	  .flags = SCI_FLAG_FIXED_MAP_ADDR | SCI_FLAG_READONLY_MAP),
-	F(SCIShareSegment, HANDLES(BIT(LSEG))),
+	F(SCIShareSegment, HANDLES(BIT(LSEG)), .flags = STATE_FLAGS),
 	F(SCIAttachLocalSegment, HANDLES(BIT(DESC)), .outs = 2, .may_skip = 2,
 	  .flags = SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST),
 	F(SCIRegisterSegmentMemory, HANDLES(BIT(LSEG)),

@@ -122,11 +122,11 @@ TEST(flags_and_parameters_that_are_illegal)
 	s = test_segment(sd, 1, PAGE, 0);
 	CHECK_ERR(SCIPrepareSegment(s, 0, 0x80000000, &err),
 		  SCI_ERR_ILLEGAL_FLAG);
-	CHECK_ERR(SCISetSegmentAvailable(s, 0, SCI_FLAG_NOTIFY, &err),
+	CHECK_ERR(SCISetSegmentAvailable(s, 0, SCI_FLAG_USE_CALLBACK, &err),
 		  SCI_ERR_ILLEGAL_FLAG);
-	CHECK_ERR(SCIShareSegment(s, SCI_FLAG_NOTIFY, &err),
+	CHECK_ERR(SCIShareSegment(s, SCI_FLAG_USE_CALLBACK, &err),
 		  SCI_ERR_ILLEGAL_FLAG);
-	CHECK_ERR(SCIRemoveSegment(s, SCI_FLAG_NOTIFY, &err),
+	CHECK_ERR(SCIRemoveSegment(s, SCI_FLAG_USE_CALLBACK, &err),
 		  SCI_ERR_ILLEGAL_FLAG);
 	CHECK_ERR(SCIClose(sd, 0, &err), SCI_ERR_BUSY);
 	SCIRemoveSegment(s, 0, NULL);
@@ -212,6 +212,28 @@ TEST(available_only_when_prepared)
 	CHECK_OK(SCISetSegmentUnavailable(s, 0, 0, &err));
 	CHECK_OK(SCISetSegmentAvailable(s, 0, 0, &err));
 	CHECK_OK(SCIDisconnectSegment(test_connect(sd, 4, 1), 0, &err));
+}
+
+/* As a public program has it, which then waits for its peer. */
+TEST(flags_of_a_neighbouring_call_are_accepted)
+{
+	sci_desc_t sd = test_open();
+	sci_remote_segment_t r;
+	sci_local_segment_t s;
+
+	CHECK_OK(SCICreateSegment(sd, &s, 1, PAGE, NULL, NULL, 0, &err));
+	CHECK_OK(SCIPrepareSegment(s, 0, SCI_FLAG_NOTIFY, &err));
+	CHECK_OK(SCISetSegmentAvailable(s, 0, SCI_FLAG_NOTIFY |
+					SCI_FLAG_DMA_SOURCE_ONLY, &err));
+	CHECK_OK(SCIShareSegment(s, SCI_FLAG_BROADCAST, &err));
+	r = test_connect(sd, 4, 1);
+	CHECK_OK(SCISetSegmentUnavailable(s, 0, SCI_FLAG_FORCE_REMOVE, &err));
+	/* ... and have no effect */
+	CHECK_ERR(SCIRemoveSegment(s, SCI_FLAG_NOTIFY |
+				   SCI_FLAG_FORCE_DISCONNECT, &err),
+		  SCI_ERR_BUSY);
+	CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+	CHECK_OK(SCIRemoveSegment(s, 0, &err));
 }
 
 TEST(a_dma_source_is_never_available)
