@@ -234,9 +234,11 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
  * @flags: FORCE_REMOVE: also while peers are connected or maps exist; peers get
  *	SCI_CB_DISCONNECT, maps of this process stay until unmapped
  *
- * BUSY: mapped, connected to, or used by a DMA queue.  In a callback, where
- * nobody could wait for them, connected peers are not in the way: they get
- * SCI_CB_DISCONNECT.
+ * BUSY: mapped, connected to, or used by a DMA queue.  Connected peers are not
+ * in the way in a callback, where nobody could wait for them, nor after
+ * SCISetSegmentUnavailable() with NOTIFY or FORCE_DISCONNECT.  They get
+ * SCI_CB_DISCONNECT, their maps can be accessed until they unmap them, and the
+ * id is free.
  */
 void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
 		      sci_error_t *error);

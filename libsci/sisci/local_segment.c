@@ -214,9 +214,18 @@ void sci_lseg_destroy(void *obj)
 	sci_release(s);
 }
 
-static bool importers(struct sci_lseg_obj *s)
+/*
+ * Must the segment wait for its importers?  Not for those that were asked to
+ * leave: they may take their time, and keep their maps until they disconnect.
+ */
+static bool has_importers(struct sci_lseg_obj *s)
 {
-	return !s->attached && !s->is_private &&
+	bool told;
+
+	pthread_mutex_lock(&s->obj.lock);
+	told = s->peers_told;
+	pthread_mutex_unlock(&s->obj.lock);
+	return !told && !s->attached && !s->is_private &&
 	       sci_lib.ops->lseg_importers(s->seg);
 }
 
@@ -229,7 +238,7 @@ static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
 	 * Programs repeat this until peers have gone.  Those that call it in a
 	 * callback do not, and tell the peer to go only when it is done.
 	 */
-	if (!force && !sci_pool_thread() && importers(s))
+	if (!force && !sci_pool_thread() && has_importers(s))
 		return SCI_ERR_BUSY;
 	err = sci_close_obj(s, force);
 	if (err)
@@ -321,8 +330,10 @@ static sci_error_t export_lseg(struct sci_lseg_obj *s, unsigned int adapter)
 	else
 		err = sci_err(sci_lib.ops->lseg_export(s->seg, adapter),
 			      SCI_CTX_CREATE);
-	if (!err)
+	if (!err) {
 		s->available |= bit;
+		s->peers_told = false;
+	}
 	pthread_mutex_unlock(&s->obj.lock);
 	return err;
 }
@@ -361,8 +372,10 @@ static sci_error_t unexport_lseg(struct sci_lseg_obj *s, unsigned int adapter,
 	else
 		err = sci_err(sci_lib.ops->lseg_unexport(s->seg, how),
 			      SCI_CTX_CREATE);
-	if (!err)
+	if (!err) {
 		s->available &= ~bit;
+		s->peers_told = how != SCI_UNEXPORT_QUIET;
+	}
 	pthread_mutex_unlock(&s->obj.lock);
 	return err;
 }

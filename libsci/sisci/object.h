@@ -180,6 +180,7 @@ struct sci_lseg_obj {
 	bool is_private;
 	bool empty;			/* no memory yet */
 	bool attached;
+	bool peers_told;		/* to disconnect; under lock */
 	uint32_t prepared;		/* adapters, one bit each; under lock */
 	uint32_t available;
 	uint32_t dma_only;

@@ -677,6 +677,82 @@ TEST(behaviour_04_force_disconnect_tells_peers_first)
 	check_unavailable(SCI_FLAG_FORCE_DISCONNECT);
 }
 
+/* Uncooperative: the peer is told, and stays. */
+static void unmoved(struct peer *self, void *arg)
+{
+	static struct recorder rec;
+	sci_desc_t sd = test_open();
+	sci_remote_segment_t r, again;
+	volatile char *mem;
+	sci_map_t map;
+
+	(void)arg;
+	recorder_init(&rec);
+	peer_expect(self, "connect");
+	r = test_connect_cb(sd, 4, 10, &rec);
+	mem = test_map_remote(r, &map);
+	peer_send(self, "connected");
+	CHECK_EQ(recorder_get(&rec, 0).reason, SCI_CB_DISCONNECT);
+	peer_send(self, "told");
+	peer_expect(self, "removed");
+	CHECK_ERR(SCIConnectSegment(sd, &again, 4, 10, 0, NULL, NULL, 0, 0,
+				    &err), SCI_ERR_NO_SUCH_SEGMENT);
+	/* wherever they go: the map is there */
+	for (unsigned int i = 0; i < SIZE; i++)
+		mem[i] = (char)i;
+	(void)mem[SIZE / 2];
+	CHECK_OK(SCIUnmapSegment(map, 0, &err));
+	CHECK_OK(SCIDisconnectSegment(r, 0, &err));
+	CHECK_OK(SCIClose(sd, 0, &err));
+}
+
+static void check_remove_after(unsigned int flags)
+{
+	struct peer *p = peer_spawn(8, unmoved, NULL);
+	sci_desc_t sd = test_open();
+	sci_local_segment_t s = test_segment(sd, 10, SIZE, 0);
+	sci_map_t map;
+
+	test_map_local(s, &map);
+	peer_send(p, "connect");
+	peer_expect(p, "connected");
+	CHECK_OK(SCISetSegmentUnavailable(s, 0, flags, &err));
+	peer_expect(p, "told");
+	/* what is in use here is another matter */
+	CHECK_ERR(SCIRemoveSegment(s, 0, &err), SCI_ERR_BUSY);
+	CHECK_OK(SCIUnmapSegment(map, 0, &err));
+	CHECK_OK(SCIRemoveSegment(s, 0, &err));
+	peer_send(p, "removed");
+	peer_join(p);
+	CHECK_OK(SCIRemoveSegment(test_segment(sd, 10, SIZE, 0), 0, &err));
+	CHECK_OK(SCIClose(sd, 0, &err));
+}
+
+TEST(behaviour_04_remove_after_notify)
+{
+	check_remove_after(SCI_FLAG_NOTIFY);
+}
+
+TEST(behaviour_04_remove_after_force_disconnect)
+{
+	check_remove_after(SCI_FLAG_FORCE_DISCONNECT);
+}
+
+TEST(behaviour_04_a_segment_made_available_again_waits_for_its_peers)
+{
+	struct peer *p = peer_spawn(8, importer, NULL);
+	sci_local_segment_t s = test_segment(test_open(), 10, SIZE, 0);
+
+	peer_send(p, "connect");
+	peer_expect(p, "connected");
+	CHECK_OK(SCISetSegmentUnavailable(s, 0, SCI_FLAG_NOTIFY, &err));
+	CHECK_OK(SCISetSegmentAvailable(s, 0, 0, &err));
+	CHECK_ERR(SCIRemoveSegment(s, 0, &err), SCI_ERR_BUSY);
+	peer_send(p, "disconnect");
+	peer_expect(p, "disconnected");
+	CHECK_OK(SCIRemoveSegment(s, 0, &err));
+}
+
 /* ---- 5. liberties ---- */
 
 TEST(behaviour_05_unmap_with_a_sequence)
