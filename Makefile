@@ -112,8 +112,11 @@ demo: $(O)/.setup-demo			## see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
 	scripts/demo $(O)
 
-check: $(O)/.setup-check		## everything that must pass
+check: $(O)/.setup-check		## what every commit must pass; 15 minutes on two cores
 	+scripts/check $(O)
+
+check-all: $(O)/.setup-check-all	## everything there is to check; hours
+	+scripts/check --all $(O)
 
 bench: $(O)/.setup-bench			## measure
 	+@$(MAKE) --no-print-directory all
@@ -334,7 +337,7 @@ help:					## this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs ofi mpi-demo mpi-check mpi-tests bins tests demo check bench bench-peers bench-mpi bench-vm \
+.PHONY: all libs ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-vm \
 	headers-check \
 	lint cross modules modules-check vm vm-check vm-check-debug cluster cluster-check \
 	cluster-check-debug install soak \

@@ -50,14 +50,14 @@ list_prepare() {
 
 # TAP.LOG CONSOLE.LOG: what the machine wrote, numbered, and what it owed
 list_results() {
-	awk -v build="$build/" '
+	awk -v build="$build/" -v vm="vm $flavour" '
 	FILENAME ~ /list$/ {
 		gsub(build, "")
 		owed[FNR] = $0
 		next
 	}
 	{ sub(/\r$/, "") }
-	/^# done / { done[$3] = 1; next }
+	/^# done / { done[$3] = 1; print "# took " $4 " s: " vm ": " owed[$3]; next }
 	/^# end$/ { end = 1; next }
 	/^(not )?ok - / { sub(/ok/, "ok " ++n); bad += /^not/ && !/# TODO/ }
 	{ print }
