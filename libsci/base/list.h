@@ -12,8 +12,11 @@ struct list {
 	struct list *prev;
 };
 
+/* libfabric's headers have it, too. */
+#ifndef container_of
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#endif
 
 /* @n is fetched before the body runs, so the body may remove @pos */
 #define list_for_each_safe(pos, n, head)				\

@@ -16,6 +16,7 @@ static int domain_close(struct fid *fid)
 	d->fabric->users--;
 	sfi_lock_fini(&d->lock);
 	sfi_lock_fini(&d->serving);
+	hash_free(&d->regions);
 	free(d);
 	return 0;
 }

@@ -8,20 +8,12 @@
 
 #include <stdlib.h>
 
-static struct sfi_mr **bucket_of(struct sfi_domain *d, uint64_t key)
+/* The region with @key, or NULL. */
+static struct sfi_mr *find(struct sfi_domain *d, uint64_t key)
 {
-	return &d->regions[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 &
-			   (SFI_BUCKETS - 1)];
-}
+	struct hash_node *node = hash_find(&d->regions, key);
 
-/* The link to the region with @key, or the last one. */
-static struct sfi_mr **find(struct sfi_domain *d, uint64_t key)
-{
-	struct sfi_mr **m = bucket_of(d, key);
-
-	while (*m && (*m)->fid.key != key)
-		m = &(*m)->next;
-	return m;
+	return node ? container_of(node, struct sfi_mr, node) : NULL;
 }
 
 /**
@@ -34,7 +26,7 @@ static struct sfi_mr **find(struct sfi_domain *d, uint64_t key)
 int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access,
 		struct sfi_mr **out, void **at)
 {
-	struct sfi_mr *mr = *find(d, p->key);
+	struct sfi_mr *mr = find(d, p->key);
 	uint64_t offset = p->addr;
 
 	if (!mr)
@@ -78,13 +70,13 @@ void sfi_mr_exporter(struct sfi_ep *ep)
 void sfi_mr_no_exporter(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;
+	struct hash_node *node = NULL;
 
 	sfi_lock(&d->lock);
 	if (d->exporter == ep) {
 		d->exporter = NULL;
-		for (unsigned int i = 0; i < SFI_BUCKETS; i++)
-			for (struct sfi_mr *m = d->regions[i]; m; m = m->next)
-				m->exported = false;
+		while ((node = hash_walk(&d->regions, node)))
+			container_of(node, struct sfi_mr, node)->exported = false;
 	}
 	sfi_unlock(&d->lock);
 }
@@ -118,18 +110,16 @@ static int unexport(struct sfi_mr *mr)
 static int add(struct sfi_mr *mr, uint64_t wanted)
 {
 	struct sfi_domain *d = mr->domain;
-	struct sfi_mr **m;
-	int ret = 0;
+	int ret;
 
 	sfi_lock(&d->lock);
 	mr->fid.key = wanted;
 	if (d->own_keys)
 		mr->fid.key = (d->next_key++ & SFI_KEY_COUNT) | export_bits(mr);
-	m = find(d, mr->fid.key);
-	if (!*m)
-		*m = mr;
-	else
-		ret = unexport(mr) ? -FI_EBUSY : -FI_ENOKEY;
+	ret = find(d, mr->fid.key) ? -FI_ENOKEY :
+				     hash_add(&d->regions, &mr->node, mr->fid.key);
+	if (ret && unexport(mr))
+		ret = -FI_EBUSY;
 	sfi_unlock(&d->lock);
 	return ret;
 }
@@ -142,7 +132,7 @@ static int take_out(struct sfi_mr *mr)
 	sfi_lock(&d->lock);
 	ret = mr->users ? -FI_EBUSY : unexport(mr);
 	if (!ret)
-		*find(d, mr->fid.key) = mr->next;
+		hash_del(&d->regions, &mr->node);
 	sfi_unlock(&d->lock);
 	return ret;
 }

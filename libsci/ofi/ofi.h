@@ -43,6 +43,7 @@
 #include <sci/msg.h>
 
 #include "libsci/base/compiler.h"
+#include "libsci/base/hash.h"
 
 #define SFI_NAME	"sci"
 #define SFI_VERSION	FI_VERSION(0, 1)
@@ -123,7 +124,6 @@ static inline void sfi_unlock(struct sfi_lock *l)
 
 /* ---- objects ---- */
 
-#define SFI_BUCKETS	1024u		/* of regions, by key */
 
 struct sfi_fabric {
 	struct fid_fabric fid;
@@ -138,7 +138,7 @@ struct sfi_domain {
 	bool own_keys;			/* FI_MR_PROV_KEY */
 	bool by_address;		/* FI_MR_VIRT_ADDR */
 	struct sfi_lock lock;		/* of what follows, and over atomics */
-	struct sfi_mr *regions[SFI_BUCKETS];
+	struct hash regions;		/* by key */
 	uint64_t next_key;
 	struct sfi_ep *exporter;	/* of regions; NULL: none does */
 	struct sfi_lock serving;	/* of what follows */

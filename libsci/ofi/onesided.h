@@ -87,7 +87,7 @@ struct sfi_ask {
 struct sfi_mr {
 	struct fid_mr fid;
 	struct sfi_domain *domain;
-	struct sfi_mr *next;		/* in its bucket */
+	struct hash_node node;		/* by key */
 	char *base;
 	uint64_t len;
 	uint64_t access;

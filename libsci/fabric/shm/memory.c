@@ -359,19 +359,12 @@ int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 /* ---- maps in use ---- */
 
 struct shm_map {
-	struct list link;
+	struct hash_node node;		/* by @addr */
 	struct sci_rseg *rseg;		/* NULL: of a local segment */
 	void *addr;			/* as the user knows it */
 	char *start;
 	size_t length;
 };
-
-static struct list *bucket(struct shm *shm, const void *addr)
-{
-	uint64_t key = (uint64_t)(uintptr_t)addr * 0x9e3779b97f4a7c15u;
-
-	return &shm->maps[key >> 32 & (SHM_MAP_BUCKETS - 1)];
-}
 
 /**
  * shm_map_add() - remember a map, to undo or revoke it
@@ -385,7 +378,8 @@ int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
 	size_t length = (len + delta + page - 1) & ~(page - 1);
 	struct shm_map *map = malloc(sizeof(*map));
 
-	if (!map) {
+	if (!map || hash_add(&shm->maps, &map->node, (uintptr_t)addr)) {
+		free(map);
 		munmap((char *)addr - delta, length);
 		return -ENOMEM;
 	}
@@ -393,26 +387,23 @@ int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
 	map->addr = addr;
 	map->start = (char *)addr - delta;
 	map->length = length;
-	list_add_tail(&map->link, bucket(shm, addr));
 	return 0;
 }
 
 void shm_unmap(struct sci_fabric *f, void *addr, size_t len)
 {
 	struct shm *shm = container_of(f, struct shm, base);
-	struct list *pos, *n;
+	struct hash_node *node;
 
 	(void)len;
 	pthread_mutex_lock(&shm->svc.lock);
-	list_for_each_safe(pos, n, bucket(shm, addr)) {
-		struct shm_map *map = container_of(pos, struct shm_map, link);
+	node = hash_find(&shm->maps, (uintptr_t)addr);
+	if (node) {
+		struct shm_map *map = container_of(node, struct shm_map, node);
 
-		if (map->addr != addr)
-			continue;
 		munmap(map->start, map->length);
-		list_del(&map->link);
+		hash_del(&shm->maps, node);
 		free(map);
-		break;
 	}
 	pthread_mutex_unlock(&shm->svc.lock);
 }
@@ -430,16 +421,13 @@ static void make_private(void *start, size_t length)
  */
 void shm_map_revoke(struct shm *shm, struct sci_rseg *r)
 {
-	struct list *pos, *n;
-	unsigned int i;
+	struct hash_node *node = NULL;
 
 	make_private(r->base, r->length);
-	for (i = 0; i < SHM_MAP_BUCKETS; i++)
-		list_for_each_safe(pos, n, &shm->maps[i]) {
-			struct shm_map *map = container_of(pos, struct shm_map,
-							   link);
+	while ((node = hash_walk(&shm->maps, node))) {
+		struct shm_map *map = container_of(node, struct shm_map, node);
 
-			if (map->rseg == r)
-				make_private(map->start, map->length);
-		}
+		if (map->rseg == r)
+			make_private(map->start, map->length);
+	}
 }

@@ -169,13 +169,13 @@ static void shm_close(struct sci_fabric *f)
 	shm_unbind(shm, shm->presence_name, false, &shm->presence);
 	pthread_mutex_unlock(&shm->svc.lock);
 	sci_service_close(&shm->svc);
+	hash_free(&shm->maps);
 	free(shm);
 }
 
 static struct shm *shm_new(void)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
-	unsigned int i;
 
 	if (!shm)
 		return NULL;
@@ -187,8 +187,6 @@ static struct shm *shm_new(void)
 	list_init(&shm->lsegs);
 	list_init(&shm->rsegs);
 	list_init(&shm->calls);
-	for (i = 0; i < SHM_MAP_BUCKETS; i++)
-		list_init(&shm->maps[i]);
 	return shm;
 }
 

@@ -39,13 +39,13 @@
 
 #include "libsci/fabric/core/common.h"
 #include "libsci/fabric/core/fabric.h"
+#include "libsci/base/hash.h"
 #include "libsci/base/host.h"
 #include "libsci/base/list.h"
 #include "libsci/fabric/core/service.h"
 
 #define SHM_NAME_MAX		100	/* fits sun_path with its leading 0 */
 #define SHM_CLUSTER_MAX		32
-#define SHM_MAP_BUCKETS		1024
 #define SHM_MAX_FDS		2	/* in one message */
 #define SHM_REJOINS		8	/* owners asked in a row */
 #define SHM_DATA_QUEUE_BYTES	(16u << 20)	/* of a data interrupt */
@@ -126,7 +126,7 @@ struct shm {
 	struct list rsegs;
 	struct list calls;		/* of struct shm_pending */
 	bool no_calls;			/* all are given up, and later ones */
-	struct list maps[SHM_MAP_BUCKETS];
+	struct hash maps;
 	uint32_t next_intno;
 	uint32_t auto_asked;		/* where the last search for an id */
 	uint32_t auto_next;		/* began, and where it ended */

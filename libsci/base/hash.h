@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * A hash table whose links live in its elements, by a key of 64 bits.
+ *
+ * Several elements may have one key: the one added last is found first.  The table
+ * grows with its elements and never shrinks.  It takes no lock.  A table that is all
+ * zeroes is empty.
+ */
+#ifndef LIBSCI_HASH_H
+#define LIBSCI_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsci/base/list.h"	/* container_of() */
+
+struct hash_node {
+	struct hash_node *next;
+	uint64_t key;
+};
+
+struct hash {
+	struct hash_node **slots;
+	size_t n_slots;			/* a power of two, or 0 */
+	size_t n;
+};
+
+/**
+ * hash_add() - add an element
+ *
+ * Return: 0; -ENOMEM: there is no table yet, and no memory for one.  A table that
+ * cannot grow becomes slower, which is no error.
+ */
+int hash_add(struct hash *h, struct hash_node *node, uint64_t key);
+
+/* Remove an element that is in the table. */
+void hash_del(struct hash *h, struct hash_node *node);
+
+/* Return: the element with @key that was added last, or NULL. */
+struct hash_node *hash_find(const struct hash *h, uint64_t key);
+
+/* Return: the next older element with the same key, or NULL. */
+struct hash_node *hash_next_same(const struct hash_node *node);
+
+/* Return: the element after @node in no order; NULL as @node: the first. */
+struct hash_node *hash_walk(const struct hash *h, const struct hash_node *node);
+
+/* Free the table, not its elements.  It is empty afterwards. */
+void hash_free(struct hash *h);
+
+#endif
