@@ -158,6 +158,8 @@ int peer_import_inbox(struct sci_peer *p, uint32_t id)
 	};
 	void *addr = NULL;
 	int ret;
+	if (!is_msg_number(id))
+		return -EPROTO;
 
 	ret = ops->rseg_connect(p->ep->fabric, &param, &p->outbox);
 	if (ret)
@@ -243,10 +245,7 @@ static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
 	return NULL;
 }
 
-/*
- * A segment of the peer's, to store to or read from; kept until it is gone.
- * Only one of this layer's: a peer shall not send us to others.
- */
+/* A segment of the peer's, to store to or read from; kept until it is gone. */
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
@@ -261,7 +260,7 @@ struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 	if (im)
 		return im;
 	*error = -EPROTO;
-	if ((id & ~MSG_NUMBERS_MASK) != MSG_NUMBERS)
+	if (!is_msg_number(id))
 		return NULL;
 	im = calloc(1, sizeof(*im));
 	ret = im ? ops->rseg_connect(p->ep->fabric, &param, &im->seg) : -ENOMEM;

@@ -147,7 +147,7 @@ static int import_ring(struct sci_peer *p, const struct line_attached *a)
 	void *addr = NULL;
 	int ret;
 
-	if (!good_size(a->size) || b->size)
+	if (!is_msg_number(a->segment) || !good_size(a->size) || b->size)
 		return -EPROTO;
 	ret = ops->rseg_connect(p->ep->fabric, &param, &b->seg);
 	if (ret)

@@ -41,6 +41,15 @@
 #define MSG_NUMBERS	0x4d000000u
 #define MSG_NUMBERS_MASK	0xffffffu
 
+/*
+ * Is this the id of a segment of this layer's?  A peer names the segments that we
+ * import: it must not make us map, and write to, those of other programs.
+ */
+static inline bool is_msg_number(uint32_t id)
+{
+	return (id & ~MSG_NUMBERS_MASK) == MSG_NUMBERS;
+}
+
 #define INBOX_BYTES	4096u
 #define INBOX_CTL	1u
 #define INBOX_DATA	16u

@@ -10,13 +10,11 @@
  *	  honest	node 8, exchanges messages with it all the time
  *	  attacker	node 12, many connections one after the other
  */
-#include "libsci/fabric/core/fabric.h"
-#include "libsci/msg/wire.h"
+#include "selftests/msg/attacker.h"
 #include "selftests/msg/traffic.h"
 
 #define ROUNDS		(TRAFFIC_SLOW > 1 ? 40u : 150u)
 #define LINES		40u		/* of one round */
-#define RINGS_BYTES	8192u
 
 struct arena {
 	uint64_t seed;
@@ -29,163 +27,6 @@ struct arena {
 	struct meeting meeting;
 };
 
-/* ---- the attacker ---- */
-
-struct far_ring {
-	volatile struct msg_line *slots;
-	uint32_t lines;
-	uint32_t pos;
-};
-
-struct attacker {
-	struct sci_fabric *f;
-	struct sci_lintr *port, *bell;
-	struct sci_rintr *victim_port, *victim_bell;
-	uint32_t id;
-	uint64_t *state;
-
-	struct sci_lseg *inbox, *rings;
-	struct msg_inbox *inbox_map;
-	void *rings_map;
-	struct sci_rseg *outbox;
-	struct msg_inbox *outbox_map;
-	struct far_ring data, ctl;
-};
-
-static void no_event(void *owner, const struct sci_event *ev)
-{
-	(void)owner;
-	(void)ev;
-}
-
-static struct sci_lseg *export(struct sci_fabric *f, size_t size, void **addr)
-{
-	const struct sci_lseg_param param = {
-		.id = MSG_NUMBERS, .size = size, .flags = SCI_LSEG_AUTO_ID,
-		.event = no_event,
-	};
-	struct sci_lseg *s;
-
-	CHECK_EQ(f->ops->lseg_create(f, &param, &s), 0);
-	CHECK_EQ(f->ops->lseg_map(s, 0, size, 0, addr), 0);
-	CHECK_EQ(f->ops->lseg_export(s, 0), 0);
-	return s;
-}
-
-static struct sci_lintr *own_interrupt(struct attacker *a, bool data)
-{
-	struct sci_lintr_param param = {
-		.number = MSG_NUMBERS + a->id,
-		.flags = SCI_INTR_FIXED | (data ? SCI_INTR_DATA : 0),
-	};
-	struct sci_lintr *i;
-
-	CHECK_EQ(a->f->ops->lintr_create(a->f, &param, &i), 0);
-	return i;
-}
-
-static struct sci_rintr *victims_interrupt(struct attacker *a, bool data)
-{
-	const struct sci_rintr_param param = {
-		.node = 4, .number = MSG_NUMBERS + TEST_ID, .timeout = 5000,
-		.data = data,
-	};
-	struct sci_rintr *i = NULL;
-
-	WAIT_UNTIL(!a->f->ops->rintr_connect(a->f, &param, &i), TEST_WAIT_MS);
-	return i;
-}
-
-static void attacker_open(struct attacker *a)
-{
-	CHECK_EQ(sci_fabric_open(&a->f), 0);
-	a->id = 99;
-	a->port = own_interrupt(a, true);
-	a->bell = own_interrupt(a, false);
-	a->victim_port = victims_interrupt(a, true);
-	a->victim_bell = victims_interrupt(a, false);
-	a->rings = export(a->f, RINGS_BYTES, &a->rings_map);
-}
-
-static void attacker_close(struct attacker *a)
-{
-	a->f->ops->rintr_disconnect(a->victim_port);
-	a->f->ops->rintr_disconnect(a->victim_bell);
-	a->f->ops->unmap(a->f, a->rings_map, RINGS_BYTES);
-	a->f->ops->lseg_destroy(a->rings);
-	a->f->ops->lintr_destroy(a->port);
-	a->f->ops->lintr_destroy(a->bell);
-	sci_fabric_close(a->f);
-}
-
-static struct msg_hello hello_of(struct attacker *a)
-{
-	return (struct msg_hello) {
-		.magic = MSG_MAGIC, .version = MSG_VERSION,
-		.type = HELLO_CONNECT, .node = 12, .id = a->id,
-		.nonce = draw(a->state, UINT64_MAX) | 1,
-		.inbox = a->inbox ? a->f->ops->lseg_id(a->inbox) : 0,
-	};
-}
-
-static int say(struct attacker *a, const void *data, size_t len)
-{
-	int ret;
-
-	WAIT_UNTIL((ret = a->f->ops->rintr_trigger(a->victim_port, data,
-						   len)) != -ENOBUFS,
-		   TEST_WAIT_MS);
-	return ret;
-}
-
-/* Connects as an endpoint would; false: the victim wants no more. */
-static bool meet_victim(struct attacker *a)
-{
-	struct sci_rseg_param param = {
-		.node = 4, .timeout = 5000, .event = no_event,
-	};
-	uint64_t until = test_now_ms() + TEST_WAIT_MS;
-	struct msg_hello mine, theirs;
-	size_t len;
-	void *addr;
-	int ret;
-
-	a->inbox = export(a->f, INBOX_BYTES, &addr);
-	a->inbox_map = addr;
-	mine = hello_of(a);
-	do {
-		/* again and again: the last round may still be connected */
-		CHECK_EQ(say(a, &mine, sizeof(mine)), 0);
-		len = sizeof(theirs);
-		ret = a->f->ops->lintr_wait(a->port, &theirs, &len, 50);
-		CHECK(!ret || (ret == -ETIMEDOUT && test_now_ms() < until));
-		/* an answer to the last round may come late */
-	} while (ret || theirs.to != mine.nonce);
-	if (theirs.type != HELLO_CONNECT)
-		return false;
-	param.id = theirs.inbox;
-	if (a->f->ops->rseg_connect(a->f, &param, &a->outbox))
-		return false;
-	CHECK_EQ(a->f->ops->rseg_map(a->outbox, 0, INBOX_BYTES, 0, &addr), 0);
-	a->outbox_map = addr;
-	a->data = (struct far_ring) {
-		.slots = a->outbox_map->data, .lines = DATA_LINES,
-	};
-	a->ctl = (struct far_ring) {
-		.slots = a->outbox_map->ctl, .lines = CTL_LINES,
-	};
-	return true;
-}
-
-static void leave_victim(struct attacker *a)
-{
-	a->f->ops->unmap(a->f, a->outbox_map, INBOX_BYTES);
-	a->f->ops->rseg_disconnect(a->outbox);
-	a->f->ops->unmap(a->f, a->inbox_map, INBOX_BYTES);
-	a->f->ops->lseg_destroy(a->inbox);
-	a->inbox = NULL;
-}
-
 /* ---- what it writes ---- */
 
 static void random_bytes(void *p, size_t len, uint64_t *state)
@@ -194,28 +35,6 @@ static void random_bytes(void *p, size_t len, uint64_t *state)
 
 	for (size_t i = 0; i < len; i++)
 		c[i] = (unsigned char)draw(state, 256);
-}
-
-static void store_line(volatile struct msg_line *slot, const struct msg_line *l)
-{
-	for (unsigned int i = 0; i < LINE_WORDS; i++)
-		sci_store_release(&slot->w[i], l->w[i]);
-}
-
-/* The next line of the ring, in every respect as it should be. */
-static void seal_and_store(struct far_ring *r, struct msg_line *l,
-			   unsigned int kind)
-{
-	uint64_t id = r->pos / r->lines & 1 ? 0 : LINE_ID;
-
-	line_seal(l, id, kind, r->pos);
-	store_line(&r->slots[r->pos % r->lines], l);
-	r->pos++;
-}
-
-static void ring(struct attacker *a)
-{
-	a->f->ops->rintr_trigger(a->victim_bell, NULL, 0);
 }
 
 /* Lengths and offsets that are nearly right, or far off. */
