@@ -11,11 +11,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/*
- * An id for a segment of this endpoint's, none twice: a peer keeps what it has
- * imported, and must never take the segment of a new buffer for an old one.
+/**
+ * segment_create() - create a segment with an id that the endpoint has not used
+ * @param: all but the id
+ *
+ * A peer keeps its imports.  It must not take the segment of a new buffer for an
+ * old one, so ids only grow, and are used again after 2^24 segments.  The fabric
+ * chooses a higher id where another endpoint of the node has the one asked for:
+ * the next segment continues after the id that was chosen.
+ *
+ * Return: 0, or -errno of the fabric; -EEXIST: no id is free.
  */
-uint32_t next_segment(struct sci_ep *ep)
+int segment_create(struct sci_ep *ep, struct sci_lseg_param *param,
+		   struct sci_lseg **out)
 {
 	return MSG_NUMBERS + (ep->next_segment++ & MSG_NUMBERS_MASK);
 }
@@ -92,11 +100,10 @@ static void buf_event(void *owner, const struct sci_event *ev)
 static int buf_segment(struct sci_ep *ep, struct msg_buf *b, unsigned int flags)
 {
 	struct sci_lseg_param param = {
-		.id = next_segment(ep), .flags = SCI_LSEG_AUTO_ID | flags,
-		.size = b->len, .event = buf_event, .owner = b,
+		.flags = flags, .size = b->len, .event = buf_event, .owner = b,
 	};
 
-	return ep->ops->lseg_create(ep->fabric, &param, &b->seg);
+	return segment_create(ep, &param, &b->seg);
 }
 
 static void buf_free(struct sci_ep *ep, struct msg_buf *b)

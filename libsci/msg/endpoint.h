@@ -339,7 +339,7 @@ struct sci_ep {
 	struct sci_req **ids;		/* requests of rendezvous, by id */
 	uint32_t n_ids;
 	uint32_t free_id;
-	uint32_t next_segment;
+	uint32_t next_segment;		/* id of the next segment, less MSG_NUMBERS */
 
 	struct sci_fabric *fabric;
 	struct sci_addr addr;
@@ -520,7 +520,8 @@ void dial_cancel(struct sci_req *req);
 void dials_cancel(struct sci_ep *ep);
 
 /* buffer.c */
-uint32_t next_segment(struct sci_ep *ep);
+int segment_create(struct sci_ep *ep, struct sci_lseg_param *param,
+		   struct sci_lseg **out);
 struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len);
 void bufs_free(struct sci_ep *ep);
 

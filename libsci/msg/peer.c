@@ -82,13 +82,12 @@ static int make_inbox(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct sci_lseg_param param = {
-		.id = next_segment(p->ep), .flags = SCI_LSEG_AUTO_ID,
 		.size = INBOX_BYTES, .event = inbox_event, .owner = p,
 	};
 	void *addr = NULL;
 	int ret;
 
-	ret = ops->lseg_create(p->ep->fabric, &param, &p->inbox);
+	ret = segment_create(p->ep, &param, &p->inbox);
 	if (ret)
 		return ret;
 	ret = ops->lseg_map(p->inbox, 0, INBOX_BYTES, 0, &addr);
@@ -158,9 +157,9 @@ int peer_import_inbox(struct sci_peer *p, uint32_t id)
 	};
 	void *addr = NULL;
 	int ret;
+
 	if (!is_msg_number(id))
 		return -EPROTO;
-
 	ret = ops->rseg_connect(p->ep->fabric, &param, &p->outbox);
 	if (ret)
 		return ret;

@@ -82,13 +82,12 @@ static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct msg_blocks_rx *b = &p->blocks_rx[which];
 	struct sci_lseg_param param = {
-		.id = next_segment(p->ep), .flags = SCI_LSEG_AUTO_ID,
 		.size = size, .event = lseg_event, .owner = p,
 	};
 	void *addr = NULL;
 	int ret;
 
-	ret = ops->lseg_create(p->ep->fabric, &param, &b->seg);
+	ret = segment_create(p->ep, &param, &b->seg);
 	if (ret)
 		return ret;
 	ret = ops->lseg_map(b->seg, 0, size, 0, &addr);

@@ -368,6 +368,30 @@ TEST(buffers_come_and_go)
 	servant_end(&l);
 }
 
+/*
+ * A segment of somebody else's on this node has the next id: the fabric takes the
+ * one after it.  That one is not taken a second time, which a peer that has not
+ * heard yet that the first is gone would not see.
+ */
+TEST(segment_ids_are_not_used_again)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	sci_desc_t sd = test_open();
+	struct sci_key key[3];
+
+	for (unsigned int i = 0; i < ARRAY_LEN(key); i++) {
+		unsigned char *p = buf_alloc(ep, PAGE);
+
+		CHECK_EQ(sci_buf_key(ep, p, PAGE, &key[i]), 0);
+		CHECK_EQ(sci_buf_free(ep, p), 0);
+		if (!i)
+			test_segment(sd, key[0].segment + 1, PAGE, 0);
+	}
+	CHECK_EQ(key[1].segment, key[0].segment + 2);
+	CHECK(key[2].segment != key[1].segment);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 /* Nor do peers keep all that has been freed: here it is its own peer. */
 TEST(freed_buffers_are_let_go)
 {
