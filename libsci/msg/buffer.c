@@ -25,7 +25,24 @@
 int segment_create(struct sci_ep *ep, struct sci_lseg_param *param,
 		   struct sci_lseg **out)
 {
-	return MSG_NUMBERS + (ep->next_segment++ & MSG_NUMBERS_MASK);
+	uint32_t id;
+	int ret;
+
+	param->flags |= SCI_LSEG_AUTO_ID;
+	for (unsigned int i = 0; i < 2; i++) {
+		param->id = MSG_NUMBERS + (ep->next_segment & MSG_NUMBERS_MASK);
+		ret = ep->ops->lseg_create(ep->fabric, param, out);
+		if (ret)
+			return ret;
+		id = ep->ops->lseg_id(*out);
+		ep->next_segment = id + 1 - MSG_NUMBERS;
+		if (is_msg_number(id))
+			return 0;
+		/* beyond the last id, which peers would not import */
+		ep->ops->lseg_destroy(*out);
+		ep->next_segment = 0;
+	}
+	return -EEXIST;
 }
 
 /* The one that all of [@addr, @addr + @len) lies in, or NULL. */
@@ -66,6 +83,14 @@ static bool queue_touches(const struct msg_buf *b, struct list *queue)
 	return false;
 }
 
+/* The receive that @p's incomplete message goes to, whether it was kept at first. */
+static const struct sci_req *chain_target(const struct sci_peer *p)
+{
+	if (p->chain_msg)
+		return p->chain_msg->req;
+	return p->chain_req;
+}
+
 /* Looked for where buffers are freed, so that sending costs nothing more. */
 static bool in_use(struct sci_ep *ep, const struct msg_buf *b)
 {
@@ -81,11 +106,12 @@ static bool in_use(struct sci_ep *ep, const struct msg_buf *b)
 	}
 	list_for_each_safe(pos, n, &ep->peers) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, link);
+		const struct sci_req *chain = chain_target(p);
 
 		if (queue_touches(b, &p->sendq) ||
 		    queue_touches(b, &p->sending) ||
 		    queue_touches(b, &p->receiving) ||
-		    (p->chain_req && touches(b, p->chain_req)))
+		    (chain && touches(b, chain)))
 			return true;
 	}
 	return false;

@@ -42,6 +42,12 @@ static struct lie *lie_begin(void (*fn)(struct attacker *a, struct lie *lie))
 	return lie;
 }
 
+/* The liar waits until the victim has come so far. */
+static void stage_wait(struct lie *lie, unsigned int stage)
+{
+	WAIT_UNTIL(atomic_load(&lie->stage) >= stage, TEST_WAIT_MS);
+}
+
 static void stage_set(struct lie *lie, unsigned int stage)
 {
 	atomic_store(&lie->stage, stage);
@@ -126,6 +132,49 @@ TEST(a_ring_that_is_not_of_this_layer)
 	CHECK_EQ(sci_isend(from, buf, sizeof(buf), &req), 0);
 	PROGRESS_UNTIL(ep, atomic_load(&lie->stage), TEST_WAIT_MS);
 	test_wait(req, NULL);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* ---- messages that stop half-way ---- */
+
+#define PART_LEN	100u
+
+static void half_a_chain(struct attacker *a, struct lie *lie)
+{
+	struct msg_line rest[2] = { 0 };
+
+	CHECK(meet_victim(a));
+	tell(a, &a->data, LINE_CHAIN, (struct msg_typed){
+		.chain = { .len = PART_LEN, .context = 1 } });
+	stage_wait(lie, 1);
+	memset(rest, 7, sizeof(rest));
+	seal_and_store(&a->data, &rest[0], PART_LEN - CHAIN_HEAD);
+	ring(a);
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+/* The rest will be stored there. */
+TEST(a_buffer_for_the_rest_of_a_message)
+{
+	struct lie *lie = lie_begin(half_a_chain);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	unsigned char *buf;
+	struct sci_req *req;
+	void *p = NULL;
+
+	CHECK_EQ(sci_buf_alloc(ep, 4096, &p), 0);
+	buf = p;
+	CHECK_EQ(sci_tprobe(ep, from, 1, 0, 0, TEST_WAIT_MS, NULL), 0);
+	CHECK_EQ(sci_itrecv(ep, from, 1, 0, 0, buf, PART_LEN, &req), 0);
+	CHECK_EQ(sci_buf_free(ep, buf), -EBUSY);
+	stage_set(lie, 1);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_EQ(buf[PART_LEN - 1], 7);
+	CHECK_EQ(sci_buf_free(ep, buf), 0);
+	stage_set(lie, 2);
 	peer_join(lie->proc);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
