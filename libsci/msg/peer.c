@@ -427,7 +427,7 @@ void peer_down(struct sci_peer *p, int error)
 					   p->blocks_rx[RING_XFER].size;
 	}
 	p->state = PEER_DOWN;
-	p->error = error;
+	p->error = last_error(error);
 	p->expects = 0;
 	drop_queues(p);
 	fail_chain(p, error);

@@ -32,6 +32,8 @@
 #define ZCOPY_STEP	(1u << 20)
 /* The larger of two rings at most. */
 #define RING_MAX	(64u << 20)
+/* No code of an error is larger. */
+#define MAX_ERRNO	4095
 
 static void send_fin(struct sci_peer *p, uint32_t id, int status, bool receiver)
 {
@@ -185,11 +187,17 @@ void rings_free(struct sci_peer *p)
 	}
 }
 
+/* 0 or -errno: what a peer may say of how something went. */
+static bool good_status(int32_t status)
+{
+	return status <= 0 && status >= -MAX_ERRNO;
+}
+
 static int attached(struct sci_peer *p, const struct line_attached *a)
 {
 	int ret = a->status;
 
-	if (a->ring >= MSG_RINGS ||
+	if (a->ring >= MSG_RINGS || !good_status(a->status) ||
 	    (a->ring == RING_EAGER && !p->waiting_attach))
 		return -EPROTO;
 	if (!ret)
@@ -569,15 +577,15 @@ static int finished(struct sci_peer *p, const struct line_fin *fin)
 	enum msg_kind kind = fin->receiver ? MSG_RECV : MSG_SEND;
 	struct sci_req *req = req_by_id(p, fin->id, kind);
 
-	if (!req || req->state != MSG_HANDSHAKE)
+	if (!req || req->state != MSG_HANDSHAKE || !good_status(fin->status))
 		return -EPROTO;
 	p->expects--;
 	if (kind == MSG_SEND)
 		count_read(p->ep, fin);
 	if (kind == MSG_RECV)
-		receive_done(req, fin->status < 0 ? fin->status : 0);
+		receive_done(req, fin->status);
 	else
-		transfer_done(req, fin->status < 0 ? fin->status : 0);
+		transfer_done(req, fin->status);
 	return 0;
 }
 

@@ -109,6 +109,22 @@ void req_free(struct sci_req *req)
 	req->ep->pool = req;
 }
 
+/*
+ * sci_test() and sci_wait() say with two codes that a request lives on.  No request
+ * ends with these: a program would use one that is gone.
+ */
+int last_error(int error)
+{
+	switch (error) {
+	case -EAGAIN:		/* too much locked memory, or too many threads */
+		return -ENOMEM;
+	case -ETIMEDOUT:
+		return -ETIME;
+	default:
+		return error;
+	}
+}
+
 /* It is in no queue any more. */
 void req_done(struct sci_req *req, int error)
 {
@@ -116,7 +132,7 @@ void req_done(struct sci_req *req, int error)
 
 	req_id_put(req);
 	req->state = MSG_DONE;
-	req->status.error = error;
+	req->status.error = last_error(error);
 	req->status.peer = req->peer && !req->peer->leaving ? req->peer : NULL;
 	atomic_store_explicit(&req->done, true, memory_order_release);
 	if (req->queued) {
@@ -349,8 +365,7 @@ int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
 		return -EINVAL;
 	m.found = n;
 	ret = wait_many(&m, look_at_any, timeout);
-	if (m.found < n)
-		*index = m.found;
+	*index = m.found;
 	return ret;
 }
 

@@ -57,6 +57,18 @@ static uint64_t odd_number(uint64_t *state)
 	}
 }
 
+/* Errors, those that mean "not yet" most of all, and what is none. */
+static int32_t odd_status_code(uint64_t *state)
+{
+	static const int32_t odd[] = {
+		-EAGAIN, -ETIMEDOUT, -ENOMEM, -ENOENT, -EPROTO, 1, EAGAIN, -4095,
+		-4096, INT32_MIN, INT32_MAX,
+	};
+
+	return draw(state, 4) ? odd[draw(state, ARRAY_LEN(odd))] :
+				(int32_t)odd_number(state);
+}
+
 static uint32_t odd_segment(struct attacker *a)
 {
 	switch (draw(a->state, 4)) {
@@ -129,7 +141,7 @@ static void odd_ctl_line(struct attacker *a, struct msg_typed *t)
 		t->attached.segment = odd_segment(a);
 		t->attached.size = draw(s, 3) ? 4096 : (uint32_t)odd_number(s);
 		t->attached.ring = (uint8_t)draw(s, 4);
-		t->attached.status = draw(s, 4) ? 0 : (int32_t)odd_number(s);
+		t->attached.status = draw(s, 4) ? 0 : odd_status_code(s);
 		break;
 	case LINE_CTS:
 		t->cts.id = (uint32_t)odd_number(s);
@@ -147,7 +159,7 @@ static void odd_ctl_line(struct attacker *a, struct msg_typed *t)
 		break;
 	case LINE_FIN:
 		t->fin.id = (uint32_t)odd_number(s);
-		t->fin.status = (int32_t)odd_number(s);
+		t->fin.status = odd_status_code(s);
 		t->fin.receiver = (uint8_t)draw(s, 2);
 		break;
 	}

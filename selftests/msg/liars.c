@@ -8,6 +8,7 @@
  *	test process	node 4, the victim
  *	  liar		node 12, see attacker.h
  */
+#include "libsci/msg/endpoint.h"
 #include "selftests/msg/attacker.h"
 
 /* Not the id of a segment of the message layer. */
@@ -177,4 +178,67 @@ TEST(a_buffer_for_the_rest_of_a_message)
 	stage_set(lie, 2);
 	peer_join(lie->proc);
 	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* ---- how a transfer ended ---- */
+
+static void ends_with(struct attacker *a, int32_t status)
+{
+	struct msg_typed rts;
+
+	CHECK(meet_victim(a));
+	rts = hear(&a->in);
+	CHECK_EQ(rts.type, LINE_RTS);
+	tell(a, &a->ctl, LINE_FIN, (struct msg_typed){
+		.fin = { .id = rts.rts.id, .status = status } });
+}
+
+static void ends_with_again(struct attacker *a, struct lie *lie)
+{
+	ends_with(a, -EAGAIN);
+	stage_wait(lie, 1);
+	leave_victim(a);
+}
+
+static void ends_with_a_timeout(struct attacker *a, struct lie *lie)
+{
+	ends_with(a, -ETIMEDOUT);
+	stage_wait(lie, 1);
+	leave_victim(a);
+}
+
+static void ends_with_no_error(struct attacker *a, struct lie *lie)
+{
+	ends_with(a, 1);
+	stage_wait(lie, 1);
+	leave_victim(a);
+}
+
+/* @last is the end of a send that the peer ends as @fn does. */
+static void check_end(void (*fn)(struct attacker *a, struct lie *lie), int last)
+{
+	struct lie *lie = lie_begin(fn);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	char what[] = "what";
+	const struct iovec iov = { what, 4 };
+	struct sci_req *req;
+
+	CHECK_EQ(sci_isendv(from, &iov, 1, SCI_SEND_SYNC, &req), 0);
+	PROGRESS_UNTIL(ep, atomic_load(&req->done), TEST_WAIT_MS);
+	CHECK_EQ(sci_test(req, NULL), last);
+	stage_set(lie, 1);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(a_transfer_that_ends_with_not_yet)
+{
+	check_end(ends_with_again, -ENOMEM);
+	check_end(ends_with_a_timeout, -ETIME);
+}
+
+TEST(a_transfer_that_ends_with_no_error)
+{
+	check_end(ends_with_no_error, -EPROTO);
 }

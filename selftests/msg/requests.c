@@ -6,6 +6,7 @@
 
 #include <sci/msg.h>
 
+#include "libsci/msg/endpoint.h"
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
 #include "selftests/msg/servant.h"
@@ -143,6 +144,7 @@ TEST(waitany)
 	for (int k = 0; k < 4; k++)
 		req[k] = post(&l, k, buf[k], 20);
 	CHECK_EQ(sci_waitany(req, 4, 0, &i, &st), -ETIMEDOUT);
+	CHECK_EQ(i, 4);
 	CHECK_EQ(sci_waitany(req, 4, 2, &i, &st), -ETIMEDOUT);
 	for (size_t k = 4; k-- > 0;) {
 		ask(&l, k, k == 1 ? 21 : 20);
@@ -154,8 +156,87 @@ TEST(waitany)
 		CHECK_BYTES(buf[k], 20, k);
 	}
 	CHECK_EQ(sci_waitany(req, 4, TEST_WAIT_MS, &i, &st), -ENOENT);
+	CHECK_EQ(i, 4);
 	CHECK_EQ(sci_waitany(req, 0, TEST_WAIT_MS, &i, &st), -ENOENT);
+	CHECK_EQ(i, 0);
 	servant_end(&l);
+}
+
+/* ---- two endpoints of one process, which both make progress ---- */
+
+#define PROGRESS_BOTH(t, cond)						\
+	WAIT_UNTIL((sci_progress((t)->ep[0]), sci_progress((t)->ep[1]),	\
+		    (cond)), TEST_WAIT_MS)
+#define TWO_DONE(t)							\
+	PROGRESS_BOTH(t, atomic_load(&(t)->req[0]->done) &&		\
+			 atomic_load(&(t)->req[1]->done))
+
+struct two {
+	struct sci_ep *ep[2];
+	struct sci_peer *to;		/* of ep[0]: ep[1] */
+	struct sci_req *req[2];		/* a send of ep[0], a receive of ep[1] */
+	unsigned char *out, *in;
+	size_t len;
+};
+
+static struct two two_open(const struct config *c, size_t len)
+{
+	struct two t = { .len = len };
+	struct sci_addr addr = { 4, TEST_ID + 1 };
+
+	for (unsigned int i = 0; i < 2; i++)
+		t.ep[i] = test_ep_config(TEST_ID + i, c);
+	CHECK_EQ(sci_peer_open(t.ep[0], &addr, -1, &t.to), 0);
+	/* both are connected, and nothing of that has to be made any more */
+	CHECK_EQ(sci_isend(t.to, NULL, 0, &t.req[0]), 0);
+	CHECK_EQ(sci_irecv(t.ep[1], NULL, NULL, 0, &t.req[1]), 0);
+	TWO_DONE(&t);
+	for (unsigned int i = 0; i < 2; i++)
+		CHECK_EQ(sci_test(t.req[i], NULL), 0);
+	t.out = malloc(len);
+	t.in = calloc(1, len);
+	msg_fill(t.out, len, 1);
+	return t;
+}
+
+static void two_close(struct two *t)
+{
+	CHECK_EQ(sci_ep_close(t->ep[0]), 0);
+	CHECK_EQ(sci_ep_close(t->ep[1]), 0);
+	free(t->out);
+	free(t->in);
+}
+
+static const struct sci_fabric_ops *real_ops;
+
+static int no_segment(struct sci_fabric *f, const struct sci_lseg_param *param,
+		      struct sci_lseg **out)
+{
+	(void)f;
+	(void)param;
+	(void)out;
+	return -EAGAIN;
+}
+
+/*
+ * The receiver can't make its ring, for a reason that means "not yet" elsewhere.
+ * Both sides are told of an end that is one.
+ */
+TEST(no_request_ends_with_not_yet)
+{
+	struct two t = two_open(&blocks, 100000);
+	struct sci_fabric_ops ops = *t.ep[1]->ops;
+
+	real_ops = t.ep[1]->ops;
+	ops.lseg_create = no_segment;
+	t.ep[1]->ops = &ops;
+	CHECK_EQ(sci_irecv(t.ep[1], NULL, t.in, t.len, &t.req[1]), 0);
+	CHECK_EQ(sci_isend(t.to, t.out, t.len, &t.req[0]), 0);
+	TWO_DONE(&t);
+	CHECK_EQ(sci_test(t.req[0], NULL), -ENOMEM);
+	CHECK_EQ(sci_test(t.req[1], NULL), -ENOMEM);
+	t.ep[1]->ops = real_ops;
+	two_close(&t);
 }
 
 /* ---- given up ---- */

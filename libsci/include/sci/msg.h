@@ -283,7 +283,9 @@ void *sci_peer_data(struct sci_peer *peer);
  *
  * Errors of messages: -EMSGSIZE: the buffer was too short, its part of the
  * message is in it; -ECONNRESET, -ENOTCONN, -ECANCELED; -EBADMSG: a check sum
- * is wrong; -ENOMEM.
+ * is wrong; -ENOMEM; -ETIME: the peer's node does not answer; of a long message
+ * also what the peer reports.  Never -EAGAIN or -ETIMEDOUT: a request that a call
+ * answers these for has not ended.
  */
 struct sci_status {
 	struct sci_peer *peer;
@@ -338,9 +340,10 @@ int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
 
 /**
  * sci_waitany() - wait for one of @reqs
- * @index: which one completed; its entry is NULL then
+ * @index: which one completed; its entry is NULL then; @n: none did
  *
- * As sci_wait() for that one; -ENOENT: all are NULL.
+ * As sci_wait() for that one.  With *@index == @n: -ENOENT: all are NULL;
+ * -ETIMEDOUT.
  */
 int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
 		struct sci_status *status);
