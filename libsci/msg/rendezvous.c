@@ -360,6 +360,8 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 				req->ep->params[SCI_PARAM_XFER_RING]));
 	cts->cts.mode = CTS_BLOCKS;
 	req->mode = CTS_BLOCKS;
+	if (p->state == PEER_DOWN)
+		ret = p->error;
 	if (!ret)
 		ret = start_receiving(req, p, cts);
 	if (ret) {
@@ -434,6 +436,19 @@ static void transfer_done(struct sci_req *req, int error)
 	req_done(req, error);
 }
 
+/*
+ * End @req with @error, and the receive with @status.  If there is no memory to say
+ * that, the peer is given up, and @req has ended with it.
+ */
+static void transfer_end(struct sci_req *req, int status, int error)
+{
+	struct sci_peer *p = req->peer;
+
+	send_fin(p, req->their_id, status, true);
+	if (p->state != PEER_DOWN)
+		transfer_done(req, error);
+}
+
 static int cleared(struct sci_peer *p, const struct line_cts *cts)
 {
 	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
@@ -442,13 +457,13 @@ static int cleared(struct sci_peer *p, const struct line_cts *cts)
 	    (cts->mode != CTS_ZCOPY && cts->mode != CTS_BLOCKS))
 		return -EPROTO;
 	p->expects--;
+	req->their_id = cts->to;
 	if (cts->mode == CTS_BLOCKS && !p->blocks_tx[RING_XFER].size) {
-		send_fin(p, cts->to, -ENOMEM, true);
-		transfer_done(req, p->xfer_error ? p->xfer_error : -EPROTO);
+		transfer_end(req, -ENOMEM,
+			     p->xfer_error ? p->xfer_error : -EPROTO);
 		return 0;
 	}
 	req->mode = cts->mode;
-	req->their_id = cts->to;
 	req->want = cts->len;
 	req->segment = cts->segment;
 	req->offset = cts->offset;
@@ -530,8 +545,7 @@ static int push_zcopy(struct sci_req *req)
 	}
 	if (!im || req->offset > im->size ||
 	    im->size - req->offset < req->want) {
-		send_fin(p, req->their_id, error, true);
-		transfer_done(req, error);
+		transfer_end(req, error, error);
 		return 0;
 	}
 	while (req->moved < req->want) {
@@ -550,9 +564,7 @@ static int push_zcopy(struct sci_req *req)
 	if (!p->ep->lossy)
 		p->ep->ops->store_barrier(p->ep->fabric, im->seg);
 	p->ep->stats.sent_zcopy++;
-	send_fin(p, req->their_id, 0, true);
-	if (p->state != PEER_DOWN)
-		transfer_done(req, 0);
+	transfer_end(req, 0, 0);
 	return 0;
 }
 

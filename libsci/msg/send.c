@@ -37,12 +37,17 @@ static void post_typed(struct sci_peer *p, struct msg_tx *tx,
 
 /* ---- control lines ---- */
 
-/* In order; without memory for one that has to wait, the peer is given up. */
+/*
+ * In order; without memory for one that has to wait, the peer is given up: it may be
+ * DOWN afterwards.
+ */
 void send_ctl(struct sci_peer *p, const struct msg_typed *line)
 {
 	struct msg_typed l = *line;
 	struct msg_ctl *c;
 
+	if (p->state == PEER_DOWN)
+		return;
 	if (list_empty(&p->ctlq) && tx_room(&p->ctl_tx) && tx_prepare(p)) {
 		post_typed(p, &p->ctl_tx, &l, l.type);
 		return;

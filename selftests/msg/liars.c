@@ -242,3 +242,156 @@ TEST(a_transfer_that_ends_with_no_error)
 {
 	check_end(ends_with_no_error, -EPROTO);
 }
+
+/* ---- without memory for a control line ---- */
+
+#if !TEST_ASAN && !TEST_TSAN
+#define CAN_FAIL_MALLOC	1
+
+static size_t no_memory_for;		/* objects of this size */
+
+void *__libc_malloc(size_t size);
+
+void *malloc(size_t size)
+{
+	return size == no_memory_for ? NULL : __libc_malloc(size);
+}
+#else
+#define CAN_FAIL_MALLOC	0
+static size_t no_memory_for;
+#endif
+
+/* Receives of the victim's: their answers fill the control ring, and one more. */
+#define ANSWERS	(CTL_LINES + 1)
+
+/* It reads no answer.  The victim's own send is asked for in a way that fails. */
+static void reads_no_answer(struct attacker *a, uint8_t mode, struct lie *lie)
+{
+	struct msg_typed rts;
+
+	CHECK(meet_victim(a));
+	for (uint32_t i = 0; i < ANSWERS; i++)
+		tell(a, &a->data, LINE_RTS, (struct msg_typed){
+			.rts = { .len = 4096, .context = 1, .id = i } });
+	rts = hear(&a->in);
+	CHECK_EQ(rts.type, LINE_RTS);
+	stage_wait(lie, 1);
+	tell(a, &a->ctl, LINE_CTS, (struct msg_typed){
+		.cts = { .id = rts.rts.id, .len = 4, .mode = mode } });
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+static void asks_for_blocks(struct attacker *a, struct lie *lie)
+{
+	reads_no_answer(a, CTS_BLOCKS, lie);
+}
+
+static void asks_for_zero_copy(struct attacker *a, struct lie *lie)
+{
+	reads_no_answer(a, CTS_ZCOPY, lie);
+}
+
+/* Messages in blocks, whose receives wait. */
+static void answer_all(struct sci_ep *ep, struct sci_peer *from,
+		       unsigned char (*buf)[4096], struct sci_req **req)
+{
+	for (uint32_t i = 0; i < ANSWERS; i++)
+		CHECK_EQ(sci_itrecv(ep, from, 1, 0, 0, buf[i], sizeof(buf[i]),
+				    &req[i]), 0);
+	PROGRESS_UNTIL(ep, !list_empty(&from->ctlq), TEST_WAIT_MS);
+}
+
+/*
+ * A send that nobody waits for ends once: it would be given out twice to those who
+ * ask for a request, if it did so twice.
+ */
+static void check_ends_once(void (*fn)(struct attacker *a, struct lie *lie))
+{
+	static unsigned char buf[ANSWERS][4096];
+	struct lie *lie = lie_begin(fn);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	struct sci_req *req[ANSWERS], *more[2];
+	char what[] = "what";
+	struct iovec iov = { what, 4 };
+	const struct sci_send send = {
+		.iov = &iov, .n = 1, .flags = SCI_SEND_COPY | SCI_SEND_SYNC,
+	};
+
+	answer_all(ep, from, buf, req);
+	CHECK_EQ(sci_isendm(from, &send, NULL), 0);
+	no_memory_for = sizeof(struct msg_ctl);
+	stage_set(lie, 1);
+	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
+	no_memory_for = 0;
+	CHECK_EQ(from->error, -ENOMEM);
+	CHECK_EQ(from->unwatched, 0);
+	for (unsigned int i = 0; i < ARRAY_LEN(more); i++)
+		CHECK_EQ(sci_irecv(ep, NULL, buf[0], 1, &more[i]), 0);
+	CHECK(more[0] != more[1]);
+	for (uint32_t i = 0; i < ANSWERS; i++)
+		CHECK_EQ(test_wait(req[i], NULL), -ENOMEM);
+	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(a_send_in_blocks_ends_once_without_memory)
+{
+	if (!CAN_FAIL_MALLOC)
+		SKIP("the sanitizers have a malloc() of their own");
+	check_ends_once(asks_for_blocks);
+}
+
+TEST(a_zero_copy_send_ends_once_without_memory)
+{
+	if (!CAN_FAIL_MALLOC)
+		SKIP("the sanitizers have a malloc() of their own");
+	check_ends_once(asks_for_zero_copy);
+}
+
+/* It reads no control line, while it tells the victim to attach rings. */
+static void fills_the_control_ring(struct attacker *a, struct lie *lie)
+{
+	struct msg_typed t;
+
+	CHECK(meet_victim(a));
+	/* receives of nothing are answered at once: no ring is needed */
+	for (uint32_t i = 0; i < CTL_LINES; i++)
+		tell(a, &a->data, LINE_RTS, (struct msg_typed){
+			.rts = { .len = 0, .context = 1, .id = i } });
+	for (uint32_t i = 0; i < CTL_LINES; i++) {
+		t = hear(&a->in_ctl);
+		CHECK_EQ(t.type, LINE_FIN);
+	}
+	stage_wait(lie, 1);
+	tell(a, &a->data, LINE_RTS, (struct msg_typed){
+		.rts = { .len = 4096, .context = 1 } });
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+TEST(a_receive_in_blocks_ends_without_memory)
+{
+	static unsigned char buf[4096];
+	struct lie *lie = lie_begin(fills_the_control_ring);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	struct sci_req *req;
+
+	if (!CAN_FAIL_MALLOC)
+		SKIP("the sanitizers have a malloc() of their own");
+	for (uint32_t i = 0; i < CTL_LINES; i++)
+		CHECK_EQ(sci_trecv(ep, from, 1, 0, 0, NULL, 0, NULL), 0);
+	CHECK_EQ(sci_itrecv(ep, from, 1, 0, 0, buf, sizeof(buf), &req), 0);
+	no_memory_for = sizeof(struct msg_ctl);
+	stage_set(lie, 1);
+	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
+	no_memory_for = 0;
+	CHECK(atomic_load(&req->done));
+	CHECK_EQ(test_wait(req, NULL), -ENOMEM);
+	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
