@@ -98,10 +98,16 @@ void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e)
 
 /* ---- reading ---- */
 
+/*
+ * Copy entries out.  A queued error comes first, as fi_cq(3) says: behind entries a
+ * busy program would learn of it late, or never.
+ */
 static ssize_t take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
 {
 	size_t size = entry_size[cq->format], n;
 
+	if (cq->errors)
+		return -FI_EAVAIL;
 	for (n = 0; n < count && cq->head != cq->tail; n++) {
 		struct sfi_entry *e = &cq->ring[cq->head++ & (cq->room - 1)];
 
@@ -111,8 +117,6 @@ static ssize_t take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
 	}
 	if (n)
 		return (ssize_t)n;
-	if (cq->errors)
-		return -FI_EAVAIL;
 	return cq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
 }
 
@@ -169,7 +173,7 @@ static __hot ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	struct fi_cq_tagged_entry *to = buf;
 	size_t n;
 
-	if (!cq->straight || (cq->head == cq->tail && cq->errors))
+	if (!cq->straight || cq->errors)
 		return readfrom(fid, buf, count, NULL);
 	if (cq->head == cq->tail)
 		return read_straight(cq, buf, count);

@@ -242,6 +242,41 @@ TEST(a_peer_that_never_was)
 	link_close(&l);
 }
 
+/* fi_cq(3): a read fails with -FI_EAVAIL while an error is queued. */
+static void check_error_first(enum fi_threading threading)
+{
+	const struct link_config c = { .threading = threading };
+	struct link l;
+	struct fi_cq_tagged_entry e = { .len = 0 };
+	struct fi_cq_err_entry err = { .err = 0 };
+	char buf[8] = "";
+
+	l = link_open(NULL, 4, &c);
+	/* a send to the endpoint itself completes, and a receive fails behind it */
+	CHECK_EQ(fi_tsend(l.ep, buf, 8, NULL, l.to, TAG, NULL), 0);
+	WAIT_UNTIL(fi_cntr_read(l.sent) == 1, TEST_WAIT_MS);
+	CHECK_EQ(fi_trecv(l.ep, buf, 8, NULL, FI_ADDR_UNSPEC, TAG + 1, 0, buf), 0);
+	CHECK_EQ(fi_cancel(&l.ep->fid, buf), 0);
+	WAIT_UNTIL(fi_cntr_readerr(l.received) == 1, TEST_WAIT_MS);
+	CHECK_EQ(fi_cq_read(l.cq, &e, 1), -FI_EAVAIL);
+	CHECK_EQ(fi_cq_readfrom(l.cq, &e, 1, NULL), -FI_EAVAIL);
+	CHECK_EQ(fi_cq_readerr(l.cq, &err, 0), 1);
+	CHECK_EQ(err.err, FI_ECANCELED);
+	CHECK_EQ(fi_cq_read(l.cq, &e, 1), 1);
+	CHECK_EQ(e.flags, FI_SEND | FI_TAGGED);
+	link_close(&l);
+}
+
+TEST(a_queued_error_is_read_before_completions)
+{
+	check_error_first(FI_THREAD_SAFE);
+}
+
+TEST(a_queued_error_is_read_before_completions_without_locks)
+{
+	check_error_first(FI_THREAD_DOMAIN);
+}
+
 /*
  * libfabric unloads its providers when a program ends.  Threads of endpoints that
  * are not closed then still run.
