@@ -231,8 +231,9 @@ static void many_came(struct sfi_op *op, const struct sci_status *st)
 		return;
 	}
 	not_pending(op);
-	/* it is the program's again */
+	/* This completion returns the buffer: fi_msg(3) forbids to suppress it. */
 	one.flags |= FI_MULTI_RECV;
+	one.silent = false;
 	if (st->error)
 		sfi_op_failed(&one, st);
 	else

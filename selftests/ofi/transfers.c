@@ -263,6 +263,48 @@ TEST(one_buffer_for_many)
 	peer_join(p);
 }
 
+#define FEW	4u
+
+static void sends_few(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	for (unsigned int i = 0; i < FEW; i++)
+		LINK_SEND(&l, fi_inject(l.ep, buf, PIECE, l.to));
+	link_meet(&l);
+	link_close(&l);
+}
+
+/*
+ * fi_msg(3): the completion that returns a consumed buffer is always generated,
+ * whether or not the other completions of the buffer are suppressed.
+ */
+TEST(a_consumed_buffer_is_returned_under_selective_completion)
+{
+	const struct link_config c = { .bind = FI_SELECTIVE_COMPLETION };
+	struct peer *p = peer_spawn(8, sends_few, NULL);
+	struct link l = link_open(p, 8, &c);
+	struct iovec iov = { buf, FEW * PIECE };
+	struct fi_msg m = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+		.context = &iov,
+	};
+	struct fi_cq_tagged_entry e;
+
+	CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
+	WAIT_UNTIL(fi_cntr_read(l.received) == FEW, TEST_WAIT_MS);
+	CHECK_EQ(fi_cq_read(l.cq, &e, 1), 1);
+	CHECK(e.op_context == &iov);
+	CHECK(e.buf == buf + (FEW - 1) * PIECE);
+	CHECK_EQ(e.len, PIECE);
+	CHECK_EQ(e.flags, FI_RECV | FI_MSG | FI_MULTI_RECV);
+	CHECK_EQ(fi_cq_read(l.cq, &e, 1), -FI_EAGAIN);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
 static void sends_to_look_at(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, NULL);
