@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Address vectors: numbers from 0 on, never given twice, for maps and tables alike.
- * Numbers are found by address as well, for the sources of messages.
+ * Address vectors.  An address gets the lowest number that no other address has, in
+ * maps as in tables: fi_av(3) lets programs with tables count on that.  An address
+ * that is inserted twice has two numbers; messages from it name one of them.
  */
 #include "libsci/ofi/ofi.h"
 
@@ -32,6 +33,25 @@ static size_t *find(const struct sfi_av *av, const struct sci_addr *addr)
 	}
 }
 
+/*
+ * Empty a bucket.  A later bucket of the same run moves into it if its search would
+ * end here otherwise.
+ */
+static void empty(struct sfi_av *av, size_t *bucket)
+{
+	size_t mask = av->n_buckets - 1, free = (size_t)(bucket - av->buckets);
+
+	for (size_t b = (free + 1) & mask; av->buckets[b]; b = (b + 1) & mask) {
+		size_t home = bucket_of(av, &av->addrs[av->buckets[b] - 1]);
+
+		if (((b - home) & mask) < ((b - free) & mask))
+			continue;
+		av->buckets[free] = av->buckets[b];
+		free = b;
+	}
+	av->buckets[free] = 0;
+}
+
 /* At most half of the buckets are in use. */
 static int grow(struct sfi_av *av)
 {
@@ -49,30 +69,53 @@ static int grow(struct sfi_av *av)
 	av->buckets = buckets;
 	av->n_buckets = room * 2;
 	av->room = room;
-	for (size_t i = 0; i < av->n; i++)
-		if (av->addrs[i].id)
-			*find(av, &av->addrs[i]) = i + 1;
+	for (size_t i = 0; i < av->n; i++) {
+		size_t *b = av->addrs[i].id ? find(av, &av->addrs[i]) : NULL;
+
+		if (b && !*b)
+			*b = i + 1;
+	}
+	return 0;
+}
+
+/* The lowest number without an address; -FI_ENOMEM. */
+static int free_number(struct sfi_av *av, size_t *number)
+{
+	size_t n = av->lowest;
+	int ret = 0;
+
+	while (n < av->n && av->addrs[n].id)
+		n++;
+	if (n == av->room)
+		ret = grow(av);
+	if (ret)
+		return ret;
+	if (n == av->n)
+		av->n++;
+	av->lowest = n + 1;
+	*number = n;
 	return 0;
 }
 
 static int insert_one(struct sfi_av *av, const struct sci_addr *addr,
 		      fi_addr_t *number)
 {
-	size_t *b;
+	size_t n, *b;
 	int ret;
 
 	*number = FI_ADDR_NOTAVAIL;
 	if (!addr->id || addr->id > SCI_EP_ID_MAX)
 		return -FI_EINVAL;
-	ret = av->n == av->room ? grow(av) : 0;
+	ret = free_number(av, &n);
 	if (ret)
 		return ret;
-	av->addrs[av->n] = *addr;
-	/* of one that is inserted twice the first number is its name */
 	b = find(av, addr);
-	if (!*b)
-		*b = av->n + 1;
-	*number = av->n++;
+	av->addrs[n] = *addr;
+	if (*b)
+		av->doubles++;
+	else
+		*b = n + 1;
+	*number = n;
 	return 0;
 }
 
@@ -84,6 +127,7 @@ static int insert(struct fid_av *fid, const void *addrs, size_t count,
 
 	if (flags & ~(uint64_t)(FI_MORE | FI_SYNC_ERR) || (!addrs && count))
 		return -FI_EINVAL;
+	sfi_lock(&av->changes);
 	sfi_lock(&av->lock);
 	for (size_t i = 0; i < count; i++) {
 		struct sci_addr a;
@@ -99,6 +143,7 @@ static int insert(struct fid_av *fid, const void *addrs, size_t count,
 		done += !ret;
 	}
 	sfi_unlock(&av->lock);
+	sfi_unlock(&av->changes);
 	return done;
 }
 
@@ -120,32 +165,60 @@ static int no_insertsym(struct fid_av *fid, const char *node, size_t nodes,
 	return -FI_ENOSYS;
 }
 
-/* Names that lead past a removed one stay where they are. */
-static int take_out(struct sfi_av *av, fi_addr_t n)
+/* Another number of @n's address, + 1; 0: there is none. */
+static size_t double_of(const struct sfi_av *av, size_t n)
 {
-	if (n >= av->n || !av->addrs[n].id)
-		return -FI_EINVAL;
-	av->addrs[n].id = 0;
+	for (size_t i = 0; av->doubles && i < av->n; i++)
+		if (i != n && !memcmp(&av->addrs[i], &av->addrs[n],
+				      sizeof(*av->addrs)))
+			return i + 1;
 	return 0;
 }
 
+/* @heir: another number of the address, or FI_ADDR_NOTAVAIL */
+static int take_out(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
+{
+	size_t *b, other;
+
+	if (n >= av->n || !av->addrs[n].id)
+		return -FI_EINVAL;
+	other = double_of(av, n);
+	b = find(av, &av->addrs[n]);
+	if (other)
+		av->doubles--;
+	if (*b == n + 1 && other)
+		*b = other;
+	else if (*b == n + 1)
+		empty(av, b);
+	av->addrs[n].id = 0;
+	if (n < av->lowest)
+		av->lowest = n;
+	*heir = other ? other - 1 : FI_ADDR_NOTAVAIL;
+	return 0;
+}
+
+/*
+ * A number is not given again before all endpoints have forgotten its peer: both
+ * change under @changes, which is taken before an endpoint's lock.
+ */
 static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count,
 		     uint64_t flags)
 {
 	struct sfi_av *av = (struct sfi_av *)fid;
-	struct sfi_ep *ep;
+	fi_addr_t heir = FI_ADDR_NOTAVAIL;
 	int ret = 0;
 
 	if (flags || (!numbers && count))
 		return -FI_EINVAL;
+	sfi_lock(&av->changes);
 	for (size_t i = 0; i < count && !ret; i++) {
 		sfi_lock(&av->lock);
-		ret = take_out(av, numbers[i]);
-		ep = av->eps;
+		ret = take_out(av, numbers[i], &heir);
 		sfi_unlock(&av->lock);
-		for (; !ret && ep; ep = ep->next_of_av)
-			sfi_ep_forget(ep, numbers[i]);
+		for (struct sfi_ep *ep = av->eps; !ret && ep; ep = ep->next_of_av)
+			sfi_ep_forget(ep, numbers[i], heir);
 	}
+	sfi_unlock(&av->changes);
 	return ret;
 }
 
@@ -222,24 +295,24 @@ static struct fi_ops_av av_ops = {
 
 void sfi_av_attach(struct sfi_av *av, struct sfi_ep *ep)
 {
-	sfi_lock(&av->lock);
+	sfi_lock(&av->changes);
 	ep->av = av;
 	ep->next_of_av = av->eps;
 	av->eps = ep;
 	av->users++;
-	sfi_unlock(&av->lock);
+	sfi_unlock(&av->changes);
 }
 
 void sfi_av_detach(struct sfi_av *av, struct sfi_ep *ep)
 {
 	struct sfi_ep **p;
 
-	sfi_lock(&av->lock);
+	sfi_lock(&av->changes);
 	for (p = &av->eps; *p != ep; p = &(*p)->next_of_av)
 		;
 	*p = ep->next_of_av;
 	av->users--;
-	sfi_unlock(&av->lock);
+	sfi_unlock(&av->changes);
 }
 
 static int av_close(struct fid *fid)
@@ -250,6 +323,7 @@ static int av_close(struct fid *fid)
 		return -FI_EBUSY;
 	av->domain->users--;
 	sfi_lock_fini(&av->lock);
+	sfi_lock_fini(&av->changes);
 	free(av->addrs);
 	free(av->buckets);
 	free(av);
@@ -283,6 +357,7 @@ int sfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 	av->domain = d;
 	d->users++;
 	sfi_lock_init(&av->lock, d->shared);
+	sfi_lock_init(&av->changes, d->shared);
 	if (attr && attr->type == FI_AV_UNSPEC)
 		attr->type = FI_AV_TABLE;
 	*out = &av->fid;

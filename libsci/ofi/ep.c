@@ -49,38 +49,60 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 	return ret;
 }
 
-void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n)
+/* The endpoint is locked, and no number leads to @p any more. */
+static void end_peer(struct sfi_ep *ep, struct sci_peer *p)
 {
-	sfi_lock(&ep->lock);
-	if (n < ep->n_peers && ep->peers[n]) {
-		struct sci_peer *p = ep->peers[n];
+	sfi_hand_post(ep);
+	sci_disconnect(p);
+}
 
-		sfi_hand_post(ep);
-		/* one that has been inserted twice has two numbers */
-		for (size_t i = 0; i < ep->n_peers; i++)
-			if (ep->peers[i] == p)
-				ep->peers[i] = NULL;
-		sci_disconnect(p);
+/*
+ * Number @n has been removed from the address vector.  The connection ends with the
+ * last number of its address.
+ * @heir: another number of the address, or FI_ADDR_NOTAVAIL
+ */
+void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir)
+{
+	struct sci_peer *p, **to = NULL;
+
+	sfi_lock(&ep->lock);
+	if (heir != FI_ADDR_NOTAVAIL &&
+	    (heir < ep->n_peers || !more_peers(ep, heir)))
+		to = &ep->peers[heir];
+	p = n < ep->n_peers ? ep->peers[n] : NULL;
+	if (p) {
+		ep->peers[n] = NULL;
+		if (to && !*to)
+			*to = p;
+		if (!to || *to != p)
+			end_peer(ep, p);
 	}
 	sfi_unlock(&ep->lock);
 }
 
-/* Its number; kept with it, plus 1, as numbers are never given twice. */
+/*
+ * The number of a message's sender.  A peer that this endpoint has not sent to gets
+ * its place in @peers here, so that the removal of its number ends it, too.  The
+ * number is kept with the peer; it holds as long as that place is the peer's.
+ */
 fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer)
 {
-	uintptr_t known;
 	struct sci_addr addr;
+	uintptr_t known;
 	fi_addr_t n;
 
 	if (!peer)
 		return FI_ADDR_NOTAVAIL;
 	known = (uintptr_t)sci_peer_data(peer);
-	if (known)
+	if (known && ep->peers[known - 1] == peer)
 		return known - 1;
 	sci_peer_addr(peer, &addr);
 	n = sfi_av_number(ep->av, &addr);
-	if (n != FI_ADDR_NOTAVAIL)
-		sci_peer_set_data(peer, (void *)(uintptr_t)(n + 1));
+	if (n == FI_ADDR_NOTAVAIL || (n >= ep->n_peers && more_peers(ep, n)))
+		return n;
+	if (!ep->peers[n])
+		ep->peers[n] = peer;
+	sci_peer_set_data(peer, (void *)(uintptr_t)(n + 1));
 	return n;
 }
 

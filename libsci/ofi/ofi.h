@@ -16,8 +16,8 @@
  * ask, serve		one-sided transfers and atomics, see onesided.h
  *
  * Locks, of which there are none under FI_THREAD_DOMAIN, are taken in this order:
- * a list of endpoints (cq, cntr), an endpoint's, that of a domain's regions, a
- * queue's or an av's. Progress is
+ * a list of endpoints (cq, cntr) or an av's for changes, an endpoint's, that of a
+ * domain's regions, a queue's or an av's. Progress is
  * made with the endpoint's held, so that fi_cancel() never sees a request whose
  * completion has been taken.
  */
@@ -150,12 +150,15 @@ struct sfi_av {
 	struct fid_av fid;
 	struct sfi_domain *domain;
 	_Atomic unsigned int users;
-	struct sfi_lock lock;
-	struct sci_addr *addrs;		/* id 0: removed */
+	struct sfi_lock changes;	/* of @eps, and while numbers change */
+	struct sfi_ep *eps;		/* by next_of_av */
+	struct sfi_lock lock;		/* of what follows */
+	struct sci_addr *addrs;		/* id 0: the number is free */
 	size_t n, room;
+	size_t lowest;			/* no lower number is free */
+	size_t doubles;			/* numbers of addresses that have another one */
 	size_t *buckets;		/* numbers + 1, by address; 0: none */
 	size_t n_buckets;		/* a power of two, more than @n */
-	struct sfi_ep *eps;		/* by next_of_av */
 };
 
 struct sfi_ep;
@@ -418,7 +421,7 @@ int sfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **ep, void *context);
 int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer);
-void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n);
+void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir);
 fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer);
 
 /* sfi_ep_peer(), of whom it knows mostly. */

@@ -106,7 +106,7 @@ TEST(addresses_have_numbers)
 	CHECK_EQ(fi_av_lookup(l.av, n[7], &b, &len), -FI_EINVAL);
 	CHECK_EQ(fi_av_remove(l.av, &n[7], 1, 0), -FI_EINVAL);
 	CHECK_EQ(fi_av_insert(l.av, &a[7], 1, n, 0, NULL), 1);
-	CHECK_EQ(n[0], 300);
+	CHECK_EQ(n[0], 7);
 	CHECK_EQ(fi_av_insertsvc(l.av, "12", "9", n, 0, NULL), 1);
 	CHECK_EQ(fi_av_insertsvc(l.av, "12", "none", n, 0, NULL), -FI_EINVAL);
 	/* to a number that nobody has */
@@ -118,6 +118,35 @@ TEST(addresses_have_numbers)
 	len = 3;
 	CHECK_EQ(fi_getname(&l.ep->fid, &b, &len), -FI_ETOOSMALL);
 	CHECK_EQ(len, sizeof(b));
+	link_close(&l);
+}
+
+/* fi_av(3): tables give the lowest free number, so that @fi_addr may be NULL. */
+TEST(removed_numbers_are_given_again_lowest_first)
+{
+	static const fi_addr_t gone[] = { 5, 2, 9, 3 };
+	static const fi_addr_t want[] = { 2, 3, 5, 9, 20, 21 };
+	struct link l = link_open(NULL, 8, NULL);
+	struct sci_addr a = { .node = 12 }, b;
+	size_t len = sizeof(b);
+
+	/* number 0 is link_open()'s */
+	for (a.id = 1; a.id < 20; a.id++)
+		CHECK_EQ(fi_av_insert(l.av, &a, 1, NULL, 0, NULL), 1);
+	for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
+		fi_addr_t n = gone[i];
+
+		CHECK_EQ(fi_av_remove(l.av, &n, 1, 0), 0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		fi_addr_t n;
+
+		a.id = 100 + (uint32_t)i;
+		CHECK_EQ(fi_av_insert(l.av, &a, 1, &n, 0, NULL), 1);
+		CHECK_EQ(n, want[i]);
+		CHECK_EQ(fi_av_lookup(l.av, n, &b, &len), 0);
+		CHECK_EQ(b.id, a.id);
+	}
 	link_close(&l);
 }
 

@@ -200,6 +200,132 @@ TEST(sources_are_told_to_who_asks_for_them)
 	}
 }
 
+/* ---- numbers of senders change with the address vector ---- */
+
+/* Returns when the message is on its way: it needs no more progress here. */
+static void send_one(struct link *l)
+{
+	uint64_t sent = fi_cntr_read(l->sent);
+
+	CHECK_EQ(fi_tsend(l->ep, buf, 8, NULL, l->to, TAG, NULL), 0);
+	WAIT_UNTIL(fi_cntr_read(l->sent) > sent, TEST_WAIT_MS);
+}
+
+static void sends_when_told(struct peer *self, void *arg)
+{
+	unsigned int *n = arg;
+	struct link l = link_open(self, 4, NULL);
+
+	for (unsigned int i = 0; i < *n; i++) {
+		peer_expect(self, "send");
+		send_one(&l);
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+static fi_addr_t source_of_next(struct link *l)
+{
+	fi_addr_t src = FI_ADDR_UNSPEC;
+
+	peer_send(l->proc, "send");
+	CHECK_EQ(fi_trecv(l->ep, buf, 8, NULL, FI_ADDR_UNSPEC, TAG, 0, l), 0);
+	link_next(l, &src);
+	return src;
+}
+
+/* A peer that this endpoint only receives from. */
+TEST(a_sender_of_two_numbers_keeps_one_when_the_other_is_removed)
+{
+	unsigned int n = 4;
+	struct peer *p = peer_spawn(8, sends_when_told, &n);
+	struct link l = link_open(p, 8, NULL);
+	fi_addr_t first = l.to, second, third;
+
+	CHECK_EQ(source_of_next(&l), first);
+	second = link_insert(&l, 8, 1);
+	CHECK(second != first);
+	CHECK_EQ(source_of_next(&l), first);
+	CHECK_EQ(fi_av_remove(l.av, &first, 1, 0), 0);
+	CHECK_EQ(source_of_next(&l), second);
+	/* the lowest number is free again, and somebody else's */
+	third = link_insert(&l, 12, 1);
+	CHECK_EQ(third, first);
+	CHECK_EQ(source_of_next(&l), second);
+	l.to = second;
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+static void sends_from_two(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	peer_expect(self, "send");
+	send_one(&l);
+	/* it has forgotten this endpoint, which then connects again */
+	peer_expect(self, "again");
+	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
+	l.to = link_insert(&l, 4, 1);
+	peer_expect(self, "send");
+	send_one(&l);
+	link_meet(&l);
+	link_close(&l);
+}
+
+TEST(a_sender_that_is_inserted_again_has_its_new_number)
+{
+	struct peer *p = peer_spawn(8, sends_from_two, NULL);
+	struct link l = link_open(p, 8, NULL);
+	fi_addr_t first = l.to, other;
+
+	CHECK_EQ(source_of_next(&l), first);
+	CHECK_EQ(fi_av_remove(l.av, &first, 1, 0), 0);
+	peer_send(p, "again");
+	other = link_insert(&l, 12, 1);
+	CHECK_EQ(other, first);
+	l.to = link_insert(&l, 8, 1);
+	CHECK(l.to != first);
+	CHECK_EQ(source_of_next(&l), l.to);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+/* Searches by address end where they should while many others come and go. */
+TEST(numbers_are_found_by_address_while_others_come_and_go)
+{
+	struct link l = link_open(NULL, 4, NULL);
+	fi_addr_t n[500];
+	bool there[500] = { false };
+	unsigned int seed = 1;
+
+	for (unsigned int i = 0; i < 20000; i++) {
+		unsigned int k = (unsigned int)rand_r(&seed) % 500;
+		fi_addr_t src = FI_ADDR_UNSPEC;
+
+		if (there[k])
+			CHECK_EQ(fi_av_remove(l.av, &n[k], 1, 0), 0);
+		else
+			n[k] = link_insert(&l, 8 + 4 * (k % 7), 1 + k / 7);
+		there[k] = !there[k];
+		/* the endpoint itself, whose number changes from time to time */
+		if (i % 100 == 0) {
+			CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
+			l.to = link_insert(&l, 4, 1);
+		}
+		if (i % 10)
+			continue;
+		LINK_SEND(&l, fi_tinject(l.ep, buf, 8, l.to, TAG));
+		CHECK_EQ(fi_trecv(l.ep, buf, 8, NULL, FI_ADDR_UNSPEC, TAG, 0, &l), 0);
+		link_next(&l, &src);
+		CHECK_EQ(src, l.to);
+	}
+	link_close(&l);
+}
+
 /* ---- receives of other kinds ---- */
 
 #define MANY	100u
