@@ -16,6 +16,19 @@ void completion_queue(struct sci_req *req)
 	wake_all(ep);
 }
 
+/* @p is about to be freed: completions that are not taken yet do not name it. */
+void completions_forget(const struct sci_peer *p)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->ep->completed) {
+		struct sci_req *req = container_of(pos, struct sci_req, link);
+
+		if (req->status.peer == p)
+			req->status.peer = NULL;
+	}
+}
+
 int sci_req_queue(struct sci_req *req, void *data)
 {
 	struct sci_ep *ep;

@@ -465,6 +465,7 @@ struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind);
 
 /* completion.c */
 void completion_queue(struct sci_req *req);
+void completions_forget(const struct sci_peer *p);
 
 /* send.c */
 int send_start(struct sci_req *req);

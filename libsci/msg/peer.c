@@ -530,6 +530,7 @@ void peer_free(struct sci_peer *p)
 	struct sci_peer **bucket = &p->ep->buckets[bucket_of(&p->addr)];
 
 	drop_messages(p);
+	completions_forget(p);
 	while (*bucket != p)
 		bucket = &(*bucket)->next;
 	*bucket = p->next;

@@ -214,6 +214,25 @@ TEST(death_is_told_of_by_each_request)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 }
 
+TEST(a_completion_does_not_name_a_peer_that_is_disconnected)
+{
+	struct pair l = servant_begin(&blocks);
+	struct sci_completion done;
+	char b;
+
+	ask(&l, 0, 1);
+	tell_finish(&l);
+	/* the message is here: the receive completes, and its end is not taken */
+	queue_recv(&l, 0, &b, 1, &b);
+	tell_leave(&l);
+	CHECK_EQ(sci_disconnect(l.to), 0);
+	done = next(&l);
+	CHECK(done.data == &b);
+	CHECK_EQ(done.status.error, 0);
+	CHECK(!done.status.peer);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
 TEST(close_with_completions_not_taken)
 {
 	struct pair l = servant_begin(&blocks);
