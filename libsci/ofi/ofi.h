@@ -241,6 +241,7 @@ struct sfi_op {
 	int error;
 	bool many;			/* FI_MULTI_RECV */
 	bool waits;			/* ... behind another that is not full */
+	bool last;			/* ... takes no more: its peer is removed */
 	size_t room;			/* of the buffer, or what is left of it */
 	struct sci_peer *peer;		/* a receive's; NULL: anyone */
 };
@@ -440,6 +441,7 @@ void sfi_op_free(struct sfi_op *op);
 void sfi_ops_fini(struct sfi_ep *ep);
 void sfi_op_pending(struct sfi_op *op);
 bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer);
+void sfi_many_end(struct sfi_ep *ep, const struct sci_peer *peer);
 void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 		     uint64_t flags, void *context);
 int sfi_op_not_begun(struct sfi_op *op, int error);

@@ -144,6 +144,7 @@ void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 	op->done = NULL;
 	op->many = false;
 	op->waits = false;
+	op->last = false;
 	op->buf = NULL;
 	op->room = 0;
 }
@@ -202,14 +203,35 @@ static void next_many(struct sfi_ep *ep, const struct sci_peer *peer)
 }
 
 /*
+ * @peer is about to be disconnected: return the buffers that only it could fill.  A
+ * buffer whose receive is posted, or has completed already, returns with that.
+ */
+void sfi_many_end(struct sfi_ep *ep, const struct sci_peer *peer)
+{
+	struct sfi_op *op, *next;
+
+	for (op = ep->receives; op; op = next) {
+		next = op->next;
+		if (!op->many || op->peer != peer)
+			continue;
+		if (op->waits)
+			many_fails(op, -ECANCELED);
+		else
+			op->last = true;
+	}
+}
+
+/*
  * A buffer for many messages has taken one, and waits for the next in what is left
- * of it.  False: too little is.
+ * of it.  False: too little is, or no more messages can come.
  */
 static bool goes_on(struct sfi_op *op, size_t len)
 {
 	struct sfi_ep *ep = op->ep;
 	struct sci_req *req;
 
+	if (op->last)
+		return false;
 	op->buf = (char *)op->buf + len;
 	op->room -= len;
 	if (op->room < ep->min_multi_recv || !op->room)

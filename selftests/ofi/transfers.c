@@ -431,6 +431,53 @@ TEST(a_consumed_buffer_is_returned_under_selective_completion)
 	peer_join(p);
 }
 
+static void sends_one_untagged(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	LINK_SEND(&l, fi_send(l.ep, buf, PIECE, NULL, l.to, NULL));
+	link_next(&l, NULL);
+	peer_send(self, "sent");
+	peer_expect(self, "removed");
+	link_close(&l);
+}
+
+/* The removal of the only peer that could fill them returns both buffers. */
+TEST(buffers_for_many_are_returned_when_their_peer_is_removed)
+{
+	struct peer *p = peer_spawn(8, sends_one_untagged, NULL);
+	struct link l = link_open(p, 8, NULL);
+	struct iovec iov = { buf, LEN_MAX / 2 };
+	struct fi_msg m = {
+		.msg_iov = &iov, .iov_count = 1, .addr = l.to, .context = &iov,
+	};
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry err;
+
+	/* the message is here, so that the first buffer gets it at once */
+	WAIT_UNTIL((fi_recvmsg(l.ep, &m, FI_PEEK),
+		    fi_cq_read(l.cq, &e, 1) == 1) ||
+		   (fi_cq_readerr(l.cq, &err, 0), false), TEST_WAIT_MS);
+	peer_expect(p, "sent");
+	CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
+	iov.iov_base = buf + LEN_MAX / 2;
+	m.context = &m;
+	CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
+	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
+	peer_send(p, "removed");
+	err = link_error(&l);
+	CHECK(err.op_context == &m);
+	CHECK_EQ(err.err, FI_ECANCELED);
+	CHECK_EQ(err.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+	e = link_next(&l, NULL);
+	CHECK(e.op_context == &iov);
+	CHECK_EQ(e.len, PIECE);
+	CHECK_EQ(e.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+	link_close(&l);
+	peer_join(p);
+}
+
 static void sends_to_look_at(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, NULL);
@@ -899,6 +946,38 @@ TEST(threads_share_an_endpoint_and_a_queue)
 	link_meet(&l);
 	link_close(&l);
 	peer_join(p);
+}
+
+static void *changes_addresses(void *arg)
+{
+	struct link *l = arg;
+
+	for (unsigned int i = 0; i < EACH; i++) {
+		fi_addr_t n = link_insert(l, 12, 1 + i);
+
+		CHECK_EQ(fi_av_remove(l->av, &n, 1, 0), 0);
+	}
+	return NULL;
+}
+
+/* Endpoints that use an address vector open and close while it changes. */
+TEST(an_address_vector_changes_while_endpoints_come_and_go)
+{
+	const struct link_config c = { .threading = FI_THREAD_SAFE };
+	struct link l = link_open(NULL, 4, &c);
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, changes_addresses, &l), 0);
+	l.info->src_addrlen = 0;
+	for (unsigned int i = 0; i < 20; i++) {
+		struct fid_ep *ep;
+
+		CHECK_EQ(fi_endpoint(l.domain, l.info, &ep, NULL), 0);
+		CHECK_EQ(fi_ep_bind(ep, &l.av->fid, 0), 0);
+		CHECK_EQ(fi_close(&ep->fid), 0);
+	}
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	link_close(&l);
 }
 
 TEST(one_thread_needs_no_locks)
