@@ -948,14 +948,19 @@ TEST(threads_share_an_endpoint_and_a_queue)
 	peer_join(p);
 }
 
+struct changer {
+	struct link *l;
+	_Atomic bool stop;
+};
+
 static void *changes_addresses(void *arg)
 {
-	struct link *l = arg;
+	struct changer *c = arg;
 
-	for (unsigned int i = 0; i < EACH; i++) {
-		fi_addr_t n = link_insert(l, 12, 1 + i);
+	for (uint32_t i = 1; !atomic_load(&c->stop); i = i % 1000 + 1) {
+		fi_addr_t n = link_insert(c->l, 12, i);
 
-		CHECK_EQ(fi_av_remove(l->av, &n, 1, 0), 0);
+		CHECK_EQ(fi_av_remove(c->l->av, &n, 1, 0), 0);
 	}
 	return NULL;
 }
@@ -963,19 +968,24 @@ static void *changes_addresses(void *arg)
 /* Endpoints that use an address vector open and close while it changes. */
 TEST(an_address_vector_changes_while_endpoints_come_and_go)
 {
-	const struct link_config c = { .threading = FI_THREAD_SAFE };
-	struct link l = link_open(NULL, 4, &c);
+	const struct link_config config = { .threading = FI_THREAD_SAFE };
+	struct link l = link_open(NULL, 4, &config);
+	struct changer c = { .l = &l };
 	pthread_t thread;
 
-	CHECK_EQ(pthread_create(&thread, NULL, changes_addresses, &l), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, changes_addresses, &c), 0);
 	l.info->src_addrlen = 0;
 	for (unsigned int i = 0; i < 20; i++) {
-		struct fid_ep *ep;
+		struct fid_ep *ep[3];
 
-		CHECK_EQ(fi_endpoint(l.domain, l.info, &ep, NULL), 0);
-		CHECK_EQ(fi_ep_bind(ep, &l.av->fid, 0), 0);
-		CHECK_EQ(fi_close(&ep->fid), 0);
+		for (size_t k = 0; k < ARRAY_LEN(ep); k++) {
+			CHECK_EQ(fi_endpoint(l.domain, l.info, &ep[k], NULL), 0);
+			CHECK_EQ(fi_ep_bind(ep[k], &l.av->fid, 0), 0);
+		}
+		for (size_t k = 0; k < ARRAY_LEN(ep); k++)
+			CHECK_EQ(fi_close(&ep[k]->fid), 0);
 	}
+	atomic_store(&c.stop, true);
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 	link_close(&l);
 }
