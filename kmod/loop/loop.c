@@ -6,8 +6,9 @@
  * As many nodes as one likes, all in one kernel: imports are the exporter's
  * very pages, control packets go through a list, remote interrupts are calls.
  * For programs that have no card, and for tests: debugfs sci/sciN/fault/ loses,
- * doubles and delays control packets, breaks DMA, pulls the cable and reports
- * errors; sci_loop/remove and sci_loop/add take nodes away and bring them.
+ * doubles and delays control packets, damages the messages in them, breaks DMA,
+ * pulls the cable and reports errors; sci_loop/remove and sci_loop/add take nodes
+ * away and bring them.
  *
  * Nodes find each other in loop_nodes under loop_srcu.  One that is to be
  * removed leaves the table first; when the readers are through, no other node
@@ -37,6 +38,7 @@
 #include "core/compat.h"
 #include "core/group.h"
 #include "core/pages.h"
+#include "core/session.h"
 
 #define NODES_MAX	64
 #define ENTRIES_MAX	65536
@@ -75,7 +77,21 @@ MODULE_PARM_DESC(max_segment,
 struct loop_packet {
 	struct list_head link;
 	u32 from;
-	u8 data[SCI_PACKET_SIZE];
+	u8 data[SCI_PACKET_SIZE] __aligned(4);
+};
+
+/**
+ * struct loop_patch - a change to the next message of one type
+ * @type: enum sci_message_type; 0: there is no change to make
+ * @offset: of the first byte that changes
+ * @size: number of bytes
+ * @value: the new bytes, little-endian
+ */
+struct loop_patch {
+	u8 type;
+	u8 offset;
+	u8 size;
+	__le64 value;
 };
 
 /**
@@ -90,13 +106,17 @@ struct loop_packet {
  * @work: hands them to the core
  * @exposed_lock: @exposed; read: pages in it are being copied
  * @exposed: struct sci_pages by base
- * @rnd_lock: @rnd and @seed; leaf
+ * @rnd_lock: @rnd, @seed, @patch, @last and @damaged; leaf
  * @rnd: decides on faults
  * @seed: it began with
  * @loss: in a million packets from here
  * @duplicate: in a million ...
  * @reorder: in a million ...
  * @dma_errors: in a million copies
+ * @damage: in a million messages from here
+ * @damaged: number of messages that were damaged or patched
+ * @patch: what to change in the next message of one type
+ * @last: the message sent last
  * @faults: debugfs fault/
  */
 struct loop_node {
@@ -113,13 +133,17 @@ struct loop_node {
 	struct rw_semaphore exposed_lock;
 	struct xarray exposed;
 
-	spinlock_t rnd_lock;		/* rnd, seed */
+	spinlock_t rnd_lock;		/* rnd, seed, damaged, patch, last */
 	struct rnd_state rnd;
 	u64 seed;
 	u32 loss;
 	u32 duplicate;
 	u32 reorder;
 	u32 dma_errors;
+	u32 damage;
+	u32 damaged;
+	struct loop_patch patch;
+	u8 last[SCI_MESSAGE_SIZE];
 	struct dentry *faults;
 };
 
@@ -230,6 +254,84 @@ static void loop_work(struct work_struct *work)
 	}
 }
 
+/* ---- damaged messages ---- */
+
+/*
+ * The session's header stays right, so that the core of the receiver has to look
+ * at what the message says.
+ */
+
+static void message_set_byte(struct loop_node *n, u8 *body)
+{
+	u32 r = prandom_u32_state(&n->rnd);
+
+	body[r % SCI_MESSAGE_SIZE] = r >> 16;
+}
+
+static void message_set_word(struct loop_node *n, u8 *body)
+{
+	static const __le32 words[] = {
+		0, cpu_to_le32(1), cpu_to_le32(2), cpu_to_le32(3),
+		cpu_to_le32(PAGE_SIZE), cpu_to_le32(S32_MAX),
+		cpu_to_le32(BIT(31)), cpu_to_le32(U32_MAX),
+	};
+	u32 r = prandom_u32_state(&n->rnd);
+	u32 at = r % (SCI_MESSAGE_SIZE / sizeof(*words)) * sizeof(*words);
+
+	memcpy(body + at, &words[(r >> 16) % ARRAY_SIZE(words)], sizeof(*words));
+}
+
+static void message_damage(struct loop_node *n, u8 *body)
+{
+	lockdep_assert_held(&n->rnd_lock);
+	do {
+		switch (prandom_u32_state(&n->rnd) % 4) {
+		case 0:		/* 0, and one that there is not, as well */
+			body[0] = prandom_u32_state(&n->rnd) %
+				  (SCI_MSG_LEFT + 2);
+			break;
+		case 1:
+			message_set_byte(n, body);
+			break;
+		case 2:
+			message_set_word(n, body);
+			break;
+		case 3:		/* an earlier message comes twice */
+			memcpy(body, n->last, SCI_MESSAGE_SIZE);
+			break;
+		}
+	} while (prandom_u32_state(&n->rnd) % 2);
+	n->damaged++;
+}
+
+static void message_patch(struct loop_node *n, u8 *body)
+{
+	struct loop_patch *patch = &n->patch;
+
+	lockdep_assert_held(&n->rnd_lock);
+	if (!patch->type || patch->type != body[0])
+		return;
+	memcpy(body + patch->offset, &patch->value, patch->size);
+	patch->type = 0;
+	n->damaged++;
+}
+
+static void loop_damage(struct loop_node *from, struct sci_packet *packet)
+{
+	bool damage = loop_chance(from, &from->damage);
+	u8 sent[SCI_MESSAGE_SIZE];
+
+	if (packet->type != SCI_PACKET_DATA)
+		return;
+	memcpy(sent, packet->body, sizeof(sent));
+	spin_lock(&from->rnd_lock);
+	message_patch(from, packet->body);
+	if (damage)
+		message_damage(from, packet->body);
+	memcpy(from->last, sent, sizeof(sent));
+	spin_unlock(&from->rnd_lock);
+}
+
 static int loop_post(struct loop_node *from, struct loop_node *to,
 		     const void *packet)
 {
@@ -239,6 +341,7 @@ static int loop_post(struct loop_node *from, struct loop_node *to,
 		return -ENOMEM;
 	p->from = from->adapter->node;
 	memcpy(p->data, packet, SCI_PACKET_SIZE);
+	loop_damage(from, (struct sci_packet *)p->data);
 	inbox_put(to, p, loop_chance(from, &from->reorder));
 	queue_work(loop_wq, &to->work);
 	return 0;
@@ -574,6 +677,38 @@ static int fault_fatal_set(void *data, u64 val)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(fault_fatal_fops, NULL, fault_fatal_set, "%llu\n");
 
+/* TYPE OFFSET SIZE VALUE, each a number; a later write replaces an earlier one. */
+static ssize_t fault_patch_write(struct file *file, const char __user *buf,
+				 size_t len, loff_t *pos)
+{
+	struct loop_node *n = file->private_data;
+	struct loop_patch patch = { 0 };
+	char text[64] = "";
+	u64 value;
+
+	if (len >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, buf, len))
+		return -EFAULT;
+	if (sscanf(text, "%hhu %hhu %hhu %lli", &patch.type, &patch.offset,
+		   &patch.size, &value) != 4 ||
+	    patch.size > sizeof(patch.value) ||
+	    patch.offset + patch.size > SCI_MESSAGE_SIZE)
+		return -EINVAL;
+	patch.value = cpu_to_le64(value);
+	spin_lock(&n->rnd_lock);
+	n->patch = patch;
+	spin_unlock(&n->rnd_lock);
+	return len;
+}
+
+static const struct file_operations fault_patch_fops = {
+	.owner	= THIS_MODULE,
+	.open	= simple_open,
+	.write	= fault_patch_write,
+	.llseek	= noop_llseek,
+};
+
 static void loop_faults_add(struct loop_node *n)
 {
 	struct dentry *dir;
@@ -587,6 +722,9 @@ static void loop_faults_add(struct loop_node *n)
 	debugfs_create_u32("duplicate", 0600, dir, &n->duplicate);
 	debugfs_create_u32("reorder", 0600, dir, &n->reorder);
 	debugfs_create_u32("dma_errors", 0600, dir, &n->dma_errors);
+	debugfs_create_u32("damage", 0600, dir, &n->damage);
+	debugfs_create_u32("damaged", 0400, dir, &n->damaged);
+	debugfs_create_file("patch", 0200, dir, n, &fault_patch_fops);
 	n->faults = dir;
 }
 

@@ -199,6 +199,22 @@ int knob_set(unsigned int i, const char *knob, unsigned long value)
 	return write_number(path, value);
 }
 
+int knob_write(unsigned int i, const char *knob, const char *text)
+{
+	char path[128];
+
+	knob_path(path, i, knob);
+	return write_text(path, text);
+}
+
+long long knob_get(unsigned int i, const char *knob)
+{
+	char path[128];
+
+	knob_path(path, i, knob);
+	return read_number(path);
+}
+
 int adapter_remove(unsigned int i)
 {
 	return write_number(LOOP_DIR "/" KNOB_REMOVE, adapter_node(i));
@@ -294,7 +310,7 @@ static bool next_answer(unsigned int i, const bool *there)
 	return all;
 }
 
-static bool nodes_answer(void)
+bool nodes_answer(void)
 {
 	bool there[ADAPTERS_MAX] = { false }, all = true;
 
@@ -310,11 +326,13 @@ void faults_end(void)
 {
 	static const char *const faults[] = {
 		KNOB_LOSS, KNOB_DUPLICATE, KNOB_REORDER, KNOB_DMA_ERRORS,
+		KNOB_DAMAGE,
 	};
 
 	for (unsigned int i = 0; i < adapters(); i++) {
 		for (unsigned int k = 0; k < ARRAY_SIZE(faults); k++)
 			knob_set(i, faults[k], 0);
+		knob_write(i, KNOB_PATCH, "0 0 0 0");
 		knob_set(i, KNOB_LINK, 1);
 	}
 }

@@ -20,6 +20,9 @@
 #define KNOB_DUPLICATE	"duplicate"	/* ... */
 #define KNOB_REORDER	"reorder"	/* ... */
 #define KNOB_DMA_ERRORS	"dma_errors"	/* of a million copies */
+#define KNOB_DAMAGE	"damage"	/* of a million messages */
+#define KNOB_DAMAGED	"damaged"	/* how many were; to be read */
+#define KNOB_PATCH	"patch"		/* of the next message of a type: text */
 #define KNOB_RETRIABLE	"retriable"	/* so many lost transfers */
 #define KNOB_FATAL	"fatal"
 /* Of all its adapters: a node. */
@@ -55,9 +58,14 @@ int write_text(const char *path, const char *text);
 bool has_knob(unsigned int i, const char *knob);
 void NEED_KNOB(const char *knob);
 int knob_set(unsigned int i, const char *knob, unsigned long value);
+int knob_write(unsigned int i, const char *knob, const char *text);
+long long knob_get(unsigned int i, const char *knob);
 
 /* No loss, links up: as each test begins. */
 void faults_end(void);
+
+/* Whether all that are there answer each other. */
+bool nodes_answer(void);
 
 /*
  * The kernel's fault injection: the Nth thing that can fail in a system call of
