@@ -35,13 +35,19 @@ struct sci_barrier_map {
 
 static vm_fault_t barrier_fault(struct vm_fault *vmf)
 {
-	struct sci_barrier_map *map = vmf->vma->vm_file->private_data;
+	struct vm_area_struct *vma = vmf->vma;
+	struct sci_barrier_map *map = vma->vm_file->private_data;
+	unsigned long addr = vmf->address & PAGE_MASK;
 	vm_fault_t ret;
 
 	down_read(&map->revoke);
-	ret = vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK,
-			     map->revoked ? page_to_pfn(map->private_page) :
-					    map->adapter->barrier_pfn);
+	/* the private page is cached memory: see import.c */
+	if (map->revoked)
+		ret = vmf_insert_pfn_prot(vma, addr,
+					  page_to_pfn(map->private_page),
+					  vm_get_page_prot(vma->vm_flags));
+	else
+		ret = vmf_insert_pfn(vma, addr, map->adapter->barrier_pfn);
 	up_read(&map->revoke);
 	return ret;
 }

@@ -38,6 +38,18 @@ struct sci_import_map {
 
 /* ---- maps ---- */
 
+/*
+ * The private page is cached memory, whatever the area is.  Through an uncached
+ * map one could read what it held before it was cleared: on machines other than
+ * x86 the zeros may still be in the cache.
+ */
+static vm_fault_t insert_private(struct vm_area_struct *vma,
+				 struct sci_import_map *map, unsigned long addr)
+{
+	return vmf_insert_pfn_prot(vma, addr, page_to_pfn(map->private_page),
+				   vm_get_page_prot(vma->vm_flags));
+}
+
 /* Inserts the page at @addr and some that follow. */
 static vm_fault_t insert_around(struct vm_area_struct *vma,
 				struct sci_import_map *map, unsigned long addr)
@@ -50,8 +62,7 @@ static vm_fault_t insert_around(struct vm_area_struct *vma,
 
 	/* the exporter said there was more than there is */
 	if (a->ops->mapping_pfn(a, m, offset, &pfn))
-		return vmf_insert_pfn(vma, addr,
-				      page_to_pfn(map->private_page));
+		return insert_private(vma, map, addr);
 	ret = vmf_insert_pfn(vma, addr, pfn);
 	end = min(vma->vm_end, addr + FAULT_AROUND * PAGE_SIZE);
 	for (addr += PAGE_SIZE; ret == VM_FAULT_NOPAGE && addr < end;
@@ -75,7 +86,7 @@ static vm_fault_t import_vm_fault(struct vm_fault *vmf)
 	if (map->mapping)
 		ret = insert_around(vma, map, addr);
 	else
-		ret = vmf_insert_pfn(vma, addr, page_to_pfn(map->private_page));
+		ret = insert_private(vma, map, addr);
 	up_read(&map->revoke);
 	return ret;
 }
