@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The sources are written for the newest kernel.  This gives older ones, back
- * to 6.1, what they use of it.
+ * The sources are written for the newest kernel.  This header gives older
+ * kernels, back to 6.1, what the sources use of it.  It looks for each feature
+ * and compares no versions: stable and distribution kernels have features of
+ * newer ones.  A macro is looked for here; a function or a variable in the
+ * kernel's header by Kbuild, which defines SCI_HAS_*.
  */
 #ifndef SCI_COMPAT_H
 #define SCI_COMPAT_H
 
+#include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/version.h>
+#include <linux/pci.h>
+#include <linux/workqueue.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#ifndef SCI_HAS_VM_FLAGS_SET	/* before 6.3 */
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags |= flags;
@@ -28,15 +33,21 @@ static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set,
 }
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#ifndef SCI_HAS_SYSTEM_DFL_WQ	/* before 6.17 */
+#define system_dfl_wq	system_unbound_wq
+#endif
+
+#ifndef PCI_IRQ_INTX		/* before 6.8 */
 #define PCI_IRQ_INTX	PCI_IRQ_LEGACY
 #endif
 
-/* The largest order of pages; MAX_ORDER was one more once. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
-#define MAX_PAGE_ORDER	(MAX_ORDER - 1)
-#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
-#define MAX_PAGE_ORDER	MAX_ORDER
+/* The largest order of pages.  Before 6.4 MAX_ORDER was one more. */
+#ifndef MAX_PAGE_ORDER		/* before 6.8 */
+#define MAX_PAGE_ORDER	ilog2(MAX_ORDER_NR_PAGES)
+#endif
+
+#ifndef __counted_by		/* before 6.6 */
+#define __counted_by(member)
 #endif
 
 #endif

@@ -414,7 +414,7 @@ int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 		transfer_put(t);
 		return ret;
 	}
-	queue_work(system_unbound_wq, &q->work);
+	queue_work(system_dfl_wq, &q->work);
 	return wait ? transfer_wait(q, t) : 0;
 }
 

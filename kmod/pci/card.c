@@ -7,6 +7,7 @@
 #include <linux/sizes.h>
 
 #include "core/att.h"
+#include "core/compat.h"
 #include "pci.h"
 
 #define DRAIN_POLL_US	500
@@ -50,7 +51,7 @@ void sci_pci_fail(struct sci_pci *p, const char *why)
 	if (!test_and_set_bit(SCI_PCI_BROKEN, &p->flags))
 		dev_err(&p->pdev->dev, "given up: %s\n", why);
 	sci_pci_halt(p);
-	queue_work(system_long_wq, &p->fail_work);
+	queue_work(system_dfl_wq, &p->fail_work);
 }
 
 bool sci_pci_is_broken(struct sci_pci *p)
