@@ -90,20 +90,24 @@ static void forget_announcements(struct sci_ep *ep)
 		container_of(pos, struct sci_peer, link)->announced = false;
 }
 
-/* Somebody has rung: it may be any of those nobody looks at. */
-static void answer_bell(struct sci_ep *ep)
+/*
+ * Take the doorbell and poll again the peers that may have rung it. Return
+ * true if it had been rung: a line may be in a ring that was polled before.
+ */
+static bool answer_bell(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 
 	if (ep->ops->lintr_wait(ep->bell, NULL, NULL, 0))
-		return;
+		return false;
 	/* a bell can overtake the status that says what it was for */
 	if (ep->lossy)
 		forget_announcements(ep);
 	if (!ep->cooled)
-		return;
+		return true;
 	list_for_each_safe(pos, n, &ep->peers)
 		warm_up(container_of(pos, struct sci_peer, link));
+	return true;
 }
 
 static bool may_cool(const struct sci_peer *p)
@@ -206,8 +210,11 @@ int msg_progress(struct sci_ep *ep)
 	}
 	if (!list_empty(&ep->dials))
 		done += dials_poll(ep);
-	if (ep->cooled && ep->turns % BELL_TURNS == 0)
-		answer_bell(ep);
+	if (ep->cooled && ep->turns % BELL_TURNS == 0 && answer_bell(ep)) {
+		/* a thread that polls the bell does not see it any more */
+		wake_all(ep);
+		done++;
+	}
 	if (ep->n_hot > HOT_MAX && ep->turns % COOL_TURNS == 0)
 		cool_down(ep);
 	return done;

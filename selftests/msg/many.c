@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "libsci/msg/endpoint.h"
 #include "selftests/msg/traffic.h"
 
 /* ---- all to all ---- */
@@ -492,4 +493,104 @@ TEST(a_token_wakes_one_after_the_other)
 	pass_on(0, town);
 	for (unsigned int k = 1; k < NODES; k++)
 		peer_join(p[k]);
+}
+
+/* ---- one sleeper, woken by each of many peers in turn ---- */
+
+#define CALLERS		48u
+#define WAKES		(TRAFFIC_SLOW > 1 ? 2000u : 10000u)
+/* Rounds of progress between two messages: most callers are polled no more. */
+#define PAUSE_ROUNDS	150u
+
+struct bedroom {
+	_Atomic unsigned int connected;
+	_Atomic unsigned int asked;	/* messages wanted so far */
+	_Atomic unsigned int sent;
+};
+
+static struct {
+	struct bedroom *room;
+	const struct sci_fabric_ops *real;
+	struct sci_fabric_ops ops;
+	unsigned int wanted;
+} bed;
+
+static void caller(struct peer *self, void *arg)
+{
+	struct sci_peer *to[CALLERS];
+	struct sci_ep *ep[CALLERS];
+	struct bedroom *room = arg;
+
+	for (unsigned int i = 0; i < CALLERS; i++) {
+		ep[i] = test_ep_open(i + 1, 0);
+		to[i] = test_ep_connect(ep[i], 4, TEST_ID);
+	}
+	atomic_store(&room->connected, 1);
+	for (unsigned int n = 0; n < WAKES; n++) {
+		uint64_t until = test_now_ms() + TEST_WAIT_MS;
+
+		while (atomic_load(&room->asked) <= n) {
+			if (test_now_ms() > until)
+				FAIL("message %u did not wake", n - 1);
+			sched_yield();
+		}
+		CHECK_EQ(sci_send(to[n % CALLERS], &n, sizeof(n)), 0);
+		atomic_fetch_add(&room->sent, 1);
+	}
+	peer_expect(self, "leave");
+	for (unsigned int i = 0; i < CALLERS; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+/*
+ * The endpoint has announced its sleep and looks once more after this: the
+ * message arrives in between.
+ */
+static int barrier_and_message(struct sci_fabric *f)
+{
+	struct bedroom *room = bed.room;
+
+	if (atomic_load(&room->asked) != bed.wanted) {
+		atomic_store(&room->asked, bed.wanted);
+		while (atomic_load(&room->sent) != bed.wanted)
+			sched_yield();
+	}
+	return bed.real->wake_barrier(f);
+}
+
+static void bed_make(struct sci_ep *ep, struct bedroom *room)
+{
+	bed.room = room;
+	bed.real = ep->ops;
+	bed.ops = *ep->ops;
+	bed.ops.wake_barrier = barrier_and_message;
+	ep->ops = &bed.ops;
+}
+
+TEST(each_of_many_peers_wakes_a_sleeper)
+{
+	struct bedroom *room = test_shared(sizeof(*room));
+	struct peer *p = peer_spawn(8, caller, room);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+
+	if (!ep->wake_barrier || ep->lossy)
+		SKIP("no wake barrier");
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_SPIN_US, 0), 0);
+	PROGRESS_UNTIL(ep, atomic_load(&room->connected), TEST_WAIT_MS);
+	bed_make(ep, room);
+	for (unsigned int n = 0; n < WAKES; n++) {
+		unsigned int got;
+
+		/* the last look is the one that takes the doorbell, at times */
+		for (unsigned int i = 0; i < PAUSE_ROUNDS + n % 64; i++)
+			test_progress(ep);
+		bed.wanted = n + 1;
+		CHECK_EQ(sci_recv(ep, NULL, &got, sizeof(got), NULL), 0);
+		CHECK_EQ(got, n);
+	}
+	CHECK(test_ep_stats(ep).sleeps > 0);
+	ep->ops = bed.real;
+	peer_send(p, "leave");
+	peer_join(p);
+	CHECK_EQ(sci_ep_close(ep), 0);
 }

@@ -26,6 +26,8 @@
  *			(may_keep() false: SCI_PARAM_UNEXPECTED_MAX is reached)
  *   IDLE		nothing is sent, both wait for messages: they must come to
  *			rest (to be checked for non-progress cycles)
+ *   COLD		the peer may be cooled down (cool_down()); then it is not
+ *			polled, and msg_progress() takes the bell, too
  *   SPURIOUS=n		n bells that nobody has rung
  * Mutations, each of which must fail:
  *   NO_BARRIER		full_stop() has no barrier
@@ -36,6 +38,8 @@
  *   NO_RING		status_write() rings no bell
  *   NO_TELL		maybe_ring() rings without saying for which sleep
  *   NO_FORGET		with LATE: no forget_announcements()
+ *   NO_COUNT		with COLD: msg_progress() does not count a taken bell
+ *   NO_WARM		with COLD: answer_bell() polls no peer again
  *   LOUD		with IDLE: status_announce() rings also with nothing to tell
  *   NO_LATE_RING	with LATE: check_writes() looks for sleepers only when
  *			something was lost
@@ -267,13 +271,80 @@ inline check_writes()
 #endif
 }
 
+inline still_announced()
+{
+	if
+	:: announced ->
+		if
+#ifndef NO_RUNG
+		:: st_rung[me] == sleeps -> announced = false
+#endif
+		:: else
+		fi
+	:: else
+	fi
+}
+
+inline warm_up()
+{
+#ifdef COLD
+	if
+	:: !hot ->
+		still_announced();
+		if
+#ifndef NO_WARM
+		:: lines[me] > rx || !announced -> hot = true
+#endif
+		:: else
+		fi
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+/* The bell has been taken. */
+inline answer_bell()
+{
+#if defined(LATE) && !defined(NO_FORGET)
+	announced = false;	/* forget_announcements() */
+#endif
+	warm_up()
+}
+
+/* With many peers, now and then. */
+inline cold_peers()
+{
+#ifdef COLD
+	if
+	:: atomic { bell[me] -> bell[me] = false };
+		answer_bell();
+#ifndef NO_COUNT
+		did = 1
+#endif
+	:: true
+	fi;
+	if
+	:: hot && tx == TO_SEND && !dirty ->	/* may_cool() */
+		announce();
+		full_stop();
+		hot = false;
+		warm_up()
+	:: true
+	fi
+#else
+	skip
+#endif
+}
+
 /* did: what msg_progress() returns. */
 inline msg_progress()
 {
 	did = 0;
 	/* receive_poll(): poll_ring() */
 	do
-	:: atomic { lines[me] > rx && MAY_KEEP -> rx++; taken[me] = rx;
+	:: atomic { hot && lines[me] > rx && MAY_KEEP -> rx++; taken[me] = rx;
 		did = 1 }
 	:: else -> break
 	od;
@@ -293,22 +364,14 @@ inline msg_progress()
 		read = st_data[me] }
 	:: else -> break
 	od;
-	watch_writes()
+	watch_writes();
+	cold_peers()
 }
 
 inline announce()
 {
 	any = false;
-	if
-	:: announced ->		/* still_announced() */
-		if
-#ifndef NO_RUNG
-		:: st_rung[me] == sleeps -> announced = false
-#endif
-		:: else
-		fi
-	:: else
-	fi;
+	still_announced();
 	if
 	:: !announced ->
 		fresh();	/* p->now.sleeps++ */
@@ -341,7 +404,7 @@ inline full_stop()
 proctype endpoint(bit me)
 {
 	byte tx, read, rx, told, sleeps, number;
-	bool announced, did, any, dirty, status_dirty;
+	bool announced, did, any, dirty, status_dirty, hot = true;
 
 	do			/* msg_wait_often() */
 	:: msg_progress();
@@ -358,7 +421,11 @@ proctype endpoint(bit me)
 #endif
 		:: else ->
 			/* sleep_on_fds(): msg_announce_sleep() */
-			announce();
+			any = false;
+			if
+			:: hot -> announce()
+			:: else
+			fi;
 			if
 			:: any -> full_stop()
 			:: else
@@ -372,12 +439,8 @@ proctype endpoint(bit me)
 #ifdef IDLE
 end:
 #endif
-				atomic { bell[me] -> bell[me] = false;
-#if defined(LATE) && !defined(NO_FORGET)
-					/* forget_announcements() */
-					announced = false
-#endif
-				}
+				atomic { bell[me] -> bell[me] = false };
+				answer_bell()
 			fi
 		fi
 	od;
