@@ -36,6 +36,8 @@ static struct sci_ep *ep_new(unsigned int flags)
 	list_init(&ep->busy);
 	list_init(&ep->dirty);
 	list_init(&ep->peers);
+	list_init(&ep->down);
+	list_init(&ep->former);
 	list_init(&ep->fresh);
 	list_init(&ep->dials);
 	list_init(&ep->bufs);
@@ -216,10 +218,23 @@ static void flush_unwatched(struct sci_ep *ep)
 	}
 }
 
+static void close_peers(struct sci_ep *ep)
+{
+	/* others may go meanwhile, but not one that is known */
+	while (!list_empty(&ep->peers)) {
+		struct sci_peer *p = container_of(ep->peers.next,
+						  struct sci_peer, link);
+
+		p->known = true;
+		sci_disconnect(p);
+	}
+	peers_release(ep);
+	while (!list_empty(&ep->former))
+		peer_free(container_of(ep->former.next, struct sci_peer, link));
+}
+
 int sci_ep_close(struct sci_ep *ep)
 {
-	struct sci_peer *p;
-
 	if (!ep)
 		return -EINVAL;
 	if (!msg_usable(ep))
@@ -228,12 +243,7 @@ int sci_ep_close(struct sci_ep *ep)
 	flush_unwatched(ep);
 	dials_cancel(ep);
 	msg_unlock(&ep->lock);
-	/* others may go meanwhile, but not one that is known */
-	while (!list_empty(&ep->peers)) {
-		p = container_of(ep->peers.next, struct sci_peer, link);
-		p->known = true;
-		sci_disconnect(p);
-	}
+	close_peers(ep);
 	keeper_stop(ep);
 	drop_receives(ep);
 	drop_orphans(ep);

@@ -209,7 +209,7 @@ enum {
 };
 
 struct sci_peer {
-	struct list link;		/* ep->peers */
+	struct list link;		/* ep->peers, ep->down, ep->former */
 	struct list hot;		/* ep->hot: polled */
 	struct list busy;		/* ep->busy: has something to push */
 	struct list fresh;		/* ep->fresh: to be accepted */
@@ -345,7 +345,9 @@ struct sci_ep {
 	struct sci_addr addr;
 	uint64_t nonce;
 	uint32_t fork_gen;
-	struct list peers;
+	struct list peers;		/* CONNECTING or UP */
+	struct list down;		/* DOWN, to be released */
+	struct list former;		/* DOWN and released */
 	struct list fresh;
 	struct list dials;
 	struct sci_peer *buckets[PEER_BUCKETS];
@@ -495,6 +497,7 @@ int onesided_push(struct sci_req *req);
 int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	     struct sci_peer **out);
 void peer_free(struct sci_peer *p);
+void peers_release(struct sci_ep *ep);
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
 void peer_end(struct sci_peer *p, int error);

@@ -5,8 +5,10 @@
  *
  * CONNECTING: our inbox for it is exported, its inbox not yet imported.
  * UP: both are. DOWN: it has left, died, or broken the rules; everything that
- * depended on it has completed with an error. The object stays while the
- * program may have a pointer to it: until sci_disconnect().
+ * depended on it has completed with an error. The next progress releases its
+ * segments, imports and doorbell: callers of peer_down() may still be using
+ * them. The object stays while the program may have a pointer to it: until
+ * sci_disconnect().
  *
  * The fabric tells of the end in two ways: the importer of our inbox leaves,
  * in good order or not, and its own inbox goes away. The first decides.
@@ -412,10 +414,11 @@ static void drop_queues(struct sci_peer *p)
 	list_del(&p->hot);
 	list_del(&p->busy);
 	list_del(&p->dirty);
+	p->expects = 0;
 	tx_drop(p);
 }
 
-/* It will not be heard of again. */
+/* It will not be heard of again. Progress calls peers_release() soon. */
 void peer_down(struct sci_peer *p, int error)
 {
 	if (p->state == PEER_DOWN)
@@ -428,7 +431,9 @@ void peer_down(struct sci_peer *p, int error)
 	}
 	p->state = PEER_DOWN;
 	p->error = last_error(error);
-	p->expects = 0;
+	list_del(&p->link);
+	list_add_tail(&p->link, &p->ep->down);
+	atomic_store(&p->ep->attention, 1);
 	drop_queues(p);
 	fail_chain(p, error);
 	fail_matched(p, error);
@@ -485,12 +490,20 @@ void peer_event_check(struct sci_peer *p)
 	}
 }
 
+/* Give back all of the fabric that @p has. It is DOWN, and in no queue. */
 static void leave_fabric(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct sci_fabric *f = p->ep->fabric;
 	struct list *l;
 
+	if (!p->inbox)
+		return;
+	/* the caller of peer_down() may have added something since */
+	drop_queues(p);
+	if (p->gone_ms)
+		p->ep->n_gone--;
+	p->gone_ms = 0;
 	while ((l = list_pop(&p->imports)))
 		drop_import(p, container_of(l, struct msg_import, link));
 	if (p->bell)
@@ -504,6 +517,7 @@ static void leave_fabric(struct sci_peer *p)
 	rings_free(p);
 	ops->unmap(f, p->inbox_map, INBOX_BYTES);
 	ops->lseg_destroy(p->inbox);
+	p->inbox = NULL;
 }
 
 static void drop_messages(struct sci_peer *p)
@@ -536,8 +550,25 @@ void peer_free(struct sci_peer *p)
 	*bucket = p->next;
 	list_del(&p->fresh);
 	list_del(&p->link);
-	if (p->gone_ms)
-		p->ep->n_gone--;
 	leave_fabric(p);
 	free(p);
+}
+
+/*
+ * Release what the peers hold that went DOWN. Nothing is left of those that
+ * nobody has a pointer to.
+ */
+void peers_release(struct sci_ep *ep)
+{
+	struct list *l;
+
+	while ((l = list_pop(&ep->down))) {
+		struct sci_peer *p = container_of(l, struct sci_peer, link);
+
+		list_add_tail(&p->link, &ep->former);
+		if (p->known || p->dialers || sci_match_msg_of(&ep->match, p))
+			leave_fabric(p);
+		else
+			peer_free(p);
+	}
 }

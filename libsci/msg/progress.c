@@ -144,10 +144,7 @@ static void cool_down(struct sci_ep *ep)
 
 /* ---- progress ---- */
 
-/*
- * Not so often: news of the fabric's thread, connections, the bell. The list
- * of peers changes under it, so that it begins again after every change.
- */
+/* Not so often: news of the fabric's thread, and connections. */
 static int attend(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -160,10 +157,8 @@ static int attend(struct sci_ep *ep)
 			continue;
 		done++;
 		peer_event_check(p);
-		if (p->state == PEER_DOWN && !p->known && !p->dialers &&
-		    !sci_match_msg_of(&ep->match, p))
-			peer_free(p);
 	}
+	peers_release(ep);
 	return done;
 }
 

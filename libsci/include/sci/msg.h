@@ -254,6 +254,10 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
  *
  * What has been sent arrives. Requests on @peer complete with -ECANCELED, and
  * those of the other side with -ENOTCONN.
+ *
+ * When a peer dies or leaves, progress releases the memory and the descriptors
+ * of its connection. @peer itself, less than 1 KiB, stays valid until this
+ * call if the program has got it from a call or in a status.
  */
 int sci_disconnect(struct sci_peer *peer);
 
