@@ -153,9 +153,10 @@ static int attend(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->peers) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, link);
 
-		if (!atomic_load(&p->events) && !p->gone_ms)
+		if (atomic_load(&p->events))
+			done++;
+		else if (!p->gone_ms)
 			continue;
-		done++;
 		peer_event_check(p);
 	}
 	peers_release(ep);

@@ -110,15 +110,22 @@ void wake_all(struct sci_ep *ep)
 
 /* ---- sleep; called and left with the endpoint's lock held ---- */
 
+/* In so many ms there is something to do that nobody rings for; INT_MAX: never. */
+static int next_due(struct sci_ep *ep)
+{
+	int due = dials_due(ep);
+
+	return ep->n_gone && due > GONE_POLL_MS ? GONE_POLL_MS : due;
+}
+
 /* What is lost once more is sent again when nobody rings for it. */
 static int sleep_limit(struct sci_ep *ep, int ms)
 {
-	int due = dials_due(ep), most = ep->n_gone ? GONE_POLL_MS : INT_MAX;
+	int most = next_due(ep);
 
 	if (ep->retry || (ep->lossy && (!list_empty(&ep->dirty) ||
 					!list_empty(&ep->busy))))
-		most = LOST_POLL_MS;
-	most = due < most ? due : most;
+		most = LOST_POLL_MS < most ? LOST_POLL_MS : most;
 	return most < INT_MAX && (ms < 0 || ms > most) ? most : ms;
 }
 
@@ -310,11 +317,11 @@ static int make_user_fd(struct sci_ep *ep)
 	return fd;
 }
 
-/* Nobody rings when it is time to dial again. Setting it takes what it said. */
+/* For what is due without a doorbell. Setting the timer clears its descriptor. */
 static void set_timer(struct sci_ep *ep)
 {
 	struct itimerspec at = { 0 };
-	int due = dials_due(ep);
+	int due = next_due(ep);
 
 	if (ep->user_fd < 0 || (due == INT_MAX && !ep->timer_set))
 		return;

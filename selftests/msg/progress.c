@@ -11,6 +11,7 @@
 
 #include <sci/msg.h>
 
+#include "libsci/msg/endpoint.h"
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
 #include "selftests/msg/servant.h"
@@ -93,6 +94,52 @@ static void sleep_once(struct sci_ep *ep)
 	CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
 	CHECK_EQ(pfd.revents, POLLIN);
 	CHECK(sci_progress(ep) >= 0);
+}
+
+static void stays(struct peer *self, void *arg)
+{
+	struct pair l = pair_open(self, 4, 0);
+
+	(void)arg;
+	peer_expect(self, "leave");
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+/*
+ * Something of a peer is gone: for half a second it may turn out to be dead,
+ * which is no reason to poll until then.
+ */
+static void wait_in_doubt(bool by_poll)
+{
+	struct peer *p = peer_spawn(8, stays, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	struct sci_req *req;
+	uint32_t turns;
+	char c;
+
+	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_SPIN_US, 0), 0);
+	CHECK_EQ(sci_irecv(l.ep, l.to, &c, 1, &req), 0);
+	turns = l.ep->turns;
+	peer_doubt(l.to);
+	if (by_poll) {
+		while (!req->done)
+			sleep_once(l.ep);
+	}
+	CHECK_EQ(test_wait(req, NULL), -ECONNRESET);
+	CHECK(l.ep->turns - turns < 1000);
+	peer_send(p, "leave");
+	peer_join(p);
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+TEST(a_wait_for_a_peer_in_doubt_sleeps)
+{
+	wait_in_doubt(false);
+}
+
+TEST(a_poll_for_a_peer_in_doubt_sleeps)
+{
+	wait_in_doubt(true);
 }
 
 /* Arms when nothing is left to do: nothing wakes it but what comes now. */
