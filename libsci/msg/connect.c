@@ -127,8 +127,13 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	if (ret != -ENETDOWN && !hello_again(ret)) {
 		refuse(ep, from, h, ret);
 	} else if (!fresh) {
-		/* an old HELLO, or no way there: another one will come */
-		p->nonce = 0;
+		/*
+		 * Another HELLO will come. If its inbox is imported, only our
+		 * answer is missing; else this HELLO was old, or there is no
+		 * way to the other node.
+		 */
+		if (p->state == PEER_CONNECTING)
+			p->nonce = 0;
 		return;
 	}
 	peer_down(p, ret);

@@ -477,6 +477,63 @@ static int outcome(struct sci_ep *ep, const struct sci_addr *addr)
 	return ret == -ETIME ? -ETIMEDOUT : ret;
 }
 
+/* ---- an answer that cannot be sent at first ---- */
+
+/* The other's HELLO comes twice meanwhile. */
+#define MUTE_HELLOS	10u
+
+static struct {
+	const struct sci_fabric_ops *real;
+	struct sci_fabric_ops ops;
+	unsigned int refused;
+} mute;
+
+/* HELLOs find no way, doorbells do. */
+static int connect_bell(struct sci_fabric *f, const struct sci_rintr_param *p,
+			struct sci_rintr **out)
+{
+	if (!p->data || mute.refused >= MUTE_HELLOS)
+		return mute.real->rintr_connect(f, p, out);
+	mute.refused++;
+	return -ETIMEDOUT;
+}
+
+static void calls_the_mute(struct peer *self, void *arg)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to = test_ep_connect(ep, 4, TEST_ID);
+	char c;
+
+	(void)self;
+	(void)arg;
+	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), 0);
+	CHECK_EQ(sci_send(to, &c, 1), 0);
+	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), -ENOTCONN);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* Its HELLO is here, and comes again, before ours gets there. */
+TEST(an_opened_peer_that_is_answered_late)
+{
+	const struct sci_addr addr = { 8, TEST_ID };
+	struct peer *p = peer_spawn(8, calls_the_mute, NULL);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to;
+	char c = 1;
+
+	mute.real = ep->ops;
+	mute.ops = *ep->ops;
+	mute.ops.rintr_connect = connect_bell;
+	ep->ops = &mute.ops;
+	CHECK_EQ(sci_peer_open(ep, &addr, TEST_WAIT_MS, &to), 0);
+	CHECK_EQ(sci_send(to, &c, 1), 0);
+	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), 0);
+	CHECK_EQ(mute.refused, MUTE_HELLOS);
+	ep->ops = mute.real;
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_join(p);
+}
+
 TEST(errors_are_those_of_connect)
 {
 	static const struct sci_addr addr[] = { { 4096, 1 }, { 0, 1 }, { 5, 1 } };
