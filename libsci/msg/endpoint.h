@@ -206,6 +206,7 @@ enum {
 	PEER_GONE	= 1 << 2,	/* its inbox is gone */
 	PEER_CUT	= 1 << 3,	/* ... since it took it away */
 	PEER_CAME	= 1 << 4,	/* it has imported our inbox */
+	PEER_FREED	= 1 << 5,	/* memory of its that we have imported */
 };
 
 struct sci_peer {

@@ -58,8 +58,9 @@ static void outbox_event(void *owner, const struct sci_event *ev)
 
 static void import_event(void *owner, const struct sci_event *ev)
 {
-	(void)owner;
-	(void)ev;
+	if (ev->type == SCI_EVENT_LOST ||
+	    (ev->type == SCI_EVENT_DISCONNECT && ev->status))
+		add_event(owner, PEER_FREED);
 }
 
 /* ---- making one ---- */
@@ -230,7 +231,7 @@ static void drop_import(struct sci_peer *p, struct msg_import *im)
 	free(im);
 }
 
-static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
+static void drop_gone_imports(struct sci_peer *p)
 {
 	struct list *pos, *n;
 
@@ -240,7 +241,19 @@ static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
 
 		if (atomic_load(&p->ep->ops->rseg_status(im->seg)->gone))
 			drop_import(p, im);
-		else if (im->id == id)
+	}
+}
+
+static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
+{
+	struct list *pos, *n;
+
+	drop_gone_imports(p);
+	list_for_each_safe(pos, n, &p->imports) {
+		struct msg_import *im = container_of(pos, struct msg_import,
+						     link);
+
+		if (im->id == id)
 			return im;
 	}
 	return NULL;
@@ -475,6 +488,8 @@ void peer_event_check(struct sci_peer *p)
 		p->incoming = false;
 		msg_changed(p->ep);
 	}
+	if (events & PEER_FREED)
+		drop_gone_imports(p);
 	if (events & (PEER_LOST | PEER_LEFT)) {
 		peer_end(p, events & PEER_LOST ? -ECONNRESET : -ENOTCONN);
 	} else if (events & PEER_GONE && !p->imported) {
