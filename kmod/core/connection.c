@@ -10,6 +10,7 @@
 #include "core.h"
 #include "group.h"
 #include "intr.h"
+#include "owner.h"
 #include "segment.h"
 #include "trace.h"
 
@@ -146,21 +147,6 @@ static struct sci_client *client_find(struct sci_peer *p, u32 handle)
 }
 
 /* ---- clients ---- */
-
-void sci_credentials(struct sci_msg_connect *who)
-{
-	const struct cred *cred = current_cred();
-	const struct group_info *gi = cred->group_info;
-	int i;
-
-	who->type = SCI_MSG_CONNECT;
-	who->uid = cpu_to_le32(from_kuid(&init_user_ns, cred->euid));
-	who->gid = cpu_to_le32(from_kgid(&init_user_ns, cred->egid));
-	who->groups = min(gi->ngroups, SCI_MSG_GROUPS);
-	for (i = 0; i < who->groups; i++)
-		who->group[i] = cpu_to_le32(from_kgid(&init_user_ns,
-						      gi->gid[i]));
-}
 
 /* The connect has ended, one way or the other. */
 static void client_settle(struct sci_client *c, int status)
@@ -334,6 +320,16 @@ int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 	}
 	mutex_unlock(&a->lock);
 	return ret || async ? ret : client_wait(c);
+}
+
+int sci_client_usable(struct sci_client *c)
+{
+	struct sci_adapter *a = c->obj.adapter;
+
+	lockdep_assert_held(&a->lock);
+	if (c->state != SCI_REMOTE_CONNECTED)
+		return -ENOTCONN;
+	return !a->link_up && c->node != a->node ? -ENETDOWN : 0;
 }
 
 /* Says good-bye, if there is anybody to say it to. */

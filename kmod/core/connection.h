@@ -15,8 +15,6 @@
 #ifndef SCI_CONNECTION_H
 #define SCI_CONNECTION_H
 
-#include <linux/cred.h>
-
 #include "adapter.h"
 #include "object.h"
 #include "peer.h"
@@ -150,6 +148,12 @@ int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 /* Closed, killed or removed: sci_object_ops.kill of clients calls it. */
 void sci_client_end(struct sci_client *c);
 
+/*
+ * Whether the other end can be reached: -ENOTCONN, -ENETDOWN.  Caller holds
+ * adapter->lock.
+ */
+int sci_client_usable(struct sci_client *c);
+
 /* The connected client's other end is gone. */
 void sci_client_lost(struct sci_client *c, int status);
 
@@ -181,9 +185,6 @@ void sci_connection_peer_gone(struct sci_peer *p, int error);
 /* The live end that @p's node calls @handle, or NULL. */
 struct sci_connection *sci_connection_find(struct sci_peer *p, u32 handle);
 struct sci_server *sci_server_find(struct sci_peer *p, u32 handle);
-
-/* The caller's, as they are sent with a connect. */
-void sci_credentials(struct sci_msg_connect *who);
 
 /* -errno of a reply's error and back */
 int sci_proto_errno(u16 error);

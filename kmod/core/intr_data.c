@@ -303,7 +303,7 @@ static int post_messages(struct sci_remote_intr *r, struct list_head *list)
 	int ret;
 
 	mutex_lock(&a->lock);
-	ret = sci_remote_intr_usable(r);
+	ret = sci_client_usable(c);
 	if (!ret) {
 		r->reply = 1;
 		r->cookie++;

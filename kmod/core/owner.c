@@ -2,8 +2,24 @@
 /* Copyright (C) 2026 The libsci authors */
 /* Who may use a segment. */
 
-#include "connection.h"
+#include <linux/cred.h>
+
 #include "owner.h"
+
+void sci_credentials(struct sci_msg_connect *who)
+{
+	const struct cred *cred = current_cred();
+	const struct group_info *gi = cred->group_info;
+	int i;
+
+	who->type = SCI_MSG_CONNECT;
+	who->uid = cpu_to_le32(from_kuid(&init_user_ns, cred->euid));
+	who->gid = cpu_to_le32(from_kgid(&init_user_ns, cred->egid));
+	who->groups = min(gi->ngroups, SCI_MSG_GROUPS);
+	for (i = 0; i < who->groups; i++)
+		who->group[i] = cpu_to_le32(from_kgid(&init_user_ns,
+						      gi->gid[i]));
+}
 
 static bool in_group(const struct sci_msg_connect *who, u32 gid)
 {

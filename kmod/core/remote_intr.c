@@ -76,17 +76,6 @@ int sci_intr_connect(struct sci_object *obj, void *cmd,
 	return ret;
 }
 
-int sci_remote_intr_usable(struct sci_remote_intr *r)
-{
-	struct sci_client *c = &r->client;
-	struct sci_adapter *a = c->obj.adapter;
-
-	lockdep_assert_held(&a->lock);
-	if (c->state != SCI_REMOTE_CONNECTED)
-		return -ENOTCONN;
-	return !a->link_up && c->node != a->node ? -ENETDOWN : 0;
-}
-
 static int trigger(struct sci_remote_intr *r)
 {
 	struct sci_client *c = &r->client;
@@ -101,7 +90,7 @@ static int trigger(struct sci_remote_intr *r)
 			return -ENOMEM;
 	}
 	mutex_lock(&a->lock);
-	ret = sci_remote_intr_usable(r);
+	ret = sci_client_usable(c);
 	remote = c->conn.remote;
 	if (!ret && m) {
 		sci_post_simple(c->conn.peer, m, SCI_MSG_TRIGGER, remote);

@@ -25,7 +25,4 @@ static inline struct sci_remote_intr *sci_remote_intr_of(struct sci_object *obj)
 	return container_of(obj, struct sci_remote_intr, client.obj);
 }
 
-/* Whether it can be triggered now: -ENOTCONN, -ENETDOWN; adapter->lock held. */
-int sci_remote_intr_usable(struct sci_remote_intr *r);
-
 #endif
