@@ -9,9 +9,7 @@
 #include "connection.h"
 #include "core.h"
 #include "group.h"
-#include "intr.h"
 #include "owner.h"
-#include "segment.h"
 #include "trace.h"
 
 /* However short a caller's patience is, a peer gets the time to say no. */
@@ -474,19 +472,14 @@ void sci_connection_reply(struct sci_peer *p, const struct sci_msg_reply *re)
 
 /* ---- servers ---- */
 
-static bool is_of_segment(struct sci_server *s)
-{
-	return s->kind == SCI_KIND_SEGMENT || s->kind == SCI_KIND_GROUP;
-}
-
 static void server_free(struct sci_server *s)
 {
 	struct sci_peer *p = s->conn.peer;
 
 	connection_drop(&s->conn);
 	list_del(&s->link);
-	if (s->owner && s->cut && is_of_segment(s))
-		sci_segment_cut_done(s->owner);
+	if (s->exporter && s->cut && s->ops->cut_done)
+		s->ops->cut_done(s->exporter);
 	sci_message_free(s->notify_msg);
 	sci_message_free(s->cut_msg);
 	kfree(s);
@@ -495,19 +488,20 @@ static void server_free(struct sci_server *s)
 
 static void server_left(struct sci_server *s, bool died)
 {
-	if (s->owner && !s->cut && is_of_segment(s))
-		sci_segment_importer(s->owner, s, died ? SCI_EV_LOST :
-						 SCI_EV_DISCONNECT);
+	if (s->exporter && !s->cut && s->ops->left)
+		s->ops->left(s, died);
 	server_free(s);
 }
 
-static struct sci_server *server_alloc(struct sci_peer *p)
+static struct sci_server *server_alloc(struct sci_peer *p,
+				       const struct sci_server_ops *ops)
 {
 	struct sci_server *s = kzalloc(sizeof(*s), GFP_KERNEL);
 
 	if (!s)
 		return NULL;
 	INIT_LIST_HEAD(&s->link);
+	s->ops = ops;
 	s->conn.server = true;
 	s->notify_msg = sci_message_alloc();
 	s->cut_msg = sci_message_alloc();
@@ -524,40 +518,29 @@ static struct sci_server *server_alloc(struct sci_peer *p)
 static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg,
 			 struct sci_msg_reply *re)
 {
-	struct sci_adapter *a = s->conn.peer->adapter;
-	struct sci_segment *seg;
-	struct sci_intr_line *line;
+	struct sci_exporter *e = s->ops->accept(s->conn.peer->adapter, msg, re);
 
-	if (msg->kind == SCI_KIND_SEGMENT || msg->kind == SCI_KIND_GROUP) {
-		seg = sci_segment_accept(a, msg, re);
-		if (IS_ERR(seg))
-			return PTR_ERR(seg);
-		s->kind = msg->kind;
-		s->owner = seg;
-		list_add_tail(&s->link, &seg->servers);
-		sci_segment_importer(seg, s, SCI_EV_CONNECT);
-		return 0;
-	}
-	line = sci_intr_accept(a, msg);
-	if (IS_ERR(line))
-		return PTR_ERR(line);
+	if (IS_ERR(e))
+		return PTR_ERR(e);
 	s->kind = msg->kind;
-	s->owner = line;
-	list_add_tail(&s->link, &line->servers);
+	s->exporter = e;
+	list_add_tail(&s->link, &e->servers);
+	if (s->ops->joined)
+		s->ops->joined(s);
 	return 0;
 }
 
 /* Whether it can be asked for at all. */
 static int connect_check(struct sci_peer *p, const struct sci_msg_connect *msg)
 {
-	if (msg->kind > SCI_KIND_GROUP || !msg->handle || msg->reserved ||
-	    msg->groups > SCI_MSG_GROUPS)
+	if (!msg->handle || msg->reserved || msg->groups > SCI_MSG_GROUPS)
 		return -EINVAL;
 	return p->connections < CONNECTIONS_MAX ? 0 : -EUSERS;
 }
 
 void sci_connection_connect(struct sci_peer *p,
-			    const struct sci_msg_connect *msg)
+			    const struct sci_msg_connect *msg,
+			    const struct sci_server_ops *ops)
 {
 	struct sci_message *m = sci_answer_alloc(p);
 	struct sci_msg_reply *re;
@@ -570,9 +553,9 @@ void sci_connection_connect(struct sci_peer *p,
 	re = (struct sci_msg_reply *)m->body;
 	re->type = SCI_MSG_REPLY;
 	re->handle = msg->handle;
-	ret = connect_check(p, msg);
+	ret = ops ? connect_check(p, msg) : -EINVAL;
 	if (!ret) {
-		s = server_alloc(p);
+		s = server_alloc(p, ops);
 		ret = s ? 0 : -ENOMEM;
 	}
 	if (s) {
@@ -588,11 +571,16 @@ void sci_connection_connect(struct sci_peer *p,
 	sci_peer_post(p, m);
 }
 
-void sci_servers_notify(struct list_head *servers)
+void sci_exporter_init(struct sci_exporter *e)
+{
+	INIT_LIST_HEAD(&e->servers);
+}
+
+void sci_exporter_notify(struct sci_exporter *e)
 {
 	struct sci_server *s;
 
-	list_for_each_entry(s, servers, link) {
+	list_for_each_entry(s, &e->servers, link) {
 		if (s->cut)
 			continue;
 		sci_post_simple(s->conn.peer, s->notify_msg, SCI_MSG_NOTIFY,
@@ -601,12 +589,12 @@ void sci_servers_notify(struct list_head *servers)
 	}
 }
 
-unsigned int sci_servers_cut(struct list_head *servers, bool died)
+unsigned int sci_exporter_cut(struct sci_exporter *e, bool died)
 {
 	struct sci_server *s;
 	unsigned int n = 0;
 
-	list_for_each_entry(s, servers, link) {
+	list_for_each_entry(s, &e->servers, link) {
 		if (s->cut)
 			continue;
 		s->cut = true;
@@ -622,12 +610,12 @@ unsigned int sci_servers_cut(struct list_head *servers, bool died)
 	return n;
 }
 
-void sci_servers_disown(struct list_head *servers)
+void sci_exporter_end(struct sci_exporter *e)
 {
 	struct sci_server *s, *next;
 
-	list_for_each_entry_safe(s, next, servers, link) {
-		s->owner = NULL;
+	list_for_each_entry_safe(s, next, &e->servers, link) {
+		s->exporter = NULL;
 		list_del_init(&s->link);
 	}
 }

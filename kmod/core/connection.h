@@ -91,18 +91,52 @@ struct sci_client {
 };
 
 /**
+ * struct sci_exporter - what clients of other nodes connect to
+ * @servers: struct sci_server: one for each client
+ *
+ * Is part of a segment, or of an interrupt's line.
+ */
+struct sci_exporter {
+	struct list_head servers;
+};
+
+struct sci_server;
+
+/**
+ * struct sci_server_ops - kinds of servers; called with adapter->lock held
+ * @accept: finds the exporter that @msg asks for, and checks that the client may
+ *	connect to it.  Fills in what @re says of it.  Returns an ERR_PTR:
+ *	-ENOENT, -EACCES, -EUSERS.
+ * @joined: the server is in the exporter's list now.  May be NULL.
+ * @left: the client disconnected, or @died with its process or node.  Not
+ *	called for clients that were cut off.  May be NULL.
+ * @cut_done: a client that was cut off has acknowledged that, or is gone.  May
+ *	be NULL.
+ */
+struct sci_server_ops {
+	struct sci_exporter *(*accept)(struct sci_adapter *a,
+				       const struct sci_msg_connect *msg,
+				       struct sci_msg_reply *re);
+	void (*joined)(struct sci_server *s);
+	void (*left)(struct sci_server *s, bool died);
+	void (*cut_done)(struct sci_exporter *e);
+};
+
+/**
  * struct sci_server - the exporting end
  * @conn: the connection
- * @kind: of its owner
- * @owner: struct sci_segment or struct sci_intr_line, NULL: it is gone
- * @link: in the owner's list of servers
+ * @ops: its kind's
+ * @kind: what the client asked for
+ * @exporter: what it is connected to; NULL: that is gone
+ * @link: in @exporter->servers
  * @cut: CUT was sent, its acknowledgment has not come
  * @notify_msg, @cut_msg: messages not sent yet
  */
 struct sci_server {
 	struct sci_connection conn;
+	const struct sci_server_ops *ops;
 	enum sci_connect_kind kind;
-	void *owner;
+	struct sci_exporter *exporter;
 	struct list_head link;
 	bool cut;
 	struct sci_message *notify_msg;
@@ -157,13 +191,26 @@ int sci_client_usable(struct sci_client *c);
 /* The connected client's other end is gone. */
 void sci_client_lost(struct sci_client *c, int status);
 
-/* For the owner of servers: all of them get a NOTIFY, or a CUT. */
-void sci_servers_notify(struct list_head *servers);
-/* ... returns how many that had none yet; @died: not in good order */
-unsigned int sci_servers_cut(struct list_head *servers, bool died);
+/* What follows needs adapter->lock. */
+void sci_exporter_init(struct sci_exporter *e);
 
-/* ... which then goes; servers that wait for acknowledgments live on. */
-void sci_servers_disown(struct list_head *servers);
+/* Ask all clients to disconnect. */
+void sci_exporter_notify(struct sci_exporter *e);
+
+/**
+ * sci_exporter_cut() - disconnect all clients
+ * @died: the exporter's process died
+ *
+ * Returns how many clients this call cut off.  sci_server_ops.cut_done() is
+ * called for each of them.
+ */
+unsigned int sci_exporter_cut(struct sci_exporter *e, bool died);
+
+/*
+ * The exporter goes.  Servers that wait for acknowledgments live on without
+ * it, so there are no more calls of cut_done().
+ */
+void sci_exporter_end(struct sci_exporter *e);
 
 /* Clients of this adapter, on behalf of their object's kind. */
 static inline struct sci_client *sci_client_of(struct sci_object *obj)
@@ -174,9 +221,13 @@ static inline struct sci_client *sci_client_of(struct sci_object *obj)
 /* The adapter goes: what is left.  No locks held. */
 void sci_connections_drop(struct sci_adapter *a);
 
-/* Messages of proto.h that concern connections; adapter->lock held. */
+/*
+ * Messages of proto.h that concern connections; adapter->lock held.  @ops: of
+ * the kind that is asked for; NULL: there is no such kind.
+ */
 void sci_connection_connect(struct sci_peer *p,
-			    const struct sci_msg_connect *msg);
+			    const struct sci_msg_connect *msg,
+			    const struct sci_server_ops *ops);
 void sci_connection_reply(struct sci_peer *p, const struct sci_msg_reply *msg);
 void sci_connection_simple(struct sci_peer *p,
 			   const struct sci_msg_simple *msg);

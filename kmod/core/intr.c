@@ -34,7 +34,7 @@ static struct sci_intr_line *line_new(struct sci_adapter *a, u32 flags,
 	l->shared = flags & SCI_INTR_SHARE_NUMBER;
 	sci_owner_init(&l->owner, mode);
 	INIT_LIST_HEAD(&l->owners);
-	INIT_LIST_HEAD(&l->servers);
+	sci_exporter_init(&l->exporter);
 	if (flags & SCI_INTR_FIXED_NUMBER)
 		ret = xa_insert(lines(a, data), number, l, GFP_KERNEL_ACCOUNT);
 	else
@@ -66,14 +66,15 @@ static struct sci_intr_line *line_get(struct sci_adapter *a, u32 flags,
 /* Its last owner went. */
 static void line_end(struct sci_intr_line *l)
 {
-	sci_servers_cut(&l->servers, current->flags & PF_EXITING);
-	sci_servers_disown(&l->servers);
+	sci_exporter_cut(&l->exporter, current->flags & PF_EXITING);
+	sci_exporter_end(&l->exporter);
 	xa_erase(lines(l->adapter, l->data), l->number);
 	kfree(l);
 }
 
-struct sci_intr_line *sci_intr_accept(struct sci_adapter *a,
-				      const struct sci_msg_connect *who)
+static struct sci_exporter *intr_accept(struct sci_adapter *a,
+					const struct sci_msg_connect *who,
+					struct sci_msg_reply *re)
 {
 	struct sci_intr_line *l;
 
@@ -83,8 +84,14 @@ struct sci_intr_line *sci_intr_accept(struct sci_adapter *a,
 	if (!l)
 		return ERR_PTR(-ENOENT);
 	/* to trigger is to write; owners who share a line share this, too */
-	return sci_owner_permits(&l->owner, who) & 2 ? l : ERR_PTR(-EACCES);
+	if (!(sci_owner_permits(&l->owner, who) & 2))
+		return ERR_PTR(-EACCES);
+	return &l->exporter;
 }
+
+const struct sci_server_ops sci_intr_server_ops = {
+	.accept = intr_accept,
+};
 
 /* ---- owners ---- */
 
@@ -278,10 +285,10 @@ void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle)
 	p = xa_load(&a->peers, node);
 	if (p)
 		s = sci_server_find(p, handle);
-	if (s && s->owner && s->kind == SCI_KIND_INTR) {
+	if (s && s->exporter && s->kind == SCI_KIND_INTR) {
 		sci_count(a, SCI_COUNT_TRIGGERS_RECEIVED, 1);
 		trace_sci_trigger(a, node, handle, 0, false);
-		fire(s->owner);
+		fire(sci_intr_line_of(s->exporter));
 	}
 	mutex_unlock(&a->lock);
 }

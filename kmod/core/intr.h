@@ -22,7 +22,7 @@
  * @shared: owners agreed to share it
  * @owner: its first owner: who may trigger it
  * @owners: struct sci_intr
- * @servers: who can trigger it
+ * @exporter: what triggering nodes connect to
  */
 struct sci_intr_line {
 	struct sci_adapter *adapter;
@@ -31,8 +31,13 @@ struct sci_intr_line {
 	bool shared;
 	struct sci_owner owner;
 	struct list_head owners;
-	struct list_head servers;
+	struct sci_exporter exporter;
 };
+
+static inline struct sci_intr_line *sci_intr_line_of(struct sci_exporter *e)
+{
+	return container_of(e, struct sci_intr_line, exporter);
+}
 
 /**
  * struct sci_intr - an owner of a line
@@ -65,9 +70,8 @@ int sci_intr_trigger(struct sci_object *obj, void *cmd,
 /* ioctl(FIONREAD) */
 int sci_intr_fionread(struct sci_object *obj, int __user *out);
 
-/* For connection.c, adapter->lock held: -ENOENT, -EACCES. */
-struct sci_intr_line *sci_intr_accept(struct sci_adapter *a,
-				      const struct sci_msg_connect *who);
+/* SCI_KIND_INTR, SCI_KIND_DATA_INTR */
+extern const struct sci_server_ops sci_intr_server_ops;
 
 /* A trigger came from a node, for a handle we may have given to it. */
 void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle);

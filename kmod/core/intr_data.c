@@ -127,10 +127,11 @@ int sci_intr_fionread(struct sci_object *obj, int __user *out)
 static struct sci_intr *owner_of(struct sci_peer *p, u32 handle)
 {
 	struct sci_server *s = sci_server_find(p, handle);
-	struct sci_intr_line *l = s ? s->owner : NULL;
+	struct sci_intr_line *l;
 
-	if (!l || s->kind != SCI_KIND_DATA_INTR)
+	if (!s || !s->exporter || s->kind != SCI_KIND_DATA_INTR)
 		return NULL;
+	l = sci_intr_line_of(s->exporter);
 	return list_first_entry(&l->owners, struct sci_intr, link);
 }
 

@@ -9,13 +9,30 @@
 #include "core.h"
 #include "intr.h"
 #include "probe.h"
+#include "segment.h"
+
+static const struct sci_server_ops *server_ops(u8 kind)
+{
+	switch (kind) {
+	case SCI_KIND_SEGMENT:
+	case SCI_KIND_GROUP:
+		return &sci_segment_server_ops;
+	case SCI_KIND_INTR:
+	case SCI_KIND_DATA_INTR:
+		return &sci_intr_server_ops;
+	default:
+		return NULL;
+	}
+}
 
 static void deliver_locked(struct sci_peer *p, const void *body)
 {
+	const struct sci_msg_connect *connect = body;
+
 	lockdep_assert_held(&p->adapter->lock);
 	switch (*(const u8 *)body) {
 	case SCI_MSG_CONNECT:
-		sci_connection_connect(p, body);
+		sci_connection_connect(p, connect, server_ops(connect->kind));
 		break;
 	case SCI_MSG_REPLY:
 		sci_connection_reply(p, body);

@@ -37,11 +37,11 @@ static void cut_importers(struct sci_segment *s, bool died, bool tell)
 	struct sci_server *server;
 
 	if (tell)
-		list_for_each_entry(server, &s->servers, link)
+		list_for_each_entry(server, &s->exporter.servers, link)
 			if (!server->cut)
 				sci_object_event(&s->obj, SCI_EV_DISCONNECT,
 						 server->conn.peer->node, 0, 0);
-	s->cutting += sci_servers_cut(&s->servers, died);
+	s->cutting += sci_exporter_cut(&s->exporter, died);
 	s->importers = 0;
 }
 
@@ -65,7 +65,7 @@ static void segment_remove(struct sci_segment *s, enum sci_ev_type type)
 	s->state &= ~(SCI_SEGMENT_STATE_EXPORTED | SCI_SEGMENT_STATE_SHARED);
 	sci_group_leave(s);
 	cut_importers(s, type == SCI_EV_LOST, false);
-	sci_servers_disown(&s->servers);
+	sci_exporter_end(&s->exporter);
 	/* whoever waits for acknowledgments would not be told of them */
 	WRITE_ONCE(s->cutting, 0);
 	wake_up_all(&s->obj.wait);
@@ -208,7 +208,7 @@ static struct sci_segment *segment_alloc(struct sci_adapter *a)
 		return NULL;
 	sci_object_init(&s->obj, SCI_OBJECT_SEGMENT, &segment_ops, a);
 	kobject_init(&s->kobj, &sci_segment_ktype);
-	INIT_LIST_HEAD(&s->servers);
+	sci_exporter_init(&s->exporter);
 	INIT_LIST_HEAD(&s->attached);
 	INIT_LIST_HEAD(&s->attach_link);
 	INIT_LIST_HEAD(&s->group_link);
@@ -501,7 +501,7 @@ static int segment_unexport(struct sci_segment *s, u32 how)
 	s->state &= ~SCI_SEGMENT_STATE_EXPORTED;
 	sci_group_unexport(s);
 	if (how == SCI_UNEXPORT_HOW_NOTIFY)
-		sci_servers_notify(&s->servers);
+		sci_exporter_notify(&s->exporter);
 	else if (how == SCI_UNEXPORT_HOW_FORCE)
 		cut_importers(s, false, true);
 	trace_sci_segment_state(s->obj.adapter, s->id, s->length, "unexport");
@@ -528,7 +528,8 @@ int sci_segment_unexport(struct sci_object *obj, void *cmd,
 				  !READ_ONCE(a->link_up) ||
 				  sci_adapter_is_dead(a));
 	mutex_lock(&a->lock);
-	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) && list_empty(&s->servers))
+	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) &&
+	    list_empty(&s->exporter.servers))
 		hide(s);
 	mutex_unlock(&a->lock);
 	return ret ? -EINTR : 0;
@@ -565,9 +566,14 @@ int sci_segment_info(struct sci_object *obj, void *cmd,
 
 /* ---- importers ---- */
 
-struct sci_segment *sci_segment_accept(struct sci_adapter *a,
-				       const struct sci_msg_connect *who,
-				       struct sci_msg_reply *re)
+static struct sci_segment *segment_of(struct sci_exporter *e)
+{
+	return container_of(e, struct sci_segment, exporter);
+}
+
+static struct sci_exporter *segment_accept(struct sci_adapter *a,
+					   const struct sci_msg_connect *who,
+					   struct sci_msg_reply *re)
 {
 	struct sci_segment *s;
 	u8 access;
@@ -592,27 +598,48 @@ struct sci_segment *sci_segment_accept(struct sci_adapter *a,
 	re->base = cpu_to_le64(s->base);
 	if (who->kind == SCI_KIND_GROUP)
 		re->group = cpu_to_le64(s->group->serial);
-	return s;
+	return &s->exporter;
 }
 
-void sci_segment_importer(struct sci_segment *s, struct sci_server *server,
-			  enum sci_ev_type type)
+static void importer_count(struct sci_server *server, enum sci_ev_type type,
+			   const char *what)
 {
+	struct sci_segment *s = segment_of(server->exporter);
 	u32 node = server->conn.peer->node;
 
 	lockdep_assert_held(&s->obj.adapter->lock);
 	/* those of the group are not this member's alone */
 	if (server->kind == SCI_KIND_SEGMENT)
 		s->importers += type == SCI_EV_CONNECT ? 1 : -1;
-	trace_sci_importer_state(s->obj.adapter, node, s->id,
-				 type == SCI_EV_CONNECT ? "connect" :
-				 type == SCI_EV_LOST ? "lost" : "disconnect");
+	trace_sci_importer_state(s->obj.adapter, node, s->id, what);
 	sci_object_event(&s->obj, type, node, 0, 0);
 }
 
-void sci_segment_cut_done(struct sci_segment *s)
+static void segment_joined(struct sci_server *server)
 {
+	importer_count(server, SCI_EV_CONNECT, "connect");
+}
+
+static void segment_left(struct sci_server *server, bool died)
+{
+	if (died)
+		importer_count(server, SCI_EV_LOST, "lost");
+	else
+		importer_count(server, SCI_EV_DISCONNECT, "disconnect");
+}
+
+static void segment_cut_done(struct sci_exporter *e)
+{
+	struct sci_segment *s = segment_of(e);
+
 	WRITE_ONCE(s->cutting, s->cutting - 1);
 	if (!s->cutting)
 		wake_up_all(&s->obj.wait);
 }
+
+const struct sci_server_ops sci_segment_server_ops = {
+	.accept = segment_accept,
+	.joined = segment_joined,
+	.left = segment_left,
+	.cut_done = segment_cut_done,
+};

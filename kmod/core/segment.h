@@ -27,7 +27,7 @@ struct sci_group;
  * @state: enum sci_segment_state, under adapter->lock; read without by sysfs
  * @base: where others reach it, while @exposed
  * @exposed: the adapter was told to let them
- * @servers: importers
+ * @exporter: what importers connect to
  * @importers: how many are not cut off
  * @cutting: ... that are, and have not acknowledged it
  * @attached: segments of processes that attached it
@@ -49,7 +49,7 @@ struct sci_segment {
 	u32 state;
 	u64 base;
 	bool exposed;
-	struct list_head servers;
+	struct sci_exporter exporter;
 	unsigned int importers;
 	unsigned int cutting;
 	struct list_head attached;
@@ -95,18 +95,8 @@ static inline bool sci_segment_is_removed(struct sci_segment *s)
  */
 struct sci_pages *sci_segment_pages(struct sci_segment *s);
 
-/*
- * For connection.c, adapter->lock held: may @who connect, and with what access?
- * -ENOENT, -EACCES; fills in @re.
- */
-struct sci_segment *sci_segment_accept(struct sci_adapter *a,
-				       const struct sci_msg_connect *who,
-				       struct sci_msg_reply *re);
-/* An importer came, or left. */
-void sci_segment_importer(struct sci_segment *s, struct sci_server *server,
-			  enum sci_ev_type type);
-/* One that was cut off acknowledged it. */
-void sci_segment_cut_done(struct sci_segment *s);
+/* SCI_KIND_SEGMENT, SCI_KIND_GROUP */
+extern const struct sci_server_ops sci_segment_server_ops;
 
 /* sysfs.c */
 extern const struct kobj_type sci_segment_ktype;
