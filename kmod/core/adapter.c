@@ -173,6 +173,7 @@ static void adapter_init(struct sci_adapter *a)
 	xa_init_flags(&a->intrs, XA_FLAGS_ALLOC);
 	xa_init_flags(&a->data_intrs, XA_FLAGS_ALLOC);
 	xa_init(&a->peers);
+	a->peer_ops = &sci_proto_peer_ops;
 	INIT_LIST_HEAD(&a->objects);
 	INIT_LIST_HEAD(&a->mappings);
 	INIT_LIST_HEAD(&a->barrier_maps);

@@ -34,6 +34,7 @@
 
 struct sci_adapter;
 struct sci_domain;
+struct sci_peer_ops;
 struct sci_pages;
 
 /**
@@ -170,6 +171,7 @@ struct sci_att;
  * @barrier_maps: struct sci_barrier_map
  * @intrs, @data_intrs: struct sci_intr_line by number
  * @peers: by node id
+ * @peer_ops: what stands on the sessions with them
  * @probes, @next_probe: of callers who wait for an answer
  * @status: the page users map.  The driver may have the adapter itself write its
  *	hw_ words, until it is unregistered; no one else does.
@@ -216,6 +218,7 @@ struct sci_adapter {
 	struct xarray intrs;
 	struct xarray data_intrs;
 	struct xarray peers;
+	const struct sci_peer_ops *peer_ops;
 	struct list_head probes;
 	u32 next_probe;
 	struct list_head domain_link;

@@ -6,6 +6,8 @@
 
 #include "adapter.h"
 
+struct sci_peer_ops;
+
 /*
  * Between these the adapter is alive and its operations may be called; removal
  * waits for all who are inside.  Whoever sleeps for long in between also has
@@ -29,6 +31,9 @@ u64 sci_adapter_link_down_ms(struct sci_adapter *a);
 int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma);
 /* All maps turn to private pages.  adapter->lock held. */
 void sci_barrier_revoke(struct sci_adapter *a);
+
+/* proto.c */
+extern const struct sci_peer_ops sci_proto_peer_ops;
 
 /* ioctl.c */
 long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg);

@@ -11,7 +11,6 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "intr.h"
 #include "peer.h"
 #include "trace.h"
 
@@ -122,7 +121,7 @@ static void peer_arm(struct sci_peer *p)
 	peer_arm_at(p, sci_session_deadline(&p->session));
 }
 
-/* ---- telling proto.c ---- */
+/* ---- reports ---- */
 
 static void peer_deliver(struct sci_peer *p)
 {
@@ -130,7 +129,7 @@ static void peer_deliver(struct sci_peer *p)
 
 	while (sci_session_take(&p->session, body)) {
 		mutex_unlock(&p->lock);
-		sci_proto_deliver(p, body);
+		p->ops->deliver(p, body);
 		mutex_lock(&p->lock);
 	}
 }
@@ -142,7 +141,7 @@ static void peer_tell_gone(struct sci_peer *p)
 	if (p->session.state != SCI_SESSION_GONE)
 		return;
 	mutex_unlock(&p->lock);
-	sci_proto_gone(p, error);
+	p->ops->gone(p, error);
 	mutex_lock(&p->lock);
 	sci_session_revive(&p->session, ktime_get_ns());
 }
@@ -178,7 +177,7 @@ static void local_deliver(struct sci_peer *p)
 		m = list_first_entry(&p->local, struct sci_message, link);
 		list_del(&m->link);
 		mutex_unlock(&p->lock);
-		sci_proto_deliver(p, m->body);
+		p->ops->deliver(p, m->body);
 		mutex_lock(&p->lock);
 		m->done(m);
 	}
@@ -261,7 +260,7 @@ static void peer_release(struct kobject *kobj)
 {
 	struct sci_peer *p = peer_of_kobj(kobj);
 
-	sci_intr_data_forget(p);
+	p->ops->release(p);
 	mutex_destroy(&p->data_lock);
 	mutex_destroy(&p->lock);
 	mutex_destroy(&p->order);
@@ -313,6 +312,7 @@ static struct sci_peer *peer_alloc(struct sci_adapter *a, u32 node)
 	if (!p)
 		return NULL;
 	p->adapter = a;
+	p->ops = a->peer_ops;
 	p->node = node;
 	mutex_init(&p->order);
 	mutex_init(&p->lock);

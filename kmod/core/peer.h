@@ -6,15 +6,15 @@
  * One struct sci_peer per node that an adapter has to do with: runs its session
  * with locks, timers and packets.
  *
- * What comes of a session is told to proto.c in order: sci_proto_deliver() for
- * each message, sci_proto_gone() at its end, then the messages of the next one.
- * Packets arrive in a thread of the driver's, time in a work, so both hold
- * sci_peer.order from before they ask the session until proto.c has returned,
- * and nobody else makes a session deliver or end.  What a session says under
- * @lock therefore still holds when @lock has been dropped to tell proto.c.
+ * What comes of a session is reported through struct sci_peer_ops in order:
+ * deliver() for each message, gone() at the session's end, then the messages of
+ * the next one.  Packets arrive in a thread of the driver's, time in a work, so
+ * both hold sci_peer.order from before they ask the session until the operation
+ * has returned, and nobody else makes a session deliver or end.  What a session
+ * says under @lock therefore still holds when @lock has been dropped to report
+ * it.
  *
  * Lock order: sci_peer.order, mmap_lock, sci_adapter.lock, sci_peer.lock.
- * proto.c must not wait for packets in either call.
  *
  * Our own node is a peer without a session: messages are delivered by the work.
  */
@@ -29,11 +29,32 @@
 #include "adapter.h"
 #include "session.h"
 
+struct sci_peer;
+
+/**
+ * struct sci_peer_ops - what stands on sessions
+ * @deliver: a message came from @p: SCI_MESSAGE_SIZE bytes, hostile until
+ *	checked.  No locks are held but sci_peer.order.  Must not wait for
+ *	packets.
+ * @gone: the node died, came back as another, or did not answer: every
+ *	connection with it is gone.  Called after the session has ended; messages
+ *	posted since then belong to the next life.  Nothing is delivered before
+ *	it returns.  No locks are held but sci_peer.order.  Must not wait for
+ *	packets.
+ * @release: the peer is freed: frees @p->data_in
+ */
+struct sci_peer_ops {
+	void (*deliver)(struct sci_peer *p, const void *body);
+	void (*gone)(struct sci_peer *p, int error);
+	void (*release)(struct sci_peer *p);
+};
+
 /**
  * struct sci_peer - another node, or our own, as seen from one adapter
  * @adapter: ours; not to be used after sci_peers_shutdown()
+ * @ops: what stands on its session
  * @node: its id
- * @order: outermost: held while proto.c is told
+ * @order: outermost: held while @ops are called
  * @lock: @session, @local, @work_at
  * @session: with it
  * @local: our own node: messages to be delivered
@@ -42,12 +63,13 @@
  * @links: connections of either direction with it, struct sci_connection.link;
  *	under adapter->lock.  While there is one, heartbeats watch the node.
  * @connections: how many; may be read at any time
- * @data_in: proto.c's: a data interrupt that is arriving
+ * @data_in: a data interrupt that is arriving; of @ops
  * @data_lock: one data interrupt at a time is sent
  * @kobj: sysfs peers/NODE; holds the reference count
  */
 struct sci_peer {
 	struct sci_adapter *adapter;
+	const struct sci_peer_ops *ops;
 	u32 node;
 	struct mutex order;		/* outermost */
 	struct mutex lock;		/* session, local, work_at */
@@ -80,7 +102,7 @@ static inline void sci_peer_put(struct sci_peer *p)
  * sci_peer_post() - send a message
  *
  * Never fails: @m->done() is called in the end, or at once when the adapter has
- * gone.  Whether it arrived is told by sci_proto_gone(), which says that
+ * gone.  Whether it arrived is told by sci_peer_ops.gone(), which says that
  * nothing posted before it need have.  Any lock may be held but @p->lock; may
  * sleep.
  */
@@ -98,7 +120,7 @@ bool sci_peer_is_behind(struct sci_peer *p);
  *
  * Heartbeats run while there is one.  Caller holds adapter->lock.  Comes before
  * the post of the first message that belongs to the connection; one that a
- * message makes, before sci_proto_deliver() returns.
+ * message makes, before sci_peer_ops.deliver() returns.
  */
 void sci_peer_link(struct sci_peer *p, struct list_head *link);
 /* ... and ends. */
@@ -119,17 +141,5 @@ void sci_peers_kick(struct sci_adapter *a);
  * more sci_peer_get() or _receive() can happen.  @a->peers_kobj is still there.
  */
 void sci_peers_shutdown(struct sci_adapter *a);
-
-/* ---- called by peer.c, implemented by proto.c; no locks held ---- */
-
-/* A message from @p: SCI_MESSAGE_SIZE bytes, hostile until checked. */
-void sci_proto_deliver(struct sci_peer *p, const void *body);
-
-/*
- * The node died, came back as another, or did not answer: every connection
- * with it is gone.  Called after the session has ended; messages posted since
- * then belong to the next life.  Nothing is delivered before it returns.
- */
-void sci_proto_gone(struct sci_peer *p, int error);
 
 #endif

@@ -64,7 +64,7 @@ static void deliver_locked(struct sci_peer *p, const void *body)
 	}
 }
 
-void sci_proto_deliver(struct sci_peer *p, const void *body)
+static void proto_deliver(struct sci_peer *p, const void *body)
 {
 	const struct sci_msg_simple *msg = body;
 
@@ -78,7 +78,7 @@ void sci_proto_deliver(struct sci_peer *p, const void *body)
 	mutex_unlock(&p->adapter->lock);
 }
 
-void sci_proto_gone(struct sci_peer *p, int error)
+static void proto_gone(struct sci_peer *p, int error)
 {
 	mutex_lock(&p->adapter->lock);
 	sci_intr_data_forget(p);
@@ -86,3 +86,9 @@ void sci_proto_gone(struct sci_peer *p, int error)
 	sci_connection_peer_gone(p, error);
 	mutex_unlock(&p->adapter->lock);
 }
+
+const struct sci_peer_ops sci_proto_peer_ops = {
+	.deliver = proto_deliver,
+	.gone = proto_gone,
+	.release = sci_intr_data_forget,
+};
