@@ -6,6 +6,8 @@
 
 #include "adapter.h"
 
+#define SCI_ADAPTERS_MAX	256
+
 struct sci_peer_ops;
 
 /*
@@ -22,10 +24,14 @@ static inline bool sci_adapter_is_dead(struct sci_adapter *a)
 }
 
 /* adapter.c */
-int sci_adapter_open(struct inode *inode, struct file *file);
+/* Give it the number that is free and the lowest. */
+int sci_adapter_number(struct sci_adapter *a);
 /* ... for the counters files and the ioctl */
 u64 sci_adapter_link_up_ms(struct sci_adapter *a);
 u64 sci_adapter_link_down_ms(struct sci_adapter *a);
+
+/* chardev.c */
+extern const struct file_operations sci_chardev_fops;
 
 /* barrier.c */
 int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma);

@@ -23,6 +23,7 @@ struct sci_event {
 };
 
 static struct vfsmount *sci_mnt __ro_after_init;
+static sci_ioctl_fn object_ioctl __ro_after_init;
 
 /*
  * Each file has an inode of its own, and so an address space: revoking one map
@@ -40,8 +41,9 @@ static struct file_system_type sci_fs = {
 	.kill_sb = kill_anon_super,
 };
 
-int __init sci_object_fs_init(void)
+int __init sci_object_fs_init(sci_ioctl_fn ioctl)
 {
+	object_ioctl = ioctl;
 	sci_mnt = kern_mount(&sci_fs);
 	return PTR_ERR_OR_ZERO(sci_mnt);
 }
@@ -316,6 +318,12 @@ static __poll_t sci_object_poll(struct file *file, poll_table *pt)
 	return mask;
 }
 
+static long sci_object_ioctl(struct file *file, unsigned int cmd,
+			     unsigned long arg)
+{
+	return object_ioctl(file, cmd, arg);
+}
+
 /* ---- maps ---- */
 
 static int sci_object_mmap(struct file *file, struct vm_area_struct *vma)
@@ -355,19 +363,7 @@ const struct file_operations sci_object_fops = {
 	.read = sci_object_read,
 	.poll = sci_object_poll,
 	.mmap = sci_object_mmap,
-	.unlocked_ioctl = sci_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
-	.release = sci_object_release,
-};
-
-/* /dev/sciN: the same, but the file system made the file. */
-const struct file_operations sci_adapter_fops = {
-	.owner = THIS_MODULE,
-	.open = sci_adapter_open,
-	.read = sci_object_read,
-	.poll = sci_object_poll,
-	.mmap = sci_object_mmap,
-	.unlocked_ioctl = sci_ioctl,
+	.unlocked_ioctl = sci_object_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.release = sci_object_release,
 };

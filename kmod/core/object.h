@@ -123,9 +123,12 @@ int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
 			const struct file_operations *fops, void *priv);
 
 extern const struct file_operations sci_object_fops;
-extern const struct file_operations sci_adapter_fops;
 
-int sci_object_fs_init(void);
+typedef long (*sci_ioctl_fn)(struct file *file, unsigned int cmd,
+			     unsigned long arg);
+
+/* @ioctl: of all objects: the dispatcher knows the kinds that stand on this. */
+int sci_object_fs_init(sci_ioctl_fn ioctl);
 void sci_object_fs_exit(void);
 
 #endif

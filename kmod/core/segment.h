@@ -98,8 +98,4 @@ struct sci_pages *sci_segment_pages(struct sci_segment *s);
 /* SCI_KIND_SEGMENT, SCI_KIND_GROUP */
 extern const struct sci_server_ops sci_segment_server_ops;
 
-/* sysfs.c */
-extern const struct kobj_type sci_segment_ktype;
-void sci_segment_free(struct sci_segment *s);
-
 #endif

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/*
- * sysfs: /sys/class/sci/sciN.  Stable; documented in sysfs-class-sci.
- * Nothing in a segment's files takes adapter->lock: removing them waits, under
- * that lock, for those who read them.
- */
+/* sysfs: /sys/class/sci/sciN.  Stable; documented in sysfs-class-sci. */
 
 #include <linux/sysfs.h>
 
 #include "att.h"
-#include "compat.h"
 #include "core.h"
-#include "segment.h"
 
 static struct sci_adapter *adapter_of(struct device *dev)
 {
@@ -152,91 +146,4 @@ const struct attribute_group *sci_adapter_groups[] = {
 	&att_group,
 	&counter_group,
 	NULL
-};
-
-/* ---- segments/ID/ ---- */
-
-struct segment_attribute {
-	struct attribute attr;
-	ssize_t (*show)(struct sci_segment *s, char *buf);
-};
-
-#define SEGMENT_SHOW(_name, _fmt, _value)				\
-static ssize_t segment_##_name##_show(struct sci_segment *s, char *buf)	\
-{									\
-	return sysfs_emit(buf, _fmt "\n", _value);			\
-}									\
-static struct segment_attribute segment_attr_##_name = {		\
-	.attr = { .name = #_name, .mode = 0444 },			\
-	.show = segment_##_name##_show,					\
-}
-
-SEGMENT_SHOW(size, "%llu", s->length);
-SEGMENT_SHOW(mode, "%04o", s->owner.mode);
-SEGMENT_SHOW(owner, "%u", s->owner.uid);
-SEGMENT_SHOW(group, "%u", s->owner.gid);
-SEGMENT_SHOW(pid, "%d", s->pid);
-SEGMENT_SHOW(numa_node, "%d", s->numa_node);
-SEGMENT_SHOW(importers, "%u", READ_ONCE(s->importers));
-
-static ssize_t segment_state_show(struct sci_segment *s, char *buf)
-{
-	u32 state = READ_ONCE(s->state);
-	int n = 0;
-
-	n += sysfs_emit_at(buf, n, "%s",
-			   state & SCI_SEGMENT_STATE_EXPORTED ?
-			   "exported" : "local");
-	if (state & SCI_SEGMENT_STATE_SHARED)
-		n += sysfs_emit_at(buf, n, " shared");
-	if (s->flags & SCI_SEGMENT_BROADCAST)
-		n += sysfs_emit_at(buf, n, " broadcast");
-	if (s->flags & SCI_SEGMENT_EMPTY)
-		n += sysfs_emit_at(buf, n, READ_ONCE(s->pages) ?
-				   " registered" : " empty");
-	n += sysfs_emit_at(buf, n, "\n");
-	return n;
-}
-
-static struct segment_attribute segment_attr_state = {
-	.attr = { .name = "state", .mode = 0444 },
-	.show = segment_state_show,
-};
-
-static struct attribute *segment_attrs[] = {
-	&segment_attr_size.attr,
-	&segment_attr_mode.attr,
-	&segment_attr_owner.attr,
-	&segment_attr_group.attr,
-	&segment_attr_pid.attr,
-	&segment_attr_numa_node.attr,
-	&segment_attr_importers.attr,
-	&segment_attr_state.attr,
-	NULL
-};
-ATTRIBUTE_GROUPS(segment);
-
-static ssize_t segment_show(struct kobject *kobj, struct attribute *attr,
-			    char *buf)
-{
-	struct segment_attribute *sa = container_of(attr,
-						    struct segment_attribute,
-						    attr);
-
-	return sa->show(container_of(kobj, struct sci_segment, kobj), buf);
-}
-
-static const struct sysfs_ops segment_sysfs_ops = {
-	.show = segment_show,
-};
-
-static void segment_kobj_release(struct kobject *kobj)
-{
-	sci_segment_free(container_of(kobj, struct sci_segment, kobj));
-}
-
-const struct kobj_type sci_segment_ktype = {
-	.release = segment_kobj_release,
-	.sysfs_ops = &segment_sysfs_ops,
-	.default_groups = segment_groups,
 };

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Adapters as drivers see them: registration, removal, what they report. */
+
+#include <linux/mm.h>
+#include <linux/module.h>
+
+#include "connection.h"
+#include "core.h"
+#include "group.h"
+#include "import.h"
+#include "intr.h"
+#include "object.h"
+#include "peer.h"
+#include "trace.h"
+
+static dev_t sci_devt __ro_after_init;
+
+static struct class sci_class = {
+	.name = "sci",
+	.dev_groups = sci_adapter_groups,
+};
+
+/* ---- life ---- */
+
+static int adapter_check(struct sci_adapter *a)
+{
+	const struct sci_adapter_ops *ops = a->ops;
+
+	if (!ops || !ops->send || !ops->expose || !ops->hide || !ops->map ||
+	    !ops->unmap || !ops->mapping_pfn || !a->type)
+		return -EINVAL;
+	if (!a->node || a->node > SCI_IOC_NODE_MAX ||
+	    a->node % SCI_IOC_NODE_STEP)
+		return -EINVAL;
+	if (!a->max_segment || a->att_page_size < PAGE_SIZE ||
+	    !is_power_of_2(a->att_page_size))
+		return -EINVAL;
+	if (!(a->caps & SCI_CAP_MEMORY) != !!ops->flush ||
+	    !(a->caps & SCI_CAP_DMA) != !ops->dma_copy ||
+	    !(a->caps & SCI_CAP_BARRIER) != !a->barrier_pfn ||
+	    !(a->caps & SCI_CAP_BROADCAST) != !a->domain)
+		return -EINVAL;
+	return 0;
+}
+
+static int adapter_name(struct sci_adapter *a)
+{
+	int ret = sci_adapter_number(a);
+
+	if (ret)
+		return ret;
+	a->dev.devt = MKDEV(MAJOR(sci_devt), a->index);
+	return dev_set_name(&a->dev, "sci%d", a->index);
+}
+
+static void wake_everyone(struct sci_adapter *a)
+{
+	struct sci_object *obj;
+
+	mutex_lock(&a->lock);
+	list_for_each_entry(obj, &a->objects, link)
+		wake_up_all(&obj->wait);
+	mutex_unlock(&a->lock);
+	wake_up_all(&a->wait);
+}
+
+int sci_adapter_register(struct sci_adapter *a)
+{
+	int ret = adapter_check(a);
+
+	if (ret)
+		return ret;
+	ret = adapter_name(a);
+	if (ret)
+		return ret;
+	a->dev.class = &sci_class;
+	a->peer_ops = &sci_proto_peer_ops;
+	a->wq = alloc_ordered_workqueue("%s", 0, dev_name(&a->dev));
+	if (!a->wq)
+		return -ENOMEM;
+	sci_debugfs_add(a);
+	/* told to user space when all of it is there */
+	dev_set_uevent_suppress(&a->dev, true);
+	ret = device_add(&a->dev);
+	if (ret)
+		goto err_wq;
+	ret = -ENOMEM;
+	a->segments_kobj = kobject_create_and_add("segments", &a->dev.kobj);
+	if (!a->segments_kobj)
+		goto err_device;
+	a->peers_kobj = kobject_create_and_add("peers", &a->dev.kobj);
+	if (!a->peers_kobj)
+		goto err_segments;
+	sci_domain_add(a);
+	cdev_init(&a->cdev, &sci_chardev_fops);
+	a->cdev.owner = THIS_MODULE;
+	cdev_set_parent(&a->cdev, &a->dev.kobj);
+	ret = cdev_add(&a->cdev, a->dev.devt, 1);
+	if (ret)
+		goto err_domain;
+	dev_set_uevent_suppress(&a->dev, false);
+	kobject_uevent(&a->dev.kobj, KOBJ_ADD);
+	trace_sci_adapter_state(a, "register");
+	return 0;
+
+err_domain:
+	sci_domain_remove(a);
+	kobject_put(a->peers_kobj);
+err_segments:
+	kobject_put(a->segments_kobj);
+err_device:
+	device_del(&a->dev);
+err_wq:
+	sci_debugfs_remove(a);
+	destroy_workqueue(a->wq);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(sci_adapter_register);
+
+static void kill_objects(struct sci_adapter *a)
+{
+	struct sci_object *obj;
+
+	mutex_lock(&a->lock);
+	while (!list_empty(&a->objects)) {
+		obj = list_first_entry(&a->objects, struct sci_object, link);
+		list_del_init(&obj->link);
+		if (obj->ops->kill)
+			obj->ops->kill(obj);
+		wake_up_all(&obj->wait);
+	}
+	/* last: what it could still have said has been counted */
+	sci_barrier_revoke(a);
+	mutex_unlock(&a->lock);
+}
+
+void sci_adapter_unregister(struct sci_adapter *a)
+{
+	sci_domain_remove(a);
+	cdev_del(&a->cdev);
+	/* a store barrier that is turned away was none: it must show */
+	sci_adapter_error(a, false);
+	WRITE_ONCE(a->dead, true);
+	sci_adapter_set_link(a, false);
+	wake_everyone(a);	/* the link may have been down */
+	/* from here on no system call is inside, and none gets in */
+	synchronize_srcu(&a->srcu);
+	kill_objects(a);
+	sci_peers_shutdown(a);
+	sci_connections_drop(a);
+	kobject_put(a->peers_kobj);
+	kobject_put(a->segments_kobj);
+	device_del(&a->dev);
+	sci_debugfs_remove(a);
+	destroy_workqueue(a->wq);
+	trace_sci_adapter_state(a, "unregister");
+}
+EXPORT_SYMBOL_GPL(sci_adapter_unregister);
+
+/* ---- what drivers report ---- */
+
+void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet)
+{
+	int idx;
+
+	if (sci_adapter_enter(a, &idx))
+		return;
+	sci_peer_receive(a, node, packet);
+	sci_adapter_exit(a, idx);
+}
+EXPORT_SYMBOL_GPL(sci_adapter_receive);
+
+void sci_adapter_returned(struct sci_adapter *a, u32 node)
+{
+	int idx;
+
+	if (sci_adapter_enter(a, &idx))
+		return;
+	sci_peer_returned(a, node);
+	sci_adapter_exit(a, idx);
+}
+EXPORT_SYMBOL_GPL(sci_adapter_returned);
+
+void sci_adapter_interrupt(struct sci_adapter *a, u32 node, u32 handle)
+{
+	int idx;
+
+	if (sci_adapter_enter(a, &idx))
+		return;
+	sci_intr_triggered(a, node, handle);
+	sci_adapter_exit(a, idx);
+}
+EXPORT_SYMBOL_GPL(sci_adapter_interrupt);
+
+static void link_account(struct sci_adapter *a, bool up)
+{
+	ktime_t now = ktime_get();
+
+	if (up)
+		a->link_down_ns += ktime_to_ns(ktime_sub(now, a->link_changed));
+	a->link_changed = now;
+	WRITE_ONCE(a->link_up, up);
+	WRITE_ONCE(a->status->down, !up);
+}
+
+void sci_adapter_set_link(struct sci_adapter *a, bool up)
+{
+	mutex_lock(&a->lock);
+	/* under the lock: unregister() takes the link down after saying so */
+	up = up && !sci_adapter_is_dead(a);
+	if (up == a->link_up) {
+		mutex_unlock(&a->lock);
+		return;
+	}
+	link_account(a, up);
+	trace_sci_adapter_state(a, up ? "link up" : "link down");
+	if (!up) {
+		sci_count(a, SCI_COUNT_LINK_DOWNS, 1);
+		sci_adapter_error(a, false);
+	}
+	sci_imports_tell(a, up ? SCI_EV_LINK_UP : SCI_EV_LINK_DOWN);
+	mutex_unlock(&a->lock);
+	wake_everyone(a);
+	if (up)
+		sci_peers_kick(a);
+	kobject_uevent(&a->dev.kobj, KOBJ_CHANGE);
+}
+EXPORT_SYMBOL_GPL(sci_adapter_set_link);
+
+/* ---- module ---- */
+
+static int __init sci_init(void)
+{
+	int ret;
+
+	BUILD_BUG_ON(sizeof(struct sci_status_page) > PAGE_SIZE);
+	BUILD_BUG_ON(sizeof(struct sci_status_page) != 2 * 64);
+	/* their page offsets must differ, whatever the page size is */
+	BUILD_BUG_ON(SCI_MMAP_STEP % PAGE_SIZE);
+	ret = sci_object_fs_init(sci_ioctl);
+	if (ret)
+		return ret;
+	ret = alloc_chrdev_region(&sci_devt, 0, SCI_ADAPTERS_MAX, "sci");
+	if (ret)
+		goto err_fs;
+	ret = class_register(&sci_class);
+	if (ret)
+		goto err_chrdev;
+	sci_debugfs_init();
+	return 0;
+
+err_chrdev:
+	unregister_chrdev_region(sci_devt, SCI_ADAPTERS_MAX);
+err_fs:
+	sci_object_fs_exit();
+	return ret;
+}
+
+static void __exit sci_exit(void)
+{
+	sci_debugfs_exit();
+	class_unregister(&sci_class);
+	unregister_chrdev_region(sci_devt, SCI_ADAPTERS_MAX);
+	sci_object_fs_exit();
+}
+
+module_init(sci_init);
+module_exit(sci_exit);
+MODULE_AUTHOR("The libsci authors");
+MODULE_DESCRIPTION("Scalable Coherent Interface: segments, imports, interrupts");
+MODULE_LICENSE("GPL");
