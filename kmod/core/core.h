@@ -1,6 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What the files of sci.ko share besides what has a header of its own. */
+/*
+ * DOC: the files of the core
+ *
+ * Each file calls only the files above it.  scripts/check-modules holds this
+ * table against the objects.
+ *
+ * On their own:
+ *  trace.c		tracepoints
+ *  att.c		allocator for entries of an address translation table
+ *  pages.c		memory of segments: allocated or pinned, and charged
+ *  owner.c		owner and mode, as of a file; a process's credentials
+ *  session.c		messages to another node, once and in order
+ *
+ * Adapters, files, other nodes:
+ *  adapter.c		an adapter's life; callers inside it; its error counts
+ *  object.c		objects that have a file: events, poll, maps
+ *  mapping.c		pieces of another node's memory, shared by imports
+ *  barrier.c		the page for store barriers without a system call
+ *  peer.c		another node: a session with locks, timers and packets
+ *  group.c		broadcast groups
+ *  connection.c	both ends of a connection, and its messages
+ *
+ * Kinds of objects:
+ *  segment.c		local segments
+ *  import.c		remote segments
+ *  dma.c		DMA queues
+ *  intr_data.c		the bytes of data interrupts
+ *  remote_intr.c	interrupts of other nodes
+ *  intr.c		interrupts of this node
+ *  probe.c		callers who ask whether a node answers
+ *
+ * Ways in:
+ *  proto.c		messages from other nodes
+ *  ioctl.c		ioctls: one table
+ *  chardev.c		/dev/sciN
+ *  sysfs.c		/sys/class/sci/sciN
+ *  debugfs.c		/sys/kernel/debug/sci/sciN
+ *  register.c		drivers: registration, removal, reports; the module
+ */
 #ifndef SCI_CORE_H
 #define SCI_CORE_H
 
