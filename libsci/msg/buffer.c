@@ -31,15 +31,15 @@ int segment_create(struct sci_ep *ep, struct sci_lseg_param *param,
 	param->flags |= SCI_LSEG_AUTO_ID;
 	for (unsigned int i = 0; i < 2; i++) {
 		param->id = MSG_NUMBERS + (ep->next_segment & MSG_NUMBERS_MASK);
-		ret = ep->ops->lseg_create(ep->fabric, param, out);
+		ret = ep->ops->lseg.create(ep->fabric, param, out);
 		if (ret)
 			return ret;
-		id = ep->ops->lseg_id(*out);
+		id = ep->ops->lseg.id(*out);
 		ep->next_segment = id + 1 - MSG_NUMBERS;
 		if (is_msg_number(id))
 			return 0;
 		/* beyond the last id, which peers would not import */
-		ep->ops->lseg_destroy(*out);
+		ep->ops->lseg.destroy(*out);
 		ep->next_segment = 0;
 	}
 	return -EEXIST;
@@ -137,7 +137,7 @@ static void buf_free(struct sci_ep *ep, struct msg_buf *b)
 	list_del(&b->link);
 	if (!b->count)
 		ep->ops->unmap(ep->fabric, b->addr, b->len);
-	ep->ops->lseg_destroy(b->seg);
+	ep->ops->lseg.destroy(b->seg);
 	free(b);
 }
 
@@ -161,10 +161,10 @@ static int alloc_buf(struct sci_ep *ep, size_t len, void **out)
 	ret = buf_segment(ep, b, 0);
 	if (ret)
 		goto err_free;
-	ret = ep->ops->lseg_map(b->seg, 0, len, 0, &addr);
+	ret = ep->ops->lseg.map(b->seg, 0, len, 0, &addr);
 	if (ret)
 		goto err_seg;
-	ret = ep->ops->lseg_export(b->seg, 0);
+	ret = ep->ops->lseg.export(b->seg, 0);
 	if (ret)
 		goto err_map;
 	b->addr = addr;
@@ -175,7 +175,7 @@ static int alloc_buf(struct sci_ep *ep, size_t len, void **out)
 err_map:
 	ep->ops->unmap(ep->fabric, addr, len);
 err_seg:
-	ep->ops->lseg_destroy(b->seg);
+	ep->ops->lseg.destroy(b->seg);
 err_free:
 	free(b);
 	return ret;
@@ -251,15 +251,15 @@ static int register_buf(struct sci_ep *ep, uint8_t *addr, size_t len)
 	ret = buf_segment(ep, b, SCI_LSEG_EMPTY);
 	if (ret)
 		goto err_free;
-	ret = ep->ops->lseg_register(b->seg, addr, len);
-	ret = ret ? ret : ep->ops->lseg_export(b->seg, 0);
+	ret = sci_lseg_register(ep->fabric, b->seg, addr, len);
+	ret = ret ? ret : ep->ops->lseg.export(b->seg, 0);
 	if (ret)
 		goto err_seg;
 	list_add_tail(&b->link, &ep->bufs);
 	return 0;
 
 err_seg:
-	ep->ops->lseg_destroy(b->seg);
+	ep->ops->lseg.destroy(b->seg);
 err_free:
 	free(b);
 	return ret;

@@ -29,11 +29,11 @@ static int port_send(struct sci_ep *ep, const struct sci_addr *to,
 	struct sci_rintr *port;
 	int ret;
 
-	ret = ep->ops->rintr_connect(ep->fabric, &param, &port);
+	ret = ep->ops->rintr.connect(ep->fabric, &param, &port);
 	if (ret)
 		return ret;
-	ret = ep->ops->rintr_trigger(port, hello, sizeof(*hello));
-	ep->ops->rintr_disconnect(port);
+	ret = ep->ops->rintr.trigger(port, hello, sizeof(*hello));
+	ep->ops->rintr.disconnect(port);
 	return ret;
 }
 
@@ -53,7 +53,7 @@ int hello_send(struct sci_peer *p)
 	struct msg_hello hello = hello_from(p->ep, HELLO_CONNECT);
 	int ret;
 
-	hello.inbox = p->ep->ops->lseg_id(p->inbox);
+	hello.inbox = p->ep->ops->lseg.id(p->inbox);
 	hello.to = p->nonce;
 	hello.yours = p->state == PEER_UP ? p->their_inbox : 0;
 	ret = port_send(p->ep, &p->addr, &hello);
@@ -90,7 +90,7 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 
 	/* the answer to a connection that is over */
 	if (h->yours && (!p || p->state == PEER_DOWN ||
-			 h->yours != ep->ops->lseg_id(p->inbox)))
+			 h->yours != ep->ops->lseg.id(p->inbox)))
 		return;
 	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
 	    p->their_inbox == h->inbox) {
@@ -147,7 +147,7 @@ static void refused(struct sci_ep *ep, const struct sci_addr *from,
 	struct sci_peer *p = peer_find(ep, from);
 
 	if (p && p->state == PEER_CONNECTING && h->to == ep->nonce &&
-	    h->inbox == ep->ops->lseg_id(p->inbox))
+	    h->inbox == ep->ops->lseg.id(p->inbox))
 		peer_down(p, h->status < 0 ? -ECONNREFUSED : -EPROTO);
 }
 
@@ -162,14 +162,14 @@ int hello_poll(struct sci_ep *ep)
 		struct sci_addr from;
 		int ret;
 
-		ret = ep->ops->lintr_wait(ep->port, &h, &len, 0);
+		ret = ep->ops->lintr.wait(ep->port, &h, &len, 0);
 		if (ret == -EMSGSIZE && len <= SCI_DATA_INTR_MAX) {
 			/* nothing of ours: away with it */
 			void *junk = malloc(len);
 
 			if (!junk)
 				return n;
-			ep->ops->lintr_wait(ep->port, junk, &len, 0);
+			ep->ops->lintr.wait(ep->port, junk, &len, 0);
 			free(junk);
 			continue;
 		}

@@ -64,13 +64,13 @@ static int make_bell(struct sci_ep *ep, uint32_t id)
 	struct sci_lintr_param param = {
 		.number = MSG_NUMBERS + id, .flags = SCI_INTR_FIXED,
 	};
-	int ret = ep->ops->lintr_create(ep->fabric, &param, &ep->bell);
+	int ret = ep->ops->lintr.create(ep->fabric, &param, &ep->bell);
 
 	if (ret)
 		return ret;
 	ret = waits_init(ep);
 	if (ret)
-		ep->ops->lintr_destroy(ep->bell);
+		ep->ops->lintr.destroy(ep->bell);
 	return ret;
 }
 
@@ -82,7 +82,7 @@ static int make_port(struct sci_ep *ep, uint32_t id)
 		.event = port_event, .owner = ep,
 	};
 
-	return ep->ops->lintr_create(ep->fabric, &param, &ep->port);
+	return ep->ops->lintr.create(ep->fabric, &param, &ep->port);
 }
 
 static int take_id(struct sci_ep *ep, uint32_t id)
@@ -94,7 +94,7 @@ static int take_id(struct sci_ep *ep, uint32_t id)
 	ret = make_port(ep, id);
 	if (ret) {
 		waits_fini(ep);
-		ep->ops->lintr_destroy(ep->bell);
+		ep->ops->lintr.destroy(ep->bell);
 		return ret;
 	}
 	ep->addr.id = id;
@@ -122,13 +122,13 @@ static int join(struct sci_ep *ep)
 	if (ret)
 		return ret;
 	ep->ops = ep->fabric->ops;
-	ret = ep->ops->adapter_query(ep->fabric, 0, &info);
+	ret = ep->ops->query.adapter(ep->fabric, 0, &info);
 	if (ret) {
 		sci_fabric_close(ep->fabric);
 		return ret;
 	}
 	line_init();
-	ep->link = ep->ops->link_status(ep->fabric, 0);
+	ep->link = ep->ops->query.link(ep->fabric, 0);
 	ep->errors = sci_link_errors(ep->link);
 	ep->addr.node = info.node;
 	ep->wake_barrier = info.wake_barrier;
@@ -248,9 +248,9 @@ int sci_ep_close(struct sci_ep *ep)
 	drop_receives(ep);
 	drop_orphans(ep);
 	bufs_free(ep);
-	ep->ops->lintr_destroy(ep->port);
+	ep->ops->lintr.destroy(ep->port);
 	waits_fini(ep);
-	ep->ops->lintr_destroy(ep->bell);
+	ep->ops->lintr.destroy(ep->bell);
 	sci_fabric_close(ep->fabric);
 	sci_match_fini(&ep->match);
 	slabs_free(ep);

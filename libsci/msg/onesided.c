@@ -34,7 +34,7 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 	b = buf_find(ep, addr, len);
 	if (b)
 		*key = (struct sci_key){
-			.segment = ep->ops->lseg_id(b->seg),
+			.segment = ep->ops->lseg.id(b->seg),
 			.offset = (uint64_t)((const uint8_t *)addr - b->addr),
 			.len = len,
 		};
@@ -52,7 +52,7 @@ static int write_all(struct sci_req *req, struct msg_import *im)
 	ret = remote_store(ep, im->seg, im->addr + req->offset, &req->at,
 			   req->len, false);
 	if (!ret && !ep->lossy)
-		ep->ops->store_barrier(ep->fabric, im->seg);
+		ep->ops->rseg.store_barrier(ep->fabric, im->seg);
 	return ret;
 }
 

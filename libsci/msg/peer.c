@@ -93,11 +93,11 @@ static int make_inbox(struct sci_peer *p)
 	ret = segment_create(p->ep, &param, &p->inbox);
 	if (ret)
 		return ret;
-	ret = ops->lseg_map(p->inbox, 0, INBOX_BYTES, 0, &addr);
+	ret = ops->lseg.map(p->inbox, 0, INBOX_BYTES, 0, &addr);
 	if (ret)
 		goto err;
 	p->inbox_map = addr;
-	ret = ops->lseg_export(p->inbox, 0);
+	ret = ops->lseg.export(p->inbox, 0);
 	if (ret)
 		goto err;
 	return 0;
@@ -105,7 +105,7 @@ static int make_inbox(struct sci_peer *p)
 err:
 	if (p->inbox_map)
 		ops->unmap(p->ep->fabric, p->inbox_map, INBOX_BYTES);
-	ops->lseg_destroy(p->inbox);
+	ops->lseg.destroy(p->inbox);
 	return ret;
 }
 
@@ -163,15 +163,15 @@ int peer_import_inbox(struct sci_peer *p, uint32_t id)
 
 	if (!is_msg_number(id))
 		return -EPROTO;
-	ret = ops->rseg_connect(p->ep->fabric, &param, &p->outbox);
+	ret = ops->rseg.connect(p->ep->fabric, &param, &p->outbox);
 	if (ret)
 		return ret;
-	ret = ops->rseg_size(p->outbox) == INBOX_BYTES ? 0 : -EPROTO;
+	ret = ops->rseg.size(p->outbox) == INBOX_BYTES ? 0 : -EPROTO;
 	if (!ret)
-		ret = ops->rseg_map(p->outbox, 0, INBOX_BYTES, 0, &addr);
+		ret = ops->rseg.map(p->outbox, 0, INBOX_BYTES, 0, &addr);
 	if (ret)
 		goto err_seg;
-	ret = ops->rintr_connect(p->ep->fabric, &bell, &p->bell);
+	ret = ops->rintr.connect(p->ep->fabric, &bell, &p->bell);
 	if (ret)
 		goto err_map;
 	p->outbox_map = addr;
@@ -190,7 +190,7 @@ int peer_import_inbox(struct sci_peer *p, uint32_t id)
 err_map:
 	ops->unmap(p->ep->fabric, addr, INBOX_BYTES);
 err_seg:
-	ops->rseg_disconnect(p->outbox);
+	ops->rseg.disconnect(p->outbox);
 	p->outbox = NULL;
 	return ret;
 }
@@ -210,7 +210,7 @@ void peer_heat(struct sci_peer *p)
  */
 bool peer_is_gone(const struct sci_peer *p)
 {
-	return atomic_load(&p->ep->ops->rseg_status(p->outbox)->gone);
+	return atomic_load(&p->ep->ops->rseg.status(p->outbox)->gone);
 }
 
 /* A control line of its may come from now on. */
@@ -227,7 +227,7 @@ static void drop_import(struct sci_peer *p, struct msg_import *im)
 	list_del(&im->link);
 	sci_fault_forget(im->addr, im->size);
 	ops->unmap(p->ep->fabric, im->addr, im->size);
-	ops->rseg_disconnect(im->seg);
+	ops->rseg.disconnect(im->seg);
 	free(im);
 }
 
@@ -239,7 +239,7 @@ static void drop_gone_imports(struct sci_peer *p)
 		struct msg_import *im = container_of(pos, struct msg_import,
 						     link);
 
-		if (atomic_load(&p->ep->ops->rseg_status(im->seg)->gone))
+		if (atomic_load(&p->ep->ops->rseg.status(im->seg)->gone))
 			drop_import(p, im);
 	}
 }
@@ -277,20 +277,20 @@ struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 	if (!is_msg_number(id))
 		return NULL;
 	im = calloc(1, sizeof(*im));
-	ret = im ? ops->rseg_connect(p->ep->fabric, &param, &im->seg) : -ENOMEM;
+	ret = im ? ops->rseg.connect(p->ep->fabric, &param, &im->seg) : -ENOMEM;
 	if (ret)
 		goto err;
 	if (peer_is_gone(p)) {
 		ret = -ENOTCONN;
-		ops->rseg_disconnect(im->seg);
+		ops->rseg.disconnect(im->seg);
 		goto err;
 	}
 	im->id = id;
 	im->errors = sci_link_errors(p->ep->link);
-	im->size = ops->rseg_size(im->seg);
-	ret = ops->rseg_map(im->seg, 0, im->size, 0, &addr);
+	im->size = ops->rseg.size(im->seg);
+	ret = ops->rseg.map(im->seg, 0, im->size, 0, &addr);
 	if (ret) {
-		ops->rseg_disconnect(im->seg);
+		ops->rseg.disconnect(im->seg);
 		goto err;
 	}
 	im->addr = addr;
@@ -320,8 +320,8 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	if (errors == im->errors)
 		return true;
 	/* something was lost, not surely this: what is gone can't be mapped */
-	if (atomic_load(&ops->rseg_status(im->seg)->gone) ||
-	    ops->rseg_map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
+	if (atomic_load(&ops->rseg.status(im->seg)->gone) ||
+	    ops->rseg.map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
 		return false;
 	ops->unmap(p->ep->fabric, addr, 1);
 	im->errors = errors;
@@ -522,16 +522,16 @@ static void leave_fabric(struct sci_peer *p)
 	while ((l = list_pop(&p->imports)))
 		drop_import(p, container_of(l, struct msg_import, link));
 	if (p->bell)
-		ops->rintr_disconnect(p->bell);
+		ops->rintr.disconnect(p->bell);
 	/* first its inbox, so that it hears of an orderly end */
 	if (p->outbox) {
 		sci_fault_forget(p->outbox_map, INBOX_BYTES);
 		ops->unmap(f, p->outbox_map, INBOX_BYTES);
-		ops->rseg_disconnect(p->outbox);
+		ops->rseg.disconnect(p->outbox);
 	}
 	rings_free(p);
 	ops->unmap(f, p->inbox_map, INBOX_BYTES);
-	ops->lseg_destroy(p->inbox);
+	ops->lseg.destroy(p->inbox);
 	p->inbox = NULL;
 }
 

@@ -49,7 +49,7 @@ static void full_stop(struct sci_ep *ep)
 {
 	check_writes(ep);
 	if (ep->wake_barrier)
-		ep->ops->wake_barrier(ep->fabric);
+		sci_fabric_wake_barrier(ep->fabric);
 	sci_full_barrier();
 }
 
@@ -98,7 +98,7 @@ static bool answer_bell(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 
-	if (ep->ops->lintr_wait(ep->bell, NULL, NULL, 0))
+	if (ep->ops->lintr.wait(ep->bell, NULL, NULL, 0))
 		return false;
 	/* a bell can overtake the status that says what it was for */
 	if (ep->lossy)

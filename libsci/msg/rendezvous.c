@@ -92,10 +92,10 @@ static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	ret = segment_create(p->ep, &param, &b->seg);
 	if (ret)
 		return ret;
-	ret = ops->lseg_map(b->seg, 0, size, 0, &addr);
+	ret = ops->lseg.map(b->seg, 0, size, 0, &addr);
 	if (ret)
 		goto err_seg;
-	ret = ops->lseg_export(b->seg, 0);
+	ret = ops->lseg.export(b->seg, 0);
 	if (ret)
 		goto err_map;
 	b->base = addr;
@@ -106,7 +106,7 @@ static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 err_map:
 	ops->unmap(p->ep->fabric, addr, size);
 err_seg:
-	ops->lseg_destroy(b->seg);
+	ops->lseg.destroy(b->seg);
 	return ret;
 }
 
@@ -119,7 +119,7 @@ static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 
 	t.attached.status = b->size ? -EEXIST : make_ring(p, which, size);
 	if (!t.attached.status) {
-		t.attached.segment = p->ep->ops->lseg_id(b->seg);
+		t.attached.segment = p->ep->ops->lseg.id(b->seg);
 		t.attached.size = size;
 	}
 	send_ctl(p, &t);
@@ -150,14 +150,14 @@ static int import_ring(struct sci_peer *p, const struct line_attached *a)
 
 	if (!is_msg_number(a->segment) || !good_size(a->size) || b->size)
 		return -EPROTO;
-	ret = ops->rseg_connect(p->ep->fabric, &param, &b->seg);
+	ret = ops->rseg.connect(p->ep->fabric, &param, &b->seg);
 	if (ret)
 		return ret;
 	ret = peer_is_gone(p) ? -ENOTCONN :
-	      ops->rseg_size(b->seg) < a->size ? -EPROTO : 0;
-	ret = ret ? ret : ops->rseg_map(b->seg, 0, a->size, 0, &addr);
+	      ops->rseg.size(b->seg) < a->size ? -EPROTO : 0;
+	ret = ret ? ret : ops->rseg.map(b->seg, 0, a->size, 0, &addr);
 	if (ret) {
-		ops->rseg_disconnect(b->seg);
+		ops->rseg.disconnect(b->seg);
 		return ret;
 	}
 	b->base = addr;
@@ -178,11 +178,11 @@ void rings_free(struct sci_peer *p)
 		if (tx->size) {
 			sci_fault_forget(tx->base, tx->size);
 			ops->unmap(p->ep->fabric, (void *)tx->base, tx->size);
-			ops->rseg_disconnect(tx->seg);
+			ops->rseg.disconnect(tx->seg);
 		}
 		if (rx->size) {
 			ops->unmap(p->ep->fabric, rx->base, rx->size);
-			ops->lseg_destroy(rx->seg);
+			ops->lseg.destroy(rx->seg);
 		}
 	}
 }
@@ -278,7 +278,7 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 		return false;
 	req->mode = CTS_ZCOPY;
 	cts->cts.mode = CTS_ZCOPY;
-	cts->cts.segment = req->ep->ops->lseg_id(buf->seg);
+	cts->cts.segment = req->ep->ops->lseg.id(buf->seg);
 	cts->cts.offset = offset;
 	if (start_receiving(req, p, cts)) {
 		send_fin(p, cts->cts.id, -ENOMEM, false);
@@ -319,7 +319,7 @@ static int read_private_pieces(struct sci_req *req, struct sci_peer *p,
 		int ret;
 
 		n = n < left ? n : left;
-		ret = req->ep->ops->peer_read(p->outbox, dst, addr, n);
+		ret = sci_peer_read(req->ep->fabric, p->outbox, dst, addr, n);
 		if (ret)
 			return ret;
 		msg_skip(&req->at, n);
@@ -562,7 +562,7 @@ static int push_zcopy(struct sci_req *req)
 	}
 	/* the stores have left before the line that says so, or are there */
 	if (!p->ep->lossy)
-		p->ep->ops->store_barrier(p->ep->fabric, im->seg);
+		p->ep->ops->rseg.store_barrier(p->ep->fabric, im->seg);
 	p->ep->stats.sent_zcopy++;
 	transfer_end(req, 0, 0);
 	return 0;

@@ -139,7 +139,7 @@ __hot void status_write(struct sci_peer *p)
 	} while (sci_load_relaxed(&p->status->sleeps) != p->now.rung);
 	if (p->now.rung == p->bell_rung)
 		return;
-	if (p->ep->ops->rintr_trigger(p->bell, NULL, 0)) {
+	if (p->ep->ops->rintr.trigger(p->bell, NULL, 0)) {
 		/* the link is down: to be done again, like all that is lost */
 		p->resend = p->ep->lossy;
 		return;

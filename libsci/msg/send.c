@@ -264,7 +264,7 @@ static void offer_buffer(struct sci_req *req, struct line_rts *rts)
 	buf = buf_find(req->ep, addr, req->len);
 	if (!buf)
 		return;
-	rts->segment = req->ep->ops->lseg_id(buf->seg);
+	rts->segment = req->ep->ops->lseg.id(buf->seg);
 	rts->offset = (uint64_t)(addr - buf->addr);
 	rts->flags |= RTS_EXPORTED;
 }

@@ -45,7 +45,7 @@ int waits_init(struct sci_ep *ep)
 	ep->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ep->wake_fd < 0)
 		return -errno;
-	ret = ep->ops->lintr_fd(ep->bell);
+	ret = ep->ops->lintr.fd(ep->bell);
 	if (ret < 0) {
 		close(ep->wake_fd);
 		return ret;

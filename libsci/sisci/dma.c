@@ -48,12 +48,12 @@ struct sci_dma_obj {
 static int copy_mem(const struct entry *e, struct sci_rseg *r,
 		    const struct sci_dma_piece *p, bool pull)
 {
-	struct sci_rseg_status *st = sci_lib.ops->rseg_status(r);
+	struct sci_rseg_status *st = sci_lib.ops->rseg.status(r);
 	uint32_t errors = sci_link_errors(st->link);
 	void *remote = NULL;
 	int ret;
 
-	ret = sci_lib.ops->rseg_map(r, p->remote, p->len,
+	ret = sci_lib.ops->rseg.map(r, p->remote, p->len,
 				    pull ? SCI_MAP_READONLY : 0, &remote);
 	if (ret)
 		return ret;
@@ -62,7 +62,7 @@ static int copy_mem(const struct entry *e, struct sci_rseg *r,
 	else
 		sci_remote_write(remote, e->mem + p->local, p->len, st->link);
 	sci_fault_forget(remote, p->len);
-	sci_lib.ops->store_barrier(sci_lib.fabric, r);
+	sci_lib.ops->rseg.store_barrier(sci_lib.fabric, r);
 	sci_lib.ops->unmap(sci_lib.fabric, remote, p->len);
 	return sci_link_errors(st->link) == errors ? 0 : -EIO;
 }
@@ -77,9 +77,8 @@ static int copy_entry(struct sci_dma_obj *q, const struct entry *e)
 		if (atomic_load(&q->abort))
 			return -ECANCELED;
 		p.len = left < PIECE ? left : PIECE;
-		ret = e->lseg ? sci_lib.ops->dma_copy(e->lseg->seg,
-						      e->rseg->seg, &p,
-						      q->pull) :
+		ret = e->lseg ? sci_dma_copy(sci_lib.fabric, e->lseg->seg,
+					     e->rseg->seg, &p, q->pull) :
 				copy_mem(e, e->rseg->seg, &p, q->pull);
 		p.local += p.len;
 		p.remote += p.len;
@@ -333,9 +332,9 @@ static sci_error_t check_segments(struct sci_dma_obj *q,
 	}
 	pthread_mutex_lock(&r->obj.lock);
 	if (!err && (!r->seg || r->adapter != q->adapter ||
-		     atomic_load(&sci_lib.ops->rseg_status(r->seg)->gone)))
+		     atomic_load(&sci_lib.ops->rseg.status(r->seg)->gone)))
 		err = SCI_ERR_SEGMENT_NOT_CONNECTED;
-	if (!err && !pull && sci_lib.ops->rseg_readonly(r->seg))
+	if (!err && !pull && sci_lib.ops->rseg.readonly(r->seg))
 		err = SCI_ERR_ACCESS;
 	pthread_mutex_unlock(&r->obj.lock);
 	return err;
@@ -379,8 +378,8 @@ static sci_error_t add_pieces(struct sci_dma_obj *q, struct sci_lseg_obj *s,
 	err = err ? err : sci_adapter(q->adapter, &info);
 	if (err)
 		return err;
-	local = s ? sci_lib.ops->lseg_size(s->seg) : UINT64_MAX;
-	remote = sci_lib.ops->rseg_size(r->seg);
+	local = s ? sci_lib.ops->lseg.size(s->seg) : UINT64_MAX;
+	remote = sci_lib.ops->rseg.size(r->seg);
 	for (i = 0; i < req->n && !err; i++)
 		err = check_piece(&req->pieces[i], local, remote, &info);
 	for (i = 0; i < req->n && !err; i++)

@@ -58,7 +58,7 @@ static bool deliver_data(const struct sci_listener *to,
 
 	if (!intr)
 		return false;
-	if (sci_lib.ops->lintr_wait(intr, data, &len, 0))
+	if (sci_lib.ops->lintr.wait(intr, data, &len, 0))
 		return true;
 	return cb(to->arg, to->handle, data, (unsigned int)len,
 		  note->status) != SCI_CALLBACK_CANCEL;
@@ -125,7 +125,7 @@ static sci_error_t create_in_fabric(struct sci_lintr_obj *i,
 	if (c->flags & SCI_FLAG_FIXED_INTNO)
 		param.number = *c->number;
 	pthread_mutex_lock(&i->obj.lock);
-	err = sci_err(sci_lib.ops->lintr_create(sci_lib.fabric, &param,
+	err = sci_err(sci_lib.ops->lintr.create(sci_lib.fabric, &param,
 						&i->intr), SCI_CTX_INTERRUPT);
 	if (!err) {
 		*c->number = param.number;
@@ -168,7 +168,7 @@ void sci_lintr_cancel(void *obj)
 {
 	struct sci_lintr_obj *i = obj;
 
-	sci_lib.ops->lintr_cancel(i->intr);
+	sci_lib.ops->lintr.cancel(i->intr);
 	if (i->events)
 		sci_notifier_cancel(i->events);
 }
@@ -186,7 +186,7 @@ void sci_lintr_destroy(void *obj)
 	 * notifier, and had what it needs of the interrupt before it began.
 	 */
 	sci_notifier_quiesce(i->events);
-	sci_lib.ops->lintr_destroy(i->intr);
+	sci_lib.ops->lintr.destroy(i->intr);
 	sci_notifier_free(i->events);
 	sci_release(i);
 }
@@ -219,7 +219,7 @@ static sci_error_t wait_intr(const void *handle, enum sci_type type,
 		sci_put(i);
 		return SCI_ERR_ILLEGAL_OPERATION;
 	}
-	ret = sci_lib.ops->lintr_wait(i->intr, data, &len, timeout);
+	ret = sci_lib.ops->lintr.wait(i->intr, data, &len, timeout);
 	sci_put(i);
 	if (length && (!ret || ret == -EMSGSIZE))
 		*length = (unsigned int)len;
@@ -233,7 +233,7 @@ static sci_error_t connect_in_fabric(struct sci_rintr_obj *i,
 {
 	sci_error_t err;
 
-	err = sci_err(sci_lib.ops->rintr_connect(sci_lib.fabric, p, &i->intr),
+	err = sci_err(sci_lib.ops->rintr.connect(sci_lib.fabric, p, &i->intr),
 		      SCI_CTX_CONNECT_INTERRUPT);
 	if (!err) {
 		*handle = sci_handle(i);
@@ -276,7 +276,7 @@ void sci_rintr_destroy(void *obj)
 	sci_close_obj(i, true);
 	sci_retire(i);
 	sci_drain(i);
-	sci_lib.ops->rintr_disconnect(i->intr);
+	sci_lib.ops->rintr.disconnect(i->intr);
 	sci_release(i);
 }
 
@@ -305,7 +305,7 @@ static sci_error_t trigger(const void *handle, enum sci_type type,
 	i = sci_get(handle, type);
 	if (!i)
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	ret = sci_lib.ops->rintr_trigger(i->intr, data, length);
+	ret = sci_lib.ops->rintr.trigger(i->intr, data, length);
 	sci_put(i);
 	return sci_err(ret, SCI_CTX_TRIGGER);
 }

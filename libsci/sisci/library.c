@@ -85,13 +85,13 @@ static int join_fabric(void)
 	if (ret)
 		return ret;
 	sci_lib.ops = sci_lib.fabric->ops;
-	ret = sci_lib.ops->adapter_query(sci_lib.fabric, 0, &info);
+	ret = sci_lib.ops->query.adapter(sci_lib.fabric, 0, &info);
 	if (ret) {
 		sci_fabric_close(sci_lib.fabric);
 		return ret;
 	}
 	sci_lib.node = info.node;
-	sci_lib.link = sci_lib.ops->link_status(sci_lib.fabric, 0);
+	sci_lib.link = sci_lib.ops->query.link(sci_lib.fabric, 0);
 	if (sci_lib.link->map == SCI_PIO_MAP_CACHED &&
 	    !atomic_load(&sci_fault_enabled))
 		atomic_store(&sci_lib.quick, sci_pio_current_copy);
@@ -164,7 +164,7 @@ static void leave_fabric(void)
 	/* no new calls; those that wait for something are told */
 	atomic_store(&sci_lib.quick, NULL);
 	atomic_store(&sci_lib.up, false);
-	sci_lib.ops->cancel_connect(sci_lib.fabric, NULL);
+	sci_lib.ops->rseg.cancel_connect(sci_lib.fabric, NULL);
 	for (type = 1; type < SCI_TYPES; type++)
 		if (cancel[type])
 			sci_for_each(type, call_fn, (void *)&cancel[type]);
@@ -216,7 +216,7 @@ sci_error_t sci_adapter(unsigned int adapter, struct sci_adapter_info *info)
 {
 	if (adapter >= SCI_ADAPTER_MAX)
 		return SCI_ERR_ILLEGAL_ADAPTERNO;
-	return sci_err(sci_lib.ops->adapter_query(sci_lib.fabric, adapter,
+	return sci_err(sci_lib.ops->query.adapter(sci_lib.fabric, adapter,
 						  info), SCI_CTX_NODE);
 }
 

@@ -128,7 +128,7 @@ static sci_error_t create(sci_desc_t sd, sci_local_segment_t *segment,
 	param.owner = s->events;
 
 	pthread_mutex_lock(&s->obj.lock);
-	err = sci_err(sci_lib.ops->lseg_create(sci_lib.fabric, &param,
+	err = sci_err(sci_lib.ops->lseg.create(sci_lib.fabric, &param,
 					       &s->seg), SCI_CTX_CREATE);
 	if (!err) {
 		*segment = sci_handle(s);
@@ -169,12 +169,12 @@ static sci_error_t attach(sci_desc_t sd, sci_local_segment_t *segment,
 	param.owner = s->events;
 
 	pthread_mutex_lock(&s->obj.lock);
-	err = sci_err(sci_lib.ops->lseg_attach(sci_lib.fabric, &param,
-					       &s->seg), SCI_CTX_ATTACH);
+	err = sci_err(sci_lseg_attach(sci_lib.fabric, &param, &s->seg),
+		      SCI_CTX_ATTACH);
 	if (!err) {
 		*segment = sci_handle(s);
 		if (size)
-			*size = sci_lib.ops->lseg_size(s->seg);
+			*size = sci_lib.ops->lseg.size(s->seg);
 		sci_publish(s);
 	}
 	pthread_mutex_unlock(&s->obj.lock);
@@ -209,7 +209,7 @@ void sci_lseg_destroy(void *obj)
 	sci_retire(s);
 	sci_notifier_cancel(s->events);
 	sci_drain(s);
-	sci_lib.ops->lseg_destroy(s->seg);
+	sci_lib.ops->lseg.destroy(s->seg);
 	sci_notifier_free(s->events);
 	sci_release(s);
 }
@@ -226,7 +226,7 @@ static bool has_importers(struct sci_lseg_obj *s)
 	told = s->peers_told;
 	pthread_mutex_unlock(&s->obj.lock);
 	return !told && !s->attached && !s->is_private &&
-	       sci_lib.ops->lseg_importers(s->seg);
+	       sci_lib.ops->lseg.importers(s->seg);
 }
 
 static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
@@ -244,7 +244,7 @@ static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
 	if (err)
 		return err;
 	if (force && s->available)
-		sci_lib.ops->lseg_unexport(s->seg, SCI_UNEXPORT_FORCE);
+		sci_lib.ops->lseg.unexport(s->seg, SCI_UNEXPORT_FORCE);
 	sci_lseg_destroy(s);
 	return SCI_ERR_OK;
 }
@@ -328,7 +328,7 @@ static sci_error_t export_lseg(struct sci_lseg_obj *s, unsigned int adapter)
 	else if (s->dma_only & bit)
 		err = SCI_ERR_ILLEGAL_OPERATION;
 	else
-		err = sci_err(sci_lib.ops->lseg_export(s->seg, adapter),
+		err = sci_err(sci_lib.ops->lseg.export(s->seg, adapter),
 			      SCI_CTX_CREATE);
 	if (!err) {
 		s->available |= bit;
@@ -370,7 +370,7 @@ static sci_error_t unexport_lseg(struct sci_lseg_obj *s, unsigned int adapter,
 	if (!(s->available & bit))
 		err = SCI_ERR_ILLEGAL_OPERATION;
 	else
-		err = sci_err(sci_lib.ops->lseg_unexport(s->seg, how),
+		err = sci_err(sci_lib.ops->lseg.unexport(s->seg, how),
 			      SCI_CTX_CREATE);
 	if (!err) {
 		s->available &= ~bit;
@@ -399,7 +399,7 @@ static sci_error_t share_lseg(struct sci_lseg_obj *s)
 {
 	if (s->is_private || s->attached)
 		return SCI_ERR_ILLEGAL_OPERATION;
-	return sci_err(sci_lib.ops->lseg_share(s->seg), SCI_CTX_CREATE);
+	return sci_err(sci_lseg_share(sci_lib.fabric, s->seg), SCI_CTX_CREATE);
 }
 
 static sci_error_t share(sci_local_segment_t segment)
@@ -427,7 +427,7 @@ static sci_error_t check_register(struct sci_lseg_obj *s, void *addr,
 		return SCI_ERR_SIZE_ALIGNMENT;
 	if (!addr || (uintptr_t)addr & mask)
 		return SCI_ERR_ILLEGAL_ADDRESS;
-	return size == sci_lib.ops->lseg_size(s->seg) ? SCI_ERR_OK :
+	return size == sci_lib.ops->lseg.size(s->seg) ? SCI_ERR_OK :
 						       SCI_ERR_OUT_OF_RANGE;
 }
 
@@ -443,7 +443,7 @@ static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
 	if (!err && lock && mlock(addr, size))
 		err = SCI_ERR_NOSPC;
 	if (!err) {
-		err = sci_err(sci_lib.ops->lseg_register(s->seg, addr, size),
+		err = sci_err(sci_lseg_register(sci_lib.fabric, s->seg, addr, size),
 			      SCI_CTX_REGISTER);
 		if (lock && (err || mlock(addr, size)))
 			munlock(addr, size);
@@ -535,8 +535,8 @@ static sci_error_t id_and_size(sci_local_segment_t segment, unsigned int *id,
 
 	if (!s)
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	*id = sci_lib.ops->lseg_id(s->seg);
-	*size = sci_lib.ops->lseg_size(s->seg);
+	*id = sci_lib.ops->lseg.id(s->seg);
+	*size = sci_lib.ops->lseg.size(s->seg);
 	sci_put(s);
 	return SCI_ERR_OK;
 }

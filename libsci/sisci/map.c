@@ -83,7 +83,7 @@ static sci_error_t map_lseg(struct sci_lseg_obj *s, sci_map_t *map,
 
 	pthread_mutex_lock(&s->obj.lock);
 	err = s->empty ? SCI_ERR_ILLEGAL_OPERATION :
-	      check_range(want, sci_lib.ops->lseg_size(s->seg));
+	      check_range(want, sci_lib.ops->lseg.size(s->seg));
 	pthread_mutex_unlock(&s->obj.lock);
 	err = err ? err : new_map(s, &m);
 	if (err)
@@ -91,7 +91,7 @@ static sci_error_t map_lseg(struct sci_lseg_obj *s, sci_map_t *map,
 	m->lseg = s;
 	m->pio = SCI_PIO_MAP_CACHED;
 	*addr = want->addr;
-	err = sci_err(sci_lib.ops->lseg_map(s->seg, want->offset, want->size,
+	err = sci_err(sci_lib.ops->lseg.map(s->seg, want->offset, want->size,
 					    fabric_flags(want->flags), addr),
 		      SCI_CTX_MAP);
 	if (!err)
@@ -137,16 +137,16 @@ static sci_error_t map_rseg(struct sci_rseg_obj *r, struct sci_rseg *seg,
 			    void **addr)
 {
 	struct sci_map_obj *m;
-	sci_error_t err = check_range(want, sci_lib.ops->rseg_size(seg));
+	sci_error_t err = check_range(want, sci_lib.ops->rseg.size(seg));
 
 	err = err ? err : new_map(r, &m);
 	if (err)
 		return err;
 	m->rseg = r;
-	m->status = sci_lib.ops->rseg_status(seg);
+	m->status = sci_lib.ops->rseg.status(seg);
 	m->pio = m->status->link->map;
 	*addr = want->addr;
-	err = sci_err(sci_lib.ops->rseg_map(seg, want->offset, want->size,
+	err = sci_err(sci_lib.ops->rseg.map(seg, want->offset, want->size,
 					    fabric_flags(want->flags), addr),
 		      SCI_CTX_MAP);
 	if (!err)

@@ -32,7 +32,7 @@ static sci_error_t probe(sci_desc_t sd, unsigned int adapter, unsigned int node,
 	if (!err)
 		err = sci_check_node(&node);
 	if (!err)
-		err = sci_err(sci_lib.ops->node_probe(sci_lib.fabric, adapter,
+		err = sci_err(sci_lib.ops->query.probe(sci_lib.fabric, adapter,
 						      node), SCI_CTX_NODE);
 	*answers = !err;
 	sci_put(desc);

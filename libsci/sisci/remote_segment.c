@@ -70,7 +70,7 @@ static void connect_job(struct sci_job *job)
 	struct sci_note note = { .reason = SCI_CB_CONNECT, .count = 1 };
 	struct sci_rseg *seg = NULL;
 
-	note.status = sci_err(sci_lib.ops->rseg_connect(sci_lib.fabric,
+	note.status = sci_err(sci_lib.ops->rseg.connect(sci_lib.fabric,
 							&r->param, &seg),
 			      SCI_CTX_CONNECT);
 	note.node = r->node;
@@ -90,7 +90,7 @@ static sci_error_t start_connect(struct sci_rseg_obj *r, unsigned int flags)
 	int ret;
 
 	if (!(flags & SCI_FLAG_ASYNCHRONOUS_CONNECT)) {
-		ret = sci_lib.ops->rseg_connect(sci_lib.fabric, &r->param,
+		ret = sci_lib.ops->rseg.connect(sci_lib.fabric, &r->param,
 						&r->seg);
 		return sci_err(ret, SCI_CTX_CONNECT);
 	}
@@ -174,7 +174,7 @@ void sci_rseg_cancel(void *obj)
 {
 	struct sci_rseg_obj *r = obj;
 
-	sci_lib.ops->cancel_connect(sci_lib.fabric, r->events);
+	sci_lib.ops->rseg.cancel_connect(sci_lib.fabric, r->events);
 	sci_notifier_cancel(r->events);
 }
 
@@ -191,14 +191,14 @@ void sci_rseg_destroy(void *obj)
 	while (r->connecting) {
 		const struct timespec soon = sci_deadline(10);
 
-		sci_lib.ops->cancel_connect(sci_lib.fabric, r->events);
+		sci_lib.ops->rseg.cancel_connect(sci_lib.fabric, r->events);
 		sci_cond_wait(&r->connected, &r->obj.lock, 10, &soon);
 	}
 	pthread_mutex_unlock(&r->obj.lock);
 	sci_seq_orphan(r);
 	sci_bequeath(r, r->id, r->node);
 	if (r->seg)
-		sci_lib.ops->rseg_disconnect(r->seg);
+		sci_lib.ops->rseg.disconnect(r->seg);
 	sci_notifier_free(r->events);
 	pthread_cond_destroy(&r->connected);
 	sci_release(r);
@@ -212,7 +212,7 @@ void sci_rseg_bury(void *obj, void *desc)
 	if (r->obj.desc != desc)
 		return;
 	pthread_mutex_lock(&r->obj.lock);
-	gone = r->seg && atomic_load(&sci_lib.ops->rseg_status(r->seg)->gone);
+	gone = r->seg && atomic_load(&sci_lib.ops->rseg.status(r->seg)->gone);
 	pthread_mutex_unlock(&r->obj.lock);
 	if (gone && !sci_close_obj(r, false))
 		sci_rseg_destroy(r);
@@ -292,7 +292,7 @@ static sci_error_t ask(sci_remote_segment_t segment, struct answers *a)
 	pthread_mutex_lock(&r->obj.lock);
 	a->id = r->id;
 	a->node = r->node;
-	a->size = r->seg ? sci_lib.ops->rseg_size(r->seg) : 0;
+	a->size = r->seg ? sci_lib.ops->rseg.size(r->seg) : 0;
 	pthread_mutex_unlock(&r->obj.lock);
 	sci_put(r);
 	return SCI_ERR_OK;

@@ -149,7 +149,7 @@ static void adapters(struct info *in, struct sci_fabric *f)
 	if (in->as_json)
 		json_open(&in->json, "adapters", '[');
 	for (i = 0; i < SCI_ADAPTER_MAX; i++) {
-		if (f->ops->adapter_query(f, i, &a))
+		if (f->ops->query.adapter(f, i, &a))
 			continue;
 		if (in->as_json)
 			adapter_json(&in->json, i, &a);
@@ -278,7 +278,7 @@ static int print_info(struct info *in)
 		json_open(&in->json, NULL, '{');
 	library_version(in);
 	fact(in, "fabric", f->ops->name);
-	if (!f->ops->adapter_query(f, 0, &a))
+	if (!f->ops->query.adapter(f, 0, &a))
 		fact_number(in, "node", a.node);
 	fact(in, "store_engine", sci_pio_name());
 	environment(in, !strcmp(f->ops->name, "shm"));

@@ -77,9 +77,9 @@ static int walk(struct list *l, bool segments)
 	if (l->as_json)
 		json_open(&l->json, NULL, '[');
 	if (segments)
-		ret = f->ops->segment_list(f, print_segment, l);
+		ret = f->ops->query.segments(f, print_segment, l);
 	else
-		ret = f->ops->node_list(f, print_node, l);
+		ret = f->ops->query.nodes(f, print_node, l);
 	if (l->as_json)
 		json_close(&l->json, ']');
 	sci_fabric_close(f);

@@ -181,7 +181,7 @@ TEST(nodes_are_those_of_sysfs)
 	put_adapter("sci3", "12\n", "4\n");
 	put_adapter("sci4", "16\n", "0\n");
 	put_folder("version");
-	CHECK_EQ(f->ops->node_list(f, found_node, &found), 0);
+	CHECK_EQ(f->ops->query.nodes(f, found_node, &found), 0);
 	CHECK_EQ(found.n_nodes, 3);
 	CHECK_EQ(found.nodes[0].node, 4);
 	CHECK_EQ(found.nodes[0].processes, 2);
@@ -191,7 +191,7 @@ TEST(nodes_are_those_of_sysfs)
 	CHECK_EQ(found.nodes[2].node, 12);
 	CHECK_EQ(found.nodes[2].processes, 5);
 	found = (struct found){ .stop = 17 };
-	CHECK_EQ(f->ops->node_list(f, found_node, &found), 17);
+	CHECK_EQ(f->ops->query.nodes(f, found_node, &found), 17);
 	CHECK_EQ(found.n_nodes, 1);
 }
 
@@ -209,7 +209,7 @@ TEST(segments_are_those_of_sysfs)
 	put_segment("sci0/segments/9", "1\n", "0600\n", "broadcast\n");
 	put_segment("sci1/segments/10", "4096\n", "0666\n", "\n");
 	put_folder("sci1/segments/11");	/* going */
-	CHECK_EQ(f->ops->segment_list(f, found_segment, &found), 0);
+	CHECK_EQ(f->ops->query.segments(f, found_segment, &found), 0);
 	CHECK_EQ(found.n_segments, 3);
 	CHECK_EQ(s[0].node, 4);
 	CHECK_EQ(s[0].id, 10);
@@ -233,9 +233,9 @@ TEST(no_sysfs_no_nodes)
 	struct found found = { 0 };
 
 	make_sysfs();
-	CHECK_EQ(f->ops->node_list(f, found_node, &found), 0);
-	CHECK_EQ(f->ops->segment_list(f, found_segment, &found), 0);
+	CHECK_EQ(f->ops->query.nodes(f, found_node, &found), 0);
+	CHECK_EQ(f->ops->query.segments(f, found_segment, &found), 0);
 	setenv("SCI_SYSFS", "/nonesuch", 1);
-	CHECK_EQ(f->ops->node_list(f, found_node, &found), 0);
+	CHECK_EQ(f->ops->query.nodes(f, found_node, &found), 0);
 	CHECK_EQ(found.n_nodes + found.n_segments, 0);
 }

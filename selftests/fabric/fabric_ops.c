@@ -42,9 +42,9 @@ static struct sci_lseg *export(struct sci_fabric *f, uint32_t id, size_t size,
 	};
 	struct sci_lseg *s;
 
-	CHECK_EQ(f->ops->lseg_create(f, &param, &s), 0);
-	CHECK_EQ(f->ops->lseg_map(s, 0, size, 0, addr), 0);
-	CHECK_EQ(f->ops->lseg_export(s, 0), 0);
+	CHECK_EQ(f->ops->lseg.create(f, &param, &s), 0);
+	CHECK_EQ(f->ops->lseg.map(s, 0, size, 0, addr), 0);
+	CHECK_EQ(f->ops->lseg.export(s, 0), 0);
 	return s;
 }
 
@@ -56,22 +56,22 @@ static struct sci_rseg *import(struct sci_fabric *f, unsigned int node,
 	};
 	struct sci_rseg *r;
 
-	WAIT_UNTIL(!f->ops->rseg_connect(f, &param, &r), TEST_WAIT_MS);
-	CHECK_EQ(f->ops->rseg_map(r, 0, size, 0, addr), 0);
+	WAIT_UNTIL(!f->ops->rseg.connect(f, &param, &r), TEST_WAIT_MS);
+	CHECK_EQ(f->ops->rseg.map(r, 0, size, 0, addr), 0);
 	return r;
 }
 
 static void drop_export(struct sci_fabric *f, struct sci_lseg *s, void *addr)
 {
 	f->ops->unmap(f, addr, SIZE);
-	f->ops->lseg_destroy(s);
+	f->ops->lseg.destroy(s);
 }
 
 static void drop_import(struct sci_fabric *f, struct sci_rseg *r, void *addr)
 {
 	sci_fault_forget(addr, SIZE);
 	f->ops->unmap(f, addr, SIZE);
-	f->ops->rseg_disconnect(r);
+	f->ops->rseg.disconnect(r);
 }
 
 /* ---- a descriptor for an interrupt ---- */
@@ -83,7 +83,7 @@ static int create(struct sci_fabric *f, unsigned int flags, sci_event_fn event,
 		.number = 7, .flags = flags, .event = event,
 	};
 
-	return f->ops->lintr_create(f, &param, out);
+	return f->ops->lintr.create(f, &param, out);
 }
 
 static struct sci_rintr *trigger_of(struct sci_fabric *f, unsigned int node)
@@ -93,7 +93,7 @@ static struct sci_rintr *trigger_of(struct sci_fabric *f, unsigned int node)
 	};
 	struct sci_rintr *i;
 
-	WAIT_UNTIL(!f->ops->rintr_connect(f, &param, &i), TEST_WAIT_MS);
+	WAIT_UNTIL(!f->ops->rintr.connect(f, &param, &i), TEST_WAIT_MS);
 	return i;
 }
 
@@ -109,7 +109,7 @@ static int take(struct sci_fabric *f, struct sci_lintr *i)
 {
 	uint64_t begin = test_now_ms();
 	size_t len = 0;
-	int ret = f->ops->lintr_wait(i, NULL, &len, 0);
+	int ret = f->ops->lintr.wait(i, NULL, &len, 0);
 
 	CHECK(test_now_ms() - begin < 5000);
 	return ret;
@@ -124,14 +124,14 @@ static void check_descriptor(unsigned int flags, int latched)
 	int fd;
 
 	CHECK_EQ(create(f, SCI_INTR_FIXED | flags, NULL, &i), 0);
-	fd = f->ops->lintr_fd(i);
+	fd = f->ops->lintr.fd(i);
 	CHECK(fd >= 0);
 	r = trigger_of(f, 4);
 	CHECK(!readable(fd, 0));
 	CHECK_EQ(take(f, i), -ETIMEDOUT);
 	for (int round = 0; round < 3; round++) {
-		CHECK_EQ(f->ops->rintr_trigger(r, NULL, 0), 0);
-		CHECK_EQ(f->ops->rintr_trigger(r, NULL, 0), 0);
+		CHECK_EQ(f->ops->rintr.trigger(r, NULL, 0), 0);
+		CHECK_EQ(f->ops->rintr.trigger(r, NULL, 0), 0);
 		for (int k = 0; k < latched; k++) {
 			/* looking takes nothing */
 			CHECK(readable(fd, 0) && readable(fd, 0));
@@ -140,12 +140,12 @@ static void check_descriptor(unsigned int flags, int latched)
 		CHECK(!readable(fd, 0));
 		CHECK_EQ(take(f, i), -ETIMEDOUT);
 	}
-	CHECK_EQ(f->ops->lintr_fd(i), fd);
-	f->ops->lintr_cancel(i);
+	CHECK_EQ(f->ops->lintr.fd(i), fd);
+	f->ops->lintr.cancel(i);
 	CHECK(readable(fd, 0));
 	CHECK_EQ(take(f, i), -ECANCELED);
-	f->ops->rintr_disconnect(r);
-	f->ops->lintr_destroy(i);
+	f->ops->rintr.disconnect(r);
+	f->ops->lintr.destroy(i);
 	sci_fabric_close(f);
 }
 
@@ -174,9 +174,9 @@ static void trigger_once(struct peer *self, void *arg)
 	r = trigger_of(f, 4);
 	/* so that the other one sleeps, most of the time */
 	usleep(50000);
-	CHECK_EQ(f->ops->rintr_trigger(r, NULL, 0), 0);
+	CHECK_EQ(f->ops->rintr.trigger(r, NULL, 0), 0);
 	peer_expect(self, "leave");
-	f->ops->rintr_disconnect(r);
+	f->ops->rintr.disconnect(r);
 	sci_fabric_close(f);
 }
 
@@ -188,12 +188,12 @@ TEST(a_trigger_ends_a_poll)
 
 	CHECK_EQ(create(f, SCI_INTR_FIXED, NULL, &i), 0);
 	peer_send(p, "go");
-	CHECK(readable(f->ops->lintr_fd(i), TEST_WAIT_MS));
+	CHECK(readable(f->ops->lintr.fd(i), TEST_WAIT_MS));
 	CHECK_EQ(take(f, i), 0);
-	CHECK(!readable(f->ops->lintr_fd(i), 0));
+	CHECK(!readable(f->ops->lintr.fd(i), 0));
 	peer_send(p, "leave");
 	peer_join(p);
-	f->ops->lintr_destroy(i);
+	f->ops->lintr.destroy(i);
 	sci_fabric_close(f);
 }
 
@@ -203,11 +203,11 @@ TEST(interrupts_without_a_descriptor)
 	struct sci_lintr *i;
 
 	CHECK_EQ(create(f, SCI_INTR_FIXED, no_event, &i), 0);
-	CHECK_EQ(f->ops->lintr_fd(i), -EOPNOTSUPP);
-	f->ops->lintr_destroy(i);
+	CHECK_EQ(f->ops->lintr.fd(i), -EOPNOTSUPP);
+	f->ops->lintr.destroy(i);
 	CHECK_EQ(create(f, SCI_INTR_FIXED | SCI_INTR_DATA, NULL, &i), 0);
-	CHECK_EQ(f->ops->lintr_fd(i), -EOPNOTSUPP);
-	f->ops->lintr_destroy(i);
+	CHECK_EQ(f->ops->lintr.fd(i), -EOPNOTSUPP);
+	f->ops->lintr.destroy(i);
 	sci_fabric_close(f);
 }
 
@@ -217,8 +217,8 @@ static bool takes_part(struct sci_fabric *f)
 {
 	struct sci_adapter_info info;
 
-	CHECK_EQ(f->ops->adapter_query(f, 0, &info), 0);
-	CHECK_EQ(info.wake_barrier, f->ops->wake_barrier(f) == 0);
+	CHECK_EQ(f->ops->query.adapter(f, 0, &info), 0);
+	CHECK_EQ(info.wake_barrier, sci_fabric_wake_barrier(f) == 0);
 	return info.wake_barrier;
 }
 
@@ -303,7 +303,7 @@ static void sender(struct peer *self, void *arg)
 		meet(l, 1, 2 * i + 1);
 	}
 	f->ops->unmap(f, addr, sizeof(*l));
-	f->ops->rseg_disconnect(r);
+	f->ops->rseg.disconnect(r);
 	sci_fabric_close(f);
 }
 
@@ -320,7 +320,7 @@ static uint32_t sleep_often(struct sci_fabric *f, struct litmus *l,
 		meet(l, 0, 2 * i);
 		delay(i % 16);
 		sci_store_relaxed(&l->asleep.word, i + 1);
-		f->ops->wake_barrier(f);
+		sci_fabric_wake_barrier(f);
 		missed[i] = sci_load_relaxed(&l->message.word) != i + 1;
 		sci_store_relaxed(&l->over.word, over);
 		meet(l, 0, 2 * i + 1);
@@ -362,7 +362,7 @@ TEST(a_sleeper_and_its_waker_never_miss_each_other)
 	peer_join(p);
 	count_misses(addr, missed, rounds);
 	f->ops->unmap(f, addr, sizeof(struct litmus));
-	f->ops->lseg_destroy(s);
+	f->ops->lseg.destroy(s);
 	sci_fabric_close(f);
 }
 
@@ -374,7 +374,7 @@ TEST(who_takes_no_part_says_so)
 	setenv("SCI_MEMBARRIER", "0", 1);
 	f = join();
 	CHECK(!takes_part(f));
-	CHECK_EQ(f->ops->wake_barrier(f), -EOPNOTSUPP);
+	CHECK_EQ(sci_fabric_wake_barrier(f), -EOPNOTSUPP);
 	sci_fabric_close(f);
 	setenv("SCI_MEMBARRIER", "2", 1);
 	CHECK_EQ(sci_fabric_open(&f), -EINVAL);
@@ -448,7 +448,7 @@ static void needs_peer_read(struct peer *p, struct sci_fabric *f,
 {
 	char c;
 
-	if (f->ops->peer_read(r, &c, from, 1) != -EOPNOTSUPP)
+	if (sci_peer_read(f, r, &c, from, 1) != -EOPNOTSUPP)
 		return;
 	peer_kill(p, SIGKILL);
 	SKIP("another process's memory may not be read here");
@@ -471,23 +471,23 @@ TEST(memory_of_a_peer)
 	needs_peer_read(p, f, r, at.data);
 	test_fill(whole, PRIVATE, 3);
 	memset(to, 0xee, PRIVATE + 2);
-	CHECK_EQ(f->ops->peer_read(r, to + 1, at.data, PRIVATE), 0);
+	CHECK_EQ(sci_peer_read(f, r, to + 1, at.data, PRIVATE), 0);
 	CHECK(!memcmp(to + 1, whole, PRIVATE));
 	CHECK(to[0] == 0xee && to[PRIVATE + 1] == 0xee);
 	for (size_t len = 0; len < 20; len++) {
 		memset(to, 0xee, 32);
-		CHECK_EQ(f->ops->peer_read(r, to, at.data + 4090 + len, len),
+		CHECK_EQ(sci_peer_read(f, r, to, at.data + 4090 + len, len),
 			 0);
 		CHECK(!memcmp(to, whole + 4090 + len, len));
 		CHECK_EQ(to[len], 0xee);
 	}
 	/* not there, not all there, beyond the end of all memory */
-	CHECK_EQ(f->ops->peer_read(r, to, 0, 1), -EFAULT);
-	CHECK_EQ(f->ops->peer_read(r, to, at.hole, page), 0);
-	CHECK_EQ(f->ops->peer_read(r, to, at.hole, page + 1), -EFAULT);
-	CHECK_EQ(f->ops->peer_read(r, to, at.hole + page, 1), -EFAULT);
-	CHECK_EQ(f->ops->peer_read(r, to, UINT64_MAX - 1, 16), -EFAULT);
-	CHECK_EQ(f->ops->peer_read(r, to, UINT64_MAX - page, 16), -EFAULT);
+	CHECK_EQ(sci_peer_read(f, r, to, 0, 1), -EFAULT);
+	CHECK_EQ(sci_peer_read(f, r, to, at.hole, page), 0);
+	CHECK_EQ(sci_peer_read(f, r, to, at.hole, page + 1), -EFAULT);
+	CHECK_EQ(sci_peer_read(f, r, to, at.hole + page, 1), -EFAULT);
+	CHECK_EQ(sci_peer_read(f, r, to, UINT64_MAX - 1, 16), -EFAULT);
+	CHECK_EQ(sci_peer_read(f, r, to, UINT64_MAX - page, 16), -EFAULT);
 	peer_send(p, "leave");
 	peer_join(p);
 	drop_import(f, r, addr);
@@ -508,11 +508,11 @@ TEST(memory_of_a_peer_that_died)
 	PEER_GET(p, at);
 	r = import(f, 8, 1, SIZE, &addr);
 	needs_peer_read(p, f, r, at.data);
-	CHECK_EQ(f->ops->peer_read(r, &c, at.data, 1), 0);
+	CHECK_EQ(sci_peer_read(f, r, &c, at.data, 1), 0);
 	peer_kill(p, SIGKILL);
-	CHECK_EQ(f->ops->peer_read(r, &c, at.data, 1), -ENOTCONN);
-	WAIT_UNTIL(atomic_load(&f->ops->rseg_status(r)->gone), TEST_WAIT_MS);
-	CHECK_EQ(f->ops->peer_read(r, &c, at.data, 1), -ENOTCONN);
+	CHECK_EQ(sci_peer_read(f, r, &c, at.data, 1), -ENOTCONN);
+	WAIT_UNTIL(atomic_load(&f->ops->rseg.status(r)->gone), TEST_WAIT_MS);
+	CHECK_EQ(sci_peer_read(f, r, &c, at.data, 1), -ENOTCONN);
 	drop_import(f, r, addr);
 	sci_fabric_close(f);
 }
@@ -530,12 +530,12 @@ TEST(memory_of_an_export_that_ended)
 	s = export(f, 1, SIZE, 0, &mine);
 	r = import(f, 4, 1, SIZE, &addr);
 	/* one's own memory may always be read */
-	CHECK_EQ(f->ops->peer_read(r, &d, (uintptr_t)&c, 1), 0);
+	CHECK_EQ(sci_peer_read(f, r, &d, (uintptr_t)&c, 1), 0);
 	CHECK_EQ(d, 7);
 	drop_export(f, s, mine);
-	WAIT_UNTIL(atomic_load(&f->ops->rseg_status(r)->gone), TEST_WAIT_MS);
+	WAIT_UNTIL(atomic_load(&f->ops->rseg.status(r)->gone), TEST_WAIT_MS);
 	d = 0;
-	CHECK_EQ(f->ops->peer_read(r, &d, (uintptr_t)&c, 1), -ENOTCONN);
+	CHECK_EQ(sci_peer_read(f, r, &d, (uintptr_t)&c, 1), -ENOTCONN);
 	CHECK_EQ(d, 0);
 	drop_import(f, r, addr);
 	sci_fabric_close(f);
@@ -550,11 +550,11 @@ TEST(a_group_has_no_memory_of_its_own)
 	char c = 7, d = 0;
 	struct sci_adapter_info info;
 
-	if (f->ops->adapter_query(f, 0, &info) || !info.mcast_groups)
+	if (f->ops->query.adapter(f, 0, &info) || !info.mcast_groups)
 		SKIP("no broadcast segments here");
 	s = export(f, 1, SIZE, SCI_LSEG_BROADCAST, &mine);
 	r = import(f, SCI_NODE_GROUP, 1, SIZE, &addr);
-	CHECK_EQ(f->ops->peer_read(r, &d, (uintptr_t)&c, 1), -EOPNOTSUPP);
+	CHECK_EQ(sci_peer_read(f, r, &d, (uintptr_t)&c, 1), -EOPNOTSUPP);
 	CHECK_EQ(d, 0);
 	drop_import(f, r, addr);
 	drop_export(f, s, mine);
@@ -606,7 +606,7 @@ TEST(a_child_delivers_nothing_of_its_parent)
 	f = join();
 	s = export(f, 1, SIZE, 0, &mine);
 	r = import(f, 4, 1, SIZE, &addr);
-	sci_remote_line(addr, line, f->ops->rseg_status(r)->link);
+	sci_remote_line(addr, line, f->ops->rseg.status(r)->link);
 	pid = test_fork();
 	CHECK(pid >= 0);
 	if (!pid) {
@@ -746,4 +746,56 @@ TEST(packets_are_gone_before_the_map_is)
 		p.remote = test_map_remote(p.r, &p.map);
 	}
 	SCITerminate();
+}
+
+/* ---- groups of operations ---- */
+
+/* A group is an array of pointers to functions: all are there, or none. */
+#define GROUP(ops, group)	whole(&(ops)->group, sizeof((ops)->group))
+
+enum { PARTLY, ABSENT, WHOLE };
+
+static int whole(const void *group, size_t size)
+{
+	size_t n = size / sizeof(void (*)(void)), set = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		void (*fn)(void);
+
+		memcpy(&fn, (const char *)group + i * sizeof(fn), sizeof(fn));
+		set += fn != NULL;
+	}
+	return set == n ? WHOLE : set ? PARTLY : ABSENT;
+}
+
+TEST(groups_of_operations_are_whole)
+{
+	const struct sci_fabric_ops *fabrics[] = { &sci_shm_fabric, &sci_dev_fabric };
+
+	for (size_t i = 0; i < ARRAY_LEN(fabrics); i++) {
+		const struct sci_fabric_ops *ops = fabrics[i];
+
+		CHECK_EQ(GROUP(ops, query), WHOLE);
+		CHECK_EQ(GROUP(ops, lseg), WHOLE);
+		CHECK_EQ(GROUP(ops, rseg), WHOLE);
+		CHECK_EQ(GROUP(ops, lintr), WHOLE);
+		CHECK_EQ(GROUP(ops, rintr), WHOLE);
+		CHECK(GROUP(ops, local) != PARTLY);
+		CHECK(GROUP(ops, copy) != PARTLY);
+		CHECK(ops->name && ops->present && ops->open && ops->close &&
+		      ops->unmap);
+	}
+}
+
+TEST(an_absent_group_is_not_supported)
+{
+	struct sci_fabric_ops ops = { .name = "none" };
+	struct sci_fabric f = { .ops = &ops };
+
+	CHECK_EQ(sci_lseg_attach(&f, NULL, NULL), -EOPNOTSUPP);
+	CHECK_EQ(sci_lseg_register(&f, NULL, NULL, 0), -EOPNOTSUPP);
+	CHECK_EQ(sci_lseg_share(&f, NULL), -EOPNOTSUPP);
+	CHECK_EQ(sci_dma_copy(&f, NULL, NULL, NULL, false), -EOPNOTSUPP);
+	CHECK_EQ(sci_peer_read(&f, NULL, NULL, 0, 0), -EOPNOTSUPP);
+	CHECK_EQ(sci_fabric_wake_barrier(&f), -EOPNOTSUPP);
 }

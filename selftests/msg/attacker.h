@@ -70,9 +70,9 @@ static inline struct sci_lseg *export_as(struct sci_fabric *f,
 {
 	struct sci_lseg *s;
 
-	CHECK_EQ(f->ops->lseg_create(f, &param, &s), 0);
-	CHECK_EQ(f->ops->lseg_map(s, 0, param.size, 0, addr), 0);
-	CHECK_EQ(f->ops->lseg_export(s, 0), 0);
+	CHECK_EQ(f->ops->lseg.create(f, &param, &s), 0);
+	CHECK_EQ(f->ops->lseg.map(s, 0, param.size, 0, addr), 0);
+	CHECK_EQ(f->ops->lseg.export(s, 0), 0);
 	return s;
 }
 
@@ -92,7 +92,7 @@ static inline struct sci_lintr *own_interrupt(struct attacker *a, bool data)
 	};
 	struct sci_lintr *i;
 
-	CHECK_EQ(a->f->ops->lintr_create(a->f, &param, &i), 0);
+	CHECK_EQ(a->f->ops->lintr.create(a->f, &param, &i), 0);
 	return i;
 }
 
@@ -104,7 +104,7 @@ static inline struct sci_rintr *victims_interrupt(struct attacker *a, bool data)
 	};
 	struct sci_rintr *i = NULL;
 
-	WAIT_UNTIL(!a->f->ops->rintr_connect(a->f, &param, &i), TEST_WAIT_MS);
+	WAIT_UNTIL(!a->f->ops->rintr.connect(a->f, &param, &i), TEST_WAIT_MS);
 	return i;
 }
 
@@ -121,12 +121,12 @@ static inline void attacker_open(struct attacker *a)
 
 static inline void attacker_close(struct attacker *a)
 {
-	a->f->ops->rintr_disconnect(a->victim_port);
-	a->f->ops->rintr_disconnect(a->victim_bell);
+	a->f->ops->rintr.disconnect(a->victim_port);
+	a->f->ops->rintr.disconnect(a->victim_bell);
 	a->f->ops->unmap(a->f, a->rings_map, RINGS_BYTES);
-	a->f->ops->lseg_destroy(a->rings);
-	a->f->ops->lintr_destroy(a->port);
-	a->f->ops->lintr_destroy(a->bell);
+	a->f->ops->lseg.destroy(a->rings);
+	a->f->ops->lintr.destroy(a->port);
+	a->f->ops->lintr.destroy(a->bell);
 	sci_fabric_close(a->f);
 }
 
@@ -136,7 +136,7 @@ static inline struct msg_hello hello_of(struct attacker *a)
 		.magic = MSG_MAGIC, .version = MSG_VERSION,
 		.type = HELLO_CONNECT, .node = ATTACKER_NODE, .id = a->id,
 		.nonce = draw(a->state, UINT64_MAX) | 1, .flags = a->flags,
-		.inbox = a->inbox ? a->f->ops->lseg_id(a->inbox) : 0,
+		.inbox = a->inbox ? a->f->ops->lseg.id(a->inbox) : 0,
 	};
 }
 
@@ -144,7 +144,7 @@ static inline int say(struct attacker *a, const void *data, size_t len)
 {
 	int ret;
 
-	WAIT_UNTIL((ret = a->f->ops->rintr_trigger(a->victim_port, data,
+	WAIT_UNTIL((ret = a->f->ops->rintr.trigger(a->victim_port, data,
 						   len)) != -ENOBUFS,
 		   TEST_WAIT_MS);
 	return ret;
@@ -163,7 +163,7 @@ static inline struct msg_hello answer_to(struct attacker *a,
 		/* again and again: the last round may still be connected */
 		CHECK_EQ(say(a, mine, sizeof(*mine)), 0);
 		len = sizeof(theirs);
-		ret = a->f->ops->lintr_wait(a->port, &theirs, &len, 50);
+		ret = a->f->ops->lintr.wait(a->port, &theirs, &len, 50);
 		CHECK(!ret || (ret == -ETIMEDOUT && test_now_ms() < until));
 		/* an answer to the last round may come late */
 	} while (ret || theirs.to != mine->nonce);
@@ -186,9 +186,9 @@ static inline bool meet_victim(struct attacker *a)
 	if (theirs.type != HELLO_CONNECT)
 		return false;
 	param.id = theirs.inbox;
-	if (a->f->ops->rseg_connect(a->f, &param, &a->outbox))
+	if (a->f->ops->rseg.connect(a->f, &param, &a->outbox))
 		return false;
-	CHECK_EQ(a->f->ops->rseg_map(a->outbox, 0, INBOX_BYTES, 0, &addr), 0);
+	CHECK_EQ(a->f->ops->rseg.map(a->outbox, 0, INBOX_BYTES, 0, &addr), 0);
 	a->outbox_map = addr;
 	a->data = (struct far_ring){ a->outbox_map->data, DATA_LINES, 0 };
 	a->ctl = (struct far_ring){ a->outbox_map->ctl, CTL_LINES, 0 };
@@ -200,9 +200,9 @@ static inline bool meet_victim(struct attacker *a)
 static inline void leave_victim(struct attacker *a)
 {
 	a->f->ops->unmap(a->f, a->outbox_map, INBOX_BYTES);
-	a->f->ops->rseg_disconnect(a->outbox);
+	a->f->ops->rseg.disconnect(a->outbox);
 	a->f->ops->unmap(a->f, a->inbox_map, INBOX_BYTES);
-	a->f->ops->lseg_destroy(a->inbox);
+	a->f->ops->lseg.destroy(a->inbox);
 	a->inbox = NULL;
 }
 
@@ -228,7 +228,7 @@ static inline void seal_and_store(struct far_ring *r, struct msg_line *l,
 
 static inline void ring(struct attacker *a)
 {
-	a->f->ops->rintr_trigger(a->victim_bell, NULL, 0);
+	a->f->ops->rintr.trigger(a->victim_bell, NULL, 0);
 }
 
 /* A typed line goes into @r, and the victim is told. */

@@ -493,7 +493,7 @@ static int connect_bell(struct sci_fabric *f, const struct sci_rintr_param *p,
 			struct sci_rintr **out)
 {
 	if (!p->data || mute.refused >= MUTE_HELLOS)
-		return mute.real->rintr_connect(f, p, out);
+		return mute.real->rintr.connect(f, p, out);
 	mute.refused++;
 	return -ETIMEDOUT;
 }
@@ -523,7 +523,7 @@ TEST(an_opened_peer_that_is_answered_late)
 
 	mute.real = ep->ops;
 	mute.ops = *ep->ops;
-	mute.ops.rintr_connect = connect_bell;
+	mute.ops.rintr.connect = connect_bell;
 	ep->ops = &mute.ops;
 	CHECK_EQ(sci_peer_open(ep, &addr, TEST_WAIT_MS, &to), 0);
 	CHECK_EQ(sci_send(to, &c, 1), 0);

@@ -75,9 +75,9 @@ static uint32_t odd_segment(struct attacker *a)
 	case 0:
 		return (uint32_t)odd_number(a->state);
 	case 1:
-		return a->f->ops->lseg_id(a->inbox);
+		return a->f->ops->lseg.id(a->inbox);
 	default:
-		return a->f->ops->lseg_id(a->rings);
+		return a->f->ops->lseg.id(a->rings);
 	}
 }
 
@@ -292,7 +292,7 @@ static void attack_once(struct attacker *a, struct arena *arena)
 		leave_victim(a);
 	} else {
 		a->f->ops->unmap(a->f, a->inbox_map, INBOX_BYTES);
-		a->f->ops->lseg_destroy(a->inbox);
+		a->f->ops->lseg.destroy(a->inbox);
 		a->inbox = NULL;
 	}
 	atomic_fetch_add(&arena->rounds, 1);

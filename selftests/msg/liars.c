@@ -85,7 +85,7 @@ static void foreign_inbox(struct attacker *a, struct lie *lie)
 	CHECK_EQ(theirs.status, -EPROTO);
 	CHECK_EQ(atomic_load(&lie->connects), 0);
 	a->f->ops->unmap(a->f, addr, INBOX_BYTES);
-	a->f->ops->lseg_destroy(s);
+	a->f->ops->lseg.destroy(s);
 	stage_set(lie, 1);
 }
 
@@ -119,7 +119,7 @@ static void foreign_ring(struct attacker *a, struct lie *lie)
 	stage_set(lie, 1);
 	leave_victim(a);
 	a->f->ops->unmap(a->f, addr, INBOX_BYTES);
-	a->f->ops->lseg_destroy(s);
+	a->f->ops->lseg.destroy(s);
 }
 
 TEST(a_ring_that_is_not_of_this_layer)

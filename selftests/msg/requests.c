@@ -228,7 +228,7 @@ TEST(no_request_ends_with_not_yet)
 	struct sci_fabric_ops ops = *t.ep[1]->ops;
 
 	real_ops = t.ep[1]->ops;
-	ops.lseg_create = no_segment;
+	ops.lseg.create = no_segment;
 	t.ep[1]->ops = &ops;
 	CHECK_EQ(sci_irecv(t.ep[1], NULL, t.in, t.len, &t.req[1]), 0);
 	CHECK_EQ(sci_isend(t.to, t.out, t.len, &t.req[0]), 0);

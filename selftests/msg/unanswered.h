@@ -60,7 +60,7 @@ static inline int unanswered_rseg_connect(struct sci_fabric *f,
 					  struct sci_rseg **out)
 {
 	return is_unanswered() ? unanswered.error :
-				 unanswered.real->rseg_connect(f, p, out);
+				 unanswered.real->rseg.connect(f, p, out);
 }
 
 static inline int unanswered_rintr_connect(struct sci_fabric *f,
@@ -68,7 +68,7 @@ static inline int unanswered_rintr_connect(struct sci_fabric *f,
 					   struct sci_rintr **out)
 {
 	return is_unanswered() ? unanswered.error :
-				 unanswered.real->rintr_connect(f, p, out);
+				 unanswered.real->rintr.connect(f, p, out);
 }
 
 /* @what: UNANSWERED_; @n of them end with @error. */
@@ -82,9 +82,9 @@ static inline void unanswered_begin(struct sci_ep *ep, unsigned int what,
 		.rest = UINT64_MAX,
 	};
 	if (what & UNANSWERED_SEGMENTS)
-		u->ops.rseg_connect = unanswered_rseg_connect;
+		u->ops.rseg.connect = unanswered_rseg_connect;
 	if (what & UNANSWERED_INTERRUPTS)
-		u->ops.rintr_connect = unanswered_rintr_connect;
+		u->ops.rintr.connect = unanswered_rintr_connect;
 	ep->ops = &u->ops;
 }
 

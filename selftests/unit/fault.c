@@ -347,7 +347,7 @@ static void no_barrier(struct sci_fabric *f, struct sci_rseg *r)
 	(void)r;
 }
 
-static const struct sci_fabric_ops no_ops = { .store_barrier = no_barrier };
+static const struct sci_fabric_ops no_ops = { .rseg.store_barrier = no_barrier };
 static struct sci_fabric no_fabric = { .ops = &no_ops };
 
 static void write_line(void *to, unsigned char value, bool as_line)

@@ -120,36 +120,10 @@ static int fab_segment_list(struct sci_fabric *f,
 
 /* ---- the rest ---- */
 
-static int fab_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
-			const struct sci_dma_piece *piece, bool pull)
-{
-	(void)s;
-	(void)r;
-	(void)piece;
-	(void)pull;
-	return -EOPNOTSUPP;
-}
-
-static int fab_peer_read(struct sci_rseg *r, void *dst, uint64_t src,
-			 size_t len)
-{
-	(void)r;
-	(void)dst;
-	(void)src;
-	(void)len;
-	return -EOPNOTSUPP;
-}
-
 static void fab_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
 {
 	(void)r;
 	vt_barrier(fabric_cast(f)->node);
-}
-
-static int fab_wake_barrier(struct sci_fabric *f)
-{
-	(void)f;
-	return -EOPNOTSUPP;
 }
 
 static const struct sci_fabric_ops model_fabric = {
@@ -157,42 +131,46 @@ static const struct sci_fabric_ops model_fabric = {
 	.present = fab_present,
 	.open = fab_open,
 	.close = fab_close,
-	.adapter_query = fab_adapter_query,
-	.link_status = fab_link_status,
-	.node_probe = fab_node_probe,
-	.node_list = fab_node_list,
-	.segment_list = fab_segment_list,
-	.lseg_create = fab_lseg_create,
-	.lseg_attach = fab_lseg_attach,
-	.lseg_register = fab_lseg_register,
-	.lseg_share = fab_lseg_share,
-	.lseg_export = fab_lseg_export,
-	.lseg_unexport = fab_lseg_unexport,
-	.lseg_importers = fab_lseg_importers,
-	.lseg_destroy = fab_lseg_destroy,
-	.lseg_id = fab_lseg_id,
-	.lseg_size = fab_lseg_size,
-	.lseg_map = fab_lseg_map,
-	.rseg_connect = fab_rseg_connect,
-	.cancel_connect = fab_cancel_connect,
-	.rseg_disconnect = fab_rseg_disconnect,
-	.rseg_size = fab_rseg_size,
-	.rseg_readonly = fab_rseg_readonly,
-	.rseg_status = fab_rseg_status,
-	.rseg_map = fab_rseg_map,
+	.query = {
+		.adapter = fab_adapter_query,
+		.link = fab_link_status,
+		.probe = fab_node_probe,
+		.nodes = fab_node_list,
+		.segments = fab_segment_list,
+	},
+	.lseg = {
+		.create = fab_lseg_create,
+		.export = fab_lseg_export,
+		.unexport = fab_lseg_unexport,
+		.importers = fab_lseg_importers,
+		.destroy = fab_lseg_destroy,
+		.id = fab_lseg_id,
+		.size = fab_lseg_size,
+		.map = fab_lseg_map,
+	},
+	.rseg = {
+		.connect = fab_rseg_connect,
+		.cancel_connect = fab_cancel_connect,
+		.disconnect = fab_rseg_disconnect,
+		.size = fab_rseg_size,
+		.readonly = fab_rseg_readonly,
+		.status = fab_rseg_status,
+		.map = fab_rseg_map,
+		.store_barrier = fab_store_barrier,
+	},
+	.lintr = {
+		.create = fab_lintr_create,
+		.wait = fab_lintr_wait,
+		.fd = fab_lintr_fd,
+		.cancel = fab_lintr_cancel,
+		.destroy = fab_lintr_destroy,
+	},
+	.rintr = {
+		.connect = fab_rintr_connect,
+		.trigger = fab_rintr_trigger,
+		.disconnect = fab_rintr_disconnect,
+	},
 	.unmap = fab_unmap,
-	.lintr_create = fab_lintr_create,
-	.lintr_wait = fab_lintr_wait,
-	.lintr_fd = fab_lintr_fd,
-	.lintr_cancel = fab_lintr_cancel,
-	.lintr_destroy = fab_lintr_destroy,
-	.rintr_connect = fab_rintr_connect,
-	.rintr_trigger = fab_rintr_trigger,
-	.rintr_disconnect = fab_rintr_disconnect,
-	.dma_copy = fab_dma_copy,
-	.peer_read = fab_peer_read,
-	.store_barrier = fab_store_barrier,
-	.wake_barrier = fab_wake_barrier,
 };
 
 bool fabric_init(struct vt_node *n)

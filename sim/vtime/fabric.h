@@ -94,10 +94,6 @@ void fabric_export_free(struct sci_lseg *s);
 /* fabric_segment.c: struct sci_fabric_ops */
 int fab_lseg_create(struct sci_fabric *base, const struct sci_lseg_param *p,
 		    struct sci_lseg **out);
-int fab_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
-		    struct sci_lseg **out);
-int fab_lseg_register(struct sci_lseg *s, void *addr, size_t len);
-int fab_lseg_share(struct sci_lseg *s);
 int fab_lseg_export(struct sci_lseg *s, unsigned int adapter);
 int fab_lseg_unexport(struct sci_lseg *s, enum sci_unexport how);
 unsigned int fab_lseg_importers(struct sci_lseg *s);

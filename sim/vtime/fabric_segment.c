@@ -73,29 +73,6 @@ int fab_lseg_create(struct sci_fabric *base,
 	return ret;
 }
 
-int fab_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
-		    struct sci_lseg **out)
-{
-	(void)f;
-	(void)p;
-	(void)out;
-	return -EOPNOTSUPP;
-}
-
-int fab_lseg_register(struct sci_lseg *s, void *addr, size_t len)
-{
-	if ((uintptr_t)addr % SCI_PCI_PAGE || len < s->size)
-		return -EINVAL;
-	s->mem = addr;
-	return 0;
-}
-
-int fab_lseg_share(struct sci_lseg *s)
-{
-	(void)s;
-	return -EOPNOTSUPP;
-}
-
 int fab_lseg_export(struct sci_lseg *s, unsigned int adapter)
 {
 	if (adapter)

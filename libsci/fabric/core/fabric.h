@@ -3,8 +3,8 @@
 /*
  * DOC: what a fabric is
  *
- * A fabric moves segments and interrupts between nodes.  libsci/sisci calls it
- * through struct sci_fabric_ops and never asks which fabric it runs on.
+ * A fabric moves segments and interrupts between nodes.  The layers above call it
+ * through struct sci_fabric_ops and never ask which fabric they run on.
  *
  * Contract for every operation:
  *  - returns 0 or -errno (the table in libsci/sisci/error.c turns these into
@@ -24,6 +24,7 @@
 #define LIBSCI_FABRIC_H
 
 #include <endian.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -217,157 +218,205 @@ struct sci_rseg;			/* imported side */
 struct sci_lintr;
 struct sci_rintr;
 
+/*
+ * The operations are in groups.  A fabric has the groups query, lseg, rseg, lintr and
+ * rintr whole.  It may leave out the groups local and copy, and wake_barrier: callers
+ * use sci_lseg_attach(), sci_peer_read() and the other functions below, which return
+ * -EOPNOTSUPP then.
+ */
+
 /**
- * struct sci_fabric_ops - what a fabric can do
- *
- * @present:	whether this machine has it: "auto" takes the first that is.
- * @open:	join: @arg is what follows "NAME:" in SCI_FABRIC, or NULL.
- *		-EINVAL: bad @arg or environment; -ENODEV: no adapter is ours.
- * @close:	leave; every object has been destroyed before.
- * @adapter_query: -ENODEV: no such adapter.
- * @link_status: the adapter's, which must exist; lives as long as the fabric.
- * @node_probe:	0: answers; -EHOSTUNREACH: no such node; -ENETDOWN: our link is
- *		down.
- * @node_list:	calls @fn per node, ascending; @fn != 0 ends the walk.
- * @segment_list: likewise, per segment the caller may see.
- *
- * @lseg_create: allocates and reserves memory (unless EMPTY or PRIVATE|EMPTY).
- *		-EEXIST: id taken; -ENOSPC: no memory, no descriptors;
+ * struct sci_query_ops - adapters, nodes and segments
+ * @adapter:	Describe an adapter.  -ENODEV: there is no such adapter.
+ * @link:	Return the link status of an adapter, which must exist.  The status
+ *		lives as long as the fabric.
+ * @probe:	Return 0 if the node answers.  -EHOSTUNREACH: there is no such node;
+ *		-ENETDOWN: the adapter's link is down.
+ * @nodes:	Call @fn for each node, in ascending order.  A value other than 0 from
+ *		@fn ends the walk and is returned.
+ * @segments:	Call @fn in the same way for each segment that the caller may see.
+ */
+struct sci_query_ops {
+	int (*adapter)(struct sci_fabric *f, unsigned int adapter,
+		       struct sci_adapter_info *info);
+	struct sci_link_status *(*link)(struct sci_fabric *f, unsigned int adapter);
+	int (*probe)(struct sci_fabric *f, unsigned int adapter, unsigned int node);
+	int (*nodes)(struct sci_fabric *f,
+		     int (*fn)(void *arg, const struct sci_node_info *n), void *arg);
+	int (*segments)(struct sci_fabric *f,
+			int (*fn)(void *arg, const struct sci_segment_info *s),
+			void *arg);
+};
+
+/**
+ * struct sci_lseg_ops - segments of this process
+ * @create:	Create a segment; allocate and reserve its memory unless @p says EMPTY.
+ *		-EEXIST: the id is taken; -ENOSPC: no memory or no descriptors;
  *		-EMSGSIZE: a broadcast group of another size has the id.
- * @lseg_attach: joins a segment that another process of this node shares.
- *		-ENOENT: none there; -EACCES: not shared, or not permitted.
- * @lseg_register: makes [@addr, @addr + @len) the memory of an EMPTY segment.
- *		-EFAULT: not private anonymous writable memory of the caller's;
- *		-EINVAL: not page aligned; -EOPNOTSUPP: the fabric can't.
- * @lseg_share:	lets processes of the same node attach.
- * @lseg_export: importers may connect from now on.
- * @lseg_unexport: see enum sci_unexport.
- * @lseg_importers: how many are connected now.
- * @lseg_destroy: frees id and memory at once; connected importers are cut off
- *		and told.  Existing maps of this process stay valid until
- *		unmapped.
- * @lseg_id, @lseg_size: constant after create, attach and register.
- * @lseg_map:	maps [@off, @off + @len), any offset; ranges are checked by the
- *		caller against lseg_size().  *@addr in: wish for SCI_MAP_FIXED.
- *		-EADDRNOTAVAIL: wish taken or misaligned.
- *
- * @rseg_connect: -ENOENT: no such segment, or not exported, also on a node of
- *		the fabric where no process runs yet; -EHOSTUNREACH: the fabric
- *		has no such node; -EACCES: its mode forbids; -ETIMEDOUT; -ENETDOWN.
- *		Returns at once where there is nothing to connect to.
- *		-ECANCELED: see cancel_connect.  However short the timeout, a
- *		peer has time to say no.
- * @cancel_connect: ends a connect that waits for its peer; @owner is the
- *		parameter's.  NULL: all of them, and all later ones at once.
- * @rseg_disconnect: maps must be gone.
- * @rseg_size, @rseg_readonly, @rseg_status: constant while connected.
- * @rseg_map:	as lseg_map; -EACCES: writable map of a read-only import;
+ * @export:	Let importers connect through an adapter from now on.
+ * @unexport:	Let no new importer connect; see enum sci_unexport.
+ * @importers:	Return how many importers are connected.
+ * @destroy:	Free the id and the memory at once.  Connected importers are cut off
+ *		and told.  Maps of this process stay valid until they are unmapped.
+ * @id:		Return the id; constant after create and attach.
+ * @size:	Return the size; constant after create, attach and register.
+ * @map:	Map [@off, @off + @len), which the caller has checked against the size.
+ *		@off may be any.  With SCI_MAP_FIXED *@addr is the address wanted.
+ *		-EADDRNOTAVAIL: that address is taken or misaligned.
+ */
+struct sci_lseg_ops {
+	int (*create)(struct sci_fabric *f, const struct sci_lseg_param *p,
+		      struct sci_lseg **out);
+	int (*export)(struct sci_lseg *s, unsigned int adapter);
+	int (*unexport)(struct sci_lseg *s, enum sci_unexport how);
+	unsigned int (*importers)(struct sci_lseg *s);
+	void (*destroy)(struct sci_lseg *s);
+	uint32_t (*id)(struct sci_lseg *s);
+	uint64_t (*size)(struct sci_lseg *s);
+	int (*map)(struct sci_lseg *s, uint64_t off, size_t len, unsigned int flags,
+		   void **addr);
+};
+
+/**
+ * struct sci_local_ops - segments shared within a node, and memory of programs
+ * @attach:	Join a segment that another process of this node shares.
+ *		-ENOENT: there is none; -EACCES: it is not shared, or not permitted.
+ * @reg:	Make [@addr, @addr + @len) the memory of an EMPTY segment.
+ *		-EFAULT: not private anonymous writable memory of the caller;
+ *		-EINVAL: not page aligned; -EOPNOTSUPP: the fabric cannot.
+ * @share:	Let processes of the same node attach.
+ */
+struct sci_local_ops {
+	int (*attach)(struct sci_fabric *f, const struct sci_lseg_param *p,
+		      struct sci_lseg **out);
+	int (*reg)(struct sci_lseg *s, void *addr, size_t len);
+	int (*share)(struct sci_lseg *s);
+};
+
+/**
+ * struct sci_rseg_ops - imported segments
+ * @connect:	Connect to a segment.  However short the timeout, the peer has time to
+ *		refuse; where there is nothing to connect to it returns at once.
+ *		-ENOENT: no such segment, or not exported, also if no process runs on
+ *		the node yet; -EHOSTUNREACH: the fabric has no such node; -EACCES: the
+ *		segment's mode forbids it; -ETIMEDOUT; -ENETDOWN; -ECANCELED: by
+ *		cancel_connect.
+ * @cancel_connect: End a connect that waits for its peer; @owner is the parameter's.
+ *		NULL ends all of them, and all later ones at once.
+ * @disconnect:	Disconnect.  Maps must be gone.
+ * @size:	Return the size; constant while connected.
+ * @readonly:	Return whether only reading is allowed; constant while connected.
+ * @status:	Return the status words; they live as long as the import.
+ * @map:	Map as lseg.map does.  -EACCES: a writable map of a read-only import;
  *		-ENOTCONN: the connection is gone.
- * @unmap:	undoes lseg_map and rseg_map.
- *
- * @lintr_create: -EEXIST: number taken.
- * @lintr_wait:	-ETIMEDOUT; -ECANCELED after lintr_cancel.  Data: @len is room
- *		in, bytes out; -EMSGSIZE: more than the room, *@len says how
- *		much, the message stays queued.  An owner with an event function
- *		gets one event per data interrupt and fetches it with timeout 0
- *		(not in the upcall): what is not fetched holds the senders back.
- * @lintr_fd:	a descriptor that polls readable while a trigger waits for
- *		lintr_wait (with timeout 0: takes it, or -ETIMEDOUT), and after
- *		lintr_cancel.  The fabric's: only to be polled, valid until
- *		lintr_destroy.  Where several threads wait, the trigger may be
- *		another's by the time.  -EOPNOTSUPP: data interrupts, and those
- *		with an event function.
- * @lintr_cancel: ends all present and later waits.
- * @rintr_connect: -ENOENT: no such number; else as rseg_connect.
- * @rintr_trigger: 0: it will be seen, even by a wait that begins later.
- *		-ENOTCONN: its owner is gone; -ENOBUFS: too much data queued
+ * @store_barrier: Return when all stores through maps of @r (NULL: of all imports)
+ *		have arrived.  Call it through sci_remote_barrier(), which knows of
+ *		injected faults.
+ */
+struct sci_rseg_ops {
+	int (*connect)(struct sci_fabric *f, const struct sci_rseg_param *p,
+		       struct sci_rseg **out);
+	void (*cancel_connect)(struct sci_fabric *f, const void *owner);
+	void (*disconnect)(struct sci_rseg *r);
+	uint64_t (*size)(struct sci_rseg *r);
+	bool (*readonly)(struct sci_rseg *r);
+	struct sci_rseg_status *(*status)(struct sci_rseg *r);
+	int (*map)(struct sci_rseg *r, uint64_t off, size_t len, unsigned int flags,
+		   void **addr);
+	void (*store_barrier)(struct sci_fabric *f, struct sci_rseg *r);
+};
+
+/**
+ * struct sci_lintr_ops - interrupts of this process
+ * @create:	Create an interrupt.  -EEXIST: the number is taken.
+ * @wait:	Wait for a trigger.  -ETIMEDOUT; -ECANCELED: after cancel.  Data
+ *		interrupts: @len is the room on entry and the bytes on return;
+ *		-EMSGSIZE: the message is longer than the room, *@len says how long,
+ *		and it stays queued.  An owner with an event function gets one event
+ *		for each data interrupt and fetches it with timeout 0, not in the
+ *		up-call; messages that it does not fetch hold the senders back.
+ * @fd:		Return a descriptor that polls readable while a trigger waits for wait
+ *		(which takes it with timeout 0, or returns -ETIMEDOUT) and after
+ *		cancel.  It belongs to the fabric, is only to be polled and is valid
+ *		until destroy.  Another waiting thread may take the trigger first.
+ *		-EOPNOTSUPP: a data interrupt, or one with an event function.
+ * @cancel:	End all present and later waits.
+ * @destroy:	Free the number.
+ */
+struct sci_lintr_ops {
+	int (*create)(struct sci_fabric *f, struct sci_lintr_param *p,
+		      struct sci_lintr **out);
+	int (*wait)(struct sci_lintr *i, void *data, size_t *len, uint32_t timeout);
+	int (*fd)(struct sci_lintr *i);
+	void (*cancel)(struct sci_lintr *i);
+	void (*destroy)(struct sci_lintr *i);
+};
+
+/**
+ * struct sci_rintr_ops - interrupts of other processes
+ * @connect:	Connect to an interrupt.  -ENOENT: no such number; other errors as
+ *		those of rseg.connect.
+ * @trigger:	Trigger it.  0: its owner will see it, even in a wait that begins
+ *		later.  -ENOTCONN: its owner is gone; -ENOBUFS: too much data is queued
  *		at the owner, nothing was sent; -EMSGSIZE.
- *
- * @dma_copy:	copies one piece now, on the calling thread (the caller is a DMA
- *		worker); @pull reads from the remote side.  -EIO: lost.
- * @peer_read:	copies @len bytes at address @src of the process that exports
- *		@r, of its private memory, to @dst.  -EOPNOTSUPP: fabric, kernel
- *		or permissions do not allow it, or @r is a broadcast group;
- *		-EFAULT: no such memory there (part of @dst may be written);
- *		-ENOTCONN: the process or the connection is gone (so may it be).
- * @store_barrier: returns when all stores through maps of @r (NULL: of every
- *		import) have arrived.  Call it by sci_remote_barrier(), which
- *		knows about injected faults.
- * @wake_barrier: the slow half of an asymmetric fence.  A receiver announces in
- *		a sender's memory that it is going to sleep, calls this, and
- *		looks once more; a sender stores a message and then loads the
- *		announcement, with no fence between (but the compiler must keep
- *		the order).  On return, for every process that takes part (its
- *		sci_adapter_info.wake_barrier): each of its stores to segments
- *		that came, in program order, before a load of the announcement
- *		which did not see it, is visible to the caller.  Where one of
- *		the two does not take part both need sci_full_barrier() in
- *		that place.  -EOPNOTSUPP: this process does not take part.
+ * @disconnect:	Disconnect.
+ */
+struct sci_rintr_ops {
+	int (*connect)(struct sci_fabric *f, const struct sci_rintr_param *p,
+		       struct sci_rintr **out);
+	int (*trigger)(struct sci_rintr *i, const void *data, size_t len);
+	void (*disconnect)(struct sci_rintr *i);
+};
+
+/**
+ * struct sci_copy_ops - copies that the fabric makes
+ * @dma:	Copy one piece now, on the calling thread, which is a DMA worker; with
+ *		@pull from the remote side.  -EIO: data was lost.
+ * @peer_read:	Copy @len bytes from address @src in the private memory of the process
+ *		that exports @r to @dst.  -EOPNOTSUPP: fabric, kernel or permissions do
+ *		not allow it, or @r is a broadcast group; -EFAULT: no such memory there
+ *		(a part of @dst may be written); -ENOTCONN: the process or the
+ *		connection is gone.
+ */
+struct sci_copy_ops {
+	int (*dma)(struct sci_lseg *s, struct sci_rseg *r,
+		   const struct sci_dma_piece *piece, bool pull);
+	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
+};
+
+/**
+ * struct sci_fabric_ops - a fabric
+ * @name:	The first word of SCI_FABRIC that selects it.
+ * @present:	Return whether this machine has it: "auto" takes the first that is.
+ * @open:	Join; @arg is the text after "NAME:" in SCI_FABRIC, or NULL.
+ *		-EINVAL: bad @arg or environment; -ENODEV: no adapter is ours.
+ * @close:	Leave.  Every object has been destroyed before.
+ * @unmap:	Undo lseg.map or rseg.map.
+ * @wake_barrier: Do the slow half of an asymmetric fence.  A receiver announces in a
+ *		sender's memory that it is going to sleep, calls this, and looks once
+ *		more.  A sender stores a message and then loads the announcement; the
+ *		compiler keeps that order, and no fence does.  On return, for every
+ *		process that takes part (its sci_adapter_info.wake_barrier): each of
+ *		its stores to segments that came, in program order, before a load of
+ *		the announcement which did not see it, is visible to the caller.  Where
+ *		one of the two does not take part both need sci_full_barrier() in that
+ *		place.  -EOPNOTSUPP: this process does not take part.
  */
 struct sci_fabric_ops {
 	const char *name;
 	bool (*present)(void);
 	int (*open)(struct sci_fabric **out, const char *arg);
 	void (*close)(struct sci_fabric *f);
-	int (*adapter_query)(struct sci_fabric *f, unsigned int adapter,
-			     struct sci_adapter_info *info);
-	struct sci_link_status *(*link_status)(struct sci_fabric *f,
-					       unsigned int adapter);
-	int (*node_probe)(struct sci_fabric *f, unsigned int adapter,
-			  unsigned int node);
-	int (*node_list)(struct sci_fabric *f,
-			 int (*fn)(void *arg, const struct sci_node_info *n),
-			 void *arg);
-	int (*segment_list)(struct sci_fabric *f,
-			    int (*fn)(void *arg,
-				      const struct sci_segment_info *s),
-			    void *arg);
 
-	int (*lseg_create)(struct sci_fabric *f, const struct sci_lseg_param *p,
-			   struct sci_lseg **out);
-	int (*lseg_attach)(struct sci_fabric *f, const struct sci_lseg_param *p,
-			   struct sci_lseg **out);
-	int (*lseg_register)(struct sci_lseg *s, void *addr, size_t len);
-	int (*lseg_share)(struct sci_lseg *s);
-	int (*lseg_export)(struct sci_lseg *s, unsigned int adapter);
-	int (*lseg_unexport)(struct sci_lseg *s, enum sci_unexport how);
-	unsigned int (*lseg_importers)(struct sci_lseg *s);
-	void (*lseg_destroy)(struct sci_lseg *s);
-	uint32_t (*lseg_id)(struct sci_lseg *s);
-	uint64_t (*lseg_size)(struct sci_lseg *s);
-	int (*lseg_map)(struct sci_lseg *s, uint64_t off, size_t len,
-			unsigned int flags, void **addr);
+	struct sci_query_ops query;
+	struct sci_lseg_ops lseg;
+	struct sci_local_ops local;
+	struct sci_rseg_ops rseg;
+	struct sci_lintr_ops lintr;
+	struct sci_rintr_ops rintr;
+	struct sci_copy_ops copy;
 
-	int (*rseg_connect)(struct sci_fabric *f,
-			    const struct sci_rseg_param *p,
-			    struct sci_rseg **out);
-	void (*cancel_connect)(struct sci_fabric *f, const void *owner);
-	void (*rseg_disconnect)(struct sci_rseg *r);
-	uint64_t (*rseg_size)(struct sci_rseg *r);
-	bool (*rseg_readonly)(struct sci_rseg *r);
-	struct sci_rseg_status *(*rseg_status)(struct sci_rseg *r);
-	int (*rseg_map)(struct sci_rseg *r, uint64_t off, size_t len,
-			unsigned int flags, void **addr);
 	void (*unmap)(struct sci_fabric *f, void *addr, size_t len);
-
-	int (*lintr_create)(struct sci_fabric *f, struct sci_lintr_param *p,
-			    struct sci_lintr **out);
-	int (*lintr_wait)(struct sci_lintr *i, void *data, size_t *len,
-			  uint32_t timeout);
-	int (*lintr_fd)(struct sci_lintr *i);
-	void (*lintr_cancel)(struct sci_lintr *i);
-	void (*lintr_destroy)(struct sci_lintr *i);
-	int (*rintr_connect)(struct sci_fabric *f,
-			     const struct sci_rintr_param *p,
-			     struct sci_rintr **out);
-	int (*rintr_trigger)(struct sci_rintr *i, const void *data, size_t len);
-	void (*rintr_disconnect)(struct sci_rintr *i);
-
-	int (*dma_copy)(struct sci_lseg *s, struct sci_rseg *r,
-			const struct sci_dma_piece *piece, bool pull);
-	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src,
-			 size_t len);
-	void (*store_barrier)(struct sci_fabric *f, struct sci_rseg *r);
 	int (*wake_barrier)(struct sci_fabric *f);
 };
 
@@ -375,6 +424,44 @@ struct sci_fabric_ops {
 struct sci_fabric {
 	const struct sci_fabric_ops *ops;
 };
+
+/* ---- operations that a fabric may lack: -EOPNOTSUPP ---- */
+
+static inline int sci_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
+				  struct sci_lseg **out)
+{
+	return f->ops->local.attach ? f->ops->local.attach(f, p, out) : -EOPNOTSUPP;
+}
+
+static inline int sci_lseg_register(struct sci_fabric *f, struct sci_lseg *s, void *addr,
+				    size_t len)
+{
+	return f->ops->local.reg ? f->ops->local.reg(s, addr, len) : -EOPNOTSUPP;
+}
+
+static inline int sci_lseg_share(struct sci_fabric *f, struct sci_lseg *s)
+{
+	return f->ops->local.share ? f->ops->local.share(s) : -EOPNOTSUPP;
+}
+
+static inline int sci_dma_copy(struct sci_fabric *f, struct sci_lseg *s,
+			       struct sci_rseg *r, const struct sci_dma_piece *piece,
+			       bool pull)
+{
+	return f->ops->copy.dma ? f->ops->copy.dma(s, r, piece, pull) : -EOPNOTSUPP;
+}
+
+static inline int sci_peer_read(struct sci_fabric *f, struct sci_rseg *r, void *dst,
+				uint64_t src, size_t len)
+{
+	return f->ops->copy.peer_read ? f->ops->copy.peer_read(r, dst, src, len) :
+					-EOPNOTSUPP;
+}
+
+static inline int sci_fabric_wake_barrier(struct sci_fabric *f)
+{
+	return f->ops->wake_barrier ? f->ops->wake_barrier(f) : -EOPNOTSUPP;
+}
 
 extern const struct sci_fabric_ops sci_dev_fabric;
 extern const struct sci_fabric_ops sci_shm_fabric;

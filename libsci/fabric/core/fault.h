@@ -128,7 +128,7 @@ static inline void sci_remote_barrier(struct sci_fabric *f,
 {
 	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
 		sci_fault_deliver();
-	f->ops->store_barrier(f, r);
+	f->ops->rseg.store_barrier(f, r);
 }
 
 /**
