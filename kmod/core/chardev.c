@@ -2,6 +2,8 @@
 /* Copyright (C) 2026 The libsci authors */
 /* /dev/sciN: open, and the pages of an adapter that it maps. */
 
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -34,27 +36,34 @@ static const struct vm_operations_struct status_vm_ops = {
 	.fault = status_fault,
 };
 
-static int adapter_mmap(struct sci_object *obj, struct vm_area_struct *vma)
+/* The page outlives the adapter, and its map is never revoked. */
+static int status_mmap(struct sci_adapter *a, struct vm_area_struct *vma)
 {
-	struct page *page = obj->adapter->status_page;
-	int ret;
+	struct file *file;
 
-	if (vma->vm_pgoff == SCI_MMAP_BARRIER >> PAGE_SHIFT)
-		return sci_barrier_mmap(obj->adapter, vma);
-	if (vma->vm_pgoff != SCI_MMAP_STATUS >> PAGE_SHIFT ||
-	    vma_pages(vma) != 1)
+	if (vma_pages(vma) != 1)
 		return -EINVAL;
 	if (vma->vm_flags & VM_WRITE)
 		return -EACCES;
-	get_page(page);
-	ret = sci_vma_set_backing(vma, "[sci-status]", &status_fops, page);
-	if (ret) {
-		put_page(page);
-		return ret;
-	}
+	file = anon_inode_getfile("[sci-status]", &status_fops, a->status_page,
+				  O_RDWR);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	get_page(a->status_page);
+	vma_set_file(vma, file);
+	fput(file);	/* the area has it now */
 	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
 	vma->vm_ops = &status_vm_ops;
 	return 0;
+}
+
+static int adapter_mmap(struct sci_object *obj, struct vm_area_struct *vma)
+{
+	if (vma->vm_pgoff == SCI_MMAP_BARRIER >> PAGE_SHIFT)
+		return sci_barrier_mmap(obj->adapter, vma);
+	if (vma->vm_pgoff == SCI_MMAP_STATUS >> PAGE_SHIFT)
+		return status_mmap(obj->adapter, vma);
+	return -EINVAL;
 }
 
 static ssize_t adapter_read(struct file *file, char __user *buf, size_t len)

@@ -14,7 +14,7 @@
 #include "core.h"
 #include "object.h"
 
-#define SCI_FS_MAGIC	0x53434946	/* "SCIF" */
+#define SCIOBJ_MAGIC	0x5c1a0b1e
 #define EVENTS_MAX	4096		/* nobody reads them: overflow */
 
 struct sci_event {
@@ -22,36 +22,45 @@ struct sci_event {
 	struct sci_ev_record record;
 };
 
-static struct vfsmount *sci_mnt __ro_after_init;
 static sci_ioctl_fn object_ioctl __ro_after_init;
 
-/*
- * Each file has an inode of its own, and so an address space: revoking one map
- * must not touch another.
- */
-static int sci_fs_init_context(struct fs_context *fc)
+void __init sci_object_set_ioctl(sci_ioctl_fn ioctl)
 {
-	return init_pseudo(fc, SCI_FS_MAGIC) ? 0 : -ENOMEM;
+	object_ioctl = ioctl;
 }
 
-/* No owner: our own mount must not keep us loaded.  Files do. */
-static struct file_system_type sci_fs = {
-	.name = "scifs",
-	.init_fs_context = sci_fs_init_context,
+/* ---- file system ---- */
+
+static struct vfsmount *sciobj_mnt;
+static int sciobj_users;
+
+static int sciobj_init_fs_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, SCIOBJ_MAGIC) ? 0 : -ENOMEM;
+}
+
+/*
+ * Each adapter pins a mount of it, and each file has a reference of that, so it
+ * holds the module until the last file has gone for good.
+ */
+static struct file_system_type sciobj_fs = {
+	.owner = THIS_MODULE,
+	.name = "sciobj",
+	.init_fs_context = sciobj_init_fs_context,
 	.kill_sb = kill_anon_super,
 };
 
-int __init sci_object_fs_init(sci_ioctl_fn ioctl)
+int sci_object_fs_pin(void)
 {
-	object_ioctl = ioctl;
-	sci_mnt = kern_mount(&sci_fs);
-	return PTR_ERR_OR_ZERO(sci_mnt);
+	return simple_pin_fs(&sciobj_fs, &sciobj_mnt, &sciobj_users);
 }
 
-void sci_object_fs_exit(void)
+void sci_object_fs_unpin(void)
 {
-	kern_unmount(sci_mnt);
+	simple_release_fs(&sciobj_mnt, &sciobj_users);
 }
+
+/* ---- objects ---- */
 
 void sci_object_init(struct sci_object *obj, enum sci_object_kind kind,
 		     const struct sci_object_ops *ops, struct sci_adapter *a)
@@ -75,6 +84,10 @@ void sci_object_fini(struct sci_object *obj)
 	sci_adapter_put(obj->adapter);
 }
 
+/*
+ * With an inode of its own, and so an address space: revoking one map must not
+ * touch another.
+ */
 static struct file *sci_file_create(const char *name,
 				    const struct file_operations *fops)
 {
@@ -83,12 +96,12 @@ static struct file *sci_file_create(const char *name,
 
 	if (!try_module_get(THIS_MODULE))
 		return ERR_PTR(-ENODEV);
-	inode = alloc_anon_inode(sci_mnt->mnt_sb);
+	inode = alloc_anon_inode(sciobj_mnt->mnt_sb);
 	if (IS_ERR(inode)) {
 		file = ERR_CAST(inode);
 		goto err_module;
 	}
-	file = alloc_file_pseudo(inode, sci_mnt, name, O_RDWR, fops);
+	file = alloc_file_pseudo(inode, sciobj_mnt, name, O_RDWR, fops);
 	if (IS_ERR(file)) {
 		iput(inode);
 		goto err_module;

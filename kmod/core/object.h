@@ -111,13 +111,14 @@ void sci_object_wake(struct sci_object *obj);
 void sci_object_attach(struct sci_object *obj, struct file *file);
 
 /**
- * sci_vma_set_backing() - give a map a file of its own
+ * sci_vma_set_backing() - give a map a file and address space of its own
  * @fops: .owner is the module; .release gets the file, whose private_data is
  * @priv: what the map holds
  *
  * Maps must not keep the object alive: a forked child that inherits them would
  * keep a dead parent's segments exported.  So each is backed by a file that
- * nobody has a descriptor of.  On failure @priv is still the caller's.
+ * nobody has a descriptor of.  This is for maps that are revoked; others need no
+ * address space.  On failure @priv is still the caller's.
  */
 int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
 			const struct file_operations *fops, void *priv);
@@ -128,7 +129,13 @@ typedef long (*sci_ioctl_fn)(struct file *file, unsigned int cmd,
 			     unsigned long arg);
 
 /* @ioctl: of all objects: the dispatcher knows the kinds that stand on this. */
-int sci_object_fs_init(sci_ioctl_fn ioctl);
-void sci_object_fs_exit(void);
+void sci_object_set_ioctl(sci_ioctl_fn ioctl);
+
+/*
+ * An adapter that users can get at pins the file system that files of objects
+ * are in.  Call without locks.
+ */
+int sci_object_fs_pin(void);
+void sci_object_fs_unpin(void);
 
 #endif

@@ -79,12 +79,15 @@ int sci_adapter_register(struct sci_adapter *a)
 	a->wq = alloc_ordered_workqueue("%s", 0, dev_name(&a->dev));
 	if (!a->wq)
 		return -ENOMEM;
+	ret = sci_object_fs_pin();
+	if (ret)
+		goto err_wq;
 	sci_debugfs_add(a);
 	/* told to user space when all of it is there */
 	dev_set_uevent_suppress(&a->dev, true);
 	ret = device_add(&a->dev);
 	if (ret)
-		goto err_wq;
+		goto err_debugfs;
 	ret = -ENOMEM;
 	a->segments_kobj = kobject_create_and_add("segments", &a->dev.kobj);
 	if (!a->segments_kobj)
@@ -111,8 +114,10 @@ err_segments:
 	kobject_put(a->segments_kobj);
 err_device:
 	device_del(&a->dev);
-err_wq:
+err_debugfs:
 	sci_debugfs_remove(a);
+	sci_object_fs_unpin();
+err_wq:
 	destroy_workqueue(a->wq);
 	return ret;
 }
@@ -153,6 +158,7 @@ void sci_adapter_unregister(struct sci_adapter *a)
 	kobject_put(a->segments_kobj);
 	device_del(&a->dev);
 	sci_debugfs_remove(a);
+	sci_object_fs_unpin();
 	destroy_workqueue(a->wq);
 	trace_sci_adapter_state(a, "unregister");
 }
@@ -238,12 +244,10 @@ static int __init sci_init(void)
 	BUILD_BUG_ON(sizeof(struct sci_status_page) != 2 * 64);
 	/* their page offsets must differ, whatever the page size is */
 	BUILD_BUG_ON(SCI_MMAP_STEP % PAGE_SIZE);
-	ret = sci_object_fs_init(sci_ioctl);
-	if (ret)
-		return ret;
+	sci_object_set_ioctl(sci_ioctl);
 	ret = alloc_chrdev_region(&sci_devt, 0, SCI_ADAPTERS_MAX, "sci");
 	if (ret)
-		goto err_fs;
+		return ret;
 	ret = class_register(&sci_class);
 	if (ret)
 		goto err_chrdev;
@@ -252,8 +256,6 @@ static int __init sci_init(void)
 
 err_chrdev:
 	unregister_chrdev_region(sci_devt, SCI_ADAPTERS_MAX);
-err_fs:
-	sci_object_fs_exit();
 	return ret;
 }
 
@@ -262,7 +264,6 @@ static void __exit sci_exit(void)
 	sci_debugfs_exit();
 	class_unregister(&sci_class);
 	unregister_chrdev_region(sci_devt, SCI_ADAPTERS_MAX);
-	sci_object_fs_exit();
 }
 
 module_init(sci_init);

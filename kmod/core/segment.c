@@ -2,6 +2,8 @@
 /* Copyright (C) 2026 The libsci authors */
 /* Local segments. */
 
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -97,6 +99,8 @@ static void segment_release(struct sci_object *obj)
 {
 	struct sci_segment *s = sci_segment_of(obj);
 
+	if (s->backing)
+		fput(s->backing);
 	if (s->pages)
 		sci_pages_put(s->pages);
 	kobject_put(&s->kobj);
@@ -110,7 +114,11 @@ static int local_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* A local map keeps the memory, and nothing else of the segment. */
+/*
+ * What backs the maps of a segment.  It keeps the memory, and nothing else of
+ * the segment: see sci_vma_set_backing().  One file is enough, for these maps are
+ * never revoked.
+ */
 static const struct file_operations local_fops = {
 	.owner = THIS_MODULE,
 	.release = local_release,
@@ -135,19 +143,31 @@ static const struct vm_operations_struct local_vm_ops = {
 	.fault = local_vm_fault,
 };
 
+/* Returns a reference. */
+static struct file *segment_backing(struct sci_segment *s)
+{
+	struct file *file = s->backing;
+
+	lockdep_assert_held(&s->obj.adapter->lock);
+	if (sci_segment_is_removed(s))
+		return ERR_PTR(-ENOTCONN);
+	if (!s->pages)
+		return ERR_PTR(-EBUSY);
+	if (!file) {
+		file = anon_inode_getfile("[sci-segment]", &local_fops,
+					  s->pages, O_RDWR);
+		if (IS_ERR(file))
+			return file;
+		sci_pages_get(s->pages);
+		s->backing = file;
+	}
+	return get_file(file);
+}
+
 static int map_pages(struct sci_pages *p, struct vm_area_struct *vma)
 {
 	unsigned long n = vma_pages(vma);
-	int ret;
 
-	if (vma->vm_pgoff >= p->count || n > p->count - vma->vm_pgoff)
-		return -EINVAL;
-	ret = sci_vma_set_backing(vma, "[sci-segment]", &local_fops,
-				  sci_pages_get(p));
-	if (ret) {
-		sci_pages_put(p);
-		return ret;
-	}
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_ops = &local_vm_ops;
 	if (!p->pinned)
@@ -161,15 +181,21 @@ static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 {
 	struct sci_segment *s = sci_segment_of(obj);
 	struct sci_pages *p;
-	int ret;
+	struct file *file;
+	int ret = -EINVAL;
 
-	if (sci_segment_is_removed(s))
-		return -ENOTCONN;
-	p = sci_segment_pages(s);
-	if (!p)
-		return -EBUSY;
-	ret = map_pages(p, vma);
-	sci_pages_put(p);
+	mutex_lock(&obj->adapter->lock);
+	file = segment_backing(s);
+	mutex_unlock(&obj->adapter->lock);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	p = file->private_data;
+	if (vma->vm_pgoff < p->count &&
+	    vma_pages(vma) <= p->count - vma->vm_pgoff) {
+		vma_set_file(vma, file);
+		ret = map_pages(p, vma);
+	}
+	fput(file);
 	return ret;
 }
 

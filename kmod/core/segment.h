@@ -24,6 +24,7 @@ struct sci_group;
  * @numa_node: where its memory was asked for
  * @length: bytes
  * @pages: its memory; NULL: EMPTY and none registered yet
+ * @backing: file that backs maps of @pages; NULL: nobody mapped it yet
  * @state: enum sci_segment_state, under adapter->lock; read without by sysfs
  * @base: where others reach it, while @exposed
  * @exposed: the adapter was told to let them
@@ -46,6 +47,7 @@ struct sci_segment {
 	int numa_node;
 	u64 length;
 	struct sci_pages *pages;
+	struct file *backing;
 	u32 state;
 	u64 base;
 	bool exposed;

@@ -170,7 +170,73 @@ TEST(maps_hold_the_core)
 	load();
 }
 
+/* Modules that use a symbol of it. */
+static long long holders(const char *module)
+{
+	char pattern[128];
+	glob_t names;
+	size_t n;
+
+	snprintf(pattern, sizeof(pattern), "/sys/module/%s/holders/*", module);
+	if (glob(pattern, 0, NULL, &names))
+		return 0;
+	n = names.gl_pathc;
+	globfree(&names);
+	return (long long)n;
+}
+
+/*
+ * The core must stay until the file system of its objects has gone, and not just
+ * until their last file was released: the file's end looks at the file system
+ * after that.
+ */
+TEST(the_file_system_holds_the_core)
+{
+	need_module();
+	CHECK(read_number("/sys/module/sci/refcnt") > holders("sci"));
+}
+
 /* ---- rounds ---- */
+
+/* Holds a file and a map of each kind until it is told to go. */
+static void hold_a_world(struct peer *self, void *arg)
+{
+	(void)arg;
+	peer_expect(self, "begin");
+	WORLD();
+	peer_send(self, "begun");
+	peer_expect(self, "end");
+}
+
+/* Asks again and again, so that it is gone as soon as it may go. */
+static void delete_at_once(const char *module)
+{
+	int ret;
+
+	while ((ret = delete(module)))
+		CHECK(ret == -EAGAIN || ret == -EBUSY);
+}
+
+/* The driver may go when the last file is closed, and then the core: at once. */
+TEST(unloading_races_with_the_last_close)
+{
+	unsigned int n = (unsigned int)ksft_option("rounds", 20);
+
+	need_modules();
+	ksft_set_limit(60 + 6 * n);
+	for (unsigned int i = 0; i < n; i++) {
+		struct peer *peer = peer_spawn(hold_a_world, NULL);
+
+		unload_pci();
+		peer_send(peer, "begin");
+		peer_expect(peer, "begun");
+		peer_send(peer, "end");
+		delete_at_once("sci_loop");
+		delete_at_once("sci");
+		peer_join(peer);
+		load();
+	}
+}
 
 TEST(the_core_is_held_by_its_driver)
 {
