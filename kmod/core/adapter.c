@@ -47,6 +47,7 @@ static void sci_adapter_release(struct device *dev)
 static void adapter_init(struct sci_adapter *a)
 {
 	mutex_init(&a->lock);
+	spin_lock_init(&a->error_lock);
 	xa_init_flags(&a->segments, XA_FLAGS_ALLOC);
 	xa_init_flags(&a->handles, XA_FLAGS_ALLOC1);
 	xa_init_flags(&a->intrs, XA_FLAGS_ALLOC);
@@ -117,10 +118,15 @@ int sci_adapter_number(struct sci_adapter *a)
 
 void sci_adapter_error(struct sci_adapter *a, bool fatal)
 {
-	/* shared with nobody but readers, but several CPUs may report */
-	atomic_inc((atomic_t *)&a->status->errors);
+	struct sci_status_page *st = a->status;
+	unsigned long flags;
+
+	/* users read the words without the lock */
+	spin_lock_irqsave(&a->error_lock, flags);
+	WRITE_ONCE(st->errors, st->errors + 1);
 	if (fatal)
-		atomic_inc((atomic_t *)&a->status->fatal);
+		WRITE_ONCE(st->fatal, st->fatal + 1);
+	spin_unlock_irqrestore(&a->error_lock, flags);
 	trace_sci_error(a, fatal);
 }
 EXPORT_SYMBOL_GPL(sci_adapter_error);

@@ -24,6 +24,7 @@
 #include <linux/device.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -176,6 +177,7 @@ struct sci_att;
  * @status: the page users map.  The driver may have the adapter itself write its
  *	hw_ words, until it is unregistered; no one else does.
  * @status_page: its page
+ * @error_lock: writers of @status->errors and ->fatal
  * @hw_errors, @hw_fatal: what those of @status were when we were last told
  * @counters: enum sci_counter
  * @users: open descriptors of the adapter itself
@@ -224,6 +226,7 @@ struct sci_adapter {
 	struct list_head domain_link;
 	struct sci_status_page *status;
 	struct page *status_page;
+	spinlock_t error_lock;		/* see above */
 	u32 hw_errors;
 	u32 hw_fatal;
 	atomic64_t counters[SCI_COUNTERS];

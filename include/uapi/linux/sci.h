@@ -49,6 +49,17 @@
  * its last descriptor is closed, maps of a local segment keep the memory, maps
  * of a remote segment show private pages, and the pages of an adapter stay: its
  * status page at SCI_MMAP_STATUS, its barrier page at SCI_MMAP_BARRIER.
+ *
+ * Trust:
+ *
+ *  - Error counts belong to the adapter, as its packets do: struct
+ *    sci_status_page, SCI_IOC_CHECK.  An error that one process causes, here or
+ *    at another node, is counted for every user of the adapter: they see
+ *    SCI_CHECK_RETRIABLE, or SCI_CHECK_NOT_RETRIABLE, for stores that arrived.  A
+ *    process causes one by removing a segment that others have mapped, by going
+ *    away, or by storing where nothing is mapped.  So users of one adapter can
+ *    make each other repeat transfers or give up.  They cannot hide a loss.
+ *  - The kernels of a cluster believe each other's user ids, and nothing else.
  */
 
 #define SCI_ABI_VERSION		1
