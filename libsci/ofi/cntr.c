@@ -10,7 +10,7 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
-	sfi_eps_progress(&c->eps);
+	sfi_eps_progress(&c->eps, c->domain);
 	return atomic_load(&c->value);
 }
 
@@ -18,7 +18,7 @@ static uint64_t readerr(struct fid_cntr *fid)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
-	sfi_eps_progress(&c->eps);
+	sfi_eps_progress(&c->eps, c->domain);
 	return atomic_load(&c->errors);
 }
 
@@ -58,31 +58,40 @@ static int seterr(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
+/* Sleep until it may have changed. @ms: -1: for ever */
+static int sleep_once(struct sfi_cntr *c, uint64_t threshold, uint64_t errors,
+		      int ms)
+{
+	if (c->wait.obj == FI_WAIT_NONE) {
+		sched_yield();
+		return 0;
+	}
+	if (sfi_wait_arm(&c->wait, c->domain))
+		return 0;
+	if (atomic_load(&c->value) < threshold &&
+	    atomic_load(&c->errors) == errors)
+		return sfi_wait_sleep(&c->wait, ms);
+	sfi_wait_disarm(&c->wait);
+	return 0;
+}
+
 /* New errors end it as well.  One that nothing wakes looks all the time. */
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 	uint64_t until = sfi_now_ms() + (uint64_t)timeout;
 	uint64_t errors = atomic_load(&c->errors);
-	int ret;
 
 	while (cntr_read(fid) < threshold) {
 		uint64_t now = sfi_now_ms();
+		int ret;
 
 		if (atomic_load(&c->errors) != errors)
 			return -FI_EAVAIL;
 		if (timeout >= 0 && now >= until)
 			return -FI_ETIMEDOUT;
-		if (c->wait.obj == FI_WAIT_NONE) {
-			sched_yield();
-			continue;
-		}
-		ret = sfi_wait_arm(&c->wait, &c->eps);
-		if (ret || atomic_load(&c->value) >= threshold ||
-		    atomic_load(&c->errors) != errors)
-			continue;
-		ret = sfi_wait_sleep(&c->wait,
-				     timeout < 0 ? -1 : (int)(until - now));
+		ret = sleep_once(c, threshold, errors,
+				 timeout < 0 ? -1 : (int)(until - now));
 		if (ret)
 			return ret;
 	}
@@ -100,73 +109,6 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = seterr,
 };
 
-/* ---- counters of regions ---- */
-
-/*
- * Peers reach a region through any endpoint of its domain: who reads its counter, or
- * waits for it, makes progress for all of them.
- */
-int sfi_cntr_of_region(struct sfi_cntr *c)
-{
-	struct sfi_domain *d = c->domain;
-	int ret = 0;
-
-	sfi_lock(&d->serving);
-	if (!c->of_regions) {
-		c->of_regions = true;
-		c->next_of_domain = d->cntrs;
-		d->cntrs = c;
-	}
-	for (struct sfi_ep *ep = d->eps; ep && !ret; ep = ep->next_of_domain)
-		ret = sfi_eps_add(&c->eps, &c->wait, ep);
-	sfi_unlock(&d->serving);
-	return ret;
-}
-
-static void of_region_no_more(struct sfi_cntr *c)
-{
-	struct sfi_domain *d = c->domain;
-	struct sfi_cntr **p;
-
-	sfi_lock(&d->serving);
-	for (p = &d->cntrs; *p && *p != c; p = &(*p)->next_of_domain)
-		;
-	if (*p)
-		*p = c->next_of_domain;
-	sfi_unlock(&d->serving);
-}
-
-int sfi_ep_serves(struct sfi_ep *ep)
-{
-	struct sfi_domain *d = ep->domain;
-	int ret = 0;
-
-	sfi_lock(&d->serving);
-	for (struct sfi_cntr *c = d->cntrs; c && !ret; c = c->next_of_domain)
-		ret = sfi_eps_add(&c->eps, &c->wait, ep);
-	if (!ret) {
-		ep->next_of_domain = d->eps;
-		d->eps = ep;
-	}
-	sfi_unlock(&d->serving);
-	return ret;
-}
-
-void sfi_ep_serves_no_more(struct sfi_ep *ep)
-{
-	struct sfi_domain *d = ep->domain;
-	struct sfi_ep **p;
-
-	sfi_lock(&d->serving);
-	for (struct sfi_cntr *c = d->cntrs; c; c = c->next_of_domain)
-		sfi_eps_remove(&c->eps, &c->wait, ep);
-	for (p = &d->eps; *p && *p != ep; p = &(*p)->next_of_domain)
-		;
-	if (*p)
-		*p = ep->next_of_domain;
-	sfi_unlock(&d->serving);
-}
-
 /* ---- begin and end ---- */
 
 static int cntr_control(struct fid *fid, int command, void *arg)
@@ -182,9 +124,8 @@ static int cntr_close(struct fid *fid)
 
 	if (atomic_load(&c->users))
 		return -FI_EBUSY;
-	of_region_no_more(c);
+	sfi_wait_close(&c->wait, c->domain);
 	c->domain->users--;
-	sfi_wait_fini(&c->wait);
 	sfi_eps_fini(&c->eps);
 	free(c);
 	return 0;
@@ -211,7 +152,7 @@ int sfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -FI_ENOMEM;
-	ret = sfi_wait_init(&c->wait, attr ? attr->wait_obj : FI_WAIT_NONE);
+	ret = sfi_wait_open(&c->wait, attr ? attr->wait_obj : FI_WAIT_NONE, d);
 	if (ret) {
 		free(c);
 		return ret;

@@ -138,8 +138,7 @@ static __hot ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 
 	cq->reader.to = buf;
 	cq->reader.room = count;
-	for (size_t i = 0; i < cq->eps.n; i++)
-		sfi_ep_progress(cq->eps.ep[i]);
+	sfi_eps_progress(&cq->eps, cq->domain);
 	n = (ssize_t)cq->reader.n;
 	cq->reader.n = cq->reader.room = 0;
 	if (n)
@@ -160,7 +159,7 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
 	sfi_unlock(&cq->lock);
 	if (ret != -FI_EAGAIN)
 		return ret;
-	sfi_eps_progress(&cq->eps);
+	sfi_eps_progress(&cq->eps, cq->domain);
 	sfi_lock(&cq->lock);
 	ret = take(cq, buf, count, src);
 	sfi_unlock(&cq->lock);
@@ -208,6 +207,17 @@ static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	return 1;
 }
 
+/* Sleep until there may be something. @ms: -1: for ever */
+static int sleep_once(struct sfi_cq *cq, int ms)
+{
+	if (sfi_wait_arm(&cq->wait, cq->domain))
+		return 0;
+	if (!sfi_cq_ready(cq) && !atomic_load(&cq->signalled))
+		return sfi_wait_sleep(&cq->wait, ms);
+	sfi_wait_disarm(&cq->wait);
+	return 0;
+}
+
 static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 			 fi_addr_t *src, const void *cond, int timeout)
 {
@@ -224,11 +234,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		if (atomic_exchange(&cq->signalled, false) ||
 		    (timeout >= 0 && now >= until))
 			break;
-		ret = sfi_wait_arm(&cq->wait, &cq->eps);
-		if (ret || sfi_cq_ready(cq) || atomic_load(&cq->signalled))
-			continue;
-		ret = sfi_wait_sleep(&cq->wait,
-				     timeout < 0 ? -1 : (int)(until - now));
+		ret = sleep_once(cq, timeout < 0 ? -1 : (int)(until - now));
 		if (ret)
 			return ret;
 	}
@@ -293,8 +299,8 @@ static int cq_close(struct fid *fid)
 		cq->errors = e->next;
 		free(e);
 	}
+	sfi_wait_close(&cq->wait, cq->domain);
 	cq->domain->users--;
-	sfi_wait_fini(&cq->wait);
 	sfi_eps_fini(&cq->eps);
 	sfi_lock_fini(&cq->lock);
 	free(cq->ring);
@@ -326,7 +332,7 @@ int sfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		return -FI_ENOMEM;
 	cq->room = 256;
 	cq->ring = malloc(cq->room * sizeof(*cq->ring));
-	ret = cq->ring ? sfi_wait_init(&cq->wait, attr->wait_obj) : -FI_ENOMEM;
+	ret = cq->ring ? sfi_wait_open(&cq->wait, attr->wait_obj, d) : -FI_ENOMEM;
 	if (ret) {
 		free(cq->ring);
 		free(cq);

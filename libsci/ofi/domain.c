@@ -15,7 +15,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	d->fabric->users--;
 	sfi_lock_fini(&d->lock);
-	sfi_lock_fini(&d->serving);
+	sfi_eps_fini(&d->eps);
 	hash_free(&d->regions);
 	free(d);
 	return 0;
@@ -101,7 +101,7 @@ int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->by_address = info->domain_attr->mr_mode &
 			(SFI_MR_BASIC | FI_MR_VIRT_ADDR);
 	sfi_lock_init(&d->lock, d->shared);
-	sfi_lock_init(&d->serving, d->shared);
+	sfi_eps_init(&d->eps, d->shared);
 	*domain = &d->fid;
 	return 0;
 }

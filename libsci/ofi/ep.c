@@ -265,6 +265,7 @@ static int bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
 	ret = sfi_eps_add(&cq->eps, &cq->wait, ep);
 	if (ret)
 		return ret;
+	sfi_lock(&ep->lock);
 	if (flags & FI_SEND) {
 		ep->tx.cq = cq;
 		ep->tx.selective = selective;
@@ -275,6 +276,7 @@ static int bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
 		ep->rx.selective = selective;
 		cq->users++;
 	}
+	sfi_unlock(&ep->lock);
 	return 0;
 }
 
@@ -318,23 +320,26 @@ static int bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
 	ret = sfi_eps_add(&c->eps, &c->wait, ep);
 	if (ret)
 		return ret;
+	sfi_lock(&ep->lock);
 	for (size_t i = 0; i < N_COUNTED; i++) {
 		if (!(flags & counted[i]))
 			continue;
 		*counter_of(ep, counted[i]) = c;
 		c->users++;
 	}
+	sfi_unlock(&ep->lock);
 	return 0;
 }
 
+/* Queues and counters also when it is enabled: calls begun from then on use them. */
 static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
-	if (ep->enabled)
-		return -FI_EOPBADSTATE;
 	switch (bfid->fclass) {
 	case FI_CLASS_AV:
+		if (ep->enabled)
+			return -FI_EOPBADSTATE;
 		if (ep->av)
 			return -FI_EINVAL;
 		sfi_av_attach((struct sfi_av *)bfid, ep);
@@ -364,13 +369,11 @@ static int ep_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOAV;
 	if (!ep->tx.cq && !ep->tx.cntr && !ep->rx.cq && !ep->rx.cntr)
 		return -FI_ENOCQ;
-	ret = sfi_ep_serves(ep);
+	ret = ep->slots ? 0 : sfi_serve_begin(ep);
 	if (!ret)
-		ret = sfi_serve_begin(ep);
-	if (ret) {
-		sfi_ep_serves_no_more(ep);
+		ret = sfi_domain_join(ep);
+	if (ret)
 		return ret;
-	}
 	ep->enabled = true;
 	sfi_mr_exporter(ep);
 	return 0;
@@ -382,7 +385,7 @@ static void unbind_cq(struct sfi_ep *ep, struct sfi_cq *cq)
 {
 	if (!cq)
 		return;
-	sfi_eps_remove(&cq->eps, &cq->wait, ep);
+	sfi_eps_remove(&cq->eps, ep);
 	cq->users--;
 }
 
@@ -395,7 +398,7 @@ static void unbind(struct sfi_ep *ep)
 
 		if (!c)
 			continue;
-		sfi_eps_remove(&c->eps, &c->wait, ep);
+		sfi_eps_remove(&c->eps, ep);
 		c->users--;
 	}
 }
@@ -405,7 +408,7 @@ static int ep_close(struct fid *fid)
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
 	unbind(ep);
-	sfi_ep_serves_no_more(ep);
+	sfi_domain_leave(ep);
 	if (ep->av)
 		sfi_av_detach(ep->av, ep);
 	sfi_mr_no_exporter(ep);

@@ -91,7 +91,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *type, void *buf,
 		return ret;
 	if (eq->wait.obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
-	ret = sfi_wait_sleep(&eq->wait, timeout);
+	ret = sfi_wait_poll(&eq->wait, timeout);
 	return ret ? ret : eq_read(fid, type, buf, len, flags);
 }
 

@@ -182,9 +182,6 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return 0;
 	if (bfid->fclass != FI_CLASS_CNTR)
 		return -FI_EINVAL;
-	ret = sfi_cntr_of_region((struct sfi_cntr *)bfid);
-	if (ret)
-		return ret;
 	sfi_lock(&mr->domain->lock);
 	ret = bind_cntr(mr, (struct sfi_cntr *)bfid, flags);
 	sfi_unlock(&mr->domain->lock);

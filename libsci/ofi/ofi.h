@@ -10,16 +10,15 @@
  * fabric, domain	no more than names
  * av			numbers for addresses (struct sci_addr)
  * ep			a struct sci_ep, and the peers it has talked to, by number
- * cq, cntr		what has completed: looking makes progress of all their
- *			endpoints
+ * cq, cntr		what has completed: looking makes progress of their endpoints,
+ *			and now and then of all that the domain has
  * op			a call under way that somebody is to hear of
  * ask, serve		one-sided transfers and atomics, see onesided.h
  *
  * Locks, of which there are none under FI_THREAD_DOMAIN, are taken in this order:
- * a list of endpoints (cq, cntr) or an av's for changes, an endpoint's, that of a
- * domain's regions, a queue's or an av's. Progress is
- * made with the endpoint's held, so that fi_cancel() never sees a request whose
- * completion has been taken.
+ * a list of endpoints (cq, cntr, domain) or an av's for changes, an endpoint's, that
+ * of a domain's regions, a queue's or an av's. Progress is made with the endpoint's
+ * held, so that fi_cancel() never sees a request whose completion has been taken.
  */
 #ifndef LIBSCI_OFI_H
 #define LIBSCI_OFI_H
@@ -73,6 +72,8 @@
 #define SFI_ATOMIC_MAX	2048u		/* bytes */
 #define SFI_HELD_MAX	128u		/* receives in hand */
 #define SFI_BATCH	16u		/* completions taken at once */
+/* After so many looks at a queue or a counter all other endpoints have their turn. */
+#define SFI_OTHERS	16u
 /* One-sided calls of an endpoint's under way: their replies wait for its progress. */
 #define SFI_ASKING_MAX	512u
 
@@ -122,8 +123,38 @@ static inline void sfi_unlock(struct sfi_lock *l)
 		pthread_mutex_unlock(&l->mutex);
 }
 
+static inline bool sfi_trylock(struct sfi_lock *l)
+{
+	return !l->used || !pthread_mutex_trylock(&l->mutex);
+}
+
 /* ---- objects ---- */
 
+
+struct sfi_ep;
+
+/* Endpoints that a queue, a counter or a domain looks after. */
+struct sfi_eps {
+	struct sfi_lock lock;
+	struct sfi_ep **ep;
+	size_t n;
+	unsigned int rounds;		/* of progress */
+};
+
+/*
+ * What waits: an epoll descriptor over all endpoints of the domain, and an eventfd,
+ * for what other threads' progress brings.
+ */
+struct sfi_wait {
+	enum fi_wait_obj obj;
+	int epoll;
+	int signal;
+	_Atomic bool armed;		/* the next completion raises the signal */
+	_Atomic bool pending;		/* the signal is raised */
+	pthread_mutex_t lock;
+	unsigned int sleepers;		/* have armed it, and not woken up yet */
+	struct sfi_wait *next;		/* of the domain's */
+};
 
 struct sfi_fabric {
 	struct fid_fabric fid;
@@ -141,9 +172,8 @@ struct sfi_domain {
 	struct hash regions;		/* by key */
 	uint64_t next_key;
 	struct sfi_ep *exporter;	/* of regions; NULL: none does */
-	struct sfi_lock serving;	/* of what follows */
-	struct sfi_ep *eps;		/* that serve, by next_of_domain */
-	struct sfi_cntr *cntrs;		/* of regions, by next_of_domain */
+	struct sfi_eps eps;		/* all that are enabled */
+	struct sfi_wait *waits;		/* what sleeps on them; with @eps' lock */
 };
 
 struct sfi_av {
@@ -159,26 +189,6 @@ struct sfi_av {
 	size_t doubles;			/* numbers of addresses that have another one */
 	size_t *buckets;		/* numbers + 1, by address; 0: none */
 	size_t n_buckets;		/* a power of two, more than @n */
-};
-
-struct sfi_ep;
-
-/* Endpoints that a queue or a counter looks after. */
-struct sfi_eps {
-	struct sfi_lock lock;
-	struct sfi_ep **ep;
-	size_t n;
-};
-
-/*
- * What waits: an epoll descriptor over the endpoints, and an eventfd, for what other
- * threads' progress brings.
- */
-struct sfi_wait {
-	enum fi_wait_obj obj;
-	int epoll;
-	int signal;
-	_Atomic bool armed;
 };
 
 struct sfi_entry {
@@ -219,8 +229,6 @@ struct sfi_cntr {
 	struct sfi_eps eps;
 	struct sfi_wait wait;
 	_Atomic uint64_t value, errors;
-	bool of_regions;
-	struct sfi_cntr *next_of_domain;
 };
 
 /* ---- operations ---- */
@@ -320,7 +328,6 @@ struct sfi_ep {
 	unsigned int vain;		/* ... the last ones, for those in hand */
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
-	struct sfi_ep *next_of_domain;
 	struct sfi_hand hand;
 };
 
@@ -348,19 +355,26 @@ void sfi_av_detach(struct sfi_av *av, struct sfi_ep *ep);
 /* wait.c */
 int sfi_wait_init(struct sfi_wait *w, enum fi_wait_obj obj);
 void sfi_wait_fini(struct sfi_wait *w);
+int sfi_wait_open(struct sfi_wait *w, enum fi_wait_obj obj, struct sfi_domain *d);
+void sfi_wait_close(struct sfi_wait *w, struct sfi_domain *d);
 int sfi_wait_fd(struct sfi_wait *w, void *arg);
 void sfi_wait_signal(struct sfi_wait *w);
 void sfi_wait_wake(struct sfi_wait *w);
 void sfi_wait_clear(struct sfi_wait *w);
-int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *eps);
+int sfi_wait_arm(struct sfi_wait *w, struct sfi_domain *d);
+void sfi_wait_disarm(struct sfi_wait *w);
 int sfi_wait_sleep(struct sfi_wait *w, int timeout);
+int sfi_wait_poll(struct sfi_wait *w, int timeout);
 bool sfi_cq_ready(struct sfi_cq *cq);
 int sfi_trywait(struct fid_fabric *fabric, struct fid **fids, int n);
 void sfi_eps_init(struct sfi_eps *e, bool shared);
 void sfi_eps_fini(struct sfi_eps *e);
-int sfi_eps_add(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep);
-void sfi_eps_remove(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep);
-void sfi_eps_progress(struct sfi_eps *e);
+int sfi_eps_add(struct sfi_eps *e, const struct sfi_wait *w, struct sfi_ep *ep);
+void sfi_eps_remove(struct sfi_eps *e, struct sfi_ep *ep);
+void sfi_eps_progress(struct sfi_eps *e, struct sfi_domain *d);
+int sfi_domain_join(struct sfi_ep *ep);
+void sfi_domain_leave(struct sfi_ep *ep);
+void sfi_domain_progress(struct sfi_domain *d);
 uint64_t sfi_now_ms(void);
 
 /* cq.c */
@@ -403,9 +417,6 @@ static inline void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep,
 /* cntr.c */
 int sfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		  struct fid_cntr **cntr, void *context);
-int sfi_cntr_of_region(struct sfi_cntr *c);
-int sfi_ep_serves(struct sfi_ep *ep);
-void sfi_ep_serves_no_more(struct sfi_ep *ep);
 
 /* mr.c */
 extern struct fi_ops_mr sfi_mr_ops;

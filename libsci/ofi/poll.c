@@ -27,10 +27,10 @@ static bool has_news(struct member *m)
 	uint64_t now;
 
 	if (m->fid->fclass == FI_CLASS_CQ) {
-		sfi_eps_progress(&cq->eps);
+		sfi_eps_progress(&cq->eps, cq->domain);
 		return sfi_cq_ready(cq);
 	}
-	sfi_eps_progress(&c->eps);
+	sfi_eps_progress(&c->eps, c->domain);
 	now = atomic_load(&c->value) + atomic_load(&c->errors);
 	if (now == m->seen)
 		return false;

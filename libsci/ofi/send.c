@@ -145,8 +145,8 @@ __hot ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, bool tagged,
 	ret = sfi_ep_known(ep, dest, &peer);
 	if (!ret && try_send(peer, tagged, tag, imm, buf, len))
 		ret = inject_otherwise(peer, tagged, tag, imm, buf, len);
-	sfi_unlock(&ep->lock);
 	if (!ret && ep->tx.cntr)
 		sfi_cntr_count(ep->tx.cntr, 0);
+	sfi_unlock(&ep->lock);
 	return ret;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The endpoints of a queue or a counter: progress of all, and sleep until one has some. */
+/* Progress of endpoints, and sleep until one of the domain's has something to do. */
 #include "libsci/ofi/ofi.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,19 +34,10 @@ void sfi_eps_fini(struct sfi_eps *e)
 	free(e->ep);
 }
 
-static int watch(struct sfi_wait *w, int op, struct sfi_ep *ep)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	if (w->epoll < 0)
-		return 0;
-	return epoll_ctl(w->epoll, op, sci_ep_fd(ep->ep), &ev) ? -errno : 0;
-}
-
-static int add(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep)
+/* @e is locked. */
+static int add(struct sfi_eps *e, struct sfi_ep *ep)
 {
 	struct sfi_ep **more;
-	int ret;
 
 	for (size_t i = 0; i < e->n; i++)
 		if (e->ep[i] == ep)
@@ -54,12 +46,20 @@ static int add(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep)
 	if (!more)
 		return -FI_ENOMEM;
 	e->ep = more;
-	ret = watch(w, EPOLL_CTL_ADD, ep);
-	if (ret)
-		return ret;
 	e->ep[e->n++] = ep;
-	if (w->epoll < 0)
-		return 0;
+	return 0;
+}
+
+/* Add @ep once, however often it is added. @w: what sleeps for its completions */
+int sfi_eps_add(struct sfi_eps *e, const struct sfi_wait *w, struct sfi_ep *ep)
+{
+	int ret;
+
+	sfi_lock(&e->lock);
+	ret = add(e, ep);
+	sfi_unlock(&e->lock);
+	if (ret || w->epoll < 0)
+		return ret;
 	sfi_lock(&ep->lock);
 	ep->may_sleep = true;
 	sfi_hand_post(ep);
@@ -67,36 +67,97 @@ static int add(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep)
 	return 0;
 }
 
-/* Once, also if it is added again. */
-int sfi_eps_add(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep)
-{
-	int ret;
-
-	sfi_lock(&e->lock);
-	ret = add(e, w, ep);
-	sfi_unlock(&e->lock);
-	return ret;
-}
-
-void sfi_eps_remove(struct sfi_eps *e, struct sfi_wait *w, struct sfi_ep *ep)
+void sfi_eps_remove(struct sfi_eps *e, struct sfi_ep *ep)
 {
 	sfi_lock(&e->lock);
 	for (size_t i = 0; i < e->n; i++) {
 		if (e->ep[i] != ep)
 			continue;
-		watch(w, EPOLL_CTL_DEL, ep);
 		e->ep[i] = e->ep[--e->n];
 		break;
 	}
 	sfi_unlock(&e->lock);
 }
 
-void sfi_eps_progress(struct sfi_eps *e)
+/* Progress of a queue's or a counter's endpoints, and now and then of all others. */
+void sfi_eps_progress(struct sfi_eps *e, struct sfi_domain *d)
 {
+	bool others;
+
 	sfi_lock(&e->lock);
 	for (size_t i = 0; i < e->n; i++)
 		sfi_ep_progress(e->ep[i]);
+	others = !e->n || ++e->rounds % SFI_OTHERS == 0;
 	sfi_unlock(&e->lock);
+	if (others)
+		sfi_domain_progress(d);
+}
+
+/* ---- all endpoints of a domain ---- */
+
+/* If another thread makes progress for all of them, that is enough. */
+void sfi_domain_progress(struct sfi_domain *d)
+{
+	if (!sfi_trylock(&d->eps.lock))
+		return;
+	for (size_t i = 0; i < d->eps.n; i++)
+		sfi_ep_progress(d->eps.ep[i]);
+	sfi_unlock(&d->eps.lock);
+}
+
+static int watch(struct sfi_wait *w, int op, struct sfi_ep *ep)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(w->epoll, op, sci_ep_fd(ep->ep), &ev) ? -errno : 0;
+}
+
+/* The domain's endpoints are locked. */
+static int watch_ep(struct sfi_domain *d, struct sfi_ep *ep)
+{
+	struct sfi_wait *w, *done;
+	int ret = 0;
+
+	for (w = d->waits; w && !ret; w = w->next)
+		ret = watch(w, EPOLL_CTL_ADD, ep);
+	for (done = d->waits; ret && done->next != w; done = done->next)
+		watch(done, EPOLL_CTL_DEL, ep);
+	return ret;
+}
+
+/* @ep is enabled: whatever waits in its domain serves it from now on. */
+int sfi_domain_join(struct sfi_ep *ep)
+{
+	struct sfi_domain *d = ep->domain;
+	int ret;
+
+	sfi_lock(&d->eps.lock);
+	ret = watch_ep(d, ep);
+	if (!ret)
+		ret = add(&d->eps, ep);
+	sfi_unlock(&d->eps.lock);
+	return ret;
+}
+
+/* Also one that never joined. */
+void sfi_domain_leave(struct sfi_ep *ep)
+{
+	struct sfi_domain *d = ep->domain;
+
+	sfi_eps_remove(&d->eps, ep);
+	sfi_lock(&d->eps.lock);
+	for (struct sfi_wait *w = d->waits; w; w = w->next)
+		watch(w, EPOLL_CTL_DEL, ep);
+	sfi_unlock(&d->eps.lock);
+}
+
+static int watch_all(struct sfi_wait *w, struct sfi_domain *d)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < d->eps.n && !ret; i++)
+		ret = watch(w, EPOLL_CTL_ADD, d->eps.ep[i]);
+	return ret;
 }
 
 /* ---- sleep ---- */
@@ -111,6 +172,7 @@ int sfi_wait_init(struct sfi_wait *w, enum fi_wait_obj obj)
 		return 0;
 	if (obj != FI_WAIT_UNSPEC && obj != FI_WAIT_FD)
 		return -FI_ENOSYS;
+	pthread_mutex_init(&w->lock, NULL);
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->signal = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->epoll >= 0 && w->signal >= 0 &&
@@ -122,10 +184,44 @@ int sfi_wait_init(struct sfi_wait *w, enum fi_wait_obj obj)
 
 void sfi_wait_fini(struct sfi_wait *w)
 {
+	if (w->obj != FI_WAIT_NONE)
+		pthread_mutex_destroy(&w->lock);
 	if (w->epoll >= 0)
 		close(w->epoll);
 	if (w->signal >= 0)
 		close(w->signal);
+}
+
+/* ... of a queue or a counter, which sleeps on all of the domain's endpoints. */
+int sfi_wait_open(struct sfi_wait *w, enum fi_wait_obj obj, struct sfi_domain *d)
+{
+	int ret = sfi_wait_init(w, obj);
+
+	if (ret || obj == FI_WAIT_NONE)
+		return ret;
+	sfi_lock(&d->eps.lock);
+	ret = watch_all(w, d);
+	if (!ret) {
+		w->next = d->waits;
+		d->waits = w;
+	}
+	sfi_unlock(&d->eps.lock);
+	if (ret)
+		sfi_wait_fini(w);
+	return ret;
+}
+
+void sfi_wait_close(struct sfi_wait *w, struct sfi_domain *d)
+{
+	struct sfi_wait **p;
+
+	sfi_lock(&d->eps.lock);
+	for (p = &d->waits; *p && *p != w; p = &(*p)->next)
+		;
+	if (*p)
+		*p = w->next;
+	sfi_unlock(&d->eps.lock);
+	sfi_wait_fini(w);
 }
 
 int sfi_wait_fd(struct sfi_wait *w, void *arg)
@@ -140,6 +236,7 @@ void sfi_wait_signal(struct sfi_wait *w)
 {
 	uint64_t one = 1;
 
+	atomic_store(&w->pending, true);
 	/* it can only be full, and then it is readable */
 	if (w->signal >= 0 && write(w->signal, &one, sizeof(one)) < 0)
 		return;
@@ -149,6 +246,7 @@ void sfi_wait_clear(struct sfi_wait *w)
 {
 	uint64_t n;
 
+	atomic_store(&w->pending, false);
 	if (w->signal >= 0 && read(w->signal, &n, sizeof(n)) < 0)
 		return;
 }
@@ -161,50 +259,120 @@ void sfi_wait_wake(struct sfi_wait *w)
 }
 
 /*
- * Before sleep. -FI_EAGAIN: there is progress to be made.  After 0 the caller looks
- * once more at what it waits for: what comes later wakes it.
+ * Clear the signal, unless it is for a thread that has not seen it yet: that thread
+ * sleeps on the same descriptor, and would sleep on.
  */
-int sfi_wait_arm(struct sfi_wait *w, struct sfi_eps *e)
+static bool begin_sleep(struct sfi_wait *w)
+{
+	bool may;
+
+	pthread_mutex_lock(&w->lock);
+	may = !w->sleepers || !atomic_load(&w->pending);
+	if (may) {
+		w->sleepers++;
+		sfi_wait_clear(w);
+		atomic_store(&w->armed, true);
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (!may)
+		sched_yield();
+	return may;
+}
+
+/* After sfi_wait_arm(), if not sfi_wait_sleep(). */
+void sfi_wait_disarm(struct sfi_wait *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->sleepers--;
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* The domain's endpoints are locked. -FI_EAGAIN: one has something to do. */
+static int arm_all(struct sfi_domain *d)
 {
 	int ret = 0;
 
-	if (w->epoll < 0)
-		return -FI_EINVAL;
-	sfi_wait_clear(w);
-	atomic_store(&w->armed, true);
-	sfi_lock(&e->lock);
-	for (size_t i = 0; i < e->n && !ret; i++) {
-		struct sfi_ep *ep = e->ep[i];
+	for (size_t i = 0; i < d->eps.n && !ret; i++) {
+		struct sfi_ep *ep = d->eps.ep[i];
 
 		sfi_lock(&ep->lock);
 		sfi_hand_post(ep);
 		ret = sci_ep_arm(ep->ep) ? -FI_EAGAIN : 0;
 		sfi_unlock(&ep->lock);
 	}
-	sfi_unlock(&e->lock);
 	return ret;
 }
 
+/*
+ * Before sleep. -FI_EAGAIN: there was progress to be made, and has been.  After 0 the
+ * caller looks once more at what it waits for: what comes later wakes it.
+ */
+int sfi_wait_arm(struct sfi_wait *w, struct sfi_domain *d)
+{
+	int ret;
+
+	if (w->epoll < 0)
+		return -FI_EINVAL;
+	if (!begin_sleep(w))
+		return -FI_EAGAIN;
+	sfi_lock(&d->eps.lock);
+	ret = arm_all(d);
+	sfi_unlock(&d->eps.lock);
+	if (!ret)
+		return 0;
+	sfi_wait_disarm(w);
+	sfi_domain_progress(d);
+	return ret;
+}
+
+/* What sfi_wait_arm() has armed; ends it. */
 int sfi_wait_sleep(struct sfi_wait *w, int timeout)
+{
+	int ret = sfi_wait_poll(w, timeout);
+
+	sfi_wait_disarm(w);
+	return ret;
+}
+
+int sfi_wait_poll(struct sfi_wait *w, int timeout)
 {
 	struct pollfd p = { .fd = w->epoll, .events = POLLIN };
 
 	return poll(&p, 1, timeout) < 0 ? -errno : 0;
 }
 
-static int arm_one(struct fid *fid)
+/* ---- the program sleeps itself ---- */
+
+/*
+ * Its threads are not known.  So the descriptor stays readable while there is
+ * anything, also for those that slept on it before.
+ */
+static int try_cq(struct sfi_cq *cq)
 {
-	struct sfi_cq *cq = (struct sfi_cq *)fid;
+	int ret = sfi_wait_arm(&cq->wait, cq->domain);
+
+	if (ret)
+		return ret;
+	sfi_wait_disarm(&cq->wait);
+	if (!sfi_cq_ready(cq))
+		return 0;
+	sfi_wait_signal(&cq->wait);
+	return -FI_EAGAIN;
+}
+
+static int try_one(struct fid *fid)
+{
 	struct sfi_cntr *cntr = (struct sfi_cntr *)fid;
 	int ret;
 
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
-		ret = sfi_wait_arm(&cq->wait, &cq->eps);
-		/* it may have been given some by another's progress */
-		return !ret && sfi_cq_ready(cq) ? -FI_EAGAIN : ret;
+		return try_cq((struct sfi_cq *)fid);
 	case FI_CLASS_CNTR:
-		return sfi_wait_arm(&cntr->wait, &cntr->eps);
+		ret = sfi_wait_arm(&cntr->wait, cntr->domain);
+		if (!ret)
+			sfi_wait_disarm(&cntr->wait);
+		return ret;
 	case FI_CLASS_EQ:
 		return 0;
 	default:
@@ -218,6 +386,6 @@ int sfi_trywait(struct fid_fabric *fabric, struct fid **fids, int n)
 
 	(void)fabric;
 	for (int i = 0; i < n && !ret; i++)
-		ret = arm_one(fids[i]);
+		ret = try_one(fids[i]);
 	return ret;
 }
