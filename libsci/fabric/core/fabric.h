@@ -227,14 +227,15 @@ struct sci_rintr;
 
 /**
  * struct sci_query_ops - adapters, nodes and segments
- * @adapter:	Describe an adapter.  -ENODEV: there is no such adapter.
- * @link:	Return the link status of an adapter, which must exist.  The status
- *		lives as long as the fabric.
- * @probe:	Return 0 if the node answers.  -EHOSTUNREACH: there is no such node;
- *		-ENETDOWN: the adapter's link is down.
- * @nodes:	Call @fn for each node, in ascending order.  A value other than 0 from
- *		@fn ends the walk and is returned.
- * @segments:	Call @fn in the same way for each segment that the caller may see.
+ * @adapter:	Describe an adapter. -ENODEV: there is no such adapter.
+ * @link:	Return the link status of an adapter, which must exist. The
+ *		status lives as long as the fabric.
+ * @probe:	Return 0 if the node answers. -EHOSTUNREACH: there is no such
+ *		node; -ENETDOWN: the adapter's link is down.
+ * @nodes:	Call @fn for each node, in ascending order. A value other than 0
+ *		from @fn ends the walk and is returned.
+ * @segments:	Call @fn in the same way for each segment that the caller may
+ *		see.
  */
 struct sci_query_ops {
 	int (*adapter)(struct sci_fabric *f, unsigned int adapter,
@@ -250,19 +251,22 @@ struct sci_query_ops {
 
 /**
  * struct sci_lseg_ops - segments of this process
- * @create:	Create a segment; allocate and reserve its memory unless @p says EMPTY.
- *		-EEXIST: the id is taken; -ENOSPC: no memory or no descriptors;
- *		-EMSGSIZE: a broadcast group of another size has the id.
+ * @create:	Create a segment; allocate and reserve its memory unless @p says
+ *		EMPTY. -EEXIST: the id is taken; -ENOSPC: no memory or no
+ *		descriptors; -EMSGSIZE: a broadcast group of another size has
+ *		the id.
  * @export:	Let importers connect through an adapter from now on.
  * @unexport:	Let no new importer connect; see enum sci_unexport.
  * @importers:	Return how many importers are connected.
- * @destroy:	Free the id and the memory at once.  Connected importers are cut off
- *		and told.  Maps of this process stay valid until they are unmapped.
+ * @destroy:	Free the id and the memory at once. Connected importers are cut
+ *		off and told. Maps of this process stay valid until they are
+ *		unmapped.
  * @id:		Return the id; constant after create and attach.
  * @size:	Return the size; constant after create, attach and register.
- * @map:	Map [@off, @off + @len), which the caller has checked against the size.
- *		@off may be any.  With SCI_MAP_FIXED *@addr is the address wanted.
- *		-EADDRNOTAVAIL: that address is taken or misaligned.
+ * @map:	Map [@off, @off + @len), which the caller has checked against
+ *		the size. @off may be any. With SCI_MAP_FIXED *@addr is the
+ *		address wanted. -EADDRNOTAVAIL: that address is taken or
+ *		misaligned.
  */
 struct sci_lseg_ops {
 	int (*create)(struct sci_fabric *f, const struct sci_lseg_param *p,
@@ -280,7 +284,8 @@ struct sci_lseg_ops {
 /**
  * struct sci_local_ops - segments shared within a node, and memory of programs
  * @attach:	Join a segment that another process of this node shares.
- *		-ENOENT: there is none; -EACCES: it is not shared, or not permitted.
+ *		-ENOENT: there is none; -EACCES: it is not shared, or not
+ *		permitted.
  * @reg:	Make [@addr, @addr + @len) the memory of an EMPTY segment.
  *		-EFAULT: not private anonymous writable memory of the caller;
  *		-EINVAL: not page aligned; -EOPNOTSUPP: the fabric cannot.
@@ -295,23 +300,24 @@ struct sci_local_ops {
 
 /**
  * struct sci_rseg_ops - imported segments
- * @connect:	Connect to a segment.  However short the timeout, the peer has time to
- *		refuse; where there is nothing to connect to it returns at once.
- *		-ENOENT: no such segment, or not exported, also if no process runs on
- *		the node yet; -EHOSTUNREACH: the fabric has no such node; -EACCES: the
- *		segment's mode forbids it; -ETIMEDOUT; -ENETDOWN; -ECANCELED: by
- *		cancel_connect.
- * @cancel_connect: End a connect that waits for its peer; @owner is the parameter's.
- *		NULL ends all of them, and all later ones at once.
- * @disconnect:	Disconnect.  Maps must be gone.
+ * @connect:	Connect to a segment. However short the timeout, the peer has
+ *		time to refuse; where there is nothing to connect to it returns
+ *		at once. -ENOENT: no such segment, or not exported, also if no
+ *		process runs on the node yet; -EHOSTUNREACH: the fabric has no
+ *		such node; -EACCES: the segment's mode forbids it; -ETIMEDOUT;
+ *		-ENETDOWN; -ECANCELED: by cancel_connect.
+ * @cancel_connect: End a connect that waits for its peer; @owner is the
+ *		parameter's. NULL ends all of them, and all later ones at once.
+ * @disconnect:	Disconnect. Maps must be gone.
  * @size:	Return the size; constant while connected.
- * @readonly:	Return whether only reading is allowed; constant while connected.
+ * @readonly:	Return whether only reading is allowed; constant while
+ *		connected.
  * @status:	Return the status words; they live as long as the import.
- * @map:	Map as lseg.map does.  -EACCES: a writable map of a read-only import;
- *		-ENOTCONN: the connection is gone.
- * @store_barrier: Return when all stores through maps of @r (NULL: of all imports)
- *		have arrived.  Call it through sci_remote_barrier(), which knows of
- *		injected faults.
+ * @map:	Map as lseg.map does. -EACCES: a writable map of a read-only
+ *		import; -ENOTCONN: the connection is gone.
+ * @store_barrier: Return when all stores through maps of @r (NULL: of all
+ *		imports) have arrived. Call it through sci_remote_barrier(),
+ *		which knows of injected faults.
  */
 struct sci_rseg_ops {
 	int (*connect)(struct sci_fabric *f, const struct sci_rseg_param *p,
@@ -328,18 +334,20 @@ struct sci_rseg_ops {
 
 /**
  * struct sci_lintr_ops - interrupts of this process
- * @create:	Create an interrupt.  -EEXIST: the number is taken.
- * @wait:	Wait for a trigger.  -ETIMEDOUT; -ECANCELED: after cancel.  Data
+ * @create:	Create an interrupt. -EEXIST: the number is taken.
+ * @wait:	Wait for a trigger. -ETIMEDOUT; -ECANCELED: after cancel. Data
  *		interrupts: @len is the room on entry and the bytes on return;
- *		-EMSGSIZE: the message is longer than the room, *@len says how long,
- *		and it stays queued.  An owner with an event function gets one event
- *		for each data interrupt and fetches it with timeout 0, not in the
- *		up-call; messages that it does not fetch hold the senders back.
- * @fd:		Return a descriptor that polls readable while a trigger waits for wait
- *		(which takes it with timeout 0, or returns -ETIMEDOUT) and after
- *		cancel.  It belongs to the fabric, is only to be polled and is valid
- *		until destroy.  Another waiting thread may take the trigger first.
- *		-EOPNOTSUPP: a data interrupt, or one with an event function.
+ *		-EMSGSIZE: the message is longer than the room, *@len says how
+ *		long, and it stays queued. An owner with an event function gets
+ *		one event for each data interrupt and fetches it with timeout 0,
+ *		not in the up-call; messages that it does not fetch hold the
+ *		senders back.
+ * @fd:		Return a descriptor that polls readable while a trigger waits
+ *		for wait (which takes it with timeout 0, or returns -ETIMEDOUT)
+ *		and after cancel. It belongs to the fabric, is only to be polled
+ *		and is valid until destroy. Another waiting thread may take the
+ *		trigger first. -EOPNOTSUPP: a data interrupt, or one with an
+ *		event function.
  * @cancel:	End all present and later waits.
  * @destroy:	Free the number.
  */
@@ -354,11 +362,11 @@ struct sci_lintr_ops {
 
 /**
  * struct sci_rintr_ops - interrupts of other processes
- * @connect:	Connect to an interrupt.  -ENOENT: no such number; other errors as
- *		those of rseg.connect.
- * @trigger:	Trigger it.  0: its owner will see it, even in a wait that begins
- *		later.  -ENOTCONN: its owner is gone; -ENOBUFS: too much data is queued
- *		at the owner, nothing was sent; -EMSGSIZE.
+ * @connect:	Connect to an interrupt. -ENOENT: no such number; other errors
+ *		as those of rseg.connect.
+ * @trigger:	Trigger it. 0: its owner will see it, even in a wait that begins
+ *		later. -ENOTCONN: its owner is gone; -ENOBUFS: too much data is
+ *		queued at the owner, nothing was sent; -EMSGSIZE.
  * @disconnect:	Disconnect.
  */
 struct sci_rintr_ops {
@@ -370,13 +378,13 @@ struct sci_rintr_ops {
 
 /**
  * struct sci_copy_ops - copies that the fabric makes
- * @dma:	Copy one piece now, on the calling thread, which is a DMA worker; with
- *		@pull from the remote side.  -EIO: data was lost.
- * @peer_read:	Copy @len bytes from address @src in the private memory of the process
- *		that exports @r to @dst.  -EOPNOTSUPP: fabric, kernel or permissions do
- *		not allow it, or @r is a broadcast group; -EFAULT: no such memory there
- *		(a part of @dst may be written); -ENOTCONN: the process or the
- *		connection is gone.
+ * @dma:	Copy one piece now, on the calling thread, which is a DMA
+ *		worker; with @pull from the remote side. -EIO: data was lost.
+ * @peer_read:	Copy @len bytes from address @src in the private memory of the
+ *		process that exports @r to @dst. -EOPNOTSUPP: fabric, kernel or
+ *		permissions do not allow it, or @r is a broadcast group;
+ *		-EFAULT: no such memory there (a part of @dst may be written);
+ *		-ENOTCONN: the process or the connection is gone.
  */
 struct sci_copy_ops {
 	int (*dma)(struct sci_lseg *s, struct sci_rseg *r,
@@ -387,20 +395,22 @@ struct sci_copy_ops {
 /**
  * struct sci_fabric_ops - a fabric
  * @name:	The first word of SCI_FABRIC that selects it.
- * @present:	Return whether this machine has it: "auto" takes the first that is.
+ * @present:	Return whether this machine has it: "auto" takes the first that
+ *		is.
  * @open:	Join; @arg is the text after "NAME:" in SCI_FABRIC, or NULL.
  *		-EINVAL: bad @arg or environment; -ENODEV: no adapter is ours.
- * @close:	Leave.  Every object has been destroyed before.
+ * @close:	Leave. Every object has been destroyed before.
  * @unmap:	Undo lseg.map or rseg.map.
- * @wake_barrier: Do the slow half of an asymmetric fence.  A receiver announces in a
- *		sender's memory that it is going to sleep, calls this, and looks once
- *		more.  A sender stores a message and then loads the announcement; the
- *		compiler keeps that order, and no fence does.  On return, for every
- *		process that takes part (its sci_adapter_info.wake_barrier): each of
- *		its stores to segments that came, in program order, before a load of
- *		the announcement which did not see it, is visible to the caller.  Where
- *		one of the two does not take part both need sci_full_barrier() in that
- *		place.  -EOPNOTSUPP: this process does not take part.
+ * @wake_barrier: Do the slow half of an asymmetric fence. A receiver announces
+ *		in a sender's memory that it is going to sleep, calls this, and
+ *		looks once more. A sender stores a message and then loads the
+ *		announcement; the compiler keeps that order, and no fence does.
+ *		On return, for every process that takes part (its
+ *		sci_adapter_info.wake_barrier): each of its stores to segments
+ *		that came, in program order, before a load of the announcement
+ *		which did not see it, is visible to the caller. Where one of the
+ *		two does not take part both need sci_full_barrier() in that
+ *		place. -EOPNOTSUPP: this process does not take part.
  */
 struct sci_fabric_ops {
 	const char *name;
