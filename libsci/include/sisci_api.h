@@ -30,8 +30,14 @@
  *    operating system refuses for another reason: SCI_ERR_SYSTEM with errno.
  *  - Any function may be called from any thread, and from callbacks.  An object
  *    removed while another thread waits for it ends that wait with
- *    SCI_ERR_CANCELLED.  Storing through a map while another thread unmaps it is
+ *    SCI_ERR_CANCELLED.  A signal handler that removes the object which its own
+ *    thread waits for gets SCI_ERR_BUSY.  Storing through a map while another thread unmaps it is
  *    as wrong as it is with munmap().
+ *  - SCIWaitForInterrupt(), SCIWaitForDataInterrupt(),
+ *    SCIWaitForLocalSegmentEvent() and SCIWaitForRemoteSegmentEvent() are
+ *    cancellation points, also for pthread_cancel() of the asynchronous kind.
+ *    Other calls that take a lock or wait are finished before the thread is
+ *    cancelled.
  *  - The creator owns a handle and gives it back with the matching Remove,
  *    Disconnect, Unmap or Close; SCITerminate() and the death of the process
  *    give back all.

@@ -193,9 +193,12 @@ void sci_lintr_destroy(void *obj)
 
 static sci_error_t remove_intr(const void *handle, enum sci_type type)
 {
-	struct sci_lintr_obj *i = sci_get(handle, type);
+	struct sci_lintr_obj *i;
 	sci_error_t err;
 
+	if (sci_waits_for(handle))
+		return SCI_ERR_BUSY;
+	i = sci_get(handle, type);
 	if (!i)
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	err = sci_close_obj(i, false);
@@ -205,24 +208,24 @@ static sci_error_t remove_intr(const void *handle, enum sci_type type)
 	return err;
 }
 
-static sci_error_t wait_intr(const void *handle, enum sci_type type,
-			     void *data, unsigned int *length,
-			     unsigned int timeout)
+struct trigger_wait {
+	void *data;
+	unsigned int *length;		/* NULL: no data */
+	unsigned int timeout;
+};
+
+static sci_error_t wait_trigger(void *obj, void *arg)
 {
-	struct sci_lintr_obj *i = sci_get(handle, type);
-	size_t len = length ? *length : 0;
+	const struct trigger_wait *w = arg;
+	struct sci_lintr_obj *i = obj;
+	size_t len = w->length ? *w->length : 0;
 	int ret;
 
-	if (!i)
-		return SCI_ERR_ILLEGAL_PARAMETER;
-	if (i->events) {
-		sci_put(i);
+	if (i->events)
 		return SCI_ERR_ILLEGAL_OPERATION;
-	}
-	ret = sci_lib.ops->lintr.wait(i->intr, data, &len, timeout);
-	sci_put(i);
-	if (length && (!ret || ret == -EMSGSIZE))
-		*length = (unsigned int)len;
+	ret = sci_lib.ops->lintr.wait(i->intr, w->data, &len, w->timeout);
+	if (w->length && (!ret || ret == -EMSGSIZE))
+		*w->length = (unsigned int)len;
 	return sci_err(ret, SCI_CTX_WAIT);
 }
 
@@ -339,8 +342,10 @@ SISCI_EXPORT(SCIRemoveInterrupt);
 void SCIWaitForInterrupt(sci_local_interrupt_t interrupt, unsigned int timeout,
 			 unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, wait_intr(interrupt, SCI_TYPE_LINTR, NULL,
-					    NULL, timeout));
+	struct trigger_wait w = { .timeout = timeout };
+
+	SCI_CALL(error, flags, 0,
+		 sci_wait_on(interrupt, SCI_TYPE_LINTR, wait_trigger, &w));
 }
 SISCI_EXPORT(SCIWaitForInterrupt);
 
@@ -404,9 +409,11 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data,
 			     unsigned int *length, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error)
 {
+	struct trigger_wait w = { data, length, timeout };
+
 	SCI_CALL(error, flags, 0,
 		 !length || (!data && *length) ? SCI_ERR_ILLEGAL_PARAMETER :
-		 wait_intr(interrupt, SCI_TYPE_LDINTR, data, length, timeout));
+		 sci_wait_on(interrupt, SCI_TYPE_LDINTR, wait_trigger, &w));
 }
 SISCI_EXPORT(SCIWaitForDataInterrupt);
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "libsci/base/cancel.h"
 #include "libsci/fabric/core/fault.h"
 #include "libsci/sisci/notify.h"
 #include "libsci/sisci/object.h"
@@ -29,15 +30,17 @@ static _Thread_local unsigned int depth;
 static void call_ends(void)
 {
 	depth--;
-	if (atomic_fetch_sub(&calls, 1) > 1 || sci_up())
-		return;
-	pthread_mutex_lock(&idle_lock);
-	pthread_cond_broadcast(&idle);
-	pthread_mutex_unlock(&idle_lock);
+	if (atomic_fetch_sub(&calls, 1) <= 1 && !sci_up()) {
+		pthread_mutex_lock(&idle_lock);
+		pthread_cond_broadcast(&idle);
+		pthread_mutex_unlock(&idle_lock);
+	}
+	sci_cancel_release();
 }
 
 sci_error_t sci_enter(unsigned int flags, unsigned int known)
 {
+	sci_cancel_hold();
 	depth++;
 	atomic_fetch_add(&calls, 1);
 	if (!atomic_load(&sci_lib.up)) {
@@ -106,10 +109,12 @@ static sci_error_t initialize(unsigned int flags)
 	if (flags)
 		return SCI_ERR_ILLEGAL_FLAG;
 	pthread_once(&fork_once, fork_init);
+	sci_cancel_hold();
 	pthread_mutex_lock(&lib_lock);
 	if (!sci_up())
 		ret = join_fabric();
 	pthread_mutex_unlock(&lib_lock);
+	sci_cancel_release();
 	return ret == -EINVAL ? SCI_ERR_ILLEGAL_PARAMETER :
 				sci_err(ret, SCI_CTX_NODE);
 }
@@ -180,10 +185,12 @@ void SCITerminate(void)
 	/* it would have to wait for itself */
 	if (sci_pool_thread() || depth)
 		return;
+	sci_cancel_hold();
 	pthread_mutex_lock(&lib_lock);
 	if (sci_up())
 		leave_fabric();
 	pthread_mutex_unlock(&lib_lock);
+	sci_cancel_release();
 }
 SISCI_EXPORT(SCITerminate);
 

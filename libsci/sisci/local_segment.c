@@ -263,6 +263,8 @@ static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
 static sci_error_t remove_segment(sci_local_segment_t segment,
 				  unsigned int flags)
 {
+	if (sci_waits_for(segment))
+		return SCI_ERR_BUSY;
 	WITH_LSEG(segment, s, remove_lseg(s, flags));
 }
 
@@ -496,16 +498,12 @@ SISCI_EXPORT(SCIAttachPhysicalMemory);
 
 /* ---- questions ---- */
 
-static sci_error_t wait_lseg(struct sci_lseg_obj *s, struct sci_note *note,
-			     unsigned int timeout)
+static sci_error_t wait_event(void *obj, void *arg)
 {
-	return sci_notifier_wait(s->events, note, timeout);
-}
+	struct sci_lseg_obj *s = obj;
+	struct sci_event_wait *w = arg;
 
-static sci_error_t wait_event(sci_local_segment_t segment,
-			      struct sci_note *note, unsigned int timeout)
-{
-	WITH_LSEG(segment, s, wait_lseg(s, note, timeout));
+	return sci_notifier_wait(s->events, &w->note, w->timeout);
 }
 
 sci_segment_cb_reason_t
@@ -515,16 +513,17 @@ SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
 			    unsigned int timeout, unsigned int flags,
 			    sci_error_t *error)
 {
-	struct sci_note note = { .reason = 0 };
+	struct sci_event_wait w = { .timeout = timeout };
 	sci_error_t err;
 
-	SCI_RUN(err, flags, 0, wait_event(segment, &note, timeout));
+	SCI_RUN(err, flags, 0,
+		sci_wait_on(segment, SCI_TYPE_LSEG, wait_event, &w));
 	sci_set_error(error, err);
 	if (!err && sourcenodeId)
-		*sourcenodeId = note.node;
+		*sourcenodeId = w.note.node;
 	if (!err && localAdapterNo)
-		*localAdapterNo = note.adapter;
-	return (sci_segment_cb_reason_t)note.reason;
+		*localAdapterNo = w.note.adapter;
+	return (sci_segment_cb_reason_t)w.note.reason;
 }
 SISCI_EXPORT(SCIWaitForLocalSegmentEvent);
 

@@ -3,6 +3,7 @@
 
 #include "libsci/sisci/notify.h"
 
+#include "libsci/base/cancel.h"
 #include "libsci/base/thread.h"
 
 #include <errno.h>
@@ -302,7 +303,8 @@ sci_error_t sci_notifier_wait(struct sci_notifier *n, struct sci_note *note,
 		return SCI_ERR_ILLEGAL_OPERATION;
 	pthread_mutex_lock(&n->lock);
 	while (!n->first && !n->dead && !ret)
-		ret = sci_cond_wait(&n->changed, &n->lock, timeout, &deadline);
+		ret = sci_cond_wait_cancelable(&n->changed, &n->lock,
+					       timeout, &deadline);
 	if (n->dead) {
 		err = SCI_ERR_CANCELLED;
 	} else if (n->first) {

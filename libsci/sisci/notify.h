@@ -69,7 +69,7 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 		enum sci_merge merge);
 
 /*
- * Wait for an event.  ILLEGAL_OPERATION: a callback gets them; TIMEOUT;
+ * Wait for an event; a cancellation point.  ILLEGAL_OPERATION: a callback gets them; TIMEOUT;
  * CANCELLED.
  */
 sci_error_t sci_notifier_wait(struct sci_notifier *n, struct sci_note *note,

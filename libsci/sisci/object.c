@@ -145,6 +145,66 @@ void *sci_get(const void *handle, enum sci_type type)
 	return slot ? slot->obj : NULL;
 }
 
+/* The waits of a thread: more than one where a signal handler waits. */
+struct wait {
+	const void *handle;
+	void *obj;
+	struct wait *outer;
+};
+
+static _Thread_local struct wait *waits;
+
+/* The object is known to be waited for as long as there is a reference to it. */
+static void wait_end(struct wait *w)
+{
+	if (w->obj)
+		sci_put(w->obj);
+	sci_compiler_barrier();
+	waits = w->outer;
+}
+
+static void wait_cancelled(void *w)
+{
+	wait_end(w);
+	sci_leave(SCI_ERR_CANCELLED);
+}
+
+static sci_error_t wait_run(struct wait *w,
+			    sci_error_t (*wait)(void *obj, void *arg),
+			    void *arg)
+{
+	sci_error_t err;
+
+	pthread_cleanup_push(wait_cancelled, w);
+	err = wait(w->obj, arg);
+	pthread_cleanup_pop(0);
+	return err;
+}
+
+sci_error_t sci_wait_on(const void *handle, enum sci_type type,
+			sci_error_t (*wait)(void *obj, void *arg), void *arg)
+{
+	struct wait w = { .handle = handle, .outer = waits };
+	sci_error_t err;
+
+	waits = &w;
+	sci_compiler_barrier();
+	w.obj = sci_get(handle, type);
+	err = w.obj ? wait_run(&w, wait, arg) : SCI_ERR_ILLEGAL_PARAMETER;
+	wait_end(&w);
+	return err;
+}
+
+bool sci_waits_for(const void *handle)
+{
+	const struct wait *w;
+
+	for (w = waits; w; w = w->outer)
+		if (w->handle == handle)
+			return true;
+	return false;
+}
+
 void sci_bequeath(void *obj, uint32_t word0, uint32_t word1)
 {
 	struct sci_slot *slot = slot_of(obj);
@@ -333,6 +393,7 @@ void sci_objects_fork(void)
 	pthread_cond_init(&quiet, NULL);
 	memset(free_objs, 0, sizeof(free_objs));
 	free_slots = 0;
+	waits = NULL;
 	for (i = 0; i < n_slots; i++) {
 		struct sci_slot *slot = slot_at(i);
 		uint64_t gen = state_gen(atomic_load(&slot->state));

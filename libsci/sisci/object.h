@@ -80,6 +80,29 @@ void sci_publish(void *obj);
 void *sci_get(const void *handle, enum sci_type type);
 void sci_put(void *obj);
 
+/**
+ * sci_wait_on() - wait for an event of an object
+ * @wait: does it, with a reference to the object and @arg
+ *
+ * Where the thread is cancelled in @wait, reference and call end.
+ *
+ * ILLEGAL_PARAMETER: @handle is not one of @type; else what @wait returns.
+ */
+sci_error_t sci_wait_on(const void *handle, enum sci_type type,
+			sci_error_t (*wait)(void *obj, void *arg), void *arg);
+
+/* The @arg of waits for segment events. */
+struct sci_event_wait {
+	struct sci_note note;		/* out */
+	unsigned int timeout;
+};
+
+/*
+ * Is this thread in sci_wait_on() for @handle?  Then a signal handler asks: it
+ * cannot remove the object, since it would wait for its own thread.
+ */
+bool sci_waits_for(const void *handle);
+
 /*
  * A slot's state is one word: generation, a bit for "retired", references.
  * The table grows by chunks, which stay where they are.

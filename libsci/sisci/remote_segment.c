@@ -220,9 +220,12 @@ void sci_rseg_bury(void *obj, void *desc)
 
 static sci_error_t disconnect(sci_remote_segment_t segment)
 {
-	struct sci_rseg_obj *r = sci_get(segment, SCI_TYPE_RSEG);
+	struct sci_rseg_obj *r;
 	sci_error_t err;
 
+	if (sci_waits_for(segment))
+		return SCI_ERR_BUSY;
+	r = sci_get(segment, SCI_TYPE_RSEG);
 	if (!r)
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	err = sci_close_obj(r, false);
@@ -241,17 +244,12 @@ SISCI_EXPORT(SCIDisconnectSegment);
 
 /* ---- questions ---- */
 
-static sci_error_t wait_event(sci_remote_segment_t segment,
-			      struct sci_note *note, unsigned int timeout)
+static sci_error_t wait_event(void *obj, void *arg)
 {
-	struct sci_rseg_obj *r = sci_get(segment, SCI_TYPE_RSEG);
-	sci_error_t err;
+	struct sci_rseg_obj *r = obj;
+	struct sci_event_wait *w = arg;
 
-	if (!r)
-		return SCI_ERR_ILLEGAL_PARAMETER;
-	err = sci_notifier_wait(r->events, note, timeout);
-	sci_put(r);
-	return err;
+	return sci_notifier_wait(r->events, &w->note, w->timeout);
 }
 
 sci_segment_cb_reason_t
@@ -259,14 +257,15 @@ SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
 			     sci_error_t *status, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error)
 {
-	struct sci_note note = { .reason = 0 };
+	struct sci_event_wait w = { .timeout = timeout };
 	sci_error_t err;
 
-	SCI_RUN(err, flags, 0, wait_event(segment, &note, timeout));
+	SCI_RUN(err, flags, 0,
+		sci_wait_on(segment, SCI_TYPE_RSEG, wait_event, &w));
 	sci_set_error(error, err);
 	if (!err && status)
-		*status = note.status;
-	return (sci_segment_cb_reason_t)note.reason;
+		*status = w.note.status;
+	return (sci_segment_cb_reason_t)w.note.reason;
 }
 SISCI_EXPORT(SCIWaitForRemoteSegmentEvent);
 

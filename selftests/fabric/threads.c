@@ -5,6 +5,7 @@
  * hangs or leaks, and that the thread sanitizer has nothing to say.
  */
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -871,4 +872,269 @@ TEST(a_thread_in_flush_can_be_cancelled)
 		CHECK_OK(SCIUnmapSegment(map, 0, &err));
 		CHECK_OK(SCIDisconnectSegment(r, 0, &err));
 	}
+}
+
+/* ---- waits of threads that are cancelled ---- */
+
+enum waited { PLAIN, SHARED, DATA, LOCAL, REMOTE, WAITED };
+
+/* One of each kind, and the means to end a wait for it. */
+struct waitable {
+	enum waited kind;
+	int type;			/* of cancellation */
+	sci_local_interrupt_t i;
+	sci_remote_interrupt_t ri;
+	sci_local_data_interrupt_t d;
+	sci_remote_data_interrupt_t rd;
+	sci_local_segment_t s;
+	sci_remote_segment_t r;
+};
+
+static void waitable_make(struct waitable *w, enum waited kind)
+{
+	unsigned int number = 1;
+
+	*w = (struct waitable) { .kind = kind };
+	switch (kind) {
+	case PLAIN:
+	case SHARED:
+		CHECK_OK(SCICreateInterrupt(sd, &w->i, 0, &number, NULL, NULL,
+					    SCI_FLAG_FIXED_INTNO |
+					    (kind == SHARED ?
+					     SCI_FLAG_SHARED_INT : 0), &err));
+		w->ri = test_connect_interrupt(sd, 4, 1);
+		break;
+	case DATA:
+		w->d = test_data_interrupt(sd, 1);
+		w->rd = test_connect_data_interrupt(sd, 4, 1);
+		break;
+	default:
+		w->s = test_segment(sd, 1, SIZE, 0);
+		if (kind == REMOTE)
+			w->r = test_connect(sd, 4, 1);
+		break;
+	}
+}
+
+static sci_error_t waitable_wait(struct waitable *w, unsigned int ms)
+{
+	unsigned int len = 0;
+
+	switch (w->kind) {
+	case PLAIN:
+	case SHARED:
+		return ERR_OF(SCIWaitForInterrupt(w->i, ms, 0, &err));
+	case DATA:
+		return ERR_OF(SCIWaitForDataInterrupt(w->d, NULL, &len, ms, 0,
+						      &err));
+	case LOCAL:
+		return ERR_OF(SCIWaitForLocalSegmentEvent(w->s, NULL, NULL,
+							  ms, 0, &err));
+	default:
+		return ERR_OF(SCIWaitForRemoteSegmentEvent(w->r, NULL, ms, 0,
+							   &err));
+	}
+}
+
+/* An event that each kind can have again and again. */
+static void waitable_wake(struct waitable *w)
+{
+	switch (w->kind) {
+	case PLAIN:
+	case SHARED:
+		CHECK_OK(SCITriggerInterrupt(w->ri, 0, &err));
+		break;
+	case DATA:
+		CHECK_OK(SCITriggerDataInterrupt(w->rd, NULL, 0, 0, &err));
+		break;
+	case LOCAL:
+		CHECK_OK(SCIDisconnectSegment(test_connect(sd, 4, 1), 0,
+					      &err));
+		break;
+	default:
+		CHECK_OK(SCISetSegmentUnavailable(w->s, 0, SCI_FLAG_NOTIFY,
+						  &err));
+		CHECK_OK(SCISetSegmentAvailable(w->s, 0, 0, &err));
+		break;
+	}
+}
+
+static sci_error_t waitable_remove(struct waitable *w)
+{
+	switch (w->kind) {
+	case PLAIN:
+	case SHARED:
+		return ERR_OF(SCIRemoveInterrupt(w->i, 0, &err));
+	case DATA:
+		return ERR_OF(SCIRemoveDataInterrupt(w->d, 0, &err));
+	case LOCAL:
+		return ERR_OF(SCIRemoveSegment(w->s, 0, &err));
+	default:
+		return ERR_OF(SCIDisconnectSegment(w->r, 0, &err));
+	}
+}
+
+/* What is left of it. */
+static void waitable_end(struct waitable *w)
+{
+	if (w->ri)
+		CHECK_OK(SCIDisconnectInterrupt(w->ri, 0, &err));
+	if (w->rd)
+		CHECK_OK(SCIDisconnectDataInterrupt(w->rd, 0, &err));
+	if (w->kind == REMOTE)
+		CHECK_OK(SCIRemoveSegment(w->s, 0, &err));
+}
+
+static void *wait_for_ever(void *arg)
+{
+	struct waitable *w = arg;
+
+	pthread_setcanceltype(w->type, NULL);
+	for (;;)
+		waitable_wait(w, SCI_INFINITE_TIMEOUT);
+	return NULL;
+}
+
+/* @asleep: in the middle of the wait; else wherever it is. */
+static void cancel_waiter(struct waitable *w, bool asleep)
+{
+	void *result;
+	pthread_t t;
+
+	CHECK_EQ(pthread_create(&t, NULL, wait_for_ever, w), 0);
+	if (asleep)
+		WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
+	CHECK_EQ(pthread_cancel(t), 0);
+	CHECK_EQ(pthread_join(t, &result), 0);
+	CHECK(result == PTHREAD_CANCELED);
+}
+
+static void check_cancelled_waits(int type)
+{
+	sd = test_open();
+	for (enum waited kind = PLAIN; kind < WAITED; kind++) {
+		struct waitable w;
+
+		waitable_make(&w, kind);
+		w.type = type;
+		for (int i = 0; i < 20; i++)
+			cancel_waiter(&w, i % 2);
+		/* it is as if they had never waited */
+		waitable_wake(&w);
+		CHECK_EQ(waitable_wait(&w, TEST_WAIT_MS), SCI_ERR_OK);
+		CHECK_EQ(waitable_remove(&w), SCI_ERR_OK);
+		waitable_end(&w);
+	}
+	CHECK_OK(SCIClose(sd, 0, &err));
+	SCITerminate();
+}
+
+TEST(waits_can_be_cancelled)
+{
+	check_cancelled_waits(PTHREAD_CANCEL_DEFERRED);
+}
+
+TEST(waits_can_be_cancelled_at_any_time)
+{
+	if (TEST_TSAN || TEST_ASAN)
+		SKIP("sanitizers cannot cancel threads at any point");
+	check_cancelled_waits(PTHREAD_CANCEL_ASYNCHRONOUS);
+}
+
+static void *wait_once(void *arg)
+{
+	CHECK_EQ(waitable_wait(arg, SCI_INFINITE_TIMEOUT), SCI_ERR_OK);
+	return NULL;
+}
+
+TEST(a_cancelled_wait_takes_nothing_from_others)
+{
+	sd = test_open();
+	for (enum waited kind = PLAIN; kind < WAITED; kind++) {
+		struct waitable w;
+		pthread_t t;
+
+		waitable_make(&w, kind);
+		CHECK_EQ(pthread_create(&t, NULL, wait_once, &w), 0);
+		for (int i = 0; i < 10; i++)
+			cancel_waiter(&w, i % 2);
+		waitable_wake(&w);
+		CHECK_EQ(pthread_join(t, NULL), 0);
+		CHECK_EQ(waitable_remove(&w), SCI_ERR_OK);
+		waitable_end(&w);
+	}
+}
+
+/* ---- waits that a signal handler ends ---- */
+
+#define SIGNALS	100u
+
+static struct waitable handled;
+static _Atomic bool handled_removed;
+static _Atomic unsigned int handled_busy, handled_signals;
+
+static void remove_what_we_wait_for(int sig)
+{
+	sci_error_t e = waitable_remove(&handled);
+
+	(void)sig;
+	if (e == SCI_ERR_BUSY)
+		atomic_fetch_add(&handled_busy, 1);
+	else if (!e)
+		atomic_store(&handled_removed, true);
+	atomic_fetch_add(&handled_signals, 1);
+}
+
+static void *send_signals(void *arg)
+{
+	pthread_t to = *(pthread_t *)arg;
+
+	for (unsigned int i = 0; i < SIGNALS; i++) {
+		pthread_kill(to, SIGUSR1);
+		while (atomic_load(&handled_signals) == i)
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* The signal comes in the wait, or shortly before or after it. */
+static void check_handler(enum waited kind, const sigset_t *set)
+{
+	pthread_t self = pthread_self(), t;
+
+	atomic_store(&handled_signals, 0);
+	atomic_store(&handled_busy, 0);
+	atomic_store(&handled_removed, false);
+	waitable_make(&handled, kind);
+	CHECK_EQ(pthread_create(&t, NULL, send_signals, &self), 0);
+	while (atomic_load(&handled_signals) < SIGNALS) {
+		pthread_sigmask(SIG_UNBLOCK, set, NULL);
+		waitable_wait(&handled, 2);
+		pthread_sigmask(SIG_BLOCK, set, NULL);
+		if (atomic_exchange(&handled_removed, false)) {
+			waitable_end(&handled);
+			waitable_make(&handled, kind);
+		}
+	}
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	CHECK(atomic_load(&handled_busy) > 0);
+	CHECK_EQ(waitable_remove(&handled), SCI_ERR_OK);
+	waitable_end(&handled);
+}
+
+TEST(a_handler_cannot_remove_what_its_thread_waits_for)
+{
+	struct sigaction sa = { .sa_handler = remove_what_we_wait_for };
+	sigset_t set;
+
+	if (TEST_TSAN)
+		SKIP("the thread sanitizer defers signals");
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigaction(SIGUSR1, &sa, NULL);
+	sd = test_open();
+	for (enum waited kind = PLAIN; kind < WAITED; kind++)
+		check_handler(kind, &set);
+	CHECK_OK(SCIClose(sd, 0, &err));
 }

@@ -12,6 +12,8 @@
 
 #include "libsci/fabric/dev/dev.h"
 
+#include "libsci/base/cancel.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -283,7 +285,7 @@ int dev_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 		ms = left_ms(deadline);
 		if (!ms)
 			return -ETIMEDOUT;
-		if (poll(&pfd, 1, ms) < 0 && errno != EINTR)
+		if (sci_poll_cancelable(&pfd, 1, ms) < 0 && errno != EINTR)
 			return -errno;
 	}
 	return ret < 0 ? ret : 0;

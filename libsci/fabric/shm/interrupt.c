@@ -16,6 +16,7 @@
 
 #include "libsci/fabric/shm/shm.h"
 
+#include "libsci/base/cancel.h"
 #include "libsci/base/thread.h"
 
 #include <errno.h>
@@ -436,7 +437,7 @@ static int wait_plain(struct sci_lintr *i, int ms)
 	struct pollfd pfd = { .fd = i->eventfd, .events = POLLIN };
 	uint64_t count;
 
-	if (poll(&pfd, 1, ms) < 0)
+	if (sci_poll_cancelable(&pfd, 1, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	/* a cancel leaves the count alone, for the other waiters */
 	if (atomic_load(&i->cancelled))
@@ -446,14 +447,15 @@ static int wait_plain(struct sci_lintr *i, int ms)
 
 static int wait_shared(struct sci_lintr *i, int ms)
 {
+	struct pollfd pfd = { .fd = i->epfd, .events = POLLIN };
 	struct epoll_event ev;
-	int n = epoll_wait(i->epfd, &ev, 1, ms);
 
-	if (n < 0)
+	/* takes no trigger that a cancelled thread would lose */
+	if (sci_poll_cancelable(&pfd, 1, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (atomic_load(&i->cancelled))
 		return -ECANCELED;
-	return n;
+	return epoll_wait(i->epfd, &ev, 1, 0) > 0;
 }
 
 static int take_message(struct sci_lintr *i, void *data, size_t *len)
@@ -487,10 +489,9 @@ static int wait_data(struct sci_lintr *i, void *data, size_t *len,
 
 	pthread_mutex_lock(&i->shm->svc.lock);
 	while (list_empty(&i->queue) && !ret && !atomic_load(&i->cancelled))
-		ret = deadline == UINT64_MAX ?
-		      pthread_cond_wait(&i->arrived, &i->shm->svc.lock) :
-		      pthread_cond_timedwait(&i->arrived, &i->shm->svc.lock,
-					     &ts);
+		ret = sci_cond_wait_cancelable(&i->arrived, &i->shm->svc.lock,
+					       deadline == UINT64_MAX ?
+					       UINT32_MAX : 0, &ts);
 	if (atomic_load(&i->cancelled))
 		ret = -ECANCELED;
 	else if (!list_empty(&i->queue))

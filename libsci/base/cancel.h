@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: pthread_cancel()
+ *
+ * A thread that is cancelled in the middle of a call would leave locks and
+ * references behind.  Each public call therefore holds cancellation off, also
+ * the asynchronous kind.  The waits of the interface are cancellation points:
+ * the two functions below let it through while they sleep, as the deferred
+ * kind, and whoever calls them has pushed a cleanup handler for what it holds.
+ */
+#ifndef LIBSCI_CANCEL_H
+#define LIBSCI_CANCEL_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+/**
+ * sci_cancel_hold() - hold cancellation of this thread off
+ *
+ * Calls nest, in signal handlers too.  sci_cancel_release() ends each of them.
+ */
+void sci_cancel_hold(void);
+void sci_cancel_release(void);
+
+/**
+ * sci_poll_cancelable() - poll() that is a cancellation point
+ *
+ * In a call that interrupted another one it is none: the interrupted call may
+ * hold locks.  Without sci_cancel_hold() it is plain poll().
+ */
+int sci_poll_cancelable(struct pollfd *fds, nfds_t n, int ms);
+
+/**
+ * sci_cond_wait_cancelable() - sci_cond_wait() that is a cancellation point
+ *
+ * Unlocks @lock, and wakes another waiter, when the thread is cancelled.
+ */
+int sci_cond_wait_cancelable(pthread_cond_t *cond, pthread_mutex_t *lock,
+			     uint32_t ms, const struct timespec *deadline);
+
+#endif
