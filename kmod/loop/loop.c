@@ -45,7 +45,8 @@
 #define INBOX_MAX	1024		/* packets; more are lost */
 #define REPORTS_MAX	1000000		/* errors by one write */
 #define PPM		1000000
-#define STREAM_SIZE	64
+#define STREAMS		16		/* as the later cards */
+#define STREAM_SIZE	128
 #define DMA_MAX		SZ_64M
 #define DMA_BURST	SZ_64K
 
@@ -748,7 +749,7 @@ static int loop_adapter_create(struct loop_node *n, u32 node)
 		  SCI_CAP_REGISTER;
 	a->serial = node;
 	a->att_page_size = att_page_size;
-	a->streams = 1;
+	a->streams = STREAMS;
 	a->stream_size = STREAM_SIZE;
 	a->dma_max = DMA_MAX;
 	a->dma_align = 1;

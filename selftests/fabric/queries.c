@@ -172,8 +172,9 @@ TEST(adapter_queries_that_programs_need)
 	CHECK_EQ(adapter(SCI_Q_ADAPTER_HW_LINK_STATUS_IS_OK), 1);
 	CHECK_EQ(adapter(SCI_Q_ADAPTER_NUMBER), 1);
 	CHECK(adapter(SCI_Q_ADAPTER_CONNECTED_TO_SWITCH) <= 1);
-	CHECK(adapter(SCI_Q_ADAPTER_NUMBER_OF_STREAMS) > 0);
-	CHECK(adapter(SCI_Q_ADAPTER_STREAM_BUFFER_SIZE) > 0);
+	/* programs want a buffer of a whole transaction, at 128 bytes */
+	CHECK_EQ(adapter(SCI_Q_ADAPTER_NUMBER_OF_STREAMS), 16);
+	CHECK_EQ(adapter(SCI_Q_ADAPTER_STREAM_BUFFER_SIZE), 128);
 	adapter(SCI_Q_ADAPTER_SERIAL_NUMBER);
 }
 

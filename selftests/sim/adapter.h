@@ -417,13 +417,26 @@ static inline uint64_t get64(const struct card *c, uint64_t at)
 
 /* ---- cards ---- */
 
-/* Card @i, node 4 * (i + 1), as after a reset. */
+/* With the buffers of the papers' cards: packets of 64 bytes. */
+static inline struct sim_config config_64(void)
+{
+	struct sim_config config = sim_config_default;
+
+	config.streams = 8;
+	config.stream_size = 64;
+	return config;
+}
+
+/*
+ * Card @i, node 4 * (i + 1), as after a reset.  NULL is config_64(), of which
+ * most tests count the packets.
+ */
 static inline struct card *card_new(unsigned int i,
 				    const struct sim_config *config)
 {
 	struct card *c = &world.card[i];
 
-	c->config = config ? *config : sim_config_default;
+	c->config = config ? *config : config_64();
 	c->config.node = (uint16_t)(4 * (i + 1));
 	c->memory = calloc(1, MEMORY);
 	CHECK(c->memory != NULL);

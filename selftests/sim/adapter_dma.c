@@ -365,12 +365,8 @@ TEST(the_largest_length_works)
 
 TEST(packets_of_128_bytes)
 {
-	struct sim_config config = sim_config_default;
-	struct card *c, *t = card_up(1);
+	struct card *c = card_new(0, &sim_config_default), *t = card_up(1);
 
-	config.streams = 16;
-	config.stream_size = 128;
-	c = card_new(0, &config);
 	card_start(c);
 	export_make(t, 1, 0x10000, RIGHTS);
 	fill(c, 0x10000);

@@ -343,6 +343,7 @@ static void fuzz(uint64_t seed, uint32_t outstanding_max, uint32_t stream_size)
 	world.flap = 20;
 	world.late = 50000;
 	config.outstanding = outstanding_max;
+	config.streams = stream_size / 8;
 	config.stream_size = stream_size;
 	for (unsigned int i = 0; i < CARDS; i++) {
 		config.direct = i == CARDS - 1;

@@ -316,14 +316,18 @@ TEST(features_say_what_the_card_is)
 	struct sim_config config = sim_config_default;
 	struct card *c;
 
-	config.streams = 16;
-	config.stream_size = 128;
 	config.serial = UINT64_C(0x123456789abcdef0);
 	c = card_new(0, &config);
 	CHECK(csr(c, SCI_PCI_FEATURES) & SCI_PCI_FEAT_PACKET_128);
 	CHECK_EQ(SCI_PCI_STREAMS_COUNT(csr(c, SCI_PCI_STREAMS)), 16);
 	CHECK_EQ(SCI_PCI_STREAMS_SIZE(csr(c, SCI_PCI_STREAMS)), 128);
 	CHECK_EQ(csr64(c, SCI_PCI_SERIAL), UINT64_C(0x123456789abcdef0));
+	cards_free();
+
+	c = card_new(0, NULL);
+	CHECK(!(csr(c, SCI_PCI_FEATURES) & SCI_PCI_FEAT_PACKET_128));
+	CHECK_EQ(SCI_PCI_STREAMS_COUNT(csr(c, SCI_PCI_STREAMS)), 8);
+	CHECK_EQ(SCI_PCI_STREAMS_SIZE(csr(c, SCI_PCI_STREAMS)), 64);
 	cards_free();
 }
 

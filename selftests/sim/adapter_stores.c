@@ -247,7 +247,7 @@ TEST(no_more_than_the_slots_are_outstanding)
 
 TEST(one_slot_is_enough)
 {
-	struct sim_config config = sim_config_default;
+	struct sim_config config = config_64();
 	struct card *c, *t = card_up(1);
 
 	config.outstanding = 1;
@@ -463,12 +463,8 @@ TEST(no_gather_sends_each_store)
 
 static struct card *pair_128(struct card **target)
 {
-	struct sim_config config = sim_config_default;
-	struct card *c;
+	struct card *c = card_new(0, &sim_config_default);
 
-	config.streams = 16;
-	config.stream_size = 128;
-	c = card_new(0, &config);
 	card_start(c);
 	*target = card_up(1);
 	export_make(*target, 1, 0x10000, RIGHTS);

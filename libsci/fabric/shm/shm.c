@@ -18,6 +18,8 @@
 #define DEFAULT_MODE	0600u
 #define FIRST_INTNO	0x1000u		/* below it: left to FIXED numbers */
 #define PROBE_LOOKS	4
+#define STREAMS		16u		/* as the later cards: programs wait */
+#define STREAM_SIZE	128u		/* for ever where there is less */
 
 static struct shm *shm_of(struct sci_service *svc)
 {
@@ -234,8 +236,8 @@ static int shm_adapter_query(struct sci_fabric *f, unsigned int adapter,
 			       &info->link_down_ms);
 	pthread_mutex_unlock(&shm->svc.lock);
 	info->att_page_size = (size_t)sysconf(_SC_PAGESIZE);
-	info->streams = 1;
-	info->stream_size = 64;
+	info->streams = STREAMS;
+	info->stream_size = STREAM_SIZE;
 	info->dma_mtu = 1u << 30;
 	info->dma_size_align = 1;
 	info->dma_offset_align = 1;
