@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libsci/fabric/core/fabric.h"
 #include "libsci/pio/pio.h"
@@ -83,12 +84,12 @@ static void environment(struct info *in, bool shm)
 {
 	const char *spec = env_or("SCI_FABRIC", "auto");
 	const char *colon = strchr(spec, ':');
-	char nodes[64];
+	char own[32], nodes[64];
 
+	snprintf(own, sizeof(own), "default-%u", geteuid());
 	fact(in, "fabric_asked", spec);
 	if (shm)
-		fact(in, "cluster",
-		     colon && colon[1] ? colon + 1 : "default");
+		fact(in, "cluster", colon && colon[1] ? colon + 1 : own);
 	fact(in, "segment_mode", env_or("SCI_MODE", "0600"));
 	huge_pages(in);
 	if (shm)

@@ -1069,9 +1069,10 @@ TEST(several_processes_of_one_node)
 	test_connect(sd, 8, 3);
 }
 
-/* What another process may do, by the owner's mode. */
+/* What another process may do, by the owner's mode and by its own. */
 struct rights {
 	const char *mode;
+	const char *trust;
 	uid_t owner, user;
 	gid_t owner_group, group;
 	bool read, write;
@@ -1126,12 +1127,19 @@ static void check_interrupt_rights(sci_desc_t sd, const struct rights *want)
 	CHECK_ERR(SCIConnectDataInterrupt(sd, &d, 8, 0, 1, 0, 0, &err), code);
 }
 
+static void become_user(const struct rights *want)
+{
+	peer_become(want->user, want->group);
+	if (want->trust)
+		setenv("SCI_MODE", want->trust, 1);
+}
+
 static void user(struct peer *self, void *arg)
 {
 	const struct rights *want = arg;
 	sci_desc_t sd;
 
-	peer_become(want->user, want->group);
+	become_user(want);
 	sd = test_open();
 	peer_expect(self, "check");
 	check_segment_rights(sd, want);
@@ -1144,7 +1152,7 @@ static void neighbour(struct peer *self, void *arg)
 	sci_local_segment_t s;
 	sci_desc_t sd;
 
-	peer_become(want->user, want->group);
+	become_user(want);
 	sd = test_open();
 	peer_expect(self, "check");
 	CHECK_EQ(attach(sd, 1, &s), want->write ? SCI_ERR_OK : SCI_ERR_ACCESS);
@@ -1187,28 +1195,89 @@ TEST(mode_by_default_is_the_users_own)
 		     .user = NOBODY, .group = NOBODY, .read = true,
 		     .write = true });
 	check_rights((struct rights){ .owner = NOBODY, .owner_group = NOBODY,
-		     .user = 12345, .group = NOBODY });
+		     .trust = "0666", .user = 12345, .group = NOBODY });
 }
 
 TEST(mode_of_the_group)
 {
-	check_rights((struct rights){ .mode = "0660", .owner = 12345,
-		     .owner_group = 777, .user = NOBODY, .group = 777,
-		     .read = true, .write = true });
-	check_rights((struct rights){ .mode = "0640", .owner = 12345,
-		     .owner_group = 777, .user = NOBODY, .group = 777,
-		     .read = true });
+	check_rights((struct rights){ .mode = "0660", .trust = "0620",
+		     .owner = 12345, .owner_group = 777, .user = NOBODY,
+		     .group = 777, .read = true, .write = true });
+	check_rights((struct rights){ .mode = "0640", .trust = "0640",
+		     .owner = 12345, .owner_group = 777, .user = NOBODY,
+		     .group = 777, .read = true });
 	/* the group's bits apply to its members even where others may more */
-	check_rights((struct rights){ .mode = "0606", .owner = 12345,
-		     .owner_group = 777, .user = NOBODY, .group = 777 });
+	check_rights((struct rights){ .mode = "0606", .trust = "0666",
+		     .owner = 12345, .owner_group = 777, .user = NOBODY,
+		     .group = 777 });
 }
 
 TEST(mode_does_not_stop_the_superuser)
 {
-	check_rights((struct rights){ .mode = "0600", .owner = NOBODY,
-		     .owner_group = NOBODY, .read = true, .write = true });
-	check_rights((struct rights){ .mode = "0000", .owner = NOBODY,
-		     .owner_group = NOBODY, .read = true, .write = true });
+	check_rights((struct rights){ .mode = "0600", .trust = "0606",
+		     .owner = NOBODY, .owner_group = NOBODY, .read = true,
+		     .write = true });
+	check_rights((struct rights){ .mode = "0000", .trust = "0602",
+		     .owner = NOBODY, .owner_group = NOBODY, .read = true,
+		     .write = true });
+}
+
+/* Who was first to take a name that others look for, and lets all in. */
+TEST(a_stranger_who_has_the_name_gets_nothing)
+{
+	test_needs_shm();
+	check_rights((struct rights){ .mode = "0666", .owner = NOBODY,
+		     .owner_group = NOBODY });
+	check_rights((struct rights){ .mode = "0666", .owner = NOBODY,
+		     .owner_group = NOBODY, .user = 12345, .group = 777 });
+	check_rights((struct rights){ .mode = "0666", .trust = "0660",
+		     .owner = NOBODY, .owner_group = NOBODY, .user = 12345,
+		     .group = 777 });
+	/* the digit of the group counts for its members */
+	check_rights((struct rights){ .mode = "0666", .trust = "0606",
+		     .owner = NOBODY, .owner_group = NOBODY, .user = 12345,
+		     .group = NOBODY });
+	/* whoever is to be trusted no more is asked for nothing */
+	check_rights((struct rights){ .mode = "0666", .trust = "0000",
+		     .owner = NOBODY, .owner_group = NOBODY });
+}
+
+static void in_default_cluster(struct peer *self, void *arg)
+{
+	const uid_t *uid = arg;
+	sci_remote_segment_t r;
+	sci_desc_t sd;
+
+	peer_become(*uid, NOBODY);
+	setenv("SCI_FABRIC", "shm", 1);
+	setenv("SCI_MODE", "0666", 1);
+	/* a node that nobody else of the machine's is */
+	setenv("SCI_NODES", "16383", 1);
+	setenv("SCI_NODE", "65532", 1);
+	sd = test_open();
+	test_segment(sd, 1, SIZE, 0);
+	CHECK_OK(SCIConnectSegment(sd, &r, 65532, 1, 0, NULL, NULL, 0, 0,
+				   &err));
+	peer_send(self, "both");
+	peer_expect(self, "leave");
+}
+
+TEST(users_do_not_meet_in_the_default_cluster)
+{
+	static uid_t uids[] = { 54321, 54322 };
+	struct peer *p[2];
+
+	test_needs_shm();
+	if (geteuid())
+		SKIP("only root can become another user");
+	for (int i = 0; i < 2; i++) {
+		p[i] = peer_spawn(8, in_default_cluster, &uids[i]);
+		peer_expect(p[i], "both");
+	}
+	for (int i = 0; i < 2; i++) {
+		peer_send(p[i], "leave");
+		peer_join(p[i]);
+	}
 }
 
 /* ---- what stays behind ---- */

@@ -66,9 +66,11 @@ static int env_cluster(struct shm *shm, const char *name)
 	size_t len = name ? strlen(name) : 0;
 	size_t i;
 
+	/* users who name no cluster do not meet in one */
 	if (!len) {
-		name = "default";
-		len = strlen(name);
+		snprintf(shm->cluster, sizeof(shm->cluster), "default-%u",
+			 geteuid());
+		return 0;
 	}
 	if (len > SHM_CLUSTER_MAX)
 		return sci_env_bad("SCI_FABRIC", name, "cluster name too long");

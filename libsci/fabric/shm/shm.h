@@ -17,11 +17,12 @@
  *
  * so that the kernel makes names unique and forgets them with their owner.
  * With SCI_RUNDIR they are files in that directory instead, for containers
- * that share it.
+ * that share it.  CLUSTER is default-UID where the environment names none.
  *
- * Connecting is one message each way; the answer carries the descriptor.  The
- * open connection then is the sign of life: its end without SHM_BYE means the
- * peer died.
+ * Connecting is one message each way; the answer carries the descriptor.  Both
+ * sides first check who the other one is, see shm_access() and shm_trusts().
+ * The open connection then is the sign of life: its end without SHM_BYE means
+ * the peer died.
  *
  * Several owners of one name (a broadcast group, a shared interrupt) hold the
  * same listening socket, handed to them by one who has it, so that the name
@@ -244,6 +245,7 @@ pid_t shm_peer(int sock);
 void shm_port_close(struct shm_port *port);
 void shm_conn_close(struct shm_conn *conn);
 unsigned int shm_access(struct shm *shm, int sock);
+bool shm_trusts(struct shm *shm, int sock);
 
 /* shm_memory.c */
 int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,

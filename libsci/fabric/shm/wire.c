@@ -189,7 +189,8 @@ static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
 	if (ret)
 		return ret;
 	msg->node = shm->node;
-	ret = shm_send(call->sock, msg, NULL, 0);
+	ret = msg->type == SHM_QUERY || shm_trusts(shm, call->sock) ?
+	      shm_send(call->sock, msg, NULL, 0) : -EACCES;
 	/* one who refuses may have hung up already: hear why */
 	if (!ret || ret == -EPIPE)
 		ret = wait_readable(call);
@@ -327,6 +328,22 @@ unsigned int shm_access(struct shm *shm, int sock)
 	if (in_groups(sock, cred.gid, getegid()))
 		return shm->mode >> 3 & 6;
 	return shm->mode & 6;
+}
+
+/**
+ * shm_trusts() - may this process use what the owner of a name offers?
+ *
+ * An abstract name is whoever's binds it first.  Only an owner whom our mode
+ * lets in gets our stores and messages, besides ourselves and the superuser.
+ */
+bool shm_trusts(struct shm *shm, int sock)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return false;
+	return cred.uid == geteuid() || shm_access(shm, sock);
 }
 
 void shm_conn_close(struct shm_conn *conn)
