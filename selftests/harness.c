@@ -1347,6 +1347,7 @@ enum verdict { PASSED, SKIPPED, FAILED, TIMED_OUT };
 static enum verdict run_test(const struct test *t)
 {
 	struct names files = list_files("/dev/shm");
+	const char *mark = getenv("SCI_TEST_MARK");
 	bool in_time, clean = true;
 	pid_t parent = getpid();
 	unsigned int objects;
@@ -1358,7 +1359,8 @@ static enum verdict run_test(const struct test *t)
 	objects = device_objects();
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		number = getpid() * 2654435761u + (uint32_t)test_now_ms();
-	snprintf(cluster, sizeof(cluster), "t%08x", number);
+	snprintf(cluster, sizeof(cluster), "t%.8s%08x", mark ? mark : "",
+		 number);
 	own_cluster = !getenv("SCI_TEST_FABRIC");
 	mark_log(t->name);
 

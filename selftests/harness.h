@@ -38,6 +38,7 @@
  * processes are killed, and nothing that belongs to its cluster may remain, nor
  * with "dev" more in sysfs than there was (but with SCI_TEST_NODE, which is for
  * several at once).  SCI_CALLS bounds floods, for a machine that is slow.
+ * SCI_TEST_MARK becomes part of the names of clusters (scripts/check-leftovers).
  *
  * Spawn peers before the first call of the library: a forked process inherits
  * the descriptors of its parent, and the thread sanitizer forbids new threads

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -344,6 +346,74 @@ TEST(wrong_environment)
 	ERR_HAS("SCI_MSG_BLOCK: much: not understood");
 	ERR_HAS("makes no sense");
 	unsetenv("SCI_MSG_BLOCK");
+	remove_dir();
+}
+
+/* ---- the check for leftovers ---- */
+
+/* A socket of a cluster that no process holds: it is on its way to one. */
+static int socket_on_its_way(const char *of)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS,
+				.cmsg_len = CMSG_LEN(sizeof(int)) } };
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control) };
+	int s = socket(AF_UNIX, SOCK_DGRAM, 0), pair[2], n;
+
+	n = snprintf(sa.sun_path + 1, sizeof(sa.sun_path) - 1, "sci.%s.n.4.1",
+		     of);
+	CHECK_EQ(bind(s, (struct sockaddr *)&sa,
+		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				  (size_t)n)), 0);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	memcpy(CMSG_DATA(&control.head), &s, sizeof(s));
+	CHECK_EQ(sendmsg(pair[0], &mh, 0), 1);
+	close(s);
+	close(pair[0]);
+	return pair[1];
+}
+
+static bool finds_socket(const char *mark)
+{
+	static char text[TEXT_MAX];
+	char cmd[512];
+
+	setenv("SCI_TEST_MARK", mark, 1);
+	snprintf(cmd, sizeof(cmd),
+		 "mkdir -p '%s/tmp' && scripts/check-leftovers save '%s' && "
+		 "scripts/check-leftovers check '%s' '%s' > '%s'", dir, dir,
+		 dir, in_dir("O"), in_dir("out"));
+	/* NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): our own names */
+	CHECK(system(cmd) != -1);
+	read_file(in_dir("out"), text);
+	CHECK(strstr(text, " - no abstract socket"));
+	return strstr(text, "not ok 3 - no abstract socket");
+}
+
+TEST(leftovers_are_of_the_clusters_of_the_run)
+{
+	int on_its_way[2];
+	char ours[64];
+
+	make_dir();
+	snprintf(ours, sizeof(ours), "tmark%s", test_cluster());
+	on_its_way[0] = socket_on_its_way(ours);
+	CHECK(finds_socket("mark"));
+	close(on_its_way[0]);
+	snprintf(ours, sizeof(ours), "tother%s", test_cluster());
+	on_its_way[0] = socket_on_its_way(ours);
+	on_its_way[1] = socket_on_its_way("foreign");
+	CHECK(!finds_socket("mark"));
+	close(on_its_way[0]);
+	close(on_its_way[1]);
 	remove_dir();
 }
 
