@@ -60,7 +60,7 @@ int sci_env_bad(const char *var, const char *value, const char *want)
 }
 
 int sci_env_number(const char *var, unsigned int *value, int base,
-		   unsigned int max)
+		   unsigned int min, unsigned int max, const char *want)
 {
 	const char *s = getenv(var);
 	unsigned long v;
@@ -70,8 +70,8 @@ int sci_env_number(const char *var, unsigned int *value, int base,
 		return 0;
 	errno = 0;
 	v = strtoul(s, &end, base);
-	if (!isdigit((unsigned char)*s) || *end || errno || v > max)
-		return sci_env_bad(var, s, "not a number of the range");
+	if (!isdigit((unsigned char)*s) || *end || errno || v < min || v > max)
+		return sci_env_bad(var, s, want);
 	*value = (unsigned int)v;
 	return 0;
 }
@@ -129,7 +129,8 @@ static int membarrier(int cmd)
 int sci_wake_init(bool *takes_part)
 {
 	unsigned int wanted = 1;
-	int ret = sci_env_number("SCI_MEMBARRIER", &wanted, 10, 1);
+	int ret = sci_env_number("SCI_MEMBARRIER", &wanted, 10, 0, 1,
+				 "want 0 or 1");
 
 	*takes_part = !ret && wanted &&
 		      !membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);

@@ -32,12 +32,18 @@ void sci_fd_room(unsigned int n);
 
 /* ---- environment ---- */
 
-/* Says on standard error what is wrong with a variable; -EINVAL. */
+/*
+ * Says on standard error what is wrong with a variable: @want is what is allowed,
+ * or what to do.  -EINVAL.
+ */
 int sci_env_bad(const char *var, const char *value, const char *want);
 
-/* -EINVAL, and said: no number up to @max; @value stays without a variable. */
+/*
+ * -EINVAL, and said: no number from @min to @max, but @want; @value stays without
+ * a variable.
+ */
 int sci_env_number(const char *var, unsigned int *value, int base,
-		   unsigned int max);
+		   unsigned int min, unsigned int max, const char *want);
 
 /* ---- memory ---- */
 

@@ -262,8 +262,6 @@ static int open_error(int err, uint32_t id)
 	if (err == -EEXIST)
 		return tool_error("endpoint %u of this node is taken: is there another `sci bench --serve`? (--id)",
 				  id);
-	if (err == -EINVAL)
-		return tool_error("SCI_FABRIC, SCI_NODE or a parameter in the environment makes no sense");
 	return tool_fabric_error(err);
 }
 

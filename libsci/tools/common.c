@@ -38,19 +38,20 @@ int tool_sci_error(sci_error_t err, const char *fmt, ...)
 	return TOOL_FAILED;
 }
 
+/* For these two the library has said on standard error what is wrong. */
 int tool_fabric_error(int err)
 {
-	const char *fabric = getenv("SCI_FABRIC");
-
-	if (err == -EINVAL)
-		return tool_error("SCI_FABRIC or SCI_NODE makes no sense: SCI_FABRIC is '%s', SCI_NODE is '%s'",
-				  fabric ? fabric : "",
-				  getenv("SCI_NODE") ? getenv("SCI_NODE") : "");
-	if (err == -ENODEV)
-		return tool_error("no adapter for SCI_FABRIC='%s', SCI_NODE='%s'",
-				  fabric ? fabric : "auto",
-				  getenv("SCI_NODE") ? getenv("SCI_NODE") : "");
+	if (err == -EINVAL || err == -ENODEV)
+		return tool_error("cannot join the fabric");
 	return tool_error("cannot join the fabric: %s", strerror(-err));
+}
+
+int tool_join_error(sci_error_t err)
+{
+	if (err == SCI_ERR_ILLEGAL_PARAMETER ||
+	    err == SCI_ERR_NO_SUCH_ADAPTERNO)
+		return tool_error("cannot join the fabric");
+	return tool_sci_error(err, "cannot join the fabric");
 }
 
 char *tool_size_str(char buf[TOOL_SIZE_STR], double bytes)
@@ -99,7 +100,7 @@ int tool_join(sci_desc_t *sd)
 
 	SCIInitialize(0, &err);
 	if (err != SCI_ERR_OK)
-		return tool_sci_error(err, "cannot join the fabric");
+		return tool_join_error(err);
 	SCIOpen(sd, 0, &err);
 	if (err != SCI_ERR_OK)
 		return tool_sci_error(err, "cannot open the library");

@@ -306,7 +306,7 @@ int tool_info(const struct tool_command *self, int argc, char **argv)
 		tool_usage(self, "takes no arguments");
 	SCIInitialize(0, &err);
 	if (err != SCI_ERR_OK)
-		return tool_sci_error(err, "cannot join the fabric");
+		return tool_join_error(err);
 	ret = print_info(&in);
 	SCITerminate();
 	return ret;

@@ -93,6 +93,9 @@ int tool_sci_error(sci_error_t err, const char *fmt, ...);
 /* Why no fabric could be joined (sci_fabric_open()). */
 int tool_fabric_error(int err);
 
+/* Likewise (SCIInitialize()). */
+int tool_join_error(sci_error_t err);
+
 /* "8.0 MiB" in @buf, which is returned. */
 #define TOOL_SIZE_STR	16
 char *tool_size_str(char buf[TOOL_SIZE_STR], double bytes);

@@ -344,8 +344,76 @@ TEST(wrong_environment)
 	run(&ran, "bench -S 8");
 	CHECK_EQ(ran.status, 1);
 	ERR_HAS("SCI_MSG_BLOCK: much: not understood");
-	ERR_HAS("makes no sense");
+	ERR_HAS("cannot join the fabric");
 	unsetenv("SCI_MSG_BLOCK");
+	remove_dir();
+}
+
+/* Each error names the variable and its value, and what it may be instead. */
+TEST(wrong_variables_are_explained)
+{
+	static const struct {
+		const char *var, *value, *want;
+	} bad[] = {
+		{ "SCI_FABRIC", "foo", "want auto, dev, dev:DEVICE,..., shm" },
+		{ "SCI_FABRIC", "shm:a.b", "want shm:CLUSTER, at most 32 let" },
+		{ "SCI_FABRIC", "shm:0123456789abcdef0123456789abcdef0",
+		  "want shm:CLUSTER, at most 32 let" },
+		{ "SCI_NODE", "6", "a multiple of 4 from 4 to 65532" },
+		{ "SCI_NODE", "0", "a multiple of 4 from 4 to 65532" },
+		{ "SCI_NODE", "65536", "a multiple of 4 from 4 to 65532" },
+		{ "SCI_NODE", "four", "a multiple of 4 from 4 to 65532" },
+		{ "SCI_NODES", "0", "from 1 to 16383" },
+		{ "SCI_NODES", "16384", "from 1 to 16383" },
+		{ "SCI_MODE", "0777", "as 0600, 0640 or 0666" },
+		{ "SCI_MODE", "rw", "as 0600, 0640 or 0666" },
+		{ "SCI_HUGEPAGES", "4M", "want 0, 2M or 1G" },
+		{ "SCI_MEMBARRIER", "2", "want 0 or 1" },
+		{ "SCI_FAULT", "los=1", "want loss=P, reorder=P" },
+		{ "SCI_RUNDIR", "/nowhere", "No such file or directory: want" },
+		{ "SCI_RUNDIR", "/proc/self", "want a directory that this us" },
+	};
+	static const char *const tools[] = { "info", "nodes" };
+	char text[128];
+
+	test_needs_shm();
+	make_dir();
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		char *was = getenv(bad[i].var);
+
+		was = was ? strdup(was) : NULL;
+		setenv(bad[i].var, bad[i].value, 1);
+		run(&ran, tools[i % 2]);
+		CHECK_EQ(ran.status, 1);
+		snprintf(text, sizeof(text), "libsci: %s=%s: ", bad[i].var,
+			 bad[i].value);
+		ERR_HAS(text);
+		ERR_HAS(bad[i].want);
+		ERR_HAS("\nsci: cannot join the fabric\n");
+		if (was)
+			setenv(bad[i].var, was, 1);
+		else
+			unsetenv(bad[i].var);
+		free(was);
+	}
+	remove_dir();
+}
+
+TEST(missing_adapters_are_explained)
+{
+	test_needs_shm();
+	make_dir();
+	setenv("SCI_FABRIC", "dev:/dev/null", 1);
+	run(&ran, "info");
+	CHECK_EQ(ran.status, 1);
+	ERR_HAS("libsci: cannot open /dev/null: no SCI adapter: set SCI_FABR");
+	ERR_HAS("\nsci: cannot join the fabric\n");
+	if (access("/dev/sci0", F_OK)) {
+		setenv("SCI_FABRIC", "dev", 1);
+		run(&ran, "info");
+		CHECK_EQ(ran.status, 1);
+		ERR_HAS("SCI_FABRIC=dev: no /dev/sci*: modprobe sci_loop, or");
+	}
 	remove_dir();
 }
 

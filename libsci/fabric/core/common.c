@@ -17,12 +17,19 @@
 
 int sci_env_node(unsigned int *node)
 {
-	int ret = sci_env_number("SCI_NODE", node, 10, SCI_NODE_MAX);
+	static const char want[] = "want a node id, a multiple of 4 from 4 to 65532";
+	int ret = sci_env_number("SCI_NODE", node, 10, SCI_NODE_STEP,
+				 SCI_NODE_MAX, want);
 
-	if (ret || (*node && !(*node % SCI_NODE_STEP)))
+	if (ret || !(*node % SCI_NODE_STEP))
 		return ret;
-	return sci_env_bad("SCI_NODE", getenv("SCI_NODE"),
-			   "node ids are multiples of 4 from 4 to 65532");
+	return sci_env_bad("SCI_NODE", getenv("SCI_NODE"), want);
+}
+
+int sci_env_mode(unsigned int *mode)
+{
+	return sci_env_number("SCI_MODE", mode, 8, 0, 0666,
+			      "want the mode of a file in octal, as 0600, 0640 or 0666");
 }
 
 int sci_map_fd(int fd, uint64_t off, size_t len, size_t page,

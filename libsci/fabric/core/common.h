@@ -10,6 +10,9 @@
 /* SCI_NODE: -EINVAL, and said, where it is no node id. */
 int sci_env_node(unsigned int *node);
 
+/* SCI_MODE: likewise. */
+int sci_env_mode(unsigned int *mode);
+
 /**
  * sci_map_fd() - map a range at any offset
  * @page: page size of @fd

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsci/base/host.h"
 #include "libsci/fabric/core/fault.h"
 
 /* In the order "auto" tries them. */
@@ -42,12 +43,12 @@ static int read_environment(void)
 	int ret;
 
 	if (sci_pio_init(getenv("SCI_PIO")))
-		fprintf(stderr, "libsci: SCI_PIO=%s: not here, using %s\n",
+		fprintf(stderr, "libsci: SCI_PIO=%s: no engine of this CPU, using %s\n",
 			getenv("SCI_PIO"), sci_pio_name());
 	ret = sci_fault_init(getenv("SCI_FAULT"));
 	if (ret == -EINVAL)
-		fprintf(stderr, "libsci: SCI_FAULT=%s: not understood\n",
-			getenv("SCI_FAULT"));
+		sci_env_bad("SCI_FAULT", getenv("SCI_FAULT"),
+			    "want loss=P, reorder=P, dup=P, retriable=P, fatal=P with P from 0 to 1, linkdown=MS[:MS] or seed=N, separated by commas");
 	return ret;
 }
 
@@ -71,7 +72,8 @@ static int open_fabric(struct sci_fabric **out)
 		if (strlen(fabrics[i]->name) == n &&
 		    !strncmp(spec, fabrics[i]->name, n))
 			return fabrics[i]->open(out, arg);
-	return -EINVAL;
+	return sci_env_bad("SCI_FABRIC", spec,
+			   "want auto, dev, dev:DEVICE,..., shm or shm:CLUSTER");
 }
 
 int sci_fabric_open(struct sci_fabric **out)

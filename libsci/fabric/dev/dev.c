@@ -142,14 +142,15 @@ struct search {
 	unsigned int node;		/* SCI_NODE; 0: not said */
 	bool listed;			/* by name */
 	struct dev_adapter loop;	/* the first of that type; or fd -1 */
-	int err;			/* why the first of the rest is not */
+	int err;			/* why the first of the rest is not, */
+	char path[64];			/* ... and which that is */
 };
 
 static int adopt(struct dev *dev, const struct dev_adapter *a)
 {
 	if (dev->n_adapters == SCI_ADAPTER_MAX)
 		return sci_env_bad("SCI_FABRIC", getenv("SCI_FABRIC"),
-				   "more than 16 adapters");
+				   "want at most 16 adapters");
 	dev->adapters[dev->n_adapters++] = *a;
 	return 0;
 }
@@ -162,7 +163,10 @@ static int consider(struct search *s, const char *path)
 
 	ret = adapter_open(s->dev, path, &a);
 	if (ret) {
-		s->err = s->err ? s->err : ret;
+		if (!s->err) {
+			s->err = ret;
+			snprintf(s->path, sizeof(s->path), "%s", path);
+		}
 		return s->listed ? ret : 0;
 	}
 	if (s->node) {
@@ -235,6 +239,41 @@ static int consider_all(struct search *s)
 	return ret;
 }
 
+/* Whether somebody would find a device; without the effect of opening it. */
+static bool dev_present(void)
+{
+	char path[PATH_MAX];
+	bool found = false;
+	const struct dirent *e;
+	DIR *dir = opendir(FOLDER);
+
+	while (dir && !found && (e = readdir(dir))) {
+		snprintf(path, sizeof(path), FOLDER "/%s", e->d_name);
+		found = is_device(e) && !faccessat(AT_FDCWD, path,
+						   R_OK | W_OK, AT_EACCESS);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Why there is no adapter, and what to do. */
+static void say_none(const struct search *s)
+{
+	if (s->err)
+		fprintf(stderr, "libsci: cannot open %s: %s%s\n", s->path,
+			s->err == -ENODEV ? "no SCI adapter" :
+					    strerror(-s->err),
+			s->err == -EACCES ? ": add this user to the group sci, or set SCI_FABRIC=shm" :
+			": set SCI_FABRIC=dev:DEVICE to one of " FOLDER "/sci*, or SCI_FABRIC=shm");
+	else if (s->node && (s->listed || dev_present()))
+		fprintf(stderr, "libsci: SCI_NODE=%u: no adapter is this node: see /sys/class/sci/sci*/node_id, or unset SCI_NODE\n",
+			s->node);
+	else
+		fputs("libsci: SCI_FABRIC=dev: no " FOLDER "/sci*: modprobe sci_loop, or set SCI_FABRIC=shm\n",
+		      stderr);
+}
+
 static int find_adapters(struct dev *dev, const char *list, unsigned int node)
 {
 	struct search s = { .dev = dev, .node = node, .loop.fd = -1 };
@@ -249,9 +288,11 @@ static int find_adapters(struct dev *dev, const char *list, unsigned int node)
 		else
 			ret = adopt(dev, &s.loop);
 	}
-	if (ret || dev->n_adapters)
-		return ret;
-	return s.err ? s.err : -ENODEV;
+	if (!ret && !dev->n_adapters)
+		ret = s.err ? s.err : -ENODEV;
+	if (ret && ret != -EINVAL)
+		say_none(&s);
+	return ret;
 }
 
 /* ---- the link, as SCI_FAULT wants it ---- */
@@ -278,24 +319,6 @@ static const struct sci_service_ops service_ops = {
 
 /* ---- open and close ---- */
 
-/* Whether somebody would find a device; without the effect of opening it. */
-static bool dev_present(void)
-{
-	char path[PATH_MAX];
-	bool found = false;
-	const struct dirent *e;
-	DIR *dir = opendir(FOLDER);
-
-	while (dir && !found && (e = readdir(dir))) {
-		snprintf(path, sizeof(path), FOLDER "/%s", e->d_name);
-		found = is_device(e) && !faccessat(AT_FDCWD, path,
-						   R_OK | W_OK, AT_EACCESS);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
 static void dev_close(struct sci_fabric *f)
 {
 	struct dev *dev = dev_of(f);
@@ -319,7 +342,7 @@ static int env_read(struct dev *dev, unsigned int *node)
 	*node = 0;
 	dev->mode = DEFAULT_MODE;
 	ret = s && *s ? sci_env_node(node) : 0;
-	ret = ret ? ret : sci_env_number("SCI_MODE", &dev->mode, 8, 0666);
+	ret = ret ? ret : sci_env_mode(&dev->mode);
 	return ret ? ret : sci_wake_init(&dev->wake_barrier);
 }
 

@@ -72,12 +72,12 @@ static int env_cluster(struct shm *shm, const char *name)
 			 geteuid());
 		return 0;
 	}
-	if (len > SHM_CLUSTER_MAX)
-		return sci_env_bad("SCI_FABRIC", name, "cluster name too long");
 	for (i = 0; i < len; i++)
-		if (!isalnum((unsigned char)name[i]) && !strchr("_-", name[i]))
-			return sci_env_bad("SCI_FABRIC", name,
-					   "cluster names are letters, digits, _ and -");
+		if (i == SHM_CLUSTER_MAX ||
+		    (!isalnum((unsigned char)name[i]) &&
+		     !strchr("_-", name[i])))
+			return sci_env_bad("SCI_FABRIC", getenv("SCI_FABRIC"),
+					   "want shm:CLUSTER, at most 32 letters, digits, _ and -");
 	memcpy(shm->cluster, name, len + 1);
 	return 0;
 }
@@ -93,8 +93,18 @@ static int env_huge(struct shm *shm)
 	else if (!strcmp(s, "1G"))
 		shm->huge = 1u << 30;
 	else
-		return sci_env_bad("SCI_HUGEPAGES", s, "0, 2M or 1G");
+		return sci_env_bad("SCI_HUGEPAGES", s, "want 0, 2M or 1G");
 	return 0;
+}
+
+static int rundir_bad(int err)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "%s: want a directory that this user can write to",
+		 strerror(err));
+	return sci_env_bad("SCI_RUNDIR", getenv("SCI_RUNDIR"), text);
 }
 
 static int env_rundir(struct shm *shm)
@@ -105,7 +115,7 @@ static int env_rundir(struct shm *shm)
 		return 0;
 	shm->rundir = open(s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (shm->rundir < 0)
-		return sci_env_bad("SCI_RUNDIR", s, strerror(errno));
+		return rundir_bad(errno);
 	return sci_fd_track(&shm->svc, shm->rundir);
 }
 
@@ -118,9 +128,10 @@ static int env_read(struct shm *shm, const char *cluster)
 	shm->mode = DEFAULT_MODE;
 	ret = env_cluster(shm, cluster);
 	ret = ret ? ret : sci_env_node(&shm->node);
-	ret = ret ? ret : sci_env_number("SCI_NODES", &nodes, 10,
-					 SCI_NODE_MAX / SCI_NODE_STEP);
-	ret = ret ? ret : sci_env_number("SCI_MODE", &shm->mode, 8, 0666);
+	ret = ret ? ret : sci_env_number("SCI_NODES", &nodes, 10, 1,
+					 SCI_NODE_MAX / SCI_NODE_STEP,
+					 "want the number of nodes, from 1 to 16383");
+	ret = ret ? ret : sci_env_mode(&shm->mode);
 	ret = ret ? ret : sci_wake_init(&shm->wake_barrier);
 	ret = ret ? ret : env_huge(shm);
 	ret = ret ? ret : env_rundir(shm);
@@ -161,7 +172,8 @@ static int presence_init(struct shm *shm)
 		ret = shm_bind(shm, shm->presence_name, SOCK_DGRAM,
 			       &shm->presence);
 	} while (ret == -EEXIST);
-	return ret;
+	/* the first that is made there */
+	return ret && shm->rundir >= 0 ? rundir_bad(-ret) : ret;
 }
 
 static void shm_close(struct sci_fabric *f)
