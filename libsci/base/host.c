@@ -92,12 +92,32 @@ FILE *sci_open_kernel_file(const char *path)
 	return f;
 }
 
-int sci_check_anonymous(uintptr_t addr, size_t len)
-{
-	uintptr_t start, end, want = addr;
-	FILE *f = sci_open_kernel_file("/proc/self/maps");
-	char perms[5], name[64], line[PATH_MAX + 128];
+/* A line of /proc/self/maps. */
+struct mapping {
+	uintptr_t start, end;
 	unsigned long inode;
+	char perms[5];
+	char name[64];
+};
+
+static bool is_anonymous(const struct mapping *m)
+{
+	return !strcmp(m->perms, "rw-p") && !m->inode &&
+	       strncmp(m->name, "[stack", 6) != 0;
+}
+
+static bool is_writable(const struct mapping *m)
+{
+	return !strncmp(m->perms, "rw", 2);
+}
+
+static int check_maps(uintptr_t addr, size_t len,
+		      bool (*good)(const struct mapping *m))
+{
+	FILE *f = sci_open_kernel_file("/proc/self/maps");
+	char line[PATH_MAX + 128];
+	uintptr_t want = addr;
+	struct mapping m;
 
 	if (!f)
 		return -errno;
@@ -106,17 +126,27 @@ int sci_check_anonymous(uintptr_t addr, size_t len)
 		return -EFAULT;
 	}
 	while (want < addr + len && fgets(line, sizeof(line), f)) {
-		name[0] = '\0';
-		if (sscanf(line, "%lx-%lx %4s %*x %*s %lu %63s", &start, &end,
-			   perms, &inode, name) < 4 || end <= want)
+		m.name[0] = '\0';
+		if (sscanf(line, "%lx-%lx %4s %*x %*s %lu %63s", &m.start,
+			   &m.end, m.perms, &m.inode, m.name) < 4 ||
+		    m.end <= want)
 			continue;
-		if (start > want || strcmp(perms, "rw-p") || inode ||
-		    !strncmp(name, "[stack", 6))
+		if (m.start > want || !good(&m))
 			break;
-		want = end;
+		want = m.end;
 	}
 	fclose(f);
 	return want < addr + len ? -EFAULT : 0;
+}
+
+int sci_check_anonymous(uintptr_t addr, size_t len)
+{
+	return check_maps(addr, len, is_anonymous);
+}
+
+int sci_check_mapped(uintptr_t addr, size_t len)
+{
+	return check_maps(addr, len, is_writable);
 }
 
 /* ---- a barrier in other processes ---- */

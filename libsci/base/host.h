@@ -52,8 +52,12 @@ size_t sci_page_size(void);
 /* One of the kernel's files; also at the limit of descriptors. */
 FILE *sci_open_kernel_file(const char *path);
 
-/* Is [@addr, @addr + @len) all private, anonymous, writable and no stack? */
+/*
+ * Is [@addr, @addr + @len) all private, anonymous, writable and no stack?  And is
+ * it all readable and writable?  -EFAULT: no.
+ */
 int sci_check_anonymous(uintptr_t addr, size_t len);
+int sci_check_mapped(uintptr_t addr, size_t len);
 
 /* ---- a barrier in other processes ---- */
 

@@ -300,6 +300,10 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
  * The pages become shared memory in place and turn private again, contents
  * kept, when the segment is removed.
  *
+ * A PRIVATE segment takes any readable and writable memory, whole pages or not:
+ * what DMA transfers and maps then use is that memory itself, which must stay
+ * until the segment is removed.
+ *
  * ILLEGAL_OPERATION: not EMPTY, or registered already.  SIZE_ALIGNMENT: @size
  * is not whole pages.  ILLEGAL_ADDRESS: @address is not at a page's start, or
  * something else is mapped there (a file, shared memory, a stack, nothing).

@@ -20,8 +20,8 @@
 			 SCI_FLAG_DMA_ADAPTER)
 
 struct entry {
-	struct sci_lseg_obj *lseg;	/* or: */
-	char *mem;			/* plain memory */
+	struct sci_lseg_obj *lseg;	/* NULL: plain memory */
+	char *mem;			/* NULL: the fabric's */
 	struct sci_rseg_obj *rseg;
 	struct sci_dma_piece piece;
 };
@@ -77,9 +77,9 @@ static int copy_entry(struct sci_dma_obj *q, const struct entry *e)
 		if (atomic_load(&q->abort))
 			return -ECANCELED;
 		p.len = left < PIECE ? left : PIECE;
-		ret = e->lseg ? sci_dma_copy(sci_lib.fabric, e->lseg->seg,
-					     e->rseg->seg, &p, q->pull) :
-				copy_mem(e, e->rseg->seg, &p, q->pull);
+		ret = e->mem ? copy_mem(e, e->rseg->seg, &p, q->pull) :
+			       sci_dma_copy(sci_lib.fabric, e->lseg->seg,
+					    e->rseg->seg, &p, q->pull);
 		p.local += p.len;
 		p.remote += p.len;
 		left -= p.len;
@@ -355,7 +355,7 @@ static sci_error_t add_entry(struct sci_dma_obj *q, struct sci_lseg_obj *s,
 	}
 	e->lseg = s;
 	e->rseg = r;
-	e->mem = req->mem;
+	e->mem = s ? s->mem : req->mem;
 	e->piece = *piece;
 	q->n_entries++;
 	return SCI_ERR_OK;

@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Local segments: create, prepare, export, share, attach, remove. */
 
+#include "libsci/base/host.h"
 #include "libsci/sisci/object.h"
 
 #include <sys/mman.h>
@@ -421,16 +422,40 @@ SISCI_EXPORT(SCIShareSegment);
 static sci_error_t check_register(struct sci_lseg_obj *s, void *addr,
 				  size_t size)
 {
-	size_t mask = (size_t)sysconf(_SC_PAGESIZE) - 1;
+	size_t mask = sci_page_size() - 1;
 
 	if (!s->empty)
 		return SCI_ERR_ILLEGAL_OPERATION;
-	if (!size || size & mask)
+	if (!size || (size & mask && !s->is_private))
 		return SCI_ERR_SIZE_ALIGNMENT;
-	if (!addr || (uintptr_t)addr & mask)
+	if (!addr || ((uintptr_t)addr & mask && !s->is_private))
 		return SCI_ERR_ILLEGAL_ADDRESS;
 	return size == sci_lib.ops->lseg.size(s->seg) ? SCI_ERR_OK :
 						       SCI_ERR_OUT_OF_RANGE;
+}
+
+/*
+ * What no other process reaches need not be whole pages, nor anonymous: such
+ * memory stays the caller's, and DMA transfers and maps use it in place.
+ */
+static sci_error_t register_plain(struct sci_lseg_obj *s, void *addr,
+				  size_t size)
+{
+	if (sci_check_mapped((uintptr_t)addr, size))
+		return SCI_ERR_ILLEGAL_ADDRESS;
+	s->mem = addr;
+	return SCI_ERR_OK;
+}
+
+static sci_error_t register_pages(struct sci_lseg_obj *s, void *addr,
+				  size_t size)
+{
+	sci_error_t err = SCI_ERR_ILLEGAL_ADDRESS;
+
+	if (!(((uintptr_t)addr | size) & (sci_page_size() - 1)))
+		err = sci_err(sci_lseg_register(sci_lib.fabric, s->seg, addr,
+						size), SCI_CTX_REGISTER);
+	return err && s->is_private ? register_plain(s, addr, size) : err;
 }
 
 static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
@@ -445,8 +470,7 @@ static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
 	if (!err && lock && mlock(addr, size))
 		err = SCI_ERR_NOSPC;
 	if (!err) {
-		err = sci_err(sci_lseg_register(sci_lib.fabric, s->seg, addr, size),
-			      SCI_CTX_REGISTER);
+		err = register_pages(s, addr, size);
 		if (lock && (err || mlock(addr, size)))
 			munlock(addr, size);
 	}

@@ -75,6 +75,18 @@ static sci_error_t new_map(void *segment, struct sci_map_obj **m)
 	return err;
 }
 
+/* The caller's memory is mapped where it is. */
+static sci_error_t map_plain(const struct sci_lseg_obj *s,
+			     const struct range *want, void **addr)
+{
+	void *at = s->mem + want->offset;
+
+	if (want->flags & SCI_FLAG_FIXED_MAP_ADDR && want->addr != at)
+		return SCI_ERR_ILLEGAL_ADDRESS;
+	*addr = at;
+	return SCI_ERR_OK;
+}
+
 static sci_error_t map_lseg(struct sci_lseg_obj *s, sci_map_t *map,
 			    const struct range *want, void **addr)
 {
@@ -91,7 +103,8 @@ static sci_error_t map_lseg(struct sci_lseg_obj *s, sci_map_t *map,
 	m->lseg = s;
 	m->pio = SCI_PIO_MAP_CACHED;
 	*addr = want->addr;
-	err = sci_err(sci_lib.ops->lseg.map(s->seg, want->offset, want->size,
+	err = s->mem ? map_plain(s, want, addr) :
+	      sci_err(sci_lib.ops->lseg.map(s->seg, want->offset, want->size,
 					    fabric_flags(want->flags), addr),
 		      SCI_CTX_MAP);
 	if (!err)
@@ -204,7 +217,8 @@ void sci_map_destroy(void *obj)
 	sci_retire(m);
 	sci_drain(m);
 	sci_fault_forget(m->addr, m->size);
-	sci_lib.ops->unmap(sci_lib.fabric, m->addr, m->size);
+	if (!m->lseg || !m->lseg->mem)
+		sci_lib.ops->unmap(sci_lib.fabric, m->addr, m->size);
 	sci_release(m);
 	sci_unuse(segment);
 }

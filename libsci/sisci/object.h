@@ -204,6 +204,7 @@ struct sci_lseg_obj {
 	bool empty;			/* no memory yet */
 	bool attached;
 	bool peers_told;		/* to disconnect; under lock */
+	char *mem;			/* the caller's, not the fabric's; set once */
 	uint32_t prepared;		/* adapters, one bit each; under lock */
 	uint32_t available;
 	uint32_t dma_only;

@@ -219,6 +219,67 @@ TEST(sources_of_every_kind)
 	}
 }
 
+/* Memory that no other process could be given: a PRIVATE segment takes it. */
+static void check_plain_source(struct dma *d, unsigned char *mem, size_t size)
+{
+	unsigned char *again;
+	sci_map_t map;
+
+	CHECK_OK(SCICreateSegment(d->sd, &d->s, 0, size, NULL, NULL,
+				  SCI_FLAG_PRIVATE | SCI_FLAG_EMPTY, &err));
+	CHECK_ERR(SCIRegisterSegmentMemory(mem, size - 1, d->s, 0, &err),
+		  SCI_ERR_OUT_OF_RANGE);
+	CHECK_OK(SCIRegisterSegmentMemory(mem, size, d->s, 0, &err));
+	CHECK_ERR(SCIRegisterSegmentMemory(mem, size, d->s, 0, &err),
+		  SCI_ERR_ILLEGAL_OPERATION);
+	CHECK_OK(SCIPrepareSegment(d->s, 0, SCI_FLAG_DMA_SOURCE_ONLY, &err));
+	test_fill(mem, size, 1);
+	CHECK_OK(SCIStartDmaTransfer(d->q, d->s, d->r, 0, size, 0, NULL, NULL,
+				     SCI_FLAG_DMA_WAIT, &err));
+	CHECK(test_filled(d->remote, size, 1));
+	CHECK_ERR(SCIStartDmaTransfer(d->q, d->s, d->r, 1, size, 0, NULL,
+				      NULL, SCI_FLAG_DMA_WAIT, &err),
+		  SCI_ERR_OUT_OF_RANGE);
+	/* a part of it, and back */
+	memset(mem, 0, size);
+	CHECK_OK(SCIStartDmaTransfer(d->q, d->s, d->r, 8, size - 8, 8, NULL,
+				     NULL, SCI_FLAG_DMA_WAIT |
+				     SCI_FLAG_DMA_READ, &err));
+	CHECK(!memcmp(mem + 8, (const void *)(uintptr_t)(d->remote + 8),
+		      size - 8));
+	CHECK_EQ(mem[7], 0);
+	again = test_map_local(d->s, &map);
+	CHECK(again == mem);
+	CHECK_ERR(SCIRemoveSegment(d->s, 0, &err), SCI_ERR_BUSY);
+	CHECK_OK(SCIUnmapSegment(map, 0, &err));
+	CHECK_OK(SCIRemoveSegment(d->s, 0, &err));
+	/* ours as before */
+	test_fill(mem, size, 2);
+	CHECK(test_filled(mem, size, 2));
+}
+
+TEST(sources_that_are_no_whole_pages)
+{
+	static unsigned char of_the_program[5000];
+	unsigned char on_the_stack[3000];
+	unsigned char *heap = malloc(SIZE);
+	struct dma d;
+
+	CHECK(heap != NULL);
+	own_dma_open(&d, SIZE);
+	check_plain_source(&d, heap + 1, 1000);
+	check_plain_source(&d, heap + 3, SIZE - 3);
+	check_plain_source(&d, of_the_program, sizeof(of_the_program));
+	check_plain_source(&d, on_the_stack, sizeof(on_the_stack));
+	free(heap);
+	CHECK_OK(SCICreateSegment(d.sd, &d.s, 0, 100, NULL, NULL,
+				  SCI_FLAG_PRIVATE | SCI_FLAG_EMPTY, &err));
+	CHECK_ERR(SCIRegisterSegmentMemory((void *)(uintptr_t)8, 100, d.s, 0,
+					   &err), SCI_ERR_ILLEGAL_ADDRESS);
+	CHECK_ERR(SCIRegisterSegmentMemory(NULL, 100, d.s, 0, &err),
+		  SCI_ERR_ILLEGAL_ADDRESS);
+}
+
 TEST(a_source_never_mapped)
 {
 	struct dma d;
