@@ -233,6 +233,7 @@ struct sci_peer {
 	bool fence;			/* stores need one before *sleeps */
 	bool waiting_attach;
 	bool attach_failed;
+	bool attach_asked;		/* the peer has asked for an eager ring */
 	bool announced;			/* it knows that we sleep */
 	bool status_dirty;
 	bool resend;			/* something of it was lost */
@@ -489,7 +490,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 int rndv_push(struct sci_req *req);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
 void rings_free(struct sci_peer *p);
-void rndv_attach(struct sci_peer *p, const struct line_attach *want);
+int rndv_attach(struct sci_peer *p, const struct line_attach *want);
 
 /* onesided.c */
 int onesided_push(struct sci_req *req);

@@ -458,12 +458,20 @@ void peer_down(struct sci_peer *p, int error)
 	msg_changed(p->ep);
 }
 
-/* It has gone. What has come whole is delivered first, whatever it takes. */
+/*
+ * It has gone.  What has come whole is delivered first, whatever memory it takes:
+ * as many lines as the rings hold.  A peer that still writes has not gone, and
+ * lies.
+ */
 void peer_end(struct sci_peer *p, int error)
 {
+	int left = DATA_LINES + CTL_LINES, n;
+
 	p->draining = true;
-	while (p->state == PEER_UP && receive_poll(p))
-		;
+	do {
+		n = p->state == PEER_UP ? receive_poll(p) : 0;
+		left -= n;
+	} while (n && left > 0);
 	peer_down(p, error);
 }
 

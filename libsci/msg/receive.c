@@ -364,8 +364,7 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 	case LINE_RTS:
 		return rts_came(p, &t->rts);
 	case LINE_ATTACH:
-		rndv_attach(p, &t->attach);
-		return 0;
+		return rndv_attach(p, &t->attach);
 	default:
 		return -EPROTO;
 	}

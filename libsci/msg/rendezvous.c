@@ -126,10 +126,14 @@ static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	return t.attached.status;
 }
 
-/* The peer asks for the eager ring; once. */
-void rndv_attach(struct sci_peer *p, const struct line_attach *want)
+/* The peer asks for the eager ring; once, whether it gets one or not. */
+int rndv_attach(struct sci_peer *p, const struct line_attach *want)
 {
+	if (p->attach_asked)
+		return -EPROTO;
+	p->attach_asked = true;
 	attach(p, RING_EAGER, ring_size(want->size));
+	return 0;
 }
 
 static bool good_size(uint32_t size)

@@ -124,20 +124,31 @@ void status_announce(struct sci_peer *p)
 	}
 }
 
+/* Sleeps that a peer announces while we write one status line. */
+#define ANNOUNCED_MAX	8u
+
 /*
  * Tell the peer how far we have read, and ring if it sleeps. It has to know
  * which sleep the bell was for: what we ring for it may have seen before it
  * went to sleep, and it would take that sleep for still announced.
+ *
+ * A peer that announces sleeps without end does not keep us here: after some of
+ * them the bell is rung, and the status names an earlier sleep.  The peer wakes all
+ * the same, and knows that the later one is still announced.
  */
 __hot void status_write(struct sci_peer *p)
 {
+	unsigned int tries = ANNOUNCED_MAX;
+	bool again;
+
 	do {
 		p->now.rung = sci_load_relaxed(&p->status->sleeps);
 		status_put(p);
 		if (p->fence)
 			sci_full_barrier();
-	} while (sci_load_relaxed(&p->status->sleeps) != p->now.rung);
-	if (p->now.rung == p->bell_rung)
+		again = sci_load_relaxed(&p->status->sleeps) != p->now.rung;
+	} while (again && --tries);
+	if (!again && p->now.rung == p->bell_rung)
 		return;
 	if (p->ep->ops->rintr.trigger(p->bell, NULL, 0)) {
 		/* the link is down: to be done again, like all that is lost */

@@ -14,6 +14,35 @@
 /* Not the id of a segment of the message layer. */
 #define FOREIGN		0x1000u
 
+/* ---- malloc() ---- */
+
+static size_t no_memory_for;		/* objects of this size */
+static void (*on_keep)(void);		/* when a message is kept */
+static struct far_ring own_ring;	/* in the inbox of the victim */
+
+#if !TEST_ASAN && !TEST_TSAN
+#define CAN_FAIL_MALLOC	1
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+
+void *malloc(size_t size)
+{
+	return size == no_memory_for ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	if (on_keep && size == sizeof(struct sci_msg))
+		on_keep();
+	return __libc_calloc(n, size);
+}
+#else
+#define CAN_FAIL_MALLOC	0
+#endif
+
+/* ---- lies ---- */
+
 struct lie {
 	void (*fn)(struct attacker *a, struct lie *lie);
 	struct peer *proc;
@@ -245,22 +274,6 @@ TEST(a_transfer_that_ends_with_no_error)
 
 /* ---- without memory for a control line ---- */
 
-#if !TEST_ASAN && !TEST_TSAN
-#define CAN_FAIL_MALLOC	1
-
-static size_t no_memory_for;		/* objects of this size */
-
-void *__libc_malloc(size_t size);
-
-void *malloc(size_t size)
-{
-	return size == no_memory_for ? NULL : __libc_malloc(size);
-}
-#else
-#define CAN_FAIL_MALLOC	0
-static size_t no_memory_for;
-#endif
-
 /* Receives of the victim's: their answers fill the control ring, and one more. */
 #define ANSWERS	(CTL_LINES + 1)
 
@@ -392,6 +405,109 @@ TEST(a_receive_in_blocks_ends_without_memory)
 	CHECK(atomic_load(&req->done));
 	CHECK_EQ(test_wait(req, NULL), -ENOMEM);
 	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* ---- without end ---- */
+
+static void asks_twice_for_a_ring(struct attacker *a, struct lie *lie)
+{
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	for (unsigned int i = 0; i < 2; i++)
+		tell(a, &a->data, LINE_ATTACH, (struct msg_typed){
+			.attach = { .size = 8192 } });
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+/* The answers to such requests would fill the memory of the victim. */
+TEST(a_ring_is_asked_for_once)
+{
+	struct lie *lie = lie_begin(asks_twice_for_a_ring);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+
+	stage_set(lie, 1);
+	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
+	CHECK_EQ(from->error, -EPROTO);
+	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+static void sleeps_without_end(struct attacker *a, struct lie *lie)
+{
+	volatile uint32_t *sleeps;
+
+	CHECK(meet_victim(a));
+	sleeps = &((volatile struct msg_status *)
+		   &a->outbox_map->status)->sleeps;
+	stage_set(lie, 1);
+	while (atomic_load(&lie->stage) < 2)
+		for (unsigned int i = 0; i < 1000; i++)
+			sci_store_release(sleeps, *sleeps + 1);
+	leave_victim(a);
+}
+
+/*
+ * Each message makes the victim look whether the peer sleeps, and it finds a new
+ * sleep each time.  Where the liar has a core to itself a victim that looks until
+ * there is none hangs.
+ */
+TEST(a_peer_that_falls_asleep_without_end)
+{
+	struct lie *lie = lie_begin(sleeps_without_end);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+
+	PROGRESS_UNTIL(ep, atomic_load(&lie->stage) == 1, TEST_WAIT_MS);
+	for (unsigned int i = 0; i < DATA_LINES; i++)
+		CHECK_EQ(sci_try_send(from, &i, sizeof(i)), 0);
+	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+static void leaves(struct attacker *a, struct lie *lie)
+{
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	leave_victim(a);
+}
+
+static void write_one(void)
+{
+	struct msg_line l = { 0 };
+
+	seal_and_store(&own_ring, &l, 8);
+}
+
+/*
+ * It has left, but writes on, as fast as lines are taken: here each that is kept
+ * brings the next one.  What fits the rings is taken, and no more.
+ */
+TEST(a_peer_that_writes_without_end)
+{
+	struct lie *lie = lie_begin(leaves);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	uint64_t kept = 0, now = 0;
+
+	if (!CAN_FAIL_MALLOC)
+		SKIP("the sanitizers have a malloc() of their own");
+	own_ring = (struct far_ring){ from->inbox_map->data, DATA_LINES, 0 };
+	write_one();
+	on_keep = write_one;
+	stage_set(lie, 1);
+	PROGRESS_UNTIL(ep, ({
+		kept = now;
+		now = test_ep_stats(ep).unexpected;
+		from->state == PEER_DOWN;
+	}), TEST_WAIT_MS);
+	on_keep = NULL;
+	CHECK(now - kept < 2 * (DATA_LINES + CTL_LINES));
 	peer_join(lie->proc);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
