@@ -242,6 +242,7 @@ struct sci_peer {
 	uint32_t expects;		/* control lines that may come */
 	uint32_t idle;			/* polls in vain */
 	uint32_t stayed;		/* ... that left a message where it was */
+	size_t wanted;			/* receives and probes that wait for this peer */
 	unsigned int dialers;		/* struct msg_dial: who wants it */
 	unsigned int unwatched;		/* sends to it that nobody waits for */
 	uint64_t gone_ms;		/* when its inbox went away */
@@ -327,7 +328,7 @@ struct sci_ep {
 	struct list dirty;
 	unsigned int n_hot;
 	unsigned int n_gone;		/* peers whose inbox has gone away */
-	unsigned int seekers;		/* probes that wait */
+	size_t wanted;			/* receives and probes that wait for any peer */
 	struct sci_match match;
 	uint32_t turns;			/* progress calls, mod 2^32 */
 	_Atomic uint32_t attention;	/* the fabric's thread has news */
@@ -476,6 +477,18 @@ int send_start(struct sci_req *req);
 int send_push(struct sci_peer *p);
 void send_ctl(struct sci_peer *p, const struct msg_typed *line);
 void peer_busy(struct sci_peer *p);
+
+/*
+ * The counter of receives and probes that wait for messages of @p, or of any peer.
+ * A receive of a service context waits for no message in particular: NULL.
+ */
+static inline size_t *wanted_counter(struct sci_ep *ep, struct sci_peer *p,
+				     uint32_t context)
+{
+	if (context >= SCI_CONTEXT_SERVICE && context != MSG_UNTAGGED)
+		return NULL;
+	return p ? &p->wanted : &ep->wanted;
+}
 
 /* receive.c */
 int receive_poll(struct sci_peer *p);

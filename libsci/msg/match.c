@@ -302,12 +302,16 @@ void sci_match_post(struct sci_match *m, struct sci_match_recv *recv)
 	recv->wild = is_wild(recv);
 	recv->seq = m->seq++;
 	m->of_class[recv->context % SCI_MATCH_CLASSES]++;
+	if (recv->count)
+		++*recv->count;
 	queue_add(&m->recvs, &recv->node, ++m->posted);
 }
 
 void sci_match_recv_remove(struct sci_match *m, struct sci_match_recv *recv)
 {
 	m->of_class[recv->context % SCI_MATCH_CLASSES]--;
+	if (recv->count)
+		--*recv->count;
 	queue_remove(&m->recvs, &recv->node, --m->posted);
 }
 

@@ -63,6 +63,7 @@ struct sci_match_node {
  * struct sci_match_recv - a posted receive
  * @source: NULL accepts any
  * @ignore: bits of @tag that are not compared; 0 for an exact tag, ~0 for any
+ * @count: NULL, or a counter of the caller's: receives that are posted
  */
 struct sci_match_recv {
 	union {
@@ -70,6 +71,7 @@ struct sci_match_recv {
 		struct { SCI_MATCH_FIELDS; };
 	};
 	uint64_t ignore;
+	size_t *count;
 };
 
 /*

@@ -54,6 +54,7 @@ static int seek(struct seek *s, int timeout, struct sci_msg **msg,
 		struct sci_status *st)
 {
 	struct sci_ep *ep = s->ep;
+	size_t *wanted;
 	int ret;
 
 	if (!ep || (s->want.source &&
@@ -62,9 +63,12 @@ static int seek(struct seek *s, int timeout, struct sci_msg **msg,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ep->seekers++;
+	wanted = wanted_counter(ep, s->want.source, s->want.context);
+	if (wanted)
+		++*wanted;
 	ret = msg_look(ep, look_for, s, timeout);
-	ep->seekers--;
+	if (wanted)
+		--*wanted;
 	if (!ret && s->found) {
 		describe(s->found, st);
 		if (msg) {

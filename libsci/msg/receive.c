@@ -6,12 +6,13 @@
  * Lines are taken off a peer's rings in order. A message goes to the posted
  * receive that accepts it, else it is kept, as long as all that is kept fits
  * SCI_PARAM_UNEXPECTED_MAX; then it stays in the ring, and when that is full,
- * with the sender. While a receive is posted there is no limit: what it waits
- * for may be behind.
+ * with the sender. While a receive is posted for this peer, or for any, the peer
+ * has no limit: the message that the receive waits for may be behind.  Receives of
+ * service contexts, which are always posted, do not count.
  *
- * While none is, it stays there for STAY_LOOKS: a receive that is posted soon
- * takes it from the ring, with one copy, and a sender that is faster than its
- * receiver finds the ring full rather than fill the receiver's memory.
+ * While none is, a message stays in the ring for STAY_LOOKS: a receive that is
+ * posted soon takes it from there, with one copy, and a sender that is faster than
+ * its receiver finds the ring full rather than fill the receiver's memory.
  *
  * Whatever a line says is checked here: a peer that breaks the rules is given
  * up (-EPROTO) and harms nobody else.
@@ -56,21 +57,24 @@ static void take_imm(struct sci_peer *p, struct sci_status *st)
 
 /* ---- unexpected messages ---- */
 
+/* Something waits for a message that may be behind the next one of @p. */
+static bool is_wanted(const struct sci_peer *p)
+{
+	return p->wanted || p->ep->wanted || p->draining;
+}
+
 static bool may_keep(struct sci_peer *p, size_t len)
 {
 	struct sci_ep *ep = p->ep;
 
 	return ep->unexpected_bytes + len <=
 		       ep->params[SCI_PARAM_UNEXPECTED_MAX] ||
-	       ep->match.posted || ep->seekers || p->draining;
+	       is_wanted(p);
 }
 
 static bool may_stay(struct sci_peer *p)
 {
-	const struct sci_ep *ep = p->ep;
-
-	if (ep->match.posted || ep->seekers || p->draining ||
-	    p->stayed >= STAY_LOOKS)
+	if (is_wanted(p) || p->stayed >= STAY_LOOKS)
 		return false;
 	p->stayed++;
 	return true;

@@ -335,6 +335,7 @@ static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
 	req->match.context = tagged ? context : MSG_UNTAGGED;
 	req->match.tag = tagged ? tag : 0;
 	req->match.ignore = tagged ? ignore : 0;
+	req->match.count = wanted_counter(req->ep, peer, req->match.context);
 }
 
 /* A message that is here already completes its request at once. */

@@ -62,7 +62,8 @@
 
 /* Contexts of messages with tags. */
 #define SFI_TAGGED	0u		/* the program's */
-#define SFI_REQUEST	1u		/* one-sided, see onesided.h */
+/* one-sided, see onesided.h; class 1 of the queue of receives, as no other */
+#define SFI_REQUEST	(SCI_CONTEXT_SERVICE + 1u)
 #define SFI_REPLY	2u
 #define SFI_BYTES	3u
 

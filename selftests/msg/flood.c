@@ -422,6 +422,61 @@ TEST(a_long_message_the_other_way)
 	free(buf);
 }
 
+/* ---- receives that do not wait for the flood ---- */
+
+/* It is connected to, and sends nothing until it is told to. */
+static void sends_late(struct peer *self, void *arg)
+{
+	struct sci_peer *to;
+	struct sci_ep *ep;
+
+	(void)arg;
+	ep = test_ep_open(TEST_ID, 0);
+	CHECK_EQ(sci_accept(ep, TEST_WAIT_MS, &to), 0);
+	peer_expect(self, "go");
+	CHECK_EQ(sci_tsend(to, OTHER_CONTEXT, 0, "late", 4), 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(a_receive_for_another_peer)
+{
+	struct flood model = { .kind = { 2000, COUNT(3000), false } };
+	struct peer *q = peer_spawn(40, sends_late, NULL);
+	struct sci_addr late = { 40, TEST_ID };
+	struct drain d = drain_open(1, &model);
+	struct sci_peer *third;
+	struct sci_req *req;
+	char buf[4];
+
+	CHECK_EQ(sci_peer_open(d.ep, &late, -1, &third), 0);
+	CHECK_EQ(sci_itrecv(d.ep, third, OTHER_CONTEXT, 0, 0, buf, sizeof(buf),
+			    &req), 0);
+	until_still(&d, true);
+	check_held_back(&d);
+	peer_send(q, "go");
+	CHECK_EQ(test_wait(req, NULL), 0);
+	peer_join(q);
+	receive_everything(&d);
+	drain_close(&d);
+}
+
+TEST(a_receive_of_a_service)
+{
+	struct flood model = { .kind = { 2000, COUNT(3000), false } };
+	struct drain d = drain_open(1, &model);
+	struct sci_req *req;
+	char buf[4];
+
+	CHECK_EQ(sci_itrecv(d.ep, NULL, SCI_CONTEXT_SERVICE, 0, UINT64_MAX, buf,
+			    sizeof(buf), &req), 0);
+	until_still(&d, true);
+	check_held_back(&d);
+	CHECK_EQ(sci_cancel(req), 0);
+	CHECK_EQ(test_wait(req, NULL), -ECANCELED);
+	receive_everything(&d);
+	drain_close(&d);
+}
+
 /* What the dead one had sent can still be had, and is freed otherwise. */
 static void check_flooder_dies(bool receive)
 {

@@ -22,6 +22,8 @@ static uint32_t rng(uint32_t below)
 	return (uint32_t)((rng_state >> 33) % below);
 }
 
+static size_t counted;		/* by the receives that are posted */
+
 static struct sci_match *new_match(void)
 {
 	struct sci_match *m = malloc(sizeof(*m));
@@ -34,6 +36,7 @@ static struct sci_match *new_match(void)
 static void delete_match(struct sci_match *m)
 {
 	CHECK_EQ(m->posted, 0);
+	CHECK_EQ(counted, 0);
 	CHECK_EQ(m->unexpected, 0);
 	CHECK(!sci_match_recv_any(m));
 	CHECK(!sci_match_msg_any(m));
@@ -53,6 +56,7 @@ static struct sci_match_recv *new_recv(void *source, uint64_t tag,
 	r->tag = tag;
 	r->ignore = ignore;
 	r->context = context;
+	r->count = &counted;
 	return r;
 }
 
@@ -76,6 +80,7 @@ static struct sci_match_recv *post(struct sci_match *m, void *source,
 	struct sci_match_recv *r = new_recv(source, tag, ignore, context);
 
 	sci_match_post(m, r);
+	CHECK_EQ(counted, m->posted);
 	return r;
 }
 

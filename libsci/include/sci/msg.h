@@ -53,6 +53,11 @@ extern "C" {
 #define SCI_IMM_SHORT_MAX	40u		/* ... and beside an immediate */
 #define SCI_EP_ID_MAX		0xffffffu	/* ids are 1 .. this */
 #define SCI_CONTEXT_MAX		0xfffffffeu	/* contexts are 0 .. this */
+/*
+ * Contexts from here on are for services: receives of any peer's requests, which are
+ * always posted.  They do not lift SCI_PARAM_UNEXPECTED_MAX.
+ */
+#define SCI_CONTEXT_SERVICE	0xffffff00u
 #define SCI_IOV_MAX		1024u		/* pieces in one vector */
 #define SCI_UNWATCHED_MAX	2048u		/* sends nobody waits for, to a peer */
 
@@ -96,7 +101,9 @@ enum sci_ep_flags {
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
  *	sends through its small ring before it attaches the eager ring
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of messages nobody has asked for that an
- *	endpoint keeps; then senders are held back until a receive is posted
+ *	endpoint keeps; then a sender is held back until a receive is posted, or a
+ *	probe waits, for messages of this sender or of any, whatever their tag and
+ *	context: but for SCI_CONTEXT_SERVICE and later ones
  * @SCI_PARAM_SPIN_US: microseconds of polling before a wait sleeps
  * @SCI_PARAM_CHECK_MS: where packets can get lost: milliseconds without a call
  *	of the endpoint's after which a thread of the library's makes sure that
