@@ -124,8 +124,18 @@ void msg_unexpected_free(struct sci_msg *msg)
 
 /* ---- messages that are all here ---- */
 
+static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
+		    uint32_t crc)
+{
+	if (!p->sums || sci_pio_crc32c(0, data, len) == crc)
+		return false;
+	p->ep->stats.crc_errors++;
+	return true;
+}
+
+/* @crc: of @data, or NULL; looked at once, when the message is taken. */
 static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
-		   const void *data, size_t len, int error)
+		   const void *data, size_t len, const uint32_t *crc)
 {
 	struct sci_match_recv *r = sci_match_arrive(&p->ep->match, p, tag,
 						    context);
@@ -138,7 +148,8 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 			return -EAGAIN;
 		memcpy(msg->data, data, len);
 		msg->have = len;
-		msg->error = error;
+		if (crc && bad_sum(p, data, len, *crc))
+			msg->error = -EBADMSG;
 		return 0;
 	}
 	req = container_of(r, struct sci_req, match);
@@ -146,7 +157,7 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	status_of_message(&req->status, context, tag, len);
 	take_imm(p, &req->status);
 	msg_scatter_line(&req->at, data, len);
-	msg_finish(req, error);
+	msg_finish(req, crc && bad_sum(p, data, len, *crc) ? -EBADMSG : 0);
 	return 0;
 }
 
@@ -239,15 +250,6 @@ static int chain_imm_came(struct sci_peer *p, const struct line_chain_imm *c)
 
 /* ---- eager messages ---- */
 
-static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
-		    uint32_t crc)
-{
-	if (!p->sums || sci_pio_crc32c(0, data, len) == crc)
-		return false;
-	p->ep->stats.crc_errors++;
-	return true;
-}
-
 static int eager_came(struct sci_peer *p, const struct line_eager *e)
 {
 	const uint8_t *data = blocks_find(&p->blocks_rx[RING_EAGER], e->end,
@@ -259,8 +261,9 @@ static int eager_came(struct sci_peer *p, const struct line_eager *e)
 	if (e->has_imm)
 		have_imm(p, e->imm);
 	if (e->first == e->len) {
-		ret = deliver(p, e->context, e->tag, data, e->len,
-			      bad_sum(p, data, e->len, e->crc) ? -EBADMSG : 0);
+		const uint32_t crc = e->crc;
+
+		ret = deliver(p, e->context, e->tag, data, e->len, &crc);
 	} else {
 		ret = chain_begin(p, e->context, e->tag, e->len);
 		if (!ret && bad_sum(p, data, e->first, e->crc))
@@ -337,7 +340,7 @@ static int tagged_imm_came(struct sci_peer *p, const struct line_tagged_imm *t)
 	if (t->len > sizeof(t->data))
 		return -EPROTO;
 	have_imm(p, t->imm);
-	return deliver(p, t->context, t->tag, t->data, t->len, 0);
+	return deliver(p, t->context, t->tag, t->data, t->len, NULL);
 }
 
 static int data_line(struct sci_peer *p, const struct msg_line *l)
@@ -349,14 +352,14 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 		return chain_goes_on(p, l);
 	p->has_imm = false;
 	if (kind != LINE_TYPED)
-		return deliver(p, MSG_UNTAGGED, 0, l, kind, 0);
+		return deliver(p, MSG_UNTAGGED, 0, l, kind, NULL);
 	switch (t->type) {
 	case LINE_TAGGED:
 		if (t->tagged.len > sizeof(t->tagged.data) ||
 		    t->tagged.context == MSG_UNTAGGED)
 			return -EPROTO;
 		return deliver(p, t->tagged.context, t->tagged.tag,
-			       t->tagged.data, t->tagged.len, 0);
+			       t->tagged.data, t->tagged.len, NULL);
 	case LINE_TAGGED_IMM:
 		return tagged_imm_came(p, &t->tagged_imm);
 	case LINE_CHAIN_IMM:

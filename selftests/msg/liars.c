@@ -511,3 +511,46 @@ TEST(a_peer_that_writes_without_end)
 	peer_join(lie->proc);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
+
+/* ---- check sums ---- */
+
+static void wrong_sum(struct attacker *a, struct lie *lie)
+{
+	struct msg_typed t;
+
+	a->flags = HELLO_CRC;
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	tell(a, &a->data, LINE_ATTACH, (struct msg_typed){
+		.attach = { .size = 8192 } });
+	t = hear(&a->in_ctl);
+	CHECK_EQ(t.type, LINE_ATTACHED);
+	CHECK_EQ(t.attached.status, 0);
+	tell(a, &a->data, LINE_EAGER, (struct msg_typed){
+		.eager = { .context = 1, .len = 64, .first = 64, .end = 64,
+			   .crc = 1 } });
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+/* It is in the ring for a while, as nobody has asked for it. */
+TEST(a_wrong_sum_is_counted_once)
+{
+	struct lie *lie = lie_begin(wrong_sum);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	unsigned char buf[64];
+
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_UNEXPECTED_MAX, 0), 0);
+	stage_set(lie, 1);
+	/* and longer than it takes to be kept if it could be */
+	PROGRESS_UNTIL(ep, from->stayed > STAY_LOOKS / 2, TEST_WAIT_MS);
+	for (unsigned int i = 0; i < 2 * STAY_LOOKS; i++)
+		test_progress(ep);
+	CHECK_EQ(sci_trecv(ep, from, 1, 0, 0, buf, sizeof(buf), NULL),
+		 -EBADMSG);
+	CHECK_EQ(test_ep_stats(ep).crc_errors, 1);
+	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
