@@ -208,13 +208,15 @@ static int fetch(struct sci_msg *msg)
 	if (ret) {
 		free(iov.iov_base);
 		msg->error = ret;
-		return ret;
+	} else {
+		msg->kept += msg->len;
+		ep->unexpected_bytes += msg->len;
+		msg->data = iov.iov_base;
+		msg->have = msg->len;
 	}
-	msg->kept += msg->len;
-	ep->unexpected_bytes += msg->len;
-	msg->data = iov.iov_base;
-	msg->have = msg->len;
-	return 0;
+	/* another thread may wait for the bytes: the request was not all of it */
+	msg_changed(ep);
+	return ret;
 }
 
 int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len)

@@ -328,3 +328,36 @@ MATCH_TEST(messages_too_long_blocking)
 		tell_finish(l);
 	}
 }
+
+/* ---- two threads and one message ---- */
+
+static void *copies_it(void *arg)
+{
+	static unsigned char buf[100000];
+
+	CHECK_EQ(sci_msg_copy(arg, 0, buf, sizeof(buf)), 0);
+	CHECK_BYTES(buf, sizeof(buf), 1);
+	return NULL;
+}
+
+/* Its bytes come for one of them, and the other may be who takes the last off. */
+MATCH_TEST(two_threads_copy_one_message)
+{
+	static unsigned char buf[100000];
+
+	for (unsigned int i = 0; i < (TEST_TSAN ? 20 : 100); i++) {
+		struct sci_msg *msg;
+		pthread_t thread;
+
+		tell_send(l, &(struct work){ .tagged = 1, .context = 1,
+					     .tag = 9, .len = sizeof(buf),
+					     .seed = 1 });
+		msg = match(l, 9, sizeof(buf));
+		CHECK_EQ(pthread_create(&thread, NULL, copies_it, msg), 0);
+		CHECK_EQ(sci_msg_copy(msg, 0, buf, sizeof(buf)), 0);
+		CHECK_BYTES(buf, sizeof(buf), 1);
+		CHECK_EQ(pthread_join(thread, NULL), 0);
+		sci_msg_free(msg);
+		tell_finish(l);
+	}
+}
