@@ -359,7 +359,7 @@ static void bad_pointers(struct setting *s)
 	OK(SYS(mprotect(closed, PAGE, PROT_NONE)));
 	must(s, NULL, EFAULT, "NULL");
 	must(s, (void *)-1L, EFAULT, "-1");
-	must(s, (void *)(~0ul << 47), EFAULT, "a kernel's address");
+	must(s, KERNEL_ADDRESS, EFAULT, "a kernel's address");
 	must(s, closed, EFAULT, "memory that can't be read");
 	/* the size can be read, the rest can't */
 	memcpy(end - 4, &s->call->size, 4);

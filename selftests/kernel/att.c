@@ -83,12 +83,12 @@ struct windows {
 
 static int map_window(struct windows *w, unsigned int i)
 {
-	long ret = sci_map(w->of.remote, (__u64)i * w->t.page_size, w->length,
-			   RW);
+	long long ret = sci_map(w->of.remote, (__u64)i * w->t.page_size,
+				w->length, RW);
 
 	if (ret < 0)
-		return ret;
-	w->map[i] = (void *)ret;
+		return (int)ret;
+	w->map[i] = (void *)(uintptr_t)ret;
 	return 0;
 }
 

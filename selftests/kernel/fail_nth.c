@@ -155,7 +155,7 @@ static int run_probe(struct stage *s)
 
 static int run_status(struct stage *s)
 {
-	long map = sci_map(s->adapter, SCI_MMAP_STATUS, PAGE, PROT_READ);
+	long long map = sci_map(s->adapter, SCI_MMAP_STATUS, PAGE, PROT_READ);
 
 	return map < 0 ? (int)map : 0;
 }
@@ -220,7 +220,7 @@ static int run_info(struct stage *s)
 
 static int run_map(struct stage *s)
 {
-	long map = sci_map(s->fd, 0, 4 * PAGE, RW);
+	long long map = sci_map(s->fd, 0, 4 * PAGE, RW);
 
 	return map < 0 ? (int)map : 0;
 }

@@ -464,13 +464,13 @@ static void *map_and_unmap(void *arg)
 	int fd = *(int *)arg;
 
 	while (!atomic_load(&stop)) {
-		long map = sci_map(fd, 0, LENGTH, RW);
+		long long map = sci_map(fd, 0, LENGTH, RW);
 
 		if (map == -ENOTCONN)
 			continue;
 		OK(map);
-		WORD((void *)map, 0) = 1;
-		OK(sci_unmap((void *)map, LENGTH));
+		WORD((void *)(uintptr_t)map, 0) = 1;
+		OK(sci_unmap((void *)(uintptr_t)map, LENGTH));
 	}
 	return NULL;
 }

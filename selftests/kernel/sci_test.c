@@ -366,12 +366,14 @@ void NEED_ROOT(void)
 
 /* ---- maps ---- */
 
-long sci_map_as(int fd, __u64 offset, size_t length, int prot, int flags)
+long long sci_map_as(int fd, __u64 offset, size_t length, int prot, int flags)
 {
-	return SYS(mmap(NULL, length, prot, flags, fd, (off_t)offset));
+	void *p = mmap(NULL, length, prot, flags, fd, (off_t)offset);
+
+	return p == MAP_FAILED ? -errno : (long long)(uintptr_t)p;
 }
 
-long sci_map(int fd, __u64 offset, size_t length, int prot)
+long long sci_map(int fd, __u64 offset, size_t length, int prot)
 {
 	return sci_map_as(fd, offset, length, prot, MAP_SHARED);
 }

@@ -30,6 +30,10 @@
 
 size_t page_size(void);
 
+/* Beyond what any program has. */
+#define KERNEL_ADDRESS							\
+	((void *)(uintptr_t)(sizeof(void *) == 8 ? ~0ull << 47 : 0xfffff000))
+
 /* ---- adapters: those of this machine, by their place in the list ---- */
 
 #define ADAPTERS_MAX	64
@@ -97,8 +101,8 @@ int dma_abort(int fd);
 #define RW	(PROT_READ | PROT_WRITE)
 
 /* The address or -errno. */
-long sci_map(int fd, __u64 offset, size_t length, int prot);
-long sci_map_as(int fd, __u64 offset, size_t length, int prot, int flags);
+long long sci_map(int fd, __u64 offset, size_t length, int prot);
+long long sci_map_as(int fd, __u64 offset, size_t length, int prot, int flags);
 
 #define MAP(fd, offset, length, prot)					\
 	((volatile void *)(uintptr_t)OK(sci_map(fd, offset, length, prot)))
