@@ -117,6 +117,7 @@ union sci_command {
  * @size: of this one
  * @answers: it has out_ fields.  Else nothing is copied back, so that it can't
  *	fail when it has been done.
+ * @reads: changes nothing, so that a descriptor that may only be read is enough
  * @fn: does it.  Sees no user pointers but those its structure names.  A file it
  *	puts into @nf is installed when it returns 0, and dropped otherwise.
  */
@@ -127,10 +128,11 @@ struct sci_ioctl_op {
 	u32 min_size;
 	u32 size;
 	bool answers;
+	bool reads;
 	int (*fn)(struct sci_object *obj, void *cmd, struct sci_new_file *nf);
 };
 
-#define IOCTL_OP(_cmd, _kinds, _flags, _fn, _struct, _last, _answers)	\
+#define IOCTL_OP(_cmd, _kinds, _flags, _fn, _struct, _last, _answers, ...) \
 	[_IOC_NR(_cmd)] = {						\
 		.cmd = _cmd,						\
 		.kinds = _kinds,					\
@@ -139,6 +141,7 @@ struct sci_ioctl_op {
 		.size = sizeof(struct _struct),				\
 		.answers = _answers,					\
 		.fn = _fn,						\
+		##__VA_ARGS__						\
 	}
 
 #define SEGMENT_FLAGS	(SCI_SEGMENT_AUTO_ID | SCI_SEGMENT_PRIVATE |	\
@@ -149,11 +152,11 @@ struct sci_ioctl_op {
 
 static const struct sci_ioctl_op sci_ioctl_ops[] = {
 	IOCTL_OP(SCI_IOC_QUERY, SCI_OBJECT_ADAPTER, 0, sci_query,
-		 sci_ioc_query, out_max_segment, true),
+		 sci_ioc_query, out_max_segment, true, .reads = true),
 	IOCTL_OP(SCI_IOC_PROBE, SCI_OBJECT_ADAPTER, 0, sci_probe,
 		 sci_ioc_probe, timeout_ms, false),
 	IOCTL_OP(SCI_IOC_COUNTERS, SCI_OBJECT_ADAPTER, 0, sci_counters,
-		 sci_ioc_counters, out_link_downs, true),
+		 sci_ioc_counters, out_link_downs, true, .reads = true),
 	IOCTL_OP(SCI_IOC_SEGMENT_CREATE, SCI_OBJECT_ADAPTER, SEGMENT_FLAGS,
 		 sci_segment_create, sci_ioc_segment_create, out_id, true),
 	IOCTL_OP(SCI_IOC_SEGMENT_ATTACH, SCI_OBJECT_ADAPTER, 0,
@@ -168,9 +171,10 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 	IOCTL_OP(SCI_IOC_DMA_CREATE, SCI_OBJECT_ADAPTER, 0,
 		 sci_dma_create, sci_ioc_dma_create, out_fd, true),
 	IOCTL_OP(SCI_IOC_CHECK, SCI_OBJECT_ADAPTER | SCI_OBJECT_IMPORT, 0,
-		 sci_import_check, sci_ioc_check, out_reserved, true),
+		 sci_import_check, sci_ioc_check, out_reserved, true,
+		 .reads = true),
 	IOCTL_OP(SCI_IOC_FLUSH, SCI_OBJECT_ADAPTER | SCI_OBJECT_IMPORT, 0,
-		 sci_import_flush, sci_ioc_flush, flags, false),
+		 sci_import_flush, sci_ioc_flush, flags, false, .reads = true),
 	IOCTL_OP(SCI_IOC_SEGMENT_REGISTER, SCI_OBJECT_SEGMENT, 0,
 		 sci_segment_register, sci_ioc_segment_register, length, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_SHARE, SCI_OBJECT_SEGMENT, 0,
@@ -182,9 +186,11 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 	IOCTL_OP(SCI_IOC_SEGMENT_REMOVE, SCI_OBJECT_SEGMENT, 0,
 		 sci_segment_remove, sci_ioc_segment_remove, flags, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_INFO, SCI_OBJECT_SEGMENT, 0,
-		 sci_segment_info, sci_ioc_segment_info, out_length, true),
+		 sci_segment_info, sci_ioc_segment_info, out_length, true,
+		 .reads = true),
 	IOCTL_OP(SCI_IOC_REMOTE_INFO, SCI_OBJECT_IMPORT, 0,
-		 sci_import_info, sci_ioc_remote_info, out_length, true),
+		 sci_import_info, sci_ioc_remote_info, out_length, true,
+		 .reads = true),
 	IOCTL_OP(SCI_IOC_INTR_CANCEL, SCI_OBJECT_INTR, 0,
 		 sci_intr_cancel, sci_ioc_intr_cancel, flags, false),
 	IOCTL_OP(SCI_IOC_INTR_TRIGGER, SCI_OBJECT_REMOTE_INTR, 0,
@@ -252,6 +258,8 @@ long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return sci_intr_fionread(obj, (int __user *)arg);
 	if (!op || !op->fn || op->cmd != cmd || !(op->kinds & obj->kind))
 		return -ENOTTY;
+	if (!op->reads && !(file->f_mode & FMODE_WRITE))
+		return -EBADF;
 	ret = sci_adapter_enter(obj->adapter, &idx);
 	if (ret)
 		return ret;

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sci_test.h"
+#include "ioctls.h"
 
 #define OWNER		1000
 #define OTHER		1001
@@ -363,19 +363,78 @@ TEST(the_first_owners_mode_counts)
 	act_as_root();
 }
 
+/* ---- an adapter that is opened for reading only ---- */
+
+static int importer_as(int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", importer);
+	return SYS(open(path, flags | O_CLOEXEC));
+}
+
 TEST(errors_are_read_by_who_may_only_read)
 {
 	volatile struct sci_status_page *status;
-	char path[64];
 	int fd;
 
 	begin();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", importer);
-	fd = OK(SYS(open(path, O_RDONLY | O_CLOEXEC)));
+	fd = OK(importer_as(O_RDONLY));
 	status = MAP(fd, SCI_MMAP_STATUS, PAGE, PROT_READ);
 	EQ(status->down, 0);
 	FAILS(sci_map(fd, SCI_MMAP_STATUS, PAGE, PROT_READ | PROT_WRITE),
 	      EACCES);
 	FAILS(SYS(mprotect((void *)(uintptr_t)status, PAGE,
 			   PROT_READ | PROT_WRITE)), EACCES);
+}
+
+TEST(an_adapter_is_looked_at_by_who_may_only_read)
+{
+	struct sci_ioc_check check = { 0 };
+	struct sci_ioc_counters counters;
+	struct sci_ioc_query query;
+	int fd;
+
+	begin();
+	fd = OK(importer_as(O_RDONLY));
+	OK(adapter_query(fd, &query));
+	OK(adapter_counters(fd, &counters));
+	OK(sci_check(fd, &check));
+	OK(sci_flush(fd));
+}
+
+TEST(nothing_is_done_by_who_may_only_read)
+{
+	const unsigned long looks[] = {
+		SCI_IOC_QUERY, SCI_IOC_COUNTERS, SCI_IOC_CHECK, SCI_IOC_FLUSH,
+	};
+	int fd;
+
+	begin();
+	fd = OK(importer_as(O_RDONLY));
+	FAILS(segment_create(fd, 1, PAGE), EBADF);
+	FAILS(adapter_probe(fd, node), EBADF);
+	for (unsigned int i = 0; i < sci_ncalls; i++) {
+		unsigned long cmd = sci_calls[i].cmd;
+		bool look = false;
+
+		for (unsigned int j = 0; j < ARRAY_SIZE(looks); j++)
+			look = look || cmd == looks[j];
+		if (!(sci_calls[i].kinds & 1u << KIND_ADAPTER))
+			FAILS(xioctl(fd, cmd, NULL), ENOTTY);
+		else
+			FAILS(xioctl(fd, cmd, NULL), look ? EFAULT : EBADF);
+	}
+}
+
+TEST(writing_is_enough_for_all_but_maps)
+{
+	int fd, local;
+
+	begin();
+	fd = OK(importer_as(O_WRONLY));
+	local = OK(segment_create(fd, 1, PAGE));
+	/* what it gave is no less than what another one gives */
+	WORD(MAP(local, 0, PAGE, RW), 0) = 1;
+	FAILS(sci_map(fd, SCI_MMAP_STATUS, PAGE, PROT_READ), EACCES);
 }
