@@ -141,6 +141,15 @@ static int take_trigger(struct sci_intr *i)
 	return ret;
 }
 
+/* Gives a trigger back that could not be read. */
+static void return_trigger(struct sci_intr *i)
+{
+	spin_lock(&i->obj.ev_lock);
+	i->pending = i->flags & SCI_INTR_COUNT ? i->pending + 1 : 1;
+	spin_unlock(&i->obj.ev_lock);
+	sci_object_wake(&i->obj);
+}
+
 static ssize_t read_trigger(struct sci_intr *i, char __user *buf, size_t len)
 {
 	const u64 one = 1;
@@ -148,11 +157,13 @@ static ssize_t read_trigger(struct sci_intr *i, char __user *buf, size_t len)
 
 	if (len < sizeof(one))
 		return -EINVAL;
-	/* a bad pointer must not cost a trigger */
-	if (copy_to_user(buf, &one, sizeof(one)))
-		return -EFAULT;
 	ret = take_trigger(i);
-	return ret ? ret : sizeof(one);
+	if (ret)
+		return ret;
+	if (!copy_to_user(buf, &one, sizeof(one)))
+		return sizeof(one);
+	return_trigger(i);
+	return -EFAULT;
 }
 
 static bool intr_ready_locked(struct sci_intr *i)

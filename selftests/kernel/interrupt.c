@@ -16,6 +16,7 @@
 #define DATA_MAX	SCI_IOC_INTR_DATA_MAX
 /* How long to try to fill a queue: some machines are slow. */
 #define PATIENCE_MS	60000u
+#define UNTOUCHED	0x5a5a5a5a5a5a5a5aull
 
 static void *volatile nowhere = (void *)8;
 
@@ -62,10 +63,11 @@ static void take(int intr)
 
 static void none(int intr)
 {
-	__u64 one;
+	__u64 one = UNTOUCHED;
 
 	CHECK(!readable(intr, 0));
 	FAILS(SYS(read(intr, &one, sizeof(one))), EAGAIN);
+	EQ(one, UNTOUCHED);
 }
 
 /* ---- without data ---- */
@@ -300,7 +302,7 @@ TEST(data_from_nowhere)
 	OK(sci_unmap(data + PAGE, PAGE));
 	FAILS(intr_send(l.remote, NULL, 1), EFAULT);
 	FAILS(intr_send(l.remote, data + PAGE - 1, 2), EFAULT);
-	FAILS(intr_send(l.remote, (void *)(~0ul << 47), 8), EFAULT);
+	FAILS(intr_send(l.remote, KERNEL_ADDRESS, 8), EFAULT);
 	CHECK(!readable(l.intr, 0));
 	OK(intr_send(l.remote, data + PAGE - 1, 1));
 	take_data(l.intr, data, 1);
@@ -519,9 +521,10 @@ TEST(no_counted_trigger_is_lost)
 static void *read_blocking(void *arg)
 {
 	int fd = *(int *)arg;
-	__u64 one;
+	__u64 one = UNTOUCHED;
 
 	FAILS(SYS(read(fd, &one, sizeof(one))), ECANCELED);
+	EQ(one, UNTOUCHED);
 	return NULL;
 }
 
