@@ -264,10 +264,16 @@ int sci_intr_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 int sci_intr_cancel(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 {
 	struct sci_intr *i = container_of(obj, struct sci_intr, obj);
+	struct sci_adapter *a = obj->adapter;
 
+	mutex_lock(&a->lock);
+	if (i->line)
+		trace_sci_intr_state(a, i->line->number, i->line->data,
+				     "cancel");
 	spin_lock(&obj->ev_lock);
 	i->cancelled = true;
 	spin_unlock(&obj->ev_lock);
+	mutex_unlock(&a->lock);
 	wake_up_all(&obj->wait);
 	return 0;
 }

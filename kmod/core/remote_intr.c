@@ -13,6 +13,7 @@
 static int remote_connected(struct sci_client *c,
 			    const struct sci_msg_reply *re)
 {
+	sci_remote_intr_of(&c->obj)->handle = le32_to_cpu(re->exporter);
 	return 0;
 }
 
@@ -121,7 +122,7 @@ int sci_intr_trigger(struct sci_object *obj, void *cmd,
 	if (ret)
 		return ret;
 	sci_count(obj->adapter, SCI_COUNT_TRIGGERS_SENT, 1);
-	trace_sci_trigger(obj->adapter, r->client.node, r->client.id, c->length,
+	trace_sci_trigger(obj->adapter, r->client.node, r->handle, c->length,
 			  true);
 	return 0;
 }

@@ -10,12 +10,15 @@
  * struct sci_remote_intr - a connected interrupt
  * @client: its connection, and file
  * @data: triggers carry bytes
+ * @handle: what the owner calls the connection: for traces, which come also when
+ *	it has ended
  * @reply: of the data under way: 0 or -errno; 1: none came yet
  * @cookie: names that data: a sender that was killed leaves a reply behind
  */
 struct sci_remote_intr {
 	struct sci_client client;
 	bool data;
+	u32 handle;
 	int reply;
 	u16 cookie;
 };

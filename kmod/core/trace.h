@@ -90,7 +90,10 @@ TRACE_EVENT(sci_import_state,
 		  __entry->what, __entry->error)
 );
 
-/* The exporter's side: what became of @peer as an importer of segment @id. */
+/*
+ * The exporter's side: @peer as an importer of segment @id: "connect",
+ * "disconnect", "lost".
+ */
 TRACE_EVENT(sci_importer_state,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 id,
 		 const char *what),
@@ -217,7 +220,7 @@ TRACE_EVENT(sci_att_full,
 		  __entry->wanted, __entry->largest_free, __entry->used)
 );
 
-/* A local interrupt: "create", "trigger", "cancel", "remove" */
+/* A local interrupt: "create", "cancel", "remove"; sci_trigger tells of triggers */
 TRACE_EVENT(sci_intr_state,
 	TP_PROTO(const struct sci_adapter *a, u32 number, bool data,
 		 const char *what),
@@ -242,7 +245,11 @@ TRACE_EVENT(sci_intr_state,
 		  __entry->what)
 );
 
-/* @handle as the owner named it; @length of the data, 0 without. */
+/*
+ * A trigger: the sender traces that it was taken, the owner that it came.
+ * @handle is the owner's name of the connection at both ends; @length is of the
+ * data, 0 without.
+ */
 TRACE_EVENT(sci_trigger,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 handle,
 		 u32 length, bool sent),
@@ -269,7 +276,7 @@ TRACE_EVENT(sci_trigger,
 		  __entry->handle, __entry->length)
 );
 
-/* "submit", "done", "abort"; @error is 0 or -errno */
+/* A transfer has ended: "push" or "pull"; @error is 0 or -errno */
 TRACE_EVENT(sci_dma,
 	TP_PROTO(const struct sci_adapter *a, const char *what, u64 bytes,
 		 int error),
