@@ -129,9 +129,11 @@ static bool all_anonymous(struct sci_pages *p)
 {
 	unsigned long i;
 
-	for (i = 0; i < p->count; i++)
+	for (i = 0; i < p->count; i++) {
 		if (!PageAnon(compound_head(p->page[i])))
 			return false;
+		cond_resched();
+	}
 	return true;
 }
 
