@@ -167,7 +167,7 @@ TEST(addresses_and_lengths)
 	FAILS(segment_register(fd, mine, ~0ull & ~(PAGE - 1)), EINVAL);
 	FAILS_EITHER(segment_register(fd, (void *)-PAGE, LENGTH), EFAULT,
 		     EINVAL);
-	FAILS_EITHER(segment_register(fd, (void *)(~0ul << 47), LENGTH), EFAULT,
+	FAILS_EITHER(segment_register(fd, KERNEL_ADDRESS, LENGTH), EFAULT,
 		     EINVAL);
 	FAILS(segment_register(fd, NULL, LENGTH), EFAULT);
 	OK(segment_register(fd, mine, LENGTH));
@@ -225,17 +225,13 @@ TEST(what_fails_pins_nothing)
 
 /* ---- kinds of memory ---- */
 
-static void register_and_use(void *mine, size_t length, const char *what)
+static void register_and_use(void *mine, size_t length)
 {
-	int fd = empty(length), ret = segment_register(fd, mine, length);
+	int fd = empty(length);
 	volatile uint32_t *there;
 	int remote;
 
-	if (ret < 0) {
-		ksft_note("%s: %s", what, ksft_errname(-ret));
-		close(fd);
-		return;
-	}
+	OK(segment_register(fd, mine, length));
 	there = import(fd, length, &remote);
 	fill(there, length, 1);
 	OK(sci_flush(remote));
@@ -252,18 +248,50 @@ static void *memory_of(size_t length, int flags, int fd)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-TEST(shared_memory_is_memory)
+static int file_of(size_t length)
 {
-	int memfd;
+	int fd = OK(SYS(memfd_create("registered", MFD_CLOEXEC)));
+
+	OK(SYS(ftruncate(fd, length)));
+	return fd;
+}
+
+/* Its pages are a file's: nobody may write them behind the file system's back. */
+TEST(shared_memory_is_EFAULT)
+{
+	long long was = pinned();
+	char *half;
+	int file;
 
 	begin();
-	memfd = OK(SYS(memfd_create("registered", MFD_CLOEXEC)));
-	OK(SYS(ftruncate(memfd, LENGTH)));
-	register_and_use(memory_of(LENGTH, MAP_SHARED, memfd), LENGTH,
-			 "shared file");
-	register_and_use(memory_of(LENGTH, MAP_PRIVATE, memfd), LENGTH,
-			 "private file");
-	register_and_use(ksft_shared(LENGTH), LENGTH, "shared, anonymous");
+	file = file_of(LENGTH);
+	FAILS(segment_register(empty(LENGTH),
+			       memory_of(LENGTH, MAP_SHARED, file), LENGTH),
+	      EFAULT);
+	FAILS(segment_register(empty(LENGTH), ksft_shared(LENGTH), LENGTH),
+	      EFAULT);
+	/* one page of a file among private ones */
+	half = user_memory(LENGTH);
+	CHECK(mmap(half + LENGTH - PAGE, PAGE, RW, MAP_SHARED | MAP_FIXED, file,
+		   0) == half + LENGTH - PAGE);
+	FAILS(segment_register(empty(LENGTH), half, LENGTH), EFAULT);
+	if (was >= 0)
+		WAIT_UNTIL(pinned() == was);
+}
+
+/* What is written to it are copies of the file's pages. */
+TEST(a_private_map_of_a_file_is_memory)
+{
+	char *mine, *shared;
+	int file;
+
+	begin();
+	file = file_of(LENGTH);
+	mine = memory_of(LENGTH, MAP_PRIVATE, file);
+	shared = memory_of(LENGTH, MAP_SHARED, file);
+	CHECK(mine && shared);
+	register_and_use(mine, LENGTH);
+	CHECK(all_zero(shared, LENGTH));
 }
 
 TEST(large_pages_are_memory)
@@ -276,16 +304,15 @@ TEST(large_pages_are_memory)
 	CHECK(p);
 	madvise(p, length, MADV_HUGEPAGE);
 	memset(p, 1, length);
-	register_and_use(p, length, "transparent");
+	register_and_use(p, length);
 	/* half of one, which is split */
-	register_and_use((char *)p + PAGE, 1 << 20, "a part");
+	register_and_use((char *)p + PAGE, 1 << 20);
 	free(p);
 	p = memory_of(2 << 20, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
 	if (p)
-		register_and_use(p, 2 << 20, "hugetlb");
+		register_and_use(p, 2 << 20);
 }
 
-/* Other than that nothing falls over, they may be refused. */
 TEST(maps_of_this_driver_are_no_memory)
 {
 	struct pair p;
@@ -293,8 +320,8 @@ TEST(maps_of_this_driver_are_no_memory)
 
 	begin();
 	p = PAIR(LENGTH);
-	register_and_use((void *)p.here, LENGTH, "local map");
-	register_and_use((void *)p.there, LENGTH, "import");
+	FAILS(segment_register(empty(LENGTH), (void *)p.here, LENGTH), EFAULT);
+	FAILS(segment_register(empty(LENGTH), (void *)p.there, LENGTH), EFAULT);
 	status = (void *)MAP(adapter, SCI_MMAP_STATUS, PAGE, PROT_READ);
 	FAILS(segment_register(empty(PAGE), status, PAGE), EFAULT);
 }
