@@ -155,6 +155,9 @@ vm-check-debug: $(O)/.setup-vm-debug all	## tests in kernels that watch themselv
 	scripts/tap-summary --limit 7200 "scripts/check-vm debug $(O)" \
 		"scripts/check-vm kcsan $(O)"
 
+vm-soak: $(O)/.setup-vm-debug all	## a million calls, a thousand kills, in the debug kernel
+	scripts/tap-summary --limit 21000 "scripts/check-vm soak $(O)"
+
 cluster: $(O)/.setup-cluster all	## NODES (3) VMs with adapters, and a shell on each
 	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR)
 
@@ -339,7 +342,7 @@ help:					## this list
 
 .PHONY: all libs ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-vm \
 	headers-check \
-	lint cross modules modules-check vm vm-check vm-check-debug cluster cluster-check \
+	lint cross modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \
 	uninstall clean help
 .DELETE_ON_ERROR:
