@@ -254,6 +254,7 @@ int sci_ep_close(struct sci_ep *ep)
 	sci_fabric_close(ep->fabric);
 	sci_match_fini(&ep->match);
 	slabs_free(ep);
+	hash_free(&ep->by_addr);
 	free(ep->ids);
 	free(ep);
 	return 0;

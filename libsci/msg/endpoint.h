@@ -28,15 +28,15 @@
 #pragma GCC visibility pop
 
 #include "libsci/base/compiler.h"
+#include "libsci/base/hash.h"
+#include "libsci/base/list.h"
 #include "libsci/fabric/core/fabric.h"
 #include "libsci/fabric/core/fault.h"
-#include "libsci/base/list.h"
 #include "libsci/msg/lock.h"
 #include "libsci/msg/match.h"
 #include "libsci/msg/wire.h"
 
 #define MSG_PAD(n)	(((n) + LINE_BYTES - 1) & ~(uint64_t)(LINE_BYTES - 1))
-#define PEER_BUCKETS	256u
 #define IOV_INLINE	2u
 
 /* ---- vectors ---- */
@@ -215,7 +215,7 @@ struct sci_peer {
 	struct list busy;		/* ep->busy: has something to push */
 	struct list fresh;		/* ep->fresh: to be accepted */
 	struct list dirty;		/* ep->dirty: writes to be checked */
-	struct sci_peer *next;		/* in its bucket */
+	struct hash_node by_addr;	/* ep->by_addr */
 	struct sci_ep *ep;
 	void *data;
 	struct sci_addr addr;
@@ -353,7 +353,7 @@ struct sci_ep {
 	struct list former;		/* DOWN and released */
 	struct list fresh;
 	struct list dials;
-	struct sci_peer *buckets[PEER_BUCKETS];
+	struct hash by_addr;		/* all peers */
 	struct list bufs;
 	struct list orphans;		/* matched messages of former peers */
 	struct list completed;		/* requests that nobody has to look at */

@@ -65,20 +65,17 @@ static void import_event(void *owner, const struct sci_event *ev)
 
 /* ---- making one ---- */
 
-static unsigned int bucket_of(const struct sci_addr *addr)
+static uint64_t key_of(const struct sci_addr *addr)
 {
-	/* node ids are multiples of 4 */
-	return (addr->node / 4 * 31 + addr->id) % PEER_BUCKETS;
+	return (uint64_t)addr->node << 32 | addr->id;
 }
 
 /* The one alive, or else the one that died last. */
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
 {
-	struct sci_peer *p = ep->buckets[bucket_of(addr)];
+	struct hash_node *node = hash_find(&ep->by_addr, key_of(addr));
 
-	while (p && (p->addr.node != addr->node || p->addr.id != addr->id))
-		p = p->next;
-	return p;
+	return node ? container_of(node, struct sci_peer, by_addr) : NULL;
 }
 
 static int make_inbox(struct sci_peer *p)
@@ -112,18 +109,19 @@ err:
 int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	     struct sci_peer **out)
 {
-	struct sci_peer *p = calloc(1, sizeof(*p)), **bucket;
+	struct sci_peer *p = calloc(1, sizeof(*p));
 	int ret;
 
 	if (!p)
 		return -ENOMEM;
 	p->ep = ep;
 	p->addr = *addr;
+	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));
+	if (ret)
+		goto err;
 	ret = make_inbox(p);
-	if (ret) {
-		free(p);
-		return ret;
-	}
+	if (ret)
+		goto err_hash;
 	list_init(&p->hot);
 	list_init(&p->busy);
 	list_init(&p->fresh);
@@ -138,11 +136,14 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	rx_init(&p->ctl_rx, p->inbox_map->ctl, CTL_LINES);
 	rx_init(&p->data_rx, p->inbox_map->data, DATA_LINES);
 	list_add_tail(&p->link, &ep->peers);
-	bucket = &ep->buckets[bucket_of(addr)];
-	p->next = *bucket;
-	*bucket = p;
 	*out = p;
 	return 0;
+
+err_hash:
+	hash_del(&ep->by_addr, &p->by_addr);
+err:
+	free(p);
+	return ret;
 }
 
 /* ---- its inbox ---- */
@@ -564,13 +565,9 @@ static void drop_messages(struct sci_peer *p)
 /* DOWN, and nobody has a pointer to it. */
 void peer_free(struct sci_peer *p)
 {
-	struct sci_peer **bucket = &p->ep->buckets[bucket_of(&p->addr)];
-
 	drop_messages(p);
 	completions_forget(p);
-	while (*bucket != p)
-		bucket = &(*bucket)->next;
-	*bucket = p->next;
+	hash_del(&p->ep->by_addr, &p->by_addr);
 	list_del(&p->fresh);
 	list_del(&p->link);
 	leave_fabric(p);

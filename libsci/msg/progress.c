@@ -49,7 +49,7 @@ static void full_stop(struct sci_ep *ep)
 {
 	check_writes(ep);
 	if (ep->wake_barrier)
-		sci_fabric_wake_barrier(ep->fabric);
+		ep->ops->wake_barrier(ep->fabric);
 	sci_full_barrier();
 }
 

@@ -12,69 +12,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t bucket_of(const struct sfi_av *av, const struct sci_addr *addr)
-{
-	uint64_t key = (uint64_t)addr->node << 32 | addr->id;
+/* An address with its number. */
+struct sfi_av_entry {
+	struct hash_node node;		/* by address */
+	struct sci_addr addr;
+	size_t number;
+};
 
-	return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
-	       (av->n_buckets - 1);
+static uint64_t key_of(const struct sci_addr *addr)
+{
+	return (uint64_t)addr->node << 32 | addr->id;
 }
 
-/* The bucket that names @addr, or the free one where that would stand. */
-static size_t *find(const struct sfi_av *av, const struct sci_addr *addr)
+/* A number of @addr; FI_ADDR_NOTAVAIL: it has none. */
+static fi_addr_t number_of(const struct sfi_av *av, const struct sci_addr *addr)
 {
-	size_t b = bucket_of(av, addr);
+	struct hash_node *node = hash_find(&av->by_addr, key_of(addr));
 
-	for (;; b = (b + 1) & (av->n_buckets - 1)) {
-		size_t n = av->buckets[b];
-
-		if (!n || !memcmp(&av->addrs[n - 1], addr, sizeof(*addr)))
-			return &av->buckets[b];
-	}
+	return node ? container_of(node, struct sfi_av_entry, node)->number :
+		      FI_ADDR_NOTAVAIL;
 }
 
-/*
- * Empty a bucket.  A later bucket of the same run moves into it if its search would
- * end here otherwise.
- */
-static void empty(struct sfi_av *av, size_t *bucket)
-{
-	size_t mask = av->n_buckets - 1, free = (size_t)(bucket - av->buckets);
-
-	for (size_t b = (free + 1) & mask; av->buckets[b]; b = (b + 1) & mask) {
-		size_t home = bucket_of(av, &av->addrs[av->buckets[b] - 1]);
-
-		if (((b - home) & mask) < ((b - free) & mask))
-			continue;
-		av->buckets[free] = av->buckets[b];
-		free = b;
-	}
-	av->buckets[free] = 0;
-}
-
-/* At most half of the buckets are in use. */
 static int grow(struct sfi_av *av)
 {
 	size_t room = av->room ? av->room * 2 : 64;
-	struct sci_addr *addrs = realloc(av->addrs, room * sizeof(*addrs));
-	size_t *buckets;
+	struct sfi_av_entry **entries;
 
-	if (!addrs)
+	entries = realloc(av->entries, room * sizeof(struct sfi_av_entry *));
+	if (!entries)
 		return -FI_ENOMEM;
-	av->addrs = addrs;
-	buckets = calloc(room * 2, sizeof(*buckets));
-	if (!buckets)
-		return -FI_ENOMEM;
-	free(av->buckets);
-	av->buckets = buckets;
-	av->n_buckets = room * 2;
+	av->entries = entries;
 	av->room = room;
-	for (size_t i = 0; i < av->n; i++) {
-		size_t *b = av->addrs[i].id ? find(av, &av->addrs[i]) : NULL;
-
-		if (b && !*b)
-			*b = i + 1;
-	}
 	return 0;
 }
 
@@ -82,17 +50,16 @@ static int grow(struct sfi_av *av)
 static int free_number(struct sfi_av *av, size_t *number)
 {
 	size_t n = av->lowest;
-	int ret = 0;
+	int ret;
 
-	while (n < av->n && av->addrs[n].id)
+	while (n < av->n && av->entries[n])
 		n++;
-	if (n == av->room)
-		ret = grow(av);
+	ret = n == av->room ? grow(av) : 0;
 	if (ret)
 		return ret;
 	if (n == av->n)
-		av->n++;
-	av->lowest = n + 1;
+		av->entries[av->n++] = NULL;
+	av->lowest = n;
 	*number = n;
 	return 0;
 }
@@ -100,7 +67,8 @@ static int free_number(struct sfi_av *av, size_t *number)
 static int insert_one(struct sfi_av *av, const struct sci_addr *addr,
 		      fi_addr_t *number)
 {
-	size_t n, *b;
+	struct sfi_av_entry *e;
+	size_t n;
 	int ret;
 
 	*number = FI_ADDR_NOTAVAIL;
@@ -109,12 +77,14 @@ static int insert_one(struct sfi_av *av, const struct sci_addr *addr,
 	ret = free_number(av, &n);
 	if (ret)
 		return ret;
-	b = find(av, addr);
-	av->addrs[n] = *addr;
-	if (*b)
-		av->doubles++;
-	else
-		*b = n + 1;
+	e = malloc(sizeof(*e));
+	if (!e || hash_add(&av->by_addr, &e->node, key_of(addr))) {
+		free(e);
+		return -FI_ENOMEM;
+	}
+	e->addr = *addr;
+	e->number = n;
+	av->entries[n] = e;
 	*number = n;
 	return 0;
 }
@@ -165,35 +135,19 @@ static int no_insertsym(struct fid_av *fid, const char *node, size_t nodes,
 	return -FI_ENOSYS;
 }
 
-/* Another number of @n's address, + 1; 0: there is none. */
-static size_t double_of(const struct sfi_av *av, size_t n)
-{
-	for (size_t i = 0; av->doubles && i < av->n; i++)
-		if (i != n && !memcmp(&av->addrs[i], &av->addrs[n],
-				      sizeof(*av->addrs)))
-			return i + 1;
-	return 0;
-}
-
 /* @heir: another number of the address, or FI_ADDR_NOTAVAIL */
 static int take_out(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
 {
-	size_t *b, other;
+	struct sfi_av_entry *e = n < av->n ? av->entries[n] : NULL;
 
-	if (n >= av->n || !av->addrs[n].id)
+	if (!e)
 		return -FI_EINVAL;
-	other = double_of(av, n);
-	b = find(av, &av->addrs[n]);
-	if (other)
-		av->doubles--;
-	if (*b == n + 1 && other)
-		*b = other;
-	else if (*b == n + 1)
-		empty(av, b);
-	av->addrs[n].id = 0;
+	hash_del(&av->by_addr, &e->node);
+	*heir = number_of(av, &e->addr);
+	av->entries[n] = NULL;
 	if (n < av->lowest)
 		av->lowest = n;
-	*heir = other ? other - 1 : FI_ADDR_NOTAVAIL;
+	free(e);
 	return 0;
 }
 
@@ -227,8 +181,8 @@ int sfi_av_address(struct sfi_av *av, fi_addr_t n, struct sci_addr *addr)
 	int ret = -FI_EINVAL;
 
 	sfi_lock(&av->lock);
-	if (n < av->n && av->addrs[n].id) {
-		*addr = av->addrs[n];
+	if (n < av->n && av->entries[n]) {
+		*addr = av->entries[n]->addr;
 		ret = 0;
 	}
 	sfi_unlock(&av->lock);
@@ -237,13 +191,10 @@ int sfi_av_address(struct sfi_av *av, fi_addr_t n, struct sci_addr *addr)
 
 fi_addr_t sfi_av_number(struct sfi_av *av, const struct sci_addr *addr)
 {
-	fi_addr_t n = FI_ADDR_NOTAVAIL;
-	size_t *b;
+	fi_addr_t n;
 
 	sfi_lock(&av->lock);
-	b = av->n_buckets ? find(av, addr) : NULL;
-	if (b && *b)
-		n = *b - 1;
+	n = number_of(av, addr);
 	sfi_unlock(&av->lock);
 	return n;
 }
@@ -324,8 +275,10 @@ static int av_close(struct fid *fid)
 	av->domain->users--;
 	sfi_lock_fini(&av->lock);
 	sfi_lock_fini(&av->changes);
-	free(av->addrs);
-	free(av->buckets);
+	for (size_t i = 0; i < av->n; i++)
+		free(av->entries[i]);
+	free(av->entries);
+	hash_free(&av->by_addr);
 	free(av);
 	return 0;
 }

@@ -184,12 +184,10 @@ struct sfi_av {
 	struct sfi_lock changes;	/* of @eps, and while numbers change */
 	struct sfi_ep *eps;		/* by next_of_av */
 	struct sfi_lock lock;		/* of what follows */
-	struct sci_addr *addrs;		/* id 0: the number is free */
+	struct sfi_av_entry **entries;	/* by number; NULL: it is free */
 	size_t n, room;
 	size_t lowest;			/* no lower number is free */
-	size_t doubles;			/* numbers of addresses that have another one */
-	size_t *buckets;		/* numbers + 1, by address; 0: none */
-	size_t n_buckets;		/* a power of two, more than @n */
+	struct hash by_addr;		/* its entries, by address */
 };
 
 struct sfi_entry {
