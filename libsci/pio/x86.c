@@ -100,17 +100,19 @@ static void movdir64b_copy(void *dst, const void *src, size_t len)
 }
 
 /* From here on memcpy() may use "rep movsb", which saves reading lines that
- * are wholly overwritten, but is up to thirty times slower where source and
- * destination differ by a few bytes modulo 4 KiB.
+ * are wholly overwritten, but is up to thirty times slower on some CPUs where
+ * the destination lies a few bytes behind the source modulo 4 KiB.
  */
-#define REP_MIN	4096
-#define REP_MAX	(1u << 20)	/* from here on memcpy() does without it */
+#define REP_MIN		2048
+#define REP_MAX		(1u << 20)	/* from here on memcpy() does without it */
+#define REP_BEHIND	128u
 
 static inline bool memcpy_is_best(const char *d, const char *s, size_t len)
 {
+	uintptr_t behind = ((uintptr_t)d - (uintptr_t)s) % 4096;
+
 	return len >= REP_MAX ||
-	       (len >= REP_MIN &&
-		!(((uintptr_t)d - (uintptr_t)s) % SCI_PIO_LINE));
+	       (len >= REP_MIN && (!behind || behind >= REP_BEHIND));
 }
 
 /* No override: 32-byte vectors measure best, even where there are wider. */
