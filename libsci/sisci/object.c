@@ -131,7 +131,12 @@ static struct sci_slot *slot_of(const struct sci_obj *obj)
 
 void sci_publish(void *obj)
 {
-	atomic_fetch_and(&slot_of(obj)->state, ~SCI_RETIRED);
+	struct sci_slot *slot = slot_of(obj);
+
+	/* in this order: once it can be found it can be retired */
+	atomic_store_explicit(&slot->live, ((struct sci_obj *)obj)->handle,
+			      memory_order_release);
+	atomic_fetch_and(&slot->state, ~SCI_RETIRED);
 }
 
 void *sci_get(const void *handle, enum sci_type type)
@@ -329,7 +334,10 @@ sci_error_t sci_close_obj(void *p, bool force)
 
 void sci_retire(void *obj)
 {
-	atomic_fetch_or(&slot_of(obj)->state, SCI_RETIRED);
+	struct sci_slot *slot = slot_of(obj);
+
+	atomic_store_explicit(&slot->live, 0, memory_order_release);
+	atomic_fetch_or(&slot->state, SCI_RETIRED);
 }
 
 /* The caller's reference and the creator's are all that is left to stay. */
@@ -399,6 +407,7 @@ void sci_objects_fork(void)
 		uint64_t gen = state_gen(atomic_load(&slot->state));
 
 		atomic_store(&slot->state, gen << 32);
+		atomic_store(&slot->live, 0);
 		slot->next_free = free_slots;
 		free_slots = i + 1;
 	}

@@ -121,6 +121,7 @@ struct sci_slot {
 	struct sci_obj *_Atomic obj;	/* read by who has an old handle, too, */
 	_Atomic uint32_t type;		/* ... whose generation then differs */
 	uint32_t next_free;		/* index + 1; 0: none */
+	_Atomic uintptr_t live;		/* the handle, while it is found */
 	uint32_t words[2];		/* what is left of its last object */
 };
 
@@ -150,14 +151,24 @@ static inline struct sci_slot *sci_find(const void *handle, enum sci_type type,
 	       !(*state & SCI_RETIRED) && *state & SCI_REFS ? slot : NULL;
 }
 
-/* The object on the data path: no reference; NULL: not a handle of @type */
+/*
+ * The object on the data path: no reference; NULL: not a handle of @type.  As
+ * sci_find(), in half the instructions: these are most of a short SCIMemCpy().
+ */
 static inline void *sci_peek(const void *handle, enum sci_type type)
 {
-	uint64_t state;
-	struct sci_slot *slot = sci_find(handle, type, &state);
+	uintptr_t h = (uintptr_t)handle;
+	uint32_t index = h & ((1u << SCI_INDEX_BITS) - 1);
+	struct sci_slot *slot;
 
-	return slot ? atomic_load_explicit(&slot->obj, memory_order_relaxed) :
-		      NULL;
+	slot = atomic_load_explicit(&sci_chunks[index >> SCI_CHUNK_BITS],
+				    memory_order_acquire);
+	if (!slot || (h & (((1u << SCI_TYPE_BITS) - 1) << SCI_INDEX_BITS)) !=
+		     (uintptr_t)type << SCI_INDEX_BITS)
+		return NULL;
+	slot += index & (SCI_CHUNK_SLOTS - 1);
+	return atomic_load_explicit(&slot->live, memory_order_acquire) == h ?
+	       atomic_load_explicit(&slot->obj, memory_order_relaxed) : NULL;
 }
 
 /*
