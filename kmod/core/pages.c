@@ -2,9 +2,11 @@
 /* Copyright (C) 2026 The libsci authors */
 /* Memory of segments. */
 
+#include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -13,21 +15,36 @@
 /* The largest piece taken at once: 2 MiB on x86. */
 #define ORDER_MAX	min_t(unsigned int, 9, MAX_PAGE_ORDER)
 
+/* Charges the caller's user, whose processes share one limit. */
+static int user_charge(struct user_struct *user, unsigned long count)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long locked = atomic_long_add_return(count, &user->locked_vm);
+
+	if (locked >= count && locked <= limit)
+		return 0;
+	atomic_long_sub(count, &user->locked_vm);
+	return -ENOMEM;
+}
+
 /*
- * RLIMIT_MEMLOCK, as for other memory that can't be swapped out: per process,
- * and none for those with CAP_IPC_LOCK.
+ * RLIMIT_MEMLOCK, as for other memory that cannot be swapped out.  The user is
+ * charged, and not the process: a process that passes its descriptor to another
+ * one and exits would take its charge along.  CAP_IPC_LOCK has no limit.  The
+ * process shows the pages in its status (VmPin), and no more.
  */
 static int charge(struct sci_pages *p)
 {
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	struct mm_struct *mm = current->mm;
-	s64 locked;
+	int ret;
 
-	locked = atomic64_add_return(p->count, &mm->pinned_vm);
-	if (locked > limit && !capable(CAP_IPC_LOCK)) {
-		atomic64_sub(p->count, &mm->pinned_vm);
-		return -ENOMEM;
+	if (!capable(CAP_IPC_LOCK)) {
+		ret = user_charge(current_user(), p->count);
+		if (ret)
+			return ret;
+		p->user = get_uid(current_user());
 	}
+	atomic64_add(p->count, &mm->pinned_vm);
 	mmgrab(mm);
 	p->mm = mm;
 	return 0;
@@ -35,6 +52,10 @@ static int charge(struct sci_pages *p)
 
 static void uncharge(struct sci_pages *p)
 {
+	if (p->user) {
+		atomic_long_sub(p->count, &p->user->locked_vm);
+		free_uid(p->user);
+	}
 	atomic64_sub(p->count, &p->mm->pinned_vm);
 	mmdrop(p->mm);
 }

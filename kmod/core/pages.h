@@ -13,18 +13,20 @@
  * @count: pages
  * @page: them; constant while there is a reference
  * @pinned: they belong to a process
- * @mm: who is charged for them
+ * @user: who is charged for them; NULL: nobody, he has CAP_IPC_LOCK
+ * @mm: the process that shows them in its status
  */
 struct sci_pages {
 	struct kref ref;
 	unsigned long count;
 	struct page **page;
 	bool pinned;
+	struct user_struct *user;
 	struct mm_struct *mm;
 };
 
 /**
- * sci_pages_alloc() - zeroed memory, charged to the caller
+ * sci_pages_alloc() - zeroed memory, charged to the caller's user
  * @length: bytes, > 0
  * @numa_node: or NUMA_NO_NODE
  *
@@ -33,7 +35,7 @@ struct sci_pages {
 struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
 
 /**
- * sci_pages_pin() - the caller's own memory, charged to him
+ * sci_pages_pin() - the caller's own memory, charged to his user
  * @addr: page aligned
  * @length: bytes, whole pages
  *

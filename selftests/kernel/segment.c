@@ -150,6 +150,52 @@ TEST(a_map_stays_charged)
 	close(fd);
 }
 
+#define SHARE	(48u << 10)
+
+/* Creates a segment, gives its descriptor away, and exits. */
+static void create_for_another(struct peer *self, void *arg)
+{
+	struct rlimit limit = { 64 << 10, 64 << 10 };
+	int ret;
+
+	(void)arg;
+	OK(SYS(setrlimit(RLIMIT_MEMLOCK, &limit)));
+	peer_become(NOBODY, NOBODY);
+	peer_expect(self, "create");
+	adapter = OK(adapter_open(0));
+	ret = segment_private(adapter, SHARE);
+	PEER_PUT(self, ret);
+	if (ret >= 0)
+		peer_put_fd(self, ret);
+}
+
+static int created_by(struct peer *p)
+{
+	int ret, fd = -1;
+
+	peer_send(p, "create");
+	ret = PEER_GET(p, int);
+	if (ret >= 0)
+		fd = peer_get_fd(p);
+	peer_join(p);
+	return ret < 0 ? ret : fd;
+}
+
+/* The limit is the user's: a process that has ended does not take its share along. */
+TEST(memory_that_is_passed_on_stays_charged)
+{
+	struct peer *p[3];
+	int first;
+
+	NEED_ROOT();
+	for (unsigned int i = 0; i < ARRAY_SIZE(p); i++)
+		p[i] = peer_spawn(create_for_another, NULL);
+	first = OK(created_by(p[0]));
+	FAILS(created_by(p[1]), ENOMEM);
+	close(first);
+	close(OK(created_by(p[2])));
+}
+
 TEST(numa_nodes)
 {
 	begin();

@@ -483,9 +483,10 @@ enum sci_segment_flags {
  * @out_fd: the local segment
  * @out_id: its id
  *
- * Memory comes from the kernel, zeroed, present at once, charged to the caller
- * (RLIMIT_MEMLOCK) and to his memory control group.  Owner is the effective user and
- * group of the caller.
+ * Memory comes from the kernel, zeroed, present at once, charged to the caller's
+ * user (RLIMIT_MEMLOCK, for all his processes together; no limit with
+ * CAP_IPC_LOCK) and to the caller's memory control group.  Owner is the effective
+ * user and group of the caller.
  *
  * Errors: EINVAL: a length of 0 or beyond out_max_segment, a mode beyond 0666,
  * no such NUMA node, flags that contradict each other (PRIVATE with AUTO_ID or
@@ -540,7 +541,8 @@ struct sci_ioc_segment_attach {
  *	and at least its length
  *
  * Makes the caller's memory that of a segment that was created EMPTY.  Its
- * pages are pinned until the segment ends and charged to RLIMIT_MEMLOCK.
+ * pages are pinned until the segment ends and charged to the caller's user
+ * (RLIMIT_MEMLOCK).
  *
  * Errors: EINVAL: not aligned, wrong length, not an EMPTY segment; EBUSY: it
  * has memory already; EFAULT: not private writable memory of the caller's;
