@@ -4,7 +4,6 @@
 
 #include <linux/idr.h>
 #include <linux/mm.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -60,8 +59,6 @@ static void adapter_init(struct sci_adapter *a)
 	INIT_LIST_HEAD(&a->domain_link);
 	init_waitqueue_head(&a->wait);
 	a->link_changed = ktime_get();
-	while (!a->generation)
-		a->generation = get_random_u32();
 }
 
 struct sci_adapter *sci_adapter_alloc(struct device *parent)

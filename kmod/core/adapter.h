@@ -240,7 +240,6 @@ struct sci_adapter {
 	ktime_t link_changed;
 	u64 link_down_ns;
 	bool link_up;
-	u32 generation;
 };
 
 static inline void sci_count(struct sci_adapter *a, enum sci_counter c, u64 n)

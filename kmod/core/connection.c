@@ -518,7 +518,7 @@ static struct sci_server *server_alloc(struct sci_peer *p,
 		kfree(s);
 		return NULL;
 	}
-	kobject_get(&p->kobj);
+	sci_peer_hold(p);
 	return s;
 }
 

@@ -8,6 +8,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -82,6 +83,8 @@ static void peer_changed(struct sci_session *s, enum sci_session_state old)
 	struct sci_peer *p = peer_of(s);
 
 	lockdep_assert_held(&p->lock);
+	if (s->state == SCI_SESSION_UP)
+		WRITE_ONCE(p->met, true);
 	trace_sci_peer_state(p->adapter, p->node, sci_session_state_name(old),
 			     sci_session_state_name(s->state));
 }
@@ -275,6 +278,64 @@ static const struct kobj_type peer_ktype = {
 
 /* ---- life ---- */
 
+/*
+ * Whether the node can be forgotten.  One that has sent a packet may be about to
+ * answer: it is kept for as long as a session needs to come up.
+ */
+static bool peer_is_unused(struct sci_peer *p)
+{
+	u64 until = p->last_packet ? p->last_packet + p->session.times.connect :
+				     0;
+
+	lockdep_assert_held(&p->lock);
+	if (p->users || p->met || p->session.state != SCI_SESSION_IDLE)
+		return false;
+	if (until <= ktime_get_ns())
+		return true;
+	peer_arm_at(p, until);
+	return false;
+}
+
+/* Nothing arms the work of a closed session, so it is never run again. */
+static bool peer_leave_table(struct sci_peer *p)
+{
+	struct xarray *peers = &p->adapter->peers;
+	bool leave;
+
+	mutex_lock(&p->lock);
+	xa_lock(peers);
+	leave = peer_is_unused(p);
+	if (leave)
+		__xa_erase(peers, p->node);
+	xa_unlock(peers);
+	if (leave) {
+		sci_session_close(&p->session);
+		cancel_delayed_work(&p->work);
+	}
+	mutex_unlock(&p->lock);
+	return leave;
+}
+
+/*
+ * A node without users that never had a session is forgotten: anybody may ask for
+ * any number of them.  May free @p.
+ */
+static void peer_forget(struct sci_peer *p)
+{
+	struct sci_adapter *a = p->adapter;
+	bool left;
+
+	if (READ_ONCE(p->met))
+		return;
+	mutex_lock(&a->lock);
+	left = peer_leave_table(p);
+	if (left)
+		kobject_del(&p->kobj);
+	mutex_unlock(&a->lock);
+	if (left)
+		kobject_put(&p->kobj);
+}
+
 static void peer_work(struct work_struct *work)
 {
 	struct sci_peer *p = container_of(to_delayed_work(work),
@@ -289,6 +350,7 @@ static void peer_work(struct work_struct *work)
 	peer_settle(p);
 	mutex_unlock(&p->lock);
 	mutex_unlock(&p->order);
+	peer_forget(p);
 }
 
 static void session_init(struct sci_peer *p)
@@ -301,19 +363,21 @@ static void session_init(struct sci_peer *p)
 		.dead = ns_of(max(dead_ms, heartbeat_ms)),
 	};
 
+	/* no tag of a peer that was forgotten may come again */
 	sci_session_init(&p->session, &peer_session_ops, &times,
-			 p->adapter->generation);
+			 get_random_u32());
 }
 
 static struct sci_peer *peer_alloc(struct sci_adapter *a, u32 node)
 {
-	struct sci_peer *p = kzalloc(sizeof(*p), GFP_KERNEL);
+	struct sci_peer *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 
 	if (!p)
 		return NULL;
 	p->adapter = a;
 	p->ops = a->peer_ops;
 	p->node = node;
+	p->met = node == a->node;
 	mutex_init(&p->order);
 	mutex_init(&p->lock);
 	mutex_init(&p->data_lock);
@@ -337,7 +401,7 @@ static struct sci_peer *peer_create(struct sci_adapter *a, u32 node)
 	ret = kobject_add(&p->kobj, a->peers_kobj, "%u", node);
 	if (ret)
 		goto err_put;
-	ret = xa_err(xa_store(&a->peers, node, p, GFP_KERNEL));
+	ret = xa_err(xa_store(&a->peers, node, p, GFP_KERNEL_ACCOUNT));
 	if (ret)
 		goto err_del;
 	return p;
@@ -345,13 +409,32 @@ static struct sci_peer *peer_create(struct sci_adapter *a, u32 node)
 err_del:
 	kobject_del(&p->kobj);
 err_put:
-	sci_peer_put(p);
+	kobject_put(&p->kobj);
 	return ERR_PTR(ret);
 }
 
 static bool node_valid(u32 node)
 {
 	return node && node <= SCI_IOC_NODE_MAX && node % SCI_IOC_NODE_STEP == 0;
+}
+
+static void peer_hold(struct sci_peer *p)
+{
+	p->users++;
+	kobject_get(&p->kobj);
+}
+
+/* A reference to a node that is known, or NULL. */
+static struct sci_peer *peer_lookup(struct sci_adapter *a, u32 node)
+{
+	struct sci_peer *p;
+
+	xa_lock(&a->peers);
+	p = xa_load(&a->peers, node);
+	if (p)
+		peer_hold(p);
+	xa_unlock(&a->peers);
+	return p;
 }
 
 struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node)
@@ -361,12 +444,44 @@ struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node)
 	lockdep_assert_held(&a->lock);
 	if (!node_valid(node))
 		return ERR_PTR(-EINVAL);
-	p = xa_load(&a->peers, node);
-	if (!p)
-		p = peer_create(a, node);
+	p = peer_lookup(a, node);
+	if (p)
+		return p;
+	p = peer_create(a, node);
 	if (!IS_ERR(p))
-		kobject_get(&p->kobj);
+		sci_peer_hold(p);
 	return p;
+}
+
+void sci_peer_hold(struct sci_peer *p)
+{
+	struct xarray *peers = &p->adapter->peers;
+
+	xa_lock(peers);
+	peer_hold(p);
+	xa_unlock(peers);
+}
+
+/* Has the work forget the node, should nobody else want it. */
+static void peer_abandon(struct sci_peer *p)
+{
+	mutex_lock(&p->lock);
+	if (p->session.state != SCI_SESSION_CLOSED)
+		peer_arm_at(p, 0);
+	mutex_unlock(&p->lock);
+}
+
+void sci_peer_put(struct sci_peer *p)
+{
+	struct xarray *peers = &p->adapter->peers;
+	bool unused;
+
+	xa_lock(peers);
+	unused = !--p->users;
+	xa_unlock(peers);
+	if (unused && !READ_ONCE(p->met))
+		peer_abandon(p);
+	kobject_put(&p->kobj);
 }
 
 void sci_peer_post(struct sci_peer *p, struct sci_message *m)
@@ -412,14 +527,11 @@ void sci_peer_unlink(struct sci_peer *p, struct list_head *link)
 	peer_watch(p, p->connections - 1);
 }
 
-/*
- * Known peers are only taken away when no packet can come any more, so this
- * needs no reference.  Strangers are met when they talk sense.
- */
+/* A reference to the node.  Strangers are met when they talk sense. */
 static struct sci_peer *peer_find(struct sci_adapter *a, u32 node,
 				  const struct sci_packet *packet)
 {
-	struct sci_peer *p = xa_load(&a->peers, node);
+	struct sci_peer *p = peer_lookup(a, node);
 
 	if (p)
 		return p;
@@ -428,8 +540,6 @@ static struct sci_peer *peer_find(struct sci_adapter *a, u32 node,
 	mutex_lock(&a->lock);
 	p = sci_peer_get(a, node);
 	mutex_unlock(&a->lock);
-	if (!IS_ERR(p))
-		sci_peer_put(p);
 	return p;
 }
 
@@ -442,6 +552,7 @@ static int peer_receive(struct sci_peer *p, const struct sci_packet *packet)
 	mutex_lock(&p->order);
 	mutex_lock(&p->lock);
 	peer_look(p);
+	p->last_packet = ktime_get_ns();
 	ret = sci_session_receive(&p->session, packet, ktime_get_ns());
 	peer_settle(p);
 	mutex_unlock(&p->lock);
@@ -460,7 +571,11 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
 	sci_count(a, SCI_COUNT_CTRL_RECEIVED, 1);
 	trace_sci_packet(a, node, false, copy.type, le32_to_cpu(copy.seq));
 	p = peer_find(a, node, &copy);
-	ret = IS_ERR(p) ? PTR_ERR(p) : peer_receive(p, &copy);
+	ret = PTR_ERR_OR_ZERO(p);
+	if (!ret) {
+		ret = peer_receive(p, &copy);
+		sci_peer_put(p);
+	}
 	/* what is stale, or found no memory, was not bad */
 	if (ret == -EBADMSG || ret == -EINVAL)
 		sci_count(a, SCI_COUNT_CTRL_BAD, 1);
@@ -513,14 +628,18 @@ void sci_peers_shutdown(struct sci_adapter *a)
 	unsigned long node;
 
 	/* all are told before the first work is waited for */
+	mutex_lock(&a->lock);
 	xa_for_each(&a->peers, node, p)
 		peer_close(p);
+	mutex_unlock(&a->lock);
+	/* what is in the table now stays there */
+	flush_workqueue(a->wq);
 	xa_for_each(&a->peers, node, p) {
 		cancel_delayed_work_sync(&p->work);
 		kobject_del(&p->kobj);
 		mutex_lock(&a->lock);
 		xa_erase(&a->peers, node);
 		mutex_unlock(&a->lock);
-		sci_peer_put(p);
+		kobject_put(&p->kobj);
 	}
 }

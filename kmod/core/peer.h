@@ -55,7 +55,7 @@ struct sci_peer_ops {
  * @ops: what stands on its session
  * @node: its id
  * @order: outermost: held while @ops are called
- * @lock: @session, @local, @work_at
+ * @lock: @session, @local, @work_at, @last_packet
  * @session: with it
  * @local: our own node: messages to be delivered
  * @work: what is due: retransmission, heartbeats, @local
@@ -63,22 +63,30 @@ struct sci_peer_ops {
  * @links: connections of either direction with it, struct sci_connection.link;
  *	under adapter->lock.  While there is one, heartbeats watch the node.
  * @connections: how many; may be read at any time
+ * @users: references of sci_peer_get() and _hold(), under the lock of
+ *	adapter->peers
+ * @met: there has been a session, so this is a node that exists: it stays known
+ *	until the adapter goes.  May be read at any time.
+ * @last_packet: when a packet came from it, 0: never
  * @data_in: a data interrupt that is arriving; of @ops
  * @data_lock: one data interrupt at a time is sent
- * @kobj: sysfs peers/NODE; holds the reference count
+ * @kobj: sysfs peers/NODE; holds the memory
  */
 struct sci_peer {
 	struct sci_adapter *adapter;
 	const struct sci_peer_ops *ops;
 	u32 node;
 	struct mutex order;		/* outermost */
-	struct mutex lock;		/* session, local, work_at */
+	struct mutex lock;		/* session, local and so on */
 	struct sci_session session;
 	struct list_head local;
 	struct delayed_work work;
 	u64 work_at;
 	struct list_head links;
 	unsigned int connections;
+	unsigned int users;
+	bool met;
+	u64 last_packet;
 	void *data_in;
 	struct mutex data_lock;		/* senders of data */
 	struct kobject kobj;
@@ -88,15 +96,14 @@ struct sci_peer {
  * sci_peer_get() - the peer with that id, made if there is none
  *
  * Caller holds a->lock.  Returns an ERR_PTR: -EINVAL: not a node id; -ENOMEM.
- * A reference for the caller, which may outlive the adapter.  Peers stay known
- * until the adapter goes.
+ * A reference for the caller, which may outlive the adapter's removal.  A node
+ * that never had a session is forgotten when its last reference has gone.
  */
 struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node);
-
-static inline void sci_peer_put(struct sci_peer *p)
-{
-	kobject_put(&p->kobj);
-}
+/* Another reference, for somebody who has one. */
+void sci_peer_hold(struct sci_peer *p);
+/* Any lock may be held but @p->lock; may sleep. */
+void sci_peer_put(struct sci_peer *p);
 
 /**
  * sci_peer_post() - send a message

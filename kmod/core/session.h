@@ -7,7 +7,7 @@
  * doubled or reordered.  A session delivers them once and in order, or says
  * that the other node is gone: sequence numbers, cumulative acknowledgments,
  * a window, retransmission, heartbeats.  Generations (a random number per life
- * of an adapter) tell a node that came back from the one that was there before.
+ * of a peer) tell a node that came back from the one that was there before.
  *
  * This file's half is a pure state machine: no clock, no lock, no I/O of its
  * own.  The caller serializes calls, passes the time in, and transmits.

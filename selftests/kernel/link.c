@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* A link that goes down, and one that loses packets. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -278,6 +280,62 @@ TEST_LIMIT(a_node_that_is_silent_is_declared_gone, 120)
 	WAIT_UNTIL(!adapter_probe(p.importer, p.node));
 	fd = OK(remote_connect(p.importer, p.node, p.id));
 	EQ(WORD(MAP(fd, 0, LENGTH, RW), 0), 0x1234);
+}
+
+static unsigned int nodes_known(unsigned int i)
+{
+	char path[64];
+	unsigned int n = 0;
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), SYSFS_DIR "/sci%u/peers",
+		 adapter_index(i));
+	dir = opendir(path);
+	CHECK(dir);
+	while ((e = readdir(dir)))
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+#define ABSENT_FIRST	0x8000u
+#define ABSENT		500u
+
+/* Else anybody could fill the kernel's memory with them. */
+TEST(nodes_that_do_not_exist_are_forgotten)
+{
+	unsigned int known, node;
+	int adapter, fd;
+
+	NEED_ADAPTERS(1);
+	adapter = OK(adapter_open(0));
+	known = nodes_known(0);
+	for (unsigned int i = 0; i < ABSENT; i++) {
+		node = ABSENT_FIRST + i * SCI_IOC_NODE_STEP;
+		FAILS(adapter_probe(adapter, node), EHOSTUNREACH);
+		fd = OK(remote_connect_as(adapter, node, 1, SCI_CONNECT_ASYNC,
+					  SCI_TIMEOUT_INFINITE));
+		close(fd);
+		FAILS_EITHER(intr_connect(adapter, node, 1, 0), EHOSTUNREACH,
+			     ETIMEDOUT);
+	}
+	WAIT_UNTIL(nodes_known(0) <= known);
+}
+
+/* ... one that exists, however, is known as long as the adapter is there. */
+TEST(a_node_that_was_met_is_remembered)
+{
+	struct pair p;
+
+	NEED_ADAPTERS(2);
+	p = PAIR(LENGTH);
+	OK(sci_unmap(p.there, LENGTH));
+	close(p.remote);
+	close(p.local);
+	EQ(sysfs_number(p.near, "peers/%u/connections", p.node), 0);
+	OK(adapter_probe(p.importer, p.node));
+	CHECK(sysfs_exists(p.near, "peers/%u", p.node));
 }
 
 TEST(a_connect_that_nobody_hears)
