@@ -51,7 +51,8 @@ struct sci_peer_ops;
 /*
  * Between these the adapter is alive and its operations may be called; removal
  * waits for all who are inside.  Whoever sleeps for long in between also has
- * to wake up when sci_adapter_is_dead().
+ * to wake up when sci_adapter_is_dead().  A process's memory must not be touched
+ * in between: a page fault may take for ever.
  */
 int sci_adapter_enter(struct sci_adapter *a, int *idx);
 void sci_adapter_exit(struct sci_adapter *a, int idx);

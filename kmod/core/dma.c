@@ -333,10 +333,9 @@ static int check_transfer(struct sci_dma_transfer *t, struct sci_adapter *a)
 }
 
 static struct sci_dma_transfer *
-transfer_new(struct sci_adapter *a, const struct sci_ioc_dma_submit *c)
+transfer_new(const struct sci_ioc_dma_submit *c)
 {
 	struct sci_dma_transfer *t;
-	int ret;
 
 	t = kvzalloc(struct_size(t, vecs, c->nr_vecs), GFP_KERNEL_ACCOUNT);
 	if (!t)
@@ -346,18 +345,12 @@ transfer_new(struct sci_adapter *a, const struct sci_ioc_dma_submit *c)
 	t->cookie = c->cookie;
 	t->pull = c->flags & SCI_DMA_PULL;
 	t->wait = c->flags & SCI_DMA_WAIT;
-	ret = -EFAULT;
 	if (copy_from_user(t->vecs, u64_to_user_ptr(c->vecs),
-			   array_size(c->nr_vecs, sizeof(t->vecs[0]))))
-		goto err_put;
-	ret = take_segments(t, a, c);
-	if (!ret)
-		ret = check_transfer(t, a);
-	if (!ret)
-		return t;
-err_put:
-	transfer_put(t);
-	return ERR_PTR(ret);
+			   array_size(c->nr_vecs, sizeof(t->vecs[0])))) {
+		transfer_put(t);
+		return ERR_PTR(-EFAULT);
+	}
+	return t;
 }
 
 static int enqueue(struct sci_dma_queue *q, struct sci_dma_transfer *t)
@@ -392,30 +385,51 @@ static int transfer_wait(struct sci_dma_queue *q, struct sci_dma_transfer *t)
 	return ret;
 }
 
-int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+/* Takes the transfer over. */
+static int transfer_submit(struct sci_dma_queue *q, struct sci_dma_transfer *t,
+			   const struct sci_ioc_dma_submit *c)
 {
-	struct sci_dma_queue *q = queue_of(obj);
-	struct sci_ioc_dma_submit *c = cmd;
-	struct sci_dma_transfer *t;
-	bool wait;
+	struct sci_adapter *a = q->obj.adapter;
+	bool wait = t->wait;
 	int ret;
 
-	if (c->reserved || !c->nr_vecs)
-		return -EINVAL;
-	/* more than ever fit */
-	if (c->nr_vecs > q->max_pieces)
-		return -EAGAIN;
-	t = transfer_new(obj->adapter, c);
-	if (IS_ERR(t))
-		return PTR_ERR(t);
-	wait = t->wait;
-	ret = enqueue(q, t);
+	ret = take_segments(t, a, c);
+	if (!ret)
+		ret = check_transfer(t, a);
+	if (!ret)
+		ret = enqueue(q, t);
 	if (ret) {
 		transfer_put(t);
 		return ret;
 	}
 	queue_work(system_dfl_wq, &q->work);
 	return wait ? transfer_wait(q, t) : 0;
+}
+
+/* Calls sci_adapter_enter() itself. */
+int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
+{
+	struct sci_dma_queue *q = queue_of(obj);
+	struct sci_ioc_dma_submit *c = cmd;
+	struct sci_dma_transfer *t;
+	int idx, ret;
+
+	if (c->reserved || !c->nr_vecs)
+		return -EINVAL;
+	/* more than ever fit */
+	if (c->nr_vecs > q->max_pieces)
+		return -EAGAIN;
+	t = transfer_new(c);
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	ret = sci_adapter_enter(obj->adapter, &idx);
+	if (ret) {
+		transfer_put(t);
+		return ret;
+	}
+	ret = transfer_submit(q, t, c);
+	sci_adapter_exit(obj->adapter, idx);
+	return ret;
 }
 
 int sci_dma_abort(struct sci_object *obj, void *cmd, struct sci_new_file *nf)

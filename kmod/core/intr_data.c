@@ -353,11 +353,15 @@ int sci_intr_data_send(struct sci_client *c, const void __user *data, u32 len)
 {
 	struct sci_remote_intr *r = sci_remote_intr_of(&c->obj);
 	LIST_HEAD(list);
-	int ret;
+	int idx, ret;
 
 	ret = make_messages(&list, data, len);
 	if (!ret)
+		ret = sci_adapter_enter(c->obj.adapter, &idx);
+	if (!ret) {
 		ret = send_messages(r, &list);
+		sci_adapter_exit(c->obj.adapter, idx);
+	}
 	free_messages(&list);
 	return ret;
 }

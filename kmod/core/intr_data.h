@@ -16,8 +16,8 @@ ssize_t sci_intr_data_read(struct sci_intr *i, char __user *buf, size_t len);
  * sci_intr_data_send() - send bytes to a connected data interrupt
  * @c: the client; its file is held by the caller
  *
- * Returns when the owner has them.  One at a time per peer.  -ENOBUFS: the
- * owner has too much queued; -ENOTCONN, -EINTR, -ENODEV, -EFAULT, -ENOMEM.
+ * Calls sci_adapter_enter().  Returns when the owner has them.  One at a time per
+ * peer.  -ENOBUFS: the owner has too much queued; -ENOTCONN, -EINTR, -ENODEV, -EFAULT, -ENOMEM.
  */
 int sci_intr_data_send(struct sci_client *c, const void __user *data, u32 len);
 

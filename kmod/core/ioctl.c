@@ -118,6 +118,8 @@ union sci_command {
  * @answers: it has out_ fields.  Else nothing is copied back, so that it can't
  *	fail when it has been done.
  * @reads: changes nothing, so that a descriptor that may only be read is enough
+ * @enters: @fn calls sci_adapter_enter() itself, because it reads the caller's
+ *	memory before.  Else it is called inside.
  * @fn: does it.  Sees no user pointers but those its structure names.  A file it
  *	puts into @nf is installed when it returns 0, and dropped otherwise.
  */
@@ -129,6 +131,7 @@ struct sci_ioctl_op {
 	u32 size;
 	bool answers;
 	bool reads;
+	bool enters;
 	int (*fn)(struct sci_object *obj, void *cmd, struct sci_new_file *nf);
 };
 
@@ -176,7 +179,8 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 	IOCTL_OP(SCI_IOC_FLUSH, SCI_OBJECT_ADAPTER | SCI_OBJECT_IMPORT, 0,
 		 sci_import_flush, sci_ioc_flush, flags, false, .reads = true),
 	IOCTL_OP(SCI_IOC_SEGMENT_REGISTER, SCI_OBJECT_SEGMENT, 0,
-		 sci_segment_register, sci_ioc_segment_register, length, false),
+		 sci_segment_register, sci_ioc_segment_register, length, false,
+		 .enters = true),
 	IOCTL_OP(SCI_IOC_SEGMENT_SHARE, SCI_OBJECT_SEGMENT, 0,
 		 sci_segment_share, sci_ioc_segment_share, flags, false),
 	IOCTL_OP(SCI_IOC_SEGMENT_EXPORT, SCI_OBJECT_SEGMENT, 0,
@@ -194,10 +198,12 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 	IOCTL_OP(SCI_IOC_INTR_CANCEL, SCI_OBJECT_INTR, 0,
 		 sci_intr_cancel, sci_ioc_intr_cancel, flags, false),
 	IOCTL_OP(SCI_IOC_INTR_TRIGGER, SCI_OBJECT_REMOTE_INTR, 0,
-		 sci_intr_trigger, sci_ioc_intr_trigger, reserved, false),
+		 sci_intr_trigger, sci_ioc_intr_trigger, reserved, false,
+		 .enters = true),
 	IOCTL_OP(SCI_IOC_DMA_SUBMIT, SCI_OBJECT_DMA,
 		 SCI_DMA_PULL | SCI_DMA_WAIT,
-		 sci_dma_submit, sci_ioc_dma_submit, cookie, false),
+		 sci_dma_submit, sci_ioc_dma_submit, cookie, false,
+		 .enters = true),
 	IOCTL_OP(SCI_IOC_DMA_ABORT, SCI_OBJECT_DMA, 0,
 		 sci_dma_abort, sci_ioc_dma_abort, flags, false),
 };
@@ -219,6 +225,26 @@ static int finish(struct sci_new_file *nf, void __user *user, const void *cmd,
 	return ret;
 }
 
+static int ioctl_run(struct sci_object *obj, const struct sci_ioctl_op *op,
+		     void *cmd, struct sci_new_file *nf)
+{
+	int idx, ret;
+
+	if (op->enters)
+		return op->fn(obj, cmd, nf);
+	ret = sci_adapter_enter(obj->adapter, &idx);
+	if (ret)
+		return ret;
+	ret = op->fn(obj, cmd, nf);
+	sci_adapter_exit(obj->adapter, idx);
+	return ret;
+}
+
+/*
+ * The caller's memory is read before sci_adapter_enter() and written after
+ * sci_adapter_exit(): a page fault may take for ever, and removal of the adapter
+ * must not wait for it.
+ */
 static int call(struct sci_object *obj, const struct sci_ioctl_op *op,
 		void __user *user)
 {
@@ -239,7 +265,7 @@ static int call(struct sci_object *obj, const struct sci_ioctl_op *op,
 		return ret;
 	if (cmd.header.flags & ~op->flags)
 		return -EOPNOTSUPP;
-	ret = op->fn(obj, &cmd, &nf);
+	ret = ioctl_run(obj, op, &cmd, &nf);
 	cmd.header.size = size;
 	return finish(&nf, user, &cmd,
 		      op->answers ? min(size, op->size) : 0, ret);
@@ -250,7 +276,6 @@ long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	struct sci_object *obj = file->private_data;
 	const struct sci_ioctl_op *op = NULL;
 	unsigned int nr = _IOC_NR(cmd);
-	int idx, ret;
 
 	if (nr < ARRAY_SIZE(sci_ioctl_ops))
 		op = &sci_ioctl_ops[nr];
@@ -260,10 +285,7 @@ long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -ENOTTY;
 	if (!op->reads && !(file->f_mode & FMODE_WRITE))
 		return -EBADF;
-	ret = sci_adapter_enter(obj->adapter, &idx);
-	if (ret)
-		return ret;
-	ret = call(obj, op, (void __user *)arg);
-	sci_adapter_exit(obj->adapter, idx);
-	return ret;
+	if (sci_adapter_is_dead(obj->adapter))
+		return -ENODEV;
+	return call(obj, op, (void __user *)arg);
 }

@@ -77,7 +77,7 @@ int sci_intr_connect(struct sci_object *obj, void *cmd,
 	return ret;
 }
 
-static int trigger(struct sci_remote_intr *r)
+static int trigger_inside(struct sci_remote_intr *r)
 {
 	struct sci_client *c = &r->client;
 	struct sci_adapter *a = c->obj.adapter;
@@ -104,6 +104,20 @@ static int trigger(struct sci_remote_intr *r)
 	return ret;
 }
 
+static int trigger(struct sci_remote_intr *r)
+{
+	struct sci_adapter *a = r->client.obj.adapter;
+	int idx, ret;
+
+	ret = sci_adapter_enter(a, &idx);
+	if (ret)
+		return ret;
+	ret = trigger_inside(r);
+	sci_adapter_exit(a, idx);
+	return ret;
+}
+
+/* Calls sci_adapter_enter() itself. */
 int sci_intr_trigger(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf)
 {

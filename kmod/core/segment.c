@@ -528,13 +528,26 @@ static int check_register(struct sci_segment *s,
 	return c->addr > ULONG_MAX - c->length ? -EFAULT : 0;
 }
 
+static int segment_set_pages(struct sci_segment *s, struct sci_pages *p)
+{
+	lockdep_assert_held(&s->obj.adapter->lock);
+	if (s->state & SCI_SEGMENT_STATE_REMOVED)
+		return -ENOTCONN;
+	if (s->pages)
+		return -EBUSY;
+	WRITE_ONCE(s->pages, p);
+	trace_sci_segment_state(s->obj.adapter, s->id, s->length, "register");
+	return 0;
+}
+
+/* Calls sci_adapter_enter() itself. */
 int sci_segment_register(struct sci_object *obj, void *cmd,
 			 struct sci_new_file *nf)
 {
 	struct sci_segment *s = sci_segment_of(obj);
 	struct sci_ioc_segment_register *c = cmd;
 	struct sci_pages *p;
-	int ret;
+	int idx, ret;
 
 	ret = check_register(s, c);
 	if (ret)
@@ -544,17 +557,13 @@ int sci_segment_register(struct sci_object *obj, void *cmd,
 	p = sci_pages_pin(c->addr, c->length);
 	if (IS_ERR(p))
 		return PTR_ERR(p);
-	mutex_lock(&obj->adapter->lock);
-	if (s->state & SCI_SEGMENT_STATE_REMOVED) {
-		ret = -ENOTCONN;
-	} else if (s->pages) {
-		ret = -EBUSY;
-	} else {
-		WRITE_ONCE(s->pages, p);
-		trace_sci_segment_state(obj->adapter, s->id, s->length,
-					"register");
+	ret = sci_adapter_enter(obj->adapter, &idx);
+	if (!ret) {
+		mutex_lock(&obj->adapter->lock);
+		ret = segment_set_pages(s, p);
+		mutex_unlock(&obj->adapter->lock);
+		sci_adapter_exit(obj->adapter, idx);
 	}
-	mutex_unlock(&obj->adapter->lock);
 	if (ret)
 		sci_pages_put(p);
 	return ret;

@@ -9,8 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/userfaultfd.h>
 
 #include "ioctls.h"
 
@@ -337,4 +341,93 @@ TEST(others_need_not_be_waited_for)
 	/* it went on meanwhile, and did not come to its end */
 	OK(dma_abort(fd[0]));
 	EQ(pthread_join(thread, NULL), 0);
+}
+
+/* ---- memory that does not answer ---- */
+
+/* Pages of which nobody brings the contents: whoever touches one waits. */
+static int pages_that_wait(char **pages, unsigned int n)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = SYS(syscall(SYS_userfaultfd, O_CLOEXEC));
+
+	if (fd < 0)
+		SKIP("no userfaultfd");
+	OK(SYS(ioctl(fd, UFFDIO_API, &api)));
+	*pages = user_memory(n * PAGE);
+	OK(SYS(madvise(*pages, n * PAGE, MADV_DONTNEED)));
+	range.range.start = (uintptr_t)*pages;
+	range.range.len = n * PAGE;
+	OK(SYS(ioctl(fd, UFFDIO_REGISTER, &range)));
+	return fd;
+}
+
+/* A call that touches such a page. */
+struct stuck {
+	int fd;
+	unsigned long cmd;
+	void *arg;
+	pthread_t thread;
+	int ret;
+};
+
+static void *get_stuck(void *arg)
+{
+	struct stuck *s = arg;
+
+	s->ret = xioctl(s->fd, s->cmd, s->arg);
+	return NULL;
+}
+
+static void stuck_begin(struct stuck *s, int waits)
+{
+	struct uffd_msg msg;
+
+	EQ(pthread_create(&s->thread, NULL, get_stuck, s), 0);
+	EQ(SYS(read(waits, &msg, sizeof(msg))), sizeof(msg));
+	EQ(msg.event, UFFD_EVENT_PAGEFAULT);
+}
+
+/* Else a process whose memory is behind FUSE could keep a card from going. */
+TEST(memory_that_does_not_answer_holds_nothing_up)
+{
+	struct scene s = scene_of();
+	struct sci_ioc_intr_trigger trigger = {
+		.size = sizeof(trigger), .length = 64,
+	};
+	struct sci_ioc_dma_submit submit = {
+		.size = sizeof(submit), .local_fd = s.mine,
+		.remote_fd = s.imported, .nr_vecs = 1,
+	};
+	struct stuck stuck[3];
+	__u32 number;
+	char *pages;
+	int waits;
+
+	if (s.queue < 0)
+		SKIP("no DMA");
+	OK(intr_create(s.gone, SCI_INTR_WITH_DATA, &number));
+	waits = pages_that_wait(&pages, ARRAY_SIZE(stuck));
+	submit.vecs = (uintptr_t)pages + PAGE;
+	trigger.data = (uintptr_t)pages + 2 * PAGE;
+	stuck[0] = (struct stuck){ s.gone, SCI_IOC_QUERY, pages, 0, 0 };
+	stuck[1] = (struct stuck){ s.queue, SCI_IOC_DMA_SUBMIT, &submit, 0, 0 };
+	stuck[2] = (struct stuck){
+		OK(intr_connect(s.gone, s.node, number, SCI_CONNECT_DATA)),
+		SCI_IOC_INTR_TRIGGER, &trigger, 0, 0,
+	};
+	for (unsigned int i = 0; i < ARRAY_SIZE(stuck); i++)
+		stuck_begin(&stuck[i], waits);
+	take_out(&s);
+	CHECK(!is_there(&s));
+	/* its pages are as others from here on */
+	close(waits);
+	for (unsigned int i = 0; i < ARRAY_SIZE(stuck); i++) {
+		EQ(pthread_join(stuck[i].thread, NULL), 0);
+		if (i)
+			EQ(stuck[i].ret, -ENODEV);
+		else
+			EQ(stuck[i].ret, -EINVAL);
+	}
 }
