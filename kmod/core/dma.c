@@ -25,6 +25,8 @@
  * @max_pieces: of all transfers
  * @pieces: there are now, under obj.ev_lock as what follows
  * @transfers: struct sci_dma_transfer, the one under way first
+ * @submitted: transfers that were ever in @transfers
+ * @finished: ... and that have ended since, in the same order
  * @dead: the adapter or the file goes: nothing new
  */
 struct sci_dma_queue {
@@ -33,6 +35,8 @@ struct sci_dma_queue {
 	u32 max_pieces;
 	u32 pieces;
 	struct list_head transfers;
+	u64 submitted;
+	u64 finished;
 	bool dead;
 };
 
@@ -173,6 +177,23 @@ static struct sci_dma_transfer *first_transfer(struct sci_dma_queue *q)
 	return t;
 }
 
+static void transfer_end(struct sci_dma_queue *q, struct sci_dma_transfer *t)
+{
+	spin_lock(&q->obj.ev_lock);
+	list_del(&t->link);
+	q->pieces -= t->nr_vecs;
+	WRITE_ONCE(t->done, true);
+	spin_unlock(&q->obj.ev_lock);
+	if (!t->wait)
+		sci_object_event(&q->obj, SCI_EV_DMA, 0, t->status, t->cookie);
+	/* whoever sees that it is finished finds its event */
+	spin_lock(&q->obj.ev_lock);
+	q->finished++;
+	spin_unlock(&q->obj.ev_lock);
+	wake_up_all(&q->obj.wait);
+	transfer_put(t);
+}
+
 /* Only the work takes transfers from the list: the first stays what it is. */
 static void dma_work(struct work_struct *work)
 {
@@ -182,29 +203,34 @@ static void dma_work(struct work_struct *work)
 
 	while ((t = first_transfer(q))) {
 		t->status = transfer_run(q->obj.adapter, t);
-		spin_lock(&q->obj.ev_lock);
-		list_del(&t->link);
-		q->pieces -= t->nr_vecs;
-		WRITE_ONCE(t->done, true);
-		spin_unlock(&q->obj.ev_lock);
-		if (!t->wait)
-			sci_object_event(&q->obj, SCI_EV_DMA, 0, t->status,
-					 t->cookie);
-		wake_up_all(&q->obj.wait);
-		transfer_put(t);
+		transfer_end(q, t);
 	}
 }
 
 /* ---- object ---- */
 
-static void abort_all(struct sci_dma_queue *q)
+/* Aborts all transfers.  Return: what queue->finished will be when they ended. */
+static u64 abort_all(struct sci_dma_queue *q)
 {
 	struct sci_dma_transfer *t;
+	u64 last;
 
 	spin_lock(&q->obj.ev_lock);
 	list_for_each_entry(t, &q->transfers, link)
 		WRITE_ONCE(t->abort, true);
+	last = q->submitted;
 	spin_unlock(&q->obj.ev_lock);
+	return last;
+}
+
+static bool is_finished(struct sci_dma_queue *q, u64 last)
+{
+	bool finished;
+
+	spin_lock(&q->obj.ev_lock);
+	finished = q->finished >= last;
+	spin_unlock(&q->obj.ev_lock);
+	return finished;
 }
 
 static void dma_kill(struct sci_object *obj)
@@ -367,6 +393,7 @@ static int enqueue(struct sci_dma_queue *q, struct sci_dma_transfer *t)
 		if (t->wait)
 			refcount_inc(&t->ref);
 		list_add_tail(&t->link, &q->transfers);
+		q->submitted++;
 	}
 	spin_unlock(&q->obj.ev_lock);
 	return ret;
@@ -435,8 +462,12 @@ int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 int sci_dma_abort(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 {
 	struct sci_dma_queue *q = queue_of(obj);
+	u64 last = abort_all(q);
 
-	abort_all(q);
-	flush_work(&q->work);
-	return 0;
+	/*
+	 * Not for the work: others may keep it busy with transfers that they
+	 * submit meanwhile.  Only a signal that kills cuts the wait short.
+	 */
+	return wait_event_killable(q->obj.wait, is_finished(q, last)) ?
+	       -EINTR : 0;
 }

@@ -15,6 +15,7 @@
 #define LENGTH	(16 * PAGE)
 #define LARGE	(4ul << 20)
 #define MANY	32u
+#define CROWD	8192u
 
 /* Moves between mine and the other's segment. */
 struct engine {
@@ -547,6 +548,37 @@ TEST(whoever_moves_is_killed)
 		peer_kill(peer[i]);
 		COUNTS_BACK(0, &was);
 	}
+}
+
+static void submit_until_killed(struct peer *self, void *arg)
+{
+	struct engine *e = arg;
+
+	submit_many(e, 0, CROWD);
+	peer_send(self, "submitting");
+	for (;;)
+		submit_many(e, 0, CROWD);
+}
+
+/*
+ * The queue never runs empty: others submit as fast as they can, and ending so many
+ * takes a while.
+ */
+TEST(an_abort_waits_only_for_what_it_aborts)
+{
+	struct engine e = slow_engine(CROWD);
+	struct peer *peer[3];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(peer); i++) {
+		peer[i] = peer_spawn(submit_until_killed, &e);
+		peer_expect(peer[i], "submitting");
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		submit_many(&e, 0, CROWD);
+		OK(dma_abort(e.queue));
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(peer); i++)
+		peer_kill(peer[i]);
 }
 
 static void export_until_killed(struct peer *self, void *arg)
