@@ -14,6 +14,7 @@
 
 #define ENTRIES		SCI_PCI_DMA_ENTRIES_USED
 #define TICK_MS		20	/* between looks whether it goes on */
+#define PATIENCES	16	/* that a descriptor may take: pages of a piece */
 
 int sci_pci_dma_init(struct sci_pci *p)
 {
@@ -48,9 +49,16 @@ static u32 progress(struct sci_pci *p)
 	       sci_pci_read(p, SCI_PCI_COUNTERS + 8 * SCI_PCI_CNT_DMA_READS);
 }
 
-/* Until the last one is done.  -ENODEV: the card is not what it was. */
-static int batch_wait(struct sci_pci *p, const struct sci_pci_desc *last)
+/*
+ * Waits until the last of @n descriptors is done.  A batch that makes no progress
+ * is aborted, and so is one that makes progress for longer than all its
+ * descriptors may take: a card that only counts must not keep us here.
+ *
+ * Return: 0, or -ENODEV when the card was given up.
+ */
+static int batch_wait(struct sci_pci *p, const struct sci_pci_desc *last, u32 n)
 {
+	unsigned long end = jiffies + PATIENCES * n * p->patience;
 	unsigned long limit = jiffies + p->patience;
 	bool aborted = false;
 	u32 seen = 0, now;
@@ -73,7 +81,8 @@ static int batch_wait(struct sci_pci *p, const struct sci_pci_desc *last)
 			return -ENODEV;
 		}
 		if (!aborted &&
-		    (sci_pci_is_stopping(p) || time_after(jiffies, limit))) {
+		    (sci_pci_is_stopping(p) || time_after(jiffies, limit) ||
+		     time_after(jiffies, end))) {
 			sci_pci_write(p, SCI_PCI_DMA_CONTROL,
 				      SCI_PCI_DMA_ABORT);
 			aborted = true;
@@ -114,7 +123,7 @@ static int batch_run(struct sci_pci *p, u32 n)
 	reinit_completion(&p->dma_done);
 	p->dma_tail += n;
 	sci_pci_write(p, SCI_PCI_DMA_TAIL, p->dma_tail);
-	ret = batch_wait(p, last);
+	ret = batch_wait(p, last, n);
 	for (i = 0; i < n && !ret; i++)
 		ret = desc_result(desc_at(p, first + i));
 	return ret;
