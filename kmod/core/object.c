@@ -3,10 +3,12 @@
 /* Files of objects: their file system, events, poll and release. */
 
 #include <linux/file.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/poll.h>
 #include <linux/pseudo_fs.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -70,6 +72,7 @@ void sci_object_init(struct sci_object *obj, enum sci_object_kind kind,
 	obj->adapter = a;
 	sci_adapter_get(a);
 	INIT_LIST_HEAD(&obj->link);
+	obj->memcg = get_mem_cgroup_from_mm(current->mm);
 	init_waitqueue_head(&obj->wait);
 	spin_lock_init(&obj->ev_lock);
 	INIT_LIST_HEAD(&obj->events);
@@ -81,6 +84,7 @@ void sci_object_fini(struct sci_object *obj)
 
 	list_for_each_entry_safe(ev, next, &obj->events, link)
 		kfree(ev);
+	mem_cgroup_put(obj->memcg);
 	sci_adapter_put(obj->adapter);
 }
 
@@ -186,10 +190,25 @@ void sci_object_wake(struct sci_object *obj)
 	wake_up_poll(&obj->wait, EPOLLIN | EPOLLRDNORM);
 }
 
+/*
+ * Whoever makes it happen, the reader pays.  Events that find no memory are lost,
+ * which is no reason to kill a process.
+ */
+static struct sci_event *event_alloc(struct sci_object *obj)
+{
+	struct mem_cgroup *old = set_active_memcg(obj->memcg);
+	struct sci_event *ev;
+
+	ev = kmalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT | __GFP_NOWARN |
+			    __GFP_RETRY_MAYFAIL);
+	set_active_memcg(old);
+	return ev;
+}
+
 void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 		      int status, u64 cookie)
 {
-	struct sci_event *ev = kmalloc(sizeof(*ev), GFP_KERNEL | __GFP_NOWARN);
+	struct sci_event *ev = event_alloc(obj);
 
 	spin_lock(&obj->ev_lock);
 	if (!ev || obj->overflow || obj->n_events == EVENTS_MAX) {

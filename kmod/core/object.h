@@ -57,6 +57,7 @@ struct sci_object_ops {
  * @ops: its kind's
  * @adapter: which it belongs to; a reference
  * @link: in adapter->objects
+ * @memcg: who pays for events: the control group of its creator
  * @wait: readers
  * @ev_lock: the rest, and what a kind's own readers wait for
  * @events: struct sci_event, oldest first
@@ -68,6 +69,7 @@ struct sci_object {
 	const struct sci_object_ops *ops;
 	struct sci_adapter *adapter;
 	struct list_head link;
+	struct mem_cgroup *memcg;
 	wait_queue_head_t wait;
 	spinlock_t ev_lock;		/* what follows */
 	struct list_head events;

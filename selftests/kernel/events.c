@@ -6,10 +6,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sci_test.h"
@@ -296,4 +299,76 @@ TEST(a_reader_can_be_killed)
 		peer_kill(p[i]);
 		WAIT_UNTIL(!sysfs_exists(adapters() > 1, "segments/1"));
 	}
+}
+
+/* ---- what they cost ---- */
+
+#define CGROUPS		"/tmp/sci-cgroups"
+#define CGROUP		CGROUPS "/test"
+#define QUEUES		8u
+#define EVENTS		4096u		/* that a descriptor holds */
+
+/* Has the kernel's workers make as many events as there is room for. */
+static void collect_events(struct peer *self, void *arg)
+{
+	struct sci_dma_vec vec = { 0, 0, PAGE };
+	struct pair p;
+	int queue, mine;
+
+	(void)arg;
+	peer_expect(self, "join");
+	OK(write_text(CGROUP "/cgroup.procs", "0"));
+	p = PAIR(PAGE);
+	mine = OK(segment_private(p.importer, PAGE));
+	peer_send(self, "empty");
+	peer_expect(self, "fill");
+	for (unsigned int i = 0; i < QUEUES; i++) {
+		queue = OK(dma_create(p.importer, 64));
+		for (unsigned int n = 0; n < EVENTS;) {
+			int ret = dma_submit(queue, 0, mine, p.remote, &vec, 1,
+					     n);
+
+			CHECK(!ret || ret == -EAGAIN);
+			n += !ret;
+		}
+		WAIT_UNTIL(!dma_submit(queue, SCI_DMA_WAIT, mine, p.remote,
+				       &vec, 1, 0));
+		peer_send(self, "full");
+	}
+	peer_expect(self, "nothing");
+}
+
+static void cgroup_make(void)
+{
+	mkdir(CGROUPS, 0700);
+	if (SYS(mount("none", CGROUPS, "cgroup2", 0, NULL)) < 0 ||
+	    write_text(CGROUPS "/cgroup.subtree_control", "+memory") < 0) {
+		umount(CGROUPS);
+		SKIP("no memory control groups");
+	}
+	OK(SYS(mkdir(CGROUP, 0700)));
+}
+
+/* The kernel counts some of it in whole pages, and late. */
+TEST_LIMIT(events_are_charged_to_who_can_read_them, 120)
+{
+	struct peer *peer = peer_spawn(collect_events, NULL);
+	long long before, after;
+
+	NEED_ROOT();
+	NEED_CAP(SCI_CAP_DMA);
+	cgroup_make();
+	peer_send(peer, "join");
+	peer_expect(peer, "empty");
+	before = read_number(CGROUP "/memory.current");
+	peer_send(peer, "fill");
+	for (unsigned int i = 0; i < QUEUES; i++)
+		peer_expect(peer, "full");
+	after = read_number(CGROUP "/memory.current");
+	peer_kill(peer);
+	WAIT_UNTIL(!rmdir(CGROUP));
+	OK(SYS(umount(CGROUPS)));
+	ksft_note("%lld bytes before, %lld after", before, after);
+	CHECK(before > 0);
+	CHECK(after - before > (long long)(QUEUES * EVENTS * RECORD / 2));
 }
