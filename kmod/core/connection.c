@@ -215,7 +215,8 @@ void sci_client_fini(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 
-	if (READ_ONCE(c->leaving))
+	/* a kernel thread puts files of others as well */
+	if (READ_ONCE(c->leaving) && !(current->flags & PF_KTHREAD))
 		client_wait_left(c);
 	/* also waits for whoever is about to say that we left */
 	mutex_lock(&a->lock);
@@ -341,7 +342,7 @@ int sci_client_usable(struct sci_client *c)
 static void client_leave(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
-	bool died = current->flags & PF_EXITING;
+	bool died = sci_object_died(&c->obj);
 
 	/* a node that goes says that, and no more */
 	if (!c->conn.remote || !c->bye || sci_adapter_is_dead(a))

@@ -64,9 +64,9 @@ static struct sci_intr_line *line_get(struct sci_adapter *a, u32 flags,
 }
 
 /* Its last owner went. */
-static void line_end(struct sci_intr_line *l)
+static void line_end(struct sci_intr_line *l, bool died)
 {
-	sci_exporter_cut(&l->exporter, current->flags & PF_EXITING);
+	sci_exporter_cut(&l->exporter, died);
 	sci_exporter_end(&l->exporter);
 	xa_erase(lines(l->adapter, l->data), l->number);
 	kfree(l);
@@ -106,7 +106,7 @@ static void intr_kill(struct sci_object *obj)
 	i->line = NULL;
 	list_del_init(&i->link);
 	if (list_empty(&l->owners))
-		line_end(l);
+		line_end(l, sci_object_died(obj));
 }
 
 static void intr_free(struct sci_object *obj)

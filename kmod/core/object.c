@@ -164,6 +164,18 @@ struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind)
 	return obj->kind == kind ? obj : NULL;
 }
 
+/*
+ * A descriptor is closed.  The last one tells how the object ends; the file itself
+ * may go much later, and from another process or a kernel thread.
+ */
+static int sci_object_flush(struct file *file, fl_owner_t id)
+{
+	struct sci_object *obj = file->private_data;
+
+	WRITE_ONCE(obj->died, current->flags & PF_EXITING);
+	return 0;
+}
+
 static int sci_object_release(struct inode *inode, struct file *file)
 {
 	struct sci_object *obj = file->private_data;
@@ -397,5 +409,6 @@ const struct file_operations sci_object_fops = {
 	.mmap = sci_object_mmap,
 	.unlocked_ioctl = sci_object_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.flush = sci_object_flush,
 	.release = sci_object_release,
 };

@@ -57,6 +57,8 @@ struct sci_object_ops {
  * @ops: its kind's
  * @adapter: which it belongs to; a reference
  * @link: in adapter->objects
+ * @died: its last descriptor was closed by the end of a process, and not by
+ *	close(); valid when the file goes
  * @memcg: who pays for events: the control group of its creator
  * @wait: readers
  * @ev_lock: the rest, and what a kind's own readers wait for
@@ -69,6 +71,7 @@ struct sci_object {
 	const struct sci_object_ops *ops;
 	struct sci_adapter *adapter;
 	struct list_head link;
+	bool died;
 	struct mem_cgroup *memcg;
 	wait_queue_head_t wait;
 	spinlock_t ev_lock;		/* what follows */
@@ -76,6 +79,11 @@ struct sci_object {
 	unsigned int n_events;
 	bool overflow;
 };
+
+static inline bool sci_object_died(const struct sci_object *obj)
+{
+	return READ_ONCE(obj->died);
+}
 
 /* Counts as in use of its adapter; sci_object_fini() undoes it. */
 void sci_object_init(struct sci_object *obj, enum sci_object_kind kind,

@@ -90,8 +90,8 @@ static void segment_kill(struct sci_object *obj)
 		s->creator = NULL;
 		s->state |= SCI_SEGMENT_STATE_REMOVED;
 	} else {
-		segment_remove(s, current->flags & PF_EXITING ?
-				  SCI_EV_LOST : SCI_EV_DISCONNECT);
+		segment_remove(s, sci_object_died(obj) ? SCI_EV_LOST :
+							 SCI_EV_DISCONNECT);
 	}
 }
 

@@ -550,6 +550,41 @@ TEST(whoever_moves_is_killed)
 	}
 }
 
+static void import_until_killed(struct peer *self, void *arg)
+{
+	struct engine e = { .length = LARGE };
+
+	(void)arg;
+	peer_expect(self, "import");
+	e.pair = PEER_GET(self, struct pair);
+	PAIR_IMPORT(&e.pair);
+	e.local = OK(segment_private(e.pair.importer, LARGE));
+	e.queue = OK(dma_create(e.pair.importer, MANY));
+	submit_many(&e, 0, MANY);
+	peer_send(self, "moving");
+	for (;;)
+		submit_many(&e, 0, MANY);
+}
+
+/*
+ * The queue holds the import until the transfer that is under way is over, so
+ * the last of it goes when the process has ended.
+ */
+TEST(an_importer_that_is_killed_while_it_moves_is_lost)
+{
+	struct peer *peer = peer_spawn(import_until_killed, NULL);
+	struct pair p;
+
+	NEED_CAP(SCI_CAP_DMA);
+	p = PAIR_EXPORT(LARGE);
+	peer_send(peer, "import");
+	PEER_PUT(peer, p);
+	peer_expect(peer, "moving");
+	peer_kill(peer);
+	EV(p.local, SCI_EV_CONNECT);
+	EV(p.local, SCI_EV_LOST);
+}
+
 static void submit_until_killed(struct peer *self, void *arg)
 {
 	struct engine *e = arg;
