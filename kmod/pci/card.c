@@ -13,6 +13,7 @@
 #define DRAIN_POLL_US	500
 #define DRAIN_WAIT_US	50000	/* for the last packets, when it goes down */
 #define DMA_PIECE_MAX	SZ_64M
+#define PACKET_MIN	16u		/* bytes, of a buffer that is not full */
 
 /* The status words of the card, and its page for users, are what users see. */
 #define HW_WORDS	offsetof(struct sci_status_page, hw_errors)
@@ -120,6 +121,7 @@ static int card_identify(struct sci_pci *p)
 	v = sci_pci_read(p, SCI_PCI_OUTSTANDING_MAX);
 	if (!v || v > 64)
 		return card_refuse(p, "OUTSTANDING_MAX", v);
+	p->outstanding_max = v;
 	return 0;
 }
 
@@ -286,8 +288,11 @@ static void memory_free(struct sci_pci *p)
  * A packet may wait for another one of its line, and both for a slot, each for
  * as long as all repetitions take.
  */
-static unsigned long patience(void)
+static unsigned long card_patience(struct sci_pci *p)
 {
+	const struct sci_adapter *a = p->adapter;
+	u32 packets = a->streams * (a->stream_size / PACKET_MIN);
+	u32 rounds = DIV_ROUND_UP(packets, p->outstanding_max);
 	unsigned int us = sci_pci_timeout_us * ((2u << sci_pci_retries) - 1);
 
 	return 4 * usecs_to_jiffies(us) + HZ;
@@ -308,7 +313,7 @@ static int card_reset(struct sci_pci *p)
 /* Bases before sizes, all of it before anything is enabled. */
 static void card_set_up(struct sci_pci *p)
 {
-	p->patience = patience();
+	p->patience = card_patience(p);
 	sci_pci_write(p, SCI_PCI_TIMEOUT_US, sci_pci_timeout_us);
 	sci_pci_write(p, SCI_PCI_RETRIES, sci_pci_retries);
 	sci_pci_write(p, SCI_PCI_GATHER_NS, sci_pci_gather_ns);

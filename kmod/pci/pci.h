@@ -156,6 +156,7 @@ struct sci_pci_irq {
  * @att_entries: of the table
  * @exports_max: entries of the export table
  * @dma_max: bytes of one descriptor
+ * @outstanding_max: packets that may be under way
  * @int_mask: as in the register
  * @wq: runs the next two
  * @rx_work: takes what is in the receive ring, alone
@@ -201,6 +202,7 @@ struct sci_pci {
 	u32 att_entries;
 	u32 exports_max;
 	u32 dma_max;
+	u32 outstanding_max;
 	u32 int_mask;
 	struct workqueue_struct *wq;
 	struct work_struct rx_work;
