@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "core.h"
+#include "retire.h"
 #include "trace.h"
 
 static DEFINE_IDA(sci_ida);
@@ -57,6 +58,7 @@ static void adapter_init(struct sci_adapter *a)
 	INIT_LIST_HEAD(&a->barrier_maps);
 	INIT_LIST_HEAD(&a->probes);
 	INIT_LIST_HEAD(&a->domain_link);
+	sci_retire_init(a);
 	init_waitqueue_head(&a->wait);
 	a->link_changed = ktime_get();
 }

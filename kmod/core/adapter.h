@@ -39,6 +39,18 @@ struct sci_peer_ops;
 struct sci_pages;
 
 /**
+ * struct sci_retired - what retire.c gives back
+ * @mappings: struct sci_mapping
+ * @exposures: struct sci_exposure
+ * @calls: struct sci_retired_call, called after the others were given back
+ */
+struct sci_retired {
+	struct list_head mappings;
+	struct list_head exposures;
+	struct list_head calls;
+};
+
+/**
  * struct sci_mapping - a piece of another node's exposed memory made accessible
  * @adapter: through which
  * @node: whose memory
@@ -47,7 +59,7 @@ struct sci_pages;
  * @length: bytes, a multiple of the adapter's att_page_size; the last page may
  *	reach beyond the exposed memory's end
  * @priv: the driver's
- * @link: in sci_adapter.mappings
+ * @link: in sci_adapter.mappings, or .retired
  * @users: imports that share it
  */
 struct sci_mapping {
@@ -98,7 +110,8 @@ struct sci_dma_piece {
  * @map:	makes what @m describes accessible through mapping_pfn().
  *		-ENOSPC: the table is full, nothing was mapped; -ENOMEM.
  *		-ENOENT: @m->node exposes no such base (only where that is known).
- * @unmap:	undoes map(); nobody has it mapped any more.
+ * @unmap:	undoes map(); nobody has it mapped any more.  Called without locks
+ *	of the core, and one at a time with @hide: may wait for the hardware.
  * @mapping_pfn: page frame of byte @offset of the exposed memory, which @m
  *		covers; page aligned.  Beyond that memory: -EFAULT.  Must not sleep
  *		for long: called from page faults.
@@ -174,6 +187,9 @@ struct sci_att;
  * @peers: by node id
  * @peer_ops: what stands on the sessions with them
  * @probes, @next_probe: of callers who wait for an answer
+ * @retired, @retire_busy, @retire_work: retire.c's: what is to be given back, and
+ *	whether something is being given back
+ * @wq: works of peers, and @retire_work
  * @status: the page users map.  The driver may have the adapter itself write its
  *	hw_ words, until it is unregistered; no one else does.
  * @status_page: its page
@@ -237,6 +253,9 @@ struct sci_adapter {
 	struct kobject *peers_kobj;
 	struct dentry *debugfs;
 	struct workqueue_struct *wq;
+	struct sci_retired retired;
+	bool retire_busy;
+	struct work_struct retire_work;
 	ktime_t link_changed;
 	u64 link_down_ns;
 	bool link_up;

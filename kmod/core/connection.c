@@ -10,6 +10,7 @@
 #include "core.h"
 #include "group.h"
 #include "owner.h"
+#include "retire.h"
 #include "trace.h"
 
 /* However short a caller's patience is, a peer gets the time to say no. */
@@ -49,17 +50,74 @@ struct sci_message *sci_answer_alloc(struct sci_peer *p)
 	return sci_peer_is_behind(p) ? NULL : sci_message_alloc();
 }
 
+static void message_fill(struct sci_message *m, u8 type, u32 handle)
+{
+	struct sci_msg_simple *body = (struct sci_msg_simple *)m->body;
+
+	body->type = type;
+	body->handle = cpu_to_le32(handle);
+}
+
 void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 		     u32 handle)
 {
-	struct sci_msg_simple *body;
+	if (!m)
+		return;
+	message_fill(m, type, handle);
+	sci_peer_post(p, m);
+}
+
+/**
+ * struct late_post - a message that waits until nothing is stored any more
+ * @call: posts it
+ * @peer: to whom; a reference
+ * @message: what
+ * @ends: of @peer when it was to be sent
+ */
+struct late_post {
+	struct sci_retired_call call;
+	struct sci_peer *peer;
+	struct sci_message *message;
+	unsigned int ends;
+};
+
+static void late_post(struct sci_retired_call *call)
+{
+	struct late_post *late = container_of(call, struct late_post, call);
+
+	/* else whoever it was meant for has gone meanwhile */
+	if (late->ends == late->peer->ends)
+		sci_peer_post(late->peer, late->message);
+	else
+		sci_message_free(late->message);
+	sci_peer_put(late->peer);
+	kfree(late);
+}
+
+/*
+ * Posts a message that says that nothing is stored any more: only when that is so.
+ * Without memory it may come too early.  Stores that come after it count as errors.
+ */
+static void post_stored(struct sci_peer *p, struct sci_message *m, u8 type,
+			u32 handle)
+{
+	struct late_post *late = NULL;
 
 	if (!m)
 		return;
-	body = (struct sci_msg_simple *)m->body;
-	body->type = type;
-	body->handle = cpu_to_le32(handle);
-	sci_peer_post(p, m);
+	message_fill(m, type, handle);
+	if (sci_retire_pending(p->adapter))
+		late = kzalloc(sizeof(*late), GFP_KERNEL);
+	if (!late) {
+		sci_peer_post(p, m);
+		return;
+	}
+	sci_peer_hold(p);
+	late->call.fn = late_post;
+	late->peer = p;
+	late->message = m;
+	late->ends = p->ends;
+	sci_retire_call(p->adapter, &late->call);
 }
 
 static const int proto_errors[] = {
@@ -348,8 +406,7 @@ static void client_leave(struct sci_client *c)
 	if (!c->conn.remote || !c->bye || sci_adapter_is_dead(a))
 		return;
 	((struct sci_msg_simple *)c->bye->body)->died = died;
-	sci_post_simple(c->conn.peer, c->bye, SCI_MSG_DISCONNECT,
-			c->conn.remote);
+	post_stored(c->conn.peer, c->bye, SCI_MSG_DISCONNECT, c->conn.remote);
 	c->bye = NULL;
 	c->leaving = !died && a->link_up;
 }
@@ -643,7 +700,7 @@ static void client_message(struct sci_client *c,
 	}
 	/* CUT: only when nothing can be stored any more it is acknowledged */
 	sci_client_lost(c, msg->died ? -ECONNRESET : -ENOTCONN);
-	sci_post_simple(p, c->ack, SCI_MSG_CUT_ACK, remote);
+	post_stored(p, c->ack, SCI_MSG_CUT_ACK, remote);
 	/* a member of a group may be followed by another that cuts us off */
 	c->ack = c->rejoining ? sci_message_alloc() : NULL;
 }
@@ -692,6 +749,7 @@ void sci_connection_peer_gone(struct sci_peer *p, int error)
 	LIST_HEAD(gone);
 
 	lockdep_assert_held(&p->adapter->lock);
+	p->ends++;
 	/* what rejoins on the way is added to another list, or this one anew */
 	list_splice_init(&p->links, &gone);
 	list_for_each_entry_safe(conn, next, &gone, link) {

@@ -14,6 +14,7 @@
  *  session.c		messages to another node, once and in order
  *
  * Adapters, files, other nodes:
+ *  retire.c		what is given back to an adapter without its lock
  *  adapter.c		an adapter's life; callers inside it; its error counts
  *  object.c		objects that have a file: events, poll, maps
  *  mapping.c		pieces of another node's memory, shared by imports

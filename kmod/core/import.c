@@ -9,6 +9,7 @@
 #include "core.h"
 #include "group.h"
 #include "import.h"
+#include "retire.h"
 #include "trace.h"
 
 /* Neighbours of a page that is touched are likely to be next. */
@@ -131,6 +132,8 @@ static int map_release(struct inode *inode, struct file *file)
 		sci_mapping_put(map->mapping);
 	}
 	mutex_unlock(&a->lock);
+	/* the ATT has room again when munmap() returns */
+	sci_retire_flush(a);
 	map_free(map);
 	return 0;
 }
@@ -212,6 +215,17 @@ static int map_make(struct sci_import *im, struct sci_import_map *map,
 	return 0;
 }
 
+static int map_make_locked(struct sci_import *im, struct sci_import_map *map,
+			   struct vm_area_struct *vma)
+{
+	int ret;
+
+	mutex_lock(&map->adapter->lock);
+	ret = map_make(im, map, vma);
+	mutex_unlock(&map->adapter->lock);
+	return ret;
+}
+
 static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 {
 	struct sci_import *im = sci_import_of(obj);
@@ -220,9 +234,10 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 
 	if (!map)
 		return -ENOMEM;
-	mutex_lock(&obj->adapter->lock);
-	ret = map_make(im, map, vma);
-	mutex_unlock(&obj->adapter->lock);
+	ret = map_make_locked(im, map, vma);
+	/* others may have unmapped just now */
+	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
+		ret = map_make_locked(im, map, vma);
 	if (ret) {
 		map_free(map);
 		return ret;

@@ -6,6 +6,7 @@
 
 #include "att.h"
 #include "import.h"
+#include "retire.h"
 #include "trace.h"
 
 static struct sci_mapping *find_covering(struct sci_adapter *a, u32 node,
@@ -82,6 +83,5 @@ void sci_mapping_put(struct sci_mapping *m)
 		return;
 	trace_sci_unmap(a, m->node, m->offset, m->length);
 	list_del(&m->link);
-	a->ops->unmap(a, m);
-	kfree(m);
+	sci_retire_mapping(m);
 }

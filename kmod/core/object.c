@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "core.h"
 #include "object.h"
+#include "retire.h"
 
 #define SCIOBJ_MAGIC	0x5c1a0b1e
 #define EVENTS_MAX	4096		/* nobody reads them: overflow */
@@ -190,6 +191,8 @@ static int sci_object_release(struct inode *inode, struct file *file)
 			obj->ops->kill(obj);
 	}
 	mutex_unlock(&a->lock);
+	/* what it had of the adapter is given back when close() returns */
+	sci_retire_flush(a);
 	obj->ops->free(obj);
 	module_put(owner);
 	return 0;

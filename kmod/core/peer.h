@@ -63,6 +63,7 @@ struct sci_peer_ops {
  * @links: connections of either direction with it, struct sci_connection.link;
  *	under adapter->lock.  While there is one, heartbeats watch the node.
  * @connections: how many; may be read at any time
+ * @ends: how often the node was gone, under adapter->lock
  * @users: references of sci_peer_get() and _hold(), under the lock of
  *	adapter->peers
  * @met: there has been a session, so this is a node that exists: it stays known
@@ -84,6 +85,7 @@ struct sci_peer {
 	u64 work_at;
 	struct list_head links;
 	unsigned int connections;
+	unsigned int ends;
 	unsigned int users;
 	bool met;
 	u64 last_packet;

@@ -76,7 +76,8 @@ int sci_adapter_register(struct sci_adapter *a)
 		return ret;
 	a->dev.class = &sci_class;
 	a->peer_ops = &sci_proto_peer_ops;
-	a->wq = alloc_ordered_workqueue("%s", 0, dev_name(&a->dev));
+	/* not ordered: nodes need not wait for each other */
+	a->wq = alloc_workqueue("%s", WQ_UNBOUND, 0, dev_name(&a->dev));
 	if (!a->wq)
 		return -ENOMEM;
 	ret = sci_object_fs_pin();
@@ -152,6 +153,7 @@ void sci_adapter_unregister(struct sci_adapter *a)
 	/* from here on no system call is inside, and none gets in */
 	synchronize_srcu(&a->srcu);
 	kill_objects(a);
+	flush_work(&a->retire_work);
 	sci_peers_shutdown(a);
 	sci_connections_drop(a);
 	kobject_put(a->peers_kobj);

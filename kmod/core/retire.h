@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what is given back without adapter->lock
+ *
+ * An adapter may need seconds to take back a mapping or exposed memory: it waits
+ * for packets to a node that does not answer.  Nobody may wait for adapter->lock
+ * that long, least of all those who answer other nodes.  So what is not needed any
+ * more is only put on a list under the lock.  A work calls the adapter.
+ */
+#ifndef SCI_RETIRE_H
+#define SCI_RETIRE_H
+
+#include "adapter.h"
+
+/**
+ * struct sci_exposure - memory that other nodes can reach
+ * @link: in sci_adapter.retired
+ * @base: what sci_adapter_ops.expose() answered
+ */
+struct sci_exposure {
+	struct list_head link;
+	u64 base;
+};
+
+/**
+ * struct sci_retired_call - what waits until all was given back
+ * @link: in sci_adapter.retired
+ * @fn: called with adapter->lock held; may free the call
+ */
+struct sci_retired_call {
+	struct list_head link;
+	void (*fn)(struct sci_retired_call *call);
+};
+
+void sci_retire_init(struct sci_adapter *a);
+
+/* All with adapter->lock held. */
+
+/* The mapping is in no list, and nobody has it mapped. */
+void sci_retire_mapping(struct sci_mapping *m);
+/* Other nodes must not reach the memory any more. */
+void sci_retire_exposure(struct sci_adapter *a, struct sci_exposure *x);
+
+/* Whether the adapter has still to take something back. */
+bool sci_retire_pending(struct sci_adapter *a);
+/* Make a call when the adapter has taken back all that was retired before. */
+void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);
+
+/**
+ * sci_retire_flush() - wait until the adapter has taken back what was retired
+ *
+ * No locks of the core held; mmap_lock may be.  Does nothing in a kernel thread,
+ * which has others to serve.
+ *
+ * Return: whether there was something to wait for.
+ */
+bool sci_retire_flush(struct sci_adapter *a);
+
+#endif
