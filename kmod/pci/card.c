@@ -215,6 +215,7 @@ static void adapter_destroy(struct sci_pci *p)
 	struct sci_adapter *a = p->adapter;
 
 	p->adapter = NULL;
+	xa_destroy(&p->silent);
 	sci_att_destroy(a->att);
 	sci_adapter_put(a);
 }
@@ -285,8 +286,10 @@ static void memory_free(struct sci_pci *p)
 /* ---- up and down ---- */
 
 /*
- * A packet may wait for another one of its line, and both for a slot, each for
- * as long as all repetitions take.
+ * The longest that anything may take: all stream buffers are half full, for nodes
+ * that do not answer.  Each leaves as packets of 16 bytes, which share few slots;
+ * each round of them takes as long as all repetitions of a packet do.  A command
+ * may wait for a round, and a packet for another one of its line.
  */
 static unsigned long card_patience(struct sci_pci *p)
 {
@@ -295,7 +298,7 @@ static unsigned long card_patience(struct sci_pci *p)
 	u32 rounds = DIV_ROUND_UP(packets, p->outstanding_max);
 	unsigned int us = sci_pci_timeout_us * ((2u << sci_pci_retries) - 1);
 
-	return 4 * usecs_to_jiffies(us) + HZ;
+	return (2 * rounds + 2) * usecs_to_jiffies(us) + HZ;
 }
 
 static int card_reset(struct sci_pci *p)
@@ -424,6 +427,8 @@ void sci_pci_init(struct sci_pci *p)
 {
 	mutex_init(&p->state_lock);
 	mutex_init(&p->mbox_lock);
+	mutex_init(&p->trigger_lock);
+	xa_init(&p->silent);
 	mutex_init(&p->cmd_lock);
 	mutex_init(&p->export_lock);
 	mutex_init(&p->dma_lock);

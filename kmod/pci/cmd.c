@@ -124,6 +124,39 @@ void sci_pci_invalidate(struct sci_pci *p, u32 id)
 		sci_pci_fail(p, "it does not let go of exported memory");
 }
 
+/* ---- remote interrupts ---- */
+
+/* A number that grows with each trigger of @node that got no answer. */
+static unsigned long node_silent(struct sci_pci *p, u32 node)
+{
+	return xa_to_value(xa_load(&p->silent, node));
+}
+
+/*
+ * A trigger of a node that does not answer takes as long as all its repetitions do.
+ * Only one is on its way to cmd_lock, so that INVALIDATE waits for no more than that.
+ * Whoever has waited here while another trigger of the same node got no answer does
+ * not try again: many processes wake their peers on a node at once.
+ *
+ * Return: as command().
+ */
+static int command_interrupt(struct sci_pci *p, u32 node, u32 handle)
+{
+	unsigned long before = node_silent(p, node);
+	int ret = SCI_PCI_ERR_TIMEOUT;
+
+	mutex_lock(&p->trigger_lock);
+	if (node_silent(p, node) == before) {
+		ret = command(p, SCI_PCI_CMD_INTERRUPT, node, handle);
+		/* without memory for it others try in vain */
+		if (ret == SCI_PCI_ERR_TIMEOUT)
+			xa_store(&p->silent, node, xa_mk_value(before + 1),
+				 GFP_KERNEL);
+	}
+	mutex_unlock(&p->trigger_lock);
+	return ret;
+}
+
 static int trigger_errno(int error)
 {
 	switch (error) {
@@ -146,7 +179,7 @@ int sci_pci_trigger(struct sci_adapter *a, u32 node, u32 handle)
 	int ret;
 
 	for (;;) {
-		ret = command(p, SCI_PCI_CMD_INTERRUPT, node, handle);
+		ret = command_interrupt(p, node, handle);
 		if (ret != SCI_PCI_ERR_BUSY || sci_pci_is_stopping(p) ||
 		    time_after(jiffies, limit))
 			return trigger_errno(ret);

@@ -34,6 +34,7 @@
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "core/adapter.h"
 #include "regs.h"
@@ -170,6 +171,8 @@ struct sci_pci_irq {
  * @rx_turn: the next one's
  * @mbox_lock: mailbox; leaf
  * @mbox_free: packets that surely fit
+ * @trigger_lock: remote interrupts; before @cmd_lock
+ * @silent: by node: how many of them got no answer
  * @cmd_lock: commands; leaf
  * @cmd_done: one may be complete
  * @export_lock: the next five
@@ -219,6 +222,8 @@ struct sci_pci {
 	struct mutex mbox_lock;		/* mailbox */
 	u32 mbox_free;
 
+	struct mutex trigger_lock;	/* remote interrupts */
+	struct xarray silent;
 	struct mutex cmd_lock;		/* commands */
 	struct completion cmd_done;
 
