@@ -543,8 +543,8 @@ static void server_free(struct sci_server *s)
 
 	connection_drop(&s->conn);
 	list_del(&s->link);
-	if (s->exporter && s->cut && s->ops->cut_done)
-		s->ops->cut_done(s->exporter);
+	if (s->exporter && s->ops->gone)
+		s->ops->gone(s->exporter, s->cut);
 	sci_message_free(s->notify_msg);
 	sci_message_free(s->cut_msg);
 	kfree(s);

@@ -110,8 +110,8 @@ struct sci_server;
  * @joined: the server is in the exporter's list now.  May be NULL.
  * @left: the client disconnected, or @died with its process or node.  Not
  *	called for clients that were cut off.  May be NULL.
- * @cut_done: a client that was cut off has acknowledged that, or is gone.  May
- *	be NULL.
+ * @gone: a server has left the exporter's list.  @cut: its client was cut off,
+ *	and has acknowledged that or is gone.  May be NULL.
  */
 struct sci_server_ops {
 	struct sci_exporter *(*accept)(struct sci_adapter *a,
@@ -119,7 +119,7 @@ struct sci_server_ops {
 				       struct sci_msg_reply *re);
 	void (*joined)(struct sci_server *s);
 	void (*left)(struct sci_server *s, bool died);
-	void (*cut_done)(struct sci_exporter *e);
+	void (*gone)(struct sci_exporter *e, bool cut);
 };
 
 /**
@@ -201,14 +201,14 @@ void sci_exporter_notify(struct sci_exporter *e);
  * sci_exporter_cut() - disconnect all clients
  * @died: the exporter's process died
  *
- * Returns how many clients this call cut off.  sci_server_ops.cut_done() is
- * called for each of them.
+ * Returns how many clients this call cut off.  sci_server_ops.gone() is called
+ * for each of them.
  */
 unsigned int sci_exporter_cut(struct sci_exporter *e, bool died);
 
 /*
  * The exporter goes.  Servers that wait for acknowledgments live on without
- * it, so there are no more calls of cut_done().
+ * it, so there are no more calls of gone().
  */
 void sci_exporter_end(struct sci_exporter *e);
 

@@ -46,6 +46,11 @@ module_param(dead_ms, uint, 0444);
 MODULE_PARM_DESC(dead_ms,
 		 "ms of silence after which a connected node counts as dead (5000)");
 
+unsigned long sci_peer_patience(void)
+{
+	return msecs_to_jiffies(max3(dead_ms, heartbeat_ms, 1u));
+}
+
 static u64 ns_of(unsigned int ms)
 {
 	return (u64)max(ms, 1u) * NSEC_PER_MSEC;

@@ -118,6 +118,12 @@ void sci_peer_put(struct sci_peer *p);
 void sci_peer_post(struct sci_peer *p, struct sci_message *m);
 
 /*
+ * In jiffies: what a node has for an answer.  One that is silent for so long is
+ * gone; one that only does not give this answer is not waited for any longer.
+ */
+unsigned long sci_peer_patience(void);
+
+/*
  * So much waits for it that it gets no answers: who asks, and takes none, must
  * not fill our memory.
  */

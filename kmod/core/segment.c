@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "core.h"
 #include "group.h"
+#include "retire.h"
 #include "segment.h"
 #include "trace.h"
 
@@ -50,10 +51,19 @@ static void cut_importers(struct sci_segment *s, bool died, bool tell)
 
 static void hide(struct sci_segment *s)
 {
+	lockdep_assert_held(&s->obj.adapter->lock);
 	if (!s->exposed)
 		return;
-	s->exposed = false;
-	s->obj.adapter->ops->hide(s->obj.adapter, s->base);
+	sci_retire_exposure(s->obj.adapter, s->exposed);
+	s->exposed = NULL;
+}
+
+/* Nobody may connect any more, and nobody is connected. */
+static void hide_unused(struct sci_segment *s)
+{
+	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) &&
+	    list_empty(&s->exporter.servers))
+		hide(s);
 }
 
 /* The end of a segment, though it may still be mapped. */
@@ -586,6 +596,27 @@ int sci_segment_share(struct sci_object *obj, void *cmd,
 	return ret;
 }
 
+static int segment_expose(struct sci_segment *s)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	struct sci_exposure *x;
+	int ret;
+
+	if (s->exposed)
+		return 0;
+	x = kmalloc(sizeof(*x), GFP_KERNEL_ACCOUNT);
+	if (!x)
+		return -ENOMEM;
+	ret = a->ops->expose(a, s->pages, &x->base);
+	if (ret) {
+		kfree(x);
+		return ret;
+	}
+	s->base = x->base;
+	s->exposed = x;
+	return 0;
+}
+
 static int segment_export(struct sci_segment *s)
 {
 	struct sci_adapter *a = s->obj.adapter;
@@ -593,26 +624,35 @@ static int segment_export(struct sci_segment *s)
 
 	if (ret)
 		return ret;
-	if (!s->exposed) {
-		ret = a->ops->expose(a, s->pages, &s->base);
-		if (ret)
-			return ret;
-		s->exposed = true;
-	}
+	ret = segment_expose(s);
+	if (ret)
+		return ret;
 	s->state |= SCI_SEGMENT_STATE_EXPORTED;
 	sci_group_export(s);
 	trace_sci_segment_state(a, s->id, s->length, "export");
 	return 0;
 }
 
+static int segment_export_locked(struct sci_segment *s)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	int ret;
+
+	mutex_lock(&a->lock);
+	ret = segment_export(s);
+	mutex_unlock(&a->lock);
+	return ret;
+}
+
 int sci_segment_export(struct sci_object *obj, void *cmd,
 		       struct sci_new_file *nf)
 {
-	int ret;
+	struct sci_segment *s = sci_segment_of(obj);
+	int ret = segment_export_locked(s);
 
-	mutex_lock(&obj->adapter->lock);
-	ret = segment_export(sci_segment_of(obj));
-	mutex_unlock(&obj->adapter->lock);
+	/* others may have been hidden just now */
+	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
+		ret = segment_export_locked(s);
 	return ret;
 }
 
@@ -628,8 +668,31 @@ static int segment_unexport(struct sci_segment *s, u32 how)
 		sci_exporter_notify(&s->exporter);
 	else if (how == SCI_UNEXPORT_HOW_FORCE)
 		cut_importers(s, false, true);
+	hide_unused(s);
 	trace_sci_segment_state(s->obj.adapter, s->id, s->length, "unexport");
 	return 0;
+}
+
+/*
+ * Importers have time to let go by themselves: their stores do not fail then.
+ * Those that do not, because the link is down or their kernel does not answer, lose
+ * access all the same.
+ */
+static int segment_force(struct sci_segment *s)
+{
+	struct sci_adapter *a = s->obj.adapter;
+	long ret;
+
+	/* only a signal that kills cuts it short: nobody sees that */
+	ret = wait_event_killable_timeout(s->obj.wait, !READ_ONCE(s->cutting) ||
+					  !READ_ONCE(a->link_up) ||
+					  sci_adapter_is_dead(a),
+					  sci_peer_patience());
+	mutex_lock(&a->lock);
+	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED))
+		hide(s);
+	mutex_unlock(&a->lock);
+	return ret < 0 ? -EINTR : 0;
 }
 
 int sci_segment_unexport(struct sci_object *obj, void *cmd,
@@ -645,18 +708,10 @@ int sci_segment_unexport(struct sci_object *obj, void *cmd,
 	mutex_lock(&a->lock);
 	ret = segment_unexport(s, c->how);
 	mutex_unlock(&a->lock);
-	if (ret || c->how != SCI_UNEXPORT_HOW_FORCE)
-		return ret;
-	/* only a signal that kills cuts it short: nobody sees that */
-	ret = wait_event_killable(obj->wait, !READ_ONCE(s->cutting) ||
-				  !READ_ONCE(a->link_up) ||
-				  sci_adapter_is_dead(a));
-	mutex_lock(&a->lock);
-	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) &&
-	    list_empty(&s->exporter.servers))
-		hide(s);
-	mutex_unlock(&a->lock);
-	return ret ? -EINTR : 0;
+	if (!ret && c->how == SCI_UNEXPORT_HOW_FORCE)
+		ret = segment_force(s);
+	sci_retire_flush(a);
+	return ret;
 }
 
 int sci_segment_remove(struct sci_object *obj, void *cmd,
@@ -669,6 +724,7 @@ int sci_segment_remove(struct sci_object *obj, void *cmd,
 	mutex_lock(&obj->adapter->lock);
 	segment_remove(s, SCI_EV_DISCONNECT);
 	mutex_unlock(&obj->adapter->lock);
+	sci_retire_flush(obj->adapter);
 	return 0;
 }
 
@@ -752,10 +808,14 @@ static void segment_left(struct sci_server *server, bool died)
 		importer_count(server, SCI_EV_DISCONNECT, "disconnect");
 }
 
-static void segment_cut_done(struct sci_exporter *e)
+static void segment_server_gone(struct sci_exporter *e, bool cut)
 {
 	struct sci_segment *s = segment_of(e);
 
+	lockdep_assert_held(&s->obj.adapter->lock);
+	hide_unused(s);
+	if (!cut)
+		return;
 	WRITE_ONCE(s->cutting, s->cutting - 1);
 	if (!s->cutting)
 		wake_up_all(&s->obj.wait);
@@ -765,5 +825,5 @@ const struct sci_server_ops sci_segment_server_ops = {
 	.accept = segment_accept,
 	.joined = segment_joined,
 	.left = segment_left,
-	.cut_done = segment_cut_done,
+	.gone = segment_server_gone,
 };

@@ -27,7 +27,7 @@ struct sci_group;
  * @backing: file that backs maps of @pages; NULL: nobody mapped it yet
  * @state: enum sci_segment_state, under adapter->lock; read without by sysfs
  * @base: where others reach it, while @exposed
- * @exposed: the adapter was told to let them
+ * @exposed: the adapter was told to let them; NULL: it was not
  * @exporter: what importers connect to
  * @importers: how many are not cut off
  * @cutting: ... that are, and have not acknowledged it
@@ -50,7 +50,7 @@ struct sci_segment {
 	struct file *backing;
 	u32 state;
 	u64 base;
-	bool exposed;
+	struct sci_exposure *exposed;
 	struct sci_exporter exporter;
 	unsigned int importers;
 	unsigned int cutting;

@@ -6,9 +6,9 @@
  * As many nodes as one likes, all in one kernel: imports are the exporter's
  * very pages, control packets go through a list, remote interrupts are calls.
  * For programs that have no card, and for tests: debugfs sci/sciN/fault/ loses,
- * doubles and delays control packets, damages the messages in them, breaks DMA,
- * pulls the cable and reports errors; sci_loop/remove and sci_loop/add take nodes
- * away and bring them.
+ * doubles, delays and withholds control packets, damages the messages in them,
+ * breaks DMA, pulls the cable and reports errors; sci_loop/remove and sci_loop/add
+ * take nodes away and bring them.
  *
  * Nodes find each other in loop_nodes under loop_srcu.  One that is to be
  * removed leaves the table first; when the readers are through, no other node
@@ -118,6 +118,7 @@ struct loop_patch {
  * @damaged: number of messages that were damaged or patched
  * @patch: what to change in the next message of one type
  * @last: the message sent last
+ * @withhold: enum sci_message_type that never leaves, 0: none
  * @faults: debugfs fault/
  */
 struct loop_node {
@@ -145,6 +146,7 @@ struct loop_node {
 	u32 damaged;
 	struct loop_patch patch;
 	u8 last[SCI_MESSAGE_SIZE];
+	u32 withhold;
 	struct dentry *faults;
 };
 
@@ -348,12 +350,21 @@ static int loop_post(struct loop_node *from, struct loop_node *to,
 	return 0;
 }
 
+/* A kernel that answers, but never says this. */
+static bool loop_withholds(struct loop_node *from, const struct sci_packet *p)
+{
+	u32 type = READ_ONCE(from->withhold);
+
+	return type && p->type == SCI_PACKET_DATA && p->body[0] == type;
+}
+
 static int loop_transmit(struct loop_node *from, struct loop_node *to,
 			 const void *packet)
 {
 	int ret;
 
-	if (!loop_link_up(to) || loop_chance(from, &from->loss))
+	if (!loop_link_up(to) || loop_chance(from, &from->loss) ||
+	    loop_withholds(from, packet))
 		return 0;
 	ret = loop_post(from, to, packet);
 	if (!ret && loop_chance(from, &from->duplicate))
@@ -726,6 +737,7 @@ static void loop_faults_add(struct loop_node *n)
 	debugfs_create_u32("damage", 0600, dir, &n->damage);
 	debugfs_create_u32("damaged", 0400, dir, &n->damaged);
 	debugfs_create_file("patch", 0200, dir, n, &fault_patch_fops);
+	debugfs_create_u32("withhold", 0600, dir, &n->withhold);
 	n->faults = dir;
 }
 

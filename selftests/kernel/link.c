@@ -223,6 +223,39 @@ static void unexport_until_killed(struct peer *self, void *arg)
 	peer_expect(self, "nothing");
 }
 
+/* It revokes nothing of an importer that does not hear: memory must not stay. */
+TEST(force_takes_memory_away_though_nobody_hears_it)
+{
+	struct pair p;
+
+	begin(KNOB_LINK);
+	p = PAIR(LENGTH);
+	OK(sci_unmap(p.there, LENGTH));
+	OK(sci_unmap(MAP(p.remote, 0, LENGTH, RW), LENGTH));
+	link_set(p.far, false);
+	OK(segment_unexport(p.local, SCI_UNEXPORT_HOW_FORCE));
+	FAILS(sci_map(p.remote, 0, LENGTH, RW), ENOTCONN);
+	link_set(p.far, true);
+	EV_SOON(p.remote, SCI_EV_LOST);
+	/* and can be had again */
+	OK(segment_export(p.local));
+	close(OK(remote_connect(p.importer, p.node, p.id)));
+}
+
+TEST(force_does_not_wait_for_a_kernel_that_says_nothing)
+{
+	struct pair p;
+
+	begin(KNOB_WITHHOLD);
+	p = PAIR(LENGTH);
+	OK(knob_set(p.near, KNOB_WITHHOLD, MESSAGE_CUT_ACK));
+	OK(segment_unexport(p.local, SCI_UNEXPORT_HOW_FORCE));
+	OK(segment_export(p.local));
+	/* all that it says comes after what it did not say */
+	OK(knob_set(p.near, KNOB_WITHHOLD, 0));
+	close(OK(remote_connect(p.importer, p.node, p.id)));
+}
+
 TEST(whoever_forces_can_be_killed)
 {
 	struct peer *peer = peer_spawn(unexport_until_killed, NULL);

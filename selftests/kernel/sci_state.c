@@ -327,6 +327,7 @@ void faults_end(void)
 	static const char *const faults[] = {
 		KNOB_LOSS, KNOB_DUPLICATE, KNOB_REORDER, KNOB_DMA_ERRORS,
 		KNOB_DAMAGE,
+		KNOB_WITHHOLD,
 	};
 
 	for (unsigned int i = 0; i < adapters(); i++) {

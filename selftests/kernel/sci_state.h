@@ -23,12 +23,18 @@
 #define KNOB_DAMAGE	"damage"	/* of a million messages */
 #define KNOB_DAMAGED	"damaged"	/* how many were; to be read */
 #define KNOB_PATCH	"patch"		/* of the next message of a type: text */
+#define KNOB_WITHHOLD	"withhold"	/* messages of that type */
 #define KNOB_RETRIABLE	"retriable"	/* so many lost transfers */
 #define KNOB_FATAL	"fatal"
 /* Of all its adapters: a node. */
 #define LOOP_DIR	"/sys/kernel/debug/sci_loop"
 #define KNOB_REMOVE	"remove"
 #define KNOB_ADD	"add"
+
+/* For KNOB_WITHHOLD: enum sci_message_type of kmod/core/proto.h. */
+#define MESSAGE_CUT_ACK		6u
+#define MESSAGE_DATA_REPLY	10u
+#define MESSAGE_LEFT		13u
 
 /* ---- what the kernel holds ---- */
 

@@ -150,6 +150,30 @@ TEST(a_map_stays_charged)
 	close(fd);
 }
 
+/* More than the export table of a card has entries. */
+#define UNEXPORTED	1100u
+
+/* What nobody uses any more costs the adapter nothing. */
+TEST(unexported_segments_take_no_room)
+{
+	struct rlimit limit = { 2 * UNEXPORTED, 2 * UNEXPORTED };
+	int remote, used, fd;
+
+	begin();
+	OK(SYS(setrlimit(RLIMIT_NOFILE, &limit)));
+	for (__u32 id = 1; id <= UNEXPORTED; id++) {
+		fd = OK(segment_exported(adapter, id, PAGE));
+		remote = OK(remote_connect(adapter, adapter_node(0), id));
+		OK(segment_unexport(fd, id % 2 ? SCI_UNEXPORT_HOW_QUIET :
+						 SCI_UNEXPORT_HOW_NOTIFY));
+		close(remote);
+	}
+	used = OK(segment_exported(adapter, UNEXPORTED + 1, PAGE));
+	OK(segment_unexport(used, SCI_UNEXPORT_HOW_QUIET));
+	OK(segment_export(used));
+	close(OK(remote_connect(adapter, adapter_node(0), UNEXPORTED + 1)));
+}
+
 #define SHARE	(48u << 10)
 
 /* Creates a segment, gives its descriptor away, and exits. */
