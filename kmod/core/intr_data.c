@@ -320,22 +320,38 @@ static int post_messages(struct sci_remote_intr *r, struct list_head *list)
 	return ret;
 }
 
-static int wait_reply(struct sci_remote_intr *r)
+/* In jiffies: each window of messages that @len bytes need may take as long. */
+static unsigned long reply_patience(u32 len)
+{
+	return sci_peer_patience() *
+	       (1 + len / (SCI_MSG_DATA_BYTES * SCI_SESSION_WINDOW));
+}
+
+/* The reply may have got lost for want of memory: others want to send, too. */
+static int wait_reply(struct sci_remote_intr *r, u32 len)
 {
 	struct sci_client *c = &r->client;
 	struct sci_adapter *a = c->obj.adapter;
+	long left;
 
-	if (wait_event_killable(c->obj.wait, READ_ONCE(r->reply) <= 0 ||
-				READ_ONCE(c->state) == SCI_REMOTE_GONE ||
-				sci_adapter_is_dead(a)))
+	left = wait_event_killable_timeout(c->obj.wait,
+					   READ_ONCE(r->reply) <= 0 ||
+					   READ_ONCE(c->state) ==
+					   SCI_REMOTE_GONE ||
+					   sci_adapter_is_dead(a),
+					   reply_patience(len));
+	if (left < 0)
 		return -EINTR;
 	if (READ_ONCE(r->reply) <= 0)
 		return r->reply;
+	if (!left)
+		return -ETIMEDOUT;
 	return sci_adapter_is_dead(a) ? -ENODEV : -ENOTCONN;
 }
 
 /* One at a time per peer: fragments of two must not mix. */
-static int send_messages(struct sci_remote_intr *r, struct list_head *list)
+static int send_messages(struct sci_remote_intr *r, struct list_head *list,
+			 u32 len)
 {
 	struct sci_peer *p = r->client.conn.peer;
 	int ret;
@@ -344,7 +360,7 @@ static int send_messages(struct sci_remote_intr *r, struct list_head *list)
 		return -EINTR;
 	ret = post_messages(r, list);
 	if (!ret)
-		ret = wait_reply(r);
+		ret = wait_reply(r, len);
 	mutex_unlock(&p->data_lock);
 	return ret;
 }
@@ -359,7 +375,7 @@ int sci_intr_data_send(struct sci_client *c, const void __user *data, u32 len)
 	if (!ret)
 		ret = sci_adapter_enter(c->obj.adapter, &idx);
 	if (!ret) {
-		ret = send_messages(r, &list);
+		ret = send_messages(r, &list, len);
 		sci_adapter_exit(c->obj.adapter, idx);
 	}
 	free_messages(&list);

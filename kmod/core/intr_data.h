@@ -17,7 +17,8 @@ ssize_t sci_intr_data_read(struct sci_intr *i, char __user *buf, size_t len);
  * @c: the client; its file is held by the caller
  *
  * Calls sci_adapter_enter().  Returns when the owner has them.  One at a time per
- * peer.  -ENOBUFS: the owner has too much queued; -ENOTCONN, -EINTR, -ENODEV, -EFAULT, -ENOMEM.
+ * peer.  -ENOBUFS: the owner has too much queued; -ETIMEDOUT: his node does not
+ * say whether he has them; -ENOTCONN, -EINTR, -ENODEV, -EFAULT, -ENOMEM.
  */
 int sci_intr_data_send(struct sci_client *c, const void __user *data, u32 len);
 

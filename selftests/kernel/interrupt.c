@@ -640,3 +640,24 @@ TEST(a_sender_is_killed)
 	while (readable(intr, 0))
 		EQ(SYS(read(intr, room, sizeof(room))), sizeof(room));
 }
+
+/* ---- an owner's node that says nothing ---- */
+
+TEST(a_reply_that_does_not_come_is_not_waited_for)
+{
+	struct line l, other;
+
+	NEED_ADAPTERS(2);
+	NEED_KNOB(KNOB_WITHHOLD);
+	l = line_of(SCI_INTR_WITH_DATA);
+	other.intr = OK(intr_create(owner, SCI_INTR_WITH_DATA, &other.number));
+	other.remote = OK(intr_connect(sender, node, other.number,
+				       SCI_CONNECT_DATA));
+	OK(knob_set(1, KNOB_WITHHOLD, MESSAGE_DATA_REPLY));
+	FAILS(intr_send(l.remote, "a", 1), ETIMEDOUT);
+	OK(knob_set(1, KNOB_WITHHOLD, 0));
+	/* the late reply is not taken for another one */
+	OK(intr_send(other.remote, "b", 1));
+	OK(intr_send(l.remote, "c", 1));
+	CHECK(readable(l.intr, TEST_WAIT_MS));
+}

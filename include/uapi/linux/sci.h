@@ -867,8 +867,9 @@ struct sci_ioc_intr_connect {
  * It arrives after what this thread stored before it and flushed.
  *
  * Errors: EINVAL: data for an interrupt without; ENOTCONN: its owner is gone,
- * or not connected yet; EMSGSIZE: too long; ENOBUFS: the owner has too much
- * queued, nothing was sent; ENETDOWN.
+ * or not connected yet; EMSGSIZE: too long; ENOBUFS: the owner, or his node, has
+ * too much queued, nothing was sent; ETIMEDOUT: his node does not say whether the
+ * data has arrived; EHOSTUNREACH: it does not answer; ENETDOWN.
  */
 struct sci_ioc_intr_trigger {
 	__u32 size;
