@@ -21,6 +21,8 @@ static_assert(sizeof(struct sci_packet) == SCI_PACKET_SIZE);
 #define LOCAL_BATCH	32
 /* Messages to a node beyond which it is behind; no sane one comes near. */
 #define BEHIND_MIN	131072
+/* ... beyond which users post no triggers: some windows full */
+#define MANY_MIN	1024
 
 static unsigned int retry_ms __ro_after_init = 20;
 module_param(retry_ms, uint, 0444);
@@ -171,6 +173,7 @@ static void local_post(struct sci_peer *p, struct sci_message *m)
 {
 	lockdep_assert_held(&p->lock);
 	list_add_tail(&m->link, &p->local);
+	WRITE_ONCE(p->nr_local, p->nr_local + 1);
 	peer_arm_at(p, 0);
 }
 
@@ -184,6 +187,7 @@ static void local_deliver(struct sci_peer *p)
 	for (i = 0; i < LOCAL_BATCH && !list_empty(&p->local); i++) {
 		m = list_first_entry(&p->local, struct sci_message, link);
 		list_del(&m->link);
+		WRITE_ONCE(p->nr_local, p->nr_local - 1);
 		mutex_unlock(&p->lock);
 		p->ops->deliver(p, m->body);
 		mutex_lock(&p->lock);
@@ -516,6 +520,17 @@ static void peer_watch(struct sci_peer *p, unsigned int connections)
 	sci_session_watch(&p->session, connections, ktime_get_ns());
 	peer_arm(p);
 	mutex_unlock(&p->lock);
+}
+
+/* One of both is 0. */
+static unsigned int peer_waiting(struct sci_peer *p)
+{
+	return READ_ONCE(p->session.nr_messages) + READ_ONCE(p->nr_local);
+}
+
+bool sci_peer_has_many(struct sci_peer *p)
+{
+	return peer_waiting(p) >= MANY_MIN;
 }
 
 void sci_peer_link(struct sci_peer *p, struct list_head *link)

@@ -58,6 +58,7 @@ struct sci_peer_ops {
  * @lock: @session, @local, @work_at, @last_packet
  * @session: with it
  * @local: our own node: messages to be delivered
+ * @nr_local: how many; may be read at any time
  * @work: what is due: retransmission, heartbeats, @local
  * @work_at: when it will run, SCI_SESSION_NEVER if it will not
  * @links: connections of either direction with it, struct sci_connection.link;
@@ -81,6 +82,7 @@ struct sci_peer {
 	struct mutex lock;		/* session, local and so on */
 	struct sci_session session;
 	struct list_head local;
+	unsigned int nr_local;
 	struct delayed_work work;
 	u64 work_at;
 	struct list_head links;
@@ -128,6 +130,12 @@ unsigned long sci_peer_patience(void);
  * not fill our memory.
  */
 bool sci_peer_is_behind(struct sci_peer *p);
+
+/*
+ * More waits for it than it needs to stay busy: users must not post more.  Long
+ * before it is behind, so that they do not cost others their answers.
+ */
+bool sci_peer_has_many(struct sci_peer *p);
 
 /**
  * sci_peer_link() - a connection with that node begins

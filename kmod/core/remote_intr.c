@@ -92,6 +92,8 @@ static int trigger_inside(struct sci_remote_intr *r)
 	}
 	mutex_lock(&a->lock);
 	ret = sci_client_usable(c);
+	if (!ret && m && sci_peer_has_many(c->conn.peer))
+		ret = -ENOBUFS;
 	remote = c->conn.remote;
 	if (!ret && m) {
 		sci_post_simple(c->conn.peer, m, SCI_MSG_TRIGGER, remote);

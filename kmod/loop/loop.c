@@ -69,6 +69,11 @@ module_param(max_segment, uint, 0444);
 MODULE_PARM_DESC(max_segment,
 		 "MiB of the largest segment (1 to 1048576, default 1024)");
 
+static bool doorbells = true;
+module_param(doorbells, bool, 0644);
+MODULE_PARM_DESC(doorbells,
+		 "Nodes that are added from now on have remote interrupts; else these go in control packets (Y)");
+
 /**
  * struct loop_packet - control packet on its way
  * @link: in an inbox
@@ -616,6 +621,18 @@ static const struct sci_adapter_ops loop_ops = {
 	.dma_copy	= loop_dma_copy,
 };
 
+/* As an adapter that has no remote interrupts. */
+static const struct sci_adapter_ops loop_ops_by_message = {
+	.owner		= THIS_MODULE,
+	.send		= loop_send,
+	.expose		= loop_expose,
+	.hide		= loop_hide,
+	.map		= loop_map,
+	.unmap		= loop_unmap,
+	.mapping_pfn	= loop_mapping_pfn,
+	.dma_copy	= loop_dma_copy,
+};
+
 /* ---- faults ---- */
 
 static void loop_set_link(struct loop_node *n, bool up)
@@ -754,7 +771,7 @@ static int loop_adapter_create(struct loop_node *n, u32 node)
 		sci_adapter_put(a);
 		return -ENOMEM;
 	}
-	a->ops = &loop_ops;
+	a->ops = doorbells ? &loop_ops : &loop_ops_by_message;
 	a->type = "loop";
 	a->node = node;
 	a->caps = SCI_CAP_MEMORY | SCI_CAP_DMA | SCI_CAP_BROADCAST |

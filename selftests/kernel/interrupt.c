@@ -661,3 +661,78 @@ TEST(a_reply_that_does_not_come_is_not_waited_for)
 	OK(intr_send(l.remote, "c", 1));
 	CHECK(readable(l.intr, TEST_WAIT_MS));
 }
+
+/* ---- an adapter without remote interrupts ---- */
+
+static unsigned int place_of(unsigned int wanted)
+{
+	adapters_find();
+	for (unsigned int i = 0; i < adapters(); i++)
+		if (adapter_node(i) == wanted)
+			return i;
+	FAIL("node %u is not there", wanted);
+}
+
+/* The last node, anew. */
+static unsigned int node_anew(const char *doorbells)
+{
+	unsigned int last = adapter_node(adapters() - 1);
+
+	OK(write_text(DOORBELLS, doorbells));
+	OK(adapter_remove(place_of(last)));
+	OK(node_add(last));
+	OK(write_text(DOORBELLS, "Y"));
+	return place_of(last);
+}
+
+static struct line line_by_message(unsigned int *place)
+{
+	struct line l = { 0 };
+
+	NEED_ADAPTERS(2);
+	NEED_ROOT();
+	if (access(DOORBELLS, W_OK) || access(LOOP_DIR "/" KNOB_ADD, W_OK))
+		SKIP("no " DOORBELLS);
+	*place = node_anew("N");
+	sender = OK(adapter_open(*place));
+	owner = OK(adapter_open(0));
+	node = adapter_node(0);
+	l.intr = OK(intr_create(owner, SCI_INTR_COUNT, &l.number));
+	l.remote = OK(intr_connect(sender, node, l.number, 0));
+	OK(SYS(fcntl(l.intr, F_SETFL, O_NONBLOCK)));
+	return l;
+}
+
+TEST(triggers_by_message)
+{
+	unsigned int place;
+	struct line l = line_by_message(&place);
+
+	for (unsigned int i = 0; i < 50; i++)
+		OK(intr_trigger(l.remote));
+	for (unsigned int i = 0; i < 50; i++)
+		take(l.intr);
+	none(l.intr);
+	node_anew("Y");
+}
+
+#define LOTS	100000u
+
+/* Each is a message in the kernel's memory until it is acknowledged. */
+TEST(triggers_for_a_silent_node_have_a_limit)
+{
+	unsigned int place, sent;
+	struct line l = line_by_message(&place);
+	int ret = 0;
+
+	OK(knob_set(place, KNOB_LOSS, 1000000));
+	for (sent = 0; sent < LOTS && !ret; sent++)
+		ret = intr_trigger(l.remote);
+	EQ(ret, -ENOBUFS);
+	OK(knob_set(place, KNOB_LOSS, 0));
+	for (sent--; sent; sent--)
+		take(l.intr);
+	OK(intr_trigger(l.remote));
+	take(l.intr);
+	node_anew("Y");
+}

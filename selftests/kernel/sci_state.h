@@ -30,6 +30,8 @@
 #define LOOP_DIR	"/sys/kernel/debug/sci_loop"
 #define KNOB_REMOVE	"remove"
 #define KNOB_ADD	"add"
+/* Of nodes that are added from now on: Y or N. */
+#define DOORBELLS	"/sys/module/sci_loop/parameters/doorbells"
 
 /* For KNOB_WITHHOLD: enum sci_message_type of kmod/core/proto.h. */
 #define MESSAGE_CUT_ACK		6u
