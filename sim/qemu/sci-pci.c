@@ -18,6 +18,7 @@
 #include "hw/pci/msix.h"
 #include "hw/pci/pci.h"
 #include "hw/pci/pcie.h"
+#include "hw/pci/pcie_aer.h"
 #include "hw/qdev-properties.h"
 #include "migration/blocker.h"
 #include "qemu/bswap.h"
@@ -186,6 +187,53 @@ static bool is_register(hwaddr addr, unsigned int size)
 	return size == 4 && !(addr & 3);
 }
 
+/*
+ * Faults of the card itself, for tests of drivers.  Each lasts until the property
+ * `fault` is set to something else.
+ */
+static const char *const fault_names[FAULTS] = {
+	[FAULT_NONE] = "none",
+	[FAULT_BARRIER] = "barrier",
+	[FAULT_COMMAND] = "command",
+	[FAULT_DMA] = "dma",
+	[FAULT_DMA_BUSY] = "dma-busy",
+	[FAULT_ONES] = "ones",
+	[FAULT_MAILBOX] = "mailbox",
+};
+
+/* What the CPU reads where the model would answer @value. */
+static uint32_t fault_read(struct sci_card *card, hwaddr addr, uint32_t value)
+{
+	switch (card->fault) {
+	case FAULT_BARRIER:
+		/* a ticket that DONE does not reach */
+		return addr == SCI_PCI_USER_BARRIER ? value + (1u << 30) : value;
+	case FAULT_COMMAND:
+		return addr == SCI_PCI_CMD_STATUS ? SCI_PCI_CMD_BUSY : value;
+	case FAULT_DMA_BUSY:
+		return addr == SCI_PCI_DMA_HEAD ? ++card->fault_reads : value;
+	case FAULT_MAILBOX:
+		return addr == SCI_PCI_MBOX_FREE ? 0x7fffffff : value;
+	case FAULT_ONES:
+		return UINT32_MAX;
+	default:
+		return value;
+	}
+}
+
+static bool fault_drops(struct sci_card *card, hwaddr addr)
+{
+	switch (card->fault) {
+	case FAULT_DMA:
+	case FAULT_DMA_BUSY:
+		return addr == SCI_PCI_DMA_TAIL || addr == SCI_PCI_DMA_CONTROL;
+	case FAULT_ONES:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static uint64_t csr_read(void *opaque, hwaddr addr, unsigned int size)
 {
 	struct sci_card *card = opaque;
@@ -198,14 +246,15 @@ static uint64_t csr_read(void *opaque, hwaddr addr, unsigned int size)
 		window_check(card);
 	value = sim_csr_read(card->adapter, addr);
 	card_end(card);
-	return value;
+	return fault_read(card, addr, value);
 }
 
 static void csr_write(void *opaque, hwaddr addr, uint64_t value, unsigned int size)
 {
 	struct sci_card *card = opaque;
 
-	if (!is_register(addr, size) || !bus_begin(card))
+	if (!is_register(addr, size) || fault_drops(card, addr) ||
+	    !bus_begin(card))
 		return;
 	sim_csr_write(card->adapter, addr, value);
 	if (card->config.direct)
@@ -413,6 +462,8 @@ static void sci_reset(DeviceState *dev)
 {
 	struct sci_card *card = SCI_CARD(dev);
 
+	if (card->pci.exp.exp_cap)
+		pcie_cap_deverr_reset(&card->pci);
 	if (!card_begin(card))
 		return;
 	sim_adapter_reset(card->adapter, epoch());
@@ -427,8 +478,10 @@ static void sci_config_write(PCIDevice *pci, uint32_t addr, uint32_t value, int 
 	struct sci_card *card = SCI_CARD(pci);
 
 	pci_default_write_config(pci, addr, value, len);
-	if (pci->exp.exp_cap)
+	if (pci->exp.exp_cap) {
 		pcie_cap_flr_write_config(pci, addr, value, len);
+		pcie_aer_write_config(pci, addr, value, len);
+	}
 	/* MSI-X may have come or gone */
 	set_intx(card);
 }
@@ -479,6 +532,8 @@ static void sci_exit(PCIDevice *pci)
 	timer_free(g_steal_pointer(&card->timer));
 	if (msix_present(pci))
 		msix_uninit_exclusive_bar(pci);
+	if (pci->exp.aer_cap)
+		pcie_aer_exit(pci);
 	if (pci->exp.exp_cap)
 		pcie_cap_exit(pci);
 	if (card->blocked)
@@ -507,6 +562,10 @@ static bool init_card(struct sci_card *card, Error **errp)
 			return false;
 		}
 		pcie_cap_flr_init(pci);
+		pcie_cap_deverr_init(pci);
+		if (pcie_aer_init(pci, PCI_ERR_VER, PCI_CONFIG_SPACE_SIZE,
+				  PCI_ERR_SIZEOF, errp) < 0)
+			return false;
 	}
 	if (!init_interrupts(card, errp))
 		return false;
@@ -560,7 +619,7 @@ static void sci_realize(PCIDevice *pci, Error **errp)
 		sci_exit(pci);
 }
 
-/* ---- for qom-get ---- */
+/* ---- for qom-get and qom-set ---- */
 
 static bool get_link(Object *obj, Error **errp)
 {
@@ -579,6 +638,24 @@ static char *get_counters(Object *obj, Error **errp)
 		g_string_append_printf(text, "%s%s=%" PRIu64, i ? " " : "",
 				       names[i], sim_counter(card->adapter, i));
 	return g_string_free(text, false);
+}
+
+static char *get_fault(Object *obj, Error **errp)
+{
+	return g_strdup(fault_names[SCI_CARD(obj)->fault]);
+}
+
+static void set_fault(Object *obj, const char *name, Error **errp)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAULTS; i++) {
+		if (!strcmp(fault_names[i], name)) {
+			SCI_CARD(obj)->fault = i;
+			return;
+		}
+	}
+	error_setg(errp, "sci-pci: a card has no fault %s", name);
 }
 
 static void sci_instance_init(Object *obj)
@@ -630,6 +707,7 @@ static void sci_class_init(ObjectClass *class, void *data)
 	set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
 	object_class_property_add_bool(class, "link", get_link, NULL);
 	object_class_property_add_str(class, "counters", get_counters, NULL);
+	object_class_property_add_str(class, "fault", get_fault, set_fault);
 }
 
 static const TypeInfo sci_type = {

@@ -88,6 +88,17 @@ struct sci_window {
 	QEMUTimer *done;
 };
 
+enum sci_fault {
+	FAULT_NONE,
+	FAULT_BARRIER,		/* store barriers do not end */
+	FAULT_COMMAND,		/* commands do not end */
+	FAULT_DMA,		/* DMA does not begin */
+	FAULT_DMA_BUSY,		/* ... and looks as if it went on */
+	FAULT_ONES,		/* registers read as ones, writes do nothing */
+	FAULT_MAILBOX,		/* there is more room than the mailbox has */
+	FAULTS,
+};
+
 struct sci_card {
 	PCIDevice pci;
 	QTAILQ_ENTRY(sci_card) next;
@@ -105,6 +116,8 @@ struct sci_card {
 	QEMUTimer *timer;
 	bool deadline_changed;
 	uint32_t pending;		/* causes of interrupts */
+	enum sci_fault fault;
+	uint32_t fault_reads;		/* of DMA_HEAD, with FAULT_DMA_BUSY */
 	bool blocked;
 	Error *blocker;
 
