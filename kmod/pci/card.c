@@ -366,6 +366,8 @@ int sci_pci_up(struct sci_pci *p)
 	sci_pci_irqs_allow(p, SCI_PCI_INT_ALL);
 	sci_pci_write(p, SCI_PCI_CONTROL, SCI_PCI_CONTROL_ENABLE);
 	queue_work(p->wq, &p->event_work);
+	/* for slot_reset(): a reset or a sleep has used up what was saved before */
+	pci_save_state(p->pdev);
 	card_announce(p);
 	return 0;
 

@@ -135,7 +135,6 @@ static int sci_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	mutex_unlock(&p->state_lock);
 	if (ret)
 		goto err_vectors;
-	pci_save_state(pdev);
 	return 0;
 
 err_vectors:
@@ -169,14 +168,41 @@ static void sci_pci_shutdown(struct pci_dev *pdev)
 
 /* ---- power, errors and resets of the bus ---- */
 
-/* Other nodes have this one's memory mapped: it can't sleep. */
-static int sci_pci_suspend(struct device *dev)
+/* A card that is up stays up: not every error does harm. */
+static int bring_up(struct sci_pci *p)
 {
-	dev_err(dev, "an SCI adapter does not sleep: unload sci_pci before\n");
-	return -EBUSY;
+	int ret = 0;
+
+	mutex_lock(&p->state_lock);
+	if (!p->adapter)
+		ret = sci_pci_up(p);
+	mutex_unlock(&p->state_lock);
+	if (ret)
+		dev_err(&p->pdev->dev, "does not come back: %pe\n",
+			ERR_PTR(ret));
+	return ret;
 }
 
-static DEFINE_SIMPLE_DEV_PM_OPS(sci_pci_pm, sci_pci_suspend, NULL);
+/*
+ * The machine goes to sleep: users and other nodes lose the adapter, as if the
+ * card were pulled out.  This is prepare() and complete(), not suspend() and
+ * resume(), because a device can get no child between those.
+ */
+static int sci_pci_prepare(struct device *dev)
+{
+	take_down(dev_get_drvdata(dev));
+	return 0;
+}
+
+static void sci_pci_complete(struct device *dev)
+{
+	bring_up(dev_get_drvdata(dev));
+}
+
+static const struct dev_pm_ops sci_pci_pm = {
+	.prepare	= sci_pci_prepare,
+	.complete	= sci_pci_complete,
+};
 
 static pci_ers_result_t sci_pci_error_detected(struct pci_dev *pdev,
 					       pci_channel_state_t state)
@@ -199,23 +225,13 @@ static pci_ers_result_t sci_pci_slot_reset(struct pci_dev *pdev)
 	struct sci_pci *p = pci_get_drvdata(pdev);
 
 	pci_restore_state(pdev);
-	pci_save_state(pdev);
 	return sci_pci_read(p, SCI_PCI_ID) == SCI_PCI_ID_VALUE ?
 	       PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_DISCONNECT;
 }
 
-/* Also after errors that did no harm: then it is up. */
 static void sci_pci_resume(struct pci_dev *pdev)
 {
-	struct sci_pci *p = pci_get_drvdata(pdev);
-	int ret = 0;
-
-	mutex_lock(&p->state_lock);
-	if (!p->adapter)
-		ret = sci_pci_up(p);
-	mutex_unlock(&p->state_lock);
-	if (ret)
-		dev_err(&pdev->dev, "does not come back: %pe\n", ERR_PTR(ret));
+	bring_up(pci_get_drvdata(pdev));
 }
 
 static void sci_pci_reset_prepare(struct pci_dev *pdev)
