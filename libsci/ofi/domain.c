@@ -13,6 +13,7 @@ static int domain_close(struct fid *fid)
 
 	if (atomic_load(&d->users))
 		return -FI_EBUSY;
+	sfi_auto_stop(d);
 	d->fabric->users--;
 	sfi_lock_fini(&d->lock);
 	sfi_eps_fini(&d->eps);
@@ -82,9 +83,12 @@ int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context)
 {
 	struct sfi_domain *d;
+	bool automatic;
+	int ret = 0;
 
 	if (!info || !info->domain_attr)
 		return -FI_EINVAL;
+	automatic = info->domain_attr->data_progress == FI_PROGRESS_AUTO;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -FI_ENOMEM;
@@ -95,13 +99,20 @@ int sfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->fid.mr = &sfi_mr_ops;
 	d->fabric = (struct sfi_fabric *)fabric;
 	d->fabric->users++;
-	d->shared = info->domain_attr->threading != FI_THREAD_DOMAIN;
+	d->shared = automatic ||
+		    info->domain_attr->threading != FI_THREAD_DOMAIN;
 	d->own_keys = info->domain_attr->mr_mode &
 		      (SFI_MR_BASIC | FI_MR_PROV_KEY);
 	d->by_address = info->domain_attr->mr_mode &
 			(SFI_MR_BASIC | FI_MR_VIRT_ADDR);
 	sfi_lock_init(&d->lock, d->shared);
 	sfi_eps_init(&d->eps, d->shared);
+	if (automatic)
+		ret = sfi_auto_start(d);
+	if (ret) {
+		domain_close(&d->fid.fid);
+		return ret;
+	}
 	*domain = &d->fid;
 	return 0;
 }

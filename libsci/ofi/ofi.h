@@ -157,6 +157,16 @@ struct sfi_wait {
 	struct sfi_wait *next;		/* of the domain's */
 };
 
+/* FI_PROGRESS_AUTO: see auto.c. */
+struct sfi_auto {
+	bool runs;
+	pid_t pid;			/* that started it */
+	pthread_t thread;
+	struct sfi_wait wait;
+	_Atomic uint64_t calls;		/* for progress, by the program */
+	_Atomic bool asleep, stop;
+};
+
 struct sfi_fabric {
 	struct fid_fabric fid;
 	_Atomic unsigned int users;
@@ -175,6 +185,7 @@ struct sfi_domain {
 	struct sfi_ep *exporter;	/* of regions; NULL: none does */
 	struct sfi_eps eps;		/* all that are enabled */
 	struct sfi_wait *waits;		/* what sleeps on them; with @eps' lock */
+	struct sfi_auto automatic;
 };
 
 struct sfi_av {
@@ -412,6 +423,11 @@ static inline void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep,
 	else
 		sfi_cq_queue(cq, ep, flags, context, buf, st);
 }
+
+/* auto.c */
+int sfi_auto_start(struct sfi_domain *d);
+void sfi_auto_stop(struct sfi_domain *d);
+void sfi_auto_called(struct sfi_auto *a);
 
 /* cntr.c */
 int sfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,

@@ -51,8 +51,6 @@ static bool ep_fits(const struct fi_ep_attr *a)
 static bool domain_fits(const struct fi_domain_attr *a, const char *name)
 {
 	return (!a->name || !strcmp(a->name, name)) &&
-	       a->control_progress != FI_PROGRESS_AUTO &&
-	       a->data_progress != FI_PROGRESS_AUTO &&
 	       a->cq_data_size <= sizeof(uint64_t) &&
 	       a->max_ep_tx_ctx <= 1 && a->max_ep_rx_ctx <= 1 &&
 	       !a->max_ep_stx_ctx && !a->max_ep_srx_ctx && !a->auth_key_size &&
@@ -163,6 +161,14 @@ static int mr_mode_for(int wanted, uint32_t version)
 	return wanted & FI_MR_PROV_KEY;
 }
 
+/* A thread of the provider's costs time: it is there for programs that ask for it. */
+static enum fi_progress progress_for(const struct fi_domain_attr *h)
+{
+	return h->control_progress == FI_PROGRESS_AUTO ||
+	       h->data_progress == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO :
+						      FI_PROGRESS_MANUAL;
+}
+
 static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h,
 			uint32_t version)
 {
@@ -182,6 +188,7 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 	if (!h)
 		return;
 	a->mr_mode = mr_mode_for(h->mr_mode, version);
+	a->control_progress = a->data_progress = progress_for(h);
 	a->av_type = h->av_type;
 	if (h->threading != FI_THREAD_UNSPEC)
 		a->threading = h->threading;

@@ -84,6 +84,8 @@ void sfi_eps_progress(struct sfi_eps *e, struct sfi_domain *d)
 {
 	bool others;
 
+	if (d->automatic.runs)
+		sfi_auto_called(&d->automatic);
 	sfi_lock(&e->lock);
 	for (size_t i = 0; i < e->n; i++)
 		sfi_ep_progress(e->ep[i]);

@@ -35,11 +35,6 @@ static void long_inject(struct fi_info *h) { h->tx_attr->inject_size = 1 << 20; 
 static void many_pieces(struct fi_info *h) { h->tx_attr->iov_limit = 1000; }
 static void read_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_RAR; }
 
-static void automatic(struct fi_info *h)
-{
-	h->domain_attr->data_progress = FI_PROGRESS_AUTO;
-}
-
 static void other_domain(struct fi_info *h)
 {
 	h->domain_attr->name = strdup("nonesuch");
@@ -49,7 +44,7 @@ TEST(hints_that_cannot_be_met)
 {
 	static void (*const bad[])(struct fi_info *h) = {
 		streams, many_places, fences, collectives, ip, long_inject,
-		many_pieces, read_order, automatic, other_domain,
+		many_pieces, read_order, other_domain,
 	};
 
 	CHECK_EQ(info_for(as_it_is), 0);

@@ -47,6 +47,7 @@ struct link_config {
 	bool two;			/* sends have a queue of their own */
 	uint64_t caps;			/* with FI_RMA_EVENT it counts what is asked of it */
 	int mr_mode;
+	enum fi_progress progress;
 };
 
 struct link {
@@ -88,6 +89,7 @@ static inline struct fi_info *link_hints(const struct link_config *c)
 	h->ep_attr->type = FI_EP_RDM;
 	h->domain_attr->threading = c->threading;
 	h->domain_attr->mr_mode = c->mr_mode;
+	h->domain_attr->data_progress = c->progress;
 	h->mode = FI_CONTEXT;
 	h->fabric_attr->prov_name = strdup("sci");
 	return h;

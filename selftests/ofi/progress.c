@@ -9,6 +9,8 @@
 #define KEY	0x1234u
 #define CAPS	(FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | FI_SOURCE)
 
+#define ROUNDS	(TEST_TSAN || TEST_ASAN ? 100u : 1000u)
+
 /* ---- endpoints beside the first ---- */
 
 struct second {
@@ -128,6 +130,133 @@ TEST(a_queue_that_is_read_serves_all_endpoints)
 	peer_join(p);
 }
 
+/* ---- FI_PROGRESS_AUTO ---- */
+
+static const struct link_config automatic = {
+	.caps = CAPS, .progress = FI_PROGRESS_AUTO,
+};
+
+TEST(progress_is_manual_unless_asked_for)
+{
+	static const enum fi_progress asked[] = {
+		FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO,
+	};
+
+	link_environment();
+	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+		struct link_config c = { .progress = asked[i] };
+		struct fi_info *hints = link_hints(&c), *info;
+
+		CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints,
+				    &info), 0);
+		CHECK_EQ(info->domain_attr->data_progress,
+			 asked[i] == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO :
+							FI_PROGRESS_MANUAL);
+		CHECK_EQ(info->domain_attr->control_progress,
+			 info->domain_attr->data_progress);
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+}
+
+/* Never calls the provider while it is written to and read from. */
+static void is_busy(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, arg);
+	uint64_t word = 1;
+	struct fid_mr *mr;
+
+	CHECK_EQ(fi_mr_reg(l.domain, &word, 8, FI_REMOTE_WRITE | FI_REMOTE_READ, 0,
+			   KEY, 0, &mr, NULL), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		peer_send(self, "busy");
+		peer_expect(self, "done");
+		/* and now it does */
+		link_meet(&l);
+	}
+	CHECK_EQ(fi_close(&mr->fid), 0);
+	link_close(&l);
+}
+
+TEST(a_program_that_never_looks_is_served)
+{
+	struct peer *p = peer_spawn(8, is_busy, (void *)&automatic);
+	struct link_config c = { .caps = CAPS };
+	struct link l = link_open(p, 8, &c);
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		peer_expect(p, "busy");
+		for (unsigned int k = 0; k < 20; k++) {
+			uint64_t word = 100 * i + k, got = 0;
+
+			CHECK_EQ(fi_write(l.ep, &word, 8, NULL, l.to, 0, KEY, NULL),
+				 0);
+			CHECK_EQ(fi_cntr_wait(l.asked, ++n, TEST_WAIT_MS), 0);
+			CHECK_EQ(fi_read(l.ep, &got, 8, NULL, l.to, 0, KEY, NULL),
+				 0);
+			CHECK_EQ(fi_cntr_wait(l.asked, ++n, TEST_WAIT_MS), 0);
+			CHECK_EQ(got, word);
+		}
+		peer_send(p, "done");
+		link_meet(&l);
+	}
+	link_close(&l);
+	peer_join(p);
+}
+
+/* The thread and the program share endpoints, queues and what comes for them. */
+static void echoes(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, arg);
+	uint32_t word;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, NULL), 0);
+		link_next(&l, NULL);
+		LINK_SEND(&l, fi_tinject(l.ep, &word, 4, l.to, TAG));
+	}
+	link_meet(&l);
+	link_close(&l);
+}
+
+static void check_echoes(enum fi_threading threading, enum fi_wait_obj wait)
+{
+	struct link_config c = automatic;
+	struct peer *p;
+	struct link l;
+
+	c.threading = threading;
+	c.wait = wait;
+	p = peer_spawn(8, echoes, &c);
+	l = link_open(p, 8, &c);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		struct fi_cq_tagged_entry e;
+		uint32_t word = ~i;
+
+		CHECK_EQ(fi_trecv(l.ep, &word, 4, NULL, l.to, TAG, 0, &l), 0);
+		LINK_SEND(&l, fi_tinject(l.ep, &i, 4, l.to, TAG));
+		if (wait == FI_WAIT_NONE)
+			link_next(&l, NULL);
+		else
+			CHECK_EQ(fi_cq_sread(l.cq, &e, 1, NULL, TEST_WAIT_MS), 1);
+		CHECK_EQ(word, i);
+	}
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
+TEST(a_program_that_polls_shares_with_the_thread)
+{
+	check_echoes(FI_THREAD_DOMAIN, FI_WAIT_NONE);
+}
+
+TEST(a_program_that_sleeps_shares_with_the_thread)
+{
+	check_echoes(FI_THREAD_SAFE, FI_WAIT_UNSPEC);
+}
+
 /* ---- objects that are bound late ---- */
 
 TEST(counters_and_queues_are_bound_to_an_enabled_endpoint)
@@ -160,8 +289,6 @@ TEST(counters_and_queues_are_bound_to_an_enabled_endpoint)
 }
 
 /* ---- threads that wait for the same object ---- */
-
-#define ROUNDS	(TEST_TSAN || TEST_ASAN ? 100u : 1000u)
 
 struct waiter {
 	struct link *l;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * FI_PROGRESS_AUTO: a thread of the domain serves peers while the program does not.
+ *
+ * The thread leaves endpoints alone as long as the program makes progress itself: it
+ * looks once a tick whether the program still does.  When it does not, the thread
+ * makes progress and sleeps on the doorbells of all endpoints.  The program's next
+ * call for progress wakes it up, as such a call may take a bell that was for it.
+ */
+#include "libsci/ofi/ofi.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "libsci/base/thread.h"
+
+#define TICK_MS		1
+
+/* The program has called: @d's thread goes back to its ticks. */
+void sfi_auto_called(struct sfi_auto *a)
+{
+	atomic_fetch_add_explicit(&a->calls, 1, memory_order_relaxed);
+	if (atomic_load(&a->asleep) && atomic_exchange(&a->asleep, false))
+		sfi_wait_signal(&a->wait);
+}
+
+/* Does the program make progress itself? */
+static bool program_calls(struct sfi_auto *a, uint64_t *seen)
+{
+	uint64_t calls = atomic_load_explicit(&a->calls, memory_order_relaxed);
+
+	if (calls == *seen)
+		return false;
+	*seen = calls;
+	return true;
+}
+
+static void tick(struct sfi_auto *a)
+{
+	struct pollfd p = { .fd = a->wait.signal, .events = POLLIN };
+
+	sfi_wait_clear(&a->wait);
+	if (!atomic_load(&a->stop))
+		poll(&p, 1, TICK_MS);
+}
+
+static void serve_and_sleep(struct sfi_domain *d)
+{
+	struct sfi_auto *a = &d->automatic;
+
+	sfi_domain_progress(d);
+	atomic_store(&a->asleep, true);
+	if (!sfi_wait_arm(&a->wait, d)) {
+		if (atomic_load(&a->asleep) && !atomic_load(&a->stop))
+			sfi_wait_sleep(&a->wait, -1);
+		else
+			sfi_wait_disarm(&a->wait);
+	}
+	atomic_store(&a->asleep, false);
+}
+
+static void *serve(void *arg)
+{
+	struct sfi_domain *d = arg;
+	struct sfi_auto *a = &d->automatic;
+	uint64_t seen = 0;
+
+	while (!atomic_load(&a->stop)) {
+		if (program_calls(a, &seen))
+			tick(a);
+		else
+			serve_and_sleep(d);
+	}
+	return NULL;
+}
+
+int sfi_auto_start(struct sfi_domain *d)
+{
+	struct sfi_auto *a = &d->automatic;
+	int ret = sfi_wait_open(&a->wait, FI_WAIT_UNSPEC, d);
+
+	if (ret)
+		return ret;
+	a->pid = getpid();
+	ret = sci_thread_start(&a->thread, serve, d, "sci-progress");
+	a->runs = !ret;
+	if (ret)
+		sfi_wait_close(&a->wait, d);
+	return ret;
+}
+
+/* A child after fork() has no such thread. */
+void sfi_auto_stop(struct sfi_domain *d)
+{
+	struct sfi_auto *a = &d->automatic;
+
+	if (!a->runs)
+		return;
+	atomic_store(&a->stop, true);
+	if (a->pid == getpid()) {
+		sfi_wait_signal(&a->wait);
+		pthread_join(a->thread, NULL);
+	}
+	sfi_wait_close(&a->wait, d);
+}
