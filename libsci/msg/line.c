@@ -122,8 +122,7 @@ WIDE __hot static bool get_wide(const volatile struct msg_line *slot, uint64_t i
 
 static void choose(void)
 {
-	const char *engine = sci_pio_name();
-	bool wide = !strcmp(engine, "avx512") || !strcmp(engine, "movdir64b");
+	bool wide = sci_pio_width() == SCI_PIO_LINE;
 
 	if (wide && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq") &&

@@ -191,6 +191,11 @@ const char *sci_pio_name(void)
 	return sci_load_relaxed(&sci_pio_current)->name;
 }
 
+unsigned int sci_pio_width(void)
+{
+	return sci_load_relaxed(&sci_pio_current)->width;
+}
+
 size_t sci_pio_stream_min(void)
 {
 	return sci_load_relaxed(&sci_pio_stream_limit);

@@ -95,6 +95,13 @@ int sci_pio_init(const char *override);
 const char *sci_pio_name(void);
 
 /**
+ * sci_pio_width() - bytes of the widest store of the engine in use
+ *
+ * SCI_PIO_LINE: it stores a line at once.
+ */
+unsigned int sci_pio_width(void);
+
+/**
  * sci_pio_engine() - enumerate the engines of this architecture
  * @i: from 0, the best engine first, the portable one last
  *
