@@ -132,6 +132,7 @@ static int join(struct sci_ep *ep)
 	ep->errors = sci_link_errors(ep->link);
 	ep->addr.node = info.node;
 	ep->wake_barrier = info.wake_barrier;
+	ep->register_copies = info.register_copies;
 	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED;
 	ep->lossy = ep->link->map != SCI_PIO_MAP_CACHED ||
 		    atomic_load(&sci_fault_enabled);
@@ -275,6 +276,14 @@ int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr)
 const char *sci_ep_fabric(struct sci_ep *ep)
 {
 	return ep ? ep->ops->name : NULL;
+}
+
+unsigned int sci_ep_traits(struct sci_ep *ep)
+{
+	if (!ep)
+		return 0;
+	return (ep->may_read ? SCI_TRAIT_FAST_READS : 0u) |
+	       (ep->register_copies ? SCI_TRAIT_REGISTER_COPIES : 0u);
 }
 
 int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats)

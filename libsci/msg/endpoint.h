@@ -321,6 +321,7 @@ struct sci_ep {
 	bool lossy;			/* remote stores have to be checked */
 	bool crc;
 	bool may_read;			/* imports read as fast as they write */
+	bool register_copies;		/* see SCI_TRAIT_REGISTER_COPIES */
 	bool wake_barrier;
 	bool retry;			/* something waits that nobody tells of */
 	struct list hot;

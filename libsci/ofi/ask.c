@@ -190,7 +190,7 @@ static bool is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
 	return d->own_keys && !d->by_address && a->verb <= SFI_READ &&
 	       a->n_places == 1 && a->places->key & SFI_KEY_EXPORTED &&
 	       !(a->flags & (FI_REMOTE_CQ_DATA | FI_INJECT)) &&
-	       (a->verb == SFI_WRITE || ep->shares_memory ||
+	       (a->verb == SFI_WRITE || ep->traits & SCI_TRAIT_FAST_READS ||
 		a->places->len <= 64);
 }
 

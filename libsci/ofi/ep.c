@@ -481,7 +481,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->domain = d;
 	d->users++;
 	ep->caps = info->caps;
-	ep->shares_memory = !strcmp(sci_ep_fabric(ep->ep), "shm");
+	ep->traits = sci_ep_traits(ep->ep);
 	ep->directed = info->caps & FI_DIRECTED_RECV;
 	ep->tx.op_flags = info->tx_attr->op_flags;
 	ep->rx.op_flags = info->rx_attr->op_flags;

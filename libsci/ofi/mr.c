@@ -45,14 +45,14 @@ int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access
 /* ---- export ---- */
 
 /*
- * Whole pages with all rights become a segment, by one endpoint of the domain's. On
- * a node's own fabric the pages are exchanged for that, and what other threads store
- * to them meanwhile is lost: there a program has to ask for it.
+ * Whole pages with all rights become a segment, by one endpoint of the domain. Where
+ * registration exchanges the pages, what other threads store to them meanwhile is
+ * lost: there a program has to ask for it.
  */
 void sfi_mr_exporter(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;
-	int wanted = !ep->shares_memory;
+	int wanted = !(ep->traits & SCI_TRAIT_REGISTER_COPIES);
 
 	fi_param_get_bool(&sfi_provider, "direct", &wanted);
 	/* who wants to hear of what peers do has to do it himself */

@@ -316,7 +316,7 @@ struct sfi_ep {
 	/* of one-sided transfers */
 	struct sfi_cntr *writes, *reads, *remote_writes, *remote_reads;
 	uint64_t caps;
-	bool shares_memory;		/* with its peers: loads are as fast as stores */
+	unsigned int traits;		/* enum sci_traits */
 	bool enabled;
 	bool directed;			/* receives may name a source */
 	bool may_sleep;			/* somebody, until it has completions */

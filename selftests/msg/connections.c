@@ -210,6 +210,7 @@ static void refused_of_endpoints(struct sci_ep *ep)
 	CHECK_EQ(sci_ep_addr(NULL, &addr), -EINVAL);
 	CHECK_EQ(sci_ep_addr(ep, NULL), -EINVAL);
 	CHECK(!sci_ep_fabric(NULL));
+	CHECK_EQ(sci_ep_traits(NULL), 0);
 	CHECK_EQ(sci_connect(NULL, &addr, 0, &peer), -EINVAL);
 	CHECK_EQ(sci_connect(ep, NULL, 0, &peer), -EINVAL);
 	CHECK_EQ(sci_connect(ep, &addr, 0, NULL), -EINVAL);
@@ -559,6 +560,9 @@ static void check_peer(struct pair *l, unsigned int node)
 	/* a cluster of our own is one of shm */
 	CHECK(!strcmp(test_cluster(), "") ||
 	      !strcmp(sci_ep_fabric(l->ep), "shm"));
+	CHECK(!strcmp(test_cluster(), "") ||
+	      sci_ep_traits(l->ep) == (SCI_TRAIT_FAST_READS |
+				       SCI_TRAIT_REGISTER_COPIES));
 }
 
 static void addressed(struct peer *self, void *arg)

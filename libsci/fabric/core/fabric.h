@@ -75,6 +75,7 @@ struct sci_adapter_info {
 	size_t min_block_size;
 	unsigned int mcast_groups;
 	bool wake_barrier;		/* we take part, and can call it */
+	bool register_copies;		/* registered memory gets other pages */
 	unsigned int bdf;		/* bus << 8 | devfn; 0: no bus */
 	uint64_t link_up_ms;		/* since the link came up */
 	uint64_t link_down_ms;		/* in total */

@@ -260,6 +260,7 @@ static int shm_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	info->min_block_size = 64;
 	info->mcast_groups = UINT16_MAX;
 	info->wake_barrier = shm->wake_barrier;
+	info->register_copies = true;
 	return 0;
 }
 

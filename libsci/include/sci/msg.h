@@ -165,6 +165,21 @@ int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr);
 /* Name of the fabric below it ("shm"): a static string, NULL for a NULL @ep. */
 const char *sci_ep_fabric(struct sci_ep *ep);
 
+/**
+ * enum sci_traits - how the fabric of an endpoint behaves
+ * @SCI_TRAIT_FAST_READS: sci_read() is as fast as sci_write(). Elsewhere the
+ *	processor waits for each packet of a read.
+ * @SCI_TRAIT_REGISTER_COPIES: sci_buf_register() gives the memory other pages and
+ *	copies its bytes. A store of another thread meanwhile may be lost.
+ */
+enum sci_traits {
+	SCI_TRAIT_FAST_READS		= 1 << 0,
+	SCI_TRAIT_REGISTER_COPIES	= 1 << 1
+};
+
+/* The traits of @ep's fabric, enum sci_traits; 0 for a NULL @ep. */
+unsigned int sci_ep_traits(struct sci_ep *ep);
+
 int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value);
 int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value);
 
