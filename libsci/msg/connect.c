@@ -10,6 +10,9 @@
  * not answered is sent again: its receiver may have died with it, or it may have
  * come before the end of the connection before. Only the fabric tells of ends:
  * a HELLO in a peer's name does not harm it.
+ *
+ * All that another process has to answer is a call (call.c): progress begins it,
+ * and a later round takes the result.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -19,23 +22,8 @@
 
 /* ---- HELLO ---- */
 
-static int port_send(struct sci_ep *ep, const struct sci_addr *to,
-		     const struct msg_hello *hello)
-{
-	struct sci_rintr_param param = {
-		.node = to->node, .number = MSG_NUMBERS + to->id,
-		.timeout = 1000, .data = true,
-	};
-	struct sci_rintr *port;
-	int ret;
-
-	ret = ep->ops->rintr.connect(ep->fabric, &param, &port);
-	if (ret)
-		return ret;
-	ret = ep->ops->rintr.trigger(port, hello, sizeof(*hello));
-	ep->ops->rintr.disconnect(port);
-	return ret;
-}
+/* Under way at the same time. */
+#define REFUSALS_MAX	64u
 
 static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
 {
@@ -48,29 +36,31 @@ static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
 	};
 }
 
+/* Say HELLO, unless one is on its way. calls_check() hears what came of it. */
 int hello_send(struct sci_peer *p)
 {
 	struct msg_hello hello = hello_from(p->ep, HELLO_CONNECT);
-	int ret;
 
+	if (call_find(p, CALL_HELLO, 0))
+		return 0;
 	hello.inbox = p->ep->ops->lseg.id(p->inbox);
-	hello.to = p->nonce;
+	hello.to = p->state == PEER_UP ? p->nonce : 0;
 	hello.yours = p->state == PEER_UP ? p->their_inbox : 0;
-	ret = port_send(p->ep, &p->addr, &hello);
-	if (!ret)
-		p->asked = true;
-	return ret;
+	return call_hello(p->ep, p, &p->addr, &hello);
 }
 
-static void refuse(struct sci_ep *ep, const struct sci_addr *to,
-		   const struct msg_hello *why, int error)
+static void refuse(struct sci_ep *ep, const struct sci_addr *to, uint64_t nonce,
+		   uint32_t inbox, int error)
 {
 	struct msg_hello hello = hello_from(ep, HELLO_REFUSE);
 
-	hello.to = why->nonce;
-	hello.inbox = why->inbox;
+	/* those that find no answer ask again */
+	if (ep->n_refusals >= REFUSALS_MAX)
+		return;
+	hello.to = nonce;
+	hello.inbox = inbox;
 	hello.status = error;
-	port_send(ep, to, &hello);
+	call_hello(ep, NULL, to, &hello);
 }
 
 static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
@@ -81,11 +71,81 @@ static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
 	p->fence = !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
+/* There is no connection, or not yet: @error says why. */
+static void accept_failed(struct sci_peer *p, int error)
+{
+	if (error != -ENETDOWN && !hello_again(error)) {
+		refuse(p->ep, &p->addr, p->nonce, p->their_inbox, error);
+	} else if (!p->incoming) {
+		/*
+		 * Another HELLO will come. If its inbox is imported, only our
+		 * answer is missing; else this HELLO was old, or there is no
+		 * way to the other node.
+		 */
+		if (p->state == PEER_CONNECTING)
+			p->nonce = 0;
+		return;
+	}
+	peer_down(p, error);
+}
+
+static void inbox_came(struct sci_peer *p, struct msg_call *c)
+{
+	int ret = c->ret;
+
+	if (p->state != PEER_CONNECTING)
+		return;
+	/* another life has said HELLO meanwhile */
+	if (c->id != p->their_inbox)
+		ret = peer_ask_inbox(p);
+	else if (!ret)
+		ret = peer_take_inbox(p, c);
+	if (!ret && p->state == PEER_UP && !p->asked)
+		ret = hello_send(p);
+	if (ret)
+		accept_failed(p, ret);
+	msg_changed(p->ep);
+}
+
+static void hello_went(struct sci_peer *p, struct msg_call *c)
+{
+	p->hello_ret = c->ret;
+	p->hello_ms = c->ms;
+	if (!c->ret)
+		p->asked = true;
+	/* dial.c decides about those that the program has asked for */
+	else if (!p->dialers && p->state == PEER_UP && !p->asked)
+		accept_failed(p, c->ret);
+}
+
+/* What has become of the calls that make the connection. Returns how many ended. */
+int calls_check(struct sci_peer *p)
+{
+	struct list *pos, *n;
+	int ended = 0;
+
+	list_for_each_safe(pos, n, &p->calls) {
+		struct msg_call *c = container_of(pos, struct msg_call, link);
+
+		if (c->kind == CALL_SEGMENT || !call_is_done(c))
+			continue;
+		ended++;
+		/* inbox_came() may begin another */
+		list_del(&c->link);
+		if (c->kind == CALL_INBOX)
+			inbox_came(p, c);
+		else
+			hello_went(p, c);
+		call_end(c);
+	}
+	return ended;
+}
+
 static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 			 const struct msg_hello *h)
 {
 	struct sci_peer *p = peer_find(ep, from);
-	bool fresh = false;
+	bool asking;
 	int ret;
 
 	/* the answer to a connection that is over */
@@ -110,35 +170,18 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	if (!p || p->state == PEER_DOWN) {
 		ret = peer_new(ep, from, &p);
 		if (ret) {
-			refuse(ep, from, h, ret);
+			refuse(ep, from, h->nonce, h->inbox, ret);
 			return;
 		}
-		fresh = true;
+		/* to be accepted when it has our inbox: this may be an old HELLO */
+		p->incoming = true;
 	}
+	/* the call for an earlier HELLO of it sees that there is another */
+	asking = call_find(p, CALL_INBOX, 0);
 	came_to_life(p, h);
-	ret = peer_import_inbox(p, h->inbox);
-	if (!ret && !p->asked)
-		ret = hello_send(p);
-	/* it is to be accepted when it has our inbox: this may be an old HELLO */
-	p->incoming = fresh;
-	msg_changed(ep);
-	if (!ret)
-		return;
-	if (ret != -ENETDOWN && !hello_again(ret)) {
-		refuse(ep, from, h, ret);
-	} else if (!fresh) {
-		/*
-		 * Another HELLO will come. If its inbox is imported, only our
-		 * answer is missing; else this HELLO was old, or there is no
-		 * way to the other node.
-		 */
-		if (p->state == PEER_CONNECTING)
-			p->nonce = 0;
-		return;
-	}
-	peer_down(p, ret);
-	if (fresh)
-		peer_free(p);
+	ret = asking ? 0 : peer_ask_inbox(p);
+	if (ret)
+		accept_failed(p, ret);
 }
 
 static void refused(struct sci_ep *ep, const struct sci_addr *from,
@@ -273,7 +316,7 @@ int sci_disconnect(struct sci_peer *peer)
 	peer_down(peer, -ECANCELED);
 	peer->known = false;
 	if (!peer->dialers)	/* else the last of them does it */
-		peer_free(peer);
+		peer_forget(peer);
 	msg_unlock(&ep->lock);
 	return 0;
 }

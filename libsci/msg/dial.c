@@ -29,6 +29,7 @@ struct msg_dial {
 	struct sci_peer *p;		/* counts us among its dialers */
 	struct sci_req *req;		/* NULL: of a thread in sci_connect() ... */
 	bool open;			/* ... or of @p, which the program has */
+	bool asking;			/* a HELLO of @p's is on its way */
 	uint64_t again;			/* when to say HELLO next */
 	uint64_t until;			/* when to give up, with -ETIME */
 	int timeout;
@@ -51,7 +52,7 @@ static void dial_drop(struct msg_dial *d)
 	struct sci_peer *p = d->p;
 
 	if (p && !--p->dialers && !p->known && p->state == PEER_DOWN)
-		peer_free(p);
+		peer_forget(p);
 	d->p = NULL;
 }
 
@@ -61,6 +62,7 @@ static int dial_pick(struct msg_dial *d)
 	struct sci_peer *p = peer_find(d->ep, &d->addr);
 
 	d->again = 0;
+	d->asking = false;
 	if (!p || p->state == PEER_DOWN) {
 		int ret = peer_new(d->ep, &d->addr, &p);
 
@@ -83,16 +85,15 @@ static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
 	return pause < most / 2 ? 2 * pause : most;
 }
 
-/* On some fabrics it takes as long as the other node does, and all wait. */
-static int dial_ask(struct msg_dial *d)
+/* A HELLO has gone, or found no way. The longer that took, the later the next. */
+static int dial_asked(struct msg_dial *d)
 {
-	uint64_t begin = msg_now_ms(), end;
-	int ret = hello_send(d->p);
+	int ret = d->p->hello_ret;
 
-	end = msg_now_ms();
+	d->asking = false;
 	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
 			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
-	d->again = end + d->pause + 3 * (end - begin);
+	d->again = msg_now_ms() + d->pause + 3 * d->p->hello_ms;
 	/* it is there, and busy with something else */
 	if (!ret && d->open && d->timeout >= 0)
 		d->until = d->again + (uint64_t)d->timeout;
@@ -118,12 +119,18 @@ static int dial_step(struct msg_dial *d)
 	/* it may still begin anew until it has our inbox, too */
 	if (d->p->state == PEER_UP && d->p->imported)
 		return 0;
+	if (d->asking && !call_find(d->p, CALL_HELLO, 0)) {
+		ret = dial_asked(d);
+		if (ret && !hello_again(ret))
+			return ret;
+	}
 	if (now >= d->until)
 		return -ETIME;
-	if (now < d->again)
+	if (d->asking || now < d->again)
 		return -EAGAIN;
-	ret = dial_ask(d);
-	return !ret || hello_again(ret) ? -EAGAIN : ret;
+	ret = hello_send(d->p);
+	d->asking = !ret;
+	return ret ? ret : -EAGAIN;
 }
 
 /* @d is not looked after any more. Returns the connection, or NULL. */
@@ -191,7 +198,10 @@ int dials_due(struct sci_ep *ep)
 		return INT_MAX;
 	list_for_each_safe(pos, n, &ep->dials) {
 		struct msg_dial *d = container_of(pos, struct msg_dial, link);
-		uint64_t at = d->again < d->until ? d->again : d->until;
+		uint64_t at = d->until;
+
+		if (!d->asking && d->again < at)
+			at = d->again;
 
 		due = at < due ? at : due;
 	}

@@ -42,6 +42,8 @@ static struct sci_ep *ep_new(unsigned int flags)
 	list_init(&ep->dials);
 	list_init(&ep->bufs);
 	list_init(&ep->orphans);
+	list_init(&ep->refusals);
+	callers_init(ep);
 	list_init(&ep->completed);
 	sci_match_init(&ep->match);
 	ep->nonce = msg_nonce();
@@ -169,6 +171,7 @@ err_keeper:
 err_leave:
 	sci_fabric_close(ep->fabric);
 err_free:
+	callers_fini(ep);
 	free(ep);
 	return ret;
 }
@@ -229,6 +232,7 @@ static void close_peers(struct sci_ep *ep)
 		p->known = true;
 		sci_disconnect(p);
 	}
+	callers_stop(ep);
 	peers_release(ep);
 	while (!list_empty(&ep->former))
 		peer_free(container_of(ep->former.next, struct sci_peer, link));
@@ -257,6 +261,7 @@ int sci_ep_close(struct sci_ep *ep)
 	slabs_free(ep);
 	hash_free(&ep->by_addr);
 	free(ep->ids);
+	callers_fini(ep);
 	free(ep);
 	return 0;
 }

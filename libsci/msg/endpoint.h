@@ -6,7 +6,8 @@
  * One lock per endpoint covers all of it. The state machine (everything but
  * wait.c) never blocks: msg_progress() looks at the rings, moves what can be
  * moved and returns. Events of the fabric come on a thread of the fabric's:
- * they set a bit and wake, no more.
+ * they set a bit and wake, no more. What another process has to answer is asked
+ * on threads of its own (call.c).
  *
  * peer		a connection; its inbox here, the other's inbox mapped
  * request	a send or receive of the program's, in one queue at a time:
@@ -96,6 +97,7 @@ enum msg_state {
 	MSG_QUEUED,			/* send: in peer->sendq */
 	MSG_POSTED,			/* receive: in ep->match */
 	MSG_CHAINED,			/* receive: its lines are coming */
+	MSG_IMPORTING,			/* receive: the sender's buffer */
 	MSG_HANDSHAKE,			/* send: RTS is out; receive: CTS is */
 	MSG_MOVING,			/* send: blocks are being written; one-sided */
 	MSG_DIALING,			/* connect: in ep->dials */
@@ -117,6 +119,7 @@ struct sci_req {
 	uint32_t context;
 	uint32_t id;			/* ours, in ep->ids */
 	enum msg_kind kind;
+	uint64_t addr;			/* MSG_IMPORTING: the buffer's, there */
 	/* from here on zero at first */
 	uint32_t init_from;
 	struct sci_peer *peer;		/* NULL: receive from anyone, not matched */
@@ -195,6 +198,42 @@ struct msg_import {
 	uint32_t errors;		/* link's, when it was surely there */
 };
 
+/* ---- calls to other nodes: call.c ---- */
+
+enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO };
+
+struct msg_call {
+	struct list link;		/* peer->calls, or ep->refusals */
+	struct list waiting;		/* for a thread: callers.waiting */
+	struct sci_ep *ep;
+	struct sci_peer *peer;		/* NULL: a refusal */
+	const struct sci_fabric_ops *ops;
+	enum msg_call_kind kind;
+	struct sci_addr to;
+	uint32_t id;			/* of the segment */
+	sci_event_fn event;
+	struct msg_hello hello;
+	/* written by the thread until @done is set */
+	struct sci_rseg *seg;
+	struct sci_rintr *bell;
+	int ret;
+	uint64_t ms;			/* how long it took */
+	_Atomic bool done;
+};
+
+static inline bool call_is_done(const struct msg_call *c)
+{
+	return atomic_load_explicit(&c->done, memory_order_acquire);
+}
+
+/* The threads that make calls. */
+struct msg_callers {
+	pthread_mutex_t lock;
+	pthread_cond_t ended;		/* a thread has */
+	unsigned int threads;
+	struct list waiting;
+};
+
 /* ---- peers ---- */
 
 enum msg_peer_state { PEER_CONNECTING, PEER_UP, PEER_DOWN };
@@ -243,6 +282,10 @@ struct sci_peer {
 	uint32_t idle;			/* polls in vain */
 	uint32_t stayed;		/* ... that left a message where it was */
 	size_t wanted;			/* receives and probes that wait for this peer */
+	struct list calls;		/* to it: struct msg_call */
+	int hello_ret;			/* what came of the last HELLO */
+	uint64_t hello_ms;		/* ... and how long that took */
+	uint64_t import_ms;		/* no other attempt to import before */
 	unsigned int dialers;		/* struct msg_dial: who wants it */
 	unsigned int unwatched;		/* sends to it that nobody waits for */
 	uint64_t gone_ms;		/* when its inbox went away */
@@ -267,7 +310,8 @@ struct sci_peer {
 	bool has_imm;			/* the line that is being taken, one */
 	uint64_t imm;
 	int chain_error;
-	struct list receiving;		/* requests: CTS is out */
+	struct list receiving;		/* requests: CTS is out, or IMPORTING */
+	unsigned int importing;		/* how many of them */
 	struct list matched;		/* struct sci_msg */
 	struct sci_req *chain_req;	/* a chain is coming: for this request */
 	struct sci_msg *chain_msg;	/* ... or this message */
@@ -356,6 +400,9 @@ struct sci_ep {
 	struct list dials;
 	struct hash by_addr;		/* all peers */
 	struct list bufs;
+	struct list refusals;		/* calls: HELLOs that refuse */
+	unsigned int n_refusals;
+	struct msg_callers callers;
 	struct list orphans;		/* matched messages of former peers */
 	struct list completed;		/* requests that nobody has to look at */
 	bool cooled;			/* some peers ring and are not polled */
@@ -501,6 +548,7 @@ void msg_finish(struct sci_req *req, int error);
 /* rendezvous.c */
 void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		 const struct line_rts *rts);
+bool rndv_accept_later(struct sci_peer *p);
 int rndv_push(struct sci_req *req);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
 void rings_free(struct sci_peer *p);
@@ -513,6 +561,7 @@ int onesided_push(struct sci_req *req);
 int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	     struct sci_peer **out);
 void peer_free(struct sci_peer *p);
+void peer_forget(struct sci_peer *p);
 void peers_release(struct sci_ep *ep);
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
@@ -522,7 +571,9 @@ void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);
 void peer_doubt(struct sci_peer *p);
 bool peer_is_gone(const struct sci_peer *p);
-int peer_import_inbox(struct sci_peer *p, uint32_t id);
+int peer_ask_inbox(struct sci_peer *p);
+int peer_take_inbox(struct sci_peer *p, struct msg_call *c);
+int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg);
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
 bool import_is_there(struct sci_peer *p, struct msg_import *im);
 bool import_is_gone(int error);
@@ -531,7 +582,22 @@ bool import_later(struct sci_peer *p, int error);
 /* connect.c */
 int hello_send(struct sci_peer *p);
 int hello_poll(struct sci_ep *ep);
+int calls_check(struct sci_peer *p);
 void peer_flush(struct sci_peer *p);
+
+/* call.c */
+int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
+	       sci_event_fn event);
+int call_hello(struct sci_ep *ep, struct sci_peer *p, const struct sci_addr *to,
+	       const struct msg_hello *hello);
+struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
+			   uint32_t id);
+void call_end(struct msg_call *c);
+void refusals_end(struct sci_ep *ep);
+bool calls_give_up(struct sci_peer *p);
+void callers_init(struct sci_ep *ep);
+void callers_stop(struct sci_ep *ep);
+void callers_fini(struct sci_ep *ep);
 
 /* dial.c */
 bool hello_again(int error);

@@ -132,6 +132,7 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	list_init(&p->receiving);
 	list_init(&p->matched);
 	list_init(&p->imports);
+	list_init(&p->calls);
 	p->status = (struct msg_status *)&p->inbox_map->status;
 	rx_init(&p->ctl_rx, p->inbox_map->ctl, CTL_LINES);
 	rx_init(&p->data_rx, p->inbox_map->data, DATA_LINES);
@@ -148,33 +149,30 @@ err:
 
 /* ---- its inbox ---- */
 
-int peer_import_inbox(struct sci_peer *p, uint32_t id)
+/* Have it imported, and its doorbell connected: the answer is a call's. */
+int peer_ask_inbox(struct sci_peer *p)
+{
+	return is_msg_number(p->their_inbox) ?
+		       call_start(p, CALL_INBOX, p->their_inbox, outbox_event) :
+		       -EPROTO;
+}
+
+/* @c has ended without an error. */
+int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
-	struct sci_rseg_param param = {
-		.node = p->addr.node, .id = id, .timeout = 1000,
-		.event = outbox_event, .owner = p,
-	};
-	struct sci_rintr_param bell = {
-		.node = p->addr.node, .number = MSG_NUMBERS + p->addr.id,
-		.timeout = 1000,
-	};
 	void *addr = NULL;
 	int ret;
 
-	if (!is_msg_number(id))
+	if (ops->rseg.size(c->seg) != INBOX_BYTES)
 		return -EPROTO;
-	ret = ops->rseg.connect(p->ep->fabric, &param, &p->outbox);
+	ret = ops->rseg.map(c->seg, 0, INBOX_BYTES, 0, &addr);
 	if (ret)
 		return ret;
-	ret = ops->rseg.size(p->outbox) == INBOX_BYTES ? 0 : -EPROTO;
-	if (!ret)
-		ret = ops->rseg.map(p->outbox, 0, INBOX_BYTES, 0, &addr);
-	if (ret)
-		goto err_seg;
-	ret = ops->rintr.connect(p->ep->fabric, &bell, &p->bell);
-	if (ret)
-		goto err_map;
+	p->outbox = c->seg;
+	p->bell = c->bell;
+	c->seg = NULL;
+	c->bell = NULL;
 	p->outbox_map = addr;
 	p->tell = &p->outbox_map->status;
 	tx_init(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, &p->status->ctl);
@@ -187,13 +185,6 @@ int peer_import_inbox(struct sci_peer *p, uint32_t id)
 	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
 		peer_busy(p);
 	return 0;
-
-err_map:
-	ops->unmap(p->ep->fabric, addr, INBOX_BYTES);
-err_seg:
-	ops->rseg.disconnect(p->outbox);
-	p->outbox = NULL;
-	return ret;
 }
 
 void peer_heat(struct sci_peer *p)
@@ -260,45 +251,73 @@ static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
 	return NULL;
 }
 
+/* After a failure, so that a peer that is not there is not asked all the time. */
+#define IMPORT_PAUSE_MS	5u
+
+/**
+ * peer_connect_segment() - connect to a segment of the peer's
+ *
+ * -EAGAIN: it has been asked for; progress is woken by the answer.
+ */
+int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
+{
+	struct msg_call *c = call_find(p, CALL_SEGMENT, id);
+	int ret;
+
+	if (!is_msg_number(id))
+		return -EPROTO;
+	if (!c && p->import_ms && msg_now_ms() < p->import_ms) {
+		p->ep->retry = true;
+		return -EAGAIN;
+	}
+	if (!c) {
+		ret = call_start(p, CALL_SEGMENT, id, import_event);
+		return ret ? ret : -EAGAIN;
+	}
+	if (!call_is_done(c))
+		return -EAGAIN;
+	ret = c->ret;
+	*seg = c->seg;
+	c->seg = NULL;
+	call_end(c);
+	p->import_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
+	if (ret || !peer_is_gone(p))
+		return ret;
+	p->ep->ops->rseg.disconnect(*seg);
+	return -ENOTCONN;
+}
+
 /* A segment of the peer's, to store to or read from; kept until it is gone. */
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
-	struct sci_rseg_param param = {
-		.node = p->addr.node, .id = id, .timeout = 1000,
-		.event = import_event, .owner = p,
-	};
 	struct msg_import *im = known_import(p, id);
+	struct sci_rseg *seg;
 	void *addr = NULL;
 	int ret;
 
 	if (im)
 		return im;
-	*error = -EPROTO;
-	if (!is_msg_number(id))
+	*error = peer_connect_segment(p, id, &seg);
+	if (*error)
 		return NULL;
 	im = calloc(1, sizeof(*im));
-	ret = im ? ops->rseg.connect(p->ep->fabric, &param, &im->seg) : -ENOMEM;
-	if (ret)
+	ret = -ENOMEM;
+	if (!im)
 		goto err;
-	if (peer_is_gone(p)) {
-		ret = -ENOTCONN;
-		ops->rseg.disconnect(im->seg);
-		goto err;
-	}
+	im->seg = seg;
 	im->id = id;
 	im->errors = sci_link_errors(p->ep->link);
 	im->size = ops->rseg.size(im->seg);
 	ret = ops->rseg.map(im->seg, 0, im->size, 0, &addr);
-	if (ret) {
-		ops->rseg.disconnect(im->seg);
+	if (ret)
 		goto err;
-	}
 	im->addr = addr;
 	list_add_tail(&im->link, &p->imports);
 	return im;
 
 err:
+	ops->rseg.disconnect(seg);
 	free(im);
 	*error = ret;
 	return NULL;
@@ -336,11 +355,13 @@ bool import_is_gone(int error)
 }
 
 /*
- * The link is down, on this side or on the other: it may come up again, of which
- * nobody tells those who sleep.
+ * It has been asked for; or the link is down, on this side or on the other: it
+ * may come up again, of which nobody tells those who sleep.
  */
 bool import_later(struct sci_peer *p, int error)
 {
+	if (error == -EAGAIN)
+		return true;
 	if (error != -ENETDOWN && error != -ETIMEDOUT)
 		return false;
 	p->ep->retry = true;
@@ -455,6 +476,7 @@ void peer_down(struct sci_peer *p, int error)
 	fail_all(&p->sendq, error);
 	fail_all(&p->sending, error);
 	fail_all(&p->receiving, error);
+	p->importing = 0;
 	fail_posted(p, error);
 	msg_changed(p->ep);
 }
@@ -575,20 +597,38 @@ void peer_free(struct sci_peer *p)
 }
 
 /*
- * Release what the peers hold that went DOWN. Nothing is left of those that
- * nobody has a pointer to.
+ * Release what the peers hold that went DOWN, unless a call to one is still
+ * under way. Nothing is left of those that nobody has a pointer to.
  */
 void peers_release(struct sci_ep *ep)
 {
-	struct list *l;
+	struct list *l, later;
 
+	list_init(&later);
 	while ((l = list_pop(&ep->down))) {
 		struct sci_peer *p = container_of(l, struct sci_peer, link);
 
+		if (!calls_give_up(p)) {
+			list_add_tail(&p->link, &later);
+			continue;
+		}
 		list_add_tail(&p->link, &ep->former);
 		if (p->known || p->dialers || sci_match_msg_of(&ep->match, p))
 			leave_fabric(p);
 		else
 			peer_free(p);
 	}
+	list_move_all(&later, &ep->down);
+}
+
+/* @p is DOWN and nobody has a pointer to it any more. */
+void peer_forget(struct sci_peer *p)
+{
+	if (!p->inbox) {
+		peer_free(p);
+		return;
+	}
+	drop_messages(p);
+	completions_forget(p);
+	peers_release(p->ep);
 }

@@ -150,9 +150,11 @@ static int attend(struct sci_ep *ep)
 	struct list *pos, *n;
 	int done = hello_poll(ep);
 
+	refusals_end(ep);
 	list_for_each_safe(pos, n, &ep->peers) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, link);
 
+		done += calls_check(p);
 		if (atomic_load(&p->events))
 			done++;
 		else if (!p->gone_ms)

@@ -57,13 +57,6 @@ static void send_fin_read(struct sci_peer *p, uint32_t id, uint8_t how)
 
 /* ---- rings ---- */
 
-static void rseg_event(void *owner, const struct sci_event *ev)
-{
-	/* its owner's inbox tells all there is to know */
-	(void)owner;
-	(void)ev;
-}
-
 static void lseg_event(void *owner, const struct sci_event *ev)
 {
 	(void)owner;
@@ -145,20 +138,15 @@ static int import_ring(struct sci_peer *p, const struct line_attached *a)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct msg_blocks *b = &p->blocks_tx[a->ring];
-	struct sci_rseg_param param = {
-		.node = p->addr.node, .id = a->segment, .timeout = 1000,
-		.event = rseg_event, .owner = p,
-	};
 	void *addr = NULL;
 	int ret;
 
 	if (!is_msg_number(a->segment) || !good_size(a->size) || b->size)
 		return -EPROTO;
-	ret = ops->rseg.connect(p->ep->fabric, &param, &b->seg);
+	ret = peer_connect_segment(p, a->segment, &b->seg);
 	if (ret)
 		return ret;
-	ret = peer_is_gone(p) ? -ENOTCONN :
-	      ops->rseg.size(b->seg) < a->size ? -EPROTO : 0;
+	ret = ops->rseg.size(b->seg) < a->size ? -EPROTO : 0;
 	ret = ret ? ret : ops->rseg.map(b->seg, 0, a->size, 0, &addr);
 	if (ret) {
 		ops->rseg.disconnect(b->seg);
@@ -291,25 +279,51 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 	return true;
 }
 
-static bool read_exported(struct sci_req *req, struct sci_peer *p,
-			  const struct line_rts *rts)
+/* 0: the bytes are here; -EAGAIN: when the import is; else another way is taken. */
+static int read_exported(struct sci_req *req, struct sci_peer *p,
+			 const struct line_rts *rts)
 {
 	struct msg_cursor start = req->at;
 	struct msg_import *im;
 	int error;
 
-	if (!(rts->flags & RTS_EXPORTED) || !req->ep->may_read ||
+	if (!(rts->flags & RTS_EXPORTED) || !req->ep->may_read || !req->want ||
 	    req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
-		return false;
+		return -EOPNOTSUPP;
 	im = peer_import(p, rts->segment, &error);
-	if (!im || rts->offset > im->size ||
-	    im->size - rts->offset < req->want)
-		return false;
+	if (!im)
+		return error;
+	if (rts->offset > im->size || im->size - rts->offset < req->want)
+		return -ERANGE;
 	msg_scatter(&req->at, im->addr + rts->offset, req->want);
 	if (import_is_there(p, im))
-		return true;
+		return 0;
 	req->at = start;
-	return false;
+	return -ENOTCONN;
+}
+
+/* The receive waits for the import of the sender's buffer. */
+static void wait_for_import(struct sci_req *req, struct sci_peer *p,
+			    const struct line_rts *rts)
+{
+	req->state = MSG_IMPORTING;
+	req->their_id = rts->id;
+	req->segment = rts->segment;
+	req->offset = rts->offset;
+	req->addr = rts->addr;
+	list_add_tail(&req->link, &p->receiving);
+	p->importing++;
+	peer_busy(p);
+}
+
+static struct line_rts awaited_rts(const struct sci_req *req)
+{
+	return (struct line_rts){
+		.len = req->status.len, .tag = req->status.tag,
+		.context = req->status.context, .id = req->their_id,
+		.addr = req->addr, .offset = req->offset,
+		.segment = req->segment, .flags = req->rts_flags,
+	};
 }
 
 static int read_private_pieces(struct sci_req *req, struct sci_peer *p,
@@ -380,6 +394,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 {
 	struct msg_typed cts = { .cts.id = rts->id };
 	uint8_t how = FIN_NOTHING;
+	int ret;
 
 	req->peer = p;
 	req->status.len = rts->len;
@@ -392,7 +407,12 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		receive_done(req, p->error);
 		return;
 	}
-	if (req->want && read_exported(req, p, rts)) {
+	ret = read_exported(req, p, rts);
+	if (ret == -EAGAIN) {
+		wait_for_import(req, p, rts);
+		return;
+	}
+	if (!ret) {
 		how = FIN_EXPORTED;
 	} else if (req->want) {
 		if (accept_zcopy(req, p, &cts))
@@ -405,6 +425,38 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 	}
 	send_fin_read(p, rts->id, how);
 	receive_done(req, 0);
+}
+
+/* Those that wait for an import. Returns false if some still do. */
+bool rndv_accept_later(struct sci_peer *p)
+{
+	struct list *pos, *n;
+	bool all = true;
+
+	if (!p->importing)
+		return true;
+	list_for_each_safe(pos, n, &p->receiving) {
+		struct sci_req *req = container_of(pos, struct sci_req, link);
+		struct line_rts rts = awaited_rts(req);
+		int error = 0;
+
+		if (req->state != MSG_IMPORTING)
+			continue;
+		if (!peer_import(p, rts.segment, &error)) {
+			if (error == -EAGAIN) {
+				all = false;
+				continue;
+			}
+			/* it is not asked for again: the bytes come another way */
+			rts.flags &= (uint8_t)~RTS_EXPORTED;
+		}
+		list_del(&req->link);
+		p->importing--;
+		rndv_accept(req, p, &rts);
+		if (p->state == PEER_DOWN)
+			break;
+	}
+	return all;
 }
 
 /* A block, or as much of it as the receive has asked for. */

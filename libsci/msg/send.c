@@ -436,6 +436,8 @@ int send_push(struct sci_peer *p)
 	if (p->state == PEER_UP)
 		idle &= push_transfers(p);
 	if (p->state == PEER_UP)
+		idle &= rndv_accept_later(p);
+	if (p->state == PEER_UP)
 		idle &= push_queue(p);
 	if (p->state == PEER_UP && p->ep->lossy && status_due(p))
 		status_write(p);

@@ -3,6 +3,7 @@
 /*
  * Rings and buffers that cannot be imported at once, as the link is down or the
  * other side does not answer in time: what was to go through them goes later.
+ * Calls that do not wait do not wait for that either.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -130,4 +131,221 @@ TEST(a_buffer_that_is_imported_late)
 	};
 
 	check_way(&w);
+}
+
+/* ---- a peer that is stopped, and so does not answer ---- */
+
+/* More than a test has time for, if each took as long as the fabric waits. */
+#define CALLS		200u
+#define BIG		100000u
+
+static const struct config rings_at_once = { .n = 2, .set = {
+	{ SCI_PARAM_LINES_MAX, 0 },
+	{ SCI_PARAM_ATTACH_AFTER, 0 },
+} };
+
+static const struct config zcopy = { .n = 2, .set = {
+	{ SCI_PARAM_EAGER_MAX, 4096 },
+	{ SCI_PARAM_ZCOPY_MIN, 8192 },
+} };
+
+static _Atomic bool *ready;		/* to be stopped */
+
+static struct {
+	const struct sci_fabric_ops *real;
+	struct sci_fabric_ops ops;
+	pthread_t program;
+} watch;
+
+/* These wait for another process to answer: not in a call of the program's. */
+static int watched_rseg_connect(struct sci_fabric *f,
+				const struct sci_rseg_param *p,
+				struct sci_rseg **out)
+{
+	CHECK(!pthread_equal(pthread_self(), watch.program));
+	return watch.real->rseg.connect(f, p, out);
+}
+
+static int watched_rintr_connect(struct sci_fabric *f,
+				 const struct sci_rintr_param *p,
+				 struct sci_rintr **out)
+{
+	CHECK(!pthread_equal(pthread_self(), watch.program));
+	return watch.real->rintr.connect(f, p, out);
+}
+
+static struct sci_ep *open_watched(void)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+
+	watch.real = ep->ops;
+	watch.ops = *ep->ops;
+	watch.ops.rseg.connect = watched_rseg_connect;
+	watch.ops.rintr.connect = watched_rintr_connect;
+	watch.program = pthread_self();
+	ep->ops = &watch.ops;
+	return ep;
+}
+
+static void check_not_blocking(struct sci_req *req)
+{
+	for (unsigned int i = 0; i < CALLS; i++)
+		CHECK_EQ(sci_test(req, NULL), -EAGAIN);
+	CHECK_EQ(sci_wait(req, 100, NULL), -ETIMEDOUT);
+}
+
+static void stop_when_ready(struct peer *p)
+{
+	WAIT_UNTIL(atomic_load(ready), TEST_WAIT_MS);
+	peer_stop(p);
+}
+
+static void makes_a_ring(struct peer *self, void *arg)
+{
+	struct pair l = pair_config(self, 4, &rings_at_once);
+	unsigned char buf[4096];
+
+	(void)arg;
+	WAIT_UNTIL((sci_progress(l.ep), l.to->blocks_rx[RING_EAGER].size),
+		   TEST_WAIT_MS);
+	atomic_store(ready, true);
+	CHECK_EQ(sci_recv(l.ep, l.to, buf, sizeof(buf), NULL), 0);
+	CHECK_BYTES(buf, sizeof(buf), 1);
+	pair_close(&l);
+}
+
+TEST(a_ring_of_a_stopped_peer)
+{
+	unsigned char buf[4096];
+	struct sci_req *req;
+	struct peer *p;
+	struct pair l;
+
+	/* on others the kernel answers */
+	test_needs_shm();
+	ready = test_shared(sizeof(*ready));
+	p = peer_spawn(8, makes_a_ring, NULL);
+	l = (struct pair){ .proc = p, .ep = open_watched() };
+	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_LINES_MAX, 0), 0);
+	CHECK_EQ(sci_ep_set(l.ep, SCI_PARAM_ATTACH_AFTER, 0), 0);
+	pair_join(&l, 8);
+	msg_fill(buf, sizeof(buf), 1);
+	CHECK_EQ(sci_isend(l.to, buf, sizeof(buf), &req), 0);
+	stop_when_ready(p);
+	check_not_blocking(req);
+	peer_continue(p);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK(test_ep_stats(l.ep).sent_eager);
+	pair_close(&l);
+	peer_join(p);
+}
+
+static void sends_a_buffer(struct peer *self, void *arg)
+{
+	struct pair l = pair_config(self, 4, &zcopy);
+	struct sci_req *req;
+	void *buf;
+
+	(void)arg;
+	CHECK_EQ(sci_buf_alloc(l.ep, BIG, &buf), 0);
+	msg_fill(buf, BIG, 2);
+	CHECK_EQ(sci_isend(l.to, buf, BIG, &req), 0);
+	atomic_store(ready, true);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	pair_close(&l);
+}
+
+TEST(a_buffer_of_a_stopped_peer)
+{
+	static unsigned char buf[BIG];
+	struct sci_req *req;
+	struct peer *p;
+	struct pair l;
+
+	/* on others the kernel answers */
+	test_needs_shm();
+	ready = test_shared(sizeof(*ready));
+	p = peer_spawn(8, sends_a_buffer, NULL);
+	l = (struct pair){ .proc = p, .ep = open_watched() };
+	pair_join(&l, 8);
+	stop_when_ready(p);
+	CHECK_EQ(sci_irecv(l.ep, l.to, buf, BIG, &req), 0);
+	check_not_blocking(req);
+	peer_continue(p);
+	CHECK_EQ(test_wait(req, NULL), 0);
+	CHECK_BYTES(buf, BIG, 2);
+	pair_close(&l);
+	peer_join(p);
+}
+
+static void opens(struct peer *self, void *arg)
+{
+	struct pair l = { .proc = self, .ep = test_ep_open(TEST_ID, 0) };
+
+	(void)arg;
+	atomic_store(ready, true);
+	l.to = test_ep_accept(l.ep);
+	pair_close(&l);
+}
+
+TEST(a_connect_to_a_stopped_peer)
+{
+	const struct sci_addr addr = { 8, TEST_ID };
+	struct sci_status st;
+	struct sci_req *req;
+	struct peer *p;
+	struct pair l;
+
+	/* on others the kernel answers */
+	test_needs_shm();
+	ready = test_shared(sizeof(*ready));
+	p = peer_spawn(8, opens, NULL);
+	l = (struct pair){ .proc = p, .ep = open_watched() };
+	stop_when_ready(p);
+	CHECK_EQ(sci_iconnect(l.ep, &addr, -1, &req), 0);
+	check_not_blocking(req);
+	peer_continue(p);
+	CHECK_EQ(test_wait(req, &st), 0);
+	l.to = st.peer;
+	pair_close(&l);
+	peer_join(p);
+}
+
+static void connects(struct peer *self, void *arg)
+{
+	const struct sci_addr addr = { 4, TEST_ID };
+	struct pair l = { .proc = self, .ep = test_ep_open(TEST_ID, 0) };
+	struct sci_status st;
+	struct sci_peer *to;
+	struct sci_req *req;
+
+	(void)arg;
+	CHECK_EQ(sci_iconnect(l.ep, &addr, -1, &req), 0);
+	to = container_of(l.ep->peers.next, struct sci_peer, link);
+	/* its HELLO is at the other's port */
+	WAIT_UNTIL((sci_progress(l.ep), to->asked), TEST_WAIT_MS);
+	atomic_store(ready, true);
+	CHECK_EQ(test_wait(req, &st), 0);
+	l.to = st.peer;
+	pair_close(&l);
+}
+
+TEST(a_stopped_peer_that_connects)
+{
+	struct peer *p;
+	struct pair l;
+
+	/* on others the kernel answers */
+	test_needs_shm();
+	ready = test_shared(sizeof(*ready));
+	p = peer_spawn(8, connects, NULL);
+	l = (struct pair){ .proc = p, .ep = open_watched() };
+	stop_when_ready(p);
+	for (unsigned int i = 0; i < CALLS; i++)
+		CHECK(sci_progress(l.ep) >= 0);
+	CHECK_EQ(sci_accept(l.ep, 100, &l.to), -ETIMEDOUT);
+	peer_continue(p);
+	l.to = test_ep_accept(l.ep);
+	pair_close(&l);
+	peer_join(p);
 }

@@ -447,12 +447,16 @@ TEST(threads_connect_and_disconnect)
 	struct doors d;
 
 	WAIT_UNTIL(atomic_load(&house->open) == THREADS, TEST_WAIT_MS);
-	leak_check_begin();
-	d.ep = test_ep_open(TEST_ID, 0);
-	start_all(t, THREADS, visit, &d);
-	join_all(t, THREADS);
-	CHECK_EQ(test_ep_stats(d.ep).peers, 0);
-	CHECK_EQ(sci_ep_close(d.ep), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		/* the C library keeps stacks and heaps of the first threads */
+		if (i)
+			leak_check_begin();
+		d.ep = test_ep_open(TEST_ID, 0);
+		start_all(t, THREADS, visit, &d);
+		join_all(t, THREADS);
+		CHECK_EQ(test_ep_stats(d.ep).peers, 0);
+		CHECK_EQ(sci_ep_close(d.ep), 0);
+	}
 	leak_check_end();
 	atomic_store(&house->stop, true);
 	peer_join(p);
@@ -565,10 +569,12 @@ static void check_circle(unsigned int flags)
 {
 	struct thread t[THREADS];
 
-	leak_check_begin();
 	for (unsigned int i = 0; i < 4; i++) {
 		struct circle c = { .flags = flags };
 
+		/* the C library keeps stacks and heaps of the first threads */
+		if (i == 1)
+			leak_check_begin();
 		start_all(t, THREADS, own_endpoint, &c);
 		join_all(t, THREADS);
 	}

@@ -237,10 +237,9 @@ int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
  * @timeout: after which the request completes with -ETIME (-ETIMEDOUT is what
  *	a wait for it says)
  *
- * The request's status names the connection. Cancelling gives it up. The call
- * and those that make progress may take as long as the node needs to answer
- * requests of the fabric, up to a second. Errors are sci_connect()'s, when the
- * request completes; -ENOMEM, -ENOSPC, -EMFILE also at once.
+ * The request's status names the connection. Cancelling gives it up. Errors are
+ * sci_connect()'s, when the request completes; -ENOMEM, -ENOSPC, -EMFILE also
+ * at once.
  */
 int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		 struct sci_req **req);
@@ -252,8 +251,8 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
  *
  * The connection that there is, or a new one, which is made while the endpoint
  * makes progress. Transfers of all kinds may be asked for at once: they wait for it,
- * and complete with its error if it fails: those of sci_connect(), -ETIME. Calls
- * may take as long as said of sci_iconnect(). -ENOMEM, -ENOSPC, -EMFILE.
+ * and complete with its error if it fails: those of sci_connect(), -ETIME.
+ * -ENOMEM, -ENOSPC, -EMFILE.
  */
 int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		  struct sci_peer **peer);

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: calls to other nodes
+ *
+ * To import a segment, to connect to a doorbell and to say HELLO, another
+ * process has to answer. It may be stopped, or too busy, and then the fabric
+ * waits for a second. Progress never does: threads make these calls, and wake
+ * the endpoint when one has been answered. Progress then takes the result.
+ *
+ * A thread ends when no call waits for one. A call belongs to a peer, which is
+ * not freed before the call has ended; a refusal belongs to the endpoint.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libsci/base/thread.h"
+
+#define CALL_TIMEOUT_MS	1000u
+#define THREADS_MAX	8u
+
+/* ---- on a thread ---- */
+
+static int connect_segment(struct msg_call *c)
+{
+	struct sci_rseg_param param = {
+		.node = c->to.node, .id = c->id, .timeout = CALL_TIMEOUT_MS,
+		.event = c->event, .owner = c->peer,
+	};
+
+	return c->ops->rseg.connect(c->ep->fabric, &param, &c->seg);
+}
+
+static int connect_intr(struct msg_call *c, bool data, struct sci_rintr **out)
+{
+	struct sci_rintr_param param = {
+		.node = c->to.node, .number = MSG_NUMBERS + c->to.id,
+		.timeout = CALL_TIMEOUT_MS, .data = data,
+	};
+
+	return c->ops->rintr.connect(c->ep->fabric, &param, out);
+}
+
+static int connect_inbox(struct msg_call *c)
+{
+	int ret = connect_segment(c);
+
+	if (ret)
+		return ret;
+	ret = connect_intr(c, false, &c->bell);
+	if (!ret)
+		return 0;
+	c->ops->rseg.disconnect(c->seg);
+	c->seg = NULL;
+	return ret;
+}
+
+static int say_hello(struct msg_call *c)
+{
+	struct sci_rintr *port;
+	int ret = connect_intr(c, true, &port);
+
+	if (ret)
+		return ret;
+	ret = c->ops->rintr.trigger(port, &c->hello, sizeof(c->hello));
+	c->ops->rintr.disconnect(port);
+	return ret;
+}
+
+static void run(struct msg_call *c)
+{
+	struct sci_ep *ep = c->ep;
+	uint64_t begin = msg_now_ms();
+
+	switch (c->kind) {
+	case CALL_SEGMENT:
+		c->ret = connect_segment(c);
+		break;
+	case CALL_INBOX:
+		c->ret = connect_inbox(c);
+		break;
+	case CALL_HELLO:
+		c->ret = say_hello(c);
+		break;
+	}
+	c->ms = msg_now_ms() - begin;
+	/* from here on @c is the endpoint's */
+	atomic_store_explicit(&c->done, true, memory_order_release);
+	atomic_store(&ep->attention, 1);
+	wake_self(ep);
+}
+
+static void *make_calls(void *arg)
+{
+	struct sci_ep *ep = arg;
+	struct msg_callers *t = &ep->callers;
+	struct list *l;
+
+	pthread_mutex_lock(&t->lock);
+	while ((l = list_pop(&t->waiting))) {
+		pthread_mutex_unlock(&t->lock);
+		run(container_of(l, struct msg_call, waiting));
+		pthread_mutex_lock(&t->lock);
+	}
+	t->threads--;
+	pthread_cond_signal(&t->ended);
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* ---- with the endpoint's lock held ---- */
+
+static void dispatch(struct msg_call *c)
+{
+	struct msg_callers *t = &c->ep->callers;
+	pthread_t thread;
+	struct list *l;
+	int ret = 0;
+
+	pthread_mutex_lock(&t->lock);
+	list_add_tail(&c->waiting, &t->waiting);
+	if (t->threads < THREADS_MAX) {
+		ret = sci_thread_start(&thread, make_calls, c->ep, "sci-caller");
+		if (!ret)
+			pthread_detach(thread);
+		t->threads += !ret;
+	}
+	/* no thread to be had: rather late than never */
+	l = ret && !t->threads ? list_pop(&t->waiting) : NULL;
+	pthread_mutex_unlock(&t->lock);
+	if (l)
+		run(container_of(l, struct msg_call, waiting));
+}
+
+static struct msg_call *call_new(struct sci_ep *ep, enum msg_call_kind kind,
+				 const struct sci_addr *to)
+{
+	struct msg_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->ep = ep;
+	c->ops = ep->ops;
+	c->kind = kind;
+	c->to = *to;
+	list_init(&c->waiting);
+	return c;
+}
+
+/**
+ * call_start() - have a segment or an inbox of @p imported
+ * @event: of the import, with @p as its owner
+ *
+ * The call is in p->calls until call_end(). -ENOMEM.
+ */
+int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
+	       sci_event_fn event)
+{
+	struct msg_call *c = call_new(p->ep, kind, &p->addr);
+
+	if (!c)
+		return -ENOMEM;
+	c->peer = p;
+	c->id = id;
+	c->event = event;
+	list_add_tail(&c->link, &p->calls);
+	dispatch(c);
+	return 0;
+}
+
+/* Have a HELLO said, for @p, or for nobody who would hear what became of it. */
+int call_hello(struct sci_ep *ep, struct sci_peer *p, const struct sci_addr *to,
+	       const struct msg_hello *hello)
+{
+	struct msg_call *c = call_new(ep, CALL_HELLO, to);
+
+	if (!c)
+		return -ENOMEM;
+	c->peer = p;
+	c->hello = *hello;
+	list_add_tail(&c->link, p ? &p->calls : &ep->refusals);
+	ep->n_refusals += !p;
+	dispatch(c);
+	return 0;
+}
+
+/*
+ * The call of this kind that is under way, or has ended; NULL: none. There is one
+ * for each segment, and one of the other kinds, whatever their @id.
+ */
+struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
+			   uint32_t id)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->calls) {
+		struct msg_call *c = container_of(pos, struct msg_call, link);
+
+		if (c->kind == kind && (kind != CALL_SEGMENT || c->id == id))
+			return c;
+	}
+	return NULL;
+}
+
+/* @c has ended. What its taker has not taken is disconnected. */
+void call_end(struct msg_call *c)
+{
+	const struct sci_fabric_ops *ops = c->ep->ops;
+
+	if (c->bell)
+		ops->rintr.disconnect(c->bell);
+	if (c->seg)
+		ops->rseg.disconnect(c->seg);
+	c->ep->n_refusals -= !c->peer;
+	list_del(&c->link);
+	free(c);
+}
+
+static void end_those_done(struct list *calls)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, calls) {
+		struct msg_call *c = container_of(pos, struct msg_call, link);
+
+		if (call_is_done(c))
+			call_end(c);
+	}
+}
+
+/* Refusals that have been said, or not. */
+void refusals_end(struct sci_ep *ep)
+{
+	end_those_done(&ep->refusals);
+}
+
+/* @p is DOWN and wants no answers. Returns false while a call is under way. */
+bool calls_give_up(struct sci_peer *p)
+{
+	end_those_done(&p->calls);
+	if (list_empty(&p->calls))
+		return true;
+	p->ep->ops->rseg.cancel_connect(p->ep->fabric, p);
+	return false;
+}
+
+/* ---- beginning and end ---- */
+
+void callers_init(struct sci_ep *ep)
+{
+	list_init(&ep->callers.waiting);
+	pthread_mutex_init(&ep->callers.lock, NULL);
+	pthread_cond_init(&ep->callers.ended, NULL);
+}
+
+/* All calls end, and there will be no others. */
+void callers_stop(struct sci_ep *ep)
+{
+	struct msg_callers *t = &ep->callers;
+
+	ep->ops->rseg.cancel_connect(ep->fabric, NULL);
+	pthread_mutex_lock(&t->lock);
+	while (t->threads)
+		pthread_cond_wait(&t->ended, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+	refusals_end(ep);
+}
+
+void callers_fini(struct sci_ep *ep)
+{
+	pthread_mutex_destroy(&ep->callers.lock);
+	pthread_cond_destroy(&ep->callers.ended);
+}
