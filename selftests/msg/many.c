@@ -561,10 +561,10 @@ static int barrier_and_message(struct sci_fabric *f)
 static void bed_make(struct sci_ep *ep, struct bedroom *room)
 {
 	bed.room = room;
-	bed.real = ep->ops;
-	bed.ops = *ep->ops;
+	bed.real = ep->fabric->ops;
+	bed.ops = *ep->fabric->ops;
 	bed.ops.wake_barrier = barrier_and_message;
-	ep->ops = &bed.ops;
+	ep->fabric->ops = &bed.ops;
 }
 
 TEST(each_of_many_peers_wakes_a_sleeper)
@@ -589,7 +589,7 @@ TEST(each_of_many_peers_wakes_a_sleeper)
 		CHECK_EQ(got, n);
 	}
 	CHECK(test_ep_stats(ep).sleeps > 0);
-	ep->ops = bed.real;
+	ep->fabric->ops = bed.real;
 	peer_send(p, "leave");
 	peer_join(p);
 	CHECK_EQ(sci_ep_close(ep), 0);
