@@ -281,24 +281,50 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 	return p ? 0 : -ENOENT;
 }
 
+static bool is_flushed(const struct sci_peer *p)
+{
+	return p->state == PEER_DOWN ||
+	       (list_empty(&p->dirty) && list_empty(&p->ctlq) && !p->unwatched);
+}
+
 static int look_flushed(void *arg)
 {
 	struct sci_peer *p = arg;
 
-	if (p->state == PEER_UP)
-		check_writes(p->ep);
-	return p->state == PEER_DOWN ||
-	       (list_empty(&p->dirty) && list_empty(&p->ctlq) &&
-		!p->unwatched) ? 0 : -EAGAIN;
+	check_writes(p->ep);
+	return is_flushed(p) ? 0 : -EAGAIN;
+}
+
+static int look_all_flushed(void *arg)
+{
+	struct sci_ep *ep = arg;
+	struct list *pos, *n;
+
+	check_writes(ep);
+	list_for_each_safe(pos, n, &ep->peers)
+		if (!is_flushed(container_of(pos, struct sci_peer, link)))
+			return -EAGAIN;
+	return 0;
 }
 
 /* How long the last lines may take to get past a bad link. */
 #define LINGER_MS	2000
 #define LINGER_LOOK_MS	5
 
-void peer_flush(struct sci_peer *p)
+/* What has been sent and forgotten, too, some of it before there was a connection. */
+void peers_flush(struct sci_ep *ep)
 {
-	msg_wait_often(p->ep, look_flushed, p, LINGER_MS, LINGER_LOOK_MS);
+	msg_wait_often(ep, look_all_flushed, ep, LINGER_MS, LINGER_LOOK_MS);
+}
+
+/* End the connection and let go of @p. What has not arrived by now does not. */
+void peer_drop(struct sci_peer *p)
+{
+	p->leaving = true;
+	peer_down(p, -ECANCELED);
+	p->known = false;
+	if (!p->dialers)	/* else the last of them does it */
+		peer_forget(p);
 }
 
 int sci_disconnect(struct sci_peer *peer)
@@ -311,12 +337,8 @@ int sci_disconnect(struct sci_peer *peer)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	peer_flush(peer);
-	peer->leaving = true;
-	peer_down(peer, -ECANCELED);
-	peer->known = false;
-	if (!peer->dialers)	/* else the last of them does it */
-		peer_forget(peer);
+	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
+	peer_drop(peer);
 	msg_unlock(&ep->lock);
 	return 0;
 }

@@ -196,42 +196,10 @@ static void drop_orphans(struct sci_ep *ep)
 		msg_unexpected_free(container_of(l, struct sci_msg, link));
 }
 
-static struct sci_peer *unwatched_peer(struct sci_ep *ep)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &ep->peers) {
-		struct sci_peer *p = container_of(pos, struct sci_peer, link);
-
-		if (p->unwatched)
-			return p;
-	}
-	return NULL;
-}
-
-/* What has been sent and forgotten, some of it before there was a connection. */
-static void flush_unwatched(struct sci_ep *ep)
-{
-	struct sci_peer *p;
-
-	while ((p = unwatched_peer(ep))) {
-		p->known = true;
-		peer_flush(p);
-		if (p->unwatched)
-			peer_down(p, -ECANCELED);
-	}
-}
-
 static void close_peers(struct sci_ep *ep)
 {
-	/* others may go meanwhile, but not one that is known */
-	while (!list_empty(&ep->peers)) {
-		struct sci_peer *p = container_of(ep->peers.next,
-						  struct sci_peer, link);
-
-		p->known = true;
-		sci_disconnect(p);
-	}
+	while (!list_empty(&ep->peers))
+		peer_drop(container_of(ep->peers.next, struct sci_peer, link));
 	callers_stop(ep);
 	peers_release(ep);
 	while (!list_empty(&ep->former))
@@ -245,10 +213,10 @@ int sci_ep_close(struct sci_ep *ep)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	flush_unwatched(ep);
+	peers_flush(ep);
 	dials_cancel(ep);
-	msg_unlock(&ep->lock);
 	close_peers(ep);
+	msg_unlock(&ep->lock);
 	keeper_stop(ep);
 	drop_receives(ep);
 	drop_orphans(ep);

@@ -583,7 +583,8 @@ bool import_later(struct sci_peer *p, int error);
 int hello_send(struct sci_peer *p);
 int hello_poll(struct sci_ep *ep);
 int calls_check(struct sci_peer *p);
-void peer_flush(struct sci_peer *p);
+void peers_flush(struct sci_ep *ep);
+void peer_drop(struct sci_peer *p);
 
 /* call.c */
 int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,

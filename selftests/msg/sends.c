@@ -295,6 +295,28 @@ TEST(forgotten_sends_to_nobody)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+#define NOBODIES	50u
+
+/* Closing gives up all of them at once: one by one takes longer than a test may. */
+TEST(forgotten_sends_to_many_that_are_not_there)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	uint32_t word = 4711;
+	const struct iovec iov = { &word, sizeof(word) };
+	const struct sci_send send = {
+		.iov = &iov, .n = 1, .flags = SCI_SEND_COPY,
+	};
+
+	for (uint32_t i = 0; i < NOBODIES; i++) {
+		struct sci_addr addr = { 4, 100 + i };
+		struct sci_peer *to;
+
+		CHECK_EQ(sci_peer_open(ep, &addr, -1, &to), 0);
+		CHECK_EQ(sci_isendm(to, &send, NULL), 0);
+	}
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 static void stands_still(struct peer *self, void *arg)
 {
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
