@@ -462,7 +462,8 @@ struct sci_try {
  * @n: how many, at least 1
  *
  * Returns how many have got theirs, the first ones of @t; others may have to wait.
- * If there is none, nothing has happened.  -EAGAIN: nothing has come; no progress is
+ * No message has been taken for the others, but -EBUSY may leave bytes in the buffer
+ * of the next one: those of a message of which the rest had not come.  -EAGAIN: nothing has come; no progress is
  * made either.  -EBUSY: the next message is not for the first of @t, or longer than
  * its buffer, or not all here, or something else has to come first, a receive that is
  * posted or a message that is kept; or lines can get lost on this fabric: post it.
