@@ -100,6 +100,7 @@ enum msg_state {
 	MSG_IMPORTING,			/* receive: the sender's buffer */
 	MSG_HANDSHAKE,			/* send: RTS is out; receive: CTS is */
 	MSG_MOVING,			/* send: blocks are being written; one-sided */
+	MSG_MOVED,			/* sync send: its FIN has not come yet */
 	MSG_DIALING,			/* connect: in ep->dials */
 	MSG_DONE,
 };

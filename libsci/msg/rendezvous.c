@@ -8,6 +8,7 @@
  *				a receive accepts it; then one of:
  *			  <-	CTS blocks
  *	blocks, BLOCK ... ->	copies each out of the transfer ring
+ *			 (<-)	FIN if the send is synchronous
  *			or
  *			  <-	CTS zero-copy: segment, offset
  *	stores, FIN	  ->
@@ -401,6 +402,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 	req->status.tag = rts->context == MSG_UNTAGGED ? 0 : rts->tag;
 	req->status.context = rts->context == MSG_UNTAGGED ? 0 : rts->context;
 	req->rts_flags = rts->flags;
+	req->their_id = rts->id;
 	req->want = rts->len < req->len ? rts->len : req->len;
 	list_init(&req->link);
 	if (p->state == PEER_DOWN) {
@@ -477,10 +479,13 @@ static int block_came(struct sci_peer *p, const struct line_block *b)
 	p->now.xfer = b->end;
 	status_of_blocks(p);
 	req->moved += b->len;
-	if (req->moved == req->want) {
-		p->expects--;
-		receive_done(req, 0);
-	}
+	if (req->moved < req->want)
+		return 0;
+	p->expects--;
+	list_del(&req->link);
+	if (req->rts_flags & RTS_SYNC)
+		send_fin(p, req->their_id, req->crc_error, false);
+	receive_done(req, 0);
 	return 0;
 }
 
@@ -579,8 +584,13 @@ static int push_blocks(struct sci_req *req)
 		if (p->state == PEER_DOWN)
 			return 0;
 	}
-	p->ep->stats.sent_rendezvous++;
 	p->heard = p->data_rx.pos;
+	if (req->sync) {
+		req->state = MSG_MOVED;
+		peer_expect_ctl(p);
+		return 0;
+	}
+	p->ep->stats.sent_rendezvous++;
 	transfer_done(req, 0);
 	return 0;
 }
@@ -645,7 +655,8 @@ static int finished(struct sci_peer *p, const struct line_fin *fin)
 	enum msg_kind kind = fin->receiver ? MSG_RECV : MSG_SEND;
 	struct sci_req *req = req_by_id(p, fin->id, kind);
 
-	if (!req || req->state != MSG_HANDSHAKE || !good_status(fin->status))
+	if (!req || !good_status(fin->status) ||
+	    (req->state != MSG_HANDSHAKE && req->state != MSG_MOVED))
 		return -EPROTO;
 	p->expects--;
 	if (kind == MSG_SEND)

@@ -277,7 +277,8 @@ static int send_rts(struct sci_req *req)
 			 .context = req->context,
 			 .imm = req->imm,
 			 .flags = (req->ep->crc ? RTS_CRC : 0) |
-				  (req->has_imm ? RTS_IMM : 0) },
+				  (req->has_imm ? RTS_IMM : 0) |
+				  (req->sync ? RTS_SYNC : 0) },
 	};
 
 	if (req_id_get(req))

@@ -35,7 +35,7 @@
 
 #include "libsci/msg/line.h"
 
-#define MSG_VERSION	3u
+#define MSG_VERSION	4u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* Segments and interrupts of this layer have numbers from here on. */
 #define MSG_NUMBERS	0x4d000000u
@@ -180,6 +180,7 @@ enum {
 	RTS_PRIVATE = 1 << 1,
 	RTS_EXPORTED = 1 << 2,
 	RTS_IMM = 1 << 3,
+	RTS_SYNC = 1 << 4,		/* FIN after the last block, too */
 };
 
 struct line_rts {

@@ -564,3 +564,35 @@ TEST(disconnect_with_requests_under_way)
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 	free(buf);
 }
+
+/* The send does not complete before the bytes are where the receive wants them. */
+static void check_delivery(const struct config *c, size_t len)
+{
+	struct two t = two_open(c, len);
+	struct iovec iov = { t.out, len };
+	struct sci_status st;
+
+	CHECK_EQ(sci_irecv(t.ep[1], NULL, t.in, len, &t.req[1]), 0);
+	CHECK_EQ(sci_isendv(t.to, &iov, 1, SCI_SEND_SYNC, &t.req[0]), 0);
+	WAIT_UNTIL(({
+		/* all that the sender can do, then one step of the receiver */
+		for (unsigned int i = 0; i < 10; i++)
+			sci_progress(t.ep[0]);
+		if (atomic_load(&t.req[0]->done))
+			CHECK_BYTES(t.in, len, 1);
+		sci_progress(t.ep[1]);
+		atomic_load(&t.req[0]->done);
+	}), TEST_WAIT_MS);
+	CHECK_EQ(sci_test(t.req[0], NULL), 0);
+	CHECK_EQ(test_wait(t.req[1], &st), 0);
+	CHECK_EQ(st.len, len);
+	CHECK_EQ(test_ep_stats(t.ep[0]).sent_rendezvous, 1);
+	two_close(&t);
+}
+
+TEST(a_synchronous_send_is_delivered)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		check_delivery(&blocks, lengths[i]);
+	check_delivery(&blocks, 1 << 20);
+}

@@ -328,7 +328,7 @@ enum sci_status_flags {
 
 /* Flags of sends. */
 enum sci_send_flags {
-	SCI_SEND_SYNC	= 1 << 0,	/* completes when a receive has it */
+	SCI_SEND_SYNC	= 1 << 0,	/* completes when a receive has its bytes */
 	SCI_SEND_TAGGED	= 1 << 1,	/* sci_isendm(): it has a tag */
 	SCI_SEND_COPY	= 1 << 2,	/* ... the buffer is the caller's again
 					 * when the call returns */
