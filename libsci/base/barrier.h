@@ -8,6 +8,8 @@
  *
  * - words shared between threads and processes through cacheable memory: the
  *   C11 memory model, sci_load_acquire() paired with sci_store_release();
+ * - words of a line, each of which gives memory back to the peer:
+ *   sci_release_barrier() before them, sci_load_acquire() of each at the peer;
  * - stores that the C11 model does not know, to write-combining maps of an
  *   adapter and non-temporal ones: sci_store_barrier();
  * - the store-then-load pattern of "announce that I sleep, then look once
@@ -44,6 +46,26 @@
 #define sci_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /* Read-modify-write of words with several writers (reference counts, claims
+/**
+ * sci_release_barrier() - every access so far before every later store
+ *
+ * For stores that no single sci_store_release() stands for: a line of several
+ * words, each of which tells the peer that memory is free which has been read.
+ * Without it a weakly ordered CPU may read that memory after the peer has seen the
+ * word and stored the next block there.
+ */
+static inline void sci_release_barrier(void)
+{
+#if defined(__x86_64__)
+	/* the CPU keeps a store behind earlier loads and stores */
+	__asm__ __volatile__("" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("dmb ish" ::: "memory");
+#else
+	atomic_thread_fence(memory_order_release);
+#endif
+}
+
  * of a slot). Both sides at once, since who takes a thing over must see what
  * its last holder did.
  */

@@ -95,6 +95,8 @@ void status_store(struct sci_peer *p)
 	struct msg_line l;
 
 	memcpy(&l, &p->now, sizeof(l));
+	/* what the credits give back has been read */
+	sci_release_barrier();
 	sci_remote_line(p->tell, &l, p->ep->link);
 }
 
