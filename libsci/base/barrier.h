@@ -3,8 +3,8 @@
 /*
  * DOC: memory ordering
  *
- * All memory ordering of libsci is in this file; nothing else in the tree
- * holds a barrier or inline assembly that orders. There are three needs:
+ * All barriers of libsci are in this file and in the store engines of libsci/pio,
+ * and so is all inline assembly.  There are four needs:
  *
  * - words shared between threads and processes through cacheable memory: the
  *   C11 memory model, sci_load_acquire() paired with sci_store_release();
@@ -18,8 +18,9 @@
  * The macros take a pointer to a plain (not _Atomic) integer or pointer
  * object, naturally aligned, of at most the size of a pointer or 8 bytes,
  * volatile or not: structures that two processes or the kernel share can so
- * be described with fixed-width types. Every access that another thread or
- * process may race with goes through one of them.
+ * be described with fixed-width types. Every access that another process or the
+ * kernel may race with goes through one of them.  Objects that only the threads of
+ * one process share may be _Atomic instead, with the operations of <stdatomic.h>.
  */
 #ifndef LIBSCI_BARRIER_H
 #define LIBSCI_BARRIER_H
@@ -45,7 +46,6 @@
  */
 #define sci_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/* Read-modify-write of words with several writers (reference counts, claims
 /**
  * sci_release_barrier() - every access so far before every later store
  *
@@ -66,6 +66,7 @@ static inline void sci_release_barrier(void)
 #endif
 }
 
+/* Read-modify-write of words with several writers (reference counts, claims
  * of a slot). Both sides at once, since who takes a thing over must see what
  * its last holder did.
  */
