@@ -169,8 +169,8 @@ static int call_exporter(struct sci_rseg *r, uint32_t timeout)
 		ret = map_base(r, memfd);
 
 	pthread_mutex_lock(&shm->svc.lock);
-	if (!ret && r->page > sci_page_size())
-		r->memfd = memfd;	/* huge pages cannot be mapped twice */
+	if (!ret && !shm_can_map_copy(r->page))
+		r->memfd = memfd;
 	else if (n_fds == 1)
 		sci_fd_close(&shm->svc, memfd);
 	if (!ret)

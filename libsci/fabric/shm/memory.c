@@ -306,6 +306,37 @@ void shm_memory_return(void *addr, size_t len)
 		munmap(p, len);
 }
 
+static bool maps_copy;			/* mremap() copies a shared mapping */
+
+static void try_map_copy(void)
+{
+	size_t page = sci_page_size();
+	void *p, *q;
+
+	p = mmap(NULL, page, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return;
+	q = mremap(p, 0, page, MREMAP_MAYMOVE);
+	maps_copy = q != MAP_FAILED;
+	if (maps_copy)
+		munmap(q, page);
+	munmap(p, page);
+}
+
+/*
+ * Does shm_map_copy() work for a mapping with pages of @page bytes?  Not for huge
+ * ones, and not in programs that qemu-user runs.  Their segments keep a descriptor.
+ */
+bool shm_can_map_copy(size_t page)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (page > sci_page_size())
+		return false;
+	pthread_once(&once, try_map_copy);
+	return maps_copy;
+}
+
 /**
  * shm_map_copy() - map a range of a shared mapping a second time
  *
