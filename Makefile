@@ -185,6 +185,9 @@ cross: $(O)/.setup-cross		## library and tests for aarch64
 	+$(MAKE) O=$(O)/aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar \
 		SETUP=no libs tests
 
+cross-check: $(O)/.setup-cross		## ... and they run, in qemu-user
+	scripts/tap-summary --limit 1800 "scripts/check-aarch64 $(O)"
+
 # Packages a target needs, looked for once per build folder.
 $(O)/.setup-%: scripts/setup-deps
 	@mkdir -p $(@D)
