@@ -64,6 +64,15 @@ int sci_poll_cancelable(struct pollfd *fds, nfds_t n, int ms)
 	return ret;
 }
 
+int sci_epoll_cancelable(int epfd, struct epoll_event *events, int max, int ms)
+{
+	struct window w = window_open();
+	int ret = epoll_wait(epfd, events, max, ms);
+
+	window_close(&w);
+	return ret;
+}
+
 struct cond_wait {
 	pthread_cond_t *cond;
 	pthread_mutex_t *lock;

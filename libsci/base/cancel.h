@@ -6,7 +6,7 @@
  * A thread that is cancelled in the middle of a call would leave locks and
  * references behind.  Each public call therefore holds cancellation off, also
  * the asynchronous kind.  The waits of the interface are cancellation points:
- * the two functions below let it through while they sleep, as the deferred
+ * the functions below let it through while they sleep, as the deferred
  * kind, and whoever calls them has pushed a cleanup handler for what it holds.
  */
 #ifndef LIBSCI_CANCEL_H
@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <time.h>
 
 /**
@@ -32,6 +33,9 @@ void sci_cancel_release(void);
  * hold locks.  Without sci_cancel_hold() it is plain poll().
  */
 int sci_poll_cancelable(struct pollfd *fds, nfds_t n, int ms);
+
+/* The same for epoll_wait() of level-triggered events: others would be lost. */
+int sci_epoll_cancelable(int epfd, struct epoll_event *events, int max, int ms);
 
 /**
  * sci_cond_wait_cancelable() - sci_cond_wait() that is a cancellation point

@@ -1082,6 +1082,90 @@ TEST(a_trigger_of_a_file)
 	check_trap(A_FILE);
 }
 
+/* ---- importers that share an interrupt ---- */
+
+/* What an importer was given with the answer; -1: nothing. */
+static int import_interrupt(int *sock)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct shm_msg m;
+	struct iovec iov = { &m, sizeof(m) };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1,
+			     .msg_control = control.buf,
+			     .msg_controllen = sizeof(control.buf) };
+	struct cmsghdr *cm;
+	int fd = -1;
+
+	*sock = must_dial(SHM_INTR, 4, ID);
+	say_type(*sock, SHM_CONNECT);
+	CHECK_EQ(recvmsg(*sock, &mh, MSG_CMSG_CLOEXEC), sizeof(m));
+	CHECK_EQ(m.status, 0);
+	cm = CMSG_FIRSTHDR(&mh);
+	if (cm)
+		memcpy(&fd, CMSG_DATA(cm), sizeof(fd));
+	return fd;
+}
+
+static void thief(struct peer *self, void *arg)
+{
+	uint64_t count, most = UINT64_MAX - 1;
+	int fd, sock;
+	ssize_t n;
+
+	(void)arg;
+	peer_expect(self, "connect");
+	fd = import_interrupt(&sock);
+	peer_send(self, "connected");
+	peer_expect(self, "steal");
+	n = read(fd, &count, sizeof(count));
+	n = recv(sock, &count, sizeof(count), MSG_DONTWAIT);
+	peer_send(self, "stolen");
+	peer_expect(self, "fill");
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	n = write(fd, &most, sizeof(most));
+	for (int i = 0; i < 100000; i++) {
+		struct shm_msg m = message(SHM_TRIGGER);
+
+		n = send(sock, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0)
+			break;
+	}
+	fcntl(fd, F_SETFL, 0);
+	peer_send(self, "full");
+	peer_expect(self, "leave");
+}
+
+TEST(importers_cannot_take_or_stop_triggers_of_others)
+{
+	struct peer *p = peer_spawn(8, thief, NULL);
+	sci_remote_interrupt_t ri;
+	struct owned o;
+
+	own_everything(&o);
+	ri = test_connect_interrupt(o.sd, 4, ID);
+	peer_send(p, "connect");
+	peer_expect(p, "connected");
+	CHECK_OK(SCITriggerInterrupt(ri, 0, &err));
+	peer_send(p, "steal");
+	peer_expect(p, "stolen");
+	CHECK_OK(SCIWaitForInterrupt(o.i, TEST_WAIT_MS, 0, &err));
+	peer_send(p, "fill");
+	peer_expect(p, "full");
+	CHECK_OK(SCITriggerInterrupt(ri, 0, &err));
+	CHECK_OK(SCIWaitForInterrupt(o.i, TEST_WAIT_MS, 0, &err));
+	/* a full socket holds triggers enough to be heard */
+	for (int i = 0; i < 10000; i++)
+		CHECK_OK(SCITriggerInterrupt(ri, 0, &err));
+	CHECK_OK(SCIWaitForInterrupt(o.i, TEST_WAIT_MS, 0, &err));
+	CHECK_OK(SCIDisconnectInterrupt(ri, 0, &err));
+	check_served(&o);
+	peer_send(p, "leave");
+	peer_join(p);
+}
+
 /* ---- memory that changes under the importer ---- */
 
 static void shrinker(struct peer *self, void *arg)

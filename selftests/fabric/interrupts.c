@@ -179,6 +179,54 @@ TEST(triggers_of_a_plain_interrupt_merge)
 	}
 }
 
+TEST(triggers_of_many_importers_merge)
+{
+	sci_desc_t sd = test_open();
+	sci_local_interrupt_t i = interrupt(sd, 1, 0);
+	sci_remote_interrupt_t r[100];
+
+	for (size_t k = 0; k < ARRAY_LEN(r); k++)
+		r[k] = test_connect_interrupt(sd, 4, 1);
+	for (int round = 0; round < 3; round++) {
+		for (size_t k = 0; k < ARRAY_LEN(r); k++)
+			CHECK_OK(SCITriggerInterrupt(r[k], 0, &err));
+		CHECK_OK(SCIWaitForInterrupt(i, 5000, 0, &err));
+		CHECK_ERR(SCIWaitForInterrupt(i, 0, 0, &err),
+			  SCI_ERR_TIMEOUT);
+	}
+}
+
+static void last_trigger(struct peer *self, void *arg)
+{
+	sci_remote_interrupt_t r;
+
+	(void)arg;
+	peer_expect(self, "go");
+	r = test_connect_interrupt(test_open(), 4, 1);
+	CHECK_OK(SCITriggerInterrupt(r, 0, &err));
+	peer_send(self, "triggered");
+	peer_expect(self, "leave");
+}
+
+TEST(a_trigger_outlives_who_sent_it)
+{
+	struct peer *p[2] = { peer_spawn(8, last_trigger, NULL),
+			      peer_spawn(12, last_trigger, NULL) };
+	sci_desc_t sd = test_open();
+	sci_local_interrupt_t i = interrupt(sd, 1, 0);
+
+	for (int k = 0; k < 2; k++) {
+		peer_send(p[k], "go");
+		peer_expect(p[k], "triggered");
+	}
+	peer_kill(p[0], SIGKILL);
+	peer_send(p[1], "leave");
+	peer_join(p[1]);
+	CHECK_OK(SCIWaitForInterrupt(i, 5000, 0, &err));
+	CHECK_OK(SCIRemoveInterrupt(i, 0, &err));
+	CHECK_OK(SCIClose(sd, 0, &err));
+}
+
 TEST(triggers_of_a_counting_interrupt_count)
 {
 	sci_desc_t sd = test_open();

@@ -3,11 +3,17 @@
 /*
  * DOC: interrupts
  *
- * A plain interrupt is an eventfd that the owner hands to whoever connects: a
- * trigger is one write, a wait one read, and the kernel latches in between
- * (counting ones are semaphores: a read takes one trigger, else it takes all).
- * Owners who share a number share the eventfd and never read it: each waits on
- * an edge-triggered epoll of its own, which tells every write to everyone.
+ * A trigger of a plain interrupt is a message on the importer's own connection,
+ * so that no importer can take the triggers of another one, or block it.  The
+ * owner waits on an epoll of all of them and of an eventfd of its own, which
+ * keeps the triggers of importers that have gone.  The service thread hears of
+ * the importers that go, and of nothing else.
+ *
+ * Two kinds are an eventfd that the owner hands to whoever connects, and trust
+ * importers not to read it.  Counting ones are semaphores: a read takes one
+ * trigger, and the kernel counts any number.  Owners who share a number share
+ * the eventfd and never read it: each waits on an edge-triggered epoll of its
+ * own, which tells every write to everyone.
  *
  * A data interrupt is the connection itself: messages arrive in order and
  * whole.  The service thread moves them to the owner's queue; when that is
@@ -47,7 +53,8 @@ struct sci_lintr {
 	void *owner;
 	_Atomic bool cancelled;
 	int eventfd;			/* plain */
-	int epfd;			/* shared: our ear on the eventfd */
+	int epfd;			/* shared: our ear on the eventfd; */
+					/* rings: on the importers, too */
 	/* data; under the lock */
 	struct list queue;
 	size_t queued_bytes;
@@ -78,6 +85,148 @@ static void tell(struct sci_lintr *i)
 		i->event(i->owner, &ev);
 }
 
+/* ---- the owner of a plain interrupt, by messages ---- */
+
+#define RING_BATCH	16		/* triggers in one system call */
+#define RING_MAX	64u		/* of one importer, then the next one */
+#define RING_EVENTS	16
+#define RING_ROUNDS	64u
+
+static bool has_rings(const struct sci_lintr *i)
+{
+	return !(i->flags & (SCI_INTR_DATA | SCI_INTR_SHARED |
+			     SCI_INTR_COUNTING));
+}
+
+static bool is_trigger(const struct shm_msg *msg, size_t len)
+{
+	return len == sizeof(*msg) && msg->magic == SHM_MAGIC &&
+	       msg->type == SHM_TRIGGER;
+}
+
+/* Take triggers of one importer; false: it said goodbye, or nonsense. */
+static bool ring_read(struct shm_conn *conn, bool *rung)
+{
+	struct mmsghdr mm[RING_BATCH];
+	struct shm_msg msg[RING_BATCH];
+	struct iovec iov[RING_BATCH];
+	unsigned int total;
+	int n, k;
+
+	memset(mm, 0, sizeof(mm));
+	for (k = 0; k < RING_BATCH; k++) {
+		iov[k] = (struct iovec) { &msg[k], sizeof(msg[k]) };
+		mm[k].msg_hdr.msg_iov = &iov[k];
+		mm[k].msg_hdr.msg_iovlen = 1;
+	}
+	for (total = 0; total < RING_MAX; total += RING_BATCH) {
+		n = recvmmsg(conn->fd, mm, RING_BATCH, MSG_DONTWAIT, NULL);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ||
+			       errno == ECONNRESET;
+		for (k = 0; k < n; k++) {
+			if (!is_trigger(&msg[k], mm[k].msg_len))
+				return false;
+			*rung = true;
+		}
+		if (n < RING_BATCH)
+			break;
+	}
+	return true;
+}
+
+static void ring_close(struct sci_lintr *i, struct shm_conn *conn)
+{
+	epoll_ctl(i->epfd, EPOLL_CTL_DEL, conn->fd, NULL);
+	shm_conn_close(conn);
+}
+
+/* An importer has gone: what it triggered before stays. */
+static void ring_hung_up(void *obj)
+{
+	struct shm_conn *conn = obj;
+	struct sci_lintr *i = container_of(conn->port, struct sci_lintr, port);
+	bool open, rung = false, more;
+	uint64_t one = 1;
+	ssize_t n;
+
+	do {
+		more = false;
+		open = ring_read(conn, &more);
+		rung |= more;
+	} while (open && more);
+	if (rung) {
+		/* a write that fails finds it full, hence readable */
+		n = write(i->eventfd, &one, sizeof(one));
+		(void)n;
+	}
+	ring_close(i, conn);
+}
+
+/* From its connect on, the waiters hear the importer. */
+static int ring_listen(struct sci_lintr *i, struct shm_conn *conn)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = conn->fd };
+	struct sci_service *svc = &i->shm->svc;
+
+	sci_unwatch(svc, conn->fd);
+	if (epoll_ctl(i->epfd, EPOLL_CTL_ADD, conn->fd, &ev))
+		return -errno;
+	return sci_watch(svc, conn->fd, EPOLLRDHUP, ring_hung_up, conn);
+}
+
+/*
+ * The importer of a descriptor that was readable a moment ago, before the lock:
+ * NULL where it has gone meanwhile.
+ */
+static struct shm_conn *ring_conn(struct sci_lintr *i, int fd)
+{
+	const struct sci_watch *w = &i->shm->svc.fds[fd];
+	struct shm_conn *conn = w->fn == ring_hung_up ? w->obj : NULL;
+
+	return conn && conn->port == &i->port ? conn : NULL;
+}
+
+static bool ring_take(struct sci_lintr *i, const struct epoll_event *ev, int n)
+{
+	struct shm_conn *conn;
+	bool rung = false;
+	uint64_t count;
+	int k;
+
+	for (k = 0; k < n; k++) {
+		if (ev[k].data.fd == i->eventfd) {
+			rung |= read(i->eventfd, &count, sizeof(count)) ==
+				sizeof(count);
+			continue;
+		}
+		conn = ring_conn(i, ev[k].data.fd);
+		if (conn && !ring_read(conn, &rung))
+			ring_close(i, conn);
+	}
+	return rung;
+}
+
+/* Take all triggers, of which the first are @ev; locked. */
+static bool ring_take_all(struct sci_lintr *i, struct epoll_event *ev, int n)
+{
+	unsigned int rounds = RING_ROUNDS;
+	bool rung = ring_take(i, ev, n);
+
+	while (n == RING_EVENTS && --rounds) {
+		n = epoll_wait(i->epfd, ev, RING_EVENTS, 0);
+		rung |= ring_take(i, ev, n);
+	}
+	return rung;
+}
+
+static bool ring_input(struct sci_lintr *i)
+{
+	struct epoll_event ev[RING_EVENTS];
+
+	return ring_take_all(i, ev, epoll_wait(i->epfd, ev, RING_EVENTS, 0));
+}
+
 /* ---- the owner of a plain interrupt ---- */
 
 static void plain_input(void *obj)
@@ -86,15 +235,15 @@ static void plain_input(void *obj)
 	struct epoll_event ev;
 	uint64_t count = 0;
 
-	if (i->epfd >= 0 ? epoll_wait(i->epfd, &ev, 1, 0) > 0 :
+	if (has_rings(i) ? ring_input(i) :
+	    i->epfd >= 0 ? epoll_wait(i->epfd, &ev, 1, 0) > 0 :
 	    read(i->eventfd, &count, sizeof(count)) == sizeof(count))
 		tell(i);
 }
 
-/* Hear every write to an eventfd from now on, and take none away. */
-static int share_eventfd(struct sci_lintr *i)
+static int new_epoll(struct sci_lintr *i, uint32_t events)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	struct epoll_event ev = { .events = events, .data.fd = i->eventfd };
 	int fd;
 
 	do {
@@ -105,11 +254,19 @@ static int share_eventfd(struct sci_lintr *i)
 	if (sci_fd_track(&i->shm->svc, fd))
 		return -ENOMEM;
 	i->epfd = fd;
-	if (epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->eventfd, &ev))
-		return -errno;
+	return epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->eventfd, &ev) ? -errno : 0;
+}
+
+/* Hear every write to an eventfd from now on, and take none away. */
+static int share_eventfd(struct sci_lintr *i)
+{
+	struct epoll_event ev;
+	int ret = new_epoll(i, EPOLLIN | EPOLLET);
+
 	/* triggers from before we shared the number are not ours */
-	epoll_wait(i->epfd, &ev, 1, 0);
-	return 0;
+	if (!ret)
+		epoll_wait(i->epfd, &ev, 1, 0);
+	return ret;
 }
 
 static int plain_listen(struct sci_lintr *i)
@@ -118,6 +275,8 @@ static int plain_listen(struct sci_lintr *i)
 
 	if (i->flags & SCI_INTR_SHARED)
 		ret = share_eventfd(i);
+	else if (has_rings(i))
+		ret = new_epoll(i, EPOLLIN);
 	if (!ret && i->event)
 		ret = sci_watch(&i->shm->svc,
 				i->epfd >= 0 ? i->epfd : i->eventfd, EPOLLIN,
@@ -261,7 +420,8 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	struct sci_lintr *i = container_of(port, struct sci_lintr, port);
 	const struct shm_msg re = {
 		.type = SHM_REPLY,
-		.flags = i->flags & SCI_INTR_SHARED ? SHM_F_SHARED : 0,
+		.flags = i->flags & SCI_INTR_SHARED ? SHM_F_SHARED :
+			 has_rings(i) ? SHM_F_RINGS : 0,
 	};
 	bool data = i->flags & SCI_INTR_DATA;
 	int ret;
@@ -277,8 +437,10 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	/* a trigger is a write */
 	if (!(shm_access(i->shm, conn->fd) & 2))
 		return refuse(conn, -EACCES);
-	ret = data ? shm_send(conn->fd, &re, NULL, 0) :
-		     shm_send(conn->fd, &re, &i->eventfd, 1);
+	ret = data || has_rings(i) ? shm_send(conn->fd, &re, NULL, 0) :
+				     shm_send(conn->fd, &re, &i->eventfd, 1);
+	if (!ret && has_rings(i))
+		ret = ring_listen(i, conn);
 	if (ret)
 		return false;
 	conn->role = SHM_IMPORTER;
@@ -432,6 +594,20 @@ static int left_ms(uint64_t deadline)
 }
 
 /* 1: triggered, 0: not yet; or -errno */
+static int wait_rings(struct sci_lintr *i, int ms)
+{
+	struct epoll_event ev[RING_EVENTS];
+	int n = sci_epoll_cancelable(i->epfd, ev, RING_EVENTS, ms), ret;
+
+	if (n <= 0)
+		return n && errno != EINTR ? -errno : 0;
+	pthread_mutex_lock(&i->shm->svc.lock);
+	ret = atomic_load(&i->cancelled) ? -ECANCELED :
+	      ring_take_all(i, ev, n);
+	pthread_mutex_unlock(&i->shm->svc.lock);
+	return ret;
+}
+
 static int wait_plain(struct sci_lintr *i, int ms)
 {
 	struct pollfd pfd = { .fd = i->eventfd, .events = POLLIN };
@@ -513,7 +689,8 @@ int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 		return wait_data(i, data, len, deadline);
 	do {
 		ms = left_ms(deadline);
-		ret = i->epfd >= 0 ? wait_shared(i, ms) : wait_plain(i, ms);
+		ret = has_rings(i) ? wait_rings(i, ms) :
+		      i->epfd >= 0 ? wait_shared(i, ms) : wait_plain(i, ms);
 	} while (!ret && ms);
 	return ret < 0 ? ret : ret ? 0 : -ETIMEDOUT;
 }
@@ -634,8 +811,9 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	struct shm *shm = container_of(f, struct shm, base);
 	struct shm_msg msg = { .type = SHM_CONNECT };
 	char name[SHM_NAME_MAX];
-	struct sci_rintr *i;
 	int n_fds = 1, ret;
+	struct sci_rintr *i;
+	bool messages;
 
 	if (sci_link_down(&shm->link) && p->node != shm->node)
 		return -ENETDOWN;
@@ -651,11 +829,12 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	rintr_name(i, name);
 	ret = shm_call(shm, name, &msg, &i->eventfd, &n_fds,
 		       shm_deadline(p->timeout), NULL, &i->conn);
+	messages = p->data || msg.flags & SHM_F_RINGS;
 	if (!ret)
-		ret = n_fds != !p->data ? -EPROTO :
-		      p->data ? 0 : check_eventfd(i->eventfd);
+		ret = n_fds != !messages ? -EPROTO :
+		      messages ? 0 : check_eventfd(i->eventfd);
 	if (!ret) {
-		i->shared = msg.flags & SHM_F_SHARED;
+		i->shared = !messages && msg.flags & SHM_F_SHARED;
 		pthread_mutex_lock(&shm->svc.lock);
 		ret = sci_watch(&shm->svc, i->conn, EPOLLIN, rintr_input, i);
 		pthread_mutex_unlock(&shm->svc.lock);
@@ -694,6 +873,16 @@ static int send_data(struct sci_rintr *i, const void *data, size_t len)
 	}
 }
 
+static int ring(struct sci_rintr *i)
+{
+	const struct shm_msg msg = { .type = SHM_TRIGGER,
+				     .node = i->shm->node };
+	int ret = shm_send(i->conn, &msg, NULL, 0);
+
+	/* EAGAIN: triggers fill the socket, one of them will be seen */
+	return ret == -EAGAIN ? 0 : ret == -EPIPE ? -ENOTCONN : ret;
+}
+
 int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 {
 	uint64_t one = 1;
@@ -704,6 +893,8 @@ int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 		return send_data(i, data, len);
 	if (atomic_load(&i->gone))
 		return -ENOTCONN;
+	if (i->eventfd < 0)
+		return ring(i);
 	while (write(i->eventfd, &one, sizeof(one)) < 0) {
 		/* EAGAIN: 2^64 - 2 triggers are latched, one more is too */
 		if (errno != EINTR)

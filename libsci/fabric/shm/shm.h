@@ -4,7 +4,7 @@
  * DOC: the shm fabric
  *
  * Nodes are processes of one host.  A virtual cluster is a name; a node is a
- * number in it.  Memory is memfds, interrupts are eventfds, and every name
+ * number in it.  Memory is memfds, interrupts are messages, and every name
  * that others connect to is a listening Unix socket (SOCK_SEQPACKET) in the
  * abstract namespace:
  *
@@ -71,9 +71,10 @@ enum shm_type {
 	SHM_CUT,		/* owner: you are disconnected */
 	SHM_BYE,		/* either: the end, in good order */
 	SHM_DATA,		/* payload of a data interrupt follows */
+	SHM_TRIGGER,		/* importer: a plain interrupt */
 };
 
-#define SHM_MAGIC	0x53434931u	/* "SCI1": also the protocol's version */
+#define SHM_MAGIC	0x53434932u	/* "SCI2": also the protocol's version */
 
 /* What two processes of the same host say to each other. */
 struct shm_msg {
@@ -95,6 +96,7 @@ enum {
 	SHM_F_EXPORTED	= 1 << 2,
 	SHM_F_BROADCAST	= 1 << 3,
 	SHM_F_SHARED	= 1 << 4,	/* others own the number, too */
+	SHM_F_RINGS	= 1 << 5,	/* triggers are messages */
 };
 
 struct shm;
