@@ -249,7 +249,6 @@ struct sci_adapter {
 	atomic_t users;
 	atomic_long_t data_bytes;
 	wait_queue_head_t wait;
-	struct kobject *segments_kobj;
 	struct kobject *peers_kobj;
 	struct dentry *debugfs;
 	struct workqueue_struct *wq;

@@ -6,6 +6,7 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -82,10 +83,16 @@ static void adapter_free(struct sci_object *obj)
 	kfree(obj);
 }
 
+static void adapter_show(struct sci_object *obj, struct seq_file *m)
+{
+	seq_printf(m, "sci-node:\t%u\n", obj->adapter->node);
+}
+
 static const struct sci_object_ops adapter_object_ops = {
 	.name = "[sci]",
 	.kill = adapter_kill,
 	.free = adapter_free,
+	.show = adapter_show,
 	.mmap = adapter_mmap,
 	.read = adapter_read,
 };

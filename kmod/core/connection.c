@@ -3,6 +3,7 @@
 /* Connections: how both ends come to be and go. */
 
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -394,6 +395,19 @@ int sci_client_usable(struct sci_client *c)
 	if (c->state != SCI_REMOTE_CONNECTED)
 		return -ENOTCONN;
 	return !a->link_up && c->node != a->node ? -ENETDOWN : 0;
+}
+
+void sci_client_show(struct sci_client *c, struct seq_file *m)
+{
+	static const char *const words[] = {
+		[SCI_REMOTE_CONNECTING]	= "connecting",
+		[SCI_REMOTE_CONNECTED]	= "connected",
+		[SCI_REMOTE_GONE]	= "gone",
+	};
+
+	seq_printf(m, "sci-remote-node:\t%u\n", c->node);
+	seq_printf(m, "sci-remote-id:\t%u\n", c->id);
+	seq_printf(m, "sci-remote-state:\t%s\n", words[READ_ONCE(c->state)]);
 }
 
 /* Says good-bye, if there is anybody to say it to. */

@@ -188,6 +188,9 @@ void sci_client_end(struct sci_client *c);
  */
 int sci_client_usable(struct sci_client *c);
 
+/* For sci_object_ops.show of clients. */
+void sci_client_show(struct sci_client *c, struct seq_file *m);
+
 /* The connected client's other end is gone. */
 void sci_client_lost(struct sci_client *c, int status);
 

@@ -5,6 +5,7 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -252,10 +253,19 @@ static void dma_free(struct sci_object *obj)
 	kfree(q);
 }
 
+static void dma_show(struct sci_object *obj, struct seq_file *m)
+{
+	struct sci_dma_queue *q = queue_of(obj);
+
+	seq_printf(m, "sci-dma-pieces:\t%u\n", READ_ONCE(q->pieces));
+	seq_printf(m, "sci-dma-max-pieces:\t%u\n", q->max_pieces);
+}
+
 static const struct sci_object_ops dma_ops = {
 	.name = "[sci-dma]",
 	.kill = dma_kill,
 	.free = dma_free,
+	.show = dma_show,
 };
 
 int sci_dma_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf)

@@ -3,6 +3,7 @@
 /* Remote segments. */
 
 #include <linux/mm.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -335,10 +336,19 @@ static void import_free(struct sci_object *obj)
 	kfree(im);
 }
 
+static void import_show(struct sci_object *obj, struct seq_file *m)
+{
+	struct sci_import *im = sci_import_of(obj);
+
+	sci_client_show(&im->client, m);
+	seq_printf(m, "sci-remote-size:\t%llu\n", READ_ONCE(im->length));
+}
+
 static const struct sci_object_ops import_ops = {
 	.name = "[sci-import]",
 	.kill = import_kill,
 	.free = import_free,
+	.show = import_show,
 	.mmap = import_mmap,
 };
 

@@ -3,6 +3,7 @@
 /* Interrupts: lines and their owners. */
 
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -201,10 +202,25 @@ static ssize_t intr_read(struct file *file, char __user *buf, size_t len)
 	}
 }
 
+static void intr_show(struct sci_object *obj, struct seq_file *m)
+{
+	struct sci_intr *i = container_of(obj, struct sci_intr, obj);
+	bool ready;
+
+	spin_lock(&obj->ev_lock);
+	ready = intr_ready(obj);
+	spin_unlock(&obj->ev_lock);
+	seq_printf(m, "sci-interrupt-number:\t%u\n", i->number);
+	seq_printf(m, "sci-interrupt-data:\t%d\n",
+		   !!(i->flags & SCI_INTR_WITH_DATA));
+	seq_printf(m, "sci-interrupt-ready:\t%d\n", ready);
+}
+
 static const struct sci_object_ops intr_ops = {
 	.name = "[sci-interrupt]",
 	.kill = intr_kill,
 	.free = intr_free,
+	.show = intr_show,
 	.read = intr_read,
 	.ready = intr_ready,
 };
@@ -242,6 +258,7 @@ int sci_intr_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	l = line_get(a, c->flags, c->number, c->mode);
 	if (!IS_ERR(l)) {
 		i->line = l;
+		i->number = l->number;
 		list_add_tail(&i->link, &l->owners);
 		trace_sci_intr_state(a, l->number, l->data, "create");
 		c->out_number = l->number;

@@ -43,6 +43,7 @@ static inline struct sci_intr_line *sci_intr_line_of(struct sci_exporter *e)
  * struct sci_intr - an owner of a line
  * @obj: its file
  * @line: NULL: the adapter is gone
+ * @number: the line's
  * @link: in line->owners
  * @flags: enum sci_intr_flags
  * @pending: triggers not read, under obj.ev_lock as what follows
@@ -53,6 +54,7 @@ static inline struct sci_intr_line *sci_intr_line_of(struct sci_exporter *e)
 struct sci_intr {
 	struct sci_object obj;
 	struct sci_intr_line *line;
+	u32 number;
 	struct list_head link;
 	u32 flags;
 	u64 pending;

@@ -9,6 +9,7 @@
 #include <linux/poll.h>
 #include <linux/pseudo_fs.h>
 #include <linux/sched/mm.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -365,6 +366,15 @@ static __poll_t sci_object_poll(struct file *file, poll_table *pt)
 	return mask;
 }
 
+static void sci_object_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct sci_object *obj = file->private_data;
+
+	seq_printf(m, "sci-adapter:\t%s\n", dev_name(&obj->adapter->dev));
+	seq_printf(m, "sci-events:\t%u\n", READ_ONCE(obj->n_events));
+	obj->ops->show(obj, m);
+}
+
 static long sci_object_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg)
 {
@@ -414,4 +424,5 @@ const struct file_operations sci_object_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.flush = sci_object_flush,
 	.release = sci_object_release,
+	.show_fdinfo = sci_object_show_fdinfo,
 };

@@ -30,6 +30,7 @@ enum sci_object_kind {
 	SCI_OBJECT_DMA		= 1 << 5,
 };
 
+struct seq_file;
 struct sci_object;
 
 /**
@@ -38,6 +39,7 @@ struct sci_object;
  * @kill: the adapter is removed: let go of it.  Called once, at removal or
  *	before @free, with adapter->lock held.  May be NULL.
  * @free: the file is gone; frees the memory.  No locks held.
+ * @show: adds lines to /proc/PID/fdinfo.  No locks held.
  * @mmap: NULL: can't.  Called by sci_object_mmap(), under sci_adapter_enter().
  * @read: NULL: reads events
  * @ready: something besides events to read; NULL: no.  Called with ev_lock.
@@ -46,6 +48,7 @@ struct sci_object_ops {
 	const char *name;
 	void (*kill)(struct sci_object *obj);
 	void (*free)(struct sci_object *obj);
+	void (*show)(struct sci_object *obj, struct seq_file *m);
 	int (*mmap)(struct sci_object *obj, struct vm_area_struct *vma);
 	ssize_t (*read)(struct file *file, char __user *buf, size_t len);
 	bool (*ready)(struct sci_object *obj);

@@ -90,12 +90,9 @@ int sci_adapter_register(struct sci_adapter *a)
 	if (ret)
 		goto err_debugfs;
 	ret = -ENOMEM;
-	a->segments_kobj = kobject_create_and_add("segments", &a->dev.kobj);
-	if (!a->segments_kobj)
-		goto err_device;
 	a->peers_kobj = kobject_create_and_add("peers", &a->dev.kobj);
 	if (!a->peers_kobj)
-		goto err_segments;
+		goto err_device;
 	sci_domain_add(a);
 	cdev_init(&a->cdev, &sci_chardev_fops);
 	a->cdev.owner = THIS_MODULE;
@@ -111,8 +108,6 @@ int sci_adapter_register(struct sci_adapter *a)
 err_domain:
 	sci_domain_remove(a);
 	kobject_put(a->peers_kobj);
-err_segments:
-	kobject_put(a->segments_kobj);
 err_device:
 	device_del(&a->dev);
 err_debugfs:
@@ -157,7 +152,6 @@ void sci_adapter_unregister(struct sci_adapter *a)
 	sci_peers_shutdown(a);
 	sci_connections_drop(a);
 	kobject_put(a->peers_kobj);
-	kobject_put(a->segments_kobj);
 	device_del(&a->dev);
 	sci_debugfs_remove(a);
 	sci_object_fs_unpin();

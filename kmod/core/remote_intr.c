@@ -38,10 +38,16 @@ static void remote_free(struct sci_object *obj)
 	kfree(r);
 }
 
+static void remote_show(struct sci_object *obj, struct seq_file *m)
+{
+	sci_client_show(sci_client_of(obj), m);
+}
+
 static const struct sci_object_ops remote_ops = {
 	.name = "[sci-remote-interrupt]",
 	.kill = remote_kill,
 	.free = remote_free,
+	.show = remote_show,
 };
 
 int sci_intr_connect(struct sci_object *obj, void *cmd,

@@ -6,7 +6,9 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -86,8 +88,8 @@ static void segment_remove(struct sci_segment *s, enum sci_ev_type type)
 	hide(s);
 	if (!(s->flags & SCI_SEGMENT_PRIVATE))
 		xa_erase(&a->segments, s->id);
-	if (s->kobj.state_in_sysfs)
-		kobject_del(&s->kobj);
+	if (device_is_registered(&s->dev))
+		device_del(&s->dev);
 	trace_sci_segment_state(a, s->id, s->length, "remove");
 }
 
@@ -113,7 +115,7 @@ static void segment_release(struct sci_object *obj)
 		fput(s->backing);
 	if (s->pages)
 		sci_pages_put(s->pages);
-	kobject_put(&s->kobj);
+	put_device(&s->dev);
 }
 
 /* ---- maps ---- */
@@ -221,107 +223,123 @@ struct sci_pages *sci_segment_pages(struct sci_segment *s)
 	return p;
 }
 
+static void segment_show(struct sci_object *obj, struct seq_file *m)
+{
+	struct sci_segment *s = sci_segment_of(obj);
+	u32 state = READ_ONCE(s->state);
+
+	seq_printf(m, "sci-segment-id:\t%u\n", s->id);
+	seq_printf(m, "sci-segment-size:\t%llu\n", s->length);
+	seq_printf(m, "sci-segment-importers:\t%u\n",
+		   READ_ONCE(s->importers));
+	seq_printf(m, "sci-segment-exported:\t%d\n",
+		   !!(state & SCI_SEGMENT_STATE_EXPORTED));
+	seq_printf(m, "sci-segment-attached:\t%d\n",
+		   !!(state & SCI_SEGMENT_STATE_ATTACHED));
+	seq_printf(m, "sci-segment-removed:\t%d\n",
+		   !!(state & SCI_SEGMENT_STATE_REMOVED));
+}
+
 static const struct sci_object_ops segment_ops = {
 	.name = "[sci-segment]",
 	.kill = segment_kill,
 	.free = segment_release,
+	.show = segment_show,
 	.mmap = segment_mmap,
 };
 
 /*
- * ---- sysfs: segments/ID/ ----
+ * ---- sysfs: segmentID/ ----
  *
- * Nothing here takes adapter->lock: removing the files waits, under that lock,
- * for those who read them.
+ * A segment with an id is a device of no class and no bus: user space is not
+ * told when one comes or goes.  Nothing here takes adapter->lock: removing the
+ * files waits, under that lock, for those who read them.
  */
 
-struct segment_attribute {
-	struct attribute attr;
-	ssize_t (*show)(struct sci_segment *s, char *buf);
-};
-
 #define SEGMENT_SHOW(_name, _fmt, _value)				\
-static ssize_t segment_##_name##_show(struct sci_segment *s, char *buf)	\
+static ssize_t _name##_show(struct device *dev,				\
+			    struct device_attribute *attr, char *buf)	\
 {									\
+	struct sci_segment *s = container_of(dev, struct sci_segment, dev); \
+									\
 	return sysfs_emit(buf, _fmt "\n", _value);			\
 }									\
-static struct segment_attribute segment_attr_##_name = {		\
-	.attr = { .name = #_name, .mode = 0444 },			\
-	.show = segment_##_name##_show,					\
+static DEVICE_ATTR_RO(_name)
+
+static const char *memory_word(const struct sci_segment *s)
+{
+	if (!(s->flags & SCI_SEGMENT_EMPTY))
+		return "allocated";
+	return READ_ONCE(s->pages) ? "registered" : "empty";
+}
+
+/* Ids are those of the reader's namespaces. */
+static uid_t owner_for_reader(const struct sci_segment *s)
+{
+	return from_kuid_munged(current_user_ns(),
+				make_kuid(&init_user_ns, s->owner.uid));
+}
+
+static gid_t group_for_reader(const struct sci_segment *s)
+{
+	return from_kgid_munged(current_user_ns(),
+				make_kgid(&init_user_ns, s->owner.gid));
 }
 
 SEGMENT_SHOW(size, "%llu", s->length);
 SEGMENT_SHOW(mode, "%04o", s->owner.mode);
-SEGMENT_SHOW(owner, "%u", s->owner.uid);
-SEGMENT_SHOW(group, "%u", s->owner.gid);
-SEGMENT_SHOW(pid, "%d", s->pid);
+SEGMENT_SHOW(owner, "%u", owner_for_reader(s));
+SEGMENT_SHOW(group, "%u", group_for_reader(s));
+SEGMENT_SHOW(pid, "%d", pid_vnr(s->pid));
 SEGMENT_SHOW(numa_node, "%d", s->numa_node);
 SEGMENT_SHOW(importers, "%u", READ_ONCE(s->importers));
-
-static ssize_t segment_state_show(struct sci_segment *s, char *buf)
-{
-	u32 state = READ_ONCE(s->state);
-	int n = 0;
-
-	n += sysfs_emit_at(buf, n, "%s",
-			   state & SCI_SEGMENT_STATE_EXPORTED ?
-			   "exported" : "local");
-	if (state & SCI_SEGMENT_STATE_SHARED)
-		n += sysfs_emit_at(buf, n, " shared");
-	if (s->flags & SCI_SEGMENT_BROADCAST)
-		n += sysfs_emit_at(buf, n, " broadcast");
-	if (s->flags & SCI_SEGMENT_EMPTY)
-		n += sysfs_emit_at(buf, n, READ_ONCE(s->pages) ?
-				   " registered" : " empty");
-	n += sysfs_emit_at(buf, n, "\n");
-	return n;
-}
-
-static struct segment_attribute segment_attr_state = {
-	.attr = { .name = "state", .mode = 0444 },
-	.show = segment_state_show,
-};
+SEGMENT_SHOW(exported, "%d",
+	     !!(READ_ONCE(s->state) & SCI_SEGMENT_STATE_EXPORTED));
+SEGMENT_SHOW(shared, "%d",
+	     !!(READ_ONCE(s->state) & SCI_SEGMENT_STATE_SHARED));
+SEGMENT_SHOW(broadcast, "%d", !!(s->flags & SCI_SEGMENT_BROADCAST));
+SEGMENT_SHOW(memory, "%s", memory_word(s));
 
 static struct attribute *segment_attrs[] = {
-	&segment_attr_size.attr,
-	&segment_attr_mode.attr,
-	&segment_attr_owner.attr,
-	&segment_attr_group.attr,
-	&segment_attr_pid.attr,
-	&segment_attr_numa_node.attr,
-	&segment_attr_importers.attr,
-	&segment_attr_state.attr,
+	&dev_attr_size.attr,
+	&dev_attr_mode.attr,
+	&dev_attr_owner.attr,
+	&dev_attr_group.attr,
+	&dev_attr_pid.attr,
+	&dev_attr_numa_node.attr,
+	&dev_attr_importers.attr,
+	&dev_attr_exported.attr,
+	&dev_attr_shared.attr,
+	&dev_attr_broadcast.attr,
+	&dev_attr_memory.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(segment);
 
-static ssize_t segment_show(struct kobject *kobj, struct attribute *attr,
-			    char *buf)
+static void segment_dev_release(struct device *dev)
 {
-	struct segment_attribute *sa = container_of(attr,
-						    struct segment_attribute,
-						    attr);
+	struct sci_segment *s = container_of(dev, struct sci_segment, dev);
 
-	return sa->show(container_of(kobj, struct sci_segment, kobj), buf);
-}
-
-static const struct sysfs_ops segment_sysfs_ops = {
-	.show = segment_show,
-};
-
-static void segment_kobj_release(struct kobject *kobj)
-{
-	struct sci_segment *s = container_of(kobj, struct sci_segment, kobj);
-
+	put_pid(s->pid);
 	sci_object_fini(&s->obj);
 	kfree(s);
 }
 
-static const struct kobj_type segment_ktype = {
-	.release = segment_kobj_release,
-	.sysfs_ops = &segment_sysfs_ops,
-	.default_groups = segment_groups,
-};
+static void segment_dev_init(struct sci_segment *s)
+{
+	device_initialize(&s->dev);
+	device_set_pm_not_required(&s->dev);
+	s->dev.parent = &s->obj.adapter->dev;
+	s->dev.groups = segment_groups;
+	s->dev.release = segment_dev_release;
+}
+
+static int segment_dev_add(struct sci_segment *s)
+{
+	int ret = dev_set_name(&s->dev, "segment%u", s->id);
+
+	return ret ? ret : device_add(&s->dev);
+}
 
 /* ---- create, attach ---- */
 
@@ -332,12 +350,12 @@ static struct sci_segment *segment_alloc(struct sci_adapter *a)
 	if (!s)
 		return NULL;
 	sci_object_init(&s->obj, SCI_OBJECT_SEGMENT, &segment_ops, a);
-	kobject_init(&s->kobj, &segment_ktype);
+	segment_dev_init(s);
 	sci_exporter_init(&s->exporter);
 	INIT_LIST_HEAD(&s->attached);
 	INIT_LIST_HEAD(&s->attach_link);
 	INIT_LIST_HEAD(&s->group_link);
-	s->pid = task_tgid_nr(current);
+	s->pid = get_task_pid(current, PIDTYPE_TGID);
 	return s;
 }
 
@@ -416,7 +434,7 @@ static int segment_build(struct sci_segment *s, u32 id)
 		return ret;
 	ret = segment_memory(s);
 	if (!ret && !(s->flags & SCI_SEGMENT_PRIVATE))
-		ret = kobject_add(&s->kobj, a->segments_kobj, "%u", s->id);
+		ret = segment_dev_add(s);
 	if (!ret)
 		return 0;
 	mutex_lock(&a->lock);

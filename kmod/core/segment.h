@@ -4,7 +4,7 @@
 #ifndef SCI_SEGMENT_H
 #define SCI_SEGMENT_H
 
-#include <linux/kobject.h>
+#include <linux/device.h>
 
 #include "connection.h"
 #include "object.h"
@@ -16,7 +16,7 @@ struct sci_group;
 /**
  * struct sci_segment - a local segment, or what a process attached of one
  * @obj: its file
- * @kobj: sysfs segments/ID; frees the segment in the end
+ * @dev: sysfs segmentID; holds the reference count
  * @id: its name on this node
  * @flags: enum sci_segment_flags
  * @owner: whose it is and who else may use it
@@ -39,11 +39,11 @@ struct sci_group;
  */
 struct sci_segment {
 	struct sci_object obj;
-	struct kobject kobj;
+	struct device dev;
 	u32 id;
 	u32 flags;
 	struct sci_owner owner;
-	pid_t pid;
+	struct pid *pid;
 	int numa_node;
 	u64 length;
 	struct sci_pages *pages;

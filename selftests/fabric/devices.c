@@ -113,20 +113,17 @@ static void put_file(const char *where, const char *name, const char *text)
 
 static void put_adapter(const char *name, const char *node, const char *users)
 {
-	char segments[64];
-
 	put_file(name, "node_id", node);
 	put_file(name, "users", users);
-	snprintf(segments, sizeof(segments), "%s/segments", name);
-	put_folder(segments);
 }
 
 static void put_segment(const char *where, const char *size, const char *mode,
-			const char *state)
+			const char *exported, const char *broadcast)
 {
 	put_file(where, "size", size);
 	put_file(where, "mode", mode);
-	put_file(where, "state", state);
+	put_file(where, "exported", exported);
+	put_file(where, "broadcast", broadcast);
 	put_file(where, "owner", "1000\n");
 	put_file(where, "importers", "3\n");
 	put_file(where, "pid", "77\n");
@@ -204,11 +201,12 @@ TEST(segments_are_those_of_sysfs)
 	make_sysfs();
 	put_adapter("sci1", "4\n", "1\n");
 	put_adapter("sci0", "8\n", "1\n");
-	put_segment("sci0/segments/4294967295", "8192\n", "0640\n",
-		    "shared exported\n");
-	put_segment("sci0/segments/9", "1\n", "0600\n", "broadcast\n");
-	put_segment("sci1/segments/10", "4096\n", "0666\n", "\n");
-	put_folder("sci1/segments/11");	/* going */
+	put_segment("sci0/segment4294967295", "8192\n", "0640\n", "1\n",
+		    "0\n");
+	put_segment("sci0/segment9", "1\n", "0600\n", "0\n", "1\n");
+	put_segment("sci1/segment10", "4096\n", "0666\n", "0\n", "0\n");
+	put_folder("sci1/segment11");	/* going */
+	put_folder("sci1/segments");
 	CHECK_EQ(f->ops->query.segments(f, found_segment, &found), 0);
 	CHECK_EQ(found.n_segments, 3);
 	CHECK_EQ(s[0].node, 4);

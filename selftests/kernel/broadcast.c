@@ -76,7 +76,7 @@ TEST(a_group_has_one_size)
 	close(OK(join(other, LENGTH, 0)));
 	OK(sci_unmap(m.p, LENGTH));
 	close(m.fd);
-	WAIT_UNTIL(!sysfs_exists(0, "segments/%u", GROUP));
+	WAIT_UNTIL(!sysfs_exists(0, "segment%u", GROUP));
 	/* without members the group is forgotten */
 	close(OK(join(other, LENGTH + PAGE, 0)));
 }
@@ -184,7 +184,7 @@ TEST(a_group_that_begins_anew_is_another)
 	OK(knob_set(1, KNOB_LOSS, 1000000));
 	OK(sci_unmap(m.p, LENGTH));
 	close(m.fd);
-	WAIT_UNTIL(!sysfs_exists(1, "segments/%u", GROUP));
+	WAIT_UNTIL(!sysfs_exists(1, "segment%u", GROUP));
 	n = member(0, 0);
 	FAILS(sci_map(remote, 0, PAGE, RW), ENOTCONN);
 	/* ... and when we do, the other is not taken for it */

@@ -297,7 +297,7 @@ TEST(a_reader_can_be_killed)
 		peer_send(p[i], "begin");
 		peer_expect(p[i], "begun");
 		peer_kill(p[i]);
-		WAIT_UNTIL(!sysfs_exists(adapters() > 1, "segments/1"));
+		WAIT_UNTIL(!sysfs_exists(adapters() > 1, "segment1"));
 	}
 }
 

@@ -608,7 +608,7 @@ static long step_sysfs(struct thread *t)
 	char path[128];
 	long fd;
 
-	snprintf(path, sizeof(path), SYSFS_DIR "/sci%u/segments/%u/state",
+	snprintf(path, sizeof(path), SYSFS_DIR "/sci%u/segment%u/exported",
 		 adapter_index(0), 1 + below(t, 10));
 	fd = SYS(open(path, O_RDONLY | O_CLOEXEC));
 	if (fd >= 0) {

@@ -100,15 +100,14 @@ static void count_segments(unsigned int i, struct counts *c)
 	struct dirent *e;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), SYSFS_DIR "/sci%u/segments",
-		 adapter_index(i));
+	snprintf(path, sizeof(path), SYSFS_DIR "/sci%u", adapter_index(i));
 	dir = opendir(path);
 	while (dir && (e = readdir(dir))) {
 		long long n;
 
-		if (e->d_name[0] == '.')
+		if (strncmp(e->d_name, "segment", 7))
 			continue;
-		n = sysfs_number(i, "segments/%s/importers", e->d_name);
+		n = sysfs_number(i, "%s/importers", e->d_name);
 		c->segments++;
 		c->importers += n > 0 ? n : 0;
 	}

@@ -33,7 +33,7 @@ static struct sci_ioc_segment_info info_of(int fd)
 
 static bool listed(__u32 id)
 {
-	return sysfs_exists(0, "segments/%u", id);
+	return sysfs_exists(0, "segment%u", id);
 }
 
 static int create_on_node(int node)
@@ -78,7 +78,7 @@ TEST(lengths_are_exact_and_maps_whole_pages)
 		volatile void *p;
 
 		EQ(info_of(fd).out_length, lengths[i]);
-		EQ(sysfs_number(0, "segments/1/size"), lengths[i]);
+		EQ(sysfs_number(0, "segment1/size"), lengths[i]);
 		p = MAP(fd, 0, lengths[i], RW);
 		fill(p, whole, i);
 		CHECK(filled(p, whole, i));
@@ -394,12 +394,18 @@ TEST(sysfs_lists_a_segment)
 
 	begin();
 	fd = OK(segment_create_as(adapter, 77, 5000, 0640, 0));
-	EQ(sysfs_number(0, "segments/77/size"), 5000);
-	EQ(sysfs_number(0, "segments/77/importers"), 0);
-	EQ(sysfs_number(0, "segments/77/pid"), getpid());
-	CHECK(sysfs_exists(0, "segments/77/mode"));
-	CHECK(sysfs_exists(0, "segments/77/owner"));
-	CHECK(sysfs_exists(0, "segments/77/state"));
+	EQ(sysfs_number(0, "segment77/size"), 5000);
+	EQ(sysfs_number(0, "segment77/importers"), 0);
+	EQ(sysfs_number(0, "segment77/pid"), getpid());
+	CHECK(sysfs_exists(0, "segment77/mode"));
+	EQ(sysfs_number(0, "segment77/owner"), geteuid());
+	EQ(sysfs_number(0, "segment77/group"), getegid());
+	EQ(sysfs_number(0, "segment77/exported"), 0);
+	EQ(sysfs_number(0, "segment77/shared"), 0);
+	EQ(sysfs_number(0, "segment77/broadcast"), 0);
+	CHECK(sysfs_exists(0, "segment77/memory"));
+	OK(segment_export(fd));
+	EQ(sysfs_number(0, "segment77/exported"), 1);
 	close(fd);
 	CHECK(!listed(77));
 }

@@ -118,6 +118,76 @@ TEST(users_are_counted)
 	EQ(sysfs_number(0, "users"), was);
 }
 
+/* The value of a line of /proc/self/fdinfo/FD, or "" if there is none. */
+static void fdinfo(int fd, const char *key, char value[64])
+{
+	char path[64], line[128];
+	size_t n = strlen(key);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	CHECK(f != NULL);
+	value[0] = '\0';
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, n) && line[n] == ':')
+			sscanf(line + n + 1, "%63s", value);
+	fclose(f);
+}
+
+static bool fdinfo_is(int fd, const char *key, const char *value)
+{
+	char found[64];
+
+	fdinfo(fd, key, found);
+	if (strcmp(found, value))
+		ksft_note("%s: %s, not %s", key, found, value);
+	return !strcmp(found, value);
+}
+
+static bool fdinfo_number_is(int fd, const char *key, long long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", value);
+	return fdinfo_is(fd, key, text);
+}
+
+TEST(fdinfo_says_what_a_descriptor_is)
+{
+	struct world w = WORLD();
+	char name[16];
+	int local = w.pair.local;
+
+	for (unsigned int kind = 0; kind < KINDS; kind++) {
+		snprintf(name, sizeof(name), "sci%u",
+			 adapter_index(kind == KIND_INTR ? w.pair.far :
+							   w.pair.near));
+		if (w.fd[kind] < 0)
+			continue;
+		CHECK(fdinfo_is(w.fd[kind], "sci-adapter", name));
+		CHECK(fdinfo_number_is(w.fd[kind], "sci-events", 0));
+	}
+	CHECK(fdinfo_number_is(w.fd[KIND_ADAPTER], "sci-node",
+			       adapter_node(w.pair.near)));
+	CHECK(fdinfo_number_is(local, "sci-segment-id", w.pair.id));
+	CHECK(fdinfo_number_is(local, "sci-segment-size", w.pair.length));
+	CHECK(fdinfo_number_is(local, "sci-segment-exported", 1));
+	CHECK(fdinfo_number_is(local, "sci-segment-importers", 1));
+	CHECK(fdinfo_number_is(w.pair.remote, "sci-remote-node", w.pair.node));
+	CHECK(fdinfo_number_is(w.pair.remote, "sci-remote-id", w.pair.id));
+	CHECK(fdinfo_is(w.pair.remote, "sci-remote-state", "connected"));
+	CHECK(fdinfo_number_is(w.fd[KIND_INTR], "sci-interrupt-ready", 0));
+	OK(intr_trigger(w.fd[KIND_RINTR]));
+	WAIT_UNTIL(fdinfo_number_is(w.fd[KIND_INTR], "sci-interrupt-ready", 1));
+	if (w.fd[KIND_DMA] >= 0)
+		CHECK(fdinfo_number_is(w.fd[KIND_DMA], "sci-dma-pieces", 0));
+	OK(segment_remove(local));
+	CHECK(fdinfo_number_is(local, "sci-segment-removed", 1));
+	WAIT_UNTIL(fdinfo_is(w.pair.remote, "sci-remote-state", "gone"));
+	world_close(&w);
+}
+
 TEST(the_link_has_been_up_for_longer_now)
 {
 	int fd = OK(adapter_open(0));

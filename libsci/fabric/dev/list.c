@@ -268,24 +268,26 @@ int dev_node_list(struct sci_fabric *f,
 static bool read_segment(const struct place *p, uint32_t id,
 			 struct sci_segment_info *info)
 {
-	uint64_t size, mode = 0, uid = 0, importers = 0, pid = 0;
-	char where[64], state[64];
+	uint64_t size, exported, mode = 0, uid = 0, importers = 0, pid = 0;
+	uint64_t broadcast = 0;
+	char where[64];
 
-	snprintf(where, sizeof(where), "%s/segments/%u", p->name, id);
-	if (dev_sysfs_number(where, "size", 0, &size) ||
-	    read_text(where, "state", state, sizeof(state)))
+	snprintf(where, sizeof(where), "%s/segment%u", p->name, id);
+	if (dev_sysfs_number(where, "size", 10, &size) ||
+	    dev_sysfs_number(where, "exported", 10, &exported))
 		return false;
 	dev_sysfs_number(where, "mode", 8, &mode);
 	dev_sysfs_number(where, "owner", 10, &uid);
 	dev_sysfs_number(where, "importers", 10, &importers);
 	dev_sysfs_number(where, "pid", 10, &pid);
+	dev_sysfs_number(where, "broadcast", 10, &broadcast);
 	*info = (struct sci_segment_info) {
 		.node = p->node, .id = id, .size = size,
 		.mode = (unsigned int)mode & 0666,
 		.uid = (unsigned int)uid, .pid = (int)pid,
 		.importers = (unsigned int)importers,
-		.available = strstr(state, "exported"),
-		.broadcast = strstr(state, "broadcast"),
+		.available = exported,
+		.broadcast = broadcast,
 	};
 	return true;
 }
@@ -300,8 +302,8 @@ static int list_segments(const struct place *p,
 	size_t i;
 	int ret;
 
-	snprintf(path, sizeof(path), "%s/%s/segments", sysfs(), p->name);
-	ret = list_numbers(path, "", &ids);
+	snprintf(path, sizeof(path), "%s/%s", sysfs(), p->name);
+	ret = list_numbers(path, "segment", &ids);
 	for (i = 0; i < ids.count && !ret; i++)
 		if (read_segment(p, ids.n[i], &info))
 			ret = fn(arg, &info);
