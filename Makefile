@@ -345,7 +345,7 @@ help:					## this list
 
 .PHONY: all libs ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-vm \
 	headers-check \
-	lint cross modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
+	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \
 	uninstall clean help
 .DELETE_ON_ERROR:
