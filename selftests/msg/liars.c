@@ -464,7 +464,7 @@ TEST(a_peer_that_falls_asleep_without_end)
 
 	PROGRESS_UNTIL(ep, atomic_load(&lie->stage) == 1, TEST_WAIT_MS);
 	for (unsigned int i = 0; i < DATA_LINES; i++)
-		CHECK_EQ(sci_try_send(from, &i, sizeof(i)), 0);
+		CHECK_EQ(sci_send(from, &i, sizeof(i)), 0);
 	stage_set(lie, 2);
 	peer_join(lie->proc);
 	CHECK_EQ(sci_ep_close(ep), 0);
