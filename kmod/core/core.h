@@ -28,8 +28,8 @@
  *  import.c		remote segments
  *  dma.c		DMA queues
  *  intr_data.c		the bytes of data interrupts
- *  remote_intr.c	interrupts of other nodes
  *  intr.c		interrupts of this node
+ *  remote_intr.c	interrupts of other nodes
  *  probe.c		callers who ask whether a node answers
  *
  * Ways in:

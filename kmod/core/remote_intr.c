@@ -107,9 +107,16 @@ static int trigger_inside(struct sci_remote_intr *r)
 	}
 	mutex_unlock(&a->lock);
 	sci_message_free(m);
-	if (!ret && a->ops->trigger)
-		ret = a->ops->trigger(a, c->node, remote);
-	return ret;
+	if (ret || !a->ops->trigger)
+		return ret;
+	if (c->node != a->node)
+		return a->ops->trigger(a, c->node, remote);
+	/*
+	 * A DISCONNECT to our own node does not go through the adapter.  It would
+	 * overtake a trigger that does, and end the connection first.
+	 */
+	sci_intr_triggered(a, a->node, remote);
+	return 0;
 }
 
 static int trigger(struct sci_remote_intr *r)
