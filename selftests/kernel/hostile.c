@@ -3,11 +3,13 @@
 /*
  * Messages of another node's kernel that no sane kernel sends.  The loop driver
  * changes them on their way; the packet that carries a message stays right, so
- * that the session passes the message on.
+ * that the session passes the message on.  And the kernel's workers that deal with
+ * messages find no memory.
  *
  *	--messages=N	5000 of them are damaged at random
  *	--seed=N	where the random steps begin (printed)
  */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,12 +336,21 @@ TEST_LIMIT(each_field_of_each_message, 180)
 
 static char blob[4096];
 
+static int member_of_group(int adapter, __u32 id)
+{
+	int fd = segment_create_as(adapter, id, LENGTH, SEGMENT_MODE,
+				   SCI_SEGMENT_BROADCAST);
+
+	segment_export(fd);
+	return fd;
+}
+
 /* Use everything and expect nothing: SIGALRM ends the process at any point. */
 __attribute__((noreturn))
 static void live(uint64_t seed, const struct pair *p)
 {
 	const struct itimerval life = { .it_value.tv_usec = LIFE_US };
-	int near, far, local, intr, fd[CONNECTS];
+	int near, far, local, group[2], fd[CONNECTS];
 	__u32 number = 0, id = 1 + ksft_below(&seed, 1 << 20);
 
 	signal(SIGALRM, SIG_DFL);
@@ -354,8 +365,9 @@ static void live(uint64_t seed, const struct pair *p)
 	}
 	local = segment_create(far, id, LENGTH);
 	segment_export(local);
-	intr = intr_create(far, SCI_INTR_WITH_DATA, &number);
-	(void)intr;
+	intr_create(far, SCI_INTR_WITH_DATA, &number);
+	group[0] = member_of_group(far, id + 1);
+	group[1] = member_of_group(near, id + 1);
 	for (;;) {
 		__u32 node = adapter_node(near < far ? p->far : p->near);
 		int rintr = intr_connect(near, node, number, SCI_CONNECT_DATA);
@@ -365,6 +377,8 @@ static void live(uint64_t seed, const struct pair *p)
 						  1000);
 		for (unsigned int i = 0; i < CONNECTS; i++)
 			sci_map(fd[i], 0, LENGTH, RW);
+		remote_connect_as(near, SCI_IOC_NODE_GROUP, id + 1,
+				  SCI_CONNECT_ASYNC, 1000);
 		intr_send(rintr, blob, ksft_below(&seed, sizeof(blob)));
 		switch (ksft_below(&seed, 4)) {
 		case 0:
@@ -374,6 +388,10 @@ static void live(uint64_t seed, const struct pair *p)
 		case 1:
 			for (unsigned int i = 0; i < CONNECTS; i++)
 				close(fd[i]);
+			break;
+		case 2:		/* who has joined the group joins the other member */
+			segment_unexport(group[0], SCI_UNEXPORT_HOW_FORCE);
+			segment_export(group[0]);
 			break;
 		}
 		close(rintr);
@@ -435,4 +453,99 @@ TEST_LIMIT(messages_damaged_at_random, 300)
 		all_works();
 	}
 	ksft_note("%lld messages damaged", done);
+}
+
+/* ---- workers without memory ---- */
+
+#define FAILSLAB	"/sys/kernel/debug/failslab/"
+#define FAILURES_MAX	100000000LL
+
+/* Workers that are not a CPU's own, which those of adapters are, and who makes them. */
+static bool is_worker(const char *pid)
+{
+	char path[300], name[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(name, sizeof(name), f))
+		name[0] = 0;
+	fclose(f);
+	return !strncmp(name, "kworker/u", 9) || !strncmp(name, "kthreadd", 8);
+}
+
+static void mark_workers(bool fail)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+	char path[300];
+
+	CHECK(dir);
+	while ((e = readdir(dir))) {
+		if (e->d_name[0] < '1' || e->d_name[0] > '9' || !is_worker(e->d_name))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/make-it-fail", e->d_name);
+		/* it may have ended */
+		write_text(path, fail ? "1" : "0");
+	}
+	closedir(dir);
+}
+
+/* Of a hundred allocations of kernel workers so many fail. */
+static void workers_fail(unsigned int percent)
+{
+	static const char *const settings[][2] = {
+		{ "ignore-gfp-wait", "N" }, { "verbose", "0" },
+		{ "interval", "1" }, { "space", "0" }, { "times", "100000000" },
+		{ "task-filter", "Y" },
+	};
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", percent);
+	if (!percent)
+		OK(write_text(FAILSLAB "probability", text));
+	mark_workers(percent);
+	for (unsigned int i = 0; percent && i < ARRAY_SIZE(settings); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), FAILSLAB "%s", settings[i][0]);
+		OK(write_text(path, settings[i][1]));
+	}
+	if (percent)
+		OK(write_text(FAILSLAB "probability", text));
+	else
+		OK(write_text(FAILSLAB "task-filter", "N"));
+}
+
+TEST_LIMIT(workers_find_no_memory, 300)
+{
+	unsigned int rounds = (unsigned int)ksft_option("rounds", 10);
+	uint64_t rnd = ksft_option("seed", ksft_now_ms() * 2654435761u);
+	struct pair p = { .near = 0, .far = 1 };
+	long long failures = 0;
+	struct counts was;
+
+	begin();
+	if (access(FAILSLAB "task-filter", W_OK))
+		SKIP("no %s", FAILSLAB);
+	ksft_note("--seed=%llu --rounds=%u", (unsigned long long)rnd, rounds);
+	was = counts_of(0);
+	for (unsigned int i = 0; i < rounds; i++) {
+		workers_fail(20);
+		for (unsigned int k = 0; k < 5; k++)
+			generation(&rnd, &p);
+		/* a node that nobody knows yet, and that knows nobody */
+		forget(1);
+		generation(&rnd, &p);
+		failures += FAILURES_MAX - read_number(FAILSLAB "times");
+		workers_fail(0);
+		forget(1);
+		COUNTS_BACK(0, &was);
+		WAIT_UNTIL(nodes_answer());
+		all_works();
+	}
+	ksft_note("%lld allocations failed", failures);
+	CHECK(failures > 0);
 }

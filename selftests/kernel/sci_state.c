@@ -329,6 +329,7 @@ void faults_end(void)
 		KNOB_WITHHOLD,
 	};
 
+	write_text("/sys/kernel/debug/failslab/probability", "0");
 	for (unsigned int i = 0; i < adapters(); i++) {
 		for (unsigned int k = 0; k < ARRAY_SIZE(faults); k++)
 			knob_set(i, faults[k], 0);
