@@ -272,6 +272,50 @@ TEST(a_map_never_touched_is_revoked_too)
 	EQ(fresh[1], 1);
 }
 
+/* Exits with 0 if a revoked import, inherited from the parent, stays revoked. */
+__attribute__((noreturn))
+static void map_again(const struct pair *p)
+{
+	long again = sci_map_as(p->remote, 0, LENGTH, RW,
+				MAP_SHARED | MAP_POPULATE);
+	volatile uint32_t *moved;
+
+	if (again != -ENOTCONN)
+		_exit(2);
+	moved = mremap((void *)p->there, LENGTH, LENGTH, MREMAP_MAYMOVE |
+		       MREMAP_DONTUNMAP);
+	/* a map of pages without a struct page may refuse to be doubled */
+	if (moved != MAP_FAILED && moved[0] == MAGIC)
+		_exit(3);
+	p->there[0] = MAGIC;
+	_exit(p->here[0] == MAGIC ? 4 : 0);
+}
+
+TEST(a_child_can_not_map_anew)
+{
+	struct pair p = PAIR(LENGTH);
+	char byte = 0;
+	int fds[2];
+	pid_t pid;
+
+	p.here[0] = MAGIC;
+	EQ(p.there[0], MAGIC);
+	OK(SYS(pipe2(fds, O_CLOEXEC)));
+	pid = ksft_fork();
+	if (pid == 0) {
+		close(fds[1]);
+		if (read(fds[0], &byte, 1) != 0)
+			_exit(1);
+		map_again(&p);
+	}
+	OK(segment_unexport(p.local, SCI_UNEXPORT_HOW_FORCE));
+	p.here[0] = 0;
+	close(fds[1]);
+	EQ(ksft_wait(pid), 0);
+	FAILS(sci_map_as(p.remote, 0, LENGTH, RW, MAP_SHARED | MAP_POPULATE),
+	      ENOTCONN);
+}
+
 TEST(children_are_cut_off_too)
 {
 	struct peer *peer = peer_spawn(export_until_killed, NULL);

@@ -3,10 +3,12 @@
 /* Local segments: their memory, names and states, their maps, their end. */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -827,4 +829,91 @@ TEST(many_segments_at_once)
 		OK(segment_remove(fd[i]));
 	for (unsigned int i = 0; i < MANY; i++)
 		CHECK(!listed(i));
+}
+
+/* ---- memory is charged to the control group of the process that creates it ---- */
+
+#define CGROUP		"/sys/fs/cgroup"
+#define CGROUP_TEST	CGROUP "/sci_test"
+#define CHARGED		(8u << 20)
+
+static long long group_memory(void)
+{
+	return read_number(CGROUP_TEST "/memory.current");
+}
+
+/* Create @length bytes in the group, and let the parent look. */
+static void create_in_group(struct peer *self, void *arg)
+{
+	size_t length = *(size_t *)arg;
+	int dev, fd;
+
+	OK(write_text(CGROUP_TEST "/cgroup.procs", "0"));
+	dev = OK(adapter_open(0));
+	peer_send(self, "ready");
+	peer_expect(self, "create");
+	fd = segment_private(dev, length);
+	peer_send(self, fd < 0 ? "refused" : "created");
+	peer_expect(self, "close");
+	close(fd);
+	close(dev);
+	peer_send(self, "closed");
+}
+
+static void group_make(void)
+{
+	NEED_ROOT();
+	write_text(CGROUP "/cgroup.subtree_control", "+memory");
+	if (mkdir(CGROUP_TEST, 0755) && errno != EEXIST)
+		SKIP("no %s", CGROUP);
+	if (access(CGROUP_TEST "/memory.current", R_OK)) {
+		rmdir(CGROUP_TEST);
+		SKIP("no control groups of memory");
+	}
+}
+
+TEST(memory_is_charged_to_the_control_group)
+{
+	size_t length = CHARGED;
+	struct peer *peer;
+	long long was;
+
+	group_make();
+	peer = peer_spawn(create_in_group, &length);
+	peer_expect(peer, "ready");
+	was = group_memory();
+	CHECK(was >= 0);
+	peer_send(peer, "create");
+	peer_expect(peer, "created");
+	CHECK(group_memory() >= was + CHARGED);
+	peer_send(peer, "close");
+	peer_expect(peer, "closed");
+	/* the kernel keeps some charges of each CPU in stock */
+	WAIT_UNTIL(group_memory() < was + CHARGED / 2);
+	peer_join(peer);
+	WAIT_UNTIL(!rmdir(CGROUP_TEST));
+}
+
+/* The group's limit holds: the call fails, or the kernel ends the process. */
+TEST(no_more_than_the_control_group_may_have)
+{
+	char limit[32];
+	pid_t pid;
+	int status;
+
+	group_make();
+	snprintf(limit, sizeof(limit), "%u", CHARGED);
+	OK(write_text(CGROUP_TEST "/memory.max", limit));
+	pid = ksft_fork();
+	if (pid == 0) {
+		int dev, ret;
+
+		OK(write_text(CGROUP_TEST "/cgroup.procs", "0"));
+		dev = OK(adapter_open(0));
+		ret = segment_private(dev, 4 * CHARGED);
+		_exit(ret == -ENOMEM ? 0 : 1);
+	}
+	status = ksft_wait(pid);
+	CHECK(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+	WAIT_UNTIL(!rmdir(CGROUP_TEST));
 }
