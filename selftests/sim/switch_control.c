@@ -17,9 +17,9 @@ TEST(commands_answer)
 	CHECK(!strcmp(said, "ring:8 to 8 up\nok\n"));
 	control("counters");
 	SAID("8 forwarded 0 bytes 0 lost 0 duplicated 0 reordered 0 corrupted 0"
-	     " garbled 0 delivered 0 no-node 0 overflow 0 malformed 0\n");
+	     " garbled 0 damaged 0 delivered 0 no-node 0 overflow 0 malformed 0\n");
 	SAID("\nring:8 forwarded 0 bytes 0 lost 0 duplicated 0 reordered 0"
-	     " corrupted 0 garbled 0\n");
+	     " corrupted 0 garbled 0 damaged 0\n");
 	control("counters ring");
 	CHECK(!strncmp(said, "ring:8 ", 7));
 	control("get 8 queue-packets");
@@ -29,7 +29,8 @@ TEST(commands_answer)
 	CHECK(!strcmp(said, "delay 1500us\nok\n"));
 	control("get ring:8");
 	CHECK(!strcmp(said, "loss 0\nduplicate 0\nreorder 0\ndistance 1\n"
-			    "hold 10ms\ncorrupt 0\ngarble 0\ndelay 0\njitter 0\n"
+			    "hold 10ms\ncorrupt 0\ngarble 0\ndamage 0\ndelay 0\n"
+			    "jitter 0\n"
 			    "stuck 0\ndown 0\nok\n"));
 	control("help");
 	SAID("kill NODE [after WHEN]\n");

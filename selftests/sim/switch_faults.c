@@ -488,6 +488,42 @@ TEST(garbled_mailboxes)
 	end();
 }
 
+/* Send a mailbox packet that is a control packet of sci.ko, of @type. */
+static struct frame_packet send_control(uint32_t number, uint8_t type)
+{
+	struct frame_packet f = packet(4, 8, PACKET_MAILBOX, number);
+
+	f.packet.data[1] = type;
+	f.packet.crc = packet_crc(&f.packet);
+	send_frame(a, &f, frame_size(&f));
+	return f;
+}
+
+TEST(damaged_messages)
+{
+	struct frame_packet f, sent;
+	unsigned int changed = 0;
+
+	daemon_start(NULL);
+	nodes_4_and_8();
+	control("set 4 damage 1000000");
+	for (uint32_t i = 1; i <= 50; i++) {
+		sent = send_control(i, 3);
+		CHECK_EQ(recv_frame(b, &f, sizeof(f)), 128);
+		CHECK(packet_good(&f.packet));
+		/* the header of the control packet stays as it was */
+		CHECK(!memcmp(f.packet.data, sent.packet.data, 16));
+		changed += !!memcmp(f.packet.data, sent.packet.data, DATA_SIZE);
+	}
+	CHECK(changed > 25);
+	CHECK_EQ(counter("4", "damaged"), 50);
+	sent = send_control(51, 4);	/* this type has no message */
+	CHECK_EQ(recv_frame(b, &f, sizeof(f)), 128);
+	CHECK(!memcmp(f.packet.data, sent.packet.data, DATA_SIZE));
+	CHECK_EQ(counter("4", "damaged"), 50);
+	end();
+}
+
 /* ---- links ---- */
 
 TEST(a_node_without_a_link)

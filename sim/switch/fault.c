@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
+#include <string.h>
+
 #include "sim/switch/fault.h"
 #include "sim/switch/flight.h"
 #include "sim/switch/point.h"
@@ -9,7 +11,8 @@
 #define SIZE_AT		(8 * offsetof(struct sim_packet, size)) /* the CRC */
 
 /* Salts of the generator; keys are those of their own faults. */
-enum { SALT_JITTER = KEYS, SALT_FLIPS, SALT_FLIP, SALT_GARBLE };
+enum { SALT_JITTER = KEYS, SALT_FLIPS, SALT_FLIP, SALT_DAMAGE,
+       SALT_GARBLE };
 
 static bool chance(const struct point *pt, enum key k)
 {
@@ -64,6 +67,56 @@ static void garble(struct point *pt, struct flight *p)
 	pt->counter[COUNT_GARBLED]++;
 }
 
+static bool has_message(const struct sim_packet *s)
+{
+	return s->kind == PACKET_MAILBOX && s->crc == packet_crc(s) &&
+	       s->size == PACKET_HEADER + MESSAGE_AT + MESSAGE_SIZE &&
+	       s->data[CONTROL_TYPE] == CONTROL_DATA;
+}
+
+/* Another type, a byte, a word, or the message before. */
+static void message_change(struct point *pt, uint8_t *m)
+{
+	static const uint32_t words[] = {
+		0, 1, 2, 3, 4096, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX,
+	};
+	uint64_t r = point_draw(pt, SALT_DAMAGE);
+	uint32_t at = (uint32_t)(r >> 8) & 0xffff;
+
+	switch (r % 4) {
+	case 0:		/* 0, and one that there is not, as well */
+		m[0] = (uint8_t)(at % (MESSAGE_TYPES + 2));
+		break;
+	case 1:
+		m[at % MESSAGE_SIZE] = (uint8_t)(r >> 32);
+		break;
+	case 2:
+		memcpy(m + at % (MESSAGE_SIZE / 4) * 4,
+		       &words[(r >> 32) % (sizeof(words) / sizeof(*words))], 4);
+		break;
+	case 3:
+		memcpy(m, pt->message, MESSAGE_SIZE);
+		break;
+	}
+}
+
+/* The packet stays right, so that the receiver has to look at the message. */
+static void damage(struct point *pt, struct flight *p)
+{
+	struct sim_packet *s = &p->frame.packet;
+	uint8_t *m = s->data + MESSAGE_AT, sent[MESSAGE_SIZE];
+
+	if (!has_message(s))
+		return;
+	memcpy(sent, m, sizeof(sent));
+	if (chance(pt, KEY_DAMAGE)) {
+		message_change(pt, m);
+		s->crc = packet_crc(s);
+		pt->counter[COUNT_DAMAGED]++;
+	}
+	memcpy(pt->message, sent, sizeof(sent));
+}
+
 static uint64_t delay(const struct point *pt)
 {
 	uint64_t jitter = pt->value[KEY_JITTER];
@@ -101,6 +154,8 @@ bool fault_pass(struct point *pt, struct flight *p)
 	}
 	if (pt->value[KEY_GARBLE])
 		garble(pt, p);
+	if (pt->value[KEY_DAMAGE])
+		damage(pt, p);
 	if (chance(pt, KEY_CORRUPT))
 		corrupt(pt, p);
 	p->delay += delay(pt);

@@ -13,7 +13,7 @@ static const char *const names[COUNTERS] = {
 	[COUNT_FORWARDED] = "forwarded", [COUNT_BYTES] = "bytes",
 	[COUNT_LOST] = "lost", [COUNT_DUPLICATED] = "duplicated",
 	[COUNT_REORDERED] = "reordered", [COUNT_CORRUPTED] = "corrupted",
-	[COUNT_GARBLED] = "garbled",
+	[COUNT_GARBLED] = "garbled", [COUNT_DAMAGED] = "damaged",
 	[COUNT_DELIVERED] = "delivered", [COUNT_NO_NODE] = "no-node",
 	[COUNT_OVERFLOW] = "overflow", [COUNT_MALFORMED] = "malformed",
 };

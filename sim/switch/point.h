@@ -24,6 +24,7 @@ enum counter {
 	COUNT_REORDERED,
 	COUNT_CORRUPTED,
 	COUNT_GARBLED,
+	COUNT_DAMAGED,
 	/* of nodes only */
 	COUNT_DELIVERED,	/* to it */
 	COUNT_NO_NODE,		/* from it, to a node that is not there */
@@ -31,6 +32,16 @@ enum counter {
 	COUNT_MALFORMED,	/* frames of it that say nothing sensible */
 	COUNTERS,
 };
+
+/*
+ * sci.ko's control packets (kmod/core/session.h), which are the data of mailbox
+ * packets: one of the type DATA ends with a message.
+ */
+#define MESSAGE_AT	16u
+#define MESSAGE_SIZE	48u
+#define MESSAGE_TYPES	13u	/* 1 and so on */
+#define CONTROL_TYPE	1u	/* where the type of the control packet is */
+#define CONTROL_DATA	3u
 
 const char *counter_name(enum counter c);
 bool counter_of_nodes_only(enum counter c);
@@ -48,6 +59,7 @@ struct action;
  * @actions: what is to happen at some packet or time
  * @action_at: the first packet of these; UINT64_MAX: none
  * @held: packet held back, for @hold_left others
+ * @message: the last that came by: it may come once more in place of a later one
  */
 struct point {
 	struct fabric *fabric;
@@ -60,6 +72,7 @@ struct point {
 	uint64_t action_at;
 	struct flight *held;
 	uint64_t hold_left;
+	uint8_t message[MESSAGE_SIZE];
 };
 
 void point_init(struct point *pt, struct fabric *f, const char *name,

@@ -28,6 +28,7 @@ static const struct setting {
 	[KEY_HOLD] = { "hold", KIND_TIME, false, false, 0, TIME_MAX, 10000000 },
 	[KEY_CORRUPT] = { "corrupt", KIND_PPM, true, false, 0, PPM, 0 },
 	[KEY_GARBLE] = { "garble", KIND_PPM, true, false, 0, PPM, 0 },
+	[KEY_DAMAGE] = { "damage", KIND_PPM, true, false, 0, PPM, 0 },
 	[KEY_DELAY] = { "delay", KIND_TIME, true, false, 0, TIME_MAX, 0 },
 	[KEY_JITTER] = { "jitter", KIND_TIME, true, false, 0, TIME_MAX, 0 },
 	[KEY_STUCK] = { "stuck", KIND_FLAG, true, false, 0, 1, 0 },

@@ -19,6 +19,7 @@ enum key {
 	KEY_HOLD,		/* ns: ... or for so long */
 	KEY_CORRUPT,		/* ppm */
 	KEY_GARBLE,		/* ppm: of mailbox packets, with a right CRC */
+	KEY_DAMAGE,		/* ppm: of messages in them; the header stays right */
 	KEY_DELAY,		/* ns */
 	KEY_JITTER,		/* ns: up to so much more */
 	KEY_STUCK,		/* responses are swallowed */
