@@ -585,6 +585,54 @@ TEST(an_importer_that_is_killed_while_it_moves_is_lost)
 	EV(p.local, SCI_EV_LOST);
 }
 
+/* Move an exported segment of this process into one of the parent's. */
+static void export_and_move(struct peer *self, void *arg)
+{
+	struct engine e = { .length = LARGE };
+	struct sci_ioc_segment_info info;
+
+	(void)arg;
+	peer_expect(self, "import");
+	e.pair = PEER_GET(self, struct pair);
+	PAIR_IMPORT(&e.pair);
+	e.local = OK(segment_create_as(e.pair.importer, 1, LARGE, SEGMENT_MODE,
+				       SCI_SEGMENT_AUTO_ID));
+	OK(segment_export(e.local));
+	OK(segment_info(e.local, &info));
+	e.queue = OK(dma_create(e.pair.importer, MANY));
+	PEER_PUT(self, info.out_id);
+	peer_expect(self, "move");
+	submit_many(&e, 0, MANY);
+	peer_send(self, "moving");
+	for (;;)
+		submit_many(&e, 0, MANY);
+}
+
+/* The queue holds the segment, too. */
+TEST(an_exporter_that_is_killed_while_it_moves_is_lost)
+{
+	struct peer *peer = peer_spawn(export_and_move, NULL);
+	struct sci_ev_record ev;
+	struct pair p;
+	__u32 id;
+	int fd;
+
+	NEED_CAP(SCI_CAP_DMA);
+	p = PAIR_EXPORT(LARGE);
+	peer_send(peer, "import");
+	PEER_PUT(peer, p);
+	id = PEER_GET(peer, __u32);
+	fd = OK(remote_connect(p.exporter, adapter_node(p.near), id));
+	peer_send(peer, "move");
+	peer_expect(peer, "moving");
+	peer_kill(peer);
+	ev = EV(fd, SCI_EV_LOST);
+	EQ(ev.status, -ECONNRESET);
+	EQ(ev.node, adapter_node(p.near));
+	EV(p.local, SCI_EV_CONNECT);
+	EV(p.local, SCI_EV_LOST);
+}
+
 static void submit_until_killed(struct peer *self, void *arg)
 {
 	struct engine *e = arg;
