@@ -251,6 +251,7 @@ int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
 	INIT_LIST_HEAD(&c->conn.link);
 	INIT_DELAYED_WORK(&c->timeout, client_timeout);
 	sci_credentials(&c->who);
+	c->cred = get_current_cred();
 	c->connect = sci_message_alloc();
 	c->bye = sci_message_alloc();
 	c->ack = sci_message_alloc();
@@ -282,6 +283,7 @@ void sci_client_fini(struct sci_client *c)
 	connection_drop(&c->conn);
 	mutex_unlock(&a->lock);
 	cancel_delayed_work_sync(&c->timeout);
+	put_cred(c->cred);
 	sci_message_free(c->connect);
 	sci_message_free(c->bye);
 	sci_message_free(c->ack);
@@ -597,8 +599,16 @@ static struct sci_server *server_alloc(struct sci_peer *p,
 static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg,
 			 struct sci_msg_reply *re)
 {
-	struct sci_exporter *e = s->ops->accept(s->conn.peer->adapter, msg, re);
+	struct sci_peer *p = s->conn.peer;
+	struct sci_caller who = { .msg = msg };
+	struct sci_exporter *e;
+	struct sci_client *c;
 
+	if (p->node == p->adapter->node) {
+		c = client_find(p, le32_to_cpu(msg->handle));
+		who.cred = c ? c->cred : NULL;
+	}
+	e = s->ops->accept(p->adapter, &who, re);
 	if (IS_ERR(e))
 		return PTR_ERR(e);
 	s->kind = msg->kind;
@@ -612,7 +622,8 @@ static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg
 /* Whether it can be asked for at all. */
 static int connect_check(struct sci_peer *p, const struct sci_msg_connect *msg)
 {
-	if (!msg->handle || msg->reserved || msg->groups > SCI_MSG_GROUPS)
+	if (!msg->handle || msg->flags & ~SCI_MSG_OVERRIDES ||
+	    msg->groups > SCI_MSG_GROUPS)
 		return -EINVAL;
 	return p->connections < CONNECTIONS_MAX ? 0 : -EUSERS;
 }

@@ -17,6 +17,7 @@
 
 #include "adapter.h"
 #include "object.h"
+#include "owner.h"
 #include "peer.h"
 #include "proto.h"
 
@@ -62,7 +63,8 @@ struct sci_client_ops {
  * @state: enum sci_remote_state
  * @status: 0 or -errno
  * @async: events tell of a connect's end
- * @who: credentials it connects with
+ * @who: credentials it connects with, as messages have them
+ * @cred: ... and all of them, for this node; a reference
  * @timeout: ends a connect that gets no answer
  * @connect, @bye, @ack: messages not sent yet
  * @leaving: DISCONNECT was sent, close() waits for LEFT
@@ -81,6 +83,7 @@ struct sci_client {
 	int status;
 	bool async;
 	struct sci_msg_connect who;
+	const struct cred *cred;
 	struct delayed_work timeout;
 	struct sci_message *connect;
 	struct sci_message *bye;
@@ -104,7 +107,7 @@ struct sci_server;
 
 /**
  * struct sci_server_ops - kinds of servers; called with adapter->lock held
- * @accept: finds the exporter that @msg asks for, and checks that the client may
+ * @accept: finds the exporter that @who asks for, and checks that the client may
  *	connect to it.  Fills in what @re says of it.  Returns an ERR_PTR:
  *	-ENOENT, -EACCES, -EUSERS.
  * @joined: the server is in the exporter's list now.  May be NULL.
@@ -115,7 +118,7 @@ struct sci_server;
  */
 struct sci_server_ops {
 	struct sci_exporter *(*accept)(struct sci_adapter *a,
-				       const struct sci_msg_connect *msg,
+				       const struct sci_caller *who,
 				       struct sci_msg_reply *re);
 	void (*joined)(struct sci_server *s);
 	void (*left)(struct sci_server *s, bool died);

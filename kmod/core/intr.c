@@ -74,14 +74,15 @@ static void line_end(struct sci_intr_line *l, bool died)
 }
 
 static struct sci_exporter *intr_accept(struct sci_adapter *a,
-					const struct sci_msg_connect *who,
+					const struct sci_caller *who,
 					struct sci_msg_reply *re)
 {
+	const struct sci_msg_connect *msg = who->msg;
 	struct sci_intr_line *l;
 
 	lockdep_assert_held(&a->lock);
-	l = xa_load(lines(a, who->kind == SCI_KIND_DATA_INTR),
-		    le32_to_cpu(who->id));
+	l = xa_load(lines(a, msg->kind == SCI_KIND_DATA_INTR),
+		    le32_to_cpu(msg->id));
 	if (!l)
 		return ERR_PTR(-ENOENT);
 	/* to trigger is to write; owners who share a line share this, too */

@@ -2,9 +2,18 @@
 /* Copyright (C) 2026 The libsci authors */
 /* Who may use a segment. */
 
+#include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 
 #include "owner.h"
+
+/* Not of a user namespace's own: it is nobody special outside. */
+static bool current_overrides(void)
+{
+	return ns_capable_noaudit(&init_user_ns, CAP_DAC_OVERRIDE);
+}
 
 void sci_credentials(struct sci_msg_connect *who)
 {
@@ -13,6 +22,7 @@ void sci_credentials(struct sci_msg_connect *who)
 	int i;
 
 	who->type = SCI_MSG_CONNECT;
+	who->flags = current_overrides() ? SCI_MSG_OVERRIDES : 0;
 	who->uid = cpu_to_le32(from_kuid(&init_user_ns, cred->euid));
 	who->gid = cpu_to_le32(from_kgid(&init_user_ns, cred->egid));
 	who->groups = min(gi->ngroups, SCI_MSG_GROUPS);
@@ -33,26 +43,38 @@ static bool in_group(const struct sci_msg_connect *who, u32 gid)
 	return false;
 }
 
-u8 sci_owner_permits(const struct sci_owner *o,
-		     const struct sci_msg_connect *who)
+/* What the mode grants to the owner, to the group, or to others. */
+static u8 mode_permits(const struct sci_owner *o, bool owner, bool group)
 {
-	u32 uid = le32_to_cpu(who->uid);
-
-	if (!uid)
-		return 6;
-	if (uid == o->uid)
-		return o->mode >> 6 & 6;
-	if (in_group(who, o->gid))
-		return o->mode >> 3 & 6;
-	return o->mode & 6;
+	return o->mode >> (owner ? 6 : group ? 3 : 0) & 6;
 }
 
 u8 sci_owner_permits_current(const struct sci_owner *o)
 {
-	struct sci_msg_connect who = {};
+	kuid_t uid = make_kuid(&init_user_ns, o->uid);
+	kgid_t gid = make_kgid(&init_user_ns, o->gid);
 
-	sci_credentials(&who);
-	return sci_owner_permits(o, &who);
+	if (current_overrides())
+		return 6;
+	return mode_permits(o, uid_eq(current_euid(), uid), in_egroup_p(gid));
+}
+
+u8 sci_owner_permits(const struct sci_owner *o, const struct sci_caller *who)
+{
+	const struct sci_msg_connect *msg = who->msg;
+	const struct cred *old;
+	u8 access;
+
+	if (who->cred) {
+		old = override_creds(who->cred);
+		access = sci_owner_permits_current(o);
+		revert_creds(old);
+		return access;
+	}
+	if (msg->flags & SCI_MSG_OVERRIDES)
+		return 6;
+	return mode_permits(o, le32_to_cpu(msg->uid) == o->uid,
+			    in_group(msg, o->gid));
 }
 
 void sci_owner_init(struct sci_owner *o, u16 mode)

@@ -18,9 +18,19 @@ struct sci_owner {
 	u16 mode;
 };
 
-/* What it grants to @who: 4 read, 2 write. */
-u8 sci_owner_permits(const struct sci_owner *o,
-		     const struct sci_msg_connect *who);
+/**
+ * struct sci_caller - a process that connects
+ * @msg: what its node tells of it
+ * @cred: its credentials where it is a process of this node, which knows all of
+ *	its groups; else NULL
+ */
+struct sci_caller {
+	const struct sci_msg_connect *msg;
+	const struct cred *cred;
+};
+
+/* What it grants: 4 read, 2 write. */
+u8 sci_owner_permits(const struct sci_owner *o, const struct sci_caller *who);
 u8 sci_owner_permits_current(const struct sci_owner *o);
 
 /* Fill in the current process's ids, as a connect sends them. */

@@ -23,8 +23,8 @@
  * trigger.  One with data is DATA(handle, total) with as much as fits and
  * MORE with the rest; DATA_REPLY ends it.
  *
- * User ids are believed, as those of NFS with sec=sys are: the kernels of a
- * cluster trust each other in this, and in nothing else.
+ * Ids of users and SCI_MSG_OVERRIDES are believed, as ids are by NFS with sec=sys:
+ * the kernels of a cluster trust each other in this, and in nothing else.
  */
 #ifndef SCI_PROTO_H
 #define SCI_PROTO_H
@@ -60,11 +60,14 @@ enum sci_connect_kind {
 
 #define SCI_MSG_GROUPS		7
 
+/* struct sci_msg_connect.flags: the process has CAP_DAC_OVERRIDE */
+#define SCI_MSG_OVERRIDES	0x01
+
 struct sci_msg_connect {
 	u8 type;
 	u8 kind;			/* enum sci_connect_kind */
 	u8 groups;			/* valid in .group */
-	u8 reserved;
+	u8 flags;
 	__le32 handle;			/* the importer's */
 	__le32 id;			/* segment, or number of the interrupt */
 	__le32 uid;

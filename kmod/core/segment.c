@@ -770,18 +770,19 @@ static struct sci_segment *segment_of(struct sci_exporter *e)
 }
 
 static struct sci_exporter *segment_accept(struct sci_adapter *a,
-					   const struct sci_msg_connect *who,
+					   const struct sci_caller *who,
 					   struct sci_msg_reply *re)
 {
+	const struct sci_msg_connect *msg = who->msg;
 	struct sci_segment *s;
 	u8 access;
 
 	lockdep_assert_held(&a->lock);
-	s = xa_load(&a->segments, le32_to_cpu(who->id));
+	s = xa_load(&a->segments, le32_to_cpu(msg->id));
 	if (!s || !(s->state & SCI_SEGMENT_STATE_EXPORTED))
 		return ERR_PTR(-ENOENT);
 	/* a member of a group is the group's, unless it says so */
-	if (who->kind == SCI_KIND_GROUP ?
+	if (msg->kind == SCI_KIND_GROUP ?
 	    !(s->flags & SCI_SEGMENT_BROADCAST) :
 	    (s->flags & (SCI_SEGMENT_BROADCAST | SCI_SEGMENT_UNICAST)) ==
 	    SCI_SEGMENT_BROADCAST)
@@ -794,7 +795,7 @@ static struct sci_exporter *segment_accept(struct sci_adapter *a,
 	re->access = access;
 	re->length = cpu_to_le64(s->length);
 	re->base = cpu_to_le64(s->base);
-	if (who->kind == SCI_KIND_GROUP)
+	if (msg->kind == SCI_KIND_GROUP)
 		re->group = cpu_to_le64(s->group->serial);
 	return &s->exporter;
 }

@@ -155,21 +155,94 @@ TEST(attaching_needs_both_bits)
 
 /* ---- users that are not whom they seem ---- */
 
-TEST(an_eighth_group_is_not_told)
+static const gid_t eight_groups[] = { 1, 2, 3, 4, 5, 6, 7, OWNERS_GROUP };
+
+TEST(other_nodes_are_told_of_seven_groups)
 {
-	const gid_t groups[] = { 1, 2, 3, 4, 5, 6, 7, OWNERS_GROUP };
-	int fd, local;
+	int local;
+
+	NEED_ADAPTERS(2);
+	begin();
+	local = owners_segment(0060);
+	act_as(OTHER, OTHER_GROUP, eight_groups, ARRAY_SIZE(eight_groups));
+	FAILS(remote_connect(importer, node, 1), EACCES);
+	act_as_root();
+	close(local);
+}
+
+TEST(the_own_node_knows_all_groups)
+{
+	struct sci_ioc_remote_info info;
+	int local, fd;
+	__u32 line;
 
 	begin();
 	local = owners_segment(0060);
-	act_as(OTHER, OTHER_GROUP, groups, ARRAY_SIZE(groups));
-	fd = remote_connect(importer, node, 1);
+	act_as(OWNER, OWNERS_GROUP, NULL, 0);
+	OK(intr_create_as(exporter, 0, &line, 0020));
+	act_as(OTHER, OTHER_GROUP, eight_groups, ARRAY_SIZE(eight_groups));
+	close(OK(segment_attach(exporter, 1)));
+	fd = OK(remote_connect(exporter, node, 1));
+	OK(remote_info(fd, &info));
+	EQ(info.out_access, 6);
+	close(OK(intr_connect(exporter, node, line, 0)));
 	act_as_root();
-	/* refused if the exporter knows of seven; never as another user */
-	if (fd >= 0)
-		ksft_note("the eighth group counts");
-	else
-		FAILS(fd, EACCES);
+	close(fd);
+	close(local);
+}
+
+/* A group that has less than others is no way around its bits. */
+TEST(an_eighth_group_of_the_own_node_is_not_others)
+{
+	int local;
+
+	begin();
+	local = owners_segment(0606);
+	act_as(OTHER, OTHER_GROUP, eight_groups, ARRAY_SIZE(eight_groups));
+	FAILS(segment_attach(exporter, 1), EACCES);
+	FAILS(remote_connect(exporter, node, 1), EACCES);
+	act_as_root();
+	close(local);
+}
+
+TEST(root_without_the_capability_is_a_user_like_others)
+{
+	struct sci_ioc_remote_info info;
+	int local, fd;
+
+	begin();
+	local = owners_segment(0604);
+	may_override(false);
+	FAILS(segment_attach(exporter, 1), EACCES);
+	for (unsigned int i = 0; i < 2; i++) {
+		fd = OK(remote_connect(i ? importer : exporter, node, 1));
+		OK(remote_info(fd, &info));
+		EQ(info.out_access, 4);
+		close(fd);
+	}
+	may_override(true);
+	close(OK(segment_attach(exporter, 1)));
+	close(local);
+}
+
+TEST(the_capability_is_enough_for_any_user)
+{
+	struct sci_ioc_remote_info info;
+	int local, fd;
+
+	begin();
+	local = owners_segment(0);
+	act_as(OTHER, OTHER_GROUP, NULL, 0);
+	FAILS(segment_attach(exporter, 1), EACCES);
+	may_override(true);
+	close(OK(segment_attach(exporter, 1)));
+	for (unsigned int i = 0; i < 2; i++) {
+		fd = OK(remote_connect(i ? importer : exporter, node, 1));
+		OK(remote_info(fd, &info));
+		EQ(info.out_access, 6);
+		close(fd);
+	}
+	act_as_root();
 	close(local);
 }
 

@@ -5,6 +5,7 @@
 #endif
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SELFTESTS_KERNEL_SCI_TEST_C
@@ -31,6 +33,21 @@ size_t page_size(void)
 	if (!size)
 		size = (size_t)sysconf(_SC_PAGESIZE);
 	return size;
+}
+
+void may_override(bool may)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct caps[2];
+
+	OK(SYS(syscall(SYS_capget, &head, caps)));
+	if (may)
+		caps[0].effective |= 1u << CAP_DAC_OVERRIDE;
+	else
+		caps[0].effective &= ~(1u << CAP_DAC_OVERRIDE);
+	OK(SYS(syscall(SYS_capset, &head, caps)));
 }
 
 /* ---- ioctls ---- */

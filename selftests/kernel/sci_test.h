@@ -50,6 +50,12 @@ void NEED_ADAPTERS(unsigned int n);
 void NEED_CAP(__u32 cap);
 void NEED_ROOT(void);
 
+/*
+ * Raise or drop CAP_DAC_OVERRIDE of this thread, which keeps the right to it:
+ * without it root is a user like others.
+ */
+void may_override(bool may);
+
 /* ---- ioctls ---- */
 
 int xioctl(int fd, unsigned long cmd, void *arg);

@@ -709,8 +709,9 @@ enum sci_connect_flags {
  * @out_fd: the remote segment
  * @out_length: its bytes (0 with ASYNC: ask SCI_IOC_REMOTE_INFO)
  *
- * The exporter judges by the caller's effective user and group and up to seven
- * supplementary groups; user 0 of any node may all.
+ * The exporter judges by the caller's effective user and group and supplementary
+ * groups: all of them on the own node, the first seven on others.  CAP_DAC_OVERRIDE
+ * in the initial user namespace overrides every mode, on any node.
  *
  * Errors, also as status of the event: EINVAL: not a node id; ENOENT: no such
  * segment, or not exported; EACCES: its mode forbids even reading;
