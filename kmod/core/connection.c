@@ -10,6 +10,7 @@
 #include "connection.h"
 #include "core.h"
 #include "group.h"
+#include "message.h"
 #include "owner.h"
 #include "retire.h"
 #include "trace.h"
@@ -505,7 +506,8 @@ static void client_rejoined(struct sci_client *c,
 			    const struct sci_msg_reply *re)
 {
 	c->rejoining = false;
-	if (re->error || !re->exporter || le64_to_cpu(re->group) != c->group ||
+	if (re->error || !sci_message_is_sane(re) || !re->exporter ||
+	    le64_to_cpu(re->group) != c->group ||
 	    c->ops->connected(c, re)) {
 		client_refuse(c->conn.peer, re);
 		sci_client_lost(c, -ECONNRESET);
@@ -517,7 +519,8 @@ static void client_rejoined(struct sci_client *c,
 
 static bool reply_is_sane(struct sci_client *c, const struct sci_msg_reply *re)
 {
-	return re->exporter && !re->group == (c->kind != SCI_KIND_GROUP);
+	return sci_message_is_sane(re) && re->exporter &&
+	       !re->group == (c->kind != SCI_KIND_GROUP);
 }
 
 static void client_reply(struct sci_client *c, const struct sci_msg_reply *re)
@@ -622,8 +625,7 @@ static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg
 /* Whether it can be asked for at all. */
 static int connect_check(struct sci_peer *p, const struct sci_msg_connect *msg)
 {
-	if (!msg->handle || msg->flags & ~SCI_MSG_OVERRIDES ||
-	    msg->groups > SCI_MSG_GROUPS)
+	if (!sci_message_is_sane(msg))
 		return -EINVAL;
 	return p->connections < CONNECTIONS_MAX ? 0 : -EUSERS;
 }

@@ -11,6 +11,7 @@
  *  att.c		allocator for entries of an address translation table
  *  pages.c		memory of segments: allocated or pinned, and charged
  *  owner.c		owner and mode, as of a file; a process's credentials
+ *  message.c		the form of messages from other nodes
  *  session.c		messages to another node, once and in order
  *
  * Adapters, files, other nodes:

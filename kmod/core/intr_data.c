@@ -312,7 +312,8 @@ static int post_messages(struct sci_remote_intr *r, struct list_head *list)
 			list_del_init(&m->link);
 			body = (struct sci_msg_data *)m->body;
 			body->handle = cpu_to_le32(c->conn.remote);
-			body->cookie = cpu_to_le16(r->cookie);
+			if (body->type == SCI_MSG_DATA)
+				body->cookie = cpu_to_le16(r->cookie);
 			sci_peer_post(c->conn.peer, m);
 		}
 	}

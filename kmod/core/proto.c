@@ -8,6 +8,7 @@
 #include "connection.h"
 #include "core.h"
 #include "intr.h"
+#include "message.h"
 #include "probe.h"
 #include "segment.h"
 
@@ -59,8 +60,6 @@ static void deliver_locked(struct sci_peer *p, const void *body)
 	case SCI_MSG_PONG:
 		sci_probe_answer(p, body);
 		break;
-	default:
-		sci_count(p->adapter, SCI_COUNT_CTRL_BAD, 1);
 	}
 }
 
@@ -68,6 +67,12 @@ static void proto_deliver(struct sci_peer *p, const void *body)
 {
 	const struct sci_msg_simple *msg = body;
 
+	/* of a connect or a reply the process that waits for it is told */
+	if (!sci_message_is_sane(body)) {
+		sci_count(p->adapter, SCI_COUNT_CTRL_BAD, 1);
+		if (msg->type != SCI_MSG_CONNECT && msg->type != SCI_MSG_REPLY)
+			return;
+	}
 	if (msg->type == SCI_MSG_TRIGGER) {
 		sci_intr_triggered(p->adapter, p->node,
 				   le32_to_cpu(msg->handle));
