@@ -57,7 +57,6 @@ static void adapter_init(struct sci_adapter *a)
 	INIT_LIST_HEAD(&a->mappings);
 	INIT_LIST_HEAD(&a->barrier_maps);
 	INIT_LIST_HEAD(&a->probes);
-	INIT_LIST_HEAD(&a->domain_link);
 	sci_retire_init(a);
 	init_waitqueue_head(&a->wait);
 	a->link_changed = ktime_get();

@@ -239,7 +239,6 @@ struct sci_adapter {
 	const struct sci_peer_ops *peer_ops;
 	struct list_head probes;
 	u32 next_probe;
-	struct list_head domain_link;
 	struct sci_status_page *status;
 	struct page *status_page;
 	spinlock_t error_lock;		/* see above */

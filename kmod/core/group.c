@@ -15,7 +15,6 @@ struct sci_domain *sci_domain_create(void)
 	if (!d)
 		return NULL;
 	mutex_init(&d->lock);
-	INIT_LIST_HEAD(&d->adapters);
 	INIT_LIST_HEAD(&d->groups);
 	return d;
 }
@@ -25,33 +24,11 @@ void sci_domain_destroy(struct sci_domain *d)
 {
 	if (!d)
 		return;
-	WARN_ON(!list_empty(&d->adapters) || !list_empty(&d->groups));
+	WARN_ON(!list_empty(&d->groups));
 	mutex_destroy(&d->lock);
 	kfree(d);
 }
 EXPORT_SYMBOL_GPL(sci_domain_destroy);
-
-void sci_domain_add(struct sci_adapter *a)
-{
-	struct sci_domain *d = a->domain;
-
-	if (!d)
-		return;
-	mutex_lock(&d->lock);
-	list_add_tail(&a->domain_link, &d->adapters);
-	mutex_unlock(&d->lock);
-}
-
-void sci_domain_remove(struct sci_adapter *a)
-{
-	struct sci_domain *d = a->domain;
-
-	if (!d)
-		return;
-	mutex_lock(&d->lock);
-	list_del_init(&a->domain_link);
-	mutex_unlock(&d->lock);
-}
 
 static struct sci_group *group_find(struct sci_domain *d, u32 id)
 {

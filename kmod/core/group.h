@@ -18,7 +18,6 @@ struct sci_segment;
 
 struct sci_domain {
 	struct mutex lock;		/* all of it, and of the groups */
-	struct list_head adapters;
 	struct list_head groups;
 	u64 founded;			/* groups so far */
 };
@@ -48,9 +47,6 @@ struct sci_group {
 /* For drivers: one for all their adapters; destroyed when those are gone. */
 struct sci_domain *sci_domain_create(void);
 void sci_domain_destroy(struct sci_domain *d);
-
-void sci_domain_add(struct sci_adapter *a);
-void sci_domain_remove(struct sci_adapter *a);
 
 /**
  * sci_group_join() - make a segment a member

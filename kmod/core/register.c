@@ -7,7 +7,6 @@
 
 #include "connection.h"
 #include "core.h"
-#include "group.h"
 #include "import.h"
 #include "intr.h"
 #include "object.h"
@@ -93,20 +92,18 @@ int sci_adapter_register(struct sci_adapter *a)
 	a->peers_kobj = kobject_create_and_add("peers", &a->dev.kobj);
 	if (!a->peers_kobj)
 		goto err_device;
-	sci_domain_add(a);
 	cdev_init(&a->cdev, &sci_chardev_fops);
 	a->cdev.owner = THIS_MODULE;
 	cdev_set_parent(&a->cdev, &a->dev.kobj);
 	ret = cdev_add(&a->cdev, a->dev.devt, 1);
 	if (ret)
-		goto err_domain;
+		goto err_peers;
 	dev_set_uevent_suppress(&a->dev, false);
 	kobject_uevent(&a->dev.kobj, KOBJ_ADD);
 	trace_sci_adapter_state(a, "register");
 	return 0;
 
-err_domain:
-	sci_domain_remove(a);
+err_peers:
 	kobject_put(a->peers_kobj);
 err_device:
 	device_del(&a->dev);
@@ -138,7 +135,6 @@ static void kill_objects(struct sci_adapter *a)
 
 void sci_adapter_unregister(struct sci_adapter *a)
 {
-	sci_domain_remove(a);
 	cdev_del(&a->cdev);
 	/* a store barrier that is turned away was none: it must show */
 	sci_adapter_error(a, false);
