@@ -43,11 +43,13 @@ struct sci_pages;
  * @mappings: struct sci_mapping
  * @exposures: struct sci_exposure
  * @calls: struct sci_retired_call, called after the others were given back
+ * @count: how many there ever were of all three
  */
 struct sci_retired {
 	struct list_head mappings;
 	struct list_head exposures;
 	struct list_head calls;
+	unsigned int count;
 };
 
 /**

@@ -126,15 +126,19 @@ static int map_release(struct inode *inode, struct file *file)
 {
 	struct sci_import_map *map = file->private_data;
 	struct sci_adapter *a = map->adapter;
+	unsigned int retired;
 
 	mutex_lock(&a->lock);
+	retired = sci_retire_count(a);
 	if (map->mapping) {
 		list_del(&map->link);
 		sci_mapping_put(map->mapping);
 	}
+	retired -= sci_retire_count(a);
 	mutex_unlock(&a->lock);
 	/* the ATT has room again when munmap() returns */
-	sci_retire_flush(a);
+	if (retired)
+		sci_retire_flush(a);
 	map_free(map);
 	return 0;
 }

@@ -183,17 +183,21 @@ static int sci_object_release(struct inode *inode, struct file *file)
 	struct sci_object *obj = file->private_data;
 	struct sci_adapter *a = obj->adapter;
 	struct module *owner = a->ops->owner;
+	unsigned int retired;
 
 	mutex_lock(&a->lock);
+	retired = sci_retire_count(a);
 	/* else removal of the adapter did it */
 	if (!list_empty(&obj->link)) {
 		list_del_init(&obj->link);
 		if (obj->ops->kill)
 			obj->ops->kill(obj);
 	}
+	retired -= sci_retire_count(a);
 	mutex_unlock(&a->lock);
 	/* what it had of the adapter is given back when close() returns */
-	sci_retire_flush(a);
+	if (retired)
+		sci_retire_flush(a);
 	obj->ops->free(obj);
 	module_put(owner);
 	return 0;

@@ -71,6 +71,7 @@ void sci_retire_init(struct sci_adapter *a)
 static void retire_soon(struct sci_adapter *a)
 {
 	lockdep_assert_held(&a->lock);
+	a->retired.count++;
 	queue_work(a->wq, &a->retire_work);
 }
 
@@ -84,6 +85,12 @@ void sci_retire_exposure(struct sci_adapter *a, struct sci_exposure *x)
 {
 	list_add_tail(&x->link, &a->retired.exposures);
 	retire_soon(a);
+}
+
+unsigned int sci_retire_count(struct sci_adapter *a)
+{
+	lockdep_assert_held(&a->lock);
+	return a->retired.count;
 }
 
 bool sci_retire_pending(struct sci_adapter *a)

@@ -42,6 +42,8 @@ void sci_retire_mapping(struct sci_mapping *m);
 /* Other nodes must not reach the memory any more. */
 void sci_retire_exposure(struct sci_adapter *a, struct sci_exposure *x);
 
+/* A number that changes whenever something is retired. */
+unsigned int sci_retire_count(struct sci_adapter *a);
 /* Whether the adapter has still to take something back. */
 bool sci_retire_pending(struct sci_adapter *a);
 /* Make a call when the adapter has taken back all that was retired before. */
@@ -51,7 +53,8 @@ void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);
  * sci_retire_flush() - wait until the adapter has taken back what was retired
  *
  * No locks of the core held; mmap_lock may be.  Does nothing in a kernel thread,
- * which has others to serve.
+ * which has others to serve.  Waits for what everybody retired: to be called only
+ * by those who need it.
  *
  * Return: whether there was something to wait for.
  */
