@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash disable=SC2154,SC2016,SC2317
+# A node that says nothing any more, though its link is up: part of
+# scripts/cluster-check.
+
+# Packets of 16 bytes that all stream buffers together may become, and slots for
+# few of them: 16 rounds of repetitions.
+few_slots=streams=16,stream-size=128,outstanding=8
+
+# TEXT: node 4 gets another card, with these properties
+replace_card() {
+	cluster monitor 4 device_del sci || return
+	within 20 card_is 4 gone || return
+	cluster monitor 4 device_add "$(cat "$D/4/adapter")$1" || return
+	within 20 card_is 4 there || return
+	on 4 chmod 666 /dev/sci0 || return
+	within 20 link_is 4 up
+}
+
+fall_silent() {
+	local env="SCI_TEST_FABRIC=dev" peer=0 status=0
+	((nodes < 3)) || peer=12
+	on 4 'rm -f /tmp/silent-*'
+	begin server-8 8 "$env SCI_TEST_NODE=8 $build/$tests/silent server"
+	((!peer)) || begin server-12 12 "$env SCI_TEST_NODE=12 $build/$tests/silent server"
+	begin client 4 "$env SCI_TEST_NODE=4 CLUSTER_SILENT=8 CLUSTER_PEER=$peer \
+		$build/$tests/silent client"
+	within 60 on 4 '[ -e /tmp/silent-ready ]' || return
+	kill -STOP "$(<"$D/8/qemu.pid")" || return
+	injected 1
+	on 4 'touch /tmp/silent-go'
+	end client || status=1
+	((!peer)) || end server-12 || status=1
+	kill -CONT "$(<"$D/8/qemu.pid")"
+	on 8 'killall -9 silent; true'
+	return "$status"
+}
+
+case_a_node_falls_silent_amid_stores() {
+	local status=0
+	replace_card ",$few_slots" || return
+	fall_silent || status=1
+	replace_card '' || return
+	return "$status"
+}

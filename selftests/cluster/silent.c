@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * A node falls silent while stores and triggers to it are on their way, through an
+ * adapter that has few slots for them:
+ *
+ *	SCI_TEST_NODE=8 silent server
+ *	SCI_TEST_NODE=4 CLUSTER_SILENT=8 CLUSTER_PEER=12 silent client
+ *
+ * The client makes READY when it is connected, and begins when somebody has made
+ * GO, who has stopped node 8 before.  It takes as long as the adapter needs to give
+ * all packets up.  The adapter, and the connection with CLUSTER_PEER, outlive it.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <sisci_api.h>
+
+#include "selftests/cluster/endure.h"
+
+#define READY		"/tmp/silent-ready"
+#define GO		"/tmp/silent-go"
+
+#define SEGMENT		77u
+#define NUMBER		78u
+#define SIZE		65536u
+#define LINE		128u		/* the longest that a stream buffer has */
+#define LINES		16u		/* as many as there are buffers */
+#define TRIGGERS	8u		/* processes that wake peers there */
+#define END		0x600df00du
+
+/* ---- on the node that falls silent, and on the one that does not ---- */
+
+TEST(server)
+{
+	sci_desc_t sd = test_open();
+	volatile unsigned int *word;
+
+	test_interrupt(sd, NUMBER);
+	word = test_map_local(test_segment(sd, SEGMENT, SIZE, 0), NULL);
+	WAIT_UNTIL(*word == END, 3 * RECOVERY_MS);
+}
+
+/* ---- node 4 ---- */
+
+struct connection {
+	sci_remote_segment_t segment;
+	sci_remote_interrupt_t intr;
+	sci_sequence_t seq;
+	volatile unsigned int *words;
+};
+
+static struct connection connection_with(sci_desc_t sd, unsigned int node)
+{
+	struct connection c;
+	sci_map_t map;
+
+	c.segment = test_connect(sd, node, SEGMENT);
+	c.intr = test_connect_interrupt(sd, node, NUMBER);
+	c.words = test_map_remote(c.segment, &map);
+	CHECK_OK(SCICreateMapSequence(map, &c.seq, 0, &err));
+	return c;
+}
+
+/* All of each line but its last word, so that it leaves in as many packets as can be. */
+static void store_lines(volatile unsigned int *words)
+{
+	for (unsigned int line = 0; line < LINES; line++)
+		for (unsigned int i = 0; i < LINE / 4 - 1; i++)
+			words[line * LINE / 4 + i] = line + 1;
+}
+
+static void *trigger(void *arg)
+{
+	struct connection *c = arg;
+
+	/* which may fail */
+	ERR_OF(SCITriggerInterrupt(c->intr, 0, &err));
+	return NULL;
+}
+
+/* An error of the adapter's counts for all connections: stored again, it arrives. */
+static void store_end(struct connection *c)
+{
+	sci_sequence_status_t st;
+
+	do {
+		CHECK_OK(st = SCIStartSequence(c->seq, 0, &err));
+		if (st == SCI_SEQ_PENDING)
+			continue;
+		c->words[0] = END;
+		CHECK_OK(st = SCICheckSequence(c->seq, 0, &err));
+	} while (st != SCI_SEQ_OK);
+}
+
+TEST(client)
+{
+	unsigned int peer = number_of("CLUSTER_PEER", 0);
+	sci_desc_t sd = test_open();
+	struct connection silent, other = { 0 };
+	pthread_t threads[TRIGGERS];
+	sci_sequence_status_t st;
+
+	silent = connection_with(sd, number_of("CLUSTER_SILENT", 8));
+	if (peer)
+		other = connection_with(sd, peer);
+	CHECK_OK(st = SCIStartSequence(silent.seq, 0, &err));
+	CHECK_EQ(st, SCI_SEQ_OK);
+	close(creat(READY, 0600));
+	WAIT_UNTIL(!access(GO, F_OK), RECOVERY_MS);
+	store_lines(silent.words);
+	for (unsigned int i = 0; i < TRIGGERS; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, trigger, &silent), 0);
+	SCIStoreBarrier(silent.seq, 0);
+	CHECK_OK(st = SCICheckSequence(silent.seq, 0, &err));
+	CHECK(st != SCI_SEQ_OK);
+	for (unsigned int i = 0; i < TRIGGERS; i++)
+		pthread_join(threads[i], NULL);
+	/* the adapter is still there */
+	test_segment(sd, SEGMENT + 1, SIZE, 0);
+	if (peer) {
+		CHECK_OK(SCITriggerInterrupt(other.intr, 0, &err));
+		store_end(&other);
+	}
+}
