@@ -343,6 +343,43 @@ int sci_disconnect(struct sci_peer *peer)
 	return 0;
 }
 
+/* The first peer that has ended and whose messages have all been received. */
+static struct sci_peer *next_gone(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->ended) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, link);
+
+		if (p->dialers || sci_match_msg_of(&ep->match, p))
+			continue;
+		if (p->known)
+			return p;
+		/* its messages were dropped: the program does not know it */
+		peer_free(p);
+	}
+	return NULL;
+}
+
+int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer)
+{
+	struct sci_peer *p;
+
+	if (!ep || !peer)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	p = next_gone(ep);
+	if (p) {
+		list_del(&p->link);
+		list_add_tail(&p->link, &ep->former);
+		*peer = p;
+	}
+	msg_unlock(&ep->lock);
+	return p ? 0 : -ENOENT;
+}
+
 int sci_peer_state(struct sci_peer *peer)
 {
 	int ret;

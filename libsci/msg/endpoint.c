@@ -37,6 +37,7 @@ static struct sci_ep *ep_new(unsigned int flags)
 	list_init(&ep->dirty);
 	list_init(&ep->peers);
 	list_init(&ep->down);
+	list_init(&ep->ended);
 	list_init(&ep->former);
 	list_init(&ep->fresh);
 	list_init(&ep->dials);
@@ -202,6 +203,8 @@ static void close_peers(struct sci_ep *ep)
 		peer_drop(container_of(ep->peers.next, struct sci_peer, link));
 	callers_stop(ep);
 	peers_release(ep);
+	while (!list_empty(&ep->ended))
+		peer_free(container_of(ep->ended.next, struct sci_peer, link));
 	while (!list_empty(&ep->former))
 		peer_free(container_of(ep->former.next, struct sci_peer, link));
 }

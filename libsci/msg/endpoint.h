@@ -250,7 +250,7 @@ enum {
 };
 
 struct sci_peer {
-	struct list link;		/* ep->peers, ep->down, ep->former */
+	struct list link;		/* ep->peers, ->down, ->ended, ->former */
 	struct list hot;		/* ep->hot: polled */
 	struct list busy;		/* ep->busy: has something to push */
 	struct list fresh;		/* ep->fresh: to be accepted */
@@ -396,7 +396,8 @@ struct sci_ep {
 	uint32_t fork_gen;
 	struct list peers;		/* CONNECTING or UP */
 	struct list down;		/* DOWN, to be released */
-	struct list former;		/* DOWN and released */
+	struct list ended;		/* ... released, for sci_peer_gone() */
+	struct list former;		/* ... which has named them */
 	struct list fresh;
 	struct list dials;
 	struct hash by_addr;		/* all peers */

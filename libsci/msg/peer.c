@@ -612,7 +612,7 @@ void peers_release(struct sci_ep *ep)
 			list_add_tail(&p->link, &later);
 			continue;
 		}
-		list_add_tail(&p->link, &ep->former);
+		list_add_tail(&p->link, &ep->ended);
 		if (p->known || p->dialers || sci_match_msg_of(&ep->match, p))
 			leave_fabric(p);
 		else

@@ -211,6 +211,9 @@ static void refused_of_endpoints(struct sci_ep *ep)
 	CHECK_EQ(sci_ep_addr(ep, NULL), -EINVAL);
 	CHECK(!sci_ep_fabric(NULL));
 	CHECK_EQ(sci_ep_traits(NULL), 0);
+	CHECK_EQ(sci_peer_gone(NULL, &peer), -EINVAL);
+	CHECK_EQ(sci_peer_gone(ep, NULL), -EINVAL);
+	CHECK_EQ(sci_peer_gone(ep, &peer), -ENOENT);
 	CHECK_EQ(sci_connect(NULL, &addr, 0, &peer), -EINVAL);
 	CHECK_EQ(sci_connect(ep, NULL, 0, &peer), -EINVAL);
 	CHECK_EQ(sci_connect(ep, &addr, 0, NULL), -EINVAL);

@@ -282,6 +282,15 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
  */
 int sci_disconnect(struct sci_peer *peer);
 
+/**
+ * sci_peer_gone() - find a peer that has died or left
+ *
+ * Names each such peer once, if the program knows it, when the messages that had
+ * arrived from it have been received. So a server learns which peers to
+ * sci_disconnect(). Makes no progress. -ENOENT: there is none.
+ */
+int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer);
+
 /*
  * 0; -EINPROGRESS: it is not there yet, see sci_peer_open(); -ENOTCONN: it has
  * disconnected; -ECONNRESET: it has died; why it never was there.
