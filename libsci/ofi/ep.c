@@ -81,6 +81,27 @@ void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir)
 	sfi_unlock(&ep->lock);
 }
 
+static bool is_numbered(const struct sfi_ep *ep, const struct sci_peer *p)
+{
+	for (size_t n = 0; n < ep->n_peers; n++)
+		if (ep->peers[n] == p)
+			return true;
+	return false;
+}
+
+/*
+ * Disconnect peers that have died or left and that no number leads to: the program
+ * cannot remove them.  The endpoint is locked.
+ */
+void sfi_ep_forget_strangers(struct sfi_ep *ep)
+{
+	struct sci_peer *p;
+
+	while (!sci_peer_gone(ep->ep, &p))
+		if (!is_numbered(ep, p))
+			end_peer(ep, p);
+}
+
 /*
  * The number of a message's sender.  A peer that this endpoint has not sent to gets
  * its place in @peers here, so that the removal of its number ends it, too.  The

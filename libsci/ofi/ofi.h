@@ -449,6 +449,7 @@ int sfi_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **ep, void *context);
 int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer);
 void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir);
+void sfi_ep_forget_strangers(struct sfi_ep *ep);
 fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer);
 
 /* sfi_ep_peer(), of whom it knows mostly. */

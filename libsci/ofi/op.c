@@ -14,7 +14,10 @@
 #define OFTEN	4u
 /* Rounds after which all else has its turn, however much comes for those in hand. */
 #define AT_LEAST	32u
-/* Rounds of progress after which one that serves none looks for requests. */
+/*
+ * Rounds of progress after which peers that have gone are forgotten, and an endpoint
+ * that serves none looks for requests.
+ */
 #define SELDOM	1024u
 
 struct sfi_op_slab {
@@ -289,10 +292,13 @@ static void progress(struct sfi_ep *ep)
 
 	for (int i = 0; i < n; i++)
 		completed(done[i].data, &done[i].status);
-	if (ep->refuses && ep->rounds % SELDOM == 0)
-		sfi_refuse(ep);
-	else if (ep->not_posted)
+	if (ep->not_posted)
 		sfi_serve_again(ep);
+	if (ep->rounds % SELDOM)
+		return;
+	if (ep->refuses)
+		sfi_refuse(ep);
+	sfi_ep_forget_strangers(ep);
 }
 
 /*

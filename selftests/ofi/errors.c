@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* What the provider refuses, and how it tells of what fails. */
 #include <dlfcn.h>
+#include <malloc.h>
 #include <signal.h>
 
 #include "selftests/ofi/link.h"
@@ -220,6 +221,55 @@ static void waits_to_die(struct peer *self, void *arg)
 	link_meet(&l);
 	peer_send(self, "met");
 	pause();
+}
+
+#define CLIENTS	(TEST_TSAN || TEST_ASAN ? 20u : 200u)
+#define WARM_UP	(CLIENTS / 2)
+
+static void comes_and_goes(struct peer *self, void *arg)
+{
+	char word[8] = "";
+
+	(void)arg;
+	for (unsigned int i = 0; i < CLIENTS + WARM_UP; i++) {
+		struct link l = link_open(self, 4, NULL);
+
+		CHECK_EQ(fi_tsend(l.ep, word, 8, NULL, l.to, TAG, NULL), 0);
+		link_next(&l, NULL);
+		link_close(&l);
+		peer_expect(self, "next");
+	}
+}
+
+/* Clients that a server only receives from, and does not know by number. */
+TEST(a_server_forgets_clients_that_have_gone)
+{
+	struct peer *p = peer_spawn(8, comes_and_goes, NULL);
+	struct link l = link_open(p, 12, NULL);
+	size_t before = 0, more;
+	char word[8];
+
+	for (unsigned int i = 0; i < CLIENTS + WARM_UP; i++) {
+		struct fi_cq_tagged_entry e;
+
+		if (i == WARM_UP)
+			before = mallinfo2().uordblks;
+		CHECK_EQ(fi_trecv(l.ep, word, 8, NULL, FI_ADDR_UNSPEC, TAG, 0, NULL),
+			 0);
+		link_next(&l, NULL);
+		peer_send(p, "next");
+		/* the server goes on looking, and hears of the end */
+		for (unsigned int k = 0; k < 2000; k++)
+			CHECK_EQ(fi_cq_read(l.cq, &e, 1), -FI_EAGAIN);
+	}
+	more = mallinfo2().uordblks;
+	more = more > before ? more - before : 0;
+	test_note("%u clients: %zu bytes more", CLIENTS, more);
+	/* a client that is kept takes more than 512 bytes */
+	if (!TEST_ASAN && !TEST_TSAN)
+		CHECK(more < CLIENTS * 256);
+	link_close(&l);
+	peer_join(p);
 }
 
 static void check_ends(struct link *l, int err)
