@@ -336,6 +336,8 @@ struct sfi_ep {
 	bool refuses;			/* serves none: */
 	unsigned int rounds;		/* of progress, */
 	unsigned int vain;		/* ... the last ones, for those in hand */
+	unsigned int looks;		/* for those in hand, since one came */
+	bool late;			/* the last one took many */
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
 	struct sfi_hand hand;

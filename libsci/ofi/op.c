@@ -8,8 +8,12 @@
 #include <stdlib.h>
 
 #define SLAB	64u
-/* Looks for a receive in hand in a round of progress, each a load and a few checks. */
+/*
+ * Looks for a receive in hand in a round of progress, each a load and a few checks;
+ * and looks after which its message is late.
+ */
 #define LOOKS	60u
+#define LATE	240u
 /* So many of these rounds in vain in a row, then all else, which takes far longer. */
 #define OFTEN	4u
 /* Rounds after which all else has its turn, however much comes for those in hand. */
@@ -302,17 +306,27 @@ static void progress(struct sfi_ep *ep)
 }
 
 /*
- * Did any come now?  Between two of our rounds the program is busy with other things,
- * and what comes then has to wait.  So a round is longer than a short message and its
- * answer take.
+ * Look for messages of receives in hand.  Between two rounds the program is busy with
+ * other things, and a message that arrives then has to wait.  So a round looks for
+ * longer than a short message and its answer take, as long as the last message came
+ * within LATE looks.  Otherwise the program computes, and looks once.
  */
 static __always_inline bool hand_came(struct sfi_ep *ep)
 {
-	unsigned int looks;
+	unsigned int most = ep->late ? 1 : LOOKS, looks;
 
-	for (looks = 0; sfi_in_hand(ep) && looks < LOOKS; looks++)
-		if (sfi_hand_try(ep))
-			return true;
+	for (looks = 0; sfi_in_hand(ep) && looks < most; looks++) {
+		if (!sfi_hand_try(ep))
+			continue;
+		/* a message that was there already says nothing of the next */
+		if (ep->looks + looks)
+			ep->late = ep->looks + looks >= LATE;
+		ep->looks = 0;
+		return true;
+	}
+	ep->looks += looks;
+	if (ep->looks >= LATE)
+		ep->late = true;
 	return false;
 }
 
