@@ -293,7 +293,8 @@ take_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int 
 		if (ret != -EAGAIN)
 			break;
 	}
-	return ret;
+	/* its sender may have left: then no peer is looked at */
+	return ret == -EAGAIN && ep->match.unexpected ? -EBUSY : ret;
 }
 
 static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,

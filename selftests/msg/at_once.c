@@ -203,6 +203,32 @@ static void check_many(struct self *s, struct sci_peer *from, uint32_t flags)
 	}
 }
 
+/* It is kept, and no peer is there that could send another. */
+TEST(a_message_of_a_peer_that_has_left_is_to_be_received_otherwise)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_ep *other = test_ep_open(TEST_ID + 1, 0);
+	struct sci_addr addr = { 4, TEST_ID };
+	struct sci_try t = { .buf = NULL };
+	struct sci_status st = { .peer = NULL };
+	struct sci_req *req;
+	char word[8] = "";
+
+	t.buf = word;
+	t.size = sizeof(word);
+	CHECK_EQ(sci_iconnect(other, &addr, TEST_WAIT_MS, &req), 0);
+	PROGRESS_UNTIL(ep, sci_test(req, &st) != -EAGAIN, TEST_WAIT_MS);
+	CHECK_EQ(st.error, 0);
+	CHECK_EQ(sci_send(st.peer, word, sizeof(word)), 0);
+	PROGRESS_UNTIL(ep, test_ep_stats(ep).unexpected, TEST_WAIT_MS);
+	CHECK_EQ(sci_ep_close(other), 0);
+	PROGRESS_UNTIL(ep, !test_ep_stats(ep).peers, TEST_WAIT_MS);
+	CHECK_EQ(sci_try_recvs(ep, NULL, &t, 1), -EBUSY);
+	CHECK_EQ(sci_recv(ep, NULL, word, sizeof(word), NULL), 0);
+	CHECK_EQ(sci_try_recvs(ep, NULL, &t, 1), -EAGAIN);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 TEST(many_are_taken_at_once)
 {
 	static unsigned char buf[LEN_MAX];
