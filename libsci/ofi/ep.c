@@ -147,68 +147,17 @@ static int getname(fid_t fid, void *addr, size_t *len)
 	return room < sizeof(a) ? -FI_ETOOSMALL : 0;
 }
 
-static int no_setname(fid_t fid, void *addr, size_t len)
-{
-	(void)fid, (void)addr, (void)len;
-	return -FI_ENOSYS;
-}
-
-static int no_getpeer(struct fid_ep *ep, void *addr, size_t *len)
-{
-	(void)ep, (void)addr, (void)len;
-	return -FI_ENOSYS;
-}
-
-static int no_connect(struct fid_ep *ep, const void *addr, const void *param,
-		      size_t len)
-{
-	(void)ep, (void)addr, (void)param, (void)len;
-	return -FI_ENOSYS;
-}
-
-static int no_listen(struct fid_pep *pep)
-{
-	(void)pep;
-	return -FI_ENOSYS;
-}
-
-static int no_accept(struct fid_ep *ep, const void *param, size_t len)
-{
-	(void)ep, (void)param, (void)len;
-	return -FI_ENOSYS;
-}
-
-static int no_reject(struct fid_pep *pep, fid_t handle, const void *param,
-		     size_t len)
-{
-	(void)pep, (void)handle, (void)param, (void)len;
-	return -FI_ENOSYS;
-}
-
-static int no_shutdown(struct fid_ep *ep, uint64_t flags)
-{
-	(void)ep, (void)flags;
-	return -FI_ENOSYS;
-}
-
-static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags,
-		   struct fid_mc **mc, void *context)
-{
-	(void)ep, (void)addr, (void)flags, (void)mc, (void)context;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
-	.setname = no_setname,
+	.setname = sfi_no_setname,
 	.getname = getname,
-	.getpeer = no_getpeer,
-	.connect = no_connect,
-	.listen = no_listen,
-	.accept = no_accept,
-	.reject = no_reject,
-	.shutdown = no_shutdown,
-	.join = no_join,
+	.getpeer = sfi_no_getpeer,
+	.connect = sfi_no_connect,
+	.listen = sfi_no_listen,
+	.accept = sfi_no_accept,
+	.reject = sfi_no_reject,
+	.shutdown = sfi_no_shutdown,
+	.join = sfi_no_join,
 };
 
 /* ---- options ---- */
@@ -239,20 +188,6 @@ static int setopt_ep(fid_t fid, int level, int name, const void *value,
 	return 0;
 }
 
-static int no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
-		     struct fid_ep **tx, void *context)
-{
-	(void)sep, (void)index, (void)attr, (void)tx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
-		     struct fid_ep **rx, void *context)
-{
-	(void)sep, (void)index, (void)attr, (void)rx, (void)context;
-	return -FI_ENOSYS;
-}
-
 /* Messages are never refused for want of room. */
 static ssize_t size_left(struct fid_ep *ep)
 {
@@ -265,8 +200,8 @@ static struct fi_ops_ep ep_ops = {
 	.cancel = sfi_cancel,
 	.getopt = getopt_ep,
 	.setopt = setopt_ep,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
+	.tx_ctx = sfi_no_tx_ctx,
+	.rx_ctx = sfi_no_rx_ctx,
 	.rx_size_left = size_left,
 	.tx_size_left = size_left,
 };
@@ -376,12 +311,37 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
+/* @flags: with FI_TRANSMIT or FI_RECV, which names whose they are */
+static int op_flags(struct sfi_ep *ep, bool set, uint64_t *flags)
+{
+	uint64_t which, known;
+	struct sfi_side *s;
+
+	if (!flags)
+		return -FI_EINVAL;
+	which = *flags & (FI_TRANSMIT | FI_RECV);
+	if (which != FI_TRANSMIT && which != FI_RECV)
+		return -FI_EINVAL;
+	s = which == FI_TRANSMIT ? &ep->tx : &ep->rx;
+	known = which == FI_TRANSMIT ? SFI_TX_FLAGS : SFI_RX_FLAGS;
+	if (set && *flags & ~which & ~known)
+		return -FI_EBADFLAGS;
+	sfi_lock(&ep->lock);
+	if (set)
+		s->op_flags = *flags & ~which;
+	else
+		*flags = s->op_flags;
+	sfi_unlock(&ep->lock);
+	return 0;
+}
+
 static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	int ret;
 
-	(void)arg;
+	if (command == FI_GETOPSFLAG || command == FI_SETOPSFLAG)
+		return op_flags(ep, command == FI_SETOPSFLAG, arg);
 	if (command != FI_ENABLE)
 		return -FI_ENOSYS;
 	if (ep->enabled)

@@ -518,5 +518,20 @@ int sfi_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int sfi_no_control(struct fid *fid, int command, void *arg);
 int sfi_no_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context);
+int sfi_no_setname(fid_t fid, void *addr, size_t len);
+int sfi_no_getpeer(struct fid_ep *ep, void *addr, size_t *len);
+int sfi_no_connect(struct fid_ep *ep, const void *addr, const void *param,
+		   size_t len);
+int sfi_no_listen(struct fid_pep *pep);
+int sfi_no_accept(struct fid_ep *ep, const void *param, size_t len);
+int sfi_no_reject(struct fid_pep *pep, fid_t handle, const void *param,
+		  size_t len);
+int sfi_no_shutdown(struct fid_ep *ep, uint64_t flags);
+int sfi_no_join(struct fid_ep *ep, const void *addr, uint64_t flags,
+		struct fid_mc **mc, void *context);
+int sfi_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+		  struct fid_ep **tx, void *context);
+int sfi_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+		  struct fid_ep **rx, void *context);
 
 #endif

@@ -146,6 +146,35 @@ TEST(removed_numbers_are_given_again_lowest_first)
 	link_close(&l);
 }
 
+/* fi_endpoint(3): FI_TRANSMIT or FI_RECV says whose flags are meant. */
+TEST(default_flags_of_an_endpoint_are_read_and_changed)
+{
+	struct link l = link_open(NULL, 4, NULL);
+	uint64_t flags = FI_TRANSMIT;
+
+	CHECK_EQ(fi_control(&l.ep->fid, FI_GETOPSFLAG, &flags), 0);
+	CHECK_EQ(flags, 0);
+	flags = FI_TRANSMIT | FI_DELIVERY_COMPLETE;
+	CHECK_EQ(fi_control(&l.ep->fid, FI_SETOPSFLAG, &flags), 0);
+	flags = FI_RECV | FI_COMPLETION;
+	CHECK_EQ(fi_control(&l.ep->fid, FI_SETOPSFLAG, &flags), 0);
+	flags = FI_TRANSMIT;
+	CHECK_EQ(fi_control(&l.ep->fid, FI_GETOPSFLAG, &flags), 0);
+	CHECK_EQ(flags, FI_DELIVERY_COMPLETE);
+	flags = FI_RECV;
+	CHECK_EQ(fi_control(&l.ep->fid, FI_GETOPSFLAG, &flags), 0);
+	CHECK_EQ(flags, FI_COMPLETION);
+	/* not both, not none, and no flag of the other side */
+	flags = FI_TRANSMIT | FI_RECV;
+	CHECK_EQ(fi_control(&l.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
+	flags = 0;
+	CHECK_EQ(fi_control(&l.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
+	flags = FI_RECV | FI_DELIVERY_COMPLETE;
+	CHECK_EQ(fi_control(&l.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+	CHECK_EQ(fi_control(&l.ep->fid, FI_SETOPSFLAG, NULL), -FI_EINVAL);
+	link_close(&l);
+}
+
 TEST(memory_is_registered_in_vain)
 {
 	struct link l = link_open(NULL, 8, NULL);
