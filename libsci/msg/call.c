@@ -5,11 +5,12 @@
  *
  * To import a segment, to connect to a doorbell and to say HELLO, another
  * process has to answer. It may be stopped, or too busy, and then the fabric
- * waits for a second. Progress never does: threads make these calls, and wake
- * the endpoint when one has been answered. Progress then takes the result.
+ * waits for a second. Progress never does: threads make these calls (callers.c),
+ * and wake the endpoint when one has been answered. Progress then takes the
+ * result.
  *
- * A thread ends when no call waits for one. A call belongs to a peer, which is
- * not freed before the call has ended; a refusal belongs to the endpoint.
+ * A call belongs to a peer, which is not freed before the call has ended; a
+ * refusal belongs to the endpoint.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -17,10 +18,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "libsci/base/thread.h"
-
 #define CALL_TIMEOUT_MS	1000u
-#define THREADS_MAX	8u
 
 /* ---- on a thread ---- */
 
@@ -70,7 +68,8 @@ static int say_hello(struct msg_call *c)
 	return ret;
 }
 
-static void run(struct msg_call *c)
+/* Blocks. */
+void call_run(struct msg_call *c)
 {
 	struct sci_ep *ep = c->ep;
 	uint64_t begin = msg_now_ms();
@@ -91,48 +90,6 @@ static void run(struct msg_call *c)
 	atomic_store_explicit(&c->done, true, memory_order_release);
 	atomic_store(&ep->attention, 1);
 	wake_self(ep);
-}
-
-static void *make_calls(void *arg)
-{
-	struct sci_ep *ep = arg;
-	struct msg_callers *t = &ep->callers;
-	struct list *l;
-
-	pthread_mutex_lock(&t->lock);
-	while ((l = list_pop(&t->waiting))) {
-		pthread_mutex_unlock(&t->lock);
-		run(container_of(l, struct msg_call, waiting));
-		pthread_mutex_lock(&t->lock);
-	}
-	t->threads--;
-	pthread_cond_signal(&t->ended);
-	pthread_mutex_unlock(&t->lock);
-	return NULL;
-}
-
-/* ---- with the endpoint's lock held ---- */
-
-static void dispatch(struct msg_call *c)
-{
-	struct msg_callers *t = &c->ep->callers;
-	pthread_t thread;
-	struct list *l;
-	int ret = 0;
-
-	pthread_mutex_lock(&t->lock);
-	list_add_tail(&c->waiting, &t->waiting);
-	if (t->threads < THREADS_MAX) {
-		ret = sci_thread_start(&thread, make_calls, c->ep, "sci-caller");
-		if (!ret)
-			pthread_detach(thread);
-		t->threads += !ret;
-	}
-	/* no thread to be had: rather late than never */
-	l = ret && !t->threads ? list_pop(&t->waiting) : NULL;
-	pthread_mutex_unlock(&t->lock);
-	if (l)
-		run(container_of(l, struct msg_call, waiting));
 }
 
 static struct msg_call *call_new(struct sci_ep *ep, enum msg_call_kind kind,
@@ -167,7 +124,7 @@ int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	c->id = id;
 	c->event = event;
 	list_add_tail(&c->link, &p->calls);
-	dispatch(c);
+	callers_make(c);
 	return 0;
 }
 
@@ -183,7 +140,7 @@ int call_hello(struct sci_ep *ep, struct sci_peer *p, const struct sci_addr *to,
 	c->hello = *hello;
 	list_add_tail(&c->link, p ? &p->calls : &ep->refusals);
 	ep->n_refusals += !p;
-	dispatch(c);
+	callers_make(c);
 	return 0;
 }
 
@@ -245,32 +202,4 @@ bool calls_give_up(struct sci_peer *p)
 		return true;
 	p->ep->ops->rseg.cancel_connect(p->ep->fabric, p);
 	return false;
-}
-
-/* ---- beginning and end ---- */
-
-void callers_init(struct sci_ep *ep)
-{
-	list_init(&ep->callers.waiting);
-	pthread_mutex_init(&ep->callers.lock, NULL);
-	pthread_cond_init(&ep->callers.ended, NULL);
-}
-
-/* All calls end, and there will be no others. */
-void callers_stop(struct sci_ep *ep)
-{
-	struct msg_callers *t = &ep->callers;
-
-	ep->ops->rseg.cancel_connect(ep->fabric, NULL);
-	pthread_mutex_lock(&t->lock);
-	while (t->threads)
-		pthread_cond_wait(&t->ended, &t->lock);
-	pthread_mutex_unlock(&t->lock);
-	refusals_end(ep);
-}
-
-void callers_fini(struct sci_ep *ep)
-{
-	pthread_mutex_destroy(&ep->callers.lock);
-	pthread_cond_destroy(&ep->callers.ended);
 }

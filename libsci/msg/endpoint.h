@@ -7,7 +7,7 @@
  * wait.c) never blocks: msg_progress() looks at the rings, moves what can be
  * moved and returns. Events of the fabric come on a thread of the fabric's:
  * they set a bit and wake, no more. What another process has to answer is asked
- * on threads of its own (call.c).
+ * on threads of its own (call.c, callers.c).
  *
  * peer		a connection; its inbox here, the other's inbox mapped
  * request	a send or receive of the program's, in one queue at a time:
@@ -598,6 +598,10 @@ struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 void call_end(struct msg_call *c);
 void refusals_end(struct sci_ep *ep);
 bool calls_give_up(struct sci_peer *p);
+void call_run(struct msg_call *c);
+
+/* callers.c */
+void callers_make(struct msg_call *c);
 void callers_init(struct sci_ep *ep);
 void callers_stop(struct sci_ep *ep);
 void callers_fini(struct sci_ep *ep);

@@ -10,6 +10,8 @@
  *				there was nothing, the world goes on
  *	libsci/msg/keeper.c	a thread for programs that do not come back into a
  *				call: here they do
+ *	libsci/msg/callers.c	threads for calls to other nodes: here they are made
+ *				at once
  *	libsci/fabric/core/fault.c	stores to remote memory: through the adapter.  The
  *				links lose packets, if any are to be lost
  *	libsci/fabric/core/fabric.c	which fabric: that of the node whose program runs
@@ -147,6 +149,31 @@ void keeper_wake(struct sci_ep *ep)
 }
 
 /* ---- libsci/msg/wait.c ---- */
+
+/* ---- libsci/msg/callers.c ---- */
+
+void callers_init(struct sci_ep *ep)
+{
+	(void)ep;
+}
+
+void callers_stop(struct sci_ep *ep)
+{
+	refusals_end(ep);
+}
+
+void callers_fini(struct sci_ep *ep)
+{
+	(void)ep;
+}
+
+/* Nobody is stopped here, and answers take the time that the profile says. */
+void callers_make(struct msg_call *c)
+{
+	call_run(c);
+	/* a later round takes the answer */
+	vt_touch(vt_current());
+}
 
 uint64_t msg_now_ms(void)
 {
