@@ -7,7 +7,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -798,4 +800,54 @@ TEST(an_absent_group_is_not_supported)
 	CHECK_EQ(sci_dma_copy(&f, NULL, NULL, NULL, false), -EOPNOTSUPP);
 	CHECK_EQ(sci_peer_read(&f, NULL, NULL, 0, 0), -EOPNOTSUPP);
 	CHECK_EQ(sci_fabric_wake_barrier(&f), -EOPNOTSUPP);
+}
+
+/* ---- a queue that was full, where nothing more can be watched ---- */
+
+static _Atomic bool no_more_watches;
+
+/* The C library's, but for the limits that a system may have. */
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	if (op == EPOLL_CTL_ADD && atomic_load(&no_more_watches)) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
+}
+
+static bool take_message(struct sci_fabric *f, struct sci_lintr *i, void *buf)
+{
+	size_t len = SCI_DATA_INTR_MAX;
+
+	return !f->ops->lintr.wait(i, buf, &len, 0);
+}
+
+/* Its senders are heard again when there is room. */
+TEST(a_full_queue_is_emptied_though_nothing_more_can_be_watched)
+{
+	struct sci_lintr_param own = {
+		.number = 5, .flags = SCI_INTR_FIXED | SCI_INTR_DATA,
+		.event = no_event,
+	};
+	const struct sci_rintr_param there = {
+		.node = 4, .number = 5, .timeout = 5000, .data = true,
+	};
+	static unsigned char buf[SCI_DATA_INTR_MAX];
+	struct sci_fabric *f = join();
+	unsigned int sent = 0, came = 0;
+	struct sci_lintr *i;
+	struct sci_rintr *r;
+
+	CHECK_EQ(f->ops->lintr.create(f, &own, &i), 0);
+	CHECK_EQ(f->ops->rintr.connect(f, &there, &r), 0);
+	/* full is what stays full for a while */
+	while (HAPPENS(!f->ops->rintr.trigger(r, buf, sizeof(buf)), 200))
+		sent++;
+	atomic_store(&no_more_watches, true);
+	WAIT_UNTIL((came += take_message(f, i, buf)) == sent, TEST_WAIT_MS);
+	atomic_store(&no_more_watches, false);
+	f->ops->rintr.disconnect(r);
+	f->ops->lintr.destroy(i);
+	sci_fabric_close(f);
 }

@@ -64,6 +64,26 @@ void sci_unwatch(struct sci_service *svc, int fd)
 	w->gen++;
 }
 
+static void set_event(const struct sci_watch *w, int fd, uint32_t events,
+		      struct epoll_event *ev)
+{
+	ev->events = events;
+	ev->data.u64 = (uint64_t)w->gen << 32 | (uint32_t)fd;
+}
+
+void sci_watch_pause(struct sci_service *svc, int fd, bool pause)
+{
+	struct sci_watch *w = &svc->fds[fd];
+	struct epoll_event ev;
+
+	if (!w->fn || w->paused == pause)
+		return;
+	/* a hang-up is told all the same, but only once */
+	set_event(w, fd, pause ? EPOLLONESHOT : w->events, &ev);
+	epoll_ctl(svc->epfd, EPOLL_CTL_MOD, fd, &ev);
+	w->paused = pause;
+}
+
 void sci_fd_untrack(struct sci_service *svc, int fd)
 {
 	sci_unwatch(svc, fd);
@@ -133,7 +153,7 @@ static void serve_events(struct sci_service *svc, const struct epoll_event *ev,
 		uint32_t gen = (uint32_t)(ev->data.u64 >> 32);
 		struct sci_watch *w = &svc->fds[fd];
 
-		if (w->fn && w->gen == gen)
+		if (w->fn && w->gen == gen && !w->paused)
 			w->fn(w->obj);
 	}
 }
@@ -180,15 +200,17 @@ int sci_watch(struct sci_service *svc, int fd, uint32_t events,
 	      sci_watch_fn fn, void *obj)
 {
 	struct sci_watch *w = &svc->fds[fd];
-	struct epoll_event ev = { .events = events };
+	struct epoll_event ev;
 	int ret;
 
 	ret = start(svc);
 	if (ret)
 		return ret;
-	ev.data.u64 = (uint64_t)w->gen << 32 | (uint32_t)fd;
+	set_event(w, fd, events, &ev);
 	if (epoll_ctl(svc->epfd, EPOLL_CTL_ADD, fd, &ev))
 		return -errno;
+	w->events = events;
+	w->paused = false;
 	w->fn = fn;
 	w->obj = obj;
 	return 0;

@@ -38,6 +38,8 @@ struct sci_watch {
 	uint32_t gen;			/* tells a new use from an old event */
 	sci_watch_fn fn;
 	void *obj;
+	uint32_t events;
+	bool paused;
 };
 
 /**
@@ -107,6 +109,14 @@ void sci_fd_close(struct sci_service *svc, int fd);
 int sci_watch(struct sci_service *svc, int fd, uint32_t events,
 	      sci_watch_fn fn, void *obj);
 void sci_unwatch(struct sci_service *svc, int fd);
+
+/**
+ * sci_watch_pause() - hear no events of @fd, or hear them again
+ *
+ * Unlike a second sci_watch() this needs nothing that there may be no more of,
+ * and so does not fail. Locked.
+ */
+void sci_watch_pause(struct sci_service *svc, int fd, bool pause);
 
 /* For how long the link has been up and down, as SCI_FAULT wants it; locked. */
 void sci_service_link_times(struct sci_service *svc, uint64_t *up_ms,

@@ -117,7 +117,7 @@ static void data_input(void *obj)
 	}
 	list_add_tail(&m->link, &i->queue);
 	if (++i->queued == QUEUE_MAX)
-		sci_unwatch(&i->dev->svc, i->fd);
+		sci_watch_pause(&i->dev->svc, i->fd, true);
 	tell(i);
 }
 
@@ -251,7 +251,7 @@ static int take_queued(struct sci_lintr *i, void *data, size_t *len)
 	list_del(&m->link);
 	free(m);
 	if (i->queued-- == QUEUE_MAX)
-		listen(i);
+		sci_watch_pause(&i->dev->svc, i->fd, false);
 	return 0;
 }
 

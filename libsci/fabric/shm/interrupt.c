@@ -311,33 +311,14 @@ static bool queue_full(const struct sci_lintr *i)
 	       i->queued >= SHM_DATA_QUEUE_MSGS;
 }
 
-static void data_input(struct shm_port *port, struct shm_conn *conn);
-
-static void data_ready(void *obj)
-{
-	struct shm_conn *conn = obj;
-
-	data_input(conn->port, conn);
-}
-
-static void pause_sender(struct shm_conn *conn)
-{
-	sci_unwatch(&conn->port->shm->svc, conn->fd);
-	conn->paused = true;
-}
-
 static void resume_senders(struct sci_lintr *i)
 {
 	struct list *pos, *n;
 
-	list_for_each_safe(pos, n, &i->port.conns) {
-		struct shm_conn *conn = container_of(pos, struct shm_conn,
-						     link);
-
-		if (conn->paused && !sci_watch(&i->shm->svc, conn->fd, EPOLLIN,
-					       data_ready, conn))
-			conn->paused = false;
-	}
+	list_for_each_safe(pos, n, &i->port.conns)
+		sci_watch_pause(&i->shm->svc,
+				container_of(pos, struct shm_conn, link)->fd,
+				false);
 }
 
 static struct message *read_message(int sock, int *err)
@@ -376,7 +357,7 @@ static void data_input(struct shm_port *port, struct shm_conn *conn)
 	int err;
 
 	if (queue_full(i)) {
-		pause_sender(conn);
+		sci_watch_pause(&port->shm->svc, conn->fd, true);
 		return;
 	}
 	m = read_message(conn->fd, &err);

@@ -165,7 +165,6 @@ struct shm_conn {
 	enum shm_role role;
 	unsigned int node;
 	pid_t pid;			/* the importer's */
-	bool paused;
 };
 
 struct sci_lseg {
