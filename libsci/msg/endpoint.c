@@ -11,15 +11,16 @@ _Atomic uint32_t msg_fork_gen;
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The fabric closes its descriptors in the child; the rest must keep off. */
+/* The child closes descriptors, as the fabric's handler does; it keeps off the rest. */
 static void fork_child(void)
 {
 	atomic_fetch_add(&msg_fork_gen, 1);
+	waits_fork_child();
 }
 
 static void fork_init(void)
 {
-	pthread_atfork(NULL, NULL, fork_child);
+	pthread_atfork(waits_fork_prepare, waits_fork_parent, fork_child);
 }
 
 static struct sci_ep *ep_new(unsigned int flags)

@@ -410,6 +410,7 @@ struct sci_ep {
 	bool cooled;			/* some peers ring and are not polled */
 
 	/* wait.c */
+	struct list open;		/* of all endpoints, for fork() */
 	struct sci_lintr *bell;
 	struct sci_lintr *port;		/* HELLOs */
 	int bell_fd;
@@ -632,6 +633,9 @@ uint64_t msg_nonce(void);
 /* wait.c */
 int waits_init(struct sci_ep *ep);
 void waits_fini(struct sci_ep *ep);
+void waits_fork_prepare(void);
+void waits_fork_parent(void);
+void waits_fork_child(void);
 void wake_self(struct sci_ep *ep);
 void wake_waiters(struct sci_ep *ep);
 void wake_all(struct sci_ep *ep);

@@ -37,20 +37,56 @@
 
 /* ---- descriptors ---- */
 
+/*
+ * Endpoints with descriptors, which the child of a fork() closes: they are opened
+ * and entered, or removed and closed, under the lock.
+ */
+static struct list open_eps = { &open_eps, &open_eps };
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void waits_fork_prepare(void)
+{
+	pthread_mutex_lock(&open_lock);
+}
+
+void waits_fork_parent(void)
+{
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void close_fds(struct sci_ep *ep)
+{
+	list_del(&ep->open);
+	if (ep->user_fd >= 0) {
+		close(ep->user_fd);
+		close(ep->timer_fd);
+	}
+	close(ep->wake_fd);
+}
+
+void waits_fork_child(void)
+{
+	while (!list_empty(&open_eps))
+		close_fds(container_of(open_eps.next, struct sci_ep, open));
+	pthread_mutex_unlock(&open_lock);
+}
+
 int waits_init(struct sci_ep *ep)
 {
-	int ret;
+	int ret = ep->ops->lintr.fd(ep->bell);
 
-	ep->user_fd = -1;
-	ep->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ep->wake_fd < 0)
-		return -errno;
-	ret = ep->ops->lintr.fd(ep->bell);
-	if (ret < 0) {
-		close(ep->wake_fd);
+	if (ret < 0)
 		return ret;
-	}
 	ep->bell_fd = ret;
+	ep->user_fd = -1;
+	pthread_mutex_lock(&open_lock);
+	ep->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = ep->wake_fd < 0 ? -errno : 0;
+	if (!ret)
+		list_add_tail(&ep->open, &open_eps);
+	pthread_mutex_unlock(&open_lock);
+	if (ret)
+		return ret;
 	pthread_mutex_init(&ep->sleep_lock, NULL);
 	sci_cond_init(&ep->sleep_cond);
 	return 0;
@@ -58,11 +94,9 @@ int waits_init(struct sci_ep *ep)
 
 void waits_fini(struct sci_ep *ep)
 {
-	if (ep->user_fd >= 0) {
-		close(ep->user_fd);
-		close(ep->timer_fd);
-	}
-	close(ep->wake_fd);
+	pthread_mutex_lock(&open_lock);
+	close_fds(ep);
+	pthread_mutex_unlock(&open_lock);
 	pthread_mutex_destroy(&ep->sleep_lock);
 	pthread_cond_destroy(&ep->sleep_cond);
 }
@@ -343,7 +377,9 @@ int sci_ep_fd(struct sci_ep *ep)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
+	pthread_mutex_lock(&open_lock);
 	fd = ep->user_fd >= 0 ? ep->user_fd : make_user_fd(ep);
+	pthread_mutex_unlock(&open_lock);
 	msg_unlock(&ep->lock);
 	return fd;
 }

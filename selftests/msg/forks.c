@@ -141,6 +141,23 @@ static void reap_with_progress(struct sci_ep *ep, pid_t pid)
 	CHECK_EQ(status, 0);
 }
 
+TEST(the_child_has_no_descriptors)
+{
+	unsigned int fds = count_fds();
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	pid_t pid;
+
+	CHECK(sci_ep_fd(ep) >= 0);
+	pid = test_fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(count_fds() != fds);
+	reap(pid, 0);
+	CHECK(sci_ep_fd(ep) >= 0);
+	CHECK_EQ(sci_ep_close(ep), 0);
+	CHECK_EQ(count_fds(), fds);
+}
+
 static void check_ep_calls(struct world *w)
 {
 	struct sci_ep_stats stats = { .size = sizeof(stats) };

@@ -197,6 +197,18 @@ void waits_fini(struct sci_ep *ep)
 	(void)ep;
 }
 
+void waits_fork_prepare(void)
+{
+}
+
+void waits_fork_parent(void)
+{
+}
+
+void waits_fork_child(void)
+{
+}
+
 /* Who tells it touches its node. */
 void wake_self(struct sci_ep *ep)
 {
