@@ -405,6 +405,8 @@ TEST(messages_are_counted_by_protocol)
 	WAIT_UNTIL(counted(&l, 0, 201) ==
 		   offsetof(struct sci_ep_stats, sent_eager), TEST_WAIT_MS);
 	tell_finish(&l);
+	WAIT_UNTIL((sci_progress(l.ep), l.to->blocks_tx[RING_EAGER].size),
+		   TEST_WAIT_MS);
 	COUNTED(&l, 0, 200, lines);
 	COUNTED(&l, 1, 201, eager);
 	COUNTED(&l, 0, 4096, eager);
