@@ -62,7 +62,8 @@ static void adapter_init(struct sci_adapter *a)
 	a->link_changed = ktime_get();
 }
 
-struct sci_adapter *sci_adapter_alloc(struct device *parent)
+struct sci_adapter *sci_adapter_alloc(struct device *parent,
+				      const struct sci_adapter_desc *desc)
 {
 	struct sci_adapter *a = kzalloc(sizeof(*a), GFP_KERNEL);
 
@@ -72,12 +73,13 @@ struct sci_adapter *sci_adapter_alloc(struct device *parent)
 		kfree(a);
 		return NULL;
 	}
+	a->desc = *desc;
 	a->index = -1;
 	device_initialize(&a->dev);
 	device_set_pm_not_required(&a->dev);
 	a->dev.parent = parent;
+	a->dev.groups = desc->groups;
 	a->dev.release = sci_adapter_release;
-	dev_set_drvdata(&a->dev, a);
 	adapter_init(a);
 	a->status_page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (!a->status_page) {
@@ -101,6 +103,36 @@ void sci_adapter_put(struct sci_adapter *a)
 	put_device(&a->dev);
 }
 EXPORT_SYMBOL_GPL(sci_adapter_put);
+
+const struct sci_adapter_desc *sci_adapter_desc(const struct sci_adapter *a)
+{
+	return &a->desc;
+}
+EXPORT_SYMBOL_GPL(sci_adapter_desc);
+
+const char *sci_adapter_name(const struct sci_adapter *a)
+{
+	return dev_name(&a->dev);
+}
+EXPORT_SYMBOL_GPL(sci_adapter_name);
+
+struct sci_adapter *sci_adapter_of_device(struct device *dev)
+{
+	return container_of(dev, struct sci_adapter, dev);
+}
+EXPORT_SYMBOL_GPL(sci_adapter_of_device);
+
+struct sci_status_page *sci_adapter_status(const struct sci_adapter *a)
+{
+	return a->status;
+}
+EXPORT_SYMBOL_GPL(sci_adapter_status);
+
+struct dentry *sci_adapter_debugfs(const struct sci_adapter *a)
+{
+	return a->debugfs;
+}
+EXPORT_SYMBOL_GPL(sci_adapter_debugfs);
 
 int sci_adapter_number(struct sci_adapter *a)
 {

@@ -3,11 +3,13 @@
 /*
  * DOC: what an adapter driver is to the core
  *
- * A driver fills in a struct sci_adapter (allocated by sci_adapter_alloc()),
- * registers it, and from then on is called through struct sci_adapter_ops; it
- * calls the core by the functions at the end of this file.  The operations
- * speak of exposed memory and of mappings, never of table entries, so that a
- * table of 8192 pages and a bridge with three large windows both fit.
+ * A driver says what its adapter is in a struct sci_adapter_desc, registers the
+ * struct sci_adapter that sci_adapter_alloc() makes of it, and from then on is
+ * called through struct sci_adapter_ops; it calls the core by the functions at
+ * the end of this file.  A struct sci_adapter is the core's: drivers do not look
+ * into it.  The operations speak of exposed memory and of mappings, never of
+ * table entries, so that a table of 8192 pages and a bridge with three large
+ * windows both fit.
  *
  * Contract for every operation:
  *  - process context, may sleep, unless it says otherwise;
@@ -20,37 +22,19 @@
 #ifndef SCI_ADAPTER_H
 #define SCI_ADAPTER_H
 
-#include <linux/cdev.h>
-#include <linux/device.h>
 #include <linux/list.h>
-#include <linux/mutex.h>
-#include <linux/spinlock.h>
-#include <linux/srcu.h>
 #include <linux/types.h>
-#include <linux/workqueue.h>
-#include <linux/xarray.h>
 #include <uapi/linux/sci.h>
 
 #define SCI_PACKET_SIZE		64	/* bytes of a control packet */
 
+struct attribute_group;
+struct dentry;
+struct device;
+struct module;
 struct sci_adapter;
 struct sci_domain;
-struct sci_peer_ops;
 struct sci_pages;
-
-/**
- * struct sci_retired - what retire.c gives back
- * @mappings: struct sci_mapping
- * @exposures: struct sci_exposure
- * @calls: struct sci_retired_call, called after the others were given back
- * @count: how many there ever were of all three
- */
-struct sci_retired {
-	struct list_head mappings;
-	struct list_head exposures;
-	struct list_head calls;
-	unsigned int count;
-};
 
 /**
  * struct sci_mapping - a piece of another node's exposed memory made accessible
@@ -142,68 +126,33 @@ struct sci_adapter_ops {
 	int (*dma_copy)(struct sci_adapter *a, const struct sci_dma_piece *p);
 };
 
-/* What is counted per adapter: sysfs counters/, SCI_IOC_COUNTERS. */
-enum sci_counter {
-	SCI_COUNT_CTRL_SENT,
-	SCI_COUNT_CTRL_RECEIVED,
-	SCI_COUNT_CTRL_RESENT,
-	SCI_COUNT_CTRL_BAD,
-	SCI_COUNT_IMPORTS,
-	SCI_COUNT_REVOKED,
-	SCI_COUNT_ATT_FULL,
-	SCI_COUNT_TRIGGERS_SENT,
-	SCI_COUNT_TRIGGERS_RECEIVED,
-	SCI_COUNT_DMA_BYTES,
-	SCI_COUNT_DMA_ERRORS,
-	SCI_COUNT_LINK_DOWNS,
-	SCI_COUNTERS
-};
-
 struct sci_att;
 
 /**
- * struct sci_adapter - an adapter
- * @ops, @type, @node, @caps, @serial, @att_page_size, @att, @streams,
- * @stream_size, @dma_max, @dma_align, @mcast_groups, @bdf, @pci_domain,
- * @max_segment, @barrier_pfn, @domain, @priv: the driver's, set before
- *	sci_adapter_register() and constant then; so are @dev.groups.  @type is a
- *	short word.  @caps as in enum sci_cap.  @att may be NULL where the
- *	adapter has no table.  @barrier_pfn: the page of SCI_MMAP_BARRIER, which
- *	has nothing else.  @domain: adapters of this machine that share broadcast
- *	groups, or NULL.
+ * struct sci_adapter_desc - what an adapter is
+ * @ops: what it can do
+ * @type: a short word
+ * @node: its node id
+ * @caps: enum sci_cap
+ * @serial: serial number, 0: none
+ * @att_page_size: bytes that an entry of its table maps
+ * @att: its table; NULL: it has none
+ * @streams: stream buffers
+ * @stream_size: bytes of each
+ * @dma_max: bytes of the largest piece of a DMA transfer
+ * @dma_align: of offsets and lengths of DMA transfers
+ * @mcast_groups: broadcast groups it can take part in
+ * @bdf: PCI bus, device and function, 0: not a PCI device
+ * @pci_domain: PCI domain
+ * @max_segment: bytes of the largest segment
+ * @barrier_pfn: the page of SCI_MMAP_BARRIER, which has nothing else
+ * @domain: adapters of this machine that share broadcast groups, or NULL
+ * @groups: files in sysfs besides the core's, or NULL
+ * @priv: the driver's
  *
- * The rest is the core's:
- * @dev: /dev/sciN and /sys/class/sci/sciN; holds the adapter's reference count
- * @index: N
- * @dead: has been removed; checked under sci_adapter_enter()
- * @srcu: who is inside; its own, so that removal waits for no other's callers
- * @lock: everything below it that says nothing else.  Order: mmap_lock, @lock,
- *	sci_domain.lock, sci_peer.lock, locks of the driver.
- * @segments: by id
- * @handles: what other nodes name in messages: struct sci_connection; ids go
- *	round, from @next_handle, so that an old message hits nobody
- * @objects: everything that has a file
- * @mappings: shared by imports
- * @barrier_maps: struct sci_barrier_map
- * @intrs, @data_intrs: struct sci_intr_line by number
- * @peers: by node id
- * @peer_ops: what stands on the sessions with them
- * @probes, @next_probe: of callers who wait for an answer
- * @retired, @retire_busy, @retire_work: retire.c's: what is to be given back, and
- *	whether something is being given back
- * @wq: works of peers, and @retire_work
- * @status: the page users map.  The driver may have the adapter itself write its
- *	hw_ words, until it is unregistered; no one else does.
- * @status_page: its page
- * @error_lock: writers of @status->errors and ->fatal
- * @hw_errors, @hw_fatal: what those of @status were when we were last told
- * @counters: enum sci_counter
- * @users: open descriptors of the adapter itself
- * @data_bytes: of data interrupts that nobody has read
- * @link_changed: when the link went up or down, ktime
- * @link_down_ns: how long it was down before that
+ * @att, @domain and @groups stay until sci_adapter_unregister() has returned.
  */
-struct sci_adapter {
+struct sci_adapter_desc {
 	const struct sci_adapter_ops *ops;
 	const char *type;
 	u32 node;
@@ -221,78 +170,21 @@ struct sci_adapter {
 	u64 max_segment;
 	unsigned long barrier_pfn;
 	struct sci_domain *domain;
+	const struct attribute_group **groups;
 	void *priv;
-
-	struct device dev;
-	struct cdev cdev;
-	int index;
-	bool dead;
-	struct srcu_struct srcu;
-	struct mutex lock;		/* see above */
-	struct xarray segments;
-	struct xarray handles;
-	u32 next_handle;
-	struct list_head objects;
-	struct list_head mappings;
-	struct list_head barrier_maps;
-	struct xarray intrs;
-	struct xarray data_intrs;
-	struct xarray peers;
-	const struct sci_peer_ops *peer_ops;
-	struct list_head probes;
-	u32 next_probe;
-	struct sci_status_page *status;
-	struct page *status_page;
-	spinlock_t error_lock;		/* see above */
-	u32 hw_errors;
-	u32 hw_fatal;
-	atomic64_t counters[SCI_COUNTERS];
-	atomic_t users;
-	atomic_long_t data_bytes;
-	wait_queue_head_t wait;
-	struct kobject *peers_kobj;
-	struct dentry *debugfs;
-	struct workqueue_struct *wq;
-	struct sci_retired retired;
-	bool retire_busy;
-	struct work_struct retire_work;
-	ktime_t link_changed;
-	u64 link_down_ns;
-	bool link_up;
 };
-
-static inline void sci_count(struct sci_adapter *a, enum sci_counter c, u64 n)
-{
-	atomic64_add(n, &a->counters[c]);
-}
-
-/* What users see: the kernel's words and the adapter's. */
-static inline u32 sci_adapter_errors(const struct sci_adapter *a)
-{
-	return READ_ONCE(a->status->errors) +
-	       le32_to_cpu(READ_ONCE(a->status->hw_errors));
-}
-
-static inline u32 sci_adapter_fatal(const struct sci_adapter *a)
-{
-	return READ_ONCE(a->status->fatal) +
-	       le32_to_cpu(READ_ONCE(a->status->hw_fatal));
-}
-
-static inline bool sci_adapter_down(const struct sci_adapter *a)
-{
-	return READ_ONCE(a->status->down) || READ_ONCE(a->status->hw_down);
-}
 
 /* ---- for drivers ---- */
 
 /**
  * sci_adapter_alloc() - allocate one
  * @parent: bus device, or NULL
+ * @desc: what it is; copied
  *
  * Returns NULL when out of memory.  Freed by sci_adapter_put().
  */
-struct sci_adapter *sci_adapter_alloc(struct device *parent);
+struct sci_adapter *sci_adapter_alloc(struct device *parent,
+				      const struct sci_adapter_desc *desc);
 void sci_adapter_get(struct sci_adapter *a);
 void sci_adapter_put(struct sci_adapter *a);
 
@@ -357,15 +249,27 @@ void sci_adapter_hw_error(struct sci_adapter *a);
  */
 void sci_adapter_set_link(struct sci_adapter *a, bool up);
 
-/* The debugfs folder of the adapter, for the driver's own files. */
-static inline struct dentry *sci_adapter_debugfs(struct sci_adapter *a)
+/* What sci_adapter_alloc() was given. */
+const struct sci_adapter_desc *sci_adapter_desc(const struct sci_adapter *a);
+
+static inline void *sci_adapter_priv(const struct sci_adapter *a)
 {
-	return a->debugfs;
+	return sci_adapter_desc(a)->priv;
 }
 
-static inline void *sci_adapter_priv(struct sci_adapter *a)
-{
-	return a->priv;
-}
+/* sciN: for messages. */
+const char *sci_adapter_name(const struct sci_adapter *a);
+
+/* Of a device of class sci: for files of sci_adapter_desc.groups. */
+struct sci_adapter *sci_adapter_of_device(struct device *dev);
+
+/*
+ * The page that users map at SCI_MMAP_STATUS.  The adapter itself may write its
+ * hw_ words, until it is unregistered; nobody else does.
+ */
+struct sci_status_page *sci_adapter_status(const struct sci_adapter *a);
+
+/* Once registered: the adapter's folder in debugfs, for the driver's own files. */
+struct dentry *sci_adapter_debugfs(const struct sci_adapter *a);
 
 #endif

@@ -47,7 +47,7 @@ static vm_fault_t barrier_fault(struct vm_fault *vmf)
 					  page_to_pfn(map->private_page),
 					  vm_get_page_prot(vma->vm_flags));
 	else
-		ret = vmf_insert_pfn(vma, addr, map->adapter->barrier_pfn);
+		ret = vmf_insert_pfn(vma, addr, map->adapter->desc.barrier_pfn);
 	up_read(&map->revoke);
 	return ret;
 }
@@ -118,7 +118,7 @@ int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma)
 
 	if (vma_pages(vma) != 1)
 		return -EINVAL;
-	if (!(a->caps & SCI_CAP_BARRIER))
+	if (!(a->desc.caps & SCI_CAP_BARRIER))
 		return -EOPNOTSUPP;
 	map = map_alloc(a);
 	if (!map)

@@ -85,7 +85,7 @@ static void adapter_free(struct sci_object *obj)
 
 static void adapter_show(struct sci_object *obj, struct seq_file *m)
 {
-	seq_printf(m, "sci-node:\t%u\n", obj->adapter->node);
+	seq_printf(m, "sci-node:\t%u\n", obj->adapter->desc.node);
 }
 
 static const struct sci_object_ops adapter_object_ops = {
@@ -110,7 +110,7 @@ static int adapter_open(struct inode *inode, struct file *file)
 	ret = sci_adapter_enter(a, &idx);
 	if (ret)
 		goto err_free;
-	if (!try_module_get(a->ops->owner)) {
+	if (!try_module_get(a->desc.ops->owner)) {
 		ret = -ENODEV;
 		goto err_exit;
 	}

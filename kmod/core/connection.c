@@ -332,7 +332,7 @@ static int client_start(struct sci_client *c)
 		if (ret)
 			return ret;
 	}
-	if (!a->link_up && node != a->node)
+	if (!a->link_up && node != a->desc.node)
 		return -ENETDOWN;
 	ret = client_ask(c, node, c->connect);
 	if (!ret)
@@ -397,7 +397,7 @@ int sci_client_usable(struct sci_client *c)
 	lockdep_assert_held(&a->lock);
 	if (c->state != SCI_REMOTE_CONNECTED)
 		return -ENOTCONN;
-	return !a->link_up && c->node != a->node ? -ENETDOWN : 0;
+	return !a->link_up && c->node != a->desc.node ? -ENETDOWN : 0;
 }
 
 void sci_client_show(struct sci_client *c, struct seq_file *m)
@@ -607,7 +607,7 @@ static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg
 	struct sci_exporter *e;
 	struct sci_client *c;
 
-	if (p->node == p->adapter->node) {
+	if (p->node == p->adapter->desc.node) {
 		c = client_find(p, le32_to_cpu(msg->handle));
 		who.cred = c ? c->cred : NULL;
 	}

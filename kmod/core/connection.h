@@ -15,7 +15,7 @@
 #ifndef SCI_CONNECTION_H
 #define SCI_CONNECTION_H
 
-#include "adapter.h"
+#include "adapter_private.h"
 #include "object.h"
 #include "owner.h"
 #include "peer.h"

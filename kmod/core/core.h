@@ -44,7 +44,7 @@
 #ifndef SCI_CORE_H
 #define SCI_CORE_H
 
-#include "adapter.h"
+#include "adapter_private.h"
 
 #define SCI_ADAPTERS_MAX	256
 

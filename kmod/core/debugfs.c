@@ -17,8 +17,8 @@ static int att_show(struct seq_file *m, void *unused)
 {
 	struct sci_adapter *a = m->private;
 
-	if (a->att)
-		sci_att_dump(a->att, m);
+	if (a->desc.att)
+		sci_att_dump(a->desc.att, m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(att);

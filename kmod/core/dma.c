@@ -126,7 +126,7 @@ static int copy_chunk(struct sci_adapter *a, struct sci_dma_transfer *t,
 		return ret;
 	ret = locate(t, p);
 	if (!ret)
-		ret = a->ops->dma_copy(a, p);
+		ret = a->desc.ops->dma_copy(a, p);
 	sci_adapter_exit(a, idx);
 	return ret;
 }
@@ -141,7 +141,7 @@ static int copy_vec(struct sci_adapter *a, struct sci_dma_transfer *t,
 	for (done = 0; done < v->length; done += p.length) {
 		p.local = v->local + done;
 		p.remote = v->remote + done;
-		p.length = min3(v->length - done, (u64)CHUNK, (u64)a->dma_max);
+		p.length = min3(v->length - done, (u64)CHUNK, (u64)a->desc.dma_max);
 		ret = copy_chunk(a, t, &p);
 		if (ret)
 			return ret;
@@ -276,7 +276,7 @@ int sci_dma_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 
 	if (!c->max_pieces || c->max_pieces > PIECES_MAX)
 		return -EINVAL;
-	if (!(obj->adapter->caps & SCI_CAP_DMA))
+	if (!(obj->adapter->desc.caps & SCI_CAP_DMA))
 		return -EOPNOTSUPP;
 	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
 	if (!q)
@@ -302,13 +302,13 @@ static int check_vec(struct sci_adapter *a, const struct sci_dma_vec *v,
 	u64 end;
 
 	if (!v->length || (v->local | v->remote | v->length) &
-			  (a->dma_align - 1))
+			  (a->desc.dma_align - 1))
 		return -EINVAL;
 	if (check_add_overflow(v->local, v->length, &end) || end > local_len)
 		return -EINVAL;
 	if (check_add_overflow(v->remote, v->length, &end) || end > remote_len)
 		return -EINVAL;
-	return v->length > a->dma_max ? -EINVAL : 0;
+	return v->length > a->desc.dma_max ? -EINVAL : 0;
 }
 
 static struct file *segment_file(int fd, enum sci_object_kind kind,

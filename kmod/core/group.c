@@ -60,7 +60,7 @@ static struct sci_group *group_found(struct sci_domain *d,
 
 int sci_group_join(struct sci_segment *s)
 {
-	struct sci_domain *d = s->obj.adapter->domain;
+	struct sci_domain *d = s->obj.adapter->desc.domain;
 	struct sci_pages *old = NULL;
 	struct sci_group *g;
 	int ret = 0;
@@ -92,7 +92,7 @@ int sci_group_join(struct sci_segment *s)
 
 void sci_group_leave(struct sci_segment *s)
 {
-	struct sci_domain *d = s->obj.adapter->domain;
+	struct sci_domain *d = s->obj.adapter->desc.domain;
 	struct sci_group *g = s->group;
 
 	if (!g)
@@ -113,7 +113,7 @@ void sci_group_leave(struct sci_segment *s)
 
 void sci_group_export(struct sci_segment *s)
 {
-	struct sci_domain *d = s->obj.adapter->domain;
+	struct sci_domain *d = s->obj.adapter->desc.domain;
 
 	if (!s->group)
 		return;
@@ -125,7 +125,7 @@ void sci_group_export(struct sci_segment *s)
 
 void sci_group_unexport(struct sci_segment *s)
 {
-	struct sci_domain *d = s->obj.adapter->domain;
+	struct sci_domain *d = s->obj.adapter->desc.domain;
 
 	if (!s->group)
 		return;
@@ -137,7 +137,7 @@ void sci_group_unexport(struct sci_segment *s)
 int sci_group_member(struct sci_adapter *a, u32 id, u64 serial, u32 *node,
 		     u64 *base)
 {
-	struct sci_domain *d = a->domain;
+	struct sci_domain *d = a->desc.domain;
 	struct sci_segment *s;
 	struct sci_group *g;
 	int ret = -ENOENT;
@@ -150,7 +150,7 @@ int sci_group_member(struct sci_adapter *a, u32 id, u64 serial, u32 *node,
 		s = list_first_entry_or_null(&g->exported, struct sci_segment,
 					     group_link);
 		if (s) {
-			*node = s->obj.adapter->node;
+			*node = s->obj.adapter->desc.node;
 			*base = s->base;
 			ret = 0;
 		}

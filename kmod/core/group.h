@@ -10,7 +10,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 
-#include "adapter.h"
+#include "adapter_private.h"
 #include "owner.h"
 #include "pages.h"
 

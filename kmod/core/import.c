@@ -63,14 +63,14 @@ static vm_fault_t insert_around(struct vm_area_struct *vma,
 	vm_fault_t ret;
 
 	/* the exporter said there was more than there is */
-	if (a->ops->mapping_pfn(a, m, offset, &pfn))
+	if (a->desc.ops->mapping_pfn(a, m, offset, &pfn))
 		return insert_private(vma, map, addr);
 	ret = vmf_insert_pfn(vma, addr, pfn);
 	end = min(vma->vm_end, addr + FAULT_AROUND * PAGE_SIZE);
 	for (addr += PAGE_SIZE; ret == VM_FAULT_NOPAGE && addr < end;
 	     addr += PAGE_SIZE) {
 		offset += PAGE_SIZE;
-		if (a->ops->mapping_pfn(a, m, offset, &pfn) ||
+		if (a->desc.ops->mapping_pfn(a, m, offset, &pfn) ||
 		    vmf_insert_pfn(vma, addr, pfn) != VM_FAULT_NOPAGE)
 			break;
 	}
@@ -250,7 +250,7 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	if (!(im->access & 2))
 		vm_flags_clear(vma, VM_MAYWRITE);
-	if (!(obj->adapter->caps & SCI_CAP_MEMORY))
+	if (!(obj->adapter->desc.caps & SCI_CAP_MEMORY))
 		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
 	vma->vm_ops = &import_vm_ops;
 	return 0;
@@ -286,7 +286,7 @@ void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type)
 		if (obj->kind != SCI_OBJECT_IMPORT)
 			continue;
 		c = sci_client_of(obj);
-		if (c->state == SCI_REMOTE_CONNECTED && c->node != a->node)
+		if (c->state == SCI_REMOTE_CONNECTED && c->node != a->desc.node)
 			sci_object_event(obj, type, c->node, 0, 0);
 	}
 }
@@ -300,7 +300,7 @@ static int import_connected(struct sci_client *c,
 	u64 length = le64_to_cpu(re->length);
 
 	if (!(re->access & 4) || re->access & ~6 || !length ||
-	    length > c->obj.adapter->max_segment)
+	    length > c->obj.adapter->desc.max_segment)
 		return -EPROTO;
 	/* another member of the same group: there are maps that write */
 	if (im->length && (im->length != length || im->access & ~re->access))
@@ -421,8 +421,8 @@ static int flush(struct sci_object *obj)
 {
 	struct sci_adapter *a = obj->adapter;
 
-	if (a->ops->flush)
-		a->ops->flush(a);
+	if (a->desc.ops->flush)
+		a->desc.ops->flush(a);
 	else
 		mb();	/* write-combining stores of memory that is none */
 	if (obj->kind == SCI_OBJECT_IMPORT &&

@@ -22,29 +22,29 @@ static int sci_query(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	struct sci_adapter *a = obj->adapter;
 	struct sci_att_stats st = {};
 
-	if (a->att)
-		sci_att_stats(a->att, &st);
+	if (a->desc.att)
+		sci_att_stats(a->desc.att, &st);
 	c->out_abi = SCI_ABI_VERSION;
-	c->out_caps = a->caps;
-	c->out_node = a->node;
+	c->out_caps = a->desc.caps;
+	c->out_node = a->desc.node;
 	c->out_adapter = a->index;
-	strscpy_pad(c->out_type, a->type, sizeof(c->out_type));
-	c->out_serial = a->serial;
-	c->out_att_page_size = a->att_page_size;
+	strscpy_pad(c->out_type, a->desc.type, sizeof(c->out_type));
+	c->out_serial = a->desc.serial;
+	c->out_att_page_size = a->desc.att_page_size;
 	c->out_att_entries = st.entries;
 	c->out_att_free = st.entries - st.used;
-	c->out_streams = a->streams;
-	c->out_stream_size = a->stream_size;
-	c->out_dma_max = a->dma_max;
-	c->out_dma_align = a->dma_align;
-	c->out_mcast_groups = a->mcast_groups;
-	c->out_bdf = a->bdf;
-	c->out_domain = a->pci_domain;
+	c->out_streams = a->desc.streams;
+	c->out_stream_size = a->desc.stream_size;
+	c->out_dma_max = a->desc.dma_max;
+	c->out_dma_align = a->desc.dma_align;
+	c->out_mcast_groups = a->desc.mcast_groups;
+	c->out_bdf = a->desc.bdf;
+	c->out_domain = a->desc.pci_domain;
 	c->out_numa_node = dev_to_node(&a->dev);
 	c->out_reserved = 0;
 	c->out_link_up_ms = sci_adapter_link_up_ms(a);
 	c->out_link_down_ms = sci_adapter_link_down_ms(a);
-	c->out_max_segment = a->max_segment;
+	c->out_max_segment = a->desc.max_segment;
 	return 0;
 }
 

@@ -25,10 +25,10 @@ static void report_full(struct sci_adapter *a, u32 node, u64 length)
 {
 	struct sci_att_stats st = {};
 
-	if (a->att)
-		sci_att_stats(a->att, &st);
+	if (a->desc.att)
+		sci_att_stats(a->desc.att, &st);
 	sci_count(a, SCI_COUNT_ATT_FULL, 1);
-	trace_sci_att_full(a, node, div_u64(length, a->att_page_size),
+	trace_sci_att_full(a, node, div_u64(length, a->desc.att_page_size),
 			   st.largest_free, st.used);
 }
 
@@ -45,7 +45,7 @@ static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
 	m->base = base;
 	m->offset = first;
 	m->length = end - first;
-	ret = a->ops->map(a, m);
+	ret = a->desc.ops->map(a, m);
 	if (ret) {
 		if (ret == -ENOSPC)
 			report_full(a, node, m->length);
@@ -60,8 +60,8 @@ static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
 struct sci_mapping *sci_mapping_get(struct sci_adapter *a, u32 node, u32 id,
 				    u64 base, u64 offset, u64 length)
 {
-	u64 first = round_down(offset, (u64)a->att_page_size);
-	u64 end = round_up(offset + length, (u64)a->att_page_size);
+	u64 first = round_down(offset, (u64)a->desc.att_page_size);
+	u64 end = round_up(offset + length, (u64)a->desc.att_page_size);
 	struct sci_mapping *m;
 
 	lockdep_assert_held(&a->lock);

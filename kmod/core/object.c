@@ -130,13 +130,13 @@ int sci_object_file(struct sci_object *obj, struct sci_new_file *nf)
 	if (fd < 0)
 		return fd;
 	/* A driver's module stays while its objects have files. */
-	if (!try_module_get(a->ops->owner)) {
+	if (!try_module_get(a->desc.ops->owner)) {
 		put_unused_fd(fd);
 		return -ENODEV;
 	}
 	file = sci_file_create(obj->ops->name, &sci_object_fops);
 	if (IS_ERR(file)) {
-		module_put(a->ops->owner);
+		module_put(a->desc.ops->owner);
 		put_unused_fd(fd);
 		return PTR_ERR(file);
 	}
@@ -182,7 +182,7 @@ static int sci_object_release(struct inode *inode, struct file *file)
 {
 	struct sci_object *obj = file->private_data;
 	struct sci_adapter *a = obj->adapter;
-	struct module *owner = a->ops->owner;
+	struct module *owner = a->desc.ops->owner;
 	unsigned int retired;
 
 	mutex_lock(&a->lock);

@@ -19,7 +19,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
-#include "adapter.h"
+#include "adapter_private.h"
 
 enum sci_object_kind {
 	SCI_OBJECT_ADAPTER	= 1 << 0,

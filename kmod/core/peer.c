@@ -60,7 +60,7 @@ static u64 ns_of(unsigned int ms)
 
 static bool is_own_node(const struct sci_peer *p)
 {
-	return p->node == p->adapter->node;
+	return p->node == p->adapter->desc.node;
 }
 
 static struct sci_peer *peer_of(struct sci_session *s)
@@ -82,7 +82,7 @@ static int peer_send(struct sci_session *s, const struct sci_packet *packet,
 		sci_count(a, SCI_COUNT_CTRL_RESENT, 1);
 	trace_sci_packet(a, p->node, true, packet->type,
 			 le32_to_cpu(packet->seq));
-	return a->ops->send(a, p->node, packet);
+	return a->desc.ops->send(a, p->node, packet);
 }
 
 static void peer_changed(struct sci_session *s, enum sci_session_state old)
@@ -386,7 +386,7 @@ static struct sci_peer *peer_alloc(struct sci_adapter *a, u32 node)
 	p->adapter = a;
 	p->ops = a->peer_ops;
 	p->node = node;
-	p->met = node == a->node;
+	p->met = node == a->desc.node;
 	mutex_init(&p->order);
 	mutex_init(&p->lock);
 	mutex_init(&p->data_lock);
@@ -555,7 +555,7 @@ static struct sci_peer *peer_find(struct sci_adapter *a, u32 node,
 
 	if (p)
 		return p;
-	if (node == a->node || !sci_packet_valid(packet))
+	if (node == a->desc.node || !sci_packet_valid(packet))
 		return ERR_PTR(-EBADMSG);
 	mutex_lock(&a->lock);
 	p = sci_peer_get(a, node);

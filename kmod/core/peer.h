@@ -26,7 +26,7 @@
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
-#include "adapter.h"
+#include "adapter_private.h"
 #include "session.h"
 
 struct sci_peer;

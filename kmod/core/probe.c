@@ -58,7 +58,7 @@ static int probe_begin(struct sci_adapter *a, u32 node, struct sci_probe *pr)
 	struct sci_peer *p;
 
 	lockdep_assert_held(&a->lock);
-	if (!a->link_up && node != a->node)
+	if (!a->link_up && node != a->desc.node)
 		return -ENETDOWN;
 	p = sci_peer_get(a, node);
 	if (IS_ERR(p))

@@ -24,21 +24,21 @@ static struct class sci_class = {
 
 static int adapter_check(struct sci_adapter *a)
 {
-	const struct sci_adapter_ops *ops = a->ops;
+	const struct sci_adapter_ops *ops = a->desc.ops;
 
 	if (!ops || !ops->send || !ops->expose || !ops->hide || !ops->map ||
-	    !ops->unmap || !ops->mapping_pfn || !a->type)
+	    !ops->unmap || !ops->mapping_pfn || !a->desc.type)
 		return -EINVAL;
-	if (!a->node || a->node > SCI_IOC_NODE_MAX ||
-	    a->node % SCI_IOC_NODE_STEP)
+	if (!a->desc.node || a->desc.node > SCI_IOC_NODE_MAX ||
+	    a->desc.node % SCI_IOC_NODE_STEP)
 		return -EINVAL;
-	if (!a->max_segment || a->att_page_size < PAGE_SIZE ||
-	    !is_power_of_2(a->att_page_size))
+	if (!a->desc.max_segment || a->desc.att_page_size < PAGE_SIZE ||
+	    !is_power_of_2(a->desc.att_page_size))
 		return -EINVAL;
-	if (!(a->caps & SCI_CAP_MEMORY) != !!ops->flush ||
-	    !(a->caps & SCI_CAP_DMA) != !ops->dma_copy ||
-	    !(a->caps & SCI_CAP_BARRIER) != !a->barrier_pfn ||
-	    !(a->caps & SCI_CAP_BROADCAST) != !a->domain)
+	if (!(a->desc.caps & SCI_CAP_MEMORY) != !!ops->flush ||
+	    !(a->desc.caps & SCI_CAP_DMA) != !ops->dma_copy ||
+	    !(a->desc.caps & SCI_CAP_BARRIER) != !a->desc.barrier_pfn ||
+	    !(a->desc.caps & SCI_CAP_BROADCAST) != !a->desc.domain)
 		return -EINVAL;
 	return 0;
 }

@@ -91,7 +91,7 @@ static int trigger_inside(struct sci_remote_intr *r)
 	u32 remote;
 	int ret;
 
-	if (!a->ops->trigger) {
+	if (!a->desc.ops->trigger) {
 		m = sci_message_alloc();
 		if (!m)
 			return -ENOMEM;
@@ -107,15 +107,15 @@ static int trigger_inside(struct sci_remote_intr *r)
 	}
 	mutex_unlock(&a->lock);
 	sci_message_free(m);
-	if (ret || !a->ops->trigger)
+	if (ret || !a->desc.ops->trigger)
 		return ret;
-	if (c->node != a->node)
-		return a->ops->trigger(a, c->node, remote);
+	if (c->node != a->desc.node)
+		return a->desc.ops->trigger(a, c->node, remote);
 	/*
 	 * A DISCONNECT to our own node does not go through the adapter.  It would
 	 * overtake a trigger that does, and end the connection first.
 	 */
-	sci_intr_triggered(a, a->node, remote);
+	sci_intr_triggered(a, a->desc.node, remote);
 	return 0;
 }
 

@@ -22,12 +22,12 @@ static void retired_give_back(struct sci_adapter *a, struct sci_retired *r)
 
 	list_for_each_entry_safe(x, next_x, &r->exposures, link) {
 		list_del(&x->link);
-		a->ops->hide(a, x->base);
+		a->desc.ops->hide(a, x->base);
 		kfree(x);
 	}
 	list_for_each_entry_safe(m, next_m, &r->mappings, link) {
 		list_del(&m->link);
-		a->ops->unmap(a, m);
+		a->desc.ops->unmap(a, m);
 		kfree(m);
 	}
 }

@@ -11,7 +11,7 @@
 #ifndef SCI_RETIRE_H
 #define SCI_RETIRE_H
 
-#include "adapter.h"
+#include "adapter_private.h"
 
 /**
  * struct sci_exposure - memory that other nodes can reach

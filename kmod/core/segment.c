@@ -33,7 +33,7 @@ static void drop_attached(struct sci_segment *s, enum sci_ev_type type)
 		list_del_init(&at->attach_link);
 		at->creator = NULL;
 		at->state |= SCI_SEGMENT_STATE_REMOVED;
-		sci_object_event(&at->obj, type, at->obj.adapter->node, 0, 0);
+		sci_object_event(&at->obj, type, at->obj.adapter->desc.node, 0, 0);
 	}
 }
 
@@ -365,7 +365,7 @@ static int check_create(struct sci_adapter *a,
 	const u32 named = SCI_SEGMENT_AUTO_ID | SCI_SEGMENT_BROADCAST |
 			  SCI_SEGMENT_UNICAST;
 
-	if (c->reserved || !c->length || c->length > a->max_segment ||
+	if (c->reserved || !c->length || c->length > a->desc.max_segment ||
 	    c->mode & ~0666u)
 		return -EINVAL;
 	if (c->flags & SCI_SEGMENT_PRIVATE && (c->flags & named || c->id))
@@ -380,9 +380,9 @@ static int check_create(struct sci_adapter *a,
 	     !node_online(c->numa_node)))
 		return -EINVAL;
 	if (c->flags & SCI_SEGMENT_BROADCAST &&
-	    !(a->caps & SCI_CAP_BROADCAST))
+	    !(a->desc.caps & SCI_CAP_BROADCAST))
 		return -EOPNOTSUPP;
-	if (c->flags & SCI_SEGMENT_EMPTY && !(a->caps & SCI_CAP_REGISTER))
+	if (c->flags & SCI_SEGMENT_EMPTY && !(a->desc.caps & SCI_CAP_REGISTER))
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -625,7 +625,7 @@ static int segment_expose(struct sci_segment *s)
 	x = kmalloc(sizeof(*x), GFP_KERNEL_ACCOUNT);
 	if (!x)
 		return -ENOMEM;
-	ret = a->ops->expose(a, s->pages, &x->base);
+	ret = a->desc.ops->expose(a, s->pages, &x->base);
 	if (ret) {
 		kfree(x);
 		return ret;

@@ -7,16 +7,11 @@
 #include "att.h"
 #include "core.h"
 
-static struct sci_adapter *adapter_of(struct device *dev)
-{
-	return dev_get_drvdata(dev);
-}
-
 #define ADAPTER_SHOW(_name, _fmt, _value)				\
 static ssize_t _name##_show(struct device *dev,				\
 			    struct device_attribute *attr, char *buf)	\
 {									\
-	struct sci_adapter *a = adapter_of(dev);			\
+	struct sci_adapter *a = sci_adapter_of_device(dev);			\
 									\
 	return sysfs_emit(buf, _fmt "\n", _value);			\
 }									\
@@ -29,11 +24,11 @@ static ssize_t abi_version_show(struct device *dev,
 }
 static DEVICE_ATTR_RO(abi_version);
 
-ADAPTER_SHOW(node_id, "%u", a->node);
-ADAPTER_SHOW(type, "%s", a->type);
-ADAPTER_SHOW(serial, "%llu", a->serial);
+ADAPTER_SHOW(node_id, "%u", a->desc.node);
+ADAPTER_SHOW(type, "%s", a->desc.type);
+ADAPTER_SHOW(serial, "%llu", a->desc.serial);
 ADAPTER_SHOW(users, "%d", atomic_read(&a->users));
-ADAPTER_SHOW(max_segment, "%llu", a->max_segment);
+ADAPTER_SHOW(max_segment, "%llu", a->desc.max_segment);
 
 static struct attribute *adapter_attrs[] = {
 	&dev_attr_node_id.attr,
@@ -73,15 +68,15 @@ static struct sci_att_stats att_stats(struct sci_adapter *a)
 {
 	struct sci_att_stats st = {};
 
-	if (a->att)
-		sci_att_stats(a->att, &st);
+	if (a->desc.att)
+		sci_att_stats(a->desc.att, &st);
 	return st;
 }
 
 ADAPTER_SHOW(entries, "%u", att_stats(a).entries);
 ADAPTER_SHOW(used, "%u", att_stats(a).used);
 ADAPTER_SHOW(largest_free, "%u", att_stats(a).largest_free);
-ADAPTER_SHOW(page_size, "%u", a->att_page_size);
+ADAPTER_SHOW(page_size, "%u", a->desc.att_page_size);
 
 static struct attribute *att_attrs[] = {
 	&dev_attr_entries.attr,

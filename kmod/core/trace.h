@@ -15,7 +15,7 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-#include "adapter.h"
+#include "adapter_private.h"
 
 #define SCI_TRACE_WORD		16
 
@@ -30,7 +30,7 @@ TRACE_EVENT(sci_adapter_state,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		strscpy(__entry->what, what, SCI_TRACE_WORD);
 	),
 	TP_printk("sci%d node=%u %s",
@@ -51,7 +51,7 @@ TRACE_EVENT(sci_segment_state,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->id = id;
 		__entry->length = length;
 		strscpy(__entry->what, what, SCI_TRACE_WORD);
@@ -79,7 +79,7 @@ TRACE_EVENT(sci_import_state,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		__entry->id = id;
 		__entry->error = error;
@@ -107,7 +107,7 @@ TRACE_EVENT(sci_importer_state,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		__entry->id = id;
 		strscpy(__entry->what, what, SCI_TRACE_WORD);
@@ -133,7 +133,7 @@ TRACE_EVENT(sci_map,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		__entry->id = id;
 		__entry->offset = offset;
@@ -160,7 +160,7 @@ TRACE_EVENT(sci_unmap,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		__entry->offset = offset;
 		__entry->length = length;
@@ -184,7 +184,7 @@ TRACE_EVENT(sci_revoke,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		__entry->id = id;
 		__entry->maps = maps;
@@ -209,7 +209,7 @@ TRACE_EVENT(sci_att_full,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		__entry->wanted = wanted;
 		__entry->largest_free = largest_free;
@@ -234,7 +234,7 @@ TRACE_EVENT(sci_intr_state,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->number = number;
 		__entry->data = data;
 		strscpy(__entry->what, what, SCI_TRACE_WORD);
@@ -264,7 +264,7 @@ TRACE_EVENT(sci_trigger,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		__entry->handle = handle;
 		__entry->length = length;
@@ -290,7 +290,7 @@ TRACE_EVENT(sci_dma,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->bytes = bytes;
 		__entry->error = error;
 		strscpy(__entry->what, what, SCI_TRACE_WORD);
@@ -314,7 +314,7 @@ TRACE_EVENT(sci_peer_state,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		strscpy(__entry->from, from, SCI_TRACE_WORD);
 		strscpy(__entry->to, to, SCI_TRACE_WORD);
@@ -339,7 +339,7 @@ TRACE_EVENT(sci_packet,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->peer = peer;
 		__entry->seq = seq;
 		__entry->type = type;
@@ -362,7 +362,7 @@ TRACE_EVENT(sci_error,
 	),
 	TP_fast_assign(
 		__entry->adapter = a->index;
-		__entry->node = a->node;
+		__entry->node = a->desc.node;
 		__entry->fatal = fatal;
 	),
 	TP_printk("sci%d node=%u %s", __entry->adapter, __entry->node,

@@ -175,6 +175,11 @@ static struct sci_domain *loop_domain;
 static struct workqueue_struct *loop_wq;
 static struct dentry *loop_debugfs;
 
+static u32 loop_node_id(const struct loop_node *n)
+{
+	return sci_adapter_desc(n->adapter)->node;
+}
+
 /* The caller is in loop_srcu, where the node stays. */
 static struct loop_node *loop_find(u32 node)
 {
@@ -347,7 +352,7 @@ static int loop_post(struct loop_node *from, struct loop_node *to,
 
 	if (!p)
 		return -ENOMEM;
-	p->from = from->adapter->node;
+	p->from = loop_node_id(from);
 	memcpy(p->data, packet, SCI_PACKET_SIZE);
 	loop_damage(from, (struct sci_packet *)p->data);
 	inbox_put(to, p, loop_chance(from, &from->reorder));
@@ -453,7 +458,7 @@ static struct sci_pages *loop_exposed_get(u32 node, u64 base)
 
 static int loop_map(struct sci_adapter *a, struct sci_mapping *m)
 {
-	u64 entries = div_u64(m->length, a->att_page_size);
+	u64 entries = div_u64(m->length, sci_adapter_desc(a)->att_page_size);
 	struct loop_map *map;
 	int ret;
 
@@ -468,7 +473,7 @@ static int loop_map(struct sci_adapter *a, struct sci_mapping *m)
 		goto err_map;
 	}
 	map->entries = entries;
-	ret = sci_att_alloc(a->att, entries, m->node, &map->first);
+	ret = sci_att_alloc(sci_adapter_desc(a)->att, entries, m->node, &map->first);
 	if (ret)
 		goto err_pages;
 	m->priv = map;
@@ -486,7 +491,7 @@ static void loop_unmap(struct sci_adapter *a, struct sci_mapping *m)
 	struct loop_map *map = m->priv;
 
 	m->priv = NULL;
-	sci_att_free(a->att, map->first, map->entries);
+	sci_att_free(sci_adapter_desc(a)->att, map->first, map->entries);
 	sci_pages_put(map->pages);
 	kfree(map);
 }
@@ -516,7 +521,7 @@ static int loop_trigger(struct sci_adapter *a, u32 node, u32 handle)
 	idx = srcu_read_lock(&loop_srcu);
 	to = loop_find(node);
 	if (to && loop_link_up(to)) {
-		sci_adapter_interrupt(to->adapter, a->node, handle);
+		sci_adapter_interrupt(to->adapter, loop_node_id(from), handle);
 		ret = 0;
 	}
 	srcu_read_unlock(&loop_srcu, idx);
@@ -762,31 +767,32 @@ static void loop_faults_add(struct loop_node *n)
 
 static int loop_adapter_create(struct loop_node *n, u32 node)
 {
-	struct sci_adapter *a = sci_adapter_alloc(NULL);
+	struct sci_adapter_desc desc = {
+		.ops = doorbells ? &loop_ops : &loop_ops_by_message,
+		.type = "loop",
+		.node = node,
+		.caps = SCI_CAP_MEMORY | SCI_CAP_DMA | SCI_CAP_BROADCAST |
+			SCI_CAP_REGISTER,
+		.serial = node,
+		.att_page_size = att_page_size,
+		.streams = STREAMS,
+		.stream_size = STREAM_SIZE,
+		.dma_max = DMA_MAX,
+		.dma_align = 1,
+		.mcast_groups = U16_MAX,
+		.max_segment = (u64)max_segment << 20,
+		.domain = loop_domain,
+		.priv = n,
+	};
 
-	if (!a)
+	desc.att = sci_att_create(att_entries);
+	if (!desc.att)
 		return -ENOMEM;
-	a->att = sci_att_create(att_entries);
-	if (!a->att) {
-		sci_adapter_put(a);
+	n->adapter = sci_adapter_alloc(NULL, &desc);
+	if (!n->adapter) {
+		sci_att_destroy(desc.att);
 		return -ENOMEM;
 	}
-	a->ops = doorbells ? &loop_ops : &loop_ops_by_message;
-	a->type = "loop";
-	a->node = node;
-	a->caps = SCI_CAP_MEMORY | SCI_CAP_DMA | SCI_CAP_BROADCAST |
-		  SCI_CAP_REGISTER;
-	a->serial = node;
-	a->att_page_size = att_page_size;
-	a->streams = STREAMS;
-	a->stream_size = STREAM_SIZE;
-	a->dma_max = DMA_MAX;
-	a->dma_align = 1;
-	a->mcast_groups = U16_MAX;
-	a->max_segment = (u64)max_segment << 20;
-	a->domain = loop_domain;
-	a->priv = n;
-	n->adapter = a;
 	return 0;
 }
 
@@ -816,7 +822,7 @@ static void loop_node_free(struct loop_node *n)
 	inbox_free(n);
 	WARN_ON(!xa_empty(&n->exposed));
 	mutex_destroy(&n->link_lock);
-	sci_att_destroy(n->adapter->att);
+	sci_att_destroy(sci_adapter_desc(n->adapter)->att);
 	sci_adapter_put(n->adapter);
 	kfree(n);
 }
@@ -856,7 +862,7 @@ static void loop_node_remove(struct loop_node *n)
 {
 	lockdep_assert_held(&loop_lock);
 	debugfs_remove_recursive(n->faults);
-	xa_erase(&loop_nodes, n->adapter->node);
+	xa_erase(&loop_nodes, loop_node_id(n));
 	synchronize_srcu(&loop_srcu);
 	cancel_work_sync(&n->work);
 	sci_adapter_unregister(n->adapter);

@@ -126,27 +126,27 @@ static int card_identify(struct sci_pci *p)
 }
 
 /* The rest of it goes right to where it belongs. */
-static int card_describe(struct sci_pci *p, struct sci_adapter *a)
+static int card_describe(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	u32 v = sci_pci_read(p, SCI_PCI_NODE_ID);
 
 	if (!v || v > SCI_IOC_NODE_MAX || v % SCI_IOC_NODE_STEP)
 		return card_refuse(p, "NODE_ID", v);
-	a->node = v;
+	d->node = v;
 	v = sci_pci_read(p, SCI_PCI_ATT_PAGE_SIZE);
 	if (!sci_pci_is_power(v, max_t(u32, SZ_4K, PAGE_SIZE), SZ_512K))
 		return card_refuse(p, "ATT_PAGE_SIZE", v);
-	a->att_page_size = v;
+	d->att_page_size = v;
 	p->window_size = (u64)p->att_entries * v;
 	if (pci_resource_len(p->pdev, SCI_PCI_BAR_WINDOW) < p->window_size)
 		return card_refuse(p, "ATT_PAGE_SIZE", v);
 	v = sci_pci_read(p, SCI_PCI_STREAMS);
 	if (!streams_known(v))
 		return card_refuse(p, "STREAMS", v);
-	a->streams = SCI_PCI_STREAMS_COUNT(v);
-	a->stream_size = SCI_PCI_STREAMS_SIZE(v);
-	a->serial = sci_pci_read(p, SCI_PCI_SERIAL);
-	a->serial |= (u64)sci_pci_read(p, SCI_PCI_SERIAL + 4) << 32;
+	d->streams = SCI_PCI_STREAMS_COUNT(v);
+	d->stream_size = SCI_PCI_STREAMS_SIZE(v);
+	d->serial = sci_pci_read(p, SCI_PCI_SERIAL);
+	d->serial |= (u64)sci_pci_read(p, SCI_PCI_SERIAL + 4) << 32;
 	return 0;
 }
 
@@ -166,48 +166,46 @@ static const struct sci_adapter_ops sci_pci_ops = {
 };
 
 /* The page for users, where a page of theirs has nothing else. */
-static void barrier_page(struct sci_pci *p, struct sci_adapter *a)
+static void barrier_page(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	phys_addr_t page = pci_resource_start(p->pdev, SCI_PCI_BAR_CSR) +
 			   SCI_PCI_USER;
 
 	if (!IS_ALIGNED(page, PAGE_SIZE) || !IS_ALIGNED(SZ_4K, PAGE_SIZE))
 		return;
-	a->caps |= SCI_CAP_BARRIER;
-	a->barrier_pfn = PHYS_PFN(page);
+	d->caps |= SCI_CAP_BARRIER;
+	d->barrier_pfn = PHYS_PFN(page);
 }
 
 static int adapter_create(struct sci_pci *p)
 {
-	struct sci_adapter *a = sci_adapter_alloc(&p->pdev->dev);
+	struct sci_adapter_desc desc = {
+		.ops = &sci_pci_ops,
+		.type = "pci",
+		.caps = SCI_CAP_DMA | SCI_CAP_REGISTER,
+		.dma_max = DMA_PIECE_MAX,
+		.dma_align = 1,
+		.bdf = pci_dev_id(p->pdev),
+		.pci_domain = pci_domain_nr(p->pdev->bus),
+		.max_segment = SZ_4G,
+		.groups = sci_pci_groups,
+		.priv = p,
+	};
 	int ret;
 
-	if (!a)
-		return -ENOMEM;
-	ret = card_describe(p, a);
+	ret = card_describe(p, &desc);
 	if (ret)
-		goto err_put;
-	ret = -ENOMEM;
-	a->att = sci_att_create(p->att_entries);
-	if (!a->att)
-		goto err_put;
-	a->ops = &sci_pci_ops;
-	a->type = "pci";
-	a->caps = SCI_CAP_DMA | SCI_CAP_REGISTER;
-	a->dma_max = DMA_PIECE_MAX;
-	a->dma_align = 1;
-	a->bdf = pci_dev_id(p->pdev);
-	a->pci_domain = pci_domain_nr(p->pdev->bus);
-	a->max_segment = SZ_4G;
-	a->dev.groups = sci_pci_groups;
-	a->priv = p;
-	barrier_page(p, a);
-	p->adapter = a;
+		return ret;
+	barrier_page(p, &desc);
+	desc.att = sci_att_create(p->att_entries);
+	if (!desc.att)
+		return -ENOMEM;
+	p->adapter = sci_adapter_alloc(&p->pdev->dev, &desc);
+	if (!p->adapter) {
+		sci_att_destroy(desc.att);
+		return -ENOMEM;
+	}
 	return 0;
-
-err_put:
-	sci_adapter_put(a);
-	return ret;
 }
 
 static void adapter_destroy(struct sci_pci *p)
@@ -216,7 +214,7 @@ static void adapter_destroy(struct sci_pci *p)
 
 	p->adapter = NULL;
 	xa_destroy(&p->silent);
-	sci_att_destroy(a->att);
+	sci_att_destroy(sci_adapter_desc(a)->att);
 	sci_adapter_put(a);
 }
 
@@ -226,8 +224,8 @@ static void adapter_destroy(struct sci_pci *p)
 static int status_map(struct sci_pci *p)
 {
 	struct device *dev = &p->pdev->dev;
-	dma_addr_t dma = dma_map_page(dev, p->adapter->status_page, 0,
-				      PAGE_SIZE, DMA_FROM_DEVICE);
+	dma_addr_t dma = dma_map_single(dev, sci_adapter_status(p->adapter),
+					PAGE_SIZE, DMA_FROM_DEVICE);
 
 	if (dma_mapping_error(dev, dma))
 		return -ENOMEM;
@@ -293,8 +291,8 @@ static void memory_free(struct sci_pci *p)
  */
 static unsigned long card_patience(struct sci_pci *p)
 {
-	const struct sci_adapter *a = p->adapter;
-	u32 packets = a->streams * (a->stream_size / PACKET_MIN);
+	const struct sci_adapter_desc *d = sci_adapter_desc(p->adapter);
+	u32 packets = d->streams * (d->stream_size / PACKET_MIN);
 	u32 rounds = DIV_ROUND_UP(packets, p->outstanding_max);
 	unsigned int us = sci_pci_timeout_us * ((2u << sci_pci_retries) - 1);
 
@@ -331,11 +329,11 @@ static void card_set_up(struct sci_pci *p)
 
 static void card_announce(struct sci_pci *p)
 {
-	const struct sci_adapter *a = p->adapter;
+	const struct sci_adapter_desc *d = sci_adapter_desc(p->adapter);
 
 	dev_info(&p->pdev->dev, "%s: node %u, %u ATT entries of %u, %s%s\n",
-		 dev_name(&a->dev), a->node, p->att_entries, a->att_page_size,
-		 p->msix ? "MSI-X" : "INTx",
+		 sci_adapter_name(p->adapter), d->node, p->att_entries,
+		 d->att_page_size, p->msix ? "MSI-X" : "INTx",
 		 p->features & SCI_PCI_FEAT_DIRECT ? ", direct" : "");
 }
 

@@ -15,9 +15,9 @@
 
 static bool barrier_passed(struct sci_pci *p, u32 ticket)
 {
-	u32 done = le32_to_cpu(READ_ONCE(p->adapter->status->hw_done));
+	const struct sci_status_page *st = sci_adapter_status(p->adapter);
 
-	return (s32)(done - ticket) >= 0;
+	return (s32)(le32_to_cpu(READ_ONCE(st->hw_done)) - ticket) >= 0;
 }
 
 static bool barrier_spin(struct sci_pci *p, u32 ticket)

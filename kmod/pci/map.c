@@ -25,6 +25,11 @@ static void entry_set(struct sci_pci *p, u32 entry, const struct sci_mapping *m,
 	writel(m->node | SCI_PCI_ATT_VALID << 16, e + SCI_PCI_ATT_NODE);
 }
 
+static u32 att_page_size(const struct sci_adapter *a)
+{
+	return sci_adapter_desc(a)->att_page_size;
+}
+
 static u32 mapping_first(const struct sci_mapping *m)
 {
 	return (uintptr_t)m->priv;
@@ -32,7 +37,7 @@ static u32 mapping_first(const struct sci_mapping *m)
 
 static u32 mapping_entries(const struct sci_mapping *m)
 {
-	return div_u64(m->length, m->adapter->att_page_size);
+	return div_u64(m->length, att_page_size(m->adapter));
 }
 
 int sci_pci_map(struct sci_adapter *a, struct sci_mapping *m)
@@ -48,12 +53,13 @@ int sci_pci_map(struct sci_adapter *a, struct sci_mapping *m)
 		return -ENOSPC;
 	if (sci_pci_is_broken(p))
 		return -EIO;
-	ret = sci_att_alloc(a->att, mapping_entries(m), m->node, &first);
+	ret = sci_att_alloc(sci_adapter_desc(a)->att, mapping_entries(m),
+			    m->node, &first);
 	if (ret)
 		return ret;
 	for (i = 0; i < mapping_entries(m); i++) {
 		entry_set(p, first + i, m,
-			  m->offset + (u64)i * a->att_page_size);
+			  m->offset + (u64)i * att_page_size(a));
 		cond_resched();
 	}
 	/* all of it is there before a store to the window can be */
@@ -78,7 +84,7 @@ void sci_pci_unmap(struct sci_adapter *a, struct sci_mapping *m)
 		}
 		sci_pci_barrier(p);
 	}
-	sci_att_free(a->att, first, mapping_entries(m));
+	sci_att_free(sci_adapter_desc(a)->att, first, mapping_entries(m));
 }
 
 int sci_pci_mapping_pfn(struct sci_adapter *a, struct sci_mapping *m,
@@ -89,7 +95,7 @@ int sci_pci_mapping_pfn(struct sci_adapter *a, struct sci_mapping *m,
 
 	if (offset < m->offset || offset - m->offset >= m->length)
 		return -EFAULT;
-	place = (u64)mapping_first(m) * a->att_page_size + offset - m->offset;
+	place = (u64)mapping_first(m) * att_page_size(a) + offset - m->offset;
 	*pfn = PHYS_PFN(p->window + place);
 	return 0;
 }

@@ -46,7 +46,7 @@ const struct attribute_group *sci_pci_groups[] = {
 static ssize_t counter_show(struct device *dev, struct device_attribute *attr,
 			    char *buf)
 {
-	struct sci_pci *p = sci_adapter_priv(dev_get_drvdata(dev));
+	struct sci_pci *p = sci_adapter_priv(sci_adapter_of_device(dev));
 
 	if (sci_pci_is_broken(p))
 		return -EIO;

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What the core keeps of an adapter; adapter.h is what drivers see. */
+#ifndef SCI_ADAPTER_PRIVATE_H
+#define SCI_ADAPTER_PRIVATE_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/srcu.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "adapter.h"
+
+struct sci_peer_ops;
+
+/**
+ * struct sci_retired - what retire.c gives back
+ * @mappings: struct sci_mapping
+ * @exposures: struct sci_exposure
+ * @calls: struct sci_retired_call, called after the others were given back
+ * @count: how many there ever were of all three
+ */
+struct sci_retired {
+	struct list_head mappings;
+	struct list_head exposures;
+	struct list_head calls;
+	unsigned int count;
+};
+
+/* What is counted per adapter: sysfs counters/, SCI_IOC_COUNTERS. */
+enum sci_counter {
+	SCI_COUNT_CTRL_SENT,
+	SCI_COUNT_CTRL_RECEIVED,
+	SCI_COUNT_CTRL_RESENT,
+	SCI_COUNT_CTRL_BAD,
+	SCI_COUNT_IMPORTS,
+	SCI_COUNT_REVOKED,
+	SCI_COUNT_ATT_FULL,
+	SCI_COUNT_TRIGGERS_SENT,
+	SCI_COUNT_TRIGGERS_RECEIVED,
+	SCI_COUNT_DMA_BYTES,
+	SCI_COUNT_DMA_ERRORS,
+	SCI_COUNT_LINK_DOWNS,
+	SCI_COUNTERS
+};
+
+/**
+ * struct sci_adapter - an adapter
+ * @desc: what its driver says of it
+ * @dev: /dev/sciN and /sys/class/sci/sciN; holds the adapter's reference count
+ * @index: N
+ * @dead: has been removed; checked under sci_adapter_enter()
+ * @srcu: who is inside; its own, so that removal waits for no other's callers
+ * @lock: everything below it that says nothing else.  Order: mmap_lock, @lock,
+ *	sci_domain.lock, sci_peer.lock, locks of the driver.
+ * @segments: by id
+ * @handles: what other nodes name in messages: struct sci_connection; ids go
+ *	round, from @next_handle, so that an old message hits nobody
+ * @objects: everything that has a file
+ * @mappings: shared by imports
+ * @barrier_maps: struct sci_barrier_map
+ * @intrs, @data_intrs: struct sci_intr_line by number
+ * @peers: by node id
+ * @peer_ops: what stands on the sessions with them
+ * @probes, @next_probe: of callers who wait for an answer
+ * @retired, @retire_busy, @retire_work: retire.c's: what is to be given back, and
+ *	whether something is being given back
+ * @wq: works of peers, and @retire_work
+ * @status: the page users map, see sci_adapter_status()
+ * @status_page: its page
+ * @error_lock: writers of @status->errors and ->fatal
+ * @hw_errors, @hw_fatal: what those of @status were when we were last told
+ * @counters: enum sci_counter
+ * @users: open descriptors of the adapter itself
+ * @data_bytes: of data interrupts that nobody has read
+ * @link_changed: when the link went up or down, ktime
+ * @link_down_ns: how long it was down before that
+ */
+struct sci_adapter {
+	struct sci_adapter_desc desc;
+	struct device dev;
+	struct cdev cdev;
+	int index;
+	bool dead;
+	struct srcu_struct srcu;
+	struct mutex lock;		/* see above */
+	struct xarray segments;
+	struct xarray handles;
+	u32 next_handle;
+	struct list_head objects;
+	struct list_head mappings;
+	struct list_head barrier_maps;
+	struct xarray intrs;
+	struct xarray data_intrs;
+	struct xarray peers;
+	const struct sci_peer_ops *peer_ops;
+	struct list_head probes;
+	u32 next_probe;
+	struct sci_status_page *status;
+	struct page *status_page;
+	spinlock_t error_lock;		/* see above */
+	u32 hw_errors;
+	u32 hw_fatal;
+	atomic64_t counters[SCI_COUNTERS];
+	atomic_t users;
+	atomic_long_t data_bytes;
+	wait_queue_head_t wait;
+	struct kobject *peers_kobj;
+	struct dentry *debugfs;
+	struct workqueue_struct *wq;
+	struct sci_retired retired;
+	bool retire_busy;
+	struct work_struct retire_work;
+	ktime_t link_changed;
+	u64 link_down_ns;
+	bool link_up;
+};
+
+static inline void sci_count(struct sci_adapter *a, enum sci_counter c, u64 n)
+{
+	atomic64_add(n, &a->counters[c]);
+}
+
+/* What users see: the kernel's words and the adapter's. */
+static inline u32 sci_adapter_errors(const struct sci_adapter *a)
+{
+	return READ_ONCE(a->status->errors) +
+	       le32_to_cpu(READ_ONCE(a->status->hw_errors));
+}
+
+static inline u32 sci_adapter_fatal(const struct sci_adapter *a)
+{
+	return READ_ONCE(a->status->fatal) +
+	       le32_to_cpu(READ_ONCE(a->status->hw_fatal));
+}
+
+static inline bool sci_adapter_down(const struct sci_adapter *a)
+{
+	return READ_ONCE(a->status->down) || READ_ONCE(a->status->hw_down);
+}
+
+#endif
