@@ -110,7 +110,6 @@ struct sci_adapter {
 	atomic_t users;
 	atomic_long_t data_bytes;
 	wait_queue_head_t wait;
-	struct kobject *peers_kobj;
 	struct dentry *debugfs;
 	struct workqueue_struct *wq;
 	struct sci_retired retired;

@@ -208,17 +208,17 @@ static void local_close(struct sci_peer *p)
 	}
 }
 
-/* ---- sysfs: peers/NODE/ ---- */
+/* ---- sysfs: peerNODE/ ---- */
 
-static struct sci_peer *peer_of_kobj(struct kobject *kobj)
+static struct sci_peer *peer_of_dev(struct device *dev)
 {
-	return container_of(kobj, struct sci_peer, kobj);
+	return container_of(dev, struct sci_peer, dev);
 }
 
-static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr,
+static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
 {
-	struct sci_peer *p = peer_of_kobj(kobj);
+	struct sci_peer *p = peer_of_dev(dev);
 	enum sci_session_state state = READ_ONCE(p->session.state);
 
 	if (is_own_node(p))
@@ -226,10 +226,10 @@ static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr,
 	return sysfs_emit(buf, "%s\n", sci_session_state_name(state));
 }
 
-static ssize_t heard_ms_show(struct kobject *kobj, struct kobj_attribute *attr,
+static ssize_t heard_ms_show(struct device *dev, struct device_attribute *attr,
 			     char *buf)
 {
-	struct sci_peer *p = peer_of_kobj(kobj);
+	struct sci_peer *p = peer_of_dev(dev);
 	u64 heard = READ_ONCE(p->session.heard);
 
 	if (!heard)
@@ -238,39 +238,39 @@ static ssize_t heard_ms_show(struct kobject *kobj, struct kobj_attribute *attr,
 			  div_u64(ktime_get_ns() - heard, NSEC_PER_MSEC));
 }
 
-static ssize_t generation_show(struct kobject *kobj,
-			       struct kobj_attribute *attr, char *buf)
+static ssize_t generation_show(struct device *dev, struct device_attribute *attr,
+			       char *buf)
 {
-	struct sci_peer *p = peer_of_kobj(kobj);
+	struct sci_peer *p = peer_of_dev(dev);
 
 	return sysfs_emit(buf, "0x%08x\n", READ_ONCE(p->session.peer));
 }
 
-static ssize_t connections_show(struct kobject *kobj,
-				struct kobj_attribute *attr, char *buf)
+static ssize_t connections_show(struct device *dev, struct device_attribute *attr,
+				char *buf)
 {
-	struct sci_peer *p = peer_of_kobj(kobj);
+	struct sci_peer *p = peer_of_dev(dev);
 
 	return sysfs_emit(buf, "%u\n", READ_ONCE(p->connections));
 }
 
-static struct kobj_attribute state_attr = __ATTR_RO(state);
-static struct kobj_attribute heard_ms_attr = __ATTR_RO(heard_ms);
-static struct kobj_attribute generation_attr = __ATTR_RO(generation);
-static struct kobj_attribute connections_attr = __ATTR_RO(connections);
+static DEVICE_ATTR_RO(state);
+static DEVICE_ATTR_RO(heard_ms);
+static DEVICE_ATTR_RO(generation);
+static DEVICE_ATTR_RO(connections);
 
 static struct attribute *peer_attrs[] = {
-	&state_attr.attr,
-	&heard_ms_attr.attr,
-	&generation_attr.attr,
-	&connections_attr.attr,
+	&dev_attr_state.attr,
+	&dev_attr_heard_ms.attr,
+	&dev_attr_generation.attr,
+	&dev_attr_connections.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(peer);
 
-static void peer_release(struct kobject *kobj)
+static void peer_dev_release(struct device *dev)
 {
-	struct sci_peer *p = peer_of_kobj(kobj);
+	struct sci_peer *p = peer_of_dev(dev);
 
 	p->ops->release(p);
 	mutex_destroy(&p->data_lock);
@@ -279,11 +279,22 @@ static void peer_release(struct kobject *kobj)
 	kfree(p);
 }
 
-static const struct kobj_type peer_ktype = {
-	.release = peer_release,
-	.sysfs_ops = &kobj_sysfs_ops,
-	.default_groups = peer_groups,
-};
+/* As a segment's, a device of no class and no bus. */
+static void peer_dev_init(struct sci_peer *p)
+{
+	device_initialize(&p->dev);
+	device_set_pm_not_required(&p->dev);
+	p->dev.parent = &p->adapter->dev;
+	p->dev.groups = peer_groups;
+	p->dev.release = peer_dev_release;
+}
+
+static int peer_dev_add(struct sci_peer *p)
+{
+	int ret = dev_set_name(&p->dev, "peer%u", p->node);
+
+	return ret ? ret : device_add(&p->dev);
+}
 
 /* ---- life ---- */
 
@@ -339,10 +350,10 @@ static void peer_forget(struct sci_peer *p)
 	mutex_lock(&a->lock);
 	left = peer_leave_table(p);
 	if (left)
-		kobject_del(&p->kobj);
+		device_del(&p->dev);
 	mutex_unlock(&a->lock);
 	if (left)
-		kobject_put(&p->kobj);
+		put_device(&p->dev);
 }
 
 static void peer_work(struct work_struct *work)
@@ -395,7 +406,7 @@ static struct sci_peer *peer_alloc(struct sci_adapter *a, u32 node)
 	INIT_DELAYED_WORK(&p->work, peer_work);
 	p->work_at = SCI_SESSION_NEVER;
 	session_init(p);
-	kobject_init(&p->kobj, &peer_ktype);
+	peer_dev_init(p);
 	return p;
 }
 
@@ -407,7 +418,7 @@ static struct sci_peer *peer_create(struct sci_adapter *a, u32 node)
 
 	if (!p)
 		return ERR_PTR(-ENOMEM);
-	ret = kobject_add(&p->kobj, a->peers_kobj, "%u", node);
+	ret = peer_dev_add(p);
 	if (ret)
 		goto err_put;
 	ret = xa_err(xa_store(&a->peers, node, p, GFP_KERNEL_ACCOUNT));
@@ -416,9 +427,9 @@ static struct sci_peer *peer_create(struct sci_adapter *a, u32 node)
 	return p;
 
 err_del:
-	kobject_del(&p->kobj);
+	device_del(&p->dev);
 err_put:
-	kobject_put(&p->kobj);
+	put_device(&p->dev);
 	return ERR_PTR(ret);
 }
 
@@ -430,7 +441,7 @@ static bool node_valid(u32 node)
 static void peer_hold(struct sci_peer *p)
 {
 	p->users++;
-	kobject_get(&p->kobj);
+	get_device(&p->dev);
 }
 
 /* A reference to a node that is known, or NULL. */
@@ -490,7 +501,7 @@ void sci_peer_put(struct sci_peer *p)
 	xa_unlock(peers);
 	if (unused && !READ_ONCE(p->met))
 		peer_abandon(p);
-	kobject_put(&p->kobj);
+	put_device(&p->dev);
 }
 
 void sci_peer_post(struct sci_peer *p, struct sci_message *m)
@@ -656,10 +667,10 @@ void sci_peers_shutdown(struct sci_adapter *a)
 	flush_workqueue(a->wq);
 	xa_for_each(&a->peers, node, p) {
 		cancel_delayed_work_sync(&p->work);
-		kobject_del(&p->kobj);
+		device_del(&p->dev);
 		mutex_lock(&a->lock);
 		xa_erase(&a->peers, node);
 		mutex_unlock(&a->lock);
-		kobject_put(&p->kobj);
+		put_device(&p->dev);
 	}
 }

@@ -21,7 +21,7 @@
 #ifndef SCI_PEER_H
 #define SCI_PEER_H
 
-#include <linux/kobject.h>
+#include <linux/device.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
@@ -72,7 +72,7 @@ struct sci_peer_ops {
  * @last_packet: when a packet came from it, 0: never
  * @data_in: a data interrupt that is arriving; of @ops
  * @data_lock: one data interrupt at a time is sent
- * @kobj: sysfs peers/NODE; holds the memory
+ * @dev: sysfs peerNODE; holds the memory
  */
 struct sci_peer {
 	struct sci_adapter *adapter;
@@ -93,7 +93,7 @@ struct sci_peer {
 	u64 last_packet;
 	void *data_in;
 	struct mutex data_lock;		/* senders of data */
-	struct kobject kobj;
+	struct device dev;
 };
 
 /**
@@ -161,7 +161,7 @@ void sci_peers_kick(struct sci_adapter *a);
 /*
  * The adapter goes: tells the other nodes (once, best effort), ends all
  * sessions, calls done() of all messages, cancels the work.  No locks held; no
- * more sci_peer_get() or _receive() can happen.  @a->peers_kobj is still there.
+ * more sci_peer_get() or _receive() can happen.
  */
 void sci_peers_shutdown(struct sci_adapter *a);
 

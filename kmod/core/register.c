@@ -83,30 +83,14 @@ int sci_adapter_register(struct sci_adapter *a)
 	if (ret)
 		goto err_wq;
 	sci_debugfs_add(a);
-	/* told to user space when all of it is there */
-	dev_set_uevent_suppress(&a->dev, true);
-	ret = device_add(&a->dev);
-	if (ret)
-		goto err_debugfs;
-	ret = -ENOMEM;
-	a->peers_kobj = kobject_create_and_add("peers", &a->dev.kobj);
-	if (!a->peers_kobj)
-		goto err_device;
 	cdev_init(&a->cdev, &sci_chardev_fops);
 	a->cdev.owner = THIS_MODULE;
-	cdev_set_parent(&a->cdev, &a->dev.kobj);
-	ret = cdev_add(&a->cdev, a->dev.devt, 1);
+	ret = cdev_device_add(&a->cdev, &a->dev);
 	if (ret)
-		goto err_peers;
-	dev_set_uevent_suppress(&a->dev, false);
-	kobject_uevent(&a->dev.kobj, KOBJ_ADD);
+		goto err_debugfs;
 	trace_sci_adapter_state(a, "register");
 	return 0;
 
-err_peers:
-	kobject_put(a->peers_kobj);
-err_device:
-	device_del(&a->dev);
 err_debugfs:
 	sci_debugfs_remove(a);
 	sci_object_fs_unpin();
@@ -135,7 +119,6 @@ static void kill_objects(struct sci_adapter *a)
 
 void sci_adapter_unregister(struct sci_adapter *a)
 {
-	cdev_del(&a->cdev);
 	/* a store barrier that is turned away was none: it must show */
 	sci_adapter_error(a, false);
 	WRITE_ONCE(a->dead, true);
@@ -147,8 +130,7 @@ void sci_adapter_unregister(struct sci_adapter *a)
 	flush_work(&a->retire_work);
 	sci_peers_shutdown(a);
 	sci_connections_drop(a);
-	kobject_put(a->peers_kobj);
-	device_del(&a->dev);
+	cdev_device_del(&a->cdev, &a->dev);
 	sci_debugfs_remove(a);
 	sci_object_fs_unpin();
 	destroy_workqueue(a->wq);

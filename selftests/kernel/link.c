@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -322,12 +323,11 @@ static unsigned int nodes_known(unsigned int i)
 	struct dirent *e;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), SYSFS_DIR "/sci%u/peers",
-		 adapter_index(i));
+	snprintf(path, sizeof(path), SYSFS_DIR "/sci%u", adapter_index(i));
 	dir = opendir(path);
 	CHECK(dir);
 	while ((e = readdir(dir)))
-		n += e->d_name[0] != '.';
+		n += !strncmp(e->d_name, "peer", 4);
 	closedir(dir);
 	return n;
 }
@@ -366,9 +366,9 @@ TEST(a_node_that_was_met_is_remembered)
 	OK(sci_unmap(p.there, LENGTH));
 	close(p.remote);
 	close(p.local);
-	EQ(sysfs_number(p.near, "peers/%u/connections", p.node), 0);
+	EQ(sysfs_number(p.near, "peer%u/connections", p.node), 0);
 	OK(adapter_probe(p.importer, p.node));
-	CHECK(sysfs_exists(p.near, "peers/%u", p.node));
+	CHECK(sysfs_exists(p.near, "peer%u", p.node));
 }
 
 TEST(a_connect_that_nobody_hears)

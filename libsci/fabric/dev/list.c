@@ -191,10 +191,10 @@ static int add_peers(struct places *places, const char *name)
 	size_t i;
 	int ret;
 
-	snprintf(path, sizeof(path), "%s/%s/peers", sysfs(), name);
-	ret = list_numbers(path, "", &ids);
+	snprintf(path, sizeof(path), "%s/%s", sysfs(), name);
+	ret = list_numbers(path, "peer", &ids);
 	for (i = 0; i < ids.count && !ret; i++) {
-		snprintf(where, sizeof(where), "%s/peers/%u", name, ids.n[i]);
+		snprintf(where, sizeof(where), "%s/peer%u", name, ids.n[i]);
 		if (!read_text(where, "state", state, sizeof(state)) &&
 		    !strcmp(state, "up"))
 			ret = add_place(places, ids.n[i]);
