@@ -118,7 +118,10 @@ static void hello_went(struct sci_peer *p, struct msg_call *c)
 		accept_failed(p, c->ret);
 }
 
-/* What has become of the calls that make the connection. Returns how many ended. */
+/*
+ * Take the results of calls that make the connection, and let those of segments be
+ * taken. Returns how many ended.
+ */
 int calls_check(struct sci_peer *p)
 {
 	struct list *pos, *n;
@@ -127,9 +130,12 @@ int calls_check(struct sci_peer *p)
 	list_for_each_safe(pos, n, &p->calls) {
 		struct msg_call *c = container_of(pos, struct msg_call, link);
 
-		if (c->kind == CALL_SEGMENT || !call_is_done(c))
+		if (c->answered || !call_is_done(c))
 			continue;
+		c->answered = true;
 		ended++;
+		if (c->kind == CALL_SEGMENT)
+			continue;
 		/* inbox_came() may begin another */
 		list_del(&c->link);
 		if (c->kind == CALL_INBOX)

@@ -220,6 +220,8 @@ struct msg_call {
 	int ret;
 	uint64_t ms;			/* how long it took */
 	_Atomic bool done;
+	/* progress has seen @done: all requests that wait may have it, in order */
+	bool answered;
 };
 
 static inline bool call_is_done(const struct msg_call *c)

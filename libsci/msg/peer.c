@@ -274,7 +274,7 @@ int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 		ret = call_start(p, CALL_SEGMENT, id, import_event);
 		return ret ? ret : -EAGAIN;
 	}
-	if (!call_is_done(c))
+	if (!c->answered)
 		return -EAGAIN;
 	ret = c->ret;
 	*seg = c->seg;
