@@ -32,7 +32,7 @@ struct sci_retired {
 	unsigned int count;
 };
 
-/* What is counted per adapter: sysfs counters/, SCI_IOC_COUNTERS. */
+/* The counters of an adapter: sysfs counters/, SCI_IOC_COUNTERS. */
 enum sci_counter {
 	SCI_COUNT_CTRL_SENT,
 	SCI_COUNT_CTRL_RECEIVED,

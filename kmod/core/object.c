@@ -211,8 +211,8 @@ void sci_object_wake(struct sci_object *obj)
 }
 
 /*
- * Whoever makes it happen, the reader pays.  Events that find no memory are lost,
- * which is no reason to kill a process.
+ * Allocate an event.  It is charged to the reader, not to the process that causes
+ * it.  An event that finds no memory is lost; no process is killed for it.
  */
 static struct sci_event *event_alloc(struct sci_object *obj)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Who may use a segment. */
+/* Permissions of a segment. */
 
 #include <linux/capability.h>
 #include <linux/cred.h>

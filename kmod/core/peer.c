@@ -299,8 +299,8 @@ static int peer_dev_add(struct sci_peer *p)
 /* ---- life ---- */
 
 /*
- * Whether the node can be forgotten.  One that has sent a packet may be about to
- * answer: it is kept for as long as a session needs to come up.
+ * Return whether the node can be forgotten.  A node that has sent a packet may be
+ * about to answer: it is kept for as long as a session needs to come up.
  */
 static bool peer_is_unused(struct sci_peer *p)
 {

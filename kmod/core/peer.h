@@ -6,7 +6,7 @@
  * One struct sci_peer per node that an adapter has to do with: runs its session
  * with locks, timers and packets.
  *
- * What comes of a session is reported through struct sci_peer_ops in order:
+ * Results of a session are reported through struct sci_peer_ops in order:
  * deliver() for each message, gone() at the session's end, then the messages of
  * the next one.  Packets arrive in a thread of the driver's, time in a work, so
  * both hold sci_peer.order from before they ask the session until the operation
@@ -120,8 +120,8 @@ void sci_peer_put(struct sci_peer *p);
 void sci_peer_post(struct sci_peer *p, struct sci_message *m);
 
 /*
- * In jiffies: what a node has for an answer.  One that is silent for so long is
- * gone; one that only does not give this answer is not waited for any longer.
+ * Return the time that a node has for an answer, in jiffies.  A node that is silent
+ * for so long is gone; a call that gets no answer in that time gives up.
  */
 unsigned long sci_peer_patience(void);
 

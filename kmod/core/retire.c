@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* What is given back to the adapter, by a work. */
+/* Mappings and exports that a work gives back to the adapter. */
 
 #include <linux/sched.h>
 #include <linux/slab.h>

@@ -135,8 +135,8 @@ static unsigned long node_silent(struct sci_pci *p, u32 node)
 /*
  * A trigger of a node that does not answer takes as long as all its repetitions do.
  * Only one is on its way to cmd_lock, so that INVALIDATE waits for no more than that.
- * Whoever has waited here while another trigger of the same node got no answer does
- * not try again: many processes wake their peers on a node at once.
+ * A trigger that has waited here while another trigger of the same node got no
+ * answer is not tried: many processes wake their peers on a node at once.
  *
  * Return: as command().
  */

@@ -317,13 +317,13 @@ static int look_all_flushed(void *arg)
 #define LINGER_MS	2000
 #define LINGER_LOOK_MS	5
 
-/* What has been sent and forgotten, too, some of it before there was a connection. */
+/* Also detached sends, some of them made before there was a connection. */
 void peers_flush(struct sci_ep *ep)
 {
 	msg_wait_often(ep, look_all_flushed, ep, LINGER_MS, LINGER_LOOK_MS);
 }
 
-/* End the connection and let go of @p. What has not arrived by now does not. */
+/* End the connection and let go of @p. Data that has not arrived is lost. */
 void peer_drop(struct sci_peer *p)
 {
 	p->leaving = true;

@@ -482,9 +482,9 @@ void peer_down(struct sci_peer *p, int error)
 }
 
 /*
- * It has gone.  What has come whole is delivered first, whatever memory it takes:
- * as many lines as the rings hold.  A peer that still writes has not gone, and
- * lies.
+ * End a peer that has gone.  Messages that are here whole are delivered first,
+ * whatever memory they take: at most as many lines as the rings hold.  A peer that
+ * still writes has not gone, and lies.
  */
 void peer_end(struct sci_peer *p, int error)
 {

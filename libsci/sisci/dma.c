@@ -69,6 +69,7 @@ static int copy_mem(const struct entry *e, struct sci_rseg *r,
 
 static int copy_entry(struct sci_dma_obj *q, const struct entry *e)
 {
+	struct sci_lseg *local = e->lseg ? e->lseg->seg : NULL;
 	struct sci_dma_piece p = e->piece;
 	uint64_t left = e->piece.len;
 	int ret = 0;
@@ -78,8 +79,8 @@ static int copy_entry(struct sci_dma_obj *q, const struct entry *e)
 			return -ECANCELED;
 		p.len = left < PIECE ? left : PIECE;
 		ret = e->mem ? copy_mem(e, e->rseg->seg, &p, q->pull) :
-			       sci_dma_copy(sci_lib.fabric, e->lseg->seg,
-					    e->rseg->seg, &p, q->pull);
+			       sci_dma_copy(sci_lib.fabric, local, e->rseg->seg,
+					    &p, q->pull);
 		p.local += p.len;
 		p.remote += p.len;
 		left -= p.len;

@@ -266,7 +266,7 @@ static void monitor(const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof(text) - sizeof(MARK_SENT), fmt, ap);
 	va_end(ap);
-	strcpy(text + n, "\n" MARK_SENT);
+	memcpy(text + n, "\n" MARK_SENT, sizeof("\n" MARK_SENT));
 	tcflush(fd, TCIFLUSH);
 	EQ(SYS(write(fd, text, strlen(text))), strlen(text));
 	monitor_read(fd, MARK, answer, sizeof(answer));

@@ -596,8 +596,8 @@ struct sci_ioc_segment_export {
  * @SCI_UNEXPORT_HOW_NOTIFY: ... and those there are get SCI_EV_DISCONNECT
  * @SCI_UNEXPORT_HOW_FORCE: ... and those there are get SCI_EV_LOST: their maps
  *	show private pages when this returns, or their node was declared gone or
- *	does not answer, or our link is down.  Those who are not told lose access
- *	all the same: what they store counts as an error there.  We get
+ *	does not answer, or our link is down.  Importers that are not told lose access
+ *	all the same: their stores count as errors there.  We get
  *	SCI_EV_DISCONNECT for each.
  */
 enum sci_unexport_how {

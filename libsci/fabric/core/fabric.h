@@ -81,7 +81,7 @@ struct sci_adapter_info {
 	uint64_t link_down_ms;		/* in total */
 };
 
-/* Who uses a segment of a node: for `sci segments` and `sci nodes`. */
+/* A segment of a node and its users: for `sci segments` and `sci nodes`. */
 struct sci_segment_info {
 	unsigned int node;
 	uint32_t id;
