@@ -42,6 +42,8 @@ list_wants_mpi() {
 list_prepare() {
 	local f
 	list_expand "$1" >"$stage/vm/list"
+	# a list from a pipe has been read before, to see whether it wants MPI
+	[[ -s $stage/vm/list ]] || die "no tests in $1"
 	cp "$stage/vm/list" "$log/list"
 	while read -r f; do
 		[[ ! -e $f ]] || files+=("$f")
