@@ -70,21 +70,13 @@ void hash_del(struct hash *h, struct hash_node *node)
 	h->n--;
 }
 
-static struct hash_node *skip_others(struct hash_node *node, uint64_t key)
+struct hash_node *hash_find(const struct hash *h, uint64_t key)
 {
+	struct hash_node *node = h->n ? *slot_of(h, key) : NULL;
+
 	while (node && node->key != key)
 		node = node->next;
 	return node;
-}
-
-struct hash_node *hash_find(const struct hash *h, uint64_t key)
-{
-	return h->n ? skip_others(*slot_of(h, key), key) : NULL;
-}
-
-struct hash_node *hash_next_same(const struct hash_node *node)
-{
-	return skip_others(node->next, node->key);
 }
 
 struct hash_node *hash_walk(const struct hash *h, const struct hash_node *node)

@@ -40,9 +40,6 @@ void hash_del(struct hash *h, struct hash_node *node);
 /* Return: the element with @key that was added last, or NULL. */
 struct hash_node *hash_find(const struct hash *h, uint64_t key);
 
-/* Return: the next older element with the same key, or NULL. */
-struct hash_node *hash_next_same(const struct hash_node *node);
-
 /* Return: the element after @node in no order; NULL as @node: the first. */
 struct hash_node *hash_walk(const struct hash *h, const struct hash_node *node);
 

@@ -220,7 +220,7 @@ static bool takes_part(struct sci_fabric *f)
 	struct sci_adapter_info info;
 
 	CHECK_EQ(f->ops->query.adapter(f, 0, &info), 0);
-	CHECK_EQ(info.wake_barrier, sci_fabric_wake_barrier(f) == 0);
+	CHECK_EQ(info.wake_barrier, f->ops->wake_barrier(f) == 0);
 	return info.wake_barrier;
 }
 
@@ -322,7 +322,7 @@ static uint32_t sleep_often(struct sci_fabric *f, struct litmus *l,
 		meet(l, 0, 2 * i);
 		delay(i % 16);
 		sci_store_relaxed(&l->asleep.word, i + 1);
-		sci_fabric_wake_barrier(f);
+		f->ops->wake_barrier(f);
 		missed[i] = sci_load_relaxed(&l->message.word) != i + 1;
 		sci_store_relaxed(&l->over.word, over);
 		meet(l, 0, 2 * i + 1);
@@ -376,7 +376,7 @@ TEST(who_takes_no_part_says_so)
 	setenv("SCI_MEMBARRIER", "0", 1);
 	f = join();
 	CHECK(!takes_part(f));
-	CHECK_EQ(sci_fabric_wake_barrier(f), -EOPNOTSUPP);
+	CHECK_EQ(f->ops->wake_barrier(f), -EOPNOTSUPP);
 	sci_fabric_close(f);
 	setenv("SCI_MEMBARRIER", "2", 1);
 	CHECK_EQ(sci_fabric_open(&f), -EINVAL);
@@ -799,7 +799,6 @@ TEST(an_absent_group_is_not_supported)
 	CHECK_EQ(sci_lseg_share(&f, NULL), -EOPNOTSUPP);
 	CHECK_EQ(sci_dma_copy(&f, NULL, NULL, NULL, false), -EOPNOTSUPP);
 	CHECK_EQ(sci_peer_read(&f, NULL, NULL, 0, 0), -EOPNOTSUPP);
-	CHECK_EQ(sci_fabric_wake_barrier(&f), -EOPNOTSUPP);
 }
 
 /* ---- a queue that was full, where nothing more can be watched ---- */

@@ -220,10 +220,11 @@ struct sci_lintr;
 struct sci_rintr;
 
 /*
- * The operations are in groups.  A fabric has the groups query, lseg, rseg, lintr and
- * rintr whole.  It may leave out the groups local and copy, and wake_barrier: callers
- * use sci_lseg_attach(), sci_peer_read() and the other functions below, which return
- * -EOPNOTSUPP then.
+ * The operations are in groups.  A fabric has the groups query, lseg, rseg, lintr
+ * and rintr whole.  It may leave out the groups local and copy: callers use
+ * sci_lseg_attach(), sci_peer_read() and the other functions below, which return
+ * -EOPNOTSUPP then.  It may leave out wake_barrier if no process takes part:
+ * callers look at sci_adapter_info.wake_barrier before.
  */
 
 /**
@@ -467,11 +468,6 @@ static inline int sci_peer_read(struct sci_fabric *f, struct sci_rseg *r, void *
 {
 	return f->ops->copy.peer_read ? f->ops->copy.peer_read(r, dst, src, len) :
 					-EOPNOTSUPP;
-}
-
-static inline int sci_fabric_wake_barrier(struct sci_fabric *f)
-{
-	return f->ops->wake_barrier ? f->ops->wake_barrier(f) : -EOPNOTSUPP;
 }
 
 extern const struct sci_fabric_ops sci_dev_fabric;
