@@ -52,7 +52,7 @@ struct sci_peer_ops;
 
 /*
  * Between these the adapter is alive and its operations may be called; removal
- * waits for all who are inside.  Whoever sleeps for long in between also has
+ * waits for all who are inside.  A caller that sleeps for long in between also has
  * to wake up when sci_adapter_is_dead().  A process's memory must not be touched
  * in between: a page fault may take for ever.
  */

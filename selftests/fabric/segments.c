@@ -1222,7 +1222,7 @@ TEST(mode_does_not_stop_the_superuser)
 		     .write = true });
 }
 
-/* Who was first to take a name that others look for, and lets all in. */
+/* A stranger takes a name first that others look for, and lets all in. */
 TEST(a_stranger_who_has_the_name_gets_nothing)
 {
 	test_needs_shm();

@@ -974,7 +974,7 @@ static sci_error_t waitable_remove(struct waitable *w)
 	}
 }
 
-/* What is left of it. */
+/* Give back the objects that the wait was on. */
 static void waitable_end(struct waitable *w)
 {
 	if (w->ri)

@@ -279,7 +279,7 @@ TEST(shared_memory_is_EFAULT)
 		WAIT_UNTIL(pinned() == was);
 }
 
-/* What is written to it are copies of the file's pages. */
+/* Stores to it go to copies of the file's pages. */
 TEST(a_private_map_of_a_file_is_memory)
 {
 	char *mine, *shared;

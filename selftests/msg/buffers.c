@@ -369,9 +369,9 @@ TEST(buffers_come_and_go)
 }
 
 /*
- * A segment of somebody else's on this node has the next id: the fabric takes the
- * one after it.  That one is not taken a second time, which a peer that has not
- * heard yet that the first is gone would not see.
+ * Another process of this node has a segment with the next id: the fabric takes the
+ * id after it.  A later segment gets another id: a peer may not have heard yet that
+ * the first segment is gone, and would take the second for it.
  */
 TEST(segment_ids_are_not_used_again)
 {
