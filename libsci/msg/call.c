@@ -58,14 +58,10 @@ static int connect_inbox(struct msg_call *c)
 
 static int say_hello(struct msg_call *c)
 {
-	struct sci_rintr *port;
-	int ret = connect_intr(c, true, &port);
+	int ret = connect_intr(c, true, &c->port);
 
-	if (ret)
-		return ret;
-	ret = c->ops->rintr.trigger(port, &c->hello, sizeof(c->hello));
-	c->ops->rintr.disconnect(port);
-	return ret;
+	return ret ? ret :
+	       c->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
 }
 
 /* Blocks. */
@@ -167,6 +163,8 @@ void call_end(struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = c->ep->ops;
 
+	if (c->port)
+		ops->rintr.disconnect(c->port);
 	if (c->bell)
 		ops->rintr.disconnect(c->bell);
 	if (c->seg)

@@ -217,6 +217,7 @@ struct msg_call {
 	/* written by the thread until @done is set */
 	struct sci_rseg *seg;
 	struct sci_rintr *bell;
+	struct sci_rintr *port;		/* of a HELLO */
 	int ret;
 	uint64_t ms;			/* how long it took */
 	_Atomic bool done;

@@ -404,6 +404,41 @@ TEST(children_of_a_busy_parent)
 	peer_join(p);
 }
 
+static void says_nothing(struct peer *self, void *arg)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+
+	(void)arg;
+	peer_send(self, "open");
+	peer_expect(self, "done");
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/*
+ * The child has no thread that waits for the peer's answer, and must have what
+ * that thread keeps its import in: the address sanitizer looks when it exits.
+ */
+TEST(a_child_while_the_peer_says_nothing)
+{
+	struct peer *p = peer_spawn(8, says_nothing, NULL);
+	struct sci_addr addr = { 8, TEST_ID };
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to;
+	pid_t pid;
+
+	peer_expect(p, "open");
+	peer_stop(p);
+	CHECK_EQ(sci_connect(ep, &addr, 20, &to), -ETIMEDOUT);
+	pid = fork_child();
+	if (!pid)
+		exit(0);
+	reap(pid, 0);
+	peer_continue(p);
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_send(p, "done");
+	peer_join(p);
+}
+
 /* ---- the child as a node ---- */
 
 static void child_node(const char *node, struct world *w)

@@ -307,7 +307,9 @@ struct sci_local_ops {
  *		at once. -ENOENT: no such segment, or not exported, also if no
  *		process runs on the node yet; -EHOSTUNREACH: the fabric has no
  *		such node; -EACCES: the segment's mode forbids it; -ETIMEDOUT;
- *		-ENETDOWN; -ECANCELED: by cancel_connect.
+ *		-ENETDOWN; -ECANCELED: by cancel_connect. While the call waits,
+ *		*@out points at what may become the import, so that a child
+ *		forked meanwhile, which has no such thread, loses no memory.
  * @cancel_connect: End a connect that waits for its peer; @owner is the
  *		parameter's. NULL ends all of them, and all later ones at once.
  * @disconnect:	Disconnect. Maps must be gone.
@@ -364,8 +366,8 @@ struct sci_lintr_ops {
 
 /**
  * struct sci_rintr_ops - interrupts of other processes
- * @connect:	Connect to an interrupt. -ENOENT: no such number; other errors
- *		as those of rseg.connect.
+ * @connect:	Connect to an interrupt. -ENOENT: no such number; other errors,
+ *		and *@out meanwhile, as those of rseg.connect.
  * @trigger:	Trigger it. 0: its owner will see it, even in a wait that begins
  *		later. -ENOTCONN: its owner is gone; -ENOBUFS: too much data is
  *		queued at the owner, nothing was sent; -EMSGSIZE.

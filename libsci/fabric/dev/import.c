@@ -145,14 +145,14 @@ int dev_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
 	r->owner = p->owner;
 	r->status.link = &a->link;
 	list_init(&r->link);
+	*out = r;
 	ret = call_exporter(r, p);
 	ret = ret ? ret : begin(r);
 	if (ret) {
+		*out = NULL;
 		dev_rseg_disconnect(r);
-		return ret;
 	}
-	*out = r;
-	return 0;
+	return ret;
 }
 
 void dev_rseg_disconnect(struct sci_rseg *r)

@@ -334,14 +334,14 @@ int dev_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	i->adapter = a;
 	i->node = p->node;
 	i->data = p->data;
+	*out = i;
 	ret = dev_connect(dev, NULL, a->fd, SCI_IOC_INTR_CONNECT, &arg,
 			  &arg.out_fd, &i->fd);
 	if (ret) {
+		*out = NULL;
 		free(i);
-		return ret;
 	}
-	*out = i;
-	return 0;
+	return ret;
 }
 
 int dev_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)

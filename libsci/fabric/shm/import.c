@@ -202,13 +202,14 @@ int shm_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
 	r->memfd = -1;
 	r->status.link = &shm->link;
 	list_init(&r->link);
+	*out = r;
 	ret = call_exporter(r, p->timeout);
 	if (ret) {
+		*out = NULL;
 		shm_rseg_disconnect(r);
 		return ret == -ENOENT && !shm_node_exists(shm, p->node) ?
 		       -EHOSTUNREACH : ret;
 	}
-	*out = r;
 	return 0;
 }
 

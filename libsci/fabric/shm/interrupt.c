@@ -807,6 +807,7 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	i->data = p->data;
 	i->conn = -1;
 	i->eventfd = -1;
+	*out = i;
 	rintr_name(i, name);
 	ret = shm_call(shm, name, &msg, &i->eventfd, &n_fds,
 		       shm_deadline(p->timeout), NULL, &i->conn);
@@ -821,11 +822,11 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 		pthread_mutex_unlock(&shm->svc.lock);
 	}
 	if (ret) {
+		*out = NULL;
 		shm_rintr_disconnect(i);
 		return ret == -ENOENT && !shm_node_exists(shm, p->node) ?
 		       -EHOSTUNREACH : ret;
 	}
-	*out = i;
 	return 0;
 }
 
