@@ -47,7 +47,7 @@ LINK = $(CC) -pthread $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@
 
 obj = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
 LIB_OBJ := $(call obj,libsci/base/*.c libsci/fabric/*/*.c libsci/msg/*.c libsci/sisci/*.c \
-	libsci/pio/*.c)
+	libsci/pio/*.c libsci/team/*.c)
 SCI_OBJ := $(call obj,libsci/tools/*.c)
 OFI_OBJ := $(call obj,libsci/ofi/*.c)
 OFI_TESTS := $(call obj,selftests/ofi/*.c)
@@ -56,7 +56,8 @@ MPI_TESTS := $(call obj,selftests/mpi/*.c)
 MPI_TESTS := $(MPI_TESTS:.o=)
 MPICC ?= mpicc.openmpi
 SELF_OBJ := $(call obj,selftests/*.c)
-TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c)
+TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c \
+	selftests/team/*.c)
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
 # The model of an adapter, and the daemon that stands in for cables.
 SIM_OBJ := $(call obj,sim/adapter/*.c)
@@ -90,11 +91,22 @@ SOLIB := libsci.so.$(VERSION)
 SOLINKS := libsci.so.$(SOVERSION) libsci.so libsisci.so
 LIBRARIES := $(addprefix $(B)/,$(SOLIB) $(SOLINKS) libsci.a libsisci.a)
 
+# Front-ends: each a library of its own, on libsci.so.  libsci/NAME/front-end.mk sets
+# NAME_SONAME (libdeck.so.0), and may set NAME_LIBS (what else to link), NAME_MAP (its
+# version script) and NAME_DEPS (other front-ends).  Tests are in selftests/NAME.
+FRONTENDS := $(patsubst libsci/%/front-end.mk,%,$(wildcard libsci/*/front-end.mk))
+-include $(wildcard libsci/*/front-end.mk)
+frontend_libs = $(foreach f,$(1),$(B)/$($(f)_SONAME) $(B)/$(basename $($(f)_SONAME)) \
+	$(B)/$(basename $(basename $($(f)_SONAME))).a)
+FRONTEND_LIBS := $(call frontend_libs,$(FRONTENDS))
+FRONTEND_TESTS := $(foreach f,$(FRONTENDS),$(call obj,selftests/$(f)/*.c))
+FRONTEND_TESTS := $(FRONTEND_TESTS:.o=)
+
 Q := $(if $(V),,@)
 say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 
 all: libs tests bins			## library, sci command, tests (default)
-libs: $(LIBRARIES)			## the library alone
+libs: $(LIBRARIES) $(FRONTEND_LIBS)	## the libraries alone
 ofi: $(O)/.setup-ofi $(B)/libsci-fi.so $(OFI_TESTS)	## the provider for libfabric, and its tests
 mpi-demo: $(O)/.setup-mpi		## Open MPI on one node and on two
 	+@$(MAKE) --no-print-directory bins ofi
@@ -106,7 +118,7 @@ mpi-check: $(O)/.setup-mpi bins ofi mpi-tests	## MPI's programs over the provide
 mpi-tests: $(O)/.setup-mpi $(MPI_TESTS)
 bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
 	$(if $(VTIME_OBJ),$(B)/sci-model)
-tests: $(TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## tests and benchmarks
+tests: $(TESTS) $(FRONTEND_TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## tests and benchmarks
 
 demo: $(O)/.setup-demo			## see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
@@ -228,6 +240,25 @@ $(MPI_TESTS): $(B)/%: %.c selftests/mpi/check.h | $(O)/.setup-mpi
 $(addprefix $(B)/,$(SOLINKS)): $(B)/$(SOLIB)
 	@ln -sf $(<F) $@
 
+define frontend_rules
+$(B)/$($(1)_SONAME): $(call obj,libsci/$(1)/*.c) $(addprefix $(B)/,$(SOLIB) $(SOLINKS)) \
+		$(foreach d,$($(1)_DEPS),$(B)/$($(d)_SONAME)) $($(1)_MAP)
+	$$(call say,LINK)
+	$(Q)$$(LINK) -shared -Wl,-soname,$($(1)_SONAME) -Wl,-z,defs \
+		$($(1)_MAP:%=-Wl,--version-script=%) $$(filter %.o,$$^) \
+		$(foreach d,$($(1)_DEPS),$(B)/$($(d)_SONAME)) \
+		-L$(B) -lsci $($(1)_LIBS) -pthread
+$(B)/$(basename $($(1)_SONAME)): $(B)/$($(1)_SONAME)
+	@ln -sf $$(<F) $$@
+$(B)/$(basename $(basename $($(1)_SONAME))).a: $(call obj,libsci/$(1)/*.c)
+$(patsubst %.o,%,$(call obj,selftests/$(1)/*.c)): %: %.o $(B)/selftests/common.a \
+		$(foreach f,$(1) $($(1)_DEPS),$(B)/$(basename $(basename $($(f)_SONAME))).a) \
+		$(B)/libsci.a
+	$$(call say,LINK)
+	$(Q)$$(LINK) $$^ $(foreach f,$(1) $($(1)_DEPS),$($(f)_LIBS)) $$(LIBS) -lm
+endef
+$(foreach f,$(FRONTENDS),$(eval $(call frontend_rules,$(f))))
+
 $(B)/libsci.a: $(LIB_OBJ)
 $(B)/selftests/common.a: $(SELF_OBJ)
 $(B)/selftests/kernel/common.a: $(KSFT_OBJ)
@@ -281,6 +312,7 @@ install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 		$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(nl))
 	install -m 644 $(B)/libsci.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/$(SOLIB) $(DESTDIR)$(LIBDIR)/
+	$(if $(FRONTEND_LIBS),cp -P $(FRONTEND_LIBS) $(DESTDIR)$(LIBDIR)/)
 	$(foreach l,$(SOLINKS),ln -sf $(SOLIB) $(DESTDIR)$(LIBDIR)/$(l)$(nl))
 	ln -sf libsci.a $(DESTDIR)$(LIBDIR)/libsisci.a
 	$(foreach p,libsci sisci,sed $(PCSUBST) scripts/$(p).pc.in \
@@ -301,7 +333,7 @@ install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 
 uninstall:				## what install put there
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
-		$(SOLINKS) libsci.a libsisci.a pkgconfig/libsci.pc \
+		$(SOLINKS) $(notdir $(FRONTEND_LIBS)) libsci.a libsisci.a pkgconfig/libsci.pc \
 		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
 		$(BINDIR)/sci-model \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
