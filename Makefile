@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Copyright (C) 2026 The libsci authors
 #
-# `make help` lists targets and variables.  Everything built lands in $(O).
+# `make help` lists targets (the words after ##) and variables.  Everything built lands in $(O).
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -105,99 +105,99 @@ FRONTEND_TESTS := $(FRONTEND_TESTS:.o=)
 Q := $(if $(V),,@)
 say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 
-all: libs tests bins			## library, sci command, tests (default)
-libs: $(LIBRARIES) $(FRONTEND_LIBS)	## the libraries alone
-ofi: $(O)/.setup-ofi $(B)/libsci-fi.so $(OFI_TESTS)	## the provider for libfabric, and its tests
-mpi-demo: $(O)/.setup-mpi		## Open MPI on one node and on two
+all: libs tests bins			## Build: library, sci command, tests (default)
+libs: $(LIBRARIES) $(FRONTEND_LIBS)	## Build: the libraries alone
+ofi: $(O)/.setup-ofi $(B)/libsci-fi.so $(OFI_TESTS)	## Build: the provider for libfabric, and its tests
+mpi-demo: $(O)/.setup-mpi		## See it run: Open MPI on one node and on two
 	+@$(MAKE) --no-print-directory bins ofi
 	scripts/mpi-demo $(O)
 
-mpi-check: $(O)/.setup-mpi bins ofi mpi-tests	## MPI's programs over the provider
+mpi-check: $(O)/.setup-mpi bins ofi mpi-tests	## Check: MPI programs over the provider
 	scripts/tap-summary --limit 1800 "scripts/check-mpi $(O)"
 
 mpi-tests: $(O)/.setup-mpi $(MPI_TESTS)
 bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
 	$(if $(VTIME_OBJ),$(B)/sci-model)
-tests: $(TESTS) $(FRONTEND_TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## tests and benchmarks
+tests: $(TESTS) $(FRONTEND_TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## Build: tests and benchmarks
 
-demo: $(O)/.setup-demo			## see it run: nodes, numbers, a picture
+demo: $(O)/.setup-demo			## See it run: see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
 	scripts/demo $(O)
 
-check: $(O)/.setup-check		## what every commit must pass; 15 minutes on two cores
+check: $(O)/.setup-check		## Check: what every commit must pass; 15 minutes on two cores
 	+scripts/check $(O)
 
-check-all: $(O)/.setup-check-all	## everything there is to check; hours
+check-all: $(O)/.setup-check-all	## Check: everything there is to check; hours
 	+scripts/check --all $(O)
 
-bench: $(O)/.setup-bench			## measure
+bench: $(O)/.setup-bench			## Measure: SISCI: latency and bandwidth, as a picture
 	+@$(MAKE) --no-print-directory all
 	scripts/bench $(O)
 
-bench-peers: $(O)/.setup-peers		## measure messages beside MPI, UCX, libfabric
+bench-peers: $(O)/.setup-peers		## Measure: messages beside MPI, UCX, libfabric
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-peers $(O)
 
-bench-mpi: $(O)/.setup-peers		## measure MPI over the provider beside other MPIs
+bench-mpi: $(O)/.setup-peers		## Measure: MPI over the provider beside other MPIs
 	+@$(MAKE) --no-print-directory all ofi
 	scripts/bench-mpi $(O)
 
-model: $(O)/.setup-demo			## the papers' tables in virtual time
+model: $(O)/.setup-demo			## See it run: the papers' tables in virtual time
 	+@$(MAKE) --no-print-directory bins
 	scripts/model $(O)
 
-bench-vm: $(O)/.setup-vm all		## measure messages over sci_loop, in a VM
+bench-vm: $(O)/.setup-vm all		## Measure: messages over sci_loop, in a VM
 	scripts/bench-vm $(O)
 
-modules: $(O)/.setup-modules		## kernel modules, for KDIR; in $(O)/modules/host
+modules: $(O)/.setup-modules		## Build: kernel modules, for KDIR; in $(O)/modules/host
 	@scripts/modules "$(or $(KDIR),$$(scripts/kernel-build))" $(O)/modules/host
 	@ls $(O)/modules/host/kmod/*.ko
 
-modules-check: $(O)/.setup-modules-check	## they compile without a warning, old and new
+modules-check: $(O)/.setup-modules-check	## Check: modules compile without a warning, old and new kernels
 	scripts/tap-summary --limit 600 "scripts/check-modules $(O)"
 
-vm: $(O)/.setup-vm all	## a shell in a VM with modules and tests
+vm: $(O)/.setup-vm all	## See it run: a shell in a VM with modules and tests
 	@scripts/vm shell $(FLAVOUR) --build $(O)
 
-vm-check: $(O)/.setup-vm all ofi mpi-tests	## tests with the modules, in a VM
+vm-check: $(O)/.setup-vm all ofi mpi-tests	## Check: tests with the modules, in a VM
 	scripts/tap-summary --limit 2400 "scripts/check-vm stock $(O)" \
 		"scripts/check-vm slow $(O)"
 
-vm-check-debug: $(O)/.setup-vm-debug all	## tests in kernels that watch themselves
+vm-check-debug: $(O)/.setup-vm-debug all	## Check: tests with lockdep, KASAN, kmemleak and KCSAN
 	scripts/tap-summary --limit 7200 "scripts/check-vm debug $(O)" \
 		"scripts/check-vm kcsan $(O)"
 
-vm-soak: $(O)/.setup-vm-debug all	## a million calls, a thousand kills, in the debug kernel
+vm-soak: $(O)/.setup-vm-debug all	## Check: a million calls, a thousand kills, in the debug kernel
 	scripts/tap-summary --limit 21000 "scripts/check-vm soak $(O)"
 
-cluster: $(O)/.setup-cluster all	## NODES (3) VMs with adapters, and a shell on each
+cluster: $(O)/.setup-cluster all	## See it run: NODES (3) VMs with adapters, and a shell on each
 	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR)
 
 # 2 nodes do it all, the others what needs them.
-cluster-check: $(O)/.setup-cluster all ofi mpi-tests	## tests of clusters of VMs, with faults
+cluster-check: $(O)/.setup-cluster all ofi mpi-tests	## Check: tests of clusters of VMs, with faults
 	scripts/tap-summary --limit 4500 \
 		"scripts/cluster-check $(O)" \
 		"scripts/cluster-check --data-path direct $(O)" \
 		"scripts/cluster-check --nodes 3 --adapter att-entries=2048 --list selftests/vm/cluster3.list $(O)"
 
-cluster-check-debug: $(O)/.setup-cluster-debug all ofi mpi-tests	## the same in a kernel that watches itself
+cluster-check-debug: $(O)/.setup-cluster-debug all ofi mpi-tests	## Check: clusters with lockdep, KASAN and kmemleak
 	scripts/tap-summary --limit 14400 \
 		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 --list selftests/vm/cluster-debug.list $(O)"
 
-soak: tests				## SECONDS (600) of random messages, checked
+soak: tests				## Check: SECONDS (600) of random messages, checked
 	$(B)/selftests/soak/traffic
 
-headers-check: $(O)/.setup-check	## public headers compile alone
+headers-check: $(O)/.setup-check	## Check: public headers compile alone
 	scripts/check-headers
 
-lint: $(O)/.setup-lint			## cppcheck and clang-tidy
+lint: $(O)/.setup-lint			## Check: cppcheck and clang-tidy
 	scripts/check-lint
 
-cross: $(O)/.setup-cross		## library and tests for aarch64
+cross: $(O)/.setup-cross		## Build: library and tests for aarch64
 	+$(MAKE) O=$(O)/aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar \
 		SETUP=no libs tests
 
-cross-check: $(O)/.setup-cross		## ... and they run, in qemu-user
+cross-check: $(O)/.setup-cross		## Check: library and tests for aarch64, run by qemu-user
 	scripts/tap-summary --limit 1800 "scripts/check-aarch64 $(O)"
 
 # Packages a target needs, looked for once per build folder.
@@ -302,7 +302,7 @@ $(KERNEL_TESTS): %: %.o $(B)/selftests/kernel/common.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^
 
-install: libs bins			## to DESTDIR, PREFIX (/usr/local)
+install: libs bins			## Install: to DESTDIR, PREFIX (/usr/local)
 	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(BINDIR) \
 		$(sort $(addprefix $(INCLUDEDIR)/,$(dir $(HEADERS)))) \
 		$(sort $(addprefix $(MANDIR)/man,$(subst .,,$(suffix $(MANPAGES))))))
@@ -331,7 +331,7 @@ install: libs bins			## to DESTDIR, PREFIX (/usr/local)
 		$(PREFIX) $(KDIR)
 	$(if $(DESTDIR),,[ "$$(id -u)" != 0 ] || ldconfig)
 
-uninstall:				## what install put there
+uninstall:				## Install: what install put there
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
 		$(SOLINKS) $(notdir $(FRONTEND_LIBS)) libsci.a libsisci.a pkgconfig/libsci.pc \
 		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
@@ -358,13 +358,15 @@ define nl
 
 endef
 
-clean:					## remove $(O)
+clean:					## Build: remove $(O)
 	@[ ! -e $(O)/Makefile ] || { echo "O=$(O) is a source folder"; exit 1; }
 	rm -rf $(O)
 
-help:					## this list
-	@echo 'Targets:'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
+help:					## Build: this list
+	@for g in Build 'See it run' Check Measure Install; do \
+		echo "$$g:"; \
+		sed -n "s/^\([a-z-]*\):.*## $$g: \(.*\)/  \1\t\2/p" Makefile | expand -t 22; \
+	done
 	@echo 'Variables:'
 	@echo '  O=DIR           where to build (build)'
 	@echo '  SAN=LIST        address,undefined or thread: built in O/LIST'
@@ -385,4 +387,5 @@ help:					## this list
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(OFI_OBJ) $(OFI_TESTS:=.o) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
 	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(VTIME_OBJ) \
-	$(SIMTEST_OBJ))
+	$(SIMTEST_OBJ) $(FRONTEND_TESTS:=.o) \
+	$(foreach f,$(FRONTENDS),$(call obj,libsci/$(f)/*.c)))
