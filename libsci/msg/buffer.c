@@ -135,9 +135,11 @@ static int buf_segment(struct sci_ep *ep, struct msg_buf *b, unsigned int flags)
 static void buf_free(struct sci_ep *ep, struct msg_buf *b)
 {
 	list_del(&b->link);
-	if (!b->count)
-		ep->ops->unmap(ep->fabric, b->addr, b->len);
-	ep->ops->lseg.destroy(b->seg);
+	if (!b->shared) {
+		if (!b->count)
+			ep->ops->unmap(ep->fabric, b->addr, b->len);
+		ep->ops->lseg.destroy(b->seg);
+	}
 	free(b);
 }
 
@@ -216,7 +218,7 @@ int sci_buf_free(struct sci_ep *ep, void *buf)
 	return ret;
 }
 
-/* ---- the program's own pages ---- */
+/* ---- buffers of other endpoints ---- */
 
 static bool overlaps(struct sci_ep *ep, const uint8_t *addr, size_t len)
 {
@@ -230,6 +232,65 @@ static bool overlaps(struct sci_ep *ep, const uint8_t *addr, size_t len)
 	}
 	return false;
 }
+
+/* Copy what @owner knows of the buffer at @addr. */
+static int buf_describe(struct sci_ep *owner, const void *addr, struct msg_buf *out)
+{
+	struct msg_buf *b;
+	int ret = -EINVAL;
+
+	msg_lock(&owner->lock);
+	b = buf_find(owner, addr, 1);
+	if (b && b->addr == addr && !b->count && !b->shared) {
+		*out = (struct msg_buf){
+			.seg = b->seg, .addr = b->addr, .len = b->len, .shared = true,
+		};
+		ret = 0;
+	}
+	msg_unlock(&owner->lock);
+	return ret;
+}
+
+/*
+ * A peer imports segments by their ids, and keeps the imports.  So the endpoint must
+ * not give the id of the shared segment to one of its own later.
+ */
+static int share_buf(struct sci_ep *ep, const struct msg_buf *from)
+{
+	uint32_t next = ep->ops->lseg.id(from->seg) + 1 - MSG_NUMBERS;
+	struct msg_buf *b;
+
+	if (overlaps(ep, from->addr, from->len))
+		return -EEXIST;
+	b = malloc(sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	*b = *from;
+	if (next > ep->next_segment)
+		ep->next_segment = next;
+	list_add_tail(&b->link, &ep->bufs);
+	return 0;
+}
+
+int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf)
+{
+	struct msg_buf b;
+	int ret;
+
+	if (!ep || !owner || !buf || ep == owner)
+		return -EINVAL;
+	if (!msg_usable(ep) || !msg_usable(owner))
+		return -ENOTCONN;
+	ret = buf_describe(owner, buf, &b);
+	if (ret)
+		return ret;
+	msg_lock(&ep->lock);
+	ret = share_buf(ep, &b);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+/* ---- the program's own pages ---- */
 
 static int register_buf(struct sci_ep *ep, uint8_t *addr, size_t len)
 {

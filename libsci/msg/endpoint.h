@@ -187,6 +187,7 @@ struct msg_buf {
 	uint8_t *addr;
 	size_t len;
 	unsigned int count;		/* registrations; 0: allocated */
+	bool shared;			/* another endpoint's, which owns seg */
 };
 
 /* A segment of a peer's, imported to store to it or to read from it. */

@@ -543,6 +543,33 @@ TEST(buffers_of_another_endpoint)
 	servant_end(&l);
 }
 
+/* ... but one that is shared is received into without a copy. */
+TEST(shared_buffers)
+{
+	struct pair l = servant_begin(&plain);
+	struct sci_ep *other = test_ep_config(TEST_ID + 1, &plain);
+	unsigned char *p = buf_alloc(other, 1 << 20), *q;
+
+	CHECK_EQ(sci_buf_share(l.ep, other, p + PAGE), -EINVAL);
+	CHECK_EQ(sci_buf_share(other, other, p), -EINVAL);
+	CHECK_EQ(sci_buf_share(l.ep, other, p), 0);
+	CHECK_EQ(sci_buf_share(l.ep, other, p), -EEXIST);
+	for (int posted = 0; posted < 2; posted++)
+		CHECK_EQ(receive(&l, p + 100, 50000, 50000, posted), 1);
+	send_from(&l, p, 50000);
+	/* a buffer of its own afterwards is another segment */
+	q = buf_alloc(l.ep, 1 << 16);
+	CHECK_EQ(receive(&l, q + 100, 50000, 50000, true), 1);
+	CHECK_EQ(sci_buf_free(l.ep, p), 0);
+	CHECK_EQ(receive(&l, p + 100, 50000, 50000, true), 0);
+	CHECK_EQ(sci_buf_share(l.ep, other, p), 0);
+	CHECK_EQ(receive(&l, p + 100, 50000, 50000, true), 1);
+	/* closing an endpoint ends what it shares */
+	servant_end(&l);
+	CHECK_EQ(sci_buf_free(other, p), 0);
+	CHECK_EQ(sci_ep_close(other), 0);
+}
+
 TEST(buffers_in_use_are_not_freed)
 {
 	struct pair l = servant_begin(&plain);

@@ -615,6 +615,19 @@ int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf);
 int sci_buf_free(struct sci_ep *ep, void *buf);
 
 /**
+ * sci_buf_share() - let another endpoint of the process use a buffer
+ * @ep: receives into the buffer without a copy from now on, as @owner does
+ * @owner: has allocated the buffer
+ * @buf: from sci_buf_alloc() on @owner
+ *
+ * sci_buf_free() on @ep ends that, and leaves the buffer as it is. @owner must free
+ * the buffer, or be closed, after that. The endpoints have the same fabric.
+ *
+ * -EINVAL: also, @buf is no buffer of @owner's; -EEXIST: @ep has it; -ENOMEM.
+ */
+int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf);
+
+/**
  * sci_buf_register() - make memory of the program's own such a buffer
  *
  * Whole pages, where the fabric can register them (shm: private anonymous
