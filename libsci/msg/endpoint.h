@@ -198,6 +198,7 @@ struct msg_import {
 	uint64_t size;
 	uint32_t id;
 	uint32_t errors;		/* link's, when it was surely there */
+	unsigned int pointers;		/* of the program into it */
 };
 
 /* ---- calls to other nodes: call.c ---- */
@@ -329,6 +330,7 @@ struct sci_peer {
 	struct msg_inbox *outbox_map;
 	struct sci_rintr *bell;
 	struct list imports;
+	struct list maps;		/* ... gone, but for pointers into them */
 };
 
 /* It has sent nothing since our last long message, and hardly waits for the next. */
@@ -580,11 +582,18 @@ void peer_doubt(struct sci_peer *p);
 bool peer_is_gone(const struct sci_peer *p);
 int peer_ask_inbox(struct sci_peer *p);
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c);
+void peer_event_add(struct sci_peer *p, unsigned int event);
+
+/* import.c */
+void imports_drop_gone(struct sci_peer *p);
+void imports_leave(struct sci_peer *p);
+void maps_drop(struct sci_peer *p);
 int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg);
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
 bool import_is_there(struct sci_peer *p, struct msg_import *im);
 bool import_is_gone(int error);
 bool import_later(struct sci_peer *p, int error);
+int import_missing(struct sci_peer *p, uint64_t *doubt_ms);
 
 /* connect.c */
 int hello_send(struct sci_peer *p);

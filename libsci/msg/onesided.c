@@ -19,7 +19,6 @@
 
 #define READ_STEP	(64u << 10)	/* bytes that are checked together */
 #define READ_TRIES	64u		/* before something else is done first */
-#define DOUBT_MS	1000u		/* then a peer whose memory went away lives */
 
 int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 		struct sci_key *key)
@@ -97,22 +96,6 @@ static int read_all(struct sci_req *req, struct msg_import *im)
 	return 0;
 }
 
-/*
- * The peer's memory is not there. Has the peer died, or taken it away? Of the
- * first we hear soon, and then the request ends with the peer.
- */
-static int missing(struct sci_req *req)
-{
-	uint64_t now = msg_now_ms();
-
-	if (!req->doubt_ms)
-		req->doubt_ms = now + DOUBT_MS;
-	if (now >= req->doubt_ms)
-		return -ENOENT;
-	req->ep->retry = true;
-	return -EAGAIN;
-}
-
 static int move(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
@@ -123,7 +106,7 @@ static int move(struct sci_req *req)
 	if (!im && import_later(p, ret))
 		return -EAGAIN;
 	if (!im && import_is_gone(ret))
-		return missing(req);
+		return import_missing(p, &req->doubt_ms);
 	if (!im)
 		return ret;
 	if (req->offset > im->size || im->size - req->offset < req->len)
@@ -135,7 +118,7 @@ static int move(struct sci_req *req)
 	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
 	msg_skip(&req->at, 0);
 	req->moved = 0;
-	return missing(req);
+	return import_missing(p, &req->doubt_ms);
 }
 
 /* -EAGAIN: later. */

@@ -24,7 +24,7 @@
 
 /* ---- events: on the fabric's thread, which holds locks of its own ---- */
 
-static void add_event(struct sci_peer *p, unsigned int event)
+void peer_event_add(struct sci_peer *p, unsigned int event)
 {
 	atomic_fetch_or(&p->events, event);
 	atomic_store(&p->ep->attention, 1);
@@ -35,13 +35,13 @@ static void inbox_event(void *owner, const struct sci_event *ev)
 {
 	switch (ev->type) {
 	case SCI_EVENT_CONNECT:
-		add_event(owner, PEER_CAME);
+		peer_event_add(owner, PEER_CAME);
 		break;
 	case SCI_EVENT_DISCONNECT:
-		add_event(owner, PEER_LEFT);
+		peer_event_add(owner, PEER_LEFT);
 		break;
 	case SCI_EVENT_LOST:
-		add_event(owner, PEER_LOST);
+		peer_event_add(owner, PEER_LOST);
 		break;
 	default:
 		break;
@@ -51,16 +51,9 @@ static void inbox_event(void *owner, const struct sci_event *ev)
 static void outbox_event(void *owner, const struct sci_event *ev)
 {
 	if (ev->type == SCI_EVENT_LOST)
-		add_event(owner, PEER_GONE);
+		peer_event_add(owner, PEER_GONE);
 	else if (ev->type == SCI_EVENT_DISCONNECT && ev->status)
-		add_event(owner, PEER_GONE | PEER_CUT);
-}
-
-static void import_event(void *owner, const struct sci_event *ev)
-{
-	if (ev->type == SCI_EVENT_LOST ||
-	    (ev->type == SCI_EVENT_DISCONNECT && ev->status))
-		add_event(owner, PEER_FREED);
+		peer_event_add(owner, PEER_GONE | PEER_CUT);
 }
 
 /* ---- making one ---- */
@@ -132,6 +125,7 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	list_init(&p->receiving);
 	list_init(&p->matched);
 	list_init(&p->imports);
+	list_init(&p->maps);
 	list_init(&p->calls);
 	p->status = (struct msg_status *)&p->inbox_map->status;
 	rx_init(&p->ctl_rx, p->inbox_map->ctl, CTL_LINES);
@@ -210,162 +204,6 @@ void peer_expect_ctl(struct sci_peer *p)
 {
 	p->expects++;
 	peer_heat(p);
-}
-
-static void drop_import(struct sci_peer *p, struct msg_import *im)
-{
-	const struct sci_fabric_ops *ops = p->ep->ops;
-
-	list_del(&im->link);
-	sci_fault_forget(im->addr, im->size);
-	ops->unmap(p->ep->fabric, im->addr, im->size);
-	ops->rseg.disconnect(im->seg);
-	free(im);
-}
-
-static void drop_gone_imports(struct sci_peer *p)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &p->imports) {
-		struct msg_import *im = container_of(pos, struct msg_import,
-						     link);
-
-		if (atomic_load(&p->ep->ops->rseg.status(im->seg)->gone))
-			drop_import(p, im);
-	}
-}
-
-static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
-{
-	struct list *pos, *n;
-
-	drop_gone_imports(p);
-	list_for_each_safe(pos, n, &p->imports) {
-		struct msg_import *im = container_of(pos, struct msg_import,
-						     link);
-
-		if (im->id == id)
-			return im;
-	}
-	return NULL;
-}
-
-/* After a failure, so that a peer that is not there is not asked all the time. */
-#define IMPORT_PAUSE_MS	5u
-
-/**
- * peer_connect_segment() - connect to a segment of the peer's
- *
- * -EAGAIN: it has been asked for; progress is woken by the answer.
- */
-int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
-{
-	struct msg_call *c = call_find(p, CALL_SEGMENT, id);
-	int ret;
-
-	if (!is_msg_number(id))
-		return -EPROTO;
-	if (!c && p->import_ms && msg_now_ms() < p->import_ms) {
-		p->ep->retry = true;
-		return -EAGAIN;
-	}
-	if (!c) {
-		ret = call_start(p, CALL_SEGMENT, id, import_event);
-		return ret ? ret : -EAGAIN;
-	}
-	if (!c->answered)
-		return -EAGAIN;
-	ret = c->ret;
-	*seg = c->seg;
-	c->seg = NULL;
-	call_end(c);
-	p->import_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
-	if (ret || !peer_is_gone(p))
-		return ret;
-	p->ep->ops->rseg.disconnect(*seg);
-	return -ENOTCONN;
-}
-
-/* A segment of the peer's, to store to or read from; kept until it is gone. */
-struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
-{
-	const struct sci_fabric_ops *ops = p->ep->ops;
-	struct msg_import *im = known_import(p, id);
-	struct sci_rseg *seg;
-	void *addr = NULL;
-	int ret;
-
-	if (im)
-		return im;
-	*error = peer_connect_segment(p, id, &seg);
-	if (*error)
-		return NULL;
-	im = calloc(1, sizeof(*im));
-	ret = -ENOMEM;
-	if (!im)
-		goto err;
-	im->seg = seg;
-	im->id = id;
-	im->errors = sci_link_errors(p->ep->link);
-	im->size = ops->rseg.size(im->seg);
-	ret = ops->rseg.map(im->seg, 0, im->size, 0, &addr);
-	if (ret)
-		goto err;
-	im->addr = addr;
-	list_add_tail(&im->link, &p->imports);
-	return im;
-
-err:
-	ops->rseg.disconnect(seg);
-	free(im);
-	*error = ret;
-	return NULL;
-}
-
-/**
- * import_is_there() - whether what was read from it so far was the peer's
- *
- * Of a peer that died its maps may show other pages, and whoever tells us may be
- * late.  But the link's error count goes up before that.
- */
-bool import_is_there(struct sci_peer *p, struct msg_import *im)
-{
-	const struct sci_fabric_ops *ops = p->ep->ops;
-	void *addr = NULL;
-	uint32_t errors;
-
-	sci_load_barrier();
-	errors = sci_link_errors(p->ep->link);
-	if (errors == im->errors)
-		return true;
-	/* something was lost, not surely this: what is gone can't be mapped */
-	if (atomic_load(&ops->rseg.status(im->seg)->gone) ||
-	    ops->rseg.map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
-		return false;
-	ops->unmap(p->ep->fabric, addr, 1);
-	im->errors = errors;
-	return true;
-}
-
-/* A segment that its owner has named is not there. Why, we may hear soon. */
-bool import_is_gone(int error)
-{
-	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
-}
-
-/*
- * It has been asked for; or the link is down, on this side or on the other: it
- * may come up again, of which nobody tells those who sleep.
- */
-bool import_later(struct sci_peer *p, int error)
-{
-	if (error == -EAGAIN)
-		return true;
-	if (error != -ENETDOWN && error != -ETIMEDOUT)
-		return false;
-	p->ep->retry = true;
-	return true;
 }
 
 /* ---- the end ---- */
@@ -520,7 +358,7 @@ void peer_event_check(struct sci_peer *p)
 		msg_changed(p->ep);
 	}
 	if (events & PEER_FREED)
-		drop_gone_imports(p);
+		imports_drop_gone(p);
 	if (events & (PEER_LOST | PEER_LEFT)) {
 		peer_end(p, events & PEER_LOST ? -ECONNRESET : -ENOTCONN);
 	} else if (events & PEER_GONE && !p->imported) {
@@ -541,7 +379,6 @@ static void leave_fabric(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->ep->ops;
 	struct sci_fabric *f = p->ep->fabric;
-	struct list *l;
 
 	if (!p->inbox)
 		return;
@@ -550,8 +387,7 @@ static void leave_fabric(struct sci_peer *p)
 	if (p->gone_ms)
 		p->ep->n_gone--;
 	p->gone_ms = 0;
-	while ((l = list_pop(&p->imports)))
-		drop_import(p, container_of(l, struct msg_import, link));
+	imports_leave(p);
 	if (p->bell)
 		ops->rintr.disconnect(p->bell);
 	/* first its inbox, so that it hears of an orderly end */
@@ -593,6 +429,7 @@ void peer_free(struct sci_peer *p)
 	list_del(&p->fresh);
 	list_del(&p->link);
 	leave_fabric(p);
+	maps_drop(p);
 	free(p);
 }
 

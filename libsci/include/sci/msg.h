@@ -171,10 +171,17 @@ const char *sci_ep_fabric(struct sci_ep *ep);
  *	processor waits for each packet of a read.
  * @SCI_TRAIT_REGISTER_COPIES: sci_buf_register() gives the memory other pages and
  *	copies its bytes. A store of another thread meanwhile may be lost.
+ * @SCI_TRAIT_SHARED_MEMORY: exported memory of peers is memory of this machine,
+ *	coherent for loads, stores and atomic instructions of all CPUs:
+ *	sci_peer_map() gives pointers to it.
+ * @SCI_TRAIT_LOSSY: packets can get lost. The library repeats them, which takes
+ *	time and a thread (SCI_PARAM_CHECK_MS).
  */
 enum sci_traits {
 	SCI_TRAIT_FAST_READS		= 1 << 0,
-	SCI_TRAIT_REGISTER_COPIES	= 1 << 1
+	SCI_TRAIT_REGISTER_COPIES	= 1 << 1,
+	SCI_TRAIT_SHARED_MEMORY		= 1 << 2,
+	SCI_TRAIT_LOSSY			= 1 << 3
 };
 
 /* The traits of @ep's fabric, enum sci_traits; 0 for a NULL @ep. */
@@ -694,6 +701,30 @@ int sci_write(struct sci_peer *peer, const struct sci_key *key,
 	      uint64_t offset, const void *buf, size_t len);
 int sci_read(struct sci_peer *peer, const struct sci_key *key,
 	     uint64_t offset, void *buf, size_t len);
+
+/**
+ * sci_peer_map() - map exported memory of a peer
+ * @key: of that peer's
+ * @timeout: how long to wait for the connection, if it is not there yet, and for
+ *	the memory
+ * @addr: where the first byte that @key names is from now on
+ *
+ * The program loads and stores there itself, and uses atomic instructions; all are
+ * ordered as between threads. Only with SCI_TRAIT_SHARED_MEMORY. The map stays until
+ * sci_peer_unmap() or sci_disconnect(), and never faults before: when the peer has
+ * freed the memory, or has died, loads and stores reach pages that nobody else sees.
+ * That the peer has died the program learns from calls, as ever. Maps of the same
+ * bytes may be the same, and are counted.
+ *
+ * -EOPNOTSUPP: this fabric has no such memory; -EINVAL: also, @key names no byte;
+ * -ERANGE: it names more than there is; -ENOENT: the memory is not there;
+ * -ETIMEDOUT; the error of a peer that has gone; -ENOMEM, -EMFILE.
+ */
+int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
+		 void **addr);
+
+/* @addr is what sci_peer_map() has said, or lies in it. -EINVAL: no such map. */
+int sci_peer_unmap(struct sci_peer *peer, void *addr);
 
 /* ---- progress ---- */
 

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: imports
+ *
+ * Segments of a peer that this endpoint has imported, to store to them or to load
+ * from them. An import is made on first use and kept until its segment is gone, or
+ * the peer.
+ *
+ * sci_peer_map() gives the program a pointer into an import. Such an import stays
+ * mapped until the last sci_peer_unmap(), or sci_disconnect(), whatever happens to the
+ * segment and to the peer: it moves from peer->imports, where transfers find
+ * it, to peer->maps. The fabric sees to it that its pages can be accessed all
+ * that time.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A peer whose segment has gone away is alive after this. */
+#define DOUBT_MS	1000u
+#define MAP_LOOK_MS	5u		/* between attempts of sci_peer_map() */
+
+static void import_event(void *owner, const struct sci_event *ev)
+{
+	if (ev->type == SCI_EVENT_LOST ||
+	    (ev->type == SCI_EVENT_DISCONNECT && ev->status))
+		peer_event_add(owner, PEER_FREED);
+}
+
+static void import_drop(struct sci_peer *p, struct msg_import *im)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+
+	list_del(&im->link);
+	sci_fault_forget(im->addr, im->size);
+	ops->unmap(p->ep->fabric, im->addr, im->size);
+	ops->rseg.disconnect(im->seg);
+	free(im);
+}
+
+/* It is not there any more: nothing but pointers into it are left. */
+static void import_end(struct sci_peer *p, struct msg_import *im)
+{
+	if (!im->pointers) {
+		import_drop(p, im);
+		return;
+	}
+	list_del(&im->link);
+	list_add_tail(&im->link, &p->maps);
+}
+
+void imports_drop_gone(struct sci_peer *p)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->imports) {
+		struct msg_import *im = container_of(pos, struct msg_import,
+						     link);
+
+		if (atomic_load(&p->ep->ops->rseg.status(im->seg)->gone))
+			import_end(p, im);
+	}
+}
+
+/* @p is DOWN. */
+void imports_leave(struct sci_peer *p)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->imports)
+		import_end(p, container_of(pos, struct msg_import, link));
+}
+
+/* Nobody has a pointer to @p, nor from it. */
+void maps_drop(struct sci_peer *p)
+{
+	while (!list_empty(&p->maps))
+		import_drop(p, container_of(p->maps.next, struct msg_import,
+					    link));
+}
+
+static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
+{
+	struct list *pos, *n;
+
+	imports_drop_gone(p);
+	list_for_each_safe(pos, n, &p->imports) {
+		struct msg_import *im = container_of(pos, struct msg_import,
+						     link);
+
+		if (im->id == id)
+			return im;
+	}
+	return NULL;
+}
+
+/* After a failure, so that a peer that is not there is not asked all the time. */
+#define IMPORT_PAUSE_MS	5u
+
+/**
+ * peer_connect_segment() - connect to a segment of the peer's
+ *
+ * -EAGAIN: it has been asked for; progress is woken by the answer.
+ */
+int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
+{
+	struct msg_call *c = call_find(p, CALL_SEGMENT, id);
+	int ret;
+
+	if (!is_msg_number(id))
+		return -EPROTO;
+	if (!c && p->import_ms && msg_now_ms() < p->import_ms) {
+		p->ep->retry = true;
+		return -EAGAIN;
+	}
+	if (!c) {
+		ret = call_start(p, CALL_SEGMENT, id, import_event);
+		return ret ? ret : -EAGAIN;
+	}
+	if (!c->answered)
+		return -EAGAIN;
+	ret = c->ret;
+	*seg = c->seg;
+	c->seg = NULL;
+	call_end(c);
+	p->import_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
+	if (ret || !peer_is_gone(p))
+		return ret;
+	p->ep->ops->rseg.disconnect(*seg);
+	return -ENOTCONN;
+}
+
+/* A segment of the peer's, to store to or read from; kept until it is gone. */
+struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	struct msg_import *im = known_import(p, id);
+	struct sci_rseg *seg;
+	void *addr = NULL;
+	int ret;
+
+	if (im)
+		return im;
+	*error = peer_connect_segment(p, id, &seg);
+	if (*error)
+		return NULL;
+	im = calloc(1, sizeof(*im));
+	ret = -ENOMEM;
+	if (!im)
+		goto err;
+	im->seg = seg;
+	im->id = id;
+	im->errors = sci_link_errors(p->ep->link);
+	im->size = ops->rseg.size(im->seg);
+	ret = ops->rseg.map(im->seg, 0, im->size, 0, &addr);
+	if (ret)
+		goto err;
+	im->addr = addr;
+	list_add_tail(&im->link, &p->imports);
+	return im;
+
+err:
+	ops->rseg.disconnect(seg);
+	free(im);
+	*error = ret;
+	return NULL;
+}
+
+/**
+ * import_is_there() - whether what was read from it so far was the peer's
+ *
+ * Of a peer that died its maps may show other pages, and whoever tells us may be
+ * late.  But the link's error count goes up before that.
+ */
+bool import_is_there(struct sci_peer *p, struct msg_import *im)
+{
+	const struct sci_fabric_ops *ops = p->ep->ops;
+	void *addr = NULL;
+	uint32_t errors;
+
+	sci_load_barrier();
+	errors = sci_link_errors(p->ep->link);
+	if (errors == im->errors)
+		return true;
+	/* something was lost, not surely this: what is gone can't be mapped */
+	if (atomic_load(&ops->rseg.status(im->seg)->gone) ||
+	    ops->rseg.map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
+		return false;
+	ops->unmap(p->ep->fabric, addr, 1);
+	im->errors = errors;
+	return true;
+}
+
+/* A segment that its owner has named is not there. Why, we may hear soon. */
+bool import_is_gone(int error)
+{
+	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
+}
+
+/*
+ * It has been asked for; or the link is down, on this side or on the other: it
+ * may come up again, of which nobody tells those who sleep.
+ */
+bool import_later(struct sci_peer *p, int error)
+{
+	if (error == -EAGAIN)
+		return true;
+	if (error != -ENETDOWN && error != -ETIMEDOUT)
+		return false;
+	p->ep->retry = true;
+	return true;
+}
+
+/**
+ * import_missing() - decide about memory of a peer that is not there
+ * @doubt_ms: 0 at first
+ *
+ * Either the peer has died, which is known soon and ends all its requests; or it is
+ * alive and has taken the memory away.
+ *
+ * Return: -EAGAIN: not known yet; -ENOENT.
+ */
+int import_missing(struct sci_peer *p, uint64_t *doubt_ms)
+{
+	uint64_t now = msg_now_ms();
+
+	if (!*doubt_ms)
+		*doubt_ms = now + DOUBT_MS;
+	if (now >= *doubt_ms)
+		return -ENOENT;
+	p->ep->retry = true;
+	return -EAGAIN;
+}
+
+/* ---- pointers for the program ---- */
+
+struct map_look {
+	struct sci_peer *p;
+	const struct sci_key *key;
+	uint64_t doubt_ms;
+	uint8_t *addr;
+};
+
+static int map_look(void *arg)
+{
+	struct map_look *m = arg;
+	struct sci_peer *p = m->p;
+	struct msg_import *im;
+	int ret;
+
+	if (p->state != PEER_UP)
+		return p->state == PEER_DOWN ? p->error : -EAGAIN;
+	im = peer_import(p, m->key->segment, &ret);
+	if (!im && import_later(p, ret))
+		return -EAGAIN;
+	if (!im)
+		return import_is_gone(ret) ? import_missing(p, &m->doubt_ms) : ret;
+	if (m->key->offset > im->size || im->size - m->key->offset < m->key->len)
+		return -ERANGE;
+	im->pointers++;
+	m->addr = im->addr + m->key->offset;
+	return 0;
+}
+
+int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
+		 void **addr)
+{
+	struct map_look m = { .p = peer, .key = key };
+	int ret;
+
+	if (!peer || !key || !addr || key->reserved || !key->len ||
+	    key->offset + key->len < key->offset)
+		return -EINVAL;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	if (!peer->ep->may_read)
+		return -EOPNOTSUPP;
+	msg_lock(&peer->ep->lock);
+	ret = map_look(&m);
+	if (ret == -EAGAIN)
+		ret = msg_wait_often(peer->ep, map_look, &m, timeout, MAP_LOOK_MS);
+	msg_unlock(&peer->ep->lock);
+	if (!ret)
+		*addr = m.addr;
+	return ret;
+}
+
+static struct msg_import *map_find(struct list *imports, const uint8_t *addr)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, imports) {
+		struct msg_import *im = container_of(pos, struct msg_import,
+						     link);
+
+		if (im->pointers && addr >= im->addr &&
+		    addr < im->addr + im->size)
+			return im;
+	}
+	return NULL;
+}
+
+int sci_peer_unmap(struct sci_peer *peer, void *addr)
+{
+	struct msg_import *im;
+
+	if (!peer || !addr)
+		return -EINVAL;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	msg_lock(&peer->ep->lock);
+	im = map_find(&peer->imports, addr);
+	if (im) {
+		im->pointers--;
+	} else {
+		im = map_find(&peer->maps, addr);
+		if (im && !--im->pointers)
+			import_drop(peer, im);
+	}
+	msg_unlock(&peer->ep->lock);
+	return im ? 0 : -EINVAL;
+}
