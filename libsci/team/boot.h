@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: start-up of the processes of a job
+ *
+ * A *job* is a set of processes that a launcher starts together.  Each process has a
+ * *rank*, from 0 to size - 1.  Before the processes can send messages they learn from the
+ * launcher who they are, and exchange the addresses of their endpoints through it.  The
+ * launcher also reports the death of ranks.
+ *
+ * sci_boot_open() finds the launcher:
+ *
+ *  1. `sci run`: SCI_BOOT=FD:INODE names an inherited socket.  Only processes that
+ *     inherit the descriptor can speak for the rank; there is no name and no port.
+ *  2. A PMIx server (mpirun, srun): PMIX_NAMESPACE and PMIX_RANK are set.  libpmix is
+ *     loaded then, and only then.
+ *  3. None: the process is alone, rank 0 of 1.
+ *
+ * Threads: one call at a time for each struct sci_boot.  In the child of a fork()
+ * every call but sci_boot_close() returns -ENOTCONN.
+ */
+#ifndef LIBSCI_TEAM_BOOT_H
+#define LIBSCI_TEAM_BOOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCI_BOOT_KEY_SIZE	16	/* bytes of the job's secret */
+#define SCI_BOOT_NAME_MAX	63	/* characters of the name of a published value */
+#define SCI_BOOT_VALUE_MAX	4096	/* bytes of a published value */
+#define SCI_BOOT_GATHER_MAX	65536	/* bytes of each rank in an all-gather */
+#define SCI_BOOT_RANKS_MAX	65536
+
+struct sci_boot;
+
+/**
+ * struct sci_boot_info - what a process knows about its job
+ * @rank, @size: of this process, and the number of ranks
+ * @local_rank, @local_size: the same among the ranks on this machine
+ * @nodes: the node of each rank, as the launcher placed it; 0 where the launcher does not
+ *	know: the endpoint of the rank does
+ * @job: differs between jobs that run at the same time; 0 if the process is alone
+ * @key: a secret of the job, from a random generator; the same in all ranks
+ * @launched: whether a launcher started the process
+ */
+struct sci_boot_info {
+	unsigned int rank;
+	unsigned int size;
+	unsigned int local_rank;
+	unsigned int local_size;
+	const unsigned int *nodes;
+	uint64_t job;
+	uint8_t key[SCI_BOOT_KEY_SIZE];
+	bool launched;
+};
+
+/**
+ * sci_boot_open() - join the job
+ * @boot: to be given to sci_boot_close()
+ *
+ * Blocks until the launcher answers, which does not depend on other ranks.  A process may
+ * join again after it has left.
+ *
+ * Return: 0; -EBUSY: the process has joined already; -EPROTO: the launcher speaks
+ * another version; -ECONNRESET: the launcher is gone; -ENOSYS: started by a PMIx server,
+ * and libpmix cannot be loaded (standard error says why); -ENOMEM.
+ */
+int sci_boot_open(struct sci_boot **boot);
+
+/* What it knows; valid until sci_boot_close(). */
+const struct sci_boot_info *sci_boot_info(const struct sci_boot *boot);
+
+/**
+ * sci_boot_gather() - give bytes to all ranks, get those of all
+ * @mine: @len bytes
+ * @all: room for size * @len bytes, in the order of ranks; not used if @len is 0
+ * @len: up to SCI_BOOT_GATHER_MAX, the same in all ranks
+ *
+ * A collective call: it returns when all ranks have called it.
+ *
+ * Return: 0; -ECONNRESET: a rank has left or died before it called, or the launcher is
+ * gone (all ranks that are left get this error, in this call and in later ones);
+ * -EINVAL: @len is too large, or differs between ranks; -ENOMEM.
+ */
+int sci_boot_gather(struct sci_boot *boot, const void *mine, void *all, size_t len);
+
+/* A gather of no bytes: returns when all ranks have called it. */
+int sci_boot_barrier(struct sci_boot *boot);
+
+/**
+ * sci_boot_publish() - let other ranks get a value of this rank
+ * @name: up to SCI_BOOT_NAME_MAX characters; a second value of a name replaces the first
+ * @value: up to SCI_BOOT_VALUE_MAX bytes
+ *
+ * Return: 0; -EINVAL: too long; -ECONNRESET: the launcher is gone.
+ */
+int sci_boot_publish(struct sci_boot *boot, const char *name, const void *value, size_t len);
+
+/**
+ * sci_boot_get() - wait for a value that a rank publishes
+ * @rank: whose
+ * @len: the size of @value; becomes the length of the value
+ *
+ * Blocks until @rank publishes it.
+ *
+ * Return: 0; -EINVAL: no such rank, or no such name can be; -EMSGSIZE: the value is
+ * longer, @len says how long; -ECONNRESET: the rank has left or died and has not
+ * published it, or the launcher is gone.
+ */
+int sci_boot_get(struct sci_boot *boot, unsigned int rank, const char *name, void *value,
+		 size_t *len);
+
+/**
+ * sci_boot_fd() - a descriptor that becomes readable when sci_boot_died() has news
+ *
+ * The library's: poll it, do not read or close it.  -1: the process is alone.
+ */
+int sci_boot_fd(const struct sci_boot *boot);
+
+/**
+ * sci_boot_died() - which rank has died?
+ * @rank: of which that is reported; each death is reported once
+ *
+ * Never blocks.  A rank has died when its process ended without sci_boot_close().
+ *
+ * Return: 0; -EAGAIN: none, or none that has not been reported; -ECONNRESET: the
+ * launcher is gone, and with it all that it would report.
+ */
+int sci_boot_died(struct sci_boot *boot, unsigned int *rank);
+
+/**
+ * sci_boot_abort() - end the whole job
+ * @status: exit status of the launcher, from 1 to 255
+ *
+ * Ends this process; the launcher ends the other ranks.
+ */
+__attribute__((noreturn)) void sci_boot_abort(struct sci_boot *boot, int status);
+
+/**
+ * sci_boot_close() - leave the job
+ *
+ * Does not wait for other ranks.  NULL is ignored.
+ */
+void sci_boot_close(struct sci_boot *boot);
+
+#endif

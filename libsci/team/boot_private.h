@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What the ways to a launcher have in common: boot.c chooses one. */
+#ifndef LIBSCI_TEAM_BOOT_PRIVATE_H
+#define LIBSCI_TEAM_BOOT_PRIVATE_H
+
+#include <sys/types.h>
+
+#include "libsci/team/boot.h"
+
+/* Arguments are checked.  The calls of sci_boot_*() with the same names. */
+struct boot_ops {
+	int (*gather)(struct sci_boot *boot, const void *mine, void *all, size_t len);
+	int (*publish)(struct sci_boot *boot, const char *name, const void *value,
+		       size_t len);
+	int (*get)(struct sci_boot *boot, unsigned int rank, const char *name,
+		   void *value, size_t *len);
+	int (*fd)(const struct sci_boot *boot);
+	int (*died)(struct sci_boot *boot, unsigned int *rank);
+	void (*abort)(struct sci_boot *boot, int status);
+	/* Say goodbye unless @forked, free what open allocated, @boot too. */
+	void (*close)(struct sci_boot *boot, bool forked);
+};
+
+struct sci_boot {
+	const struct boot_ops *ops;
+	struct sci_boot_info info;
+	unsigned int *nodes;		/* info.nodes; the owner's to free */
+	pid_t pid;			/* the process that has joined */
+};
+
+/* -ENOENT: no launcher of this kind has started the process. */
+int boot_socket_open(struct sci_boot **boot);
+int boot_pmix_open(struct sci_boot **boot);
+
+#endif

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "libsci/team/boot_server.h"
+
+#define VALUES_MAX	1024		/* published values of one rank */
+
+struct value {
+	struct value *next;
+	size_t len;
+	char name[SCI_BOOT_NAME_MAX + 1];
+	char data[];
+};
+
+/* A rank waits for a value. */
+struct getter {
+	struct getter *next;
+	uint32_t rank;
+	char name[SCI_BOOT_NAME_MAX + 1];
+};
+
+struct member {
+	bool joined, dead, ended;
+	bool contributed;		/* to the gather under way */
+	unsigned int opens;		/* how often it has joined */
+	unsigned int nvalues;
+	struct value *values;
+	struct getter *getters;		/* of its values */
+};
+
+struct gather {
+	char *data;			/* size * len bytes */
+	size_t len;
+	unsigned int count;		/* ranks that have contributed */
+	int error;
+};
+
+struct boot_server {
+	unsigned int size;
+	unsigned int ndead;
+	boot_send_fn *send;
+	void *arg;
+	struct boot_place *places;
+	struct gather gather;
+	uint64_t job;
+	uint8_t key[SCI_BOOT_KEY_SIZE];
+	struct member members[];
+};
+
+int boot_server_create(struct boot_server **server, const struct boot_place *places,
+		       unsigned int size, boot_send_fn *send, void *arg)
+{
+	struct boot_server *s;
+
+	if (!size || size > SCI_BOOT_RANKS_MAX)
+		return -EINVAL;
+	s = calloc(1, sizeof(*s) + size * sizeof(s->members[0]));
+	if (!s)
+		return -ENOMEM;
+	s->size = size;
+	s->send = send;
+	s->arg = arg;
+	s->places = malloc(size * sizeof(*places));
+	if (!s->places || getrandom(s->key, sizeof(s->key), 0) != sizeof(s->key) ||
+	    getrandom(&s->job, sizeof(s->job), 0) != sizeof(s->job)) {
+		boot_server_destroy(s);
+		return -ENOMEM;
+	}
+	s->job |= 1;			/* 0: no job */
+	memcpy(s->places, places, size * sizeof(*places));
+	*server = s;
+	return 0;
+}
+
+static void member_free(struct member *m)
+{
+	struct getter *g;
+	struct value *v;
+
+	while ((v = m->values)) {
+		m->values = v->next;
+		free(v);
+	}
+	while ((g = m->getters)) {
+		m->getters = g->next;
+		free(g);
+	}
+}
+
+void boot_server_destroy(struct boot_server *s)
+{
+	if (!s)
+		return;
+	for (unsigned int i = 0; i < s->size; i++)
+		member_free(&s->members[i]);
+	free(s->gather.data);
+	free(s->places);
+	free(s);
+}
+
+uint64_t boot_server_job(const struct boot_server *s)
+{
+	return s->job;
+}
+
+static void send_to(struct boot_server *s, enum boot_type type, uint32_t rank, int arg,
+		    const void *payload, size_t len)
+{
+	const struct boot_frame f = { type, rank, arg, (uint32_t)len };
+
+	s->send(s->arg, &f, payload);
+}
+
+/* ---- joining and leaving ---- */
+
+static int rank_welcome(struct boot_server *s, uint32_t rank)
+{
+	size_t len = sizeof(struct boot_welcome) + s->size * sizeof(uint32_t);
+	struct boot_welcome *w = calloc(1, len);
+
+	if (!w)
+		return -ENOMEM;
+	w->rank = rank;
+	w->size = s->size;
+	w->job = s->job;
+	memcpy(w->key, s->key, sizeof(w->key));
+	for (uint32_t i = 0; i < s->size; i++) {
+		bool local = s->places[i].host == s->places[rank].host;
+
+		w->nodes[i] = s->places[i].node;
+		w->local_size += local;
+		w->local_rank += local && i < rank;
+	}
+	send_to(s, BOOT_WELCOME, rank, 0, w, len);
+	free(w);
+	for (uint32_t i = 0; i < s->size; i++)
+		if (s->members[i].dead || s->members[i].ended)
+			send_to(s, s->members[i].dead ? BOOT_DIED : BOOT_LEFT, rank,
+				(int)i, NULL, 0);
+	return 0;
+}
+
+static int rank_hello(struct boot_server *s, uint32_t rank, int version)
+{
+	struct member *m = &s->members[rank];
+
+	if (version != BOOT_VERSION) {
+		send_to(s, BOOT_WELCOME, rank, -EPROTO, NULL, 0);
+		return 0;
+	}
+	/* another program of the rank had joined, and did not leave */
+	if (m->joined)
+		boot_server_ended(s, rank, true);
+	m->ended = false;
+	m->joined = true;
+	m->opens++;
+	return rank_welcome(s, rank);
+}
+
+/* The values of @rank that have not been published will not be. */
+static void getters_refuse(struct boot_server *s, struct member *m)
+{
+	struct getter *g;
+
+	while ((g = m->getters)) {
+		m->getters = g->next;
+		send_to(s, BOOT_VALUE, g->rank, -ECONNRESET, NULL, 0);
+		free(g);
+	}
+}
+
+/*
+ * Tell the ranks that joined up to @opens times that @rank takes no part any more.  What
+ * they have contributed to a gather is dropped.
+ */
+static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
+{
+	for (uint32_t i = 0; i < s->size; i++) {
+		struct member *m = &s->members[i];
+
+		if (m->opens > opens)
+			continue;
+		if (m->contributed)
+			s->gather.count--;
+		m->contributed = false;
+		if (i != rank && m->joined)
+			send_to(s, BOOT_LEFT, i, (int)rank, NULL, 0);
+	}
+	getters_refuse(s, &s->members[rank]);
+}
+
+/*
+ * A rank that has left and joined again since @rank joined does not wait for it: they
+ * are in different programs.
+ */
+static int rank_bye(struct boot_server *s, uint32_t rank)
+{
+	s->members[rank].joined = false;
+	rank_left(s, rank, s->members[rank].opens);
+	return 0;
+}
+
+void boot_server_ended(struct boot_server *s, unsigned int rank, bool failed)
+{
+	struct member *m = &s->members[rank];
+
+	m->ended = true;
+	if (m->dead)
+		return;
+	if (m->joined || failed) {
+		m->dead = true;
+		s->ndead++;
+		send_to(s, BOOT_DIED, BOOT_ALL, (int)rank, NULL, 0);
+	}
+	m->joined = false;
+	rank_left(s, rank, UINT_MAX);
+}
+
+/* ---- gather ---- */
+
+static void gather_complete(struct boot_server *s)
+{
+	struct gather *g = &s->gather;
+
+	if (g->error)
+		send_to(s, BOOT_GATHERED, BOOT_ALL, g->error, NULL, 0);
+	else
+		send_to(s, BOOT_GATHERED, BOOT_ALL, 0, g->data, g->len * s->size);
+	free(g->data);
+	*g = (struct gather){ 0 };
+	for (unsigned int i = 0; i < s->size; i++)
+		s->members[i].contributed = false;
+}
+
+static int rank_gather(struct boot_server *s, uint32_t rank, const void *data, size_t len)
+{
+	struct gather *g = &s->gather;
+
+	if (s->ndead)
+		return 0;		/* never completes; the rank learns of the death */
+	if (s->members[rank].contributed || len > SCI_BOOT_GATHER_MAX)
+		return -EPROTO;
+	if (!g->count) {
+		g->len = len;
+		g->error = 0;
+		free(g->data);
+		g->data = malloc(len * s->size + 1);
+		if (!g->data)
+			return -ENOMEM;
+	}
+	if (len != g->len)
+		g->error = -EINVAL;
+	else if (len)
+		memcpy(g->data + rank * len, data, len);
+	s->members[rank].contributed = true;
+	if (++g->count == s->size)
+		gather_complete(s);
+	return 0;
+}
+
+/* ---- values ---- */
+
+static struct value **value_find(struct member *m, const char *name)
+{
+	struct value **p = &m->values;
+
+	while (*p && strcmp((*p)->name, name))
+		p = &(*p)->next;
+	return p;
+}
+
+/* The name at the start of @payload; 0: there is none, else its length with the 0. */
+static size_t name_size(const char *payload, size_t len)
+{
+	size_t n = strnlen(payload, len);
+
+	return n && n < len && n <= SCI_BOOT_NAME_MAX ? n + 1 : 0;
+}
+
+static void getters_answer(struct boot_server *s, struct member *m, const struct value *v)
+{
+	struct getter **p = &m->getters, *g;
+
+	while ((g = *p)) {
+		if (strcmp(g->name, v->name)) {
+			p = &g->next;
+			continue;
+		}
+		*p = g->next;
+		send_to(s, BOOT_VALUE, g->rank, 0, v->data, v->len);
+		free(g);
+	}
+}
+
+static int rank_publish(struct boot_server *s, uint32_t rank, const char *payload,
+			size_t len)
+{
+	struct member *m = &s->members[rank];
+	size_t n = name_size(payload, len);
+	struct value *v, **old;
+
+	if (!n || len - n > SCI_BOOT_VALUE_MAX)
+		return -EPROTO;
+	old = value_find(m, payload);
+	if (!*old && m->nvalues++ == VALUES_MAX)
+		return -EPROTO;
+	v = malloc(sizeof(*v) + len - n);
+	if (!v)
+		return -ENOMEM;
+	memcpy(v->name, payload, n);
+	v->len = len - n;
+	memcpy(v->data, payload + n, v->len);
+	v->next = *old ? (*old)->next : NULL;
+	free(*old);
+	*old = v;
+	getters_answer(s, m, v);
+	return 0;
+}
+
+static int rank_get(struct boot_server *s, uint32_t rank, uint32_t whose, const char *name,
+		    size_t len)
+{
+	struct member *m;
+	struct getter *g;
+	struct value *v;
+
+	if (whose >= s->size || name_size(name, len) != len)
+		return -EPROTO;
+	m = &s->members[whose];
+	v = *value_find(m, name);
+	if (v || m->ended || (!m->joined && m->opens >= s->members[rank].opens)) {
+		send_to(s, BOOT_VALUE, rank, v ? 0 : -ECONNRESET, v ? v->data : NULL,
+			v ? v->len : 0);
+		return 0;
+	}
+	g = malloc(sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	g->rank = rank;
+	memcpy(g->name, name, len);
+	g->next = m->getters;
+	m->getters = g;
+	return 0;
+}
+
+int boot_server_frame(struct boot_server *s, const struct boot_frame *f, const void *payload)
+{
+	if (f->rank >= s->size)
+		return -EPROTO;
+	if (f->type == BOOT_HELLO)
+		return rank_hello(s, f->rank, f->arg);
+	if (!s->members[f->rank].joined)
+		return -EPROTO;
+	switch (f->type) {
+	case BOOT_GATHER:
+		return rank_gather(s, f->rank, payload, f->len);
+	case BOOT_PUBLISH:
+		return rank_publish(s, f->rank, payload, f->len);
+	case BOOT_GET:
+		return rank_get(s, f->rank, (uint32_t)f->arg, payload, f->len);
+	case BOOT_BYE:
+		return rank_bye(s, f->rank);
+	case BOOT_ABORT:
+		return f->arg > 0 && f->arg < 256 ? f->arg : -EPROTO;
+	default:
+		return -EPROTO;
+	}
+}

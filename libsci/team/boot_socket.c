@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The rank's end of a launcher's socket (boot_wire.h). */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "libsci/team/boot_private.h"
+#include "libsci/team/boot_wire.h"
+
+struct boot_socket {
+	struct sci_boot boot;
+	struct boot_stream stream;
+	int fd_flags;			/* as they were before open */
+	bool gone;			/* the launcher */
+	bool incomplete;		/* a rank has left or died: no gather completes */
+	unsigned int *dead;		/* ranks to report, from [first_dead] to [ndead] */
+	unsigned int first_dead, ndead, dead_room;
+};
+
+static struct boot_socket *to_socket(const struct sci_boot *boot)
+{
+	return (struct boot_socket *)boot;
+}
+
+/*
+ * SCI_BOOT=FD:INODE.  A program that a rank starts has the variable, but not the
+ * descriptor: its number may belong to another file.
+ */
+static int socket_find(int *fd)
+{
+	const char *value = getenv("SCI_BOOT");
+	unsigned long long inode;
+	struct stat st;
+	char end;
+
+	if (!value || sscanf(value, "%d:%llu%c", fd, &inode, &end) != 2)
+		return -ENOENT;
+	if (fstat(*fd, &st) || !S_ISSOCK(st.st_mode) || st.st_ino != inode)
+		return -ENOENT;
+	return 0;
+}
+
+/* ---- frames ---- */
+
+static int socket_gone(struct boot_socket *s)
+{
+	s->gone = true;
+	return -ECONNRESET;
+}
+
+static int socket_poll(struct boot_socket *s, short events)
+{
+	struct pollfd p = { .fd = s->stream.in, .events = events };
+
+	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
+static int socket_send(struct boot_socket *s, enum boot_type type, int arg,
+		       const void *payload, size_t len)
+{
+	const struct boot_frame f = { type, s->boot.info.rank, arg, (uint32_t)len };
+	int ret;
+
+	if (s->gone)
+		return -ECONNRESET;
+	ret = boot_stream_send(&s->stream, &f, payload);
+	while (!ret && boot_stream_queued(&s->stream)) {
+		ret = socket_poll(s, POLLOUT);
+		if (!ret)
+			ret = boot_stream_flush(&s->stream);
+	}
+	return ret == -ECONNRESET ? socket_gone(s) : ret;
+}
+
+static int dead_add(struct boot_socket *s, unsigned int rank)
+{
+	unsigned int room = s->dead_room ? 2 * s->dead_room : 8;
+	unsigned int *dead;
+
+	if (s->ndead == s->dead_room) {
+		dead = realloc(s->dead, room * sizeof(*dead));
+		if (!dead)
+			return -ENOMEM;
+		s->dead = dead;
+		s->dead_room = room;
+	}
+	s->dead[s->ndead++] = rank;
+	s->incomplete = true;
+	return 0;
+}
+
+/* Take the next frame that is no notice.  -EAGAIN: none has arrived. */
+static int socket_next(struct boot_socket *s, struct boot_frame *f, const void **payload)
+{
+	int ret;
+
+	while (!(ret = boot_stream_next(&s->stream, f, payload))) {
+		if (f->type == BOOT_DIED)
+			ret = dead_add(s, (unsigned int)f->arg);
+		else if (f->type == BOOT_LEFT)
+			s->incomplete = true;
+		else
+			return 0;
+		if (ret)
+			return ret;
+	}
+	return ret == -EPROTO ? socket_gone(s) : ret;
+}
+
+/* Read what has arrived; -EAGAIN: nothing. */
+static int socket_fill(struct boot_socket *s)
+{
+	int ret = s->gone ? -ECONNRESET : boot_stream_fill(&s->stream);
+
+	return ret == -ECONNRESET ? socket_gone(s) : ret;
+}
+
+/*
+ * Wait for a frame of @type.  @gather: -ECONNRESET as soon as it can no more
+ * complete.  Frames of another type answer calls of a program that had the socket before.
+ */
+static int socket_wait(struct boot_socket *s, enum boot_type type, bool gather,
+		       struct boot_frame *f, const void **payload)
+{
+	int ret;
+
+	for (;;) {
+		ret = socket_next(s, f, payload);
+		if (!ret && f->type == type)
+			return 0;
+		if (!ret)
+			continue;
+		if (ret != -EAGAIN)
+			return ret;
+		if (gather && s->incomplete)
+			return -ECONNRESET;
+		ret = socket_fill(s);
+		if (ret == -EAGAIN)
+			ret = socket_poll(s, POLLIN);
+		if (ret)
+			return ret;
+	}
+}
+
+/* ---- the calls ---- */
+
+static int socket_gather(struct sci_boot *boot, const void *mine, void *all, size_t len)
+{
+	struct boot_socket *s = to_socket(boot);
+	struct boot_frame f;
+	const void *payload;
+	int ret;
+
+	if (s->incomplete)
+		return -ECONNRESET;
+	ret = socket_send(s, BOOT_GATHER, 0, mine, len);
+	if (!ret)
+		ret = socket_wait(s, BOOT_GATHERED, true, &f, &payload);
+	if (ret)
+		return ret;
+	if (f.arg)
+		return f.arg;
+	if (f.len != len * boot->info.size)
+		return -EPROTO;
+	if (len)
+		memcpy(all, payload, f.len);
+	return 0;
+}
+
+static int socket_publish(struct sci_boot *boot, const char *name, const void *value,
+			  size_t len)
+{
+	char payload[SCI_BOOT_NAME_MAX + 1 + SCI_BOOT_VALUE_MAX];
+	size_t n = strlen(name) + 1;
+
+	memcpy(payload, name, n);
+	if (len)
+		memcpy(payload + n, value, len);
+	return socket_send(to_socket(boot), BOOT_PUBLISH, 0, payload, n + len);
+}
+
+static int socket_get(struct sci_boot *boot, unsigned int rank, const char *name,
+		      void *value, size_t *len)
+{
+	struct boot_socket *s = to_socket(boot);
+	struct boot_frame f;
+	const void *payload;
+	size_t room = *len;
+	int ret;
+
+	ret = socket_send(s, BOOT_GET, (int)rank, name, strlen(name) + 1);
+	if (!ret)
+		ret = socket_wait(s, BOOT_VALUE, false, &f, &payload);
+	if (ret)
+		return ret;
+	if (f.arg)
+		return f.arg;
+	*len = f.len;
+	if (f.len > room)
+		return -EMSGSIZE;
+	if (f.len)
+		memcpy(value, payload, f.len);
+	return 0;
+}
+
+static int socket_fd(const struct sci_boot *boot)
+{
+	return to_socket(boot)->stream.in;
+}
+
+static int socket_died(struct sci_boot *boot, unsigned int *rank)
+{
+	struct boot_socket *s = to_socket(boot);
+	struct boot_frame f;
+	const void *payload;
+	int ret;
+
+	while (s->first_dead == s->ndead) {
+		ret = socket_next(s, &f, &payload);
+		if (ret == -EAGAIN && s->first_dead == s->ndead)
+			ret = socket_fill(s);
+		if (ret && ret != -EAGAIN)
+			return ret;
+		if (ret == -EAGAIN && s->first_dead == s->ndead)
+			return ret;
+	}
+	*rank = s->dead[s->first_dead++];
+	return 0;
+}
+
+static void socket_abort(struct sci_boot *boot, int status)
+{
+	socket_send(to_socket(boot), BOOT_ABORT, status, NULL, 0);
+}
+
+/* The descriptor came with the environment, and stays for the next sci_boot_open(). */
+static void socket_close(struct sci_boot *boot, bool forked)
+{
+	struct boot_socket *s = to_socket(boot);
+
+	if (!forked) {
+		socket_send(s, BOOT_BYE, 0, NULL, 0);
+		fcntl(s->stream.in, F_SETFD, s->fd_flags);
+	}
+	boot_stream_free(&s->stream);
+	free(s->dead);
+	free(boot->nodes);
+	free(s);
+}
+
+static const struct boot_ops socket_ops = {
+	.gather = socket_gather,
+	.publish = socket_publish,
+	.get = socket_get,
+	.fd = socket_fd,
+	.died = socket_died,
+	.abort = socket_abort,
+	.close = socket_close,
+};
+
+static int socket_welcome(struct boot_socket *s)
+{
+	struct sci_boot_info *info = &s->boot.info;
+	const struct boot_welcome *w;
+	struct boot_frame f;
+	const void *payload;
+	int ret;
+
+	ret = socket_send(s, BOOT_HELLO, BOOT_VERSION, NULL, 0);
+	if (!ret)
+		ret = socket_wait(s, BOOT_WELCOME, false, &f, &payload);
+	if (ret)
+		return ret;
+	w = payload;
+	if (f.arg || f.len < sizeof(*w) || w->size > SCI_BOOT_RANKS_MAX ||
+	    f.len != sizeof(*w) + w->size * sizeof(w->nodes[0]) || w->rank >= w->size)
+		return -EPROTO;
+	info->rank = w->rank;
+	info->size = w->size;
+	info->local_rank = w->local_rank;
+	info->local_size = w->local_size;
+	info->job = w->job;
+	memcpy(info->key, w->key, sizeof(info->key));
+	s->boot.nodes = malloc(w->size * sizeof(w->nodes[0]));
+	if (!s->boot.nodes)
+		return -ENOMEM;
+	memcpy(s->boot.nodes, w->nodes, w->size * sizeof(w->nodes[0]));
+	/* notices until now were for the program that had the socket before */
+	s->incomplete = false;
+	s->first_dead = s->ndead = 0;
+	return 0;
+}
+
+int boot_socket_open(struct sci_boot **boot)
+{
+	struct boot_socket *s;
+	int fd, ret;
+
+	ret = socket_find(&fd);
+	if (ret)
+		return ret;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->boot.ops = &socket_ops;
+	s->stream.in = s->stream.out = fd;
+	s->fd_flags = fcntl(fd, F_GETFD);
+	/* programs that this one starts are not the rank */
+	fcntl(fd, F_SETFD, s->fd_flags | FD_CLOEXEC);
+	ret = socket_welcome(s);
+	if (ret) {
+		socket_close(&s->boot, true);
+		return ret;
+	}
+	*boot = &s->boot;
+	return 0;
+}

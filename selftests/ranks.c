@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libsci/team/boot_server.h"
+#include "selftests/ranks.h"
+
+struct rank {
+	struct boot_stream stream;
+	pid_t pid;
+	int status;			/* as waitpid() has it */
+};
+
+static struct job {
+	unsigned int n;
+	struct rank ranks[RANKS_MAX];
+	void (*fn)(void *arg);
+	void (*plain)(void);
+	void *arg;
+	int aborted;
+} job;
+
+static unsigned int my_rank;
+
+unsigned int ranks_rank(void)
+{
+	return my_rank;
+}
+
+int ranks_aborted(void)
+{
+	return job.aborted;
+}
+
+/* ---- the server's side ---- */
+
+static void rank_end(struct rank *r)
+{
+	if (r->stream.in < 0)
+		return;
+	close(r->stream.in);
+	r->stream.in = r->stream.out = -1;
+	boot_stream_free(&r->stream);
+}
+
+static void server_send(void *arg, const struct boot_frame *f, const void *payload)
+{
+	struct job *j = arg;
+
+	for (unsigned int i = 0; i < j->n; i++)
+		if ((f->rank == i || f->rank == BOOT_ALL) && j->ranks[i].stream.out >= 0)
+			boot_stream_send(&j->ranks[i].stream, f, payload);
+}
+
+/* False: the rank has hung up, or broken the protocol. */
+static bool rank_input(struct job *j, struct boot_server *server, unsigned int i)
+{
+	struct rank *r = &j->ranks[i];
+	const void *payload;
+	struct boot_frame f;
+	int ret;
+
+	ret = boot_stream_fill(&r->stream);
+	while (ret != -ECONNRESET && !(ret = boot_stream_next(&r->stream, &f, &payload))) {
+		f.rank = i;
+		ret = boot_server_frame(server, &f, payload);
+		if (ret > 0)
+			j->aborted = ret;
+		if (ret < 0)
+			return false;
+	}
+	return ret == -EAGAIN;
+}
+
+static void rank_reap(struct job *j, struct boot_server *server, unsigned int i)
+{
+	struct rank *r = &j->ranks[i];
+
+	rank_end(r);
+	CHECK_EQ(waitpid(r->pid, &r->status, 0), r->pid);
+	boot_server_ended(server, i, r->status != 0);
+}
+
+static unsigned int ranks_poll(struct job *j, struct pollfd *p)
+{
+	unsigned int open = 0;
+
+	for (unsigned int i = 0; i < j->n; i++) {
+		struct boot_stream *s = &j->ranks[i].stream;
+
+		p[i] = (struct pollfd){ .fd = s->in, .events = POLLIN };
+		if (boot_stream_queued(s))
+			p[i].events |= POLLOUT;
+		open += s->in >= 0;
+	}
+	if (open)
+		CHECK(poll(p, j->n, -1) >= 0 || errno == EINTR);
+	return open;
+}
+
+static void rank_check(unsigned int rank, int status, bool may_die)
+{
+	if (!status || (may_die && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+		return;
+	if (WIFSIGNALED(status))
+		FAIL("rank %u was ended by signal %d", rank, WTERMSIG(status));
+	exit(WEXITSTATUS(status));	/* it has said why, or skips the test */
+}
+
+/* Until all ranks have ended; @may_die: a rank that aborts ends the others. */
+static void ranks_serve(struct job *j, struct boot_server *server, bool may_die)
+{
+	struct pollfd p[RANKS_MAX];
+
+	while (ranks_poll(j, p)) {
+		for (unsigned int i = 0; i < j->n; i++) {
+			if (p[i].revents & POLLOUT)
+				boot_stream_flush(&j->ranks[i].stream);
+			if (!(p[i].revents & ~POLLOUT) || rank_input(j, server, i))
+				continue;
+			rank_reap(j, server, i);
+			if (!j->aborted)
+				rank_check(i, j->ranks[i].status, may_die);
+		}
+		for (unsigned int i = 0; j->aborted && i < j->n; i++)
+			if (j->ranks[i].stream.in >= 0)
+				kill(j->ranks[i].pid, SIGKILL);
+	}
+	if (j->aborted && !may_die)
+		FAIL("a rank has aborted the job with status %d", j->aborted);
+}
+
+/* ---- the ranks' side ---- */
+
+static void rank_main(struct peer *self, void *arg)
+{
+	struct boot_stream *s = arg;
+	char value[48];
+	struct stat st;
+
+	(void)self;
+	/* the ends of ranks that were forked before belong to the server */
+	for (unsigned int i = 0; i < my_rank; i++)
+		close(job.ranks[i].stream.in);
+	close(job.ranks[my_rank].stream.in);
+	CHECK_EQ(fstat(s->in, &st), 0);
+	snprintf(value, sizeof(value), "%d:%llu", s->in, (unsigned long long)st.st_ino);
+	setenv("SCI_BOOT", value, 1);
+	if (job.plain)
+		job.plain();
+	else
+		job.fn(job.arg);
+}
+
+static void rank_spawn(struct job *j, unsigned int i, unsigned int node)
+{
+	struct boot_stream theirs = { 0 };
+	int fds[2];
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	j->ranks[i] = (struct rank){ .stream = { .in = fds[0], .out = fds[0] } };
+	theirs.in = fds[1];
+	my_rank = i;
+	j->ranks[i].pid = peer_pid(peer_spawn(node, rank_main, &theirs));
+	close(fds[1]);
+}
+
+static void job_run(unsigned int n, unsigned int nodes, bool may_die)
+{
+	struct boot_place places[RANKS_MAX];
+	struct boot_server *server;
+
+	test_needs_one_machine();
+	CHECK(n && n <= RANKS_MAX && nodes && nodes <= n);
+	job.n = 0;
+	job.aborted = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		places[i] = (struct boot_place){ .node = 4 * (1 + i * nodes / n) };
+		rank_spawn(&job, i, places[i].node);
+		job.n++;
+	}
+	CHECK_EQ(boot_server_create(&server, places, n, server_send, &job), 0);
+	ranks_serve(&job, server, may_die);
+	boot_server_destroy(server);
+}
+
+static void ranks_set(void (*plain)(void), void (*fn)(void *arg), void *arg)
+{
+	job.plain = plain;
+	job.fn = fn;
+	job.arg = arg;
+}
+
+void ranks_run(unsigned int n, unsigned int nodes, void (*fn)(void))
+{
+	ranks_set(fn, NULL, NULL);
+	job_run(n, nodes, false);
+}
+
+void ranks_run_arg(unsigned int n, unsigned int nodes, void (*fn)(void *arg), void *arg,
+		   bool may_die)
+{
+	ranks_set(NULL, fn, arg);
+	job_run(n, nodes, may_die);
+}
