@@ -302,6 +302,12 @@ $(KERNEL_TESTS): %: %.o $(B)/selftests/kernel/common.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^
 
+version:
+	@echo $(VERSION)
+
+deb: $(O)/.setup-deb			## Install: Debian packages, in $(O)/deb
+	scripts/deb $(O) $(VERSION)
+
 install: libs bins			## Install: to DESTDIR, PREFIX (/usr/local)
 	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(BINDIR) \
 		$(sort $(addprefix $(INCLUDEDIR)/,$(dir $(HEADERS)))) \
@@ -381,7 +387,7 @@ help:					## Build: this list
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \
-	uninstall clean help
+	uninstall clean deb version help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
