@@ -166,7 +166,7 @@ static int alloc_buf(struct sci_ep *ep, size_t len, void **out)
 	ret = ep->ops->lseg.map(b->seg, 0, len, 0, &addr);
 	if (ret)
 		goto err_seg;
-	ret = ep->ops->lseg.export(b->seg, 0);
+	ret = ep->ops->lseg.export(b->seg, ep->adapter);
 	if (ret)
 		goto err_map;
 	b->addr = addr;
@@ -313,7 +313,7 @@ static int register_buf(struct sci_ep *ep, uint8_t *addr, size_t len)
 	if (ret)
 		goto err_free;
 	ret = sci_lseg_register(ep->fabric, b->seg, addr, len);
-	ret = ret ? ret : ep->ops->lseg.export(b->seg, 0);
+	ret = ret ? ret : ep->ops->lseg.export(b->seg, ep->adapter);
 	if (ret)
 		goto err_seg;
 	list_add_tail(&b->link, &ep->bufs);

@@ -25,7 +25,7 @@
 static int connect_segment(struct msg_call *c)
 {
 	struct sci_rseg_param param = {
-		.node = c->to.node, .id = c->id, .timeout = CALL_TIMEOUT_MS,
+		.adapter = c->ep->adapter, .node = c->to.node, .id = c->id, .timeout = CALL_TIMEOUT_MS,
 		.event = c->event, .owner = c->peer,
 	};
 
@@ -35,7 +35,8 @@ static int connect_segment(struct msg_call *c)
 static int connect_intr(struct msg_call *c, bool data, struct sci_rintr **out)
 {
 	struct sci_rintr_param param = {
-		.node = c->to.node, .number = MSG_NUMBERS + c->to.id,
+		.adapter = c->ep->adapter, .node = c->to.node,
+		.number = MSG_NUMBERS + c->to.id,
 		.timeout = CALL_TIMEOUT_MS, .data = data,
 	};
 

@@ -37,7 +37,8 @@ void callers_make(struct msg_call *c)
 	pthread_mutex_lock(&t->lock);
 	list_add_tail(&c->waiting, &t->waiting);
 	if (t->threads < THREADS_MAX) {
-		ret = sci_thread_start(&thread, make_calls, c->ep, "sci-caller");
+		ret = sci_thread_start(&thread, make_calls, c->ep,
+				       ep_thread_name(c->ep, "sci-caller"));
 		if (!ret)
 			pthread_detach(thread);
 		t->threads += !ret;

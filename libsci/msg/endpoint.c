@@ -5,6 +5,7 @@
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 _Atomic uint32_t msg_fork_gen;
@@ -23,14 +24,16 @@ static void fork_init(void)
 	pthread_atfork(waits_fork_prepare, waits_fork_parent, fork_child);
 }
 
-static struct sci_ep *ep_new(unsigned int flags)
+static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 {
 	struct sci_ep *ep = calloc(1, sizeof(*ep));
 
 	if (!ep)
 		return NULL;
-	ep->lock.none = flags & SCI_EP_SINGLE_THREAD;
-	ep->crc = flags & SCI_EP_CRC;
+	ep->lock.none = attr->flags & SCI_EP_SINGLE_THREAD;
+	ep->crc = attr->flags & SCI_EP_CRC;
+	ep->adapter = attr->adapter;
+	snprintf(ep->name, sizeof(ep->name), "%s", attr->name ? attr->name : "");
 	ep->fork_gen = atomic_load(&msg_fork_gen);
 	ep->free_id = UINT32_MAX;
 	list_init(&ep->hot);
@@ -66,7 +69,8 @@ static void port_event(void *owner, const struct sci_event *ev)
 static int make_bell(struct sci_ep *ep, uint32_t id)
 {
 	struct sci_lintr_param param = {
-		.number = MSG_NUMBERS + id, .flags = SCI_INTR_FIXED,
+		.adapter = ep->adapter, .number = MSG_NUMBERS + id,
+		.flags = SCI_INTR_FIXED,
 	};
 	int ret = ep->ops->lintr.create(ep->fabric, &param, &ep->bell);
 
@@ -81,7 +85,7 @@ static int make_bell(struct sci_ep *ep, uint32_t id)
 static int make_port(struct sci_ep *ep, uint32_t id)
 {
 	struct sci_lintr_param param = {
-		.number = MSG_NUMBERS + id,
+		.adapter = ep->adapter, .number = MSG_NUMBERS + id,
 		.flags = SCI_INTR_FIXED | SCI_INTR_DATA,
 		.event = port_event, .owner = ep,
 	};
@@ -117,22 +121,25 @@ static int take_any_id(struct sci_ep *ep)
 	return ret;
 }
 
-static int join(struct sci_ep *ep)
+static int join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 {
+	const struct sci_fabric_place at = {
+		.spec = attr->fabric, .node = attr->node,
+	};
 	struct sci_adapter_info info;
 	int ret;
 
-	ret = sci_fabric_open(&ep->fabric);
+	ret = sci_fabric_open_at(&ep->fabric, &at);
 	if (ret)
 		return ret;
 	ep->ops = ep->fabric->ops;
-	ret = ep->ops->query.adapter(ep->fabric, 0, &info);
+	ret = ep->ops->query.adapter(ep->fabric, ep->adapter, &info);
 	if (ret) {
 		sci_fabric_close(ep->fabric);
 		return ret;
 	}
 	line_init();
-	ep->link = ep->ops->query.link(ep->fabric, 0);
+	ep->link = ep->ops->query.link(ep->fabric, ep->adapter);
 	ep->errors = sci_link_errors(ep->link);
 	ep->addr.node = info.node;
 	ep->wake_barrier = info.wake_barrier;
@@ -143,26 +150,26 @@ static int join(struct sci_ep *ep)
 	return 0;
 }
 
-int sci_ep_open(struct sci_ep **out, uint32_t id, unsigned int flags)
+static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
 {
 	struct sci_ep *ep;
 	int ret;
 
-	if (!out || id > SCI_EP_ID_MAX ||
-	    flags & ~(SCI_EP_SINGLE_THREAD | SCI_EP_CRC))
+	if (attr->id > SCI_EP_ID_MAX ||
+	    attr->flags & ~(uint32_t)(SCI_EP_SINGLE_THREAD | SCI_EP_CRC))
 		return -EINVAL;
 	pthread_once(&fork_once, fork_init);
-	ep = ep_new(flags);
+	ep = ep_new(attr);
 	if (!ep)
 		return -ENOMEM;
-	ret = join(ep);
+	ret = join(ep, attr);
 	if (ret)
 		goto err_free;
 	ret = params_init(ep);
 	ret = ret ? ret : keeper_start(ep);
 	if (ret)
 		goto err_leave;
-	ret = id ? take_id(ep, id) : take_any_id(ep);
+	ret = attr->id ? take_id(ep, attr->id) : take_any_id(ep);
 	if (ret)
 		goto err_keeper;
 	*out = ep;
@@ -176,6 +183,35 @@ err_free:
 	callers_fini(ep);
 	free(ep);
 	return ret;
+}
+
+/* A struct of a later library may be longer: what this one lacks has to be 0. */
+static int attr_read(struct sci_ep_attr *attr, const struct sci_ep_attr *from)
+{
+	const char *tail = (const char *)from;
+
+	if (from->size < offsetof(struct sci_ep_attr, fabric))
+		return -EINVAL;
+	for (size_t i = sizeof(*attr); i < from->size; i++)
+		if (tail[i])
+			return -E2BIG;
+	memcpy(attr, from, from->size < sizeof(*attr) ? from->size : sizeof(*attr));
+	return 0;
+}
+
+int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *from)
+{
+	struct sci_ep_attr attr = { 0 };
+	int ret = ep && from ? attr_read(&attr, from) : -EINVAL;
+
+	return ret ? ret : open_ep(ep, &attr);
+}
+
+int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags)
+{
+	const struct sci_ep_attr attr = { .id = id, .flags = flags };
+
+	return ep ? open_ep(ep, &attr) : -EINVAL;
 }
 
 /* ---- the end ---- */
@@ -248,6 +284,11 @@ int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr)
 		return -ENOTCONN;
 	*addr = ep->addr;
 	return 0;
+}
+
+const char *sci_ep_name(struct sci_ep *ep)
+{
+	return ep ? ep->name : NULL;
 }
 
 const char *sci_ep_fabric(struct sci_ep *ep)

@@ -362,6 +362,11 @@ struct msg_keeper {
 	unsigned int calm;		/* looks with nothing dirty */
 };
 
+#define EP_NAME_MAX	15u		/* as names of threads */
+
+/* The endpoint's threads are called as it is, or for what they do. */
+#define ep_thread_name(ep, role)	((ep)->name[0] ? (ep)->name : (role))
+
 /* Attempts at a store before the caller does something else first. */
 #define STORE_TRIES	64u
 
@@ -398,6 +403,8 @@ struct sci_ep {
 
 	struct sci_fabric *fabric;
 	struct sci_addr addr;
+	uint32_t adapter;		/* of the fabric */
+	char name[EP_NAME_MAX + 1];	/* the program's for it */
 	uint64_t nonce;
 	uint32_t fork_gen;
 	struct list peers;		/* CONNECTING or UP */

@@ -108,7 +108,8 @@ int keeper_start(struct sci_ep *ep)
 	ep->lock.none = false;
 	pthread_mutex_init(&k->lock, NULL);
 	sci_cond_init(&k->cond);
-	ret = sci_thread_start(&k->thread, keep, ep, "sci-keeper");
+	ret = sci_thread_start(&k->thread, keep, ep,
+			       ep_thread_name(ep, "sci-keeper"));
 	k->runs = !ret;
 	if (ret) {
 		pthread_mutex_destroy(&k->lock);

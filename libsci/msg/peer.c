@@ -87,7 +87,7 @@ static int make_inbox(struct sci_peer *p)
 	if (ret)
 		goto err;
 	p->inbox_map = addr;
-	ret = ops->lseg.export(p->inbox, 0);
+	ret = ops->lseg.export(p->inbox, p->ep->adapter);
 	if (ret)
 		goto err;
 	return 0;

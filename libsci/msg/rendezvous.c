@@ -89,7 +89,7 @@ static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	ret = ops->lseg.map(b->seg, 0, size, 0, &addr);
 	if (ret)
 		goto err_seg;
-	ret = ops->lseg.export(b->seg, 0);
+	ret = ops->lseg.export(b->seg, p->ep->adapter);
 	if (ret)
 		goto err_map;
 	b->base = addr;

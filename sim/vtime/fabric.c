@@ -28,8 +28,10 @@ static bool fab_present(void)
 	return vt_current();
 }
 
-static int fab_open(struct sci_fabric **out, const char *arg)
+static int fab_open(struct sci_fabric **out, const struct sci_fabric_place *at,
+		    const char *arg)
 {
+	(void)at;
 	(void)arg;
 	if (!vt_current())
 		return -ENODEV;

@@ -77,13 +77,19 @@ static void charge(void)
 
 /* ---- libsci/fabric/core/fabric.c ---- */
 
-int sci_fabric_open(struct sci_fabric **out)
+int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at)
 {
+	(void)at;
 	if (!vt_current())
 		return -ENODEV;
 	charge();
 	*out = fabric_of(vt_current());
 	return 0;
+}
+
+int sci_fabric_open(struct sci_fabric **out)
+{
+	return sci_fabric_open_at(out, NULL);
 }
 
 void sci_fabric_close(struct sci_fabric *f)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -15,15 +16,36 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-int sci_env_node(unsigned int *node)
-{
-	static const char want[] = "want a node id, a multiple of 4 from 4 to 65532";
-	int ret = sci_env_number("SCI_NODE", node, 10, SCI_NODE_STEP,
-				 SCI_NODE_MAX, want);
+static const char want_node[] = "want a node id, a multiple of 4 from 4 to 65532";
 
+static int node_of(const struct sci_fabric_place *at, unsigned int *node)
+{
+	char text[16];
+
+	*node = at->node;
+	if (!(at->node % SCI_NODE_STEP) && at->node <= SCI_NODE_MAX)
+		return 0;
+	snprintf(text, sizeof(text), "%u", at->node);
+	return sci_env_bad("node", text, want_node);
+}
+
+int sci_place_node(const struct sci_fabric_place *at, unsigned int *node)
+{
+	int ret;
+
+	if (at->node)
+		return node_of(at, node);
+	ret = sci_env_number("SCI_NODE", node, 10, SCI_NODE_STEP, SCI_NODE_MAX,
+			     want_node);
 	if (ret || !(*node % SCI_NODE_STEP))
 		return ret;
-	return sci_env_bad("SCI_NODE", getenv("SCI_NODE"), want);
+	return sci_env_bad("SCI_NODE", getenv("SCI_NODE"), want_node);
+}
+
+int sci_place_bad(const struct sci_fabric_place *at, const char *want)
+{
+	return at->spec ? sci_env_bad("fabric", at->spec, want) :
+			  sci_env_bad("SCI_FABRIC", getenv("SCI_FABRIC"), want);
 }
 
 int sci_env_mode(unsigned int *mode)

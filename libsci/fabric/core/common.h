@@ -7,8 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* SCI_NODE: -EINVAL, and said, where it is no node id. */
-int sci_env_node(unsigned int *node);
+struct sci_fabric_place;
+
+/*
+ * The node of @at, else of SCI_NODE, else *@node stays. -EINVAL, and said, where that
+ * is no node id.
+ */
+int sci_place_node(const struct sci_fabric_place *at, unsigned int *node);
+
+/* Says on standard error what is wrong with the fabric of @at or SCI_FABRIC: -EINVAL. */
+int sci_place_bad(const struct sci_fabric_place *at, const char *want);
 
 /* SCI_MODE: likewise. */
 int sci_env_mode(unsigned int *mode);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libsci/base/host.h"
+#include "libsci/fabric/core/common.h"
 #include "libsci/fabric/core/fault.h"
 
 /* In the order "auto" tries them. */
@@ -52,9 +53,9 @@ static int read_environment(void)
 	return ret;
 }
 
-static int open_fabric(struct sci_fabric **out)
+static int open_fabric(struct sci_fabric **out, const struct sci_fabric_place *at)
 {
-	const char *spec = getenv("SCI_FABRIC");
+	const char *spec = at->spec ? at->spec : getenv("SCI_FABRIC");
 	const char *arg;
 	size_t i, n;
 
@@ -62,7 +63,7 @@ static int open_fabric(struct sci_fabric **out)
 	if (!spec || !*spec || !strcmp(spec, "auto")) {
 		for (i = 0; i < N_FABRICS; i++)
 			if (fabrics[i]->present())
-				return fabrics[i]->open(out, NULL);
+				return fabrics[i]->open(out, at, NULL);
 		return -ENODEV;
 	}
 
@@ -71,22 +72,27 @@ static int open_fabric(struct sci_fabric **out)
 	for (i = 0; i < N_FABRICS; i++)
 		if (strlen(fabrics[i]->name) == n &&
 		    !strncmp(spec, fabrics[i]->name, n))
-			return fabrics[i]->open(out, arg);
-	return sci_env_bad("SCI_FABRIC", spec,
-			   "want auto, dev, dev:DEVICE,..., shm or shm:CLUSTER");
+			return fabrics[i]->open(out, at, arg);
+	return sci_place_bad(at,
+			     "want auto, dev, dev:DEVICE,..., shm or shm:CLUSTER");
 }
 
-int sci_fabric_open(struct sci_fabric **out)
+int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at)
 {
 	int ret;
 
 	pthread_once(&fork_once, fork_init);
 	pthread_mutex_lock(&open_lock);
 	ret = n_open ? 0 : read_environment();
-	ret = ret ? ret : open_fabric(out);
+	ret = ret ? ret : open_fabric(out, at);
 	n_open += !ret;
 	pthread_mutex_unlock(&open_lock);
 	return ret;
+}
+
+int sci_fabric_open(struct sci_fabric **out)
+{
+	return sci_fabric_open_at(out, &(struct sci_fabric_place){ 0 });
 }
 
 void sci_fabric_close(struct sci_fabric *f)

@@ -397,12 +397,23 @@ struct sci_copy_ops {
 };
 
 /**
+ * struct sci_fabric_place - where to join
+ * @spec: as SCI_FABRIC; NULL: what that says
+ * @node: 0: what SCI_NODE says
+ */
+struct sci_fabric_place {
+	const char *spec;
+	unsigned int node;
+};
+
+/**
  * struct sci_fabric_ops - a fabric
  * @name:	The first word of SCI_FABRIC that selects it.
  * @present:	Return whether this machine has it: "auto" takes the first that
  *		is.
- * @open:	Join; @arg is the text after "NAME:" in SCI_FABRIC, or NULL.
- *		-EINVAL: bad @arg or environment; -ENODEV: no adapter is ours.
+ * @open:	Join at @at; @arg is the text after "NAME:" of its fabric, or
+ *		NULL. -EINVAL: bad @arg, node or environment; -ENODEV: no
+ *		adapter is ours.
  * @close:	Leave. Every object has been destroyed before.
  * @unmap:	Undo lseg.map or rseg.map.
  * @wake_barrier: Do the slow half of an asymmetric fence. A receiver announces
@@ -419,7 +430,8 @@ struct sci_copy_ops {
 struct sci_fabric_ops {
 	const char *name;
 	bool (*present)(void);
-	int (*open)(struct sci_fabric **out, const char *arg);
+	int (*open)(struct sci_fabric **out, const struct sci_fabric_place *at,
+		    const char *arg);
 	void (*close)(struct sci_fabric *f);
 
 	struct sci_query_ops query;
@@ -488,6 +500,9 @@ extern const struct sci_fabric_ops sci_shm_fabric;
  * also for a SCI_FAULT that is not understood, said on standard error.
  */
 int sci_fabric_open(struct sci_fabric **out);
+
+/* The same for what @at says; the environment has the rest. */
+int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at);
 
 /**
  * sci_fabric_close() - leave it; every object has been destroyed before

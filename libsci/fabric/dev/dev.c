@@ -267,7 +267,7 @@ static void say_none(const struct search *s)
 			s->err == -EACCES ? ": add this user to the group sci, or set SCI_FABRIC=shm" :
 			": set SCI_FABRIC=dev:DEVICE to one of " FOLDER "/sci*, or SCI_FABRIC=shm");
 	else if (s->node && (s->listed || dev_present()))
-		fprintf(stderr, "libsci: SCI_NODE=%u: no adapter is this node: see /sys/class/sci/sci*/node_id, or unset SCI_NODE\n",
+		fprintf(stderr, "libsci: node %u: no adapter is this node: see /sys/class/sci/sci*/node_id, or unset SCI_NODE\n",
 			s->node);
 	else
 		fputs("libsci: SCI_FABRIC=dev: no " FOLDER "/sci*: modprobe sci_loop, or set SCI_FABRIC=shm\n",
@@ -334,19 +334,20 @@ static void dev_close(struct sci_fabric *f)
 	free(dev);
 }
 
-static int env_read(struct dev *dev, unsigned int *node)
+static int read_place(struct dev *dev, const struct sci_fabric_place *at,
+		      unsigned int *node)
 {
-	const char *s = getenv("SCI_NODE");
 	int ret;
 
 	*node = 0;
 	dev->mode = DEFAULT_MODE;
-	ret = s && *s ? sci_env_node(node) : 0;
+	ret = sci_place_node(at, node);
 	ret = ret ? ret : sci_env_mode(&dev->mode);
 	return ret ? ret : sci_wake_init(&dev->wake_barrier);
 }
 
-static int dev_open(struct sci_fabric **out, const char *arg)
+static int dev_open(struct sci_fabric **out, const struct sci_fabric_place *at,
+		    const char *arg)
 {
 	struct dev *dev = calloc(1, sizeof(*dev));
 	unsigned int node;
@@ -358,7 +359,7 @@ static int dev_open(struct sci_fabric **out, const char *arg)
 	list_init(&dev->rsegs);
 	list_init(&dev->calls);
 	ret = sci_service_open(&dev->svc, &service_ops);
-	ret = ret ? ret : env_read(dev, &node);
+	ret = ret ? ret : read_place(dev, at, &node);
 	ret = ret ? ret : find_adapters(dev, arg, node);
 	/* it reaches who runs here, and imports that are memory */
 	if (!ret && !(dev->adapters[0].caps & SCI_CAP_MEMORY))

@@ -61,7 +61,8 @@ bool shm_node_exists(struct shm *shm, unsigned int node)
 
 /* ---- open and close ---- */
 
-static int env_cluster(struct shm *shm, const char *name)
+static int read_cluster(struct shm *shm, const struct sci_fabric_place *at,
+			const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
 	size_t i;
@@ -76,8 +77,8 @@ static int env_cluster(struct shm *shm, const char *name)
 		if (i == SHM_CLUSTER_MAX ||
 		    (!isalnum((unsigned char)name[i]) &&
 		     !strchr("_-", name[i])))
-			return sci_env_bad("SCI_FABRIC", getenv("SCI_FABRIC"),
-					   "want shm:CLUSTER, at most 32 letters, digits, _ and -");
+			return sci_place_bad(at,
+					     "want shm:CLUSTER, at most 32 letters, digits, _ and -");
 	memcpy(shm->cluster, name, len + 1);
 	return 0;
 }
@@ -119,15 +120,16 @@ static int env_rundir(struct shm *shm)
 	return sci_fd_track(&shm->svc, shm->rundir);
 }
 
-static int env_read(struct shm *shm, const char *cluster)
+static int read_place(struct shm *shm, const struct sci_fabric_place *at,
+		      const char *cluster)
 {
 	unsigned int nodes = DEFAULT_NODES;
 	int ret;
 
 	shm->node = DEFAULT_NODE;
 	shm->mode = DEFAULT_MODE;
-	ret = env_cluster(shm, cluster);
-	ret = ret ? ret : sci_env_node(&shm->node);
+	ret = read_cluster(shm, at, cluster);
+	ret = ret ? ret : sci_place_node(at, &shm->node);
 	ret = ret ? ret : sci_env_number("SCI_NODES", &nodes, 10, 1,
 					 SCI_NODE_MAX / SCI_NODE_STEP,
 					 "want the number of nodes, from 1 to 16383");
@@ -206,7 +208,8 @@ static struct shm *shm_new(void)
 	return shm;
 }
 
-static int shm_open_fabric(struct sci_fabric **out, const char *arg)
+static int shm_open_fabric(struct sci_fabric **out,
+			   const struct sci_fabric_place *at, const char *arg)
 {
 	struct shm *shm = shm_new();
 	int ret;
@@ -214,7 +217,7 @@ static int shm_open_fabric(struct sci_fabric **out, const char *arg)
 	if (!shm)
 		return -ENOMEM;
 	ret = sci_service_open(&shm->svc, &service_ops);
-	ret = ret ? ret : env_read(shm, arg);
+	ret = ret ? ret : read_place(shm, at, arg);
 	ret = ret ? ret : spares_init(shm);
 	ret = ret ? ret : presence_init(shm);
 	ret = sci_service_opened(&shm->svc, ret);

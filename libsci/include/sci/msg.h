@@ -136,6 +136,37 @@ enum sci_param {
 const char *sci_param_name(enum sci_param param);
 
 /**
+ * struct sci_ep_attr - where and how to open an endpoint
+ * @size: to be set to sizeof(struct sci_ep_attr) by the caller; members that are
+ *	added later come last, and 0 stands for what was before there were any
+ * @fabric: as SCI_FABRIC, "shm:NAME" or "dev" for example; NULL: what that says
+ * @name: the program's name for the endpoint, of which 15 bytes are kept: threads of
+ *	the library that work for it bear it; NULL: none
+ * @node: the node of the fabric; 0: what SCI_NODE says
+ * @adapter: number of the adapter, among those of the fabric; 0: the first
+ * @id: its number on this node; 0: the library picks a free one
+ * @flags: enum sci_ep_flags
+ */
+struct sci_ep_attr {
+	size_t size;
+	const char *fabric;
+	const char *name;
+	uint32_t node;
+	uint32_t adapter;
+	uint32_t id;
+	uint32_t flags;
+};
+
+/**
+ * sci_ep_open_attr() - open an endpoint with attributes
+ *
+ * A process may have endpoints on several nodes, fabrics and clusters. The parameters
+ * are those of sci_ep_open(), and so are errors. -E2BIG: @attr has members that this
+ * library does not know, and they are not 0; -ENODEV: also, there is no such adapter.
+ */
+int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *attr);
+
+/**
  * sci_ep_open() - open an endpoint
  * @ep: the endpoint
  * @id: its number on this node; 0: the library picks a free one
@@ -161,6 +192,9 @@ int sci_ep_close(struct sci_ep *ep);
 
 /* Where @ep is. */
 int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr);
+
+/* The program's name for it, "" where it has none; NULL for a NULL @ep. */
+const char *sci_ep_name(struct sci_ep *ep);
 
 /* Name of the fabric below it ("shm"): a static string, NULL for a NULL @ep. */
 const char *sci_ep_fabric(struct sci_ep *ep);
