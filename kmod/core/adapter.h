@@ -249,7 +249,7 @@ void sci_adapter_hw_error(struct sci_adapter *a);
  */
 void sci_adapter_set_link(struct sci_adapter *a, bool up);
 
-/* What sci_adapter_alloc() was given. */
+/* Return the description that the driver gave to sci_adapter_alloc(). */
 const struct sci_adapter_desc *sci_adapter_desc(const struct sci_adapter *a);
 
 static inline void *sci_adapter_priv(const struct sci_adapter *a)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What the core keeps of an adapter; adapter.h is what drivers see. */
+/* The core's part of an adapter.  Drivers see adapter.h. */
 #ifndef SCI_ADAPTER_PRIVATE_H
 #define SCI_ADAPTER_PRIVATE_H
 
@@ -125,7 +125,7 @@ static inline void sci_count(struct sci_adapter *a, enum sci_counter c, u64 n)
 	atomic64_add(n, &a->counters[c]);
 }
 
-/* What users see: the kernel's words and the adapter's. */
+/* Return the error count that users see: the kernel's word plus the adapter's. */
 static inline u32 sci_adapter_errors(const struct sci_adapter *a)
 {
 	return READ_ONCE(a->status->errors) +

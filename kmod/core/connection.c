@@ -493,7 +493,7 @@ void sci_client_lost(struct sci_client *c, int status)
 	sci_object_event(&c->obj, SCI_EV_LOST, c->node, status, 0);
 }
 
-/* What it connected us to is of no use. */
+/* The connection that the peer granted is of no use: give it back. */
 static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 {
 	if (!re->error && re->exporter)

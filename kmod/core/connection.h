@@ -197,7 +197,7 @@ void sci_client_show(struct sci_client *c, struct seq_file *m);
 /* The connected client's other end is gone. */
 void sci_client_lost(struct sci_client *c, int status);
 
-/* What follows needs adapter->lock. */
+/* The functions below need adapter->lock. */
 void sci_exporter_init(struct sci_exporter *e);
 
 /* Ask all clients to disconnect. */

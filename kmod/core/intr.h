@@ -79,8 +79,8 @@ extern const struct sci_server_ops sci_intr_server_ops;
 void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle);
 
 /*
- * Messages of proto.h that bring data; adapter->lock held.  What is incomplete
- * is in peer->data_in until its node is gone, or the peer freed.
+ * Messages of proto.h that bring data; adapter->lock held.  An incomplete trigger
+ * stays in peer->data_in until its node is gone, or the peer is freed.
  */
 void sci_intr_data(struct sci_peer *p, const struct sci_msg_data *msg);
 void sci_intr_data_reply(struct sci_peer *p, const struct sci_msg_simple *msg);

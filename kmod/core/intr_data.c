@@ -21,7 +21,7 @@ module_param(max_data, uint, 0644);
 MODULE_PARM_DESC(max_data,
 		 "MiB of unread data interrupts that one adapter holds (256)");
 
-/* What one trigger brought. */
+/* The data of one trigger. */
 struct sci_intr_data {
 	struct list_head link;
 	u32 len;
@@ -43,7 +43,7 @@ static size_t charge_of(u32 len)
 	return max_t(size_t, sizeof(struct sci_intr_data) + len, CHARGE_MIN);
 }
 
-/* What was queued. */
+/* Free data that was queued, and its charge. */
 static void data_free(struct sci_adapter *a, struct sci_intr_data *d)
 {
 	atomic_long_sub(charge_of(d->len), &a->data_bytes);
@@ -135,7 +135,7 @@ static struct sci_intr *owner_of(struct sci_peer *p, u32 handle)
 	return list_first_entry(&l->owners, struct sci_intr, link);
 }
 
-/* What comes from other nodes is nobody's to pay for, so it has limits. */
+/* No user is charged for data from other nodes, so its queues have limits. */
 static bool is_full(struct sci_adapter *a, struct sci_intr *i, u32 len)
 {
 	u64 limit = (u64)READ_ONCE(max_data) << 20;

@@ -6,7 +6,7 @@
 
 #include "intr.h"
 
-/* What was not read goes with its owner. */
+/* Free the data that the owner has not read. */
 void sci_intr_data_drop(struct sci_intr *i);
 
 /* -EAGAIN: nothing there; -EMSGSIZE, -ECANCELED, -EFAULT. */

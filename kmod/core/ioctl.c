@@ -76,7 +76,7 @@ static int sci_counters(struct sci_object *obj, void *cmd,
 	return 0;
 }
 
-/* What every structure begins with. */
+/* Every structure begins with these fields. */
 struct sci_header {
 	u32 size;
 	u32 flags;

@@ -43,7 +43,7 @@ static bool in_group(const struct sci_msg_connect *who, u32 gid)
 	return false;
 }
 
-/* What the mode grants to the owner, to the group, or to others. */
+/* Return the permission bits of the owner, of the group, or of others. */
 static u8 mode_permits(const struct sci_owner *o, bool owner, bool group)
 {
 	return o->mode >> (owner ? 6 : group ? 3 : 0) & 6;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Who may use a segment: owner and mode, as of a file. */
+/* Permissions of a segment: owner and mode, as of a file. */
 #ifndef SCI_OWNER_H
 #define SCI_OWNER_H
 
@@ -29,7 +29,7 @@ struct sci_caller {
 	const struct cred *cred;
 };
 
-/* What it grants: 4 read, 2 write. */
+/* Return the granted permissions: 4 read, 2 write. */
 u8 sci_owner_permits(const struct sci_owner *o, const struct sci_caller *who);
 u8 sci_owner_permits_current(const struct sci_owner *o);
 

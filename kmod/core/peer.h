@@ -10,9 +10,9 @@
  * deliver() for each message, gone() at the session's end, then the messages of
  * the next one.  Packets arrive in a thread of the driver's, time in a work, so
  * both hold sci_peer.order from before they ask the session until the operation
- * has returned, and nobody else makes a session deliver or end.  What a session
- * says under @lock therefore still holds when @lock has been dropped to report
- * it.
+ * has returned, and nobody else makes a session deliver or end.  A result that a
+ * session returns under @lock is therefore still true after @lock has been dropped
+ * to report it.
  *
  * Lock order: sci_peer.order, mmap_lock, sci_adapter.lock, sci_peer.lock.
  *

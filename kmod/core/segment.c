@@ -127,9 +127,9 @@ static int local_release(struct inode *inode, struct file *file)
 }
 
 /*
- * What backs the maps of a segment.  It keeps the memory, and nothing else of
- * the segment: see sci_vma_set_backing().  One file is enough, for these maps are
- * never revoked.
+ * Operations of the file that backs the maps of a segment.  The file keeps the
+ * memory, and nothing else of the segment: see sci_vma_set_backing().  One file is
+ * enough, for these maps are never revoked.
  */
 static const struct file_operations local_fops = {
 	.owner = THIS_MODULE,
@@ -533,7 +533,7 @@ int sci_segment_attach(struct sci_object *obj, void *cmd,
 
 /* ---- calls on a segment ---- */
 
-/* What an importer or another process can be let to use. */
+/* May an importer or another process use the segment? */
 static int check_usable(struct sci_segment *s)
 {
 	lockdep_assert_held(&s->obj.adapter->lock);
@@ -692,9 +692,9 @@ static int segment_unexport(struct sci_segment *s, u32 how)
 }
 
 /*
- * Importers have time to let go by themselves: their stores do not fail then.
- * Those that do not, because the link is down or their kernel does not answer, lose
- * access all the same.
+ * Importers have time to disconnect by themselves: their stores do not fail then.
+ * An importer whose link is down, or whose kernel does not answer, loses access all
+ * the same.
  */
 static int segment_force(struct sci_segment *s)
 {

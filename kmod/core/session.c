@@ -260,8 +260,8 @@ static void begin(struct sci_session *s, u32 peer, u64 now)
 }
 
 /*
- * Whoever takes messages finds none of this session any more.  The next tag
- * remains: the other node may have been told already.
+ * No message of this session is delivered any more.  The next tag remains: the
+ * other node may know it already.
  */
 static void end(struct sci_session *s, int error)
 {

@@ -20,8 +20,8 @@
  *	ANSWER(from, to)     to HELLO(@to), or to an ANSWER that set one up.
  *
  * An ANSWER to our next tag can only come from a node that lives now and got
- * that tag from us: a session with its @from begins.  Whoever begins one says
- * so in an ANSWER of its own.  HELLOs prove nothing, they may be from an
+ * that tag from us: a session with its @from begins.  The node that begins
+ * a session says so in an ANSWER of its own.  HELLOs prove nothing, they may be from an
  * earlier life, so they change nothing.  HELLOs that cross lead to the same
  * pair of tags on both sides.  From then on packets carry a hash of both tags,
  * in the order sender, receiver: those of another session, or coming back to
@@ -264,8 +264,8 @@ int sci_session_receive(struct sci_session *s, const struct sci_packet *packet,
 bool sci_session_take(struct sci_session *s, void *body);
 
 /*
- * What was received has been dealt with: acknowledges it, unless a message that
- * was posted since has.
+ * Acknowledge the messages that were received and handled, unless a message that
+ * was posted since has done so.
  */
 void sci_session_settle(struct sci_session *s);
 
@@ -273,9 +273,9 @@ void sci_session_settle(struct sci_session *s);
 void sci_session_watch(struct sci_session *s, bool watched, u64 now);
 
 /*
- * A packet came back, for there is no such node.  One that has not answered yet
- * is not waited for; one that has may be back in a moment, and is missed soon
- * enough if it is not.
+ * A packet came back, for there is no such node.  A node that has never answered is
+ * given up.  A node that has answered may be back in a moment; otherwise a timeout
+ * ends its session.
  */
 void sci_session_returned(struct sci_session *s);
 

@@ -525,7 +525,7 @@ static void test_economy(struct kunit *test)
 	expect_all(net);
 }
 
-/* What is acknowledged in time is not sent again. */
+/* A packet that is acknowledged in time is not sent again. */
 static void test_steady(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -639,7 +639,7 @@ static void test_returned(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* Who has answered is waited for, as after any loss. */
+/* A session waits for a node that has answered, as after any loss. */
 static void test_returned_while_up(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -674,7 +674,7 @@ static void test_silence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);
 }
 
-/* Who is not watched is not asked. */
+/* A session that is not watched sends no heartbeat. */
 static void test_quiet(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);

@@ -13,7 +13,7 @@ static void __iomem *att_entry(struct sci_pci *p, u32 entry)
 	return p->att + (size_t)entry * SCI_PCI_ATT_ENTRY_SIZE;
 }
 
-/* What makes it valid is written last. */
+/* Write an entry of the ATT, its valid bit last. */
 static void entry_set(struct sci_pci *p, u32 entry, const struct sci_mapping *m,
 		      u64 offset)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * What the card counts: sysfs adapter/, stable and documented in
- * sysfs-class-sci.  debugfs has the same in one file, and the ATT.
+ * Counters of the card: sysfs adapter/, stable and documented in sysfs-class-sci.
+ * debugfs has the same in one file, and the ATT.
  */
 
 #include <linux/debugfs.h>

@@ -3,12 +3,12 @@
 /*
  * DOC: where code goes
  *
- * Who waits for a message runs little else while it waits, and a lot of other code
- * when it has come: the program's, MPI's.  What of ours comes next has left the
- * nearest caches and predictors then, and a call takes longer than what it calls, of
- * which a loop in which a program talks to itself shows nothing.  So the way of a
- * message that goes or comes at once is in as few functions as it can be, and those
- * lie together.
+ * A program that waits for a message runs little else meanwhile, and runs a lot of
+ * other code when the message has come: its own, and MPI's.  By then libsci's code has
+ * left the nearest caches and predictors, so that a call can cost more than the
+ * function that it calls.  A ping-pong in a tight loop does not show this.  Therefore
+ * the fast path of a message is in as few functions as possible, and these functions
+ * lie together in memory.
  */
 #ifndef LIBSCI_COMPILER_H
 #define LIBSCI_COMPILER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What every layer asks of the host: clock, limits, environment, memory, barriers. */
+/* Facts about the host, for every layer: clock, limits, environment, memory, barriers. */
 #ifndef LIBSCI_HOST_H
 #define LIBSCI_HOST_H
 

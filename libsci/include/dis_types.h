@@ -10,7 +10,7 @@
 /* Node ids that a name stands for, ended by a 0. */
 typedef unsigned int dis_nodeId_list_t[DIS_MAX_NODEIDS];
 
-/* What carries an adapter; SCIGetAdapterTypeString() names it. */
+/* The kind of card or bus of an adapter; SCIGetAdapterTypeString() names it. */
 typedef enum dis_adapter_type {
 	DIS_ADAPTER_UNKNOWN	= 0,
 	DIS_ADAPTER_SHM		= 1,	/* processes of one host */

@@ -26,8 +26,8 @@
  *  - Sizes and offsets are bytes; a range that does not lie inside its segment
  *    or map is SCI_ERR_OUT_OF_RANGE.
  *  - Timeouts are milliseconds; SCI_INFINITE_TIMEOUT waits for ever.
- *  - Memory, address space or descriptors exhausted: SCI_ERR_NOSPC.  What the
- *    operating system refuses for another reason: SCI_ERR_SYSTEM with errno.
+ *  - Memory, address space or descriptors exhausted: SCI_ERR_NOSPC.  Other
+ *    errors of the operating system: SCI_ERR_SYSTEM with errno.
  *  - Any function may be called from any thread, and from callbacks.  An object
  *    removed while another thread waits for it ends that wait with
  *    SCI_ERR_CANCELLED.  A signal handler that removes the object which its own
@@ -363,7 +363,7 @@ size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
  *	SCI_CB_CONNECT with the outcome as its status follows; DMA_GLOBAL: a hint
  *
  * Fails at once when there is nothing to connect to: programs repeat the call.
- * One that does so without a pause is slowed down, to at most 1 ms a call.
+ * A program that repeats it without a pause is slowed down, to at most 1 ms a call.
  *
  * NO_SUCH_SEGMENT: no such id, or not available.  CONNECTION_REFUSED: its mode
  * excludes this user.  TIMEOUT.  NO_LINK_ACCESS: our link is down.
@@ -397,7 +397,7 @@ void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
  * the other node's polling loop without any call.
  *
  * SEGMENT_NOT_CONNECTED: not yet, or no longer.  ACCESS: writable map of a
- * segment that is read-only to this user.  Others as SCIMapLocalSegment().
+ * segment that is read-only to this user.  Other errors are those of SCIMapLocalSegment().
  */
 volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
 				   sci_map_t *map, size_t offset, size_t size,

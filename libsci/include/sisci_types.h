@@ -63,7 +63,7 @@ typedef enum sci_segment_cb_reason {
 
 #define MAX_CB_REASON		SCI_CB_LOST
 
-/* What a callback returns: CANCEL ends further callbacks for the object. */
+/* The return value of a callback: CANCEL ends further callbacks for the object. */
 typedef enum sci_callback_action {
 	SCI_CALLBACK_CANCEL	= 1,
 	SCI_CALLBACK_CONTINUE	= 2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * What the engines share. An access that must be made as written, one
+ * Code that the engines share. An access that must be made as written, one
  * instruction, neither split nor merged nor moved, is volatile; that also
  * keeps the compiler from turning a loop into a call of memcpy().
  */

@@ -70,7 +70,7 @@ static inline void sci_set_error(sci_error_t *error, sci_error_t err)
 		sci_set_error(error, err_);				\
 	} while (0)
 
-/* What a -errno of the fabric means to the caller of ... */
+/* The call that failed: it decides which SISCI code a -errno of the fabric becomes. */
 enum sci_context {
 	SCI_CTX_CREATE,			/* a segment */
 	SCI_CTX_REGISTER,		/* its memory */
@@ -99,7 +99,7 @@ sci_error_t sci_err(int ret, enum sci_context ctx);
  */
 sci_error_t sci_throttle(sci_error_t err);
 
-/* What the fabric says of an adapter: ILLEGAL_ADAPTERNO, NO_SUCH_ADAPTERNO */
+/* Ask the fabric about an adapter.  ILLEGAL_ADAPTERNO; NO_SUCH_ADAPTERNO. */
 sci_error_t sci_adapter(unsigned int adapter, struct sci_adapter_info *info);
 
 /* The same codes, for those who need not know more */

@@ -236,8 +236,8 @@ static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
 	sci_error_t err;
 
 	/*
-	 * Programs repeat this until peers have gone.  Those that call it in a
-	 * callback do not, and tell the peer to go only when it is done.
+	 * Programs repeat this call until peers have disconnected.  A callback
+	 * does not: it tells the peer to disconnect only after this call.
 	 */
 	if (!force && !sci_pool_thread() && has_importers(s))
 		return SCI_ERR_BUSY;
@@ -435,8 +435,8 @@ static sci_error_t check_register(struct sci_lseg_obj *s, void *addr,
 }
 
 /*
- * What no other process reaches need not be whole pages, nor anonymous: such
- * memory stays the caller's, and DMA transfers and maps use it in place.
+ * Memory that no other process reaches need be neither whole pages nor anonymous.
+ * It stays the caller's, and DMA transfers and maps use it in place.
  */
 static sci_error_t register_plain(struct sci_lseg_obj *s, void *addr,
 				  size_t size)

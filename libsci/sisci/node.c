@@ -173,7 +173,7 @@ static sci_error_t look_up(struct lookup *l)
 	return SCI_ERR_OK;
 }
 
-/* What carries adapter 0 */
+/* The kind of card that adapter 0 is, for SCIGetAdapterType(). */
 static sci_error_t carrier(dis_virt_adapter_t *out)
 {
 	int type = DIS_ADAPTER_PCI_SCI;

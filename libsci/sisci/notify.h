@@ -42,7 +42,7 @@ struct sci_note {
 	unsigned int count;		/* how often, if merged */
 };
 
-/* Who hears: the user's function is @cb, of a type that @deliver knows. */
+/* A callback of the user: @cb has a type that @deliver knows. */
 struct sci_listener {
 	/* false: no more of them */
 	bool (*deliver)(const struct sci_listener *to,
@@ -57,7 +57,7 @@ struct sci_notifier;
 
 struct sci_notifier *sci_notifier_new(const struct sci_listener *to);
 
-/* What to do when an event of the same reason is queued last. */
+/* How to queue an event if the last one in the queue has the same reason. */
 enum sci_merge {
 	SCI_MERGE_NO,			/* queue another */
 	SCI_MERGE_COUNT,		/* raise its count */

@@ -18,7 +18,7 @@
  *	3. its waits are cancelled, sci_drain() waits until those calls left;
  *	4. what belongs to the fabric is given back;
  *	5. sci_release() drops the creator's reference, and the last one frees.
- *	   What was removed by force waits for its users with that.
+ *	   An object that was removed by force is freed after its last user.
  *
  * Maps and sequences are looked up by sci_peek() on the data path, without a
  * reference.  Their memory is therefore never given back to malloc(), only
@@ -172,8 +172,9 @@ static inline void *sci_peek(const void *handle, enum sci_type type)
 }
 
 /*
- * What an object leaves behind in its slot until that is used again; false:
- * the handle is not one of @type, or the slot has another object by now.
+ * Two words that an object leaves behind in its slot until the slot is used again.
+ * sci_legacy() returns false if the handle is not one of @type, or if the slot has
+ * another object by now.
  */
 void sci_bequeath(void *obj, uint32_t word0, uint32_t word1);
 bool sci_legacy(const void *handle, enum sci_type type, uint32_t words[2]);
@@ -263,7 +264,7 @@ void sci_seq_orphan(struct sci_rseg_obj *rseg);
 /* In a child: locks that another thread of the parent's may have held. */
 void sci_seq_fork(void);
 
-/* What the fabric calls for segments of both kinds; @owner: the notifier */
+/* The fabric's event function for segments of both kinds; @owner: the notifier. */
 void sci_segment_event(void *owner, const struct sci_event *ev);
 
 /* Removal without conditions, for SCITerminate(); each in its own file */

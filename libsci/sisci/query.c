@@ -147,7 +147,7 @@ static sci_error_t query_system(void *data)
 	}
 }
 
-/* What all bus addresses answer: no fabric hands them to programs. */
+/* Answer a query for a bus address: no fabric hands them to programs. */
 static sci_error_t no_address(const void *handle, enum sci_type type)
 {
 	void *obj = sci_get(handle, type);

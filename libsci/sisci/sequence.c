@@ -10,11 +10,11 @@
 #include "libsci/fabric/core/fault.h"
 #include "libsci/sisci/object.h"
 
-/* What a map of our own memory has: nothing is lost there. */
+/* The status of a map of this process's own memory: no store is lost there. */
 static struct sci_link_status local_link;
 static struct sci_rseg_status local_status = { .link = &local_link };
 
-/* What is left of an import when it is disconnected. */
+/* The status of an import that has been disconnected. */
 static struct sci_rseg_status gone_status = { .gone = 1,
 					      .link = &local_link };
 

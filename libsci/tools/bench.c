@@ -232,7 +232,7 @@ static int report(struct bench *b)
 	return tool_finish();
 }
 
-/* What would go wrong after the measurement does so before it. */
+/* Find errors of the arguments and of the environment before the measurement. */
 static int check(const struct bench *b)
 {
 	return (b->tsv && bench_file_check(b->tsv)) ||

@@ -76,7 +76,7 @@ static void terminal(FILE *f, const char *path, unsigned int panels)
 	fputs(look, f);
 }
 
-/* What has no place on a logarithmic axis is left out. */
+/* Leave out values that have no place on a logarithmic axis. */
 static void point_data(FILE *f, const struct bench_result *r)
 {
 	size_t low = SIZE_MAX, high = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What `sci bench` has found out: for people, as TSV, as JSON. */
+/* The results of `sci bench`: for people, as TSV, as JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci recv`: see transfer.h.  What a sender writes is hostile until checked. */
+/* `sci recv`: see transfer.h.  Data from a sender is hostile until checked. */
 
 #include <errno.h>
 #include <stdlib.h>

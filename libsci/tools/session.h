@@ -11,9 +11,9 @@
  * other's segment and reads only its own; no word has two writers.
  *
  * Both segments begin with struct session_ctl.  `progress` counts what the
- * peer has done so far.  Who waits for it polls for a while, then raises the
- * peer's `sleeps` and waits for an interrupt, which the peer sends when it
- * finds `sleeps` raised after its next step.
+ * peer has done so far.  A process that waits for it polls for a while, then
+ * raises the peer's `sleeps` and waits for an interrupt. The peer sends that when
+ * it finds `sleeps` raised after its next step.
  *
  * Everything the peer writes, it may write at any time: take one copy of a
  * word, then check it.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What the commands of `sci` have in common. */
+/* Code that the commands of `sci` share. */
 #ifndef LIBSCI_TOOLS_TOOL_H
 #define LIBSCI_TOOLS_TOOL_H
 

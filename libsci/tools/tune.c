@@ -4,8 +4,8 @@
  * `sci tune`: the message layer's parameters that suit this machine. One after
  * the other, each with those chosen before it: first a search for the best
  * value, then a second measurement of it beside the value that there is, which
- * alone decides. What lies between two protocols is found from the times of
- * both at every size: the sum of what either saves is largest at the crossover.
+ * alone decides. A threshold between two protocols is found from the times
+ * of both at every size: the sum of the times saved is largest at the crossover.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -113,7 +113,7 @@ static size_t above_eager(const struct command *c)
 	return n;
 }
 
-/* What has to change with @param. */
+/* A setup with @param changed, and with the parameters that depend on it. */
 static struct setup with(const struct command *c, enum sci_param param,
 			 uint64_t value)
 {

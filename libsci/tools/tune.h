@@ -5,9 +5,9 @@
  *
  * A setup is a value of every parameter. Setups are compared by the time that
  * runs of messages take, in rounds of which each visits every setup once, each
- * time over a new connection. What counts is the ratio of two setups in one
- * round, and of these ratios the median: so neither a machine that changes its
- * speed now and then nor a round that was disturbed decides anything.
+ * time over a new connection. The result is the median, over all rounds,
+ * of the ratio of two setups in the same round. Neither a machine that changes its
+ * speed now and then nor a disturbed round decides anything.
  */
 #ifndef LIBSCI_TOOLS_TUNE_H
 #define LIBSCI_TOOLS_TUNE_H

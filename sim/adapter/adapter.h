@@ -3,10 +3,10 @@
 /*
  * DOC: the model of the PCI-SCI adapter
  *
- * DATASHEET.md says what it does.  Plain C: no system calls, no threads, no
- * clock.  Whoever embeds it (a device of QEMU, a simulator with a clock of its
- * own, a test) calls it for what happens on the bus, on the link and in time,
- * one call at a time, and lends it what struct sim_host has.  Functions of the
+ * DATASHEET.md specifies it.  The model is plain C: no system calls, no threads,
+ * no clock.  Its user (a device of QEMU, a simulator with a clock of its own, a
+ * test) calls it for each event on the bus, on the link and in time, one call at a
+ * time, and gives it the operations of struct sim_host.  Functions of the
  * host may not call back into the model, except where that is said.
  */
 #ifndef SIM_ADAPTER_H
@@ -133,8 +133,8 @@ void sim_adapter_receive(struct sim_adapter *a, const void *packet, size_t len);
 void sim_adapter_link(struct sim_adapter *a, bool up);
 
 /*
- * What the fabric says of a request that it cannot deliver: there is no such
- * node.  The same as a response with status SCI_PCI_ERR_NODE.
+ * The fabric cannot deliver a request: there is no such node.  This is the same as
+ * a response with status SCI_PCI_ERR_NODE.
  */
 void sim_adapter_no_node(struct sim_adapter *a, const void *packet, size_t len);
 
@@ -172,7 +172,7 @@ void sim_att_get(const struct sim_adapter *a, uint32_t entry,
  */
 void sim_adapter_unreachable(struct sim_adapter *a, uint32_t entry);
 
-/* What others need to find exported memory: EXPORT_BASE, EXPORT_ENTRIES. */
+/* The registers that describe exported memory: EXPORT_BASE, EXPORT_ENTRIES. */
 void sim_export_table(const struct sim_adapter *a, uint64_t *base,
 		      uint32_t *entries);
 

@@ -39,7 +39,7 @@ static uint32_t status_bits(const struct sim_adapter *a)
 	return s;
 }
 
-/* What the card is; other nodes may read it. */
+/* Read a register that describes the card; other nodes may read it, too. */
 static uint32_t read_card(const struct sim_adapter *a, uint32_t offset)
 {
 	const struct sim_config *c = &a->config;

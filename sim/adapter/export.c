@@ -2,7 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * The export table and its lists of pages: section 7.  Both are in main memory
- * and may say anything.  What was found is remembered until INVALIDATE.
+ * and may say anything.  The model caches entries that it has read until INVALIDATE.
  */
 #include "sim/adapter/model.h"
 

@@ -44,8 +44,8 @@ uint32_t node_floor(const struct node *p)
 }
 
 /*
- * Whether a request may be sent to it.  One that was given up may be in the
- * fabric still: nothing follows that could not tell the target so.
+ * May a request be sent to the node?  A request that was given up may still be in
+ * the fabric.  A later request must tell the target so, or wait.
  */
 bool node_ready(struct node *p)
 {
@@ -77,7 +77,7 @@ static void discard(struct node *p)
 	free(p);
 }
 
-/* A new epoch: requests are counted anew.  What others have sent stays known. */
+/* Begin an epoch: count requests anew.  The state of received requests stays. */
 void node_restart(struct sim_adapter *a)
 {
 	node_each(a, restart);

@@ -3,8 +3,8 @@
 /*
  * The cable: a socket to the fabric daemon, while the card is enabled.
  *
- * Nothing here waits.  What the socket has no room for is queued, and packets
- * beyond that are lost, as on any link.
+ * Nothing here waits.  Packets for which the socket has no room are queued.  When the
+ * queue is full they are lost, as on any link.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -309,7 +309,7 @@ static void frame_in(struct sci_card *card, const union any_frame *f, size_t siz
 		close(fd);
 }
 
-/* What has come, all of it within reason. */
+/* Take the frames that have arrived, up to a limit. */
 void link_receive(struct sci_card *card)
 {
 	struct sci_link *l = &card->link;

@@ -71,8 +71,8 @@ void card_end(struct sci_card *card)
 }
 
 /*
- * Accesses of the bus.  One that comes out of the model or while another waits
- * is no CPU's: the guest has pointed a message of an interrupt at a card.
+ * Accesses of the bus.  An access that comes out of the model, or while another one
+ * waits, is not a CPU's: the guest has pointed an interrupt message at a card.
  */
 static bool bus_begin(struct sci_card *card)
 {
@@ -201,7 +201,7 @@ static const char *const fault_names[FAULTS] = {
 	[FAULT_MAILBOX] = "mailbox",
 };
 
-/* What the CPU reads where the model would answer @value. */
+/* Return the value that the CPU reads on a broken card in place of @value. */
 static uint32_t fault_read(struct sci_card *card, hwaddr addr, uint32_t value)
 {
 	switch (card->fault) {

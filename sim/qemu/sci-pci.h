@@ -4,8 +4,8 @@
  * DOC: the PCI-SCI adapter as a device of QEMU
  *
  * sci-pci.c puts the model (sim/adapter) on a PCI bus, link.c connects it to the
- * fabric daemon, window-direct.c makes BAR 2 of the peers' main memory.  What the
- * card does is the model's business alone.
+ * fabric daemon, window-direct.c makes BAR 2 of the peers' main memory.  The
+ * behaviour of the card is in the model alone.
  *
  * Everything here runs under the big lock of QEMU.  The model may not be called
  * from what it calls: card_begin() and card_end() embrace each call, and what has
@@ -136,7 +136,7 @@ void link_exit(struct sci_card *card);
 void link_enable(struct sci_card *card, bool enable);
 void link_tell(struct sci_card *card);
 void link_send_packet(struct sci_card *card, const struct sim_packet *p);
-/* What may not be lost: where it can't be sent the connection ends. */
+/* Send a frame that may not be lost: if that fails, the connection ends. */
 void link_send(struct sci_card *card, const void *frame, size_t size);
 void link_receive(struct sci_card *card);
 void link_flush(struct sci_card *card);

@@ -128,7 +128,7 @@ void actions_cancel(struct point *pt, enum key k)
 	}
 }
 
-/* What was asked for first comes first; the list has the last one first. */
+/* Find the oldest action that is due; the list has the newest one first. */
 static struct action **find_due(struct point *pt)
 {
 	struct action **place, **due = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What a command or a file has to say: lines, and what was wrong. */
+/* The answer to a command or a file: lines of text, or an error. */
 #ifndef SIM_SWITCH_ANSWER_H
 #define SIM_SWITCH_ANSWER_H
 

@@ -123,7 +123,7 @@ static int attach(struct conn *c)
 	if (ret)
 		return ret;
 	if (node_there(n)) {
-		/* One that has just gone may not have been heard yet. */
+		/* The end of the old connection may not have been noticed yet. */
 		if (!conn_dead(n->conn))
 			return EEXIST;
 		conn_fail(n->conn);

@@ -73,7 +73,7 @@ void fabric_presets(uint64_t value[KEYS]);
 int fabric_open(struct fabric *f);
 void fabric_close(struct fabric *f);
 
-/* What is set now is what reset goes back to. */
+/* Make the present settings those that `reset` restores. */
 void fabric_keep_initial(struct fabric *f);
 void fabric_reset(struct fabric *f);
 void fabric_seed(struct fabric *f, uint64_t seed);	/* all generators begin */

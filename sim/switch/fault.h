@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What happens to a packet at a point. */
+/* Faults of a packet at a point. */
 #ifndef SIM_SWITCH_FAULT_H
 #define SIM_SWITCH_FAULT_H
 

@@ -3,9 +3,9 @@
 /*
  * DOC: packets on their way
  *
- * A packet goes all the way at once, from point to point; what holds it up adds
- * to its delay, which it waits for at the end.  One that is held back at a point
- * to be overtaken goes on from there later.
+ * A packet goes all the way at once, from point to point.  Delays on its way add up,
+ * and it waits for their sum at the end.  A packet that is held back at a point to be
+ * overtaken goes on from there later.
  */
 #ifndef SIM_SWITCH_FLIGHT_H
 #define SIM_SWITCH_FLIGHT_H

@@ -97,7 +97,7 @@ static size_t make_frame(struct fabric *f, struct node *to, uint16_t from,
 	return size;
 }
 
-/* One that is not attached; @id: the highest to try. */
+/* Return a node id that is not attached; @id: the highest to try. */
 static uint16_t stranger(struct fabric *f, uint16_t id)
 {
 	const struct node *n;

@@ -37,7 +37,7 @@ bool node_id_parse(const char *text, uint16_t *id);
 struct node *node_find(struct fabric *f, uint16_t id);	/* NULL: not known */
 struct node *node_new(struct fabric *f, uint16_t id);	/* NULL: no memory */
 
-/* One that is on the ring that there is without a file; NULL: no memory. */
+/* Add a node to the default ring, which needs no topology file; NULL: no memory. */
 struct node *node_join_default(struct fabric *f, uint16_t id);
 
 struct node *node_of_point(struct point *pt);

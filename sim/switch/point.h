@@ -3,10 +3,10 @@
 /*
  * DOC: points
  *
- * What a packet passes: its sender's way out, then each link of its route.  A
- * point has settings, counters and a generator of its own.  What a generator
- * draws depends on the seed, the point's name, and how many packets have come
- * to the point since the generator began: not on what others do.
+ * A packet passes points: its sender's way out, then each link of its route.  A
+ * point has settings, counters and a random generator of its own.  A number that the
+ * generator draws depends on the seed, on the point's name, and on the count of
+ * packets at the point since the generator began: not on other points.
  */
 #ifndef SIM_SWITCH_POINT_H
 #define SIM_SWITCH_POINT_H

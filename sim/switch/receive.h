@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What an attached adapter sends. */
+/* Frames from an attached adapter. */
 #ifndef SIM_SWITCH_RECEIVE_H
 #define SIM_SWITCH_RECEIVE_H
 

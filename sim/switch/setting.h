@@ -37,7 +37,7 @@ bool key_of_nodes_only(enum key k);
 uint64_t key_default(enum key k);
 bool key_is_fault(enum key k);	/* packets meet with it unless it is 0 */
 
-/* What is said of @k: its value; returns NULL, or what is wrong. */
+/* Parse the value of key @k.  Return NULL, or an error text. */
 const char *key_parse(enum key k, const char *text, uint64_t *value);
 
 struct answer;

@@ -69,7 +69,7 @@ struct ring *topology_ring(struct fabric *f, const char *name,
 bool topology_join(struct fabric *f, struct ring *r, struct station *s,
 		   unsigned int place, struct answer *a);
 
-/* What has been added is in effect. */
+/* Check the links that were added, and put them into effect. */
 bool topology_close(struct fabric *f, struct answer *a);
 
 /* A node joins the ring that is there without a file. */

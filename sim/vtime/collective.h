@@ -5,8 +5,8 @@
  *
  * Collective operations as a program would have them: messages of the library's
  * to peers that are connected when they are first needed.  All members call the
- * same one, with the same number of bytes.  What each receives it compares with
- * what must come from there: a byte that differs is -EILSEQ.
+ * same one, with the same number of bytes.  Each compares the bytes that it receives
+ * with the expected ones: a byte that differs is -EILSEQ.
  */
 #ifndef SIM_VTIME_COLLECTIVE_H
 #define SIM_VTIME_COLLECTIVE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * What a program's accesses to memory cost.  Stores are strongly ordered in
+ * Costs of a program's accesses to memory.  Stores are strongly ordered in
  * time: the next instruction begins when the bus has taken the store, as on the
  * host bridges of the papers, whose few buffers are always full in a stream.
  */

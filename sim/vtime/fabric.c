@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Who is there, and what the fabric consists of. */
+/* Nodes, segments and interrupts of the fabric in virtual time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

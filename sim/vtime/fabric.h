@@ -16,7 +16,8 @@
 
 #define FABRIC_BUCKETS		64u
 
-/* Who is to be told; outlives its object while news of it are on their way. */
+/* The receiver of events of an object.  It outlives the object while events are on
+ * their way. */
 struct vt_listener {
 	struct vt_node *node;
 	sci_event_fn fn;		/* NULL: the object is gone */

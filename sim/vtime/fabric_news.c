@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What a node is told of others: events that come later. */
+/* Events from other nodes, which arrive later. */
 #include <stdlib.h>
 
 #include "sim/vtime/fabric.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What the parts of the virtual machine know of each other. */
+/* Interface between the parts of the virtual machine. */
 #ifndef SIM_VTIME_INTERNAL_H
 #define SIM_VTIME_INTERNAL_H
 

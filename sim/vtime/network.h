@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What the links have carried; the topologies are described in network.c. */
+/* Load of the links.  network.c describes the topologies. */
 #ifndef SIM_VTIME_NETWORK_H
 #define SIM_VTIME_NETWORK_H
 

@@ -18,13 +18,13 @@ static unsigned int warm_up(size_t size)
 
 #define CONNECT_MS	10000
 /*
- * What nothing takes but what is tried again and again: to connect, and a byte of
- * a message.
+ * Virtual time after which an operation has failed: to connect, or to move one byte
+ * of a message.  Only an operation that is repeated for ever takes so long.
  */
 #define PATIENCE	(10000 * (uint64_t)VT_MS)
 #define BYTE_PATIENCE	(10 * (uint64_t)VT_US)
 
-/* What two machines hold without an effort. */
+/* Longest message: two machines have memory for it. */
 #define BYTES_MAX	(256u << 20)
 
 struct side {
@@ -115,7 +115,7 @@ static int recv_one(const struct pingpong *pp, const struct side *s)
 		       sci_recv(s->ep, s->peer, s->buf, pp->size, NULL);
 }
 
-/* What both adapters have counted. */
+/* Sum of counter @c over both adapters. */
 static uint64_t total(struct vt_sim *s, enum sci_pci_counter c)
 {
 	return sim_counter(vt_adapter(vt_node(s, 0)), c) +

@@ -3,9 +3,9 @@
 /*
  * DOC: what the papers had
  *
- * Their protocols as they describe them, as programs that store and load:
- * nothing of libsci/msg.  What costs time is the profile's: stores, flushes,
- * waits, copies, polls, locks.  What is the system's own is a constant beside it,
+ * The papers' protocols as their authors describe them, as programs that store and
+ * load, without libsci/msg.  The profile says what stores, flushes, waits, copies,
+ * polls and locks cost.  A cost of one system alone is a constant beside its code,
  * with its source.
  *
  *	DECK	Low-latency and zero-copy message passing protocols for
@@ -73,7 +73,7 @@ struct paper_figure {
 extern const struct paper_figure papers_published[];
 extern const size_t papers_published_count;
 
-/* What the model says, in the figure's unit; 0: the system is not modelled. */
+/* Return the modelled value in the figure's unit; 0: the system is not modelled. */
 double papers_modelled(const struct vt_profile *p,
 		       const struct paper_figure *f);
 

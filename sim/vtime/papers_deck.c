@@ -4,7 +4,7 @@
  * DOC: DECK/SCI
  *
  * de Oliveira, Avila, Barreto, Navaux: Low-latency and zero-copy message
- * passing protocols for SCI-based clusters; III.A to C.  What it says:
+ * passing protocols for SCI-based clusters; III.A to C.  The paper says:
  *
  *  - all remote stores are MMX bursts of multiples of 64 bytes;
  *  - a receiver polls a ring for each process, and for protocol 2 the place of
@@ -30,8 +30,8 @@
  *    to these and the end are five ways between the nodes, one after the other.
  *    9.82 us is no more than protocol 2's 8.56 and 1.26, for two ways of a
  *    packet more, while the paper's own remote write takes 2 to 3 us (I) and its
- *    one packet of protocol 1 4.66.  What is described can't be what was
- *    measured; it may be that the address was asked for ahead, or once only.
+ *    one packet of protocol 1 4.66.  The authors cannot have measured the
+ *    protocol that they describe.  Perhaps the address was asked for ahead, or once only.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ struct packet {
 	uint8_t id;
 };
 
-/* What the other side stores to. */
+/* Memory of this side to which the other side stores. */
 struct mailbox {
 	struct packet ring[SLOTS];
 	struct packet control;

@@ -47,7 +47,7 @@ struct packet {
 	uint8_t id;
 };
 
-/* What the other process stores to, and what it reads: @count. */
+/* Memory to which the other process stores; it reads @count. */
 struct shared {
 	struct packet ring[SLOTS];
 	_Alignas(PAPER_LINE) uint32_t count;	/* packets taken */
@@ -152,7 +152,7 @@ static size_t memory_eager(size_t bytes)
 	return sizeof(struct shared) + paper_lines(bytes);
 }
 
-/* What the packet after this says is there is there. */
+/* Store, and wait until the stores have arrived: the next packet announces them. */
 static void store_and_wait(struct paper_side *s, volatile void *to,
 			   const void *from, size_t len)
 {

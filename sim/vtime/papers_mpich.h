@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What SCI-MPICH's protocols and its equations for them share. */
+/* Declarations that SCI-MPICH's protocols and its equations for them share. */
 #ifndef SIM_VTIME_PAPERS_MPICH_H
 #define SIM_VTIME_PAPERS_MPICH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What the papers' protocols have in common: a ping-pong, and polling. */
+/* Code that the papers' protocols share: a ping-pong, and polling. */
 #ifndef SIM_VTIME_PAPERS_RUN_H
 #define SIM_VTIME_PAPERS_RUN_H
 

@@ -8,8 +8,8 @@
  * picoseconds.
  *
  * A store of a line takes the bus for @bus_line; one that fills no line takes
- * it for @bus_word for each 4 bytes, or fewer, that it consists of.  What leaves
- * the adapter takes @adapter_out, then each link's serialization (@link_header
+ * it for @bus_word for each 4 bytes, or fewer, that it consists of.  A packet
+ * on its way takes @adapter_out, then each link's serialization (@link_header
  * and the data, at @link_rate) and @link_hop, then @adapter_in, and the target's
  * bus for @mem_setup and the data at @mem_rate; programs see it @mem_latency
  * later.  A response goes the same way, up to @adapter_in.  A read is answered

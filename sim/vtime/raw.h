@@ -64,7 +64,7 @@ struct raw_figure {
 extern const struct raw_figure raw_published[];
 extern const size_t raw_published_count;
 
-/* What the model says, in the figure's unit. */
+/* Return the modelled value in the figure's unit. */
 double raw_modelled(const struct vt_profile *p, const struct raw_figure *f);
 
 #endif

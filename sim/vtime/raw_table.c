@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What was measured on the machines of the profiles, beside the model. */
+/* Measured values of the profiles' machines, beside the model. */
 #include <stdio.h>
 #include <string.h>
 

@@ -51,7 +51,7 @@ static bool charged_get(const volatile struct msg_line *slot, uint64_t id,
 	return true;
 }
 
-/* What is no longer than a line comes out of one that was just taken: a cache. */
+/* Copy and charge the time.  Up to a line comes out of a line that was just loaded. */
 static void charged_copy(void *dst, const void *src, size_t len)
 {
 	struct vt_node *n = vt_current();
@@ -215,7 +215,7 @@ void waits_fork_child(void)
 {
 }
 
-/* Who tells it touches its node. */
+/* Nothing to do: the event that wakes the endpoint touches its node. */
 void wake_self(struct sci_ep *ep)
 {
 	(void)ep;
@@ -252,7 +252,7 @@ static int poll_once(struct sci_ep *ep, struct vt_node *n)
 	return msg_progress(ep);
 }
 
-/* What is lost is looked after by polling: there is no keeper. */
+/* Polling finds lost packets: there is no thread that does. */
 static uint64_t wait_until(struct sci_ep *ep, uint64_t until,
 			   uint64_t clock, uint32_t often_ms)
 {

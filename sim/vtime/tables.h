@@ -23,7 +23,7 @@ struct table_row {
 	double bound;
 };
 
-/* What has been measured of ours on the profile that is worked on: a cache. */
+/* Cache of our own figures on the current profile. */
 struct table_known {
 	enum ours_mode mode;
 	size_t size;

@@ -27,7 +27,7 @@ static void value(FILE *out, double v)
 		fprintf(out, v < 100 ? " %.2f |" : " %.1f |", v);
 }
 
-/* What is printed in the papers, and what they had in its place. */
+/* Print the papers' figures, with the modelled value beside each. */
 static void document_figures(const struct table *t, FILE *out)
 {
 	fputs("| profile | system | metric | paper | modelled | ours | bound |\n"

@@ -95,7 +95,7 @@ uint64_t vt_clock(const struct vt_node *n);
 /* The program is busy for so long. */
 void vt_busy(struct vt_node *n, uint64_t ps);
 
-/* What is due before the program's time happens; then the world is at that time. */
+/* Run all events that are due before the program's time, and advance the world to it. */
 void vt_sync(struct vt_node *n);
 
 /*

@@ -273,9 +273,9 @@ struct sci_ioc_counters {
  * struct sci_status_page - what an adapter's status page begins with
  * @errors: transfers that may have been lost: rises when a packet through this
  *	adapter was lost, whoever sent it, when the link goes down, and when an
- *	import that is mapped is revoked, always before the map changes.  Who
- *	finds it unchanged after a flush knows that all his stores since he read
- *	it arrived.
+ *	import that is mapped is revoked, always before the map changes.  If
+ *	the count is the same before a store and after the flush that follows it,
+ *	the store arrived.
  * @down: not 0 while the link is down
  * @fatal: errors after which sending again is of no use
  * @reserved: 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What more than one fabric needs: the node of the environment, mapping a range. */
+/* Code that several fabrics share: the node of the environment, mapping a range. */
 #ifndef LIBSCI_FABRIC_COMMON_H
 #define LIBSCI_FABRIC_COMMON_H
 

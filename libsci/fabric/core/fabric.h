@@ -138,8 +138,8 @@ enum {
 };
 
 /*
- * What checking a transfer needs, readable without a call: by sci_link_errors()
- * and sci_link_down().  One of these per adapter, as on the cards: a lost packet
+ * The state of a link, readable without a system call by sci_link_errors() and
+ * sci_link_down(), to check a transfer.  One of these per adapter, as on the cards: a lost packet
  * raises @errors whoever sent it, so every transfer under way at that time is
  * sent again.  The first two are the kernel's.  An adapter that counts by itself
  * writes words of its own, which are little-endian; else they are 0.

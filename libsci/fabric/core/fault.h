@@ -24,7 +24,7 @@
  *
  * At most 64 packets are held back, the oldest arrives when one more is.  They
  * belong to all threads: the barrier or the packet of any lets them arrive.
- * Who unmaps remote memory calls sci_fault_forget() first.
+ * Code that unmaps remote memory calls sci_fault_forget() first.
  */
 #ifndef LIBSCI_FAULT_H
 #define LIBSCI_FAULT_H

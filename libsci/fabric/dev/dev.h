@@ -7,9 +7,9 @@
  * sci.h is its contract.  Every object is a descriptor, and every descriptor is
  * in the table of the service, so that a child has none of them.
  *
- * What the kernel has to say of an object it says as records to be read: the
- * service thread does, for segments and for interrupts that have an event
- * function.  All descriptors are non-blocking; who waits, polls.
+ * The kernel reports events of an object as records, to be read from its descriptor.
+ * The service thread reads the records of segments, and of interrupts that have an
+ * event function.  All descriptors are non-blocking; a thread that waits calls poll().
  *
  * Objects are made with the gate held and not the lock: the kernel may take
  * long to find memory, and events of others must not wait for it.

@@ -225,7 +225,7 @@ static bool barrier_by_hand(const struct dev_adapter *a)
 	return false;
 }
 
-/* What the CPU has given up is there, where imports are memory. */
+/* Wait until stores have arrived.  Where imports are memory, they arrive at once. */
 static void flush(const struct dev_adapter *a, int fd)
 {
 	struct sci_ioc_flush arg = { .size = sizeof(arg) };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Who is there: adapters of this machine, the nodes that they have sessions with,
- * and segments, as sysfs has them.  SCI_SYSFS is where it is, for tests.
+ * Lists for `sci`, read from sysfs: adapters of this machine, the nodes that they
+ * have sessions with, and segments.  Tests set SCI_SYSFS to a folder of their own.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -220,8 +220,8 @@ static int add_all_peers(struct places *places)
 }
 
 /*
- * Two adapters with one number are of two fabrics, but one node.  What runs on
- * other machines is not known here.
+ * Two adapters with the same number belong to two fabrics, but to one node.
+ * Processes of other machines are not known here.
  */
 static int node_at(struct dev *dev, const struct places *places, size_t *i,
 		   struct sci_node_info *info)

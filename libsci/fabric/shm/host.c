@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What one kernel can do for two processes: a copy. */
+/* Copies between two processes of one kernel. */
 
 #include "libsci/fabric/shm/shm.h"
 

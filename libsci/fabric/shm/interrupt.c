@@ -708,7 +708,7 @@ void shm_lintr_cancel(struct sci_lintr *i)
 
 /* ---- the other side ---- */
 
-/* What a peer gave us must be one, and not block who triggers it. */
+/* The descriptor of a peer must be an eventfd, and triggering it must not block. */
 static int check_eventfd(int fd)
 {
 	static const char want[] = "anon_inode:[eventfd]";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Who is there: nodes and segments, read off the names in use. */
+/* Lists for `sci`: nodes and segments, found by the names of their sockets. */
 
 #include "libsci/fabric/shm/shm.h"
 

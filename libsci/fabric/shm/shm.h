@@ -76,7 +76,7 @@ enum shm_type {
 
 #define SHM_MAGIC	0x53434932u	/* "SCI2": also the protocol's version */
 
-/* What two processes of the same host say to each other. */
+/* A message between two processes of the fabric. */
 struct shm_msg {
 	uint32_t magic;
 	uint16_t type;			/* enum shm_type */
