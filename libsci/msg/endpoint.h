@@ -240,6 +240,27 @@ struct msg_callers {
 	struct list waiting;
 };
 
+/* ---- handlers ---- */
+
+struct msg_handler {
+	sci_handler_fn fn;
+	void *arg;
+};
+
+_Static_assert(MSG_HANDLERS == SCI_CONTEXT_MAX + 1 &&
+	       MSG_HANDLERS + SCI_HANDLERS == MSG_UNTAGGED, "contexts");
+
+/* Is a message with this context one to a handler? */
+static inline bool is_handler(uint32_t context)
+{
+	return context >= MSG_HANDLERS && context != MSG_UNTAGGED;
+}
+
+static inline unsigned int handler_id(uint32_t context)
+{
+	return context - MSG_HANDLERS;
+}
+
 /* ---- peers ---- */
 
 enum msg_peer_state { PEER_CONNECTING, PEER_UP, PEER_DOWN };
@@ -441,6 +462,7 @@ struct sci_ep {
 	pthread_cond_t sleep_cond;
 
 	struct msg_keeper keeper;
+	struct msg_handler handlers[SCI_HANDLERS];
 };
 
 extern _Atomic uint32_t msg_fork_gen __attribute__((visibility("hidden")));
@@ -560,6 +582,16 @@ int recv_start(struct sci_req *req);
 void recv_message(struct sci_req *req, struct sci_msg *msg);
 void msg_unexpected_free(struct sci_msg *msg);
 void msg_finish(struct sci_req *req, int error);
+
+/* handler.c */
+void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
+		 const void *data, size_t len, int error);
+struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
+				uint64_t tag, size_t len);
+
+/* send_calls.c */
+int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		 const struct iovec *iov, size_t n);
 
 /* rendezvous.c */
 void rndv_accept(struct sci_req *req, struct sci_peer *p,

@@ -18,9 +18,16 @@
 struct msg_lock {
 	uint32_t taken;
 	bool none;			/* one thread only: no locking */
+	const void *handler;		/* a thread is in a handler: msg_lock_enter() */
 };
 
 #define MSG_LOCK_SPINS	64u
+
+/* handler.c */
+void msg_lock_wait(struct msg_lock *l);
+
+/* For calls that handlers may make. False: this thread is in one, which has the lock. */
+bool msg_lock_enter(struct msg_lock *l);
 
 static inline void msg_lock(struct msg_lock *l)
 {
@@ -33,7 +40,7 @@ static inline void msg_lock(struct msg_lock *l)
 			if (++spins < MSG_LOCK_SPINS)
 				sci_cpu_relax();
 			else
-				sched_yield();
+				msg_lock_wait(l);
 		}
 	}
 }

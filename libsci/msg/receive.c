@@ -133,6 +133,23 @@ static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
 	return true;
 }
 
+/* To a handler, which finds numbers in a message where a CPU wants them to be. */
+static int to_handler(struct sci_peer *p, uint32_t context, uint64_t tag,
+		  const void *data, size_t len, const uint32_t *crc)
+{
+	uint64_t room[LINE_WORDS];
+
+	if (len > SCI_HANDLER_MAX)
+		return -EPROTO;
+	if ((uintptr_t)data % sizeof(*room) && len <= sizeof(room)) {
+		line_copy(room, data, len);
+		data = room;
+	}
+	handler_run(p, context, tag, data, len,
+		    crc && bad_sum(p, data, len, *crc) ? -EBADMSG : 0);
+	return 0;
+}
+
 /* @crc: of @data, or NULL; looked at once, when the message is taken. */
 static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 		   const void *data, size_t len, const uint32_t *crc)
@@ -142,6 +159,8 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	struct sci_req *req;
 	struct sci_msg *msg;
 
+	if (!r && is_handler(context))
+		return to_handler(p, context, tag, data, len, crc);
 	if (!r) {
 		msg = keep(p, context, tag, len);
 		if (!msg)
@@ -188,6 +207,10 @@ static void chain_end(struct sci_peer *p)
 		msg->error = error;
 	if (req) {
 		msg_finish(req, error);
+	} else if (msg && is_handler(msg->match.context)) {
+		handler_run(p, msg->match.context, msg->match.tag, msg->data,
+			    msg->len, error);
+		msg_unexpected_free(msg);
 	} else if (msg && msg->req) {
 		req = msg->req;
 		msg->req = NULL;
@@ -201,7 +224,7 @@ static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 {
 	struct sci_match_recv *r;
 
-	if (len > CHAIN_MAX)
+	if (len > (is_handler(context) ? SCI_HANDLER_MAX : CHAIN_MAX))
 		return -EPROTO;
 	r = sci_match_arrive(&p->ep->match, p, tag, context);
 	if (r) {
@@ -211,7 +234,9 @@ static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		status_of_message(&p->chain_req->status, context, tag, len);
 		take_imm(p, &p->chain_req->status);
 	} else {
-		p->chain_msg = keep(p, context, tag, len);
+		p->chain_msg = is_handler(context) ?
+				       handler_message(p, context, tag, len) :
+				       keep(p, context, tag, len);
 		if (!p->chain_msg)
 			return -EAGAIN;
 	}
@@ -315,6 +340,8 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 	struct sci_req *req;
 	struct sci_msg *msg;
 
+	if (is_handler(rts->context))
+		return -EPROTO;
 	if (rts->flags & RTS_IMM)
 		have_imm(p, rts->imm);
 	r = sci_match_arrive(&p->ep->match, p, rts->tag, rts->context);

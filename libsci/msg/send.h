@@ -144,7 +144,8 @@ static __always_inline bool chain_at_once(struct sci_peer *p,
 static inline bool is_long(const struct sci_req *req)
 {
 	return req->len > LINE_PAYLOAD &&
-	       req->len > req->ep->params[SCI_PARAM_EAGER_MAX];
+	       req->len > req->ep->params[SCI_PARAM_EAGER_MAX] &&
+	       !is_handler(req->context);
 }
 
 static inline size_t short_max(bool tagged, bool has_imm)

@@ -419,3 +419,70 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	msg_unlock(&peer->ep->lock);
 	return ret;
 }
+
+/* ---- to handlers ---- */
+
+/* What does not go at once goes from a copy. The peer stays as it is. */
+static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
+			   const struct iovec *iov, size_t n)
+{
+	struct sci_req *req;
+	int ret;
+
+	if (peer->unwatched >= SCI_UNWATCHED_MAX)
+		return -EAGAIN;
+	req = req_new(peer->ep, MSG_SEND);
+	if (!req)
+		return -ENOMEM;
+	ret = req_iov(req, iov, n);
+	describe(req, peer, true, context, tag);
+	ret = ret ? ret : copy_rest(req);
+	req->unwatched = true;
+	peer->unwatched++;
+	ret = ret ? ret : send_start(req);
+	if (ret) {
+		peer->unwatched--;
+		req_free(req);
+	}
+	return ret;
+}
+
+/* The endpoint is locked. */
+int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		 const struct iovec *iov, size_t n)
+{
+	uint32_t context = MSG_HANDLERS + id;
+
+	if (n == 1 && goes_whole(peer, true, context, tag, NULL, iov->iov_base,
+				 iov->iov_len))
+		return 0;
+	return handler_request(peer, context, tag, iov, n);
+}
+
+int sci_handler_sendv(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		      const struct iovec *iov, size_t n)
+{
+	bool locked;
+	int ret;
+
+	if (!peer || id < SCI_HANDLER_LIBRARY || id >= SCI_HANDLERS || (!iov && n) ||
+	    n > SCI_IOV_MAX || !msg_iov_good(iov, n))
+		return -EINVAL;
+	if (msg_iov_len(iov, n) > SCI_HANDLER_MAX)
+		return -EMSGSIZE;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	locked = msg_lock_enter(&peer->ep->lock);
+	ret = handler_send(peer, id, tag, iov, n);
+	if (locked)
+		msg_unlock(&peer->ep->lock);
+	return ret;
+}
+
+int sci_handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		     const void *buf, size_t len)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return sci_handler_sendv(peer, id, tag, &iov, 1);
+}

@@ -35,7 +35,7 @@
 
 #include "libsci/msg/line.h"
 
-#define MSG_VERSION	4u
+#define MSG_VERSION	5u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* Segments and interrupts of this layer have numbers from here on. */
 #define MSG_NUMBERS	0x4d000000u
@@ -57,6 +57,7 @@ static inline bool is_msg_number(uint32_t id)
 #define DATA_LINES	(INBOX_BYTES / LINE_BYTES - INBOX_DATA)
 
 #define MSG_UNTAGGED	UINT32_MAX	/* the context of untagged messages */
+#define MSG_HANDLERS	0xffffff80u	/* from here on contexts of handlers, by their ids */
 
 struct msg_inbox {
 	struct msg_line status;

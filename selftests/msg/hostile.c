@@ -84,6 +84,8 @@ static uint32_t odd_segment(struct attacker *a)
 /* Mostly one that the victim looks for: see read_any(). */
 static uint32_t odd_context(uint64_t *state)
 {
+	if (!draw(state, 8))
+		return MSG_HANDLERS + (uint32_t)draw(state, SCI_HANDLERS);
 	return draw(state, 3) ? 1 + (uint32_t)draw(state, 8) :
 	       draw(state, 2) ? MSG_UNTAGGED : (uint32_t)odd_number(state);
 }
@@ -316,6 +318,23 @@ static void attacker(struct peer *self, void *arg)
 
 /* ---- the honest peer ---- */
 
+/* Messages to handlers of programs are looked at, all of them. */
+static void take_bytes(void *arg, const struct sci_handled *m)
+{
+	const volatile unsigned char *data = m->data;
+
+	(void)arg;
+	CHECK(m->len <= SCI_HANDLER_MAX);
+	for (size_t i = 0; i < m->len; i++)
+		(void)data[i];
+}
+
+static void handle_all(struct sci_ep *ep)
+{
+	for (unsigned int id = SCI_HANDLER_USER; id < SCI_HANDLERS; id++)
+		CHECK_EQ(sci_handler_set(ep, id, take_bytes, NULL), 0);
+}
+
 static void honest_flows(struct traffic *t, struct sci_peer *peer, bool first)
 {
 	for (unsigned int k = 0; k < 4; k++)
@@ -349,6 +368,7 @@ static void honest(struct peer *self, void *arg)
 
 	(void)self;
 	t.ep = test_ep_open(TEST_ID, 0);
+	handle_all(t.ep);
 	traffic_params(t.ep, WAY_ALL);
 	honest_flows(&t, test_ep_connect(t.ep, 4, TEST_ID), false);
 	while (honest_batch(&t, arg, false))
@@ -468,6 +488,7 @@ static void run_attack(void (*attack)(void *attacker, uint64_t *state))
 	p = peer_spawn(8, honest, arena);
 	q = peer_spawn(12, attacker, arena);
 	t.ep = test_ep_open(TEST_ID, 0);
+	handle_all(t.ep);
 	traffic_params(t.ep, WAY_ALL);
 	CHECK_EQ(sci_ep_set(t.ep, SCI_PARAM_UNEXPECTED_MAX, 1u << 20), 0);
 	CHECK_EQ(sci_buf_alloc(t.ep, 65536, &exported), 0);

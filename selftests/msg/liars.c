@@ -554,3 +554,79 @@ TEST(a_wrong_sum_is_counted_once)
 	peer_join(lie->proc);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
+
+/* ---- handlers ---- */
+
+static void long_chain(struct attacker *a, struct lie *lie)
+{
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	tell(a, &a->data, LINE_CHAIN, (struct msg_typed){
+		.chain = { .context = MSG_HANDLERS + SCI_HANDLER_USER,
+			   .len = SCI_HANDLER_MAX + 1 } });
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+static void rendezvous_with_handler(struct attacker *a, struct lie *lie)
+{
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	tell(a, &a->data, LINE_RTS, (struct msg_typed){
+		.rts = { .context = MSG_HANDLERS + SCI_HANDLER_USER, .len = 100 } });
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+/* A message that begins, and its sender leaves. */
+static void chain_without_end(struct attacker *a, struct lie *lie)
+{
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	tell(a, &a->data, LINE_CHAIN, (struct msg_typed){
+		.chain = { .context = MSG_HANDLERS + SCI_HANDLER_USER, .len = 200 } });
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+static void never(void *arg, const struct sci_handled *m)
+{
+	(void)arg;
+	(void)m;
+	FAIL("a handler has got a message that is none");
+}
+
+static void check_handler_lie(void (*fn)(struct attacker *a, struct lie *lie),
+			      bool breaks_rule)
+{
+	struct lie *lie = lie_begin(fn);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from;
+
+	CHECK_EQ(sci_handler_set(ep, SCI_HANDLER_USER, never, NULL), 0);
+	from = test_ep_accept(ep);
+	stage_set(lie, 1);
+	if (breaks_rule)
+		PROGRESS_UNTIL(ep, sci_peer_state(from) == -EPROTO, TEST_WAIT_MS);
+	else
+		PROGRESS_UNTIL(ep, from->chain_left, TEST_WAIT_MS);
+	stage_set(lie, 2);
+	PROGRESS_UNTIL(ep, sci_peer_state(from), TEST_WAIT_MS);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+TEST(a_message_too_long_for_a_handler)
+{
+	check_handler_lie(long_chain, true);
+}
+
+TEST(a_rendezvous_with_a_handler)
+{
+	check_handler_lie(rendezvous_with_handler, true);
+}
+
+TEST(a_message_to_a_handler_without_end)
+{
+	check_handler_lie(chain_without_end, false);
+}

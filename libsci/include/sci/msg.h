@@ -52,7 +52,7 @@ extern "C" {
 #define SCI_TAGGED_SHORT_MAX	48u		/* ... beside a tag */
 #define SCI_IMM_SHORT_MAX	40u		/* ... and beside an immediate */
 #define SCI_EP_ID_MAX		0xffffffu	/* ids are 1 .. this */
-#define SCI_CONTEXT_MAX		0xfffffffeu	/* contexts are 0 .. this */
+#define SCI_CONTEXT_MAX		0xffffff7fu	/* contexts are 0 .. this */
 /*
  * Contexts from here on are for services: receives of any peer's requests, which are
  * always posted.  They do not lift SCI_PARAM_UNEXPECTED_MAX.
@@ -251,6 +251,8 @@ struct sci_ep_stats {
 	uint64_t checks;		/* store barriers for lines, see check_ms */
 	uint64_t writes;		/* one-sided, that have arrived */
 	uint64_t reads;
+	uint64_t handled;		/* messages to handlers */
+	uint64_t unhandled;		/* ... that nobody has set: dropped */
 };
 
 int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
@@ -639,6 +641,86 @@ int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len);
 
 /* Drop what is left of @msg. */
 void sci_msg_free(struct sci_msg *msg);
+
+/* ---- handlers ---- */
+
+#define SCI_HANDLERS		127u	/* ids are 0 .. this - 1 */
+#define SCI_HANDLER_LIBRARY	16u	/* from here on libraries above this one ... */
+#define SCI_HANDLER_USER	64u	/* ... and from here on programs */
+#define SCI_HANDLER_MAX		8192u	/* bytes in a message to a handler */
+
+/**
+ * struct sci_handled - a message that a handler is called with
+ * @peer: its sender
+ * @tag: what the sender has said
+ * @data, @len: its bytes, at a multiple of 8; the library's, and gone when the
+ *	handler returns
+ * @error: 0; -EBADMSG: a check sum is wrong, and so is @data
+ */
+struct sci_handled {
+	struct sci_peer *peer;
+	uint64_t tag;
+	const void *data;
+	size_t len;
+	int error;
+};
+
+typedef void (*sci_handler_fn)(void *arg, const struct sci_handled *m);
+
+/**
+ * sci_handler_set() - set the function for messages to a handler
+ * @id: SCI_HANDLER_USER .. SCI_HANDLERS - 1; those from SCI_HANDLER_LIBRARY on are
+ *	for libraries that share an endpoint with the program
+ * @fn: NULL: none any more
+ *
+ * The library calls @fn inside progress, on any thread that is in a call of the
+ * endpoint, one message at a time, in the order of each peer's messages. No receive
+ * has to be posted, and messages that wait for one do not hold it up before they
+ * fill SCI_PARAM_UNEXPECTED_MAX. A message without a function is dropped and counted;
+ * none comes before the endpoint's first call that makes progress.
+ *
+ * All other threads wait for @fn: it is short, and neither sleeps nor takes a lock that
+ * is held around a call of this endpoint. Of this endpoint and its peers it may call
+ * sci_handler_send(), sci_handler_sendv() and sci_handler_set(), the calls about an
+ * address, name, fabric or traits, sci_peer_ep(), sci_peer_data() and
+ * sci_peer_set_data(). The program is aborted if it calls another one; with
+ * SCI_EP_SINGLE_THREAD that is not noticed.
+ *
+ * -EINVAL: also, @id is not for callers.
+ */
+int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn,
+		    void *arg);
+
+/**
+ * sci_handler_send(), sci_handler_sendv() - send a message to a handler of a peer
+ * @id: as there
+ * @tag: a number of the program's, which goes with it
+ * @len: up to SCI_HANDLER_MAX; up to SCI_TAGGED_SHORT_MAX it is one line
+ *
+ * Never waits: what cannot be sent at once is copied. The bytes are the caller's
+ * again. It arrives in the order of the messages to this peer; also from a
+ * connection that is closed by then.
+ *
+ * -EMSGSIZE: longer; -EAGAIN: SCI_UNWATCHED_MAX messages are waiting for room, make
+ * progress; a handler that answers each message once gets there only if its peer asks
+ * more than that without taking answers. -ENOMEM; the error of a peer that has gone.
+ */
+int sci_handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		     const void *buf, size_t len);
+int sci_handler_sendv(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		      const struct iovec *iov, size_t n);
+
+/**
+ * sci_wait_until() - wait for what handlers and completions bring about
+ * @fn: says whether it is so: -EAGAIN, or what the call is to return
+ *
+ * Makes progress, polling first and sleeping then, as every wait. @fn is called at first
+ * and after each handler and each completion of the endpoint; handlers' rules hold for
+ * it. It is not called because memory has changed that a peer stores to: see
+ * sci_peer_map(). -ETIMEDOUT.
+ */
+int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
+		   int timeout);
 
 /* ---- exported buffers ---- */
 
