@@ -23,28 +23,19 @@
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/prandom.h>
-#include <linux/rwsem.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 #include <linux/srcu.h>
-#include <linux/workqueue.h>
-#include <linux/xarray.h>
 
-#include "core/adapter.h"
 #include "core/att.h"
 #include "core/compat.h"
 #include "core/group.h"
 #include "core/pages.h"
-#include "core/session.h"
+#include "loop.h"
 
 #define NODES_MAX	64
 #define ENTRIES_MAX	65536
 #define INBOX_MAX	1024		/* packets; more are lost */
-#define REPORTS_MAX	1000000		/* errors by one write */
-#define PPM		1000000
 #define STREAMS		16		/* as the later cards */
 #define STREAM_SIZE	128
 #define DMA_MAX		SZ_64M
@@ -87,75 +78,6 @@ struct loop_packet {
 };
 
 /**
- * struct loop_patch - a change to the next message of one type
- * @type: enum sci_message_type; 0: there is no change to make
- * @offset: of the first byte that changes
- * @size: number of bytes
- * @value: the new bytes, little-endian
- */
-struct loop_patch {
-	u8 type;
-	u8 offset;
-	u8 size;
-	__le64 value;
-};
-
-/**
- * struct loop_node - a node
- * @adapter: what the core knows of it
- * @link_lock: held while @link and the core are told
- * @link: it is up
- * @inbox_lock: the next three; leaf
- * @inbox: packets to it, oldest first
- * @inbox_count: how many
- * @held: one that the next one shall overtake
- * @work: hands them to the core
- * @exposed_lock: @exposed; read: pages in it are being copied
- * @exposed: struct sci_pages by base
- * @rnd_lock: @rnd, @seed, @patch, @last and @damaged; leaf
- * @rnd: decides on faults
- * @seed: it began with
- * @loss: in a million packets from here
- * @duplicate: in a million ...
- * @reorder: in a million ...
- * @dma_errors: in a million copies
- * @damage: in a million messages from here
- * @damaged: number of messages that were damaged or patched
- * @patch: what to change in the next message of one type
- * @last: the message sent last
- * @withhold: enum sci_message_type that never leaves, 0: none
- * @faults: debugfs fault/
- */
-struct loop_node {
-	struct sci_adapter *adapter;
-	struct mutex link_lock;		/* who changes the link */
-	bool link;
-
-	spinlock_t inbox_lock;		/* inbox, inbox_count, held */
-	struct list_head inbox;
-	unsigned int inbox_count;
-	struct loop_packet *held;
-	struct work_struct work;
-
-	struct rw_semaphore exposed_lock;
-	struct xarray exposed;
-
-	spinlock_t rnd_lock;		/* rnd, seed, damaged, patch, last */
-	struct rnd_state rnd;
-	u64 seed;
-	u32 loss;
-	u32 duplicate;
-	u32 reorder;
-	u32 dma_errors;
-	u32 damage;
-	u32 damaged;
-	struct loop_patch patch;
-	u8 last[SCI_MESSAGE_SIZE];
-	u32 withhold;
-	struct dentry *faults;
-};
-
-/**
  * struct loop_map - sci_mapping.priv
  * @pages: whose pages it shows; a reference
  * @first: entry of the ATT
@@ -185,23 +107,6 @@ static struct loop_node *loop_find(u32 node)
 {
 	lockdep_assert(srcu_read_lock_held(&loop_srcu));
 	return xa_load(&loop_nodes, node);
-}
-
-static bool loop_link_up(const struct loop_node *n)
-{
-	return READ_ONCE(n->link);
-}
-
-static bool loop_chance(struct loop_node *n, const u32 *ppm)
-{
-	u32 limit = READ_ONCE(*ppm), r;
-
-	if (!limit)
-		return false;
-	spin_lock(&n->rnd_lock);
-	r = prandom_u32_state(&n->rnd);
-	spin_unlock(&n->rnd_lock);
-	return r % PPM < limit;
 }
 
 /* ---- control packets ---- */
@@ -267,84 +172,6 @@ static void loop_work(struct work_struct *work)
 	}
 }
 
-/* ---- damaged messages ---- */
-
-/*
- * The session's header stays right, so that the core of the receiver has to look
- * at what the message says.
- */
-
-static void message_set_byte(struct loop_node *n, u8 *body)
-{
-	u32 r = prandom_u32_state(&n->rnd);
-
-	body[r % SCI_MESSAGE_SIZE] = r >> 16;
-}
-
-static void message_set_word(struct loop_node *n, u8 *body)
-{
-	static const __le32 words[] = {
-		0, cpu_to_le32(1), cpu_to_le32(2), cpu_to_le32(3),
-		cpu_to_le32(PAGE_SIZE), cpu_to_le32(S32_MAX),
-		cpu_to_le32(BIT(31)), cpu_to_le32(U32_MAX),
-	};
-	u32 r = prandom_u32_state(&n->rnd);
-	u32 at = r % (SCI_MESSAGE_SIZE / sizeof(*words)) * sizeof(*words);
-
-	memcpy(body + at, &words[(r >> 16) % ARRAY_SIZE(words)], sizeof(*words));
-}
-
-static void message_damage(struct loop_node *n, u8 *body)
-{
-	lockdep_assert_held(&n->rnd_lock);
-	do {
-		switch (prandom_u32_state(&n->rnd) % 4) {
-		case 0:		/* 0, and one that there is not, as well */
-			body[0] = prandom_u32_state(&n->rnd) %
-				  (SCI_MSG_LEFT + 2);
-			break;
-		case 1:
-			message_set_byte(n, body);
-			break;
-		case 2:
-			message_set_word(n, body);
-			break;
-		case 3:		/* an earlier message comes twice */
-			memcpy(body, n->last, SCI_MESSAGE_SIZE);
-			break;
-		}
-	} while (prandom_u32_state(&n->rnd) % 2);
-	n->damaged++;
-}
-
-static void message_patch(struct loop_node *n, u8 *body)
-{
-	struct loop_patch *patch = &n->patch;
-
-	lockdep_assert_held(&n->rnd_lock);
-	if (!patch->type || patch->type != body[0])
-		return;
-	memcpy(body + patch->offset, &patch->value, patch->size);
-	patch->type = 0;
-	n->damaged++;
-}
-
-static void loop_damage(struct loop_node *from, struct sci_packet *packet)
-{
-	bool damage = loop_chance(from, &from->damage);
-	u8 sent[SCI_MESSAGE_SIZE];
-
-	if (packet->type != SCI_PACKET_DATA)
-		return;
-	memcpy(sent, packet->body, sizeof(sent));
-	spin_lock(&from->rnd_lock);
-	message_patch(from, packet->body);
-	if (damage)
-		message_damage(from, packet->body);
-	memcpy(from->last, sent, sizeof(sent));
-	spin_unlock(&from->rnd_lock);
-}
-
 static int loop_post(struct loop_node *from, struct loop_node *to,
 		     const void *packet)
 {
@@ -355,17 +182,9 @@ static int loop_post(struct loop_node *from, struct loop_node *to,
 	p->from = loop_node_id(from);
 	memcpy(p->data, packet, SCI_PACKET_SIZE);
 	loop_damage(from, (struct sci_packet *)p->data);
-	inbox_put(to, p, loop_chance(from, &from->reorder));
+	inbox_put(to, p, loop_chance(from, &from->fault.reorder));
 	queue_work(loop_wq, &to->work);
 	return 0;
-}
-
-/* A kernel that answers, but never says this. */
-static bool loop_withholds(struct loop_node *from, const struct sci_packet *p)
-{
-	u32 type = READ_ONCE(from->withhold);
-
-	return type && p->type == SCI_PACKET_DATA && p->body[0] == type;
 }
 
 static int loop_transmit(struct loop_node *from, struct loop_node *to,
@@ -373,11 +192,11 @@ static int loop_transmit(struct loop_node *from, struct loop_node *to,
 {
 	int ret;
 
-	if (!loop_link_up(to) || loop_chance(from, &from->loss) ||
+	if (!loop_link_up(to) || loop_chance(from, &from->fault.loss) ||
 	    loop_withholds(from, packet))
 		return 0;
 	ret = loop_post(from, to, packet);
-	if (!ret && loop_chance(from, &from->duplicate))
+	if (!ret && loop_chance(from, &from->fault.duplicate))
 		ret = loop_post(from, to, packet);
 	return ret;
 }
@@ -600,7 +419,7 @@ static int loop_dma_burst(struct loop_node *from, const struct sci_dma_piece *p,
 static int loop_dma_copy(struct sci_adapter *a, const struct sci_dma_piece *p)
 {
 	struct loop_node *from = sci_adapter_priv(a);
-	bool fail = loop_chance(from, &from->dma_errors);
+	bool fail = loop_chance(from, &from->fault.dma_errors);
 	u32 length = fail ? p->length / 2 : p->length;
 	u32 done, burst;
 	int ret;
@@ -638,132 +457,15 @@ static const struct sci_adapter_ops loop_ops_by_message = {
 	.dma_copy	= loop_dma_copy,
 };
 
-/* ---- faults ---- */
+/* ---- nodes ---- */
 
-static void loop_set_link(struct loop_node *n, bool up)
+void loop_set_link(struct loop_node *n, bool up)
 {
 	mutex_lock(&n->link_lock);
 	WRITE_ONCE(n->link, up);
 	sci_adapter_set_link(n->adapter, up);
 	mutex_unlock(&n->link_lock);
 }
-
-static int fault_link_get(void *data, u64 *val)
-{
-	*val = loop_link_up(data);
-	return 0;
-}
-
-static int fault_link_set(void *data, u64 val)
-{
-	if (val > 1)
-		return -EINVAL;
-	loop_set_link(data, val);
-	return 0;
-}
-DEFINE_DEBUGFS_ATTRIBUTE(fault_link_fops, fault_link_get, fault_link_set,
-			 "%llu\n");
-
-static int fault_seed_get(void *data, u64 *val)
-{
-	struct loop_node *n = data;
-
-	spin_lock(&n->rnd_lock);
-	*val = n->seed;
-	spin_unlock(&n->rnd_lock);
-	return 0;
-}
-
-static int fault_seed_set(void *data, u64 val)
-{
-	struct loop_node *n = data;
-
-	spin_lock(&n->rnd_lock);
-	n->seed = val;
-	prandom_seed_state(&n->rnd, val);
-	spin_unlock(&n->rnd_lock);
-	return 0;
-}
-DEFINE_DEBUGFS_ATTRIBUTE(fault_seed_fops, fault_seed_get, fault_seed_set,
-			 "%llu\n");
-
-static int fault_report(struct loop_node *n, u64 errors, bool fatal)
-{
-	if (errors > REPORTS_MAX)
-		return -EINVAL;
-	while (errors--) {
-		sci_adapter_error(n->adapter, fatal);
-		cond_resched();
-	}
-	return 0;
-}
-
-static int fault_retriable_set(void *data, u64 val)
-{
-	return fault_report(data, val, false);
-}
-DEFINE_DEBUGFS_ATTRIBUTE(fault_retriable_fops, NULL, fault_retriable_set,
-			 "%llu\n");
-
-static int fault_fatal_set(void *data, u64 val)
-{
-	return fault_report(data, val, true);
-}
-DEFINE_DEBUGFS_ATTRIBUTE(fault_fatal_fops, NULL, fault_fatal_set, "%llu\n");
-
-/* TYPE OFFSET SIZE VALUE, each a number; a later write replaces an earlier one. */
-static ssize_t fault_patch_write(struct file *file, const char __user *buf,
-				 size_t len, loff_t *pos)
-{
-	struct loop_node *n = file->private_data;
-	struct loop_patch patch = { 0 };
-	char text[64] = "";
-	u64 value;
-
-	if (len >= sizeof(text))
-		return -EINVAL;
-	if (copy_from_user(text, buf, len))
-		return -EFAULT;
-	if (sscanf(text, "%hhu %hhu %hhu %lli", &patch.type, &patch.offset,
-		   &patch.size, &value) != 4 ||
-	    patch.size > sizeof(patch.value) ||
-	    patch.offset + patch.size > SCI_MESSAGE_SIZE)
-		return -EINVAL;
-	patch.value = cpu_to_le64(value);
-	spin_lock(&n->rnd_lock);
-	n->patch = patch;
-	spin_unlock(&n->rnd_lock);
-	return len;
-}
-
-static const struct file_operations fault_patch_fops = {
-	.owner	= THIS_MODULE,
-	.open	= simple_open,
-	.write	= fault_patch_write,
-	.llseek	= noop_llseek,
-};
-
-static void loop_faults_add(struct loop_node *n)
-{
-	struct dentry *dir;
-
-	dir = debugfs_create_dir("fault", sci_adapter_debugfs(n->adapter));
-	debugfs_create_file("link", 0600, dir, n, &fault_link_fops);
-	debugfs_create_file("seed", 0600, dir, n, &fault_seed_fops);
-	debugfs_create_file("retriable", 0200, dir, n, &fault_retriable_fops);
-	debugfs_create_file("fatal", 0200, dir, n, &fault_fatal_fops);
-	debugfs_create_u32("loss", 0600, dir, &n->loss);
-	debugfs_create_u32("duplicate", 0600, dir, &n->duplicate);
-	debugfs_create_u32("reorder", 0600, dir, &n->reorder);
-	debugfs_create_u32("dma_errors", 0600, dir, &n->dma_errors);
-	debugfs_create_u32("damage", 0600, dir, &n->damage);
-	debugfs_create_u32("damaged", 0400, dir, &n->damaged);
-	debugfs_create_file("patch", 0200, dir, n, &fault_patch_fops);
-	debugfs_create_u32("withhold", 0600, dir, &n->withhold);
-	n->faults = dir;
-}
-
-/* ---- nodes ---- */
 
 static int loop_adapter_create(struct loop_node *n, u32 node)
 {
@@ -812,8 +514,7 @@ static struct loop_node *loop_node_alloc(u32 node)
 	INIT_WORK(&n->work, loop_work);
 	init_rwsem(&n->exposed_lock);
 	xa_init(&n->exposed);
-	spin_lock_init(&n->rnd_lock);
-	fault_seed_set(n, node);
+	loop_fault_init(n, node);
 	return n;
 }
 
@@ -846,7 +547,7 @@ static int loop_node_add(u32 node)
 	if (ret)
 		goto err_node;
 	xa_store(&loop_nodes, node, n, GFP_KERNEL);
-	loop_faults_add(n);
+	loop_fault_add(n);
 	loop_set_link(n, true);
 	return 0;
 
@@ -861,7 +562,7 @@ err_reserved:
 static void loop_node_remove(struct loop_node *n)
 {
 	lockdep_assert_held(&loop_lock);
-	debugfs_remove_recursive(n->faults);
+	loop_fault_remove(n);
 	xa_erase(&loop_nodes, loop_node_id(n));
 	synchronize_srcu(&loop_srcu);
 	cancel_work_sync(&n->work);

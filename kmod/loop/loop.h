@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What the files of sci_loop share. */
+#ifndef SCI_LOOP_H
+#define SCI_LOOP_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/prandom.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "core/adapter.h"
+#include "core/session.h"
+
+struct dentry;
+struct loop_packet;
+
+/**
+ * struct loop_patch - a change to the next message of one type
+ * @type: enum sci_message_type; 0: there is no change to make
+ * @offset: of the first byte that changes
+ * @size: number of bytes
+ * @value: the new bytes, little-endian
+ */
+struct loop_patch {
+	u8 type;
+	u8 offset;
+	u8 size;
+	__le64 value;
+};
+
+/**
+ * struct loop_fault - the faults of a node, as debugfs fault/ sets them
+ * @lock: @rnd, @seed, @patch, @last and @damaged; leaf
+ * @rnd: decides on faults
+ * @seed: it began with
+ * @loss: in a million packets from here
+ * @duplicate: in a million ...
+ * @reorder: in a million ...
+ * @dma_errors: in a million copies
+ * @damage: in a million messages from here
+ * @damaged: number of messages that were damaged or patched
+ * @patch: what to change in the next message of one type
+ * @last: the message sent last
+ * @withhold: enum sci_message_type that never leaves, 0: none
+ * @dir: debugfs fault/
+ */
+struct loop_fault {
+	spinlock_t lock;		/* rnd, seed, damaged, patch, last */
+	struct rnd_state rnd;
+	u64 seed;
+	u32 loss;
+	u32 duplicate;
+	u32 reorder;
+	u32 dma_errors;
+	u32 damage;
+	u32 damaged;
+	struct loop_patch patch;
+	u8 last[SCI_MESSAGE_SIZE];
+	u32 withhold;
+	struct dentry *dir;
+};
+
+/**
+ * struct loop_node - a node
+ * @adapter: what the core knows of it
+ * @link_lock: held while @link and the core are told
+ * @link: it is up
+ * @inbox_lock: the next three; leaf
+ * @inbox: packets to it, oldest first
+ * @inbox_count: how many
+ * @held: one that the next one shall overtake
+ * @work: hands them to the core
+ * @exposed_lock: @exposed; read: pages in it are being copied
+ * @exposed: struct sci_pages by base
+ * @fault: the faults of this node
+ */
+struct loop_node {
+	struct sci_adapter *adapter;
+	struct mutex link_lock;		/* who changes the link */
+	bool link;
+
+	spinlock_t inbox_lock;		/* inbox, inbox_count, held */
+	struct list_head inbox;
+	unsigned int inbox_count;
+	struct loop_packet *held;
+	struct work_struct work;
+
+	struct rw_semaphore exposed_lock;
+	struct xarray exposed;
+
+	struct loop_fault fault;
+};
+
+static inline bool loop_link_up(const struct loop_node *n)
+{
+	return READ_ONCE(n->link);
+}
+
+/* loop.c */
+void loop_set_link(struct loop_node *n, bool up);
+
+/* fault.c */
+
+/* Begin without faults; @seed decides when those that are set later occur. */
+void loop_fault_init(struct loop_node *n, u64 seed);
+
+/* Add the files of debugfs fault/ once the adapter is registered, and remove them. */
+void loop_fault_add(struct loop_node *n);
+void loop_fault_remove(struct loop_node *n);
+
+/* Whether something happens that does so @ppm times in a million. */
+bool loop_chance(struct loop_node *n, const u32 *ppm);
+
+/* Damage the message in @packet, which @from sends, if it is to be damaged. */
+void loop_damage(struct loop_node *from, struct sci_packet *packet);
+
+/* Whether @from never sends messages such as the one in @packet. */
+bool loop_withholds(struct loop_node *from, const struct sci_packet *packet);
+
+#endif
