@@ -54,6 +54,7 @@ static vm_fault_t barrier_fault(struct vm_fault *vmf)
 
 static const struct vm_operations_struct barrier_vm_ops = {
 	.fault = barrier_fault,
+	.mprotect = sci_vma_mprotect,
 };
 
 void sci_barrier_revoke(struct sci_adapter *a)

@@ -95,6 +95,7 @@ static vm_fault_t import_vm_fault(struct vm_fault *vmf)
 
 static const struct vm_operations_struct import_vm_ops = {
 	.fault = import_vm_fault,
+	.mprotect = sci_vma_mprotect,
 };
 
 /*

@@ -419,6 +419,13 @@ int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
 	return 0;
 }
 
+int sci_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
+		     unsigned long end, unsigned long flags)
+{
+	zap_vma_ptes(vma, start, end - start);
+	return 0;
+}
+
 const struct file_operations sci_object_fops = {
 	.owner = THIS_MODULE,
 	.read = sci_object_read,

@@ -136,6 +136,17 @@ void sci_object_attach(struct sci_object *obj, struct file *file);
 int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
 			const struct file_operations *fops, void *priv);
 
+/**
+ * sci_vma_mprotect() - mprotect() of a map that may have private pages
+ *
+ * For vm_operations_struct.mprotect.  An area has one set of attributes, and
+ * mprotect() gives them to all pages of it that are present.  A private page
+ * would become uncached, as its area is: see import.c.  So no page is present;
+ * each is faulted in anew, with the attributes that it needs.
+ */
+int sci_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
+		     unsigned long end, unsigned long flags);
+
 extern const struct file_operations sci_object_fops;
 
 typedef long (*sci_ioctl_fn)(struct file *file, unsigned int cmd,

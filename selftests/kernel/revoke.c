@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,6 +236,42 @@ TEST(read_only_maps_are_revoked_too)
 	OK(SYS(mprotect((void *)r, LENGTH, RW)));
 	WORD(r, 0) = 1;
 	EQ(r[0], 1);
+}
+
+/* Page faults of one load. */
+static long load_faults(volatile uint32_t *p)
+{
+	struct rusage before, after;
+
+	getrusage(RUSAGE_THREAD, &before);
+	(void)*p;
+	getrusage(RUSAGE_THREAD, &after);
+	return after.ru_minflt - before.ru_minflt;
+}
+
+/*
+ * mprotect() gives the attributes of the area to the pages that are present.  A
+ * private page has others, and the kernel must insert it anew.
+ */
+TEST(private_pages_keep_their_attributes)
+{
+	struct peer *peer = peer_spawn(export_until_killed, NULL);
+	struct pair p = exporter_in(peer);
+	volatile uint32_t mine = 0;
+
+	peer_kill(peer);
+	EV(p.remote, SCI_EV_LOST);
+	p.there[0] = 1;
+	load_faults(&mine);
+	EQ(load_faults(p.there), 0);
+	OK(SYS(mprotect((void *)p.there, PAGE, PROT_READ)));
+	EQ(load_faults(p.there), 1);
+	EQ(load_faults(p.there), 0);
+	EQ(p.there[0], 1);
+	OK(SYS(mprotect((void *)p.there, PAGE, RW)));
+	EQ(load_faults(p.there), 1);
+	p.there[0]++;
+	EQ(p.there[0], 2);
 }
 
 TEST(maps_in_pieces_are_revoked_too)
