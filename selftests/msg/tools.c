@@ -471,6 +471,9 @@ TEST(leftovers_are_of_the_clusters_of_the_run)
 	int on_its_way[2];
 	char ours[64];
 
+	/* a virtual machine has the programs alone */
+	if (access("scripts/check-leftovers", X_OK))
+		SKIP("no scripts/check-leftovers in the working folder");
 	make_dir();
 	snprintf(ours, sizeof(ours), "tmark%s", test_cluster());
 	on_its_way[0] = socket_on_its_way(ours);
