@@ -39,6 +39,7 @@ static void sci_adapter_release(struct device *dev)
 		ida_free(&sci_ida, a->index);
 	if (a->status_page)
 		put_page(a->status_page);
+	WARN_ON(!xa_empty(&a->holders));
 	mutex_destroy(&a->lock);
 	cleanup_srcu_struct(&a->srcu);
 	kfree(a);
@@ -53,6 +54,7 @@ static void adapter_init(struct sci_adapter *a)
 	xa_init_flags(&a->intrs, XA_FLAGS_ALLOC);
 	xa_init_flags(&a->data_intrs, XA_FLAGS_ALLOC);
 	xa_init(&a->peers);
+	xa_init(&a->holders);
 	INIT_LIST_HEAD(&a->objects);
 	INIT_LIST_HEAD(&a->mappings);
 	INIT_LIST_HEAD(&a->barrier_maps);

@@ -35,6 +35,7 @@ struct module;
 struct sci_adapter;
 struct sci_domain;
 struct sci_pages;
+struct sci_user;
 
 /**
  * struct sci_mapping - a piece of another node's exposed memory made accessible
@@ -47,6 +48,7 @@ struct sci_pages;
  * @priv: the driver's
  * @link: in sci_adapter.mappings, or .retired
  * @users: imports that share it
+ * @charged: the user who is charged for its entries
  */
 struct sci_mapping {
 	struct sci_adapter *adapter;
@@ -57,6 +59,7 @@ struct sci_mapping {
 	void *priv;
 	struct list_head link;
 	unsigned int users;
+	struct sci_user *charged;
 };
 
 /**
@@ -141,6 +144,7 @@ struct sci_att;
  * @stream_size: bytes of each
  * @dma_max: bytes of the largest piece of a DMA transfer
  * @dma_align: of offsets and lengths of DMA transfers
+ * @exports: segments that can be exposed at a time, 0: no limit
  * @mcast_groups: broadcast groups it can take part in
  * @bdf: PCI bus, device and function, 0: not a PCI device
  * @pci_domain: PCI domain
@@ -164,6 +168,7 @@ struct sci_adapter_desc {
 	u32 stream_size;
 	u32 dma_max;
 	u32 dma_align;
+	u32 exports;
 	u32 mcast_groups;
 	u32 bdf;
 	u32 pci_domain;

@@ -61,6 +61,7 @@ enum sci_counter {
  * @segments: by id
  * @handles: what other nodes name in messages: struct sci_connection; ids go
  *	round, from @next_handle, so that an old message hits nobody
+ * @holders: struct sci_user by user id
  * @objects: everything that has a file
  * @mappings: shared by imports
  * @barrier_maps: struct sci_barrier_map
@@ -92,6 +93,7 @@ struct sci_adapter {
 	struct xarray segments;
 	struct xarray handles;
 	u32 next_handle;
+	struct xarray holders;
 	struct list_head objects;
 	struct list_head mappings;
 	struct list_head barrier_maps;

@@ -222,6 +222,11 @@ void sci_att_free(struct sci_att *att, u32 first, u32 count)
 }
 EXPORT_SYMBOL_GPL(sci_att_free);
 
+u32 sci_att_entries(const struct sci_att *att)
+{
+	return att->entries;
+}
+
 void sci_att_stats(struct sci_att *att, struct sci_att_stats *st)
 {
 	struct att_run *longest;

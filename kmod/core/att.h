@@ -56,6 +56,9 @@ int sci_att_alloc(struct sci_att *att, u32 count, u32 owner, u32 *first);
  * Needs no memory.  Any thread; may sleep.
  */
 void sci_att_free(struct sci_att *att, u32 first, u32 count);
+/* How many the table has. */
+u32 sci_att_entries(const struct sci_att *att);
+
 void sci_att_stats(struct sci_att *att, struct sci_att_stats *st);
 
 struct seq_file;

@@ -14,6 +14,7 @@
 #include "owner.h"
 #include "retire.h"
 #include "trace.h"
+#include "user.h"
 
 /* However short a caller's patience is, a peer gets the time to say no. */
 #define TIMEOUT_MIN_MS	250u
@@ -282,6 +283,7 @@ void sci_client_fini(struct sci_client *c)
 	/* also waits for whoever is about to say that we left */
 	mutex_lock(&a->lock);
 	connection_drop(&c->conn);
+	sci_user_uncharge(a, c->charged, SCI_USER_CONNECTIONS, 1);
 	mutex_unlock(&a->lock);
 	cancel_delayed_work_sync(&c->timeout);
 	put_cred(c->cred);
@@ -319,6 +321,17 @@ static int client_ask(struct sci_client *c, u32 node, struct sci_message *m)
 	return 0;
 }
 
+static int client_charge(struct sci_client *c)
+{
+	struct sci_user *user = sci_user_charge(c->obj.adapter,
+						SCI_USER_CONNECTIONS, 1);
+
+	if (IS_ERR(user))
+		return PTR_ERR(user);
+	c->charged = user;
+	return 0;
+}
+
 static int client_start(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
@@ -334,7 +347,9 @@ static int client_start(struct sci_client *c)
 	}
 	if (!a->link_up && node != a->desc.node)
 		return -ENETDOWN;
-	ret = client_ask(c, node, c->connect);
+	ret = client_charge(c);
+	if (!ret)
+		ret = client_ask(c, node, c->connect);
 	if (!ret)
 		c->connect = NULL;
 	return ret;

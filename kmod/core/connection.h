@@ -66,6 +66,7 @@ struct sci_client_ops {
  * @who: credentials it connects with, as messages have them
  * @cred: ... and all of them, for this node; a reference
  * @timeout: ends a connect that gets no answer
+ * @charged: the user who is charged for it
  * @connect, @bye, @ack: messages not sent yet
  * @leaving: DISCONNECT was sent, close() waits for LEFT
  * @rejoining: the group's member has gone, another was asked
@@ -85,6 +86,7 @@ struct sci_client {
 	struct sci_msg_connect who;
 	const struct cred *cred;
 	struct delayed_work timeout;
+	struct sci_user *charged;
 	struct sci_message *connect;
 	struct sci_message *bye;
 	struct sci_message *ack;

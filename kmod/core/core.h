@@ -15,6 +15,7 @@
  *  session.c		messages to another node, once and in order
  *
  * Adapters, files, other nodes:
+ *  user.c		what one user holds of an adapter, and may
  *  retire.c		what is given back to an adapter without its lock
  *  adapter.c		an adapter's life; callers inside it; its error counts
  *  object.c		objects that have a file: events, poll, maps

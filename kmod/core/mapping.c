@@ -2,12 +2,14 @@
 /* Copyright (C) 2026 The libsci authors */
 /* Mappings of other nodes' memory, shared by those who import the same. */
 
+#include <linux/math64.h>
 #include <linux/slab.h>
 
 #include "att.h"
 #include "import.h"
 #include "retire.h"
 #include "trace.h"
+#include "user.h"
 
 static struct sci_mapping *find_covering(struct sci_adapter *a, u32 node,
 					 u64 base, u64 first, u64 end)
@@ -32,6 +34,11 @@ static void report_full(struct sci_adapter *a, u32 node, u64 length)
 			   st.largest_free, st.used);
 }
 
+static u64 entries(const struct sci_mapping *m)
+{
+	return div_u64(m->length, m->adapter->desc.att_page_size);
+}
+
 static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
 				       u64 base, u64 first, u64 end)
 {
@@ -45,16 +52,25 @@ static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
 	m->base = base;
 	m->offset = first;
 	m->length = end - first;
-	ret = a->desc.ops->map(a, m);
-	if (ret) {
-		if (ret == -ENOSPC)
-			report_full(a, node, m->length);
-		kfree(m);
-		/* hidden already: we have not been told yet */
-		return ERR_PTR(ret == -ENOENT ? -ENOTCONN : ret);
+	m->charged = sci_user_charge(a, SCI_USER_ENTRIES, entries(m));
+	if (IS_ERR(m->charged)) {
+		ret = PTR_ERR(m->charged);
+		goto err_free;
 	}
+	ret = a->desc.ops->map(a, m);
+	if (ret)
+		goto err_uncharge;
 	list_add(&m->link, &a->mappings);
 	return m;
+
+err_uncharge:
+	sci_user_uncharge(a, m->charged, SCI_USER_ENTRIES, entries(m));
+err_free:
+	if (ret == -ENOSPC)
+		report_full(a, node, m->length);
+	kfree(m);
+	/* hidden already: we have not been told yet */
+	return ERR_PTR(ret == -ENOENT ? -ENOTCONN : ret);
 }
 
 struct sci_mapping *sci_mapping_get(struct sci_adapter *a, u32 node, u32 id,
@@ -83,5 +99,6 @@ void sci_mapping_put(struct sci_mapping *m)
 		return;
 	trace_sci_unmap(a, m->node, m->offset, m->length);
 	list_del(&m->link);
+	sci_user_uncharge(a, m->charged, SCI_USER_ENTRIES, entries(m));
 	sci_retire_mapping(m);
 }

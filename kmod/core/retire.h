@@ -17,10 +17,12 @@
  * struct sci_exposure - memory that other nodes can reach
  * @link: in sci_adapter.retired
  * @base: what sci_adapter_ops.expose() answered
+ * @charged: the user who is charged for it, until it is retired
  */
 struct sci_exposure {
 	struct list_head link;
 	u64 base;
+	struct sci_user *charged;
 };
 
 /**

@@ -18,6 +18,7 @@
 #include "retire.h"
 #include "segment.h"
 #include "trace.h"
+#include "user.h"
 
 static unsigned int max_importers = 65536;
 module_param(max_importers, uint, 0644);
@@ -56,6 +57,8 @@ static void hide(struct sci_segment *s)
 	lockdep_assert_held(&s->obj.adapter->lock);
 	if (!s->exposed)
 		return;
+	sci_user_uncharge(s->obj.adapter, s->exposed->charged,
+			  SCI_USER_EXPORTS, 1);
 	sci_retire_exposure(s->obj.adapter, s->exposed);
 	s->exposed = NULL;
 }
@@ -625,14 +628,23 @@ static int segment_expose(struct sci_segment *s)
 	x = kmalloc(sizeof(*x), GFP_KERNEL_ACCOUNT);
 	if (!x)
 		return -ENOMEM;
-	ret = a->desc.ops->expose(a, s->pages, &x->base);
-	if (ret) {
-		kfree(x);
-		return ret;
+	x->charged = sci_user_charge(a, SCI_USER_EXPORTS, 1);
+	if (IS_ERR(x->charged)) {
+		ret = PTR_ERR(x->charged);
+		goto err_free;
 	}
+	ret = a->desc.ops->expose(a, s->pages, &x->base);
+	if (ret)
+		goto err_uncharge;
 	s->base = x->base;
 	s->exposed = x;
 	return 0;
+
+err_uncharge:
+	sci_user_uncharge(a, x->charged, SCI_USER_EXPORTS, 1);
+err_free:
+	kfree(x);
+	return ret;
 }
 
 static int segment_export(struct sci_segment *s)

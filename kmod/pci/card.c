@@ -197,6 +197,7 @@ static int adapter_create(struct sci_pci *p)
 	if (ret)
 		return ret;
 	barrier_page(p, &desc);
+	desc.exports = p->exports_max;
 	desc.att = sci_att_create(p->att_entries);
 	if (!desc.att)
 		return -ENOMEM;

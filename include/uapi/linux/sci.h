@@ -582,7 +582,8 @@ struct sci_ioc_segment_share {
  * Nodes may connect from now on.  Exporting it again changes nothing.
  *
  * Errors: EINVAL: PRIVATE, or attached; EBUSY: no memory yet; ENOTCONN: it has
- * been removed; ENOSPC: the adapter has no room for another one.
+ * been removed; ENOSPC: the adapter has no room for another one, or the caller's user
+ * has as many as a user may (sci.ko: user_percent).
  */
 struct sci_ioc_segment_export {
 	__u32 size;
@@ -716,7 +717,8 @@ enum sci_connect_flags {
  * Errors, also as status of the event: EINVAL: not a node id; ENOENT: no such
  * segment, or not exported; EACCES: its mode forbids even reading;
  * EHOSTUNREACH; ETIMEDOUT; ENETDOWN; EUSERS: too many importers there; EPROTO: the answer
- * made no sense.
+ * made no sense.  Of the call alone: ENOSPC: the caller's user has as many connections
+ * as a user may (sci.ko: user_connections).
  */
 struct sci_ioc_connect {
 	__u32 size;
@@ -771,7 +773,8 @@ struct sci_ioc_remote_info {
 /*
  * mmap of a remote segment: EACCES: writable, but access is read-only;
  * ENOTCONN: not connected (any more); EINVAL: beyond its end, private, or
- * executable; ENOSPC: no room in the ATT, nothing was mapped.
+ * executable; ENOSPC: no room in the ATT, or the caller's user has as much of it as a
+ * user may (sci.ko: user_percent); nothing was mapped.
  */
 
 /* ---- interrupts ---- */

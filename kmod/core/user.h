@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what one user holds of an adapter
+ *
+ * Connections, slots for exported segments and entries of the address translation
+ * table are few, and all users of a machine share them.  A user without
+ * CAP_SYS_RESOURCE holds at most a part of each, so that the others always find
+ * some.  Connections and exports are charged to the user who asks for them.  A
+ * mapping is charged to the user whose import was the first to need it.
+ */
+#ifndef SCI_USER_H
+#define SCI_USER_H
+
+#include <linux/types.h>
+
+struct sci_adapter;
+struct sci_user;
+
+enum sci_user_kind {
+	SCI_USER_CONNECTIONS,	/* of clients */
+	SCI_USER_EXPORTS,
+	SCI_USER_ENTRIES,	/* of the address translation table */
+	SCI_USER_KINDS
+};
+
+/**
+ * sci_user_charge() - charge the caller's user for something of an adapter
+ * @a: adapter; @a->lock is held
+ * @kind: what is charged
+ * @n: how many
+ *
+ * Return: what sci_user_uncharge() has to be given, which is NULL for a caller
+ * without limits; or an ERR_PTR: -ENOSPC: the user would have more than a user
+ * may; -ENOMEM.
+ */
+struct sci_user *sci_user_charge(struct sci_adapter *a,
+				 enum sci_user_kind kind, u64 n);
+
+/**
+ * sci_user_uncharge() - the user has given it back
+ * @a: adapter; @a->lock is held
+ * @user: what sci_user_charge() returned
+ * @kind: as sci_user_charge() was given
+ * @n: ...
+ */
+void sci_user_uncharge(struct sci_adapter *a, struct sci_user *user,
+		       enum sci_user_kind kind, u64 n);
+
+#endif
