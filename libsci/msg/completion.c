@@ -16,7 +16,10 @@ void completion_queue(struct sci_req *req)
 	wake_all(ep);
 }
 
-/* @p is about to be freed: completions that are not taken yet do not name it. */
+/*
+ * @p is about to be freed: completions that are not taken yet do not name it, and
+ * there are no events of it.
+ */
 void completions_forget(const struct sci_peer *p)
 {
 	struct list *pos, *n;
@@ -24,9 +27,65 @@ void completions_forget(const struct sci_peer *p)
 	list_for_each_safe(pos, n, &p->ep->completed) {
 		struct sci_req *req = container_of(pos, struct sci_req, link);
 
-		if (req->status.peer == p)
-			req->status.peer = NULL;
+		if (req->status.peer != p)
+			continue;
+		req->status.peer = NULL;
+		if (req->kind == MSG_EVENT) {
+			list_del(pos);
+			req_free(req);
+		}
 	}
+}
+
+/* ---- events of peers ---- */
+
+/* They have their requests from the start: none is lost for want of memory. */
+int peer_events_init(struct sci_peer *p)
+{
+	if (!p->ep->peer_events)
+		return 0;
+	p->came = req_new(p->ep, MSG_EVENT);
+	p->went = req_new(p->ep, MSG_EVENT);
+	if (p->came && p->went)
+		return 0;
+	peer_events_fini(p);
+	return -ENOMEM;
+}
+
+void peer_events_fini(struct sci_peer *p)
+{
+	if (p->came)
+		req_free(p->came);
+	if (p->went)
+		req_free(p->went);
+	p->came = NULL;
+	p->went = NULL;
+}
+
+static void event_queue(struct sci_peer *p, struct sci_req **event, uint32_t flag,
+			int error)
+{
+	struct sci_req *req = *event;
+
+	*event = NULL;
+	req->queued = true;
+	req->peer = p;
+	req->status.flags = flag;
+	req_done(req, error);
+}
+
+/* Messages go both ways. */
+void peer_came(struct sci_peer *p)
+{
+	if (p->came && p->state == PEER_UP && p->imported)
+		event_queue(p, &p->came, SCI_STATUS_PEER_UP, 0);
+}
+
+/* It is DOWN. The program hears of peers that it knows, or has heard of. */
+void peer_went(struct sci_peer *p, int error)
+{
+	if (p->went && !p->leaving && (p->known || !p->came))
+		event_queue(p, &p->went, SCI_STATUS_PEER_DOWN, error);
 }
 
 int sci_req_queue(struct sci_req *req, void *data)
@@ -70,6 +129,10 @@ static int take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
 
 		done[i].data = req->data;
 		done[i].status = req->status;
+		if (req->kind == MSG_EVENT) {
+			done[i].data = req->peer->data;
+			req->peer->known = true;
+		}
 		req_free(req);
 	}
 	return i ? (int)i : -EAGAIN;

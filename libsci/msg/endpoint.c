@@ -32,6 +32,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 		return NULL;
 	ep->lock.none = attr->flags & SCI_EP_SINGLE_THREAD;
 	ep->crc = attr->flags & SCI_EP_CRC;
+	ep->peer_events = attr->flags & SCI_EP_PEER_EVENTS;
 	ep->adapter = attr->adapter;
 	snprintf(ep->name, sizeof(ep->name), "%s", attr->name ? attr->name : "");
 	ep->fork_gen = atomic_load(&msg_fork_gen);
@@ -156,7 +157,8 @@ static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
 	int ret;
 
 	if (attr->id > SCI_EP_ID_MAX ||
-	    attr->flags & ~(uint32_t)(SCI_EP_SINGLE_THREAD | SCI_EP_CRC))
+	    attr->flags & ~(uint32_t)(SCI_EP_SINGLE_THREAD | SCI_EP_CRC |
+				      SCI_EP_PEER_EVENTS))
 		return -EINVAL;
 	pthread_once(&fork_once, fork_init);
 	ep = ep_new(attr);

@@ -91,7 +91,7 @@ struct msg_blocks_rx {
 
 /* ---- requests and messages ---- */
 
-enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT, MSG_WRITE, MSG_READ };
+enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT, MSG_WRITE, MSG_READ, MSG_EVENT };
 
 enum msg_state {
 	MSG_QUEUED,			/* send: in peer->sendq */
@@ -316,6 +316,7 @@ struct sci_peer {
 	unsigned int dialers;		/* struct msg_dial: who wants it */
 	unsigned int unwatched;		/* sends to it that nobody waits for */
 	uint64_t gone_ms;		/* when its inbox went away */
+	struct sci_req *came, *went;	/* events that are not queued yet */
 
 	/* sending */
 	struct msg_tx data_tx, ctl_tx;
@@ -399,6 +400,7 @@ struct sci_ep {
 	bool crc;
 	bool may_read;			/* imports read as fast as they write */
 	bool register_copies;		/* see SCI_TRAIT_REGISTER_COPIES */
+	bool peer_events;		/* see SCI_EP_PEER_EVENTS */
 	bool wake_barrier;
 	bool retry;			/* something waits that nobody tells of */
 	struct list hot;
@@ -557,6 +559,10 @@ struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind);
 /* completion.c */
 void completion_queue(struct sci_req *req);
 void completions_forget(const struct sci_peer *p);
+int peer_events_init(struct sci_peer *p);
+void peer_events_fini(struct sci_peer *p);
+void peer_came(struct sci_peer *p);
+void peer_went(struct sci_peer *p, int error);
 
 /* send.c */
 int send_start(struct sci_req *req);

@@ -112,9 +112,12 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));
 	if (ret)
 		goto err;
-	ret = make_inbox(p);
+	ret = peer_events_init(p);
 	if (ret)
 		goto err_hash;
+	ret = make_inbox(p);
+	if (ret)
+		goto err_events;
 	list_init(&p->hot);
 	list_init(&p->busy);
 	list_init(&p->fresh);
@@ -134,6 +137,8 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	*out = p;
 	return 0;
 
+err_events:
+	peer_events_fini(p);
 err_hash:
 	hash_del(&ep->by_addr, &p->by_addr);
 err:
@@ -178,6 +183,7 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	peer_heat(p);
 	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
 		peer_busy(p);
+	peer_came(p);
 	return 0;
 }
 
@@ -318,6 +324,7 @@ void peer_down(struct sci_peer *p, int error)
 	fail_all(&p->receiving, error);
 	p->importing = 0;
 	fail_posted(p, error);
+	peer_went(p, error);
 	msg_changed(p->ep);
 }
 
@@ -357,6 +364,7 @@ void peer_event_check(struct sci_peer *p)
 		if (p->incoming)
 			list_add_tail(&p->fresh, &p->ep->fresh);
 		p->incoming = false;
+		peer_came(p);
 		msg_changed(p->ep);
 	}
 	if (events & PEER_FREED)
@@ -427,6 +435,7 @@ void peer_free(struct sci_peer *p)
 {
 	drop_messages(p);
 	completions_forget(p);
+	peer_events_fini(p);
 	hash_del(&p->ep->by_addr, &p->by_addr);
 	list_del(&p->fresh);
 	list_del(&p->link);

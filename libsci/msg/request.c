@@ -5,6 +5,7 @@
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #define IDS_MAX		(1u << 24)
@@ -278,6 +279,7 @@ struct many {
 	struct sci_req **reqs;
 	size_t n;
 	size_t found;
+	size_t *indices;		/* of several that are found */
 	struct sci_status *status;
 	int error;
 	bool all;
@@ -323,10 +325,30 @@ static int look_at_any(void *arg)
 	return none ? -ENOENT : -EAGAIN;
 }
 
-static int wait_many(struct many *m, int (*look)(void *arg), int timeout)
+/* All that are done: how many. */
+static int look_at_some(void *arg)
+{
+	struct many *m = arg;
+	bool none = true;
+	int found = 0;
+
+	for (size_t i = 0; i < m->n && found < INT_MAX; i++) {
+		if (!m->reqs[i])
+			continue;
+		none = false;
+		if (!req_is_done(m->reqs[i]))
+			continue;
+		m->indices[found] = i;
+		req_collect(m->reqs[i], &m->status[found++]);
+		m->reqs[i] = NULL;
+	}
+	return none ? -ENOENT : found ? found : -EAGAIN;
+}
+
+/* Of which endpoint they are, and -EINVAL: of several; -ENOENT: there are none. */
+static int endpoint_of(const struct many *m, struct sci_ep **out)
 {
 	struct sci_ep *ep = NULL;
-	int ret;
 
 	for (size_t i = 0; i < m->n; i++) {
 		if (!m->reqs[i])
@@ -336,11 +358,33 @@ static int wait_many(struct many *m, int (*look)(void *arg), int timeout)
 		ep = m->reqs[i]->ep;
 	}
 	if (!ep)
-		return m->all ? 0 : -ENOENT;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
+		return -ENOENT;
+	*out = ep;
+	return msg_usable(ep) ? 0 : -ENOTCONN;
+}
+
+static int wait_many(struct many *m, int (*look)(void *arg), int timeout)
+{
+	struct sci_ep *ep;
+	int ret = endpoint_of(m, &ep);
+
+	if (ret)
+		return ret == -ENOENT && m->all ? 0 : ret;
 	msg_lock(&ep->lock);
 	ret = msg_wait(ep, look, m, timeout);
+	msg_unlock(&ep->lock);
+	return ret ? ret : m->error;
+}
+
+static int test_many(struct many *m, int (*look)(void *arg))
+{
+	struct sci_ep *ep;
+	int ret = endpoint_of(m, &ep);
+
+	if (ret)
+		return ret;
+	msg_lock(&ep->lock);
+	ret = msg_look(ep, look, m, 0);
 	msg_unlock(&ep->lock);
 	return ret ? ret : m->error;
 }
@@ -367,6 +411,31 @@ int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
 	ret = wait_many(&m, look_at_any, timeout);
 	*index = m.found;
 	return ret;
+}
+
+int sci_testany(struct sci_req **reqs, size_t n, size_t *index,
+		struct sci_status *status)
+{
+	struct many m = { .reqs = reqs, .n = n, .found = n, .status = status };
+	int ret;
+
+	if (!reqs || !index)
+		return -EINVAL;
+	ret = test_many(&m, look_at_any);
+	*index = m.found;
+	return ret;
+}
+
+int sci_testsome(struct sci_req **reqs, size_t n, size_t *indices,
+		 struct sci_status *status)
+{
+	struct many m = {
+		.reqs = reqs, .n = n, .indices = indices, .status = status,
+	};
+
+	if (!reqs || !indices || !status)
+		return -EINVAL;
+	return test_many(&m, look_at_some);
 }
 
 int sci_cancel(struct sci_req *req)

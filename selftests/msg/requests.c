@@ -162,6 +162,87 @@ TEST(waitany)
 	servant_end(&l);
 }
 
+/* Asks until one is done: waits are tested above. */
+static int test_one(struct sci_req **req, size_t *i, struct sci_status *st)
+{
+	int ret;
+
+	WAIT_UNTIL((ret = sci_testany(req, 4, i, st)) != -EAGAIN, TEST_WAIT_MS);
+	return ret;
+}
+
+TEST(testany)
+{
+	struct pair l = servant_begin(&blocks);
+	struct sci_req *req[4];
+	unsigned char buf[4][20];
+	struct sci_status st;
+	size_t i = 99;
+
+	for (int k = 0; k < 4; k++)
+		req[k] = post(&l, k, buf[k], 20);
+	CHECK_EQ(sci_testany(req, 4, &i, &st), -EAGAIN);
+	CHECK_EQ(i, 4);
+	for (size_t k = 4; k-- > 0;) {
+		ask(&l, k, k == 1 ? 21 : 20);
+		CHECK_EQ(test_one(req, &i, &st), k == 1 ? -EMSGSIZE : 0);
+		CHECK_EQ(i, k);
+		CHECK(!req[k]);
+		CHECK_EQ(st.tag, k);
+		CHECK_BYTES(buf[k], 20, k);
+	}
+	CHECK_EQ(sci_testany(req, 4, &i, &st), -ENOENT);
+	CHECK_EQ(i, 4);
+	CHECK_EQ(sci_testany(NULL, 4, &i, &st), -EINVAL);
+	CHECK_EQ(sci_testany(req, 4, NULL, &st), -EINVAL);
+	servant_end(&l);
+}
+
+TEST(testsome)
+{
+	struct pair l = servant_begin(&blocks);
+	struct sci_req *req[5] = { NULL };
+	unsigned char buf[5][20];
+	struct sci_status st[5];
+	size_t i[5], all = 0;
+
+	for (int k = 1; k < 5; k++)
+		req[k] = post(&l, k, buf[k], 20);
+	CHECK_EQ(sci_testsome(req, 5, i, st), -EAGAIN);
+	/* two are done when one looks */
+	CHECK_EQ(sci_cancel(req[3]), 0);
+	ask(&l, 1, 21);
+	WAIT_UNTIL((sci_progress(l.ep), atomic_load(&req[1]->done)),
+		   TEST_WAIT_MS);
+	CHECK_EQ(sci_testsome(req, 5, i, st), 2);
+	CHECK_EQ(i[0], 1);
+	CHECK_EQ(st[0].error, -EMSGSIZE);
+	CHECK_EQ(st[0].tag, 1);
+	CHECK_EQ(i[1], 3);
+	CHECK_EQ(st[1].error, -ECANCELED);
+	CHECK(!req[1] && !req[3] && req[2] && req[4]);
+	ask(&l, 4, 20);
+	ask(&l, 2, 20);
+	while (all < 2) {
+		int n;
+
+		WAIT_UNTIL((n = sci_testsome(req, 5, i, st)) != -EAGAIN,
+			   TEST_WAIT_MS);
+		CHECK(n == 1 || n == 2);
+		for (int k = 0; k < n; k++) {
+			CHECK_EQ(st[k].error, 0);
+			CHECK_EQ(st[k].tag, i[k]);
+			CHECK_BYTES(buf[i[k]], 20, i[k]);
+		}
+		all += (size_t)n;
+	}
+	CHECK_EQ(sci_testsome(req, 5, i, st), -ENOENT);
+	CHECK_EQ(sci_testsome(NULL, 5, i, st), -EINVAL);
+	CHECK_EQ(sci_testsome(req, 5, NULL, st), -EINVAL);
+	CHECK_EQ(sci_testsome(req, 5, i, NULL), -EINVAL);
+	servant_end(&l);
+}
+
 /* ---- two endpoints of one process, which both make progress ---- */
 
 #define PROGRESS_BOTH(t, cond)						\

@@ -77,8 +77,10 @@ struct sci_addr {
 enum sci_ep_flags {
 	SCI_EP_SINGLE_THREAD	= 1 << 0, /* one thread at a time: no locks, but
 					   * where packets can get lost */
-	SCI_EP_CRC		= 1 << 1  /* check sums over eager messages and
+	SCI_EP_CRC		= 1 << 1, /* check sums over eager messages and
 					   * blocks; not what is zero-copy */
+	SCI_EP_PEER_EVENTS	= 1 << 2  /* sci_completions() also names peers
+					   * that have come, and gone */
 };
 
 /**
@@ -375,7 +377,9 @@ struct sci_status {
 };
 
 enum sci_status_flags {
-	SCI_STATUS_IMM	= 1 << 0	/* there is an immediate */
+	SCI_STATUS_IMM	= 1 << 0,	/* there is an immediate */
+	SCI_STATUS_PEER_UP = 1 << 1,	/* no request: the peer has come */
+	SCI_STATUS_PEER_DOWN = 1 << 2	/* ... or has gone; @error says why */
 };
 
 /* Flags of sends. */
@@ -426,6 +430,25 @@ int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
 		struct sci_status *status);
 
 /**
+ * sci_testany() - has one of @reqs completed?
+ *
+ * As sci_waitany(), but makes progress once and does not wait: -EAGAIN: none has.
+ */
+int sci_testany(struct sci_req **reqs, size_t n, size_t *index,
+		struct sci_status *status);
+
+/**
+ * sci_testsome() - which of @reqs have completed?
+ * @reqs: of one endpoint; those that have become NULL; NULLs are skipped
+ * @indices: room for @n: which they were
+ * @status: room for @n, in the order of @indices; has the errors
+ *
+ * How many. Makes progress once if none has. -EAGAIN: none; -ENOENT: all are NULL.
+ */
+int sci_testsome(struct sci_req **reqs, size_t n, size_t *indices,
+		 struct sci_status *status);
+
+/**
  * sci_cancel() - give up a request
  *
  * It still has to be tested or waited for, and completes with -ECANCELED.
@@ -463,6 +486,14 @@ int sci_req_queue(struct sci_req *req, void *data);
  * @timeout: how long to wait for one if there is none
  * @done: room for @n
  * @n: not 0
+ *
+ * An endpoint that was opened with SCI_EP_PEER_EVENTS also has events of peers in its
+ * queue, in the order in which they happened. SCI_STATUS_PEER_UP: a connection is there,
+ * whichever side has asked for it. SCI_STATUS_PEER_DOWN: it has ended, or never
+ * came about, and the error says why, as sci_peer_state() does: messages that had
+ * arrived whole can still be received. data is sci_peer_data(). The program knows the
+ * peer from then on, until sci_disconnect(), after which there is no event of it. A peer
+ * that has come and gone before its event is taken may be left out.
  *
  * How many there were. -EAGAIN with a timeout of 0, else -ETIMEDOUT: none.
  */
