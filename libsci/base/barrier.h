@@ -66,12 +66,32 @@ static inline void sci_release_barrier(void)
 #endif
 }
 
+/**
+ * sci_acquire_barrier() - every load so far before every later access
+ *
+ * For a word that is looked at again after data: whether the data was still there.
+ */
+static inline void sci_acquire_barrier(void)
+{
+#if defined(__x86_64__)
+	/* the CPU keeps loads in order */
+	__asm__ __volatile__("" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("dmb ishld" ::: "memory");
+#else
+	atomic_thread_fence(memory_order_acquire);
+#endif
+}
+
 /* Read-modify-write of words with several writers (reference counts, claims
  * of a slot). Both sides at once, since who takes a thing over must see what
  * its last holder did.
  */
 #define sci_exchange(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define sci_fetch_add(p, v)	__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define sci_fetch_and(p, v)	__atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
+#define sci_fetch_or(p, v)	__atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
+#define sci_fetch_xor(p, v)	__atomic_fetch_xor((p), (v), __ATOMIC_ACQ_REL)
 
 /* True if *p was *expected and now is v; otherwise *expected is what was
  * found, acquired like the success.

@@ -90,9 +90,9 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr);
 /**
  * sci_team_close() - leave a team and free it
  *
- * The team of all: collective over the members that live. It ends all teams and
- * symmetric memory of the process. Another team: local; its collective calls must have
- * completed. NULL is allowed.
+ * Collective over the members that live; collective calls of the team must have
+ * completed. The team of all takes all teams and symmetric memory of the process with
+ * it. NULL is allowed.
  */
 int sci_team_close(struct sci_team *team);
 

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: making teams
+ *
+ * In three steps: team_new() knows the members and needs nobody; team_hello() takes
+ * the memory that near members will map; then all members get each other's hello, by
+ * whatever way there is, and team_join() maps.  If one of them could not, its hello
+ * says so, and nobody gets the team.
+ */
+
+#include "libsci/team/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void team_free(struct sci_team *t)
+{
+	if (!t)
+		return;
+	team_free(t->near);
+	if (t->area)
+		world_free(t->world, t->area);
+	for (int i = 0; t->members && i < t->size; i++)
+		if (t->members[i].area && i != t->rank)
+			sci_peer_unmap(t->world->ranks[t->members[i].world].peer,
+				       t->members[i].area);
+	free(t->members);
+	free(t->node_sizes);
+	free(t->shift);
+	free(t->leads);
+	free(t);
+}
+
+/* Numbers the nodes in the order in which they appear. */
+static void number_nodes(struct sci_team *t)
+{
+	const struct team_rank *ranks = t->world->ranks;
+
+	for (int i = 0; i < t->size; i++) {
+		struct team_member *m = &t->members[i];
+		int before;
+
+		for (before = 0; before < i; before++)
+			if (ranks[t->members[before].world].addr.node ==
+			    ranks[m->world].addr.node)
+				break;
+		m->node = before < i ? t->members[before].node : t->nodes++;
+		m->local = t->node_sizes[m->node]++;
+	}
+}
+
+static uint32_t member_group(const struct sci_team *t, int rank)
+{
+	return t->world->ranks[t->members[rank].world].group;
+}
+
+/* The groups of near members, and their first ones. */
+static void number_groups(struct sci_team *t)
+{
+	for (int i = 0; i < t->size; i++) {
+		int g;
+
+		for (g = 0; g < t->groups; g++)
+			if (member_group(t, t->leads[g]) == member_group(t, i))
+				break;
+		if (g == t->groups)
+			t->leads[t->groups++] = i;
+		if (i == t->rank)
+			t->group = g;
+	}
+	t->flat = t->groups == 1;
+}
+
+static int near_team(struct sci_team *t)
+{
+	int *near = calloc((size_t)t->size, sizeof(*near)), n = 0, ret;
+
+	if (!near)
+		return -ENOMEM;
+	for (int i = 0; i < t->size; i++)
+		if (member_group(t, i) == member_group(t, t->rank))
+			near[n++] = t->members[i].world;
+	ret = team_new(t->world, near, n, &t->near);
+	free(near);
+	return ret;
+}
+
+int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_team **out)
+{
+	struct sci_team *t = calloc(1, sizeof(*t));
+	size_t size = (size_t)n;
+	int ret = -ENOMEM;
+
+	if (!t)
+		return ret;
+	t->world = w;
+	t->size = n;
+	t->rank = -1;
+	list_init(&t->link);
+	list_init(&t->queue);
+	t->members = calloc(size, sizeof(*t->members));
+	t->node_sizes = calloc(size, sizeof(*t->node_sizes));
+	t->shift = calloc(size, sizeof(*t->shift));
+	t->leads = calloc(size, sizeof(*t->leads));
+	if (!t->members || !t->node_sizes || !t->shift || !t->leads)
+		goto err;
+	for (int i = 0; i < n; i++) {
+		t->members[i].world = world_ranks[i];
+		if (world_ranks[i] == w->rank)
+			t->rank = i;
+	}
+	ret = -EINVAL;
+	if (t->rank < 0)
+		goto err;
+	number_nodes(t);
+	number_groups(t);
+	flat_open(t);
+	symmetric_view(t);
+	ret = t->flat ? 0 : near_team(t);
+	if (ret)
+		goto err;
+	*out = t;
+	return 0;
+err:
+	team_free(t);
+	return ret;
+}
+
+int team_hello(struct sci_team *t, struct team_hello *mine)
+{
+	struct sci_team *f = t->flat ? t : t->near;
+	void *area;
+	int ret;
+
+	memset(mine, 0, sizeof(*mine));
+	mine->uid = (uint64_t)t->world->rank << 24 |
+		    (sci_fetch_add(&t->world->uids, 1) & 0xffffff);
+	if (f->size == 1)
+		return 0;
+	ret = world_alloc(t->world, flat_area_size(f), &area, &mine->area);
+	if (ret)
+		return ret;
+	memset(area, 0, flat_area_size(f));
+	f->area = area;
+	return 0;
+}
+
+/* A member that has died meanwhile leaves a team that cannot be used, like any. */
+static int map_areas(struct sci_team *f, struct sci_team *t, const struct team_hello *all)
+{
+	int ret = 0;
+
+	f->members[f->rank].area = f->area;
+	for (int i = 1; !ret && i < f->size; i++) {
+		int m = (f->rank + i) % f->size;
+		int in = sci_team_translate(f, m, t);
+		void *area = NULL;
+
+		ret = world_map(f->world, f->members[m].world, &all[in].area, &area);
+		if (ret == -ECONNRESET || ret == -ENOTCONN || ret == -ENOENT) {
+			t->error = -ECONNRESET;
+			ret = 0;
+		}
+		f->members[m].area = area;
+	}
+	return ret;
+}
+
+int team_join(struct sci_team *t, const struct team_hello *all)
+{
+	struct team_world *w = t->world;
+	int ret = 0;
+
+	for (int i = 0; !ret && i < t->size; i++)
+		ret = all[i].error;
+	ret = ret ? ret : map_areas(t->flat ? t : t->near, t, all);
+	t->uid = all[0].uid;
+	if (ret) {
+		team_free(t);
+		return ret;
+	}
+	pthread_mutex_lock(&w->lock);
+	list_add_tail(&t->link, &w->teams);
+	pthread_mutex_unlock(&w->lock);
+	return 0;
+}
+
+/*
+ * Members may still look at this one's area when their last call has returned here.  Of
+ * a team that cannot go on nobody knows who still looks: its area is kept.
+ */
+int team_leave(struct sci_team *t)
+{
+	struct team_world *w = t->world;
+	struct sci_team *f = t->flat ? t : t->near;
+	int ret = sci_team_barrier(t);
+
+	if (f->area && !ret)
+		flat_bye(f);
+	if (ret)
+		f->area = NULL;
+	pthread_mutex_lock(&w->lock);
+	list_del(&t->link);
+	pthread_mutex_unlock(&w->lock);
+	team_free(t);
+	return 0;
+}
+
+/* ---- what a team knows ---- */
+
+int sci_team_rank(const struct sci_team *team)
+{
+	return team ? team->rank : -EINVAL;
+}
+
+int sci_team_size(const struct sci_team *team)
+{
+	return team ? team->size : -EINVAL;
+}
+
+int sci_team_nodes(const struct sci_team *team)
+{
+	return team ? team->nodes : -EINVAL;
+}
+
+int sci_team_node(const struct sci_team *team, int rank)
+{
+	return team && rank_ok(team, rank) ? team->members[rank].node : -EINVAL;
+}
+
+int sci_team_node_size(const struct sci_team *team, int node)
+{
+	return team && node >= 0 && node < team->nodes ? team->node_sizes[node] : -EINVAL;
+}
+
+int sci_team_local_rank(const struct sci_team *team, int rank)
+{
+	return team && rank_ok(team, rank) ? team->members[rank].local : -EINVAL;
+}
+
+int sci_team_translate(const struct sci_team *from, int rank, const struct sci_team *to)
+{
+	int world;
+
+	if (!from || !to || !rank_ok(from, rank))
+		return -EINVAL;
+	world = from->members[rank].world;
+	if (world < to->size && to->members[world].world == world)
+		return world;
+	for (int i = 0; i < to->size; i++)
+		if (to->members[i].world == world)
+			return i;
+	return -ENOENT;
+}
+
+struct sci_ep *sci_team_ep(const struct sci_team *team)
+{
+	return team ? team->world->ep : NULL;
+}
+
+int sci_team_addr(const struct sci_team *team, int rank, struct sci_addr *addr)
+{
+	if (!team || !addr || !rank_ok(team, rank))
+		return -EINVAL;
+	*addr = team->world->ranks[team->members[rank].world].addr;
+	return 0;
+}
+
+int sci_team_peer(struct sci_team *team, int rank, struct sci_peer **peer)
+{
+	if (!team || !peer || !rank_ok(team, rank))
+		return -EINVAL;
+	if (world_usable(team->world))
+		return -ENOTCONN;
+	return world_peer(team->world, team->members[rank].world, peer);
+}
+
+int sci_team_alive(struct sci_team *team, int rank)
+{
+	if (!team || !rank_ok(team, rank))
+		return -EINVAL;
+	if (world_usable(team->world))
+		return -ENOTCONN;
+	world_poll(team->world);
+	return world_dead(team->world, team->members[rank].world);
+}
+
+/* ---- split ---- */
+
+struct split_member {
+	int32_t colour;
+	int32_t key;
+	int32_t rank;
+};
+
+static int split_order(const void *a, const void *b)
+{
+	const struct split_member *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->rank < y->rank ? -1 : 1;
+}
+
+/* The members of one colour, in the order of the new ranks: their number. */
+static int split_members(const struct sci_team *t, struct split_member *all, int colour,
+			 int *world, int *ranks)
+{
+	int n = 0;
+
+	qsort(all, (size_t)t->size, sizeof(*all), split_order);
+	for (int i = 0; i < t->size; i++)
+		if (all[i].colour == colour) {
+			ranks[n] = all[i].rank;
+			world[n++] = t->members[all[i].rank].world;
+		}
+	return n;
+}
+
+/* All members take part, those without a team as well. */
+static int split_hello(struct sci_team *t, struct sci_team *new, int error,
+		       const int *ranks, int n)
+{
+	struct team_hello mine, *all = calloc((size_t)t->size, sizeof(*all)), *some;
+	int ret = error;
+
+	memset(&mine, 0, sizeof(mine));
+	if (!ret && new)
+		ret = team_hello(new, &mine);
+	if (!all)
+		return -ENOMEM;
+	mine.error = ret;
+	ret = sci_team_allgather(t, &mine, sizeof(mine), all);
+	some = calloc((size_t)n + 1, sizeof(*some));
+	for (int i = 0; some && i < n; i++)
+		some[i] = all[ranks[i]];
+	if (!ret && new)
+		ret = some ? team_join(new, some) : -ENOMEM;
+	else
+		team_free(new);
+	free(some);
+	free(all);
+	return ret;
+}
+
+int sci_team_split(struct sci_team *team, int colour, int key, struct sci_team **out)
+{
+	struct split_member mine = { colour, key, team ? team->rank : 0 }, *all;
+	struct sci_team *new = NULL;
+	int *world, *ranks, n, ret;
+	size_t size;
+
+	if (!team || !out)
+		return -EINVAL;
+	*out = NULL;
+	size = (size_t)team->size;
+	all = calloc(size, sizeof(*all));
+	world = calloc(size, sizeof(*world));
+	ranks = calloc(size, sizeof(*ranks));
+	ret = -ENOMEM;
+	if (!all || !world || !ranks)
+		goto out;
+	ret = sci_team_allgather(team, &mine, sizeof(mine), all);
+	if (ret)
+		goto out;
+	n = colour < 0 ? 0 : split_members(team, all, colour, world, ranks);
+	if (n)
+		ret = team_new(team->world, world, n, &new);
+	ret = split_hello(team, new, ret, ranks, n);
+	if (!ret)
+		*out = new;
+out:
+	free(all);
+	free(world);
+	free(ranks);
+	return ret;
+}
+
+int sci_team_split_node(struct sci_team *team, struct sci_team **out)
+{
+	if (!team)
+		return -EINVAL;
+	return sci_team_split(team, team->members[team->rank].node, 0, out);
+}
+
+/* ---- create ---- */
+
+/* The same members of the same team ask with the same number. */
+static uint64_t members_hash(const struct sci_team *t, const int *ranks, int n)
+{
+	uint64_t h = 0xcbf29ce484222325u ^ t->uid;
+
+	for (int i = 0; i < n; i++)
+		h = (h ^ (uint64_t)t->members[ranks[i]].world) * 0x100000001b3u;
+	return h;
+}
+
+/* Waits for @req as long as @rank lives. */
+static int wait_for(struct team_world *w, int rank, struct sci_req *req)
+{
+	int ret;
+
+	while ((ret = sci_wait(req, 10, NULL)) == -ETIMEDOUT) {
+		world_poll(w);
+		if (world_dead(w, rank) && !sci_cancel(req))
+			sci_wait(req, -1, NULL);
+		else
+			continue;
+		return -ECONNRESET;
+	}
+	return ret;
+}
+
+static int send_to(struct team_world *w, int rank, uint32_t context, uint64_t tag,
+		   const void *buf, size_t len)
+{
+	struct sci_peer *p;
+	struct sci_req *req;
+	int ret = world_peer(w, rank, &p);
+
+	ret = ret ? ret : sci_itsend(p, context, tag, buf, len, &req);
+	return ret ? ret : wait_for(w, rank, req);
+}
+
+static int recv_from(struct team_world *w, int rank, uint32_t context, uint64_t tag,
+		     void *buf, size_t len)
+{
+	struct sci_peer *p;
+	struct sci_req *req;
+	int ret = world_peer(w, rank, &p);
+
+	ret = ret ? ret : sci_itrecv(w->ep, p, context, tag, 0, buf, len, &req);
+	return ret ? ret : wait_for(w, rank, req);
+}
+
+/* Through the member with rank 0.  If it has not heard of all, it tells nobody. */
+static int create_exchange(struct sci_team *new, uint64_t tag, struct team_hello *all)
+{
+	struct team_world *w = new->world;
+	size_t len = (size_t)new->size * sizeof(*all);
+	int lead = new->members[0].world, ret = 0, failed = 0;
+
+	if (new->rank) {
+		ret = send_to(w, lead, TEAM_CTX_CREATE, tag, &all[new->rank], sizeof(*all));
+		return ret ? ret : recv_from(w, lead, TEAM_CTX_REPLY, tag, all, len);
+	}
+	for (int i = 1; i < new->size; i++) {
+		ret = recv_from(w, new->members[i].world, TEAM_CTX_CREATE, tag, &all[i],
+				sizeof(*all));
+		if (ret) {
+			memset(&all[i], 0, sizeof(*all));
+			all[i].error = ret;
+		}
+	}
+	for (int i = 1; i < new->size; i++) {
+		ret = send_to(w, new->members[i].world, TEAM_CTX_REPLY, tag, all, len);
+		failed = failed ? failed : ret;
+	}
+	return failed;
+}
+
+static int create_ok(const struct sci_team *t, const int *ranks, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (!rank_ok(t, ranks[i]))
+			return -EINVAL;
+		for (int j = 0; j < i; j++)
+			if (ranks[j] == ranks[i])
+				return -EINVAL;
+	}
+	return 0;
+}
+
+int sci_team_create(struct sci_team *team, const int *ranks, int n, struct sci_team **out)
+{
+	struct team_hello *all;
+	struct sci_team *new = NULL;
+	int *world, ret;
+
+	if (!team || !ranks || !out || n < 1 || n > team->size || create_ok(team, ranks, n))
+		return -EINVAL;
+	ret = world_usable(team->world);
+	if (ret)
+		return ret;
+	world = calloc((size_t)n, sizeof(*world));
+	all = calloc((size_t)n, sizeof(*all));
+	for (int i = 0; world && i < n; i++)
+		world[i] = team->members[ranks[i]].world;
+	ret = world && all ? team_new(team->world, world, n, &new) : -ENOMEM;
+	if (ret)
+		goto out;
+	all[new->rank].error = team_hello(new, &all[new->rank]);
+	ret = create_exchange(new, members_hash(team, ranks, n), all);
+	if (ret)
+		team_free(new);
+	else
+		ret = team_join(new, all);
+	*out = ret ? NULL : new;
+out:
+	free(world);
+	free(all);
+	return ret;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: plans
+ *
+ * A collective call of members that are not all near is a plan: a list of steps in
+ * rounds.  The messages of a round are under way together; the next round begins when
+ * all of them have completed.  Copies and folds run when their round begins, in order,
+ * before its messages start, wherever they stand in it; a call of the near team, too,
+ * has a round of its own.
+ */
+#ifndef LIBSCI_TEAM_PLAN_H
+#define LIBSCI_TEAM_PLAN_H
+
+#include "libsci/team/team.h"
+
+enum plan_kind { PLAN_SEND, PLAN_RECV, PLAN_COPY, PLAN_FOLD, PLAN_NEAR };
+
+struct plan_step {
+	enum plan_kind kind;
+	unsigned int round;
+	int rank;
+	const uint8_t *from;
+	uint8_t *to;
+	size_t len;
+	struct sci_coll *near;
+	struct sci_req *req;
+};
+
+struct plan {
+	struct plan_step *steps;
+	size_t n;
+	size_t room;
+	size_t at;			/* first step of the present round */
+	unsigned int round;		/* in which steps are added */
+	bool started;			/* the present round's messages are under way */
+	int error;			/* a step could not be added */
+	uint64_t tag;
+	uint8_t *tmp[3];		/* memory for partial results */
+};
+
+/* Adding steps: errors are kept in plan->error. */
+void plan_send(struct plan *p, int rank, const void *buf, size_t len);
+void plan_recv(struct plan *p, int rank, void *buf, size_t len);
+void plan_copy(struct plan *p, void *to, const void *from, size_t len);
+void plan_fold(struct plan *p, void *inout, const void *in, size_t len);
+struct sci_coll *plan_near(struct plan *p, struct sci_team *near, enum coll_kind kind,
+			   int root);
+void plan_round(struct plan *p);
+uint8_t *plan_tmp(struct plan *p, int i, size_t len);
+
+/* trees.c: adds the steps of @c. */
+void plan_build(struct sci_coll *c, struct plan *p);
+
+#endif

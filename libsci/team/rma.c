@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Put and get.  Near: a copy.  Far: one-sided transfers of the endpoint.
+ */
+
+#include "libsci/team/team.h"
+
+#include <stdlib.h>
+
+/* ---- far ---- */
+
+struct far_put {
+	struct list link;
+	struct sci_req *req;
+	int rank;			/* in the team of all */
+};
+
+static int req_wait(struct team_world *w, int rank, struct sci_req *req)
+{
+	int ret;
+
+	while ((ret = sci_wait(req, 10, NULL)) == -ETIMEDOUT) {
+		world_poll(w);
+		if (!world_dead(w, rank) || sci_cancel(req))
+			continue;
+		sci_wait(req, -1, NULL);
+		return -ECONNRESET;
+	}
+	return ret == -ENOTCONN ? -ECONNRESET : ret;
+}
+
+int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
+		 void *buf, size_t len, bool write, bool wait)
+{
+	struct team_world *w = t->world;
+	struct iovec iov = { buf, len };
+	struct far_put *f = NULL;
+	struct sci_peer *peer;
+	struct sci_req *req;
+	int ret = world_peer(w, t->members[rank].world, &peer);
+
+	if (ret || !len)
+		return ret;
+	if (!wait) {
+		f = malloc(sizeof(*f));
+		if (!f)
+			return -ENOMEM;
+	}
+	ret = write ? sci_iwritev(peer, key, offset, &iov, 1, &req) :
+		      sci_ireadv(peer, key, offset, &iov, 1, &req);
+	if (ret) {
+		free(f);
+		return ret == -ENOTCONN ? -ECONNRESET : ret;
+	}
+	if (wait)
+		return req_wait(w, t->members[rank].world, req);
+	f->req = req;
+	f->rank = t->members[rank].world;
+	pthread_mutex_lock(&w->far_lock);
+	list_add_tail(&f->link, &w->puts);
+	atomic_fetch_add(&w->far_puts, 1);
+	pthread_mutex_unlock(&w->far_lock);
+	return 0;
+}
+
+int far_quiet(struct team_world *w)
+{
+	struct list *l;
+	int ret, first = 0;
+
+	if (!w->far || !atomic_load(&w->far_puts))
+		return 0;
+	pthread_mutex_lock(&w->far_lock);
+	while ((l = list_pop(&w->puts))) {
+		struct far_put *f = container_of(l, struct far_put, link);
+
+		ret = req_wait(w, f->rank, f->req);
+		first = first ? first : ret;
+		atomic_fetch_sub(&w->far_puts, 1);
+		free(f);
+	}
+	pthread_mutex_unlock(&w->far_lock);
+	return first;
+}
+
+/* ---- calls ---- */
+
+/* Words are not torn. */
+static inline void copy(void *dst, const void *src, size_t len)
+{
+	switch (len) {
+	case 8:
+		memcpy(dst, src, 8);
+		break;
+	case 4:
+		memcpy(dst, src, 4);
+		break;
+	case 2:
+		memcpy(dst, src, 2);
+		break;
+	case 1:
+		memcpy(dst, src, 1);
+		break;
+	default:
+		memcpy(dst, src, len);
+	}
+}
+
+static inline int put(struct sci_team *t, void *dst, const void *src, size_t len, int rank,
+		      bool wait)
+{
+	const struct sci_key *key = NULL;
+	uint64_t offset = 0;
+	void *ptr;
+	int ret;
+
+	if (!t || (!src && len))
+		return -EINVAL;
+	ret = world_usable(t->world);
+	ret = ret ? ret : symmetric_at(t, dst, len, rank, &ptr, &key, &offset);
+	if (ret)
+		return ret;
+	if (!ptr)
+		return far_transfer(t, rank, key, offset, (void *)src, len, true, wait);
+	copy(ptr, src, len);
+	world_wake(t->world, t->members[rank].world);
+	return 0;
+}
+
+static inline int get(struct sci_team *t, void *dst, const void *src, size_t len, int rank,
+		      bool wait)
+{
+	const struct sci_key *key = NULL;
+	uint64_t offset = 0;
+	void *ptr;
+	int ret;
+
+	if (!t || (!dst && len))
+		return -EINVAL;
+	ret = world_usable(t->world);
+	ret = ret ? ret : symmetric_at(t, src, len, rank, &ptr, &key, &offset);
+	if (ret)
+		return ret;
+	if (!ptr)
+		return far_transfer(t, rank, key, offset, dst, len, false, wait);
+	copy(dst, ptr, len);
+	return 0;
+}
+
+int sci_team_put(struct sci_team *team, void *dst, const void *src, size_t len, int rank)
+{
+	return put(team, dst, src, len, rank, true);
+}
+
+int sci_team_get(struct sci_team *team, void *dst, const void *src, size_t len, int rank)
+{
+	return get(team, dst, src, len, rank, true);
+}
+
+int sci_team_put_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
+		     int rank)
+{
+	return put(team, dst, src, len, rank, false);
+}
+
+int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
+		     int rank)
+{
+	return get(team, dst, src, len, rank, false);
+}
+
+/* Far elements are under way together. */
+static int strided_end(struct sci_team *t, int ret)
+{
+	int quiet = far_quiet(t->world);
+
+	return ret ? ret : quiet;
+}
+
+int sci_team_put_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
+			 const void *src, ptrdiff_t src_stride, size_t len, size_t n,
+			 int rank)
+{
+	int ret = team ? 0 : -EINVAL;
+
+	for (size_t i = 0; !ret && i < n; i++)
+		ret = put(team, (char *)dst + (ptrdiff_t)i * dst_stride,
+			  (const char *)src + (ptrdiff_t)i * src_stride, len, rank, false);
+	return team && team->world->far ? strided_end(team, ret) : ret;
+}
+
+int sci_team_get_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
+			 const void *src, ptrdiff_t src_stride, size_t len, size_t n,
+			 int rank)
+{
+	int ret = team ? 0 : -EINVAL;
+
+	for (size_t i = 0; !ret && i < n; i++)
+		ret = get(team, (char *)dst + (ptrdiff_t)i * dst_stride,
+			  (const char *)src + (ptrdiff_t)i * src_stride, len, rank, false);
+	return team && team->world->far ? strided_end(team, ret) : ret;
+}
+
+int sci_team_fence(struct sci_team *team)
+{
+	if (!team)
+		return -EINVAL;
+	sci_release_barrier();
+	return far_quiet(team->world);
+}
+
+int sci_team_quiet(struct sci_team *team)
+{
+	uint32_t barrier = 0;
+
+	if (!team)
+		return -EINVAL;
+	/* orders all accesses, and is faster than sci_full_barrier() */
+	sci_exchange(&barrier, 1);
+	return far_quiet(team->world);
+}
+
+static int put_signal(struct sci_team *t, void *dst, const void *src, size_t len,
+		      uint64_t *signal, uint64_t value, enum sci_signal how, int rank)
+{
+	uint64_t *word;
+	int ret;
+
+	if (how != SCI_SIGNAL_SET && how != SCI_SIGNAL_ADD)
+		return -EINVAL;
+	/* far: it has arrived when the call returns */
+	ret = put(t, dst, src, len, rank, true);
+	if (ret)
+		return ret;
+	word = sci_team_ptr(t, signal, rank);
+	if (!word || (size_t)signal % 8)
+		return sci_team_atomic(t, signal, 8, how == SCI_SIGNAL_SET ?
+				       SCI_ATOMIC_SET : SCI_ATOMIC_ADD, value, 0, NULL,
+				       rank);
+	if (how == SCI_SIGNAL_SET)
+		sci_store_release(word, value);
+	else
+		sci_fetch_add(word, value);
+	world_wake(t->world, t->members[rank].world);
+	return 0;
+}
+
+int sci_team_put_signal(struct sci_team *team, void *dst, const void *src, size_t len,
+			uint64_t *signal, uint64_t value, enum sci_signal how, int rank)
+{
+	return put_signal(team, dst, src, len, signal, value, how, rank);
+}
+
+int sci_team_put_signal_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
+			    uint64_t *signal, uint64_t value, enum sci_signal how,
+			    int rank)
+{
+	return put_signal(team, dst, src, len, signal, value, how, rank);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: symmetric memory
+ *
+ * Regions: the heap, further pieces of the heap, and registered memory.  Each member's
+ * part of a region is an exported buffer of its own; near ones are mapped when the
+ * region is made.  Offsets are the same on all members, addresses are not.
+ */
+
+#include "libsci/team/team.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void region_free(struct team_world *w, struct team_region *r)
+{
+	heap_clear(&r->blocks);
+	if (r->base && r->registered)
+		sci_buf_unregister(w->ep, r->base, r->len);
+	else if (r->base)
+		sci_buf_free(w->ep, r->base);
+	free(r->keys);
+	free(r->remote);
+	free(r->bases);
+	free(r);
+}
+
+/* Private memory of another kind becomes anonymous, in one step. */
+static int make_anonymous(void *addr, size_t len)
+{
+	void *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (copy == MAP_FAILED)
+		return -ENOMEM;
+	memcpy(copy, addr, len);
+	if (mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) == MAP_FAILED) {
+		munmap(copy, len);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int register_memory(struct team_world *w, void *addr, size_t len)
+{
+	int ret = sci_buf_register(w->ep, addr, len);
+
+	if (ret != -EFAULT)
+		return ret;
+	ret = make_anonymous(addr, len);
+	return ret ? ret : sci_buf_register(w->ep, addr, len);
+}
+
+/* This process's part of a new region: @addr of the program's, or NULL. */
+static int region_new(struct team_world *w, void *addr, size_t len,
+		      struct team_region **out)
+{
+	struct team_region *r = calloc(1, sizeof(*r));
+	void *base = addr;
+	int ret = -ENOMEM;
+
+	*out = r;
+	if (!r)
+		return ret;
+	r->keys = calloc((size_t)w->size, sizeof(*r->keys));
+	r->remote = calloc((size_t)w->size, sizeof(*r->remote));
+	r->bases = calloc((size_t)w->size, sizeof(*r->bases));
+	if (!r->keys || !r->remote || !r->bases)
+		return ret;
+	r->len = len;
+	r->heap = !addr;
+	r->registered = addr;
+	heap_init(&r->blocks, len);
+	ret = addr ? register_memory(w, addr, len) : sci_buf_alloc(w->ep, len, &base);
+	if (ret)
+		return ret;
+	r->base = base;
+	return sci_buf_key(w->ep, base, len, &r->keys[w->rank]);
+}
+
+struct region_hello {
+	struct sci_key key;
+	uint64_t base;
+	uint64_t len;
+	int64_t error;
+};
+
+/* All members' values of @error: the first one that is not 0. */
+static int agree(struct sci_team *t, int error)
+{
+	int worst = error;
+	int ret = sci_team_allreduce(t, &error, &worst, 1,
+				     sci_op(SCI_OP_MIN, SCI_TYPE_INT32));
+
+	return ret ? ret : worst;
+}
+
+static int region_map(struct sci_team *t, struct team_region *r,
+		      const struct region_hello *all)
+{
+	struct team_world *w = t->world;
+	int ret = 0;
+
+	for (int i = 0; i < t->size; i++) {
+		ret = all[i].error ? (int)all[i].error : ret;
+		ret = all[i].len != r->len ? -EINVAL : ret;
+	}
+	for (int i = 0; !ret && i < t->size; i++) {
+		int m = (t->rank + i) % t->size, to = t->members[m].world;
+		void *addr = r->base;
+
+		r->keys[to] = all[m].key;
+		r->bases[to] = all[m].base;
+		if (w->ranks[to].group != w->ranks[w->rank].group)
+			continue;
+		if (i)
+			ret = world_map(w, to, &all[m].key, &addr);
+		r->remote[to] = (size_t)addr;
+	}
+	return ret;
+}
+
+static int region_add(struct sci_team *t, void *addr, size_t len)
+{
+	struct team_world *w = t->world;
+	struct region_hello mine = { .len = len }, *all;
+	struct team_region *r;
+	int ret;
+
+	all = calloc((size_t)t->size, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	mine.error = region_new(w, addr, len, &r);
+	if (!mine.error) {
+		mine.key = r->keys[w->rank];
+		mine.base = (uint64_t)(size_t)r->base;
+	}
+	ret = sci_team_allgather(t, &mine, sizeof(mine), all);
+	if (!ret) {
+		ret = r ? region_map(t, r, all) : -ENOMEM;
+		ret = agree(t, ret);
+	}
+	free(all);
+	if (ret) {
+		if (r)
+			region_free(w, r);
+		return ret;
+	}
+	pthread_mutex_lock(&w->lock);
+	list_add_tail(&r->link, &w->regions);
+	if (!w->first)
+		w->first = r;
+	pthread_mutex_unlock(&w->lock);
+	return 0;
+}
+
+/* The first region is found by sci_team_ptr() itself. */
+void symmetric_view(struct sci_team *t)
+{
+	const struct team_region *r = t->world->first;
+
+	t->view.ranks = (size_t)t->size;
+	t->view.shift = t->shift;
+	for (int i = 0; i < t->size; i++) {
+		size_t remote = r ? r->remote[t->members[i].world] : 0;
+
+		t->shift[i] = remote ? remote - (size_t)r->base : TEAM_FAR;
+	}
+	if (r) {
+		t->view.base = (size_t)r->base;
+		t->view.len = r->len;
+	}
+}
+
+static size_t whole_pages(uint64_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (len + page - 1) & ~(page - 1);
+}
+
+int symmetric_open(struct sci_team *all, uint64_t size)
+{
+	int ret = region_add(all, NULL, whole_pages(size));
+
+	if (!ret)
+		symmetric_view(all);
+	return ret;
+}
+
+void symmetric_close(struct team_world *w)
+{
+	struct list *l;
+
+	while ((l = list_pop(&w->regions)))
+		region_free(w, container_of(l, struct team_region, link));
+	w->first = NULL;
+}
+
+void *sci_team_ptr_any(const struct sci_team *team, const void *addr, int rank)
+{
+	const struct sci_key *key;
+	uint64_t offset;
+	void *ptr;
+
+	if (!team || world_usable(team->world) ||
+	    symmetric_at(team, addr, 1, rank, &ptr, &key, &offset))
+		return NULL;
+	return ptr;
+}
+
+/* ---- allocate ---- */
+
+struct alloc_hello {
+	uint64_t len;
+	uint64_t align;
+	uint64_t region;
+	uint64_t offset;
+	int64_t error;
+};
+
+/* In the first region with room. */
+static int alloc_here(struct team_world *w, struct alloc_hello *a, void **addr)
+{
+	struct list *pos, *n;
+	size_t at;
+
+	a->region = 0;
+	list_for_each_safe(pos, n, &w->regions) {
+		struct team_region *r = container_of(pos, struct team_region, link);
+		int ret = r->heap ? heap_alloc(&r->blocks, a->len, a->align, &at) : -ENOSPC;
+
+		if (ret != -ENOSPC) {
+			a->offset = ret ? 0 : at;
+			*addr = ret ? NULL : r->base + at;
+			return ret;
+		}
+		a->region++;
+	}
+	return -ENOSPC;
+}
+
+static int free_here(struct team_world *w, const void *addr)
+{
+	struct team_region *r = region_find(w, addr, 1);
+
+	return r && r->heap ? heap_free(&r->blocks, (size_t)addr - (size_t)r->base) :
+			      -EINVAL;
+}
+
+/* Whether all have asked for the same and got the same. */
+static int compare(const struct alloc_hello *all, int n)
+{
+	int ret = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (all[i].len != all[0].len || all[i].align != all[0].align)
+			return -EINVAL;
+		if (all[i].error && (!ret || all[i].error != -ENOSPC))
+			ret = (int)all[i].error;
+	}
+	for (int i = 0; !ret && i < n; i++)
+		if (all[i].region != all[0].region || all[i].offset != all[0].offset)
+			ret = -EINVAL;
+	return ret;
+}
+
+static int alloc_once(struct sci_team *t, struct alloc_hello *mine,
+		      struct alloc_hello *all, void **addr)
+{
+	int ret;
+
+	mine->error = alloc_here(t->world, mine, addr);
+	ret = sci_team_allgather(t, mine, sizeof(*mine), all);
+	ret = ret ? ret : compare(all, t->size);
+	if (ret && !mine->error)
+		free_here(t->world, *addr);
+	return ret;
+}
+
+int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
+{
+	struct alloc_hello mine = { .len = len, .align = align ? align : TEAM_LINE };
+	struct alloc_hello *all;
+	size_t more;
+	int ret;
+
+	if (!team || !len || !addr || !team->all || (align & (align - 1)) || align > 4096)
+		return -EINVAL;
+	ret = world_usable(team->world);
+	if (ret)
+		return ret;
+	all = calloc((size_t)team->size, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	*addr = NULL;
+	ret = alloc_once(team, &mine, all, addr);
+	if (ret == -ENOSPC) {
+		more = team->world->first->len;
+		ret = region_add(team, NULL, whole_pages(len > more ? len : more));
+		ret = ret ? ret : alloc_once(team, &mine, all, addr);
+	}
+	if (ret)
+		*addr = NULL;
+	free(all);
+	return ret;
+}
+
+int sci_team_free(struct sci_team *team, void *addr)
+{
+	int ret;
+
+	if (!team || !addr || !team->all || !sci_team_alloc_size(team, addr))
+		return -EINVAL;
+	ret = sci_team_barrier(team);
+	if (ret)
+		return ret;
+	return free_here(team->world, addr);
+}
+
+size_t sci_team_alloc_size(struct sci_team *team, const void *addr)
+{
+	struct team_region *r;
+
+	if (!team || world_usable(team->world))
+		return 0;
+	r = region_find(team->world, addr, 1);
+	return r && r->heap ? heap_size(&r->blocks, (size_t)addr - (size_t)r->base) : 0;
+}
+
+int sci_team_register(struct sci_team *team, void *addr, size_t len)
+{
+	if (!team || !team->all || !addr || !len ||
+	    len != whole_pages(len) || (size_t)addr != whole_pages((size_t)addr))
+		return -EINVAL;
+	if (world_usable(team->world))
+		return -ENOTCONN;
+	return region_add(team, addr, len);
+}

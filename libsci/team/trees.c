@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: collective calls through messages
+ *
+ * Barriers, broadcasts and reductions work in two levels: near members do their part
+ * through shared memory, and one of each group, its leader, speaks for it.  Reductions
+ * do so only where the ranks of each group follow one another: their order counts.
+ *
+ *	barrier			dissemination
+ *	broadcast		binomial tree, in segments
+ *	reduce			binomial tree
+ *	allreduce		recursive doubling, or reduce and broadcast
+ *	scan, exscan		recursive doubling
+ *	allgather		Bruck for short ones, ring for long ones and those with
+ *				lengths
+ *	gather, scatter		to and from the root directly
+ *	all-to-all		in pairs
+ */
+
+#include "libsci/team/plan.h"
+
+#define SEGMENT		(128u << 10)	/* of a broadcast: passed on while the next comes */
+#define DOUBLING_MAX	(64u << 10)	/* longest allreduce by recursive doubling */
+#define BRUCK_MAX	1024u		/* longest part of an allgather by Bruck */
+#define PAIRS		8		/* of an all-to-all under way together */
+
+/* Those who take part in a tree: ranks in their order, and the caller's place. */
+struct tree {
+	const int *ranks;		/* NULL: all members */
+	int n;
+	int me;				/* -1: not among them */
+};
+
+static int tree_rank(const struct tree *t, int i)
+{
+	return t->ranks ? t->ranks[i] : i;
+}
+
+/* ---- parts ---- */
+
+static void barrier_tree(struct plan *p, const struct tree *t)
+{
+	for (int d = 1; t->me >= 0 && d < t->n; d *= 2) {
+		plan_round(p);
+		plan_send(p, tree_rank(t, (t->me + d) % t->n), NULL, 0);
+		plan_recv(p, tree_rank(t, (t->me - d + t->n) % t->n), NULL, 0);
+	}
+}
+
+/* From place @root to all places. */
+static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *buf,
+		       size_t len)
+{
+	int me = (t->me - root + t->n) % t->n, parent = -1, low = 1;
+
+	if (t->me < 0 || !len)
+		return;
+	while (low < t->n && !(me & low))
+		low *= 2;
+	if (me)
+		parent = (me - low + root) % t->n;
+	for (size_t at = 0; at < len; at += SEGMENT) {
+		size_t n = len - at < SEGMENT ? len - at : SEGMENT;
+
+		/* in the round in which the segment before is passed on */
+		if (parent >= 0)
+			plan_recv(p, tree_rank(t, parent), buf + at, n);
+		plan_round(p);
+		for (int d = low / 2; d; d /= 2)
+			if (me + d < t->n)
+				plan_send(p, tree_rank(t, (me + d + root) % t->n),
+					  buf + at, n);
+	}
+	plan_round(p);
+}
+
+/*
+ * To place 0: its result is in the returned buffer, which is one of the two.  @acc has
+ * the caller's part.
+ */
+static uint8_t *reduce_tree(struct plan *p, const struct tree *t, uint8_t *acc,
+			    uint8_t *other, size_t len)
+{
+	for (int d = 1; t->me >= 0 && d < t->n; d *= 2) {
+		uint8_t *swap = acc;
+
+		plan_round(p);
+		if (t->me & d) {
+			plan_send(p, tree_rank(t, t->me - d), acc, len);
+			break;
+		}
+		if (t->me + d >= t->n)
+			continue;
+		plan_recv(p, tree_rank(t, t->me + d), other, len);
+		plan_round(p);
+		plan_fold(p, other, acc, len);
+		acc = other;
+		other = swap;
+	}
+	plan_round(p);
+	return acc;
+}
+
+/* @t->n is a power of two.  The same order of operations on all. */
+static uint8_t *doubling(struct plan *p, const struct tree *t, uint8_t *acc, uint8_t *other,
+			 size_t len)
+{
+	for (int d = 1; d < t->n; d *= 2) {
+		int peer = tree_rank(t, t->me ^ d);
+		uint8_t *swap = acc;
+
+		plan_round(p);
+		plan_send(p, peer, acc, len);
+		plan_recv(p, peer, other, len);
+		plan_round(p);
+		if (t->me & d) {
+			plan_fold(p, acc, other, len);
+			continue;
+		}
+		plan_fold(p, other, acc, len);
+		acc = other;
+		other = swap;
+	}
+	plan_round(p);
+	return acc;
+}
+
+/* ---- two levels ---- */
+
+static bool is_leader(const struct sci_team *t)
+{
+	return t->leads[t->group] == t->rank;
+}
+
+static void build_barrier(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	struct tree tree = { t->leads, t->groups, is_leader(t) ? t->group : -1 };
+
+	plan_near(p, t->near, COLL_BARRIER, 0);
+	barrier_tree(p, &tree);
+	plan_near(p, t->near, COLL_BARRIER, 0);
+}
+
+static void near_bcast(struct plan *p, struct sci_team *near, int root, uint8_t *buf,
+		       size_t len)
+{
+	struct sci_coll *sub = plan_near(p, near, COLL_BCAST, root);
+
+	if (!sub)
+		return;
+	sub->src = buf;
+	sub->dst = buf;
+	sub->len = len;
+}
+
+static uint32_t group_of(const struct sci_team *t, int rank)
+{
+	return t->world->ranks[t->members[rank].world].group;
+}
+
+/* The root first gives to its group, if it is not its leader. */
+static void build_bcast(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	struct tree tree = { t->leads, t->groups, is_leader(t) ? t->group : -1 };
+	int root_group = 0, near_root = sci_team_translate(t, c->root, t->near);
+	bool early;
+
+	while (group_of(t, t->leads[root_group]) != group_of(t, c->root))
+		root_group++;
+	early = near_root >= 0 && t->leads[root_group] != c->root;
+	if (early)
+		near_bcast(p, t->near, near_root, c->dst, c->len);
+	bcast_tree(p, &tree, root_group, c->dst, c->len);
+	if (!early)
+		near_bcast(p, t->near, near_root >= 0 ? near_root : 0, c->dst, c->len);
+}
+
+/* Whether the ranks of each group follow one another: the same on all members. */
+static bool groups_in_order(const struct sci_team *t)
+{
+	int changes = 1;
+
+	for (int i = 1; i < t->size; i++)
+		changes += group_of(t, i) != group_of(t, i - 1);
+	return changes == t->groups;
+}
+
+/* The group's part of a reduction to its leader: in tmp 0 there. */
+static void near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t len)
+{
+	struct sci_coll *sub = plan_near(p, c->team->near, COLL_REDUCE, 0);
+
+	if (!sub)
+		return;
+	sub->src = c->src;
+	sub->dst = acc;
+	sub->op = c->op;
+	sub->n = len / c->op->size;
+}
+
+/* Reduces to place 0 of @tree, the one of rank 0 where the ranks are in order. */
+static uint8_t *to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
+			 bool everywhere)
+{
+	struct sci_team *t = c->team;
+	size_t len = c->n * c->op->size;
+	uint8_t *acc = plan_tmp(p, 0, len), *other = plan_tmp(p, 1, len);
+
+	*tree = (struct tree){ NULL, t->size, t->rank };
+	if (!acc || !other)
+		return NULL;
+	if (groups_in_order(t)) {
+		*tree = (struct tree){ t->leads, t->groups, is_leader(t) ? t->group : -1 };
+		near_reduce(c, p, acc, len);
+	} else {
+		plan_copy(p, acc, c->src, len);
+	}
+	if (everywhere && tree->me >= 0 && !(tree->n & (tree->n - 1)) &&
+	    len <= DOUBLING_MAX)
+		return doubling(p, tree, acc, other, len);
+	return reduce_tree(p, tree, acc, other, len);
+}
+
+static void build_reduce(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	size_t len = c->n * c->op->size;
+	struct tree tree;
+	uint8_t *acc = to_first(c, p, &tree, false);
+	int first = tree_rank(&tree, 0);
+
+	if (!acc || !len)
+		return;
+	if (first == c->root && t->rank == first)
+		plan_copy(p, c->dst, acc, len);
+	else if (t->rank == first)
+		plan_send(p, c->root, acc, len);
+	else if (t->rank == c->root)
+		plan_recv(p, first, c->dst, len);
+}
+
+static void build_allreduce(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	size_t len = c->n * c->op->size;
+	struct tree tree;
+	uint8_t *acc = to_first(c, p, &tree, true);
+
+	if (!acc)
+		return;
+	if (tree.n & (tree.n - 1) || len > DOUBLING_MAX)
+		bcast_tree(p, &tree, 0, acc, len);
+	plan_round(p);
+	if (tree.me >= 0)
+		plan_copy(p, c->dst, acc, len);
+	plan_round(p);
+	if (tree.ranks)
+		near_bcast(p, t->near, 0, c->dst, len);
+}
+
+/* ---- one level ---- */
+
+static void build_scan(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	size_t len = c->n * c->op->size;
+	uint8_t *acc = plan_tmp(p, 0, len), *in = plan_tmp(p, 1, len);
+	uint8_t *below = plan_tmp(p, 2, len);
+	bool any = false;
+
+	if (p->error)
+		return;
+	plan_copy(p, acc, c->src, len);
+	for (int d = 1; d < t->size; d *= 2) {
+		plan_round(p);
+		if (t->rank + d < t->size)
+			plan_send(p, t->rank + d, acc, len);
+		if (t->rank < d)
+			continue;
+		plan_recv(p, t->rank - d, in, len);
+		plan_round(p);
+		plan_fold(p, acc, in, len);
+		if (any)
+			plan_fold(p, below, in, len);
+		else
+			plan_copy(p, below, in, len);
+		any = true;
+	}
+	plan_round(p);
+	if (c->kind == COLL_SCAN)
+		plan_copy(p, c->dst, acc, len);
+	else if (any)
+		plan_copy(p, c->dst, below, len);
+}
+
+/* To rank 0, which has it all, and from there. */
+static void build_reduce_scatter(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	size_t size = c->op->size;
+	struct tree tree;
+	uint8_t *acc = to_first(c, p, &tree, false);
+	int first = tree_rank(&tree, 0);
+
+	if (!acc)
+		return;
+	if (t->rank != first) {
+		if (c->len)
+			plan_recv(p, first, c->dst, c->len);
+		return;
+	}
+	for (int i = 0; i < t->size; i++) {
+		size_t len = c->lens ? c->lens[i] * size : c->len;
+
+		if (i == first)
+			plan_copy(p, c->dst, acc, len);
+		else if (len)
+			plan_send(p, i, acc, len);
+		acc += len;
+	}
+}
+
+static size_t part_len(const struct sci_coll *c, int rank)
+{
+	return c->lens ? c->lens[rank] : c->len;
+}
+
+static size_t part_at(const struct sci_coll *c, int rank)
+{
+	return c->lens ? coll_offset(c->lens, c->offsets, rank) : (size_t)rank * c->len;
+}
+
+static void build_gather(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+
+	if (t->rank != c->root) {
+		if (c->len)
+			plan_send(p, c->root, c->src, c->len);
+		return;
+	}
+	for (int i = 0; i < t->size; i++) {
+		size_t len = part_len(c, i);
+
+		if (i == t->rank)
+			plan_copy(p, c->dst + part_at(c, i), c->src, len);
+		else if (len)
+			plan_recv(p, i, c->dst + part_at(c, i), len);
+	}
+}
+
+static void build_scatter(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+
+	if (t->rank != c->root) {
+		if (c->len)
+			plan_recv(p, c->root, c->dst, c->len);
+		return;
+	}
+	for (int i = 0; i < t->size; i++) {
+		size_t len = part_len(c, i);
+
+		if (i == t->rank)
+			plan_copy(p, c->dst, c->src + part_at(c, i), len);
+		else if (len)
+			plan_send(p, i, c->src + part_at(c, i), len);
+	}
+}
+
+/* Parts are in the order of the caller's rank, rank + 1, ... in tmp 0. */
+static void bruck(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	size_t len = c->len;
+	uint8_t *tmp = plan_tmp(p, 0, len * (size_t)t->size);
+
+	if (!tmp)
+		return;
+	plan_copy(p, tmp, c->src, len);
+	for (int have = 1; have < t->size; have *= 2) {
+		int n = have < t->size - have ? have : t->size - have;
+
+		plan_round(p);
+		plan_send(p, (t->rank - have + t->size) % t->size, tmp, (size_t)n * len);
+		plan_recv(p, (t->rank + have) % t->size, tmp + (size_t)have * len,
+			  (size_t)n * len);
+	}
+	plan_round(p);
+	for (int i = 0; i < t->size; i++)
+		plan_copy(p, c->dst + (size_t)((t->rank + i) % t->size) * len,
+			  tmp + (size_t)i * len, len);
+}
+
+static void ring(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	int next = (t->rank + 1) % t->size, before = (t->rank - 1 + t->size) % t->size;
+
+	plan_copy(p, c->dst + part_at(c, t->rank), c->src, part_len(c, t->rank));
+	for (int i = 0; i < t->size - 1; i++) {
+		int out = (t->rank - i + t->size) % t->size;
+		int in = (t->rank - i - 1 + 2 * t->size) % t->size;
+
+		plan_round(p);
+		if (part_len(c, out))
+			plan_send(p, next, c->dst + part_at(c, out), part_len(c, out));
+		if (part_len(c, in))
+			plan_recv(p, before, c->dst + part_at(c, in), part_len(c, in));
+	}
+}
+
+static void build_alltoall(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+
+	for (int i = 0; i < t->size; i++) {
+		int to = (t->rank + i) % t->size;
+		int from = (t->rank - i + t->size) % t->size;
+		size_t out = c->src_lens ? c->src_lens[to] : c->len;
+		size_t at = c->src_lens ? coll_offset(c->src_lens, c->src_offsets, to) :
+					  (size_t)to * c->len;
+
+		if (!i) {
+			plan_copy(p, c->dst + part_at(c, to), c->src + at, out);
+			continue;
+		}
+		if (out)
+			plan_send(p, to, c->src + at, out);
+		if (part_len(c, from))
+			plan_recv(p, from, c->dst + part_at(c, from), part_len(c, from));
+		if (!(i % PAIRS))
+			plan_round(p);
+	}
+}
+
+void plan_build(struct sci_coll *c, struct plan *p)
+{
+	switch (c->kind) {
+	case COLL_BARRIER:
+		build_barrier(c, p);
+		break;
+	case COLL_BCAST:
+		build_bcast(c, p);
+		break;
+	case COLL_REDUCE:
+		build_reduce(c, p);
+		break;
+	case COLL_ALLREDUCE:
+		build_allreduce(c, p);
+		break;
+	case COLL_REDUCE_SCATTER:
+		build_reduce_scatter(c, p);
+		break;
+	case COLL_SCAN:
+	case COLL_EXSCAN:
+		build_scan(c, p);
+		break;
+	case COLL_GATHER:
+	case COLL_GATHERV:
+		build_gather(c, p);
+		break;
+	case COLL_ALLGATHER:
+		if (!c->len && !c->lens)
+			break;
+		if (!c->lens && c->len <= BRUCK_MAX)
+			bruck(c, p);
+		else
+			ring(c, p);
+		break;
+	case COLL_SCATTER:
+	case COLL_SCATTERV:
+		build_scatter(c, p);
+		break;
+	default:
+		build_alltoall(c, p);
+	}
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: waiting
+ *
+ * A wait polls, then gives the CPU to others between two looks, then sleeps: on the
+ * word it polls where that is 4 bytes of near memory, else on the endpoint.  The one
+ * who changes the word looks at a second word beside it, whether somebody sleeps.
+ * It does that without a barrier: its look may come before its change is seen, and
+ * the sleeper may miss a wake-up, once in a very long time.  Therefore, and because
+ * programs store to words without a call, no sleep is longer than SLEEP_US.
+ */
+
+#include "libsci/team/team.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPINS		2000u		/* polls that leave the CPU to nobody */
+#define SPINS_CROWDED	20u
+#define SPINS_POLL	64u		/* between two looks at the endpoint */
+#define YIELDS		200u
+#define YIELDS_POLL	8u
+#define SLEEP_US	1000u
+#define SLEEP_BUSY_US	200u		/* when something else may have to be moved */
+#define SLEEP_LONG_US	5000u		/* when nothing has happened for long */
+#define SLEEPS_SHORT	100u
+
+uint64_t team_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void team_futex_wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void futex_sleep(const uint32_t *word, uint32_t seen, unsigned int us)
+{
+	struct timespec ts = { .tv_nsec = (long)us * 1000 };
+
+	syscall(SYS_futex, word, FUTEX_WAIT, seen, &ts, NULL, 0);
+}
+
+void world_wake_slow(struct team_world *w, int rank)
+{
+	struct team_page *p = w->ranks[rank].page;
+
+	sci_store_relaxed(&p->sleeping, 0);
+	sci_fetch_add(&p->wakes, 1);
+	team_futex_wake(&p->wakes);
+}
+
+void team_wait_init(struct team_wait *t, int timeout)
+{
+	memset(t, 0, sizeof(*t));
+	t->deadline_ms = timeout < 0 ? UINT64_MAX : team_now_ms() + (uint64_t)timeout;
+}
+
+/* Messages come through the endpoint's descriptor, deaths through the launcher's. */
+static void endpoint_sleep(struct team_world *w, unsigned int us)
+{
+	struct pollfd fds[2] = {
+		{ .fd = sci_ep_fd(w->ep), .events = POLLIN },
+		{ .fd = sci_boot_fd(w->boot), .events = POLLIN },
+	};
+
+	if (sci_ep_arm(w->ep))
+		return;
+	poll(fds, fds[1].fd >= 0 && !sci_load_relaxed(&w->deaths) ? 2 : 1,
+	     (int)(us + 999) / 1000);
+}
+
+/* Announces the sleep at first, so that the caller looks once more before it. */
+static void own_sleep(struct team_world *w, struct team_wait *t, unsigned int us)
+{
+	if (!t->armed) {
+		t->seen = sci_load_acquire(&w->page->wakes);
+		sci_store_relaxed(&w->page->sleeping, 1);
+		sci_full_barrier();
+	} else {
+		futex_sleep(&w->page->wakes, t->seen, us);
+	}
+	t->armed = !t->armed;
+}
+
+static void word_sleep(struct team_wait *t, unsigned int us)
+{
+	sci_store_relaxed(t->waiters, 1);
+	sci_full_barrier();
+	if (sci_load_acquire(t->word) == t->seen)
+		futex_sleep(t->word, t->seen, us);
+}
+
+int team_wait_more(struct team_world *w, struct team_wait *t)
+{
+	unsigned int spins = w->crowded ? SPINS_CROWDED : SPINS;
+	unsigned int us = SLEEP_US;
+
+	if (++t->spins < spins) {
+		sci_cpu_relax();
+		if (!(t->spins % SPINS_POLL))
+			world_poll(w);
+		return 0;
+	}
+	if (t->deadline_ms != UINT64_MAX && team_now_ms() >= t->deadline_ms)
+		return -ETIMEDOUT;
+	if (t->spins < spins + YIELDS) {
+		sched_yield();
+		if (!(t->spins % YIELDS_POLL))
+			world_poll(w);
+		return 0;
+	}
+	world_poll(w);
+	if (t->spins > spins + YIELDS + SLEEPS_SHORT)
+		us = SLEEP_LONG_US;
+	if (sci_load_relaxed(&w->queued) || w->far)
+		us = SLEEP_BUSY_US;
+	if (t->word)
+		word_sleep(t, us);
+	else if (t->own)
+		own_sleep(w, t, us);
+	else
+		endpoint_sleep(w, us);
+	return 0;
+}

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * The process in its job: endpoint, connections to peers, control memory that near
+ * peers map, deaths.
+ */
+
+#include "libsci/team/team.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#define CHUNK		(2u << 20)	/* control memory grows by this */
+#define DEATHS_MS	5u		/* between two looks for deaths */
+
+_Atomic uint32_t team_fork_gen;
+
+static void forked(void)
+{
+	atomic_fetch_add(&team_fork_gen, 1);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
+{
+	struct team_rank *r = &w->ranks[rank];
+	struct sci_peer *p = sci_load_acquire(&r->peer);
+	int ret;
+
+	if (!p) {
+		/* the same connection for all who ask */
+		ret = sci_peer_open(w->ep, &r->addr, -1, &p);
+		if (ret)
+			return ret;
+		sci_store_release(&r->peer, p);
+	}
+	*peer = p;
+	return 0;
+}
+
+int world_map(struct team_world *w, int rank, const struct sci_key *key, void **addr)
+{
+	struct sci_peer *p;
+	int ret = world_peer(w, rank, &p);
+
+	/* deaths end the wait: the connection's end is its error */
+	return ret ? ret : sci_peer_map(p, key, -1, addr);
+}
+
+/* ---- control memory ---- */
+
+static struct team_chunk *chunk_new(struct team_world *w, size_t len)
+{
+	struct team_chunk *c = calloc(1, sizeof(*c));
+	void *base;
+
+	if (!c)
+		return NULL;
+	c->len = len > CHUNK ? len : CHUNK;
+	if (sci_buf_alloc(w->ep, c->len, &base)) {
+		free(c);
+		return NULL;
+	}
+	c->base = base;
+	heap_init(&c->heap, c->len);
+	list_add_tail(&c->link, &w->chunks);
+	return c;
+}
+
+int world_alloc(struct team_world *w, size_t len, void **addr, struct sci_key *key)
+{
+	struct team_chunk *c = NULL;
+	struct list *pos, *n;
+	size_t at = 0;
+	int ret = -ENOSPC;
+
+	pthread_mutex_lock(&w->lock);
+	list_for_each_safe(pos, n, &w->chunks) {
+		c = container_of(pos, struct team_chunk, link);
+		ret = heap_alloc(&c->heap, len, 4096, &at);
+		if (ret != -ENOSPC)
+			break;
+	}
+	if (ret == -ENOSPC) {
+		c = chunk_new(w, (len + 4095) & ~(size_t)4095);
+		ret = c ? heap_alloc(&c->heap, len, 4096, &at) : -ENOMEM;
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (ret)
+		return ret;
+	*addr = c->base + at;
+	return sci_buf_key(w->ep, *addr, len, key);
+}
+
+void world_free(struct team_world *w, void *addr)
+{
+	struct list *pos, *n;
+
+	pthread_mutex_lock(&w->lock);
+	list_for_each_safe(pos, n, &w->chunks) {
+		struct team_chunk *c = container_of(pos, struct team_chunk, link);
+		size_t at = (size_t)addr - (size_t)c->base;
+
+		if (at < c->len)
+			heap_free(&c->heap, at);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- deaths ---- */
+
+static void rank_died(struct team_world *w, int rank)
+{
+	if (w->ranks[rank].dead)
+		return;
+	sci_store_release(&w->ranks[rank].dead, -ECONNRESET);
+	sci_fetch_add(&w->deaths, 1);
+}
+
+/* The launcher knows of all; connections know of their own, also without it. */
+static void deaths_look(struct team_world *w)
+{
+	unsigned int rank;
+
+	if (pthread_mutex_trylock(&w->boot_lock))
+		return;
+	while (!sci_boot_died(w->boot, &rank))
+		if (rank < (unsigned int)w->size)
+			rank_died(w, (int)rank);
+	for (int i = 0; i < w->size; i++) {
+		struct sci_peer *p = sci_load_acquire(&w->ranks[i].peer);
+
+		if (p && sci_peer_state(p) == -ECONNRESET)
+			rank_died(w, i);
+	}
+	pthread_mutex_unlock(&w->boot_lock);
+}
+
+int world_dead(const struct team_world *w, int rank)
+{
+	return sci_load_acquire(&w->ranks[rank].dead);
+}
+
+void world_poll(struct team_world *w)
+{
+	uint64_t now = team_now_ms();
+
+	sci_progress(w->ep);
+	if (sci_load_relaxed(&w->queued))
+		colls_poll(w);
+	if (w->far)
+		atomics_poll(w);
+	if (now < sci_load_relaxed(&w->poll_ms))
+		return;
+	sci_store_relaxed(&w->poll_ms, now + DEATHS_MS);
+	deaths_look(w);
+}
+
+int team_check(struct sci_team *t)
+{
+	struct team_world *w = t->world;
+	int deaths = sci_load_acquire(&w->deaths);
+
+	if (sci_load_relaxed(&t->error) || deaths == sci_load_relaxed(&t->deaths))
+		return sci_load_relaxed(&t->error);
+	for (int i = 0; i < t->size; i++)
+		if (world_dead(w, t->members[i].world))
+			sci_store_relaxed(&t->error, -ECONNRESET);
+	sci_store_relaxed(&t->deaths, deaths);
+	return sci_load_relaxed(&t->error);
+}
+
+/* ---- open ---- */
+
+enum memory { MEMORY_ALL, MEMORY_NODE, MEMORY_NONE };
+
+static int memory_mode(enum memory *mode)
+{
+	static const char *const names[] = { "all", "node", "none" };
+	const char *s = getenv("SCI_TEAM_MEMORY");
+
+	*mode = MEMORY_ALL;
+	if (!s || !*s)
+		return 0;
+	for (unsigned int i = 0; i < 3; i++)
+		if (!strcmp(s, names[i])) {
+			*mode = (enum memory)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* Bytes: a number, with K, M or G behind it. */
+static int symmetric_size(const struct sci_team_attr *attr, uint64_t *size)
+{
+	const char *s = getenv("SCI_SYMMETRIC_SIZE");
+	unsigned int shift = 0;
+	char *end;
+
+	*size = attr ? attr->symmetric_size : 0;
+	if (*size)
+		return 0;
+	*size = 16u << 20;
+	if (!s || !*s)
+		return 0;
+	*size = strtoull(s, &end, 0);
+	if (*end && strchr("kKmMgG", *end)) {
+		shift = strchr("kK", *end) ? 10 : strchr("mM", *end) ? 20 : 30;
+		end++;
+	}
+	if (*end || end == s || *s == '-' || !*size || *size > UINT64_MAX >> shift >> 1)
+		return -EINVAL;
+	*size <<= shift;
+	return 0;
+}
+
+/* What processes tell each other at first. */
+struct world_hello {
+	struct sci_addr addr;
+	uint32_t group;
+	int32_t error;
+	struct sci_key page;
+};
+
+static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode,
+			  struct world_hello *mine)
+{
+	size_t len = sizeof(struct team_page) + (size_t)w->size;
+	void *page;
+	int ret;
+
+	ret = sci_ep_open(&w->ep, 0, flags & SCI_TEAM_SINGLE_THREAD ?
+			  SCI_EP_SINGLE_THREAD : 0);
+	if (ret)
+		return ret;
+	w->traits = sci_ep_traits(w->ep);
+	ret = sci_ep_addr(w->ep, &mine->addr);
+	if (ret)
+		return ret;
+	if (!(w->traits & SCI_TRAIT_SHARED_MEMORY) || mode == MEMORY_NONE)
+		mine->group = 0x80000000u | (uint32_t)w->rank;
+	else
+		mine->group = mode == MEMORY_NODE ? mine->addr.node : 0;
+	ret = world_alloc(w, len, &page, &mine->page);
+	w->page = ret ? NULL : page;
+	return ret;
+}
+
+/* How many ranks are on this machine as far as is known, against its CPUs. */
+static bool is_crowded(const struct team_world *w)
+{
+	cpu_set_t set;
+	int near = 0;
+
+	for (int i = 0; i < w->size; i++)
+		near += w->ranks[i].group == w->ranks[w->rank].group;
+	if (w->info->launched && (int)w->info->local_size > near)
+		near = (int)w->info->local_size;
+	return sched_getaffinity(0, sizeof(set), &set) || near > CPU_COUNT(&set);
+}
+
+static int world_meet(struct team_world *w, const struct world_hello *mine)
+{
+	struct world_hello *all = calloc((size_t)w->size, sizeof(*all));
+	int ret;
+
+	if (!all)
+		return -ENOMEM;
+	ret = sci_boot_gather(w->boot, mine, all, sizeof(*all));
+	for (int i = 0; !ret && i < w->size; i++) {
+		w->ranks[i].addr = all[i].addr;
+		w->ranks[i].group = all[i].group;
+		ret = all[i].error;
+		if (all[i].group != mine->group)
+			w->far = true;
+	}
+	/* all connections first: they are made side by side */
+	for (int i = 0; !ret && i < w->size; i++) {
+		struct sci_peer *p;
+
+		if (i != w->rank && w->ranks[i].group == mine->group)
+			ret = world_peer(w, i, &p);
+	}
+	w->ranks[w->rank].page = w->page;
+	for (int i = 1; !ret && i < w->size; i++) {
+		int r = (w->rank + i) % w->size;
+		void *page = NULL;
+
+		if (w->ranks[r].group != mine->group)
+			continue;
+		ret = world_map(w, r, &all[r].page, &page);
+		w->ranks[r].page = page;
+	}
+	free(all);
+	return ret;
+}
+
+static void world_free_all(struct team_world *w)
+{
+	struct list *l;
+
+	while ((l = list_pop(&w->teams)))
+		team_free(container_of(l, struct sci_team, link));
+	if (w->ep) {
+		atomics_close(w);
+		symmetric_close(w);
+		while ((l = list_pop(&w->chunks))) {
+			struct team_chunk *c = container_of(l, struct team_chunk, link);
+
+			heap_clear(&c->heap);
+			free(c);
+		}
+		sci_ep_close(w->ep);
+	}
+	sci_boot_close(w->boot);
+	pthread_mutex_destroy(&w->lock);
+	pthread_mutex_destroy(&w->boot_lock);
+	pthread_mutex_destroy(&w->far_lock);
+	free(w->ranks);
+	free(w);
+}
+
+static int world_new(struct team_world **out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct team_world *w = calloc(1, sizeof(*w));
+	int ret;
+
+	if (!w)
+		return -ENOMEM;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_mutex_init(&w->boot_lock, NULL);
+	pthread_mutex_init(&w->far_lock, NULL);
+	list_init(&w->teams);
+	list_init(&w->chunks);
+	list_init(&w->regions);
+	list_init(&w->puts);
+	pthread_once(&once, watch_forks);
+	w->fork_gen = atomic_load(&team_fork_gen);
+	ret = sci_boot_open(&w->boot);
+	if (ret)
+		goto err;
+	w->info = sci_boot_info(w->boot);
+	w->rank = (int)w->info->rank;
+	w->size = (int)w->info->size;
+	w->ranks = calloc((size_t)w->size, sizeof(*w->ranks));
+	ret = -ENOMEM;
+	if (!w->ranks)
+		goto err;
+	*out = w;
+	return 0;
+err:
+	world_free_all(w);
+	return ret;
+}
+
+/* The team of all: the launcher passes on what its members tell each other. */
+static int world_team(struct team_world *w, struct sci_team **out)
+{
+	struct team_hello mine, *all = calloc((size_t)w->size, sizeof(*all));
+	int *ranks = calloc((size_t)w->size, sizeof(*ranks));
+	struct sci_team *t = NULL;
+	int ret = -ENOMEM;
+
+	for (int i = 0; ranks && i < w->size; i++)
+		ranks[i] = i;
+	if (ranks && all)
+		ret = team_new(w, ranks, w->size, &t);
+	if (!ret)
+		ret = team_hello(t, &mine);
+	else
+		memset(&mine, 0, sizeof(mine));
+	mine.error = ret;
+	if (all)
+		ret = sci_boot_gather(w->boot, &mine, all, sizeof(mine));
+	if (!ret && t) {
+		t->all = true;
+		ret = team_join(t, all);
+	}
+	free(ranks);
+	free(all);
+	*out = t;
+	return ret;
+}
+
+int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
+{
+	struct world_hello mine;
+	struct team_world *w;
+	struct sci_team *t;
+	enum memory mode;
+	uint64_t size;
+	int ret;
+
+	if (!team || (attr && (attr->size != sizeof(*attr) || attr->reserved ||
+			       attr->flags & ~(uint32_t)SCI_TEAM_SINGLE_THREAD)))
+		return -EINVAL;
+	ret = memory_mode(&mode);
+	ret = ret ? ret : symmetric_size(attr, &size);
+	if (ret)
+		return ret;
+	ret = world_new(&w);
+	if (ret)
+		return ret == -EBUSY ? -EALREADY : ret;
+	memset(&mine, 0, sizeof(mine));
+	mine.error = world_endpoint(w, attr ? attr->flags : 0, mode, &mine);
+	ret = world_meet(w, &mine);
+	w->crowded = is_crowded(w);
+	ret = ret ? ret : atomics_open(w);
+	ret = ret ? ret : world_team(w, &t);
+	ret = ret ? ret : symmetric_open(t, size);
+	if (ret) {
+		world_free_all(w);
+		return ret;
+	}
+	*team = t;
+	return 0;
+}
+
+/*
+ * A process that has left takes its memory away, in which others may still look for
+ * what it had to say.  So all say in the other one's memory that they have read it all.
+ */
+static void world_bye(struct team_world *w)
+{
+	struct team_wait wait;
+
+	for (int i = 0; i < w->size; i++) {
+		if (!w->ranks[i].page)
+			continue;
+		sci_store_release(&w->ranks[i].page->bye[w->rank], 1);
+		world_wake(w, i);
+	}
+	for (int i = 0; i < w->size; i++) {
+		team_wait_init(&wait, -1);
+		wait.own = true;
+		while (w->ranks[i].page && !sci_load_acquire(&w->page->bye[i]) &&
+		       !world_dead(w, i))
+			team_wait_more(w, &wait);
+	}
+}
+
+int sci_team_close(struct sci_team *team)
+{
+	struct team_world *w;
+
+	if (!team)
+		return 0;
+	w = team->world;
+	if (world_usable(w))
+		return -ENOTCONN;
+	if (&team->link == w->teams.next && team->size == w->size) {
+		far_quiet(w);
+		sci_team_barrier(team);
+		world_bye(w);
+		world_free_all(w);
+		return 0;
+	}
+	return team_leave(team);
+}
