@@ -86,6 +86,8 @@ MAP := $(wildcard libsci/libsci.map)
 HEADERS := $(patsubst libsci/include/%,%,$(wildcard $(addprefix \
 	libsci/include/,*.h */*.h)))
 MANPAGES := $(notdir $(wildcard libsci/man/*.[1-9]))
+# Pages of functions are written from the headers.
+MAN3 := $(B)/man/.written
 
 SOLIB := libsci.so.$(VERSION)
 SOLINKS := libsci.so.$(SOVERSION) libsci.so libsisci.so
@@ -308,7 +310,13 @@ version:
 deb: $(O)/.setup-deb			## Install: Debian packages, in $(O)/deb
 	scripts/deb $(O) $(VERSION)
 
-install: libs bins			## Install: to DESTDIR, PREFIX (/usr/local)
+$(MAN3): scripts/man-pages $(HEADERS:%=libsci/include/%) $(wildcard libsci/man/examples/*.c)
+	$(call say,MAN)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)scripts/man-pages $(@D)
+	@touch $@
+
+install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(BINDIR) \
 		$(sort $(addprefix $(INCLUDEDIR)/,$(dir $(HEADERS)))) \
 		$(sort $(addprefix $(MANDIR)/man,$(subst .,,$(suffix $(MANPAGES))))))
@@ -316,6 +324,7 @@ install: libs bins			## Install: to DESTDIR, PREFIX (/usr/local)
 		$(DESTDIR)$(INCLUDEDIR)/$(h)$(nl))
 	$(foreach m,$(MANPAGES),install -m 644 libsci/man/$(m) \
 		$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(nl))
+	install -m 644 $(B)/man/*.3 $(DESTDIR)$(MANDIR)/man3/
 	install -m 644 $(B)/libsci.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/$(SOLIB) $(DESTDIR)$(LIBDIR)/
 	$(if $(FRONTEND_LIBS),cp -P $(FRONTEND_LIBS) $(DESTDIR)$(LIBDIR)/)
@@ -337,13 +346,14 @@ install: libs bins			## Install: to DESTDIR, PREFIX (/usr/local)
 		$(PREFIX) $(KDIR)
 	$(if $(DESTDIR),,[ "$$(id -u)" != 0 ] || ldconfig)
 
-uninstall:				## Install: what install put there
+uninstall: $(MAN3)			## Install: what install put there
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
 		$(SOLINKS) $(notdir $(FRONTEND_LIBS)) libsci.a libsisci.a pkgconfig/libsci.pc \
 		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
 		$(BINDIR)/sci-model \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
+	cd $(B)/man && for m in *.3; do rm -f $(abspath $(DESTDIR)$(MANDIR))/man3/$$m; done
 	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h \
 		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so
 	[ ! -d $(DESTDIR)$(LIBDIR)/libfabric ] || \

@@ -995,9 +995,9 @@ const char *SCIGetAdapterTypeString(dis_virt_adapter_t type);
 /** SCIGetAdapterFamilyString() - its family's name; never NULL */
 const char *SCIGetAdapterFamilyString(dis_virt_adapter_t type);
 
-/* ---- not on this fabric: each checks its arguments as above and answers
- * SCI_ERR_NOT_IMPLEMENTED ---- */
+/* ---- not on this fabric ---- */
 
+/* Each function checks its arguments as above and returns SCI_ERR_NOT_IMPLEMENTED. */
 void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo,
 			sci_remote_segment_t *segment, sci_address_t address,
 			size_t size, unsigned int flags, sci_error_t *error);
