@@ -5,7 +5,10 @@
  * types and one of operations.  in comes from lower ranks: inout = in OP inout.
  */
 
+/* these are exported, all else is hidden */
+#pragma GCC visibility push(default)
 #include "libsci/include/sci/team.h"
+#pragma GCC visibility pop
 
 #include <complex.h>
 

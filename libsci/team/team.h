@@ -32,7 +32,10 @@
 #include "libsci/base/barrier.h"
 #include "libsci/base/list.h"
 #include "libsci/include/sci/msg.h"
+/* these are exported, all else is hidden */
+#pragma GCC visibility push(default)
 #include "libsci/include/sci/team.h"
+#pragma GCC visibility pop
 #include "libsci/team/boot.h"
 #include "libsci/team/heap.h"
 
