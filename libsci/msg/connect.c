@@ -423,10 +423,10 @@ struct sci_ep *sci_peer_ep(struct sci_peer *peer)
 void sci_peer_set_data(struct sci_peer *peer, void *data)
 {
 	if (peer)
-		peer->data = data;
+		sci_store_release(&peer->data, data);
 }
 
 void *sci_peer_data(struct sci_peer *peer)
 {
-	return peer ? peer->data : NULL;
+	return peer ? sci_load_acquire(&peer->data) : NULL;
 }

@@ -344,7 +344,7 @@ int sci_peer_state(struct sci_peer *peer);
 int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr);
 struct sci_ep *sci_peer_ep(struct sci_peer *peer);
 
-/* A pointer of the program's own, kept with the connection; NULL at first. */
+/* A pointer of the program's own, kept with the connection; NULL at first. Atomic. */
 void sci_peer_set_data(struct sci_peer *peer, void *data);
 void *sci_peer_data(struct sci_peer *peer);
 
