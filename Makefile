@@ -122,6 +122,9 @@ bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
 	$(if $(VTIME_OBJ),$(B)/sci-model)
 tests: $(TESTS) $(FRONTEND_TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## Build: tests and benchmarks
 
+demo-deck: all examples			## See it run: a DECK pipeline on four nodes
+	scripts/demo-deck $(O)
+
 demo: $(O)/.setup-demo			## See it run: see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
 	scripts/demo $(O)
@@ -280,7 +283,18 @@ $(B)/sci: $(SCI_OBJ) $(B)/libsci.a
 
 $(TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS): %: %.o $(B)/selftests/common.a $(B)/libsci.a
 	$(call say,LINK)
-	$(Q)$(LINK) $^ $(LIBS) -lm
+	$(Q)$(LINK) $(filter %.o,$^) $(filter-out %/libsci.a,$(filter %.a,$^)) $(B)/libsci.a $(LIBS) -lm
+
+$(B)/selftests/bench/deck: $(B)/libdeck.a
+
+# Programs of users: examples/FRONTEND_NAME.c, built as a user builds them.
+EXAMPLES := $(foreach f,$(FRONTENDS),$(patsubst %.c,$(B)/%,$(wildcard examples/$(f)_*.c)))
+examples: libs $(EXAMPLES)		## Build: the programs in examples/
+$(EXAMPLES): $(B)/%: %.c $(FRONTEND_LIBS)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -pthread $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -Ilibsci/include \
+		-o $@ $< -L$(B) -Wl,-rpath,$(abspath $(B)) -l$(firstword $(subst _, ,$(*F))) -lsci
 
 $(B)/sci-switch: $(SWITCH_OBJ) $(B)/sim/adapter.a
 	$(call say,LINK)
@@ -298,7 +312,10 @@ $(filter-out $(VTIME_TESTS),$(SIMTESTS)): %: %.o $(B)/selftests/common.a $(B)/si
 $(VTIME_TESTS): %: %.o $(filter-out %/main.o,$(VTIME_OBJ)) \
 		$(B)/selftests/common.a $(B)/sim/adapter.a $(B)/libsci.a
 	$(call say,LINK)
-	$(Q)$(LINK) $^ $(LIBS) -lm
+	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lm
+
+# DECK's own objects, but for those that start threads: the test has these.
+$(B)/selftests/sim/vtime_deck: $(addprefix $(B)/libsci/deck/,mbox.o message.o pack.o buffer.o)
 
 $(KERNEL_TESTS): %: %.o $(B)/selftests/kernel/common.a
 	$(call say,LINK)
@@ -393,7 +410,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-vm \
+.PHONY: all libs examples demo-deck ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: exported buffers
+ *
+ * Each piece of exported memory is a segment with descriptors of its own, which peers
+ * import when they first write to it. So buffers of up to 256 KiB are pieces of larger
+ * chunks, and a free buffer is used again: its chunk is still imported then. Chunks of
+ * pieces stay until deck_done(); of larger buffers up to 32 MiB are kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "libsci/deck/internal.h"
+
+/* Pieces of class c have 1024 << c bytes; BUF_CLASSES: longer than any. */
+static unsigned int class_of(size_t size)
+{
+	unsigned int c = 0;
+
+	while (c < BUF_CLASSES && size > (size_t)1024 << c)
+		c++;
+	return c;
+}
+
+int deck_bufs_share(struct deck_world *w, struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	int ret = 0;
+
+	list_for_each_safe(pos, n, &w->chunks) {
+		struct deck_chunk *c = container_of(pos, struct deck_chunk, link);
+
+		if (!ret)
+			ret = sci_buf_share(ep, w->port, c->addr);
+	}
+	return ret;
+}
+
+static void chunk_free(struct deck_world *w, struct deck_chunk *c)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &w->boxes)
+		sci_buf_free(container_of(pos, struct deck_mbox, link)->ep, c->addr);
+	sci_buf_free(w->port, c->addr);
+	list_del(&c->link);
+	free(c);
+}
+
+static int chunk_share(struct deck_world *w, const struct deck_chunk *c)
+{
+	struct list *pos, *n;
+	int ret = 0;
+
+	list_for_each_safe(pos, n, &w->boxes)
+		if (!ret)
+			ret = sci_buf_share(container_of(pos, struct deck_mbox, link)->ep,
+					    w->port, c->addr);
+	return ret;
+}
+
+static int chunk_new(struct deck_world *w, size_t size, struct deck_chunk **out)
+{
+	struct deck_chunk *c = calloc(1, sizeof(*c));
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	c->size = size;
+	list_init(&c->free);
+	ret = sci_buf_alloc(w->port, size, &c->addr);
+	if (ret) {
+		free(c);
+		return ret;
+	}
+	list_add_tail(&c->link, &w->chunks);
+	ret = chunk_share(w, c);
+	if (ret) {
+		chunk_free(w, c);
+		return ret;
+	}
+	*out = c;
+	return 0;
+}
+
+/* Cut a new chunk. */
+static int pieces_new(struct deck_world *w, struct deck_pieces *p, size_t size)
+{
+	size_t room = p->room + BUF_CHUNK / size;
+	void **more = realloc(p->free, room * sizeof(*more));
+	struct deck_chunk *c;
+	int ret;
+
+	if (!more)
+		return -ENOMEM;
+	p->free = more;
+	ret = chunk_new(w, BUF_CHUNK, &c);
+	if (ret)
+		return ret;
+	p->room = room;
+	for (size_t at = BUF_CHUNK; at; at -= size)
+		p->free[p->n++] = (uint8_t *)c->addr + at - size;
+	return 0;
+}
+
+static int piece_get(struct deck_world *w, unsigned int class, uint8_t **out)
+{
+	struct deck_pieces *p = &w->pieces[class];
+	int ret = p->n ? 0 : pieces_new(w, p, (size_t)1024 << class);
+
+	if (!ret)
+		*out = p->free[--p->n];
+	return ret;
+}
+
+static size_t whole_pages(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) & ~(page - 1);
+}
+
+static int large_get(struct deck_world *w, size_t size, uint8_t **out)
+{
+	size_t len = whole_pages(size);
+	struct deck_chunk *c;
+	struct list *pos, *n;
+	int ret;
+
+	if (len < size)
+		return -ENOMEM;
+	list_for_each_safe(pos, n, &w->kept) {
+		c = container_of(pos, struct deck_chunk, free);
+		if (c->size >= len && c->size - len <= len / 4) {
+			list_del(&c->free);
+			list_init(&c->free);
+			w->kept_bytes -= c->size;
+			*out = c->addr;
+			return 0;
+		}
+	}
+	ret = chunk_new(w, len, &c);
+	if (!ret)
+		*out = c->addr;
+	return ret;
+}
+
+static void large_put(struct deck_world *w, const void *addr)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &w->chunks) {
+		struct deck_chunk *c = container_of(pos, struct deck_chunk, link);
+
+		if (c->addr != addr)
+			continue;
+		if (w->kept_bytes + c->size > BUF_KEPT_MAX) {
+			chunk_free(w, c);
+		} else {
+			list_add_tail(&c->free, &w->kept);
+			w->kept_bytes += c->size;
+		}
+		return;
+	}
+}
+
+int deck_buf_get(struct deck_world *w, size_t size, uint8_t **out)
+{
+	unsigned int class = class_of(size);
+	int ret;
+
+	pthread_mutex_lock(&w->lock);
+	ret = class < BUF_CLASSES ? piece_get(w, class, out) : large_get(w, size, out);
+	if (!ret)
+		w->exported++;
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+void deck_buf_put(struct deck_world *w, uint8_t *buf, size_t size)
+{
+	unsigned int class = class_of(size);
+
+	pthread_mutex_lock(&w->lock);
+	w->exported--;
+	if (class < BUF_CLASSES)
+		w->pieces[class].free[w->pieces[class].n++] = buf;
+	else
+		large_put(w, buf);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void deck_bufs_free(struct deck_world *w)
+{
+	struct list *l;
+
+	while ((l = list_pop(&w->chunks))) {
+		struct deck_chunk *c = container_of(l, struct deck_chunk, link);
+
+		sci_buf_free(w->port, c->addr);
+		free(c);
+	}
+	for (unsigned int i = 0; i < BUF_CLASSES; i++)
+		free(w->pieces[i].free);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: inside DECK
+ *
+ * A mail box is an endpoint of its own, so the rings of this endpoint's connections are
+ * the rings that the paper gives each posting process, and a retrieve is a receive from
+ * any of them. All threads of a process post from one endpoint, the port, which also
+ * owns the exported buffers; every mail box shares them.
+ *
+ *	message.c, pack.c	message objects
+ *	buffer.c		exported memory for them
+ *	mbox.c			post and retrieve
+ *	find.c			create, find, destroy: mail boxes by name
+ *	service.c		the library's thread: names, connections, deaths
+ *	world.c			start and end
+ *	thread.c, semaphore.c	multiprogramming
+ *
+ * Locks: world.lock covers the lists. An endpoint's lock is taken inside of it.
+ */
+#ifndef LIBSCI_DECK_INTERNAL_H
+#define LIBSCI_DECK_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sci/msg.h>
+#include <sci/team.h>
+
+/* these are exported, all else is hidden */
+#pragma GCC visibility push(default)
+#include <deck.h>
+#pragma GCC visibility pop
+
+#include "libsci/base/compiler.h"
+#include "libsci/base/list.h"
+
+/* ---- messages ---- */
+
+struct deck_msg {
+	uint8_t *buf;
+	size_t size;
+	size_t length;
+	size_t at;			/* of the next value to be unpacked */
+	int source;
+	bool exported;
+	bool busy;			/* a request uses it */
+	struct deck_req *posted;	/* a timed post that goes on */
+};
+
+/* ---- exported buffers ---- */
+
+#define BUF_CLASSES	9u		/* pieces of 1 KiB to 256 KiB */
+#define BUF_CHUNK	(256u << 10)	/* exported at once, to be cut into pieces */
+#define BUF_KEPT_MAX	(32u << 20)	/* bytes of free larger buffers */
+
+/* Exported memory of the port's. */
+struct deck_chunk {
+	struct list link;		/* world.chunks */
+	struct list free;		/* world.kept, if it is a free larger buffer */
+	void *addr;
+	size_t size;
+};
+
+/* The free pieces of one size. Peers can write to pieces, so no list runs through them. */
+struct deck_pieces {
+	void **free;
+	size_t n;
+	size_t room;			/* for all pieces that there are */
+};
+
+struct deck_world;
+
+int deck_buf_get(struct deck_world *w, size_t size, uint8_t **out);
+void deck_buf_put(struct deck_world *w, uint8_t *buf, size_t size);
+int deck_bufs_share(struct deck_world *w, struct sci_ep *ep);
+void deck_bufs_free(struct deck_world *w);
+
+/* ---- mail boxes ---- */
+
+struct deck_mbox {
+	struct list link;		/* world.boxes or world.found */
+	struct sci_ep *ep;		/* its own; NULL: found */
+	_Atomic(struct sci_peer *) to;	/* the port's connection to it */
+	_Atomic unsigned int waiting;	/* retrieves that have begun */
+	struct sci_addr addr;
+	unsigned int refs;		/* creates and finds */
+	int owner;
+	char name[DECK_NAME_MAX + 1];
+};
+
+struct deck_req {
+	struct sci_req *req;
+	struct deck_mbox *box;
+	struct deck_msg *msg;
+	bool retrieve;
+};
+
+/*
+ * A mail box knows a connection by the pointer kept with it: the rank of a port, plus
+ * 1, or MBOX_CONTROL for the service, which tells of deaths.
+ */
+#define MBOX_CONTROL	((void *)-1)
+
+int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **out);
+void deck_mbox_close(struct deck_world *w, struct deck_mbox *box);
+int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to);
+void deck_peer_set_rank(struct sci_peer *peer, int rank);
+
+/* ---- the service ---- */
+
+enum note_op {
+	NOTE_CREATE,			/* name, rank and addr of a mail box */
+	NOTE_DESTROY,			/* likewise */
+	NOTE_FIND,			/* name: answered when it is there */
+	NOTE_FIND_NOW,			/* name: answered at once */
+	NOTE_FORGET,			/* the NOTE_FIND with this token: answers that */
+	NOTE_OPEN,			/* let rank's port connect to the mail box addr */
+	NOTE_DEATH,			/* rank has died; not answered */
+	NOTE_STOP,			/* from this process: the thread ends */
+};
+
+/* A question to another process's service, and the answer. */
+struct deck_note {
+	uint32_t op;
+	uint32_t token;			/* the asking side's */
+	int32_t rank;
+	int32_t error;			/* of an answer */
+	struct sci_addr addr;
+	char name[DECK_NAME_MAX + 1];
+};
+
+/* A question under way. */
+struct deck_ask {
+	struct sci_req *req;		/* receives the answer */
+	const _Atomic bool *dead;	/* the process that is asked has died */
+	struct deck_note answer;
+};
+
+#define NAME_BUCKETS	64u
+
+struct deck_service {
+	struct sci_ep *ep;
+	pthread_t thread;
+	struct sci_addr *addr;		/* by rank */
+	_Atomic uint32_t tokens;
+	_Atomic bool *dead;		/* by rank; the thread sets it */
+	/* the thread's alone */
+	struct list names[NAME_BUCKETS];
+	struct list finds;		/* questions for names that are not there yet */
+	int neighbour[2];		/* which it watches; -1: none */
+};
+
+int deck_service_start(struct deck_world *w);
+void deck_service_stop(struct deck_world *w);
+int deck_service_home(const struct deck_world *w, const char *name);
+int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *note,
+		struct deck_ask *ask);
+int deck_service_tell(struct deck_world *w, int rank, const struct deck_note *note);
+int deck_service_answer(struct deck_ask *ask, int timeout);
+int deck_service_call(struct deck_world *w, int rank, struct deck_note *note);
+
+/* ---- the process ---- */
+
+struct deck_world {
+	struct sci_team *team;
+	struct sci_ep *port;
+	struct sci_addr *ports;		/* by rank */
+	int rank;
+	int size;
+	size_t limit;			/* from which on buffers are exported */
+	pthread_mutex_t lock;
+	struct list boxes;		/* own ones */
+	pthread_mutex_t find_lock;	/* found, and all refs; taken before lock */
+	struct list found;
+	struct list chunks;
+	struct list kept;
+	size_t kept_bytes;
+	struct deck_pieces pieces[BUF_CLASSES];
+	unsigned int exported;		/* messages */
+	struct deck_service service;
+};
+
+/* NULL: deck_init() has not been called. */
+struct deck_world *deck_world(void);
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: post and retrieve
+ *
+ * A post is a send from the port to the mail box's endpoint, a retrieve a receive there
+ * from any connection. So the protocol is the message layer's: a line, lines or blocks,
+ * or stores into the exported buffer of the message that retrieves.
+ *
+ * A receive from any connection does not end when a process dies. So the service sends
+ * an empty message to each mail box then, for each retrieve that waits, but at least
+ * one. The retrieve that gets it looks for another message, and reports the death if
+ * there is none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/deck/internal.h"
+
+/* ---- connections ---- */
+
+void deck_peer_set_rank(struct sci_peer *peer, int rank)
+{
+	sci_peer_set_data(peer, (void *)((intptr_t)rank + 1));
+}
+
+int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **out)
+{
+	struct deck_mbox *box = calloc(1, sizeof(*box));
+	int ret;
+
+	if (!box)
+		return -ENOMEM;
+	strcpy(box->name, name);
+	box->owner = w->rank;
+	box->refs = 1;
+	ret = sci_ep_open(&box->ep, 0, 0);
+	if (ret)
+		goto err_free;
+	ret = sci_ep_addr(box->ep, &box->addr);
+	if (ret)
+		goto err_close;
+	pthread_mutex_lock(&w->lock);
+	ret = deck_bufs_share(w, box->ep);
+	if (!ret)
+		list_add_tail(&box->link, &w->boxes);
+	pthread_mutex_unlock(&w->lock);
+	if (ret)
+		goto err_close;
+	*out = box;
+	return 0;
+
+err_close:
+	sci_ep_close(box->ep);
+err_free:
+	free(box);
+	return ret;
+}
+
+void deck_mbox_close(struct deck_world *w, struct deck_mbox *box)
+{
+	struct sci_peer *to = atomic_load(&box->to);
+
+	pthread_mutex_lock(&w->lock);
+	list_del(&box->link);
+	pthread_mutex_unlock(&w->lock);
+	if (to)
+		sci_disconnect(to);
+	if (box->ep)
+		sci_ep_close(box->ep);
+	free(box);
+}
+
+/* The connection to post by; that to a mail box of this process is made when needed. */
+static inline int mbox_to(struct deck_mbox *box, struct sci_peer **to)
+{
+	*to = atomic_load_explicit(&box->to, memory_order_acquire);
+	return *to ? 0 : deck_mbox_reach(box, to);
+}
+
+/* ---- what a retrieve got ---- */
+
+static inline bool mbox_told(struct deck_msg *msg, int error, const struct sci_status *st)
+{
+	void *known = st->peer ? sci_peer_data(st->peer) : NULL;
+
+	msg->at = 0;
+	if (error && error != -EMSGSIZE) {
+		msg->length = 0;
+		msg->source = -1;
+		return false;
+	}
+	msg->length = st->len < msg->size ? st->len : msg->size;
+	msg->source = (int)(intptr_t)known - 1;
+	return known == MBOX_CONTROL;
+}
+
+static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg);
+
+/* A process has died: what is in the mail box comes first. */
+static int after_death(struct deck_mbox *box, struct deck_msg *msg)
+{
+	int ret = try_retrieve(box, msg);
+
+	if (ret == -EAGAIN || ret == -ECANCELED) {
+		msg->length = 0;
+		msg->source = -1;
+		return -ECONNRESET;
+	}
+	return ret;
+}
+
+static int retrieved(struct deck_mbox *box, struct deck_msg *msg, int error,
+		     const struct sci_status *st)
+{
+	return mbox_told(msg, error, st) ? after_death(box, msg) : error;
+}
+
+/*
+ * Wait for @req, and cancel it when the time is over.
+ * Return: its error; -ECANCELED: nothing has happened.
+ */
+static int wait_or_cancel(struct sci_req *req, int timeout, struct sci_status *st)
+{
+	int ret = timeout ? sci_wait(req, timeout, st) : sci_test(req, st);
+
+	if (ret != -EAGAIN && ret != -ETIMEDOUT)
+		return ret;
+	sci_cancel(req);
+	return sci_wait(req, -1, st);
+}
+
+static int timeout_error(int timeout)
+{
+	return timeout ? -ETIMEDOUT : -EAGAIN;
+}
+
+/* A death that is told meanwhile is told once more by the caller. */
+static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg)
+{
+	struct sci_status st = { 0 };
+	struct sci_req *req;
+	int ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
+
+	ret = ret ? ret : wait_or_cancel(req, 0, &st);
+	return mbox_told(msg, ret, &st) ? -EAGAIN : ret;
+}
+
+/* ---- the calls ---- */
+
+__hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
+{
+	struct sci_peer *to;
+	int ret;
+
+	if (!box || !msg)
+		return -EINVAL;
+	if (msg->busy)
+		return -EBUSY;
+	ret = mbox_to(box, &to);
+	return ret ? ret : sci_send(to, msg->buf, msg->length);
+}
+
+__hot int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg)
+{
+	struct sci_status st;
+	int ret;
+
+	if (!box || !msg || !box->ep)
+		return -EINVAL;
+	if (msg->busy)
+		return -EBUSY;
+	st.peer = NULL;
+	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
+	ret = sci_recv(box->ep, NULL, msg->buf, msg->size, &st);
+	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
+	return retrieved(box, msg, ret, &st);
+}
+
+int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout)
+{
+	struct sci_status st = { 0 };
+	struct sci_req *req;
+	int ret;
+
+	if (!box || !msg || !box->ep)
+		return -EINVAL;
+	if (msg->busy)
+		return -EBUSY;
+	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
+	ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
+	ret = ret ? ret : wait_or_cancel(req, timeout, &st);
+	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
+	ret = retrieved(box, msg, ret, &st);
+	return ret == -ECANCELED ? timeout_error(timeout) : ret;
+}
+
+int deck_mbox_tryretrv(deck_mbox_t *box, deck_msg_t *msg)
+{
+	return deck_mbox_timedretrv(box, msg, 0);
+}
+
+/* ---- requests ---- */
+
+static int begin(struct deck_mbox *box, struct deck_msg *msg, bool retrieve,
+		 struct deck_req **out)
+{
+	struct deck_req *r = malloc(sizeof(*r));
+	struct sci_peer *to;
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	*r = (struct deck_req){ .box = box, .msg = msg, .retrieve = retrieve };
+	if (retrieve) {
+		ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &r->req);
+	} else {
+		ret = mbox_to(box, &to);
+		ret = ret ? ret : sci_isend(to, msg->buf, msg->length, &r->req);
+	}
+	if (ret) {
+		free(r);
+		return ret;
+	}
+	if (retrieve)
+		atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
+	msg->busy = true;
+	*out = r;
+	return 0;
+}
+
+int deck_mbox_ipost(deck_mbox_t *box, deck_msg_t *msg, deck_req_t **req)
+{
+	if (!box || !msg || !req)
+		return -EINVAL;
+	return msg->busy ? -EBUSY : begin(box, msg, false, req);
+}
+
+int deck_mbox_iretrv(deck_mbox_t *box, deck_msg_t *msg, deck_req_t **req)
+{
+	if (!box || !msg || !req || !box->ep)
+		return -EINVAL;
+	return msg->busy ? -EBUSY : begin(box, msg, true, req);
+}
+
+int deck_wait(deck_req_t *req, int timeout)
+{
+	struct sci_status st = { 0 };
+	struct deck_req r;
+	int ret;
+
+	if (!req)
+		return -EINVAL;
+	ret = timeout ? sci_wait(req->req, timeout, &st) : sci_test(req->req, &st);
+	if (ret == -EAGAIN || ret == -ETIMEDOUT)
+		return timeout_error(timeout);
+	r = *req;
+	free(req);
+	r.msg->busy = false;
+	if (!r.retrieve)
+		return ret;
+	atomic_fetch_sub_explicit(&r.box->waiting, 1, memory_order_relaxed);
+	return retrieved(r.box, r.msg, ret, &st);
+}
+
+int deck_cancel(deck_req_t *req)
+{
+	return req ? sci_cancel(req->req) : -EINVAL;
+}
+
+/* ---- timed posts ---- */
+
+/* The mail box may be reading the message, or about to: only its answer ends that. */
+static int post_goes_on(struct deck_msg *msg, struct deck_req *r)
+{
+	msg->posted = r;
+	return -EINPROGRESS;
+}
+
+int deck_mbox_timedpost(deck_mbox_t *box, deck_msg_t *msg, int timeout)
+{
+	deck_req_t *r;
+	int ret = deck_mbox_ipost(box, msg, &r);
+
+	ret = ret ? ret : deck_wait(r, timeout);
+	if (ret != -EAGAIN && ret != -ETIMEDOUT)
+		return ret;
+	if (deck_cancel(r)) {
+		int now = deck_wait(r, 0);
+
+		return now == -EAGAIN ? post_goes_on(msg, r) : now;
+	}
+	deck_wait(r, -1);
+	return ret;
+}
+
+int deck_mbox_trypost(deck_mbox_t *box, deck_msg_t *msg)
+{
+	return deck_mbox_timedpost(box, msg, 0);
+}
+
+int deck_msg_wait(deck_msg_t *msg, int timeout)
+{
+	int ret;
+
+	if (!msg)
+		return -EINVAL;
+	if (!msg->posted)
+		return -ENOENT;
+	ret = deck_wait(msg->posted, timeout);
+	if (ret != -EAGAIN && ret != -ETIMEDOUT)
+		msg->posted = NULL;
+	return ret;
+}

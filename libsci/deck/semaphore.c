@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Semaphores of one process. These calls leave errno alone; sem_*() set it. */
+#include <errno.h>
+#include <limits.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "libsci/deck/internal.h"
+
+struct deck_sem {
+	sem_t sem;
+};
+
+int deck_sem_create(deck_sem_t **out, unsigned int value)
+{
+	struct deck_sem *s;
+
+	if (!out || value > SEM_VALUE_MAX)
+		return -EINVAL;
+	s = malloc(sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	sem_init(&s->sem, 0, value);
+	*out = s;
+	return 0;
+}
+
+int deck_sem_destroy(deck_sem_t *sem)
+{
+	if (sem)
+		sem_destroy(&sem->sem);
+	free(sem);
+	return 0;
+}
+
+static struct timespec time_after(int ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000l;
+	if (t.tv_nsec >= 1000000000l) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000l;
+	}
+	return t;
+}
+
+int deck_sem_wait(deck_sem_t *sem)
+{
+	return deck_sem_timedwait(sem, -1);
+}
+
+static int sem_wait_once(sem_t *sem, int timeout, const struct timespec *until)
+{
+	int ret;
+
+	if (!timeout)
+		ret = sem_trywait(sem);
+	else if (timeout < 0)
+		ret = sem_wait(sem);
+	else
+		ret = sem_clockwait(sem, CLOCK_MONOTONIC, until);
+	return ret ? -errno : 0;
+}
+
+int deck_sem_timedwait(deck_sem_t *sem, int timeout)
+{
+	struct timespec until = { 0 };
+	int saved = errno, ret;
+
+	if (!sem)
+		return -EINVAL;
+	if (timeout > 0)
+		until = time_after(timeout);
+	do
+		ret = sem_wait_once(&sem->sem, timeout, &until);
+	while (ret == -EINTR);
+	errno = saved;
+	return ret;
+}
+
+int deck_sem_post(deck_sem_t *sem)
+{
+	int saved = errno, ret;
+
+	if (!sem)
+		return -EINVAL;
+	ret = sem_post(&sem->sem) ? -errno : 0;
+	errno = saved;
+	return ret;
+}
+
+int deck_sem_value(deck_sem_t *sem)
+{
+	int value;
+
+	if (!sem)
+		return -EINVAL;
+	sem_getvalue(&sem->sem, &value);
+	return value;
+}

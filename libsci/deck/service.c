@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: the service
+ *
+ * Every process has an endpoint of its own for questions of other processes, and a
+ * thread that answers them. The thread sleeps in the endpoint's wait, takes no part in
+ * posts and retrieves, and never asks a question itself, so no two threads wait for
+ * each other.
+ *
+ *	names		The table of names is distributed: a name's hash is the rank
+ *			of the process that keeps it, its home. A question for a name
+ *			that is not there waits there until it is.
+ *	connections	A mail box accepts a connection only while a thread is in a call
+ *			of its endpoint. The service makes that call, so finding a mail
+ *			box does not wait for a retrieve.
+ *	deaths		Each service watches the living ranks before and after its own:
+ *			it has posted a receive from them, which fails when they die.
+ *			It tells all others, and the mail boxes of this process.
+ *
+ * A question is a tagged message, whose tag is the asking side's token; the answer has
+ * the same tag in another context.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/deck/internal.h"
+
+#define CONTEXT_NOTE	1u
+#define CONTEXT_ANSWER	2u
+#define CONNECT_MS	10000
+#define DEATH_MS	100		/* how often a question looks for a death */
+
+/* Of the requests that the thread waits for. */
+enum { WAIT_NOTE, WAIT_BEFORE, WAIT_AFTER, WAITS };
+
+struct name {
+	struct list link;		/* in its bucket */
+	int rank;			/* of the process that has the mail box */
+	struct sci_addr addr;
+	char name[DECK_NAME_MAX + 1];
+};
+
+struct find {
+	struct list link;		/* service.finds */
+	struct sci_peer *from;
+	uint32_t token;
+	char name[DECK_NAME_MAX + 1];
+};
+
+static uint32_t name_hash(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 16777619u;
+	return h ^ h >> 15;
+}
+
+int deck_service_home(const struct deck_world *w, const char *name)
+{
+	return (int)(name_hash(name) % (uint32_t)w->size);
+}
+
+/* ---- asking ---- */
+
+static int service_peer(struct deck_world *w, int rank, struct sci_peer **peer)
+{
+	return sci_peer_open(w->service.ep, &w->service.addr[rank], CONNECT_MS, peer);
+}
+
+/* Never blocks: who waits for an answer learns of the process's death by itself. */
+static int send_note(struct sci_peer *to, uint32_t context, const struct deck_note *note)
+{
+	const struct iovec iov = { (void *)note, sizeof(*note) };
+	const struct sci_send s = {
+		.iov = &iov, .n = 1, .tag = note->token, .context = context,
+		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
+	};
+
+	return sci_isendm(to, &s, NULL);
+}
+
+int deck_service_tell(struct deck_world *w, int rank, const struct deck_note *note)
+{
+	struct sci_peer *peer;
+	int ret = service_peer(w, rank, &peer);
+
+	return ret ? ret : send_note(peer, CONTEXT_NOTE, note);
+}
+
+int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *note,
+		     struct deck_ask *ask)
+{
+	struct deck_note n = *note;
+	struct sci_peer *peer;
+	int ret = service_peer(w, rank, &peer);
+
+	if (ret)
+		return ret;
+	n.token = atomic_fetch_add(&w->service.tokens, 1);
+	ask->answer.token = n.token;
+	ask->dead = &w->service.dead[rank];
+	ret = sci_itrecv(w->service.ep, peer, CONTEXT_ANSWER, n.token, 0, &ask->answer,
+			 sizeof(ask->answer), &ask->req);
+	if (ret)
+		return ret;
+	ret = send_note(peer, CONTEXT_NOTE, &n);
+	if (ret) {
+		sci_cancel(ask->req);
+		sci_wait(ask->req, -1, NULL);
+	}
+	return ret;
+}
+
+/* Wait in pieces: a connection that was never made does not end with the process. */
+static int wait_answer(struct deck_ask *ask, int timeout, struct sci_status *st)
+{
+	int left = timeout, ret;
+
+	do {
+		int piece = left < 0 || left > DEATH_MS ? DEATH_MS : left;
+
+		ret = piece ? sci_wait(ask->req, piece, st) : sci_test(ask->req, st);
+		if (ret != -ETIMEDOUT)
+			return ret;
+		if (left > 0)
+			left -= piece;
+	} while (left && !atomic_load(ask->dead));
+	if (!atomic_load(ask->dead))
+		return ret;
+	sci_cancel(ask->req);
+	sci_wait(ask->req, -1, NULL);
+	return -ECONNRESET;
+}
+
+/* -EAGAIN with a timeout of 0, else -ETIMEDOUT: not yet; other errors are final. */
+int deck_service_answer(struct deck_ask *ask, int timeout)
+{
+	struct sci_status st;
+	int ret = wait_answer(ask, timeout, &st);
+
+	if (ret)
+		return ret == -ETIME || ret == -ENOTCONN ? -ECONNRESET : ret;
+	if (st.len != sizeof(ask->answer))
+		return -EPROTO;
+	return ask->answer.error;
+}
+
+int deck_service_call(struct deck_world *w, int rank, struct deck_note *note)
+{
+	struct deck_ask ask;
+	int ret = deck_service_ask(w, rank, note, &ask);
+
+	return ret ? ret : deck_service_answer(&ask, -1);
+}
+
+/* ---- answers ---- */
+
+static void answer(struct sci_peer *to, uint32_t token, int error, const struct name *name)
+{
+	struct deck_note note = { .token = token, .error = error };
+
+	if (name) {
+		note.rank = name->rank;
+		note.addr = name->addr;
+	}
+	send_note(to, CONTEXT_ANSWER, &note);
+}
+
+/* ---- names ---- */
+
+static struct list *bucket(struct deck_service *s, const char *name)
+{
+	return &s->names[name_hash(name) / 7 % NAME_BUCKETS];
+}
+
+static struct name *name_find(struct deck_service *s, const char *name)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, bucket(s, name)) {
+		struct name *e = container_of(pos, struct name, link);
+
+		if (!strcmp(e->name, name))
+			return e;
+	}
+	return NULL;
+}
+
+static void finds_answer(struct deck_service *s, const struct name *e)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &s->finds) {
+		struct find *f = container_of(pos, struct find, link);
+
+		if (strcmp(f->name, e->name))
+			continue;
+		answer(f->from, f->token, 0, e);
+		list_del(&f->link);
+		free(f);
+	}
+}
+
+/* The name of a dead process's mail box may be used again. */
+static int name_create(struct deck_service *s, const struct deck_note *note)
+{
+	struct name *e = name_find(s, note->name);
+
+	if (e && !atomic_load(&s->dead[e->rank]))
+		return -EEXIST;
+	if (!e) {
+		e = calloc(1, sizeof(*e));
+		if (!e)
+			return -ENOMEM;
+		memcpy(e->name, note->name, sizeof(e->name));
+		list_add_tail(&e->link, bucket(s, e->name));
+	}
+	e->rank = note->rank;
+	e->addr = note->addr;
+	finds_answer(s, e);
+	return 0;
+}
+
+static int name_destroy(struct deck_service *s, const struct deck_note *note)
+{
+	struct name *e = name_find(s, note->name);
+
+	if (!e || e->rank != note->rank || e->addr.id != note->addr.id)
+		return -ENOENT;
+	list_del(&e->link);
+	free(e);
+	return 0;
+}
+
+static void name_ask(struct deck_service *s, struct sci_peer *from,
+		     const struct deck_note *note)
+{
+	const struct name *e = name_find(s, note->name);
+	struct find *f;
+
+	if (e || note->op == NOTE_FIND_NOW) {
+		answer(from, note->token, e ? 0 : -EAGAIN, e);
+		return;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f) {
+		answer(from, note->token, -ENOMEM, NULL);
+		return;
+	}
+	f->from = from;
+	f->token = note->token;
+	memcpy(f->name, note->name, sizeof(f->name));
+	list_add_tail(&f->link, &s->finds);
+}
+
+static void find_forget(struct deck_service *s, const struct sci_peer *from, uint32_t token)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &s->finds) {
+		struct find *f = container_of(pos, struct find, link);
+
+		if (f->from != from || f->token != token)
+			continue;
+		answer(f->from, token, -ETIMEDOUT, NULL);
+		list_del(&f->link);
+		free(f);
+		return;
+	}
+}
+
+static void names_free(struct deck_service *s)
+{
+	struct list *l;
+
+	for (unsigned int i = 0; i < NAME_BUCKETS; i++)
+		while ((l = list_pop(&s->names[i])))
+			free(container_of(l, struct name, link));
+	while ((l = list_pop(&s->finds)))
+		free(container_of(l, struct find, link));
+}
+
+/* ---- connections to mail boxes of this process ---- */
+
+/* @from is the asking service's connection. */
+static int port_connect(struct deck_world *w, struct deck_mbox *box, int rank,
+			struct sci_peer *from)
+{
+	struct sci_status st;
+	struct sci_req *req;
+	int ret = sci_iconnect(box->ep, &w->ports[rank], CONNECT_MS, &req);
+
+	if (ret)
+		return ret;
+	while ((ret = sci_wait(req, DEATH_MS, &st)) == -ETIMEDOUT) {
+		sci_progress(w->service.ep);
+		if (sci_peer_state(from))
+			sci_cancel(req);
+	}
+	if (!ret)
+		deck_peer_set_rank(st.peer, rank);
+	return ret;
+}
+
+static int box_accept(struct deck_world *w, const struct deck_note *note,
+		      struct sci_peer *from)
+{
+	struct list *pos, *n;
+	int ret = -ENOENT;
+
+	pthread_mutex_lock(&w->lock);
+	list_for_each_safe(pos, n, &w->boxes) {
+		struct deck_mbox *box = container_of(pos, struct deck_mbox, link);
+
+		if (box->addr.id == note->addr.id)
+			ret = port_connect(w, box, note->rank, from);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+/* Both ends are this thread's to move. */
+static int connect_control(struct deck_world *w, struct deck_mbox *box,
+			   struct sci_peer **peer)
+{
+	struct sci_status st;
+	struct sci_req *req;
+	int ret;
+
+	ret = sci_iconnect(box->ep, &w->service.addr[w->rank], CONNECT_MS, &req);
+	if (ret)
+		return ret;
+	while ((ret = sci_wait(req, 1, &st)) == -ETIMEDOUT)
+		sci_progress(w->service.ep);
+	if (ret)
+		return ret;
+	sci_peer_set_data(st.peer, MBOX_CONTROL);
+	do
+		ret = sci_peer_find(w->service.ep, &box->addr, peer);
+	while (ret == -ENOENT && sci_progress(w->service.ep) >= 0);
+	return ret;
+}
+
+/* One empty message for each retrieve that waits. */
+static void box_wake(struct deck_world *w, struct deck_mbox *box)
+{
+	const struct sci_send s = { .flags = SCI_SEND_COPY };
+	unsigned int n = atomic_load(&box->waiting);
+	struct sci_peer *peer;
+
+	if (connect_control(w, box, &peer))
+		return;
+	do
+		sci_isendm(peer, &s, NULL);
+	while (n-- > 1);
+}
+
+/* ---- deaths ---- */
+
+static void tell_all(struct deck_world *w, int rank)
+{
+	struct deck_note note = { .op = NOTE_DEATH, .rank = rank };
+	struct sci_peer *peer;
+
+	for (int i = 0; i < w->size; i++)
+		if (i != w->rank && !atomic_load(&w->service.dead[i]) && !service_peer(w, i, &peer))
+			send_note(peer, CONTEXT_NOTE, &note);
+}
+
+static void has_died(struct deck_world *w, int rank, bool tell)
+{
+	struct list *pos, *n;
+
+	if (rank == w->rank || atomic_exchange(&w->service.dead[rank], true))
+		return;
+	if (tell)
+		tell_all(w, rank);
+	pthread_mutex_lock(&w->lock);
+	list_for_each_safe(pos, n, &w->boxes)
+		box_wake(w, container_of(pos, struct deck_mbox, link));
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* The next living rank in one direction; -1: there is none, or the other one has it. */
+static int neighbour(const struct deck_world *w, int which)
+{
+	int step = which == WAIT_BEFORE ? w->size - 1 : 1;
+
+	for (int r = (w->rank + step) % w->size; r != w->rank; r = (r + step) % w->size)
+		if (!atomic_load(&w->service.dead[r]))
+			return r;
+	return -1;
+}
+
+/* Posts the receive that fails when the neighbour dies. */
+static void watch(struct deck_world *w, int which, struct sci_req **req)
+{
+	struct sci_peer *peer;
+	int r;
+
+	*req = NULL;
+	while ((r = neighbour(w, which)) >= 0) {
+		w->service.neighbour[which - WAIT_BEFORE] = r;
+		if (!service_peer(w, r, &peer) &&
+		    !sci_irecv(w->service.ep, peer, NULL, 0, req))
+			return;
+		has_died(w, r, true);
+	}
+}
+
+static void watch_ended(struct deck_world *w, int which, int error, struct sci_req **req)
+{
+	/* it has left: so will all */
+	if (error == -ENOTCONN || error == -ECANCELED)
+		return;
+	if (error && error != -EMSGSIZE)
+		has_died(w, w->service.neighbour[which - WAIT_BEFORE], true);
+	watch(w, which, req);
+}
+
+/* ---- the thread ---- */
+
+static bool note_good(const struct deck_world *w, const struct deck_note *note, size_t len)
+{
+	return len == sizeof(*note) && note->rank >= 0 && note->rank < w->size &&
+	       memchr(note->name, '\0', sizeof(note->name));
+}
+
+static void note_take(struct deck_world *w, struct sci_peer *from,
+		      const struct deck_note *note)
+{
+	struct deck_service *s = &w->service;
+
+	switch (note->op) {
+	case NOTE_CREATE:
+		answer(from, note->token, name_create(s, note), NULL);
+		break;
+	case NOTE_DESTROY:
+		answer(from, note->token, name_destroy(s, note), NULL);
+		break;
+	case NOTE_FIND:
+	case NOTE_FIND_NOW:
+		name_ask(s, from, note);
+		break;
+	case NOTE_FORGET:
+		find_forget(s, from, note->token);
+		break;
+	case NOTE_OPEN:
+		answer(from, note->token, box_accept(w, note, from), NULL);
+		break;
+	case NOTE_DEATH:
+		has_died(w, note->rank, false);
+		break;
+	}
+}
+
+static bool from_here(const struct deck_world *w, struct sci_peer *from)
+{
+	const struct sci_addr *own = &w->service.addr[w->rank];
+	struct sci_addr a;
+
+	return !sci_peer_addr(from, &a) && a.node == own->node && a.id == own->id;
+}
+
+static void *serve(void *arg)
+{
+	struct deck_world *w = arg;
+	struct sci_ep *ep = w->service.ep;
+	struct sci_req *reqs[WAITS] = { 0 };
+	struct sci_status st;
+	struct deck_note note;
+	size_t which;
+	int ret;
+
+	watch(w, WAIT_BEFORE, &reqs[WAIT_BEFORE]);
+	if (w->size > 2)
+		watch(w, WAIT_AFTER, &reqs[WAIT_AFTER]);
+	for (;;) {
+		if (!reqs[WAIT_NOTE] &&
+		    sci_itrecv(ep, NULL, CONTEXT_NOTE, 0, UINT64_MAX, &note,
+			       sizeof(note), &reqs[WAIT_NOTE]))
+			return NULL;
+		ret = sci_waitany(reqs, WAITS, -1, &which, &st);
+		if (which == WAITS)
+			return NULL;
+		if (which != WAIT_NOTE) {
+			watch_ended(w, (int)which, ret, &reqs[which]);
+			continue;
+		}
+		if (ret || !st.peer || !note_good(w, &note, st.len))
+			continue;
+		if (note.op == NOTE_STOP && from_here(w, st.peer))
+			return NULL;
+		note_take(w, st.peer, &note);
+	}
+}
+
+/* ---- start and end ---- */
+
+/* Signals are for the program's threads. */
+static int start_thread(struct deck_world *w)
+{
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&w->service.thread, NULL, serve, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -ret;
+}
+
+int deck_service_start(struct deck_world *w)
+{
+	struct deck_service *s = &w->service;
+
+	list_init(&s->finds);
+	for (unsigned int i = 0; i < NAME_BUCKETS; i++)
+		list_init(&s->names[i]);
+	s->dead = calloc((size_t)w->size, sizeof(*s->dead));
+	if (!s->dead)
+		return -ENOMEM;
+	return start_thread(w);
+}
+
+void deck_service_stop(struct deck_world *w)
+{
+	const struct deck_note stop = { .op = NOTE_STOP, .rank = w->rank };
+
+	deck_service_tell(w, w->rank, &stop);
+	pthread_join(w->service.thread, NULL);
+	names_free(&w->service);
+	free(w->service.dead);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Start, end, and what is the team's. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libsci/deck/internal.h"
+
+static struct deck_world *_Atomic the_world;
+
+struct deck_world *deck_world(void)
+{
+	return atomic_load_explicit(&the_world, memory_order_acquire);
+}
+
+/* How the endpoints of a process are told to the others. */
+struct ends {
+	struct sci_addr port;
+	struct sci_addr service;
+};
+
+static int exchange(struct deck_world *w)
+{
+	struct ends mine, *all;
+	int ret;
+
+	ret = sci_ep_addr(w->port, &mine.port);
+	ret = ret ? ret : sci_ep_addr(w->service.ep, &mine.service);
+	if (ret)
+		return ret;
+	all = calloc((size_t)w->size, sizeof(*all));
+	w->ports = calloc((size_t)w->size, sizeof(*w->ports));
+	w->service.addr = calloc((size_t)w->size, sizeof(*w->service.addr));
+	ret = all && w->ports && w->service.addr ? 0 : -ENOMEM;
+	ret = ret ? ret : sci_team_allgather(w->team, &mine, sizeof(mine), all);
+	for (int i = 0; !ret && i < w->size; i++) {
+		w->ports[i] = all[i].port;
+		w->service.addr[i] = all[i].service;
+	}
+	free(all);
+	return ret;
+}
+
+static size_t limit_asked(void)
+{
+	const char *text = getenv("DECK_MSG_BUF_LIMIT");
+	char *end;
+	unsigned long long n;
+
+	if (!text || *text < '0' || *text > '9')
+		return DECK_MSG_BUF_LIMIT;
+	n = strtoull(text, &end, 10);
+	return *end ? DECK_MSG_BUF_LIMIT : (size_t)n;
+}
+
+static struct deck_world *world_new(void)
+{
+	struct deck_world *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->limit = limit_asked();
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_mutex_init(&w->find_lock, NULL);
+	list_init(&w->boxes);
+	list_init(&w->found);
+	list_init(&w->chunks);
+	list_init(&w->kept);
+	return w;
+}
+
+static void world_free(struct deck_world *w)
+{
+	deck_bufs_free(w);
+	if (w->service.ep)
+		sci_ep_close(w->service.ep);
+	if (w->port)
+		sci_ep_close(w->port);
+	free(w->ports);
+	free(w->service.addr);
+	pthread_mutex_destroy(&w->find_lock);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static int world_open(struct deck_world *w)
+{
+	int ret;
+
+	w->rank = sci_team_rank(w->team);
+	w->size = sci_team_size(w->team);
+	ret = sci_ep_open(&w->port, 0, 0);
+	ret = ret ? ret : sci_ep_open(&w->service.ep, 0, 0);
+	ret = ret ? ret : exchange(w);
+	return ret ? ret : deck_service_start(w);
+}
+
+int deck_init(int *argc, char ***argv)
+{
+	struct deck_world *w;
+	int ret;
+
+	(void)argc;
+	(void)argv;
+	if (deck_world())
+		return -EALREADY;
+	w = world_new();
+	if (!w)
+		return -ENOMEM;
+	ret = sci_team_open(&w->team, NULL);
+	if (ret)
+		goto err_free;
+	ret = world_open(w);
+	if (ret)
+		goto err_team;
+	atomic_store_explicit(&the_world, w, memory_order_release);
+	return 0;
+
+err_team:
+	sci_team_close(w->team);
+err_free:
+	world_free(w);
+	return ret;
+}
+
+static bool in_use(struct deck_world *w)
+{
+	bool used;
+
+	pthread_mutex_lock(&w->find_lock);
+	pthread_mutex_lock(&w->lock);
+	used = !list_empty(&w->boxes) || !list_empty(&w->found) || w->exported;
+	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->find_lock);
+	return used;
+}
+
+int deck_done(void)
+{
+	struct deck_world *w = deck_world();
+	struct sci_team *team;
+	int ret, closed;
+
+	if (!w)
+		return -ENOTCONN;
+	if (in_use(w))
+		return -EBUSY;
+	team = w->team;
+	ret = sci_team_barrier(team);
+	atomic_store_explicit(&the_world, NULL, memory_order_release);
+	deck_service_stop(w);
+	world_free(w);
+	closed = sci_team_close(team);
+	return ret ? ret : closed;
+}
+
+int deck_rank(void)
+{
+	struct deck_world *w = deck_world();
+
+	return w ? w->rank : -ENOTCONN;
+}
+
+int deck_size(void)
+{
+	struct deck_world *w = deck_world();
+
+	return w ? w->size : -ENOTCONN;
+}
+
+int deck_node(int rank)
+{
+	struct deck_world *w = deck_world();
+
+	return w ? sci_team_node(w->team, rank) : -ENOTCONN;
+}
+
+int deck_nodes(void)
+{
+	struct deck_world *w = deck_world();
+
+	return w ? sci_team_nodes(w->team) : -ENOTCONN;
+}
+
+int deck_barrier(void)
+{
+	struct deck_world *w = deck_world();
+
+	return w ? sci_team_barrier(w->team) : -ENOTCONN;
+}
+
+int deck_broadcast(deck_msg_t *msg, int root)
+{
+	struct deck_world *w = deck_world();
+	uint64_t length;
+	int ret;
+
+	if (!w)
+		return -ENOTCONN;
+	if (!msg)
+		return -EINVAL;
+	length = msg->length;
+	ret = sci_team_bcast(w->team, root, &length, sizeof(length));
+	if (ret)
+		return ret;
+	if (length > msg->size)
+		return -EMSGSIZE;
+	ret = length ? sci_team_bcast(w->team, root, msg->buf, length) : 0;
+	msg->length = ret ? 0 : length;
+	msg->at = 0;
+	msg->source = ret ? -1 : root;
+	return ret;
+}

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Mail boxes: their names, and messages of all sizes between 1 to 16 processes. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <deck.h>
+
+#include "selftests/ranks.h"
+
+#define SLOW	(TEST_ASAN || TEST_TSAN)
+
+static deck_mbox_t *box_create(const char *name)
+{
+	deck_mbox_t *box = NULL;
+
+	CHECK_EQ(deck_mbox_create(&box, name), 0);
+	CHECK(box);
+	return box;
+}
+
+static deck_mbox_t *box_find(const char *name)
+{
+	deck_mbox_t *box = NULL;
+
+	CHECK_EQ(deck_mbox_find(&box, name, TEST_WAIT_MS), 0);
+	CHECK(box);
+	return box;
+}
+
+static deck_msg_t *message(size_t size)
+{
+	deck_msg_t *m = NULL;
+
+	CHECK_EQ(deck_msg_create(&m, size), 0);
+	return m;
+}
+
+static void fill(deck_msg_t *m, size_t len, unsigned int seed)
+{
+	deck_msg_clear(m);
+	test_fill(deck_msg_address(m), len, seed);
+	CHECK_EQ(deck_msg_set_length(m, len), 0);
+}
+
+static void check(deck_msg_t *m, size_t len, unsigned int seed, int from)
+{
+	CHECK_EQ(deck_msg_length(m), len);
+	CHECK_EQ(deck_msg_source(m), from);
+	CHECK(test_filled(deck_msg_address(m), len, seed));
+}
+
+/* ---- names ---- */
+
+static void alone(void *arg)
+{
+	int rank = (int)ranks_rank();
+	deck_mbox_t *a, *b, *c;
+	deck_msg_t *m = message(16), *big = message(100000);
+	int i = 0;
+
+	(void)arg;
+	CHECK_EQ(deck_mbox_create(&a, "early"), -ENOTCONN);
+	CHECK_EQ(deck_barrier(), -ENOTCONN);
+	CHECK_EQ(deck_done(), -ENOTCONN);
+	CHECK_EQ(deck_msg_destroy(big), 0);
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	CHECK_EQ(deck_init(NULL, NULL), -EALREADY);
+	CHECK_EQ(deck_rank(), rank);
+	CHECK_EQ(deck_size(), 1);
+	CHECK_EQ(deck_nodes(), 1);
+	CHECK_EQ(deck_node(0), 0);
+
+	CHECK_EQ(deck_mbox_create(&a, ""), -EINVAL);
+	CHECK_EQ(deck_mbox_create(&a, NULL), -EINVAL);
+	CHECK_EQ(deck_mbox_create(NULL, "a"), -EINVAL);
+	CHECK_EQ(deck_mbox_create(&a, "a name that is longer than sixty-three bytes, which "
+				      "is the most it can have"), -EINVAL);
+	CHECK_EQ(deck_mbox_find(&b, "a", 0), -EAGAIN);
+	CHECK_EQ(deck_mbox_find(&b, "a", 5), -ETIMEDOUT);
+	a = box_create("a");
+	CHECK_EQ(deck_mbox_create(&c, "a"), -EEXIST);
+	b = box_find("a");
+	CHECK(a == b);
+	CHECK_EQ(deck_mbox_owner(a), 0);
+	CHECK(!strcmp(deck_mbox_name(a), "a"));
+
+	/* to itself */
+	CHECK_EQ(deck_mbox_tryretrv(a, m), -EAGAIN);
+	CHECK_EQ(deck_mbox_timedretrv(a, m, 2), -ETIMEDOUT);
+	CHECK_EQ(deck_pack_int(m, &(int){ 5 }, 1), 0);
+	CHECK_EQ(deck_mbox_post(a, m), 0);
+	deck_msg_clear(m);
+	CHECK_EQ(deck_mbox_retrv(a, m), 0);
+	CHECK_EQ(deck_unpack_int(m, &i, 1), 0);
+	CHECK_EQ(i, 5);
+	CHECK_EQ(deck_msg_source(m), 0);
+
+	CHECK_EQ(deck_done(), -EBUSY);
+	CHECK_EQ(deck_mbox_destroy(b), 0);
+	CHECK_EQ(deck_done(), -EBUSY);
+	CHECK_EQ(deck_mbox_destroy(a), 0);
+	CHECK_EQ(deck_mbox_find(&b, "a", 0), -EAGAIN);
+	/* the name is free again */
+	CHECK_EQ(deck_mbox_destroy(box_create("a")), 0);
+	big = message(100000);
+	CHECK_EQ(deck_done(), -EBUSY);
+	CHECK_EQ(deck_msg_destroy(big), 0);
+	CHECK_EQ(deck_done(), 0);
+	CHECK_EQ(deck_msg_destroy(m), 0);
+}
+
+TEST(one_process)
+{
+	ranks_run_arg(1, 1, alone, NULL, false);
+}
+
+/* Each rank has mail boxes, and finds those of all others; some before they are there. */
+static void all_names(void *arg)
+{
+	int rank = (int)ranks_rank();
+	deck_mbox_t *own[3], *other[16][3];
+	char name[32];
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	for (int k = 0; k < 3; k++) {
+		snprintf(name, sizeof(name), "box %d of %d", k, rank);
+		own[k] = box_create(name);
+		for (int r = 0; r < deck_size(); r++) {
+			snprintf(name, sizeof(name), "box %d of %d", k, r);
+			other[r][k] = box_find(name);
+			CHECK_EQ(deck_mbox_owner(other[r][k]), r);
+			CHECK(!strcmp(deck_mbox_name(other[r][k]), name));
+		}
+	}
+	/* none has this, and finding it ends */
+	CHECK_EQ(deck_mbox_find(&own[0], "box 3 of 0", 3), -ETIMEDOUT);
+	CHECK_EQ(deck_barrier(), 0);
+	for (int k = 0; k < 3; k++)
+		for (int r = 0; r < deck_size(); r++) {
+			if (r == rank)
+				CHECK_EQ(deck_mbox_destroy(other[r][k]), 0);
+			CHECK_EQ(deck_mbox_destroy(other[r][k]), 0);
+		}
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(names_of_all_processes)
+{
+	ranks_run_arg(SLOW ? 5 : 9, 4, all_names, NULL, false);
+}
+
+/* Of those that create the same name at a time one gets it. */
+static void one_name(void *arg)
+{
+	int rank = (int)ranks_rank();
+	_Atomic int *winners = arg;
+	deck_mbox_t *box;
+	int ret;
+
+	(void)rank;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ(deck_barrier(), 0);
+		ret = deck_mbox_create(&box, "the one");
+		CHECK(!ret || ret == -EEXIST);
+		if (!ret)
+			atomic_fetch_add(winners, 1);
+		CHECK_EQ(deck_barrier(), 0);
+		CHECK_EQ(atomic_load(winners), i + 1);
+		if (!ret)
+			CHECK_EQ(deck_mbox_destroy(box), 0);
+	}
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(a_name_is_given_once)
+{
+	_Atomic int *winners = test_shared(sizeof(*winners));
+
+	ranks_run_arg(4, 2, one_name, winners, false);
+}
+
+/* ---- messages ---- */
+
+static const size_t sizes[] = {
+	0, 1, 61, 62, 63, 64, 65, 1000, 1023, 1024, 4096, 6000, 8192, 65536, 65537, 262144,
+	300001, 1 << 21,
+};
+
+/* Rank 0 posts all sizes to all others, who post them back. */
+static void echo(void *arg)
+{
+	int rank = (int)ranks_rank();
+	char name[16];
+	deck_mbox_t *own, *other;
+	deck_msg_t *m;
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	snprintf(name, sizeof(name), "%d", rank);
+	own = box_create(name);
+	for (int r = 1; r < deck_size(); r++) {
+		if (rank && rank != r)
+			continue;
+		snprintf(name, sizeof(name), "%d", rank ? 0 : r);
+		other = box_find(name);
+		for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+			size_t n = sizes[i];
+
+			m = message(n);
+			if (!rank) {
+				fill(m, n, (unsigned int)(n + (size_t)r));
+				CHECK_EQ(deck_mbox_post(other, m), 0);
+				test_fill(deck_msg_address(m), n, 0);
+			}
+			CHECK_EQ(deck_mbox_retrv(own, m), 0);
+			check(m, n, (unsigned int)(n + (size_t)r), rank ? 0 : r);
+			if (rank)
+				CHECK_EQ(deck_mbox_post(other, m), 0);
+			CHECK_EQ(deck_msg_destroy(m), 0);
+		}
+		CHECK_EQ(deck_mbox_destroy(other), 0);
+	}
+	CHECK_EQ(deck_barrier(), 0);
+	CHECK_EQ(deck_mbox_destroy(own), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(all_sizes_on_two_nodes)
+{
+	ranks_run_arg(2, 2, echo, NULL, false);
+}
+
+TEST(all_sizes_on_one_node)
+{
+	ranks_run_arg(3, 1, echo, NULL, false);
+}
+
+TEST(all_sizes_in_private_memory)
+{
+	setenv("DECK_MSG_BUF_LIMIT", "100000000", 1);
+	ranks_run_arg(2, 2, echo, NULL, false);
+}
+
+TEST(all_sizes_in_exported_memory)
+{
+	setenv("DECK_MSG_BUF_LIMIT", "1", 1);
+	ranks_run_arg(2, 2, echo, NULL, false);
+}
+
+/*
+ * Everybody posts to everybody: @arg rounds of sizes that each pair computes. A
+ * message of a process that is ahead waits in the mail box.
+ */
+static size_t size_of(int from, int to, int round)
+{
+	unsigned int x = (unsigned int)(from * 31 + to * 17 + round * 101);
+
+	x = (x ^ x >> 3) * 2654435761u >> 8;
+	return x % 8 ? x % 700 : x % 40000;
+}
+
+#define ROUND_MAX	40000u
+
+struct mesh {
+	int rank, size;
+	deck_mbox_t *own, *other[16];
+	deck_msg_t *out[16], *in;
+	int next[16];			/* round of the next message of each */
+	int received;
+};
+
+static void mesh_retrieve(struct mesh *m)
+{
+	int from, ret = deck_mbox_timedretrv(m->own, m->in, 1), *next;
+
+	if (ret == -ETIMEDOUT)
+		return;
+	CHECK_EQ(ret, 0);
+	from = deck_msg_source(m->in);
+	CHECK(from >= 0 && from < m->size);
+	next = &m->next[from];
+	check(m->in, size_of(from, m->rank, *next),
+	      (unsigned int)(*next * 1000 + from * 16 + m->rank), from);
+	++*next;
+	m->received++;
+}
+
+static void mesh_round(struct mesh *m, int round)
+{
+	deck_req_t *reqs[16];
+
+	for (int r = 0; r < m->size; r++) {
+		fill(m->out[r], size_of(m->rank, r, round),
+		     (unsigned int)(round * 1000 + m->rank * 16 + r));
+		CHECK_EQ(deck_mbox_ipost(m->other[r], m->out[r], &reqs[r]), 0);
+		CHECK_EQ(deck_mbox_post(m->other[r], m->out[r]), -EBUSY);
+		CHECK_EQ(deck_msg_destroy(m->out[r]), -EBUSY);
+	}
+	for (int r = 0; r < m->size; r++) {
+		int ret;
+
+		while ((ret = deck_wait(reqs[r], 0)) == -EAGAIN)
+			mesh_retrieve(m);
+		CHECK_EQ(ret, 0);
+	}
+}
+
+static void all_to_all(void *arg)
+{
+	int rank = (int)ranks_rank();
+	int rounds = *(int *)arg;
+	struct mesh m = { .rank = rank };
+	char name[16];
+
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	m.size = deck_size();
+	snprintf(name, sizeof(name), "%d", rank);
+	m.own = box_create(name);
+	m.in = message(ROUND_MAX);
+	for (int r = 0; r < m.size; r++) {
+		snprintf(name, sizeof(name), "%d", r);
+		m.other[r] = box_find(name);
+		m.out[r] = message(ROUND_MAX);
+	}
+	for (int i = 0; i < rounds; i++)
+		mesh_round(&m, i);
+	while (m.received < rounds * m.size)
+		mesh_retrieve(&m);
+	CHECK_EQ(deck_barrier(), 0);
+	for (int r = 0; r < m.size; r++) {
+		CHECK_EQ(m.next[r], rounds);
+		CHECK_EQ(deck_msg_destroy(m.out[r]), 0);
+		CHECK_EQ(deck_mbox_destroy(m.other[r]), 0);
+	}
+	CHECK_EQ(deck_msg_destroy(m.in), 0);
+	CHECK_EQ(deck_mbox_destroy(m.own), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+static void check_all_to_all(int n, int nodes, int rounds)
+{
+	ranks_run_arg(n, nodes, all_to_all, &rounds, false);
+}
+
+TEST(all_to_all_of_2)
+{
+	check_all_to_all(2, 1, 100 / (1 + 9 * SLOW));
+}
+
+TEST(all_to_all_of_4_on_4_nodes)
+{
+	check_all_to_all(4, 4, 50 / (1 + 9 * SLOW));
+}
+
+TEST(all_to_all_of_8_on_4_nodes)
+{
+	check_all_to_all(8, 4, SLOW ? 2 : 10);
+}
+
+TEST(all_to_all_of_16_on_1_node)
+{
+	check_all_to_all(SLOW ? 8 : 16, 1, SLOW ? 1 : 3);
+}
+
+TEST(all_to_all_of_16_on_4_nodes)
+{
+	check_all_to_all(SLOW ? 8 : 16, 4, SLOW ? 1 : 3);
+}
+
+/* ---- what ends otherwise ---- */
+
+static void limits(void *arg)
+{
+	int rank = (int)ranks_rank();
+	deck_mbox_t *own, *other;
+	deck_msg_t *m = message(100), *more = message(9000);
+	deck_req_t *req, *second;
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	own = box_create(rank ? "b" : "a");
+	other = box_find(rank ? "a" : "b");
+	if (!rank) {
+		/* too long for the message that retrieves: short, and by rendezvous */
+		fill(more, 200, 1);
+		CHECK_EQ(deck_mbox_post(other, more), 0);
+		fill(more, 9000, 2);
+		CHECK_EQ(deck_mbox_post(other, more), 0);
+		fill(m, 10, 3);
+		CHECK_EQ(deck_mbox_timedpost(other, m, TEST_WAIT_MS), 0);
+		CHECK_EQ(deck_mbox_post(own, m), 0);
+		/* a request that is given up gets nothing */
+		deck_msg_clear(m);
+		CHECK_EQ(deck_mbox_retrv(own, m), 0);
+		CHECK_EQ(deck_mbox_iretrv(own, m, &req), 0);
+		CHECK_EQ(deck_mbox_iretrv(own, more, &second), 0);
+		CHECK_EQ(deck_mbox_tryretrv(own, m), -EBUSY);
+		CHECK_EQ(deck_wait(req, 0), -EAGAIN);
+		CHECK_EQ(deck_wait(req, 2), -ETIMEDOUT);
+		CHECK_EQ(deck_cancel(req), 0);
+		CHECK_EQ(deck_wait(req, -1), -ECANCELED);
+		fill(m, 20, 4);
+		CHECK_EQ(deck_mbox_post(own, m), 0);
+		CHECK_EQ(deck_wait(second, TEST_WAIT_MS), 0);
+		check(more, 20, 4, 0);
+	} else {
+		CHECK_EQ(deck_mbox_retrv(own, m), -EMSGSIZE);
+		CHECK_EQ(deck_msg_length(m), 100);
+		CHECK_EQ(deck_msg_source(m), 0);
+		CHECK_EQ(deck_mbox_timedretrv(own, m, TEST_WAIT_MS), -EMSGSIZE);
+		CHECK_EQ(deck_mbox_iretrv(own, m, &req), 0);
+		CHECK_EQ(deck_wait(req, -1), 0);
+		check(m, 10, 3, 0);
+	}
+	CHECK_EQ(deck_barrier(), 0);
+	/* found mail boxes are not for retrieving */
+	CHECK_EQ(deck_mbox_retrv(other, m), -EINVAL);
+	CHECK_EQ(deck_mbox_iretrv(other, m, &req), -EINVAL);
+	CHECK_EQ(deck_mbox_post(NULL, m), -EINVAL);
+	CHECK_EQ(deck_mbox_post(other, NULL), -EINVAL);
+	if (rank)
+		CHECK_EQ(deck_mbox_destroy(own), 0);
+	CHECK_EQ(deck_barrier(), 0);
+	if (!rank) {
+		/* its owner has destroyed it */
+		WAIT_UNTIL(deck_mbox_post(other, m) == -ENOTCONN, TEST_WAIT_MS);
+		CHECK_EQ(deck_mbox_find(&own, "b", 0), -EAGAIN);
+		own = box_find("a");
+		CHECK_EQ(deck_mbox_destroy(own), 0);
+		CHECK_EQ(deck_mbox_destroy(own), 0);
+	}
+	CHECK_EQ(deck_mbox_destroy(other), 0);
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	CHECK_EQ(deck_msg_destroy(more), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(messages_that_do_not_fit_and_requests)
+{
+	ranks_run_arg(2, 2, limits, NULL, false);
+}
+
+/*
+ * Posts that nobody retrieves in time: they have not happened, or go on, of which the
+ * caller learns.
+ */
+static void timed(void *arg)
+{
+	int rank = (int)ranks_rank();
+	const size_t n = 1 << 20;
+	deck_msg_t *m = message(n), *next = message(n), *m2 = message(10);
+	unsigned int posts = 0;
+	deck_mbox_t *box;
+	int ret;
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	box = rank ? box_find("slow") : box_create("slow");
+	if (rank) {
+		fill(m, n, 1);
+		fill(next, n, 2);
+		CHECK_EQ(deck_msg_wait(m, 0), -ENOENT);
+		CHECK_EQ(deck_mbox_trypost(box, m), -EINPROGRESS);
+		CHECK_EQ(deck_mbox_post(box, m), -EBUSY);
+		CHECK_EQ(deck_msg_wait(m, 0), -EAGAIN);
+		CHECK_EQ(deck_msg_wait(m, 2), -ETIMEDOUT);
+		CHECK_EQ(deck_mbox_timedpost(box, next, 2), -EINPROGRESS);
+		CHECK_EQ(deck_barrier(), 0);
+		CHECK_EQ(deck_msg_wait(next, TEST_WAIT_MS), 0);
+		CHECK_EQ(deck_msg_wait(m, TEST_WAIT_MS), 0);
+		CHECK_EQ(deck_msg_wait(m, 0), -ENOENT);
+		CHECK_EQ(deck_barrier(), 0);
+		/* short ones, until there is no room: that one has not been posted */
+		while (fill(m2, 10, posts), !(ret = deck_mbox_timedpost(box, m2, 2)))
+			posts++;
+		CHECK_EQ(ret, -ETIMEDOUT);
+		CHECK_EQ(deck_mbox_trypost(box, m2), -EAGAIN);
+		CHECK(posts > 0);
+		CHECK_EQ(deck_barrier(), 0);
+		fill(m2, 1, 0);
+		CHECK_EQ(deck_mbox_post(box, m2), 0);
+	} else {
+		CHECK_EQ(deck_barrier(), 0);
+		for (unsigned int i = 1; i < 3; i++) {
+			CHECK_EQ(deck_mbox_retrv(box, m), 0);
+			check(m, n, i, 1);
+		}
+		CHECK_EQ(deck_barrier(), 0);
+		CHECK_EQ(deck_barrier(), 0);
+		do {
+			CHECK_EQ(deck_mbox_retrv(box, m2), 0);
+			if (deck_msg_length(m2) > 1)
+				check(m2, 10, posts++, 1);
+		} while (deck_msg_length(m2) > 1);
+	}
+	CHECK_EQ(deck_barrier(), 0);
+	CHECK_EQ(deck_mbox_destroy(box), 0);
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	CHECK_EQ(deck_msg_destroy(m2), 0);
+	CHECK_EQ(deck_msg_destroy(next), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(posts_in_time)
+{
+	ranks_run_arg(2, 2, timed, NULL, false);
+}
+
+/* ---- buffers ---- */
+
+/* Created, posted, destroyed, over and over: nothing grows, addresses come again. */
+static void churn(void *arg)
+{
+	int rank = (int)ranks_rank();
+	static const size_t lens[] = { 1024, 5000, 70000, 300000, 1 << 20 };
+	deck_mbox_t *box;
+	unsigned int before = 0;
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	box = rank ? box_find("churn") : box_create("churn");
+	for (unsigned int i = 0; i < 40; i++) {
+		deck_msg_t *m[ARRAY_LEN(lens)];
+
+		for (size_t k = 0; k < ARRAY_LEN(lens); k++) {
+			m[k] = message(lens[k]);
+			if (rank) {
+				fill(m[k], lens[k], i);
+				CHECK_EQ(deck_mbox_post(box, m[k]), 0);
+			} else {
+				CHECK_EQ(deck_mbox_retrv(box, m[k]), 0);
+				check(m[k], lens[k], i, 1);
+			}
+		}
+		for (size_t k = 0; k < ARRAY_LEN(lens); k++)
+			CHECK_EQ(deck_msg_destroy(m[k]), 0);
+		if (i == 2)
+			before = count_fds();
+	}
+	CHECK_EQ(count_fds(), before);
+	CHECK_EQ(deck_barrier(), 0);
+	CHECK_EQ(deck_mbox_destroy(box), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(buffers_are_used_again)
+{
+	ranks_run_arg(2, 2, churn, NULL, false);
+}
+
+static void broadcasts(void *arg)
+{
+	int rank = (int)ranks_rank();
+	deck_msg_t *m = message(50000);
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	for (int root = 0; root < deck_size(); root++) {
+		deck_msg_clear(m);
+		if (rank == root)
+			fill(m, (size_t)root * 1000, (unsigned int)root);
+		CHECK_EQ(deck_broadcast(m, root), 0);
+		check(m, (size_t)root * 1000, (unsigned int)root, root);
+	}
+	CHECK_EQ(deck_broadcast(NULL, 0), -EINVAL);
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(broadcast)
+{
+	ranks_run_arg(5, 4, broadcasts, NULL, false);
+}
