@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* What one user holds of an adapter. */
+/* Limits to what one user holds of an adapter. */
 
 #include <linux/capability.h>
 #include <linux/cred.h>

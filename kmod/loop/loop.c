@@ -10,9 +10,9 @@
  * breaks DMA, pulls the cable and reports errors; sci_loop/remove and sci_loop/add
  * take nodes away and bring them.
  *
- * Nodes find each other in loop_nodes under loop_srcu.  One that is to be
- * removed leaves the table first; when the readers are through, no other node
- * calls into it any more.  Readers may wait for locks of the core, so these are
+ * Nodes find each other in loop_nodes under loop_srcu.  A node that is to be
+ * removed leaves the table first.  After a grace period no other node calls into
+ * it any more.  Readers may wait for locks of the core, so these are
  * never held where readers are waited for: exposed memory has its own lock.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -528,7 +528,7 @@ static void loop_node_free(struct loop_node *n)
 	kfree(n);
 }
 
-/* Others find it when it is complete; storing needs no memory then. */
+/* Other nodes find the node when it is complete: xa_store() then needs no memory. */
 static int loop_node_add(u32 node)
 {
 	struct loop_node *n;
@@ -558,7 +558,7 @@ err_reserved:
 	return ret;
 }
 
-/* Whoever it has to do with notices on his own. */
+/* Peers and importers of the node notice by themselves. */
 static void loop_node_remove(struct loop_node *n)
 {
 	lockdep_assert_held(&loop_lock);

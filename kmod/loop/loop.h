@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What the files of sci_loop share. */
+/* Declarations that the files of sci_loop share. */
 #ifndef SCI_LOOP_H
 #define SCI_LOOP_H
 

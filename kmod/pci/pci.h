@@ -20,9 +20,9 @@
  * the adapter, then resets the card, and frees what the card knew of after that.
  *
  * The card is not trusted: what it says is checked when it comes up, what it
- * writes to memory when that is read, and no wait for it is without an end.  One
- * that does not do what it must in time, or reads as ones because it has been
- * pulled out, is given up: sci_pci_fail() resets it at once, so that memory
+ * writes to memory when that is read, and no wait for it is without an end.  A card
+ * that does not answer in time, or reads as ones because it has been pulled out, is
+ * given up: sci_pci_fail() resets it at once, so that memory
  * which it knew of can be freed, and takes it down from a work.
  */
 #ifndef SCI_PCI_H
