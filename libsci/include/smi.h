@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: SMI, shared memory interface
+ *
+ * Regions of shared memory for the processes of one program on one or several
+ * nodes: created by all processes together or by one alone, mapped at the same
+ * address everywhere unless a flag permits otherwise, with allocators,
+ * synchronization, copies, loop scheduling and small messages.  smi(3) is the
+ * overview.
+ *
+ * Rules for all functions
+ *  - They return SMI_SUCCESS or an SMI_ERR_ code.  2000 + errno says that a system
+ *    call failed, 1000 + a code that a message between processes failed.
+ *  - SMI_ERR_NOINIT: before SMI_Init() or after SMI_Finalize().
+ *    SMI_ERR_PARAM: an argument is NULL or out of range.
+ *  - "Collective": all processes call the function, in the same order, one thread
+ *    of each at a time.  Other functions may be called by any thread.
+ *  - Sizes and offsets are bytes.  Processes and nodes are ranks from 0; processes
+ *    of one node have consecutive ranks.
+ *  - When a process dies, the watchdog ends the others (SMI_Watchdog()).  Without
+ *    it, calls that wait for the dead process return SMI_ERR_OTHER.
+ */
+#ifndef _SMI_H_
+#define _SMI_H_
+
+#include <stddef.h>
+#include <pthread.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int smi_error_t;
+
+#define SMI_SUCCESS		0
+#define SMI_ERR_OTHER		1
+#define SMI_ERR_NOINIT		2
+#define SMI_ERR_PARAM		3
+#define SMI_ERR_BADADR		4
+#define SMI_ERR_MAPFAILED	5
+#define SMI_ERR_NODEVICE	6
+#define SMI_ERR_NOSEGMENT	7
+#define SMI_ERR_NOMEM		8
+#define SMI_ERR_NOTIMPL		9
+#define SMI_ERR_TRANSFER	10	/* data was lost: transfer it again */
+#define SMI_ERR_PENDING		11	/* not complete, or in use */
+#define SMI_ERR_NOTPOSTED	12
+#define SMI_ERR_BADALIGN	13
+#define SMI_ERR_BUSY		14
+
+/* ---- start, end, ranks ---- */
+
+/**
+ * SMI_Init() - join the program; collective
+ * @argc, @argv: those of main(); may be NULL
+ *
+ * Removes a launcher's arguments, all up to and including "--", and sets optind
+ * to 1.  A second call does nothing.
+ */
+smi_error_t SMI_Init(int *argc, char ***argv);
+
+/** SMI_Finalize() - barrier, then release everything; collective */
+smi_error_t SMI_Finalize(void);
+
+/** SMI_Abort() - end all processes; this one exits with @code, as do the others */
+void SMI_Abort(int code);
+
+smi_error_t SMI_Proc_rank(int *rank);
+smi_error_t SMI_Proc_size(int *size);
+smi_error_t SMI_Node_rank(int *rank);
+smi_error_t SMI_Node_size(int *size);
+smi_error_t SMI_Local_proc_rank(int *rank);
+smi_error_t SMI_Local_proc_size(int *size);
+/** SMI_Max_local_proc_size() - the largest number of processes on a node */
+smi_error_t SMI_Max_local_proc_size(int *size);
+smi_error_t SMI_Proc_to_node(int proc, int *node);
+/** SMI_First_proc_on_node() - the lowest rank of a node */
+smi_error_t SMI_First_proc_on_node(int node, int *proc);
+
+/**
+ * SMI_Get_node_name() - the host's name; also before SMI_Init()
+ * @len: in: capacity; out: length of the string
+ *
+ * OTHER: the name does not fit.
+ */
+smi_error_t SMI_Get_node_name(char *name, size_t *len);
+
+/** SMI_Page_size() - least common multiple of all nodes' page sizes */
+smi_error_t SMI_Page_size(int *size);
+
+/* ---- regions ---- */
+
+/* type of a region */
+#define SMI_SHM_UNDIVIDED	0	/* one segment, on the owner's node */
+#define SMI_SHM_BLOCKED		1	/* a consecutive share on each node */
+#define SMI_SHM_CYCLIC		2	/* not implemented */
+#define SMI_SHM_CUSTOMIZED	3	/* consecutive segments of given owners */
+#define SMI_SHM_SMP		4	/* one segment per node, shared there */
+#define SMI_SHM_PT2PT		5	/* owner and partner alone */
+#define SMI_SHM_FRAGMENTED	6	/* a part per process, each by itself */
+#define SMI_SHM_LOCAL		7	/* exported by one process */
+#define SMI_SHM_REMOTE		8	/* import of a LOCAL segment */
+#define SMI_SHM_RDMA		9	/* the same, not mapped: put and get */
+
+/* flags of a region, ORed to its type */
+#define SMI_SHM_DELAYED		(1 << 10) /* non-owners map later */
+#define SMI_SHM_NONFIXED	(1 << 11) /* addresses may differ */
+#define SMI_SHM_REGISTER	(1 << 12) /* export the memory at *address */
+#define SMI_SHM_PRIVATE		(1 << 13) /* cannot be imported */
+#define SMI_SHM_INTERN		(1 << 14) /* no adapter */
+#define SMI_SHM_SHRINKABLE	(1 << 15) /* smaller if memory is short */
+#define SMI_SHM_CALLBACK	(1 << 16) /* cb_fcn runs as peers come and go */
+
+#define SMI_ADPT_DEFAULT	0xf0
+#define SMI_ADPT_CYCLIC		0xf1
+#define SMI_ADPT_IMPEXP		0xf2
+#define SMI_ADPT_SMP		0xf3
+#define SMI_ADPT_BIDIRECTIONAL	0xf4
+#define SMI_ADPT_INVALID	(-1)
+
+#define SMI_CB_REASON_CONNECT		1
+#define SMI_CB_REASON_DISCONNECT	2
+#define SMI_CB_ACTION_NOTHING		1
+#define SMI_CB_ACTION_FREEREG		2	/* free the region, no more calls */
+#define SMI_CB_ACTION_TERMINATE		4	/* no more calls */
+
+typedef int (*smi_region_callback_t)(int region_id, int cb_reason);
+
+typedef struct smi_sgmt_locator_t_ {
+	int sci_id;
+	int segment_id;
+} smi_sgmt_locator_t;
+
+/* What to create.  Members that the region's type does not need are not read. */
+typedef struct smi_region_info_t_ {
+	size_t size;
+	int owner;
+	size_t offset;
+	int sgmt_id;
+	int partner;
+	int nbr_sgmts;
+	int *sgmt_owner;
+	size_t *sgmt_size;
+	int adapter;
+	int rmt_adapter;
+	int shrinkable;
+	smi_region_callback_t cb_fcn;
+} smi_region_info_t;
+
+/* Where a region lies; one entry per segment. */
+typedef struct smi_rlayout_t_ {
+	size_t nsegments;
+	size_t size;
+	char *adr;
+	size_t *seg_size;
+	char **seg_adr;
+	int *seg_machine;		/* node ranks */
+} smi_rlayout_t;
+
+/** SMI_Init_reginfo() - clear @info and set these seven members */
+smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
+			     size_t offset, int owner, int loc_adpt,
+			     int rmt_adpt, int sgmt_id,
+			     smi_region_callback_t cb_fcn);
+
+/**
+ * SMI_Create_shreg() - create a region
+ * @type: a type and flags
+ * @info: what to create; size is rounded up to pages and written back
+ * @id: receives the region's id
+ * @address: receives its address; FRAGMENTED: an array with one entry per process;
+ *	REGISTER: the memory to export
+ *
+ * Collective, except for LOCAL, REMOTE and RDMA (this process alone) and PT2PT
+ * (owner and partner).  A collective creation fails in all processes alike.
+ *
+ * NOSEGMENT, NOMEM: the memory is not to be had.  MAPFAILED: no address that is free
+ * in all processes, or no room to map.  NOTIMPL: type CYCLIC.  BADADR: REGISTER
+ * of NULL.  NODEVICE: PRIVATE when all processes share a node.
+ */
+smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
+			     void **address);
+
+/** SMI_Connect_shreg() - map a region that was created with DELAYED */
+smi_error_t SMI_Connect_shreg(int id, void **address);
+
+/**
+ * SMI_Free_shreg() - free a region; collective as its creation was
+ *
+ * NOSEGMENT: an internal region.  BUSY: a peer still imports this LOCAL segment,
+ * which is removed when the peer frees its import.
+ */
+smi_error_t SMI_Free_shreg(int id);
+
+/** SMI_Set_adapter() - the adapter of later regions.  BUSY: a region exists. */
+smi_error_t SMI_Set_adapter(int adapter);
+smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn);
+
+/** SMI_Adr_to_region() - the region that holds an address; PARAM: none does */
+smi_error_t SMI_Adr_to_region(void *adr, int *id);
+smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id);
+
+/** SMI_Region_layout() - allocate a description; one free() releases all of it */
+smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout);
+smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator);
+
+/* ---- allocators ---- */
+
+/** SMI_Init_shregMMU() - manage a region's memory; collective as its creation was */
+smi_error_t SMI_Init_shregMMU(int region_id);
+
+/** SMI_Imalloc() - allocate from a managed region: powers of two from 128 bytes */
+smi_error_t SMI_Imalloc(size_t size, int region_id, void **adr);
+
+/** SMI_Cmalloc() - allocate one block for all processes; collective */
+smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr);
+smi_error_t SMI_Ifree(void *adr);
+smi_error_t SMI_Cfree(void *adr);
+
+/** SMI_Nodemem_alloc() - memory of this node that every process has mapped */
+void *SMI_Nodemem_alloc(size_t size);
+smi_error_t SMI_Nodemem_free(void *adr);
+/** SMI_Nodemem_address() - where a node's such memory begins here, or NULL */
+void *SMI_Nodemem_address(int node);
+
+/* ---- copies and transfer checks ---- */
+
+#define SMI_MEMCPY_NOBARRIER	1	/* no store barrier */
+#define SMI_MEMCPY_NOVERIFY	2	/* no check */
+#define SMI_MEMCPY_FAST		3
+#define SMI_MEMCPY_ENQUEUE	4	/* SMI_Imemcpy(): start later */
+#define SMI_MEMCPY_FORCE_DMA	8
+#define SMI_MEMCPY_ALIGN	16	/* may write up to a stream buffer's end */
+#define SMI_MEMCPY_FLAGS_ALL	0x1f9f
+#define SMI_MEMCPY_MTFLAGS_ALL	0x1f80
+
+/* memory types: local private, local shared, remote shared; source_destination */
+#define SMI_MEMCPY_LP_LP	128
+#define SMI_MEMCPY_LS_LP	128
+#define SMI_MEMCPY_LS_LS	128
+#define SMI_MEMCPY_LP_LS	256
+#define SMI_MEMCPY_LP_RS	512
+#define SMI_MEMCPY_RS_RS	512
+#define SMI_MEMCPY_RS_LP	1024
+#define SMI_MEMCPY_LS_RS	2048
+#define SMI_MEMCPY_RS_LS	4096
+
+typedef struct smi_memcpy_handle_t_ smi_memcpy_handle_t;
+typedef smi_memcpy_handle_t *smi_memcpy_handle;
+
+/** SMI_Memcpy() - copy; with remote memory barrier, check, and repeat if needed */
+smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags);
+
+/**
+ * SMI_Imemcpy() - start a copy
+ * @handle: *@handle NULL: receives a new handle; a handle that has copies queued
+ *	with ENQUEUE: the copy joins them, and starts them unless ENQUEUE is given
+ *
+ * The handle ends with SMI_Memwait() or a SMI_Memtest() that is final, which set
+ * the variable at @handle to NULL: it must live until then.  Copies between this
+ * node's and another's shared memory run beside the program, from 4 KiB or with
+ * FORCE_DMA.
+ */
+smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
+			smi_memcpy_handle *handle);
+/** SMI_Mempost() - start the copies that a handle has queued */
+smi_error_t SMI_Mempost(smi_memcpy_handle handle);
+smi_error_t SMI_Memwait(smi_memcpy_handle handle);
+smi_error_t SMI_Memtest(smi_memcpy_handle handle);
+smi_error_t SMI_MemwaitAll(int count, smi_memcpy_handle *handles,
+			   smi_error_t *status);
+smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
+			   smi_error_t *status);
+
+/**
+ * SMI_Put() - copy from an own LOCAL region into a REMOTE or RDMA region
+ *
+ * BADALIGN: the DMA alignment is violated and the region is not mapped.
+ */
+smi_error_t SMI_Put(int region, int offset, void *src, size_t size);
+smi_error_t SMI_Get(void *dst, int region, int offset, size_t size);
+smi_error_t SMI_Iput(int region, int offset, void *src, size_t size,
+		     smi_memcpy_handle *handle);
+smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
+		     smi_memcpy_handle *handle);
+
+#define SMI_CHECK_FULL		0
+#define SMI_CHECK_NOFLUSH	1
+#define SMI_CHECK_NOBARRIER	2
+#define SMI_CHECK_FAST		3
+#define SMI_CHECK_PROBE		4	/* do not wait for a broken link */
+
+/** SMI_Check_transfer() - did all own stores since the last check arrive? */
+smi_error_t SMI_Check_transfer(int flags);
+smi_error_t SMI_Check_transfer_addr(void *adr, int flags);
+smi_error_t SMI_Check_transfer_proc(int proc, int flags);
+
+#define SMI_FLUSH_ALL		(-1)
+/** SMI_Flush_read() - load barrier towards a process's node */
+smi_error_t SMI_Flush_read(int proc);
+/** SMI_Flush_write() - store barrier towards a process's node */
+smi_error_t SMI_Flush_write(int proc);
+
+/* ---- barriers, mutexes, progress counters ---- */
+
+#define PROGRESS_COUNTER_BARRIER	0
+#define SCHULZ_BARRIER			1
+#define L_MUTEX				0
+#define BL_MUTEX			1
+#define SCH_MUTEX			2
+#define NOCONSISTENCY			(1 << 30) /* ORed to an id: no barrier */
+#define SMI_OWNPC			(-1)
+
+#define SMI_Barrier()		SMI_BARRIER(0)
+#define SMI_Mutex_init(id)	SMI_MUTEX_INIT((id), BL_MUTEX, -1)
+#define SMI_Mutex_init_with_locality(id, rank) \
+	SMI_MUTEX_INIT((id), BL_MUTEX, (rank))
+
+/** SMI_BARRIER() - wait for all processes; stores before it are seen after it */
+smi_error_t SMI_BARRIER(int id);
+smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active);
+smi_error_t SMI_BARRIER_DESTROY(int id);
+
+/**
+ * SMI_MUTEX_INIT() - create a mutex between processes; collective
+ * @algorithm: L_MUTEX, BL_MUTEX or SCH_MUTEX: one implementation serves all
+ * @proc: whose node is to hold its data; -1: any
+ */
+smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc);
+smi_error_t SMI_Mutex_destroy(int id);
+smi_error_t SMI_Mutex_lock(int id);
+/** SMI_Mutex_trylock() - *@got: 1 if this call has locked it, else 0 */
+smi_error_t SMI_Mutex_trylock(int id, int *got);
+smi_error_t SMI_Mutex_unlock(int id);
+smi_error_t SMI_Location_of_mutex(int id, int *proc);
+
+/** SMI_Init_PC() - create an integer per process, 0; collective */
+smi_error_t SMI_Init_PC(int *id);
+smi_error_t SMI_Reset_PC(int id);
+smi_error_t SMI_Increment_PC(int id, int val);
+smi_error_t SMI_Get_PC(int id, int proc, int *val);
+/** SMI_Wait_individual_PC() - until @proc reaches @val (SMI_OWNPC: the own value) */
+smi_error_t SMI_Wait_individual_PC(int id, int proc, int val);
+smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, int val);
+smi_error_t SMI_Wait_collective_PC(int id, int val);
+
+/* ---- signals and small messages ---- */
+
+#define SMI_SIGNAL_ANY		0x40000000
+#define SMI_SIGNAL_BCAST	0x3fffffff
+
+typedef struct smi_signal_handle_t_ {
+	pthread_t ptThread;
+	int iProcRank;
+	void (*callback_fcn)(void *);
+	void *callback_arg;
+} smi_signal_handle_t;
+typedef smi_signal_handle_t *smi_signal_handle;
+
+/**
+ * SMI_Signal_send() - send a signal
+ * @rank: a process, or SMI_SIGNAL_BCAST for all others; ORed with SMI_SIGNAL_ANY
+ *	the signal is for those that wait for any sender
+ *
+ * A signal is kept until it is waited for.
+ */
+smi_error_t SMI_Signal_send(int rank);
+/** SMI_Signal_wait() - sleep until a signal comes, from @rank or SMI_SIGNAL_ANY */
+smi_error_t SMI_Signal_wait(int rank);
+/** SMI_Signal_setCallBack() - call @fcn(@arg) in a thread at the next signal */
+smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *arg,
+				   smi_signal_handle *handle);
+smi_error_t SMI_Signal_joinCallBack(smi_signal_handle *handle);
+
+/** SMI_Send() - send up to 120 bytes; returns when they have been received */
+smi_error_t SMI_Send(void *buf, int count, int dest);
+smi_error_t SMI_Isend(void *buf, int count, int dest);
+smi_error_t SMI_Send_wait(int dest);
+/** SMI_Recv() - receive; PARAM: the message has another length than @count */
+smi_error_t SMI_Recv(void *buf, int count, int src);
+smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
+
+/* ---- replication and sharing; collective ---- */
+
+#define SMI_SHR_SINGLE_SOURCE	1
+#define SMI_SHR_LOOP_SPLITTING	2
+#define SMI_SHR_ADD		4
+#define SMI_SHR_NOTHING		8
+#define SMI_SHR_EVERY_LOCAL	64
+#define SMI_SHR_SPARSE		256
+#define SMI_SHR_BAND		512
+#define SMI_REP_NOTHING		8
+#define SMI_REP_EVERYTHING	16
+#define SMI_REP_LOCAL_AND_BEYOND 32
+#define SMI_REP_ONE_PER_NODE	1024
+#define SMI_DTYPE_FIXPOINT	2048
+#define SMI_DTYPE_FLOATINGPOINT	4096
+#define SMI_DTYPE_HIGHPRECISION	8192
+
+/** SMI_Switch_to_replication() - make a region private memory of each process */
+smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
+/** SMI_Switch_to_sharing() - combine the copies and share the region again */
+smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2);
+/** SMI_Ensure_consistency() - combine the copies; every process gets the result */
+smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2);
+
+/* ---- loops ---- */
+
+#define SMI_SPLIT_REGULAR	0
+#define SMI_SPLIT_OWNER		1
+#define SMI_LOOP_SET_GLOBAL	0
+#define SMI_LOOP_GET_GLOBAL	1
+#define SMI_LOOP_SET_LOCAL	2
+#define SMI_LOOP_GET_LOCAL	3
+
+#define SMI_PART_BLOCKED	1
+#define SMI_PART_CYCLIC		2
+#define SMI_PART_ADAPTED_BLOCKED 3
+#define SMI_PART_TIMED_BLOCKED	4
+#define SMI_LOOP_READY		0
+#define SMI_LOOP_LOCAL		1
+#define SMI_LOOP_REMOTE		2
+#define SMI_NO_ADAPT		1
+#define SMI_ADAPT_EXPO		2
+#define SMI_ADAPT_LINEAR	3
+#define SMI_ADAPT_OPT		4
+#define SMI_HELP_ONLY_SMP	(-1)
+#define SMI_NO_CHANGE		0
+
+/** SMI_Loop_init() - schedule the iterations @low..@high; collective */
+smi_error_t SMI_Loop_init(int *id, int low, int high, int mode);
+smi_error_t SMI_Loop_free(int id);
+
+/**
+ * SMI_Get_iterations() - the next chunk of iterations
+ * @status: LOCAL or REMOTE: a chunk of the own share or of another's; READY: no
+ *	more (*@low > *@high), or in mode TIMED_BLOCKED the only chunk
+ *
+ * The call after READY begins a new run.  The first call of a run is collective.
+ */
+smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high);
+smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
+			       int max_local, int max_remote);
+smi_error_t SMI_Set_loop_help_param(int id, int max_dist);
+smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist);
+smi_error_t SMI_Evaluate_speed(double *n_values);
+smi_error_t SMI_Use_evaluated_speed(int id);
+
+smi_error_t SMI_Loop_split_init(int *id);
+smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mode);
+smi_error_t SMI_Determine_loop_splitting(int id, int mode, int p1, int p2);
+smi_error_t SMI_Loop_time_start(int id);
+smi_error_t SMI_Loop_time_stop(int id);
+smi_error_t SMI_Loop_balance_index_range(int id);
+
+/* ---- time, output, watchdog ---- */
+
+double SMI_Wtime(void);			/* seconds */
+long SMI_Wticks(void);
+void SMI_Get_ticks(void *u64);
+smi_error_t SMI_Get_timer(int *s, int *us);
+smi_error_t SMI_Get_timespan(int *s, int *us);
+
+#define SMI_IO_ASIS	0
+#define SMI_IO_FILE	1
+/** SMI_Redirect_IO() - stderr and stdout to NAME.RANK, stdin from NAME; once */
+smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
+			    int in, void *inname);
+smi_error_t SMI_Debug(int on);
+smi_error_t SMI_Debug_time(int on);
+
+#define SMI_WATCHDOG_DISABLE	0
+#define SMI_WATCHDOG_OFF	(-1)
+/** SMI_Watchdog() - seconds until a silent process counts as dead (10) */
+smi_error_t SMI_Watchdog(int seconds);
+/** SMI_Watchdog_callback() - @fcn runs in every process on an abnormal end */
+smi_error_t SMI_Watchdog_callback(void (*fcn)(void));
+
+/* ---- queries ---- */
+
+typedef enum {
+	SMI_Q_SCI_STREAMBUFSIZE		= 101,
+	SMI_Q_SCI_NBRSTREAMBUFS		= 102,
+	SMI_Q_SCI_NBRADAPTERS		= 103,
+	SMI_Q_SCI_ADAPTERTYPE		= 104,
+	SMI_Q_SCI_DEFADAPTER		= 105,
+	SMI_Q_SCI_VALIDADAPTER		= 106,
+	SMI_Q_SCI_ID			= 107,
+	SMI_Q_SCI_PROC_ID		= 108,
+	SMI_Q_SCI_CONNECTION_STATE	= 109,
+	SMI_Q_SCI_ERRORS		= 110,
+	SMI_Q_SCI_API_VERSION		= 111,
+	SMI_Q_SCI_PACKETSIZE		= 112,
+	SMI_Q_SCI_DMA_SIZE_ALIGN	= 113,
+	SMI_Q_SCI_DMA_OFFSET_ALIGN	= 114,
+	SMI_Q_SCI_DMA_MINSIZE		= 115,
+	SMI_Q_SCI_DMA_MAXSIZE		= 116,
+	SMI_Q_SCI_NBR_PHYS_DIMS		= 117,
+	SMI_Q_SCI_PHYS_DIM_EXTENT	= 118,
+	SMI_Q_SCI_SCI_TOPOLOGY_TYPE	= 119,
+	SMI_Q_SCI_SCIIDS_VALID		= 120,
+	SMI_Q_SCI_SYSTEM_TYPE		= 121,
+
+	SMI_Q_SMI_INITIALIZED		= 201,
+	SMI_Q_SMI_REGION_CONNECTED	= 202,
+	SMI_Q_SMI_REGION_SGMT_ID	= 203,
+	SMI_Q_SMI_SIGNALS_AVAILABLE	= 204,
+	SMI_Q_SMI_DMA_AVAILABLE		= 205,
+	SMI_Q_SMI_REGION_ADPTNBR	= 206,
+	SMI_Q_SMI_REGION_ADDRESS	= 207,	/* void * */
+	SMI_Q_SMI_REGION_SIZE		= 208,	/* size_t */
+	SMI_Q_SMI_REGION_OWNER		= 209,
+	SMI_Q_SMI_REGION_OFFSET		= 210,	/* size_t */
+	SMI_Q_SMI_NBR_APP_DIMS		= 211,
+	SMI_Q_SMI_APP_DIM_EXTENT	= 212,
+	SMI_Q_SMI_APP_DIM_OFFSET	= 213,
+
+	SMI_Q_SYS_NBRCPUS		= 301,
+	SMI_Q_SYS_CPUFREQ		= 302,
+	SMI_Q_SYS_PAGESIZE		= 303,
+	SMI_Q_SYS_WRITECOMBINING	= 304,
+	SMI_Q_SYS_PID			= 305,
+	SMI_Q_SYS_TICK_DURATION		= 306,	/* picoseconds */
+	SMI_Q_SYS_CPU_CACHELINELEN	= 307
+} smi_query_t;
+
+#define SMI_SCI_TOPOLOGY_UNKNOWN	0
+#define SMI_SCI_TOPOLOGY_SWITCH		1
+#define SMI_SCI_TOPOLOGY_TORUS		2
+#define SMI_SCI_TOPOLOGY_SMP		3
+#define SMI_SCI_NONE			0
+#define SMI_SCI_DOLPHIN			1
+#define SMI_SCI_SCALI			2
+#define SMI_SCI_UNKNOWN			256
+#define SMI_WC_ENABLED			1
+#define SMI_WC_DISABLED			0
+#define SMI_WC_UNKNOWN			(-1)
+
+/** SMI_Query() - ask; *@result is an int unless the query's line says otherwise */
+smi_error_t SMI_Query(smi_query_t query, int arg, void *result);
+
+/** print_region() - print this process's regions on standard output */
+void print_region(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

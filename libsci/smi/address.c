@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: one address in all processes
+ *
+ * Address space randomization moves a program, its heap, its stack and the area of
+ * mmap(), but all stay in a few known parts of the address space.  Between them are
+ * ranges that are nearly always free.  A process proposes the next free place of such
+ * a range; the others try it.  If it is not free in one of them, the next proposal
+ * follows; the last ones are addresses that the kernel has chosen for some process.
+ */
+#include "libsci/smi/internal.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+#define ALIGNMENT	(2u << 20)	/* huge pages are possible */
+#define TRIES		4		/* places per range */
+
+#if UINTPTR_MAX > 0xffffffff
+/* where neither a sanitizer's shadow nor a 39-bit address space is in the way */
+static _Atomic uintptr_t next[] = { 0x200000000000, 0x4000000000, 0x7000000000 };
+#else
+static _Atomic uintptr_t next[] = { 0x60000000, 0x90000000 };
+#endif
+
+#define RANGES		((int)(sizeof(next) / sizeof(next[0])))
+
+static bool address_free(char *base, size_t size)
+{
+	void *p = mmap(base, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		       MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, size);
+	/* a kernel that does not know the flag chooses another address */
+	return p == base;
+}
+
+/* An address that the kernel likes. */
+static char *address_hint(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		       MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	munmap(p, size);
+	return p;
+}
+
+char *smi_address_propose(int attempt, size_t size)
+{
+	size_t step = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	_Atomic uintptr_t *range;
+	char *base;
+
+	if (attempt >= RANGES * TRIES)
+		return address_hint(size);
+	range = &next[attempt / TRIES];
+	for (int i = 0; i < 64; i++) {
+		base = (char *)atomic_fetch_add(range, step);
+		if (address_free(base, size))
+			return base;
+	}
+	return NULL;
+}
+
+int smi_address_attempts(const struct smi_group *g)
+{
+	return RANGES * TRIES + smi_group_size(g);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Allocation in regions, and in the internal region that each node has. */
+
+#include "libsci/smi/internal.h"
+
+#include <stdlib.h>
+
+#define NODEMEM_SIZE	(1u << 20)	/* the internal region of a node */
+
+static int pool_enter(struct smi_region *r)
+{
+	if (r->pool_lock < 0) {
+		pthread_mutex_lock(&r->pool_mutex);
+		return SMI_SUCCESS;
+	}
+	return smi_lock_take(r->pool_lock, -1);
+}
+
+static void pool_leave(struct smi_region *r)
+{
+	if (r->pool_lock < 0)
+		pthread_mutex_unlock(&r->pool_mutex);
+	else
+		smi_lock_give(r->pool_lock);
+}
+
+/* A process that begins the allocator's memory is the one that sets it up. */
+static bool pool_begins_here(const struct smi_region *r)
+{
+	return smi.rank == r->segs[0].owner;
+}
+
+/* Collective, with processes that may have failed before. */
+static int pool_create(struct smi_region *r)
+{
+	struct smi_pool *p = (void *)r->base;
+	int err = SMI_SUCCESS;
+
+	if (r->pool)
+		err = SMI_ERR_PARAM;
+	else if (!p)
+		err = SMI_ERR_NOSEGMENT;
+	err = smi_agree(&r->group, err);
+	if (err)
+		return err;
+	r->pool_lock = smi_lock_new(r->owner);
+	if (pool_begins_here(r) && (r->pool_lock < 0 || !smi_pool_init(p, r->size)))
+		err = SMI_ERR_NOMEM;
+	smi_store_barrier();
+	err = smi_agree(&r->group, err);
+	if (err)
+		smi_lock_free(r->pool_lock);
+	else
+		r->pool = p;
+	return err;
+}
+
+SMI_API smi_error_t SMI_Init_shregMMU(int region_id)
+{
+	struct smi_region *r;
+
+	SMI_ENTER();
+	r = smi_region_get(region_id);
+	if (!r || r->internal || r->type == SMI_SHM_FRAGMENTED)
+		return SMI_ERR_PARAM;
+	if (smi_is_collective(r))
+		return pool_create(r);
+	if (r->pool || r->owner != smi.rank || !r->base)
+		return SMI_ERR_PARAM;
+	if (!smi_pool_init((void *)r->base, r->size))
+		return SMI_ERR_NOMEM;
+	r->pool_lock = -1;
+	r->pool = (void *)r->base;
+	return SMI_SUCCESS;
+}
+
+static int region_alloc(struct smi_region *r, size_t size, void **adr)
+{
+	void *block = NULL;
+	int err = pool_enter(r);
+
+	if (err)
+		return err;
+	if (smi_pool_ok(r->pool, r->size))
+		block = smi_pool_alloc(r->pool, size);
+	pool_leave(r);
+	if (!block)
+		return SMI_ERR_NOMEM;
+	*adr = block;
+	return SMI_SUCCESS;
+}
+
+static int region_free(struct smi_region *r, void *adr)
+{
+	int err = pool_enter(r);
+
+	if (err)
+		return err;
+	err = smi_pool_ok(r->pool, r->size) ? smi_pool_free(r->pool, adr) :
+					      SMI_ERR_PARAM;
+	pool_leave(r);
+	return err;
+}
+
+SMI_API smi_error_t SMI_Imalloc(size_t size, int region_id, void **adr)
+{
+	struct smi_region *r;
+
+	SMI_ENTER();
+	r = smi_region_get(region_id);
+	if (!r || !r->pool || r->internal || !adr)
+		return SMI_ERR_PARAM;
+	return region_alloc(r, size, adr);
+}
+
+SMI_API smi_error_t SMI_Ifree(void *adr)
+{
+	struct smi_region *r;
+
+	SMI_ENTER();
+	r = smi_region_at(adr, 1, false);
+	return r && r->pool ? region_free(r, adr) : SMI_ERR_PARAM;
+}
+
+/* The first process allocates.  Offsets are exchanged: addresses may differ. */
+SMI_API smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr)
+{
+	struct answer {
+		int64_t offset;
+		int64_t err;
+	} mine = { 0, SMI_SUCCESS }, *all;
+	struct smi_region *r;
+	void *block;
+	int err;
+
+	SMI_ENTER();
+	r = smi_region_get(region_id);
+	if (!r || !r->pool || r->internal || !adr)
+		return SMI_ERR_PARAM;
+	if (!smi_is_collective(r))
+		return SMI_ERR_OTHER;
+	all = calloc((size_t)smi.size, sizeof(*all));
+	if (!all)
+		return SMI_ERR_NOMEM;
+	if (smi.rank == 0) {
+		mine.err = region_alloc(r, size, &block);
+		mine.offset = mine.err ? 0 : (char *)block - (char *)r->pool;
+	}
+	err = smi_team_exchange(&mine, all, sizeof(mine));
+	err = err ? err : (int)all[0].err;
+	if (!err)
+		*adr = (char *)r->pool + all[0].offset;
+	free(all);
+	return err;
+}
+
+SMI_API smi_error_t SMI_Cfree(void *adr)
+{
+	static const struct smi_group everybody = { -1 };
+	struct smi_region *r;
+	int err;
+
+	SMI_ENTER();
+	r = smi_region_at(adr, 1, false);
+	if (!r || !r->pool)
+		return SMI_ERR_PARAM;
+	if (!smi_is_collective(r))
+		return SMI_ERR_OTHER;
+	/* all have ceased to use it before it is free */
+	err = smi_agree(&everybody, SMI_SUCCESS);
+	if (!err && smi.rank == 0)
+		err = region_free(r, adr);
+	return smi_agree(&everybody, err);
+}
+
+/* ---- node memory ---- */
+
+/* The internal regions 0 .. nodes-1: one of each node, mapped by all. */
+int smi_nodemem_start(void)
+{
+	int i, err = SMI_SUCCESS;
+
+	for (i = 0; !err && i < smi.nodes; i++) {
+		smi_region_info_t info = { .size = NODEMEM_SIZE, .owner = smi.first[i] };
+		struct smi_region *r = smi_region_new(SMI_SHM_UNDIVIDED);
+		void *address;
+
+		if (!r)
+			return SMI_ERR_NOMEM;
+		r->flags = SMI_SHM_NONFIXED;
+		r->internal = true;
+		r->adapter = (int)smi.adapter;
+		err = smi_create_common(r, &info, &address);
+		if (err)
+			smi_region_drop(r);
+		else if (!(err = pool_create(r)) && r->segs[0].seq && !smi.seq)
+			smi.seq = r->segs[0].seq;
+	}
+	return err;
+}
+
+SMI_API void *SMI_Nodemem_alloc(size_t size)
+{
+	void *adr = NULL;
+
+	if (smi_check_up() || region_alloc(smi_region_get(smi.node), size, &adr))
+		return NULL;
+	return adr;
+}
+
+SMI_API smi_error_t SMI_Nodemem_free(void *adr)
+{
+	struct smi_region *r;
+
+	SMI_ENTER();
+	r = smi_region_get(smi.node);
+	return adr && smi_segment_at(r, adr) ? region_free(r, adr) : SMI_ERR_PARAM;
+}
+
+SMI_API void *SMI_Nodemem_address(int node)
+{
+	if (smi_check_up() || node < 0 || node >= smi.nodes)
+		return NULL;
+	return smi_region_get(node)->base;
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: copies beside the program
+ *
+ * A handle has a list of DMA transfers.  Each one has a queue of its own, so that
+ * transfers of both directions can share a handle.  What DMA cannot copy is copied by
+ * the processor before the call returns.
+ */
+#include "libsci/smi/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DMA_MIN		4096u		/* shorter copies only with FORCE_DMA */
+#define TRIES		3		/* of a transfer that fails */
+#define MAGIC		0x736d6968u
+
+struct transfer {
+	struct transfer *next;
+	sci_dma_queue_t queue;
+	sci_remote_segment_t rseg;
+	char *local;
+	size_t offset, size;
+	bool read;
+};
+
+struct smi_memcpy_handle_t_ {
+	unsigned int magic;
+	smi_memcpy_handle *variable;	/* the caller's, set to NULL at the end */
+	bool posted;
+	struct transfer *transfers;
+	int err;
+};
+
+static bool handle_ok(const struct smi_memcpy_handle_t_ *h)
+{
+	return h && h->magic == MAGIC;
+}
+
+/* ---- transfers ---- */
+
+static int transfer_start(struct transfer *t)
+{
+	sci_error_t err;
+
+	SCIStartDmaTransferMem(t->queue, t->local, t->rseg, t->size, t->offset, NULL, NULL,
+			       t->read ? SCI_FLAG_DMA_READ : 0, &err);
+	return smi_error_of(err);
+}
+
+/* SMI_ERR_PENDING: not yet, with a timeout of 0. */
+static int transfer_wait(struct transfer *t, unsigned int timeout)
+{
+	sci_dma_queue_state_t state;
+	sci_error_t err;
+
+	for (int i = 0; i < TRIES; i++) {
+		state = SCIDMAQueueState(t->queue);
+		if (state == SCI_DMAQUEUE_POSTED && !timeout)
+			return SMI_ERR_PENDING;
+		if (state == SCI_DMAQUEUE_POSTED)
+			state = SCIWaitForDMAQueue(t->queue, timeout, 0, &err);
+		if (state == SCI_DMAQUEUE_DONE)
+			return SMI_SUCCESS;
+		if (transfer_start(t))
+			break;
+	}
+	return SMI_ERR_TRANSFER;
+}
+
+static void transfer_free(struct transfer *t)
+{
+	sci_error_t err;
+
+	if (SCIDMAQueueState(t->queue) == SCI_DMAQUEUE_POSTED) {
+		SCIAbortDMAQueue(t->queue, 0, &err);
+		SCIWaitForDMAQueue(t->queue, SCI_INFINITE_TIMEOUT, 0, &err);
+	}
+	SCIRemoveDMAQueue(t->queue, 0, &err);
+	free(t);
+}
+
+static int transfer_add(struct smi_memcpy_handle_t_ *h, struct smi_segment *s, void *local,
+			size_t offset, size_t size, bool read)
+{
+	struct transfer *t = calloc(1, sizeof(*t));
+	sci_error_t err;
+
+	if (!t)
+		return SMI_ERR_NOMEM;
+	*t = (struct transfer) { h->transfers, NULL, s->rseg, local, offset, size, read };
+	SCICreateDMAQueue(smi.sd, &t->queue, smi.adapter, 1, 0, &err);
+	if (err) {
+		free(t);
+		return SMI_ERR_NOMEM;
+	}
+	h->transfers = t;
+	return SMI_SUCCESS;
+}
+
+/* ---- handles ---- */
+
+static struct smi_memcpy_handle_t_ *handle_get(smi_memcpy_handle *variable)
+{
+	struct smi_memcpy_handle_t_ *h = *variable;
+
+	if (h)
+		return handle_ok(h) && !h->posted ? h : NULL;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return NULL;
+	h->magic = MAGIC;
+	h->variable = variable;
+	*variable = h;
+	return h;
+}
+
+static void handle_end(struct smi_memcpy_handle_t_ *h)
+{
+	struct transfer *t;
+
+	while ((t = h->transfers)) {
+		h->transfers = t->next;
+		transfer_free(t);
+	}
+	if (*h->variable == h)
+		*h->variable = NULL;
+	h->magic = 0;
+	free(h);
+}
+
+SMI_API smi_error_t SMI_Mempost(smi_memcpy_handle h)
+{
+	SMI_ENTER();
+	if (!handle_ok(h) || h->posted)
+		return SMI_ERR_PARAM;
+	h->posted = true;
+	for (struct transfer *t = h->transfers; t; t = t->next)
+		if (transfer_start(t))
+			h->err = SMI_ERR_TRANSFER;
+	return SMI_SUCCESS;
+}
+
+static int handle_wait(struct smi_memcpy_handle_t_ *h, unsigned int timeout)
+{
+	int err;
+
+	if (!handle_ok(h))
+		return SMI_ERR_PARAM;
+	if (!h->posted)
+		return SMI_ERR_NOTPOSTED;
+	for (struct transfer *t = h->transfers; t; t = t->next) {
+		err = transfer_wait(t, timeout);
+		if (err == SMI_ERR_PENDING)
+			return err;
+		if (err)
+			h->err = err;
+	}
+	err = h->err;
+	handle_end(h);
+	return err;
+}
+
+SMI_API smi_error_t SMI_Memwait(smi_memcpy_handle h)
+{
+	SMI_ENTER();
+	return handle_wait(h, SCI_INFINITE_TIMEOUT);
+}
+
+SMI_API smi_error_t SMI_Memtest(smi_memcpy_handle h)
+{
+	SMI_ENTER();
+	return handle_wait(h, 0);
+}
+
+static int handles_wait(int count, smi_memcpy_handle *handles, smi_error_t *status,
+			unsigned int timeout)
+{
+	int i, err = SMI_SUCCESS;
+
+	if (count < 0 || (count && (!handles || !status)))
+		return SMI_ERR_PARAM;
+	for (i = 0; i < count; i++) {
+		status[i] = handle_wait(handles[i], timeout);
+		if (status[i] == SMI_ERR_PENDING)
+			err = SMI_ERR_PENDING;
+		else if (status[i] && !err)
+			err = SMI_ERR_OTHER;
+	}
+	return err;
+}
+
+SMI_API smi_error_t SMI_MemwaitAll(int count, smi_memcpy_handle *handles,
+				   smi_error_t *status)
+{
+	SMI_ENTER();
+	return handles_wait(count, handles, status, SCI_INFINITE_TIMEOUT);
+}
+
+SMI_API smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
+				   smi_error_t *status)
+{
+	SMI_ENTER();
+	return handles_wait(count, handles, status, 0);
+}
+
+/* ---- Imemcpy ---- */
+
+static bool dma_aligned(size_t a, size_t b, size_t size)
+{
+	int align = 1;
+
+	SMI_Query(SMI_Q_SCI_DMA_OFFSET_ALIGN, SMI_ADPT_DEFAULT, &align);
+	return align <= 1 || !((a | b | size) % (size_t)align);
+}
+
+/* Shared memory of this node's at @addr: what DMA reads and writes. */
+static bool shared_here(const void *addr, size_t size)
+{
+	struct smi_region *r = smi_region_at(addr, size, true);
+	struct smi_segment *s = r ? smi_segment_at(r, addr) : NULL;
+
+	return s && !s->rseg;
+}
+
+/* Make it a DMA transfer if it is one.  SMI_ERR_NOTIMPL: it is not. */
+static int imemcpy_dma(struct smi_memcpy_handle_t_ *h, void *dst, void *src, size_t size,
+		       int flags)
+{
+	for (int read = 0; read < 2; read++) {
+		char *remote = read ? src : dst, *local = read ? dst : src;
+		struct smi_region *r = smi_region_at(remote, size, true);
+		struct smi_segment *s = r ? smi_segment_at(r, remote) : NULL;
+		size_t offset;
+
+		if (!s || !s->rseg || !shared_here(local, size))
+			continue;
+		offset = s->skip + (smi_one_segment(r) ? r->offset : 0) +
+			 (size_t)(remote - s->addr);
+		if (size > s->mapped - (size_t)(remote - s->addr) ||
+		    !dma_aligned((size_t)local, offset, size) ||
+		    (size < DMA_MIN && !(flags & SMI_MEMCPY_FORCE_DMA)))
+			continue;
+		return transfer_add(h, s, local, offset, size, read);
+	}
+	return SMI_ERR_NOTIMPL;
+}
+
+SMI_API smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
+				smi_memcpy_handle *handle)
+{
+	struct smi_memcpy_handle_t_ *h;
+	bool fresh;
+	int err;
+
+	SMI_ENTER();
+	if (!handle || flags & ~SMI_MEMCPY_FLAGS_ALL)
+		return SMI_ERR_PARAM;
+	fresh = !*handle;
+	h = handle_get(handle);
+	if (!h)
+		return fresh ? SMI_ERR_NOMEM : SMI_ERR_PARAM;
+	err = size ? imemcpy_dma(h, dst, src, size, flags) : SMI_SUCCESS;
+	if (err == SMI_ERR_NOTIMPL)
+		err = SMI_Memcpy(dst, src, size, flags);
+	if (err && fresh)
+		handle_end(h);
+	if (!err && !(flags & SMI_MEMCPY_ENQUEUE))
+		err = SMI_Mempost(h);
+	return err;
+}
+
+/* ---- put and get ---- */
+
+struct access {
+	struct smi_region *r;
+	struct smi_segment *s;
+	size_t offset;			/* in the region */
+	void *local;
+	size_t size;
+	bool read;
+};
+
+static int access_check(struct access *a, int region, int offset)
+{
+	struct smi_region *own;
+
+	a->r = smi_region_get(region);
+	if (!a->r || !smi_is_import(a->r) || offset < 0 || (size_t)offset > a->r->size ||
+	    a->size > a->r->size - (size_t)offset)
+		return SMI_ERR_PARAM;
+	own = smi_region_at(a->local, a->size, false);
+	if (!own || own->type != SMI_SHM_LOCAL)
+		return SMI_ERR_PARAM;
+	a->s = &a->r->segs[0];
+	a->offset = (size_t)offset;
+	return SMI_SUCCESS;
+}
+
+/* By the processor, where the region is mapped (of an RDMA one: on its own node). */
+static int access_copy(const struct access *a)
+{
+	char *there = a->s->addr + a->offset;
+
+	return a->read ? SMI_Memcpy(a->local, there, a->size, 0) :
+			 smi_copy_checked(a->s, there, a->local, a->size, 0);
+}
+
+static int access_start(struct access *a, int region, int offset,
+			smi_memcpy_handle *handle)
+{
+	struct smi_memcpy_handle_t_ *h;
+	bool fresh, aligned;
+	int err;
+
+	if (!handle)
+		return SMI_ERR_PARAM;
+	err = access_check(a, region, offset);
+	if (err)
+		return err;
+	aligned = dma_aligned((size_t)a->local, a->offset, a->size);
+	if (!aligned && a->r->type == SMI_SHM_RDMA)
+		return SMI_ERR_BADALIGN;
+	fresh = !*handle;
+	h = handle_get(handle);
+	if (!h)
+		return fresh ? SMI_ERR_NOMEM : SMI_ERR_PARAM;
+	if (!a->size)
+		err = SMI_SUCCESS;
+	else if (a->s->rseg && aligned)
+		err = transfer_add(h, a->s, a->local, a->s->skip + a->r->offset + a->offset,
+				   a->size, a->read);
+	else
+		err = access_copy(a);
+	if (err && fresh)
+		handle_end(h);
+	return err ? err : SMI_Mempost(h);
+}
+
+SMI_API smi_error_t SMI_Iput(int region, int offset, void *src, size_t size,
+			     smi_memcpy_handle *handle)
+{
+	struct access a = { .local = src, .size = size };
+
+	SMI_ENTER();
+	return access_start(&a, region, offset, handle);
+}
+
+SMI_API smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
+			     smi_memcpy_handle *handle)
+{
+	struct access a = { .local = dst, .size = size, .read = true };
+
+	SMI_ENTER();
+	return access_start(&a, region, offset, handle);
+}
+
+SMI_API smi_error_t SMI_Put(int region, int offset, void *src, size_t size)
+{
+	smi_memcpy_handle h = NULL;
+	int err = SMI_Iput(region, offset, src, size, &h);
+
+	return err ? err : SMI_Memwait(h);
+}
+
+SMI_API smi_error_t SMI_Get(void *dst, int region, int offset, size_t size)
+{
+	smi_memcpy_handle h = NULL;
+	int err = SMI_Iget(dst, region, offset, size, &h);
+
+	return err ? err : SMI_Memwait(h);
+}

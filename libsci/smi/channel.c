@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: control messages
+ *
+ * Each process has one data interrupt, to which all others connect.  The library's
+ * thread handles a message as it comes, whatever the program does.  A handler never
+ * waits: what the user is to be called for runs in a thread of its own (smi_later()).
+ */
+#include "libsci/smi/internal.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A message between a pair that creates a region, until the other half reads it. */
+struct pair_note {
+	struct pair_note *next;
+	int from;
+	uint32_t len;
+	unsigned char data[SMI_MESSAGE_MAX];
+};
+
+static struct channel {
+	sci_local_data_interrupt_t in;
+	sci_remote_data_interrupt_t *out;
+	struct pair_note *notes;
+} channel;
+
+static void pair_handle(const struct smi_msg *m)
+{
+	struct pair_note *n = calloc(1, sizeof(*n)), **at;
+
+	if (!n)
+		return;
+	n->from = m->from;
+	n->len = m->len;
+	memcpy(n->data, m->data, m->len);
+	pthread_mutex_lock(&smi.lock);
+	for (at = &channel.notes; *at; at = &(*at)->next)
+		;
+	*at = n;
+	pthread_cond_broadcast(&smi.change);
+	pthread_mutex_unlock(&smi.lock);
+}
+
+static void channel_handle(const struct smi_msg *m)
+{
+	switch (m->type) {
+	case SMI_MSG_SIGNAL:
+		smi_signal_take(m);
+		break;
+	case SMI_MSG_DATA:
+	case SMI_MSG_TAKEN:
+		smi_message_handle(m);
+		break;
+	case SMI_MSG_PAIR:
+		pair_handle(m);
+		break;
+	case SMI_MSG_IMPORT:
+	case SMI_MSG_IMPORTED:
+	case SMI_MSG_RELEASE:
+	case SMI_MSG_GONE:
+		smi_import_handle(m);
+		break;
+	case SMI_MSG_ABORT:
+		smi_watchdog_abort(m->a);
+	}
+}
+
+static sci_callback_action_t channel_receive(void *arg, sci_local_data_interrupt_t in,
+					     void *data, unsigned int length,
+					     sci_error_t status)
+{
+	struct smi_msg m;
+
+	(void)arg;
+	(void)in;
+	if (status || length < offsetof(struct smi_msg, data) || length > sizeof(m))
+		return SCI_CALLBACK_CONTINUE;
+	memcpy(&m, data, length);
+	if (smi_rank_ok(m.from) && m.len == length - offsetof(struct smi_msg, data))
+		channel_handle(&m);
+	return SCI_CALLBACK_CONTINUE;
+}
+
+int smi_tell(int rank, struct smi_msg *m)
+{
+	unsigned int n = 0, len = (unsigned int)offsetof(struct smi_msg, data) + m->len;
+	sci_error_t err;
+
+	m->from = smi.rank;
+	if (rank == smi.rank) {
+		channel_handle(m);
+		return SMI_SUCCESS;
+	}
+	/* the peer's thread may be behind: NOSPC means that its queue is full */
+	do {
+		SCITriggerDataInterrupt(channel.out[rank], m, len, 0, &err);
+		if (err == SCI_ERR_NOSPC)
+			smi_backoff(&n);
+	} while (err == SCI_ERR_NOSPC && !atomic_load(&smi.dead));
+	return err ? 1000 + SMI_ERR_OTHER : SMI_SUCCESS;
+}
+
+int smi_wait_change(void)
+{
+	struct timespec until;
+
+	if (atomic_load(&smi.dead))
+		return SMI_ERR_OTHER;
+	/* the watchdog broadcasts, but it may be off: look for the dead here, too */
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec++;
+	if (!pthread_cond_timedwait(&smi.change, &smi.lock, &until))
+		return SMI_SUCCESS;
+	for (int i = 0; i < smi.size; i++)
+		if (sci_team_alive(smi.team, i))
+			return SMI_ERR_OTHER;
+	return SMI_SUCCESS;
+}
+
+/* Read the oldest message of @from's about a region that both create. */
+static int pair_read(int from, void *data, size_t len)
+{
+	struct pair_note **at, *n;
+	int err = SMI_SUCCESS;
+
+	pthread_mutex_lock(&smi.lock);
+	for (;;) {
+		for (at = &channel.notes; *at && (*at)->from != from; at = &(*at)->next)
+			;
+		if (*at || err)
+			break;
+		err = smi_wait_change();
+	}
+	n = *at;
+	if (n)
+		*at = n->next;
+	pthread_mutex_unlock(&smi.lock);
+	if (!n)
+		return err;
+	err = n->len == len ? SMI_SUCCESS : SMI_ERR_PARAM;
+	if (!err)
+		memcpy(data, n->data, len);
+	free(n);
+	return err;
+}
+
+int smi_exchange(const struct smi_group *g, const void *mine, void *all, size_t len)
+{
+	struct smi_msg m = { .type = SMI_MSG_PAIR, .len = (uint32_t)len };
+	int err;
+
+	if (g->partner < 0)
+		return smi_team_exchange(mine, all, len);
+	memcpy(m.data, mine, len);
+	memcpy((char *)all + (size_t)smi.rank * len, mine, len);
+	err = smi_tell(g->partner, &m);
+	return err ? err : pair_read(g->partner,
+				     (char *)all + (size_t)g->partner * len, len);
+}
+
+static int channel_connect(const unsigned int *numbers)
+{
+	sci_error_t err;
+	int i;
+
+	channel.out = calloc((size_t)smi.size, sizeof(channel.out[0]));
+	if (!channel.out)
+		return SMI_ERR_NOMEM;
+	for (i = 0; i < smi.size; i++) {
+		if (i == smi.rank)
+			continue;
+		SCIConnectDataInterrupt(smi.sd, &channel.out[i],
+					smi.sci_node[smi.node_of[i]], smi.adapter,
+					numbers[i], 0, 0, &err);
+		if (err)
+			return 1000 + SMI_ERR_OTHER;
+	}
+	return SMI_SUCCESS;
+}
+
+int smi_channel_open(void)
+{
+	static const struct smi_group everybody = { -1 };
+	unsigned int number = 0, *all = calloc((size_t)smi.size, sizeof(*all));
+	sci_error_t failed;
+	int err = SMI_ERR_NOMEM;
+
+	if (all) {
+		SCICreateDataInterrupt(smi.sd, &channel.in, smi.adapter, &number,
+				       channel_receive, NULL, SCI_FLAG_USE_CALLBACK,
+				       &failed);
+		err = smi_agree(&everybody, failed ? 1000 + SMI_ERR_OTHER : 0);
+	}
+	err = err ? err : smi_team_exchange(&number, all, sizeof(number));
+	err = err ? err : channel_connect(all);
+	free(all);
+	return err;
+}
+
+void smi_channel_close(void)
+{
+	struct pair_note *n;
+	sci_error_t err;
+	int i;
+
+	if (channel.in)
+		SCIRemoveDataInterrupt(channel.in, 0, &err);
+	for (i = 0; channel.out && i < smi.size; i++)
+		if (channel.out[i])
+			SCIDisconnectDataInterrupt(channel.out[i], 0, &err);
+	free(channel.out);
+	while ((n = channel.notes)) {
+		channel.notes = n->next;
+		free(n);
+	}
+	channel = (struct channel) { .in = NULL };
+}
+
+/* ---- a thread that calls the program ---- */
+
+struct later {
+	struct later *next;
+	void (*fn)(int, int);
+	int a, b;
+};
+
+static struct worker {
+	pthread_t id;
+	bool started;
+	bool stop;
+	struct later *jobs;
+} worker;
+
+static void *worker_run(void *arg)
+{
+	struct later *job;
+
+	(void)arg;
+	pthread_mutex_lock(&smi.lock);
+	while (worker.jobs || !worker.stop) {
+		job = worker.jobs;
+		if (!job) {
+			pthread_cond_wait(&smi.change, &smi.lock);
+			continue;
+		}
+		worker.jobs = job->next;
+		pthread_mutex_unlock(&smi.lock);
+		job->fn(job->a, job->b);
+		free(job);
+		pthread_mutex_lock(&smi.lock);
+	}
+	pthread_mutex_unlock(&smi.lock);
+	return NULL;
+}
+
+int smi_later(void (*fn)(int, int), int a, int b)
+{
+	struct later *job = calloc(1, sizeof(*job)), **at;
+	int err;
+
+	if (!job)
+		return SMI_ERR_NOMEM;
+	*job = (struct later) { NULL, fn, a, b };
+	if (!worker.started) {
+		err = pthread_create(&worker.id, NULL, worker_run, NULL);
+		if (err) {
+			free(job);
+			return 2000 + err;
+		}
+		worker.started = true;
+	}
+	for (at = &worker.jobs; *at; at = &(*at)->next)
+		;
+	*at = job;
+	pthread_cond_broadcast(&smi.change);
+	return SMI_SUCCESS;
+}
+
+void smi_later_stop(void)
+{
+	pthread_mutex_lock(&smi.lock);
+	worker.stop = true;
+	pthread_cond_broadcast(&smi.change);
+	pthread_mutex_unlock(&smi.lock);
+	if (worker.started && !pthread_equal(worker.id, pthread_self()))
+		pthread_join(worker.id, NULL);
+	worker = (struct worker) { .started = false };
+}

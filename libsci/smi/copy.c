@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Copies that are done when the call returns; transfer checks; barriers. */
+
+#include "libsci/smi/internal.h"
+
+#include <string.h>
+
+#define TYPE_BITS	0x1f80
+#define REMOTE_TO	(SMI_MEMCPY_LP_RS | SMI_MEMCPY_LS_RS)
+#define REMOTE_FROM	(SMI_MEMCPY_RS_LP | SMI_MEMCPY_RS_LS)
+
+/* The remote segment at an address, or NULL. */
+static struct smi_segment *remote_at(const void *addr)
+{
+	struct smi_region *r;
+	struct smi_segment *s;
+
+	if (smi.nodes == 1)
+		return NULL;
+	r = smi_region_at(addr, 1, true);
+	s = r ? smi_segment_at(r, addr) : NULL;
+	return s && s->rseg ? s : NULL;
+}
+
+/* Only now and then can a store be lost: it is repeated until it has arrived. */
+int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t size,
+		     int flags)
+{
+	sci_error_t err;
+	int ret;
+
+	if (!to || !to->seq) {
+		memcpy(dst, src, size);
+		return SMI_SUCCESS;
+	}
+	do {
+		SCIMemWrite((void *)(uintptr_t)src, dst, size, 0, &err);
+		if (err)
+			return smi_error_of(err);
+		if (!(flags & SMI_MEMCPY_NOBARRIER))
+			smi_store_barrier();
+		if (flags & SMI_MEMCPY_NOVERIFY)
+			return SMI_SUCCESS;
+		ret = smi_segment_check(to, SMI_CHECK_FAST);
+	} while (ret == SMI_ERR_TRANSFER);
+	return ret == SMI_SUCCESS ? ret : SMI_ERR_TRANSFER;
+}
+
+static int copy_from(struct smi_segment *from, void *dst, const void *src, size_t size,
+		     int flags)
+{
+	unsigned int how = SCI_FLAG_BLOCK_READ |
+			   (flags & SMI_MEMCPY_NOVERIFY ? 0 : SCI_FLAG_ERROR_CHECK);
+	size_t offset = (size_t)((const char *)src - from->addr);
+	sci_error_t err;
+	int tries = 0;
+
+	if (!(flags & SMI_MEMCPY_NOBARRIER))
+		smi_load_barrier();
+	do {
+		SCIMemCpy(from->seq, dst, from->map, offset, size, how, &err);
+	} while (err == SCI_ERR_TRANSFER_FAILED &&
+		 smi_segment_check(from, 0) != SMI_ERR_OTHER && ++tries < 1000);
+	return smi_error_of(err);
+}
+
+static int check_flags(int flags)
+{
+	int type = flags & TYPE_BITS;
+
+	return flags & ~SMI_MEMCPY_FLAGS_ALL || type & (type - 1) ? SMI_ERR_PARAM :
+								    SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
+{
+	int type = flags & TYPE_BITS, err;
+	struct smi_segment *to, *from;
+
+	SMI_ENTER();
+	err = check_flags(flags);
+	if (err || !size)
+		return err;
+	if (!dst || !src)
+		return SMI_ERR_BADADR;
+	to = !type || type & REMOTE_TO ? remote_at(dst) : NULL;
+	if (to)
+		return smi_copy_checked(to, dst, src, size, flags);
+	from = !type || type & REMOTE_FROM ? remote_at(src) : NULL;
+	if (from)
+		return copy_from(from, dst, src, size, flags);
+	memcpy(dst, src, size);
+	return SMI_SUCCESS;
+}
+
+/* ---- checks ---- */
+
+/* Check the remote segments of node @node, or of all with -1. */
+static int check_node(int node, int flags)
+{
+	int i, k, err = SMI_SUCCESS;
+
+	if (flags & ~(SMI_CHECK_FAST | SMI_CHECK_PROBE))
+		return SMI_ERR_PARAM;
+	if (smi.nodes == 1 || node == smi.node)
+		return SMI_SUCCESS;
+	if (!(flags & SMI_CHECK_NOBARRIER))
+		smi_store_barrier();
+	pthread_mutex_lock(&smi.lock);
+	for (i = 0; i < smi.nregions; i++) {
+		struct smi_region *r = smi.regions[i];
+
+		for (k = 0; r && k < r->nsegs; k++) {
+			struct smi_segment *s = &r->segs[k];
+
+			if (s->seq && (node < 0 || smi.node_of[s->owner] == node) &&
+			    smi_segment_check(s, flags | SMI_CHECK_NOBARRIER))
+				err = SMI_ERR_TRANSFER;
+		}
+	}
+	pthread_mutex_unlock(&smi.lock);
+	return err;
+}
+
+SMI_API smi_error_t SMI_Check_transfer(int flags)
+{
+	SMI_ENTER();
+	return check_node(-1, flags);
+}
+
+SMI_API smi_error_t SMI_Check_transfer_proc(int proc, int flags)
+{
+	SMI_ENTER();
+	return smi_rank_ok(proc) ? check_node(smi.node_of[proc], flags) : SMI_ERR_PARAM;
+}
+
+SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
+{
+	struct smi_segment *s;
+
+	SMI_ENTER();
+	s = remote_at(adr);
+	if (s)
+		return check_node(smi.node_of[s->owner], flags);
+	return smi_region_at(adr, 1, true) ? SMI_SUCCESS : SMI_ERR_PARAM;
+}
+
+SMI_API smi_error_t SMI_Flush_read(int proc)
+{
+	SMI_ENTER();
+	if (proc != SMI_FLUSH_ALL && !smi_rank_ok(proc))
+		return SMI_ERR_PARAM;
+	smi_load_barrier();
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Flush_write(int proc)
+{
+	SMI_ENTER();
+	if (proc != SMI_FLUSH_ALL && !smi_rank_ok(proc))
+		return SMI_ERR_PARAM;
+	smi_store_barrier();
+	return SMI_SUCCESS;
+}

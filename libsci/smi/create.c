@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: regions that several processes create
+ *
+ * Each process plans the same segments from the same arguments, creates those that it
+ * owns, and tells the others their numbers.  Then all map, at an agreed address unless
+ * the region is NONFIXED.  After each step the processes agree whether all succeeded;
+ * if not, each one releases what it has and returns the same error.
+ */
+#include "libsci/smi/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static int plan_alloc(struct smi_region *r, int n)
+{
+	r->segs = calloc((size_t)n, sizeof(r->segs[0]));
+	r->nsegs = n;
+	return r->segs ? SMI_SUCCESS : SMI_ERR_NOMEM;
+}
+
+/* One segment, of which this process maps @r->size bytes from @r->offset on. */
+static int plan_one(struct smi_region *r, const smi_region_info_t *info, int owner)
+{
+	int err;
+
+	if (!smi_rank_ok(owner) || !info->size)
+		return SMI_ERR_PARAM;
+	err = plan_alloc(r, 1);
+	if (err)
+		return err;
+	r->owner = r->segs[0].owner = owner;
+	r->size = r->segs[0].size = smi_round(info->size);
+	if (r->type != SMI_SHM_SMP && owner != smi.rank)
+		r->offset = info->offset;
+	return SMI_SUCCESS;
+}
+
+static int plan_pair(struct smi_region *r, const smi_region_info_t *info)
+{
+	if (!smi_rank_ok(info->owner) || !smi_rank_ok(info->partner) ||
+	    info->owner == info->partner)
+		return SMI_ERR_PARAM;
+	if (smi.rank == info->owner)
+		r->group.partner = info->partner;
+	else if (smi.rank == info->partner)
+		r->group.partner = info->owner;
+	else
+		return SMI_ERR_PARAM;
+	return plan_one(r, info, info->owner);
+}
+
+/* A share per node in proportion to its processes, borders at pages. */
+static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
+{
+	size_t pages = smi_round(info->size) / smi.page, from = 0, to;
+	int i, err = info->size ? plan_alloc(r, smi.nodes) : SMI_ERR_PARAM;
+
+	if (err)
+		return err;
+	if (pages < (size_t)smi.nodes)
+		pages = (size_t)smi.nodes;
+	for (i = 0; i < smi.nodes; i++) {
+		to = pages * (size_t)smi.first[i + 1] / (size_t)smi.size;
+		if (to <= from)
+			to = from + 1;
+		/* each of the later nodes needs a page */
+		if (to > pages - (size_t)(smi.nodes - 1 - i))
+			to = pages - (size_t)(smi.nodes - 1 - i);
+		r->segs[i].owner = smi.first[i];
+		r->segs[i].offset = from * smi.page;
+		r->segs[i].size = (to - from) * smi.page;
+		from = to;
+	}
+	r->size = pages * smi.page;
+	return SMI_SUCCESS;
+}
+
+static int plan_customized(struct smi_region *r, const smi_region_info_t *info)
+{
+	int i, err;
+
+	if (info->nbr_sgmts < 1 || info->nbr_sgmts > SMI_PROCS_MAX || !info->sgmt_owner ||
+	    !info->sgmt_size)
+		return SMI_ERR_PARAM;
+	err = plan_alloc(r, info->nbr_sgmts);
+	for (i = 0; !err && i < r->nsegs; i++) {
+		if (!smi_rank_ok(info->sgmt_owner[i]) || !info->sgmt_size[i])
+			return SMI_ERR_PARAM;
+		/* the first process of that node: its memory is local to them all */
+		r->segs[i].owner = info->sgmt_owner[i];
+		r->segs[i].offset = r->size;
+		r->segs[i].size = smi_round(info->sgmt_size[i]);
+		r->size += r->segs[i].size;
+	}
+	return err;
+}
+
+static int plan_fragmented(struct smi_region *r, const smi_region_info_t *info)
+{
+	size_t part = smi_round(info->size / (size_t)smi.size);
+	int i, err = info->size ? plan_alloc(r, smi.size) : SMI_ERR_PARAM;
+
+	if (err)
+		return err;
+	if (!part)
+		part = smi.page;
+	for (i = 0; i < smi.size; i++) {
+		r->segs[i].owner = i;
+		r->segs[i].offset = (size_t)i * part;
+		r->segs[i].size = part;
+	}
+	r->size = part * (size_t)smi.size;
+	return SMI_SUCCESS;
+}
+
+static int plan(struct smi_region *r, const smi_region_info_t *info)
+{
+	switch (r->type) {
+	case SMI_SHM_UNDIVIDED:
+		return plan_one(r, info, info->owner);
+	case SMI_SHM_BLOCKED:
+		return plan_blocked(r, info);
+	case SMI_SHM_CUSTOMIZED:
+		return plan_customized(r, info);
+	case SMI_SHM_SMP:
+		return plan_one(r, info, smi.first[smi.node]);
+	case SMI_SHM_PT2PT:
+		return plan_pair(r, info);
+	default:
+		return plan_fragmented(r, info);
+	}
+}
+
+/* What the owner of a segment tells the others. */
+struct notice {
+	uint64_t size;
+	uint32_t sci_id;
+	int32_t err;
+};
+
+static void create_own(struct smi_region *r, struct notice *mine)
+{
+	for (int i = 0; i < r->nsegs; i++) {
+		struct smi_segment *s = &r->segs[i];
+
+		if (s->owner != smi.rank)
+			continue;
+		mine[i].err = smi_segment_create(s, s->size,
+						 r->flags & SMI_SHM_SHRINKABLE);
+		mine[i].sci_id = s->sci_id;
+		mine[i].size = s->size;
+	}
+}
+
+/* A single segment has the size that its owner says; the mapped part is cut to it. */
+static int take_size(struct smi_region *r, struct smi_segment *s, size_t size)
+{
+	if (!smi_one_segment(r))
+		return size == s->size ? SMI_SUCCESS : SMI_ERR_PARAM;
+	s->size = size;
+	if (r->offset >= size)
+		return SMI_ERR_PARAM;
+	if (r->size > size - r->offset)
+		r->size = size - r->offset;
+	return SMI_SUCCESS;
+}
+
+static int take_notices(struct smi_region *r, const struct notice *all)
+{
+	int err = SMI_SUCCESS;
+
+	for (int i = 0; !err && i < r->nsegs; i++) {
+		struct smi_segment *s = &r->segs[i];
+		const struct notice *n = &all[s->owner * r->nsegs + i];
+
+		err = n->err ? n->err : take_size(r, s, n->size);
+		s->sci_id = n->sci_id;
+		if (!err && !(r->flags & SMI_SHM_DELAYED))
+			err = smi_segment_open(s);
+	}
+	return err;
+}
+
+static int create_segments(struct smi_region *r)
+{
+	struct notice *mine = calloc((size_t)r->nsegs, sizeof(*mine));
+	struct notice *all = calloc((size_t)r->nsegs * (size_t)smi.size, sizeof(*all));
+	size_t len = (size_t)r->nsegs * sizeof(*mine);
+	int err = mine && all ? SMI_SUCCESS : SMI_ERR_NOMEM;
+
+	err = smi_agree(&r->group, err);
+	if (!err) {
+		create_own(r, mine);
+		err = smi_exchange(&r->group, mine, all, len);
+	}
+	if (!err)
+		err = smi_agree(&r->group, take_notices(r, all));
+	free(mine);
+	free(all);
+	return err;
+}
+
+static int map_all(struct smi_region *r)
+{
+	bool mine = r->owner == smi.rank;
+
+	if (r->type != SMI_SHM_FRAGMENTED && !(r->flags & SMI_SHM_NONFIXED))
+		return smi_region_place(r, NULL);
+	if (r->flags & SMI_SHM_DELAYED && !mine)
+		return smi_agree(&r->group, SMI_SUCCESS);
+	return smi_agree(&r->group, smi_region_map(r, NULL));
+}
+
+static void addresses(const struct smi_region *r, void **address)
+{
+	if (r->type != SMI_SHM_FRAGMENTED) {
+		*address = r->base;
+		return;
+	}
+	for (int i = 0; i < r->nsegs; i++)
+		address[i] = r->segs[i].addr;
+}
+
+void smi_tell_owner(struct smi_region *r)
+{
+	struct smi_msg m = { .type = SMI_MSG_IMPORT, .a = (int)r->segs[0].sci_id, .b = -1 };
+
+	if (r->flags & SMI_SHM_CALLBACK && r->owner != smi.rank)
+		smi_tell(r->owner, &m);
+}
+
+int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address)
+{
+	int i, err = plan(r, info);
+
+	/* somebody who is not of the pair, or names no pair, has nobody to ask */
+	if (r->type == SMI_SHM_PT2PT && r->group.partner < 0)
+		return err;
+	err = smi_agree(&r->group, err);
+	err = err ? err : create_segments(r);
+	err = err ? err : map_all(r);
+	if (!err)
+		err = smi_agree(&r->group, smi_region_publish(r));
+	if (err) {
+		for (i = 0; r->segs && i < r->nsegs; i++)
+			smi_segment_close(&r->segs[i]);
+		return err;
+	}
+	r->connected = r->base != NULL;
+	addresses(r, address);
+	if (r->connected && smi_one_segment(r))
+		smi_tell_owner(r);
+	return SMI_SUCCESS;
+}
+
+/* Others leave a segment before its owner removes it. */
+int smi_free_common(struct smi_region *r)
+{
+	int i, err;
+
+	if (r->replicated && r->base)
+		munmap(r->base, r->size);
+	smi_segment_close(&r->per_node);
+	for (i = 0; i < r->nsegs; i++) {
+		smi_segment_unmap(&r->segs[i]);
+		if (r->segs[i].owner != smi.rank)
+			smi_segment_close(&r->segs[i]);
+	}
+	err = smi_agree(&r->group, SMI_SUCCESS);
+	for (i = 0; i < r->nsegs; i++)
+		smi_segment_close(&r->segs[i]);
+	smi_region_drop(r);
+	return err;
+}

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: regions of one process
+ *
+ * A process exports a LOCAL region by itself.  Another one that knows the owner's rank
+ * and the segment's number imports it as REMOTE or RDMA: it asks the owner's library
+ * thread, which counts it in and answers where the memory lies.  An owner that frees
+ * the region keeps the segment until its last importer has left.
+ */
+#include "libsci/smi/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * A request to the owner of a segment, on the stack of the process that asks: until the
+ * answer has come, and when it imports, until the region is in the table.
+ */
+struct request {
+	struct request *next;
+	int number, owner, segment;
+	bool answered;
+	struct smi_region *importing;	/* the region that is to be */
+	bool gone;			/* the owner has freed the segment since */
+	int err;
+	uint64_t size, skip;
+};
+
+static struct imports {
+	struct request *requests;
+	int number;
+	struct smi_region *freed;	/* LOCAL ones that still have importers */
+} imports;
+
+/* ---- LOCAL ---- */
+
+static int local_private(struct smi_segment *s, size_t size)
+{
+	static _Atomic unsigned int next = 1;
+
+	s->sci_id = atomic_fetch_add(&next, 1);
+	s->size = size;
+	if (s->plain)
+		return SMI_SUCCESS;
+	s->plain = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	if (s->plain != MAP_FAILED)
+		return SMI_SUCCESS;
+	s->plain = NULL;
+	return SMI_ERR_NOMEM;
+}
+
+static void local_close(struct smi_region *r)
+{
+	struct smi_segment *s = &r->segs[0];
+	bool ours = r->flags & SMI_SHM_PRIVATE && !(r->flags & SMI_SHM_REGISTER);
+
+	if (ours && s->plain)
+		munmap(s->plain, s->size);
+	smi_segment_close(s);
+}
+
+int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address)
+{
+	bool given = r->flags & SMI_SHM_REGISTER, shrink = r->flags & SMI_SHM_SHRINKABLE;
+	struct smi_segment *s;
+	int err;
+
+	if (info->owner != smi.rank || !info->size)
+		return SMI_ERR_PARAM;
+	if (given && !*address)
+		return SMI_ERR_BADADR;
+	if (r->flags & SMI_SHM_PRIVATE && smi.nodes == 1)
+		return SMI_ERR_NODEVICE;
+	r->importers = calloc((size_t)smi.size, sizeof(*r->importers));
+	r->segs = calloc(1, sizeof(*s));
+	if (!r->importers || !r->segs)
+		return SMI_ERR_NOMEM;
+	s = r->segs;
+	r->nsegs = 1;
+	r->owner = s->owner = smi.rank;
+	s->plain = given ? *address : NULL;
+	r->size = given ? info->size : smi_round(info->size);
+	err = r->flags & SMI_SHM_PRIVATE ? local_private(s, r->size) :
+	      smi_segment_create(s, r->size, shrink && !given);
+	if (err)
+		return err;
+	r->size = s->size;
+	err = smi_region_map(r, NULL);
+	err = err ? err : smi_region_publish(r);
+	if (err) {
+		local_close(r);
+		return err;
+	}
+	r->connected = true;
+	*address = r->base;
+	return SMI_SUCCESS;
+}
+
+/* How many imports there are, of all processes.  smi.lock is held. */
+static int importers(const struct smi_region *r)
+{
+	int i, n = 0;
+
+	for (i = 0; i < smi.size; i++)
+		n += r->importers[i];
+	return n;
+}
+
+static void tell_importers(struct smi_region *r, const int *counts)
+{
+	struct smi_msg m = { .type = SMI_MSG_GONE, .a = (int)r->segs[0].sci_id };
+
+	for (int i = 0; i < smi.size; i++)
+		if (counts[i])
+			smi_tell(i, &m);
+}
+
+int smi_free_local(struct smi_region *r)
+{
+	int *counts = calloc((size_t)smi.size, sizeof(*counts));
+	bool busy;
+
+	if (!counts)
+		return SMI_ERR_NOMEM;
+	pthread_mutex_lock(&smi.lock);
+	memcpy(counts, r->importers, (size_t)smi.size * sizeof(*counts));
+	busy = importers(r) > 0;
+	smi.regions[r->id] = NULL;
+	r->id = -1;
+	if (busy) {
+		r->next_freed = imports.freed;
+		imports.freed = r;
+	}
+	pthread_mutex_unlock(&smi.lock);
+	if (busy) {
+		/* r may be gone as soon as the importers know */
+		struct smi_segment s = r->segs[0];
+		struct smi_region told = { .segs = &s };
+
+		tell_importers(&told, counts);
+	} else {
+		local_close(r);
+		smi_region_drop(r);
+	}
+	free(counts);
+	return busy ? SMI_ERR_BUSY : SMI_SUCCESS;
+}
+
+/* ---- callbacks ---- */
+
+static void call_back(int id, int reason)
+{
+	struct smi_region *r = smi_region_get(id);
+	smi_region_callback_t cb = NULL;
+	int action = SMI_CB_ACTION_FREEREG;
+
+	if (!r)
+		return;
+	pthread_mutex_lock(&smi.lock);
+	if (r->flags & SMI_SHM_CALLBACK)
+		cb = r->cb;
+	pthread_mutex_unlock(&smi.lock);
+	if (cb)
+		action = cb(id, reason);
+	else if (!smi_is_import(r))
+		return;
+	if (action == SMI_CB_ACTION_NOTHING || r != smi_region_get(id))
+		return;
+	pthread_mutex_lock(&smi.lock);
+	r->flags &= ~SMI_SHM_CALLBACK;
+	pthread_mutex_unlock(&smi.lock);
+	if (action == SMI_CB_ACTION_FREEREG)
+		SMI_Free_shreg(id);
+}
+
+/* smi.lock is held. */
+static void call_back_later(const struct smi_region *r, int reason)
+{
+	if (r->flags & SMI_SHM_CALLBACK)
+		smi_later(call_back, r->id, reason);
+}
+
+/* ---- the owner's side of an import ---- */
+
+/* The exported region with this segment; smi.lock is held. */
+static struct smi_region *exported(int segment)
+{
+	for (int i = 0; i < smi.nregions; i++) {
+		struct smi_region *r = smi.regions[i];
+
+		if (r && smi_one_segment(r) && r->owner == smi.rank &&
+		    !(r->flags & SMI_SHM_PRIVATE) &&
+		    r->segs[0].sci_id == (unsigned int)segment)
+			return r;
+	}
+	return NULL;
+}
+
+static void import_asked(const struct smi_msg *m)
+{
+	struct smi_msg answer = { .type = SMI_MSG_IMPORTED, .b = m->b,
+				  .a = SMI_ERR_NOSEGMENT };
+	struct smi_region *r;
+
+	pthread_mutex_lock(&smi.lock);
+	r = exported(m->a);
+	if (r) {
+		if (r->importers)
+			r->importers[m->from]++;
+		answer.a = SMI_SUCCESS;
+		answer.c = r->segs[0].size;
+		answer.d = r->segs[0].skip;
+	}
+	if (r)
+		call_back_later(r, SMI_CB_REASON_CONNECT);
+	pthread_mutex_unlock(&smi.lock);
+	if (m->b >= 0)
+		smi_tell(m->from, &answer);
+}
+
+/* Count one out, in a region that may be freed already: *@done then is to go. */
+static struct smi_region *count_out(const struct smi_msg *m, struct smi_region **done)
+{
+	struct smi_region *r = exported(m->a), **at;
+
+	if (r && r->importers && r->importers[m->from]) {
+		r->importers[m->from]--;
+		return r;
+	}
+	for (at = &imports.freed; *at; at = &(*at)->next_freed) {
+		if ((*at)->segs[0].sci_id != (unsigned int)m->a ||
+		    !(*at)->importers[m->from])
+			continue;
+		(*at)->importers[m->from]--;
+		if (!importers(*at)) {
+			*done = *at;
+			*at = (*at)->next_freed;
+		}
+		break;
+	}
+	return NULL;
+}
+
+static void import_released(const struct smi_msg *m)
+{
+	struct smi_msg answer = { .type = SMI_MSG_IMPORTED, .b = m->b };
+	struct smi_region *r, *done = NULL;
+
+	pthread_mutex_lock(&smi.lock);
+	r = count_out(m, &done);
+	if (r)
+		call_back_later(r, SMI_CB_REASON_DISCONNECT);
+	pthread_mutex_unlock(&smi.lock);
+	if (done) {
+		local_close(done);
+		smi_region_drop(done);
+	}
+	smi_tell(m->from, &answer);
+}
+
+/* ---- the importer's side ---- */
+
+static void import_answered(const struct smi_msg *m)
+{
+	pthread_mutex_lock(&smi.lock);
+	for (struct request *q = imports.requests; q; q = q->next) {
+		if (q->number != m->b || q->owner != m->from)
+			continue;
+		q->answered = true;
+		q->err = m->a;
+		q->size = m->c;
+		q->skip = m->d;
+	}
+	pthread_cond_broadcast(&smi.change);
+	pthread_mutex_unlock(&smi.lock);
+}
+
+/* Is there a request for this region?  If so, note the news there. */
+static bool request_note(const struct smi_region *r)
+{
+	bool found = false;
+
+	for (struct request *q = imports.requests; q; q = q->next) {
+		if (q->importing != r)
+			continue;
+		q->gone = found = true;
+	}
+	return found;
+}
+
+/* The owner has freed a segment: imports of it that have a callback learn of it. */
+static void import_gone(const struct smi_msg *m)
+{
+	pthread_mutex_lock(&smi.lock);
+	for (struct request *q = imports.requests; q; q = q->next)
+		q->gone |= q->owner == m->from && q->segment == m->a;
+	for (int i = 0; i < smi.nregions; i++) {
+		struct smi_region *r = smi.regions[i];
+
+		if (r && smi_is_import(r) && r->owner == m->from &&
+		    r->segs[0].sci_id == (unsigned int)m->a && !request_note(r))
+			call_back_later(r, SMI_CB_REASON_DISCONNECT);
+	}
+	pthread_mutex_unlock(&smi.lock);
+}
+
+void smi_import_handle(const struct smi_msg *m)
+{
+	switch (m->type) {
+	case SMI_MSG_IMPORT:
+		import_asked(m);
+		break;
+	case SMI_MSG_IMPORTED:
+		import_answered(m);
+		break;
+	case SMI_MSG_RELEASE:
+		import_released(m);
+		break;
+	case SMI_MSG_GONE:
+		import_gone(m);
+	}
+}
+
+/* Ask the owner of a segment, or tell it, and wait for the answer. */
+static int request_send(struct request *q, enum smi_msg_type type, struct smi_region *r)
+{
+	struct smi_segment *s = &r->segs[0];
+	struct smi_msg m = { .type = type, .a = (int)s->sci_id };
+	int err;
+
+	*q = (struct request) { .owner = s->owner, .segment = (int)s->sci_id,
+				.importing = r };
+	pthread_mutex_lock(&smi.lock);
+	m.b = q->number = imports.number++ & 0x7fffffff;
+	q->next = imports.requests;
+	imports.requests = q;
+	pthread_mutex_unlock(&smi.lock);
+	err = smi_tell(s->owner, &m);
+	pthread_mutex_lock(&smi.lock);
+	while (!err && !q->answered)
+		err = smi_wait_change();
+	pthread_mutex_unlock(&smi.lock);
+	return err ? err : q->err;
+}
+
+/* smi.lock is held. */
+static void request_end(struct request *q)
+{
+	struct request **at;
+
+	for (at = &imports.requests; *at != q; at = &(*at)->next)
+		;
+	*at = q->next;
+}
+
+/* When the caller goes on, the owner may free the segment. */
+static void import_release(struct smi_region *r)
+{
+	struct request q;
+
+	smi_segment_close(&r->segs[0]);
+	request_send(&q, SMI_MSG_RELEASE, r);
+	pthread_mutex_lock(&smi.lock);
+	request_end(&q);
+	pthread_mutex_unlock(&smi.lock);
+}
+
+static int import_map(struct smi_region *r, const smi_region_info_t *info)
+{
+	struct smi_segment *s = &r->segs[0];
+	int err;
+
+	r->offset = info->offset;
+	if (r->offset >= s->size)
+		return SMI_ERR_PARAM;
+	r->size = info->size ? info->size : s->size - r->offset;
+	/* a request that was not rounded to pages may name the whole segment */
+	if (r->size > s->size - r->offset) {
+		if (r->size > smi_round(s->size - r->offset))
+			return SMI_ERR_PARAM;
+		r->size = s->size - r->offset;
+	}
+	err = smi_segment_open(s);
+	if (!err && (r->type == SMI_SHM_REMOTE || !s->rseg))
+		err = smi_region_map(r, NULL);
+	/* memory of the same node is mapped for put and get alone */
+	if (r->type == SMI_SHM_RDMA)
+		r->base = NULL;
+	return err;
+}
+
+static int import_create(struct smi_region *r, const smi_region_info_t *info,
+			 struct request *q)
+{
+	struct smi_segment *s = &r->segs[0];
+	int err = request_send(q, SMI_MSG_IMPORT, r);
+
+	if (err)
+		return err;
+	s->size = q->size;
+	s->skip = q->skip;
+	r->connected = true;
+	err = import_map(r, info);
+	err = err ? err : smi_region_publish(r);
+	if (err)
+		import_release(r);
+	return err;
+}
+
+int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **address)
+{
+	struct request q;
+	int err;
+
+	if (!smi_rank_ok(info->owner) || info->owner == smi.rank || info->sgmt_id <= 0)
+		return SMI_ERR_PARAM;
+	r->segs = calloc(1, sizeof(r->segs[0]));
+	if (!r->segs)
+		return SMI_ERR_NOMEM;
+	r->nsegs = 1;
+	r->owner = r->segs[0].owner = info->owner;
+	r->segs[0].sci_id = (unsigned int)info->sgmt_id;
+	err = import_create(r, info, &q);
+	if (!err)
+		*address = r->base;
+	pthread_mutex_lock(&smi.lock);
+	request_end(&q);
+	if (!err && q.gone)
+		call_back_later(r, SMI_CB_REASON_DISCONNECT);
+	pthread_mutex_unlock(&smi.lock);
+	return err;
+}
+
+int smi_free_import(struct smi_region *r)
+{
+	import_release(r);
+	smi_region_drop(r);
+	return SMI_SUCCESS;
+}
+
+/* At the end nobody's imports count any more. */
+void smi_imports_end(void)
+{
+	struct smi_region *r;
+
+	while ((r = imports.freed)) {
+		imports.freed = r->next_freed;
+		local_close(r);
+		smi_region_drop(r);
+	}
+}

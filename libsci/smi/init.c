@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* SMI_Init() and SMI_Finalize(), and names that programs use without a prototype. */
+
+#include "libsci/smi/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct smi smi;
+
+static const struct smi_group everybody = { -1 };
+
+/* What programs read: this process, the number of processes, the launcher's rank. */
+SMI_API int _smi_my_proc_rank, _smi_nbr_procs, _smi_mpi_rank, _smi_mcDMAReadEnabled;
+
+static int device_open(void)
+{
+	const char *adapter = getenv("SMI_USE_ADAPTER");
+	sci_error_t err;
+
+	SCIInitialize(0, &err);
+	if (!err)
+		SCIOpen(&smi.sd, 0, &err);
+	if (err)
+		return SMI_ERR_NODEVICE;
+	smi.adapter = adapter ? (unsigned int)strtoul(adapter, NULL, 10) : 0;
+	smi.adapter_policy = SMI_ADPT_DEFAULT;
+	return SMI_SUCCESS;
+}
+
+static void locks_create(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&smi.lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&smi.change, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static int pidfile_write(void)
+{
+	FILE *f;
+
+	if (!smi_args.pidfile)
+		return SMI_SUCCESS;
+	f = fopen(smi_args.pidfile, "we");
+	if (!f)
+		return SMI_ERR_OTHER;
+	fprintf(f, "%d\n", (int)getpid());
+	return fclose(f) ? SMI_ERR_OTHER : SMI_SUCCESS;
+}
+
+/* What needs the team only; then what talks; then shared memory. */
+static int start(void)
+{
+	int err = smi_team_start();
+
+	err = err ? err : smi_agree(&everybody, device_open());
+	err = err ? err : smi_sync_start();
+	err = err ? err : smi_signals_start();
+	err = err ? err : smi_messages_start();
+	err = smi.team ? smi_agree(&everybody, err) : err;
+	err = err ? err : smi_agree(&everybody, smi_channel_open());
+	err = err ? err : smi_nodemem_start();
+	return err ? err : smi_agree(&everybody, pidfile_write());
+}
+
+static void end(void)
+{
+	sci_error_t err;
+
+	smi_later_stop();
+	smi_signals_end();
+	smi_channel_close();
+	smi_imports_end();
+	smi_regions_end();
+	smi.seq = NULL;
+	smi_loops_end();
+	smi_sync_end();
+	smi_messages_end();
+	if (smi.sd)
+		SCIClose(smi.sd, 0, &err);
+	smi.sd = NULL;
+	smi_team_end();
+	pthread_cond_destroy(&smi.change);
+	pthread_mutex_destroy(&smi.lock);
+}
+
+SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
+{
+	static _Atomic bool ended;
+	int err;
+
+	if (!smi_check_up())
+		return SMI_SUCCESS;
+	if (atomic_exchange(&ended, true))
+		return SMI_ERR_OTHER;
+	err = smi_args_strip(argc, argv);
+	if (err)
+		exit(1);
+	locks_create();
+	atomic_store(&smi.ending, false);
+	atomic_store(&smi.dead, 0);
+	err = start();
+	if (!err) {
+		_smi_my_proc_rank = smi.rank;
+		_smi_nbr_procs = smi.size;
+		_smi_mpi_rank = sci_team_rank(smi.all);
+		atomic_store_explicit(&smi.up, true, memory_order_release);
+		err = smi_watchdog_start();
+		SMI_Query(SMI_Q_SMI_DMA_AVAILABLE, 0, &_smi_mcDMAReadEnabled);
+		return err;
+	}
+	fprintf(stderr, "smi: SMI_Init() failed with code %d\n", err);
+	end();
+	return err;
+}
+
+/* After the first barrier peers may leave: that they are gone is no error then. */
+SMI_API smi_error_t SMI_Finalize(void)
+{
+	int err;
+
+	SMI_ENTER();
+	err = SMI_Barrier();
+	atomic_store(&smi.ending, true);
+	smi_watchdog_stop();
+	if (!err)
+		err = SMI_Barrier();
+	atomic_store(&smi.up, false);
+	end();
+	fflush(stdout);
+	fflush(stderr);
+	return err;
+}
+
+/* ---- names without a prototype ---- */
+
+void _smi_range_store_barrier(volatile void *adr, unsigned int len, int proc);
+void _smi_range_load_barrier(volatile void *adr, unsigned int len, int proc);
+int _smi_ll_bcast(int *buf, int ints, int root, int me);
+void _smi_mmx_memcpy(void *dst, void *src, int len);
+void _smi_wc_memcpy(void *dst, void *src, int len);
+smi_error_t SMI_Init_direct(void *args);
+
+SMI_API void _smi_range_store_barrier(volatile void *adr, unsigned int len, int proc)
+{
+	(void)adr;
+	(void)len;
+	SMI_Flush_write(proc);
+}
+
+SMI_API void _smi_range_load_barrier(volatile void *adr, unsigned int len, int proc)
+{
+	(void)adr;
+	(void)len;
+	SMI_Flush_read(proc);
+}
+
+SMI_API int _smi_ll_bcast(int *buf, int ints, int root, int me)
+{
+	(void)me;
+	SMI_ENTER();
+	if (!buf || ints < 0 || !smi_rank_ok(root))
+		return SMI_ERR_PARAM;
+	return smi_error_of_team(sci_team_bcast(smi.team, root, buf,
+						(size_t)ints * sizeof(*buf)));
+}
+
+static void copy(void *dst, void *src, int len)
+{
+	if (len > 0)
+		SMI_Memcpy(dst, src, (size_t)len, SMI_MEMCPY_FAST);
+}
+
+SMI_API void _smi_mmx_memcpy(void *dst, void *src, int len)
+{
+	copy(dst, src, len);
+}
+
+SMI_API void _smi_wc_memcpy(void *dst, void *src, int len)
+{
+	copy(dst, src, len);
+}
+
+/* The arguments were those of the original's launcher; ours has told the team. */
+SMI_API smi_error_t SMI_Init_direct(void *args)
+{
+	(void)args;
+	return SMI_Init(NULL, NULL);
+}

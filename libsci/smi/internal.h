@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: how SMI is built
+ *
+ * Start-up, ranks, barriers and locks are those of a team (sci/team.h).  Memory is
+ * SISCI segments.  A process maps a segment of its own node as local memory and a
+ * segment of another node as remote memory.
+ *
+ *	team.c		the team, and exchanges among its processes
+ *	channel.c	control messages between processes, handled by a thread
+ *	segment.c	a segment: create, open, map, check transfers
+ *	address.c	an address range that is free in several processes
+ *	region.c	regions, their table, and what all types have in common
+ *	create.c	regions that several processes create together
+ *	import.c	regions of one process: LOCAL, REMOTE, RDMA
+ *
+ * Locks: smi.lock covers the table of regions, the handles and the state that
+ * control messages change; smi.change says that such state has changed.  It is never
+ * held across a call that waits for another process, nor in a callback.
+ */
+#ifndef LIBSCI_SMI_INTERNAL_H
+#define LIBSCI_SMI_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "smi.h"
+#include "sci/team.h"
+#include "sisci_api.h"
+
+#define SMI_API		__attribute__((visibility("default")))
+
+#define SMI_PROCS_MAX	1024		/* processes of a program */
+#define SMI_MESSAGE_MAX	120		/* bytes of SMI_Send() */
+
+/* ---- the program ---- */
+
+struct smi_signals;
+struct smi_mailbox;
+
+struct smi {
+	_Atomic bool up;
+	_Atomic bool ending;		/* in SMI_Finalize(): peers may leave */
+	_Atomic int dead;		/* 1 + rank of a process that died, or 0 */
+	int rank, size;
+	int node, nodes;
+	int *node_of;			/* of each process */
+	int *first;			/* process of each node; [nodes]: size */
+	unsigned int *sci_node;		/* of each node */
+	size_t page;
+	unsigned int adapter;
+	int adapter_policy;
+	struct sci_team *team;
+	struct sci_team *all;		/* the same processes in the launcher's order */
+	sci_desc_t sd;
+	sci_sequence_t seq;		/* of some remote map, or NULL */
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	struct smi_region **regions;
+	int nregions;
+	struct smi_signals *signals;
+	struct smi_mailbox *mailboxes;	/* one per process */
+	int *pids;
+	_Atomic int errors;		/* of transfers, since the start */
+};
+
+extern struct smi smi;
+
+static inline int smi_check_up(void)
+{
+	return atomic_load_explicit(&smi.up, memory_order_acquire) ?
+	       SMI_SUCCESS : SMI_ERR_NOINIT;
+}
+
+static inline bool smi_rank_ok(int rank)
+{
+	return rank >= 0 && rank < smi.size;
+}
+
+static inline bool smi_same_node(int proc)
+{
+	return smi.node_of[proc] == smi.node;
+}
+
+#define SMI_ENTER()							\
+	do {								\
+		if (smi_check_up())					\
+			return SMI_ERR_NOINIT;				\
+	} while (0)
+
+/* ---- team.c ---- */
+
+int smi_team_start(void);
+void smi_team_end(void);
+/* An SMI code for what a call of the team's returns. */
+int smi_error_of_team(int ret);
+/* Collective: @all receives @len bytes of each process, by rank. */
+int smi_team_exchange(const void *mine, void *all, size_t len);
+
+/* A set of processes that create a region: all, or this one and a partner. */
+struct smi_group {
+	int partner;			/* -1: all */
+};
+
+int smi_group_size(const struct smi_group *g);
+int smi_group_rank(const struct smi_group *g, int i);	/* member @i, ascending */
+int smi_exchange(const struct smi_group *g, const void *mine, void *all,
+		 size_t len);
+/* The lowest of the members' codes that is not SMI_SUCCESS, or SMI_SUCCESS. */
+int smi_agree(const struct smi_group *g, int err);
+
+/* ---- channel.c ---- */
+
+enum smi_msg_type {
+	SMI_MSG_SIGNAL,			/* a: SMI_SIGNAL_ANY or 0 */
+	SMI_MSG_DATA,			/* SMI_Send() */
+	SMI_MSG_TAKEN,			/* it was received */
+	SMI_MSG_PAIR,			/* smi_exchange() of two */
+	SMI_MSG_IMPORT,			/* a: segment; b: the asker's request */
+	SMI_MSG_IMPORTED,		/* a: error; b: request; c, d: size, skip */
+	SMI_MSG_RELEASE,		/* a: segment; b: the importer's request */
+	SMI_MSG_GONE,			/* a: segment */
+	SMI_MSG_ABORT			/* a: exit code */
+};
+
+struct smi_msg {
+	int32_t type;
+	int32_t from;
+	int32_t a, b;
+	uint64_t c, d;
+	uint32_t len;
+	uint32_t pad;
+	unsigned char data[SMI_MESSAGE_MAX];
+};
+
+int smi_channel_open(void);
+void smi_channel_close(void);
+int smi_tell(int rank, struct smi_msg *m);
+/* Wait until smi.change; smi.lock is held.  SMI_ERR_OTHER: a process died. */
+int smi_wait_change(void);
+/* Run @fn(@a, @b) in a thread of the library's, after those before it.  smi.lock is held. */
+int smi_later(void (*fn)(int, int), int a, int b);
+void smi_later_stop(void);
+
+/* ---- segment.c ---- */
+
+struct smi_segment {
+	int owner;			/* process */
+	unsigned int sci_id;		/* on the owner's node */
+	size_t size;			/* of the part that the region uses */
+	size_t skip;			/* bytes of the SISCI segment before it */
+	size_t offset;			/* of the part, in the region */
+	char *addr;			/* where it is mapped, or NULL */
+	size_t mapped;			/* bytes there */
+	char *plain;			/* memory of this process alone, or NULL */
+	sci_local_segment_t lseg;	/* own, or attached on this node */
+	sci_remote_segment_t rseg;
+	sci_map_t map;
+	sci_sequence_t seq;		/* of a remote map */
+};
+
+int smi_error_of(sci_error_t err);
+int smi_segment_create(struct smi_segment *s, size_t size, bool shrink);
+int smi_segment_open(struct smi_segment *s);
+int smi_segment_map(struct smi_segment *s, size_t offset, size_t size,
+		    void *fixed);
+void smi_segment_unmap(struct smi_segment *s);
+void smi_segment_close(struct smi_segment *s);
+/* Have stores since the last check arrived?  OTHER: the connection is lost. */
+int smi_segment_check(struct smi_segment *s, int flags);
+void smi_store_barrier(void);
+void smi_load_barrier(void);
+
+/* ---- address.c ---- */
+
+/* A base that is likely to be free in this process, for try @attempt; or NULL. */
+char *smi_address_propose(int attempt, size_t size);
+int smi_address_attempts(const struct smi_group *g);
+
+/* ---- region.c, create.c, import.c ---- */
+
+struct smi_pool;
+
+struct smi_region {
+	int id;
+	int type;
+	int flags;
+	size_t size;
+	size_t offset;			/* of the mapped part: UNDIVIDED, imports */
+	int owner;			/* of a region of one segment */
+	int adapter;
+	struct smi_group group;
+	bool internal;
+	bool connected;
+	char *base;			/* NULL: not mapped, or not in one piece */
+	int nsegs;
+	struct smi_segment *segs;
+	smi_region_callback_t cb;
+	/* LOCAL: */
+	int *importers;			/* how many imports each process has */
+	struct smi_region *next_freed;	/* ... that the owner waits for */
+	/* the allocator: */
+	struct smi_pool *pool;		/* in the region's memory */
+	int pool_lock;			/* collective regions: a lock's number; or */
+	pthread_mutex_t pool_mutex;
+	/* while replicated: */
+	int replicated;			/* the mode, or 0 */
+	struct smi_segment per_node;	/* with SMI_REP_ONE_PER_NODE */
+};
+
+struct smi_region *smi_region_new(int type);
+int smi_region_publish(struct smi_region *r);
+void smi_region_drop(struct smi_region *r);
+struct smi_region *smi_region_get(int id);
+struct smi_region *smi_region_at(const void *addr, size_t len, bool internal);
+struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr);
+int smi_region_map(struct smi_region *r, char *base);
+void smi_region_unmap(struct smi_region *r);
+/* Map the segments at @base in all members, or where all have room. */
+int smi_region_place(struct smi_region *r, char *base);
+int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address);
+int smi_free_common(struct smi_region *r);
+int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address);
+int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **address);
+/* The owner's callback is to learn of a mapping of this collective region. */
+void smi_tell_owner(struct smi_region *r);
+int smi_free_local(struct smi_region *r);
+int smi_free_import(struct smi_region *r);
+void smi_regions_end(void);
+void smi_imports_end(void);
+void smi_import_handle(const struct smi_msg *m);
+
+/* Does the region have exactly one segment, so that it has an owner? */
+static inline bool smi_one_segment(const struct smi_region *r)
+{
+	return r->type == SMI_SHM_UNDIVIDED || r->type == SMI_SHM_PT2PT ||
+	       r->type >= SMI_SHM_LOCAL;
+}
+
+static inline bool smi_is_import(const struct smi_region *r)
+{
+	return r->type == SMI_SHM_REMOTE || r->type == SMI_SHM_RDMA;
+}
+
+/* Do all processes create and free it together? */
+static inline bool smi_is_collective(const struct smi_region *r)
+{
+	return r->type < SMI_SHM_LOCAL && r->type != SMI_SHM_PT2PT;
+}
+
+static inline size_t smi_round(size_t n)
+{
+	return (n + smi.page - 1) / smi.page * smi.page;
+}
+
+/* ---- pool.c: a buddy allocator in shared memory; the caller locks ---- */
+
+#define SMI_POOL_UNIT	128u
+
+bool smi_pool_init(struct smi_pool *p, size_t size);
+bool smi_pool_ok(const struct smi_pool *p, size_t size);
+void *smi_pool_alloc(struct smi_pool *p, size_t size);
+int smi_pool_free(struct smi_pool *p, void *block);
+
+/* ---- alloc.c ---- */
+
+int smi_nodemem_start(void);
+
+/* ---- sync.c ---- */
+
+#define SMI_LOCKS_MAX	1024
+#define SMI_PCS_MAX	256
+#define SMI_LOOPS_MAX	64
+
+/* What each process has in symmetric memory. */
+struct smi_shared {
+	struct {
+		_Alignas(64) uint64_t word;
+	} lock[SMI_LOCKS_MAX];
+	_Alignas(64) uint64_t share[SMI_LOOPS_MAX]; /* loop.c: iterations to do */
+	_Alignas(64) _Atomic uint32_t cells[];	/* beats, then counters, by process */
+};
+
+extern struct smi_shared *smi_shared;
+
+int smi_sync_start(void);
+void smi_sync_end(void);
+/* Collective: a lock of a number that is the same in all processes, or -1. */
+int smi_lock_new(int proc);
+void smi_lock_free(int lock);
+int smi_lock_take(int lock, int timeout);
+int smi_lock_give(int lock);
+/* Store into a row of cells, into this process's column, in all processes. */
+int smi_cell_store(unsigned int row, uint32_t value);
+_Atomic uint32_t *smi_cell(unsigned int row, int proc);
+/* Pause a moment longer each time; *@n is 0 at first. */
+void smi_backoff(unsigned int *n);
+
+/* ---- copy.c ---- */
+
+int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t size,
+		     int flags);
+
+/* ---- signal.c, message.c ---- */
+
+int smi_signals_start(void);
+void smi_signals_end(void);
+void smi_signal_take(const struct smi_msg *m);
+int smi_messages_start(void);
+void smi_messages_end(void);
+void smi_message_handle(const struct smi_msg *m);
+
+/* ---- loop.c, split.c ---- */
+
+void smi_loops_end(void);
+/* The program waits: the time of a loop ends here. */
+void smi_loops_pause(void);
+/* The own range, or with @total the whole one, of a loop of the split interface. */
+int smi_split_range(int id, bool total, int *low, int *high);
+
+/* ---- time.c, watchdog.c ---- */
+
+uint64_t smi_now_ns(void);
+int smi_watchdog_start(void);
+void smi_watchdog_stop(void);
+/* Another process has asked for the end, or has died. */
+void smi_watchdog_abort(int code);
+
+/* ---- args.c ---- */
+
+/* What the arguments of a launcher say beside ranks. */
+struct smi_args {
+	bool no_watchdog;
+	bool no_signals;
+	bool verbose;
+	const char *pidfile;
+};
+
+extern struct smi_args smi_args;
+
+int smi_args_strip(int *argc, char ***argv);
+
+#endif

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: the loop scheduler
+ *
+ * A process has a share of the iterations: a word in its symmetric memory with the
+ * first iteration that is left in the upper half and the end in the lower half.  The
+ * process takes chunks from the front; others, when their own share is empty, from
+ * the back.  Both do so by compare and swap.  Iterations are counted from 0; in the
+ * cyclic mode each process counts its own.
+ */
+#include "libsci/smi/internal.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define HELP_MAX	16		/* processes to help unless told otherwise */
+#define SPEED_NS	20000000u	/* how long a speed is measured */
+
+struct loop {
+	bool used;
+	bool running;
+	int low, mode;
+	uint64_t n;			/* iterations */
+	uint64_t *borders;		/* first of each process's share; [size]: n */
+	double k;
+	uint64_t min[2], max[2];	/* of a chunk: own, other */
+	int help;
+	int adapt;
+	uint64_t done;			/* iterations of this process in the run */
+	uint64_t spent;			/* nanoseconds in the run, of a timed loop */
+};
+
+static struct loop loops[SMI_LOOPS_MAX];
+static double *speeds;			/* of all processes, once evaluated */
+
+/* The timed loop that is running, and since when. */
+static struct loop *timing;
+static uint64_t timing_start;
+
+static struct loop *loop_get(int id)
+{
+	return id >= 0 && id < SMI_LOOPS_MAX && loops[id].used ? &loops[id] : NULL;
+}
+
+void smi_loops_pause(void)
+{
+	if (!timing)
+		return;
+	timing->spent = smi_now_ns() - timing_start;
+	timing = NULL;
+}
+
+void smi_loops_end(void)
+{
+	for (int i = 0; i < SMI_LOOPS_MAX; i++) {
+		free(loops[i].borders);
+		loops[i] = (struct loop) { .used = false };
+	}
+	free(speeds);
+	speeds = NULL;
+	timing = NULL;
+}
+
+/* ---- shares ---- */
+
+static uint64_t share_pack(uint64_t first, uint64_t end)
+{
+	return first << 32 | end;
+}
+
+static uint64_t share_rest(uint64_t share)
+{
+	uint64_t first = share >> 32, end = share & UINT32_MAX;
+
+	return first < end ? end - first : 0;
+}
+
+static int share_op(int id, enum sci_atomic op, uint64_t value, uint64_t compare,
+		    uint64_t *old, int proc)
+{
+	return smi_error_of_team(sci_team_atomic(smi.team, &smi_shared->share[id], 8, op,
+						 value, compare, old, proc));
+}
+
+static uint64_t chunk_size(const struct loop *l, uint64_t rest, bool other)
+{
+	uint64_t n = (uint64_t)((double)rest / l->k);
+
+	if (n > l->max[other])
+		n = l->max[other];
+	if (n < l->min[other])
+		n = l->min[other];
+	return n < rest ? n : rest;
+}
+
+/* Take a chunk of @proc's share: iterations [*first, *end); none: both are 0. */
+static int share_take(int id, int proc, uint64_t *first, uint64_t *end)
+{
+	struct loop *l = &loops[id];
+	bool other = proc != smi.rank;
+	uint64_t share, seen, left, n;
+	int err = share_op(id, SCI_ATOMIC_GET, 0, 0, &share, proc);
+
+	*first = *end = 0;
+	while (!err && share_rest(share)) {
+		n = chunk_size(l, share_rest(share), other);
+		if (other) {
+			*end = share & UINT32_MAX;
+			*first = *end - n;
+			left = share_pack(share >> 32, *first);
+		} else {
+			*first = share >> 32;
+			*end = *first + n;
+			left = share_pack(*end, share & UINT32_MAX);
+		}
+		err = share_op(id, SCI_ATOMIC_CAS, left, share, &seen, proc);
+		if (!err && seen == share)
+			return SMI_SUCCESS;
+		share = seen;
+		*first = *end = 0;
+	}
+	return err;
+}
+
+/* Which of the processes in reach has most to do; -1: none. */
+static int busiest(int id)
+{
+	struct loop *l = &loops[id];
+	int i, reach = l->help, best = -1, proc;
+	uint64_t share, most = 0;
+
+	if (reach == SMI_HELP_ONLY_SMP || reach > smi.size - 1)
+		reach = smi.size - 1;
+	for (i = 1; i <= reach; i++) {
+		proc = (smi.rank + i) % smi.size;
+		if (l->help == SMI_HELP_ONLY_SMP && !smi_same_node(proc))
+			continue;
+		if (share_op(id, SCI_ATOMIC_GET, 0, 0, &share, proc))
+			continue;
+		if (share_rest(share) > most) {
+			most = share_rest(share);
+			best = proc;
+		}
+	}
+	return best;
+}
+
+/* ---- distribution ---- */
+
+/* Shares in proportion to weights; each is at least 0. */
+static void distribute(struct loop *l, const double *weights)
+{
+	double sum = 0, before = 0;
+	int i;
+
+	for (i = 0; i < smi.size; i++)
+		sum += weights ? weights[i] : 1;
+	for (i = 0; i < smi.size; i++) {
+		l->borders[i] = (uint64_t)((double)l->n * (before / sum) + 0.5);
+		before += weights ? weights[i] : 1;
+	}
+	l->borders[smi.size] = l->n;
+}
+
+/* What a process tells the others at the start of a run. */
+struct outcome {
+	uint64_t done, spent;
+};
+
+/* Shift the first distribution by what the last run has shown. */
+static void redistribute(struct loop *l, const struct outcome *all)
+{
+	double *weights = calloc((size_t)smi.size, sizeof(*weights));
+	bool known = true;
+	int i;
+
+	for (i = 0; weights && i < smi.size; i++) {
+		weights[i] = (double)all[i].done;
+		if (l->mode == SMI_PART_TIMED_BLOCKED)
+			weights[i] /= all[i].spent ? (double)all[i].spent : 1;
+		known &= all[i].done > 0 && (l->mode != SMI_PART_TIMED_BLOCKED ||
+					     all[i].spent);
+		/* a process that came too late for any work still gets some */
+		if (!all[i].done)
+			weights[i] = 1;
+	}
+	if (weights && (known || l->mode == SMI_PART_ADAPTED_BLOCKED))
+		distribute(l, weights);
+	free(weights);
+}
+
+/* Chunks become smaller when others had to help, else larger. */
+static void adapt_k(struct loop *l)
+{
+	uint64_t share = l->borders[smi.rank + 1] - l->borders[smi.rank];
+	bool smaller = l->done < share;
+
+	if (l->adapt == SMI_ADAPT_LINEAR)
+		l->k += smaller ? 1 : -1;
+	else if (l->adapt != SMI_NO_ADAPT)
+		l->k *= smaller ? 2 : 0.5;
+	if (l->k < 1)
+		l->k = 1;
+}
+
+/* Collective.  Nobody takes of a share before all shares are set. */
+static int run_start(int id)
+{
+	struct loop *l = &loops[id];
+	struct outcome mine, *all = calloc((size_t)smi.size, sizeof(*all));
+	uint64_t share, first = 0, end;
+	int i, err;
+
+	smi_loops_pause();
+	mine = (struct outcome) { l->done, l->spent };
+	err = all ? smi_team_exchange(&mine, all, sizeof(mine)) : SMI_ERR_NOMEM;
+	for (share = 0, i = 0; !err && i < smi.size; i++)
+		share += all[i].done;
+	if (!err && share) {
+		adapt_k(l);
+		if (l->mode >= SMI_PART_ADAPTED_BLOCKED)
+			redistribute(l, all);
+	}
+	free(all);
+	if (err)
+		return err;
+	if (l->mode == SMI_PART_CYCLIC) {
+		end = (l->n + (uint64_t)(smi.size - 1 - smi.rank)) / (uint64_t)smi.size;
+	} else {
+		first = l->borders[smi.rank];
+		end = l->borders[smi.rank + 1];
+	}
+	err = share_op(id, SCI_ATOMIC_SET, share_pack(first, end), 0, &share, smi.rank);
+	l->done = l->spent = 0;
+	l->running = !err;
+	return err ? err : smi_error_of_team(sci_team_barrier(smi.team));
+}
+
+/* ---- calls ---- */
+
+SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
+{
+	static const struct smi_group everybody = { -1 };
+	int64_t n = (int64_t)high - low + 1;
+	struct loop *l;
+	int i, err = SMI_SUCCESS;
+
+	SMI_ENTER();
+	if (!id || mode < SMI_PART_BLOCKED || mode > SMI_PART_TIMED_BLOCKED ||
+	    n > INT_MAX)
+		return SMI_ERR_PARAM;
+	for (i = 0; i < SMI_LOOPS_MAX && loops[i].used; i++)
+		;
+	if (i == SMI_LOOPS_MAX)
+		return SMI_ERR_NOMEM;
+	l = &loops[i];
+	*l = (struct loop) {
+		.low = low, .n = n > 0 ? (uint64_t)n : 0, .mode = mode, .k = smi.size,
+		.min = { 1, 1 }, .max = { UINT32_MAX, UINT32_MAX }, .help = HELP_MAX,
+		.adapt = SMI_NO_ADAPT,
+	};
+	l->borders = calloc((size_t)smi.size + 1, sizeof(*l->borders));
+	if (!l->borders)
+		err = SMI_ERR_NOMEM;
+	else
+		distribute(l, NULL);
+	err = smi_agree(&everybody, err);
+	if (err) {
+		free(l->borders);
+		return err;
+	}
+	l->used = true;
+	*id = i;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Loop_free(int id)
+{
+	static const struct smi_group everybody = { -1 };
+	struct loop *l;
+	int err;
+
+	SMI_ENTER();
+	l = loop_get(id);
+	if (!l)
+		return SMI_ERR_PARAM;
+	smi_loops_pause();
+	err = smi_agree(&everybody, SMI_SUCCESS);
+	free(l->borders);
+	*l = (struct loop) { .used = false };
+	return err;
+}
+
+/* Iterations [first, end) of @proc's share, as the program counts them. */
+static void chunk_name(const struct loop *l, int proc, uint64_t first, uint64_t end,
+		       int *low, int *high)
+{
+	int64_t step = l->mode == SMI_PART_CYCLIC ? smi.size : 1;
+	int64_t base = l->mode == SMI_PART_CYCLIC ? (int64_t)l->low + proc : l->low;
+
+	*low = (int)(base + (int64_t)first * step);
+	*high = (int)(base + ((int64_t)end - 1) * step);
+}
+
+static int run_timed(struct loop *l, int *status, int *low, int *high)
+{
+	uint64_t first = l->borders[smi.rank], end = l->borders[smi.rank + 1];
+
+	*status = SMI_LOOP_READY;
+	l->running = false;
+	l->done = end - first;
+	if (end > first) {
+		chunk_name(l, smi.rank, first, end, low, high);
+	} else {
+		*low = 1;
+		*high = 0;
+	}
+	timing = l;
+	timing_start = smi_now_ns();
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
+{
+	uint64_t first, end;
+	struct loop *l;
+	int proc, err;
+
+	SMI_ENTER();
+	l = loop_get(id);
+	if (!l || !status || !low || !high)
+		return SMI_ERR_PARAM;
+	if (!l->running) {
+		err = run_start(id);
+		if (err)
+			return err;
+	}
+	if (l->mode == SMI_PART_TIMED_BLOCKED)
+		return run_timed(l, status, low, high);
+	for (proc = smi.rank; proc >= 0; proc = busiest(id)) {
+		err = share_take(id, proc, &first, &end);
+		if (err)
+			return err;
+		if (first == end)
+			continue;
+		l->done += end - first;
+		*status = proc == smi.rank ? SMI_LOOP_LOCAL : SMI_LOOP_REMOTE;
+		chunk_name(l, proc, first, end, low, high);
+		return SMI_SUCCESS;
+	}
+	l->running = false;
+	*status = SMI_LOOP_READY;
+	*low = 1;
+	*high = 0;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
+				       int max_local, int max_remote)
+{
+	struct loop *l;
+
+	SMI_ENTER();
+	l = loop_get(id);
+	if (!l || min_local < 0 || min_remote < 0 || max_local < 0 || max_remote < 0)
+		return SMI_ERR_PARAM;
+	if (k >= 1)
+		l->k = k;
+	if (min_local)
+		l->min[0] = (uint64_t)min_local;
+	if (min_remote)
+		l->min[1] = (uint64_t)min_remote;
+	if (max_local)
+		l->max[0] = (uint64_t)max_local;
+	if (max_remote)
+		l->max[1] = (uint64_t)max_remote;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Set_loop_help_param(int id, int max_dist)
+{
+	struct loop *l;
+
+	SMI_ENTER();
+	l = loop_get(id);
+	if (!l || max_dist < SMI_HELP_ONLY_SMP)
+		return SMI_ERR_PARAM;
+	l->help = max_dist;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist)
+{
+	struct loop *l;
+
+	SMI_ENTER();
+	l = loop_get(id);
+	if (!l || mode < SMI_NO_ADAPT || mode > SMI_ADAPT_OPT || max_dist < 0)
+		return SMI_ERR_PARAM;
+	l->adapt = mode;
+	return SMI_SUCCESS;
+}
+
+/* How many steps of a fixed computation this processor does. */
+static double speed_measure(void)
+{
+	uint64_t start = smi_now_ns(), steps = 0;
+	volatile double x = 1;
+
+	do {
+		for (int i = 0; i < 1000; i++)
+			x = x * 1.000001 + 0.5;
+		steps += 1000;
+	} while (smi_now_ns() - start < SPEED_NS);
+	return (double)steps / (double)(smi_now_ns() - start);
+}
+
+SMI_API smi_error_t SMI_Evaluate_speed(double *n_values)
+{
+	double mine, slowest;
+	int i, err;
+
+	SMI_ENTER();
+	if (!n_values)
+		return SMI_ERR_PARAM;
+	if (!speeds)
+		speeds = calloc((size_t)smi.size, sizeof(*speeds));
+	if (!speeds)
+		return SMI_ERR_NOMEM;
+	mine = speed_measure();
+	err = smi_team_exchange(&mine, speeds, sizeof(mine));
+	for (slowest = speeds[0], i = 1; i < smi.size; i++)
+		if (speeds[i] < slowest)
+			slowest = speeds[i];
+	for (i = 0; !err && i < smi.size; i++)
+		n_values[i] = speeds[i] /= slowest;
+	return err;
+}
+
+SMI_API smi_error_t SMI_Use_evaluated_speed(int id)
+{
+	struct loop *l;
+
+	SMI_ENTER();
+	l = loop_get(id);
+	if (!l || !speeds)
+		return SMI_ERR_PARAM;
+	distribute(l, speeds);
+	return SMI_SUCCESS;
+}

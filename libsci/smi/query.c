@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Ranks, nodes, and SMI_Query(). */
+
+#include "libsci/smi/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsci/base/barrier.h"
+
+/* ---- ranks ---- */
+
+static int answer(int *where, int value)
+{
+	if (smi_check_up())
+		return SMI_ERR_NOINIT;
+	if (!where)
+		return SMI_ERR_PARAM;
+	*where = value;
+	return SMI_SUCCESS;
+}
+
+static int node_procs(int node)
+{
+	return smi.first ? smi.first[node + 1] - smi.first[node] : 0;
+}
+
+SMI_API smi_error_t SMI_Proc_rank(int *rank)
+{
+	return answer(rank, smi.rank);
+}
+
+SMI_API smi_error_t SMI_Proc_size(int *size)
+{
+	return answer(size, smi.size);
+}
+
+SMI_API smi_error_t SMI_Node_rank(int *rank)
+{
+	return answer(rank, smi.node);
+}
+
+SMI_API smi_error_t SMI_Node_size(int *size)
+{
+	return answer(size, smi.nodes);
+}
+
+SMI_API smi_error_t SMI_Local_proc_rank(int *rank)
+{
+	return answer(rank, smi.first ? smi.rank - smi.first[smi.node] : 0);
+}
+
+SMI_API smi_error_t SMI_Local_proc_size(int *size)
+{
+	return answer(size, node_procs(smi.node));
+}
+
+SMI_API smi_error_t SMI_Max_local_proc_size(int *size)
+{
+	int i, most = 0;
+
+	SMI_ENTER();
+	for (i = 0; i < smi.nodes; i++)
+		if (node_procs(i) > most)
+			most = node_procs(i);
+	return answer(size, most);
+}
+
+SMI_API smi_error_t SMI_Proc_to_node(int proc, int *node)
+{
+	SMI_ENTER();
+	return smi_rank_ok(proc) ? answer(node, smi.node_of[proc]) : SMI_ERR_PARAM;
+}
+
+SMI_API smi_error_t SMI_First_proc_on_node(int node, int *proc)
+{
+	SMI_ENTER();
+	return node >= 0 && node < smi.nodes ? answer(proc, smi.first[node]) :
+					       SMI_ERR_PARAM;
+}
+
+SMI_API smi_error_t SMI_Get_node_name(char *name, size_t *len)
+{
+	char host[256] = "";
+
+	if (!name || !len || !*len)
+		return SMI_ERR_PARAM;
+	if (gethostname(host, sizeof(host) - 1) || strlen(host) >= *len)
+		return SMI_ERR_OTHER;
+	*len = strlen(host);
+	memcpy(name, host, *len + 1);
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Page_size(int *size)
+{
+	return answer(size, (int)smi.page);
+}
+
+/* ---- adapters ---- */
+
+static unsigned int adapter_number(int arg)
+{
+	return arg == SMI_ADPT_DEFAULT ? smi.adapter : (unsigned int)arg;
+}
+
+/* A number of an adapter's, or @absent where the fabric does not know it. */
+static int ask_adapter(unsigned int adapter, unsigned int what, int absent, int *value)
+{
+	unsigned int n = 0;
+	sci_query_adapter_t q = { adapter, 0, what, &n };
+	sci_error_t err;
+
+	SCIQuery(SCI_Q_ADAPTER, &q, 0, &err);
+	if (err == SCI_ERR_ILLEGAL_ADAPTERNO || err == SCI_ERR_NO_SUCH_ADAPTERNO)
+		return SMI_ERR_PARAM;
+	*value = err || !n ? absent : (int)n;
+	return SMI_SUCCESS;
+}
+
+static int adapter_valid(unsigned int adapter)
+{
+	int ignored;
+
+	return !ask_adapter(adapter, SCI_Q_ADAPTER_NODEID, 0, &ignored);
+}
+
+static int connection_state(void)
+{
+	int up = 0;
+
+	if (smi.nodes > 1)
+		ask_adapter(smi.adapter, SCI_Q_ADAPTER_LINK_OPERATIONAL, 0, &up);
+	return smi.nodes == 1 || up ? SMI_SUCCESS : SMI_ERR_PENDING;
+}
+
+static int api_version(int len, char *buf)
+{
+	char text[256] = "";
+	sci_query_string_t q = { text, sizeof(text) };
+	sci_error_t err;
+
+	if (len <= 0)
+		return SMI_ERR_PARAM;
+	SCIQuery(SCI_Q_API, &q, 0, &err);
+	snprintf(buf, (size_t)len, "%s", err ? "" : text);
+	return SMI_SUCCESS;
+}
+
+static int dma_available(void)
+{
+	sci_dma_capabilities_t c;
+	sci_query_dma_t q = { smi.adapter, SCI_Q_DMA_CAPABILITIES, &c };
+	sci_error_t err;
+
+	SCIQuery(SCI_Q_DMA, &q, SCI_FLAG_DMA_ADAPTER, &err);
+	return smi.nodes > 1 && !err;
+}
+
+static int query_sci(smi_query_t query, int arg, void *result)
+{
+	unsigned int a = adapter_number(arg);
+	int *n = result;
+
+	switch (query) {
+	case SMI_Q_SCI_STREAMBUFSIZE:
+		return ask_adapter(a, SCI_Q_ADAPTER_STREAM_BUFFER_SIZE, 64, n);
+	case SMI_Q_SCI_NBRSTREAMBUFS:
+		return ask_adapter(a, SCI_Q_ADAPTER_NUMBER_OF_STREAMS, 1, n);
+	case SMI_Q_SCI_ADAPTERTYPE:
+		return ask_adapter(a, SCI_Q_ADAPTER_CARD_TYPE, 0, n);
+	case SMI_Q_SCI_ID:
+		return ask_adapter(a, SCI_Q_ADAPTER_NODEID, 0, n);
+	case SMI_Q_SCI_NBRADAPTERS:
+		return smi_rank_ok(arg) ? ask_adapter(smi.adapter, SCI_Q_ADAPTER_NUMBER,
+						      1, n) : SMI_ERR_PARAM;
+	case SMI_Q_SCI_DEFADAPTER:
+		return answer(n, (int)smi.adapter);
+	case SMI_Q_SCI_VALIDADAPTER:
+		return answer(n, adapter_valid(a));
+	case SMI_Q_SCI_PROC_ID:
+		return smi_rank_ok(arg) ? answer(n, (int)smi.sci_node[smi.node_of[arg]]) :
+					  SMI_ERR_PARAM;
+	case SMI_Q_SCI_CONNECTION_STATE:
+		return answer(n, connection_state());
+	case SMI_Q_SCI_ERRORS:
+		return answer(n, atomic_load(&smi.errors));
+	case SMI_Q_SCI_API_VERSION:
+		return api_version(arg, result);
+	case SMI_Q_SCI_PACKETSIZE:
+		return answer(n, 64);
+	case SMI_Q_SCI_DMA_SIZE_ALIGN:
+		return ask_adapter(a, SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT, 1, n);
+	case SMI_Q_SCI_DMA_OFFSET_ALIGN:
+		return ask_adapter(a, SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT, 1, n);
+	case SMI_Q_SCI_DMA_MINSIZE:
+		return ask_adapter(a, SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE, 1, n);
+	case SMI_Q_SCI_DMA_MAXSIZE:
+		return ask_adapter(a, SCI_Q_ADAPTER_DMA_MTU, 0x7fffffff, n);
+	case SMI_Q_SCI_NBR_PHYS_DIMS:
+		return answer(n, 1);
+	case SMI_Q_SCI_PHYS_DIM_EXTENT:
+		return arg ? SMI_ERR_PARAM : answer(n, smi.nodes);
+	case SMI_Q_SCI_SCI_TOPOLOGY_TYPE:
+		return answer(n, smi.nodes == 1 ? SMI_SCI_TOPOLOGY_SMP :
+						  SMI_SCI_TOPOLOGY_UNKNOWN);
+	case SMI_Q_SCI_SCIIDS_VALID:
+		return answer(n, 1);
+	case SMI_Q_SCI_SYSTEM_TYPE:
+		return answer(n, SMI_SCI_UNKNOWN);
+	default:
+		return SMI_ERR_PARAM;
+	}
+}
+
+/* ---- regions ---- */
+
+/* The only segment of a region, or the own one of several; NULL: there is none. */
+static struct smi_segment *own_segment(struct smi_region *r)
+{
+	for (int i = 0; i < r->nsegs; i++)
+		if (r->nsegs == 1 || r->segs[i].owner == smi.rank)
+			return &r->segs[i];
+	return NULL;
+}
+
+static int query_region(smi_query_t query, int arg, void *result)
+{
+	struct smi_region *r = smi_region_get(arg);
+	struct smi_segment *own = r ? own_segment(r) : NULL;
+	void *base = r ? r->base : NULL;
+	size_t size = r ? r->size : 0;
+
+	switch (query) {
+	case SMI_Q_SMI_REGION_CONNECTED:
+		return r ? answer(result, r->connected) : SMI_ERR_PARAM;
+	case SMI_Q_SMI_REGION_SGMT_ID:
+		return answer(result, own ? (int)own->sci_id : -1);
+	case SMI_Q_SMI_REGION_ADPTNBR:
+		return answer(result, own ? r->adapter : -1);
+	case SMI_Q_SMI_REGION_ADDRESS:
+		if (own && r->nsegs > 1 && !r->replicated)
+			base = own->addr;
+		*(void **)result = base;
+		return r ? SMI_SUCCESS : SMI_ERR_PARAM;
+	case SMI_Q_SMI_REGION_SIZE:
+		*(size_t *)result = r && r->type == SMI_SHM_FRAGMENTED ? r->segs[0].size :
+									 size;
+		return r ? SMI_SUCCESS : SMI_ERR_PARAM;
+	case SMI_Q_SMI_REGION_OWNER:
+		return answer(result, r ? r->owner : -1);
+	default:
+		*(size_t *)result = r && r->nsegs == 1 && r->base ? r->offset : (size_t)-1;
+		return r ? SMI_SUCCESS : SMI_ERR_PARAM;
+	}
+}
+
+static int query_smi(smi_query_t query, int arg, void *result)
+{
+	switch (query) {
+	case SMI_Q_SMI_SIGNALS_AVAILABLE:
+		return answer(result, 1);
+	case SMI_Q_SMI_DMA_AVAILABLE:
+		return answer(result, dma_available());
+	case SMI_Q_SMI_NBR_APP_DIMS:
+		return answer(result, 1);
+	case SMI_Q_SMI_APP_DIM_EXTENT:
+		return arg ? SMI_ERR_PARAM : answer(result, smi.nodes);
+	case SMI_Q_SMI_APP_DIM_OFFSET:
+		return arg ? SMI_ERR_PARAM : answer(result, 0);
+	default:
+		return query >= SMI_Q_SMI_REGION_CONNECTED &&
+		       query <= SMI_Q_SMI_REGION_OFFSET ?
+		       query_region(query, arg, result) : SMI_ERR_PARAM;
+	}
+}
+
+/* ---- the system ---- */
+
+/* From the first processor of /proc/cpuinfo; 0: it does not say. */
+static int cpu_mhz(void)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	double mhz = 0;
+	char line[256];
+
+	while (f && mhz == 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "cpu MHz : %lf", &mhz) != 1)
+			mhz = 0;
+	if (f)
+		fclose(f);
+	return (int)mhz;
+}
+
+static int query_sys(smi_query_t query, int arg, void *result)
+{
+	unsigned int n = 0;
+	sci_query_system_t q = { SCI_Q_SYSTEM_WRITE_COMBINING_ENABLED, &n };
+	sci_error_t err;
+
+	switch (query) {
+	case SMI_Q_SYS_NBRCPUS:
+		return answer(result, (int)sysconf(_SC_NPROCESSORS_ONLN));
+	case SMI_Q_SYS_CPUFREQ:
+		return answer(result, cpu_mhz());
+	case SMI_Q_SYS_PAGESIZE:
+		return answer(result, (int)sysconf(_SC_PAGESIZE));
+	case SMI_Q_SYS_WRITECOMBINING:
+		SCIQuery(SCI_Q_SYSTEM, &q, 0, &err);
+		return answer(result, err ? SMI_WC_UNKNOWN : n ? SMI_WC_ENABLED :
+								 SMI_WC_DISABLED);
+	case SMI_Q_SYS_PID:
+		return smi_rank_ok(arg) ? answer(result, smi.pids[arg]) : SMI_ERR_PARAM;
+	case SMI_Q_SYS_TICK_DURATION:
+		return answer(result, 1000);
+	case SMI_Q_SYS_CPU_CACHELINELEN:
+		return answer(result, (int)sci_cache_line());
+	default:
+		return SMI_ERR_PARAM;
+	}
+}
+
+SMI_API smi_error_t SMI_Query(smi_query_t query, int arg, void *result)
+{
+	if (!result)
+		return SMI_ERR_PARAM;
+	if (query == SMI_Q_SMI_INITIALIZED) {
+		*(int *)result = !smi_check_up();
+		return SMI_SUCCESS;
+	}
+	SMI_ENTER();
+	if (query < SMI_Q_SMI_INITIALIZED)
+		return query_sci(query, arg, result);
+	return query < SMI_Q_SYS_NBRCPUS ? query_smi(query, arg, result) :
+					   query_sys(query, arg, result);
+}

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Regions: their table, what all types have in common, and questions about them. */
+
+#include "libsci/smi/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table ---- */
+
+struct smi_region *smi_region_new(int type)
+{
+	struct smi_region *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->id = -1;
+	r->type = type;
+	r->owner = -1;
+	r->group.partner = -1;
+	pthread_mutex_init(&r->pool_mutex, NULL);
+	return r;
+}
+
+/* Give it the lowest free id. */
+int smi_region_publish(struct smi_region *r)
+{
+	int i, err = SMI_SUCCESS;
+
+	pthread_mutex_lock(&smi.lock);
+	for (i = 0; i < smi.nregions && smi.regions[i]; i++)
+		;
+	if (i == smi.nregions) {
+		struct smi_region **more = realloc(smi.regions, (size_t)(i + 1) *
+						   sizeof(*more));
+
+		if (more) {
+			smi.regions = more;
+			smi.nregions++;
+		} else {
+			err = SMI_ERR_NOMEM;
+		}
+	}
+	if (!err) {
+		smi.regions[i] = r;
+		r->id = i;
+	}
+	pthread_mutex_unlock(&smi.lock);
+	return err;
+}
+
+void smi_region_drop(struct smi_region *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&smi.lock);
+	if (r->id >= 0)
+		smi.regions[r->id] = NULL;
+	pthread_mutex_unlock(&smi.lock);
+	pthread_mutex_destroy(&r->pool_mutex);
+	free(r->importers);
+	free(r->segs);
+	free(r);
+}
+
+struct smi_region *smi_region_get(int id)
+{
+	struct smi_region *r = NULL;
+
+	pthread_mutex_lock(&smi.lock);
+	if (id >= 0 && id < smi.nregions)
+		r = smi.regions[id];
+	pthread_mutex_unlock(&smi.lock);
+	return r;
+}
+
+struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr)
+{
+	for (int i = 0; i < r->nsegs; i++) {
+		struct smi_segment *s = &r->segs[i];
+
+		if (s->addr && (const char *)addr >= s->addr &&
+		    (size_t)((const char *)addr - s->addr) < s->mapped)
+			return s;
+	}
+	return NULL;
+}
+
+/* Segments of a region that lie one behind the other count as one range. */
+static bool region_covers(struct smi_region *r, const char *addr, size_t len)
+{
+	struct smi_segment *s = smi_segment_at(r, addr);
+	char *base;
+	size_t size;
+
+	if (r->replicated)
+		return addr >= r->base && len <= r->size &&
+		       (size_t)(addr - r->base) <= r->size - len;
+	if (!s || !r->base)
+		return false;
+	base = r->type == SMI_SHM_FRAGMENTED ? s->addr : r->base;
+	size = r->type == SMI_SHM_FRAGMENTED ? s->mapped : r->size;
+	return len <= size && (size_t)(addr - base) <= size - len;
+}
+
+struct smi_region *smi_region_at(const void *addr, size_t len, bool internal)
+{
+	struct smi_region *r = NULL;
+	int i;
+
+	pthread_mutex_lock(&smi.lock);
+	for (i = 0; i < smi.nregions; i++) {
+		r = smi.regions[i];
+		if (r && (internal || !r->internal) && region_covers(r, addr, len))
+			break;
+	}
+	pthread_mutex_unlock(&smi.lock);
+	return i < smi.nregions ? r : NULL;
+}
+
+/* ---- maps ---- */
+
+void smi_region_unmap(struct smi_region *r)
+{
+	for (int i = 0; i < r->nsegs; i++)
+		smi_segment_unmap(&r->segs[i]);
+	r->base = NULL;
+}
+
+/* Map the segments one behind the other at @base, or each where there is room. */
+int smi_region_map(struct smi_region *r, char *base)
+{
+	int i, err = SMI_SUCCESS;
+
+	for (i = 0; !err && i < r->nsegs; i++) {
+		struct smi_segment *s = &r->segs[i];
+
+		if (smi_one_segment(r))
+			err = smi_segment_map(s, r->offset, r->size,
+					      base ? base + r->offset : NULL);
+		else
+			err = smi_segment_map(s, 0, s->size,
+					      base ? base + s->offset : NULL);
+	}
+	if (err) {
+		smi_region_unmap(r);
+		return err;
+	}
+	r->base = r->segs[0].addr;
+	if (r->type == SMI_SHM_FRAGMENTED)
+		r->base = r->segs[smi.rank].addr;
+	return SMI_SUCCESS;
+}
+
+static size_t region_span(const struct smi_region *r)
+{
+	const struct smi_segment *last = &r->segs[r->nsegs - 1];
+
+	return last->offset + last->size;
+}
+
+/* The leader of an attempt proposes an address, which all take. */
+static int place_propose(struct smi_region *r, int attempt, char **base)
+{
+	uintptr_t all[SMI_PROCS_MAX], mine = 0;
+	int leader, err;
+
+	leader = smi_group_rank(&r->group, attempt % smi_group_size(&r->group));
+	if (smi.rank == leader)
+		mine = (uintptr_t)smi_address_propose(attempt, region_span(r));
+	err = smi_exchange(&r->group, &mine, all, sizeof(mine));
+	*base = err ? NULL : (char *)all[leader];
+	return err;
+}
+
+int smi_region_place(struct smi_region *r, char *base)
+{
+	int i, err = SMI_ERR_MAPFAILED, mine;
+
+	if (base)
+		return smi_agree(&r->group, smi_region_map(r, base));
+	for (i = 0; err && i < smi_address_attempts(&r->group); i++) {
+		err = place_propose(r, i, &base);
+		if (err)
+			return err;
+		mine = base ? smi_region_map(r, base) : SMI_ERR_MAPFAILED;
+		err = smi_agree(&r->group, mine);
+		if (err && !mine)
+			smi_region_unmap(r);
+		if (err && err != SMI_ERR_MAPFAILED)
+			return err;
+	}
+	if (err && smi.rank == smi_group_rank(&r->group, 0))
+		fprintf(stderr, "smi: no range of %zu bytes is free at the same address "
+			"in all processes (use SMI_SHM_NONFIXED, or a smaller region)\n",
+			region_span(r));
+	return err;
+}
+
+/* ---- create and free ---- */
+
+/* Which flags a type permits beside SMI_SHM_CALLBACK and SMI_SHM_SHRINKABLE. */
+static int check_flags(int type, int flags)
+{
+	static const int permitted[] = {
+		[SMI_SHM_UNDIVIDED] = SMI_SHM_NONFIXED | SMI_SHM_DELAYED | SMI_SHM_INTERN,
+		[SMI_SHM_BLOCKED] = 0,
+		[SMI_SHM_CYCLIC] = 0,
+		[SMI_SHM_CUSTOMIZED] = 0,
+		[SMI_SHM_SMP] = SMI_SHM_NONFIXED | SMI_SHM_INTERN,
+		[SMI_SHM_PT2PT] = SMI_SHM_NONFIXED | SMI_SHM_DELAYED,
+		[SMI_SHM_FRAGMENTED] = SMI_SHM_NONFIXED,
+		[SMI_SHM_LOCAL] = SMI_SHM_NONFIXED | SMI_SHM_REGISTER | SMI_SHM_PRIVATE,
+		[SMI_SHM_REMOTE] = SMI_SHM_NONFIXED,
+		[SMI_SHM_RDMA] = SMI_SHM_NONFIXED,
+	};
+	bool one = type == SMI_SHM_UNDIVIDED || type == SMI_SHM_PT2PT ||
+		   type >= SMI_SHM_LOCAL;
+
+	if (type < 0 || type > SMI_SHM_RDMA)
+		return SMI_ERR_PARAM;
+	if (flags & (SMI_SHM_SHRINKABLE | SMI_SHM_CALLBACK) && !one)
+		return SMI_ERR_NOTIMPL;
+	if (flags & ~(permitted[type] | SMI_SHM_SHRINKABLE | SMI_SHM_CALLBACK))
+		return SMI_ERR_PARAM;
+	if (flags & SMI_SHM_DELAYED && !(flags & SMI_SHM_NONFIXED))
+		return SMI_ERR_PARAM;
+	return type == SMI_SHM_CYCLIC ? SMI_ERR_NOTIMPL : SMI_SUCCESS;
+}
+
+static int region_create(struct smi_region *r, smi_region_info_t *info, void **address)
+{
+	if (r->flags & SMI_SHM_CALLBACK)
+		r->cb = info->cb_fcn;
+	r->adapter = r->flags & SMI_SHM_INTERN || smi.nodes == 1 ? SMI_ADPT_INVALID :
+								   (int)smi.adapter;
+	if (r->type == SMI_SHM_LOCAL)
+		return smi_create_local(r, info, address);
+	return smi_is_import(r) ? smi_create_import(r, info, address) :
+				  smi_create_common(r, info, address);
+}
+
+SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
+				     void **address)
+{
+	struct smi_region *r;
+	int err;
+
+	SMI_ENTER();
+	if (!info || !id || !address)
+		return SMI_ERR_PARAM;
+	err = check_flags(type & 1023, type & ~1023);
+	if (err)
+		return err;
+	r = smi_region_new(type & 1023);
+	if (!r)
+		return SMI_ERR_NOMEM;
+	r->flags = type & ~1023;
+	err = region_create(r, info, address);
+	if (err) {
+		smi_region_drop(r);
+		return err;
+	}
+	info->size = r->size;
+	*id = r->id;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Connect_shreg(int id, void **address)
+{
+	struct smi_region *r;
+	int err;
+
+	SMI_ENTER();
+	r = smi_region_get(id);
+	if (!r || !address || !smi_one_segment(r))
+		return SMI_ERR_PARAM;
+	if (!r->connected) {
+		err = smi_segment_open(&r->segs[0]);
+		err = err ? err : smi_region_map(r, NULL);
+		if (err)
+			return err;
+		r->connected = true;
+		smi_tell_owner(r);
+	}
+	*address = r->base;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Free_shreg(int id)
+{
+	struct smi_region *r;
+
+	SMI_ENTER();
+	r = smi_region_get(id);
+	if (!r)
+		return SMI_ERR_PARAM;
+	if (r->internal)
+		return SMI_ERR_NOSEGMENT;
+	if (r->type == SMI_SHM_LOCAL)
+		return smi_free_local(r);
+	return smi_is_import(r) ? smi_free_import(r) : smi_free_common(r);
+}
+
+/* What the program has left, and the internal regions: nobody is asked any more. */
+void smi_regions_end(void)
+{
+	for (int i = 0; i < smi.nregions; i++) {
+		struct smi_region *r = smi.regions[i];
+
+		for (int k = 0; r && k < r->nsegs; k++)
+			smi_segment_close(&r->segs[k]);
+		smi_region_drop(r);
+	}
+	free(smi.regions);
+	smi.regions = NULL;
+	smi.nregions = 0;
+}
+
+/* ---- questions ---- */
+
+SMI_API smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size, size_t offset,
+				     int owner, int loc_adpt, int rmt_adpt, int sgmt_id,
+				     smi_region_callback_t cb_fcn)
+{
+	SMI_ENTER();
+	if (!info || !smi_rank_ok(owner))
+		return SMI_ERR_PARAM;
+	*info = (smi_region_info_t) {
+		.size = size, .owner = owner, .offset = offset, .sgmt_id = sgmt_id,
+		.adapter = loc_adpt, .rmt_adapter = rmt_adpt, .cb_fcn = cb_fcn,
+	};
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Set_adapter(int adapter)
+{
+	bool used = false;
+
+	SMI_ENTER();
+	if (adapter == SMI_ADPT_CYCLIC || adapter == SMI_ADPT_BIDIRECTIONAL)
+		return SMI_ERR_NOTIMPL;
+	if (adapter != SMI_ADPT_DEFAULT && adapter != SMI_ADPT_IMPEXP &&
+	    adapter != SMI_ADPT_SMP && (adapter < 0 || adapter > 2))
+		return SMI_ERR_PARAM;
+	pthread_mutex_lock(&smi.lock);
+	for (int i = 0; i < smi.nregions; i++)
+		used |= smi.regions[i] && !smi.regions[i]->internal;
+	if (!used)
+		smi.adapter_policy = adapter;
+	pthread_mutex_unlock(&smi.lock);
+	return used ? SMI_ERR_BUSY : SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn)
+{
+	struct smi_region *r;
+
+	SMI_ENTER();
+	r = smi_region_get(id);
+	if (!r || !(r->flags & SMI_SHM_CALLBACK))
+		return SMI_ERR_PARAM;
+	pthread_mutex_lock(&smi.lock);
+	r->cb = cb_fcn;
+	pthread_mutex_unlock(&smi.lock);
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id)
+{
+	struct smi_region *r;
+
+	SMI_ENTER();
+	r = smi_region_at(adr, len, false);
+	if (!r || !id)
+		return SMI_ERR_PARAM;
+	*id = r->id;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Adr_to_region(void *adr, int *id)
+{
+	return SMI_Range_to_region(adr, 1, id);
+}
+
+static void layout_free(smi_rlayout_t *l)
+{
+	if (!l)
+		return;
+	free(l->seg_size);
+	free(l->seg_adr);
+	free(l->seg_machine);
+	free(l);
+}
+
+SMI_API smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout)
+{
+	struct smi_region *r;
+	smi_rlayout_t *l;
+	size_t n;
+
+	SMI_ENTER();
+	r = smi_region_get(id);
+	if (!r || !layout)
+		return SMI_ERR_PARAM;
+	n = (size_t)r->nsegs;
+	l = calloc(1, sizeof(*l));
+	if (l) {
+		l->seg_size = calloc(n, sizeof(*l->seg_size));
+		l->seg_adr = calloc(n, sizeof(*l->seg_adr));
+		l->seg_machine = calloc(n, sizeof(*l->seg_machine));
+	}
+	if (!l || !l->seg_size || !l->seg_adr || !l->seg_machine) {
+		layout_free(l);
+		return SMI_ERR_NOMEM;
+	}
+	l->nsegments = n;
+	l->size = r->size;
+	l->adr = r->base;
+	for (size_t i = 0; i < n; i++) {
+		l->seg_size[i] = r->segs[i].size;
+		l->seg_adr[i] = r->segs[i].addr;
+		l->seg_machine[i] = smi.node_of[r->segs[i].owner];
+	}
+	*layout = l;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator)
+{
+	struct smi_region *r;
+
+	SMI_ENTER();
+	r = smi_region_get(id);
+	if (!r || !locator)
+		return SMI_ERR_PARAM;
+	locator->sci_id = (int)smi.sci_node[smi.node_of[r->segs[0].owner]];
+	locator->segment_id = (int)r->segs[0].sci_id;
+	return SMI_SUCCESS;
+}
+
+SMI_API void print_region(void)
+{
+	if (smi_check_up())
+		return;
+	pthread_mutex_lock(&smi.lock);
+	for (int i = 0; i < smi.nregions; i++) {
+		struct smi_region *r = smi.regions[i];
+
+		if (!r)
+			continue;
+		printf("[%d] region %d: type %d flags %#x size %zu at %p%s\n", smi.rank,
+		       r->id, r->type, (unsigned int)r->flags, r->size, (void *)r->base,
+		       r->internal ? " (internal)" : "");
+		for (int k = 0; k < r->nsegs; k++)
+			printf("[%d]   segment %#x of process %d: %zu bytes at %p\n",
+			       smi.rank, r->segs[k].sci_id, r->segs[k].owner,
+			       r->segs[k].size, (void *)r->segs[k].addr);
+	}
+	pthread_mutex_unlock(&smi.lock);
+}

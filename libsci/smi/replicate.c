@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: replication and sharing
+ *
+ * A replicated region is private memory of each process, or with ONE_PER_NODE a
+ * segment of each node, at the address that the shared region has.  Its segments stay
+ * open.  To combine the copies, each process maps them somewhere else for a moment.
+ */
+#include "libsci/smi/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SHR_WAYS	(SMI_SHR_SINGLE_SOURCE | SMI_SHR_LOOP_SPLITTING | SMI_SHR_ADD | \
+			 SMI_SHR_NOTHING | SMI_SHR_EVERY_LOCAL)
+#define REP_WAYS	(SMI_REP_NOTHING | SMI_REP_EVERYTHING | SMI_REP_LOCAL_AND_BEYOND)
+#define DTYPES		(SMI_DTYPE_FIXPOINT | SMI_DTYPE_FLOATINGPOINT)
+#define CHUNK		4096u		/* bytes that are added at a time */
+
+static const struct smi_group everybody = { -1 };
+
+static int sync_all(int err)
+{
+	smi_store_barrier();
+	err = smi_agree(&everybody, err);
+	smi_load_barrier();
+	return err;
+}
+
+/* Does this process speak for its copy? */
+static bool has_copy(const struct smi_region *r)
+{
+	return !(r->replicated & SMI_REP_ONE_PER_NODE) || smi.first[smi.node] == smi.rank;
+}
+
+/* ---- to replication ---- */
+
+/* What of the region the mode wants copied: bytes [from, to). */
+static int wanted(const struct smi_region *r, int mode, int p1, int p2, int p3,
+		  size_t *from, size_t *to)
+{
+	int low, high, glow, ghigh;
+
+	*from = 0;
+	*to = mode & SMI_REP_NOTHING ? 0 : r->size;
+	if (!(mode & SMI_REP_LOCAL_AND_BEYOND))
+		return SMI_SUCCESS;
+	if (p1 <= 0 || p3 < 0 || smi_split_range(p2, false, &low, &high) ||
+	    smi_split_range(p2, true, &glow, &ghigh))
+		return SMI_ERR_PARAM;
+	*to = 0;
+	if (low > high)
+		return SMI_SUCCESS;
+	low = low - p3 < glow ? glow : low - p3;
+	high = high > ghigh - p3 ? ghigh : high + p3;
+	if (low < 0 || ((size_t)high + 1) > r->size / (size_t)p1)
+		return SMI_ERR_PARAM;
+	*from = (size_t)low * (size_t)p1;
+	*to = ((size_t)high + 1) * (size_t)p1;
+	return SMI_SUCCESS;
+}
+
+/* A segment per node, which its first process creates. */
+static int node_copy(struct smi_region *r)
+{
+	struct notice {
+		uint32_t sci_id;
+		int32_t err;
+	} mine = { 0, 0 }, *all;
+	struct smi_segment *s = &r->per_node;
+	int i, err;
+
+	*s = (struct smi_segment) { .owner = smi.first[smi.node], .size = r->size };
+	if (s->owner == smi.rank) {
+		mine.err = smi_segment_create(s, r->size, false);
+		mine.sci_id = s->sci_id;
+	}
+	all = calloc((size_t)smi.size, sizeof(*all));
+	err = all ? SMI_SUCCESS : SMI_ERR_NOMEM;
+	err = smi_agree(&everybody, err);
+	err = err ? err : smi_team_exchange(&mine, all, sizeof(mine));
+	for (i = 0; !err && i < smi.size; i++)
+		err = all[i].err;
+	if (!err) {
+		s->sci_id = all[s->owner].sci_id;
+		err = smi_segment_open(s);
+		err = err ? err : smi_segment_map(s, 0, r->size, NULL);
+	}
+	free(all);
+	return err;
+}
+
+/* Memory for the copy, not yet at the region's address. */
+static int copy_create(struct smi_region *r, int mode, char **copy)
+{
+	int err;
+
+	if (mode & SMI_REP_ONE_PER_NODE) {
+		err = node_copy(r);
+		*copy = r->per_node.addr;
+		return err;
+	}
+	*copy = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	if (*copy != MAP_FAILED)
+		return SMI_SUCCESS;
+	*copy = NULL;
+	return SMI_ERR_NOMEM;
+}
+
+static void copy_destroy(struct smi_region *r, char *copy)
+{
+	if (r->per_node.lseg)
+		smi_segment_close(&r->per_node);
+	else if (copy)
+		munmap(copy, r->size);
+}
+
+/* Put the copy in the place of the shared memory. */
+static int copy_place(struct smi_region *r, int mode, char *copy)
+{
+	char *base = r->base;
+
+	smi_region_unmap(r);
+	r->base = base;
+	r->replicated = mode;
+	if (r->per_node.lseg) {
+		smi_segment_unmap(&r->per_node);
+		return smi_segment_map(&r->per_node, 0, r->size, base);
+	}
+	if (mremap(copy, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, base) ==
+	    MAP_FAILED)
+		return SMI_ERR_MAPFAILED;
+	return SMI_SUCCESS;
+}
+
+/* The region of all processes with this id, wholly mapped here. */
+static int find(int id, struct smi_region **r)
+{
+	*r = smi_region_get(id);
+	if (!*r || (*r)->internal || !smi_is_collective(*r) ||
+	    (*r)->type == SMI_SHM_FRAGMENTED || (*r)->type == SMI_SHM_SMP || !(*r)->base ||
+	    (*r)->offset)
+		return SMI_ERR_PARAM;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3)
+{
+	int way = mode & REP_WAYS, err;
+	struct smi_region *r;
+	size_t from, to;
+	char *copy = NULL;
+
+	SMI_ENTER();
+	if (find(id, &r) || !way || way & (way - 1) ||
+	    mode & ~(REP_WAYS | SMI_REP_ONE_PER_NODE))
+		return SMI_ERR_PARAM;
+	if (r->replicated || smi.size == 1)
+		return SMI_SUCCESS;
+	err = wanted(r, mode, p1, p2, p3, &from, &to);
+	err = sync_all(err);
+	if (err)
+		return err;
+	err = copy_create(r, mode, &copy);
+	if (!err && to > from && (!r->per_node.lseg || r->per_node.owner == smi.rank))
+		memcpy(copy + from, r->base + from, to - from);
+	/* nobody stores into the region before all have their copies */
+	err = sync_all(err);
+	if (err)
+		copy_destroy(r, copy);
+	else
+		err = sync_all(copy_place(r, mode, copy));
+	return err;
+}
+
+/* ---- combine ---- */
+
+/* Pieces of bytes [from, to) of a region, one per segment. */
+struct piece {
+	struct smi_segment *s;
+	size_t at;			/* in the region */
+	size_t len;
+};
+
+static bool piece_next(struct smi_region *r, size_t *from, size_t to, struct piece *p)
+{
+	for (int i = 0; *from < to && i < r->nsegs; i++) {
+		struct smi_segment *s = &r->segs[i];
+
+		if (*from < s->offset || *from - s->offset >= s->size)
+			continue;
+		p->s = s;
+		p->at = *from;
+		p->len = s->offset + s->size - *from;
+		if (p->len > to - *from)
+			p->len = to - *from;
+		*from += p->len;
+		return true;
+	}
+	return false;
+}
+
+static int give(struct smi_region *r, size_t from, size_t to)
+{
+	struct piece p;
+	int err = SMI_SUCCESS;
+
+	while (!err && piece_next(r, &from, to, &p))
+		err = smi_copy_checked(p.s, p.s->addr + (p.at - p.s->offset),
+				       r->base + p.at, p.len, 0);
+	return err;
+}
+
+static int give_range(struct smi_region *r, int p1, int p2)
+{
+	int low, high;
+
+	if (p1 <= 0 || smi_split_range(p2, false, &low, &high))
+		return SMI_ERR_PARAM;
+	if (low > high || !has_copy(r))
+		return SMI_SUCCESS;
+	if (low < 0 || ((size_t)high + 1) > r->size / (size_t)p1)
+		return SMI_ERR_PARAM;
+	return give(r, (size_t)low * (size_t)p1, ((size_t)high + 1) * (size_t)p1);
+}
+
+static int give_local(struct smi_region *r)
+{
+	int i, err = SMI_SUCCESS;
+
+	for (i = 0; !err && i < r->nsegs; i++) {
+		struct smi_segment *s = &r->segs[i];
+
+		if (smi.node_of[s->owner] == smi.node && smi.first[smi.node] == smi.rank)
+			err = give(r, s->offset, s->offset + s->size);
+	}
+	return err;
+}
+
+static size_t dtype_size(int mode)
+{
+	bool high = mode & SMI_DTYPE_HIGHPRECISION;
+
+	if (mode & SMI_DTYPE_FLOATINGPOINT)
+		return high ? sizeof(double) : sizeof(float);
+	return high ? sizeof(long) : sizeof(int);
+}
+
+#define ADD(type, to, from, len)					\
+	do {								\
+		for (size_t i_ = 0; i_ < (len) / sizeof(type); i_++)	\
+			((type *)(to))[i_] += ((const type *)(from))[i_]; \
+	} while (0)
+
+static void add(int mode, void *to, const void *from, size_t len)
+{
+	switch (mode & (DTYPES | SMI_DTYPE_HIGHPRECISION)) {
+	case SMI_DTYPE_FIXPOINT:
+		ADD(int, to, from, len);
+		break;
+	case SMI_DTYPE_FIXPOINT | SMI_DTYPE_HIGHPRECISION:
+		ADD(long, to, from, len);
+		break;
+	case SMI_DTYPE_FLOATINGPOINT:
+		ADD(float, to, from, len);
+		break;
+	default:
+		ADD(double, to, from, len);
+	}
+}
+
+/* Add bytes [from, to) to the shared memory; the first one to do so stores them. */
+static int add_block(struct smi_region *r, int mode, size_t from, size_t to, bool first)
+{
+	_Alignas(16) unsigned char sum[CHUNK];
+	struct piece p;
+	int err = SMI_SUCCESS;
+
+	if (first)
+		return give(r, from, to);
+	while (!err && piece_next(r, &from, to, &p)) {
+		char *there = p.s->addr + (p.at - p.s->offset);
+
+		for (size_t k = 0, n; !err && k < p.len; k += n) {
+			n = p.len - k < CHUNK ? p.len - k : CHUNK;
+			/* a remote read: each process adds to what the last one left */
+			memcpy(sum, there + k, n);
+			add(mode, sum, r->base + p.at + k, n);
+			err = smi_copy_checked(p.s, there + k, sum, n, 0);
+		}
+	}
+	return err;
+}
+
+/* In each round every copy is added to another part of the sum. */
+static int add_copies(struct smi_region *r, int mode, int n)
+{
+	bool per_node = r->replicated & SMI_REP_ONE_PER_NODE;
+	int i, parts = per_node ? smi.nodes : smi.size, me = per_node ? smi.node : smi.rank;
+	size_t size = dtype_size(mode), at;
+	int err = SMI_SUCCESS;
+
+	for (i = 0; i < parts; i++) {
+		at = (size_t)((me + i) % parts);
+		if (!err && has_copy(r))
+			err = add_block(r, mode, (size_t)n * at / (size_t)parts * size,
+					(size_t)n * (at + 1) / (size_t)parts * size, !i);
+		err = sync_all(err);
+		if (err)
+			return err;
+	}
+	return SMI_SUCCESS;
+}
+
+static int check_combine(const struct smi_region *r, int mode, int p1)
+{
+	int way = mode & SHR_WAYS, type = mode & DTYPES;
+
+	if (!way || way & (way - 1))
+		return SMI_ERR_PARAM;
+	if (way == SMI_SHR_SINGLE_SOURCE && !smi_rank_ok(p1))
+		return SMI_ERR_PARAM;
+	if (way != SMI_SHR_ADD)
+		return SMI_SUCCESS;
+	if (!type || type & (type - 1) || p1 < 0 ||
+	    (size_t)p1 > r->size / dtype_size(mode))
+		return SMI_ERR_PARAM;
+	return SMI_SUCCESS;
+}
+
+static int combine(struct smi_region *r, int mode, int p1, int p2)
+{
+	int err = SMI_SUCCESS;
+
+	switch (mode & SHR_WAYS) {
+	case SMI_SHR_SINGLE_SOURCE:
+		if (p1 == smi.rank)
+			err = give(r, 0, r->size);
+		break;
+	case SMI_SHR_LOOP_SPLITTING:
+		err = give_range(r, p1, p2);
+		break;
+	case SMI_SHR_EVERY_LOCAL:
+		err = give_local(r);
+		break;
+	case SMI_SHR_ADD:
+		err = add_copies(r, mode, p1);
+	}
+	return sync_all(err);
+}
+
+/* Map the segments where there is room, and combine the copies there. */
+static int combine_aside(struct smi_region *r, int mode, int p1, int p2)
+{
+	int i, err = SMI_SUCCESS;
+
+	for (i = 0; !err && i < r->nsegs; i++)
+		err = smi_segment_map(&r->segs[i], 0, r->segs[i].size, NULL);
+	err = sync_all(err);
+	return err ? err : combine(r, mode, p1, p2);
+}
+
+static void unmap_aside(struct smi_region *r)
+{
+	for (int i = 0; i < r->nsegs; i++)
+		smi_segment_unmap(&r->segs[i]);
+}
+
+SMI_API smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2)
+{
+	struct smi_region *r;
+	char *base;
+	int err;
+
+	SMI_ENTER();
+	if (find(id, &r) || check_combine(r, mode, p1))
+		return SMI_ERR_PARAM;
+	if (!r->replicated)
+		return SMI_SUCCESS;
+	err = combine_aside(r, mode, p1, p2);
+	unmap_aside(r);
+	if (err)
+		return err;
+	base = r->base;
+	copy_destroy(r, base);
+	r->replicated = 0;
+	return sync_all(smi_region_map(r, base));
+}
+
+SMI_API smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2)
+{
+	struct smi_region *r;
+	int i, err;
+
+	SMI_ENTER();
+	if (find(id, &r) || check_combine(r, mode, p1))
+		return SMI_ERR_PARAM;
+	if (!r->replicated)
+		return SMI_SUCCESS;
+	err = combine_aside(r, mode, p1, p2);
+	for (i = 0; !err && has_copy(r) && i < r->nsegs; i++)
+		memcpy(r->base + r->segs[i].offset, r->segs[i].addr, r->segs[i].size);
+	unmap_aside(r);
+	return sync_all(err);
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Segments: memory of one process that others map.  Processes of the owner's node
+ * attach to it and have local memory.  Processes of other nodes connect to it.
+ */
+#include "libsci/smi/internal.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "libsci/base/barrier.h"
+
+#define LINK_WAIT_S	60		/* a broken link ends the program after this */
+
+int smi_error_of(sci_error_t err)
+{
+	switch (err) {
+	case SCI_ERR_OK:
+		return SMI_SUCCESS;
+	case SCI_ERR_NOSPC:
+	case SCI_ERR_API_NOSPC:
+	case SCI_ERR_HW_NOSPC:
+		return SMI_ERR_NOMEM;
+	case SCI_ERR_ILLEGAL_ADDRESS:
+		return SMI_ERR_MAPFAILED;
+	case SCI_ERR_OUT_OF_RANGE:
+	case SCI_ERR_ILLEGAL_PARAMETER:
+	case SCI_ERR_SIZE_ALIGNMENT:
+	case SCI_ERR_OFFSET_ALIGNMENT:
+		return SMI_ERR_PARAM;
+	case SCI_ERR_BUSY:
+		return SMI_ERR_BUSY;
+	case SCI_ERR_TRANSFER_FAILED:
+		return SMI_ERR_TRANSFER;
+	default:
+		return SMI_ERR_NOSEGMENT;
+	}
+}
+
+/* Let others attach and connect. */
+static sci_error_t segment_export(struct smi_segment *s)
+{
+	sci_error_t err;
+
+	SCIPrepareSegment(s->lseg, smi.adapter, 0, &err);
+	if (!err)
+		SCISetSegmentAvailable(s->lseg, smi.adapter, 0, &err);
+	if (!err)
+		SCIShareSegment(s->lseg, 0, &err);
+	return err;
+}
+
+static sci_error_t segment_try(struct smi_segment *s, size_t size)
+{
+	static _Atomic unsigned int next = 0x10000000;
+	sci_error_t err, ignored;
+
+	if (s->plain) {
+		size_t from = (size_t)s->plain / smi.page * smi.page;
+		size_t to = smi_round((size_t)s->plain + size);
+
+		SCICreateSegment(smi.sd, &s->lseg, atomic_fetch_add(&next, 1), to - from,
+				 NULL, NULL, SCI_FLAG_AUTO_ID | SCI_FLAG_EMPTY, &err);
+		if (!err) {
+			SCIRegisterSegmentMemory((char *)from, to - from, s->lseg, 0,
+						 &err);
+			s->skip = (size_t)s->plain - from;
+		}
+	} else {
+		SCICreateSegment(smi.sd, &s->lseg, atomic_fetch_add(&next, 1), size,
+				 NULL, NULL, SCI_FLAG_AUTO_ID, &err);
+	}
+	if (err && !s->lseg)
+		return err;
+	err = err ? err : segment_export(s);
+	if (!err) {
+		s->sci_id = SCIGetLocalSegmentId(s->lseg);
+		s->size = size;
+		return SCI_ERR_OK;
+	}
+	SCIRemoveSegment(s->lseg, 0, &ignored);
+	s->lseg = NULL;
+	return err;
+}
+
+int smi_segment_create(struct smi_segment *s, size_t size, bool shrink)
+{
+	sci_error_t err = segment_try(s, size);
+
+	while (err == SCI_ERR_NOSPC && shrink && size > smi.page) {
+		size_t less = size / 10 * 9 / smi.page * smi.page;
+
+		size = less ? less : smi.page;
+		err = segment_try(s, size);
+	}
+	if (err == SCI_ERR_ILLEGAL_ADDRESS && s->plain)
+		return SMI_ERR_BADADR;
+	return smi_error_of(err);
+}
+
+int smi_segment_open(struct smi_segment *s)
+{
+	sci_error_t err = SCI_ERR_OK;
+
+	if (s->lseg || s->rseg || s->plain)
+		return SMI_SUCCESS;
+	if (smi_same_node(s->owner))
+		SCIAttachLocalSegment(smi.sd, &s->lseg, s->sci_id, NULL, NULL, NULL, 0,
+				      &err);
+	else
+		SCIConnectSegment(smi.sd, &s->rseg, smi.sci_node[smi.node_of[s->owner]],
+				  s->sci_id, smi.adapter, NULL, NULL, 0, 0, &err);
+	return smi_error_of(err);
+}
+
+int smi_segment_map(struct smi_segment *s, size_t offset, size_t size, void *fixed)
+{
+	unsigned int flags = fixed ? SCI_FLAG_FIXED_MAP_ADDR : 0;
+	sci_error_t err = SCI_ERR_OK;
+
+	if (s->plain) {
+		s->addr = s->plain + offset;
+		s->mapped = size;
+		return SMI_SUCCESS;
+	}
+	if (s->rseg)
+		s->addr = (char *)SCIMapRemoteSegment(s->rseg, &s->map, s->skip + offset,
+						      size, fixed, flags, &err);
+	else
+		s->addr = SCIMapLocalSegment(s->lseg, &s->map, s->skip + offset, size,
+					     fixed, flags, &err);
+	if (err) {
+		s->map = NULL;
+		s->addr = NULL;
+		return err == SCI_ERR_OUT_OF_RANGE ? SMI_ERR_PARAM : SMI_ERR_MAPFAILED;
+	}
+	s->mapped = size;
+	if (!s->rseg)
+		return SMI_SUCCESS;
+	SCICreateMapSequence(s->map, &s->seq, SCI_FLAG_FAST_BARRIER, &err);
+	if (!err)
+		SCIStartSequence(s->seq, 0, &err);
+	if (err)
+		smi_segment_unmap(s);
+	return err ? SMI_ERR_MAPFAILED : SMI_SUCCESS;
+}
+
+void smi_segment_unmap(struct smi_segment *s)
+{
+	sci_error_t err;
+
+	if (s->seq)
+		SCIRemoveSequence(s->seq, 0, &err);
+	if (s->map)
+		SCIUnmapSegment(s->map, 0, &err);
+	s->seq = NULL;
+	s->map = NULL;
+	s->addr = NULL;
+	s->mapped = 0;
+}
+
+void smi_segment_close(struct smi_segment *s)
+{
+	sci_error_t err;
+
+	smi_segment_unmap(s);
+	if (s->rseg)
+		SCIDisconnectSegment(s->rseg, 0, &err);
+	if (s->lseg)
+		SCIRemoveSegment(s->lseg, SCI_FLAG_FORCE_REMOVE, &err);
+	s->rseg = NULL;
+	s->lseg = NULL;
+}
+
+/* Wait for a link that is down.  False: the connection is lost. */
+static bool link_wait(struct smi_segment *s, int flags)
+{
+	const struct timespec poll = { 0, 10000000 };
+	time_t until = time(NULL) + LINK_WAIT_S;
+	sci_error_t err;
+
+	while (SCIStartSequence(s->seq, 0, &err) == SCI_SEQ_PENDING) {
+		if (flags & SMI_CHECK_PROBE)
+			return true;
+		if (time(NULL) >= until) {
+			fprintf(stderr, "smi: process %d: no link to process %d for %d s\n",
+				smi.rank, s->owner, LINK_WAIT_S);
+			SMI_Abort(1);
+		}
+		nanosleep(&poll, NULL);
+	}
+	return !err;
+}
+
+int smi_segment_check(struct smi_segment *s, int flags)
+{
+	unsigned int how = (flags & SMI_CHECK_NOFLUSH ? SCI_FLAG_NO_FLUSH : 0) |
+			   (flags & SMI_CHECK_NOBARRIER ? SCI_FLAG_NO_STORE_BARRIER : 0);
+	sci_sequence_status_t status;
+	sci_error_t err;
+
+	if (!s->seq)
+		return SMI_SUCCESS;
+	status = SCICheckSequence(s->seq, how, &err);
+	if (status == SCI_SEQ_OK)
+		return SMI_SUCCESS;
+	atomic_fetch_add(&smi.errors, 1);
+	if (status == SCI_SEQ_RETRIABLE || link_wait(s, flags))
+		return SMI_ERR_TRANSFER;
+	return SMI_ERR_OTHER;
+}
+
+void smi_store_barrier(void)
+{
+	if (smi.seq)
+		SCIStoreBarrier(smi.seq, 0);
+	else
+		sci_store_barrier();
+}
+
+void smi_load_barrier(void)
+{
+	if (smi.seq)
+		SCIFlushReadBuffers(smi.seq);
+	else
+		sci_load_barrier();
+}

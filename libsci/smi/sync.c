@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Barriers, mutexes and progress counters.
+ *
+ * A mutex is a lock of the team for the processes and a semaphore for the threads of
+ * this one.  A progress counter is a row of cells in each process's symmetric memory:
+ * a process stores its value into its own column everywhere and reads at home.
+ */
+#include "libsci/smi/internal.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "libsci/base/barrier.h"
+
+#define BARRIERS_MAX	64
+
+static const struct smi_group everybody = { -1 };
+
+struct smi_shared *smi_shared;
+
+struct mutex {
+	sem_t threads;
+	bool used;
+	bool listed;			/* made by SMI_MUTEX_INIT() */
+	int proc;
+};
+
+static struct sync {
+	struct mutex mutexes[SMI_LOCKS_MAX];
+	int ids[SMI_LOCKS_MAX];		/* lock of each mutex id, or -1 */
+	bool barriers[BARRIERS_MAX];
+	int counters;
+	int *values;			/* own value of each counter */
+	pthread_mutex_t store;		/* one store of a counter at a time */
+} sync_state = { .store = PTHREAD_MUTEX_INITIALIZER };
+
+void smi_backoff(unsigned int *n)
+{
+	const struct timespec moment = { 0, 50000 };
+
+	if (*n < 200)
+		sci_cpu_relax();
+	else if (*n < 400)
+		sched_yield();
+	else
+		nanosleep(&moment, NULL);
+	++*n;
+	sci_team_progress(smi.team);
+}
+
+/* ---- symmetric memory ---- */
+
+int smi_sync_start(void)
+{
+	size_t cells = (size_t)smi.size * (SMI_PCS_MAX + 1);
+	size_t len = sizeof(*smi_shared) + cells * sizeof(smi_shared->cells[0]);
+	void *p;
+	int i, ret = sci_team_alloc(smi.all, len, 64, &p);
+
+	if (ret)
+		return smi_error_of_team(ret);
+	memset(p, 0, len);
+	smi_shared = p;
+	for (i = 0; i < SMI_LOCKS_MAX; i++)
+		sync_state.ids[i] = -1;
+	sync_state.barriers[0] = true;
+	sync_state.values = calloc(SMI_PCS_MAX + 1, sizeof(int));
+	return smi_agree(&everybody, sync_state.values ? SMI_SUCCESS : SMI_ERR_NOMEM);
+}
+
+void smi_sync_end(void)
+{
+	for (int i = 0; i < SMI_LOCKS_MAX; i++)
+		smi_lock_free(i);
+	memset(sync_state.barriers, 0, sizeof(sync_state.barriers));
+	free(sync_state.values);
+	sync_state.values = NULL;
+	sync_state.counters = 0;
+	smi_shared = NULL;		/* goes with the team */
+}
+
+_Atomic uint32_t *smi_cell(unsigned int row, int proc)
+{
+	return &smi_shared->cells[row * (unsigned int)smi.size + (unsigned int)proc];
+}
+
+int smi_cell_store(unsigned int row, uint32_t value)
+{
+	_Atomic uint32_t *mine = smi_cell(row, smi.rank), *there;
+	int i, ret = 0;
+	bool put = false;
+
+	for (i = 0; !ret && i < smi.size; i++) {
+		there = sci_team_ptr(smi.team, mine, i);
+		if (there) {
+			atomic_store_explicit(there, value, memory_order_release);
+			continue;
+		}
+		put = true;
+		ret = sci_team_put(smi.team, (void *)mine, &value, sizeof(value), i);
+	}
+	if (put && !ret)
+		ret = sci_team_quiet(smi.team);
+	return smi_error_of_team(ret);
+}
+
+/* ---- locks ---- */
+
+int smi_lock_new(int proc)
+{
+	int i;
+
+	for (i = 0; i < SMI_LOCKS_MAX && sync_state.mutexes[i].used; i++)
+		;
+	if (i == SMI_LOCKS_MAX)
+		return -1;
+	sem_init(&sync_state.mutexes[i].threads, 0, 1);
+	sync_state.mutexes[i].used = true;
+	sync_state.mutexes[i].proc = proc;
+	return i;
+}
+
+void smi_lock_free(int lock)
+{
+	if (lock < 0 || !sync_state.mutexes[lock].used)
+		return;
+	sem_destroy(&sync_state.mutexes[lock].threads);
+	sync_state.mutexes[lock].used = false;
+}
+
+int smi_lock_take(int lock, int timeout)
+{
+	sem_t *threads = &sync_state.mutexes[lock].threads;
+	int ret;
+
+	if (smi.size == 1 && sync_state.mutexes[lock].listed)
+		return SMI_SUCCESS;
+	while (timeout ? sem_wait(threads) : sem_trywait(threads))
+		if (errno != EINTR)
+			return SMI_ERR_PENDING;
+	if (smi.size == 1)
+		return SMI_SUCCESS;
+	ret = sci_team_lock(smi.team, &smi_shared->lock[lock].word, timeout);
+	if (!ret)
+		return SMI_SUCCESS;
+	/* its holder has died, and what it protects may be in any state */
+	if (ret == -EOWNERDEAD)
+		sci_team_unlock(smi.team, &smi_shared->lock[lock].word);
+	sem_post(threads);
+	return ret == -EAGAIN ? SMI_ERR_PENDING : SMI_ERR_OTHER;
+}
+
+int smi_lock_give(int lock)
+{
+	int ret = 0;
+
+	if (smi.size == 1 && sync_state.mutexes[lock].listed)
+		return SMI_SUCCESS;
+	if (smi.size > 1)
+		ret = sci_team_unlock(smi.team, &smi_shared->lock[lock].word);
+	if (ret == -EPERM)
+		return SMI_ERR_PARAM;
+	sem_post(&sync_state.mutexes[lock].threads);
+	return smi_error_of_team(ret);
+}
+
+/* The lock of a mutex, or -1. */
+static int mutex_lock_of(int id)
+{
+	id &= ~NOCONSISTENCY;
+	return id >= 0 && id < SMI_LOCKS_MAX ? sync_state.ids[id] : -1;
+}
+
+SMI_API smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc)
+{
+	int i, lock, err;
+
+	SMI_ENTER();
+	if (!id || algorithm < L_MUTEX || algorithm > SCH_MUTEX || proc < -1 ||
+	    proc >= smi.size)
+		return SMI_ERR_PARAM;
+	for (i = 0; i < SMI_LOCKS_MAX && sync_state.ids[i] >= 0; i++)
+		;
+	lock = i < SMI_LOCKS_MAX ? smi_lock_new(proc) : -1;
+	err = smi_agree(&everybody, lock < 0 ? SMI_ERR_NOMEM : SMI_SUCCESS);
+	if (err) {
+		smi_lock_free(lock);
+		return err;
+	}
+	sync_state.mutexes[lock].listed = true;
+	sync_state.ids[i] = lock;
+	*id = i;
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Mutex_destroy(int id)
+{
+	int lock, err;
+
+	SMI_ENTER();
+	lock = mutex_lock_of(id);
+	if (lock < 0)
+		return SMI_ERR_PARAM;
+	err = smi_agree(&everybody, SMI_SUCCESS);
+	sync_state.ids[id & ~NOCONSISTENCY] = -1;
+	sync_state.mutexes[lock].listed = false;
+	smi_lock_free(lock);
+	return err;
+}
+
+SMI_API smi_error_t SMI_Mutex_lock(int id)
+{
+	int lock, err;
+
+	SMI_ENTER();
+	lock = mutex_lock_of(id);
+	if (lock < 0)
+		return SMI_ERR_PARAM;
+	err = smi_lock_take(lock, -1);
+	if (!err && !(id & NOCONSISTENCY))
+		smi_load_barrier();
+	return err;
+}
+
+SMI_API smi_error_t SMI_Mutex_trylock(int id, int *got)
+{
+	int lock, err;
+
+	SMI_ENTER();
+	lock = mutex_lock_of(id);
+	if (lock < 0 || !got)
+		return SMI_ERR_PARAM;
+	err = smi_lock_take(lock, 0);
+	*got = !err;
+	if (!err && !(id & NOCONSISTENCY))
+		smi_load_barrier();
+	return err == SMI_ERR_PENDING ? SMI_SUCCESS : err;
+}
+
+SMI_API smi_error_t SMI_Mutex_unlock(int id)
+{
+	int lock;
+
+	SMI_ENTER();
+	lock = mutex_lock_of(id);
+	if (lock < 0)
+		return SMI_ERR_PARAM;
+	if (!(id & NOCONSISTENCY))
+		smi_store_barrier();
+	return smi_lock_give(lock);
+}
+
+SMI_API smi_error_t SMI_Location_of_mutex(int id, int *proc)
+{
+	int lock;
+
+	SMI_ENTER();
+	lock = mutex_lock_of(id);
+	if (lock < 0 || !proc)
+		return SMI_ERR_PARAM;
+	*proc = sync_state.mutexes[lock].proc;
+	return SMI_SUCCESS;
+}
+
+/* ---- barriers ---- */
+
+SMI_API smi_error_t SMI_BARRIER(int id)
+{
+	int ret;
+
+	SMI_ENTER();
+	if (id < 0 || id >= BARRIERS_MAX || !sync_state.barriers[id])
+		return SMI_ERR_PARAM;
+	smi_loops_pause();
+	smi_store_barrier();
+	ret = sci_team_barrier(smi.team);
+	smi_load_barrier();
+	return smi_error_of_team(ret);
+}
+
+SMI_API smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active)
+{
+	int i;
+
+	SMI_ENTER();
+	(void)active;
+	if (!id || (algorithm != PROGRESS_COUNTER_BARRIER && algorithm != SCHULZ_BARRIER))
+		return SMI_ERR_PARAM;
+	for (i = 0; i < BARRIERS_MAX && sync_state.barriers[i]; i++)
+		;
+	if (i == BARRIERS_MAX)
+		return SMI_ERR_NOMEM;
+	sync_state.barriers[i] = true;
+	*id = i;
+	return smi_agree(&everybody, SMI_SUCCESS);
+}
+
+SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
+{
+	int err;
+
+	SMI_ENTER();
+	if (id < 1 || id >= BARRIERS_MAX || !sync_state.barriers[id])
+		return SMI_ERR_PARAM;
+	err = smi_agree(&everybody, SMI_SUCCESS);
+	sync_state.barriers[id] = false;
+	return err;
+}
+
+/* ---- progress counters: row 0 of the cells has the watchdog's beats ---- */
+
+static bool counter_ok(int id)
+{
+	id &= ~NOCONSISTENCY;
+	return id >= 0 && id < sync_state.counters;
+}
+
+static unsigned int counter_row(int id)
+{
+	return (unsigned int)(id & ~NOCONSISTENCY) + 1;
+}
+
+SMI_API smi_error_t SMI_Init_PC(int *id)
+{
+	int err;
+
+	SMI_ENTER();
+	if (!id)
+		return SMI_ERR_PARAM;
+	if (sync_state.counters == SMI_PCS_MAX)
+		return SMI_ERR_NOMEM;
+	err = smi_agree(&everybody, SMI_SUCCESS);
+	if (!err)
+		*id = sync_state.counters++;
+	return err;
+}
+
+SMI_API smi_error_t SMI_Reset_PC(int id)
+{
+	int i, err;
+
+	SMI_ENTER();
+	if (!counter_ok(id))
+		return SMI_ERR_PARAM;
+	err = smi_agree(&everybody, SMI_SUCCESS);
+	if (err)
+		return err;
+	for (i = 0; i < smi.size; i++)
+		atomic_store(smi_cell(counter_row(id), i), 0);
+	sync_state.values[counter_row(id)] = 0;
+	return smi_agree(&everybody, SMI_SUCCESS);
+}
+
+SMI_API smi_error_t SMI_Increment_PC(int id, int val)
+{
+	int *value, err;
+
+	SMI_ENTER();
+	if (!counter_ok(id) || val < 0)
+		return SMI_ERR_PARAM;
+	if (!(id & NOCONSISTENCY))
+		smi_store_barrier();
+	value = &sync_state.values[counter_row(id)];
+	pthread_mutex_lock(&sync_state.store);
+	*value += val;
+	err = smi_cell_store(counter_row(id), (uint32_t)*value);
+	pthread_mutex_unlock(&sync_state.store);
+	return err;
+}
+
+static int counter_value(int id, int proc)
+{
+	return (int)atomic_load_explicit(smi_cell(counter_row(id), proc),
+					 memory_order_acquire);
+}
+
+SMI_API smi_error_t SMI_Get_PC(int id, int proc, int *val)
+{
+	SMI_ENTER();
+	if (proc == SMI_OWNPC)
+		proc = smi.rank;
+	if (!counter_ok(id) || !smi_rank_ok(proc) || !val)
+		return SMI_ERR_PARAM;
+	*val = counter_value(id, proc);
+	if (!(id & NOCONSISTENCY))
+		smi_load_barrier();
+	return SMI_SUCCESS;
+}
+
+/* Wait until @n processes from @first on have reached @val. */
+static int counter_wait(int id, int first, int n, int val)
+{
+	const struct sci_words w = {
+		.words = (const void *)smi_cell(counter_row(id), first), .n = (size_t)n,
+		.value = (uint64_t)(int64_t)val, .size = 4, .cmp = SCI_CMP_GE,
+	};
+	int ret;
+
+	smi_loops_pause();
+	ret = sci_team_wait_all(smi.team, &w, -1);
+	if (!ret && !(id & NOCONSISTENCY))
+		smi_load_barrier();
+	return smi_error_of_team(ret);
+}
+
+SMI_API smi_error_t SMI_Wait_individual_PC(int id, int proc, int val)
+{
+	SMI_ENTER();
+	if (!counter_ok(id) || !smi_rank_ok(proc) || proc == smi.rank)
+		return SMI_ERR_PARAM;
+	if (val == SMI_OWNPC)
+		val = counter_value(id, smi.rank);
+	return counter_wait(id, proc, 1, val);
+}
+
+SMI_API smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, int val)
+{
+	int i, err = SMI_SUCCESS;
+
+	SMI_ENTER();
+	if (!ranks || count < 0)
+		return SMI_ERR_PARAM;
+	for (i = 0; !err && i < count; i++)
+		if (ranks[i] != smi.rank)
+			err = SMI_Wait_individual_PC(id, ranks[i], val);
+	return err;
+}
+
+SMI_API smi_error_t SMI_Wait_collective_PC(int id, int val)
+{
+	SMI_ENTER();
+	if (!counter_ok(id))
+		return SMI_ERR_PARAM;
+	if (val == SMI_OWNPC)
+		val = counter_value(id, smi.rank);
+	if (val > counter_value(id, smi.rank))
+		return SMI_ERR_PARAM;
+	return counter_wait(id, 0, smi.size, val);
+}

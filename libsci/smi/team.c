@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The team of all processes, ordered by node, and exchanges among processes. */
+
+#include "libsci/smi/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int smi_error_of_team(int ret)
+{
+	switch (ret) {
+	case 0:
+		return SMI_SUCCESS;
+	case -ECONNRESET:
+		return SMI_ERR_OTHER;
+	case -ENOMEM:
+	case -ENOSPC:
+		return SMI_ERR_NOMEM;
+	default:
+		return 2000 - ret;
+	}
+}
+
+int smi_team_exchange(const void *mine, void *all, size_t len)
+{
+	return smi_error_of_team(sci_team_allgather(smi.team, mine, len, all));
+}
+
+/* Ranks ascend with the node ids.  The launcher's order decides within a node. */
+static int team_sort(struct sci_team *all)
+{
+	struct sci_addr at, last = { 0, 0 };
+	bool sorted = true;
+	int i, ret, me = sci_team_rank(all);
+	unsigned int mine = 0;
+
+	for (i = 0; i < sci_team_size(all); i++) {
+		ret = sci_team_addr(all, i, &at);
+		if (ret)
+			return ret;
+		if (i == me)
+			mine = at.node;
+		sorted = sorted && at.node >= last.node;
+		last = at;
+	}
+	smi.team = all;
+	return sorted ? 0 : sci_team_split(all, 0, (int)mine, &smi.team);
+}
+
+static int team_nodes(void)
+{
+	struct sci_addr at;
+	int i, ret, n = 0;
+
+	smi.node_of = calloc((size_t)smi.size, sizeof(*smi.node_of));
+	smi.first = calloc((size_t)smi.size + 1, sizeof(*smi.first));
+	smi.sci_node = calloc((size_t)smi.size, sizeof(*smi.sci_node));
+	smi.pids = calloc((size_t)smi.size, sizeof(*smi.pids));
+	if (!smi.node_of || !smi.first || !smi.sci_node || !smi.pids)
+		return -ENOMEM;
+	for (i = 0; i < smi.size; i++) {
+		ret = sci_team_addr(smi.team, i, &at);
+		if (ret)
+			return ret;
+		if (!n || smi.sci_node[n - 1] != at.node) {
+			smi.first[n] = i;
+			smi.sci_node[n++] = at.node;
+		}
+		smi.node_of[i] = n - 1;
+	}
+	smi.nodes = n;
+	smi.first[n] = smi.size;
+	smi.node = smi.node_of[smi.rank];
+	return 0;
+}
+
+/* Pages of nodes are powers of two: the largest is the least common multiple. */
+static int team_pages(void)
+{
+	struct hello {
+		int page, pid;
+	} mine = { (int)sysconf(_SC_PAGESIZE), getpid() }, *all;
+	int i, err;
+
+	all = calloc((size_t)smi.size, sizeof(*all));
+	if (!all)
+		return SMI_ERR_NOMEM;
+	err = smi_team_exchange(&mine, all, sizeof(mine));
+	for (i = 0; !err && i < smi.size; i++) {
+		smi.pids[i] = all[i].pid;
+		if ((size_t)all[i].page > smi.page)
+			smi.page = (size_t)all[i].page;
+	}
+	free(all);
+	return err;
+}
+
+int smi_team_start(void)
+{
+	int ret = sci_team_open(&smi.all, NULL);
+
+	if (ret)
+		return smi_error_of_team(ret);
+	ret = team_sort(smi.all);
+	if (!ret) {
+		smi.rank = sci_team_rank(smi.team);
+		smi.size = sci_team_size(smi.team);
+		ret = team_nodes();
+	}
+	return ret ? smi_error_of_team(ret) : team_pages();
+}
+
+void smi_team_end(void)
+{
+	if (smi.team && smi.team != smi.all)
+		sci_team_close(smi.team);
+	sci_team_close(smi.all);
+	smi.team = smi.all = NULL;
+	free(smi.node_of);
+	free(smi.first);
+	free(smi.sci_node);
+	free(smi.pids);
+	smi.node_of = smi.first = smi.pids = NULL;
+	smi.sci_node = NULL;
+}
+
+int smi_group_size(const struct smi_group *g)
+{
+	return g->partner < 0 ? smi.size : 2;
+}
+
+int smi_group_rank(const struct smi_group *g, int i)
+{
+	if (g->partner < 0)
+		return i;
+	return (i == 0) == (smi.rank < g->partner) ? smi.rank : g->partner;
+}
+
+int smi_agree(const struct smi_group *g, int err)
+{
+	int all[SMI_PROCS_MAX], i, ret;
+
+	ret = smi_exchange(g, &err, all, sizeof(err));
+	for (i = 0; !ret && i < smi_group_size(g); i++)
+		ret = all[smi_group_rank(g, i)];
+	return ret;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Time, standard files, trace output. */
+
+#include "libsci/smi/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t smi_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+SMI_API double SMI_Wtime(void)
+{
+	return (double)smi_now_ns() * 1e-9;
+}
+
+SMI_API long SMI_Wticks(void)
+{
+	return (long)smi_now_ns();
+}
+
+SMI_API void SMI_Get_ticks(void *u64)
+{
+	uint64_t now = smi_now_ns();
+
+	if (u64)
+		memcpy(u64, &now, sizeof(now));
+}
+
+static _Atomic uint64_t last_us;
+
+SMI_API smi_error_t SMI_Get_timer(int *s, int *us)
+{
+	struct timespec now;
+
+	if (!s || !us)
+		return SMI_ERR_PARAM;
+	clock_gettime(CLOCK_REALTIME, &now);
+	*s = (int)now.tv_sec;
+	*us = (int)(now.tv_nsec / 1000);
+	atomic_store(&last_us, smi_now_ns() / 1000);
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Get_timespan(int *s, int *us)
+{
+	uint64_t now = smi_now_ns() / 1000, span;
+
+	if (!s || !us)
+		return SMI_ERR_PARAM;
+	span = now - atomic_exchange(&last_us, now);
+	*s = (int)(span / 1000000);
+	*us = (int)(span % 1000000);
+	return SMI_SUCCESS;
+}
+
+/* ---- standard files ---- */
+
+static int redirect(int fd, int flags, const char *name, bool numbered)
+{
+	char path[4096];
+	int file, n;
+
+	n = numbered ? snprintf(path, sizeof(path), "%s.%d", name, smi.rank) :
+		       snprintf(path, sizeof(path), "%s", name);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return SMI_ERR_PARAM;
+	file = open(path, flags | O_CLOEXEC, 0666);
+	if (file < 0)
+		return 2000 + errno;
+	if (dup2(file, fd) < 0) {
+		n = 2000 + errno;
+		close(file);
+		return n;
+	}
+	close(file);
+	return SMI_SUCCESS;
+}
+
+SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
+				    int in, void *inname)
+{
+	static _Atomic bool done;
+	const int write = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND;
+	int ret = SMI_SUCCESS;
+
+	SMI_ENTER();
+	if ((err == SMI_IO_FILE && !errname) || (out == SMI_IO_FILE && !outname) ||
+	    (in == SMI_IO_FILE && !inname))
+		return SMI_ERR_PARAM;
+	if (atomic_exchange(&done, true))
+		return SMI_SUCCESS;
+	fflush(stdout);
+	fflush(stderr);
+	if (err == SMI_IO_FILE)
+		ret = redirect(STDERR_FILENO, write, errname, true);
+	if (!ret && out == SMI_IO_FILE)
+		ret = redirect(STDOUT_FILENO, write, outname, true);
+	if (!ret && in == SMI_IO_FILE)
+		ret = redirect(STDIN_FILENO, O_RDONLY, inname, false);
+	return ret;
+}
+
+/* This library has no trace output: system tools show its calls. */
+SMI_API smi_error_t SMI_Debug(int on)
+{
+	(void)on;
+	return smi_check_up();
+}
+
+SMI_API smi_error_t SMI_Debug_time(int on)
+{
+	(void)on;
+	return smi_check_up();
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: the watchdog
+ *
+ * A thread of each process stores a growing number, the beat, into all others' memory
+ * and looks at the beats of the others.  A process whose beat stands still, or of which
+ * the team knows that it has died, ends the program: every process runs the callback
+ * and exits.  SMI_Abort() does the same at once by a control message.
+ */
+#include "libsci/smi/internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PERIOD_MS	200
+#define DEFAULT_S	10
+
+static struct watchdog {
+	pthread_t id;
+	bool started;
+	bool stop;
+	int seconds;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	uint32_t *seen;			/* the last beat of each process, */
+	uint64_t *when;			/* ... and when it came */
+} watchdog = {
+	.seconds = DEFAULT_S,
+	.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER,
+};
+
+static void (*_Atomic callback)(void);
+
+/* Once in this process, whoever comes first. */
+static void run_callback(void)
+{
+	void (*fn)(void) = atomic_exchange(&callback, NULL);
+
+	if (fn)
+		fn();
+}
+
+void smi_watchdog_abort(int code)
+{
+	run_callback();
+	_exit(code);
+}
+
+SMI_API void SMI_Abort(int code)
+{
+	struct smi_msg m = { .type = SMI_MSG_ABORT, .a = code };
+
+	if (!smi_check_up())
+		for (int i = 0; i < smi.size; i++)
+			if (i != smi.rank)
+				smi_tell(i, &m);
+	run_callback();
+	fflush(stdout);
+	fflush(stderr);
+	_exit(code);
+}
+
+static void died(int rank, const char *how)
+{
+	if (atomic_load(&smi.ending) || atomic_exchange(&smi.dead, rank + 1))
+		return;
+	fprintf(stderr, "smi: process %d: process %d %s; the program ends\n", smi.rank,
+		rank, how);
+	smi_watchdog_abort(1);
+}
+
+static void look(int rank, uint64_t now, int seconds)
+{
+	uint32_t beat = atomic_load(smi_cell(0, rank));
+
+	if (sci_team_alive(smi.team, rank)) {
+		died(rank, "has died");
+		return;
+	}
+	if (beat != watchdog.seen[rank]) {
+		watchdog.seen[rank] = beat;
+		watchdog.when[rank] = now;
+	} else if (now - watchdog.when[rank] > (uint64_t)seconds * 1000000000u) {
+		died(rank, "is silent");
+	}
+}
+
+/* Wait for the next beat.  False: the thread is to end. */
+static bool pause_thread(int *seconds)
+{
+	struct timespec until;
+	bool stop;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += PERIOD_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+	pthread_mutex_lock(&watchdog.lock);
+	while (!watchdog.stop &&
+	       !pthread_cond_timedwait(&watchdog.change, &watchdog.lock, &until))
+		;
+	stop = watchdog.stop;
+	*seconds = watchdog.seconds;
+	pthread_mutex_unlock(&watchdog.lock);
+	return !stop;
+}
+
+static void *watchdog_run(void *arg)
+{
+	uint32_t beat = 0;
+	int seconds;
+
+	(void)arg;
+	while (pause_thread(&seconds)) {
+		uint64_t now = smi_now_ns();
+
+		smi_cell_store(0, ++beat);
+		/* after a stop of this process itself the others get a new chance */
+		for (int i = 0; seconds > 0 && i < smi.size; i++)
+			if (i != smi.rank)
+				look(i, now, seconds);
+	}
+	return NULL;
+}
+
+int smi_watchdog_start(void)
+{
+	sigset_t all, old;
+	int i, ret;
+
+	if (smi_args.no_watchdog || smi.size == 1 || watchdog.started)
+		return SMI_SUCCESS;
+	watchdog.seen = calloc((size_t)smi.size, sizeof(*watchdog.seen));
+	watchdog.when = calloc((size_t)smi.size, sizeof(*watchdog.when));
+	if (!watchdog.seen || !watchdog.when)
+		return SMI_ERR_NOMEM;
+	for (i = 0; i < smi.size; i++)
+		watchdog.when[i] = smi_now_ns();
+	watchdog.stop = false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&watchdog.id, NULL, watchdog_run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	watchdog.started = !ret;
+	return ret ? 2000 + ret : SMI_SUCCESS;
+}
+
+void smi_watchdog_stop(void)
+{
+	pthread_mutex_lock(&watchdog.lock);
+	watchdog.stop = true;
+	pthread_cond_broadcast(&watchdog.change);
+	pthread_mutex_unlock(&watchdog.lock);
+	if (watchdog.started)
+		pthread_join(watchdog.id, NULL);
+	watchdog.started = false;
+	free(watchdog.seen);
+	free(watchdog.when);
+	watchdog.seen = NULL;
+	watchdog.when = NULL;
+}
+
+SMI_API smi_error_t SMI_Watchdog(int seconds)
+{
+	static const struct smi_group everybody = { -1 };
+	int err;
+
+	SMI_ENTER();
+	if (seconds < SMI_WATCHDOG_OFF)
+		return SMI_ERR_PARAM;
+	pthread_mutex_lock(&watchdog.lock);
+	watchdog.seconds = seconds < 0 ? 0 : seconds;
+	pthread_mutex_unlock(&watchdog.lock);
+	if (seconds != SMI_WATCHDOG_OFF)
+		return smi_watchdog_start();
+	/* nobody takes a process without a thread for a dead one */
+	err = smi_agree(&everybody, SMI_SUCCESS);
+	smi_watchdog_stop();
+	return err;
+}
+
+/* ---- abnormal ends ---- */
+
+static void on_signal(int sig)
+{
+	run_callback();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+SMI_API smi_error_t SMI_Watchdog_callback(void (*fcn)(void))
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGQUIT, SIGSEGV, SIGFPE };
+	struct sigaction sa = { .sa_handler = on_signal }, old;
+
+	SMI_ENTER();
+	atomic_store(&callback, fcn);
+	for (size_t i = 0; fcn && i < sizeof(signals) / sizeof(signals[0]); i++) {
+		/* a handler of the program's own stays */
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
+			sigaction(signals[i], &sa, NULL);
+	}
+	return SMI_SUCCESS;
+}
