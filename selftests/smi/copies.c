@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Copies between all kinds of memory, with and without waiting; checks of transfers. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "selftests/smi/start.h"
+
+#define BYTES	(64u << 10)
+
+/* Copy @len bytes at odd places through memory of each kind, and back. */
+static void through(unsigned char *place, size_t len, int flags)
+{
+	unsigned char *from = malloc(len), *to = malloc(len);
+
+	CHECK(from && to);
+	test_fill(from, len, (unsigned int)len);
+	memset(to, 0, len);
+	CHECK_SMI(SMI_Memcpy(place + 3, from, len, flags));
+	CHECK_SMI(SMI_Memcpy(to, place + 3, len, flags));
+	CHECK(!memcmp(from, to, len));
+	free(from);
+	free(to);
+}
+
+static void copies(void)
+{
+	static const size_t sizes[] = { 0, 1, 7, 64, 1000, 4096, 10001 };
+	unsigned char *fixed, *part[RANKS_MAX], *mine;
+	smi_region_info_t info;
+	int id, frag;
+
+	smi_start();
+	fixed = smi_region(SMI_SHM_BLOCKED, BYTES * (unsigned int)size, 0, &id);
+	SMI_Init_reginfo(&info, BYTES * (unsigned int)size, 0, 0, SMI_ADPT_DEFAULT, 0, 0,
+			 NULL);
+	CHECK_SMI(SMI_Create_shreg(SMI_SHM_FRAGMENTED, &info, &frag, (void **)part));
+	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
+		/* another one's place in each round, so that all kinds are met */
+		int at = (rank + (int)i) % size;
+
+		through(fixed + BYTES * (unsigned int)at, sizes[i], 0);
+		through(fixed + BYTES * (unsigned int)at, sizes[i], SMI_MEMCPY_FAST);
+		through(part[at], sizes[i], 0);
+		CHECK_SMI(SMI_Check_transfer(SMI_CHECK_FULL));
+		CHECK_SMI(SMI_Check_transfer(SMI_CHECK_PROBE | SMI_CHECK_FAST));
+		CHECK_SMI(SMI_Check_transfer_proc(at, 0));
+		CHECK_SMI(SMI_Check_transfer_addr(part[at], 0));
+		CHECK_SMI(SMI_Barrier());
+	}
+	mine = part[rank];
+	CHECK_EQ(SMI_Memcpy(mine, fixed, 1, 32), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Memcpy(mine, fixed, 1, SMI_MEMCPY_LP_RS | SMI_MEMCPY_LS_RS),
+		 SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Check_transfer_proc(size, 0), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Check_transfer_addr(&info, 0), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Check_transfer(8), SMI_ERR_PARAM);
+	CHECK_SMI(SMI_Flush_read(SMI_FLUSH_ALL));
+	CHECK_SMI(SMI_Flush_write(size - 1));
+	CHECK_EQ(SMI_Flush_write(size), SMI_ERR_PARAM);
+	smi_stop();
+}
+
+TEST_SIZES(copies, copies)
+
+/* A handle goes back to NULL and is used again; copies queue up in both directions. */
+static void beside(void)
+{
+	unsigned char *part[RANKS_MAX], *here, *back;
+	smi_memcpy_handle h = NULL, many[4] = { NULL };
+	smi_error_t status[4];
+	smi_region_info_t info;
+	int id, own, peer, err;
+
+	smi_start();
+	peer = (rank + 1) % size;
+	SMI_Init_reginfo(&info, BYTES * (unsigned int)size, 0, 0, SMI_ADPT_DEFAULT, 0, 0,
+			 NULL);
+	CHECK_SMI(SMI_Create_shreg(SMI_SHM_FRAGMENTED, &info, &id, (void **)part));
+	here = smi_region(SMI_SHM_LOCAL, BYTES, rank, &own);
+	back = malloc(BYTES);
+	CHECK(back);
+	for (int i = 0; i < 5; i++) {
+		test_fill(here, BYTES, (unsigned int)(rank * 10 + i));
+		CHECK_SMI(SMI_Imemcpy(part[peer], here, BYTES, 0, &h));
+		CHECK(h);
+		CHECK_SMI(SMI_Memwait(h));
+		CHECK(!h);
+		CHECK_SMI(SMI_Imemcpy(back, part[peer], BYTES, 0, &h));
+		while ((err = SMI_Memtest(h)) == SMI_ERR_PENDING)
+			test_pause();
+		CHECK_SMI(err);
+		CHECK(!h);
+		CHECK(!memcmp(here, back, BYTES));
+	}
+	CHECK_SMI(SMI_Imemcpy(part[peer], here, 8192, SMI_MEMCPY_ENQUEUE, &h));
+	CHECK_EQ(SMI_Memwait(h), SMI_ERR_NOTPOSTED);
+	CHECK_EQ(SMI_Memtest(h), SMI_ERR_NOTPOSTED);
+	CHECK_SMI(SMI_Imemcpy(part[peer] + 8192, here, 64,
+			      SMI_MEMCPY_ENQUEUE | SMI_MEMCPY_FORCE_DMA, &h));
+	CHECK_SMI(SMI_Imemcpy(back, here, 100, SMI_MEMCPY_ENQUEUE, &h));
+	CHECK_SMI(SMI_Imemcpy(part[peer] + 16384, here, 8192, 0, &h));
+	CHECK_EQ(SMI_Imemcpy(back, here, 100, 0, &h), SMI_ERR_PARAM);
+	CHECK_SMI(SMI_Memwait(h));
+	CHECK(!memcmp(part[peer], here, 8192));
+	CHECK(!memcmp(part[peer] + 8192, here, 64));
+	CHECK(!memcmp(part[peer] + 16384, here, 8192));
+	CHECK(!memcmp(back, here, 100));
+	/* one that is queued is started by itself, too */
+	CHECK_SMI(SMI_Imemcpy(part[peer], here, 4096, SMI_MEMCPY_ENQUEUE, &h));
+	CHECK_SMI(SMI_Mempost(h));
+	CHECK_SMI(SMI_Memwait(h));
+	CHECK_EQ(SMI_Mempost(h), SMI_ERR_PARAM);
+	for (int i = 0; i < 4; i++)
+		CHECK_SMI(SMI_Imemcpy(part[peer] + i * 8192, here + i * 8192, 8192, 0,
+				      &many[i]));
+	CHECK_SMI(SMI_MemwaitAll(4, many, status));
+	CHECK(!memcmp(part[peer], here, 32768));
+	for (int i = 0; i < 4; i++) {
+		CHECK_SMI(status[i]);
+		CHECK(!many[i]);
+	}
+	CHECK_EQ(SMI_MemtestAll(1, many, status), SMI_ERR_OTHER);
+	CHECK_EQ(status[0], SMI_ERR_PARAM);
+	CHECK_SMI(SMI_Barrier());
+	free(back);
+	smi_stop();
+}
+
+TEST_SIZES(beside, beside)

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Regions of one process, which others import; put and get; region callbacks. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "selftests/smi/start.h"
+
+#define BYTES	(64u << 10)
+
+static int import(int type, int owner, int sgmt, size_t bytes, size_t offset, int *id,
+		  void *address)
+{
+	smi_region_info_t info;
+
+	SMI_Init_reginfo(&info, bytes, offset, owner, SMI_ADPT_DEFAULT, SMI_ADPT_DEFAULT,
+			 sgmt, NULL);
+	return SMI_Create_shreg(type, &info, id, address);
+}
+
+/* Tell the next process the number of a segment, learn that of the last one's. */
+static int pass(int id)
+{
+	int sgmt = -1, got = -1, next = (rank + 1) % size, last = (rank + size - 1) % size;
+
+	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
+	CHECK(sgmt > 0);
+	CHECK_SMI(SMI_Isend(&sgmt, sizeof(sgmt), next));
+	CHECK_SMI(SMI_Recv(&got, sizeof(got), last));
+	CHECK_SMI(SMI_Send_wait(next));
+	return got;
+}
+
+static void remote(void)
+{
+	int id, imp, again, sgmt, last;
+	unsigned char *mine, *theirs, *part;
+	size_t bytes = 0;
+
+	smi_start();
+	last = (rank + size - 1) % size;
+	mine = smi_region(SMI_SHM_LOCAL, BYTES, rank, &id);
+	test_fill(mine, BYTES, (unsigned int)rank);
+	sgmt = pass(id);
+	CHECK_EQ(import(SMI_SHM_REMOTE, rank, sgmt, 0, 0, &imp, &theirs), SMI_ERR_PARAM);
+	CHECK_EQ(import(SMI_SHM_REMOTE, last, 0, 0, 0, &imp, &theirs), SMI_ERR_PARAM);
+	CHECK_EQ(import(SMI_SHM_REMOTE, last, 12345, 0, 0, &imp, &theirs),
+		 SMI_ERR_NOSEGMENT);
+	CHECK_EQ(import(SMI_SHM_REMOTE, last, sgmt, BYTES + 4096, 0, &imp, &theirs),
+		 SMI_ERR_PARAM);
+	for (int i = 0; i < 3; i++) {
+		CHECK_SMI(import(SMI_SHM_REMOTE, last, sgmt, 0, 0, &imp, &theirs));
+		CHECK_SMI(import(SMI_SHM_REMOTE, last, sgmt, 4096, 8192, &again, &part));
+		CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SIZE, imp, &bytes));
+		CHECK_EQ(bytes, BYTES);
+		CHECK(test_filled(theirs, BYTES, (unsigned int)last));
+		CHECK(!memcmp(part, theirs + 8192, 4096));
+		CHECK_SMI(SMI_Free_shreg(imp));
+		CHECK_SMI(SMI_Free_shreg(again));
+	}
+	CHECK_SMI(import(SMI_SHM_REMOTE, last, sgmt, 0, 0, &imp, &theirs));
+	CHECK_SMI(SMI_Barrier());
+	/* the owner frees first: the importer may go on */
+	CHECK_EQ(SMI_Free_shreg(id), SMI_ERR_BUSY);
+	CHECK_EQ(SMI_Free_shreg(id), SMI_ERR_PARAM);
+	CHECK_SMI(SMI_Barrier());
+	CHECK(test_filled(theirs, BYTES, (unsigned int)last));
+	CHECK_EQ(import(SMI_SHM_REMOTE, last, sgmt, 0, 0, &again, &part),
+		 SMI_ERR_NOSEGMENT);
+	CHECK_SMI(SMI_Free_shreg(imp));
+	smi_stop();
+}
+
+TEST(remote_2) { ranks_run(2, 1, remote); }
+TEST(remote_2_on_2) { ranks_run(2, 2, remote); }
+TEST(remote_8_on_4) { ranks_run(8, 4, remote); }
+TEST(remote_16_on_4) { ranks_run(16, 4, remote); }
+
+/* Put into an RDMA region and get from it, with and without waiting. */
+static void rdma(void)
+{
+	smi_memcpy_handle h = NULL, none = NULL;
+	unsigned char *mine, *buf, other[64];
+	void *address = &h;
+	int id, local, imp, sgmt, last, next;
+
+	smi_start();
+	last = (rank + size - 1) % size;
+	next = (rank + 1) % size;
+	mine = smi_region(SMI_SHM_LOCAL, BYTES, rank, &id);
+	buf = smi_region(SMI_SHM_LOCAL, BYTES, rank, &local);
+	sgmt = pass(id);
+	CHECK_SMI(import(SMI_SHM_RDMA, last, sgmt, 0, 0, &imp, &address));
+	CHECK(!address);
+	test_fill(buf, BYTES, (unsigned int)(10 + rank));
+	CHECK_SMI(SMI_Put(imp, 0, buf, BYTES));
+	CHECK_SMI(SMI_Barrier());
+	CHECK(test_filled(mine, BYTES, (unsigned int)(10 + next)));
+	memset(buf, 0, BYTES);
+	CHECK_SMI(SMI_Iget(buf, imp, 0, BYTES, &h));
+	CHECK(h);
+	CHECK_SMI(SMI_Memwait(h));
+	CHECK(!h);
+	CHECK(test_filled(buf, BYTES, (unsigned int)(10 + rank)));
+	CHECK_SMI(SMI_Barrier());
+	memset(buf, 77, 4096);
+	CHECK_SMI(SMI_Iput(imp, 4096, buf, 4096, &h));
+	while (SMI_Memtest(h) == SMI_ERR_PENDING)
+		test_pause();
+	CHECK(!h);
+	CHECK_SMI(SMI_Barrier());
+	CHECK_EQ(mine[4096], 77);
+	CHECK_EQ(mine[8191], 77);
+	/* what is refused */
+	CHECK_EQ(SMI_Put(imp, 0, other, sizeof(other)), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Put(imp, -1, buf, 1), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Put(imp, 4096, buf, BYTES), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Put(id, 0, buf, 64), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Memwait(none), SMI_ERR_PARAM);
+	CHECK_SMI(SMI_Free_shreg(imp));
+	CHECK_SMI(SMI_Barrier());
+	CHECK_SMI(SMI_Free_shreg(local));
+	CHECK_SMI(SMI_Free_shreg(id));
+	smi_stop();
+}
+
+TEST(rdma_2) { ranks_run(2, 1, rdma); }
+TEST(rdma_2_on_2) { ranks_run(2, 2, rdma); }
+TEST(rdma_8_on_4) { ranks_run(8, 4, rdma); }
+
+/* Memory of malloc(), exported where it is. */
+static void registered(void)
+{
+	smi_region_info_t info;
+	unsigned char *memory, *theirs;
+	void *p = NULL;
+	int id, imp, sgmt, last;
+	size_t len = 100000;
+
+	smi_start();
+	last = (rank + size - 1) % size;
+	SMI_Init_reginfo(&info, len, 0, rank, SMI_ADPT_DEFAULT, 0, 0, NULL);
+	CHECK_EQ(SMI_Create_shreg(SMI_SHM_LOCAL | SMI_SHM_REGISTER, &info, &id, &p),
+		 SMI_ERR_BADADR);
+	memory = malloc(len);
+	test_fill(memory, len, (unsigned int)rank);
+	p = memory;
+	CHECK_SMI(SMI_Create_shreg(SMI_SHM_LOCAL | SMI_SHM_REGISTER, &info, &id, &p));
+	CHECK(p == memory);
+	CHECK_EQ(info.size, len);
+	sgmt = pass(id);
+	CHECK_SMI(import(SMI_SHM_REMOTE, last, sgmt, len, 0, &imp, &theirs));
+	CHECK(test_filled(theirs, len, (unsigned int)last));
+	CHECK_SMI(SMI_Barrier());
+	theirs[len - 1] = 42;
+	theirs[0] = 43;
+	CHECK_SMI(SMI_Barrier());
+	CHECK_EQ(memory[len - 1], 42);
+	CHECK_EQ(memory[0], 43);
+	CHECK_SMI(SMI_Put(imp, 16, memory + 16, 64));
+	CHECK_SMI(SMI_Free_shreg(imp));
+	CHECK_SMI(SMI_Barrier());
+	CHECK_SMI(SMI_Free_shreg(id));
+	CHECK_EQ(memory[len - 1], 42);
+	free(memory);
+	smi_stop();
+}
+
+TEST(registered_2) { ranks_run(2, 1, registered); }
+TEST(registered_4_on_4) { ranks_run(4, 4, registered); }
+
+static void private_region(void)
+{
+	smi_region_info_t info;
+	unsigned char *mine, *buf = NULL;
+	void *none;
+	int id, local, imp, err;
+
+	smi_start();
+	SMI_Init_reginfo(&info, BYTES, 0, rank, SMI_ADPT_DEFAULT, 0, 0, NULL);
+	err = SMI_Create_shreg(SMI_SHM_LOCAL | SMI_SHM_PRIVATE, &info, &local,
+			       (void **)&buf);
+	if (nodes == 1) {
+		CHECK_EQ(err, SMI_ERR_NODEVICE);
+		smi_stop();
+		return;
+	}
+	CHECK_SMI(err);
+	mine = smi_region(SMI_SHM_LOCAL, BYTES, rank, &id);
+	CHECK_SMI(import(SMI_SHM_RDMA, (rank + size - 1) % size, pass(id), 0, 0, &imp,
+			 &none));
+	memset(buf, rank + 1, BYTES);
+	CHECK_SMI(SMI_Put(imp, 0, buf, BYTES));
+	CHECK_SMI(SMI_Barrier());
+	CHECK_EQ(mine[BYTES - 1], (rank + 1) % size + 1);
+	CHECK_SMI(SMI_Free_shreg(imp));
+	CHECK_SMI(SMI_Barrier());
+	CHECK_SMI(SMI_Free_shreg(id));
+	CHECK_SMI(SMI_Free_shreg(local));
+	smi_stop();
+}
+
+TEST(private_2) { ranks_run(2, 1, private_region); }
+TEST(private_2_on_2) { ranks_run(2, 2, private_region); }
+
+/* ---- callbacks ---- */
+
+static _Atomic int connects, disconnects;
+
+static int count_peers(int id, int reason)
+{
+	(void)id;
+	if (reason == SMI_CB_REASON_CONNECT)
+		connects++;
+	else
+		disconnects++;
+	return SMI_CB_ACTION_NOTHING;
+}
+
+static int let_go(int id, int reason)
+{
+	(void)id;
+	CHECK_EQ(reason, SMI_CB_REASON_DISCONNECT);
+	disconnects++;
+	return SMI_CB_ACTION_FREEREG;
+}
+
+static void called_back(void)
+{
+	smi_region_info_t info;
+	int id, imp = -1, found, sgmt;
+	void *p, *q = NULL;
+
+	smi_start();
+	if (rank == 0) {
+		SMI_Init_reginfo(&info, BYTES, 0, 0, SMI_ADPT_DEFAULT, 0, 0, count_peers);
+		CHECK_SMI(SMI_Create_shreg(SMI_SHM_LOCAL | SMI_SHM_CALLBACK, &info, &id,
+					   &p));
+		CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
+		for (int i = 1; i < size; i++)
+			CHECK_SMI(SMI_Send(&sgmt, sizeof(sgmt), i));
+		WAIT_UNTIL(connects == size - 1, TEST_WAIT_MS);
+		WAIT_UNTIL(disconnects == 1, TEST_WAIT_MS);
+		CHECK_EQ(SMI_Free_shreg(id), SMI_ERR_BUSY);
+	} else {
+		CHECK_SMI(SMI_Recv(&sgmt, sizeof(sgmt), 0));
+		SMI_Init_reginfo(&info, 0, 0, 0, SMI_ADPT_DEFAULT, 0, sgmt,
+				 rank == 2 ? NULL : let_go);
+		CHECK_SMI(SMI_Create_shreg(SMI_SHM_REMOTE | SMI_SHM_CALLBACK, &info, &imp,
+					   &q));
+		if (rank == 1)
+			CHECK_SMI(SMI_Free_shreg(imp));
+		/* without a function the region is freed, too */
+		WAIT_UNTIL(SMI_Adr_to_region(q, &found) == SMI_ERR_PARAM, TEST_WAIT_MS);
+		CHECK_EQ(disconnects, rank > 2);
+	}
+	smi_stop();
+}
+
+TEST(callbacks_4) { ranks_run(4, 1, called_back); }
+TEST(callbacks_4_on_4) { ranks_run(4, 4, called_back); }
+
+/* ---- threads ---- */
+
+static void *import_and_free(void *arg)
+{
+	int sgmt = *(int *)arg, imp;
+	unsigned char *p;
+
+	for (int i = 0; i < 20; i++) {
+		CHECK_SMI(import(SMI_SHM_REMOTE, (rank + 1) % size, sgmt, 0, 0, &imp, &p));
+		CHECK_EQ(p[1], (rank + 1) % size);
+		CHECK_SMI(SMI_Free_shreg(imp));
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t t[3];
+	unsigned char *mine;
+	int id, sgmt, all[2];
+
+	smi_start();
+	mine = smi_region(SMI_SHM_LOCAL, BYTES, rank, &id);
+	mine[1] = (unsigned char)rank;
+	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
+	CHECK_SMI(SMI_Sendrecv(&sgmt, &all[0], sizeof(sgmt), !rank));
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(pthread_create(&t[i], NULL, import_and_free, &all[0]), 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(pthread_join(t[i], NULL), 0);
+	CHECK_SMI(SMI_Barrier());
+	CHECK_SMI(SMI_Free_shreg(id));
+	smi_stop();
+}
+
+TEST(threads_import_and_free_at_once) { ranks_run(2, 2, threads); }

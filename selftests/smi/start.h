@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* What most tests of SMI begin and end with. */
+#ifndef SELFTESTS_SMI_START_H
+#define SELFTESTS_SMI_START_H
+
+#include "selftests/ranks.h"
+#include "smi.h"
+
+static int rank, size, node, nodes;
+
+#define CHECK_SMI(call)	CHECK_EQ(call, SMI_SUCCESS)
+
+static inline void smi_start(void)
+{
+	CHECK_SMI(SMI_Init(NULL, NULL));
+	CHECK_SMI(SMI_Proc_rank(&rank));
+	CHECK_SMI(SMI_Proc_size(&size));
+	CHECK_SMI(SMI_Node_rank(&node));
+	CHECK_SMI(SMI_Node_size(&nodes));
+}
+
+static inline void smi_stop(void)
+{
+	CHECK_SMI(SMI_Finalize());
+}
+
+/* A region of @bytes, owned by @owner. */
+static inline void *smi_region(int type, size_t bytes, int owner, int *id)
+{
+	smi_region_info_t info;
+	void *p;
+
+	CHECK_SMI(SMI_Init_reginfo(&info, bytes, 0, owner, SMI_ADPT_DEFAULT, 0, 0, NULL));
+	CHECK_SMI(SMI_Create_shreg(type, &info, id, &p));
+	return p;
+}
+
+/* The test for one process, and for 2, 4, 8 and 16 on one node and on several. */
+#define TEST_SIZES(name, fn)						\
+	TEST(name##_1) { ranks_run(1, 1, fn); }				\
+	TEST(name##_2) { ranks_run(2, 1, fn); }				\
+	TEST(name##_2_on_2) { ranks_run(2, 2, fn); }			\
+	TEST(name##_4_on_4) { ranks_run(4, 4, fn); }			\
+	TEST(name##_8_on_4) { ranks_run(8, 4, fn); }			\
+	TEST(name##_16) { ranks_run(16, 1, fn); }			\
+	TEST(name##_16_on_4) { ranks_run(16, 4, fn); }
+
+#endif
