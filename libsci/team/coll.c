@@ -37,10 +37,10 @@ static int coll_step(struct sci_coll *c)
 	}
 	if (ret == -EAGAIN)
 		return ret;
+	if (ret)
+		team_break(t, ret);
 	if (c->plan)
 		plan_free(c);
-	if (ret && !t->error)
-		sci_store_relaxed(&t->error, ret);
 	return ret;
 }
 

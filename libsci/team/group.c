@@ -159,7 +159,7 @@ static int map_areas(struct sci_team *f, struct sci_team *t, const struct team_h
 
 		ret = world_map(f->world, f->members[m].world, &all[in].area, &area);
 		if (ret == -ECONNRESET || ret == -ENOTCONN || ret == -ENOENT) {
-			t->error = -ECONNRESET;
+			team_break(t, -ECONNRESET);
 			ret = 0;
 		}
 		f->members[m].area = area;
@@ -181,7 +181,9 @@ int team_join(struct sci_team *t, const struct team_hello *all)
 		return ret;
 	}
 	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->broken_lock);
 	list_add_tail(&t->link, &w->teams);
+	pthread_mutex_unlock(&w->broken_lock);
 	pthread_mutex_unlock(&w->lock);
 	return 0;
 }
@@ -201,7 +203,9 @@ int team_leave(struct sci_team *t)
 	if (ret)
 		f->area = NULL;
 	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->broken_lock);
 	list_del(&t->link);
+	pthread_mutex_unlock(&w->broken_lock);
 	pthread_mutex_unlock(&w->lock);
 	team_free(t);
 	return 0;

@@ -222,11 +222,11 @@ void plan_free(struct sci_coll *c)
 	for (size_t i = 0; i < p->n; i++) {
 		struct plan_step *s = &p->steps[i];
 
-		/* a buffer must not be written when the call has returned */
-		if (s->req) {
+		/* a buffer must not be used when the call has returned */
+		if (s->req)
 			sci_cancel(s->req);
-			sci_wait(s->req, -1, NULL);
-		}
+		while (s->req && sci_wait(s->req, 1, NULL) == -ETIMEDOUT)
+			world_poll(c->team->world);
 		free(s->near);
 	}
 	for (int i = 0; i < 3; i++)

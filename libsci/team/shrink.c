@@ -14,6 +14,7 @@
  *     before it has done so, all begin again.
  */
 
+#include "libsci/base/thread.h"
 #include "libsci/team/team.h"
 
 #include <stdio.h>
@@ -37,18 +38,49 @@ static int value_put(struct sci_team *t, char kind, const void *value, size_t le
 	return ret;
 }
 
-/* -ECONNRESET: the member has died and not published it. */
-static int value_get(struct sci_team *t, int world_rank, char kind, void *value, size_t len)
-{
+/* A thread that waits for the launcher, while the caller makes progress. */
+struct getter {
+	struct team_world *w;
+	unsigned int rank;
 	char name[SCI_BOOT_NAME_MAX + 1];
-	size_t got = len;
+	void *value;
+	size_t len;
+	int ret;			/* -EAGAIN: not yet */
+};
+
+static void *getter_run(void *arg)
+{
+	struct getter *g = arg;
 	int ret;
 
-	value_name(t, kind, name);
-	pthread_mutex_lock(&t->world->boot_lock);
-	ret = sci_boot_get(t->world->boot, (unsigned int)world_rank, name, value, &got);
-	pthread_mutex_unlock(&t->world->boot_lock);
-	return ret ? ret : got == len ? 0 : -EPROTO;
+	pthread_mutex_lock(&g->w->boot_lock);
+	ret = sci_boot_get(g->w->boot, g->rank, g->name, g->value, &g->len);
+	pthread_mutex_unlock(&g->w->boot_lock);
+	sci_store_release(&g->ret, ret);
+	return NULL;
+}
+
+/*
+ * -ECONNRESET: the member has died and not published it.  Progress meanwhile: members
+ * that have not come this far may need it to give up their calls.
+ */
+static int value_get(struct sci_team *t, int world_rank, char kind, void *value, size_t len)
+{
+	struct getter g = { .w = t->world, .rank = (unsigned int)world_rank, .value = value,
+			    .len = len, .ret = -EAGAIN };
+	struct team_wait wait;
+	pthread_t thread;
+	int ret;
+
+	value_name(t, kind, g.name);
+	ret = sci_thread_start(&thread, getter_run, &g, "sci-team");
+	if (ret)
+		return ret;
+	team_wait_init(&wait, -1);
+	while (sci_load_acquire(&g.ret) == -EAGAIN)
+		team_wait_more(t->world, &wait);
+	pthread_join(thread, NULL);
+	return g.ret ? g.ret : g.len == len ? 0 : -EPROTO;
 }
 
 /* The list of those who take part: a byte for each. */
@@ -132,6 +164,7 @@ int sci_team_shrink(struct sci_team *team, struct sci_team **out)
 	list = calloc((size_t)team->size, 1);
 	living = calloc((size_t)team->size, sizeof(*living));
 	ret = list && living ? -ECONNRESET : -ENOMEM;
+	team_break(team, -ECONNRESET);
 	while (ret == -ECONNRESET)
 		ret = shrink_once(team, list, living, out);
 	free(list);

@@ -44,6 +44,7 @@
 #define TEAM_CTX_COLL	SCI_TEAM_CONTEXT
 #define TEAM_CTX_CREATE	(SCI_TEAM_CONTEXT + 1)
 #define TEAM_CTX_REPLY	(SCI_TEAM_CONTEXT + 2)
+#define TEAM_CTX_BYE	(SCI_TEAM_CONTEXT + 4)
 #define TEAM_CTX_ATOMIC	(SCI_CONTEXT_SERVICE + 0x40)
 
 /* ---- world ---- */
@@ -87,8 +88,11 @@ struct team_world {
 	int deaths;			/* grows with each death that is learnt */
 	uint64_t poll_ms;		/* when deaths were last looked for */
 	bool crowded;			/* more processes than CPUs */
+	unsigned int crowded_waits;	/* as if, for so many more waits */
 	bool far;			/* some ranks are not near */
 	uint32_t uids;			/* teams this process has led */
+	bool broken;			/* some team cannot go on */
+	pthread_mutex_t broken_lock;	/* teams, with lock */
 	struct list teams;
 	pthread_mutex_t lock;		/* queues of collective calls, chunks, maps */
 	int queued;			/* collective calls in queues */
@@ -224,6 +228,9 @@ static inline bool rank_ok(const struct sci_team *t, int rank)
 
 /* 0; -ECONNRESET: a member is dead; the team's own error. */
 int team_check(struct sci_team *t);
+
+/* The team makes no more collective calls. */
+void team_break(struct sci_team *t, int error);
 
 /* A team of @n world ranks; @uid of world ranks that all agree on. */
 int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_team **out);

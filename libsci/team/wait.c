@@ -25,6 +25,8 @@
 #define SPINS_CROWDED	20u
 #define SPINS_POLL	64u		/* between two looks at the endpoint */
 #define YIELDS		200u
+#define TAKEN_US	5u		/* a yield this long let somebody run */
+#define CROWDED_WAITS	64u		/* after it that spin little */
 #define YIELDS_POLL	8u
 #define SLEEP_US	1000u
 #define SLEEP_BUSY_US	200u		/* when something else may have to be moved */
@@ -73,11 +75,11 @@ static void endpoint_sleep(struct team_world *w, unsigned int us)
 		{ .fd = sci_ep_fd(w->ep), .events = POLLIN },
 		{ .fd = sci_boot_fd(w->boot), .events = POLLIN },
 	};
+	struct timespec ts = { .tv_nsec = (long)us * 1000 };
 
 	if (sci_ep_arm(w->ep))
 		return;
-	poll(fds, fds[1].fd >= 0 && !sci_load_relaxed(&w->deaths) ? 2 : 1,
-	     (int)(us + 999) / 1000);
+	ppoll(fds, fds[1].fd >= 0 && !sci_load_relaxed(&w->deaths) ? 2 : 1, &ts, NULL);
 }
 
 /* Announces the sleep at first, so that the caller looks once more before it. */
@@ -101,9 +103,36 @@ static void word_sleep(struct team_wait *t, unsigned int us)
 		futex_sleep(t->word, t->seen, us);
 }
 
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* Other programs may need the CPUs, too: then it does not pay to keep them. */
+static void yield(struct team_world *w)
+{
+	uint64_t start = now_us();
+
+	sched_yield();
+	if (now_us() - start >= TAKEN_US)
+		sci_store_relaxed(&w->crowded_waits, CROWDED_WAITS);
+}
+
+static bool is_crowded(struct team_world *w, bool first)
+{
+	unsigned int waits = sci_load_relaxed(&w->crowded_waits);
+
+	if (waits && first)
+		sci_store_relaxed(&w->crowded_waits, waits - 1);
+	return w->crowded || waits;
+}
+
 int team_wait_more(struct team_world *w, struct team_wait *t)
 {
-	unsigned int spins = w->crowded ? SPINS_CROWDED : SPINS;
+	unsigned int spins = is_crowded(w, !t->spins) ? SPINS_CROWDED : SPINS;
 	unsigned int us = SLEEP_US;
 
 	if (++t->spins < spins) {
@@ -115,7 +144,7 @@ int team_wait_more(struct team_world *w, struct team_wait *t)
 	if (t->deadline_ms != UINT64_MAX && team_now_ms() >= t->deadline_ms)
 		return -ETIMEDOUT;
 	if (t->spins < spins + YIELDS) {
-		sched_yield();
+		yield(w);
 		if (!(t->spins % YIELDS_POLL))
 			world_poll(w);
 		return 0;
@@ -127,7 +156,7 @@ int team_wait_more(struct team_world *w, struct team_wait *t)
 		us = SLEEP_BUSY_US;
 	if (t->word)
 		word_sleep(t, us);
-	else if (t->own)
+	else if (t->own && !w->far)
 		own_sleep(w, t, us);
 	else
 		endpoint_sleep(w, us);

@@ -145,6 +145,35 @@ int world_dead(const struct team_world *w, int rank)
 	return sci_load_acquire(&w->ranks[rank].dead);
 }
 
+void team_break(struct sci_team *t, int error)
+{
+	if (!sci_load_relaxed(&t->error))
+		sci_store_relaxed(&t->error, error);
+	sci_store_relaxed(&t->world->broken, true);
+}
+
+/*
+ * Messages of calls that this member has given up.  Their senders have given them up,
+ * too, but have to wait until somebody takes them.
+ */
+static void broken_poll(struct team_world *w)
+{
+	struct list *pos, *n;
+	struct sci_msg *msg;
+
+	if (pthread_mutex_trylock(&w->broken_lock))
+		return;
+	list_for_each_safe(pos, n, &w->teams) {
+		struct sci_team *t = container_of(pos, struct sci_team, link);
+
+		while (sci_load_relaxed(&t->error) &&
+		       !sci_tmatch(w->ep, NULL, TEAM_CTX_COLL, t->uid << 24, 0xffffff, 0,
+				   &msg, NULL))
+			sci_msg_free(msg);
+	}
+	pthread_mutex_unlock(&w->broken_lock);
+}
+
 void world_poll(struct team_world *w)
 {
 	uint64_t now = team_now_ms();
@@ -154,6 +183,8 @@ void world_poll(struct team_world *w)
 		colls_poll(w);
 	if (w->far)
 		atomics_poll(w);
+	if (sci_load_relaxed(&w->broken) && w->far)
+		broken_poll(w);
 	if (now < sci_load_relaxed(&w->poll_ms))
 		return;
 	sci_store_relaxed(&w->poll_ms, now + DEATHS_MS);
@@ -169,7 +200,7 @@ int team_check(struct sci_team *t)
 		return sci_load_relaxed(&t->error);
 	for (int i = 0; i < t->size; i++)
 		if (world_dead(w, t->members[i].world))
-			sci_store_relaxed(&t->error, -ECONNRESET);
+			team_break(t, -ECONNRESET);
 	sci_store_relaxed(&t->deaths, deaths);
 	return sci_load_relaxed(&t->error);
 }
@@ -319,6 +350,7 @@ static void world_free_all(struct team_world *w)
 	sci_boot_close(w->boot);
 	pthread_mutex_destroy(&w->lock);
 	pthread_mutex_destroy(&w->boot_lock);
+	pthread_mutex_destroy(&w->broken_lock);
 	pthread_mutex_destroy(&w->far_lock);
 	free(w->ranks);
 	free(w);
@@ -334,6 +366,7 @@ static int world_new(struct team_world **out)
 		return -ENOMEM;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_mutex_init(&w->boot_lock, NULL);
+	pthread_mutex_init(&w->broken_lock, NULL);
 	pthread_mutex_init(&w->far_lock, NULL);
 	list_init(&w->teams);
 	list_init(&w->chunks);
@@ -425,7 +458,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
  * A process that has left takes its memory away, in which others may still look for
  * what it had to say.  So all say in the other one's memory that they have read it all.
  */
-static void world_bye(struct team_world *w)
+static void near_bye(struct team_world *w)
 {
 	struct team_wait wait;
 
@@ -444,6 +477,32 @@ static void world_bye(struct team_world *w)
 	}
 }
 
+/*
+ * After a barrier far members need nothing any more.  If there was none, because members
+ * have died, the living tell each other that they leave.
+ */
+static void far_bye(struct team_world *w)
+{
+	struct sci_send send = { .context = TEAM_CTX_BYE,
+				 .flags = SCI_SEND_TAGGED | SCI_SEND_COPY };
+	struct sci_peer *peer;
+	struct team_wait wait;
+	struct sci_msg *msg;
+
+	for (int i = 0; i < w->size; i++)
+		if (!w->ranks[i].page && !world_dead(w, i) && !world_peer(w, i, &peer))
+			while (sci_isendm(peer, &send, NULL) == -EAGAIN)
+				world_poll(w);
+	for (int i = 0; i < w->size; i++) {
+		if (w->ranks[i].page || world_peer(w, i, &peer))
+			continue;
+		team_wait_init(&wait, -1);
+		while (!world_dead(w, i) &&
+		       sci_tmatch(w->ep, peer, TEAM_CTX_BYE, 0, 0, 0, &msg, NULL) == -EAGAIN)
+			team_wait_more(w, &wait);
+	}
+}
+
 int sci_team_close(struct sci_team *team)
 {
 	struct team_world *w;
@@ -455,8 +514,9 @@ int sci_team_close(struct sci_team *team)
 		return -ENOTCONN;
 	if (&team->link == w->teams.next && team->size == w->size) {
 		far_quiet(w);
-		sci_team_barrier(team);
-		world_bye(w);
+		if (sci_team_barrier(team))
+			far_bye(w);
+		near_bye(w);
 		world_free_all(w);
 		return 0;
 	}

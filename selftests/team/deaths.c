@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Members die at any point: the others learn of it, and go on without them. */
+
+#include <sci/team.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "selftests/ranks.h"
+
+struct setting {
+	unsigned int n;
+	unsigned int nodes;
+	const char *memory;
+	unsigned int seed;
+	unsigned int victims;
+};
+
+static struct sci_team *open_team(const struct setting *s)
+{
+	struct sci_team *t;
+
+	setenv("SCI_TEAM_MEMORY", s->memory, 1);
+	setenv("SCI_SYMMETRIC_SIZE", "64K", 1);
+	CHECK_EQ(sci_team_open(&t, NULL), 0);
+	return t;
+}
+
+/* A call of several kinds; a short and a long one. */
+static int call(struct sci_team *t, unsigned int i, void *buf, void *to)
+{
+	const struct sci_op *op = sci_op(SCI_OP_SUM, SCI_TYPE_INT32);
+	size_t n = i % 2 ? 100000 : 5;
+	int root = (int)(i / 7 % (unsigned int)sci_team_size(t));
+
+	switch (i % 7) {
+	case 0:
+		return sci_team_barrier(t);
+	case 1:
+		return sci_team_bcast(t, root, buf, 4 * n);
+	case 2:
+		return sci_team_allreduce(t, buf, to, n, op);
+	case 3:
+		return sci_team_reduce(t, root, buf, to, n, op);
+	case 4:
+		return sci_team_allgather(t, buf, n / 16, to);
+	case 5:
+		return sci_team_alltoall(t, buf, to, n / 16);
+	default:
+		return sci_team_scan(t, buf, to, n, op);
+	}
+}
+
+/* Kills itself a while after the start, wherever it is then. */
+static void die_in(unsigned int us)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
+	struct itimerspec when = { .it_value = { .tv_nsec = (long)us * 1000 + 1 } };
+	timer_t timer;
+
+	CHECK_EQ(timer_create(CLOCK_MONOTONIC, &ev, &timer), 0);
+	CHECK_EQ(timer_settime(timer, 0, &when, NULL), 0);
+}
+
+/* Calls until one fails, and shrinks until one does not any more. */
+static void survive(void *arg)
+{
+	const struct setting *s = arg;
+	struct sci_team *t = open_team(s), *all = t, *next;
+	unsigned int me = (unsigned int)sci_team_rank(t), living = s->n - s->victims;
+	void *buf = calloc(1, 400000), *to = calloc(1, 400000);
+	unsigned int ok = 0;
+	uint64_t *w;
+	void *p;
+
+	CHECK(buf && to);
+	/* the victims differ from run to run: the last ones, or those from the middle on */
+	if ((me + s->seed) % s->n < s->victims)
+		die_in(2000 + (s->seed * 7919 + me * 104729) % 30000);
+	for (unsigned int i = 0; ok < 50 || sci_team_size(t) > (int)living; i++) {
+		int ret = call(t, i, buf, to);
+
+		if (!ret) {
+			ok++;
+			continue;
+		}
+		CHECK_EQ(ret, -ECONNRESET);
+		CHECK_EQ(call(t, i, buf, to), -ECONNRESET);
+		CHECK_EQ(sci_team_shrink(t, &next), 0);
+		CHECK(sci_team_size(next) >= (int)living);
+		if (t != all)
+			CHECK_EQ(sci_team_close(t), 0);
+		t = next;
+		ok = 0;
+		/* members have left their loops at different calls */
+		i = 0;
+	}
+	CHECK_EQ(sci_team_size(t), living);
+	/* symmetric memory can be had by the living, and works */
+	CHECK_EQ(sci_team_alloc(t, 64, 0, &p), 0);
+	w = p;
+	*w = 0;
+	CHECK_EQ(sci_team_barrier(t), 0);
+	CHECK_EQ(sci_team_atomic(t, w, 8, SCI_ATOMIC_ADD, 1, 0, NULL, 0), 0);
+	CHECK_EQ(sci_team_quiet(t), 0);
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (!sci_team_rank(t))
+		CHECK_EQ(*w, living);
+	CHECK_EQ(sci_team_barrier(t), 0);
+	free(buf);
+	free(to);
+	CHECK_EQ(sci_team_close(all), 0);
+}
+
+static void kills(unsigned int n, unsigned int nodes, const char *memory,
+		  unsigned int victims, unsigned int times)
+{
+	struct setting s = { n, nodes, memory, 0, victims };
+
+	for (unsigned int i = 0; i < test_calls(times); i++) {
+		s.seed = i * 3 + n;
+		ranks_run_arg(n, nodes, survive, &s, true);
+	}
+}
+
+TEST(near_members_die)
+{
+	kills(4, 1, "all", 1, 12);
+}
+
+TEST(several_near_members_die)
+{
+	kills(8, 1, "all", 3, 6);
+}
+
+TEST(far_members_die)
+{
+	kills(4, 1, "none", 1, 12);
+}
+
+TEST(several_far_members_die)
+{
+	kills(5, 1, "none", 3, 10);
+}
+
+TEST(members_of_nodes_die)
+{
+	kills(8, 4, "node", 1, 6);
+}
+
+TEST(most_members_of_nodes_die)
+{
+	kills(6, 2, "node", 4, 10);
+}
+
+/* A wait for a word that nobody changes any more. */
+static void wait_in_vain(void *arg)
+{
+	struct sci_team *t = open_team(arg);
+	uint64_t *w;
+	void *p;
+
+	CHECK_EQ(sci_team_alloc(t, 8, 0, &p), 0);
+	w = p;
+	*w = 0;
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (sci_team_rank(t) == 1)
+		raise(SIGKILL);
+	CHECK_EQ(sci_team_wait_until(t, w, 8, SCI_CMP_NE, 0, -1), -ECONNRESET);
+	CHECK_EQ(sci_team_alive(t, 1), -ECONNRESET);
+	CHECK_EQ(sci_team_alive(t, 0), 0);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_wait_ends_when_a_member_dies)
+{
+	struct setting s = { 3, 1, "all", 0, 0 };
+
+	ranks_run_arg(3, 1, wait_in_vain, &s, true);
+	s.memory = "none";
+	ranks_run_arg(3, 1, wait_in_vain, &s, true);
+}
+
+/* One dies with the lock, another one while it waits for it. */
+static void die_locked(void *arg)
+{
+	struct sci_team *t = open_team(arg);
+	int me = sci_team_rank(t), ret;
+	uint64_t *lock;
+	void *p;
+
+	CHECK_EQ(sci_team_alloc(t, 8, 0, &p), 0);
+	lock = p;
+	*lock = 0;
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (me == 1)
+		CHECK_EQ(sci_team_lock(t, lock, -1), 0);
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (me == 1) {
+		/* when all others have asked for it */
+		uint64_t v = 0;
+
+		while ((uint16_t)(v >> 48) != 4)
+			CHECK_EQ(sci_team_atomic(t, lock, 8, SCI_ATOMIC_GET, 0, 0, &v, 0), 0);
+		raise(SIGKILL);
+	}
+	if (me == 2)
+		die_in(50000);
+	ret = sci_team_lock(t, lock, -1);
+	if (ret != -EOWNERDEAD)
+		CHECK_EQ(ret, 0);
+	/* the first one after it dies as well: the next is told again */
+	if (me == 2)
+		raise(SIGKILL);
+	CHECK_EQ(sci_team_unlock(t, lock), 0);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_lock_outlives_its_owner)
+{
+	struct setting s = { 4, 1, "all", 0, 0 };
+
+	ranks_run_arg(4, 1, die_locked, &s, true);
+	s.memory = "none";
+	ranks_run_arg(4, 1, die_locked, &s, true);
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Symmetric memory, put and get, atomics, waits for words, locks. */
+
+#include <sci/team.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "selftests/ranks.h"
+
+static struct sci_team *team;
+static int me, members;
+
+static void open_team(const char *memory, const char *size)
+{
+	setenv("SCI_TEAM_MEMORY", memory, 1);
+	setenv("SCI_SYMMETRIC_SIZE", size, 1);
+	CHECK_EQ(sci_team_open(&team, NULL), 0);
+	me = sci_team_rank(team);
+	members = sci_team_size(team);
+}
+
+static void close_team(void)
+{
+	CHECK_EQ(sci_team_close(team), 0);
+}
+
+static void *allocate(size_t len)
+{
+	void *p;
+
+	CHECK_EQ(sci_team_alloc(team, len, 0, &p), 0);
+	memset(p, 0, len);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	return p;
+}
+
+/* With all memory near, near within nodes, and far. */
+static void everywhere(void (*fn)(void *arg))
+{
+	ranks_run_arg(4, 2, fn, (void *)"all", false);
+	ranks_run_arg(4, 2, fn, (void *)"node", false);
+	ranks_run_arg(3, 1, fn, (void *)"none", false);
+}
+
+/* ---- memory ---- */
+
+static void check_offsets(void *p)
+{
+	uint64_t at, all[RANKS_MAX];
+
+	at = (uint64_t)((size_t)p - ((struct sci_team_view *)(void *)team)->base);
+	CHECK_EQ(sci_team_allgather(team, &at, sizeof(at), all), 0);
+	for (int i = 0; i < members; i++)
+		CHECK_EQ(all[i], at);
+}
+
+static void memory(void *arg)
+{
+	void *p[20], *big;
+
+	open_team(arg, "256K");
+	for (unsigned int i = 0; i < 20; i++) {
+		CHECK_EQ(sci_team_alloc(team, 100 * i + 1, 1u << (i % 13), &p[i]), 0);
+		CHECK_EQ((size_t)p[i] % (1u << (i % 13)), 0);
+		CHECK_EQ(sci_team_alloc_size(team, p[i]), 100 * i + 1);
+		check_offsets(p[i]);
+	}
+	for (unsigned int i = 0; i < 20; i += 3) {
+		CHECK_EQ(sci_team_free(team, p[i]), 0);
+		CHECK_EQ(sci_team_free(team, p[i]), -EINVAL);
+	}
+	for (unsigned int i = 0; i < 20; i += 3) {
+		CHECK_EQ(sci_team_alloc(team, 50 * i + 1, 0, &p[i]), 0);
+		check_offsets(p[i]);
+	}
+	/* more than the heap has: another piece, with no ptr by the first one's shift */
+	CHECK_EQ(sci_team_alloc(team, 1u << 20, 4096, &big), 0);
+	memset(big, me + 1, 1u << 20);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	for (int i = 0; i < members; i++) {
+		uint8_t last, *near = sci_team_ptr(team, (uint8_t *)big + (1u << 20) - 1, i);
+
+		CHECK_EQ(sci_team_get(team, &last, (uint8_t *)big + (1u << 20) - 1, 1, i), 0);
+		CHECK_EQ(last, i + 1);
+		if (near)
+			CHECK_EQ(*near, i + 1);
+		if (!strcmp(arg, "all") || i == me)
+			CHECK(near);
+	}
+	CHECK_EQ(sci_team_free(team, big), 0);
+	/* what members do not agree on, or ask for in vain, is refused on all */
+	CHECK_EQ(sci_team_alloc(team, 64 + (size_t)me, 0, &big), -EINVAL);
+	CHECK_EQ(sci_team_alloc(team, (size_t)1 << 50, 0, &big) < 0, true);
+	CHECK(!sci_team_ptr(team, &big, me));
+	CHECK_EQ(sci_team_put(team, &big, p, 8, 0), -EFAULT);
+	CHECK_EQ(sci_team_put(team, p[1], p, 8, members), -EINVAL);
+	p[0] = allocate(64);
+	check_offsets(p[0]);
+	close_team();
+}
+
+TEST(offsets_are_the_same_on_all_members)
+{
+	everywhere(memory);
+}
+
+static uint8_t data[4 * 4096] __attribute__((aligned(4096))) = { 42, 43 };
+
+static void registered(void *arg)
+{
+	uint8_t got[3];
+
+	open_team(arg, "64K");
+	data[2] = (uint8_t)(me + 1);
+	CHECK_EQ(sci_team_register(team, data, sizeof(data)), 0);
+	CHECK_EQ(data[0], 42);
+	CHECK_EQ(data[2], me + 1);
+	for (int i = 0; i < members; i++) {
+		CHECK_EQ(sci_team_get(team, got, data, 3, i), 0);
+		CHECK_EQ(got[0], 42);
+		CHECK_EQ(got[2], i + 1);
+	}
+	CHECK_EQ(sci_team_register(team, data + 1, 4096), -EINVAL);
+	close_team();
+}
+
+TEST(data_of_the_program_becomes_symmetric)
+{
+	everywhere(registered);
+}
+
+/* ---- put and get ---- */
+
+static void copies(void *arg)
+{
+	size_t sizes[] = { 1, 2, 4, 8, 63, 4096, 100000 }, at = 0;
+	uint8_t *mem, *buf = malloc(100000), *got = malloc(100000);
+	uint16_t grid[40], back[40];
+	int next;
+
+	open_team(arg, "4M");
+	next = (me + 1) % members;
+	mem = allocate(300000);
+	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
+		test_fill(buf, sizes[i], (unsigned int)me + i);
+		if (i % 2)
+			CHECK_EQ(sci_team_put(team, mem + at, buf, sizes[i], next), 0);
+		else
+			CHECK_EQ(sci_team_put_nbi(team, mem + at, buf, sizes[i], next), 0);
+		CHECK_EQ(sci_team_quiet(team), 0);
+		CHECK_EQ(sci_team_get(team, got, mem + at, sizes[i], next), 0);
+		CHECK(test_filled(got, sizes[i], (unsigned int)me + i));
+		memset(got, 0, sizes[i]);
+		CHECK_EQ(sci_team_get_nbi(team, got, mem + at, sizes[i], next), 0);
+		CHECK_EQ(sci_team_quiet(team), 0);
+		CHECK(test_filled(got, sizes[i], (unsigned int)me + i));
+		at += sizes[i];
+	}
+	CHECK_EQ(sci_team_barrier(team), 0);
+	at = 0;
+	for (unsigned int i = 0; i < ARRAY_LEN(sizes); i++) {
+		CHECK(test_filled(mem + at, sizes[i],
+				  (unsigned int)((me - 1 + members) % members) + i));
+		at += sizes[i];
+	}
+	for (unsigned int i = 0; i < 40; i++)
+		grid[i] = (uint16_t)(i + 100u * (unsigned int)me);
+	memset(back, 0, sizeof(back));
+	mem += 200000;
+	/* every second element, into every third one */
+	CHECK_EQ(sci_team_put_strided(team, mem, 6, grid, 4, 2, 20, next), 0);
+	CHECK_EQ(sci_team_quiet(team), 0);
+	CHECK_EQ(sci_team_get_strided(team, back + 19, -2, mem, 6, 2, 20, next), 0);
+	for (unsigned int i = 0; i < 20; i++)
+		CHECK_EQ(back[19 - i], grid[2 * i]);
+	free(buf);
+	free(got);
+	close_team();
+}
+
+TEST(put_and_get)
+{
+	everywhere(copies);
+}
+
+/* ---- signals and words ---- */
+
+static void signals(void *arg)
+{
+	uint64_t *signal, *sum, indices_seen = 0, value;
+	size_t index, found, indices[8];
+	uint8_t *box, mine[512];
+	int skip[8] = { 0 };
+	struct sci_words w;
+	int next, before;
+
+	open_team(arg, "64K");
+	next = (me + 1) % members;
+	before = (me - 1 + members) % members;
+	box = allocate(512);
+	signal = allocate(8 * 8);
+	sum = allocate(8);
+	for (unsigned int round = 1; round <= 200; round++) {
+		test_fill(mine, 512, round * 10 + (unsigned int)me);
+		CHECK_EQ(sci_team_put_signal(team, box, mine, 512, signal, round,
+					     SCI_SIGNAL_SET, next), 0);
+		CHECK_EQ(sci_team_wait_until(team, signal, 8, SCI_CMP_GE, round, -1), 0);
+		CHECK(test_filled(box, 512, round * 10 + (unsigned int)before));
+		CHECK_EQ(sci_team_put_signal_nbi(team, box, mine, 0, sum, 1, SCI_SIGNAL_ADD,
+						 before), 0);
+		CHECK_EQ(sci_team_wait_until(team, sum, 8, SCI_CMP_EQ, round, -1), 0);
+	}
+	CHECK_EQ(sci_team_barrier(team), 0);
+	memset(signal, 0, 64);
+	CHECK_EQ(sci_team_barrier(team), 0);
+
+	w = (struct sci_words){ .words = signal, .n = 8, .skip = skip, .size = 8,
+				.cmp = SCI_CMP_NE };
+	CHECK_EQ(sci_team_wait_any(team, &w, 0, &index), -EAGAIN);
+	CHECK_EQ(sci_team_wait_any(team, &w, 10, &index), -ETIMEDOUT);
+	CHECK_EQ(sci_team_wait_all(team, &w, 0), -EAGAIN);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	for (uint64_t i = 0; i < 8; i++) {
+		value = 100 + i;
+		CHECK_EQ(sci_team_put(team, &signal[7 - i], &value, 8, next), 0);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		CHECK_EQ(sci_team_wait_any(team, &w, -1, &index), 0);
+		CHECK_EQ(skip[index], 0);
+		skip[index] = 1;
+		indices_seen |= 1u << index;
+	}
+	while (sci_team_wait_some(team, &w, -1, indices, &found) == 0)
+		for (size_t i = 0; i < found; i++) {
+			CHECK_EQ(skip[indices[i]], 0);
+			skip[indices[i]] = 1;
+			indices_seen |= 1u << indices[i];
+		}
+	CHECK_EQ(indices_seen, 255);
+	CHECK_EQ(sci_team_wait_all(team, &w, 0), 0);
+	w.cmp = 99;
+	CHECK_EQ(sci_team_wait_all(team, &w, 0), -EINVAL);
+	close_team();
+}
+
+TEST(signals_and_words)
+{
+	everywhere(signals);
+}
+
+TEST(comparisons_know_signs_and_sizes)
+{
+	int16_t s = -3;
+	uint32_t u = 0xfffffff0u;
+	int64_t l = -1;
+
+	CHECK_EQ(sci_team_open(&team, NULL), 0);
+	CHECK_EQ(sci_team_wait_until(team, &s, 2, SCI_CMP_LT, 2, 0), 0);
+	CHECK_EQ(sci_team_wait_until(team, &s, 2, SCI_CMP_LT | SCI_CMP_UNSIGNED, 2, 0), -EAGAIN);
+	CHECK_EQ(sci_team_wait_until(team, &u, 4, SCI_CMP_GT, 0, 0), -EAGAIN);
+	CHECK_EQ(sci_team_wait_until(team, &u, 4, SCI_CMP_GT | SCI_CMP_UNSIGNED, 0, 0), 0);
+	CHECK_EQ(sci_team_wait_until(team, &l, 8, SCI_CMP_LE, (uint64_t)-1, 0), 0);
+	CHECK_EQ(sci_team_wait_until(team, &l, 8, SCI_CMP_EQ, UINT64_MAX, 0), 0);
+	CHECK_EQ(sci_team_wait_until(team, &l, 3, SCI_CMP_EQ, 0, 0), -EINVAL);
+	close_team();
+}
+
+/* ---- atomics ---- */
+
+static void atomics(void *arg)
+{
+	uint64_t *w, old = 0, all[RANKS_MAX], sum = 0;
+	uint32_t *half;
+	int n;
+
+	open_team(arg, "64K");
+	n = members;
+	w = allocate(64);
+	half = (uint32_t *)(w + 4);
+	for (int i = 0; i < 300; i++)
+		CHECK_EQ(sci_team_atomic(team, &w[0], 8, SCI_ATOMIC_ADD, 3, 0,
+					 i % 2 ? &old : NULL, i % n), 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(sci_team_atomic_nbi(team, half, 4, SCI_ATOMIC_ADD, 1, 0, &old, 0), 0);
+	/* the one that finds 0 has it */
+	old = 1;
+	CHECK_EQ(sci_team_atomic(team, &w[1], 8, SCI_ATOMIC_CAS, (uint64_t)me + 1, 0, &old, 1), 0);
+	old = old ? 0 : (uint64_t)me + 1;
+	CHECK_EQ(sci_team_atomic(team, &w[2], 8, SCI_ATOMIC_OR, 1u << me, 0, NULL, 0), 0);
+	CHECK_EQ(sci_team_atomic(team, &w[3], 8, SCI_ATOMIC_XOR, 3u << me, 0, NULL, 0), 0);
+	CHECK_EQ(sci_team_quiet(team), 0);
+	CHECK_EQ(sci_team_allgather(team, &old, 8, all), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	for (int i = 0; i < n; i++)
+		sum += all[i];
+	CHECK_EQ(sci_team_atomic(team, &w[1], 8, SCI_ATOMIC_GET, 0, 0, &old, 1), 0);
+	CHECK_EQ(sum, old);
+	CHECK(old);
+	CHECK_EQ(w[0], 300 / n * n == 300 ? 900 : 0);
+	if (!me) {
+		CHECK_EQ(*half, 100 * n);
+		CHECK_EQ(half[1], 0);
+		CHECK_EQ(w[2], (1u << n) - 1);
+		CHECK_EQ(w[3], 1u | 1u << n);
+	}
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_team_atomic(team, &w[2], 8, SCI_ATOMIC_AND, ~(uint64_t)(1u << me), 0,
+				 NULL, 0), 0);
+	CHECK_EQ(sci_team_atomic(team, &w[3], 8, SCI_ATOMIC_SET, (uint64_t)me, 0, &old, me), 0);
+	CHECK_EQ(sci_team_quiet(team), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(w[3], me);
+	if (!me)
+		CHECK_EQ(w[2], 0);
+	CHECK_EQ(sci_team_atomic(team, (char *)w + 1, 8, SCI_ATOMIC_ADD, 1, 0, NULL, 0), -EINVAL);
+	CHECK_EQ(sci_team_atomic(team, w, 2, SCI_ATOMIC_ADD, 1, 0, NULL, 0), -EINVAL);
+	close_team();
+}
+
+TEST(atomics_lose_nothing)
+{
+	everywhere(atomics);
+}
+
+/* ---- locks ---- */
+
+static void locks(void *arg)
+{
+	uint64_t *lock, *count, v;
+
+	open_team(arg, "64K");
+	lock = allocate(8);
+	count = allocate(8);
+	for (int i = 0; i < 100; i++) {
+		CHECK_EQ(sci_team_lock(team, lock, -1), 0);
+		CHECK_EQ(sci_team_get(team, &v, count, 8, 0), 0);
+		v++;
+		CHECK_EQ(sci_team_put(team, count, &v, 8, 0), 0);
+		CHECK_EQ(sci_team_unlock(team, lock), 0);
+	}
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_team_get(team, &v, count, 8, 0), 0);
+	CHECK_EQ(v, 100 * members);
+	CHECK_EQ(sci_team_unlock(team, lock), -EPERM);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	if (me == 1)
+		CHECK_EQ(sci_team_lock(team, lock, 0), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	/* two of them give up, and leave no ticket that anyone waits for in vain */
+	if (me != 1) {
+		CHECK_EQ(sci_team_lock(team, lock, 0), -EAGAIN);
+		CHECK_EQ(sci_team_lock(team, lock, 20), -ETIMEDOUT);
+	}
+	CHECK_EQ(sci_team_barrier(team), 0);
+	if (me == 1)
+		CHECK_EQ(sci_team_unlock(team, lock), 0);
+	CHECK_EQ(sci_team_lock(team, lock, -1), 0);
+	CHECK_EQ(sci_team_unlock(team, lock), 0);
+	close_team();
+}
+
+TEST(locks_exclude)
+{
+	everywhere(locks);
+}
+
+/* ---- messages beside it ---- */
+
+static void messages(void *arg)
+{
+	struct sci_peer *peer;
+	struct sci_addr addr, own;
+	struct sci_req *req;
+	int v = -1;
+
+	open_team(arg, "64K");
+	CHECK_EQ(sci_team_addr(team, me, &addr), 0);
+	CHECK_EQ(sci_ep_addr(sci_team_ep(team), &own), 0);
+	CHECK_EQ(own.id, addr.id);
+	CHECK_EQ(sci_team_peer(team, (me + 1) % members, &peer), 0);
+	CHECK_EQ(sci_itsend(peer, 7, 1, &me, sizeof(me), &req), 0);
+	CHECK_EQ(sci_trecv(sci_team_ep(team), NULL, 7, 1, 0, &v, sizeof(v), NULL), 0);
+	CHECK_EQ(v, (me - 1 + members) % members);
+	CHECK_EQ(sci_wait(req, -1, NULL), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	close_team();
+}
+
+TEST(messages_between_members)
+{
+	everywhere(messages);
+}
+
+TEST(a_child_has_no_team)
+{
+	uint64_t v;
+	pid_t pid;
+	int status;
+
+	CHECK_EQ(sci_team_open(&team, NULL), 0);
+	pid = test_fork();
+	if (!pid)
+		_exit(sci_team_barrier(team) != -ENOTCONN ||
+		      sci_team_put(team, &v, &v, 8, 0) != -ENOTCONN);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(sci_team_open(&team, NULL), -EALREADY);
+	close_team();
+	CHECK_EQ(sci_team_open(&team, NULL), 0);
+	close_team();
+}
