@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "libsci/base/barrier.h"
 #include "selftests/ranks.h"
 
 static struct sci_team *team;
@@ -43,7 +44,7 @@ static void get(size_t len)
 static void plain_copy(size_t len)
 {
 	memcpy(local, local + MOST, len);
-	__asm__ volatile("" : : "r"(local) : "memory");
+	sci_compiler_barrier();
 }
 
 static void fetch_add(size_t len)
