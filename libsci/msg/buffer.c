@@ -61,6 +61,19 @@ struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len)
 	return NULL;
 }
 
+struct msg_buf *buf_by_segment(struct sci_ep *ep, uint32_t id)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->bufs) {
+		struct msg_buf *b = container_of(pos, struct msg_buf, link);
+
+		if (ep->ops->lseg.id(b->seg) == id)
+			return b;
+	}
+	return NULL;
+}
+
 static bool touches(const struct msg_buf *b, const struct sci_req *req)
 {
 	for (size_t i = 0; i < req->iovs; i++) {

@@ -52,6 +52,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	callers_init(ep);
 	list_init(&ep->completed);
 	sci_match_init(&ep->match);
+	atomics_init(ep);
 	ep->nonce = msg_nonce();
 	ep->next_segment = (uint32_t)(ep->nonce >> 32);
 	return ep;

@@ -91,7 +91,8 @@ struct msg_blocks_rx {
 
 /* ---- requests and messages ---- */
 
-enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT, MSG_WRITE, MSG_READ, MSG_EVENT };
+enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT, MSG_EVENT,
+		MSG_WRITE, MSG_READ, MSG_ATOMIC };
 
 enum msg_state {
 	MSG_QUEUED,			/* send: in peer->sendq */
@@ -105,10 +106,20 @@ enum msg_state {
 	MSG_DONE,
 };
 
+/* An atomic, or what follows a write. */
+struct msg_word {
+	struct list link;		/* the request's */
+	struct sci_rmw rmw;
+	void *before;			/* for what was there; or NULL */
+	uint64_t offset;		/* of the word that follows a write */
+	uint32_t segment;
+};
+
 struct sci_req {
 	union {
 		struct list link;		/* in a queue of its peer */
 		struct sci_match_recv match;	/* posted */
+		struct msg_word word;		/* one-sided */
 	};
 	struct sci_ep *ep;
 	struct iovec *iov;
@@ -134,6 +145,7 @@ struct sci_req {
 	bool unwatched;			/* nobody has a pointer to it */
 	bool lent;			/* its bytes, until the call returns */
 	bool queued;			/* its end is told by ep->completed */
+	bool signals;			/* a write: word follows */
 	uint8_t mode;			/* of a rendezvous: CTS_* */
 	uint8_t rts_flags;
 	int crc_error;
@@ -314,7 +326,10 @@ struct sci_peer {
 	uint64_t hello_ms;		/* ... and how long that took */
 	uint64_t import_ms;		/* no other attempt to import before */
 	unsigned int dialers;		/* struct msg_dial: who wants it */
-	unsigned int unwatched;		/* sends to it that nobody waits for */
+	unsigned int unwatched;		/* requests for it that nobody waits for */
+	unsigned int transfers;		/* ... of these, one-sided */
+	int transfer_error;		/* the first of these, since sci_flush() */
+	unsigned int answers;		/* of atomics, still to come */
 	uint64_t gone_ms;		/* when its inbox went away */
 	struct sci_req *came, *went;	/* events that are not queued yet */
 
@@ -610,6 +625,16 @@ int rndv_attach(struct sci_peer *p, const struct line_attach *want);
 
 /* onesided.c */
 int onesided_push(struct sci_req *req);
+void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before);
+
+/* atomic.c */
+size_t atomic_size(const struct sci_rmw *a);
+bool atomic_valid(const struct sci_rmw *a);
+uint64_t atomic_apply(void *word, const struct sci_rmw *a);
+void atomic_result(void *before, const struct sci_rmw *a, uint64_t old);
+int atomic_ask(struct sci_peer *p, uint32_t id, uint32_t segment, uint64_t offset,
+	       const struct sci_rmw *a);
+void atomics_init(struct sci_ep *ep);
 
 /* peer.c */
 int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
@@ -676,6 +701,7 @@ void dials_cancel(struct sci_ep *ep);
 int segment_create(struct sci_ep *ep, struct sci_lseg_param *param,
 		   struct sci_lseg **out);
 struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len);
+struct msg_buf *buf_by_segment(struct sci_ep *ep, uint32_t id);
 void bufs_free(struct sci_ep *ep);
 
 /* progress.c */

@@ -11,6 +11,11 @@
  *
  * They are in peer->sending with the transfers of messages, and do not wait for
  * those.
+ *
+ * Atomics are like them where imports are coherent memory. Elsewhere the owner of
+ * the word is asked, and the request waits for its answer: see atomic.c. A write may
+ * be followed by an atomic, its signal: the request becomes that when its bytes have
+ * arrived.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -18,6 +23,7 @@
 #include <errno.h>
 
 #define READ_STEP	(64u << 10)	/* bytes that are checked together */
+#define ASKED_MAX	(SCI_UNWATCHED_MAX / 2)	/* atomics an owner has to answer */
 #define READ_TRIES	64u		/* before something else is done first */
 
 int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
@@ -96,21 +102,30 @@ static int read_all(struct sci_req *req, struct msg_import *im)
 	return 0;
 }
 
-static int move(struct sci_req *req)
+static int reach(struct sci_req *req, struct msg_import **im)
+{
+	struct sci_peer *p = req->peer;
+	int ret;
+
+	*im = peer_import(p, req->segment, &ret);
+	if (!*im && import_later(p, ret))
+		return -EAGAIN;
+	if (!*im && import_is_gone(ret))
+		return import_missing(p, &req->doubt_ms);
+	if (!*im)
+		return ret;
+	return req->offset > (*im)->size || (*im)->size - req->offset < req->len ?
+		       -ERANGE : 0;
+}
+
+static int move_bytes(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
-	int ret;
+	int ret = reach(req, &im);
 
-	im = peer_import(p, req->segment, &ret);
-	if (!im && import_later(p, ret))
-		return -EAGAIN;
-	if (!im && import_is_gone(ret))
-		return import_missing(p, &req->doubt_ms);
-	if (!im)
+	if (ret)
 		return ret;
-	if (req->offset > im->size || im->size - req->offset < req->len)
-		return -ERANGE;
 	ret = req->kind == MSG_WRITE ? write_all(req, im) : read_all(req, im);
 	if (ret || import_is_there(p, im))
 		return ret;
@@ -121,6 +136,79 @@ static int move(struct sci_req *req)
 	return import_missing(p, &req->doubt_ms);
 }
 
+/* ---- atomics ---- */
+
+static int change_word(struct sci_req *req)
+{
+	struct msg_import *im;
+	uint64_t old;
+	int ret = reach(req, &im);
+
+	if (ret)
+		return ret;
+	old = atomic_apply(im->addr + req->offset, &req->word.rmw);
+	/* nobody else has seen that one */
+	if (!import_is_there(req->peer, im))
+		return import_missing(req->peer, &req->doubt_ms);
+	atomic_result(req->word.before, &req->word.rmw, old);
+	return 0;
+}
+
+/* -EINPROGRESS: the answer ends it. */
+static int ask_owner(struct sci_req *req)
+{
+	int ret = req->peer->answers < ASKED_MAX ? 0 : -EAGAIN;
+
+	if (!ret && req->id == UINT32_MAX)
+		ret = req_id_get(req);
+	ret = ret ? ret : atomic_ask(req->peer, req->id, req->segment, req->offset,
+				     &req->word.rmw);
+	if (ret)
+		return ret;
+	req->peer->answers++;
+	req->state = MSG_HANDSHAKE;
+	return -EINPROGRESS;
+}
+
+static int move_word(struct sci_req *req)
+{
+	return req->ep->may_read ? change_word(req) : ask_owner(req);
+}
+
+static void begin_signal(struct sci_req *req)
+{
+	req->kind = MSG_ATOMIC;
+	req->segment = req->word.segment;
+	req->offset = req->word.offset;
+	req->len = atomic_size(&req->word.rmw);
+	req->doubt_ms = 0;
+	req->ep->stats.writes++;
+}
+
+static int move(struct sci_req *req)
+{
+	int ret = 0;
+
+	if (req->kind != MSG_ATOMIC)
+		ret = move_bytes(req);
+	if (!ret && req->signals && req->kind == MSG_WRITE)
+		begin_signal(req);
+	if (!ret && req->kind == MSG_ATOMIC)
+		ret = move_word(req);
+	return ret;
+}
+
+static void finish(struct sci_req *req, int error)
+{
+	struct sci_ep_stats *stats = &req->ep->stats;
+
+	if (!error)
+		++*(req->kind == MSG_WRITE ? &stats->writes :
+		    req->kind == MSG_READ ? &stats->reads : &stats->atomics);
+	list_del(&req->link);
+	req_done(req, error);
+}
+
 /* -EAGAIN: later. */
 int onesided_push(struct sci_req *req)
 {
@@ -128,41 +216,84 @@ int onesided_push(struct sci_req *req)
 
 	if (ret == -EAGAIN)
 		return ret;
-	if (!ret && req->kind == MSG_WRITE)
-		req->ep->stats.writes++;
-	else if (!ret)
-		req->ep->stats.reads++;
-	list_del(&req->link);
-	req_done(req, ret);
+	if (ret != -EINPROGRESS)
+		finish(req, ret);
 	return 0;
+}
+
+/* The owner of a word has answered request @id, if there is one. */
+void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before)
+{
+	struct sci_req *req = id > UINT32_MAX ? NULL :
+			      req_by_id(p, (uint32_t)id, MSG_ATOMIC);
+
+	if (!req || req->state != MSG_HANDSHAKE)
+		return;
+	p->answers--;
+	if (!error)
+		atomic_result(req->word.before, &req->word.rmw, before);
+	finish(req, error);
 }
 
 /* ---- the calls ---- */
 
-static int start(struct sci_peer *p, enum msg_kind kind,
-		 const struct sci_key *key, uint64_t offset,
-		 const struct iovec *iov, size_t n, struct sci_req **out)
+/* What a request is about: its bytes, or its word, or both. */
+struct transfer {
+	enum msg_kind kind;
+	const struct sci_key *key;
+	uint64_t offset;
+	const struct iovec *iov;
+	size_t n;
+	const struct sci_rmw *rmw;
+	void *before;
+	const struct sci_write_signal *signal;
+};
+
+static void describe_word(struct sci_req *req, const struct transfer *t)
+{
+	if (t->rmw) {
+		req->word.rmw = *t->rmw;
+		req->word.before = t->before;
+		req->len = atomic_size(t->rmw);
+	}
+	req->signals = t->signal;
+	if (t->signal) {
+		req->word.rmw = t->signal->rmw;
+		req->word.before = NULL;
+		req->word.segment = t->signal->key.segment;
+		req->word.offset = t->signal->key.offset + t->signal->offset;
+	}
+}
+
+static int start(struct sci_peer *p, const struct transfer *t, struct sci_req **out)
 {
 	struct sci_req *req;
 	int ret;
 
 	if (p->state == PEER_DOWN)
 		return p->error;
-	req = req_new(p->ep, kind);
+	if (!out && p->unwatched >= SCI_UNWATCHED_MAX)
+		return -EAGAIN;
+	req = req_new(p->ep, t->kind);
 	if (!req)
 		return -ENOMEM;
-	ret = req_iov(req, iov, n);
+	ret = req_iov(req, t->iov, t->n);
 	if (ret) {
 		req_free(req);
 		return ret;
 	}
 	req->peer = p;
-	req->segment = key->segment;
-	req->offset = key->offset + offset;
+	req->segment = t->key->segment;
+	req->offset = t->key->offset + t->offset;
+	describe_word(req, t);
 	req->status.len = req->len;
 	req->state = MSG_MOVING;
+	req->unwatched = !out;
+	p->unwatched += !out;
+	p->transfers += !out;
 	list_add_tail(&req->link, &p->sending);
-	*out = req;
+	if (out)
+		*out = req;
 	/* one that is not there yet gets it when it is */
 	if (p->state == PEER_CONNECTING)
 		return 0;
@@ -171,39 +302,87 @@ static int start(struct sci_peer *p, enum msg_kind kind,
 	return 0;
 }
 
-static int onesided(struct sci_peer *peer, enum msg_kind kind,
-		    const struct sci_key *key, uint64_t offset,
-		    const struct iovec *iov, size_t n, struct sci_req **req)
+static int check_place(const struct sci_key *key, uint64_t offset, uint64_t len)
+{
+	if (key->reserved || key->offset + key->len < key->offset)
+		return -EINVAL;
+	return offset > key->len || key->len - offset < len ? -ERANGE : 0;
+}
+
+static int check_word(const struct sci_key *key, uint64_t offset,
+		      const struct sci_rmw *a)
+{
+	if (!atomic_valid(a) || (key->offset + offset) % atomic_size(a))
+		return -EINVAL;
+	return check_place(key, offset, atomic_size(a));
+}
+
+static int onesided(struct sci_peer *peer, const struct transfer *t,
+		    struct sci_req **req)
 {
 	int ret;
 
-	if (!peer || !key || (!iov && n) || n > SCI_IOV_MAX || !req ||
-	    !msg_iov_good(iov, n))
-		return -EINVAL;
-	if (key->reserved || key->offset + key->len < key->offset)
-		return -EINVAL;
-	if (offset > key->len || key->len - offset < msg_iov_len(iov, n))
-		return -ERANGE;
 	if (!msg_usable(peer->ep))
 		return -ENOTCONN;
 	msg_lock(&peer->ep->lock);
-	ret = start(peer, kind, key, offset, iov, n, req);
+	ret = start(peer, t, req);
 	msg_unlock(&peer->ep->lock);
 	return ret;
+}
+
+static int bytes(struct sci_peer *peer, const struct transfer *t,
+		 struct sci_req **req)
+{
+	int ret;
+
+	if (!peer || !t->key || (!t->iov && t->n) || t->n > SCI_IOV_MAX ||
+	    !msg_iov_good(t->iov, t->n))
+		return -EINVAL;
+	ret = check_place(t->key, t->offset, msg_iov_len(t->iov, t->n));
+	return ret ? ret : onesided(peer, t, req);
 }
 
 int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
 		uint64_t offset, const struct iovec *iov, size_t n,
 		struct sci_req **req)
 {
-	return onesided(peer, MSG_WRITE, key, offset, iov, n, req);
+	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
+				    .iov = iov, .n = n };
+
+	return bytes(peer, &t, req);
+}
+
+int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
+		      uint64_t offset, const struct iovec *iov, size_t n,
+		      const struct sci_write_signal *signal, struct sci_req **req)
+{
+	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
+				    .iov = iov, .n = n, .signal = signal };
+	int ret = signal ? check_word(&signal->key, signal->offset,
+				      &signal->rmw) : -EINVAL;
+
+	return ret ? ret : bytes(peer, &t, req);
 }
 
 int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
 	       uint64_t offset, const struct iovec *iov, size_t n,
 	       struct sci_req **req)
 {
-	return onesided(peer, MSG_READ, key, offset, iov, n, req);
+	const struct transfer t = { .kind = MSG_READ, .key = key, .offset = offset,
+				    .iov = iov, .n = n };
+
+	return bytes(peer, &t, req);
+}
+
+int sci_irmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	     const struct sci_rmw *rmw, void *before, struct sci_req **req)
+{
+	const struct transfer t = { .kind = MSG_ATOMIC, .key = key,
+				    .offset = offset, .rmw = rmw,
+				    .before = before };
+	int ret = peer && key && rmw ? check_word(key, offset, rmw) : -EINVAL;
+
+	return ret ? ret : onesided(peer, &t, req);
 }
 
 int sci_write(struct sci_peer *peer, const struct sci_key *key,
@@ -224,4 +403,44 @@ int sci_read(struct sci_peer *peer, const struct sci_key *key,
 	int ret = sci_ireadv(peer, key, offset, &iov, 1, &req);
 
 	return ret ? ret : sci_wait(req, -1, NULL);
+}
+
+int sci_rmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	    const struct sci_rmw *rmw, void *before)
+{
+	struct sci_req *req = NULL;
+	int ret = sci_irmw(peer, key, offset, rmw, before, &req);
+
+	return ret ? ret : sci_wait(req, -1, NULL);
+}
+
+static int look_transferred(void *arg)
+{
+	const struct sci_peer *p = arg;
+
+	return p->transfers ? -EAGAIN : 0;
+}
+
+int sci_flush(struct sci_peer *peer, int timeout)
+{
+	struct sci_ep *ep;
+	int ret;
+
+	if (!peer)
+		return -EINVAL;
+	ep = peer->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = msg_look(ep, look_transferred, peer, timeout);
+	if (ret == -EAGAIN)
+		ret = -ETIMEDOUT;
+	if (!ret) {
+		ret = peer->transfer_error;
+		peer->transfer_error = 0;
+	}
+	/* those of the program too, through sci_peer_map() */
+	sci_store_barrier();
+	msg_unlock(&ep->lock);
+	return ret;
 }

@@ -126,6 +126,20 @@ int last_error(int error)
 	}
 }
 
+/* Of one-sided transfers sci_flush() tells. */
+static void drop_unwatched(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+
+	p->unwatched--;
+	if (req->kind >= MSG_WRITE) {
+		p->transfers--;
+		if (!p->transfer_error)
+			p->transfer_error = req->status.error;
+	}
+	req_free(req);
+}
+
 /* It is in no queue any more. */
 void req_done(struct sci_req *req, int error)
 {
@@ -141,10 +155,8 @@ void req_done(struct sci_req *req, int error)
 		return;
 	}
 	msg_changed(ep);
-	if (req->unwatched) {
-		req->peer->unwatched--;
-		req_free(req);
-	}
+	if (req->unwatched)
+		drop_unwatched(req);
 }
 
 /* ---- ids of requests in a rendezvous ---- */

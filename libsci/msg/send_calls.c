@@ -426,10 +426,12 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			   const struct iovec *iov, size_t n)
 {
+	/* programs leave room for the answers of this layer */
+	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
 	struct sci_req *req;
 	int ret;
 
-	if (peer->unwatched >= SCI_UNWATCHED_MAX)
+	if (peer->unwatched >= (ours ? 2 : 1) * SCI_UNWATCHED_MAX)
 		return -EAGAIN;
 	req = req_new(peer->ep, MSG_SEND);
 	if (!req)

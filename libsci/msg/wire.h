@@ -237,6 +237,33 @@ struct line_fin {
 	uint8_t receiver;		/* id is the receiver's */
 } __attribute__((packed));
 
+/* ---- messages to handlers of this layer ---- */
+
+enum {
+	HANDLER_ATOMIC,			/* the tag is the asking request's id, */
+	HANDLER_ATOMIC_REPLY,		/* ... in both */
+};
+
+struct atomic_request {
+	uint64_t offset;		/* of the word, in this segment: */
+	uint64_t operand;
+	uint64_t compare;
+	uint32_t segment;
+	uint8_t op;			/* enum sci_rmw_op */
+	uint8_t type;			/* enum sci_rmw_type */
+	uint8_t reserved[2];
+};
+
+_Static_assert(sizeof(struct atomic_request) == 32, "one line");
+
+struct atomic_reply {
+	uint64_t before;
+	int32_t status;
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct atomic_reply) == 16, "one line");
+
 /* A typed line as it lies in struct msg_line. */
 struct msg_typed {
 	union {

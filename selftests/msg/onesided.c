@@ -305,7 +305,7 @@ TEST(arguments_that_make_no_sense)
 	CHECK_EQ(sci_iwritev(l.to, &key, 0, NULL, 1, &req), -EINVAL);
 	CHECK_EQ(sci_iwritev(l.to, &key, 0, &iov, SCI_IOV_MAX + 1, &req),
 		 -EINVAL);
-	CHECK_EQ(sci_ireadv(l.to, &key, 0, &iov, 1, NULL), -EINVAL);
+	CHECK_EQ(sci_ireadv(l.to, &key, 0, NULL, 1, &req), -EINVAL);
 	CHECK_EQ(sci_write(l.to, &key, PAGES - 7, &other, 8), -ERANGE);
 	CHECK_EQ(sci_write(l.to, &key, PAGES + 1, &other, 0), -ERANGE);
 	CHECK_EQ(sci_read(l.to, &key, UINT64_MAX, &other, 8), -ERANGE);

@@ -255,6 +255,7 @@ struct sci_ep_stats {
 	uint64_t reads;
 	uint64_t handled;		/* messages to handlers */
 	uint64_t unhandled;		/* ... that nobody has set: dropped */
+	uint64_t atomics;		/* asked for, that have been done */
 };
 
 int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
@@ -830,7 +831,10 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * Without the peer's doing. A write has arrived when its request completes; a
  * message sent after that does not overtake it, other writes may. The processor
  * moves the bytes: where packets go through an adapter it waits for each one of
- * a read, so that long ones are better sent. Both repeat what gets lost.
+ * a read, so that long ones are better sent. Both repeat what gets lost. With a
+ * @req of NULL nobody waits for this one: sci_flush() waits for all of these, and
+ * until then @iov's bytes are the library's; -EAGAIN: SCI_UNWATCHED_MAX of them are
+ * under way.
  *
  * -ERANGE: beyond what @key names, or what is there; -ENOENT: the memory is
  * not there, or not any more, which may be noticed late; -ECONNRESET,
@@ -848,6 +852,95 @@ int sci_write(struct sci_peer *peer, const struct sci_key *key,
 	      uint64_t offset, const void *buf, size_t len);
 int sci_read(struct sci_peer *peer, const struct sci_key *key,
 	     uint64_t offset, void *buf, size_t len);
+
+/**
+ * enum sci_rmw_op - what an atomic, a read-modify-write, makes of a word
+ * @SCI_RMW_COMPARE_SWAP: a swap if the word has the bits of the comparand
+ * @SCI_RMW_AND, @SCI_RMW_OR, @SCI_RMW_XOR: not of real numbers
+ *
+ * A sum of integers wraps. A minimum or maximum with a NaN is what was there.
+ */
+enum sci_rmw_op {
+	SCI_RMW_READ,
+	SCI_RMW_SWAP,
+	SCI_RMW_COMPARE_SWAP,
+	SCI_RMW_ADD,
+	SCI_RMW_AND,
+	SCI_RMW_OR,
+	SCI_RMW_XOR,
+	SCI_RMW_MIN,
+	SCI_RMW_MAX
+};
+
+enum sci_rmw_type {
+	SCI_RMW_INT32,
+	SCI_RMW_UINT32,
+	SCI_RMW_INT64,
+	SCI_RMW_UINT64,
+	SCI_RMW_FLOAT,
+	SCI_RMW_DOUBLE
+};
+
+/**
+ * struct sci_rmw - an atomic
+ * @operand, @compare: their bits; values of 4 bytes in the lower half
+ */
+struct sci_rmw {
+	enum sci_rmw_op op;
+	enum sci_rmw_type type;
+	uint64_t operand;
+	uint64_t compare;
+};
+
+/**
+ * sci_irmw(), sci_rmw() - change a word of a peer's memory
+ * @key, @offset: where, at a multiple of the word's size
+ * @before: for what was there, 4 or 8 bytes; NULL: not wanted
+ * @req: NULL: as for sci_iwritev()
+ *
+ * Atomics of all peers on one word, of sci_rmw_apply() and of atomic instructions
+ * in the owner's process happen one after the other. With SCI_TRAIT_SHARED_MEMORY
+ * they happen without the owner's doing, else while a thread of it is in a call of the
+ * endpoint. Stores to the word, sci_iwritev() included, are no atomics. Other
+ * one-sided transfers may be overtaken; those that have completed are not.
+ *
+ * -EINVAL: also, no such operation on that type, or not aligned; else the errors of
+ * sci_iwritev().
+ */
+int sci_irmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	     const struct sci_rmw *rmw, void *before, struct sci_req **req);
+int sci_rmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	    const struct sci_rmw *rmw, void *before);
+
+/* The same to a word of this process, or one of sci_peer_map(). -EINVAL. */
+int sci_rmw_apply(void *word, const struct sci_rmw *rmw, void *before);
+
+/* What follows a write: @rmw, to a word of the same peer. */
+struct sci_write_signal {
+	struct sci_key key;
+	uint64_t offset;
+	struct sci_rmw rmw;
+};
+
+/**
+ * sci_iwrite_signal() - write, then change a word
+ *
+ * A process that sees the word changed sees the bytes. The request completes when both
+ * have happened; if it fails the word may be as it was. Else as sci_iwritev() and
+ * sci_irmw().
+ */
+int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
+		      uint64_t offset, const struct iovec *iov, size_t n,
+		      const struct sci_write_signal *signal, struct sci_req **req);
+
+/**
+ * sci_flush() - wait until one-sided transfers to a peer have arrived
+ *
+ * All that were started without a request; and stores of the calling thread through
+ * sci_peer_map(). The first error of any since the last sci_flush() that did not
+ * time out; -ETIMEDOUT.
+ */
+int sci_flush(struct sci_peer *peer, int timeout);
 
 /**
  * sci_peer_map() - map exported memory of a peer
