@@ -70,7 +70,7 @@ void sci_barrier_revoke(struct sci_adapter *a)
 	}
 }
 
-static void map_free(struct sci_barrier_map *map)
+static void barrier_map_free(struct sci_barrier_map *map)
 {
 	if (map->private_page)
 		__free_page(map->private_page);
@@ -78,23 +78,23 @@ static void map_free(struct sci_barrier_map *map)
 	kfree(map);
 }
 
-static int map_release(struct inode *inode, struct file *file)
+static int barrier_map_release(struct inode *inode, struct file *file)
 {
 	struct sci_barrier_map *map = file->private_data;
 
 	mutex_lock(&map->adapter->lock);
 	list_del(&map->link);
 	mutex_unlock(&map->adapter->lock);
-	map_free(map);
+	barrier_map_free(map);
 	return 0;
 }
 
 static const struct file_operations map_fops = {
 	.owner = THIS_MODULE,
-	.release = map_release,
+	.release = barrier_map_release,
 };
 
-static struct sci_barrier_map *map_alloc(struct sci_adapter *a)
+static struct sci_barrier_map *barrier_map_alloc(struct sci_adapter *a)
 {
 	struct sci_barrier_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 
@@ -105,7 +105,7 @@ static struct sci_barrier_map *map_alloc(struct sci_adapter *a)
 	sci_adapter_get(a);
 	map->private_page = alloc_page(GFP_KERNEL_ACCOUNT);
 	if (!map->private_page) {
-		map_free(map);
+		barrier_map_free(map);
 		return NULL;
 	}
 	memset(page_address(map->private_page), ONES, PAGE_SIZE);
@@ -121,12 +121,12 @@ int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (!(a->desc.caps & SCI_CAP_BARRIER))
 		return -EOPNOTSUPP;
-	map = map_alloc(a);
+	map = barrier_map_alloc(a);
 	if (!map)
 		return -ENOMEM;
 	ret = sci_vma_set_backing(vma, "[sci-barrier]", &map_fops, map);
 	if (ret) {
-		map_free(map);
+		barrier_map_free(map);
 		return ret;
 	}
 	map->file = vma->vm_file;

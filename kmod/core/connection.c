@@ -84,7 +84,7 @@ struct late_post {
 	unsigned int ends;
 };
 
-static void late_post(struct sci_retired_call *call)
+static void message_post_late(struct sci_retired_call *call)
 {
 	struct late_post *late = container_of(call, struct late_post, call);
 
@@ -101,8 +101,8 @@ static void late_post(struct sci_retired_call *call)
  * Posts a message that says that nothing is stored any more: only when that is so.
  * Without memory it may come too early.  Stores that come after it count as errors.
  */
-static void post_stored(struct sci_peer *p, struct sci_message *m, u8 type,
-			u32 handle)
+static void message_post_stored(struct sci_peer *p, struct sci_message *m,
+				u8 type, u32 handle)
 {
 	struct late_post *late = NULL;
 
@@ -116,7 +116,7 @@ static void post_stored(struct sci_peer *p, struct sci_message *m, u8 type,
 		return;
 	}
 	sci_peer_hold(p);
-	late->call.fn = late_post;
+	late->call.fn = message_post_late;
 	late->peer = p;
 	late->message = m;
 	late->ends = p->ends;
@@ -355,7 +355,7 @@ static int client_start(struct sci_client *c)
 	return ret;
 }
 
-static bool is_settled(struct sci_client *c)
+static bool client_is_settled(struct sci_client *c)
 {
 	return READ_ONCE(c->state) != SCI_REMOTE_CONNECTING;
 }
@@ -366,7 +366,7 @@ static int client_wait(struct sci_client *c)
 	struct sci_adapter *a = c->obj.adapter;
 	int ret;
 
-	ret = wait_event_interruptible(c->obj.wait, is_settled(c) ||
+	ret = wait_event_interruptible(c->obj.wait, client_is_settled(c) ||
 				       sci_adapter_is_dead(a));
 	if (ret)
 		return -EINTR;
@@ -378,7 +378,7 @@ static int client_wait(struct sci_client *c)
 	return ret;
 }
 
-static unsigned long patience(u32 timeout_ms)
+static unsigned long client_patience(u32 timeout_ms)
 {
 	return msecs_to_jiffies(max(timeout_ms, TIMEOUT_MIN_MS));
 }
@@ -399,7 +399,7 @@ int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 		trace_sci_import_state(a, node, id, "connecting", 0);
 		if (timeout_ms != SCI_TIMEOUT_INFINITE)
 			schedule_delayed_work(&c->timeout,
-					      patience(timeout_ms));
+					      client_patience(timeout_ms));
 	}
 	mutex_unlock(&a->lock);
 	return ret || async ? ret : client_wait(c);
@@ -438,7 +438,8 @@ static void client_leave(struct sci_client *c)
 	if (!c->conn.remote || !c->bye || sci_adapter_is_dead(a))
 		return;
 	((struct sci_msg_simple *)c->bye->body)->died = died;
-	post_stored(c->conn.peer, c->bye, SCI_MSG_DISCONNECT, c->conn.remote);
+	message_post_stored(c->conn.peer, c->bye, SCI_MSG_DISCONNECT,
+			    c->conn.remote);
 	c->bye = NULL;
 	c->leaving = !died && a->link_up;
 }
@@ -532,7 +533,8 @@ static void client_rejoined(struct sci_client *c,
 	c->rejoins = 0;
 }
 
-static bool reply_is_sane(struct sci_client *c, const struct sci_msg_reply *re)
+static bool client_reply_is_sane(struct sci_client *c,
+				 const struct sci_msg_reply *re)
 {
 	return sci_message_is_sane(re) && re->exporter &&
 	       !re->group == (c->kind != SCI_KIND_GROUP);
@@ -543,8 +545,9 @@ static void client_reply(struct sci_client *c, const struct sci_msg_reply *re)
 	int status = sci_proto_errno(le16_to_cpu(re->error));
 
 	if (!status)
-		status = reply_is_sane(c, re) ? c->ops->connected(c, re) :
-						-EPROTO;
+		status = client_reply_is_sane(c, re) ?
+				 c->ops->connected(c, re) :
+				 -EPROTO;
 	if (!status) {
 		c->conn.remote = le32_to_cpu(re->exporter);
 		c->group = le64_to_cpu(re->group);
@@ -638,7 +641,8 @@ static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg
 }
 
 /* Whether it can be asked for at all. */
-static int connect_check(struct sci_peer *p, const struct sci_msg_connect *msg)
+static int server_check_connect(struct sci_peer *p,
+				const struct sci_msg_connect *msg)
 {
 	if (!sci_message_is_sane(msg))
 		return -EINVAL;
@@ -660,7 +664,7 @@ void sci_connection_connect(struct sci_peer *p,
 	re = (struct sci_msg_reply *)m->body;
 	re->type = SCI_MSG_REPLY;
 	re->handle = msg->handle;
-	ret = ops ? connect_check(p, msg) : -EINVAL;
+	ret = ops ? server_check_connect(p, msg) : -EINVAL;
 	if (!ret) {
 		s = server_alloc(p, ops);
 		ret = s ? 0 : -ENOMEM;
@@ -742,7 +746,7 @@ static void client_message(struct sci_client *c,
 	}
 	/* CUT: only when nothing can be stored any more it is acknowledged */
 	sci_client_lost(c, msg->died ? -ECONNRESET : -ENOTCONN);
-	post_stored(p, c->ack, SCI_MSG_CUT_ACK, remote);
+	message_post_stored(p, c->ack, SCI_MSG_CUT_ACK, remote);
 	/* a member of a group may be followed by another that cuts us off */
 	c->ack = c->rejoining ? sci_message_alloc() : NULL;
 }

@@ -73,12 +73,12 @@ struct sci_dma_transfer {
 	struct sci_dma_vec vecs[] __counted_by(nr_vecs);
 };
 
-static struct sci_dma_queue *queue_of(struct sci_object *obj)
+static struct sci_dma_queue *dma_queue_of(struct sci_object *obj)
 {
 	return container_of(obj, struct sci_dma_queue, obj);
 }
 
-static void transfer_put(struct sci_dma_transfer *t)
+static void dma_transfer_put(struct sci_dma_transfer *t)
 {
 	if (!refcount_dec_and_test(&t->ref))
 		return;
@@ -94,7 +94,7 @@ static void transfer_put(struct sci_dma_transfer *t)
 /* ---- doing it ---- */
 
 /* Where the remote segment is: it may be lost at any time. */
-static int locate(struct sci_dma_transfer *t, struct sci_dma_piece *p)
+static int dma_locate(struct sci_dma_transfer *t, struct sci_dma_piece *p)
 {
 	struct sci_object *obj = sci_object_of(t->remote, SCI_OBJECT_IMPORT);
 	int ret;
@@ -105,34 +105,34 @@ static int locate(struct sci_dma_transfer *t, struct sci_dma_piece *p)
 	return ret;
 }
 
-static bool local_removed(struct sci_dma_transfer *t)
+static bool dma_local_removed(struct sci_dma_transfer *t)
 {
 	struct sci_object *obj = sci_object_of(t->local, SCI_OBJECT_SEGMENT);
 
 	return sci_segment_is_removed(sci_segment_of(obj));
 }
 
-static int copy_chunk(struct sci_adapter *a, struct sci_dma_transfer *t,
-		      struct sci_dma_piece *p)
+static int dma_copy_chunk(struct sci_adapter *a, struct sci_dma_transfer *t,
+			  struct sci_dma_piece *p)
 {
 	int idx, ret;
 
 	if (READ_ONCE(t->abort))
 		return -ECANCELED;
-	if (local_removed(t))
+	if (dma_local_removed(t))
 		return -ENOTCONN;
 	ret = sci_adapter_enter(a, &idx);
 	if (ret)
 		return ret;
-	ret = locate(t, p);
+	ret = dma_locate(t, p);
 	if (!ret)
 		ret = a->desc.ops->dma_copy(a, p);
 	sci_adapter_exit(a, idx);
 	return ret;
 }
 
-static int copy_vec(struct sci_adapter *a, struct sci_dma_transfer *t,
-		    const struct sci_dma_vec *v)
+static int dma_copy_vec(struct sci_adapter *a, struct sci_dma_transfer *t,
+			const struct sci_dma_vec *v)
 {
 	struct sci_dma_piece p = { .pages = t->pages, .pull = t->pull };
 	u64 done;
@@ -142,7 +142,7 @@ static int copy_vec(struct sci_adapter *a, struct sci_dma_transfer *t,
 		p.local = v->local + done;
 		p.remote = v->remote + done;
 		p.length = min3(v->length - done, (u64)CHUNK, (u64)a->desc.dma_max);
-		ret = copy_chunk(a, t, &p);
+		ret = dma_copy_chunk(a, t, &p);
 		if (ret)
 			return ret;
 		sci_count(a, SCI_COUNT_DMA_BYTES, p.length);
@@ -151,14 +151,14 @@ static int copy_vec(struct sci_adapter *a, struct sci_dma_transfer *t,
 	return 0;
 }
 
-static int transfer_run(struct sci_adapter *a, struct sci_dma_transfer *t)
+static int dma_transfer_run(struct sci_adapter *a, struct sci_dma_transfer *t)
 {
 	u64 bytes = 0;
 	u32 i;
 	int ret = 0;
 
 	for (i = 0; i < t->nr_vecs && !ret; i++) {
-		ret = copy_vec(a, t, &t->vecs[i]);
+		ret = dma_copy_vec(a, t, &t->vecs[i]);
 		bytes += t->vecs[i].length;
 	}
 	if (ret)
@@ -167,7 +167,7 @@ static int transfer_run(struct sci_adapter *a, struct sci_dma_transfer *t)
 	return ret;
 }
 
-static struct sci_dma_transfer *first_transfer(struct sci_dma_queue *q)
+static struct sci_dma_transfer *dma_first_transfer(struct sci_dma_queue *q)
 {
 	struct sci_dma_transfer *t;
 
@@ -178,7 +178,8 @@ static struct sci_dma_transfer *first_transfer(struct sci_dma_queue *q)
 	return t;
 }
 
-static void transfer_end(struct sci_dma_queue *q, struct sci_dma_transfer *t)
+static void dma_transfer_end(struct sci_dma_queue *q,
+			     struct sci_dma_transfer *t)
 {
 	spin_lock(&q->obj.ev_lock);
 	list_del(&t->link);
@@ -192,7 +193,7 @@ static void transfer_end(struct sci_dma_queue *q, struct sci_dma_transfer *t)
 	q->finished++;
 	spin_unlock(&q->obj.ev_lock);
 	wake_up_all(&q->obj.wait);
-	transfer_put(t);
+	dma_transfer_put(t);
 }
 
 /* Only the work takes transfers from the list: the first stays what it is. */
@@ -202,16 +203,16 @@ static void dma_work(struct work_struct *work)
 					       work);
 	struct sci_dma_transfer *t;
 
-	while ((t = first_transfer(q))) {
-		t->status = transfer_run(q->obj.adapter, t);
-		transfer_end(q, t);
+	while ((t = dma_first_transfer(q))) {
+		t->status = dma_transfer_run(q->obj.adapter, t);
+		dma_transfer_end(q, t);
 	}
 }
 
 /* ---- object ---- */
 
 /* Aborts all transfers.  Return: what queue->finished will be when they ended. */
-static u64 abort_all(struct sci_dma_queue *q)
+static u64 dma_abort_all(struct sci_dma_queue *q)
 {
 	struct sci_dma_transfer *t;
 	u64 last;
@@ -224,7 +225,7 @@ static u64 abort_all(struct sci_dma_queue *q)
 	return last;
 }
 
-static bool is_finished(struct sci_dma_queue *q, u64 last)
+static bool dma_is_finished(struct sci_dma_queue *q, u64 last)
 {
 	bool finished;
 
@@ -236,17 +237,17 @@ static bool is_finished(struct sci_dma_queue *q, u64 last)
 
 static void dma_kill(struct sci_object *obj)
 {
-	struct sci_dma_queue *q = queue_of(obj);
+	struct sci_dma_queue *q = dma_queue_of(obj);
 
 	spin_lock(&obj->ev_lock);
 	q->dead = true;
 	spin_unlock(&obj->ev_lock);
-	abort_all(q);
+	dma_abort_all(q);
 }
 
 static void dma_free(struct sci_object *obj)
 {
-	struct sci_dma_queue *q = queue_of(obj);
+	struct sci_dma_queue *q = dma_queue_of(obj);
 
 	flush_work(&q->work);
 	sci_object_fini(obj);
@@ -255,7 +256,7 @@ static void dma_free(struct sci_object *obj)
 
 static void dma_show(struct sci_object *obj, struct seq_file *m)
 {
-	struct sci_dma_queue *q = queue_of(obj);
+	struct sci_dma_queue *q = dma_queue_of(obj);
 
 	seq_printf(m, "sci-dma-pieces:\t%u\n", READ_ONCE(q->pieces));
 	seq_printf(m, "sci-dma-max-pieces:\t%u\n", q->max_pieces);
@@ -296,8 +297,8 @@ int sci_dma_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 
 /* ---- submit ---- */
 
-static int check_vec(struct sci_adapter *a, const struct sci_dma_vec *v,
-		     u64 local_len, u64 remote_len)
+static int dma_check_vec(struct sci_adapter *a, const struct sci_dma_vec *v,
+			 u64 local_len, u64 remote_len)
 {
 	u64 end;
 
@@ -311,8 +312,8 @@ static int check_vec(struct sci_adapter *a, const struct sci_dma_vec *v,
 	return v->length > a->desc.dma_max ? -EINVAL : 0;
 }
 
-static struct file *segment_file(int fd, enum sci_object_kind kind,
-				 struct sci_adapter *a)
+static struct file *dma_segment_file(int fd, enum sci_object_kind kind,
+				     struct sci_adapter *a)
 {
 	struct file *file = fget(fd);
 	struct sci_object *obj;
@@ -326,17 +327,17 @@ static struct file *segment_file(int fd, enum sci_object_kind kind,
 	return ERR_PTR(-EINVAL);
 }
 
-static int take_segments(struct sci_dma_transfer *t, struct sci_adapter *a,
-			 const struct sci_ioc_dma_submit *c)
+static int dma_take_segments(struct sci_dma_transfer *t, struct sci_adapter *a,
+			     const struct sci_ioc_dma_submit *c)
 {
 	struct file *file;
 	struct sci_segment *s;
 
-	file = segment_file(c->local_fd, SCI_OBJECT_SEGMENT, a);
+	file = dma_segment_file(c->local_fd, SCI_OBJECT_SEGMENT, a);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	t->local = file;
-	file = segment_file(c->remote_fd, SCI_OBJECT_IMPORT, a);
+	file = dma_segment_file(c->remote_fd, SCI_OBJECT_IMPORT, a);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	t->remote = file;
@@ -345,7 +346,7 @@ static int take_segments(struct sci_dma_transfer *t, struct sci_adapter *a,
 	return t->pages ? 0 : -ENOTCONN;
 }
 
-static int check_transfer(struct sci_dma_transfer *t, struct sci_adapter *a)
+static int dma_check_transfer(struct sci_dma_transfer *t, struct sci_adapter *a)
 {
 	struct sci_object *lo = sci_object_of(t->local, SCI_OBJECT_SEGMENT);
 	struct sci_object *ro = sci_object_of(t->remote, SCI_OBJECT_IMPORT);
@@ -363,8 +364,8 @@ static int check_transfer(struct sci_dma_transfer *t, struct sci_adapter *a)
 	if (!t->pull && !writable)
 		return -EACCES;
 	for (i = 0; i < t->nr_vecs && !ret; i++)
-		ret = check_vec(a, &t->vecs[i], sci_segment_of(lo)->length,
-				im->length);
+		ret = dma_check_vec(a, &t->vecs[i], sci_segment_of(lo)->length,
+				    im->length);
 	return ret;
 }
 
@@ -383,13 +384,13 @@ transfer_new(const struct sci_ioc_dma_submit *c)
 	t->wait = c->flags & SCI_DMA_WAIT;
 	if (copy_from_user(t->vecs, u64_to_user_ptr(c->vecs),
 			   array_size(c->nr_vecs, sizeof(t->vecs[0])))) {
-		transfer_put(t);
+		dma_transfer_put(t);
 		return ERR_PTR(-EFAULT);
 	}
 	return t;
 }
 
-static int enqueue(struct sci_dma_queue *q, struct sci_dma_transfer *t)
+static int dma_enqueue(struct sci_dma_queue *q, struct sci_dma_transfer *t)
 {
 	int ret = 0;
 
@@ -409,7 +410,8 @@ static int enqueue(struct sci_dma_queue *q, struct sci_dma_transfer *t)
 	return ret;
 }
 
-static int transfer_wait(struct sci_dma_queue *q, struct sci_dma_transfer *t)
+static int dma_transfer_wait(struct sci_dma_queue *q,
+			     struct sci_dma_transfer *t)
 {
 	int ret;
 
@@ -418,35 +420,36 @@ static int transfer_wait(struct sci_dma_queue *q, struct sci_dma_transfer *t)
 	/* memory must not be touched any more when we return */
 	wait_event(q->obj.wait, READ_ONCE(t->done));
 	ret = t->status;
-	transfer_put(t);
+	dma_transfer_put(t);
 	return ret;
 }
 
 /* Takes the transfer over. */
-static int transfer_submit(struct sci_dma_queue *q, struct sci_dma_transfer *t,
-			   const struct sci_ioc_dma_submit *c)
+static int dma_transfer_submit(struct sci_dma_queue *q,
+			       struct sci_dma_transfer *t,
+			       const struct sci_ioc_dma_submit *c)
 {
 	struct sci_adapter *a = q->obj.adapter;
 	bool wait = t->wait;
 	int ret;
 
-	ret = take_segments(t, a, c);
+	ret = dma_take_segments(t, a, c);
 	if (!ret)
-		ret = check_transfer(t, a);
+		ret = dma_check_transfer(t, a);
 	if (!ret)
-		ret = enqueue(q, t);
+		ret = dma_enqueue(q, t);
 	if (ret) {
-		transfer_put(t);
+		dma_transfer_put(t);
 		return ret;
 	}
 	queue_work(system_dfl_wq, &q->work);
-	return wait ? transfer_wait(q, t) : 0;
+	return wait ? dma_transfer_wait(q, t) : 0;
 }
 
 /* Calls sci_adapter_enter() itself. */
 int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 {
-	struct sci_dma_queue *q = queue_of(obj);
+	struct sci_dma_queue *q = dma_queue_of(obj);
 	struct sci_ioc_dma_submit *c = cmd;
 	struct sci_dma_transfer *t;
 	int idx, ret;
@@ -461,23 +464,24 @@ int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 		return PTR_ERR(t);
 	ret = sci_adapter_enter(obj->adapter, &idx);
 	if (ret) {
-		transfer_put(t);
+		dma_transfer_put(t);
 		return ret;
 	}
-	ret = transfer_submit(q, t, c);
+	ret = dma_transfer_submit(q, t, c);
 	sci_adapter_exit(obj->adapter, idx);
 	return ret;
 }
 
 int sci_dma_abort(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 {
-	struct sci_dma_queue *q = queue_of(obj);
-	u64 last = abort_all(q);
+	struct sci_dma_queue *q = dma_queue_of(obj);
+	u64 last = dma_abort_all(q);
 
 	/*
 	 * Not for the work: others may keep it busy with transfers that they
 	 * submit meanwhile.  Only a signal that kills cuts the wait short.
 	 */
-	return wait_event_killable(q->obj.wait, is_finished(q, last)) ?
-	       -EINTR : 0;
+	return wait_event_killable(q->obj.wait, dma_is_finished(q, last)) ?
+		       -EINTR :
+		       0;
 }

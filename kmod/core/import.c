@@ -45,16 +45,18 @@ struct sci_import_map {
  * map one could read what it held before it was cleared: on machines other than
  * x86 the zeros may still be in the cache.
  */
-static vm_fault_t insert_private(struct vm_area_struct *vma,
-				 struct sci_import_map *map, unsigned long addr)
+static vm_fault_t import_insert_private(struct vm_area_struct *vma,
+					struct sci_import_map *map,
+					unsigned long addr)
 {
 	return vmf_insert_pfn_prot(vma, addr, page_to_pfn(map->private_page),
 				   vm_get_page_prot(vma->vm_flags));
 }
 
 /* Inserts the page at @addr and some that follow. */
-static vm_fault_t insert_around(struct vm_area_struct *vma,
-				struct sci_import_map *map, unsigned long addr)
+static vm_fault_t import_insert_around(struct vm_area_struct *vma,
+				       struct sci_import_map *map,
+				       unsigned long addr)
 {
 	struct sci_mapping *m = map->mapping;
 	struct sci_adapter *a = m->adapter;
@@ -64,7 +66,7 @@ static vm_fault_t insert_around(struct vm_area_struct *vma,
 
 	/* the exporter said there was more than there is */
 	if (a->desc.ops->mapping_pfn(a, m, offset, &pfn))
-		return insert_private(vma, map, addr);
+		return import_insert_private(vma, map, addr);
 	ret = vmf_insert_pfn(vma, addr, pfn);
 	end = min(vma->vm_end, addr + FAULT_AROUND * PAGE_SIZE);
 	for (addr += PAGE_SIZE; ret == VM_FAULT_NOPAGE && addr < end;
@@ -86,9 +88,9 @@ static vm_fault_t import_vm_fault(struct vm_fault *vmf)
 
 	down_read(&map->revoke);
 	if (map->mapping)
-		ret = insert_around(vma, map, addr);
+		ret = import_insert_around(vma, map, addr);
 	else
-		ret = insert_private(vma, map, addr);
+		ret = import_insert_private(vma, map, addr);
 	up_read(&map->revoke);
 	return ret;
 }
@@ -102,7 +104,7 @@ static const struct vm_operations_struct import_vm_ops = {
  * Nothing of the adapter's is seen any more, and what the map had of it is
  * given back.
  */
-static void map_revoke(struct sci_import_map *map)
+static void import_map_revoke(struct sci_import_map *map)
 {
 	struct sci_mapping *m = map->mapping;
 
@@ -115,7 +117,7 @@ static void map_revoke(struct sci_import_map *map)
 	sci_mapping_put(m);
 }
 
-static void map_free(struct sci_import_map *map)
+static void import_map_free(struct sci_import_map *map)
 {
 	if (map->private_page)
 		__free_page(map->private_page);
@@ -123,7 +125,7 @@ static void map_free(struct sci_import_map *map)
 	kfree(map);
 }
 
-static int map_release(struct inode *inode, struct file *file)
+static int import_map_release(struct inode *inode, struct file *file)
 {
 	struct sci_import_map *map = file->private_data;
 	struct sci_adapter *a = map->adapter;
@@ -140,16 +142,16 @@ static int map_release(struct inode *inode, struct file *file)
 	/* the ATT has room again when munmap() returns */
 	if (retired)
 		sci_retire_flush(a);
-	map_free(map);
+	import_map_free(map);
 	return 0;
 }
 
 static const struct file_operations map_fops = {
 	.owner = THIS_MODULE,
-	.release = map_release,
+	.release = import_map_release,
 };
 
-static struct sci_import_map *map_alloc(struct sci_adapter *a)
+static struct sci_import_map *import_map_alloc(struct sci_adapter *a)
 {
 	struct sci_import_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 
@@ -161,13 +163,13 @@ static struct sci_import_map *map_alloc(struct sci_adapter *a)
 	sci_adapter_get(a);
 	map->private_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!map->private_page) {
-		map_free(map);
+		import_map_free(map);
 		return NULL;
 	}
 	return map;
 }
 
-static int check_map(struct sci_import *im, struct vm_area_struct *vma)
+static int import_check_map(struct sci_import *im, struct vm_area_struct *vma)
 {
 	u64 pages = DIV_ROUND_UP_ULL(im->length, PAGE_SIZE);
 
@@ -192,8 +194,8 @@ int sci_import_locate(struct sci_import *im, u32 *node, u64 *base)
 	return 0;
 }
 
-static int map_make(struct sci_import *im, struct sci_import_map *map,
-		    struct vm_area_struct *vma)
+static int import_map_make(struct sci_import *im, struct sci_import_map *map,
+			   struct vm_area_struct *vma)
 {
 	struct sci_mapping *m;
 	u64 base;
@@ -202,7 +204,7 @@ static int map_make(struct sci_import *im, struct sci_import_map *map,
 
 	ret = sci_import_locate(im, &node, &base);
 	if (!ret)
-		ret = check_map(im, vma);
+		ret = import_check_map(im, vma);
 	if (ret)
 		return ret;
 	m = sci_mapping_get(map->adapter, node, im->client.id, base,
@@ -221,13 +223,14 @@ static int map_make(struct sci_import *im, struct sci_import_map *map,
 	return 0;
 }
 
-static int map_make_locked(struct sci_import *im, struct sci_import_map *map,
-			   struct vm_area_struct *vma)
+static int import_map_make_locked(struct sci_import *im,
+				  struct sci_import_map *map,
+				  struct vm_area_struct *vma)
 {
 	int ret;
 
 	mutex_lock(&map->adapter->lock);
-	ret = map_make(im, map, vma);
+	ret = import_map_make(im, map, vma);
 	mutex_unlock(&map->adapter->lock);
 	return ret;
 }
@@ -235,17 +238,17 @@ static int map_make_locked(struct sci_import *im, struct sci_import_map *map,
 static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 {
 	struct sci_import *im = sci_import_of(obj);
-	struct sci_import_map *map = map_alloc(obj->adapter);
+	struct sci_import_map *map = import_map_alloc(obj->adapter);
 	int ret;
 
 	if (!map)
 		return -ENOMEM;
-	ret = map_make_locked(im, map, vma);
+	ret = import_map_make_locked(im, map, vma);
 	/* others may have unmapped just now */
 	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
-		ret = map_make_locked(im, map, vma);
+		ret = import_map_make_locked(im, map, vma);
 	if (ret) {
-		map_free(map);
+		import_map_free(map);
 		return ret;
 	}
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
@@ -271,7 +274,7 @@ static void import_revoke(struct sci_import *im)
 	if (!list_empty(&im->maps))
 		sci_adapter_error(a, false);
 	list_for_each_entry_safe(map, next, &im->maps, link) {
-		map_revoke(map);
+		import_map_revoke(map);
 		n++;
 	}
 	trace_sci_revoke(a, im->client.node, im->client.id, n);
@@ -418,7 +421,7 @@ int sci_import_info(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 
 /* ---- flush and check ---- */
 
-static int flush(struct sci_object *obj)
+static int import_flush(struct sci_object *obj)
 {
 	struct sci_adapter *a = obj->adapter;
 
@@ -435,7 +438,7 @@ static int flush(struct sci_object *obj)
 int sci_import_flush(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf)
 {
-	return flush(obj);
+	return import_flush(obj);
 }
 
 int sci_import_check(struct sci_object *obj, void *cmd,
@@ -443,7 +446,7 @@ int sci_import_check(struct sci_object *obj, void *cmd,
 {
 	struct sci_adapter *a = obj->adapter;
 	struct sci_ioc_check *c = cmd;
-	int ret = flush(obj);
+	int ret = import_flush(obj);
 
 	if (ret)
 		return ret;

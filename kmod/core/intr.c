@@ -15,13 +15,13 @@
 
 /* ---- lines ---- */
 
-static struct xarray *lines(struct sci_adapter *a, bool data)
+static struct xarray *intr_lines(struct sci_adapter *a, bool data)
 {
 	return data ? &a->data_intrs : &a->intrs;
 }
 
-static struct sci_intr_line *line_new(struct sci_adapter *a, u32 flags,
-				      u32 number, u16 mode)
+static struct sci_intr_line *intr_line_new(struct sci_adapter *a, u32 flags,
+					   u32 number, u16 mode)
 {
 	bool data = flags & SCI_INTR_WITH_DATA;
 	struct sci_intr_line *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
@@ -37,9 +37,10 @@ static struct sci_intr_line *line_new(struct sci_adapter *a, u32 flags,
 	INIT_LIST_HEAD(&l->owners);
 	sci_exporter_init(&l->exporter);
 	if (flags & SCI_INTR_FIXED_NUMBER)
-		ret = xa_insert(lines(a, data), number, l, GFP_KERNEL_ACCOUNT);
+		ret = xa_insert(intr_lines(a, data), number, l,
+				GFP_KERNEL_ACCOUNT);
 	else
-		ret = xa_alloc(lines(a, data), &l->number, l,
+		ret = xa_alloc(intr_lines(a, data), &l->number, l,
 			       XA_LIMIT(0, U32_MAX), GFP_KERNEL_ACCOUNT);
 	if (ret) {
 		kfree(l);
@@ -49,27 +50,27 @@ static struct sci_intr_line *line_new(struct sci_adapter *a, u32 flags,
 }
 
 /* The line with the number wished for, or one with a free number. */
-static struct sci_intr_line *line_get(struct sci_adapter *a, u32 flags,
-				      u32 number, u16 mode)
+static struct sci_intr_line *intr_line_get(struct sci_adapter *a, u32 flags,
+					   u32 number, u16 mode)
 {
 	struct sci_intr_line *l = NULL;
 
 	lockdep_assert_held(&a->lock);
 	if (flags & SCI_INTR_FIXED_NUMBER)
-		l = xa_load(lines(a, flags & SCI_INTR_WITH_DATA), number);
+		l = xa_load(intr_lines(a, flags & SCI_INTR_WITH_DATA), number);
 	if (!l)
-		return line_new(a, flags, number, mode);
+		return intr_line_new(a, flags, number, mode);
 	if (!l->shared || !(flags & SCI_INTR_SHARE_NUMBER))
 		return ERR_PTR(-EEXIST);
 	return l;
 }
 
 /* Its last owner went. */
-static void line_end(struct sci_intr_line *l, bool died)
+static void intr_line_end(struct sci_intr_line *l, bool died)
 {
 	sci_exporter_cut(&l->exporter, died);
 	sci_exporter_end(&l->exporter);
-	xa_erase(lines(l->adapter, l->data), l->number);
+	xa_erase(intr_lines(l->adapter, l->data), l->number);
 	kfree(l);
 }
 
@@ -81,7 +82,7 @@ static struct sci_exporter *intr_accept(struct sci_adapter *a,
 	struct sci_intr_line *l;
 
 	lockdep_assert_held(&a->lock);
-	l = xa_load(lines(a, msg->kind == SCI_KIND_DATA_INTR),
+	l = xa_load(intr_lines(a, msg->kind == SCI_KIND_DATA_INTR),
 		    le32_to_cpu(msg->id));
 	if (!l)
 		return ERR_PTR(-ENOENT);
@@ -108,7 +109,7 @@ static void intr_kill(struct sci_object *obj)
 	i->line = NULL;
 	list_del_init(&i->link);
 	if (list_empty(&l->owners))
-		line_end(l, sci_object_died(obj));
+		intr_line_end(l, sci_object_died(obj));
 }
 
 static void intr_free(struct sci_object *obj)
@@ -128,7 +129,7 @@ static bool intr_ready(struct sci_object *obj)
 }
 
 /* Takes one trigger: 0, -ECANCELED, -EAGAIN. */
-static int take_trigger(struct sci_intr *i)
+static int intr_take_trigger(struct sci_intr *i)
 {
 	int ret = -EAGAIN;
 
@@ -144,7 +145,7 @@ static int take_trigger(struct sci_intr *i)
 }
 
 /* Gives a trigger back that could not be read. */
-static void return_trigger(struct sci_intr *i)
+static void intr_return_trigger(struct sci_intr *i)
 {
 	spin_lock(&i->obj.ev_lock);
 	i->pending = i->flags & SCI_INTR_COUNT ? i->pending + 1 : 1;
@@ -152,19 +153,20 @@ static void return_trigger(struct sci_intr *i)
 	sci_object_wake(&i->obj);
 }
 
-static ssize_t read_trigger(struct sci_intr *i, char __user *buf, size_t len)
+static ssize_t intr_read_trigger(struct sci_intr *i, char __user *buf,
+				 size_t len)
 {
 	const u64 one = 1;
 	int ret;
 
 	if (len < sizeof(one))
 		return -EINVAL;
-	ret = take_trigger(i);
+	ret = intr_take_trigger(i);
 	if (ret)
 		return ret;
 	if (!copy_to_user(buf, &one, sizeof(one)))
 		return sizeof(one);
-	return_trigger(i);
+	intr_return_trigger(i);
 	return -EFAULT;
 }
 
@@ -187,8 +189,8 @@ static ssize_t intr_read(struct file *file, char __user *buf, size_t len)
 
 	for (;;) {
 		ret = i->flags & SCI_INTR_WITH_DATA ?
-		      sci_intr_data_read(i, buf, len) :
-		      read_trigger(i, buf, len);
+			      sci_intr_data_read(i, buf, len) :
+			      intr_read_trigger(i, buf, len);
 		if (ret != -EAGAIN)
 			return ret;
 		if (sci_adapter_is_dead(a))
@@ -256,7 +258,7 @@ int sci_intr_create(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	if (!i)
 		return -ENOMEM;
 	mutex_lock(&a->lock);
-	l = line_get(a, c->flags, c->number, c->mode);
+	l = intr_line_get(a, c->flags, c->number, c->mode);
 	if (!IS_ERR(l)) {
 		i->line = l;
 		i->number = l->number;
@@ -296,7 +298,7 @@ int sci_intr_cancel(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	return 0;
 }
 
-static void fire(struct sci_intr_line *l)
+static void intr_fire(struct sci_intr_line *l)
 {
 	struct sci_intr *i;
 
@@ -323,7 +325,7 @@ void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle)
 	if (s && s->exporter && s->kind == SCI_KIND_INTR) {
 		sci_count(a, SCI_COUNT_TRIGGERS_RECEIVED, 1);
 		trace_sci_trigger(a, node, handle, 0, false);
-		fire(sci_intr_line_of(s->exporter));
+		intr_fire(sci_intr_line_of(s->exporter));
 	}
 	mutex_unlock(&a->lock);
 }

@@ -38,7 +38,7 @@ struct sci_data_in {
 	struct sci_intr_data *data;	/* NULL: refused */
 };
 
-static size_t charge_of(u32 len)
+static size_t data_charge(u32 len)
 {
 	return max_t(size_t, sizeof(struct sci_intr_data) + len, CHARGE_MIN);
 }
@@ -46,7 +46,7 @@ static size_t charge_of(u32 len)
 /* Free data that was queued, and its charge. */
 static void data_free(struct sci_adapter *a, struct sci_intr_data *d)
 {
-	atomic_long_sub(charge_of(d->len), &a->data_bytes);
+	atomic_long_sub(data_charge(d->len), &a->data_bytes);
 	kvfree(d);
 }
 
@@ -61,7 +61,7 @@ void sci_intr_data_drop(struct sci_intr *i)
 }
 
 /* Takes the oldest, if it fits. */
-static struct sci_intr_data *take(struct sci_intr *i, size_t room)
+static struct sci_intr_data *data_take(struct sci_intr *i, size_t room)
 {
 	struct sci_intr_data *d;
 
@@ -75,30 +75,30 @@ static struct sci_intr_data *take(struct sci_intr *i, size_t room)
 		d = ERR_PTR(-EMSGSIZE);
 	} else {
 		list_del(&d->link);
-		i->data_bytes -= charge_of(d->len);
+		i->data_bytes -= data_charge(d->len);
 	}
 	spin_unlock(&i->obj.ev_lock);
 	return d;
 }
 
-static void put_back(struct sci_intr *i, struct sci_intr_data *d)
+static void data_put_back(struct sci_intr *i, struct sci_intr_data *d)
 {
 	spin_lock(&i->obj.ev_lock);
 	list_add(&d->link, &i->data);
-	i->data_bytes += charge_of(d->len);
+	i->data_bytes += data_charge(d->len);
 	spin_unlock(&i->obj.ev_lock);
 	sci_object_wake(&i->obj);
 }
 
 ssize_t sci_intr_data_read(struct sci_intr *i, char __user *buf, size_t len)
 {
-	struct sci_intr_data *d = take(i, len);
+	struct sci_intr_data *d = data_take(i, len);
 	ssize_t ret;
 
 	if (IS_ERR(d))
 		return PTR_ERR(d);
 	if (copy_to_user(buf, d->bytes, d->len)) {
-		put_back(i, d);
+		data_put_back(i, d);
 		return -EFAULT;
 	}
 	ret = d->len;
@@ -124,7 +124,7 @@ int sci_intr_fionread(struct sci_object *obj, int __user *out)
 
 /* ---- arriving ---- */
 
-static struct sci_intr *owner_of(struct sci_peer *p, u32 handle)
+static struct sci_intr *data_owner(struct sci_peer *p, u32 handle)
 {
 	struct sci_server *s = sci_server_find(p, handle);
 	struct sci_intr_line *l;
@@ -136,25 +136,26 @@ static struct sci_intr *owner_of(struct sci_peer *p, u32 handle)
 }
 
 /* No user is charged for data from other nodes, so its queues have limits. */
-static bool is_full(struct sci_adapter *a, struct sci_intr *i, u32 len)
+static bool data_queue_is_full(struct sci_adapter *a, struct sci_intr *i,
+			       u32 len)
 {
 	u64 limit = (u64)READ_ONCE(max_data) << 20;
 	bool full;
 
-	if (atomic_long_read(&a->data_bytes) + charge_of(len) > limit)
+	if (atomic_long_read(&a->data_bytes) + data_charge(len) > limit)
 		return true;
 	spin_lock(&i->obj.ev_lock);
-	full = i->data_bytes + charge_of(len) > QUEUE_BYTES;
+	full = i->data_bytes + data_charge(len) > QUEUE_BYTES;
 	spin_unlock(&i->obj.ev_lock);
 	return full;
 }
 
-static int make_room(struct sci_adapter *a, struct sci_data_in *in,
-		     struct sci_intr *i)
+static int data_make_room(struct sci_adapter *a, struct sci_data_in *in,
+			  struct sci_intr *i)
 {
 	if (!i)
 		return -ENOTCONN;
-	if (is_full(a, i, in->total))
+	if (data_queue_is_full(a, i, in->total))
 		return -ENOBUFS;
 	in->data = kvmalloc(struct_size(in->data, bytes, in->total),
 			    GFP_KERNEL | __GFP_NOWARN);
@@ -184,7 +185,8 @@ static void data_begin(struct sci_peer *p, const struct sci_msg_data *msg)
 	if (in->total > SCI_IOC_INTR_DATA_MAX)
 		in->error = -EINVAL;
 	else
-		in->error = make_room(p->adapter, in, owner_of(p, in->handle));
+		in->error = data_make_room(p->adapter, in,
+					   data_owner(p, in->handle));
 }
 
 static void data_queue(struct sci_data_in *in, struct sci_intr *i)
@@ -192,10 +194,10 @@ static void data_queue(struct sci_data_in *in, struct sci_intr *i)
 	struct sci_intr_data *d = in->data;
 
 	in->data = NULL;
-	atomic_long_add(charge_of(d->len), &i->obj.adapter->data_bytes);
+	atomic_long_add(data_charge(d->len), &i->obj.adapter->data_bytes);
 	spin_lock(&i->obj.ev_lock);
 	list_add_tail(&d->link, &i->data);
-	i->data_bytes += charge_of(d->len);
+	i->data_bytes += data_charge(d->len);
 	spin_unlock(&i->obj.ev_lock);
 	sci_object_wake(&i->obj);
 }
@@ -203,7 +205,7 @@ static void data_queue(struct sci_data_in *in, struct sci_intr *i)
 static void data_end(struct sci_peer *p, struct sci_data_in *in)
 {
 	struct sci_server *s = sci_server_find(p, in->handle);
-	struct sci_intr *i = owner_of(p, in->handle);
+	struct sci_intr *i = data_owner(p, in->handle);
 	struct sci_msg_simple *re;
 	struct sci_message *m;
 
@@ -261,7 +263,7 @@ void sci_intr_data_forget(struct sci_peer *p)
 
 /* ---- sending ---- */
 
-static void free_messages(struct list_head *list)
+static void data_free_messages(struct list_head *list)
 {
 	struct sci_message *m, *next;
 
@@ -272,8 +274,8 @@ static void free_messages(struct list_head *list)
 }
 
 /* All messages that @len bytes need, filled in but for the handle. */
-static int make_messages(struct list_head *list, const void __user *data,
-			 u32 len)
+static int data_make_messages(struct list_head *list, const void __user *data,
+			      u32 len)
 {
 	struct sci_msg_data *body;
 	struct sci_message *m;
@@ -295,7 +297,7 @@ static int make_messages(struct list_head *list, const void __user *data,
 	return 0;
 }
 
-static int post_messages(struct sci_remote_intr *r, struct list_head *list)
+static int data_post_messages(struct sci_remote_intr *r, struct list_head *list)
 {
 	struct sci_client *c = &r->client;
 	struct sci_adapter *a = c->obj.adapter;
@@ -322,14 +324,14 @@ static int post_messages(struct sci_remote_intr *r, struct list_head *list)
 }
 
 /* In jiffies: each window of messages that @len bytes need may take as long. */
-static unsigned long reply_patience(u32 len)
+static unsigned long data_reply_patience(u32 len)
 {
 	return sci_peer_patience() *
 	       (1 + len / (SCI_MSG_DATA_BYTES * SCI_SESSION_WINDOW));
 }
 
 /* The reply may have got lost for want of memory: others want to send, too. */
-static int wait_reply(struct sci_remote_intr *r, u32 len)
+static int data_wait_reply(struct sci_remote_intr *r, u32 len)
 {
 	struct sci_client *c = &r->client;
 	struct sci_adapter *a = c->obj.adapter;
@@ -337,10 +339,10 @@ static int wait_reply(struct sci_remote_intr *r, u32 len)
 
 	left = wait_event_killable_timeout(c->obj.wait,
 					   READ_ONCE(r->reply) <= 0 ||
-					   READ_ONCE(c->state) ==
-					   SCI_REMOTE_GONE ||
-					   sci_adapter_is_dead(a),
-					   reply_patience(len));
+						   READ_ONCE(c->state) ==
+							   SCI_REMOTE_GONE ||
+						   sci_adapter_is_dead(a),
+					   data_reply_patience(len));
 	if (left < 0)
 		return -EINTR;
 	if (READ_ONCE(r->reply) <= 0)
@@ -351,17 +353,17 @@ static int wait_reply(struct sci_remote_intr *r, u32 len)
 }
 
 /* One at a time per peer: fragments of two must not mix. */
-static int send_messages(struct sci_remote_intr *r, struct list_head *list,
-			 u32 len)
+static int data_send_messages(struct sci_remote_intr *r, struct list_head *list,
+			      u32 len)
 {
 	struct sci_peer *p = r->client.conn.peer;
 	int ret;
 
 	if (mutex_lock_killable(&p->data_lock))
 		return -EINTR;
-	ret = post_messages(r, list);
+	ret = data_post_messages(r, list);
 	if (!ret)
-		ret = wait_reply(r, len);
+		ret = data_wait_reply(r, len);
 	mutex_unlock(&p->data_lock);
 	return ret;
 }
@@ -372,14 +374,14 @@ int sci_intr_data_send(struct sci_client *c, const void __user *data, u32 len)
 	LIST_HEAD(list);
 	int idx, ret;
 
-	ret = make_messages(&list, data, len);
+	ret = data_make_messages(&list, data, len);
 	if (!ret)
 		ret = sci_adapter_enter(c->obj.adapter, &idx);
 	if (!ret) {
-		ret = send_messages(r, &list, len);
+		ret = data_send_messages(r, &list, len);
 		sci_adapter_exit(c->obj.adapter, idx);
 	}
-	free_messages(&list);
+	data_free_messages(&list);
 	return ret;
 }
 

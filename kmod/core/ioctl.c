@@ -48,7 +48,7 @@ static int sci_query(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	return 0;
 }
 
-static u64 counter(struct sci_adapter *a, enum sci_counter c)
+static u64 counter_get(struct sci_adapter *a, enum sci_counter c)
 {
 	return atomic64_read(&a->counters[c]);
 }
@@ -61,18 +61,18 @@ static int sci_counters(struct sci_object *obj, void *cmd,
 
 	c->out_errors = sci_adapter_errors(a);
 	c->out_fatal = sci_adapter_fatal(a);
-	c->out_ctrl_sent = counter(a, SCI_COUNT_CTRL_SENT);
-	c->out_ctrl_received = counter(a, SCI_COUNT_CTRL_RECEIVED);
-	c->out_ctrl_resent = counter(a, SCI_COUNT_CTRL_RESENT);
-	c->out_ctrl_bad = counter(a, SCI_COUNT_CTRL_BAD);
-	c->out_imports = counter(a, SCI_COUNT_IMPORTS);
-	c->out_revoked = counter(a, SCI_COUNT_REVOKED);
-	c->out_att_full = counter(a, SCI_COUNT_ATT_FULL);
-	c->out_triggers_sent = counter(a, SCI_COUNT_TRIGGERS_SENT);
-	c->out_triggers_received = counter(a, SCI_COUNT_TRIGGERS_RECEIVED);
-	c->out_dma_bytes = counter(a, SCI_COUNT_DMA_BYTES);
-	c->out_dma_errors = counter(a, SCI_COUNT_DMA_ERRORS);
-	c->out_link_downs = counter(a, SCI_COUNT_LINK_DOWNS);
+	c->out_ctrl_sent = counter_get(a, SCI_COUNT_CTRL_SENT);
+	c->out_ctrl_received = counter_get(a, SCI_COUNT_CTRL_RECEIVED);
+	c->out_ctrl_resent = counter_get(a, SCI_COUNT_CTRL_RESENT);
+	c->out_ctrl_bad = counter_get(a, SCI_COUNT_CTRL_BAD);
+	c->out_imports = counter_get(a, SCI_COUNT_IMPORTS);
+	c->out_revoked = counter_get(a, SCI_COUNT_REVOKED);
+	c->out_att_full = counter_get(a, SCI_COUNT_ATT_FULL);
+	c->out_triggers_sent = counter_get(a, SCI_COUNT_TRIGGERS_SENT);
+	c->out_triggers_received = counter_get(a, SCI_COUNT_TRIGGERS_RECEIVED);
+	c->out_dma_bytes = counter_get(a, SCI_COUNT_DMA_BYTES);
+	c->out_dma_errors = counter_get(a, SCI_COUNT_DMA_ERRORS);
+	c->out_link_downs = counter_get(a, SCI_COUNT_LINK_DOWNS);
 	return 0;
 }
 
@@ -209,8 +209,8 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 };
 
 /* Hands the new file, if there is one, to the user: nothing fails after that. */
-static int finish(struct sci_new_file *nf, void __user *user, const void *cmd,
-		  size_t len, int ret)
+static int ioctl_finish(struct sci_new_file *nf, void __user *user,
+			const void *cmd, size_t len, int ret)
 {
 	if (!ret && len && copy_to_user(user, cmd, len))
 		ret = -EFAULT;
@@ -245,8 +245,8 @@ static int ioctl_run(struct sci_object *obj, const struct sci_ioctl_op *op,
  * sci_adapter_exit(): a page fault may take for ever, and removal of the adapter
  * must not wait for it.
  */
-static int call(struct sci_object *obj, const struct sci_ioctl_op *op,
-		void __user *user)
+static int ioctl_call(struct sci_object *obj, const struct sci_ioctl_op *op,
+		      void __user *user)
 {
 	struct sci_new_file nf = {};
 	union sci_command cmd = {};
@@ -267,8 +267,8 @@ static int call(struct sci_object *obj, const struct sci_ioctl_op *op,
 		return -EOPNOTSUPP;
 	ret = ioctl_run(obj, op, &cmd, &nf);
 	cmd.header.size = size;
-	return finish(&nf, user, &cmd,
-		      op->answers ? min(size, op->size) : 0, ret);
+	return ioctl_finish(&nf, user, &cmd,
+			    op->answers ? min(size, op->size) : 0, ret);
 }
 
 long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -287,5 +287,5 @@ long sci_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -EBADF;
 	if (sci_adapter_is_dead(obj->adapter))
 		return -ENODEV;
-	return call(obj, op, (void __user *)arg);
+	return ioctl_call(obj, op, (void __user *)arg);
 }

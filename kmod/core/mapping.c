@@ -11,8 +11,9 @@
 #include "trace.h"
 #include "user.h"
 
-static struct sci_mapping *find_covering(struct sci_adapter *a, u32 node,
-					 u64 base, u64 first, u64 end)
+static struct sci_mapping *mapping_find_covering(struct sci_adapter *a,
+						 u32 node, u64 base, u64 first,
+						 u64 end)
 {
 	struct sci_mapping *m;
 
@@ -23,7 +24,7 @@ static struct sci_mapping *find_covering(struct sci_adapter *a, u32 node,
 	return NULL;
 }
 
-static void report_full(struct sci_adapter *a, u32 node, u64 length)
+static void mapping_report_full(struct sci_adapter *a, u32 node, u64 length)
 {
 	struct sci_att_stats st = {};
 
@@ -34,7 +35,7 @@ static void report_full(struct sci_adapter *a, u32 node, u64 length)
 			   st.largest_free, st.used);
 }
 
-static u64 entries(const struct sci_mapping *m)
+static u64 mapping_entries(const struct sci_mapping *m)
 {
 	return div_u64(m->length, m->adapter->desc.att_page_size);
 }
@@ -52,7 +53,7 @@ static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
 	m->base = base;
 	m->offset = first;
 	m->length = end - first;
-	m->charged = sci_user_charge(a, SCI_USER_ENTRIES, entries(m));
+	m->charged = sci_user_charge(a, SCI_USER_ENTRIES, mapping_entries(m));
 	if (IS_ERR(m->charged)) {
 		ret = PTR_ERR(m->charged);
 		goto err_free;
@@ -64,10 +65,10 @@ static struct sci_mapping *mapping_new(struct sci_adapter *a, u32 node,
 	return m;
 
 err_uncharge:
-	sci_user_uncharge(a, m->charged, SCI_USER_ENTRIES, entries(m));
+	sci_user_uncharge(a, m->charged, SCI_USER_ENTRIES, mapping_entries(m));
 err_free:
 	if (ret == -ENOSPC)
-		report_full(a, node, m->length);
+		mapping_report_full(a, node, m->length);
 	kfree(m);
 	/* hidden already: we have not been told yet */
 	return ERR_PTR(ret == -ENOENT ? -ENOTCONN : ret);
@@ -81,7 +82,7 @@ struct sci_mapping *sci_mapping_get(struct sci_adapter *a, u32 node, u32 id,
 	struct sci_mapping *m;
 
 	lockdep_assert_held(&a->lock);
-	m = find_covering(a, node, base, first, end);
+	m = mapping_find_covering(a, node, base, first, end);
 	trace_sci_map(a, node, id, offset, length, m);
 	if (!m)
 		m = mapping_new(a, node, base, first, end);
@@ -99,6 +100,6 @@ void sci_mapping_put(struct sci_mapping *m)
 		return;
 	trace_sci_unmap(a, m->node, m->offset, m->length);
 	list_del(&m->link);
-	sci_user_uncharge(a, m->charged, SCI_USER_ENTRIES, entries(m));
+	sci_user_uncharge(a, m->charged, SCI_USER_ENTRIES, mapping_entries(m));
 	sci_retire_mapping(m);
 }

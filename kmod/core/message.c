@@ -7,52 +7,54 @@
 #include "message.h"
 #include "proto.h"
 
-static bool is_zero(const void *p, size_t size)
+static bool message_is_zero(const void *p, size_t size)
 {
 	return !memchr_inv(p, 0, size);
 }
 
-static bool connect_is_sane(const struct sci_msg_connect *m)
+static bool message_connect_is_sane(const struct sci_msg_connect *m)
 {
 	return m->kind <= SCI_KIND_GROUP && !(m->flags & ~SCI_MSG_OVERRIDES) &&
 	       m->handle && m->groups <= SCI_MSG_GROUPS &&
-	       is_zero(m->group + m->groups,
-		       (SCI_MSG_GROUPS - m->groups) * sizeof(m->group[0]));
+	       message_is_zero(m->group + m->groups,
+			       (SCI_MSG_GROUPS - m->groups) *
+				       sizeof(m->group[0]));
 }
 
-static bool reply_is_sane(const struct sci_msg_reply *m)
+static bool message_reply_is_sane(const struct sci_msg_reply *m)
 {
 	return !(m->access & ~6) && !m->reserved &&
-	       is_zero(m->pad, sizeof(m->pad));
+	       message_is_zero(m->pad, sizeof(m->pad));
 }
 
-static bool simple_is_sane(const struct sci_msg_simple *m)
+static bool message_simple_is_sane(const struct sci_msg_simple *m)
 {
 	bool may_die = m->type == SCI_MSG_DISCONNECT || m->type == SCI_MSG_CUT;
 
 	if (m->type != SCI_MSG_DATA_REPLY && (m->error || m->cookie))
 		return false;
-	return m->died <= may_die && is_zero(m->pad, sizeof(m->pad));
+	return m->died <= may_die && message_is_zero(m->pad, sizeof(m->pad));
 }
 
-static bool data_is_sane(const struct sci_msg_data *m)
+static bool message_data_is_sane(const struct sci_msg_data *m)
 {
 	if (m->type == SCI_MSG_MORE && (m->cookie || m->total))
 		return false;
 	return m->bytes <= SCI_MSG_DATA_BYTES &&
-	       is_zero(m->data + m->bytes, SCI_MSG_DATA_BYTES - m->bytes);
+	       message_is_zero(m->data + m->bytes,
+			       SCI_MSG_DATA_BYTES - m->bytes);
 }
 
 bool sci_message_is_sane(const void *body)
 {
 	switch (*(const u8 *)body) {
 	case SCI_MSG_CONNECT:
-		return connect_is_sane(body);
+		return message_connect_is_sane(body);
 	case SCI_MSG_REPLY:
-		return reply_is_sane(body);
+		return message_reply_is_sane(body);
 	case SCI_MSG_DATA:
 	case SCI_MSG_MORE:
-		return data_is_sane(body);
+		return message_data_is_sane(body);
 	case SCI_MSG_DISCONNECT:
 	case SCI_MSG_NOTIFY:
 	case SCI_MSG_CUT:
@@ -62,7 +64,7 @@ bool sci_message_is_sane(const void *body)
 	case SCI_MSG_PING:
 	case SCI_MSG_PONG:
 	case SCI_MSG_LEFT:
-		return simple_is_sane(body);
+		return message_simple_is_sane(body);
 	default:
 		return false;
 	}

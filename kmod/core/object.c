@@ -214,7 +214,7 @@ void sci_object_wake(struct sci_object *obj)
  * Allocate an event.  It is charged to the reader, not to the process that causes
  * it.  An event that finds no memory is lost; no process is killed for it.
  */
-static struct sci_event *event_alloc(struct sci_object *obj)
+static struct sci_event *object_event_alloc(struct sci_object *obj)
 {
 	struct mem_cgroup *old = set_active_memcg(obj->memcg);
 	struct sci_event *ev;
@@ -228,7 +228,7 @@ static struct sci_event *event_alloc(struct sci_object *obj)
 void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 		      int status, u64 cookie)
 {
-	struct sci_event *ev = event_alloc(obj);
+	struct sci_event *ev = object_event_alloc(obj);
 
 	spin_lock(&obj->ev_lock);
 	if (!ev || obj->overflow || obj->n_events == EVENTS_MAX) {
@@ -250,7 +250,8 @@ void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
  * The next event, with overflow an empty one after all others; NULL: none.
  * Freed by the caller, or put back.
  */
-static struct sci_event *next_event(struct sci_object *obj, bool *overflow)
+static struct sci_event *object_next_event(struct sci_object *obj,
+					   bool *overflow)
 {
 	struct sci_event *ev;
 
@@ -268,7 +269,7 @@ static struct sci_event *next_event(struct sci_object *obj, bool *overflow)
 }
 
 /* The reader could not take it. */
-static void unread_event(struct sci_object *obj, struct sci_event *ev)
+static void object_unread_event(struct sci_object *obj, struct sci_event *ev)
 {
 	spin_lock(&obj->ev_lock);
 	if (ev) {
@@ -281,23 +282,23 @@ static void unread_event(struct sci_object *obj, struct sci_event *ev)
 }
 
 /* One record to the user: how many bytes, 0: there is none. */
-static ssize_t read_event(struct sci_object *obj, char __user *buf)
+static ssize_t object_read_event(struct sci_object *obj, char __user *buf)
 {
 	const struct sci_ev_record lost = { .type = SCI_EV_OVERFLOW };
 	bool overflow;
-	struct sci_event *ev = next_event(obj, &overflow);
+	struct sci_event *ev = object_next_event(obj, &overflow);
 
 	if (!ev && !overflow)
 		return 0;
 	if (copy_to_user(buf, ev ? &ev->record : &lost, sizeof(lost))) {
-		unread_event(obj, ev);
+		object_unread_event(obj, ev);
 		return -EFAULT;
 	}
 	kfree(ev);
 	return sizeof(lost);
 }
 
-static bool is_ready(struct sci_object *obj)
+static bool object_is_ready(struct sci_object *obj)
 {
 	bool ready;
 
@@ -309,14 +310,14 @@ static bool is_ready(struct sci_object *obj)
 }
 
 /* As many as there are and fit. */
-static ssize_t read_present(struct sci_object *obj, char __user *buf,
-			    size_t len)
+static ssize_t object_read_present(struct sci_object *obj, char __user *buf,
+				   size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
 
 	while (len - done >= sizeof(struct sci_ev_record)) {
-		n = read_event(obj, buf + done);
+		n = object_read_event(obj, buf + done);
 		if (n <= 0)
 			return done ? done : n;
 		done += n;
@@ -324,7 +325,8 @@ static ssize_t read_present(struct sci_object *obj, char __user *buf,
 	return done;
 }
 
-static ssize_t read_events(struct file *file, char __user *buf, size_t len)
+static ssize_t object_read_events(struct file *file, char __user *buf,
+				  size_t len)
 {
 	struct sci_object *obj = file->private_data;
 	ssize_t ret;
@@ -334,14 +336,15 @@ static ssize_t read_events(struct file *file, char __user *buf, size_t len)
 	for (;;) {
 		bool dead = sci_adapter_is_dead(obj->adapter);
 
-		ret = read_present(obj, buf, len);
+		ret = object_read_present(obj, buf, len);
 		if (ret)
 			return ret;
 		if (dead)
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		ret = wait_event_interruptible(obj->wait, is_ready(obj) ||
+		ret = wait_event_interruptible(obj->wait,
+					       object_is_ready(obj) ||
 					       sci_adapter_is_dead(obj->adapter));
 		if (ret)
 			return ret;
@@ -354,7 +357,7 @@ static ssize_t sci_object_read(struct file *file, char __user *buf, size_t len,
 	struct sci_object *obj = file->private_data;
 
 	return obj->ops->read ? obj->ops->read(file, buf, len) :
-				read_events(file, buf, len);
+				object_read_events(file, buf, len);
 }
 
 static __poll_t sci_object_poll(struct file *file, poll_table *pt)
@@ -363,7 +366,7 @@ static __poll_t sci_object_poll(struct file *file, poll_table *pt)
 	__poll_t mask = 0;
 
 	poll_wait(file, &obj->wait, pt);
-	if (is_ready(obj))
+	if (object_is_ready(obj))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (sci_adapter_is_dead(obj->adapter))
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLERR | EPOLLHUP;

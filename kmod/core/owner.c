@@ -10,7 +10,7 @@
 #include "owner.h"
 
 /* Not of a user namespace's own: it is nobody special outside. */
-static bool current_overrides(void)
+static bool owner_current_overrides(void)
 {
 	return ns_capable_noaudit(&init_user_ns, CAP_DAC_OVERRIDE);
 }
@@ -22,7 +22,7 @@ void sci_credentials(struct sci_msg_connect *who)
 	int i;
 
 	who->type = SCI_MSG_CONNECT;
-	who->flags = current_overrides() ? SCI_MSG_OVERRIDES : 0;
+	who->flags = owner_current_overrides() ? SCI_MSG_OVERRIDES : 0;
 	who->uid = cpu_to_le32(from_kuid(&init_user_ns, cred->euid));
 	who->gid = cpu_to_le32(from_kgid(&init_user_ns, cred->egid));
 	who->groups = min(gi->ngroups, SCI_MSG_GROUPS);
@@ -31,7 +31,7 @@ void sci_credentials(struct sci_msg_connect *who)
 						      gi->gid[i]));
 }
 
-static bool in_group(const struct sci_msg_connect *who, u32 gid)
+static bool owner_in_group(const struct sci_msg_connect *who, u32 gid)
 {
 	int i;
 
@@ -44,7 +44,7 @@ static bool in_group(const struct sci_msg_connect *who, u32 gid)
 }
 
 /* Return the permission bits of the owner, of the group, or of others. */
-static u8 mode_permits(const struct sci_owner *o, bool owner, bool group)
+static u8 owner_mode_permits(const struct sci_owner *o, bool owner, bool group)
 {
 	return o->mode >> (owner ? 6 : group ? 3 : 0) & 6;
 }
@@ -54,9 +54,10 @@ u8 sci_owner_permits_current(const struct sci_owner *o)
 	kuid_t uid = make_kuid(&init_user_ns, o->uid);
 	kgid_t gid = make_kgid(&init_user_ns, o->gid);
 
-	if (current_overrides())
+	if (owner_current_overrides())
 		return 6;
-	return mode_permits(o, uid_eq(current_euid(), uid), in_egroup_p(gid));
+	return owner_mode_permits(o, uid_eq(current_euid(), uid),
+				  in_egroup_p(gid));
 }
 
 u8 sci_owner_permits(const struct sci_owner *o, const struct sci_caller *who)
@@ -73,8 +74,8 @@ u8 sci_owner_permits(const struct sci_owner *o, const struct sci_caller *who)
 	}
 	if (msg->flags & SCI_MSG_OVERRIDES)
 		return 6;
-	return mode_permits(o, le32_to_cpu(msg->uid) == o->uid,
-			    in_group(msg, o->gid));
+	return owner_mode_permits(o, le32_to_cpu(msg->uid) == o->uid,
+				  owner_in_group(msg, o->gid));
 }
 
 void sci_owner_init(struct sci_owner *o, u16 mode)

@@ -16,7 +16,7 @@
 #define ORDER_MAX	min_t(unsigned int, 9, MAX_PAGE_ORDER)
 
 /* Charges the caller's user, whose processes share one limit. */
-static int user_charge(struct user_struct *user, unsigned long count)
+static int pages_user_charge(struct user_struct *user, unsigned long count)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	unsigned long locked = atomic_long_add_return(count, &user->locked_vm);
@@ -33,13 +33,13 @@ static int user_charge(struct user_struct *user, unsigned long count)
  * one and exits would take its charge along.  CAP_IPC_LOCK has no limit.  The
  * process shows the pages in its status (VmPin), and no more.
  */
-static int charge(struct sci_pages *p)
+static int pages_charge(struct sci_pages *p)
 {
 	struct mm_struct *mm = current->mm;
 	int ret;
 
 	if (!capable(CAP_IPC_LOCK)) {
-		ret = user_charge(current_user(), p->count);
+		ret = pages_user_charge(current_user(), p->count);
 		if (ret)
 			return ret;
 		p->user = get_uid(current_user());
@@ -50,7 +50,7 @@ static int charge(struct sci_pages *p)
 	return 0;
 }
 
-static void uncharge(struct sci_pages *p)
+static void pages_uncharge(struct sci_pages *p)
 {
 	if (p->user) {
 		atomic_long_sub(p->count, &p->user->locked_vm);
@@ -69,7 +69,7 @@ static struct sci_pages *pages_new(unsigned long count)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&p->ref);
 	p->count = count;
-	ret = charge(p);
+	ret = pages_charge(p);
 	if (ret)
 		goto err_free;
 	/* may be more than kvmalloc() can, which the user need not log */
@@ -82,7 +82,7 @@ static struct sci_pages *pages_new(unsigned long count)
 	return p;
 
 err_uncharge:
-	uncharge(p);
+	pages_uncharge(p);
 err_free:
 	kfree(p);
 	return ERR_PTR(ret);
@@ -90,14 +90,14 @@ err_free:
 
 static void pages_free(struct sci_pages *p)
 {
-	uncharge(p);
+	pages_uncharge(p);
 	kvfree(p->page);
 	kfree(p);
 }
 
 /* As many pages in one piece as there are, at most @want.  Returns how many. */
-static unsigned long take_chunk(struct page **page, unsigned long want,
-				int numa_node)
+static unsigned long pages_take_chunk(struct page **page, unsigned long want,
+				      int numa_node)
 {
 	unsigned int order = min_t(unsigned int, ilog2(want), ORDER_MAX);
 	struct page *first;
@@ -127,8 +127,10 @@ struct sci_pages *sci_pages_alloc(u64 length, int numa_node)
 	if (IS_ERR(p))
 		return p;
 	for (got = 0; got < count; got += n) {
-		n = fatal_signal_pending(current) ? 0 :
-		    take_chunk(p->page + got, count - got, numa_node);
+		n = fatal_signal_pending(current) ?
+			    0 :
+			    pages_take_chunk(p->page + got, count - got,
+					     numa_node);
 		if (!n)
 			goto err_pages;
 		cond_resched();
@@ -146,7 +148,7 @@ err_pages:
  * Only private memory: what a file is behind of would be written to without its
  * file system knowing.
  */
-static bool all_anonymous(struct sci_pages *p)
+static bool pages_all_anonymous(struct sci_pages *p)
 {
 	unsigned long i;
 
@@ -180,7 +182,7 @@ struct sci_pages *sci_pages_pin(unsigned long addr, u64 length)
 	}
 	p->pinned = true;
 	ret = -EFAULT;
-	if (all_anonymous(p))
+	if (pages_all_anonymous(p))
 		return p;
 
 err_unpin:

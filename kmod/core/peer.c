@@ -58,7 +58,7 @@ static u64 ns_of(unsigned int ms)
 	return (u64)max(ms, 1u) * NSEC_PER_MSEC;
 }
 
-static bool is_own_node(const struct sci_peer *p)
+static bool peer_is_own_node(const struct sci_peer *p)
 {
 	return p->node == p->adapter->desc.node;
 }
@@ -169,7 +169,7 @@ static void peer_settle(struct sci_peer *p)
 
 /* ---- our own node ---- */
 
-static void local_post(struct sci_peer *p, struct sci_message *m)
+static void peer_local_post(struct sci_peer *p, struct sci_message *m)
 {
 	lockdep_assert_held(&p->lock);
 	list_add_tail(&m->link, &p->local);
@@ -177,7 +177,7 @@ static void local_post(struct sci_peer *p, struct sci_message *m)
 	peer_arm_at(p, 0);
 }
 
-static void local_deliver(struct sci_peer *p)
+static void peer_local_deliver(struct sci_peer *p)
 {
 	struct sci_message *m;
 	int i;
@@ -197,7 +197,7 @@ static void local_deliver(struct sci_peer *p)
 		peer_arm_at(p, 0);
 }
 
-static void local_close(struct sci_peer *p)
+static void peer_local_close(struct sci_peer *p)
 {
 	struct sci_message *m, *next;
 
@@ -221,7 +221,7 @@ static ssize_t state_show(struct device *dev, struct device_attribute *attr,
 	struct sci_peer *p = peer_of_dev(dev);
 	enum sci_session_state state = READ_ONCE(p->session.state);
 
-	if (is_own_node(p))
+	if (peer_is_own_node(p))
 		return sysfs_emit(buf, "local\n");
 	return sysfs_emit(buf, "%s\n", sci_session_state_name(state));
 }
@@ -364,7 +364,7 @@ static void peer_work(struct work_struct *work)
 	mutex_lock(&p->order);
 	mutex_lock(&p->lock);
 	p->work_at = SCI_SESSION_NEVER;
-	local_deliver(p);
+	peer_local_deliver(p);
 	peer_look(p);
 	sci_session_tick(&p->session, ktime_get_ns());
 	peer_settle(p);
@@ -373,7 +373,7 @@ static void peer_work(struct work_struct *work)
 	peer_forget(p);
 }
 
-static void session_init(struct sci_peer *p)
+static void peer_session_init(struct sci_peer *p)
 {
 	const struct sci_session_times times = {
 		.retry = ns_of(retry_ms),
@@ -405,7 +405,7 @@ static struct sci_peer *peer_alloc(struct sci_adapter *a, u32 node)
 	INIT_LIST_HEAD(&p->links);
 	INIT_DELAYED_WORK(&p->work, peer_work);
 	p->work_at = SCI_SESSION_NEVER;
-	session_init(p);
+	peer_session_init(p);
 	peer_dev_init(p);
 	return p;
 }
@@ -433,7 +433,7 @@ err_put:
 	return ERR_PTR(ret);
 }
 
-static bool node_valid(u32 node)
+static bool peer_node_valid(u32 node)
 {
 	return node && node <= SCI_IOC_NODE_MAX && node % SCI_IOC_NODE_STEP == 0;
 }
@@ -462,7 +462,7 @@ struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node)
 	struct sci_peer *p;
 
 	lockdep_assert_held(&a->lock);
-	if (!node_valid(node))
+	if (!peer_node_valid(node))
 		return ERR_PTR(-EINVAL);
 	p = peer_lookup(a, node);
 	if (p)
@@ -509,8 +509,8 @@ void sci_peer_post(struct sci_peer *p, struct sci_message *m)
 	mutex_lock(&p->lock);
 	if (p->session.state == SCI_SESSION_CLOSED) {
 		m->done(m);
-	} else if (is_own_node(p)) {
-		local_post(p, m);
+	} else if (peer_is_own_node(p)) {
+		peer_local_post(p, m);
 	} else {
 		peer_look(p);
 		sci_session_post(&p->session, m, ktime_get_ns());
@@ -578,7 +578,7 @@ static int peer_receive(struct sci_peer *p, const struct sci_packet *packet)
 {
 	int ret;
 
-	if (is_own_node(p))
+	if (peer_is_own_node(p))
 		return -EBADMSG;
 	mutex_lock(&p->order);
 	mutex_lock(&p->lock);
@@ -649,7 +649,7 @@ static void peer_close(struct sci_peer *p)
 {
 	mutex_lock(&p->lock);
 	sci_session_close(&p->session);
-	local_close(p);
+	peer_local_close(p);
 	mutex_unlock(&p->lock);
 }
 

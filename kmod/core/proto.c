@@ -26,7 +26,7 @@ static const struct sci_server_ops *server_ops(u8 kind)
 	}
 }
 
-static void deliver_locked(struct sci_peer *p, const void *body)
+static void proto_deliver_locked(struct sci_peer *p, const void *body)
 {
 	const struct sci_msg_connect *connect = body;
 
@@ -79,7 +79,7 @@ static void proto_deliver(struct sci_peer *p, const void *body)
 		return;
 	}
 	mutex_lock(&p->adapter->lock);
-	deliver_locked(p, body);
+	proto_deliver_locked(p, body);
 	mutex_unlock(&p->adapter->lock);
 }
 

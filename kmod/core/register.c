@@ -53,7 +53,7 @@ static int adapter_name(struct sci_adapter *a)
 	return dev_set_name(&a->dev, "sci%d", a->index);
 }
 
-static void wake_everyone(struct sci_adapter *a)
+static void adapter_wake_all(struct sci_adapter *a)
 {
 	struct sci_object *obj;
 
@@ -100,7 +100,7 @@ err_wq:
 }
 EXPORT_SYMBOL_GPL(sci_adapter_register);
 
-static void kill_objects(struct sci_adapter *a)
+static void adapter_kill_objects(struct sci_adapter *a)
 {
 	struct sci_object *obj;
 
@@ -123,10 +123,10 @@ void sci_adapter_unregister(struct sci_adapter *a)
 	sci_adapter_error(a, false);
 	WRITE_ONCE(a->dead, true);
 	sci_adapter_set_link(a, false);
-	wake_everyone(a);	/* the link may have been down */
+	adapter_wake_all(a); /* the link may have been down */
 	/* from here on no system call is inside, and none gets in */
 	synchronize_srcu(&a->srcu);
-	kill_objects(a);
+	adapter_kill_objects(a);
 	flush_work(&a->retire_work);
 	sci_peers_shutdown(a);
 	sci_connections_drop(a);
@@ -173,7 +173,7 @@ void sci_adapter_interrupt(struct sci_adapter *a, u32 node, u32 handle)
 }
 EXPORT_SYMBOL_GPL(sci_adapter_interrupt);
 
-static void link_account(struct sci_adapter *a, bool up)
+static void adapter_link_account(struct sci_adapter *a, bool up)
 {
 	ktime_t now = ktime_get();
 
@@ -193,7 +193,7 @@ void sci_adapter_set_link(struct sci_adapter *a, bool up)
 		mutex_unlock(&a->lock);
 		return;
 	}
-	link_account(a, up);
+	adapter_link_account(a, up);
 	trace_sci_adapter_state(a, up ? "link up" : "link down");
 	if (!up) {
 		sci_count(a, SCI_COUNT_LINK_DOWNS, 1);
@@ -201,7 +201,7 @@ void sci_adapter_set_link(struct sci_adapter *a, bool up)
 	}
 	sci_imports_tell(a, up ? SCI_EV_LINK_UP : SCI_EV_LINK_DOWN);
 	mutex_unlock(&a->lock);
-	wake_everyone(a);
+	adapter_wake_all(a);
 	if (up)
 		sci_peers_kick(a);
 	kobject_uevent(&a->dev.kobj, KOBJ_CHANGE);

@@ -83,7 +83,7 @@ int sci_intr_connect(struct sci_object *obj, void *cmd,
 	return ret;
 }
 
-static int trigger_inside(struct sci_remote_intr *r)
+static int remote_trigger_inside(struct sci_remote_intr *r)
 {
 	struct sci_client *c = &r->client;
 	struct sci_adapter *a = c->obj.adapter;
@@ -119,7 +119,7 @@ static int trigger_inside(struct sci_remote_intr *r)
 	return 0;
 }
 
-static int trigger(struct sci_remote_intr *r)
+static int remote_trigger(struct sci_remote_intr *r)
 {
 	struct sci_adapter *a = r->client.obj.adapter;
 	int idx, ret;
@@ -127,7 +127,7 @@ static int trigger(struct sci_remote_intr *r)
 	ret = sci_adapter_enter(a, &idx);
 	if (ret)
 		return ret;
-	ret = trigger_inside(r);
+	ret = remote_trigger_inside(r);
 	sci_adapter_exit(a, idx);
 	return ret;
 }
@@ -147,7 +147,8 @@ int sci_intr_trigger(struct sci_object *obj, void *cmd,
 	if (READ_ONCE(r->client.state) != SCI_REMOTE_CONNECTED)
 		return -ENOTCONN;
 	ret = r->data ? sci_intr_data_send(&r->client, u64_to_user_ptr(c->data),
-					   c->length) : trigger(r);
+					   c->length) :
+			remote_trigger(r);
 	if (ret)
 		return ret;
 	sci_count(obj->adapter, SCI_COUNT_TRIGGERS_SENT, 1);

@@ -26,7 +26,7 @@ MODULE_PARM_DESC(max_importers, "importers one segment can have (65536)");
 
 /* ---- end ---- */
 
-static void drop_attached(struct sci_segment *s, enum sci_ev_type type)
+static void segment_drop_attached(struct sci_segment *s, enum sci_ev_type type)
 {
 	struct sci_segment *at, *next;
 
@@ -39,7 +39,7 @@ static void drop_attached(struct sci_segment *s, enum sci_ev_type type)
 }
 
 /* @tell: the owner sees them leave. */
-static void cut_importers(struct sci_segment *s, bool died, bool tell)
+static void segment_cut_importers(struct sci_segment *s, bool died, bool tell)
 {
 	struct sci_server *server;
 
@@ -52,7 +52,7 @@ static void cut_importers(struct sci_segment *s, bool died, bool tell)
 	s->importers = 0;
 }
 
-static void hide(struct sci_segment *s)
+static void segment_hide(struct sci_segment *s)
 {
 	lockdep_assert_held(&s->obj.adapter->lock);
 	if (!s->exposed)
@@ -64,11 +64,11 @@ static void hide(struct sci_segment *s)
 }
 
 /* Nobody may connect any more, and nobody is connected. */
-static void hide_unused(struct sci_segment *s)
+static void segment_hide_unused(struct sci_segment *s)
 {
 	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) &&
 	    list_empty(&s->exporter.servers))
-		hide(s);
+		segment_hide(s);
 }
 
 /* The end of a segment, though it may still be mapped. */
@@ -82,13 +82,13 @@ static void segment_remove(struct sci_segment *s, enum sci_ev_type type)
 	s->state |= SCI_SEGMENT_STATE_REMOVED;
 	s->state &= ~(SCI_SEGMENT_STATE_EXPORTED | SCI_SEGMENT_STATE_SHARED);
 	sci_group_leave(s);
-	cut_importers(s, type == SCI_EV_LOST, false);
+	segment_cut_importers(s, type == SCI_EV_LOST, false);
 	sci_exporter_end(&s->exporter);
 	/* whoever waits for acknowledgments would not be told of them */
 	WRITE_ONCE(s->cutting, 0);
 	wake_up_all(&s->obj.wait);
-	drop_attached(s, type);
-	hide(s);
+	segment_drop_attached(s, type);
+	segment_hide(s);
 	if (!(s->flags & SCI_SEGMENT_PRIVATE))
 		xa_erase(&a->segments, s->id);
 	if (device_is_registered(&s->dev))
@@ -123,7 +123,7 @@ static void segment_release(struct sci_object *obj)
 
 /* ---- maps ---- */
 
-static int local_release(struct inode *inode, struct file *file)
+static int segment_backing_release(struct inode *inode, struct file *file)
 {
 	sci_pages_put(file->private_data);
 	return 0;
@@ -136,11 +136,11 @@ static int local_release(struct inode *inode, struct file *file)
  */
 static const struct file_operations local_fops = {
 	.owner = THIS_MODULE,
-	.release = local_release,
+	.release = segment_backing_release,
 };
 
 /* Memory of our own was inserted by mmap(), but madvise() may have undone it. */
-static vm_fault_t local_vm_fault(struct vm_fault *vmf)
+static vm_fault_t segment_vm_fault(struct vm_fault *vmf)
 {
 	struct sci_pages *p = vmf->vma->vm_file->private_data;
 
@@ -155,7 +155,7 @@ static vm_fault_t local_vm_fault(struct vm_fault *vmf)
 }
 
 static const struct vm_operations_struct local_vm_ops = {
-	.fault = local_vm_fault,
+	.fault = segment_vm_fault,
 };
 
 /* Returns a reference. */
@@ -179,7 +179,7 @@ static struct file *segment_backing(struct sci_segment *s)
 	return get_file(file);
 }
 
-static int map_pages(struct sci_pages *p, struct vm_area_struct *vma)
+static int segment_map_pages(struct sci_pages *p, struct vm_area_struct *vma)
 {
 	unsigned long n = vma_pages(vma);
 
@@ -208,7 +208,7 @@ static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	if (vma->vm_pgoff < p->count &&
 	    vma_pages(vma) <= p->count - vma->vm_pgoff) {
 		vma_set_file(vma, file);
-		ret = map_pages(p, vma);
+		ret = segment_map_pages(p, vma);
 	}
 	fput(file);
 	return ret;
@@ -277,13 +277,13 @@ static const char *memory_word(const struct sci_segment *s)
 }
 
 /* Ids are those of the reader's namespaces. */
-static uid_t owner_for_reader(const struct sci_segment *s)
+static uid_t segment_owner_for_reader(const struct sci_segment *s)
 {
 	return from_kuid_munged(current_user_ns(),
 				make_kuid(&init_user_ns, s->owner.uid));
 }
 
-static gid_t group_for_reader(const struct sci_segment *s)
+static gid_t segment_group_for_reader(const struct sci_segment *s)
 {
 	return from_kgid_munged(current_user_ns(),
 				make_kgid(&init_user_ns, s->owner.gid));
@@ -291,8 +291,8 @@ static gid_t group_for_reader(const struct sci_segment *s)
 
 SEGMENT_SHOW(size, "%llu", s->length);
 SEGMENT_SHOW(mode, "%04o", s->owner.mode);
-SEGMENT_SHOW(owner, "%u", owner_for_reader(s));
-SEGMENT_SHOW(group, "%u", group_for_reader(s));
+SEGMENT_SHOW(owner, "%u", segment_owner_for_reader(s));
+SEGMENT_SHOW(group, "%u", segment_group_for_reader(s));
 SEGMENT_SHOW(pid, "%d", pid_vnr(s->pid));
 SEGMENT_SHOW(numa_node, "%d", s->numa_node);
 SEGMENT_SHOW(importers, "%u", READ_ONCE(s->importers));
@@ -362,8 +362,8 @@ static struct sci_segment *segment_alloc(struct sci_adapter *a)
 	return s;
 }
 
-static int check_create(struct sci_adapter *a,
-			const struct sci_ioc_segment_create *c)
+static int segment_check_create(struct sci_adapter *a,
+				const struct sci_ioc_segment_create *c)
 {
 	const u32 named = SCI_SEGMENT_AUTO_ID | SCI_SEGMENT_BROADCAST |
 			  SCI_SEGMENT_UNICAST;
@@ -453,7 +453,7 @@ int sci_segment_create(struct sci_object *obj, void *cmd,
 	struct sci_segment *s;
 	int ret;
 
-	ret = check_create(obj->adapter, c);
+	ret = segment_check_create(obj->adapter, c);
 	if (ret)
 		return ret;
 	s = segment_alloc(obj->adapter);
@@ -483,7 +483,7 @@ err_release:
 	return ret;
 }
 
-static int attach_to(struct sci_segment *s, u32 id)
+static int segment_attach_to(struct sci_segment *s, u32 id)
 {
 	struct sci_adapter *a = s->obj.adapter;
 	struct sci_segment *to;
@@ -518,7 +518,7 @@ int sci_segment_attach(struct sci_object *obj, void *cmd,
 		return -ENOMEM;
 	s->state = SCI_SEGMENT_STATE_ATTACHED;
 	mutex_lock(&a->lock);
-	ret = attach_to(s, c->id);
+	ret = segment_attach_to(s, c->id);
 	mutex_unlock(&a->lock);
 	if (!ret)
 		ret = sci_object_file(&s->obj, nf);
@@ -537,7 +537,7 @@ int sci_segment_attach(struct sci_object *obj, void *cmd,
 /* ---- calls on a segment ---- */
 
 /* May an importer or another process use the segment? */
-static int check_usable(struct sci_segment *s)
+static int segment_check_usable(struct sci_segment *s)
 {
 	lockdep_assert_held(&s->obj.adapter->lock);
 	if (s->flags & SCI_SEGMENT_PRIVATE ||
@@ -548,8 +548,8 @@ static int check_usable(struct sci_segment *s)
 	return s->pages ? 0 : -EBUSY;
 }
 
-static int check_register(struct sci_segment *s,
-			  const struct sci_ioc_segment_register *c)
+static int segment_check_register(struct sci_segment *s,
+				  const struct sci_ioc_segment_register *c)
 {
 	if (!(s->flags & SCI_SEGMENT_EMPTY) ||
 	    s->state & SCI_SEGMENT_STATE_ATTACHED)
@@ -580,7 +580,7 @@ int sci_segment_register(struct sci_object *obj, void *cmd,
 	struct sci_pages *p;
 	int idx, ret;
 
-	ret = check_register(s, c);
+	ret = segment_check_register(s, c);
 	if (ret)
 		return ret;
 	if (READ_ONCE(s->pages))
@@ -607,7 +607,7 @@ int sci_segment_share(struct sci_object *obj, void *cmd,
 	int ret;
 
 	mutex_lock(&obj->adapter->lock);
-	ret = check_usable(s);
+	ret = segment_check_usable(s);
 	if (!ret) {
 		s->state |= SCI_SEGMENT_STATE_SHARED;
 		trace_sci_segment_state(obj->adapter, s->id, s->length,
@@ -650,7 +650,7 @@ err_free:
 static int segment_export(struct sci_segment *s)
 {
 	struct sci_adapter *a = s->obj.adapter;
-	int ret = check_usable(s);
+	int ret = segment_check_usable(s);
 
 	if (ret)
 		return ret;
@@ -697,8 +697,8 @@ static int segment_unexport(struct sci_segment *s, u32 how)
 	if (how == SCI_UNEXPORT_HOW_NOTIFY)
 		sci_exporter_notify(&s->exporter);
 	else if (how == SCI_UNEXPORT_HOW_FORCE)
-		cut_importers(s, false, true);
-	hide_unused(s);
+		segment_cut_importers(s, false, true);
+	segment_hide_unused(s);
 	trace_sci_segment_state(s->obj.adapter, s->id, s->length, "unexport");
 	return 0;
 }
@@ -720,7 +720,7 @@ static int segment_force(struct sci_segment *s)
 					  sci_peer_patience());
 	mutex_lock(&a->lock);
 	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED))
-		hide(s);
+		segment_hide(s);
 	mutex_unlock(&a->lock);
 	return ret < 0 ? -EINTR : 0;
 }
@@ -812,8 +812,8 @@ static struct sci_exporter *segment_accept(struct sci_adapter *a,
 	return &s->exporter;
 }
 
-static void importer_count(struct sci_server *server, enum sci_ev_type type,
-			   const char *what)
+static void segment_importer_count(struct sci_server *server,
+				   enum sci_ev_type type, const char *what)
 {
 	struct sci_segment *s = segment_of(server->exporter);
 	u32 node = server->conn.peer->node;
@@ -828,15 +828,15 @@ static void importer_count(struct sci_server *server, enum sci_ev_type type,
 
 static void segment_joined(struct sci_server *server)
 {
-	importer_count(server, SCI_EV_CONNECT, "connect");
+	segment_importer_count(server, SCI_EV_CONNECT, "connect");
 }
 
 static void segment_left(struct sci_server *server, bool died)
 {
 	if (died)
-		importer_count(server, SCI_EV_LOST, "lost");
+		segment_importer_count(server, SCI_EV_LOST, "lost");
 	else
-		importer_count(server, SCI_EV_DISCONNECT, "disconnect");
+		segment_importer_count(server, SCI_EV_DISCONNECT, "disconnect");
 }
 
 static void segment_server_gone(struct sci_exporter *e, bool cut)
@@ -844,7 +844,7 @@ static void segment_server_gone(struct sci_exporter *e, bool cut)
 	struct sci_segment *s = segment_of(e);
 
 	lockdep_assert_held(&s->obj.adapter->lock);
-	hide_unused(s);
+	segment_hide_unused(s);
 	if (!cut)
 		return;
 	WRITE_ONCE(s->cutting, s->cutting - 1);

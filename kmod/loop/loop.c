@@ -111,7 +111,7 @@ static struct loop_node *loop_find(u32 node)
 
 /* ---- control packets ---- */
 
-static void inbox_append(struct loop_node *to, struct loop_packet *p)
+static void loop_inbox_append(struct loop_node *to, struct loop_packet *p)
 {
 	lockdep_assert_held(&to->inbox_lock);
 	if (to->inbox_count == INBOX_MAX) {
@@ -122,21 +122,22 @@ static void inbox_append(struct loop_node *to, struct loop_packet *p)
 	to->inbox_count++;
 }
 
-static void inbox_put(struct loop_node *to, struct loop_packet *p, bool hold)
+static void loop_inbox_put(struct loop_node *to, struct loop_packet *p,
+			   bool hold)
 {
 	spin_lock(&to->inbox_lock);
 	if (hold && !to->held) {
 		to->held = p;
 	} else {
-		inbox_append(to, p);
+		loop_inbox_append(to, p);
 		if (to->held)
-			inbox_append(to, to->held);
+			loop_inbox_append(to, to->held);
 		to->held = NULL;
 	}
 	spin_unlock(&to->inbox_lock);
 }
 
-static struct loop_packet *inbox_take(struct loop_node *n)
+static struct loop_packet *loop_inbox_take(struct loop_node *n)
 {
 	struct loop_packet *p;
 
@@ -150,11 +151,11 @@ static struct loop_packet *inbox_take(struct loop_node *n)
 	return p;
 }
 
-static void inbox_free(struct loop_node *n)
+static void loop_inbox_free(struct loop_node *n)
 {
 	struct loop_packet *p;
 
-	while ((p = inbox_take(n)))
+	while ((p = loop_inbox_take(n)))
 		kfree(p);
 	kfree(n->held);
 }
@@ -164,7 +165,7 @@ static void loop_work(struct work_struct *work)
 	struct loop_node *n = container_of(work, struct loop_node, work);
 	struct loop_packet *p;
 
-	while ((p = inbox_take(n))) {
+	while ((p = loop_inbox_take(n))) {
 		if (loop_link_up(n))
 			sci_adapter_receive(n->adapter, p->from, p->data);
 		kfree(p);
@@ -182,7 +183,7 @@ static int loop_post(struct loop_node *from, struct loop_node *to,
 	p->from = loop_node_id(from);
 	memcpy(p->data, packet, SCI_PACKET_SIZE);
 	loop_damage(from, (struct sci_packet *)p->data);
-	inbox_put(to, p, loop_chance(from, &from->fault.reorder));
+	loop_inbox_put(to, p, loop_chance(from, &from->fault.reorder));
 	queue_work(loop_wq, &to->work);
 	return 0;
 }
@@ -349,15 +350,16 @@ static int loop_trigger(struct sci_adapter *a, u32 node, u32 handle)
 
 /* ---- DMA ---- */
 
-static bool pages_contain(const struct sci_pages *pages, u64 offset, u32 length)
+static bool loop_pages_contain(const struct sci_pages *pages, u64 offset,
+			       u32 length)
 {
 	u64 size = (u64)pages->count << PAGE_SHIFT;
 
 	return length <= size && offset <= size - length;
 }
 
-static void pages_copy(struct sci_pages *dst, u64 to, struct sci_pages *src,
-		       u64 from, u32 length)
+static void loop_pages_copy(struct sci_pages *dst, u64 to,
+			    struct sci_pages *src, u64 from, u32 length)
 {
 	while (length) {
 		u32 n = min3(length, (u32)(PAGE_SIZE - offset_in_page(to)),
@@ -383,15 +385,15 @@ static int loop_copy(struct loop_node *to, const struct sci_dma_piece *p,
 	remote = loop_exposed(to, p->base);
 	if (!remote)
 		return -ENOTCONN;
-	if (!pages_contain(remote, p->remote, p->length) ||
-	    !pages_contain(p->pages, p->local, p->length))
+	if (!loop_pages_contain(remote, p->remote, p->length) ||
+	    !loop_pages_contain(p->pages, p->local, p->length))
 		return -EFAULT;
 	if (p->pull)
-		pages_copy(p->pages, p->local + done, remote, p->remote + done,
-			   length);
+		loop_pages_copy(p->pages, p->local + done, remote,
+				p->remote + done, length);
 	else
-		pages_copy(remote, p->remote + done, p->pages, p->local + done,
-			   length);
+		loop_pages_copy(remote, p->remote + done, p->pages,
+				p->local + done, length);
 	return 0;
 }
 
@@ -520,7 +522,7 @@ static struct loop_node *loop_node_alloc(u32 node)
 
 static void loop_node_free(struct loop_node *n)
 {
-	inbox_free(n);
+	loop_inbox_free(n);
 	WARN_ON(!xa_empty(&n->exposed));
 	mutex_destroy(&n->link_lock);
 	sci_att_destroy(sci_adapter_desc(n->adapter)->att);

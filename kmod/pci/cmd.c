@@ -67,7 +67,7 @@ void sci_pci_flush(struct sci_adapter *a)
 /* ---- commands ---- */
 
 /* Until it is complete: its CMD_STATUS.  -ENODEV: the card was given up. */
-static int command_wait(struct sci_pci *p, u32 *status)
+static int card_command_wait(struct sci_pci *p, u32 *status)
 {
 	unsigned long limit = jiffies + p->patience;
 
@@ -88,7 +88,7 @@ static int command_wait(struct sci_pci *p, u32 *status)
 	}
 }
 
-static int command_result(u32 status)
+static int card_command_result(u32 status)
 {
 	if (status == SCI_PCI_CMD_DONE)
 		return 0;
@@ -99,7 +99,7 @@ static int command_result(u32 status)
 }
 
 /* Returns 0, an enum sci_pci_error, or -ENODEV. */
-static int command(struct sci_pci *p, u32 cmd, u32 node, u32 arg)
+static int card_command(struct sci_pci *p, u32 cmd, u32 node, u32 arg)
 {
 	u32 status;
 	int ret = -ENODEV;
@@ -110,9 +110,9 @@ static int command(struct sci_pci *p, u32 cmd, u32 node, u32 arg)
 		sci_pci_write(p, SCI_PCI_CMD_NODE, node);
 		sci_pci_write(p, SCI_PCI_CMD_ARG, arg);
 		sci_pci_write(p, SCI_PCI_CMD, cmd);
-		ret = command_wait(p, &status);
+		ret = card_command_wait(p, &status);
 		if (!ret)
-			ret = command_result(status);
+			ret = card_command_result(status);
 	}
 	mutex_unlock(&p->cmd_lock);
 	return ret;
@@ -120,7 +120,7 @@ static int command(struct sci_pci *p, u32 cmd, u32 node, u32 arg)
 
 void sci_pci_invalidate(struct sci_pci *p, u32 id)
 {
-	if (command(p, SCI_PCI_CMD_INVALIDATE, 0, id) > 0)
+	if (card_command(p, SCI_PCI_CMD_INVALIDATE, 0, id) > 0)
 		sci_pci_fail(p, "it does not let go of exported memory");
 }
 
@@ -138,16 +138,16 @@ static unsigned long node_silent(struct sci_pci *p, u32 node)
  * A trigger that has waited here while another trigger of the same node got no
  * answer is not tried: many processes wake their peers on a node at once.
  *
- * Return: as command().
+ * Return: as card_command().
  */
-static int command_interrupt(struct sci_pci *p, u32 node, u32 handle)
+static int card_command_interrupt(struct sci_pci *p, u32 node, u32 handle)
 {
 	unsigned long before = node_silent(p, node);
 	int ret = SCI_PCI_ERR_TIMEOUT;
 
 	mutex_lock(&p->trigger_lock);
 	if (node_silent(p, node) == before) {
-		ret = command(p, SCI_PCI_CMD_INTERRUPT, node, handle);
+		ret = card_command(p, SCI_PCI_CMD_INTERRUPT, node, handle);
 		/* without memory for it others try in vain */
 		if (ret == SCI_PCI_ERR_TIMEOUT)
 			xa_store(&p->silent, node, xa_mk_value(before + 1),
@@ -179,7 +179,7 @@ int sci_pci_trigger(struct sci_adapter *a, u32 node, u32 handle)
 	int ret;
 
 	for (;;) {
-		ret = command_interrupt(p, node, handle);
+		ret = card_command_interrupt(p, node, handle);
 		if (ret != SCI_PCI_ERR_BUSY || sci_pci_is_stopping(p) ||
 		    time_after(jiffies, limit))
 			return trigger_errno(ret);

@@ -33,7 +33,7 @@ void sci_pci_dma_fini(struct sci_pci *p)
 			  p->ring_dma);
 }
 
-static struct sci_pci_desc *desc_at(struct sci_pci *p, u32 n)
+static struct sci_pci_desc *dma_desc_at(struct sci_pci *p, u32 n)
 {
 	lockdep_assert_held(&p->dma_lock);
 	return &p->ring[n % ENTRIES];
@@ -42,7 +42,7 @@ static struct sci_pci_desc *desc_at(struct sci_pci *p, u32 n)
 /* ---- waiting ---- */
 
 /* A number that changes while the card does something. */
-static u32 progress(struct sci_pci *p)
+static u32 dma_progress(struct sci_pci *p)
 {
 	return sci_pci_read(p, SCI_PCI_DMA_HEAD) +
 	       sci_pci_read(p, SCI_PCI_COUNTERS + 8 * SCI_PCI_CNT_DMA_WRITES) +
@@ -56,7 +56,8 @@ static u32 progress(struct sci_pci *p)
  *
  * Return: 0, or -ENODEV when the card was given up.
  */
-static int batch_wait(struct sci_pci *p, const struct sci_pci_desc *last, u32 n)
+static int dma_batch_wait(struct sci_pci *p, const struct sci_pci_desc *last,
+			  u32 n)
 {
 	unsigned long end = jiffies + PATIENCES * n * p->patience;
 	unsigned long limit = jiffies + p->patience;
@@ -72,7 +73,7 @@ static int batch_wait(struct sci_pci *p, const struct sci_pci_desc *last, u32 n)
 		if (sci_pci_is_broken(p) ||
 		    sci_pci_is_gone(p, sci_pci_read(p, SCI_PCI_DMA_HEAD)))
 			return -ENODEV;
-		now = progress(p);
+		now = dma_progress(p);
 		if (now != seen && !aborted)
 			limit = jiffies + p->patience;
 		seen = now;
@@ -94,7 +95,7 @@ static int batch_wait(struct sci_pci *p, const struct sci_pci_desc *last, u32 n)
 	return 0;
 }
 
-static int desc_result(const struct sci_pci_desc *d)
+static int dma_desc_result(const struct sci_pci_desc *d)
 {
 	switch (le32_to_cpu(READ_ONCE(d->status))) {
 	case SCI_PCI_DESC_OK:
@@ -109,28 +110,30 @@ static int desc_result(const struct sci_pci_desc *d)
 /* ---- batches ---- */
 
 /* The next @n descriptors have been written, but for what makes them a chain. */
-static int batch_run(struct sci_pci *p, u32 n)
+static int dma_batch_run(struct sci_pci *p, u32 n)
 {
-	struct sci_pci_desc *last = desc_at(p, p->dma_tail + n - 1);
+	struct sci_pci_desc *last = dma_desc_at(p, p->dma_tail + n - 1);
 	u32 first = p->dma_tail, i;
 	int ret;
 
 	if (sci_pci_is_broken(p))
 		return -ENODEV;
 	for (i = 0; i < n - 1; i++)
-		desc_at(p, first + i)->flags |= cpu_to_le16(SCI_PCI_DESC_CHAIN);
+		dma_desc_at(p, first + i)->flags |=
+			cpu_to_le16(SCI_PCI_DESC_CHAIN);
 	last->flags |= cpu_to_le16(SCI_PCI_DESC_IRQ);
 	reinit_completion(&p->dma_done);
 	p->dma_tail += n;
 	sci_pci_write(p, SCI_PCI_DMA_TAIL, p->dma_tail);
-	ret = batch_wait(p, last, n);
+	ret = dma_batch_wait(p, last, n);
 	for (i = 0; i < n && !ret; i++)
-		ret = desc_result(desc_at(p, first + i));
+		ret = dma_desc_result(dma_desc_at(p, first + i));
 	return ret;
 }
 
-static void desc_set(struct sci_pci_desc *d, const struct sci_dma_piece *piece,
-		     u32 done, dma_addr_t local, u32 length)
+static void dma_desc_set(struct sci_pci_desc *d,
+			 const struct sci_dma_piece *piece, u32 done,
+			 dma_addr_t local, u32 length)
 {
 	*d = (struct sci_pci_desc){
 		.local = cpu_to_le64(local),
@@ -143,8 +146,8 @@ static void desc_set(struct sci_pci_desc *d, const struct sci_dma_piece *piece,
 }
 
 /* One descriptor for each run of bytes that is one on the bus. */
-static int copy_table(struct sci_pci *p, const struct sci_dma_piece *piece,
-		      struct sg_table *sgt)
+static int dma_copy_table(struct sci_pci *p, const struct sci_dma_piece *piece,
+			  struct sg_table *sgt)
 {
 	u32 done = 0, n = 0, i, off, length;
 	struct scatterlist *sg;
@@ -153,19 +156,19 @@ static int copy_table(struct sci_pci *p, const struct sci_dma_piece *piece,
 	for_each_sgtable_dma_sg(sgt, sg, i) {
 		for (off = 0; off < sg_dma_len(sg) && !ret; off += length) {
 			length = min(sg_dma_len(sg) - off, p->dma_max);
-			desc_set(desc_at(p, p->dma_tail + n), piece, done,
-				 sg_dma_address(sg) + off, length);
+			dma_desc_set(dma_desc_at(p, p->dma_tail + n), piece,
+				     done, sg_dma_address(sg) + off, length);
 			done += length;
 			if (++n == ENTRIES) {
-				ret = batch_run(p, n);
+				ret = dma_batch_run(p, n);
 				n = 0;
 			}
 		}
 	}
-	return n && !ret ? batch_run(p, n) : ret;
+	return n && !ret ? dma_batch_run(p, n) : ret;
 }
 
-static int check_piece(const struct sci_dma_piece *piece)
+static int dma_check_piece(const struct sci_dma_piece *piece)
 {
 	u64 size = (u64)piece->pages->count << PAGE_SHIFT;
 
@@ -188,7 +191,7 @@ int sci_pci_dma_copy(struct sci_adapter *a, const struct sci_dma_piece *piece)
 	u64 end;
 	int ret;
 
-	ret = check_piece(piece);
+	ret = dma_check_piece(piece);
 	if (ret)
 		return ret;
 	end = DIV_ROUND_UP_ULL(piece->local + piece->length, PAGE_SIZE);
@@ -202,7 +205,7 @@ int sci_pci_dma_copy(struct sci_adapter *a, const struct sci_dma_piece *piece)
 	if (!ret) {
 		mutex_lock(&p->dma_lock);
 		ret = sci_pci_is_stopping(p) ? -ENODEV :
-					       copy_table(p, piece, &sgt);
+					       dma_copy_table(p, piece, &sgt);
 		mutex_unlock(&p->dma_lock);
 		dma_unmap_sgtable(&p->pdev->dev, &sgt, dir, 0);
 	}

@@ -73,7 +73,7 @@ void sci_pci_export_fini(struct sci_pci *p)
 
 /* ---- lists of pages ---- */
 
-static void lists_free(struct device *dev, struct sci_pci_export *x)
+static void export_lists_free(struct device *dev, struct sci_pci_export *x)
 {
 	u32 i;
 
@@ -85,7 +85,7 @@ static void lists_free(struct device *dev, struct sci_pci_export *x)
 				  x->root_dma);
 }
 
-static int lists_alloc(struct device *dev, struct sci_pci_export *x)
+static int export_lists_alloc(struct device *dev, struct sci_pci_export *x)
 {
 	u32 i;
 
@@ -99,7 +99,7 @@ static int lists_alloc(struct device *dev, struct sci_pci_export *x)
 		l->addr = dma_alloc_coherent(dev, LEAF_SIZE, &l->dma,
 					     GFP_KERNEL);
 		if (!l->addr) {
-			lists_free(dev, x);
+			export_lists_free(dev, x);
 			return -ENOMEM;
 		}
 		x->root[i] = cpu_to_le64(l->dma);
@@ -109,7 +109,7 @@ static int lists_alloc(struct device *dev, struct sci_pci_export *x)
 }
 
 /* -EOPNOTSUPP: the bus would be given a copy, not the memory itself. */
-static int lists_fill(struct device *dev, struct sci_pci_export *x)
+static int export_lists_fill(struct device *dev, struct sci_pci_export *x)
 {
 	struct scatterlist *sg;
 	u32 page = 0, i, off;
@@ -136,12 +136,12 @@ static void export_free(struct device *dev, struct sci_pci_export *x)
 {
 	dma_unmap_sgtable(dev, &x->sgt, DMA_BIDIRECTIONAL, 0);
 	sg_free_table(&x->sgt);
-	lists_free(dev, x);
+	export_lists_free(dev, x);
 	sci_pages_put(x->pages);
 	kvfree(x);
 }
 
-static u64 pages_length(const struct sci_pages *pages)
+static u64 export_pages_length(const struct sci_pages *pages)
 {
 	return (u64)pages->count << PAGE_SHIFT;
 }
@@ -152,13 +152,13 @@ static int export_map(struct device *dev, struct sci_pci_export *x)
 	int ret;
 
 	ret = sg_alloc_table_from_pages(&x->sgt, pages->page, pages->count, 0,
-					pages_length(pages), GFP_KERNEL);
+					export_pages_length(pages), GFP_KERNEL);
 	if (ret)
 		return ret;
 	ret = dma_map_sgtable(dev, &x->sgt, DMA_BIDIRECTIONAL, 0);
 	if (ret)
 		goto err_table;
-	ret = lists_fill(dev, x);
+	ret = export_lists_fill(dev, x);
 	if (ret)
 		goto err_map;
 	return 0;
@@ -173,7 +173,7 @@ err_table:
 static struct sci_pci_export *export_create(struct device *dev,
 					    struct sci_pages *pages)
 {
-	u32 n = DIV_ROUND_UP_ULL(pages_length(pages),
+	u32 n = DIV_ROUND_UP_ULL(export_pages_length(pages),
 				 (u64)SCI_PCI_PAGE * SCI_PCI_LEAF_PAGES);
 	struct sci_pci_export *x;
 	int ret;
@@ -183,7 +183,7 @@ static struct sci_pci_export *export_create(struct device *dev,
 		return ERR_PTR(-ENOMEM);
 	x->n_leaves = n;
 	x->pages = pages;
-	ret = lists_alloc(dev, x);
+	ret = export_lists_alloc(dev, x);
 	if (ret)
 		goto err_free;
 	ret = export_map(dev, x);
@@ -193,7 +193,7 @@ static struct sci_pci_export *export_create(struct device *dev,
 	return x;
 
 err_lists:
-	lists_free(dev, x);
+	export_lists_free(dev, x);
 err_free:
 	kvfree(x);
 	return ERR_PTR(ret);
@@ -202,7 +202,7 @@ err_free:
 /* ---- the table ---- */
 
 /* The entry's place, and the id it is to have. */
-static int table_find(struct sci_pci *p, u32 *id)
+static int export_table_find(struct sci_pci *p, u32 *id)
 {
 	u32 mask = p->exports_max - 1;
 
@@ -215,7 +215,8 @@ static int table_find(struct sci_pci *p, u32 *id)
 	return 0;
 }
 
-static void table_set(struct sci_pci *p, u32 id, struct sci_pci_export *x)
+static void export_table_set(struct sci_pci *p, u32 id,
+			     struct sci_pci_export *x)
 {
 	u32 slot = id & (p->exports_max - 1);
 	struct sci_pci_entry *e = &p->entries[slot];
@@ -225,7 +226,7 @@ static void table_set(struct sci_pci *p, u32 id, struct sci_pci_export *x)
 	lockdep_assert_held(&p->export_lock);
 	p->exports[slot] = x;
 	p->exports_used++;
-	e->length = cpu_to_le64(pages_length(x->pages));
+	e->length = cpu_to_le64(export_pages_length(x->pages));
 	e->root = cpu_to_le64(x->root_dma);
 	/* the lists, too, are there before the card looks at them */
 	dma_wmb();
@@ -245,9 +246,9 @@ int sci_pci_expose(struct sci_adapter *a, struct sci_pages *pages, u64 *base)
 	if (IS_ERR(x))
 		return PTR_ERR(x);
 	mutex_lock(&p->export_lock);
-	ret = table_find(p, &id);
+	ret = export_table_find(p, &id);
 	if (!ret)
-		table_set(p, id, x);
+		export_table_set(p, id, x);
 	mutex_unlock(&p->export_lock);
 	if (ret) {
 		export_free(&p->pdev->dev, x);

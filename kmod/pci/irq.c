@@ -97,7 +97,7 @@ void sci_pci_irqs_init(struct sci_pci *p)
 	INIT_WORK(&p->event_work, event_work);
 }
 
-static int vectors(const struct sci_pci *p)
+static int irq_vectors(const struct sci_pci *p)
 {
 	return p->msix ? SCI_PCI_VECTORS : 1;
 }
@@ -111,7 +111,7 @@ static void irqs_free(struct sci_pci *p, int n)
 
 void sci_pci_irqs_free(struct sci_pci *p)
 {
-	irqs_free(p, vectors(p));
+	irqs_free(p, irq_vectors(p));
 }
 
 int sci_pci_irqs_request(struct sci_pci *p)
@@ -141,6 +141,6 @@ void sci_pci_irqs_allow(struct sci_pci *p, u32 events)
 
 	WRITE_ONCE(p->int_mask, events);
 	sci_pci_write(p, SCI_PCI_INT_MASK, events);
-	for (i = 0; i < vectors(p); i++)
+	for (i = 0; i < irq_vectors(p); i++)
 		synchronize_irq(pci_irq_vector(p->pdev, i));
 }

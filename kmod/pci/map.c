@@ -14,8 +14,8 @@ static void __iomem *att_entry(struct sci_pci *p, u32 entry)
 }
 
 /* Write an entry of the ATT, its valid bit last. */
-static void entry_set(struct sci_pci *p, u32 entry, const struct sci_mapping *m,
-		      u64 offset)
+static void att_entry_set(struct sci_pci *p, u32 entry,
+			  const struct sci_mapping *m, u64 offset)
 {
 	void __iomem *e = att_entry(p, entry);
 
@@ -58,8 +58,8 @@ int sci_pci_map(struct sci_adapter *a, struct sci_mapping *m)
 	if (ret)
 		return ret;
 	for (i = 0; i < mapping_entries(m); i++) {
-		entry_set(p, first + i, m,
-			  m->offset + (u64)i * att_page_size(a));
+		att_entry_set(p, first + i, m,
+			      m->offset + (u64)i * att_page_size(a));
 		cond_resched();
 	}
 	/* all of it is there before a store to the window can be */

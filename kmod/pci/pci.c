@@ -88,7 +88,7 @@ static int vectors_alloc(struct sci_pci *p)
 	return n < 0 ? n : 0;
 }
 
-static int bus_set_up(struct sci_pci *p)
+static int card_bus_set_up(struct sci_pci *p)
 {
 	int ret = pcim_enable_device(p->pdev);
 
@@ -101,7 +101,7 @@ static int bus_set_up(struct sci_pci *p)
 	return bars_claim(p);
 }
 
-static void take_down(struct sci_pci *p)
+static void card_take_down(struct sci_pci *p)
 {
 	mutex_lock(&p->state_lock);
 	sci_pci_down(p);
@@ -117,7 +117,7 @@ static int sci_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return -ENOMEM;
 	p->pdev = pdev;
 	sci_pci_init(p);
-	ret = bus_set_up(p);
+	ret = card_bus_set_up(p);
 	if (ret)
 		return ret;
 	p->wq = alloc_workqueue("sci_pci %s", WQ_UNBOUND | WQ_HIGHPRI, 0,
@@ -148,7 +148,7 @@ static void sci_pci_remove(struct pci_dev *pdev)
 {
 	struct sci_pci *p = pci_get_drvdata(pdev);
 
-	take_down(p);
+	card_take_down(p);
 	cancel_work_sync(&p->fail_work);
 	pci_free_irq_vectors(pdev);
 	destroy_workqueue(p->wq);
@@ -169,7 +169,7 @@ static void sci_pci_shutdown(struct pci_dev *pdev)
 /* ---- power, errors and resets of the bus ---- */
 
 /* A card that is up stays up: not every error does harm. */
-static int bring_up(struct sci_pci *p)
+static int card_bring_up(struct sci_pci *p)
 {
 	int ret = 0;
 
@@ -190,13 +190,13 @@ static int bring_up(struct sci_pci *p)
  */
 static int sci_pci_prepare(struct device *dev)
 {
-	take_down(dev_get_drvdata(dev));
+	card_take_down(dev_get_drvdata(dev));
 	return 0;
 }
 
 static void sci_pci_complete(struct device *dev)
 {
-	bring_up(dev_get_drvdata(dev));
+	card_bring_up(dev_get_drvdata(dev));
 }
 
 static const struct dev_pm_ops sci_pci_pm = {
@@ -231,12 +231,12 @@ static pci_ers_result_t sci_pci_slot_reset(struct pci_dev *pdev)
 
 static void sci_pci_resume(struct pci_dev *pdev)
 {
-	bring_up(pci_get_drvdata(pdev));
+	card_bring_up(pci_get_drvdata(pdev));
 }
 
 static void sci_pci_reset_prepare(struct pci_dev *pdev)
 {
-	take_down(pci_get_drvdata(pdev));
+	card_take_down(pci_get_drvdata(pdev));
 }
 
 static const struct pci_error_handlers sci_pci_errors = {
@@ -265,7 +265,7 @@ static struct pci_driver sci_pci_driver = {
 	.err_handler = &sci_pci_errors,
 };
 
-static int __init check_params(void)
+static int __init pci_check_params(void)
 {
 	if (!sci_pci_timeout_us || sci_pci_timeout_us > TIMEOUT_US_MAX) {
 		pr_err("timeout_us=%u is not between 1 and %u\n",
@@ -289,7 +289,7 @@ static int __init check_params(void)
 
 static int __init sci_pci_module_init(void)
 {
-	int ret = check_params();
+	int ret = pci_check_params();
 
 	if (ret)
 		return ret;
