@@ -25,11 +25,16 @@ struct atomic_reply {
 };
 
 /* An atomic under way to a far member. */
-struct team_atomics {
-	uint64_t next;			/* tag of the next request */
+struct far_atomic {
+	struct list link;
+	uint64_t tag;
+	int rank;			/* in the team of all */
+	int result;			/* -EAGAIN: no answer yet */
+	bool waited;			/* somebody waits for it */
+	uint64_t *old;
 };
 
-#define TEAM_CTX_ATOMIC_REPLY	(SCI_TEAM_CONTEXT + 3)
+#define UNDER_WAY_MAX	256		/* atomics that nobody waits for yet */
 
 #define APPLY(type)							\
 	static uint64_t apply_##type(type *word, unsigned int op, type operand, \
@@ -74,134 +79,153 @@ static bool atomic_ok(uint64_t at, unsigned int size, unsigned int op)
 
 /* ---- far ---- */
 
+static void serve(void *arg, const struct sci_handled *m)
+{
+	const struct atomic_request *q = m->data;
+	struct atomic_reply reply = { .error = -EFAULT };
+	struct team_world *w = arg;
+	struct team_region *r = NULL;
+
+	if (m->error || m->len != sizeof(*q))
+		return;
+	if (q->region < sci_load_acquire(&w->n_regions))
+		r = w->regions[q->region];
+	if (r && atomic_ok(q->offset, q->size, q->op) && q->offset <= r->len &&
+	    r->len - q->offset >= q->size) {
+		reply.old = apply(r->base + q->offset, q->size, q->op, q->operand,
+				  q->compare);
+		reply.error = 0;
+	}
+	/* it has room: a member waits for answers before it asks for too many more */
+	sci_handler_send(m->peer, TEAM_ATOMIC_REPLY, m->tag, &reply, sizeof(reply));
+}
+
+/* With the lock. */
+static struct far_atomic *atomic_find(struct team_world *w, uint64_t tag)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &w->atomics) {
+		struct far_atomic *a = container_of(pos, struct far_atomic, link);
+
+		if (a->tag == tag)
+			return a;
+	}
+	return NULL;
+}
+
+static void answered(void *arg, const struct sci_handled *m)
+{
+	const struct atomic_reply *reply = m->data;
+	struct team_world *w = arg;
+	struct far_atomic *a;
+
+	if (m->error || m->len != sizeof(*reply))
+		return;
+	pthread_mutex_lock(&w->atomics_lock);
+	a = atomic_find(w, m->tag);
+	if (a && a->result == -EAGAIN && sci_peer_data(m->peer) == &w->ranks[a->rank]) {
+		if (a->old && !reply->error)
+			memcpy(a->old, &reply->old, sizeof(*a->old));
+		sci_store_release(&a->result, reply->error ? -EFAULT : 0);
+	}
+	pthread_mutex_unlock(&w->atomics_lock);
+}
+
 int atomics_open(struct team_world *w)
 {
-	w->atomics = calloc(1, sizeof(*w->atomics));
-	return w->atomics ? 0 : -ENOMEM;
+	int ret = sci_handler_set(w->ep, TEAM_ATOMIC, serve, w);
+
+	return ret ? ret : sci_handler_set(w->ep, TEAM_ATOMIC_REPLY, answered, w);
 }
 
 void atomics_close(struct team_world *w)
 {
-	free(w->atomics);
+	struct list *l;
+
+	sci_handler_set(w->ep, TEAM_ATOMIC, NULL, NULL);
+	sci_handler_set(w->ep, TEAM_ATOMIC_REPLY, NULL, NULL);
+	while ((l = list_pop(&w->atomics)))
+		free(container_of(l, struct far_atomic, link));
 }
 
-static struct team_region *region_at(struct team_world *w, uint32_t index)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &w->regions)
-		if (!index--)
-			return container_of(pos, struct team_region, link);
-	return NULL;
-}
-
-static uint32_t region_index(const struct team_world *w, const struct team_region *r)
-{
-	const struct list *pos;
-	uint32_t i = 0;
-
-	for (pos = w->regions.next; pos != &r->link; pos = pos->next)
-		i++;
-	return i;
-}
-
-static void serve(struct team_world *w, const struct atomic_request *q,
-		  struct atomic_reply *reply)
-{
-	struct team_region *r = region_at(w, q->region);
-
-	reply->error = -EFAULT;
-	if (!r || !atomic_ok(q->offset, q->size, q->op) || q->offset > r->len ||
-	    r->len - q->offset < q->size)
-		return;
-	reply->old = apply(r->base + q->offset, q->size, q->op, q->operand, q->compare);
-	reply->error = 0;
-}
-
-/* Does what peers have asked for. */
-bool atomics_poll(struct team_world *w)
-{
-	bool any = false;
-	struct sci_status status;
-	struct sci_msg *msg;
-
-	while (!sci_tmatch(w->ep, NULL, TEAM_CTX_ATOMIC, 0, UINT64_MAX, 0, &msg, &status)) {
-		struct atomic_request q;
-		struct atomic_reply reply = { 0 };
-		struct iovec iov = { &reply, sizeof(reply) };
-		struct sci_send send = {
-			.iov = &iov, .n = 1, .tag = status.tag,
-			.context = TEAM_CTX_ATOMIC_REPLY,
-			.flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
-		};
-
-		if (status.len == sizeof(q) && !sci_msg_copy(msg, 0, &q, sizeof(q)))
-			serve(w, &q, &reply);
-		else
-			reply.error = -EPROTO;
-		sci_msg_free(msg);
-		/* no room: the peer's receive ends with the peer, as ours would */
-		while (status.peer && sci_isendm(status.peer, &send, NULL) == -EAGAIN)
-			sci_progress(w->ep);
-		any = true;
-	}
-	return any;
-}
-
-static int reply_wait(struct team_world *w, int rank, struct sci_req *req)
+/* Its end; @a is gone. */
+static int atomic_wait(struct team_world *w, struct far_atomic *a)
 {
 	struct team_wait wait;
 	int ret;
 
 	team_wait_init(&wait, -1);
-	while ((ret = sci_test(req, NULL)) == -EAGAIN) {
+	while (sci_load_acquire(&a->result) == -EAGAIN && !world_dead(w, a->rank))
 		team_wait_more(w, &wait);
-		if (!world_dead(w, rank) || sci_cancel(req))
-			continue;
-		sci_wait(req, -1, NULL);
-		return -ECONNRESET;
-	}
-	return ret == -ENOTCONN ? -ECONNRESET : ret;
+	pthread_mutex_lock(&w->atomics_lock);
+	ret = a->result == -EAGAIN ? -ECONNRESET : a->result;
+	list_del(&a->link);
+	pthread_mutex_unlock(&w->atomics_lock);
+	free(a);
+	return ret;
 }
 
-static int far_atomic(struct team_world *w, int rank, const struct atomic_request *q,
-		      uint64_t *old)
+int atomics_quiet(struct team_world *w)
 {
-	uint64_t tag = sci_fetch_add(&w->atomics->next, 1);
-	struct atomic_reply reply;
+	int ret, first = 0;
+
+	for (;;) {
+		struct far_atomic *a = NULL;
+		struct list *pos, *n;
+
+		pthread_mutex_lock(&w->atomics_lock);
+		list_for_each_safe(pos, n, &w->atomics) {
+			a = container_of(pos, struct far_atomic, link);
+			if (!a->waited)
+				break;
+			a = NULL;
+		}
+		if (a)
+			a->waited = true;
+		pthread_mutex_unlock(&w->atomics_lock);
+		if (!a)
+			return first;
+		ret = atomic_wait(w, a);
+		first = first ? first : ret;
+	}
+}
+
+/* @wait: the caller waits for it, else sci_team_quiet() does. */
+static int far_atomic(struct team_world *w, int rank, const struct atomic_request *q,
+		      uint64_t *old, bool wait)
+{
+	struct far_atomic *a;
 	struct sci_peer *peer;
-	struct sci_req *recv, *send;
 	int ret = world_peer(w, rank, &peer);
 
-	ret = ret ? ret : sci_itrecv(w->ep, peer, TEAM_CTX_ATOMIC_REPLY, tag, 0, &reply,
-				     sizeof(reply), &recv);
 	if (ret)
 		return ret;
-	ret = sci_itsend(peer, TEAM_CTX_ATOMIC, tag, q, sizeof(*q), &send);
-	if (ret) {
-		sci_cancel(recv);
-		sci_wait(recv, -1, NULL);
-		return ret;
-	}
-	ret = reply_wait(w, rank, send);
-	if (ret) {
-		sci_cancel(recv);
-		sci_wait(recv, -1, NULL);
-		return ret;
-	}
-	ret = reply_wait(w, rank, recv);
+	if (!wait && ++w->atomics_free % UNDER_WAY_MAX == 0)
+		atomics_quiet(w);
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->rank = rank;
+	a->old = old;
+	a->result = -EAGAIN;
+	a->waited = wait;
+	pthread_mutex_lock(&w->atomics_lock);
+	a->tag = w->atomic_tag++;
+	list_add_tail(&a->link, &w->atomics);
+	pthread_mutex_unlock(&w->atomics_lock);
+	while ((ret = sci_handler_send(peer, TEAM_ATOMIC, a->tag, q, sizeof(*q))) == -EAGAIN)
+		world_poll(w);
 	if (ret)
-		return ret;
-	if (old)
-		*old = reply.old;
-	return (int)reply.error;
+		sci_store_release(&a->result, ret == -ENOTCONN ? -ECONNRESET : ret);
+	return wait || ret ? atomic_wait(w, a) : 0;
 }
 
 /* ---- calls ---- */
 
-int sci_team_atomic(struct sci_team *team, void *word, unsigned int size,
-		    enum sci_atomic op, uint64_t operand, uint64_t compare,
-		    uint64_t *old, int rank)
+static int team_atomic(struct sci_team *t, void *word, unsigned int size, unsigned int op,
+		       uint64_t operand, uint64_t compare, uint64_t *old, int rank,
+		       bool wait)
 {
 	struct atomic_request q = { .operand = operand, .compare = compare,
 				    .op = (uint8_t)op, .size = (uint8_t)size };
@@ -210,27 +234,34 @@ int sci_team_atomic(struct sci_team *team, void *word, unsigned int size,
 	void *ptr;
 	int ret;
 
-	if (!team || !atomic_ok((size_t)word, size, op))
+	if (!t || !atomic_ok((size_t)word, size, op))
 		return -EINVAL;
-	ret = world_usable(team->world);
-	ret = ret ? ret : symmetric_at(team, word, size, rank, &ptr, &key, &q.offset);
+	ret = world_usable(t->world);
+	ret = ret ? ret : symmetric_at(t, word, size, rank, &ptr, &key, &q.offset);
 	if (ret)
 		return ret;
 	if (!ptr) {
-		q.region = region_index(team->world, region_find(team->world, word, size));
-		return far_atomic(team->world, team->members[rank].world, &q, old);
+		q.region = region_find(t->world, word, size);
+		return far_atomic(t->world, t->members[rank].world, &q, old, wait);
 	}
 	value = apply(ptr, size, op, operand, compare);
 	if (old)
 		*old = value;
 	if (op != SCI_ATOMIC_GET)
-		world_wake(team->world, team->members[rank].world);
+		world_wake(t->world, t->members[rank].world);
 	return 0;
+}
+
+int sci_team_atomic(struct sci_team *team, void *word, unsigned int size,
+		    enum sci_atomic op, uint64_t operand, uint64_t compare,
+		    uint64_t *old, int rank)
+{
+	return team_atomic(team, word, size, op, operand, compare, old, rank, old);
 }
 
 int sci_team_atomic_nbi(struct sci_team *team, void *word, unsigned int size,
 			enum sci_atomic op, uint64_t operand, uint64_t compare,
 			uint64_t *old, int rank)
 {
-	return sci_team_atomic(team, word, size, op, operand, compare, old, rank);
+	return team_atomic(team, word, size, op, operand, compare, old, rank, false);
 }

@@ -69,8 +69,11 @@ int far_quiet(struct team_world *w)
 	struct list *l;
 	int ret, first = 0;
 
-	if (!w->far || !atomic_load(&w->far_puts))
+	if (!w->far)
 		return 0;
+	first = atomics_quiet(w);
+	if (!atomic_load(&w->far_puts))
+		return first;
 	pthread_mutex_lock(&w->far_lock);
 	while ((l = list_pop(&w->puts))) {
 		struct far_put *f = container_of(l, struct far_put, link);

@@ -23,7 +23,6 @@ static void region_free(struct team_world *w, struct team_region *r)
 		sci_buf_free(w->ep, r->base);
 	free(r->keys);
 	free(r->remote);
-	free(r->bases);
 	free(r);
 }
 
@@ -66,8 +65,7 @@ static int region_new(struct team_world *w, void *addr, size_t len,
 		return ret;
 	r->keys = calloc((size_t)w->size, sizeof(*r->keys));
 	r->remote = calloc((size_t)w->size, sizeof(*r->remote));
-	r->bases = calloc((size_t)w->size, sizeof(*r->bases));
-	if (!r->keys || !r->remote || !r->bases)
+	if (!r->keys || !r->remote)
 		return ret;
 	r->len = len;
 	r->heap = !addr;
@@ -82,7 +80,6 @@ static int region_new(struct team_world *w, void *addr, size_t len,
 
 struct region_hello {
 	struct sci_key key;
-	uint64_t base;
 	uint64_t len;
 	int64_t error;
 };
@@ -112,7 +109,6 @@ static int region_map(struct sci_team *t, struct team_region *r,
 		void *addr = r->base;
 
 		r->keys[to] = all[m].key;
-		r->bases[to] = all[m].base;
 		if (w->ranks[to].group != w->ranks[w->rank].group)
 			continue;
 		if (i)
@@ -122,44 +118,51 @@ static int region_map(struct sci_team *t, struct team_region *r,
 	return ret;
 }
 
+static void region_publish(struct team_world *w, struct team_region *r)
+{
+	w->regions[w->n_regions] = r;
+	sci_store_release(&w->n_regions, w->n_regions + 1);
+}
+
 static int region_add(struct sci_team *t, void *addr, size_t len)
 {
 	struct team_world *w = t->world;
 	struct region_hello mine = { .len = len }, *all;
 	struct team_region *r;
+	bool published = false;
 	int ret;
 
 	all = calloc((size_t)t->size, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	mine.error = region_new(w, addr, len, &r);
-	if (!mine.error) {
+	if (!mine.error)
 		mine.key = r->keys[w->rank];
-		mine.base = (uint64_t)(size_t)r->base;
-	}
+	if (w->n_regions == TEAM_REGIONS)
+		mine.error = -ENOSPC;
 	ret = sci_team_allgather(t, &mine, sizeof(mine), all);
 	if (!ret) {
 		ret = r ? region_map(t, r, all) : -ENOMEM;
+		/* a member that gets to know first may name it at once */
+		if (!ret)
+			region_publish(w, r);
+		published = !ret;
 		ret = agree(t, ret);
 	}
 	free(all);
-	if (ret) {
-		if (r)
-			region_free(w, r);
-		return ret;
-	}
-	pthread_mutex_lock(&w->lock);
-	list_add_tail(&r->link, &w->regions);
-	if (!w->first)
-		w->first = r;
-	pthread_mutex_unlock(&w->lock);
-	return 0;
+	if (!ret)
+		return 0;
+	if (published)
+		sci_store_release(&w->n_regions, w->n_regions - 1);
+	if (r)
+		region_free(w, r);
+	return ret;
 }
 
 /* The first region is found by sci_team_ptr() itself. */
 void symmetric_view(struct sci_team *t)
 {
-	const struct team_region *r = t->world->first;
+	const struct team_region *r = t->world->n_regions ? t->world->regions[0] : NULL;
 
 	t->view.ranks = (size_t)t->size;
 	t->view.shift = t->shift;
@@ -192,11 +195,9 @@ int symmetric_open(struct sci_team *all, uint64_t size)
 
 void symmetric_close(struct team_world *w)
 {
-	struct list *l;
-
-	while ((l = list_pop(&w->regions)))
-		region_free(w, container_of(l, struct team_region, link));
-	w->first = NULL;
+	for (unsigned int i = 0; i < w->n_regions; i++)
+		region_free(w, w->regions[i]);
+	w->n_regions = 0;
 }
 
 void *sci_team_ptr_any(const struct sci_team *team, const void *addr, int rank)
@@ -224,30 +225,39 @@ struct alloc_hello {
 /* In the first region with room. */
 static int alloc_here(struct team_world *w, struct alloc_hello *a, void **addr)
 {
-	struct list *pos, *n;
 	size_t at;
 
-	a->region = 0;
-	list_for_each_safe(pos, n, &w->regions) {
-		struct team_region *r = container_of(pos, struct team_region, link);
+	for (unsigned int i = 0; i < w->n_regions; i++) {
+		struct team_region *r = w->regions[i];
 		int ret = r->heap ? heap_alloc(&r->blocks, a->len, a->align, &at) : -ENOSPC;
 
-		if (ret != -ENOSPC) {
-			a->offset = ret ? 0 : at;
-			*addr = ret ? NULL : r->base + at;
-			return ret;
-		}
-		a->region++;
+		if (ret == -ENOSPC)
+			continue;
+		a->region = i;
+		a->offset = ret ? 0 : at;
+		*addr = ret ? NULL : r->base + at;
+		return ret;
 	}
 	return -ENOSPC;
 }
 
+/* The block that begins at @addr: the region it is in, and where. */
+static struct team_region *block_find(struct team_world *w, const void *addr, size_t *at)
+{
+	unsigned int i = region_find(w, addr, 1);
+
+	if (i == TEAM_REGIONS || !w->regions[i]->heap)
+		return NULL;
+	*at = (size_t)addr - (size_t)w->regions[i]->base;
+	return w->regions[i];
+}
+
 static int free_here(struct team_world *w, const void *addr)
 {
-	struct team_region *r = region_find(w, addr, 1);
+	size_t at;
+	struct team_region *r = block_find(w, addr, &at);
 
-	return r && r->heap ? heap_free(&r->blocks, (size_t)addr - (size_t)r->base) :
-			      -EINVAL;
+	return r ? heap_free(&r->blocks, at) : -EINVAL;
 }
 
 /* Whether all have asked for the same and got the same. */
@@ -298,7 +308,7 @@ int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 	*addr = NULL;
 	ret = alloc_once(team, &mine, all, addr);
 	if (ret == -ENOSPC) {
-		more = team->world->first->len;
+		more = team->world->regions[0]->len;
 		ret = region_add(team, NULL, whole_pages(len > more ? len : more));
 		ret = ret ? ret : alloc_once(team, &mine, all, addr);
 	}
@@ -323,11 +333,12 @@ int sci_team_free(struct sci_team *team, void *addr)
 size_t sci_team_alloc_size(struct sci_team *team, const void *addr)
 {
 	struct team_region *r;
+	size_t at;
 
 	if (!team || world_usable(team->world))
 		return 0;
-	r = region_find(team->world, addr, 1);
-	return r && r->heap ? heap_size(&r->blocks, (size_t)addr - (size_t)r->base) : 0;
+	r = block_find(team->world, addr, &at);
+	return r ? heap_size(&r->blocks, at) : 0;
 }
 
 int sci_team_register(struct sci_team *team, void *addr, size_t len)

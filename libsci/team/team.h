@@ -45,7 +45,9 @@
 #define TEAM_CTX_CREATE	(SCI_TEAM_CONTEXT + 1)
 #define TEAM_CTX_REPLY	(SCI_TEAM_CONTEXT + 2)
 #define TEAM_CTX_BYE	(SCI_TEAM_CONTEXT + 4)
-#define TEAM_CTX_ATOMIC	(SCI_CONTEXT_SERVICE + 0x40)
+#define TEAM_REGIONS	64u		/* pieces of the heap, registered memory */
+#define TEAM_ATOMIC	(SCI_HANDLER_LIBRARY + 0)
+#define TEAM_ATOMIC_REPLY	(SCI_HANDLER_LIBRARY + 1)
 
 /* ---- world ---- */
 
@@ -73,7 +75,7 @@ struct team_chunk {
 	struct team_heap heap;
 };
 
-struct team_atomics;
+struct team_region;
 
 struct team_world {
 	struct sci_boot *boot;
@@ -99,14 +101,18 @@ struct team_world {
 	struct list chunks;		/* control memory */
 	struct team_page *page;		/* this process's */
 	/* symmetric memory */
-	struct list regions;
-	struct team_region *first;
+	struct team_region *regions[TEAM_REGIONS];
+	unsigned int n_regions;		/* grows when the region is there */
 	/* one-sided calls under way */
 	pthread_mutex_t far_lock;
 	struct list puts;
 	int far_error;
 	_Atomic int far_puts;
-	struct team_atomics *atomics;
+	/* atomics under way: atomic.c */
+	pthread_mutex_t atomics_lock;	/* handlers take it */
+	struct list atomics;
+	uint64_t atomic_tag;
+	unsigned int atomics_free;	/* started, with nobody waiting */
 };
 
 extern _Atomic uint32_t team_fork_gen;	/* forks between the first process and this one */
@@ -242,7 +248,6 @@ void team_free(struct sci_team *t);
 /* ---- symmetric memory ---- */
 
 struct team_region {
-	struct list link;
 	uint8_t *base;			/* the caller's part */
 	size_t len;
 	bool heap;			/* sci_team_alloc() may use it */
@@ -250,29 +255,25 @@ struct team_region {
 	struct team_heap blocks;
 	struct sci_key *keys;		/* by world rank */
 	size_t *remote;			/* ... its part as mapped here; 0: far */
-	uint64_t *bases;		/* ... where it is there */
 };
 
-/* The piece that all of [@addr, @addr + @len) lies in; NULL: it is not symmetric. */
-static inline struct team_region *region_find(const struct team_world *w, const void *addr,
-					      size_t len)
+/*
+ * The piece that all of [@addr, @addr + @len) lies in, by its number, which is the same
+ * on all members; TEAM_REGIONS: it is not symmetric.
+ */
+static inline unsigned int region_find(const struct team_world *w, const void *addr,
+				       size_t len)
 {
-	struct team_region *r = w->first;
-	const struct list *pos;
-	size_t at;
+	unsigned int n = sci_load_acquire(&w->n_regions);
 
-	if (!r)
-		return NULL;
-	at = (size_t)addr - (size_t)r->base;
-	if (at < r->len && len <= r->len - at)
-		return r;
-	for (pos = r->link.next; pos != &w->regions; pos = pos->next) {
-		r = container_of(pos, struct team_region, link);
-		at = (size_t)addr - (size_t)r->base;
+	for (unsigned int i = 0; i < n; i++) {
+		const struct team_region *r = w->regions[i];
+		size_t at = (size_t)addr - (size_t)r->base;
+
 		if (at < r->len && len <= r->len - at)
-			return r;
+			return i;
 	}
-	return NULL;
+	return TEAM_REGIONS;
 }
 
 /*
@@ -285,6 +286,7 @@ static inline int symmetric_at(const struct sci_team *t, const void *addr, size_
 {
 	const struct team_region *r;
 	size_t at = (size_t)addr - t->view.base;
+	unsigned int region;
 	int world;
 
 	if (!rank_ok(t, rank))
@@ -293,9 +295,10 @@ static inline int symmetric_at(const struct sci_team *t, const void *addr, size_
 		*ptr = (void *)((size_t)addr + t->shift[rank]);
 		return 0;
 	}
-	r = region_find(t->world, addr, len);
-	if (!r)
+	region = region_find(t->world, addr, len);
+	if (region == TEAM_REGIONS)
 		return -EFAULT;
+	r = t->world->regions[region];
 	world = t->members[rank].world;
 	*offset = (uint64_t)((const uint8_t *)addr - r->base);
 	*key = &r->keys[world];
@@ -315,7 +318,9 @@ int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64
 int far_quiet(struct team_world *w);
 int atomics_open(struct team_world *w);
 void atomics_close(struct team_world *w);
-bool atomics_poll(struct team_world *w);
+
+/* Waits for all atomics under way. */
+int atomics_quiet(struct team_world *w);
 
 /* ---- collective calls ---- */
 

@@ -36,6 +36,7 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
 		ret = sci_peer_open(w->ep, &r->addr, -1, &p);
 		if (ret)
 			return ret;
+		sci_peer_set_data(p, r);
 		sci_store_release(&r->peer, p);
 	}
 	*peer = p;
@@ -181,8 +182,6 @@ void world_poll(struct team_world *w)
 	sci_progress(w->ep);
 	if (sci_load_relaxed(&w->queued))
 		colls_poll(w);
-	if (w->far)
-		atomics_poll(w);
 	if (sci_load_relaxed(&w->broken) && w->far)
 		broken_poll(w);
 	if (now < sci_load_relaxed(&w->poll_ms))
@@ -278,7 +277,7 @@ static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode
 		mine->group = mode == MEMORY_NODE ? mine->addr.node : 0;
 	ret = world_alloc(w, len, &page, &mine->page);
 	w->page = ret ? NULL : page;
-	return ret;
+	return ret ? ret : atomics_open(w);
 }
 
 /* How many ranks are on this machine as far as is known, against its CPUs. */
@@ -352,6 +351,7 @@ static void world_free_all(struct team_world *w)
 	pthread_mutex_destroy(&w->boot_lock);
 	pthread_mutex_destroy(&w->broken_lock);
 	pthread_mutex_destroy(&w->far_lock);
+	pthread_mutex_destroy(&w->atomics_lock);
 	free(w->ranks);
 	free(w);
 }
@@ -368,9 +368,10 @@ static int world_new(struct team_world **out)
 	pthread_mutex_init(&w->boot_lock, NULL);
 	pthread_mutex_init(&w->broken_lock, NULL);
 	pthread_mutex_init(&w->far_lock, NULL);
+	pthread_mutex_init(&w->atomics_lock, NULL);
 	list_init(&w->teams);
 	list_init(&w->chunks);
-	list_init(&w->regions);
+	list_init(&w->atomics);
 	list_init(&w->puts);
 	pthread_once(&once, watch_forks);
 	w->fork_gen = atomic_load(&team_fork_gen);
@@ -443,7 +444,6 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
 	mine.error = world_endpoint(w, attr ? attr->flags : 0, mode, &mine);
 	ret = world_meet(w, &mine);
 	w->crowded = is_crowded(w);
-	ret = ret ? ret : atomics_open(w);
 	ret = ret ? ret : world_team(w, &t);
 	ret = ret ? ret : symmetric_open(t, size);
 	if (ret) {

@@ -274,7 +274,7 @@ TEST(comparisons_know_signs_and_sizes)
 
 static void atomics(void *arg)
 {
-	uint64_t *w, old = 0, all[RANKS_MAX], sum = 0;
+	uint64_t *w, old = 0, all[RANKS_MAX], sum = 0, seen[100];
 	uint32_t *half;
 	int n;
 
@@ -285,8 +285,13 @@ static void atomics(void *arg)
 	for (int i = 0; i < 300; i++)
 		CHECK_EQ(sci_team_atomic(team, &w[0], 8, SCI_ATOMIC_ADD, 3, 0,
 					 i % 2 ? &old : NULL, i % n), 0);
-	for (int i = 0; i < 100; i++)
-		CHECK_EQ(sci_team_atomic_nbi(team, half, 4, SCI_ATOMIC_ADD, 1, 0, &old, 0), 0);
+	for (int i = 0; i < 100; i++) {
+		seen[i] = 1000;
+		CHECK_EQ(sci_team_atomic_nbi(team, half, 4, SCI_ATOMIC_ADD, 1, 0, &seen[i], 0), 0);
+	}
+	CHECK_EQ(sci_team_quiet(team), 0);
+	for (int i = 1; i < 100; i++)
+		CHECK(seen[i] > seen[i - 1] && seen[i] < 100u * (unsigned int)n);
 	/* the one that finds 0 has it */
 	old = 1;
 	CHECK_EQ(sci_team_atomic(team, &w[1], 8, SCI_ATOMIC_CAS, (uint64_t)me + 1, 0, &old, 1), 0);

@@ -122,8 +122,9 @@ int sci_team_addr(const struct sci_team *team, int rank, struct sci_addr *addr);
  * sci_team_peer() - the connection to a member's endpoint
  * @peer: the team's, not to be disconnected
  *
- * The connection is made when it is first used. Untagged messages, and tagged ones
- * with contexts below SCI_TEAM_CONTEXT, are the program's.
+ * The connection is made when it is first used. Untagged messages, tagged ones with
+ * contexts below SCI_TEAM_CONTEXT, and handlers from SCI_HANDLER_USER on are the
+ * program's. sci_peer_set_data() is the team's.
  */
 int sci_team_peer(struct sci_team *team, int rank, struct sci_peer **peer);
 
