@@ -186,6 +186,48 @@ int shm_bind(struct shm *shm, const char *name, int type, int *fd)
 	return 0;
 }
 
+/* A connection to whoever has an abstract name, without waiting; -1: none. */
+static int call_owner(struct shm *shm, const char *name)
+{
+	struct sockaddr_un sa;
+	socklen_t len = address(shm, name, &sa);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
+
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&sa, len)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/**
+ * shm_name_taken() - a name that we want is taken
+ *
+ * Locked.  Any user of the machine may bind an abstract name.  If this one belongs
+ * to a user whom we do not trust, print whose it is and what helps, once: the
+ * program learns only that the name is taken.
+ */
+void shm_name_taken(struct shm *shm, const char *name)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	int fd;
+
+	if (shm->told_of_stranger || shm->rundir >= 0)
+		return;
+	fd = call_owner(shm, name);
+	if (fd < 0)
+		return;
+	if (!shm_trusts(shm, fd) &&
+	    !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
+		shm->told_of_stranger = true;
+		fprintf(stderr, "libsci: user %u has the name %s: set SCI_RUNDIR to a directory that only the cluster's users can write to, or take another cluster\n",
+			(unsigned int)cred.uid, name);
+	}
+	close(fd);
+}
+
 /**
  * shm_unbind() - own a name no longer
  * @shared: others may hold the same socket

@@ -317,6 +317,8 @@ static int try_name(struct sci_lseg *s)
 	} else {
 		shm_name(shm, name, SHM_SEGMENT, shm->node, s->id);
 		ret = shm_port_open(&s->port, name);
+		if (ret == -EEXIST)
+			shm_name_taken(shm, name);
 	}
 	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;

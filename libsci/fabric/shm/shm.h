@@ -120,6 +120,7 @@ struct shm {
 	size_t huge;			/* bytes of a huge page; 0: none */
 	bool wake_barrier;		/* the kernel does it for us */
 	int rundir;			/* -1: abstract names */
+	bool told_of_stranger;		/* see shm_name_taken() */
 	int presence;
 	char presence_name[SHM_NAME_MAX];
 	struct sci_link_status link;
@@ -221,6 +222,7 @@ bool shm_node_exists(struct shm *shm, unsigned int node);
 void shm_name(struct shm *shm, char *name, enum shm_kind kind,
 	      unsigned int node, uint32_t id);
 int shm_bind(struct shm *shm, const char *name, int type, int *fd);
+void shm_name_taken(struct shm *shm, const char *name);
 void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd);
 int shm_dial(struct shm *shm, const char *name, struct shm_pending *call);
 int shm_dial_locked(struct shm *shm, const char *name, int *fd);
