@@ -98,25 +98,48 @@ case_link_down_for_5_s() {
 
 link_is() { [[ $(on "$1" cat /sys/class/sci/sci0/link/state) == "$2" ]]; }
 
-# The processes there are gone with it: new ones take their place.
+# Node 8 has ended, and the processes there with it: new ones take their place.
+node_8_returns() {
+	local i
+	for i in $(ids); do
+		((i != 8)) || continue
+		wait "${job[owner-8-$i]}"
+	done
+	wait "${job[listener-8-4]}"
+	cluster start 8 || return
+	serve_all
+}
+
+serve_all() {
+	local i
+	for i in $(ids); do
+		((i == 8)) || serve 8 "$i" "$((i != 4))"
+	done
+}
+
 case_a_machine_is_killed_and_returns() {
 	kill_it() {
-		local i
 		cluster kill 8 || return
 		injected 1
-		for i in $(ids); do
-			((i != 8)) || continue
-			wait "${job[owner-8-$i]}"
-		done
-		wait "${job[listener-8-4]}"
-		cluster start 8 || return
-		for i in $(ids); do
-			((i == 8)) || serve 8 "$i" "$((i != 4))"
-		done
+		node_8_returns
 	}
 	# time to boot
 	seconds=$((20 * slow)) amid_traffic 1 kill_it
 }
+
+# Its kernel stops the card first, which others are storing to.
+case_a_machine_reboots_and_returns() {
+	reboot_it() {
+		SCI_EXEC_LIMIT=60 on 8 'reboot -f'
+		injected 1
+		within 60 has_ended 8 || return
+		grep 'reboot: Restarting system' "$D/8/console.log" || return
+		node_8_returns
+	}
+	seconds=$((20 * slow)) amid_traffic 1 reboot_it
+}
+
+has_ended() { ! kill -0 "$(<"$D/$1/qemu.pid")"; }
 
 case_the_switch_is_restarted() {
 	restart() {
@@ -149,6 +172,14 @@ case_garbage_from_a_peers_kernel() {
 	seconds=$((8 * slow)) amid_traffic 1 garble
 }
 
+modules_unload() { on "$1" 'rmmod sci_pci && rmmod sci'; }
+
+modules_load() {
+	on "$1" 'while read -r m o; do insmod $m $o || exit; done </vm/modules
+		chmod 666 /dev/sci*' || return
+	within 20 link_is "$1" up
+}
+
 case_modules_are_loaded_anew() {
 	anew() {
 		local i
@@ -158,13 +189,9 @@ case_modules_are_loaded_anew() {
 			((i == 8)) || wait "${job[owner-8-$i]}"
 		done
 		wait "${job[listener-8-4]}"
-		on 8 'rmmod sci_pci && rmmod sci && sleep 1 && while read -r m o; do insmod $m $o || exit; done </vm/modules
-			chmod 666 /dev/sci*' || return
+		modules_unload 8 && sleep 1 && modules_load 8 || return
 		injected 1
-		within 20 link_is 8 up || return
-		for i in $(ids); do
-			((i == 8)) || serve 8 "$i" "$((i != 4))"
-		done
+		serve_all
 	}
 	seconds=$((8 * slow)) amid_traffic 1 anew
 }
@@ -184,9 +211,7 @@ case_the_card_is_pulled_and_put_in() {
 		within 20 card_is 8 there || return
 		on 8 chmod 666 /dev/sci0
 		within 20 link_is 8 up || return
-		for i in $(ids); do
-			((i == 8)) || serve 8 "$i" "$((i != 4))"
-		done
+		serve_all
 	}
 	seconds=$((15 * slow)) amid_traffic 1 pull
 }
