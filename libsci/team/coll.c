@@ -55,6 +55,7 @@ static void queue_step(struct sci_team *t)
 			return;
 		list_del(&c->link);
 		sci_store_relaxed(&t->world->queued, t->world->queued - 1);
+		sci_store_release(&t->queued, t->queued - 1);
 		sci_store_release(&c->result, ret);
 	}
 }
@@ -78,6 +79,7 @@ static void coll_queue(struct sci_coll *c)
 	c->result = -EAGAIN;
 	list_add_tail(&c->link, &c->team->queue);
 	sci_store_relaxed(&w->queued, w->queued + 1);
+	sci_store_release(&c->team->queued, c->team->queued + 1);
 	queue_step(c->team);
 	pthread_mutex_unlock(&w->lock);
 }
@@ -119,7 +121,7 @@ static int coll_run(struct sci_coll *c)
 	uint64_t k = 0;
 	int at = 0, ret;
 
-	if (!list_empty(&t->queue)) {
+	if (sci_load_acquire(&t->queued)) {
 		coll_queue(c);
 		return coll_wait(c, -1);
 	}

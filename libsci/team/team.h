@@ -224,7 +224,8 @@ struct sci_team {
 	int group;			/* this member's */
 	uint32_t seq;
 	/* coll.c */
-	struct list queue;
+	struct list queue;		/* with world->lock */
+	int queued;			/* calls in it */
 };
 
 static inline bool rank_ok(const struct sci_team *t, int rank)
