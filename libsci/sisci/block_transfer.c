@@ -73,7 +73,7 @@ static void block_run(struct sci_job *job)
 	sci_put(b);
 }
 
-static sci_error_t start(struct sci_block_obj *b)
+static sci_error_t block_start(struct sci_block_obj *b)
 {
 	sci_error_t err = sci_transfer_check(&b->t);
 
@@ -112,7 +112,7 @@ static sci_error_t start_transfer(sci_map_t src, sci_map_t dst,
 	if (!err) {
 		struct sci_transfer t = b->t;
 
-		err = start(b);
+		err = block_start(b);
 		if (!err) {
 			*block = sci_handle(b);
 			/* without a thread of the pool's, this one does it */
@@ -168,7 +168,7 @@ void sci_block_destroy(void *obj)
 		block_free(b);
 }
 
-static void wait_done(struct sci_block_obj *b, unsigned int timeout)
+static void block_wait_done(struct sci_block_obj *b, unsigned int timeout)
 {
 	const struct timespec deadline = sci_deadline(timeout);
 	int ret = 0;
@@ -185,7 +185,7 @@ static sci_error_t wait_block(struct sci_block_obj *b, unsigned int timeout)
 	if (b->cb)
 		return SCI_ERR_ILLEGAL_OPERATION;
 	pthread_mutex_lock(&b->obj.lock);
-	wait_done(b, timeout);
+	block_wait_done(b, timeout);
 	if (b->done)
 		err = b->status;
 	else

@@ -180,9 +180,8 @@ static sci_error_t start_worker(struct sci_dma_obj *q)
 
 /* ---- create and remove ---- */
 
-static sci_error_t create(sci_desc_t sd, sci_dma_queue_t *queue,
-			  unsigned int adapter, unsigned int max_entries,
-			  unsigned int flags)
+static sci_error_t dma_create(sci_desc_t sd, sci_dma_queue_t *queue, unsigned int adapter,
+			      unsigned int max_entries, unsigned int flags)
 {
 	struct sci_desc_obj *d;
 	struct sci_dma_obj *q;
@@ -220,7 +219,7 @@ void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *queue,
 		       unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, ENGINES | SCI_FLAG_DMA_PHDMA,
-		 create(sd, queue, localAdapterNo, maxEntries, flags));
+		 dma_create(sd, queue, localAdapterNo, maxEntries, flags));
 }
 SISCI_EXPORT(SCICreateDMAQueue);
 
@@ -410,7 +409,7 @@ static sci_error_t fill(struct sci_dma_obj *q, const struct request *req)
 	return err;
 }
 
-static bool deliver(const struct sci_listener *to, const struct sci_note *note)
+static bool dma_deliver(const struct sci_listener *to, const struct sci_note *note)
 {
 	sci_cb_dma_t cb = (sci_cb_dma_t)to->cb;
 
@@ -423,7 +422,9 @@ static sci_error_t post(struct sci_dma_obj *q, sci_cb_dma_t cb, void *arg,
 			unsigned int flags, struct sci_notifier **old)
 {
 	const struct sci_listener to = {
-		.deliver = deliver, .cb = (void (*)(void))cb, .arg = arg,
+		.deliver = dma_deliver,
+		.cb = (void (*)(void))cb,
+		.arg = arg,
 		.handle = sci_handle(q),
 	};
 	struct sci_notifier *events = NULL;
@@ -444,7 +445,7 @@ static sci_error_t post(struct sci_dma_obj *q, sci_cb_dma_t cb, void *arg,
 	return SCI_ERR_OK;
 }
 
-static sci_error_t wait_done(struct sci_dma_obj *q, unsigned int timeout)
+static sci_error_t dma_wait_done(struct sci_dma_obj *q, unsigned int timeout)
 {
 	const struct timespec deadline = sci_deadline(timeout);
 	int ret = 0;
@@ -509,7 +510,7 @@ static sci_error_t enqueue(struct sci_dma_obj *q, const struct request *req,
 		return err;
 	}
 	if (req->flags & (SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_RESET)) {
-		err = wait_done(q, SCI_INFINITE_TIMEOUT);
+		err = dma_wait_done(q, SCI_INFINITE_TIMEOUT);
 		err = err ? err : outcome(q);
 	}
 	if (req->flags & SCI_FLAG_DMA_RESET &&
@@ -615,7 +616,7 @@ static sci_error_t do_abort(sci_dma_queue_t queue)
 	pthread_mutex_lock(&q->obj.lock);
 	if (q->state == SCI_DMAQUEUE_POSTED) {
 		atomic_store(&q->abort, true);
-		wait_done(q, SCI_INFINITE_TIMEOUT);
+		dma_wait_done(q, SCI_INFINITE_TIMEOUT);
 	}
 	pthread_mutex_unlock(&q->obj.lock);
 	sci_put(q);
@@ -666,7 +667,7 @@ static sci_error_t do_wait(sci_dma_queue_t queue, unsigned int timeout,
 	    q->events)
 		err = SCI_ERR_ILLEGAL_OPERATION;
 	else
-		err = wait_done(q, timeout);
+		err = dma_wait_done(q, timeout);
 	*state = q->state;
 	pthread_mutex_unlock(&q->obj.lock);
 	sci_put(q);
@@ -690,8 +691,8 @@ SISCI_EXPORT(SCIWaitForDMAQueue);
 #define START_FLAGS	(ENGINES | SCI_FLAG_DMA_READ | SCI_FLAG_DMA_WAIT | \
 			 SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST)
 
-static sci_error_t start(struct sci_dma_obj *q, const struct request *req,
-			 struct sci_notifier **old)
+static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req,
+			     struct sci_notifier **old)
 {
 	sci_dma_queue_state_t before = q->state;
 	sci_error_t err;
@@ -706,7 +707,7 @@ static sci_error_t start(struct sci_dma_obj *q, const struct request *req,
 	}
 	if (!(req->flags & SCI_FLAG_DMA_WAIT))
 		return SCI_ERR_OK;
-	err = wait_done(q, SCI_INFINITE_TIMEOUT);
+	err = dma_wait_done(q, SCI_INFINITE_TIMEOUT);
 	return err ? err : outcome(q);
 }
 
@@ -722,7 +723,7 @@ static sci_error_t do_start(sci_dma_queue_t queue, const struct request *req)
 	if (!q)
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	pthread_mutex_lock(&q->obj.lock);
-	err = start(q, req, &old);
+	err = dma_start(q, req, &old);
 	pthread_mutex_unlock(&q->obj.lock);
 	sci_notifier_free(old);
 	sci_put(q);

@@ -99,7 +99,7 @@ static sci_error_t new_events(struct sci_lintr_obj *i, const struct create *c)
 	return i->events ? SCI_ERR_OK : SCI_ERR_API_NOSPC;
 }
 
-static unsigned int fabric_flags(const struct create *c)
+static unsigned int intr_fabric_flags(const struct create *c)
 {
 	return (c->type == SCI_TYPE_LDINTR ? SCI_INTR_DATA : 0) |
 	       (c->flags & SCI_FLAG_FIXED_INTNO ? SCI_INTR_FIXED : 0) |
@@ -107,7 +107,7 @@ static unsigned int fabric_flags(const struct create *c)
 	       (c->flags & SCI_FLAG_COUNTING_INT ? SCI_INTR_COUNTING : 0);
 }
 
-static void discard(struct sci_lintr_obj *i)
+static void intr_discard(struct sci_lintr_obj *i)
 {
 	sci_notifier_free(i->events);
 	sci_release(i);
@@ -117,8 +117,10 @@ static sci_error_t create_in_fabric(struct sci_lintr_obj *i,
 				    const struct create *c, void **handle)
 {
 	struct sci_lintr_param param = {
-		.adapter = c->adapter, .flags = fabric_flags(c),
-		.event = i->events ? intr_event : NULL, .owner = i,
+		.adapter = c->adapter,
+		.flags = intr_fabric_flags(c),
+		.event = i->events ? intr_event : NULL,
+		.owner = i,
 	};
 	sci_error_t err;
 
@@ -160,7 +162,7 @@ static sci_error_t create_intr(sci_desc_t sd, const struct create *c,
 	err = new_events(i, c);
 	err = err ? err : create_in_fabric(i, c, handle);
 	if (err)
-		discard(i);
+		intr_discard(i);
 	return err;
 }
 

@@ -24,7 +24,7 @@
 
 /* ---- events ---- */
 
-static bool deliver(const struct sci_listener *to, const struct sci_note *note)
+static bool local_deliver(const struct sci_listener *to, const struct sci_note *note)
 {
 	struct sci_lseg_obj *s = to->priv;
 	sci_cb_local_segment_t cb = (sci_cb_local_segment_t)to->cb;
@@ -43,7 +43,7 @@ static sci_error_t new_lseg(sci_desc_t sd, sci_cb_local_segment_t callback,
 			    void *arg, unsigned int flags,
 			    struct sci_lseg_obj **out)
 {
-	struct sci_listener to = { .deliver = deliver, .arg = arg };
+	struct sci_listener to = {.deliver = local_deliver, .arg = arg};
 	struct sci_desc_obj *d = sci_get(sd, SCI_TYPE_DESC);
 	struct sci_lseg_obj *s;
 	sci_error_t err;
@@ -67,13 +67,13 @@ static sci_error_t new_lseg(sci_desc_t sd, sci_cb_local_segment_t callback,
 	return SCI_ERR_OK;
 }
 
-static void discard(struct sci_lseg_obj *s)
+static void local_discard(struct sci_lseg_obj *s)
 {
 	sci_notifier_free(s->events);
 	sci_release(s);
 }
 
-static unsigned int fabric_flags(unsigned int flags)
+static unsigned int local_fabric_flags(unsigned int flags)
 {
 	static const struct {
 		unsigned int flag, fabric;
@@ -108,13 +108,15 @@ static sci_error_t check_create(const sci_local_segment_t *segment,
 	return size ? SCI_ERR_OK : SCI_ERR_SIZE_ALIGNMENT;
 }
 
-static sci_error_t create(sci_desc_t sd, sci_local_segment_t *segment,
-			  unsigned int id, size_t size,
-			  sci_cb_local_segment_t callback, void *arg,
-			  unsigned int flags)
+static sci_error_t local_create(sci_desc_t sd, sci_local_segment_t *segment,
+				unsigned int id, size_t size,
+				sci_cb_local_segment_t callback, void *arg,
+				unsigned int flags)
 {
 	struct sci_lseg_param param = {
-		.id = id, .size = size, .flags = fabric_flags(flags),
+		.id = id,
+		.size = size,
+		.flags = local_fabric_flags(flags),
 		.event = sci_segment_event,
 	};
 	struct sci_lseg_obj *s;
@@ -137,7 +139,7 @@ static sci_error_t create(sci_desc_t sd, sci_local_segment_t *segment,
 	}
 	pthread_mutex_unlock(&s->obj.lock);
 	if (err)
-		discard(s);
+		local_discard(s);
 	return err;
 }
 
@@ -147,8 +149,8 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
 		      unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, CREATE_FLAGS,
-		 create(sd, segment, segmentId, size, callback, callbackArg,
-			flags));
+		 local_create(sd, segment, segmentId, size, callback, callbackArg,
+			      flags));
 }
 SISCI_EXPORT(SCICreateSegment);
 
@@ -180,7 +182,7 @@ static sci_error_t attach(sci_desc_t sd, sci_local_segment_t *segment,
 	}
 	pthread_mutex_unlock(&s->obj.lock);
 	if (err)
-		discard(s);
+		local_discard(s);
 	return err;
 }
 
@@ -522,7 +524,7 @@ SISCI_EXPORT(SCIAttachPhysicalMemory);
 
 /* ---- questions ---- */
 
-static sci_error_t wait_event(void *obj, void *arg)
+static sci_error_t local_wait_event(void *obj, void *arg)
 {
 	struct sci_lseg_obj *s = obj;
 	struct sci_event_wait *w = arg;
@@ -540,8 +542,7 @@ SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
 	struct sci_event_wait w = { .timeout = timeout };
 	sci_error_t err;
 
-	SCI_RUN(err, flags, 0,
-		sci_wait_on(segment, SCI_TYPE_LSEG, wait_event, &w));
+	SCI_RUN(err, flags, 0, sci_wait_on(segment, SCI_TYPE_LSEG, local_wait_event, &w));
 	sci_set_error(error, err);
 	if (!err && sourcenodeId)
 		*sourcenodeId = w.note.node;

@@ -45,7 +45,7 @@ static sci_error_t check_range(const struct range *want, uint64_t have)
 	       SCI_ERR_OFFSET_ALIGNMENT : SCI_ERR_OK;
 }
 
-static unsigned int fabric_flags(unsigned int flags)
+static unsigned int map_fabric_flags(unsigned int flags)
 {
 	return (flags & SCI_FLAG_READONLY_MAP ? SCI_MAP_READONLY : 0) |
 	       (flags & SCI_FLAG_FIXED_MAP_ADDR ? SCI_MAP_FIXED : 0);
@@ -104,9 +104,9 @@ static sci_error_t map_lseg(struct sci_lseg_obj *s, sci_map_t *map,
 	m->pio = SCI_PIO_MAP_CACHED;
 	*addr = want->addr;
 	err = s->mem ? map_plain(s, want, addr) :
-	      sci_err(sci_lib.ops->lseg.map(s->seg, want->offset, want->size,
-					    fabric_flags(want->flags), addr),
-		      SCI_CTX_MAP);
+		       sci_err(sci_lib.ops->lseg.map(s->seg, want->offset, want->size,
+						     map_fabric_flags(want->flags), addr),
+			       SCI_CTX_MAP);
 	if (!err)
 		return publish(m, want, *addr, map);
 	sci_release(m);
@@ -160,7 +160,7 @@ static sci_error_t map_rseg(struct sci_rseg_obj *r, struct sci_rseg *seg,
 	m->pio = m->status->link->map;
 	*addr = want->addr;
 	err = sci_err(sci_lib.ops->rseg.map(seg, want->offset, want->size,
-					    fabric_flags(want->flags), addr),
+					    map_fabric_flags(want->flags), addr),
 		      SCI_CTX_MAP);
 	if (!err)
 		return publish(m, want, *addr, map);

@@ -156,7 +156,7 @@ static sci_error_t read_dishosts(struct lookup *l)
 	return sci_err(ret, SCI_CTX_NODE);
 }
 
-static sci_error_t look_up(struct lookup *l)
+static sci_error_t node_look_up(struct lookup *l)
 {
 	static const char prefix[] = "node";
 	sci_error_t err = read_dishosts(l);
@@ -197,7 +197,7 @@ static sci_error_t resolve(const char *name, dis_nodeId_list_t *ids,
 
 	if (!name || !ids)
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	err = look_up(&l);
+	err = node_look_up(&l);
 	if (!err)
 		err = carrier(&carried_by);
 	if (err)

@@ -12,7 +12,7 @@
 
 /* ---- events ---- */
 
-static bool deliver(const struct sci_listener *to, const struct sci_note *note)
+static bool remote_deliver(const struct sci_listener *to, const struct sci_note *note)
 {
 	struct sci_rseg_obj *r = to->priv;
 	sci_cb_remote_segment_t cb = (sci_cb_remote_segment_t)to->cb;
@@ -30,7 +30,7 @@ static sci_error_t new_rseg(sci_desc_t sd, sci_cb_remote_segment_t callback,
 			    void *arg, unsigned int flags,
 			    struct sci_rseg_obj **out)
 {
-	struct sci_listener to = { .deliver = deliver, .arg = arg };
+	struct sci_listener to = {.deliver = remote_deliver, .arg = arg};
 	struct sci_desc_obj *d = sci_get(sd, SCI_TYPE_DESC);
 	struct sci_rseg_obj *r;
 	sci_error_t err;
@@ -56,7 +56,7 @@ static sci_error_t new_rseg(sci_desc_t sd, sci_cb_remote_segment_t callback,
 	return SCI_ERR_OK;
 }
 
-static void discard(struct sci_rseg_obj *r)
+static void remote_discard(struct sci_rseg_obj *r)
 {
 	sci_notifier_free(r->events);
 	pthread_cond_destroy(&r->connected);
@@ -150,7 +150,7 @@ static sci_error_t connect_segment(sci_desc_t sd,
 	}
 	pthread_mutex_unlock(&r->obj.lock);
 	if (err)
-		discard(r);
+		remote_discard(r);
 	return err;
 }
 
@@ -244,7 +244,7 @@ SISCI_EXPORT(SCIDisconnectSegment);
 
 /* ---- questions ---- */
 
-static sci_error_t wait_event(void *obj, void *arg)
+static sci_error_t remote_wait_event(void *obj, void *arg)
 {
 	struct sci_rseg_obj *r = obj;
 	struct sci_event_wait *w = arg;
@@ -261,7 +261,7 @@ SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
 	sci_error_t err;
 
 	SCI_RUN(err, flags, 0,
-		sci_wait_on(segment, SCI_TYPE_RSEG, wait_event, &w));
+		sci_wait_on(segment, SCI_TYPE_RSEG, remote_wait_event, &w));
 	sci_set_error(error, err);
 	if (!err && status)
 		*status = w.note.status;

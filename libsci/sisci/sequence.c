@@ -42,7 +42,7 @@ void sci_seq_orphan(struct sci_rseg_obj *r)
 	pthread_mutex_unlock(&seq_lock);
 }
 
-static sci_error_t create(sci_map_t map, sci_sequence_t *sequence)
+static sci_error_t sequence_create(sci_map_t map, sci_sequence_t *sequence)
 {
 	struct sci_seq_obj *q;
 	struct sci_map_obj *m;
@@ -74,7 +74,7 @@ static sci_error_t create(sci_map_t map, sci_sequence_t *sequence)
 void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence,
 			  unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, SCI_FLAG_FAST_BARRIER, create(map, sequence));
+	SCI_CALL(error, flags, SCI_FLAG_FAST_BARRIER, sequence_create(map, sequence));
 }
 SISCI_EXPORT(SCICreateMapSequence);
 
@@ -114,8 +114,8 @@ SISCI_EXPORT(SCIRemoveSequence);
 
 /* ---- the data path ---- */
 
-static sci_error_t look_up(sci_sequence_t sequence, unsigned int flags,
-			   unsigned int known, struct sci_seq_obj **q)
+static sci_error_t sequence_look_up(sci_sequence_t sequence, unsigned int flags,
+				    unsigned int known, struct sci_seq_obj **q)
 {
 	if (!sci_up())
 		return SCI_ERR_NOT_INITIALIZED;
@@ -136,7 +136,7 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 {
 	struct sci_rseg_status *st;
 	struct sci_seq_obj *q;
-	sci_error_t err = look_up(sequence, flags, 0, &q);
+	sci_error_t err = sequence_look_up(sequence, flags, 0, &q);
 
 	set_error(error, err);
 	if (err)
@@ -153,7 +153,7 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 }
 SISCI_EXPORT(SCIStartSequence);
 
-static sci_sequence_status_t check(struct sci_seq_obj *q)
+static sci_sequence_status_t sequence_check(struct sci_seq_obj *q)
 {
 	struct sci_rseg_status *st = atomic_load_explicit(&q->status,
 							  memory_order_acquire);
@@ -177,8 +177,8 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 	struct sci_seq_obj *q;
 	sci_error_t err;
 
-	err = look_up(sequence, flags, SCI_FLAG_NO_FLUSH |
-		      SCI_FLAG_NO_STORE_BARRIER, &q);
+	err = sequence_look_up(sequence, flags,
+			       SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER, &q);
 	if (!err && !atomic_load_explicit(&q->started, memory_order_acquire))
 		err = SCI_ERR_ILLEGAL_OPERATION;
 	set_error(error, err);
@@ -186,7 +186,7 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 		return SCI_SEQ_NOT_RETRIABLE;
 	if (!(flags & SCI_FLAG_NO_STORE_BARRIER))
 		sci_remote_barrier(sci_lib.fabric, NULL);
-	return check(q);
+	return sequence_check(q);
 }
 SISCI_EXPORT(SCICheckSequence);
 
@@ -194,7 +194,7 @@ void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags)
 {
 	struct sci_seq_obj *q;
 
-	if (!look_up(sequence, flags, 0, &q))
+	if (!sequence_look_up(sequence, flags, 0, &q))
 		sci_remote_barrier(sci_lib.fabric, NULL);
 }
 SISCI_EXPORT(SCIStoreBarrier);
@@ -203,7 +203,7 @@ void SCIFlushReadBuffers(sci_sequence_t sequence)
 {
 	struct sci_seq_obj *q;
 
-	if (!look_up(sequence, 0, 0, &q))
+	if (!sequence_look_up(sequence, 0, 0, &q))
 		sci_load_barrier();
 }
 SISCI_EXPORT(SCIFlushReadBuffers);
@@ -215,7 +215,7 @@ void SCIFlush(sci_sequence_t sequence, unsigned int flags)
 
 	if (flags & ~SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY || !sci_up())
 		return;
-	if (!sequence || !look_up(sequence, 0, 0, &q))
+	if (!sequence || !sequence_look_up(sequence, 0, 0, &q))
 		sci_store_barrier();
 }
 SISCI_EXPORT(SCIFlush);

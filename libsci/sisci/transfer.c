@@ -24,7 +24,7 @@ static void write_map(struct sci_map_obj *m, size_t off, const void *src,
 }
 
 /* Errors since @before, or a connection that is gone? */
-static sci_error_t check(struct sci_map_obj *m, uint32_t before)
+static sci_error_t transfer_check(struct sci_map_obj *m, uint32_t before)
 {
 	if (!m->status)
 		return SCI_ERR_OK;
@@ -77,7 +77,7 @@ copy(sci_sequence_t sequence, void *mem, sci_map_t map, size_t off,
 		return SCI_ERR_ACCESS;
 	else
 		write_map(m, off, mem, size);
-	return flags & SCI_FLAG_ERROR_CHECK ? check(m, before) : SCI_ERR_OK;
+	return flags & SCI_FLAG_ERROR_CHECK ? transfer_check(m, before) : SCI_ERR_OK;
 }
 
 void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
@@ -191,7 +191,7 @@ sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 			copy_piece(t, off, n);
 		}
 	}
-	return check(t->dst, before);
+	return transfer_check(t->dst, before);
 }
 
 bool sci_transfer_backwards(const struct sci_transfer *t)

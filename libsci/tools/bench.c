@@ -31,7 +31,7 @@ struct bench {
 
 /* ---- numbers ---- */
 
-static int compare(const void *a, const void *b)
+static int bench_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -40,7 +40,7 @@ static int compare(const void *a, const void *b)
 
 void bench_sort(double *v, size_t n)
 {
-	qsort(v, n, sizeof(*v), compare);
+	qsort(v, n, sizeof(*v), bench_compare);
 }
 
 double bench_quantile(const double *sorted, size_t n, double q)
@@ -104,7 +104,7 @@ static int one_run(struct bench *b, struct bench_point *p, unsigned int round)
 	return round ? TOOL_OK : find_protocol(b, p);
 }
 
-static int one_round(struct bench *b, unsigned int round)
+static int bench_one_round(struct bench *b, unsigned int round)
 {
 	unsigned int i;
 
@@ -124,7 +124,7 @@ static int measure_sizes(struct bench *b)
 	for (i = 0; i < b->res.n; i++)
 		b->res.point[i].size = b->size[i];
 	for (i = 0; i < b->rounds; i++)
-		if (one_round(b, i))
+		if (bench_one_round(b, i))
 			return TOOL_FAILED;
 	for (i = 0; i < b->res.n; i++)
 		finish_point(&b->res.point[i], b->res.rounds);
@@ -203,7 +203,7 @@ static size_t largest(const struct bench *b)
 	return max;
 }
 
-static int measure(struct bench *b)
+static int bench_measure(struct bench *b)
 {
 	if (bench_link_open(&b->link))
 		return TOOL_FAILED;
@@ -316,8 +316,8 @@ static void parse_mode(const struct tool_command *self, struct bench *b)
 	{ .letter = l, .name = n, .kind = TOOL_NUMBER, .value = v,	\
 	  .min = 1, .max = most, .arg = "N", .help = h }
 
-static void parse(struct bench *b, const struct tool_command *self, int argc,
-		  char **argv)
+static void bench_parse(struct bench *b, const struct tool_command *self, int argc,
+			char **argv)
 {
 	struct bench_link *l = &b->link;
 	const struct tool_option options[] = {
@@ -376,12 +376,12 @@ int tool_bench(const struct tool_command *self, int argc, char **argv)
 			   .peers = 256, .time_ms = 20 };
 	int ret;
 
-	parse(&b, self, argc, argv);
+	bench_parse(&b, self, argc, argv);
 	if (b.serve)
 		return bench_serve(&b.link, b.verbose);
 	b.res.link = &b.link;
 	b.res.rounds = (unsigned int)b.rounds;
-	ret = check(&b) || measure(&b) || report(&b) ? TOOL_FAILED : TOOL_OK;
+	ret = check(&b) || bench_measure(&b) || report(&b) ? TOOL_FAILED : TOOL_OK;
 	bench_link_close(&b.link);
 	free_result(&b.res);
 	return ret;

@@ -7,7 +7,7 @@
 
 #include "bench_file.h"
 
-static int file_error(const char *path, int err)
+static int bench_file_error(const char *path, int err)
 {
 	if (err == -EEXIST)
 		return tool_error("%s: there is something that is no file",
@@ -30,14 +30,14 @@ int bench_file_open(struct outfile *o, const char *path)
 	if (!ret)
 		return TOOL_OK;
 	outfile_close(o);
-	return file_error(path, ret);
+	return bench_file_error(path, ret);
 }
 
 int bench_file_commit(struct outfile *o, const char *path)
 {
 	int ret = outfile_commit(o, 0666);
 
-	return ret ? file_error(path, ret) : TOOL_OK;
+	return ret ? bench_file_error(path, ret) : TOOL_OK;
 }
 
 int bench_file_check(const char *path)
@@ -62,7 +62,7 @@ static int write_text(const char *path, const char *text, size_t len)
 	if (bench_file_open(&o, path))
 		return TOOL_FAILED;
 	ret = outfile_write(&o, text, len);
-	ret = ret ? file_error(path, ret) : bench_file_commit(&o, path);
+	ret = ret ? bench_file_error(path, ret) : bench_file_commit(&o, path);
 	outfile_close(&o);
 	return ret;
 }

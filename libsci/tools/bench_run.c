@@ -78,7 +78,7 @@ static int window_end(struct window *w, int ret)
 
 /* ---- runs ---- */
 
-static int ping(struct bench_link *l, size_t n, uint64_t count)
+static int run_ping_pong(struct bench_link *l, size_t n, uint64_t count)
 {
 	int ret = 0;
 
@@ -179,7 +179,7 @@ int bench_run(struct bench_link *l, enum bench_kind kind, size_t size,
 	ret = begin_run(l, kind, size, count);
 	begin = tool_now_ns();
 	if (!ret && kind == BENCH_PING)
-		ret = ping(l, size, count);
+		ret = run_ping_pong(l, size, count);
 	else if (!ret && kind == BENCH_STREAM)
 		ret = stream_out(l, size, count);
 	else if (!ret)

@@ -185,7 +185,7 @@ static int find_adapters(struct counters *c, char **args)
 
 /* ---- once ---- */
 
-static void print_json(const struct counters *c)
+static void counters_print_json(const struct counters *c)
 {
 	struct tool_json j = { .out = stdout, .first = true };
 	size_t i, k;
@@ -227,7 +227,7 @@ static void print_table(const struct counters *c)
 static int print_once(const struct counters *c)
 {
 	if (c->as_json)
-		print_json(c);
+		counters_print_json(c);
 	else
 		print_table(c);
 	return tool_finish();

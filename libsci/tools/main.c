@@ -33,7 +33,7 @@ static const struct tool_command commands[] = {
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void print_help(FILE *out)
+static void main_print_help(FILE *out)
 {
 	size_t i;
 
@@ -48,12 +48,12 @@ int main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		print_help(stderr);
+		main_print_help(stderr);
 		return TOOL_USAGE;
 	}
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") ||
 	    !strcmp(argv[1], "-h")) {
-		print_help(stdout);
+		main_print_help(stdout);
 		return tool_finish();
 	}
 	for (i = 0; i < N_COMMANDS; i++)

@@ -34,8 +34,8 @@ void tool_usage(const struct tool_command *self, const char *fmt, ...)
 	exit(TOOL_USAGE);
 }
 
-static noreturn void print_help(const struct tool_command *self,
-				const struct tool_option *o)
+static noreturn void options_print_help(const struct tool_command *self,
+					const struct tool_option *o)
 {
 	char left[40];
 
@@ -196,7 +196,7 @@ int tool_parse(const struct tool_command *self, int argc, char **argv,
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		if (c == 'h')
-			print_help(self, options);
+			options_print_help(self, options);
 		if (c == '?' || c == ':')
 			bad_option(self, c, argv);
 		if (c == 1) {		/* an argument between options */

@@ -119,8 +119,7 @@ static void describe_msix(struct pci_dev *p, struct tool_pci_device *d)
 	d->msix_on = flags & PCI_MSIX_ENABLE;
 }
 
-static void describe(struct pci_dev *p, const char *name,
-		     struct tool_pci_device *d)
+static void pci_describe(struct pci_dev *p, const char *name, struct tool_pci_device *d)
 {
 	memset(d, 0, sizeof(*d));
 	snprintf(d->slot, sizeof(d->slot), "%04x:%02x:%02x.%x",
@@ -164,7 +163,7 @@ void tool_pci_scan(void (*fn)(void *arg, const struct tool_pci_device *d),
 		name = id_name(p->vendor_id, p->device_id);
 		if (!name)
 			continue;
-		describe(p, name, &d);
+		pci_describe(p, name, &d);
 		fn(arg, &d);
 	}
 out:

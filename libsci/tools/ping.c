@@ -61,7 +61,7 @@ static void answer_pings(struct ping *p, size_t size)
 	}
 }
 
-static int serve(struct ping *p)
+static int ping_serve(struct ping *p)
 {
 	uint64_t size;
 	size_t len;
@@ -118,7 +118,7 @@ static void step_aside(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-static int measure(struct ping *p)
+static int ping_measure(struct ping *p)
 {
 	uint64_t n, begin, ns;
 	int ret;
@@ -138,7 +138,7 @@ static int measure(struct ping *p)
 	return TOOL_OK;
 }
 
-static int compare(const void *a, const void *b)
+static int ping_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -151,7 +151,7 @@ static double quantile(const struct ping *p, double q)
 	return p->us[(uint64_t)(q * (double)(p->received - 1) + 0.5)];
 }
 
-static void print_json(const struct ping *p)
+static void ping_print_json(const struct ping *p)
 {
 	struct tool_json j = { .out = stdout, .first = true };
 
@@ -224,13 +224,13 @@ static int round_trips(struct ping *p)
 		return tool_error("segment 0x%" PRIx64 " of node %u is no `sci ping --serve`",
 				  p->id, p->node);
 	p->answered = true;
-	if (measure(p))
+	if (ping_measure(p))
 		return TOOL_FAILED;
-	qsort(p->us, p->received, sizeof(*p->us), compare);
+	qsort(p->us, p->received, sizeof(*p->us), ping_compare);
 	return TOOL_OK;
 }
 
-static int ping(struct ping *p, const char *node)
+static int ping_ping_pong(struct ping *p, const char *node)
 {
 	sci_error_t err;
 
@@ -241,7 +241,7 @@ static int ping(struct ping *p, const char *node)
 	if (server_there(p) && round_trips(p))
 		return TOOL_FAILED;
 	if (p->as_json)
-		print_json(p);
+		ping_print_json(p);
 	else
 		print_text(p);
 	if (tool_finish())
@@ -249,8 +249,8 @@ static int ping(struct ping *p, const char *node)
 	return p->answered && !p->received ? TOOL_FAILED : TOOL_OK;
 }
 
-static void parse(struct ping *p, const struct tool_command *self, int argc,
-		  char **argv, const char **node)
+static void ping_parse(struct ping *p, const struct tool_command *self, int argc,
+		       char **argv, const char **node)
 {
 	const struct tool_option options[] = {
 		{ .letter = 'c', .name = "count", .kind = TOOL_NUMBER,
@@ -289,8 +289,8 @@ int tool_ping(const struct tool_command *self, int argc, char **argv)
 	const char *node;
 	int ret;
 
-	parse(&p, self, argc, argv, &node);
-	ret = p.serve ? serve(&p) : ping(&p, node);
+	ping_parse(&p, self, argc, argv, &node);
+	ret = p.serve ? ping_serve(&p) : ping_ping_pong(&p, node);
 	session_close(&p.s);
 	free(p.payload);
 	free(p.us);

@@ -25,7 +25,7 @@ struct receiver {
 #define refuse(x, status, ...)						\
 	(session_status(&(x)->s, status), tool_error(__VA_ARGS__))
 
-static int file_error(struct receiver *x, int err, const char *what)
+static int recv_file_error(struct receiver *x, int err, const char *what)
 {
 	enum session_status status = SESSION_IO;
 
@@ -86,11 +86,11 @@ static int open_output(struct receiver *x, bool force)
 	}
 	ret = outfile_open(&x->out, x->dir, x->name, force);
 	if (ret)
-		return file_error(x, ret, "create");
+		return recv_file_error(x, ret, "create");
 	if (x->hello.size == TRANSFER_UNKNOWN)
 		return TOOL_OK;
 	ret = outfile_reserve(&x->out, x->hello.size);
-	return ret ? file_error(x, ret, "make room for") : TOOL_OK;
+	return ret ? recv_file_error(x, ret, "make room for") : TOOL_OK;
 }
 
 static int nonsense(struct receiver *x)
@@ -130,7 +130,7 @@ static int take_data(struct receiver *x, size_t len)
 	sha256_update(&x->sha, len, block);
 	ret = outfile_write(&x->out, block, len);
 	if (ret)
-		return file_error(x, ret, "write");
+		return recv_file_error(x, ret, "write");
 	x->bytes += len;
 	progress_step(&x->progress, x->bytes);
 	return TOOL_OK;
@@ -148,7 +148,7 @@ static int take_last(struct receiver *x, const struct transfer_slot *slot)
 		return refuse(x, SESSION_DIGEST,
 			      "the checksum is wrong: kept nothing");
 	ret = outfile_commit(&x->out, (mode_t)x->hello.mode);
-	return ret ? file_error(x, ret, "name") : TOOL_OK;
+	return ret ? recv_file_error(x, ret, "name") : TOOL_OK;
 }
 
 static int receive_all(struct receiver *x)
@@ -193,8 +193,8 @@ static int receive(struct receiver *x, bool force)
 	return ret;
 }
 
-static int serve(struct receiver *x, uint32_t id, unsigned int timeout,
-		 bool force, bool verbose)
+static int recv_serve(struct receiver *x, uint32_t id, unsigned int timeout, bool force,
+		      bool verbose)
 {
 	size_t len = sizeof(x->hello);
 	int ret;
@@ -279,7 +279,7 @@ int tool_recv(const struct tool_command *self, int argc, char **argv)
 		return tool_error("out of memory");
 	ret = set_target(x, self, path, dir);
 	if (!ret)
-		ret = serve(x, (uint32_t)id, timeout, force, verbose);
+		ret = recv_serve(x, (uint32_t)id, timeout, force, verbose);
 	free(x);
 	return ret;
 }

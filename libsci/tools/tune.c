@@ -309,7 +309,7 @@ static int compare_all(struct command *c)
 	return TOOL_OK;
 }
 
-static void describe(struct command *c)
+static void tune_describe(struct command *c)
 {
 	time_t now = time(NULL);
 	struct utsname u;
@@ -338,7 +338,7 @@ static int tune_all(struct command *c)
 	for (i = 0; i < SCI_PARAMS; i++)
 		sci_ep_get(c->t.link.ep, i, &c->defaults.value[i]);
 	c->t.chosen = c->defaults;
-	describe(c);
+	tune_describe(c);
 	for (i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)
 		if (tune_axis(c, &axes[i]))
 			return TOOL_FAILED;
@@ -380,8 +380,8 @@ static void forget_environment(void)
 	}
 }
 
-static void parse(struct command *c, const struct tool_command *self, int argc,
-		  char **argv)
+static void tune_parse(struct command *c, const struct tool_command *self, int argc,
+		       char **argv)
 {
 	const struct tool_option options[] = {
 		{ .letter = 'o', .name = "output", .kind = TOOL_STRING,
@@ -432,7 +432,7 @@ int tool_tune(const struct tool_command *self, int argc, char **argv)
 	struct command c = { .rounds = 11, .time_ms = 2, .id = BENCH_ID };
 	int ret;
 
-	parse(&c, self, argc, argv);
+	tune_parse(&c, self, argc, argv);
 	ret = run(&c);
 	bench_link_close(&c.t.link);
 	if (c.notes)

@@ -61,8 +61,8 @@ static int run_work(struct tune *t, struct work *w, double *log_t)
 	return TOOL_OK;
 }
 
-static int one_round(struct tune *t, const struct setup *setups,
-		     unsigned int round)
+static int measure_one_round(struct tune *t, const struct setup *setups,
+			     unsigned int round)
 {
 	unsigned int i, k, w;
 
@@ -88,7 +88,7 @@ int tune_compare(struct tune *t, const struct setup *setups, unsigned int n)
 	if (!t->log_t)
 		return tool_error("out of memory");
 	for (round = 0; round < t->rounds; round++)
-		if (one_round(t, setups, round))
+		if (measure_one_round(t, setups, round))
 			return TOOL_FAILED;
 	return TOOL_OK;
 }

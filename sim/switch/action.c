@@ -55,7 +55,7 @@ static bool apply(struct point *pt, enum key k, uint64_t value,
 	return !lasts->unit || action_set(pt, k, old, &undo);
 }
 
-static void run(struct action **place)
+static void action_run(struct action **place)
 {
 	struct action *a = take(place);
 
@@ -72,7 +72,7 @@ static void expired(struct timer *t)
 
 	while (*place != a)
 		place = &(*place)->next;
-	run(place);
+	action_run(place);
 }
 
 static bool schedule(struct point *pt, enum key k, uint64_t value,
@@ -145,5 +145,5 @@ void actions_run(struct point *pt)
 	struct action **due;
 
 	while ((due = find_due(pt)))
-		run(due);
+		action_run(due);
 }

@@ -34,7 +34,7 @@ static bool reset(struct fabric *f, struct words *w, struct answer *a)
 	return true;
 }
 
-static bool run_line(struct fabric *f, struct words *w, struct answer *a)
+static bool command_run_line(struct fabric *f, struct words *w, struct answer *a)
 {
 	return run_words(f, w, true, a);
 }
@@ -47,7 +47,7 @@ static bool script(struct fabric *f, struct words *w, struct answer *a)
 	if (!file)
 		return answer_fail(a, "%.200s: %s", w->word[1],
 				   strerror(errno));
-	ok = words_read_lines(f, file, w->word[1], run_line, a);
+	ok = words_read_lines(f, file, w->word[1], command_run_line, a);
 	fclose(file);
 	return ok;
 }

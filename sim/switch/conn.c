@@ -144,7 +144,7 @@ bool conn_send_packet(struct conn *c, const void *frame, size_t size)
 	return send_or_keep(c, frame, size, -1, true);
 }
 
-static void flush(struct conn *c)
+static void conn_flush(struct conn *c)
 {
 	while (c->queue && !c->failing) {
 		const struct waiting *w = c->queue;
@@ -201,7 +201,7 @@ void conn_leave(struct conn *c)
 	c->node = NULL;
 }
 
-static void end(struct conn *c)
+static void conn_end(struct conn *c)
 {
 	struct fabric *f = c->fabric;
 
@@ -220,7 +220,7 @@ static void end(struct conn *c)
 
 static void end_later(struct later *later)
 {
-	end(container_of(later, struct conn, later));
+	conn_end(container_of(later, struct conn, later));
 }
 
 void conn_fail(struct conn *c)
@@ -237,13 +237,13 @@ void conn_close_all(struct fabric *f)
 		conn_fail(c);
 }
 
-static void ready(struct watch *w, uint32_t events)
+static void conn_ready(struct watch *w, uint32_t events)
 {
 	struct conn *c = container_of(w, struct conn, watch);
 	int i;
 
 	if (events & EPOLLOUT)
-		flush(c);
+		conn_flush(c);
 	for (i = 0; i < BATCH && !c->failing; i++)
 		if (!(c->node ? receive_frame(c) : attach_frame(c)))
 			return;
@@ -257,7 +257,7 @@ void conn_accept(struct fabric *f, int fd)
 		close(fd);
 		return;
 	}
-	c->watch = (struct watch){ .fd = fd, .ready = ready };
+	c->watch = (struct watch){.fd = fd, .ready = conn_ready};
 	c->later.run = end_later;
 	c->fabric = f;
 	c->queue_end = &c->queue;

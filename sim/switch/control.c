@@ -33,7 +33,7 @@ struct control {
 	bool ended, failing;
 };
 
-static void end(struct later *later)
+static void control_end(struct later *later)
 {
 	struct control *c = container_of(later, struct control, later);
 	struct control **p = &c->fabric->clients;
@@ -57,7 +57,7 @@ static void fail(struct control *c)
 }
 
 /* Returns whether everything has been sent. */
-static bool flush(struct control *c)
+static bool control_flush(struct control *c)
 {
 	while (c->sent < c->out.length) {
 		ssize_t n = send(c->watch.fd, c->out.text + c->sent,
@@ -75,7 +75,7 @@ static bool flush(struct control *c)
 	return true;
 }
 
-static void run(struct control *c, const char *line)
+static void control_run(struct control *c, const char *line)
 {
 	struct answer *a = &c->out;
 
@@ -87,7 +87,7 @@ static void run(struct control *c, const char *line)
 }
 
 /* Returns false if there is no whole line. */
-static bool run_line(struct control *c)
+static bool control_run_line(struct control *c)
 {
 	char *end_of_line = memchr(c->in, '\n', c->used);
 	size_t n;
@@ -95,14 +95,14 @@ static bool run_line(struct control *c)
 	if (!end_of_line)
 		return false;
 	*end_of_line++ = '\0';
-	run(c, c->in);
+	control_run(c, c->in);
 	n = (size_t)(end_of_line - c->in);
 	c->used -= n;
 	memmove(c->in, end_of_line, c->used);
 	return true;
 }
 
-static void hear(struct control *c)
+static void control_hear(struct control *c)
 {
 	ssize_t n = recv(c->watch.fd, c->in + c->used, sizeof(c->in) - c->used,
 			 MSG_DONTWAIT);
@@ -115,19 +115,19 @@ static void hear(struct control *c)
 		fail(c);
 }
 
-static void ready(struct watch *w, uint32_t events)
+static void control_ready(struct watch *w, uint32_t events)
 {
 	struct control *c = container_of(w, struct control, watch);
-	bool idle = flush(c);
+	bool idle = control_flush(c);
 
 	if (idle && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		hear(c);
-	while (idle && !c->failing && run_line(c))
-		idle = flush(c);
+		control_hear(c);
+	while (idle && !c->failing && control_run_line(c))
+		idle = control_flush(c);
 	if (idle && c->used == sizeof(c->in)) {
 		answer_add(&c->out, "error: the line is too long\n");
 		c->ended = true;
-		idle = flush(c);
+		idle = control_flush(c);
 	}
 	if (idle && c->ended)
 		fail(c);
@@ -143,8 +143,8 @@ void control_accept(struct fabric *f, int fd)
 		close(fd);
 		return;
 	}
-	c->watch = (struct watch){ .fd = fd, .ready = ready };
-	c->later.run = end;
+	c->watch = (struct watch){.fd = fd, .ready = control_ready};
+	c->later.run = control_end;
 	c->fabric = f;
 	c->next = f->clients;
 	f->clients = c;

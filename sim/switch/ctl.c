@@ -29,7 +29,7 @@ static void print_word(FILE *out, const char *word, bool is_path)
 	free(path);
 }
 
-static bool say(FILE *out, int words, char **word)
+static bool ctl_say(FILE *out, int words, char **word)
 {
 	int i;
 
@@ -40,7 +40,7 @@ static bool say(FILE *out, int words, char **word)
 	return !fflush(out) && !ferror(out);
 }
 
-static int hear(FILE *in, const char *path)
+static int ctl_hear(FILE *in, const char *path)
 {
 	static const char error[] = "error: ";
 	char *line = NULL;
@@ -70,10 +70,10 @@ static int talk(int fd, const char *path, int words, char **word)
 		close(fd);
 		return no_daemon(path, strerror(errno));
 	}
-	if (!say(socket_file, words, word))
+	if (!ctl_say(socket_file, words, word))
 		status = no_daemon(path, strerror(errno));
 	else
-		status = hear(socket_file, path);
+		status = ctl_hear(socket_file, path);
 	fclose(socket_file);
 	return status;
 }

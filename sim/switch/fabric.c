@@ -12,8 +12,7 @@
 #include "sim/switch/flight.h"
 #include "sim/switch/node.h"
 
-__attribute__((format(printf, 1, 0)))
-static void say(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static void fabric_say(const char *fmt, va_list ap)
 {
 	fputs("sci-switch: ", stderr);
 	vfprintf(stderr, fmt, ap);
@@ -25,7 +24,7 @@ void fabric_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(fmt, ap);
+	fabric_say(fmt, ap);
 	va_end(ap);
 }
 
@@ -35,7 +34,7 @@ void fabric_note(const struct fabric *f, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (f->verbose)
-		say(fmt, ap);
+		fabric_say(fmt, ap);
 	va_end(ap);
 }
 
@@ -72,14 +71,14 @@ void fabric_each_point(struct fabric *f, bool nodes, bool links,
 		fn(&f->topology.link[i]->point);
 }
 
-static void keep(struct point *pt)
+static void fabric_keep(struct point *pt)
 {
 	memcpy(pt->initial, pt->value, sizeof(pt->initial));
 }
 
 void fabric_keep_initial(struct fabric *f)
 {
-	fabric_each_point(f, true, true, keep);
+	fabric_each_point(f, true, true, fabric_keep);
 	memcpy(f->node_initial, f->node_preset, sizeof(f->node_initial));
 	memcpy(f->link_initial, f->link_preset, sizeof(f->link_initial));
 }

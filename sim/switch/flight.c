@@ -13,7 +13,7 @@
 
 /* ---- those that do not go at once ---- */
 
-static struct flight *keep(const struct flight *p)
+static struct flight *flight_keep(const struct flight *p)
 {
 	struct flight *k = NULL;
 
@@ -47,7 +47,7 @@ static void is_ready(struct flight *p)
 
 bool flight_copy(const struct flight *p)
 {
-	struct flight *k = keep(p);
+	struct flight *k = flight_keep(p);
 
 	if (k)
 		is_ready(k);
@@ -97,7 +97,7 @@ static void delay_over(struct timer *t)
 
 static void deliver_later(const struct flight *p)
 {
-	struct flight *k = keep(p);
+	struct flight *k = flight_keep(p);
 
 	if (!k)
 		return;
@@ -219,7 +219,7 @@ static void held_too_long(struct timer *t)
 
 bool flight_hold(struct point *pt, const struct flight *p)
 {
-	struct flight *k = keep(p);
+	struct flight *k = flight_keep(p);
 
 	if (!k)
 		return false;

@@ -94,7 +94,7 @@ static bool remove_dead(struct listener *l, int type, struct answer *a)
 	return true;
 }
 
-static void ready(struct watch *w, uint32_t events)
+static void listen_ready(struct watch *w, uint32_t events)
 {
 	struct listener *l = container_of(w, struct listener, watch);
 	int fd;
@@ -147,7 +147,7 @@ bool listener_open(struct fabric *f, struct listener *l, const char *path,
 		return false;
 	l->fabric = f;
 	l->accepted = accepted;
-	l->watch.ready = ready;
+	l->watch.ready = listen_ready;
 	ret = loop_watch(&f->loop, &l->watch, EPOLLIN);
 	return !ret || answer_fail(a, "%s: %s", path, strerror(-ret));
 }

@@ -116,7 +116,7 @@ static bool prepare(struct fabric *f, const struct options *o, struct answer *a)
 			     conn_accept, a);
 }
 
-static bool run(struct fabric *f, struct answer *a)
+static bool main_run(struct fabric *f, struct answer *a)
 {
 	int ret;
 
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	raise_limit();
-	ok = prepare(f, &o, &a) && run(f, &a);
+	ok = prepare(f, &o, &a) && main_run(f, &a);
 	if (!ok)
 		fabric_warn("%s", a.error);
 	answer_free(&a);

@@ -289,7 +289,7 @@ static void write64(struct vt_node *n, uint32_t offset, const void *p)
 	sim_csr_write(n->adapter, offset + 4, (uint32_t)(v >> 32));
 }
 
-static void set_up(struct vt_node *n)
+static void node_set_up(struct vt_node *n)
 {
 	struct sim_adapter *a = n->adapter;
 
@@ -357,7 +357,7 @@ bool node_init(struct vt_sim *s, struct vt_node *n, unsigned int index)
 			n->id);
 		return false;
 	}
-	set_up(n);
+	node_set_up(n);
 	return true;
 }
 

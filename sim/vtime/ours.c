@@ -50,7 +50,7 @@ static bool exported(enum ours_mode mode)
 }
 
 /* A protocol for all that is longer than one line. */
-static int choose(struct sci_ep *ep, enum ours_mode mode)
+static int ours_choose(struct sci_ep *ep, enum ours_mode mode)
 {
 	int ret = 0;
 
@@ -73,7 +73,7 @@ static int open_side(struct vt_node *n, const struct pingpong *pp,
 	size_t room = pp->size ? pp->size : 1;
 	int ret = sci_ep_open(&s->ep, 1, SCI_EP_SINGLE_THREAD);
 
-	ret = ret ? ret : choose(s->ep, pp->mode);
+	ret = ret ? ret : ours_choose(s->ep, pp->mode);
 	if (ret)
 		return ret;
 	if (vt_index(n))
@@ -100,14 +100,14 @@ static void close_side(const struct pingpong *pp, struct side *s)
 		sci_ep_close(s->ep);
 }
 
-static int send_one(const struct pingpong *pp, const struct side *s)
+static int ours_send_one(const struct pingpong *pp, const struct side *s)
 {
 	return pp->mode == OURS_TAGGED ?
 		       sci_tsend(s->peer, 1, 2, s->buf, pp->size) :
 		       sci_send(s->peer, s->buf, pp->size);
 }
 
-static int recv_one(const struct pingpong *pp, const struct side *s)
+static int ours_recv_one(const struct pingpong *pp, const struct side *s)
 {
 	return pp->mode == OURS_TAGGED ?
 		       sci_trecv(s->ep, s->peer, 1, 2, 0, s->buf, pp->size,
@@ -122,7 +122,7 @@ static uint64_t total(struct vt_sim *s, enum sci_pci_counter c)
 	       sim_counter(vt_adapter(vt_node(s, 1)), c);
 }
 
-static void begin(struct vt_node *n, struct pingpong *pp)
+static void ours_begin(struct vt_node *n, struct pingpong *pp)
 {
 	struct vt_sim *s = vt_sim_of(n);
 
@@ -157,7 +157,7 @@ static void end(struct vt_node *n, struct pingpong *pp)
 	};
 }
 
-static void play(struct vt_node *n, void *arg)
+static void ours_play(struct vt_node *n, void *arg)
 {
 	struct pingpong *pp = arg;
 	struct side s = { 0 };
@@ -165,17 +165,17 @@ static void play(struct vt_node *n, void *arg)
 
 	for (unsigned int i = 0; !ret && i < warm_up(pp->size) + pp->rounds; i++) {
 		if (i == warm_up(pp->size) && !vt_index(n))
-			begin(n, pp);
-		ret = vt_index(n) ? recv_one(pp, &s) : send_one(pp, &s);
+			ours_begin(n, pp);
+		ret = vt_index(n) ? ours_recv_one(pp, &s) : ours_send_one(pp, &s);
 		if (ret)
 			break;
-		ret = vt_index(n) ? send_one(pp, &s) : recv_one(pp, &s);
+		ret = vt_index(n) ? ours_send_one(pp, &s) : ours_recv_one(pp, &s);
 	}
 	if (!ret && !vt_index(n))
 		end(n, pp);
 	/* the other one goes on to its end when all has been counted */
 	if (!ret)
-		ret = vt_index(n) ? recv_one(pp, &s) : send_one(pp, &s);
+		ret = vt_index(n) ? ours_recv_one(pp, &s) : ours_send_one(pp, &s);
 	if (ret)
 		pp->error = ret;
 	close_side(pp, &s);
@@ -195,7 +195,7 @@ bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 	vt_set_limit(s, PATIENCE + (warm_up(size) + rounds) * 2ull * size *
 			BYTE_PATIENCE);
 	for (unsigned int i = 0; i < 2; i++)
-		vt_start(vt_node(s, i), play, &pp);
+		vt_start(vt_node(s, i), ours_play, &pp);
 	done = vt_run(s);
 	vt_free(s);
 	if (!done || pp.error)

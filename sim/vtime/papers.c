@@ -67,7 +67,7 @@ const char *papers_name(enum paper_system sys)
 }
 
 /* Which of its protocols a system takes. */
-static enum paper_system choose(enum paper_system sys, size_t bytes)
+static enum paper_system papers_choose(enum paper_system sys, size_t bytes)
 {
 	if (sys == DECK)
 		return bytes <= deck_1.max ? DECK_1 :
@@ -83,7 +83,7 @@ static double equations(const struct vt_profile *p, size_t bytes)
 	struct mpich_parameters m = mpich_parameters(p);
 	double seconds;
 
-	switch (choose(MPICH, bytes)) {
+	switch (papers_choose(MPICH, bytes)) {
 	case MPICH_SHORT:
 		seconds = mpich_equation_short(&m, bytes);
 		break;
@@ -99,7 +99,7 @@ static double equations(const struct vt_profile *p, size_t bytes)
 double papers_latency(const struct vt_profile *p, enum paper_system sys,
 		      size_t bytes)
 {
-	switch (choose(sys, bytes)) {
+	switch (papers_choose(sys, bytes)) {
 	case DECK_1:
 		return papers_pingpong(p, &deck_1, bytes);
 	case DECK_2:

@@ -72,8 +72,8 @@ static void unlock(struct paper_side *s)
 	vt_busy(s->node, s->profile->atomic);
 }
 
-static void put_packet(struct paper_side *s, volatile struct packet *to,
-		       const void *data, size_t len, uint32_t number)
+static void deck_put_packet(struct paper_side *s, volatile struct packet *to,
+			    const void *data, size_t len, uint32_t number)
 {
 	struct packet packet = {
 		.sequence = (uint8_t)number, .id = paper_id(number),
@@ -130,7 +130,7 @@ static void send_1(struct paper_side *s)
 
 	lock(s);
 	await_room(s, SLOTS);
-	put_packet(s, &far->ring[s->sent % SLOTS], s->buf, s->size, s->sent);
+	deck_put_packet(s, &far->ring[s->sent % SLOTS], s->buf, s->size, s->sent);
 	s->sent++;
 	unlock(s);
 }
@@ -171,7 +171,7 @@ static void send_2(struct paper_side *s)
 		vt_store(s->node, far->data + PAPER_LINE, s->buf + first,
 			 paper_lines(s->size - first));
 	vt_barrier(s->node);
-	put_packet(s, &far->control, "", 0, s->sent);
+	deck_put_packet(s, &far->control, "", 0, s->sent);
 	s->sent++;
 	unlock(s);
 }
@@ -204,11 +204,11 @@ static void send_3(struct paper_side *s)
 	struct mailbox *near = s->near;
 
 	lock(s);
-	put_packet(s, &far->control, "", 0, s->sent++);
+	deck_put_packet(s, &far->control, "", 0, s->sent++);
 	take_packet(s, &near->answer, s->more_got++, 0);
 	vt_store(s->node, far->data, s->buf, paper_lines(s->size));
 	vt_barrier(s->node);
-	put_packet(s, &far->control, "", 0, s->sent++);
+	deck_put_packet(s, &far->control, "", 0, s->sent++);
 	unlock(s);
 }
 
@@ -219,7 +219,7 @@ static const uint8_t *recv_3(struct paper_side *s)
 
 	lock(s);
 	take_packet(s, &near->control, s->got++, PLACES - 1);
-	put_packet(s, &far->answer, "", 0, s->more_sent++);
+	deck_put_packet(s, &far->answer, "", 0, s->more_sent++);
 	take_packet(s, &near->control, s->got++, 0);
 	unlock(s);
 	return near->data;

@@ -78,7 +78,7 @@ static void check_errors(struct paper_side *s)
 	vt_register(s->node, SCI_PCI_USER_ERRORS);
 }
 
-static void put_packet(struct paper_side *s, const void *payload, size_t len)
+static void mpich_put_packet(struct paper_side *s, const void *payload, size_t len)
 {
 	volatile struct shared *far = s->far;
 	struct packet packet = {
@@ -131,7 +131,7 @@ static size_t memory_short(size_t bytes)
 static void send_short(struct paper_side *s)
 {
 	mpir(s);
-	put_packet(s, s->buf, s->size);
+	mpich_put_packet(s, s->buf, s->size);
 }
 
 static const uint8_t *recv_short(struct paper_side *s)
@@ -167,7 +167,7 @@ static void send_eager(struct paper_side *s)
 
 	mpir(s);
 	store_and_wait(s, far->data, s->buf, s->size);
-	put_packet(s, "", 0);
+	mpich_put_packet(s, "", 0);
 }
 
 static const uint8_t *recv_eager(struct paper_side *s)
@@ -204,7 +204,7 @@ static void send_part(struct paper_side *s, const uint8_t *from, size_t len)
 	for (size_t at = 0; at < len; at += MPICH_BLOCK) {
 		store_and_wait(s, far->data + at, from + at,
 			       least(len - at, MPICH_BLOCK));
-		put_packet(s, "", 0);		/* BLOCK_READY, or the end */
+		mpich_put_packet(s, "", 0); /* BLOCK_READY, or the end */
 	}
 }
 
@@ -212,7 +212,7 @@ static void recv_part(struct paper_side *s, uint8_t *to, size_t len)
 {
 	struct shared *near = s->near;
 
-	put_packet(s, "", 0);
+	mpich_put_packet(s, "", 0);
 	for (size_t at = 0; at < len; at += MPICH_BLOCK) {
 		take_packet(s);
 		packet_taken(s);
@@ -224,7 +224,7 @@ static void recv_part(struct paper_side *s, uint8_t *to, size_t len)
 static void send_rendezvous(struct paper_side *s)
 {
 	mpir(s);
-	put_packet(s, "", 0);			/* the request */
+	mpich_put_packet(s, "", 0); /* the request */
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
 		send_part(s, s->buf + at, least(s->size - at, MPICH_BUFFER));
 }

@@ -33,16 +33,14 @@ static uint8_t pattern(unsigned int round, size_t at)
 	return (uint8_t)(round * 7 + at * 31 + at / 251);
 }
 
-static void send_one(struct pingpong *pp, struct paper_side *s,
-		     unsigned int round)
+static void papers_send_one(struct pingpong *pp, struct paper_side *s, unsigned int round)
 {
 	for (size_t i = 0; i < pp->bytes; i++)
 		s->buf[i] = pattern(round, i);
 	pp->proto->send(s);
 }
 
-static void recv_one(struct pingpong *pp, struct paper_side *s,
-		     unsigned int round)
+static void papers_recv_one(struct pingpong *pp, struct paper_side *s, unsigned int round)
 {
 	const uint8_t *message = pp->proto->recv(s);
 
@@ -51,7 +49,7 @@ static void recv_one(struct pingpong *pp, struct paper_side *s,
 			pp->wrong = true;
 }
 
-static void play(struct vt_node *n, void *arg)
+static void papers_play(struct vt_node *n, void *arg)
 {
 	struct pingpong *pp = arg;
 	struct paper_side *s = &pp->side[vt_index(n)];
@@ -62,17 +60,17 @@ static void play(struct vt_node *n, void *arg)
 		if (i == WARM_UP)
 			begin = vt_clock(n);
 		if (first)
-			send_one(pp, s, 2 * i);
-		recv_one(pp, s, 2 * i + first);
+			papers_send_one(pp, s, 2 * i);
+		papers_recv_one(pp, s, 2 * i + first);
 		if (!first)
-			send_one(pp, s, 2 * i + 1);
+			papers_send_one(pp, s, 2 * i + 1);
 	}
 	if (first)
 		pp->latency = (double)(vt_clock(n) - begin) / 2 / pp->rounds;
 }
 
 /* Each process's memory, and the other's view of it. */
-static bool set_up(struct pingpong *pp, struct vt_sim *sim)
+static bool papers_set_up(struct pingpong *pp, struct vt_sim *sim)
 {
 	size_t memory = pp->proto->memory(pp->bytes);
 
@@ -87,7 +85,7 @@ static bool set_up(struct pingpong *pp, struct vt_sim *sim)
 					    SCI_PCI_ATT_PREFETCH, &s->near);
 		if (!s->buf || !pp->side[!i].far)
 			return false;
-		vt_start(s->node, play, pp);
+		vt_start(s->node, papers_play, pp);
 	}
 	return true;
 }
@@ -107,7 +105,7 @@ double papers_pingpong(const struct vt_profile *p,
 	s = vt_new(p, 2, NULL, 1);
 	if (!s)
 		return 0;
-	done = set_up(&pp, s) && vt_run(s);
+	done = papers_set_up(&pp, s) && vt_run(s);
 	vt_free(s);
 	free(pp.side[0].buf);
 	free(pp.side[1].buf);

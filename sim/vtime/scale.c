@@ -182,7 +182,7 @@ static int play_round(struct world *w, struct member *m, enum round round)
 	return w->error;
 }
 
-static void play(struct vt_node *n, void *arg)
+static void scale_play(struct vt_node *n, void *arg)
 {
 	struct world *w = arg;
 	struct member m;
@@ -236,7 +236,7 @@ bool scale_run(const struct scale_setup *setup, struct scale_result *r)
 		return false;
 	vt_set_loss(w.sim, setup->loss);
 	for (unsigned int i = 0; i < setup->nodes; i++)
-		vt_start(vt_node(w.sim, i), play, &w);
+		vt_start(vt_node(w.sim, i), scale_play, &w);
 	done = vt_run(w.sim);
 	r->events = vt_events(w.sim);
 	r->host_bytes = r->host_bytes > before ? r->host_bytes - before : 0;

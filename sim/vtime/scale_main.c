@@ -21,7 +21,7 @@ struct options {
 	bool host;
 };
 
-static void usage(FILE *out)
+static void scale_usage(FILE *out)
 {
 	fputs("usage: sci model scale [-p PROFILE] [-t TOPOLOGY] [-b BYTES] [-s SEED]\n"
 	      "                       [-l LOSS] [--tsv] [--host] PATTERN NODES...\n\n"
@@ -82,7 +82,7 @@ static bool set_option(struct options *o, int c)
 		o->host = true;
 		break;
 	default:
-		usage(stderr);
+		scale_usage(stderr);
 		good = false;
 	}
 	return good;
@@ -102,7 +102,7 @@ static bool get_options(struct options *o, int argc, char **argv)
 			return false;
 	if (argc - optind >= 2)
 		return true;
-	usage(stderr);
+	scale_usage(stderr);
 	return false;
 }
 

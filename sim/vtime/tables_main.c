@@ -159,7 +159,7 @@ static bool one_profile(const char *profiles, const char *name,
 	return good;
 }
 
-static int usage(void)
+static int tables_usage(void)
 {
 	fputs("usage: sci model tables [-P PROFILES] [-o DIR]\n", stderr);
 	return 2;
@@ -178,7 +178,7 @@ int tables_main(int argc, char **argv)
 		else if (!strcmp(argv[i], "-o") && i + 1 < argc)
 			dir = argv[++i];
 		else
-			return usage();
+			return tables_usage();
 	}
 	if (dir && mkdir(dir, 0777) && errno != EEXIST) {
 		fprintf(stderr, "sci-model: %s: %s\n", dir, strerror(errno));

@@ -27,16 +27,16 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* The child has none of the parent's fabrics, nor what it had on the way. */
-static void fork_child(void)
+static void fabric_fork_child(void)
 {
 	n_open = 0;
 	pthread_mutex_init(&open_lock, NULL);
 	sci_fault_fork();
 }
 
-static void fork_init(void)
+static void fabric_fork_init(void)
 {
-	pthread_atfork(NULL, NULL, fork_child);
+	pthread_atfork(NULL, NULL, fabric_fork_child);
 }
 
 static int read_environment(void)
@@ -81,7 +81,7 @@ int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *a
 {
 	int ret;
 
-	pthread_once(&fork_once, fork_init);
+	pthread_once(&fork_once, fabric_fork_init);
 	pthread_mutex_lock(&open_lock);
 	ret = n_open ? 0 : read_environment();
 	ret = ret ? ret : open_fabric(out, at);

@@ -247,7 +247,7 @@ static void fork_parent(void)
  * other threads of the parent, which do not exist here, may have been using
  * them.
  */
-static void fork_child(void)
+static void service_fork_child(void)
 {
 	struct list *pos, *n;
 
@@ -265,9 +265,9 @@ static void fork_child(void)
 	pthread_mutex_unlock(&services_lock);
 }
 
-static void fork_init(void)
+static void service_fork_init(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	pthread_atfork(fork_prepare, fork_parent, service_fork_child);
 }
 
 bool sci_forked_lately(struct sci_service *svc)
@@ -320,7 +320,7 @@ static void gate_init(pthread_rwlock_t *gate)
 int sci_service_open(struct sci_service *svc,
 		     const struct sci_service_ops *ops)
 {
-	pthread_once(&fork_once, fork_init);
+	pthread_once(&fork_once, service_fork_init);
 	svc->ops = ops;
 	svc->begin_ms = sci_now_ms();
 	svc->changed_ms = svc->begin_ms;

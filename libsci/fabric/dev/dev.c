@@ -297,7 +297,7 @@ static int find_adapters(struct dev *dev, const char *list, unsigned int node)
 
 /* ---- the link, as SCI_FAULT wants it ---- */
 
-static void link_changed(struct sci_service *svc, bool down)
+static void dev_link_changed(struct sci_service *svc, bool down)
 {
 	struct dev *dev = container_of(svc, struct dev, svc);
 	struct list *pos, *n;
@@ -314,7 +314,7 @@ static void link_changed(struct sci_service *svc, bool down)
 }
 
 static const struct sci_service_ops service_ops = {
-	.link = link_changed,
+	.link = dev_link_changed,
 };
 
 /* ---- open and close ---- */
@@ -334,8 +334,8 @@ static void dev_close(struct sci_fabric *f)
 	free(dev);
 }
 
-static int read_place(struct dev *dev, const struct sci_fabric_place *at,
-		      unsigned int *node)
+static int dev_read_place(struct dev *dev, const struct sci_fabric_place *at,
+			  unsigned int *node)
 {
 	int ret;
 
@@ -359,7 +359,7 @@ static int dev_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 	list_init(&dev->rsegs);
 	list_init(&dev->calls);
 	ret = sci_service_open(&dev->svc, &service_ops);
-	ret = ret ? ret : read_place(dev, at, &node);
+	ret = ret ? ret : dev_read_place(dev, at, &node);
 	ret = ret ? ret : find_adapters(dev, arg, node);
 	/* it reaches who runs here, and imports that are memory */
 	if (!ret && !(dev->adapters[0].caps & SCI_CAP_MEMORY))

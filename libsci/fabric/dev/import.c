@@ -13,7 +13,7 @@
 #define RECORDS		8		/* read at a time */
 #define BARRIER_SPINS	1000		/* some ten round trips */
 
-static void tell(struct sci_rseg *r, enum sci_event_type type, int status)
+static void dev_rseg_notify(struct sci_rseg *r, enum sci_event_type type, int status)
 {
 	const struct sci_event ev = {
 		.type = type, .node = r->node, .adapter = r->adapter_no,
@@ -27,19 +27,19 @@ static void tell(struct sci_rseg *r, enum sci_event_type type, int status)
 void dev_rseg_link_event(struct sci_rseg *r, bool down)
 {
 	if (!r->over && r->node != r->adapter->node)
-		tell(r, down ? SCI_EVENT_NOT_OPERATIONAL :
-		     SCI_EVENT_OPERATIONAL, 0);
+		dev_rseg_notify(
+			r, down ? SCI_EVENT_NOT_OPERATIONAL : SCI_EVENT_OPERATIONAL, 0);
 }
 
 /* @why: -ENOTCONN: its owner wants it so; else it died, or its node did. */
-static void lost(struct sci_rseg *r, int why)
+static void dev_rseg_lost(struct sci_rseg *r, int why)
 {
 	if (r->over)
 		return;
 	r->over = true;
 	atomic_store(&r->status.gone, 1);
-	tell(r, why == -ENOTCONN ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST,
-	     -ENOTCONN);
+	dev_rseg_notify(r, why == -ENOTCONN ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST,
+			-ENOTCONN);
 }
 
 /* Records were dropped: what is left to know is how things stand. */
@@ -49,17 +49,17 @@ static void look_again(struct sci_rseg *r)
 
 	if (!dev_ioctl(r->fd, SCI_IOC_REMOTE_INFO, &arg) &&
 	    arg.out_state == SCI_REMOTE_GONE)
-		lost(r, arg.out_status);
+		dev_rseg_lost(r, arg.out_status);
 }
 
 static void take_record(struct sci_rseg *r, const struct sci_ev_record *rec)
 {
 	switch (rec->type) {
 	case SCI_EV_DISCONNECT:
-		tell(r, SCI_EVENT_DISCONNECT, 0);
+		dev_rseg_notify(r, SCI_EVENT_DISCONNECT, 0);
 		break;
 	case SCI_EV_LOST:
-		lost(r, rec->status);
+		dev_rseg_lost(r, rec->status);
 		break;
 	case SCI_EV_LINK_DOWN:
 	case SCI_EV_LINK_UP:
@@ -73,7 +73,7 @@ static void take_record(struct sci_rseg *r, const struct sci_ev_record *rec)
 	}
 }
 
-static void rseg_input(void *obj)
+static void dev_rseg_input(void *obj)
 {
 	struct sci_ev_record rec[RECORDS];
 	struct sci_rseg *r = obj;
@@ -83,12 +83,12 @@ static void rseg_input(void *obj)
 	for (i = 0; i < n; i++)
 		take_record(r, &rec[i]);
 	if (n < 0)
-		lost(r, n);
+		dev_rseg_lost(r, n);
 }
 
 /* ---- connect and disconnect ---- */
 
-static int call_exporter(struct sci_rseg *r, const struct sci_rseg_param *p)
+static int dev_rseg_call_exporter(struct sci_rseg *r, const struct sci_rseg_param *p)
 {
 	struct sci_ioc_connect arg = {
 		.size = sizeof(arg), .flags = SCI_CONNECT_ASYNC,
@@ -108,11 +108,11 @@ static int call_exporter(struct sci_rseg *r, const struct sci_rseg_param *p)
 	return info.out_state == SCI_REMOTE_CONNECTED ? 0 : -ENOENT;
 }
 
-static int begin(struct sci_rseg *r)
+static int dev_rseg_begin(struct sci_rseg *r)
 {
 	int ret;
 
-	ret = dev_watch(r->dev, r->fd, rseg_input, r);
+	ret = dev_watch(r->dev, r->fd, dev_rseg_input, r);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&r->dev->svc.lock);
@@ -146,8 +146,8 @@ int dev_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
 	r->status.link = &a->link;
 	list_init(&r->link);
 	*out = r;
-	ret = call_exporter(r, p);
-	ret = ret ? ret : begin(r);
+	ret = dev_rseg_call_exporter(r, p);
+	ret = ret ? ret : dev_rseg_begin(r);
 	if (ret) {
 		*out = NULL;
 		dev_rseg_disconnect(r);

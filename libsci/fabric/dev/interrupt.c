@@ -54,7 +54,7 @@ struct sci_rintr {
 
 /* ---- what the service thread does ---- */
 
-static void tell(struct sci_lintr *i)
+static void dev_intr_notify(struct sci_lintr *i)
 {
 	const struct sci_event ev = {
 		.type = SCI_EVENT_INTERRUPT, .node = i->node,
@@ -70,19 +70,19 @@ static bool over(int err)
 	return err != EAGAIN && err != EINTR && err != EMSGSIZE;
 }
 
-static void plain_input(void *obj)
+static void dev_intr_plain_input(void *obj)
 {
 	struct sci_lintr *i = obj;
 	uint64_t count;
 
 	if (read(i->fd, &count, sizeof(count)) == sizeof(count))
-		tell(i);
+		dev_intr_notify(i);
 	else if (over(errno))
 		sci_unwatch(&i->dev->svc, i->fd);
 }
 
 /* NULL: there is none, errno says why. */
-static struct message *read_message(int fd)
+static struct message *dev_intr_read_message(int fd)
 {
 	struct message *m;
 	int len = 0;
@@ -105,10 +105,10 @@ static struct message *read_message(int fd)
 	return m;
 }
 
-static void data_input(void *obj)
+static void dev_intr_data_input(void *obj)
 {
 	struct sci_lintr *i = obj;
-	struct message *m = read_message(i->fd);
+	struct message *m = dev_intr_read_message(i->fd);
 
 	if (!m) {
 		if (over(errno))
@@ -118,19 +118,19 @@ static void data_input(void *obj)
 	list_add_tail(&m->link, &i->queue);
 	if (++i->queued == QUEUE_MAX)
 		sci_watch_pause(&i->dev->svc, i->fd, true);
-	tell(i);
+	dev_intr_notify(i);
 }
 
 static int listen(struct sci_lintr *i)
 {
-	return sci_watch(&i->dev->svc, i->fd, EPOLLIN,
-			 i->flags & SCI_INTR_DATA ? data_input : plain_input,
-			 i);
+	return sci_watch(
+		&i->dev->svc, i->fd, EPOLLIN,
+		i->flags & SCI_INTR_DATA ? dev_intr_data_input : dev_intr_plain_input, i);
 }
 
 /* ---- create and destroy ---- */
 
-static unsigned int kernel_flags(unsigned int flags)
+static unsigned int dev_intr_kernel_flags(unsigned int flags)
 {
 	return (flags & SCI_INTR_FIXED ? SCI_INTR_FIXED_NUMBER : 0) |
 	       (flags & SCI_INTR_SHARED ? SCI_INTR_SHARE_NUMBER : 0) |
@@ -142,7 +142,8 @@ static int make_interrupt(struct sci_lintr *i, const struct dev_adapter *a,
 			  struct sci_lintr_param *p)
 {
 	struct sci_ioc_intr_create arg = {
-		.size = sizeof(arg), .flags = kernel_flags(p->flags),
+		.size = sizeof(arg),
+		.flags = dev_intr_kernel_flags(p->flags),
 		.number = p->flags & SCI_INTR_FIXED ? p->number : 0,
 		.mode = i->dev->mode,
 	};
@@ -255,7 +256,7 @@ static int take_queued(struct sci_lintr *i, void *data, size_t *len)
 	return 0;
 }
 
-static int left_ms(uint64_t deadline)
+static int dev_intr_left_ms(uint64_t deadline)
 {
 	uint64_t now = sci_now_ms();
 
@@ -282,7 +283,7 @@ int dev_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 	}
 	/* most of the time it is there, or nobody wants to wait */
 	while (!(ret = take(i, data, len))) {
-		ms = left_ms(deadline);
+		ms = dev_intr_left_ms(deadline);
 		if (!ms)
 			return -ETIMEDOUT;
 		if (sci_poll_cancelable(&pfd, 1, ms) < 0 && errno != EINTR)

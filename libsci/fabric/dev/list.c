@@ -131,7 +131,7 @@ struct places {
 	size_t count;
 };
 
-static int by_node(const void *a, const void *b)
+static int dev_list_by_node(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
@@ -163,7 +163,7 @@ static int list_places(struct places *places)
 	free(list.n);
 	if (places->count)
 		qsort(places->place, places->count, sizeof(*places->place),
-		      by_node);
+		      dev_list_by_node);
 	return ret;
 }
 
@@ -215,7 +215,7 @@ static int add_all_peers(struct places *places)
 	}
 	if (places->count)
 		qsort(places->place, places->count, sizeof(*places->place),
-		      by_node);
+		      dev_list_by_node);
 	return ret;
 }
 

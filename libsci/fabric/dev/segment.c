@@ -11,8 +11,8 @@
 
 #define RECORDS		16		/* read at a time */
 
-static void tell(struct sci_lseg *s, enum sci_event_type type,
-		 const struct sci_ev_record *rec)
+static void dev_lseg_notify(struct sci_lseg *s, enum sci_event_type type,
+			    const struct sci_ev_record *rec)
 {
 	const struct sci_event ev = { .type = type, .node = rec->node };
 
@@ -29,13 +29,13 @@ static void lseg_input(void *obj)
 	for (i = 0; i < n; i++) {
 		switch (rec[i].type) {
 		case SCI_EV_CONNECT:
-			tell(s, SCI_EVENT_CONNECT, &rec[i]);
+			dev_lseg_notify(s, SCI_EVENT_CONNECT, &rec[i]);
 			break;
 		case SCI_EV_DISCONNECT:
-			tell(s, SCI_EVENT_DISCONNECT, &rec[i]);
+			dev_lseg_notify(s, SCI_EVENT_DISCONNECT, &rec[i]);
 			break;
 		case SCI_EV_LOST:
-			tell(s, SCI_EVENT_LOST, &rec[i]);
+			dev_lseg_notify(s, SCI_EVENT_LOST, &rec[i]);
 			break;
 		default:	/* of a later kernel, or too many to say */
 			break;
@@ -43,8 +43,7 @@ static void lseg_input(void *obj)
 	}
 }
 
-static struct sci_lseg *lseg_new(struct sci_fabric *f,
-				 const struct sci_lseg_param *p)
+static struct sci_lseg *dev_lseg_new(struct sci_fabric *f, const struct sci_lseg_param *p)
 {
 	struct sci_lseg *s = calloc(1, sizeof(*s));
 
@@ -61,7 +60,7 @@ static struct sci_lseg *lseg_new(struct sci_fabric *f,
 	return s;
 }
 
-static unsigned int kernel_flags(unsigned int flags)
+static unsigned int dev_lseg_kernel_flags(unsigned int flags)
 {
 	unsigned int ret = 0;
 
@@ -100,9 +99,11 @@ static int make_segment(struct sci_lseg *s)
 {
 	struct dev_adapter *a = dev_adapter(s->dev, 0);
 	struct sci_ioc_segment_create arg = {
-		.size = sizeof(arg), .flags = kernel_flags(s->flags),
+		.size = sizeof(arg),
+		.flags = dev_lseg_kernel_flags(s->flags),
 		.id = s->flags & SCI_LSEG_PRIVATE ? 0 : s->id,
-		.mode = s->dev->mode, .numa_node = numa_node(),
+		.mode = s->dev->mode,
+		.numa_node = numa_node(),
 		.length = s->size,
 	};
 	int ret;
@@ -122,7 +123,7 @@ static int make_segment(struct sci_lseg *s)
 	return ret;
 }
 
-static int begin(struct sci_lseg *s, int ret, struct sci_lseg **out)
+static int dev_lseg_begin(struct sci_lseg *s, int ret, struct sci_lseg **out)
 {
 	ret = ret ? ret : dev_watch(s->dev, s->fd, lseg_input, s);
 	if (ret) {
@@ -136,9 +137,9 @@ static int begin(struct sci_lseg *s, int ret, struct sci_lseg **out)
 int dev_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 		    struct sci_lseg **out)
 {
-	struct sci_lseg *s = lseg_new(f, p);
+	struct sci_lseg *s = dev_lseg_new(f, p);
 
-	return s ? begin(s, make_segment(s), out) : -ENOMEM;
+	return s ? dev_lseg_begin(s, make_segment(s), out) : -ENOMEM;
 }
 
 int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
@@ -147,7 +148,7 @@ int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 	struct sci_ioc_segment_attach arg = {
 		.size = sizeof(arg), .id = p->id,
 	};
-	struct sci_lseg *s = lseg_new(f, p);
+	struct sci_lseg *s = dev_lseg_new(f, p);
 	int ret;
 
 	if (!s)
@@ -156,7 +157,7 @@ int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 	ret = dev_make(s->dev, dev_adapter(s->dev, 0)->fd,
 		       SCI_IOC_SEGMENT_ATTACH, &arg, &arg.out_fd, &s->fd);
 	s->size = arg.out_length;
-	return begin(s, ret, out);
+	return dev_lseg_begin(s, ret, out);
 }
 
 /* Importers are told an end in good order, and copies in a child end, too. */

@@ -13,9 +13,9 @@
 #include "libsci/base/barrier.h"
 #include "libsci/fabric/core/fault.h"
 
-static void rseg_input(void *obj);
+static void shm_rseg_input(void *obj);
 
-static void tell(struct sci_rseg *r, enum sci_event_type type, int status)
+static void shm_rseg_notify(struct sci_rseg *r, enum sci_event_type type, int status)
 {
 	const struct sci_event ev = {
 		.type = type, .node = r->node, .adapter = r->adapter,
@@ -28,8 +28,8 @@ static void tell(struct sci_rseg *r, enum sci_event_type type, int status)
 void shm_rseg_link_event(struct sci_rseg *r, bool down)
 {
 	if (r->conn >= 0 && r->node != r->shm->node)
-		tell(r, down ? SCI_EVENT_NOT_OPERATIONAL :
-		     SCI_EVENT_OPERATIONAL, 0);
+		shm_rseg_notify(
+			r, down ? SCI_EVENT_NOT_OPERATIONAL : SCI_EVENT_OPERATIONAL, 0);
 }
 
 static void hang_up(struct sci_rseg *r)
@@ -49,9 +49,9 @@ static void import_name(struct sci_rseg *r, char *name)
 /*
  * The member of the group that we are connected to has gone: ask another.
  * Runs on the service thread, so it must not wait: the answer comes to
- * rseg_input().
+ * shm_rseg_input().
  */
-static bool rejoin(struct sci_rseg *r)
+static bool shm_rseg_rejoin(struct sci_rseg *r)
 {
 	const struct shm_msg msg = { .type = SHM_CONNECT,
 				     .node = r->shm->node };
@@ -66,7 +66,7 @@ static bool rejoin(struct sci_rseg *r)
 	if (ret)
 		return false;
 	if (!shm_trusts(shm, sock) || shm_send(sock, &msg, NULL, 0) ||
-	    sci_watch(&shm->svc, sock, EPOLLIN, rseg_input, r)) {
+	    sci_watch(&shm->svc, sock, EPOLLIN, shm_rseg_input, r)) {
 		sci_fd_close(&shm->svc, sock);
 		return false;
 	}
@@ -75,16 +75,16 @@ static bool rejoin(struct sci_rseg *r)
 	return true;
 }
 
-static void lost(struct sci_rseg *r, enum sci_event_type type)
+static void shm_rseg_lost(struct sci_rseg *r, enum sci_event_type type)
 {
 	hang_up(r);
-	if (r->node == SCI_NODE_GROUP && rejoin(r))
+	if (r->node == SCI_NODE_GROUP && shm_rseg_rejoin(r))
 		return;
 	atomic_store(&r->status.gone, 1);
-	tell(r, type, -ENOTCONN);
+	shm_rseg_notify(r, type, -ENOTCONN);
 }
 
-/* An answer to rejoin(): the memory is the one we have, or the group is new. */
+/* An answer to shm_rseg_rejoin(): the memory is the one we have, or the group is new. */
 static void rejoined(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
@@ -97,12 +97,12 @@ static void rejoined(struct sci_rseg *r)
 	if (n_fds > 0)
 		sci_fd_close(&shm->svc, fd);
 	if (ret || msg.type != SHM_REPLY || msg.status || msg.size != r->size)
-		lost(r, SCI_EVENT_LOST);
+		shm_rseg_lost(r, SCI_EVENT_LOST);
 	else
 		r->rejoining = 0;
 }
 
-static void rseg_input(void *obj)
+static void shm_rseg_input(void *obj)
 {
 	struct sci_rseg *r = obj;
 	struct shm_msg msg;
@@ -116,21 +116,21 @@ static void rseg_input(void *obj)
 	if (ret == -EAGAIN)
 		return;
 	if (ret) {
-		lost(r, SCI_EVENT_LOST);
+		shm_rseg_lost(r, SCI_EVENT_LOST);
 		return;
 	}
 	switch (msg.type) {
 	case SHM_NOTIFY:
-		tell(r, SCI_EVENT_DISCONNECT, 0);
+		shm_rseg_notify(r, SCI_EVENT_DISCONNECT, 0);
 		break;
 	case SHM_CUT:
 		shm_map_revoke(r->shm, r);
 		hang_up(r);
 		atomic_store(&r->status.gone, 1);
-		tell(r, SCI_EVENT_DISCONNECT, -ENOTCONN);
+		shm_rseg_notify(r, SCI_EVENT_DISCONNECT, -ENOTCONN);
 		break;
 	default:
-		lost(r, SCI_EVENT_DISCONNECT);
+		shm_rseg_lost(r, SCI_EVENT_DISCONNECT);
 		break;
 	}
 }
@@ -147,7 +147,7 @@ static int map_base(struct sci_rseg *r, int memfd)
 	return 0;
 }
 
-static int call_exporter(struct sci_rseg *r, uint32_t timeout)
+static int shm_rseg_call_exporter(struct sci_rseg *r, uint32_t timeout)
 {
 	struct shm_msg msg = { .type = SHM_CONNECT };
 	struct shm *shm = r->shm;
@@ -174,7 +174,7 @@ static int call_exporter(struct sci_rseg *r, uint32_t timeout)
 	else if (n_fds == 1)
 		sci_fd_close(&shm->svc, memfd);
 	if (!ret)
-		ret = sci_watch(&shm->svc, r->conn, EPOLLIN, rseg_input, r);
+		ret = sci_watch(&shm->svc, r->conn, EPOLLIN, shm_rseg_input, r);
 	list_add_tail(&r->link, &shm->rsegs);
 	pthread_mutex_unlock(&shm->svc.lock);
 	return ret;
@@ -203,7 +203,7 @@ int shm_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
 	r->status.link = &shm->link;
 	list_init(&r->link);
 	*out = r;
-	ret = call_exporter(r, p->timeout);
+	ret = shm_rseg_call_exporter(r, p->timeout);
 	if (ret) {
 		*out = NULL;
 		shm_rseg_disconnect(r);

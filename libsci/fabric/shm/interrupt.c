@@ -74,7 +74,7 @@ struct sci_rintr {
 	_Atomic bool gone;
 };
 
-static void tell(struct sci_lintr *i)
+static void shm_intr_notify(struct sci_lintr *i)
 {
 	const struct sci_event ev = {
 		.type = SCI_EVENT_INTERRUPT, .node = i->shm->node,
@@ -229,7 +229,7 @@ static bool ring_input(struct sci_lintr *i)
 
 /* ---- the owner of a plain interrupt ---- */
 
-static void plain_input(void *obj)
+static void shm_intr_plain_input(void *obj)
 {
 	struct sci_lintr *i = obj;
 	struct epoll_event ev;
@@ -238,7 +238,7 @@ static void plain_input(void *obj)
 	if (has_rings(i) ? ring_input(i) :
 	    i->epfd >= 0 ? epoll_wait(i->epfd, &ev, 1, 0) > 0 :
 	    read(i->eventfd, &count, sizeof(count)) == sizeof(count))
-		tell(i);
+		shm_intr_notify(i);
 }
 
 static int new_epoll(struct sci_lintr *i, uint32_t events)
@@ -278,9 +278,8 @@ static int plain_listen(struct sci_lintr *i)
 	else if (has_rings(i))
 		ret = new_epoll(i, EPOLLIN);
 	if (!ret && i->event)
-		ret = sci_watch(&i->shm->svc,
-				i->epfd >= 0 ? i->epfd : i->eventfd, EPOLLIN,
-				plain_input, i);
+		ret = sci_watch(&i->shm->svc, i->epfd >= 0 ? i->epfd : i->eventfd,
+				EPOLLIN, shm_intr_plain_input, i);
 	return ret;
 }
 
@@ -321,7 +320,7 @@ static void resume_senders(struct sci_lintr *i)
 				false);
 }
 
-static struct message *read_message(int sock, int *err)
+static struct message *shm_intr_read_message(int sock, int *err)
 {
 	struct shm_msg head;
 	struct iovec iov[2] = { { &head, sizeof(head) } };
@@ -350,7 +349,7 @@ static struct message *read_message(int sock, int *err)
 	return NULL;
 }
 
-static void data_input(struct shm_port *port, struct shm_conn *conn)
+static void shm_intr_data_input(struct shm_port *port, struct shm_conn *conn)
 {
 	struct sci_lintr *i = container_of(port, struct sci_lintr, port);
 	struct message *m;
@@ -360,7 +359,7 @@ static void data_input(struct shm_port *port, struct shm_conn *conn)
 		sci_watch_pause(&port->shm->svc, conn->fd, true);
 		return;
 	}
-	m = read_message(conn->fd, &err);
+	m = shm_intr_read_message(conn->fd, &err);
 	if (!m) {
 		if (err != -EAGAIN && err != -EINTR && err != -ENOMEM)
 			shm_conn_close(conn);	/* BYE, or dead */
@@ -370,12 +369,12 @@ static void data_input(struct shm_port *port, struct shm_conn *conn)
 	i->queued++;
 	i->queued_bytes += m->len;
 	pthread_cond_signal(&i->arrived);
-	tell(i);
+	shm_intr_notify(i);
 }
 
 /* ---- both ---- */
 
-static bool refuse(struct shm_conn *conn, int status)
+static bool shm_intr_refuse(struct shm_conn *conn, int status)
 {
 	const struct shm_msg no = { .type = SHM_REPLY, .status = status };
 
@@ -383,7 +382,7 @@ static bool refuse(struct shm_conn *conn, int status)
 	return false;
 }
 
-static int join_hello(struct sci_lintr *i, struct shm_conn *conn)
+static int shm_intr_join_hello(struct sci_lintr *i, struct shm_conn *conn)
 {
 	const struct shm_msg re = { .type = SHM_REPLY };
 	const int fds[] = { i->port.fd, i->eventfd };
@@ -408,16 +407,16 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	int ret;
 
 	if (msg->type == SHM_JOIN) {
-		ret = data ? -EEXIST : join_hello(i, conn);
+		ret = data ? -EEXIST : shm_intr_join_hello(i, conn);
 		if (ret)
-			refuse(conn, ret);
+			shm_intr_refuse(conn, ret);
 		return false;
 	}
 	if (msg->type != SHM_CONNECT)
-		return refuse(conn, -EPROTO);
+		return shm_intr_refuse(conn, -EPROTO);
 	/* a trigger is a write */
 	if (!(shm_access(i->shm, conn->fd) & 2))
-		return refuse(conn, -EACCES);
+		return shm_intr_refuse(conn, -EACCES);
 	ret = data || has_rings(i) ? shm_send(conn->fd, &re, NULL, 0) :
 				     shm_send(conn->fd, &re, &i->eventfd, 1);
 	if (!ret && has_rings(i))
@@ -534,7 +533,7 @@ int shm_lintr_create(struct sci_fabric *f, struct sci_lintr_param *p,
 	shm_port_init(&i->port, shm);
 	i->port.hello = lintr_hello;
 	if (p->flags & SCI_INTR_DATA)
-		i->port.input = data_input;
+		i->port.input = shm_intr_data_input;
 	ret = lintr_start(i);
 	if (ret) {
 		shm_lintr_destroy(i);
@@ -563,7 +562,7 @@ void shm_lintr_destroy(struct sci_lintr *i)
 
 /* ---- waiting ---- */
 
-static int left_ms(uint64_t deadline)
+static int shm_intr_left_ms(uint64_t deadline)
 {
 	uint64_t now = sci_now_ms();
 
@@ -669,7 +668,7 @@ int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 	if (i->flags & SCI_INTR_DATA)
 		return wait_data(i, data, len, deadline);
 	do {
-		ms = left_ms(deadline);
+		ms = shm_intr_left_ms(deadline);
 		ret = has_rings(i) ? wait_rings(i, ms) :
 		      i->epfd >= 0 ? wait_shared(i, ms) : wait_plain(i, ms);
 	} while (!ret && ms);
@@ -733,7 +732,7 @@ static void rintr_name(struct sci_rintr *i, char *name)
  * The owner that took our call has gone; others may share the number.  On the
  * service thread: the answer comes to rintr_input().
  */
-static bool rejoin(struct sci_rintr *i)
+static bool shm_intr_rejoin(struct sci_rintr *i)
 {
 	const struct shm_msg msg = { .type = SHM_CONNECT,
 				     .node = i->shm->node };
@@ -782,7 +781,7 @@ static void rintr_input(void *obj)
 		sci_fd_close(&shm->svc, i->conn);
 		i->conn = -1;
 	}
-	if (!rejoin(i))
+	if (!shm_intr_rejoin(i))
 		atomic_store(&i->gone, true);
 }
 

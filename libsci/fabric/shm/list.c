@@ -52,7 +52,7 @@ static int add_name(void *arg, const char *text)
 	return 0;
 }
 
-static int by_node(const void *a, const void *b)
+static int shm_list_by_node(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
 
@@ -74,7 +74,7 @@ static int sorted_names(struct shm *shm, enum shm_kind kind,
 		return ret;
 	}
 	if (names->n)
-		qsort(names->name, names->n, sizeof(*names->name), by_node);
+		qsort(names->name, names->n, sizeof(*names->name), shm_list_by_node);
 	return 0;
 }
 

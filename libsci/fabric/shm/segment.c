@@ -15,8 +15,8 @@
 
 #define ATTACH_TIMEOUT_MS	5000
 
-static void tell(struct sci_lseg *s, enum sci_event_type type,
-		 unsigned int node, int status)
+static void shm_lseg_notify(struct sci_lseg *s, enum sci_event_type type,
+			    unsigned int node, int status)
 {
 	const struct sci_event ev = {
 		.type = type, .node = node, .adapter = s->adapter,
@@ -92,7 +92,7 @@ static int importer_hello(struct sci_lseg *s, struct shm_conn *conn,
 	conn->role = SHM_IMPORTER;
 	conn->node = msg->node;
 	conn->port->importers++;
-	tell(s, SCI_EVENT_CONNECT, conn->node, 0);
+	shm_lseg_notify(s, SCI_EVENT_CONNECT, conn->node, 0);
 	return 0;
 }
 
@@ -121,7 +121,7 @@ static void query_hello(struct sci_lseg *s, struct shm_conn *conn)
 	shm_send(conn->fd, &re, NULL, 0);
 }
 
-static bool refuse(struct shm_conn *conn, int status)
+static bool shm_lseg_refuse(struct shm_conn *conn, int status)
 {
 	const struct shm_msg no = { .type = SHM_REPLY, .status = status };
 
@@ -142,15 +142,15 @@ static bool lseg_hello(struct shm_port *port, struct shm_conn *conn,
 		ret = s->flags & SCI_LSEG_BROADCAST &&
 		      !(s->flags & SCI_LSEG_UNICAST) ?
 		      -ENOENT : importer_hello(s, conn, msg);
-		return !ret || refuse(conn, ret);
+		return !ret || shm_lseg_refuse(conn, ret);
 	case SHM_ATTACH:
 		ret = attach_hello(s, conn);
-		return !ret || refuse(conn, ret);
+		return !ret || shm_lseg_refuse(conn, ret);
 	case SHM_QUERY:
 		query_hello(s, conn);
 		return false;
 	default:
-		return refuse(conn, -EPROTO);
+		return shm_lseg_refuse(conn, -EPROTO);
 	}
 }
 
@@ -159,8 +159,8 @@ static void lseg_gone(struct shm_port *port, struct shm_conn *conn,
 {
 	struct sci_lseg *s = container_of(port, struct sci_lseg, port);
 
-	tell(s, orderly ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST, conn->node,
-	     0);
+	shm_lseg_notify(s, orderly ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST, conn->node,
+			0);
 }
 
 /* ---- broadcast groups ---- */
@@ -171,8 +171,8 @@ static void lseg_gone(struct shm_port *port, struct shm_conn *conn,
  * the exported ones, for those who want to store.
  */
 
-static int join_hello(struct sci_lseg *s, struct shm_port *port,
-		      struct shm_conn *conn, const struct shm_msg *msg)
+static int shm_lseg_join_hello(struct sci_lseg *s, struct shm_port *port,
+			       struct shm_conn *conn, const struct shm_msg *msg)
 {
 	const struct shm_msg re = {
 		.type = SHM_REPLY, .node = s->shm->node, .size = s->size,
@@ -191,11 +191,11 @@ static bool group_hello(struct shm_port *port, struct shm_conn *conn,
 			const struct shm_msg *msg)
 {
 	struct sci_lseg *s = container_of(port, struct sci_lseg, group);
-	int ret = msg->type == SHM_JOIN ? join_hello(s, port, conn, msg) :
+	int ret = msg->type == SHM_JOIN ? shm_lseg_join_hello(s, port, conn, msg) :
 					  -EPROTO;
 
 	if (ret)
-		refuse(conn, ret);
+		shm_lseg_refuse(conn, ret);
 	return false;
 }
 
@@ -206,14 +206,14 @@ static bool group_open_hello(struct shm_port *port, struct shm_conn *conn,
 	int ret = -EPROTO;
 
 	if (msg->type == SHM_JOIN) {
-		ret = join_hello(s, port, conn, msg);
+		ret = shm_lseg_join_hello(s, port, conn, msg);
 		if (ret)
-			refuse(conn, ret);
+			shm_lseg_refuse(conn, ret);
 		return false;
 	}
 	if (msg->type == SHM_CONNECT)
 		ret = importer_hello(s, conn, msg);
-	return !ret || refuse(conn, ret);
+	return !ret || shm_lseg_refuse(conn, ret);
 }
 
 static void group_open_gone(struct shm_port *port, struct shm_conn *conn,
@@ -221,8 +221,8 @@ static void group_open_gone(struct shm_port *port, struct shm_conn *conn,
 {
 	struct sci_lseg *s = container_of(port, struct sci_lseg, group_open);
 
-	tell(s, orderly ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST, conn->node,
-	     0);
+	shm_lseg_notify(s, orderly ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST, conn->node,
+			0);
 }
 
 static int share_name(struct sci_lseg *s, struct shm_port *port,
@@ -344,8 +344,7 @@ static int alloc_memory(struct sci_lseg *s, size_t huge)
 				&s->length, &s->page);
 }
 
-static struct sci_lseg *lseg_new(struct sci_fabric *f,
-				 const struct sci_lseg_param *p)
+static struct sci_lseg *shm_lseg_new(struct sci_fabric *f, const struct sci_lseg_param *p)
 {
 	struct shm *shm = container_of(f, struct shm, base);
 	struct sci_lseg *s = calloc(1, sizeof(*s));
@@ -402,7 +401,7 @@ void shm_lseg_destroy(struct sci_lseg *s)
 int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 		    struct sci_lseg **out)
 {
-	struct sci_lseg *s = lseg_new(f, p);
+	struct sci_lseg *s = shm_lseg_new(f, p);
 	int ret = 0;
 
 	if (!s)
@@ -434,8 +433,9 @@ static void creator_input(void *obj)
 		return;
 	sci_fd_close(&shm->svc, s->attach_fd);
 	s->attach_fd = -1;
-	tell(s, !ret && msg.type == SHM_BYE ? SCI_EVENT_DISCONNECT :
-	     SCI_EVENT_LOST, shm->node, 0);
+	shm_lseg_notify(
+		s, !ret && msg.type == SHM_BYE ? SCI_EVENT_DISCONNECT : SCI_EVENT_LOST,
+		shm->node, 0);
 }
 
 int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
@@ -443,7 +443,7 @@ int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 {
 	struct shm *shm = container_of(f, struct shm, base);
 	struct shm_msg msg = { .type = SHM_ATTACH };
-	struct sci_lseg *s = lseg_new(f, p);
+	struct sci_lseg *s = shm_lseg_new(f, p);
 	char name[SHM_NAME_MAX];
 	int n_fds = 1, ret;
 

@@ -26,7 +26,7 @@ static struct shm *shm_of(struct sci_service *svc)
 	return container_of(svc, struct shm, svc);
 }
 
-static void link_changed(struct sci_service *svc, bool down)
+static void shm_link_changed(struct sci_service *svc, bool down)
 {
 	struct shm *shm = shm_of(svc);
 	struct list *pos, *n;
@@ -49,8 +49,8 @@ static void forked(struct sci_service *svc)
 }
 
 static const struct sci_service_ops service_ops = {
-	.forked	= forked,
-	.link	= link_changed,
+	.forked = forked,
+	.link = shm_link_changed,
 };
 
 bool shm_node_exists(struct shm *shm, unsigned int node)
@@ -120,8 +120,8 @@ static int env_rundir(struct shm *shm)
 	return sci_fd_track(&shm->svc, shm->rundir);
 }
 
-static int read_place(struct shm *shm, const struct sci_fabric_place *at,
-		      const char *cluster)
+static int shm_read_place(struct shm *shm, const struct sci_fabric_place *at,
+			  const char *cluster)
 {
 	unsigned int nodes = DEFAULT_NODES;
 	int ret;
@@ -217,7 +217,7 @@ static int shm_open_fabric(struct sci_fabric **out,
 	if (!shm)
 		return -ENOMEM;
 	ret = sci_service_open(&shm->svc, &service_ops);
-	ret = ret ? ret : read_place(shm, at, arg);
+	ret = ret ? ret : shm_read_place(shm, at, arg);
 	ret = ret ? ret : spares_init(shm);
 	ret = ret ? ret : presence_init(shm);
 	ret = sci_service_opened(&shm->svc, ret);
