@@ -95,12 +95,14 @@ LIBRARIES := $(addprefix $(B)/,$(SOLIB) $(SOLINKS) libsci.a libsisci.a)
 
 # Front-ends: each a library of its own, on libsci.so.  libsci/NAME/front-end.mk sets
 # NAME_SONAME (libdeck.so.0), and may set NAME_LIBS (what else to link), NAME_MAP (its
-# version script) and NAME_DEPS (other front-ends).  Tests are in selftests/NAME.
+# version script), NAME_DEPS (other front-ends), NAME_BINS (its programs, in $(B)) and
+# NAME_RULES (rules for those).  Tests are in selftests/NAME.
 FRONTENDS := $(patsubst libsci/%/front-end.mk,%,$(wildcard libsci/*/front-end.mk))
 -include $(wildcard libsci/*/front-end.mk)
 frontend_libs = $(foreach f,$(1),$(B)/$($(f)_SONAME) $(B)/$(basename $($(f)_SONAME)) \
 	$(B)/$(basename $(basename $($(f)_SONAME))).a)
 FRONTEND_LIBS := $(call frontend_libs,$(FRONTENDS))
+FRONTEND_BINS := $(foreach f,$(FRONTENDS),$($(f)_BINS:%=$(B)/%))
 FRONTEND_TESTS := $(foreach f,$(FRONTENDS),$(call obj,selftests/$(f)/*.c))
 FRONTEND_TESTS := $(FRONTEND_TESTS:.o=)
 
@@ -118,7 +120,7 @@ mpi-check: $(O)/.setup-mpi bins ofi mpi-tests	## Check: MPI programs over the pr
 	scripts/tap-summary --limit 1800 "scripts/check-mpi $(O)"
 
 mpi-tests: $(O)/.setup-mpi $(MPI_TESTS)
-bins: $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
+bins: $(FRONTEND_BINS) $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
 	$(if $(VTIME_OBJ),$(B)/sci-model)
 tests: $(TESTS) $(FRONTEND_TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## Build: tests and benchmarks
 
@@ -262,7 +264,7 @@ $(patsubst %.o,%,$(call obj,selftests/$(1)/*.c)): %: %.o $(B)/selftests/common.a
 	$$(call say,LINK)
 	$(Q)$$(LINK) $$^ $(foreach f,$(1) $($(1)_DEPS),$($(f)_LIBS)) $$(LIBS) -lm
 endef
-$(foreach f,$(FRONTENDS),$(eval $(call frontend_rules,$(f))))
+$(foreach f,$(FRONTENDS),$(eval $(call frontend_rules,$(f)))$(eval $($(f)_RULES)))
 
 $(B)/libsci.a: $(LIB_OBJ)
 $(B)/selftests/common.a: $(SELF_OBJ)
@@ -314,8 +316,9 @@ $(VTIME_TESTS): %: %.o $(filter-out %/main.o,$(VTIME_OBJ)) \
 	$(call say,LINK)
 	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lm
 
-# DECK's own objects, but for those that start threads: the test has these.
+# Front-ends' own objects, but for start-up and threads: the tests have these.
 $(B)/selftests/sim/vtime_deck: $(addprefix $(B)/libsci/deck/,mbox.o message.o pack.o buffer.o)
+$(B)/selftests/sim/vtime_madeleine: $(filter-out %/world.o,$(call obj,libsci/madeleine/*.c))
 
 $(KERNEL_TESTS): %: %.o $(B)/selftests/kernel/common.a
 	$(call say,LINK)
@@ -351,6 +354,7 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/$(p).pc$(nl))
 	$(if $(SCI_OBJ),install -m 755 $(B)/sci $(DESTDIR)$(BINDIR)/)
 	$(if $(SWITCH_OBJ),install -m 755 $(B)/sci-switch $(DESTDIR)$(BINDIR)/)
+	$(foreach p,$(FRONTEND_BINS),install -m 755 $(p) $(DESTDIR)$(BINDIR)/$(nl))
 	$(if $(VTIME_OBJ),install -m 755 $(B)/sci-model $(DESTDIR)$(BINDIR)/)
 	$(if $(wildcard $(B)/libsci-fi.so),install -D -m 755 $(B)/libsci-fi.so \
 		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so)
@@ -367,7 +371,7 @@ uninstall: $(MAN3)			## Install: what install put there
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
 		$(SOLINKS) $(notdir $(FRONTEND_LIBS)) libsci.a libsisci.a pkgconfig/libsci.pc \
 		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
-		$(BINDIR)/sci-model \
+		$(BINDIR)/sci-model $(addprefix $(BINDIR)/,$(notdir $(FRONTEND_BINS))) \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
 	cd $(B)/man && for m in *.3; do rm -f $(abspath $(DESTDIR)$(MANDIR))/man3/$$m; done

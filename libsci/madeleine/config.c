@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Reads files of sessions and networks; see config.h. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+
+#include "libsci/madeleine/internal.h"
+
+#define DEPTH_MAX	32		/* of objects in objects */
+
+struct parser {
+	const char *file;
+	FILE *stream;
+	int line;
+	int depth;
+	int c;				/* the next character; EOF */
+};
+
+void mad_config_failure(const struct config *c, const char *fmt, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	tbx_failuref("%s:%d: %s", c->file, c->line, text);
+}
+
+static _Noreturn void expected(const struct parser *p, const char *what)
+{
+	if (p->c == EOF)
+		tbx_failuref("%s:%d: expected %s, not the end of the file", p->file, p->line,
+			     what);
+	tbx_failuref("%s:%d: expected %s, not '%c'", p->file, p->line, what, p->c);
+}
+
+/* ---- characters ---- */
+
+static void next(struct parser *p)
+{
+	if (p->c == '\n')
+		p->line++;
+	p->c = fgetc(p->stream);
+}
+
+static void skip(struct parser *p)
+{
+	for (;;) {
+		while (p->c != EOF && isspace(p->c))
+			next(p);
+		if (p->c == '/') {
+			next(p);
+			if (p->c != '/')
+				expected(p, "a comment");
+		} else if (p->c != '#') {
+			return;
+		}
+		while (p->c != EOF && p->c != '\n')
+			next(p);
+	}
+}
+
+static bool accept(struct parser *p, int c)
+{
+	skip(p);
+	if (p->c != c)
+		return false;
+	next(p);
+	return true;
+}
+
+static void expect(struct parser *p, int c)
+{
+	const char what[] = { '\'', (char)c, '\'', '\0' };
+
+	if (!accept(p, c))
+		expected(p, what);
+}
+
+/* ---- tokens ---- */
+
+static bool begins_id(int c)
+{
+	return c != EOF && (isalpha(c) || c == '_' || c == '/' || c == '-');
+}
+
+static bool in_id(int c)
+{
+	return begins_id(c) || (c != EOF && isdigit(c));
+}
+
+static char *parse_id(struct parser *p)
+{
+	p_tbx_string_t s = tbx_string_init();
+
+	skip(p);
+	do {
+		if (tbx_string_length(s)) {
+			tbx_string_append_char(s, p->c);
+			next(p);
+		}
+		if (!begins_id(p->c))
+			expected(p, "a name");
+		for (; in_id(p->c); next(p))
+			tbx_string_append_char(s, p->c);
+	} while (p->c == '.');
+	return tbx_string_to_cstring_and_free(s);
+}
+
+static char *parse_string(struct parser *p)
+{
+	p_tbx_string_t s = tbx_string_init();
+
+	for (next(p); p->c != '"'; next(p)) {
+		if (p->c == EOF || p->c == '\n')
+			expected(p, "'\"'");
+		tbx_string_append_char(s, p->c);
+	}
+	next(p);
+	return tbx_string_to_cstring_and_free(s);
+}
+
+static long parse_integer(struct parser *p)
+{
+	long n = 0;
+
+	skip(p);
+	if (p->c == EOF || !isdigit(p->c))
+		expected(p, "a number");
+	for (; p->c != EOF && isdigit(p->c); next(p)) {
+		n = n * 10 + (p->c - '0');
+		if (n > 1000000000)
+			tbx_failuref("%s:%d: the number is too large", p->file, p->line);
+	}
+	return n;
+}
+
+/* ---- objects ---- */
+
+static struct config *object_new(const struct parser *p, enum config_kind kind)
+{
+	struct config *c = tbx_alloc(1, sizeof(*c));
+
+	c->kind = kind;
+	c->file = p->file;
+	c->line = p->line;
+	return c;
+}
+
+static struct config *parse_object(struct parser *p);
+
+static struct config *parse_number(struct parser *p)
+{
+	struct config *c = object_new(p, CONFIG_INTEGER);
+
+	c->from = parse_integer(p);
+	c->to = c->from;
+	if (!accept(p, '.'))
+		return c;
+	if (p->c != '.')
+		expected(p, "'..'");
+	next(p);
+	c->kind = CONFIG_RANGE;
+	c->to = parse_integer(p);
+	if (c->to < c->from)
+		mad_config_failure(c, "the range %ld..%ld is empty", c->from, c->to);
+	return c;
+}
+
+static struct config *parse_name(struct parser *p)
+{
+	struct config *c = object_new(p, CONFIG_ID);
+
+	c->text = parse_id(p);
+	c->items = tbx_slist_nil();
+	if (!accept(p, '['))
+		return c;
+	do
+		tbx_slist_append(c->items, parse_number(p));
+	while (accept(p, ','));
+	expect(p, ']');
+	return c;
+}
+
+static void parse_entry(struct parser *p, struct config *table)
+{
+	char *name = parse_id(p);
+
+	expect(p, ':');
+	if (tbx_htable_get(table->entries, name))
+		tbx_failuref("%s:%d: there is another %s", p->file, p->line, name);
+	tbx_htable_add(table->entries, name, parse_object(p));
+	expect(p, ';');
+	free(name);
+}
+
+static struct config *parse_table(struct parser *p)
+{
+	struct config *c = object_new(p, CONFIG_TABLE);
+
+	c->entries = tbx_htable_empty_table();
+	do
+		parse_entry(p, c);
+	while (!accept(p, '}'));
+	return c;
+}
+
+static struct config *parse_list(struct parser *p)
+{
+	struct config *c = object_new(p, CONFIG_LIST);
+
+	c->items = tbx_slist_nil();
+	do
+		tbx_slist_append(c->items, parse_object(p));
+	while (accept(p, ','));
+	expect(p, ')');
+	return c;
+}
+
+static struct config *parse_object(struct parser *p)
+{
+	struct config *c;
+
+	if (++p->depth > DEPTH_MAX)
+		tbx_failuref("%s:%d: too many objects in objects", p->file, p->line);
+	skip(p);
+	if (accept(p, '{')) {
+		c = parse_table(p);
+	} else if (accept(p, '(')) {
+		c = parse_list(p);
+	} else if (p->c == '"') {
+		c = object_new(p, CONFIG_STRING);
+		c->text = parse_string(p);
+	} else if (p->c != EOF && isdigit(p->c)) {
+		c = parse_number(p);
+	} else {
+		c = parse_name(p);
+	}
+	p->depth--;
+	return c;
+}
+
+struct config *mad_config_read(const char *file)
+{
+	struct parser p = { .file = file, .stream = fopen(file, "re"), .line = 1 };
+	struct config *c;
+
+	if (!p.stream)
+		tbx_failuref("cannot open %s: %s", file, strerror(errno));
+	c = object_new(&p, CONFIG_TABLE);
+	c->entries = tbx_htable_empty_table();
+	next(&p);
+	for (skip(&p); p.c != EOF; skip(&p))
+		parse_entry(&p, c);
+	if (ferror(p.stream))
+		tbx_failuref("cannot read %s", file);
+	fclose(p.stream);
+	return c;
+}
+
+void mad_config_free(struct config *c)
+{
+	if (c->items) {
+		while (!tbx_slist_is_nil(c->items))
+			mad_config_free(tbx_slist_extract(c->items));
+		tbx_slist_free(c->items);
+	}
+	if (c->entries) {
+		p_tbx_slist_t names = tbx_htable_get_key_slist(c->entries);
+
+		while (!tbx_slist_is_nil(names)) {
+			char *name = tbx_slist_extract(names);
+
+			mad_config_free(tbx_htable_extract(c->entries, name));
+			free(name);
+		}
+		tbx_slist_free(names);
+		tbx_htable_free(c->entries);
+	}
+	free(c->text);
+	free(c);
+}
+
+/* ---- what is asked of it ---- */
+
+struct config *mad_config_get(struct config *c, const char *name)
+{
+	if (c->kind != CONFIG_TABLE)
+		mad_config_failure(c, "expected '{' and %s", name);
+	return tbx_htable_get(c->entries, name);
+}
+
+const char *mad_config_text(const struct config *c)
+{
+	if (!c)
+		return NULL;
+	if (c->kind != CONFIG_ID && c->kind != CONFIG_STRING)
+		mad_config_failure(c, "expected a name");
+	return c->text;
+}
+
+struct config *mad_config_item(struct config *c, long i)
+{
+	if (c->kind != CONFIG_LIST)
+		return i ? NULL : c;
+	return i < c->items->length ? tbx_slist_index_get(c->items, i) : NULL;
+}

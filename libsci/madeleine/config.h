@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: files of sessions and networks
+ *
+ *	file   = { entry }
+ *	entry  = ID ":" object ";"
+ *	object = "{" entry { entry } "}" | "(" object { "," object } ")"
+ *	       | ID [ "[" index { "," index } "]" ] | STRING | INTEGER | range
+ *	index  = INTEGER | range
+ *	range  = INTEGER ".." INTEGER
+ *
+ * An error in a file is fatal, and names file and line.
+ */
+#ifndef LIBSCI_MADELEINE_CONFIG_H
+#define LIBSCI_MADELEINE_CONFIG_H
+
+#include <tbx.h>
+
+enum config_kind {
+	CONFIG_TABLE,			/* entries */
+	CONFIG_LIST,			/* items */
+	CONFIG_ID,			/* text, and items: its indices */
+	CONFIG_STRING,			/* text */
+	CONFIG_INTEGER,			/* from */
+	CONFIG_RANGE,			/* from, to: both belong to it */
+};
+
+struct config {
+	enum config_kind kind;
+	const char *file;		/* the program's as long as the object lives */
+	int line;
+	char *text;
+	long from, to;
+	p_tbx_slist_t items;		/* struct config */
+	p_tbx_htable_t entries;		/* struct config by name */
+};
+
+/* A table of all that the file has. */
+struct config *mad_config_read(const char *file);
+void mad_config_free(struct config *c);
+
+/* The entry of a table; NULL: there is none. Fatal: @c is no table. */
+struct config *mad_config_get(struct config *c, const char *name);
+
+/* The text of an ID or a string; NULL for NULL. Fatal: it is something else. */
+const char *mad_config_text(const struct config *c);
+
+/* Item @i of a list; an object that is no list is a list of one. NULL: no more. */
+struct config *mad_config_item(struct config *c, long i);
+
+__attribute__((noreturn, format(printf, 2, 3)))
+void mad_config_failure(const struct config *c, const char *fmt, ...);
+
+#endif

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+madeleine_SONAME := libmadeleine.so.0
+madeleine_MAP := libsci/madeleine/madeleine.map
+madeleine_LIBS := -lm
+madeleine_BINS := mad-run
+
+# It reads session files as the library does.
+define madeleine_RULES
+$(B)/mad-run: $(call obj,libsci/madeleine/tools/*.c) $(B)/libmadeleine.a $(B)/libsci.a
+	$$(call say,LINK)
+	$(Q)$$(LINK) $$^ $$(LIBS) -lm
+endef

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: inside Madeleine
+ *
+ *	tbx_*.c, ntbx.c	the toolbox
+ *	config.c, session.c	files of sessions
+ *	world.c			start and end, channels and connections
+ *	message.c		blocks to fragments of messages, and back
+ *	network.h, net_msg.c	what carries fragments
+ */
+#ifndef LIBSCI_MADELEINE_INTERNAL_H
+#define LIBSCI_MADELEINE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sci/msg.h>
+#include <sci/team.h>
+
+/* these are exported, all else is hidden */
+#pragma GCC visibility push(default)
+#include <pm2_common.h>
+#pragma GCC visibility pop
+
+#include "libsci/madeleine/config.h"
+#include "libsci/madeleine/network.h"
+#include "libsci/madeleine/session.h"
+
+p_ntbx_process_container_t mad_pc_new(void);
+void mad_pc_add(p_ntbx_process_container_t pc, p_ntbx_process_t process);
+void mad_pc_free(p_ntbx_process_container_t pc);
+p_ntbx_topology_table_t mad_topology_new(int size);
+void mad_topology_connect(p_ntbx_topology_table_t t, int src, int dst);
+void mad_topology_free(p_ntbx_topology_table_t t);
+
+/* ---- who has a message open ---- */
+
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t free;
+	pthread_t owner;
+	bool taken;
+};
+
+void mad_gate_init(struct gate *g);
+void mad_gate_fini(struct gate *g);
+/* Fatal if the calling thread has it. False: another thread has it, and !@wait. */
+bool mad_gate_take(struct gate *g, bool wait, const char *what);
+void mad_gate_leave(struct gate *g);
+
+/* ---- messages ---- */
+
+/* A block, or the copy of one, until the end of its message. */
+struct mad_block {
+	void *buf;
+	size_t len;
+};
+
+struct mad_blocks {
+	struct mad_block *block;
+	size_t n, room;
+};
+
+struct mad_reqs {
+	struct {
+		void *req;		/* the network's */
+		size_t len;
+	} *req;
+	size_t n, room;
+};
+
+/* One direction of a connection. */
+struct mad_stream {
+	struct mad_link link;
+	struct gate gate;		/* outgoing ones */
+	uint8_t *buf;			/* the fragment that is gathered, or taken apart */
+	size_t n;			/* bytes in it */
+	size_t at;			/* incoming: how many have been taken */
+	bool begun;			/* outgoing: the first fragment is sent */
+	bool holding;			/* outgoing: everything waits for the end */
+	struct mad_blocks held;
+	struct mad_blocks later;	/* LATER and CHEAPER: behind all others */
+	struct mad_blocks copies;	/* to be freed at the end */
+	struct mad_reqs reqs;
+};
+
+struct mad_reception {
+	struct gate gate;
+	uint8_t *buf;			/* for the next message's first fragment */
+};
+
+void mad_stream_free(struct mad_stream *s);
+
+/* ---- the process ---- */
+
+struct mad_world {
+	struct sci_team *team;
+	int rank, size;
+	const struct mad_net *net;
+	void *net_state;
+	struct session *session;
+	p_mad_madeleine_t m;
+	p_tbx_slist_t channels;		/* p_mad_channel_t: all, sub-channels too */
+	pthread_mutex_t lock;		/* channels, when sub-channels are made */
+};
+
+struct mad_world *mad_world(void);
+/* Collective: everybody's @len bytes, by rank. */
+int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *all);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: networks
+ *
+ * What carries the fragments of messages. Fragments of one link arrive in order, and
+ * only at the link of the same channel and sub-channel on the other side. Calls return
+ * -errno; a process's death is an error of all that wait for it.
+ */
+#ifndef LIBSCI_MADELEINE_NETWORK_H
+#define LIBSCI_MADELEINE_NETWORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mad_world;
+
+/* A connection of one channel, as its network sees it. */
+struct mad_link {
+	int rank;			/* global, of the other side */
+	uint32_t channel;
+	uint32_t sub;
+	void *peer;			/* the network's */
+};
+
+struct mad_net {
+	const char *name;
+
+	/* Collective: open, and exchange addresses. */
+	int (*open)(struct mad_world *w);
+	/* Nobody sends any more. */
+	void (*close)(struct mad_world *w);
+
+	/* Be ready to send to a process. @w's other processes do the same meanwhile. */
+	int (*connect)(struct mad_world *w, int rank);
+
+	/* Send; the buffer is the caller's again. Waits only if there is no memory left. */
+	int (*send)(struct mad_world *w, struct mad_link *l, const void *buf, size_t len);
+	/* Begin to send from @buf, into the place where the receiver wants it. */
+	int (*isend)(struct mad_world *w, struct mad_link *l, const void *buf, size_t len,
+		     void **req);
+
+	/*
+	 * Receive the next fragment of any sender's, the first one of its message.
+	 * Return: its length; -EAGAIN: there is none, and !@wait.
+	 */
+	long (*first)(struct mad_world *w, uint32_t channel, uint32_t sub, void *buf,
+		      size_t size, bool wait, int *rank);
+	/* Receive the next fragment. Return: its length. */
+	long (*recv)(struct mad_world *w, struct mad_link *l, void *buf, size_t size);
+	/* Begin to receive a fragment of @len bytes into its place. */
+	int (*irecv)(struct mad_world *w, struct mad_link *l, void *buf, size_t len,
+		     void **req);
+
+	/* -EPROTO: another length came. */
+	int (*wait)(struct mad_world *w, void *req, size_t len);
+	void (*progress)(struct mad_world *w);
+};
+
+extern const struct mad_net mad_net_msg;
+
+#endif

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* From the objects of a session file to processes and channels. */
+#include <libgen.h>
+
+#include "libsci/madeleine/internal.h"
+
+#define PROCESSES_MAX	65536
+
+struct network {
+	char *name;
+	p_tbx_slist_t hosts;		/* char *; NULL: any host */
+	enum def_topology topology;
+};
+
+/* ---- networks ---- */
+
+static enum def_topology topology_of(struct config *net)
+{
+	static const char *const names[] = { "default", "empty", "full", "node" };
+	struct config *t = mad_config_get(net, "topology");
+	const char *type = t ? mad_config_text(mad_config_get(t, "type")) : "default";
+
+	for (int i = 0; type && i < 4; i++)
+		if (!strcmp(type, names[i]))
+			return (enum def_topology)i;
+	mad_config_failure(t, "there is no topology %s", type ? type : "without a type");
+}
+
+static void network_hosts(struct network *n, struct config *hosts)
+{
+	struct config *h;
+
+	for (long i = 0; hosts && (h = mad_config_item(hosts, i)); i++) {
+		const char *name = mad_config_text(h->kind == CONFIG_TABLE ?
+						   mad_config_get(h, "name") : h);
+
+		if (!name)
+			mad_config_failure(h, "a host without a name");
+		if (!n->hosts)
+			n->hosts = tbx_slist_nil();
+		tbx_slist_append(n->hosts, tbx_strdup(name));
+	}
+}
+
+/* A network that is defined twice has the hosts of both. */
+static void network_add(struct session *s, struct config *net)
+{
+	const char *name = mad_config_text(mad_config_get(net, "name"));
+	struct network *n;
+
+	if (!name || !mad_config_get(net, "dev"))
+		mad_config_failure(net, "a network has a name and a dev");
+	n = tbx_htable_get(s->networks, name);
+	if (!n) {
+		n = tbx_alloc(1, sizeof(*n));
+		n->name = tbx_strdup(name);
+		tbx_htable_add(s->networks, name, n);
+	}
+	n->topology = topology_of(net);
+	network_hosts(n, mad_config_get(net, "hosts"));
+}
+
+static void networks_read(struct session *s, const char *file)
+{
+	struct config *c = mad_config_read(file), *nets = mad_config_get(c, "networks"), *n;
+
+	if (!nets)
+		mad_config_failure(c, "a network file has networks");
+	for (long i = 0; (n = mad_config_item(nets, i)); i++)
+		network_add(s, n);
+	mad_config_free(c);
+}
+
+/* Names of files are relative to the session file. */
+static void networks_include(struct session *s, const char *session_file, const char *name)
+{
+	char *copy = tbx_strdup(session_file), path[4096];
+
+	if (*name == '/')
+		snprintf(path, sizeof(path), "%s", name);
+	else
+		snprintf(path, sizeof(path), "%s/%s", dirname(copy), name);
+	networks_read(s, path);
+	free(copy);
+}
+
+static void networks_listed(struct session *s, const char *nets)
+{
+	char *copy = tbx_strdup(nets), *rest = copy, *name;
+
+	while ((name = strsep(&rest, ",")))
+		if (*name)
+			networks_read(s, name);
+	free(copy);
+}
+
+static bool network_has(const struct network *n, const char *host)
+{
+	for (long i = 0; n->hosts && i < n->hosts->length; i++)
+		if (!strcmp(tbx_slist_index_get(n->hosts, i), host))
+			return true;
+	return !n->hosts;
+}
+
+/* ---- processes ---- */
+
+/* Global ranks follow the first appearance. */
+static p_ntbx_process_t process_get(struct session *s, const char *host, int number)
+{
+	p_ntbx_process_t p;
+
+	for (p_tbx_slist_element_t e = s->processes->head; e; e = e->next) {
+		p = e->object;
+		if (p->number == number && !strcmp(p->host, host))
+			return p;
+	}
+	if (s->processes->length >= PROCESSES_MAX)
+		tbx_failuref("a session has at most %d processes", PROCESSES_MAX);
+	p = tbx_alloc(1, sizeof(*p));
+	p->global_rank = (int)s->processes->length;
+	p->host = tbx_strdup(host);
+	p->number = number;
+	tbx_slist_append(s->processes, p);
+	return p;
+}
+
+bool mad_session_member(const struct def *d, const ntbx_process_t *p)
+{
+	for (p_tbx_slist_element_t e = d->members->head; e; e = e->next)
+		if (e->object == p)
+			return true;
+	return false;
+}
+
+static void member_add(struct session *s, struct def *d, const struct config *h, long number)
+{
+	p_ntbx_process_t p;
+
+	if (number >= PROCESSES_MAX)
+		mad_config_failure(h, "process %ld of %s: the number is too large", number,
+				   h->text);
+	p = process_get(s, h->text, (int)number);
+	if (!d)
+		return;
+	if (mad_session_member(d, p))
+		mad_config_failure(h, "process %ld of %s is in %s twice", number, h->text,
+				   d->name);
+	tbx_slist_append(d->members, p);
+}
+
+/* @d NULL: processes without a channel. */
+static void hosts_add(struct session *s, struct def *d, const struct network *n,
+		      struct config *hosts)
+{
+	struct config *h;
+
+	for (long i = 0; (h = mad_config_item(hosts, i)); i++) {
+		mad_config_text(h);
+		if (n && !network_has(n, h->text))
+			mad_config_failure(h, "%s is no host of the network %s", h->text,
+					   n->name);
+		if (!h->items || !h->items->length)
+			member_add(s, d, h, 0);
+		for (long k = 0; h->items && k < h->items->length; k++) {
+			const struct config *index = tbx_slist_index_get(h->items, k);
+
+			for (long r = index->from; r <= index->to; r++)
+				member_add(s, d, h, r);
+		}
+	}
+}
+
+/* ---- channels ---- */
+
+static struct def *def_new(struct session *s, struct config *c, enum def_kind kind)
+{
+	const char *name = mad_config_text(mad_config_get(c, "name"));
+	struct def *d;
+
+	if (!name)
+		mad_config_failure(c, "a channel has a name");
+	if (tbx_htable_get(s->defs, name))
+		mad_config_failure(c, "there is another channel %s", name);
+	d = tbx_alloc(1, sizeof(*d));
+	d->kind = kind;
+	d->name = tbx_strdup(name);
+	d->members = tbx_slist_nil();
+	d->parts = tbx_slist_nil();
+	d->subs = tbx_slist_nil();
+	tbx_htable_add(s->defs, name, d);
+	tbx_slist_append(s->order, d);
+	return d;
+}
+
+static void channel_add(struct session *s, struct config *c)
+{
+	struct def *d = def_new(s, c, DEF_CHANNEL);
+	const char *net = mad_config_text(mad_config_get(c, "net"));
+	struct config *hosts = mad_config_get(c, "hosts");
+	const struct network *n = net ? tbx_htable_get(s->networks, net) : NULL;
+
+	if (!n)
+		mad_config_failure(c, "the channel %s has no network that is defined",
+				   d->name);
+	if (!hosts)
+		mad_config_failure(c, "the channel %s has no hosts", d->name);
+	d->topology = n->topology;
+	hosts_add(s, d, n, hosts);
+}
+
+static void part_add(struct session *s, struct def *d, struct config *c)
+{
+	struct def *part = tbx_htable_get(s->defs, mad_config_text(c));
+
+	if (!part || (part->kind == DEF_XCHANNEL))
+		mad_config_failure(c, "%s is no channel", c->text);
+	if (part->user)
+		mad_config_failure(c, "the channel %s is used by %s and by %s", part->name,
+				   part->user->name, d->name);
+	part->user = d;
+	tbx_slist_append(d->parts, part);
+	for (p_tbx_slist_element_t e = part->members->head; e; e = e->next)
+		if (!mad_session_member(d, e->object))
+			tbx_slist_append(d->members, e->object);
+}
+
+static bool part_connects(const struct def *part, p_ntbx_process_t a, p_ntbx_process_t b)
+{
+	return mad_session_member(part, a) && mad_session_member(part, b) &&
+	       mad_session_connected(part, a, b);
+}
+
+bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_process_t b)
+{
+	if (d->kind == DEF_CHANNEL) {
+		switch (d->topology) {
+		case TOPOLOGY_EMPTY:
+			return false;
+		case TOPOLOGY_FULL:
+			return true;
+		case TOPOLOGY_NODE:
+			return a != b && !strcmp(a->host, b->host);
+		case TOPOLOGY_DEFAULT:
+			return a != b;
+		}
+	}
+	for (p_tbx_slist_element_t e = d->parts->head; e; e = e->next)
+		if (part_connects(e->object, a, b))
+			return true;
+	return false;
+}
+
+/* All that the first member reaches; a pair without a path is an error. */
+static void check_paths(const struct def *d, const struct config *c)
+{
+	size_t n = (size_t)d->members->length, found = 1, at = 0;
+	p_ntbx_process_t *queue = tbx_alloc(n, sizeof(p_ntbx_process_t));
+	bool *seen = tbx_alloc(n, sizeof(bool));
+
+	queue[0] = tbx_slist_peek_from_head(d->members);
+	seen[0] = true;
+	for (; at < found; at++) {
+		size_t i = 0;
+
+		for (p_tbx_slist_element_t e = d->members->head; e; e = e->next, i++)
+			if (!seen[i] && mad_session_connected(d, queue[at], e->object)) {
+				seen[i] = true;
+				queue[found++] = e->object;
+			}
+	}
+	free(queue);
+	free(seen);
+	if (found < n)
+		mad_config_failure(c, "the channel %s has processes without a path", d->name);
+}
+
+static void virtual_add(struct session *s, struct config *c, enum def_kind kind)
+{
+	struct def *d = def_new(s, c, kind);
+	struct config *parts = mad_config_get(c, "channels"), *subs, *p;
+
+	if (!parts)
+		mad_config_failure(c, "%s has no channels", d->name);
+	for (long i = 0; (p = mad_config_item(parts, i)); i++)
+		part_add(s, d, p);
+	check_paths(d, c);
+	subs = mad_config_get(c, "sub_channels");
+	for (long i = 0; subs && (p = mad_config_item(subs, i)); i++) {
+		if (kind != DEF_XCHANNEL || tbx_htable_get(s->defs, mad_config_text(p)))
+			mad_config_failure(p, "%s is no name of a sub-channel", p->text);
+		tbx_slist_append(d->subs, tbx_strdup(p->text));
+	}
+}
+
+/* ---- the file ---- */
+
+static void each(struct session *s, struct config *list, enum def_kind kind)
+{
+	struct config *c;
+
+	for (long i = 0; list && (c = mad_config_item(list, i)); i++) {
+		if (kind == DEF_CHANNEL)
+			channel_add(s, c);
+		else
+			virtual_add(s, c, kind);
+	}
+}
+
+static void session_networks(struct session *s, struct config *c, const char *file,
+			     const char *nets)
+{
+	struct config *include = mad_config_get(c, "include"), *name;
+
+	if (!include && !nets)
+		mad_config_failure(c, "the session includes no network file");
+	for (long i = 0; include && (name = mad_config_item(include, i)); i++)
+		networks_include(s, file, mad_config_text(name));
+	if (nets)
+		networks_listed(s, nets);
+}
+
+struct session *mad_session_read(const char *file, const char *nets)
+{
+	struct config *c = mad_config_read(file), *app, *n;
+	struct session *s = tbx_alloc(1, sizeof(*s));
+	const char *program;
+
+	s->processes = tbx_slist_nil();
+	s->networks = tbx_htable_empty_table();
+	s->defs = tbx_htable_empty_table();
+	s->order = tbx_slist_nil();
+	app = mad_config_get(c, "application");
+	n = app ? mad_config_get(app, "networks") : NULL;
+	if (!n)
+		mad_config_failure(c, "a session file has an application with networks");
+	program = mad_config_text(mad_config_get(app, "name"));
+	s->program = program ? tbx_strdup(program) : NULL;
+	session_networks(s, n, file, nets);
+	if (mad_config_get(n, "hosts"))
+		hosts_add(s, NULL, NULL, mad_config_get(n, "hosts"));
+	each(s, mad_config_get(n, "channels"), DEF_CHANNEL);
+	each(s, mad_config_get(n, "vchannels"), DEF_VCHANNEL);
+	each(s, mad_config_get(n, "xchannels"), DEF_XCHANNEL);
+	if (!s->processes->length)
+		mad_config_failure(n, "the session has no process");
+	mad_config_free(c);
+	return s;
+}
+
+static void names_free(p_tbx_slist_t names)
+{
+	while (names && !tbx_slist_is_nil(names))
+		free(tbx_slist_extract(names));
+	if (names)
+		tbx_slist_free(names);
+}
+
+static void networks_free(p_tbx_htable_t networks)
+{
+	p_tbx_slist_t names = tbx_htable_get_key_slist(networks);
+
+	for (p_tbx_slist_element_t e = names->head; e; e = e->next) {
+		struct network *n = tbx_htable_extract(networks, e->object);
+
+		names_free(n->hosts);
+		free(n->name);
+		free(n);
+	}
+	names_free(names);
+	tbx_htable_free(networks);
+}
+
+void mad_session_free(struct session *s)
+{
+	while (!tbx_slist_is_nil(s->order)) {
+		struct def *d = tbx_slist_extract(s->order);
+
+		tbx_slist_clear_and_free(d->members);
+		tbx_slist_clear_and_free(d->parts);
+		names_free(d->subs);
+		free(d->name);
+		free(d);
+	}
+	tbx_slist_free(s->order);
+	tbx_htable_cleanup_and_free(s->defs);
+	networks_free(s->networks);
+	while (!tbx_slist_is_nil(s->processes)) {
+		p_ntbx_process_t p = tbx_slist_extract(s->processes);
+
+		free(p->host);
+		free(p);
+	}
+	tbx_slist_free(s->processes);
+	free(s->program);
+	free(s);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: sessions
+ *
+ * What a session file says, checked: processes, and channels with their members. All
+ * processes of a session read the same file, so that they agree without a server.
+ */
+#ifndef LIBSCI_MADELEINE_SESSION_H
+#define LIBSCI_MADELEINE_SESSION_H
+
+#include <stdbool.h>
+
+#include <ntbx.h>
+
+enum def_kind { DEF_CHANNEL, DEF_VCHANNEL, DEF_XCHANNEL };
+
+enum def_topology { TOPOLOGY_DEFAULT, TOPOLOGY_EMPTY, TOPOLOGY_FULL, TOPOLOGY_NODE };
+
+/* A channel of any kind. */
+struct def {
+	enum def_kind kind;
+	char *name;
+	p_tbx_slist_t members;		/* p_ntbx_process_t, by local rank */
+	p_tbx_slist_t parts;		/* struct def: of a vchannel or xchannel */
+	p_tbx_slist_t subs;		/* char *: names of sub-channels of an xchannel */
+	enum def_topology topology;	/* of a channel */
+	struct def *user;		/* the vchannel or xchannel that it is a part of */
+};
+
+struct session {
+	char *program;			/* NULL: the file names none */
+	p_tbx_slist_t processes;	/* p_ntbx_process_t, by global rank */
+	p_tbx_htable_t networks;	/* struct network */
+	p_tbx_htable_t defs;		/* struct def */
+	p_tbx_slist_t order;		/* the same, as in the file */
+};
+
+/* @nets: further network files, "FILE,FILE", or NULL. Errors are fatal. */
+struct session *mad_session_read(const char *file, const char *nets);
+void mad_session_free(struct session *s);
+
+/* Whether two processes of a def are connected; for virtual ones, directly. */
+bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_process_t b);
+bool mad_session_member(const struct def *d, const ntbx_process_t *p);
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* mad-run: reads a session file and starts the session's processes by sci run. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libsci/madeleine/internal.h"
+
+struct options {
+	const char *program;		/* instead of the session file's */
+	const char *nets;
+	const char *folder;
+	bool pause;
+	bool show;			/* what would be started */
+};
+
+static void help(FILE *out)
+{
+	fputs("usage: mad-run [OPTION...] FILE [ARGUMENT...]\n\n"
+	      "start the processes of a Madeleine session\n\n"
+	      "     --appli=PROGRAM     this program, not the one that FILE names\n"
+	      "     --net=FILE[,FILE]   network files, beside those that FILE includes\n"
+	      "     --wd=DIR            in this folder\n"
+	      "  -p --p                 wait for a line of input at the end\n"
+	      "  -n --dry-run           only print the processes and the command\n"
+	      "     --flavor=, --leonie-host=   have no effect\n"
+	      "  -h --help              this help\n", out);
+}
+
+static int options_read(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{ "appli", required_argument, NULL, 'a' },
+		{ "net", required_argument, NULL, 'N' },
+		{ "wd", required_argument, NULL, 'w' },
+		{ "flavor", required_argument, NULL, 'f' },
+		{ "leonie-host", required_argument, NULL, 'f' },
+		{ "p", no_argument, NULL, 'p' },
+		{ "dry-run", no_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	/* the rest is the program's */
+	while ((c = getopt_long(argc, argv, "+pnh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'a':
+			o->program = optarg;
+			break;
+		case 'N':
+			o->nets = optarg;
+			break;
+		case 'w':
+			o->folder = optarg;
+			break;
+		case 'f':
+			break;
+		case 'p':
+			o->pause = true;
+			break;
+		case 'n':
+			o->show = true;
+			break;
+		case 'h':
+			help(stdout);
+			exit(0);
+		default:
+			help(stderr);
+			return 2;
+		}
+	}
+	return 0;
+}
+
+/* ---- nodes ---- */
+
+/*
+ * sci run gives the same number of ranks that follow one another to each node. Where the
+ * hosts of the session are like this each is a node; else each process is.
+ */
+static long nodes_of(const struct session *s)
+{
+	long hosts = 0, of_host = 0, each = 0;
+	p_ntbx_process_t before = NULL;
+
+	for (p_tbx_slist_element_t e = s->processes->head; e; e = e->next) {
+		p_ntbx_process_t p = e->object;
+
+		if (!before || strcmp(before->host, p->host)) {
+			if (hosts > 1 && of_host != each)
+				return s->processes->length;
+			if (hosts == 1)
+				each = of_host;
+			hosts++;
+			of_host = 0;
+		}
+		of_host++;
+		before = p;
+	}
+	return hosts > 1 && of_host != each ? s->processes->length : hosts;
+}
+
+/* ---- start ---- */
+
+/* Absolute, since the program may start in another folder. */
+static void export_path(const char *name, const char *paths)
+{
+	p_tbx_string_t all = tbx_string_init();
+	char *copy = tbx_strdup(paths), *rest = copy, *file, folder[PATH_MAX];
+
+	if (!getcwd(folder, sizeof(folder)))
+		tbx_failuref("this folder has no name: %s", strerror(errno));
+	while ((file = strsep(&rest, ","))) {
+		if (tbx_string_length(all))
+			tbx_string_append_char(all, ',');
+		if (*file != '/') {
+			tbx_string_append_cstring(all, folder);
+			tbx_string_append_char(all, '/');
+		}
+		tbx_string_append_cstring(all, file);
+	}
+	free(copy);
+	copy = tbx_string_to_cstring_and_free(all);
+	setenv(name, copy, 1);
+	free(copy);
+}
+
+static void show(const struct session *s, char **args)
+{
+	for (p_tbx_slist_element_t e = s->processes->head; e; e = e->next) {
+		p_ntbx_process_t p = e->object;
+
+		printf("process %d: %s[%d]\n", p->global_rank, p->host, p->number);
+	}
+	for (; *args; args++)
+		printf("%s%s", *args, args[1] ? " " : "\n");
+}
+
+/* The sci that lies beside this program, or the one in PATH. */
+static void run(char **args)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 8);
+
+	if (n > 0) {
+		path[n] = '\0';
+		strcpy(strrchr(path, '/') + 1, "sci");
+		execv(path, args);
+	}
+	execvp("sci", args);
+	fprintf(stderr, "mad-run: cannot start sci: %s\n", strerror(errno));
+	_exit(127);
+}
+
+static int run_and_pause(char **args)
+{
+	int status, c;
+	pid_t pid = fork();
+
+	if (!pid)
+		run(args);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return 127;
+	fputs("mad-run: the session has ended; press return\n", stderr);
+	do
+		c = getchar();
+	while (c != EOF && c != '\n');
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The library ends programs by abort(); a wrong file is no reason for a core file. */
+static void on_failure(int sig)
+{
+	(void)sig;
+	_exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct session *s;
+	char ranks[24], nodes[24], **args;
+	int ret = options_read(argc, argv, &o), n = 0;
+
+	if (ret)
+		return ret;
+	if (optind >= argc) {
+		help(stderr);
+		return 2;
+	}
+	signal(SIGABRT, on_failure);
+	s = mad_session_read(argv[optind], o.nets);
+	if (!o.program)
+		o.program = s->program;
+	if (!o.program) {
+		fprintf(stderr, "mad-run: %s names no program: use --appli\n", argv[optind]);
+		return 2;
+	}
+	export_path("MAD_SESSION", argv[optind]);
+	if (o.nets)
+		export_path("MAD_NET", o.nets);
+	if (o.folder && chdir(o.folder)) {
+		fprintf(stderr, "mad-run: %s: %s\n", o.folder, strerror(errno));
+		return 2;
+	}
+	snprintf(ranks, sizeof(ranks), "%ld", s->processes->length);
+	snprintf(nodes, sizeof(nodes), "%ld", nodes_of(s));
+	args = tbx_alloc((size_t)argc + 10, sizeof(char *));
+	args[n++] = (char *)"sci";
+	args[n++] = (char *)"run";
+	args[n++] = (char *)"-n";
+	args[n++] = ranks;
+	args[n++] = (char *)"--nodes";
+	args[n++] = nodes;
+	args[n++] = (char *)"--";
+	args[n++] = (char *)o.program;
+	memcpy(&args[n], &argv[optind + 1], (size_t)(argc - optind) * sizeof(char *));
+	if (o.show) {
+		show(s, args);
+		return 0;
+	}
+	fflush(stdout);
+	signal(SIGABRT, SIG_DFL);
+	if (o.pause)
+		return run_and_pause(args);
+	run(args);
+}

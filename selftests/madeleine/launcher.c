@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* mad-run: what it would start, and what it refuses. */
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "selftests/madeleine/files.h"
+
+/* Beside the folder of the tests, as in builds; see scripts/check. */
+static void command_path(char path[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	char *end;
+
+	CHECK(n > 0);
+	path[n] = '\0';
+	end = strstr(path, "/selftests/");
+	CHECK(end);
+	strcpy(end, "/mad-run");
+}
+
+/* Runs it with these arguments; what it prints, and its exit status. */
+static int run(const char *arguments, char text[4096])
+{
+	char path[PATH_MAX], command[PATH_MAX + 512];
+	size_t n;
+	FILE *f;
+
+	command_path(path);
+	if (access(path, X_OK))
+		SKIP("%s has not been built", path);
+	snprintf(command, sizeof(command), "'%s' %s 2>&1", path, arguments);
+	/* NOLINTNEXTLINE(cert-env33-c): our own arguments */
+	f = popen(command, "r");
+	CHECK(f);
+	n = fread(text, 1, 4095, f);
+	text[n] = '\0';
+	return WEXITSTATUS(pclose(f));
+}
+
+static void session(const char *name, const char *hosts, char file[64])
+{
+	char nets[64], text[512];
+
+	test_file("networks : { name : n; dev : sisci; };", nets);
+	snprintf(text, sizeof(text), "application : { %s networks : { include : \"%s\";"
+		 " channels : { name : c; net : n; hosts : (%s); }; }; };", name, nets, hosts);
+	test_file(text, file);
+}
+
+static void expect(const char *hosts, const char *line)
+{
+	char file[64], arguments[128], text[4096];
+
+	session("name : prog;", hosts, file);
+	snprintf(arguments, sizeof(arguments), "-n %s a -n", file);
+	CHECK_EQ(run(arguments, text), 0);
+	test_note("%s", text);
+	CHECK(strstr(text, line));
+}
+
+TEST(sessions_become_ranks_on_nodes)
+{
+	expect("a, b, d", "sci run -n 3 --nodes 3 -- prog a -n\n");
+	expect("a[0..3]", "sci run -n 4 --nodes 1 -- prog a -n\n");
+	expect("a[0..1], b[5, 7]", "sci run -n 4 --nodes 2 -- prog a -n\n");
+	expect("a[0..1], b", "sci run -n 3 --nodes 3 -- prog a -n\n");
+	expect("a, b, a[1]", "sci run -n 3 --nodes 3 -- prog a -n\n");
+	expect("a, b[0..1], d", "process 2: b[1]\n");
+}
+
+TEST(the_program_may_be_another)
+{
+	char file[64], arguments[128], text[4096];
+
+	session("", "a", file);
+	snprintf(arguments, sizeof(arguments), "-n %s", file);
+	CHECK_EQ(run(arguments, text), 2);
+	snprintf(arguments, sizeof(arguments), "-n --appli=./other --flavor=x %s y", file);
+	CHECK_EQ(run(arguments, text), 0);
+	CHECK(strstr(text, "-- ./other y\n"));
+}
+
+TEST(what_is_wrong_is_refused)
+{
+	char text[4096];
+
+	CHECK_EQ(run("", text), 2);
+	CHECK(strstr(text, "usage: mad-run"));
+	CHECK_EQ(run("--what file", text), 2);
+	CHECK_EQ(run("-n /dev/null", text), 2);
+	CHECK_EQ(run("-n /does/not/exist", text), 2);
+	CHECK(strstr(text, "/does/not/exist: No such file"));
+	CHECK_EQ(run("--help", text), 0);
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Madeleine's pack and unpack in virtual time, beside what the MPICH/Madeleine paper
+ * published.
+ *
+ * The objects of libsci/madeleine run on the model of the paper's machine, profile A.
+ * Only start-up stands here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/madeleine/internal.h"
+#include "selftests/harness.h"
+#include "sim/vtime/vtime.h"
+
+#define WARM_UP		48u
+#define WARM_UP_LONG	2u
+#define ROUNDS		24u
+#define LONG		16384u
+
+/* ---- in place of world.c ---- */
+
+static struct mad_world worlds[2];
+static struct sci_addr told[2];
+
+struct mad_world *mad_world(void)
+{
+	return &worlds[vt_index(vt_current())];
+}
+
+/* By memory of both; the other side's program runs meanwhile. */
+int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *all)
+{
+	struct vt_node *n = vt_current();
+
+	if (len != sizeof(told[0]))
+		return -EINVAL;
+	memcpy(&told[w->rank], mine, len);
+	while (!told[!w->rank].node)
+		vt_wait(n, vt_touches(n), vt_clock(n) + VT_US);
+	memcpy(all, told, sizeof(told));
+	return 0;
+}
+
+static struct mad_stream *stream_new(int rank)
+{
+	struct mad_stream *s = tbx_alloc(1, sizeof(*s));
+
+	mad_gate_init(&s->gate);
+	s->link.rank = rank;
+	return s;
+}
+
+/* A channel of two, with the connections between them. */
+struct pair {
+	mad_channel_t channel;
+	mad_connection_t in, out;
+	struct mad_reception reception;
+	ntbx_process_t process[2];
+};
+
+static void pair_open(struct pair *p, int me)
+{
+	*p = (struct pair){
+		.channel = {
+			.name = (char *)"model", .not_private = tbx_true, .process_lrank = me,
+			.in_connection_darray = tbx_darray_init(),
+			.out_connection_darray = tbx_darray_init(),
+			.pc = mad_pc_new(), .reception = &p->reception,
+		},
+		.in = { .remote_rank = !me, .channel = &p->channel },
+		.out = { .remote_rank = !me, .channel = &p->channel },
+	};
+	mad_gate_init(&p->reception.gate);
+	for (int i = 0; i < 2; i++) {
+		p->process[i].global_rank = i;
+		mad_pc_add(p->channel.pc, &p->process[i]);
+	}
+	p->in.stream = stream_new(!me);
+	p->out.stream = stream_new(!me);
+	tbx_darray_expand_and_set(p->channel.in_connection_darray, !me, &p->in);
+	tbx_darray_expand_and_set(p->channel.out_connection_darray, !me, &p->out);
+}
+
+static void pair_close(struct pair *p)
+{
+	mad_stream_free(p->in.stream);
+	mad_stream_free(p->out.stream);
+	tbx_darray_free(p->channel.in_connection_darray);
+	tbx_darray_free(p->channel.out_connection_darray);
+	mad_pc_free(p->channel.pc);
+	mad_gate_fini(&p->reception.gate);
+	free(p->reception.buf);
+}
+
+/* ---- ping-pong ---- */
+
+struct pingpong {
+	size_t header;			/* an EXPRESS block, if it is not 0 */
+	size_t body;			/* a CHEAPER one, or EXPRESS if there is no header */
+	uint64_t begin;
+	uint64_t counts[SCI_PCI_COUNTERS_COUNT];
+	double us;
+	double packets;
+	bool differs;
+	int error;
+};
+
+static uint64_t counted(struct vt_node *n, enum sci_pci_counter c)
+{
+	struct vt_sim *s = vt_sim_of(n);
+
+	return sim_counter(vt_adapter(vt_node(s, 0)), c) +
+	       sim_counter(vt_adapter(vt_node(s, 1)), c);
+}
+
+static mad_receive_mode_t mode_of(const struct pingpong *pp)
+{
+	return pp->header ? mad_receive_CHEAPER : mad_receive_EXPRESS;
+}
+
+static void post(const struct pingpong *pp, struct pair *p, const uint8_t *buf)
+{
+	p_mad_connection_t k = mad_begin_packing(&p->channel, p->out.remote_rank);
+
+	mad_pack(k, buf, pp->header, mad_send_CHEAPER, mad_receive_EXPRESS);
+	mad_pack(k, buf + pp->header, pp->body, mad_send_CHEAPER, mode_of(pp));
+	mad_end_packing(k);
+}
+
+static void get(const struct pingpong *pp, struct pair *p, uint8_t *buf)
+{
+	p_mad_connection_t k = mad_begin_unpacking(&p->channel);
+
+	mad_unpack(k, buf, pp->header, mad_send_CHEAPER, mad_receive_EXPRESS);
+	mad_unpack(k, buf + pp->header, pp->body, mad_send_CHEAPER, mode_of(pp));
+	mad_end_unpacking(k);
+}
+
+static void one_round(const struct pingpong *pp, struct pair *p, uint8_t *buf, bool first)
+{
+	if (first)
+		post(pp, p, buf);
+	get(pp, p, buf);
+	if (!first)
+		post(pp, p, buf);
+}
+
+static void play(struct vt_node *n, void *arg)
+{
+	struct pingpong *pp = arg;
+	int me = (int)vt_index(n);
+	struct mad_world *w = &worlds[me];
+	unsigned int before = pp->body > LONG ? WARM_UP_LONG : WARM_UP;
+	size_t len = pp->header + pp->body;
+	uint8_t *buf = tbx_alloc(1, len);
+	struct pair p;
+	int ret;
+
+	*w = (struct mad_world){ .rank = me, .size = 2, .net = &mad_net_msg };
+	pair_open(&p, me);
+	ret = w->net->open(w);
+	ret = ret ? ret : w->net->connect(w, !me);
+	for (unsigned int i = 0; !ret && i <= before + ROUNDS; i++) {
+		if (!me && (i == before || i == before + ROUNDS)) {
+			double messages = 2.0 * ROUNDS;
+
+			vt_sync(n);
+			pp->us = (double)(vt_clock(n) - pp->begin) / (messages * VT_US);
+			pp->begin = vt_clock(n);
+			pp->packets = (double)(counted(n, SCI_PCI_CNT_WRITES_64) -
+					       pp->counts[SCI_PCI_CNT_WRITES_64]) / messages;
+			for (int c = 0; c < SCI_PCI_COUNTERS_COUNT; c++)
+				pp->counts[c] = counted(n, (enum sci_pci_counter)c);
+		}
+		if (!me)
+			test_fill(buf, len, i);
+		one_round(pp, &p, buf, !me);
+		pp->differs |= !test_filled(buf, len, i);
+	}
+	pp->error = ret;
+	if (!ret)
+		w->net->close(w);
+	pair_close(&p);
+	free(buf);
+}
+
+static struct pingpong pingpong(size_t header, size_t body)
+{
+	struct pingpong pp = { .header = header, .body = body };
+	struct vt_profile p;
+	struct vt_sim *s;
+
+	CHECK(vt_profile_read(&p, "sim/profiles/a.profile"));
+	memset(told, 0, sizeof(told));
+	s = vt_new(&p, 2, NULL, 1);
+	CHECK(s != NULL);
+	for (unsigned int i = 0; i < 2; i++)
+		vt_start(vt_node(s, i), play, &pp);
+	CHECK(vt_run(s));
+	vt_free(s);
+	CHECK_EQ(pp.error, 0);
+	CHECK(!pp.differs);
+	return pp;
+}
+
+/* ---- what the paper measured ---- */
+
+TEST(a_small_pack_is_one_line)
+{
+	struct pingpong r = pingpong(0, 4);
+
+	test_note("4 bytes: %.2f us, %.3f packets (paper: 4.4 us)", r.us, r.packets);
+	CHECK(r.us < 4.4);
+	CHECK_EQ(r.packets * 2 * ROUNDS, 2 * ROUNDS + 2);
+}
+
+/* What ch_mad, which packs a header and a body, has 20 us for. */
+TEST(a_header_and_a_body_are_gathered)
+{
+	struct pingpong r = pingpong(16, 4), longer = pingpong(16, 64);
+
+	test_note("16 + 4 bytes: %.2f us, %.3f packets (paper: 20 us)", r.us, r.packets);
+	test_note("16 + 64 bytes: %.2f us, %.3f packets", longer.us, longer.packets);
+	CHECK(r.us < 5.5);
+	CHECK_EQ(r.packets * 2 * ROUNDS, 2 * ROUNDS + 2);
+	CHECK(longer.us < 5.5);
+}
+
+TEST(long_blocks)
+{
+	struct pingpong r = pingpong(0, 8 << 20);
+
+	test_note("8 MiB: %.2f MB/s (wire: 76.30)", (8 << 20) / r.us);
+	CHECK((8 << 20) / r.us > 74);
+}
