@@ -4,15 +4,15 @@
  * DOC: collective calls through shared memory
  *
  * Each member has an area that all members map: a line that says which epoch it has
- * finished, and a ring of slots.  A slot has a header, a line with room for 48 bytes,
- * and a chunk for longer data.  A collective call is a number of *epochs*, the same on
+ * finished, a ring of slots with room for short data, and a ring of chunks for longer
+ * data.  A collective call is a number of *epochs*, the same on
  * all members.  In each epoch a member may publish one slot, and takes what it needs
  * from the slots of other members.  An area is written by its owner alone, but for the
  * words that say that somebody sleeps.
  *
- * Slot e % slots holds epoch e.  A member publishes epoch e when all members have
- * finished epoch e - slots.  So a member that only gives runs ahead by the whole ring:
- * that is the pipeline of long calls.
+ * Slot e % SLOTS, and chunk e % CHUNKS if it needs one, hold epoch e.  A member publishes
+ * epoch e when all members have finished the epoch that was there before.  So a member
+ * that only gives runs ahead by the whole ring: that is the pipeline of long calls.
  *
  * When a member dies its memory shows zeros from some moment on.  Therefore the number
  * in the header is looked at again when its data has been taken.
@@ -20,10 +20,12 @@
 
 #include "libsci/team/team.h"
 
-#define SHORT_MAX	48u		/* bytes in a header */
+#define SLOTS		64u		/* headers of a member */
+#define CHUNKS		8u		/* ... and chunks */
+#define SHORT_MAX	240u		/* bytes in a header */
 #define SMALL_FOLD	4096u		/* longest allreduce in which all fold all */
 
-/* A line, written by its owner but for @waiters. */
+/* Written by its owner but for @waiters; its first line is enough for 48 bytes. */
 struct flat_slot {
 	uint32_t epoch;
 	uint32_t waiters;
@@ -34,7 +36,7 @@ struct flat_slot {
 		uint8_t data[SHORT_MAX];
 	};
 };
-_Static_assert(sizeof(struct flat_slot) == TEAM_LINE, "a slot's header is a line");
+_Static_assert(sizeof(struct flat_slot) == 4 * TEAM_LINE, "a header is whole lines");
 
 struct flat_area {
 	uint32_t done;			/* the epoch that has been finished */
@@ -45,26 +47,25 @@ struct flat_area {
 
 void flat_open(struct sci_team *t)
 {
-	t->slots = 8;
 	t->chunk = t->size <= 8 ? 65536 : t->size <= 32 ? 32768 : 16384;
 	t->epoch = 1;
 	t->min_done = 0;
 }
 
-static size_t header_size(const struct sci_team *t)
+static size_t header_size(void)
 {
-	return sizeof(struct flat_area) + t->slots * sizeof(struct flat_slot);
+	return sizeof(struct flat_area) + SLOTS * sizeof(struct flat_slot);
 }
 
 static size_t chunks_at(const struct sci_team *t)
 {
-	return (header_size(t) + (size_t)t->size + 4095) & ~(size_t)4095;
+	return (header_size() + (size_t)t->size + 4095) & ~(size_t)4095;
 }
 
 /* Set by member @from in the area of @of: it does not look there any more. */
 static uint8_t *bye_of(const struct sci_team *t, int of, int from)
 {
-	return (uint8_t *)t->members[of].area + header_size(t) + from;
+	return (uint8_t *)t->members[of].area + header_size() + from;
 }
 
 void flat_bye(struct sci_team *t)
@@ -87,18 +88,18 @@ void flat_bye(struct sci_team *t)
 
 size_t flat_area_size(struct sci_team *t)
 {
-	return chunks_at(t) + t->slots * t->chunk;
+	return chunks_at(t) + CHUNKS * t->chunk;
 }
 
 static struct flat_slot *slot_of(const struct sci_team *t, int rank, uint32_t epoch)
 {
-	return &t->members[rank].area->slots[epoch % t->slots];
+	return &t->members[rank].area->slots[epoch % SLOTS];
 }
 
 static uint8_t *chunk_of(const struct sci_team *t, int rank, uint32_t epoch)
 {
 	return (uint8_t *)t->members[rank].area + chunks_at(t) +
-	       (epoch % t->slots) * t->chunk;
+	       (epoch % CHUNKS) * t->chunk;
 }
 
 /* What @rank has published: in the header if it is short. */
@@ -648,11 +649,35 @@ static int wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, uint32
 	return -EAGAIN;
 }
 
+/* Whether the data of the present epoch surely fits a header. */
+static bool is_short(const struct sci_coll *c)
+{
+	switch (c->kind) {
+	case COLL_BARRIER:
+		return true;
+	case COLL_GATHERV:
+	case COLL_SCATTERV:
+	case COLL_ALLTOALLV:
+		return !c->k;
+	case COLL_BCAST:
+	case COLL_GATHER:
+		return c->len <= SHORT_MAX;
+	case COLL_ALLGATHER:
+		return c->len <= SHORT_MAX && !c->lens;
+	case COLL_SCATTER:
+		return c->len * (size_t)c->team->size <= SHORT_MAX;
+	case COLL_ALLTOALL:
+		return false;
+	default:
+		return c->n * c->op->size <= SHORT_MAX;
+	}
+}
+
 /* Whether the slot of the present epoch is free. */
 static int slot_free(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
-	uint32_t need = t->epoch - t->slots;
+	uint32_t need = t->epoch - (is_short(c) ? SLOTS : CHUNKS);
 
 	if ((int32_t)(t->min_done - need) >= 0)
 		return 0;

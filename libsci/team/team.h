@@ -213,8 +213,7 @@ struct sci_team {
 	bool flat;			/* all members are near */
 	/* flat.c */
 	struct flat_area *area;		/* this process's */
-	size_t chunk;			/* bytes of a slot */
-	uint32_t slots;
+	size_t chunk;			/* bytes of a chunk */
 	uint32_t epoch;			/* of the call that comes next */
 	uint32_t min_done;		/* all members have finished this epoch */
 	/* plan.c */
