@@ -77,7 +77,7 @@ static void event_queue(struct sci_peer *p, struct sci_req **event, uint32_t fla
 /* Messages go both ways. */
 void peer_came(struct sci_peer *p)
 {
-	if (p->came && p->state == PEER_UP && p->imported)
+	if (p->came && !p->leaving && p->state == PEER_UP && p->imported)
 		event_queue(p, &p->came, SCI_STATUS_PEER_UP, 0);
 }
 

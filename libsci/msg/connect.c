@@ -280,7 +280,7 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 	if (p && p->state != PEER_UP)
 		p = NULL;
 	if (p) {
-		p->known = true;
+		peer_keep(p);
 		*peer = p;
 	}
 	msg_unlock(&ep->lock);
@@ -349,6 +349,75 @@ int sci_disconnect(struct sci_peer *peer)
 	return 0;
 }
 
+/* ---- ends that nobody waits for ---- */
+
+void peer_closing_end(struct sci_peer *p)
+{
+	if (list_empty(&p->closing))
+		return;
+	list_del(&p->closing);
+	p->ep->n_gone--;
+}
+
+/* The program has asked for @p again, and has a pointer to it. */
+void peer_keep(struct sci_peer *p)
+{
+	p->known = true;
+	if (list_empty(&p->closing))
+		return;
+	peer_closing_end(p);
+	p->leaving = false;
+}
+
+/* End what has been flushed, or has had its time. Returns how many. */
+int closings_poll(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	int done = 0;
+
+	if (list_empty(&ep->closing))
+		return 0;
+	check_writes(ep);
+	list_for_each_safe(pos, n, &ep->closing) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, closing);
+
+		if (!is_flushed(p) && msg_now_ms() < p->close_ms)
+			continue;
+		peer_closing_end(p);
+		peer_drop(p);
+		done++;
+	}
+	return done;
+}
+
+int sci_peer_close(struct sci_peer *peer)
+{
+	struct sci_ep *ep;
+
+	if (!peer)
+		return -EINVAL;
+	ep = peer->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	check_writes(ep);
+	if (is_flushed(peer)) {
+		peer_drop(peer);
+	} else if (list_empty(&peer->closing)) {
+		/* nothing names it any more */
+		peer->leaving = true;
+		peer->known = false;
+		list_del(&peer->fresh);
+		completions_forget(peer);
+		peer->close_ms = msg_now_ms() + LINGER_MS;
+		list_add_tail(&peer->closing, &ep->closing);
+		ep->n_gone++;
+		wake_all(ep);
+	}
+	msg_unlock(&ep->lock);
+	return 0;
+}
+
 /* The first peer that has ended and whose messages have all been received. */
 static struct sci_peer *next_gone(struct sci_ep *ep)
 {
@@ -357,7 +426,7 @@ static struct sci_peer *next_gone(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->ended) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, link);
 
-		if (p->dialers || sci_match_msg_of(&ep->match, p))
+		if (p->dialers || p->leaving || sci_match_msg_of(&ep->match, p))
 			continue;
 		if (p->known)
 			return p;

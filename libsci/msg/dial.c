@@ -141,7 +141,9 @@ static struct sci_peer *dial_end(struct msg_dial *d, int ret)
 	d->ret = ret;
 	list_del(&d->link);
 	if (!ret) {
-		p->known = true;
+		/* that of sci_peer_open() may be closing by now */
+		if (!d->open)
+			peer_keep(p);
 		p->incoming = false;
 		list_del(&p->fresh);
 	} else if (p && p->dialers == 1 && p->state == PEER_CONNECTING) {
@@ -362,7 +364,7 @@ static int open_peer(struct sci_ep *ep, const struct sci_addr *addr,
 	int ret;
 
 	if (p && p->state != PEER_DOWN && (p->state == PEER_UP || is_opened(p))) {
-		p->known = true;
+		peer_keep(p);
 		*out = p;
 		return 0;
 	}
@@ -377,7 +379,7 @@ static int open_peer(struct sci_ep *ep, const struct sci_addr *addr,
 		return ret;
 	}
 	*out = d->p;
-	d->p->known = true;
+	peer_keep(d->p);
 	ret = dial_start(d);
 	if (ret != -EAGAIN)
 		dial_done(d, ret);

@@ -45,6 +45,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	list_init(&ep->ended);
 	list_init(&ep->former);
 	list_init(&ep->fresh);
+	list_init(&ep->closing);
 	list_init(&ep->dials);
 	list_init(&ep->bufs);
 	list_init(&ep->orphans);

@@ -293,6 +293,8 @@ struct sci_peer {
 	struct list busy;		/* ep->busy: has something to push */
 	struct list fresh;		/* ep->fresh: to be accepted */
 	struct list dirty;		/* ep->dirty: writes to be checked */
+	struct list closing;		/* ep->closing: sci_peer_close() */
+	uint64_t close_ms;		/* ... and when it ends at the latest */
 	struct hash_node by_addr;	/* ep->by_addr */
 	struct sci_ep *ep;
 	void *data;
@@ -422,7 +424,7 @@ struct sci_ep {
 	struct list busy;
 	struct list dirty;
 	unsigned int n_hot;
-	unsigned int n_gone;		/* peers whose inbox has gone away */
+	unsigned int n_gone;		/* peers whose inbox has gone away, or closing */
 	size_t wanted;			/* receives and probes that wait for any peer */
 	struct sci_match match;
 	uint32_t turns;			/* progress calls, mod 2^32 */
@@ -450,6 +452,7 @@ struct sci_ep {
 	struct list ended;		/* ... released, for sci_peer_gone() */
 	struct list former;		/* ... which has named them */
 	struct list fresh;
+	struct list closing;
 	struct list dials;
 	struct hash by_addr;		/* all peers */
 	struct list bufs;
@@ -670,6 +673,9 @@ int hello_send(struct sci_peer *p);
 int hello_poll(struct sci_ep *ep);
 int calls_check(struct sci_peer *p);
 void peers_flush(struct sci_ep *ep);
+int closings_poll(struct sci_ep *ep);
+void peer_closing_end(struct sci_peer *p);
+void peer_keep(struct sci_peer *p);
 void peer_drop(struct sci_peer *p);
 
 /* call.c */

@@ -56,7 +56,8 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		.peer = p, .tag = tag, .data = data, .len = len, .error = error,
 	};
 
-	if (!h->fn) {
+	/* the program has given up a peer that is leaving */
+	if (!h->fn || (p->leaving && handler_id(context) >= SCI_HANDLER_LIBRARY)) {
 		ep->stats.unhandled++;
 		return;
 	}

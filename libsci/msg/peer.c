@@ -122,6 +122,7 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 	list_init(&p->busy);
 	list_init(&p->fresh);
 	list_init(&p->dirty);
+	list_init(&p->closing);
 	list_init(&p->sendq);
 	list_init(&p->ctlq);
 	list_init(&p->sending);
@@ -433,6 +434,7 @@ static void drop_messages(struct sci_peer *p)
 /* DOWN, and nobody has a pointer to it. */
 void peer_free(struct sci_peer *p)
 {
+	peer_closing_end(p);
 	drop_messages(p);
 	completions_forget(p);
 	peer_events_fini(p);

@@ -33,7 +33,7 @@ static void describe(const struct sci_msg *msg, struct sci_status *st)
 	if (!st)
 		return;
 	*st = (struct sci_status){
-		.peer = msg->peer,
+		.peer = msg->peer->leaving ? NULL : msg->peer,
 		.tag = tagged ? msg->match.tag : 0,
 		.context = tagged ? msg->match.context : 0,
 		.len = msg->len,

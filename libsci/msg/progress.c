@@ -148,7 +148,7 @@ static void cool_down(struct sci_ep *ep)
 static int attend(struct sci_ep *ep)
 {
 	struct list *pos, *n;
-	int done = hello_poll(ep);
+	int done = hello_poll(ep) + closings_poll(ep);
 
 	refusals_end(ep);
 	list_for_each_safe(pos, n, &ep->peers) {

@@ -289,7 +289,11 @@ take_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int 
 	int ret = -EAGAIN;
 
 	for (const struct list *l = ep->hot.next; l != &ep->hot; l = l->next) {
-		ret = take(container_of(l, struct sci_peer, hot), context, t, n);
+		struct sci_peer *p = container_of(l, struct sci_peer, hot);
+
+		/* a status does not name one that is closing */
+		ret = p->leaving && quick_is_here(p) ? -EBUSY :
+						       take(p, context, t, n);
 		if (ret != -EAGAIN)
 			break;
 	}

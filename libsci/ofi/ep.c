@@ -54,7 +54,7 @@ static void end_peer(struct sfi_ep *ep, struct sci_peer *p)
 {
 	sfi_hand_post(ep);
 	sfi_many_end(ep, p);
-	sci_disconnect(p);
+	sci_peer_close(p);
 }
 
 /*

@@ -294,6 +294,55 @@ TEST(a_sender_that_is_inserted_again_has_its_new_number)
 	peer_join(p);
 }
 
+/* How many messages there are in all, and how many have been received. */
+struct late {
+	_Atomic unsigned int sent, got;
+};
+
+/* Makes no progress between the first message and the time when all have been sent. */
+static void takes_late(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+	struct late *late = arg;
+	fi_addr_t src;
+
+	for (unsigned int i = 0; !i || i < atomic_load(&late->sent); i++) {
+		CHECK_EQ(fi_trecv(l.ep, buf, 4096, NULL, FI_ADDR_UNSPEC, TAG, 0,
+				  &l), 0);
+		link_next(&l, &src);
+		atomic_store(&late->got, i + 1);
+		if (!i)
+			WAIT_UNTIL(atomic_load(&late->sent), TEST_WAIT_MS);
+	}
+	peer_expect(self, "end");
+	link_close(&l);
+}
+
+/* The removal waits for nobody: what was sent before arrives after it. */
+TEST(messages_outlive_their_address)
+{
+	struct late *late = test_shared(sizeof(*late));
+	struct peer *p = peer_spawn(8, takes_late, late);
+	struct link l = link_open(p, 8, NULL);
+	struct fi_cq_tagged_entry e;
+	unsigned int n = 1;
+
+	LINK_SEND(&l, fi_tinject(l.ep, buf, 8, l.to, TAG));
+	WAIT_UNTIL((fi_cq_read(l.cq, &e, 0), atomic_load(&late->got) == 1),
+		   TEST_WAIT_MS);
+	/* one that finds no room waits at the sender */
+	while (!fi_tinject(l.ep, buf, 4096, l.to, TAG))
+		n++;
+	CHECK(n > 1);
+	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
+	atomic_store(&late->sent, n);
+	WAIT_UNTIL((fi_cq_read(l.cq, &e, 0), atomic_load(&late->got) == n),
+		   TEST_WAIT_MS);
+	peer_send(p, "end");
+	link_close(&l);
+	peer_join(p);
+}
+
 /* Searches by address end where they should while many others come and go. */
 TEST(numbers_are_found_by_address_while_others_come_and_go)
 {

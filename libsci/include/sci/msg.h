@@ -329,6 +329,16 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 int sci_disconnect(struct sci_peer *peer);
 
 /**
+ * sci_peer_close() - end a connection, and do not wait for that
+ *
+ * As sci_disconnect(), but what has been sent arrives while the endpoint makes
+ * progress, within two seconds if the peer takes it; the rest is lost. Requests complete when the
+ * connection ends. @peer is not the program's any more; statuses name no peer instead.
+ * A connect to the same endpoint meanwhile keeps the connection.
+ */
+int sci_peer_close(struct sci_peer *peer);
+
+/**
  * sci_peer_gone() - find a peer that has died or left
  *
  * Names each such peer once, if the program knows it, when the messages that had
