@@ -219,6 +219,31 @@ static int fetch(struct sci_msg *msg)
 	return ret;
 }
 
+/* All of @msg is here when this returns 0. */
+static int complete(struct sci_msg *msg)
+{
+	if (msg->error)
+		return msg->error;
+	return msg->rendezvous ? fetch(msg) :
+				 msg_wait(msg->ep, look_complete, msg, -1);
+}
+
+int sci_msg_data(struct sci_msg *msg, const void **data)
+{
+	int ret;
+
+	if (!msg || !data)
+		return -EINVAL;
+	if (!msg_usable(msg->ep))
+		return -ENOTCONN;
+	msg_lock(&msg->ep->lock);
+	ret = complete(msg);
+	if (!ret)
+		*data = msg->data;
+	msg_unlock(&msg->ep->lock);
+	return ret;
+}
+
 int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len)
 {
 	struct sci_ep *ep;
@@ -232,11 +257,7 @@ int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = msg->error;
-	if (!ret && msg->rendezvous)
-		ret = fetch(msg);
-	else if (!ret)
-		ret = msg_wait(ep, look_complete, msg, -1);
+	ret = complete(msg);
 	if (!ret && len)
 		memcpy(buf, msg->data + offset, len);
 	msg_unlock(&ep->lock);

@@ -238,6 +238,52 @@ MATCH_TEST(match_copy_then_receive)
 	}
 }
 
+/* Two of each at a time: they are where they are, and stay there. */
+MATCH_TEST(match_then_borrow)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		const void *data[2], *again;
+		struct sci_msg *msg[2];
+
+		send_two(l, 9, lengths[i]);
+		for (unsigned int k = 0; k < 2; k++) {
+			msg[k] = match(l, 9, lengths[i]);
+			CHECK_EQ(sci_msg_data(msg[k], &data[k]), 0);
+		}
+		CHECK(data[0] != data[1]);
+		CHECK_BYTES(data[0], lengths[i], 1);
+		CHECK_BYTES(data[1], lengths[i], 2);
+		CHECK_EQ(sci_msg_data(msg[0], &again), 0);
+		CHECK(again == data[0]);
+		sci_msg_free(msg[1]);
+		CHECK_BYTES(data[0], lengths[i], 1);
+		sci_msg_free(msg[0]);
+		tell_finish(l);
+	}
+}
+
+TEST(borrowed_bytes_outlive_the_connection)
+{
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *me = test_ep_connect(ep, 4, TEST_ID);
+	unsigned char buf[1000];
+	struct sci_status st;
+	struct sci_msg *msg;
+	const void *data;
+
+	msg_fill(buf, sizeof(buf), 3);
+	CHECK_EQ(sci_send(me, buf, sizeof(buf)), 0);
+	CHECK_EQ(sci_match(ep, NULL, TEST_WAIT_MS, &msg, &st), 0);
+	CHECK_EQ(st.len, sizeof(buf));
+	CHECK_EQ(sci_msg_data(NULL, &data), -EINVAL);
+	CHECK_EQ(sci_msg_data(msg, NULL), -EINVAL);
+	CHECK_EQ(sci_msg_data(msg, &data), 0);
+	CHECK_EQ(sci_disconnect(me), 0);
+	CHECK_BYTES(data, sizeof(buf), 3);
+	sci_msg_free(msg);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 MATCH_TEST(nothing_to_match)
 {
 	struct sci_msg *msg;

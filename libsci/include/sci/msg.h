@@ -681,6 +681,16 @@ int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
  */
 int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len);
 
+/**
+ * sci_msg_data() - borrow the bytes of @msg
+ * @data: where they are: memory of the library's, until sci_msg_free() or
+ *	sci_msg_recv(); as many as the status of sci_match() has said
+ *
+ * So a message is received without a buffer of the program's. Waits until it is all
+ * here. @msg and its bytes outlive the connection. -ENOMEM; else as a receive.
+ */
+int sci_msg_data(struct sci_msg *msg, const void **data);
+
 /* Drop what is left of @msg. */
 void sci_msg_free(struct sci_msg *msg);
 
