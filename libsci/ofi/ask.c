@@ -182,20 +182,40 @@ static int by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 
 /* ---- exported regions ---- */
 
-/* Loads through an adapter wait for every packet: more than one are better sent. */
-static bool is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
+/* A region that peers reach themselves. */
+static bool is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
 {
 	const struct sfi_domain *d = ep->domain;
 
-	return d->own_keys && !d->by_address && a->verb <= SFI_READ &&
-	       a->n_places == 1 && a->places->key & SFI_KEY_EXPORTED &&
-	       !(a->flags & (FI_REMOTE_CQ_DATA | FI_INJECT)) &&
+	return d->own_keys && !d->by_address && a->n_places == 1 &&
+	       a->places->key & SFI_KEY_EXPORTED && !(a->flags & FI_REMOTE_CQ_DATA);
+}
+
+/* Loads through an adapter wait for every packet: more than one are better sent. */
+static bool is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
+{
+	return a->verb <= SFI_READ && is_exported(ep, a) &&
+	       !(a->flags & FI_INJECT) &&
 	       (a->verb == SFI_WRITE || ep->traits & SCI_TRAIT_FAST_READS ||
 		a->places->len <= 64);
 }
 
+/* One value, each in one piece. */
+static bool is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *a,
+			     struct sci_rmw *rmw)
+{
+	size_t size = sfi_atomic_size(a->type);
+
+	return a->verb > SFI_READ && is_exported(ep, a) &&
+	       a->places->len == size && !(a->places->addr % size) &&
+	       a->n_out <= 1 && a->n_compare <= 1 && a->n_in <= 1 &&
+	       sfi_atomic_direct(a->type, a->op, a->n_out ? a->out->iov_base : NULL,
+				 a->n_compare ? a->compare->iov_base : NULL, rmw);
+}
+
+/* @rmw: of an atomic */
 static int directly(const struct sfi_ask *a, struct sci_peer *peer,
-		    struct sfi_op *op)
+		    struct sfi_op *op, const struct sci_rmw *rmw)
 {
 	/* how long it is, its segment tells */
 	const struct sci_key key = {
@@ -204,7 +224,10 @@ static int directly(const struct sfi_ask *a, struct sci_peer *peer,
 	uint64_t at = a->places->addr;
 	int ret;
 
-	if (a->verb == SFI_WRITE)
+	if (rmw)
+		ret = sci_irmw(peer, &key, at, rmw, a->n_in ? a->in->iov_base : NULL,
+			       &op->req);
+	else if (a->verb == SFI_WRITE)
 		ret = sci_iwritev(peer, &key, at, a->out, a->n_out, &op->req);
 	else
 		ret = sci_ireadv(peer, &key, at, a->in, a->n_in, &op->req);
@@ -217,6 +240,7 @@ static int directly(const struct sfi_ask *a, struct sci_peer *peer,
 static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
 {
 	struct sci_peer *peer;
+	struct sci_rmw rmw;
 	struct sfi_op *op;
 	int ret = sfi_ep_peer(ep, a->peer, &peer);
 
@@ -227,8 +251,11 @@ static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
 	op = new_op(ep, a);
 	if (!op)
 		return -FI_ENOMEM;
-	return is_direct(ep, a) ? directly(a, peer, op) :
-				  by_message(ep, a, peer, op);
+	if (is_direct(ep, a))
+		return directly(a, peer, op, NULL);
+	if (is_direct_atomic(ep, a, &rmw))
+		return directly(a, peer, op, &rmw);
+	return by_message(ep, a, peer, op);
 }
 
 static bool fits(const struct sfi_ask *a)

@@ -8,6 +8,9 @@
 
 #include <complex.h>
 #include <errno.h>
+#include <string.h>
+
+#include "libsci/base/barrier.h"
 
 /* ---- types ---- */
 
@@ -157,15 +160,8 @@ bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
 
 TYPES(INT_FUNCTION, REAL_FUNCTION, COMPLEX_FUNCTION)
 
-/**
- * sfi_atomic_apply() - to @n values of @target
- * @target, @operand, @compare: aligned; the last two may be of no value where
- *	the operation has none
- *
- * -EOPNOTSUPP: see sfi_atomic_valid().
- */
-int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
-		     const void *operand, const void *compare, size_t n)
+static int apply(enum fi_datatype type, enum fi_op op, void *target,
+		 const void *operand, const void *compare, size_t n)
 {
 #define APPLY(name, c) \
 	case name: return apply_##name(op, target, operand, compare, n);
@@ -174,4 +170,128 @@ int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
 	default:
 		return -EOPNOTSUPP;
 	}
+}
+
+/* For a value of any type. */
+struct value {
+	_Alignas(long double) char bytes[sizeof(long double complex)];
+};
+
+/*
+ * Values of 4 and 8 bytes are changed by locked instructions: peers that reach the
+ * memory change them, too.
+ */
+#define LOCKED(bits)							\
+	static int apply_##bits(enum fi_datatype type, enum fi_op op,	\
+				uint##bits##_t *target, const void *operand, \
+				const void *compare, void *before)	\
+	{								\
+		uint##bits##_t old = sci_load_acquire(target), new;	\
+		struct value v;						\
+		int ret;						\
+									\
+		do {							\
+			memcpy(v.bytes, &old, sizeof(old));		\
+			ret = apply(type, op, v.bytes, operand, compare, 1); \
+			memcpy(&new, v.bytes, sizeof(new));		\
+		} while (!ret && new != old &&				\
+			 !sci_compare_exchange(target, &old, new));	\
+		memcpy(before, &old, sizeof(old));			\
+		return ret;						\
+	}
+
+LOCKED(32)
+LOCKED(64)
+
+/**
+ * sfi_atomic_apply() - to @n values of @target
+ * @target, @operand, @compare: aligned; the last two may be of no value where
+ *	the operation has none
+ * @before: for what was there
+ *
+ * -EOPNOTSUPP: see sfi_atomic_valid().
+ */
+int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
+		     const void *operand, const void *compare, void *before,
+		     size_t n)
+{
+	size_t size = sfi_atomic_size(type), i;
+	int ret = 0;
+
+	if (size != 4 && size != 8) {
+		memcpy(before, target, n * size);
+		return apply(type, op, target, operand, compare, n);
+	}
+	for (i = 0; i < n * size && !ret; i += size) {
+		void *t = (char *)target + i, *b = (char *)before + i;
+		const void *o = (const char *)operand + i;
+		const void *c = (const char *)compare + i;
+
+		ret = size == 4 ? apply_32(type, op, t, o, c, b) :
+				  apply_64(type, op, t, o, c, b);
+	}
+	return ret;
+}
+
+/* ---- those that peers can do themselves ---- */
+
+static bool direct_type(enum fi_datatype type, enum sci_rmw_type *out)
+{
+	static const struct {
+		enum fi_datatype type;
+		enum sci_rmw_type rmw;
+	} types[] = {
+		{ FI_INT32, SCI_RMW_INT32 }, { FI_UINT32, SCI_RMW_UINT32 },
+		{ FI_INT64, SCI_RMW_INT64 }, { FI_UINT64, SCI_RMW_UINT64 },
+		{ FI_FLOAT, SCI_RMW_FLOAT }, { FI_DOUBLE, SCI_RMW_DOUBLE },
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (types[i].type == type) {
+			*out = types[i].rmw;
+			return true;
+		}
+	return false;
+}
+
+/* A swap compares numbers, not bits: +0 is -0, and no NaN is itself. */
+static bool direct_op(enum fi_op op, bool real, enum sci_rmw_op *out)
+{
+	static const struct {
+		enum fi_op op;
+		enum sci_rmw_op rmw;
+	} ops[] = {
+		{ FI_MIN, SCI_RMW_MIN }, { FI_MAX, SCI_RMW_MAX },
+		{ FI_SUM, SCI_RMW_ADD }, { FI_BOR, SCI_RMW_OR },
+		{ FI_BAND, SCI_RMW_AND }, { FI_BXOR, SCI_RMW_XOR },
+		{ FI_ATOMIC_READ, SCI_RMW_READ }, { FI_ATOMIC_WRITE, SCI_RMW_SWAP },
+		{ FI_CSWAP, SCI_RMW_COMPARE_SWAP },
+	};
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+		if (ops[i].op == op) {
+			*out = ops[i].rmw;
+			return !real || op != FI_CSWAP;
+		}
+	return false;
+}
+
+/**
+ * sfi_atomic_direct() - can the message layer do this to one value?
+ * @operand, @compare: NULL: there is none
+ */
+bool sfi_atomic_direct(enum fi_datatype type, enum fi_op op, const void *operand,
+		       const void *compare, struct sci_rmw *rmw)
+{
+	size_t size = sfi_atomic_size(type);
+
+	*rmw = (struct sci_rmw){ .op = SCI_RMW_READ };
+	if (!direct_type(type, &rmw->type) ||
+	    !direct_op(op, type == FI_FLOAT || type == FI_DOUBLE, &rmw->op))
+		return false;
+	if (operand)
+		memcpy(&rmw->operand, operand, size);
+	if (compare)
+		memcpy(&rmw->compare, compare, size);
+	return true;
 }

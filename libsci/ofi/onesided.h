@@ -19,7 +19,8 @@
  * completion level: what can go wrong at the target is told.
  *
  * A region that is exported as a segment has its number in its key: peers store to
- * it and load from it themselves, and the target has no part in it.
+ * it, load from it, and change single words of it atomically themselves, and the
+ * target has no part in it.
  *
  * All that comes from a peer is looked at: it may ask for anything.
  */
@@ -117,7 +118,10 @@ size_t sfi_atomic_size(enum fi_datatype type);
 size_t sfi_atomic_align(enum fi_datatype type);
 bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op);
 int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
-		     const void *operand, const void *compare, size_t n);
+		     const void *operand, const void *compare, void *before,
+		     size_t n);
+bool sfi_atomic_direct(enum fi_datatype type, enum fi_op op, const void *operand,
+		       const void *compare, struct sci_rmw *rmw);
 
 /* atomic_calls.c */
 int sfi_query_atomic(struct fid_domain *domain, enum fi_datatype type,

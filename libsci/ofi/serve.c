@@ -308,9 +308,9 @@ static int apply(struct call *c, const struct values *operands,
 		    (uintptr_t)c->iov[i].iov_base % sfi_atomic_align(type))
 			return -EINVAL;
 	for (unsigned int i = 0; i < c->r->places && !ret; i++) {
-		memcpy(before->bytes + at, c->iov[i].iov_base, c->iov[i].iov_len);
 		ret = sfi_atomic_apply(type, c->r->op, c->iov[i].iov_base,
 				       operands->bytes + at, compare->bytes + at,
+				       before->bytes + at,
 				       c->iov[i].iov_len / size);
 		at += c->iov[i].iov_len;
 	}

@@ -185,6 +185,12 @@ TEST(exported_regions)
 	write_and_read(&own_keys);
 }
 
+static void fetch_add(struct served *s, uint64_t at, uint64_t by, uint64_t *old)
+{
+	CHECK_EQ(fi_fetch_atomic(s->l.ep, &by, 1, NULL, old, NULL, s->l.to,
+				 s->base + at, s->key, FI_UINT64, FI_SUM, old), 0);
+}
+
 /* Looks at its memory, and makes no progress. */
 static void only_looks(struct peer *self, void *arg)
 {
@@ -248,6 +254,11 @@ TEST(exported_regions_need_no_progress)
 	PEER_GET(s.proc, part);
 	get(&s, &byte, 1, 1);
 	CHECK_EQ(byte, 'a');
+	for (uint64_t i = 0; i < 3; i++) {
+		fetch_add(&s, 4096, 5, &word);
+		CHECK_EQ(link_next(&s.l, NULL).flags, FI_ATOMIC | FI_READ);
+		CHECK_EQ(word, 5 * i);
+	}
 	put(&s, "w", 1, 0);
 	peer_expect(s.proc, "seen");
 	/* beyond its end */
@@ -520,12 +531,6 @@ TEST(an_endpoint_that_serves_none_says_so)
 
 /* ---- atomics ---- */
 
-static void fetch_add(struct served *s, uint64_t at, uint64_t by, uint64_t *old)
-{
-	CHECK_EQ(fi_fetch_atomic(s->l.ep, &by, 1, NULL, old, NULL, s->l.to,
-				 s->base + at, s->key, FI_UINT64, FI_SUM, old), 0);
-}
-
 #define ADDS	200u
 
 static void adds(struct peer *self, void *arg)
@@ -563,6 +568,45 @@ TEST(three_add_to_one_word)
 	peer_join(p[1]);
 	get(&s, &sum, 8, 64);
 	CHECK_EQ(sum, 9u * ADDS);
+	served_close(&s);
+}
+
+/* Two words at once are the target's to change, one is ours. */
+static void adds_both_ways(struct peer *self, void *arg)
+{
+	uint64_t by[2] = { 3, 1 }, old;
+	struct served s = { .base = 0 };
+
+	(void)arg;
+	PEER_GET(self, s.key);
+	s.l = link_open(self, 8, &own_keys);
+	for (unsigned int i = 0; i < ADDS; i++) {
+		fetch_add(&s, 64, 3, &old);
+		link_next(&s.l, NULL);
+		CHECK_EQ(fi_atomic(s.l.ep, by, 2, NULL, s.l.to, 64, s.key,
+				   FI_UINT64, FI_SUM, NULL), 0);
+		link_next(&s.l, NULL);
+	}
+	link_close(&s.l);
+}
+
+TEST(words_that_both_sides_change)
+{
+	struct peer *p[2];
+	struct served s;
+	uint64_t sum[2];
+
+	setenv("FI_SCI_DIRECT", "1", 1);
+	for (unsigned int i = 0; i < 2; i++)
+		p[i] = peer_spawn(12 + 4 * i, adds_both_ways, NULL);
+	s = served_open(&own_keys);
+	for (unsigned int i = 0; i < 2; i++)
+		PEER_PUT(p[i], s.key);
+	for (unsigned int i = 0; i < 2; i++)
+		peer_join(p[i]);
+	get(&s, sum, 16, 64);
+	CHECK_EQ(sum[0], 2u * 2 * 3 * ADDS);
+	CHECK_EQ(sum[1], 2u * ADDS);
 	served_close(&s);
 }
 
@@ -680,9 +724,9 @@ static void try_sum(struct served *s, enum fi_datatype type, size_t size,
 		     (long long)convert(type, is, 0, false));
 }
 
-TEST(all_operations_on_all_types)
+static void all_operations(const struct link_config *c)
 {
-	struct served s = served_open(&plain);
+	struct served s = served_open(c);
 
 	for (enum fi_datatype t = 0; t < FI_DATATYPE_LAST; t++)
 		for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
@@ -699,6 +743,17 @@ TEST(all_operations_on_all_types)
 			try_sum(&s, t, a.size, &sums[i]);
 		}
 	served_close(&s);
+}
+
+TEST(all_operations_on_all_types)
+{
+	all_operations(&plain);
+}
+
+TEST(all_operations_on_exported_regions)
+{
+	setenv("FI_SCI_DIRECT", "1", 1);
+	all_operations(&own_keys);
 }
 
 TEST(many_values_at_once)
