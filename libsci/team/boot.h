@@ -131,7 +131,7 @@ int sci_boot_died(struct sci_boot *boot, unsigned int *rank);
 
 /**
  * sci_boot_abort() - end the whole job
- * @status: exit status of the launcher, from 1 to 255
+ * @status: exit status of the launcher, from 0 to 255
  *
  * Ends this process; the launcher ends the other ranks.
  */

@@ -367,7 +367,7 @@ int boot_server_frame(struct boot_server *s, const struct boot_frame *f, const v
 	case BOOT_BYE:
 		return rank_bye(s, f->rank);
 	case BOOT_ABORT:
-		return f->arg > 0 && f->arg < 256 ? f->arg : -EPROTO;
+		return f->arg > 0 && f->arg <= 256 ? f->arg : -EPROTO;
 	default:
 		return -EPROTO;
 	}

@@ -238,7 +238,9 @@ static int socket_died(struct sci_boot *boot, unsigned int *rank)
 
 static void socket_abort(struct sci_boot *boot, int status)
 {
-	socket_send(to_socket(boot), BOOT_ABORT, status, NULL, 0);
+	/* the server knows an abort by a number above 0; as an exit status 256 is 0 */
+	socket_send(to_socket(boot), BOOT_ABORT, status & 0xff ? status & 0xff : 256, NULL,
+		    0);
 }
 
 /* The descriptor came with the environment, and stays for the next sci_boot_open(). */

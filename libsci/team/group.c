@@ -506,3 +506,8 @@ out:
 	free(all);
 	return ret;
 }
+
+void sci_team_abort(struct sci_team *team, int status)
+{
+	sci_boot_abort(team->world->boot, status);
+}

@@ -96,6 +96,14 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr);
  */
 int sci_team_close(struct sci_team *team);
 
+/**
+ * sci_team_abort() - end all processes that were started together
+ * @status: what the launcher exits with, 0 to 255
+ *
+ * Does not return: the process exits, and the launcher ends the others.
+ */
+void sci_team_abort(struct sci_team *team, int status);
+
 int sci_team_rank(const struct sci_team *team);		/* the caller's rank */
 int sci_team_size(const struct sci_team *team);		/* number of members */
 
