@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Static variables of the program.
+ *
+ * They lie in the writable segment of the executable, behind the pages that become
+ * read-only after relocation. All PEs run the same executable: a variable has the same
+ * offset in the segment on all, wherever the segment lies. libc's and libsci's own
+ * variables lie in their libraries.
+ */
+
+#include <errno.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libsci/shmem/internal.h"
+
+struct range {
+	uintptr_t start;
+	uintptr_t file_end;		/* from here on there are zeroed pages of no file */
+	uintptr_t end;
+};
+
+static struct range data;
+
+/* The first object that dl_iterate_phdr() reports is the program. */
+static int data_find(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), relro = 0;
+
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr, end = start + p->p_memsz;
+
+		if (p->p_type == PT_GNU_RELRO)
+			relro = end & ~(page - 1);
+		if (p->p_type == PT_LOAD && p->p_flags & PF_W) {
+			data.start = start & ~(page - 1);
+			data.file_end = (start + p->p_filesz + page - 1) & ~(page - 1);
+			data.end = (end + page - 1) & ~(page - 1);
+		}
+	}
+	if (relro > data.start)
+		data.start = relro;
+	return 1;
+}
+
+/* memcpy(), but for the address sanitizer, which keeps gaps between variables. */
+__attribute__((no_sanitize("address")))
+static void pages_copy(void *to, const void *from, size_t len)
+{
+	const volatile uint64_t *f = from;
+	uint64_t *t = to;
+
+	for (size_t i = 0; i < len / sizeof(*t); i++)
+		t[i] = f[i];
+}
+
+/*
+ * The team registers anonymous memory: pages of the program's file become that. Signal
+ * handlers and threads do not store there meanwhile, or lose what they store.
+ */
+static int file_pages_replace(uintptr_t start, size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	pages_copy(p, (void *)start, len);
+	if (mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start) ==
+	    MAP_FAILED) {
+		munmap(p, len);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int data_register(struct sci_team *team)
+{
+	int err;
+
+	dl_iterate_phdr(data_find, NULL);
+	if (data.start >= data.end)
+		return 0;
+	if (data.start < data.file_end) {
+		err = file_pages_replace(data.start, data.file_end - data.start);
+		if (err)
+			return err;
+	}
+	return sci_team_register(team, (void *)data.start, data.end - data.start);
+}
+
+bool data_holds(const void *addr)
+{
+	return (uintptr_t)addr - data.start < data.end - data.start;
+}

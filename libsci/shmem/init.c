@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Start and end, errors, and what a PE may ask about itself and others. */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsci/shmem/internal.h"
+
+#define HEAP_SIZE	((uint64_t)64 << 20)	/* without SHMEM_SYMMETRIC_SIZE */
+
+static const struct sci_team_view nothing;
+
+struct shmem shmem = { .view = &nothing, .my_pe = -1 };
+
+/* ---- errors ---- */
+
+void shmem_die(const char *call, const char *fmt, ...)
+{
+	char what[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	/* one write: other PEs may report errors, too */
+	fprintf(stderr, "shmem: PE %d: %s: %s\n", shmem.my_pe, call, what);
+	shmem_global_exit(1);
+	abort();
+}
+
+void shmem_die_of(const char *call, int error)
+{
+	char buf[64];
+
+	shmem_running(call);
+	shmem_die(call, error == -ECONNRESET ? "a PE has died (%s)" : "%s",
+		  strerror_r(-error, buf, sizeof(buf)));
+}
+
+/* Which symmetric object it is not, in words. */
+static __attribute__((noreturn))
+void die_of_address(const char *call, const void *addr, size_t len, size_t at)
+{
+	if (at)
+		shmem_die(call, "of %zu bytes at %p only the first %zu are symmetric", len,
+			  addr, at);
+	shmem_die(call, "address %p is not symmetric: neither from shmem_malloc() "
+		  "nor a static variable of the program", addr);
+}
+
+void check_symmetric_slow(const char *call, const void *addr, size_t len)
+{
+	const char *p = addr;
+	size_t left, at;
+
+	shmem_running(call);
+	if (!sci_team_ptr(shmem.team, addr, shmem.my_pe))
+		die_of_address(call, addr, len, 0);
+	for (at = len; at && !sci_team_ptr(shmem.team, p + at - 1, shmem.my_pe); at--)
+		;
+	if (at < len)
+		die_of_address(call, addr, len, at);
+	if (data_holds(addr))
+		return;
+	left = memory_left(addr);
+	if (!left)
+		shmem_die(call, "address %p lies in the symmetric heap, but is not allocated",
+			  addr);
+	if (len > left)
+		shmem_die(call, "%zu bytes at %p, but only %zu are left of what "
+			  "shmem_malloc() gave", len, addr, left);
+}
+
+void *pe_ptr_slow(const char *call, const void *addr, size_t len, int pe)
+{
+	shmem_running(call);
+	if (pe < 0 || pe >= shmem.n_pes)
+		shmem_die(call, "there is no PE %d: 0 to %d", pe, shmem.n_pes - 1);
+	if (!len)
+		return (void *)addr;
+	if (shmem.debug || !sci_team_ptr(shmem.team, addr, shmem.my_pe))
+		check_symmetric_slow(call, addr, len);
+	return sci_team_ptr(shmem.team, addr, pe);
+}
+
+/* ---- start ---- */
+
+/* "2M", "1.5g": bytes. False: it is no such number. */
+static bool size_parse(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	double n = strtod(text, &end);
+	const char *unit;
+
+	if (end == text || !(n >= 0))
+		return false;
+	if (*end) {
+		unit = strchr(units, *end & ~0x20);
+		if (!unit || end[1])
+			return false;
+		for (; unit >= units; unit--)
+			n *= 1024;
+	}
+	if (n >= 0x1p62)
+		return false;
+	*bytes = (uint64_t)n;
+	return true;
+}
+
+static bool env_is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value && strcmp(value, "0");
+}
+
+static uint64_t heap_size(void)
+{
+	const char *text = getenv("SHMEM_SYMMETRIC_SIZE");
+	uint64_t bytes = HEAP_SIZE;
+
+	if (text && *text && !size_parse(text, &bytes))
+		shmem_die("shmem_init", "SHMEM_SYMMETRIC_SIZE=%s: not a size such as 64M",
+			  text);
+	return bytes;
+}
+
+static void environment_print(void)
+{
+	printf("OpenSHMEM %d.%d, %s\n"
+	       "Environment:\n"
+	       "  SHMEM_SYMMETRIC_SIZE=SIZE  bytes of the symmetric heap of a PE, with K, M, G\n"
+	       "                             or T (here %llu)\n"
+	       "  SHMEM_DEBUG=1              check arguments, say what is wrong\n"
+	       "  SHMEM_INFO=1               print this text\n"
+	       "  SHMEM_VERSION=1            print the version\n",
+	       SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION, SHMEM_VENDOR_STRING,
+	       (unsigned long long)heap_size());
+	fflush(stdout);
+}
+
+static void environment_read(void)
+{
+	shmem.debug = env_is_set("SHMEM_DEBUG");
+	if (shmem.my_pe)
+		return;
+	if (env_is_set("SHMEM_INFO"))
+		environment_print();
+	else if (env_is_set("SHMEM_VERSION"))
+		printf("OpenSHMEM %d.%d, %s\n", SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION,
+		       SHMEM_VENDOR_STRING);
+}
+
+static void exit_finalize(void)
+{
+	shmem_finalize();
+}
+
+static void shmem_start(const char *call, int requested)
+{
+	struct sci_team_attr attr = {
+		.size = sizeof(attr),
+		.symmetric_size = heap_size(),
+	};
+	static bool registered;
+
+	if (shmem.team)
+		return;
+	if (requested < SHMEM_THREAD_MULTIPLE)
+		attr.flags = SCI_TEAM_SINGLE_THREAD;
+	shmem_ok_of(call, sci_team_open(&shmem.team, &attr), "cannot join the other PEs");
+	shmem.my_pe = sci_team_rank(shmem.team);
+	shmem.n_pes = sci_team_size(shmem.team);
+	shmem.thread_level = requested;
+	environment_read();
+	shmem_ok_of(call, data_register(shmem.team), "cannot share static variables");
+	shmem_ok_of(call, teams_init(), "cannot make the predefined teams");
+	shmem_ok(call, sci_team_barrier(shmem.team));
+	shmem.view = shmem.debug ? &nothing
+				 : (const struct sci_team_view *)(const void *)shmem.team;
+	/* a program that returns from main() has finalised, says the standard */
+	if (!registered)
+		registered = !atexit(exit_finalize);
+}
+
+EXPORT void shmem_init(void)
+{
+	shmem_start(__func__, SHMEM_THREAD_SINGLE);
+}
+
+EXPORT int shmem_init_thread(int requested, int *provided)
+{
+	if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
+		return -1;
+	shmem_start(__func__, requested);
+	*provided = shmem.thread_level;
+	return 0;
+}
+
+EXPORT void shmem_query_thread(int *provided)
+{
+	*provided = shmem.thread_level;
+}
+
+EXPORT void start_pes(int npes)
+{
+	(void)npes;
+	shmem_init();
+}
+
+/* ---- end ---- */
+
+EXPORT void shmem_finalize(void)
+{
+	if (!shmem.team)
+		return;
+	/* a PE that has died is no longer waited for */
+	if (!sci_team_quiet(shmem.team))
+		sci_team_barrier(shmem.team);
+	teams_exit();
+	sci_team_close(shmem.team);
+	shmem.view = &nothing;
+	shmem.team = NULL;
+	memory_exit();
+}
+
+EXPORT void shmem_global_exit(int status)
+{
+	fflush(NULL);
+	if (shmem.team)
+		sci_team_abort(shmem.team, status);
+	_exit(status);
+}
+
+/* ---- questions ---- */
+
+EXPORT int shmem_my_pe(void)
+{
+	return shmem.my_pe;
+}
+
+EXPORT int shmem_n_pes(void)
+{
+	return shmem.n_pes;
+}
+
+EXPORT int _my_pe(void)
+{
+	return shmem.my_pe;
+}
+
+EXPORT int _num_pes(void)
+{
+	return shmem.n_pes;
+}
+
+EXPORT int shmem_pe_accessible(int pe)
+{
+	return pe >= 0 && pe < shmem.n_pes;
+}
+
+EXPORT int shmem_addr_accessible(const void *addr, int pe)
+{
+	return shmem.team && shmem_pe_accessible(pe) &&
+	       sci_team_ptr(shmem.team, addr, shmem.my_pe);
+}
+
+EXPORT void *shmem_ptr(const void *dest, int pe)
+{
+	return shmem.team ? sci_team_ptr(shmem.team, dest, pe) : NULL;
+}
+
+EXPORT void shmem_info_get_version(int *major, int *minor)
+{
+	*major = SHMEM_MAJOR_VERSION;
+	*minor = SHMEM_MINOR_VERSION;
+}
+
+EXPORT void shmem_info_get_name(char *name)
+{
+	strcpy(name, SHMEM_VENDOR_STRING);
+}
+
+/* ---- caches: every machine's are coherent ---- */
+
+EXPORT void shmem_set_cache_inv(void) { }
+EXPORT void shmem_clear_cache_inv(void) { }
+EXPORT void shmem_set_cache_line_inv(void *dest) { (void)dest; }
+EXPORT void shmem_clear_cache_line_inv(void *dest) { (void)dest; }
+EXPORT void shmem_udcflush(void) { }
+EXPORT void shmem_udcflush_line(void *dest) { (void)dest; }

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The symmetric heap: the team's, with the calls and the rules of OpenSHMEM. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/shmem/internal.h"
+
+#define TEAM_ALIGN_MAX	4096u		/* of sci_team_alloc() */
+
+/*
+ * struct block - what the program has allocated
+ * @addr: what the program has got
+ * @start: what the team has given; not @addr with an alignment beyond the team's
+ *
+ * Sorted by address. The list answers how many bytes are left behind an address, and
+ * finds @start.
+ */
+struct block {
+	char *addr;
+	size_t len;
+	void *start;
+};
+
+static struct {
+	struct block *blocks;
+	size_t n;
+	size_t room;
+} heap;
+
+/* The index of the first block that begins behind @addr. */
+static size_t block_after(const void *addr)
+{
+	size_t low = 0, high = heap.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if ((uintptr_t)heap.blocks[mid].addr <= (uintptr_t)addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct block *block_find(const void *addr)
+{
+	size_t i = block_after(addr);
+
+	return i && heap.blocks[i - 1].addr == addr ? &heap.blocks[i - 1] : NULL;
+}
+
+static void block_add(const char *call, char *addr, size_t len, void *start)
+{
+	size_t i = block_after(addr);
+
+	if (heap.n == heap.room) {
+		size_t room = heap.room ? 2 * heap.room : 64;
+		struct block *more = realloc(heap.blocks, room * sizeof(*more));
+
+		if (!more)
+			shmem_die(call, "out of memory");
+		heap.blocks = more;
+		heap.room = room;
+	}
+	memmove(&heap.blocks[i + 1], &heap.blocks[i], (heap.n - i) * sizeof(*heap.blocks));
+	heap.blocks[i] = (struct block){ addr, len, start };
+	heap.n++;
+}
+
+static void block_remove(struct block *b)
+{
+	memmove(b, b + 1, (size_t)(heap.blocks + --heap.n - b) * sizeof(*b));
+}
+
+/* Bytes from @addr to the end of its block; 0: it is in none. */
+size_t memory_left(const void *addr)
+{
+	size_t i = block_after(addr), at;
+	struct block *b;
+
+	if (!i)
+		return 0;
+	b = &heap.blocks[i - 1];
+	at = (size_t)((const char *)addr - b->addr);
+	return at < b->len ? b->len - at : 0;
+}
+
+void memory_exit(void)
+{
+	free(heap.blocks);
+	memset(&heap, 0, sizeof(heap));
+}
+
+/*
+ * All PEs make the same call. The team compares the arguments, and no PE returns before
+ * all have called. NULL: out of memory, on all.
+ */
+static void *memory_alloc(const char *call, size_t align, size_t size)
+{
+	size_t extra = align > TEAM_ALIGN_MAX ? align : 0;
+	uintptr_t addr;
+	void *start;
+	int err;
+
+	shmem_running(call);
+	if (!size || size + extra < size)
+		return NULL;
+	shmem_ok(call, sci_team_quiet(shmem.team));
+	err = sci_team_alloc(shmem.team, size + extra, extra ? TEAM_ALIGN_MAX : align,
+			     &start);
+	if (err == -ENOMEM || err == -ENOSPC)
+		return NULL;
+	if (err == -EINVAL)
+		shmem_die(call, "the PEs ask for different sizes, this one for %zu bytes",
+			  size);
+	shmem_ok(call, err);
+	addr = (uintptr_t)start;
+	if (extra)
+		addr = (addr + align - 1) & ~(align - 1);
+	block_add(call, (char *)addr, size, start);
+	return (void *)addr;
+}
+
+EXPORT void *shmem_malloc(size_t size)
+{
+	return memory_alloc(__func__, 0, size);
+}
+
+EXPORT void *shmem_calloc(size_t count, size_t size)
+{
+	size_t len;
+	void *p;
+
+	if (__builtin_mul_overflow(count, size, &len))
+		return NULL;
+	p = memory_alloc(__func__, 0, len);
+	if (!p)
+		return NULL;
+	memset(p, 0, len);
+	/* ... before another PE's put arrives */
+	shmem_barrier_all();
+	return p;
+}
+
+EXPORT void *shmem_align(size_t alignment, size_t size)
+{
+	if (!alignment || alignment & (alignment - 1))
+		return NULL;
+	return memory_alloc(__func__, alignment < 64 ? 64 : alignment, size);
+}
+
+/* Hints change nothing: atomics and signals are fast on all symmetric memory. */
+EXPORT void *shmem_malloc_with_hints(size_t size, long hints)
+{
+	if (hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
+		return NULL;
+	return memory_alloc(__func__, 0, size);
+}
+
+static void memory_free(const char *call, void *ptr)
+{
+	struct block *b;
+	void *start;
+
+	shmem_running(call);
+	b = block_find(ptr);
+	if (!b)
+		shmem_die(call, "%p is not from shmem_malloc(), or has been freed", ptr);
+	start = b->start;
+	block_remove(b);
+	shmem_ok(call, sci_team_quiet(shmem.team));
+	shmem_ok(call, sci_team_free(shmem.team, start));
+}
+
+EXPORT void shmem_free(void *ptr)
+{
+	if (ptr)
+		memory_free(__func__, ptr);
+}
+
+EXPORT void *shmem_realloc(void *ptr, size_t size)
+{
+	struct block *b;
+	size_t len;
+	void *new;
+
+	if (!ptr)
+		return memory_alloc(__func__, 0, size);
+	if (!size) {
+		memory_free(__func__, ptr);
+		return NULL;
+	}
+	b = block_find(ptr);
+	if (!b)
+		shmem_die(__func__, "%p is not from shmem_malloc(), or has been freed", ptr);
+	len = b->len;
+	new = memory_alloc(__func__, 0, size);
+	if (!new)
+		return NULL;
+	memcpy(new, ptr, len < size ? len : size);
+	/* no PE returns before all have copied */
+	memory_free(__func__, ptr);
+	return new;
+}
+
+EXPORT void *shmalloc(size_t size)
+{
+	return shmem_malloc(size);
+}
+
+EXPORT void *shmemalign(size_t alignment, size_t size)
+{
+	return shmem_align(alignment, size);
+}
+
+EXPORT void *shrealloc(void *ptr, size_t size)
+{
+	return shmem_realloc(ptr, size);
+}
+
+EXPORT void shfree(void *ptr)
+{
+	shmem_free(ptr);
+}
