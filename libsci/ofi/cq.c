@@ -131,6 +131,22 @@ bool sfi_cq_ready(struct sfi_cq *cq)
 	return ready;
 }
 
+/*
+ * As sfi_eps_progress(), in a domain that one thread uses: without locks.  With one
+ * endpoint, which is the usual, each read in vain costs half as many instructions.
+ */
+static __always_inline void straight_progress(struct sfi_cq *cq)
+{
+	struct sfi_eps *e = &cq->eps;
+
+	if (e->n == 1 && (e->rounds + 1) % SFI_OTHERS) {
+		e->rounds++;
+		sfi_ep_progress(e->ep[0]);
+	} else {
+		sfi_eps_progress(e, cq->domain);
+	}
+}
+
 /* One thread, and an empty queue: see sfi_cq_tell(). */
 static __hot ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 {
@@ -138,7 +154,7 @@ static __hot ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 
 	cq->reader.to = buf;
 	cq->reader.room = count;
-	sfi_eps_progress(&cq->eps, cq->domain);
+	straight_progress(cq);
 	n = (ssize_t)cq->reader.n;
 	cq->reader.n = cq->reader.room = 0;
 	if (n)
