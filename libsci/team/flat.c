@@ -14,8 +14,12 @@
  * epoch e when all members have finished the epoch that was there before.  So a member
  * that only gives runs ahead by the whole ring: that is the pipeline of long calls.
  *
+ * Data in the symmetric heap need not be copied into a chunk: the slot says where it is.
+ * The member returns when all have taken it.
+ *
  * When a member dies its memory shows zeros from some moment on.  Therefore the number
- * in the header is looked at again when its data has been taken.
+ * in the header is looked at again when its data has been taken, or the word that the
+ * heap begins with.
  */
 
 #include "libsci/team/team.h"
@@ -23,16 +27,18 @@
 #define SLOTS		64u		/* headers of a member */
 #define CHUNKS		8u		/* ... and chunks */
 #define SHORT_MAX	240u		/* bytes in a header */
+#define DIRECT		0x80000000u	/* in len: the data is in symmetric memory */
+#define DIRECT_MIN	4096u		/* shortest data that is not copied into a chunk */
 #define SMALL_FOLD	4096u		/* longest allreduce in which all fold all */
 
 /* Written by its owner but for @waiters; its first line is enough for 48 bytes. */
 struct flat_slot {
 	uint32_t epoch;
 	uint32_t waiters;
-	uint32_t len;			/* bytes published */
+	uint32_t len;			/* bytes published, DIRECT */
 	uint32_t reserved;
 	union {
-		uint64_t word;		/* lengths, where they are not known to all */
+		uint64_t word;		/* lengths that not all know; DIRECT: where */
 		uint8_t data[SHORT_MAX];
 	};
 };
@@ -107,6 +113,8 @@ static const uint8_t *data_of(const struct sci_team *t, int rank, uint32_t epoch
 {
 	struct flat_slot *s = slot_of(t, rank, epoch);
 
+	if (s->len & DIRECT)
+		return (uint8_t *)(t->view.base + t->shift[rank] + s->word);
 	return s->len <= SHORT_MAX ? s->data : chunk_of(t, rank, epoch);
 }
 
@@ -194,16 +202,32 @@ static void fold(const struct sci_coll *c, uint8_t *inout, const uint8_t *in, si
 		c->op->fn(inout, in, len / c->op->size, c->op->arg);
 }
 
-/* Publishes @len bytes of the caller's. */
-static void fill(struct sci_coll *c, const uint8_t *src, size_t len)
+/* Publishes @len bytes of the caller's.  @stay: the call does not change them. */
+static void fill_from(struct sci_coll *c, const uint8_t *src, size_t len, bool stay)
 {
 	struct sci_team *t = c->team;
 	struct flat_slot *s = slot_of(t, t->rank, t->epoch);
+	size_t at = (size_t)src - t->view.base;
 
 	s->len = (uint32_t)len;
+	if (stay && len >= DIRECT_MIN && at < t->view.len && len <= t->view.len - at) {
+		s->len |= DIRECT;
+		s->word = at;
+		c->direct = t->epoch;
+		c->stay = true;
+		return;
+	}
 	if (!len)
 		return;
 	memcpy(len <= SHORT_MAX ? s->data : chunk_of(t, t->rank, t->epoch), src, len);
+}
+
+/* Of a call that does not write where it reads, at this member. */
+static void fill(struct sci_coll *c, const uint8_t *src, size_t len)
+{
+	bool writes = c->op && (c->kind != COLL_REDUCE || c->team->rank == c->root);
+
+	fill_from(c, src, len, !writes || c->src != c->dst);
 }
 
 static void publish_nothing(struct sci_coll *c)
@@ -337,14 +361,15 @@ static void take_scatterv(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	const struct sci_team *t = c->team;
 	const struct flat_slot *s = slot_of(t, rank, t->epoch);
+	uint32_t len = s->len & ~DIRECT;
 	uint64_t n;
 
 	if (!c->k) {
 		memcpy(&n, data, sizeof(n));
 		c->epochs = 1 + n;
-	} else if (s->reserved == (uint32_t)t->rank && s->len <= c->len - c->longest) {
-		memcpy(c->dst + c->longest, data, s->len);
-		c->longest += s->len;
+	} else if (s->reserved == (uint32_t)t->rank && len <= c->len - c->longest) {
+		memcpy(c->dst + c->longest, data, len);
+		c->longest += len;
 	}
 }
 
@@ -362,7 +387,7 @@ static void publish_alltoall(struct sci_coll *c)
 	uint64_t k = c->src_lens ? c->k - 1 : c->k;
 	size_t piece = all_piece(t), at, n, from = 0;
 
-	s->len = UINT32_MAX;
+	s->len = (uint32_t)t->chunk;
 	if (c->src_lens && !c->k) {
 		s->len = sizeof(s->word);
 		s->word = c->longest;
@@ -471,7 +496,8 @@ static void publish_long(struct sci_coll *c)
 		return;
 	}
 	n = share(c, c->team->rank, n, &from);
-	fill(c, c->dst + at + from, n);
+	/* results, which stay */
+	fill_from(c, c->dst + at + from, n, true);
 }
 
 static void take_long(struct sci_coll *c, int rank, const uint8_t *data)
@@ -673,11 +699,10 @@ static bool is_short(const struct sci_coll *c)
 	}
 }
 
-/* Whether the slot of the present epoch is free. */
-static int slot_free(struct sci_coll *c)
+/* Whether all members have finished epoch @need. */
+static int all_done(struct sci_coll *c, uint32_t need)
 {
 	struct sci_team *t = c->team;
-	uint32_t need = t->epoch - (is_short(c) ? SLOTS : CHUNKS);
 
 	if ((int32_t)(t->min_done - need) >= 0)
 		return 0;
@@ -703,6 +728,12 @@ static void wake(uint32_t *word, uint32_t *waiters)
 	}
 }
 
+/* Whether the slot of the present epoch is free. */
+static int slot_free(struct sci_coll *c)
+{
+	return all_done(c, c->team->epoch - (is_short(c) ? SLOTS : CHUNKS));
+}
+
 static int publish(struct sci_coll *c, const struct flat_kind *kind)
 {
 	struct sci_team *t = c->team;
@@ -723,19 +754,28 @@ static int publish(struct sci_coll *c, const struct flat_kind *kind)
 	return 0;
 }
 
+static const uint64_t *heap_mark(const struct sci_team *t, int rank)
+{
+	return (const uint64_t *)(t->view.base + t->shift[rank]);
+}
+
 static int take(struct sci_coll *c, const struct flat_kind *kind, int rank)
 {
 	struct sci_team *t = c->team;
 	struct flat_slot *s = slot_of(t, rank, t->epoch);
 	uint32_t e = sci_load_acquire(&s->epoch);
+	bool direct;
 
 	if (e != t->epoch)
 		return wait_on(c, &s->epoch, &s->waiters, e);
 	if (kind->take == take_nothing)
 		return 0;
+	direct = s->len & DIRECT;
 	kind->take(c, rank, data_of(t, rank, t->epoch));
 	/* was it the member's until now? */
 	sci_acquire_barrier();
+	if (direct && sci_load_relaxed(heap_mark(t, rank)) != TEAM_HEAP_MARK)
+		return -ECONNRESET;
 	return sci_load_relaxed(&s->epoch) == t->epoch ? 0 : -ECONNRESET;
 }
 
@@ -771,5 +811,5 @@ int flat_step(struct sci_coll *c)
 		}
 		finish(c, n && (kind->from == FROM_ALL || kind->from == FROM_DOWN));
 	}
-	return 0;
+	return c->stay ? all_done(c, c->direct) : 0;
 }

@@ -59,6 +59,7 @@ static int region_new(struct team_world *w, void *addr, size_t len,
 	struct team_region *r = calloc(1, sizeof(*r));
 	void *base = addr;
 	int ret = -ENOMEM;
+	size_t at;
 
 	*out = r;
 	if (!r)
@@ -75,7 +76,11 @@ static int region_new(struct team_world *w, void *addr, size_t len,
 	if (ret)
 		return ret;
 	r->base = base;
-	return sci_buf_key(w->ep, base, len, &r->keys[w->rank]);
+	if (r->heap) {
+		*(uint64_t *)base = TEAM_HEAP_MARK;
+		ret = heap_alloc(&r->blocks, TEAM_LINE, 1, &at);
+	}
+	return ret ? ret : sci_buf_key(w->ep, base, len, &r->keys[w->rank]);
 }
 
 struct region_hello {
@@ -249,7 +254,8 @@ static struct team_region *block_find(struct team_world *w, const void *addr, si
 	if (i == TEAM_REGIONS || !w->regions[i]->heap)
 		return NULL;
 	*at = (size_t)addr - (size_t)w->regions[i]->base;
-	return w->regions[i];
+	/* at 0 is the mark */
+	return *at ? w->regions[i] : NULL;
 }
 
 static int free_here(struct team_world *w, const void *addr)
@@ -309,7 +315,7 @@ int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 	ret = alloc_once(team, &mine, all, addr);
 	if (ret == -ENOSPC) {
 		more = team->world->regions[0]->len;
-		ret = region_add(team, NULL, whole_pages(len > more ? len : more));
+		ret = region_add(team, NULL, whole_pages(len + 4096 > more ? len + 4096 : more));
 		ret = ret ? ret : alloc_once(team, &mine, all, addr);
 	}
 	if (ret)

@@ -247,6 +247,9 @@ void team_free(struct sci_team *t);
 
 /* ---- symmetric memory ---- */
 
+/* A heap begins with this, in a line of its own: it is there as long as the heap is. */
+#define TEAM_HEAP_MARK	UINT64_C(0x70616568746d7973)
+
 struct team_region {
 	uint8_t *base;			/* the caller's part */
 	size_t len;
@@ -355,6 +358,8 @@ struct sci_coll {
 	uint64_t longest;
 	int at;				/* source that comes next */
 	bool published;
+	bool stay;			/* members read the caller's heap, ... */
+	uint32_t direct;		/* ... last in this epoch */
 	/* plan.c */
 	struct plan *plan;
 };

@@ -68,13 +68,28 @@ static void expect(const uint8_t *p, uint32_t seed, int rank, size_t from, size_
 			     byte_of(seed, rank, from + i));
 }
 
+/* Symmetric memory for buffers; NULL: none.  It is used from the start in each call. */
+static uint8_t *arena;
+static size_t arena_used, arena_len;
+
+/* Of the arena or not. */
 static void *room(size_t len)
 {
-	void *p = malloc(len ? len : 1);
+	uint8_t *p = arena ? arena + arena_used : NULL;
 
+	if (p && len <= arena_len - arena_used && byte_of((uint32_t)state, 1, len) % 4)
+		arena_used += (len + 15) & ~(size_t)15;
+	else
+		p = malloc(len ? len : 1);
 	CHECK(p);
 	memset(p, 0xee, len ? len : 1);
 	return p;
+}
+
+static void give_back(void *p)
+{
+	if (!arena || (uint8_t *)p < arena || (uint8_t *)p >= arena + arena_len)
+		free(p);
 }
 
 /* Starts and ends a call in one of its two forms. */
@@ -100,7 +115,7 @@ static void bcast(struct sci_team *t, uint32_t seed)
 		fill(p, seed, root, 0, len);
 	DO(t, sci_team_bcast(t, root, p, len), sci_team_ibcast(t, root, p, len, &coll_));
 	expect(p, seed, root, 0, len);
-	free(p);
+	give_back(p);
 }
 
 static void gathers(struct sci_team *t, uint32_t seed)
@@ -123,8 +138,8 @@ static void gathers(struct sci_team *t, uint32_t seed)
 		   sci_team_igather(t, root, from, len, dst, &coll_));
 	for (int i = 0; i < n && (all || me == root); i++)
 		expect(dst + (size_t)i * len, seed, i, 0, len);
-	free(src);
-	free(dst);
+	give_back(src);
+	give_back(dst);
 }
 
 /* Lengths and offsets by rank, with gaps; returns the bytes they need. */
@@ -158,8 +173,8 @@ static void gathervs(struct sci_team *t, uint32_t seed)
 		   sci_team_igatherv(t, root, src, len, dst, lens, offsets, &coll_));
 	for (int i = 0; i < n && (all || me == root); i++)
 		expect(dst + offsets[i], seed, i, 0, lens[i]);
-	free(src);
-	free(dst);
+	give_back(src);
+	give_back(dst);
 }
 
 static void scatters(struct sci_team *t, uint32_t seed)
@@ -189,8 +204,8 @@ static void scatters(struct sci_team *t, uint32_t seed)
 		DO(t, sci_team_scatter(t, root, src, dst, lens[me]),
 		   sci_team_iscatter(t, root, src, dst, lens[me], &coll_));
 	expect(dst, seed, me, 0, lens[me]);
-	free(src);
-	free(dst);
+	give_back(src);
+	give_back(dst);
 }
 
 /* What @from gives to @to. */
@@ -228,8 +243,8 @@ static void alltoalls(struct sci_team *t, uint32_t seed)
 		   sci_team_ialltoall(t, src, dst, out[0], &coll_));
 	for (int i = 0; i < n; i++)
 		expect(dst + in_at[i], seed, i, (size_t)me * 10000, in[i]);
-	free(src);
-	free(dst);
+	give_back(src);
+	give_back(dst);
 }
 
 /* ---- reductions: the same function folds the parts one after the other ---- */
@@ -320,7 +335,7 @@ static uint8_t *serial(const struct sci_op *op, bool exact, uint32_t seed, int t
 		if (i < to - 1)
 			op->fn(acc, in, n, op->arg);
 	}
-	free(in);
+	give_back(in);
 	return acc;
 }
 
@@ -375,10 +390,10 @@ static void reductions(struct sci_team *t, uint32_t seed)
 		want = NULL;
 	if (want)
 		same(&op, dst, want, n);
-	free(want);
+	give_back(want);
 	if (!in_place)
-		free(dst);
-	free(src);
+		give_back(dst);
+	give_back(src);
 }
 
 static void reduce_scatters(struct sci_team *t, uint32_t seed)
@@ -405,10 +420,10 @@ static void reduce_scatters(struct sci_team *t, uint32_t seed)
 		   sci_team_ireduce_scatter(t, src, dst, counts[0], &op, &coll_));
 	want = serial(&op, exact, seed, size, total);
 	same(&op, dst, want + mine * op.size, counts[me]);
-	free(want);
+	give_back(want);
 	if (!in_place)
-		free(dst);
-	free(src);
+		give_back(dst);
+	give_back(src);
 }
 
 static void some_calls(struct sci_team *t, unsigned int rounds)
@@ -421,6 +436,7 @@ static void some_calls(struct sci_team *t, unsigned int rounds)
 	for (unsigned int i = 0; i < rounds; i++) {
 		uint32_t seed = draw(1000000);
 
+		arena_used = 0;
 		calls[draw(ARRAY_LEN(calls))](t, seed);
 		if (!draw(8))
 			CHECK_EQ(sci_team_barrier(t), 0);
@@ -431,13 +447,18 @@ static void all_calls(void *arg)
 {
 	const struct setting *s = arg;
 	struct sci_team *t;
+	void *p;
 
 	setenv("SCI_TEAM_MEMORY", s->memory, 1);
-	setenv("SCI_SYMMETRIC_SIZE", "64K", 1);
+	setenv("SCI_SYMMETRIC_SIZE", "4M", 1);
 	CHECK_EQ(sci_team_open(&t, NULL), 0);
 	CHECK_EQ(sci_team_size(t), s->n);
 	CHECK_EQ(sci_team_nodes(t), s->nodes);
 	state = s->seed;
+	some_calls(t, s->rounds);
+	arena_len = 3u << 20;
+	CHECK_EQ(sci_team_alloc(t, arena_len + 64, 0, &p), 0);
+	arena = p;
 	some_calls(t, s->rounds);
 	CHECK_EQ(sci_team_close(t), 0);
 }
