@@ -37,7 +37,7 @@ bool atomic_valid(const struct sci_rmw *a)
 		a->op != SCI_RMW_XOR);
 }
 
-/* What depends on the type: sums of integers wrap, and wrap as unsigned ones. */
+/* Operations that depend on the type. Sums of integers wrap, as unsigned ones do. */
 #define COMPUTE(name, type, sum_type)					\
 	static uint64_t compute_##name(enum sci_rmw_op op,		\
 				       uint64_t old, uint64_t operand)	\

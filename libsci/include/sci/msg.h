@@ -935,7 +935,7 @@ int sci_rmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
 /* The same to a word of this process, or one of sci_peer_map(). -EINVAL. */
 int sci_rmw_apply(void *word, const struct sci_rmw *rmw, void *before);
 
-/* What follows a write: @rmw, to a word of the same peer. */
+/* The atomic that follows a write: @rmw, to a word of the same peer. */
 struct sci_write_signal {
 	struct sci_key key;
 	uint64_t offset;
