@@ -374,15 +374,52 @@ int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
 	return bytes(peer, &t, req);
 }
 
-int sci_irmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
-	     const struct sci_rmw *rmw, void *before, struct sci_req **req)
+/* The endpoint is locked. False: it takes a request, or has failed in a way that does. */
+static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
+{
+	uint64_t offset = t->key->offset + t->offset, old;
+	struct msg_import *im;
+	int error;
+
+	if (p->state != PEER_UP || !p->ep->may_read)
+		return false;
+	im = peer_import(p, t->key->segment, &error);
+	if (!im || offset > im->size || im->size - offset < atomic_size(t->rmw))
+		return false;
+	old = atomic_apply(im->addr + offset, t->rmw);
+	/* nobody else has seen that one */
+	if (!import_is_there(p, im))
+		return false;
+	atomic_result(t->before, t->rmw, old);
+	p->ep->stats.atomics++;
+	return true;
+}
+
+/* @wanted: @req has to be a request, also of one that has been done. */
+static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
+		     uint64_t offset, const struct sci_rmw *rmw, void *before,
+		     struct sci_req **req, bool wanted)
 {
 	const struct transfer t = { .kind = MSG_ATOMIC, .key = key,
 				    .offset = offset, .rmw = rmw,
 				    .before = before };
 	int ret = peer && key && rmw ? check_word(key, offset, rmw) : -EINVAL;
 
-	return ret ? ret : onesided(peer, &t, req);
+	if (ret)
+		return ret;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	msg_lock(&peer->ep->lock);
+	if (wanted || !rmw_at_once(peer, &t))
+		ret = start(peer, &t, req);
+	msg_unlock(&peer->ep->lock);
+	return ret;
+}
+
+int sci_irmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	     const struct sci_rmw *rmw, void *before, struct sci_req **req)
+{
+	return start_rmw(peer, key, offset, rmw, before, req, req);
 }
 
 int sci_write(struct sci_peer *peer, const struct sci_key *key,
@@ -409,9 +446,9 @@ int sci_rmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
 	    const struct sci_rmw *rmw, void *before)
 {
 	struct sci_req *req = NULL;
-	int ret = sci_irmw(peer, key, offset, rmw, before, &req);
+	int ret = start_rmw(peer, key, offset, rmw, before, &req, false);
 
-	return ret ? ret : sci_wait(req, -1, NULL);
+	return ret || !req ? ret : sci_wait(req, -1, NULL);
 }
 
 static int look_transferred(void *arg)
