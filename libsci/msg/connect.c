@@ -316,6 +316,7 @@ static int look_all_flushed(void *arg)
 /* How long the last lines may take to get past a bad link. */
 #define LINGER_MS	2000
 #define LINGER_LOOK_MS	5
+#define CLOSE_TURNS	64u		/* progress calls between looks at what has arrived */
 
 /* Also detached sends, some of them made before there was a connection. */
 void peers_flush(struct sci_ep *ep)
@@ -377,7 +378,9 @@ int closings_poll(struct sci_ep *ep)
 
 	if (list_empty(&ep->closing))
 		return 0;
-	check_writes(ep);
+	/* a wait for answers: not each time */
+	if (ep->turns % CLOSE_TURNS == 0)
+		check_writes(ep);
 	list_for_each_safe(pos, n, &ep->closing) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, closing);
 
