@@ -127,6 +127,11 @@ tests: $(TESTS) $(FRONTEND_TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS
 demo-deck: all examples			## See it run: a DECK pipeline on four nodes
 	scripts/demo-deck $(O)
 
+demo-smi: all				## See it run: an SMI sort and a Poisson solver on four nodes
+	for p in sort poisson; do \
+		$(B)/smirun -np 8 -nodes node4,node8,node12,node16 $(B)/selftests/smi/$$p || exit; \
+	done
+
 demo: $(O)/.setup-demo			## See it run: see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
 	scripts/demo $(O)
@@ -414,7 +419,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs examples demo-deck ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-vm \
+.PHONY: all libs examples demo-deck demo-smi ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \

@@ -132,7 +132,7 @@ typedef struct smi_sgmt_locator_t_ {
 	int segment_id;
 } smi_sgmt_locator_t;
 
-/* What to create.  Members that the region's type does not need are not read. */
+/* A region to be created.  The library reads the members that its type needs. */
 typedef struct smi_region_info_t_ {
 	size_t size;
 	int owner;
@@ -195,14 +195,16 @@ smi_error_t SMI_Free_shreg(int id);
 
 /** SMI_Set_adapter() - the adapter of later regions.  BUSY: a region exists. */
 smi_error_t SMI_Set_adapter(int adapter);
+/** SMI_Set_region_callback() - replace the function of a CALLBACK region */
 smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn);
 
 /** SMI_Adr_to_region() - the region that holds an address; PARAM: none does */
 smi_error_t SMI_Adr_to_region(void *adr, int *id);
 smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id);
 
-/** SMI_Region_layout() - allocate a description; one free() releases all of it */
+/** SMI_Region_layout() - describe a region; the caller frees the struct and its arrays */
 smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout);
+/** SMI_Get_region_locator() - the node and the number of a region's first segment */
 smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator);
 
 /* ---- allocators ---- */

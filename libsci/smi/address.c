@@ -22,8 +22,8 @@
 #define TRIES		4		/* places per range */
 
 #if UINTPTR_MAX > 0xffffffff
-/* where neither a sanitizer's shadow nor a 39-bit address space is in the way */
-static _Atomic uintptr_t next[] = { 0x200000000000, 0x4000000000, 0x7000000000 };
+/* the first two suit 39 bits of address and the thread sanitizer */
+static _Atomic uintptr_t next[] = { 0x4000000000, 0x7000000000, 0x200000000000 };
 #else
 static _Atomic uintptr_t next[] = { 0x60000000, 0x90000000 };
 #endif

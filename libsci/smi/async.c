@@ -4,8 +4,8 @@
  * DOC: copies beside the program
  *
  * A handle has a list of DMA transfers.  Each one has a queue of its own, so that
- * transfers of both directions can share a handle.  What DMA cannot copy is copied by
- * the processor before the call returns.
+ * transfers of both directions can share a handle.  The processor copies the rest
+ * before the call returns.
  */
 #include "libsci/smi/internal.h"
 

@@ -134,7 +134,7 @@ static int plan(struct smi_region *r, const smi_region_info_t *info)
 	}
 }
 
-/* What the owner of a segment tells the others. */
+/* The owner of a segment sends this to the other processes. */
 struct notice {
 	uint64_t size;
 	uint32_t sci_id;
@@ -256,7 +256,7 @@ int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **addr
 	return SMI_SUCCESS;
 }
 
-/* Others leave a segment before its owner removes it. */
+/* The other processes leave a segment before its owner removes it. */
 int smi_free_common(struct smi_region *r)
 {
 	int i, err;

@@ -14,7 +14,7 @@ struct smi smi;
 
 static const struct smi_group everybody = { -1 };
 
-/* What programs read: this process, the number of processes, the launcher's rank. */
+/* Programs read these: the own rank, the number of processes, the launcher's rank. */
 SMI_API int _smi_my_proc_rank, _smi_nbr_procs, _smi_mpi_rank, _smi_mcDMAReadEnabled;
 
 static int device_open(void)
@@ -56,7 +56,15 @@ static int pidfile_write(void)
 	return fclose(f) ? SMI_ERR_OTHER : SMI_SUCCESS;
 }
 
-/* What needs the team only; then what talks; then shared memory. */
+/* The launcher names files for the output of each process. */
+static int output_redirect(void)
+{
+	int err = smi_redirect(STDOUT_FILENO, getenv("SMI_STDOUT"));
+
+	return err ? err : smi_redirect(STDERR_FILENO, getenv("SMI_STDERR"));
+}
+
+/* The team comes first, then control messages, then shared memory. */
 static int start(void)
 {
 	int err = smi_team_start();
@@ -68,7 +76,8 @@ static int start(void)
 	err = smi.team ? smi_agree(&everybody, err) : err;
 	err = err ? err : smi_agree(&everybody, smi_channel_open());
 	err = err ? err : smi_nodemem_start();
-	return err ? err : smi_agree(&everybody, pidfile_write());
+	err = err ? err : smi_agree(&everybody, pidfile_write());
+	return err ? err : smi_agree(&everybody, output_redirect());
 }
 
 static void end(void)

@@ -275,7 +275,7 @@ int smi_nodemem_start(void);
 #define SMI_PCS_MAX	256
 #define SMI_LOOPS_MAX	64
 
-/* What each process has in symmetric memory. */
+/* The symmetric memory of a process. */
 struct smi_shared {
 	struct {
 		_Alignas(64) uint64_t word;
@@ -324,6 +324,8 @@ int smi_split_range(int id, bool total, int *low, int *high);
 /* ---- time.c, watchdog.c ---- */
 
 uint64_t smi_now_ns(void);
+/* Send what this process writes to @fd to the file @name_RANK; NULL: do nothing. */
+int smi_redirect(int fd, const char *name);
 int smi_watchdog_start(void);
 void smi_watchdog_stop(void);
 /* Another process has asked for the end, or has died. */
@@ -331,7 +333,7 @@ void smi_watchdog_abort(int code);
 
 /* ---- args.c ---- */
 
-/* What the arguments of a launcher say beside ranks. */
+/* Arguments of a launcher, apart from ranks. */
 struct smi_args {
 	bool no_watchdog;
 	bool no_signals;

@@ -164,7 +164,7 @@ static void distribute(struct loop *l, const double *weights)
 	l->borders[smi.size] = l->n;
 }
 
-/* What a process tells the others at the start of a run. */
+/* Each process sends this to the others at the start of a run. */
 struct outcome {
 	uint64_t done, spent;
 };

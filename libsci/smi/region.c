@@ -304,7 +304,7 @@ SMI_API smi_error_t SMI_Free_shreg(int id)
 	return smi_is_import(r) ? smi_free_import(r) : smi_free_common(r);
 }
 
-/* What the program has left, and the internal regions: nobody is asked any more. */
+/* Release all regions, also the internal ones, without a word to other processes. */
 void smi_regions_end(void)
 {
 	for (int i = 0; i < smi.nregions; i++) {

@@ -37,7 +37,7 @@ static bool has_copy(const struct smi_region *r)
 
 /* ---- to replication ---- */
 
-/* What of the region the mode wants copied: bytes [from, to). */
+/* The bytes [from, to) of the region that the mode copies. */
 static int wanted(const struct smi_region *r, int mode, int p1, int p2, int p3,
 		  size_t *from, size_t *to)
 {

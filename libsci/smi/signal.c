@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* What one sender has sent, and which threads wait for it. */
+/* The signals of one sender, and the threads that wait for them. */
 struct sender {
 	unsigned int for_any;		/* sent with SMI_SIGNAL_ANY */
 	unsigned int direct;

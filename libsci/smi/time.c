@@ -66,32 +66,38 @@ SMI_API smi_error_t SMI_Get_timespan(int *s, int *us)
 
 /* ---- standard files ---- */
 
-static int redirect(int fd, int flags, const char *name, bool numbered)
+#define FOR_OUTPUT	(O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)
+
+static int redirect(int fd, int flags, const char *path)
+{
+	int file = open(path, flags | O_CLOEXEC, 0666), err = SMI_SUCCESS;
+
+	if (file < 0 || dup2(file, fd) < 0)
+		err = 2000 + errno;
+	if (file >= 0)
+		close(file);
+	return err;
+}
+
+static int redirect_own(int fd, const char *name, char separator)
 {
 	char path[4096];
-	int file, n;
+	int n = snprintf(path, sizeof(path), "%s%c%d", name, separator, smi.rank);
 
-	n = numbered ? snprintf(path, sizeof(path), "%s.%d", name, smi.rank) :
-		       snprintf(path, sizeof(path), "%s", name);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return SMI_ERR_PARAM;
-	file = open(path, flags | O_CLOEXEC, 0666);
-	if (file < 0)
-		return 2000 + errno;
-	if (dup2(file, fd) < 0) {
-		n = 2000 + errno;
-		close(file);
-		return n;
-	}
-	close(file);
-	return SMI_SUCCESS;
+	return redirect(fd, FOR_OUTPUT, path);
+}
+
+int smi_redirect(int fd, const char *name)
+{
+	return name && *name ? redirect_own(fd, name, '_') : SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
 				    int in, void *inname)
 {
 	static _Atomic bool done;
-	const int write = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND;
 	int ret = SMI_SUCCESS;
 
 	SMI_ENTER();
@@ -103,11 +109,11 @@ SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outna
 	fflush(stdout);
 	fflush(stderr);
 	if (err == SMI_IO_FILE)
-		ret = redirect(STDERR_FILENO, write, errname, true);
+		ret = redirect_own(STDERR_FILENO, errname, '.');
 	if (!ret && out == SMI_IO_FILE)
-		ret = redirect(STDOUT_FILENO, write, outname, true);
+		ret = redirect_own(STDOUT_FILENO, outname, '.');
 	if (!ret && in == SMI_IO_FILE)
-		ret = redirect(STDIN_FILENO, O_RDONLY, inname, false);
+		ret = redirect(STDIN_FILENO, O_RDONLY, inname);
 	return ret;
 }
 
