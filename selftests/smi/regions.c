@@ -276,7 +276,7 @@ TEST_SIZES(pair, pair)
 /* Places that the others would propose are taken in one process or another. */
 static void crowded(void)
 {
-	static const uintptr_t taken[] = { 0x200000000000, 0x4000000000, 0x7000000000 };
+	static const uintptr_t taken[] = { 0x4000000000, 0x7000000000, 0x200000000000 };
 	int id;
 	void *p;
 

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Start and end, arguments, ranks, queries, files, death; and Fortran names. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "selftests/smi/start.h"
+
+/* ---- arguments ---- */
+
+static void check_args(const char *const *in, int n, const char *const *out, int left)
+{
+	char *args[16], **argv = args;
+	int argc = n;
+
+	for (int i = 0; i < n; i++)
+		args[i] = (char *)(uintptr_t)in[i];
+	args[n] = NULL;
+	optind = 7;
+	CHECK_SMI(SMI_Init(&argc, &argv));
+	CHECK_EQ(argc, left);
+	for (int i = 0; i < left; i++)
+		CHECK(!strcmp(argv[i], out[i]));
+	CHECK(!argv[left]);
+	CHECK_EQ(optind, 1);
+	CHECK_SMI(SMI_Init(&argc, &argv));
+	CHECK_EQ(argc, left);
+	CHECK_SMI(SMI_Finalize());
+}
+
+TEST(arguments_of_a_launcher_are_removed)
+{
+	static const char *const in[] = { "prog", "-r", "0", "-n", "1", "-h", "host", "-m",
+					  "4711", "-w", "-v", "--", "-x", "--", "y" };
+	static const char *const out[] = { "prog", "-x", "--", "y" };
+
+	check_args(in, 15, out, 4);
+}
+
+TEST(arguments_of_the_program_stay)
+{
+	static const char *const in[] = { "prog", "-n", "5", "file", "--", "-v" };
+
+	check_args(in, 6, in, 6);
+}
+
+TEST(without_arguments_it_starts_alone)
+{
+	int n = 0;
+
+	CHECK_EQ(SMI_Barrier(), SMI_ERR_NOINIT);
+	CHECK_EQ(SMI_Proc_rank(&n), SMI_ERR_NOINIT);
+	CHECK_SMI(SMI_Query(SMI_Q_SMI_INITIALIZED, 0, &n));
+	CHECK_EQ(n, 0);
+	smi_start();
+	CHECK_EQ(size, 1);
+	CHECK_SMI(SMI_Query(SMI_Q_SMI_INITIALIZED, 0, &n));
+	CHECK_EQ(n, 1);
+	smi_stop();
+	CHECK_EQ(SMI_Barrier(), SMI_ERR_NOINIT);
+	CHECK_EQ(SMI_Finalize(), SMI_ERR_NOINIT);
+}
+
+/* ---- ranks and queries ---- */
+
+static void ranks(void)
+{
+	int n, first, local, most, count = 0;
+	char name[300];
+	size_t len = 1;
+
+	smi_start();
+	for (int i = 0; i < size; i++) {
+		CHECK_SMI(SMI_Proc_to_node(i, &n));
+		CHECK_SMI(SMI_First_proc_on_node(n, &first));
+		CHECK(first <= i);
+		if (i == rank)
+			CHECK_EQ(n, node);
+		if (n == node)
+			count++;
+	}
+	CHECK_SMI(SMI_Local_proc_size(&n));
+	CHECK_EQ(n, count);
+	CHECK_SMI(SMI_Max_local_proc_size(&most));
+	CHECK(most >= n);
+	CHECK_SMI(SMI_Local_proc_rank(&local));
+	CHECK_SMI(SMI_First_proc_on_node(node, &first));
+	CHECK_EQ(first + local, rank);
+	CHECK_EQ(SMI_Proc_to_node(size, &n), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_First_proc_on_node(nodes, &n), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Proc_rank(NULL), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Get_node_name(name, &len), SMI_ERR_OTHER);
+	len = sizeof(name);
+	CHECK_SMI(SMI_Get_node_name(name, &len));
+	CHECK_EQ(len, strlen(name));
+	CHECK_SMI(SMI_Page_size(&n));
+	CHECK_EQ(n, sysconf(_SC_PAGESIZE));
+	smi_stop();
+}
+
+TEST_SIZES(ranks, ranks)
+
+static void queries(void)
+{
+	static const int numbers[] = {
+		SMI_Q_SCI_STREAMBUFSIZE, SMI_Q_SCI_NBRSTREAMBUFS, SMI_Q_SCI_NBRADAPTERS,
+		SMI_Q_SCI_ID, SMI_Q_SCI_PACKETSIZE, SMI_Q_SCI_DMA_SIZE_ALIGN,
+		SMI_Q_SCI_DMA_OFFSET_ALIGN, SMI_Q_SCI_DMA_MAXSIZE, SMI_Q_SCI_NBR_PHYS_DIMS,
+		SMI_Q_SCI_PHYS_DIM_EXTENT, SMI_Q_SCI_PROC_ID, SMI_Q_SYS_NBRCPUS,
+		SMI_Q_SYS_PAGESIZE, SMI_Q_SYS_PID, SMI_Q_SYS_TICK_DURATION,
+		SMI_Q_SYS_CPU_CACHELINELEN, SMI_Q_SMI_NBR_APP_DIMS,
+		SMI_Q_SMI_APP_DIM_EXTENT, SMI_Q_SMI_SIGNALS_AVAILABLE,
+	};
+	char version[8];
+	size_t bytes = 0;
+	int n;
+
+	smi_start();
+	for (unsigned int i = 0; i < ARRAY_LEN(numbers); i++) {
+		n = -4711;
+		CHECK_SMI(SMI_Query(numbers[i], 0, &n));
+		CHECK(n > 0);
+	}
+	CHECK_SMI(SMI_Query(SMI_Q_SYS_PID, rank, &n));
+	CHECK_EQ(n, getpid());
+	CHECK_SMI(SMI_Query(SMI_Q_SCI_VALIDADAPTER, 0, &n));
+	CHECK_EQ(n, 1);
+	CHECK_SMI(SMI_Query(SMI_Q_SCI_VALIDADAPTER, 9, &n));
+	CHECK_EQ(n, 0);
+	CHECK_EQ(SMI_Query(SMI_Q_SCI_STREAMBUFSIZE, 9, &n), SMI_ERR_PARAM);
+	CHECK_SMI(SMI_Query(SMI_Q_SCI_CONNECTION_STATE, 0, &n));
+	CHECK_EQ(n, SMI_SUCCESS);
+	CHECK_SMI(SMI_Query(SMI_Q_SCI_API_VERSION, sizeof(version), version));
+	CHECK(strlen(version) < sizeof(version));
+	CHECK_EQ(SMI_Query((smi_query_t)999, 0, &n), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Query((smi_query_t)1, 0, &n), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Query(SMI_Q_SYS_PID, size, &n), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Query(SMI_Q_SYS_PID, 0, NULL), SMI_ERR_PARAM);
+	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, 999, &n));
+	CHECK_EQ(n, -1);
+	CHECK_EQ(SMI_Query(SMI_Q_SMI_REGION_SIZE, 999, &bytes), SMI_ERR_PARAM);
+	smi_stop();
+}
+
+TEST(queries_1) { ranks_run(1, 1, queries); }
+TEST(queries_4_on_2) { ranks_run(4, 2, queries); }
+
+/* ---- time and files ---- */
+
+TEST(time_goes_on)
+{
+	double t = SMI_Wtime();
+	int s, us;
+	uint64_t ticks = 0, later;
+
+	SMI_Get_ticks(&ticks);
+	CHECK_SMI(SMI_Get_timer(&s, &us));
+	CHECK(s > 1000000 && us >= 0 && us < 1000000);
+	usleep(2000);
+	CHECK_SMI(SMI_Get_timespan(&s, &us));
+	CHECK(s > 0 || us >= 2000);
+	CHECK(SMI_Wtime() >= t + 0.002);
+	SMI_Get_ticks(&later);
+	CHECK(later >= ticks + 2000000);
+}
+
+static char folder[64];
+
+static void redirected(void)
+{
+	char out[100], line[128], want[128];
+	FILE *f;
+
+	smi_start();
+	snprintf(out, sizeof(out), "%s/out", folder);
+	CHECK_EQ(SMI_Redirect_IO(SMI_IO_ASIS, NULL, SMI_IO_FILE, NULL, SMI_IO_ASIS, NULL),
+		 SMI_ERR_PARAM);
+	CHECK_SMI(SMI_Redirect_IO(SMI_IO_ASIS, NULL, SMI_IO_FILE, out, SMI_IO_ASIS, NULL));
+	CHECK_SMI(SMI_Redirect_IO(SMI_IO_FILE, out, SMI_IO_ASIS, NULL, SMI_IO_ASIS, NULL));
+	printf("I am %d\n", rank);
+	smi_stop();
+	snprintf(line, sizeof(line), "%s.%d", out, rank);
+	snprintf(want, sizeof(want), "I am %d\n", rank);
+	f = fopen(line, "r");
+	CHECK(f && fgets(line, sizeof(line), f));
+	CHECK(!strcmp(line, want));
+	fclose(f);
+	snprintf(line, sizeof(line), "%s.%d", out, rank);
+	unlink(line);
+}
+
+TEST(output_goes_to_a_file_of_each_process)
+{
+	strcpy(folder, "/tmp/smi-test-XXXXXX");
+	CHECK(mkdtemp(folder));
+	ranks_run(3, 1, redirected);
+	CHECK_EQ(rmdir(folder), 0);
+}
+
+/* ---- abnormal ends ---- */
+
+static int *ended;			/* in shared memory: how many saw the end */
+
+/* The callback runs before the exit with an error, which this test takes for a failure. */
+static void note_end(void)
+{
+	__atomic_add_fetch(ended, 1, __ATOMIC_SEQ_CST);
+	_exit(0);
+}
+
+enum {
+	IN_BARRIER, IN_SIGNAL, IN_RECV, IN_COUNTER, IN_NOTHING
+};
+
+static void wait_for_the_dead(int how)
+{
+	int in, id = 0;
+
+	switch (how) {
+	case IN_BARRIER:
+		SMI_Barrier();
+		break;
+	case IN_SIGNAL:
+		SMI_Signal_wait(SMI_SIGNAL_ANY);
+		break;
+	case IN_RECV:
+		SMI_Recv(&in, sizeof(in), 1);
+		break;
+	case IN_COUNTER:
+		SMI_Wait_individual_PC(id, 1, 1);
+	}
+	/* the call's error may come before the watchdog does */
+	for (;;)
+		pause();
+}
+
+static void die(void *arg)
+{
+	int id;
+
+	smi_start();
+	smi_region(SMI_SHM_BLOCKED, 64u << 10, 0, &id);
+	CHECK_SMI(SMI_Watchdog_callback(note_end));
+	CHECK_SMI(SMI_Init_PC(&id));
+	CHECK_SMI(SMI_Barrier());
+	if (rank == 1)
+		raise(SIGKILL);
+	wait_for_the_dead(*(int *)arg);
+}
+
+static void run_death(int how)
+{
+	ended = test_shared(sizeof(*ended));
+	ranks_run_arg(4, 2, die, &how, true);
+	CHECK_EQ(*ended, 3);
+}
+
+TEST(a_death_ends_those_in_a_barrier) { run_death(IN_BARRIER); }
+TEST(a_death_ends_those_that_wait_for_a_signal) { run_death(IN_SIGNAL); }
+TEST(a_death_ends_those_that_receive) { run_death(IN_RECV); }
+TEST(a_death_ends_those_that_wait_for_a_counter) { run_death(IN_COUNTER); }
+TEST(a_death_ends_those_that_compute) { run_death(IN_NOTHING); }
+
+/* A process that is stopped is silent; the first one lets the test end. */
+static int stopped_pid;
+
+static void note_silence(void)
+{
+	if (!rank) {
+		WAIT_UNTIL(*(int volatile *)ended == size - 2, TEST_WAIT_MS);
+		kill(stopped_pid, SIGKILL);
+	}
+	note_end();
+}
+
+static void stop(void *arg)
+{
+	(void)arg;
+	smi_start();
+	CHECK_SMI(SMI_Watchdog_callback(note_silence));
+	CHECK_SMI(SMI_Watchdog(1));
+	CHECK_SMI(SMI_Query(SMI_Q_SYS_PID, 1, &stopped_pid));
+	CHECK_SMI(SMI_Barrier());
+	if (rank == 1)
+		raise(SIGSTOP);
+	wait_for_the_dead(IN_NOTHING);
+}
+
+TEST(a_silent_process_counts_as_dead)
+{
+	ended = test_shared(sizeof(*ended));
+	ranks_run_arg(4, 2, stop, NULL, true);
+	CHECK_EQ(*ended, 3);
+}
+
+static void abort_all(void *arg)
+{
+	(void)arg;
+	smi_start();
+	CHECK_SMI(SMI_Watchdog_callback(note_end));
+	CHECK_SMI(SMI_Watchdog(SMI_WATCHDOG_DISABLE));
+	CHECK_SMI(SMI_Barrier());
+	if (rank == 2)
+		SMI_Abort(-1);
+	wait_for_the_dead(IN_NOTHING);
+}
+
+TEST(an_abort_ends_all)
+{
+	ended = test_shared(sizeof(*ended));
+	ranks_run_arg(4, 2, abort_all, NULL, true);
+	CHECK_EQ(*ended, 4);
+}
+
+/* Without a watchdog calls return an error, and the end does not hang. */
+static void no_watchdog(void *arg)
+{
+	int in, mutex, id;
+
+	(void)arg;
+	smi_start();
+	smi_region(SMI_SHM_BLOCKED, 64u << 10, 0, &id);
+	CHECK_SMI(SMI_Watchdog(SMI_WATCHDOG_OFF));
+	CHECK_SMI(SMI_Mutex_init(&mutex));
+	CHECK_SMI(SMI_Init_PC(&id));
+	if (rank == 1)
+		CHECK_SMI(SMI_Mutex_lock(mutex));
+	CHECK_SMI(SMI_Barrier());
+	if (rank == 1)
+		raise(SIGKILL);
+	CHECK_EQ(SMI_Recv(&in, sizeof(in), 1), SMI_ERR_OTHER);
+	CHECK_EQ(SMI_Signal_wait(SMI_SIGNAL_ANY), SMI_ERR_OTHER);
+	CHECK_EQ(SMI_Wait_individual_PC(id, 1, 1), SMI_ERR_OTHER);
+	CHECK_EQ(SMI_Barrier(), SMI_ERR_OTHER);
+	if (rank == 0)
+		CHECK_EQ(SMI_Mutex_lock(mutex), SMI_ERR_OTHER);
+	CHECK(SMI_Finalize() != SMI_SUCCESS);
+}
+
+TEST(without_a_watchdog_calls_fail)
+{
+	ranks_run_arg(3, 1, no_watchdog, NULL, true);
+}
+
+TEST(an_abort_alone_exits_with_its_code)
+{
+	int status;
+	pid_t pid = test_fork();
+
+	if (!pid) {
+		smi_start();
+		SMI_Abort(7);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+/* ---- Fortran ---- */
+
+void smi_init_(int *error);
+void smi_finalize_(int *error);
+void smi_proc_rank_(int *n, int *error);
+void smi_proc_size_(int *n, int *error);
+void smi_create_shreg_(int *type, smi_region_info_t *info, int *id, void **p, int *error);
+void smi_free_shreg_(int *id, int *error);
+void smi_mutex_init_(int *id, int *error);
+void smi_mutex_lock_(int *id, int *error);
+void smi_mutex_unlock_(int *id, int *error);
+void smi_barrier_(int *error);
+void smi_loop_init_(int *id, int *low, int *high, int *mode, int *error);
+void smi_get_iterations_(int *id, int *status, int *low, int *high, int *error);
+
+#define CHECK_FORTRAN(name, ...)					\
+	do {								\
+		int error = -1;						\
+		smi_##name##_(__VA_ARGS__ &error);			\
+		CHECK_EQ(error, SMI_SUCCESS);				\
+	} while (0)
+
+static void fortran(void)
+{
+	int n, me, type = SMI_SHM_UNDIVIDED, id, mutex, loop, low = 1, high = 100, status;
+	int mode = SMI_PART_BLOCKED;
+	int *sum;
+	smi_region_info_t info;
+
+	CHECK_FORTRAN(init,);
+	CHECK_FORTRAN(proc_rank, &me,);
+	CHECK_FORTRAN(proc_size, &n,);
+	CHECK_EQ(n, 4);
+	SMI_Init_reginfo(&info, 4096, 0, 0, SMI_ADPT_DEFAULT, 0, 0, NULL);
+	CHECK_FORTRAN(create_shreg, &type, &info, &id, (void **)&sum,);
+	CHECK_FORTRAN(mutex_init, &mutex,);
+	CHECK_FORTRAN(loop_init, &loop, &low, &high, &mode,);
+	do {
+		CHECK_FORTRAN(get_iterations, &loop, &status, &low, &high,);
+		CHECK_FORTRAN(mutex_lock, &mutex,);
+		for (int i = low; i <= high; i++)
+			*sum += i;
+		CHECK_FORTRAN(mutex_unlock, &mutex,);
+	} while (status != SMI_LOOP_READY);
+	CHECK_FORTRAN(barrier,);
+	CHECK_EQ(*sum, 5050);
+	CHECK_FORTRAN(barrier,);
+	CHECK_FORTRAN(free_shreg, &id,);
+	CHECK_FORTRAN(finalize,);
+}
+
+TEST(fortran_4_on_2) { ranks_run(4, 2, fortran); }
