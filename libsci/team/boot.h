@@ -114,7 +114,9 @@ int sci_boot_get(struct sci_boot *boot, unsigned int rank, const char *name, voi
 /**
  * sci_boot_fd() - a descriptor that becomes readable when sci_boot_died() has news
  *
- * The library's: poll it, do not read or close it.  -1: the process is alone.
+ * The library's: poll it, do not read or close it.  Other calls may have read the news with
+ * their answer: before a poll, call sci_boot_died() until it returns -EAGAIN.  -1: the
+ * process is alone.
  */
 int sci_boot_fd(const struct sci_boot *boot);
 

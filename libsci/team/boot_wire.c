@@ -18,8 +18,7 @@ void boot_stream_free(struct boot_stream *s)
 	s->input = s->output = (struct boot_bytes){ 0 };
 }
 
-/* Make room for @n more bytes at the end. */
-static int bytes_reserve(struct boot_bytes *b, size_t n)
+int boot_bytes_reserve(struct boot_bytes *b, size_t n)
 {
 	size_t used = b->to - b->from, room = b->room;
 	char *data;
@@ -43,7 +42,7 @@ static int bytes_reserve(struct boot_bytes *b, size_t n)
 	return 0;
 }
 
-static void bytes_take(struct boot_bytes *b, size_t n)
+void boot_bytes_take(struct boot_bytes *b, size_t n)
 {
 	b->from += n;
 	if (b->from == b->to)
@@ -56,7 +55,7 @@ int boot_stream_fill(struct boot_stream *s)
 	ssize_t n;
 	int ret;
 
-	ret = bytes_reserve(b, READ_SIZE);
+	ret = boot_bytes_reserve(b, READ_SIZE);
 	if (ret)
 		return ret;
 	do {
@@ -85,7 +84,7 @@ int boot_stream_next(struct boot_stream *s, struct boot_frame *f, const void **p
 	if (n < sizeof(*f) + f->len)
 		return -EAGAIN;
 	*payload = b->data + b->from + sizeof(*f);
-	bytes_take(b, sizeof(*f) + f->len);
+	boot_bytes_take(b, sizeof(*f) + f->len);
 	return 0;
 }
 
@@ -103,7 +102,7 @@ int boot_stream_flush(struct boot_stream *s)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -ECONNRESET;
-		bytes_take(b, (size_t)n);
+		boot_bytes_take(b, (size_t)n);
 	}
 	return 0;
 }
@@ -113,7 +112,7 @@ int boot_stream_send(struct boot_stream *s, const struct boot_frame *f, const vo
 	struct boot_bytes *b = &s->output;
 	int ret;
 
-	ret = bytes_reserve(b, sizeof(*f) + f->len);
+	ret = boot_bytes_reserve(b, sizeof(*f) + f->len);
 	if (ret)
 		return ret;
 	memcpy(b->data + b->to, f, sizeof(*f));

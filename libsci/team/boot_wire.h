@@ -69,6 +69,11 @@ struct boot_bytes {
 	size_t from, to, room;
 };
 
+/* Make room for @n more bytes at the end.  -ENOMEM. */
+int boot_bytes_reserve(struct boot_bytes *b, size_t n);
+/* Drop the first @n. */
+void boot_bytes_take(struct boot_bytes *b, size_t n);
+
 /**
  * struct boot_stream - frames over descriptors
  * @in, @out: the same descriptor, or two; -1: none

@@ -12,11 +12,8 @@
 #include <unistd.h>
 
 #include "libsci/fabric/core/fabric.h"
-#include "tool.h"
-
-/* As the shells have it. */
-#define EXIT_CANNOT_RUN		126
-#define EXIT_NOT_FOUND		127
+#include "launch.h"
+#include "run.h"
 
 static int write_file(const char *path, const char *text)
 {
@@ -104,44 +101,70 @@ static void set_environment(unsigned int node, const char *cluster)
 	setenv("SCI_FABRIC", value, 1);
 }
 
+/* Become @argv as a program of a node. */
+static int run_node(unsigned int node, const struct run_options *o, char **argv)
+{
+	char host[16];
+	int err;
+
+	set_environment(node, o->cluster);
+	snprintf(host, sizeof(host), "node%u", node);
+	if (!o->keep_name)
+		take_host_name(host);
+	execvp(argv[0], argv);
+	err = errno;
+	tool_error("cannot run %s: %s", argv[0], strerror(err));
+	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
 int tool_run(const struct tool_command *self, int argc, char **argv)
 {
-	const char *cluster = NULL;
-	bool keep_name = false;
+	struct run_options o = { .nodes = 1 };
 	const struct tool_option options[] = {
+		{ .letter = 'n', .name = "ranks", .kind = TOOL_NUMBER, .value = &o.ranks,
+		  .min = 1, .max = SCI_BOOT_RANKS_MAX, .arg = "N",
+		  .help = "start N ranks of a job instead of one program" },
+		{ .letter = 'N', .name = "nodes", .kind = TOOL_NUMBER, .value = &o.nodes,
+		  .min = 1, .max = SCI_BOOT_RANKS_MAX, .arg = "M",
+		  .help = "... on M nodes of each machine (1)" },
+		{ .letter = 'H', .name = "hosts", .kind = TOOL_STRING, .value = &o.hosts,
+		  .arg = "LIST", .help = "... on machines: HOST[:SLOTS],..." },
+		{ .letter = 'b', .name = "bind", .kind = TOOL_STRING, .value = &o.bind,
+		  .arg = "core|none", .help = "bind each rank to a core (none)" },
+		{ .letter = 't', .name = "tag-output", .kind = TOOL_FLAG, .value = &o.tag,
+		  .help = "begin each line of output with \"[RANK] \"" },
+		{ .name = "keep", .kind = TOOL_FLAG, .value = &o.keep,
+		  .help = "when a rank dies, do not end the others" },
 		{ .letter = 'c', .name = "cluster", .kind = TOOL_STRING,
-		  .value = &cluster, .arg = "NAME",
+		  .value = &o.cluster, .arg = "NAME",
 		  .help = "of this virtual cluster (SCI_FABRIC=shm:NAME)" },
 		{ .letter = 'k', .name = "keep-hostname", .kind = TOOL_FLAG,
-		  .value = &keep_name,
+		  .value = &o.keep_name,
 		  .help = "no host name of its own" },
+		{ .name = "agent", .kind = TOOL_FLAG, .value = &o.agent,
+		  .help = "what `sci run --hosts` starts on other machines" },
 		{ 0 },
 	};
 	unsigned int node;
-	char host[16];
-	int i, err;
+	int i;
 
 	i = tool_parse(self, argc, argv, options, false);
-	if (i == argc)
+	if (o.agent)
+		return launch_agent();
+	if (!o.ranks && i == argc)
 		tool_usage(self, "which node?");
-	if (!tool_parse_node(argv[i], &node))
+	if (!o.ranks && !tool_parse_node(argv[i], &node))
 		tool_usage(self, "'%s' is no node id (4, 8, 12, ... %u)",
 			   argv[i], SCI_NODE_MAX);
-	argc -= i;
-	argv += i;
-	i = tool_parse(self, argc, argv, options, false);
+	if (!o.ranks) {
+		argc -= i;
+		argv += i;
+		i = tool_parse(self, argc, argv, options, false);
+	}
 	if (i == argc)
 		tool_usage(self, "which command?");
-	if (cluster && !cluster_ok(cluster))
+	if (o.cluster && !cluster_ok(o.cluster))
 		tool_usage(self, "'%s' is no name of a cluster (1 to 32 letters, digits, '_', '-')",
-			   cluster);
-
-	set_environment(node, cluster);
-	snprintf(host, sizeof(host), "node%u", node);
-	if (!keep_name)
-		take_host_name(host);
-	execvp(argv[i], argv + i);
-	err = errno;
-	tool_error("cannot run %s: %s", argv[i], strerror(err));
-	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+			   o.cluster);
+	return o.ranks ? tool_launch(self, &o, argv + i) : run_node(node, &o, argv + i);
 }

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* `sci run -n`: options, and where ranks are placed. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "launch.h"
+#include "libsci/fabric/core/fabric.h"
+#include "run.h"
+#include "tool.h"
+
+#define DEFAULT_NODES	16u		/* of a virtual cluster (SCI_NODES) */
+
+/* ---- hosts ---- */
+
+static bool is_this_machine(const char *name)
+{
+	char self[256];
+
+	if (!strcmp(name, "localhost"))
+		return true;
+	return !gethostname(self, sizeof(self)) && !strcmp(name, self);
+}
+
+/* "NAME" or "NAME:SLOTS"; a name that comes again adds slots. */
+static void host_add(const struct tool_command *self, struct launch *l, char *word)
+{
+	char *colon = strrchr(word, ':');
+	uint64_t slots = 0;
+	struct launch_host *h;
+
+	if (colon) {
+		*colon = '\0';
+		if (!tool_parse_number(colon + 1, 1, SCI_BOOT_RANKS_MAX, &slots))
+			tool_usage(self, "'%s' is no number of slots", colon + 1);
+		l->slots_given = true;
+	}
+	if (!*word || *word == '-')
+		tool_usage(self, "'%s' is no name of a host", word);
+	for (h = l->hosts; h < l->hosts + l->nhosts; h++)
+		if (!strcmp(h->name ? h->name : "localhost", word))
+			break;
+	if (h == l->hosts + l->nhosts) {
+		l->nhosts++;
+		h->name = is_this_machine(word) ? NULL : word;
+		h->slots = (unsigned int)slots;
+	} else {
+		h->slots += slots ? (unsigned int)slots : 1;
+	}
+}
+
+static void hosts_parse(const struct tool_command *self, struct launch *l, char *list)
+{
+	size_t n = 2;
+	char *word;
+
+	for (const char *s = list; *s; s++)
+		n += *s == ',';
+	l->hosts = calloc(n, sizeof(*l->hosts));
+	if (!l->hosts)
+		exit(tool_error("out of memory"));
+	while ((word = strsep(&list, ",")))
+		host_add(self, l, word);
+}
+
+/* ---- placement ---- */
+
+/* Ranks of each host: by its slots, in order; evenly where no host has any. */
+static int place_hosts(struct launch *l)
+{
+	unsigned int host = 0, used = 0, slots = 0;
+
+	for (unsigned int i = 0; l->slots_given && i < l->nhosts; i++) {
+		l->hosts[i].slots += !l->hosts[i].slots;
+		slots += l->hosts[i].slots;
+	}
+	if (l->slots_given && slots < l->size) {
+		tool_error("%u ranks, but the hosts have %u slots (name them as HOST:SLOTS)",
+			   l->size, slots);
+		return -1;
+	}
+	for (unsigned int i = 0; i < l->size; i++) {
+		if (!l->slots_given) {
+			host = (unsigned int)((uint64_t)i * l->nhosts / l->size);
+		} else if (used++ == l->hosts[host].slots) {
+			host++;
+			used = 1;
+		}
+		l->places[i].host = host;
+		l->hosts[host].nranks++;
+	}
+	return 0;
+}
+
+/* The first node of virtual ones. */
+static unsigned int first_node(void)
+{
+	const char *s = getenv("SCI_NODE");
+	unsigned int node;
+
+	return s && tool_parse_node(s, &node) ? node : SCI_NODE_STEP;
+}
+
+/* Node @k of the nodes of host @h. */
+static int place_node(const struct launch *l, unsigned int h, unsigned int k)
+{
+	const struct launch_host *host = &l->hosts[h];
+
+	if (!host->nnodes)
+		return (int)(first_node() + SCI_NODE_STEP * (h * l->nodes + k));
+	if (l->nodes == 1 && getenv("SCI_NODE") && l->nhosts == 1)
+		return (int)first_node();
+	if (k < host->nnodes)
+		return (int)host->nodes[k];
+	tool_error("%u nodes, but %s has %u adapters", l->nodes,
+		   host->name ? host->name : "this machine", host->nnodes);
+	return -1;
+}
+
+/*
+ * Jobs of virtual nodes have a cluster of their own, as two of them would want the same
+ * nodes and segments, unless the user names one.
+ */
+static int place_cluster(struct launch *l)
+{
+	const char *fabric = getenv("SCI_FABRIC");
+	unsigned int nodes = l->nodes * l->nhosts;
+	uint64_t number;
+
+	for (unsigned int i = 0; i < l->nhosts; i++)
+		if (l->hosts[i].nnodes)
+			return 0;
+	if (nodes > DEFAULT_NODES && !getenv("SCI_NODES"))
+		l->cluster_nodes = nodes;
+	if (l->cluster)
+		snprintf(l->own_cluster, sizeof(l->own_cluster), "%s", l->cluster);
+	else if (fabric && !strncmp(fabric, "shm:", 4))
+		return 0;
+	else if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -1;
+	else
+		snprintf(l->own_cluster, sizeof(l->own_cluster), "job-%016llx",
+			 (unsigned long long)number);
+	return 0;
+}
+
+int launch_place(struct launch *l)
+{
+	unsigned int k[2] = { 0, 0 };	/* rank in its host, and the host */
+	int node;
+
+	l->places = calloc(l->size, sizeof(*l->places));
+	if (!l->places) {
+		tool_error("out of memory");
+		return -1;
+	}
+	if (place_hosts(l) || place_cluster(l))
+		return -1;
+	for (unsigned int i = 0; i < l->size; i++) {
+		struct boot_place *p = &l->places[i];
+
+		if (p->host != k[1])
+			k[0] = 0;
+		k[1] = p->host;
+		node = place_node(l, p->host, (unsigned int)((uint64_t)k[0]++ * l->nodes /
+							     l->hosts[p->host].nranks));
+		if (node < 0)
+			return -1;
+		p->node = (unsigned int)node;
+	}
+	return 0;
+}
+
+/* ---- options ---- */
+
+int tool_launch(const struct tool_command *self, const struct run_options *o, char **argv)
+{
+	struct launch_host here = { 0 };
+	struct launch l = {
+		.size = (unsigned int)o->ranks,
+		.nodes = (unsigned int)o->nodes,
+		.tag = o->tag,
+		.keep = o->keep,
+		.cluster = o->cluster,
+		.argv = argv,
+		.hosts = &here,
+		.nhosts = 1,
+	};
+	int ret;
+
+	if (l.nodes > l.size)
+		tool_usage(self, "%u ranks cannot be on %u nodes", l.size, l.nodes);
+	if (o->bind && !strcmp(o->bind, "core"))
+		l.bind = true;
+	else if (o->bind && strcmp(o->bind, "none"))
+		tool_usage(self, "--bind wants core or none, not '%s'", o->bind);
+	if (o->hosts) {
+		l.nhosts = 0;
+		hosts_parse(self, &l, (char *)(uintptr_t)o->hosts);
+	}
+	if (l.nhosts > l.size)
+		l.nhosts = l.size;
+	ret = launch_front(&l);
+	if (o->hosts)
+		free(l.hosts);
+	return ret;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: `sci run -n`: the processes of a job
+ *
+ *	sci run -n		the front: places ranks, serves boot.h, prints
+ *	  guard			`sci run --agent`, one on each machine
+ *	    agent		starts ranks, passes frames on
+ *	      rank ...		each the leader of a process group
+ *
+ * On this machine the front starts the guard itself, on others the remote shell does.
+ * In both cases standard input and output of the guard, which the agent inherits, carry
+ * the frames below and those of boot_wire.h.
+ *
+ * Ends of processes: guard and agent are subreapers: processes that a rank leaves behind become
+ * their children.  The agent kills all of its descendants when the connection to the
+ * front ends, when the guard dies (PR_SET_PDEATHSIG), and at the end of the job.  The
+ * guard does the same when the agent dies.  The kernel kills the ranks when the
+ * agent dies (PR_SET_PDEATHSIG).
+ */
+#ifndef LIBSCI_TOOLS_LAUNCH_H
+#define LIBSCI_TOOLS_LAUNCH_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "libsci/team/boot_server.h"
+#include "libsci/team/boot_wire.h"
+
+/* As the shells have it. */
+#define EXIT_CANNOT_RUN		126
+#define EXIT_NOT_FOUND		127
+
+/* Types of frames from BOOT_AGENT on. */
+enum agent_type {
+	/* front to agent */
+	AGENT_START = BOOT_AGENT,	/* struct agent_job, packed */
+	AGENT_SIGNAL,			/* arg: signal for the process group of a rank */
+	AGENT_INPUT,			/* standard input of a rank; no bytes: its end */
+	AGENT_END,			/* arg: ms: SIGTERM, and SIGKILL after this time */
+	AGENT_CREDIT,			/* arg: so many bytes of output are written */
+	/* agent to front */
+	AGENT_READY,			/* arg: BOOT_VERSION; node ids of adapters */
+	AGENT_ERROR,			/* arg: exit status; text */
+	AGENT_OUTPUT,			/* arg: 1 or 2; whole lines, or the last bytes */
+	AGENT_TOOK,			/* arg: so many bytes of input are written */
+	AGENT_EXIT,			/* arg: status, as waitpid() has it */
+	AGENT_DONE			/* no process is left */
+};
+
+#define AGENT_OUTPUT_WINDOW	(256 << 10)	/* bytes without credit */
+#define AGENT_INPUT_WINDOW	(64 << 10)
+#define AGENT_LINE_MAX		(64 << 10)	/* longer lines are cut */
+#define AGENT_GRACE_MS		3000		/* from SIGTERM to SIGKILL */
+
+/* Ranks of one machine, and what they run. */
+struct agent_rank {
+	uint32_t rank;
+	uint32_t node;			/* 0: do not set SCI_NODE */
+};
+
+struct agent_job {
+	uint32_t size;			/* of the job */
+	uint32_t nranks;		/* here */
+	uint32_t bind;			/* to a core each */
+	uint32_t interactive;		/* pass on output of rank 0 without waiting for lines */
+	uint32_t keep;			/* other ranks live on when one dies */
+	struct agent_rank *ranks;
+	char *cwd;			/* "": stay */
+	char **argv;
+	char **env;			/* NAME=VALUE to set */
+};
+
+/* Freed by job_free(); job_unpack(): -EPROTO, -ENOMEM. */
+int job_pack(const struct agent_job *job, char **data, size_t *len);
+int job_unpack(struct agent_job *job, const void *data, size_t len);
+void job_free(struct agent_job *job);
+
+/* ---- processes (launch_process.c) ---- */
+
+/* A stream of a rank's output, until its last newline has come. */
+struct proc_output {
+	int fd;				/* -1: ended */
+	size_t len;
+	char *line;			/* AGENT_LINE_MAX */
+};
+
+struct proc {
+	struct agent_rank who;
+	pid_t pid;			/* 0: not started, or has ended */
+	struct boot_stream boot;
+	struct proc_output output[2];
+	int input;			/* -1: none, or ended */
+	bool input_end;			/* no more bytes will come */
+	struct boot_bytes in;		/* bytes that wait for the rank to read them */
+};
+
+/* How the command was started, for its children. */
+struct proc_origin {
+	sigset_t mask;
+	struct sigaction pipe;
+	unsigned long nofile;
+	pid_t parent;
+};
+
+/* Take note, then ignore SIGPIPE and raise the limit of descriptors. */
+void proc_origin_save(struct proc_origin *o);
+/* In a child, before execve(). */
+void proc_origin_restore(const struct proc_origin *o);
+
+/**
+ * proc_start() - start a rank
+ * @local: its number on this machine
+ *
+ * Return: 0, or -errno of what failed: also of execve().
+ */
+int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
+	       const struct proc_origin *origin);
+void proc_free(struct proc *p);
+
+/*
+ * Kill all descendants, again and again until there are none, for 5 seconds at most.
+ * The caller is a subreaper.
+ */
+void descendants_kill(void);
+
+/* Bind this process to the core for rank number @local of a machine. */
+void cpu_bind(unsigned int local);
+
+/* ---- output (launch_output.c) ---- */
+
+struct outlet {
+	int fd;				/* -1: cannot be written to any more */
+	struct boot_bytes bytes;
+	bool tag;
+	bool open;			/* the last line of @rank has no newline yet */
+	unsigned int rank;
+};
+
+struct outlets {
+	struct outlet outlet[2];
+	struct outlet *of[3];		/* of descriptors 1 and 2; the same if they are one file */
+};
+
+void outlets_init(struct outlets *o, bool tag);
+void outlets_free(struct outlets *o);
+/* Queue output of a rank; each line gets its tag. */
+void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len);
+/* Write some, where poll() says that it goes without blocking. */
+void outlet_write(struct outlet *o);
+size_t outlets_queued(const struct outlets *o);
+
+/* ---- the front (launch_front.c) ---- */
+
+struct launch_host {
+	const char *name;		/* NULL: this machine, no remote shell */
+	unsigned int slots;		/* 0: not given */
+	unsigned int nranks;
+	pid_t pid;			/* guard or remote shell; 0: has ended */
+	struct boot_stream stream;
+	bool ready, done;
+	unsigned int nnodes;		/* nodes of its adapters; 0: it has none */
+	unsigned int *nodes;
+	unsigned int owed;		/* bytes of output to give credit for */
+};
+
+struct launch {
+	struct launch_host *hosts;
+	unsigned int nhosts;
+	unsigned int size;
+	unsigned int nodes;		/* on each host */
+	bool slots_given;
+	bool tag, keep, bind;
+	const char *cluster;		/* NULL: not given */
+	char **argv;
+	struct boot_place *places;
+	char own_cluster[32];
+	unsigned int cluster_nodes;	/* SCI_NODES to set; 0: none */
+};
+
+/* -1: wrong, and said.  Sets l->places and l->hosts[].nranks. */
+int launch_place(struct launch *l);
+
+/* Exit status. */
+int launch_front(struct launch *l);
+
+int launch_agent(void);
+
+#endif

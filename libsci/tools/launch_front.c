@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The front of a job: agents, signals, input, output, and how it all ends. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch.h"
+#include "tool.h"
+
+#define OUTPUT_QUEUE_MAX	(1u << 20)	/* bytes; no credit for agents beyond */
+#define HOST_WAIT_MS		10000		/* for an agent, after the grace time */
+
+struct front {
+	struct launch *l;
+	struct boot_server *server;
+	struct outlets out;
+	struct proc_origin origin;
+	int signals;			/* signalfd */
+	sigset_t forwarded;		/* signals that signalfd reports */
+	unsigned int alive;		/* ranks that have not ended */
+	bool started, ending;
+	bool quiet;			/* a signal ends the job: not worth a line */
+	int status;
+	bool input_open;
+	size_t input_window;
+	uint64_t give_up_at;		/* ns, for agents that do not answer; 0: never */
+};
+
+static const char *host_name(const struct launch_host *h)
+{
+	return h->name ? h->name : "this machine";
+}
+
+/* ---- the end ---- */
+
+static void host_send(struct front *f, struct launch_host *h, enum agent_type type,
+		      uint32_t rank, int arg, const void *payload, size_t len)
+{
+	const struct boot_frame frame = { type, rank, arg, (uint32_t)len };
+
+	(void)f;
+	if (h->stream.out >= 0)
+		boot_stream_send(&h->stream, &frame, payload);
+}
+
+static void hosts_send(struct front *f, enum agent_type type, uint32_t rank, int arg)
+{
+	for (unsigned int i = 0; i < f->l->nhosts; i++)
+		host_send(f, &f->l->hosts[i], type, rank, arg, NULL, 0);
+}
+
+/* End the job; the first reason gives the exit status. */
+static void front_end(struct front *f, int status, int grace_ms)
+{
+	if (!f->status)
+		f->status = status;
+	if (!f->ending)
+		f->give_up_at = tool_now_ns() +
+				(uint64_t)(AGENT_GRACE_MS + HOST_WAIT_MS) * 1000000u;
+	f->ending = true;
+	hosts_send(f, AGENT_END, BOOT_ALL, grace_ms);
+}
+
+static void host_close(struct launch_host *h)
+{
+	if (h->stream.in >= 0)
+		close(h->stream.in);
+	h->stream.in = h->stream.out = -1;
+	boot_stream_free(&h->stream);
+}
+
+/* The connection to an agent has ended: as it should, or before. */
+static void host_gone(struct front *f, struct launch_host *h)
+{
+	struct launch *l = f->l;
+	int status = 0;
+
+	host_close(h);
+	if (h->done)
+		return;
+	h->done = true;
+	if (!f->ending && h->pid && waitpid(h->pid, &status, 0) == h->pid)
+		h->pid = 0;
+	if (f->ending)
+		;
+	else if (!h->ready && h->name)
+		tool_error("cannot start on %s: %s ended with status %d", h->name,
+			   getenv("SCI_RSH") ? getenv("SCI_RSH") : "ssh",
+			   WIFEXITED(status) ? WEXITSTATUS(status) :
+					       128 + WTERMSIG(status));
+	else
+		tool_error("the agent on %s has died", host_name(h));
+	for (unsigned int i = 0; f->started && i < l->size; i++)
+		if (&l->hosts[l->places[i].host] == h) {
+			boot_server_ended(f->server, i, true);
+			f->alive--;
+		}
+	front_end(f, TOOL_FAILED, AGENT_GRACE_MS);
+}
+
+/* ---- start ---- */
+
+/* Become the guard, or the remote shell that starts it; spaces separate the words of SCI_RSH. */
+static void host_exec(const struct launch_host *h)
+{
+	const char *rsh = getenv("SCI_RSH"), *agent = getenv("SCI_AGENT");
+	char self[PATH_MAX], *words, *argv[32], *rest;
+	unsigned int n = 0;
+	ssize_t len;
+
+	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	self[len < 0 ? 0 : len] = '\0';
+	if (!h->name) {
+		execl("/proc/self/exe", "sci", "run", "--agent", NULL);
+		return;
+	}
+	words = strdup(rsh && *rsh ? rsh : "ssh -o BatchMode=yes");
+	for (rest = words; n < 24 && (argv[n] = strsep(&rest, " "));)
+		n += *argv[n] != '\0';
+	argv[n++] = (char *)(uintptr_t)h->name;
+	argv[n++] = (char *)(uintptr_t)(agent && *agent ? agent : self);
+	argv[n++] = (char *)(uintptr_t)"run";
+	argv[n++] = (char *)(uintptr_t)"--agent";
+	argv[n] = NULL;
+	execvp(argv[0], argv);
+	tool_error("cannot run %s: %s", argv[0], strerror(errno));
+}
+
+static int host_start(struct front *f, struct launch_host *h)
+{
+	int fds[2];
+
+	h->stream = (struct boot_stream){ .in = -1, .out = -1 };
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	h->pid = fork();
+	if (!h->pid) {
+		setpgid(0, 0);		/* signals of the terminal are for the front */
+		proc_origin_restore(&f->origin);
+		dup2(fds[1], 0);
+		dup2(fds[1], 1);
+		host_exec(h);
+		_exit(EXIT_CANNOT_RUN);
+	}
+	close(fds[1]);
+	if (h->pid < 0) {
+		h->pid = 0;
+		close(fds[0]);
+		return -errno;
+	}
+	h->stream.in = h->stream.out = fds[0];
+	return 0;
+}
+
+/* Variables that name something of this machine or of this login. */
+static bool env_is_local(const char *e)
+{
+	static const char *const local[] = {
+		"HOME=", "USER=", "LOGNAME=", "SHELL=", "PWD=", "OLDPWD=", "SHLVL=", "_=",
+		"HOSTNAME=", "TMPDIR=", "DISPLAY=", "XAUTHORITY=", "SSH_", "XDG_", "DBUS_",
+		"SCI_BOOT=", "SCI_RSH=", "SCI_AGENT=",
+	};
+
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
+		if (!strncmp(e, local[i], strlen(local[i])))
+			return true;
+	return false;
+}
+
+static int job_environment(const struct launch *l, const struct launch_host *h, char **env)
+{
+	unsigned int n = 0;
+	int ret = 0;
+
+	for (char **e = environ; h->name && *e; e++)
+		if (!env_is_local(*e))
+			ret |= !(env[n++] = strdup(*e));
+	if (*l->own_cluster)
+		ret |= asprintf(&env[n++], "SCI_FABRIC=shm:%s", l->own_cluster) < 0;
+	if (l->cluster_nodes)
+		ret |= asprintf(&env[n++], "SCI_NODES=%u", l->cluster_nodes) < 0;
+	return ret ? -ENOMEM : 0;
+}
+
+static char **words_copy(char *const *words)
+{
+	unsigned int n = 0;
+	char **copy;
+
+	while (words[n])
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	for (unsigned int i = 0; copy && i < n; i++)
+		copy[i] = strdup(words[i]);
+	return copy;
+}
+
+static int host_job(struct front *f, struct launch_host *h, struct agent_job *job)
+{
+	struct launch *l = f->l;
+	unsigned int n = 0;
+
+	while (environ[n])
+		n++;
+	*job = (struct agent_job){
+		.size = l->size,
+		.nranks = h->nranks,
+		.bind = l->bind,
+		.keep = l->keep,
+		.interactive = (uint32_t)isatty(0),
+		.ranks = calloc(h->nranks + 1, sizeof(*job->ranks)),
+		.env = calloc(n + 3, sizeof(*job->env)),
+		.argv = words_copy(l->argv),
+		.cwd = h->name ? getcwd(NULL, 0) : strdup(""),
+	};
+	if (!job->ranks || !job->env || !job->argv || !job->cwd)
+		return -ENOMEM;
+	n = 0;
+	for (unsigned int i = 0; i < l->size; i++)
+		if (&l->hosts[l->places[i].host] == h)
+			job->ranks[n++] = (struct agent_rank){ i, l->places[i].node };
+	return job_environment(l, h, job->env);
+}
+
+static int host_send_job(struct front *f, struct launch_host *h)
+{
+	struct agent_job job;
+	char *data = NULL;
+	size_t len;
+	int ret;
+
+	ret = host_job(f, h, &job);
+	ret = ret ? ret : job_pack(&job, &data, &len);
+	if (!ret)
+		host_send(f, h, AGENT_START, BOOT_ALL, 0, data, len);
+	free(data);
+	job_free(&job);
+	return ret;
+}
+
+static void server_send(void *arg, const struct boot_frame *frame, const void *payload)
+{
+	struct front *f = arg;
+	struct launch *l = f->l;
+
+	for (unsigned int i = 0; i < l->nhosts; i++) {
+		struct launch_host *h = &l->hosts[i];
+
+		if (frame->rank != BOOT_ALL && l->places[frame->rank].host != i)
+			continue;
+		if (h->stream.out >= 0)
+			boot_stream_send(&h->stream, frame, payload);
+	}
+}
+
+/* All agents have answered: it is known where ranks can be. */
+static void front_start(struct front *f)
+{
+	struct launch *l = f->l;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < l->nhosts; i++)
+		if (!l->hosts[i].ready)
+			return;
+	if (launch_place(l)) {
+		front_end(f, TOOL_FAILED, 0);
+		return;
+	}
+	ret = boot_server_create(&f->server, l->places, l->size, server_send, f);
+	for (unsigned int i = 0; !ret && i < l->nhosts; i++)
+		ret = host_send_job(f, &l->hosts[i]);
+	if (ret) {
+		tool_error("cannot start the job: %s", strerror(-ret));
+		front_end(f, TOOL_FAILED, 0);
+		return;
+	}
+	f->started = true;
+	f->alive = l->size;
+	f->input_open = true;
+	f->input_window = AGENT_INPUT_WINDOW;
+}
+
+/* ---- frames of agents ---- */
+
+static void host_ready(struct front *f, struct launch_host *h, const struct boot_frame *frame,
+		       const void *payload)
+{
+	if (frame->arg != BOOT_VERSION) {
+		tool_error("%s has another version of sci", host_name(h));
+		front_end(f, TOOL_FAILED, 0);
+		return;
+	}
+	h->nnodes = frame->len / sizeof(h->nodes[0]);
+	h->nodes = malloc(frame->len + 1);
+	if (h->nodes)
+		memcpy(h->nodes, payload, frame->len);
+	h->ready = h->nodes != NULL;
+	front_start(f);
+}
+
+/* The first reason why a job ends is worth a line. */
+__attribute__((format(printf, 3, 4)))
+static void rank_say(const struct front *f, uint32_t rank, const char *fmt, ...)
+{
+	const struct launch_host *h = &f->l->hosts[f->l->places[rank].host];
+	char text[128];
+	va_list ap;
+
+	if (f->ending || f->quiet)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	tool_error("rank %u%s%s %s", rank, h->name ? " on " : "", h->name ? h->name : "",
+		   text);
+}
+
+static void rank_ended(struct front *f, uint32_t rank, int status)
+{
+	f->alive--;
+	boot_server_ended(f->server, rank, status != 0);
+	if (WIFSIGNALED(status))
+		rank_say(f, rank, "was ended by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else if (status)
+		rank_say(f, rank, "ended with status %d", WEXITSTATUS(status));
+	if (!status)
+		return;
+	status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (!f->l->keep)
+		front_end(f, status, AGENT_GRACE_MS);
+	else if (!f->status)
+		f->status = status;
+}
+
+/* A frame of boot_wire.h. */
+static void rank_frame(struct front *f, const struct boot_frame *frame, const void *payload)
+{
+	int ret;
+
+	ret = boot_server_frame(f->server, frame, payload);
+	if (ret > 0) {
+		rank_say(f, frame->rank, "aborts the job with status %d", ret);
+		front_end(f, ret, AGENT_GRACE_MS);
+	} else if (ret) {
+		rank_say(f, frame->rank, "breaks the start-up protocol");
+		for (unsigned int i = 0; i < f->l->nhosts; i++)
+			host_send(f, &f->l->hosts[i], AGENT_SIGNAL, frame->rank, SIGKILL,
+				  NULL, 0);
+	}
+}
+
+static void host_frame(struct front *f, struct launch_host *h, const struct boot_frame *frame,
+		       const void *payload)
+{
+	bool of_rank = f->started && frame->rank < f->l->size &&
+		       &f->l->hosts[f->l->places[frame->rank].host] == h;
+
+	switch (frame->type) {
+	case AGENT_READY:
+		if (!h->ready)
+			host_ready(f, h, frame, payload);
+		return;
+	case AGENT_ERROR:
+		if (!f->ending)
+			tool_error("%s%s%.*s", h->name ? h->name : "", h->name ? ": " : "",
+				   (int)frame->len, (const char *)payload);
+		front_end(f, frame->arg, AGENT_GRACE_MS);
+		return;
+	case AGENT_DONE:
+		h->done = true;
+		return;
+	}
+	if (!of_rank)
+		return;
+	switch (frame->type) {
+	case AGENT_OUTPUT:
+		outlet_add(f->out.of[frame->arg == 2 ? 2 : 1], frame->rank, payload,
+			   frame->len);
+		h->owed += frame->len;
+		return;
+	case AGENT_TOOK:
+		f->input_window += (size_t)frame->arg;
+		return;
+	case AGENT_EXIT:
+		rank_ended(f, frame->rank, frame->arg);
+		return;
+	default:
+		rank_frame(f, frame, payload);
+	}
+}
+
+static void host_input(struct front *f, struct launch_host *h)
+{
+	const void *payload;
+	struct boot_frame frame;
+	int ret;
+
+	ret = boot_stream_fill(&h->stream);
+	if (ret && ret != -EAGAIN) {
+		host_gone(f, h);
+		return;
+	}
+	while (!(ret = boot_stream_next(&h->stream, &frame, &payload)))
+		host_frame(f, h, &frame, payload);
+	if (ret == -EPROTO && !h->done) {
+		tool_error("%s does not speak sci's protocol (does its shell print something at the start?)",
+			   host_name(h));
+		front_end(f, TOOL_FAILED, 0);
+		host_gone(f, h);
+	} else if (h->done) {
+		host_close(h);		/* which ends the agent */
+	}
+}
+
+/* ---- standard input ---- */
+
+/* Whether a read would not stop the job: of the terminal's foreground. */
+static bool input_wanted(const struct front *f)
+{
+	return f->input_open && f->input_window &&
+	       (!isatty(0) || tcgetpgrp(0) == getpgrp());
+}
+
+static void input_read(struct front *f)
+{
+	struct launch_host *h = &f->l->hosts[f->l->places[0].host];
+	char data[16384];
+	size_t room = f->input_window < sizeof(data) ? f->input_window : sizeof(data);
+	ssize_t n;
+
+	n = read(0, data, room);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN || (errno == EIO && isatty(0))))
+		return;
+	if (n <= 0)
+		f->input_open = false;
+	else
+		f->input_window -= (size_t)n;
+	host_send(f, h, AGENT_INPUT, 0, 0, data, n > 0 ? (size_t)n : 0);
+}
+
+/* ---- signals ---- */
+
+static void signals_open(struct front *f)
+{
+	static const int list[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
+				    SIGTSTP, SIGCONT };
+	struct sigaction sa;
+
+	sigemptyset(&f->forwarded);
+	/* those that are ignored, as nohup(1) and shells want it, stay so */
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (!sigaction(list[i], NULL, &sa) && sa.sa_handler != SIG_IGN)
+			sigaddset(&f->forwarded, list[i]);
+	sigaddset(&f->forwarded, SIGTTIN);
+	sigaddset(&f->forwarded, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &f->forwarded, NULL);
+	sigdelset(&f->forwarded, SIGTTIN);	/* reads fail instead */
+	f->signals = signalfd(-1, &f->forwarded, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void signal_take(struct front *f, int sig)
+{
+	switch (sig) {
+	case SIGCHLD:
+		return;
+	case SIGTERM:
+	case SIGHUP:
+		hosts_send(f, AGENT_SIGNAL, BOOT_ALL, sig);
+		f->quiet = true;
+		front_end(f, 128 + sig, AGENT_GRACE_MS);
+		return;
+	case SIGINT:
+	case SIGQUIT:
+		if (f->quiet)		/* the second time */
+			front_end(f, 128 + sig, AGENT_GRACE_MS);
+		f->quiet = true;
+		if (!f->started)
+			front_end(f, 128 + sig, 0);
+		break;
+	case SIGTSTP:
+		hosts_send(f, AGENT_SIGNAL, BOOT_ALL, sig);
+		raise(SIGSTOP);
+		return;
+	}
+	hosts_send(f, AGENT_SIGNAL, BOOT_ALL, sig);
+}
+
+static void signals_read(struct front *f)
+{
+	struct signalfd_siginfo s;
+
+	while (read(f->signals, &s, sizeof(s)) == sizeof(s))
+		signal_take(f, (int)s.ssi_signo);
+}
+
+/* ---- the loop ---- */
+
+static void credits_send(struct front *f)
+{
+	for (unsigned int i = 0; i < f->l->nhosts; i++) {
+		struct launch_host *h = &f->l->hosts[i];
+
+		if (h->owed && outlets_queued(&f->out) < OUTPUT_QUEUE_MAX) {
+			host_send(f, h, AGENT_CREDIT, BOOT_ALL, (int)h->owed, NULL, 0);
+			h->owed = 0;
+		}
+	}
+}
+
+static bool front_over(const struct front *f)
+{
+	for (unsigned int i = 0; i < f->l->nhosts; i++)
+		if (f->l->hosts[i].stream.in >= 0)
+			return false;
+	return !outlets_queued(&f->out);
+}
+
+static void front_polls(struct front *f, struct pollfd *p)
+{
+	p[0] = (struct pollfd){ .fd = f->signals, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = input_wanted(f) ? 0 : -1, .events = POLLIN };
+	for (unsigned int i = 0; i < 2; i++) {
+		struct outlet *o = &f->out.outlet[i];
+		bool queued = o->bytes.to > o->bytes.from;
+
+		p[2 + i] = (struct pollfd){ .fd = queued ? o->fd : -1, .events = POLLOUT };
+	}
+	for (unsigned int i = 0; i < f->l->nhosts; i++) {
+		struct boot_stream *s = &f->l->hosts[i].stream;
+
+		p[4 + i] = (struct pollfd){ .fd = s->in, .events = POLLIN };
+		if (boot_stream_queued(s))
+			p[4 + i].events |= POLLOUT;
+	}
+}
+
+/* An agent that does not end its ranks in time is not waited for. */
+static int front_timeout(struct front *f)
+{
+	uint64_t now = tool_now_ns();
+
+	if (!f->give_up_at)
+		return -1;
+	if (now < f->give_up_at)
+		return (int)((f->give_up_at - now) / 1000000 + 1);
+	for (unsigned int i = 0; i < f->l->nhosts; i++)
+		if (f->l->hosts[i].stream.in >= 0) {
+			tool_error("the agent on %s does not answer",
+				   host_name(&f->l->hosts[i]));
+			host_close(&f->l->hosts[i]);
+		}
+	f->give_up_at = 0;
+	return 0;
+}
+
+static void front_loop(struct front *f, struct pollfd *p)
+{
+	int timeout;
+
+	while (!front_over(f)) {
+		timeout = front_timeout(f);
+		front_polls(f, p);
+		if (poll(p, 4 + f->l->nhosts, timeout) < 0 && errno != EINTR)
+			return;
+		if (p[0].revents)
+			signals_read(f);
+		if (p[1].revents)
+			input_read(f);
+		for (unsigned int i = 0; i < 2; i++)
+			if (p[2 + i].revents)
+				outlet_write(&f->out.outlet[i]);
+		for (unsigned int i = 0; i < f->l->nhosts; i++) {
+			struct launch_host *h = &f->l->hosts[i];
+
+			if (p[4 + i].revents & POLLOUT)
+				boot_stream_flush(&h->stream);
+			if (p[4 + i].revents & ~POLLOUT && h->stream.in >= 0)
+				host_input(f, h);
+		}
+		credits_send(f);
+	}
+}
+
+/* Guards end when their agents have; a remote shell that hangs does not hold the job up. */
+static void hosts_wait(struct front *f)
+{
+	uint64_t until = tool_now_ns() + (uint64_t)HOST_WAIT_MS * 1000000u;
+
+	for (unsigned int i = 0; i < f->l->nhosts; i++) {
+		struct launch_host *h = &f->l->hosts[i];
+
+		while (h->pid && !waitpid(h->pid, NULL, WNOHANG)) {
+			struct pollfd p = { .fd = f->signals, .events = POLLIN };
+
+			if (tool_now_ns() > until)
+				kill(h->pid, SIGKILL);
+			/* SIGCHLD or nothing: signals are late now */
+			poll(&p, 1, 100);
+			while (read(f->signals, &(struct signalfd_siginfo){ 0 },
+				    sizeof(struct signalfd_siginfo)) > 0)
+				;
+		}
+		free(h->nodes);
+	}
+}
+
+int launch_front(struct launch *l)
+{
+	struct front f = { .l = l };
+	struct pollfd *p = calloc(4 + l->nhosts, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return tool_error("out of memory");
+	for (int fd = 0; fd < 3; fd++)	/* of sockets and pipes must have others */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			return tool_error("cannot open /dev/null: %s", strerror(errno));
+	proc_origin_save(&f.origin);
+	signals_open(&f);
+	outlets_init(&f.out, l->tag);
+	for (unsigned int i = 0; i < l->nhosts; i++) {
+		ret = host_start(&f, &l->hosts[i]);
+		if (ret) {
+			tool_error("cannot start an agent: %s", strerror(-ret));
+			front_end(&f, TOOL_FAILED, 0);
+			break;
+		}
+	}
+	front_loop(&f, p);
+	hosts_wait(&f);
+	outlets_free(&f.out);
+	boot_server_destroy(f.server);
+	free(l->places);
+	free(p);
+	return f.status;
+}

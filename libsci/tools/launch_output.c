@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Lines of ranks on standard output and standard error. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch.h"
+
+/* A pipe that poll() reports as writable takes PIPE_BUF bytes without blocking. */
+#define WRITE_SIZE	4096u
+
+static bool same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+void outlets_init(struct outlets *o, bool tag)
+{
+	*o = (struct outlets){ 0 };
+	for (int i = 0; i < 2; i++)
+		o->outlet[i] = (struct outlet){ .fd = i + 1, .tag = tag };
+	o->of[1] = &o->outlet[0];
+	o->of[2] = same_file(1, 2) ? &o->outlet[0] : &o->outlet[1];
+}
+
+void outlets_free(struct outlets *o)
+{
+	free(o->outlet[0].bytes.data);
+	free(o->outlet[1].bytes.data);
+}
+
+size_t outlets_queued(const struct outlets *o)
+{
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < 2; i++)
+		n += o->outlet[i].bytes.to - o->outlet[i].bytes.from;
+	return n;
+}
+
+static void outlet_put(struct outlet *o, const char *data, size_t len)
+{
+	if (o->fd >= 0 && boot_bytes_reserve(&o->bytes, len)) {
+		o->fd = -1;		/* no memory: as if nobody read it */
+		o->bytes.from = o->bytes.to = 0;
+	}
+	if (o->fd < 0)
+		return;
+	memcpy(o->bytes.data + o->bytes.to, data, len);
+	o->bytes.to += len;
+}
+
+void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len)
+{
+	char tag[16];
+	int n = snprintf(tag, sizeof(tag), "[%u] ", rank);
+
+	if (!len)
+		return;
+	if (!o->tag) {
+		/* the end of a rank's output, without a newline */
+		if (o->open && o->rank != rank)
+			outlet_put(o, "\n", 1);
+		outlet_put(o, data, len);
+		o->open = data[len - 1] != '\n';
+		o->rank = rank;
+		return;
+	}
+	while (len) {
+		const char *end = memchr(data, '\n', len);
+		size_t line = end ? (size_t)(end - data) + 1 : len;
+
+		outlet_put(o, tag, (size_t)n);
+		outlet_put(o, data, line);
+		if (!end)
+			outlet_put(o, "\n", 1);
+		data += line;
+		len -= line;
+	}
+}
+
+void outlet_write(struct outlet *o)
+{
+	size_t len = o->bytes.to - o->bytes.from;
+	ssize_t n;
+
+	if (!len || o->fd < 0)
+		return;
+	n = write(o->fd, o->bytes.data + o->bytes.from, len < WRITE_SIZE ? len : WRITE_SIZE);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {			/* nobody reads it any more */
+		o->fd = -1;
+		o->bytes.from = o->bytes.to = 0;
+		return;
+	}
+	boot_bytes_take(&o->bytes, (size_t)n);
+}

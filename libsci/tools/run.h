@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Options of `sci run`. */
+#ifndef LIBSCI_TOOLS_RUN_H
+#define LIBSCI_TOOLS_RUN_H
+
+#include "tool.h"
+
+struct run_options {
+	const char *cluster;
+	bool keep_name;
+	uint64_t ranks;			/* 0: one program, as a node */
+	uint64_t nodes;
+	const char *hosts;
+	const char *bind;
+	bool tag, keep, agent;
+};
+
+/* Start a job; returns the exit status.  launch.h has the parts. */
+int tool_launch(const struct tool_command *self, const struct run_options *o, char **argv);
+
+#endif

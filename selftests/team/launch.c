@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * `sci run -n`: placement, input, output, signals, how it ends, and that nothing is left.
+ * Ranks are shells, or this program with LAUNCH_RANK in its environment.  All
+ * processes of a job have LAUNCH_MARK there.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libsci/team/boot.h"
+#include "selftests/harness.h"
+
+#define TEXT_MAX	(4u << 20)
+#define ARGS_MAX	32
+
+static char program[PATH_MAX], sci[PATH_MAX], mark[64];
+
+/* ---- this program as a rank ---- */
+
+static struct sci_boot *join(void)
+{
+	struct sci_boot *boot;
+
+	if (sci_boot_open(&boot)) {
+		fprintf(stderr, "cannot join\n");
+		exit(99);
+	}
+	return boot;
+}
+
+static void rank_places(void)
+{
+	struct sci_boot *boot = join();
+	const struct sci_boot_info *info = sci_boot_info(boot);
+	unsigned int all[64];
+
+	if (sci_boot_gather(boot, &info->rank, all, sizeof(all[0])))
+		exit(98);
+	for (unsigned int i = 0; i < info->size; i++)
+		if (all[i] != i)
+			exit(97);
+	printf("%u/%u local %u/%u node %u env %s\n", info->rank, info->size,
+	       info->local_rank, info->local_size, info->nodes[info->rank],
+	       getenv("SCI_NODE"));
+	fflush(stdout);
+	sci_boot_close(boot);
+	exit(0);
+}
+
+/* Half a line, a barrier, and the rest. */
+static void rank_halves(void)
+{
+	struct sci_boot *boot = join();
+	unsigned int rank = sci_boot_info(boot)->rank;
+
+	for (unsigned int i = 0; i < 20; i++) {
+		printf("rank %u begins", rank);
+		fflush(stdout);
+		sci_boot_barrier(boot);
+		printf(" and ends %u\n", rank);
+		fflush(stdout);
+	}
+	printf("last of %u", rank);
+	fflush(stdout);
+	sci_boot_close(boot);
+	exit(0);
+}
+
+/* Rank 1 dies; the others hear of it and go on. */
+static void rank_keep(void)
+{
+	struct sci_boot *boot = join();
+	unsigned int dead;
+
+	sci_boot_barrier(boot);
+	if (sci_boot_info(boot)->rank == 1)
+		raise(SIGKILL);
+	if (sci_boot_barrier(boot) != -ECONNRESET || sci_boot_died(boot, &dead) || dead != 1)
+		exit(96);
+	printf("%u lives\n", sci_boot_info(boot)->rank);
+	fflush(stdout);
+	sci_boot_close(boot);
+	exit(0);
+}
+
+static void rank_abort(void)
+{
+	struct sci_boot *boot = join();
+
+	sci_boot_barrier(boot);
+	if (sci_boot_info(boot)->rank == 2)
+		sci_boot_abort(boot, 33);
+	pause();
+}
+
+/* A child that waits, and one that has left the process group and its parent. */
+static void rank_tree(void)
+{
+	struct sci_boot *boot;
+
+	if (!fork()) {
+		pause();
+		_exit(0);
+	}
+	if (!fork()) {
+		setsid();
+		signal(SIGTERM, SIG_IGN);
+		signal(SIGHUP, SIG_IGN);
+		if (fork())
+			_exit(0);
+		pause();
+		_exit(0);
+	}
+	boot = join();
+	sci_boot_barrier(boot);
+	for (;;)
+		pause();
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(void);
+} ranks[] = {
+	{ "places", rank_places },
+	{ "halves", rank_halves },
+	{ "keep", rank_keep },
+	{ "abort", rank_abort },
+	{ "tree", rank_tree },
+};
+
+__attribute__((constructor)) static void as_rank(void)
+{
+	const char *name = getenv("LAUNCH_RANK");
+
+	for (size_t i = 0; name && getenv("SCI_RANK") && i < ARRAY_LEN(ranks); i++)
+		if (!strcmp(ranks[i].name, name))
+			ranks[i].fn();
+}
+
+/* ---- running the command ---- */
+
+static char out[TEXT_MAX], err[TEXT_MAX];
+static int status;
+
+/* build/selftests/team/launch stands beside build/sci. */
+static void paths(void)
+{
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	CHECK(n > 0);
+	program[n] = '\0';
+	strcpy(sci, program);
+	for (int i = 0; i < 3; i++)
+		*strrchr(sci, '/') = '\0';
+	strcat(sci, "/sci");
+	snprintf(mark, sizeof(mark), "%d.%llu", getpid(), (unsigned long long)test_now_ms());
+	setenv("LAUNCH_MARK", mark, 1);
+}
+
+struct job {
+	pid_t pid;
+	int in, out, err;
+};
+
+/* @words of `sci run`, NULL-terminated; the last one may stand for this program: "@NAME". */
+static struct job start(const char *const *words)
+{
+	char *argv[ARGS_MAX] = { sci, (char *)(uintptr_t)"run" };
+	int in[2], o[2], e[2];
+	unsigned int n = 2;
+	struct job j;
+
+	if (!*sci)
+		paths();
+	for (; *words; words++) {
+		const char *w = **words == '@' ? program : *words;
+
+		if (**words == '@')
+			setenv("LAUNCH_RANK", *words + 1, 1);
+		argv[n++] = (char *)(uintptr_t)w;
+	}
+	CHECK_EQ(pipe2(in, O_CLOEXEC), 0);
+	CHECK_EQ(pipe2(o, O_CLOEXEC), 0);
+	CHECK_EQ(pipe2(e, O_CLOEXEC), 0);
+	j = (struct job){ fork(), in[1], o[0], e[0] };
+	CHECK(j.pid >= 0);
+	if (!j.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(in[0], 0);
+		dup2(o[1], 1);
+		dup2(e[1], 2);
+		execv(sci, argv);
+		_exit(95);
+	}
+	close(in[0]);
+	close(o[1]);
+	close(e[1]);
+	return j;
+}
+
+/* Read until @text has come, or to the end. */
+static void read_until(int fd, char *buf, const char *text)
+{
+	size_t len = strlen(buf);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	while (!text || !strstr(buf, text)) {
+		CHECK_EQ(poll(&p, 1, TEST_WAIT_MS), 1);
+		n = read(fd, buf + len, TEXT_MAX - 1 - len);
+		CHECK(n >= 0);
+		if (!n)
+			break;
+		len += (size_t)n;
+		buf[len] = '\0';
+	}
+}
+
+static bool ended(pid_t pid)
+{
+	int s;
+
+	if (waitpid(pid, &s, WNOHANG) != pid)
+		return false;
+	status = WIFEXITED(s) ? WEXITSTATUS(s) : -WTERMSIG(s);
+	return true;
+}
+
+static void finish(struct job *j)
+{
+	if (j->in >= 0)
+		close(j->in);
+	read_until(j->out, out, NULL);
+	read_until(j->err, err, NULL);
+	WAIT_UNTIL(ended(j->pid), TEST_WAIT_MS);
+	close(j->out);
+	close(j->err);
+}
+
+static unsigned int marked(void);
+
+#define RUN(...)							\
+	do {								\
+		struct job job_;					\
+									\
+		out[0] = err[0] = '\0';					\
+		job_ = start((const char *const[]){ __VA_ARGS__, NULL });	\
+		finish(&job_);						\
+		test_note("status %d, %.200s", status, err);		\
+		CHECK_EQ(marked(), 0);					\
+	} while (0)
+
+#define START(...)	(out[0] = err[0] = '\0',			\
+			 start((const char *const[]){ __VA_ARGS__, NULL }))
+
+/* ---- processes with the mark ---- */
+
+static bool has_mark(const char *pid)
+{
+	static char env[65536];
+	char path[300], want[96];
+	ssize_t n = 0, more;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while ((more = read(fd, env + n, sizeof(env) - (size_t)n)) > 0)
+		n += more;
+	close(fd);
+	snprintf(want, sizeof(want), "LAUNCH_MARK=%s", mark);
+	return memmem(env, (size_t)n, want, strlen(want) + 1) != NULL;
+}
+
+/* Zombies have no environment any more. */
+static unsigned int marked(void)
+{
+	DIR *d = opendir("/proc");
+	unsigned int n = 0;
+	struct dirent *e;
+
+	CHECK(d);
+	while ((e = readdir(d)))
+		if (*e->d_name >= '0' && *e->d_name <= '9' && atoi(e->d_name) != getpid())
+			n += has_mark(e->d_name);
+	closedir(d);
+	return n;
+}
+
+static unsigned int count(const char *text)
+{
+	unsigned int n = 0;
+
+	for (const char *p = out; (p = strstr(p, text)); p++)
+		n++;
+	return n;
+}
+
+/* ---- placement ---- */
+
+TEST(ranks_are_spread_over_nodes)
+{
+	RUN("-n", "6", "--nodes", "3", "@places");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(err[0], 0);
+	CHECK(strstr(out, "0/6 local 0/6 node 4 env 4\n"));
+	CHECK(strstr(out, "1/6 local 1/6 node 4 env 4\n"));
+	CHECK(strstr(out, "3/6 local 3/6 node 8 env 8\n"));
+	CHECK(strstr(out, "5/6 local 5/6 node 12 env 12\n"));
+	RUN("-n", "2", "--nodes", "3", "true");
+	CHECK_EQ(status, 2);
+	RUN("-n", "0", "true");
+	CHECK_EQ(status, 2);
+}
+
+TEST(many_ranks)
+{
+	RUN("-n", "48", "@places");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("/48 local"), 48);
+}
+
+TEST(programs_after_one_another_are_the_same_rank)
+{
+	char line[3 * PATH_MAX + 64];
+
+	paths();
+	setenv("LAUNCH_RANK", "places", 1);
+	snprintf(line, sizeof(line), "%s && %s && %s", program, program, program);
+	RUN("-n", "3", "sh", "-c", line);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("/3 local"), 9);
+}
+
+TEST(a_job_has_a_cluster_of_its_own)
+{
+	char first[65536];
+
+	unsetenv("SCI_FABRIC");
+	RUN("-n", "1", "sh", "-c", "echo $SCI_FABRIC");
+	if (!strncmp(out, "\n", 1))
+		SKIP("there are adapters");
+	CHECK(!strncmp(out, "shm:job-", 8));
+	snprintf(first, sizeof(first), "%.1000s", out);
+	RUN("-n", "1", "sh", "-c", "echo $SCI_FABRIC");
+	CHECK(strcmp(out, first) != 0);
+	RUN("-n", "1", "--cluster", "abc", "sh", "-c", "echo $SCI_FABRIC");
+	CHECK(!strcmp(out, "shm:abc\n"));
+}
+
+TEST(a_rank_is_bound_to_one_core)
+{
+	RUN("-n", "2", "--bind", "core", "sh", "-c",
+	    "grep Cpus_allowed_list /proc/self/status");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("Cpus_allowed_list"), 2);
+	CHECK(!strpbrk(out, ",-"));
+	RUN("-n", "1", "--bind", "socket", "true");
+	CHECK_EQ(status, 2);
+}
+
+/* ---- input and output ---- */
+
+TEST(input_goes_to_rank_0_and_output_comes_whole)
+{
+	static char data[1 << 20];
+	struct job j = START("-n", "3", "sh", "-c", "exec cat");
+	pid_t writer;
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = i % 100 == 99 ? '\n' : (char)('a' + i % 26);
+	writer = fork();
+	if (!writer) {
+		for (size_t done = 0; done < sizeof(data);)
+			done += (size_t)write(j.in, data + done, sizeof(data) - done);
+		_exit(0);
+	}
+	finish(&j);
+	waitpid(writer, NULL, 0);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(strlen(out), sizeof(data));
+	CHECK(!memcmp(out, data, sizeof(data)));
+}
+
+TEST(lines_of_ranks_do_not_mix)
+{
+	static char copy[TEXT_MAX];
+	char *line, *rest = copy;
+	unsigned int n = 0, a, b;
+
+	RUN("-n", "4", "@halves");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count(" begins"), 80);
+	strcpy(copy, out);
+	while ((line = strsep(&rest, "\n")))
+		if (sscanf(line, "rank %u begins and ends %u", &a, &b) == 2) {
+			CHECK_EQ(a, b);
+			n++;
+		}
+	CHECK_EQ(n, 80);
+	CHECK_EQ(count("last of "), 4);
+	CHECK_EQ(count("last of 0rank") + count("last of 1rank") + count("last of 2rank") +
+		 count("last of 3rank"), 0);
+}
+
+TEST(lines_have_tags)
+{
+	RUN("-n", "2", "--tag-output", "sh", "-c",
+	    "printf 'a\\nb'; printf 'e\\n' >&2");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("[0] a\n"), 1);
+	CHECK_EQ(count("[1] b\n"), 1);
+	CHECK(strstr(err, "[0] e\n") && strstr(err, "[1] e\n"));
+}
+
+TEST(output_that_nobody_reads_does_not_stop_the_job)
+{
+	struct job j = START("-n", "2", "sh", "-c", "seq 100000");
+
+	close(j.out);
+	j.out = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	finish(&j);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(marked(), 0);
+}
+
+/* ---- how it ends ---- */
+
+TEST(the_first_that_fails_gives_the_status)
+{
+	RUN("-n", "3", "sh", "-c", "[ $SCI_RANK != 1 ] || exit 7; exec sleep 1000");
+	CHECK_EQ(status, 7);
+	CHECK(strstr(err, "rank 1 ended with status 7"));
+	RUN("-n", "3", "sh", "-c", "[ $SCI_RANK != 2 ] || kill -KILL $$; exec sleep 1000");
+	CHECK_EQ(status, 128 + SIGKILL);
+	CHECK(strstr(err, "rank 2 was ended by signal 9"));
+	RUN("-n", "4", "@abort");
+	CHECK_EQ(status, 33);
+	CHECK(strstr(err, "rank 2 aborts the job with status 33"));
+}
+
+TEST(a_program_that_cannot_be_run_is_named)
+{
+	RUN("-n", "2", "/no/such/program");
+	CHECK_EQ(status, 127);
+	CHECK(strstr(err, "cannot run /no/such/program: No such file"));
+	RUN("-n", "2", "/etc/passwd");
+	CHECK_EQ(status, 126);
+	CHECK(strstr(err, "/etc/passwd: Permission denied"));
+}
+
+TEST(others_live_on_with_keep)
+{
+	RUN("-n", "4", "--keep", "@keep");
+	CHECK_EQ(status, 128 + SIGKILL);
+	CHECK_EQ(count(" lives"), 3);
+}
+
+TEST(what_ranks_leave_behind_is_ended)
+{
+	RUN("-n", "2", "sh", "-c", "setsid sleep 1000 & sleep 1000 & exit 0");
+	CHECK_EQ(status, 0);
+}
+
+TEST(a_rank_that_ignores_SIGTERM_is_killed)
+{
+	RUN("-n", "2", "sh", "-c",
+	    "[ $SCI_RANK = 0 ] && exit 5; trap '' TERM; while :; do sleep 0.1; done");
+	CHECK_EQ(status, 5);
+}
+
+/* ---- signals ---- */
+
+TEST(signals_are_forwarded)
+{
+	static const struct {
+		const char *name;
+		int sig, status;
+	} s[] = {
+		{ "USR1", SIGUSR1, 41 }, { "USR2", SIGUSR2, 41 }, { "INT", SIGINT, 41 },
+		{ "TERM", SIGTERM, 128 + SIGTERM },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(s); i++) {
+		char line[128];
+		struct job j;
+
+		snprintf(line, sizeof(line), "trap 'echo got; exit 41' %s; echo ready; "
+			 "while :; do sleep 0.02; done", s[i].name);
+		j = START("-n", "2", "--keep", "bash", "-c", line);
+		while (count("ready") < 2)
+			read_until(j.out, out, out[0] ? "ready\nready" : "ready");
+		CHECK_EQ(kill(j.pid, s[i].sig), 0);
+		finish(&j);
+		CHECK_EQ(status, s[i].status);
+		CHECK_EQ(count("got"), 2);
+		CHECK_EQ(marked(), 0);
+	}
+}
+
+static char state_of(pid_t pid)
+{
+	char path[64], text[512] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f || !fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	if (f)
+		fclose(f);
+	return strrchr(text, ')') ? strrchr(text, ')')[2] : '?';
+}
+
+TEST(a_job_stops_and_goes_on)
+{
+	struct job j = START("-n", "1", "sh", "-c", "echo $$; read x; echo went on $x");
+	pid_t rank;
+
+	read_until(j.out, out, "\n");
+	rank = atoi(out);
+	CHECK_EQ(kill(j.pid, SIGTSTP), 0);
+	WAIT_UNTIL(state_of(rank) == 'T', TEST_WAIT_MS);
+	WAIT_UNTIL(state_of(j.pid) == 'T', TEST_WAIT_MS);
+	CHECK_EQ(kill(j.pid, SIGCONT), 0);
+	WAIT_UNTIL(state_of(rank) != 'T', TEST_WAIT_MS);
+	CHECK_EQ(write(j.in, "x\n", 2), 2);
+	finish(&j);
+	CHECK(strstr(out, "went on x"));
+	CHECK_EQ(status, 0);
+}
+
+/* ---- machines ---- */
+
+/* A remote shell whose machines are this one, with a mark of which it is. */
+static void make_rsh(void)
+{
+	static char path[96];
+	const char *tmp = getenv("TMPDIR");
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%.60s/sci-rsh.%d", tmp ? tmp : "/tmp", getpid());
+	f = fopen(path, "w");
+	CHECK(f);
+	fputs("#!/bin/sh\n[ $1 != gone ] || exit 255\n[ $1 != chatty ] || echo Welcome\n"
+	      "MACHINE=$1\nexport MACHINE\nshift\ncd /\nexec \"$@\"\n", f);
+	CHECK_EQ(fchmod(fileno(f), 0700), 0);
+	CHECK_EQ(fclose(f), 0);
+	setenv("SCI_RSH", path, 1);
+}
+
+static void remove_rsh(void)
+{
+	unlink(getenv("SCI_RSH"));
+}
+
+TEST(ranks_on_other_machines)
+{
+	char here[PATH_MAX];
+
+	make_rsh();
+	setenv("HANDED_ON", "yes and no", 1);
+	RUN("-n", "4", "--hosts", "one,two", "-t", "sh", "-c",
+	    "echo $MACHINE $SCI_NODE $SCI_LOCAL_RANK $HANDED_ON; pwd");
+	CHECK_EQ(status, 0);
+	CHECK(strstr(out, "[0] one 4 0 yes and no\n"));
+	CHECK(strstr(out, "[1] one 4 1 yes and no\n"));
+	CHECK(strstr(out, "[2] two 8 0 yes and no\n"));
+	CHECK(strstr(out, "[3] two 8 1 yes and no\n"));
+	CHECK(getcwd(here, sizeof(here)));
+	CHECK_EQ(count(here), 4);
+	RUN("-n", "6", "--hosts", "one:2,two:4", "--nodes", "2", "@places");
+	CHECK_EQ(status, 0);
+	CHECK(strstr(out, "1/6 local 1/2 node 8 env 8"));
+	CHECK(strstr(out, "5/6 local 3/4 node 16 env 16"));
+	RUN("-n", "3", "--hosts", "one:1,two", "true");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "3 ranks, but the hosts have 2 slots"));
+	remove_rsh();
+}
+
+TEST(a_machine_that_cannot_be_reached_is_named)
+{
+	make_rsh();
+	RUN("-n", "2", "--hosts", "one,gone", "sleep", "1000");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "cannot start on gone") && strstr(err, "255"));
+	RUN("-n", "2", "--hosts", "chatty", "sleep", "1000");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "chatty does not speak sci's protocol"));
+	setenv("SCI_AGENT", "/no/sci", 1);
+	RUN("-n", "2", "--hosts", "one", "sleep", "1000");
+	CHECK_EQ(status, 1);
+	CHECK(strstr(err, "cannot start on one"));
+	remove_rsh();
+}
+
+/* ---- death at any time ---- */
+
+/*
+ * A child of @pid, the one of number @n; 0: it has none.  @leaders: of those that lead a
+ * process group: ranks, and not what ranks have left behind.
+ */
+static pid_t child_of(pid_t pid, unsigned int n, bool leaders)
+{
+	char path[64];
+	pid_t list[16];
+	unsigned int k = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	f = fopen(path, "r");
+	while (f && k < ARRAY_LEN(list) && fscanf(f, "%d", &list[k]) == 1)
+		k += !leaders || getpgid(list[k]) == list[k];
+	if (f)
+		fclose(f);
+	return k ? list[n % k] : 0;
+}
+
+/* The front, a guard, an agent or a rank, as far as they exist yet. */
+static pid_t victim_of(pid_t front, unsigned int depth, unsigned int seed)
+{
+	pid_t pid = front, next;
+
+	for (unsigned int i = 0; i < depth; i++) {
+		next = child_of(pid, seed, i == 2);
+		if (!next)
+			break;
+		pid = next;
+	}
+	return pid;
+}
+
+static void killed_at(struct job *j, unsigned int delay, unsigned int depth, unsigned int seed)
+{
+	pid_t victim;
+
+	for (uint64_t until = test_now_ms() + delay; test_now_ms() < until;)
+		test_pause();
+	victim = victim_of(j->pid, depth, seed);
+	kill(victim, SIGKILL);
+	finish(j);
+	test_at(NULL);
+	if (victim == j->pid)
+		CHECK_EQ(status, -SIGKILL);
+	else
+		CHECK(status > 0);
+	WAIT_UNTIL(!marked(), TEST_WAIT_MS);
+}
+
+static void kill_many(const char *hosts)
+{
+	const char *n = getenv("LAUNCH_KILLS");
+	unsigned int times = test_calls(n ? (unsigned int)atoi(n) : 50), seed = 1;
+
+	for (unsigned int i = 0; i < times; i++) {
+		struct job j = START("-n", "4", "--hosts", hosts, "@tree");
+
+		seed = seed * 1103515245 + 12345;
+		killed_at(&j, seed / 65536 % (TEST_ASAN ? 120 : 30), i % 4, seed >> 8);
+	}
+}
+
+TEST(SIGKILL_of_any_process_of_a_job)
+{
+	kill_many("localhost");
+}
+
+TEST(SIGKILL_of_any_process_of_a_job_on_two_machines)
+{
+	make_rsh();
+	kill_many("one,two");
+	remove_rsh();
+}
