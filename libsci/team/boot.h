@@ -59,8 +59,8 @@ struct sci_boot_info {
  * sci_boot_open() - join the job
  * @boot: to be given to sci_boot_close()
  *
- * Blocks until the launcher answers, which does not depend on other ranks.  A process may
- * join again after it has left.
+ * Blocks until the launcher answers.  With `sci run` that does not depend on other ranks;
+ * with PMIx all ranks have to call.  A process may join again after it has left.
  *
  * Return: 0; -EBUSY: the process has joined already; -EPROTO: the launcher speaks
  * another version; -ECONNRESET: the launcher is gone; -ENOSYS: started by a PMIx server,

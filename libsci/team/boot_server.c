@@ -11,8 +11,10 @@
 
 #define VALUES_MAX	1024		/* published values of one rank */
 
+/* Ranks that join again are in another program: @opens tells values of both apart. */
 struct value {
 	struct value *next;
+	unsigned int opens;
 	size_t len;
 	char name[SCI_BOOT_NAME_MAX + 1];
 	char data[];
@@ -22,6 +24,7 @@ struct value {
 struct getter {
 	struct getter *next;
 	uint32_t rank;
+	unsigned int opens;
 	char name[SCI_BOOT_NAME_MAX + 1];
 };
 
@@ -146,6 +149,22 @@ static int rank_welcome(struct boot_server *s, uint32_t rank)
 	return 0;
 }
 
+/* Drop values that no rank can ask for any more. */
+static void values_expire(struct member *m)
+{
+	struct value **p = &m->values, *v;
+
+	while ((v = *p)) {
+		if (v->opens + 1 >= m->opens) {
+			p = &v->next;
+			continue;
+		}
+		*p = v->next;
+		m->nvalues--;
+		free(v);
+	}
+}
+
 static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 {
 	struct member *m = &s->members[rank];
@@ -160,16 +179,21 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 	m->ended = false;
 	m->joined = true;
 	m->opens++;
+	values_expire(m);
 	return rank_welcome(s, rank);
 }
 
-/* The values of @rank that have not been published will not be. */
-static void getters_refuse(struct boot_server *s, struct member *m)
+/* The values that ranks which joined up to @opens times wait for will not come. */
+static void getters_refuse(struct boot_server *s, struct member *m, unsigned int opens)
 {
-	struct getter *g;
+	struct getter **p = &m->getters, *g;
 
-	while ((g = m->getters)) {
-		m->getters = g->next;
+	while ((g = *p)) {
+		if (g->opens > opens) {
+			p = &g->next;
+			continue;
+		}
+		*p = g->next;
 		send_to(s, BOOT_VALUE, g->rank, -ECONNRESET, NULL, 0);
 		free(g);
 	}
@@ -192,7 +216,7 @@ static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 		if (i != rank && m->joined)
 			send_to(s, BOOT_LEFT, i, (int)rank, NULL, 0);
 	}
-	getters_refuse(s, &s->members[rank]);
+	getters_refuse(s, &s->members[rank], opens);
 }
 
 /*
@@ -266,11 +290,11 @@ static int rank_gather(struct boot_server *s, uint32_t rank, const void *data, s
 
 /* ---- values ---- */
 
-static struct value **value_find(struct member *m, const char *name)
+static struct value **value_find(struct member *m, unsigned int opens, const char *name)
 {
 	struct value **p = &m->values;
 
-	while (*p && strcmp((*p)->name, name))
+	while (*p && ((*p)->opens != opens || strcmp((*p)->name, name)))
 		p = &(*p)->next;
 	return p;
 }
@@ -288,7 +312,7 @@ static void getters_answer(struct boot_server *s, struct member *m, const struct
 	struct getter **p = &m->getters, *g;
 
 	while ((g = *p)) {
-		if (strcmp(g->name, v->name)) {
+		if (g->opens != v->opens || strcmp(g->name, v->name)) {
 			p = &g->next;
 			continue;
 		}
@@ -307,13 +331,14 @@ static int rank_publish(struct boot_server *s, uint32_t rank, const char *payloa
 
 	if (!n || len - n > SCI_BOOT_VALUE_MAX)
 		return -EPROTO;
-	old = value_find(m, payload);
+	old = value_find(m, m->opens, payload);
 	if (!*old && m->nvalues++ == VALUES_MAX)
 		return -EPROTO;
 	v = malloc(sizeof(*v) + len - n);
 	if (!v)
 		return -ENOMEM;
 	memcpy(v->name, payload, n);
+	v->opens = m->opens;
 	v->len = len - n;
 	memcpy(v->data, payload + n, v->len);
 	v->next = *old ? (*old)->next : NULL;
@@ -326,6 +351,7 @@ static int rank_publish(struct boot_server *s, uint32_t rank, const char *payloa
 static int rank_get(struct boot_server *s, uint32_t rank, uint32_t whose, const char *name,
 		    size_t len)
 {
+	unsigned int opens = s->members[rank].opens;
 	struct member *m;
 	struct getter *g;
 	struct value *v;
@@ -333,8 +359,8 @@ static int rank_get(struct boot_server *s, uint32_t rank, uint32_t whose, const 
 	if (whose >= s->size || name_size(name, len) != len)
 		return -EPROTO;
 	m = &s->members[whose];
-	v = *value_find(m, name);
-	if (v || m->ended || (!m->joined && m->opens >= s->members[rank].opens)) {
+	v = *value_find(m, opens, name);
+	if (v || m->ended || (!m->joined && m->opens >= opens) || m->opens > opens) {
 		send_to(s, BOOT_VALUE, rank, v ? 0 : -ECONNRESET, v ? v->data : NULL,
 			v ? v->len : 0);
 		return 0;
@@ -343,6 +369,7 @@ static int rank_get(struct boot_server *s, uint32_t rank, uint32_t whose, const 
 	if (!g)
 		return -ENOMEM;
 	g->rank = rank;
+	g->opens = opens;
 	memcpy(g->name, name, len);
 	g->next = m->getters;
 	m->getters = g;

@@ -24,6 +24,8 @@
 
 #define TEXT_MAX	(4u << 20)
 #define ARGS_MAX	32
+#define MPIRUN		"mpirun.openmpi"
+#define MPIRUN_WORDS	MPIRUN, "--allow-run-as-root", "--oversubscribe"
 
 static char program[PATH_MAX], sci[PATH_MAX], mark[64];
 
@@ -95,10 +97,51 @@ static void rank_keep(void)
 	exit(0);
 }
 
+/* Values that come late, and joining again. */
+static void rank_values(void)
+{
+	for (unsigned int k = 0; k < 3; k++) {
+		struct sci_boot *boot = join();
+		unsigned int rank = sci_boot_info(boot)->rank, n = sci_boot_info(boot)->size;
+		unsigned int got, all[64], mine = 100 * k + rank;
+		size_t len = sizeof(got);
+
+		if (rank && (sci_boot_get(boot, rank - 1, "v", &got, &len) ||
+			     len != sizeof(got) || got != mine - 1))
+			exit(93);
+		if (sci_boot_publish(boot, "v", &mine, sizeof(mine)))
+			exit(92);
+		len = sizeof(got);
+		if (sci_boot_get(boot, n - 1, "v", &got, &len) || got != 100 * k + n - 1)
+			exit(91);
+		for (unsigned int i = 0; i < 20; i++) {
+			mine = i + rank;
+			if (sci_boot_gather(boot, &mine, all, sizeof(mine)))
+				exit(90);
+			for (unsigned int r = 0; r < n; r++)
+				if (all[r] != i + r)
+					exit(89);
+		}
+		if (sci_boot_barrier(boot))
+			exit(88);
+		sci_boot_close(boot);
+	}
+	printf("values\n");
+	fflush(stdout);
+	exit(0);
+}
+
+static void leave(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
 static void rank_abort(void)
 {
 	struct sci_boot *boot = join();
 
+	signal(SIGTERM, leave);
 	sci_boot_barrier(boot);
 	if (sci_boot_info(boot)->rank == 2)
 		sci_boot_abort(boot, 33);
@@ -136,6 +179,7 @@ static const struct {
 	{ "places", rank_places },
 	{ "halves", rank_halves },
 	{ "keep", rank_keep },
+	{ "values", rank_values },
 	{ "abort", rank_abort },
 	{ "tree", rank_tree },
 };
@@ -144,7 +188,7 @@ __attribute__((constructor)) static void as_rank(void)
 {
 	const char *name = getenv("LAUNCH_RANK");
 
-	for (size_t i = 0; name && getenv("SCI_RANK") && i < ARRAY_LEN(ranks); i++)
+	for (size_t i = 0; name && i < ARRAY_LEN(ranks); i++)
 		if (!strcmp(ranks[i].name, name))
 			ranks[i].fn();
 }
@@ -174,7 +218,10 @@ struct job {
 	int in, out, err;
 };
 
-/* @words of `sci run`, NULL-terminated; the last one may stand for this program: "@NAME". */
+/*
+ * Words of `sci run`, or of another launcher if the first one is its name, and NULL.  "@NAME"
+ * stands for this program, as a rank.
+ */
 static struct job start(const char *const *words)
 {
 	char *argv[ARGS_MAX] = { sci, (char *)(uintptr_t)"run" };
@@ -184,6 +231,8 @@ static struct job start(const char *const *words)
 
 	if (!*sci)
 		paths();
+	if (!strcmp(*words, MPIRUN))
+		n = 0;
 	for (; *words; words++) {
 		const char *w = **words == '@' ? program : *words;
 
@@ -201,7 +250,7 @@ static struct job start(const char *const *words)
 		dup2(in[0], 0);
 		dup2(o[1], 1);
 		dup2(e[1], 2);
-		execv(sci, argv);
+		execvp(argv[0], argv);
 		_exit(95);
 	}
 	close(in[0]);
@@ -606,6 +655,40 @@ TEST(a_machine_that_cannot_be_reached_is_named)
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "cannot start on one"));
 	remove_rsh();
+}
+
+/* ---- PMIx ---- */
+
+static void needs_mpirun(void)
+{
+	/* NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): no user's words */
+	if (system("command -v " MPIRUN " >/dev/null"))
+		SKIP("there is no " MPIRUN);
+}
+
+TEST(mpirun_starts_ranks)
+{
+	needs_mpirun();
+	RUN(MPIRUN_WORDS, "-n", "4", "@places");
+	CHECK_EQ(status, 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "%u/4 local %u/4 node 0", i, i);
+		CHECK_EQ(count(line), 1);
+	}
+	RUN(MPIRUN_WORDS, "-n", "3", "@values");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("values"), 3);
+	RUN(MPIRUN_WORDS, "-n", "3", "@abort");
+	CHECK_EQ(status, 33);
+}
+
+TEST(values_by_sci_run)
+{
+	RUN("-n", "3", "@values");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("values"), 3);
 }
 
 /* ---- death at any time ---- */
