@@ -363,6 +363,8 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 	$(if $(SCI_OBJ),install -m 755 $(B)/sci $(DESTDIR)$(BINDIR)/)
 	$(if $(SWITCH_OBJ),install -m 755 $(B)/sci-switch $(DESTDIR)$(BINDIR)/)
 	$(foreach p,$(FRONTEND_BINS),install -m 755 $(p) $(DESTDIR)$(BINDIR)/$(nl))
+	$(foreach p,$(shmem_BINS),sed -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+		scripts/sci-shmemcc.in >$(DESTDIR)$(BINDIR)/$(p)$(nl))
 	$(if $(VTIME_OBJ),install -m 755 $(B)/sci-model $(DESTDIR)$(BINDIR)/)
 	$(if $(wildcard $(B)/libsci-fi.so),install -D -m 755 $(B)/libsci-fi.so \
 		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so)

@@ -11,6 +11,7 @@
 
 #include "libsci/shmem/internal.h"
 
+#define PAGE		4096u			/* or a multiple */
 #define HEAP_SIZE	((uint64_t)64 << 20)	/* without SHMEM_SYMMETRIC_SIZE */
 
 static const struct sci_team_view nothing;
@@ -61,8 +62,10 @@ void check_symmetric_slow(const char *call, const void *addr, size_t len)
 	shmem_running(call);
 	if (!sci_team_ptr(shmem.team, addr, shmem.my_pe))
 		die_of_address(call, addr, len, 0);
-	for (at = len; at && !sci_team_ptr(shmem.team, p + at - 1, shmem.my_pe); at--)
-		;
+	/* symmetric memory is whole pages */
+	at = PAGE - ((uintptr_t)p & (PAGE - 1));
+	while (at < len && sci_team_ptr(shmem.team, p + at, shmem.my_pe))
+		at += PAGE;
 	if (at < len)
 		die_of_address(call, addr, len, at);
 	if (data_holds(addr))

@@ -8,20 +8,12 @@
 
 #include "libsci/shmem/internal.h"
 
-#define TEAM_ALIGN_MAX	4096u		/* of sci_team_alloc() */
+#define ALIGN_MAX	4096u		/* of sci_team_alloc() */
 
-/*
- * struct block - what the program has allocated
- * @addr: what the program has got
- * @start: what the team has given; not @addr with an alignment beyond the team's
- *
- * Sorted by address. The list answers how many bytes are left behind an address, and
- * finds @start.
- */
+/* What the program has allocated, sorted by address: says how far an access may go. */
 struct block {
 	char *addr;
 	size_t len;
-	void *start;
 };
 
 static struct {
@@ -53,7 +45,7 @@ static struct block *block_find(const void *addr)
 	return i && heap.blocks[i - 1].addr == addr ? &heap.blocks[i - 1] : NULL;
 }
 
-static void block_add(const char *call, char *addr, size_t len, void *start)
+static void block_add(const char *call, void *addr, size_t len)
 {
 	size_t i = block_after(addr);
 
@@ -67,7 +59,7 @@ static void block_add(const char *call, char *addr, size_t len, void *start)
 		heap.room = room;
 	}
 	memmove(&heap.blocks[i + 1], &heap.blocks[i], (heap.n - i) * sizeof(*heap.blocks));
-	heap.blocks[i] = (struct block){ addr, len, start };
+	heap.blocks[i] = (struct block){ addr, len };
 	heap.n++;
 }
 
@@ -101,28 +93,22 @@ void memory_exit(void)
  */
 static void *memory_alloc(const char *call, size_t align, size_t size)
 {
-	size_t extra = align > TEAM_ALIGN_MAX ? align : 0;
-	uintptr_t addr;
-	void *start;
+	void *addr;
 	int err;
 
 	shmem_running(call);
-	if (!size || size + extra < size)
+	if (!size)
 		return NULL;
 	shmem_ok(call, sci_team_quiet(shmem.team));
-	err = sci_team_alloc(shmem.team, size + extra, extra ? TEAM_ALIGN_MAX : align,
-			     &start);
+	err = sci_team_alloc(shmem.team, size, align, &addr);
 	if (err == -ENOMEM || err == -ENOSPC)
 		return NULL;
 	if (err == -EINVAL)
 		shmem_die(call, "the PEs ask for different sizes, this one for %zu bytes",
 			  size);
 	shmem_ok(call, err);
-	addr = (uintptr_t)start;
-	if (extra)
-		addr = (addr + align - 1) & ~(align - 1);
-	block_add(call, (char *)addr, size, start);
-	return (void *)addr;
+	block_add(call, addr, size);
+	return addr;
 }
 
 EXPORT void *shmem_malloc(size_t size)
@@ -148,7 +134,8 @@ EXPORT void *shmem_calloc(size_t count, size_t size)
 
 EXPORT void *shmem_align(size_t alignment, size_t size)
 {
-	if (!alignment || alignment & (alignment - 1))
+	/* the heaps of two PEs need not be more equal than that */
+	if (!alignment || alignment & (alignment - 1) || alignment > ALIGN_MAX)
 		return NULL;
 	return memory_alloc(__func__, alignment < 64 ? 64 : alignment, size);
 }
@@ -164,16 +151,14 @@ EXPORT void *shmem_malloc_with_hints(size_t size, long hints)
 static void memory_free(const char *call, void *ptr)
 {
 	struct block *b;
-	void *start;
 
 	shmem_running(call);
 	b = block_find(ptr);
 	if (!b)
 		shmem_die(call, "%p is not from shmem_malloc(), or has been freed", ptr);
-	start = b->start;
 	block_remove(b);
 	shmem_ok(call, sci_team_quiet(shmem.team));
-	shmem_ok(call, sci_team_free(shmem.team, start));
+	shmem_ok(call, sci_team_free(shmem.team, ptr));
 }
 
 EXPORT void shmem_free(void *ptr)

@@ -81,13 +81,20 @@ PES_TEST(allocations_are_symmetric_and_keep_their_bytes, 1)
 	shmem_free(NULL);
 }
 
-PES_TEST(allocation_with_large_alignment, 1)
+PES_TEST(aligned_memory_has_the_same_place_everywhere, 2)
 {
-	char *p = shmem_align(1 << 16, 100);
+	for (size_t align = 8; align <= 4096; align *= 2) {
+		long *gap = shmem_malloc(8), *p = shmem_align(align, 8);
 
-	CHECK(p);
-	CHECK_EQ((uintptr_t)p % (1 << 16), 0);
-	shmem_free(p);
+		CHECK(p);
+		CHECK_EQ((uintptr_t)p % align, 0);
+		shmem_long_p(p, 1000 + me, RIGHT);
+		shmem_barrier_all();
+		CHECK_EQ(*p, 1000 + LEFT);
+		shmem_free(p);
+		shmem_free(gap);
+	}
+	CHECK(!shmem_align(3, 8));
 }
 
 #if HAS_TEAMS
