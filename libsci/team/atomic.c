@@ -217,7 +217,7 @@ static int far_atomic(struct team_world *w, int rank, const struct atomic_reques
 	while ((ret = sci_handler_send(peer, TEAM_ATOMIC, a->tag, q, sizeof(*q))) == -EAGAIN)
 		world_poll(w);
 	if (ret)
-		sci_store_release(&a->result, ret == -ENOTCONN ? -ECONNRESET : ret);
+		sci_store_release(&a->result, member_result(ret));
 	return wait || ret ? atomic_wait(w, a) : 0;
 }
 

@@ -158,7 +158,7 @@ static int map_areas(struct sci_team *f, struct sci_team *t, const struct team_h
 		void *area = NULL;
 
 		ret = world_map(f->world, f->members[m].world, &all[in].area, &area);
-		if (ret == -ECONNRESET || ret == -ENOTCONN || ret == -ENOENT) {
+		if (member_result(ret) == -ECONNRESET) {
 			team_break(t, -ECONNRESET);
 			ret = 0;
 		}

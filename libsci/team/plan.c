@@ -189,7 +189,7 @@ static int round_look(struct sci_coll *c)
 		if (!ret && s->kind == PLAN_RECV && status.len != s->len)
 			ret = -EMSGSIZE;	/* members do not agree */
 		if (ret)
-			return ret == -ENOTCONN ? -ECONNRESET : ret;
+			return member_result(ret);
 	}
 	return busy ? -EAGAIN : 0;
 }

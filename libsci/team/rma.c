@@ -27,7 +27,7 @@ static int req_wait(struct team_world *w, int rank, struct sci_req *req)
 		sci_wait(req, -1, NULL);
 		return -ECONNRESET;
 	}
-	return ret == -ENOTCONN ? -ECONNRESET : ret;
+	return member_result(ret);
 }
 
 int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
@@ -51,7 +51,7 @@ int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64
 		      sci_ireadv(peer, key, offset, &iov, 1, &req);
 	if (ret) {
 		free(f);
-		return ret == -ENOTCONN ? -ECONNRESET : ret;
+		return member_result(ret);
 	}
 	if (wait)
 		return req_wait(w, t->members[rank].world, req);

@@ -227,6 +227,15 @@ struct sci_team {
 	int queued;			/* calls in it */
 };
 
+/*
+ * The result of a transfer with a member.  Its endpoint and memory exist until it dies
+ * or closes the team of all: that they are not there says that it has gone.
+ */
+static inline int member_result(int ret)
+{
+	return ret == -ENOTCONN || ret == -ENOENT ? -ECONNRESET : ret;
+}
+
 static inline bool rank_ok(const struct sci_team *t, int rank)
 {
 	return (unsigned int)rank < (unsigned int)t->size;
