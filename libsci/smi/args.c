@@ -23,22 +23,13 @@ static int args_usage(const char *program)
 
 static void args_flag(char option, const char *value)
 {
-	switch (option) {
-	case 'w':
+	if (option == 'w')
 		smi_args.no_watchdog = true;
-		break;
-	case 'g':
-		smi_args.no_signals = true;
-		break;
-	case 'v':
-		smi_args.verbose = true;
-		break;
-	case 'f':
+	else if (option == 'f')
 		smi_args.pidfile = value;
-	}
 }
 
-/* Where the program's own arguments begin; 0: a launcher has given none of its own. */
+/* Return the index of the program's first argument; 0: there are none of a launcher. */
 static int args_end(int argc, char **argv, bool *complete)
 {
 	unsigned int needed = 0;

@@ -336,8 +336,6 @@ void smi_watchdog_abort(int code);
 /* Arguments of a launcher, apart from ranks. */
 struct smi_args {
 	bool no_watchdog;
-	bool no_signals;
-	bool verbose;
 	const char *pidfile;
 };
 

@@ -221,8 +221,5 @@ void smi_store_barrier(void)
 
 void smi_load_barrier(void)
 {
-	if (smi.seq)
-		SCIFlushReadBuffers(smi.seq);
-	else
-		sci_load_barrier();
+	sci_load_barrier();
 }

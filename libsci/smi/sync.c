@@ -278,9 +278,12 @@ SMI_API smi_error_t SMI_BARRIER(int id)
 	if (id < 0 || id >= BARRIERS_MAX || !sync_state.barriers[id])
 		return SMI_ERR_PARAM;
 	smi_loops_pause();
-	smi_store_barrier();
+	/* without remote maps the team's barrier orders all there is */
+	if (smi.seq)
+		SCIStoreBarrier(smi.seq, 0);
 	ret = sci_team_barrier(smi.team);
-	smi_load_barrier();
+	if (smi.seq)
+		smi_load_barrier();
 	return smi_error_of_team(ret);
 }
 
