@@ -42,7 +42,7 @@ static void host_add(const struct tool_command *self, struct launch *l, char *wo
 	if (!*word || *word == '-')
 		tool_usage(self, "'%s' is no name of a host", word);
 	for (h = l->hosts; h < l->hosts + l->nhosts; h++)
-		if (!strcmp(h->name ? h->name : "localhost", word))
+		if (h->name ? !strcmp(h->name, word) : is_this_machine(word))
 			break;
 	if (h == l->hosts + l->nhosts) {
 		l->nhosts++;

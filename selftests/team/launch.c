@@ -644,6 +644,10 @@ TEST(ranks_on_other_machines)
 	CHECK_EQ(status, 0);
 	CHECK(strstr(out, "1/6 local 1/2 node 8 env 8"));
 	CHECK(strstr(out, "5/6 local 3/4 node 16 env 16"));
+	CHECK_EQ(gethostname(here, sizeof(here) - 16), 0);
+	strcat(here, ":1,localhost");
+	RUN("-n", "2", "--hosts", here, "@places");
+	CHECK(strstr(out, "1/2 local 1/2 node 4"));
 	RUN("-n", "3", "--hosts", "one:1,two", "true");
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "3 ranks, but the hosts have 2 slots"));
