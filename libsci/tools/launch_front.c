@@ -27,7 +27,6 @@ struct front {
 	struct proc_origin origin;
 	int signals;			/* signalfd */
 	sigset_t forwarded;		/* signals that signalfd reports */
-	unsigned int alive;		/* ranks that have not ended */
 	bool started, ending;
 	bool quiet;			/* a signal ends the job: not worth a line */
 	int status;
@@ -101,10 +100,8 @@ static void host_gone(struct front *f, struct launch_host *h)
 	else
 		tool_error("the agent on %s has died", host_name(h));
 	for (unsigned int i = 0; f->started && i < l->size; i++)
-		if (&l->hosts[l->places[i].host] == h) {
+		if (&l->hosts[l->places[i].host] == h)
 			boot_server_ended(f->server, i, true);
-			f->alive--;
-		}
 	front_end(f, TOOL_FAILED, AGENT_GRACE_MS);
 }
 
@@ -285,7 +282,6 @@ static void front_start(struct front *f)
 		return;
 	}
 	f->started = true;
-	f->alive = l->size;
 	f->input_open = true;
 	f->input_window = AGENT_INPUT_WINDOW;
 }
@@ -327,7 +323,6 @@ static void rank_say(const struct front *f, uint32_t rank, const char *fmt, ...)
 
 static void rank_ended(struct front *f, uint32_t rank, int status)
 {
-	f->alive--;
 	boot_server_ended(f->server, rank, status != 0);
 	if (WIFSIGNALED(status))
 		rank_say(f, rank, "was ended by signal %d (%s)", WTERMSIG(status),
