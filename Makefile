@@ -304,7 +304,8 @@ $(EXAMPLES): $(B)/%: %.c $(FRONTEND_LIBS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) -pthread $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -Ilibsci/include \
-		-o $@ $< -L$(B) -Wl,-rpath,$(abspath $(B)) -l$(firstword $(subst _, ,$(*F))) -lsci
+		-o $@ $< -L$(B) -Wl,--disable-new-dtags,-rpath,$(abspath $(B)) \
+		-l$(firstword $(subst _, ,$(*F))) -lsci
 
 $(B)/sci-switch: $(SWITCH_OBJ) $(B)/sim/adapter.a
 	$(call say,LINK)

@@ -85,6 +85,7 @@ struct deck_mbox {
 	struct sci_ep *ep;		/* its own; NULL: found */
 	_Atomic(struct sci_peer *) to;	/* the port's connection to it */
 	_Atomic unsigned int waiting;	/* retrieves that have begun */
+	_Atomic unsigned int longer;	/* posts of more than a line */
 	struct sci_addr addr;
 	unsigned int refs;		/* creates and finds */
 	int owner;

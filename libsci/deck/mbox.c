@@ -18,6 +18,8 @@
 
 #include "libsci/deck/internal.h"
 
+#define PROGRESS_EVERY	16u	/* posts of more than a line */
+
 /* ---- connections ---- */
 
 void deck_peer_set_rank(struct sci_peer *peer, int rank)
@@ -149,6 +151,18 @@ static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg)
 
 /* ---- the calls ---- */
 
+/*
+ * A port sends and never receives, so nothing else looks at answers on it. One of them
+ * attaches the ring that longer messages go through.
+ */
+static void port_progress(struct deck_mbox *box, struct sci_peer *to)
+{
+	unsigned int n = atomic_fetch_add_explicit(&box->longer, 1, memory_order_relaxed);
+
+	if (n % PROGRESS_EVERY == PROGRESS_EVERY - 1)
+		sci_progress(sci_peer_ep(to));
+}
+
 __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
 {
 	struct sci_peer *to;
@@ -159,7 +173,11 @@ __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
 	if (msg->busy)
 		return -EBUSY;
 	ret = mbox_to(box, &to);
-	return ret ? ret : sci_send(to, msg->buf, msg->length);
+	if (ret)
+		return ret;
+	if (msg->length > SCI_SHORT_MAX)
+		port_progress(box, to);
+	return sci_send(to, msg->buf, msg->length);
 }
 
 __hot int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg)

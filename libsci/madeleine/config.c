@@ -45,18 +45,25 @@ static void next(struct parser *p)
 	p->c = fgetc(p->stream);
 }
 
+/* A name may have a '/', but not two. */
+static bool at_comment(struct parser *p)
+{
+	int c;
+
+	if (p->c != '/')
+		return p->c == '#';
+	c = fgetc(p->stream);
+	ungetc(c, p->stream);
+	return c == '/';
+}
+
 static void skip(struct parser *p)
 {
 	for (;;) {
 		while (p->c != EOF && isspace(p->c))
 			next(p);
-		if (p->c == '/') {
-			next(p);
-			if (p->c != '/')
-				expected(p, "a comment");
-		} else if (p->c != '#') {
+		if (!at_comment(p))
 			return;
-		}
 		while (p->c != EOF && p->c != '\n')
 			next(p);
 	}
@@ -103,7 +110,7 @@ static char *parse_id(struct parser *p)
 		}
 		if (!begins_id(p->c))
 			expected(p, "a name");
-		for (; in_id(p->c); next(p))
+		for (; in_id(p->c) && !at_comment(p); next(p))
 			tbx_string_append_char(s, p->c);
 	} while (p->c == '.');
 	return tbx_string_to_cstring_and_free(s);

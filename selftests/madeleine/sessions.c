@@ -100,6 +100,18 @@ TEST(processes_without_a_channel_and_numbers)
 	mad_session_free(s);
 }
 
+TEST(names_and_comments)
+{
+	struct session *s = read_text(
+		"application : { name : /a/b-c_d.e/f; // a program\n"
+		" networks : { hosts : (e2//a comment\n, w1#another\n); }; };//", nets_text);
+
+	CHECK(!strcmp(s->program, "/a/b-c_d.e/f"));
+	CHECK_EQ(s->processes->length, 2);
+	CHECK_EQ(global_rank(s, "e2", 0), 0);
+	mad_session_free(s);
+}
+
 /* Reads it in a process of its own, which must end by abort(). */
 static bool refused(const char *text, const char *nets)
 {
