@@ -98,7 +98,7 @@ int deck_broadcast(deck_msg_t *msg, int root);
 /* ---- messages ---- */
 
 /*
- * What DECK_MSG_BUF_LIMIT in the environment replaces: bytes. A message that is
+ * Default of DECK_MSG_BUF_LIMIT in the environment, in bytes. A message that is
  * created with this size or more has its buffer in exported memory.
  */
 #define DECK_MSG_BUF_LIMIT	1024u

@@ -44,7 +44,7 @@ typedef struct s_ntbx_process {
 	int number;
 } ntbx_process_t, *p_ntbx_process_t;
 
-/* What a container knows of one of its processes. */
+/* A container's entry for one of its processes. */
 typedef struct s_ntbx_process_info {
 	ntbx_process_lrank_t local_rank;
 	p_ntbx_process_t process;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What programs written for Madeleine III include. */
+/* The header that programs written for Madeleine III include. */
 #ifndef PM2_COMMON_H
 #define PM2_COMMON_H
 

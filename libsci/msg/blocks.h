@@ -74,7 +74,7 @@ static inline int64_t blocks_room(const struct sci_peer *p,
 #define BLOCKS_LEAST	8u
 
 /*
- * How long the blocks of a message of @len are.  Who waits for it should soon have
+ * How long the blocks of a message of @len are.  A waiting receiver should soon have
  * something to copy.  In a stream the peer has that already, and large blocks take
  * less time to copy.
  *

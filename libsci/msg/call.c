@@ -159,7 +159,7 @@ struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 	return NULL;
 }
 
-/* @c has ended. What its taker has not taken is disconnected. */
+/* @c has ended. Disconnect the results that nobody has taken. */
 void call_end(struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = c->ep->ops;

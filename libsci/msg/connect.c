@@ -4,10 +4,10 @@
  * DOC: connecting
  *
  * HELLO goes to the other endpoint's port, a data interrupt, and names the
- * segment that was made to be its inbox for us. Whoever gets one imports that
+ * segment that was made to be its inbox for us. The receiver of a HELLO imports that
  * inbox, and answers with its own HELLO unless it has sent one already: so two
- * that connect to each other at the same time make one connection. One that is
- * not answered is sent again: its receiver may have died with it, or it may have
+ * that connect to each other at the same time make one connection. A HELLO
+ * without an answer is sent again: its receiver may have died with it, or it may have
  * come before the end of the connection before. Only the fabric tells of ends:
  * a HELLO in a peer's name does not harm it.
  *

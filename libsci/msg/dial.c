@@ -75,8 +75,8 @@ static int dial_pick(struct msg_dial *d)
 }
 
 /*
- * Who does not answer may have too much to do, and each HELLO is more of it:
- * many that connect to each other at the same time would never come to an end.
+ * A peer that does not answer may be overloaded, and each HELLO adds to its load:
+ * many endpoints that connect to each other at the same time would never finish.
  */
 static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
 {

@@ -6,8 +6,8 @@
  * One lock per endpoint covers all of it. The state machine (everything but
  * wait.c) never blocks: msg_progress() looks at the rings, moves what can be
  * moved and returns. Events of the fabric come on a thread of the fabric's:
- * they set a bit and wake, no more. What another process has to answer is asked
- * on threads of its own (call.c, callers.c).
+ * they set a bit and wake, no more. Calls that another process has to answer
+ * are made on threads of their own (call.c, callers.c).
  *
  * peer		a connection; its inbox here, the other's inbox mapped
  * request	a send or receive of the program's, in one queue at a time:
@@ -277,7 +277,7 @@ static inline unsigned int handler_id(uint32_t context)
 
 enum msg_peer_state { PEER_CONNECTING, PEER_UP, PEER_DOWN };
 
-/* What the fabric has told, on its own thread. */
+/* Events of the fabric, noted on its thread. */
 enum {
 	PEER_LEFT	= 1 << 0,	/* disconnected from our inbox */
 	PEER_LOST	= 1 << 1,	/* ... by dying */
@@ -853,7 +853,7 @@ static inline int req_iov(struct sci_req *req, const struct iovec *iov, size_t n
 	return 0;
 }
 
-/* What comes with a line goes where @at is; beyond its end, nowhere. */
+/* Copy bytes of a line to @at. Drop those beyond its end. */
 static inline void msg_scatter_line(struct msg_cursor *at, const void *src,
 				    size_t len)
 {

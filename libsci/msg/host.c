@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What the protocols want of the machine: a clock, and chance. */
+/* A clock and random numbers for the protocols. */
 
 #include "libsci/msg/endpoint.h"
 

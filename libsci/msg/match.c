@@ -4,7 +4,7 @@
  * DOC: how a match is found
  *
  * A queue of up to SHORT is searched from its oldest on: no hash is as fast.
- * One that grows longer is hashed until there are FEW again:
+ * A longer queue is hashed until there are FEW again:
  *
  *	bins[hash] -> key -> key -> key		(next)
  *		       |	     |
@@ -241,8 +241,8 @@ static inline void queue_remove(struct sci_match_queue *q,
 }
 
 /*
- * What was seen not to be of this source is not looked at again: a peer with
- * many nodes among many others would take forever.  Later nodes come behind.
+ * Nodes that are known to be of another source are not looked at again: otherwise
+ * a peer with many nodes among many others would take forever.  Later nodes come behind.
  */
 static struct sci_match_node *queue_node_of(struct sci_match_queue *q,
 					    const void *source)

@@ -19,7 +19,7 @@
  *
  * A receive is exact when it names its source and ignores no bit of the tag.
  * Receives that are not exact are compared one by one, and so are the messages
- * with such a receive.  All else costs the same however many are queued.
+ * with such a receive.  Every other operation has a cost that does not depend on the length of the queues.
  *
  * Receives and messages are the caller's memory.  They belong to the queue,
  * unchanged, until they are removed.  The caller holds a lock.
@@ -34,7 +34,7 @@
 #include "libsci/base/list.h"
 
 /*
- * What receives and messages have in common.  The caller sets @source, @tag
+ * The common part of receives and messages.  The caller sets @source, @tag
  * and @context, the rest is private.
  *
  * @order: all of the queue, oldest first
@@ -143,7 +143,7 @@ static inline bool sci_match_none_of(const struct sci_match *m, uint32_t context
 /* Appends; the one place but sci_match_unexpected() that may allocate. */
 void sci_match_post(struct sci_match *m, struct sci_match_recv *recv);
 
-/* One that is posted; to cancel it. */
+/* Remove a posted receive, to cancel it. */
 void sci_match_recv_remove(struct sci_match *m, struct sci_match_recv *recv);
 
 struct sci_match_recv *sci_match_arrive_posted(struct sci_match *m,

@@ -76,7 +76,7 @@ static void load_piece(struct sci_ep *ep, struct msg_cursor *at,
 	}
 }
 
-/* What a lost packet should have brought is not there: load it again. */
+/* Load all bytes. Load again after a lost packet, whose bytes are not there. */
 static int read_all(struct sci_req *req, struct msg_import *im)
 {
 	struct sci_ep *ep = req->ep;
@@ -237,7 +237,7 @@ void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before
 
 /* ---- the calls ---- */
 
-/* What a request is about: its bytes, or its word, or both. */
+/* The object of a request: bytes, a word, or both. */
 struct transfer {
 	enum msg_kind kind;
 	const struct sci_key *key;

@@ -224,7 +224,7 @@ void msg_woken(struct sci_ep *ep)
 	answer_bell(ep);
 }
 
-/* What @fn says, -EAGAIN too if there is no time; else as msg_wait(). */
+/* Return the result of @fn, also -EAGAIN if @timeout is 0; else as msg_wait(). */
 int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 {
 	int ret = fn(arg);

@@ -318,7 +318,7 @@ static int more_came(struct sci_peer *p, const struct line_more *m)
 	return 0;
 }
 
-/* What comes while a message is incomplete can only be more of it. */
+/* While a message is incomplete, the next line can only belong to it. */
 static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
 {
 	const struct msg_typed *t = (const struct msg_typed *)l;

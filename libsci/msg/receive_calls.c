@@ -192,8 +192,8 @@ static __always_inline bool quick_line(const struct quick *q,
 }
 
 /*
- * What may come with the line: its second one, or the next eager block. It is
- * written before the line that announces it, so it is here by then.
+ * Prefetch the memory that may come with the line: its second line, or the next eager
+ * block. The sender writes it before the line that announces it, so it is here by then.
  */
 static inline void prefetch_next(const struct sci_peer *p)
 {
@@ -261,7 +261,7 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 
 /* ---- without waiting, and without a request ---- */
 
-/* Those that are here, in order: how many. */
+/* Take the messages that are here, in order. Return their number. */
 static __always_inline int take(struct sci_peer *p, uint32_t context,
 				struct sci_try *t, int n)
 {

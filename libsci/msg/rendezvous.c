@@ -429,7 +429,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 	receive_done(req, 0);
 }
 
-/* Those that wait for an import. Returns false if some still do. */
+/* Go on with messages that wait for an import. Return false if some still wait. */
 bool rndv_accept_later(struct sci_peer *p)
 {
 	struct list *pos, *n;

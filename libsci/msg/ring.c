@@ -33,8 +33,8 @@ void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
 }
 
 /*
- * Has the peer read on? What it says is believed only where it can be. What it
- * has read has arrived.
+ * Has the peer read on? A read position that is impossible is ignored. Data that the
+ * peer has read has arrived.
  */
 bool tx_room_slow(struct msg_tx *tx)
 {

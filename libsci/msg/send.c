@@ -449,7 +449,7 @@ int send_push(struct sci_peer *p)
 	       p->ep->completions != completions;
 }
 
-/* What has not gone yet goes from a copy: the caller wants its buffer back. */
+/* Copy the bytes that are not sent yet: the caller wants its buffer back. */
 int copy_rest(struct sci_req *req)
 {
 	size_t len = req->len, left = len - req->moved;

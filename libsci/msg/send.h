@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What sends have in common, whether a request remembers them (send.c) or not. */
+/* Code for sends, with a request (send.c) and without. */
 #ifndef LIBSCI_MSG_SEND_H
 #define LIBSCI_MSG_SEND_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The sending calls. What goes at once needs no request to be remembered. */
+/* The sending calls. A message that is sent at once needs no request. */
 
 #include "libsci/msg/blocks.h"
 #include "libsci/msg/send.h"
@@ -171,7 +171,7 @@ block_of(struct sci_peer *p, uint32_t context, uint64_t tag, const uint64_t *imm
 	return block_at_once(p, &m, false);
 }
 
-/* What lies in one piece.  A chain of that needs no description in memory. */
+/* Send a buffer in one piece.  A chain of it needs no description in memory. */
 static __hot __attribute__((noinline)) bool
 buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
 	       const uint64_t *imm, const void *buf, size_t len)
@@ -422,7 +422,7 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 
 /* ---- to handlers ---- */
 
-/* What does not go at once goes from a copy. The peer stays as it is. */
+/* Send a copy later if the message cannot be sent at once. @peer does not change. */
 static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			   const struct iovec *iov, size_t n)
 {

@@ -152,7 +152,7 @@ static int next_due(struct sci_ep *ep)
 	return ep->n_gone && due > GONE_POLL_MS ? GONE_POLL_MS : due;
 }
 
-/* What is lost once more is sent again when nobody rings for it. */
+/* A line that is lost once more is sent again without a doorbell. */
 static int sleep_limit(struct sci_ep *ep, int ms)
 {
 	int most = next_due(ep);

@@ -111,8 +111,8 @@ bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
 	return 0
 
 /*
- * @t: the target, @o: the operand, @c: the comparand. What overflows wraps, and
- * takes its turn through @u, a type that may.
+ * @t: the target, @o: the operand, @c: the comparand. A sum that overflows
+ * wraps: it is computed in @u, an unsigned type.
  */
 #define ANY_KIND(u)							\
 	case FI_SUM:		EACH(t[i] = (u)t[i] + (u)o[i]);		\

@@ -139,7 +139,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count,
 	return call(fid, &c);
 }
 
-/* What all calls with a message have. */
+/* The parameters of all calls that take a message structure. */
 static struct atomic of_message(enum sfi_verb verb, const struct fi_msg_atomic *m,
 				uint64_t flags)
 {

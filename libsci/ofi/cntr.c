@@ -75,7 +75,7 @@ static int sleep_once(struct sfi_cntr *c, uint64_t threshold, uint64_t errors,
 	return 0;
 }
 
-/* New errors end it as well.  One that nothing wakes looks all the time. */
+/* New errors end the wait as well.  A wait without a wake-up polls. */
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;

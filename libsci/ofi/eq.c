@@ -2,8 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Event queues: programs open one as a matter of course, but datagram endpoints
- * have no events of their own. What the program writes can be read again; the
- * descriptor is readable while there is any.
+ * have no events of their own. The program can read events that it has written
+ * itself; the descriptor is readable while there are some.
  */
 #include "libsci/ofi/ofi.h"
 

@@ -99,7 +99,7 @@ static __always_inline bool sfi_recv_held(struct sfi_ep *ep, fi_addr_t src,
 	return held;
 }
 
-/* The first @n have ended.  Who has one at a time has it in the same place. */
+/* The first @n have ended.  A single receive in hand is always in the same place. */
 static inline void sfi_hand_remove(struct sfi_ep *ep, unsigned int n)
 {
 	ep->hand.first += n;

@@ -143,8 +143,8 @@ struct sfi_eps {
 };
 
 /*
- * What waits: an epoll descriptor over all endpoints of the domain, and an eventfd,
- * for what other threads' progress brings.
+ * A set to wait for: an epoll descriptor over all endpoints of the domain, and an
+ * eventfd for completions of other threads' progress.
  */
 struct sfi_wait {
 	enum fi_wait_obj obj;

@@ -331,10 +331,10 @@ static __always_inline bool hand_came(struct sfi_ep *ep)
 }
 
 /*
- * Who waits for a receive in hand, and has nothing else under way that peers could
- * wait for, looks for that more often than for all else.  Who has got something looks
- * once more, to see that it was all (Open MPI does so for each message): with nothing
- * in hand there is no need to look far then.
+ * Must a read of the queue make full progress?  While a receive in hand is outstanding
+ * and peers wait for nothing else, most reads poll for its message alone.  After a
+ * successful read, a program such as Open MPI reads once more to find the queue empty.
+ * That read makes no full progress if no receive is in hand.
  */
 static inline bool has_all_else(const struct sfi_ep *ep, bool came)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What there is, by hints: fi_getinfo(). */
+/* fi_getinfo(): the capabilities, limited by the hints. */
 #include "libsci/ofi/ofi.h"
 
 #include <errno.h>

@@ -228,7 +228,7 @@ static int peek(struct sfi_ep *ep, const struct sfi_recv *r)
 	return 0;
 }
 
-/* What a look with FI_CLAIM has found. */
+/* Receive the message that FI_PEEK with FI_CLAIM has found. */
 static int claim(struct sfi_ep *ep, const struct sfi_recv *r)
 {
 	struct sci_msg *msg = ((struct fi_context *)r->context)->internal[0];

@@ -56,7 +56,7 @@ static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
 	return true;
 }
 
-/* What has gone at once is told of at once, and needs no operation. */
+/* A send that completes at once writes its completion here, without an operation. */
 static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 		   const struct sfi_send *s)
 {
@@ -127,8 +127,8 @@ inject_otherwise(struct sci_peer *peer, bool tagged, uint64_t tag,
 }
 
 /*
- * Nobody hears of its end, and nothing of it is remembered.  Who is faster than its
- * receiver has to wait: copies that queue up would only fill the cache.
+ * Nobody hears of its end, and nothing of it is remembered.  A sender that is
+ * faster than its receiver must wait: queued copies would only fill the cache.
  */
 __hot ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, bool tagged,
 			 uint64_t tag, const uint64_t *imm, const void *buf,

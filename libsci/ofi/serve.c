@@ -55,8 +55,8 @@ struct sfi_serving {
 /* ---- replies ---- */
 
 /*
- * Who is gone needs none; without memory the peer's request stays open.  Nor is
- * there room for more than SFI_ASKING_MAX to one who takes none.
+ * Send a reply.  A peer that is gone needs none.  Without memory the peer's request
+ * stays open, as after SFI_ASKING_MAX replies that the peer has not taken.
  */
 static void reply(struct sci_peer *peer, uint64_t id, int error,
 		  const struct iovec *iov, size_t n)
@@ -221,7 +221,7 @@ static int send_long(struct call *c)
 
 /* ---- requests ---- */
 
-/* What it names, while the domain is locked. */
+/* Look up the memory that a request names.  The domain is locked. */
 static int places_of(struct call *c, uint64_t access)
 {
 	struct sfi_domain *d = c->ep->domain;
@@ -384,7 +384,7 @@ static int serve(struct call *c)
 	}
 }
 
-/* What came is a request, and all of its head is there. */
+/* Parse a request. Refuse a message that is none, or whose head is incomplete. */
 static int parse(const struct sfi_slot *slot, size_t len, struct call *c)
 {
 	const struct sfi_request *r = &slot->head;
@@ -451,8 +451,8 @@ static void post(struct sfi_slot *slot)
 }
 
 /*
- * One that serves none posts no receive, so that messages find nothing in their way:
- * it looks now and then whether somebody asks, to say that it does not.
+ * Refuse requests on an endpoint without one-sided capabilities.  It posts no receive
+ * for requests, which would slow down messages, but probes for them now and then.
  */
 void sfi_refuse(struct sfi_ep *ep)
 {

@@ -327,7 +327,7 @@ int sfi_wait_arm(struct sfi_wait *w, struct sfi_domain *d)
 	return ret;
 }
 
-/* What sfi_wait_arm() has armed; ends it. */
+/* Sleep in a wait that sfi_wait_arm() has armed, and disarm it. */
 int sfi_wait_sleep(struct sfi_wait *w, int timeout)
 {
 	int ret = sfi_wait_poll(w, timeout);

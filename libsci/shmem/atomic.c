@@ -6,7 +6,7 @@
 
 #include "libsci/shmem/internal.h"
 
-/* What instructions do with a word of type T; without the old value the compiler's choice. */
+/* Atomic instructions on a word of type T. */
 #define WORD_ATOMIC(T, to)							\
 	do {									\
 		T *word_ = (to), was_ = (T)cond;				\

@@ -68,7 +68,7 @@ struct sci_boot_info {
  */
 int sci_boot_open(struct sci_boot **boot);
 
-/* What it knows; valid until sci_boot_close(). */
+/* Return facts about the job; valid until sci_boot_close(). */
 const struct sci_boot_info *sci_boot_info(const struct sci_boot *boot);
 
 /**

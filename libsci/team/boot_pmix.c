@@ -31,7 +31,7 @@ static bool pmix_started_us(void)
 #define KEY_SIZE	(SCI_BOOT_NAME_MAX + 32)
 #define RETRY_NS	1000000		/* between two looks for a value */
 
-/* What is used of libpmix. */
+/* The functions of libpmix that are used. */
 static struct {
 	void *handle;
 	__typeof__(PMIx_Init) *init;

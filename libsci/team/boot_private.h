@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What the ways to a launcher have in common: boot.c chooses one. */
+/* Interface of the ways to a launcher: boot.c chooses one. */
 #ifndef LIBSCI_TEAM_BOOT_PRIVATE_H
 #define LIBSCI_TEAM_BOOT_PRIVATE_H
 

@@ -200,8 +200,8 @@ static void getters_refuse(struct boot_server *s, struct member *m, unsigned int
 }
 
 /*
- * Tell the ranks that joined up to @opens times that @rank takes no part any more.  What
- * they have contributed to a gather is dropped.
+ * Tell the ranks that joined up to @opens times that @rank takes no part any more.
+ * Contributions of these ranks to a gather are dropped.
  */
 static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 {

@@ -108,7 +108,7 @@ static uint8_t *chunk_of(const struct sci_team *t, int rank, uint32_t epoch)
 	       (epoch % CHUNKS) * t->chunk;
 }
 
-/* What @rank has published: in the header if it is short. */
+/* The data that @rank has published: in the header if it is short. */
 static const uint8_t *data_of(const struct sci_team *t, int rank, uint32_t epoch)
 {
 	struct flat_slot *s = slot_of(t, rank, epoch);

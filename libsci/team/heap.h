@@ -4,9 +4,9 @@
  * DOC: the allocator of symmetric memory
  *
  * First fit over a list of blocks in ascending order.  The same calls in the same
- * order give the same offsets in all processes: it depends on nothing else.  What it
- * knows of its blocks is outside of the memory, so that a program that writes beyond
- * its block does no harm to it.
+ * order give the same offsets in all processes: it depends on nothing else.  The list
+ * of blocks lies outside of the memory, so that a program that writes beyond its
+ * block does not damage it.
  */
 #ifndef LIBSCI_TEAM_HEAP_H
 #define LIBSCI_TEAM_HEAP_H

@@ -114,7 +114,7 @@ static void give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
 		;
 }
 
-/* Those who wait are known by their tickets. */
+/* Wake the next waiter. Waiters are known by their tickets. */
 static void wake_next(struct sci_team *t, uint64_t *lock, uint64_t v)
 {
 	uint32_t *word = sci_team_ptr(t, lock, 0);

@@ -177,7 +177,7 @@ uint64_t team_now_ms(void);
 
 /* ---- teams ---- */
 
-/* What a member tells the other ones when a team is made. */
+/* A member's contribution when a team is made. */
 struct team_hello {
 	struct sci_key area;		/* len 0: has none */
 	uint64_t uid;			/* of the one with rank 0 */

@@ -25,7 +25,7 @@
 #define BRUCK_MAX	1024u		/* longest part of an allgather by Bruck */
 #define PAIRS		8		/* of an all-to-all under way together */
 
-/* Those who take part in a tree: ranks in their order, and the caller's place. */
+/* The members of a tree: ranks in their order, and the caller's place. */
 struct tree {
 	const int *ranks;		/* NULL: all members */
 	int n;

@@ -248,7 +248,7 @@ static int symmetric_size(const struct sci_team_attr *attr, uint64_t *size)
 	return 0;
 }
 
-/* What processes tell each other at first. */
+/* The first message of processes to each other. */
 struct world_hello {
 	struct sci_addr addr;
 	uint32_t group;

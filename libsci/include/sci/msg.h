@@ -28,7 +28,7 @@
  *    otherwise; a timeout of -1 waits for ever, 0 not at all.
  *  - Things move while a thread is inside a call of the endpoint: a process
  *    that never calls does not receive, nor does it accept connections.
- *    What it has sent arrives all the same: where packets can get lost, a
+ *    Messages that it has sent arrive all the same: where packets can get lost, a
  *    thread of the library's looks after that (SCI_PARAM_CHECK_MS).
  *  - A buffer belongs to the library from the start of a non-blocking call
  *    until the request has completed.
@@ -293,7 +293,7 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 /**
  * sci_peer_open() - a connection that need not be there yet
  * @timeout: after which it is given up if there is no such endpoint, or no
- *	more; -1: never. One that does not answer is waited for.
+ *	more; -1: never. An endpoint that does not answer is waited for.
  *
  * The connection that there is, or a new one, which is made while the endpoint
  * makes progress. Transfers of all kinds may be asked for at once: they wait for it,
@@ -306,8 +306,8 @@ int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 /**
  * sci_accept() - the next connection that another endpoint has made
  *
- * Not needed for messages to arrive: receives from any source name theirs. One
- * that has ended meanwhile appears only if messages of it are left.
+ * Not needed for messages to arrive: receives from any source name theirs. A
+ * connection that has ended meanwhile appears only if messages of it are left.
  * Connections this side has asked for itself do not appear. -ETIMEDOUT.
  */
 int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer);
@@ -624,8 +624,8 @@ struct sci_send {
  * @req: NULL, only with SCI_SEND_COPY: nobody waits for it
  *
  * Up to SCI_IMM_SHORT_MAX bytes go in one line with their immediate; to longer
- * messages it adds nothing, or one line. What SCI_SEND_COPY asks for is copied
- * only if it cannot be sent at once. With SCI_SEND_AT_ONCE *@req is NULL if it has
+ * messages it adds nothing, or one line. With SCI_SEND_COPY the bytes are
+ * copied only if they cannot be sent at once. With SCI_SEND_AT_ONCE *@req is NULL if it has
  * completed; and a message that nobody waits for is not queued behind others: there
  * is one in the queue at most.
  *
@@ -781,8 +781,8 @@ int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
  *
  * Zeroed, aligned to a page. A receive of at least SCI_PARAM_ZCOPY_MIN into it
  * is zero-copy; so is a send from it, on fabrics whose imports read as fast as
- * they write. Whoever may connect to the endpoint can write to it at any time:
- * that is the price. -ENOMEM, -ENOSPC.
+ * they write. Every process that may connect to the endpoint can write to it at any
+ * time: that is the price. -ENOMEM, -ENOSPC.
  */
 int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf);
 

@@ -289,7 +289,7 @@ int sci_team_fence(struct sci_team *team);
  */
 int sci_team_quiet(struct sci_team *team);
 
-/* What becomes of a signal word. */
+/* How a signal word changes. */
 enum sci_signal {
 	SCI_SIGNAL_SET,
 	SCI_SIGNAL_ADD
@@ -531,7 +531,7 @@ int sci_team_scatter(struct sci_team *team, int root, const void *src, void *dst
 int sci_team_scatterv(struct sci_team *team, int root, const void *src,
 		      const size_t *lens, const size_t *offsets, void *dst, size_t len);
 int sci_team_alltoall(struct sci_team *team, const void *src, void *dst, size_t len);
-/* What member i gives to j, and what j expects from i, has the same length. */
+/* The length that member i gives to j equals the length that j expects from i. */
 int sci_team_alltoallv(struct sci_team *team, const void *src, const size_t *src_lens,
 		       const size_t *src_offsets, void *dst, const size_t *dst_lens,
 		       const size_t *dst_offsets);
