@@ -124,7 +124,7 @@ mpi-check: $(O)/.setup-mpi bins ofi mpi-tests	## Check: MPI programs over the pr
 mpi-tests: $(O)/.setup-mpi $(MPI_TESTS)
 bins: $(FRONTEND_BINS) $(if $(SCI_OBJ),$(B)/sci) $(if $(SWITCH_OBJ),$(B)/sci-switch) \
 	$(if $(VTIME_OBJ),$(B)/sci-model)
-tests: $(TESTS) $(FRONTEND_TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## Build: tests and benchmarks
+tests: $(FRONTEND_BINS) $(TESTS) $(FRONTEND_TESTS) $(SIMTESTS) $(KERNEL_TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS)	## Build: tests and benchmarks
 
 demo-deck: all examples			## See it run: a DECK pipeline on four nodes
 	scripts/demo-deck $(O)

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: pvmd3
+ *
+ * One daemon per host of a virtual machine. It starts tasks, knows which there are, and
+ * tells other daemons when one has ended. The first daemon, the master, keeps the mail
+ * box and the groups, and adds hosts. Messages between tasks do not pass through it.
+ *
+ * A single thread waits in epoll for: its tasks' sockets, pipes with their output,
+ * children that have ended, and the endpoint through which daemons talk. The end of a
+ * task's socket is the end of the task. The end of a daemon's connection is the end of
+ * that host.
+ */
+#ifndef LIBSCI_PVM_DAEMON_H
+#define LIBSCI_PVM_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include <sci/msg.h>
+
+#include "libsci/base/list.h"
+#include "libsci/include/pvm3.h"
+#include "libsci/pvm/frame.h"
+
+#define ARCH_NAME	"LINUX64"
+#define DATA_SIGNATURE	0x408c41
+#define HOST_SPEED	1000
+#define TASK_CONNECTED	4	/* ti_flag: it has enrolled */
+
+/* Something that epoll watches. */
+struct watch {
+	int fd;
+	void (*ready)(struct watch *w, uint32_t events);
+};
+
+int watch_add(struct watch *w, int fd, uint32_t events,
+	      void (*ready)(struct watch *w, uint32_t events));
+void watch_mod(struct watch *w, uint32_t events);
+/* Close the descriptor too. */
+void watch_del(struct watch *w);
+
+/* ---- hosts.c ---- */
+
+struct add;
+
+/*
+ * struct host - a host of the machine
+ * @addr: the endpoint of its daemon
+ * @sci: connection to it; NULL: none yet
+ * @out: frames that had no room, oldest first
+ * @starting: its daemon has not said hello
+ * @pid: of the process that starts it, or is it; 0: not a child of this daemon
+ * @secret: by which its daemon is known
+ * @add: the request that waits for it, and @slot its place there
+ */
+struct host {
+	int index;
+	char *name;
+	char *arch;
+	struct sci_addr addr;
+	struct sci_peer *sci;
+	struct list out;
+	bool starting;
+	pid_t pid;
+	char secret[33];
+	struct add *add;
+	int slot;
+};
+
+extern struct host *hosts[HOST_MAX + 1];
+extern int own_host;			/* index of this one; 0: not known yet */
+extern struct sci_ep *endpoint;
+
+/* Become the master, or join the one at @master ("node:endpoint"). */
+int hosts_init(const char *name, const char *master);
+void hosts_fini(void);
+
+/* Send a frame to the daemon of host @index; the bytes are copied. */
+void host_send(int index, const struct frame_head *head, const void *body);
+/* ... to all others; @f is freed. */
+void hosts_broadcast(struct frame *f);
+/* Serve frames that have come, send those that wait, and find hosts that have gone. */
+void hosts_progress(void);
+void hosts_add(const struct frame_head *head, struct body *b);
+void hosts_delete(const struct frame_head *head, struct body *b);
+void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from);
+void hosts_table(struct body *b);
+/* The process @pid has ended; true: it was, or was to start, a host. */
+bool host_starter_ended(pid_t pid);
+void hosts_halt(void);
+bool hosts_left(void);
+
+/* ---- tasks.c ---- */
+
+/*
+ * struct task - a process of this host
+ * @tid: 0: it has connected and not enrolled
+ * @sock: .fd -1: it has been started and has not connected
+ * @output: pipe with what it prints, or .fd -1
+ * @siblings: NULL: not known yet
+ */
+struct task {
+	struct list link;
+	int tid;
+	int shown_tid;			/* in messages with its output */
+	int ptid;
+	pid_t pid;
+	bool child;			/* of the daemon */
+	bool reaped;			/* ... that has ended */
+	bool enrolled;
+	char *name;
+	struct watch sock;
+	struct watch output;
+	uint8_t *in;
+	size_t in_len, in_cap;
+	uint8_t *out;
+	size_t out_len, out_cap;
+	struct sci_addr addr;
+	int ctx;
+	int opt[OPTS];
+	int *siblings;
+	int nsiblings;
+};
+
+extern struct list tasks;
+int tasks_init(int listen_fd);
+struct task *task_find(int tid);
+struct task *task_new(void);
+int tid_new(void);
+void task_end(struct task *t);
+void task_send(struct task *t, const struct frame_head *head, const void *body);
+void tasks_halt(void);
+void tasks_free_ended(void);
+bool tasks_left(void);
+void task_reaped(pid_t pid);
+
+/* ---- spawn.c ---- */
+void spawn_serve(const struct frame_head *head, struct body *b);
+void output_event(struct task *t, int event);
+void pick_serve(const struct frame_head *head, struct body *b);
+
+/* ---- serve.c ---- */
+
+/* Serve a frame that has come from a task of this host (@t), or a daemon (@from). */
+void serve(struct frame_head *head, struct body *b, struct task *t,
+	   struct sci_peer *from);
+/* Answer the request @head; @f is a reply that was begun, or NULL. */
+void answer(const struct frame_head *head, int status, struct frame *f);
+/* Send a frame to where its destination is. */
+void frame_route(struct frame_head *head, const void *body);
+/* Send a PVM message to a task. */
+void message_send(int tid, int src, int ctx, int tag, const void *data, size_t len);
+void put_word(uint8_t *to, uint32_t v);
+/* A host has gone: requests to it fail. */
+void requests_fail(int host);
+/* A task of any host has ended; or all of a host, named by a tid without a task. */
+void task_ended(int tid);
+
+/* Whether @tid is the task @which, or is on the host @which. */
+static inline bool tid_among(int tid, int which)
+{
+	return (uint32_t)which & TID_LOCAL_MASK ? tid == which :
+		tid && TID_HOST(tid) == TID_HOST(which);
+}
+void where_serve(struct task *t);
+void siblings_serve(struct task *t);
+
+/* ---- notify.c ---- */
+void notify_serve(const struct frame_head *head, struct body *b);
+void notify_task(int tid);
+void notify_host_gone(int host);
+void notify_hosts_new(const int *tids, int n);
+
+/* ---- mbox.c ---- */
+void mbox_serve(const struct frame_head *head, struct body *b);
+void mbox_task_ended(int tid);
+
+/* ---- groups.c ---- */
+void group_serve(const struct frame_head *head, struct body *b);
+void groups_task_ended(int tid);
+
+/* ---- main.c ---- */
+__attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
+/* End: tell tasks and hosts, then stop when they have gone. */
+void daemon_halt(void);
+extern bool halting;
+extern const char *search_path;
+
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Groups of tasks, on the master. An instance is a place in the group's table. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+#include "libsci/pvm/groupop.h"
+
+/* A member that waits in a barrier, or for a group to become static. */
+struct member_wait {
+	struct list link;
+	struct frame_head head;
+	bool freeze;
+};
+
+/*
+ * struct group
+ * @tids: by instance; 0: nobody
+ * @room: of @tids
+ * @size: members
+ * @frozen: nobody may join; members keep the list that they have
+ * @need: tasks that the barrier waits for; 0: there is none under way
+ * @freeze_need: the same for freezing
+ */
+struct group {
+	struct list link;
+	char *name;
+	int *tids;
+	int room;
+	int size;
+	bool frozen;
+	int need, arrived;
+	int freeze_need, freeze_arrived;
+	struct list waits;
+};
+
+static struct list groups = { &groups, &groups };
+
+static struct group *group_find(const char *name)
+{
+	for (struct list *l = groups.next; l != &groups; l = l->next) {
+		struct group *g = container_of(l, struct group, link);
+
+		if (!strcmp(g->name, name))
+			return g;
+	}
+	return NULL;
+}
+
+static struct group *group_new(const char *name)
+{
+	struct group *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->name = strdup(name);
+	if (!g->name) {
+		free(g);
+		return NULL;
+	}
+	list_init(&g->waits);
+	list_add_tail(&g->link, &groups);
+	return g;
+}
+
+/* Answer all that wait for a barrier (or freeze), and free them. */
+static void waits_end(struct group *g, bool freeze, int status)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &g->waits) {
+		struct member_wait *w = container_of(l, struct member_wait, link);
+
+		if (w->freeze != freeze)
+			continue;
+		list_del(&w->link);
+		answer(&w->head, status, NULL);
+		free(w);
+	}
+	if (freeze)
+		g->freeze_need = g->freeze_arrived = 0;
+	else
+		g->need = g->arrived = 0;
+}
+
+static void group_free(struct group *g)
+{
+	waits_end(g, false, PvmNoGroup);
+	waits_end(g, true, PvmNoGroup);
+	list_del(&g->link);
+	free(g->name);
+	free(g->tids);
+	free(g);
+}
+
+static int inst_of(const struct group *g, int tid)
+{
+	for (int i = 0; i < g->room; i++)
+		if (g->tids[i] == tid)
+			return i;
+	return PvmNotInGroup;
+}
+
+/* A barrier without a count waits for all members there are. */
+static void barrier_check(struct group *g)
+{
+	int need = g->need < 0 ? g->size : g->need;
+
+	if (g->arrived && g->arrived >= need)
+		waits_end(g, false, 0);
+}
+
+static int join(const char *name, int tid)
+{
+	struct group *g = group_find(name);
+	int i;
+
+	if (!g && !(g = group_new(name)))
+		return PvmNoMem;
+	if (inst_of(g, tid) >= 0)
+		return PvmDupGroup;
+	if (g->frozen)
+		return PvmNotImpl;
+	for (i = 0; i < g->room && g->tids[i]; i++)
+		;
+	if (i == g->room) {
+		int room = g->room ? g->room * 2 : 8;
+		int *tids = realloc(g->tids, (size_t)room * sizeof(int));
+
+		if (!tids)
+			return PvmNoMem;
+		memset(tids + g->room, 0, (size_t)(room - g->room) * sizeof(int));
+		g->tids = tids;
+		g->room = room;
+	}
+	g->tids[i] = tid;
+	g->size++;
+	return i;
+}
+
+static void member_remove(struct group *g, int inst)
+{
+	g->tids[inst] = 0;
+	if (!--g->size)
+		group_free(g);
+	else
+		barrier_check(g);
+}
+
+static int leave(struct group *g, int tid)
+{
+	int inst = inst_of(g, tid);
+
+	if (inst < 0)
+		return inst;
+	member_remove(g, inst);
+	return 0;
+}
+
+static int wait_add(struct group *g, const struct frame_head *head, bool freeze)
+{
+	struct member_wait *w = malloc(sizeof(*w));
+
+	if (!w)
+		return PvmNoMem;
+	*w = (struct member_wait){ .head = *head, .freeze = freeze };
+	list_add_tail(&w->link, &g->waits);
+	return 0;
+}
+
+/* Return: 0 if the answer comes later. */
+static int barrier(struct group *g, const struct frame_head *head, int count)
+{
+	int ret;
+
+	if (inst_of(g, (int)head->src) < 0)
+		return PvmNotInGroup;
+	if (count < -1 || !count)
+		return PvmBadParam;
+	if (g->arrived && g->need != count)
+		return PvmMismatch;
+	ret = wait_add(g, head, false);
+	if (ret)
+		return ret;
+	g->need = count;
+	g->arrived++;
+	barrier_check(g);
+	return 0;
+}
+
+/* All members say that the group is complete. */
+static int freeze(struct group *g, const struct frame_head *head, int count)
+{
+	int ret;
+
+	if (inst_of(g, (int)head->src) < 0)
+		return PvmNotInGroup;
+	if (g->freeze_arrived && g->freeze_need != count)
+		return PvmMismatch;
+	ret = wait_add(g, head, true);
+	if (ret)
+		return ret;
+	g->freeze_need = count;
+	if (++g->freeze_arrived >= (count < 0 ? g->size : count)) {
+		g->frozen = true;
+		waits_end(g, true, 0);
+	}
+	return 0;
+}
+
+static void tids_answer(const struct frame_head *head, const struct group *g)
+{
+	struct frame f = { 0 };
+
+	frame_begin(&f, OP_REPLY, 0);
+	frame_ints(&f, g->tids, g->room);
+	answer(head, 0, &f);
+}
+
+static int inst_tid(const struct group *g, int inst)
+{
+	return inst >= 0 && inst < g->room && g->tids[inst] ? g->tids[inst] : PvmNoInst;
+}
+
+void group_serve(const struct frame_head *head, struct body *b)
+{
+	int op = body_i32(b), x, ret;
+	const char *name = body_str(b);
+	struct group *g;
+
+	x = body_i32(b);
+	if (b->bad || !*name) {
+		answer(head, b->bad ? PvmBadParam : PvmNullGroup, NULL);
+		return;
+	}
+	g = group_find(name);
+	if (op != GROUP_JOIN && !g) {
+		answer(head, PvmNoGroup, NULL);
+		return;
+	}
+	switch (op) {
+	case GROUP_JOIN: ret = join(name, (int)head->src); break;
+	case GROUP_LEAVE: ret = leave(g, (int)head->src); break;
+	case GROUP_INST: ret = inst_of(g, x); break;
+	case GROUP_TID: ret = inst_tid(g, x); break;
+	case GROUP_SIZE: ret = g->size; break;
+	case GROUP_TIDS: tids_answer(head, g); return;
+	case GROUP_BARRIER:
+		ret = barrier(g, head, x);
+		if (!ret)
+			return;
+		break;
+	case GROUP_FREEZE:
+		ret = freeze(g, head, x);
+		if (!ret)
+			return;
+		break;
+	default: ret = PvmBadParam; break;
+	}
+	answer(head, ret, NULL);
+}
+
+static void waits_forget(struct group *g, int tid)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &g->waits) {
+		struct member_wait *w = container_of(l, struct member_wait, link);
+
+		if (!tid_among((int)w->head.src, tid))
+			continue;
+		if (w->freeze)
+			g->freeze_arrived--;
+		else
+			g->arrived--;
+		list_del(&w->link);
+		free(w);
+	}
+}
+
+void groups_task_ended(int tid)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &groups) {
+		struct group *g = container_of(l, struct group, link);
+		int left = g->size;
+
+		waits_forget(g, tid);
+		for (int i = 0; left; i++) {
+			if (!g->tids[i])
+				continue;
+			left--;
+			if (tid_among(g->tids[i], tid))
+				member_remove(g, i);	/* may free @g with the last */
+		}
+	}
+}

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Hosts: the table of them, and frames between their daemons. */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+#include "libsci/pvm/daemon/start.h"
+
+#define DAEMON_CONTEXT	2u		/* of messages between daemons */
+#define JOIN_MS		20000		/* for the master to answer */
+#define OPEN_MS		5000
+
+struct host *hosts[HOST_MAX + 1];
+int own_host;
+struct sci_ep *endpoint;
+static struct sci_peer *master_peer;
+
+/* A frame that had no room. */
+struct waiting {
+	struct list link;
+	size_t len;
+	uint8_t data[];
+};
+
+static bool same_addr(const struct sci_addr *a, const struct sci_addr *b)
+{
+	return a->node == b->node && a->id == b->id;
+}
+
+static struct host *host_new(int index, const char *name, const char *arch)
+{
+	struct host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	list_init(&h->out);
+	h->index = index;
+	h->name = strdup(name);
+	h->arch = strdup(arch);
+	if (!h->name || !h->arch) {
+		free(h->name);
+		free(h->arch);
+		free(h);
+		return NULL;
+	}
+	hosts[index] = h;
+	return h;
+}
+
+static void host_free(struct host *h)
+{
+	hosts[h->index] = NULL;
+	while (!list_empty(&h->out))
+		free(container_of(list_pop(&h->out), struct waiting, link));
+	if (h->sci && h->sci != master_peer)
+		sci_disconnect(h->sci);
+	free(h->name);
+	free(h->arch);
+	free(h);
+}
+
+/* ---- frames ---- */
+
+/* Return: 0, -EAGAIN: no room now, or another error: the host has gone. */
+static int frame_push(struct host *h, const void *data, size_t len)
+{
+	struct iovec iov = { (void *)data, len };
+	const struct sci_send s = {
+		.iov = &iov, .n = 1, .context = DAEMON_CONTEXT,
+		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
+	};
+
+	if (!h->sci) {
+		int ret = sci_peer_open(endpoint, &h->addr, OPEN_MS, &h->sci);
+
+		if (ret)
+			return ret;
+	}
+	return sci_isendm(h->sci, &s, NULL);
+}
+
+void host_send(int index, const struct frame_head *head, const void *body)
+{
+	struct host *h = index >= 0 && index <= (int)HOST_MAX ? hosts[index] : NULL;
+	size_t len = sizeof(*head) + head->len;
+	struct waiting *w;
+
+	if (!h || h->starting || index == own_host)
+		return;
+	w = malloc(sizeof(*w) + len);
+	if (!w)
+		return;
+	memcpy(w->data, head, sizeof(*head));
+	if (head->len)
+		memcpy(w->data + sizeof(*head), body, head->len);
+	w->len = len;
+	if (list_empty(&h->out) && frame_push(h, w->data, len) != -EAGAIN)
+		free(w);
+	else
+		list_add_tail(&w->link, &h->out);
+}
+
+void hosts_broadcast(struct frame *f)
+{
+	struct frame_head *head = frame_head(f);
+
+	for (int i = 1; head && i <= (int)HOST_MAX; i++)
+		if (hosts[i] && i != own_host) {
+			head->src = TID_OF_HOST(own_host);
+			host_send(i, head, head + 1);
+		}
+	frame_free(f);
+}
+
+static void out_push(struct host *h)
+{
+	while (!list_empty(&h->out)) {
+		struct waiting *w = container_of(h->out.next, struct waiting, link);
+
+		if (frame_push(h, w->data, w->len) == -EAGAIN)
+			return;
+		list_del(&w->link);
+		free(w);
+	}
+}
+
+/* Whether daemon @peer is one of this machine. */
+static bool peer_known(struct sci_peer *peer)
+{
+	struct sci_addr addr;
+
+	if (peer == master_peer)
+		return true;
+	if (sci_peer_addr(peer, &addr))
+		return false;
+	for (int i = 1; i <= (int)HOST_MAX; i++)
+		if (hosts[i] && !hosts[i]->starting && same_addr(&hosts[i]->addr, &addr))
+			return true;
+	return false;
+}
+
+/* Serve the next frame of a daemon. @timeout: milliseconds. Return: whether one came. */
+static bool frame_serve(int timeout)
+{
+	struct frame_head head;
+	struct sci_status st;
+	struct sci_msg *msg;
+	struct body b;
+	uint8_t *data;
+
+	if (sci_tmatch(endpoint, NULL, DAEMON_CONTEXT, 0, UINT64_MAX, timeout, &msg, &st))
+		return false;
+	data = st.len <= sizeof(head) + FRAME_MAX ? malloc(st.len ? st.len : 1) : NULL;
+	if (data && !sci_msg_copy(msg, 0, data, st.len) &&
+	    frame_next(data, st.len, &head, &b) > 0 &&
+	    (head.op == OP_HELLO || peer_known(st.peer)))
+		serve(&head, &b, NULL, st.peer);
+	sci_msg_free(msg);
+	free(data);
+	return true;
+}
+
+/* ---- changes ---- */
+
+/* The table, as host @to gets it. */
+static void table_send(const struct host *to)
+{
+	struct frame f = { 0 };
+	struct frame_head *head;
+	int n = 0;
+
+	for (int i = 1; i <= (int)HOST_MAX; i++)
+		n += hosts[i] && !hosts[i]->starting;
+	frame_begin(&f, OP_HOSTS, 0);
+	frame_i32(&f, to->index);
+	frame_i32(&f, n);
+	for (int i = 1; i <= (int)HOST_MAX; i++) {
+		if (!hosts[i] || hosts[i]->starting)
+			continue;
+		frame_i32(&f, i);
+		frame_str(&f, hosts[i]->name);
+		frame_str(&f, hosts[i]->arch);
+		frame_i32(&f, (int32_t)hosts[i]->addr.node);
+		frame_i32(&f, (int32_t)hosts[i]->addr.id);
+	}
+	head = frame_head(&f);
+	if (head) {
+		head->src = TID_OF_HOST(own_host);
+		host_send(to->index, head, head + 1);
+	}
+	frame_free(&f);
+}
+
+static void table_tell(void)
+{
+	for (int i = 1; i <= (int)HOST_MAX; i++)
+		if (hosts[i] && i != own_host && !hosts[i]->starting)
+			table_send(hosts[i]);
+}
+
+/* Answer the request to add hosts when all of them are there or have failed. */
+static void add_result(struct host *h, int result)
+{
+	struct add *a = h->add;
+
+	h->add = NULL;
+	if (a)
+		add_done(a, h->slot, result);
+}
+
+static void host_gone(struct host *h)
+{
+	int index = h->index;
+	bool known = !h->starting;
+
+	if (known)
+		say("host %s has gone", h->name);
+	add_result(h, PvmCantStart);
+	host_free(h);
+	if (!known)
+		return;
+	requests_fail(index);
+	task_ended((int)TID_OF_HOST(index));
+	notify_host_gone(index);
+	if (own_host == 1)
+		table_tell();
+	else if (index == 1)
+		daemon_halt();
+}
+
+void hosts_table(struct body *b)
+{
+	int index = body_i32(b), n = body_i32(b), fresh = 0;
+	bool there[HOST_MAX + 1] = { false };
+	int tids[HOST_MAX];
+	bool joining = !own_host;
+
+	own_host = index > 0 && index <= (int)HOST_MAX ? index : own_host;
+	for (int i = 0; i < n; i++) {
+		int at = body_i32(b);
+		const char *name = body_str(b), *arch = body_str(b);
+		struct sci_addr addr;
+
+		addr.node = (uint32_t)body_i32(b);
+		addr.id = (uint32_t)body_i32(b);
+		if (b->bad || at < 1 || at > (int)HOST_MAX)
+			return;
+		there[at] = true;
+		if (hosts[at] || !host_new(at, name, arch))
+			continue;
+		hosts[at]->addr = addr;
+		if (at == 1)
+			hosts[at]->sci = master_peer;
+		tids[fresh++] = (int)TID_OF_HOST(at);
+	}
+	for (int i = 1; i <= (int)HOST_MAX; i++)
+		if (hosts[i] && !there[i] && i != own_host)
+			host_gone(hosts[i]);
+	if (fresh && !joining)
+		notify_hosts_new(tids, fresh);
+}
+
+void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from)
+{
+	const char *secret = body_str(b), *arch = body_str(b);
+	struct sci_addr addr;
+	int tid;
+
+	(void)head;
+	if (b->bad || sci_peer_addr(from, &addr))
+		return;
+	for (int i = 2; i <= (int)HOST_MAX; i++) {
+		struct host *h = hosts[i];
+		char *copy;
+
+		if (!h || !h->starting || strcmp(h->secret, secret))
+			continue;
+		copy = strdup(arch);
+		if (copy) {
+			free(h->arch);
+			h->arch = copy;
+		}
+		h->addr = addr;
+		h->sci = from;
+		h->starting = false;
+		say("host %s has joined", h->name);
+		table_tell();
+		tid = (int)TID_OF_HOST(i);
+		notify_hosts_new(&tid, 1);
+		add_result(h, tid);
+		return;
+	}
+	say("a daemon without the right secret was refused");
+}
+
+void hosts_progress(void)
+{
+	struct sci_peer *gone;
+
+	while (frame_serve(0))
+		;
+	while (!sci_peer_gone(endpoint, &gone)) {
+		struct host *h = NULL;
+
+		for (int i = 1; i <= (int)HOST_MAX; i++)
+			if (hosts[i] && hosts[i]->sci == gone)
+				h = hosts[i];
+		if (gone == master_peer)
+			daemon_halt();
+		else if (h)
+			host_gone(h);
+		else
+			sci_disconnect(gone);
+	}
+	for (int i = 1; i <= (int)HOST_MAX; i++)
+		if (hosts[i])
+			out_push(hosts[i]);
+}
+
+bool host_starter_ended(pid_t pid)
+{
+	for (int i = 2; i <= (int)HOST_MAX; i++) {
+		if (!hosts[i] || hosts[i]->pid != pid)
+			continue;
+		hosts[i]->pid = 0;
+		host_gone(hosts[i]);
+		return true;
+	}
+	return false;
+}
+
+/* ---- requests ---- */
+
+static struct host *host_by_name(const char *name)
+{
+	for (int i = 1; i <= (int)HOST_MAX; i++)
+		if (hosts[i] && !strcmp(hosts[i]->name, name))
+			return hosts[i];
+	return NULL;
+}
+
+/* Begin to start a host. Return: 0, or a PVM error. */
+static int host_add(const char *name, struct add *a, int slot)
+{
+	struct host *h;
+	int index = 2, ret;
+
+	if (!host_name_good(name))
+		return PvmNoHost;
+	if (host_by_name(name))
+		return PvmDupHost;
+	while (index <= (int)HOST_MAX && hosts[index])
+		index++;
+	h = index <= (int)HOST_MAX ? host_new(index, name, ARCH_NAME) : NULL;
+	if (!h)
+		return PvmOutOfRes;
+	h->starting = true;
+	ret = host_start(h);
+	if (ret) {
+		host_free(h);
+		return ret;
+	}
+	h->add = a;
+	h->slot = slot;
+	return 0;
+}
+
+void hosts_add(const struct frame_head *head, struct body *b)
+{
+	int n = body_i32(b);
+	struct add *a = n > 0 && n <= (int)HOST_MAX ? add_new(head, n) : NULL;
+
+	if (!a) {
+		answer(head, PvmBadParam, NULL);
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		const char *name = body_str(b);
+		int ret = b->bad || halting ? PvmBadParam : host_add(name, a, i);
+
+		if (ret)
+			add_done(a, i, ret);
+	}
+	add_done(a, -1, 0);
+}
+
+static void bye_send(struct host *h)
+{
+	struct frame f = { 0 };
+	struct frame_head *head;
+
+	frame_begin(&f, OP_BYE, 0);
+	head = frame_head(&f);
+	if (head) {
+		head->src = TID_OF_HOST(own_host);
+		host_send(h->index, head, head + 1);
+	}
+	frame_free(&f);
+}
+
+void hosts_delete(const struct frame_head *head, struct body *b)
+{
+	int n = body_i32(b);
+	struct frame f = { 0 };
+	int *results = n > 0 && n <= (int)HOST_MAX ? calloc((size_t)n, sizeof(int)) : NULL;
+
+	if (!results) {
+		answer(head, PvmBadParam, NULL);
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		struct host *h = host_by_name(body_str(b));
+
+		if (!h || h->starting) {
+			results[i] = PvmNoHost;
+		} else if (h->index == 1) {
+			results[i] = PvmDenied;
+		} else {
+			/* its daemon ends by itself; nobody waits for it */
+			bye_send(h);
+			out_push(h);
+			host_gone(h);
+		}
+	}
+	frame_begin(&f, OP_REPLY, 0);
+	frame_ints(&f, results, n);
+	answer(head, 0, &f);
+	free(results);
+}
+
+void hosts_halt(void)
+{
+	if (own_host != 1)
+		return;
+	for (int i = 2; i <= (int)HOST_MAX; i++) {
+		if (!hosts[i])
+			continue;
+		if (hosts[i]->starting && hosts[i]->pid)
+			kill(hosts[i]->pid, SIGTERM);
+		else
+			bye_send(hosts[i]);
+	}
+}
+
+bool hosts_left(void)
+{
+	for (int i = 2; own_host == 1 && i <= (int)HOST_MAX; i++)
+		if (hosts[i] && hosts[i]->pid)
+			return true;
+	return false;
+}
+
+/* ---- start and end ---- */
+
+/* Say hello to the master, and wait until it has sent the table. */
+static int master_join(const char *where)
+{
+	struct frame f = { 0 };
+	struct frame_head *head;
+	struct sci_addr addr;
+	char secret[33];
+	int ret;
+
+	if (sscanf(where, "%u:%u", &addr.node, &addr.id) != 2 || secret_read(secret))
+		return -EINVAL;
+	ret = sci_connect(endpoint, &addr, JOIN_MS, &master_peer);
+	if (ret)
+		return ret;
+	frame_begin(&f, OP_HELLO, 0);
+	frame_str(&f, secret);
+	frame_str(&f, ARCH_NAME);
+	head = frame_head(&f);
+	ret = head ? sci_tsend(master_peer, DAEMON_CONTEXT, 0, head, f.len) : -ENOMEM;
+	frame_free(&f);
+	while (!ret && !own_host)
+		if (!frame_serve(JOIN_MS))
+			ret = -ETIMEDOUT;
+	return ret;
+}
+
+int hosts_init(const char *name, const char *master)
+{
+	const char *node = getenv("SCI_NODE");
+	char own[256];
+
+	if (master)
+		return master_join(master);
+	if (name)
+		snprintf(own, sizeof(own), "%s", name);
+	else if (node && *node)
+		snprintf(own, sizeof(own), "node%s", node);
+	else if (gethostname(own, sizeof(own)))
+		return -errno;
+	own[sizeof(own) - 1] = 0;
+	own_host = 1;
+	if (!host_new(1, own, ARCH_NAME))
+		return -ENOMEM;
+	return sci_ep_addr(endpoint, &hosts[1]->addr);
+}
+
+void hosts_fini(void)
+{
+	for (int i = 1; i <= (int)HOST_MAX; i++)
+		if (hosts[i])
+			host_free(hosts[i]);
+}

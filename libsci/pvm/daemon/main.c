@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* pvmd3: start-up, the loop, and the end. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+
+#define EVENTS		64
+#define GRACE_MS	1000	/* that tasks get to end after SIGTERM */
+#define LINGER_MS	2000	/* ... and hosts to say good-bye */
+
+bool halting;
+const char *search_path;
+static int epoll_fd = -1;
+static int64_t halt_ms;		/* when that began */
+static bool killed;
+static FILE *log_file;
+static struct watch signals, sci_watch;
+
+/* ---- the log ---- */
+
+void say(const char *fmt, ...)
+{
+	FILE *to = log_file ? log_file : stderr;
+	char when[32];
+	time_t now = time(NULL);
+	struct tm tm;
+	va_list ap;
+
+	localtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%m/%d %H:%M:%S", &tm);
+	fprintf(to, "[t8%07x] %s ", TID_OF_HOST(own_host), when);
+	va_start(ap, fmt);
+	vfprintf(to, fmt, ap);
+	va_end(ap);
+	fputc('\n', to);
+	fflush(to);
+}
+
+/* pvml.UID in PVM_TMP, of this user alone; -NODE where nodes share a machine. */
+static void log_open(void)
+{
+	const char *tmp = getenv("PVM_TMP"), *node = getenv("SCI_NODE");
+	const char *vmid = getenv("PVM_VMID");
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/pvml.%u%s%s%s%s", tmp && *tmp ? tmp : "/tmp",
+		 (unsigned int)getuid(), vmid ? "." : "", vmid ? vmid : "",
+		 node ? "-" : "", node ? node : "");
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+		  0600);
+	log_file = fd < 0 ? NULL : fdopen(fd, "a");
+}
+
+/* ---- descriptors ---- */
+
+int watch_add(struct watch *w, int fd, uint32_t events,
+	      void (*ready)(struct watch *w, uint32_t events))
+{
+	struct epoll_event e = { .events = events, .data.ptr = w };
+
+	w->fd = fd;
+	w->ready = ready;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+void watch_mod(struct watch *w, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = w };
+
+	epoll_ctl(epoll_fd, EPOLL_CTL_MOD, w->fd, &e);
+}
+
+void watch_del(struct watch *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = -1;
+}
+
+/* ---- signals ---- */
+
+static void signals_ready(struct watch *w, uint32_t events)
+{
+	struct signalfd_siginfo si;
+	pid_t pid;
+
+	(void)events;
+	while (read(w->fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo != SIGCHLD) {
+			daemon_halt();
+			continue;
+		}
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			if (!host_starter_ended(pid))
+				task_reaped(pid);
+	}
+}
+
+static int signals_init(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* signals that the starter ignored would never come */
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : watch_add(&signals, fd, EPOLLIN, signals_ready);
+}
+
+/* ---- the loop ---- */
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void sci_ready(struct watch *w, uint32_t events)
+{
+	/* the loop makes progress before it sleeps */
+	(void)w;
+	(void)events;
+}
+
+void daemon_halt(void)
+{
+	if (halting)
+		return;
+	halting = true;
+	halt_ms = now_ms();
+	say("halting");
+	hosts_halt();
+	tasks_halt();
+}
+
+/* Whether the daemon may end. Tasks that ignore SIGTERM are killed. */
+static bool halt_done(void)
+{
+	if (!tasks_left() && !hosts_left())
+		return true;
+	if (!killed && now_ms() - halt_ms > GRACE_MS) {
+		killed = true;
+		tasks_halt();
+	}
+	return now_ms() - halt_ms > LINGER_MS;
+}
+
+static void loop(void)
+{
+	struct epoll_event e[EVENTS];
+	int n;
+
+	while (!halting || !halt_done()) {
+		tasks_free_ended();
+		hosts_progress();
+		/* armed: the descriptor shows what comes from now on */
+		if (sci_ep_arm(endpoint))
+			continue;
+		n = epoll_wait(epoll_fd, e, EVENTS, halting ? 50 : -1);
+		for (int i = 0; i < n; i++) {
+			struct watch *w = e[i].data.ptr;
+
+			if (w->fd >= 0)
+				w->ready(w, e[i].events);
+		}
+	}
+}
+
+/* ---- start-up ---- */
+
+/* Tell the process that started this one how it went, once. */
+static void report(int status)
+{
+	const char *s = getenv("SCI_PVMD_REPORT");
+	ssize_t n;
+
+	if (!s)
+		return;
+	n = write(atoi(s), &status, sizeof(status));
+	(void)n;
+	close(atoi(s));
+	unsetenv("SCI_PVMD_REPORT");
+}
+
+static int listen_open(void)
+{
+	struct sockaddr_un un;
+	socklen_t len = pvm_sock_addr(&un);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&un, len) || listen(fd, 128)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static void usage(void)
+{
+	fputs("Usage: pvmd3 [-n NAME]\n"
+	      "Start the daemon of a PVM virtual machine on this host. See pvm_sci(7).\n",
+	      stderr);
+	exit(2);
+}
+
+static void fail(const char *what, int err)
+{
+	fprintf(stderr, "pvmd3: %s: %s\n", what, strerror(-err));
+	say("%s: %s", what, strerror(-err));
+	report(err == -EADDRINUSE ? PvmDupHost : PvmCantStart);
+	exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = NULL, *master = NULL;
+	int c, fd, ret;
+
+	while ((c = getopt(argc, argv, "n:d:s:S:x:")) != -1) {
+		if (c == 'n')
+			name = optarg;
+		else if (c == 'S')
+			master = optarg;	/* between daemons */
+		else if (c != 'd' && c != 's' && c != 'x')
+			usage();
+	}
+	fd = listen_open();
+	if (fd < 0)
+		fail("cannot listen for tasks", fd);
+	log_open();
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	ret = epoll_fd < 0 ? -errno : signals_init();
+	if (!ret)
+		ret = tasks_init(fd);
+	if (ret)
+		fail("cannot start", ret);
+	ret = sci_ep_open(&endpoint, 0, SCI_EP_SINGLE_THREAD);
+	if (ret)
+		fail("cannot open an endpoint", ret);
+	sci_ep_set(endpoint, SCI_PARAM_UNEXPECTED_MAX, UINT64_MAX);
+	watch_add(&sci_watch, dup(sci_ep_fd(endpoint)), EPOLLIN, sci_ready);
+	ret = hosts_init(name, master);
+	if (ret)
+		fail("cannot reach the master", ret);
+	report(0);
+	say("ready");
+	loop();
+	hosts_fini();
+	sci_ep_close(endpoint);
+	say("ended");
+	return 0;
+}

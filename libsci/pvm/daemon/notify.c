@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Notifications: each daemon keeps those that its own tasks have asked for. */
+
+#include <stdlib.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+
+/*
+ * struct interest - what a task wants to hear of
+ * @what: PvmTaskExit, PvmHostDelete or PvmHostAdd
+ * @tid: task or host; of PvmHostAdd: how often still, -1: always
+ */
+struct interest {
+	struct list link;
+	int task;
+	int what;
+	int ctx;
+	int tag;
+	int tid;
+};
+
+static struct list interests = { &interests, &interests };
+
+static void interest_free(struct interest *i)
+{
+	list_del(&i->link);
+	free(i);
+}
+
+/* Tell the task of @n numbers, with their count before them if it asks so. */
+static void interest_tell(const struct interest *i, const int *tids, int n, bool count)
+{
+	uint8_t *body = malloc(((size_t)n + 1) * 4), *at = body;
+
+	if (!body)
+		return;
+	if (count) {
+		put_word(at, (uint32_t)n);
+		at += 4;
+	}
+	for (int j = 0; j < n; j++, at += 4)
+		put_word(at, (uint32_t)tids[j]);
+	message_send(i->task, (int)TID_DAEMON, i->ctx, i->tag, body, (size_t)(at - body));
+	free(body);
+}
+
+static void event(int what, int tid)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &interests) {
+		struct interest *i = container_of(l, struct interest, link);
+
+		if (i->what != what || i->tid != tid)
+			continue;
+		interest_tell(i, &tid, 1, false);
+		interest_free(i);
+	}
+}
+
+void notify_task(int tid)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &interests) {
+		struct interest *i = container_of(l, struct interest, link);
+
+		if (tid_among(i->task, tid))
+			interest_free(i);
+	}
+	list_for_each_safe(l, next, &interests) {
+		struct interest *i = container_of(l, struct interest, link);
+
+		if (i->what != PvmTaskExit || !tid_among(i->tid, tid))
+			continue;
+		interest_tell(i, &i->tid, 1, false);
+		interest_free(i);
+	}
+}
+
+void notify_host_gone(int host)
+{
+	event(PvmHostDelete, (int)TID_OF_HOST(host));
+}
+
+void notify_hosts_new(const int *tids, int n)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &interests) {
+		struct interest *i = container_of(l, struct interest, link);
+
+		if (i->what != PvmHostAdd)
+			continue;
+		interest_tell(i, tids, n, true);
+		if (i->tid > 0 && !--i->tid)
+			interest_free(i);
+	}
+}
+
+/* Whether what is waited for has happened already; ask the task's host otherwise. */
+static bool gone(int what, int tid)
+{
+	int host = (int)TID_HOST(tid);
+	struct frame f = { 0 };
+	struct frame_head *h;
+
+	if (!hosts[host] || hosts[host]->starting)
+		return true;
+	if (what != PvmTaskExit)
+		return false;
+	if (host == own_host)
+		return !task_find(tid);
+	frame_begin(&f, OP_CHECK, 0);
+	frame_i32(&f, tid);
+	h = frame_head(&f);
+	if (h) {
+		h->src = TID_OF_HOST(own_host);
+		host_send(host, h, h + 1);
+	}
+	frame_free(&f);
+	return false;
+}
+
+static int interest_add(const struct interest *want)
+{
+	struct interest *i = malloc(sizeof(*i));
+
+	if (!i)
+		return PvmNoMem;
+	*i = *want;
+	list_add_tail(&i->link, &interests);
+	if (i->what != PvmHostAdd && gone(i->what, i->tid))
+		event(i->what, i->tid);
+	return 0;
+}
+
+/* What is cancelled is told of at once. */
+static void interest_cancel(const struct interest *want)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &interests) {
+		struct interest *i = container_of(l, struct interest, link);
+
+		if (i->task != want->task || i->what != want->what ||
+		    i->tag != want->tag || i->ctx != want->ctx)
+			continue;
+		if (i->what == PvmHostAdd) {
+			interest_tell(i, NULL, 0, true);
+			interest_free(i);
+		} else if (i->tid == want->tid) {
+			interest_tell(i, &i->tid, 1, false);
+			interest_free(i);
+		}
+	}
+}
+
+void notify_serve(const struct frame_head *head, struct body *b)
+{
+	struct interest want = { .task = (int)head->src, .what = body_i32(b) };
+	bool cancel = want.what & PvmNotifyCancel;
+	const void *v;
+	int count, n, ret = 0;
+
+	want.what &= ~PvmNotifyCancel;
+	want.ctx = body_i32(b);
+	want.tag = body_i32(b);
+	count = body_i32(b);
+	n = body_ints(b, &v);
+	if (b->bad) {
+		answer(head, PvmBadParam, NULL);
+		return;
+	}
+	/* the answer comes before the messages */
+	answer(head, 0, NULL);
+	if (want.what == PvmHostAdd) {
+		struct list *l, *next;
+
+		if (cancel) {
+			interest_cancel(&want);
+			return;
+		}
+		list_for_each_safe(l, next, &interests) {
+			struct interest *i = container_of(l, struct interest, link);
+
+			if (i->what == PvmHostAdd && i->task == want.task &&
+			    i->tag == want.tag && i->ctx == want.ctx)
+				interest_free(i);
+		}
+		want.tid = count;
+		if (count)
+			ret = interest_add(&want);
+		n = 0;
+	}
+	for (int i = 0; i < n && !ret; i++) {
+		want.tid = ints_at(v, i);
+		if (want.what == PvmHostDelete)
+			want.tid = (int)TID_OF_HOST(TID_HOST(want.tid));
+		if (cancel)
+			interest_cancel(&want);
+		else
+			ret = interest_add(&want);
+	}
+}

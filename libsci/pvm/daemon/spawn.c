@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Starting tasks, and what they print. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+
+#define OUTPUT_SIZE	4096
+#define WORDS_MAX	65536		/* arguments, or variables */
+
+enum { TO_EOF = 0, TO_SPAWN = -1, TO_NEW = -2 };
+
+/* A request to start tasks; strings lie in the request. */
+struct order {
+	const char *file;
+	const char *dir;
+	int flag;
+	int count;
+	char **argv;			/* [0] is the path, NULL behind the last */
+	const char **env;		/* name, value, ... NULL */
+	int ptid, ctx;
+	int opt[OPTS];
+};
+
+/* ---- output ---- */
+
+void output_event(struct task *t, int event)
+{
+	uint8_t body[12];
+
+	if (!tid_is_task(t->opt[OPT_OUT_TID]) || !t->shown_tid)
+		return;
+	put_word(body, (uint32_t)t->shown_tid);
+	put_word(body + 4, (uint32_t)event);
+	put_word(body + 8, (uint32_t)t->ptid);
+	message_send(t->opt[OPT_OUT_TID], (int)(TID_DAEMON | TID_OF_HOST(own_host)),
+		     t->opt[OPT_OUT_CTX], t->opt[OPT_OUT_TAG], body,
+		     event == TO_EOF ? 8 : 12);
+}
+
+static void output_bytes(struct task *t, const char *data, size_t len)
+{
+	uint8_t body[8 + OUTPUT_SIZE + 3] = { 0 };
+
+	if (!tid_is_task(t->opt[OPT_OUT_TID])) {
+		say("[t%x] %.*s", (unsigned int)t->shown_tid,
+		    (int)(len && data[len - 1] == '\n' ? len - 1 : len), data);
+		return;
+	}
+	put_word(body, (uint32_t)t->shown_tid);
+	put_word(body + 4, (uint32_t)len);
+	memcpy(body + 8, data, len);
+	message_send(t->opt[OPT_OUT_TID], (int)(TID_DAEMON | TID_OF_HOST(own_host)),
+		     t->opt[OPT_OUT_CTX], t->opt[OPT_OUT_TAG], body,
+		     8 + ((len + 3) & ~(size_t)3));
+}
+
+static void output_ready(struct watch *w, uint32_t events)
+{
+	struct task *t = container_of(w, struct task, output);
+	char data[OUTPUT_SIZE];
+	ssize_t n = read(w->fd, data, sizeof(data));
+
+	(void)events;
+	if (n > 0)
+		output_bytes(t, data, (size_t)n);
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	watch_del(w);
+	output_event(t, TO_EOF);
+	/* the last that was known of it, unless it is a task still */
+	if (!t->tid)
+		task_end(t);
+}
+
+/* ---- the program ---- */
+
+static bool runs(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+/* @path, of PATH_MAX bytes, is where @file is in the search path. */
+static bool program_find(const char *file, char *path)
+{
+	const char *home = getenv("HOME"), *root = getenv("PVM_ROOT"), *more;
+	const char *s, *end;
+	char list[4 * PATH_MAX];
+
+	if (strchr(file, '/')) {
+		snprintf(path, PATH_MAX, "%s", file);
+		return file[0] != '/' || runs(path);
+	}
+	more = getenv("PVM_PATH");
+	snprintf(list, sizeof(list), "%s%s%s/pvm3/bin/" ARCH_NAME ":%s/bin/" ARCH_NAME,
+		 more ? more : "", more ? ":" : "", home ? home : "",
+		 root && *root ? root : "/usr/lib/pvm3");
+	for (s = list; *s; s = *end ? end + 1 : end) {
+		end = strchrnul(s, ':');
+		snprintf(path, PATH_MAX, "%.*s/%s", (int)(end - s), s, file);
+		if (end > s && runs(path))
+			return true;
+	}
+	return false;
+}
+
+/* In the child. */
+static __attribute__((noreturn)) void
+program_run(const struct order *o, int out, const char *node)
+{
+	sigset_t none;
+	char pid[16];
+	int null = open("/dev/null", O_RDONLY);
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	/* a daemon that is killed takes its tasks along */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	setpgid(0, 0);
+	dup2(null, 0);
+	dup2(out, 1);
+	dup2(out, 2);
+	for (int i = 0; o->env[i]; i += 2)
+		setenv(o->env[i], o->env[i + 1], 1);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("PVMEPID", pid, 1);
+	if (node)
+		setenv("SCI_NODE", node, 1);
+	if (o->dir[0] && chdir(o->dir))
+		_exit(126);
+	execv(o->argv[0], o->argv);
+	_exit(127);
+}
+
+/* Start one task. Return: its tid or a PVM error. */
+static int task_start(const struct order *o)
+{
+	struct task *t;
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC))
+		return PvmOutOfRes;
+	fcntl(p[0], F_SETFL, O_NONBLOCK);
+	t = task_new();
+	if (!t)
+		goto no_task;
+	t->tid = t->shown_tid = tid_new();
+	t->name = strdup(o->file);
+	t->ptid = o->ptid;
+	t->ctx = o->ctx;
+	memcpy(t->opt, o->opt, sizeof(t->opt));
+	if (!t->tid || watch_add(&t->output, p[0], EPOLLIN, output_ready))
+		goto no_room;
+	fflush(NULL);
+	t->pid = fork();
+	if (t->pid < 0)
+		goto no_process;
+	if (!t->pid)
+		program_run(o, p[1], getenv("SCI_NODE"));
+	t->child = true;
+	close(p[1]);
+	output_event(t, TO_SPAWN);
+	return t->tid;
+no_process:
+	watch_del(&t->output);
+	p[0] = -1;
+no_room:
+	t->tid = 0;
+	t->output.fd = -1;
+	task_end(t);
+no_task:
+	if (p[0] >= 0)
+		close(p[0]);
+	close(p[1]);
+	return PvmOutOfRes;
+}
+
+/* ---- requests ---- */
+
+static void *words_alloc(struct body *b, int n, size_t more)
+{
+	if (n < 0 || n > WORDS_MAX) {
+		b->bad = true;
+		n = 0;
+	}
+	return calloc((size_t)n + more, sizeof(char *));
+}
+
+static bool order_read(struct order *o, struct body *b)
+{
+	int n;
+
+	o->file = body_str(b);
+	o->flag = body_i32(b);
+	o->dir = body_str(b);
+	o->count = body_i32(b);
+	n = body_i32(b);
+	o->argv = words_alloc(b, n, 2);
+	for (int i = 0; i < n && o->argv && !b->bad; i++)
+		o->argv[i + 1] = (char *)body_str(b);
+	n = body_i32(b) * 2;
+	o->env = words_alloc(b, n, 1);
+	for (int i = 0; i < n && o->env && !b->bad; i++)
+		o->env[i] = body_str(b);
+	o->ptid = body_i32(b);
+	o->ctx = body_i32(b);
+	for (int i = 0; i < OPTS; i++)
+		o->opt[i] = body_i32(b);
+	return o->argv && o->env && !b->bad && o->count > 0 && *o->file;
+}
+
+void spawn_serve(const struct frame_head *head, struct body *b)
+{
+	struct order o = { 0 };
+	struct frame f = { 0 };
+	char path[PATH_MAX];
+	int *tids = NULL, error = 0;
+
+	if (!order_read(&o, b) || o.count > (int)TID_LOCAL_MASK)
+		error = PvmBadParam;
+	else if (halting)
+		error = PvmOutOfRes;
+	else if (!(tids = calloc((size_t)o.count, sizeof(int))))
+		error = PvmNoMem;
+	if (!error) {
+		bool found = program_find(o.file, path);
+
+		o.argv[0] = path;
+		for (int i = 0; i < o.count; i++)
+			tids[i] = found ? task_start(&o) : PvmNoFile;
+		frame_begin(&f, OP_REPLY, 0);
+		frame_ints(&f, tids, o.count);
+	}
+	answer(head, error, error ? NULL : &f);
+	free(tids);
+	free(o.argv);
+	free(o.env);
+}
+
+/* Whether the host fits what a task has asked for. */
+static bool host_fits(const struct host *h, int flag, const char *where, int src_host)
+{
+	bool fits = true;
+
+	if (flag & PvmTaskHost)
+		fits = !strcmp(where, ".") ? h->index == src_host :
+			!strcmp(where, h->name);
+	else if (flag & PvmTaskArch)
+		fits = !strcmp(where, h->arch);
+	return flag & PvmHostCompl ? !fits : fits;
+}
+
+/* Hosts for n tasks, in turn, from where the last request has stopped. */
+void pick_serve(const struct frame_head *head, struct body *b)
+{
+	static int last;
+	int flag = body_i32(b), from = (int)TID_HOST(head->src), n, fit = 0, at;
+	const char *where = body_str(b);
+	struct frame f = { 0 };
+	int *picked;
+
+	n = body_i32(b);
+	picked = n > 0 && n <= (int)TID_LOCAL_MASK ? calloc((size_t)n, sizeof(int)) : NULL;
+	for (int i = 1; i <= (int)HOST_MAX; i++)
+		fit += hosts[i] && !hosts[i]->starting &&
+			host_fits(hosts[i], flag, where, from);
+	if (!picked || b->bad || !fit) {
+		answer(head, picked && !b->bad ? PvmNoHost : PvmBadParam, NULL);
+		free(picked);
+		return;
+	}
+	at = last;
+	for (int i = 0; i < n; i++) {
+		do {
+			at = at % (int)HOST_MAX + 1;
+		} while (!hosts[at] || hosts[at]->starting ||
+			 !host_fits(hosts[at], flag, where, from));
+		picked[i] = (int)TID_OF_HOST(at);
+	}
+	last = at;
+	frame_begin(&f, OP_REPLY, 0);
+	frame_ints(&f, picked, n);
+	answer(head, 0, &f);
+	free(picked);
+}

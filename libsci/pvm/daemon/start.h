@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Starting daemons on other hosts. */
+#ifndef LIBSCI_PVM_START_H
+#define LIBSCI_PVM_START_H
+
+#include <stdbool.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+
+/*
+ * Start the daemon of @h, with a secret that it says hello with: on a virtual node of
+ * this machine by itself, elsewhere through a remote shell. Return: 0 or a PVM error.
+ */
+int host_start(struct host *h);
+
+/* Whether @name may be given to a remote shell. */
+bool host_name_good(const char *name);
+
+/* In the daemon that was started: the secret from its standard input. */
+int secret_read(char secret[33]);
+
+/* A request to add @n hosts; it is answered and freed when all have a result. */
+struct add *add_new(const struct frame_head *head, int n);
+/* The result of host @slot; -1: all have been begun. */
+void add_done(struct add *a, int slot, int result);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: frames
+ *
+ * Tasks and daemons exchange frames: a head, and a body of numbers and strings in
+ * the byte order of the host. A task talks to its own daemon through a Unix socket.
+ * Daemons pass frames on as messages of libsci. Messages between tasks are no frames:
+ * they go from endpoint to endpoint.
+ *
+ * A request names the host that answers it in @dst. The daemon of the sender fills
+ * in @src. The answer is an OP_REPLY with the same @seq, sent to @src.
+ */
+#ifndef LIBSCI_PVM_FRAME_H
+#define LIBSCI_PVM_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRAME_MAX	(1u << 30)	/* bytes of a body */
+#define FRAME_VERSION	1
+
+/*
+ * Task ids, as in PVM: bit 31 names a daemon, then 12 bits of host and 18 bits that
+ * the host's daemon counts. The daemon of host 1 is 0x40000 in tables of hosts.
+ */
+#define TID_DAEMON	0x80000000u
+#define TID_HOST_SHIFT	18
+#define TID_HOST_MASK	0x3ffc0000u
+#define TID_LOCAL_MASK	0x0003ffffu
+#define TID_HOST(tid)	(((uint32_t)(tid) & TID_HOST_MASK) >> TID_HOST_SHIFT)
+#define TID_OF_HOST(h)	((uint32_t)(h) << TID_HOST_SHIFT)
+#define HOST_MAX	0xfffu
+#define TO_OWN		0u		/* destination: the daemon of the sender */
+#define TO_MASTER	TID_DAEMON	/* ... the first daemon */
+
+/* A task id that a program may send to: of a task, not of a daemon or a group. */
+static inline bool tid_is_task(int tid)
+{
+	return tid > 0 && TID_HOST(tid) && ((uint32_t)tid & TID_LOCAL_MASK) &&
+	       !((uint32_t)tid & ~(TID_HOST_MASK | TID_LOCAL_MASK));
+}
+
+enum frame_op {
+	OP_REPLY = 1,
+	OP_MSG,		/* ctx, tag, wid, enc, body: a PVM message to task @dst */
+	OP_ENROL,	/* version, pid it was started as, node, endpoint */
+	OP_EXIT,
+	OP_SPAWN,	/* see pvm_spawn() */
+	OP_SIBLINGS,	/* list of tids: those of one spawn; to the daemon of @dst */
+	OP_GET_SIBLINGS,
+	OP_WHERE,	/* tid: node, endpoint; waits until the task has enrolled */
+	OP_SIGNAL,	/* tid, signal */
+	OP_TASKS,	/* tid or 0 */
+	OP_CONFIG,
+	OP_PICK,	/* flags, where, n: hosts for n tasks */
+	OP_NOTIFY,	/* what, ctx, tag, count, tids */
+	OP_CONTEXT,	/* 0: a new one; else this is given back */
+	OP_PUTINFO,	/* name, flags, enc, body: index */
+	OP_RECVINFO,	/* name, index, flags */
+	OP_DELINFO,	/* name, index, flags */
+	OP_MBOXES,	/* pattern */
+	OP_MBOX_RESET,	/* list of tids whose entries stay */
+	OP_ADDHOSTS,	/* list of names: list of tids or errors */
+	OP_DELHOSTS,
+	OP_HALT,
+	OP_CLOCK,	/* seconds, microseconds of @dst */
+	OP_SETOPT,	/* enum task_opt, value */
+	OP_GROUP,	/* enum group_op, name, a number */
+	/* between daemons */
+	OP_HELLO,	/* secret, name, architecture, node, endpoint */
+	OP_HOSTS,	/* the table of hosts */
+	OP_EXITED,	/* tid */
+	OP_CHECK,	/* tid: answer OP_EXITED if there is no such task */
+	OP_BYE		/* end: all your tasks, and yourself */
+};
+
+enum task_opt { OPT_OUT_TID, OPT_OUT_CTX, OPT_OUT_TAG, OPT_TRACE_TID, OPT_TRACE_CTX,
+	OPT_TRACE_TAG, OPTS };
+
+struct frame_head {
+	uint32_t len;		/* of the body */
+	uint16_t op;
+	uint16_t reserved;
+	int32_t status;
+	uint32_t seq;
+	uint32_t src;
+	uint32_t dst;
+};
+
+/* A frame that grows; the head is its first bytes. Zeroed is empty. */
+struct frame {
+	uint8_t *data;
+	size_t len;
+	size_t cap;
+	bool failed;		/* no memory: it must not be sent */
+};
+
+/* Begin a frame. @f holds nothing. */
+void frame_begin(struct frame *f, enum frame_op op, uint32_t dst);
+void frame_free(struct frame *f);
+void frame_i32(struct frame *f, int32_t value);
+/* NULL is the empty string. */
+void frame_str(struct frame *f, const char *s);
+/* Bytes, with their number before them. */
+void frame_bytes(struct frame *f, const void *data, size_t len);
+void frame_ints(struct frame *f, const int *v, int n);
+
+/* The head, with its length right. NULL: @f has failed. */
+struct frame_head *frame_head(struct frame *f);
+
+/* The body of a frame that is being read. A read past its end sets @bad. */
+struct body {
+	const uint8_t *at;
+	size_t left;
+	bool bad;
+};
+
+int32_t body_i32(struct body *b);
+/* A string inside the body, "" if there is none. */
+const char *body_str(struct body *b);
+const void *body_bytes(struct body *b, size_t *len);
+/* A list of numbers: how many; @v is inside the body and need not be aligned. */
+int body_ints(struct body *b, const void **v);
+int ints_at(const void *v, int i);
+
+/*
+ * frame_next() - take a frame off the front of a stream's bytes
+ * @head: is filled
+ * @body: points into @data
+ *
+ * Return: bytes that it is long; 0: it is not all here; -EPROTO: it is none.
+ */
+long frame_next(const uint8_t *data, size_t len, struct frame_head *head,
+		struct body *body);
+
+/*
+ * The address of the daemon's socket: an abstract name made of the fabric, the
+ * node, the user and PVM_VMID. Return: its length.
+ */
+struct sockaddr_un;
+unsigned int pvm_sock_addr(struct sockaddr_un *un);
+
+/* Whether the process at the other end of @fd belongs to this user; its pid. */
+bool pvm_same_user(int fd, int *pid);
+
+#endif

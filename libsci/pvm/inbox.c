@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The inbox: handlers see a message first, then receives pick it. */
+
+#include "libsci/pvm/lib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- handlers ---- */
+
+struct handler {
+	int id;
+	int src, tag, ctx;
+	int (*run)(int mid);
+};
+
+static struct handler *handlers;
+static int nhandlers;
+static int handler_ids;
+
+static bool any_or(int want, int value)
+{
+	return want == -1 || want == value;
+}
+
+static struct handler *handler_for(const struct pvmminfo *info)
+{
+	for (int i = 0; i < nhandlers; i++) {
+		struct handler *h = &handlers[i];
+
+		if (any_or(h->src, info->src) && any_or(h->tag, info->tag) &&
+		    any_or(h->ctx, info->ctx))
+			return h;
+	}
+	return NULL;
+}
+
+/* Run @h with @b as the receive buffer; the buffers of the program stay. */
+static void handler_run(const struct handler *h, struct buf *b)
+{
+	int (*run)(int) = h->run;
+	struct buf *sbuf = pv_me.sbuf, *rbuf = pv_me.rbuf;
+	int smid = sbuf ? sbuf->mid : 0, rmid = rbuf ? rbuf->mid : 0;
+	int mid;
+
+	list_del(&b->link);
+	b->queued = false;
+	mid = pv_buf_fetch(b) ? PvmBadMsg : pv_buf_name(b);
+	if (mid < 0) {
+		pv_buf_free(b);
+		return;
+	}
+	pv_me.handling++;
+	pv_me.sbuf = NULL;
+	pv_me.rbuf = b;
+	run(mid);
+	/* the handler may have freed any of them */
+	if (pv_buf_find(mid) == b)
+		pv_buf_free(b);
+	pv_me.sbuf = pv_buf_find(smid);
+	pv_me.rbuf = pv_buf_find(rmid);
+	pv_me.handling--;
+}
+
+/* Show the handlers what they have not seen. A handler may itself take messages in. */
+static void handlers_run(void)
+{
+	struct list *l = pv_me.inbox.next;
+
+	while (l != &pv_me.inbox) {
+		struct buf *b = container_of(l, struct buf, link);
+		struct handler *h = b->fresh ? handler_for(&b->info) : NULL;
+
+		b->fresh = false;
+		l = l->next;
+		if (h) {
+			handler_run(h, b);
+			l = pv_me.inbox.next;
+		}
+	}
+}
+
+void pv_inbox_add(struct buf *b)
+{
+	if (pv_output_take(b))
+		return;
+	list_add_tail(&b->link, &pv_me.inbox);
+	b->queued = true;
+	if (nhandlers && !pv_me.handling)
+		handlers_run();
+}
+
+PVM_API int pvm_addmhf(int src, int tag, int ctx, int (*func)(int))
+{
+	struct handler *h;
+
+	if (!func || src < -1 || tag < -1 || ctx < -1)
+		return lpvmerr("pvm_addmhf", PvmBadParam);
+	for (int i = 0; i < nhandlers; i++) {
+		h = &handlers[i];
+		if (h->src == src && h->tag == tag && h->ctx == ctx)
+			return PvmExists;
+	}
+	h = realloc(handlers, (size_t)(nhandlers + 1) * sizeof(*h));
+	if (!h)
+		return lpvmerr("pvm_addmhf", PvmNoMem);
+	handlers = h;
+	h[nhandlers++] = (struct handler){
+		.id = handler_ids, .src = src, .tag = tag, .ctx = ctx, .run = func,
+	};
+	/* messages that are here already are for receives */
+	for (struct list *l = pv_me.inbox.next; l != &pv_me.inbox; l = l->next)
+		container_of(l, struct buf, link)->fresh = false;
+	return handler_ids++;
+}
+
+PVM_API int pvm_delmhf(int id)
+{
+	if (id < 0)
+		return lpvmerr("pvm_delmhf", PvmBadParam);
+	for (int i = 0; i < nhandlers; i++) {
+		if (handlers[i].id != id)
+			continue;
+		memmove(&handlers[i], &handlers[i + 1],
+			(size_t)(--nhandlers - i) * sizeof(*handlers));
+		return PvmOk;
+	}
+	return lpvmerr("pvm_delmhf", PvmNotFound);
+}
+
+PVM_API void pvmdisplaymhfinfo(void);
+
+PVM_API void pvmdisplaymhfinfo(void)
+{
+	printf("%d message handlers\n", nhandlers);
+	for (int i = 0; i < nhandlers; i++)
+		printf("  handler %d: src %x tag %d ctx %d\n", handlers[i].id,
+		       (unsigned int)handlers[i].src, handlers[i].tag, handlers[i].ctx);
+}
+
+/* ---- matching ---- */
+
+/* The message that the program's own function ranks highest. */
+static struct buf *inbox_find_ranked(int tid, int tag, int *error)
+{
+	struct buf *best = NULL;
+	struct list *l, *next;
+	int best_rank = 0;
+
+	list_for_each_safe(l, next, &pv_me.inbox) {
+		struct buf *b = container_of(l, struct buf, link);
+		int rank;
+
+		if (pv_buf_name(b) < 0)
+			continue;
+		rank = pv_me.compare(b->mid, tid, tag);
+		if (rank < 0) {
+			*error = rank;
+			return NULL;
+		}
+		if (rank == 1)
+			return b;
+		if (rank > best_rank) {
+			best = b;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+struct buf *pv_inbox_find(int tid, int tag, int *error)
+{
+	*error = 0;
+	if (pv_me.compare)
+		return inbox_find_ranked(tid, tag, error);
+	for (struct list *l = pv_me.inbox.next; l != &pv_me.inbox; l = l->next) {
+		struct buf *b = container_of(l, struct buf, link);
+
+		if (b->info.ctx == pvmmyctx && any_or(tid, b->info.src) &&
+		    any_or(tag, b->info.tag))
+			return b;
+	}
+	return NULL;
+}
+
+void pv_inbox_take(struct buf *b)
+{
+	list_del(&b->link);
+	b->queued = false;
+}
+
+PVM_API int (*pvm_recvf(int (*compare)(int, int, int)))(int, int, int)
+{
+	int (*old)(int, int, int) = pv_me.compare;
+
+	pv_me.compare = compare;
+	return old;
+}

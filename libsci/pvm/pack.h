@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Data types of messages. */
+#ifndef LIBSCI_PVM_PACK_H
+#define LIBSCI_PVM_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of an item of type PVM_INT and so on; 0: there is no such type. */
+int pv_type_size(int type);
+
+/* Pack into, and unpack from, the current buffers. Return: 0 or a PVM error. */
+int pv_pack(int type, const void *items, int n, int stride);
+int pv_unpack(int type, void *items, int n, int stride);
+int pv_pack_str(const char *s);
+
+/* Unpack a string of at most @max bytes with its zero; -1: of any length. */
+int pv_unpack_str(char *s, long max);
+
+#endif

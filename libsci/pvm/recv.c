@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Receives and probes. */
+
+#include "libsci/pvm/lib.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libsci/pvm/pack.h"
+
+struct seek {
+	int tid;
+	int tag;
+	int error;
+	struct buf *found;
+};
+
+static bool seek_done(void *arg)
+{
+	struct seek *s = arg;
+
+	s->found = pv_inbox_find(s->tid, s->tag, &s->error);
+	return s->found || s->error;
+}
+
+/* The message for (@tid, @tag), still in the inbox. Return: 1, 0 or a PVM error. */
+static int seek(struct seek *s, int tid, int tag, int64_t deadline)
+{
+	int ret = pv_task_ready();
+
+	*s = (struct seek){ .tid = tid, .tag = tag };
+	if (ret < 0)
+		return ret;
+	if (tid < -1 || tag < -1)
+		return PvmBadParam;
+	ret = pv_wait_for(seek_done, s, deadline);
+	if (s->error)
+		return s->error;
+	return s->found ? 1 : ret == PvmNoData ? 0 : ret;
+}
+
+/* Receive, and make the message the receive buffer. */
+static int recv_by(const char *call, int tid, int tag, int64_t deadline)
+{
+	struct seek s;
+	int ret = seek(&s, tid, tag, deadline);
+
+	if (ret <= 0)
+		return pv_report(call, ret);
+	ret = pv_buf_name(s.found);
+	if (ret < 0)
+		return lpvmerr(call, ret);
+	pv_inbox_take(s.found);
+	pv_buf_free(pv_me.rbuf);
+	pv_me.rbuf = s.found;
+	return ret;
+}
+
+PVM_API int pvm_recv(int tid, int tag)
+{
+	return recv_by("pvm_recv", tid, tag, -1);
+}
+
+PVM_API int pvm_nrecv(int tid, int tag)
+{
+	return recv_by("pvm_nrecv", tid, tag, 0);
+}
+
+PVM_API int pvm_trecv(int tid, int tag, struct timeval *tmout)
+{
+	int64_t deadline = -1;
+
+	if (tmout && (tmout->tv_sec < 0 || tmout->tv_usec < 0 ||
+		      tmout->tv_sec > INT32_MAX))
+		return lpvmerr("pvm_trecv", PvmBadParam);
+	if (tmout)
+		deadline = tmout->tv_sec || tmout->tv_usec ?
+			pv_now_us() + (int64_t)tmout->tv_sec * 1000000 + tmout->tv_usec : 0;
+	return recv_by("pvm_trecv", tid, tag, deadline);
+}
+
+PVM_API int pvm_probe(int tid, int tag)
+{
+	struct seek s;
+	int ret = seek(&s, tid, tag, 0);
+
+	if (ret > 0)
+		ret = pv_buf_name(s.found);
+	return pv_report("pvm_probe", ret);
+}
+
+/* The bytes of @b into @to, straight from the sender if they are still there. */
+static int buf_deliver(struct buf *b, void *to, size_t size)
+{
+	struct iovec iov = { to, size < b->len ? size : b->len };
+	struct sci_msg *msg = b->msg;
+	struct sci_req *req;
+	int ret;
+
+	if (!msg) {
+		if (iov.iov_len)
+			memcpy(to, b->data, iov.iov_len);
+		return 0;
+	}
+	ret = sci_msg_recv(msg, &iov, iov.iov_len ? 1 : 0, &req);
+	if (ret == -ENOMEM)
+		return PvmNoMem;
+	b->msg = NULL;
+	list_del(&b->late);
+	if (!ret)
+		ret = sci_wait(req, -1, NULL);
+	return ret && ret != -EMSGSIZE ? PvmBadMsg : 0;
+}
+
+PVM_API int pvm_precv(int tid, int tag, void *data, int len, int type, int *rtid,
+		      int *rtag, int *rlen)
+{
+	int size = pv_type_size(type);
+	struct seek s;
+	int ret;
+
+	if (len < 0 || !size || (len && !data))
+		return lpvmerr("pvm_precv", PvmBadParam);
+	ret = seek(&s, tid, tag, -1);
+	if (ret <= 0)
+		return lpvmerr("pvm_precv", ret);
+	pv_inbox_take(s.found);
+	if (rtid)
+		*rtid = s.found->info.src;
+	if (rtag)
+		*rtag = s.found->info.tag;
+	if (rlen)
+		*rlen = s.found->info.len;
+	ret = buf_deliver(s.found, data, (size_t)len * (size_t)size);
+	pv_buf_free(s.found);
+	return pv_report("pvm_precv", ret);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Requests to the daemon, and what it sends by itself. */
+
+#include "libsci/pvm/lib.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define READ_SIZE	(64u << 10)
+#define WAITING_MAX	16		/* answers that are waited for at once */
+
+static struct answer *waiting[WAITING_MAX];
+static int nwaiting;
+
+static int send_all(const void *data, size_t len)
+{
+	const char *at = data;
+
+	while (len) {
+		ssize_t n = send(pv_me.sock, at, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return PvmSysErr;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Send @f and free it; its number is @seq. */
+static int frame_post(struct frame *f, uint32_t seq)
+{
+	struct frame_head *head = frame_head(f);
+	int ret = PvmNoMem;
+
+	if (head) {
+		head->seq = seq;
+		ret = pv_me.sock < 0 ? PvmSysErr : send_all(head, f->len);
+	}
+	frame_free(f);
+	return ret;
+}
+
+int pv_request_post(struct frame *f)
+{
+	return frame_post(f, 0);
+}
+
+int pv_request_start(struct frame *f, struct answer *a)
+{
+	int ret;
+
+	*a = (struct answer){ .seq = ++pv_me.seq ? pv_me.seq : ++pv_me.seq };
+	if (nwaiting == WAITING_MAX) {
+		frame_free(f);
+		return PvmOutOfRes;
+	}
+	ret = frame_post(f, a->seq);
+	if (!ret)
+		waiting[nwaiting++] = a;
+	return ret;
+}
+
+static void answer_forget(const struct answer *a)
+{
+	for (int i = 0; i < nwaiting; i++)
+		if (waiting[i] == a)
+			waiting[i] = waiting[--nwaiting];
+}
+
+static bool answer_came(void *arg)
+{
+	return ((struct answer *)arg)->came;
+}
+
+int pv_answer_wait(struct answer *a)
+{
+	int ret = pv_wait_for(answer_came, a, -1);
+
+	answer_forget(a);
+	return ret ? ret : a->status;
+}
+
+void pv_answer_free(struct answer *a)
+{
+	answer_forget(a);
+	free(a->bytes);
+	a->bytes = NULL;
+}
+
+int pv_request(struct frame *f, struct answer *a)
+{
+	struct answer own;
+	struct answer *to = a ? a : &own;
+	int ret = pv_request_start(f, to);
+
+	if (!ret)
+		ret = pv_answer_wait(to);
+	if (!a)
+		pv_answer_free(to);
+	return ret;
+}
+
+/* ---- what comes ---- */
+
+static void reply_came(const struct frame_head *head, const struct body *b)
+{
+	for (int i = 0; i < nwaiting; i++) {
+		struct answer *a = waiting[i];
+
+		if (a->seq != head->seq || a->came)
+			continue;
+		a->bytes = malloc(b->left ? b->left : 1);
+		a->status = a->bytes ? head->status : PvmNoMem;
+		if (a->bytes) {
+			memcpy(a->bytes, b->at, b->left);
+			a->body = (struct body){ .at = a->bytes, .left = b->left };
+		}
+		a->came = true;
+		return;
+	}
+}
+
+static void message_came(const struct frame_head *head, struct body *b)
+{
+	int ctx = body_i32(b), tag = body_i32(b), wid = body_i32(b), enc = body_i32(b);
+	size_t len;
+	const void *data = body_bytes(b, &len);
+	struct buf *m = b->bad ? NULL : pv_buf_new(enc);
+	uint8_t *room = m ? pv_buf_room(m, len) : NULL;
+
+	if (!m || (!room && len)) {
+		pv_buf_free(m);
+		return;
+	}
+	if (len)
+		memcpy(room, data, len);
+	m->info = (struct pvmminfo){
+		.len = (int)len, .ctx = ctx, .tag = tag, .wid = wid, .enc = enc,
+		.src = (int)head->src, .dst = pvmmytid,
+	};
+	pv_inbox_add(m);
+}
+
+/* Take the frames that are whole out of the bytes read; how many. */
+static int frames_take(void)
+{
+	struct frame_head head;
+	struct body b;
+	size_t at = 0;
+	long n;
+	int count = 0;
+
+	while ((n = frame_next(pv_me.in + at, pv_me.in_len - at, &head, &b)) > 0) {
+		if (head.op == OP_REPLY)
+			reply_came(&head, &b);
+		else if (head.op == OP_MSG)
+			message_came(&head, &b);
+		at += (size_t)n;
+		count++;
+	}
+	memmove(pv_me.in, pv_me.in + at, pv_me.in_len - at);
+	pv_me.in_len -= at;
+	return n < 0 ? -1 : count;
+}
+
+int pv_request_read(void)
+{
+	ssize_t n;
+
+	if (pv_me.sock < 0)
+		return -1;
+	if (pv_me.in_cap - pv_me.in_len < READ_SIZE) {
+		size_t cap = pv_me.in_cap * 2 + READ_SIZE;
+		uint8_t *in = realloc(pv_me.in, cap);
+
+		if (!in)
+			return -1;
+		pv_me.in = in;
+		pv_me.in_cap = cap;
+	}
+	n = recv(pv_me.sock, pv_me.in + pv_me.in_len, pv_me.in_cap - pv_me.in_len,
+		 MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (!n)
+		return -1;
+	pv_me.in_len += (size_t)n;
+	return frames_take();
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Starting tasks: on which hosts, with what environment. */
+
+#include "libsci/pvm/lib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+#define SPAWN_MAX	(1 << 18)
+
+/* What PVM_EXPORT names, and itself, as NAME=VALUE. */
+static void frame_environment(struct frame *f)
+{
+	const char *list = getenv("PVM_EXPORT");
+	char *copy = list ? strdup(list) : NULL, *save = NULL, *name;
+	int n = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		if (pass) {
+			free(copy);
+			copy = list ? strdup(list) : NULL;
+			frame_i32(f, n);
+			if (copy) {
+				frame_str(f, "PVM_EXPORT");
+				frame_str(f, list);
+			}
+		} else if (copy) {
+			n++;
+		}
+		for (name = copy ? strtok_r(copy, ":", &save) : NULL; name;
+		     name = strtok_r(NULL, ":", &save)) {
+			const char *value = getenv(name);
+
+			if (!value || !strcmp(name, "PVM_EXPORT"))
+				continue;
+			if (pass) {
+				frame_str(f, name);
+				frame_str(f, value);
+			} else {
+				n++;
+			}
+		}
+	}
+	free(copy);
+}
+
+/* The request to one host to start @n tasks. */
+static void spawn_frame(struct frame *f, int host, const char *file, char **argv,
+			int flag, const char *dir, int n)
+{
+	int argc = 0;
+
+	while (argv && argv[argc])
+		argc++;
+	frame_begin(f, OP_SPAWN, (uint32_t)host);
+	frame_str(f, file);
+	frame_i32(f, flag);
+	frame_str(f, dir);
+	frame_i32(f, n);
+	frame_i32(f, argc);
+	for (int i = 0; i < argc; i++)
+		frame_str(f, argv[i]);
+	frame_environment(f);
+	frame_i32(f, flag & PvmNoSpawnParent ? 0 : pvmmytid);
+	frame_i32(f, pvmmyctx);
+	frame_i32(f, pv_opts.out_tid);
+	frame_i32(f, pv_opts.out_ctx);
+	frame_i32(f, pv_opts.out_tag);
+	frame_i32(f, pv_opts.trace_tid);
+	frame_i32(f, pv_opts.trace_ctx);
+	frame_i32(f, pv_opts.trace_tag);
+}
+
+/* Split "host:directory". */
+static char *where_split(const char *where, const char **dir)
+{
+	char *host = strdup(where ? where : "");
+	char *colon = host ? strchr(host, ':') : NULL;
+
+	*dir = "";
+	if (colon) {
+		*colon = 0;
+		*dir = colon + 1;
+	}
+	return host;
+}
+
+/* Which hosts start how many: @hosts and @counts have room for @n. How many hosts. */
+static int hosts_pick(int flag, const char *where, int n, int *hosts, int *counts)
+{
+	struct frame f = { 0 };
+	struct answer a;
+	const void *v;
+	int got, m = 0, ret;
+
+	frame_begin(&f, OP_PICK, TO_OWN);
+	frame_i32(&f, flag);
+	frame_str(&f, where);
+	frame_i32(&f, n);
+	ret = pv_request(&f, &a);
+	got = ret < 0 ? 0 : body_ints(&a.body, &v);
+	for (int i = 0; i < got && i < n; i++) {
+		int host = ints_at(v, i), j;
+
+		for (j = 0; j < m && hosts[j] != host; j++)
+			;
+		if (j == m) {
+			hosts[m] = host;
+			counts[m++] = 0;
+		}
+		counts[j]++;
+	}
+	pv_answer_free(&a);
+	return ret < 0 ? ret : m;
+}
+
+/* Tell all tasks of one spawn of each other. */
+static void siblings_tell(const int *tids, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct frame f = { 0 };
+		bool seen = false;
+
+		for (int j = 0; j < i && !seen; j++)
+			seen = TID_HOST(tids[j]) == TID_HOST(tids[i]);
+		if (seen)
+			continue;
+		frame_begin(&f, OP_SIBLINGS, (uint32_t)tids[i] & TID_HOST_MASK);
+		frame_ints(&f, tids, n);
+		pv_request_post(&f);
+	}
+}
+
+/* The tids of one host's answer: started ones to the front, errors to the back. */
+static void tids_take(struct answer *a, int ret, int count, int *tids, int *good,
+		      int *bad)
+{
+	const void *v = NULL;
+	int got = ret < 0 ? 0 : body_ints(&a->body, &v);
+
+	for (int i = 0; i < count; i++) {
+		int tid = i < got ? ints_at(v, i) : ret < 0 ? ret : PvmDSysErr;
+
+		if (tid > 0)
+			tids[(*good)++] = tid;
+		else
+			tids[--*bad] = tid;
+	}
+}
+
+static int spawn(const char *file, char **argv, int flag, const char *where, int n,
+		 int *tids)
+{
+	int *hosts = calloc((size_t)n * 2, sizeof(int)), *counts = hosts + n;
+	const char *dir;
+	char *host = where_split(where, &dir);
+	int m, good = 0, bad = n;
+
+	m = hosts && host ? hosts_pick(flag, host, n, hosts, counts) : PvmNoMem;
+	for (int i = 0; i < m; i++) {
+		struct frame f = { 0 };
+		struct answer a;
+		int ret;
+
+		spawn_frame(&f, hosts[i], file, argv, flag, dir, counts[i]);
+		ret = pv_request(&f, &a);
+		tids_take(&a, ret, counts[i], tids, &good, &bad);
+		pv_answer_free(&a);
+	}
+	if (m > 0)
+		siblings_tell(tids, good);
+	free(hosts);
+	free(host);
+	return m < 0 ? m : good;
+}
+
+PVM_API int pvm_spawn(char *file, char **argv, int flag, char *where, int count,
+		      int *tids)
+{
+	int ret = pv_task_ready();
+	int *own = NULL;
+
+	if (ret < 0)
+		return lpvmerr("pvm_spawn", ret);
+	if (!file || !*file || count < 1 || count > SPAWN_MAX)
+		return lpvmerr("pvm_spawn", PvmBadParam);
+	if (!tids)
+		tids = own = calloc((size_t)count, sizeof(int));
+	if (!tids)
+		return lpvmerr("pvm_spawn", PvmNoMem);
+	ret = spawn(file, argv, flag, where, count, tids);
+	if (ret == PvmNoHost) {
+		/* no host fits: as many failures as tasks */
+		for (int i = 0; i < count; i++)
+			tids[i] = PvmNoHost;
+		ret = 0;
+	}
+	free(own);
+	return pv_report("pvm_spawn", ret);
+}

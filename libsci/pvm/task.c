@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Joining the virtual machine, and leaving it. */
+
+#include "libsci/pvm/lib.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+PVM_API int pvmmytid = -1;
+PVM_API int pvmmyptid;
+PVM_API int pvmmyctx;
+PVM_API int pvmtoplvl = 1;
+
+struct task pv_me = {
+	.sock = -1,
+	.inbox = { &pv_me.inbox, &pv_me.inbox },
+	.late = { &pv_me.late, &pv_me.late },
+};
+
+/* ---- the daemon ---- */
+
+static int daemon_connect(void)
+{
+	struct sockaddr_un un;
+	socklen_t len = pvm_sock_addr(&un);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (struct sockaddr *)&un, len) || !pvm_same_user(fd, NULL)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool file_runs(const char *path)
+{
+	return !access(path, X_OK);
+}
+
+/*
+ * Where the daemon's program is: SCI_PVMD, beside this library, or in the bin folder
+ * beside the library's. Return: a static buffer, or "pvmd3", which PATH has.
+ */
+static const char *daemon_path(void)
+{
+	static char path[PATH_MAX + 32];
+	char file[PATH_MAX];
+	const char *env = getenv("SCI_PVMD");
+	Dl_info info;
+	char *slash;
+
+	if (env && *env)
+		return env;
+	if (dladdr(&pvmmytid, &info) && realpath(info.dli_fname, file)) {
+		slash = strrchr(file, '/');
+		*slash = 0;
+		snprintf(path, sizeof(path), "%s/pvmd3", file);
+		if (file_runs(path))
+			return path;
+		snprintf(path, sizeof(path), "%s/../bin/pvmd3", file);
+		if (file_runs(path))
+			return path;
+	}
+	return "pvmd3";
+}
+
+PVM_API char *pvmgetpvmd(void);
+
+PVM_API char *pvmgetpvmd(void)
+{
+	return (char *)daemon_path();
+}
+
+/* The child's child becomes the daemon, so that nobody has to wait for it. */
+static void daemon_exec(char **argv, int report_fd)
+{
+	char fd[16];
+	int null;
+
+	if (fork())
+		_exit(0);
+	setsid();
+	null = open("/dev/null", O_RDWR);
+	dup2(null, 0);
+	dup2(null, 1);
+	/* a pipe of the program's would not end before the daemon */
+	dup2(null, 2);
+	fcntl(report_fd, F_SETFD, 0);
+	snprintf(fd, sizeof(fd), "%d", report_fd);
+	setenv("SCI_PVMD_REPORT", fd, 1);
+	execvp(argv[0], argv);
+	_exit(127);
+}
+
+/*
+ * Start a daemon and wait until it listens. Return: 0, PvmDupHost: there is one
+ * already, or PvmCantStart.
+ */
+static int daemon_start(int argc, char **argv)
+{
+	char **args = calloc((size_t)argc + 2, sizeof(*args));
+	int p[2], ret = 0;
+	pid_t pid;
+	ssize_t n;
+
+	if (!args || pipe2(p, O_CLOEXEC)) {
+		free(args);
+		return PvmOutOfRes;
+	}
+	args[0] = (char *)daemon_path();
+	for (int i = 0; i < argc; i++)
+		args[i + 1] = argv[i];
+	pid = fork();
+	if (!pid)
+		daemon_exec(args, p[1]);
+	close(p[1]);
+	if (pid > 0)
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	do {
+		n = read(p[0], &ret, sizeof(ret));
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(ret))
+		ret = PvmCantStart;
+	close(p[0]);
+	free(args);
+	return ret;
+}
+
+PVM_API int pvm_start_pvmd(int argc, char **argv, int block)
+{
+	int fd = daemon_connect(), ret;
+
+	(void)block;	/* the daemon always listens when this returns */
+	if (argc < 0 || (argc && !argv))
+		return lpvmerr("pvm_start_pvmd", PvmBadParam);
+	if (fd >= 0) {
+		close(fd);
+		return PvmDupHost;
+	}
+	ret = daemon_start(argc, argv);
+	return ret == PvmDupHost ? ret : pv_report("pvm_start_pvmd", ret);
+}
+
+/* ---- enrolling ---- */
+
+static int endpoint_open(void)
+{
+	struct sci_ep *ep;
+	int ret = sci_ep_open(&ep, 0, SCI_EP_SINGLE_THREAD);
+
+	if (!ret)
+		ret = sci_ep_addr(ep, &pv_me.addr);
+	if (ret) {
+		fprintf(stderr, "libpvm: cannot open an endpoint: %s\n", strerror(-ret));
+		return PvmSysErr;
+	}
+	/* PVM keeps all messages that nobody has received yet */
+	sci_ep_set(ep, SCI_PARAM_UNEXPECTED_MAX, UINT64_MAX);
+	pv_me.ep = ep;
+	return 0;
+}
+
+static int enrol_request(struct answer *a)
+{
+	const char *pid = getenv("PVMEPID");
+	struct frame f = { 0 };
+
+	frame_begin(&f, OP_ENROL, TO_OWN);
+	frame_i32(&f, FRAME_VERSION);
+	frame_i32(&f, pid ? atoi(pid) : 0);
+	frame_i32(&f, (int32_t)pv_me.addr.node);
+	frame_i32(&f, (int32_t)pv_me.addr.id);
+	return pv_request(&f, a);
+}
+
+static void enrol_read(struct body *b)
+{
+	pvmmytid = body_i32(b);
+	pvmmyptid = body_i32(b);
+	pv_me.host = body_i32(b);
+	pvmmyctx = body_i32(b);
+	for (int i = 0; i < OPTS; i++)
+		pv_opts.self[i] = body_i32(b);
+	pv_opts.out_tid = pv_opts.self[OPT_OUT_TID];
+	pv_opts.out_ctx = pv_opts.self[OPT_OUT_CTX];
+	pv_opts.out_tag = pv_opts.self[OPT_OUT_TAG];
+	pv_opts.trace_tid = pv_opts.self[OPT_TRACE_TID];
+	pv_opts.trace_ctx = pv_opts.self[OPT_TRACE_CTX];
+	pv_opts.trace_tag = pv_opts.self[OPT_TRACE_TAG];
+}
+
+int pv_task_enrol(void)
+{
+	struct answer a;
+	int ret = 0;
+
+	/* the child of a fork() is no task */
+	if (pv_me.pid && pv_me.pid != getpid())
+		return PvmSysErr;
+	pv_me.sock = daemon_connect();
+	if (pv_me.sock < 0 && !getenv("PVMEPID"))
+		ret = daemon_start(0, NULL);
+	if (pv_me.sock < 0 && (!ret || ret == PvmDupHost))
+		pv_me.sock = daemon_connect();
+	if (pv_me.sock < 0)
+		return PvmSysErr;
+	pv_me.pid = getpid();
+	ret = endpoint_open();
+	if (!ret)
+		ret = enrol_request(&a);
+	if (!ret)
+		enrol_read(&a.body);
+	if (pv_me.ep)
+		pv_answer_free(&a);
+	if (ret)
+		pv_task_leave();
+	return ret;
+}
+
+void pv_task_leave(void)
+{
+	pv_peers_free();
+	pv_bufs_free();
+	if (pv_me.ep)
+		sci_ep_close(pv_me.ep);
+	pv_me.ep = NULL;
+	if (pv_me.sock >= 0)
+		close(pv_me.sock);
+	pv_me.sock = -1;
+	pv_me.in_len = 0;
+	pv_me.pid = 0;
+	free(pv_me.siblings);
+	pv_me.siblings = NULL;
+	pv_me.nsiblings = 0;
+	pvmmytid = -1;
+	/* one that enrols again is a new task */
+	unsetenv("PVMEPID");
+}
+
+static bool all_settled(void *arg)
+{
+	(void)arg;
+	pv_peers_push();
+	return !pv_peers_unsettled();
+}
+
+static bool output_ended(void *arg)
+{
+	(void)arg;
+	return !pv_output_pending();
+}
+
+PVM_API int pvm_exit(void)
+{
+	struct frame f = { 0 };
+
+	if (pv_me.sock < 0)
+		return PvmOk;
+	pv_wait_for(output_ended, NULL, -1);
+	pv_wait_for(all_settled, NULL, -1);
+	frame_begin(&f, OP_EXIT, TO_OWN);
+	pv_request(&f, NULL);
+	pv_task_leave();
+	return PvmOk;
+}
+
+PVM_API int pvm_mytid(void)
+{
+	int ret = pv_task_ready();
+
+	return ret < 0 ? lpvmerr("pvm_mytid", ret) : pvmmytid;
+}
+
+PVM_API int pvmbeatask(void);
+
+PVM_API int pvmbeatask(void)
+{
+	return pv_task_ready();
+}
+
+PVM_API int pvmendtask(void);
+
+PVM_API int pvmendtask(void)
+{
+	if (pv_me.sock >= 0)
+		pv_task_leave();
+	return PvmOk;
+}
+
+PVM_API int pvm_parent(void)
+{
+	int ret = pv_task_ready();
+
+	if (ret < 0)
+		return lpvmerr("pvm_parent", ret);
+	return pvmmyptid ? pvmmyptid : PvmNoParent;
+}
+
+PVM_API int pvm_siblings(int **tids)
+{
+	struct frame f = { 0 };
+	struct answer a;
+	const void *v;
+	int ret = pv_task_ready();
+
+	if (ret < 0)
+		return lpvmerr("pvm_siblings", ret);
+	if (!tids)
+		return lpvmerr("pvm_siblings", PvmBadParam);
+	if (!pv_me.siblings) {
+		frame_begin(&f, OP_GET_SIBLINGS, TO_OWN);
+		ret = pv_request(&f, &a);
+		pv_me.nsiblings = ret < 0 ? 0 : body_ints(&a.body, &v);
+		pv_me.siblings = malloc(((size_t)pv_me.nsiblings + 1) * sizeof(int));
+		if (pv_me.siblings && pv_me.nsiblings)
+			memcpy(pv_me.siblings, v, (size_t)pv_me.nsiblings * sizeof(int));
+		pv_answer_free(&a);
+	}
+	if (ret >= 0 && !pv_me.siblings)
+		ret = PvmNoMem;
+	*tids = pv_me.siblings;
+	return ret < 0 ? lpvmerr("pvm_siblings", ret) : pv_me.nsiblings;
+}
+
+PVM_API int pvm_tidtohost(int tid)
+{
+	return (int)((uint32_t)tid & TID_HOST_MASK);
+}
+
+PVM_API int pvm_getfds(int **fds)
+{
+	static int fd[2];
+	int ret = pv_task_ready();
+
+	if (ret < 0)
+		return lpvmerr("pvm_getfds", ret);
+	if (!fds)
+		return lpvmerr("pvm_getfds", PvmBadParam);
+	fd[0] = pv_me.sock;
+	fd[1] = sci_ep_fd(pv_me.ep);
+	sci_ep_arm(pv_me.ep);
+	*fds = fd;
+	return 2;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Small calls that PVM's own programs use. */
+
+#include "libsci/pvm/lib.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+PVM_API char *pvm_version(void)
+{
+	return (char *)PVM_VER;
+}
+
+PVM_API int pvmgetclock(struct timeval *tv);
+PVM_API int pvmsleep(int seconds);
+PVM_API int pvmputenv(char *s);
+PVM_API int pvmstrtoi(char *s);
+PVM_API char *pvmnametag(int tag, int *known);
+PVM_API char *pvmgetroot(void);
+PVM_API char *pvmgethome(void);
+PVM_API int pvmsettaskname(char *name);
+
+PVM_API int pvmgetclock(struct timeval *tv)
+{
+	return gettimeofday(tv, NULL);
+}
+
+PVM_API int pvmsleep(int seconds)
+{
+	return (int)sleep((unsigned int)seconds);
+}
+
+PVM_API int pvmputenv(char *s)
+{
+	return putenv(s);
+}
+
+/* A number in C's notations; 0 for none. */
+PVM_API int pvmstrtoi(char *s)
+{
+	return s ? (int)strtoul(s, NULL, 0) : 0;
+}
+
+/* Tags of PVM's own messages have names; here they are numbers. */
+PVM_API char *pvmnametag(int tag, int *known)
+{
+	static char name[16];
+
+	if (known)
+		*known = 0;
+	snprintf(name, sizeof(name), "%d", tag);
+	return name;
+}
+
+static char *env_or(const char *name, const char *value)
+{
+	char *s = getenv(name);
+
+	return s && *s ? s : (char *)value;
+}
+
+PVM_API char *pvmgettmp(void)
+{
+	return env_or("PVM_TMP", "/tmp");
+}
+
+PVM_API char *pvmgetrsh(void)
+{
+	return env_or("PVM_RSH", "ssh");
+}
+
+PVM_API char *pvmgetroot(void)
+{
+	return env_or("PVM_ROOT", "/usr/lib/pvm3");
+}
+
+PVM_API char *pvmgethome(void)
+{
+	return env_or("HOME", "/");
+}
+
+PVM_API int pvmsettaskname(char *name)
+{
+	return name ? PvmOk : PvmBadParam;
+}
+
+/* The console's view of PVM's allocator, which this library does not have. */
+PVM_API void i_dump(int values);
+
+PVM_API void i_dump(int values)
+{
+	(void)values;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Waiting: for messages of tasks, and for the daemon, at once. */
+
+#include "libsci/pvm/lib.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SPIN_US		20	/* of polling before a wait sleeps */
+#define ROUNDS		64u	/* of polling between looks at the clock */
+#define KEEN_US		4	/* of polling that leaves the CPU to nobody */
+
+int64_t pv_now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* ---- messages of tasks ---- */
+
+/* Room for the next message that is short; it becomes a message's own. */
+static struct buf *spare;
+
+static void info_set(struct buf *b, const struct sci_status *st)
+{
+	b->enc = (int)(st->imm & 3);
+	b->info = (struct pvmminfo){
+		.len = (int)st->len, .ctx = (int)(st->tag >> 32), .tag = (int)st->tag,
+		.wid = (int)(st->imm >> 2 & WID_MAX), .enc = b->enc,
+		.src = (int)(st->imm >> 32), .dst = pvmmytid,
+	};
+}
+
+static struct buf *spare_get(void)
+{
+	if (!spare) {
+		spare = pv_buf_new(PvmDataDefault);
+		if (spare && !pv_buf_room(spare, TRY_SIZE)) {
+			pv_buf_free(spare);
+			spare = NULL;
+		}
+	}
+	return spare;
+}
+
+/* A short message in a buffer of its own size, so that queues of them are small. */
+static struct buf *spare_fit(struct buf *b, size_t len)
+{
+	struct buf *small;
+	uint8_t *room;
+
+	if (len > TRY_SIZE / 8) {
+		spare = NULL;
+		b->len = len;
+		return b;
+	}
+	small = pv_buf_new(b->enc);
+	room = small ? pv_buf_room(small, len) : NULL;
+	if (!small || (len && !room)) {
+		pv_buf_free(small);
+		spare = NULL;
+		b->len = len;
+		return b;
+	}
+	if (len)
+		memcpy(room, b->data, len);
+	return small;
+}
+
+/* Take in a message that is here whole. Return: 1, 0: none, -EBUSY: the long way. */
+static int take_quick(void)
+{
+	struct buf *b = spare_get();
+	struct sci_try t;
+	int n;
+
+	if (!b)
+		return -EBUSY;
+	t = (struct sci_try){ .buf = b->data, .size = b->cap, .ignore = UINT64_MAX };
+	n = sci_try_trecvs(pv_me.ep, NULL, MSG_CONTEXT, &t, 1);
+	if (n == -EAGAIN)
+		return 0;
+	if (n != 1 || t.status.len > b->cap)
+		return -EBUSY;
+	b = spare_fit(b, t.status.len);
+	info_set(b, &t.status);
+	pv_inbox_add(b);
+	return 1;
+}
+
+/* Take in the oldest message in any state. Return: 1 or 0. */
+static int take_any(void)
+{
+	struct sci_status st;
+	struct sci_msg *msg;
+	struct sci_peer *gone;
+	struct buf *b;
+
+	if (sci_tmatch(pv_me.ep, NULL, MSG_CONTEXT, 0, UINT64_MAX, 0, &msg, &st)) {
+		while (!sci_peer_gone(pv_me.ep, &gone))
+			pv_peer_gone(gone);
+		return 0;
+	}
+	b = st.len <= INT32_MAX ? pv_buf_new(PvmDataDefault) : NULL;
+	if (!b) {
+		sci_msg_free(msg);
+		return 1;
+	}
+	b->msg = msg;
+	b->len = st.len;
+	list_add_tail(&b->late, &pv_me.late);
+	info_set(b, &st);
+	if (st.len <= TRY_SIZE && pv_buf_fetch(b)) {
+		pv_buf_free(b);
+		return 1;
+	}
+	pv_inbox_add(b);
+	return 1;
+}
+
+int pv_take_in(void)
+{
+	int n = 0, got;
+
+	while ((got = take_quick()) == 1)
+		n++;
+	if (got == -EBUSY)
+		while (take_any())
+			n++;
+	return n;
+}
+
+/* ---- sleeping ---- */
+
+/* How long poll() may take, in milliseconds. */
+static int poll_ms(int64_t deadline)
+{
+	int64_t left;
+
+	if (deadline < 0)
+		return -1;
+	left = (deadline - pv_now_us() + 999) / 1000;
+	return left < 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
+}
+
+/* Sleep until a message of a task or of the daemon may be here. */
+static int wait_sleep(int64_t deadline)
+{
+	struct pollfd p[2] = {
+		{ .fd = pv_me.sock, .events = POLLIN },
+		{ .fd = sci_ep_fd(pv_me.ep), .events = POLLIN },
+	};
+
+	if (!sci_ep_arm(pv_me.ep))
+		poll(p, 2, poll_ms(deadline));
+	while (take_any())
+		;
+	return pv_request_read() < 0 ? PvmSysErr : 0;
+}
+
+/*
+ * Between two looks: give others the CPU, then sleep. The time is read every
+ * ROUNDS looks alone.
+ */
+struct spin {
+	unsigned int rounds;
+	int64_t start;
+};
+
+static int spin_once(struct spin *s, int64_t deadline)
+{
+	int64_t now;
+
+	if (++s->rounds % ROUNDS)
+		return 0;
+	while (take_any())
+		;
+	if (pv_peers_unsettled())
+		pv_peers_push();
+	now = pv_now_us();
+	if (!s->start)
+		s->start = now;
+	if (now - s->start > SPIN_US) {
+		s->start = 0;
+		return wait_sleep(deadline);
+	}
+	if (now - s->start > KEEN_US)
+		sched_yield();
+	return 0;
+}
+
+int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
+{
+	struct spin s = { 0 };
+	int ret;
+
+	if (done(arg))
+		return 0;
+	for (;;) {
+		int n = pv_take_in();
+
+		if (done(arg))
+			return 0;
+		if (!deadline || (deadline > 0 && pv_now_us() >= deadline)) {
+			/* once more, with all that takes a system call */
+			while (take_any())
+				;
+			if (pv_request_read() < 0)
+				return PvmSysErr;
+			if (pv_peers_unsettled())
+				pv_peers_push();
+			return done(arg) ? 0 : PvmNoData;
+		}
+		/* senders of long messages wait for them: they may be needed here */
+		if (!list_empty(&pv_me.late))
+			pv_bufs_fetch();
+		if (n)
+			continue;
+		ret = spin_once(&s, deadline);
+		if (ret)
+			return done(arg) ? 0 : ret;
+	}
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * A virtual machine for a test. Tasks that it spawns run the test's program, too: a
+ * constructor calls child_main() there instead of main().
+ */
+#ifndef SELFTESTS_PVM_MACHINE_H
+#define SELFTESTS_PVM_MACHINE_H
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "selftests/harness.h"
+
+#include <pvm3.h>
+
+#include "libsci/pvm/frame.h"
+
+static char machine_self[PATH_MAX];
+
+/* What a spawned task does; @argc counts @argv[0]. Returns its exit status. */
+static int child_main(int argc, char **argv);
+
+static void machine_child_end(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
+__attribute__((constructor)) static void machine_child(int argc, char **argv)
+{
+	if (!getenv("PVMEPID"))
+		return;
+	/* a child that a signal ends would fail the test */
+	signal(SIGTERM, machine_child_end);
+	signal(SIGPIPE, SIG_IGN);
+	_exit(child_main(argc, argv));
+}
+
+/* Become the first task of a new machine. */
+static inline void machine_begin(void)
+{
+	char path[PATH_MAX + 16];
+	char *slash;
+
+	CHECK(realpath("/proc/self/exe", machine_self));
+	strcpy(path, machine_self);
+	for (int i = 0; i < 3; i++) {
+		slash = strrchr(path, '/');
+		*slash = 0;
+	}
+	strcat(path, "/pvmd3");
+	setenv("SCI_PVMD", path, 1);
+	setenv("PVM_TMP", "/nonexistent", 1);	/* no log */
+	unsetenv("PVM_EXPORT");
+	signal(SIGTERM, SIG_IGN);		/* pvm_halt() sends it to all tasks */
+	CHECK(pvm_mytid() > 0);
+	pvm_setopt(PvmAutoErr, 0);
+}
+
+static inline bool machine_there(void)
+{
+	struct sockaddr_un un;
+	socklen_t len = pvm_sock_addr(&un);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
+
+	ret = connect(fd, (struct sockaddr *)&un, len);
+	close(fd);
+	return !ret;
+}
+
+static inline void machine_end(void)
+{
+	CHECK_EQ(pvm_halt(), 0);
+	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
+}
+
+/* Spawn @n tasks of this program with one argument. */
+static inline void machine_spawn(const char *what, int n, int *tids)
+{
+	char *argv[] = { (char *)what, NULL };
+
+	CHECK_EQ(pvm_spawn(machine_self, argv, 0, NULL, n, tids), n);
+}
+
+#endif

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Messages of a task to itself: buffers, data types, matching, hostile arguments. */
+
+#include "selftests/pvm/machine.h"
+
+static int child_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return 0;
+}
+
+/* Send the send buffer to this task and receive it. */
+static void loop_message(int tag)
+{
+	CHECK_EQ(pvm_send(pvm_mytid(), tag), 0);
+	CHECK(pvm_recv(pvm_mytid(), tag) > 0);
+}
+
+#define ROUND_TRIP(name, ctype, ...)						\
+	do {									\
+		ctype in_[] = { __VA_ARGS__ }, out_[ARRAY_LEN(in_)];		\
+		int n_ = (int)ARRAY_LEN(in_);					\
+										\
+		memset(out_, 0x55, sizeof(out_));				\
+		pvm_initsend(enc);						\
+		CHECK_EQ(pvm_pk##name(in_, n_, 1), 0);				\
+		loop_message(7);						\
+		CHECK_EQ(pvm_upk##name(out_, n_, 1), 0);			\
+		CHECK(!memcmp(in_, out_, sizeof(in_)));				\
+		CHECK_EQ(pvm_upk##name(out_, 1, 1), PvmNoData);			\
+	} while (0)
+
+TEST(all_types_in_all_encodings)
+{
+	machine_begin();
+	for (int enc = PvmDataDefault; enc <= PvmDataInPlace; enc++) {
+		ROUND_TRIP(int, int, 1, -2, 0x7fffffff, -0x7fffffff - 1);
+		ROUND_TRIP(uint, unsigned int, 1, 0xffffffff, 0x80000000);
+		ROUND_TRIP(short, short, 1, -2, 32767, -32768);
+		ROUND_TRIP(ushort, unsigned short, 1, 65535);
+		ROUND_TRIP(long, long, 1, -2, 0x7fffffff, -0x7fffffff - 1);
+		ROUND_TRIP(ulong, unsigned long, 1, 0xffffffff);
+		ROUND_TRIP(float, float, 1.5f, -2.25f);
+		ROUND_TRIP(double, double, 1e300, -2.25);
+	}
+	for (int enc = PvmDataDefault; enc <= PvmDataRaw; enc++) {
+		float c[] = { 1, 2, 3, 4 }, cc[4];
+		double d[] = { 1, 2, 3, 4 }, dd[4];
+		char s[16], bytes[3];
+
+		pvm_initsend(enc);
+		CHECK_EQ(pvm_pkcplx(c, 2, 1), 0);
+		CHECK_EQ(pvm_pkbyte((char *)"abc", 3, 1), 0);
+		CHECK_EQ(pvm_pkdcplx(d, 2, 1), 0);
+		CHECK_EQ(pvm_pkstr((char *)"hello"), 0);
+		loop_message(1);
+		CHECK_EQ(pvm_upkcplx(cc, 2, 1), 0);
+		CHECK_EQ(pvm_upkbyte(bytes, 3, 1), 0);
+		CHECK_EQ(pvm_upkdcplx(dd, 2, 1), 0);
+		CHECK_EQ(pvm_upkstr(s), 0);
+		CHECK(!memcmp(c, cc, sizeof(c)) && !memcmp(d, dd, sizeof(d)));
+		CHECK(!memcmp(bytes, "abc", 3) && !strcmp(s, "hello"));
+	}
+	machine_end();
+}
+
+TEST(xdr_has_the_lengths_of_the_standard)
+{
+	int i = 1, n, tag, src;
+	short h = -1;
+	long l = 5, big = 1l << 40;
+	double d = 0;
+
+	machine_begin();
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_pkint(&i, 1, 1) | pvm_pkshort(&h, 1, 1) | pvm_pklong(&l, 1, 1), 0);
+	CHECK_EQ(pvm_pkdouble(&d, 1, 1) | pvm_pkbyte((char *)"abcde", 5, 1), 0);
+	CHECK_EQ(pvm_pkstr((char *)"hello"), 0);
+	CHECK_EQ(pvm_bufinfo(pvm_getsbuf(), &n, &tag, &src), 0);
+	CHECK_EQ(n, 4 + 4 + 4 + 8 + 8 + 12);
+	CHECK_EQ(pvm_pklong(&big, 1, 1), PvmOverflow);
+	CHECK_EQ(pvm_bufinfo(pvm_getsbuf(), &n, NULL, NULL), 0);
+	CHECK_EQ(n, 40);
+	machine_end();
+}
+
+TEST(strides_pick_items)
+{
+	int in[] = { 1, 2, 3, 4, 5, 6 }, out[6] = { 0 };
+
+	machine_begin();
+	for (int enc = PvmDataDefault; enc <= PvmDataInPlace; enc++) {
+		memset(out, 0, sizeof(out));
+		pvm_initsend(enc);
+		CHECK_EQ(pvm_pkint(in, 3, 2), 0);
+		loop_message(1);
+		CHECK_EQ(pvm_upkint(out, 3, 2), 0);
+		CHECK(out[0] == 1 && out[1] == 0 && out[2] == 3 && out[4] == 5);
+	}
+	machine_end();
+}
+
+TEST(formats_pack_values_and_arrays)
+{
+	int ints[3] = { 4, 5, 6 }, i, got[3];
+	double d[2] = { 1.5, 2.5 }, dd[2];
+	char s[8], c;
+	short h;
+	long l;
+	float f;
+
+	machine_begin();
+	CHECK_EQ(pvm_packf("%+ %d %3d %c %s %hd %ld %f %*.*lf", PvmDataRaw, 3, ints, 'x',
+			   "str", 9, 10l, 0.5, 2, 1, d), 0);
+	loop_message(2);
+	CHECK_EQ(pvm_unpackf("%d %3d %c %s %hd %ld %f %2lf", &i, got, &c, s, &h, &l, &f,
+			     dd), 0);
+	CHECK_EQ(i, 3);
+	CHECK(!memcmp(ints, got, sizeof(ints)) && c == 'x' && !strcmp(s, "str"));
+	CHECK(h == 9 && l == 10 && f == 0.5f && dd[1] == 2.5);
+	CHECK_EQ(pvm_packf("%q", 1), PvmBadParam);
+	CHECK_EQ(pvm_packf("%", 1), PvmBadParam);
+	CHECK_EQ(pvm_packf(NULL), PvmBadParam);
+	CHECK_EQ(pvm_unpackf("%+", &i), PvmBadParam);
+	machine_end();
+}
+
+TEST(in_place_data_is_read_when_it_is_sent)
+{
+	int v = 1, got;
+
+	machine_begin();
+	pvm_initsend(PvmDataInPlace);
+	CHECK_EQ(pvm_pkint(&v, 1, 1), 0);
+	CHECK_EQ(pvm_pkstr((char *)"no"), PvmNotImpl);
+	v = 2;
+	loop_message(1);
+	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+	CHECK_EQ(got, 2);
+	machine_end();
+}
+
+TEST(a_receive_takes_the_first_that_matches)
+{
+	struct timeval soon = { 0, 1000 };
+	int v, me;
+
+	machine_begin();
+	me = pvm_mytid();
+	for (v = 1; v <= 3; v++) {
+		pvm_initsend(PvmDataDefault);
+		pvm_pkint(&v, 1, 1);
+		CHECK_EQ(pvm_send(me, v == 2 ? 20 : 10), 0);
+	}
+	CHECK(pvm_probe(-1, 20) > 0);
+	CHECK(pvm_recv(-1, 20) > 0);
+	pvm_upkint(&v, 1, 1);
+	CHECK_EQ(v, 2);
+	CHECK_EQ(pvm_probe(-1, 20), 0);
+	CHECK(pvm_nrecv(me, -1) > 0);
+	pvm_upkint(&v, 1, 1);
+	CHECK_EQ(v, 1);
+	CHECK(pvm_trecv(-1, -1, &soon) > 0);
+	pvm_upkint(&v, 1, 1);
+	CHECK_EQ(v, 3);
+	CHECK_EQ(pvm_nrecv(-1, -1), 0);
+	CHECK_EQ(pvm_trecv(-1, -1, &soon), 0);
+	machine_end();
+}
+
+TEST(contexts_are_apart)
+{
+	int ctx, me;
+
+	machine_begin();
+	me = pvm_mytid();
+	ctx = pvm_newcontext();
+	CHECK(ctx > 0);
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_send(me, 1), 0);
+	CHECK_EQ(pvm_setcontext(ctx), 0);
+	CHECK_EQ(pvm_nrecv(-1, -1), 0);
+	CHECK_EQ(pvm_send(me, 2), 0);
+	CHECK_EQ(pvm_nrecv(-1, 1), 0);
+	CHECK(pvm_recv(-1, 2) > 0);
+	CHECK_EQ(pvm_setcontext(0), ctx);
+	CHECK(pvm_recv(-1, 1) > 0);
+	CHECK_EQ(pvm_freecontext(ctx), 0);
+	CHECK_EQ(pvm_freecontext(ctx), PvmNotFound);
+	machine_end();
+}
+
+static int handled;
+
+static int handler(int mid)
+{
+	int v;
+
+	CHECK_EQ(mid, pvm_getrbuf());
+	CHECK_EQ(pvm_upkint(&v, 1, 1), 0);
+	handled += v;
+	return 0;
+}
+
+TEST(handlers_get_messages_before_receives)
+{
+	int v = 5, id, sbuf;
+
+	machine_begin();
+	id = pvm_addmhf(-1, 3, -1, handler);
+	CHECK(id >= 0);
+	CHECK_EQ(pvm_addmhf(-1, 3, -1, handler), PvmExists);
+	sbuf = pvm_initsend(PvmDataDefault);
+	pvm_pkint(&v, 1, 1);
+	CHECK_EQ(pvm_send(pvm_mytid(), 3), 0);
+	CHECK_EQ(pvm_nrecv(-1, 3), 0);
+	CHECK_EQ(handled, 5);
+	CHECK_EQ(pvm_getsbuf(), sbuf);
+	CHECK_EQ(pvm_delmhf(id), 0);
+	CHECK_EQ(pvm_delmhf(id), PvmNotFound);
+	CHECK_EQ(pvm_delmhf(-1), PvmBadParam);
+	CHECK_EQ(pvm_send(pvm_mytid(), 3), 0);
+	CHECK(pvm_recv(-1, 3) > 0);
+	machine_end();
+}
+
+static int longest(int mid, int tid, int tag)
+{
+	int n;
+
+	(void)tid;
+	(void)tag;
+	CHECK_EQ(pvm_bufinfo(mid, &n, NULL, NULL), 0);
+	return n + 2;
+}
+
+TEST(a_function_of_the_program_matches)
+{
+	int v[3] = { 1, 2, 3 }, n;
+
+	machine_begin();
+	for (int i = 1; i <= 3; i++) {
+		pvm_initsend(PvmDataDefault);
+		pvm_pkint(v, i == 2 ? 3 : 1, 1);
+		pvm_send(pvm_mytid(), i);
+	}
+	CHECK(!pvm_recvf(longest));
+	CHECK(pvm_recv(-1, -1) > 0);
+	pvm_bufinfo(pvm_getrbuf(), &n, NULL, NULL);
+	CHECK_EQ(n, 12);
+	CHECK(pvm_recvf(NULL) == longest);
+	CHECK(pvm_recv(-1, 1) > 0);
+	CHECK(pvm_recv(-1, 3) > 0);
+	machine_end();
+}
+
+TEST(psend_and_precv_carry_one_array)
+{
+	int v[4] = { 1, 2, 3, 4 }, got[4] = { 0 }, tid, tag, len;
+
+	machine_begin();
+	CHECK_EQ(pvm_psend(pvm_mytid(), 9, v, 4, PVM_INT), 0);
+	CHECK_EQ(pvm_precv(-1, -1, got, 4, PVM_INT, &tid, &tag, &len), 0);
+	CHECK(!memcmp(v, got, sizeof(v)));
+	CHECK(tid == pvm_mytid() && tag == 9 && len == 16);
+	/* a shorter buffer gets its part, and nothing behind it changes */
+	memset(got, 0, sizeof(got));
+	CHECK_EQ(pvm_psend(pvm_mytid(), 9, v, 4, PVM_INT), 0);
+	CHECK_EQ(pvm_precv(-1, 9, got, 2, PVM_INT, NULL, NULL, &len), 0);
+	CHECK(got[1] == 2 && got[2] == 0 && len == 16);
+	CHECK_EQ(pvm_psend(pvm_mytid(), 9, v, -1, PVM_INT), PvmBadParam);
+	CHECK_EQ(pvm_psend(pvm_mytid(), 9, v, 1, 99), PvmBadParam);
+	CHECK_EQ(pvm_psend(pvm_mytid(), 9, NULL, 1, PVM_INT), PvmBadParam);
+	CHECK_EQ(pvm_precv(-1, 9, got, 1, -1, NULL, NULL, NULL), PvmBadParam);
+	machine_end();
+}
+
+TEST(a_received_message_can_be_sent_on)
+{
+	int v = 8, got, old;
+
+	machine_begin();
+	pvm_initsend(PvmDataRaw);
+	pvm_pkint(&v, 1, 1);
+	loop_message(1);
+	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+	old = pvm_setsbuf(pvm_getrbuf());
+	CHECK(old > 0);
+	CHECK_EQ(pvm_getrbuf(), 0);
+	loop_message(2);
+	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+	CHECK_EQ(got, 8);
+	machine_end();
+}
+
+TEST(messages_in_messages)
+{
+	int v = 3, inner, got;
+
+	machine_begin();
+	inner = pvm_mkbuf(PvmDataDefault);
+	pvm_setsbuf(inner);
+	pvm_pkint(&v, 1, 1);
+	pvm_initsend(PvmDataRaw);
+	CHECK_EQ(pvm_pkmesg(pvm_getsbuf()), PvmBadParam);
+	inner = pvm_mkbuf(PvmDataDefault);
+	got = pvm_setsbuf(inner);
+	pvm_pkint(&v, 1, 1);
+	pvm_setsbuf(got);
+	CHECK_EQ(pvm_pkmesg(inner), 0);
+	loop_message(4);
+	inner = pvm_upkmesg();
+	CHECK(inner > 0);
+	pvm_setrbuf(inner);
+	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+	CHECK_EQ(got, 3);
+	machine_end();
+}
+
+TEST(hostile_arguments_get_errors)
+{
+	int me, v = 1;
+
+	machine_begin();
+	me = pvm_mytid();
+	CHECK_EQ(pvm_send(me, 1), PvmNoBuf);
+	CHECK_EQ(pvm_upkint(&v, 1, 1), PvmNoBuf);
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_send(0, 1), PvmBadParam);
+	CHECK_EQ(pvm_send(-1, 1), PvmBadParam);
+	CHECK_EQ(pvm_send((int)0x80040000, 1), PvmBadParam);
+	CHECK_EQ(pvm_send(0x40000, 1), PvmBadParam);
+	CHECK_EQ(pvm_send(me, -1), PvmBadParam);
+	CHECK_EQ(pvm_send(0x4ffff, 1), 0);	/* nobody: dropped */
+	CHECK_EQ(pvm_send(0x7fc0001, 1), 0);	/* nor such a host */
+	CHECK_EQ(pvm_mcast(NULL, 1, 1), PvmBadParam);
+	CHECK_EQ(pvm_mcast(&me, -1, 1), PvmBadParam);
+	CHECK_EQ(pvm_pkint(&v, -1, 1), PvmBadParam);
+	CHECK_EQ(pvm_pkint(&v, 1, -1), PvmBadParam);
+	CHECK_EQ(pvm_pkint(NULL, 1, 1), PvmBadParam);
+	CHECK_EQ(pvm_pkstr(NULL), PvmBadParam);
+	CHECK_EQ(pvm_pkint(&v, 0x7fffffff, 0) < 0, 1);
+	CHECK_EQ(pvm_recv(-2, 1), PvmBadParam);
+	CHECK_EQ(pvm_recv(-1, -2), PvmBadParam);
+	CHECK_EQ(pvm_mkbuf(77), PvmBadParam);
+	CHECK_EQ(pvm_freebuf(0), PvmBadParam);
+	CHECK_EQ(pvm_freebuf(1 << 30), PvmNoSuchBuf);
+	CHECK_EQ(pvm_setrbuf(-5), PvmBadParam);
+	CHECK_EQ(pvm_setsbuf(999), PvmNoSuchBuf);
+	CHECK_EQ(pvm_bufinfo(-1, NULL, NULL, NULL), PvmBadParam);
+	CHECK_EQ(pvm_getminfo(999, NULL), PvmBadParam);
+	CHECK_EQ(pvm_kill(0), PvmBadParam);
+	CHECK_EQ(pvm_sendsig(me, -1), PvmBadParam);
+	CHECK_EQ(pvm_sendsig(me, 1000), PvmBadParam);
+	CHECK_EQ(pvm_setopt(99, 1), PvmBadParam);
+	CHECK_EQ(pvm_setopt(PvmRoute, 9), PvmBadParam);
+	CHECK_EQ(pvm_notify(9, 1, 1, &me), PvmBadParam);
+	CHECK_EQ(pvm_notify(PvmTaskExit, 1, -1, &me), PvmBadParam);
+	CHECK_EQ(pvm_notify(PvmTaskExit, 1, 1, NULL), PvmBadParam);
+	CHECK_EQ(pvm_spawn(NULL, NULL, 0, NULL, 1, &v), PvmBadParam);
+	CHECK_EQ(pvm_spawn((char *)"x", NULL, 0, NULL, 0, &v), PvmBadParam);
+	CHECK_EQ(pvm_tasks(5, NULL, NULL), PvmBadParam);
+	machine_end();
+}
+
+/* Random bytes as a message: each unpack gives an error or stays inside. */
+TEST(random_bytes_are_unpacked_safely)
+{
+	unsigned int seed = 1, n = test_calls(3000);
+
+	machine_begin();
+	for (unsigned int i = 0; i < n; i++) {
+		char bytes[64], out[256];
+		int len = rand_r(&seed) % 64, ret = 0;
+
+		for (int j = 0; j < len; j++)
+			bytes[j] = (char)(rand_r(&seed) % 4 ? rand_r(&seed) % 3 : rand_r(&seed));
+		pvm_initsend(rand_r(&seed) % 2 ? PvmDataRaw : PvmDataDefault);
+		pvm_pkbyte(bytes, len, 1);
+		loop_message(1);
+		while (!ret) {
+			int count = rand_r(&seed) % 9 - 1;
+
+			switch (rand_r(&seed) % 7) {
+			case 0: ret = pvm_upkint((int *)out, count, 1); break;
+			case 1: ret = pvm_upkshort((short *)out, count, 2); break;
+			case 2: ret = pvm_upkdouble((double *)out, count, 1); break;
+			case 3: ret = pvm_upkstr(out); break;
+			case 4: ret = pvm_unpackf("%20s", out); break;
+			case 5: ret = pvm_upkmesg(); break;
+			default: ret = pvm_upkdcplx((double *)out, count, 1); break;
+			}
+		}
+	}
+	machine_end();
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Several tasks and hosts: spawning, long messages, notifications, ends of all kinds. */
+
+#include "selftests/pvm/machine.h"
+
+#define LONG_SIZE	(3 << 20)
+
+/* Send back what comes until a message with tag 99. */
+static int child_echo(void)
+{
+	int n, tag, src;
+
+	while (pvm_recv(-1, -1) > 0) {
+		pvm_bufinfo(pvm_getrbuf(), &n, &tag, &src);
+		if (tag == 99)
+			break;
+		pvm_setsbuf(pvm_getrbuf());
+		pvm_send(src, tag);
+	}
+	pvm_exit();
+	return 0;
+}
+
+/* A long message both ways at once: neither side receives before it has sent. */
+static int child_cross(void)
+{
+	char *data = malloc(LONG_SIZE);
+
+	test_fill(data, LONG_SIZE, 2);
+	pvm_initsend(PvmDataRaw);
+	pvm_pkbyte(data, LONG_SIZE, 1);
+	pvm_send(pvm_parent(), 2);
+	pvm_recv(pvm_parent(), 1);
+	if (pvm_upkbyte(data, LONG_SIZE, 1) || !test_filled(data, LONG_SIZE, 1))
+		return 1;
+	pvm_exit();
+	return 0;
+}
+
+static int child_siblings(void)
+{
+	int *tids, n = pvm_siblings(&tids);
+
+	pvm_initsend(PvmDataDefault);
+	pvm_pkint(&n, 1, 1);
+	pvm_pkint(tids, n, 1);
+	pvm_send(pvm_parent(), 5);
+	pvm_exit();
+	return 0;
+}
+
+static int child_main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "echo"))
+		return child_echo();
+	if (!strcmp(what, "cross"))
+		return child_cross();
+	if (!strcmp(what, "siblings"))
+		return child_siblings();
+	if (!strcmp(what, "print")) {
+		printf("one\ntwo\n");
+		fflush(stdout);
+		pvm_mytid();
+		pvm_exit();
+	}
+	if (!strcmp(what, "sleep"))
+		for (pvm_mytid();;)
+			pause();
+	if (!strcmp(what, "env")) {
+		char *value = getenv("PVM_TEST_VALUE");
+
+		pvm_packf("%+ %s", PvmDataDefault, value ? value : "unset");
+		pvm_send(pvm_parent(), 1);
+		pvm_exit();
+	}
+	return 0;
+}
+
+static void message_int(int tid, int tag, int v)
+{
+	pvm_initsend(PvmDataDefault);
+	pvm_pkint(&v, 1, 1);
+	CHECK_EQ(pvm_send(tid, tag), 0);
+}
+
+TEST(messages_of_all_lengths_come_back)
+{
+	char *data = malloc(LONG_SIZE), *back = malloc(LONG_SIZE);
+	int tid;
+
+	machine_begin();
+	machine_spawn("echo", 1, &tid);
+	for (int len = 1; len <= LONG_SIZE; len = len * 3 + 1) {
+		for (int enc = PvmDataDefault; enc <= PvmDataInPlace; enc++) {
+			test_fill(data, (size_t)len, (unsigned int)len);
+			pvm_initsend(enc);
+			CHECK_EQ(pvm_pkbyte(data, len, 1), 0);
+			CHECK_EQ(pvm_send(tid, enc), 0);
+			CHECK(pvm_recv(tid, enc) > 0);
+			CHECK_EQ(pvm_upkbyte(back, len, 1), 0);
+			CHECK(test_filled(back, (size_t)len, (unsigned int)len));
+		}
+	}
+	CHECK_EQ(pvm_psend(tid, 3, data, LONG_SIZE, PVM_BYTE), 0);
+	CHECK_EQ(pvm_precv(tid, 3, back, LONG_SIZE, PVM_BYTE, NULL, NULL, NULL), 0);
+	CHECK(!memcmp(data, back, LONG_SIZE));
+	message_int(tid, 99, 0);
+	machine_end();
+	free(data);
+	free(back);
+}
+
+TEST(long_messages_cross)
+{
+	char *data = malloc(LONG_SIZE);
+	int tids[3];
+
+	machine_begin();
+	machine_spawn("cross", 3, tids);
+	test_fill(data, LONG_SIZE, 1);
+	pvm_initsend(PvmDataRaw);
+	pvm_pkbyte(data, LONG_SIZE, 1);
+	CHECK_EQ(pvm_mcast(tids, 3, 1), 0);
+	for (int i = 0; i < 3; i++) {
+		CHECK(pvm_recv(tids[i], 2) > 0);
+		CHECK_EQ(pvm_upkbyte(data, LONG_SIZE, 1), 0);
+		CHECK(test_filled(data, LONG_SIZE, 2));
+	}
+	machine_end();
+	free(data);
+}
+
+TEST(siblings_know_each_other)
+{
+	int tids[4], got[4], n;
+
+	machine_begin();
+	machine_spawn("siblings", 4, tids);
+	for (int i = 0; i < 4; i++) {
+		CHECK(pvm_recv(-1, 5) > 0);
+		pvm_upkint(&n, 1, 1);
+		CHECK_EQ(n, 4);
+		pvm_upkint(got, 4, 1);
+		CHECK(!memcmp(got, tids, sizeof(got)));
+	}
+	machine_end();
+}
+
+TEST(an_exit_is_notified_however_it_comes)
+{
+	struct pvmtaskinfo *info;
+	int tids[3], tid, n, none = 0x4ffff;
+
+	machine_begin();
+	machine_spawn("sleep", 3, tids);
+	CHECK_EQ(pvm_notify(PvmTaskExit, 11, 3, tids), 0);
+	CHECK_EQ(pvm_notify(PvmTaskExit, 12, 1, &none), 0);
+	CHECK(pvm_recv(-1, 12) > 0);
+	CHECK_EQ(pvm_pstat(tids[0]), PvmOk);
+	CHECK_EQ(pvm_tasks(tids[1], &n, &info), 0);
+	CHECK_EQ(n, 1);
+	CHECK_EQ(info->ti_ptid, pvm_mytid());
+	CHECK_EQ(kill(info->ti_pid, SIGKILL), 0);
+	CHECK(pvm_recv(-1, 11) > 0);
+	pvm_upkint(&tid, 1, 1);
+	CHECK_EQ(tid, tids[1]);
+	CHECK_EQ(pvm_kill(tids[0]), 0);
+	CHECK(pvm_recv(-1, 11) > 0);
+	pvm_upkint(&tid, 1, 1);
+	CHECK_EQ(tid, tids[0]);
+	CHECK_EQ(pvm_pstat(tids[0]), PvmNoTask);
+	/* a notification that is cancelled comes at once */
+	CHECK_EQ(pvm_notify(PvmTaskExit | PvmNotifyCancel, 11, 1, &tids[2]), 0);
+	CHECK(pvm_recv(-1, 11) > 0);
+	pvm_upkint(&tid, 1, 1);
+	CHECK_EQ(tid, tids[2]);
+	message_int(tids[0], 1, 1);		/* gone: dropped */
+	machine_end();
+}
+
+TEST(output_of_children_is_caught)
+{
+	char line[64], *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int tid;
+
+	machine_begin();
+	CHECK_EQ(pvm_catchout(f), 0);
+	machine_spawn("print", 1, &tid);
+	CHECK_EQ(pvm_exit(), 0);		/* waits for it */
+	fflush(f);
+	snprintf(line, sizeof(line), "[t%x] one\n[t%x] two\n[t%x] EOF\n", tid, tid, tid);
+	CHECK(strstr(text, line));
+	CHECK(pvm_mytid() > 0);
+	machine_end();
+	fclose(f);
+	free(text);
+}
+
+TEST(a_program_that_is_not_there)
+{
+	int tids[2];
+
+	machine_begin();
+	CHECK_EQ(pvm_spawn((char *)"no-such-program", NULL, 0, NULL, 2, tids), 0);
+	CHECK_EQ(tids[0], PvmNoFile);
+	CHECK_EQ(tids[1], PvmNoFile);
+	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, (char *)"nohost", 1, tids), 0);
+	CHECK(tids[0] < 0);
+	machine_end();
+}
+
+TEST(hosts_are_added_killed_and_deleted)
+{
+	char *names[] = { (char *)"node8", (char *)"node12", (char *)"-x" };
+	struct pvmhostinfo *hosts;
+	struct pvmtaskinfo *info;
+	int results[3], n, host, tids[6], tid, on[3] = { 0 };
+	pid_t daemon_pid;
+
+	machine_begin();
+	CHECK_EQ(pvm_notify(PvmHostAdd, 21, -1, NULL), 0);
+	CHECK_EQ(pvm_addhosts(names, 3, results), 2);
+	CHECK(results[0] > 0 && results[1] > 0);
+	CHECK_EQ(results[2], PvmNoHost);
+	CHECK(pvm_recv(-1, 21) > 0);
+	CHECK_EQ(pvm_addhosts(names, 1, results + 2), 0);
+	CHECK_EQ(results[2], PvmDupHost);
+	CHECK_EQ(pvm_config(&n, NULL, &hosts), 0);
+	CHECK_EQ(n, 3);
+	CHECK_EQ(pvm_mstat((char *)"node8"), PvmOk);
+	machine_spawn("echo", 6, tids);
+	for (int i = 0; i < 6; i++) {
+		on[0] += pvm_tidtohost(tids[i]) == results[0];
+		on[1] += pvm_tidtohost(tids[i]) == results[1];
+		message_int(tids[i], 5, i);
+		CHECK(pvm_recv(tids[i], 5) > 0);
+		pvm_upkint(&n, 1, 1);
+		CHECK_EQ(n, i);
+	}
+	CHECK_EQ(on[0], 2);
+	CHECK_EQ(on[1], 2);
+	CHECK_EQ(pvm_notify(PvmHostDelete, 22, 2, results), 0);
+	CHECK_EQ(pvm_notify(PvmTaskExit, 23, 6, tids), 0);
+	/* the daemon of node8 is the parent of a task there */
+	CHECK_EQ(pvm_tasks(results[0], &n, &info), 0);
+	CHECK_EQ(n, 2);
+	{
+		char path[64], line[512];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", info->ti_pid);
+		f = fopen(path, "r");
+		CHECK(f && fgets(line, sizeof(line), f));
+		fclose(f);
+		CHECK_EQ(sscanf(strrchr(line, ')') + 2, "%*c %d", &daemon_pid), 1);
+	}
+	CHECK_EQ(kill(daemon_pid, SIGKILL), 0);
+	CHECK(pvm_recv(-1, 22) > 0);
+	pvm_upkint(&host, 1, 1);
+	CHECK_EQ(host, results[0]);
+	for (int i = 0; i < 2; i++) {
+		CHECK(pvm_recv(-1, 23) > 0);
+		pvm_upkint(&tid, 1, 1);
+		CHECK_EQ(pvm_tidtohost(tid), results[0]);
+	}
+	CHECK_EQ(pvm_delhosts(names + 1, 1, results + 2), 1);
+	CHECK(pvm_recv(-1, 22) > 0);
+	CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
+	CHECK_EQ(n, 1);
+	CHECK_EQ(pvm_delhosts(names, 1, results), 0);
+	CHECK_EQ(results[0], PvmNoHost);
+	machine_end();
+}
+
+TEST(mail_box_entries_are_kept_and_found)
+{
+	struct pvmmboxinfo *box;
+	int v = 4, got, mid, n;
+
+	machine_begin();
+	mid = pvm_initsend(PvmDataDefault);
+	pvm_pkint(&v, 1, 1);
+	CHECK_EQ(pvm_putinfo((char *)"a", mid, PvmMboxDefault), 0);
+	CHECK_EQ(pvm_putinfo((char *)"b", mid, PvmMboxMultiInstance), 0);
+	CHECK_EQ(pvm_putinfo((char *)"b", mid, PvmMboxMultiInstance), 1);
+	CHECK_EQ(pvm_putinfo(NULL, mid, 0), PvmBadParam);
+	CHECK_EQ(pvm_putinfo((char *)"c", 999, 0), PvmNoSuchBuf);
+	CHECK_EQ(pvm_recvinfo((char *)"none", 0, 0), PvmNotFound);
+	mid = pvm_recvinfo((char *)"b", 1, 0);
+	CHECK(mid > 0);
+	pvm_setrbuf(mid);
+	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+	CHECK_EQ(got, 4);
+	CHECK_EQ(pvm_getmboxinfo((char *)"*", &n, &box), 0);
+	CHECK_EQ(n, 2);
+	CHECK_EQ(box[1].mi_nentries, 2);
+	CHECK_EQ(box[1].mi_owners[1], pvm_mytid());
+	CHECK_EQ(pvm_delinfo((char *)"b", 0, 0), 0);
+	CHECK(pvm_recvinfo((char *)"b", 0, PvmMboxFirstAvail) > 0);
+	CHECK_EQ(pvm_recvinfo((char *)"b", 0, 0), PvmNotFound);
+	CHECK(pvm_recvinfo((char *)"a", 0, PvmMboxReadAndDelete) > 0);
+	CHECK_EQ(pvm_recvinfo((char *)"a", 0, 0), PvmNotFound);
+	machine_end();
+}
+
+TEST(many_tasks_come_and_go_without_a_trace)
+{
+	int tids[8], n, tag_exit = 31, mine = 0;
+	unsigned int rounds = test_calls(12), fds = 0;
+	struct pvmtaskinfo *info;
+
+	machine_begin();
+	for (unsigned int i = 0; i < rounds; i++) {
+		machine_spawn("echo", 8, tids);
+		pvm_notify(PvmTaskExit, tag_exit, 8, tids);
+		for (int j = 0; j < 8; j++) {
+			message_int(tids[j], 1, j);
+			CHECK(pvm_recv(tids[j], 1) > 0);
+		}
+		pvm_initsend(PvmDataDefault);
+		CHECK_EQ(pvm_mcast(tids, 8, 99), 0);
+		for (int j = 0; j < 8; j++)
+			CHECK(pvm_recv(-1, tag_exit) > 0);
+		/* connections of tasks that have gone are found in a receive */
+		WAIT_UNTIL((pvm_nrecv(-1, -1), i < 2 || count_fds() <= fds), TEST_WAIT_MS);
+		if (i == 1)
+			fds = count_fds();
+	}
+	CHECK_EQ(pvm_tasks(0, &n, &info), 0);
+	for (int i = 0; i < n; i++)
+		mine += info[i].ti_tid == pvm_mytid();
+	CHECK_EQ(mine, 1);
+	CHECK_EQ(n, 1);
+	machine_end();
+}
+
+TEST(exported_variables_reach_children)
+{
+	char value[16];
+	int tid;
+
+	machine_begin();
+	setenv("PVM_TEST_VALUE", "v1", 1);
+	CHECK_EQ(pvm_export((char *)"PVM_TEST_VALUE"), 0);
+	CHECK_EQ(pvm_export((char *)"OTHER"), 0);
+	CHECK(!strcmp(getenv("PVM_EXPORT"), "PVM_TEST_VALUE:OTHER"));
+	CHECK_EQ(pvm_unexport((char *)"OTHER"), 0);
+	CHECK(!strcmp(getenv("PVM_EXPORT"), "PVM_TEST_VALUE"));
+	CHECK_EQ(pvm_export((char *)"A=B"), PvmBadParam);
+	machine_spawn("env", 1, &tid);
+	CHECK(pvm_recv(tid, 1) > 0);
+	CHECK_EQ(pvm_unpackf("%16s", value), 0);
+	CHECK(!strcmp(value, "v1"));
+	machine_end();
+}
+
+TEST(a_daemon_that_is_killed_is_an_error_not_a_hang)
+{
+	struct pvmtaskinfo *info;
+	char path[64], line[512];
+	int tid, n;
+	pid_t pid;
+	FILE *f;
+
+	machine_begin();
+	machine_spawn("sleep", 1, &tid);
+	CHECK_EQ(pvm_tasks(tid, &n, &info), 0);
+	snprintf(path, sizeof(path), "/proc/%d/stat", info->ti_pid);
+	f = fopen(path, "r");
+	CHECK(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	CHECK_EQ(sscanf(strrchr(line, ')') + 2, "%*c %d", &pid), 1);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(pvm_recv(-1, -1), PvmSysErr);
+	CHECK_EQ(pvm_newcontext(), PvmSysErr);
+	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
+	CHECK_EQ(pvm_exit(), 0);
+}
