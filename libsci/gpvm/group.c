@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Groups. The first daemon keeps the members; the calls here ask it, and send messages
+ * from task to task. A static group's members are asked for once.
+ */
+
+#include "libsci/gpvm/group.h"
+
+#include <stdlib.h>
+#include <sys/time.h>
+#include <string.h>
+
+
+/* How long Debian's tools wait for a group server. */
+GROUP_API struct timeval *pvmgs_tmout;
+
+/* A group that is static: what its members are. */
+struct fixed {
+	struct fixed *next;
+	char *name;
+	int *tids;
+	int n;
+};
+
+static struct fixed *fixed_groups;
+
+static struct fixed *fixed_find(const char *name)
+{
+	struct fixed *g = fixed_groups;
+
+	while (g && strcmp(g->name, name))
+		g = g->next;
+	return g;
+}
+
+static int simple(const char *call, enum group_op op, const char *name, int x)
+{
+	return report(call, pvmgroupop(op, name, x, NULL));
+}
+
+GROUP_API int pvm_joingroup(char *group)
+{
+	return simple("pvm_joingroup", GROUP_JOIN, group, 0);
+}
+
+GROUP_API int pvm_lvgroup(char *group)
+{
+	return simple("pvm_lvgroup", GROUP_LEAVE, group, 0);
+}
+
+GROUP_API int pvm_getinst(char *group, int tid)
+{
+	return simple("pvm_getinst", GROUP_INST, group, tid);
+}
+
+GROUP_API int pvm_gettid(char *group, int instance)
+{
+	return simple("pvm_gettid", GROUP_TID, group, instance);
+}
+
+GROUP_API int pvm_gsize(char *group)
+{
+	return simple("pvm_gsize", GROUP_SIZE, group, 0);
+}
+
+GROUP_API int pvm_barrier(char *group, int count)
+{
+	return simple("pvm_barrier", GROUP_BARRIER, group, count);
+}
+
+/* There is no task that serves groups. */
+GROUP_API int gs_getgstid(void);
+
+GROUP_API int gs_getgstid(void)
+{
+	return PvmNotFound;
+}
+
+int group_tids(const char *group, int **tids)
+{
+	struct fixed *g = group ? fixed_find(group) : NULL;
+	int n, m = 0;
+
+	if (g) {
+		*tids = malloc(((size_t)g->n + 1) * sizeof(int));
+		if (*tids)
+			memcpy(*tids, g->tids, (size_t)g->n * sizeof(int));
+		return *tids ? g->n : PvmNoMem;
+	}
+	*tids = NULL;
+	n = pvmgroupop(GROUP_TIDS, group, 0, tids);
+	for (int i = 0; i < n; i++)
+		if ((*tids)[i])
+			(*tids)[m++] = (*tids)[i];
+	return n < 0 ? n : m;
+}
+
+int group_tid(const char *group, int instance)
+{
+	struct fixed *g = fixed_find(group);
+
+	if (g)
+		return instance >= 0 && instance < g->n ? g->tids[instance] : PvmNoInst;
+	return pvmgroupop(GROUP_TID, group, instance, NULL);
+}
+
+GROUP_API int pvm_freezegroup(char *group, int size)
+{
+	struct fixed *g;
+	int ret = pvmgroupop(GROUP_FREEZE, group, size, NULL);
+
+	if (ret < 0)
+		return lpvmerr("pvm_freezegroup", ret);
+	g = calloc(1, sizeof(*g));
+	if (!g || !(g->name = strdup(group))) {
+		free(g);
+		return lpvmerr("pvm_freezegroup", PvmNoMem);
+	}
+	ret = group_tids(group, &g->tids);
+	if (ret < 0) {
+		free(g->name);
+		free(g);
+		return lpvmerr("pvm_freezegroup", ret);
+	}
+	g->n = ret;
+	g->next = fixed_groups;
+	fixed_groups = g;
+	return PvmOk;
+}
+
+GROUP_API int pvm_bcast(char *group, int tag)
+{
+	int *tids = NULL, n, ret;
+
+	n = group_tids(group, &tids);
+	ret = n < 0 ? n : tag < 0 ? PvmBadParam : 0;
+	if (!ret)
+		ret = pvm_mcast(tids, n, tag);
+	else
+		lpvmerr("pvm_bcast", ret);
+	free(tids);
+	return ret;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Groups: members, barriers, and calls of all members. */
+
+#include "selftests/pvm/machine.h"
+
+#define MEMBERS	5
+
+static char group[] = "team";
+
+/* All members do this, the test too. Returns what has failed. */
+static int member(int size)
+{
+	int me = pvm_joingroup(group), v[2], root[2 * MEMBERS], mine[2], sum;
+
+	if (me < 0 || pvm_barrier(group, size) || pvm_gsize(group) != size)
+		return 1;
+	if (pvm_gettid(group, me) != pvm_mytid() || pvm_getinst(group, pvm_mytid()) != me)
+		return 2;
+	v[0] = me;
+	v[1] = 10 * me;
+	if (pvm_gather(root, v, 2, PVM_INT, 3, group, 1))
+		return 3;
+	for (int i = 0; me == 1 && i < 2 * size; i++)
+		if (root[i] != (i % 2 ? 10 : 1) * (i / 2))
+			return 4;
+	if (pvm_scatter(mine, root, 2, PVM_INT, 4, group, 1) || mine[0] != me)
+		return 5;
+	sum = me + 1;
+	if (pvm_reduce(PvmSum, &sum, 1, PVM_INT, 5, group, 0))
+		return 6;
+	if (me == 0 && sum != size * (size + 1) / 2)
+		return 7;
+	/* broadcasts reach all but the sender */
+	if (me == 2) {
+		pvm_initsend(PvmDataDefault);
+		pvm_pkint(&me, 1, 1);
+		if (pvm_bcast(group, 6))
+			return 8;
+	} else if (pvm_recv(-1, 6) <= 0 || pvm_upkint(&sum, 1, 1) || sum != 2) {
+		return 9;
+	}
+	if (pvm_barrier(group, size) || pvm_lvgroup(group))
+		return 10;
+	return 0;
+}
+
+static int child_main(int argc, char **argv)
+{
+	int failed = 0;
+
+	if (argc > 1 && !strcmp(argv[1], "sleep")) {
+		pvm_joingroup(group);
+		pvm_initsend(PvmDataDefault);
+		pvm_send(pvm_parent(), 1);
+		for (;;)
+			pause();
+	}
+	pvm_mytid();
+	failed = member(MEMBERS);
+	pvm_initsend(PvmDataDefault);
+	pvm_pkint(&failed, 1, 1);
+	pvm_send(pvm_parent(), 20);
+	pvm_exit();
+	return 0;
+}
+
+TEST(members_work_together)
+{
+	int tids[MEMBERS - 1], failed;
+
+	machine_begin();
+	machine_spawn("member", MEMBERS - 1, tids);
+	CHECK_EQ(member(MEMBERS), 0);
+	for (int i = 0; i < MEMBERS - 1; i++) {
+		CHECK(pvm_recv(tids[i], 20) > 0);
+		pvm_upkint(&failed, 1, 1);
+		CHECK_EQ(failed, 0);
+	}
+	machine_end();
+}
+
+TEST(members_that_die_leave_their_group)
+{
+	int tid;
+
+	machine_begin();
+	CHECK_EQ(pvm_joingroup(group), 0);
+	machine_spawn("sleep", 1, &tid);
+	CHECK(pvm_recv(tid, 1) > 0);
+	CHECK_EQ(pvm_gsize(group), 2);
+	CHECK_EQ(pvm_notify(PvmTaskExit, 2, 1, &tid), 0);
+	CHECK_EQ(pvm_kill(tid), 0);
+	CHECK(pvm_recv(-1, 2) > 0);
+	WAIT_UNTIL(pvm_gsize(group) == 1, TEST_WAIT_MS);
+	CHECK_EQ(pvm_barrier(group, -1), 0);
+	CHECK_EQ(pvm_getinst(group, tid), PvmNotInGroup);
+	machine_end();
+}
+
+TEST(wrong_arguments_get_errors)
+{
+	int v = 1;
+
+	machine_begin();
+	CHECK_EQ(pvm_joingroup(NULL), PvmNullGroup);
+	CHECK_EQ(pvm_joingroup((char *)""), PvmNullGroup);
+	CHECK_EQ(pvm_gsize(group), PvmNoGroup);
+	CHECK_EQ(pvm_barrier(group, 1), PvmNoGroup);
+	CHECK_EQ(pvm_joingroup(group), 0);
+	CHECK_EQ(pvm_joingroup(group), PvmDupGroup);
+	CHECK_EQ(pvm_gettid(group, 5), PvmNoInst);
+	CHECK_EQ(pvm_gettid(group, -5), PvmNoInst);
+	CHECK_EQ(pvm_getinst(group, 5), PvmNotInGroup);
+	CHECK_EQ(pvm_barrier(group, -7), PvmBadParam);
+	CHECK_EQ(pvm_bcast(group, -1), PvmBadParam);
+	CHECK_EQ(pvm_reduce(PvmSum, &v, 1, 99, 1, group, 0), PvmBadParam);
+	CHECK_EQ(pvm_reduce(NULL, &v, 1, PVM_INT, 1, group, 0), PvmBadParam);
+	CHECK_EQ(pvm_gather(&v, NULL, 1, PVM_INT, 1, group, 0), PvmBadParam);
+	CHECK_EQ(pvm_scatter(&v, &v, 1, PVM_INT, 1, group, 9), PvmNoInst);
+	CHECK_EQ(pvm_lvgroup(group), 0);
+	CHECK_EQ(pvm_lvgroup(group), PvmNoGroup);
+	machine_end();
+}
+
+TEST(operators_know_all_types)
+{
+	double d[2] = { 1, 5 }, e[2] = { 3, 2 };
+	float c[2] = { 1, 2 }, x[2] = { 3, 4 };
+	int type = PVM_DOUBLE, n = 2, info = 1;
+
+	PvmMax(&type, d, e, &n, &info);
+	CHECK(!info && d[0] == 3 && d[1] == 5);
+	PvmMin(&type, d, e, &n, &info);
+	CHECK(!info && d[0] == 3 && d[1] == 2);
+	type = PVM_CPLX;
+	n = 1;
+	PvmProduct(&type, c, x, &n, &info);
+	CHECK(!info && c[0] == -5 && c[1] == 10);
+	PvmMax(&type, x, c, &n, &info);
+	CHECK(!info && x[0] == -5);
+	type = PVM_STR;
+	PvmSum(&type, c, x, &n, &info);
+	CHECK_EQ(info, PvmBadParam);
+}
