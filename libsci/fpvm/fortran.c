@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * PVM for Fortran, as gfortran calls it: names end in an underscore, arguments are
+ * addresses, and the length of each character argument follows the last argument.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "libsci/include/pvm3.h"
+
+#define API	__attribute__((visibility("default")))
+
+/* A C string of a Fortran one, without the blanks at its end; it is to be freed. */
+static char *c_string(const char *s, size_t len)
+{
+	char *c;
+
+	while (len && (s[len - 1] == ' ' || !s[len - 1]))
+		len--;
+	c = malloc(len + 1);
+	if (!c)
+		abort();
+	memcpy(c, s, len);
+	c[len] = 0;
+	return c;
+}
+
+/* The other way round, filled up with blanks. */
+static void f_string(const char *c, char *s, size_t len)
+{
+	size_t n = strlen(c ? c : "");
+
+	n = n < len ? n : len;
+	if (n)
+		memcpy(s, c, n);
+	memset(s + n, ' ', len - n);
+}
+
+/* Calls of numbers alone: the result is the last argument. */
+#define CALL0(name, call)	API void name(int *r); API void name(int *r) { *r = call(); }
+#define CALL1(name, call)							\
+	API void name(int *a, int *r);						\
+	API void name(int *a, int *r) { *r = call(*a); }
+#define CALL2(name, call)							\
+	API void name(int *a, int *b, int *r);					\
+	API void name(int *a, int *b, int *r) { *r = call(*a, *b); }
+
+CALL0(pvmfmytid_, pvm_mytid)
+CALL0(pvmfparent_, pvm_parent)
+CALL0(pvmfexit_, pvm_exit)
+CALL0(pvmfhalt_, pvm_halt)
+CALL0(pvmfgetrbuf_, pvm_getrbuf)
+CALL0(pvmfgetsbuf_, pvm_getsbuf)
+CALL0(pvmfgetcontext_, pvm_getcontext)
+CALL0(pvmfnewcontext_, pvm_newcontext)
+CALL1(pvmffreebuf_, pvm_freebuf)
+CALL1(pvmffreecontext_, pvm_freecontext)
+CALL1(pvmfgetopt_, pvm_getopt)
+CALL1(pvmfinitsend_, pvm_initsend)
+CALL1(pvmfkill_, pvm_kill)
+CALL1(pvmfmkbuf_, pvm_mkbuf)
+CALL1(pvmfpstat_, pvm_pstat)
+CALL1(pvmfsetcontext_, pvm_setcontext)
+CALL1(pvmfsetrbuf_, pvm_setrbuf)
+CALL1(pvmfsetsbuf_, pvm_setsbuf)
+CALL1(pvmftidtohost_, pvm_tidtohost)
+CALL1(pvmfdelmhf_, pvm_delmhf)
+CALL1(pvmfpkmesg_, pvm_pkmesg)
+CALL1(pvmfpkmesgbody_, pvm_pkmesgbody)
+CALL0(pvmfupkmesg_, pvm_upkmesg)
+CALL2(pvmfnrecv_, pvm_nrecv)
+CALL2(pvmfprobe_, pvm_probe)
+CALL2(pvmfrecv_, pvm_recv)
+CALL2(pvmfsend_, pvm_send)
+CALL2(pvmfsendsig_, pvm_sendsig)
+CALL2(pvmfsetopt_, pvm_setopt)
+
+/* Calls of a name, and perhaps a number or two. */
+#define NAME0(name, call)							\
+	API void name(const char *s, int *r, size_t len);			\
+	API void name(const char *s, int *r, size_t len)			\
+	{									\
+		char *c = c_string(s, len);					\
+										\
+		*r = call(c);							\
+		free(c);							\
+	}
+#define NAME1(name, call)							\
+	API void name(const char *s, int *a, int *r, size_t len);		\
+	API void name(const char *s, int *a, int *r, size_t len)		\
+	{									\
+		char *c = c_string(s, len);					\
+										\
+		*r = call(c, *a);						\
+		free(c);							\
+	}
+#define NAME2(name, call)							\
+	API void name(const char *s, int *a, int *b, int *r, size_t len);	\
+	API void name(const char *s, int *a, int *b, int *r, size_t len)	\
+	{									\
+		char *c = c_string(s, len);					\
+										\
+		*r = call(c, *a, *b);						\
+		free(c);							\
+	}
+
+static int add_host(char *name)
+{
+	int result, ret = pvm_addhosts(&name, 1, &result);
+
+	return ret < 0 ? ret : result;
+}
+
+static int delete_host(char *name)
+{
+	int result, ret = pvm_delhosts(&name, 1, &result);
+
+	return ret < 0 ? ret : result;
+}
+
+NAME0(pvmfaddhost_, add_host)
+NAME0(pvmfdelhost_, delete_host)
+NAME0(pvmfarchcode_, pvm_archcode)
+NAME0(pvmfgsize_, pvm_gsize)
+NAME0(pvmfjoingroup_, pvm_joingroup)
+NAME0(pvmflvgroup_, pvm_lvgroup)
+NAME0(pvmfmstat_, pvm_mstat)
+NAME0(pvmfperror_, pvm_perror)
+NAME1(pvmfbarrier_, pvm_barrier)
+NAME1(pvmfbcast_, pvm_bcast)
+NAME1(pvmffreezegroup_, pvm_freezegroup)
+NAME1(pvmfgetinst_, pvm_getinst)
+NAME1(pvmfgettid_, pvm_gettid)
+NAME2(pvmfdelinfo_, pvm_delinfo)
+NAME2(pvmfputinfo_, pvm_putinfo)
+NAME2(pvmfrecvinfo_, pvm_recvinfo)
+
+API void pvmfcatchout_(int *on, int *info);
+API void pvmfcatchout_(int *on, int *info)
+{
+	*info = pvm_catchout(*on ? stdout : NULL);
+}
+
+API void pvmfbufinfo_(int *mid, int *bytes, int *tag, int *tid, int *info);
+API void pvmfbufinfo_(int *mid, int *bytes, int *tag, int *tid, int *info)
+{
+	*info = pvm_bufinfo(*mid, bytes, tag, tid);
+}
+
+API void pvmfmcast_(int *n, int *tids, int *tag, int *info);
+API void pvmfmcast_(int *n, int *tids, int *tag, int *info)
+{
+	*info = pvm_mcast(tids, *n, *tag);
+}
+
+API void pvmfnotify_(int *what, int *tag, int *n, int *tids, int *info);
+API void pvmfnotify_(int *what, int *tag, int *n, int *tids, int *info)
+{
+	*info = pvm_notify(*what, *tag, *n, tids);
+}
+
+API void pvmftrecv_(int *tid, int *tag, int *sec, int *usec, int *mid);
+API void pvmftrecv_(int *tid, int *tag, int *sec, int *usec, int *mid)
+{
+	struct timeval tv = { *sec, *usec };
+
+	*mid = pvm_trecv(*tid, *tag, *sec < 0 ? NULL : &tv);
+}
+
+API void pvmfpsend_(int *tid, int *tag, void *data, int *n, int *type, int *info);
+API void pvmfpsend_(int *tid, int *tag, void *data, int *n, int *type, int *info)
+{
+	*info = pvm_psend(*tid, *tag, data, *n, *type);
+}
+
+API void pvmfprecv_(int *tid, int *tag, void *data, int *n, int *type, int *rtid,
+		    int *rtag, int *rlen, int *info);
+API void pvmfprecv_(int *tid, int *tag, void *data, int *n, int *type, int *rtid,
+		    int *rtag, int *rlen, int *info)
+{
+	*info = pvm_precv(*tid, *tag, data, *n, *type, rtid, rtag, rlen);
+}
+
+API void pvmfhostsync_(int *host, int *sec, int *usec, int *dsec, int *dusec, int *info);
+API void pvmfhostsync_(int *host, int *sec, int *usec, int *dsec, int *dusec, int *info)
+{
+	struct timeval clock = { 0, 0 }, delta = { 0, 0 };
+
+	*info = pvm_hostsync(*host, &clock, &delta);
+	*sec = (int)clock.tv_sec;
+	*usec = (int)clock.tv_usec;
+	*dsec = (int)delta.tv_sec;
+	*dusec = (int)delta.tv_usec;
+}
+
+/* @args: one argument of the daemon, or blanks. */
+API void pvmfstartpvmd_(const char *args, int *block, int *info, size_t len);
+API void pvmfstartpvmd_(const char *args, int *block, int *info, size_t len)
+{
+	char *arg = c_string(args, len);
+
+	*info = pvm_start_pvmd(*arg ? 1 : 0, &arg, *block);
+	free(arg);
+}
+
+API void pvmfsleep_(int *seconds);
+API void pvmfsleep_(int *seconds)
+{
+	sleep((unsigned int)*seconds);
+}
+
+/* The sibling with index @i, from 0; any other index gives the number alone. */
+API void pvmfsiblings_(int *n, int *i, int *tid);
+API void pvmfsiblings_(int *n, int *i, int *tid)
+{
+	int *tids;
+
+	*n = pvm_siblings(&tids);
+	if (*i >= 0 && *i < *n)
+		*tid = tids[*i];
+}
+
+API void pvmfspawn_(const char *task, int *flag, const char *where, int *n, int *tids,
+		    int *numt, size_t tlen, size_t wlen);
+API void pvmfspawn_(const char *task, int *flag, const char *where, int *n, int *tids,
+		    int *numt, size_t tlen, size_t wlen)
+{
+	char *file = c_string(task, tlen), *host = c_string(where, wlen);
+
+	*numt = pvm_spawn(file, NULL, *flag, !strcmp(host, "*") ? NULL : host, *n, tids);
+	free(file);
+	free(host);
+}
+
+/* ---- tables: a host or a task at each call, from the first one again at the end ---- */
+
+API void pvmfconfig_(int *nhost, int *narch, int *dtid, char *name, char *arch, int *speed,
+		     int *info, size_t nlen, size_t alen);
+API void pvmfconfig_(int *nhost, int *narch, int *dtid, char *name, char *arch, int *speed,
+		     int *info, size_t nlen, size_t alen)
+{
+	static struct pvmhostinfo *hosts;
+	static int next, count, archs;
+
+	*info = next ? PvmOk : pvm_config(&count, &archs, &hosts);
+	if (*info < 0)
+		return;
+	*nhost = count;
+	*narch = archs;
+	*dtid = hosts[next].hi_tid;
+	*speed = hosts[next].hi_speed;
+	f_string(hosts[next].hi_name, name, nlen);
+	f_string(hosts[next].hi_arch, arch, alen);
+	next = (next + 1) % count;
+}
+
+API void pvmftasks_(int *where, int *ntask, int *tid, int *ptid, int *dtid, int *flag,
+		    char *name, int *info, size_t len);
+API void pvmftasks_(int *where, int *ntask, int *tid, int *ptid, int *dtid, int *flag,
+		    char *name, int *info, size_t len)
+{
+	static struct pvmtaskinfo *tasks;
+	static int next, count;
+
+	*info = next ? PvmOk : pvm_tasks(*where, &count, &tasks);
+	*ntask = count;
+	if (*info < 0 || !count)
+		return;
+	*tid = tasks[next].ti_tid;
+	*ptid = tasks[next].ti_ptid;
+	*dtid = tasks[next].ti_host;
+	*flag = tasks[next].ti_flag;
+	f_string(tasks[next].ti_a_out, name, len);
+	next = (next + 1) % count;
+}
+
+/* ---- data ---- */
+
+API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info);
+API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info)
+{
+	char *s;
+
+	switch (*type) {
+	case PVM_STR:
+		/* @n is the length; a string without its blanks would be another one */
+		s = malloc((size_t)(*n > 0 ? *n : 0) + 1);
+		if (!s) {
+			*info = PvmNoMem;
+			return;
+		}
+		if (*n > 0)
+			memcpy(s, items, (size_t)*n);
+		s[*n > 0 ? *n : 0] = 0;
+		*info = pvm_pkstr(s);
+		free(s);
+		break;
+	case PVM_BYTE: *info = pvm_pkbyte(items, *n, *stride); break;
+	case PVM_SHORT: *info = pvm_pkshort(items, *n, *stride); break;
+	case PVM_INT: *info = pvm_pkint(items, *n, *stride); break;
+	case PVM_FLOAT: *info = pvm_pkfloat(items, *n, *stride); break;
+	case PVM_CPLX: *info = pvm_pkcplx(items, *n, *stride); break;
+	case PVM_DOUBLE: *info = pvm_pkdouble(items, *n, *stride); break;
+	case PVM_DCPLX: *info = pvm_pkdcplx(items, *n, *stride); break;
+	case PVM_LONG: *info = pvm_pklong(items, *n, *stride); break;
+	default: *info = PvmBadParam; break;
+	}
+}
+
+/* A string for @n characters, filled up with blanks. */
+static int unpack_string(char *items, int n)
+{
+	int bytes = 0, ret;
+	char *s;
+
+	pvm_bufinfo(pvm_getrbuf(), &bytes, NULL, NULL);
+	s = malloc((size_t)bytes + 1);
+	if (!s)
+		return PvmNoMem;
+	ret = pvm_upkstr(s);
+	if (ret >= 0 && n > 0)
+		f_string(s, items, (size_t)n);
+	free(s);
+	return ret;
+}
+
+API void pvmfunpack_(int *type, void *items, int *n, int *stride, int *info);
+API void pvmfunpack_(int *type, void *items, int *n, int *stride, int *info)
+{
+	switch (*type) {
+	case PVM_STR: *info = unpack_string(items, *n); break;
+	case PVM_BYTE: *info = pvm_upkbyte(items, *n, *stride); break;
+	case PVM_SHORT: *info = pvm_upkshort(items, *n, *stride); break;
+	case PVM_INT: *info = pvm_upkint(items, *n, *stride); break;
+	case PVM_FLOAT: *info = pvm_upkfloat(items, *n, *stride); break;
+	case PVM_CPLX: *info = pvm_upkcplx(items, *n, *stride); break;
+	case PVM_DOUBLE: *info = pvm_upkdouble(items, *n, *stride); break;
+	case PVM_DCPLX: *info = pvm_upkdcplx(items, *n, *stride); break;
+	case PVM_LONG: *info = pvm_upklong(items, *n, *stride); break;
+	default: *info = PvmBadParam; break;
+	}
+}
+
+/* ---- groups ---- */
+
+#define COLLECTIVE(name, call)							\
+	API void name(void *r, void *data, int *n, int *type, int *tag, const char *g,	\
+		      int *root, int *info, size_t len);			\
+	API void name(void *r, void *data, int *n, int *type, int *tag, const char *g,	\
+		      int *root, int *info, size_t len)				\
+	{									\
+		char *group = c_string(g, len);					\
+										\
+		*info = call(r, data, *n, *type, *tag, group, *root);		\
+		free(group);							\
+	}
+
+COLLECTIVE(pvmfgather_, pvm_gather)
+COLLECTIVE(pvmfscatter_, pvm_scatter)
+
+typedef void operator_fn(int *type, void *x, void *y, int *n, int *info);
+
+API void pvmfreduce_(operator_fn *func, void *data, int *n, int *type, int *tag,
+		     const char *g, int *root, int *info, size_t len);
+API void pvmfreduce_(operator_fn *func, void *data, int *n, int *type, int *tag,
+		     const char *g, int *root, int *info, size_t len)
+{
+	char *group = c_string(g, len);
+
+	*info = pvm_reduce(func, data, *n, *type, *tag, group, *root);
+	free(group);
+}
+
+#define OPERATOR(name, call)							\
+	API operator_fn name;							\
+	API void name(int *type, void *x, void *y, int *n, int *info)		\
+	{									\
+		call(type, x, y, n, info);					\
+	}
+
+OPERATOR(pvmmax_, PvmMax)
+OPERATOR(pvmmin_, PvmMin)
+OPERATOR(pvmsum_, PvmSum)
+OPERATOR(pvmproduct_, PvmProduct)
