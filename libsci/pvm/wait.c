@@ -14,6 +14,8 @@
 #define SPIN_US		20	/* of polling before a wait sleeps */
 #define ROUNDS		64u	/* of polling between looks at the clock */
 #define KEEN_US		4	/* of polling that leaves the CPU to nobody */
+#define TAKEN_US	5	/* a yield this long let another process run */
+#define CROWDED		64	/* waits that sleep at once after such a yield */
 
 int64_t pv_now_us(void)
 {
@@ -166,19 +168,33 @@ static int wait_sleep(int64_t deadline)
 }
 
 /*
- * Between two looks: give others the CPU, then sleep. The time is read every
- * ROUNDS looks alone.
+ * Between two looks: poll, give the CPU to others once, then sleep. The time is read
+ * every ROUNDS looks. Where others want the CPU, a wait that polls would only use up
+ * this process's share of it: then waits sleep at once.
  */
 struct spin {
 	unsigned int rounds;
 	int64_t start;
+	bool yielded;
 };
+
+static unsigned int crowded;
+
+/* Return: whether others have had the CPU. */
+static bool spin_yield(int64_t now)
+{
+	sched_yield();
+	if (pv_now_us() - now < TAKEN_US)
+		return false;
+	crowded = CROWDED;
+	return true;
+}
 
 static int spin_once(struct spin *s, int64_t deadline)
 {
 	int64_t now;
 
-	if (++s->rounds % ROUNDS)
+	if (!crowded && ++s->rounds % ROUNDS)
 		return 0;
 	while (take_any())
 		;
@@ -187,13 +203,21 @@ static int spin_once(struct spin *s, int64_t deadline)
 	now = pv_now_us();
 	if (!s->start)
 		s->start = now;
-	if (now - s->start > SPIN_US) {
-		s->start = 0;
-		return wait_sleep(deadline);
+	if (!crowded && now - s->start <= KEEN_US)
+		return 0;
+	if (!crowded && !s->yielded) {
+		s->yielded = true;
+		if (!spin_yield(now))
+			return 0;
+		while (take_any())
+			;
+		return 0;
 	}
-	if (now - s->start > KEEN_US)
-		sched_yield();
-	return 0;
+	if (!crowded && now - s->start <= SPIN_US)
+		return 0;
+	crowded -= crowded > 0;
+	*s = (struct spin){ 0 };
+	return wait_sleep(deadline);
 }
 
 int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)

@@ -368,7 +368,9 @@ TEST(a_daemon_that_is_killed_is_an_error_not_a_hang)
 	FILE *f;
 
 	machine_begin();
-	machine_spawn("sleep", 1, &tid);
+	machine_spawn("echo", 1, &tid);
+	message_int(tid, 1, 1);
+	CHECK(pvm_recv(tid, 1) > 0);
 	CHECK_EQ(pvm_tasks(tid, &n, &info), 0);
 	snprintf(path, sizeof(path), "/proc/%d/stat", info->ti_pid);
 	f = fopen(path, "r");

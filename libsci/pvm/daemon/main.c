@@ -87,8 +87,11 @@ void watch_mod(struct watch *w, uint32_t events)
 
 void watch_del(struct watch *w)
 {
-	if (w->fd >= 0)
+	/* a child that has not executed its program yet may hold the file open */
+	if (w->fd >= 0) {
+		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
 		close(w->fd);
+	}
 	w->fd = -1;
 }
 
