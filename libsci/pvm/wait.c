@@ -14,6 +14,7 @@
 #define SPIN_US		20	/* of polling before a wait sleeps */
 #define ROUNDS		64u	/* of polling between looks at the clock */
 #define KEEN_US		4	/* of polling that leaves the CPU to nobody */
+#define LOOKS		1024u	/* between looks at the daemon's socket */
 #define TAKEN_US	5	/* a yield this long let another process run */
 #define CROWDED		64	/* waits that sleep at once after such a yield */
 
@@ -152,18 +153,21 @@ static int poll_ms(int64_t deadline)
 	return left < 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
 }
 
-/* Sleep until a message of a task or of the daemon may be here. */
-static int wait_sleep(int64_t deadline)
+/*
+ * Sleep until a message of a task or of the daemon may be here. Progress may have
+ * brought what the caller waits for: look for it before sleeping.
+ */
+static int wait_sleep(bool (*done)(void *arg), void *arg, int64_t deadline)
 {
 	struct pollfd p[2] = {
 		{ .fd = pv_me.sock, .events = POLLIN },
 		{ .fd = sci_ep_fd(pv_me.ep), .events = POLLIN },
 	};
 
+	if (take_any() || done(arg))
+		return 0;
 	if (!sci_ep_arm(pv_me.ep))
 		poll(p, 2, poll_ms(deadline));
-	while (take_any())
-		;
 	return pv_request_read() < 0 ? PvmSysErr : 0;
 }
 
@@ -180,7 +184,7 @@ struct spin {
 
 static unsigned int crowded;
 
-/* Return: whether others have had the CPU. */
+/* Let others run. Return: whether any has. */
 static bool spin_yield(int64_t now)
 {
 	sched_yield();
@@ -190,39 +194,37 @@ static bool spin_yield(int64_t now)
 	return true;
 }
 
-static int spin_once(struct spin *s, int64_t deadline)
+/* Return: whether it is time to sleep. */
+static bool spin_once(struct spin *s)
 {
 	int64_t now;
 
 	if (!crowded && ++s->rounds % ROUNDS)
-		return 0;
-	while (take_any())
-		;
+		return false;
+	if (take_any())
+		return false;
 	if (pv_peers_unsettled())
 		pv_peers_push();
+	if (crowded) {
+		crowded--;
+		return true;
+	}
 	now = pv_now_us();
 	if (!s->start)
 		s->start = now;
-	if (!crowded && now - s->start <= KEEN_US)
-		return 0;
-	if (!crowded && !s->yielded) {
+	if (now - s->start <= KEEN_US)
+		return false;
+	if (!s->yielded) {
 		s->yielded = true;
-		if (!spin_yield(now))
-			return 0;
-		while (take_any())
-			;
-		return 0;
+		return spin_yield(now);
 	}
-	if (!crowded && now - s->start <= SPIN_US)
-		return 0;
-	crowded -= crowded > 0;
-	*s = (struct spin){ 0 };
-	return wait_sleep(deadline);
+	return now - s->start > SPIN_US;
 }
 
 int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
 {
 	struct spin s = { 0 };
+	unsigned int looks = 0;
 	int ret;
 
 	if (done(arg))
@@ -243,11 +245,17 @@ int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
 			return done(arg) ? 0 : PvmNoData;
 		}
 		/* senders of long messages wait for them: they may be needed here */
-		if (!list_empty(&pv_me.late))
+		if (!list_empty(&pv_me.late)) {
 			pv_bufs_fetch();
-		if (n)
 			continue;
-		ret = spin_once(&s, deadline);
+		}
+		/* messages that do not end must not keep the daemon's from being read */
+		if (!(++looks % LOOKS) && pv_request_read() < 0)
+			return PvmSysErr;
+		if (n || !spin_once(&s))
+			continue;
+		s = (struct spin){ 0 };
+		ret = wait_sleep(done, arg, deadline);
 		if (ret)
 			return done(arg) ? 0 : ret;
 	}
