@@ -111,17 +111,37 @@ static bool pause_thread(int *seconds)
 	return !stop;
 }
 
+/*
+ * Store the beat into the memory of the others.  A process that is silent gets none:
+ * where memory is not shared, a beat waits for its receiver.
+ */
+static void beat_send(uint32_t beat, uint64_t now, int seconds)
+{
+	_Atomic uint32_t *mine = smi_cell(0, smi.rank), *there;
+
+	for (int i = 0; i < smi.size; i++) {
+		if (i == smi.rank || (seconds > 0 && now - watchdog.when[i] >
+				      (uint64_t)seconds * 500000000u))
+			continue;
+		there = sci_team_ptr(smi.team, mine, i);
+		if (there)
+			atomic_store(there, beat);
+		else
+			sci_team_put(smi.team, (void *)mine, &beat, sizeof(beat), i);
+	}
+	sci_team_progress(smi.team);
+}
+
 static void *watchdog_run(void *arg)
 {
-	uint32_t beat = 0;
+	uint32_t beat = 1;
 	int seconds;
 
 	(void)arg;
 	while (pause_thread(&seconds)) {
 		uint64_t now = smi_now_ns();
 
-		smi_cell_store(0, ++beat);
-		/* after a stop of this process itself the others get a new chance */
+		beat_send(++beat, now, seconds);
 		for (int i = 0; seconds > 0 && i < smi.size; i++)
 			if (i != smi.rank)
 				look(i, now, seconds);
@@ -142,6 +162,8 @@ int smi_watchdog_start(void)
 		return SMI_ERR_NOMEM;
 	for (i = 0; i < smi.size; i++)
 		watchdog.when[i] = smi_now_ns();
+	/* the first beat makes connections, which needs the others alive */
+	beat_send(1, smi_now_ns(), 0);
 	watchdog.stop = false;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

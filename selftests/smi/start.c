@@ -298,6 +298,15 @@ TEST(a_silent_process_counts_as_dead)
 	CHECK_EQ(*ended, 3);
 }
 
+/* Nobody waits for it in a put. */
+TEST(a_silent_process_counts_as_dead_where_teams_share_no_memory)
+{
+	setenv("SCI_TEAM_MEMORY", "none", 1);
+	ended = test_shared(sizeof(*ended));
+	ranks_run_arg(4, 2, stop, NULL, true);
+	CHECK_EQ(*ended, 3);
+}
+
 static void abort_all(void *arg)
 {
 	(void)arg;

@@ -2,6 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /* Barriers, mutexes, progress counters; between processes and their threads. */
 
+#include <stdlib.h>
+
 #include "selftests/smi/start.h"
 
 #define ROUNDS	50
@@ -164,4 +166,42 @@ static void threads(void)
 TEST(threads_of_several_processes_share_a_mutex)
 {
 	ranks_run(4, 2, threads);
+}
+
+/* ---- where teams share no memory ---- */
+
+/* The process that has the lock's word sleeps meanwhile. */
+static void home_asleep(void)
+{
+	int mutex;
+
+	smi_start();
+	CHECK_SMI(SMI_Mutex_init(&mutex));
+	CHECK_SMI(SMI_Barrier());
+	for (int i = 1; !rank && i < size; i++)
+		CHECK_SMI(SMI_Signal_wait(i));
+	if (rank) {
+		CHECK_SMI(SMI_Mutex_lock(mutex));
+		CHECK_SMI(SMI_Mutex_unlock(mutex));
+		CHECK_SMI(SMI_Signal_send(0));
+	}
+	smi_stop();
+}
+
+TEST(mutexes_of_processes_that_sleep)
+{
+	setenv("SCI_TEAM_MEMORY", "none", 1);
+	ranks_run(4, 4, home_asleep);
+}
+
+TEST(mutexes_without_shared_memory)
+{
+	setenv("SCI_TEAM_MEMORY", "none", 1);
+	ranks_run(4, 2, mutexes);
+}
+
+TEST(counters_without_shared_memory)
+{
+	setenv("SCI_TEAM_MEMORY", "none", 1);
+	ranks_run(4, 2, counters);
 }
