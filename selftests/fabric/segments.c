@@ -1242,35 +1242,34 @@ TEST(a_stranger_who_has_the_name_gets_nothing)
 		     .owner = NOBODY, .owner_group = NOBODY });
 }
 
-static void has_segment_1(struct peer *self, void *arg)
-{
-	const uid_t *uid = arg;
-	sci_desc_t sd;
+struct name_owner {
+	uid_t uid;
+	unsigned int id;
+};
 
-	if (*uid)
-		peer_become(*uid, NOBODY);
-	sd = test_open();
-	test_segment(sd, 1, SIZE, 0);
+static void has_segment(struct peer *self, void *arg)
+{
+	const struct name_owner *o = arg;
+
+	if (o->uid)
+		peer_become(o->uid, NOBODY);
+	test_segment(test_open(), o->id, SIZE, 0);
 	peer_send(self, "ready");
 	peer_expect(self, "leave");
 }
 
-/* What the library says on stderr when segment 1 of a peer's is created. */
-static void create_taken(uid_t owner, char said[512])
+/* What the library says on stderr when a segment of a peer's is created, thrice. */
+static void create_taken(sci_desc_t sd, unsigned int id, char said[512])
 {
-	struct peer *other = peer_spawn(4, has_segment_1, &owner);
 	int old = dup(2), out[2];
 	sci_local_segment_t s;
 	sci_error_t err;
-	sci_desc_t sd;
 	ssize_t n;
 
-	peer_expect(other, "ready");
-	sd = test_open();
 	CHECK_EQ(pipe2(out, O_CLOEXEC | O_NONBLOCK), 0);
 	dup2(out[1], 2);
 	for (int i = 0; i < 3; i++)
-		SCICreateSegment(sd, &s, 1, SIZE, NULL, NULL, 0, &err);
+		SCICreateSegment(sd, &s, id, SIZE, NULL, NULL, 0, &err);
 	dup2(old, 2);
 	CHECK_EQ(err, SCI_ERR_SEGMENTID_USED);
 	n = read(out[0], said, 511);
@@ -1278,27 +1277,36 @@ static void create_taken(uid_t owner, char said[512])
 	close(out[0]);
 	close(out[1]);
 	close(old);
-	SCIClose(sd, 0, &err);
-	peer_send(other, "leave");
-	peer_join(other);
 }
 
 TEST(whoever_keeps_us_from_a_name_is_named)
 {
+	static struct name_owner owners[] = { { 0, 1 }, { 54321, 2 } };
 	char said[512], *line;
+	struct peer *p[2];
+	sci_desc_t sd;
 
 	test_needs_shm();
 	if (geteuid())
 		SKIP("only root can become another user");
-	create_taken(54321, said);
+	for (int i = 0; i < 2; i++) {
+		p[i] = peer_spawn(4, has_segment, &owners[i]);
+		peer_expect(p[i], "ready");
+	}
+	sd = test_open();
+	/* an id that another process of ours has is nothing to tell of */
+	create_taken(sd, 1, said);
+	CHECK_EQ(said[0], '\0');
+	create_taken(sd, 2, said);
 	CHECK(strstr(said, "user 54321 has the name sci."));
 	line = strstr(said, "SCI_RUNDIR");
 	CHECK(line);
 	/* once */
 	CHECK(!strstr(line + 1, "SCI_RUNDIR"));
-	/* an id that another process of ours has is nothing to tell of */
-	create_taken(0, said);
-	CHECK_EQ(said[0], '\0');
+	for (int i = 0; i < 2; i++) {
+		peer_send(p[i], "leave");
+		peer_join(p[i]);
+	}
 }
 
 static void in_default_cluster(struct peer *self, void *arg)
