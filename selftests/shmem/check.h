@@ -38,8 +38,10 @@
 /* Open MPI's generic calls do not take a pointer to const, as the standard's do. */
 #ifdef OSHMEM_MAJOR_VERSION
 #define FROM_CONST
+#define OPEN_MPI	1
 #else
 #define FROM_CONST	const
+#define OPEN_MPI	0
 #endif
 
 /* What came with 1.5. */
@@ -68,6 +70,16 @@ static inline void check_fail(const char *file, int line, const char *expr,
 			check_fail(__FILE__, __LINE__, #got, want_, got_); \
 	} while (0)
 #define CHECK(cond)	CHECK_EQ(!!(cond), 1)
+
+/* Open MPI's shmem_calloc() does not wait until all PEs have zeroed their memory. */
+static inline void *pes_calloc(size_t count, size_t size)
+{
+	void *p = shmem_calloc(count, size);
+
+	CHECK(p);
+	shmem_barrier_all();
+	return p;
+}
 
 /* ---- tests ---- */
 

@@ -153,7 +153,7 @@ PES_TEST(complex_to_all, 1)
 
 PES_TEST(every_second_pe_is_an_active_set, 2)
 {
-	long *s = shmem_malloc(sizeof(long)), *d = shmem_calloc(PES, sizeof(long));
+	long *s = shmem_malloc(sizeof(long)), *d = pes_calloc(PES, sizeof(long));
 	long *sync = psync();
 	int size = (n_pes + 1) / 2;
 
@@ -238,7 +238,7 @@ PES_TEST(teams_of_two_dimensions, 1)
 
 PES_TEST(a_context_of_a_team_numbers_its_pes, 2)
 {
-	long *w = shmem_calloc(1, sizeof(long));
+	long *w = pes_calloc(1, sizeof(long));
 	shmem_team_t back, of;
 	shmem_ctx_t ctx;
 
@@ -356,7 +356,7 @@ PES_TEST(reduce_complex, 1)
 
 PES_TEST(generic_collectives, 1)
 {
-	long *s = shmem_calloc(PES, sizeof(long)), *d = shmem_calloc(PES, sizeof(long));
+	long *s = pes_calloc(PES, sizeof(long)), *d = pes_calloc(PES, sizeof(long));
 
 	*s = me;
 	CHECK_EQ(shmem_broadcast(SHMEM_TEAM_WORLD, d, s, 1, 0), 0);

@@ -204,7 +204,7 @@ SIZED(mem, 1)
 	PES_TEST(iput_iget_##SIZE, 1)						\
 	{									\
 		enum { B = BYTES };						\
-		char *s = shmem_calloc(32, B), mine[32 * B], got[32 * B];	\
+		char *s = pes_calloc(32, B), mine[32 * B], got[32 * B];	\
 										\
 		for (int i = 0; i < 32 * B; i++)				\
 			mine[i] = (char)(me + i);				\
@@ -260,7 +260,7 @@ PES_TEST(a_megabyte_goes_round, 1)
 
 PES_TEST(fence_orders_puts, 2)
 {
-	long *data = shmem_calloc(1000, sizeof(long)), *flag = shmem_calloc(1, sizeof(long));
+	long *data = pes_calloc(1000, sizeof(long)), *flag = pes_calloc(1, sizeof(long));
 	long mine[1000];
 
 	for (long round = 1; round <= 50; round++) {
@@ -283,7 +283,7 @@ PES_TEST(fence_orders_puts, 2)
 #define GENERIC(NAME, TYPE)							\
 	PES_TEST(generic_##NAME, 1)						\
 	{									\
-		TYPE *s = shmem_calloc(8, sizeof(TYPE)), mine[8] = { 1, 2, 3, 4 }, got[8]; \
+		TYPE *s = pes_calloc(8, sizeof(TYPE)), mine[8] = { 1, 2, 3, 4 }, got[8]; \
 		FROM_CONST TYPE *from = s;					\
 										\
 		shmem_put(s, mine, 2, RIGHT);					\
@@ -314,8 +314,8 @@ TYPES(GENERIC)
 #define SIGNAL(NAME, TYPE)							\
 	PES_TEST(put_signal_##NAME, 1)						\
 	{									\
-		TYPE *s = shmem_calloc(8, sizeof(TYPE)), mine[8];		\
-		uint64_t *sig = shmem_calloc(1, sizeof(*sig));			\
+		TYPE *s = pes_calloc(8, sizeof(TYPE)), mine[8];		\
+		uint64_t *sig = pes_calloc(1, sizeof(*sig));			\
 										\
 		for (int i = 0; i < 8; i++)					\
 			mine[i] = (TYPE)(me + i);				\
@@ -341,8 +341,8 @@ TYPES(SIGNAL)
 #define SIGNAL_SIZED(SIZE, BYTES)						\
 	PES_TEST(put##SIZE##_signal, 1)						\
 	{									\
-		char *s = shmem_calloc(4, BYTES), mine[4 * (BYTES)];		\
-		uint64_t *sig = shmem_calloc(1, sizeof(*sig));			\
+		char *s = pes_calloc(4, BYTES), mine[4 * (BYTES)];		\
+		uint64_t *sig = pes_calloc(1, sizeof(*sig));			\
 										\
 		memset(mine, me + 1, sizeof(mine));				\
 		shmem_put##SIZE##_signal(s, mine, 2, sig, 1, SHMEM_SIGNAL_ADD, RIGHT); \
