@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * One-sided calls of a SHMEM, two PEs; built against libsci's and against Open MPI's.
+ *
+ *	latency_us	put, fence, flag, and back (see measure.h)
+ *	p_us		half a round trip of shmem_long_p() and shmem_long_wait_until()
+ *	put_us		shmem_putmem() and shmem_quiet()
+ *	get_us		shmem_getmem()
+ *	fadd_us		shmem_long_atomic_fetch_add()
+ *	p_Mps		million shmem_long_p() a second, with one quiet per run
+ *	barrier_us	shmem_barrier_all()
+ */
+#define _GNU_SOURCE
+#include <shmem.h>
+
+#include "selftests/bench/peers/measure.h"
+
+enum { ORDER_P = PEER_END + 1, ORDER_BARRIER };
+
+static int rank;
+static char *window, *local;		/* PEER_MAX bytes, symmetric; and not */
+static long *flags, *word;		/* how many messages have come */
+static long sent, got;
+
+static void peer_send(size_t n)
+{
+	if (n) {
+		shmem_putmem(window, peer_out, n, !rank);
+		shmem_fence();
+	}
+	shmem_long_p(flags, ++sent, !rank);
+}
+
+static void peer_recv(size_t n)
+{
+	(void)n;
+	shmem_long_wait_until(flags, SHMEM_CMP_GE, ++got);
+}
+
+/* The window is one message: streams are ping-pongs. */
+static void peer_stream_out(size_t n, uint64_t count)
+{
+	while (count--) {
+		peer_send(n);
+		peer_recv(0);
+	}
+}
+
+static void peer_stream_in(size_t n, uint64_t count)
+{
+	while (count--) {
+		peer_recv(n);
+		peer_send(0);
+	}
+}
+
+static void pongs(uint64_t count)
+{
+	for (uint64_t i = 1; i <= count; i++) {
+		shmem_long_wait_until(word, SHMEM_CMP_EQ, (long)i);
+		shmem_long_p(word, (long)i, 0);
+	}
+	*word = 0;
+}
+
+static void pings(uint64_t count)
+{
+	for (uint64_t i = 1; i <= count; i++) {
+		shmem_long_p(word, (long)i, 1);
+		shmem_long_wait_until(word, SHMEM_CMP_EQ, (long)i);
+	}
+	*word = 0;
+}
+
+static void barriers(uint64_t count)
+{
+	while (count--)
+		shmem_barrier_all();
+}
+
+static void obey(void)
+{
+	struct peer_order o;
+
+	do {
+		peer_recv(sizeof(o));
+		memcpy(&o, peer_in, sizeof(o));
+		peer_send(0);
+		if (o.what == PEER_PROBE)
+			peer_probe_answer();
+		else if (o.what == ORDER_P)
+			pongs(o.count);
+		else if (o.what == ORDER_BARRIER)
+			barriers(o.count);
+	} while (o.what != PEER_END);
+}
+
+struct point {
+	const char *metric;
+	size_t size;
+};
+
+static double point_run(void *arg, uint64_t count)
+{
+	const struct point *p = arg;
+	const char *m = p->metric;
+	double begin;
+	uint64_t i;
+
+	if (!strcmp(m, "p_us"))
+		peer_tell(ORDER_P, 0, count);
+	if (!strcmp(m, "barrier_us"))
+		peer_tell(ORDER_BARRIER, 0, count);
+	begin = peer_now();
+	if (!strcmp(m, "p_us")) {
+		pings(count);
+	} else if (!strcmp(m, "barrier_us")) {
+		barriers(count);
+	} else if (!strcmp(m, "put_us")) {
+		for (i = 0; i < count; i++) {
+			shmem_putmem(window, local, p->size, 1);
+			shmem_quiet();
+		}
+	} else if (!strcmp(m, "get_us")) {
+		for (i = 0; i < count; i++)
+			shmem_getmem(local, window, p->size, 1);
+	} else if (!strcmp(m, "fadd_us")) {
+		for (i = 0; i < count; i++)
+			shmem_long_atomic_fetch_add(word + 64, 1, 1);
+	} else if (!strcmp(m, "p_Mps")) {
+		for (i = 0; i < count; i++)
+			shmem_long_p((long *)window + i % 512, (long)i, 1);
+		shmem_quiet();
+	} else {
+		peer_die("no such metric: %s", m);
+	}
+	return peer_now() - begin;
+}
+
+static void points_measure(const char *metric, char **sizes)
+{
+	peer_probe_open();
+	if (rank) {
+		obey();
+		return;
+	}
+	for (; *sizes; sizes++) {
+		struct point p = { metric, strtoull(*sizes, NULL, 0) };
+		struct peer_result r;
+		double value;
+
+		peer_must(p.size <= PEER_MAX);
+		r = peer_median(point_run, &p, peer_probe_run);
+		value = !strcmp(metric, "p_Mps") ? 1e-6 / r.seconds :
+			!strcmp(metric, "p_us") ? r.seconds * 1e6 / 2 : r.seconds * 1e6;
+		printf("%s %zu %.6g %.4g\n", metric, p.size, value, r.probe);
+		fflush(stdout);
+	}
+	peer_tell(PEER_END, 0, 0);
+}
+
+int main(int argc, char **argv)
+{
+	shmem_init();
+	rank = shmem_my_pe();
+	if (argc < 3 || shmem_n_pes() != 2)
+		peer_die("usage: LAUNCHER -n 2 shmem METRIC SIZE...");
+	peer_pin(rank);
+	window = shmem_align(4096, PEER_MAX);
+	flags = shmem_align(256, 1024);
+	word = shmem_align(256, 1024);
+	local = peer_alloc(PEER_MAX, MAP_PRIVATE);
+	peer_out = peer_alloc(PEER_MAX, MAP_PRIVATE);
+	peer_in = window;
+	peer_must(window && flags && word);
+	memset(window, 0, PEER_MAX);
+	memset(flags, 0, 1024);
+	memset(word, 0, 1024);
+	shmem_barrier_all();
+	if (!strcmp(argv[1], "latency_us"))
+		measure(rank, argv[1], argv + 2);
+	else
+		points_measure(argv[1], argv + 2);
+	shmem_barrier_all();
+	shmem_finalize();
+	return 0;
+}
