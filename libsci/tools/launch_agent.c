@@ -455,6 +455,9 @@ static void agent_loop(struct agent *a)
 		agent_check_end(a);
 		if (boot_stream_flush(&a->front))
 			agent_quit(TOOL_FAILED);
+		/* not every remote shell passes the front's end of file on */
+		if (a->done && !boot_stream_queued(&a->front))
+			agent_quit(TOOL_OK);
 	}
 }
 
