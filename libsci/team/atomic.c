@@ -197,11 +197,15 @@ static int far_atomic(struct team_world *w, int rank, const struct atomic_reques
 {
 	struct far_atomic *a;
 	struct sci_peer *peer;
+	bool full;
 	int ret = world_peer(w, rank, &peer);
 
 	if (ret)
 		return ret;
-	if (!wait && ++w->atomics_free % UNDER_WAY_MAX == 0)
+	pthread_mutex_lock(&w->atomics_lock);
+	full = !wait && ++w->atomics_free % UNDER_WAY_MAX == 0;
+	pthread_mutex_unlock(&w->atomics_lock);
+	if (full)
 		atomics_quiet(w);
 	a = calloc(1, sizeof(*a));
 	if (!a)
