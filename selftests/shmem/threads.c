@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Threads of each PE make calls at once, each with a context of its own. */
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <sci-shmem/shmem.h>
+
+#include "selftests/ranks.h"
+
+#define THREADS	4
+#define ROUNDS	300
+
+static long sum, slots[THREADS], answers[THREADS];
+
+static void *thread_main(void *arg)
+{
+	long nr = (long)(intptr_t)arg;
+	int other = (shmem_my_pe() + 1) % shmem_n_pes();
+	shmem_ctx_t ctx;
+
+	CHECK_EQ(shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx), 0);
+	for (long i = 1; i <= ROUNDS; i++) {
+		shmem_ctx_long_atomic_inc(ctx, &sum, 0);
+		shmem_ctx_long_atomic_set(ctx, &slots[nr], i, other);
+		shmem_ctx_quiet(ctx);
+		shmem_long_wait_until(&slots[nr], SHMEM_CMP_GE, i);
+		answers[nr] = shmem_ctx_long_atomic_fetch(ctx, &slots[nr], other);
+		CHECK_EQ(answers[nr] >= i, 1);
+	}
+	shmem_ctx_destroy(ctx);
+	return NULL;
+}
+
+static void threads_pe(void *memory)
+{
+	pthread_t t[THREADS];
+	int provided;
+
+	setenv("SCI_TEAM_MEMORY", memory, 1);
+	CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
+	CHECK_EQ(provided, SHMEM_THREAD_MULTIPLE);
+	for (int i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_create(&t[i], NULL, thread_main, (void *)(intptr_t)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_join(t[i], NULL), 0);
+	shmem_barrier_all();
+	CHECK_EQ(shmem_long_g(&sum, 0), (long)THREADS * ROUNDS * shmem_n_pes());
+	shmem_barrier_all();
+	shmem_finalize();
+}
+
+TEST(threads_of_two_pes)
+{
+	ranks_run_arg(2, 1, threads_pe, (void *)"all", false);
+}
+
+TEST(threads_of_two_pes_that_share_no_memory)
+{
+	ranks_run_arg(2, 2, threads_pe, (void *)"none", false);
+}
