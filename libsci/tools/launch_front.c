@@ -345,7 +345,7 @@ static void rank_frame(struct front *f, const struct boot_frame *frame, const vo
 
 	ret = boot_server_frame(f->server, frame, payload);
 	if (ret > 0) {
-		rank_say(f, frame->rank, "aborts the job with status %d", ret);
+		rank_say(f, frame->rank, "aborts the job with status %d", ret & 0xff);
 		front_end(f, ret, AGENT_GRACE_MS);
 	} else if (ret) {
 		rank_say(f, frame->rank, "breaks the start-up protocol");
