@@ -97,7 +97,8 @@ LIBRARIES := $(addprefix $(B)/,$(SOLIB) $(SOLINKS) libsci.a libsisci.a)
 
 # Front-ends: each a library of its own, on libsci.so.  libsci/NAME/front-end.mk sets
 # NAME_SONAME (libdeck.so.0), and may set NAME_LIBS (what else to link), NAME_MAP (its
-# version script), NAME_DEPS (other front-ends), NAME_BINS (its programs, in $(B)) and
+# version script), NAME_DEPS (other front-ends), NAME_DIR (the folder below LIBDIR for a
+# library whose name is also another package's), NAME_BINS (its programs, in $(B)) and
 # NAME_RULES (rules for those).  Tests are in selftests/NAME.
 FRONTENDS := $(patsubst libsci/%/front-end.mk,%,$(wildcard libsci/*/front-end.mk))
 -include $(wildcard libsci/*/front-end.mk)
@@ -304,9 +305,9 @@ $(TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS): %: %.o $(B)/selftests/common.a $(B)/li
 
 $(B)/selftests/bench/deck: $(B)/libdeck.a
 
-# Programs of users: examples/FRONTEND_NAME.c, built as a user builds them.
-EXAMPLES := $(foreach f,$(FRONTENDS),$(patsubst %.c,$(B)/%,$(wildcard examples/$(f)_*.c)))
-examples: libs $(EXAMPLES)		## Build: the programs in examples/
+# Programs of users: libsci/examples/FRONTEND_NAME.c, built as a user builds them.
+EXAMPLES := $(foreach f,$(FRONTENDS),$(patsubst %.c,$(B)/%,$(wildcard libsci/examples/$(f)_*.c)))
+examples: libs $(EXAMPLES)		## Build: the programs in libsci/examples/
 $(EXAMPLES): $(B)/%: %.c $(FRONTEND_LIBS)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -363,7 +364,8 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 	install -m 644 $(B)/man/*.3 $(DESTDIR)$(MANDIR)/man3/
 	install -m 644 $(B)/libsci.a $(DESTDIR)$(LIBDIR)/
 	install -m 755 $(B)/$(SOLIB) $(DESTDIR)$(LIBDIR)/
-	$(if $(FRONTEND_LIBS),cp -P $(FRONTEND_LIBS) $(DESTDIR)$(LIBDIR)/)
+	$(foreach f,$(FRONTENDS),install -d $(DESTDIR)$(LIBDIR)/$($(f)_DIR)$(nl)\
+		cp -P $(call frontend_libs,$(f)) $(DESTDIR)$(LIBDIR)/$($(f)_DIR)$(nl))
 	$(foreach l,$(SOLINKS),ln -sf $(SOLIB) $(DESTDIR)$(LIBDIR)/$(l)$(nl))
 	ln -sf libsci.a $(DESTDIR)$(LIBDIR)/libsisci.a
 	$(foreach p,libsci sisci,sed $(PCSUBST) scripts/$(p).pc.in \
@@ -388,11 +390,14 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 
 uninstall: $(MAN3)			## Install: what install put there
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
-		$(SOLINKS) $(notdir $(FRONTEND_LIBS)) libsci.a libsisci.a pkgconfig/libsci.pc \
+		$(SOLINKS) libsci.a libsisci.a pkgconfig/libsci.pc \
 		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
 		$(BINDIR)/sci-model $(addprefix $(BINDIR)/,sci-pvm $(notdir $(FRONTEND_BINS))) \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
+	$(foreach f,$(FRONTENDS),rm -f $(addprefix $(DESTDIR)$(LIBDIR)/$($(f)_DIR)/,$(notdir \
+		$(call frontend_libs,$(f))))$(nl)\
+		[ -z "$($(f)_DIR)" ] || rmdir $(DESTDIR)$(LIBDIR)/$($(f)_DIR) 2>/dev/null || :$(nl))
 	cd $(B)/man && for m in *.3; do rm -f $(abspath $(DESTDIR)$(MANDIR))/man3/$$m; done
 	rm -f $(DESTDIR)$(INCLUDEDIR)/linux/sci.h \
 		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so

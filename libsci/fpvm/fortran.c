@@ -11,7 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "libsci/include/pvm3.h"
+#include "libsci/include/sci-pvm/pvm3.h"
 
 #define API	__attribute__((visibility("default")))
 

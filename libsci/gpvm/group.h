@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "libsci/include/pvm3.h"
+#include "libsci/include/sci-pvm/pvm3.h"
 #include "libsci/pvm/groupop.h"
 
 #define GROUP_API	__attribute__((visibility("default")))

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+pvm_DIR := sci-pvm
 pvm_SONAME := libpvm3.so.3
 pvm_MAP := libsci/pvm/libpvm3.map
 

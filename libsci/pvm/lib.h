@@ -27,7 +27,7 @@
 
 #include "libsci/base/list.h"
 #include "libsci/pvm/frame.h"
-#include "libsci/include/pvm3.h"
+#include "libsci/include/sci-pvm/pvm3.h"
 
 #define PVM_API		__attribute__((visibility("default")))
 #define MSG_CONTEXT	1u

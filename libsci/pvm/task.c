@@ -49,11 +49,12 @@ static bool file_runs(const char *path)
 }
 
 /*
- * Where the daemon's program is: SCI_PVMD, beside this library, or in the bin folder
- * beside the library's. Return: a static buffer, or "pvmd3", which PATH has.
+ * Where the daemon's program is: SCI_PVMD, beside this library, or in the bin folder of
+ * the same prefix: the library is in lib/sci-pvm or lib/ARCHITECTURE/sci-pvm. Return: a static buffer, or "pvmd3", which PATH has.
  */
 static const char *daemon_path(void)
 {
+	static const char *const places[] = { "", "../../bin/", "../../../bin/" };
 	static char path[PATH_MAX + 32];
 	char file[PATH_MAX];
 	const char *env = getenv("SCI_PVMD");
@@ -65,12 +66,11 @@ static const char *daemon_path(void)
 	if (dladdr(&pvmmytid, &info) && realpath(info.dli_fname, file)) {
 		slash = strrchr(file, '/');
 		*slash = 0;
-		snprintf(path, sizeof(path), "%s/pvmd3", file);
-		if (file_runs(path))
-			return path;
-		snprintf(path, sizeof(path), "%s/../bin/pvmd3", file);
-		if (file_runs(path))
-			return path;
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+			snprintf(path, sizeof(path), "%s/%spvmd3", file, places[i]);
+			if (file_runs(path))
+				return path;
+		}
 	}
 	return "pvmd3";
 }

@@ -18,7 +18,7 @@
 
 #include "selftests/harness.h"
 
-#include <pvm3.h>
+#include <sci-pvm/pvm3.h>
 
 #include "libsci/pvm/frame.h"
 

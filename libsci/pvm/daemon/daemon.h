@@ -23,7 +23,7 @@
 #include <sci/msg.h>
 
 #include "libsci/base/list.h"
-#include "libsci/include/pvm3.h"
+#include "libsci/include/sci-pvm/pvm3.h"
 #include "libsci/pvm/frame.h"
 
 #define ARCH_NAME	"LINUX64"
