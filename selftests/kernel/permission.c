@@ -33,7 +33,7 @@ static void begin(void)
 	node = adapter_node(far);
 }
 
-/* Whom the kernel sees; the real and saved user stay root. */
+/* Change the effective user; the real and saved user stay root. */
 static void act_as(uid_t uid, gid_t gid, const gid_t *groups, size_t n)
 {
 	OK(SYS(seteuid(0)));

@@ -318,7 +318,7 @@ static void dies(struct peer *self, void *arg)
 		pause();
 }
 
-/* What had arrived of one that has died is delivered; its answers go nowhere. */
+/* Messages of a peer that arrived before it died are delivered; answers to it are dropped. */
 TEST(a_sender_that_dies)
 {
 	struct peer *p = peer_spawn(8, dies, NULL);

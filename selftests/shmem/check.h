@@ -44,7 +44,7 @@
 #define OPEN_MPI	0
 #endif
 
-/* What came with 1.5. */
+/* Calls that are new in 1.5. */
 #define HAS_TEAMS	(SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 5)
 
 static int me, n_pes;

@@ -299,7 +299,7 @@ enum sci_signal {
  * sci_team_put_signal() - put, then change a word
  * @signal: 8 bytes, aligned, symmetric
  *
- * Who sees the word's new value sees the bytes, too. The word is changed atomically.
+ * A process that sees the word's new value sees the bytes, too. The word is changed atomically.
  */
 int sci_team_put_signal(struct sci_team *team, void *dst, const void *src, size_t len,
 			uint64_t *signal, uint64_t value, enum sci_signal how, int rank);

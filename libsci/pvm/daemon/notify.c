@@ -136,7 +136,7 @@ static int interest_add(const struct interest *want)
 	return 0;
 }
 
-/* What is cancelled is told of at once. */
+/* A cancelled request completes at once. */
 static void interest_cancel(const struct interest *want)
 {
 	struct list *l, *next;
