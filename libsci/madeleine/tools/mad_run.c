@@ -180,32 +180,23 @@ static void on_failure(int sig)
 	_exit(2);
 }
 
-int main(int argc, char **argv)
+/* Run the program of session @s, with the arguments that follow @argv's session file. */
+static int session_run(struct session *s, struct options *o, int argc, char **argv)
 {
-	struct options o = { 0 };
-	struct session *s;
 	char ranks[24], nodes[24], **args;
-	int ret = options_read(argc, argv, &o), n = 0;
+	int ret = 0, n = 0;
 
-	if (ret)
-		return ret;
-	if (optind >= argc) {
-		help(stderr);
+	if (!o->program)
+		o->program = s->program;
+	if (!o->program) {
+		fprintf(stderr, "mad-run: %s names no program: use --appli\n", argv[0]);
 		return 2;
 	}
-	signal(SIGABRT, on_failure);
-	s = mad_session_read(argv[optind], o.nets);
-	if (!o.program)
-		o.program = s->program;
-	if (!o.program) {
-		fprintf(stderr, "mad-run: %s names no program: use --appli\n", argv[optind]);
-		return 2;
-	}
-	export_path("MAD_SESSION", argv[optind]);
-	if (o.nets)
-		export_path("MAD_NET", o.nets);
-	if (o.folder && chdir(o.folder)) {
-		fprintf(stderr, "mad-run: %s: %s\n", o.folder, strerror(errno));
+	export_path("MAD_SESSION", argv[0]);
+	if (o->nets)
+		export_path("MAD_NET", o->nets);
+	if (o->folder && chdir(o->folder)) {
+		fprintf(stderr, "mad-run: %s: %s\n", o->folder, strerror(errno));
 		return 2;
 	}
 	snprintf(ranks, sizeof(ranks), "%ld", s->processes->length);
@@ -218,15 +209,36 @@ int main(int argc, char **argv)
 	args[n++] = (char *)"--nodes";
 	args[n++] = nodes;
 	args[n++] = (char *)"--";
-	args[n++] = (char *)o.program;
-	memcpy(&args[n], &argv[optind + 1], (size_t)(argc - optind) * sizeof(char *));
-	if (o.show) {
+	args[n++] = (char *)o->program;
+	memcpy(&args[n], &argv[1], (size_t)argc * sizeof(char *));
+	if (o->show) {
 		show(s, args);
-		return 0;
+	} else {
+		fflush(stdout);
+		signal(SIGABRT, SIG_DFL);
+		if (!o->pause)
+			run(args);
+		ret = run_and_pause(args);
 	}
-	fflush(stdout);
-	signal(SIGABRT, SIG_DFL);
-	if (o.pause)
-		return run_and_pause(args);
-	run(args);
+	free(args);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct session *s;
+	int ret = options_read(argc, argv, &o);
+
+	if (ret)
+		return ret;
+	if (optind >= argc) {
+		help(stderr);
+		return 2;
+	}
+	signal(SIGABRT, on_failure);
+	s = mad_session_read(argv[optind], o.nets);
+	ret = session_run(s, &o, argc - optind, &argv[optind]);
+	mad_session_free(s);
+	return ret;
 }
