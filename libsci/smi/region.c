@@ -105,19 +105,26 @@ static bool region_covers(struct smi_region *r, const char *addr, size_t len)
 	return len <= size && (size_t)(addr - base) <= size - len;
 }
 
+/* smi.lock is held. */
+static struct smi_region *region_find(const void *addr, size_t len, bool internal)
+{
+	for (int i = 0; i < smi.nregions; i++) {
+		struct smi_region *r = smi.regions[i];
+
+		if (r && (internal || !r->internal) && region_covers(r, addr, len))
+			return r;
+	}
+	return NULL;
+}
+
 struct smi_region *smi_region_at(const void *addr, size_t len, bool internal)
 {
-	struct smi_region *r = NULL;
-	int i;
+	struct smi_region *r;
 
 	pthread_mutex_lock(&smi.lock);
-	for (i = 0; i < smi.nregions; i++) {
-		r = smi.regions[i];
-		if (r && (internal || !r->internal) && region_covers(r, addr, len))
-			break;
-	}
+	r = region_find(addr, len, internal);
 	pthread_mutex_unlock(&smi.lock);
-	return i < smi.nregions ? r : NULL;
+	return r;
 }
 
 /* ---- maps ---- */
@@ -373,11 +380,15 @@ SMI_API smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id)
 	struct smi_region *r;
 
 	SMI_ENTER();
-	r = smi_region_at(adr, len, false);
-	if (!r || !id)
+	if (!id)
 		return SMI_ERR_PARAM;
-	*id = r->id;
-	return SMI_SUCCESS;
+	/* an import may be freed at any time, when its owner frees the segment */
+	pthread_mutex_lock(&smi.lock);
+	r = region_find(adr, len, false);
+	if (r)
+		*id = r->id;
+	pthread_mutex_unlock(&smi.lock);
+	return r ? SMI_SUCCESS : SMI_ERR_PARAM;
 }
 
 SMI_API smi_error_t SMI_Adr_to_region(void *adr, int *id)

@@ -114,28 +114,36 @@ int smi_segment_open(struct smi_segment *s)
 	return smi_error_of(err);
 }
 
+/* Other threads look addresses up in all segments. */
+static void segment_place(struct smi_segment *s, char *addr, size_t mapped)
+{
+	pthread_mutex_lock(&smi.lock);
+	s->addr = addr;
+	s->mapped = mapped;
+	pthread_mutex_unlock(&smi.lock);
+}
+
 int smi_segment_map(struct smi_segment *s, size_t offset, size_t size, void *fixed)
 {
 	unsigned int flags = fixed ? SCI_FLAG_FIXED_MAP_ADDR : 0;
 	sci_error_t err = SCI_ERR_OK;
+	char *addr;
 
 	if (s->plain) {
-		s->addr = s->plain + offset;
-		s->mapped = size;
+		segment_place(s, s->plain + offset, size);
 		return SMI_SUCCESS;
 	}
 	if (s->rseg)
-		s->addr = (char *)SCIMapRemoteSegment(s->rseg, &s->map, s->skip + offset,
-						      size, fixed, flags, &err);
+		addr = (char *)SCIMapRemoteSegment(s->rseg, &s->map, s->skip + offset,
+						   size, fixed, flags, &err);
 	else
-		s->addr = SCIMapLocalSegment(s->lseg, &s->map, s->skip + offset, size,
-					     fixed, flags, &err);
+		addr = SCIMapLocalSegment(s->lseg, &s->map, s->skip + offset, size,
+					  fixed, flags, &err);
 	if (err) {
 		s->map = NULL;
-		s->addr = NULL;
 		return err == SCI_ERR_OUT_OF_RANGE ? SMI_ERR_PARAM : SMI_ERR_MAPFAILED;
 	}
-	s->mapped = size;
+	segment_place(s, addr, size);
 	if (!s->rseg)
 		return SMI_SUCCESS;
 	SCICreateMapSequence(s->map, &s->seq, SCI_FLAG_FAST_BARRIER, &err);
@@ -150,14 +158,13 @@ void smi_segment_unmap(struct smi_segment *s)
 {
 	sci_error_t err;
 
+	segment_place(s, NULL, 0);
 	if (s->seq)
 		SCIRemoveSequence(s->seq, 0, &err);
 	if (s->map)
 		SCIUnmapSegment(s->map, 0, &err);
 	s->seq = NULL;
 	s->map = NULL;
-	s->addr = NULL;
-	s->mapped = 0;
 }
 
 void smi_segment_close(struct smi_segment *s)
