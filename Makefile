@@ -157,6 +157,10 @@ bench-mpi: $(O)/.setup-peers		## Measure: MPI over the provider beside other MPI
 	+@$(MAKE) --no-print-directory all ofi
 	scripts/bench-mpi $(O)
 
+bench-coll: $(O)/.setup-peers		## Measure: collective calls beside those of MPIs
+	+@$(MAKE) --no-print-directory all
+	scripts/bench-coll $(O)
+
 bench-shmem: $(O)/.setup-peers		## Measure: OpenSHMEM beside that of Open MPI
 	+@$(MAKE) --no-print-directory all ofi
 	scripts/bench-shmem $(O)
@@ -438,7 +442,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs examples demo-deck demo-smi ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-shmem shmem-check bench-vm \
+.PHONY: all libs examples demo-deck demo-smi ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-coll bench-shmem shmem-check bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \

@@ -8,6 +8,7 @@
 #	rounds metrics time_s
 #	groups		names for several metrics: "NAME=METRIC,METRIC ..."
 #	msg		libsci's program
+#	outside=yes	programs do not probe: the script does it after each run
 #
 # and defines settings(), a line per setting:
 #
@@ -31,7 +32,8 @@
 build=${1:?usage: bench-$stem BUILD_DIR}
 limit_s=60		# a run that takes longer counts as that long, or not
 slow_s=10		# one that takes longer is not repeated
-tries=3			# of an all-to-all whose probes are outside
+tries=3			# of a run whose probe is outside
+outside=
 out=$build/bench
 bin=$out/peers
 src=selftests/bench/peers
@@ -147,13 +149,13 @@ run()			# ROUND METRIC KIND NAME COMMAND...
 		rc=0
 		timeout -k 2 "$limit_s" env "$@" "$metric" "${sizes[@]}" \
 			>"$tmp/values" 2>"$tmp/errors" </dev/null || rc=$?
-		[[ $metric != alltoall16_s ]] || at=$(quick_probe)
+		[[ -z $outside && $metric != alltoall16_s ]] || at=$(quick_probe)
 		if ((SECONDS - begin > slow_s)); then
 			skip[$name $metric]=slow
 			echo "$metric $name" >>"$tmp/skip"
 			break
 		fi
-		[[ $metric == alltoall16_s ]] || break
+		[[ -n $at ]] || break
 		! in_place "$at" || break
 	done
 	if ((rc == 124 || rc == 137)) && [[ $metric == alltoall16_s ]]; then

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Collective calls of libsci's teams (built with -DCOLL_TEAM) or of an MPI.
+ *
+ * usage: LAUNCHER -n RANKS coll METRIC SIZE...
+ *
+ * METRIC is NAME or NAME/RANKS; NAME is a row of the table below with "_us" behind it.
+ * SIZE is the bytes of a broadcast or of a vector that is reduced, and the bytes from
+ * one rank to another of the other calls. The root changes from call to call, so that
+ * no rank runs ahead of the others. The first call of each size is checked. A value is
+ * the time of a call in a row of calls, which ends with a barrier, as the median of runs
+ * that take a sixth of PEER_MS (30) milliseconds each. With SYMMETRIC=1 the buffers of a
+ * team are symmetric memory.
+ */
+#define _GNU_SOURCE
+#ifdef COLL_TEAM
+#include <sci/team.h>
+#elif __has_include(<mpi.h>)
+#include <mpi.h>
+#define COLL_MPI
+#endif
+#if defined(COLL_TEAM) || defined(COLL_MPI)
+
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include "measure.h"
+
+#define ROOM	(2 * PEER_MAX)
+
+static int rank, ranks;
+static char *out, *in;			/* ROOM bytes each */
+
+static void peer_send(size_t n) { (void)n; }
+static void peer_recv(size_t n) { (void)n; }
+static void peer_stream_out(size_t n, uint64_t count) { (void)n; (void)count; }
+static void peer_stream_in(size_t n, uint64_t count) { (void)n; (void)count; }
+
+/* ---- the calls ---- */
+
+#ifdef COLL_TEAM
+static struct sci_team *team;
+
+#define SUM_	sci_op(SCI_OP_SUM, SCI_TYPE_INT64)
+#define CALL(name, call)							\
+	static void name(size_t n, int root)					\
+	{									\
+		(void)n;							\
+		(void)root;							\
+		peer_must(!(call));						\
+	}
+CALL(barrier, sci_team_barrier(team))
+CALL(bcast, sci_team_bcast(team, root, rank == root ? out : in, n))
+CALL(reduce, sci_team_reduce(team, root, out, in, n / 8, SUM_))
+CALL(allreduce, sci_team_allreduce(team, out, in, n / 8, SUM_))
+CALL(reduce_scatter, sci_team_reduce_scatter(team, out, in, n / 8, SUM_))
+CALL(scan, sci_team_scan(team, out, in, n / 8, SUM_))
+CALL(gather, sci_team_gather(team, root, out, n, in))
+CALL(allgather, sci_team_allgather(team, out, n, in))
+CALL(scatter, sci_team_scatter(team, root, out, in, n))
+CALL(alltoall, sci_team_alltoall(team, out, in, n))
+
+static char *buffer(void)
+{
+	void *p;
+
+	if (!getenv("SYMMETRIC"))
+		return peer_alloc(ROOM, MAP_PRIVATE);
+	peer_must(!sci_team_alloc(team, ROOM, 4096, &p));
+	return memset(p, 0, ROOM);
+}
+
+static void start(int *argc, char ***argv)
+{
+	struct sci_team_attr attr = { .size = sizeof(attr), .symmetric_size = 3 * ROOM };
+
+	(void)argc;
+	(void)argv;
+	peer_must(!sci_team_open(&team, &attr));
+	rank = sci_team_rank(team);
+	ranks = sci_team_size(team);
+}
+
+static void stop(void)
+{
+	peer_must(!sci_team_close(team));
+}
+#else
+#define CALL(name, call)							\
+	static void name(size_t n, int root)					\
+	{									\
+		(void)n;							\
+		(void)root;							\
+		peer_must((call) == MPI_SUCCESS);				\
+	}
+#define BYTES(buf)	buf, (int)n, MPI_BYTE
+#define LONGS	(int)(n / 8), MPI_INT64_T, MPI_SUM
+CALL(barrier, MPI_Barrier(MPI_COMM_WORLD))
+CALL(bcast, MPI_Bcast(BYTES(rank == root ? out : in), root, MPI_COMM_WORLD))
+CALL(reduce, MPI_Reduce(out, in, LONGS, root, MPI_COMM_WORLD))
+CALL(allreduce, MPI_Allreduce(out, in, LONGS, MPI_COMM_WORLD))
+CALL(reduce_scatter, MPI_Reduce_scatter_block(out, in, LONGS, MPI_COMM_WORLD))
+CALL(scan, MPI_Scan(out, in, LONGS, MPI_COMM_WORLD))
+CALL(gather, MPI_Gather(BYTES(out), BYTES(in), root, MPI_COMM_WORLD))
+CALL(allgather, MPI_Allgather(BYTES(out), BYTES(in), MPI_COMM_WORLD))
+CALL(scatter, MPI_Scatter(BYTES(out), BYTES(in), root, MPI_COMM_WORLD))
+CALL(alltoall, MPI_Alltoall(BYTES(out), BYTES(in), MPI_COMM_WORLD))
+
+static char *buffer(void)
+{
+	return peer_alloc(ROOM, MAP_PRIVATE);
+}
+
+static void start(int *argc, char ***argv)
+{
+	peer_must(MPI_Init(argc, argv) == MPI_SUCCESS);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+}
+
+static void stop(void)
+{
+	MPI_Finalize();
+}
+#endif
+
+/* ---- what they must give ---- */
+
+/* Word @i of what @from sends to @to. */
+static int64_t sent(int from, int to, size_t i)
+{
+	return (int64_t)i * (from + 1) + to * 1000003;
+}
+
+static int64_t sum(int below, int to, size_t i)
+{
+	int64_t s = 0;
+
+	for (int r = 0; r < below; r++)
+		s += sent(r, to, i);
+	return s;
+}
+
+enum result { NOTHING, SUM, SUMS, PREFIX, FROM_ROOT, PART, PARTS };
+
+/* Word @i of part @part of the caller's result; the root is rank 0. */
+static int64_t expected(enum result result, int part, size_t i)
+{
+	switch (result) {
+	case SUM:
+		return sum(ranks, 0, i);
+	case SUMS:
+		return sum(ranks, rank, i);
+	case PREFIX:
+		return sum(rank + 1, 0, i);
+	case FROM_ROOT:
+		return sent(0, 0, i);
+	case PART:
+		return sent(0, rank, i);
+	default:
+		return sent(part, rank, i);
+	}
+}
+
+static const struct row {
+	const char *name;
+	void (*call)(size_t n, int root);
+	enum result result;
+	bool rooted;			/* the result is the root's alone */
+	bool to_each;			/* another part for each rank */
+} rows[] = {
+	{ "barrier", barrier, NOTHING, false, false },
+	{ "bcast", bcast, FROM_ROOT, false, false },
+	{ "reduce", reduce, SUM, true, false },
+	{ "allreduce", allreduce, SUM, false, false },
+	{ "reduce_scatter", reduce_scatter, SUMS, false, true },
+	{ "scan", scan, PREFIX, false, false },
+	{ "gather", gather, PARTS, true, false },
+	{ "allgather", allgather, PARTS, false, false },
+	{ "scatter", scatter, PART, false, true },
+	{ "alltoall", alltoall, PARTS, false, true },
+};
+
+static void check(const struct row *r, size_t n)
+{
+	size_t words = n / 8;
+	int to = r->to_each ? ranks : 1;
+	int parts = r->result == PARTS ? ranks : r->result == NOTHING ? 0 : 1;
+
+	for (int part = 0; part < to; part++)
+		for (size_t i = 0; i < words; i++)
+			((int64_t *)out)[(size_t)part * words + i] = sent(rank, part, i);
+	r->call(n, 0);
+	if ((r->rooted && rank) || (r->result == FROM_ROOT && !rank))
+		return;
+	for (int part = 0; part < parts; part++)
+		for (size_t i = 0; i < words; i++) {
+			int64_t v = r->result == PARTS && !r->to_each ? sent(part, 0, i) :
+				    expected(r->result, part, i);
+
+			if (((int64_t *)in)[(size_t)part * words + i] != v)
+				peer_die("%s: wrong word %zu of part %d", r->name, i, part);
+		}
+}
+
+/* ---- time ---- */
+
+/* Rank 0's value. */
+static double share(double v)
+{
+	memcpy(rank ? in : out, &v, sizeof(v));
+	bcast(sizeof(v), 0);
+	memcpy(&v, rank ? in : out, sizeof(v));
+	return v;
+}
+
+static double row_time(const struct row *r, size_t n, uint64_t count)
+{
+	double begin;
+
+	barrier(0, 0);
+	begin = peer_now();
+	for (uint64_t i = 0; i < count; i++)
+		r->call(n, (int)(i % (uint64_t)ranks));
+	barrier(0, 0);
+	return share(peer_now() - begin);
+}
+
+static double row_median(const struct row *r, size_t n)
+{
+	const char *ms = getenv("PEER_MS");
+	double goal = (ms ? atof(ms) : 30) / 6000, t, v[PEER_RUNS];
+	uint64_t count = (uint64_t)ranks;
+
+	while ((t = row_time(r, n, count)) < goal / 2)
+		count *= t < goal / 16 ? 8 : 2;
+	count = (uint64_t)((double)count * goal / t / ranks + 1) * (uint64_t)ranks;
+	for (int i = 0; i < PEER_RUNS; i++)
+		v[i] = row_time(r, n, count) / (double)count;
+	return peer_sorted_median(v, PEER_RUNS);
+}
+
+static const struct row *row_find(const char *metric)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t len = strlen(rows[i].name);
+
+		if (!strncmp(metric, rows[i].name, len) && !strncmp(metric + len, "_us", 3))
+			return &rows[i];
+	}
+	peer_die("no such metric: %s", metric);
+}
+
+int main(int argc, char **argv)
+{
+	const struct row *r;
+
+	start(&argc, &argv);
+	if (argc < 3)
+		peer_die("usage: LAUNCHER -n RANKS coll METRIC SIZE...");
+	peer_pin(rank);
+	out = buffer();
+	in = buffer();
+	r = row_find(argv[1]);
+	for (char **size = argv + 2; *size; size++) {
+		size_t n = strtoull(*size, NULL, 0);
+		double us;
+
+		peer_must(n % 8 == 0 && n <= ROOM && (n * (size_t)ranks <= ROOM ||
+						      (r->result != PARTS && !r->to_each)));
+		check(r, n);
+		us = row_median(r, n) * 1e6;
+		if (!rank)
+			printf("%s %zu %.6g\n", argv[1], n, us);
+		fflush(stdout);
+	}
+	stop();
+	return 0;
+}
+
+#endif
