@@ -66,14 +66,15 @@ smi_error_t SMI_Finalize(void);
 /** SMI_Abort() - end all processes; this one exits with @code, as do the others */
 void SMI_Abort(int code);
 
-smi_error_t SMI_Proc_rank(int *rank);
-smi_error_t SMI_Proc_size(int *size);
-smi_error_t SMI_Node_rank(int *rank);
-smi_error_t SMI_Node_size(int *size);
-smi_error_t SMI_Local_proc_rank(int *rank);
-smi_error_t SMI_Local_proc_size(int *size);
+smi_error_t SMI_Proc_rank(int *rank);	/* this process */
+smi_error_t SMI_Proc_size(int *size);	/* number of processes */
+smi_error_t SMI_Node_rank(int *rank);	/* this process's node */
+smi_error_t SMI_Node_size(int *size);	/* number of nodes */
+smi_error_t SMI_Local_proc_rank(int *rank);	/* rank among the processes of the node */
+smi_error_t SMI_Local_proc_size(int *size);	/* how many these are */
 /** SMI_Max_local_proc_size() - the largest number of processes on a node */
 smi_error_t SMI_Max_local_proc_size(int *size);
+/** SMI_Proc_to_node() - the node of a process */
 smi_error_t SMI_Proc_to_node(int proc, int *node);
 /** SMI_First_proc_on_node() - the lowest rank of a node */
 smi_error_t SMI_First_proc_on_node(int node, int *proc);
@@ -200,6 +201,7 @@ smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn);
 
 /** SMI_Adr_to_region() - the region that holds an address; PARAM: none does */
 smi_error_t SMI_Adr_to_region(void *adr, int *id);
+/** SMI_Range_to_region() - the region that holds all of a range; PARAM: none does */
 smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id);
 
 /** SMI_Region_layout() - describe a region; the caller frees the struct and its arrays */
@@ -217,11 +219,14 @@ smi_error_t SMI_Imalloc(size_t size, int region_id, void **adr);
 
 /** SMI_Cmalloc() - allocate one block for all processes; collective */
 smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr);
+/** SMI_Ifree() - free a block; PARAM: it is not from SMI_Imalloc() or SMI_Cmalloc() */
 smi_error_t SMI_Ifree(void *adr);
+/** SMI_Cfree() - free one block for all processes; collective */
 smi_error_t SMI_Cfree(void *adr);
 
 /** SMI_Nodemem_alloc() - memory of this node that every process has mapped */
 void *SMI_Nodemem_alloc(size_t size);
+/** SMI_Nodemem_free() - free memory of SMI_Nodemem_alloc() */
 smi_error_t SMI_Nodemem_free(void *adr);
 /** SMI_Nodemem_address() - where a node's such memory begins here, or NULL */
 void *SMI_Nodemem_address(int node);
@@ -268,10 +273,14 @@ smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
 			smi_memcpy_handle *handle);
 /** SMI_Mempost() - start the copies that a handle has queued */
 smi_error_t SMI_Mempost(smi_memcpy_handle handle);
+/** SMI_Memwait() - wait for the copies of a handle, repeating what gets lost */
 smi_error_t SMI_Memwait(smi_memcpy_handle handle);
+/** SMI_Memtest() - look at a handle; PENDING: not complete */
 smi_error_t SMI_Memtest(smi_memcpy_handle handle);
+/** SMI_MemwaitAll() - SMI_Memwait() of @count handles; OTHER: see @status */
 smi_error_t SMI_MemwaitAll(int count, smi_memcpy_handle *handles,
 			   smi_error_t *status);
+/** SMI_MemtestAll() - SMI_Memtest() of @count handles; OTHER: see @status */
 smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
 			   smi_error_t *status);
 
@@ -281,9 +290,12 @@ smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
  * BADALIGN: the DMA alignment is violated and the region is not mapped.
  */
 smi_error_t SMI_Put(int region, int offset, void *src, size_t size);
+/** SMI_Get() - copy from a REMOTE or RDMA region into an own LOCAL region */
 smi_error_t SMI_Get(void *dst, int region, int offset, size_t size);
+/** SMI_Iput() - start SMI_Put(); @handle as for SMI_Imemcpy() */
 smi_error_t SMI_Iput(int region, int offset, void *src, size_t size,
 		     smi_memcpy_handle *handle);
+/** SMI_Iget() - start SMI_Get(); @handle as for SMI_Imemcpy() */
 smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
 		     smi_memcpy_handle *handle);
 
@@ -293,9 +305,11 @@ smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
 #define SMI_CHECK_FAST		3
 #define SMI_CHECK_PROBE		4	/* do not wait for a broken link */
 
-/** SMI_Check_transfer() - did all own stores since the last check arrive? */
+/** SMI_Check_transfer() - TRANSFER: not all own stores since the last check have arrived */
 smi_error_t SMI_Check_transfer(int flags);
+/** SMI_Check_transfer_addr() - SMI_Check_transfer() for the node that has the memory at @adr */
 smi_error_t SMI_Check_transfer_addr(void *adr, int flags);
+/** SMI_Check_transfer_proc() - SMI_Check_transfer() for the node of a process */
 smi_error_t SMI_Check_transfer_proc(int proc, int flags);
 
 #define SMI_FLUSH_ALL		(-1)
@@ -321,7 +335,9 @@ smi_error_t SMI_Flush_write(int proc);
 
 /** SMI_BARRIER() - wait for all processes; stores before it are seen after it */
 smi_error_t SMI_BARRIER(int id);
+/** SMI_BARRIER_INIT() - create another barrier; collective.  One implementation serves all */
 smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active);
+/** SMI_BARRIER_DESTROY() - destroy such a barrier; collective */
 smi_error_t SMI_BARRIER_DESTROY(int id);
 
 /**
@@ -330,21 +346,30 @@ smi_error_t SMI_BARRIER_DESTROY(int id);
  * @proc: whose node is to hold its data; -1: any
  */
 smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc);
+/** SMI_Mutex_destroy() - destroy a mutex; collective */
 smi_error_t SMI_Mutex_destroy(int id);
+/** SMI_Mutex_lock() - lock a mutex; not recursive, but in a program of one process */
 smi_error_t SMI_Mutex_lock(int id);
-/** SMI_Mutex_trylock() - *@got: 1 if this call has locked it, else 0 */
+/** SMI_Mutex_trylock() - try to lock; *@got: 1 if this call has locked it, else 0 */
 smi_error_t SMI_Mutex_trylock(int id, int *got);
+/** SMI_Mutex_unlock() - unlock a mutex; PARAM: this process has not locked it */
 smi_error_t SMI_Mutex_unlock(int id);
+/** SMI_Location_of_mutex() - the process that SMI_MUTEX_INIT() was given, or -1 */
 smi_error_t SMI_Location_of_mutex(int id, int *proc);
 
 /** SMI_Init_PC() - create an integer per process, 0; collective */
 smi_error_t SMI_Init_PC(int *id);
+/** SMI_Reset_PC() - set a counter of all processes to 0; collective */
 smi_error_t SMI_Reset_PC(int id);
+/** SMI_Increment_PC() - store barrier, then add @val to the own counter */
 smi_error_t SMI_Increment_PC(int id, int val);
+/** SMI_Get_PC() - the counter of @proc, as this process sees it */
 smi_error_t SMI_Get_PC(int id, int proc, int *val);
-/** SMI_Wait_individual_PC() - until @proc reaches @val (SMI_OWNPC: the own value) */
+/** SMI_Wait_individual_PC() - wait until @proc reaches @val (SMI_OWNPC: the own value) */
 smi_error_t SMI_Wait_individual_PC(int id, int proc, int val);
+/** SMI_Wait_individual_set_PC() - wait for @count processes one after the other */
 smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, int val);
+/** SMI_Wait_collective_PC() - wait until all processes reach @val.  PARAM: this one has not */
 smi_error_t SMI_Wait_collective_PC(int id, int val);
 
 /* ---- signals and small messages ---- */
@@ -373,14 +398,18 @@ smi_error_t SMI_Signal_wait(int rank);
 /** SMI_Signal_setCallBack() - call @fcn(@arg) in a thread at the next signal */
 smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *arg,
 				   smi_signal_handle *handle);
+/** SMI_Signal_joinCallBack() - wait for that thread, and set *@handle to NULL */
 smi_error_t SMI_Signal_joinCallBack(smi_signal_handle *handle);
 
 /** SMI_Send() - send up to 120 bytes; returns when they have been received */
 smi_error_t SMI_Send(void *buf, int count, int dest);
+/** SMI_Isend() - send; @buf is free on return.  PENDING: one is not waited for */
 smi_error_t SMI_Isend(void *buf, int count, int dest);
+/** SMI_Send_wait() - wait until the message is received.  NOTPOSTED: there is none */
 smi_error_t SMI_Send_wait(int dest);
 /** SMI_Recv() - receive; PARAM: the message has another length than @count */
 smi_error_t SMI_Recv(void *buf, int count, int src);
+/** SMI_Sendrecv() - SMI_Isend(), SMI_Recv(), SMI_Send_wait() */
 smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
 
 /* ---- replication and sharing; collective ---- */
@@ -400,11 +429,22 @@ smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
 #define SMI_DTYPE_FLOATINGPOINT	4096
 #define SMI_DTYPE_HIGHPRECISION	8192
 
-/** SMI_Switch_to_replication() - make a region private memory of each process */
+/**
+ * SMI_Switch_to_replication() - make a region private memory of each process
+ * @mode: REP_EVERYTHING: copy all; REP_NOTHING: contents undefined;
+ *	REP_LOCAL_AND_BEYOND: copy elements of @p1 bytes, the own range of split loop
+ *	@p2 and @p3 elements on both sides; with REP_ONE_PER_NODE one copy per node
+ */
 smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
-/** SMI_Switch_to_sharing() - combine the copies and share the region again */
+/**
+ * SMI_Switch_to_sharing() - combine the copies and share the region again
+ * @mode: SHR_NOTHING: the shared data as they were; SHR_SINGLE_SOURCE: the copy of
+ *	process @p1; SHR_LOOP_SPLITTING: of each process its range of split loop @p2,
+ *	elements of @p1 bytes; SHR_EVERY_LOCAL: each node gives what lies on it;
+ *	SHR_ADD with an SMI_DTYPE_: the sum of @p1 elements
+ */
 smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2);
-/** SMI_Ensure_consistency() - combine the copies; every process gets the result */
+/** SMI_Ensure_consistency() - as SMI_Switch_to_sharing(); all get the result as copies */
 smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2);
 
 /* ---- loops ---- */
@@ -432,6 +472,7 @@ smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2);
 
 /** SMI_Loop_init() - schedule the iterations @low..@high; collective */
 smi_error_t SMI_Loop_init(int *id, int low, int high, int mode);
+/** SMI_Loop_free() - end a loop; collective */
 smi_error_t SMI_Loop_free(int id);
 
 /**
@@ -442,26 +483,43 @@ smi_error_t SMI_Loop_free(int id);
  * The call after READY begins a new run.  The first call of a run is collective.
  */
 smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high);
+/** SMI_Set_loop_param() - a chunk is rest / @k iterations, within these limits; 0: no change */
 smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
 			       int max_local, int max_remote);
+/** SMI_Set_loop_help_param() - how many neighbours to help (16); SMI_HELP_ONLY_SMP: own node */
 smi_error_t SMI_Set_loop_help_param(int id, int max_dist);
+/** SMI_Loop_k_adaption_mode() - how k changes from run to run: SMI_NO_ADAPT, SMI_ADAPT_ */
 smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist);
+/** SMI_Evaluate_speed() - relative speeds of all processes, slowest 1; collective */
 smi_error_t SMI_Evaluate_speed(double *n_values);
+/** SMI_Use_evaluated_speed() - distribute a loop by SMI_Evaluate_speed(); collective */
 smi_error_t SMI_Use_evaluated_speed(int id);
 
+/** SMI_Loop_split_init() - create a range of indices of which each process has a part */
 smi_error_t SMI_Loop_split_init(int *id);
+/** SMI_Loop_index_range() - set or get the whole or the own range: SMI_LOOP_SET_, _GET_ */
 smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mode);
+/**
+ * SMI_Determine_loop_splitting() - set the own range
+ * @mode: REGULAR: equal parts, the last with the rest; OWNER: the indices of elements
+ *	of @p1 bytes that region @p2 has on this node, divided among its processes
+ */
 smi_error_t SMI_Determine_loop_splitting(int id, int mode, int p1, int p2);
+/** SMI_Loop_time_start() - begin to time the own part */
 smi_error_t SMI_Loop_time_start(int id);
+/** SMI_Loop_time_stop() - stop; the time counts for SMI_Loop_balance_index_range() */
 smi_error_t SMI_Loop_time_stop(int id);
+/** SMI_Loop_balance_index_range() - shift the parts by the measured times; collective */
 smi_error_t SMI_Loop_balance_index_range(int id);
 
 /* ---- time, output, watchdog ---- */
 
 double SMI_Wtime(void);			/* seconds */
-long SMI_Wticks(void);
-void SMI_Get_ticks(void *u64);
+long SMI_Wticks(void);			/* nanoseconds */
+void SMI_Get_ticks(void *u64);		/* the same, to 8 bytes */
+/** SMI_Get_timer() - the time now, in seconds and microseconds */
 smi_error_t SMI_Get_timer(int *s, int *us);
+/** SMI_Get_timespan() - the time since the last call of this or SMI_Get_timer() */
 smi_error_t SMI_Get_timespan(int *s, int *us);
 
 #define SMI_IO_ASIS	0
@@ -469,7 +527,9 @@ smi_error_t SMI_Get_timespan(int *s, int *us);
 /** SMI_Redirect_IO() - stderr and stdout to NAME.RANK, stdin from NAME; once */
 smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
 			    int in, void *inname);
+/** SMI_Debug() - accepted; the library has no trace output */
 smi_error_t SMI_Debug(int on);
+/** SMI_Debug_time() - accepted, likewise */
 smi_error_t SMI_Debug_time(int on);
 
 #define SMI_WATCHDOG_DISABLE	0

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Say hello, one process after the other. */
+#include <stdio.h>
+#include <deck.h>
+
+int main(int argc, char **argv)
+{
+	int ret = deck_init(&argc, &argv);
+
+	for (int i = 0; !ret && i < deck_size(); i++) {
+		if (i == deck_rank())
+			printf("process %d of %d, node %d\n", i, deck_size(), deck_node(i));
+		ret = deck_barrier();
+	}
+	return ret || deck_done() ? 1 : 0;
+}
