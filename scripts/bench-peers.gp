@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # libsci's messages beside the best peer and the limit, by size.
-# gnuplot -e "data='peers.tsv'; out='peers'" bench-peers.gp
+# gnuplot -e "data='peers.tsv'; out='peers'; class='l3'" bench-peers.gp
 
 set datafile separator "\t"
 set datafile missing "-"
@@ -23,7 +23,8 @@ set style line 4 linecolor "#009e73" linewidth 2 pointtype 9 pointsize 0.8
 set style line 5 linecolor "#000000" linewidth 2 dashtype 2 pointtype 6 \
 	pointsize 0.8
 
-of(metric, column) = stringcolumn(1) eq metric && strcol(column) ne "-" ? \
+of(metric, column) = stringcolumn(1) eq metric && stringcolumn(3) eq class && \
+	strcol(column) ne "-" ? \
 	column(column) : NaN
 
 do for [kind in "svg png"] {
@@ -35,7 +36,7 @@ do for [kind in "svg png"] {
 			background "#ffffff" fontscale 1.2 linewidth 1.5
 	}
 	set output out . "." . kind
-	set multiplot layout 1,2 title "Messages between two processes of one machine"
+	set multiplot layout 1,2 title "Messages between two processes of one machine, placement: " . class
 	do for [metric in "latency_us bandwidth_MBps"] {
 		if (metric eq "latency_us") {
 			set title "Latency"
@@ -46,15 +47,15 @@ do for [kind in "svg png"] {
 			set ylabel "MB/s (10^6 bytes per second)"
 			set key bottom right
 		}
-		plot data using (column(2)):(of(metric, 3)) with lines \
+		plot data using (column(2)):(of(metric, 4)) with lines \
 				linestyle 1 title "limit", \
-			data using (column(2)):(of(metric, 7)) with linespoints \
+			data using (column(2)):(of(metric, 9)) with linespoints \
 				linestyle 5 title "best peer", \
-			data using (column(2)):(of(metric, 4)) with linespoints \
-				linestyle 2 title "libsci", \
 			data using (column(2)):(of(metric, 5)) with linespoints \
+				linestyle 2 title "libsci", \
+			data using (column(2)):(of(metric, 7)) with linespoints \
 				linestyle 3 title "libsci, tagged", \
-			data using (column(2)):(of(metric, 6)) with linespoints \
+			data using (column(2)):(of(metric, 8)) with linespoints \
 				linestyle 4 title "libsci, zero-copy"
 	}
 	unset multiplot

@@ -8,7 +8,7 @@
 #	rounds metrics time_s
 #	groups		names for several metrics: "NAME=METRIC,METRIC ..."
 #	msg		libsci's program
-#	outside=yes	programs do not probe: the script does it after each run
+#	outside=yes	programs do not probe: the script does, before and after each run
 #
 # and defines settings(), a line per setting:
 #
@@ -16,24 +16,25 @@
 #
 # where METRICS may be a group's name and variables may come before the program;
 # sizes_of METRIC, a size per line; and programs(), which compiles into $bin.  Then
-# measure_all leaves every value in $out/$stem-raw.tsv, and the medians of those
-# that count in $out/$stem-all.tsv.
+# measure_all leaves every sample in $out/$stem-raw.tsv, and the medians of those
+# that count, by class of placement, in $out/$stem-all.tsv.
 #
 # A virtual machine's CPUs move: two hardware threads of a core now, two cores
 # far apart then, which changes everything fourfold.  So a probe, the ping-pong
-# of a word, runs between all measurements (see measure.h), and only those count
-# that it finds within a factor of 1.4 of PROBE us: what is usual in the nearer
-# places of this machine, if PROBE is not given.  And a core may be shared with a
-# stranger: programs leave out the runs in which it was, if there are others, as sums
-# that they do in between take more than PACE ns, if given, or a seventh more than is
-# usual at the better times of this machine.  Settings with less than half
-# of their rounds among these get more, while time lasts; where one has none,
-# all of its runs count and the table says so by a ~.
+# of a word, runs before and after each sample (see measure.h) and tells its class: smt,
+# l3 (two cores of one cache) or far, divided by the two limits of PLACES, in us.  Samples
+# whose two probes differ in class do not count.  And a core may be shared with a
+# stranger: then the probe's sums take longer, and samples do not count whose pace is
+# more than a seventh above the usual one, the lower quartile of their class.  A setting
+# has a value in a class if it has at least $enough samples there; values are compared
+# within a class only.  Settings without a value in the class that most samples of their
+# point are in get more rounds, while time lasts.
 build=${1:?usage: bench-$stem BUILD_DIR}
 limit_s=60		# a run that takes longer counts as that long, or not
 slow_s=10		# one that takes longer is not repeated
-tries=3			# of a run whose probe is outside
+enough=5		# samples of a value
 outside=
+PLACES=${PLACES:-0.035 0.12}
 out=$build/bench
 bin=$out/peers
 src=selftests/bench/peers
@@ -65,6 +66,20 @@ function median(v, n)
 	sort(v, n)
 	return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2
 }'
+
+# shellcheck disable=SC2016	# awk's variables
+awk_class='
+function class_of(us)
+{
+	return us == "-" ? "-" : us < place[1] ? "smt" : us < place[2] ? "l3" : "far"
+}
+# The class of the sample in $0, a line of the raw file; "" if it changed meanwhile.
+function class_here(   c)
+{
+	c = class_of($7)
+	return c == class_of($8) ? c : ""
+}
+BEGIN { split(places, place, " ") }'
 
 # ---- settings ----
 
@@ -114,63 +129,43 @@ compile()		# OUTPUT COMPILER SOURCE [LIBRARY...]
 
 # ---- running ----
 
-# The usual ones, of the nearer places, and of the better times.
-quartile()		# COLUMN
+probe()
 {
-	awk -v c="$1" '{ print $c }' "$tmp/probes" | sort -g |
-		awk '{ v[NR] = $1 } END { print v[int(NR / 4) + 1] }'
-}
-
-in_place()		# PROBE
-{
-	awk -v p="$1" -v place="$PEER_PLACE" '
-	BEGIN { split(place, f, " "); exit !(p > f[1] && p < f[2]) }'
-}
-
-quick_probe()
-{
-	PEER_MS=3 "$bin/raw" push latency_us 64 | awk '{ print $4 }'
+	"$bin/raw" probe
 }
 
 declare -A skip=()
 bad_ours=
 bad_peers=
 
-# Appends the run's values to the raw file; later runs may be skipped.
+# Appends the run's samples to the raw file; later runs may be skipped.
 run()			# ROUND METRIC KIND NAME COMMAND...
 {
-	local round=$1 metric=$2 kind=$3 name=$4 at="" rc try begin sizes
+	local round=$1 metric=$2 kind=$3 name=$4 own=$outside before=- after=- rc=0 begin sizes
 	shift 4
 	[[ -z ${skip[$name $metric]:-} ]] || return 0
 	mapfile -t sizes < <(sizes_of "$metric")
 	((${#sizes[@]})) || return 0
-	for ((try = 1; try <= tries; try++)); do
-		begin=$SECONDS
-		rc=0
-		timeout -k 2 "$limit_s" env "$@" "$metric" "${sizes[@]}" \
-			>"$tmp/values" 2>"$tmp/errors" </dev/null || rc=$?
-		[[ -z $outside && $metric != alltoall16_s ]] || at=$(quick_probe)
-		if ((SECONDS - begin > slow_s)); then
-			skip[$name $metric]=slow
-			echo "$metric $name" >>"$tmp/skip"
-			break
-		fi
-		[[ -n $at ]] || break
-		! in_place "$at" || break
-	done
+	[[ $metric != alltoall16_s ]] || own=yes
+	[[ -z $own ]] || before=$(probe)
+	begin=$SECONDS
+	timeout -k 2 "$limit_s" env "$@" "$metric" "${sizes[@]}" \
+		>"$tmp/values" 2>"$tmp/errors" </dev/null || rc=$?
+	[[ -z $own ]] || after=$(probe)
+	if ((SECONDS - begin > slow_s)); then
+		skip[$name $metric]=slow
+		echo "$metric $name" >>"$tmp/skip"
+	fi
 	if ((rc == 124 || rc == 137)) && [[ $metric == alltoall16_s ]]; then
 		timed_out "$metric" "${sizes[@]}"
 		rc=0
 	fi
-	awk -v r="$round" -v s="${name%%/*}" -v t="${name#*/}" -v at="$at" \
-		-v OFS='\t' \
-		'NF >= 3 { print r, s, t, $1, $2, $3, (NF > 3 ? $4 : at) }' \
+	awk -v r="$round" -v s="${name%%/*}" -v t="${name#*/}" -v before="$before" \
+		-v after="$after" -v OFS='\t' '
+	NF == 6 { print r, s, t, $1, $2, $3, $4, $5, $6 }
+	NF == 3 { print r, s, t, $1, $2, $3, before, after, "-" }' \
 		"$tmp/values" >>"$out/$stem-raw.tsv"
 	((rc)) || return 0
-	if [[ $kind == limit ]] && ((rc == 124)); then
-		# it waits for the processes to be placed well: next time
-		return 0
-	fi
 	skip[$name $metric]=failed
 	echo "$metric $name" >>"$tmp/skip"
 	echo "bench-$stem: $name, $metric: exit code $rc" >&2
@@ -211,23 +206,30 @@ one_round()		# ROUND METRIC [FILE]: only settings named there
 
 # ---- results ----
 
-# Metrics and settings with too few runs at the placement of most.
+# Metrics and settings without a value in the class of most samples of their point.
 lacking()
 {
-	awk -F '\t' -v want=$(((rounds + 1) / 2)) \
-		-v place="$PEER_PLACE" '
-	BEGIN { split(place, f, " ") }
+	awk -F '\t' -v enough="$enough" -v places="$PLACES" "$awk_class"'
 	FNR == 1 { next }
 	{
-		point = $4 " " $2 "/" $3 " " $5
-		good[point] += $7 > f[1] && $7 < f[2]
+		point = $4 " " $5
+		setting = $2 "/" $3
+		at[point, setting] = point
+		c = class_here()
+		if (c == "")
+			next
+		n[point, setting, c]++
+		if (++all[point, c] > all[point, most[point]])
+			most[point] = c
 	}
 	END {
-		for (point in good)
-			if (good[point] < want) {
-				split(point, g, " ")
-				print g[1], g[2]
+		for (key in at) {
+			split(key, f, SUBSEP)
+			if (n[key, most[at[key]]] < enough) {
+				split(f[1], g, " ")
+				print g[1], f[2]
 			}
+		}
 	}' "$out/$stem-raw.tsv" | sort -u
 }
 
@@ -252,36 +254,66 @@ kinds()			# system/setting KIND
 	settings | awk '{ print $2 "\t" $1 }'
 }
 
-# Medians of all settings: metric size system/setting kind median min max runs
-# and whether they are of other placements than the rest.
+# The largest pace that counts, in ns, by class.
+paces()
+{
+	awk -F '\t' -v OFS='\t' -v places="$PLACES" "$awk_class"'
+	FNR > 1 && $9 != "-" && (c = class_here()) != "" { print c, $9 }' \
+		"$out/$stem-raw.tsv" | sort -k 1,1 -k 2,2g |
+	awk -v OFS='\t' -v pace="${PACE:-}" '
+	{ v[$1, ++n[$1]] = $2 }
+	END {
+		for (c in n)
+			print c, pace != "" ? pace : v[c, int(n[c] / 4) + 1] * 8 / 7
+	}'
+}
+
+# Medians of all settings by class: metric size class setting kind median min max samples
 medians()
 {
-	awk -F '\t' -v OFS='\t' -v place="$PEER_PLACE" "$awk_median"'
-	BEGIN { split(place, f, " ") }
+	paces >"$tmp/paces"
+	awk -F '\t' -v OFS='\t' -v enough="$enough" -v places="$PLACES" \
+		-v paces="$tmp/paces" -v counts="$tmp/counts" "$awk_median$awk_class"'
+	BEGIN {
+		while ((getline <paces) > 0)
+			most[$1] = $2
+	}
 	NR == FNR { kind[$1] = $2; next }
 	FNR == 1 { next }
 	{
-		key = $4 OFS $5 OFS $2 "/" $3 OFS kind[$2 "/" $3]
+		all++
+		c = class_here()
+		if (c == "") {
+			moved++
+			next
+		}
+		if ($9 != "-" && $9 > most[c]) {
+			shared++
+			next
+		}
+		key = $4 OFS $5 OFS c OFS $2 "/" $3 OFS kind[$2 "/" $3]
 		if (!(key in n))
 			order[++keys] = key
 		value[key, ++n[key]] = $6
-		at[key, n[key]] = $7
 	}
 	END {
-		print "metric", "size", "setting", "kind", "median", "min", "max", "runs", "odd"
+		print "metric", "size", "class", "setting", "kind", "median", "min", "max", "samples"
 		for (i = 1; i <= keys; i++) {
 			key = order[i]
+			c = n[key]
+			if (c < enough) {
+				few += c
+				continue
+			}
 			delete v
-			c = 0
-			for (j = 1; j <= n[key]; j++)
-				if (at[key, j] > f[1] && at[key, j] < f[2])
-					v[++c] = value[key, j]
-			if (odd = !c)
-				for (j = 1; j <= n[key]; j++)
-					v[++c] = value[key, j]
+			for (j = 1; j <= c; j++)
+				v[j] = value[key, j]
 			m = median(v, c)
-			print key, sprintf("%.5g", m), v[1], v[c], c, odd ? "~" : "-"
+			print key, sprintf("%.5g", m), v[1], v[c], c
 		}
+		printf "%d samples; not counted: %d while the place changed, %d beside " \
+			"strangers, %d of values with fewer than %d\n", all, moved,
+			shared, few, enough >counts
 	}' <(kinds) "$out/$stem-raw.tsv" >"$out/$stem-all.tsv"
 }
 
@@ -301,11 +333,6 @@ prepare()
 			    printf "%s%d", n++ ? "," : "", i }')
 	[[ $cpus == *,* ]] || die "needs two CPUs"
 	taskset -cp "$cpus" $$ >/dev/null
-	"$bin/raw" probe >"$tmp/probes"
-	PEER_PLACE=$(awk -v p="${PROBE:-$(quartile 1)}" 'BEGIN { print p / 1.4, p * 1.4 }')
-	PEER_PACE=$(awk -v p="${PACE:-}" -v usual="$(quartile 2)" \
-		'BEGIN { print p == "" ? usual * 8 / 7 : p }')
-	export PEER_PLACE PEER_PACE
 }
 
 # Of what this was measured.
@@ -318,7 +345,7 @@ machine()
 		"MPICH $(mpichversion 2>/dev/null | awk '/Version/ { print $3; exit }')" \
 		"UCX $(ucx_info -v | awk '/Version/ { print $3; exit }')" \
 		"$(fi_info --version | head -1)"
-	printf '\nprobe: %s us, at most %s ns\n' "${PEER_PLACE/ / .. }" "$PEER_PACE"
+	printf '\nplaces: smt below %s us, l3 below %s us\n' "${PLACES% *}" "${PLACES#* }"
 }
 
 measure_all()
@@ -327,7 +354,7 @@ measure_all()
 
 	prepare
 	machine
-	printf 'round\tsystem\tsetting\tmetric\tsize\tvalue\tprobe\n' >"$out/$stem-raw.tsv"
+	printf 'round\tsystem\tsetting\tmetric\tsize\tvalue\tbefore\tafter\tpace\n' >"$out/$stem-raw.tsv"
 	for ((round = 1; round <= rounds && (round == 1 || SECONDS < time_s); round++)); do
 		printf 'round %d of %d, %d s\n' "$round" "$rounds" "$SECONDS"
 		for metric in $metrics; do
@@ -339,14 +366,14 @@ measure_all()
 	medians
 }
 
-# What the probes found, the FILEs there are now, and what failed.
+# What counts and what does not, the FILEs there are now, and what failed.
 conclude()		# FILE...
 {
-	printf '\nprobe, us: %s; %s; %d s\n' \
-		"$(cut -f 7 "$out/$stem-raw.tsv" | tail -n +2 | sort -g | awk '
-			{ v[NR] = $1 }
-			END { printf "median %.3g, from %.3g to %.3g", v[int((NR + 1) / 2)], v[1], v[NR] }')" \
-		"$*" "$SECONDS"
+	printf '\n%s' "$(cat "$tmp/counts")"
+	awk -F '\t' -v places="$PLACES" "$awk_class"'
+	FNR > 1 && (c = class_here()) != "" { n[c]++ }
+	END { for (c in n) printf "; %s: %d", c, n[c]; print "" }' "$out/$stem-raw.tsv"
+	printf '%s; %d s\n' "$*" "$SECONDS"
 	[[ -z $bad_peers ]] || echo "bench-$stem: peers that failed:$bad_peers" >&2
 	[[ -z $bad_ours ]] || die "failed:$bad_ours"
 }

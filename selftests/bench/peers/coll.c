@@ -9,8 +9,8 @@
  * SIZE is the bytes of a broadcast or of a vector that is reduced, and the bytes from
  * one rank to another of the other calls. The root changes from call to call, so that
  * no rank runs ahead of the others. The first call of each size is checked. A value is
- * the time of a call in a row of calls, which ends with a barrier, as the median of runs
- * that take a sixth of PEER_MS (30) milliseconds each. With SYMMETRIC=1 the buffers of a
+ * the time of a call in a row of calls, which ends with a barrier; there are PEER_RUNS
+ * values of a size, each of a run that takes a sixth of PEER_MS (30) milliseconds. With SYMMETRIC=1 the buffers of a
  * team are symmetric memory.
  */
 #define _GNU_SOURCE
@@ -225,18 +225,17 @@ static double row_time(const struct row *r, size_t n, uint64_t count)
 	return share(peer_now() - begin);
 }
 
-static double row_median(const struct row *r, size_t n)
+static void row_measure(const struct row *r, size_t n, double us[PEER_RUNS])
 {
 	const char *ms = getenv("PEER_MS");
-	double goal = (ms ? atof(ms) : 30) / 6000, t, v[PEER_RUNS];
+	double goal = (ms ? atof(ms) : 30) / 6000, t;
 	uint64_t count = (uint64_t)ranks;
 
 	while ((t = row_time(r, n, count)) < goal / 2)
 		count *= t < goal / 16 ? 8 : 2;
 	count = (uint64_t)((double)count * goal / t / ranks + 1) * (uint64_t)ranks;
-	for (int i = 0; i < PEER_RUNS; i++)
-		v[i] = row_time(r, n, count) / (double)count;
-	return peer_sorted_median(v, PEER_RUNS);
+	for (unsigned int i = 0; i < PEER_RUNS; i++)
+		us[i] = row_time(r, n, count) / (double)count * 1e6;
 }
 
 static const struct row *row_find(const char *metric)
@@ -263,14 +262,14 @@ int main(int argc, char **argv)
 	r = row_find(argv[1]);
 	for (char **size = argv + 2; *size; size++) {
 		size_t n = strtoull(*size, NULL, 0);
-		double us;
+		double us[PEER_RUNS];
 
 		peer_must(n % 8 == 0 && n <= ROOM && (n * (size_t)ranks <= ROOM ||
 						      (r->result != PARTS && !r->to_each)));
 		check(r, n);
-		us = row_median(r, n) * 1e6;
-		if (!rank)
-			printf("%s %zu %.6g\n", argv[1], n, us);
+		row_measure(r, n, us);
+		for (unsigned int i = 0; !rank && i < PEER_RUNS; i++)
+			printf("%s %zu %.6g\n", argv[1], n, us[i]);
 		fflush(stdout);
 	}
 	stop();

@@ -7,21 +7,21 @@
  *
  *	PROGRAM MODE METRIC SIZE...
  *
- * and prints a line "METRIC SIZE VALUE PROBE" per size.  It defines the functions
- * declared below before main() and calls measure() in both of its processes,
- * rank 0 on the first CPU it may use, rank 1 on the second; rank 0 measures.
+ * and prints a line "METRIC SIZE VALUE BEFORE AFTER PACE" for each of PEER_RUNS samples of
+ * a size.  It defines the functions declared below before main() and calls measure() in
+ * both of its processes, rank 0 on the first CPU it may use, rank 1 on the second; rank 0
+ * measures.
  *
  * Each size begins with messages whose bytes are checked.  Then runs grow until
  * one takes a sixth of PEER_MS (30) milliseconds, which is the warm-up, and the
- * median of five such runs is the value.  The clock is read twice per run.
+ * next PEER_RUNS runs are the samples.  The clock is read twice per run.
  *
  * A virtual machine's CPUs move, now two hardware threads of a core, now cores
  * far apart, which changes everything fourfold.  So there is a probe before and
- * after each run: half a round trip of a word in the file PEER_PROBE, in us.
- * And such a CPU may share its core with a stranger's: so the probe also does sums,
- * of which each step takes longer meanwhile, in ns.  Runs do not count if the first
- * is not within PEER_PLACE ("LOW HIGH") or the second is above PEER_PACE, and others
- * are made, up to a limit: if none counts, all do, as PROBE then tells of the first.
+ * after each run: half a round trip of a word in the file PEER_PROBE, in us: BEFORE and
+ * AFTER.  And such a CPU may share its core with a stranger's: so the probe also does
+ * sums, of which each step takes longer meanwhile: PACE, in ns, of the slower process and
+ * the slower probe.  scripts/measure.sh decides by them which samples count.
  *
  *	latency_us	half a round trip
  *	bandwidth_MBps	rank 0 sends, rank 1 answers once, after the last;
@@ -51,8 +51,7 @@
 #include "libsci/base/barrier.h"
 
 #define PEER_MAX	((size_t)4 << 20)	/* largest message */
-#define PEER_RUNS	5
-#define PEER_TRIES	20u			/* of runs */
+#define PEER_RUNS	5u
 #define PEER_TRIPS	100u			/* of a probe */
 #define PEER_STEPS	2000u			/* of its sums */
 #define PEER_RANKS	16			/* all-to-all */
@@ -351,9 +350,10 @@ static inline int peer_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-struct peer_result {
+struct peer_sample {
 	double seconds;			/* per iteration */
-	double probe;			/* us; 0: none */
+	double before, after;		/* us; 0: there is no probe */
+	double pace;			/* ns */
 };
 
 static inline double peer_sorted_median(double *v, unsigned int n)
@@ -362,28 +362,14 @@ static inline double peer_sorted_median(double *v, unsigned int n)
 	return v[n / 2];
 }
 
-/* What the last probe found, of which it returned @us, is what was asked for. */
-static inline bool peer_counts(double us)
-{
-	const char *place = getenv("PEER_PLACE"), *pace = getenv("PEER_PACE");
-	double low = 0, high = 1e9;
-
-	if (place)
-		peer_must(sscanf(place, "%lf %lf", &low, &high) == 2);
-	return us >= low && us <= high && (!pace || peer_pace <= atof(pace));
-}
-
-/* The median of runs of @run(arg, count), with @probe() in between. */
-static inline struct peer_result
-peer_median(double (*run)(void *arg, uint64_t count), void *arg,
-	    double (*probe)(void))
+/* Samples of @run(arg, count), with @probe() in between. */
+static inline void peer_measure(double (*run)(void *arg, uint64_t count), void *arg,
+				double (*probe)(void), struct peer_sample v[PEER_RUNS])
 {
 	const char *ms = getenv("PEER_MS");
-	double goal = (ms ? atof(ms) : 30) / 6000, t, p, q;
-	double v[PEER_TRIES], at[PEER_TRIES];	/* good runs come first */
-	unsigned int all = 0, good = 0, n;
+	double goal = (ms ? atof(ms) : 30) / 6000, t, us, pace;
 	uint64_t count = 8;
-	bool before, after;
+	unsigned int i;
 
 	for (;;) {
 		t = run(arg, count);
@@ -392,26 +378,22 @@ peer_median(double (*run)(void *arg, uint64_t count), void *arg,
 		count *= t < goal / 16 ? 8 : 2;
 	}
 	count = (uint64_t)((double)count * goal / t) + 1;
-	q = probe();
-	after = peer_counts(q);
-	while (good < PEER_RUNS && all < PEER_TRIES) {
-		p = q;
-		before = after;
-		t = run(arg, count) / (double)count;
-		q = probe();
-		after = peer_counts(q);
-		v[all] = t;
-		at[all++] = (p + q) / 2;
-		if (!before || !after)
-			continue;
-		v[all - 1] = v[good];
-		at[all - 1] = at[good];
-		v[good] = t;
-		at[good++] = (p + q) / 2;
+	us = probe();
+	for (i = 0; i < PEER_RUNS; i++) {
+		pace = peer_pace;
+		v[i].before = us;
+		v[i].seconds = run(arg, count) / (double)count;
+		v[i].after = us = probe();
+		v[i].pace = pace > peer_pace ? pace : peer_pace;
 	}
-	n = good ? good : all;
-	return (struct peer_result){ peer_sorted_median(v, n),
-				     peer_sorted_median(at, n) };
+}
+
+static inline void peer_print(const char *metric, size_t n, double value,
+			      const struct peer_sample *s)
+{
+	printf("%s %zu %.6g %.4g %.4g %.4g\n", metric, n, value, s->before, s->after,
+	       s->pace);
+	fflush(stdout);
 }
 
 struct peer_point {
@@ -426,16 +408,14 @@ static inline double peer_point_run(void *arg, uint64_t count)
 	return peer_run(p->what, p->size, count);
 }
 
-static inline void peer_print(const char *metric, size_t n, struct peer_result r)
+/* Of an iteration of peer_point_run() that takes @seconds. */
+static inline double peer_value(const char *metric, size_t n, double seconds)
 {
-	double value = r.seconds * 1e6 / 2;
-
 	if (!strcmp(metric, "bandwidth_MBps"))
-		value = (double)n / r.seconds / 1e6;
-	else if (!strcmp(metric, "rate_Mps"))
-		value = 1 / r.seconds / 1e6;
-	printf("%s %zu %.6g %.4g\n", metric, n, value, r.probe);
-	fflush(stdout);
+		return (double)n / seconds / 1e6;
+	if (!strcmp(metric, "rate_Mps"))
+		return 1 / seconds / 1e6;
+	return seconds * 1e6 / 2;
 }
 
 static inline double peer_probe_run(void)
@@ -450,7 +430,9 @@ static inline double peer_probe_run(void)
 static inline void measure(int rank, const char *metric, char **sizes)
 {
 	bool ping = !strcmp(metric, "latency_us");
+	struct peer_sample v[PEER_RUNS];
 	struct peer_point p;
+	unsigned int i;
 
 	peer_probe_open();
 	if (rank) {
@@ -462,8 +444,10 @@ static inline void measure(int rank, const char *metric, char **sizes)
 		p.size = strtoull(*sizes, NULL, 0);
 		peer_must(p.size <= PEER_MAX);
 		peer_check(p.size);
-		peer_print(metric, p.size,
-			   peer_median(peer_point_run, &p, peer_probe_run));
+		peer_measure(peer_point_run, &p, peer_probe_run, v);
+		for (i = 0; i < PEER_RUNS; i++)
+			peer_print(metric, p.size,
+				   peer_value(metric, p.size, v[i].seconds), &v[i]);
 	}
 	peer_tell(PEER_END, 0, 0);
 }

@@ -148,7 +148,8 @@ static void together_obey(void)
 
 static void measure_together(const char *metric, char **sizes)
 {
-	struct peer_result r;
+	struct peer_sample v[PEER_RUNS];
+	unsigned int i;
 	size_t n;
 
 	peer_probe_open();
@@ -161,9 +162,9 @@ static void measure_together(const char *metric, char **sizes)
 		peer_must(n <= PEER_MAX && n % sizeof(long) == 0);
 		peer_tell(PEER_CHECK, n, 1);
 		check_sums(n);
-		r = peer_median(together_run, &n, peer_probe_run);
-		printf("%s %zu %.6g %.4g\n", metric, n, r.seconds * 1e6, r.probe);
-		fflush(stdout);
+		peer_measure(together_run, &n, peer_probe_run, v);
+		for (i = 0; i < PEER_RUNS; i++)
+			peer_print(metric, n, v[i].seconds * 1e6, &v[i]);
 	}
 	peer_tell(PEER_END, 0, 0);
 }

@@ -18,8 +18,7 @@
  * pull: the same by the receiver, memcpy() into private memory from shared
  * memory that the other process has written since the last time.
  *
- * probe: what the probes of measure.h say, in us and in ns, 50 times within two
- * and a half seconds.
+ * probe: what a probe of measure.h says, in us.
  */
 #define _GNU_SOURCE
 
@@ -28,7 +27,6 @@
 #define WINDOW		((size_t)256 << 10)
 #define LINES		64u		/* of the ring, rate_Mps */
 #define LINE		64u
-#define PROBES		50
 
 #if defined(__x86_64__)
 #define WIDEST	__attribute__((target("avx512f")))
@@ -275,16 +273,19 @@ static void one_point(const char *mode, const char *metric, size_t n)
 {
 	bool ping = !strcmp(metric, "latency_us");
 	struct point p = { .size = n ? n : 1 };
-	struct peer_result r;
+	struct peer_sample v[PEER_RUNS];
+	unsigned int i;
 
 	p.what = !strcmp(mode, "pull") ? PULL : !strcmp(mode, "push") ? PUSH :
 		 ping ? LINE_PING : LINE_STREAM;
 	p.window = ping || p.size > WINDOW ? p.size : WINDOW / p.size * p.size;
 	p.clock = clock_cost();
-	r = peer_median(run, &p, probe);
-	if (ping && p.what >= PUSH)
-		r.seconds *= 2;		/* peer_print() halves latencies */
-	peer_print(metric, n, r);
+	peer_measure(run, &p, probe, v);
+	for (i = 0; i < PEER_RUNS; i++) {
+		if (ping && p.what >= PUSH)
+			v[i].seconds *= 2;	/* peer_value() halves latencies */
+		peer_print(metric, n, peer_value(metric, n, v[i].seconds), &v[i]);
+	}
 }
 
 int main(int argc, char **argv)
@@ -304,13 +305,9 @@ int main(int argc, char **argv)
 	private = peer_alloc(PEER_MAX, MAP_PRIVATE);
 	if (rank)
 		obey();
-	for (i = 0; argc == 2 && i < PROBES; i++) {
-		double us;
-
+	if (argc == 2) {
 		probe();
-		us = probe();
-		printf("%.4g %.4g\n", us, peer_pace);
-		usleep(50000);
+		printf("%.4g\n", probe());
 	}
 	for (i = 3; i < argc; i++)
 		one_point(argv[1], argv[2], strtoull(argv[i], NULL, 0));

@@ -138,6 +138,13 @@ static double point_run(void *arg, uint64_t count)
 	return peer_now() - begin;
 }
 
+static double value_of(const char *metric, double seconds)
+{
+	if (!strcmp(metric, "p_Mps"))
+		return 1e-6 / seconds;
+	return !strcmp(metric, "p_us") ? seconds * 1e6 / 2 : seconds * 1e6;
+}
+
 static void points_measure(const char *metric, char **sizes)
 {
 	peer_probe_open();
@@ -147,15 +154,12 @@ static void points_measure(const char *metric, char **sizes)
 	}
 	for (; *sizes; sizes++) {
 		struct point p = { metric, strtoull(*sizes, NULL, 0) };
-		struct peer_result r;
-		double value;
+		struct peer_sample v[PEER_RUNS];
 
 		peer_must(p.size <= PEER_MAX);
-		r = peer_median(point_run, &p, peer_probe_run);
-		value = !strcmp(metric, "p_Mps") ? 1e-6 / r.seconds :
-			!strcmp(metric, "p_us") ? r.seconds * 1e6 / 2 : r.seconds * 1e6;
-		printf("%s %zu %.6g %.4g\n", metric, p.size, value, r.probe);
-		fflush(stdout);
+		peer_measure(point_run, &p, peer_probe_run, v);
+		for (unsigned int i = 0; i < PEER_RUNS; i++)
+			peer_print(metric, p.size, value_of(metric, v[i].seconds), &v[i]);
 	}
 	peer_tell(PEER_END, 0, 0);
 }
