@@ -161,6 +161,12 @@ bench-coll: $(O)/.setup-peers		## Measure: collective calls beside those of MPIs
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-coll $(O)
 
+bench-deck: all				## Measure: DECK's post and retrieve beside messages
+	scripts/bench-front-end deck $(O)
+
+bench-smi: all				## Measure: SMI's barrier and regions beside team and memory
+	scripts/bench-front-end smi $(O)
+
 bench-shmem: $(O)/.setup-peers		## Measure: OpenSHMEM beside that of Open MPI
 	+@$(MAKE) --no-print-directory all ofi
 	scripts/bench-shmem $(O)
@@ -308,6 +314,7 @@ $(TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS): %: %.o $(B)/selftests/common.a $(B)/li
 	$(Q)$(LINK) $(filter %.o,$^) $(filter-out %/libsci.a,$(filter %.a,$^)) $(B)/libsci.a $(LIBS) -lm
 
 $(B)/selftests/bench/deck: $(B)/libdeck.a
+$(B)/selftests/bench/smi: $(B)/libsmi.a
 
 # Programs of users: libsci/examples/FRONTEND_NAME.c, built as a user builds them.
 EXAMPLES := $(foreach f,$(FRONTENDS),$(patsubst %.c,$(B)/%,$(wildcard libsci/examples/$(f)_*.c)))
@@ -442,7 +449,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs examples demo-deck demo-smi ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-coll bench-shmem shmem-check bench-vm \
+.PHONY: all libs examples demo-deck demo-smi ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-mpi bench-coll bench-shmem bench-deck bench-smi shmem-check bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \

@@ -176,9 +176,14 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
 
 /* ---- node memory ---- */
 
-/* The internal regions 0 .. nodes-1: one of each node, mapped by all. */
+/*
+ * The internal regions 0 .. nodes-1: one of each node, mapped by all.  Where memory of
+ * other nodes is coherent, the team's calls order stores to it: barriers need no
+ * sequence then.
+ */
 int smi_nodemem_start(void)
 {
+	bool coherent = sci_ep_traits(sci_team_ep(smi.all)) & SCI_TRAIT_SHARED_MEMORY;
 	int i, err = SMI_SUCCESS;
 
 	for (i = 0; !err && i < smi.nodes; i++) {
@@ -194,7 +199,7 @@ int smi_nodemem_start(void)
 		err = smi_create_common(r, &info, &address);
 		if (err)
 			smi_region_drop(r);
-		else if (!(err = pool_create(r)) && r->segs[0].seq && !smi.seq)
+		else if (!(err = pool_create(r)) && !coherent && r->segs[0].seq)
 			smi.seq = r->segs[0].seq;
 	}
 	return err;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "libsci/base/barrier.h"
+
 #define TYPE_BITS	0x1f80
 #define REMOTE_TO	(SMI_MEMCPY_LP_RS | SMI_MEMCPY_LS_RS)
 #define REMOTE_FROM	(SMI_MEMCPY_RS_LP | SMI_MEMCPY_RS_LS)
@@ -40,6 +42,8 @@ int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t 
 			return smi_error_of(err);
 		if (!(flags & SMI_MEMCPY_NOBARRIER))
 			smi_store_barrier();
+		else if (!smi.seq)
+			sci_store_barrier();	/* SMI_BARRIER() has none */
 		if (flags & SMI_MEMCPY_NOVERIFY)
 			return SMI_SUCCESS;
 		ret = smi_segment_check(to, SMI_CHECK_FAST);

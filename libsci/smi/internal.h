@@ -56,7 +56,7 @@ struct smi {
 	struct sci_team *team;
 	struct sci_team *all;		/* the same processes in the launcher's order */
 	sci_desc_t sd;
-	sci_sequence_t seq;		/* of some remote map, or NULL */
+	sci_sequence_t seq;		/* of some remote map; NULL: none, or coherent */
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	struct smi_region **regions;

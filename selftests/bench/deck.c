@@ -5,9 +5,9 @@
  *
  * usage: sci run -n 2 [--nodes N] deck [BYTES...]
  *
- * A ping-pong of both in turn, many times: pairs that have seen the same machine. Prints
- * the medians, half a round trip in microseconds, and the median of the ratios. Buffers
- * of messages of DECK_MSG_BUF_LIMIT bytes or more are exported, on both sides of both.
+ * A ping-pong of both in turn (pairs.h). Prints half a round trip in microseconds.
+ * Buffers of messages of DECK_MSG_BUF_LIMIT bytes or more are exported, on both sides of
+ * both.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +16,8 @@
 #include <deck.h>
 #include <sci/msg.h>
 
-#include "selftests/bench/bench.h"
+#include "selftests/bench/pairs.h"
 
-#define PAIRS	41u
 #define TIMEOUT	20000
 
 #define OK(call)							\
@@ -33,6 +32,7 @@ struct link {
 	deck_msg_t *msg;
 	struct sci_ep *ep;
 	struct sci_peer *peer;
+	volatile uint32_t *words;	/* of pairs_probe(): the first process's memory */
 	void *buf;
 	size_t len;
 	bool first;
@@ -77,7 +77,8 @@ static double measure(struct link *l, void (*fn)(struct link *l))
 
 static void measure_size(struct link *l, size_t n)
 {
-	double a[PAIRS], b[PAIRS], ratio[PAIRS];
+	struct pairs p = { .n = 0 };
+	char name[24];
 	bool exported = n >= DECK_MSG_BUF_LIMIT;
 
 	l->len = n;
@@ -92,14 +93,13 @@ static void measure_size(struct link *l, size_t n)
 	measure(l, deck_round);
 	measure(l, sci_round);
 	for (unsigned int i = 0; i < PAIRS; i++) {
-		a[i] = measure(l, deck_round);
-		b[i] = measure(l, sci_round);
-		ratio[i] = a[i] / b[i];
+		double at = pairs_probe(l->words, l->first), a = measure(l, deck_round);
+
+		pairs_add(&p, at, a, measure(l, sci_round));
 	}
+	snprintf(name, sizeof(name), "%zu bytes", n);
 	if (l->first)
-		printf("%10zu %12.3f %12.3f %8.3f\n", n, bench_median(a, PAIRS),
-		       bench_median(b, PAIRS), bench_median(ratio, PAIRS));
-	fflush(stdout);
+		pairs_print(&p, name);
 	OK(deck_msg_destroy(l->msg));
 	if (exported)
 		sci_buf_free(l->ep, l->buf);
@@ -107,23 +107,32 @@ static void measure_size(struct link *l, size_t n)
 		free(l->buf);
 }
 
-/* The endpoints' addresses go by mail. */
+/* Addresses of the endpoints, and of memory for probes, go by mail. */
 static void meet(struct link *l)
 {
 	struct sci_addr addr;
+	struct sci_key key;
 	deck_msg_t *m;
+	void *memory;
 
 	OK(deck_mbox_create(&l->own, l->first ? "0" : "1"));
 	OK(deck_mbox_find(&l->other, l->first ? "1" : "0", TIMEOUT));
 	OK(sci_ep_open(&l->ep, 0, 0));
 	OK(sci_ep_addr(l->ep, &addr));
-	OK(deck_msg_create(&m, sizeof(addr)));
+	OK(sci_buf_alloc(l->ep, 4096, &memory));
+	OK(sci_buf_key(l->ep, memory, 4096, &key));
+	OK(deck_msg_create(&m, sizeof(addr) + sizeof(key)));
 	OK(deck_msg_pack(m, &addr, sizeof(addr)));
+	OK(deck_msg_pack(m, &key, sizeof(key)));
 	OK(deck_mbox_post(l->other, m));
 	OK(deck_mbox_retrv(l->own, m));
 	OK(deck_msg_unpack(m, &addr, sizeof(addr)));
+	OK(deck_msg_unpack(m, &key, sizeof(key)));
 	OK(deck_msg_destroy(m));
 	OK(sci_connect(l->ep, &addr, TIMEOUT, &l->peer));
+	if (!l->first)
+		OK(sci_peer_map(l->peer, &key, TIMEOUT, &memory));
+	l->words = memory;
 }
 
 int main(int argc, char **argv)
@@ -139,7 +148,7 @@ int main(int argc, char **argv)
 	bench_pin(deck_rank());
 	meet(&l);
 	if (l.first)
-		printf("%10s %12s %12s %8s\n", "bytes", "deck us", "sci us", "ratio");
+		pairs_title("message", "deck us", "sci us");
 	for (int i = 1; i < argc; i++)
 		measure_size(&l, strtoul(argv[i], NULL, 0));
 	for (size_t i = 0; argc == 1 && i < sizeof(sizes) / sizeof(*sizes); i++)
