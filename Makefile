@@ -98,15 +98,16 @@ LIBRARIES := $(addprefix $(B)/,$(SOLIB) $(SOLINKS) libsci.a libsisci.a)
 # Front-ends: each a library of its own, on libsci.so.  libsci/NAME/front-end.mk sets
 # NAME_SONAME (libdeck.so.0), and may set NAME_LIBS (what else to link), NAME_MAP (its
 # version script), NAME_DEPS (other front-ends), NAME_DIR (the folder below LIBDIR for a
-# library whose name is also another package's), NAME_BINS (its programs, in $(B)) and
-# NAME_RULES (rules for those).  Tests are in selftests/NAME.
+# library whose name is also another package's), NAME_BINS (its programs, in $(B)),
+# NAME_RULES (rules for those) and NAME_TESTS (the folder of its tests in selftests; NAME).
 FRONTENDS := $(patsubst libsci/%/front-end.mk,%,$(wildcard libsci/*/front-end.mk))
 -include $(wildcard libsci/*/front-end.mk)
 frontend_libs = $(foreach f,$(1),$(B)/$($(f)_SONAME) $(B)/$(basename $($(f)_SONAME)) \
 	$(B)/$(basename $(basename $($(f)_SONAME))).a)
 FRONTEND_LIBS := $(call frontend_libs,$(FRONTENDS))
 FRONTEND_BINS := $(foreach f,$(FRONTENDS),$($(f)_BINS:%=$(B)/%))
-FRONTEND_TESTS := $(foreach f,$(FRONTENDS),$(call obj,selftests/$(f)/*.c))
+frontend_tests = $(call obj,selftests/$(or $($(1)_TESTS),$(1))/*.c)
+FRONTEND_TESTS := $(foreach f,$(FRONTENDS),$(call frontend_tests,$(f)))
 FRONTEND_TESTS := $(FRONTEND_TESTS:.o=)
 
 Q := $(if $(V),,@)
@@ -284,7 +285,7 @@ $(B)/$($(1)_SONAME): $(call obj,libsci/$(1)/*.c) $(addprefix $(B)/,$(SOLIB) $(SO
 $(B)/$(basename $($(1)_SONAME)): $(B)/$($(1)_SONAME)
 	@ln -sf $$(<F) $$@
 $(B)/$(basename $(basename $($(1)_SONAME))).a: $(call obj,libsci/$(1)/*.c)
-$(patsubst %.o,%,$(call obj,selftests/$(1)/*.c)): %: %.o $(B)/selftests/common.a \
+$(patsubst %.o,%,$(call frontend_tests,$(1))): %: %.o $(B)/selftests/common.a \
 		$(foreach f,$(1) $($(1)_DEPS),$(B)/$(basename $(basename $($(f)_SONAME))).a) \
 		$(B)/libsci.a
 	$$(call say,LINK)

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: faults
+ *
+ * A fault can happen anywhere: in malloc(), or in a call of another endpoint that copies
+ * from a page. So the handler of SIGSEGV takes no lock and calls nothing: it pushes a job
+ * onto a stack, rings, and sleeps until the worker has done it.
+ */
+#include "libsci/vm/internal.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "libsci/base/thread.h"
+
+static _Atomic(struct sci_vm *) memories[VM_MAX];
+static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool installed;
+static struct sigaction before;
+
+static long futex(_Atomic uint32_t *word, int op, uint32_t value)
+{
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+/* Give the worker a job. Safe in a signal handler. */
+void vm_job_push(struct sci_vm *vm, struct vm_job *job)
+{
+	struct vm_job *head = atomic_load(&vm->jobs);
+
+	do {
+		job->next = head;
+	} while (!atomic_compare_exchange_weak(&vm->jobs, &head, job));
+	atomic_fetch_add(&vm->bell, 1);
+	futex(&vm->bell, FUTEX_WAKE, 1);
+}
+
+/* ---- the handler ---- */
+
+static bool is_ours(struct sci_vm *vm, uintptr_t addr)
+{
+	uint32_t n = atomic_load(&vm->adopted_n);
+
+	if (atomic_load(&vm->forked))
+		return false;
+	if (addr - (uintptr_t)vm->base < vm->length)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (addr >= atomic_load(&vm->adopted[i][0]) &&
+		    addr < atomic_load(&vm->adopted[i][1]))
+			return true;
+	return false;
+}
+
+#if defined(__x86_64__)
+static bool is_write(const ucontext_t *u)
+{
+	return u->uc_mcontext.gregs[REG_ERR] & 2;
+}
+
+static bool is_fetch(const ucontext_t *u)
+{
+	return u->uc_mcontext.gregs[REG_ERR] & 16;
+}
+#else
+/* Not known: a fault of a page that can be read is taken for a write. */
+static bool is_write(const ucontext_t *u)
+{
+	(void)u;
+	return false;
+}
+
+static bool is_fetch(const ucontext_t *u)
+{
+	(void)u;
+	return false;
+}
+#endif
+
+/* True: go on. -ECONNRESET is no reason to stop: there is a page now. */
+static bool resolve(void *addr, bool write)
+{
+	for (unsigned int i = 0; i < VM_MAX; i++) {
+		struct sci_vm *vm = atomic_load(&memories[i]);
+		struct vm_job job = { .kind = VM_JOB_FAULT, .addr = addr, .write = write };
+
+		if (!vm || !is_ours(vm, (uintptr_t)addr))
+			continue;
+		vm_job_push(vm, &job);
+		while (!atomic_load(&job.done))
+			futex(&job.done, FUTEX_WAIT, 0);
+		return !job.error || job.error == -ECONNRESET;
+	}
+	return false;
+}
+
+/* Leave a fault that is not ours to the program, or to the system. */
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	if (before.sa_flags & SA_SIGINFO) {
+		before.sa_sigaction(sig, info, context);
+	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+		before.sa_handler(sig);
+	} else {
+		struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+		/* the instruction faults again, for good; a signal that was sent does not */
+		sigaction(sig, &dfl, NULL);
+		if (info->si_code <= 0)
+			raise(sig);
+	}
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	if (info->si_code <= 0 || is_fetch(context) ||
+	    !resolve(info->si_addr, is_write(context)))
+		pass_on(sig, info, context);
+	errno = saved;
+}
+
+static int install(void)
+{
+	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART };
+
+	if (installed)
+		return 0;
+	sa.sa_sigaction = on_fault;
+	sigemptyset(&sa.sa_mask);
+	if (sigaction(SIGSEGV, &sa, &before))
+		return -errno;
+	installed = true;
+	return 0;
+}
+
+static void in_child(void)
+{
+	for (unsigned int i = 0; i < VM_MAX; i++) {
+		struct sci_vm *vm = atomic_load(&memories[i]);
+
+		if (vm)
+			atomic_store(&vm->forked, true);
+	}
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+/* ---- the worker ---- */
+
+static int job_fault(struct sci_vm *vm, const struct vm_job *job)
+{
+	struct vm_range *r = vm_range_lookup(vm, job->addr);
+	size_t i;
+
+	if (!r)
+		return -EFAULT;
+	i = (size_t)((uint8_t *)job->addr - r->addr) >> r->shift;
+	VM_COUNT(vm, faults, 1);
+	return vm_view(vm, r, i, job->write);
+}
+
+static void job_remote(struct sci_vm *vm, const struct vm_job *job)
+{
+	struct vm_range *r = vm_range_lookup(vm, job->addr);
+	struct vm_wire w = { .value = r ? 0 : -EFAULT };
+
+	if (r && job->kind == VM_JOB_EAGER)
+		w.value = vm_views_eager(vm, r);
+	else if (r)
+		vm_range_remove(vm, r);
+	vm_answer(vm, job->rank, job->id, &w);
+}
+
+/* Do jobs in the order in which they came; false: the last one there is. */
+static bool do_jobs(struct sci_vm *vm)
+{
+	struct vm_job *job = atomic_exchange(&vm->jobs, NULL), *list = NULL;
+	bool go_on = true;
+
+	while (job) {
+		struct vm_job *next = job->next;
+
+		job->next = list;
+		list = job;
+		job = next;
+	}
+	while ((job = list)) {
+		list = job->next;
+		if (job->kind == VM_JOB_STOP) {
+			go_on = false;
+			continue;
+		}
+		pthread_mutex_lock(&vm->lock);
+		if (job->kind == VM_JOB_FAULT)
+			job->error = job_fault(vm, job);
+		else
+			job_remote(vm, job);
+		pthread_mutex_unlock(&vm->lock);
+		if (job->kind != VM_JOB_FAULT) {
+			free(job);
+			continue;
+		}
+		/* the thread that waits may be gone with its stack before the wake-up */
+		atomic_store(&job->done, 1);
+		futex(&job->done, FUTEX_WAKE, 1);
+	}
+	return go_on;
+}
+
+static void *worker(void *arg)
+{
+	struct sci_vm *vm = arg;
+
+	for (;;) {
+		uint32_t bell = atomic_load(&vm->bell);
+
+		if (!do_jobs(vm))
+			return NULL;
+		if (!atomic_load(&vm->jobs))
+			futex(&vm->bell, FUTEX_WAIT, bell);
+	}
+}
+
+/* -ENOSPC: the process has too many memories. vm_fault_stop() follows in any case. */
+int vm_fault_start(struct sci_vm *vm)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	unsigned int i = 0;
+	int ret;
+
+	pthread_once(&once, watch_forks);
+	ret = sci_thread_start(&vm->worker, worker, vm, "sci-vm-worker");
+	if (ret)
+		return ret;
+	vm->worker_runs = true;
+	pthread_mutex_lock(&install_lock);
+	while (i < VM_MAX && atomic_load(&memories[i]))
+		i++;
+	ret = i == VM_MAX ? -ENOSPC : install();
+	if (!ret)
+		atomic_store(&memories[i], vm);
+	pthread_mutex_unlock(&install_lock);
+	return ret;
+}
+
+void vm_fault_stop(struct sci_vm *vm)
+{
+	struct vm_job stop = { .kind = VM_JOB_STOP };
+	struct sigaction now;
+	bool last = true;
+
+	if (!vm->worker_runs)
+		return;
+	vm_job_push(vm, &stop);
+	pthread_join(vm->worker, NULL);
+	pthread_mutex_lock(&install_lock);
+	for (unsigned int i = 0; i < VM_MAX; i++) {
+		if (atomic_load(&memories[i]) == vm)
+			atomic_store(&memories[i], NULL);
+		last = last && !atomic_load(&memories[i]);
+	}
+	/* a handler that the program has set since stays, and calls ours */
+	if (last && installed && !sigaction(SIGSEGV, NULL, &now) &&
+	    now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault) {
+		sigaction(SIGSEGV, &before, NULL);
+		installed = false;
+	}
+	pthread_mutex_unlock(&install_lock);
+}
+
+/* ---- touching ---- */
+
+int sci_vm_touch(struct sci_vm *vm, const void *addr, size_t len, enum sci_vm_access access)
+{
+	const uint8_t *at = addr, *end = at + len;
+	size_t remote = 0;
+	int ret = 0;
+
+	if (!vm || access > SCI_VM_WRITE || end < at)
+		return -EINVAL;
+	ret = vm_usable(vm);
+	while (!ret && at < end) {
+		struct vm_range *r;
+		size_t i;
+
+		pthread_mutex_lock(&vm->lock);
+		r = vm_range_lookup(vm, at);
+		if (!r) {
+			/* ranges begin at system pages */
+			at = (const uint8_t *)(((uintptr_t)at | (VM_PAGE_MIN - 1)) + 1);
+		} else {
+			i = (size_t)(at - r->addr) >> r->shift;
+			if (r->pages[i].state == VM_NONE)
+				VM_COUNT(vm, touches, 1);
+			ret = vm_view(vm, r, i, access == SCI_VM_WRITE);
+			remote += r->pages[i].window != 0;
+			at = vm_page_addr(r, i) + vm_page_size(r);
+		}
+		pthread_mutex_unlock(&vm->lock);
+		if (!at)
+			break;
+	}
+	return ret ? ret : remote > vm->windows_max ? -ENOSPC : 0;
+}

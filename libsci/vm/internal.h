@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: inside the SCI Virtual Memory
+ *
+ * A page has three sides. Its *directory*, a member that the page's number names, knows
+ * the home of a page that is bound by first touch. Its *home* has a frame, memory that it
+ * exports. A member that uses the page has a *view*: the frame itself, mapped, or a copy.
+ *
+ *	world.c		open and close, peers, deaths
+ *	range.c		ranges: allocate, free, adopt, place
+ *	serve.c		messages; the home's and the directory's side
+ *	frame.c		memory of frames
+ *	fault.c		SIGSEGV, and the thread that resolves faults
+ *	view.c		views and windows
+ *	trace.c		SCI_VM_TRACE and the report at exit
+ *
+ * Each process has two threads. The *server* runs handlers, and what they leave to it.
+ * It waits for nobody. The *worker* resolves faults; it may wait for servers of other
+ * members. Threads of the program may wait for servers, and for workers of other members
+ * when they hold no lock. So there is no circle.
+ *
+ * Locks, outer first:
+ *	vm->lock	views and windows; held while a server of another member is
+ *			waited for
+ *	endpoint	libsci's own; handlers run with it
+ *	vm->serve_lock	ranges, frames, directory, calls under way; no call of the endpoint
+ *			outside of a handler is made with it held
+ * A range is removed with both of ours held, so that either keeps it in place.
+ */
+#ifndef LIBSCI_VM_INTERNAL_H
+#define LIBSCI_VM_INTERNAL_H
+
+#include <sci/vm.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libsci/base/barrier.h"
+#include "libsci/base/list.h"
+
+#define VM_PAGE_MIN	4096u
+#define VM_PAGE_MAX	(2u << 20)
+#define VM_ALIGN	(2ull << 20)	/* of the memory and of each member's part of it */
+#define VM_MAX		8u		/* memories of a process */
+#define VM_ADOPTED	64u		/* ranges outside of the memory's own addresses */
+#define VM_WINDOWS_MIN	16u		/* an instruction may need several pages at once */
+#define VM_HANDLER	SCI_HANDLER_USER
+#define VM_DATA_MAX	(SCI_HANDLER_MAX - sizeof(struct vm_wire))
+
+enum vm_state {
+	VM_NONE,			/* no view */
+	VM_READABLE,
+	VM_WRITABLE
+};
+
+struct vm_page {
+	/* the home's and the directory's side: vm->serve_lock */
+	void *frame;			/* NULL: none, or another member is the home */
+	int16_t dir_home;		/* what the directory has said; -1: nothing yet */
+	/* the view's side: vm->lock; read by the server, too */
+	_Atomic int16_t home;		/* -1: not known here */
+	uint8_t state;			/* enum vm_state */
+	bool armed;			/* the view is shut, to see whether it is used */
+	bool used;			/* since the clock's hand has passed */
+	bool lost;			/* the home has died */
+	uint32_t window;		/* its slot, counted from 1; 0: none */
+	uint32_t faults;		/* for the report at exit */
+};
+
+struct vm_range {
+	uint8_t *addr;
+	uint64_t len;
+	uint32_t shift;			/* log2 of bytes of a page */
+	uint32_t policy;
+	uint32_t mode;			/* SCI_VM_MAP or SCI_VM_CACHE */
+	uint32_t flags;
+	int home;			/* of SCI_VM_HOME */
+	int creator;
+	bool adopted;			/* it lies outside of the memory's addresses */
+	size_t n;			/* pages */
+	struct vm_page *pages;
+	size_t pages_bytes;
+};
+
+/* A range in messages. */
+struct vm_range_wire {
+	uint64_t addr;
+	uint64_t len;
+	uint32_t shift;
+	uint32_t policy;
+	uint32_t mode;
+	uint32_t flags;
+	int32_t home;
+	int32_t creator;
+};
+
+enum vm_op {
+	VM_OP_ANSWER,			/* value: what the call returns */
+	VM_OP_HOME,			/* who is the home of addr? value: -1, or who is to be */
+	VM_OP_PLACE,			/* pages of this directory from addr on: home is value */
+	VM_OP_FRAME,			/* where is the frame of addr? */
+	VM_OP_ALLOC,			/* a range: struct vm_range_wire follows */
+	VM_OP_EAGER,			/* map its pages */
+	VM_OP_FREE,
+	VM_OP_STOP,			/* to itself: the server ends */
+	VM_OPS
+};
+
+struct vm_wire {
+	uint64_t addr;
+	uint64_t len;
+	struct sci_key key;
+	int32_t value;
+	uint32_t extra;
+};
+
+/* A call to a member, under way: what came back is in @w. */
+struct vm_call {
+	struct list link;
+	uint64_t id;
+	int rank;
+	_Atomic bool done;
+	int error;
+	struct vm_wire w;
+	void *buf;			/* for bytes that come with the answers */
+	size_t buf_len;
+	size_t got;
+};
+
+enum vm_job_kind {
+	VM_JOB_FAULT,
+	VM_JOB_EAGER,
+	VM_JOB_FREE,
+	VM_JOB_STOP
+};
+
+/* Work for the worker; of a fault it lies on the stack of the thread that waits. */
+struct vm_job {
+	struct vm_job *next;
+	enum vm_job_kind kind;
+	void *addr;
+	bool write;
+	_Atomic uint32_t done;
+	int error;
+	int rank;			/* whom to answer; */
+	uint64_t id;			/* ... that call */
+};
+
+/* A request that a handler has left to the server. */
+struct vm_request {
+	struct list link;
+	enum vm_op op;
+	int rank;
+	uint64_t id;
+	struct vm_wire w;
+	struct vm_range_wire range;
+};
+
+/* Memory of a peer that is mapped here. */
+struct vm_import {
+	struct list link;
+	uint32_t segment;
+	void *base;
+};
+
+struct vm_rank {
+	struct sci_peer *peer;
+	_Atomic bool dead;
+	struct list imports;		/* vm->lock */
+};
+
+/* A free one: @page is the next free one. */
+struct vm_window {
+	struct vm_range *range;
+	size_t page;
+};
+
+struct sci_vm {
+	struct sci_team *team;
+	struct sci_ep *ep;
+	int rank;
+	int size;
+	struct vm_rank *ranks;
+	uint8_t *base;
+	uint64_t length;
+	enum sci_vm_mode mode;		/* of ranges that do not ask for one */
+	bool can_map;
+	uint32_t page;			/* 0: by the mode */
+	void (*death)(void *arg, int rank);
+	void *death_arg;
+	_Atomic bool forked;
+	_Atomic bool closing;
+
+	pthread_mutex_t lock;
+	struct vm_window *windows;	/* vm->lock */
+	size_t windows_max;
+	size_t windows_used;		/* slots that have been used ever */
+	size_t windows_free;		/* the first free one of these, counted from 1 */
+	size_t hand;
+	int cache_fd;			/* memory of views that are copies */
+
+	pthread_mutex_t serve_lock;
+	struct vm_range **ranges;	/* by address */
+	size_t ranges_n;
+	size_t ranges_room;
+	struct list chunks;
+	uint64_t chunk_bytes;
+	struct list calls;
+	uint64_t next_id;
+	struct list requests;
+	_Atomic uintptr_t adopted[VM_ADOPTED][2];
+	_Atomic uint32_t adopted_n;
+
+	pthread_t server;
+	pthread_t worker;
+	bool worker_runs;
+	_Atomic(struct vm_job *) jobs;
+	_Atomic uint32_t bell;
+
+	struct sci_vm_stats stats;	/* changed atomically */
+	FILE *trace;
+};
+
+#define VM_COUNT(vm, field, n)	((void)__atomic_fetch_add(&(vm)->stats.field, n, __ATOMIC_RELAXED))
+
+static inline size_t vm_page_size(const struct vm_range *r)
+{
+	return (size_t)1 << r->shift;
+}
+
+static inline uint8_t *vm_page_addr(const struct vm_range *r, size_t i)
+{
+	return r->addr + (i << r->shift);
+}
+
+/* world.c */
+int vm_usable(const struct sci_vm *vm);
+int vm_agree(struct sci_vm *vm, int error);
+void vm_death(struct sci_vm *vm, int rank, const char *how);
+
+/* range.c */
+struct vm_range *vm_range_find(const struct sci_vm *vm, const void *addr);
+struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr);
+int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w);
+void vm_range_remove(struct sci_vm *vm, struct vm_range *r);
+void vm_ranges_free(struct sci_vm *vm);
+void vm_ranges_return(struct sci_vm *vm);
+int vm_page_fixed_home(const struct sci_vm *vm, const struct vm_range *r, size_t i);
+int vm_page_directory(const struct sci_vm *vm, size_t i);
+
+/* serve.c */
+int vm_call_start(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
+		  const struct vm_wire *w, const void *more, size_t len);
+int vm_call_wait(struct sci_vm *vm, struct vm_call *c);
+int vm_call(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
+	    const struct vm_wire *w);
+int vm_call_all(struct sci_vm *vm, enum vm_op op, const struct vm_wire *w,
+		const void *more, size_t len);
+void vm_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w);
+int vm_serve_home(struct sci_vm *vm, const void *addr, int want);
+int vm_serve_place(struct sci_vm *vm, const void *addr, uint64_t len, int home);
+int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame);
+void vm_calls_fail(struct sci_vm *vm, int rank);
+int vm_server_start(struct sci_vm *vm);
+void vm_server_stop(struct sci_vm *vm);
+
+/* frame.c */
+int vm_frames_alloc(struct sci_vm *vm, size_t len, void **frame);
+void vm_frames_free(struct sci_vm *vm, void *frame, size_t len);
+bool vm_frame_key(struct sci_vm *vm, const void *frame, struct sci_key *chunk,
+		  uint64_t *offset);
+void vm_chunks_free(struct sci_vm *vm);
+
+/* fault.c */
+int vm_fault_start(struct sci_vm *vm);
+void vm_fault_stop(struct sci_vm *vm);
+void vm_job_push(struct sci_vm *vm, struct vm_job *job);
+
+/* view.c: vm->lock is held */
+bool vm_can_map(void *memory);
+int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write);
+int vm_views_eager(struct sci_vm *vm, struct vm_range *r);
+void vm_views_drop(struct sci_vm *vm, struct vm_range *r);
+void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i);
+int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i);
+int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src);
+
+/* trace.c */
+int vm_trace_open(struct sci_vm *vm);
+void vm_trace_close(struct sci_vm *vm);
+void vm_trace(struct sci_vm *vm, const char *event, const void *addr, int home);
+
+#endif

@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: ranges
+ *
+ * Every member knows all ranges. A member allocates in a part of the addresses of its own,
+ * so that it need not ask the others, and tells them. A range is freed at its creator last:
+ * by then nobody else has it, and the creator may use the addresses again.
+ */
+#include "libsci/vm/internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The number of ranges that begin at or below @addr. With vm->serve_lock. */
+static size_t ranges_below(const struct sci_vm *vm, const uint8_t *addr)
+{
+	size_t lo = 0, hi = vm->ranges_n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (vm->ranges[mid]->addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The range that @addr lies in, or NULL. With vm->serve_lock. */
+struct vm_range *vm_range_find(const struct sci_vm *vm, const void *addr)
+{
+	size_t i = ranges_below(vm, addr);
+	struct vm_range *r = i ? vm->ranges[i - 1] : NULL;
+
+	return r && (uint64_t)((const uint8_t *)addr - r->addr) < r->len ? r : NULL;
+}
+
+/* The same with vm->lock alone. */
+struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr)
+{
+	struct vm_range *r;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	r = vm_range_find(vm, addr);
+	pthread_mutex_unlock(&vm->serve_lock);
+	return r;
+}
+
+/* The home that the policy names; -1: that depends on the first touch. */
+int vm_page_fixed_home(const struct sci_vm *vm, const struct vm_range *r, size_t i)
+{
+	size_t part = (r->n + (size_t)vm->size - 1) / (size_t)vm->size;
+
+	switch (r->policy) {
+	case SCI_VM_ROUND_ROBIN:
+		return (int)(i % (size_t)vm->size);
+	case SCI_VM_BLOCK:
+		return (int)(i / part);
+	case SCI_VM_HOME:
+		return r->home;
+	default:
+		return r->flags & SCI_VM_EAGER ? r->creator : -1;
+	}
+}
+
+int vm_page_directory(const struct sci_vm *vm, size_t i)
+{
+	return (int)(i % (size_t)vm->size);
+}
+
+/* ---- the table ---- */
+
+static bool wire_is_sane(const struct sci_vm *vm, const struct vm_range_wire *w)
+{
+	uint64_t page = w->shift < 64 ? 1ull << w->shift : 0;
+
+	return page >= VM_PAGE_MIN && page <= VM_PAGE_MAX && w->len &&
+	       !((w->addr | w->len) & (VM_PAGE_MIN - 1)) && w->addr + w->len > w->addr &&
+	       w->len < 1ull << 47 && w->policy <= SCI_VM_HOME &&
+	       w->home >= 0 && w->home < vm->size && w->creator >= 0 && w->creator < vm->size;
+}
+
+static bool in_memory(const struct sci_vm *vm, uint64_t addr)
+{
+	return addr - (uint64_t)(uintptr_t)vm->base < vm->length;
+}
+
+static struct vm_range *range_new(const struct sci_vm *vm, const struct vm_range_wire *w)
+{
+	struct vm_range *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->addr = (uint8_t *)(uintptr_t)w->addr;
+	r->len = w->len;
+	r->shift = w->shift;
+	r->policy = w->policy;
+	r->mode = w->mode;
+	r->flags = w->flags;
+	r->home = w->home;
+	r->creator = w->creator;
+	r->adopted = !in_memory(vm, w->addr);
+	r->n = (size_t)((w->len + (1ull << w->shift) - 1) >> w->shift);
+	r->pages_bytes = r->n * sizeof(*r->pages);
+	r->pages = mmap(NULL, r->pages_bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (r->pages == MAP_FAILED) {
+		free(r);
+		return NULL;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		r->pages[i].dir_home = -1;
+		atomic_init(&r->pages[i].home, -1);
+	}
+	return r;
+}
+
+static void range_free(struct vm_range *r)
+{
+	munmap(r->pages, r->pages_bytes);
+	free(r);
+}
+
+static int table_grow(struct sci_vm *vm)
+{
+	size_t room = vm->ranges_room ? 2 * vm->ranges_room : 64;
+	struct vm_range **t;
+
+	if (vm->ranges_n < vm->ranges_room)
+		return 0;
+	t = realloc(vm->ranges, room * sizeof(struct vm_range *));
+	if (!t)
+		return -ENOMEM;
+	vm->ranges = t;
+	vm->ranges_room = room;
+	return 0;
+}
+
+/* Addresses of ranges of sci_vm_adopt(), for the handler of SIGSEGV. */
+static void adopted_add(struct sci_vm *vm, const struct vm_range *r)
+{
+	uint32_t i = atomic_load(&vm->adopted_n);
+
+	atomic_store(&vm->adopted[i][0], (uintptr_t)r->addr);
+	atomic_store(&vm->adopted[i][1], (uintptr_t)r->addr + r->len);
+	atomic_store(&vm->adopted_n, i + 1);
+}
+
+static int table_add(struct sci_vm *vm, struct vm_range *r)
+{
+	size_t at = ranges_below(vm, r->addr);
+	int ret;
+
+	if ((at && vm->ranges[at - 1]->addr + vm->ranges[at - 1]->len > r->addr) ||
+	    (at < vm->ranges_n && r->addr + r->len > vm->ranges[at]->addr))
+		return -EEXIST;
+	if (r->adopted && atomic_load(&vm->adopted_n) == VM_ADOPTED)
+		return -ENOSPC;
+	ret = table_grow(vm);
+	if (ret)
+		return ret;
+	memmove(&vm->ranges[at + 1], &vm->ranges[at],
+		(vm->ranges_n++ - at) * sizeof(struct vm_range *));
+	vm->ranges[at] = r;
+	if (r->adopted)
+		adopted_add(vm, r);
+	return 0;
+}
+
+/* Add a range. No lock is held. -EINVAL, -EEXIST, -ENOSPC, -ENOMEM. */
+int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w)
+{
+	struct vm_range *r;
+	int ret;
+
+	if (!wire_is_sane(vm, w))
+		return -EINVAL;
+	r = range_new(vm, w);
+	if (!r)
+		return -ENOMEM;
+	pthread_mutex_lock(&vm->serve_lock);
+	ret = table_add(vm, r);
+	pthread_mutex_unlock(&vm->serve_lock);
+	if (ret)
+		range_free(r);
+	return ret;
+}
+
+/* Remove a range, its views and its frames. With vm->lock. */
+void vm_range_remove(struct sci_vm *vm, struct vm_range *r)
+{
+	size_t at, page = vm_page_size(r);
+
+	vm_views_drop(vm, r);
+	pthread_mutex_lock(&vm->serve_lock);
+	at = ranges_below(vm, r->addr) - 1;
+	memmove(&vm->ranges[at], &vm->ranges[at + 1],
+		(--vm->ranges_n - at) * sizeof(struct vm_range *));
+	for (size_t i = 0; i < r->n; i++)
+		if (r->pages[i].frame) {
+			vm_frames_free(vm, r->pages[i].frame, page);
+			VM_COUNT(vm, homed, -1ull);
+		}
+	pthread_mutex_unlock(&vm->serve_lock);
+	range_free(r);
+}
+
+void vm_ranges_free(struct sci_vm *vm)
+{
+	for (size_t i = 0; i < vm->ranges_n; i++)
+		range_free(vm->ranges[i]);
+	free(vm->ranges);
+}
+
+/* ---- what callers ask for ---- */
+
+static int range_of_attr(struct sci_vm *vm, const struct sci_vm_range *a, uint32_t page,
+			 struct vm_range_wire *w)
+{
+	uint32_t mode = a && a->mode ? a->mode : (uint32_t)vm->mode;
+
+	*w = (struct vm_range_wire){ .mode = mode, .creator = vm->rank };
+	if (a && (a->size != sizeof(*a) || a->policy > SCI_VM_HOME || a->mode > SCI_VM_CACHE ||
+		  a->flags & ~SCI_VM_EAGER || a->reserved || a->home < -1 ||
+		  a->home >= vm->size || (a->home && a->policy != SCI_VM_HOME)))
+		return -EINVAL;
+	page = a && a->page ? a->page : page;
+	if (!page)
+		page = mode == SCI_VM_MAP ? 65536 : 4096;
+	if (page < VM_PAGE_MIN || page > VM_PAGE_MAX || page & (page - 1))
+		return -EINVAL;
+	if (mode == SCI_VM_MAP ? !vm->can_map : true)
+		return -EOPNOTSUPP;
+	w->shift = (uint32_t)__builtin_ctz(page);
+	if (a) {
+		w->policy = a->policy;
+		w->flags = a->flags;
+		w->home = a->home < 0 ? vm->rank : a->home;
+	}
+	return 0;
+}
+
+/* The first gap of @len bytes in this member's part. With vm->serve_lock. 0: none. */
+static uint64_t find_gap(const struct sci_vm *vm, uint64_t len, uint64_t align)
+{
+	uint64_t part = vm->length / (uint64_t)vm->size & ~(VM_ALIGN - 1);
+	uint64_t at = (uint64_t)(uintptr_t)vm->base + (uint64_t)vm->rank * part;
+	uint64_t end = at + part;
+
+	for (size_t i = ranges_below(vm, (const uint8_t *)(uintptr_t)at); ; i++) {
+		const struct vm_range *r = i < vm->ranges_n ? vm->ranges[i] : NULL;
+		uint64_t to = r && (uint64_t)(uintptr_t)r->addr < end ?
+			      (uint64_t)(uintptr_t)r->addr : end;
+
+		if (i && vm->ranges[i - 1]->addr + vm->ranges[i - 1]->len >
+		    (const uint8_t *)(uintptr_t)at)
+			at = (uint64_t)(uintptr_t)(vm->ranges[i - 1]->addr +
+						   vm->ranges[i - 1]->len);
+		at = (at + align - 1) & ~(align - 1);
+		if (at <= to && len <= to - at)
+			return at;
+		if (to == end)
+			return 0;
+	}
+}
+
+/* Take addresses for @w: the range is in the table of this member. */
+static int range_reserve(struct sci_vm *vm, struct vm_range_wire *w)
+{
+	struct vm_range *r;
+	int ret;
+
+	if (w->len > vm->length)
+		return -ENOSPC;
+	w->addr = (uint64_t)(uintptr_t)vm->base;	/* for now */
+	r = range_new(vm, w);
+	if (!r)
+		return -ENOMEM;
+	pthread_mutex_lock(&vm->serve_lock);
+	w->addr = find_gap(vm, w->len, 1ull << w->shift);
+	r->addr = (uint8_t *)(uintptr_t)w->addr;
+	ret = w->addr ? table_add(vm, r) : -ENOSPC;
+	pthread_mutex_unlock(&vm->serve_lock);
+	if (ret)
+		range_free(r);
+	return ret;
+}
+
+static int eager_here(struct sci_vm *vm, const void *addr)
+{
+	struct vm_range *r;
+	int ret = -EFAULT;
+
+	pthread_mutex_lock(&vm->lock);
+	r = vm_range_lookup(vm, addr);
+	if (r)
+		ret = vm_views_eager(vm, r);
+	pthread_mutex_unlock(&vm->lock);
+	return ret;
+}
+
+static void remove_here(struct sci_vm *vm, const void *addr)
+{
+	struct vm_range *r;
+
+	pthread_mutex_lock(&vm->lock);
+	r = vm_range_lookup(vm, addr);
+	if (r)
+		vm_range_remove(vm, r);
+	pthread_mutex_unlock(&vm->lock);
+}
+
+int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range,
+		 void **addr)
+{
+	struct vm_range_wire rw;
+	struct vm_wire w = { .value = 0 };
+	int ret;
+
+	if (!vm || !len || !addr || len > SIZE_MAX / 2)
+		return -EINVAL;
+	ret = vm_usable(vm);
+	ret = ret ? ret : range_of_attr(vm, range, vm->page, &rw);
+	if (ret)
+		return ret;
+	rw.len = ((uint64_t)len + (1ull << rw.shift) - 1) & ~((1ull << rw.shift) - 1);
+	ret = range_reserve(vm, &rw);
+	if (ret)
+		return ret;
+	w.addr = rw.addr;
+	ret = vm_call_all(vm, VM_OP_ALLOC, &w, &rw, sizeof(rw));
+	if (!ret && rw.flags & SCI_VM_EAGER) {
+		ret = eager_here(vm, (void *)(uintptr_t)rw.addr);
+		ret = ret ? ret : vm_call_all(vm, VM_OP_EAGER, &w, NULL, 0);
+	}
+	if (ret) {
+		/* those who could not add it say -EFAULT */
+		vm_call_all(vm, VM_OP_FREE, &w, NULL, 0);
+		remove_here(vm, (void *)(uintptr_t)rw.addr);
+		return ret;
+	}
+	*addr = (void *)(uintptr_t)rw.addr;
+	return 0;
+}
+
+/* Tell all but @last to free the range at @w->addr, then that one. */
+static int free_everywhere(struct sci_vm *vm, const struct vm_wire *w, int last)
+{
+	struct vm_call c;
+	int ret = 0;
+
+	for (int i = 0; i < vm->size; i++) {
+		int error = 0;
+
+		if (i == vm->rank || i == last)
+			continue;
+		error = vm_call(vm, &c, i, VM_OP_FREE, w);
+		/* the dead have freed it */
+		if (error != -ECONNRESET && !ret)
+			ret = error;
+	}
+	remove_here(vm, (void *)(uintptr_t)w->addr);
+	if (last != vm->rank) {
+		int error = vm_call(vm, &c, last, VM_OP_FREE, w);
+
+		if (error != -ECONNRESET && !ret)
+			ret = error;
+	}
+	return ret;
+}
+
+int sci_vm_free(struct sci_vm *vm, void *addr)
+{
+	struct vm_wire w = { .addr = (uint64_t)(uintptr_t)addr };
+	struct vm_range *r;
+	int ret, last = 0;
+
+	if (!vm || !addr)
+		return -EINVAL;
+	ret = vm_usable(vm);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&vm->serve_lock);
+	r = vm_range_find(vm, addr);
+	if (!r || r->addr != addr || r->adopted)
+		ret = -EINVAL;
+	else
+		last = r->creator;
+	pthread_mutex_unlock(&vm->serve_lock);
+	return ret ? ret : free_everywhere(vm, &w, last);
+}
+
+int sci_vm_place(struct sci_vm *vm, void *addr, size_t len, int rank)
+{
+	struct vm_wire w = {
+		.addr = (uint64_t)(uintptr_t)addr, .len = len, .value = rank,
+	};
+	struct vm_range *r;
+	int ret, local;
+
+	if (!vm || !len || rank < 0 || rank >= vm->size)
+		return -EINVAL;
+	ret = vm_usable(vm);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&vm->serve_lock);
+	r = vm_range_find(vm, addr);
+	if (!r || r->policy != SCI_VM_FIRST_TOUCH || r->flags & SCI_VM_EAGER ||
+	    len > r->len - (uint64_t)((uint8_t *)addr - r->addr))
+		ret = -EINVAL;
+	pthread_mutex_unlock(&vm->serve_lock);
+	if (ret)
+		return ret;
+	local = vm_serve_place(vm, addr, len, rank);
+	ret = vm_call_all(vm, VM_OP_PLACE, &w, NULL, 0);
+	return local ? local : ret;
+}
+
+int sci_vm_home(struct sci_vm *vm, const void *addr)
+{
+	struct vm_wire w = { .addr = (uint64_t)(uintptr_t)addr, .value = -1 };
+	struct vm_range *r;
+	struct vm_call c;
+	int ret, home = -1, dir = 0;
+
+	if (!vm)
+		return -EINVAL;
+	ret = vm_usable(vm);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&vm->serve_lock);
+	r = vm_range_find(vm, addr);
+	if (r) {
+		size_t i = (size_t)((const uint8_t *)addr - r->addr) >> r->shift;
+
+		home = vm_page_fixed_home(vm, r, i);
+		home = home < 0 ? atomic_load(&r->pages[i].home) : home;
+		dir = vm_page_directory(vm, i);
+	}
+	pthread_mutex_unlock(&vm->serve_lock);
+	if (!r)
+		return -EFAULT;
+	if (home >= 0)
+		return home;
+	if (dir == vm->rank)
+		return vm_serve_home(vm, addr, -1);
+	ret = vm_call(vm, &c, dir, VM_OP_HOME, &w);
+	return ret ? ret : c.w.value;
+}
+
+/* ---- memory that exists ---- */
+
+static bool overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
+{
+	const struct vm_range *r;
+	size_t below;
+
+	if (in_memory(vm, (uintptr_t)addr) || in_memory(vm, (uintptr_t)addr + len - 1))
+		return true;
+	pthread_mutex_lock(&vm->serve_lock);
+	below = ranges_below(vm, addr + len - 1);
+	r = below ? vm->ranges[below - 1] : NULL;
+	pthread_mutex_unlock(&vm->serve_lock);
+	return r && r->addr + r->len > addr;
+}
+
+/* Is all of it in the kernel's list, readable and writable and not shared? */
+static bool is_private(uintptr_t addr, uint64_t len)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512], prot[8];
+	uintptr_t at = addr, from, to;
+
+	if (!f)
+		return false;
+	while (at < addr + len && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx %7s", &from, &to, prot) == 3 && from <= at &&
+		    to > at && !strncmp(prot, "rw", 2) && prot[3] == 'p')
+			at = to;
+	fclose(f);
+	return at >= addr + len;
+}
+
+/*
+ * The root copies its memory into the frames, page by page; the others need not look at
+ * theirs. No sanitizer has a say in gaps between static variables.
+ */
+__attribute__((no_sanitize("address", "thread")))
+static void copy_words(void *to, const void *from, size_t len)
+{
+	const volatile uint64_t *f = from;
+	volatile uint64_t *t = to;
+
+	for (size_t i = 0; i < len / sizeof(*t); i++)
+		t[i] = f[i];
+}
+
+static int adopt_contents(struct sci_vm *vm, struct vm_range *r)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&vm->lock);
+	for (size_t i = 0; !ret && i < r->n; i++) {
+		uint8_t *at = vm_page_addr(r, i);
+		size_t left = (size_t)(r->addr + r->len - at), page = vm_page_size(r);
+		int home = vm_page_home(vm, r, i);
+		void *frame = NULL;
+
+		ret = home < 0 ? home : vm_page_source(vm, r, i, home, &frame);
+		if (!ret)
+			copy_words(frame, at, left < page ? left : page);
+	}
+	pthread_mutex_unlock(&vm->lock);
+	return ret;
+}
+
+/* The views replace the memory: what the program stores meanwhile is lost. */
+static int adopt_views(struct sci_vm *vm, struct vm_range *r)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&vm->lock);
+	if (r->flags & SCI_VM_EAGER)
+		ret = vm_views_eager(vm, r);
+	else if (mmap(r->addr, r->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
+		      MAP_NORESERVE, -1, 0) == MAP_FAILED)
+		ret = -errno;
+	pthread_mutex_unlock(&vm->lock);
+	return ret;
+}
+
+int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
+		 const struct sci_vm_range *range)
+{
+	struct vm_range_wire w;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct vm_range *r;
+	int ret;
+
+	if (!vm)
+		return -EINVAL;
+	ret = vm_usable(vm);
+	if (ret)
+		return ret;
+	ret = range_of_attr(vm, range, (uint32_t)page, &w);
+	if (!ret && (!addr || !len || root < 0 || root >= vm->size ||
+		     ((uintptr_t)addr | len) & (page - 1) ||
+		     (uintptr_t)addr + len < (uintptr_t)addr))
+		ret = -EINVAL;
+	if (!ret && ((uintptr_t)addr & ((1ull << w.shift) - 1)))
+		ret = -EINVAL;
+	if (!ret && overlaps(vm, addr, len))
+		ret = -EEXIST;
+	if (!ret && !is_private((uintptr_t)addr, len))
+		ret = -EFAULT;
+	ret = vm_agree(vm, ret);
+	if (ret)
+		return ret;
+	w.addr = (uint64_t)(uintptr_t)addr;
+	w.len = len;
+	w.creator = root;
+	if (range && range->policy == SCI_VM_HOME && range->home < 0)
+		w.home = root;
+	ret = vm_agree(vm, vm_range_add(vm, &w));
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&vm->lock);
+	r = vm_range_lookup(vm, addr);
+	pthread_mutex_unlock(&vm->lock);
+	ret = vm_agree(vm, vm->rank == root ? adopt_contents(vm, r) : 0);
+	/* libc's malloc() may use what is adopted: no call between here and the views */
+	return ret ? ret : vm_agree(vm, adopt_views(vm, r));
+}
+
+static int return_range(struct vm_range *r)
+{
+	void *p = mmap(NULL, r->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	copy_words(p, r->addr, r->len);
+	if (mremap(p, r->len, r->len, MREMAP_MAYMOVE | MREMAP_FIXED, r->addr) == MAP_FAILED) {
+		munmap(p, r->len);
+		return -errno;
+	}
+	return 0;
+}
+
+/* Make adopted memory private again. The worker serves the faults of that. */
+void vm_ranges_return(struct sci_vm *vm)
+{
+	for (size_t i = 0; i < vm->ranges_n; i++)
+		if (vm->ranges[i]->adopted)
+			return_range(vm->ranges[i]);
+}

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: messages
+ *
+ * All messages go to one handler. The tag has the operation, above, and the number of a
+ * call, below, that the answer repeats. A handler answers at once where it can. Requests
+ * that need memory are left to the server, and those that need the views to the worker.
+ */
+#include "libsci/vm/internal.h"
+
+#include <stdlib.h>
+
+#include "libsci/base/thread.h"
+
+#define OP_SHIFT	56
+#define POLL_MS		100		/* between two looks whether a callee lives */
+
+static int send_wire(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
+		     const struct vm_wire *w, const void *more, size_t len)
+{
+	struct iovec iov[2] = {
+		{ .iov_base = (void *)(uintptr_t)w, .iov_len = sizeof(*w) },
+		{ .iov_base = (void *)(uintptr_t)more, .iov_len = len },
+	};
+	int ret = sci_handler_sendv(vm->ranks[rank].peer, VM_HANDLER,
+				    (uint64_t)op << OP_SHIFT | id, iov, len ? 2 : 1);
+
+	if (!ret && rank != vm->rank) {
+		VM_COUNT(vm, messages, 1);
+		VM_COUNT(vm, bytes, sizeof(*w) + len);
+	}
+	return ret;
+}
+
+/* ---- calls to other members ---- */
+
+/**
+ * vm_call_start() - send a request to a member
+ * @c: the caller's, until vm_call_wait(), which must follow after 0
+ * @more: NULL, or @len bytes that follow @w
+ */
+int vm_call_start(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
+		  const struct vm_wire *w, const void *more, size_t len)
+{
+	int ret;
+
+	if (atomic_load(&vm->ranks[rank].dead))
+		return -ECONNRESET;
+	c->rank = rank;
+	c->error = 0;
+	c->got = 0;
+	atomic_store(&c->done, false);
+	pthread_mutex_lock(&vm->serve_lock);
+	c->id = ++vm->next_id;
+	list_add_tail(&c->link, &vm->calls);
+	pthread_mutex_unlock(&vm->serve_lock);
+	while ((ret = send_wire(vm, rank, op, c->id, w, more, len)) == -EAGAIN)
+		sci_progress(vm->ep);
+	if (ret) {
+		pthread_mutex_lock(&vm->serve_lock);
+		list_del(&c->link);
+		pthread_mutex_unlock(&vm->serve_lock);
+	}
+	return ret == -ENOTCONN ? -ECONNRESET : ret;
+}
+
+static int call_done(void *arg)
+{
+	struct vm_call *c = arg;
+
+	return atomic_load(&c->done) ? 0 : -EAGAIN;
+}
+
+/* Wait for the answer: what the callee says, or -ECONNRESET. */
+int vm_call_wait(struct sci_vm *vm, struct vm_call *c)
+{
+	/* the server fails the call when the callee dies, which wakes nobody */
+	while (sci_wait_until(vm->ep, call_done, c, POLL_MS) == -ETIMEDOUT)
+		if (atomic_load(&vm->ranks[c->rank].dead))
+			vm_calls_fail(vm, c->rank);
+	return c->error;
+}
+
+int vm_call(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
+	    const struct vm_wire *w)
+{
+	int ret = vm_call_start(vm, c, rank, op, w, NULL, 0);
+
+	return ret ? ret : vm_call_wait(vm, c);
+}
+
+/* The same to all others, at once; the first error of any. -ENOMEM. */
+int vm_call_all(struct sci_vm *vm, enum vm_op op, const struct vm_wire *w,
+		const void *more, size_t len)
+{
+	struct vm_call *calls = calloc((size_t)vm->size, sizeof(*calls));
+	int ret = 0;
+
+	if (!calls)
+		return -ENOMEM;
+	for (int i = 0; i < vm->size; i++)
+		if (i != vm->rank)
+			calls[i].error = vm_call_start(vm, &calls[i], i, op, w, more, len);
+	for (int i = 0; i < vm->size; i++) {
+		int error = calls[i].error;
+
+		if (i == vm->rank)
+			continue;
+		if (!error)
+			error = vm_call_wait(vm, &calls[i]);
+		ret = ret ? ret : error;
+	}
+	free(calls);
+	return ret;
+}
+
+/* All calls to a member that has died. */
+void vm_calls_fail(struct sci_vm *vm, int rank)
+{
+	struct list *pos, *n;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	list_for_each_safe(pos, n, &vm->calls) {
+		struct vm_call *c = container_of(pos, struct vm_call, link);
+
+		if (c->rank != rank)
+			continue;
+		list_del(&c->link);
+		c->error = -ECONNRESET;
+		atomic_store(&c->done, true);
+	}
+	pthread_mutex_unlock(&vm->serve_lock);
+}
+
+void vm_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w)
+{
+	/* an asker that has died does not wait; others take their answers */
+	send_wire(vm, rank, VM_OP_ANSWER, id, w, NULL, 0);
+}
+
+static void take_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w)
+{
+	struct list *pos, *n;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	list_for_each_safe(pos, n, &vm->calls) {
+		struct vm_call *c = container_of(pos, struct vm_call, link);
+
+		if (c->id != id || c->rank != rank)
+			continue;
+		list_del(&c->link);
+		c->w = *w;
+		c->error = w->value < 0 ? w->value : 0;
+		atomic_store(&c->done, true);
+		break;
+	}
+	pthread_mutex_unlock(&vm->serve_lock);
+}
+
+/* ---- the directory ---- */
+
+/**
+ * vm_serve_home() - the home of a page of this directory
+ * @want: who is to be the home if there is none; -1: nobody
+ *
+ * Return: its rank; -ENOENT: it has none; -EFAULT: no such page.
+ */
+int vm_serve_home(struct sci_vm *vm, const void *addr, int want)
+{
+	struct vm_range *r;
+	int ret = -EFAULT;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	r = vm_range_find(vm, addr);
+	if (r) {
+		struct vm_page *p = &r->pages[((const uint8_t *)addr - r->addr) >> r->shift];
+
+		if (p->dir_home < 0)
+			p->dir_home = (int16_t)want;
+		ret = p->dir_home < 0 ? -ENOENT : p->dir_home;
+	}
+	pthread_mutex_unlock(&vm->serve_lock);
+	return ret;
+}
+
+/* Bind pages of this directory from @addr on: 0; -EBUSY: some page has another home. */
+int vm_serve_place(struct sci_vm *vm, const void *addr, uint64_t len, int home)
+{
+	struct vm_range *r;
+	int ret = -EFAULT;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	r = vm_range_find(vm, addr);
+	if (r && len && len <= r->len - (uint64_t)((const uint8_t *)addr - r->addr)) {
+		size_t at = (size_t)((const uint8_t *)addr - r->addr);
+
+		ret = 0;
+		for (size_t i = at >> r->shift; i <= (at + len - 1) >> r->shift; i++) {
+			if (vm_page_directory(vm, i) != vm->rank)
+				continue;
+			if (r->pages[i].dir_home < 0)
+				r->pages[i].dir_home = (int16_t)home;
+			else if (r->pages[i].dir_home != home)
+				ret = -EBUSY;
+		}
+	}
+	pthread_mutex_unlock(&vm->serve_lock);
+	return ret;
+}
+
+/* ---- the home ---- */
+
+static bool lives_here(const struct sci_vm *vm, const struct vm_range *r, size_t i)
+{
+	int home = vm_page_fixed_home(vm, r, i);
+
+	return home < 0 || home == vm->rank;
+}
+
+/* How many pages a frame that is missing brings along: in eager ranges all of ours. */
+static size_t count_missing(const struct sci_vm *vm, const struct vm_range *r)
+{
+	size_t n = 0;
+
+	if (!(r->flags & SCI_VM_EAGER))
+		return 1;
+	for (size_t i = 0; i < r->n; i++)
+		n += !r->pages[i].frame && lives_here(vm, r, i);
+	return n;
+}
+
+static void frames_bind(struct sci_vm *vm, struct vm_range *r, size_t i, uint8_t *frame,
+			size_t n)
+{
+	size_t page = vm_page_size(r);
+
+	VM_COUNT(vm, homed, n);
+	if (!(r->flags & SCI_VM_EAGER)) {
+		r->pages[i].frame = frame;
+		return;
+	}
+	for (i = 0; n && i < r->n; i++)
+		if (!r->pages[i].frame && lives_here(vm, r, i)) {
+			r->pages[i].frame = frame;
+			frame += page;
+			n--;
+		}
+}
+
+/**
+ * vm_serve_frame() - the frame of a page that lives here; allocate it if there is none
+ *
+ * Unlocked. -EFAULT: no such page, or it lives elsewhere; -ENOMEM.
+ */
+int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame)
+{
+	void *spare = NULL;
+	size_t have = 0;
+	int ret = 0;
+
+	for (;;) {
+		struct vm_range *r;
+		size_t i, n, page;
+
+		pthread_mutex_lock(&vm->serve_lock);
+		r = vm_range_find(vm, addr);
+		i = r ? (size_t)((const uint8_t *)addr - r->addr) >> r->shift : 0;
+		page = r ? vm_page_size(r) : 0;
+		n = 0;
+		if (!r || !lives_here(vm, r, i))
+			ret = -EFAULT;
+		else if (!r->pages[i].frame)
+			n = count_missing(vm, r);
+		if (n && n * page == have) {
+			frames_bind(vm, r, i, spare, n);
+			spare = NULL;
+		}
+		if (!ret)
+			*frame = r->pages[i].frame;
+		if (spare)
+			vm_frames_free(vm, spare, have);
+		pthread_mutex_unlock(&vm->serve_lock);
+		spare = NULL;
+		if (ret || *frame)
+			return ret;
+		have = n * page;
+		ret = vm_frames_alloc(vm, have, &spare);
+		if (ret)
+			return ret;
+	}
+}
+
+/* The answer to VM_OP_FRAME, with as much as lies behind one another; with serve_lock. */
+static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
+{
+	struct vm_range *r = vm_range_find(vm, addr);
+	size_t i, page;
+	uint8_t *frame;
+
+	if (!r)
+		return false;
+	i = (size_t)((const uint8_t *)addr - r->addr) >> r->shift;
+	frame = r->pages[i].frame;
+	page = vm_page_size(r);
+	w->value = -EFAULT;
+	if (!frame || !vm_frame_key(vm, frame, &w->key, &w->addr))
+		return false;
+	w->value = 0;
+	for (w->len = page; ++i < r->n && r->pages[i].frame == frame + w->len; )
+		w->len += page;
+	w->len = w->len > w->key.len - w->addr ? w->key.len - w->addr : w->len;
+	return true;
+}
+
+/* ---- the server ---- */
+
+static void job_leave(struct sci_vm *vm, enum vm_job_kind kind, const struct vm_request *q)
+{
+	struct vm_wire w = { .value = -ENOMEM };
+	struct vm_job *job = calloc(1, sizeof(*job));
+
+	if (!job) {
+		vm_answer(vm, q->rank, q->id, &w);
+		return;
+	}
+	job->kind = kind;
+	job->addr = (void *)(uintptr_t)q->w.addr;
+	job->rank = q->rank;
+	job->id = q->id;
+	vm_job_push(vm, job);
+}
+
+/* Serve a request that the handler has left. */
+static void serve_request(struct sci_vm *vm, struct vm_request *q)
+{
+	struct vm_wire w = { .value = 0 };
+	void *addr = (void *)(uintptr_t)q->w.addr, *frame;
+
+	switch (q->op) {
+	case VM_OP_FRAME:
+		w.value = vm_serve_frame(vm, addr, &frame);
+		pthread_mutex_lock(&vm->serve_lock);
+		if (!w.value)
+			frame_known(vm, addr, &w);
+		pthread_mutex_unlock(&vm->serve_lock);
+		break;
+	case VM_OP_ALLOC:
+		w.value = vm_range_add(vm, &q->range);
+		break;
+	case VM_OP_EAGER:
+		job_leave(vm, VM_JOB_EAGER, q);
+		return;
+	case VM_OP_FREE:
+		job_leave(vm, VM_JOB_FREE, q);
+		return;
+	default:
+		return;
+	}
+	vm_answer(vm, q->rank, q->id, &w);
+}
+
+/* In the handler: what needs no memory. */
+static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t id,
+			  const struct vm_wire *in)
+{
+	struct vm_wire w = { .value = 0 };
+	const void *addr = (const void *)(uintptr_t)in->addr;
+	bool known = true;
+
+	switch (op) {
+	case VM_OP_ANSWER:
+		take_answer(vm, rank, id, in);
+		return true;
+	case VM_OP_HOME:
+		w.value = in->value >= vm->size ? -EINVAL : vm_serve_home(vm, addr, in->value);
+		break;
+	case VM_OP_PLACE:
+		w.value = in->value < 0 || in->value >= vm->size ? -EINVAL :
+			  vm_serve_place(vm, addr, in->len, in->value);
+		break;
+	case VM_OP_FRAME:
+		pthread_mutex_lock(&vm->serve_lock);
+		known = frame_known(vm, addr, &w);
+		pthread_mutex_unlock(&vm->serve_lock);
+		break;
+	default:
+		return false;
+	}
+	if (known)
+		vm_answer(vm, rank, id, &w);
+	return known;
+}
+
+static void handle(void *arg, const struct sci_handled *m)
+{
+	struct sci_vm *vm = arg;
+	int rank = (int)(intptr_t)sci_peer_data(m->peer) - 1;
+	enum vm_op op = (enum vm_op)(m->tag >> OP_SHIFT);
+	uint64_t id = m->tag & ((1ull << OP_SHIFT) - 1);
+	struct vm_wire w, no_memory = { .value = -ENOMEM };
+	struct vm_request *q;
+
+	if (rank < 0 || op >= VM_OPS || m->len < sizeof(w) || m->error)
+		return;
+	memcpy(&w, m->data, sizeof(w));
+	if (serve_at_once(vm, op, rank, id, &w))
+		return;
+	if (op == VM_OP_ALLOC && m->len != sizeof(w) + sizeof(q->range))
+		return;
+	q = calloc(1, sizeof(*q));
+	if (!q) {
+		vm_answer(vm, rank, id, &no_memory);
+		return;
+	}
+	q->op = op;
+	q->rank = rank;
+	q->id = id;
+	q->w = w;
+	if (op == VM_OP_ALLOC)
+		memcpy(&q->range, (const uint8_t *)m->data + sizeof(w), sizeof(q->range));
+	pthread_mutex_lock(&vm->serve_lock);
+	list_add_tail(&q->link, &vm->requests);
+	pthread_mutex_unlock(&vm->serve_lock);
+}
+
+/* Peers come and go: completions of the endpoint say so. */
+static void take_events(struct sci_vm *vm)
+{
+	struct sci_completion c;
+
+	while (sci_completions(vm->ep, 0, &c, 1) == 1) {
+		if (!(c.status.flags & SCI_STATUS_PEER_DOWN))
+			continue;
+		for (int i = 0; i < vm->size; i++)
+			if (i != vm->rank && vm->ranks[i].peer == c.status.peer)
+				vm_death(vm, i, c.status.error == -ENOTCONN ? NULL : "died");
+	}
+}
+
+struct change {
+	struct sci_vm *vm;
+	unsigned int looks;
+};
+
+/* Requests are there, or something has happened since the wait began. */
+static int changed(void *arg)
+{
+	struct change *c = arg;
+	bool idle;
+
+	pthread_mutex_lock(&c->vm->serve_lock);
+	idle = list_empty(&c->vm->requests);
+	pthread_mutex_unlock(&c->vm->serve_lock);
+	return idle && !c->looks++ ? -EAGAIN : 0;
+}
+
+static void *server(void *arg)
+{
+	struct sci_vm *vm = arg;
+
+	for (;;) {
+		struct change c = { .vm = vm };
+		struct list *l;
+
+		sci_wait_until(vm->ep, changed, &c, -1);
+		take_events(vm);
+		pthread_mutex_lock(&vm->serve_lock);
+		l = list_pop(&vm->requests);
+		pthread_mutex_unlock(&vm->serve_lock);
+		if (l) {
+			struct vm_request *q = container_of(l, struct vm_request, link);
+			bool stop = q->op == VM_OP_STOP && q->rank == vm->rank;
+
+			serve_request(vm, q);
+			free(q);
+			if (stop)
+				return NULL;
+		}
+	}
+}
+
+int vm_server_start(struct sci_vm *vm)
+{
+	int ret = sci_handler_set(vm->ep, VM_HANDLER, handle, vm);
+
+	return ret ? ret : sci_thread_start(&vm->server, server, vm, "sci-vm-server");
+}
+
+void vm_server_stop(struct sci_vm *vm)
+{
+	struct vm_wire w = { .value = 0 };
+	struct list *l;
+
+	while (send_wire(vm, vm->rank, VM_OP_STOP, 0, &w, NULL, 0) == -EAGAIN)
+		sci_progress(vm->ep);
+	pthread_join(vm->server, NULL);
+	sci_handler_set(vm->ep, VM_HANDLER, NULL, NULL);
+	while ((l = list_pop(&vm->requests)))
+		free(container_of(l, struct vm_request, link));
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: views
+ *
+ * The view of a mapped page is its frame, mapped a second time: mremap() of a shared
+ * mapping with an old size of 0 does that without a descriptor. A page of another member
+ * takes a window, of which there are only so many, as an adapter's address translation
+ * table has only so many entries. When none is free a clock looks for one: its hand shuts
+ * each view that it passes (PROT_NONE). A view that is touched afterwards is opened again,
+ * without a message. A view that is still shut when the hand comes again is dropped.
+ */
+#include "libsci/vm/internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* Whether mremap() duplicates a mapping: not in programs that qemu-user runs. */
+bool vm_can_map(void *memory)
+{
+	void *p = mremap(memory, 0, VM_PAGE_MIN, MREMAP_MAYMOVE);
+
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, VM_PAGE_MIN);
+	return true;
+}
+
+/* The last page of an adopted range may be a part of one. */
+static size_t view_len(const struct vm_range *r, size_t i)
+{
+	size_t left = (size_t)(r->addr + r->len - vm_page_addr(r, i));
+
+	return left < vm_page_size(r) ? left : vm_page_size(r);
+}
+
+static int view_place(void *addr, void *src, size_t len)
+{
+	return mremap(src, 0, len, MREMAP_MAYMOVE | MREMAP_FIXED, addr) == MAP_FAILED ?
+	       -errno : 0;
+}
+
+static void view_shut(struct vm_range *r, size_t i)
+{
+	/* the same memory stays below: what fails leaves the view open */
+	if (!mprotect(vm_page_addr(r, i), view_len(r, i), PROT_NONE))
+		r->pages[i].armed = true;
+}
+
+static int view_open(struct vm_range *r, size_t i)
+{
+	struct vm_page *p = &r->pages[i];
+	int prot = p->state == VM_WRITABLE ? PROT_READ | PROT_WRITE : PROT_READ;
+
+	if (mprotect(vm_page_addr(r, i), view_len(r, i), prot))
+		return -errno;
+	p->armed = false;
+	return 0;
+}
+
+/* ---- windows ---- */
+
+static void window_give(struct sci_vm *vm, struct vm_page *p)
+{
+	if (!p->window)
+		return;
+	vm->windows[p->window - 1] = (struct vm_window){ NULL, vm->windows_free };
+	vm->windows_free = p->window;
+	p->window = 0;
+	VM_COUNT(vm, windows, -1ull);
+}
+
+/* Take the view away: a touch faults. Takes no message. */
+void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	struct vm_page *p = &r->pages[i];
+
+	window_give(vm, p);
+	if (p->state == VM_NONE)
+		return;
+	mmap(vm_page_addr(r, i), view_len(r, i), PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	p->state = VM_NONE;
+	p->armed = false;
+}
+
+/* The same for all of a range that goes. */
+void vm_views_drop(struct sci_vm *vm, struct vm_range *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		window_give(vm, &r->pages[i]);
+	mmap(r->addr, r->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
+	     MAP_NORESERVE, -1, 0);
+}
+
+/* All windows are in use: let the hand pass views until it has dropped one. */
+static void window_make_room(struct sci_vm *vm)
+{
+	for (;;) {
+		struct vm_window w = vm->windows[vm->hand];
+		struct vm_page *p = &w.range->pages[w.page];
+
+		vm->hand = (vm->hand + 1) % vm->windows_max;
+		if (p->armed) {
+			vm_trace(vm, "drop", vm_page_addr(w.range, w.page),
+				 atomic_load(&p->home));
+			vm_view_drop(vm, w.range, w.page);
+			VM_COUNT(vm, drops, 1);
+			return;
+		}
+		view_shut(w.range, w.page);
+	}
+}
+
+static void window_take(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	size_t slot = vm->windows_used;
+
+	if (!vm->windows_free && slot == vm->windows_max)
+		window_make_room(vm);
+	if (vm->windows_free) {
+		slot = vm->windows_free - 1;
+		vm->windows_free = vm->windows[slot].page;
+	} else {
+		vm->windows_used++;
+	}
+	vm->windows[slot] = (struct vm_window){ r, i };
+	r->pages[i].window = (uint32_t)slot + 1;
+	VM_COUNT(vm, windows, 1);
+}
+
+/* ---- where a page is ---- */
+
+/* The rank of the home; this member is to be it if there is none. -errno. */
+int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	struct vm_page *p = &r->pages[i];
+	int home = atomic_load(&p->home), dir = vm_page_directory(vm, i);
+	struct vm_wire w = {
+		.addr = (uint64_t)(uintptr_t)vm_page_addr(r, i), .value = vm->rank,
+	};
+	struct vm_call c;
+
+	if (home >= 0)
+		return home;
+	home = vm_page_fixed_home(vm, r, i);
+	if (home < 0 && dir == vm->rank)
+		home = vm_serve_home(vm, vm_page_addr(r, i), vm->rank);
+	else if (home < 0) {
+		home = vm_call(vm, &c, dir, VM_OP_HOME, &w);
+		home = home ? home : c.w.value;
+	}
+	if (home >= vm->size)
+		return -EPROTO;
+	if (home >= 0)
+		atomic_store(&p->home, (int16_t)home);
+	return home;
+}
+
+static int import_find(struct sci_vm *vm, int rank, const struct sci_key *chunk, uint8_t **base)
+{
+	struct list *pos, *n;
+	struct vm_import *m;
+	int ret;
+
+	list_for_each_safe(pos, n, &vm->ranks[rank].imports) {
+		m = container_of(pos, struct vm_import, link);
+		if (m->segment == chunk->segment) {
+			*base = m->base;
+			return 0;
+		}
+	}
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	ret = sci_peer_map(vm->ranks[rank].peer, chunk, -1, &m->base);
+	if (ret) {
+		free(m);
+		return ret == -ENOTCONN ? -ECONNRESET : ret;
+	}
+	m->segment = chunk->segment;
+	list_add_tail(&m->link, &vm->ranks[rank].imports);
+	*base = m->base;
+	return 0;
+}
+
+/* The frames from page @i on that lie behind one another: where they are mapped, bytes. */
+static int source_run(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src,
+		      uint64_t *len)
+{
+	struct vm_wire w = { .addr = (uint64_t)(uintptr_t)vm_page_addr(r, i) };
+	struct vm_call c;
+	uint8_t *base = NULL;
+	int ret;
+
+	*len = vm_page_size(r);
+	if (home == vm->rank)
+		return vm_serve_frame(vm, vm_page_addr(r, i), src);
+	ret = vm_call(vm, &c, home, VM_OP_FRAME, &w);
+	if (ret)
+		return ret;
+	if (c.w.addr > c.w.key.len || c.w.len > c.w.key.len - c.w.addr || c.w.len < *len)
+		return -EPROTO;
+	ret = import_find(vm, home, &c.w.key, &base);
+	*len = c.w.len;
+	*src = base + c.w.addr;
+	return ret;
+}
+
+int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src)
+{
+	uint64_t len;
+
+	return source_run(vm, r, i, home, src, &len);
+}
+
+/* ---- faults ---- */
+
+/* The page is gone with its home. Reads find zeroes, which nobody else sees. */
+static int view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	struct vm_page *p = &r->pages[i];
+
+	if (mmap(vm_page_addr(r, i), view_len(r, i), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+		return -errno;
+	p->state = VM_WRITABLE;
+	p->lost = true;
+	VM_COUNT(vm, lost, 1);
+	vm_trace(vm, "lost", vm_page_addr(r, i), atomic_load(&p->home));
+	return -ECONNRESET;
+}
+
+static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	struct vm_page *p = &r->pages[i];
+	int home = vm_page_home(vm, r, i), ret;
+	void *src;
+
+	ret = home < 0 ? home : vm_page_source(vm, r, i, home, &src);
+	if (ret == -ECONNRESET)
+		return view_lost(vm, r, i);
+	if (!ret && home != vm->rank)
+		window_take(vm, r, i);
+	if (!ret)
+		ret = view_place(vm_page_addr(r, i), src, view_len(r, i));
+	if (ret) {
+		window_give(vm, p);
+		return ret;
+	}
+	p->state = VM_WRITABLE;
+	if (home != vm->rank) {
+		p->faults++;
+		VM_COUNT(vm, maps, 1);
+		vm_trace(vm, "map", vm_page_addr(r, i), home);
+	}
+	return 0;
+}
+
+/**
+ * vm_view() - give a page a view that allows the access
+ *
+ * -ECONNRESET: its home has died; the view is a private page. -ENOMEM.
+ */
+int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write)
+{
+	struct vm_page *p = &r->pages[i];
+
+	(void)write;
+	if (p->armed)
+		return view_open(r, i);
+	if (p->state != VM_NONE)
+		return p->lost ? -ECONNRESET : 0;
+	return view_map(vm, r, i);
+}
+
+/* Give all pages of the range views, run by run. */
+int vm_views_eager(struct sci_vm *vm, struct vm_range *r)
+{
+	size_t page = vm_page_size(r), i = 0;
+
+	while (i < r->n) {
+		int home = vm_page_home(vm, r, i), ret;
+		uint64_t len = 0;
+		size_t run = 0;
+		void *src;
+
+		ret = home < 0 ? home : source_run(vm, r, i, home, &src, &len);
+		if (ret)
+			return ret;
+		if (home == vm->rank) {
+			pthread_mutex_lock(&vm->serve_lock);
+			for (len = 0; i + run < r->n && (uint8_t *)r->pages[i + run].frame ==
+			     (uint8_t *)src + len; run++)
+				len += page;
+			pthread_mutex_unlock(&vm->serve_lock);
+		}
+		run = (size_t)(len / page);
+		len = (uint64_t)(run - 1) * page + view_len(r, i + run - 1);
+		ret = view_place(vm_page_addr(r, i), src, (size_t)len);
+		if (ret)
+			return ret;
+		for (; run; run--, i++) {
+			r->pages[i].state = VM_WRITABLE;
+			atomic_store(&r->pages[i].home, (int16_t)home);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Steps that tests of the SCI Virtual Memory begin with. */
+#ifndef SELFTESTS_SCIVM_H
+#define SELFTESTS_SCIVM_H
+
+#include <sci/vm.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "selftests/ranks.h"
+
+/* A member of a team with a memory: what most tests need. */
+struct member {
+	struct sci_team *team;
+	struct sci_vm *vm;
+	int rank;
+	int size;
+};
+
+static inline void member_open(struct member *m, const struct sci_vm_attr *attr)
+{
+	CHECK_EQ(sci_team_open(&m->team, NULL), 0);
+	CHECK_EQ(sci_vm_open(&m->vm, m->team, attr), 0);
+	m->rank = sci_team_rank(m->team);
+	m->size = sci_team_size(m->team);
+}
+
+static inline void member_close(struct member *m)
+{
+	CHECK_EQ(sci_vm_close(m->vm), 0);
+	CHECK_EQ(sci_team_close(m->team), 0);
+}
+
+static inline void meet(const struct member *m)
+{
+	CHECK_EQ(sci_team_barrier(m->team), 0);
+}
+
+/* A pointer of rank 0's, for all. */
+static inline void *agree_on(const struct member *m, void *p)
+{
+	CHECK_EQ(sci_team_bcast(m->team, 0, &p, sizeof(p)), 0);
+	return p;
+}
+
+/* Rank 0 allocates. */
+static inline void *alloc_for_all(const struct member *m, size_t len,
+				  const struct sci_vm_range *range)
+{
+	void *p = NULL;
+
+	if (!m->rank)
+		CHECK_EQ(sci_vm_alloc(m->vm, len, range, &p), 0);
+	return agree_on(m, p);
+}
+
+static inline struct sci_vm_stats stats_of(const struct member *m)
+{
+	struct sci_vm_stats s = { .size = sizeof(s) };
+
+	CHECK_EQ(sci_vm_stats(m->vm, &s), 0);
+	return s;
+}
+
+#endif
