@@ -12,7 +12,7 @@
  *	rma.c, atomic.c, words.c, lock.c	one-sided calls
  *	op.c		operations of reductions
  *	coll.c		collective calls: arguments, queue
- *	flat.c		... through shared memory
+ *	flat.c, flat_kinds.c	... through shared memory
  *	plan.c, trees.c	... through messages
  *
  * Layers: world < symmetric, rma, atomic < lock; coll < group < symmetric's calls.
@@ -369,6 +369,7 @@ struct sci_coll {
 	bool published;
 	bool stay;			/* members read the caller's heap, ... */
 	uint32_t direct;		/* ... last in this epoch */
+	uint32_t to;			/* the member that the slot is for */
 	/* plan.c */
 	struct plan *plan;
 };

@@ -23,6 +23,7 @@
 
 #define SPINS		2000u		/* polls that leave the CPU to nobody */
 #define SPINS_CROWDED	20u
+#define SPINS_WORD	8u		/* looks of one of them at a word */
 #define SPINS_POLL	64u		/* between two looks at the endpoint */
 #define YIELDS		200u
 #define TAKEN_US	5u		/* a yield this long let somebody run */
@@ -130,13 +131,26 @@ static bool is_crowded(struct team_world *w, bool first)
 	return w->crowded || waits;
 }
 
+/* Look at the word alone: quicker than a step of a collective call. */
+static void word_spin(const struct team_wait *t)
+{
+	for (unsigned int i = 0; i < SPINS_WORD; i++) {
+		if (sci_load_relaxed(t->word) != t->seen)
+			return;
+		sci_cpu_relax();
+	}
+}
+
 int team_wait_more(struct team_world *w, struct team_wait *t)
 {
 	unsigned int spins = is_crowded(w, !t->spins) ? SPINS_CROWDED : SPINS;
 	unsigned int us = SLEEP_US;
 
 	if (++t->spins < spins) {
-		sci_cpu_relax();
+		if (t->word)
+			word_spin(t);
+		else
+			sci_cpu_relax();
 		if (!(t->spins % SPINS_POLL))
 			world_poll(w);
 		return 0;

@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* What the members publish and take in each kind of collective call through shared memory. */
+
+#include "libsci/team/flat.h"
+
+#define FIRST_MAX	48u		/* ... in its first line */
+#define DIRECT_MIN	4096u		/* shortest data that is not copied into a chunk */
+#define SMALL_FOLD	4096u		/* longest allreduce in which all fold all */
+
+static uint64_t pieces(size_t len, size_t piece)
+{
+	return (len + piece - 1) / piece;
+}
+
+/* The bytes of epoch @k of @len in pieces of @piece. */
+static size_t piece_at(uint64_t k, size_t len, size_t piece, size_t *at)
+{
+	*at = 0;
+	if (k >= pieces(len, piece))
+		return 0;
+	*at = k * piece;
+	return len - *at < piece ? len - *at : piece;
+}
+
+/* Where @n bytes from @a on meet [@from, @from + @len): their number. */
+static size_t meet(size_t a, size_t n, size_t from, size_t len, size_t *at)
+{
+	size_t lo = a > from ? a : from;
+	size_t hi = a + n < from + len ? a + n : from + len;
+
+	*at = lo;
+	return hi > lo ? hi - lo : 0;
+}
+
+static size_t whole_elements(const struct sci_coll *c, size_t bytes)
+{
+	return bytes - bytes % c->op->size;
+}
+
+static void fold(const struct sci_coll *c, uint8_t *inout, const uint8_t *in, size_t len,
+		 bool first)
+{
+	if (first)
+		memcpy(inout, in, len);
+	else
+		c->op->fn(inout, in, len / c->op->size, c->op->arg);
+}
+
+/*
+ * Members poll the first line of a slot, and take it away from its writer. So all else
+ * is written before this line, and this line at once.
+ */
+static void slot_write(struct flat_slot *s, uint32_t epoch, uint32_t len, uint32_t to,
+		       const void *data)
+{
+	size_t n = len & DIRECT ? sizeof(s->word) : len <= SHORT_MAX ? len : 0;
+
+	if (n > FIRST_MAX)
+		memcpy(s->data + FIRST_MAX, (const uint8_t *)data + FIRST_MAX, n - FIRST_MAX);
+	sci_release_barrier();
+	s->len = len;
+	s->to = to;
+	if (n == sizeof(s->word))
+		memcpy(s->data, data, sizeof(s->word));
+	else if (n)
+		memcpy(s->data, data, n < FIRST_MAX ? n : FIRST_MAX);
+	sci_store_release(&s->epoch, epoch);
+}
+
+/* Publishes @len bytes that are in the slot or in the chunk. */
+static void put_slot(struct sci_coll *c, const void *data, size_t len)
+{
+	struct sci_team *t = c->team;
+
+	slot_write(slot_of(t, t->rank, t->epoch), t->epoch, (uint32_t)len, c->to,
+		   data);
+}
+
+static void put_word(struct sci_coll *c, uint64_t word)
+{
+	put_slot(c, &word, sizeof(word));
+}
+
+/* Publishes that @len bytes are at @src, if this is symmetric. */
+static bool put_direct(struct sci_coll *c, const uint8_t *src, size_t len)
+{
+	struct sci_team *t = c->team;
+	uint64_t at = (size_t)src - t->view.base;
+
+	if (len < DIRECT_MIN || len >= DIRECT || at >= t->view.len ||
+	    len > t->view.len - at)
+		return false;
+	c->direct = t->epoch;
+	c->stay = true;
+	put_slot(c, &at, len | DIRECT);
+	return true;
+}
+
+/* Publishes @len bytes of the caller's.  @stay: the call does not change them. */
+static void fill_from(struct sci_coll *c, const uint8_t *src, size_t len, bool stay)
+{
+	struct sci_team *t = c->team;
+
+	if (stay && put_direct(c, src, len))
+		return;
+	if (len > SHORT_MAX)
+		memcpy(chunk_of(t, t->rank, t->epoch), src, len);
+	put_slot(c, src, len);
+}
+
+/* Of a call that does not write where it reads, at this member. */
+static void fill(struct sci_coll *c, const uint8_t *src, size_t len)
+{
+	bool writes = c->op && (c->kind != COLL_REDUCE || c->team->rank == c->root);
+
+	fill_from(c, src, len, !writes || c->src != c->dst);
+}
+
+static void publish_nothing(struct sci_coll *c)
+{
+	put_slot(c, NULL, 0);
+}
+
+static void publish_piece(struct sci_coll *c)
+{
+	size_t at, n = piece_at(c->k, c->len, c->team->chunk, &at);
+
+	fill(c, c->src + at, n);
+}
+
+static void take_piece(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	size_t at, n = piece_at(c->k, c->len, c->team->chunk, &at);
+
+	(void)rank;
+	memcpy(c->dst + at, data, n);
+}
+
+static void take_gather(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	size_t len = c->lens ? c->lens[rank] : c->len;
+	size_t to = c->lens ? coll_offset(c->lens, c->offsets, rank) : (size_t)rank * len;
+	size_t at, n = piece_at(c->k, len, c->team->chunk, &at);
+
+	if (n)
+		memcpy(c->dst + to + at, data, n);
+}
+
+/*
+ * ... where all must first learn how long the longest part is. The first epoch has the
+ * length, and with it the beginning of the part.
+ */
+#define FIRST_PART	(SHORT_MAX - 8)
+
+static size_t first_part(size_t len)
+{
+	return len < FIRST_PART ? len : FIRST_PART;
+}
+
+static void publish_gatherv(struct sci_coll *c)
+{
+	size_t at, n = first_part(c->len);
+	uint8_t first[SHORT_MAX];
+
+	if (!c->k) {
+		memcpy(first, &c->len, 8);
+		if (n)
+			memcpy(first + 8, c->src, n);
+		put_slot(c, first, 8 + n);
+		return;
+	}
+	n = piece_at(c->k - 1, c->len - n, c->team->chunk, &at);
+	fill(c, c->src + FIRST_PART + at, n);
+}
+
+static void learn_longest(struct sci_coll *c, const uint8_t *data, size_t piece)
+{
+	uint64_t len;
+
+	memcpy(&len, data, sizeof(len));
+	if (len > c->longest)
+		c->longest = len;
+	c->epochs = 1 + pieces(c->longest, piece);
+}
+
+/* Epochs of a gather after the first one. */
+static uint64_t gatherv_epochs(const struct sci_coll *c)
+{
+	return pieces(c->longest - first_part(c->longest), c->team->chunk);
+}
+
+static void take_gatherv(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	bool root = c->team->rank == c->root;
+	size_t at = 0, n, first = root ? first_part(c->lens[rank]) : 0;
+	uint8_t *to = root ? c->dst + coll_offset(c->lens, c->offsets, rank) : NULL;
+
+	if (!c->k) {
+		learn_longest(c, data, c->team->chunk);
+		c->epochs = 1 + gatherv_epochs(c);
+		data += 8;
+		n = first;
+	} else {
+		n = root ? piece_at(c->k - 1, c->lens[rank] - first, c->team->chunk, &at) : 0;
+		at += first;
+	}
+	if (n)
+		memcpy(to + at, data, n);
+}
+
+/* The root's stream: all parts, one behind the other. */
+static void publish_scatter(struct sci_coll *c)
+{
+	struct sci_team *t = c->team;
+	size_t at, n = piece_at(c->k, c->len * (size_t)t->size, t->chunk, &at);
+
+	fill(c, c->src + at, n);
+}
+
+static void take_scatter(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	const struct sci_team *t = c->team;
+	size_t at, from, n = piece_at(c->k, c->len * (size_t)t->size, t->chunk, &at);
+	size_t mine = (size_t)t->rank * c->len;
+
+	(void)rank;
+	n = meet(at, n, mine, c->len, &from);
+	if (n)
+		memcpy(c->dst + (from - mine), data + (from - at), n);
+}
+
+/* An epoch for each member and piece, of which only the member takes its own. */
+static size_t scatterv_piece(struct sci_coll *c, int *to, size_t *at)
+{
+	struct sci_team *t = c->team;
+	uint64_t k = c->k - 1, n;
+
+	for (*to = 0; *to < t->size; (*to)++) {
+		n = pieces(c->lens[*to], t->chunk);
+		if (k < n)
+			break;
+		k -= n;
+	}
+	return *to < t->size ? piece_at(k, c->lens[*to], t->chunk, at) : 0;
+}
+
+static void publish_scatterv(struct sci_coll *c)
+{
+	struct sci_team *t = c->team;
+	uint64_t epochs = 0;
+	size_t at = 0, n;
+	int to;
+
+	if (!c->k) {
+		for (int i = 0; i < t->size; i++)
+			epochs += pieces(c->lens[i], t->chunk);
+		c->epochs = 1 + epochs;
+		put_word(c, epochs);
+		return;
+	}
+	n = scatterv_piece(c, &to, &at);
+	c->to = (uint32_t)to;
+	fill(c, n ? c->src + coll_offset(c->lens, c->offsets, to) + at : NULL, n);
+}
+
+static void take_scatterv(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	const struct sci_team *t = c->team;
+	const struct flat_slot *s = slot_of(t, rank, t->epoch);
+	uint32_t len = s->len & ~DIRECT;
+	uint64_t n;
+
+	if (!c->k) {
+		memcpy(&n, data, sizeof(n));
+		c->epochs = 1 + n;
+	} else if (s->to == (uint32_t)t->rank && len <= c->len - c->longest) {
+		memcpy(c->dst + c->longest, data, len);
+		c->longest += len;
+	}
+}
+
+/* Short: all parts in the slot. Else a piece for each member in each chunk. */
+static bool parts_short(const struct sci_coll *c)
+{
+	return !c->lens && c->len * (size_t)c->team->size <= SHORT_MAX;
+}
+
+static size_t all_piece(const struct sci_team *t)
+{
+	return (t->chunk / (size_t)t->size) & ~(size_t)15;
+}
+
+static void publish_alltoall(struct sci_coll *c)
+{
+	struct sci_team *t = c->team;
+	uint8_t *chunk = chunk_of(t, t->rank, t->epoch);
+	uint64_t k = c->src_lens ? c->k - 1 : c->k;
+	size_t piece = all_piece(t), at, n, from = 0;
+
+	if (c->src_lens && !c->k) {
+		put_word(c, c->longest);
+		return;
+	}
+	if (parts_short(c)) {
+		put_slot(c, c->src, c->len * (size_t)t->size);
+		return;
+	}
+	if (!c->src_lens && c->src != c->dst &&
+	    put_direct(c, c->src, c->len * (size_t)t->size))
+		return;
+	for (int i = 0; i < t->size; i++) {
+		size_t len = c->src_lens ? c->src_lens[i] : c->len;
+		size_t start = c->src_offsets ? c->src_offsets[i] : from;
+
+		from += len;
+		if (i == t->rank)
+			continue;
+		n = piece_at(k, len, piece, &at);
+		if (n)
+			memcpy(chunk + (size_t)i * piece, c->src + start + at, n);
+	}
+	put_slot(c, NULL, t->chunk);
+}
+
+static void take_alltoall(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	struct sci_team *t = c->team;
+	uint64_t k = c->lens ? c->k - 1 : c->k;
+	size_t piece = all_piece(t), at, n, len = c->lens ? c->lens[rank] : c->len;
+	size_t to = c->lens ? coll_offset(c->lens, c->offsets, rank) : (size_t)rank * len;
+	size_t me = (size_t)t->rank;
+
+	if (c->lens && !c->k) {
+		learn_longest(c, data, piece);
+		return;
+	}
+	n = piece_at(k, len, piece, &at);
+	if (slot_of(t, rank, t->epoch)->len & DIRECT)
+		data += me * len + at;
+	else
+		data += me * (parts_short(c) ? len : piece);
+	if (n)
+		memcpy(c->dst + to + at, data, n);
+}
+
+/* ---- reductions ---- */
+
+static size_t fold_piece(const struct sci_coll *c, size_t *at)
+{
+	return piece_at(c->k, c->n * c->op->size, whole_elements(c, c->team->chunk), at);
+}
+
+static void publish_fold(struct sci_coll *c)
+{
+	size_t at, n = fold_piece(c, &at);
+
+	fill(c, c->src + at, n);
+}
+
+static void take_reduce(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	size_t at, n = fold_piece(c, &at);
+
+	fold(c, c->dst + at, data, n, rank == c->team->size - 1);
+}
+
+static void take_scan(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	size_t at, n = fold_piece(c, &at);
+
+	fold(c, c->dst + at, data, n, rank == c->team->rank);
+}
+
+static void take_exscan(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	size_t at, n = fold_piece(c, &at);
+
+	if (rank != c->team->rank)
+		fold(c, c->dst + at, data, n, rank == c->team->rank - 1);
+}
+
+/*
+ * c->n is the number of elements of all parts; the caller's begins at c->longest. What
+ * fits a chunk is published as it is. Longer vectors: a piece of each part in each
+ * epoch, so that all members have something to fold. 0: it fits.
+ */
+static size_t part_piece(const struct sci_coll *c)
+{
+	const struct sci_team *t = c->team;
+
+	return c->n * c->op->size <= t->chunk ? 0 : whole_elements(c, all_piece(t));
+}
+
+static size_t part_bytes(const struct sci_coll *c, int rank)
+{
+	return c->lens ? c->lens[rank] * c->op->size : c->len;
+}
+
+static void publish_reduce_scatter(struct sci_coll *c)
+{
+	struct sci_team *t = c->team;
+	uint8_t *chunk = chunk_of(t, t->rank, t->epoch);
+	size_t piece = part_piece(c), at, n, from = 0;
+
+	if (!piece) {
+		publish_fold(c);
+		return;
+	}
+	if (c->src != c->dst && put_direct(c, c->src, c->n * c->op->size))
+		return;
+	for (int i = 0; i < t->size; i++) {
+		n = piece_at(c->k, part_bytes(c, i), piece, &at);
+		if (n)
+			memcpy(chunk + (size_t)i * piece, c->src + from + at, n);
+		from += part_bytes(c, i);
+	}
+	put_slot(c, NULL, t->chunk);
+}
+
+static void take_reduce_scatter(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	const struct sci_team *t = c->team;
+	size_t at, from, n, piece = part_piece(c);
+
+	if (piece) {
+		n = piece_at(c->k, c->len, piece, &at);
+		data += slot_of(t, rank, t->epoch)->len & DIRECT ? c->longest + at :
+			(size_t)t->rank * piece;
+	} else {
+		n = fold_piece(c, &from);
+		n = meet(from, n, c->longest, c->len, &at);
+		data += at - from;
+		at -= c->longest;
+	}
+	if (n)
+		fold(c, c->dst + at, data, n, rank == t->size - 1);
+}
+
+/*
+ * Long: two epochs for a chunk.  In the first one all publish theirs, and each member
+ * folds its share of it; in the second one all publish that.
+ */
+static size_t share(const struct sci_coll *c, int rank, size_t chunk, size_t *at)
+{
+	size_t n = chunk / c->op->size, size = (size_t)c->team->size, r = (size_t)rank;
+	size_t each = n / size, rest = n % size;
+
+	*at = (r * each + (r < rest ? r : rest)) * c->op->size;
+	return (each + (r < rest)) * c->op->size;
+}
+
+static size_t long_piece(const struct sci_coll *c, size_t *at)
+{
+	return piece_at(c->k / 2, c->n * c->op->size, whole_elements(c, c->team->chunk), at);
+}
+
+static void publish_long(struct sci_coll *c)
+{
+	size_t at, from, n = long_piece(c, &at);
+
+	if (!(c->k & 1)) {
+		fill(c, c->src + at, n);
+		return;
+	}
+	n = share(c, c->team->rank, n, &from);
+	/* results, which stay */
+	fill_from(c, c->dst + at + from, n, true);
+}
+
+static void take_long(struct sci_coll *c, int rank, const uint8_t *data)
+{
+	const struct sci_team *t = c->team;
+	size_t at, from, n = long_piece(c, &at);
+
+	if (c->k & 1) {
+		n = share(c, rank, n, &from);
+		if (rank != t->rank)
+			memcpy(c->dst + at + from, data, n);
+		return;
+	}
+	n = share(c, t->rank, n, &from);
+	fold(c, c->dst + at + from, data + from, n, rank == t->size - 1);
+}
+
+/* ---- all kinds ---- */
+
+static const struct flat_kind kinds[COLL_KINDS] = {
+	[COLL_BARRIER] = { publish_nothing, NULL, FROM_ALL, ALL, ALL },
+	[COLL_BCAST] = { publish_piece, take_piece, FROM_ROOT, ROOT, OTHERS },
+	[COLL_REDUCE] = { publish_fold, take_reduce, FROM_DOWN, ALL, ROOT },
+	[COLL_ALLREDUCE] = { publish_fold, take_reduce, FROM_DOWN, ALL, ALL },
+	[COLL_REDUCE_SCATTER] = { publish_reduce_scatter, take_reduce_scatter, FROM_DOWN, ALL, ALL },
+	[COLL_SCAN] = { publish_fold, take_scan, FROM_BELOW, ALL, ALL },
+	[COLL_EXSCAN] = { publish_fold, take_exscan, FROM_BELOW, ALL, ALL },
+	[COLL_GATHER] = { publish_piece, take_gather, FROM_ALL, OTHERS, ROOT },
+	[COLL_GATHERV] = { publish_gatherv, take_gatherv, FROM_ALL, ALL, ALL },
+	[COLL_ALLGATHER] = { publish_piece, take_gather, FROM_ALL, ALL, ALL },
+	[COLL_SCATTER] = { publish_scatter, take_scatter, FROM_ROOT, ROOT, OTHERS },
+	[COLL_SCATTERV] = { publish_scatterv, take_scatterv, FROM_ROOT, ROOT, OTHERS },
+	[COLL_ALLTOALL] = { publish_alltoall, take_alltoall, FROM_ALL, ALL, ALL },
+	[COLL_ALLTOALLV] = { publish_alltoall, take_alltoall, FROM_ALL, ALL, ALL },
+};
+
+static const struct flat_kind long_allreduce = {
+	publish_long, take_long, FROM_DOWN, ALL, ALL
+};
+
+static bool is_long(const struct sci_coll *c)
+{
+	return c->kind == COLL_ALLREDUCE && c->n * c->op->size > SMALL_FOLD;
+}
+
+static bool takes_part(const struct sci_coll *c, int who)
+{
+	return who == ALL || (who == ROOT) == (c->team->rank == c->root);
+}
+
+const struct flat_kind *flat_kind(const struct sci_coll *c)
+{
+	return is_long(c) ? &long_allreduce : &kinds[c->kind];
+}
+
+bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind)
+{
+	return takes_part(c, kind->giver);
+}
+
+/* In one epoch after the first the root of a gather with lengths alone takes. */
+bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind)
+{
+	if (c->kind == COLL_GATHERV && c->k)
+		return c->team->rank == c->root;
+	return takes_part(c, kind->taker);
+}
+
+/* The caller's own part, where it does not go through its slot. */
+static void copy_own(struct sci_coll *c)
+{
+	struct sci_team *t = c->team;
+	size_t me = (size_t)t->rank, to = 0, from = 0, len = c->len;
+	bool root = t->rank == c->root;
+
+	switch (c->kind) {
+	case COLL_GATHER:
+	case COLL_GATHERV:
+	case COLL_ALLGATHER:
+		if (c->kind != COLL_ALLGATHER && !root)
+			return;
+		to = c->lens ? coll_offset(c->lens, c->offsets, t->rank) : me * len;
+		break;
+	case COLL_SCATTER:
+	case COLL_SCATTERV:
+		if (!root)
+			return;
+		from = c->lens ? coll_offset(c->lens, c->offsets, t->rank) : me * len;
+		break;
+	case COLL_ALLTOALL:
+		to = from = me * len;
+		break;
+	case COLL_ALLTOALLV:
+		to = coll_offset(c->lens, c->offsets, t->rank);
+		from = coll_offset(c->src_lens, c->src_offsets, t->rank);
+		len = c->lens[me];
+		break;
+	default:
+		return;
+	}
+	if (len && c->dst + to != c->src + from)
+		memcpy(c->dst + to, c->src + from, len);
+}
+
+static uint64_t count_epochs(struct sci_coll *c)
+{
+	const struct sci_team *t = c->team;
+	size_t longest = 0;
+
+	switch (c->kind) {
+	case COLL_BARRIER:
+	case COLL_GATHERV:
+	case COLL_SCATTERV:
+	case COLL_ALLTOALLV:
+		return 1;
+	case COLL_SCATTER:
+		return pieces(c->len * (size_t)t->size, t->chunk);
+	case COLL_ALLTOALL:
+		return pieces(c->len, all_piece(t));
+	case COLL_BCAST:
+	case COLL_GATHER:
+		return pieces(c->len, t->chunk);
+	case COLL_ALLGATHER:
+		for (int i = 0; c->lens && i < t->size; i++)
+			longest = c->lens[i] > longest ? c->lens[i] : longest;
+		return pieces(c->lens ? longest : c->len, t->chunk);
+	case COLL_REDUCE_SCATTER:
+		for (int i = 0; part_piece(c) && i < t->size; i++)
+			longest = part_bytes(c, i) > longest ? part_bytes(c, i) : longest;
+		if (longest)
+			return pieces(longest, part_piece(c));
+		/* fallthrough */
+	default:
+		return pieces(c->n * c->op->size, whole_elements(c, t->chunk)) *
+		       (is_long(c) ? 2 : 1);
+	}
+}
+
+int flat_start(struct sci_coll *c)
+{
+	struct sci_team *t = c->team;
+
+	c->step = flat_step;
+	if (c->kind == COLL_ALLTOALLV)
+		for (int i = 0; i < t->size; i++)
+			if (c->src_lens[i] > c->longest)
+				c->longest = c->src_lens[i];
+	if (c->kind == COLL_GATHERV)
+		c->longest = c->len;
+	c->epochs = count_epochs(c);
+	if (c->kind == COLL_ALLTOALLV)
+		c->epochs += pieces(c->longest, all_piece(t));
+	if (c->kind == COLL_GATHERV)
+		c->epochs += gatherv_epochs(c);
+	copy_own(c);
+	if (t->size == 1 && c->kind < COLL_GATHER) {
+		if (c->kind >= COLL_REDUCE && c->kind != COLL_EXSCAN && c->src != c->dst)
+			memcpy(c->dst, c->src, c->n * c->op->size);
+	}
+	if (t->size == 1)
+		c->epochs = 0;
+	return 0;
+}
+
+bool flat_is_short(const struct sci_coll *c)
+{
+	switch (c->kind) {
+	case COLL_BARRIER:
+		return true;
+	case COLL_GATHERV:
+	case COLL_SCATTERV:
+	case COLL_ALLTOALLV:
+		return !c->k;
+	case COLL_BCAST:
+	case COLL_GATHER:
+		return c->len <= SHORT_MAX;
+	case COLL_ALLGATHER:
+		return c->len <= SHORT_MAX && !c->lens;
+	case COLL_SCATTER:
+		return c->len * (size_t)c->team->size <= SHORT_MAX;
+	case COLL_ALLTOALL:
+		return parts_short(c);
+	default:
+		return c->n * c->op->size <= SHORT_MAX;
+	}
+}
