@@ -8,7 +8,6 @@
 #	rounds metrics time_s
 #	groups		names for several metrics: "NAME=METRIC,METRIC ..."
 #	msg		libsci's program
-#	outside=yes	programs do not probe: the script does, before and after each run
 #
 # and defines settings(), a line per setting:
 #
@@ -33,7 +32,6 @@ build=${1:?usage: bench-$stem BUILD_DIR}
 limit_s=60		# a run that takes longer counts as that long, or not
 slow_s=10		# one that takes longer is not repeated
 enough=5		# samples of a value
-outside=
 PLACES=${PLACES:-0.035 0.12}
 out=$build/bench
 bin=$out/peers
@@ -141,7 +139,7 @@ bad_peers=
 # Appends the run's samples to the raw file; later runs may be skipped.
 run()			# ROUND METRIC KIND NAME COMMAND...
 {
-	local round=$1 metric=$2 kind=$3 name=$4 own=$outside before=- after=- rc=0 begin sizes
+	local round=$1 metric=$2 kind=$3 name=$4 own="" before=- after=- rc=0 begin sizes
 	shift 4
 	[[ -z ${skip[$name $metric]:-} ]] || return 0
 	mapfile -t sizes < <(sizes_of "$metric")

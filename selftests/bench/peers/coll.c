@@ -9,9 +9,8 @@
  * SIZE is the bytes of a broadcast or of a vector that is reduced, and the bytes from
  * one rank to another of the other calls. The root changes from call to call, so that
  * no rank runs ahead of the others. The first call of each size is checked. A value is
- * the time of a call in a row of calls, which ends with a barrier; there are PEER_RUNS
- * values of a size, each of a run that takes a sixth of PEER_MS (30) milliseconds. With SYMMETRIC=1 the buffers of a
- * team are symmetric memory.
+ * the time of a call in a row of calls, which ends with a barrier; measure.h says how many
+ * there are. With SYMMETRIC=1 the buffers of a team are symmetric memory.
  */
 #define _GNU_SOURCE
 #ifdef COLL_TEAM
@@ -213,29 +212,59 @@ static double share(double v)
 	return v;
 }
 
-static double row_time(const struct row *r, size_t n, uint64_t count)
+/*
+ * All ranks call it. Rank 0 and rank 1 measure; the others leave the CPUs to them.
+ * Every rank gets the same result.
+ */
+static double probe(void)
 {
+	static uint64_t turn;
+	double us = 0;
+
+	if (!peer_probe)
+		return 0;
+	turn++;
+	barrier(0, 0);
+	if (!rank) {
+		us = peer_probe_ask();
+		sci_store_release(&peer_probe->turn, turn);
+	} else if (rank == 1) {
+		peer_probe_answer();
+	} else {
+		while (sci_load_acquire(&peer_probe->turn) < turn)
+			usleep(100);
+	}
+	us = share(us);
+	peer_pace = share(peer_pace);
+	return us;
+}
+
+struct point {
+	const struct row *row;
+	size_t size;
+};
+
+static double point_run(void *arg, uint64_t count)
+{
+	const struct point *p = arg;
 	double begin;
 
 	barrier(0, 0);
 	begin = peer_now();
 	for (uint64_t i = 0; i < count; i++)
-		r->call(n, (int)(i % (uint64_t)ranks));
+		p->row->call(p->size, (int)(i % (uint64_t)ranks));
 	barrier(0, 0);
 	return share(peer_now() - begin);
 }
 
-static void row_measure(const struct row *r, size_t n, double us[PEER_RUNS])
+/* The file is the one of the program before. */
+static void probe_start(void)
 {
-	const char *ms = getenv("PEER_MS");
-	double goal = (ms ? atof(ms) : 30) / 6000, t;
-	uint64_t count = (uint64_t)ranks;
-
-	while ((t = row_time(r, n, count)) < goal / 2)
-		count *= t < goal / 16 ? 8 : 2;
-	count = (uint64_t)((double)count * goal / t / ranks + 1) * (uint64_t)ranks;
-	for (unsigned int i = 0; i < PEER_RUNS; i++)
-		us[i] = row_time(r, n, count) / (double)count * 1e6;
+	peer_probe_open();
+	barrier(0, 0);
+	if (!rank && peer_probe)
+		memset(peer_probe, 0, sizeof(*peer_probe));
+	barrier(0, 0);
 }
 
 static const struct row *row_find(const char *metric)
@@ -260,17 +289,18 @@ int main(int argc, char **argv)
 	out = buffer();
 	in = buffer();
 	r = row_find(argv[1]);
+	probe_start();
 	for (char **size = argv + 2; *size; size++) {
 		size_t n = strtoull(*size, NULL, 0);
-		double us[PEER_RUNS];
+		struct peer_sample v[PEER_RUNS];
+		struct point p = { r, n };
 
 		peer_must(n % 8 == 0 && n <= ROOM && (n * (size_t)ranks <= ROOM ||
 						      (r->result != PARTS && !r->to_each)));
 		check(r, n);
-		row_measure(r, n, us);
+		peer_measure(point_run, &p, probe, v);
 		for (unsigned int i = 0; !rank && i < PEER_RUNS; i++)
-			printf("%s %zu %.6g\n", argv[1], n, us[i]);
-		fflush(stdout);
+			peer_print(argv[1], n, v[i].seconds * 1e6, &v[i]);
 	}
 	stop();
 	return 0;

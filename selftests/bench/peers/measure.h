@@ -164,6 +164,7 @@ static struct peer_probe {
 	_Alignas(256) uint64_t ping;
 	_Alignas(256) uint64_t pong;
 	_Alignas(256) double pace;		/* rank 1's */
+	_Alignas(256) uint64_t turn;		/* grows when a probe is over */
 } *peer_probe;
 
 static double peer_pace;			/* ns, the slower one's */
