@@ -5,17 +5,17 @@
 #include "libsci/base/thread.h"
 #include "libsci/sisci/transfer.h"
 
-#define PIECE	(256u << 10)		/* between looks at the abort flag */
+#define PIECE	(256u << 10)		/* bytes copied between two looks at the abort flag */
 
 struct sci_block_obj {
 	struct sci_obj obj;
 	struct sci_job job;
 	struct sci_transfer t;
-	sci_cb_block_transfer_t cb;	/* NULL: somebody waits */
+	sci_cb_block_transfer_t cb;	/* NULL: a caller waits for the outcome */
 	void *arg;
 	_Atomic bool abort;
-	bool done;			/* under obj.lock, as what follows */
-	bool cancelled;			/* no more waits */
+	bool done;			/* this and what follows are under obj.lock */
+	bool cancelled;			/* new waits end at once */
 	sci_error_t status;
 	pthread_cond_t changed;
 };
@@ -39,7 +39,9 @@ static sci_error_t run_pieces(struct sci_block_obj *b)
 
 static void finish(struct sci_block_obj *b, sci_error_t status)
 {
-	/* a map that was waiting for this may go before anybody is told */
+	/*
+	 * A removal of a map may be waiting for this transfer: release the maps first.
+	 */
 	sci_unuse(b->t.src);
 	sci_unuse(b->t.dst);
 	pthread_mutex_lock(&b->obj.lock);
@@ -57,7 +59,7 @@ static void block_free(struct sci_block_obj *b)
 	sci_release(b);
 }
 
-/* With a callback the transfer is gone when that has returned. */
+/* A transfer with a callback is removed when the callback has returned. */
 static void block_run(struct sci_job *job)
 {
 	struct sci_block_obj *b = container_of(job, struct sci_block_obj, job);
@@ -86,7 +88,7 @@ static sci_error_t block_start(struct sci_block_obj *b)
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	}
 	sci_publish(b);
-	/* the job's own reference */
+	/* the job holds a reference of its own */
 	sci_get(sci_handle(b), SCI_TYPE_BLOCK);
 	b->job.run = block_run;
 	return SCI_ERR_OK;
@@ -115,7 +117,7 @@ static sci_error_t start_transfer(sci_map_t src, sci_map_t dst,
 		err = block_start(b);
 		if (!err) {
 			*block = sci_handle(b);
-			/* without a thread of the pool's, this one does it */
+			/* Where the pool has no thread, the caller's thread copies. */
 			if (sci_pool_submit(&b->job))
 				block_run(&b->job);
 		}
@@ -163,7 +165,7 @@ void sci_block_destroy(void *obj)
 {
 	struct sci_block_obj *b = obj;
 
-	/* one with a callback removes itself */
+	/* a transfer with a callback removes itself */
 	if (!b->cb && !sci_close_obj(b, true))
 		block_free(b);
 }
@@ -191,7 +193,7 @@ static sci_error_t wait_block(struct sci_block_obj *b, unsigned int timeout)
 	else
 		err = b->cancelled ? SCI_ERR_CANCELLED : SCI_ERR_TIMEOUT;
 	pthread_mutex_unlock(&b->obj.lock);
-	/* of several waiters one removes it, all have the outcome */
+	/* One of several waiters removes the transfer; each gets the outcome. */
 	if (err != SCI_ERR_TIMEOUT && b->done && !sci_close_obj(b, true))
 		block_free(b);
 	return err;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Names that are not of the API, but that programs call all the same (without
- * a declaration: there never was one).
+ * Functions that are not in the interface's headers and that programs call without a
+ * declaration.
  */
 
 #include "libsci/sisci/export.h"
@@ -12,7 +12,10 @@ int SetSciMemCopyFunction(int number);
 int GetSciMemCopyFunction(void);
 #pragma GCC visibility pop
 
-/* Which copy loop to use; here that is SCI_PIO's business, and any will do. */
+/*
+ * Choose a copy loop. libsci chooses its loop by SCI_PIO and the CPU, and ignores the
+ * number.
+ */
 int SetSciMemCopyFunction(int number)
 {
 	(void)number;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DMA queues of both generations: 1.10 (enqueue, post, wait, reset) and 2.x
- * (start).  A queue is worked on by a thread of its own, started at the first
- * post; that and the state are all there is under obj.lock.
+ * DMA queues of both generations: 1.10 (enqueue, post, wait, reset) and 2.x (start).
+ * Each queue has a thread of its own, which the first post starts. obj.lock covers the
+ * thread and the queue's state.
  */
 
 #include <errno.h>
@@ -15,13 +15,13 @@
 #include "libsci/sisci/object.h"
 
 #define MAX_ENTRIES	(1u << 20)
-#define PIECE		(256u << 10)	/* between looks at the abort flag */
+#define PIECE		(256u << 10)	/* bytes copied between two looks at the abort flag */
 #define ENGINES		(SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA |	\
 			 SCI_FLAG_DMA_ADAPTER)
 
 struct entry {
-	struct sci_lseg_obj *lseg;	/* NULL: plain memory */
-	char *mem;			/* NULL: the fabric's */
+	struct sci_lseg_obj *lseg;	/* NULL: the local side is plain memory */
+	char *mem;			/* NULL: the fabric has the memory */
 	struct sci_rseg_obj *rseg;
 	struct sci_dma_piece piece;
 };
@@ -31,14 +31,14 @@ struct sci_dma_obj {
 	unsigned int adapter;
 	unsigned int max_entries;
 	sci_dma_queue_state_t state;
-	bool pull;			/* the way of all entries */
+	bool pull;			/* direction of all entries */
 	struct entry *entries;
 	unsigned int n_entries;
-	struct sci_notifier *events;	/* the present post's, if any */
+	struct sci_notifier *events;	/* events of the present post, or NULL */
 	_Atomic bool abort;
-	bool cancelled;			/* no more waits */
+	bool cancelled;			/* new waits end at once */
 	bool stop;
-	bool running;			/* there is a thread */
+	bool running;			/* the queue's thread exists */
 	pthread_t thread;
 	pthread_cond_t changed;
 };
@@ -89,8 +89,8 @@ static int copy_entry(struct sci_dma_obj *q, const struct entry *e)
 }
 
 /*
- * A segment may be removed by force while it waits in a queue, but not under
- * the copy: the references hold it.
+ * A segment may be removed by force while its entry waits in a queue. The entry's
+ * references keep the segment during the copy.
  */
 static int run_entry(struct sci_dma_obj *q, const struct entry *e)
 {
@@ -132,7 +132,7 @@ static void complete(struct sci_dma_obj *q, int ret)
 {
 	struct sci_note note = { .count = 1 };
 
-	/* the segments are free before anybody hears that they are */
+	/* Release the segments before a waiter or callback hears of the end. */
 	drop_entries(q);
 	if (!ret) {
 		q->state = SCI_DMAQUEUE_DONE;
@@ -199,7 +199,7 @@ static sci_error_t dma_create(sci_desc_t sd, sci_dma_queue_t *queue, unsigned in
 	sci_put(d);
 	if (err)
 		return err;
-	/* a vector is one entry to the caller */
+	/* the caller counts a vector as one entry */
 	q->entries = calloc(max_entries > DIS_DMA_MAX_VECLEN ? max_entries :
 			    DIS_DMA_MAX_VECLEN, sizeof(*q->entries));
 	if (!q->entries) {
@@ -371,7 +371,7 @@ static sci_error_t add_pieces(struct sci_dma_obj *q, struct sci_lseg_obj *s,
 	sci_error_t err;
 	unsigned int i;
 
-	/* one segment cannot stand for a group */
+	/* a transfer to one segment cannot stand for a group */
 	if (req->flags & SCI_FLAG_BROADCAST && !r->broadcast)
 		return SCI_ERR_ILLEGAL_FLAG;
 	err = check_segments(q, s, r, pull);
@@ -500,7 +500,7 @@ static sci_error_t enqueue(struct sci_dma_obj *q, const struct request *req,
 	if (err)
 		return err;
 	q->state = SCI_DMAQUEUE_GATHER;
-	/* waiting and resetting make no sense before a post */
+	/* waits and resets are errors before a post */
 	if (req->flags & (SCI_FLAG_DMA_POST | SCI_FLAG_DMA_WAIT |
 			  SCI_FLAG_DMA_RESET))
 		err = post(q, NULL, NULL, 0, old);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The one place where -errno becomes a SISCI code. */
+/* Turns -errno into SISCI codes, for all files of the library. */
 
 #include <errno.h>
 

@@ -6,13 +6,13 @@
 
 #include "libsci/sisci/object.h"
 
-#define DEFAULT_TIMEOUT	5000u		/* for a timeout of 0 */
+#define DEFAULT_TIMEOUT	5000u		/* ms; stands for a timeout of 0 */
 
 struct sci_lintr_obj {
 	struct sci_obj obj;
 	struct sci_lintr *intr;
-	struct sci_notifier *events;	/* NULL: no callback */
-	enum sci_merge merge;		/* of triggers not yet seen */
+	struct sci_notifier *events;	/* NULL: the interrupt has no callback */
+	enum sci_merge merge;		/* how triggers that were not seen yet are merged */
 };
 
 struct sci_rintr_obj {
@@ -26,7 +26,7 @@ static struct sci_lintr *created(struct sci_lintr_obj *i)
 {
 	struct sci_lintr *intr;
 
-	/* the creator holds it until the caller has the handle */
+	/* The creator holds the lock until the caller has the handle. */
 	pthread_mutex_lock(&i->obj.lock);
 	intr = i->intr;
 	pthread_mutex_unlock(&i->obj.lock);
@@ -44,9 +44,9 @@ static bool deliver_plain(const struct sci_listener *to,
 }
 
 /*
- * The message is on the stack for a reason: programs hand pointers to locals
- * of the callback to threads that look at them a moment after it returned.
- * So nothing may run after it that deep, free() for one.
+ * The message is on the stack on purpose. Programs hand pointers to locals of the
+ * callback to threads that read them a moment after the callback has returned. Therefore
+ * nothing that needs as much stack, such as free(), may run after the callback.
  */
 static bool deliver_data(const struct sci_listener *to,
 			 const struct sci_note *note)
@@ -184,8 +184,8 @@ void sci_lintr_destroy(void *obj)
 	sci_lintr_cancel(i);
 	sci_drain(i);
 	/*
-	 * No event comes after this.  A callback that runs still holds the
-	 * notifier, and had what it needs of the interrupt before it began.
+	 * No event comes from here on. A callback that still runs holds the notifier and
+	 * needs no more of the interrupt.
 	 */
 	sci_notifier_quiesce(i->events);
 	sci_lib.ops->lintr.destroy(i->intr);

@@ -15,16 +15,16 @@
 
 struct sci_library sci_lib;
 
-/* One SCIInitialize() or SCITerminate() at a time. */
+/* Lets one SCIInitialize() or SCITerminate() run at a time. */
 static pthread_mutex_t lib_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* Calls under way; SCITerminate() waits for them under idle_lock. */
+/* Number of calls under way; SCITerminate() waits for 0 under idle_lock. */
 static _Atomic unsigned int calls;
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 
-/* Calls under way on this thread: more than none in a signal handler. */
+/* Number of calls under way on this thread: more than 0 in a signal handler. */
 static _Thread_local unsigned int depth;
 
 static void call_ends(void)
@@ -166,7 +166,7 @@ static void leave_fabric(void)
 	};
 	unsigned int type;
 
-	/* no new calls; those that wait for something are told */
+	/* Refuse new calls, and end the calls that wait. */
 	atomic_store(&sci_lib.quick, NULL);
 	atomic_store(&sci_lib.up, false);
 	sci_lib.ops->rseg.cancel_connect(sci_lib.fabric, NULL);
@@ -182,7 +182,7 @@ static void leave_fabric(void)
 
 void SCITerminate(void)
 {
-	/* it would have to wait for itself */
+	/* a thread of the pool, or a signal handler in a call, would wait for itself */
 	if (sci_pool_thread() || depth)
 		return;
 	sci_cancel_hold();
@@ -195,7 +195,8 @@ void SCITerminate(void)
 SISCI_EXPORT(SCITerminate);
 
 #define PATIENCE	64u		/* failures before the first pause */
-#define PAUSE_US	16u		/* which then grows with each, up to */
+/* first and longest pause; pauses grow with each failure */
+#define PAUSE_US	16u
 #define PAUSE_MAX_US	1000u
 
 sci_error_t sci_throttle(sci_error_t err)

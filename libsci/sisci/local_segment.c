@@ -29,7 +29,7 @@ static bool local_deliver(const struct sci_listener *to, const struct sci_note *
 	struct sci_lseg_obj *s = to->priv;
 	sci_cb_local_segment_t cb = (sci_cb_local_segment_t)to->cb;
 
-	/* the creator holds it until the caller has the handle */
+	/* The creator holds the lock until the caller has the handle. */
 	pthread_mutex_lock(&s->obj.lock);
 	pthread_mutex_unlock(&s->obj.lock);
 	return cb(to->arg, to->handle, (sci_segment_cb_reason_t)note->reason,
@@ -98,7 +98,7 @@ static sci_error_t check_create(const sci_local_segment_t *segment,
 {
 	if (!segment || (flags & SCI_FLAG_USE_CALLBACK && !callback))
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	/* a group has memory of its own, and is there to be connected to */
+	/* Members share memory that others store to from the start: it is neither private nor empty. */
 	if (flags & SCI_FLAG_BROADCAST) {
 		if (flags & SCI_FLAG_PRIVATE)
 			return SCI_ERR_ILLEGAL_FLAG;
@@ -218,8 +218,8 @@ void sci_lseg_destroy(void *obj)
 }
 
 /*
- * Must the segment wait for its importers?  Not for those that were asked to
- * leave: they may take their time, and keep their maps until they disconnect.
+ * Whether the segment must wait for its importers. Importers that were asked to
+ * disconnect do not count: they keep their maps until they do.
  */
 static bool has_importers(struct sci_lseg_obj *s)
 {
@@ -468,7 +468,9 @@ static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
 
 	pthread_mutex_lock(&s->obj.lock);
 	err = check_register(s, addr, size);
-	/* the lock goes with the old pages: make sure it is to be had */
+	/*
+	 * mlock() of the old pages ends with them: check that new pages can be locked
+	 */
 	if (!err && lock && mlock(addr, size))
 		err = SCI_ERR_NOSPC;
 	if (!err) {

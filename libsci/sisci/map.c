@@ -9,7 +9,7 @@
 #include "libsci/fabric/core/fault.h"
 
 #define LOCAL_FLAGS	(SCI_FLAG_FIXED_MAP_ADDR | SCI_FLAG_READONLY_MAP)
-/* ways to use a window that a map of plain memory does not distinguish */
+/* Hints for windows of an adapter; maps of plain memory ignore them. */
 #define HINTS		(SCI_FLAG_BROADCAST | SCI_FLAG_LOCK_OPERATION |	\
 			 SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP |		\
 			 SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP |		\
@@ -25,7 +25,7 @@
 struct range {
 	size_t offset;
 	size_t size;
-	void *addr;			/* the caller's wish */
+	void *addr;			/* the address that the caller asks for */
 	unsigned int flags;
 };
 
@@ -75,7 +75,7 @@ static sci_error_t new_map(void *segment, struct sci_map_obj **m)
 	return err;
 }
 
-/* The caller's memory is mapped where it is. */
+/* Plain memory of the caller needs no map: return its address. */
 static sci_error_t map_plain(const struct sci_lseg_obj *s,
 			     const struct range *want, void **addr)
 {

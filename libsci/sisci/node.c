@@ -70,15 +70,16 @@ void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
 }
 SISCI_EXPORT(SCIGetLocalNodeId);
 
-/* A name being looked for, and what it was found to stand for. */
+/* A name that is looked for, and the nodes found for it. */
 struct lookup {
 	const char *name;
-	bool host;			/* adapters here are its own */
+	/* the name was on a HOSTNAME line: adapters that follow belong to it */
+	bool host;
 	unsigned int count;
-	dis_nodeId_list_t ids;		/* 0 from count on */
+	dis_nodeId_list_t ids;		/* entries from count on are 0 */
 };
 
-/* 0: the word is no node id */
+/* Return the node id that @word spells, or 0. */
 static unsigned int node_id(const char *word)
 {
 	size_t digits = strspn(word, "0123456789");
@@ -136,7 +137,7 @@ static void read_line(struct lookup *l, char *line)
 		read_adapter(l, line + sizeof(adapter) - 1);
 }
 
-/* Without a file there are no names. */
+/* Read the dishosts file. Without a file there are no names. */
 static sci_error_t read_dishosts(struct lookup *l)
 {
 	const char *path = getenv("SCI_DISHOSTS");
@@ -173,7 +174,7 @@ static sci_error_t node_look_up(struct lookup *l)
 	return SCI_ERR_OK;
 }
 
-/* The kind of card that adapter 0 is, for SCIGetAdapterType(). */
+/* Return the kind of adapter 0, for SCIGetAdapterType(). */
 static sci_error_t carrier(dis_virt_adapter_t *out)
 {
 	int type = DIS_ADAPTER_PCI_SCI;
@@ -217,7 +218,7 @@ void SCIGetNodeIdByAdapterName(char *adaptername,
 }
 SISCI_EXPORT(SCIGetNodeIdByAdapterName);
 
-/* Every node is reached by adapter 0. */
+/* Adapter 0 reaches every node. */
 static sci_error_t resolve_info(const char *name, unsigned int *adapters,
 				dis_nodeId_list_t *ids,
 				dis_virt_adapter_t *type)

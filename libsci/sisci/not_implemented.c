@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Functions that need what no fabric has: they check their arguments as all
- * others do, and that is it.
+ * Functions for hardware that no fabric has. They check their arguments as the other
+ * functions do, and fail.
  */
 #include "libsci/sisci/export.h"
 #include "libsci/sisci/object.h"
@@ -26,7 +26,7 @@ static sci_error_t check_desc(sci_desc_t sd, unsigned int adapter)
 	return check_handle(sd, SCI_TYPE_DESC) ?: sci_check_adapter(adapter);
 }
 
-/* Output pointers, and handles of kinds of which there are none. */
+/* Checks of output pointers, and of handles whose kind has no objects. */
 static sci_error_t check_ptr(const void *p)
 {
 	return p ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;

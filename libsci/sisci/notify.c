@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define MAX_THREADS	1024
-#define MAX_NOTES	1024		/* queued for one object */
+#define MAX_NOTES	1024		/* events that may be queued for one object */
 
 /* ---- the pool ---- */
 
@@ -87,15 +87,15 @@ static int pool_add(struct sci_job *job)
 	int ret = 0;
 
 	/*
-	 * Threads that are to end finish the queue first, and so take what one
-	 * of them adds; what others add could be too late.
+	 * Threads that were told to end finish the queue first, and take the jobs that
+	 * one of them adds. Jobs of other threads would come too late: refuse them.
 	 */
 	if (pool.stop && !pool_thread)
 		return -ESHUTDOWN;
 	if (!pool.stop && pool.queued >= pool.idle &&
 	    pool.n_threads < MAX_THREADS)
 		ret = pool_grow();
-	/* without a new thread an old one will come to it */
+	/* If the pool has threads, one of them takes the job later. */
 	if (!pool.n_threads)
 		return ret;
 	job->next = NULL;
@@ -141,7 +141,10 @@ void sci_pool_fork(void)
 	pool.idle = 0;
 	pool.n_threads = 0;
 	pool.stop = false;
-	/* a callback that forks is, in the child, the program itself */
+	/*
+	 * In the child, the thread of the callback that forked is the program's main
+	 * thread.
+	 */
 	pool_thread = false;
 }
 
@@ -160,9 +163,10 @@ struct sci_notifier {
 	struct item *first;
 	struct item *last;
 	unsigned int n;
-	unsigned int refs;		/* the object's, and the pool's */
-	bool busy;			/* the pool has it */
-	bool running;			/* ... and runs the callback, */
+	unsigned int refs;		/* references of the object and of the pool */
+	/* the notifier is queued in the pool, or a thread runs it */
+	bool busy;
+	bool running;			/* its callback runs, */
 	pthread_t runner;		/* ... on this thread */
 	bool dead;
 };
@@ -178,7 +182,7 @@ static void drop_first(struct sci_notifier *n)
 	free(item);
 }
 
-/* Unlocks; frees when nobody is left. */
+/* Unlock and drop a reference; the last one frees. */
 static void unlock_unref(struct sci_notifier *n)
 {
 	bool last = !--n->refs;
@@ -194,7 +198,7 @@ static void unlock_unref(struct sci_notifier *n)
 	free(n);
 }
 
-/* One event, then to the end of the pool's queue: others wait there, too. */
+/* Deliver one event, then queue the notifier behind the others in the pool. */
 static void notifier_run(struct sci_job *job)
 {
 	struct sci_notifier *n = (struct sci_notifier *)(void *)job;
@@ -252,7 +256,7 @@ static void schedule(struct sci_notifier *n)
 	n->busy = true;
 	n->refs++;
 	if (sci_pool_submit(&n->job)) {
-		/* no thread to be had now: the next event tries again */
+		/* No thread could be started: the next event tries again. */
 		n->busy = false;
 		n->refs--;
 	}
@@ -274,7 +278,10 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 	item = malloc(sizeof(*item));
 	if (!item)
 		goto out;
-	/* a peer that comes and goes for ever must not fill our memory */
+	/*
+	 * Drop events of a peer that connects and disconnects for ever: memory is
+	 * bounded.
+	 */
 	if (n->n == MAX_NOTES)
 		drop_first(n);
 	item->note = *note;

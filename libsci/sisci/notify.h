@@ -22,32 +22,32 @@ struct sci_job {
 	void (*run)(struct sci_job *job);
 };
 
-/* -errno: no thread to run it. */
+/* Return: 0, or -errno if there is no thread to run the job. */
 int sci_pool_submit(struct sci_job *job);
 
 /* Wait for the threads to finish and end them. */
 void sci_pool_stop(void);
 
-/* In a child: the parent's threads are not there. */
+/* For the child of a fork, which has none of the pool's threads. */
 void sci_pool_fork(void);
 
-/* Is this one of them? */
+/* Return: whether the caller is a thread of the pool. */
 bool sci_pool_thread(void);
 
 struct sci_note {
-	int reason;			/* sci_segment_cb_reason_t, or 0 */
+	int reason;			/* sci_segment_cb_reason_t; 0 for other objects */
 	sci_error_t status;
 	unsigned int node;
 	unsigned int adapter;
-	unsigned int count;		/* how often, if merged */
+	unsigned int count;		/* how many events were merged into this one */
 };
 
-/* A callback of the user: @cb has a type that @deliver knows. */
+/* A callback of the user's. @deliver knows the type of @cb. */
 struct sci_listener {
-	/* false: no more of them */
+	/* deliver one event; false: deliver no more */
 	bool (*deliver)(const struct sci_listener *to,
 			const struct sci_note *note);
-	void (*cb)(void);		/* NULL: nobody, waiters fetch */
+	void (*cb)(void);		/* NULL: waiters take the events */
 	void *arg;
 	void *handle;
 	void *priv;
@@ -57,11 +57,11 @@ struct sci_notifier;
 
 struct sci_notifier *sci_notifier_new(const struct sci_listener *to);
 
-/* How to queue an event if the last one in the queue has the same reason. */
+/* How to queue an event if the last event in the queue has the same reason. */
 enum sci_merge {
-	SCI_MERGE_NO,			/* queue another */
-	SCI_MERGE_COUNT,		/* raise its count */
-	SCI_MERGE_ONCE,			/* nothing: one stands for all */
+	SCI_MERGE_NO,			/* queue one more */
+	SCI_MERGE_COUNT,		/* raise the last event's count */
+	SCI_MERGE_ONCE,			/* drop it: one event stands for all */
 };
 
 /* Queue an event.  Never blocks. */
@@ -69,19 +69,22 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 		enum sci_merge merge);
 
 /*
- * Wait for an event; a cancellation point.  ILLEGAL_OPERATION: a callback gets them; TIMEOUT;
- * CANCELLED.
+ * Wait for an event. This is a cancellation point. Errors: ILLEGAL_OPERATION (a callback
+ * gets the events), TIMEOUT, CANCELLED.
  */
 sci_error_t sci_notifier_wait(struct sci_notifier *n, struct sci_note *note,
 			      unsigned int timeout);
 
-/* No more events: waits end, queued events are dropped. */
+/* End all waits, drop queued events, and take no more. */
 void sci_notifier_cancel(struct sci_notifier *n);
 
-/* Wait for a callback that runs, unless it is us; after a cancel.  May be NULL */
+/*
+ * After a cancel: wait until a callback that runs has returned, unless the caller is
+ * that callback. @n may be NULL.
+ */
 void sci_notifier_quiesce(struct sci_notifier *n);
 
-/* Cancel, quiesce, and free; may be NULL */
+/* Cancel, quiesce and free. @n may be NULL. */
 void sci_notifier_free(struct sci_notifier *n);
 
 #endif

@@ -14,7 +14,8 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
 static uint32_t n_slots;
 static uint32_t free_slots;		/* index + 1 */
-static struct sci_obj *free_objs[SCI_TYPES];	/* types sci_peek() looks up */
+/* Freed objects of the types that sci_peek() looks up, which may still read them. */
+static struct sci_obj *free_objs[SCI_TYPES];
 
 static struct sci_slot *slot_at(uint32_t index)
 {
@@ -79,7 +80,10 @@ static void fill_slot(struct sci_slot *slot, uint32_t index, struct sci_obj *obj
 		      (uintptr_t)obj->type << SCI_INDEX_BITS | index;
 	slot->obj = obj;
 	slot->type = obj->type;
-	/* retired until published, with the creator's reference */
+	/*
+	 * The object is retired until it is published, and holds the creator's
+	 * reference.
+	 */
 	atomic_store_explicit(&slot->state, gen << 32 | SCI_RETIRED | 1,
 			      memory_order_release);
 }
@@ -133,7 +137,7 @@ void sci_publish(void *obj)
 {
 	struct sci_slot *slot = slot_of(obj);
 
-	/* in this order: once it can be found it can be retired */
+	/* In this order: an object that can be found can be retired. */
 	atomic_store_explicit(&slot->live, ((struct sci_obj *)obj)->handle,
 			      memory_order_release);
 	atomic_fetch_and(&slot->state, ~SCI_RETIRED);
@@ -150,7 +154,7 @@ void *sci_get(const void *handle, enum sci_type type)
 	return slot ? slot->obj : NULL;
 }
 
-/* The waits of a thread: more than one where a signal handler waits. */
+/* A wait of a thread. A thread has several if a signal handler waits, too. */
 struct wait {
 	const void *handle;
 	void *obj;
@@ -159,7 +163,7 @@ struct wait {
 
 static _Thread_local struct wait *waits;
 
-/* The object is known to be waited for as long as there is a reference to it. */
+/* Other threads see this wait as long as it holds a reference to the object. */
 static void wait_end(struct wait *w)
 {
 	if (w->obj)
@@ -269,7 +273,7 @@ void sci_put(void *obj)
 		free_obj(slot, obj);
 		return;
 	}
-	/* somebody may be in sci_drain() */
+	/* a thread may wait in sci_drain() */
 	pthread_mutex_lock(&table_lock);
 	pthread_cond_broadcast(&quiet);
 	pthread_mutex_unlock(&table_lock);
@@ -288,7 +292,7 @@ bool sci_use(void *p)
 	return ok;
 }
 
-/* Was it the last user of an object that is removed already? */
+/* Drop a user; return whether it was the last user of a removed object. */
 static bool drop_user(struct sci_obj *obj)
 {
 	bool last;
@@ -305,7 +309,7 @@ static void drop_creator(struct sci_obj *obj)
 
 	obj->desc = NULL;
 	sci_put(obj);
-	/* a device is nobody's user */
+	/* devices have no desc */
 	if (desc && drop_user(desc))
 		sci_put(desc);
 }
@@ -340,7 +344,7 @@ void sci_retire(void *obj)
 	atomic_fetch_or(&slot->state, SCI_RETIRED);
 }
 
-/* The caller's reference and the creator's are all that is left to stay. */
+/* Wait until only the references of the caller and the creator are left. */
 void sci_drain(void *obj)
 {
 	struct sci_slot *slot = slot_of(obj);
@@ -390,8 +394,8 @@ void sci_for_each(enum sci_type type, void (*fn)(void *obj, void *arg),
 }
 
 /*
- * Only the thread that forked is here, and others may have been in the middle
- * of anything: objects are abandoned as they are.
+ * The child has only the thread that forked. Other threads may have held any lock:
+ * abandon all objects as they are.
  */
 void sci_objects_fork(void)
 {

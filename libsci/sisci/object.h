@@ -37,7 +37,7 @@
 #include "libsci/sisci/library.h"
 #include "libsci/sisci/notify.h"
 
-/* In the order SCITerminate() removes them. */
+/* The types, in the order in which SCITerminate() removes objects. */
 enum sci_type {
 	SCI_TYPE_SEQUENCE = 1,
 	SCI_TYPE_BLOCK,
@@ -59,9 +59,9 @@ struct sci_obj {
 	enum sci_type type;
 	pthread_mutex_t lock;
 	bool closing;			/* under lock */
-	bool orphan;			/* removed before its users; under lock */
-	unsigned int users;		/* objects that need it; under lock */
-	struct sci_obj *desc;		/* whose user it is; NULL: nobody's */
+	bool orphan;			/* removed while it had users; under lock */
+	unsigned int users;		/* number of objects that need this one; under lock */
+	struct sci_obj *desc;		/* the device whose user this object is, or NULL */
 };
 
 /**
@@ -76,7 +76,9 @@ sci_error_t sci_new(enum sci_type type, size_t size, struct sci_obj *desc,
 		    void *obj);
 void sci_publish(void *obj);
 
-/* The object behind a handle, with a reference; NULL: not one of @type */
+/*
+ * Return: the object of @handle, with a reference; NULL: @handle is not one of @type.
+ */
 void *sci_get(const void *handle, enum sci_type type);
 void sci_put(void *obj);
 
@@ -91,15 +93,15 @@ void sci_put(void *obj);
 sci_error_t sci_wait_on(const void *handle, enum sci_type type,
 			sci_error_t (*wait)(void *obj, void *arg), void *arg);
 
-/* The @arg of waits for segment events. */
+/* The argument of a wait for segment events. */
 struct sci_event_wait {
 	struct sci_note note;		/* out */
 	unsigned int timeout;
 };
 
 /*
- * Is this thread in sci_wait_on() for @handle?  Then a signal handler asks: it
- * cannot remove the object, since it would wait for its own thread.
+ * Return: whether this thread is in sci_wait_on() for @handle. Then the caller is a
+ * signal handler and cannot remove the object: it would wait for its own thread.
  */
 bool sci_waits_for(const void *handle);
 
@@ -118,17 +120,17 @@ bool sci_waits_for(const void *handle);
 
 struct sci_slot {
 	_Atomic uint64_t state;
-	struct sci_obj *_Atomic obj;	/* read by who has an old handle, too, */
+	struct sci_obj *_Atomic obj;	/* also read through handles of earlier objects, */
 	_Atomic uint32_t type;		/* ... whose generation then differs */
-	uint32_t next_free;		/* index + 1; 0: none */
-	_Atomic uintptr_t live;		/* the handle, while it is found */
-	uint32_t words[2];		/* what is left of its last object */
+	uint32_t next_free;		/* index of the next free slot + 1; 0: none */
+	_Atomic uintptr_t live;		/* the handle, while it can be found */
+	uint32_t words[2];		/* words that the last object left behind */
 };
 
 extern struct sci_slot *_Atomic sci_chunks[SCI_CHUNKS]
 	__attribute__((visibility("hidden")));
 
-/* The slot a handle names, if its generation is the present one. */
+/* Return: the slot of @handle, if its generation is the slot's present one. */
 static inline struct sci_slot *sci_find(const void *handle, enum sci_type type,
 					uint64_t *state)
 {
@@ -145,15 +147,16 @@ static inline struct sci_slot *sci_find(const void *handle, enum sci_type type,
 	slot += index & (SCI_CHUNK_SLOTS - 1);
 	*state = atomic_load_explicit(&slot->state, memory_order_acquire);
 	type_is = atomic_load_explicit(&slot->type, memory_order_relaxed);
-	/* all of the handle counts, also bits that no generation reaches */
+	/* Compare all bits of the handle, also those that no generation uses. */
 	return *state >> 32 == gen && type_is == (uint32_t)type &&
 	       (h >> SCI_INDEX_BITS & ((1u << SCI_TYPE_BITS) - 1)) == type &&
 	       !(*state & SCI_RETIRED) && *state & SCI_REFS ? slot : NULL;
 }
 
 /*
- * The object on the data path: no reference; NULL: not a handle of @type.  As
- * sci_find(), in half the instructions: these are most of a short SCIMemCpy().
+ * Return: the object of @handle without a reference, for the data path; NULL: @handle is
+ * not one of @type. Does what sci_find() does in half the instructions, which are most
+ * of a short SCIMemCpy().
  */
 static inline void *sci_peek(const void *handle, enum sci_type type)
 {
@@ -179,11 +182,11 @@ static inline void *sci_peek(const void *handle, enum sci_type type)
 void sci_bequeath(void *obj, uint32_t word0, uint32_t word1);
 bool sci_legacy(const void *handle, enum sci_type type, uint32_t words[2]);
 
-/* Become and cease to be a user; false: it is closing */
+/* Become and cease to be a user of @obj. False: @obj is being removed. */
 bool sci_use(void *obj);
 void sci_unuse(void *obj);
 
-/* Step 1 of removal.  @force: also while it has users. */
+/* Step 1 of a removal. @force: also while @obj has users. */
 sci_error_t sci_close_obj(void *obj, bool force);
 void sci_retire(void *obj);
 void sci_drain(void *obj);
@@ -193,12 +196,12 @@ void sci_release(void *obj);
 void sci_for_each(enum sci_type type, void (*fn)(void *obj, void *arg),
 		  void *arg);
 
-/* In a child: no handle of the parent's is valid. */
+/* For the child of a fork: no handle of the parent's is valid. */
 void sci_objects_fork(void);
 
 static inline void *sci_handle(const void *obj)
 {
-	/* a number in a pointer's clothes */
+	/* a handle is a number in the form of a pointer */
 	return (void *)((const struct sci_obj *)obj)->handle;
 }
 
@@ -213,24 +216,26 @@ struct sci_lseg_obj {
 	struct sci_lseg *seg;
 	struct sci_notifier *events;
 	bool is_private;
-	bool empty;			/* no memory yet */
+	bool empty;			/* the segment has no memory yet */
 	bool attached;
-	bool peers_told;		/* to disconnect; under lock */
-	char *mem;			/* the caller's, not the fabric's; set once */
-	uint32_t prepared;		/* adapters, one bit each; under lock */
+	bool peers_told;		/* importers were told to disconnect; under lock */
+	/* memory of the caller's, NULL: of the fabric's; set once */
+	char *mem;
+	/* adapters that it is prepared for, a bit each; under lock */
+	uint32_t prepared;
 	uint32_t available;
 	uint32_t dma_only;
 };
 
 struct sci_rseg_obj {
 	struct sci_obj obj;
-	struct sci_rseg *seg;		/* NULL: not connected yet; under lock */
+	struct sci_rseg *seg;		/* NULL until connected; under lock */
 	struct sci_notifier *events;
 	unsigned int adapter;
 	unsigned int node;
 	uint32_t id;
-	bool broadcast;			/* connected with the flag */
-	bool connecting;		/* asynchronously */
+	bool broadcast;			/* connected with SCI_FLAG_BROADCAST */
+	bool connecting;		/* an asynchronous connect is under way */
 	pthread_cond_t connected;
 	struct sci_rseg_param param;
 	struct sci_job job;
@@ -239,35 +244,38 @@ struct sci_rseg_obj {
 
 struct sci_map_obj {
 	struct sci_obj obj;
-	struct sci_lseg_obj *lseg;	/* one of the two */
+	/* the segment, local or remote; the other pointer is NULL */
+	struct sci_lseg_obj *lseg;
 	struct sci_rseg_obj *rseg;
 	struct sci_rseg_status *status;	/* NULL: local */
 	enum sci_pio_map pio;
 	char *addr;
 	size_t size;
-	size_t offset;			/* in the segment */
+	size_t offset;			/* of the map in the segment */
 	bool readonly;
 };
 
 struct sci_seq_obj {
 	struct sci_obj obj;
-	struct list link;		/* of its rseg's sequences */
-	struct sci_rseg_obj *rseg;	/* NULL: local, or disconnected */
+	struct list link;		/* in the list of its remote segment */
+	/* NULL: the map is local, or the segment was disconnected */
+	struct sci_rseg_obj *rseg;
 	struct sci_rseg_status *_Atomic status;
-	_Atomic uint32_t errors;	/* count at the start */
+	/* the link's error count at the start of the sequence */
+	_Atomic uint32_t errors;
 	_Atomic bool started;
 };
 
-/* The import behind @rseg goes: its sequences are lost from now on. */
+/* Before the import of @rseg is destroyed: its sequences fail from now on. */
 void sci_seq_orphan(struct sci_rseg_obj *rseg);
 
-/* In a child: locks that another thread of the parent's may have held. */
+/* For the child of a fork: renew locks that other threads may have held. */
 void sci_seq_fork(void);
 
-/* The fabric's event function for segments of both kinds; @owner: the notifier. */
+/* The fabric's event function for segments of both kinds. @owner is the notifier. */
 void sci_segment_event(void *owner, const struct sci_event *ev);
 
-/* Removal without conditions, for SCITerminate(); each in its own file */
+/* Unconditional removals, for SCITerminate(); each is in the file of its type. */
 void sci_seq_destroy(void *obj);
 void sci_block_destroy(void *obj);
 void sci_dma_destroy(void *obj);
@@ -278,10 +286,10 @@ void sci_rseg_destroy(void *obj);
 void sci_lseg_destroy(void *obj);
 void sci_desc_destroy(void *obj);
 
-/* Disconnect a remote segment of @desc whose owner has gone */
+/* Disconnect a remote segment of @desc whose owner is gone. */
 void sci_rseg_bury(void *obj, void *desc);
 
-/* End all waits on an object, before calls are waited for */
+/* End all waits on an object; SCITerminate() then waits for the calls. */
 void sci_block_cancel(void *obj);
 void sci_dma_cancel(void *obj);
 void sci_lintr_cancel(void *obj);

@@ -80,7 +80,7 @@ static dis_adapter_type_t card_type(const char *name)
 static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 				  const struct sci_adapter_info *info)
 {
-	/* 0, also where there is no line: does not apply */
+	/* 0 also stands for values that the adapter's kind does not have */
 	const unsigned int values[] = {
 		AT(DMA_SIZE_ALIGNMENT) = clamp(info->dma_size_align),
 		AT(DMA_OFFSET_ALIGNMENT) = clamp(info->dma_offset_align),
@@ -111,7 +111,7 @@ static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 		AT(LINK_DOWNTIME) = clamp(info->link_down_ms / 1000),
 		AT(LINK_CABLE_INSERTED) = 1,
 		AT(LINK_ENABLED) = 1,
-		AT(LINK_PARTNER_PORT_NO) = 0,	/* the last there is */
+		AT(LINK_PARTNER_PORT_NO) = 0,	/* the last subcommand of the table */
 	};
 	unsigned int i = q->subcommand - FIRST;
 
@@ -120,7 +120,7 @@ static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 	return answer(q->data, values[i]);
 }
 
-/* There is one link: programs leave portNo unset. */
+/* There is one link; portNo is ignored, since programs leave it unset. */
 static sci_error_t query_adapter(void *data)
 {
 	const sci_query_adapter_t *q = data;
@@ -181,7 +181,7 @@ static sci_error_t query_remote_segment(void *data)
 	return no_address(q->segment, SCI_TYPE_RSEG);
 }
 
-/* Does a map of a remote segment lead back to our own node? */
+/* Return whether a map of a remote segment leads back to the own node. */
 static bool loops_back(const struct sci_map_obj *map)
 {
 	struct sci_adapter_info info;
@@ -241,7 +241,7 @@ static sci_error_t dma_capabilities(void *data,
 	return SCI_ERR_OK;
 }
 
-/* Whichever engine the flags ask for: a thread of the library's copies. */
+/* A thread of the library copies, whichever engine the flags ask for. */
 static sci_error_t query_dma(void *data)
 {
 	const sci_query_dma_t *q = data;

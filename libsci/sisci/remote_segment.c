@@ -5,7 +5,7 @@
 #include "libsci/base/thread.h"
 #include "libsci/sisci/object.h"
 
-#define DEFAULT_TIMEOUT	5000u		/* for a timeout of 0 */
+#define DEFAULT_TIMEOUT	5000u		/* ms; stands for a timeout of 0 */
 #define CONNECT_FLAGS	(SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST |	\
 			 SCI_FLAG_ASYNCHRONOUS_CONNECT |		\
 			 SCI_FLAG_DMA_GLOBAL)
@@ -17,7 +17,7 @@ static bool remote_deliver(const struct sci_listener *to, const struct sci_note 
 	struct sci_rseg_obj *r = to->priv;
 	sci_cb_remote_segment_t cb = (sci_cb_remote_segment_t)to->cb;
 
-	/* the caller holds it until it has the handle */
+	/* The caller holds the lock until it has the handle. */
 	pthread_mutex_lock(&r->obj.lock);
 	pthread_mutex_unlock(&r->obj.lock);
 	return cb(to->arg, to->handle, (sci_segment_cb_reason_t)note->reason,
@@ -63,7 +63,7 @@ static void remote_discard(struct sci_rseg_obj *r)
 	sci_release(r);
 }
 
-/* The fabric's part of an asynchronous connect, on a pool thread. */
+/* Connect through the fabric on a pool thread, for an asynchronous connect. */
 static void connect_job(struct sci_job *job)
 {
 	struct sci_rseg_obj *r = container_of(job, struct sci_rseg_obj, job);
@@ -187,7 +187,7 @@ void sci_rseg_destroy(void *obj)
 	sci_notifier_cancel(r->events);
 	sci_drain(r);
 	pthread_mutex_lock(&r->obj.lock);
-	/* again and again: the job may not have come to its call yet */
+	/* Repeat the cancel: the job may not have called the fabric yet. */
 	while (r->connecting) {
 		const struct timespec soon = sci_deadline(10);
 
@@ -280,7 +280,7 @@ static sci_error_t ask(sci_remote_segment_t segment, struct answers *a)
 	struct sci_rseg_obj *r = sci_get(segment, SCI_TYPE_RSEG);
 	uint32_t words[2];
 
-	/* programs ask for the id when they have just disconnected */
+	/* Programs ask for the id of a segment that they have just disconnected. */
 	if (!r && sci_legacy(segment, SCI_TYPE_RSEG, words)) {
 		a->id = words[0];
 		a->node = words[1];

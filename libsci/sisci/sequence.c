@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Sequences: was everything that was stored since the start delivered?  The
- * adapter counts lost packets; a sequence remembers the count (sci-mpich paper,
- * section on error detection; DECK paper, same).
+ * Sequences say whether all stores since their start were delivered. The adapter counts
+ * lost packets, and a sequence remembers the count (SCI-MPICH paper, section on error
+ * detection; DECK paper).
  */
 
 #include "libsci/base/barrier.h"
 #include "libsci/fabric/core/fault.h"
 #include "libsci/sisci/object.h"
 
-/* The status of a map of this process's own memory: no store is lost there. */
+/* Status for maps of this process's own memory, in which no store is lost. */
 static struct sci_link_status local_link;
 static struct sci_rseg_status local_status = { .link = &local_link };
 
-/* The status of an import that has been disconnected. */
+/* Status for imports that have been disconnected. */
 static struct sci_rseg_status gone_status = { .gone = 1,
 					      .link = &local_link };
 
@@ -208,7 +208,7 @@ void SCIFlushReadBuffers(sci_sequence_t sequence)
 }
 SISCI_EXPORT(SCIFlushReadBuffers);
 
-/* No lock, no allocation: programs cancel threads inside it. */
+/* Takes no lock and no memory: programs cancel threads inside this function. */
 void SCIFlush(sci_sequence_t sequence, unsigned int flags)
 {
 	struct sci_seq_obj *q;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Words for codes; all constant, so no call here needs the library. */
+/* Names of codes. All are constants, so these calls work before SCIInitialize(). */
 #include <stddef.h>
 
 #include "libsci/sisci/export.h"
@@ -87,7 +87,7 @@ static const struct {
 
 static size_t adapter_index(dis_virt_adapter_t type)
 {
-	/* callers pass any number that a query gave them */
+	/* callers pass any number that a query returned */
 	size_t i = (unsigned int)type;
 
 	return i < ARRAY_SIZE(adapters) ? i : DIS_ADAPTER_UNKNOWN;

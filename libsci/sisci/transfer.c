@@ -23,7 +23,10 @@ static void write_map(struct sci_map_obj *m, size_t off, const void *src,
 		sci_pio_write(m->addr + off, src, size, SCI_PIO_MAP_CACHED);
 }
 
-/* Errors since @before, or a connection that is gone? */
+/*
+ * Return an error if the error count has risen since @before, or if the connection is
+ * gone.
+ */
 static sci_error_t transfer_check(struct sci_map_obj *m, uint32_t before)
 {
 	if (!m->status)
@@ -42,8 +45,8 @@ static uint32_t errors_now(struct sci_map_obj *m)
 }
 
 /*
- * A copy of 64 bytes takes the CPU 3 ns, so what surrounds it is counted in
- * instructions: the plain case is decided first and ends in a jump.
+ * The CPU copies 64 bytes in 3 ns, so each instruction around the copy counts: the plain
+ * case is decided first and ends in a jump.
  */
 static sci_pio_copy_fn *quick(void)
 {
@@ -103,7 +106,9 @@ SISCI_EXPORT(SCIMemCpy);
 void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
 		size_t size, unsigned int flags, sci_error_t *error)
 {
-	/* without a sequence nobody else would check */
+	/*
+	 * Without a sequence the caller cannot check for lost data, so this call does.
+	 */
 	sci_set_error(error, copy(NULL, memAddr, remoteMap, remoteOffset, size,
 				  flags | SCI_FLAG_ERROR_CHECK));
 }
@@ -150,7 +155,7 @@ sci_error_t sci_transfer_check(const struct sci_transfer *t)
 	return t->dst->readonly ? SCI_ERR_ACCESS : SCI_ERR_OK;
 }
 
-/* Does the destination begin inside the source, in the same segment? */
+/* Return whether the destination begins inside the source, in the same segment. */
 static bool backwards(const struct sci_transfer *t)
 {
 	size_t src = t->src->offset + t->src_off;
@@ -160,7 +165,7 @@ static bool backwards(const struct sci_transfer *t)
 	       dst > src && dst - src < t->size;
 }
 
-/* Two maps of one segment overlap unseen: always through a buffer of ours. */
+/* Maps of one segment may overlap at different addresses: copy through a buffer. */
 static void copy_piece(const struct sci_transfer *t, size_t off, size_t n)
 {
 	char buf[BOUNCE];

@@ -14,18 +14,21 @@ struct sci_transfer {
 	size_t size;
 };
 
-/* References to both maps, or ILLEGAL_PARAMETER */
+/* Take references to both maps. Error: ILLEGAL_PARAMETER. */
 sci_error_t sci_transfer_get(struct sci_transfer *t, sci_map_t src,
 			     sci_map_t dst);
 void sci_transfer_put(struct sci_transfer *t);
 
-/* OUT_OF_RANGE, ACCESS */
+/* Check range and access. Errors: OUT_OF_RANGE, ACCESS. */
 sci_error_t sci_transfer_check(const struct sci_transfer *t);
 
-/* Must parts be copied last to first, as source and destination overlap? */
+/*
+ * Return: whether parts must be copied from the last to the first, since the ranges
+ * overlap.
+ */
 bool sci_transfer_backwards(const struct sci_transfer *t);
 
-/* Copy bytes [@from, @to) of the transfer.  TRANSFER_FAILED. */
+/* Copy bytes [@from, @to) of the transfer. Error: TRANSFER_FAILED. */
 sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 			     size_t to);
 
