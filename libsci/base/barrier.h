@@ -29,8 +29,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The value itself matters and nothing that was written before it: hints,
- * statistics, polling before an acquire.
+/*
+ * For values that announce nothing written before them: hints, statistics, polls before
+ * an acquire.
  */
 #define sci_load_relaxed(p)	__atomic_load_n((p), __ATOMIC_RELAXED)
 #define sci_store_relaxed(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELAXED)
@@ -57,7 +58,7 @@
 static inline void sci_release_barrier(void)
 {
 #if defined(__x86_64__)
-	/* the CPU keeps a store behind earlier loads and stores */
+	/* this CPU keeps a store behind earlier loads and stores */
 	__asm__ __volatile__("" ::: "memory");
 #elif defined(__aarch64__)
 	__asm__ __volatile__("dmb ish" ::: "memory");
@@ -74,7 +75,7 @@ static inline void sci_release_barrier(void)
 static inline void sci_acquire_barrier(void)
 {
 #if defined(__x86_64__)
-	/* the CPU keeps loads in order */
+	/* this CPU keeps loads in order */
 	__asm__ __volatile__("" ::: "memory");
 #elif defined(__aarch64__)
 	__asm__ __volatile__("dmb ishld" ::: "memory");
@@ -83,9 +84,9 @@ static inline void sci_acquire_barrier(void)
 #endif
 }
 
-/* Read-modify-write of words with several writers (reference counts, claims
- * of a slot). Both sides at once, since who takes a thing over must see what
- * its last holder did.
+/*
+ * Read-modify-write of words with several writers, such as reference counts and claims
+ * of a slot. Acquires and releases, since the new holder must see what the last one did.
  */
 #define sci_exchange(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define sci_fetch_add(p, v)	__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
@@ -93,8 +94,9 @@ static inline void sci_acquire_barrier(void)
 #define sci_fetch_or(p, v)	__atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
 #define sci_fetch_xor(p, v)	__atomic_fetch_xor((p), (v), __ATOMIC_ACQ_REL)
 
-/* True if *p was *expected and now is v; otherwise *expected is what was
- * found, acquired like the success.
+/*
+ * Return true if *p was *expected and now is v. Otherwise *expected becomes the value
+ * found. Both outcomes acquire.
  */
 #define sci_compare_exchange(p, expected, v)				\
 	__atomic_compare_exchange_n((p), (expected), (v), 0,		\
@@ -157,7 +159,8 @@ static inline void sci_full_barrier(void)
 #endif
 }
 
-/* The compiler alone: for accesses that it does not know to be ordered, such as
+/*
+ * Orders the compiler only: for accesses that it does not know to be ordered, such as
  * vectors, on CPUs that keep them in order.
  */
 static inline void sci_compiler_barrier(void)
@@ -221,9 +224,9 @@ static inline void sci_cache_flush(const volatile void *p, size_t len)
 	sci_full_barrier();
 }
 
-/* Not ordering: that the line of *p be ours when it is written, soon. GCC has the
- * instruction only for CPUs that are newer than those it compiles for; older ones
- * take it for none.
+/*
+ * A prefetch for a store that follows soon; it orders nothing. GCC offers the
+ * instruction only for CPUs newer than those it compiles for; older CPUs ignore it.
  */
 #if defined(__x86_64__)
 #define sci_prefetch_write(p)	__asm__ volatile("prefetchw %0" : : "m"(*(p)))

@@ -8,11 +8,11 @@
 #include "libsci/base/thread.h"
 
 static _Thread_local unsigned int holds;
-static _Thread_local int state;		/* the program's, while holds > 0 */
+static _Thread_local int state;		/* the program's cancel state, while holds > 0 */
 
 /*
- * A signal handler may call the library between any two instructions here.  It
- * leaves @holds as it was; @state it may change only while @holds is 0.
+ * A signal handler may call the library between any two instructions here. It leaves
+ * @holds as it was, and changes @state only while @holds is 0.
  */
 void sci_cancel_hold(void)
 {
@@ -78,7 +78,7 @@ struct cond_wait {
 	pthread_mutex_t *lock;
 };
 
-/* The thread may have taken a wake-up along that was meant for any waiter. */
+/* The cancelled thread may have taken a wake-up that was meant for any waiter: pass it on. */
 static void cond_abandon(void *arg)
 {
 	const struct cond_wait *c = arg;

@@ -34,7 +34,10 @@ void sci_cancel_release(void);
  */
 int sci_poll_cancelable(struct pollfd *fds, nfds_t n, int ms);
 
-/* The same for epoll_wait() of level-triggered events: others would be lost. */
+/*
+ * The same for epoll_wait(). The events must be level-triggered: cancellation would lose
+ * others.
+ */
 int sci_epoll_cancelable(int epfd, struct epoll_event *events, int max, int ms);
 
 /**

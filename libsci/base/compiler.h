@@ -13,10 +13,10 @@
 #ifndef LIBSCI_COMPILER_H
 #define LIBSCI_COMPILER_H
 
-/* On the way of every short message. */
+/* Marks functions that every short message runs through. */
 #define __hot			__attribute__((hot))
 
-#ifndef __always_inline			/* glibc has it */
+#ifndef __always_inline			/* defined by glibc */
 #define __always_inline		inline __attribute__((always_inline))
 #endif
 

@@ -22,7 +22,7 @@ static void push(struct hash_node **slot, struct hash_node *node)
 	*slot = node;
 }
 
-/* Twice as many slots.  Elements of one key keep their order. */
+/* Double the number of slots. Elements with the same key keep their order. */
 static void grow(struct hash *h)
 {
 	struct hash bigger = { .n_slots = h->n_slots ? h->n_slots * 2 : FIRST_SLOTS };

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libsci/base/list.h"	/* container_of() */
+#include "libsci/base/list.h"	/* for container_of() */
 
 struct hash_node {
 	struct hash_node *next;

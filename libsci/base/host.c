@@ -92,7 +92,7 @@ FILE *sci_open_kernel_file(const char *path)
 	return f;
 }
 
-/* A line of /proc/self/maps. */
+/* A mapping, as a line of /proc/self/maps describes it. */
 struct mapping {
 	uintptr_t start, end;
 	unsigned long inode;

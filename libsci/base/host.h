@@ -33,14 +33,14 @@ void sci_fd_room(unsigned int n);
 /* ---- environment ---- */
 
 /*
- * Says on standard error what is wrong with a variable: @want is what is allowed,
- * or what to do.  -EINVAL.
+ * Print on standard error that @value is not allowed for the variable @var; @want says
+ * what is allowed, or what to do. Return: -EINVAL.
  */
 int sci_env_bad(const char *var, const char *value, const char *want);
 
 /*
- * -EINVAL, and said: no number from @min to @max, but @want; @value stays without
- * a variable.
+ * Read a number from @min to @max from the environment. If it is not set @value stays.
+ * -EINVAL, with a message that names @want: it is no such number.
  */
 int sci_env_number(const char *var, unsigned int *value, int base,
 		   unsigned int min, unsigned int max, const char *want);
@@ -49,12 +49,12 @@ int sci_env_number(const char *var, unsigned int *value, int base,
 
 size_t sci_page_size(void);
 
-/* One of the kernel's files; also at the limit of descriptors. */
+/* Open a file of the kernel's, also when all descriptors are in use. */
 FILE *sci_open_kernel_file(const char *path);
 
 /*
- * Is [@addr, @addr + @len) all private, anonymous, writable and no stack?  And is
- * it all readable and writable?  -EFAULT: no.
+ * Return: 0 if all of [@addr, @addr + @len) is private, anonymous, writable and no stack,
+ * for the second function if all of it is readable and writable; else -EFAULT.
  */
 int sci_check_anonymous(uintptr_t addr, size_t len);
 int sci_check_mapped(uintptr_t addr, size_t len);
@@ -72,8 +72,8 @@ int sci_check_mapped(uintptr_t addr, size_t len);
 int sci_wake_init(bool *takes_part);
 
 /*
- * Every CPU that runs a thread of a process that takes part does a full barrier
- * before this returns; one that runs none did when it switched.
+ * When this returns, each CPU that runs a thread of a process that takes part has done a
+ * full barrier. A CPU that ran no such thread did one when it switched.
  */
 int sci_wake_barrier(void);
 

@@ -12,13 +12,13 @@ struct list {
 	struct list *prev;
 };
 
-/* libfabric's headers have it, too. */
+/* libfabric's headers define it, too */
 #ifndef container_of
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 #endif
 
-/* @n is fetched before the body runs, so the body may remove @pos */
+/* @n is read before the body runs, so the body may remove @pos */
 #define list_for_each_safe(pos, n, head)				\
 	for ((pos) = (head)->next; (n) = (pos)->next, (pos) != (head);	\
 	     (pos) = (n))
@@ -42,7 +42,7 @@ static inline void list_add_tail(struct list *entry, struct list *head)
 	head->prev = entry;
 }
 
-/* All of @from, which is empty then, after what is in @to. */
+/* Append all entries of @from to @to. @from is empty then. */
 static inline void list_move_all(struct list *from, struct list *to)
 {
 	if (list_empty(from))
@@ -61,7 +61,7 @@ static inline void list_del(struct list *entry)
 	list_init(entry);
 }
 
-/* The first entry, taken out; NULL: there is none. */
+/* Remove and return the first entry, or return NULL. */
 static inline struct list *list_pop(struct list *head)
 {
 	struct list *first = head->next;

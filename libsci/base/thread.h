@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Threads of the library's. */
+/* Wrappers for the threads of the library. */
 #ifndef LIBSCI_THREAD_H
 #define LIBSCI_THREAD_H
 
@@ -38,7 +38,7 @@ static inline int sci_thread_start(pthread_t *thread, void *(*run)(void *),
 	return -ret;
 }
 
-/* A condition whose timed waits do not care when somebody sets the clock. */
+/* Make a condition whose timed waits follow the monotonic clock. */
 static inline void sci_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
@@ -49,7 +49,7 @@ static inline void sci_cond_init(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
-/* When a wait of @ms milliseconds that begins now ends. */
+/* Return when a wait of @ms milliseconds that begins now ends. */
 static inline struct timespec sci_deadline(uint32_t ms)
 {
 	struct timespec ts;
@@ -62,7 +62,7 @@ static inline struct timespec sci_deadline(uint32_t ms)
 	return ts;
 }
 
-/* Returns 0, also for nothing, or ETIMEDOUT; @ms UINT32_MAX waits for ever. */
+/* Return 0 or ETIMEDOUT; wake-ups may be spurious. @ms UINT32_MAX waits for ever. */
 static inline int sci_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				uint32_t ms, const struct timespec *deadline)
 {

@@ -11,8 +11,9 @@
  *             undefined if there is no such store
  */
 
-/* Short blocks and ends of long ones: n vectors from the start, n that end at
- * the end; all loads come first, as they would wait for stores 4 KiB away.
+/*
+ * Copy short blocks and the ends of long ones: n vectors from the start and n that end
+ * at the end. All loads come first, since they would wait for stores 4 KiB away.
  */
 #define ENDS(T, n)							\
 do {									\
@@ -70,7 +71,7 @@ void NAME(stream)(char *d, const char *s, size_t len)
 }
 #endif
 
-/* From 16 vectors on: unaligned stores at both ends, aligned ones between. */
+/* Copy 16 vectors or more: unaligned stores at both ends, aligned ones between. */
 static inline TARGET __attribute__((always_inline))
 void NAME(copy_loop)(char *d, const char *s, size_t len)
 {
@@ -88,10 +89,11 @@ void NAME(copy_loop)(char *d, const char *s, size_t len)
 		((volatile V *)d_end)[i - 4] = tail[i];
 }
 
-/* Returns false if the block is too long for the ends alone. The shortest
- * sizes are out of line, as a line or more is what segments are written in.
- * Up to 64 bytes the vectors stay narrow, since vzeroupper would cost more;
- * the longest class moves four at a time, which measures better than eight.
+/*
+ * Return false if the block is too long for the ends alone. The shortest sizes are out
+ * of line, since segments are mostly written in lines or more. Up to 64 bytes the
+ * vectors stay narrow, since vzeroupper would cost more. The longest class moves four
+ * vectors at a time, which measures better than eight.
  */
 static inline TARGET __attribute__((always_inline))
 bool NAME(copy_ends)(char *d, const char *s, size_t len)

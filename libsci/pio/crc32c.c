@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* CRC-32C (Castagnoli): the CPU's own where it has one, else by table. */
+/* CRC-32C (Castagnoli), by the CPU's instruction or by table. */
 
 #include "libsci/pio/pio.h"
 

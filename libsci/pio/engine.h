@@ -19,7 +19,7 @@ typedef uint64_t sci_v16 SCI_PIO_VECTOR(16);
 typedef uint64_t sci_v32 SCI_PIO_VECTOR(32);
 typedef uint64_t sci_v64 SCI_PIO_VECTOR(64);
 
-/* gcc -O2 keeps short loops unless told; clang -O2 does not. */
+/* gcc -O2 unrolls short loops only if told to; clang -O2 does by itself. */
 #if defined(__clang__)
 #define SCI_PIO_UNROLL
 #else
@@ -37,13 +37,14 @@ extern const struct sci_pio_engine sci_pio_movdir64b;
 /* Limit of sci_pio_stream_min(), read with sci_load_relaxed(). */
 extern size_t sci_pio_stream_limit;
 
-/* Per architecture: size of the last-level cache, 0 if unknown; and the copy
- * to use without an override, with its limit for streaming.
+/*
+ * For each architecture: the size of the last-level cache, or 0 if it is not known; and
+ * the copy function to use without an override, which has its own limit for streaming.
  */
 size_t sci_pio_cache_size(void);
 sci_pio_copy_fn *sci_pio_auto_copy(void);
 
-/* Up to 16 bytes, in two overlapping halves. */
+/* Copy up to 16 bytes as two halves that overlap. */
 static inline __attribute__((always_inline))
 void sci_pio_copy_short(char *d, const char *s, size_t len)
 {

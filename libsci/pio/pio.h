@@ -28,7 +28,7 @@
 
 #include "libsci/base/barrier.h"
 
-/* A stream buffer, a packet, a short message (sci-hardware). */
+/* Bytes of a stream buffer, a packet and a short message (sci-hardware). */
 #define SCI_PIO_LINE	64
 
 /**
@@ -68,7 +68,10 @@ struct sci_pio_engine {
 	sci_pio_copy_fn *copy;
 };
 
-/* In use; read them with sci_load_relaxed(), any mix of old and new works. */
+/*
+ * The engine and the copy function in use. Read them with sci_load_relaxed(); any mix of
+ * old and new ones works.
+ */
 extern const struct sci_pio_engine *sci_pio_current
 	__attribute__((visibility("hidden")));
 extern sci_pio_copy_fn *sci_pio_current_copy

@@ -44,7 +44,7 @@ do {									\
 	_mm512_stream_si512((__m512i *)(d), _mm512_loadu_si512(s))
 #include "copy.h"
 
-/* Compilers turn MMX intrinsics into SSE2 on x86-64, hence assembly. */
+/* Written in assembly, since compilers turn MMX intrinsics into SSE2 on x86-64. */
 static void mmx_lines(volatile void *dst, const volatile void *src,
 		      size_t lines)
 {
@@ -79,8 +79,9 @@ void movdir64b_put(volatile void *dst, const volatile void *src, size_t lines)
 		_movdir64b(d, s);
 }
 
-/* MOVDIR64B only stores, and always past the cache. Loads, and cacheable
- * memory under SCI_PIO=movdir64b, take the next best.
+/*
+ * MOVDIR64B only stores, and always past the cache. Loads, and stores to cacheable
+ * memory under SCI_PIO=movdir64b, use the next best instruction.
  */
 static void movdir64b_get(volatile void *dst, const volatile void *src,
 			  size_t lines)
@@ -104,7 +105,7 @@ static void movdir64b_copy(void *dst, const void *src, size_t len)
  * the destination lies a few bytes behind the source modulo 4 KiB.
  */
 #define REP_MIN		2048
-#define REP_MAX		(1u << 20)	/* from here on memcpy() does without it */
+#define REP_MAX		(1u << 20)	/* from here on memcpy() does not use it any more */
 #define REP_BEHIND	128u
 
 static inline bool memcpy_is_best(const char *d, const char *s, size_t len)
@@ -115,7 +116,10 @@ static inline bool memcpy_is_best(const char *d, const char *s, size_t len)
 	       (len >= REP_MIN && (!behind || behind >= REP_BEHIND));
 }
 
-/* No override: 32-byte vectors measure best, even where there are wider. */
+/*
+ * The copy without an override: 32-byte vectors measure best, even where there are wider
+ * ones.
+ */
 static __hot __attribute__((target("avx")))
 void avx_auto(void *dst, const void *src, size_t len)
 {
@@ -156,7 +160,7 @@ static bool avx_supported(void)
 
 static bool sse2_supported(void)
 {
-	return true;	/* part of x86-64 */
+	return true;	/* x86-64 has it */
 }
 
 static bool mmx_supported(void)
@@ -169,8 +173,9 @@ sci_pio_copy_fn *sci_pio_auto_copy(void)
 	return avx_supported() ? avx_auto : sse2_auto;
 }
 
-/* Asked of the CPU: what libc tells is wrong in some virtual machines. Intel
- * describes its caches in leaf 4, AMD in 0x8000001d, in one format.
+/*
+ * Ask the CPU, since libc's answer is wrong in some virtual machines. Intel describes
+ * its caches in leaf 4, AMD in 0x8000001d, in the same format.
  */
 size_t sci_pio_cache_size(void)
 {

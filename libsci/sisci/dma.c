@@ -21,7 +21,7 @@
 
 struct entry {
 	struct sci_lseg_obj *lseg;	/* NULL: the local side is plain memory */
-	char *mem;			/* NULL: the fabric has the memory */
+	char *mem;			/* plain memory, or NULL: the segment is the fabric's */
 	struct sci_rseg_obj *rseg;
 	struct sci_dma_piece piece;
 };
