@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Code that several fabrics share: the node of the environment, mapping a range. */
+/*
+ * Code that several fabrics share: the node that the environment names, and mapping a
+ * range.
+ */
 #ifndef LIBSCI_FABRIC_COMMON_H
 #define LIBSCI_FABRIC_COMMON_H
 
@@ -10,15 +13,15 @@
 struct sci_fabric_place;
 
 /*
- * The node of @at, else of SCI_NODE, else *@node stays. -EINVAL, and said, where that
- * is no node id.
+ * Set *@node to the node of @at, or else of SCI_NODE; with neither it stays. -EINVAL,
+ * with a message: that is not a node id.
  */
 int sci_place_node(const struct sci_fabric_place *at, unsigned int *node);
 
-/* Says on standard error what is wrong with the fabric of @at or SCI_FABRIC: -EINVAL. */
+/* Print what is wrong with the fabric of @at or of SCI_FABRIC. Return: -EINVAL. */
 int sci_place_bad(const struct sci_fabric_place *at, const char *want);
 
-/* SCI_MODE: likewise. */
+/* The same for the mode of SCI_MODE. */
 int sci_env_mode(unsigned int *mode);
 
 /**

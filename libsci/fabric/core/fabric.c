@@ -13,7 +13,7 @@
 #include "libsci/fabric/core/common.h"
 #include "libsci/fabric/core/fault.h"
 
-/* In the order "auto" tries them. */
+/* The fabrics, in the order in which "auto" tries them. */
 static const struct sci_fabric_ops *const fabrics[] = {
 	&sci_dev_fabric,
 	&sci_shm_fabric,
@@ -21,12 +21,12 @@ static const struct sci_fabric_ops *const fabrics[] = {
 
 #define N_FABRICS (sizeof(fabrics) / sizeof(fabrics[0]))
 
-/* How many are open; one open or close at a time. */
+/* Number of open fabrics; open_lock lets one open or close at a time. */
 static unsigned int n_open;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The child has none of the parent's fabrics, nor what it had on the way. */
+/* The child has none of the parent's fabrics, and no packets that were held back. */
 static void fabric_fork_child(void)
 {
 	n_open = 0;
@@ -97,7 +97,7 @@ int sci_fabric_open(struct sci_fabric **out)
 
 void sci_fabric_close(struct sci_fabric *f)
 {
-	/* counted when it is over: its threads read the faults until then */
+	/* The fabric counts as open until it is closed: its threads read the faults. */
 	pthread_mutex_lock(&open_lock);
 	f->ops->close(f);
 	n_open--;

@@ -40,12 +40,13 @@
 #define SCI_DATA_INTR_MAX	65536u		/* bytes in one data interrupt */
 
 enum sci_event_type {
-	SCI_EVENT_CONNECT,		/* a peer connected, or we did */
-	SCI_EVENT_DISCONNECT,		/* orderly end, or the owner asks for it */
+	SCI_EVENT_CONNECT,		/* a peer connected, or this side did */
+	/* the connection ended in good order, or its owner asks for that */
+	SCI_EVENT_DISCONNECT,
 	SCI_EVENT_LOST,			/* the peer died */
 	SCI_EVENT_NOT_OPERATIONAL,	/* the link went down ... */
 	SCI_EVENT_OPERATIONAL,		/* ... and came back */
-	SCI_EVENT_INTERRUPT,		/* data interrupts: fetch by lintr_wait */
+	SCI_EVENT_INTERRUPT,		/* a data interrupt arrived: fetch it by lintr_wait */
 };
 
 struct sci_event {
@@ -74,8 +75,9 @@ struct sci_adapter_info {
 	size_t min_dma_size;		/* below it stores are faster */
 	size_t min_block_size;
 	unsigned int mcast_groups;
-	bool wake_barrier;		/* we take part, and can call it */
-	bool register_copies;		/* registered memory gets other pages */
+	/* the process takes part and can call the wake barrier */
+	bool wake_barrier;
+	bool register_copies;		/* registered memory gets new pages: a copy */
 	unsigned int bdf;		/* bus << 8 | devfn; 0: no bus */
 	uint64_t link_up_ms;		/* since the link came up */
 	uint64_t link_down_ms;		/* in total */
@@ -104,7 +106,7 @@ struct sci_node_info {
 enum {
 	SCI_LSEG_PRIVATE	= 1 << 0,	/* no id, never connected */
 	SCI_LSEG_EMPTY		= 1 << 1,	/* memory comes later */
-	SCI_LSEG_AUTO_ID	= 1 << 2,	/* a free id at or above .id */
+	SCI_LSEG_AUTO_ID	= 1 << 2,	/* the fabric takes a free id at or above .id */
 	SCI_LSEG_BROADCAST	= 1 << 3,	/* member of group .id */
 	SCI_LSEG_UNICAST	= 1 << 4,	/* ... and reachable on its own */
 };
@@ -118,9 +120,9 @@ struct sci_lseg_param {
 };
 
 enum sci_unexport {
-	SCI_UNEXPORT_QUIET,		/* no new importers */
-	SCI_UNEXPORT_NOTIFY,		/* ... and the present ones are told */
-	SCI_UNEXPORT_FORCE,		/* ... and cut off */
+	SCI_UNEXPORT_QUIET,		/* no new importer may connect */
+	SCI_UNEXPORT_NOTIFY,		/* ... and the present importers are told */
+	SCI_UNEXPORT_FORCE,		/* ... and the present importers are cut off */
 };
 
 struct sci_rseg_param {
@@ -153,10 +155,10 @@ struct sci_link_words {
 };
 
 struct sci_link_status {
-	_Atomic uint32_t errors;	/* injected ones, see fault.h */
+	_Atomic uint32_t errors;	/* injected errors, see fault.h */
 	_Atomic uint32_t down;
-	enum sci_pio_map map;		/* what its maps want of stores */
-	/* those of the adapter, which we only read; NULL: a perfect one */
+	enum sci_pio_map map;		/* how stores to its maps are to be made */
+	/* words of the adapter, read only; NULL: an adapter that loses nothing */
 	const struct sci_link_words *adapter;
 };
 
@@ -177,7 +179,7 @@ static inline bool sci_link_down(struct sci_link_status *link)
 				  sci_load_acquire(&link->adapter->hw_down)));
 }
 
-/* The same for one import; lives as long as the import. */
+/* The status of one import; lives as long as the import. */
 struct sci_rseg_status {
 	_Atomic uint32_t gone;		/* != 0: connection lost */
 	struct sci_link_status *link;
@@ -192,7 +194,8 @@ enum {
 
 struct sci_lintr_param {
 	unsigned int adapter;
-	uint32_t number;		/* SCI_INTR_FIXED: wish; out: number */
+	/* SCI_INTR_FIXED: the number wanted; on return the number */
+	uint32_t number;
 	unsigned int flags;		/* SCI_INTR_* */
 	sci_event_fn event;		/* NULL: the owner waits instead */
 	void *owner;
@@ -446,7 +449,7 @@ struct sci_fabric_ops {
 	int (*wake_barrier)(struct sci_fabric *f);
 };
 
-/* Every fabric begins with this. */
+/* The first member of every fabric's own structure. */
 struct sci_fabric {
 	const struct sci_fabric_ops *ops;
 };
@@ -501,7 +504,7 @@ extern const struct sci_fabric_ops sci_shm_fabric;
  */
 int sci_fabric_open(struct sci_fabric **out);
 
-/* The same for what @at says; the environment has the rest. */
+/* Open a fabric as @at says; the environment says the rest. */
 int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at);
 
 /**

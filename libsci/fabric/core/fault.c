@@ -31,11 +31,11 @@ struct packet {
 	volatile unsigned char *dst;
 	enum sci_pio_map map;
 	size_t len;
-	bool line;			/* of sci_remote_line() */
+	bool line;			/* written by sci_remote_line() */
 	unsigned char data[LINE];
 };
 
-/* Packets that are late, or come again. */
+/* Packets that are held back, late or to come a second time. */
 static struct {
 	pthread_mutex_t lock;
 	unsigned int n;
@@ -50,7 +50,7 @@ static _Atomic uint64_t draws;
 
 _Atomic bool sci_fault_enabled;
 
-/* splitmix64 (Steele, Lea, Flood 2014): every counter value a fresh draw */
+/* splitmix64 (Steele, Lea, Flood 2014): each counter value gives a fresh draw */
 static uint64_t mix(uint64_t n)
 {
 	uint64_t z = n * 0x9e3779b97f4a7c15u;
@@ -129,7 +129,7 @@ static int parse_word(char *word)
 	if (!strcmp(word, "seed")) {
 		if (parse_u64(value, &end, &seed) || *end)
 			return -EINVAL;
-		/* far apart, so that seeds do not share a stretch of draws */
+		/* start far apart, so that two seeds share no stretch of draws */
 		atomic_store(&draws, mix(seed));
 		return 0;
 	}
@@ -194,8 +194,8 @@ static void arrive(const struct packet *p)
 }
 
 /*
- * Those held for [@addr, @end) arrive, each with @probability.  Locked, as are
- * all that follow: who finds none held may rely on their arrival.
+ * Let each packet held for [@addr, @end) arrive with @probability. Callers of this and
+ * of the functions below hold the lock.
  */
 static void deliver(uintptr_t addr, uintptr_t end, double probability)
 {
@@ -239,7 +239,7 @@ static void pass(const struct packet *p)
 	again = happens(fault.dup);
 	if (!late)
 		arrive(p);
-	/* after it, or it would not have overtaken them */
+	/* The packets that it overtook arrive after it. */
 	deliver(0, UINTPTR_MAX, 0.5);
 	if (late)
 		hold(p);
@@ -266,7 +266,7 @@ void sci_fault_write(volatile void *dst, const void *src, size_t len,
 	const unsigned char *s = src;
 
 	while (len) {
-		/* up to the destination's next packet border */
+		/* up to the next packet border of the destination */
 		size_t n = LINE - ((uintptr_t)d & (LINE - 1));
 
 		if (n > len)

@@ -48,7 +48,7 @@ extern _Atomic bool sci_fault_enabled __attribute__((visibility("hidden")));
  */
 int sci_fault_init(const char *spec);
 
-/* In the child of a fork(): what the parent held back is the parent's. */
+/* For the child of a fork: packets held back are the parent's. */
 void sci_fault_fork(void);
 
 /**

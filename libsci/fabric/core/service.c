@@ -19,7 +19,7 @@
 #define FORK_SETTLES_MS	1000
 #define STARVED_PAUSE_NS 5000000
 
-/* Every open fabric, for fork(); usually one. */
+/* All open fabrics, for fork(); usually one. */
 static struct list services = { &services, &services };
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -58,7 +58,7 @@ void sci_unwatch(struct sci_service *svc, int fd)
 
 	if (!w->fn)
 		return;
-	/* not left to close(): another process may hold the same file */
+	/* close() may not remove it: another process may hold the same file */
 	epoll_ctl(svc->epfd, EPOLL_CTL_DEL, fd, NULL);
 	w->fn = NULL;
 	w->gen++;
@@ -78,7 +78,7 @@ void sci_watch_pause(struct sci_service *svc, int fd, bool pause)
 
 	if (!w->fn || w->paused == pause)
 		return;
-	/* a hang-up is told all the same, but only once */
+	/* epoll reports a hang-up in any case, but only once */
 	set_event(w, fd, pause ? EPOLLONESHOT : w->events, &ev);
 	epoll_ctl(svc->epfd, EPOLL_CTL_MOD, fd, &ev);
 	w->paused = pause;
@@ -123,7 +123,7 @@ static void link_update(struct sci_service *svc)
 	svc->ops->link(svc, down);
 }
 
-/* Until when epoll_wait() may sleep: the link's next injected change. */
+/* Return when the link's next injected change is due, as a timeout for epoll_wait(). */
 static int link_timeout(struct sci_service *svc)
 {
 	uint64_t now = sci_now_ms() - svc->begin_ms, next;
@@ -160,7 +160,7 @@ static void serve_events(struct sci_service *svc, const struct epoll_event *ev,
 
 static void *serve(void *arg)
 {
-	/* who could not be helped stays ready: no hurry */
+	/* descriptors that could not be served stay ready: wait a moment */
 	const struct timespec pause = { .tv_nsec = STARVED_PAUSE_NS };
 	struct epoll_event ev[EVENTS_AT_ONCE];
 	struct sci_service *svc = arg;
@@ -259,7 +259,7 @@ static void service_fork_child(void)
 			svc->ops->forked(svc);
 		list_del(pos);
 		pthread_mutex_unlock(&svc->lock);
-		/* what holds it knows its thread by a number of the parent's */
+		/* a lock that is held knows its thread by a number of the parent's */
 		pthread_rwlock_init(&svc->gate, NULL);
 	}
 	pthread_mutex_unlock(&services_lock);
@@ -299,13 +299,13 @@ static int events_init(struct sci_service *svc)
 	ret = svc->wakefd < 0 ? -errno : sci_fd_track(svc, svc->wakefd);
 	if (ret)
 		return ret;
-	/* no function: it only has to end epoll_wait() */
+	/* a watch without a function: it only ends epoll_wait() */
 	ev.data.u64 = (uint64_t)UINT32_MAX << 32 | (uint32_t)svc->wakefd;
 	return epoll_ctl(svc->epfd, EPOLL_CTL_ADD, svc->wakefd, &ev) ? -errno :
 								       0;
 }
 
-/* fork() is not to wait until nobody happens to be inside. */
+/* Make a lock whose writer, fork(), does not wait for readers that keep coming. */
 static void gate_init(pthread_rwlock_t *gate)
 {
 	pthread_rwlockattr_t attr;
@@ -338,7 +338,7 @@ int sci_service_opened(struct sci_service *svc, int ret)
 {
 	if (!ret) {
 		link_update(svc);
-		/* a link that is to change needs somebody to change it */
+		/* an injected change of the link needs the thread */
 		if (link_timeout(svc) >= 0)
 			ret = start(svc);
 	}

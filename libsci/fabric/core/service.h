@@ -32,10 +32,10 @@ struct sci_service;
 
 typedef void (*sci_watch_fn)(void *obj);
 
-/* One per descriptor number: what of ours is open there and who listens. */
+/* An open descriptor of the fabric, and the function that listens to it. */
 struct sci_watch {
 	bool open;
-	uint32_t gen;			/* tells a new use from an old event */
+	uint32_t gen;			/* tells a new use of the number from an old event */
 	sci_watch_fn fn;
 	void *obj;
 	uint32_t events;
@@ -54,22 +54,21 @@ struct sci_service_ops {
 
 struct sci_service {
 	const struct sci_service_ops *ops;
-	struct list all;		/* in the list fork() needs */
+	struct list all;		/* in the list that fork() walks */
 	pthread_rwlock_t gate;
 	pthread_mutex_t lock;		/* covers all objects of the fabric */
 	struct sci_watch *fds;
 	size_t n_fds;
 	int epfd;
-	int wakefd;			/* never read: wakes for good */
+	int wakefd;			/* readable for ever: wakes the thread */
 	bool serving;
 	bool stop;
-	bool starved;			/* set by a watch function that could
-					 * do nothing: no hurry to call again
-					 */
+	/* set by a watch function that could not serve its descriptor */
+	bool starved;
 	pthread_t thread;
-	uint64_t forked_ms;		/* when we last forked */
+	uint64_t forked_ms;		/* when this process was last forked */
 	uint64_t begin_ms;
-	bool link_down;			/* as SCI_FAULT wants it */
+	bool link_down;			/* injected state of the link */
 	uint64_t changed_ms;		/* when the link went up or down; */
 	uint64_t down_ms;		/* how long it was down before that */
 };
@@ -90,13 +89,13 @@ int sci_service_open(struct sci_service *svc,
  */
 int sci_service_opened(struct sci_service *svc, int ret);
 
-/* Ends the thread; what is still open stays so. */
+/* End the thread. Descriptors stay open. */
 void sci_service_stop(struct sci_service *svc);
 
-/* After sci_service_stop(): closes what is open. */
+/* After sci_service_stop(): close all descriptors. */
 void sci_service_close(struct sci_service *svc);
 
-/* The table; locked.  A descriptor that cannot be tracked is closed. */
+/* Enter a descriptor into the table; locked. If it cannot be entered it is closed. */
 int sci_fd_track(struct sci_service *svc, int fd);
 void sci_fd_untrack(struct sci_service *svc, int fd);
 void sci_fd_close(struct sci_service *svc, int fd);
@@ -118,7 +117,7 @@ void sci_unwatch(struct sci_service *svc, int fd);
  */
 void sci_watch_pause(struct sci_service *svc, int fd, bool pause);
 
-/* For how long the link has been up and down, as SCI_FAULT wants it; locked. */
+/* Return how long the link has been up and down, with injected changes; locked. */
 void sci_service_link_times(struct sci_service *svc, uint64_t *up_ms,
 			    uint64_t *down_ms);
 

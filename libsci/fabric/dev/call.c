@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Connects, of segments and interrupts.  The kernel is asked not to wait: it
- * would know of signals, but not of somebody who wants the connect given up.
+ * Connects of segments and interrupts. The kernel is asked not to wait, since its wait
+ * would end for signals only, and not when another thread cancels the connect.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -65,12 +65,12 @@ void dev_cancel_connect(struct sci_fabric *f, const void *owner)
 		if (call->cancelfd < 0)
 			continue;
 		done = write(call->cancelfd, &one, sizeof(one));
-		(void)done;	/* full: it is readable, which is enough */
+		(void)done;	/* if the eventfd is full it is readable, as it should be */
 	}
 	pthread_mutex_unlock(&dev->svc.lock);
 }
 
-/* The timeout is the kernel's matter. */
+/* Wait for the answer; the kernel watches the timeout. */
 static int await_answer(const struct dev_call *call, int fd)
 {
 	struct pollfd fds[] = {

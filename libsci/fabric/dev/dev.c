@@ -16,10 +16,10 @@
 #define FOLDER		"/dev"
 #define DEFAULT_MODE	0600u
 #define PROBE_MS	1000u
-#define MEMORY_MIN_DMA	(64u << 10)	/* what a system call costs in bytes */
-#define CARD_MIN_DMA	(8u << 10)	/* stores cost more there */
+#define MEMORY_MIN_DMA	(64u << 10)	/* below this size a copy costs less than a system call */
+#define CARD_MIN_DMA	(8u << 10)	/* the same for a card, whose stores are slow */
 
-/* The kernel's page is what accessors of the library's read. */
+/* libsci's inline accessors read the kernel's status page. */
 _Static_assert(offsetof(struct sci_status_page, errors) ==
 	       offsetof(struct sci_link_words, errors), "same words");
 _Static_assert(offsetof(struct sci_status_page, down) ==
@@ -43,7 +43,7 @@ static int query(int fd, struct sci_ioc_query *q)
 	memset(q, 0, sizeof(*q));
 	q->size = sizeof(*q);
 	ret = dev_ioctl(fd, SCI_IOC_QUERY, q);
-	/* a file of something else */
+	/* the file is no device of ours */
 	return ret == -ENOTTY ? -ENODEV : ret;
 }
 
@@ -139,11 +139,11 @@ struct dev_adapter *dev_adapter(struct dev *dev, unsigned int number)
 
 struct search {
 	struct dev *dev;
-	unsigned int node;		/* SCI_NODE; 0: not said */
+	unsigned int node;		/* SCI_NODE, or 0 */
 	bool listed;			/* by name */
-	struct dev_adapter loop;	/* the first of that type; or fd -1 */
-	int err;			/* why the first of the rest is not, */
-	char path[64];			/* ... and which that is */
+	struct dev_adapter loop;	/* the first loop device, or fd -1 */
+	int err;			/* why the first other adapter cannot be used, */
+	char path[64];			/* ... and its path */
 };
 
 static int adopt(struct dev *dev, const struct dev_adapter *a)
@@ -155,7 +155,10 @@ static int adopt(struct dev *dev, const struct dev_adapter *a)
 	return 0;
 }
 
-/* 1: that was all we want; or what fails for good. */
+/*
+ * Open @path if it is wanted. Return: 1 if the search is over, -errno if it failed for
+ * good.
+ */
 static int consider(struct search *s, const char *path)
 {
 	struct dev_adapter a;
@@ -202,7 +205,10 @@ static int consider_list(struct search *s, const char *list)
 	return ret;
 }
 
-/* Every opener counts as a process of the node: not where it can be helped. */
+/*
+ * Return whether sysfs says that the device is not ours. Opening it would count this
+ * process as one of its node.
+ */
 static bool known_as_other(const struct search *s, const char *name)
 {
 	uint64_t node;
@@ -239,7 +245,7 @@ static int consider_all(struct search *s)
 	return ret;
 }
 
-/* Whether somebody would find a device; without the effect of opening it. */
+/* Return whether a device is there, without opening it. */
 static bool dev_present(void)
 {
 	char path[PATH_MAX];
@@ -257,7 +263,7 @@ static bool dev_present(void)
 	return found;
 }
 
-/* Why there is no adapter, and what to do. */
+/* Print why there is no adapter, and what to do. */
 static void say_none(const struct search *s)
 {
 	if (s->err)
@@ -282,7 +288,7 @@ static int find_adapters(struct dev *dev, const char *list, unsigned int node)
 	ret = list && *list ? consider_list(&s, list) : consider_all(&s);
 	ret = ret < 0 ? ret : 0;
 	if (s.loop.fd >= 0) {
-		/* each loop device is a node: one without others is ours */
+		/* each loop device is a node of its own: without other adapters use one */
 		if (ret || dev->n_adapters)
 			adapter_close(dev, &s.loop);
 		else
@@ -361,7 +367,7 @@ static int dev_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 	ret = sci_service_open(&dev->svc, &service_ops);
 	ret = ret ? ret : dev_read_place(dev, at, &node);
 	ret = ret ? ret : find_adapters(dev, arg, node);
-	/* it reaches who runs here, and imports that are memory */
+	/* The kernel's wake barrier reaches processes of this machine only. */
 	if (!ret && !(dev->adapters[0].caps & SCI_CAP_MEMORY))
 		dev->wake_barrier = false;
 	ret = sci_service_opened(&dev->svc, ret);
@@ -392,7 +398,8 @@ static void fill_info(struct dev *dev, struct dev_adapter *a,
 		.att_available = q->out_att_free,
 		.streams = q->out_streams,
 		.stream_size = q->out_stream_size,
-		.dma_mtu = 1u << 30,	/* longer than the adapter's: cut */
+		/* the fabric cuts longer transfers into the adapter's */
+		.dma_mtu = 1u << 30,
 		.dma_size_align = dma && q->out_dma_align ?
 				  q->out_dma_align : 1,
 		.dma_offset_align = dma && q->out_dma_align ?
@@ -426,7 +433,7 @@ static int dev_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	pthread_mutex_lock(&dev->svc.lock);
 	sci_service_link_times(&dev->svc, &up_ms, &down_ms);
 	pthread_mutex_unlock(&dev->svc.lock);
-	/* the real link's, but for what is injected */
+	/* times of the real link, less injected outages */
 	if (down_ms && up_ms < info->link_up_ms)
 		info->link_up_ms = up_ms;
 	info->link_down_ms += down_ms;

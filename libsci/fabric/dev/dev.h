@@ -28,7 +28,7 @@
 #include "libsci/base/list.h"
 #include "libsci/fabric/core/service.h"
 
-#define DEV_IDLE_QUEUES	8		/* kept for the next transfer */
+#define DEV_IDLE_QUEUES	8		/* queues kept for the next transfer */
 
 struct dev_adapter {
 	struct sci_link_status link;
@@ -41,8 +41,8 @@ struct dev_adapter {
 	uint64_t dma_max;		/* bytes of one piece */
 	char type[16];
 	void *page;			/* struct sci_status_page */
-	void *barrier;			/* struct sci_barrier_page; or NULL */
-	int idle[DEV_IDLE_QUEUES];	/* DMA queues nobody uses */
+	void *barrier;			/* struct sci_barrier_page, or NULL */
+	int idle[DEV_IDLE_QUEUES];	/* DMA queues that no thread uses */
 	unsigned int n_idle;
 };
 
@@ -52,13 +52,14 @@ struct dev {
 	struct dev_adapter adapters[SCI_ADAPTER_MAX];
 	unsigned int n_adapters;
 	unsigned int mode;
-	bool wake_barrier;		/* the kernel does it for us */
+	/* the process takes part in the kernel's wake barrier */
+	bool wake_barrier;
 	struct list rsegs;
 	struct list calls;		/* of struct dev_call */
-	bool no_calls;			/* all are given up, and later ones */
+	bool no_calls;			/* all calls are cancelled, and later ones */
 };
 
-/* A connect under way, so that it can be given up. */
+/* A connect under way that another thread may cancel. */
 struct dev_call {
 	struct list link;
 	const void *owner;
@@ -75,7 +76,8 @@ struct sci_rseg {
 	int fd;
 	uint64_t size;
 	bool readonly;
-	bool over;			/* its owner has been told that */
+	/* the owner has been told that the connection is over */
+	bool over;
 	struct sci_rseg_status status;
 	sci_event_fn event;
 	void *owner;
@@ -88,7 +90,7 @@ struct sci_lseg {
 	unsigned int flags;		/* SCI_LSEG_* */
 	uint64_t size;
 	bool attached;
-	bool empty;			/* no memory yet */
+	bool empty;			/* it has no memory yet */
 	sci_event_fn event;
 	void *owner;
 };

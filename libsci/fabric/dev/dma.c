@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DMA.  A queue of the kernel's does its transfers in order, so a thread takes
- * one to itself for as long as its transfer lasts: transfers of several threads
- * do not wait for each other, and a queue is made for no thread that has ended.
+ * DMA transfers. A queue of the kernel's works in order, so each transfer takes a queue
+ * for itself: transfers of several threads do not wait for each other. Queues are kept
+ * for later transfers, not for threads.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -40,7 +40,7 @@ static void queue_give_back(struct dev *dev, struct dev_adapter *a, int fd)
 	dev_drop(dev, fd);
 }
 
-/* On a queue that is ours alone. */
+/* Transfer on a queue that no other thread uses. */
 static int transfer(int fd, struct sci_lseg *s, struct sci_rseg *r,
 		    const struct sci_dma_piece *piece, bool pull)
 {
@@ -92,7 +92,7 @@ static int copy(struct sci_rseg *r, void *local, void *remote, size_t len,
 		sci_pio_read(local, remote, len, link->map);
 	else
 		sci_remote_write(remote, local, len, link);
-	/* done means arrived, also where faults hold it back */
+	/* A DMA transfer that has ended has arrived: drop packets that faults hold back. */
 	sci_fault_forget(remote, len);
 	dev_store_barrier(&r->dev->base, r);
 	return sci_link_errors(link) == errors ? 0 : -EIO;
@@ -118,7 +118,10 @@ static int by_hand(struct sci_lseg *s, struct sci_rseg *r,
 	return ret;
 }
 
-/* The adapter knows nothing of injected faults, nor of another's segments. */
+/*
+ * Return whether the adapter can do the transfer: it knows neither injected faults nor
+ * segments of other adapters.
+ */
 static bool adapter_can(const struct sci_lseg *s, const struct sci_rseg *r)
 {
 	return r->adapter->caps & SCI_CAP_DMA && r->adapter->dma_max &&

@@ -10,8 +10,8 @@
 
 #include "libsci/base/barrier.h"
 
-#define RECORDS		8		/* read at a time */
-#define BARRIER_SPINS	1000		/* some ten round trips */
+#define RECORDS		8		/* events read at a time */
+#define BARRIER_SPINS	1000		/* about ten round trips */
 
 static void dev_rseg_notify(struct sci_rseg *r, enum sci_event_type type, int status)
 {
@@ -23,7 +23,7 @@ static void dev_rseg_notify(struct sci_rseg *r, enum sci_event_type type, int st
 	r->event(r->owner, &ev);
 }
 
-/* The link of a node to itself is not one. */
+/* A node reaches its own segments without the link: ignore its changes there. */
 void dev_rseg_link_event(struct sci_rseg *r, bool down)
 {
 	if (!r->over && r->node != r->adapter->node)
@@ -31,7 +31,10 @@ void dev_rseg_link_event(struct sci_rseg *r, bool down)
 			r, down ? SCI_EVENT_NOT_OPERATIONAL : SCI_EVENT_OPERATIONAL, 0);
 }
 
-/* @why: -ENOTCONN: its owner wants it so; else it died, or its node did. */
+/*
+ * The connection is lost. @why -ENOTCONN: the owner ended it; else the owner or its node
+ * died.
+ */
 static void dev_rseg_lost(struct sci_rseg *r, int why)
 {
 	if (r->over)
@@ -42,7 +45,7 @@ static void dev_rseg_lost(struct sci_rseg *r, int why)
 			-ENOTCONN);
 }
 
-/* Records were dropped: what is left to know is how things stand. */
+/* The kernel dropped records: ask for the present state instead. */
 static void look_again(struct sci_rseg *r)
 {
 	struct sci_ioc_remote_info arg = { .size = sizeof(arg) };
@@ -68,7 +71,7 @@ static void take_record(struct sci_rseg *r, const struct sci_ev_record *rec)
 	case SCI_EV_OVERFLOW:
 		look_again(r);
 		break;
-	default:		/* of a later kernel */
+	default:		/* an event of a later kernel */
 		break;
 	}
 }
@@ -104,7 +107,7 @@ static int dev_rseg_call_exporter(struct sci_rseg *r, const struct sci_rseg_para
 		return ret;
 	r->size = info.out_length;
 	r->readonly = !(info.out_access & 2);
-	/* come and gone: it is as if it had never been */
+	/* connected and lost already: as if the segment had never been there */
 	return info.out_state == SCI_REMOTE_CONNECTED ? 0 : -ENOENT;
 }
 
@@ -191,7 +194,7 @@ int dev_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 
 /* ---- the rest of what goes to other nodes ---- */
 
-/* Another node's memory is nobody's but that node's. */
+/* Private memory of other nodes cannot be read. */
 int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 {
 	(void)r;
@@ -202,8 +205,8 @@ int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 }
 
 /*
- * Asks the adapter itself.  False: it takes longer, or may have been taken out;
- * the kernel waits without using the CPU, and knows when an adapter is dead.
+ * Ask the adapter for a barrier. False: it takes longer, or the adapter may be gone.
+ * Then the kernel waits, which uses no CPU and knows when an adapter is dead.
  */
 static bool barrier_by_hand(const struct dev_adapter *a)
 {
@@ -213,7 +216,7 @@ static bool barrier_by_hand(const struct dev_adapter *a)
 	unsigned int i;
 
 	ticket = le32toh(sci_load_acquire(&page->barrier));
-	/* what is read of one that has been */
+	/* all ones are read from an adapter that was taken out */
 	if (!ticket || ticket == UINT32_MAX)
 		return false;
 	for (i = 0; i < BARRIER_SPINS; i++) {

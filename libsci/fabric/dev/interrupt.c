@@ -22,7 +22,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define QUEUE_MAX	64u		/* messages; the kernel has the others */
+#define QUEUE_MAX	64u		/* messages queued here; more stay in the kernel */
 
 struct message {
 	struct list link;
@@ -39,7 +39,7 @@ struct sci_lintr {
 	sci_event_fn event;
 	void *owner;
 	bool cancelled;
-	/* data with an event function; under the lock */
+	/* data interrupts with an event function; under the lock */
 	struct list queue;
 	unsigned int queued;
 };
@@ -64,7 +64,7 @@ static void dev_intr_notify(struct sci_lintr *i)
 	i->event(i->owner, &ev);
 }
 
-/* Nothing more will come, and poll says so for ever. */
+/* Whether no more triggers will come; poll() then reports it for ever. */
 static bool over(int err)
 {
 	return err != EAGAIN && err != EINTR && err != EMSGSIZE;
@@ -81,19 +81,19 @@ static void dev_intr_plain_input(void *obj)
 		sci_unwatch(&i->dev->svc, i->fd);
 }
 
-/* NULL: there is none, errno says why. */
+/* Read a message. NULL: there is none, and errno says why. */
 static struct message *dev_intr_read_message(int fd)
 {
 	struct message *m;
 	int len = 0;
 	ssize_t n;
 
-	/* the length first, so as not to hold room for the longest */
+	/* ask for the length first, so as not to allocate room for the longest message */
 	if (ioctl(fd, FIONREAD, &len) || len < 0)
 		return NULL;
 	m = malloc(sizeof(*m) + (size_t)len);
 	if (!m) {
-		errno = EAGAIN;	/* it stays where it is */
+		errno = EAGAIN;	/* the message stays in the kernel */
 		return NULL;
 	}
 	n = read(fd, m->data, (size_t)len);
@@ -206,7 +206,7 @@ void dev_lintr_destroy(struct sci_lintr *i)
 
 /* ---- waiting ---- */
 
-/* 1: taken, 0: nothing there; or -errno */
+/* Take a trigger. Return: 1 if one was taken, 0 if there is none, or -errno. */
 static int take(struct sci_lintr *i, void *data, size_t *len)
 {
 	bool with_data = i->flags & SCI_INTR_DATA;
@@ -227,14 +227,14 @@ static int take(struct sci_lintr *i, void *data, size_t *len)
 		return -errno;
 	if (ioctl(i->fd, FIONREAD, &need))
 		return -errno;
-	/* another thread's by now: what there is now fits */
+	/* another thread took that message: the next one fits */
 	if ((size_t)need <= *len)
 		return 0;
 	*len = (size_t)need;
 	return -EMSGSIZE;
 }
 
-/* The same from the queue, for an owner with an event function. */
+/* Take a trigger from the queue, for an owner with an event function. */
 static int take_queued(struct sci_lintr *i, void *data, size_t *len)
 {
 	struct message *m = container_of(i->queue.next, struct message, link);
@@ -281,7 +281,10 @@ int dev_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 		pthread_mutex_unlock(&i->dev->svc.lock);
 		return ret;
 	}
-	/* most of the time it is there, or nobody wants to wait */
+	/*
+	 * Try before poll(): most of the time a trigger is there, or the caller does not
+	 * wait.
+	 */
 	while (!(ret = take(i, data, len))) {
 		ms = dev_intr_left_ms(deadline);
 		if (!ms)

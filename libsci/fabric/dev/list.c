@@ -23,7 +23,7 @@ static const char *sysfs(void)
 	return s && *s ? s : SYSFS;
 }
 
-/* First line of a file below sysfs(), without its end; "" if there is none. */
+/* Read the first line of a file below sysfs(), without its newline; "" if there is none. */
 static int read_text(const char *where, const char *name, char *text, int room)
 {
 	char path[PATH_MAX];
@@ -87,7 +87,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Entries of a folder that are @prefix and a number, ascending. */
+/* List the entries of a folder whose names are @prefix and a number, ascending. */
 static int list_numbers(const char *path, const char *prefix,
 			struct numbers *list)
 {
@@ -123,7 +123,7 @@ static int list_numbers(const char *path, const char *prefix,
 
 struct place {
 	unsigned int node;
-	char name[16];			/* sciN; "": on another machine */
+	char name[16];			/* sciN, or "" for a node of another machine */
 };
 
 struct places {
@@ -156,7 +156,7 @@ static int list_places(struct places *places)
 
 		snprintf(p->name, sizeof(p->name), "sci%u", list.n[i]);
 		if (dev_sysfs_number(p->name, "node_id", 0, &node))
-			continue;	/* it has just gone */
+			continue;	/* it has disappeared meanwhile */
 		p->node = (unsigned int)node;
 		places->count++;
 	}
@@ -183,7 +183,7 @@ static int add_place(struct places *places, unsigned int node)
 	return 0;
 }
 
-/* Other machines' nodes, which have no adapter here. */
+/* Add the nodes of other machines, which have no adapter here. */
 static int add_peers(struct places *places, const char *name)
 {
 	char path[PATH_MAX], where[64], state[16];
@@ -220,8 +220,8 @@ static int add_all_peers(struct places *places)
 }
 
 /*
- * Two adapters with the same number belong to two fabrics, but to one node.
- * Processes of other machines are not known here.
+ * Describe the node of a place. Two adapters with one number belong to two fabrics, but
+ * count as one node. Processes of other machines are not known here.
  */
 static int node_at(struct dev *dev, const struct places *places, size_t *i,
 		   struct sci_node_info *info)
@@ -264,7 +264,7 @@ int dev_node_list(struct sci_fabric *f,
 
 /* ---- segments ---- */
 
-/* False: it went, or we may not see it. */
+/* Read a segment. False: it has disappeared, or the caller may not see it. */
 static bool read_segment(const struct place *p, uint32_t id,
 			 struct sci_segment_info *info)
 {

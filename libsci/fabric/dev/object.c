@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Objects of the kernel's: descriptors, events, maps. */
+/* Code that all objects of the kernel's share: descriptors, events, maps. */
 
 #include "libsci/fabric/dev/dev.h"
 
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* For those that do not wait for long: a signal begins them again. */
+/* ioctl() for calls that do not wait long: repeat them after a signal. */
 int dev_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	int ret;

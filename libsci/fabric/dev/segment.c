@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORDS		16		/* read at a time */
+#define RECORDS		16		/* events read at a time */
 
 static void dev_lseg_notify(struct sci_lseg *s, enum sci_event_type type,
 			    const struct sci_ev_record *rec)
@@ -37,7 +37,8 @@ static void lseg_input(void *obj)
 		case SCI_EV_LOST:
 			dev_lseg_notify(s, SCI_EVENT_LOST, &rec[i]);
 			break;
-		default:	/* of a later kernel, or too many to say */
+		/* an event of a later kernel, or a note that events were dropped */
+		default:
 			break;
 		}
 	}
@@ -77,8 +78,8 @@ static unsigned int dev_lseg_kernel_flags(unsigned int flags)
 }
 
 /*
- * SCI_NUMA: a node's number, or where we run; the kernel has no pages that
- * come from several, so what else there is is left to it.
+ * Return the NUMA node of SCI_NUMA: a number, or the node of the calling thread. The
+ * kernel takes pages from one node; other values leave the choice to it.
  */
 static int numa_node(void)
 {
@@ -113,7 +114,7 @@ static int make_segment(struct sci_lseg *s)
 	ret = dev_make(s->dev, a->fd, SCI_IOC_SEGMENT_CREATE, &arg,
 		       &arg.out_fd, &s->fd);
 	if (ret == -EINVAL && arg.numa_node >= 0) {
-		/* SCI_NUMA is a wish */
+		/* SCI_NUMA is a wish: try again without it */
 		arg.numa_node = -1;
 		ret = dev_make(s->dev, a->fd, SCI_IOC_SEGMENT_CREATE, &arg,
 			       &arg.out_fd, &s->fd);
@@ -160,7 +161,7 @@ int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 	return dev_lseg_begin(s, ret, out);
 }
 
-/* Importers are told an end in good order, and copies in a child end, too. */
+/* Importers hear of an end in good order. Copies of the descriptor in a child end, too. */
 void dev_lseg_destroy(struct sci_lseg *s)
 {
 	struct sci_ioc_segment_remove arg = { .size = sizeof(arg) };
@@ -183,7 +184,7 @@ int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 
 	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
 		return -EINVAL;
-	/* the kernel can pin more, but other fabrics can't */
+	/* The kernel could pin other memory, but other fabrics could not. */
 	ret = sci_check_anonymous((uintptr_t)addr, len);
 	ret = ret ? ret : dev_ioctl(s->fd, SCI_IOC_SEGMENT_REGISTER, &arg);
 	if (!ret)
@@ -206,7 +207,7 @@ int dev_lseg_export(struct sci_lseg *s, unsigned int adapter)
 
 	if (s->empty)
 		return -EINVAL;
-	/* its memory is known to the adapter that made it, and to no other */
+	/* only the adapter that allocated the memory can export it */
 	if (adapter)
 		return -EOPNOTSUPP;
 	return dev_ioctl(s->fd, SCI_IOC_SEGMENT_EXPORT, &arg);
@@ -226,7 +227,10 @@ int dev_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	return dev_ioctl(s->fd, SCI_IOC_SEGMENT_UNEXPORT, &arg);
 }
 
-/* A child counts until it has closed what an importer here has closed. */
+/*
+ * Return the number of importers. A child that was forked counts until it has closed the
+ * descriptor of an importer here.
+ */
 unsigned int dev_lseg_importers(struct sci_lseg *s)
 {
 	struct sci_ioc_segment_info arg = { .size = sizeof(arg) };

@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <sys/uio.h>
 
-#define READ_MAX	((size_t)1 << 30)	/* the kernel takes 2 GiB */
+/* bytes of one read: the kernel takes at most 2 GiB */
+#define READ_MAX	((size_t)1 << 30)
 
 static int read_error(int err)
 {
@@ -45,7 +46,7 @@ int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 {
 	int ret;
 
-	/* 0 is also what a process of a foreign pid namespace has */
+	/* a process in another pid namespace also has pid 0 here */
 	if (r->pid <= 0)
 		return -EOPNOTSUPP;
 	if (atomic_load(&r->status.gone))
@@ -53,6 +54,6 @@ int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 	if (src > UINTPTR_MAX - len)
 		return -EFAULT;
 	ret = read_memory(r->pid, dst, (uintptr_t)src, len);
-	/* then it is not known whose memory this was */
+	/* after an end the pid may be another process's: the bytes do not count */
 	return atomic_load(&r->status.gone) ? -ENOTCONN : ret;
 }

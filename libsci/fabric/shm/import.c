@@ -47,9 +47,8 @@ static void import_name(struct sci_rseg *r, char *name)
 }
 
 /*
- * The member of the group that we are connected to has gone: ask another.
- * Runs on the service thread, so it must not wait: the answer comes to
- * shm_rseg_input().
+ * The member of the group that the import is connected to has gone: ask another. This
+ * runs on the service thread and must not wait; the answer comes to shm_rseg_input().
  */
 static bool shm_rseg_rejoin(struct sci_rseg *r)
 {
@@ -84,7 +83,7 @@ static void shm_rseg_lost(struct sci_rseg *r, enum sci_event_type type)
 	shm_rseg_notify(r, type, -ENOTCONN);
 }
 
-/* An answer to shm_rseg_rejoin(): the memory is the one we have, or the group is new. */
+/* An answer to shm_rseg_rejoin(): the group's memory is the same, or the group is new. */
 static void rejoined(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
@@ -253,7 +252,10 @@ int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 
 	if (r->readonly && !(flags & SCI_MAP_READONLY))
 		return -EACCES;
-	/* the owner may cut us off now, and the map must not escape that */
+	/*
+	 * The owner may cut the import off at any time: enter the map under the lock, so
+	 * that the cut finds it.
+	 */
 	pthread_mutex_lock(&r->shm->svc.lock);
 	if (!atomic_load(&r->status.gone))
 		ret = r->memfd < 0 ?
@@ -301,7 +303,7 @@ int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		sci_pio_read(local, remote, piece->len, link->map);
 	else
 		sci_remote_write(remote, local, piece->len, link);
-	/* done means arrived, also where faults hold it back */
+	/* A transfer that has ended has arrived: drop packets that faults hold back. */
 	sci_fault_forget(remote, piece->len);
 	return sci_link_errors(link) == errors ? 0 : -EIO;
 }

@@ -53,9 +53,9 @@ struct sci_lintr {
 	void *owner;
 	_Atomic bool cancelled;
 	int eventfd;			/* plain */
-	int epfd;			/* shared: our ear on the eventfd; */
-					/* rings: on the importers, too */
-	/* data; under the lock */
+	int epfd;			/* shared: edge-triggered, on the eventfd; */
+					/* messages: on the importers, too */
+	/* data interrupts; under the lock */
 	struct list queue;
 	size_t queued_bytes;
 	unsigned int queued;
@@ -68,7 +68,7 @@ struct sci_rintr {
 	uint32_t number;
 	bool data;
 	bool shared;
-	unsigned int rejoining;		/* attempts to find another owner */
+	unsigned int rejoining;		/* attempts made to find another owner */
 	int conn;
 	int eventfd;
 	_Atomic bool gone;
@@ -87,8 +87,9 @@ static void shm_intr_notify(struct sci_lintr *i)
 
 /* ---- the owner of a plain interrupt, by messages ---- */
 
-#define RING_BATCH	16		/* triggers in one system call */
-#define RING_MAX	64u		/* of one importer, then the next one */
+#define RING_BATCH	16		/* triggers taken in one system call */
+/* triggers taken from one importer before the next one has its turn */
+#define RING_MAX	64u
 #define RING_EVENTS	16
 #define RING_ROUNDS	64u
 
@@ -104,7 +105,7 @@ static bool is_trigger(const struct shm_msg *msg, size_t len)
 	       msg->type == SHM_TRIGGER;
 }
 
-/* Take triggers of one importer; false: it said goodbye, or nonsense. */
+/* Take triggers of one importer. False: it said goodbye, or something invalid. */
 static bool ring_read(struct shm_conn *conn, bool *rung)
 {
 	struct mmsghdr mm[RING_BATCH];
@@ -141,7 +142,7 @@ static void ring_close(struct sci_lintr *i, struct shm_conn *conn)
 	shm_conn_close(conn);
 }
 
-/* An importer has gone: what it triggered before stays. */
+/* An importer has gone. Its earlier triggers stay. */
 static void ring_hung_up(void *obj)
 {
 	struct shm_conn *conn = obj;
@@ -156,14 +157,14 @@ static void ring_hung_up(void *obj)
 		rung |= more;
 	} while (open && more);
 	if (rung) {
-		/* a write that fails finds it full, hence readable */
+		/* a failed write finds the eventfd full, hence readable */
 		n = write(i->eventfd, &one, sizeof(one));
 		(void)n;
 	}
 	ring_close(i, conn);
 }
 
-/* From its connect on, the waiters hear the importer. */
+/* Add an importer to the epoll of the waiters when it connects. */
 static int ring_listen(struct sci_lintr *i, struct shm_conn *conn)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = conn->fd };
@@ -176,8 +177,8 @@ static int ring_listen(struct sci_lintr *i, struct shm_conn *conn)
 }
 
 /*
- * The importer of a descriptor that was readable a moment ago, before the lock:
- * NULL where it has gone meanwhile.
+ * Return the importer of a descriptor that was readable before the lock was taken; NULL
+ * if it has gone meanwhile.
  */
 static struct shm_conn *ring_conn(struct sci_lintr *i, int fd)
 {
@@ -207,7 +208,7 @@ static bool ring_take(struct sci_lintr *i, const struct epoll_event *ev, int n)
 	return rung;
 }
 
-/* Take all triggers, of which the first are @ev; locked. */
+/* Take all triggers, beginning with the events in @ev; locked. */
 static bool ring_take_all(struct sci_lintr *i, struct epoll_event *ev, int n)
 {
 	unsigned int rounds = RING_ROUNDS;
@@ -257,13 +258,13 @@ static int new_epoll(struct sci_lintr *i, uint32_t events)
 	return epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->eventfd, &ev) ? -errno : 0;
 }
 
-/* Hear every write to an eventfd from now on, and take none away. */
+/* Listen to all writes to an eventfd from now on, and take none away. */
 static int share_eventfd(struct sci_lintr *i)
 {
 	struct epoll_event ev;
 	int ret = new_epoll(i, EPOLLIN | EPOLLET);
 
-	/* triggers from before we shared the number are not ours */
+	/* triggers from before the number was shared do not count */
 	if (!ret)
 		epoll_wait(i->epfd, &ev, 1, 0);
 	return ret;
@@ -328,7 +329,7 @@ static struct message *shm_intr_read_message(int sock, int *err)
 	struct message *m;
 	ssize_t n;
 
-	/* the length first, so as not to hold room for the longest */
+	/* ask for the length first, so as not to allocate room for the longest message */
 	n = recv(sock, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 	*err = n < 0 ? -errno : -EPIPE;
 	if (n < (ssize_t)sizeof(head) ||
@@ -362,7 +363,7 @@ static void shm_intr_data_input(struct shm_port *port, struct shm_conn *conn)
 	m = shm_intr_read_message(conn->fd, &err);
 	if (!m) {
 		if (err != -EAGAIN && err != -EINTR && err != -ENOMEM)
-			shm_conn_close(conn);	/* BYE, or dead */
+			shm_conn_close(conn);	/* the importer said SHM_BYE, or it died */
 		return;
 	}
 	list_add_tail(&m->link, &i->queue);
@@ -414,7 +415,7 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	}
 	if (msg->type != SHM_CONNECT)
 		return shm_intr_refuse(conn, -EPROTO);
-	/* a trigger is a write */
+	/* a trigger needs the right to write */
 	if (!(shm_access(i->shm, conn->fd) & 2))
 		return shm_intr_refuse(conn, -EACCES);
 	ret = data || has_rings(i) ? shm_send(conn->fd, &re, NULL, 0) :
@@ -459,7 +460,7 @@ static int own_number(struct sci_lintr *i)
 	return shm_port_open(&i->port, name);
 }
 
-/* A number that others own as well, and their eventfd. */
+/* Take a number that other processes own as well, and their eventfd. */
 static int share_number(struct sci_lintr *i)
 {
 	const struct shm_msg mine = { .flags = 0 };
@@ -573,7 +574,7 @@ static int shm_intr_left_ms(uint64_t deadline)
 	return deadline - now > 60000 ? 60000 : (int)(deadline - now);
 }
 
-/* 1: triggered, 0: not yet; or -errno */
+/* Wait for a trigger. Return: 1 if there was one, 0 if not yet, or -errno. */
 static int wait_rings(struct sci_lintr *i, int ms)
 {
 	struct epoll_event ev[RING_EVENTS];
@@ -595,7 +596,7 @@ static int wait_plain(struct sci_lintr *i, int ms)
 
 	if (sci_poll_cancelable(&pfd, 1, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* a cancel leaves the count alone, for the other waiters */
+	/* A cancel leaves the count alone: other waiters need it. */
 	if (atomic_load(&i->cancelled))
 		return -ECANCELED;
 	return read(i->eventfd, &count, sizeof(count)) == sizeof(count);
@@ -606,7 +607,7 @@ static int wait_shared(struct sci_lintr *i, int ms)
 	struct pollfd pfd = { .fd = i->epfd, .events = POLLIN };
 	struct epoll_event ev;
 
-	/* takes no trigger that a cancelled thread would lose */
+	/* poll() first: it takes no trigger that a cancelled thread would lose */
 	if (sci_poll_cancelable(&pfd, 1, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (atomic_load(&i->cancelled))
@@ -692,13 +693,13 @@ void shm_lintr_cancel(struct sci_lintr *i)
 	atomic_store(&i->cancelled, true);
 	pthread_cond_broadcast(&i->arrived);
 	if (i->event && i->eventfd >= 0) {
-		/* nobody waits, and a write would be a trigger */
+		/* No thread waits any more, and a write would count as a trigger. */
 		sci_unwatch(&i->shm->svc, i->epfd >= 0 ? i->epfd : i->eventfd);
 	} else if (i->epfd >= 0) {
-		/* the others who share the eventfd must not notice */
+		/* Other owners share the eventfd and must not see a write: use readyfd. */
 		epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->shm->readyfd, &ev);
 	} else if (i->eventfd >= 0) {
-		/* a write that fails finds it full, hence readable */
+		/* a failed write finds the eventfd full, hence readable */
 		n = write(i->eventfd, &one, sizeof(one));
 		(void)n;
 	}
@@ -729,8 +730,8 @@ static void rintr_name(struct sci_rintr *i, char *name)
 }
 
 /*
- * The owner that took our call has gone; others may share the number.  On the
- * service thread: the answer comes to rintr_input().
+ * The owner that answered the connect has gone; others may share the number. This runs
+ * on the service thread; the answer comes to rintr_input().
  */
 static bool shm_intr_rejoin(struct sci_rintr *i)
 {
@@ -767,7 +768,10 @@ static void rintr_input(void *obj)
 		return;
 	if (!ret && i->rejoining && msg.type == SHM_REPLY && !msg.status &&
 	    n_fds == 1 && !check_eventfd(fd)) {
-		/* the same one, unless all owners are new; in one step */
+		/*
+		 * Replace the eventfd in one step; it is the same one unless all owners
+		 * are new.
+		 */
 		dup3(fd, i->eventfd, O_CLOEXEC);
 		sci_fd_close(&shm->svc, fd);
 		i->rejoining = 0;
@@ -775,7 +779,7 @@ static void rintr_input(void *obj)
 	}
 	if (n_fds == 1)
 		sci_fd_close(&shm->svc, fd);
-	/* whatever it says: owners only ever say goodbye */
+	/* Any message means the end: owners send nothing but goodbyes. */
 	sci_unwatch(&shm->svc, i->conn);
 	if (i->shared) {
 		sci_fd_close(&shm->svc, i->conn);

@@ -12,7 +12,10 @@
 
 #define QUERY_TIMEOUT_MS	1000
 
-/* "sci.CLUSTER.KIND.NODE.ID", of which the first three are as asked for */
+/*
+ * Parse "sci.CLUSTER.KIND.NODE.ID". False: the first three parts are not the ones asked
+ * for.
+ */
 static bool parse_name(struct shm *shm, const char *name, unsigned int *node,
 		       uint32_t *id)
 {
@@ -102,7 +105,7 @@ int shm_node_list(struct sci_fabric *f,
 	return ret;
 }
 
-/* Ask the owner; false: it went, or does not answer. */
+/* Ask the owner about a segment. False: it has gone, or does not answer. */
 static bool query_segment(struct shm *shm, const struct name *n,
 			  struct sci_segment_info *info)
 {
@@ -117,7 +120,7 @@ static bool query_segment(struct shm *shm, const struct name *n,
 	if (shm_call(shm, name, &msg, NULL, NULL,
 		     sci_now_ms() + QUERY_TIMEOUT_MS, NULL, &sock))
 		return false;
-	/* who it is, the kernel knows better than the owner says */
+	/* Take the owner's identity from the kernel, not from its message. */
 	ok = !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len);
 	pthread_mutex_lock(&shm->svc.lock);
 	sci_fd_close(&shm->svc, sock);

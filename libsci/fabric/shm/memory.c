@@ -33,9 +33,9 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* A signal undoes a whole fallocate(): not too much at a time. */
+/* A signal undoes a whole fallocate(): reserve in steps. */
 #define RESERVE_STEP	(16u << 20)
-/* Below this a look at what is free costs more than it tells. */
+/* Below this size a look at the free memory costs more than it tells. */
 #define LOOK_FROM	(16u << 20)
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -52,7 +52,7 @@ static uint64_t read_number(const char *path)
 	return v;
 }
 
-/* Room left in our control group and those above it. */
+/* Return the room left in this process's control group and those above it. */
 static uint64_t cgroup_room(void)
 {
 	char group[PATH_MAX] = "", path[PATH_MAX + 64], line[PATH_MAX];
@@ -89,7 +89,7 @@ static uint64_t machine_room(void)
 	FILE *f = sci_open_kernel_file("/proc/meminfo");
 	char line[128];
 
-	/* out of descriptors: this is no time to take memory on trust */
+	/* no descriptors are left: assume no memory either */
 	if (!f)
 		return errno == EMFILE || errno == ENFILE ? 0 : UINT64_MAX;
 	while (fgets(line, sizeof(line), f)) {

@@ -40,7 +40,7 @@ static socklen_t address(struct shm *shm, const char *name,
 	memset(sa, 0, sizeof(*sa));
 	sa->sun_family = AF_UNIX;
 	if (shm->rundir >= 0) {
-		/* a path of its own could be too long for sun_path */
+		/* a path inside the directory could be too long for sun_path */
 		snprintf(sa->sun_path, sizeof(sa->sun_path),
 			 "/proc/self/fd/%d/%s", shm->rundir, name);
 		return sizeof(*sa);
@@ -50,7 +50,7 @@ static socklen_t address(struct shm *shm, const char *name,
 			   strlen(name));
 }
 
-/* A socket in our table; locked. */
+/* Make a socket and enter it in the table; locked. */
 static int new_socket(struct shm *shm, int type, int *fd)
 {
 	do {
@@ -61,7 +61,7 @@ static int new_socket(struct shm *shm, int type, int *fd)
 	return sci_fd_track(&shm->svc, *fd);
 }
 
-/* Does anybody live at a name?  Only files outlive their owner. */
+/* Return whether no process listens at a name. Only files outlive their owner. */
 static bool file_is_stale(struct shm *shm, const char *name)
 {
 	static const int types[] = { SOCK_SEQPACKET, SOCK_DGRAM };
@@ -84,8 +84,8 @@ static bool file_is_stale(struct shm *shm, const char *name)
 }
 
 /*
- * The lock keeps two from finding a file stale when the first has put its own
- * there already.  Somebody may sit on it, though: then the file stays.
+ * The lock keeps two processes from finding a file stale when the first has already put
+ * its own there. If another user holds the lock for long, the file stays.
  */
 static void unlink_if_stale(struct shm *shm, const char *name)
 {
@@ -127,7 +127,10 @@ static int publish(struct shm *shm, const char *temp, const char *name)
 {
 	if (!renameat2(shm->rundir, temp, shm->rundir, name, RENAME_NOREPLACE))
 		return 0;
-	/* not every file system can: then a link, which also never replaces */
+	/*
+	 * Where the file system cannot rename without replacing, a link never replaces
+	 * either.
+	 */
 	if ((errno == EINVAL || errno == ENOSYS) &&
 	    !linkat(shm->rundir, temp, shm->rundir, name, 0)) {
 		unlinkat(shm->rundir, temp, 0);
@@ -137,8 +140,8 @@ static int publish(struct shm *shm, const char *temp, const char *name)
 }
 
 /*
- * A socket file that does not listen yet looks as if its owner were dead, so
- * it gets its name when it does.
+ * A socket file that does not listen yet looks as if its owner were dead: give it its
+ * name after listen().
  */
 static int bind_file(struct shm *shm, const char *name, int fd, int type)
 {
@@ -186,7 +189,7 @@ int shm_bind(struct shm *shm, const char *name, int type, int *fd)
 	return 0;
 }
 
-/* A connection to whoever has an abstract name, without waiting; -1: none. */
+/* Connect to the owner of an abstract name without waiting; -1 if there is none. */
 static int call_owner(struct shm *shm, const char *name)
 {
 	struct sockaddr_un sa;
@@ -238,7 +241,7 @@ void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
 {
 	if (*fd < 0)
 		return;
-	/* while we listen nobody else touches the file */
+	/* while this process listens no other process touches the file */
 	if (shm->rundir >= 0 && !shared)
 		unlinkat(shm->rundir, name, 0);
 	sci_fd_close(&shm->svc, *fd);
@@ -247,7 +250,7 @@ void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
 		unlink_if_stale(shm, name);
 }
 
-/* How long connect() blocks before it looks whether it should. */
+/* Limit how long connect() blocks before it looks whether it was cancelled. */
 static int set_send_timeout(int sock, uint64_t deadline)
 {
 	uint64_t now = sci_now_ms();
@@ -260,7 +263,7 @@ static int set_send_timeout(int sock, uint64_t deadline)
 	       -errno : 0;
 }
 
-/* Blocks while the owner's backlog is full. */
+/* Connect; blocks while the owner's backlog is full. */
 static int connect_until(const struct sockaddr_un *sa, socklen_t len,
 			 struct shm_pending *call)
 {
@@ -313,7 +316,7 @@ int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 	return ret;
 }
 
-/* As shm_dial(), without waiting and with the lock held: for the service. */
+/* shm_dial() without waiting and with the lock held, for the service thread. */
 int shm_dial_locked(struct shm *shm, const char *name, int *fd)
 {
 	struct sockaddr_un sa;
@@ -353,7 +356,7 @@ static int list_abstract(const char *prefix,
 			continue;
 		if (sscanf(line, "%*x: %*x %*x %x %x", &flags, &type) != 2)
 			continue;
-		/* accepted connections carry the name, too */
+		/* accepted connections have the same name as the listening socket */
 		if (type != SOCK_DGRAM && !(flags & LISTENING))
 			continue;
 		line[n - 1] = '\0';

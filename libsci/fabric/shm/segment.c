@@ -39,7 +39,10 @@ static unsigned int msg_flags(const struct sci_lseg *s)
 	return flags;
 }
 
-/* A descriptor that cannot be used for writing, for importers who must not. */
+/*
+ * Return a descriptor of the memory that cannot be opened for writing, for importers
+ * that may only read.
+ */
 static int readonly_fd(int memfd)
 {
 	char path[32];
@@ -50,7 +53,7 @@ static int readonly_fd(int memfd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Answer with the memory, as far as the segment's mode lets the peer. */
+/* Answer an importer with the memory, as the segment's mode allows. */
 static int grant(struct sci_lseg *s, struct shm_conn *conn)
 {
 	unsigned int access = shm_access(s->shm, conn->fd);
@@ -83,7 +86,7 @@ static int importer_hello(struct sci_lseg *s, struct shm_conn *conn,
 		return -ENOENT;
 	if (!shm_is_node(msg->node))
 		return -EPROTO;
-	/* what it disconnected before this is older news */
+	/* The peer may have disconnected earlier imports: read those messages first. */
 	conn->pid = shm_peer(conn->fd);
 	shm_port_drain(conn->port, conn->pid);
 	ret = grant(s, conn);
@@ -129,7 +132,7 @@ static bool shm_lseg_refuse(struct shm_conn *conn, int status)
 	return false;
 }
 
-/* The segment's own name. */
+/* Answer a first message on the segment's own name. */
 static bool lseg_hello(struct shm_port *port, struct shm_conn *conn,
 		       const struct shm_msg *msg)
 {
@@ -241,7 +244,7 @@ static int share_name(struct sci_lseg *s, struct shm_port *port,
 	return shm_memory_check(*memfd, &theirs, &s->length, &s->page);
 }
 
-/* Join the group, or found it with the memory allocated for us. */
+/* Join the group, or found it with this segment's memory. */
 static int group_join(struct sci_lseg *s)
 {
 	struct shm *shm = s->shm;
@@ -391,7 +394,10 @@ void shm_lseg_destroy(struct sci_lseg *s)
 		munmap(s->base, s->length);
 	if (s->registered)
 		shm_memory_return(s->registered, s->length);
-	/* only now: a child takes its own copy of what is in the list */
+	/*
+	 * Enter it in the list only now: a child copies the registered pages of segments
+	 * in the list.
+	 */
 	pthread_mutex_lock(&shm->svc.lock);
 	list_del(&s->link);
 	pthread_mutex_unlock(&shm->svc.lock);
@@ -406,7 +412,7 @@ int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 
 	if (!s)
 		return -ENOMEM;
-	/* the name first: it costs nothing to find out that it is taken */
+	/* Open the name first: if it is taken, nothing was allocated yet. */
 	if (!(s->flags & SCI_LSEG_PRIVATE))
 		ret = open_name(s);
 	if (!ret && !(s->flags & SCI_LSEG_EMPTY))
@@ -478,11 +484,11 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 
 	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
 		return -EINVAL;
-	/* the caller's pages are of the ordinary size */
+	/* registered pages have the ordinary size */
 	ret = alloc_memory(s, 0);
 	if (ret)
 		return ret;
-	/* before it is true: a child may be forked in the middle of it */
+	/* Set the state before the pages change: a child may be forked in between. */
 	pthread_mutex_lock(&shm->svc.lock);
 	s->registered = addr;
 	pthread_mutex_unlock(&shm->svc.lock);
@@ -497,7 +503,7 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	return ret;
 }
 
-/* In a child: pages the parent registered become its own again. */
+/* For the child of a fork: make pages that the parent registered private again. */
 void shm_lseg_fork(struct sci_lseg *s)
 {
 	if (s->registered)
@@ -560,7 +566,7 @@ int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 		tell_importers(&s->port, how);
 		tell_importers(&s->group_open, how);
 	}
-	/* the group's name is left to the members that stay */
+	/* the group's name is left to the members that stay exported */
 	if (s->group_open.fd >= 0) {
 		sci_unwatch(&s->shm->svc, s->group_open.fd);
 		shm_unbind(s->shm, s->group_open.name, true,
@@ -570,7 +576,7 @@ int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	return 0;
 }
 
-/* The group's importers are not ours alone: they do not count. */
+/* Importers of a group belong to no single member: they do not count. */
 unsigned int shm_lseg_importers(struct sci_lseg *s)
 {
 	unsigned int n;

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #define DEFAULT_NODE	4u
-#define DEFAULT_NODES	16u		/* in a virtual cluster: 4 ... 64 */
+#define DEFAULT_NODES	16u		/* nodes of a virtual cluster: 4 ... 64 */
 #define DEFAULT_MODE	0600u
-#define FIRST_INTNO	0x1000u		/* below it: left to FIXED numbers */
+#define FIRST_INTNO	0x1000u		/* numbers below are left to SCI_INTR_FIXED */
 #define PROBE_LOOKS	4
-#define STREAMS		16u		/* as the later cards: programs wait */
+#define STREAMS		16u		/* as the later cards have: programs wait */
 #define STREAM_SIZE	128u		/* for ever where there is less */
 
 static struct shm *shm_of(struct sci_service *svc)
@@ -39,7 +39,7 @@ static void shm_link_changed(struct sci_service *svc, bool down)
 				    down);
 }
 
-/* A child takes its own copy of registered pages. */
+/* In the child of a fork: copy the registered pages. */
 static void forked(struct sci_service *svc)
 {
 	struct list *pos, *n;
@@ -67,7 +67,7 @@ static int read_cluster(struct shm *shm, const struct sci_fabric_place *at,
 	size_t len = name ? strlen(name) : 0;
 	size_t i;
 
-	/* users who name no cluster do not meet in one */
+	/* processes of different users do not meet in an unnamed cluster */
 	if (!len) {
 		snprintf(shm->cluster, sizeof(shm->cluster), "default-%u",
 			 geteuid());
@@ -141,7 +141,10 @@ static int shm_read_place(struct shm *shm, const struct sci_fabric_place *at,
 	return ret;
 }
 
-/* Two that nobody reads: one always ready, one to be given up. */
+/*
+ * Open two spare descriptors: one always readable, one to give up when there are no
+ * more.
+ */
 static int spares_init(struct shm *shm)
 {
 	int ret;
@@ -166,7 +169,7 @@ static int presence_init(struct shm *shm)
 	uint32_t unique;
 	int ret;
 
-	/* a pid is not enough: containers may share a network namespace */
+	/* a pid is not unique where containers share a network namespace */
 	do {
 		unique = (uint32_t)getpid() * 2654435761u +
 			 (uint32_t)sci_now_ms() + atomic_fetch_add(&serial, 1);
@@ -174,7 +177,7 @@ static int presence_init(struct shm *shm)
 		ret = shm_bind(shm, shm->presence_name, SOCK_DGRAM,
 			       &shm->presence);
 	} while (ret == -EEXIST);
-	/* the first that is made there */
+	/* this is the first file that the process makes in the directory */
 	return ret && shm->rundir >= 0 ? rundir_bad(-ret) : ret;
 }
 
@@ -242,7 +245,7 @@ static int shm_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	memset(info, 0, sizeof(*info));
 	info->node = shm->node;
 	info->type = "shm";
-	/* the same for every process of a node, another for every node */
+	/* the same for all processes of a node */
 	info->serial = shm->node;
 	for (c = shm->cluster; *c; c++)
 		info->serial = (info->serial * 31 + (unsigned char)*c) &
@@ -258,7 +261,7 @@ static int shm_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	info->dma_mtu = 1u << 30;
 	info->dma_size_align = 1;
 	info->dma_offset_align = 1;
-	/* the worker's wake-up costs what a copy of this much does */
+	/* the wake-up of a DMA thread costs as much as the copy of this many bytes */
 	info->min_dma_size = 64u << 10;
 	info->min_block_size = 64;
 	info->mcast_groups = UINT16_MAX;
@@ -319,7 +322,7 @@ static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
 	return s.found ? 0 : -EHOSTUNREACH;
 }
 
-/* All it takes is a kernel. */
+/* shm needs nothing but the kernel: it is always there. */
 static bool shm_present(void)
 {
 	return true;
