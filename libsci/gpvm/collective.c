@@ -161,12 +161,12 @@ static int coll_begin(struct coll *c, char *group, int type, int count, int tag,
 	return 0;
 }
 
-static int coll_end(struct coll *c, const char *call, int ret)
+static int coll_end(struct coll *c, int ret)
 {
 	if (c->ctx || pvmmyctx == GROUP_CONTEXT)
 		pvmmyctx = c->ctx;
 	free(c->tids);
-	return report(call, ret < 0 ? ret : PvmOk);
+	return group_result(ret < 0 ? ret : PvmOk);
 }
 
 static int coll_send(int tid, int tag, const void *data, int count, int type)
@@ -206,7 +206,7 @@ GROUP_API int pvm_reduce(void (*func)(int *, void *, void *, int *, int *), void
 			ret = info;
 	}
 	free(other);
-	return coll_end(&c, "pvm_reduce", ret);
+	return coll_end(&c, ret);
 }
 
 GROUP_API int pvm_gather(void *result, void *data, int count, int type, int tag, char *group,
@@ -228,7 +228,7 @@ GROUP_API int pvm_gather(void *result, void *data, int count, int type, int tag,
 		else if (bytes)
 			memmove(to, data, bytes);
 	}
-	return coll_end(&c, "pvm_gather", ret);
+	return coll_end(&c, ret);
 }
 
 GROUP_API int pvm_scatter(void *result, void *data, int count, int type, int tag, char *group,
@@ -250,5 +250,5 @@ GROUP_API int pvm_scatter(void *result, void *data, int count, int type, int tag
 		else if (bytes)
 			memmove(result, from, bytes);
 	}
-	return coll_end(&c, "pvm_scatter", ret);
+	return coll_end(&c, ret);
 }

@@ -34,39 +34,39 @@ static struct fixed *fixed_find(const char *name)
 	return g;
 }
 
-static int simple(const char *call, enum group_op op, const char *name, int x)
+static int simple(enum group_op op, const char *name, int x)
 {
-	return report(call, pvmgroupop(op, name, x, NULL));
+	return group_result(pvmgroupop(op, name, x, NULL));
 }
 
 GROUP_API int pvm_joingroup(char *group)
 {
-	return simple("pvm_joingroup", GROUP_JOIN, group, 0);
+	return simple(GROUP_JOIN, group, 0);
 }
 
 GROUP_API int pvm_lvgroup(char *group)
 {
-	return simple("pvm_lvgroup", GROUP_LEAVE, group, 0);
+	return simple(GROUP_LEAVE, group, 0);
 }
 
 GROUP_API int pvm_getinst(char *group, int tid)
 {
-	return simple("pvm_getinst", GROUP_INST, group, tid);
+	return simple(GROUP_INST, group, tid);
 }
 
 GROUP_API int pvm_gettid(char *group, int instance)
 {
-	return simple("pvm_gettid", GROUP_TID, group, instance);
+	return simple(GROUP_TID, group, instance);
 }
 
 GROUP_API int pvm_gsize(char *group)
 {
-	return simple("pvm_gsize", GROUP_SIZE, group, 0);
+	return simple(GROUP_SIZE, group, 0);
 }
 
 GROUP_API int pvm_barrier(char *group, int count)
 {
-	return simple("pvm_barrier", GROUP_BARRIER, group, count);
+	return simple(GROUP_BARRIER, group, count);
 }
 
 /* There is no task that serves groups. */
@@ -111,22 +111,22 @@ GROUP_API int pvm_freezegroup(char *group, int size)
 	int ret = pvmgroupop(GROUP_FREEZE, group, size, NULL);
 
 	if (ret < 0)
-		return lpvmerr("pvm_freezegroup", ret);
+		return group_result(ret);
 	g = calloc(1, sizeof(*g));
 	if (!g || !(g->name = strdup(group))) {
 		free(g);
-		return lpvmerr("pvm_freezegroup", PvmNoMem);
+		return group_result(PvmNoMem);
 	}
 	ret = group_tids(group, &g->tids);
 	if (ret < 0) {
 		free(g->name);
 		free(g);
-		return lpvmerr("pvm_freezegroup", ret);
+		return group_result(ret);
 	}
 	g->n = ret;
 	g->next = fixed_groups;
 	fixed_groups = g;
-	return PvmOk;
+	return g->n;
 }
 
 GROUP_API int pvm_bcast(char *group, int tag)
@@ -137,8 +137,6 @@ GROUP_API int pvm_bcast(char *group, int tag)
 	ret = n < 0 ? n : tag < 0 ? PvmBadParam : 0;
 	if (!ret)
 		ret = pvm_mcast(tids, n, tag);
-	else
-		lpvmerr("pvm_bcast", ret);
 	free(tids);
-	return ret;
+	return group_result(ret);
 }

@@ -11,9 +11,12 @@
 
 #define GROUP_API	__attribute__((visibility("default")))
 
-static inline int report(const char *call, int code)
+/* Calls of groups print no errors, unlike those of libpvm3. Return: @code. */
+static inline int group_result(int code)
 {
-	return code < 0 ? lpvmerr(call, code) : code;
+	if (code < 0)
+		pvm_errno = code;
+	return code;
 }
 
 /* The members in the order of their instances: to be freed. Return: how many. */

@@ -18,9 +18,6 @@ enum group_op {
  */
 int pvmgroupop(enum group_op op, const char *group, int x, int **tids);
 
-/* Report an error as PVM does. Return: @code. */
-int lpvmerr(const char *call, int code);
-
-extern int pvmmyctx;
+extern int pvmmyctx, pvm_errno;
 
 #endif

@@ -129,14 +129,16 @@ PVM_API int pvm_delmhf(int id)
 	return lpvmerr("pvm_delmhf", PvmNotFound);
 }
 
-PVM_API void pvmdisplaymhfinfo(void);
+PVM_API void pvmdisplaymhfinfo(const char *who, const char *what, int tid);
 
-PVM_API void pvmdisplaymhfinfo(void)
+/* For people who look for a mistake: @who, task @tid, shows its handlers. */
+PVM_API void pvmdisplaymhfinfo(const char *who, const char *what, int tid)
 {
-	printf("%d message handlers\n", nhandlers);
+	printf("\n%s t%x: %s\n", who, (unsigned int)tid, what);
 	for (int i = 0; i < nhandlers; i++)
-		printf("  handler %d: src %x tag %d ctx %d\n", handlers[i].id,
-		       (unsigned int)handlers[i].src, handlers[i].tag, handlers[i].ctx);
+		printf("%s t%x: handler %d: src = t%x  tag = %d  ctx = %d\n", who,
+		       (unsigned int)tid, handlers[i].id, (unsigned int)handlers[i].src,
+		       handlers[i].tag, handlers[i].ctx);
 }
 
 /* ---- matching ---- */

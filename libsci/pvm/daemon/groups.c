@@ -97,7 +97,7 @@ static void group_free(struct group *g)
 
 static int inst_of(const struct group *g, int tid)
 {
-	for (int i = 0; i < g->room; i++)
+	for (int i = 0; tid && i < g->room; i++)
 		if (g->tids[i] == tid)
 			return i;
 	return PvmNotInGroup;

@@ -306,7 +306,11 @@ void mbox_task_ended(int tid)
 	list_for_each_safe(l, next, &entries) {
 		struct entry *e = container_of(l, struct entry, link);
 
-		if (tid_among(e->owner, tid) && !(e->flags & PvmMboxPersistent))
+		if (!tid_among(e->owner, tid))
+			continue;
+		if (e->flags & PvmMboxPersistent)
+			e->owner = 0;
+		else
 			entry_free(e);
 	}
 	list_for_each_safe(l, next, &seekers) {
