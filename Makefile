@@ -66,6 +66,8 @@ SIM_OBJ := $(call obj,sim/adapter/*.c)
 SWITCH_OBJ := $(call obj,sim/switch/*.c)
 # ... and the same model in virtual time, under the library's protocols.
 VTIME_OBJ := $(call obj,sim/vtime/*.c)
+# The protocol of a pool, which the kernel module is made of, too.
+POOL_OBJ := $(call obj,$(addprefix kmod/pool/,format.c slots.c chunks.c mail.c))
 PROFILES := $(wildcard sim/profiles/*.profile)
 SIMTEST_OBJ := $(call obj,selftests/sim/*.c)
 SIMTESTS := $(SIMTEST_OBJ:.o=)
@@ -297,6 +299,7 @@ $(B)/libsci.a: $(LIB_OBJ)
 $(B)/selftests/common.a: $(SELF_OBJ)
 $(B)/selftests/kernel/common.a: $(KSFT_OBJ)
 $(B)/sim/adapter.a: $(SIM_OBJ)
+$(B)/kmod/pool.a: $(POOL_OBJ)
 $(B)/%.a: Makefile | $(O)/.setup-build
 	$(call say,AR)
 	@mkdir -p $(@D)
@@ -306,7 +309,7 @@ $(B)/%.a: Makefile | $(O)/.setup-build
 $(B)/libsisci.a: $(B)/libsci.a
 	@ln -sf $(<F) $@
 
-$(B)/sci: $(SCI_OBJ) $(B)/libsci.a
+$(B)/sci: $(SCI_OBJ) $(B)/kmod/pool.a $(B)/libsci.a
 	$(call say,LINK)
 	$(Q)$(LINK) $^ -lpci -lnettle $(LIBS) -lm
 
@@ -316,6 +319,7 @@ $(TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS): %: %.o $(B)/selftests/common.a $(B)/li
 
 $(B)/selftests/bench/deck: $(B)/libdeck.a
 $(B)/selftests/bench/smi: $(B)/libsmi.a
+$(addprefix $(B)/selftests/unit/,pool pool_format pool_schedules): $(B)/kmod/pool.a
 
 # Programs of users: libsci/examples/FRONTEND_NAME.c, built as a user builds them.
 EXAMPLES := $(foreach f,$(FRONTENDS),$(patsubst %.c,$(B)/%,$(wildcard libsci/examples/$(f)_*.c)))
@@ -459,6 +463,6 @@ help:					## Build: this list
 .SECONDARY:
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(OFI_OBJ) $(OFI_TESTS:=.o) $(SCI_OBJ) $(SELF_OBJ) $(TEST_OBJ) \
-	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(VTIME_OBJ) \
+	$(BENCH_OBJ) $(CLUSTERS:=.o) $(KERNEL_OBJ) $(SIM_OBJ) $(SWITCH_OBJ) $(VTIME_OBJ) $(POOL_OBJ) \
 	$(SIMTEST_OBJ) $(FRONTEND_TESTS:=.o) \
 	$(foreach f,$(FRONTENDS),$(call obj,libsci/$(f)/*.c)))

@@ -35,6 +35,7 @@ int tool_send(const struct tool_command *self, int argc, char **argv);
 int tool_recv(const struct tool_command *self, int argc, char **argv);
 int tool_bench(const struct tool_command *self, int argc, char **argv);
 int tool_tune(const struct tool_command *self, int argc, char **argv);
+int tool_pool(const struct tool_command *self, int argc, char **argv);
 int tool_model(const struct tool_command *self, int argc, char **argv);
 
 /* ---- options ---- */

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Memory of a pool: whose each chunk is, and who has it mapped. */
+
+#include "pool.h"
+
+#define ALLOC_TRIES	8
+
+/* ---- words ---- */
+
+static u64 chunk_word(const struct pool *p, enum pool_chunk_state state, u32 length)
+{
+	return p->generation | (u64)(p->slot + 1) << POOL_CHUNK_SLOT_SHIFT |
+	       (u64)state << POOL_CHUNK_STATE_SHIFT |
+	       (u64)length << POOL_CHUNK_LEN_SHIFT;
+}
+
+static u32 chunk_generation(u64 word)
+{
+	return (u32)word;
+}
+
+/* The slot of the owner, or a number that is none. */
+static u32 chunk_slot(u64 word)
+{
+	return (u32)(word >> POOL_CHUNK_SLOT_SHIFT & 0xff) - 1;
+}
+
+static enum pool_chunk_state chunk_state(u64 word)
+{
+	return word >> POOL_CHUNK_STATE_SHIFT & 3;
+}
+
+static u32 chunk_length(u64 word)
+{
+	return word >> POOL_CHUNK_LEN_SHIFT;
+}
+
+static bool chunk_same_owner(u64 a, u64 b)
+{
+	const u64 owner = (1ull << POOL_CHUNK_STATE_SHIFT) - 1;
+
+	return !((a ^ b) & owner);
+}
+
+/* A first chunk whose allocation lies within the pool. */
+static bool chunk_is_first(const struct pool *p, u32 chunk, u64 word)
+{
+	return chunk_state(word) != POOL_MORE && chunk_slot(word) < p->form.slots &&
+	       chunk_length(word) && chunk_length(word) <= p->form.chunks - chunk;
+}
+
+/* ---- take and give back ---- */
+
+/*
+ * Free the chunks after @first that have its owner, then @first itself: while a
+ * chunk of an allocation is taken, so is the first one, which has the length.
+ */
+static u32 chunk_run_free(struct pool *p, u32 first, u32 length, u64 word)
+{
+	u32 i, freed = 0;
+	u64 more;
+
+	for (i = first + length - 1; i > first; i--) {
+		more = pool_get64(&pool_chunk(p, i)->word);
+		if (chunk_state(more) == POOL_MORE && chunk_same_owner(more, word) &&
+		    pool_cas64(&pool_chunk(p, i)->word, more, 0))
+			freed++;
+	}
+	if (pool_cas64(&pool_chunk(p, first)->word, word, 0))
+		freed++;
+	return freed;
+}
+
+static bool chunk_is_free(const struct pool *p, u32 chunk)
+{
+	return !p->own[chunk] && !pool_get64(&pool_chunk(p, chunk)->word);
+}
+
+/* Take @length chunks from @first on.  Return how many there were. */
+static u32 chunk_run_take(struct pool *p, u32 first, u32 length)
+{
+	u64 head = chunk_word(p, POOL_HELD, length);
+	u64 more = chunk_word(p, POOL_MORE, 0);
+	u32 n;
+
+	if (!pool_cas64(&pool_chunk(p, first)->word, 0, head))
+		return 0;
+	for (n = 1; n < length; n++)
+		if (!pool_cas64(&pool_chunk(p, first + n)->word, 0, more))
+			break;
+	if (n < length)
+		chunk_run_free(p, first, n, head);
+	return n;
+}
+
+/* Where @length free chunks begin, at or after @from; @p->form.chunks: nowhere. */
+static u32 chunk_run_find(const struct pool *p, u32 from, u32 length)
+{
+	u32 run = 0;
+
+	for (; from < p->form.chunks; from++) {
+		run = chunk_is_free(p, from) ? run + 1 : 0;
+		if (run == length)
+			return from + 1 - length;
+	}
+	return p->form.chunks;
+}
+
+/* Return -EAGAIN if another node was faster: both may have given back what they took. */
+static int chunk_alloc_once(struct pool *p, u32 length, u32 *first)
+{
+	u32 at = 0, got;
+	int ret = -ENOSPC;
+
+	while ((at = chunk_run_find(p, at, length)) < p->form.chunks) {
+		got = chunk_run_take(p, at, length);
+		if (got == length) {
+			memset(p->own + at, 1, length);
+			*first = at;
+			return length;
+		}
+		ret = -EAGAIN;
+		at += got + 1;
+	}
+	return ret;
+}
+
+static int chunk_alloc(struct pool *p, u32 length, u32 *first)
+{
+	int tries = ALLOC_TRIES, ret;
+
+	do
+		ret = chunk_alloc_once(p, length, first);
+	while (ret == -EAGAIN && --tries);
+	return ret == -EAGAIN ? -ENOSPC : ret;
+}
+
+int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now)
+{
+	u64 length = bytes / p->form.chunk_size + !!(bytes % p->form.chunk_size);
+	int ret;
+
+	if (!length || length > p->form.chunks)
+		return -ENOSPC;
+	ret = chunk_alloc(p, length, first);
+	if (ret == -ENOSPC && pool_scrub(p, now))
+		ret = chunk_alloc(p, length, first);
+	return ret;
+}
+
+/* Whether a node may still reach the allocation that begins at @first. */
+static bool chunk_is_mapped(struct pool *p, u32 first, u64 now)
+{
+	u32 slot, generation;
+
+	for (slot = 0; slot < p->form.slots; slot++) {
+		generation = pool_get32(pool_map_word(p, slot, first));
+		if (!generation)
+			continue;
+		if (!pool_generation_is_over(p, slot, generation, now))
+			return true;
+		pool_cas32(pool_map_word(p, slot, first), generation, 0);
+	}
+	return false;
+}
+
+static void chunk_set_state(struct pool *p, u32 first, u32 length,
+			    enum pool_chunk_state state)
+{
+	u64 word = pool_get64(&pool_chunk(p, first)->word);
+	u64 want = chunk_word(p, state, length);
+
+	/* only we change it: that it is not ours, another node's mistake */
+	if (!chunk_same_owner(word, want) ||
+	    !pool_cas64(&pool_chunk(p, first)->word, word, want))
+		p->corrupt++;
+}
+
+void pool_free(struct pool *p, u32 first, u32 chunks, u64 now)
+{
+	chunk_set_state(p, first, chunks, POOL_FREED);
+	memset(p->own + first, 0, chunks);
+	pool_full_barrier();
+	if (!chunk_is_mapped(p, first, now))
+		chunk_run_free(p, first, chunks, chunk_word(p, POOL_FREED, chunks));
+}
+
+/* ---- expose and map ---- */
+
+u64 pool_expose(struct pool *p, u32 first, u32 chunks, u32 serial)
+{
+	pool_set32(&pool_chunk(p, first)->serial, serial);
+	chunk_set_state(p, first, chunks, POOL_EXPOSED);
+	return (u64)serial << 32 | first;
+}
+
+void pool_hide(struct pool *p, u32 first, u32 chunks)
+{
+	chunk_set_state(p, first, chunks, POOL_HELD);
+}
+
+/* Whether what begins at @first is exposed by @node as @serial now. */
+static u32 chunk_exposed_length(struct pool *p, u32 node, u32 first, u32 serial)
+{
+	u64 word = pool_get64(&pool_chunk(p, first)->word);
+
+	/* the word first: its owner has stored the serial before it */
+	if (pool_get32(&pool_chunk(p, first)->serial) != serial ||
+	    chunk_state(word) != POOL_EXPOSED || !chunk_is_first(p, first, word) ||
+	    pool_slot_node(chunk_slot(word)) != node)
+		return 0;
+	if (pool_get64(&pool_slot(p, chunk_slot(word))->word) !=
+	    (chunk_generation(word) | POOL_SLOT_ACTIVE))
+		return 0;
+	return chunk_length(word);
+}
+
+/*
+ * Store our generation into our map word.  There may be the generation of a node that
+ * had the slot before us and may still store: unmap puts it back.  A later generation
+ * says that the slot has got another owner.
+ */
+static bool chunk_announce(struct pool *p, u32 chunk)
+{
+	__le32 *map = pool_map_word(p, p->slot, chunk);
+	u32 before = pool_get32(map);
+
+	if (before && (int)(p->generation - before) <= 0)
+		return false;
+	p->mapped[chunk].before = before;
+	return pool_cas32(map, before, p->generation);
+}
+
+int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks)
+{
+	u32 chunk = (u32)base, length;
+
+	if (chunk >= p->form.chunks)
+		return -ENOENT;
+	if (!p->mapped[chunk].count && !chunk_announce(p, chunk))
+		return -ENOENT;
+	p->mapped[chunk].count++;
+	/* layout.h: our map word first */
+	pool_full_barrier();
+	length = chunk_exposed_length(p, node, chunk, base >> 32);
+	if (!length) {
+		pool_unmap(p, chunk);
+		return -ENOENT;
+	}
+	*first = chunk;
+	*chunks = length;
+	return 0;
+}
+
+/* If the slot has got another owner meanwhile, the word is that one's. */
+void pool_unmap(struct pool *p, u32 first)
+{
+	struct pool_mapped *m = &p->mapped[first];
+
+	if (!--m->count)
+		pool_cas32(pool_map_word(p, p->slot, first), p->generation, m->before);
+}
+
+/* ---- scrub ---- */
+
+/* Whether its owner has ended and can do no harm, or waits for us to free it. */
+static bool chunk_is_orphan(struct pool *p, u64 word, u64 now)
+{
+	u32 slot = chunk_slot(word);
+
+	if (slot == p->slot && chunk_generation(word) == p->generation)
+		return chunk_state(word) == POOL_FREED;
+	if (slot >= p->form.slots)
+		return false;
+	return pool_generation_is_over(p, slot, chunk_generation(word), now);
+}
+
+/*
+ * Whether no first chunk comes before this one, as after an owner that took it when it
+ * had been expelled.  The owner has ended.  So a run of its chunks can only get shorter,
+ * from its end.  @steps bounds the search, for a pool full of nonsense.
+ */
+static bool chunk_is_stray(const struct pool *p, u32 chunk, u64 word, u32 *steps)
+{
+	u64 before;
+	u32 i;
+
+	for (i = chunk; i--;) {
+		if (!*steps)
+			return false;
+		--*steps;
+		before = pool_get64(&pool_chunk(p, i)->word);
+		if (!chunk_same_owner(before, word))
+			return true;
+		if (chunk_state(before) != POOL_MORE)
+			return chunk_length(before) <= chunk - i;
+	}
+	return true;
+}
+
+static u32 chunk_scrub(struct pool *p, u32 chunk, u64 word, u32 *steps, u64 now)
+{
+	if (!chunk_is_orphan(p, word, now))
+		return 0;
+	if (chunk_state(word) == POOL_MORE)
+		return chunk_is_stray(p, chunk, word, steps) &&
+		       pool_cas64(&pool_chunk(p, chunk)->word, word, 0);
+	if (chunk_is_mapped(p, chunk, now))
+		return 0;
+	return chunk_run_free(p, chunk, chunk_length(word), word);
+}
+
+/* How many chunks follow that the owner of @first did take: it may have died then. */
+static u32 chunk_run_length(const struct pool *p, u32 first, u64 word)
+{
+	u32 n;
+	u64 more;
+
+	for (n = 1; n < chunk_length(word); n++) {
+		more = pool_get64(&pool_chunk(p, first + n)->word);
+		if (chunk_state(more) != POOL_MORE || !chunk_same_owner(more, word))
+			break;
+	}
+	return n;
+}
+
+u32 pool_scrub(struct pool *p, u64 now)
+{
+	u32 chunk, length, freed = 0, steps = 4 * p->form.chunks;
+	u64 word;
+
+	for (chunk = 0; chunk < p->form.chunks; chunk += length) {
+		word = pool_get64(&pool_chunk(p, chunk)->word);
+		length = 1;
+		if (!word || p->own[chunk])
+			continue;
+		if (chunk_is_first(p, chunk, word))
+			length = chunk_run_length(p, chunk, word);
+		else if (chunk_state(word) != POOL_MORE) {
+			p->corrupt++;
+			continue;
+		}
+		freed += chunk_scrub(p, chunk, word, &steps, now);
+	}
+	return freed;
+}

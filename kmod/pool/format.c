@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* A pool's header: written once, checked by all who open the pool. */
+
+#include "pool.h"
+
+#define MS	1000000ull
+
+#ifndef __KERNEL__
+void (*pool_store_hook)(void);
+#endif
+
+u32 pool_crc(const void *p, size_t n)
+{
+	const u8 *byte = p;
+	u32 crc = ~0u;
+	int bit;
+
+	while (n--) {
+		crc ^= *byte++;
+		for (bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	return ~crc;
+}
+
+static u64 form_align(u64 at)
+{
+	return (at + POOL_ALIGN - 1) & ~(u64)(POOL_ALIGN - 1);
+}
+
+static u64 form_chunk_align(const struct pool_form *f, u64 at)
+{
+	return (at + f->chunk_size - 1) & ~((u64)f->chunk_size - 1);
+}
+
+/* The tables' places, for so many chunks. */
+static void form_place(struct pool_form *f)
+{
+	f->slot_at = POOL_ALIGN;
+	f->bell_at = form_align(f->slot_at + f->slots * sizeof(struct pool_slot));
+	f->chunk_at = form_align(f->bell_at + f->slots * sizeof(struct pool_bell));
+	f->map_at = form_align(f->chunk_at +
+			       (u64)f->chunks * sizeof(struct pool_chunk));
+	f->mail_at = form_align(f->map_at +
+				(u64)f->slots * f->chunks * sizeof(__le32));
+	f->data_at = form_chunk_align(f, f->mail_at + (u64)f->slots * f->slots *
+					 sizeof(struct pool_ring));
+}
+
+static bool form_fits(const struct pool_form *f)
+{
+	return f->data_at <= f->size &&
+	       (u64)f->chunks * f->chunk_size <= f->size - f->data_at;
+}
+
+static bool form_in_range(const struct pool_form *f)
+{
+	return f->size && !(f->size % POOL_ALIGN) &&
+	       f->slots && f->slots <= POOL_SLOTS_MAX &&
+	       f->chunk_size >= POOL_CHUNK_MIN && f->chunk_size <= POOL_CHUNK_MAX &&
+	       !(f->chunk_size & (f->chunk_size - 1)) &&
+	       f->chunks && f->chunks <= POOL_CHUNKS_MAX &&
+	       f->lease && f->quarantine >= f->lease;
+}
+
+/* As many chunks as there is room for. */
+static int form_plan(struct pool_form *f)
+{
+	u64 spare, each = f->chunk_size + sizeof(struct pool_chunk) +
+			  f->slots * sizeof(__le32);
+
+	f->chunks = 1;
+	if (!form_in_range(f))
+		return -EINVAL;
+	form_place(f);
+	if (!form_fits(f))
+		return -EINVAL;
+	spare = (f->size - f->data_at) / each;
+	f->chunks = spare < POOL_CHUNKS_MAX ? spare : POOL_CHUNKS_MAX;
+	for (form_place(f); f->chunks > 1 && !form_fits(f); form_place(f))
+		f->chunks--;
+	return form_fits(f) && f->chunks ? 0 : -EINVAL;
+}
+
+static u32 header_crc(const struct pool_header *h)
+{
+	size_t from = offsetof(struct pool_header, size);
+
+	return pool_crc((const u8 *)h + from, sizeof(*h) - from);
+}
+
+static void header_fill(struct pool_header *h, const struct pool_form *f)
+{
+	memset(h, 0, sizeof(*h));
+	h->version = cpu_to_le32(POOL_VERSION);
+	h->size = cpu_to_le64(f->size);
+	h->id = cpu_to_le64(f->id);
+	h->chunk_size = cpu_to_le32(f->chunk_size);
+	h->chunks = cpu_to_le32(f->chunks);
+	h->slots = cpu_to_le32(f->slots);
+	h->lease_ms = cpu_to_le32(f->lease / MS);
+	h->quarantine_ms = cpu_to_le32(f->quarantine / MS);
+	h->data = cpu_to_le64(f->data_at);
+	h->crc = cpu_to_le32(header_crc(h));
+}
+
+int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
+		u32 quarantine_ms, u64 id)
+{
+	struct pool_form f = {
+		.size = size,
+		.id = id,
+		.chunk_size = chunk_size,
+		.slots = slots,
+		.lease = lease_ms * MS,
+		.quarantine = quarantine_ms * MS,
+	};
+	struct pool_header *h = mem, copy;
+	u64 at;
+	int ret = form_plan(&f);
+
+	if (ret)
+		return ret;
+	header_fill(&copy, &f);
+	pool_set64(&h->magic, 0);
+	/* nobody may see the new magic number with anything of the old tables */
+	pool_full_barrier();
+	for (at = POOL_ALIGN; at < f.data_at; at += POOL_ALIGN) {
+		pool_storing();
+		memset((u8 *)mem + at, 0, POOL_ALIGN);
+	}
+	pool_put_bytes(h, &copy, sizeof(copy));
+	pool_full_barrier();
+	pool_set64(&h->magic, POOL_MAGIC);
+	return 0;
+}
+
+int pool_open(struct pool *p, void *mem, u64 size)
+{
+	struct pool_form *f = &p->form;
+	struct pool_header h;
+
+	if (size < POOL_ALIGN)
+		return -ENODATA;
+	pool_get_bytes(&h, mem, sizeof(h));
+	if (le64_to_cpu(h.magic) != POOL_MAGIC)
+		return -ENODATA;
+	if (le32_to_cpu(h.version) != POOL_VERSION)
+		return -EPROTONOSUPPORT;
+	if (le32_to_cpu(h.crc) != header_crc(&h))
+		return -EBADMSG;
+	f->size = le64_to_cpu(h.size);
+	f->id = le64_to_cpu(h.id);
+	f->chunk_size = le32_to_cpu(h.chunk_size);
+	f->chunks = le32_to_cpu(h.chunks);
+	f->slots = le32_to_cpu(h.slots);
+	f->lease = le32_to_cpu(h.lease_ms) * MS;
+	f->quarantine = le32_to_cpu(h.quarantine_ms) * MS;
+	if (!form_in_range(f) || f->size > size)
+		return -EBADMSG;
+	form_place(f);
+	if (f->data_at != le64_to_cpu(h.data) || !form_fits(f))
+		return -EBADMSG;
+	p->mem = mem;
+	return 0;
+}

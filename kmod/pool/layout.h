@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: what is where in a pool
+ *
+ * A pool is memory that several machines map.  It begins with metadata: a header,
+ * then tables whose places follow from the header.  The rest are chunks, which
+ * segments are made of.  All integers are little-endian.
+ *
+ *	header		written by the formatter alone, its magic number last
+ *	slots		one per node: who has the slot, and a count of heartbeats
+ *	bells		one line per node: incremented when there is mail for it
+ *	chunks		one entry per chunk: whose it is
+ *	maps		per node, one word per chunk: it has mapped what begins there
+ *	mail		a ring for each pair of nodes
+ *
+ * Slot N belongs to node 4 * (N + 1).  A node takes its slot by one compare-and-
+ * swap, which makes its node id unique, and counts up the slot's generation.  A
+ * node whose heartbeats stop for as long as a lease is expelled by any other node:
+ * again one compare-and-swap.
+ *
+ * The owner of a chunk is in the chunk's own word, with the generation of the
+ * owner's slot.  So there is no store after which the tables contradict each
+ * other: when a node has ended, all words of that generation are orphans, which
+ * others free.  The first chunk of an allocation is taken first and freed last, and
+ * has the length.
+ *
+ * A node that maps another node's allocation stores its generation into its own
+ * map word first, and looks whether the allocation is still exposed afterwards.
+ * The owner withdraws the allocation first, and looks at all map words
+ * afterwards.  So the owner does not use a chunk again while another node has it
+ * mapped.
+ *
+ * A node that hangs and is expelled may still have its programs store when it
+ * continues, before its kernel looks at the slot.  Therefore the memory that it owned
+ * or had mapped is not used for the time of a quarantine, or until that machine
+ * says that it has let go of everything.
+ *
+ * A machine that maps a pool can store anything anywhere in it.  So it can destroy
+ * the data of all machines; the code here lets it do no more than that.
+ */
+#ifndef SCI_POOL_LAYOUT_H
+#define SCI_POOL_LAYOUT_H
+
+#include "port.h"
+
+#define POOL_MAGIC		0x6c6f6f5049435331ull	/* "1SCIPool" */
+#define POOL_VERSION		1
+
+#define POOL_NODE_STEP		4
+#define POOL_SLOTS_MAX		64
+#define POOL_CHUNK_MIN		4096
+#define POOL_CHUNK_MAX		(1u << 24)
+#define POOL_CHUNKS_MAX		(1u << 22)
+#define POOL_ALIGN		4096		/* of each table */
+#define POOL_NAME		32		/* bytes of a host's name */
+#define POOL_PACKET		64		/* bytes of a control packet */
+#define POOL_MAIL_SLOTS		32		/* packets of one ring */
+
+/**
+ * struct pool_header - the first page
+ * @magic: POOL_MAGIC; stored last
+ * @version: POOL_VERSION
+ * @crc: crc32 of the fields from @size on
+ * @size: bytes of the whole pool
+ * @id: a random number, another one each time the pool is formatted
+ * @chunk_size: bytes of a chunk, a power of two
+ * @chunks: number of chunks
+ * @slots: number of slots
+ * @lease_ms: silence after which a node is expelled
+ * @quarantine_ms: how long the memory of an expelled node is not used
+ * @data: offset of the first chunk
+ * @reserved: 0
+ */
+struct pool_header {
+	__le64 magic;
+	__le32 version;
+	__le32 crc;
+	__le64 size;
+	__le64 id;
+	__le32 chunk_size;
+	__le32 chunks;
+	__le32 slots;
+	__le32 lease_ms;
+	__le32 quarantine_ms;
+	__le32 reserved;
+	__le64 data;
+};
+static_assert(sizeof(struct pool_header) == 64);
+
+/**
+ * struct pool_slot - a node
+ * @word: generation, and POOL_SLOT_ACTIVE; changed by compare-and-swap
+ * @beat: counted up by the node several times in each lease
+ * @dropped: the last generation whose node has let go of all that it had
+ * @doorbell: the number of its ivshmem device plus 1; 0: it polls
+ * @name: of its host, for people
+ */
+struct pool_slot {
+	__le64 word;
+	__le64 beat;
+	__le32 dropped;
+	__le32 doorbell;
+	u8 pad[40];
+	u8 name[POOL_NAME];
+	u8 pad2[32];
+};
+static_assert(sizeof(struct pool_slot) == 128);
+
+#define POOL_SLOT_ACTIVE	(1ull << 32)
+
+struct pool_bell {
+	__le32 count;
+	u8 pad[60];
+};
+static_assert(sizeof(struct pool_bell) == 64);
+
+/**
+ * struct pool_chunk - whose a chunk is
+ * @word: 0: nobody's; else the fields of POOL_CHUNK_*; changed by compare-and-swap
+ * @serial: names what is exposed; stored by the owner before it exposes it
+ * @pad: 0
+ */
+struct pool_chunk {
+	__le64 word;
+	__le32 serial;
+	u8 pad[4];
+};
+static_assert(sizeof(struct pool_chunk) == 16);
+
+/* bits of pool_chunk.word: generation 0-31, slot + 1 32-39, state 40-41, length 42-63 */
+#define POOL_CHUNK_SLOT_SHIFT	32
+#define POOL_CHUNK_STATE_SHIFT	40
+#define POOL_CHUNK_LEN_SHIFT	42
+
+/**
+ * enum pool_chunk_state - what an allocation's chunk is
+ * @POOL_MORE: not the first one
+ * @POOL_HELD: the first one; others cannot map the allocation
+ * @POOL_EXPOSED: the first one; others may map the allocation
+ * @POOL_FREED: the first one; it is free when nobody maps it any more
+ */
+enum pool_chunk_state {
+	POOL_MORE,
+	POOL_HELD,
+	POOL_EXPOSED,
+	POOL_FREED,
+};
+
+/**
+ * struct pool_mail - a packet
+ * @crc: of @packet
+ * @packet: the core's
+ */
+struct pool_mail {
+	u8 packet[POOL_PACKET];
+	__le32 crc;
+	u8 pad[60];
+};
+static_assert(sizeof(struct pool_mail) == 128);
+
+/**
+ * struct pool_ring - packets from one node to another
+ * @head: packets that were ever put in; stored by the sender
+ * @tail: packets that were ever taken out; stored by the receiver
+ * @mail: packet N is at N % POOL_MAIL_SLOTS
+ */
+struct pool_ring {
+	__le32 head;
+	u8 pad[60];
+	__le32 tail;
+	u8 pad2[60];
+	struct pool_mail mail[POOL_MAIL_SLOTS];
+};
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * The protocol of a pool, as layout.h describes it.
+ *
+ * The files format.c, slots.c, chunks.c and mail.c have no lock, no clock and no
+ * memory of their own: they run in the kernel, in `sci pool`, and in tests.  The
+ * caller serializes the calls for one struct pool, but pool_mail_send() for
+ * different receivers and pool_mail_receive(), and passes the time in ns of a
+ * clock that goes on while the machine hangs.  All calls return 0 or -errno.
+ */
+#ifndef SCI_POOL_POOL_H
+#define SCI_POOL_POOL_H
+
+#include "layout.h"
+
+/**
+ * struct pool_form - where things are in a pool
+ * @size: bytes
+ * @id: the number that the formatter gave it
+ * @chunk_size: bytes of a chunk
+ * @chunks: their number
+ * @slots: number of nodes
+ * @lease: silence after which a node is expelled, ns
+ * @quarantine: how long memory of an expelled node is not used, ns
+ * @slot_at, @bell_at, @chunk_at, @map_at, @mail_at, @data_at: offsets
+ */
+struct pool_form {
+	u64 size;
+	u64 id;
+	u32 chunk_size;
+	u32 chunks;
+	u32 slots;
+	u64 lease;
+	u64 quarantine;
+	u64 slot_at;
+	u64 bell_at;
+	u64 chunk_at;
+	u64 map_at;
+	u64 mail_at;
+	u64 data_at;
+};
+
+/**
+ * struct pool_seen - what this node knows of a slot
+ * @word: when it last looked
+ * @beat: ...
+ * @alive: when @beat last changed
+ * @settled: when the quarantine of earlier generations ends
+ */
+struct pool_seen {
+	u64 word;
+	u64 beat;
+	u64 alive;
+	u64 settled;
+};
+
+/**
+ * struct pool_mapped - an allocation that we have mapped
+ * @count: how often
+ * @before: what was in our map word before; its node's quarantine may not be over
+ */
+struct pool_mapped {
+	u32 count;
+	u32 before;
+};
+
+/**
+ * struct pool - this node's view of a pool
+ * @mem: the pool
+ * @form: checked once, when the pool was opened
+ * @slot: ours
+ * @generation: ours; 0: we have no slot
+ * @looked: when we last looked at the other slots
+ * @seen: by slot
+ * @own: one byte per chunk, not 0: ours; no other node can change that
+ * @mapped: one per chunk: what we have mapped that begins there
+ * @corrupt: values found in the pool that could not be
+ */
+struct pool {
+	void *mem;
+	struct pool_form form;
+	u32 slot;
+	u32 generation;
+	u64 looked;
+	struct pool_seen seen[POOL_SLOTS_MAX];
+	u8 *own;
+	struct pool_mapped *mapped;
+	u64 corrupt;
+};
+
+/* ---- format.c ---- */
+
+u32 pool_crc(const void *p, size_t n);
+
+/**
+ * pool_format() - make a pool
+ * @mem: @size bytes
+ * @size: a multiple of 4096
+ * @chunk_size: a power of two
+ * @slots: number of nodes
+ * @lease_ms: see struct pool_header
+ * @quarantine_ms: see struct pool_header
+ * @id: a random number
+ *
+ * Whatever was there is lost.  A formatter that dies leaves no pool.
+ * Return: -EINVAL: an argument is out of range, or the pool is too small.
+ */
+int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
+		u32 quarantine_ms, u64 id);
+
+/**
+ * pool_open() - look at a pool
+ * @p: zeroed by the caller
+ * @mem: @size bytes
+ *
+ * Return: -ENODATA: there is no pool; -EPROTONOSUPPORT: another version;
+ * -EBADMSG: its header is damaged, or says what cannot be.
+ */
+int pool_open(struct pool *p, void *mem, u64 size);
+
+/* ---- slots.c ---- */
+
+static inline u32 pool_slot_node(u32 slot)
+{
+	return POOL_NODE_STEP * (slot + 1);
+}
+
+/**
+ * pool_join() - take a slot
+ * @p: opened; the caller has set .own and .mapped, zeroed, form.chunks elements each
+ * @node: the node id; 0: any that is free
+ * @doorbell: see struct pool_slot
+ * @name: of this host
+ *
+ * Return: -EEXIST: another node has it; its lease may run out; -EINVAL: no such
+ * slot; -ENOSPC: none is free.
+ */
+int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now);
+
+/**
+ * pool_beat() - say that we live, and look whether others do
+ *
+ * To be called several times in each lease.  Expels nodes that are silent.
+ * Return: -ESTALE: we have been expelled: let go of everything, then call
+ * pool_leave() and pool_join().
+ */
+int pool_beat(struct pool *p, u64 now);
+
+/* Say that nothing in the pool is in use by this node any more, and leave. */
+void pool_leave(struct pool *p);
+
+/* Whether the node is there, as far as we know. */
+bool pool_node_is_active(struct pool *p, u32 node);
+
+/* The number of the node's doorbell, or -1. */
+int pool_node_doorbell(struct pool *p, u32 node);
+
+/*
+ * Whether a word with this generation of a slot may be ignored: the node has ended,
+ * and nothing of it can store any more.
+ */
+bool pool_generation_is_over(struct pool *p, u32 slot, u32 generation, u64 now);
+
+/* ---- chunks.c ---- */
+
+/**
+ * pool_alloc() - take memory
+ * @bytes: > 0
+ * @first: its first chunk
+ *
+ * Return: the number of chunks; -ENOSPC.
+ */
+int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now);
+
+/*
+ * Give it back.  Other nodes may still have it mapped: it is free when pool_scrub()
+ * finds that they do not.
+ */
+void pool_free(struct pool *p, u32 first, u32 chunks, u64 now);
+
+/* Let others map it.  @serial: a random number.  Return the name to map it by. */
+u64 pool_expose(struct pool *p, u32 first, u32 chunks, u32 serial);
+void pool_hide(struct pool *p, u32 first, u32 chunks);
+
+/**
+ * pool_map() - map what @node exposes as @base
+ * @first: its first chunk
+ * @chunks: how many there are
+ *
+ * Return: -ENOENT: nothing is exposed by this name.
+ */
+int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks);
+void pool_unmap(struct pool *p, u32 first);
+
+/* Free what nobody owns or maps any more.  Return the number of chunks freed. */
+u32 pool_scrub(struct pool *p, u64 now);
+
+static inline u64 pool_chunk_offset(const struct pool *p, u32 chunk)
+{
+	return p->form.data_at + (u64)chunk * p->form.chunk_size;
+}
+
+/* ---- mail.c ---- */
+
+/**
+ * pool_mail_send() - put a packet of POOL_PACKET bytes into @node's mailbox
+ *
+ * Return: -EHOSTUNREACH: there can be no such node; -EAGAIN: no room.
+ */
+int pool_mail_send(struct pool *p, u32 node, const void *packet);
+
+/**
+ * pool_mail_receive() - take the next packet from @node
+ * @packet: gets POOL_PACKET bytes
+ *
+ * Return: false: there is none.
+ */
+bool pool_mail_receive(struct pool *p, u32 node, void *packet);
+
+/* How often the bell of this node has been rung. */
+u32 pool_bell(struct pool *p);
+
+/* ---- where things are ---- */
+
+static inline struct pool_slot *pool_slot(const struct pool *p, u32 slot)
+{
+	return (struct pool_slot *)((u8 *)p->mem + p->form.slot_at) + slot;
+}
+
+static inline struct pool_chunk *pool_chunk(const struct pool *p, u32 chunk)
+{
+	return (struct pool_chunk *)((u8 *)p->mem + p->form.chunk_at) + chunk;
+}
+
+static inline __le32 *pool_map_word(const struct pool *p, u32 slot, u32 chunk)
+{
+	return (__le32 *)((u8 *)p->mem + p->form.map_at) +
+	       (u64)slot * p->form.chunks + chunk;
+}
+
+static inline struct pool_bell *pool_bell_line(const struct pool *p, u32 slot)
+{
+	return (struct pool_bell *)((u8 *)p->mem + p->form.bell_at) + slot;
+}
+
+static inline struct pool_ring *pool_ring(const struct pool *p, u32 from, u32 to)
+{
+	return (struct pool_ring *)((u8 *)p->mem + p->form.mail_at) +
+	       to * p->form.slots + from;
+}
+
+#endif

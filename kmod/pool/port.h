@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * The kernel or a program under the pool's protocol: types, atomic accesses.
+ *
+ * Every access to memory of the pool goes through this file.  Other machines may
+ * change that memory at any time: a value is loaded once, then checked.  In a
+ * program each store first calls pool_store_hook(), where a test may stop it.
+ */
+#ifndef SCI_POOL_PORT_H
+#define SCI_POOL_PORT_H
+
+#ifdef __KERNEL__
+
+#include <asm/barrier.h>
+#include <linux/atomic.h>
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#define pool_full_barrier()	smp_mb()
+#define pool_load_acquire(p)	smp_load_acquire(p)
+#define pool_store_release(p, v) smp_store_release(p, v)
+#define pool_swap_if(p, old, new) (cmpxchg(p, old, new) == (old))
+
+static inline void pool_storing(void)
+{
+}
+
+#else
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+#define __force
+#define U32_MAX			UINT32_MAX
+#define cpu_to_le32(v)		((__le32)htole32(v))
+#define cpu_to_le64(v)		((__le64)htole64(v))
+#define le32_to_cpu(v)		le32toh(v)
+#define le64_to_cpu(v)		le64toh(v)
+
+#define pool_full_barrier()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define pool_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define pool_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define pool_swap_if(p, old, new)					\
+	({								\
+		__typeof__(*(p)) old_ = (old);				\
+									\
+		__atomic_compare_exchange_n(p, &old_, new, 0,		\
+					    __ATOMIC_SEQ_CST,		\
+					    __ATOMIC_SEQ_CST);		\
+	})
+
+/* Called before each store and each compare-and-swap; NULL: nothing is. */
+extern void (*pool_store_hook)(void);
+
+static inline void pool_storing(void)
+{
+	if (pool_store_hook)
+		pool_store_hook();
+}
+
+#endif
+
+static inline u32 pool_get32(const __le32 *p)
+{
+	return le32_to_cpu((__force __le32)pool_load_acquire((const u32 __force *)p));
+}
+
+static inline u64 pool_get64(const __le64 *p)
+{
+	return le64_to_cpu((__force __le64)pool_load_acquire((const u64 __force *)p));
+}
+
+static inline void pool_set32(__le32 *p, u32 v)
+{
+	pool_storing();
+	pool_store_release((u32 __force *)p, (u32 __force)cpu_to_le32(v));
+}
+
+static inline void pool_set64(__le64 *p, u64 v)
+{
+	pool_storing();
+	pool_store_release((u64 __force *)p, (u64 __force)cpu_to_le64(v));
+}
+
+/* Return whether *@p was @old and is @new now. */
+static inline bool pool_cas32(__le32 *p, u32 old, u32 new)
+{
+	pool_storing();
+	return pool_swap_if((u32 __force *)p, (u32 __force)cpu_to_le32(old),
+			    (u32 __force)cpu_to_le32(new));
+}
+
+static inline bool pool_cas64(__le64 *p, u64 old, u64 new)
+{
+	pool_storing();
+	return pool_swap_if((u64 __force *)p, (u64 __force)cpu_to_le64(old),
+			    (u64 __force)cpu_to_le64(new));
+}
+
+/* Copy into the pool, and out of it.  Another machine may store meanwhile. */
+static inline void pool_put_bytes(void *to, const void *from, size_t n)
+{
+	pool_storing();
+	memcpy(to, from, n);
+}
+
+static inline void pool_get_bytes(void *to, const void *from, size_t n)
+{
+	memcpy(to, from, n);
+}
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Nodes of a pool: slots, leases, generations. */
+
+#include "pool.h"
+
+static u32 slot_generation(u64 word)
+{
+	return (u32)word;
+}
+
+static bool slot_is_active(u64 word)
+{
+	return word & POOL_SLOT_ACTIVE;
+}
+
+static bool slot_node_valid(const struct pool *p, u32 node)
+{
+	return node && !(node % POOL_NODE_STEP) &&
+	       node / POOL_NODE_STEP <= p->form.slots;
+}
+
+static u32 slot_of_node(u32 node)
+{
+	return node / POOL_NODE_STEP - 1;
+}
+
+/* Generation 0 is that of a word that nobody has stored. */
+static u32 slot_next_generation(u64 word)
+{
+	u32 next = slot_generation(word) + 1;
+
+	return next ? next : 1;
+}
+
+/* ---- what others do ---- */
+
+static void slot_observe(struct pool *p, u32 slot, u64 now)
+{
+	struct pool_seen *seen = &p->seen[slot];
+	u64 word = pool_get64(&pool_slot(p, slot)->word);
+	u64 beat = pool_get64(&pool_slot(p, slot)->beat);
+
+	if (word != seen->word) {
+		seen->word = word;
+		seen->settled = now + p->form.quarantine;
+		seen->alive = now;
+	}
+	if (beat != seen->beat) {
+		seen->beat = beat;
+		seen->alive = now;
+	}
+}
+
+static void slot_expel(struct pool *p, u32 slot, u64 now)
+{
+	u64 word = p->seen[slot].word;
+
+	pool_cas64(&pool_slot(p, slot)->word, word, word & ~POOL_SLOT_ACTIVE);
+	slot_observe(p, slot, now);
+}
+
+static void slot_judge(struct pool *p, u32 slot, u64 now)
+{
+	struct pool_seen *seen = &p->seen[slot];
+
+	slot_observe(p, slot, now);
+	if (slot_is_active(seen->word) && now - seen->alive >= p->form.lease)
+		slot_expel(p, slot, now);
+}
+
+/* We did not look for so long that others may have had a beat unseen. */
+static void slots_forgive(struct pool *p, u64 now)
+{
+	u32 slot;
+
+	for (slot = 0; slot < p->form.slots; slot++)
+		p->seen[slot].alive = now;
+}
+
+static void slots_look(struct pool *p, u64 now)
+{
+	u32 slot;
+
+	if (now - p->looked >= p->form.lease / 2)
+		slots_forgive(p, now);
+	p->looked = now;
+	for (slot = 0; slot < p->form.slots; slot++)
+		if (slot != p->slot || !p->generation)
+			slot_judge(p, slot, now);
+}
+
+/* ---- ours ---- */
+
+/* Nothing of an earlier generation's map words counts. */
+static void slot_clear_maps(struct pool *p, u32 slot)
+{
+	u32 chunk;
+
+	for (chunk = 0; chunk < p->form.chunks; chunk++)
+		if (pool_get32(pool_map_word(p, slot, chunk)) == p->generation)
+			pool_cas32(pool_map_word(p, slot, chunk), p->generation, 0);
+}
+
+static int slot_take(struct pool *p, u32 slot)
+{
+	struct pool_slot *s = pool_slot(p, slot);
+	u64 word = pool_get64(&s->word);
+	u32 generation = slot_next_generation(word);
+
+	if (slot_is_active(word))
+		return -EEXIST;
+	if (!pool_cas64(&s->word, word, generation | POOL_SLOT_ACTIVE))
+		return -EEXIST;
+	p->slot = slot;
+	p->generation = generation;
+	p->seen[slot].word = generation | POOL_SLOT_ACTIVE;
+	return 0;
+}
+
+static int slot_find(struct pool *p, u32 node)
+{
+	u32 slot;
+
+	if (node)
+		return slot_take(p, slot_of_node(node));
+	for (slot = 0; slot < p->form.slots; slot++)
+		if (!slot_take(p, slot))
+			return 0;
+	return -ENOSPC;
+}
+
+static void slot_introduce(struct pool *p, u32 doorbell, const char *name)
+{
+	struct pool_slot *s = pool_slot(p, p->slot);
+	u8 text[POOL_NAME] = { 0 };
+	size_t n = strlen(name);
+
+	memcpy(text, name, n < POOL_NAME ? n : POOL_NAME - 1);
+	pool_put_bytes(s->name, text, sizeof(text));
+	pool_set32(&s->doorbell, doorbell);
+	pool_set64(&s->beat, pool_get64(&s->beat) + 1);
+}
+
+int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
+{
+	int ret;
+
+	if (node && !slot_node_valid(p, node))
+		return -EINVAL;
+	slots_look(p, now);
+	ret = slot_find(p, node);
+	if (ret)
+		return ret;
+	/* words of a generation that the counter had before it wrapped */
+	slot_clear_maps(p, p->slot);
+	p->seen[p->slot].settled = now + p->form.quarantine;
+	slot_introduce(p, doorbell, name);
+	return 0;
+}
+
+int pool_beat(struct pool *p, u64 now)
+{
+	struct pool_slot *s = pool_slot(p, p->slot);
+
+	/* first: what follows is only for who is still in */
+	if (pool_get64(&s->word) != (p->generation | POOL_SLOT_ACTIVE))
+		return -ESTALE;
+	pool_set64(&s->beat, pool_get64(&s->beat) + 1);
+	slots_look(p, now);
+	return 0;
+}
+
+void pool_leave(struct pool *p)
+{
+	struct pool_slot *s = pool_slot(p, p->slot);
+	u64 word = p->generation | POOL_SLOT_ACTIVE;
+
+	pool_set32(&s->dropped, p->generation);
+	pool_cas64(&s->word, word, p->generation);
+	p->generation = 0;
+}
+
+bool pool_node_is_active(struct pool *p, u32 node)
+{
+	return slot_node_valid(p, node) &&
+	       slot_is_active(pool_get64(&pool_slot(p, slot_of_node(node))->word));
+}
+
+int pool_node_doorbell(struct pool *p, u32 node)
+{
+	u32 number;
+
+	if (!slot_node_valid(p, node))
+		return -1;
+	number = pool_get32(&pool_slot(p, slot_of_node(node))->doorbell);
+	return number && number <= 0x10000 ? (int)number - 1 : -1;
+}
+
+bool pool_generation_is_over(struct pool *p, u32 slot, u32 generation, u64 now)
+{
+	u64 word = pool_get64(&pool_slot(p, slot)->word);
+	u32 dropped = pool_get32(&pool_slot(p, slot)->dropped);
+
+	if (word == (generation | POOL_SLOT_ACTIVE))
+		return false;
+	/* the node may have ended since we last looked */
+	slot_observe(p, slot, now);
+	return dropped == generation || now >= p->seen[slot].settled;
+}

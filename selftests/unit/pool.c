@@ -1,0 +1,646 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The pool's protocol: format, slots, chunks, mail; a node that ends at any store. */
+#include <setjmp.h>
+
+#include "selftests/unit/pool_model.h"
+
+#define SIZE	(256u << 10)
+
+/* ---- format ---- */
+
+TEST(a_pool_is_formatted_and_opened)
+{
+	void *mem = model_memory(SIZE);
+	struct pool p = { 0 };
+
+	CHECK_EQ(pool_open(&p, mem, SIZE), -ENODATA);
+	CHECK_EQ(model_format(mem, SIZE), 0);
+	CHECK_EQ(pool_open(&p, mem, SIZE), 0);
+	CHECK_EQ(p.form.size, SIZE);
+	CHECK_EQ(p.form.slots, MODEL_SLOTS);
+	CHECK_EQ(p.form.lease, MODEL_LEASE);
+	CHECK(p.form.chunks > 5);
+	CHECK(pool_chunk_offset(&p, p.form.chunks) <= SIZE);
+	/* no room is wasted */
+	CHECK(pool_chunk_offset(&p, p.form.chunks + 1) > SIZE - 2 * POOL_ALIGN);
+	CHECK_EQ(pool_open(&p, mem, SIZE / 2), -EBADMSG);
+	CHECK_EQ(pool_open(&p, mem, 0), -ENODATA);
+	free(mem);
+}
+
+TEST(a_header_with_any_bit_changed_is_not_opened)
+{
+	uint8_t *mem = model_memory(SIZE);
+	struct pool p = { 0 };
+	size_t bit;
+
+	CHECK_EQ(model_format(mem, SIZE), 0);
+	for (bit = 0; bit < 8 * sizeof(struct pool_header); bit++) {
+		mem[bit / 8] ^= 1 << bit % 8;
+		CHECK(pool_open(&p, mem, SIZE) < 0);
+		mem[bit / 8] ^= 1 << bit % 8;
+	}
+	CHECK_EQ(pool_open(&p, mem, SIZE), 0);
+	free(mem);
+}
+
+/* Headers with a right checksum that describe tables outside of the pool. */
+TEST(a_header_that_lies_is_not_opened)
+{
+	struct pool_header *h = model_memory(SIZE), good;
+	struct pool p = { 0 };
+	uint64_t state = 1;
+	unsigned int i, opened = 0;
+
+	CHECK_EQ(model_format(h, SIZE), 0);
+	good = *h;
+	for (i = 0; i < 100000; i++) {
+		__le32 *words = (__le32 *)&h->size;
+		uint32_t at = model_random(&state, 12);
+
+		*h = good;
+		words[at] = cpu_to_le32(model_random(&state, 2) ?
+					1u << model_random(&state, 32) :
+					model_random(&state, 1u << 31));
+		h->crc = cpu_to_le32(pool_crc(words, 48));
+		if (pool_open(&p, h, SIZE))
+			continue;
+		opened++;
+		CHECK(pool_chunk_offset(&p, p.form.chunks) <= SIZE);
+		CHECK((uint8_t *)pool_ring(&p, p.form.slots - 1, p.form.slots - 1) +
+		      sizeof(struct pool_ring) <= (uint8_t *)h + p.form.data_at);
+	}
+	/* other times and ids are fine */
+	CHECK(opened > 0 && opened < i / 2);
+	free(h);
+}
+
+TEST(arguments_that_make_no_pool_are_refused)
+{
+	void *mem = model_memory(SIZE);
+
+	CHECK_EQ(pool_format(mem, SIZE, 4095, 3, 1000, 10000, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 2048, 3, 1000, 10000, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 0, 1000, 10000, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 65, 1000, 10000, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 3, 0, 10000, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 4096, 3, 1000, 999, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE - 1, 4096, 3, 1000, 10000, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, 8192, 4096, 3, 1000, 10000, 1), -EINVAL);
+	CHECK_EQ(pool_format(mem, SIZE, 1 << 24, 3, 1000, 10000, 1), -EINVAL);
+	free(mem);
+}
+
+/* ---- slots ---- */
+
+TEST(a_node_id_is_taken_once)
+{
+	void *mem = model_memory(SIZE);
+	struct pool a, b;
+	u64 now = 5;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	CHECK_EQ(pool_join(&a, 8, 0, "a", now), 0);
+	CHECK_EQ(pool_slot_node(a.slot), 8);
+	CHECK_EQ(pool_join(&b, 8, 0, "b", now), -EEXIST);
+	CHECK_EQ(pool_join(&b, 7, 0, "b", now), -EINVAL);
+	CHECK_EQ(pool_join(&b, 4 * MODEL_SLOTS + 4, 0, "b", now), -EINVAL);
+	CHECK_EQ(pool_join(&b, 0, 3, "b", now), 0);
+	CHECK_EQ(pool_slot_node(b.slot), 4);
+	CHECK(pool_node_is_active(&a, 4) && pool_node_is_active(&a, 8));
+	CHECK(!pool_node_is_active(&a, 12) && !pool_node_is_active(&a, 6));
+	CHECK_EQ(pool_node_doorbell(&a, 4), 2);
+	CHECK_EQ(pool_node_doorbell(&b, 8), -1);
+	pool_leave(&a);
+	CHECK(!pool_node_is_active(&b, 8));
+	CHECK_EQ(pool_join(&a, 8, 0, "a", now), 0);
+	CHECK_EQ(a.generation, 2);
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+/* Let @p look at the others for so long, in steps. */
+static void pass(struct pool *p, u64 *now, u64 time)
+{
+	u64 end = *now + time;
+
+	while (*now < end) {
+		*now += MODEL_LEASE / 4;
+		CHECK_EQ(pool_beat(p, *now), 0);
+	}
+}
+
+TEST(a_silent_node_is_expelled_after_its_lease)
+{
+	void *mem = model_memory(SIZE);
+	struct pool a, b;
+	u64 now = 5;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	CHECK_EQ(pool_join(&a, 4, 0, "a", now), 0);
+	CHECK_EQ(pool_join(&b, 8, 0, "b", now), 0);
+	pass(&a, &now, MODEL_LEASE * 3 / 4);
+	CHECK(pool_node_is_active(&a, 8));
+	CHECK_EQ(pool_beat(&b, now), 0);
+	pass(&a, &now, MODEL_LEASE * 3 / 4);
+	CHECK(pool_node_is_active(&a, 8));
+	pass(&a, &now, MODEL_LEASE);
+	CHECK(!pool_node_is_active(&a, 8));
+	CHECK_EQ(pool_beat(&b, now), -ESTALE);
+	pool_leave(&b);
+	CHECK_EQ(pool_join(&b, 8, 0, "b", now), 0);
+	CHECK_EQ(pool_beat(&b, now), 0);
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+/* A node that hung itself must not expel those that it did not look at. */
+TEST(a_node_that_was_away_expels_nobody)
+{
+	void *mem = model_memory(SIZE);
+	struct pool a, b;
+	u64 now = 5;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	CHECK_EQ(pool_join(&a, 4, 0, "a", now), 0);
+	CHECK_EQ(pool_join(&b, 8, 0, "b", now), 0);
+	now += 100 * MODEL_LEASE;
+	CHECK_EQ(pool_beat(&a, now), 0);
+	CHECK(pool_node_is_active(&a, 8));
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+/* ---- chunks ---- */
+
+TEST(memory_is_free_when_nobody_maps_it)
+{
+	void *mem = model_memory(SIZE);
+	struct pool a, b;
+	u64 now = 5, base;
+	u32 first, got, chunks;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	pool_join(&a, 4, 0, "a", now);
+	pool_join(&b, 8, 0, "b", now);
+	CHECK_EQ(pool_alloc(&a, 3 * MODEL_CHUNK - 1, &first, now), 3);
+	CHECK_EQ(pool_map(&b, 4, first, &got, &chunks), -ENOENT);
+	base = pool_expose(&a, first, 3, 1234);
+	CHECK_EQ(pool_map(&b, 8, base, &got, &chunks), -ENOENT);
+	CHECK_EQ(pool_map(&b, 4, base + (1ull << 32), &got, &chunks), -ENOENT);
+	CHECK_EQ(pool_map(&b, 4, base + 1, &got, &chunks), -ENOENT);
+	CHECK_EQ(pool_map(&b, 4, base, &got, &chunks), 0);
+	CHECK_EQ(got, first);
+	CHECK_EQ(chunks, 3);
+	pool_hide(&a, first, 3);
+	CHECK_EQ(pool_map(&b, 4, base, &got, &chunks), -ENOENT);
+	pool_free(&a, first, 3, now);
+	CHECK_EQ(pool_scrub(&a, now), 0);
+	CHECK_EQ(model_count_used(&a), 3);
+	pool_unmap(&b, got);
+	CHECK_EQ(pool_scrub(&b, now), 0);	/* the owner lives: it is its matter */
+	CHECK_EQ(pool_scrub(&a, now), 3);
+	CHECK_EQ(model_count_used(&a), 0);
+	CHECK_EQ(a.corrupt + b.corrupt, 0);
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+TEST(a_dead_nodes_memory_comes_back_after_the_quarantine)
+{
+	void *mem = model_memory(SIZE);
+	struct pool a, b;
+	u64 now = 5, base;
+	u32 first, got, chunks;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	pool_join(&a, 4, 0, "a", now);
+	pool_join(&b, 8, 0, "b", now);
+	/* b dies with memory of its own, and with a's mapped */
+	CHECK_EQ(pool_alloc(&a, MODEL_CHUNK, &first, now), 1);
+	base = pool_expose(&a, first, 1, 99);
+	CHECK_EQ(pool_map(&b, 4, base, &got, &chunks), 0);
+	CHECK_EQ(pool_alloc(&b, 4 * MODEL_CHUNK, &got, now), 4);
+	pass(&a, &now, 2 * MODEL_LEASE);
+	CHECK(!pool_node_is_active(&a, 8));
+	pool_free(&a, first, 1, now);
+	CHECK_EQ(pool_scrub(&a, now), 0);
+	CHECK_EQ(model_count_used(&a), 5);
+	pass(&a, &now, MODEL_QUAR);
+	CHECK_EQ(pool_scrub(&a, now), 5);
+	CHECK_EQ(model_count_used(&a), 0);
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+TEST(a_node_that_has_let_go_has_no_quarantine)
+{
+	void *mem = model_memory(SIZE);
+	struct pool a, b;
+	u64 now = 5;
+	u32 first;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	pool_join(&a, 4, 0, "a", now);
+	pool_join(&b, 8, 0, "b", now);
+	CHECK_EQ(pool_alloc(&b, 4 * MODEL_CHUNK, &first, now), 4);
+	pool_leave(&b);
+	CHECK_EQ(pool_scrub(&a, now), 4);
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+TEST(a_full_pool_says_so)
+{
+	void *mem = model_memory(SIZE);
+	struct pool a;
+	u64 now = 5;
+	u32 first, all;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	all = a.form.chunks;
+	pool_join(&a, 4, 0, "a", now);
+	CHECK_EQ(pool_alloc(&a, (u64)(all + 1) * MODEL_CHUNK, &first, now), -ENOSPC);
+	CHECK_EQ(pool_alloc(&a, UINT64_MAX, &first, now), -ENOSPC);
+	CHECK_EQ(pool_alloc(&a, 0, &first, now), -ENOSPC);
+	CHECK_EQ(pool_alloc(&a, (u64)all * MODEL_CHUNK, &first, now), all);
+	CHECK_EQ(pool_alloc(&a, 1, &first, now), -ENOSPC);
+	pool_free(&a, 0, all, now);
+	CHECK_EQ(pool_alloc(&a, (u64)all * MODEL_CHUNK, &first, now), all);
+	model_close(&a);
+	free(mem);
+}
+
+/* ---- mail ---- */
+
+TEST(mail_arrives_in_order_until_the_ring_is_full)
+{
+	void *mem = model_memory(SIZE);
+	uint8_t packet[POOL_PACKET];
+	struct pool a, b;
+	unsigned int i, round;
+	u32 bell;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	pool_join(&a, 4, 0, "a", 5);
+	pool_join(&b, 8, 0, "b", 5);
+	bell = pool_bell(&b);
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < POOL_MAIL_SLOTS; i++) {
+			memset(packet, (int)(round + i), sizeof(packet));
+			CHECK_EQ(pool_mail_send(&a, 8, packet), 0);
+		}
+		CHECK_EQ(pool_mail_send(&a, 8, packet), -EAGAIN);
+		for (i = 0; i < POOL_MAIL_SLOTS; i++) {
+			CHECK(pool_mail_receive(&b, 4, packet));
+			CHECK_EQ(packet[0], round + i);
+			CHECK_EQ(packet[POOL_PACKET - 1], round + i);
+		}
+		CHECK(!pool_mail_receive(&b, 4, packet));
+	}
+	CHECK(pool_bell(&b) != bell);
+	CHECK_EQ(pool_mail_send(&a, 6, packet), -EHOSTUNREACH);
+	CHECK_EQ(pool_mail_send(&a, 400, packet), -EHOSTUNREACH);
+	CHECK(!pool_mail_receive(&b, 400, packet));
+	CHECK_EQ(b.corrupt, 0);
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+TEST(torn_mail_is_thrown_away)
+{
+	void *mem = model_memory(SIZE);
+	uint8_t packet[POOL_PACKET] = { 1 };
+	struct pool a, b;
+
+	model_format(mem, SIZE);
+	model_open(&a, mem, SIZE);
+	model_open(&b, mem, SIZE);
+	pool_join(&a, 4, 0, "a", 5);
+	pool_join(&b, 8, 0, "b", 5);
+	CHECK_EQ(pool_mail_send(&a, 8, packet), 0);
+	pool_ring(&a, 0, 1)->mail[0].packet[7] ^= 1;
+	packet[0] = 2;
+	CHECK_EQ(pool_mail_send(&a, 8, packet), 0);
+	CHECK(pool_mail_receive(&b, 4, packet));
+	CHECK_EQ(packet[0], 2);
+	CHECK_EQ(b.corrupt, 1);
+	pool_set32(&pool_ring(&a, 0, 1)->head, 4711);
+	CHECK(!pool_mail_receive(&b, 4, packet));
+	CHECK_EQ(b.corrupt, 2);
+	CHECK_EQ(pool_mail_send(&a, 8, packet), 0);
+	CHECK(pool_mail_receive(&b, 4, packet));
+	model_close(&a);
+	model_close(&b);
+	free(mem);
+}
+
+/* ---- a node that ends at a store ---- */
+
+static jmp_buf crash;
+static unsigned int stores_left;
+
+static void crash_hook(void)
+{
+	if (!stores_left--)
+		longjmp(crash, 1);
+}
+
+/* Run @fn until its store number @n.  Return whether it came to its end before. */
+static bool run_until(unsigned int n, void (*fn)(void))
+{
+	if (setjmp(crash)) {
+		pool_store_hook = NULL;
+		return false;
+	}
+	stores_left = n;
+	pool_store_hook = crash_hook;
+	fn();
+	pool_store_hook = NULL;
+	return true;
+}
+
+static void *the_mem;
+static struct pool the_node, the_other;
+static u64 the_now;
+static u32 the_held;
+
+static void format_again(void)
+{
+	pool_format(the_mem, SIZE, 8192, 2, MODEL_LEASE_MS, MODEL_QUAR_MS, 78);
+}
+
+TEST(a_formatter_that_ends_leaves_no_pool)
+{
+	unsigned int n;
+
+	the_mem = model_memory(SIZE);
+	for (n = 0;; n++) {
+		struct pool p = { 0 };
+		bool complete;
+
+		model_format(the_mem, SIZE);
+		complete = run_until(n, format_again);
+		if (complete)
+			break;
+		if (!n)
+			CHECK_EQ(pool_open(&p, the_mem, SIZE), 0);
+		else
+			CHECK_EQ(pool_open(&p, the_mem, SIZE), -ENODATA);
+	}
+	CHECK(n > 3);
+	test_note("%u stores", n);
+	free(the_mem);
+}
+
+/* All that a node does: the point at which it ends is any of its stores. */
+static void whole_life(void)
+{
+	u64 base;
+	u32 first, second, got, chunks;
+
+	if (pool_join(&the_node, 8, 0, "victim", the_now))
+		return;
+	pool_alloc(&the_node, 5 * MODEL_CHUNK, &first, the_now);
+	pool_alloc(&the_node, 2 * MODEL_CHUNK, &second, the_now);
+	base = pool_expose(&the_node, second, 2, 55);
+	pool_beat(&the_node, the_now);
+	pool_map(&the_node, 8, base, &got, &chunks);
+	pool_map(&the_node, 4, 7ull << 32 | the_held, &got, &chunks);
+	pool_free(&the_node, first, 5, the_now);
+	pool_hide(&the_node, second, 2);
+	pool_free(&the_node, second, 2, the_now);
+	pool_unmap(&the_node, second);
+	pool_scrub(&the_node, the_now);
+	pool_unmap(&the_node, the_held);
+	pool_leave(&the_node);
+}
+
+static void life_begin(void)
+{
+	CHECK_EQ(model_format(the_mem, SIZE), 0);
+	model_open(&the_node, the_mem, SIZE);
+	model_open(&the_other, the_mem, SIZE);
+	the_now = 5;
+	CHECK_EQ(pool_join(&the_other, 4, 0, "other", the_now), 0);
+	CHECK_EQ(pool_alloc(&the_other, 3 * MODEL_CHUNK, &the_held, the_now), 3);
+	pool_expose(&the_other, the_held, 3, 7);
+}
+
+/* The other node gets everything back, and the dead one can return. */
+static void life_check_recovery(void)
+{
+	u32 first;
+
+	pass(&the_other, &the_now, 2 * MODEL_LEASE + MODEL_QUAR);
+	CHECK(!pool_node_is_active(&the_other, 8));
+	pool_scrub(&the_other, the_now);
+	CHECK_EQ(model_count_used(&the_other), 3);
+	pool_free(&the_other, the_held, 3, the_now);
+	CHECK_EQ(model_count_used(&the_other), 0);
+	model_close(&the_node);
+	model_open(&the_node, the_mem, SIZE);
+	CHECK_EQ(pool_join(&the_node, 8, 0, "again", the_now), 0);
+	CHECK_EQ(pool_alloc(&the_node, (u64)the_node.form.chunks * MODEL_CHUNK, &first,
+			    the_now), the_node.form.chunks);
+	CHECK_EQ(the_other.corrupt, 0);
+	model_close(&the_node);
+	model_close(&the_other);
+}
+
+TEST(a_node_that_ends_at_any_store_leaves_nothing_behind)
+{
+	unsigned int n;
+	bool complete = false;
+
+	the_mem = model_memory(SIZE);
+	for (n = 0; !complete; n++) {
+		life_begin();
+		complete = run_until(n, whole_life);
+		life_check_recovery();
+	}
+	CHECK(n > 30);
+	test_note("%u stores", n);
+	free(the_mem);
+}
+
+/* The node that cleans up ends as well, at any store of that, and a third goes on. */
+static void clean_up(void)
+{
+	u64 end = the_now + 2 * MODEL_LEASE + MODEL_QUAR;
+
+	for (; the_now < end; the_now += MODEL_LEASE / 4)
+		pool_beat(&the_other, the_now);
+	pool_scrub(&the_other, the_now);
+}
+
+TEST(a_node_that_ends_while_it_cleans_up_leaves_nothing_behind)
+{
+	struct pool third;
+	unsigned int n, at;
+	bool complete;
+
+	the_mem = model_memory(SIZE);
+	for (at = 5; at < 40; at += 7)
+		for (n = 0, complete = false; !complete; n++) {
+			life_begin();
+			model_open(&third, the_mem, SIZE);
+			run_until(at, whole_life);
+			complete = run_until(n, clean_up);
+			CHECK_EQ(pool_join(&third, 12, 0, "third", the_now), 0);
+			pass(&third, &the_now, 2 * MODEL_LEASE + MODEL_QUAR);
+			pool_scrub(&third, the_now);
+			CHECK_EQ(model_count_used(&third), 0);
+			model_close(&the_node);
+			model_close(&the_other);
+			model_close(&third);
+		}
+	free(the_mem);
+}
+
+/* ---- a machine that stores nonsense ---- */
+
+static void corrupt_word(uint8_t *mem, u64 bytes, uint64_t *state)
+{
+	u64 value = model_random(state, 1u << 31), at;
+
+	switch (model_random(state, 4)) {
+	case 0:
+		value = 0;
+		break;
+	case 1:
+		value = UINT64_MAX;
+		break;
+	case 2:
+		value |= value << 32;
+		break;
+	case 3:		/* near to what is there */
+		at = model_random(state, bytes / 8) * 8;
+		memcpy(&value, mem + at, 8);
+		value ^= 1ull << model_random(state, 64);
+		memcpy(mem + at, &value, 8);
+		return;
+	}
+	at = POOL_ALIGN + model_random(state, (bytes - POOL_ALIGN) / 8) * 8;
+	memcpy(mem + at, &value, 8);
+}
+
+#define RUNS	16
+
+/*
+ * Two nodes use the pool.  Whatever they find there, they stay within it, and memory
+ * that a node has is not given to it a second time.
+ */
+TEST(nonsense_in_the_pool_does_no_harm_to_its_users)
+{
+	uint8_t packet[POOL_PACKET] = { 0 }, *taken;
+	u32 first[RUNS] = { 0 }, maps[RUNS], n_maps = 0, got, chunks, i, c;
+	int length[RUNS] = { 0 }, n;
+	u64 now = 5, base = 0, corruptions = test_calls(200000), step;
+	uint64_t state = 9;
+	struct pool a, b;
+
+	the_mem = model_memory(SIZE);
+	model_format(the_mem, SIZE);
+	model_open(&a, the_mem, SIZE);
+	model_open(&b, the_mem, SIZE);
+	taken = calloc(a.form.chunks, 1);
+	CHECK(taken != NULL);
+	pool_join(&a, 4, 0, "a", now);
+	pool_join(&b, 8, 0, "b", now);
+	for (step = 0; step < corruptions; step++) {
+		corrupt_word(the_mem, a.form.data_at, &state);
+		now += model_random(&state, 2) * MODEL_LEASE / 3;
+		i = model_random(&state, RUNS);
+		switch (model_random(&state, 8)) {
+		case 0:
+			if (length[i])
+				break;
+			n = pool_alloc(&a, (1 + model_random(&state, 4)) * MODEL_CHUNK,
+				       &first[i], now);
+			if (n < 0)
+				break;
+			CHECK(first[i] + (u32)n <= a.form.chunks);
+			for (c = 0; c < (u32)n; c++) {
+				CHECK(!taken[first[i] + c]);
+				taken[first[i] + c] = 1;
+			}
+			length[i] = n;
+			break;
+		case 1:
+			if (length[i])
+				base = pool_expose(&a, first[i], length[i], step);
+			break;
+		case 2:
+			if (length[i])
+				pool_free(&a, first[i], length[i], now);
+			memset(taken + first[i], 0, length[i]);
+			length[i] = 0;
+			break;
+		case 3:
+			if (n_maps == RUNS || pool_map(&b, 4, base, &got, &chunks))
+				break;
+			CHECK(chunks && got + chunks <= b.form.chunks);
+			maps[n_maps++] = got;
+			break;
+		case 4:
+			if (n_maps)
+				pool_unmap(&b, maps[--n_maps]);
+			break;
+		case 5:
+			pool_mail_send(&a, 8, packet);
+			pool_mail_receive(&b, 4, packet);
+			break;
+		case 6:
+			pool_scrub(&a, now);
+			pool_scrub(&b, now);
+			pool_node_doorbell(&a, 8);
+			break;
+		case 7:
+			pool_beat(&b, now);
+			if (!pool_beat(&a, now))
+				break;
+			/* expelled, by a word that lies: all is given back */
+			for (i = 0; i < RUNS; i++)
+				if (length[i]) {
+					pool_free(&a, first[i], length[i], now);
+					memset(taken + first[i], 0, length[i]);
+					length[i] = 0;
+				}
+			pool_leave(&a);
+			if (pool_join(&a, 0, 0, "a", now)) {
+				model_format(the_mem, SIZE);
+				pool_join(&a, 4, 0, "a", now);
+			}
+			break;
+		}
+	}
+	CHECK(a.corrupt + b.corrupt > 0);
+	free(taken);
+	model_close(&a);
+	model_close(&b);
+	free(the_mem);
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Three nodes use a pool at once; another one runs at each store, at random.  Nodes die
+ * at any store, and hang at any store for longer than their lease.  Memory that a node
+ * gets is nobody else's, and nobody else has it mapped.  When all are gone, all is free.
+ *
+ * SCI_TEST_ROUNDS: number of schedules.
+ */
+#include <stdio.h>
+#include <ucontext.h>
+
+#include "selftests/unit/pool_model.h"
+
+#define SIZE	(160u << 10)
+#define NODES	MODEL_SLOTS
+#define HELD	6		/* allocations, and maps, of a node */
+#define STACK	(64u << 10)
+#define SWITCHES 1500		/* of a schedule */
+
+/**
+ * struct allocation - what a node has
+ * @length: chunks; 0: none
+ * @base: what it is exposed as; 0: it is not
+ */
+struct allocation {
+	u32 first;
+	u32 length;
+	u64 base;
+};
+
+/**
+ * struct model_node - a machine
+ * @where: it was interrupted
+ * @until: it hangs; 0: it does not
+ * @dead: and does not come back as long as others have it in @p.seen
+ * @maps: first chunks
+ */
+struct model_node {
+	struct pool p;
+	ucontext_t where;
+	u64 until;
+	bool dead;
+	struct allocation held[HELD];
+	struct { u32 first, length; } maps[HELD];
+};
+
+static struct model_node nodes[NODES];
+static char stacks[NODES][STACK] __attribute__((aligned(64)));
+static ucontext_t scheduler;
+static struct model_node *running;
+static void *mem;
+static u64 now;
+static uint64_t rng;
+static unsigned long deaths, hangs, switches, maps_made, allocations, expelled;
+
+/* What is true, by chunk, whatever the pool says. */
+static int owner[SIZE / MODEL_CHUNK];
+static unsigned int mappers[SIZE / MODEL_CHUNK];
+
+static uint32_t pick(uint32_t below)
+{
+	return model_random(&rng, below);
+}
+
+static void yield_hook(void)
+{
+	struct model_node *n = running;
+
+	if (n)
+		swapcontext(&n->where, &scheduler);
+}
+
+/* ---- what a node does ---- */
+
+static void own(struct model_node *n, u32 first, u32 length, bool it_is)
+{
+	u32 c;
+
+	for (c = first; c < first + length; c++) {
+		if (it_is) {
+			CHECK_EQ(owner[c], -1);
+			CHECK_EQ(mappers[c], 0);
+		}
+		owner[c] = it_is ? (int)(n - nodes) : -1;
+	}
+}
+
+static void map_counted(u32 first, u32 length, int change)
+{
+	u32 c;
+
+	for (c = first; c < first + length; c++)
+		mappers[c] += change;
+}
+
+static void node_alloc(struct model_node *n, struct allocation *a)
+{
+	int length = pool_alloc(&n->p, (1 + pick(5)) * MODEL_CHUNK, &a->first, now);
+
+	if (length < 0)
+		return;
+	own(n, a->first, length, true);
+	a->length = length;
+	a->base = 0;
+	allocations++;
+}
+
+static void node_free(struct model_node *n, struct allocation *a)
+{
+	u32 length = a->length;
+
+	if (a->base)
+		pool_hide(&n->p, a->first, length);
+	own(n, a->first, length, false);
+	a->length = 0;
+	pool_free(&n->p, a->first, length, now);
+}
+
+/* The name is found as by a message. */
+static void node_map(struct model_node *n, unsigned int i)
+{
+	struct model_node *other = &nodes[pick(NODES)];
+	u64 base = other->held[pick(HELD)].base;
+	u32 first, length, c;
+
+	if (!base || !other->p.generation)
+		return;
+	if (pool_map(&n->p, pool_slot_node(other->p.slot), base, &first, &length))
+		return;
+	/* an owner that has died has none; nobody else may have it */
+	for (c = first; c < first + length; c++)
+		CHECK(owner[c] == -1 || owner[c] == owner[first]);
+	map_counted(first, length, 1);
+	n->maps[i].first = first;
+	n->maps[i].length = length;
+	maps_made++;
+}
+
+static void node_unmap(struct model_node *n, unsigned int i)
+{
+	map_counted(n->maps[i].first, n->maps[i].length, -1);
+	n->maps[i].length = 0;
+	pool_unmap(&n->p, n->maps[i].first);
+}
+
+static void node_drop_all(struct model_node *n)
+{
+	unsigned int i;
+
+	for (i = 0; i < HELD; i++) {
+		if (n->maps[i].length)
+			node_unmap(n, i);
+		if (n->held[i].length)
+			node_free(n, &n->held[i]);
+	}
+}
+
+static void node_step(struct model_node *n)
+{
+	unsigned int i = pick(HELD);
+	struct allocation *a = &n->held[i];
+
+	switch (pick(6)) {
+	case 0:
+		if (a->length)
+			node_free(n, a);
+		else
+			node_alloc(n, a);
+		break;
+	case 1:
+		if (a->length && !a->base)
+			a->base = pool_expose(&n->p, a->first, a->length,
+					      pick(1u << 31));
+		break;
+	case 2:
+		if (!a->base || !a->length)
+			break;
+		a->base = 0;
+		pool_hide(&n->p, a->first, a->length);
+		break;
+	case 3:
+		if (n->maps[i].length)
+			node_unmap(n, i);
+		else
+			node_map(n, i);
+		break;
+	case 4:
+		pool_scrub(&n->p, now);
+		break;
+	case 5:
+		yield_hook();
+		break;
+	}
+}
+
+static void node_live(void)
+{
+	struct model_node *n = running;
+	unsigned int i;
+
+	for (;;) {
+		while (pool_join(&n->p, pick(2) ? pool_slot_node(n - nodes) : 0, 0,
+				 "model", now))
+			yield_hook();
+		for (;;) {
+			if (pool_beat(&n->p, now)) {
+				expelled++;
+				break;
+			}
+			if (!pick(40))
+				break;
+			for (i = 0; i < 3; i++)
+				node_step(n);
+		}
+		node_drop_all(n);
+		pool_leave(&n->p);
+	}
+}
+
+/* ---- the schedule ---- */
+
+static void node_boot(struct model_node *n)
+{
+	unsigned int i = n - nodes;
+
+	memset(n->held, 0, sizeof(n->held));
+	memset(n->maps, 0, sizeof(n->maps));
+	model_open(&n->p, mem, SIZE);
+	n->dead = false;
+	n->until = 0;
+	getcontext(&n->where);
+	n->where.uc_stack.ss_sp = stacks[i];
+	n->where.uc_stack.ss_size = STACK;
+	n->where.uc_link = NULL;
+	makecontext(&n->where, node_live, 0);
+}
+
+/* All that the machine had, its programs' maps as well, is gone. */
+static void node_die(struct model_node *n)
+{
+	unsigned int i;
+	u32 c;
+
+	for (c = 0; c < ARRAY_LEN(owner); c++)
+		if (owner[c] == n - nodes)
+			owner[c] = -1;
+	for (i = 0; i < HELD; i++)
+		map_counted(n->maps[i].first, n->maps[i].length, -1);
+	model_close(&n->p);
+	memset(&n->p, 0, sizeof(n->p));
+	memset(n->held, 0, sizeof(n->held));
+	memset(n->maps, 0, sizeof(n->maps));
+	n->dead = true;
+	deaths++;
+}
+
+static void schedule_step(void)
+{
+	struct model_node *n = &nodes[pick(NODES)];
+
+	now += pick(MODEL_LEASE / 200);
+	if (n->dead) {
+		if (!pick(100))
+			node_boot(n);
+		return;
+	}
+	if (n->until > now)
+		return;
+	n->until = 0;
+	if (!pick(400)) {
+		node_die(n);
+		return;
+	}
+	if (!pick(300) && now - n->p.looked < MODEL_LEASE) {
+		/* the rest of the quarantine is for what it still does then */
+		n->until = now + pick(1000) * (MODEL_QUAR / 2000);
+		hangs++;
+		return;
+	}
+	switches++;
+	running = n;
+	swapcontext(&scheduler, &n->where);
+	running = NULL;
+}
+
+/* The last one alive finds everything. */
+static void schedule_end(void)
+{
+	struct model_node *n = &nodes[0];
+	unsigned int i;
+
+	for (i = 0; i < NODES; i++)
+		if (!nodes[i].dead)
+			node_die(&nodes[i]);
+	model_open(&n->p, mem, SIZE);
+	for (i = 0; pool_join(&n->p, 0, 0, "last", now); i++) {
+		CHECK(i < 100);
+		now += MODEL_LEASE / 4;
+	}
+	for (i = 0; i < 4 * (2 + MODEL_QUAR_MS / MODEL_LEASE_MS); i++) {
+		now += MODEL_LEASE / 4;
+		CHECK_EQ(pool_beat(&n->p, now), 0);
+	}
+	pool_scrub(&n->p, now);
+	CHECK_EQ(model_count_used(&n->p), 0);
+	for (i = 0; i < ARRAY_LEN(owner); i++)
+		CHECK_EQ(mappers[i], 0);
+	model_close(&n->p);
+}
+
+static void schedule_run(uint64_t seed)
+{
+	unsigned int i;
+
+	rng = seed;
+	now = 1 + pick(1000);
+	memset(owner, -1, sizeof(owner));
+	CHECK_EQ(model_format(mem, SIZE), 0);
+	for (i = 0; i < NODES; i++)
+		node_boot(&nodes[i]);
+	for (i = 0; i < SWITCHES; i++)
+		schedule_step();
+	schedule_end();
+}
+
+TEST(random_schedules_of_three_nodes)
+{
+	const char *rounds = getenv("SCI_TEST_ROUNDS");
+	unsigned long i, n = rounds ? strtoul(rounds, NULL, 10) : 2000;
+
+	if (TEST_TSAN)
+		SKIP("switches stacks");
+	mem = model_memory(SIZE);
+	pool_store_hook = yield_hook;
+	for (i = 0; i < n; i++)
+		schedule_run(i);
+	pool_store_hook = NULL;
+	test_note("%lu schedules, %lu switches, %lu allocations, %lu maps, %lu deaths, "
+		  "%lu hangs, %lu expelled", n, switches, allocations, maps_made, deaths,
+		  hangs, expelled);
+	CHECK(n < 100 || (allocations > n && maps_made > n && expelled));
+	free(mem);
+}
