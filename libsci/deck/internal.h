@@ -84,6 +84,7 @@ struct deck_mbox {
 	struct list link;		/* world.boxes or world.found */
 	struct sci_ep *ep;		/* its own; NULL: found */
 	_Atomic(struct sci_peer *) to;	/* the port's connection to it */
+	struct sci_peer *control;	/* the service's, by which it tells of deaths */
 	_Atomic unsigned int waiting;	/* retrieves that have begun */
 	_Atomic unsigned int longer;	/* posts of more than a line */
 	struct sci_addr addr;
@@ -107,6 +108,7 @@ struct deck_req {
 
 int deck_mbox_open(struct deck_world *w, const char *name, struct deck_mbox **out);
 void deck_mbox_close(struct deck_world *w, struct deck_mbox *box);
+int deck_mbox_tell_death(struct deck_mbox *box);
 int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to);
 void deck_peer_set_rank(struct sci_peer *peer, int rank);
 

@@ -10,7 +10,8 @@
  * A receive from any connection does not end when a process dies. So the service sends
  * an empty message to each mail box then, for each retrieve that waits, but at least
  * one. The retrieve that gets it looks for another message, and reports the death if
- * there is none.
+ * there is none. If there is one, the retrieve returns it and sends the empty message
+ * again: a later retrieve reports the death.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -98,18 +99,38 @@ static inline bool mbox_told(struct deck_msg *msg, int error, const struct sci_s
 	return known == MBOX_CONTROL;
 }
 
-static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg);
+/* By the service's connection to @box, which there is since the first death. */
+int deck_mbox_tell_death(struct deck_mbox *box)
+{
+	const struct sci_send s = { .flags = SCI_SEND_COPY };
 
-/* A process has died: what is in the mail box comes first. */
+	return sci_isendm(box->control, &s, NULL);
+}
+
+static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told);
+
+/*
+ * A process has died: what is in the mail box comes first.  What has been told and is
+ * not reported here is told again, for other retrieves.
+ */
 static int after_death(struct deck_mbox *box, struct deck_msg *msg)
 {
-	int ret = try_retrieve(box, msg);
+	unsigned int owed = 0;
+	bool told;
+	int ret;
 
+	do {
+		ret = try_retrieve(box, msg, &told);
+		owed++;
+	} while (told);
 	if (ret == -EAGAIN || ret == -ECANCELED) {
 		msg->length = 0;
 		msg->source = -1;
-		return -ECONNRESET;
+		ret = -ECONNRESET;
+		owed--;
 	}
+	while (owed--)
+		deck_mbox_tell_death(box);
 	return ret;
 }
 
@@ -138,15 +159,16 @@ static int timeout_error(int timeout)
 	return timeout ? -ETIMEDOUT : -EAGAIN;
 }
 
-/* A death that is told meanwhile is told once more by the caller. */
-static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg)
+/* Take a message that is here; @told: it is the service's, about a death. */
+static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 {
 	struct sci_status st = { 0 };
 	struct sci_req *req;
 	int ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
 
 	ret = ret ? ret : wait_or_cancel(req, 0, &st);
-	return mbox_told(msg, ret, &st) ? -EAGAIN : ret;
+	*told = mbox_told(msg, ret, &st);
+	return ret;
 }
 
 /* ---- the calls ---- */

@@ -68,6 +68,9 @@ int deck_service_home(const struct deck_world *w, const char *name)
 
 static int service_peer(struct deck_world *w, int rank, struct sci_peer **peer)
 {
+	/* a second connection to it would be waited for until its time is over */
+	if (atomic_load(&w->service.dead[rank]))
+		return -ECONNRESET;
 	return sci_peer_open(w->service.ep, &w->service.addr[rank], CONNECT_MS, peer);
 }
 
@@ -124,7 +127,7 @@ static int wait_answer(struct deck_ask *ask, int timeout, struct sci_status *st)
 		int piece = left < 0 || left > DEATH_MS ? DEATH_MS : left;
 
 		ret = piece ? sci_wait(ask->req, piece, st) : sci_test(ask->req, st);
-		if (ret != -ETIMEDOUT)
+		if (ret != -ETIMEDOUT && ret != -EAGAIN)
 			return ret;
 		if (left > 0)
 			left -= piece;
@@ -324,13 +327,14 @@ static int box_accept(struct deck_world *w, const struct deck_note *note,
 }
 
 /* Both ends are this thread's to move. */
-static int connect_control(struct deck_world *w, struct deck_mbox *box,
-			   struct sci_peer **peer)
+static int connect_control(struct deck_world *w, struct deck_mbox *box)
 {
 	struct sci_status st;
 	struct sci_req *req;
 	int ret;
 
+	if (box->control)
+		return 0;
 	ret = sci_iconnect(box->ep, &w->service.addr[w->rank], CONNECT_MS, &req);
 	if (ret)
 		return ret;
@@ -340,7 +344,7 @@ static int connect_control(struct deck_world *w, struct deck_mbox *box,
 		return ret;
 	sci_peer_set_data(st.peer, MBOX_CONTROL);
 	do
-		ret = sci_peer_find(w->service.ep, &box->addr, peer);
+		ret = sci_peer_find(w->service.ep, &box->addr, &box->control);
 	while (ret == -ENOENT && sci_progress(w->service.ep) >= 0);
 	return ret;
 }
@@ -348,14 +352,12 @@ static int connect_control(struct deck_world *w, struct deck_mbox *box,
 /* One empty message for each retrieve that waits. */
 static void box_wake(struct deck_world *w, struct deck_mbox *box)
 {
-	const struct sci_send s = { .flags = SCI_SEND_COPY };
 	unsigned int n = atomic_load(&box->waiting);
-	struct sci_peer *peer;
 
-	if (connect_control(w, box, &peer))
+	if (connect_control(w, box))
 		return;
 	do
-		sci_isendm(peer, &s, NULL);
+		deck_mbox_tell_death(box);
 	while (n-- > 1);
 }
 

@@ -148,9 +148,10 @@ int deck_done(void)
 	team = w->team;
 	ret = sci_team_barrier(team);
 	atomic_store_explicit(&the_world, NULL, memory_order_release);
+	/* without a barrier the others may still ask for names: it waits until they leave */
+	closed = sci_team_close(team);
 	deck_service_stop(w);
 	world_free(w);
-	closed = sci_team_close(team);
 	return ret ? ret : closed;
 }
 

@@ -12,6 +12,7 @@
 #include "selftests/ranks.h"
 
 #define READERS	3u
+#define MESSAGES	8
 
 struct shared {
 	_Atomic int ready;		/* processes, or threads, that are about to wait */
@@ -74,16 +75,13 @@ static void retrieve_then_error(void *arg)
 {
 	int rank = (int)ranks_rank();
 	int last;
-	deck_mbox_t *own, *to, *first;
+	deck_mbox_t *own, *to;
 	deck_msg_t *m;
 
 	(void)arg;
 	begin(rank, &own);
 	last = deck_size() - 1;
 	CHECK_EQ(deck_msg_create(&m, 100), 0);
-	/* found now: after the death the process that knows the name may leave */
-	first = rank ? box_of(rank, 0) : NULL;
-	CHECK_EQ(deck_barrier(), 0);
 	if (rank == last) {
 		for (int r = 0; r < last; r++) {
 			to = box_of(rank, r);
@@ -100,8 +98,9 @@ static void retrieve_then_error(void *arg)
 		CHECK_EQ(deck_msg_length(m), 0);
 		CHECK_EQ(deck_msg_source(m), -1);
 		/* the living go on */
-		CHECK_EQ(deck_mbox_post(first, m), 0);
-		CHECK_EQ(deck_mbox_destroy(first), 0);
+		to = box_of(rank, 0);
+		CHECK_EQ(deck_mbox_post(to, m), 0);
+		CHECK_EQ(deck_mbox_destroy(to), 0);
 	} else {
 		retrieve_all(own, m, last);
 	}
@@ -117,6 +116,47 @@ static void run(unsigned int n, unsigned int nodes, void (*fn)(void *arg))
 TEST(what_has_arrived_comes_before_the_death)
 {
 	run(4, 2, retrieve_then_error);
+}
+
+/* Messages that come after a death has been told, and before it is reported. */
+static void messages_then_error(void *arg)
+{
+	int rank = (int)ranks_rank(), got = 0, ret;
+	struct shared *s = arg;
+	deck_mbox_t *own, *to = NULL;
+	deck_msg_t *m;
+
+	begin(rank, &own);
+	if (rank == 1)
+		to = box_of(rank, 0);
+	CHECK_EQ(deck_barrier(), 0);
+	if (rank == 2)
+		die();
+	CHECK_EQ(deck_msg_create(&m, 100), 0);
+	if (rank == 1) {
+		WAIT_UNTIL(atomic_load(&s->ready) == 1, TEST_WAIT_MS);
+		for (int i = 0; i < MESSAGES; i++)
+			CHECK_EQ(deck_mbox_post(to, m), 0);
+		CHECK_EQ(deck_mbox_destroy(to), 0);
+		atomic_store(&s->ready, 2);
+		CHECK_EQ(deck_mbox_retrv(own, m), -ECONNRESET);
+	} else {
+		CHECK_EQ(deck_mbox_find(&to, "2", TEST_WAIT_MS), -ECONNRESET);
+		WAIT_UNTIL(others_asleep(), TEST_WAIT_MS);
+		atomic_store(&s->ready, 1);
+		WAIT_UNTIL(atomic_load(&s->ready) == 2, TEST_WAIT_MS);
+		while (!(ret = deck_mbox_retrv(own, m)))
+			got++;
+		CHECK_EQ(ret, -ECONNRESET);
+		CHECK_EQ(got, MESSAGES);
+	}
+	CHECK_EQ(deck_msg_destroy(m), 0);
+	end(own);
+}
+
+TEST(a_death_comes_behind_messages)
+{
+	run(3, 2, messages_then_error);
 }
 
 static void *wait_for_death(void *arg)
