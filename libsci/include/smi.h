@@ -178,7 +178,8 @@ smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
  *
  * NOSEGMENT, NOMEM: the memory is not to be had.  MAPFAILED: no address that is free
  * in all processes, or no room to map.  NOTIMPL: type CYCLIC.  BADADR: REGISTER
- * of NULL.  NODEVICE: PRIVATE when all processes share a node.
+ * of NULL.  NODEVICE: PRIVATE when all processes share a node, or @info names an
+ * adapter, 0, 1 or 2, that does not exist.
  */
 smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 			     void **address);
@@ -194,7 +195,12 @@ smi_error_t SMI_Connect_shreg(int id, void **address);
  */
 smi_error_t SMI_Free_shreg(int id);
 
-/** SMI_Set_adapter() - the adapter of later regions.  BUSY: a region exists. */
+/**
+ * SMI_Set_adapter() - the adapter of later regions
+ * @adapter: 0, 1 or 2: the number; SMI_ADPT_DEFAULT, _IMPEXP, _SMP: that of the environment
+ *
+ * BUSY: a region exists.  NODEVICE: no such adapter.  NOTIMPL: _CYCLIC, _BIDIRECTIONAL.
+ */
 smi_error_t SMI_Set_adapter(int adapter);
 /** SMI_Set_region_callback() - replace the function of a CALLBACK region */
 smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn);

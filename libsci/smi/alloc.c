@@ -195,8 +195,8 @@ int smi_nodemem_start(void)
 			return SMI_ERR_NOMEM;
 		r->flags = SMI_SHM_NONFIXED;
 		r->internal = true;
-		r->adapter = (int)smi.adapter;
-		err = smi_create_common(r, &info, &address);
+		r->adapter = smi.adapter;
+		err = smi_create_common(r, &info, &address, SMI_SUCCESS);
 		if (err)
 			smi_region_drop(r);
 		else if (!(err = pool_create(r)) && !coherent && r->segs[0].seq)

@@ -2,7 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * The arguments that a launcher of SMI puts before those of the program.  Ranks come
- * from the team's launcher: the arguments are checked and removed.
+ * from the team's launcher: the arguments are checked and removed, and -w, -g, -f and -v
+ * have an effect.
  */
 #include "libsci/smi/internal.h"
 
@@ -16,17 +17,31 @@ struct smi_args smi_args;
 static int args_usage(const char *program)
 {
 	fprintf(stderr, "usage: %s -r RANK -n PROCESSES -h HOST -m MAGIC [-p PORT] "
-		"[-i SCIID] [-f PIDFILE] [-l] [-w] [-g] [-v] [-s] [-t] [-T] -- "
-		"[argument...]\n", program);
+		"[-i SCIID] [-f PIDFILE] [-l] [-w] [-g] [-v] -- [argument...]\n", program);
 	return SMI_ERR_PARAM;
 }
 
 static void args_flag(char option, const char *value)
 {
-	if (option == 'w')
+	switch (option) {
+	case 'w':
 		smi_args.no_watchdog = true;
-	else if (option == 'f')
+		break;
+	case 'g':
+		smi_args.no_signals = true;
+		break;
+	case 'v':
+		smi_args.verbose = true;
+		break;
+	case 'f':
 		smi_args.pidfile = value;
+		break;
+	case 's':
+	case 't':
+	case 'T':
+		fprintf(stderr, "smi: option -%c has no effect: this library keeps no trace, "
+			"statistics or times (perf and ltrace do)\n", option);
+	}
 }
 
 /* Return the index of the program's first argument; 0: there are none of a launcher. */

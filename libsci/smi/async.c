@@ -90,7 +90,7 @@ static int transfer_add(struct smi_memcpy_handle_t_ *h, struct smi_segment *s, v
 	if (!t)
 		return SMI_ERR_NOMEM;
 	*t = (struct transfer) { h->transfers, NULL, s->rseg, local, offset, size, read };
-	SCICreateDMAQueue(smi.sd, &t->queue, smi.adapter, 1, 0, &err);
+	SCICreateDMAQueue(smi.sd, &t->queue, s->adapter, 1, 0, &err);
 	if (err) {
 		free(t);
 		return SMI_ERR_NOMEM;

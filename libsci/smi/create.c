@@ -18,6 +18,8 @@ static int plan_alloc(struct smi_region *r, int n)
 {
 	r->segs = calloc((size_t)n, sizeof(r->segs[0]));
 	r->nsegs = n;
+	for (int i = 0; r->segs && i < n; i++)
+		r->segs[i].adapter = r->adapter;
 	return r->segs ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
@@ -232,10 +234,11 @@ void smi_tell_owner(struct smi_region *r)
 		smi_tell(r->owner, &m);
 }
 
-int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address)
+int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err)
 {
-	int i, err = plan(r, info);
+	int i;
 
+	err = err ? err : plan(r, info);
 	/* somebody who is not of the pair, or names no pair, has nobody to ask */
 	if (r->type == SMI_SHM_PT2PT && r->group.partner < 0)
 		return err;

@@ -81,6 +81,7 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 	s = r->segs;
 	r->nsegs = 1;
 	r->owner = s->owner = smi.rank;
+	s->adapter = r->adapter;
 	s->plain = given ? *address : NULL;
 	r->size = given ? info->size : smi_round(info->size);
 	err = r->flags & SMI_SHM_PRIVATE ? local_private(s, r->size) :
@@ -423,6 +424,7 @@ int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **addr
 	r->nsegs = 1;
 	r->owner = r->segs[0].owner = info->owner;
 	r->segs[0].sci_id = (unsigned int)info->sgmt_id;
+	r->segs[0].adapter = r->adapter;
 	err = import_create(r, info, &q);
 	if (!err)
 		*address = r->base;

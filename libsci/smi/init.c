@@ -27,8 +27,7 @@ static int device_open(void)
 		SCIOpen(&smi.sd, 0, &err);
 	if (err)
 		return SMI_ERR_NODEVICE;
-	smi.adapter = adapter ? (unsigned int)strtoul(adapter, NULL, 10) : 0;
-	smi.adapter_policy = SMI_ADPT_DEFAULT;
+	smi.adapter = smi.first_adapter = adapter ? (unsigned int)strtoul(adapter, NULL, 10) : 0;
 	return SMI_SUCCESS;
 }
 
@@ -124,6 +123,9 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 		atomic_store_explicit(&smi.up, true, memory_order_release);
 		err = smi_watchdog_start();
 		SMI_Query(SMI_Q_SMI_DMA_AVAILABLE, 0, &_smi_mcDMAReadEnabled);
+		if (smi_args.verbose)
+			fprintf(stderr, "smi: process %d of %d, on node %d of %d, pid %d\n",
+				smi.rank, smi.size, smi.node, smi.nodes, (int)getpid());
 		return err;
 	}
 	fprintf(stderr, "smi: SMI_Init() failed with code %d\n", err);

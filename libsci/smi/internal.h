@@ -51,8 +51,8 @@ struct smi {
 	int *first;			/* process of each node; [nodes]: size */
 	unsigned int *sci_node;		/* of each node */
 	size_t page;
-	unsigned int adapter;
-	int adapter_policy;
+	unsigned int adapter;		/* of regions that name no other */
+	unsigned int first_adapter;	/* ... at first: that of the environment, or 0 */
 	struct sci_team *team;
 	struct sci_team *all;		/* the same processes in the launcher's order */
 	sci_desc_t sd;
@@ -153,6 +153,7 @@ struct smi_segment {
 	size_t size;			/* of the part that the region uses */
 	size_t skip;			/* bytes of the SISCI segment before it */
 	size_t offset;			/* of the part, in the region */
+	unsigned int adapter;		/* number of this process's */
 	char *addr;			/* where it is mapped, or NULL */
 	size_t mapped;			/* bytes there */
 	char *plain;			/* memory of this process alone, or NULL */
@@ -191,7 +192,8 @@ struct smi_region {
 	size_t size;
 	size_t offset;			/* of the mapped part: UNDIVIDED, imports */
 	int owner;			/* of a region of one segment */
-	int adapter;
+	unsigned int adapter;		/* number of this process's, */
+	bool no_adapter;		/* ... unless it needs none */
 	struct smi_group group;
 	bool internal;
 	bool connected;
@@ -221,7 +223,8 @@ int smi_region_map(struct smi_region *r, char *base);
 void smi_region_unmap(struct smi_region *r);
 /* Map the segments at @base in all members, or where all have room. */
 int smi_region_place(struct smi_region *r, char *base);
-int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address);
+/* @err: what this process knows before; all processes return it. */
+int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);
 int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address);
 int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **address);
@@ -331,11 +334,17 @@ void smi_watchdog_stop(void);
 /* Another process has asked for the end, or has died. */
 void smi_watchdog_abort(int code);
 
+/* ---- query.c ---- */
+
+bool smi_adapter_valid(unsigned int adapter);
+
 /* ---- args.c ---- */
 
 /* Arguments of a launcher, apart from ranks. */
 struct smi_args {
 	bool no_watchdog;
+	bool no_signals;
+	bool verbose;
 	const char *pidfile;
 };
 

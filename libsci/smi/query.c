@@ -120,7 +120,7 @@ static int ask_adapter(unsigned int adapter, unsigned int what, int absent, int 
 	return SMI_SUCCESS;
 }
 
-static int adapter_valid(unsigned int adapter)
+bool smi_adapter_valid(unsigned int adapter)
 {
 	int ignored;
 
@@ -179,7 +179,7 @@ static int query_sci(smi_query_t query, int arg, void *result)
 	case SMI_Q_SCI_DEFADAPTER:
 		return answer(n, (int)smi.adapter);
 	case SMI_Q_SCI_VALIDADAPTER:
-		return answer(n, adapter_valid(a));
+		return answer(n, smi_adapter_valid(a));
 	case SMI_Q_SCI_PROC_ID:
 		return smi_rank_ok(arg) ? answer(n, (int)smi.sci_node[smi.node_of[arg]]) :
 					  SMI_ERR_PARAM;
@@ -239,7 +239,7 @@ static int query_region(smi_query_t query, int arg, void *result)
 	case SMI_Q_SMI_REGION_SGMT_ID:
 		return answer(result, own ? (int)own->sci_id : -1);
 	case SMI_Q_SMI_REGION_ADPTNBR:
-		return answer(result, own ? r->adapter : -1);
+		return answer(result, own && !r->no_adapter ? (int)r->adapter : SMI_ADPT_INVALID);
 	case SMI_Q_SMI_REGION_ADDRESS:
 		if (own && r->nsegs > 1 && !r->replicated)
 			base = own->addr;
@@ -261,7 +261,7 @@ static int query_smi(smi_query_t query, int arg, void *result)
 {
 	switch (query) {
 	case SMI_Q_SMI_SIGNALS_AVAILABLE:
-		return answer(result, 1);
+		return answer(result, !smi_args.no_signals);
 	case SMI_Q_SMI_DMA_AVAILABLE:
 		return answer(result, dma_available());
 	case SMI_Q_SMI_NBR_APP_DIMS:

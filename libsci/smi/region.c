@@ -237,16 +237,29 @@ static int check_flags(int type, int flags)
 	return type == SMI_SHM_CYCLIC ? SMI_ERR_NOTIMPL : SMI_SUCCESS;
 }
 
+static bool adapter_named(int adapter)
+{
+	return adapter >= 0 && adapter <= 2;
+}
+
 static int region_create(struct smi_region *r, smi_region_info_t *info, void **address)
 {
+	int device;
+
 	if (r->flags & SMI_SHM_CALLBACK)
 		r->cb = info->cb_fcn;
-	r->adapter = r->flags & SMI_SHM_INTERN || smi.nodes == 1 ? SMI_ADPT_INVALID :
-								   (int)smi.adapter;
-	if (r->type == SMI_SHM_LOCAL)
-		return smi_create_local(r, info, address);
-	return smi_is_import(r) ? smi_create_import(r, info, address) :
-				  smi_create_common(r, info, address);
+	r->no_adapter = r->flags & SMI_SHM_INTERN || r->type == SMI_SHM_SMP || smi.nodes == 1;
+	r->adapter = smi.adapter;
+	/* programs may leave out the adapter of what needs none */
+	if (!r->no_adapter && adapter_named(info->adapter))
+		r->adapter = (unsigned int)info->adapter;
+	device = r->no_adapter || smi_adapter_valid(r->adapter) ? SMI_SUCCESS : SMI_ERR_NODEVICE;
+	if (r->type < SMI_SHM_LOCAL)
+		return smi_create_common(r, info, address, device);
+	if (device)
+		return device;
+	return r->type == SMI_SHM_LOCAL ? smi_create_local(r, info, address) :
+					  smi_create_import(r, info, address);
 }
 
 SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
@@ -350,13 +363,15 @@ SMI_API smi_error_t SMI_Set_adapter(int adapter)
 	if (adapter == SMI_ADPT_CYCLIC || adapter == SMI_ADPT_BIDIRECTIONAL)
 		return SMI_ERR_NOTIMPL;
 	if (adapter != SMI_ADPT_DEFAULT && adapter != SMI_ADPT_IMPEXP &&
-	    adapter != SMI_ADPT_SMP && (adapter < 0 || adapter > 2))
+	    adapter != SMI_ADPT_SMP && !adapter_named(adapter))
 		return SMI_ERR_PARAM;
+	if (adapter_named(adapter) && !smi_adapter_valid((unsigned int)adapter))
+		return SMI_ERR_NODEVICE;
 	pthread_mutex_lock(&smi.lock);
 	for (int i = 0; i < smi.nregions; i++)
 		used |= smi.regions[i] && !smi.regions[i]->internal;
 	if (!used)
-		smi.adapter_policy = adapter;
+		smi.adapter = adapter_named(adapter) ? (unsigned int)adapter : smi.first_adapter;
 	pthread_mutex_unlock(&smi.lock);
 	return used ? SMI_ERR_BUSY : SMI_SUCCESS;
 }

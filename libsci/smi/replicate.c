@@ -72,7 +72,8 @@ static int node_copy(struct smi_region *r)
 	struct smi_segment *s = &r->per_node;
 	int i, err;
 
-	*s = (struct smi_segment) { .owner = smi.first[smi.node], .size = r->size };
+	*s = (struct smi_segment) { .owner = smi.first[smi.node], .size = r->size,
+				     .adapter = r->adapter };
 	if (s->owner == smi.rank) {
 		mine.err = smi_segment_create(s, r->size, false);
 		mine.sci_id = s->sci_id;

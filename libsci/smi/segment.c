@@ -43,9 +43,9 @@ static sci_error_t segment_export(struct smi_segment *s)
 {
 	sci_error_t err;
 
-	SCIPrepareSegment(s->lseg, smi.adapter, 0, &err);
+	SCIPrepareSegment(s->lseg, s->adapter, 0, &err);
 	if (!err)
-		SCISetSegmentAvailable(s->lseg, smi.adapter, 0, &err);
+		SCISetSegmentAvailable(s->lseg, s->adapter, 0, &err);
 	if (!err)
 		SCIShareSegment(s->lseg, 0, &err);
 	return err;
@@ -110,7 +110,7 @@ int smi_segment_open(struct smi_segment *s)
 				      &err);
 	else
 		SCIConnectSegment(smi.sd, &s->rseg, smi.sci_node[smi.node_of[s->owner]],
-				  s->sci_id, smi.adapter, NULL, NULL, 0, 0, &err);
+				  s->sci_id, s->adapter, NULL, NULL, 0, 0, &err);
 	return smi_error_of(err);
 }
 

@@ -62,6 +62,8 @@ SMI_API smi_error_t SMI_Signal_send(int rank)
 	int i, to, err = SMI_SUCCESS;
 
 	SMI_ENTER();
+	if (smi_args.no_signals)
+		return SMI_ERR_NOTIMPL;
 	if (rank < 0)
 		return SMI_ERR_PARAM;
 	m.a = rank & SMI_SIGNAL_ANY;
@@ -122,6 +124,8 @@ SMI_API smi_error_t SMI_Signal_wait(int rank)
 	int err = SMI_ERR_PENDING;
 
 	SMI_ENTER();
+	if (smi_args.no_signals)
+		return SMI_ERR_NOTIMPL;
 	if (rank != SMI_SIGNAL_ANY && !smi_rank_ok(rank))
 		return SMI_ERR_PARAM;
 	pthread_mutex_lock(&smi.lock);
@@ -159,6 +163,8 @@ SMI_API smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *
 	int err = SMI_ERR_PENDING, ret;
 
 	SMI_ENTER();
+	if (smi_args.no_signals)
+		return SMI_ERR_NOTIMPL;
 	if ((rank != SMI_SIGNAL_ANY && !smi_rank_ok(rank)) || !fcn || !handle)
 		return SMI_ERR_PARAM;
 	h = calloc(1, sizeof(*h));

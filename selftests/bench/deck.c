@@ -93,9 +93,11 @@ static void measure_size(struct link *l, size_t n)
 	measure(l, deck_round);
 	measure(l, sci_round);
 	for (unsigned int i = 0; i < PAIRS; i++) {
-		double at = pairs_probe(l->words, l->first), a = measure(l, deck_round);
+		double at = pairs_probe(l->words, l->first);
+		double first = measure(l, i % 2 ? sci_round : deck_round);
+		double second = measure(l, i % 2 ? deck_round : sci_round);
 
-		pairs_add(&p, at, a, measure(l, sci_round));
+		pairs_add(&p, at, i % 2 ? second : first, i % 2 ? first : second);
 	}
 	snprintf(name, sizeof(name), "%zu bytes", n);
 	if (l->first)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Two ways to do the same thing, measured in turn many times: pairs that have seen the
- * same machine. A virtual machine's CPUs move, so a probe, the ping-pong of a word, runs
+ * Two ways to do the same thing, measured in turn many times, now the one first and now
+ * the other: pairs that have seen the same machine. A virtual machine's CPUs move, so a probe, the ping-pong of a word, runs
  * before each pair and says in which placement the pair was: near, if it took at most
  * 1.4 times what the fastest quarter of all probes took, else far. Each placement has
  * medians of its own.

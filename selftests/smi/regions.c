@@ -403,6 +403,38 @@ static void part(void)
 	smi_stop();
 }
 
+/* One adapter exists: those of all processes with others fail alike. */
+static void adapters(void)
+{
+	smi_region_info_t info;
+	int id, n = -1;
+	void *p;
+
+	smi_start();
+	CHECK_EQ(SMI_Set_adapter(2), SMI_ERR_NODEVICE);
+	CHECK_EQ(SMI_Set_adapter(7), SMI_ERR_PARAM);
+	CHECK_EQ(SMI_Set_adapter(SMI_ADPT_CYCLIC), SMI_ERR_NOTIMPL);
+	CHECK_SMI(SMI_Set_adapter(0));
+	CHECK_SMI(SMI_Init_reginfo(&info, 4096, 0, 0, rank == 1 ? 2 : 0, 0, 0, NULL));
+	CHECK_EQ(SMI_Create_shreg(SMI_SHM_UNDIVIDED, &info, &id, &p), SMI_ERR_NODEVICE);
+	CHECK_EQ(SMI_Create_shreg(SMI_SHM_LOCAL, &info, &id, &p),
+		 rank == 0 ? SMI_SUCCESS : rank == 1 ? SMI_ERR_NODEVICE : SMI_ERR_PARAM);
+	if (rank == 0)
+		CHECK_SMI(SMI_Free_shreg(id));
+	CHECK_SMI(SMI_Init_reginfo(&info, 4096, 0, 0, 0, 0, 0, NULL));
+	CHECK_SMI(SMI_Create_shreg(SMI_SHM_UNDIVIDED, &info, &id, &p));
+	CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_ADPTNBR, id, &n));
+	CHECK_EQ(n, 0);
+	CHECK_EQ(SMI_Set_adapter(0), SMI_ERR_BUSY);
+	CHECK_SMI(SMI_Free_shreg(id));
+	smi_stop();
+}
+
+TEST(adapters_are_those_that_a_region_names)
+{
+	ranks_run(4, 2, adapters);
+}
+
 TEST(others_map_a_part_of_a_segment)
 {
 	ranks_run(4, 2, part);

@@ -42,6 +42,24 @@ TEST(arguments_of_a_launcher_are_removed)
 	check_args(in, 15, out, 4);
 }
 
+TEST(an_argument_switches_signals_off)
+{
+	static const char *const in[] = { "prog", "-r", "0", "-n", "1", "-h", "host", "-m",
+					  "4711", "-g", "-s", "-l", "--", NULL };
+	char *args[14], **argv = args;
+	int argc = 13, n = 1;
+
+	for (int i = 0; i < 14; i++)
+		args[i] = (char *)(uintptr_t)in[i];
+	CHECK_SMI(SMI_Init(&argc, &argv));
+	CHECK_EQ(argc, 1);
+	CHECK_SMI(SMI_Query(SMI_Q_SMI_SIGNALS_AVAILABLE, 0, &n));
+	CHECK_EQ(n, 0);
+	CHECK_EQ(SMI_Signal_send(0), SMI_ERR_NOTIMPL);
+	CHECK_EQ(SMI_Signal_wait(0), SMI_ERR_NOTIMPL);
+	CHECK_SMI(SMI_Finalize());
+}
+
 TEST(arguments_of_the_program_stay)
 {
 	static const char *const in[] = { "prog", "-n", "5", "file", "--", "-v" };
