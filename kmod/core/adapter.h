@@ -262,19 +262,22 @@ static inline void *sci_adapter_priv(const struct sci_adapter *a)
 	return sci_adapter_desc(a)->priv;
 }
 
-/* sciN: for messages. */
+/* Return the name sciN, for messages. */
 const char *sci_adapter_name(const struct sci_adapter *a);
 
-/* Of a device of class sci: for files of sci_adapter_desc.groups. */
+/* Return the adapter of a device of class sci, for files of sci_adapter_desc.groups. */
 struct sci_adapter *sci_adapter_of_device(struct device *dev);
 
 /*
- * The page that users map at SCI_MMAP_STATUS.  The adapter itself may write its
- * hw_ words, until it is unregistered; nobody else does.
+ * Return the page that users map at SCI_MMAP_STATUS. Only the adapter may write the hw_
+ * words, until it is unregistered.
  */
 struct sci_status_page *sci_adapter_status(const struct sci_adapter *a);
 
-/* Once registered: the adapter's folder in debugfs, for the driver's own files. */
+/*
+ * Return the adapter's folder in debugfs, for the driver's own files. Only once it is
+ * registered.
+ */
 struct dentry *sci_adapter_debugfs(const struct sci_adapter *a);
 
 #endif

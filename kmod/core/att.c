@@ -107,7 +107,7 @@ void sci_att_destroy(struct sci_att *att)
 }
 EXPORT_SYMBOL_GPL(sci_att_destroy);
 
-/* The shortest free run of at least @count entries, the first of those. */
+/* Return the shortest free run of at least @count entries, and the first of those. */
 static struct att_run *run_best(struct sci_att *att, u32 count)
 {
 	struct rb_node *node = att->free.rb_node;
@@ -126,7 +126,7 @@ static struct att_run *run_best(struct sci_att *att, u32 count)
 	return best;
 }
 
-/* Takes the head of a free run; @rest becomes what remains, or is unused. */
+/* Take the head of a free run. @rest becomes the remainder, or is unused. */
 static struct att_run *run_split(struct sci_att *att, struct att_run *run,
 				 u32 count, struct att_run *rest)
 {
@@ -181,7 +181,7 @@ static struct att_run *run_find(struct sci_att *att, u32 first)
 	return NULL;
 }
 
-/* Joins @run, which is in no tree of free ones, and its right neighbour. */
+/* Join @run, which is in no tree of free runs, and its right neighbour. */
 static void run_absorb(struct sci_att *att, struct att_run *run,
 		       struct att_run *right)
 {
@@ -190,7 +190,7 @@ static void run_absorb(struct sci_att *att, struct att_run *run,
 	kfree(right);
 }
 
-/* A used run becomes free, and one with its free neighbours. */
+/* Free a used run, and merge it with its free neighbours. */
 static void run_merge(struct sci_att *att, struct att_run *run)
 {
 	struct att_run *left = place_run(rb_prev(&run->place));

@@ -27,10 +27,10 @@ struct sci_att_stats {
 	u32 largest_free;
 };
 
-/* Returns NULL when out of memory or @entries is 0. */
+/* Return a new allocator, or NULL when out of memory or if @entries is 0. */
 struct sci_att *sci_att_create(u32 entries);
 
-/* All entries have been freed.  NULL is fine. */
+/* Destroy the allocator. All entries must have been freed. @att may be NULL. */
 void sci_att_destroy(struct sci_att *att);
 
 /**
@@ -56,14 +56,14 @@ int sci_att_alloc(struct sci_att *att, u32 count, u32 owner, u32 *first);
  * Needs no memory.  Any thread; may sleep.
  */
 void sci_att_free(struct sci_att *att, u32 first, u32 count);
-/* How many the table has. */
+/* Return the number of entries of the table. */
 u32 sci_att_entries(const struct sci_att *att);
 
 void sci_att_stats(struct sci_att *att, struct sci_att_stats *st);
 
 struct seq_file;
 
-/* debugfs: one line per allocation: first count owner */
+/* For debugfs: print a line for each allocation: first entry, count, owner. */
 void sci_att_dump(struct sci_att *att, struct seq_file *m);
 
 #endif

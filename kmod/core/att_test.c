@@ -87,7 +87,7 @@ static void att_alloc_exhaust(struct kunit *test)
 	expect_stats(test, 0, ENTRIES);
 }
 
-/* Half of the table is free, in pieces of one entry. */
+/* Allocate every other entry: half of the table is free, in pieces of one entry. */
 static void att_alloc_fragmented(struct kunit *test)
 {
 	u32 i, first;
@@ -104,7 +104,7 @@ static void att_alloc_fragmented(struct kunit *test)
 	expect_stats(test, 0, ENTRIES);
 }
 
-/* A run is never made of the last entries and the first ones. */
+/* An allocation never consists of the last entries and the first ones. */
 static void att_alloc_no_wrap(struct kunit *test)
 {
 	u32 low = take(test, 10);
@@ -120,7 +120,7 @@ static void att_alloc_no_wrap(struct kunit *test)
 	expect_stats(test, 0, ENTRIES);
 }
 
-/* Freed with a free neighbour at neither, one, the other, and both sides. */
+/* Free a run with free neighbours on no side, on either side, and on both. */
 static void att_free_coalesces(struct kunit *test)
 {
 	u32 run[5], rest, i;
@@ -188,7 +188,7 @@ static void att_dump_owners(struct kunit *test)
 	sci_att_free(test->priv, c, 1);
 }
 
-/* Many operations against a bitmap. */
+/* A random test: many operations, compared with a bitmap. */
 
 struct model {
 	DECLARE_BITMAP(used, ENTRIES);
@@ -207,7 +207,7 @@ static u32 model_largest_free(const struct model *m)
 	return largest;
 }
 
-/* Where best fit is, or -ENOSPC. */
+/* Return where best fit places @count entries, or -ENOSPC. */
 static int model_best_fit(const struct model *m, u32 count)
 {
 	unsigned int begin, end;
@@ -256,7 +256,7 @@ static void model_compare(struct kunit *test, const struct model *m)
 	KUNIT_ASSERT_EQ(test, st.largest_free, model_largest_free(m));
 }
 
-/* Rather allocates for a while, then rather frees: both ends are met. */
+/* Mostly allocate for a while, then mostly free, so that both limits are reached. */
 static void att_random(struct kunit *test)
 {
 	struct model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);

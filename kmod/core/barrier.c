@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The page of an adapter that users may map: store barriers without a system
- * call.  Removal takes it away, so each map has a private page in reserve; what
- * revoke semaphores do is said in import.h.
+ * The page of an adapter that users may map for store barriers without a system call.
+ * Removal of the adapter takes the page away, so each map has a private page in reserve.
+ * import.h explains revoke semaphores.
  */
 
 #include <linux/mm.h>
@@ -13,7 +13,7 @@
 #include "core.h"
 #include "object.h"
 
-#define ONES	0xff	/* what is read of an adapter that has gone */
+#define ONES	0xff	/* value of each byte read from an adapter that has gone */
 
 /**
  * struct sci_barrier_map - one mmap() of it, and what became of it
@@ -130,7 +130,7 @@ int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma)
 		return ret;
 	}
 	map->file = vma->vm_file;
-	/* removal waits until we are out of here */
+	/* removal of the adapter waits until this function has returned */
 	mutex_lock(&a->lock);
 	list_add_tail(&map->link, &a->barrier_maps);
 	mutex_unlock(&a->lock);

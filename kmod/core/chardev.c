@@ -37,7 +37,7 @@ static const struct vm_operations_struct status_vm_ops = {
 	.fault = status_fault,
 };
 
-/* The page outlives the adapter, and its map is never revoked. */
+/* The page lives longer than the adapter, so its map is never revoked. */
 static int status_mmap(struct sci_adapter *a, struct vm_area_struct *vma)
 {
 	struct file *file;
@@ -52,7 +52,7 @@ static int status_mmap(struct sci_adapter *a, struct vm_area_struct *vma)
 		return PTR_ERR(file);
 	get_page(a->status_page);
 	vma_set_file(vma, file);
-	fput(file);	/* the area has it now */
+	fput(file);	/* the area has its own reference */
 	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
 	vma->vm_ops = &status_vm_ops;
 	return 0;
@@ -118,7 +118,7 @@ static int adapter_open(struct inode *inode, struct file *file)
 	sci_object_attach(obj, file);
 	atomic_inc(&a->users);
 	nonseekable_open(inode, file);
-	/* now as any object's file; the module's reference stays with it */
+	/* From here on the file is an object's; the module's reference stays with it. */
 	file->f_op = &sci_object_fops;
 	sci_adapter_exit(a, idx);
 	return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Connections: how both ends come to be and go. */
+/* Connections: how both ends begin and end. */
 
 #include <linux/sched.h>
 #include <linux/seq_file.h>
@@ -16,13 +16,13 @@
 #include "trace.h"
 #include "user.h"
 
-/* However short a caller's patience is, a peer gets the time to say no. */
+/* The shortest timeout of a connect: a peer gets the time to refuse. */
 #define TIMEOUT_MIN_MS	250u
-/* How long close() waits until the exporter knows of it. */
+/* How long close() waits for the exporter to take note. */
 #define LEAVE_MS	1000
-/* With one node; what others make us hold is nobody's to pay for. */
+/* Connections with one node. Memory held for other nodes is charged to no user. */
 #define CONNECTIONS_MAX	262144
-/* Members of a group that are asked in a row. */
+/* Members of a group that are asked in succession. */
 #define REJOINS_MAX	8
 
 /* ---- messages ---- */
@@ -88,7 +88,7 @@ static void message_post_late(struct sci_retired_call *call)
 {
 	struct late_post *late = container_of(call, struct late_post, call);
 
-	/* else whoever it was meant for has gone meanwhile */
+	/* else the receiver has gone meanwhile */
 	if (late->ends == late->peer->ends)
 		sci_peer_post(late->peer, late->message);
 	else
@@ -98,8 +98,8 @@ static void message_post_late(struct sci_retired_call *call)
 }
 
 /*
- * Posts a message that says that nothing is stored any more: only when that is so.
- * Without memory it may come too early.  Stores that come after it count as errors.
+ * Post a message that says that no store is under way any more, once that is true.
+ * Without memory for the wait it may be sent too early: stores after it count as errors.
  */
 static void message_post_stored(struct sci_peer *p, struct sci_message *m,
 				u8 type, u32 handle)
@@ -214,7 +214,7 @@ static const char *settle_word(int status)
 	return status == -ETIMEDOUT ? "timeout" : "refused";
 }
 
-/* The connect has ended, one way or the other. */
+/* The connect has succeeded or failed. */
 static void client_settle(struct sci_client *c, int status)
 {
 	lockdep_assert_held(&c->obj.adapter->lock);
@@ -267,7 +267,7 @@ static void client_wait_left(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 
-	/* a process that dies has no use for it */
+	/* a process that dies need not wait */
 	wait_event_killable_timeout(c->obj.wait, !READ_ONCE(c->leaving) ||
 				    sci_adapter_is_dead(a),
 				    msecs_to_jiffies(LEAVE_MS));
@@ -277,10 +277,10 @@ void sci_client_fini(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 
-	/* a kernel thread puts files of others as well */
+	/* a kernel thread also releases files of other processes: do not wait there */
 	if (READ_ONCE(c->leaving) && !(current->flags & PF_KTHREAD))
 		client_wait_left(c);
-	/* also waits for whoever is about to say that we left */
+	/* also wait for a caller that is about to report the end */
 	mutex_lock(&a->lock);
 	connection_drop(&c->conn);
 	sci_user_uncharge(a, c->charged, SCI_USER_CONNECTIONS, 1);
@@ -295,7 +295,7 @@ void sci_client_fini(struct sci_client *c)
 	sci_object_fini(&c->obj);
 }
 
-/* Ask @node; takes over the message. */
+/* Ask @node to connect. Takes over the message. */
 static int client_ask(struct sci_client *c, u32 node, struct sci_message *m)
 {
 	struct sci_adapter *a = c->obj.adapter;
@@ -360,7 +360,7 @@ static bool client_is_settled(struct sci_client *c)
 	return READ_ONCE(c->state) != SCI_REMOTE_CONNECTING;
 }
 
-/* The end of a connect: its status, -EINTR or -ENODEV. */
+/* Wait for the end of a connect. Return its status, -EINTR or -ENODEV. */
 static int client_wait(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
@@ -428,13 +428,13 @@ void sci_client_show(struct sci_client *c, struct seq_file *m)
 	seq_printf(m, "sci-remote-state:\t%s\n", words[READ_ONCE(c->state)]);
 }
 
-/* Says good-bye, if there is anybody to say it to. */
+/* Tell the other end that the client leaves, if it can be told. */
 static void client_leave(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
 	bool died = sci_object_died(&c->obj);
 
-	/* a node that goes says that, and no more */
+	/* a node that goes sends one BYE for all */
 	if (!c->conn.remote || !c->bye || sci_adapter_is_dead(a))
 		return;
 	((struct sci_msg_simple *)c->bye->body)->died = died;
@@ -460,7 +460,7 @@ void sci_client_end(struct sci_client *c)
 		connection_drop(&c->conn);
 }
 
-/* close() need not wait any more. */
+/* The other end knows: close() need not wait any more. */
 static void client_left(struct sci_client *c)
 {
 	connection_drop(&c->conn);
@@ -468,7 +468,10 @@ static void client_left(struct sci_client *c)
 	wake_up_all(&c->obj.wait);
 }
 
-/* The group's member has gone: what we have mapped is others', too. */
+/*
+ * The member of the group has gone; the maps lead to memory of the whole group, so ask
+ * another member.
+ */
 static bool client_rejoin(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;
@@ -509,7 +512,7 @@ void sci_client_lost(struct sci_client *c, int status)
 	sci_object_event(&c->obj, SCI_EV_LOST, c->node, status, 0);
 }
 
-/* The connection that the peer granted is of no use: give it back. */
+/* The peer granted a connection that is of no use: end it. */
 static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 {
 	if (!re->error && re->exporter)
@@ -517,7 +520,7 @@ static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 				le32_to_cpu(re->exporter));
 }
 
-/* Another member of the group answered. */
+/* Another member of the group has answered. */
 static void client_rejoined(struct sci_client *c,
 			    const struct sci_msg_reply *re)
 {
@@ -566,7 +569,7 @@ void sci_connection_reply(struct sci_peer *p, const struct sci_msg_reply *re)
 		client_rejoined(c, re);
 	else if (c && c->state == SCI_REMOTE_CONNECTING)
 		client_reply(c, re);
-	else if (!c)		/* it gave up meanwhile */
+	else if (!c)		/* the client gave up meanwhile */
 		client_refuse(p, re);
 	else
 		sci_count(p->adapter, SCI_COUNT_CTRL_BAD, 1);
@@ -640,7 +643,7 @@ static int server_accept(struct sci_server *s, const struct sci_msg_connect *msg
 	return 0;
 }
 
-/* Whether it can be asked for at all. */
+/* Return whether a connect can be granted at all. */
 static int server_check_connect(struct sci_peer *p,
 				const struct sci_msg_connect *msg)
 {
@@ -660,7 +663,7 @@ void sci_connection_connect(struct sci_peer *p,
 
 	lockdep_assert_held(&p->adapter->lock);
 	if (!m)
-		return;		/* its patience will end */
+		return;		/* the client's timeout will end its wait */
 	re = (struct sci_msg_reply *)m->body;
 	re->type = SCI_MSG_REPLY;
 	re->handle = msg->handle;
@@ -710,7 +713,7 @@ unsigned int sci_exporter_cut(struct sci_exporter *e, bool died)
 			continue;
 		s->cut = true;
 		n++;
-		/* a node that goes says that, and no more */
+		/* a node that goes sends one BYE for all */
 		if (sci_adapter_is_dead(s->conn.peer->adapter))
 			continue;
 		((struct sci_msg_simple *)s->cut_msg->body)->died = died;
@@ -744,10 +747,10 @@ static void client_message(struct sci_client *c,
 		sci_object_event(&c->obj, SCI_EV_DISCONNECT, c->node, 0, 0);
 		return;
 	}
-	/* CUT: only when nothing can be stored any more it is acknowledged */
+	/* acknowledge CUT only when no store is under way any more */
 	sci_client_lost(c, msg->died ? -ECONNRESET : -ENOTCONN);
 	message_post_stored(p, c->ack, SCI_MSG_CUT_ACK, remote);
-	/* a member of a group may be followed by another that cuts us off */
+	/* a group member that leaves may be followed by one that cuts this client off */
 	c->ack = c->rejoining ? sci_message_alloc() : NULL;
 }
 
@@ -765,7 +768,7 @@ void sci_connection_simple(struct sci_peer *p,
 		c = client_find(p, handle);
 		if (c && c->conn.remote && !c->leaving)
 			client_message(c, msg);
-		break;		/* else it left while this was under way */
+		break;		/* else it left while this message was under way */
 	case SCI_MSG_LEFT:
 		c = client_find(p, handle);
 		if (c && c->leaving)
@@ -796,7 +799,10 @@ void sci_connection_peer_gone(struct sci_peer *p, int error)
 
 	lockdep_assert_held(&p->adapter->lock);
 	p->ends++;
-	/* what rejoins on the way is added to another list, or this one anew */
+	/*
+	 * A client that rejoins meanwhile goes to another peer's list, or to this one
+	 * again.
+	 */
 	list_splice_init(&p->links, &gone);
 	list_for_each_entry_safe(conn, next, &gone, link) {
 		if (conn->server) {

@@ -148,13 +148,16 @@ struct sci_server {
 	struct sci_message *cut_msg;
 };
 
-/* A message that frees itself when it is done; NULL: no memory. */
+/* Return a message that frees itself when it is done, or NULL without memory. */
 struct sci_message *sci_message_alloc(void);
 void sci_message_free(struct sci_message *m);
-/* ... one in answer to a message of @p's; NULL also when that is behind. */
+/*
+ * Return a message that answers one of @p's; NULL also if @p has too many answers
+ * waiting.
+ */
 struct sci_message *sci_answer_alloc(struct sci_peer *p);
 
-/* Fills in one without a body of its own and posts it; does nothing with NULL. */
+/* Fill in a message without a body of its own and post it. Does nothing with NULL. */
 void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 		     u32 handle);
 
@@ -167,9 +170,9 @@ int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
 		    const struct sci_object_ops *obj_ops,
 		    const struct sci_client_ops *ops, struct sci_adapter *a);
 /*
- * The object's memory can be freed afterwards.  No locks held.  Waits for a
- * moment until the exporter does not count us any more: whoever says then that
- * he has disconnected is right.
+ * End the client; its memory can be freed afterwards. Waits for a moment until the
+ * exporter has removed the importer from its count, so that a process that reports its
+ * disconnect is right. Call without locks.
  */
 void sci_client_fini(struct sci_client *c);
 
@@ -184,22 +187,25 @@ void sci_client_fini(struct sci_client *c);
 int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 		       u32 node, u32 id, u32 timeout_ms, bool async);
 
-/* Closed, killed or removed: sci_object_ops.kill of clients calls it. */
+/*
+ * End a client that was closed, killed or removed: sci_object_ops.kill of clients calls
+ * it.
+ */
 void sci_client_end(struct sci_client *c);
 
 /*
- * Whether the other end can be reached: -ENOTCONN, -ENETDOWN.  Caller holds
+ * Return 0 if the other end can be reached, else -ENOTCONN or -ENETDOWN. Caller holds
  * adapter->lock.
  */
 int sci_client_usable(struct sci_client *c);
 
-/* For sci_object_ops.show of clients. */
+/* Print a client, for sci_object_ops.show. */
 void sci_client_show(struct sci_client *c, struct seq_file *m);
 
-/* The connected client's other end is gone. */
+/* The other end of a connected client is gone. */
 void sci_client_lost(struct sci_client *c, int status);
 
-/* The functions below need adapter->lock. */
+/* The functions below are called with adapter->lock held. */
 void sci_exporter_init(struct sci_exporter *e);
 
 /* Ask all clients to disconnect. */
@@ -215,18 +221,18 @@ void sci_exporter_notify(struct sci_exporter *e);
 unsigned int sci_exporter_cut(struct sci_exporter *e, bool died);
 
 /*
- * The exporter goes.  Servers that wait for acknowledgments live on without
- * it, so there are no more calls of gone().
+ * End an exporter. Servers that wait for acknowledgments live on without it, and do not
+ * call gone() any more.
  */
 void sci_exporter_end(struct sci_exporter *e);
 
-/* Clients of this adapter, on behalf of their object's kind. */
+/* Return the client that an object of that kind contains. */
 static inline struct sci_client *sci_client_of(struct sci_object *obj)
 {
 	return container_of(obj, struct sci_client, obj);
 }
 
-/* The adapter goes: what is left.  No locks held. */
+/* The adapter goes: end all remaining connections. Call without locks. */
 void sci_connections_drop(struct sci_adapter *a);
 
 /*
@@ -241,11 +247,11 @@ void sci_connection_simple(struct sci_peer *p,
 			   const struct sci_msg_simple *msg);
 void sci_connection_peer_gone(struct sci_peer *p, int error);
 
-/* The live end that @p's node calls @handle, or NULL. */
+/* Return the live end that @p's node knows as @handle, or NULL. */
 struct sci_connection *sci_connection_find(struct sci_peer *p, u32 handle);
 struct sci_server *sci_server_find(struct sci_peer *p, u32 handle);
 
-/* -errno of a reply's error and back */
+/* Convert an error of a reply to -errno, and back. */
 int sci_proto_errno(u16 error);
 u16 sci_proto_error(int err);
 

@@ -66,9 +66,9 @@ static inline bool sci_adapter_is_dead(struct sci_adapter *a)
 }
 
 /* adapter.c */
-/* Give it the number that is free and the lowest. */
+/* Give the adapter the lowest free number. */
 int sci_adapter_number(struct sci_adapter *a);
-/* ... for the counters files and the ioctl */
+/* Return how long the link has been up and down, for counters/ and the ioctl. */
 u64 sci_adapter_link_up_ms(struct sci_adapter *a);
 u64 sci_adapter_link_down_ms(struct sci_adapter *a);
 
@@ -77,7 +77,7 @@ extern const struct file_operations sci_chardev_fops;
 
 /* barrier.c */
 int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma);
-/* All maps turn to private pages.  adapter->lock held. */
+/* Turn all maps of the barrier page to private pages. Caller holds adapter->lock. */
 void sci_barrier_revoke(struct sci_adapter *a);
 
 /* proto.c */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* debugfs: /sys/kernel/debug/sci/sciN.  For people; no stable interface. */
+/* debugfs: /sys/kernel/debug/sci/sciN. Text for people; not a stable interface. */
 
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>

@@ -17,7 +17,7 @@
 #include "trace.h"
 
 #define PIECES_MAX	65536u
-#define CHUNK		65536u	/* between two looks at whether to stop */
+#define CHUNK		65536u	/* bytes between two looks whether to stop */
 
 /**
  * struct sci_dma_queue - a queue
@@ -93,7 +93,7 @@ static void dma_transfer_put(struct sci_dma_transfer *t)
 
 /* ---- doing it ---- */
 
-/* Where the remote segment is: it may be lost at any time. */
+/* Find where the remote segment is now: the connection may be lost at any time. */
 static int dma_locate(struct sci_dma_transfer *t, struct sci_dma_piece *p)
 {
 	struct sci_object *obj = sci_object_of(t->remote, SCI_OBJECT_IMPORT);
@@ -188,7 +188,7 @@ static void dma_transfer_end(struct sci_dma_queue *q,
 	spin_unlock(&q->obj.ev_lock);
 	if (!t->wait)
 		sci_object_event(&q->obj, SCI_EV_DMA, 0, t->status, t->cookie);
-	/* whoever sees that it is finished finds its event */
+	/* a reader that sees the transfer finished finds its event */
 	spin_lock(&q->obj.ev_lock);
 	q->finished++;
 	spin_unlock(&q->obj.ev_lock);
@@ -196,7 +196,7 @@ static void dma_transfer_end(struct sci_dma_queue *q,
 	dma_transfer_put(t);
 }
 
-/* Only the work takes transfers from the list: the first stays what it is. */
+/* Only this work removes transfers from the list, so the first one stays first. */
 static void dma_work(struct work_struct *work)
 {
 	struct sci_dma_queue *q = container_of(work, struct sci_dma_queue,
@@ -211,7 +211,7 @@ static void dma_work(struct work_struct *work)
 
 /* ---- object ---- */
 
-/* Aborts all transfers.  Return: what queue->finished will be when they ended. */
+/* Abort all transfers. Return: the value of queue->finished when they have ended. */
 static u64 dma_abort_all(struct sci_dma_queue *q)
 {
 	struct sci_dma_transfer *t;
@@ -417,14 +417,14 @@ static int dma_transfer_wait(struct sci_dma_queue *q,
 
 	if (wait_event_killable(q->obj.wait, READ_ONCE(t->done)))
 		WRITE_ONCE(t->abort, true);
-	/* memory must not be touched any more when we return */
+	/* the caller's memory must not be touched after this function has returned */
 	wait_event(q->obj.wait, READ_ONCE(t->done));
 	ret = t->status;
 	dma_transfer_put(t);
 	return ret;
 }
 
-/* Takes the transfer over. */
+/* Submit a transfer. Takes it over. */
 static int dma_transfer_submit(struct sci_dma_queue *q,
 			       struct sci_dma_transfer *t,
 			       const struct sci_ioc_dma_submit *c)
@@ -446,7 +446,7 @@ static int dma_transfer_submit(struct sci_dma_queue *q,
 	return wait ? dma_transfer_wait(q, t) : 0;
 }
 
-/* Calls sci_adapter_enter() itself. */
+/* Calls sci_adapter_enter() by itself. */
 int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 {
 	struct sci_dma_queue *q = dma_queue_of(obj);
@@ -456,7 +456,7 @@ int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 
 	if (c->reserved || !c->nr_vecs)
 		return -EINVAL;
-	/* more than ever fit */
+	/* more than a queue ever takes */
 	if (c->nr_vecs > q->max_pieces)
 		return -EAGAIN;
 	t = transfer_new(c);
@@ -478,8 +478,8 @@ int sci_dma_abort(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 	u64 last = dma_abort_all(q);
 
 	/*
-	 * Not for the work: others may keep it busy with transfers that they
-	 * submit meanwhile.  Only a signal that kills cuts the wait short.
+	 * Do not wait for the work: other submitters may keep it busy. Only a fatal
+	 * signal ends the wait.
 	 */
 	return wait_event_killable(q->obj.wait, dma_is_finished(q, last)) ?
 		       -EINTR :

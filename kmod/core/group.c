@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Broadcast groups. */
+/* Broadcast groups: see group.h. */
 
 #include <linux/slab.h>
 

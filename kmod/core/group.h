@@ -17,9 +17,9 @@
 struct sci_segment;
 
 struct sci_domain {
-	struct mutex lock;		/* all of it, and of the groups */
+	struct mutex lock;		/* protects the domain and its groups */
 	struct list_head groups;
-	u64 founded;			/* groups so far */
+	u64 founded;			/* number of groups founded so far */
 };
 
 /**
@@ -44,7 +44,10 @@ struct sci_group {
 	struct list_head exported;
 };
 
-/* For drivers: one for all their adapters; destroyed when those are gone. */
+/*
+ * For drivers: make a domain for all their adapters. It is destroyed with the last of
+ * them.
+ */
 struct sci_domain *sci_domain_create(void);
 void sci_domain_destroy(struct sci_domain *d);
 
@@ -57,7 +60,7 @@ void sci_domain_destroy(struct sci_domain *d);
  */
 int sci_group_join(struct sci_segment *s);
 void sci_group_leave(struct sci_segment *s);
-/* Can be connected to; with adapter->lock held. */
+/* Let importers connect to the member; with adapter->lock held. */
 void sci_group_export(struct sci_segment *s);
 void sci_group_unexport(struct sci_segment *s);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Remote segments. */
+/* Remote segments: see import.h. */
 
 #include <linux/mm.h>
 #include <linux/seq_file.h>
@@ -13,7 +13,7 @@
 #include "retire.h"
 #include "trace.h"
 
-/* Neighbours of a page that is touched are likely to be next. */
+/* Pages inserted at a fault: neighbours of a touched page are likely to be next. */
 #define FAULT_AROUND	32
 
 /**
@@ -53,7 +53,7 @@ static vm_fault_t import_insert_private(struct vm_area_struct *vma,
 				   vm_get_page_prot(vma->vm_flags));
 }
 
-/* Inserts the page at @addr and some that follow. */
+/* Insert the page at @addr and some that follow. */
 static vm_fault_t import_insert_around(struct vm_area_struct *vma,
 				       struct sci_import_map *map,
 				       unsigned long addr)
@@ -139,7 +139,7 @@ static int import_map_release(struct inode *inode, struct file *file)
 	}
 	retired -= sci_retire_count(a);
 	mutex_unlock(&a->lock);
-	/* the ATT has room again when munmap() returns */
+	/* The ATT has room again when munmap() returns. */
 	if (retired)
 		sci_retire_flush(a);
 	import_map_free(map);
@@ -187,7 +187,7 @@ int sci_import_locate(struct sci_import *im, u32 *node, u64 *base)
 		return -ENOTCONN;
 	*node = im->client.conn.peer->node;
 	*base = im->base;
-	/* the member that we connected to may have left just now */
+	/* the member of the group may have left just now */
 	if (im->client.node == SCI_IOC_NODE_GROUP &&
 	    sci_group_member(a, im->client.id, im->client.group, node, base))
 		return -ENOTCONN;
@@ -244,7 +244,7 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	if (!map)
 		return -ENOMEM;
 	ret = import_map_make_locked(im, map, vma);
-	/* others may have unmapped just now */
+	/* mappings that were unmapped just now may still hold entries */
 	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
 		ret = import_map_make_locked(im, map, vma);
 	if (ret) {
@@ -306,7 +306,7 @@ static int import_connected(struct sci_client *c,
 	if (!(re->access & 4) || re->access & ~6 || !length ||
 	    length > c->obj.adapter->desc.max_segment)
 		return -EPROTO;
-	/* another member of the same group: there are maps that write */
+	/* Another member of the same group has answered: it must allow what the maps do. */
 	if (im->length && (im->length != length || im->access & ~re->access))
 		return -EPROTO;
 	im->length = length;
@@ -329,7 +329,7 @@ static void import_kill(struct sci_object *obj)
 {
 	struct sci_import *im = sci_import_of(obj);
 
-	/* only when nothing can be stored any more the exporter is told */
+	/* tell the exporter only when no store can be made any more */
 	import_revoke(im);
 	sci_client_end(&im->client);
 	if (sci_adapter_is_dead(obj->adapter))
@@ -392,7 +392,7 @@ int sci_import_connect(struct sci_object *obj, void *cmd,
 		import_free(&im->client.obj);
 		return ret;
 	}
-	/* on errors from here on releasing the file cleans up */
+	/* from here on the release of the file cleans up after errors */
 	ret = sci_client_connect(&im->client, SCI_KIND_SEGMENT, c->node, c->id,
 				 c->timeout_ms, c->flags & SCI_CONNECT_ASYNC);
 	if (ret)
@@ -428,7 +428,7 @@ static int import_flush(struct sci_object *obj)
 	if (a->desc.ops->flush)
 		a->desc.ops->flush(a);
 	else
-		mb();	/* write-combining stores of memory that is none */
+		mb();	/* write-combining stores to memory without such an attribute */
 	if (obj->kind == SCI_OBJECT_IMPORT &&
 	    READ_ONCE(sci_client_of(obj)->state) != SCI_REMOTE_CONNECTED)
 		return -ENOTCONN;

@@ -38,7 +38,7 @@ int sci_import_connect(struct sci_object *obj, void *cmd,
 		       struct sci_new_file *nf);
 int sci_import_info(struct sci_object *obj, void *cmd,
 		    struct sci_new_file *nf);
-/* On adapters, too. */
+/* An ioctl of adapters, too. */
 int sci_import_check(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf);
 int sci_import_flush(struct sci_object *obj, void *cmd,
@@ -49,10 +49,16 @@ static inline struct sci_import *sci_import_of(struct sci_object *obj)
 	return container_of(obj, struct sci_import, client.obj);
 }
 
-/* Whose exposed memory it is now: -ENOTCONN; adapter->lock held. */
+/*
+ * Find whose exposed memory the import leads to now. -ENOTCONN. Caller holds
+ * adapter->lock.
+ */
 int sci_import_locate(struct sci_import *im, u32 *node, u64 *base);
 
-/* The link went up or down: all imports from other nodes; adapter->lock held. */
+/*
+ * Tell all imports from other nodes that the link went down or came up. Caller holds
+ * adapter->lock.
+ */
 void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type);
 
 /**

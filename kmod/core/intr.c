@@ -49,7 +49,7 @@ static struct sci_intr_line *intr_line_new(struct sci_adapter *a, u32 flags,
 	return l;
 }
 
-/* The line with the number wished for, or one with a free number. */
+/* Return the line with the number asked for, or one with a free number. */
 static struct sci_intr_line *intr_line_get(struct sci_adapter *a, u32 flags,
 					   u32 number, u16 mode)
 {
@@ -65,7 +65,7 @@ static struct sci_intr_line *intr_line_get(struct sci_adapter *a, u32 flags,
 	return l;
 }
 
-/* Its last owner went. */
+/* The last owner of a line has gone. */
 static void intr_line_end(struct sci_intr_line *l, bool died)
 {
 	sci_exporter_cut(&l->exporter, died);
@@ -86,7 +86,7 @@ static struct sci_exporter *intr_accept(struct sci_adapter *a,
 		    le32_to_cpu(msg->id));
 	if (!l)
 		return ERR_PTR(-ENOENT);
-	/* to trigger is to write; owners who share a line share this, too */
+	/* a trigger needs the right to write; owners that share a line share its mode */
 	if (!(sci_owner_permits(&l->owner, who) & 2))
 		return ERR_PTR(-EACCES);
 	return &l->exporter;
@@ -128,7 +128,7 @@ static bool intr_ready(struct sci_object *obj)
 	return i->pending || i->cancelled || !list_empty(&i->data);
 }
 
-/* Takes one trigger: 0, -ECANCELED, -EAGAIN. */
+/* Take one trigger. Return: 0, -ECANCELED or -EAGAIN. */
 static int intr_take_trigger(struct sci_intr *i)
 {
 	int ret = -EAGAIN;
@@ -144,7 +144,7 @@ static int intr_take_trigger(struct sci_intr *i)
 	return ret;
 }
 
-/* Gives a trigger back that could not be read. */
+/* Give back a trigger that could not be read. */
 static void intr_return_trigger(struct sci_intr *i)
 {
 	spin_lock(&i->obj.ev_lock);

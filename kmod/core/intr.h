@@ -69,13 +69,13 @@ int sci_intr_connect(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf);
 int sci_intr_trigger(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf);
-/* ioctl(FIONREAD) */
+/* ioctl(FIONREAD) of a data interrupt. */
 int sci_intr_fionread(struct sci_object *obj, int __user *out);
 
-/* SCI_KIND_INTR, SCI_KIND_DATA_INTR */
+/* Servers of SCI_KIND_INTR and SCI_KIND_DATA_INTR. */
 extern const struct sci_server_ops sci_intr_server_ops;
 
-/* A trigger came from a node, for a handle we may have given to it. */
+/* A trigger came from @node for @handle, which may be invented. */
 void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle);
 
 /*

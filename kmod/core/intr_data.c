@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Data interrupts. */
+/* Data interrupts: see intr_data.h. */
 
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
@@ -13,8 +13,9 @@
 #include "remote_intr.h"
 #include "trace.h"
 
-#define QUEUE_BYTES	(16u << 20)	/* unread, of one owner ... */
-#define CHARGE_MIN	256u		/* ... of which even no bytes take these */
+#define QUEUE_BYTES	(16u << 20)	/* limit of unread bytes for one owner ... */
+/* ... in which each trigger counts at least this much */
+#define CHARGE_MIN	256u
 
 static unsigned int max_data = 256;
 module_param(max_data, uint, 0644);
@@ -28,14 +29,14 @@ struct sci_intr_data {
 	u8 bytes[];
 };
 
-/* One on its way: peer->data_in. */
+/* A trigger whose data is arriving: peer->data_in. */
 struct sci_data_in {
 	u32 handle;
 	u32 total;
 	u32 got;
 	__le16 cookie;
-	int error;			/* what is refused is still counted */
-	struct sci_intr_data *data;	/* NULL: refused */
+	int error;			/* a trigger that is refused is received to its end */
+	struct sci_intr_data *data;	/* NULL: the trigger is refused */
 };
 
 static size_t data_charge(u32 len)
@@ -43,7 +44,7 @@ static size_t data_charge(u32 len)
 	return max_t(size_t, sizeof(struct sci_intr_data) + len, CHARGE_MIN);
 }
 
-/* Free data that was queued, and its charge. */
+/* Free queued data and end its charge. */
 static void data_free(struct sci_adapter *a, struct sci_intr_data *d)
 {
 	atomic_long_sub(data_charge(d->len), &a->data_bytes);
@@ -60,7 +61,7 @@ void sci_intr_data_drop(struct sci_intr *i)
 		data_free(i->obj.adapter, d);
 }
 
-/* Takes the oldest, if it fits. */
+/* Take the oldest data, if it fits. */
 static struct sci_intr_data *data_take(struct sci_intr *i, size_t room)
 {
 	struct sci_intr_data *d;
@@ -175,7 +176,7 @@ static void data_begin(struct sci_peer *p, const struct sci_msg_data *msg)
 			return;
 		p->data_in = in;
 	}
-	/* what was left unfinished was a peer's mistake */
+	/* the peer began another trigger before it had finished this one: an error */
 	kvfree(in->data);
 	*in = (struct sci_data_in){
 		.handle = le32_to_cpu(msg->handle),
@@ -273,7 +274,7 @@ static void data_free_messages(struct list_head *list)
 	}
 }
 
-/* All messages that @len bytes need, filled in but for the handle. */
+/* Make all messages that @len bytes need, complete but for the handle. */
 static int data_make_messages(struct list_head *list, const void __user *data,
 			      u32 len)
 {
@@ -323,14 +324,17 @@ static int data_post_messages(struct sci_remote_intr *r, struct list_head *list)
 	return ret;
 }
 
-/* In jiffies: each window of messages that @len bytes need may take as long. */
+/* Return the limit for a reply in jiffies: a timeout for each window of messages. */
 static unsigned long data_reply_patience(u32 len)
 {
 	return sci_peer_patience() *
 	       (1 + len / (SCI_MSG_DATA_BYTES * SCI_SESSION_WINDOW));
 }
 
-/* The reply may have got lost for want of memory: others want to send, too. */
+/*
+ * Wait for the reply. It may be missing for want of memory, so the wait is limited:
+ * other senders wait for this one.
+ */
 static int data_wait_reply(struct sci_remote_intr *r, u32 len)
 {
 	struct sci_client *c = &r->client;
@@ -352,7 +356,7 @@ static int data_wait_reply(struct sci_remote_intr *r, u32 len)
 	return sci_adapter_is_dead(a) ? -ENODEV : -ENOTCONN;
 }
 
-/* One at a time per peer: fragments of two must not mix. */
+/* Send one trigger at a time to a peer: fragments of two must not mix. */
 static int data_send_messages(struct sci_remote_intr *r, struct list_head *list,
 			      u32 len)
 {

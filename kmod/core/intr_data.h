@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Data interrupts: the bytes, on their way and waiting to be read. */
+/* Data interrupts: the bytes, under way and waiting to be read. */
 #ifndef SCI_INTR_DATA_H
 #define SCI_INTR_DATA_H
 
@@ -9,7 +9,7 @@
 /* Free the data that the owner has not read. */
 void sci_intr_data_drop(struct sci_intr *i);
 
-/* -EAGAIN: nothing there; -EMSGSIZE, -ECANCELED, -EFAULT. */
+/* Read the data of a trigger. -EAGAIN: there is none; -EMSGSIZE, -ECANCELED, -EFAULT. */
 ssize_t sci_intr_data_read(struct sci_intr *i, char __user *buf, size_t len);
 
 /**

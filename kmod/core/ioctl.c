@@ -76,7 +76,7 @@ static int sci_counters(struct sci_object *obj, void *cmd,
 	return 0;
 }
 
-/* Every structure begins with these fields. */
+/* The fields that every structure begins with. */
 struct sci_header {
 	u32 size;
 	u32 flags;
@@ -208,7 +208,7 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 		 sci_dma_abort, sci_ioc_dma_abort, flags, false),
 };
 
-/* Hands the new file, if there is one, to the user: nothing fails after that. */
+/* Give the user the new file, if there is one. Nothing may fail after that. */
 static int ioctl_finish(struct sci_new_file *nf, void __user *user,
 			const void *cmd, size_t len, int ret)
 {
@@ -257,7 +257,7 @@ static int ioctl_call(struct sci_object *obj, const struct sci_ioctl_op *op,
 		return -EFAULT;
 	if (size < op->min_size)
 		return -EINVAL;
-	/* no kernel will ever know so much; nor are gigabytes looked at */
+	/* no structure is as long as a page: do not read gigabytes of zeros */
 	if (size > PAGE_SIZE)
 		return -E2BIG;
 	ret = copy_struct_from_user(&cmd, op->size, user, size);

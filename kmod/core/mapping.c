@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Mappings of other nodes' memory, shared by those who import the same. */
+/* Mappings of other nodes' memory, shared by importers of the same memory. */
 
 #include <linux/math64.h>
 #include <linux/slab.h>
@@ -70,7 +70,7 @@ err_free:
 	if (ret == -ENOSPC)
 		mapping_report_full(a, node, m->length);
 	kfree(m);
-	/* hidden already: we have not been told yet */
+	/* the exporter has hidden it; the message that says so is under way */
 	return ERR_PTR(ret == -ENOENT ? -ENOTCONN : ret);
 }
 

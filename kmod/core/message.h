@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Messages from other nodes: whether they have what proto.h says, and no more. */
+/* Checks that a message from another node has what proto.h says, and no more. */
 #ifndef SCI_MESSAGE_H
 #define SCI_MESSAGE_H
 

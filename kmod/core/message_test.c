@@ -6,10 +6,10 @@
 #include <linux/module.h>
 #include <linux/string.h>
 
-/* built into this module too, with what is static */
+/* message.c is built into this test module too, for its static functions */
 #include "message.c"
 
-/* Bytes that a type uses, besides the type; the rest is reserved. */
+/* The bytes that a type uses, besides the type. All others are reserved. */
 struct field_bytes {
 	u8 from, to;
 };
@@ -96,7 +96,7 @@ static void test_types(struct kunit *test)
 	}
 }
 
-/* As many groups as it says, and none behind. */
+/* A message has as many groups as it says, and zeros behind them. */
 static void test_groups(struct kunit *test)
 {
 	struct sci_msg_connect m;
@@ -113,7 +113,7 @@ static void test_groups(struct kunit *test)
 		}
 }
 
-/* As many bytes as it says, and none behind. */
+/* A message has as many bytes of data as it says, and zeros behind them. */
 static void test_data(struct kunit *test)
 {
 	struct sci_msg_data m;

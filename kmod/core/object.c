@@ -19,7 +19,8 @@
 #include "retire.h"
 
 #define SCIOBJ_MAGIC	0x5c1a0b1e
-#define EVENTS_MAX	4096		/* nobody reads them: overflow */
+/* limit of unread events; beyond it the reader gets an overflow */
+#define EVENTS_MAX	4096
 
 struct sci_event {
 	struct list_head link;
@@ -44,8 +45,8 @@ static int sciobj_init_fs_context(struct fs_context *fc)
 }
 
 /*
- * Each adapter pins a mount of it, and each file has a reference of that, so it
- * holds the module until the last file has gone for good.
+ * Each adapter pins a mount of this file system, and each file refers to the mount: so
+ * the module stays until the last file has gone for good.
  */
 static struct file_system_type sciobj_fs = {
 	.owner = THIS_MODULE,
@@ -91,8 +92,8 @@ void sci_object_fini(struct sci_object *obj)
 }
 
 /*
- * With an inode of its own, and so an address space: revoking one map must not
- * touch another.
+ * Make a file with an inode, and hence an address space, of its own: revoking the maps
+ * of one object must not touch another's.
  */
 static struct file *sci_file_create(const char *name,
 				    const struct file_operations *fops)
@@ -167,8 +168,8 @@ struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind)
 }
 
 /*
- * A descriptor is closed.  The last one tells how the object ends; the file itself
- * may go much later, and from another process or a kernel thread.
+ * A descriptor was closed. The last close reports how the object ends; the file itself
+ * may be released much later, by another process or a kernel thread.
  */
 static int sci_object_flush(struct file *file, fl_owner_t id)
 {
@@ -187,7 +188,7 @@ static int sci_object_release(struct inode *inode, struct file *file)
 
 	mutex_lock(&a->lock);
 	retired = sci_retire_count(a);
-	/* else removal of the adapter did it */
+	/* else the removal of the adapter has done it */
 	if (!list_empty(&obj->link)) {
 		list_del_init(&obj->link);
 		if (obj->ops->kill)
@@ -195,7 +196,7 @@ static int sci_object_release(struct inode *inode, struct file *file)
 	}
 	retired -= sci_retire_count(a);
 	mutex_unlock(&a->lock);
-	/* what it had of the adapter is given back when close() returns */
+	/* close() returns when the adapter has taken back what the object held */
 	if (retired)
 		sci_retire_flush(a);
 	obj->ops->free(obj);
@@ -247,8 +248,8 @@ void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 }
 
 /*
- * The next event, with overflow an empty one after all others; NULL: none.
- * Freed by the caller, or put back.
+ * Take the next event; after an overflow an empty one follows all others. NULL: there is
+ * none. The caller frees the event or puts it back.
  */
 static struct sci_event *object_next_event(struct sci_object *obj,
 					   bool *overflow)
@@ -268,7 +269,7 @@ static struct sci_event *object_next_event(struct sci_object *obj,
 	return ev;
 }
 
-/* The reader could not take it. */
+/* Put back an event that the reader could not take. */
 static void object_unread_event(struct sci_object *obj, struct sci_event *ev)
 {
 	spin_lock(&obj->ev_lock);
@@ -281,7 +282,7 @@ static void object_unread_event(struct sci_object *obj, struct sci_event *ev)
 	spin_unlock(&obj->ev_lock);
 }
 
-/* One record to the user: how many bytes, 0: there is none. */
+/* Copy one record to the user. Return its bytes, or 0 if there is none. */
 static ssize_t object_read_event(struct sci_object *obj, char __user *buf)
 {
 	const struct sci_ev_record lost = { .type = SCI_EV_OVERFLOW };
@@ -309,7 +310,7 @@ static bool object_is_ready(struct sci_object *obj)
 	return ready;
 }
 
-/* As many as there are and fit. */
+/* Copy as many records as there are and fit. */
 static ssize_t object_read_present(struct sci_object *obj, char __user *buf,
 				   size_t len)
 {
@@ -418,7 +419,7 @@ int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
 		return PTR_ERR(file);
 	file->private_data = priv;
 	vma_set_file(vma, file);
-	fput(file);	/* the area has it now */
+	fput(file);	/* the area has its own reference */
 	return 0;
 }
 

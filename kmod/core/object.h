@@ -88,10 +88,13 @@ static inline bool sci_object_died(const struct sci_object *obj)
 	return READ_ONCE(obj->died);
 }
 
-/* Counts as in use of its adapter; sci_object_fini() undoes it. */
+/*
+ * Initialize an object and count it as a user of its adapter. sci_object_fini() undoes
+ * it.
+ */
 void sci_object_init(struct sci_object *obj, enum sci_object_kind kind,
 		     const struct sci_object_ops *ops, struct sci_adapter *a);
-/* For an object that never got a file. */
+/* End an object that never got a file. */
 void sci_object_fini(struct sci_object *obj);
 
 /**
@@ -112,15 +115,15 @@ struct sci_new_file {
  */
 int sci_object_file(struct sci_object *obj, struct sci_new_file *nf);
 
-/* The object of that kind behind a file, or NULL. */
+/* Return the object of that kind behind a file, or NULL. */
 struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind);
 
-/* Process context.  Wakes readers. */
+/* Queue an event and wake readers. Process context. */
 void sci_object_event(struct sci_object *obj, enum sci_ev_type type, u32 node,
 		      int status, u64 cookie);
 void sci_object_wake(struct sci_object *obj);
 
-/* For files of /dev/sciN. */
+/* Make a file of /dev/sciN the file of an object. */
 void sci_object_attach(struct sci_object *obj, struct file *file);
 
 /**
@@ -152,12 +155,15 @@ extern const struct file_operations sci_object_fops;
 typedef long (*sci_ioctl_fn)(struct file *file, unsigned int cmd,
 			     unsigned long arg);
 
-/* @ioctl: of all objects: the dispatcher knows the kinds that stand on this. */
+/*
+ * Set the ioctl function of all objects: the dispatcher knows the kinds, and stands
+ * above this file.
+ */
 void sci_object_set_ioctl(sci_ioctl_fn ioctl);
 
 /*
- * An adapter that users can get at pins the file system that files of objects
- * are in.  Call without locks.
+ * Pin the file system of objects' files, for an adapter that users can open. Call
+ * without locks.
  */
 int sci_object_fs_pin(void);
 void sci_object_fs_unpin(void);

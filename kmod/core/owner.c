@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Permissions of a segment. */
+/* Permissions of a segment: see owner.h. */
 
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -9,7 +9,10 @@
 
 #include "owner.h"
 
-/* Not of a user namespace's own: it is nobody special outside. */
+/*
+ * Return whether the process may override modes. Capabilities in a user namespace of its
+ * own do not count outside of it.
+ */
 static bool owner_current_overrides(void)
 {
 	return ns_capable_noaudit(&init_user_ns, CAP_DAC_OVERRIDE);

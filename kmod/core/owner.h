@@ -36,7 +36,7 @@ u8 sci_owner_permits_current(const struct sci_owner *o);
 /* Fill in the current process's ids, as a connect sends them. */
 void sci_credentials(struct sci_msg_connect *who);
 
-/* The current process, with that mode. */
+/* Make the current process the owner, with @mode. */
 void sci_owner_init(struct sci_owner *o, u16 mode);
 
 #endif

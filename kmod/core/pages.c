@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Memory of segments. */
+/* Memory of segments: see pages.h. */
 
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -12,10 +12,10 @@
 #include "compat.h"
 #include "pages.h"
 
-/* The largest piece taken at once: 2 MiB on x86. */
+/* The largest order of pages taken at once: 2 MiB on x86. */
 #define ORDER_MAX	min_t(unsigned int, 9, MAX_PAGE_ORDER)
 
-/* Charges the caller's user, whose processes share one limit. */
+/* Charge the caller's user, whose processes share one limit. */
 static int pages_user_charge(struct user_struct *user, unsigned long count)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
@@ -72,7 +72,10 @@ static struct sci_pages *pages_new(unsigned long count)
 	ret = pages_charge(p);
 	if (ret)
 		goto err_free;
-	/* may be more than kvmalloc() can, which the user need not log */
+	/*
+	 * The array may be larger than kvmalloc() allows: a user's mistake is not
+	 * logged.
+	 */
 	p->page = kvcalloc(count, sizeof(*p->page),
 			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!p->page) {
@@ -95,7 +98,7 @@ static void pages_free(struct sci_pages *p)
 	kfree(p);
 }
 
-/* As many pages in one piece as there are, at most @want.  Returns how many. */
+/* Take as many pages in one piece as there are, at most @want. Return how many. */
 static unsigned long pages_take_chunk(struct page **page, unsigned long want,
 				      int numa_node)
 {
@@ -145,8 +148,8 @@ err_pages:
 }
 
 /*
- * Only private memory: what a file is behind of would be written to without its
- * file system knowing.
+ * Allow only private memory: a remote write to pages of a file would bypass its file
+ * system.
  */
 static bool pages_all_anonymous(struct sci_pages *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Memory of a segment: allocated by us, or pinned pages of a process. */
+/* Memory of a segment: pages of the kernel's, or pinned pages of a process. */
 #ifndef SCI_PAGES_H
 #define SCI_PAGES_H
 

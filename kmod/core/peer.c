@@ -17,11 +17,11 @@
 
 static_assert(sizeof(struct sci_packet) == SCI_PACKET_SIZE);
 
-/* Messages to ourselves that the work delivers before others have their turn */
+/* Messages to the own node that the work delivers before other works have their turn. */
 #define LOCAL_BATCH	32
-/* Messages to a node beyond which it is behind; no sane one comes near. */
+/* Waiting messages from which on a node is behind; no node that answers comes near. */
 #define BEHIND_MIN	131072
-/* ... beyond which users post no triggers: some windows full */
+/* ... and from which on users post no triggers: some windows full. */
 #define MANY_MIN	1024
 
 static unsigned int retry_ms __ro_after_init = 20;
@@ -103,7 +103,7 @@ static const struct sci_session_ops peer_session_ops = {
 
 /* ---- time ---- */
 
-/* The link may have gone down since we last looked; sci_peers_kick() is up. */
+/* Look whether the link has gone down; sci_peers_kick() reports that it is up. */
 static void peer_look(struct sci_peer *p)
 {
 	lockdep_assert_held(&p->lock);
@@ -111,7 +111,7 @@ static void peer_look(struct sci_peer *p)
 		sci_session_pause(&p->session);
 }
 
-/* The work may run too early: it asks the session again then. */
+/* Arm the work. It may run too early: then it asks the session again. */
 static void peer_arm_at(struct sci_peer *p, u64 at)
 {
 	u64 now = ktime_get_ns();
@@ -156,7 +156,7 @@ static void peer_tell_gone(struct sci_peer *p)
 	sci_session_revive(&p->session, ktime_get_ns());
 }
 
-/* Whatever the session has become: @p->lock is dropped on the way. */
+/* Deal with the state that the session has reached. Drops @p->lock on the way. */
 static void peer_settle(struct sci_peer *p)
 {
 	lockdep_assert_held(&p->order);
@@ -279,7 +279,7 @@ static void peer_dev_release(struct device *dev)
 	kfree(p);
 }
 
-/* As a segment's, a device of no class and no bus. */
+/* The device of a peer has no class and no bus, as a segment's. */
 static void peer_dev_init(struct sci_peer *p)
 {
 	device_initialize(&p->dev);
@@ -316,7 +316,10 @@ static bool peer_is_unused(struct sci_peer *p)
 	return false;
 }
 
-/* Nothing arms the work of a closed session, so it is never run again. */
+/*
+ * Remove the peer from the table. Nothing arms the work of a closed session, so it does
+ * not run again.
+ */
 static bool peer_leave_table(struct sci_peer *p)
 {
 	struct xarray *peers = &p->adapter->peers;
@@ -337,8 +340,8 @@ static bool peer_leave_table(struct sci_peer *p)
 }
 
 /*
- * A node without users that never had a session is forgotten: anybody may ask for
- * any number of them.  May free @p.
+ * Forget a node without users that never had a session: anybody may ask for any number
+ * of nodes. May free @p.
  */
 static void peer_forget(struct sci_peer *p)
 {
@@ -383,7 +386,7 @@ static void peer_session_init(struct sci_peer *p)
 		.dead = ns_of(max(dead_ms, heartbeat_ms)),
 	};
 
-	/* no tag of a peer that was forgotten may come again */
+	/* the tags of a forgotten peer must not come again */
 	sci_session_init(&p->session, &peer_session_ops, &times,
 			 get_random_u32());
 }
@@ -410,7 +413,7 @@ static struct sci_peer *peer_alloc(struct sci_adapter *a, u32 node)
 	return p;
 }
 
-/* Returns the reference that @a->peers holds. */
+/* Make a peer. Return the reference that @a->peers holds. */
 static struct sci_peer *peer_create(struct sci_adapter *a, u32 node)
 {
 	struct sci_peer *p = peer_alloc(a, node);
@@ -444,7 +447,7 @@ static void peer_hold(struct sci_peer *p)
 	get_device(&p->dev);
 }
 
-/* A reference to a node that is known, or NULL. */
+/* Return a reference to a node that is known, or NULL. */
 static struct sci_peer *peer_lookup(struct sci_adapter *a, u32 node)
 {
 	struct sci_peer *p;
@@ -482,7 +485,7 @@ void sci_peer_hold(struct sci_peer *p)
 	xa_unlock(peers);
 }
 
-/* Has the work forget the node, should nobody else want it. */
+/* Let the work forget the node, if it has no other user. */
 static void peer_abandon(struct sci_peer *p)
 {
 	mutex_lock(&p->lock);
@@ -533,7 +536,7 @@ static void peer_watch(struct sci_peer *p, unsigned int connections)
 	mutex_unlock(&p->lock);
 }
 
-/* One of both is 0. */
+/* Return the number of waiting messages, here or in the session: one of both is 0. */
 static unsigned int peer_waiting(struct sci_peer *p)
 {
 	return READ_ONCE(p->session.nr_messages) + READ_ONCE(p->nr_local);
@@ -558,7 +561,10 @@ void sci_peer_unlink(struct sci_peer *p, struct list_head *link)
 	peer_watch(p, p->connections - 1);
 }
 
-/* A reference to the node.  Strangers are met when they talk sense. */
+/*
+ * Return a reference to the node. An unknown node gets a peer once it has sent a valid
+ * packet.
+ */
 static struct sci_peer *peer_find(struct sci_adapter *a, u32 node,
 				  const struct sci_packet *packet)
 {
@@ -597,7 +603,7 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
 	struct sci_peer *p;
 	int ret;
 
-	/* what was checked must not change */
+	/* the packet must not change after it was checked */
 	memcpy(&copy, packet, sizeof(copy));
 	sci_count(a, SCI_COUNT_CTRL_RECEIVED, 1);
 	trace_sci_packet(a, node, false, copy.type, le32_to_cpu(copy.seq));
@@ -607,7 +613,7 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
 		ret = peer_receive(p, &copy);
 		sci_peer_put(p);
 	}
-	/* what is stale, or found no memory, was not bad */
+	/* a stale packet, or one that found no memory, was not bad */
 	if (ret == -EBADMSG || ret == -EINVAL)
 		sci_count(a, SCI_COUNT_CTRL_BAD, 1);
 }
@@ -616,7 +622,7 @@ void sci_peer_returned(struct sci_adapter *a, u32 node)
 {
 	struct sci_peer *p;
 
-	/* keeps the peer */
+	/* the lock keeps the peer */
 	mutex_lock(&a->lock);
 	p = xa_load(&a->peers, node);
 	if (p) {
@@ -633,7 +639,7 @@ void sci_peers_kick(struct sci_adapter *a)
 	struct sci_peer *p;
 	unsigned long node;
 
-	/* keeps the peers */
+	/* the lock keeps the peers */
 	mutex_lock(&a->lock);
 	xa_for_each(&a->peers, node, p) {
 		mutex_lock(&p->lock);
@@ -644,7 +650,7 @@ void sci_peers_kick(struct sci_adapter *a)
 	mutex_unlock(&a->lock);
 }
 
-/* Nothing arms the work of a closed session. */
+/* Close the session. Nothing arms the work of a closed session. */
 static void peer_close(struct sci_peer *p)
 {
 	mutex_lock(&p->lock);
@@ -658,12 +664,12 @@ void sci_peers_shutdown(struct sci_adapter *a)
 	struct sci_peer *p;
 	unsigned long node;
 
-	/* all are told before the first work is waited for */
+	/* tell all nodes before waiting for the first work */
 	mutex_lock(&a->lock);
 	xa_for_each(&a->peers, node, p)
 		peer_close(p);
 	mutex_unlock(&a->lock);
-	/* what is in the table now stays there */
+	/* from here on the table does not change */
 	flush_workqueue(a->wq);
 	xa_for_each(&a->peers, node, p) {
 		cancel_delayed_work_sync(&p->work);

@@ -79,7 +79,7 @@ struct sci_peer {
 	const struct sci_peer_ops *ops;
 	u32 node;
 	struct mutex order;		/* outermost */
-	struct mutex lock;		/* session, local and so on */
+	struct mutex lock;		/* protects session, local and others */
 	struct sci_session session;
 	struct list_head local;
 	unsigned int nr_local;
@@ -92,7 +92,7 @@ struct sci_peer {
 	bool met;
 	u64 last_packet;
 	void *data_in;
-	struct mutex data_lock;		/* senders of data */
+	struct mutex data_lock;		/* held by a sender of data */
 	struct device dev;
 };
 
@@ -104,9 +104,9 @@ struct sci_peer {
  * that never had a session is forgotten when its last reference has gone.
  */
 struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node);
-/* Another reference, for somebody who has one. */
+/* Take another reference; the caller has one. */
 void sci_peer_hold(struct sci_peer *p);
-/* Any lock may be held but @p->lock; may sleep. */
+/* Drop a reference; may sleep. Any lock may be held but @p->lock. */
 void sci_peer_put(struct sci_peer *p);
 
 /**
@@ -126,14 +126,15 @@ void sci_peer_post(struct sci_peer *p, struct sci_message *m);
 unsigned long sci_peer_patience(void);
 
 /*
- * So much waits for it that it gets no answers: who asks, and takes none, must
- * not fill our memory.
+ * Return whether so many messages wait for the node that it gets no answers: a node that
+ * asks, and takes no answers, must not fill memory.
  */
 bool sci_peer_is_behind(struct sci_peer *p);
 
 /*
- * More waits for it than it needs to stay busy: users must not post more.  Long
- * before it is behind, so that they do not cost others their answers.
+ * Return whether more messages wait for the node than keep it busy: then users must not
+ * post more. This limit is far below sci_peer_is_behind(), so that users' messages do
+ * not cost answers.
  */
 bool sci_peer_has_many(struct sci_peer *p);
 
@@ -149,19 +150,22 @@ void sci_peer_link(struct sci_peer *p, struct list_head *link);
 /* ... and ends. */
 void sci_peer_unlink(struct sci_peer *p, struct list_head *link);
 
-/* A packet came back: sci_adapter_returned().  No locks held. */
+/* A packet to @node came back: see sci_adapter_returned(). Call without locks. */
 void sci_peer_returned(struct sci_adapter *a, u32 node);
 
-/* A packet came: sci_adapter_receive().  One at a time.  No locks held. */
+/*
+ * A packet from @node came: see sci_adapter_receive(). One call at a time, without
+ * locks.
+ */
 void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet);
 
-/* The link is up again: send now what waits.  No locks held. */
+/* The link is up again: send what waits. Call without locks. */
 void sci_peers_kick(struct sci_adapter *a);
 
 /*
- * The adapter goes: tells the other nodes (once, best effort), ends all
- * sessions, calls done() of all messages, cancels the work.  No locks held; no
- * more sci_peer_get() or _receive() can happen.
+ * The adapter goes. Tell the other nodes once, as far as possible, end all sessions,
+ * call done() of all messages, and cancel the work. Call without locks, and when neither
+ * sci_peer_get() nor _receive() can be called any more.
  */
 void sci_peers_shutdown(struct sci_adapter *a);
 

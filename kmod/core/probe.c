@@ -10,7 +10,7 @@
 #include "core.h"
 #include "probe.h"
 
-#define TIMEOUT_MIN_MS	250u	/* a round trip is allowed */
+#define TIMEOUT_MIN_MS	250u	/* the shortest timeout allows for a round trip */
 
 /**
  * struct sci_probe - a caller who waits for an answer

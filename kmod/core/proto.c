@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Messages from other nodes: to whom they go; and the probe, which is one. */
+/*
+ * Passes messages of other nodes to the files that they concern; and the probe, which is
+ * one.
+ */
 
 #include <linux/slab.h>
 
@@ -67,7 +70,7 @@ static void proto_deliver(struct sci_peer *p, const void *body)
 {
 	const struct sci_msg_simple *msg = body;
 
-	/* of a connect or a reply the process that waits for it is told */
+	/* a connect or a reply is reported to the process that waits for it */
 	if (!sci_message_is_sane(body)) {
 		sci_count(p->adapter, SCI_COUNT_CTRL_BAD, 1);
 		if (msg->type != SCI_MSG_CONNECT && msg->type != SCI_MSG_REPLY)

@@ -66,10 +66,10 @@ enum sci_connect_kind {
 struct sci_msg_connect {
 	u8 type;
 	u8 kind;			/* enum sci_connect_kind */
-	u8 groups;			/* valid in .group */
+	u8 groups;			/* number of valid entries of .group */
 	u8 flags;
-	__le32 handle;			/* the importer's */
-	__le32 id;			/* segment, or number of the interrupt */
+	__le32 handle;			/* the importer's handle */
+	__le32 id;			/* id of the segment, or number of the interrupt */
 	__le32 uid;
 	__le32 gid;
 	__le32 group[SCI_MSG_GROUPS];
@@ -78,14 +78,14 @@ static_assert(sizeof(struct sci_msg_connect) == SCI_MESSAGE_SIZE);
 
 struct sci_msg_reply {
 	u8 type;
-	u8 access;			/* 4 read, 2 write */
+	u8 access;			/* granted: 4 read, 2 write */
 	__le16 error;			/* enum sci_proto_error */
-	__le32 handle;			/* the importer's */
-	__le32 exporter;		/* the exporter's */
+	__le32 handle;			/* the importer's handle */
+	__le32 exporter;		/* the exporter's handle */
 	__le32 reserved;
 	__le64 length;
 	__le64 base;
-	__le64 group;			/* SCI_KIND_GROUP: its serial, not 0 */
+	__le64 group;			/* SCI_KIND_GROUP: serial number of the group, not 0 */
 	u8 pad[8];
 };
 static_assert(sizeof(struct sci_msg_reply) == SCI_MESSAGE_SIZE);
@@ -93,10 +93,10 @@ static_assert(sizeof(struct sci_msg_reply) == SCI_MESSAGE_SIZE);
 /* DISCONNECT, LEFT, NOTIFY, CUT, CUT_ACK, TRIGGER, DATA_REPLY, PING, PONG */
 struct sci_msg_simple {
 	u8 type;
-	u8 died;			/* DISCONNECT: not in good order */
+	u8 died;			/* DISCONNECT: the process died */
 	__le16 error;			/* DATA_REPLY */
 	__le32 handle;
-	__le16 cookie;			/* DATA_REPLY: of DATA */
+	__le16 cookie;			/* DATA_REPLY: the cookie of DATA */
 	u8 pad[38];
 };
 static_assert(sizeof(struct sci_msg_simple) == SCI_MESSAGE_SIZE);
@@ -106,14 +106,17 @@ static_assert(sizeof(struct sci_msg_simple) == SCI_MESSAGE_SIZE);
 struct sci_msg_data {
 	u8 type;			/* DATA or MORE */
 	u8 bytes;			/* in .data */
-	__le16 cookie;			/* DATA: comes back in the reply */
+	__le16 cookie;			/* DATA: repeated in the reply */
 	__le32 handle;
-	__le32 total;			/* DATA: bytes of the whole */
+	__le32 total;			/* DATA: bytes of the whole trigger */
 	u8 data[SCI_MSG_DATA_BYTES];
 };
 static_assert(sizeof(struct sci_msg_data) == SCI_MESSAGE_SIZE);
 
-/* Errors have numbers of their own: errno differs between machines. */
+/*
+ * Errors of replies. They have numbers of their own, since errno differs between
+ * machines.
+ */
 enum sci_proto_error {
 	SCI_PROTO_OK,
 	SCI_PROTO_NOENT,

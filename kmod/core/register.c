@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Adapters as drivers see them: registration, removal, what they report. */
+/* Adapters as drivers see them: registration, removal, and reports. */
 
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -75,7 +75,7 @@ int sci_adapter_register(struct sci_adapter *a)
 		return ret;
 	a->dev.class = &sci_class;
 	a->peer_ops = &sci_proto_peer_ops;
-	/* not ordered: nodes need not wait for each other */
+	/* not ordered: works of different nodes need not wait for each other */
 	a->wq = alloc_workqueue("%s", WQ_UNBOUND, 0, dev_name(&a->dev));
 	if (!a->wq)
 		return -ENOMEM;
@@ -112,19 +112,19 @@ static void adapter_kill_objects(struct sci_adapter *a)
 			obj->ops->kill(obj);
 		wake_up_all(&obj->wait);
 	}
-	/* last: what it could still have said has been counted */
+	/* last: errors up to here have been counted */
 	sci_barrier_revoke(a);
 	mutex_unlock(&a->lock);
 }
 
 void sci_adapter_unregister(struct sci_adapter *a)
 {
-	/* a store barrier that is turned away was none: it must show */
+	/* A store barrier that is refused counts as an error: users must see it. */
 	sci_adapter_error(a, false);
 	WRITE_ONCE(a->dead, true);
 	sci_adapter_set_link(a, false);
-	adapter_wake_all(a); /* the link may have been down */
-	/* from here on no system call is inside, and none gets in */
+	adapter_wake_all(a); /* waiters look at the link: it may have been down */
+	/* from here on no system call is inside, and none enters */
 	synchronize_srcu(&a->srcu);
 	adapter_kill_objects(a);
 	flush_work(&a->retire_work);
@@ -187,7 +187,7 @@ static void adapter_link_account(struct sci_adapter *a, bool up)
 void sci_adapter_set_link(struct sci_adapter *a, bool up)
 {
 	mutex_lock(&a->lock);
-	/* under the lock: unregister() takes the link down after saying so */
+	/* under the lock: unregister() marks the adapter dead and takes the link down */
 	up = up && !sci_adapter_is_dead(a);
 	if (up == a->link_up) {
 		mutex_unlock(&a->lock);
@@ -216,7 +216,7 @@ static int __init sci_init(void)
 
 	BUILD_BUG_ON(sizeof(struct sci_status_page) > PAGE_SIZE);
 	BUILD_BUG_ON(sizeof(struct sci_status_page) != 2 * 64);
-	/* their page offsets must differ, whatever the page size is */
+	/* the offsets of pages must differ with any page size */
 	BUILD_BUG_ON(SCI_MMAP_STEP % PAGE_SIZE);
 	sci_object_set_ioctl(sci_ioctl);
 	ret = alloc_chrdev_region(&sci_devt, 0, SCI_ADAPTERS_MAX, "sci");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Remote interrupts. */
+/* Remote interrupts: interrupts of other nodes that this node triggers. */
 
 #include <linux/slab.h>
 
@@ -74,7 +74,7 @@ int sci_intr_connect(struct sci_object *obj, void *cmd,
 		remote_free(&r->client.obj);
 		return ret;
 	}
-	/* on errors from here on releasing the file cleans up */
+	/* from here on the release of the file cleans up after errors */
 	ret = sci_client_connect(&r->client, r->data ? SCI_KIND_DATA_INTR :
 				 SCI_KIND_INTR, c->node, c->number,
 				 c->timeout_ms, c->flags & SCI_CONNECT_ASYNC);
@@ -112,8 +112,8 @@ static int remote_trigger_inside(struct sci_remote_intr *r)
 	if (c->node != a->desc.node)
 		return a->desc.ops->trigger(a, c->node, remote);
 	/*
-	 * A DISCONNECT to our own node does not go through the adapter.  It would
-	 * overtake a trigger that does, and end the connection first.
+	 * A DISCONNECT to the own node does not go through the adapter, and would
+	 * overtake a trigger that does: deliver the trigger here.
 	 */
 	sci_intr_triggered(a, a->desc.node, remote);
 	return 0;
@@ -132,7 +132,7 @@ static int remote_trigger(struct sci_remote_intr *r)
 	return ret;
 }
 
-/* Calls sci_adapter_enter() itself. */
+/* Calls sci_adapter_enter() by itself. */
 int sci_intr_trigger(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf)
 {

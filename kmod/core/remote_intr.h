@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Remote interrupts: interrupts of other nodes that we trigger. */
+/* Remote interrupts: interrupts of other nodes that this node triggers. */
 #ifndef SCI_REMOTE_INTR_H
 #define SCI_REMOTE_INTR_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Mappings and exports that a work gives back to the adapter. */
+/* Mappings and exports that a work gives back to the adapter: see retire.h. */
 
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -14,7 +14,7 @@ static void retired_init(struct sci_retired *r)
 	INIT_LIST_HEAD(&r->calls);
 }
 
-/* No locks held: this is what takes long. */
+/* Give back without locks: this may take long. */
 static void retired_give_back(struct sci_adapter *a, struct sci_retired *r)
 {
 	struct sci_exposure *x, *next_x;

@@ -37,16 +37,16 @@ struct sci_retired_call {
 
 void sci_retire_init(struct sci_adapter *a);
 
-/* All with adapter->lock held. */
+/* The functions below are called with adapter->lock held. */
 
-/* The mapping is in no list, and nobody has it mapped. */
+/* Retire a mapping that is in no list and that no process has mapped. */
 void sci_retire_mapping(struct sci_mapping *m);
-/* Other nodes must not reach the memory any more. */
+/* Retire an exposure: other nodes must not reach the memory any more. */
 void sci_retire_exposure(struct sci_adapter *a, struct sci_exposure *x);
 
-/* A number that changes whenever something is retired. */
+/* Return a number that changes whenever something is retired. */
 unsigned int sci_retire_count(struct sci_adapter *a);
-/* Whether the adapter has still to take something back. */
+/* Return whether the adapter still has something to take back. */
 bool sci_retire_pending(struct sci_adapter *a);
 /* Make a call when the adapter has taken back all that was retired before. */
 void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);

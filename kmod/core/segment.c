@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Local segments. */
+/* Local segments: see segment.h. */
 
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -38,7 +38,7 @@ static void segment_drop_attached(struct sci_segment *s, enum sci_ev_type type)
 	}
 }
 
-/* @tell: the owner sees them leave. */
+/* Cut off all importers. @tell: the owner gets an event for each. */
 static void segment_cut_importers(struct sci_segment *s, bool died, bool tell)
 {
 	struct sci_server *server;
@@ -63,7 +63,7 @@ static void segment_hide(struct sci_segment *s)
 	s->exposed = NULL;
 }
 
-/* Nobody may connect any more, and nobody is connected. */
+/* Hide a segment that no importer is connected to, or may connect to. */
 static void segment_hide_unused(struct sci_segment *s)
 {
 	if (!(s->state & SCI_SEGMENT_STATE_EXPORTED) &&
@@ -71,7 +71,7 @@ static void segment_hide_unused(struct sci_segment *s)
 		segment_hide(s);
 }
 
-/* The end of a segment, though it may still be mapped. */
+/* End a segment, though it may still be mapped. */
 static void segment_remove(struct sci_segment *s, enum sci_ev_type type)
 {
 	struct sci_adapter *a = s->obj.adapter;
@@ -84,7 +84,7 @@ static void segment_remove(struct sci_segment *s, enum sci_ev_type type)
 	sci_group_leave(s);
 	segment_cut_importers(s, type == SCI_EV_LOST, false);
 	sci_exporter_end(&s->exporter);
-	/* whoever waits for acknowledgments would not be told of them */
+	/* no acknowledgment will be reported to the waiter any more */
 	WRITE_ONCE(s->cutting, 0);
 	wake_up_all(&s->obj.wait);
 	segment_drop_attached(s, type);
@@ -139,7 +139,10 @@ static const struct file_operations local_fops = {
 	.release = segment_backing_release,
 };
 
-/* Memory of our own was inserted by mmap(), but madvise() may have undone it. */
+/*
+ * mmap() inserted all pages of memory of the kernel's, but madvise() may have removed
+ * some.
+ */
 static vm_fault_t segment_vm_fault(struct vm_fault *vmf)
 {
 	struct sci_pages *p = vmf->vma->vm_file->private_data;
@@ -158,7 +161,7 @@ static const struct vm_operations_struct local_vm_ops = {
 	.fault = segment_vm_fault,
 };
 
-/* Returns a reference. */
+/* Return a reference to the backing file. */
 static struct file *segment_backing(struct sci_segment *s)
 {
 	struct file *file = s->backing;
@@ -276,7 +279,7 @@ static const char *memory_word(const struct sci_segment *s)
 	return READ_ONCE(s->pages) ? "registered" : "empty";
 }
 
-/* Ids are those of the reader's namespaces. */
+/* Return the owner's uid as the reader's user namespace names it. */
 static uid_t segment_owner_for_reader(const struct sci_segment *s)
 {
 	return from_kuid_munged(current_user_ns(),
@@ -424,7 +427,7 @@ static int segment_memory(struct sci_segment *s)
 	return s->flags & SCI_SEGMENT_BROADCAST ? sci_group_join(s) : 0;
 }
 
-/* The name first: it costs nothing to find out that it is taken. */
+/* Build a segment. The id is taken first: nothing was allocated yet if it is in use. */
 static int segment_build(struct sci_segment *s, u32 id)
 {
 	struct sci_adapter *a = s->obj.adapter;
@@ -536,7 +539,7 @@ int sci_segment_attach(struct sci_object *obj, void *cmd,
 
 /* ---- calls on a segment ---- */
 
-/* May an importer or another process use the segment? */
+/* Return whether an importer or another process may use the segment. */
 static int segment_check_usable(struct sci_segment *s)
 {
 	lockdep_assert_held(&s->obj.adapter->lock);
@@ -571,7 +574,7 @@ static int segment_set_pages(struct sci_segment *s, struct sci_pages *p)
 	return 0;
 }
 
-/* Calls sci_adapter_enter() itself. */
+/* Calls sci_adapter_enter() by itself. */
 int sci_segment_register(struct sci_object *obj, void *cmd,
 			 struct sci_new_file *nf)
 {
@@ -680,7 +683,7 @@ int sci_segment_export(struct sci_object *obj, void *cmd,
 	struct sci_segment *s = sci_segment_of(obj);
 	int ret = segment_export_locked(s);
 
-	/* others may have been hidden just now */
+	/* segments that were hidden just now may still hold slots */
 	if (ret == -ENOSPC && sci_retire_flush(obj->adapter))
 		ret = segment_export_locked(s);
 	return ret;
@@ -713,7 +716,7 @@ static int segment_force(struct sci_segment *s)
 	struct sci_adapter *a = s->obj.adapter;
 	long ret;
 
-	/* only a signal that kills cuts it short: nobody sees that */
+	/* only a fatal signal ends the wait: the process does not see the result */
 	ret = wait_event_killable_timeout(s->obj.wait, !READ_ONCE(s->cutting) ||
 					  !READ_ONCE(a->link_up) ||
 					  sci_adapter_is_dead(a),
@@ -793,7 +796,7 @@ static struct sci_exporter *segment_accept(struct sci_adapter *a,
 	s = xa_load(&a->segments, le32_to_cpu(msg->id));
 	if (!s || !(s->state & SCI_SEGMENT_STATE_EXPORTED))
 		return ERR_PTR(-ENOENT);
-	/* a member of a group is the group's, unless it says so */
+	/* a group member has the group's name only, unless it also has its own */
 	if (msg->kind == SCI_KIND_GROUP ?
 	    !(s->flags & SCI_SEGMENT_BROADCAST) :
 	    (s->flags & (SCI_SEGMENT_BROADCAST | SCI_SEGMENT_UNICAST)) ==
@@ -819,7 +822,7 @@ static void segment_importer_count(struct sci_server *server,
 	u32 node = server->conn.peer->node;
 
 	lockdep_assert_held(&s->obj.adapter->lock);
-	/* those of the group are not this member's alone */
+	/* importers of the group are not this member's alone */
 	if (server->kind == SCI_KIND_SEGMENT)
 		s->importers += type == SCI_EV_CONNECT ? 1 : -1;
 	trace_sci_importer_state(s->obj.adapter, node, s->id, what);

@@ -83,7 +83,10 @@ static inline struct sci_segment *sci_segment_of(struct sci_object *obj)
 	return container_of(obj, struct sci_segment, obj);
 }
 
-/* Has the creator gone?  Processes that are attached may still use the segment. */
+/*
+ * Return whether the creator has gone. Processes that are attached may still use the
+ * segment.
+ */
 static inline bool sci_segment_is_removed(struct sci_segment *s)
 {
 	return (READ_ONCE(s->state) & (SCI_SEGMENT_STATE_REMOVED |
@@ -92,12 +95,12 @@ static inline bool sci_segment_is_removed(struct sci_segment *s)
 }
 
 /*
- * Its memory, a reference for the caller, or NULL: none yet, removed.  Takes
- * adapter->lock.
+ * Return a reference to the segment's memory; NULL: it has none yet, or was removed.
+ * Takes adapter->lock.
  */
 struct sci_pages *sci_segment_pages(struct sci_segment *s);
 
-/* SCI_KIND_SEGMENT, SCI_KIND_GROUP */
+/* Servers of SCI_KIND_SEGMENT and SCI_KIND_GROUP. */
 extern const struct sci_server_ops sci_segment_server_ops;
 
 #endif

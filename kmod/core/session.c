@@ -36,14 +36,17 @@ static void session_set_state(struct sci_session *s,
 
 /* ---- tags ---- */
 
-/* Goes through all numbers but 0 before it comes back. */
+/* Return the tag after @tag. All numbers but 0 occur before one comes again. */
 static u32 session_tag_after(u32 tag)
 {
 	tag += 0x9e3779b9;
 	return tag ?: 0x9e3779b9;
 }
 
-/* Differs whenever one of them does; not the same in the other direction. */
+/*
+ * Return the id of a session: it differs if either tag does, and between the two
+ * directions.
+ */
 static u32 session_id(u32 sender, u32 receiver)
 {
 	return sender * 0x85ebca6b + rol32(receiver * 0xc2b2ae35, 16);
@@ -56,13 +59,13 @@ static bool session_has_messages(const struct sci_session *s)
 	return !list_empty(&s->sent) || !list_empty(&s->waiting);
 }
 
-/* Would anybody miss the other node? */
+/* Return whether the end of the session would have to be reported. */
 static bool session_at_stake(const struct sci_session *s)
 {
 	return s->watched || session_has_messages(s);
 }
 
-/* Did we say something that has no answer yet? */
+/* Return whether a packet of this node's waits for an answer. */
 static bool session_unanswered(const struct sci_session *s)
 {
 	if (s->state == SCI_SESSION_HELLO)
@@ -70,13 +73,13 @@ static bool session_unanswered(const struct sci_session *s)
 	return s->state == SCI_SESSION_UP && (s->nr_sent || s->probing);
 }
 
-/* Since when the other node is silent. */
+/* Return since when the other node has been silent. */
 static u64 session_silent_since(const struct sci_session *s)
 {
 	return max(s->heard, s->since);
 }
 
-/* When it is gone if it remains silent. */
+/* Return when the other node is gone if it remains silent. */
 static u64 session_gone_at(const struct sci_session *s)
 {
 	bool known = s->state == SCI_SESSION_UP && s->proven;
@@ -85,7 +88,7 @@ static u64 session_gone_at(const struct sci_session *s)
 	       (known ? s->times.dead : s->times.connect);
 }
 
-/* Somebody is about to care: the silence before does not count. */
+/* The session begins to matter: the silence before does not count. */
 static void session_care(struct sci_session *s, u64 now)
 {
 	if (!session_at_stake(s))
@@ -93,9 +96,9 @@ static void session_care(struct sci_session *s, u64 now)
 }
 
 /*
- * Nobody cares any more: what was heard before will not count.  Nor is the
- * other node asked: a session that ended now would do so untold, and what was
- * taken in it could come again in the next.
+ * The session does not matter any more: silence is ignored, and the other node is not
+ * asked. A session that ended now would end unreported, and messages taken in it could
+ * come again in the next one.
  */
 static void session_relax(struct sci_session *s)
 {
@@ -148,7 +151,7 @@ static void session_send_answer(struct sci_session *s, u32 from, u32 to,
 	session_transmit(s, &p, SCI_PACKET_ANSWER, again);
 }
 
-/* In the session; each such packet acknowledges all there is. */
+/* Send a packet of the session. Each acknowledges all messages received so far. */
 static void session_send_in_session(struct sci_session *s, u8 type,
 				    const struct sci_message *m, bool again)
 {
@@ -165,7 +168,7 @@ static void session_send_in_session(struct sci_session *s, u8 type,
 	session_transmit(s, &p, type, again);
 }
 
-/* Sends what the window allows. */
+/* Send the messages that the window allows. */
 static void session_push(struct sci_session *s, u64 now)
 {
 	struct sci_message *m, *next;
@@ -238,8 +241,8 @@ static void session_hello(struct sci_session *s, u64 now)
 }
 
 /*
- * The other node has answered to our next tag.  Messages that were on their way
- * in a session that is replaced silently go with this one.
+ * The other node has answered the next tag: begin a session. Messages under way in a
+ * session that is replaced without a report go with this one.
  */
 static void session_begin(struct sci_session *s, u32 peer, u64 now)
 {
@@ -264,8 +267,8 @@ static void session_begin(struct sci_session *s, u32 peer, u64 now)
 }
 
 /*
- * No message of this session is delivered any more.  The next tag remains: the
- * other node may know it already.
+ * End the session: no message of it is delivered any more. The next tag remains, since
+ * the other node may know it already.
  */
 static void session_end(struct sci_session *s, int error)
 {
@@ -348,8 +351,8 @@ bool sci_packet_valid(const struct sci_packet *p)
 }
 
 /*
- * May be from another life: answering is all.  The tag is that of the session
- * we have if it is with this very sender, who may have missed that.
+ * The HELLO may be from an earlier life of the node: answer it, and do no more. If the
+ * session is with this very sender, answer with its tag: the sender may have missed it.
  */
 static int session_receive_hello(struct sci_session *s,
 				 const struct sci_packet *p)
@@ -406,7 +409,10 @@ static void session_acknowledged(struct sci_session *s, unsigned int count,
 	session_push(s, now);
 }
 
-/* @ahead: of the next one to be taken; negative: has been */
+/*
+ * Store a message. @ahead: its distance from the next one to be taken; negative: it was
+ * taken before.
+ */
 static void session_store(struct sci_session *s, const struct sci_packet *p,
 			  s32 ahead)
 {
@@ -430,7 +436,7 @@ static int session_receive_in_session(struct sci_session *s,
 	if (p->type == SCI_PACKET_DATA && ahead >= SCI_SESSION_WINDOW)
 		return -EBADMSG;
 	session_was_heard(s, now);
-	/* sends what has waited, thus goes before what wants a new ack */
+	/* this sends messages that waited, so it goes before packets that ask for an ACK */
 	session_acknowledged(s, max(acked, 0), now);
 	switch (p->type) {
 	case SCI_PACKET_DATA:
@@ -560,7 +566,7 @@ void sci_session_tick(struct sci_session *s, u64 now)
 			session_end(s, -EHOSTUNREACH);
 		return;
 	}
-	/* we did not look for so long that packets may lie there */
+	/* after a long pause of this machine, packets may wait to be received */
 	if (now - due >= s->times.heartbeat)
 		s->since = now;
 	if (!session_unanswered(s))

@@ -50,10 +50,10 @@
 #include "proto.h"
 
 #define SCI_SESSION_VERSION	1
-#define SCI_SESSION_WINDOW	32	/* unacknowledged, at most */
+#define SCI_SESSION_WINDOW	32	/* unacknowledged messages at most */
 #define SCI_SESSION_NEVER	U64_MAX	/* a time */
 
-/* Sequence numbers start here, so that wrapping is nothing special. */
+/* Sequence numbers start here, so that each session soon sees them wrap. */
 #define SCI_SESSION_FIRST	((u32)-64)
 
 enum sci_packet_type {
@@ -61,7 +61,7 @@ enum sci_packet_type {
 	SCI_PACKET_ANSWER,
 	SCI_PACKET_DATA,	/* a message */
 	SCI_PACKET_ACK,
-	SCI_PACKET_PING,	/* wants an ACK */
+	SCI_PACKET_PING,	/* asks for an ACK */
 	SCI_PACKET_BYE,		/* the sender's adapter goes away */
 };
 
@@ -232,7 +232,7 @@ static_assert(SCI_SESSION_WINDOW <= 8 * sizeof_field(struct sci_session,
 void sci_session_init(struct sci_session *s, const struct sci_session_ops *ops,
 		      const struct sci_session_times *times, u32 generation);
 
-/* Is it well-formed, in whatever session?  Else it must not be believed. */
+/* Return whether the packet is well-formed for any session. Other packets are ignored. */
 bool sci_packet_valid(const struct sci_packet *p);
 
 /**
@@ -269,7 +269,7 @@ bool sci_session_take(struct sci_session *s, void *body);
  */
 void sci_session_settle(struct sci_session *s);
 
-/* Somebody wants to know when the other node goes, or nobody does. */
+/* Say whether the end of the other node would have to be reported. */
 void sci_session_watch(struct sci_session *s, bool watched, u64 now);
 
 /*
@@ -279,10 +279,10 @@ void sci_session_watch(struct sci_session *s, bool watched, u64 now);
  */
 void sci_session_returned(struct sci_session *s);
 
-/* When sci_session_tick() has to be called next; SCI_SESSION_NEVER. */
+/* Return when sci_session_tick() has to be called next, or SCI_SESSION_NEVER. */
 u64 sci_session_deadline(const struct sci_session *s);
 
-/* Does what is due.  Calling it early does nothing. */
+/* Do what is due. A call that comes early does nothing. */
 void sci_session_tick(struct sci_session *s, u64 now);
 
 /* The link is down: silence does not count until it is up again. */
@@ -290,12 +290,12 @@ void sci_session_pause(struct sci_session *s);
 void sci_session_resume(struct sci_session *s, u64 now);
 
 /*
- * Out of SCI_SESSION_GONE, when everybody was told.  A session is set up for
- * messages that were posted meanwhile.
+ * Leave SCI_SESSION_GONE, once all users were told. A session is set up for messages
+ * that were posted meanwhile.
  */
 void sci_session_revive(struct sci_session *s, u64 now);
 
-/* For good: tells the other node, calls done() of all messages. */
+/* Close for good: tell the other node, and call done() of all messages. */
 void sci_session_close(struct sci_session *s);
 
 const char *sci_session_state_name(enum sci_session_state state);

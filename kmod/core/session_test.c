@@ -13,10 +13,10 @@
 #include <linux/prandom.h>
 #include <linux/time64.h>
 
-/* built into this module too, with what is static */
+/* session.c is built into this test module too, for its static functions */
 #include "session.c"
 
-#define MESSAGES	256	/* posted and not done, per node */
+#define MESSAGES	256	/* messages posted and not done, per node */
 #define IN_FLIGHT	2048
 #define TAPE		1024
 #define STEPS_MAX	2000000
@@ -26,9 +26,9 @@ module_param(seed, uint, 0444);
 MODULE_PARM_DESC(seed, "of the random numbers (1)");
 
 struct body {
-	__le32 life;		/* of the sender */
-	__le32 epoch;		/* sessions that ended in it */
-	__le32 index;		/* messages posted in it */
+	__le32 life;		/* life of the sender */
+	__le32 epoch;		/* number of sessions that ended in this life */
+	__le32 index;		/* number of messages posted in this epoch */
 	u8 fill[SCI_MESSAGE_SIZE - 12];
 };
 
@@ -48,13 +48,13 @@ struct node {
 	u32 epoch;
 	u32 posted;
 	u32 done;
-	u32 taken;		/* in this life, or since clear() */
-	u32 told;		/* ends of sessions */
-	u32 replies;		/* to post for each message taken, once */
+	u32 taken;		/* messages taken in this life, or since clear() */
+	u32 told;		/* ends of sessions that were reported */
+	u32 replies;		/* messages to post for each message taken, once */
 	struct body last;
-	bool fresh;		/* told since @last, or nothing taken yet */
-	bool careless;		/* was not watched all the time since @last */
-	bool joins;		/* the next message makes it care */
+	bool fresh;		/* an end was reported since @last, or nothing was taken yet */
+	bool careless;		/* the session was not watched all the time since @last */
+	bool joins;		/* the next message makes the node watch the session */
 	struct post posts[MESSAGES];
 };
 
@@ -68,10 +68,10 @@ struct net {
 	struct kunit *test;
 	struct rnd_state rnd;
 	u64 now;
-	u32 loss;		/* per thousand */
-	u32 dup;		/* per thousand */
+	u32 loss;		/* lost packets per thousand */
+	u32 dup;		/* doubled packets per thousand */
 	u64 jitter;		/* ns */
-	u64 drop_mask;		/* of the first 64 packets */
+	u64 drop_mask;		/* which of the first 64 packets are lost */
 	bool cut;
 	bool nobody;		/* send() says that there is no such node */
 	bool taping;
@@ -92,7 +92,7 @@ static const struct sci_session_times usual = {
 	.dead = 5000ULL * NSEC_PER_MSEC,
 };
 
-/* For networks that lose so much that a node may seem dead. */
+/* Times for networks that lose so much that a node may seem dead. */
 static const struct sci_session_times patient = {
 	.retry = 20 * NSEC_PER_MSEC,
 	.retry_max = 500 * NSEC_PER_MSEC,
@@ -196,7 +196,7 @@ static void node_start(struct node *n, const struct sci_session_times *times)
 			 prandom_u32_state(&n->net->rnd));
 }
 
-/* As if its power was cut, and came back at once. */
+/* Restart a node as if its power was cut for a moment. */
 static void node_restart(struct node *n)
 {
 	struct sci_session_times times = n->s.times;
@@ -331,7 +331,7 @@ static struct flight net_land(struct net *net, struct flight *f)
 	return landed;
 }
 
-/* Does what is next, up to @until; false if there is nothing. */
+/* Do the next event, up to @until. Return false if there is none. */
 static bool net_step(struct net *net, u64 until)
 {
 	struct flight *f = net_next(net);
@@ -366,7 +366,7 @@ static void net_run(struct net *net, u64 ns)
 	net->now = until;
 }
 
-/* Until nothing is outstanding; false if it takes longer than @ns. */
+/* Run until nothing is outstanding. Return false if that takes longer than @ns. */
 static bool net_quiet(struct net *net, u64 ns)
 {
 	u64 until = net->now + ns;
@@ -395,7 +395,7 @@ static struct net *net_create(struct kunit *test,
 	return net;
 }
 
-/* Two nodes with a session, and an interest in each other. */
+/* Make two nodes with a session that both watch. */
 static struct net *net_up(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -424,7 +424,7 @@ static void expect_all(struct net *net)
 	KUNIT_EXPECT_EQ(net->test, b->told, 0u);
 }
 
-/* @rounds of a few messages in either direction, all of which arrive. */
+/* Send a few messages in both directions, @rounds times; all must arrive. */
 static void traffic(struct net *net, int rounds)
 {
 	int i;
@@ -479,7 +479,7 @@ static void test_reordering(struct kunit *test)
 
 	net->jitter = 2 * NSEC_PER_MSEC;
 	traffic(net, 10);
-	/* later than retransmission */
+	/* packets may be later than retransmissions */
 	net->jitter = 100 * NSEC_PER_MSEC;
 	traffic(net, 10);
 }
@@ -520,7 +520,7 @@ static void test_economy(struct kunit *test)
 	node_post(&net->nodes[0]);
 	net->nodes[1].replies = 1;
 	net_run(net, 10 * NSEC_PER_MSEC);
-	/* the message, the reply with an ack, its ack */
+	/* three packets: the message, the reply with an ACK, its ACK */
 	KUNIT_EXPECT_EQ(test, net->sent - sent, 3u);
 	expect_all(net);
 }
@@ -557,7 +557,7 @@ static void test_simultaneous(struct kunit *test)
 	expect_all(net);
 }
 
-/* Whichever of the first ten packets are lost. */
+/* Lose any of the first ten packets. */
 static void test_lost_handshakes(struct kunit *test)
 {
 	struct net *net = net_create(test, &patient);
@@ -603,7 +603,7 @@ static void test_no_such_node(struct kunit *test)
 
 	net->nobody = true;
 	node_post(a);
-	/* not from within */
+	/* post() does not call done() itself */
 	KUNIT_EXPECT_EQ(test, a->done, 0u);
 	KUNIT_EXPECT_EQ(test, sci_session_deadline(&a->s), 0ull);
 	net_run(net, 0);
@@ -623,7 +623,7 @@ static void test_no_such_node_any_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* The adapter says later that a packet came back. */
+/* The adapter reports later that a packet came back. */
 static void test_returned(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -685,7 +685,7 @@ static void test_quiet(struct kunit *test)
 	sent = net->sent;
 	net_run(net, 1000 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, net->sent, sent);
-	/* and may be away for long */
+	/* the other node may be away for long */
 	traffic(net, 1);
 }
 
@@ -703,7 +703,7 @@ static void test_link_pause(struct kunit *test)
 	net->cut = false;
 	sci_session_resume(&a->s, net->now);
 	sci_session_resume(&b->s, net->now);
-	/* at once, not when the backoff thinks so */
+	/* at once, not when the backoff ends */
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, 5 * NSEC_PER_MSEC));
 	expect_all(net);
 }
@@ -724,7 +724,7 @@ static void test_link_pause_silence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* This machine was stopped for a minute; answers are waiting. */
+/* This machine was stopped for a minute; answers wait to be received. */
 static void test_busy(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -749,7 +749,7 @@ static void test_bye(struct kunit *test)
 	net_run(net, NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, b->told, 1u);
 	KUNIT_EXPECT_EQ(test, (int)b->s.state, SCI_SESSION_IDLE);
-	/* messages are done with, though not sent */
+	/* messages are done, though they were not sent */
 	node_post(a);
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);
 
@@ -781,7 +781,7 @@ static void test_close(struct kunit *test)
 
 /* ---- lives ---- */
 
-/* @b comes back, in whatever state it is; @a is told, and both go on. */
+/* @b restarts in any state; @a hears of it, and both go on. */
 static void restart_in_use(struct net *net)
 {
 	struct node *a = &net->nodes[0], *b = &net->nodes[1];
@@ -811,7 +811,7 @@ static void test_restart_up(struct kunit *test)
 		struct net *net = net_up(test);
 		struct node *a = &net->nodes[0], *b = &net->nodes[1];
 
-		/* which may be unnoticed by a node that wants nothing */
+		/* a node that wants nothing may not notice */
 		restart_in_use(net);
 		node_watch(a, true);
 		node_watch(b, true);
@@ -834,7 +834,7 @@ static void test_restart_noticed(struct kunit *test)
 		net_run(net, NSEC_PER_MSEC);
 		KUNIT_EXPECT_EQ(test, a->told, 1u);
 		KUNIT_EXPECT_EQ(test, a->done, a->posted);
-		/* what the new life has to say follows */
+		/* messages of the new life follow */
 		net_run(net, 100 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_EQ(test, a->taken, 1u + speaker);
 		KUNIT_EXPECT_EQ(test, b->done, b->posted);
@@ -854,7 +854,7 @@ static void test_restart_hello(struct kunit *test)
 	traffic(net, 2);
 }
 
-/* While the end of its last life is being told. */
+/* The node restarts while the end of its last life is being reported. */
 static void test_restart_gone(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -872,7 +872,7 @@ static void test_restart_gone(struct kunit *test)
 		else
 			node_receive(b, &f.packet);
 	}
-	/* nothing of a new life is taken until all know */
+	/* no message of a new life is taken until all users know */
 	node_restart(b);
 	node_post(b);
 	node_post(a);
@@ -884,7 +884,7 @@ static void test_restart_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 1u);
 }
 
-/* Messages posted while it is told are for the next session. */
+/* Messages posted while the end is reported are for the next session. */
 static void test_post_gone(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -972,7 +972,7 @@ static void test_restart_unnoticed(struct kunit *test)
 	}
 }
 
-/* The exporter has answered nothing yet when the importer comes back. */
+/* The importer restarts before the exporter has answered anything. */
 static void test_restart_early(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -990,7 +990,7 @@ static void test_restart_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 2u);
 }
 
-/* A node that does not care does not forget what it took. */
+/* A node that does not watch its session still knows which messages it took. */
 static void test_careless(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -1006,7 +1006,7 @@ static void test_careless(struct kunit *test)
 	net_run(net, usual.heartbeat + NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, b->s.probing);
 	node_watch(b, false);
-	/* the ACK of what comes again finds nobody there */
+	/* the ACK of a message that comes again finds no node */
 	net->nobody = true;
 	b->s.ack_due = true;
 	sci_session_settle(&b->s);
@@ -1019,7 +1019,7 @@ static void test_careless(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 1u);
 }
 
-/* Everything that was ever sent comes again, any time, in the next lives. */
+/* All packets ever sent come again, at any time, in the next lives. */
 static void test_replay(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -1052,7 +1052,7 @@ static void test_replay(struct kunit *test)
 	expect_all(net);
 }
 
-/* ... or in the same lives, after they had lost each other. */
+/* ... or in the same lives, after the nodes had lost each other. */
 static void test_replay_same_life(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -1139,23 +1139,23 @@ static void test_out_of_window(struct kunit *test)
 	};
 
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), -EBADMSG);
-	/* acknowledges what we have not sent */
+	/* this acknowledges a message that was not sent */
 	p.seq = cpu_to_le32(a->s.rx_seq + 1);
 	p.ack = cpu_to_le32(a->s.tx_seq + 1);
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), -EBADMSG);
 	KUNIT_EXPECT_EQ(test, a->s.received, 0u);
-	/* within, though in vain: the one before is missing */
+	/* inside the window, but the message before it is missing */
 	p.seq = cpu_to_le32(a->s.rx_seq + SCI_SESSION_WINDOW - 1);
 	p.ack = cpu_to_le32(a->s.tx_seq);
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), 0);
 	KUNIT_EXPECT_EQ(test, a->taken, 1u);
-	/* what was sent comes back to us */
+	/* a packet that was sent comes back to its sender */
 	p.session = cpu_to_le32(a->s.tx_id);
 	p.seq = cpu_to_le32(a->s.rx_seq);
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), -ESTALE);
 }
 
-/* Random, but the further the more like a packet. */
+/* Make a random packet; each further kind is more like a valid one. */
 static void garbage(struct net *net, struct sci_packet *p)
 {
 	u32 sense = rnd_below(net, 5);
@@ -1216,7 +1216,7 @@ static void test_garbage(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
 }
 
-/* The session's tag is right, the rest is not. */
+/* A node that has the right tag and sends nonsense. */
 static void test_traitor(struct kunit *test)
 {
 	struct net *net = net_up(test);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* sysfs: /sys/class/sci/sciN.  Stable; documented in sysfs-class-sci. */
+/* sysfs: /sys/class/sci/sciN. A stable interface, documented in sysfs-class-sci. */
 
 #include <linux/sysfs.h>
 
