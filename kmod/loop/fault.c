@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Faults of sci_loop: what decides on them, and their files in debugfs. */
+/* Faults of sci_loop: the decisions on them, and their files in debugfs. */
 
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -9,7 +9,7 @@
 
 #include "loop.h"
 
-#define REPORTS_MAX	1000000		/* errors by one write */
+#define REPORTS_MAX	1000000		/* errors reported by one write at most */
 #define PPM		1000000
 
 bool loop_chance(struct loop_node *n, const u32 *ppm)
@@ -56,7 +56,7 @@ static void message_damage(struct loop_node *n, u8 *body)
 	lockdep_assert_held(&n->fault.lock);
 	do {
 		switch (prandom_u32_state(&n->fault.rnd) % 4) {
-		case 0:		/* 0, and one that there is not, as well */
+		case 0:		/* handle 0, and one that does not exist */
 			body[0] = prandom_u32_state(&n->fault.rnd) %
 				  (SCI_MSG_LEFT + 2);
 			break;
@@ -66,7 +66,7 @@ static void message_damage(struct loop_node *n, u8 *body)
 		case 2:
 			message_set_word(n, body);
 			break;
-		case 3:		/* an earlier message comes twice */
+		case 3:		/* send an earlier message again */
 			memcpy(body, n->fault.last, SCI_MESSAGE_SIZE);
 			break;
 		}
@@ -174,7 +174,7 @@ static int fault_fatal_set(void *data, u64 val)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(fault_fatal_fops, NULL, fault_fatal_set, "%llu\n");
 
-/* TYPE OFFSET SIZE VALUE, each a number; a later write replaces an earlier one. */
+/* Parse TYPE OFFSET SIZE VALUE, each a number. A later write replaces an earlier one. */
 static ssize_t fault_patch_write(struct file *file, const char __user *buf,
 				 size_t len, loff_t *pos)
 {

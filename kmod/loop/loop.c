@@ -35,8 +35,8 @@
 
 #define NODES_MAX	64
 #define ENTRIES_MAX	65536
-#define INBOX_MAX	1024		/* packets; more are lost */
-#define STREAMS		16		/* as the later cards */
+#define INBOX_MAX	1024		/* waiting packets at most; more are lost */
+#define STREAMS		16		/* as the later cards have */
 #define STREAM_SIZE	128
 #define DMA_MAX		SZ_64M
 #define DMA_BURST	SZ_64K
@@ -91,8 +91,8 @@ struct loop_map {
 
 DEFINE_STATIC_SRCU(loop_srcu);
 static DEFINE_XARRAY(loop_nodes);		/* by node id */
-static DEFINE_MUTEX(loop_lock);			/* adding and removing */
-static atomic64_t loop_bases;			/* handed out so far */
+static DEFINE_MUTEX(loop_lock);			/* held to add or remove a node */
+static atomic64_t loop_bases;			/* number of bases handed out so far */
 static struct sci_domain *loop_domain;
 static struct workqueue_struct *loop_wq;
 static struct dentry *loop_debugfs;
@@ -102,7 +102,7 @@ static u32 loop_node_id(const struct loop_node *n)
 	return sci_adapter_desc(n->adapter)->node;
 }
 
-/* The caller is in loop_srcu, where the node stays. */
+/* Find a node. The caller is in loop_srcu, so that the node stays. */
 static struct loop_node *loop_find(u32 node)
 {
 	lockdep_assert(srcu_read_lock_held(&loop_srcu));
@@ -219,7 +219,7 @@ static int loop_send(struct sci_adapter *a, u32 node, const void *packet)
 
 /* ---- exposed memory ---- */
 
-/* Bases are counted up, so that a stale one names nothing. */
+/* Expose memory. Bases are counted up, so that a stale base names nothing. */
 static int loop_expose(struct sci_adapter *a, struct sci_pages *pages,
 		       u64 *base)
 {
@@ -242,7 +242,7 @@ static void loop_hide(struct sci_adapter *a, u64 base)
 	struct loop_node *n = sci_adapter_priv(a);
 	struct sci_pages *pages;
 
-	/* copies that have begun are over when we get it */
+	/* copies that have begun end before this gets the lock */
 	down_write(&n->exposed_lock);
 	pages = xa_erase(&n->exposed, base);
 	up_write(&n->exposed_lock);
@@ -256,7 +256,7 @@ static struct sci_pages *loop_exposed(struct loop_node *n, u64 base)
 	return xa_load(&n->exposed, base);
 }
 
-/* A reference to what @node exposes as @base, or NULL. */
+/* Return a reference to the memory that @node exposes as @base, or NULL. */
 static struct sci_pages *loop_exposed_get(u32 node, u64 base)
 {
 	int idx = srcu_read_lock(&loop_srcu);
@@ -375,7 +375,7 @@ static void loop_pages_copy(struct sci_pages *dst, u64 to,
 	}
 }
 
-/* @done bytes of the piece were copied before; copies the next @length. */
+/* Copy the next @length bytes of the piece, of which @done are copied already. */
 static int loop_copy(struct loop_node *to, const struct sci_dma_piece *p,
 		     u32 done, u32 length)
 {
@@ -415,7 +415,7 @@ static int loop_dma_burst(struct loop_node *from, const struct sci_dma_piece *p,
 }
 
 /*
- * In bursts, so that hide() and removal need not wait for the whole piece.  An
+ * Copy in bursts, so that hide() and removal need not wait for the whole piece. An
  * injected error loses the second half.
  */
 static int loop_dma_copy(struct sci_adapter *a, const struct sci_dma_piece *p)
@@ -447,7 +447,7 @@ static const struct sci_adapter_ops loop_ops = {
 	.dma_copy	= loop_dma_copy,
 };
 
-/* As an adapter that has no remote interrupts. */
+/* Operations of an adapter without remote interrupts: triggers are messages. */
 static const struct sci_adapter_ops loop_ops_by_message = {
 	.owner		= THIS_MODULE,
 	.send		= loop_send,
@@ -530,7 +530,7 @@ static void loop_node_free(struct loop_node *n)
 	kfree(n);
 }
 
-/* Other nodes find the node when it is complete: xa_store() then needs no memory. */
+/* Add a node. Other nodes find it once it is complete; xa_store() then needs no memory. */
 static int loop_node_add(u32 node)
 {
 	struct loop_node *n;
@@ -560,7 +560,7 @@ err_reserved:
 	return ret;
 }
 
-/* Peers and importers of the node notice by themselves. */
+/* Remove a node. Its peers and importers notice by themselves. */
 static void loop_node_remove(struct loop_node *n)
 {
 	lockdep_assert_held(&loop_lock);

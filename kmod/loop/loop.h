@@ -49,7 +49,7 @@ struct loop_patch {
  * @dir: debugfs fault/
  */
 struct loop_fault {
-	spinlock_t lock;		/* rnd, seed, damaged, patch, last */
+	spinlock_t lock;		/* protects rnd, seed, damaged, patch, last */
 	struct rnd_state rnd;
 	u64 seed;
 	u32 loss;
@@ -80,10 +80,10 @@ struct loop_fault {
  */
 struct loop_node {
 	struct sci_adapter *adapter;
-	struct mutex link_lock;		/* who changes the link */
+	struct mutex link_lock;		/* held to change the link */
 	bool link;
 
-	spinlock_t inbox_lock;		/* inbox, inbox_count, held */
+	spinlock_t inbox_lock;		/* protects inbox, inbox_count, held */
 	struct list_head inbox;
 	unsigned int inbox_count;
 	struct loop_packet *held;
@@ -105,20 +105,20 @@ void loop_set_link(struct loop_node *n, bool up);
 
 /* fault.c */
 
-/* Begin without faults; @seed decides when those that are set later occur. */
+/* Start without faults. @seed decides when faults that are set later occur. */
 void loop_fault_init(struct loop_node *n, u64 seed);
 
 /* Add the files of debugfs fault/ once the adapter is registered, and remove them. */
 void loop_fault_add(struct loop_node *n);
 void loop_fault_remove(struct loop_node *n);
 
-/* Whether something happens that does so @ppm times in a million. */
+/* Return true @ppm times in a million. */
 bool loop_chance(struct loop_node *n, const u32 *ppm);
 
-/* Damage the message in @packet, which @from sends, if it is to be damaged. */
+/* Damage the message in @packet that @from sends, if its turn has come. */
 void loop_damage(struct loop_node *from, struct sci_packet *packet);
 
-/* Whether @from never sends messages such as the one in @packet. */
+/* Return whether @from never sends messages such as the one in @packet. */
 bool loop_withholds(struct loop_node *from, const struct sci_packet *packet);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* A card: what it is, going up and down, giving it up. */
+/* A card: its description, going up and down, and giving it up when it fails. */
 
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -11,11 +11,11 @@
 #include "pci.h"
 
 #define DRAIN_POLL_US	500
-#define DRAIN_WAIT_US	50000	/* for the last packets, when it goes down */
+#define DRAIN_WAIT_US	50000	/* time for the last packets when the card goes down */
 #define DMA_PIECE_MAX	SZ_64M
-#define PACKET_MIN	16u		/* bytes, of a buffer that is not full */
+#define PACKET_MIN	16u		/* bytes in a packet of a buffer that is not full */
 
-/* The status words of the card, and its page for users, are what users see. */
+/* Users see the status words of the card, in its page for users. */
 #define HW_WORDS	offsetof(struct sci_status_page, hw_errors)
 #define HW_WORD(_name)	(offsetof(struct sci_status_page, _name) - HW_WORDS + \
 			 SCI_PCI_USER)
@@ -40,14 +40,14 @@ static_assert(USER_WORD(check) == SCI_PCI_USER_CHECK);
 void sci_pci_halt(struct sci_pci *p)
 {
 	sci_pci_write(p, SCI_PCI_CONTROL, SCI_PCI_CONTROL_RESET);
-	/* over when the write is: have it arrive */
+	/* read it back, so that the write has arrived */
 	sci_pci_read(p, SCI_PCI_STATUS);
 	pci_clear_master(p->pdev);
 }
 
 void sci_pci_fail(struct sci_pci *p, const char *why)
 {
-	/* whoever sees that it is broken must see that stores were lost */
+	/* a user that sees the card broken must also see that stores were lost */
 	sci_adapter_error(p->adapter, true);
 	if (!test_and_set_bit(SCI_PCI_BROKEN, &p->flags))
 		dev_err(&p->pdev->dev, "given up: %s\n", why);
@@ -59,14 +59,14 @@ bool sci_pci_is_broken(struct sci_pci *p)
 {
 	if (!test_bit(SCI_PCI_BROKEN, &p->flags))
 		return false;
-	/* who says so may not have come that far */
+	/* the caller may not have come that far */
 	sci_pci_halt(p);
 	return true;
 }
 
 bool sci_pci_is_gone(struct sci_pci *p, u32 value)
 {
-	/* ones, by the rules; some bridges answer zeros */
+	/* a card that is gone reads as ones; some bridges answer zeros */
 	if ((value && value != U32_MAX) ||
 	    sci_pci_read(p, SCI_PCI_ID) == SCI_PCI_ID_VALUE)
 		return false;
@@ -125,7 +125,7 @@ static int card_identify(struct sci_pci *p)
 	return 0;
 }
 
-/* The rest of it goes right to where it belongs. */
+/* Fill in the description; the rest goes directly to its place. */
 static int card_describe(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	u32 v = sci_pci_read(p, SCI_PCI_NODE_ID);
@@ -165,7 +165,7 @@ static const struct sci_adapter_ops sci_pci_ops = {
 	.dma_copy	= sci_pci_dma_copy,
 };
 
-/* The page for users, where a page of theirs has nothing else. */
+/* Offer the page for users, where it holds nothing else. */
 static void barrier_page(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	phys_addr_t page = pci_resource_start(p->pdev, SCI_PCI_BAR_CSR) +
@@ -221,7 +221,7 @@ static void adapter_destroy(struct sci_pci *p)
 
 /* ---- what the card knows of in main memory ---- */
 
-/* The second line of the status page is the card's. */
+/* Map the status page; its second line is written by the card. */
 static int status_map(struct sci_pci *p)
 {
 	struct device *dev = &p->pdev->dev;
@@ -230,7 +230,7 @@ static int status_map(struct sci_pci *p)
 
 	if (dma_mapping_error(dev, dma))
 		return -ENOMEM;
-	/* so it is with all memory of segments: there can be no copy of it */
+	/* the card would get a copy: so it would be with all memory of segments */
 	if (dma_need_sync(dev, dma)) {
 		dev_err(dev, "main memory can't be shared with it\n");
 		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);
@@ -240,7 +240,7 @@ static int status_map(struct sci_pci *p)
 	return 0;
 }
 
-/* The card was reset: words stay as they are. */
+/* Unmap the status page. The card was reset: its words stay as they are. */
 static void status_unmap(struct sci_pci *p)
 {
 	dma_unmap_page_attrs(&p->pdev->dev, p->status_dma, PAGE_SIZE,
@@ -273,7 +273,7 @@ err_status:
 	return ret;
 }
 
-/* The card was reset. */
+/* Free memory that the card used. The card was reset. */
 static void memory_free(struct sci_pci *p)
 {
 	sci_pci_dma_fini(p);
@@ -312,7 +312,7 @@ static int card_reset(struct sci_pci *p)
 	return card_identify(p);
 }
 
-/* Bases before sizes, all of it before anything is enabled. */
+/* Set up the card: bases before sizes, and all of it before anything is enabled. */
 static void card_set_up(struct sci_pci *p)
 {
 	p->patience = card_patience(p);
@@ -356,7 +356,7 @@ int sci_pci_up(struct sci_pci *p)
 	if (ret)
 		goto err_memory;
 	card_set_up(p);
-	/* operations may be called before it is registered */
+	/* operations may be called before the adapter is registered */
 	sci_pci_irqs_allow(p, SCI_PCI_INT_DMA | SCI_PCI_INT_COMMAND);
 	ret = sci_adapter_register(p->adapter);
 	if (ret)
@@ -365,7 +365,7 @@ int sci_pci_up(struct sci_pci *p)
 	sci_pci_irqs_allow(p, SCI_PCI_INT_ALL);
 	sci_pci_write(p, SCI_PCI_CONTROL, SCI_PCI_CONTROL_ENABLE);
 	queue_work(p->wq, &p->event_work);
-	/* for slot_reset(): a reset or a sleep has used up what was saved before */
+	/* for slot_reset(): an earlier reset or sleep has consumed the saved state */
 	pci_save_state(p->pdev);
 	card_announce(p);
 	return 0;
@@ -382,7 +382,7 @@ err_halt:
 	return ret;
 }
 
-/* The last packets, which tell others that we go, are on their way. */
+/* Wait for the last packets, which tell other nodes that this one goes. */
 static void card_drain(struct sci_pci *p)
 {
 	u32 n;
@@ -399,7 +399,7 @@ void sci_pci_down(struct sci_pci *p)
 		return;
 	if (!test_bit(SCI_PCI_BROKEN, &p->flags))
 		sci_pci_is_gone(p, sci_pci_read(p, SCI_PCI_STATUS));
-	/* from here on nothing comes from other nodes; DMA ends soon */
+	/* from here on no packet of other nodes arrives; DMA ends soon */
 	set_bit(SCI_PCI_STOPPING, &p->flags);
 	sci_pci_irqs_allow(p, SCI_PCI_INT_DMA | SCI_PCI_INT_COMMAND);
 	cancel_work_sync(&p->rx_work);
@@ -418,7 +418,7 @@ static void fail_work(struct work_struct *work)
 	struct sci_pci *p = container_of(work, struct sci_pci, fail_work);
 
 	mutex_lock(&p->state_lock);
-	/* it may have gone down, and up again, on its own */
+	/* the card may have gone down and up on its own */
 	if (test_bit(SCI_PCI_BROKEN, &p->flags))
 		sci_pci_down(p);
 	mutex_unlock(&p->state_lock);

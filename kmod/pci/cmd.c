@@ -7,9 +7,10 @@
 
 #include "pci.h"
 
-#define BARRIER_SPIN_NS	(20 * NSEC_PER_USEC)	/* then it sleeps */
-#define BUSY_WAIT_MS	100	/* for room in the other node's receive ring */
-#define TICK_MS		10	/* should an interrupt be lost */
+/* a store barrier spins for so long, then sleeps */
+#define BARRIER_SPIN_NS	(20 * NSEC_PER_USEC)
+#define BUSY_WAIT_MS	100	/* limit of a wait for room in the other node's receive ring */
+#define TICK_MS		10	/* an interrupt may be lost: look again after this time */
 
 /* ---- store barrier ---- */
 
@@ -39,7 +40,7 @@ void sci_pci_barrier(struct sci_pci *p)
 
 	if (sci_pci_is_broken(p))
 		return;
-	/* write-combining buffers of the CPU */
+	/* flush the CPU's write-combining buffers */
 	wmb();
 	ticket = sci_pci_read(p, SCI_PCI_USER_BARRIER);
 	if (sci_pci_is_gone(p, ticket))
@@ -55,7 +56,7 @@ void sci_pci_barrier(struct sci_pci *p)
 			usleep_range(20, 100);
 		}
 	}
-	/* the error count was written before */
+	/* the card wrote the error count before */
 	dma_rmb();
 }
 
@@ -66,7 +67,10 @@ void sci_pci_flush(struct sci_adapter *a)
 
 /* ---- commands ---- */
 
-/* Until it is complete: its CMD_STATUS.  -ENODEV: the card was given up. */
+/*
+ * Wait until the command is complete and return its CMD_STATUS. -ENODEV: the card was
+ * given up.
+ */
 static int card_command_wait(struct sci_pci *p, u32 *status)
 {
 	unsigned long limit = jiffies + p->patience;
@@ -82,7 +86,7 @@ static int card_command_wait(struct sci_pci *p, u32 *status)
 			sci_pci_fail(p, "a command has no end");
 			return -ENODEV;
 		}
-		/* it may also be that of the command before */
+		/* the completion may be that of an earlier command */
 		wait_for_completion_timeout(&p->cmd_done,
 					    msecs_to_jiffies(TICK_MS));
 	}
@@ -98,7 +102,7 @@ static int card_command_result(u32 status)
 	return SCI_PCI_ERR_DRIVER;
 }
 
-/* Returns 0, an enum sci_pci_error, or -ENODEV. */
+/* Run a command. Return: 0, an enum sci_pci_error, or -ENODEV. */
 static int card_command(struct sci_pci *p, u32 cmd, u32 node, u32 arg)
 {
 	u32 status;
@@ -126,7 +130,7 @@ void sci_pci_invalidate(struct sci_pci *p, u32 id)
 
 /* ---- remote interrupts ---- */
 
-/* A number that grows with each trigger of @node that got no answer. */
+/* Return a number that grows with each trigger of @node that got no answer. */
 static unsigned long node_silent(struct sci_pci *p, u32 node)
 {
 	return xa_to_value(xa_load(&p->silent, node));
@@ -148,7 +152,7 @@ static int card_command_interrupt(struct sci_pci *p, u32 node, u32 handle)
 	mutex_lock(&p->trigger_lock);
 	if (node_silent(p, node) == before) {
 		ret = card_command(p, SCI_PCI_CMD_INTERRUPT, node, handle);
-		/* without memory for it others try in vain */
+		/* without memory for the note, later triggers try in vain */
 		if (ret == SCI_PCI_ERR_TIMEOUT)
 			xa_store(&p->silent, node, xa_mk_value(before + 1),
 				 GFP_KERNEL);

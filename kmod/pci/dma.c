@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DMA.  One batch of descriptors at a time, as many as the ring has: what ABORT
- * ends is ours alone.
+ * DMA. One batch of descriptors runs at a time, as many as the ring has, so that ABORT
+ * ends no other transfer.
  */
 
 #include <linux/jiffies.h>
@@ -13,8 +13,8 @@
 #include "pci.h"
 
 #define ENTRIES		SCI_PCI_DMA_ENTRIES_USED
-#define TICK_MS		20	/* between looks whether it goes on */
-#define PATIENCES	16	/* that a descriptor may take: pages of a piece */
+#define TICK_MS		20	/* time between two looks at the progress */
+#define PATIENCES	16	/* limit for a descriptor, in timeouts: the pages of a piece */
 
 int sci_pci_dma_init(struct sci_pci *p)
 {
@@ -26,7 +26,7 @@ int sci_pci_dma_init(struct sci_pci *p)
 	return 0;
 }
 
-/* The card was reset. */
+/* Free the descriptor ring. The card was reset. */
 void sci_pci_dma_fini(struct sci_pci *p)
 {
 	dma_free_coherent(&p->pdev->dev, ENTRIES * sizeof(*p->ring), p->ring,
@@ -41,7 +41,7 @@ static struct sci_pci_desc *dma_desc_at(struct sci_pci *p, u32 n)
 
 /* ---- waiting ---- */
 
-/* A number that changes while the card does something. */
+/* Return a number that changes while the card makes progress. */
 static u32 dma_progress(struct sci_pci *p)
 {
 	return sci_pci_read(p, SCI_PCI_DMA_HEAD) +
@@ -65,7 +65,7 @@ static int dma_batch_wait(struct sci_pci *p, const struct sci_pci_desc *last,
 	u32 seen = 0, now;
 
 	while (!READ_ONCE(last->status)) {
-		/* it may also be of the batch before */
+		/* the completion may be that of an earlier batch */
 		wait_for_completion_timeout(&p->dma_done,
 					    msecs_to_jiffies(TICK_MS));
 		if (READ_ONCE(last->status))
@@ -90,7 +90,7 @@ static int dma_batch_wait(struct sci_pci *p, const struct sci_pci_desc *last,
 			limit = jiffies + p->patience;
 		}
 	}
-	/* what was pulled is there */
+	/* pulled data is in memory */
 	dma_rmb();
 	return 0;
 }
@@ -109,7 +109,7 @@ static int dma_desc_result(const struct sci_pci_desc *d)
 
 /* ---- batches ---- */
 
-/* The next @n descriptors have been written, but for what makes them a chain. */
+/* Run the next @n descriptors, which are complete but for the chain. */
 static int dma_batch_run(struct sci_pci *p, u32 n)
 {
 	struct sci_pci_desc *last = dma_desc_at(p, p->dma_tail + n - 1);
@@ -145,7 +145,7 @@ static void dma_desc_set(struct sci_pci_desc *d,
 	};
 }
 
-/* One descriptor for each run of bytes that is one on the bus. */
+/* Copy with one descriptor for each run of bytes that is contiguous on the bus. */
 static int dma_copy_table(struct sci_pci *p, const struct sci_dma_piece *piece,
 			  struct sg_table *sgt)
 {
@@ -175,7 +175,7 @@ static int dma_check_piece(const struct sci_dma_piece *piece)
 	if (!piece->length || piece->length > size ||
 	    piece->local > size - piece->length)
 		return -EFAULT;
-	/* the other node says what it likes */
+	/* the other node sent these: do not trust them */
 	if (piece->base > U16_MAX || piece->remote > SZ_4G - piece->length)
 		return -ENOTCONN;
 	return 0;

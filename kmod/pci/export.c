@@ -62,7 +62,7 @@ int sci_pci_export_init(struct sci_pci *p)
 	return 0;
 }
 
-/* The card was reset. */
+/* Free the export table. The card was reset. */
 void sci_pci_export_fini(struct sci_pci *p)
 {
 	WARN_ON(p->exports_used);
@@ -108,7 +108,7 @@ static int export_lists_alloc(struct device *dev, struct sci_pci_export *x)
 	return 0;
 }
 
-/* -EOPNOTSUPP: the bus would be given a copy, not the memory itself. */
+/* Fill the page lists. -EOPNOTSUPP: the bus would get a copy, not the memory itself. */
 static int export_lists_fill(struct device *dev, struct sci_pci_export *x)
 {
 	struct scatterlist *sg;
@@ -201,7 +201,7 @@ err_free:
 
 /* ---- the table ---- */
 
-/* The entry's place, and the id it is to have. */
+/* Find a free entry and the id that it is to have. */
 static int export_table_find(struct sci_pci *p, u32 *id)
 {
 	u32 mask = p->exports_max - 1;
@@ -228,7 +228,7 @@ static void export_table_set(struct sci_pci *p, u32 id,
 	p->exports_used++;
 	e->length = cpu_to_le64(export_pages_length(x->pages));
 	e->root = cpu_to_le64(x->root_dma);
-	/* the lists, too, are there before the card looks at them */
+	/* the page lists are in memory before the card looks at them */
 	dma_wmb();
 	WRITE_ONCE(e->id_flags, cpu_to_le32(id | flags << 16));
 }
@@ -265,7 +265,7 @@ void sci_pci_hide(struct sci_adapter *a, u64 base)
 	struct sci_pci_export *x;
 
 	WRITE_ONCE(p->entries[slot].id_flags, 0);
-	/* when the command is over, or the card was reset, it uses nothing */
+	/* when the command has ended, or the card was reset, the card uses none of it */
 	sci_pci_invalidate(p, base);
 	mutex_lock(&p->export_lock);
 	x = p->exports[slot];

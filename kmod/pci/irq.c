@@ -7,7 +7,7 @@
 #include "core/compat.h"
 #include "pci.h"
 
-/* A link that went down and came up again before we looked has been down. */
+/* Report the link. A link that went down and came up again between two looks was down. */
 static void link_look(struct sci_pci *p, bool up)
 {
 	u32 downs = sci_pci_read(p, SCI_PCI_COUNTERS +
@@ -35,7 +35,7 @@ static void event_work(struct work_struct *work)
 	sci_adapter_hw_error(p->adapter);
 }
 
-/* Takes @events back: reading makes sure that it is before we look for more. */
+/* Clear @events. The read makes sure that they are cleared before the next look. */
 static void irq_ack(struct sci_pci *p, u32 events)
 {
 	sci_pci_write(p, SCI_PCI_INT_STATUS, events);
@@ -63,7 +63,7 @@ static irqreturn_t irq_msix(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* The line may be others' as well. */
+/* Handle an interrupt of a line that other devices may share. */
 static irqreturn_t irq_intx(int irq, void *data)
 {
 	struct sci_pci *p = data;

@@ -46,7 +46,7 @@ int sci_pci_map(struct sci_adapter *a, struct sci_mapping *m)
 	u32 first, i;
 	int ret;
 
-	/* the other node says what it likes */
+	/* the other node sent these: do not trust them */
 	if (m->base > U16_MAX || m->offset >= SZ_4G)
 		return -ENOENT;
 	if (m->length > p->window_size)
@@ -62,15 +62,15 @@ int sci_pci_map(struct sci_adapter *a, struct sci_mapping *m)
 			      m->offset + (u64)i * att_page_size(a));
 		cond_resched();
 	}
-	/* all of it is there before a store to the window can be */
+	/* all entries are written before a store to the window can be made */
 	readl(att_entry(p, first + i - 1));
 	m->priv = (void *)(uintptr_t)first;
 	return 0;
 }
 
 /*
- * Stores that were made before its maps went are under way no more: who has the
- * entries next does not get them.
+ * Unmap. Stores that were made before the user's maps went are not under way any more,
+ * so that they don't go to the next owner of the entries.
  */
 void sci_pci_unmap(struct sci_adapter *a, struct sci_mapping *m)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* PCI-SCI adapters on the bus: pci.h says what is where. */
+/* PCI-SCI adapters on the bus; pci.h describes the files. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/dma-mapping.h>
@@ -49,7 +49,7 @@ static void __iomem *bar_map(struct pci_dev *pdev, int bar, u64 size)
 	return devm_ioremap(&pdev->dev, start, len);
 }
 
-/* The kernel itself does not map it. */
+/* Claim the window; the kernel itself does not map it. */
 static int window_claim(struct sci_pci *p)
 {
 	struct pci_dev *pdev = p->pdev;
@@ -125,7 +125,7 @@ static int sci_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!p->wq)
 		return -ENOMEM;
 	pci_set_drvdata(pdev, p);
-	/* it may have been left running, by another kernel */
+	/* another kernel may have left the card running */
 	sci_pci_halt(p);
 	ret = vectors_alloc(p);
 	if (ret)
@@ -154,7 +154,7 @@ static void sci_pci_remove(struct pci_dev *pdev)
 	destroy_workqueue(p->wq);
 }
 
-/* For the kernel that comes next: it must not find its memory written to. */
+/* Stop the card for the next kernel, whose memory it must not write to. */
 static void sci_pci_shutdown(struct pci_dev *pdev)
 {
 	struct sci_pci *p = pci_get_drvdata(pdev);
@@ -168,7 +168,7 @@ static void sci_pci_shutdown(struct pci_dev *pdev)
 
 /* ---- power, errors and resets of the bus ---- */
 
-/* A card that is up stays up: not every error does harm. */
+/* Bring a card up after an error. A card that is up stays up: not every error does harm. */
 static int card_bring_up(struct sci_pci *p)
 {
 	int ret = 0;

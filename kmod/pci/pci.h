@@ -39,7 +39,7 @@
 #include "core/adapter.h"
 #include "regs.h"
 
-#define SCI_PCI_DMA_ENTRIES_USED	128	/* of the descriptor ring */
+#define SCI_PCI_DMA_ENTRIES_USED	128	/* entries of the descriptor ring */
 
 /**
  * struct sci_pci_rx - entry of the receive ring (data sheet, section 10)
@@ -121,7 +121,7 @@ static_assert(offsetof(struct sci_pci_desc, status) == SCI_PCI_DESC_STATUS);
 static_assert(offsetof(struct sci_pci_desc, done) == SCI_PCI_DESC_DONE);
 
 enum sci_pci_flag {
-	SCI_PCI_BROKEN,		/* given up: reset, and not to be used */
+	SCI_PCI_BROKEN,		/* given up: the card was reset and is not used any more */
 	SCI_PCI_STOPPING,	/* goes down */
 };
 
@@ -196,7 +196,7 @@ struct sci_pci {
 	bool msix;
 	struct sci_pci_irq irqs[SCI_PCI_VECTORS];
 	unsigned long flags;
-	struct mutex state_lock;	/* going up and down */
+	struct mutex state_lock;	/* held to go up or down */
 	struct work_struct fail_work;
 
 	struct sci_adapter *adapter;
@@ -222,19 +222,19 @@ struct sci_pci {
 	struct mutex mbox_lock;		/* mailbox */
 	u32 mbox_free;
 
-	struct mutex trigger_lock;	/* remote interrupts */
+	struct mutex trigger_lock;	/* protects remote interrupts */
 	struct xarray silent;
 	struct mutex cmd_lock;		/* commands */
 	struct completion cmd_done;
 
-	struct mutex export_lock;	/* export table */
+	struct mutex export_lock;	/* protects the export table */
 	struct sci_pci_entry *entries;
 	dma_addr_t entries_dma;
 	struct sci_pci_export **exports;
 	u32 next_id;
 	u32 exports_used;
 
-	struct mutex dma_lock;		/* descriptor ring */
+	struct mutex dma_lock;		/* protects the descriptor ring */
 	struct sci_pci_desc *ring;
 	dma_addr_t ring_dma;
 	u32 dma_tail;
@@ -251,7 +251,7 @@ static inline void sci_pci_write(struct sci_pci *p, u32 reg, u32 value)
 	writel(value, p->csr + reg);
 }
 
-/* Takes effect with the upper half. */
+/* Write a 64-bit register. It takes effect with its upper half. */
 static inline void sci_pci_write64(struct sci_pci *p, u32 reg, u64 value)
 {
 	sci_pci_write(p, reg, lower_32_bits(value));
@@ -263,7 +263,7 @@ static inline bool sci_pci_is_power(u32 value, u32 low, u32 high)
 	return is_power_of_2(value) && value >= low && value <= high;
 }
 
-/* pci.c: parameters */
+/* module parameters, in pci.c */
 extern unsigned int sci_pci_timeout_us;
 extern unsigned int sci_pci_retries;
 extern unsigned int sci_pci_gather_ns;
@@ -272,11 +272,14 @@ extern unsigned int sci_pci_rx_entries;
 /* card.c */
 void sci_pci_init(struct sci_pci *p);
 
-/* With @state_lock.  Up: it must be down.  Down: it may be. */
+/*
+ * Go up (the card must be down) and down (it may be down already). Caller holds
+ * @state_lock.
+ */
 int sci_pci_up(struct sci_pci *p);
 void sci_pci_down(struct sci_pci *p);
 
-/* RESET, and no access to main memory: on return the card knows of none. */
+/* Reset the card and end its access to main memory; on return it knows of none. */
 void sci_pci_halt(struct sci_pci *p);
 
 /**
@@ -288,7 +291,7 @@ void sci_pci_halt(struct sci_pci *p);
  */
 void sci_pci_fail(struct sci_pci *p, const char *why);
 
-/* Whether it was given up; then it uses no memory any more. */
+/* Return whether the card was given up; then it uses no memory any more. */
 bool sci_pci_is_broken(struct sci_pci *p);
 
 /**
@@ -308,7 +311,7 @@ void sci_pci_irqs_init(struct sci_pci *p);
 int sci_pci_irqs_request(struct sci_pci *p);
 void sci_pci_irqs_free(struct sci_pci *p);
 
-/* On return no handler acts on others any more. */
+/* Allow only @events. On return no handler acts on other events any more. */
 void sci_pci_irqs_allow(struct sci_pci *p, u32 events);
 
 /* ring.c */
@@ -328,7 +331,7 @@ int sci_pci_trigger(struct sci_adapter *a, u32 node, u32 handle);
  */
 void sci_pci_barrier(struct sci_pci *p);
 
-/* Until no access of other nodes uses the export; or the card was given up. */
+/* Wait until no access of other nodes uses the export, or the card was given up. */
 void sci_pci_invalidate(struct sci_pci *p, u32 id);
 
 /* export.c */

@@ -171,7 +171,7 @@ enum sci_pci_error {
 #define   SCI_PCI_CMD_NONE		0
 #define   SCI_PCI_CMD_BUSY		1
 #define   SCI_PCI_CMD_DONE		2
-#define   SCI_PCI_CMD_FAILED		0x100	/* + enum sci_pci_error */
+#define   SCI_PCI_CMD_FAILED		0x100	/* plus an enum sci_pci_error */
 #define SCI_PCI_CMD_RESULT		0x2090
 
 /* ---- 12: counters ---- */
@@ -213,7 +213,7 @@ enum sci_pci_counter {
 	SCI_PCI_COUNTERS_COUNT
 };
 
-/* The names of the counters in this order, for whoever prints them. */
+/* The names of the counters, in the order of enum sci_pci_counter. */
 #define SCI_PCI_COUNTER_NAMES						\
 	"writes_16", "writes_64", "writes_128", "store_bytes", "reads",	\
 	"locks", "flushes", "gather_broken", "gather_timeouts",		\
@@ -237,7 +237,7 @@ enum sci_pci_counter {
 #define   SCI_PCI_DESC_CHAIN		(1u << 2)
 #define SCI_PCI_DESC_STATUS		24	/* 32 bits */
 #define   SCI_PCI_DESC_OK		2
-#define   SCI_PCI_DESC_FAILED		0x100	/* + enum sci_pci_error */
+#define   SCI_PCI_DESC_FAILED		0x100	/* plus an enum sci_pci_error */
 #define SCI_PCI_DESC_DONE		28	/* 32 bits */
 
 #endif

@@ -7,9 +7,9 @@
 
 #include "pci.h"
 
-#define RX_BATCH	256	/* others have their turn then */
+#define RX_BATCH	256	/* packets handled before other works have their turn */
 #define MBOX_POLL_US	50
-#define MBOX_WAIT_US	1000	/* under locks of the core */
+#define MBOX_WAIT_US	1000	/* limit of a wait under locks of the core */
 
 /* ---- receive ring ---- */
 
@@ -26,7 +26,7 @@ int sci_pci_ring_init(struct sci_pci *p)
 	return 0;
 }
 
-/* The card was reset. */
+/* Free the receive ring. The card was reset. */
 void sci_pci_ring_fini(struct sci_pci *p)
 {
 	dma_free_coherent(&p->pdev->dev, sci_pci_rx_entries * sizeof(*p->rx),
@@ -40,7 +40,7 @@ static void rx_deliver(struct sci_pci *p, const struct sci_pci_rx *rx)
 
 	switch (le16_to_cpu(READ_ONCE(rx->kind))) {
 	case SCI_PCI_RX_MAILBOX:
-		/* copied before it is judged */
+		/* copied before it is checked */
 		sci_adapter_receive(p->adapter, source, rx->data);
 		break;
 	case SCI_PCI_RX_INTERRUPT:
@@ -53,7 +53,7 @@ static void rx_deliver(struct sci_pci *p, const struct sci_pci_rx *rx)
 	}
 }
 
-/* The next entry, if it is there. */
+/* Return the next entry, or NULL if it has not arrived yet. */
 static const struct sci_pci_rx *rx_next(struct sci_pci *p)
 {
 	const struct sci_pci_rx *rx = &p->rx[p->rx_head &
@@ -61,7 +61,7 @@ static const struct sci_pci_rx *rx_next(struct sci_pci *p)
 
 	if (le32_to_cpu(READ_ONCE(rx->turn)) != p->rx_turn)
 		return NULL;
-	/* it was written last */
+	/* the card writes this word last */
 	dma_rmb();
 	return rx;
 }
@@ -80,7 +80,7 @@ void sci_pci_rx_work(struct work_struct *work)
 		p->rx_head++;
 		if (!++p->rx_turn)
 			p->rx_turn = 1;
-		/* a ring that is full turns others away */
+		/* a full ring refuses packets: give entries back early */
 		if (!(p->rx_head % (sci_pci_rx_entries / 4)))
 			sci_pci_write(p, SCI_PCI_RX_HEAD, p->rx_head);
 		cond_resched();
@@ -113,7 +113,7 @@ static int mbox_reserve(struct sci_pci *p)
 	return 0;
 }
 
-/* Packets that find no room are as good as lost. */
+/* Send a packet. A packet that finds no room counts as lost. */
 int sci_pci_send(struct sci_adapter *a, u32 node, const void *packet)
 {
 	struct sci_pci *p = sci_adapter_priv(a);

@@ -15,7 +15,7 @@ static const char *const counter_names[] = { SCI_PCI_COUNTER_NAMES };
 
 static_assert(ARRAY_SIZE(counter_names) == SCI_PCI_COUNTERS_COUNT);
 
-/* The lower half first; once more if there was a carry between the two. */
+/* Read a counter: the lower half first, and again if the upper half changed. */
 static u64 counter_read(struct sci_pci *p, unsigned int i)
 {
 	u32 reg = SCI_PCI_COUNTERS + 8 * i;
@@ -120,7 +120,7 @@ static int registers_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(registers);
 
-/* The table itself, where att is what the core believes. */
+/* Print the table of the card; the core's view of it is in att. */
 static void *table_start(struct seq_file *m, loff_t *pos)
 {
 	struct sci_pci *p = m->private;
