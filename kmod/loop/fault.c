@@ -56,7 +56,7 @@ static void message_damage(struct loop_node *n, u8 *body)
 	lockdep_assert_held(&n->fault.lock);
 	do {
 		switch (prandom_u32_state(&n->fault.rnd) % 4) {
-		case 0:		/* handle 0, and one that does not exist */
+		case 0:		/* a type, 0 and one that does not exist included */
 			body[0] = prandom_u32_state(&n->fault.rnd) %
 				  (SCI_MSG_LEFT + 2);
 			break;

@@ -230,7 +230,7 @@ static int status_map(struct sci_pci *p)
 
 	if (dma_mapping_error(dev, dma))
 		return -ENOMEM;
-	/* the card would get a copy: so it would be with all memory of segments */
+	/* the card would get a copy of the page, and copies of all memory of segments */
 	if (dma_need_sync(dev, dma)) {
 		dev_err(dev, "main memory can't be shared with it\n");
 		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);

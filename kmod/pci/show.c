@@ -15,7 +15,7 @@ static const char *const counter_names[] = { SCI_PCI_COUNTER_NAMES };
 
 static_assert(ARRAY_SIZE(counter_names) == SCI_PCI_COUNTERS_COUNT);
 
-/* Read a counter: the lower half first, and again if the upper half changed. */
+/* Read a counter: the lower half first, and the upper half again if there was a carry. */
 static u64 counter_read(struct sci_pci *p, unsigned int i)
 {
 	u32 reg = SCI_PCI_COUNTERS + 8 * i;
