@@ -74,7 +74,7 @@ static const char *protocol(const struct sci_ep_stats *a,
 	       b->sent_lines > a->sent_lines ? "lines" : "short";
 }
 
-/* Sends a few to see by which protocol they go. */
+/* Send a few messages to see which protocol they take. */
 static int find_protocol(struct bench *b, struct bench_point *p)
 {
 	enum bench_kind kind = kind_of(b->res.mode);
@@ -133,7 +133,7 @@ static int measure_sizes(struct bench *b)
 
 /* ---- histograms ---- */
 
-/* 1, 2 or 5 times a power of ten. */
+/* Return 1, 2 or 5 times a power of ten, at least @least. */
 static uint64_t nice_step(double least)
 {
 	uint64_t step = 1;
@@ -251,7 +251,7 @@ static bool add_size(struct bench *b, uint64_t size)
 	return true;
 }
 
-/* "64", or "64..4M": powers of two in between, and both ends. */
+/* Parse "64", or "64..4M": both ends and the powers of two between them. */
 static bool add_sizes(struct bench *b, char *word)
 {
 	char *dots = strstr(word, "..");

@@ -20,79 +20,80 @@
 
 #include "tool.h"
 
-#define BENCH_ID		0x5c1be9u	/* unless --id says otherwise */
+/* id of the endpoint unless --id says otherwise */
+#define BENCH_ID		0x5c1be9u
 #define BENCH_SIZE_MAX		(1ull << 30)
 #define BENCH_SIZES		64u
 #define BENCH_ROUNDS		99u
 #define BENCH_PEERS_MAX		16384u
 
 enum bench_kind {
-	BENCH_PING,			/* there and back */
-	BENCH_STREAM,			/* there, answered once */
+	BENCH_PING,			/* ping-pong: one message there and back */
+	BENCH_STREAM,			/* a stream of messages, answered once */
 	BENCH_BOTH,			/* streams in both directions */
 };
 
 /* ---- the two processes ---- */
 
 struct bench_link {
-	/* as asked for */
-	bool single_thread, crc;	/* the endpoint */
-	bool tagged, zcopy;		/* the messages */
-	uint32_t id;			/* of a server's endpoint */
+	/* as the options say */
+	bool single_thread, crc;	/* attributes of the endpoint */
+	bool tagged, zcopy;		/* attributes of the messages */
+	uint32_t id;			/* id of a server's endpoint */
 	const char *to;			/* "NODE:ID"; NULL: fork a server */
 
 	struct sci_ep *ep;
 	struct sci_peer *peer;
-	struct sci_addr addr;		/* of the server */
+	struct sci_addr addr;		/* address of the server */
 	pid_t child;			/* 0: none */
-	int cpu[2];			/* they are pinned to; -1: not */
+	int cpu[2];			/* CPUs that both are pinned to; -1: not pinned */
 	char *out, *in;			/* buffers, of @room bytes */
 	size_t room;
-	bool exported;			/* ... of sci_buf_alloc() */
+	bool exported;			/* they come from sci_buf_alloc() */
 };
 
 /*
- * These say what is wrong and return TOOL_FAILED, but for bench_set(), which
- * also returns it: then the link is of no more use.
+ * These functions print what is wrong and return TOOL_FAILED. bench_set() also returns
+ * other errors: then the link cannot be used any more.
  */
 int bench_link_open(struct bench_link *l);
-int bench_link_again(struct bench_link *l);	/* a new connection */
+int bench_link_again(struct bench_link *l);	/* make a new connection */
 void bench_link_close(struct bench_link *l);
 
-/* Serves clients until a signal comes. */
+/* Serve clients until a signal comes. */
 int bench_serve(struct bench_link *l, bool verbose);
 
-/* A message: what failed, and why; TOOL_FAILED. */
+/* Print which call failed, and why. Return: TOOL_FAILED. */
 int bench_error(int err, const char *what);
 
-/* Room for messages of @size on both sides, as l->zcopy says. */
+/* Make room for messages of @size on both sides, as l->zcopy says. */
 int bench_room(struct bench_link *l, size_t size);
 
-/* A parameter on both sides. */
+/* Set a parameter on both sides. */
 int bench_set(struct bench_link *l, enum sci_param param, uint64_t value);
 
-/* How many messages of each protocol either side has sent or taken. */
+/* Count the messages of each protocol that either side has sent or received. */
 int bench_count(struct bench_link *l, struct sci_ep_stats *stats);
 
-/* Seconds that @count messages of @size take. */
+/* Return the seconds that @count messages of @size take. */
 int bench_run(struct bench_link *l, enum bench_kind kind, size_t size,
 	      uint64_t count, double *seconds);
 
-/* How many of them take about @seconds, at least @min. */
+/* Return how many messages take about @seconds, at least @min. */
 int bench_calibrate(struct bench_link *l, enum bench_kind kind, size_t size,
 		    double seconds, uint64_t min, uint64_t *count);
 
-/* Round trips, half of each one's time in ns. */
+/* Make round trips and store half of each one's time in ns. */
 int bench_run_each(struct bench_link *l, size_t size, uint64_t count,
 		   double *ns, bool *tsc);
 
 /* ---- memory ---- */
 
-/* Of one peer: connected, after one line, after long messages. */
+/* Memory of one peer: when connected, after one line, after long messages. */
 struct bench_memory {
 	unsigned int peers;
-	double bytes[3];		/* what the library counts */
-	double resident[3];		/* what the kernel counts */
+	double bytes[3];		/* as the library counts it */
+	double resident[3];		/* as the kernel counts it */
 	double connect_us;
 };
 
@@ -104,12 +105,12 @@ enum bench_op {
 	BENCH_HELLO,
 	BENCH_BYE,			/* a forked server ends */
 	BENCH_ROOM,			/* size */
-	BENCH_SET,			/* param, count: its value */
+	BENCH_SET,			/* set param to count */
 	BENCH_STATS,
-	BENCH_RUN,			/* param: kind, size, count */
-	BENCH_OPEN,			/* count endpoints */
-	BENCH_WHERE,			/* count: which; answers with its id */
-	BENCH_ECHO,			/* count: which, size */
+	BENCH_RUN,			/* run: param is the kind, with size and count */
+	BENCH_OPEN,			/* open count endpoints */
+	BENCH_WHERE,			/* return the id of endpoint number count */
+	BENCH_ECHO,			/* echo a message of size to endpoint number count */
 	BENCH_CLOSE,
 };
 
@@ -129,7 +130,7 @@ struct bench_answer {
 	uint64_t value[2];
 };
 
-/* 0 or -errno, the server's too. */
+/* Send an order. Return: 0 or -errno, the server's included. */
 int bench_ask(struct bench_link *l, struct bench_order o,
 	      struct bench_answer *a);
 int bench_answer(struct bench_link *l, int error, uint64_t a, uint64_t b);
@@ -152,8 +153,8 @@ enum bench_mode {
 
 struct bench_point {
 	size_t size;
-	uint64_t count;			/* messages of a run */
-	double t[BENCH_ROUNDS];		/* seconds per message, sorted at last */
+	uint64_t count;			/* number of messages in a run */
+	double t[BENCH_ROUNDS];		/* seconds per message; sorted at the end */
 	double median, min, max;
 	const char *how;		/* protocol */
 };
@@ -162,7 +163,7 @@ struct bench_samples {			/* of one size */
 	size_t size;
 	uint64_t n;
 	double *ns;			/* sorted */
-	uint64_t step;			/* ns, of the histogram */
+	uint64_t step;			/* width of a bin of the histogram, ns */
 };
 
 struct bench_result {
@@ -172,16 +173,19 @@ struct bench_result {
 	bool tsc;
 	unsigned int n;
 	struct bench_point *point;
-	struct bench_samples *samples;	/* MODE_HISTOGRAM */
+	struct bench_samples *samples;	/* of MODE_HISTOGRAM */
 	struct bench_memory memory;	/* MODE_MEMORY */
 };
 
-/* The histogram's step that @ns is in; how many from @i on are below @end. */
+/*
+ * Return the lower end of the bin that @ns is in; and how many samples from @i on are
+ * below @end.
+ */
 uint64_t bench_bin(const struct bench_samples *s, double ns);
 uint64_t bench_count_below(const struct bench_samples *s, uint64_t i,
 			   uint64_t end);
 
-/* Median, min and max of seconds, or of what is made of them. */
+/* Median, minimum and maximum of seconds, or of a figure computed from them. */
 struct bench_value {
 	double median, min, max;
 };
@@ -196,17 +200,17 @@ const char *bench_rate_unit(enum bench_mode mode);
 void bench_sort(double *v, size_t n);
 double bench_quantile(const double *sorted, size_t n, double q);
 
-/* A file of that name gets what @write prints; "-": standard output. */
+/* Write the file @path with what @write prints; "-" is standard output. */
 int bench_file(const char *path, void (*write)(FILE *out, const void *arg),
 	       const void *arg);
-/* Could it be written? */
+/* Find out whether the file could be written. */
 int bench_file_check(const char *path);
 
 void bench_print(FILE *out, const struct bench_result *r);
 void bench_write_tsv(FILE *out, const void *result);
 void bench_write_json(FILE *out, const void *result);
 
-/* Draws by gnuplot; the name ends in .svg or .png. */
+/* Draw a picture with gnuplot; its name ends in .svg or .png. */
 int bench_picture_check(const char *path);
 int bench_picture(const char *path, const struct bench_result *r);
 

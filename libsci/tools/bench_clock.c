@@ -8,10 +8,10 @@
 #include <cpuid.h>
 
 #define COMPARE_NS	20000000u
-#define RDTSCP		(1u << 27)	/* of leaf 0x80000001, edx */
-#define INVARIANT	(1u << 8)	/* of leaf 0x80000007, edx */
+#define RDTSCP		(1u << 27)	/* bit of edx of leaf 0x80000001 */
+#define INVARIANT	(1u << 8)	/* bit of edx of leaf 0x80000007 */
 
-/* The same rate at all times, on every CPU. */
+/* Return whether the CPU has a counter of constant rate on all CPUs. */
 static bool has_tsc(void)
 {
 	unsigned int a, b, c, d;
@@ -20,7 +20,7 @@ static bool has_tsc(void)
 	       __get_cpuid(0x80000007, &a, &b, &c, &d) && d & INVARIANT;
 }
 
-/* Both clocks at once: the pair that the least time lies between. */
+/* Read both clocks at once: of several pairs the one that took the least time. */
 static void read_both(const struct bench_clock *c, uint64_t *ticks,
 		      uint64_t *ns)
 {

@@ -15,7 +15,7 @@ struct bench_clock {
 	double ns_per_tick;
 };
 
-/* Takes some time: it compares the clocks. */
+/* Compare the clocks, which takes some time. */
 struct bench_clock bench_clock(void);
 
 static inline uint64_t bench_ticks(const struct bench_clock *c)

@@ -6,7 +6,7 @@
 #include "bench.h"
 #include "outfile.h"
 
-/* outfile_open() and so on by a path; these say what is wrong. */
+/* outfile_open() and its relatives by a path; they print what is wrong. */
 int bench_file_open(struct outfile *o, const char *path);
 int bench_file_commit(struct outfile *o, const char *path);
 

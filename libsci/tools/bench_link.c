@@ -15,7 +15,7 @@
 
 #include "bench.h"
 
-#define MAGIC		0x53434239u	/* of this version of the orders */
+#define MAGIC		0x53434239u	/* identifies this version of the orders */
 #define CONTEXT		0x5c1be9u
 #define TAG_ORDER	1u
 #define TAG_ANSWER	2u
@@ -230,7 +230,7 @@ static int obey(struct bench_link *l, const struct bench_order *o)
 	}
 }
 
-/* One client, from its connection to its end; how it ended. */
+/* Serve one client from its connection to its end. Return how it ended. */
 static int serve_client(struct bench_link *l)
 {
 	uint64_t defaults[SCI_PARAMS];
@@ -296,7 +296,7 @@ int bench_serve(struct bench_link *l, bool verbose)
 
 /* ---- a forked server ---- */
 
-/* To the @n-th CPU we may use, where there are two; it, or -1. */
+/* Pin to the @n-th CPU that may be used, if there are two. Return it, or -1. */
 static int pin(const cpu_set_t *all, int n)
 {
 	cpu_set_t set;
@@ -338,7 +338,7 @@ static noreturn void be_server(struct bench_link *l, int fd, pid_t parent)
 	_exit(sci_ep_close(l->ep) ? TOOL_FAILED : TOOL_OK);
 }
 
-/* It has said why, if it could. */
+/* The server has gone. It has printed the reason, if it could. */
 static int no_server(struct bench_link *l)
 {
 	int status = 0;
@@ -351,7 +351,7 @@ static int no_server(struct bench_link *l)
 	return TOOL_FAILED;
 }
 
-/* Before the first call of the library. */
+/* Fork the server. Only before the first call of the library. */
 static int fork_server(struct bench_link *l)
 {
 	pid_t parent = getpid();
@@ -455,7 +455,10 @@ int bench_link_again(struct bench_link *l)
 	return meet(l);
 }
 
-/* It ends when it has been asked to, unless an error has led it astray. */
+/*
+ * End the child. It ends by itself if it was asked to, unless an error has prevented
+ * that.
+ */
 static void end_child(struct bench_link *l, bool asked)
 {
 	uint64_t end = tool_now_ns() + (asked ? GOODBYE_NS : 0);

@@ -13,7 +13,7 @@
 
 #include "bench.h"
 
-#define LONG_BYTES	((size_t)1 << 20)	/* beyond SCI_PARAM_EAGER_MAX */
+#define LONG_BYTES	((size_t)1 << 20)	/* longer than SCI_PARAM_EAGER_MAX */
 #define CONNECT_MS	20000
 
 /* ---- the server ---- */
@@ -57,7 +57,7 @@ static int serve_where(struct bench_link *l, struct crowd *c, uint64_t i)
 	return bench_answer(l, ret, addr.id, 0);
 }
 
-/* One message there, the same one back. */
+/* Send one message and receive the same one. */
 static int serve_echo(struct bench_link *l, struct crowd *c,
 		      const struct bench_order *o)
 {
@@ -73,7 +73,7 @@ static int serve_echo(struct bench_link *l, struct crowd *c,
 	return ret ? ret : sci_send(c->peer[i], l->in, o->size);
 }
 
-/* Everybody gets on meanwhile: an endpoint in no call accepts nothing. */
+/* Wait, and let all endpoints make progress: an endpoint accepts only in calls. */
 static int crowd_await(struct bench_link *l, struct crowd *c,
 		       struct bench_order *o)
 {

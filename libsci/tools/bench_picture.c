@@ -76,7 +76,7 @@ static void terminal(FILE *f, const char *path, unsigned int panels)
 	fputs(look, f);
 }
 
-/* Leave out values that have no place on a logarithmic axis. */
+/* Print points, but for values that a logarithmic axis has no place for. */
 static void point_data(FILE *f, const struct bench_result *r)
 {
 	size_t low = SIZE_MAX, high = 0;

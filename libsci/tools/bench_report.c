@@ -10,7 +10,7 @@
 #include "bench.h"
 #include "outfile.h"
 
-#define BAR	50			/* columns of a histogram */
+#define BAR	50			/* columns of a histogram's longest bar */
 
 static const double quantiles[] = { 0.5, 0.9, 0.99, 0.999, 0.9999 };
 static const char *const quantile_names[] = {
@@ -48,7 +48,7 @@ struct bench_value bench_us(const struct bench_result *r,
 				     p->max * 1e6 };
 }
 
-/* MB/s; in both directions together; or million messages per second. */
+/* Return MB/s, in both directions together, or million messages per second. */
 struct bench_value bench_rate(const struct bench_result *r,
 			      const struct bench_point *p)
 {
@@ -120,7 +120,7 @@ static void print_bar(FILE *out, uint64_t n, uint64_t most)
 		"##################################################");
 }
 
-/* Up to the 99th percentile; the rest in one line. */
+/* Print the histogram up to the 99th percentile, and the rest in one line. */
 static void print_histogram(FILE *out, const struct bench_samples *s)
 {
 	uint64_t begin = bench_bin(s, s->ns[0]);

@@ -57,7 +57,7 @@ struct window {
 	struct sci_req *req[WINDOW];
 };
 
-/* The @i-th: its place in the window has to be free. */
+/* Start the @i-th message, whose place in the window has to be free. */
 static int window_next(struct window *w, struct bench_link *l, size_t n,
 		       uint64_t i)
 {
@@ -68,7 +68,7 @@ static int window_next(struct window *w, struct bench_link *l, size_t n,
 	return ret ? ret : w->start(l, n, req);
 }
 
-/* After an error, @ret, what is under way ends soon, or never. */
+/* After the error @ret, messages under way end soon, or never. */
 static int window_end(struct window *w, int ret)
 {
 	int end = sci_waitall(w->req, WINDOW, ret ? GIVE_UP_MS : -1, NULL);

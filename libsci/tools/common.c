@@ -38,7 +38,7 @@ int tool_sci_error(sci_error_t err, const char *fmt, ...)
 	return TOOL_FAILED;
 }
 
-/* For these two the library has said on standard error what is wrong. */
+/* For these two errors the library has printed what is wrong. */
 int tool_fabric_error(int err)
 {
 	if (err == -EINVAL || err == -ENODEV)

@@ -83,8 +83,8 @@ static int visible(const struct dirent *d)
 }
 
 /*
- * Reads all counters of @a; @changed hears of those that are not as they were.
- * False: the adapter is gone.
+ * Read all counters of @a and call @changed for those that changed. False: the adapter
+ * is gone.
  */
 static bool look(struct adapter *a, void (*changed)(const struct adapter *a,
 						    const struct counter *c,
@@ -141,7 +141,7 @@ static bool wanted(unsigned int number, char **args)
 	return *args;
 }
 
-/* The first of @args that names none of the adapters, or NULL. */
+/* Return the first of @args that names none of the adapters, or NULL. */
 static const char *missing(const struct counters *c, char **args)
 {
 	for (; *args; args++) {
@@ -155,7 +155,7 @@ static const char *missing(const struct counters *c, char **args)
 	return NULL;
 }
 
-/* The adapters there are, or those of @args; 0 or -errno. */
+/* Find all adapters, or those of @args. Return: 0 or -errno. */
 static int find_adapters(struct counters *c, char **args)
 {
 	char path[PATH_MAX], end;
@@ -248,7 +248,7 @@ static void print_change(const struct adapter *a, const struct counter *c,
 	       a->number, c->name, (int64_t)(c->value - before), c->value);
 }
 
-/* How many of them are there; says which have gone. */
+/* Look at all adapters, and print which ones have gone. Return how many are left. */
 static size_t look_at_all(struct counters *c)
 {
 	size_t i, left = 0;
@@ -267,7 +267,7 @@ static size_t look_at_all(struct counters *c)
 	return left;
 }
 
-/* Prints what changes until a signal comes. */
+/* Print changes until a signal comes. */
 static int watch(struct counters *c)
 {
 	struct pollfd quit = { .events = POLLIN };

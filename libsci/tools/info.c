@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci info`: what is here. */
+/* `sci info`: adapters, fabrics and the environment. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "pci.h"
 #include "tool.h"
 
-/* One walk over the facts, printed as text or as JSON. */
+/* One walk over the facts prints them as text or as JSON. */
 struct info {
 	struct tool_json json;
 	bool as_json;
@@ -52,7 +52,7 @@ static void library_version(struct info *in)
 	fact(in, "library", err == SCI_ERR_OK ? text : "unknown");
 }
 
-/* First line of a file of sysfs, without its end; "" if there is none. */
+/* Read the first line of a file in sysfs, without its newline; "" if there is none. */
 static void read_line(const char *path, char *line, int room)
 {
 	FILE *f = fopen(path, "re");
@@ -79,7 +79,7 @@ static void huge_pages(struct info *in)
 	fact(in, "huge_pages", text);
 }
 
-/* @shm: the fabric that has clusters */
+/* @shm: the fabric has virtual clusters */
 static void environment(struct info *in, bool shm)
 {
 	const char *spec = env_or("SCI_FABRIC", "auto");

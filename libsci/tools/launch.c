@@ -13,7 +13,7 @@
 #include "run.h"
 #include "tool.h"
 
-#define DEFAULT_NODES	16u		/* of a virtual cluster (SCI_NODES) */
+#define DEFAULT_NODES	16u		/* nodes of a virtual cluster (SCI_NODES) */
 
 /* ---- hosts ---- */
 
@@ -26,7 +26,7 @@ static bool is_this_machine(const char *name)
 	return !gethostname(self, sizeof(self)) && !strcmp(name, self);
 }
 
-/* "NAME" or "NAME:SLOTS"; a name that comes again adds slots. */
+/* Add "NAME" or "NAME:SLOTS". A name that comes again adds slots. */
 static void host_add(const struct tool_command *self, struct launch *l, char *word)
 {
 	char *colon = strrchr(word, ':');
@@ -69,7 +69,10 @@ static void hosts_parse(const struct tool_command *self, struct launch *l, char 
 
 /* ---- placement ---- */
 
-/* Ranks of each host: by its slots, in order; evenly where no host has any. */
+/*
+ * Divide the ranks among the hosts: by their slots, in order, or evenly where no host
+ * has slots.
+ */
 static int place_hosts(struct launch *l)
 {
 	unsigned int host = 0, used = 0, slots = 0;
@@ -96,7 +99,7 @@ static int place_hosts(struct launch *l)
 	return 0;
 }
 
-/* The first node of virtual ones. */
+/* Return the first of the virtual nodes. */
 static unsigned int first_node(void)
 {
 	const char *s = getenv("SCI_NODE");
@@ -105,7 +108,7 @@ static unsigned int first_node(void)
 	return s && tool_parse_node(s, &node) ? node : SCI_NODE_STEP;
 }
 
-/* Node @k of the nodes of host @h. */
+/* Return the node id of node @k of host @h. */
 static int place_node(const struct launch *l, unsigned int h, unsigned int k)
 {
 	const struct launch_host *host = &l->hosts[h];
@@ -122,8 +125,8 @@ static int place_node(const struct launch *l, unsigned int h, unsigned int k)
 }
 
 /*
- * Jobs of virtual nodes have a cluster of their own, as two of them would want the same
- * nodes and segments, unless the user names one.
+ * Give a job on virtual nodes a cluster of its own, unless the user names one: two jobs
+ * would want the same nodes and segments.
  */
 static int place_cluster(struct launch *l)
 {
@@ -150,7 +153,7 @@ static int place_cluster(struct launch *l)
 
 int launch_place(struct launch *l)
 {
-	unsigned int k[2] = { 0, 0 };	/* rank in its host, and the host */
+	unsigned int k[2] = { 0, 0 };	/* rank within its host, and the host */
 	int node;
 
 	l->places = calloc(l->size, sizeof(*l->places));

@@ -38,25 +38,27 @@
 enum agent_type {
 	/* front to agent */
 	AGENT_START = BOOT_AGENT,	/* struct agent_job, packed */
-	AGENT_SIGNAL,			/* arg: signal for the process group of a rank */
+	AGENT_SIGNAL,			/* arg: signal to send to the process group of a rank */
 	AGENT_INPUT,			/* standard input of a rank; no bytes: its end */
-	AGENT_END,			/* arg: ms: SIGTERM, and SIGKILL after this time */
-	AGENT_CREDIT,			/* arg: so many bytes of output are written */
+	AGENT_END,			/* arg: ms between SIGTERM and SIGKILL */
+	AGENT_CREDIT,			/* arg: bytes of output that were written */
 	/* agent to front */
 	AGENT_READY,			/* arg: BOOT_VERSION; node ids of adapters */
 	AGENT_ERROR,			/* arg: exit status; text */
-	AGENT_OUTPUT,			/* arg: 1 or 2; whole lines, or the last bytes */
-	AGENT_TOOK,			/* arg: so many bytes of input are written */
-	AGENT_EXIT,			/* arg: status, as waitpid() has it */
-	AGENT_DONE			/* no process is left */
+	/* arg: 1 or 2, the descriptor; whole lines, or the last bytes */
+	AGENT_OUTPUT,
+	AGENT_TOOK,			/* arg: bytes of input that were written */
+	AGENT_EXIT,			/* arg: status as of waitpid() */
+	AGENT_DONE			/* all processes have ended */
 };
 
-#define AGENT_OUTPUT_WINDOW	(256 << 10)	/* bytes without credit */
+/* bytes of output that may be sent without credit */
+#define AGENT_OUTPUT_WINDOW	(256 << 10)
 #define AGENT_INPUT_WINDOW	(64 << 10)
 #define AGENT_LINE_MAX		(64 << 10)	/* longer lines are cut */
-#define AGENT_GRACE_MS		3000		/* from SIGTERM to SIGKILL */
+#define AGENT_GRACE_MS		3000		/* time between SIGTERM and SIGKILL */
 
-/* Ranks of one machine, and what they run. */
+/* The ranks of one machine, and the program that they run. */
 struct agent_rank {
 	uint32_t rank;
 	uint32_t node;			/* 0: do not set SCI_NODE */
@@ -65,7 +67,7 @@ struct agent_rank {
 struct agent_job {
 	uint32_t size;			/* of the job */
 	uint32_t nranks;		/* here */
-	uint32_t bind;			/* to a core each */
+	uint32_t bind;			/* bind each rank to a core */
 	uint32_t interactive;		/* pass on output of rank 0 without waiting for lines */
 	uint32_t keep;			/* other ranks live on when one dies */
 	struct agent_rank *ranks;
@@ -74,7 +76,7 @@ struct agent_job {
 	char **env;			/* NAME=VALUE to set */
 };
 
-/* Freed by job_free(); job_unpack(): -EPROTO, -ENOMEM. */
+/* Pack and unpack a job; job_free() frees it. job_unpack(): -EPROTO, -ENOMEM. */
 int job_pack(const struct agent_job *job, char **data, size_t *len);
 int job_unpack(struct agent_job *job, const void *data, size_t len);
 void job_free(struct agent_job *job);
@@ -90,15 +92,15 @@ struct proc_output {
 
 struct proc {
 	struct agent_rank who;
-	pid_t pid;			/* 0: not started, or has ended */
+	pid_t pid;			/* 0: not started, or ended */
 	struct boot_stream boot;
 	struct proc_output output[2];
 	int input;			/* -1: none, or ended */
-	bool input_end;			/* no more bytes will come */
+	bool input_end;			/* no more bytes follow */
 	struct boot_bytes in;		/* bytes that wait for the rank to read them */
 };
 
-/* How the command was started, for its children. */
+/* State in which the command was started, restored in its children. */
 struct proc_origin {
 	sigset_t mask;
 	struct sigaction pipe;
@@ -106,9 +108,9 @@ struct proc_origin {
 	pid_t parent;
 };
 
-/* Take note, then ignore SIGPIPE and raise the limit of descriptors. */
+/* Save the state, then ignore SIGPIPE and raise the limit of descriptors. */
 void proc_origin_save(struct proc_origin *o);
-/* In a child, before execve(). */
+/* Restore the state, in a child before execve(). */
 void proc_origin_restore(const struct proc_origin *o);
 
 /**
@@ -122,8 +124,8 @@ int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
 void proc_free(struct proc *p);
 
 /*
- * Kill all descendants, again and again until there are none, for 5 seconds at most.
- * The caller is a subreaper.
+ * Kill all descendants, repeatedly until there are none, for 5 seconds at most. The
+ * caller is a subreaper.
  */
 void descendants_kill(void);
 
@@ -133,7 +135,7 @@ void cpu_bind(unsigned int local);
 /* ---- output (launch_output.c) ---- */
 
 struct outlet {
-	int fd;				/* -1: cannot be written to any more */
+	int fd;				/* -1: it cannot be written to any more */
 	struct boot_bytes bytes;
 	bool tag;
 	bool open;			/* the last line of @rank has no newline yet */
@@ -142,14 +144,15 @@ struct outlet {
 
 struct outlets {
 	struct outlet outlet[2];
-	struct outlet *of[3];		/* of descriptors 1 and 2; the same if they are one file */
+	/* for descriptors 1 and 2; the same if they are one file */
+	struct outlet *of[3];
 };
 
 void outlets_init(struct outlets *o, bool tag);
 void outlets_free(struct outlets *o);
 /* Queue output of a rank; each line gets its tag. */
 void outlet_add(struct outlet *o, unsigned int rank, const char *data, size_t len);
-/* Write some, where poll() says that it goes without blocking. */
+/* Write some, when poll() says that it does not block. */
 void outlet_write(struct outlet *o);
 size_t outlets_queued(const struct outlets *o);
 
@@ -162,16 +165,17 @@ struct launch_host {
 	pid_t pid;			/* guard or remote shell; 0: has ended */
 	struct boot_stream stream;
 	bool ready, done;
-	unsigned int nnodes;		/* nodes of its adapters; 0: it has none */
+	/* number of its adapters' nodes; 0: it has no adapter */
+	unsigned int nnodes;
 	unsigned int *nodes;
-	unsigned int owed;		/* bytes of output to give credit for */
+	unsigned int owed;		/* bytes of output that credit is owed for */
 };
 
 struct launch {
 	struct launch_host *hosts;
 	unsigned int nhosts;
 	unsigned int size;
-	unsigned int nodes;		/* on each host */
+	unsigned int nodes;		/* number on each host */
 	bool slots_given;
 	bool tag, keep, bind;
 	const char *cluster;		/* NULL: not given */
@@ -181,10 +185,10 @@ struct launch {
 	unsigned int cluster_nodes;	/* SCI_NODES to set; 0: none */
 };
 
-/* -1: wrong, and said.  Sets l->places and l->hosts[].nranks. */
+/* Set l->places and l->hosts[].nranks. Return: 0, or -1 after a message. */
 int launch_place(struct launch *l);
 
-/* Exit status. */
+/* Run the job. Return: its exit status. */
 int launch_front(struct launch *l);
 
 int launch_agent(void);

@@ -23,17 +23,17 @@ struct agent {
 	struct boot_stream front;
 	struct agent_job job;
 	struct proc *procs;
-	unsigned int nprocs;		/* that have been started */
+	unsigned int nprocs;		/* number of processes that were started */
 	unsigned int running;
 	int signals;			/* signalfd */
 	struct proc_origin origin;
-	size_t window;			/* bytes of output that the front will take */
+	size_t window;			/* bytes of output that may be sent */
 	uint64_t kill_at;		/* ns; 0: the job is not to end */
 	bool done;
 	struct pollfd *polls;
 };
 
-/* The connection is gone, or somebody wants this process to end: so does all else. */
+/* The connection is gone, or a signal asks this process to end: kill all ranks and exit. */
 static noreturn void agent_quit(int status)
 {
 	descendants_kill();
@@ -51,7 +51,7 @@ static void agent_send(struct agent *a, enum agent_type type, uint32_t rank, int
 
 /* ---- the machine ---- */
 
-/* Nodes of the adapters that the user may open, as sysfs has them. */
+/* Find the nodes of the adapters that the user may open, in sysfs. */
 static unsigned int agent_adapters(uint32_t nodes[ADAPTERS_MAX])
 {
 	const char *fabric = getenv("SCI_FABRIC"), *sysfs = getenv("SCI_SYSFS");
@@ -144,7 +144,7 @@ static void output_send(struct agent *a, struct proc *p, unsigned int which, siz
 	o->len -= len;
 }
 
-/* Send whole lines; all there is at the end, and if it does not fit. */
+/* Send whole lines; at the end, or if a line is too long, all bytes. */
 static void output_read(struct agent *a, struct proc *p, unsigned int which)
 {
 	struct proc_output *o = &p->output[which];
@@ -186,7 +186,7 @@ static void input_write(struct agent *a, struct proc *p)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n < 0)		/* the rank reads no more */
+		if (n < 0)		/* the rank has closed its input */
 			n = (ssize_t)(p->in.to - p->in.from);
 		boot_bytes_take(&p->in, (size_t)n);
 		agent_send(a, AGENT_TOOK, p->who.rank, (int)n, NULL, 0);
@@ -290,7 +290,7 @@ static void front_input(struct agent *a)
 		agent_quit(TOOL_FAILED);
 }
 
-/* Frames of a rank go to the front, with the number that the rank has. */
+/* Pass frames of a rank to the front, with the rank's number. */
 static void rank_input(struct agent *a, struct proc *p)
 {
 	const void *payload;
@@ -315,7 +315,7 @@ static void proc_ended(struct agent *a, struct proc *p, int status)
 {
 	p->pid = 0;
 	a->running--;
-	/* what it sent before comes before its end */
+	/* frames that it sent before its end come first */
 	while (p->boot.in >= 0 && poll(&(struct pollfd){ p->boot.in, POLLIN, 0 }, 1, 0) > 0)
 		rank_input(a, p);
 	input_close(p);
@@ -360,7 +360,7 @@ static void agent_signal(struct agent *a)
 	agent_reap(a);
 }
 
-/* All output has been read, and nobody can write more. */
+/* Return whether all output was read and no process can write more. */
 static bool agent_drained(const struct agent *a)
 {
 	for (unsigned int i = 0; i < a->nprocs; i++)
@@ -377,7 +377,7 @@ static void agent_check_end(struct agent *a)
 		rank_signal(a, BOOT_ALL, SIGKILL);
 	if (a->running)
 		return;
-	/* what ranks have left behind holds their output open */
+	/* processes that ranks left behind hold their output open */
 	descendants_kill();
 	if (!agent_drained(a))
 		return;
@@ -466,9 +466,9 @@ static void agent_init(struct agent *a)
 	sigset_t set;
 	int null;
 
-	sigprocmask(SIG_BLOCK, NULL, &set);	/* the guard's choice */
+	sigprocmask(SIG_BLOCK, NULL, &set);	/* these signals were blocked by the guard */
 	a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	/* frames by descriptors of their own: ranks must not get these */
+	/* move the descriptors of the connection: ranks must not inherit these */
 	a->front.in = fcntl(0, F_DUPFD_CLOEXEC, 3);
 	a->front.out = fcntl(1, F_DUPFD_CLOEXEC, 3);
 	fcntl(a->front.in, F_SETFL, O_NONBLOCK);
@@ -510,7 +510,7 @@ int launch_agent(void)
 	int status = 0;
 	sigset_t set;
 
-	setpgid(0, 0);			/* signals of the terminal are for the front */
+	setpgid(0, 0);			/* the front handles signals of the terminal */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	proc_origin_save(&origin);
 	sigemptyset(&set);
@@ -527,7 +527,7 @@ int launch_agent(void)
 	if (pid < 0)
 		return tool_error("cannot start an agent: %s", strerror(errno));
 	for (int fd = 0; fd < 2; fd++)
-		close(fd);		/* the agent's alone */
+		close(fd);		/* this descriptor is the agent's */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	descendants_kill();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Which CPU a rank is bound to. */
+/* Chooses the CPU that a rank is bound to. */
 
 #include <sched.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "launch.h"
 
-/* How many hyperthreads of its core have lower numbers. */
+/* Return how many hyperthreads of the CPU's core have lower numbers. */
 static unsigned int cpu_thread(unsigned int cpu)
 {
 	unsigned int first, last, thread = 0;
@@ -40,7 +40,7 @@ struct cpu {
 	unsigned int number, thread;
 };
 
-/* The first hyperthread of each core, then the second ones. */
+/* Order: the first hyperthread of each core, then the second ones. */
 static int cpu_order(const void *a, const void *b)
 {
 	const struct cpu *x = a, *y = b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The front of a job: agents, signals, input, output, and how it all ends. */
+/* The front of a job: agents, signals, input, output, and the end of the job. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,10 @@
 #include "launch.h"
 #include "tool.h"
 
-#define OUTPUT_QUEUE_MAX	(1u << 20)	/* bytes; no credit for agents beyond */
-#define HOST_WAIT_MS		10000		/* for an agent, after the grace time */
+/* bytes that may wait to be written; beyond, agents get no credit */
+#define OUTPUT_QUEUE_MAX	(1u << 20)
+/* limit for an agent to end after the grace time */
+#define HOST_WAIT_MS		10000
 
 struct front {
 	struct launch *l;
@@ -28,11 +30,12 @@ struct front {
 	int signals;			/* signalfd */
 	sigset_t forwarded;		/* signals that signalfd reports */
 	bool started, ending;
-	bool quiet;			/* a signal ends the job: not worth a line */
+	bool quiet;			/* the user's signal ends the job: print no reason */
 	int status;
 	bool input_open;
 	size_t input_window;
-	uint64_t give_up_at;		/* ns, for agents that do not answer; 0: never */
+	/* ns; when to give up on agents that do not answer; 0: never */
+	uint64_t give_up_at;
 };
 
 static const char *host_name(const struct launch_host *h)
@@ -58,7 +61,7 @@ static void hosts_send(struct front *f, enum agent_type type, uint32_t rank, int
 		host_send(f, &f->l->hosts[i], type, rank, arg, NULL, 0);
 }
 
-/* End the job; the first reason gives the exit status. */
+/* End the job. The first reason gives the exit status. */
 static void front_end(struct front *f, int status, int grace_ms)
 {
 	if (!f->status)
@@ -78,7 +81,7 @@ static void host_close(struct launch_host *h)
 	boot_stream_free(&h->stream);
 }
 
-/* The connection to an agent has ended: as it should, or before. */
+/* The connection to an agent has ended, in good order or early. */
 static void host_gone(struct front *f, struct launch_host *h)
 {
 	struct launch *l = f->l;
@@ -142,7 +145,7 @@ static int host_start(struct front *f, struct launch_host *h)
 		return -errno;
 	h->pid = fork();
 	if (!h->pid) {
-		setpgid(0, 0);		/* signals of the terminal are for the front */
+		setpgid(0, 0);		/* the front handles signals of the terminal */
 		proc_origin_restore(&f->origin);
 		dup2(fds[1], 0);
 		dup2(fds[1], 1);
@@ -159,7 +162,7 @@ static int host_start(struct front *f, struct launch_host *h)
 	return 0;
 }
 
-/* Variables that name something of this machine or of this login. */
+/* Return whether a variable names something of this machine or of this login. */
 static bool env_is_local(const char *e)
 {
 	static const char *const local[] = {
@@ -260,7 +263,7 @@ static void server_send(void *arg, const struct boot_frame *frame, const void *p
 	}
 }
 
-/* All agents have answered: it is known where ranks can be. */
+/* All agents have answered, so it is known where ranks can be: start them. */
 static void front_start(struct front *f)
 {
 	struct launch *l = f->l;
@@ -304,7 +307,7 @@ static void host_ready(struct front *f, struct launch_host *h, const struct boot
 	front_start(f);
 }
 
-/* The first reason why a job ends is worth a line. */
+/* Print the first reason why the job ends. */
 __attribute__((format(printf, 3, 4)))
 static void rank_say(const struct front *f, uint32_t rank, const char *fmt, ...)
 {
@@ -338,7 +341,7 @@ static void rank_ended(struct front *f, uint32_t rank, int status)
 		f->status = status;
 }
 
-/* A frame of boot_wire.h. */
+/* Handle a frame of boot_wire.h that a rank sent. */
 static void rank_frame(struct front *f, const struct boot_frame *frame, const void *payload)
 {
 	int ret;
@@ -414,13 +417,16 @@ static void host_input(struct front *f, struct launch_host *h)
 		front_end(f, TOOL_FAILED, 0);
 		host_gone(f, h);
 	} else if (h->done) {
-		host_close(h);		/* which ends the agent */
+		host_close(h);		/* the agent ends when its connection does */
 	}
 }
 
 /* ---- standard input ---- */
 
-/* Whether a read would not stop the job: of the terminal's foreground. */
+/*
+ * Return whether a read of the terminal would not stop the job, which must be in the
+ * foreground.
+ */
 static bool input_wanted(const struct front *f)
 {
 	return f->input_open && f->input_window &&
@@ -453,14 +459,14 @@ static void signals_open(struct front *f)
 	struct sigaction sa;
 
 	sigemptyset(&f->forwarded);
-	/* those that are ignored, as nohup(1) and shells want it, stay so */
+	/* signals that are ignored, as nohup(1) and shells arrange it, stay ignored */
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (!sigaction(list[i], NULL, &sa) && sa.sa_handler != SIG_IGN)
 			sigaddset(&f->forwarded, list[i]);
 	sigaddset(&f->forwarded, SIGTTIN);
 	sigaddset(&f->forwarded, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &f->forwarded, NULL);
-	sigdelset(&f->forwarded, SIGTTIN);	/* reads fail instead */
+	sigdelset(&f->forwarded, SIGTTIN);	/* reads of the terminal fail instead */
 	f->signals = signalfd(-1, &f->forwarded, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -477,7 +483,7 @@ static void signal_take(struct front *f, int sig)
 		return;
 	case SIGINT:
 	case SIGQUIT:
-		if (f->quiet)		/* the second time */
+		if (f->quiet)		/* the second signal */
 			front_end(f, 128 + sig, AGENT_GRACE_MS);
 		f->quiet = true;
 		if (!f->started)
@@ -540,7 +546,7 @@ static void front_polls(struct front *f, struct pollfd *p)
 	}
 }
 
-/* An agent that does not end its ranks in time is not waited for. */
+/* Give up on agents that do not end their ranks in time. */
 static int front_timeout(struct front *f)
 {
 	uint64_t now = tool_now_ns();
@@ -587,7 +593,7 @@ static void front_loop(struct front *f, struct pollfd *p)
 	}
 }
 
-/* Guards end when their agents have; a remote shell that hangs does not hold the job up. */
+/* Wait for guards, which end with their agents; give up on a remote shell that hangs. */
 static void hosts_wait(struct front *f)
 {
 	uint64_t until = tool_now_ns() + (uint64_t)HOST_WAIT_MS * 1000000u;
@@ -600,7 +606,7 @@ static void hosts_wait(struct front *f)
 
 			if (tool_now_ns() > until)
 				kill(h->pid, SIGKILL);
-			/* SIGCHLD or nothing: signals are late now */
+			/* wait for SIGCHLD, or for 100 ms */
 			poll(&p, 1, 100);
 			while (read(f->signals, &(struct signalfd_siginfo){ 0 },
 				    sizeof(struct signalfd_siginfo)) > 0)
@@ -618,7 +624,8 @@ int launch_front(struct launch *l)
 
 	if (!p)
 		return tool_error("out of memory");
-	for (int fd = 0; fd < 3; fd++)	/* of sockets and pipes must have others */
+	/* sockets and pipes of the job must have other numbers */
+	for (int fd = 0; fd < 3; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
 			return tool_error("cannot open /dev/null: %s", strerror(errno));
 	proc_origin_save(&f.origin);

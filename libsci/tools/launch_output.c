@@ -48,7 +48,7 @@ size_t outlets_queued(const struct outlets *o)
 static void outlet_put(struct outlet *o, const char *data, size_t len)
 {
 	if (o->fd >= 0 && boot_bytes_reserve(&o->bytes, len)) {
-		o->fd = -1;		/* no memory: as if nobody read it */
+		o->fd = -1;		/* without memory: as if the reader had gone */
 		o->bytes.from = o->bytes.to = 0;
 	}
 	if (o->fd < 0)
@@ -96,7 +96,7 @@ void outlet_write(struct outlet *o)
 	n = write(o->fd, o->bytes.data + o->bytes.from, len < WRITE_SIZE ? len : WRITE_SIZE);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n < 0) {			/* nobody reads it any more */
+	if (n < 0) {			/* the reader has gone */
 		o->fd = -1;
 		o->bytes.from = o->bytes.to = 0;
 		return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Starting a rank, and ending all that it has started. */
+/* Starts a rank, and ends all processes that it has started. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ void proc_origin_restore(const struct proc_origin *o)
 
 /* ---- start ---- */
 
-/* Pairs of descriptors: [0] ours, [1] the child's. */
+/* Pairs of descriptors: [0] of this process, [1] of the child. */
 struct proc_fds {
 	int in[2], out[2], err[2], boot[2], failed[2];
 };
@@ -68,7 +68,7 @@ static void proc_fds_close(struct proc_fds *f)
 	pair_close(f->failed);
 }
 
-/* A pipe from the child. */
+/* Make a pipe from the child. */
 static int pair_from(int fds[2])
 {
 	return pipe2(fds, O_CLOEXEC) ? -errno : 0;
@@ -157,7 +157,7 @@ static noreturn void proc_child(const struct proc *p, const struct agent_job *jo
 	_exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
-/* The errno of execve(): 0 when the descriptor has closed with it. */
+/* Return the errno of execve(), or 0 if execve() has closed the descriptor. */
 static int proc_exec_result(int fd)
 {
 	int err = 0;
@@ -204,7 +204,7 @@ int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
 		proc_fds_close(&f);
 		return ret;
 	}
-	setpgid(p->pid, p->pid);	/* whoever is first */
+	setpgid(p->pid, p->pid);	/* parent and child both call it: either may be first */
 	close(f.failed[1]);
 	f.failed[1] = -1;
 	ret = proc_exec_result(f.failed[0]);
@@ -238,7 +238,7 @@ void proc_free(struct proc *p)
 
 /* ---- end ---- */
 
-/* Send SIGKILL to each child of this process that is left. */
+/* Send SIGKILL to each remaining child of this process. */
 static void children_kill(void)
 {
 	char path[64];
@@ -258,7 +258,7 @@ void descendants_kill(void)
 	uint64_t until = tool_now_ns() + KILL_LIMIT_NS;
 	pid_t pid;
 
-	/* children of those that die become ours, and are killed in the next round */
+	/* Children of those that die become ours, and are killed in the next round. */
 	for (;;) {
 		children_kill();
 		do {

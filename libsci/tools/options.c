@@ -14,7 +14,7 @@
 #include "tool.h"
 
 #define MAX_OPTIONS	24
-#define LONG_ONLY	256		/* getopt values beyond the letters */
+#define LONG_ONLY	256		/* getopt's values for options without a letter */
 
 static void print_usage(FILE *out, const struct tool_command *self)
 {
@@ -144,7 +144,7 @@ static void set_option(const struct tool_command *self,
 		tool_usage(self, "--%s wants seconds, not '%s'", o->name, arg);
 }
 
-/* Our table as getopt's two. */
+/* Translate a table of options to getopt's two. */
 static size_t getopt_tables(const struct tool_option *o, bool mixed,
 			    char *letters, struct option *longs)
 {
@@ -208,7 +208,7 @@ int tool_parse(const struct tool_command *self, int argc, char **argv,
 				break;
 		set_option(self, &options[i], optarg);
 	}
-	/* what came before joins what follows "--", right-aligned */
+	/* arguments before "--" join those after it, right-aligned */
 	for (i = args; i > 0; i--)
 		argv[optind - 1 - (args - i)] = argv[i];
 	return optind - args;

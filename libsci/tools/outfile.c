@@ -21,9 +21,9 @@
 
 #define TRIES	100
 
-/* The one temporary name of this process, for the signal handler. */
+/* The temporary name that a signal handler removes; there is one per process. */
 static struct {
-	volatile sig_atomic_t dir;	/* -1: no such name */
+	volatile sig_atomic_t dir;	/* -1: there is none */
 	char name[40];
 } temporary = { .dir = -1 };
 
@@ -37,7 +37,7 @@ static void remove_temporary(void)
 static void on_signal(int sig)
 {
 	remove_temporary();
-	raise(sig);			/* SA_RESETHAND: now it ends us */
+	raise(sig);			/* SA_RESETHAND: now the signal ends the process */
 }
 
 static void catch_signals(void)
@@ -55,7 +55,7 @@ static void catch_signals(void)
 			sigaction(signals[i], &sa, NULL);
 }
 
-/* Calls @make with new names until one is free. */
+/* Call @make with new names until one is free. */
 static int make_temporary(struct outfile *o, int (*make)(struct outfile *o))
 {
 	unsigned int i, r;
@@ -83,7 +83,7 @@ static int create_named(struct outfile *o)
 	return o->fd < 0 ? -errno : 0;
 }
 
-/* Links the open file, which has no name yet. */
+/* Give the open file, which has no name yet, a name. */
 static int link_fd(struct outfile *o, const char *name)
 {
 	char path[40];
@@ -101,7 +101,7 @@ static int link_temporary(struct outfile *o)
 	return link_fd(o, temporary.name);
 }
 
-/* Devices, directories and links are never replaced. */
+/* Refuse to replace devices, directories and links. */
 static int check_target(struct outfile *o)
 {
 	struct stat st;
@@ -189,7 +189,7 @@ static int give_name(struct outfile *o)
 		}
 		if (errno == EEXIST)
 			return -EEXIST;
-		/* no hard links here: the check above has to do */
+		/* Without hard links the check above has to do. */
 	}
 	if (renameat(o->dir, temporary.name, o->dir, o->name))
 		return -errno;
@@ -209,7 +209,7 @@ int outfile_commit(struct outfile *o, mode_t mode)
 	if (fchmod(o->fd, mode & 0777 & ~mask))
 		return -errno;
 	ret = give_name(o);
-	/* network file systems report late; then nothing must have the name */
+	/* network file systems report errors late: then the file must not get its name */
 	if (!ret && close(o->fd)) {
 		ret = -errno;
 		unlinkat(o->dir, o->name, 0);

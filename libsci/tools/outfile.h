@@ -21,23 +21,24 @@ struct outfile {
 };
 
 /*
- * All return 0 or -errno; -EEXIST: there is such a file, or one that cannot be
- * replaced.
- *
- * @dir: where; @name: without a slash; NULL: standard output
- * @replace: an existing regular file, at the end
+ * All return 0 or -errno; -EEXIST: the file is there already, or cannot be replaced.
+ * @dir: directory; @name: name without a slash, NULL: standard output; @replace: replace
+ * a regular file at the end.
  */
 int outfile_open(struct outfile *o, const char *dir, const char *name,
 		 bool replace);
 
-/* -ENOSPC, -EFBIG ... now rather than at the end, where the system can tell. */
+/*
+ * Reserve space: -ENOSPC, -EFBIG and others now rather than at the end, where the system
+ * can tell.
+ */
 int outfile_reserve(struct outfile *o, uint64_t size);
 int outfile_write(struct outfile *o, const void *data, size_t len);
 
-/* Gives it its name. */
+/* Give the file its name. */
 int outfile_commit(struct outfile *o, mode_t mode);
 
-/* To be called in any case. */
+/* Close the file; to be called in any case. */
 void outfile_close(struct outfile *o);
 
 #endif

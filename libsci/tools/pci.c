@@ -13,10 +13,10 @@
 #include "pci.h"
 
 #define SYSFS		"/sys/bus/pci/devices"
-#define ANY		0xffff		/* as a device id */
-#define MSIX_CONTROL	2		/* in the capability: a word */
+#define ANY		0xffff		/* device id that stands for all */
+#define MSIX_CONTROL	2		/* offset of the control word in the capability */
 
-/* All that is known to speak SCI; the first entry that fits names a device. */
+/* Devices that are known to speak SCI. The first entry that fits names a device. */
 static const struct {
 	uint16_t vendor, device;
 	const char *name;
@@ -32,7 +32,7 @@ static const struct {
 
 static jmp_buf failed;
 
-/* libpci wants this not to return. */
+/* libpci requires that this does not return. */
 static void __attribute__((noreturn, format(printf, 1, 2)))
 scan_failed(char *fmt, ...)
 {
@@ -73,7 +73,7 @@ static void find_driver(struct tool_pci_device *d)
 		 base ? base + 1 : target);
 }
 
-/* The driver's device of class sci is in a folder of the card's. */
+/* Find the driver's device of class sci: its folder is in the card's. */
 static void find_adapter(struct tool_pci_device *d)
 {
 	const struct dirent *e;
@@ -104,7 +104,7 @@ static void describe_bars(const struct pci_dev *p, struct tool_pci_device *d)
 	}
 }
 
-/* Only root sees all of a device's configuration; for others it reads as 0. */
+/* Read MSI-X. Only root sees all of a device's configuration; others read zeros. */
 static void describe_msix(struct pci_dev *p, struct tool_pci_device *d)
 {
 	const struct pci_cap *cap = pci_find_cap(p, PCI_CAP_ID_MSIX,

@@ -12,7 +12,7 @@
 struct tool_pci_bar {
 	uint64_t size;			/* 0: there is none */
 	bool prefetchable;
-	bool wide;			/* 64 bits, and so two of them */
+	bool wide;			/* a 64-bit BAR, which takes two registers */
 };
 
 struct tool_pci_device {
@@ -22,10 +22,10 @@ struct tool_pci_device {
 	uint8_t revision;
 	int numa_node;			/* -1: unknown */
 	struct tool_pci_bar bars[TOOL_PCI_BARS];
-	int msix;			/* vectors; -1: not for us to see */
+	int msix;			/* number of vectors; -1: not visible to this user */
 	bool msix_on;
 	const char *name;
-	char driver[32];		/* "": none bound */
+	char driver[32];		/* "": no driver is bound */
 	char adapter[32];		/* sciN of the driver's; "": none */
 };
 

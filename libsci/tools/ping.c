@@ -14,13 +14,14 @@
 
 #include "session.h"
 
-#define PING_ID		0x5c1b1b6u	/* unless --id says otherwise */
+#define PING_ID		0x5c1b1b6u	/* id of the endpoint unless --id says otherwise */
 #define SIZE_LIMIT	(1u << 20)
 #define COUNT_LIMIT	10000000u
-#define ANSWER_MS	1000u		/* then a ping is lost */
+#define ANSWER_MS	1000u		/* a ping without an answer for so long is lost */
 #define CONNECT_MS	5000u		/* the server may have other clients */
 #define WARM_UP		100u
-#define SHARED_NS	10000u		/* slower: server and client share a CPU */
+/* slower pings mean that server and client share a CPU */
+#define SHARED_NS	10000u
 
 struct ping {
 	struct session s;
@@ -30,7 +31,7 @@ struct ping {
 	unsigned int timeout;
 	bool as_json, serve, verbose;
 
-	bool answered;			/* there is a server */
+	bool answered;			/* the server has answered */
 	char *payload;
 	double *us;
 	uint64_t received;
@@ -38,7 +39,7 @@ struct ping {
 
 /* ---- the server ---- */
 
-/* Sends each ping back, until the client goes. */
+/* Send each ping back until the client goes. */
 static void answer_pings(struct ping *p, size_t size)
 {
 	uint64_t done = 0, seen;
@@ -85,7 +86,7 @@ static int ping_serve(struct ping *p)
 
 /* ---- the client ---- */
 
-/* One round trip; -ETIMEDOUT: lost. */
+/* Make one round trip. -ETIMEDOUT: it was lost. */
 static int ping_once(struct ping *p, uint64_t n)
 {
 	uint64_t end = tool_now_ns() + p->timeout * 1000000ull;
@@ -105,7 +106,7 @@ static int ping_once(struct ping *p, uint64_t n)
 	return ret;
 }
 
-/* Leaves this CPU to the server, if there is another. */
+/* Leave this CPU to the server, if there is another CPU. */
 static void step_aside(void)
 {
 	cpu_set_t set;
@@ -145,7 +146,7 @@ static int ping_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The value that a part @q of all is below; the values are sorted. */
+/* Return the value that a part @q of all values is below; they are sorted. */
 static double quantile(const struct ping *p, double q)
 {
 	return p->us[(uint64_t)(q * (double)(p->received - 1) + 0.5)];
@@ -192,7 +193,7 @@ static void print_text(const struct ping *p)
 		       p->us[p->received - 1]);
 }
 
-/* Is anybody there to measure with?  The probe alone is an answer, too. */
+/* Return whether there is a server to measure with. Without one the probe is the answer. */
 static bool server_there(struct ping *p)
 {
 	sci_remote_segment_t r;

@@ -42,7 +42,7 @@ static int recv_file_error(struct receiver *x, int err, const char *what)
 		      strerror(-err));
 }
 
-/* The name the sender gave, without directories; false: not fit for a file. */
+/* Check the name that the sender gave, and strip directories. False: unfit for a file. */
 static bool safe_name(struct transfer_hello *h)
 {
 	const char *base;
@@ -169,7 +169,7 @@ static int receive_all(struct receiver *x)
 			return TOOL_FAILED;
 		x->blocks++;
 		ret = session_progress(&x->s, x->blocks);
-		/* nobody to tell: what it sent before may still be here */
+		/* the sender has gone: data that it sent before may still arrive */
 		if (ret && session_seen(&x->s) == x->blocks)
 			return tool_error("the sender on node %u %s: received %llu bytes, kept nothing",
 					  x->s.node, session_strerror(ret),
@@ -216,13 +216,13 @@ static int recv_serve(struct receiver *x, uint32_t id, unsigned int timeout, boo
 	return ret ? ret : tool_finish();
 }
 
-/* -o PATH is a directory and a name; "-" is standard output. */
+/* Split -o PATH into directory and name; "-" is standard output. */
 static int set_target(struct receiver *x, const struct tool_command *self,
 		      const char *path, const char *dir)
 {
 	const char *slash;
 
-	x->name = "";			/* the sender's */
+	x->name = "";			/* the sender's name is used */
 	if (path && dir)
 		tool_usage(self, "either -o or -d");
 	if (path && !strcmp(path, "-")) {

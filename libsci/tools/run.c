@@ -27,7 +27,7 @@ static int write_file(const char *path, const char *text)
 	return n == (ssize_t)strlen(text) ? 0 : -EIO;
 }
 
-/* The same user, inside and outside: peers still see who it is. */
+/* Map the user to itself inside the namespace: peers see the same user. */
 static int map_self(uid_t uid, gid_t gid)
 {
 	char line[40];
@@ -101,7 +101,7 @@ static void set_environment(unsigned int node, const char *cluster)
 	setenv("SCI_FABRIC", value, 1);
 }
 
-/* Become @argv as a program of a node. */
+/* Run @argv as a program of a node; does not return if it succeeds. */
 static int run_node(unsigned int node, const struct run_options *o, char **argv)
 {
 	char host[16];

@@ -9,14 +9,14 @@
 struct run_options {
 	const char *cluster;
 	bool keep_name;
-	uint64_t ranks;			/* 0: one program, as a node */
+	uint64_t ranks;			/* 0: run one program as a node */
 	uint64_t nodes;
 	const char *hosts;
 	const char *bind;
 	bool tag, keep, agent;
 };
 
-/* Start a job; returns the exit status.  launch.h has the parts. */
+/* Run a job. Return: its exit status. launch.h has the parts. */
 int tool_launch(const struct tool_command *self, const struct run_options *o, char **argv);
 
 #endif

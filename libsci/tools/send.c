@@ -14,14 +14,15 @@
 #include "transfer.h"
 
 #define CONNECT_MS	30000u
-#define SILENCE_MS	30000u		/* then the receiver hangs */
-#define INPUT_SLICE_MS	100		/* of a pipe, between looks at the peer */
+#define SILENCE_MS	30000u		/* a receiver that is silent for so long hangs */
+/* limit of a read of a pipe, before the next look at the peer */
+#define INPUT_SLICE_MS	100
 
 struct sender {
 	struct session s;
 	int fd;
-	const char *path, *name;	/* here, and proposed there */
-	uint64_t size;			/* or TRANSFER_UNKNOWN */
+	const char *path, *name;	/* path here, and name proposed to the receiver */
+	uint64_t size;			/* bytes, or TRANSFER_UNKNOWN */
 	uint64_t sent;			/* bytes */
 	uint64_t blocks;
 	struct sha256_ctx sha;
@@ -41,9 +42,7 @@ static int refused(const struct sender *x, enum session_status status)
 			  session_refusal(status));
 }
 
-/*
- * Until @blocks of ours have been stored there.  TOOL_FAILED: never.
- */
+/* Wait until the receiver has stored @blocks blocks. TOOL_FAILED: it never will. */
 static int wait_stored(struct sender *x, uint64_t blocks)
 {
 	enum session_status status;
@@ -66,7 +65,7 @@ static int wait_stored(struct sender *x, uint64_t blocks)
 	}
 }
 
-/* A pipe may be silent for long: watch the receiver meanwhile. */
+/* Wait for input. A pipe may be silent for long, so watch the receiver meanwhile. */
 static int wait_input(struct sender *x)
 {
 	struct pollfd p = { .fd = x->fd, .events = POLLIN };
@@ -80,7 +79,7 @@ static int wait_input(struct sender *x)
 	return TOOL_OK;
 }
 
-/* A full block, or what is left; *@len is 0 at the end. */
+/* Read a full block, or the rest of the input. *@len is 0 at the end. */
 static int read_block(struct sender *x, size_t *len)
 {
 	size_t want = TRANSFER_BLOCK;
@@ -126,7 +125,7 @@ static int send_slot(struct sender *x, const struct transfer_slot *slot)
 	if (!ret)
 		ret = session_progress(&x->s, x->blocks + 1);
 	if (ret) {
-		/* why the receiver went away says more than that it did */
+		/* the receiver's reason says more than that it went away */
 		if (session_seen_status(&x->s) > SESSION_DONE)
 			return refused(x, session_seen_status(&x->s));
 		return lost(x, ret);

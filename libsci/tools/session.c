@@ -10,15 +10,16 @@
 #include "libsci/base/barrier.h"
 #include "session.h"
 
-#define SPIN_NS		50000u		/* then give the CPU away in between, */
-#define YIELD_NS	200000u		/* then sleep: waking may cost 100 us */
-#define SLICE_MS	100u		/* how late a death may be noticed */
-#define LINK_MS		30000u		/* how long a link may be down */
+/* time that a wait spins; then it yields the CPU in between, */
+#define SPIN_NS		50000u
+#define YIELD_NS	200000u		/* and then sleeps, as waking may cost 100 us */
+#define SLICE_MS	100u		/* interval of looks whether the peer died */
+#define LINK_MS		30000u		/* limit for a link to be down */
 #define CHUNK_MIN	64u		/* a packet */
 #define CHUNK_MAX	((size_t)256 << 10)
-#define MAX_TRIES	10000u		/* of one chunk */
+#define MAX_TRIES	10000u		/* limit for one chunk */
 
-/* Takes events of the peer's segment; true once it is gone. */
+/* Take events of the peer's segment. Return true once it is gone. */
 static bool peer_gone(struct session *s, unsigned int timeout)
 {
 	sci_segment_cb_reason_t reason;
@@ -37,7 +38,7 @@ static bool peer_gone(struct session *s, unsigned int timeout)
 	return s->gone;
 }
 
-/* The link is down: until it is up again and the sequence is started. */
+/* Wait until the link is up again and the sequence is started. */
 static int wait_link(struct session *s)
 {
 	uint64_t end = tool_now_ns() + LINK_MS * 1000000ull;
@@ -60,7 +61,7 @@ bool session_gone(struct session *s)
 	return peer_gone(s, 0);
 }
 
-/* Did what was stored since the last call arrive?  -EAGAIN: not all of it. */
+/* Check whether all stores since the last call arrived. -EAGAIN: not all. */
 static int settle(struct session *s, unsigned int *tries)
 {
 	sci_error_t err;
@@ -81,7 +82,7 @@ static int settle(struct session *s, unsigned int *tries)
 	return -ECONNRESET;
 }
 
-/* A word of the peer's ctl.  Storing it twice does no harm. */
+/* Store a word into the peer's ctl. Storing it twice does no harm. */
 static int put_word(struct session *s, uint64_t *word, uint64_t value)
 {
 	unsigned int tries = 0;
@@ -95,8 +96,8 @@ static int put_word(struct session *s, uint64_t *word, uint64_t value)
 }
 
 /*
- * Where a packet in ten is lost no block of 256 KiB ever arrives whole: what
- * is checked at once shrinks with each loss and grows with each success.
+ * Write in chunks. Where a packet in ten is lost no block of 256 KiB ever arrives whole,
+ * so the chunk shrinks with each loss and grows with each success.
  */
 int session_write(struct session *s, size_t off, const void *src, size_t len)
 {
@@ -183,7 +184,10 @@ static bool news(struct session *s, uint64_t seen)
 	       session_seen_status(s) > SESSION_GO;
 }
 
-/* On a single CPU the other side runs only when we don't. */
+/*
+ * Return how long to spin. On a single CPU the other side runs only when this one
+ * doesn't.
+ */
 static uint64_t spin_ns(void)
 {
 	static int cpus;
@@ -229,7 +233,7 @@ int session_wait(struct session *s, uint64_t seen, unsigned int timeout)
 		if (ret)
 			return ret;
 		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
-		/* what it wrote before it died counts: look last */
+		/* data that it wrote before it died counts, so this look comes last */
 		ret = peer_gone(s, 0) ? -ECONNRESET : 0;
 		if (news(s, seen))
 			return 0;

@@ -25,20 +25,20 @@
 
 #include "tool.h"
 
-#define SESSION_CTL_SIZE	4096	/* of a segment, before the data */
-#define SESSION_HELLO_MAX	512	/* bytes of the client's own */
+#define SESSION_CTL_SIZE	4096	/* bytes of a segment before the data */
+#define SESSION_HELLO_MAX	512	/* limit of the client's own bytes in a hello */
 
 enum session_kind {
 	SESSION_FILE	= 1,
 	SESSION_PING	= 2,
 };
 
-/* Low half of ctl.status; the high half is the peer's interrupt with GO. */
+/* Low half of ctl.status; with GO the high half is the number of the peer's interrupt. */
 enum session_status {
 	SESSION_NEW	= 0,
 	SESSION_GO	= 1,		/* the server is ready */
 	SESSION_DONE	= 2,		/* all arrived */
-	SESSION_EXISTS	= 3,		/* the rest: why the server gave up */
+	SESSION_EXISTS	= 3,		/* from here on: reasons why the server gave up */
 	SESSION_NAME	= 4,
 	SESSION_NOSPC	= 5,
 	SESSION_IO	= 6,
@@ -46,7 +46,7 @@ enum session_status {
 	SESSION_PROTOCOL = 8,
 };
 
-/* All but nonce is written by the peer. */
+/* The peer writes all fields but nonce. */
 struct session_ctl {
 	uint64_t nonce;
 	uint64_t pad[7];
@@ -77,61 +77,61 @@ struct session {
 	size_t their_size;
 	sci_remote_interrupt_t rintr;
 
-	uint64_t slept;			/* what theirs->sleeps is to be */
-	uint64_t answered;		/* mine->sleeps we have answered */
+	uint64_t slept;			/* value that theirs->sleeps is to get */
+	uint64_t answered;		/* value of mine->sleeps that was answered */
 	size_t chunk;			/* bytes between two checks */
-	uint64_t resent;		/* times something was lost */
+	uint64_t resent;		/* number of chunks sent again */
 	bool gone;
 };
 
 /*
- * These say themselves what went wrong (tool_error()) and return TOOL_FAILED;
- * session_close() is due in any case.
+ * These functions print what went wrong (tool_error()) and return TOOL_FAILED.
+ * session_close() must be called in any case.
  */
 
-/* @s all zero; exports @size bytes as segment @id, with a hello interrupt. */
+/* Export @size bytes as segment @id, with an interrupt for hellos. @s is all zero. */
 int session_listen(struct session *s, uint32_t id, size_t size);
 
-/* Waits for a client; *@len: room for its bytes in @hello, then how many. */
+/* Wait for a client. *@len is the room for its bytes in @hello, then their number. */
 int session_accept(struct session *s, enum session_kind kind, void *hello,
 		   size_t *len, unsigned int timeout);
 
-/* @s all zero; tries until @timeout ms have passed. */
+/* Connect; try again until @timeout ms have passed. @s is all zero. */
 int session_connect(struct session *s, unsigned int node, uint32_t id,
 		    enum session_kind kind, const void *hello, size_t len,
 		    size_t own_size, unsigned int timeout);
 
-/* Server: done with this client, another may come. */
+/* For a server: end this client's session, so that the next client can come. */
 void session_hangup(struct session *s);
 void session_close(struct session *s);
 
 /*
- * These return 0 or -errno: -ECONNRESET: the peer is gone; -ENETDOWN: the link
+ * These functions return 0 or -errno: -ECONNRESET: the peer is gone; -ENETDOWN: the link
  * is down and stays so; -EIO: packets are lost all the time; -ETIMEDOUT.
  */
 
-/* Copies to offset @off of the peer's segment, until it has arrived. */
+/* Copy to offset @off of the peer's segment, until all has arrived. */
 int session_write(struct session *s, size_t off, const void *src, size_t len);
 
-/* Raises the peer's progress, after all that was written before. */
+/* Raise the peer's progress, after all data that was written before. */
 int session_progress(struct session *s, uint64_t progress);
 
 int session_status(struct session *s, enum session_status status);
 
-/* Until our progress is not @seen any more, or the status not GO. */
+/* Wait until our progress differs from @seen, or the status from GO. */
 int session_wait(struct session *s, uint64_t seen, unsigned int timeout);
 
-/* Looks, does not wait. */
+/* Return whether the peer has gone, without waiting. */
 bool session_gone(struct session *s);
 
 uint64_t session_seen(struct session *s);
 enum session_status session_seen_status(struct session *s);
 
-/* "...", to follow a name. */
+/* Return an error text to follow a name. */
 const char *session_strerror(int err);
 const char *session_refusal(enum session_status status);
 
-/* The data of our own segment. */
+/* Return the data of the own segment. */
 static inline void *session_data(struct session *s)
 {
 	return (char *)s->mine + SESSION_CTL_SIZE;

@@ -13,13 +13,13 @@
 #include "libsci/fabric/core/fabric.h"
 #include "session.h"
 
-#define MAGIC		0x69637331u	/* "1sci": also the version */
-#define CLIENT_ID	0x5c100000u	/* clients' segments: from here on */
+#define MAGIC		0x69637331u	/* "1sci": also the version of the format */
+#define CLIENT_ID	0x5c100000u	/* ids of clients' segments begin here */
 #define CONNECT_MS	5000u
-#define RETRY_MS	20		/* between two attempts to connect */
+#define RETRY_MS	20		/* ms between two attempts to connect */
 #define SLICE_MS	100u
 
-/* A client introduces itself. */
+/* The introduction of a client. */
 struct session_hello {
 	uint32_t magic;
 	uint32_t kind;			/* enum session_kind */
@@ -128,7 +128,7 @@ static sci_error_t map_peer(struct session *s)
 	return err;
 }
 
-/* Segment and mapping of the peer's; what is there is not ours on failure. */
+/* Connect and map the peer's segment. On failure the caller cleans up. */
 static sci_error_t connect_peer(struct session *s, unsigned int node,
 				uint32_t segment)
 {
@@ -169,9 +169,9 @@ static bool hello_ok(const struct session_hello *h, unsigned int len,
 }
 
 /*
- * Reads remote memory, once per client: only who owns the segment that the
- * hello names knows its nonce, else we would write to somebody else's memory
- * for whoever asks.
+ * Compare the nonce. This reads remote memory, once per client: only the owner of the
+ * segment that the hello names knows its nonce. Without the check a client could make
+ * the server write to another program's memory.
  */
 static bool nonce_ok(struct session *s, uint64_t nonce)
 {
@@ -254,8 +254,8 @@ static sci_error_t send_hello(struct session *s, const void *data, size_t len,
 }
 
 /*
- * The server said GO; if it has said more since, it may be gone by now, and its
- * word is what counts.
+ * The server said GO. If it has said more since then it may be gone by now, and its last
+ * word counts.
  */
 static sci_error_t take_go(struct session *s, uint64_t word)
 {
@@ -268,7 +268,7 @@ static sci_error_t take_go(struct session *s, uint64_t word)
 	return err;
 }
 
-/* Until the server says GO: it may be busy with somebody else. */
+/* Wait until the server says GO: it may be busy with another client. */
 static sci_error_t wait_go(struct session *s, uint64_t end)
 {
 	uint64_t word;
@@ -350,7 +350,7 @@ int session_connect(struct session *s, unsigned int node, uint32_t id,
 	}
 }
 
-/* The library gives back whatever is left. */
+/* Close; the library frees everything that is left. */
 void session_close(struct session *s)
 {
 	if (s->sd)

@@ -20,8 +20,8 @@ enum {
 
 struct tool_command {
 	const char *name;
-	const char *args;		/* for the usage line */
-	const char *what;		/* one line for `sci help` */
+	const char *args;		/* arguments, for the usage line */
+	const char *what;		/* one line, for `sci help` */
 	int (*run)(const struct tool_command *self, int argc, char **argv);
 };
 
@@ -43,18 +43,18 @@ int tool_model(const struct tool_command *self, int argc, char **argv);
 enum tool_option_kind {
 	TOOL_FLAG,			/* bool */
 	TOOL_STRING,			/* const char * */
-	TOOL_NUMBER,			/* uint64_t, 0x... too */
-	TOOL_SIZE,			/* uint64_t, with K, M, G */
-	TOOL_SECONDS,			/* unsigned int milliseconds */
+	TOOL_NUMBER,			/* uint64_t; 0x... is allowed */
+	TOOL_SIZE,			/* uint64_t; suffixes K, M, G */
+	TOOL_SECONDS,			/* unsigned int, in milliseconds */
 };
 
 struct tool_option {
 	const char *name;
-	char letter;			/* 0: only a long name */
+	char letter;			/* 0: it has only a long name */
 	enum tool_option_kind kind;
 	void *value;
-	uint64_t min, max;		/* TOOL_NUMBER, TOOL_SIZE */
-	const char *arg;		/* what the help calls its argument */
+	uint64_t min, max;		/* limits of TOOL_NUMBER and TOOL_SIZE */
+	const char *arg;		/* name of its argument in the help */
 	const char *help;
 };
 
@@ -70,51 +70,57 @@ struct tool_option {
 int tool_parse(const struct tool_command *self, int argc, char **argv,
 	       const struct tool_option *options, bool mixed);
 
-/* Ends the process with TOOL_USAGE, saying why. */
+/* Print why, and end the process with TOOL_USAGE. */
 __attribute__((format(printf, 2, 3)))
 noreturn void tool_usage(const struct tool_command *self, const char *fmt, ...);
 
-/* Whole strings only; false: no number, or outside of [min, max]. */
+/* Parse a whole string. False: it is no number, or outside of [min, max]. */
 bool tool_parse_number(const char *s, uint64_t min, uint64_t max,
 		       uint64_t *out);
 bool tool_parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *out);
 
-/* "8" or "node8"; false: no node id. */
+/* Parse "8" or "node8". False: it is no node id. */
 bool tool_parse_node(const char *s, unsigned int *node);
 
 /* ---- messages ---- */
 
-/* "sci: ..." on standard error; returns TOOL_FAILED. */
+/* Print "sci: ..." on standard error. Return: TOOL_FAILED. */
 __attribute__((format(printf, 1, 2))) int tool_error(const char *fmt, ...);
 
-/* The same, with what the library says; errno with SCI_ERR_SYSTEM. */
+/*
+ * The same, followed by the library's text for the error, or by errno's with
+ * SCI_ERR_SYSTEM.
+ */
 __attribute__((format(printf, 2, 3)))
 int tool_sci_error(sci_error_t err, const char *fmt, ...);
 
-/* Why no fabric could be joined (sci_fabric_open()). */
+/* Print why no fabric could be joined (sci_fabric_open()). */
 int tool_fabric_error(int err);
 
-/* Likewise (SCIInitialize()). */
+/* The same for SCIInitialize(). */
 int tool_join_error(sci_error_t err);
 
 /* "8.0 MiB" in @buf, which is returned. */
 #define TOOL_SIZE_STR	16
 char *tool_size_str(char buf[TOOL_SIZE_STR], double bytes);
 
-/* A name from elsewhere, unfit for terminals as it is: controls become '?'. */
+/* Copy a foreign name and replace its control characters by '?', for a terminal. */
 char *tool_printable(char *dst, size_t room, const char *s);
 
-/* Standard output written and closed: TOOL_OK, else a message. */
+/* Flush and close standard output. Return: TOOL_OK, or print a message. */
 int tool_finish(void);
 
 uint64_t tool_now_ns(void);
 
 /* ---- the library, for commands that use the SISCI API ---- */
 
-/* SCIInitialize() and SCIOpen(); else a message and TOOL_FAILED. */
+/* Call SCIInitialize() and SCIOpen(). On failure print a message and return TOOL_FAILED. */
 int tool_join(sci_desc_t *sd);
 
-/* A number, "nodeN" or a name that the library knows; 0 or a message. */
+/*
+ * Resolve a number, "nodeN" or a name that the library knows. Return: 0, or print a
+ * message.
+ */
 int tool_resolve_node(const char *s, unsigned int *node);
 
 /* ---- JSON ---- */
@@ -122,10 +128,10 @@ int tool_resolve_node(const char *s, unsigned int *node);
 struct tool_json {
 	FILE *out;
 	unsigned int depth;
-	bool first;			/* nothing yet at this level */
+	bool first;			/* nothing was printed at this level yet */
 };
 
-/* @key is NULL inside of an array. */
+/* @key is NULL inside an array. */
 void json_open(struct tool_json *j, const char *key, char bracket);
 void json_close(struct tool_json *j, char bracket);
 void json_string(struct tool_json *j, const char *key, const char *value);

@@ -22,21 +22,22 @@
 
 #include "session.h"
 
-#define TRANSFER_ID		0x5c1f11eu	/* unless --id says otherwise */
+/* id of the segment unless --id says otherwise */
+#define TRANSFER_ID		0x5c1f11eu
 #define TRANSFER_BLOCK		((size_t)256 << 10)
 #define TRANSFER_SLOTS		32u
 #define TRANSFER_NAME_MAX	255
-#define TRANSFER_UNKNOWN	UINT64_MAX	/* size, of a pipe */
+#define TRANSFER_UNKNOWN	UINT64_MAX	/* size of a pipe */
 
-#define TRANSFER_BLOCKS_AT	4096u		/* in the session's data */
+#define TRANSFER_BLOCKS_AT	4096u		/* offset in the session's data */
 #define TRANSFER_RING	(TRANSFER_BLOCKS_AT + TRANSFER_SLOTS * TRANSFER_BLOCK)
 
 enum { TRANSFER_LAST = 1 };
 
 struct transfer_slot {
 	uint32_t len;
-	uint32_t flags;			/* TRANSFER_LAST */
-	uint64_t total;			/* LAST: bytes in all */
+	uint32_t flags;			/* 0 or TRANSFER_LAST */
+	uint64_t total;			/* with TRANSFER_LAST: bytes of the whole transfer */
 	uint8_t digest[SHA256_DIGEST_SIZE];	/* LAST */
 	uint8_t pad[16];
 };
@@ -45,11 +46,11 @@ static_assert(sizeof(struct transfer_slot) == 64, "on the wire");
 static_assert(TRANSFER_SLOTS * sizeof(struct transfer_slot) <=
 	      TRANSFER_BLOCKS_AT, "slots before blocks");
 
-/* The client's part of the hello. */
+/* The client's bytes in the session's hello. */
 struct transfer_hello {
-	uint64_t size;			/* or TRANSFER_UNKNOWN */
+	uint64_t size;			/* bytes, or TRANSFER_UNKNOWN */
 	uint32_t mode;			/* permissions */
-	uint32_t name_len;		/* 0: it has none */
+	uint32_t name_len;		/* 0: the data has no name */
 	char name[TRANSFER_NAME_MAX + 1];
 };
 
@@ -81,7 +82,7 @@ static inline void transfer_digest(struct sha256_ctx *sha,
 
 struct progress {
 	char name[64];
-	uint64_t total;			/* or TRANSFER_UNKNOWN */
+	uint64_t total;			/* bytes, or TRANSFER_UNKNOWN */
 	uint64_t begin, drawn;		/* ns */
 	bool terminal;
 };
@@ -90,7 +91,7 @@ void progress_begin(struct progress *p, const char *name, uint64_t total);
 void progress_step(struct progress *p, uint64_t done);
 void progress_end(struct progress *p);
 
-/* One line on standard output: how much, how fast, what checksum. */
+/* Print one line on standard output: bytes, speed and checksum. */
 void progress_report(const struct progress *p, const char *verb, uint64_t done,
 		     const uint8_t digest[SHA256_DIGEST_SIZE], uint64_t resent);
 

@@ -21,8 +21,9 @@
 
 #define KIB		((size_t)1024)
 #define MIB		(1024 * KIB)
-#define ENOUGH		0.97		/* of the time, or the default stays */
-#define RING_PARTS	4u		/* of a ring is a block at most one */
+/* a value must need less than this part of the time to replace the default */
+#define ENOUGH		0.97
+#define RING_PARTS	4u		/* a block is at most this part of a ring */
 
 enum axis_kind { AXIS_UP_TO, AXIS_FROM, AXIS_VALUE };
 
@@ -30,11 +31,11 @@ struct axis {
 	enum sci_param param;
 	enum axis_kind kind;
 	bool zcopy;
-	uint64_t from, to;		/* AXIS_VALUE: of the parameter */
-	size_t size_from, size_to, step;	/* messages to measure with */
+	uint64_t from, to;		/* AXIS_VALUE: values of the parameter */
+	size_t size_from, size_to, step;	/* sizes of messages to measure with */
 };
 
-/* 0 as size_from: just above what is eager. */
+/* size_from 0: just above the eager limit */
 static const struct axis axes[] = {
 	{ .param = SCI_PARAM_LINES_MAX, .kind = AXIS_UP_TO,
 	  .size_from = 64, .size_to = 2 * KIB, .step = 2 },
@@ -64,7 +65,7 @@ struct command {
 	uint64_t rounds, id;
 	unsigned int time_ms;
 	const char *output;
-	FILE *notes;			/* what goes into the file's comments */
+	FILE *notes;			/* text for the file's comments */
 	char *notes_text;
 	size_t notes_len;
 };
@@ -81,7 +82,7 @@ static const char *value_str(char buf[VALUE_STR], uint64_t v)
 	return buf;
 }
 
-/* To standard output now, and into the file. */
+/* Print to standard output now, and later into the file. */
 __attribute__((format(printf, 2, 3)))
 static void say(struct command *c, const char *fmt, ...)
 {
@@ -113,7 +114,7 @@ static size_t above_eager(const struct command *c)
 	return n;
 }
 
-/* A setup with @param changed, and with the parameters that depend on it. */
+/* Return a setup with @param changed, and the parameters that depend on it. */
 static struct setup with(const struct command *c, enum sci_param param,
 			 uint64_t value)
 {
@@ -205,7 +206,7 @@ static int search_value(struct command *c, const struct axis *a,
 	return TOOL_OK;
 }
 
-/* Only sizes that go by another protocol then; thresholds only. */
+/* For a threshold keep only the works whose protocol differs between values @x and @y. */
 static void drop_works(struct command *c, const struct axis *a, uint64_t x,
 		       uint64_t y)
 {
@@ -230,7 +231,7 @@ static void keep(struct command *c, const struct axis *a, const char *why)
 	    value_str(buf, c->t.chosen.value[a->param]), why);
 }
 
-/* Measures @best beside what there is, once more. */
+/* Measure @best beside the present setup once more. */
 static int confirm(struct command *c, const struct axis *a, uint64_t best)
 {
 	uint64_t was = c->t.chosen.value[a->param];
@@ -364,7 +365,7 @@ static void write_table(FILE *out, const void *arg)
 				value_str(buf, c->t.chosen.value[i]));
 }
 
-/* Defaults are the library's own. */
+/* Forget the environment, so that defaults are the library's own. */
 static void forget_environment(void)
 {
 	char name[64];

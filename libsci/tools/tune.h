@@ -24,7 +24,7 @@ struct setup {
 struct work {
 	enum bench_kind kind;
 	size_t size;
-	uint64_t count;			/* of messages; 0: to be found */
+	uint64_t count;			/* number of messages; 0: to be determined */
 };
 
 struct tune {
@@ -32,25 +32,25 @@ struct tune {
 	unsigned int rounds;
 	double seconds;			/* of a run */
 	struct setup chosen;
-	size_t room;			/* of the largest work */
+	size_t room;			/* bytes of the largest work */
 
-	/* by the last tune_compare() */
+	/* as the last tune_compare() set them */
 	unsigned int n_works, n_setups;
 	struct work work[TUNE_WORKS];
-	double *log_t;			/* [round][setup][work] */
+	double *log_t;			/* indexed by round, setup, work */
 };
 
-/* Ping-pongs and streams of @from, @from * @step ... @to bytes. */
+/* Make the works: ping-pongs and streams of @from, @from * @step ... @to bytes. */
 void tune_works(struct tune *t, size_t from, size_t to, size_t step);
 
-/* 0, or a message and TOOL_FAILED. */
+/* Compare setups. Return: 0, or print a message and return TOOL_FAILED. */
 int tune_compare(struct tune *t, const struct setup *setups, unsigned int n);
 
-/* log(time of setup @a / of @b) for work @w: median of the rounds. */
+/* Return the median over the rounds of log(time of setup @a / time of @b) for work @w. */
 double tune_work_ratio(const struct tune *t, unsigned int a, unsigned int b,
 		       unsigned int w);
 
-/* The same of all works together: median and upper quartile. */
+/* The same for all works together: median and upper quartile. */
 struct tune_ratio {
 	double median, upper;
 };
@@ -58,7 +58,7 @@ struct tune_ratio {
 struct tune_ratio tune_ratio(const struct tune *t, unsigned int a,
 			     unsigned int b);
 
-/* Do receivers read out of the sender's memory, both of them? */
+/* Find out whether receivers on both sides can read the sender's memory. */
 int tune_single_copy_works(struct tune *t, bool *works);
 
 #endif

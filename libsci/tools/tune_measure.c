@@ -34,7 +34,7 @@ void tune_works(struct tune *t, size_t from, size_t to, size_t step)
 	}
 }
 
-/* A new connection with these parameters on both sides. */
+/* Make a new connection with these parameters on both sides. */
 static int enter(struct tune *t, const struct setup *s)
 {
 	int i;
