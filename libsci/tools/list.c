@@ -7,7 +7,7 @@
 #include "libsci/fabric/core/fabric.h"
 #include "tool.h"
 
-struct list {
+struct listing {
 	struct tool_json json;
 	bool as_json;
 	unsigned int count;
@@ -15,7 +15,7 @@ struct list {
 
 static int print_node(void *arg, const struct sci_node_info *n)
 {
-	struct list *l = arg;
+	struct listing *l = arg;
 
 	if (l->as_json) {
 		json_open(&l->json, NULL, '{');
@@ -38,7 +38,7 @@ static int print_node(void *arg, const struct sci_node_info *n)
 
 static int print_segment(void *arg, const struct sci_segment_info *s)
 {
-	struct list *l = arg;
+	struct listing *l = arg;
 	char size[TOOL_SIZE_STR];
 
 	if (l->as_json) {
@@ -67,7 +67,7 @@ static int print_segment(void *arg, const struct sci_segment_info *s)
 	return 0;
 }
 
-static int walk(struct list *l, bool segments)
+static int walk(struct listing *l, bool segments)
 {
 	struct sci_fabric *f;
 	int ret = sci_fabric_open(&f);
@@ -89,7 +89,7 @@ static int walk(struct list *l, bool segments)
 static int list(const struct tool_command *self, int argc, char **argv,
 		bool segments)
 {
-	struct list l = { .json = { .out = stdout, .first = true } };
+	struct listing l = { .json = { .out = stdout, .first = true } };
 	const struct tool_option options[] = {
 		{ .letter = 'j', .name = "json", .kind = TOOL_FLAG,
 		  .value = &l.as_json, .help = "print JSON" },

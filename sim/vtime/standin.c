@@ -14,6 +14,7 @@
  *				at once
  *	libsci/fabric/core/fault.c	stores to remote memory: through the adapter.  The
  *				links lose packets, if any are to be lost
+ *	libsci/fabric/net	no node is beyond the adapter
  *	libsci/fabric/core/fabric.c	which fabric: that of the node whose program runs
  *
  * And what a line and a copy cost is charged where the library composes one,
@@ -300,3 +301,16 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 {
 	return msg_wait_often(ep, fn, arg, timeout, 0);
 }
+
+/* ---- libsci/fabric/net: there is none ---- */
+
+static int no_net(struct sci_fabric **out, const struct sci_fabric_place *at,
+		  const char *arg)
+{
+	(void)out;
+	(void)at;
+	(void)arg;
+	return -ENODEV;
+}
+
+const struct sci_fabric_ops sci_net_fabric = { .name = "net", .open = no_net };

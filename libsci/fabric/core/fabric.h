@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "libsci/base/barrier.h"
+#include "libsci/base/list.h"
 #include "libsci/pio/pio.h"
 
 #define SCI_TIMEOUT_NONE	UINT32_MAX	/* wait for ever */
@@ -129,6 +130,7 @@ struct sci_rseg_param {
 	unsigned int adapter;
 	unsigned int node;		/* or SCI_NODE_GROUP */
 	uint32_t id;
+	uint32_t port;			/* a data interrupt of its owner's; 0: not known */
 	uint32_t timeout;
 	sci_event_fn event;		/* never NULL */
 	void *owner;
@@ -399,6 +401,48 @@ struct sci_copy_ops {
 	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
 };
 
+/* Bytes that are asked for; all of it is the fabric's until @done is set. */
+struct sci_stream_get {
+	struct list link;
+	void *dst;
+	size_t len;
+	uint32_t id;
+	int ret;			/* 0 or -errno */
+	_Atomic bool done;
+};
+
+/**
+ * struct sci_stream_ops - imports that are no memory
+ * @news:	Call @fn on the fabric's thread when something has come that no
+ *		thread of the program was polling for.
+ * @poll:	Take what has come. Return true if there was something.
+ * @rest:	No thread polls any more: the fabric's own takes what comes.
+ * @put:	Write @len bytes at @addr of the map of @r, after all earlier ones.
+ *		-EAGAIN: no room now, nothing was written; never for
+ *		SCI_STREAM_LINE bytes or less.
+ * @flush:	Send what has been put.
+ * @mark:	Return a number for all that has been put so far, and send it: the
+ *		peer will say that it has arrived.
+ * @arrived:	Return 0 if all of @mark has arrived; -EAGAIN: not yet; -ENOTCONN.
+ * @get:	Ask for @g->len bytes, SCI_STREAM_GET at most, at @off of the segment.
+ *		-EAGAIN: too many have been asked for; -ENOTCONN.
+ * @get_cancel:	Forget @g, done or not.
+ */
+#define SCI_STREAM_LINE	4096u
+#define SCI_STREAM_GET	(256u << 10)
+
+struct sci_stream_ops {
+	void (*news)(struct sci_fabric *f, void (*fn)(void *owner), void *owner);
+	bool (*poll)(struct sci_fabric *f);
+	void (*rest)(struct sci_fabric *f);
+	int (*put)(struct sci_rseg *r, volatile void *addr, const void *src, size_t len);
+	void (*flush)(struct sci_rseg *r);
+	uint64_t (*mark)(struct sci_rseg *r);
+	int (*arrived)(struct sci_rseg *r, uint64_t mark);
+	int (*get)(struct sci_rseg *r, uint64_t off, struct sci_stream_get *g);
+	void (*get_cancel)(struct sci_fabric *f, struct sci_stream_get *g);
+};
+
 /**
  * struct sci_fabric_place - where to join
  * @spec: as SCI_FABRIC; NULL: what that says
@@ -418,6 +462,7 @@ struct sci_fabric_place {
  *		NULL. -EINVAL: bad @arg, node or environment; -ENODEV: no
  *		adapter is ours.
  * @close:	Leave. Every object has been destroyed before.
+ * @stream:	The operations of a fabric whose imports are no memory; else NULL.
  * @unmap:	Undo lseg.map or rseg.map.
  * @wake_barrier: Do the slow half of an asymmetric fence. A receiver announces
  *		in a sender's memory that it is going to sleep, calls this, and
@@ -444,6 +489,7 @@ struct sci_fabric_ops {
 	struct sci_lintr_ops lintr;
 	struct sci_rintr_ops rintr;
 	struct sci_copy_ops copy;
+	const struct sci_stream_ops *stream;
 
 	void (*unmap)(struct sci_fabric *f, void *addr, size_t len);
 	int (*wake_barrier)(struct sci_fabric *f);
@@ -489,6 +535,8 @@ static inline int sci_peer_read(struct sci_fabric *f, struct sci_rseg *r, void *
 
 extern const struct sci_fabric_ops sci_dev_fabric;
 extern const struct sci_fabric_ops sci_shm_fabric;
+/* Not one that SCI_FABRIC selects; its @arg is as SCI_NET. */
+extern const struct sci_fabric_ops sci_net_fabric;
 
 /**
  * sci_fabric_open() - join the fabric the environment asks for

@@ -71,6 +71,20 @@ static void set_event(const struct sci_watch *w, int fd, uint32_t events,
 	ev->data.u64 = (uint64_t)w->gen << 32 | (uint32_t)fd;
 }
 
+void sci_watch_events(struct sci_service *svc, int fd, uint32_t events)
+{
+	struct sci_watch *w = &svc->fds[fd];
+	struct epoll_event ev;
+
+	if (!w->fn || w->events == events)
+		return;
+	w->events = events;
+	if (w->paused)
+		return;
+	set_event(w, fd, events, &ev);
+	epoll_ctl(svc->epfd, EPOLL_CTL_MOD, fd, &ev);
+}
+
 void sci_watch_pause(struct sci_service *svc, int fd, bool pause)
 {
 	struct sci_watch *w = &svc->fds[fd];

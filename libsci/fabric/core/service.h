@@ -109,6 +109,9 @@ int sci_watch(struct sci_service *svc, int fd, uint32_t events,
 	      sci_watch_fn fn, void *obj);
 void sci_unwatch(struct sci_service *svc, int fd);
 
+/* Listen for other @events; it is watched. Locked. */
+void sci_watch_events(struct sci_service *svc, int fd, uint32_t events);
+
 /**
  * sci_watch_pause() - hear no events of @fd, or hear them again
  *

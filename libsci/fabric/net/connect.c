@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Finding the instance that has an interrupt, and asking it; on threads that may wait. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/base/thread.h"
+#include "libsci/fabric/net/net.h"
+
+/* ---- questions ---- */
+
+static void question_end(struct net_question *q, int ret)
+{
+	list_del(&q->link);
+	q->ret = ret;
+	q->done = true;
+	pthread_cond_broadcast(&q->net->cond);
+}
+
+void net_questions_end(struct net_link *l, int error)
+{
+	while (!list_empty(&l->questions))
+		question_end(container_of(l->questions.next, struct net_question, link),
+			     error);
+}
+
+/* The errors that another process may answer with. */
+static int answer_error(uint32_t status)
+{
+	switch (status) {
+	case 0:
+		return 0;
+	case EACCES:
+	case ENOSPC:
+	case ENOMEM:
+		return -(int)status;
+	default:
+		return -ENOENT;
+	}
+}
+
+/* An import is one from here on: it may go away at once. */
+void net_answered(struct net_link *l, const struct net_frame *f)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &l->questions) {
+		struct net_question *q = container_of(pos, struct net_question, link);
+
+		if (q->id != f->request)
+			continue;
+		if (q->seg && !f->object) {
+			q->seg->of = l;
+			q->seg->size = f->offset;
+			list_add_tail(&q->seg->link, &l->imports);
+		}
+		question_end(q, answer_error(f->object));
+		return;
+	}
+	/* nobody waits for it any more, so nobody has an import */
+}
+
+/**
+ * net_ask() - ask and wait for the answer; locked
+ * @seg: becomes an import if the answer is yes; or NULL
+ *
+ * @l may be freed.  0; -ENOENT, -EACCES and others of the owner; -ETIMEDOUT;
+ * -ENOTCONN; -ECANCELED.
+ */
+int net_ask(struct net_link *l, enum net_type type, uint32_t object, uint32_t timeout,
+	    const void *owner, struct sci_rseg *seg)
+{
+	struct net *net = l->net;
+	struct timespec until = sci_deadline(timeout);
+	struct net_question q = {
+		.net = net, .id = ++net->next_question, .seg = seg, .owner = owner,
+	};
+	struct net_frame f = {
+		.type = (uint8_t)type, .object = object, .request = q.id,
+	};
+
+	if (net->stopped)
+		return -ECANCELED;
+	list_add_tail(&q.link, &l->questions);
+	net_link_send(l, &f, NULL);
+	net_link_flush(l);
+	while (!q.done)
+		if (sci_cond_wait(&net->cond, &net->svc.lock, timeout, &until) && !q.done)
+			question_end(&q, -ETIMEDOUT);
+	return q.ret;
+}
+
+void net_cancel_connect(struct sci_fabric *f, const void *owner)
+{
+	struct net *net = net_of(f);
+	struct list *pos, *n, *qpos, *qn;
+
+	pthread_mutex_lock(&net->svc.lock);
+	net->stopped |= !owner;
+	list_for_each_safe(pos, n, &net->links) {
+		struct net_link *l = container_of(pos, struct net_link, link);
+
+		list_for_each_safe(qpos, qn, &l->questions) {
+			struct net_question *q = container_of(qpos, struct net_question,
+							      link);
+
+			if (!owner || q->owner == owner)
+				question_end(q, -ECANCELED);
+		}
+	}
+	pthread_cond_broadcast(&net->cond);
+	pthread_mutex_unlock(&net->svc.lock);
+}
+
+/* ---- finding ---- */
+
+/* Also a link that is broken: it may come up again. */
+static struct net_link *link_known(struct net *net, unsigned int node, uint32_t port)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &net->links) {
+		struct net_link *l = container_of(pos, struct net_link, link);
+
+		if (l->node == node && l->port == port)
+			return l;
+	}
+	return NULL;
+}
+
+/* A link that the other side has made: its interrupt is not known yet. */
+static struct net_link *link_unknown(struct net *net, unsigned int node)
+{
+	return link_known(net, node, 0);
+}
+
+/* Ask the instances that have connected to us.  0: there may be more to ask. */
+static int ask_unknown(struct net *net, unsigned int node, uint32_t port,
+		       uint32_t timeout, const void *owner)
+{
+	struct net_link *l = link_unknown(net, node);
+	uint64_t nonce;
+	int ret;
+
+	if (!l)
+		return -ENOENT;
+	nonce = l->nonce;
+	ret = net_ask(l, NET_CONNECT_INTR, port, timeout, owner, NULL);
+	l = net_link_find(net, nonce);
+	/* an instance has one: this one has another */
+	if (l && !l->port && (!ret || ret == -ENOENT))
+		l->port = ret ? UINT32_MAX : port;
+	return ret == -ENOENT || ret == -ENOTCONN ? 0 : ret;
+}
+
+static int dial_wait(struct net *net, struct net_dial *d, uint32_t timeout)
+{
+	struct timespec until = sci_deadline(timeout);
+	struct list *pos, *n;
+
+	while (!d->done && !net->stopped)
+		if (sci_cond_wait(&net->cond, &net->svc.lock, timeout, &until))
+			break;
+	if (d->done)
+		return d->ret;
+	/* the socket goes on without a thread that waits for it */
+	list_for_each_safe(pos, n, &net->handshakes) {
+		struct net_socket *s = container_of(pos, struct net_socket, link);
+
+		if (s->dial == d)
+			s->dial = NULL;
+	}
+	return net->stopped ? -ECANCELED : -ETIMEDOUT;
+}
+
+/* Try the ports of the node, one after the other. */
+static int dial_node(struct net *net, unsigned int node, uint32_t port,
+		     uint32_t timeout)
+{
+	struct net_route *r = net_route_find(net, node);
+	int ret = r ? -ENOENT : -EHOSTUNREACH;
+	struct net_addr a;
+
+	for (unsigned int i = 0; r && net_addr_slot(&r->addr, i, &a); i++) {
+		struct net_dial d = { 0 };
+		int err;
+
+		if (net->stopped)
+			return -ECANCELED;
+		err = net_dial_start(net, &a, 0, port, &d);
+		err = err ? err : dial_wait(net, &d, timeout);
+		if (!err || err == -ECANCELED || link_known(net, node, port))
+			return err == -EISCONN ? 0 : err;
+		/* what kept this one away may be over the next time */
+		if (err == -ETIMEDOUT || err == -EACCES)
+			ret = err;
+		if (err == -ETIMEDOUT)
+			break;
+	}
+	return ret;
+}
+
+/**
+ * net_reach() - find the link to the instance that has a data interrupt; locked
+ *
+ * -EHOSTUNREACH: no route to the node; -ENOENT: no such interrupt there; -EACCES: an
+ * instance there has another key; -ETIMEDOUT; -ECANCELED.
+ */
+int net_reach(struct net *net, unsigned int node, uint32_t port, uint32_t timeout,
+	      const void *owner, struct net_link **out)
+{
+	int ret = 0;
+
+	while (!ret && !(*out = link_known(net, node, port)))
+		ret = ask_unknown(net, node, port, timeout, owner);
+	if (*out || ret != -ENOENT)
+		return *out ? 0 : ret;
+	ret = dial_node(net, node, port, timeout);
+	*out = link_known(net, node, port);
+	if (*out)
+		return 0;
+	return ret ? ret : -ENOENT;
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Frames that have come.  The other side has the session's key, but may be out of its
+ * mind all the same: every field is checked here.  -EPROTO ends the link.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "libsci/fabric/net/net.h"
+
+/*
+ * Words of which a program polls one appear whole, and the last one after the others.
+ */
+static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	uint64_t w;
+
+	if ((uintptr_t)dst % sizeof(w) || len % sizeof(w)) {
+		memcpy(dst, src, len);
+		return;
+	}
+	for (; len > sizeof(w); len -= sizeof(w)) {
+		memcpy(&w, src, sizeof(w));
+		sci_store_relaxed((uint64_t *)(void *)dst, w);
+		dst += sizeof(w);
+		src += sizeof(w);
+	}
+	memcpy(&w, src, sizeof(w));
+	sci_store_release((uint64_t *)(void *)dst, w);
+}
+
+/*
+ * Where the bytes of a PUT go.  -ENOENT: the segment has gone, or was never imported
+ * over this link: they are dropped.
+ */
+static int put_target(struct net_link *l, const struct net_frame *f, uint8_t **to)
+{
+	struct net_importer *i = net_importer_find(l, f->object);
+
+	if (!i || !i->seg->addr)
+		return -ENOENT;
+	if (f->offset > i->seg->size || i->seg->size - f->offset < f->len)
+		return -EPROTO;
+	*to = i->seg->addr + f->offset;
+	return 0;
+}
+
+static int put_came(struct net_link *l, const struct net_frame *f, const uint8_t *data)
+{
+	uint8_t *to;
+	int ret = put_target(l, f, &to);
+
+	if (!ret && f->len)
+		frame_store(to, data, f->len);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+static int data_came(struct net_link *l, const struct net_frame *f, const uint8_t *data)
+{
+	struct sci_stream_get *g = net_get_find(l, f->request);
+
+	/* one that was cancelled */
+	if (!g)
+		return 0;
+	if (f->len && f->len != g->len)
+		return -EPROTO;
+	if (f->len)
+		memcpy(g->dst, data, f->len);
+	net_get_end(g, f->len ? 0 : f->object == ERANGE ? -ERANGE : -ENOENT);
+	return 0;
+}
+
+static void answer(struct net_link *l, const struct net_frame *f, int error, uint64_t size)
+{
+	struct net_frame a = {
+		.type = NET_ANSWER, .object = (uint32_t)-error, .request = f->request,
+		.offset = size,
+	};
+
+	net_link_send(l, &a, NULL);
+}
+
+static int frame_came(struct net_link *l, const struct net_frame *f, const uint8_t *data)
+{
+	struct net_importer *i;
+	uint64_t size = 0;
+	int ret;
+
+	switch (f->type) {
+	case NET_ACK:
+		return f->len ? -EPROTO : 0;
+	case NET_PUT:
+		return put_came(l, f, data);
+	case NET_CONNECT_SEG:
+		ret = net_importer_add(l, f->object, &size);
+		answer(l, f, ret, size);
+		return 0;
+	case NET_CONNECT_INTR:
+		answer(l, f, net_lintr_find(l->net, f->object) ? 0 : -ENOENT, 0);
+		return 0;
+	case NET_ANSWER:
+		net_answered(l, f);
+		return 0;
+	case NET_LEAVE:
+		i = net_importer_find(l, f->object);
+		if (i)
+			net_importer_end(i, SCI_EVENT_DISCONNECT);
+		return 0;
+	case NET_GONE:
+		net_segment_gone(l, f->object);
+		return 0;
+	case NET_TRIGGER:
+		if (f->len > NET_TRIGGER_MAX)
+			return -EPROTO;
+		net_triggered(l->net, f, data);
+		return 0;
+	case NET_GET:
+		return net_get_asked(l, f, data);
+	case NET_DATA:
+		return data_came(l, f, data);
+	case NET_BYE:
+		l->bye = true;
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* ---- long frames: PUT and DATA, whose bytes are taken as they come ---- */
+
+static int big_begin(struct net_link *l, const struct net_frame *f)
+{
+	uint8_t *to;
+
+	if (f->len > NET_BIG || (f->type != NET_PUT && f->type != NET_DATA))
+		return -EPROTO;
+	if (f->type == NET_PUT && put_target(l, f, &to) == -EPROTO)
+		return -EPROTO;
+	if (f->type == NET_DATA) {
+		struct sci_stream_get *g = net_get_find(l, f->request);
+
+		if (g && g->len != f->len)
+			return -EPROTO;
+	}
+	l->big = *f;
+	l->big_done = 0;
+	l->in_big = true;
+	return 0;
+}
+
+/* How many bytes are still to come, and where they go; NULL: nowhere. */
+size_t net_big_target(struct net_link *l, uint8_t **to)
+{
+	const struct net_frame *f = &l->big;
+	uint8_t *start = NULL;
+
+	if (f->type == NET_PUT) {
+		put_target(l, f, &start);
+	} else {
+		struct sci_stream_get *g = net_get_find(l, f->request);
+
+		start = g ? g->dst : NULL;
+	}
+	*to = start ? start + l->big_done : NULL;
+	return f->len - l->big_done;
+}
+
+void net_big_came(struct net_link *l, size_t len)
+{
+	struct sci_stream_get *g;
+
+	l->big_done += (uint32_t)len;
+	if (l->big_done < l->big.len)
+		return;
+	l->in_big = false;
+	g = l->big.type == NET_DATA ? net_get_find(l, l->big.request) : NULL;
+	if (g)
+		net_get_end(g, 0);
+}
+
+static size_t big_take(struct net_link *l, const uint8_t *in, size_t len)
+{
+	uint8_t *to;
+	size_t n = net_big_target(l, &to);
+
+	n = n < len ? n : len;
+	if (to)
+		memcpy(to, in, n);
+	net_big_came(l, n);
+	return n;
+}
+
+/* ---- all frames ---- */
+
+/* Returns the bytes taken; 0: they are not all there; -EPROTO. */
+static int64_t frame_take(struct net_link *l, const uint8_t *in, size_t len)
+{
+	struct net_frame f;
+	int ret;
+
+	if (len < sizeof(f))
+		return 0;
+	memcpy(&f, in, sizeof(f));
+	if (f.reserved || f.flags & ~(unsigned int)NET_ACK_NOW ||
+	    !net_log_acked(&l->log, f.ack))
+		return -EPROTO;
+	if (f.len > NET_SMALL) {
+		ret = big_begin(l, &f);
+		l->ack_now |= !ret && f.flags & NET_ACK_NOW;
+		return ret ? ret : (int64_t)sizeof(f);
+	}
+	if (len - sizeof(f) < f.len)
+		return 0;
+	ret = frame_came(l, &f, in + sizeof(f));
+	l->ack_now |= f.flags & NET_ACK_NOW;
+	return ret ? ret : (int64_t)(sizeof(f) + f.len);
+}
+
+/* Take all frames of @in, and keep the beginning of one that goes on. */
+int net_frames_take(struct net_link *l, const uint8_t *in, size_t len)
+{
+	while (len) {
+		int64_t n = l->in_big ? (int64_t)big_take(l, in, len) :
+					frame_take(l, in, len);
+
+		if (n < 0)
+			return (int)n;
+		if (!n) {
+			memcpy(l->part, in, len);
+			l->part_len = len;
+			return 0;
+		}
+		in += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}

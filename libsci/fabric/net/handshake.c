@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: handshakes
+ *
+ *	client				server
+ *	HELLO nonce, random	  ->
+ *				  <-	CHALLENGE nonce, random, MAC
+ *	PROOF epoch, position, MAC ->
+ *				  <-	WELCOME status, position, MAC
+ *
+ * Each MAC is over all messages so far, so that both sides know that the other one
+ * has the session's key, now.  A server keeps at most STRANGERS sockets without a
+ * PROOF, for HANDSHAKE_MS each, and drops the oldest for a new one.
+ *
+ * A PROOF is a promise: from then on the client reads no older socket of the link,
+ * as the server goes on from the position that the PROOF names.  Two instances may
+ * connect to each other at the same time.  The link counts its sockets: a server takes
+ * one with a higher epoch than its own last one.  Of two with the same epoch both sides
+ * take the one of the instance with the lower nonce.
+ */
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "libsci/fabric/net/net.h"
+
+#define STRANGERS	32u
+#define HANDSHAKE_MS	2000u
+
+static void handshake_ready(void *obj);
+
+/* ---- sockets ---- */
+
+static int socket_open(int family)
+{
+	int one = 1, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (family == AF_INET || family == AF_INET6)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return fd;
+}
+
+static struct net_socket *socket_new(struct net *net, int fd, bool client)
+{
+	struct net_socket *s;
+
+	if (sci_fd_track(&net->svc, fd))
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		sci_fd_close(&net->svc, fd);
+		return NULL;
+	}
+	s->net = net;
+	s->fd = fd;
+	s->client = client;
+	s->deadline_ms = sci_now_ms() + HANDSHAKE_MS;
+	list_add_tail(&s->link, &net->handshakes);
+	net->n_handshakes += !client;
+	net_timer_set(net);
+	return s;
+}
+
+/* Close @s, and tell the thread or the link that waits for it. */
+void net_socket_end(struct net_socket *s, int error)
+{
+	struct net_link *l = s->of;
+
+	if (!list_empty(&s->link) && !s->client)
+		s->net->n_handshakes--;
+	list_del(&s->link);
+	sci_fd_close(&s->net->svc, s->fd);
+	if (l && l->socket == s)
+		l->socket = NULL;
+	if (s->dial) {
+		s->dial->ret = error;
+		s->dial->done = true;
+		pthread_cond_broadcast(&s->net->cond);
+	}
+	/* a link that was promised this socket, or one that looks for another */
+	if (l && s->client)
+		net_link_dialed(l, error);
+	free(s);
+}
+
+static int socket_say(struct net_socket *s, const void *message, size_t len)
+{
+	/* a new socket has room for so few bytes */
+	return send(s->fd, message, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len ?
+	       0 : -ECONNRESET;
+}
+
+static struct net_head head_of(enum net_step step)
+{
+	return (struct net_head){ NET_MAGIC, NET_VERSION, (uint16_t)step };
+}
+
+/* All messages up to @welcome, but for its MAC.  A NULL one has not been said. */
+static void handshake_mac(const struct net_socket *s, const struct net_proof *proof,
+			  const struct net_welcome *welcome, uint8_t mac[NET_MAC])
+{
+	const struct iovec parts[] = {
+		{ (void *)&s->hello, sizeof(s->hello) },
+		{ (void *)&s->challenge, offsetof(struct net_challenge, mac) },
+		{ (void *)proof, offsetof(struct net_proof, mac) },
+		{ (void *)welcome, offsetof(struct net_welcome, mac) },
+	};
+
+	net_mac(s->net, welcome ? "welcome" : proof ? "proof" : "challenge", parts,
+		welcome ? 4 : proof ? 3 : 2, mac);
+}
+
+/* ---- the server ---- */
+
+static int server_hello(struct net_socket *s)
+{
+	struct net_challenge *c = &s->challenge;
+
+	memcpy(&s->hello, s->in, sizeof(s->hello));
+	if (!s->hello.nonce || s->hello.nonce == s->net->nonce || !s->hello.node ||
+	    s->hello.node > SCI_NODE_MAX || s->hello.reserved)
+		return -EPROTO;
+	*c = (struct net_challenge){
+		.head = head_of(NET_CHALLENGE), .node = s->net->node,
+		.nonce = s->net->nonce,
+	};
+	if (net_random(c->random, sizeof(c->random)))
+		return -EIO;
+	handshake_mac(s, NULL, NULL, c->mac);
+	s->step = NET_PROOF;
+	return socket_say(s, c, sizeof(*c));
+}
+
+/* May @s carry @l?  See above. */
+static bool server_takes(const struct net_socket *s, const struct net_link *l)
+{
+	return s->proof.epoch > l->epoch ||
+	       (s->proof.epoch == l->epoch && l->ours && s->hello.nonce < s->net->nonce);
+}
+
+/* The link that the client means; NULL: there is no such one, *@error says why. */
+static struct net_link *server_link(struct net_socket *s, int *error)
+{
+	struct net_link *l = net_link_find(s->net, s->hello.nonce);
+	const struct net_proof *p = &s->proof;
+
+	if (l && l->their_birth && l->their_birth != p->birth) {
+		/* the client has given up the link that this one was the half of */
+		net_link_lost(l, true);
+		l = NULL;
+	}
+	*error = -ESTALE;
+	if (p->yours && (!l || l->birth != p->yours))
+		return NULL;
+	*error = -ENOENT;
+	if (p->wanted && !net_lintr_find(s->net, p->wanted))
+		return NULL;
+	*error = -EEXIST;
+	if (l)
+		return server_takes(s, l) && p->received <= l->log.written &&
+		       p->received >= l->log.acked ? l : NULL;
+	*error = p->received ? -EPROTO : -ENOMEM;
+	return p->received ? NULL :
+	       net_link_new(s->net, s->hello.nonce, s->hello.node);
+}
+
+/* Where the client listens, if it has said so, as seen from here. */
+static void client_address(struct net_socket *s, struct net_link *l)
+{
+	struct net_addr *a = &l->addr;
+
+	if (!s->hello.port)
+		return;
+	*a = (struct net_addr){ .len = sizeof(a->sa), .slots = 1 };
+	if (getpeername(s->fd, (struct sockaddr *)&a->sa, &a->len) ||
+	    a->sa.ss_family == AF_UNIX)
+		a->len = 0;
+	net_addr_set_port(a, s->hello.port);
+}
+
+static int server_proof(struct net_socket *s)
+{
+	struct net_welcome w = { .head = head_of(NET_WELCOME) };
+	uint8_t mac[NET_MAC];
+	struct net_link *l;
+	int ret;
+
+	memcpy(&s->proof, s->in, sizeof(s->proof));
+	handshake_mac(s, &s->proof, NULL, mac);
+	if (!net_mac_equal(mac, s->proof.mac) || !s->proof.birth)
+		return -EACCES;
+	/* no stranger any more */
+	l = server_link(s, &w.status);
+	if (l)
+		w.status = 0;
+	w.birth = l ? l->birth : 0;
+	w.received = l ? l->received : 0;
+	handshake_mac(s, &s->proof, &w, w.mac);
+	ret = socket_say(s, &w, sizeof(w));
+	if (ret || !l)
+		return ret ? ret : w.status;
+	l->their_birth = s->proof.birth;
+	client_address(s, l);
+	net_link_take(l, s, s->proof.epoch, false);
+	net_link_attach(l, s, s->proof.received);
+	return 0;
+}
+
+/* ---- the client ---- */
+
+static int client_connected(struct net_socket *s)
+{
+	socklen_t len = sizeof(int);
+	int error = 0;
+
+	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len) || error)
+		return error ? -error : -errno;
+	s->connecting = false;
+	s->hello = (struct net_hello){
+		.head = head_of(NET_HELLO), .node = s->net->node,
+		.port = s->net->port, .nonce = s->net->nonce,
+	};
+	if (net_random(s->hello.random, sizeof(s->hello.random)))
+		return -EIO;
+	sci_watch_events(&s->net->svc, s->fd, EPOLLIN);
+	s->step = NET_CHALLENGE;
+	return socket_say(s, &s->hello, sizeof(s->hello));
+}
+
+static int client_challenge(struct net_socket *s)
+{
+	struct net_proof *p = &s->proof;
+	uint8_t mac[NET_MAC];
+	struct net_link *l;
+
+	memcpy(&s->challenge, s->in, sizeof(s->challenge));
+	handshake_mac(s, NULL, NULL, mac);
+	if (!net_mac_equal(mac, s->challenge.mac))
+		return -EACCES;
+	/* another process has the port by now: the one that was meant has died */
+	if (s->only && s->challenge.nonce != s->only)
+		return -ESTALE;
+	if (s->challenge.nonce == s->net->nonce)
+		return -ENOENT;
+	l = net_link_find(s->net, s->challenge.nonce);
+	/* as good as this one */
+	if (l && (l->state == LINK_UP || (l->socket && l->socket != s)))
+		return -EISCONN;
+	if (!l)
+		l = net_link_new(s->net, s->challenge.nonce, s->challenge.node);
+	if (!l)
+		return -ENOMEM;
+	*p = (struct net_proof){
+		.head = head_of(NET_PROOF), .epoch = l->epoch + 1,
+		.wanted = s->wanted, .birth = l->birth, .yours = l->their_birth,
+		.received = l->received,
+	};
+	handshake_mac(s, p, NULL, p->mac);
+	l->addr = s->addr;
+	net_link_take(l, s, p->epoch, true);
+	s->step = NET_WELCOME;
+	return socket_say(s, p, sizeof(*p));
+}
+
+static int client_welcome(struct net_socket *s)
+{
+	struct net_link *l = s->of;
+	struct net_welcome w;
+	uint8_t mac[NET_MAC];
+
+	memcpy(&w, s->in, sizeof(w));
+	handshake_mac(s, &s->proof, &w, mac);
+	if (!net_mac_equal(mac, w.mac) || w.status > 0)
+		return -EACCES;
+	if (w.status)
+		return w.status;
+	if ((l->their_birth && l->their_birth != w.birth) ||
+	    w.received < l->log.acked || w.received > l->log.written)
+		return -EPROTO;
+	l->their_birth = w.birth;
+	l->port = s->wanted ? s->wanted : l->port;
+	if (s->dial) {
+		*s->dial = (struct net_dial){ .done = true, .of = l };
+		s->dial = NULL;
+		pthread_cond_broadcast(&s->net->cond);
+	}
+	net_link_attach(l, s, w.received);
+	return 0;
+}
+
+/* ---- both ---- */
+
+static size_t step_size(enum net_step step)
+{
+	switch (step) {
+	case NET_HELLO:
+		return sizeof(struct net_hello);
+	case NET_CHALLENGE:
+		return sizeof(struct net_challenge);
+	case NET_PROOF:
+		return sizeof(struct net_proof);
+	default:
+		return sizeof(struct net_welcome);
+	}
+}
+
+static int handshake_step(struct net_socket *s)
+{
+	struct net_head head;
+
+	memcpy(&head, s->in, sizeof(head));
+	if (head.magic != NET_MAGIC || head.version != NET_VERSION || head.step != s->step)
+		return -EPROTO;
+	s->have = 0;
+	switch (s->step) {
+	case NET_HELLO:
+		return server_hello(s);
+	case NET_CHALLENGE:
+		return client_challenge(s);
+	case NET_PROOF:
+		return server_proof(s);
+	default:
+		return client_welcome(s);
+	}
+}
+
+/* -EAGAIN: more is to come. */
+static int handshake_read(struct net_socket *s)
+{
+	size_t want = step_size(s->step);
+	ssize_t n = recv(s->fd, s->in + s->have, want - s->have, MSG_DONTWAIT);
+
+	if (!n)
+		return -ECONNRESET;
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? -EAGAIN : -errno;
+	s->have += (size_t)n;
+	return s->have < want ? -EAGAIN : handshake_step(s);
+}
+
+static void handshake_ready(void *obj)
+{
+	struct net_socket *s = obj;
+	int ret = s->connecting ? client_connected(s) : handshake_read(s);
+
+	if (ret && ret != -EAGAIN)
+		net_socket_end(s, ret);
+}
+
+void net_handshakes_check(struct net *net, uint64_t now)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &net->handshakes) {
+		struct net_socket *s = container_of(pos, struct net_socket, link);
+
+		if (now >= s->deadline_ms)
+			net_socket_end(s, -ETIMEDOUT);
+	}
+}
+
+/**
+ * net_dial_start() - connect to @to
+ * @only: the nonce of the instance that is meant; 0: any
+ * @wanted: a data interrupt that the instance has to have; 0: none
+ * @dial: learns how it ended; NULL: the link with nonce @only does
+ */
+int net_dial_start(struct net *net, const struct net_addr *to, uint64_t only,
+		   uint32_t wanted, struct net_dial *dial)
+{
+	int fd = socket_open(to->sa.ss_family), ret;
+	struct net_socket *s;
+
+	if (fd < 0)
+		return fd;
+	s = socket_new(net, fd, true);
+	if (!s)
+		return -ENOMEM;
+	s->only = only;
+	s->wanted = wanted;
+	s->addr = *to;
+	s->connecting = true;
+	ret = connect(fd, (const struct sockaddr *)&to->sa, to->len);
+	if (ret && errno != EINPROGRESS)
+		ret = -errno;
+	else
+		ret = sci_watch(&net->svc, fd, EPOLLOUT, handshake_ready, s);
+	if (ret) {
+		net_socket_end(s, ret);
+		return ret;
+	}
+	s->dial = dial;
+	s->of = only ? net_link_find(net, only) : NULL;
+	return 0;
+}
+
+/* ---- listening ---- */
+
+static void drop_oldest_stranger(struct net *net)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &net->handshakes) {
+		struct net_socket *s = container_of(pos, struct net_socket, link);
+
+		if (!s->client) {
+			net_socket_end(s, -ETIMEDOUT);
+			return;
+		}
+	}
+}
+
+static void listen_ready(void *obj)
+{
+	struct net *net = obj;
+	struct net_socket *s;
+	int one = 1, fd;
+
+	fd = accept4(net->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		/* no descriptor for it: it waits in the kernel's queue */
+		net->svc.starved |= errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+		return;
+	}
+	if (net->listen.sa.ss_family == AF_INET || net->listen.sa.ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (net->n_handshakes >= STRANGERS)
+		drop_oldest_stranger(net);
+	s = socket_new(net, fd, false);
+	if (!s)
+		return;
+	s->step = NET_HELLO;
+	if (sci_watch(&net->svc, fd, EPOLLIN, handshake_ready, s))
+		net_socket_end(s, -ENOMEM);
+}
+
+/* A path that nobody listens on any more stays in the file system. */
+static bool path_is_left_over(const struct net_addr *a)
+{
+	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->sa;
+	bool refused;
+	int fd;
+
+	if (a->sa.ss_family != AF_UNIX || !un->sun_path[0])
+		return false;
+	fd = socket_open(AF_UNIX);
+	if (fd < 0)
+		return false;
+	refused = connect(fd, (const struct sockaddr *)un, a->len) && errno == ECONNREFUSED;
+	close(fd);
+	return refused && !unlink(un->sun_path);
+}
+
+static int listen_at(struct net *net, const struct net_addr *a)
+{
+	int one = 1, fd = socket_open(a->sa.ss_family), ret;
+
+	if (fd < 0)
+		return fd;
+	if (a->sa.ss_family != AF_UNIX)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	ret = bind(fd, (const struct sockaddr *)&a->sa, a->len);
+	if (ret && errno == EADDRINUSE && path_is_left_over(a))
+		ret = bind(fd, (const struct sockaddr *)&a->sa, a->len);
+	if (ret || listen(fd, SOMAXCONN)) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	ret = sci_fd_track(&net->svc, fd);
+	if (ret)
+		return ret;
+	net->listen_fd = fd;
+	net->listen = *a;
+	net->port = net_addr_port(a);
+	return sci_watch(&net->svc, fd, EPOLLIN, listen_ready, net);
+}
+
+/* On the first free address of those that SCI_NET names. */
+int net_listen(struct net *net)
+{
+	int ret = -EADDRINUSE;
+	struct net_addr a;
+
+	for (unsigned int i = 0; ret == -EADDRINUSE &&
+				 net_addr_slot(&net->listen, i, &a); i++)
+		ret = listen_at(net, &a);
+	return ret;
+}
+
+void net_listen_end(struct net *net)
+{
+	const struct sockaddr_un *un = (const struct sockaddr_un *)&net->listen.sa;
+
+	if (net->listen_fd && un->sun_family == AF_UNIX && un->sun_path[0])
+		unlink(un->sun_path);
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The life of a link: its sockets, and its end. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "libsci/fabric/net/net.h"
+
+#define DIAL_PAUSE_MS	100u
+/* A side that cannot connect to the other one waits for it no longer. */
+#define PASSIVE_MS	1000u
+
+struct net_link *net_link_find(struct net *net, uint64_t nonce)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &net->links) {
+		struct net_link *l = container_of(pos, struct net_link, link);
+
+		if (l->nonce == nonce)
+			return l;
+	}
+	return NULL;
+}
+
+struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node)
+{
+	struct net_link *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	if (net_random(&l->birth, sizeof(l->birth))) {
+		free(l);
+		return NULL;
+	}
+	/* 0 stands for none */
+	l->birth |= 1;
+	l->net = net;
+	l->nonce = nonce;
+	l->node = node;
+	list_init(&l->imports);
+	list_init(&l->importers);
+	list_init(&l->questions);
+	list_init(&l->gets);
+	list_init(&l->serving);
+	list_add_tail(&l->link, &net->links);
+	return l;
+}
+
+/* ---- sockets ---- */
+
+/* Without a word to the link, nor to @s's thread. */
+static void socket_drop(struct net_link *l)
+{
+	struct net_socket *s = l->socket;
+
+	if (!s)
+		return;
+	net_keen_end(l);
+	/* the thread wants the link, which another socket is going to carry */
+	if (s->dial)
+		*s->dial = (struct net_dial){ .done = true, .of = l };
+	s->dial = NULL;
+	s->of = NULL;
+	l->socket = NULL;
+	net_socket_end(s, -ECONNRESET);
+}
+
+/* From now on @s is the socket of @l, which carries it after net_link_attach(). */
+void net_link_take(struct net_link *l, struct net_socket *s, uint32_t epoch, bool ours)
+{
+	if (l->socket != s)
+		socket_drop(l);
+	if (l->state == LINK_UP) {
+		l->state = LINK_BROKEN;
+		l->broken_ms = sci_now_ms();
+	}
+	l->socket = s;
+	l->epoch = epoch;
+	l->ours = ours;
+	s->of = l;
+}
+
+/* The handshake is over: the other side has @received so much of our stream. */
+void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received)
+{
+	struct net *net = l->net;
+
+	if (!s->client)
+		net->n_handshakes--;
+	list_del(&s->link);
+	net_log_acked(&l->log, received);
+	l->log.sent = received;
+	l->put_end = 0;
+	l->told = l->received;
+	l->state = LINK_UP;
+	l->dialing = false;
+	l->silent = false;
+	net->now_ms = sci_now_ms();
+	l->last_rx_ms = net->now_ms;
+	l->last_tx_ms = net->now_ms;
+	sci_unwatch(&net->svc, s->fd);
+	/* the descriptor is known to epoll's slab by now; else the socket is useless */
+	if (sci_watch(&net->svc, s->fd, EPOLLIN, net_link_ready, s))
+		l->failed = true;
+	net_link_flush(l);
+	pthread_cond_broadcast(&net->cond);
+}
+
+static void link_dial(struct net_link *l)
+{
+	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
+	l->dialing = !net_dial_start(l->net, &l->addr, l->nonce, 0, NULL);
+}
+
+/*
+ * The socket is gone, or useless; the time to make another one runs from @since.  @l
+ * may be freed.
+ */
+void net_link_break(struct net_link *l, uint64_t since)
+{
+	socket_drop(l);
+	if (l->state == LINK_UP) {
+		l->state = LINK_BROKEN;
+		l->broken_ms = since;
+	}
+	if (l->bye || !l->net->retry_ms)
+		net_link_lost(l, !l->bye);
+	else if (l->addr.len && !l->dialing)
+		link_dial(l);
+}
+
+/* A socket that this side has made for @l has ended.  @l may be freed. */
+void net_link_dialed(struct net_link *l, int error)
+{
+	/* in the end of the link, or another socket carries it */
+	if (list_empty(&l->link) || l->socket)
+		return;
+	l->dialing = false;
+	if (l->state == LINK_NEW && list_empty(&l->questions))
+		net_link_lost(l, true);
+	/* nobody is there any more, or somebody else */
+	else if (error == -ECONNREFUSED || error == -ENOENT || error == -ESTALE)
+		net_link_lost(l, true);
+}
+
+static void sockets_forget(struct net_link *l)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &l->net->handshakes) {
+		struct net_socket *s = container_of(pos, struct net_socket, link);
+
+		if (s->of != l)
+			continue;
+		s->of = NULL;
+		net_socket_end(s, -ECONNRESET);
+	}
+}
+
+/* The other instance is out of reach for good.  Frees @l. */
+void net_link_lost(struct net_link *l, bool died)
+{
+	enum sci_event_type type = died ? SCI_EVENT_LOST : SCI_EVENT_DISCONNECT;
+	struct list *item;
+
+	list_del(&l->link);
+	socket_drop(l);
+	sockets_forget(l);
+	net_imports_lost(l);
+	while (!list_empty(&l->importers))
+		net_importer_end(container_of(l->importers.next, struct net_importer,
+					      of_link), type);
+	net_rintrs_lost(l);
+	net_questions_end(l, -ENOTCONN);
+	net_gets_end(l);
+	while ((item = list_pop(&l->serving)))
+		free(container_of(item, struct net_served, link));
+	net_log_free(&l->log);
+	pthread_cond_broadcast(&l->net->cond);
+	free(l);
+}
+
+/* ---- time ---- */
+
+static bool link_is_overdue(const struct net_link *l, uint64_t now)
+{
+	uint64_t limit = l->net->retry_ms;
+
+	if (!l->addr.len && !l->silent && limit > PASSIVE_MS)
+		limit = PASSIVE_MS;
+	return now - l->broken_ms >= limit;
+}
+
+static void link_check_up(struct net_link *l, uint64_t now)
+{
+	struct net_frame ping = { .type = NET_ACK };
+	uint64_t retry = l->net->retry_ms;
+
+	if (!retry)
+		return;
+	l->silent = now - l->last_rx_ms > retry / 2;
+	if (l->silent) {
+		net_link_break(l, l->last_rx_ms);
+	} else if (now - l->last_tx_ms >= retry / 8) {
+		net_link_send(l, &ping, NULL);
+		net_link_flush(l);
+	}
+}
+
+/* @l may be freed. */
+void net_link_check(struct net_link *l, uint64_t now)
+{
+	if (l->failed)
+		net_link_lost(l, true);
+	else if (l->state == LINK_UP)
+		link_check_up(l, now);
+	else if (l->state == LINK_BROKEN && link_is_overdue(l, now))
+		net_link_lost(l, true);
+	else if (l->state == LINK_BROKEN && l->addr.len && !l->socket && !l->dialing &&
+		 now >= l->dial_ms)
+		link_dial(l);
+}
+
+/* ---- sending ---- */
+
+/* -ENOBUFS, -ENOMEM: the link is given up soon. */
+int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
+{
+	int ret;
+
+	f->ack = l->received;
+	ret = net_log_add(&l->log, f, sizeof(*f));
+	if (!ret && f->len)
+		ret = net_log_add(&l->log, data, f->len);
+	/* half a frame is none: the stream is broken for good */
+	l->failed |= ret != 0;
+	l->told = l->received;
+	l->ack_now = false;
+	return ret;
+}
+
+/* An error is found by the next read. */
+void net_link_flush(struct net_link *l)
+{
+	struct net_socket *s = l->socket;
+	struct msghdr m = { 0 };
+	struct iovec iov[2];
+	bool blocked = false;
+	ssize_t n;
+
+	if (l->state != LINK_UP)
+		return;
+	m.msg_iov = iov;
+	while ((m.msg_iovlen = net_log_unsent(&l->log, iov))) {
+		n = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		blocked = n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM);
+		if (n < 0)
+			break;
+		l->log.sent += (uint64_t)n;
+		l->last_tx_ms = l->net->now_ms;
+	}
+	if (blocked != s->blocked) {
+		s->blocked = blocked;
+		sci_watch_events(&l->net->svc, s->fd, EPOLLIN | (blocked ? EPOLLOUT : 0u));
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: who reads the sockets
+ *
+ * The service thread does, until a thread of the program polls: then that thread reads
+ * the links on which something has come lately, at most NET_KEEN of them, and the
+ * service thread does not watch these.  They are given back by net_rest(), before the
+ * thread sleeps, or at the next tick if no thread has polled since the last one.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "libsci/fabric/net/net.h"
+
+#define READ_MAX	(1u << 20)	/* bytes before it is another link's turn */
+
+/* Returns what recvmsg() does.  *@placed: bytes that went where a long frame belongs. */
+static ssize_t link_recv(struct net_link *l, size_t *placed)
+{
+	struct net *net = l->net;
+	uint8_t *to = NULL;
+	size_t room = l->in_big ? net_big_target(l, &to) : 0;
+	struct iovec iov[2] = {
+		{ to, room },
+		{ net->in + l->part_len, NET_IN - l->part_len },
+	};
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t n;
+
+	/* of a segment that is gone: into the waste */
+	if (room && !to)
+		iov[0] = (struct iovec){ net->waste, room < NET_IN ? room : NET_IN };
+	room = iov[0].iov_len;
+	do {
+		n = recvmsg(l->socket->fd, &m, MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	*placed = n <= 0 ? 0 : (size_t)n < room ? (size_t)n : room;
+	return n;
+}
+
+/* -EAGAIN: that was all. */
+static int link_read_some(struct net_link *l)
+{
+	struct net *net = l->net;
+	size_t placed, left;
+	ssize_t n = link_recv(l, &placed);
+
+	if (!n)
+		return -ECONNRESET;
+	if (n < 0)
+		return errno == EAGAIN ? -EAGAIN : -ECONNRESET;
+	l->received += (uint64_t)n;
+	l->last_rx_ms = net->now_ms;
+	if (placed)
+		net_big_came(l, placed);
+	left = (size_t)n - placed;
+	if (!left)
+		return 0;
+	memcpy(net->in, l->part, l->part_len);
+	left += l->part_len;
+	l->part_len = 0;
+	return net_frames_take(l, net->in, left);
+}
+
+/* Returns whether something has come.  @l may be freed. */
+static bool link_read(struct net_link *l)
+{
+	struct net *net = l->net;
+	uint64_t before = l->received;
+	struct net_frame ack = { .type = NET_ACK };
+	int ret = 0;
+
+	while (!ret && l->received - before < READ_MAX)
+		ret = link_read_some(l);
+	if (ret && ret != -EAGAIN) {
+		/* what has come before the end counts */
+		if (ret == -EPROTO)
+			net_link_lost(l, true);
+		else
+			net_link_break(l, sci_now_ms());
+		return true;
+	}
+	if (l->ack_now || l->received - l->told >= NET_ACK_EVERY)
+		net_link_send(l, &ack, NULL);
+	if (net->closing)
+		pthread_cond_broadcast(&net->cond);
+	before = l->received - before;
+	net_serve(l);
+	net_link_flush(l);
+	return before;
+}
+
+/* On the service thread. */
+void net_link_ready(void *socket)
+{
+	struct net_socket *s = socket;
+	struct net *net = s->net;
+
+	if (s->of && s->of->socket == s) {
+		s->of->fresh = true;
+		net->fresh = true;
+		link_read(s->of);
+	}
+	if (net->news)
+		net->news(net->news_owner);
+}
+
+/* ---- threads of the program ---- */
+
+static void keen_begin(struct net_link *l)
+{
+	struct net *net = l->net;
+
+	l->keen = true;
+	net->keen[net->n_keen++] = l;
+	sci_watch_pause(&net->svc, l->socket->fd, true);
+	net_timer_set(net);
+}
+
+void net_keen_end(struct net_link *l)
+{
+	struct net *net = l->net;
+	unsigned int i = 0;
+
+	if (!l->keen)
+		return;
+	while (net->keen[i] != l)
+		i++;
+	net->keen[i] = net->keen[--net->n_keen];
+	l->keen = false;
+	if (l->socket)
+		sci_watch_pause(&net->svc, l->socket->fd, false);
+}
+
+static void keen_end_all(struct net *net)
+{
+	while (net->n_keen)
+		net_keen_end(net->keen[0]);
+	net_timer_set(net);
+}
+
+static void keen_choose(struct net *net)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &net->links) {
+		struct net_link *l = container_of(pos, struct net_link, link);
+
+		if (l->fresh && l->state == LINK_UP && !l->keen && net->n_keen < NET_KEEN)
+			keen_begin(l);
+		l->fresh = false;
+	}
+	net->fresh = false;
+}
+
+bool net_poll(struct sci_fabric *f)
+{
+	struct net *net = net_of(f);
+	bool came = false;
+
+	if (pthread_mutex_trylock(&net->svc.lock))
+		return false;
+	net->polls++;
+	if (net->fresh)
+		keen_choose(net);
+	/* from the end: a link that breaks is replaced by the last one */
+	for (unsigned int i = net->n_keen; i-- > 0;)
+		if (i < net->n_keen)
+			came |= link_read(net->keen[i]);
+	pthread_mutex_unlock(&net->svc.lock);
+	return came;
+}
+
+void net_rest(struct sci_fabric *f)
+{
+	struct net *net = net_of(f);
+
+	pthread_mutex_lock(&net->svc.lock);
+	keen_end_all(net);
+	pthread_mutex_unlock(&net->svc.lock);
+}
+
+void net_keen_tick(struct net *net)
+{
+	if (net->polls == net->polls_seen)
+		keen_end_all(net);
+	net->polls_seen = net->polls;
+}

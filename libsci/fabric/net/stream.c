@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Writes and reads of imports. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/fabric/net/net.h"
+
+_Static_assert(SCI_STREAM_LINE == NET_SMALL, "short frames always find room");
+_Static_assert(SCI_STREAM_GET <= NET_BIG, "a read is one frame");
+
+static uint64_t in_flight(const struct net_link *l)
+{
+	return l->log.written - l->log.acked;
+}
+
+/* ---- writes ---- */
+
+/* Make the last frame longer, if it has not been sent. */
+static bool put_more(struct net_link *l, uint32_t id, uint64_t off, const void *src,
+		     size_t len)
+{
+	struct net_frame *f = &l->put;
+
+	if (l->put_end != l->log.written || l->put_at < l->log.sent || f->object != id ||
+	    f->offset + f->len != off || f->len + len > NET_SMALL)
+		return false;
+	l->failed |= net_log_add(&l->log, src, len) != 0;
+	f->len += (uint32_t)len;
+	net_log_change(&l->log, l->put_at, f, sizeof(*f));
+	l->put_end = l->log.written;
+	return true;
+}
+
+static int put_locked(struct sci_rseg *r, uint64_t off, const void *src, size_t len)
+{
+	struct net_link *l = r->of;
+	struct net_frame f = {
+		.type = NET_PUT, .len = (uint32_t)len, .object = r->id, .offset = off,
+	};
+
+	if (!l)
+		return -ENOTCONN;
+	if (len > NET_SMALL && in_flight(l) + len > NET_WINDOW) {
+		/* a thread that waits for room helps to get it */
+		l->fresh = true;
+		r->net->fresh = true;
+		return -EAGAIN;
+	}
+	if (put_more(l, r->id, off, src, len))
+		return 0;
+	l->put_at = l->log.written;
+	net_link_send(l, &f, src);
+	l->put = f;
+	l->put_end = len < NET_SMALL ? l->log.written : 0;
+	return 0;
+}
+
+static int stream_put(struct sci_rseg *r, volatile void *addr, const void *src,
+		      size_t len)
+{
+	uint64_t off = (uint64_t)((volatile uint8_t *)addr - r->addr);
+	int ret;
+
+	pthread_mutex_lock(&r->net->svc.lock);
+	ret = put_locked(r, off, src, len);
+	pthread_mutex_unlock(&r->net->svc.lock);
+	return ret;
+}
+
+static void stream_flush(struct sci_rseg *r)
+{
+	pthread_mutex_lock(&r->net->svc.lock);
+	if (r->of)
+		net_link_flush(r->of);
+	pthread_mutex_unlock(&r->net->svc.lock);
+}
+
+static uint64_t stream_mark(struct sci_rseg *r)
+{
+	struct net_frame f = { .type = NET_ACK, .flags = NET_ACK_NOW };
+	uint64_t mark = 0;
+
+	pthread_mutex_lock(&r->net->svc.lock);
+	if (r->of) {
+		net_link_send(r->of, &f, NULL);
+		net_link_flush(r->of);
+		mark = r->of->log.written;
+	}
+	pthread_mutex_unlock(&r->net->svc.lock);
+	return mark;
+}
+
+static int stream_arrived(struct sci_rseg *r, uint64_t mark)
+{
+	int ret = -ENOTCONN;
+
+	pthread_mutex_lock(&r->net->svc.lock);
+	if (r->of)
+		ret = r->of->log.acked >= mark ? 0 : -EAGAIN;
+	pthread_mutex_unlock(&r->net->svc.lock);
+	return ret;
+}
+
+/* ---- reads ---- */
+
+struct sci_stream_get *net_get_find(struct net_link *l, uint32_t id)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &l->gets) {
+		struct sci_stream_get *g = container_of(pos, struct sci_stream_get, link);
+
+		if (g->id == id)
+			return g;
+	}
+	return NULL;
+}
+
+void net_get_end(struct sci_stream_get *g, int error)
+{
+	list_del(&g->link);
+	g->ret = error;
+	atomic_store_explicit(&g->done, true, memory_order_release);
+}
+
+void net_gets_end(struct net_link *l)
+{
+	while (!list_empty(&l->gets))
+		net_get_end(container_of(l->gets.next, struct sci_stream_get, link),
+			    -ENOTCONN);
+}
+
+static int get_locked(struct sci_rseg *r, uint64_t off, struct sci_stream_get *g)
+{
+	struct net_link *l = r->of;
+	struct net_frame f = { .type = NET_GET, .object = r->id, .offset = off };
+	const uint32_t len = (uint32_t)g->len;
+	struct list *pos, *n;
+	unsigned int count = 0;
+
+	if (!l)
+		return -ENOTCONN;
+	list_for_each_safe(pos, n, &l->gets)
+		count++;
+	if (count >= NET_GETS)
+		return -EAGAIN;
+	g->id = ++r->net->next_question;
+	atomic_store(&g->done, false);
+	f.request = g->id;
+	f.len = sizeof(len);
+	list_add_tail(&g->link, &l->gets);
+	net_link_send(l, &f, &len);
+	net_link_flush(l);
+	return 0;
+}
+
+static int stream_get(struct sci_rseg *r, uint64_t off, struct sci_stream_get *g)
+{
+	int ret;
+
+	pthread_mutex_lock(&r->net->svc.lock);
+	ret = get_locked(r, off, g);
+	pthread_mutex_unlock(&r->net->svc.lock);
+	return ret;
+}
+
+static void stream_get_cancel(struct sci_fabric *f, struct sci_stream_get *g)
+{
+	pthread_mutex_lock(&net_of(f)->svc.lock);
+	list_del(&g->link);
+	pthread_mutex_unlock(&net_of(f)->svc.lock);
+}
+
+/* ---- reads of the other side ---- */
+
+int net_get_asked(struct net_link *l, const struct net_frame *f, const uint8_t *data)
+{
+	struct net_served *s;
+
+	/* those of gets that were cancelled are still on their way */
+	if (f->len != sizeof(s->len) || l->n_serving >= 4 * NET_GETS)
+		return -EPROTO;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -EPROTO;
+	s->segment = f->object;
+	s->request = f->request;
+	s->offset = f->offset;
+	memcpy(&s->len, data, sizeof(s->len));
+	if (!s->len || s->len > NET_GET_MAX) {
+		free(s);
+		return -EPROTO;
+	}
+	l->n_serving++;
+	list_add_tail(&s->link, &l->serving);
+	return 0;
+}
+
+static void serve_one(struct net_link *l, const struct net_served *s)
+{
+	struct net_frame f = { .type = NET_DATA, .request = s->request };
+	struct net_importer *i = net_importer_find(l, s->segment);
+
+	if (!i || !i->seg->addr)
+		f.object = ENOENT;
+	else if (s->offset > i->seg->size || i->seg->size - s->offset < s->len)
+		f.object = ERANGE;
+	else
+		f.len = s->len;
+	net_link_send(l, &f, f.len ? i->seg->addr + s->offset : NULL);
+}
+
+/* As far as there is room. */
+void net_serve(struct net_link *l)
+{
+	while (!list_empty(&l->serving) && in_flight(l) < NET_WINDOW) {
+		struct list *item = list_pop(&l->serving);
+		struct net_served *s = container_of(item, struct net_served, link);
+
+		l->n_serving--;
+		serve_one(l, s);
+		free(s);
+	}
+}
+
+static void stream_news(struct sci_fabric *f, void (*fn)(void *owner), void *owner)
+{
+	struct net *net = net_of(f);
+
+	pthread_mutex_lock(&net->svc.lock);
+	net->news = fn;
+	net->news_owner = owner;
+	pthread_mutex_unlock(&net->svc.lock);
+}
+
+const struct sci_stream_ops net_stream_ops = {
+	.news = stream_news,
+	.poll = net_poll,
+	.rest = net_rest,
+	.put = stream_put,
+	.flush = stream_flush,
+	.mark = stream_mark,
+	.arrived = stream_arrived,
+	.get = stream_get,
+	.get_cancel = stream_get_cancel,
+};
