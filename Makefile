@@ -58,7 +58,7 @@ MPI_TESTS := $(call obj,selftests/mpi/*.c)
 MPI_TESTS := $(MPI_TESTS:.o=)
 MPICC ?= mpicc.openmpi
 SELF_OBJ := $(call obj,selftests/*.c)
-TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c \
+TEST_OBJ := $(call obj,selftests/unit/*.c selftests/fabric/*.c selftests/msg/*.c selftests/net/*.c \
 	selftests/team/*.c)
 BENCH_OBJ := $(call obj,selftests/bench/*.c)
 # The model of an adapter, and the daemon that stands in for cables.

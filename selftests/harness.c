@@ -31,6 +31,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -194,7 +195,7 @@ const char *test_cluster(void)
 
 void test_use_cluster(const char *suffix)
 {
-	char value[64];
+	char value[128];
 
 	if (!own_cluster)
 		SKIP("SCI_TEST_FABRIC has only one cluster");
@@ -231,11 +232,73 @@ void test_needs_one_machine(void)
 		SKIP("only where all nodes are on one machine");
 }
 
+/* ---- SCI_TEST_NET: each node in a cluster of its own ---- */
+
+#define NET_NODES	16u
+
+static char net_key[32];
+
+/* In a file that is gone when the runner is. */
+static void net_key_make(void)
+{
+	int fd = memfd_create("key", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, cluster, sizeof(cluster)) < 0 || fchmod(fd, 0600))
+		exit(1);
+	snprintf(net_key, sizeof(net_key), "/proc/%d/fd/%d", getpid(), fd);
+}
+
+/* Ports of tests that run at the same time differ, most often. */
+static unsigned int net_port(unsigned int node)
+{
+	unsigned int hash = 0;
+
+	for (const char *c = cluster; *c; c++)
+		hash = hash * 31 + (unsigned char)*c;
+	return 10000 + hash % 700 * 64 + node * 4;
+}
+
+static void net_address(const char *kind, unsigned int node, char *text, size_t size)
+{
+	if (!strcmp(kind, "unix"))
+		snprintf(text, size, "unix:@sci%s-%u+64", cluster, node);
+	else
+		snprintf(text, size, "tcp:%s:%u",
+			 strcmp(kind, "tcp6") ? "127.0.0.1" : "[::1]", net_port(node));
+}
+
+void test_use_net(const char *kind, unsigned int node)
+{
+	char peers_text[NET_NODES * 80] = "", text[64];
+	size_t len = 0;
+
+	for (unsigned int i = 1; i <= NET_NODES; i++) {
+		net_address(kind, 4 * i, text, sizeof(text));
+		len += (size_t)snprintf(peers_text + len, sizeof(peers_text) - len,
+					"%u=%s,", 4 * i, text);
+	}
+	snprintf(text, sizeof(text), "n%u", node);
+	test_use_cluster(text);
+	net_address(kind, node, text, sizeof(text));
+	setenv("SCI_NET", text, 1);
+	setenv("SCI_NET_PEERS", peers_text, 1);
+	setenv("SCI_NET_KEY", net_key, 1);
+}
+
+static void net_environment(unsigned int node)
+{
+	const char *kind = getenv("SCI_TEST_NET");
+
+	if (kind && *kind)
+		test_use_net(kind, node);
+}
+
 static void set_environment(void)
 {
 	static const char *const ours[] = {
 		"SCI_FAULT", "SCI_MODE", "SCI_DISHOSTS", "SCI_NODES",
-		"SCI_MEMBARRIER", "SCI_MSG_TABLE",
+		"SCI_MEMBARRIER", "SCI_MSG_TABLE", "SCI_NET", "SCI_NET_PEERS",
+		"SCI_NET_KEY", "SCI_NET_RETRY",
 	};
 	const char *fabric = getenv("SCI_TEST_FABRIC");
 	const char *node = getenv("SCI_TEST_NODE");
@@ -248,6 +311,7 @@ static void set_environment(void)
 		test_use_cluster("");
 	else
 		setenv("SCI_FABRIC", fabric, 1);
+	net_environment(node ? (unsigned int)atoi(node) : 4);
 }
 
 /* ---- peers ---- */
@@ -281,6 +345,7 @@ static void peer_main(struct peer *p, pid_t parent,
 	process_enter(p->node);
 	snprintf(node, sizeof(node), "%u", p->node);
 	setenv("SCI_NODE", node, 1);
+	net_environment(p->node);
 	fn(p, arg);
 	exit(0);
 }
@@ -1361,6 +1426,7 @@ static enum verdict run_test(const struct test *t)
 		number = getpid() * 2654435761u + (uint32_t)test_now_ms();
 	snprintf(cluster, sizeof(cluster), "t%.8s%08x", mark ? mark : "",
 		 number);
+	net_key_make();
 	own_cluster = !getenv("SCI_TEST_FABRIC");
 	mark_log(t->name);
 

@@ -38,6 +38,8 @@
  * processes are killed, and nothing that belongs to its cluster may remain, nor
  * with "dev" more in sysfs than there was (but with SCI_TEST_NODE, which is for
  * several at once).  SCI_CALLS bounds floods, for a machine that is slow.
+ * With SCI_TEST_NET=unix, tcp or tcp6 each node is a cluster of its own, and nodes reach
+ * each other over the net fabric alone.
  * SCI_TEST_MARK becomes part of the names of clusters (scripts/check-leftovers).
  *
  * Spawn peers before the first call of the library: a forked process inherits
@@ -219,6 +221,9 @@ const char *test_cluster(void);
 
 /* Joins another cluster of this test's from now on, "" the first. */
 void test_use_cluster(const char *suffix);
+
+/* Be @node, alone in its cluster, with a way to others over the net: see SCI_TEST_NET. */
+void test_use_net(const char *kind, unsigned int node);
 
 /* Whether the test runs on the shm fabric; skips it unless it does. */
 bool test_on_shm(void);

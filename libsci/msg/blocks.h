@@ -45,7 +45,7 @@ static inline uint32_t blocks_start(const struct sci_peer *p,
 	uint32_t offset = b->end & (b->size - 1), pad = (uint32_t)MSG_PAD(len);
 	uint32_t here = 0, there = 0;
 
-	if (len >= ALIAS && peer_streams(p) && !p->ep->lossy &&
+	if (len >= ALIAS && peer_streams(p) && !p->careful &&
 	    b->size >= GAPS_FROM) {
 		here = gap(b->base + offset, at);
 		there = gap(b->base, at);
@@ -121,11 +121,11 @@ static inline int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 
 	*crc = p->ep->crc ? blocks_crc(*at, len) : 0;
 	src = msg_chunk(at, &n);
-	if (n >= len && !p->ep->lossy) {
+	if (n >= len && !p->careful) {
 		msg_copy((void *)dst, src, len);
 		msg_skip(at, len);
 	} else {
-		ret = remote_store(p->ep, b->seg, dst, at, len, true);
+		ret = remote_store(p, b->seg, dst, at, len, true);
 		if (ret)
 			return ret;
 	}

@@ -22,8 +22,8 @@
  *
  * Return: 0, or -errno of the fabric; -EEXIST: no id is free.
  */
-int segment_create(struct sci_ep *ep, struct sci_lseg_param *param,
-		   struct sci_lseg **out)
+int segment_create(struct sci_ep *ep, struct sci_fabric *fabric,
+		   struct sci_lseg_param *param, struct sci_lseg **out)
 {
 	uint32_t id;
 	int ret;
@@ -31,15 +31,15 @@ int segment_create(struct sci_ep *ep, struct sci_lseg_param *param,
 	param->flags |= SCI_LSEG_AUTO_ID;
 	for (unsigned int i = 0; i < 2; i++) {
 		param->id = MSG_NUMBERS + (ep->next_segment & MSG_NUMBERS_MASK);
-		ret = ep->ops->lseg.create(ep->fabric, param, out);
+		ret = fabric->ops->lseg.create(fabric, param, out);
 		if (ret)
 			return ret;
-		id = ep->ops->lseg.id(*out);
+		id = fabric->ops->lseg.id(*out);
 		ep->next_segment = id + 1 - MSG_NUMBERS;
 		if (is_msg_number(id))
 			return 0;
 		/* beyond the last id, which peers would not import */
-		ep->ops->lseg.destroy(*out);
+		fabric->ops->lseg.destroy(*out);
 		ep->next_segment = 0;
 	}
 	return -EEXIST;
@@ -142,12 +142,13 @@ static int buf_segment(struct sci_ep *ep, struct msg_buf *b, unsigned int flags)
 		.flags = flags, .size = b->len, .event = buf_event, .owner = b,
 	};
 
-	return segment_create(ep, &param, &b->seg);
+	return segment_create(ep, ep->fabric, &param, &b->seg);
 }
 
 static void buf_free(struct sci_ep *ep, struct msg_buf *b)
 {
 	list_del(&b->link);
+	net_buf_end(ep, b);
 	if (!b->shared) {
 		if (!b->count)
 			ep->ops->unmap(ep->fabric, b->addr, b->len);
@@ -183,6 +184,9 @@ static int alloc_buf(struct sci_ep *ep, size_t len, void **out)
 	if (ret)
 		goto err_map;
 	b->addr = addr;
+	ret = net_buf_add(ep, b);
+	if (ret)
+		goto err_map;
 	list_add_tail(&b->link, &ep->bufs);
 	*out = addr;
 	return 0;
@@ -272,6 +276,7 @@ static int share_buf(struct sci_ep *ep, const struct msg_buf *from)
 {
 	uint32_t next = ep->ops->lseg.id(from->seg) + 1 - MSG_NUMBERS;
 	struct msg_buf *b;
+	int ret;
 
 	if (overlaps(ep, from->addr, from->len))
 		return -EEXIST;
@@ -279,6 +284,11 @@ static int share_buf(struct sci_ep *ep, const struct msg_buf *from)
 	if (!b)
 		return -ENOMEM;
 	*b = *from;
+	ret = net_buf_add(ep, b);
+	if (ret) {
+		free(b);
+		return ret;
+	}
 	if (next > ep->next_segment)
 		ep->next_segment = next;
 	list_add_tail(&b->link, &ep->bufs);
@@ -327,6 +337,7 @@ static int register_buf(struct sci_ep *ep, uint8_t *addr, size_t len)
 		goto err_free;
 	ret = sci_lseg_register(ep->fabric, b->seg, addr, len);
 	ret = ret ? ret : ep->ops->lseg.export(b->seg, ep->adapter);
+	ret = ret ? ret : net_buf_add(ep, b);
 	if (ret)
 		goto err_seg;
 	list_add_tail(&b->link, &ep->bufs);

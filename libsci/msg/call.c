@@ -22,37 +22,44 @@
 
 /* ---- on a thread ---- */
 
+static uint32_t call_adapter(const struct msg_call *c)
+{
+	return c->fabric->ops->stream ? 0 : c->ep->adapter;
+}
+
 static int connect_segment(struct msg_call *c)
 {
 	struct sci_rseg_param param = {
-		.adapter = c->ep->adapter, .node = c->to.node, .id = c->id, .timeout = CALL_TIMEOUT_MS,
+		.adapter = call_adapter(c), .node = c->to.node, .id = c->id,
+		.port = MSG_NUMBERS + c->to.id, .timeout = CALL_TIMEOUT_MS,
 		.event = c->event, .owner = c->peer,
 	};
 
-	return c->ops->rseg.connect(c->ep->fabric, &param, &c->seg);
+	return c->fabric->ops->rseg.connect(c->fabric, &param, &c->seg);
 }
 
 static int connect_intr(struct msg_call *c, bool data, struct sci_rintr **out)
 {
 	struct sci_rintr_param param = {
-		.adapter = c->ep->adapter, .node = c->to.node,
+		.adapter = call_adapter(c), .node = c->to.node,
 		.number = MSG_NUMBERS + c->to.id,
 		.timeout = CALL_TIMEOUT_MS, .data = data,
 	};
 
-	return c->ops->rintr.connect(c->ep->fabric, &param, out);
+	return c->fabric->ops->rintr.connect(c->fabric, &param, out);
 }
 
 static int connect_inbox(struct msg_call *c)
 {
 	int ret = connect_segment(c);
 
-	if (ret)
+	/* the net wakes who is asleep by itself */
+	if (ret || c->fabric->ops->stream)
 		return ret;
 	ret = connect_intr(c, false, &c->bell);
 	if (!ret)
 		return 0;
-	c->ops->rseg.disconnect(c->seg);
+	c->fabric->ops->rseg.disconnect(c->seg);
 	c->seg = NULL;
 	return ret;
 }
@@ -62,7 +69,7 @@ static int say_hello(struct msg_call *c)
 	int ret = connect_intr(c, true, &c->port);
 
 	return ret ? ret :
-	       c->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
+	       c->fabric->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
 }
 
 /* Blocks. */
@@ -89,15 +96,15 @@ void call_run(struct msg_call *c)
 	wake_self(ep);
 }
 
-static struct msg_call *call_new(struct sci_ep *ep, enum msg_call_kind kind,
-				 const struct sci_addr *to)
+static struct msg_call *call_new(struct sci_ep *ep, struct sci_fabric *fabric,
+				 enum msg_call_kind kind, const struct sci_addr *to)
 {
 	struct msg_call *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->ep = ep;
-	c->ops = ep->ops;
+	c->fabric = fabric;
 	c->kind = kind;
 	c->to = *to;
 	list_init(&c->waiting);
@@ -113,7 +120,7 @@ static struct msg_call *call_new(struct sci_ep *ep, enum msg_call_kind kind,
 int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	       sci_event_fn event)
 {
-	struct msg_call *c = call_new(p->ep, kind, &p->addr);
+	struct msg_call *c = call_new(p->ep, p->fabric, kind, &p->addr);
 
 	if (!c)
 		return -ENOMEM;
@@ -126,10 +133,10 @@ int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 }
 
 /* Have a HELLO said, for @p, or for nobody who would hear what became of it. */
-int call_hello(struct sci_ep *ep, struct sci_peer *p, const struct sci_addr *to,
-	       const struct msg_hello *hello)
+int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
+	       const struct sci_addr *to, const struct msg_hello *hello)
 {
-	struct msg_call *c = call_new(ep, CALL_HELLO, to);
+	struct msg_call *c = call_new(ep, fabric, CALL_HELLO, to);
 
 	if (!c)
 		return -ENOMEM;
@@ -162,7 +169,7 @@ struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 /* @c has ended. Disconnect the results that nobody has taken. */
 void call_end(struct msg_call *c)
 {
-	const struct sci_fabric_ops *ops = c->ep->ops;
+	const struct sci_fabric_ops *ops = c->fabric->ops;
 
 	if (c->port)
 		ops->rintr.disconnect(c->port);
@@ -199,6 +206,6 @@ bool calls_give_up(struct sci_peer *p)
 	end_those_done(&p->calls);
 	if (list_empty(&p->calls))
 		return true;
-	p->ep->ops->rseg.cancel_connect(p->ep->fabric, p);
+	p->fabric->ops->rseg.cancel_connect(p->fabric, p);
 	return false;
 }

@@ -63,6 +63,8 @@ void callers_stop(struct sci_ep *ep)
 	struct msg_callers *t = &ep->callers;
 
 	ep->ops->rseg.cancel_connect(ep->fabric, NULL);
+	if (ep->net)
+		ep->net->ops->rseg.cancel_connect(ep->net, NULL);
 	pthread_mutex_lock(&t->lock);
 	while (t->threads)
 		pthread_cond_wait(&t->ended, &t->lock);

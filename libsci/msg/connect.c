@@ -43,14 +43,14 @@ int hello_send(struct sci_peer *p)
 
 	if (call_find(p, CALL_HELLO, 0))
 		return 0;
-	hello.inbox = p->ep->ops->lseg.id(p->inbox);
+	hello.inbox = p->fabric->ops->lseg.id(p->inbox);
 	hello.to = p->state == PEER_UP ? p->nonce : 0;
 	hello.yours = p->state == PEER_UP ? p->their_inbox : 0;
-	return call_hello(p->ep, p, &p->addr, &hello);
+	return call_hello(p->ep, p->fabric, p, &p->addr, &hello);
 }
 
-static void refuse(struct sci_ep *ep, const struct sci_addr *to, uint64_t nonce,
-		   uint32_t inbox, int error)
+static void refuse(struct sci_ep *ep, struct sci_fabric *fabric,
+		   const struct sci_addr *to, uint64_t nonce, uint32_t inbox, int error)
 {
 	struct msg_hello hello = hello_from(ep, HELLO_REFUSE);
 
@@ -60,7 +60,7 @@ static void refuse(struct sci_ep *ep, const struct sci_addr *to, uint64_t nonce,
 	hello.to = nonce;
 	hello.inbox = inbox;
 	hello.status = error;
-	call_hello(ep, NULL, to, &hello);
+	call_hello(ep, fabric, NULL, to, &hello);
 }
 
 static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
@@ -68,14 +68,14 @@ static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
 	p->nonce = h->nonce;
 	p->their_inbox = h->inbox;
 	p->sums = h->flags & HELLO_CRC;
-	p->fence = !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
+	p->fence = p->stream || !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
 /* There is no connection, or not yet: @error says why. */
 static void accept_failed(struct sci_peer *p, int error)
 {
 	if (error != -ENETDOWN && !hello_again(error)) {
-		refuse(p->ep, &p->addr, p->nonce, p->their_inbox, error);
+		refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
 	} else if (!p->incoming) {
 		/*
 		 * Another HELLO will come. If its inbox is imported, only our
@@ -147,16 +147,19 @@ int calls_check(struct sci_peer *p)
 	return ended;
 }
 
-static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
-			 const struct msg_hello *h)
+static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
+			 const struct sci_addr *from, const struct msg_hello *h)
 {
 	struct sci_peer *p = peer_find(ep, from);
 	bool asking;
 	int ret;
 
+	/* the two sides have chosen different networks: one of them is wrong */
+	if (p && p->state != PEER_DOWN && p->fabric != fabric)
+		return;
 	/* the answer to a connection that is over */
 	if (h->yours && (!p || p->state == PEER_DOWN ||
-			 h->yours != ep->ops->lseg.id(p->inbox)))
+			 h->yours != p->fabric->ops->lseg.id(p->inbox)))
 		return;
 	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
 	    p->their_inbox == h->inbox) {
@@ -174,9 +177,9 @@ static void accept_hello(struct sci_ep *ep, const struct sci_addr *from,
 	if (p && p->state == PEER_UP)
 		peer_end(p, -ENOTCONN);
 	if (!p || p->state == PEER_DOWN) {
-		ret = peer_new(ep, from, &p);
+		ret = peer_new(ep, fabric, from, &p);
 		if (ret) {
-			refuse(ep, from, h->nonce, h->inbox, ret);
+			refuse(ep, fabric, from, h->nonce, h->inbox, ret);
 			return;
 		}
 		/* to be accepted when it has our inbox: this may be an old HELLO */
@@ -196,13 +199,13 @@ static void refused(struct sci_ep *ep, const struct sci_addr *from,
 	struct sci_peer *p = peer_find(ep, from);
 
 	if (p && p->state == PEER_CONNECTING && h->to == ep->nonce &&
-	    h->inbox == ep->ops->lseg.id(p->inbox))
+	    h->inbox == p->fabric->ops->lseg.id(p->inbox))
 		peer_down(p, h->status < 0 ? -ECONNREFUSED : -EPROTO);
 }
 
-/* Take what has come to our port. Returns how many. */
-int hello_poll(struct sci_ep *ep)
+static int port_poll(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_lintr *port)
 {
+	const struct sci_lintr_ops *ops = &fabric->ops->lintr;
 	struct msg_hello h;
 	int n;
 
@@ -211,14 +214,14 @@ int hello_poll(struct sci_ep *ep)
 		struct sci_addr from;
 		int ret;
 
-		ret = ep->ops->lintr.wait(ep->port, &h, &len, 0);
+		ret = ops->wait(port, &h, &len, 0);
 		if (ret == -EMSGSIZE && len <= SCI_DATA_INTR_MAX) {
 			/* nothing of ours: away with it */
 			void *junk = malloc(len);
 
 			if (!junk)
 				return n;
-			ep->ops->lintr.wait(ep->port, junk, &len, 0);
+			ops->wait(port, junk, &len, 0);
 			free(junk);
 			continue;
 		}
@@ -230,10 +233,18 @@ int hello_poll(struct sci_ep *ep)
 		    h.id > SCI_EP_ID_MAX)
 			continue;
 		if (h.type == HELLO_CONNECT && (!h.to || h.to == ep->nonce))
-			accept_hello(ep, &from, &h);
+			accept_hello(ep, fabric, &from, &h);
 		else if (h.type == HELLO_REFUSE)
 			refused(ep, &from, &h);
 	}
+}
+
+/* Take what has come to our ports. Returns how many. */
+int hello_poll(struct sci_ep *ep)
+{
+	int n = port_poll(ep, ep->fabric, ep->port);
+
+	return ep->net ? n + port_poll(ep, ep->net, ep->net_port) : n;
 }
 
 /* ---- the calls; those that ask are in dial.c ---- */

@@ -64,7 +64,7 @@ static int dial_pick(struct msg_dial *d)
 	d->again = 0;
 	d->asking = false;
 	if (!p || p->state == PEER_DOWN) {
-		int ret = peer_new(d->ep, &d->addr, &p);
+		int ret = peer_new(d->ep, net_choose(d->ep, d->addr.node), &d->addr, &p);
 
 		if (ret)
 			return ret;

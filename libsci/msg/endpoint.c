@@ -108,6 +108,14 @@ static int take_id(struct sci_ep *ep, uint32_t id)
 		ep->ops->lintr.destroy(ep->bell);
 		return ret;
 	}
+	if (ep->net)
+		ret = net_port_make(ep, id);
+	if (ret) {
+		ep->ops->lintr.destroy(ep->port);
+		waits_fini(ep);
+		ep->ops->lintr.destroy(ep->bell);
+		return ret;
+	}
 	ep->addr.id = id;
 	return 0;
 }
@@ -150,7 +158,10 @@ static int join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED;
 	ep->lossy = ep->link->map != SCI_PIO_MAP_CACHED ||
 		    atomic_load(&sci_fault_enabled);
-	return 0;
+	ret = net_join(ep, &at, attr->net);
+	if (ret)
+		sci_fabric_close(ep->fabric);
+	return ret;
 }
 
 static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
@@ -182,6 +193,7 @@ static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
 err_keeper:
 	keeper_stop(ep);
 err_leave:
+	net_leave(ep);
 	sci_fabric_close(ep->fabric);
 err_free:
 	callers_fini(ep);
@@ -266,6 +278,8 @@ int sci_ep_close(struct sci_ep *ep)
 	drop_orphans(ep);
 	bufs_free(ep);
 	ep->ops->lintr.destroy(ep->port);
+	net_port_end(ep);
+	net_leave(ep);
 	waits_fini(ep);
 	ep->ops->lintr.destroy(ep->bell);
 	sci_fabric_close(ep->fabric);

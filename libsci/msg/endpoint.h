@@ -146,6 +146,7 @@ struct sci_req {
 	bool lent;			/* its bytes, until the call returns */
 	bool queued;			/* its end is told by ep->completed */
 	bool signals;			/* a write: word follows */
+	bool marked;			/* a write: all is on its way, up to addr */
 	uint8_t mode;			/* of a rendezvous: CTS_* */
 	uint8_t rts_flags;
 	int crc_error;
@@ -156,7 +157,10 @@ struct sci_req {
 	size_t moved;			/* bytes already on their way, or here */
 	size_t want;			/* bytes that will be moved */
 	void *data;			/* if queued: the program's name for it */
-	struct msg_dial *dial;
+	union {
+		struct msg_dial *dial;		/* MSG_CONNECT */
+		struct sci_stream_get *get;	/* MSG_READ: what has been asked for */
+	};
 	void *copy;			/* of what it sends; its own */
 	uint64_t imm;
 	struct sci_status status;
@@ -200,6 +204,7 @@ struct msg_buf {
 	size_t len;
 	unsigned int count;		/* registrations; 0: allocated */
 	bool shared;			/* another endpoint's, which owns seg */
+	struct sci_lseg *net_seg;	/* the same memory, for peers beyond; or NULL */
 };
 
 /* A segment of a peer's, imported to store to it or to read from it. */
@@ -222,7 +227,7 @@ struct msg_call {
 	struct list waiting;		/* for a thread: callers.waiting */
 	struct sci_ep *ep;
 	struct sci_peer *peer;		/* NULL: a refusal */
-	const struct sci_fabric_ops *ops;
+	struct sci_fabric *fabric;
 	enum msg_call_kind kind;
 	struct sci_addr to;
 	uint32_t id;			/* of the segment */
@@ -308,6 +313,9 @@ struct sci_peer {
 	bool leaving;			/* ... which it is giving up */
 	bool asked;			/* our HELLO has gone out */
 	bool sums;			/* it sends check sums */
+	bool lossy;			/* stores to it have to be checked */
+	bool careful;			/* ... or are no stores, but stream->put */
+	bool may_read;			/* imports read as fast as they write */
 	bool imported;			/* it has our inbox */
 	bool incoming;			/* ... and is to be accepted when it has */
 	bool fence;			/* stores need one before *sleeps */
@@ -362,12 +370,15 @@ struct sci_peer {
 	struct sci_msg *chain_msg;	/* ... or this message */
 	size_t chain_left;		/* ... with so many bytes missing */
 
-	/* fabric */
+	/* fabric: the endpoint's, or the net */
+	struct sci_fabric *fabric;
+	uint32_t adapter;		/* of that */
+	const struct sci_stream_ops *stream;	/* the net's; NULL: imports are memory */
 	struct sci_lseg *inbox;
 	struct msg_inbox *inbox_map;
 	struct sci_rseg *outbox;
 	struct msg_inbox *outbox_map;
-	struct sci_rintr *bell;
+	struct sci_rintr *bell;		/* NULL on the net, which wakes by itself */
 	struct list imports;
 	struct list maps;		/* ... gone, but for pointers into them */
 };
@@ -442,6 +453,10 @@ struct sci_ep {
 	uint32_t next_segment;		/* id of the next segment, less MSG_NUMBERS */
 
 	struct sci_fabric *fabric;
+	struct sci_fabric *net;		/* for peers beyond that; or NULL */
+	struct sci_lintr *net_port;
+	_Atomic uint32_t net_news;	/* something has come over it */
+	unsigned int net_looks;		/* left, at the net; 0: its thread does */
 	struct sci_addr addr;
 	uint32_t adapter;		/* of the fabric */
 	char name[EP_NAME_MAX + 1];	/* the program's for it */
@@ -500,7 +515,7 @@ void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
 	     uint32_t lines);
 bool tx_room_slow(struct msg_tx *tx);
 bool tx_prepare(struct sci_peer *p);
-void tx_put_lossy(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
+void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 		  const struct line_head *head, const void *buf, size_t len,
 		  uint64_t id, uint64_t last);
 void tx_drop(struct sci_peer *p);
@@ -508,7 +523,7 @@ void status_write(struct sci_peer *p);
 void status_announce(struct sci_peer *p);
 bool status_due(const struct sci_peer *p);
 uint32_t blocks_crc(struct msg_cursor at, size_t len);
-int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
+int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len, bool block);
 void status_store(struct sci_peer *p);
 void status_of_blocks(struct sci_peer *p);
@@ -640,8 +655,8 @@ int atomic_ask(struct sci_peer *p, uint32_t id, uint32_t segment, uint64_t offse
 void atomics_init(struct sci_ep *ep);
 
 /* peer.c */
-int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
-	     struct sci_peer **out);
+int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
+	     const struct sci_addr *addr, struct sci_peer **out);
 void peer_free(struct sci_peer *p);
 void peer_forget(struct sci_peer *p);
 void peers_release(struct sci_ep *ep);
@@ -681,8 +696,8 @@ void peer_drop(struct sci_peer *p);
 /* call.c */
 int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	       sci_event_fn event);
-int call_hello(struct sci_ep *ep, struct sci_peer *p, const struct sci_addr *to,
-	       const struct msg_hello *hello);
+int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
+	       const struct sci_addr *to, const struct msg_hello *hello);
 struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 			   uint32_t id);
 void call_end(struct msg_call *c);
@@ -704,13 +719,31 @@ void dial_cancel(struct sci_req *req);
 void dials_cancel(struct sci_ep *ep);
 
 /* buffer.c */
-int segment_create(struct sci_ep *ep, struct sci_lseg_param *param,
-		   struct sci_lseg **out);
+int segment_create(struct sci_ep *ep, struct sci_fabric *fabric,
+		   struct sci_lseg_param *param, struct sci_lseg **out);
 struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len);
 struct msg_buf *buf_by_segment(struct sci_ep *ep, uint32_t id);
 void bufs_free(struct sci_ep *ep);
 
+/* net.c */
+int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *spec);
+int net_port_make(struct sci_ep *ep, uint32_t id);
+void net_port_end(struct sci_ep *ep);
+void net_leave(struct sci_ep *ep);
+struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node);
+int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
+	      struct msg_cursor *at, size_t len);
+int net_write(struct sci_req *req, struct msg_import *im);
+int net_read(struct sci_req *req, struct msg_import *im);
+void net_read_forget(struct sci_req *req);
+int net_buf_add(struct sci_ep *ep, struct msg_buf *b);
+void net_buf_end(struct sci_ep *ep, struct msg_buf *b);
+void net_look(struct sci_ep *ep);
+void net_news_take(struct sci_ep *ep);
+void net_sleep(struct sci_ep *ep);
+
 /* progress.c */
+void peers_warm_up(struct sci_ep *ep);
 int msg_progress(struct sci_ep *ep);
 int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);
 bool msg_announce_sleep(struct sci_ep *ep);
@@ -772,8 +805,13 @@ static inline void maybe_ring(struct sci_peer *p)
 {
 	uint32_t sleeps;
 
-	if (p->fence)
+	if (p->fence) {
+		if (p->stream) {
+			p->stream->flush(p->outbox);
+			return;
+		}
 		sci_full_barrier();
+	}
 	sleeps = sci_load_relaxed(&p->status->sleeps);
 	if (sleeps != p->bell_rung)
 		status_write(p);
@@ -797,8 +835,8 @@ static __always_inline void tx_put(struct sci_peer *p, struct msg_tx *tx,
 		slot -= tx->lines;
 		id ^= LINE_ID;
 	}
-	if (p->ep->lossy)
-		tx_put_lossy(p, tx, slot, head, buf, len, id, last);
+	if (p->careful)
+		tx_put_careful(p, tx, slot, head, buf, len, id, last);
 	else
 		line_ops.put(&tx->slots[slot], head, buf, len, id, last);
 }
@@ -818,7 +856,7 @@ static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 /* So much has been read that the peer should be told: a packet, or a cache line. */
 static inline bool lines_due(const struct sci_peer *p)
 {
-	return p->now.data - p->told.data >= DATA_LINES / (p->ep->lossy ? 2 : 4);
+	return p->now.data - p->told.data >= DATA_LINES / (p->lossy ? 2 : 4);
 }
 
 static inline bool ring_due(const struct sci_peer *p, enum msg_ring which,
@@ -826,7 +864,7 @@ static inline bool ring_due(const struct sci_peer *p, enum msg_ring which,
 {
 	uint32_t size = p->blocks_rx[which].size;
 
-	return size && read >= size / (p->ep->lossy ? 4 : 8);
+	return size && read >= size / (p->lossy ? 4 : 8);
 }
 
 static inline void status_of_message(struct sci_status *st, uint32_t context,

@@ -32,11 +32,11 @@ static void import_event(void *owner, const struct sci_event *ev)
 
 static void import_drop(struct sci_peer *p, struct msg_import *im)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
 
 	list_del(&im->link);
 	sci_fault_forget(im->addr, im->size);
-	ops->unmap(p->ep->fabric, im->addr, im->size);
+	ops->unmap(p->fabric, im->addr, im->size);
 	ops->rseg.disconnect(im->seg);
 	free(im);
 }
@@ -60,7 +60,7 @@ void imports_drop_gone(struct sci_peer *p)
 		struct msg_import *im = container_of(pos, struct msg_import,
 						     link);
 
-		if (atomic_load(&p->ep->ops->rseg.status(im->seg)->gone))
+		if (atomic_load(&p->fabric->ops->rseg.status(im->seg)->gone))
 			import_end(p, im);
 	}
 }
@@ -129,14 +129,14 @@ int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 	p->import_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
 	if (ret || !peer_is_gone(p))
 		return ret;
-	p->ep->ops->rseg.disconnect(*seg);
+	p->fabric->ops->rseg.disconnect(*seg);
 	return -ENOTCONN;
 }
 
 /* A segment of the peer's, to store to or read from; kept until it is gone. */
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
 	struct msg_import *im = known_import(p, id);
 	struct sci_rseg *seg;
 	void *addr = NULL;
@@ -177,10 +177,12 @@ err:
  */
 bool import_is_there(struct sci_peer *p, struct msg_import *im)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
 	void *addr = NULL;
 	uint32_t errors;
 
+	if (p->stream)
+		return !atomic_load(&ops->rseg.status(im->seg)->gone);
 	sci_load_barrier();
 	errors = sci_link_errors(p->ep->link);
 	if (errors == im->errors)
@@ -189,7 +191,7 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	if (atomic_load(&ops->rseg.status(im->seg)->gone) ||
 	    ops->rseg.map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
 		return false;
-	ops->unmap(p->ep->fabric, addr, 1);
+	ops->unmap(p->fabric, addr, 1);
 	im->errors = errors;
 	return true;
 }
@@ -276,7 +278,7 @@ int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 		return -EINVAL;
 	if (!msg_usable(peer->ep))
 		return -ENOTCONN;
-	if (!peer->ep->may_read)
+	if (!peer->may_read)
 		return -EOPNOTSUPP;
 	msg_lock(&peer->ep->lock);
 	ret = map_look(&m);

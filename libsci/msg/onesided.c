@@ -51,13 +51,13 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 
 static int write_all(struct sci_req *req, struct msg_import *im)
 {
-	struct sci_ep *ep = req->ep;
+	struct sci_peer *p = req->peer;
 	int ret;
 
-	ret = remote_store(ep, im->seg, im->addr + req->offset, &req->at,
+	ret = remote_store(p, im->seg, im->addr + req->offset, &req->at,
 			   req->len, false);
-	if (!ret && !ep->lossy)
-		ep->ops->rseg.store_barrier(ep->fabric, im->seg);
+	if (!ret && !p->lossy)
+		p->fabric->ops->rseg.store_barrier(p->fabric, im->seg);
 	return ret;
 }
 
@@ -126,13 +126,20 @@ static int move_bytes(struct sci_req *req)
 
 	if (ret)
 		return ret;
-	ret = req->kind == MSG_WRITE ? write_all(req, im) : read_all(req, im);
+	if (p->stream)
+		ret = req->kind == MSG_WRITE ? net_write(req, im) : net_read(req, im);
+	else
+		ret = req->kind == MSG_WRITE ? write_all(req, im) : read_all(req, im);
+	/* a segment that has gone, or a peer */
+	if (p->stream && import_is_gone(ret))
+		return import_missing(p, &req->doubt_ms);
 	if (ret || import_is_there(p, im))
 		return ret;
 	/* it went away meanwhile: all of it again, if it comes back */
 	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
 	msg_skip(&req->at, 0);
 	req->moved = 0;
+	req->marked = false;
 	return import_missing(p, &req->doubt_ms);
 }
 
@@ -172,7 +179,7 @@ static int ask_owner(struct sci_req *req)
 
 static int move_word(struct sci_req *req)
 {
-	return req->ep->may_read ? change_word(req) : ask_owner(req);
+	return req->peer->may_read ? change_word(req) : ask_owner(req);
 }
 
 static void begin_signal(struct sci_req *req)
@@ -381,7 +388,7 @@ static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 	struct msg_import *im;
 	int error;
 
-	if (p->state != PEER_UP || !p->ep->may_read)
+	if (p->state != PEER_UP || !p->may_read)
 		return false;
 	im = peer_import(p, t->key->segment, &error);
 	if (!im || offset > im->size || im->size - offset < atomic_size(t->rmw))

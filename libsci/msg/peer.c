@@ -73,34 +73,34 @@ struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
 
 static int make_inbox(struct sci_peer *p)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
 	struct sci_lseg_param param = {
 		.size = INBOX_BYTES, .event = inbox_event, .owner = p,
 	};
 	void *addr = NULL;
 	int ret;
 
-	ret = segment_create(p->ep, &param, &p->inbox);
+	ret = segment_create(p->ep, p->fabric, &param, &p->inbox);
 	if (ret)
 		return ret;
 	ret = ops->lseg.map(p->inbox, 0, INBOX_BYTES, 0, &addr);
 	if (ret)
 		goto err;
 	p->inbox_map = addr;
-	ret = ops->lseg.export(p->inbox, p->ep->adapter);
+	ret = ops->lseg.export(p->inbox, p->adapter);
 	if (ret)
 		goto err;
 	return 0;
 
 err:
 	if (p->inbox_map)
-		ops->unmap(p->ep->fabric, p->inbox_map, INBOX_BYTES);
+		ops->unmap(p->fabric, p->inbox_map, INBOX_BYTES);
 	ops->lseg.destroy(p->inbox);
 	return ret;
 }
 
-int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
-	     struct sci_peer **out)
+int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
+	     const struct sci_addr *addr, struct sci_peer **out)
 {
 	struct sci_peer *p = calloc(1, sizeof(*p));
 	int ret;
@@ -109,6 +109,12 @@ int peer_new(struct sci_ep *ep, const struct sci_addr *addr,
 		return -ENOMEM;
 	p->ep = ep;
 	p->addr = *addr;
+	p->fabric = fabric;
+	p->stream = fabric->ops->stream;
+	p->adapter = p->stream ? 0 : ep->adapter;
+	p->lossy = ep->lossy && !p->stream;
+	p->careful = ep->lossy || p->stream;
+	p->may_read = ep->may_read && !p->stream;
 	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));
 	if (ret)
 		goto err;
@@ -160,7 +166,7 @@ int peer_ask_inbox(struct sci_peer *p)
 /* @c has ended without an error. */
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
 	void *addr = NULL;
 	int ret;
 
@@ -203,7 +209,7 @@ void peer_heat(struct sci_peer *p)
  */
 bool peer_is_gone(const struct sci_peer *p)
 {
-	return atomic_load(&p->ep->ops->rseg.status(p->outbox)->gone);
+	return atomic_load(&p->fabric->ops->rseg.status(p->outbox)->gone);
 }
 
 /* A control line of its may come from now on. */
@@ -388,8 +394,8 @@ void peer_event_check(struct sci_peer *p)
 /* Give back all of the fabric that @p has. It is DOWN, and in no queue. */
 static void leave_fabric(struct sci_peer *p)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
-	struct sci_fabric *f = p->ep->fabric;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct sci_fabric *f = p->fabric;
 
 	if (!p->inbox)
 		return;

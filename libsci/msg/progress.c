@@ -38,7 +38,8 @@ static bool still_announced(struct sci_peer *p)
 
 static bool announce(struct sci_peer *p)
 {
-	if (still_announced(p))
+	/* the net wakes us whatever its senders know */
+	if (p->stream || still_announced(p))
 		return false;
 	status_announce(p);
 	p->announced = true;
@@ -58,6 +59,9 @@ bool msg_announce_sleep(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 	bool any = false;
+
+	if (ep->net_looks)
+		net_sleep(ep);
 
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
@@ -82,6 +86,14 @@ static void warm_up(struct sci_peer *p)
 		peer_heat(p);
 }
 
+void peers_warm_up(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->peers)
+		warm_up(container_of(pos, struct sci_peer, link));
+}
+
 static void forget_announcements(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -96,17 +108,13 @@ static void forget_announcements(struct sci_ep *ep)
  */
 static bool answer_bell(struct sci_ep *ep)
 {
-	struct list *pos, *n;
-
 	if (ep->ops->lintr.wait(ep->bell, NULL, NULL, 0))
 		return false;
 	/* a bell can overtake the status that says what it was for */
 	if (ep->lossy)
 		forget_announcements(ep);
-	if (!ep->cooled)
-		return true;
-	list_for_each_safe(pos, n, &ep->peers)
-		warm_up(container_of(pos, struct sci_peer, link));
+	if (ep->cooled)
+		peers_warm_up(ep);
 	return true;
 }
 
@@ -151,6 +159,8 @@ static int attend(struct sci_ep *ep)
 	int done = hello_poll(ep) + closings_poll(ep);
 
 	refusals_end(ep);
+	if (ep->net)
+		net_news_take(ep);
 	list_for_each_safe(pos, n, &ep->peers) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, link);
 
@@ -185,6 +195,8 @@ int msg_progress(struct sci_ep *ep)
 
 	ep->turns++;
 	ep->retry = false;
+	if (ep->net_looks)
+		net_look(ep);
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
 

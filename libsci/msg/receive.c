@@ -457,7 +457,7 @@ int receive_poll(struct sci_peer *p)
 	p->announced = false;
 	/* where it is a packet, one that goes to the same peer goes first */
 	if (p->state == PEER_UP && status_due(p) &&
-	    (!p->ep->lossy || list_empty(&p->busy)))
+	    (!p->lossy || list_empty(&p->busy)))
 		status_write(p);
 	return n;
 }

@@ -255,7 +255,7 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 {
 	return p && sci_match_none_of(&ep->match, context) &&
 	       !ep->match.unexpected &&
-	       !p->chain_left && p->state == PEER_UP && !ep->lossy &&
+	       !p->chain_left && p->state == PEER_UP && !p->careful &&
 	       list_empty(&ep->busy);
 }
 

@@ -75,7 +75,7 @@ static uint32_t ring_size(uint32_t want)
 
 static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
 	struct msg_blocks_rx *b = &p->blocks_rx[which];
 	struct sci_lseg_param param = {
 		.size = size, .event = lseg_event, .owner = p,
@@ -83,13 +83,13 @@ static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	void *addr = NULL;
 	int ret;
 
-	ret = segment_create(p->ep, &param, &b->seg);
+	ret = segment_create(p->ep, p->fabric, &param, &b->seg);
 	if (ret)
 		return ret;
 	ret = ops->lseg.map(b->seg, 0, size, 0, &addr);
 	if (ret)
 		goto err_seg;
-	ret = ops->lseg.export(b->seg, p->ep->adapter);
+	ret = ops->lseg.export(b->seg, p->adapter);
 	if (ret)
 		goto err_map;
 	b->base = addr;
@@ -98,7 +98,7 @@ static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	return 0;
 
 err_map:
-	ops->unmap(p->ep->fabric, addr, size);
+	ops->unmap(p->fabric, addr, size);
 err_seg:
 	ops->lseg.destroy(b->seg);
 	return ret;
@@ -113,7 +113,7 @@ static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 
 	t.attached.status = b->size ? -EEXIST : make_ring(p, which, size);
 	if (!t.attached.status) {
-		t.attached.segment = p->ep->ops->lseg.id(b->seg);
+		t.attached.segment = p->fabric->ops->lseg.id(b->seg);
 		t.attached.size = size;
 	}
 	send_ctl(p, &t);
@@ -137,7 +137,7 @@ static bool good_size(uint32_t size)
 
 static int import_ring(struct sci_peer *p, const struct line_attached *a)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
 	struct msg_blocks *b = &p->blocks_tx[a->ring];
 	void *addr = NULL;
 	int ret;
@@ -162,7 +162,7 @@ static int import_ring(struct sci_peer *p, const struct line_attached *a)
 
 void rings_free(struct sci_peer *p)
 {
-	const struct sci_fabric_ops *ops = p->ep->ops;
+	const struct sci_fabric_ops *ops = p->fabric->ops;
 
 	for (unsigned int i = 0; i < MSG_RINGS; i++) {
 		struct msg_blocks *tx = &p->blocks_tx[i];
@@ -170,11 +170,11 @@ void rings_free(struct sci_peer *p)
 
 		if (tx->size) {
 			sci_fault_forget(tx->base, tx->size);
-			ops->unmap(p->ep->fabric, (void *)tx->base, tx->size);
+			ops->unmap(p->fabric, (void *)tx->base, tx->size);
 			ops->rseg.disconnect(tx->seg);
 		}
 		if (rx->size) {
-			ops->unmap(p->ep->fabric, rx->base, rx->size);
+			ops->unmap(p->fabric, rx->base, rx->size);
 			ops->lseg.destroy(rx->seg);
 		}
 	}
@@ -288,7 +288,7 @@ static int read_exported(struct sci_req *req, struct sci_peer *p,
 	struct msg_import *im;
 	int error;
 
-	if (!(rts->flags & RTS_EXPORTED) || !req->ep->may_read || !req->want ||
+	if (!(rts->flags & RTS_EXPORTED) || !p->may_read || !req->want ||
 	    req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
 		return -EOPNOTSUPP;
 	im = peer_import(p, rts->segment, &error);
@@ -338,7 +338,7 @@ static int read_private_pieces(struct sci_req *req, struct sci_peer *p,
 		int ret;
 
 		n = n < left ? n : left;
-		ret = sci_peer_read(req->ep->fabric, p->outbox, dst, addr, n);
+		ret = sci_peer_read(p->fabric, p->outbox, dst, addr, n);
 		if (ret)
 			return ret;
 		msg_skip(&req->at, n);
@@ -354,7 +354,7 @@ static bool read_private(struct sci_req *req, struct sci_peer *p,
 	struct msg_cursor start = req->at;
 	int ret;
 
-	if (!(rts->flags & RTS_PRIVATE) ||
+	if (!(rts->flags & RTS_PRIVATE) || p->stream ||
 	    req->want < req->ep->params[SCI_PARAM_SINGLE_COPY_MIN])
 		return false;
 	ret = read_private_pieces(req, p, rts->addr);
@@ -547,7 +547,7 @@ static size_t block_size(const struct sci_req *req)
 	size_t quarter = req->peer->blocks_tx[RING_XFER].size / 4;
 
 	max = max < quarter ? max : quarter;
-	if (!req->ep->lossy)
+	if (!req->peer->lossy)
 		return max;
 	while (max > BLOCK_LEAST && req->want < BLOCKS_MIN * max)
 		max /= 2;
@@ -619,7 +619,7 @@ static int push_zcopy(struct sci_req *req)
 		int ret;
 
 		n = n < ZCOPY_STEP ? n : ZCOPY_STEP;
-		ret = remote_store(p->ep, im->seg,
+		ret = remote_store(p, im->seg,
 				   im->addr + req->offset + req->moved,
 				   &req->at, n, false);
 		if (ret)
@@ -627,8 +627,8 @@ static int push_zcopy(struct sci_req *req)
 		req->moved += n;
 	}
 	/* the stores have left before the line that says so, or are there */
-	if (!p->ep->lossy)
-		p->ep->ops->rseg.store_barrier(p->ep->fabric, im->seg);
+	if (!p->lossy)
+		p->fabric->ops->rseg.store_barrier(p->fabric, im->seg);
 	p->ep->stats.sent_zcopy++;
 	transfer_end(req, 0, 0);
 	return 0;

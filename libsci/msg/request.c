@@ -146,6 +146,8 @@ void req_done(struct sci_req *req, int error)
 	struct sci_ep *ep = req->ep;
 
 	req_id_put(req);
+	if (req->kind == MSG_READ && req->get)
+		net_read_forget(req);
 	req->state = MSG_DONE;
 	req->status.error = last_error(error);
 	req->status.peer = req->peer && !req->peer->leaving ? req->peer : NULL;

@@ -53,7 +53,7 @@ bool tx_prepare(struct sci_peer *p)
 {
 	struct msg_line *shadow;
 
-	if (!p->ep->lossy || p->data_tx.shadow)
+	if (!p->lossy || p->data_tx.shadow)
 		return true;
 	shadow = aligned_alloc(LINE_BYTES, INBOX_BYTES);
 	if (!shadow)
@@ -70,11 +70,18 @@ void tx_drop(struct sci_peer *p)
 	p->ctl_tx.shadow = NULL;
 }
 
-/* tx_put() where lines can be lost. */
-void tx_put_lossy(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
-		  const struct line_head *head, const void *buf, size_t len,
-		  uint64_t id, uint64_t last)
+/* tx_put() where lines can be lost, or are no stores. */
+void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
+		    const struct line_head *head, const void *buf, size_t len,
+		    uint64_t id, uint64_t last)
 {
+	struct msg_line line;
+
+	if (p->stream) {
+		line_ops.put(&line, head, buf, len, id, last);
+		p->stream->put(p->outbox, &tx->slots[slot], &line, sizeof(line));
+		return;
+	}
 	line_ops.put(&tx->shadow[slot], head, buf, len, id, last);
 	mark_dirty(p);
 	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->ep->link);
@@ -97,12 +104,17 @@ void status_store(struct sci_peer *p)
 	memcpy(&l, &p->now, sizeof(l));
 	/* what the credits give back has been read */
 	sci_release_barrier();
+	if (p->stream) {
+		p->stream->put(p->outbox, p->tell, &l, sizeof(l));
+		p->stream->flush(p->outbox);
+		return;
+	}
 	sci_remote_line(p->tell, &l, p->ep->link);
 }
 
 static void status_put(struct sci_peer *p)
 {
-	if (p->ep->lossy) {
+	if (p->lossy) {
 		p->status_dirty = true;
 		mark_dirty(p);
 	}
@@ -150,11 +162,11 @@ __hot void status_write(struct sci_peer *p)
 			sci_full_barrier();
 		again = sci_load_relaxed(&p->status->sleeps) != p->now.rung;
 	} while (again && --tries);
-	if (!again && p->now.rung == p->bell_rung)
+	if ((!again && p->now.rung == p->bell_rung) || !p->bell)
 		return;
-	if (p->ep->ops->rintr.trigger(p->bell, NULL, 0)) {
+	if (p->fabric->ops->rintr.trigger(p->bell, NULL, 0)) {
 		/* the link is down: to be done again, like all that is lost */
-		p->resend = p->ep->lossy;
+		p->resend = p->lossy;
 		return;
 	}
 	p->bell_rung = p->now.rung;
@@ -167,7 +179,7 @@ __hot void status_write(struct sci_peer *p)
  */
 __hot void status_of_blocks(struct sci_peer *p)
 {
-	if (!p->ep->lossy && p->state == PEER_UP && status_due(p))
+	if (!p->lossy && p->state == PEER_UP && status_due(p))
 		status_write(p);
 }
 
@@ -221,14 +233,17 @@ static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,
  * that are checked, down to one packet. @block: there is room up to the end of
  * the last line. -EAGAIN: the link loses everything, @at is unchanged.
  */
-int remote_store(struct sci_ep *ep, struct sci_rseg *seg, volatile void *dst,
+int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len, bool block)
 {
+	struct sci_ep *ep = p->ep;
 	size_t step = len, done = 0;
 	struct msg_cursor c = *at;
 	unsigned int tries = 0;
 
-	if (!ep->lossy) {
+	if (p->stream)
+		return net_store(p, seg, dst, at, len);
+	if (!p->lossy) {
 		store_piece(ep, dst, at, len);
 		return 0;
 	}

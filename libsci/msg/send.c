@@ -157,7 +157,7 @@ static int send_chain(struct sci_req *req)
 	struct sci_peer *p = req->peer;
 
 	/* on the way to an adapter in order: the receiver copies meanwhile */
-	if (!req->moved && !p->ep->lossy && send_chain_whole(p, &m))
+	if (!req->moved && !p->lossy && send_chain_whole(p, &m))
 		return 0;
 	do {
 		if (!tx_room(&p->data_tx))
@@ -440,7 +440,7 @@ int send_push(struct sci_peer *p)
 		idle &= rndv_accept_later(p);
 	if (p->state == PEER_UP)
 		idle &= push_queue(p);
-	if (p->state == PEER_UP && p->ep->lossy && status_due(p))
+	if (p->state == PEER_UP && p->lossy && status_due(p))
 		status_write(p);
 	/* transfers may have left control lines there */
 	if ((idle && list_empty(&p->ctlq)) || p->state == PEER_DOWN)

@@ -20,7 +20,7 @@ static inline void own_lines(const struct sci_peer *p, size_t len)
 	const struct msg_blocks *b = &p->blocks_tx[RING_EAGER];
 	const struct msg_tx *tx = &p->data_tx;
 
-	if (p->ep->lossy || p->state != PEER_UP || len > OWN_MAX)
+	if (p->careful || p->state != PEER_UP || len > OWN_MAX)
 		return;
 	sci_prefetch_write(&tx->slots[tx->slot]);
 	if (len <= SCI_IMM_SHORT_MAX)

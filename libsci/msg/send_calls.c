@@ -117,7 +117,7 @@ static inline bool goes_at_once(struct sci_peer *peer)
 {
 	return peer->state == PEER_UP && list_empty(&peer->sendq) &&
 	       tx_room(&peer->data_tx) &&
-	       (!peer->ep->lossy || peer->data_tx.shadow);
+	       (!peer->lossy || peer->data_tx.shadow);
 }
 
 static __always_inline void post_line(struct sci_peer *peer, bool tagged,
@@ -152,7 +152,7 @@ static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
 {
 	const uint64_t *params = p->ep->params;
 
-	if (p->ep->lossy || m->len > params[SCI_PARAM_EAGER_MAX])
+	if (p->lossy || m->len > params[SCI_PARAM_EAGER_MAX])
 		return false;
 	return m->len > params[SCI_PARAM_LINES_MAX] ? block_at_once(p, m, copied) :
 						      send_chain_whole(p, m);
@@ -181,7 +181,7 @@ buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
 		.context = context, .has_imm = imm,
 	};
 
-	if (p->ep->lossy || len > p->ep->params[SCI_PARAM_EAGER_MAX])
+	if (p->lossy || len > p->ep->params[SCI_PARAM_EAGER_MAX])
 		return false;
 	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
 		return block_of(p, context, tag, imm, buf, len);

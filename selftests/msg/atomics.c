@@ -27,7 +27,7 @@ static struct pair pair_of(struct peer *proc, unsigned int node, bool asks)
 	struct pair l = pair_open(proc, node, 0);
 
 	if (asks)
-		l.ep->may_read = false;
+		l.to->may_read = false;
 	return l;
 }
 

@@ -528,11 +528,13 @@ TEST(an_opened_peer_that_is_answered_late)
 	mute.ops = *ep->ops;
 	mute.ops.rintr.connect = connect_bell;
 	ep->ops = &mute.ops;
+	ep->fabric->ops = ep->ops;
 	CHECK_EQ(sci_peer_open(ep, &addr, TEST_WAIT_MS, &to), 0);
 	CHECK_EQ(sci_send(to, &c, 1), 0);
 	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), 0);
 	CHECK_EQ(mute.refused, MUTE_HELLOS);
 	ep->ops = mute.real;
+	ep->fabric->ops = ep->ops;
 	CHECK_EQ(sci_ep_close(ep), 0);
 	peer_join(p);
 }

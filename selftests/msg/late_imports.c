@@ -184,6 +184,7 @@ static struct sci_ep *open_watched(void)
 	watch.ops.rintr.connect = watched_rintr_connect;
 	watch.program = pthread_self();
 	ep->ops = &watch.ops;
+	ep->fabric->ops = ep->ops;
 	return ep;
 }
 

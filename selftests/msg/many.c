@@ -567,6 +567,7 @@ static void bed_make(struct sci_ep *ep, struct bedroom *room)
 	/* whichever of the two progress goes by */
 	ep->fabric->ops = &bed.ops;
 	ep->ops = &bed.ops;
+	ep->fabric->ops = ep->ops;
 }
 
 TEST(each_of_many_peers_wakes_a_sleeper)
@@ -593,6 +594,7 @@ TEST(each_of_many_peers_wakes_a_sleeper)
 	CHECK(test_ep_stats(ep).sleeps > 0);
 	ep->fabric->ops = bed.real;
 	ep->ops = bed.real;
+	ep->fabric->ops = ep->ops;
 	peer_send(p, "leave");
 	peer_join(p);
 	CHECK_EQ(sci_ep_close(ep), 0);

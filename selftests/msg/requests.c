@@ -311,12 +311,14 @@ TEST(no_request_ends_with_not_yet)
 	real_ops = t.ep[1]->ops;
 	ops.lseg.create = no_segment;
 	t.ep[1]->ops = &ops;
+	t.ep[1]->fabric->ops = t.ep[1]->ops;
 	CHECK_EQ(sci_irecv(t.ep[1], NULL, t.in, t.len, &t.req[1]), 0);
 	CHECK_EQ(sci_isend(t.to, t.out, t.len, &t.req[0]), 0);
 	TWO_DONE(&t);
 	CHECK_EQ(sci_test(t.req[0], NULL), -ENOMEM);
 	CHECK_EQ(sci_test(t.req[1], NULL), -ENOMEM);
 	t.ep[1]->ops = real_ops;
+	t.ep[1]->fabric->ops = t.ep[1]->ops;
 	two_close(&t);
 }
 

@@ -86,11 +86,13 @@ static inline void unanswered_begin(struct sci_ep *ep, unsigned int what,
 	if (what & UNANSWERED_INTERRUPTS)
 		u->ops.rintr.connect = unanswered_rintr_connect;
 	ep->ops = &u->ops;
+	ep->fabric->ops = ep->ops;
 }
 
 static inline void unanswered_end(struct sci_ep *ep)
 {
 	ep->ops = unanswered.real;
+	ep->fabric->ops = ep->ops;
 }
 
 #endif

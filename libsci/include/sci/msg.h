@@ -148,6 +148,8 @@ const char *sci_param_name(enum sci_param param);
  * @adapter: number of the adapter, among those of the fabric; 0: the first
  * @id: its number on this node; 0: the library picks a free one
  * @flags: enum sci_ep_flags
+ * @net: a network for peers that the fabric does not reach, as SCI_NET, see
+ *	sci_net(7); "": none; NULL: what that says
  */
 struct sci_ep_attr {
 	size_t size;
@@ -157,6 +159,7 @@ struct sci_ep_attr {
 	uint32_t adapter;
 	uint32_t id;
 	uint32_t flags;
+	const char *net;
 };
 
 /**

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: peers beyond the fabric
+ *
+ * An endpoint with SCI_NET has a second fabric (libsci/fabric/net).  A peer is on one of
+ * the two, peer->fabric.  Rings, matching, rendezvous and handlers are the same for both;
+ * where a store would go into an import, peer->stream->put sends the bytes.  Its
+ * receiver needs no doorbell: the thread of the net fabric wakes the endpoint when
+ * something comes that no thread was polling for.
+ *
+ * A thread that waits polls the net every NET_TURNS turns, as long as something comes.
+ * After NET_LOOKS looks in vain, or when the thread sleeps, the net's own thread takes
+ * over, so that a silent network costs nothing.
+ */
+
+#include "libsci/msg/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define NET_TURNS	4u
+#define NET_LOOKS	4096u
+#define NET_STEP	(64u << 10)	/* bytes of a write that find room together */
+
+/* ---- the endpoint ---- */
+
+/* On the net's thread. */
+static void net_news(void *owner)
+{
+	struct sci_ep *ep = owner;
+
+	atomic_store(&ep->net_news, 1);
+	atomic_store(&ep->attention, 1);
+	wake_self(ep);
+}
+
+int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *spec)
+{
+	const struct sci_fabric_place here = { .spec = at->spec, .node = ep->addr.node };
+
+	if (!spec)
+		spec = getenv("SCI_NET");
+	if (!spec || !*spec)
+		return 0;
+	return sci_net_fabric.open(&ep->net, &here, spec);
+}
+
+static void net_port_event(void *owner, const struct sci_event *ev)
+{
+	(void)ev;
+	net_news(owner);
+}
+
+int net_port_make(struct sci_ep *ep, uint32_t id)
+{
+	struct sci_lintr_param param = {
+		.number = MSG_NUMBERS + id, .flags = SCI_INTR_FIXED | SCI_INTR_DATA,
+		.event = net_port_event, .owner = ep,
+	};
+
+	if (!ep->net)
+		return 0;
+	ep->net->ops->stream->news(ep->net, net_news, ep);
+	return ep->net->ops->lintr.create(ep->net, &param, &ep->net_port);
+}
+
+void net_port_end(struct sci_ep *ep)
+{
+	if (ep->net)
+		ep->net->ops->lintr.destroy(ep->net_port);
+}
+
+void net_leave(struct sci_ep *ep)
+{
+	if (ep->net)
+		ep->net->ops->close(ep->net);
+	ep->net = NULL;
+}
+
+/* The best network for a node: the fabric, if that knows it. */
+struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node)
+{
+	if (!ep->net || node == ep->addr.node ||
+	    ep->net->ops->query.probe(ep->net, 0, node) ||
+	    !ep->ops->query.probe(ep->fabric, ep->adapter, node))
+		return ep->fabric;
+	return ep->net;
+}
+
+/* ---- polling ---- */
+
+void net_look(struct sci_ep *ep)
+{
+	if (ep->turns % NET_TURNS)
+		return;
+	if (ep->net->ops->stream->poll(ep->net))
+		ep->net_looks = NET_LOOKS;
+	else if (!--ep->net_looks)
+		ep->net->ops->stream->rest(ep->net);
+}
+
+/* The net's thread has said that something has come. */
+void net_news_take(struct sci_ep *ep)
+{
+	if (!atomic_exchange(&ep->net_news, 0))
+		return;
+	ep->net_looks = NET_LOOKS;
+	if (ep->cooled)
+		peers_warm_up(ep);
+}
+
+void net_sleep(struct sci_ep *ep)
+{
+	ep->net_looks = 0;
+	ep->net->ops->stream->rest(ep->net);
+}
+
+/* ---- bytes ---- */
+
+/* As remote_store(): -EAGAIN leaves @at as it was. */
+int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
+	      struct msg_cursor *at, size_t len)
+{
+	struct msg_cursor c = *at;
+
+	while (len) {
+		size_t n;
+		const void *src = msg_chunk(&c, &n);
+		int ret;
+
+		n = n < len ? n : len;
+		ret = p->stream->put(seg, dst, src, n);
+		if (ret)
+			return -EAGAIN;
+		msg_skip(&c, n);
+		dst += n;
+		len -= n;
+	}
+	*at = c;
+	return 0;
+}
+
+/* It has arrived when the peer says so: -EAGAIN until then. */
+int net_write(struct sci_req *req, struct msg_import *im)
+{
+	const struct sci_stream_ops *stream = req->peer->stream;
+
+	while (req->moved < req->len) {
+		size_t n = req->len - req->moved;
+		int ret;
+
+		n = n < NET_STEP ? n : NET_STEP;
+		ret = net_store(req->peer, im->seg, im->addr + req->offset + req->moved,
+				&req->at, n);
+		stream->flush(im->seg);
+		if (ret)
+			return ret;
+		req->moved += n;
+	}
+	if (!req->marked)
+		req->addr = stream->mark(im->seg);
+	req->marked = true;
+	return stream->arrived(im->seg, req->addr);
+}
+
+/* -EAGAIN: not here yet. */
+static int read_piece(struct sci_req *req, struct msg_import *im)
+{
+	const struct sci_stream_ops *stream = req->peer->stream;
+	struct sci_stream_get *g = req->get;
+	size_t n;
+	int ret;
+
+	if (!g) {
+		g = calloc(1, sizeof(*g));
+		if (!g)
+			return -ENOMEM;
+		g->dst = (void *)msg_chunk(&req->at, &n);
+		g->len = n < SCI_STREAM_GET ? n : SCI_STREAM_GET;
+		ret = stream->get(im->seg, req->offset + req->moved, g);
+		if (!ret)
+			req->get = g;
+		else
+			free(g);
+		return ret ? ret : -EAGAIN;
+	}
+	if (!atomic_load_explicit(&g->done, memory_order_acquire))
+		return -EAGAIN;
+	ret = g->ret;
+	if (!ret) {
+		msg_skip(&req->at, g->len);
+		req->moved += g->len;
+	}
+	free(g);
+	req->get = NULL;
+	return ret;
+}
+
+int net_read(struct sci_req *req, struct msg_import *im)
+{
+	int ret = 0;
+
+	while (!ret && req->moved < req->len)
+		ret = read_piece(req, im);
+	return ret;
+}
+
+/* The request ends, whatever has been asked for. */
+void net_read_forget(struct sci_req *req)
+{
+	req->peer->stream->get_cancel(req->peer->fabric, req->get);
+	free(req->get);
+	req->get = NULL;
+}
+
+/* ---- exported memory: the same for peers on both ---- */
+
+static void buf_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+int net_buf_add(struct sci_ep *ep, struct msg_buf *b)
+{
+	struct sci_lseg_param param = {
+		.id = ep->ops->lseg.id(b->seg), .size = b->len,
+		.flags = SCI_LSEG_EMPTY, .event = buf_event, .owner = b,
+	};
+	int ret;
+
+	b->net_seg = NULL;
+	if (!ep->net)
+		return 0;
+	ret = ep->net->ops->lseg.create(ep->net, &param, &b->net_seg);
+	if (ret)
+		return ret;
+	ret = sci_lseg_register(ep->net, b->net_seg, b->addr, b->len);
+	ret = ret ? ret : ep->net->ops->lseg.export(b->net_seg, 0);
+	if (ret)
+		net_buf_end(ep, b);
+	return ret;
+}
+
+/* Before its memory goes. */
+void net_buf_end(struct sci_ep *ep, struct msg_buf *b)
+{
+	if (b->net_seg)
+		ep->net->ops->lseg.destroy(b->net_seg);
+	b->net_seg = NULL;
+}
