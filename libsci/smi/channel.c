@@ -264,6 +264,10 @@ int smi_later(void (*fn)(int, int), int a, int b)
 
 	if (!job)
 		return SMI_ERR_NOMEM;
+	if (worker.stop) {
+		free(job);
+		return SMI_ERR_NOINIT;
+	}
 	*job = (struct later) { NULL, fn, a, b };
 	if (!worker.started) {
 		err = pthread_create(&worker.id, NULL, worker_run, NULL);
@@ -280,6 +284,7 @@ int smi_later(void (*fn)(int, int), int a, int b)
 	return SMI_SUCCESS;
 }
 
+/* Waits until all has run that was left for later; from now on nothing is. */
 void smi_later_stop(void)
 {
 	pthread_mutex_lock(&smi.lock);
@@ -288,5 +293,5 @@ void smi_later_stop(void)
 	pthread_mutex_unlock(&smi.lock);
 	if (worker.started && !pthread_equal(worker.id, pthread_self()))
 		pthread_join(worker.id, NULL);
-	worker = (struct worker) { .started = false };
+	worker.started = false;
 }

@@ -83,7 +83,6 @@ static void end(void)
 {
 	sci_error_t err;
 
-	smi_later_stop();
 	smi_signals_end();
 	smi_channel_close();
 	smi_imports_end();
@@ -129,11 +128,15 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 		return err;
 	}
 	fprintf(stderr, "smi: SMI_Init() failed with code %d\n", err);
+	smi_later_stop();
 	end();
 	return err;
 }
 
-/* After the first barrier peers may leave: that they are gone is no error then. */
+/*
+ * After the first barrier peers may leave: that they are gone is no error then.  Callbacks
+ * end before the second one, since they may ask other processes' library threads.
+ */
 SMI_API smi_error_t SMI_Finalize(void)
 {
 	int err;
@@ -142,6 +145,7 @@ SMI_API smi_error_t SMI_Finalize(void)
 	err = SMI_Barrier();
 	atomic_store(&smi.ending, true);
 	smi_watchdog_stop();
+	smi_later_stop();
 	if (!err)
 		err = SMI_Barrier();
 	atomic_store(&smi.up, false);

@@ -8,6 +8,7 @@
 #include "selftests/smi/start.h"
 
 #define BYTES	(64u << 10)
+#define IMPORTS	64
 
 static int import(int type, int owner, int sgmt, size_t bytes, size_t offset, int *id,
 		  void *address)
@@ -265,6 +266,34 @@ static void called_back(void)
 
 TEST(callbacks_4) { ranks_run(4, 1, called_back); }
 TEST(callbacks_4_on_4) { ranks_run(4, 4, called_back); }
+
+/* The owner frees what many imports are of; these are freed while the processes end. */
+static void freed_at_the_end(void)
+{
+	smi_region_info_t info;
+	int id, imp, sgmt;
+	void *p;
+
+	smi_start();
+	if (rank == 0) {
+		p = smi_region(SMI_SHM_LOCAL, BYTES, 0, &id);
+		CHECK_SMI(SMI_Query(SMI_Q_SMI_REGION_SGMT_ID, id, &sgmt));
+		CHECK_SMI(SMI_Send(&sgmt, sizeof(sgmt), 1));
+		CHECK_SMI(SMI_Barrier());
+		CHECK_EQ(SMI_Free_shreg(id), SMI_ERR_BUSY);
+	} else {
+		CHECK_SMI(SMI_Recv(&sgmt, sizeof(sgmt), 0));
+		SMI_Init_reginfo(&info, 0, 0, 0, SMI_ADPT_DEFAULT, 0, sgmt, let_go);
+		for (int i = 0; i < IMPORTS; i++)
+			CHECK_SMI(SMI_Create_shreg(SMI_SHM_REMOTE | SMI_SHM_CALLBACK,
+						   &info, &imp, &p));
+		CHECK_SMI(SMI_Barrier());
+		WAIT_UNTIL(disconnects, TEST_WAIT_MS);
+	}
+	smi_stop();
+}
+
+TEST(callbacks_run_while_the_processes_end) { ranks_run(2, 2, freed_at_the_end); }
 
 /* ---- threads ---- */
 
