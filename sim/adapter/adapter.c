@@ -245,8 +245,8 @@ uint64_t sim_adapter_deadline(const struct sim_adapter *a)
 }
 
 /*
- * The deadline is a lower bound: an answer that comes in time does not move it.
- * So it is looked for here, where nothing is in a hurry.
+ * The deadline of transactions is a lower bound, since an answer that comes in time does
+ * not move it. So this function looks for transactions that have really expired.
  */
 void sim_adapter_timer(struct sim_adapter *a)
 {

@@ -20,7 +20,7 @@
 #include "sim/adapter/packet.h"
 
 #define SIM_INITIATORS	64u
-#define SIM_NEVER	UINT64_MAX	/* no timer runs */
+#define SIM_NEVER	UINT64_MAX	/* no timer is set */
 
 /**
  * struct sim_config - what a card has; powers of two where the data sheet says so
@@ -48,7 +48,10 @@ struct sim_config {
 	bool direct;
 };
 
-/* 8192 entries of 64 KiB, 8 x 64 bytes, 64 transactions, 1024 exports, 1 MiB. */
+/*
+ * 8192 entries of 64 KiB, 8 buffers of 64 bytes, 64 transactions, 1024 exports, 1 MiB of
+ * window.
+ */
 extern const struct sim_config sim_config_default;
 
 /**
@@ -91,12 +94,12 @@ struct sim_adapter *sim_adapter_new(const struct sim_config *config,
 				    uint64_t epoch);
 void sim_adapter_free(struct sim_adapter *a);
 
-/* A PCI reset: as CONTROL.RESET.  The next epoch is one higher, or @epoch. */
+/* Reset as by a PCI reset, or by CONTROL.RESET. The next epoch is one higher, or @epoch. */
 void sim_adapter_reset(struct sim_adapter *a, uint64_t epoch);
 
 /* ---- the bus ---- */
 
-/* BAR 0 and BAR 1: aligned 4 bytes; anything else reads as ones. */
+/* Access BAR 0 and BAR 1: 4 aligned bytes; other reads return ones. */
 uint32_t sim_csr_read(struct sim_adapter *a, uint32_t offset);
 void sim_csr_write(struct sim_adapter *a, uint32_t offset, uint32_t value);
 uint32_t sim_att_read(struct sim_adapter *a, uint32_t offset);
@@ -126,27 +129,27 @@ enum sim_bus sim_window_read(struct sim_adapter *a, unsigned int initiator,
 
 /* ---- the link ---- */
 
-/* A packet came; @len bytes, hostile. */
+/* Receive a packet of @len bytes, which may be hostile. */
 void sim_adapter_receive(struct sim_adapter *a, const void *packet, size_t len);
 
-/* The cable came or went. */
+/* The cable was plugged in or pulled out. */
 void sim_adapter_link(struct sim_adapter *a, bool up);
 
 /*
- * The fabric cannot deliver a request: there is no such node.  This is the same as
- * a response with status SCI_PCI_ERR_NODE.
+ * The fabric cannot deliver a request, since there is no such node. This has the effect
+ * of a response with status SCI_PCI_ERR_NODE.
  */
 void sim_adapter_no_node(struct sim_adapter *a, const void *packet, size_t len);
 
-/* Direct: the export is in no window any more. */
+/* Direct windows: no window contains the export any more. */
 void sim_adapter_invalidated(struct sim_adapter *a, uint16_t export_id);
 
 /* ---- time ---- */
 
 /*
- * When sim_adapter_timer() wants to be called: on the host's clock, or NEVER.
- * It may be found then that there is nothing to do, and may be now or past:
- * there is work left that one call was not to be kept busy with.
+ * Return when sim_adapter_timer() is to be called, on the host's clock, or SIM_NEVER.
+ * That call may find nothing to do. The time may be now or past: then one call did not
+ * finish the work.
  */
 uint64_t sim_adapter_deadline(const struct sim_adapter *a);
 void sim_adapter_timer(struct sim_adapter *a);
@@ -167,16 +170,16 @@ void sim_att_get(const struct sim_adapter *a, uint32_t entry,
 		 struct sim_att_entry *e);
 
 /*
- * Accesses through @entry have reached nobody, as its node is not there: an error
- * NODE.  To be said before the BARRIER or CHECK that covers them is read.
+ * Accesses through @entry have reached no node, as it is not there: an error NODE. Call
+ * this before the BARRIER or CHECK that covers them is read.
  */
 void sim_adapter_unreachable(struct sim_adapter *a, uint32_t entry);
 
-/* The registers that describe exported memory: EXPORT_BASE, EXPORT_ENTRIES. */
+/* Return the registers that describe exported memory: EXPORT_BASE, EXPORT_ENTRIES. */
 void sim_export_table(const struct sim_adapter *a, uint64_t *base,
 		      uint32_t *entries);
 
-/* A counter, without a bus access. */
+/* Return a counter without a bus access. */
 uint64_t sim_counter(const struct sim_adapter *a, enum sci_pci_counter c);
 
 #endif

@@ -9,7 +9,7 @@
 	 SCI_PCI_ATT_INTERRUPT | SCI_PCI_ATT_NO_LOOPBACK |		\
 	 SCI_PCI_ATT_VALID)
 
-/* The bits that exist in the four words of an entry. */
+/* Bits that exist in the four words of an entry. */
 static const uint32_t writable[4] = {
 	ATTR_ALL << 16 | 0xffff, 0xffff, UINT32_MAX, UINT32_MAX
 };
@@ -88,7 +88,7 @@ static bool att_allows(const struct sim_adapter *a, const uint32_t *w,
 	       (!w[3] && !(w[2] & (a->config.att_page_size - 1)));
 }
 
-/* Reports the error where there is one. */
+/* Look an entry up; a failure is reported as an error of the card. */
 bool att_lookup(struct sim_adapter *a, uint64_t offset, bool store,
 		struct att *e)
 {

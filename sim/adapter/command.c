@@ -3,7 +3,7 @@
 /* Mailbox and commands: section 11. */
 #include "sim/adapter/model.h"
 
-/* A node id of 32 bits that is none becomes one that is none. */
+/* Return a node id of 16 bits. An invalid id of 32 bits becomes an invalid one. */
 static uint16_t node_of(uint32_t node)
 {
 	return node > UINT16_MAX ? 0 : (uint16_t)node;
@@ -40,7 +40,7 @@ static void command_packet(struct sim_adapter *a, enum packet_kind kind)
 	struct transaction *t;
 
 	t = transaction_special(a, OWNER_COMMAND, node_of(c->node), kind);
-	if (!t) {	/* not while one command runs at a time */
+	if (!t) {	/* cannot happen while one command runs at a time */
 		command_end(a, SCI_PCI_ERR_BUSY, 0);
 		return;
 	}

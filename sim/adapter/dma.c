@@ -160,7 +160,7 @@ static uint32_t least(uint32_t x, uint64_t y)
 	return y < x ? (uint32_t)y : x;
 }
 
-/* To the end of the line at the remote side, of the page at this one. */
+/* Return the length up to the end of the remote line and of the local page. */
 static uint32_t piece_len(const struct sim_adapter *a, const struct dma *d)
 {
 	uint64_t local = d->local + d->issued;
@@ -180,7 +180,7 @@ static bool piece_push(struct sim_adapter *a, struct transaction *t,
 				 t->packet.data, len);
 }
 
-/* One request; false: there is no slot for it now. */
+/* Send one request. False: there is no free slot now. */
 static bool piece_send(struct sim_adapter *a)
 {
 	struct dma *d = &a->dma;

@@ -28,7 +28,7 @@ void export_forget(struct sim_adapter *a)
 	memset(a->tlb, 0, sizeof(a->tlb));
 }
 
-/* An address in a list: that of a page. */
+/* Read an address from a list: that of a page. */
 static bool list_get(struct sim_adapter *a, uint64_t list, uint32_t index,
 		     uint64_t *page)
 {
@@ -72,7 +72,7 @@ static const struct tlb *lookup(struct sim_adapter *a, uint16_t id,
 	return walk(a, id, number, t) ? t : NULL;
 }
 
-/* Where @len bytes of exported memory are, if they may be had. */
+/* Find @len bytes of exported memory, if the request may access them. */
 bool export_find(struct sim_adapter *a, uint64_t address, uint32_t len,
 		 uint16_t rights, uint64_t *bus)
 {

@@ -32,10 +32,10 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define BUCKETS		128u
 #define KEPT_LINES	8u	/* prefetched */
 #define TLB_ENTRIES	64u
-#define NODES_FAN	128u	/* of 16384 node ids, twice */
+#define NODES_FAN	128u	/* children of a table; two levels hold 16384 node ids */
 #define ATT_BLOCK	256u	/* entries */
 #define UNIT		16u	/* bytes of the smallest store packet */
-#define RUN_BUDGET	512u	/* steps of one call; the timer does the rest */
+#define RUN_BUDGET	512u	/* steps of one call; the timer continues */
 
 /* ---- lists ---- */
 
@@ -53,7 +53,7 @@ static inline bool link_empty(const struct link *l)
 	return l->next == l;
 }
 
-/* Before @at; before the list itself is at its end. */
+/* Insert before @at; before the list itself means at its end. */
 static inline void link_add(struct link *l, struct link *at)
 {
 	l->next = at;
@@ -74,17 +74,17 @@ static inline void link_del(struct link *l)
 
 /* ---- stores and loads on their way ---- */
 
-/* A store that is not complete; the list of them is in order of time. */
+/* A store that is not complete. The list of them is ordered by time. */
 struct order {
 	struct link link;
-	uint32_t ticket;	/* of the first barrier after it */
+	uint32_t ticket;	/* ticket of the first barrier after it */
 };
 
-/* Packets that are not transactions yet. */
+/* Packets that have no transaction yet. */
 struct waiter {
 	struct link link;
 	uint64_t line;		/* or NO_LINE */
-	bool read;		/* in a struct read; else in a struct stream */
+	bool read;		/* in a struct read, else in a struct stream */
 };
 
 /**
@@ -149,7 +149,7 @@ struct initiator {
 
 /* A prefetched line. */
 struct kept {
-	uint64_t address;	/* NO_LINE: none */
+	uint64_t address;	/* NO_LINE: no line is kept */
 	uint64_t until;
 	uint32_t len;
 	uint8_t data[PACKET_DATA_MAX];
@@ -218,20 +218,20 @@ struct nodes {
 
 struct ring {
 	uint64_t base;
-	uint32_t base_low;	/* written, waits for its high half */
+	uint32_t base_low;	/* low half, which waits for the high half to be written */
 	uint32_t entries;
 	uint32_t head;
 	uint32_t tail;
 	bool stopped;
 };
 
-/* An entry of the export table and one of its pages. */
+/* An entry of the export table and one of its pages, kept for the next request. */
 struct tlb {
 	uint64_t page;		/* bus address */
 	uint64_t length;
 	uint32_t number;	/* of the page */
 	uint16_t id;
-	uint16_t flags;		/* 0: nothing here */
+	uint16_t flags;		/* 0: nothing is kept here */
 };
 
 /**
@@ -279,13 +279,13 @@ struct status {
 	uint32_t base_low;
 	uint32_t errors;
 	uint32_t fatal;
-	uint32_t ticket;	/* that the next barrier gets */
+	uint32_t ticket;	/* ticket that the next barrier gets */
 	uint32_t code;
 	uint32_t node;
 	uint64_t address;
 	bool stopped;
-	bool writes;		/* base is good */
-	uint32_t written[4];	/* in main memory */
+	bool writes;		/* the base is valid */
+	uint32_t written[4];	/* copy of the words in main memory */
 };
 
 struct sim_adapter {
@@ -304,19 +304,19 @@ struct sim_adapter {
 	uint32_t timeout_us;
 	uint32_t retries;
 	uint32_t gather_ns;
-	uint32_t latch_offset;	/* high half of what was read last */
+	uint32_t latch_offset;	/* high half of the counter that was read last */
 	uint32_t latch;
 
 	/* stores */
 	struct stream stream[STREAMS_MAX];
-	uint32_t streams_free;	/* a bit for each; else gathering or leaving */
+	uint32_t streams_free;	/* a bit for each free buffer */
 	uint32_t streams_gather;
 	uint64_t stream_age;
 	uint64_t window_size;
 	unsigned int page_shift;
 	uint32_t line_mask;
 	struct initiator initiator[SIM_INITIATORS];
-	unsigned int reads;	/* that are not READ_NONE */
+	unsigned int reads;	/* number of reads that are not READ_NONE */
 	struct kept kept[KEPT_LINES];
 	unsigned int kept_next;
 	bool kept_any;
@@ -325,8 +325,8 @@ struct sim_adapter {
 	/* transactions */
 	struct transaction *slot;
 	uint64_t slots_free;
-	uint64_t special_free;	/* mailbox and command */
-	uint64_t special_wait;	/* taken, not begun */
+	uint64_t special_free;	/* slots for mailbox and command */
+	uint64_t special_wait;	/* slots taken that have not begun */
 	unsigned int stores;	/* outstanding */
 	struct transaction *by_line[BUCKETS];
 	struct transaction *by_number[BUCKETS];
@@ -338,7 +338,7 @@ struct sim_adapter {
 	uint64_t deadline;
 	uint64_t deadline_told;
 	unsigned int budget;
-	bool retry;		/* waiters may have become able to go */
+	bool retry;		/* a waiter may have become ready */
 
 	struct ring rx;
 	uint32_t rx_turn;
@@ -350,7 +350,7 @@ struct sim_adapter {
 	uint64_t counter[SCI_PCI_COUNTERS_COUNT];
 
 	uint32_t (*att)[4];
-	uint8_t *att_used;	/* blocks of it that were written */
+	uint8_t *att_used;	/* which blocks of the table were written */
 };
 
 static inline void count(struct sim_adapter *a, enum sci_pci_counter c)
@@ -379,7 +379,7 @@ void adapter_until(struct sim_adapter *a, uint64_t when);
 
 /* att.c */
 struct att {
-	uint64_t address;	/* of the first byte asked for */
+	uint64_t address;	/* address of the first byte asked for */
 	uint32_t value;		/* INTERRUPT */
 	uint32_t page;
 	uint16_t node;
@@ -485,7 +485,7 @@ void interrupt_clear(struct sim_adapter *a, uint32_t bits);
 void interrupt_mask(struct sim_adapter *a, uint32_t mask);
 void interrupt_settle(struct sim_adapter *a);
 
-/* csr.c: what other nodes may read; false: not that */
+/* csr.c: registers that other nodes may read; false: not this one */
 bool csr_public(const struct sim_adapter *a, uint32_t offset, uint32_t *value);
 
 #endif

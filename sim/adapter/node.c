@@ -12,7 +12,7 @@
 #define NODE(node)	((node) >> 2 & (NODES_FAN - 1))
 #define NODES(node)	((node) >> 9)
 
-/* @node is valid.  NULL: out of memory. */
+/* Return the node, which must be valid; NULL: out of memory. */
 struct node *node_get(struct sim_adapter *a, uint16_t node)
 {
 	struct nodes **ps = &a->nodes[NODES(node)];
@@ -34,7 +34,7 @@ struct node *node_get(struct sim_adapter *a, uint16_t node)
 	return p;
 }
 
-/* Below it no response is waited for. */
+/* Return the number below which no response is expected any more. */
 uint32_t node_floor(const struct node *p)
 {
 	if (link_empty(&p->outstanding))
@@ -44,8 +44,8 @@ uint32_t node_floor(const struct node *p)
 }
 
 /*
- * May a request be sent to the node?  A request that was given up may still be in
- * the fabric.  A later request must tell the target so, or wait.
+ * Return whether a request may be sent to the node. A request that was given up may
+ * still be in the fabric; a later request must tell the target so, or wait.
  */
 bool node_ready(struct node *p)
 {
@@ -77,7 +77,7 @@ static void discard(struct node *p)
 	free(p);
 }
 
-/* Begin an epoch: count requests anew.  The state of received requests stays. */
+/* Begin an epoch: number requests anew. The state of received requests stays. */
 void node_restart(struct sim_adapter *a)
 {
 	node_each(a, restart);

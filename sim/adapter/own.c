@@ -19,7 +19,7 @@ static void own_answer(struct sim_adapter *a, struct transaction *t)
 	struct sim_packet r;
 
 	if (!responder_answer(a, &t->packet, &r))
-		r = lost;	/* out of memory */
+		r = lost;	/* out of memory: the request is lost */
 	transaction_response(a, &r);
 }
 

@@ -25,7 +25,7 @@
 	{ SIXTY_FOUR(0u, __VA_ARGS__), SIXTY_FOUR(64u, __VA_ARGS__),	\
 	  SIXTY_FOUR(128u, __VA_ARGS__), SIXTY_FOUR(192u, __VA_ARGS__) }
 
-/* table[n]: what a byte adds that n bytes follow */
+/* table[n]: what a byte adds to the sum if n bytes follow */
 static const uint32_t table[8][256] = {
 	TABLE(0x77073096u, 0xee0e612cu, 0x076dc419u, 0x0edb8832u,
 	      0x1db71064u, 0x3b6e20c8u, 0x76dc4190u, 0xedb88320u),

@@ -14,16 +14,16 @@
 #include <stdint.h>
 
 #define PACKET_DATA_MAX		128
-#define PACKET_WINDOW		256u	/* a number is below floor + this */
+#define PACKET_WINDOW		256u	/* a request's number is below floor + PACKET_WINDOW */
 
 enum packet_kind {
 	PACKET_WRITE = 1,	/* data, mask (16 bytes only) */
 	PACKET_READ,		/* length */
-	PACKET_LOCK,		/* adds 1 to 4 bytes, answers the old value */
+	PACKET_LOCK,		/* adds 1 to 4 bytes and returns the old value */
 	PACKET_MAILBOX,		/* 64 bytes of data */
 	PACKET_INTERRUPT,	/* value */
 	PACKET_READ_CSR,	/* address: the offset */
-	PACKET_RESPONSE = 0x80,	/* or'ed to the request's kind; status, data */
+	PACKET_RESPONSE = 0x80,	/* or'ed to the request's kind; has status and data */
 };
 
 /**
@@ -69,7 +69,7 @@ static_assert(PACKET_HEADER == 48, "packets have no padding");
 static_assert(sizeof(struct sim_packet) == PACKET_HEADER + PACKET_DATA_MAX,
 	      "packets have no padding");
 
-/* The check sum that belongs into @p; @p->size must be right. */
+/* Return the check sum of @p, whose size must be right. */
 uint32_t packet_crc(const struct sim_packet *p);
 
 #endif

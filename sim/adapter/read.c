@@ -46,7 +46,7 @@ static void kept_add(struct sim_adapter *a, uint64_t address,
 	a->kept_any = true;
 }
 
-/* The line is about to be overwritten: nothing older may be kept. */
+/* The line is about to be overwritten: drop older copies. */
 void read_overtaken(struct sim_adapter *a, uint64_t line)
 {
 	kept_drop(a, line);
@@ -110,7 +110,7 @@ static void read_start(struct sim_adapter *a, struct read *r, uint64_t offset,
 	read_wait(a, r);
 }
 
-/* Its initiator does not ask any more. */
+/* The initiator does not ask for it any more. */
 static void read_abandon(struct sim_adapter *a, struct read *r)
 {
 	if (r->state == READ_WAITS)
@@ -149,7 +149,7 @@ static void read_whole(const struct sim_adapter *a, const struct read *r,
 {
 	uint32_t mask = r->attr & SCI_PCI_ATT_NO_128 ? 63 : a->line_mask;
 
-	/* unless the load reaches from one half to the other */
+	/* unless the load crosses from one half into the other */
 	if ((r->address & mask) + r->len > mask + 1)
 		mask = a->line_mask;
 	p->address &= ~(uint64_t)mask;
@@ -206,7 +206,7 @@ void read_end(struct sim_adapter *a, const struct transaction *t,
 	bool waits = t->initiator < SIM_INITIATORS;
 	struct read *r = &a->initiator[t->initiator % SIM_INITIATORS].read;
 
-	/* a whole line may be more than is exported */
+	/* the whole line may exceed the export: ask for the exact bytes */
 	if (waits && error == SCI_PCI_ERR_PROTECTION && !r->exact &&
 	    t->packet.kind == PACKET_READ) {
 		r->exact = true;

@@ -36,7 +36,7 @@ static void floor_raise(struct node *p, uint32_t floor)
 	p->floor = floor;
 }
 
-/* Whether a request of this epoch and number may still be executed. */
+/* Return whether a request of this epoch and number may still be executed. */
 static bool source_admits(struct sim_adapter *a, struct node *p,
 			  const struct sim_packet *q)
 {
@@ -69,7 +69,7 @@ static uint16_t data_len(const struct sim_packet *q)
 	return (uint16_t)(q->size - PACKET_HEADER);
 }
 
-/* The bytes that the mask of a packet of 16 names, run by run. */
+/* Write the bytes that the mask of a 16-byte packet names, run by run. */
 static bool write_masked(struct sim_adapter *a, const struct sim_packet *q,
 			 uint64_t bus)
 {
@@ -218,7 +218,7 @@ static void respond(struct sim_adapter *a, struct node *p,
 		r->value = p->values[q->number % PACKET_WINDOW];
 }
 
-/* Executes @q; false: it gets no answer.  The sum of @r is still missing. */
+/* Execute @q and fill in @r, but for its sum. False: there is no answer. */
 bool responder_answer(struct sim_adapter *a, const struct sim_packet *q,
 		      struct sim_packet *r)
 {

@@ -77,7 +77,7 @@ static struct stream *stream_oldest(struct sim_adapter *a)
 	return oldest;
 }
 
-/* A free one, or NULL. */
+/* Take a free buffer, or return NULL. */
 static struct stream *stream_take(struct sim_adapter *a)
 {
 	struct stream *s;
@@ -119,7 +119,7 @@ static void stream_wait(struct sim_adapter *a, struct stream *s,
 	adapter_until(a, s->deadline);
 }
 
-/* A store that continues nothing. */
+/* A store that continues no buffer: begin one. */
 static enum sim_bus window_begin(struct sim_adapter *a, unsigned int initiator,
 				 uint64_t offset, const void *data, size_t len)
 {
@@ -197,7 +197,7 @@ struct piece {
 	uint16_t mask;
 };
 
-/* The next packet of a buffer. */
+/* Return the next packet of a buffer. */
 static struct piece stream_piece(const struct sim_adapter *a,
 				 const struct stream *s)
 {
@@ -248,8 +248,8 @@ static void stream_send(struct sim_adapter *a, struct stream *s,
 }
 
 /*
- * Makes transactions of its packets, as far as that is possible now.  They have
- * no bytes in common: only the first one waits for older ones of its line.
+ * Make transactions of the buffer's packets, as far as possible now. They share no
+ * bytes, so only the first one waits for older ones of its line.
  */
 void stream_issue(struct sim_adapter *a, struct stream *s)
 {

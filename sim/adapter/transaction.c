@@ -28,7 +28,7 @@ static struct transaction *special_first(const struct sim_adapter *a,
 	return &a->slot[SLOTS_MAX + (unsigned int)__builtin_ctzll(bits)];
 }
 
-/* Calls @fn for all that have begun; it may end them. */
+/* Call @fn for all transactions that have begun; it may end them. */
 static void each_begun(struct sim_adapter *a, uint64_t arg,
 		       void (*fn)(struct sim_adapter *a,
 				  struct transaction *t, uint64_t arg))
@@ -111,7 +111,7 @@ static void unhash(struct sim_adapter *a, struct transaction *t)
 
 /* ---- begin ---- */
 
-/* Why a request to @node could not even be sent. */
+/* Return why a request to @node could not be sent at all. */
 enum sci_pci_error transaction_reach(struct sim_adapter *a, uint16_t node)
 {
 	if (!node_valid(node))
@@ -121,7 +121,7 @@ enum sci_pci_error transaction_reach(struct sim_adapter *a, uint16_t node)
 	return SCI_PCI_ERR_NONE;
 }
 
-/* Whether one that can be sent may be: else after a later event. */
+/* Return whether a request may be sent now; else a later event allows it. */
 bool transaction_ready(struct sim_adapter *a, uint16_t node, uint64_t line)
 {
 	struct node *p = node_get(a, node);
@@ -142,7 +142,7 @@ static void slot_take(struct sim_adapter *a, struct transaction *t,
 	t->tries = 0;
 }
 
-/* After transaction_ready(): a slot, whose packet is to be completed. */
+/* After transaction_ready(): take a slot, whose packet the caller completes. */
 struct transaction *transaction_new(struct sim_adapter *a, enum owner owner,
 				    uint16_t node, enum packet_kind kind)
 {
@@ -153,13 +153,16 @@ struct transaction *transaction_new(struct sim_adapter *a, enum owner owner,
 	return t;
 }
 
-/* ... that is not needed after all. */
+/* Give back a slot that is not needed. */
 void transaction_cancel(struct sim_adapter *a, struct transaction *t)
 {
 	a->slots_free |= UINT64_C(1) << (t - a->slot);
 }
 
-/* A slot of mailbox or command, NULL: none.  It begins when it can. */
+/*
+ * Take a slot for mailbox or command, or return NULL. The transaction begins when it
+ * can.
+ */
 struct transaction *transaction_special(struct sim_adapter *a,
 					enum owner owner, uint16_t node,
 					enum packet_kind kind)
@@ -279,7 +282,7 @@ static void waiters_run(struct sim_adapter *a)
 	}
 }
 
-/* Begins what can begin; false: there was no reason to look. */
+/* Begin waiting transactions. False: there was no reason to look. */
 bool transaction_run(struct sim_adapter *a)
 {
 	if (!a->retry)
@@ -330,7 +333,7 @@ static void end(struct sim_adapter *a, struct transaction *t,
 	owner_end(a, t, error, response);
 }
 
-/* Without an answer of the target's: it may execute the request even now. */
+/* End a transaction without an answer: the target may still execute the request. */
 static void give_up(struct sim_adapter *a, struct transaction *t,
 		    enum sci_pci_error error)
 {
@@ -404,7 +407,7 @@ static void fail_one(struct sim_adapter *a, struct transaction *t,
 		give_up(a, t, SCI_PCI_ERR_LINK);
 }
 
-/* The link is down, or with @own all is. */
+/* Fail all transactions: the link is down. @own: also those to the own node. */
 void transaction_fail(struct sim_adapter *a, bool own)
 {
 	each_begun(a, own, fail_one);
@@ -448,7 +451,7 @@ uint64_t transaction_deadline(const struct sim_adapter *a)
 
 /* ---- registers ---- */
 
-/* Stores that have left the buffers and are not complete. */
+/* Return the number of stores that have left the buffers and are not complete. */
 unsigned int transaction_stores(const struct sim_adapter *a)
 {
 	const struct link *l = a->waiters.next;

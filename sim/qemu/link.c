@@ -15,9 +15,9 @@
 
 #include "sci-pci.h"
 
-#define QUEUE		1024u		/* a power of two */
+#define QUEUE		1024u		/* length of the queue, a power of two */
 #define RETRY_MS	200
-#define BUDGET		256		/* frames, before others have their turn */
+#define BUDGET		256		/* frames handled before other work has its turn */
 
 union any_frame {
 	struct frame head;
@@ -51,7 +51,7 @@ static void watch(struct sci_card *card)
 	qemu_set_fd_handler(l->fd, readable, l->queued ? writable : NULL, card);
 }
 
-/* False: there is no room.  Errors show when the socket is read. */
+/* Queue a frame. False: there is no room. Errors show when the socket is read. */
 static bool push(struct sci_link *l, const struct iovec *v, int n)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)v, .msg_iovlen = n };
@@ -156,7 +156,7 @@ static void report(struct sci_card *card, const char *what, int error)
 	card->link.error = error;
 }
 
-/* The first frame; with main memory, if the window is direct. */
+/* Send the first frame; with main memory, if the window is direct. */
 static bool introduce(struct sci_card *card)
 {
 	struct frame_attach attach = {
@@ -222,7 +222,7 @@ static void connect_now(void *opaque)
 	watch(card);
 }
 
-/* From within the model, which hears of it later. */
+/* Called from within the model, which hears of the result later. */
 void link_enable(struct sci_card *card, bool enable)
 {
 	struct sci_link *l = &card->link;
@@ -234,14 +234,14 @@ void link_enable(struct sci_card *card, bool enable)
 	} else if (l->fd < 0) {
 		retry_in(card, 0);
 	} else {
-		/* it was already; the model wants to hear it again */
+		/* the state is the same, and the model must hear of it again */
 		l->told = false;
 	}
 }
 
 /* ---- in ---- */
 
-/* The descriptor that came with a message, or -1; others are closed. */
+/* Take the descriptor that came with a message, or return -1; close others. */
 static int take_fd(struct msghdr *m)
 {
 	struct cmsghdr *c;

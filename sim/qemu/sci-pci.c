@@ -38,7 +38,7 @@
 DECLARE_INSTANCE_CHECKER(struct sci_card, SCI_CARD, TYPE_SCI_PCI)
 
 static QTAILQ_HEAD(, sci_card) cards = QTAILQ_HEAD_INITIALIZER(cards);
-static bool in_model;	/* one of this process's cards is being called */
+static bool in_model;	/* a card of this process is inside its model */
 static bool in_pump;
 
 static uint64_t now(void)
@@ -86,7 +86,7 @@ static uint64_t host_now(void *ctx)
 	return now();
 }
 
-/* Main memory only: no registers, whose device might come back here. */
+/* Restrict accesses to main memory: the device of a register might call this one. */
 static const MemTxAttrs to_memory = { .memory = true };
 
 static bool host_dma_read(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -174,7 +174,7 @@ static const struct sim_host host_direct = {
 	.invalidate = host_invalidate,
 };
 
-/* It rises over restarts of QEMU as well: nanoseconds since 1970. */
+/* Return an epoch that rises over restarts of QEMU as well: nanoseconds since 1970. */
 static uint64_t epoch(void)
 {
 	return g_get_real_time() * 1000;
@@ -206,7 +206,7 @@ static uint32_t fault_read(struct sci_card *card, hwaddr addr, uint32_t value)
 {
 	switch (card->fault) {
 	case FAULT_BARRIER:
-		/* a ticket that DONE does not reach */
+		/* return a ticket that DONE does not reach */
 		return addr == SCI_PCI_USER_BARRIER ? value + (1u << 30) : value;
 	case FAULT_COMMAND:
 		return addr == SCI_PCI_CMD_STATUS ? SCI_PCI_CMD_BUSY : value;
@@ -344,7 +344,7 @@ static void pump(void)
 	g_array_set_size(fds, 0);
 	QTAILQ_FOREACH(c, &cards, next) {
 		GPollFD fd = {
-			.fd = c->link.fd,	/* -1 is passed over */
+			.fd = c->link.fd,	/* poll() ignores -1 */
 			.events = G_IO_IN | (c->link.queued ? G_IO_OUT : 0),
 		};
 
@@ -413,7 +413,7 @@ static void window_access(struct sci_card *card, const struct access *a)
 	in_pump = false;
 }
 
-/* An access may lie across two lines. */
+/* Split an access that crosses from one line into the next. */
 static void window_split(struct sci_card *card, struct access *a, unsigned int len)
 {
 	a->initiator = current_cpu ? current_cpu->cpu_index % SIM_INITIATORS : 0;
@@ -482,7 +482,7 @@ static void sci_config_write(PCIDevice *pci, uint32_t addr, uint32_t value, int 
 		pcie_cap_flr_write_config(pci, addr, value, len);
 		pcie_aer_write_config(pci, addr, value, len);
 	}
-	/* MSI-X may have come or gone */
+	/* MSI-X may have been switched on or off */
 	set_intx(card);
 }
 
@@ -526,7 +526,7 @@ static void sci_exit(PCIDevice *pci)
 		window_exit(card);
 	if (card->adapter) {
 		QTAILQ_REMOVE(&cards, card, next);
-		/* a CPU that waits for the lock to access a register may still come */
+		/* a CPU that waits for the lock may still access a register */
 		sim_adapter_free(g_steal_pointer(&card->adapter));
 	}
 	timer_free(g_steal_pointer(&card->timer));
@@ -663,7 +663,7 @@ static void sci_instance_init(Object *obj)
 	struct sci_card *card = SCI_CARD(obj);
 
 	card->link.fd = -1;
-	/* on a conventional bus as well: it says only how much there is to configure */
+	/* on a conventional bus, too: it only sets the size of the configuration space */
 	card->pci.cap_present |= QEMU_PCI_CAP_EXPRESS;
 }
 

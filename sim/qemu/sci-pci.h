@@ -90,12 +90,12 @@ struct sci_window {
 
 enum sci_fault {
 	FAULT_NONE,
-	FAULT_BARRIER,		/* store barriers do not end */
-	FAULT_COMMAND,		/* commands do not end */
-	FAULT_DMA,		/* DMA does not begin */
-	FAULT_DMA_BUSY,		/* ... and looks as if it went on */
+	FAULT_BARRIER,		/* store barriers never end */
+	FAULT_COMMAND,		/* commands never end */
+	FAULT_DMA,		/* DMA never begins */
+	FAULT_DMA_BUSY,		/* ... and looks as if it made progress */
 	FAULT_ONES,		/* registers read as ones, writes do nothing */
-	FAULT_MAILBOX,		/* there is more room than the mailbox has */
+	FAULT_MAILBOX,		/* the mailbox claims more room than it has */
 	FAULTS,
 };
 
@@ -109,15 +109,15 @@ struct sci_card {
 	char *data_path;
 	bool msix;
 
-	struct sim_adapter *adapter;	/* NULL: not there any more */
+	struct sim_adapter *adapter;	/* NULL: the card was removed */
 	MemoryRegion csr;
 	MemoryRegion att;
 	MemoryRegion bar2;
 	QEMUTimer *timer;
 	bool deadline_changed;
-	uint32_t pending;		/* causes of interrupts */
+	uint32_t pending;		/* causes of interrupts that are pending */
 	enum sci_fault fault;
-	uint32_t fault_reads;		/* of DMA_HEAD, with FAULT_DMA_BUSY */
+	uint32_t fault_reads;		/* reads of DMA_HEAD under FAULT_DMA_BUSY */
 	bool blocked;
 	Error *blocker;
 
@@ -125,7 +125,7 @@ struct sci_card {
 	struct sci_window window;
 };
 
-/* False: someone is in a model; there is none. */
+/* Enter the model. False: another call is inside, or there is no model. */
 bool card_begin(struct sci_card *card);
 void card_end(struct sci_card *card);
 
@@ -136,7 +136,7 @@ void link_exit(struct sci_card *card);
 void link_enable(struct sci_card *card, bool enable);
 void link_tell(struct sci_card *card);
 void link_send_packet(struct sci_card *card, const struct sim_packet *p);
-/* Send a frame that may not be lost: if that fails, the connection ends. */
+/* Send a frame that must not be lost: if that fails, the connection ends. */
 void link_send(struct sci_card *card, const void *frame, size_t size);
 void link_receive(struct sci_card *card);
 void link_flush(struct sci_card *card);
@@ -147,18 +147,18 @@ void link_drop(struct sci_card *card);
 bool window_init(struct sci_card *card, Error **errp);
 void window_exit(struct sci_card *card);
 void window_free(struct sci_card *card);
-/* The machine's main memory.  @fd stays QEMU's. */
+/* Describe the machine's main memory. QEMU keeps @fd. */
 bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
 		   Error **errp);
 void window_att_changed(struct sci_card *card, uint32_t entry);
 void window_invalidate(struct sci_card *card, uint16_t export_id);
-/* Before a barrier: counts what was stored to nodes that are not there. */
+/* Before a barrier: count stores to nodes that are not there. */
 void window_check(struct sci_card *card);
-/* After what may have moved the export table: tells the peers. */
+/* After a change of the export table: tell the peers. */
 void window_exports(struct sci_card *card);
 void window_attached(struct sci_card *card);
 void window_detached(struct sci_card *card);
-/* Takes @fd, which may be -1. */
+/* Handle a frame. Takes over @fd, which may be -1. */
 void window_frame(struct sci_card *card, const void *frame, size_t size, int fd);
 
 #endif

@@ -67,7 +67,7 @@ struct sci_peer {
 	uint32_t entries;
 };
 
-/* An export, as found in its table. */
+/* An export, as its table describes it. */
 struct export {
 	uint64_t length;
 	uint64_t root;
@@ -88,7 +88,7 @@ static void peer_free(struct sci_peer *p)
 	g_free(p);
 }
 
-/* Takes @fd.  NULL: it is not what can be mapped without danger. */
+/* Make a peer. Takes over @fd. NULL: its memory cannot be mapped safely. */
 static struct sci_peer *peer_new(const struct frame_attach *attach, int fd)
 {
 	struct sci_peer *p = g_new0(struct sci_peer, 1);
@@ -140,7 +140,7 @@ static struct sci_peer *peer_find(struct sci_window *w, uint32_t node)
 	return p;
 }
 
-/* The range that holds all of @len bytes at a bus address, or NULL. */
+/* Return the range that holds all @len bytes at a bus address, or NULL. */
 static bool peer_range(const struct sci_peer *p, uint64_t address, uint64_t len,
 		       unsigned int *range, uint64_t *within)
 {
@@ -158,7 +158,7 @@ static bool peer_range(const struct sci_peer *p, uint64_t address, uint64_t len,
 	return false;
 }
 
-/* A number in @p's memory, or NOTHING, which is no address of anything. */
+/* Read a number in @p's memory, or return NOTHING, which is no valid address. */
 static uint64_t peer_read(const struct sci_peer *p, uint64_t address)
 {
 	unsigned int range;
@@ -287,20 +287,20 @@ static void unshow(struct sci_card *card, uint32_t n)
 	w->shown[n].mapped = false;
 	if (map_zeros(w, n * size, size))
 		return;
-	/* it would split a mapping, and there are too many: all of it can always go */
+	/* unmapping it would split a mapping, and there are too many: unmap all of it */
 	warn_report("sci-pci: node %u: %s: nothing is in the window any more",
 		    card->config.node, strerror(errno));
 	show_nothing_at_all(card);
 }
 
-/* Its node is not there. */
+/* Take a window out, since its node is not there. */
 static void lose(struct sci_card *card, uint32_t n)
 {
 	unshow(card, n);
 	set_lost(&card->window, n, true);
 }
 
-/* Takes what @match says out of the window, by @how. */
+/* Take windows that @match accepts out, by @how. */
 static void unshow_if(struct sci_card *card,
 		      void (*how)(struct sci_card *card, uint32_t n),
 		      bool (*match)(struct sci_card *card, uint32_t n,
@@ -348,7 +348,7 @@ static bool find_export(const struct sci_peer *p, uint16_t id, struct export *x)
 	       (head >> 16 & SCI_PCI_EXPORT_READ) && x->length <= LENGTH_MAX;
 }
 
-/* The offset in @p's descriptor of the page that @offset lies in, or NOTHING. */
+/* Return the offset in @p's descriptor of the page that contains @offset, or NOTHING. */
 static uint64_t find_page(const struct sci_peer *p, const struct export *x,
 			  uint64_t offset)
 {
@@ -366,7 +366,7 @@ static uint64_t find_page(const struct sci_peer *p, const struct export *x,
 	return p->range[range].offset + within;
 }
 
-/* Maps the @len bytes from @offset on at @at, as few pieces as possible. */
+/* Map the @len bytes from @offset on at @at, in as few pieces as possible. */
 static bool map_export(struct sci_window *w, const struct sci_peer *p,
 		       const struct export *x, uint64_t at, uint64_t offset,
 		       uint64_t len, int flags)
@@ -431,7 +431,7 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 
 /* ---- stores that reach nobody ---- */
 
-/* Whether any of its pages is there, or has been: then they are zeros again. */
+/* Return whether a page was touched. Touched pages become zeros again. */
 static bool touched(struct sci_card *card, uint32_t n)
 {
 	struct sci_window *w = &card->window;
@@ -448,7 +448,7 @@ static bool touched(struct sci_card *card, uint32_t n)
 			break;
 	if (i == pages)
 		return false;
-	/* before it is counted: who stores from now on is seen the next time */
+	/* before the count, so that later stores are seen the next time */
 	madvise(at, size, MADV_DONTNEED);
 	return true;
 }
@@ -461,7 +461,7 @@ void window_check(struct sci_card *card)
 	for (n = 0; w->lost && n < card->config.att_entries; n++) {
 		if (!w->shown[n].lost)
 			continue;
-		/* what came before its node did is nowhere to be found */
+		/* stores from before its node came are not to be found */
 		if (w->shown[n].mapped)
 			set_lost(w, n, false);
 		else if (!touched(card, n))
@@ -515,7 +515,7 @@ void window_invalidate(struct sci_card *card, uint16_t export_id)
 	w->invalid = export_id;
 	timer_del(w->done);
 	if (card->link.attached)
-		link_send(card, &f, sizeof(f));	/* which may end that */
+		link_send(card, &f, sizeof(f));	/* this may end the connection */
 	else
 		timer_mod_ns(w->done, w->grace);
 }
@@ -524,7 +524,7 @@ void window_invalidate(struct sci_card *card, uint16_t export_id)
 
 void window_attached(struct sci_card *card)
 {
-	/* the daemon knows of none */
+	/* the daemon has forgotten the table */
 	card->window.told_base = 0;
 	card->window.told_entries = 0;
 	window_exports(card);
@@ -543,7 +543,7 @@ void window_detached(struct sci_card *card)
 			continue;
 		QTAILQ_REMOVE(&w->peers, p, next);
 		peer_free(p);
-		/* they lose the daemon, or hear of our end, and do the same */
+		/* peers lose the daemon, or hear of our end, and do the same */
 		w->grace = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
 			GRACE_MS * SCALE_MS;
 	}
@@ -573,7 +573,7 @@ static void peer_in(struct sci_card *card, const struct frame_attach *attach, in
 		QTAILQ_INSERT_TAIL(&card->window.peers, p, next);
 }
 
-/* Entries that were made, or lost their peer, before its table was known. */
+/* Show entries that were made, or lost their peer, before its table was known. */
 static void show_node(struct sci_card *card, uint32_t node)
 {
 	struct sim_att_entry e;
@@ -690,7 +690,7 @@ void window_exit(struct sci_card *card)
 	}
 }
 
-/* Not before nobody can access it any more. */
+/* Free the window, once no CPU can access it. */
 void window_free(struct sci_card *card)
 {
 	struct sci_window *w = &card->window;

@@ -7,12 +7,12 @@
 #include "sim/switch/loop.h"
 #include "sim/switch/node.h"
 
-/* @key is KEYS for the end of the node. */
+/* An action that is due later. @key KEYS: the end of the node. */
 struct action {
 	struct action *next;
 	struct point *point;
 	struct timer timer;
-	uint64_t at;		/* packet; UINT64_MAX: the timer says when */
+	uint64_t at;		/* number of the packet; UINT64_MAX: a timer says when */
 	enum key key;
 	uint64_t value;
 	struct when lasts;
@@ -28,7 +28,7 @@ static void find_first(struct point *pt)
 			pt->action_at = a->at;
 }
 
-/* Takes the action at @place out of its list. */
+/* Remove the action at @place from its list. */
 static struct action *take(struct action **place)
 {
 	struct action *a = *place;
@@ -39,7 +39,7 @@ static struct action *take(struct action **place)
 	return a;
 }
 
-/* Does what is to be done, and sees to its end. */
+/* Carry out an action, and arrange its end. */
 static bool apply(struct point *pt, enum key k, uint64_t value,
 		  const struct when *lasts)
 {

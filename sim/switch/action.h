@@ -17,7 +17,7 @@
 enum when_unit { WHEN_NEVER, WHEN_PACKETS, WHEN_TIME };
 
 struct when {
-	enum when_unit unit;	/* WHEN_NEVER: nothing was said */
+	enum when_unit unit;	/* WHEN_NEVER: no time was given */
 	uint64_t count;		/* packets, or ns */
 };
 
@@ -25,17 +25,20 @@ struct span {
 	struct when after, lasts;
 };
 
-/* Sets @k of @pt; false: out of memory. */
+/* Set @k of @pt. False: out of memory. */
 bool action_set(struct point *pt, enum key k, uint64_t value,
 		const struct span *span);
 
-/* The point's node is disconnected. */
+/* Disconnect the point's node. */
 bool action_kill(struct point *pt, const struct when *after);
 
-/* Forgets what is to happen to @k; KEYS: everything. */
+/* Forget later actions on @k; KEYS: all actions. */
 void actions_cancel(struct point *pt, enum key k);
 
-/* Packet number @pt->came is there, and pt->action_at is not above it. */
+/*
+ * Run the actions that packet number @pt->came makes due, if it has reached
+ * @pt->action_at.
+ */
 void actions_run(struct point *pt);
 
 #endif

@@ -11,14 +11,14 @@ struct answer {
 	char *text;
 	size_t length, room;
 	char where[256];		/* "FILE:LINE: " or "" */
-	char error[512];		/* "" while nothing is wrong */
+	char error[512];		/* "" as long as there is no error */
 };
 
-/* Adds to the text. */
+/* Add to the text. */
 __attribute__((format(printf, 2, 3)))
 void answer_add(struct answer *a, const char *fmt, ...);
 
-/* Says what is wrong, the first time; returns false. */
+/* Store an error, if it is the first one. Return false. */
 __attribute__((format(printf, 2, 3)))
 bool answer_fail(struct answer *a, const char *fmt, ...);
 

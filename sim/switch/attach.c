@@ -13,9 +13,9 @@
 #include "sim/switch/fabric.h"
 #include "sim/switch/node.h"
 
-#define DESCRIPTORS	8	/* more than one is one too many */
+#define DESCRIPTORS	8	/* room for descriptors: more than one is an error */
 
-/* Keeps the first descriptor; a second one makes the frame wrong. */
+/* Keep the first descriptor; a second one makes the frame invalid. */
 static bool take_descriptors(struct conn *c, struct msghdr *msg)
 {
 	struct cmsghdr *h;
@@ -39,7 +39,7 @@ static bool take_descriptors(struct conn *c, struct msghdr *msg)
 	return good;
 }
 
-/* Returns what recvmsg() does; -EBADF with a descriptor too many. */
+/* Return what recvmsg() does; -EBADF: there was more than one descriptor. */
 static ssize_t read_frame(struct conn *c)
 {
 	struct iovec iov = {
@@ -62,7 +62,7 @@ static ssize_t read_frame(struct conn *c)
 	return take_descriptors(c, &msg) ? n : -EBADF;
 }
 
-/* All ranges must be in the file: others are going to map it. */
+/* Check that all ranges lie in the file: other processes will map it. */
 static bool memory_good(const struct conn *c)
 {
 	const struct frame_attach *a = &c->attach;
@@ -84,7 +84,7 @@ static bool memory_good(const struct conn *c)
 	return true;
 }
 
-/* Returns an errno, or 0. */
+/* Return 0 or an errno. */
 static int check_frame(const struct conn *c, size_t n)
 {
 	const struct frame_attach *a = &c->attach;
@@ -103,7 +103,7 @@ static int check_frame(const struct conn *c, size_t n)
 	return 0;
 }
 
-/* The node of that id, which without a file need not be known yet. */
+/* Find the node of an id. Without a topology file it may be new. */
 static int find_node(struct fabric *f, uint16_t id, struct node **node)
 {
 	*node = node_find(f, id);
@@ -123,7 +123,7 @@ static int attach(struct conn *c)
 	if (ret)
 		return ret;
 	if (node_there(n)) {
-		/* The end of the old connection may not have been noticed yet. */
+		/* The end of the old connection may not be known yet: look. */
 		if (!conn_dead(n->conn))
 			return EEXIST;
 		conn_fail(n->conn);

@@ -8,7 +8,7 @@
 
 struct conn;
 
-/* The first frame of a connection; false: there is nothing to read. */
+/* Read the first frame of a connection. False: there is nothing to read. */
 bool attach_frame(struct conn *c);
 
 #endif

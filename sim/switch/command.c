@@ -56,7 +56,7 @@ static bool help(struct fabric *f, struct words *w, struct answer *a);
 
 static const struct command {
 	const char *name;
-	unsigned int min, max;		/* words behind it */
+	unsigned int min, max;		/* number of words after the name */
 	bool (*run)(struct fabric *f, struct words *w, struct answer *a);
 	const char *usage;
 } commands[] = {

@@ -12,13 +12,13 @@ struct point;
 struct span;
 struct words;
 
-/* All say in @a what is wrong and return false. */
+/* The functions below put errors into @a and return false. */
 bool command_run(struct fabric *f, const char *line, struct answer *a);
 
-/* Takes "after ..." and "for ..." from the end of @w. */
+/* Remove "after ..." and "for ..." from the end of @w. */
 bool span_parse(struct words *w, struct span *span, struct answer *a);
 
-/* Calls @fn for all points that @name stands for. */
+/* Call @fn for all points that @name stands for. */
 bool command_points(struct fabric *f, const char *name,
 		    bool (*fn)(struct point *pt, void *arg), void *arg,
 		    struct answer *a);
@@ -35,14 +35,14 @@ bool command_kill(struct fabric *f, struct words *w, struct answer *a);
 /* garbage NODE COUNT [FROM] */
 bool command_garbage(struct fabric *f, struct words *w, struct answer *a);
 
-/* Commands that show something. */
+/* Commands that print something. */
 bool command_nodes(struct fabric *f, struct words *w, struct answer *a);
 bool command_links(struct fabric *f, struct words *w, struct answer *a);
 bool command_route(struct fabric *f, struct words *w, struct answer *a);
 bool command_counters(struct fabric *f, struct words *w, struct answer *a);
 bool command_get(struct fabric *f, struct words *w, struct answer *a);
 
-/* A node that an adapter is attached as; NULL: there is none. */
+/* Return a node with an attached adapter, or NULL. */
 struct node *command_node(struct fabric *f, const char *name,
 			  struct answer *a);
 

@@ -38,7 +38,7 @@ static unsigned int find_word(const struct words *w, const char *word)
 	return w->count;
 }
 
-/* "@word N [unit]" is the end of @w. */
+/* Remove "@word N [unit]" from the end of @w. */
 static bool take_when(struct words *w, const char *word, struct when *when,
 		      struct answer *a)
 {
@@ -86,7 +86,7 @@ static bool each_link(struct link **link, unsigned int n, point_fn *fn,
 	return true;
 }
 
-/* Without a file, what is set for a node can be before it comes. */
+/* Set a value for a node, which without a topology file may come later. */
 static bool one_node(struct fabric *f, uint16_t id, point_fn *fn, void *arg,
 		     struct answer *a)
 {

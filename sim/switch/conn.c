@@ -16,8 +16,9 @@
 #include "sim/switch/node.h"
 #include "sim/switch/receive.h"
 
-#define BATCH		32		/* frames, before others have their turn */
-#define OTHERS_MAX	65536u		/* frames that are not packets */
+/* frames handled before other connections have their turn */
+#define BATCH		32
+#define OTHERS_MAX	65536u		/* waiting frames that are not packets */
 #define UNREAD_MAX	4096		/* frames */
 
 struct waiting {
@@ -113,7 +114,7 @@ static void dequeue(struct conn *c)
 	free(w);
 }
 
-/* Returns false if it could be neither sent nor kept. */
+/* Return false if the frame could neither be sent nor kept. */
 static bool send_or_keep(struct conn *c, const void *frame, size_t size,
 			 int fd, bool packet)
 {
@@ -169,7 +170,7 @@ bool conn_dead(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
-/* With something unread the other end would get ECONNRESET instead of frames. */
+/* Read what is left: else the other end would get ECONNRESET instead of frames. */
 static void forget_unread(struct conn *c)
 {
 	char byte;

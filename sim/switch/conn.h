@@ -43,23 +43,23 @@ struct conn {
 	struct frame_exports exports;
 };
 
-/* A new connection to the listener of adapters. */
+/* Accept a connection of an adapter. */
 void conn_accept(struct fabric *f, int fd);
 
-/* It ends, soon: it counts as gone from now on. */
+/* Let a connection end soon; from now on it counts as gone. */
 void conn_fail(struct conn *c);
 
-/* Its node is not its any more. */
+/* Separate the connection from its node. */
 void conn_leave(struct conn *c);
 void conn_close_all(struct fabric *f);
 
-/* Whether the other end has gone. */
+/* Return whether the other end has gone. */
 bool conn_dead(const struct conn *c);
 
-/* A frame that is not a packet, with a descriptor or -1. */
+/* Send a frame that is not a packet, with a descriptor or -1. */
 void conn_send(struct conn *c, const void *frame, size_t size, int fd);
 
-/* A frame with a packet; false: there was no room. */
+/* Send a frame with a packet. False: there was no room. */
 bool conn_send_packet(struct conn *c, const void *frame, size_t size);
 
 #endif

@@ -56,7 +56,7 @@ static void fail(struct control *c)
 	loop_later(&c->fabric->loop, &c->later);
 }
 
-/* Returns whether everything has been sent. */
+/* Return whether everything has been sent. */
 static bool control_flush(struct control *c)
 {
 	while (c->sent < c->out.length) {
@@ -86,7 +86,7 @@ static void control_run(struct control *c, const char *line)
 	a->error[0] = '\0';
 }
 
-/* Returns false if there is no whole line. */
+/* Return false if there is no whole line. */
 static bool control_run_line(struct control *c)
 {
 	char *end_of_line = memchr(c->in, '\n', c->used);

@@ -6,7 +6,7 @@
 
 struct fabric;
 
-/* A new connection. */
+/* Accept a connection of a command. */
 void control_accept(struct fabric *f, int fd);
 void control_close_all(struct fabric *f);
 

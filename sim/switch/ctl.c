@@ -20,7 +20,7 @@ static int no_daemon(const char *path, const char *why)
 	return NO_DAEMON;
 }
 
-/* The daemon is in another folder. */
+/* Print a word; a path is made absolute, since the daemon runs in another folder. */
 static void print_word(FILE *out, const char *word, bool is_path)
 {
 	char *path = is_path ? realpath(word, NULL) : NULL;

@@ -9,7 +9,7 @@
 
 #define PENDING_MAX	64u	/* of one node */
 
-/* @awaited: connections that have not answered yet */
+/* @awaited: connections that still have to answer */
 struct invalidation {
 	struct invalidation *next;
 	struct conn *owner;
@@ -18,7 +18,7 @@ struct invalidation {
 	const struct conn *awaited[];
 };
 
-/* The connections of direct nodes but @c, from @from on. */
+/* Return the next connection of a direct node from @from on, other than @c. */
 static struct conn *other(struct conn *from, const struct conn *c)
 {
 	while (from && (from == c || !from->node || from->failing ||
@@ -85,7 +85,7 @@ static void forget(struct invalidation **p)
 	free(v);
 }
 
-/* @c has answered; false: it did not have to. */
+/* @c has answered. False: no answer was expected. */
 static bool answered(struct invalidation *v, const struct conn *c)
 {
 	unsigned int i;
@@ -162,7 +162,7 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 {
 	struct invalidation **p = &f->direct.pending, *v;
 
-	/* The oldest of its kind; nothing, if its owner has gone. */
+	/* Answer the oldest of its kind; nothing, if its owner has gone. */
 	for (; (v = *p); p = &v->next) {
 		if (v->owner->node->id != answer->node ||
 		    v->id != answer->value || !answered(v, c))

@@ -23,14 +23,14 @@ struct direct {
 	struct invalidation *pending;
 };
 
-/* An adapter has attached, or one that had is gone; it may be a direct one. */
+/* An adapter has attached, or one has gone; it may be a direct one. */
 void direct_came(struct fabric *f, struct conn *c);
 void direct_gone(struct fabric *f, struct conn *c);
 
 void direct_exports(struct fabric *f, struct conn *c,
 		    const struct frame_exports *e);
 
-/* Returns false if it asks for too much at once. */
+/* Return false if the adapter asks for too much at once. */
 bool direct_invalidate(struct fabric *f, struct conn *c, uint32_t id);
 void direct_invalidated(struct fabric *f, struct conn *c,
 			const struct frame *answer);

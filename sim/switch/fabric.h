@@ -67,7 +67,7 @@ struct fabric {
 	uint64_t garbage, garbage_epoch;
 };
 
-/* Settings where nobody has set any. */
+/* Settings as long as no command has set any. */
 void fabric_presets(uint64_t value[KEYS]);
 
 int fabric_open(struct fabric *f);
@@ -76,16 +76,16 @@ void fabric_close(struct fabric *f);
 /* Make the present settings those that `reset` restores. */
 void fabric_keep_initial(struct fabric *f);
 void fabric_reset(struct fabric *f);
-void fabric_seed(struct fabric *f, uint64_t seed);	/* all generators begin */
+void fabric_seed(struct fabric *f, uint64_t seed);	/* Start all generators anew. */
 
-/* Calls @fn for each link, and each node that is known. */
+/* Call @fn for each link, and each known node. */
 void fabric_each_point(struct fabric *f, bool nodes, bool links,
 		       void (*fn)(struct point *pt));
 
 __attribute__((format(printf, 1, 2)))
 void fabric_warn(const char *fmt, ...);
 
-/* ... if the daemon is to be verbose. */
+/* Log a line, if the daemon is verbose. */
 __attribute__((format(printf, 2, 3)))
 void fabric_note(const struct fabric *f, const char *fmt, ...);
 

@@ -6,11 +6,12 @@
 #include "sim/switch/flight.h"
 #include "sim/switch/point.h"
 
-#define FLIPS_MAX	3u	/* a CRC-32 catches so many, always */
-#define SIZE_BITS	16u	/* of a packet's size: left alone, so that it is */
+#define FLIPS_MAX	3u	/* a CRC-32 always detects up to so many flipped bits */
+/* bits of a packet's size: they are never flipped, so that the frame is right */
+#define SIZE_BITS	16u
 #define SIZE_AT		(8 * offsetof(struct sim_packet, size)) /* the CRC */
 
-/* Salts of the generator; keys are those of their own faults. */
+/* Salts of the generator. The salt of a fault is its key. */
 enum { SALT_JITTER = KEYS, SALT_FLIPS, SALT_FLIP, SALT_DAMAGE,
        SALT_GARBLE };
 
@@ -23,7 +24,7 @@ static bool chance(const struct point *pt, enum key k)
 
 static bool swallows(const struct point *pt, const struct flight *p)
 {
-	/* A node's is for responses to it: see flight.c. */
+	/* The value of a node concerns responses to it: see flight.c. */
 	return pt->value[KEY_DOWN] ||
 	       (pt->value[KEY_STUCK] && !pt->is_node && p->response);
 }
@@ -37,7 +38,7 @@ static void flip(struct flight *p, unsigned int bit)
 	byte[bit / 8] ^= (unsigned char)(1u << bit % 8);
 }
 
-/* Once at most: two corruptions might make it whole again. */
+/* Corrupt a packet at most once: a second corruption might undo the first. */
 static void corrupt(struct point *pt, struct flight *p)
 {
 	unsigned int bits = 8u * p->frame.packet.size - SIZE_BITS;
@@ -52,7 +53,7 @@ static void corrupt(struct point *pt, struct flight *p)
 		flip(p, (bit + i * (bits / FLIPS_MAX)) % bits);
 }
 
-/* Whatever the sender said, its mailbox data is something else. */
+/* Replace the mailbox data by random bytes. */
 static void garble(struct point *pt, struct flight *p)
 {
 	struct sim_packet *s = &p->frame.packet;
@@ -74,7 +75,7 @@ static bool has_message(const struct sim_packet *s)
 	       s->data[CONTROL_TYPE] == CONTROL_DATA;
 }
 
-/* Another type, a byte, a word, or the message before. */
+/* Change the type, a byte or a word, or repeat the message before. */
 static void message_change(struct point *pt, uint8_t *m)
 {
 	static const uint32_t words[] = {
@@ -84,7 +85,7 @@ static void message_change(struct point *pt, uint8_t *m)
 	uint32_t at = (uint32_t)(r >> 8) & 0xffff;
 
 	switch (r % 4) {
-	case 0:		/* 0, and one that there is not, as well */
+	case 0:		/* a type, 0 and one that does not exist included */
 		m[0] = (uint8_t)(at % (MESSAGE_TYPES + 2));
 		break;
 	case 1:
@@ -100,7 +101,7 @@ static void message_change(struct point *pt, uint8_t *m)
 	}
 }
 
-/* The packet stays right, so that the receiver has to look at the message. */
+/* Damage the message in a valid packet, so that the receiver has to check it. */
 static void damage(struct point *pt, struct flight *p)
 {
 	struct sim_packet *s = &p->frame.packet;
@@ -126,7 +127,7 @@ static uint64_t delay(const struct point *pt)
 	return pt->value[KEY_DELAY] + jitter;
 }
 
-/* Another packet has come by. */
+/* Another packet has passed: release a packet that has waited long enough. */
 static void overtaken(struct point *pt)
 {
 	if (pt->held && !--pt->hold_left)

@@ -9,7 +9,7 @@
 struct flight;
 struct point;
 
-/* Whether it goes on from there, now. */
+/* Return whether the packet goes on from there now. */
 bool fault_pass(struct point *pt, struct flight *p);
 
 #endif

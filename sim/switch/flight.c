@@ -9,7 +9,7 @@
 #include "sim/switch/flight.h"
 #include "sim/switch/node.h"
 
-#define FLYING_MAX	16384u		/* packets of one node */
+#define FLYING_MAX	16384u		/* limit of packets of one node */
 
 /* ---- those that do not go at once ---- */
 
@@ -65,7 +65,7 @@ static void send_to(struct node *n, uint32_t kind, struct flight *p)
 		node_count(n, COUNT_DELIVERED);
 }
 
-/* Nobody answers for a node that is not there; nobody reads a broken request. */
+/* Answer for a node that is not there. A broken request gets no answer. */
 static void no_node(struct flight *p)
 {
 	struct node *n = p->source;
@@ -111,7 +111,7 @@ static void deliver_later(const struct flight *p)
 
 /* ---- the way ---- */
 
-/* The link that comes next; NULL: it has arrived, or can't. */
+/* Return the next link on the way; NULL: the packet has arrived, or there is no way. */
 static struct link *next_link(struct fabric *f, struct flight *p)
 {
 	struct link *l;
@@ -203,7 +203,7 @@ void flight_release(struct point *pt)
 	pt->held = NULL;
 	point_update(pt);
 	timer_cancel(&pt->fabric->loop, &p->timer);
-	/* It counts here now, not when it came. */
+	/* Count it here when it goes on, not when it came. */
 	pt->counter[COUNT_FORWARDED]++;
 	pt->counter[COUNT_BYTES] += p->frame.packet.size;
 	is_ready(p);
@@ -249,7 +249,7 @@ void flight_free_all(struct fabric *f)
 	struct timer *t;
 
 	fabric_each_point(f, true, true, empty);
-	/* The only timers now are those of delayed packets. */
+	/* The only timers left are those of delayed packets. */
 	while ((t = timer_first(&f->loop)))
 		release(container_of(t, struct flight, timer));
 }

@@ -44,19 +44,19 @@ struct flight {
 	struct frame_packet frame;
 };
 
-/* @p->frame, which has been checked, leaves; @p is the caller's. */
+/* Let @p->frame, which has been checked, leave. @p is the caller's. */
 void flight_begin(struct node *source, struct flight *p);
 
-/* A copy to go on from the same place, after the present one; false: no room. */
+/* Send a copy from the same place on, after the present packet. False: no room. */
 bool flight_copy(const struct flight *p);
 
-/* Holds it back at @pt; false: no room. */
+/* Hold the packet back at @pt. False: no room. */
 bool flight_hold(struct point *pt, const struct flight *p);
 
-/* The packet that @pt holds back goes on, after the present one. */
+/* Let the packet that @pt holds back go on, after the present one. */
 void flight_release(struct point *pt);
 
-/* When the daemon ends. */
+/* Free all packets when the daemon ends. */
 void flight_free_all(struct fabric *f);
 
 #endif

@@ -21,7 +21,7 @@
 
 static uint32_t draw(struct fabric *f)
 {
-	/* xorshift64*, on from the seed */
+	/* xorshift64*, continued from the seed */
 	uint64_t x = f->garbage ? f->garbage : f->seed ^ UINT64_C(0x5c10);
 
 	x = x ? x : 1;
@@ -40,7 +40,7 @@ static void fill(struct fabric *f, void *p, size_t size)
 		*byte++ = (unsigned char)draw(f);
 }
 
-/* Epochs rise, also from one daemon to the next. */
+/* Return an epoch that is higher than all before, also those of an earlier daemon. */
 static uint64_t next_epoch(struct fabric *f)
 {
 	struct timespec ts;
@@ -53,7 +53,7 @@ static uint64_t next_epoch(struct fabric *f)
 	return f->garbage_epoch++;
 }
 
-/* A request as it should be, but for what it says. */
+/* Make a valid request with a meaningless message. */
 static void make_mailbox(struct fabric *f, struct sim_packet *s)
 {
 	s->kind = PACKET_MAILBOX;
@@ -75,7 +75,7 @@ static void make_malformed(struct fabric *f, struct sim_packet *s)
 		s->kind = (uint8_t)(draw(f) % (PACKET_READ_CSR + 2));
 }
 
-/* The frame's size; now and then it is not what the packet says. */
+/* Return a frame's size, which now and then differs from the packet's. */
 static size_t make_frame(struct fabric *f, struct node *to, uint16_t from,
 			 struct frame_packet *frame)
 {

@@ -32,7 +32,7 @@ void listener_init(struct listener *l)
 	l->watch.fd = l->lock = -1;
 }
 
-/* Whether the file of that name is still the one that is open. */
+/* Return whether the file of that name is still the one that is open. */
 static bool same_file(int fd, const char *path)
 {
 	struct stat a, b;
@@ -41,7 +41,7 @@ static bool same_file(int fd, const char *path)
 	       a.st_dev == b.st_dev;
 }
 
-/* Returns 0 or -errno; the file may go away while we wait for nobody. */
+/* Take the lock. Return 0 or -errno. The file may be removed meanwhile. */
 static int take_lock(struct listener *l)
 {
 	for (;;) {
@@ -62,7 +62,7 @@ static int take_lock(struct listener *l)
 	}
 }
 
-/* Whether somebody listens there, though without our lock. */
+/* Return whether a process listens there, though it does not hold the lock. */
 static bool is_alive(const struct listener *l, int type)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

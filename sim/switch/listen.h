@@ -33,12 +33,12 @@ void listener_init(struct listener *l);
 bool listener_open(struct fabric *f, struct listener *l, const char *path,
 		   int type, void (*accepted)(struct fabric *f, int fd),
 		   struct answer *a);
-void listener_close(struct listener *l);	/* and no name remains */
+void listener_close(struct listener *l);	/* close it and remove its name */
 
-/* There may be descriptors again. */
+/* Listen again: there may be free descriptors. */
 void listener_resume(struct loop *loop, struct listener *l);
 
-/* false: @path is too long. */
+/* Make an address of a path. False: @path is too long. */
 bool socket_address(struct sockaddr_un *sa, const char *path);
 
 #endif

@@ -29,8 +29,8 @@ struct watch {
 struct timer {
 	void (*expired)(struct timer *t);
 	uint64_t due;		/* ns of CLOCK_MONOTONIC */
-	uint64_t order;		/* of those due at once: first come */
-	size_t place;		/* in the heap, from 1; 0: does not run */
+	uint64_t order;		/* order of timers that are due at the same time */
+	size_t place;		/* place in the heap, from 1; 0: not set */
 };
 
 struct later {
@@ -42,7 +42,7 @@ struct later {
 struct loop {
 	int epoll;
 	struct watch clock;	/* the timerfd */
-	uint64_t armed;		/* what it is set to; 0: to nothing */
+	uint64_t armed;		/* time that the timer descriptor is set to; 0: not set */
 	struct timer **heap;
 	size_t timers, room;
 	uint64_t order;
@@ -50,10 +50,10 @@ struct loop {
 	bool stop;
 };
 
-/* All return 0 or -errno. */
+/* The functions below return 0 or -errno. */
 int loop_open(struct loop *l);
 void loop_close(struct loop *l);
-int loop_run(struct loop *l);		/* until somebody sets stop */
+int loop_run(struct loop *l);		/* run until stop is set */
 
 int loop_watch(struct loop *l, struct watch *w, uint32_t events);
 void loop_change(struct loop *l, struct watch *w, uint32_t events);
@@ -65,6 +65,6 @@ void loop_run_later(struct loop *l);
 uint64_t loop_now(void);
 int timer_set(struct loop *l, struct timer *t, uint64_t due);
 void timer_cancel(struct loop *l, struct timer *t);
-struct timer *timer_first(struct loop *l);	/* NULL: none runs */
+struct timer *timer_first(struct loop *l);	/* return the next timer, or NULL */
 
 #endif

@@ -66,7 +66,7 @@ static void signal_came(struct watch *w, uint32_t events)
 	s->loop->stop = true;
 }
 
-/* SIGTERM and SIGINT end the loop. */
+/* Let SIGTERM and SIGINT end the loop. */
 static int watch_signals(struct fabric *f)
 {
 	sigset_t set;
@@ -84,7 +84,7 @@ static int watch_signals(struct fabric *f)
 	return loop_watch(&f->loop, &f->signals.watch, EPOLLIN);
 }
 
-/* Each node takes one descriptor, direct ones take two. */
+/* Raise the limit of descriptors: each node takes one, a direct one two. */
 static void raise_limit(void)
 {
 	struct rlimit limit;

@@ -34,18 +34,19 @@ static inline bool node_id_good(uint64_t id)
 
 bool node_id_parse(const char *text, uint16_t *id);
 
-struct node *node_find(struct fabric *f, uint16_t id);	/* NULL: not known */
-struct node *node_new(struct fabric *f, uint16_t id);	/* NULL: no memory */
+struct node *node_find(struct fabric *f, uint16_t id);	/* return NULL if it is not known */
+struct node *node_new(struct fabric *f, uint16_t id);	/* return NULL without memory */
 
 /* Add a node to the default ring, which needs no topology file; NULL: no memory. */
 struct node *node_join_default(struct fabric *f, uint16_t id);
 
 struct node *node_of_point(struct point *pt);
 
-/* Whether an adapter is attached, and its connection in order. */
+/* Return whether an adapter is attached and its connection works. */
 bool node_there(const struct node *n);
 bool node_link_up(const struct node *n);
-void node_tell_link(struct node *n, bool anyway);	/* or if it has changed */
+/* tell the node the link's state if it has changed, or anyway */
+void node_tell_link(struct node *n, bool anyway);
 void node_kill(struct node *n);
 
 static inline void node_count(struct node *n, enum counter c)

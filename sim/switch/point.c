@@ -77,7 +77,7 @@ void point_init(struct point *pt, struct fabric *f, const char *name,
 	point_update(pt);
 }
 
-/* The node that a point belongs to; NULL: a switch's link. */
+/* Return the node that a point belongs to; NULL: it is a switch's link. */
 static struct node *owner(struct point *pt)
 {
 	return pt->is_node ? node_of_point(pt) :

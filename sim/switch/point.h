@@ -17,8 +17,8 @@
 #include "sim/switch/setting.h"
 
 enum counter {
-	COUNT_FORWARDED,	/* packets that went on from here */
-	COUNT_BYTES,		/* ... of theirs */
+	COUNT_FORWARDED,	/* packets that left here */
+	COUNT_BYTES,		/* ... and their bytes */
 	COUNT_LOST,
 	COUNT_DUPLICATED,
 	COUNT_REORDERED,
@@ -27,9 +27,9 @@ enum counter {
 	COUNT_DAMAGED,
 	/* of nodes only */
 	COUNT_DELIVERED,	/* to it */
-	COUNT_NO_NODE,		/* from it, to a node that is not there */
-	COUNT_OVERFLOW,		/* lost: too many wait for it, or of it */
-	COUNT_MALFORMED,	/* frames of it that say nothing sensible */
+	COUNT_NO_NODE,		/* packets from it to a node that is not there */
+	COUNT_OVERFLOW,		/* lost since too many packets wait for it, or from it */
+	COUNT_MALFORMED,	/* frames of it that are invalid */
 	COUNTERS,
 };
 
@@ -40,7 +40,7 @@ enum counter {
 #define MESSAGE_AT	16u
 #define MESSAGE_SIZE	48u
 #define MESSAGE_TYPES	13u	/* 1 and so on */
-#define CONTROL_TYPE	1u	/* where the type of the control packet is */
+#define CONTROL_TYPE	1u	/* offset of the type in a control packet */
 #define CONTROL_DATA	3u
 
 const char *counter_name(enum counter c);
@@ -78,10 +78,10 @@ struct point {
 void point_init(struct point *pt, struct fabric *f, const char *name,
 		bool is_node);
 void point_set(struct point *pt, enum key k, uint64_t value);
-void point_reset(struct point *pt);	/* as when the daemon began */
-void point_update(struct point *pt);	/* @held or @value has changed */
+void point_reset(struct point *pt);	/* back to the settings at the start of the daemon */
+void point_update(struct point *pt);	/* call it after a change of @held or @value */
 
-/* A number of the generator; another for each @salt. */
+/* Draw a number; each @salt has numbers of its own. */
 uint64_t point_draw(const struct point *pt, unsigned int salt);
 
 #endif

@@ -23,14 +23,14 @@
 #include "sim/adapter/packet.h"
 
 #define FABRIC_VERSION	1u
-#define FABRIC_RANGES	4u	/* pieces of a machine's main memory */
+#define FABRIC_RANGES	4u	/* limit for the pieces of a machine's main memory */
 
 enum frame_kind {
-	FRAME_PACKET = 1,	/* either way: a struct sim_packet follows */
-	FRAME_NO_NODE,		/* to an adapter: its request, undeliverable */
+	FRAME_PACKET = 1,	/* both ways: a struct sim_packet follows */
+	FRAME_NO_NODE,		/* to an adapter: its request could not be delivered */
 	FRAME_ATTACH,		/* from an adapter: struct frame_attach */
-	FRAME_ATTACHED,		/* to an adapter: it belongs to the fabric */
-	FRAME_REFUSED,		/* ... it does not: value is an errno */
+	FRAME_ATTACHED,		/* to an adapter: it is attached */
+	FRAME_REFUSED,		/* to an adapter: it was refused; value is an errno */
 	FRAME_LINK,		/* to an adapter: value 1: link up, 0: down */
 	/*
 	 * Direct windows.  The daemon tells each direct node of every other
@@ -39,8 +39,8 @@ enum frame_kind {
 	 */
 	FRAME_PEER,		/* to an adapter: struct frame_attach of node */
 	FRAME_PEER_GONE,	/* to an adapter: forget node and its memory */
-	FRAME_EXPORTS,		/* either way: node's table: struct frame_exports */
-	FRAME_INVALIDATE,	/* either way: value: export id of node */
+	FRAME_EXPORTS,		/* both ways: struct frame_exports, node's table */
+	FRAME_INVALIDATE,	/* both ways: value is an export id of node */
 	FRAME_INVALIDATED,	/* answer to it, with its node and value; the
 				 * daemon's: all have answered */
 };
@@ -87,7 +87,7 @@ struct frame_exports {
 
 struct frame_packet {
 	struct frame head;
-	struct sim_packet packet;	/* as long as its size says */
+	struct sim_packet packet;	/* as long as its size field says */
 };
 
 #endif

@@ -8,7 +8,7 @@
 
 struct conn;
 
-/* The next frame; false: there is nothing to read. */
+/* Read the next frame. False: there is nothing to read. */
 bool receive_frame(struct conn *c);
 
 #endif

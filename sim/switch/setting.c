@@ -79,7 +79,7 @@ bool key_find(const char *name, enum key *k)
 	return false;
 }
 
-/* Digits up to @end. */
+/* Parse digits up to @end. */
 static bool digits(const char *text, char **end, uint64_t *value)
 {
 	if (!isdigit((unsigned char)*text))

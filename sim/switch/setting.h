@@ -14,17 +14,17 @@
 enum key {
 	KEY_LOSS,		/* ppm */
 	KEY_DUPLICATE,		/* ppm */
-	KEY_REORDER,		/* ppm: held back ... */
+	KEY_REORDER,		/* ppm of packets held back ... */
 	KEY_DISTANCE,		/* ... until so many others have passed */
-	KEY_HOLD,		/* ns: ... or for so long */
+	KEY_HOLD,		/* ... or for so many ns */
 	KEY_CORRUPT,		/* ppm */
-	KEY_GARBLE,		/* ppm: of mailbox packets, with a right CRC */
-	KEY_DAMAGE,		/* ppm: of messages in them; the header stays right */
+	KEY_GARBLE,		/* ppm of mailbox packets with other data and a right CRC */
+	KEY_DAMAGE,		/* ppm of messages in them that are changed below the header */
 	KEY_DELAY,		/* ns */
-	KEY_JITTER,		/* ns: up to so much more */
+	KEY_JITTER,		/* ns added at random, up to this */
 	KEY_STUCK,		/* responses are swallowed */
 	KEY_DOWN,		/* no link */
-	KEY_QUEUE_PACKETS,	/* nodes: that wait until it reads */
+	KEY_QUEUE_PACKETS,	/* limit for packets that wait for a node to read */
 	KEY_QUEUE_BYTES,
 	KEYS,
 };
@@ -35,7 +35,8 @@ const char *key_name(enum key k);
 bool key_find(const char *name, enum key *k);
 bool key_of_nodes_only(enum key k);
 uint64_t key_default(enum key k);
-bool key_is_fault(enum key k);	/* packets meet with it unless it is 0 */
+/* Whether the key is a fault, which does something unless it is 0. */
+bool key_is_fault(enum key k);
 
 /* Parse the value of key @k.  Return NULL, or an error text. */
 const char *key_parse(enum key k, const char *text, uint64_t *value);
@@ -45,7 +46,7 @@ void key_print(struct answer *a, enum key k, uint64_t value);
 
 bool parse_number(const char *text, uint64_t max, uint64_t *value);
 
-/* "500ns", "2us", "1ms", "1s"; @unit: NULL, or behind a bare number. */
+/* Parse "500ns", "2us", "1ms", "1s". @unit, if not NULL, is that of a bare number. */
 bool parse_time(const char *text, const char *unit, uint64_t *ns);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define NONE	UINT32_MAX
 
-/* One more pointer at the end of an array of @n. */
+/* Append a pointer to an array of @n. */
 static bool append(void *array, unsigned int *n, void *item)
 {
 	void **old = *(void ***)array, **new;
@@ -169,7 +169,7 @@ struct station *topology_find_switch(struct fabric *f, const char *name)
 
 /* ---- ways ---- */
 
-/* How far each station is from @target: breadth first, against the links. */
+/* Compute the distance of each station to @target, breadth first, against the links. */
 static void measure(const struct station *target, uint32_t *far,
 		    const struct station **queue)
 {

@@ -28,7 +28,7 @@ struct station;
 struct link {
 	struct point point;
 	struct station *from, *to;
-	unsigned int index;		/* in struct topology */
+	unsigned int index;		/* place in struct topology */
 };
 
 /**
@@ -47,45 +47,45 @@ struct station {
 
 struct ring {
 	char name[40];
-	struct link **link;		/* in the ring's order */
+	struct link **link;		/* the links in the ring's order */
 	unsigned int links;
 };
 
 struct topology {
-	bool fixed;			/* it came from a file */
+	bool fixed;			/* the ring is from a file */
 	struct station **station;
 	struct ring **ring;
 	struct link **link;
 	unsigned int stations, rings, links;
 };
 
-/* All print what is wrong and return false or NULL. */
+/* The functions below print errors and return false or NULL. */
 struct station *topology_station(struct fabric *f, struct node *node,
 				 const char *name, struct answer *a);
 struct ring *topology_ring(struct fabric *f, const char *name,
 			   struct answer *a);
 
-/* Puts @s on the ring before link number @place, or as its last. */
+/* Insert @s into the ring before link number @place, or as its last. */
 bool topology_join(struct fabric *f, struct ring *r, struct station *s,
 		   unsigned int place, struct answer *a);
 
-/* Check the links that were added, and put them into effect. */
+/* Check the links that were added, and use them from now on. */
 bool topology_close(struct fabric *f, struct answer *a);
 
-/* A node joins the ring that is there without a file. */
+/* Add a node to the ring that exists without a file. */
 bool topology_join_default(struct fabric *f, struct node *n, struct answer *a);
 
 struct ring *topology_find_ring(struct fabric *f, const char *name);
 struct link *topology_find_link(struct fabric *f, const char *name);
 struct station *topology_find_switch(struct fabric *f, const char *name);
 
-/* The next link on the way; NULL: none, or out of memory. */
+/* Return the next link on the way; NULL: there is none, or no memory. */
 struct link *topology_next(struct fabric *f, const struct station *at,
 			   struct station *target);
 
 void topology_free(struct fabric *f);
 
-/* The file's lines; see sci-switch(1). */
+/* Read a file; sci-switch(1) describes its lines. */
 bool topology_read(struct fabric *f, const char *path, struct answer *a);
 
 #endif

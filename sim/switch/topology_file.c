@@ -14,7 +14,7 @@
 #include "sim/switch/topology.h"
 #include "sim/switch/words.h"
 
-#define NAME_MAX_	24u	/* a link's name has two */
+#define NAME_MAX_	24u	/* a link's name consists of two */
 #define SIDE_MAX	16383u
 
 static bool good_name(struct fabric *f, const char *name, struct answer *a)
@@ -121,7 +121,7 @@ static struct station *torus_at(const struct torus *t, unsigned int x,
 	return t->station[y * t->x + x];
 }
 
-/* A ring through @n stations, each @step behind the last. */
+/* Make a ring of @n stations, each @step after the last. */
 static bool torus_ring(struct fabric *f, const struct torus *t,
 		       const char *kind, unsigned int number,
 		       struct answer *a)
@@ -214,7 +214,7 @@ static bool read_shape(struct fabric *f, struct words *w, struct answer *a)
 			   w->word[0]);
 }
 
-/* link|node NAME KEY VALUE...: after all links are there. */
+/* link, node NAME KEY VALUE...: read after all links. */
 static bool read_settings(struct fabric *f, struct words *w, struct answer *a)
 {
 	bool link = !strcmp(w->word[0], "link");
