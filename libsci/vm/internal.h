@@ -13,6 +13,8 @@
  *	frame.c		memory of frames
  *	fault.c		SIGSEGV, and the thread that resolves faults
  *	view.c		views and windows
+ *	cache.c		views that are copies: fetched pages, twins, diffs
+ *	notice.c	acquire and release, write notices
  *	trace.c		SCI_VM_TRACE and the report at exit
  *
  * Each process has two threads. The *server* runs handlers, and what they leave to it.
@@ -61,13 +63,15 @@ enum vm_state {
 struct vm_page {
 	/* the home's and the directory's side: vm->serve_lock */
 	void *frame;			/* NULL: none, or another member is the home */
+	struct vm_notice *notice;	/* NULL: this member has not changed it */
 	int16_t dir_home;		/* what the directory has said; -1: nothing yet */
 	/* the view's side: vm->lock; read by the server, too */
 	_Atomic int16_t home;		/* -1: not known here */
 	uint8_t state;			/* enum vm_state */
 	bool armed;			/* the view is shut, to see whether it is used */
-	bool used;			/* since the clock's hand has passed */
 	bool lost;			/* the home has died */
+	bool dirty;			/* it is in vm->dirty */
+	void *twin;			/* what a copy was like before it was written to */
 	uint32_t window;		/* its slot, counted from 1; 0: none */
 	uint32_t faults;		/* for the report at exit */
 };
@@ -85,6 +89,8 @@ struct vm_range {
 	size_t n;			/* pages */
 	struct vm_page *pages;
 	size_t pages_bytes;
+	uint8_t *copies;		/* SCI_VM_CACHE: all pages, writable; homes' too */
+	uint64_t copies_at;		/* their place in vm->cache_fd */
 };
 
 /* A range in messages. */
@@ -104,11 +110,36 @@ enum vm_op {
 	VM_OP_HOME,			/* who is the home of addr? value: -1, or who is to be */
 	VM_OP_PLACE,			/* pages of this directory from addr on: home is value */
 	VM_OP_FRAME,			/* where is the frame of addr? */
+	VM_OP_PAGE,			/* what is in the page at addr? */
+	VM_OP_DATA,			/* bytes of it, from len on; value: 1: the last ones */
+	VM_OP_DIFF,			/* changes of the page at addr: struct vm_run follow */
+	VM_OP_CHANGES,			/* which pages have changed since interval len? */
+	VM_OP_NOTICES,			/* struct vm_pages follow; value: 1: the last ones */
 	VM_OP_ALLOC,			/* a range: struct vm_range_wire follows */
 	VM_OP_EAGER,			/* map its pages */
 	VM_OP_FREE,
 	VM_OP_STOP,			/* to itself: the server ends */
 	VM_OPS
+};
+
+/* Bytes of a diff, which follow. */
+struct vm_run {
+	uint32_t at;
+	uint32_t len;
+};
+
+/* Pages behind one another that have changed. */
+struct vm_pages {
+	uint64_t addr;
+	uint64_t len;
+};
+
+/* A page that this member has changed, in vm->notices by interval. */
+struct vm_notice {
+	struct list link;
+	uint64_t addr;
+	uint64_t len;
+	uint32_t interval;
 };
 
 struct vm_wire {
@@ -127,9 +158,9 @@ struct vm_call {
 	_Atomic bool done;
 	int error;
 	struct vm_wire w;
-	void *buf;			/* for bytes that come with the answers */
-	size_t buf_len;
-	size_t got;
+	void *buf;			/* for bytes that come with the answers: */
+	size_t room;			/* of VM_OP_DATA; */
+	size_t got;			/* ... of VM_OP_NOTICES, where buf grows */
 };
 
 enum vm_job_kind {
@@ -195,6 +226,7 @@ struct sci_vm {
 	void *death_arg;
 	_Atomic bool forked;
 	_Atomic bool closing;
+	_Atomic bool cached;		/* there has been a cached range */
 
 	pthread_mutex_t lock;
 	struct vm_window *windows;	/* vm->lock */
@@ -202,7 +234,11 @@ struct sci_vm {
 	size_t windows_used;		/* slots that have been used ever */
 	size_t windows_free;		/* the first free one of these, counted from 1 */
 	size_t hand;
-	int cache_fd;			/* memory of views that are copies */
+	struct vm_window *dirty;	/* pages changed since the last release */
+	size_t dirty_n;
+	size_t dirty_room;
+	uint32_t seen[SCI_VM_TIME_MAX];	/* by rank: releases this member knows of */
+	int cache_fd;			/* memory of copies, and of homes of such pages */
 
 	pthread_mutex_t serve_lock;
 	struct vm_range **ranges;	/* by address */
@@ -210,6 +246,9 @@ struct sci_vm {
 	size_t ranges_room;
 	struct list chunks;
 	uint64_t chunk_bytes;
+	struct list notices;
+	uint32_t interval;		/* the last release with changes */
+	uint64_t cache_bytes;
 	struct list calls;
 	uint64_t next_id;
 	struct list requests;
@@ -254,6 +293,8 @@ int vm_page_fixed_home(const struct sci_vm *vm, const struct vm_range *r, size_t
 int vm_page_directory(const struct sci_vm *vm, size_t i);
 
 /* serve.c */
+int vm_send(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
+	    const struct vm_wire *w, const void *more, size_t len);
 int vm_call_start(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
 		  const struct vm_wire *w, const void *more, size_t len);
 int vm_call_wait(struct sci_vm *vm, struct vm_call *c);
@@ -285,10 +326,32 @@ void vm_job_push(struct sci_vm *vm, struct vm_job *job);
 bool vm_can_map(void *memory);
 int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write);
 int vm_views_eager(struct sci_vm *vm, struct vm_range *r);
+void vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i);
+void vm_window_give(struct sci_vm *vm, struct vm_page *p);
+size_t vm_view_len(const struct vm_range *r, size_t i);
 void vm_views_drop(struct sci_vm *vm, struct vm_range *r);
 void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i);
+int vm_view_lost(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src);
+
+/* cache.c: vm->lock is held but where it says otherwise */
+int vm_cache_open(struct sci_vm *vm);
+int vm_copies_attach(struct sci_vm *vm, struct vm_range *r);
+int vm_copies_show(struct sci_vm *vm, struct vm_range *r);
+void vm_copies_detach(struct sci_vm *vm, struct vm_range *r);
+int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write);
+int vm_copy_flush(struct sci_vm *vm, struct vm_range *r, size_t i);
+int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i);
+int vm_copy_put(struct sci_vm *vm, struct vm_range *r, size_t i, const void *from, size_t len);
+int vm_copies_flush(struct sci_vm *vm, const uint8_t *addr, size_t len);
+uint8_t *vm_home_page(struct sci_vm *vm, const void *addr, size_t *len);
+int vm_serve_diff(struct sci_vm *vm, const void *addr, const void *runs, size_t len);
+
+/* notice.c */
+void vm_dirty_forget(struct sci_vm *vm, const struct vm_range *r);
+int vm_dirty_add(struct sci_vm *vm, struct vm_range *r, size_t i);
+size_t vm_serve_notices(struct sci_vm *vm, uint32_t since, struct vm_pages **out);
 
 /* trace.c */
 int vm_trace_open(struct sci_vm *vm);

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Acquire and release. */
+/*
+ * DOC: acquire and release
+ *
+ * Each release with changes is an interval of its member. The member keeps, for each page
+ * that it has ever changed, the last interval in which it did: its write notices. A member
+ * that acquires asks for the pages changed since the last interval that it has heard of,
+ * and drops its copies of them. So notices need no collection of garbage; at worst a page
+ * is dropped that has not changed again.
+ */
 #include "libsci/vm/internal.h"
+
+#include <stdlib.h>
 
 size_t sci_vm_time_size(const struct sci_vm *vm)
 {
@@ -20,30 +30,279 @@ void sci_vm_time_merge(struct sci_vm_time *into, const struct sci_vm_time *other
 	}
 }
 
-int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time)
+/* ---- pages changed since the last release: vm->lock ---- */
+
+int vm_dirty_add(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
-	if (!vm)
-		return -EINVAL;
-	VM_COUNT(vm, releases, 1);
-	if (time)
-		memset(time, 0, sci_vm_time_size(vm));
-	return vm_usable(vm);
+	if (r->pages[i].dirty)
+		return 0;
+	if (vm->dirty_n == vm->dirty_room) {
+		size_t room = vm->dirty_room ? 2 * vm->dirty_room : 256;
+		struct vm_window *d = realloc(vm->dirty, room * sizeof(*d));
+
+		if (!d)
+			return -ENOMEM;
+		vm->dirty = d;
+		vm->dirty_room = room;
+	}
+	vm->dirty[vm->dirty_n++] = (struct vm_window){ r, i };
+	r->pages[i].dirty = true;
+	return 0;
+}
+
+/* A range goes. */
+void vm_dirty_forget(struct sci_vm *vm, const struct vm_range *r)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < vm->dirty_n; k++)
+		if (vm->dirty[k].range != r)
+			vm->dirty[n++] = vm->dirty[k];
+	vm->dirty_n = n;
+}
+
+/* ---- notices: vm->serve_lock ---- */
+
+/* Move the notice of a page to the end of the list, for interval @interval. */
+static int notice_give(struct sci_vm *vm, struct vm_range *r, size_t i, uint32_t interval)
+{
+	struct vm_page *p = &r->pages[i];
+
+	if (!p->notice) {
+		p->notice = calloc(1, sizeof(*p->notice));
+		if (!p->notice)
+			return -ENOMEM;
+		list_init(&p->notice->link);
+		p->notice->addr = (uint64_t)(uintptr_t)vm_page_addr(r, i);
+		p->notice->len = vm_page_size(r);
+	}
+	list_del(&p->notice->link);
+	p->notice->interval = interval;
+	list_add_tail(&p->notice->link, &vm->notices);
+	return 0;
+}
+
+/* Give notice of all pages whose changes have been sent home. They are clean then. */
+static int notices_give(struct sci_vm *vm)
+{
+	uint32_t interval = vm->interval + 1;
+	size_t left = 0;
+	int ret = 0;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	for (size_t k = 0; k < vm->dirty_n; k++) {
+		struct vm_window w = vm->dirty[k];
+		struct vm_page *p = &w.range->pages[w.page];
+		int error = p->state == VM_WRITABLE && !p->lost ? -EAGAIN :
+			    notice_give(vm, w.range, w.page, interval);
+
+		if (error) {
+			/* still being written to; or no memory: the next release tries again */
+			ret = error == -ENOMEM ? error : ret;
+			vm->dirty[left++] = w;
+			continue;
+		}
+		vm->interval = interval;
+		p->dirty = false;
+	}
+	vm->dirty_n = left;
+	vm->seen[vm->rank] = vm->interval;
+	pthread_mutex_unlock(&vm->serve_lock);
+	return ret;
+}
+
+/**
+ * vm_serve_notices() - which pages this member has changed after interval @since
+ * @out: runs of pages, to be freed by the caller; NULL: there are none, or no memory
+ *
+ * Return: how many runs there are.
+ */
+size_t vm_serve_notices(struct sci_vm *vm, uint32_t since, struct vm_pages **out)
+{
+	struct vm_pages *runs = NULL;
+	struct list *pos;
+	size_t n = 0;
+
+	*out = NULL;
+	for (pos = vm->notices.prev; pos != &vm->notices; pos = pos->prev) {
+		if (container_of(pos, struct vm_notice, link)->interval <= since)
+			break;
+		n++;
+	}
+	runs = n ? malloc(n * sizeof(*runs)) : NULL;
+	if (!runs)
+		return n;
+	n = 0;
+	for (pos = pos->next; pos != &vm->notices; pos = pos->next) {
+		const struct vm_notice *e = container_of(pos, struct vm_notice, link);
+
+		if (n && runs[n - 1].addr + runs[n - 1].len == e->addr)
+			runs[n - 1].len += e->len;
+		else
+			runs[n++] = (struct vm_pages){ e->addr, e->len };
+	}
+	*out = runs;
+	return n;
+}
+
+/* ---- acquire ---- */
+
+/* Drop the copies of pages in [@at, @end) that others have changed. */
+static int drop_copies(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
+{
+	int ret = 0;
+
+	while (at < end) {
+		struct vm_range *r = vm_range_lookup(vm, at);
+		struct vm_page *p;
+		size_t i;
+
+		if (!r || r->mode != SCI_VM_CACHE)
+			return ret;
+		i = (size_t)(at - r->addr) >> r->shift;
+		p = &r->pages[i];
+		VM_COUNT(vm, notices, 1);
+		if (p->state != VM_NONE && !p->lost && atomic_load(&p->home) != vm->rank) {
+			int error = vm_copy_drop(vm, r, i);
+
+			ret = ret ? ret : error;
+			VM_COUNT(vm, invalidations, 1);
+			vm_trace(vm, "invalidate", vm_page_addr(r, i), atomic_load(&p->home));
+		}
+		at = vm_page_addr(r, i) + vm_page_size(r);
+	}
+	return ret;
+}
+
+static int take_changes(struct sci_vm *vm, const struct vm_call *c, const uint8_t *addr,
+			size_t len)
+{
+	const struct vm_pages *runs = c->buf;
+	int ret = 0;
+
+	for (size_t k = 0; k < c->got / sizeof(*runs); k++) {
+		const uint8_t *from = (const uint8_t *)(uintptr_t)runs[k].addr;
+		const uint8_t *to = from + runs[k].len;
+		int error;
+
+		if (len) {
+			from = from < addr ? addr : from;
+			to = to > addr + len ? addr + len : to;
+		}
+		error = drop_copies(vm, from, to);
+		ret = ret ? ret : error;
+	}
+	return ret;
+}
+
+/* Ask @calls[rank] for changes, where there may be some; the others' error is 1. */
+static void ask_changes(struct sci_vm *vm, struct vm_call *calls, const struct sci_vm_time *time)
+{
+	for (int i = 0; i < vm->size; i++) {
+		struct vm_wire w = { .len = vm->seen[i] };
+		bool news = i != vm->rank && (!time || ((uint32_t)i < time->n &&
+							time->intervals[i] > vm->seen[i]));
+
+		calls[i].buf = NULL;
+		calls[i].error = news ? vm_call_start(vm, &calls[i], i, VM_OP_CHANGES, &w,
+						      NULL, 0) : 1;
+	}
+}
+
+static int acquire(struct sci_vm *vm, const struct sci_vm_time *time, const uint8_t *addr,
+		   size_t len)
+{
+	struct vm_call *calls = calloc((size_t)vm->size, sizeof(*calls));
+	int ret = 0;
+
+	if (!calls)
+		return -ENOMEM;
+	ask_changes(vm, calls, time);
+	for (int i = 0; i < vm->size; i++) {
+		int error = calls[i].error;
+
+		if (error == 1)
+			continue;
+		if (!error)
+			error = vm_call_wait(vm, &calls[i]);
+		if (!error) {
+			error = take_changes(vm, &calls[i], addr, len);
+			/* of a part: the other pages have still to be dropped */
+			if (!len)
+				vm->seen[i] = (uint32_t)calls[i].w.len;
+		}
+		free(calls[i].buf);
+		ret = ret ? ret : error;
+	}
+	free(calls);
+	return ret;
+}
+
+static int acquire_part(struct sci_vm *vm, const struct sci_vm_time *time, const void *addr,
+			size_t len)
+{
+	int ret = vm ? vm_usable(vm) : -EINVAL;
+
+	if (ret)
+		return ret;
+	VM_COUNT(vm, acquires, 1);
+	if (!atomic_load(&vm->cached))
+		return 0;
+	pthread_mutex_lock(&vm->lock);
+	ret = acquire(vm, time, addr, len);
+	pthread_mutex_unlock(&vm->lock);
+	return ret;
 }
 
 int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time)
 {
-	if (!vm || (time && time->n > (uint32_t)vm->size))
+	if (vm && time && time->n > (uint32_t)vm->size)
 		return -EINVAL;
-	VM_COUNT(vm, acquires, 1);
-	return vm_usable(vm);
-}
-
-int sci_vm_release_range(struct sci_vm *vm, const void *addr, size_t len)
-{
-	return (uintptr_t)addr + len < len ? -EINVAL : sci_vm_release(vm, NULL);
+	return acquire_part(vm, time, NULL, 0);
 }
 
 int sci_vm_acquire_range(struct sci_vm *vm, const void *addr, size_t len)
 {
-	return (uintptr_t)addr + len < len ? -EINVAL : sci_vm_acquire(vm, NULL);
+	if (!len || (uintptr_t)addr + len < len)
+		return -EINVAL;
+	return acquire_part(vm, NULL, addr, len);
+}
+
+/* ---- release ---- */
+
+static int release_part(struct sci_vm *vm, const void *addr, size_t len,
+			struct sci_vm_time *time)
+{
+	int ret = vm ? vm_usable(vm) : -EINVAL, error;
+
+	if (ret)
+		return ret;
+	VM_COUNT(vm, releases, 1);
+	if (!atomic_load(&vm->cached)) {
+		if (time)
+			memset(time, 0, sci_vm_time_size(vm));
+		return 0;
+	}
+	pthread_mutex_lock(&vm->lock);
+	ret = vm_copies_flush(vm, addr, len);
+	/* notices come after the changes: who sees one finds the other */
+	error = notices_give(vm);
+	if (time) {
+		time->n = (uint32_t)vm->size;
+		memcpy(time->intervals, vm->seen, (size_t)vm->size * sizeof(uint32_t));
+	}
+	pthread_mutex_unlock(&vm->lock);
+	return ret ? ret : error;
+}
+
+int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time)
+{
+	return release_part(vm, NULL, 0, time);
+}
+
+int sci_vm_release_range(struct sci_vm *vm, const void *addr, size_t len)
+{
+	if (!len || (uintptr_t)addr + len < len)
+		return -EINVAL;
+	return release_part(vm, addr, len, NULL);
 }

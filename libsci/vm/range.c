@@ -80,7 +80,7 @@ static bool wire_is_sane(const struct sci_vm *vm, const struct vm_range_wire *w)
 	return page >= VM_PAGE_MIN && page <= VM_PAGE_MAX && w->len &&
 	       !((w->addr | w->len) & (VM_PAGE_MIN - 1)) && w->addr + w->len > w->addr &&
 	       w->len < 1ull << 47 && w->policy <= SCI_VM_HOME &&
-	       w->home >= 0 && w->home < vm->size && w->creator >= 0 && w->creator < vm->size;
+	       (w->mode == SCI_VM_MAP || w->mode == SCI_VM_CACHE) && w->home >= 0 && w->home < vm->size && w->creator >= 0 && w->creator < vm->size;
 }
 
 static bool in_memory(const struct sci_vm *vm, uint64_t addr)
@@ -116,6 +116,15 @@ static struct vm_range *range_new(const struct sci_vm *vm, const struct vm_range
 		atomic_init(&r->pages[i].home, -1);
 	}
 	return r;
+}
+
+static void notices_free(struct vm_range *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->pages[i].notice) {
+			list_del(&r->pages[i].notice->link);
+			free(r->pages[i].notice);
+		}
 }
 
 static void range_free(struct vm_range *r)
@@ -160,6 +169,10 @@ static int table_add(struct sci_vm *vm, struct vm_range *r)
 	if (r->adopted && atomic_load(&vm->adopted_n) == VM_ADOPTED)
 		return -ENOSPC;
 	ret = table_grow(vm);
+	if (!ret && r->mode == SCI_VM_CACHE)
+		ret = vm_copies_attach(vm, r);
+	if (r->mode == SCI_VM_CACHE)
+		atomic_store(&vm->cached, true);
 	if (ret)
 		return ret;
 	memmove(&vm->ranges[at + 1], &vm->ranges[at],
@@ -204,14 +217,18 @@ void vm_range_remove(struct sci_vm *vm, struct vm_range *r)
 			vm_frames_free(vm, r->pages[i].frame, page);
 			VM_COUNT(vm, homed, -1ull);
 		}
+	notices_free(r);
 	pthread_mutex_unlock(&vm->serve_lock);
 	range_free(r);
 }
 
 void vm_ranges_free(struct sci_vm *vm)
 {
-	for (size_t i = 0; i < vm->ranges_n; i++)
+	for (size_t i = 0; i < vm->ranges_n; i++) {
+		vm_copies_detach(vm, vm->ranges[i]);
+		notices_free(vm->ranges[i]);
 		range_free(vm->ranges[i]);
+	}
 	free(vm->ranges);
 }
 
@@ -232,7 +249,8 @@ static int range_of_attr(struct sci_vm *vm, const struct sci_vm_range *a, uint32
 		page = mode == SCI_VM_MAP ? 65536 : 4096;
 	if (page < VM_PAGE_MIN || page > VM_PAGE_MAX || page & (page - 1))
 		return -EINVAL;
-	if (mode == SCI_VM_MAP ? !vm->can_map : true)
+	if (mode == SCI_VM_MAP ? !vm->can_map :
+	    vm->size > (int)SCI_VM_TIME_MAX || (a && a->flags & SCI_VM_EAGER))
 		return -EOPNOTSUPP;
 	w->shift = (uint32_t)__builtin_ctz(page);
 	if (a) {
@@ -500,7 +518,8 @@ static void copy_words(void *to, const void *from, size_t len)
 
 static int adopt_contents(struct sci_vm *vm, struct vm_range *r)
 {
-	int ret = 0;
+	void *copy = malloc(vm_page_size(r));
+	int ret = copy ? 0 : -ENOMEM;
 
 	pthread_mutex_lock(&vm->lock);
 	for (size_t i = 0; !ret && i < r->n; i++) {
@@ -509,11 +528,18 @@ static int adopt_contents(struct sci_vm *vm, struct vm_range *r)
 		int home = vm_page_home(vm, r, i);
 		void *frame = NULL;
 
+		left = left < page ? left : page;
+		if (r->mode == SCI_VM_CACHE) {
+			copy_words(copy, at, left);
+			ret = vm_copy_put(vm, r, i, copy, left);
+			continue;
+		}
 		ret = home < 0 ? home : vm_page_source(vm, r, i, home, &frame);
 		if (!ret)
-			copy_words(frame, at, left < page ? left : page);
+			copy_words(frame, at, left);
 	}
 	pthread_mutex_unlock(&vm->lock);
+	free(copy);
 	return ret;
 }
 
@@ -525,6 +551,8 @@ static int adopt_views(struct sci_vm *vm, struct vm_range *r)
 	pthread_mutex_lock(&vm->lock);
 	if (r->flags & SCI_VM_EAGER)
 		ret = vm_views_eager(vm, r);
+	else if (r->mode == SCI_VM_CACHE)
+		ret = vm_copies_show(vm, r);
 	else if (mmap(r->addr, r->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
 		      MAP_NORESERVE, -1, 0) == MAP_FAILED)
 		ret = -errno;

@@ -16,7 +16,7 @@
 #define OP_SHIFT	56
 #define POLL_MS		100		/* between two looks whether a callee lives */
 
-static int send_wire(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
+int vm_send(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
 		     const struct vm_wire *w, const void *more, size_t len)
 {
 	struct iovec iov[2] = {
@@ -55,7 +55,7 @@ int vm_call_start(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
 	c->id = ++vm->next_id;
 	list_add_tail(&c->link, &vm->calls);
 	pthread_mutex_unlock(&vm->serve_lock);
-	while ((ret = send_wire(vm, rank, op, c->id, w, more, len)) == -EAGAIN)
+	while ((ret = vm_send(vm, rank, op, c->id, w, more, len)) == -EAGAIN)
 		sci_progress(vm->ep);
 	if (ret) {
 		pthread_mutex_lock(&vm->serve_lock);
@@ -136,25 +136,81 @@ void vm_calls_fail(struct sci_vm *vm, int rank)
 void vm_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w)
 {
 	/* an asker that has died does not wait; others take their answers */
-	send_wire(vm, rank, VM_OP_ANSWER, id, w, NULL, 0);
+	vm_send(vm, rank, VM_OP_ANSWER, id, w, NULL, 0);
+}
+
+/* The call that an answer is for; NULL: it has been given up. With vm->serve_lock. */
+static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &vm->calls) {
+		struct vm_call *c = container_of(pos, struct vm_call, link);
+
+		if (c->id == id && c->rank == rank)
+			return c;
+	}
+	return NULL;
+}
+
+/* @c is its caller's again from here on. */
+static void call_end(struct vm_call *c, const struct vm_wire *w, int error)
+{
+	list_del(&c->link);
+	c->w = *w;
+	c->error = error;
+	atomic_store(&c->done, true);
 }
 
 static void take_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w)
 {
-	struct list *pos, *n;
+	struct vm_call *c;
 
 	pthread_mutex_lock(&vm->serve_lock);
-	list_for_each_safe(pos, n, &vm->calls) {
-		struct vm_call *c = container_of(pos, struct vm_call, link);
+	c = call_find(vm, rank, id);
+	if (c)
+		call_end(c, w, w->value < 0 ? w->value : 0);
+	pthread_mutex_unlock(&vm->serve_lock);
+}
 
-		if (c->id != id || c->rank != rank)
-			continue;
-		list_del(&c->link);
-		c->w = *w;
-		c->error = w->value < 0 ? w->value : 0;
-		atomic_store(&c->done, true);
-		break;
+/* A part of a page: to its place in the copy. */
+static void take_data(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
+		      const void *data, size_t len)
+{
+	struct vm_call *c;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	c = call_find(vm, rank, id);
+	if (c && c->buf && w->len <= c->room && len <= c->room - w->len) {
+		memcpy((uint8_t *)c->buf + w->len, data, len);
+		c->got += len;
+		if (w->value)
+			call_end(c, w, c->got == c->room ? 0 : -EPROTO);
+	} else if (c) {
+		call_end(c, w, -EPROTO);
 	}
+	pthread_mutex_unlock(&vm->serve_lock);
+}
+
+/* Write notices: behind those that have come before. */
+static void take_notices(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
+			 const void *data, size_t len)
+{
+	struct vm_call *c;
+	void *buf;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	c = call_find(vm, rank, id);
+	buf = c && len ? realloc(c->buf, c->got + len) : NULL;
+	if (buf) {
+		memcpy((uint8_t *)buf + c->got, data, len);
+		c->buf = buf;
+		c->got += len;
+	}
+	if (c && len && !buf)
+		call_end(c, w, -ENOMEM);
+	else if (c && w->value)
+		call_end(c, w, 0);
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
@@ -313,6 +369,50 @@ static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
 	return true;
 }
 
+/* Send a page in parts; the handler holds the endpoint, so that they follow each other. */
+static void send_page(struct sci_vm *vm, int rank, uint64_t id, uint64_t addr)
+{
+	struct vm_wire w = { .addr = addr, .value = -EFAULT };
+	size_t len, part;
+	uint8_t *page;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	page = vm_home_page(vm, (void *)(uintptr_t)addr, &len);
+	if (!page)
+		vm_answer(vm, rank, id, &w);
+	for (w.len = 0; page && w.len < len; w.len += part) {
+		part = len - w.len < VM_DATA_MAX ? len - w.len : VM_DATA_MAX;
+		w.value = w.len + part == len;
+		vm_send(vm, rank, VM_OP_DATA, id, &w, page + w.len, part);
+	}
+	pthread_mutex_unlock(&vm->serve_lock);
+}
+
+/* Send which pages this member has changed after release @since. */
+static void send_notices(struct sci_vm *vm, int rank, uint64_t id, uint32_t since)
+{
+	const size_t most = VM_DATA_MAX / sizeof(struct vm_pages);
+	struct vm_wire w = { .value = -ENOMEM };
+	struct vm_pages *runs = NULL;
+	size_t n, at = 0, part;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	w.len = vm->interval;
+	n = vm_serve_notices(vm, since, &runs);
+	if (n && !runs)
+		vm_answer(vm, rank, id, &w);
+	else
+		do {
+			part = n - at < most ? n - at : most;
+			w.value = at + part == n;
+			vm_send(vm, rank, VM_OP_NOTICES, id, &w, runs + at,
+				part * sizeof(*runs));
+			at += part;
+		} while (at < n);
+	pthread_mutex_unlock(&vm->serve_lock);
+	free(runs);
+}
+
 /* ---- the server ---- */
 
 static void job_leave(struct sci_vm *vm, enum vm_job_kind kind, const struct vm_request *q)
@@ -362,7 +462,7 @@ static void serve_request(struct sci_vm *vm, struct vm_request *q)
 
 /* In the handler: what needs no memory. */
 static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t id,
-			  const struct vm_wire *in)
+			  const struct vm_wire *in, const void *more, size_t len)
 {
 	struct vm_wire w = { .value = 0 };
 	const void *addr = (const void *)(uintptr_t)in->addr;
@@ -384,9 +484,27 @@ static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t i
 		known = frame_known(vm, addr, &w);
 		pthread_mutex_unlock(&vm->serve_lock);
 		break;
+	case VM_OP_PAGE:
+		send_page(vm, rank, id, in->addr);
+		return true;
+	case VM_OP_DIFF:
+		w.value = vm_serve_diff(vm, addr, more, len);
+		known = id != 0;	/* the last one of several asks for an answer */
+		break;
+	case VM_OP_CHANGES:
+		send_notices(vm, rank, id, (uint32_t)in->len);
+		return true;
+	case VM_OP_DATA:
+		take_data(vm, rank, id, in, more, len);
+		return true;
+	case VM_OP_NOTICES:
+		take_notices(vm, rank, id, in, more, len);
+		return true;
 	default:
 		return false;
 	}
+	if (op == VM_OP_DIFF && !known)
+		return true;
 	if (known)
 		vm_answer(vm, rank, id, &w);
 	return known;
@@ -404,7 +522,8 @@ static void handle(void *arg, const struct sci_handled *m)
 	if (rank < 0 || op >= VM_OPS || m->len < sizeof(w) || m->error)
 		return;
 	memcpy(&w, m->data, sizeof(w));
-	if (serve_at_once(vm, op, rank, id, &w))
+	if (serve_at_once(vm, op, rank, id, &w, (const uint8_t *)m->data + sizeof(w),
+			  m->len - sizeof(w)))
 		return;
 	if (op == VM_OP_ALLOC && m->len != sizeof(w) + sizeof(q->range))
 		return;
@@ -492,7 +611,7 @@ void vm_server_stop(struct sci_vm *vm)
 	struct vm_wire w = { .value = 0 };
 	struct list *l;
 
-	while (send_wire(vm, vm->rank, VM_OP_STOP, 0, &w, NULL, 0) == -EAGAIN)
+	while (vm_send(vm, vm->rank, VM_OP_STOP, 0, &w, NULL, 0) == -EAGAIN)
 		sci_progress(vm->ep);
 	pthread_join(vm->server, NULL);
 	sci_handler_set(vm->ep, VM_HANDLER, NULL, NULL);

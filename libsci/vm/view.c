@@ -27,7 +27,7 @@ bool vm_can_map(void *memory)
 }
 
 /* The last page of an adopted range may be a part of one. */
-static size_t view_len(const struct vm_range *r, size_t i)
+size_t vm_view_len(const struct vm_range *r, size_t i)
 {
 	size_t left = (size_t)(r->addr + r->len - vm_page_addr(r, i));
 
@@ -43,7 +43,7 @@ static int view_place(void *addr, void *src, size_t len)
 static void view_shut(struct vm_range *r, size_t i)
 {
 	/* the same memory stays below: what fails leaves the view open */
-	if (!mprotect(vm_page_addr(r, i), view_len(r, i), PROT_NONE))
+	if (!mprotect(vm_page_addr(r, i), vm_view_len(r, i), PROT_NONE))
 		r->pages[i].armed = true;
 }
 
@@ -52,7 +52,7 @@ static int view_open(struct vm_range *r, size_t i)
 	struct vm_page *p = &r->pages[i];
 	int prot = p->state == VM_WRITABLE ? PROT_READ | PROT_WRITE : PROT_READ;
 
-	if (mprotect(vm_page_addr(r, i), view_len(r, i), prot))
+	if (mprotect(vm_page_addr(r, i), vm_view_len(r, i), prot))
 		return -errno;
 	p->armed = false;
 	return 0;
@@ -60,7 +60,7 @@ static int view_open(struct vm_range *r, size_t i)
 
 /* ---- windows ---- */
 
-static void window_give(struct sci_vm *vm, struct vm_page *p)
+void vm_window_give(struct sci_vm *vm, struct vm_page *p)
 {
 	if (!p->window)
 		return;
@@ -70,15 +70,20 @@ static void window_give(struct sci_vm *vm, struct vm_page *p)
 	VM_COUNT(vm, windows, -1ull);
 }
 
-/* Take the view away: a touch faults. Takes no message. */
+/* Take the view away: a touch faults. Changes of a copy are sent home. */
 void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
 
-	window_give(vm, p);
+	vm_window_give(vm, p);
 	if (p->state == VM_NONE)
 		return;
-	mmap(vm_page_addr(r, i), view_len(r, i), PROT_NONE,
+	if (r->mode == SCI_VM_CACHE) {
+		/* changes whose home has died are lost; releases say so */
+		vm_copy_drop(vm, r, i);
+		return;
+	}
+	mmap(vm_page_addr(r, i), vm_view_len(r, i), PROT_NONE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	p->state = VM_NONE;
 	p->armed = false;
@@ -88,9 +93,11 @@ void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 void vm_views_drop(struct sci_vm *vm, struct vm_range *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		window_give(vm, &r->pages[i]);
+		vm_window_give(vm, &r->pages[i]);
+	vm_dirty_forget(vm, r);
 	mmap(r->addr, r->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
 	     MAP_NORESERVE, -1, 0);
+	vm_copies_detach(vm, r);
 }
 
 /* All windows are in use: let the hand pass views until it has dropped one. */
@@ -112,7 +119,7 @@ static void window_make_room(struct sci_vm *vm)
 	}
 }
 
-static void window_take(struct sci_vm *vm, struct vm_range *r, size_t i)
+void vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	size_t slot = vm->windows_used;
 
@@ -217,11 +224,11 @@ int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, vo
 /* ---- faults ---- */
 
 /* The page is gone with its home. Reads find zeroes, which nobody else sees. */
-static int view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
+int vm_view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
 
-	if (mmap(vm_page_addr(r, i), view_len(r, i), PROT_READ | PROT_WRITE,
+	if (mmap(vm_page_addr(r, i), vm_view_len(r, i), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
 		return -errno;
 	p->state = VM_WRITABLE;
@@ -239,13 +246,13 @@ static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i)
 
 	ret = home < 0 ? home : vm_page_source(vm, r, i, home, &src);
 	if (ret == -ECONNRESET)
-		return view_lost(vm, r, i);
+		return vm_view_lost(vm, r, i);
 	if (!ret && home != vm->rank)
-		window_take(vm, r, i);
+		vm_window_take(vm, r, i);
 	if (!ret)
-		ret = view_place(vm_page_addr(r, i), src, view_len(r, i));
+		ret = view_place(vm_page_addr(r, i), src, vm_view_len(r, i));
 	if (ret) {
-		window_give(vm, p);
+		vm_window_give(vm, p);
 		return ret;
 	}
 	p->state = VM_WRITABLE;
@@ -265,13 +272,13 @@ static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i)
 int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write)
 {
 	struct vm_page *p = &r->pages[i];
+	int ret = p->armed ? view_open(r, i) : 0;
 
-	(void)write;
-	if (p->armed)
-		return view_open(r, i);
-	if (p->state != VM_NONE)
-		return p->lost ? -ECONNRESET : 0;
-	return view_map(vm, r, i);
+	if (ret || p->lost)
+		return ret ? ret : -ECONNRESET;
+	if (r->mode == SCI_VM_CACHE)
+		return vm_copy_view(vm, r, i, write);
+	return p->state == VM_NONE ? view_map(vm, r, i) : 0;
 }
 
 /* Give all pages of the range views, run by run. */
@@ -296,7 +303,7 @@ int vm_views_eager(struct sci_vm *vm, struct vm_range *r)
 			pthread_mutex_unlock(&vm->serve_lock);
 		}
 		run = (size_t)(len / page);
-		len = (uint64_t)(run - 1) * page + view_len(r, i + run - 1);
+		len = (uint64_t)(run - 1) * page + vm_view_len(r, i + run - 1);
 		ret = view_place(vm_page_addr(r, i), src, (size_t)len);
 		if (ret)
 			return ret;

@@ -276,6 +276,7 @@ static struct sci_vm *vm_new(struct sci_team *team, const struct sci_vm_attr *a)
 	pthread_mutex_init(&vm->serve_lock, NULL);
 	list_init(&vm->chunks);
 	list_init(&vm->calls);
+	list_init(&vm->notices);
 	list_init(&vm->requests);
 	vm->ranks = calloc((size_t)vm->size, sizeof(*vm->ranks));
 	vm->windows = calloc(vm->windows_max, sizeof(*vm->windows));
@@ -317,6 +318,7 @@ static void vm_destroy(struct sci_vm *vm)
 	pthread_mutex_destroy(&vm->serve_lock);
 	free(vm->ranks);
 	free(vm->windows);
+	free(vm->dirty);
 	free(vm);
 }
 
@@ -347,7 +349,8 @@ int sci_vm_open(struct sci_vm **out, struct sci_team *team, const struct sci_vm_
 	ret = ret ? ret : reserve(vm, &a);
 	if (ret)
 		goto err_vm;
-	ret = vm_agree(vm, vm_fault_start(vm));
+	ret = vm_cache_open(vm);
+	ret = vm_agree(vm, ret ? ret : vm_fault_start(vm));
 	if (ret)
 		goto err_fault;
 	*out = vm;

@@ -67,4 +67,16 @@ static inline struct sci_vm_stats stats_of(const struct member *m)
 	return s;
 }
 
+/* All stores of before are seen by all: a barrier as a thread package has it. */
+static inline void sync_all(const struct member *m)
+{
+	struct sci_vm_time mine, all[RANKS_MAX];
+
+	CHECK_EQ(sci_vm_release(m->vm, &mine), 0);
+	CHECK_EQ(sci_team_allgather(m->team, &mine, sizeof(mine), all), 0);
+	for (int i = 0; i < m->size; i++)
+		sci_vm_time_merge(&mine, &all[i]);
+	CHECK_EQ(sci_vm_acquire(m->vm, &mine), 0);
+}
+
 #endif

@@ -273,7 +273,7 @@ int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time);
  *
  * Later loads see the stores of the members before these releases. Messages: one to each
  * member with releases that this one does not know of (NULL: to each other member), and its
- * answers, one for up to 1000 runs of pages.
+ * answers, one for up to 509 runs of pages.
  */
 int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time);
 

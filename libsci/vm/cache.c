@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: copies
+ *
+ * Pages of a cached range lie in an anonymous file, which is mapped twice: the view at the
+ * addresses of the range, whose protection says what the program may do, and r->copies,
+ * which is always writable, for the library. At the home the page in the file is the page
+ * itself: handlers read it and apply diffs to it. Elsewhere it is a copy.
+ *
+ *	VM_NONE		no copy; at the home: not looked at yet
+ *	VM_READABLE	a copy without changes
+ *	VM_WRITABLE	changed since the last release. A copy has a twin, its contents
+ *			before the first store: the bytes that differ are the diff
+ *
+ * The home's own view changes between the last two likewise, so that releases know which
+ * pages to give notice of.
+ */
+#include "libsci/vm/internal.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static int cache_grow(struct sci_vm *vm, uint64_t len)
+{
+	struct rlimit rl;
+
+	/* past this limit the call would raise SIGXFSZ */
+	if (!getrlimit(RLIMIT_FSIZE, &rl) && rl.rlim_cur != RLIM_INFINITY && len > rl.rlim_cur)
+		return -ENOSPC;
+	if (ftruncate(vm->cache_fd, (off_t)len))
+		return -errno;
+	vm->cache_bytes = len;
+	return 0;
+}
+
+/* A file with holes, as long as the addresses of the memory. No lock is held. */
+int vm_cache_open(struct sci_vm *vm)
+{
+	vm->cache_fd = memfd_create("sci-vm", MFD_CLOEXEC);
+	return vm->cache_fd < 0 ? -errno : cache_grow(vm, vm->length);
+}
+
+/* Map the file as the view of all pages: nothing may be touched yet. */
+int vm_copies_show(struct sci_vm *vm, struct vm_range *r)
+{
+	return mmap(r->addr, r->len, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+		    vm->cache_fd, (off_t)r->copies_at) == MAP_FAILED ? -errno : 0;
+}
+
+/* Prepare a new range; adopted ones get a place behind the memory's. With serve_lock. */
+int vm_copies_attach(struct sci_vm *vm, struct vm_range *r)
+{
+	uint64_t len = (uint64_t)r->n << r->shift, align = VM_PAGE_MAX;
+	int ret = 0;
+
+	r->copies_at = (uint64_t)(r->addr - vm->base);
+	if (r->adopted) {
+		r->copies_at = (vm->cache_bytes + align - 1) & ~(align - 1);
+		ret = cache_grow(vm, r->copies_at + len);
+		if (ret)
+			return ret;
+	}
+	r->copies = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			 vm->cache_fd, (off_t)r->copies_at);
+	if (r->copies == MAP_FAILED) {
+		r->copies = NULL;
+		return -errno;
+	}
+	return r->adopted ? 0 : vm_copies_show(vm, r);
+}
+
+/* The range goes. */
+void vm_copies_detach(struct sci_vm *vm, struct vm_range *r)
+{
+	uint64_t len = (uint64_t)r->n << r->shift;
+
+	if (!r->copies)
+		return;
+	for (size_t i = 0; i < r->n; i++)
+		free(r->pages[i].twin);
+	madvise(r->copies, len, MADV_REMOVE);
+	munmap(r->copies, len);
+	(void)vm;
+}
+
+static uint8_t *copy_of(const struct vm_range *r, size_t i)
+{
+	return r->copies + (i << r->shift);
+}
+
+static int view_protect(struct vm_range *r, size_t i, enum vm_state state)
+{
+	int prot = state == VM_WRITABLE ? PROT_READ | PROT_WRITE :
+		   state == VM_READABLE ? PROT_READ : PROT_NONE;
+
+	if (mprotect(vm_page_addr(r, i), vm_view_len(r, i), prot))
+		return -errno;
+	r->pages[i].state = (uint8_t)state;
+	r->pages[i].armed = false;
+	return 0;
+}
+
+/* ---- changes on their way home ---- */
+
+/*
+ * Diffs for one home, page by page. A message is sent when the next one begins, so that the
+ * last one is known: it asks for an answer, which says that all have been applied.
+ */
+struct diff {
+	struct sci_vm *vm;
+	int home;
+	int error;
+	struct vm_wire w;
+	size_t len;
+	uint8_t runs[VM_DATA_MAX];
+};
+
+static void diff_send(struct diff *d)
+{
+	int ret = d->error;
+
+	while (!ret && d->len) {
+		ret = vm_send(d->vm, d->home, VM_OP_DIFF, 0, &d->w, d->runs, d->len);
+		if (ret != -EAGAIN)
+			break;
+		sci_progress(d->vm->ep);
+		ret = atomic_load(&d->vm->ranks[d->home].dead) ? -ECONNRESET : 0;
+	}
+	d->error = ret == -ENOTCONN ? -ECONNRESET : ret;
+	d->len = 0;
+}
+
+/* Wait until the home has all of it. */
+static int diff_finish(struct diff *d)
+{
+	struct vm_call c = { 0 };
+
+	if (!d->error && d->len) {
+		d->error = vm_call_start(d->vm, &c, d->home, VM_OP_DIFF, &d->w, d->runs,
+					 d->len);
+		if (!d->error)
+			d->error = vm_call_wait(d->vm, &c);
+	}
+	return d->error;
+}
+
+static void diff_add(struct diff *d, size_t at, const uint8_t *from, size_t len)
+{
+	while (len) {
+		size_t room = sizeof(d->runs) - d->len;
+		struct vm_run run = { (uint32_t)at, 0 };
+
+		if (room <= sizeof(run)) {
+			diff_send(d);
+			room = sizeof(d->runs);
+		}
+		room -= sizeof(run);
+		run.len = (uint32_t)(len < room ? len : room);
+		memcpy(d->runs + d->len, &run, sizeof(run));
+		memcpy(d->runs + d->len + sizeof(run), from, run.len);
+		d->len += sizeof(run) + run.len;
+		at += run.len;
+		from += run.len;
+		len -= run.len;
+	}
+}
+
+/*
+ * Add the bytes of @now that differ from @twin, and no others: a neighbour may be another
+ * member's. How many there are.
+ */
+static size_t diff_scan(struct diff *d, const uint8_t *now, const uint8_t *twin, size_t len)
+{
+	size_t i = 0, bytes = 0, from;
+
+	while (i < len) {
+		if (!(i % 8) && !memcmp(now + i, twin + i, 8)) {
+			i += 8;
+			continue;
+		}
+		for (from = i; i < len && now[i] != twin[i]; )
+			i++;
+		if (i > from)
+			diff_add(d, from, now + from, i - from);
+		bytes += i - from;
+		if (i == from)
+			i++;
+	}
+	return bytes;
+}
+
+/* Make a page that was written to readable again, and add its changes to @d. */
+static int copy_clean(struct sci_vm *vm, struct vm_range *r, size_t i, struct diff *d)
+{
+	struct vm_page *p = &r->pages[i];
+	size_t bytes;
+	int ret = view_protect(r, i, VM_READABLE);
+
+	if (ret || !p->twin)
+		return ret;
+	diff_send(d);
+	d->w.addr = (uint64_t)(uintptr_t)vm_page_addr(r, i);
+	/* a store from here on faults: the copy has what the diff is to have */
+	bytes = diff_scan(d, copy_of(r, i), p->twin, vm_page_size(r));
+	free(p->twin);
+	p->twin = NULL;
+	if (bytes) {
+		VM_COUNT(vm, diffs, 1);
+		VM_COUNT(vm, diff_bytes, bytes);
+		vm_trace(vm, "diff", vm_page_addr(r, i), d->home);
+	}
+	return 0;
+}
+
+static struct diff diff_to(struct sci_vm *vm, int home)
+{
+	struct diff d;
+
+	d.vm = vm;
+	d.home = home;
+	d.error = 0;
+	d.len = 0;
+	d.w = (struct vm_wire){ .value = 0 };
+	return d;
+}
+
+/* Send the changes of one page home, and wait until they are there. */
+int vm_copy_flush(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	struct diff d = diff_to(vm, atomic_load(&r->pages[i].home));
+	int ret;
+
+	if (r->pages[i].state != VM_WRITABLE || r->pages[i].lost)
+		return 0;
+	ret = copy_clean(vm, r, i, &d);
+	return ret ? ret : diff_finish(&d);
+}
+
+static bool lies_in(const struct vm_window *w, const uint8_t *addr, size_t len)
+{
+	const uint8_t *page = vm_page_addr(w->range, w->page);
+
+	return !len || (page < addr + len && addr < page + vm_page_size(w->range));
+}
+
+static int copies_flush_home(struct sci_vm *vm, int home, const uint8_t *addr, size_t len)
+{
+	struct diff d = diff_to(vm, home);
+	int ret = 0, error;
+
+	for (size_t k = 0; k < vm->dirty_n; k++) {
+		struct vm_window *w = &vm->dirty[k];
+		struct vm_page *p = &w->range->pages[w->page];
+
+		if (atomic_load(&p->home) != home || p->state != VM_WRITABLE || p->lost ||
+		    !lies_in(w, addr, len))
+			continue;
+		error = copy_clean(vm, w->range, w->page, &d);
+		ret = ret ? ret : error;
+	}
+	error = diff_finish(&d);
+	return ret ? ret : error;
+}
+
+/* Send the changes of pages in [@addr, @addr + @len) home; a @len of 0: of all pages. */
+int vm_copies_flush(struct sci_vm *vm, const uint8_t *addr, size_t len)
+{
+	int ret = 0;
+
+	for (int home = 0; vm->dirty_n && home < vm->size; home++) {
+		int error = copies_flush_home(vm, home, addr, len);
+
+		ret = ret ? ret : error;
+	}
+	return ret;
+}
+
+/* Copy @from into a page that nobody uses yet, at its home. */
+int vm_copy_put(struct sci_vm *vm, struct vm_range *r, size_t i, const void *from, size_t len)
+{
+	int home = vm_page_home(vm, r, i);
+	struct diff d = diff_to(vm, home);
+
+	if (home < 0)
+		return home;
+	if (home == vm->rank) {
+		memcpy(copy_of(r, i), from, len);
+		return 0;
+	}
+	d.w.addr = (uint64_t)(uintptr_t)vm_page_addr(r, i);
+	diff_add(&d, 0, from, len);
+	return diff_finish(&d);
+}
+
+/* ---- faults ---- */
+
+static int copy_fetch(struct sci_vm *vm, struct vm_range *r, size_t i, int home)
+{
+	struct vm_wire w = { .addr = (uint64_t)(uintptr_t)vm_page_addr(r, i) };
+	struct vm_call c = { .buf = copy_of(r, i), .room = vm_page_size(r) };
+	int ret = vm_call(vm, &c, home, VM_OP_PAGE, &w);
+
+	if (ret)
+		return ret;
+	vm_window_take(vm, r, i);
+	r->pages[i].faults++;
+	VM_COUNT(vm, fetches, 1);
+	vm_trace(vm, "fetch", vm_page_addr(r, i), home);
+	return 0;
+}
+
+static int copy_make_writable(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	struct vm_page *p = &r->pages[i];
+	int ret = vm_dirty_add(vm, r, i);
+
+	if (ret)
+		return ret;
+	if (atomic_load(&p->home) != vm->rank) {
+		p->twin = malloc(vm_page_size(r));
+		if (!p->twin)
+			return -ENOMEM;
+		memcpy(p->twin, copy_of(r, i), vm_page_size(r));
+		VM_COUNT(vm, twins, 1);
+		vm_trace(vm, "twin", vm_page_addr(r, i), atomic_load(&p->home));
+	}
+	return view_protect(r, i, VM_WRITABLE);
+}
+
+static void home_bind(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	size_t len;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	vm_home_page(vm, vm_page_addr(r, i), &len);
+	pthread_mutex_unlock(&vm->serve_lock);
+}
+
+/* vm_view() of a page of a cached range. */
+int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write)
+{
+	struct vm_page *p = &r->pages[i];
+	int home = vm_page_home(vm, r, i), ret = 0;
+
+	if (home < 0)
+		return home;
+	if (p->state == VM_NONE && home != vm->rank)
+		ret = copy_fetch(vm, r, i, home);
+	else if (p->state == VM_NONE)
+		home_bind(vm, r, i);
+	if (ret == -ECONNRESET)
+		return vm_view_lost(vm, r, i);
+	if (!ret && p->state == VM_NONE)
+		ret = view_protect(r, i, VM_READABLE);
+	if (!ret && write && p->state == VM_READABLE)
+		ret = copy_make_writable(vm, r, i);
+	return ret;
+}
+
+/* Drop a copy, and send its changes home before. */
+int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
+{
+	int ret = vm_copy_flush(vm, r, i);
+
+	vm_window_give(vm, &r->pages[i]);
+	view_protect(r, i, VM_NONE);
+	madvise(copy_of(r, i), vm_page_size(r), MADV_REMOVE);
+	return ret;
+}
+
+/* ---- the home ---- */
+
+/* The memory of a page that may live here; NULL: there is none. With vm->serve_lock. */
+uint8_t *vm_home_page(struct sci_vm *vm, const void *addr, size_t *len)
+{
+	struct vm_range *r = vm_range_find(vm, addr);
+	size_t i = r ? (size_t)((const uint8_t *)addr - r->addr) >> r->shift : 0;
+	int home = r ? vm_page_fixed_home(vm, r, i) : -1;
+
+	if (!r || r->mode != SCI_VM_CACHE || (home >= 0 && home != vm->rank))
+		return NULL;
+	if (!r->pages[i].frame) {
+		r->pages[i].frame = copy_of(r, i);
+		VM_COUNT(vm, homed, 1);
+	}
+	*len = vm_page_size(r);
+	return copy_of(r, i);
+}
+
+/* Apply a diff to a page. In a handler. -EFAULT: no such page; -EPROTO. */
+int vm_serve_diff(struct sci_vm *vm, const void *addr, const void *runs, size_t len)
+{
+	const uint8_t *from = runs;
+	size_t page_len = 0;
+	uint8_t *page;
+	int ret = 0;
+
+	pthread_mutex_lock(&vm->serve_lock);
+	page = vm_home_page(vm, addr, &page_len);
+	if (!page)
+		ret = -EFAULT;
+	while (!ret && len) {
+		struct vm_run run = { 0 };
+
+		if (len >= sizeof(run))
+			memcpy(&run, from, sizeof(run));
+		if (!run.len || run.len > len - sizeof(run) || run.at > page_len ||
+		    run.len > page_len - run.at) {
+			ret = -EPROTO;
+			break;
+		}
+		memcpy(page + run.at, from + sizeof(run), run.len);
+		from += sizeof(run) + run.len;
+		len -= sizeof(run) + run.len;
+	}
+	pthread_mutex_unlock(&vm->serve_lock);
+	return ret;
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Cached pages: copies, diffs, write notices; and what each costs in messages. */
+
+#include "selftests/scivm/scivm.h"
+
+#define PAGE	4096u
+
+static const struct sci_vm_attr cached = {
+	.size = sizeof(cached), .mode = SCI_VM_CACHE,
+};
+
+static struct sci_vm_range kind(uint32_t policy)
+{
+	return (struct sci_vm_range){
+		.size = sizeof(struct sci_vm_range), .policy = policy, .page = PAGE,
+	};
+}
+
+/* Words of all members side by side in each page: false sharing everywhere. */
+static void each_policy(void)
+{
+	struct member m;
+
+	member_open(&m, &cached);
+	CHECK_EQ(sci_vm_mode(m.vm), SCI_VM_CACHE);
+	for (uint32_t policy = 0; policy <= SCI_VM_HOME; policy++) {
+		struct sci_vm_range r = kind(policy);
+		size_t n = 19 * PAGE / 8;
+		uint64_t *at;
+
+		r.home = policy == SCI_VM_HOME ? m.size - 1 : 0;
+		r.page = policy == SCI_VM_BLOCK ? 4 * PAGE : PAGE;
+		at = alloc_for_all(&m, n * 8, &r);
+		for (uint64_t round = 0; round < 3; round++) {
+			for (size_t i = (size_t)m.rank; i < n; i += (size_t)m.size)
+				at[i] = i * 3 + round;
+			sync_all(&m);
+			for (size_t i = 0; i < n; i++)
+				CHECK_EQ(at[i], i * 3 + round);
+			sync_all(&m);
+		}
+		if (!m.rank)
+			CHECK_EQ(sci_vm_free(m.vm, at), 0);
+		meet(&m);
+	}
+	CHECK_EQ(stats_of(&m).homed, 0);
+	CHECK_EQ(stats_of(&m).windows, 0);
+	member_close(&m);
+}
+
+TEST(all_members_see_the_same_bytes)
+{
+	ranks_run(4, 4, each_policy);
+}
+
+TEST(eight_members_of_one_node_see_the_same_bytes)
+{
+	ranks_run(8, 1, each_policy);
+}
+
+TEST(a_member_alone_has_the_memory)
+{
+	ranks_run(1, 1, each_policy);
+}
+
+/* What rank 1 does costs rank 1's messages and answers of the home, rank 0, alone. */
+static struct sci_vm_stats spent(const struct member *m, const struct sci_vm_stats *before)
+{
+	struct sci_vm_stats now = stats_of(m), d = { .size = sizeof(d) };
+	const uint64_t *a = &before->faults, *b = &now.faults;
+	uint64_t *to = &d.faults;
+
+	for (size_t i = 0; i < sizeof(d) / 8 - 1; i++)
+		to[i] = b[i] - a[i];
+	return d;
+}
+
+static void count_messages(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_HOME);
+	struct sci_vm_time t = { .n = 0 };
+	struct sci_vm_stats a, d;
+	volatile uint8_t *p;
+	struct member m;
+
+	member_open(&m, &cached);
+	p = alloc_for_all(&m, 64 * PAGE, &r);
+	meet(&m);
+	a = stats_of(&m);
+	meet(&m);
+	if (m.rank == 1)
+		for (int i = 0; i < 10; i++)
+			CHECK_EQ(p[i * (int)PAGE], 0);
+	meet(&m);
+	d = spent(&m, &a);	/* a read fault: a request and a page */
+	CHECK_EQ(d.messages, m.rank < 2 ? 10 : 0);
+	CHECK_EQ(d.faults, m.rank == 1 ? 10 : 0);
+	CHECK_EQ(d.fetches, m.rank == 1 ? 10 : 0);
+	a = stats_of(&m);
+	meet(&m);
+	if (m.rank == 1)
+		for (int i = 0; i < 5; i++)
+			p[i * (int)PAGE + 9] = 1;
+	meet(&m);
+	d = spent(&m, &a);	/* a store to a copy: no message */
+	CHECK_EQ(d.messages, 0);
+	CHECK_EQ(d.twins, m.rank == 1 ? 5 : 0);
+	a = stats_of(&m);
+	meet(&m);
+	if (m.rank == 1)
+		CHECK_EQ(sci_vm_release(m.vm, &t), 0);
+	meet(&m);
+	d = spent(&m, &a);	/* a release: a message a page, an answer of the home */
+	CHECK_EQ(d.messages, m.rank == 1 ? 5 : m.rank == 0 ? 1 : 0);
+	CHECK_EQ(d.diffs, m.rank == 1 ? 5 : 0);
+	CHECK_EQ(d.diff_bytes, m.rank == 1 ? 5 : 0);
+	a = stats_of(&m);
+	meet(&m);
+	if (m.rank == 1)
+		CHECK_EQ(sci_vm_release(m.vm, &t), 0);
+	meet(&m);
+	CHECK_EQ(spent(&m, &a).messages, 0);
+	CHECK_EQ(sci_team_bcast(m.team, 1, &t, sizeof(t)), 0);
+	CHECK_EQ(t.intervals[1], 1);
+	a = stats_of(&m);
+	meet(&m);
+	if (m.rank == 2) {
+		CHECK_EQ(p[0] + p[20 * PAGE], 0);	/* two copies, one of them stale */
+		CHECK_EQ(sci_vm_acquire(m.vm, &t), 0);
+	}
+	meet(&m);
+	d = spent(&m, &a);	/* an acquire: one member has news; the answer is one message */
+	CHECK_EQ(d.messages, m.rank == 2 ? 2 + 1 : m.rank == 0 ? 2 : m.rank == 1);
+	CHECK_EQ(d.notices, m.rank == 2 ? 5 : 0);
+	CHECK_EQ(d.invalidations, m.rank == 2 ? 1 : 0);
+	a = stats_of(&m);
+	meet(&m);
+	if (m.rank == 2) {
+		CHECK_EQ(sci_vm_acquire(m.vm, &t), 0);
+		CHECK_EQ(p[9], 1);
+	}
+	meet(&m);
+	d = spent(&m, &a);	/* nothing new: no message but the fetch */
+	CHECK_EQ(d.messages, m.rank == 2 || m.rank == 0);
+	a = stats_of(&m);
+	meet(&m);
+	if (m.rank == 3)
+		CHECK_EQ(sci_vm_acquire(m.vm, NULL), 0);
+	meet(&m);
+	CHECK_EQ(spent(&m, &a).messages, m.rank == 3 ? 3 : 1);
+	member_close(&m);
+}
+
+TEST(each_event_costs_so_many_messages)
+{
+	ranks_run(4, 4, count_messages);
+}
+
+/* A diff of more than a message, and of every second byte. */
+static void large_diffs(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_HOME);
+	size_t len = 64 * 1024;
+	struct sci_vm_stats s;
+	struct member m;
+	uint8_t *p;
+
+	r.page = (uint32_t)len;
+	member_open(&m, &cached);
+	p = alloc_for_all(&m, len, &r);
+	if (m.rank)
+		for (size_t i = (size_t)m.rank - 1; i < len; i += 2)
+			p[i] = (uint8_t)(i % 251 + 1);
+	sync_all(&m);
+	for (size_t i = 0; i < len; i++)
+		CHECK_EQ(p[i], i % 251 + 1);
+	s = stats_of(&m);
+	CHECK_EQ(s.diff_bytes, m.rank ? len / 2 : 0);
+	CHECK_EQ(s.diffs, m.rank ? 1 : 0);
+	member_close(&m);
+}
+
+TEST(a_diff_of_many_messages)
+{
+	ranks_run(3, 3, large_diffs);
+}
+
+/* A lock passes the time on: A to B, B to C.  C sees what A has stored. */
+static void pass_on(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN);
+	struct sci_vm_time t = { .n = 0 };
+	struct member m;
+	uint32_t *p;
+
+	member_open(&m, &cached);
+	p = alloc_for_all(&m, 16 * PAGE, &r);
+	for (int i = 0; i < 16; i++)
+		CHECK_EQ(p[i * (int)PAGE / 4], 0);		/* copies that become stale */
+	for (int turn = 0; turn < 5 * m.size; turn++) {
+		int from = turn % m.size;
+
+		if (m.rank == from) {
+			CHECK_EQ(sci_vm_acquire(m.vm, &t), 0);
+			for (int i = 0; i < 16; i++)
+				CHECK_EQ(p[i * (int)PAGE / 4]++, turn);
+			CHECK_EQ(sci_vm_release(m.vm, &t), 0);
+		}
+		CHECK_EQ(sci_team_bcast(m.team, from, &t, sizeof(t)), 0);
+	}
+	member_close(&m);
+}
+
+TEST(changes_follow_the_lock)
+{
+	ranks_run(4, 4, pass_on);
+}
+
+static void parts(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_HOME);
+	struct member m;
+	uint32_t *p;
+
+	member_open(&m, &cached);
+	p = alloc_for_all(&m, 4 * PAGE, &r);
+	CHECK_EQ(p[0] + p[PAGE / 4], 0);
+	meet(&m);
+	if (m.rank == 1) {
+		p[0] = 1;
+		p[PAGE / 4] = 2;
+		CHECK_EQ(sci_vm_release_range(m.vm, p, PAGE), 0);
+	}
+	meet(&m);
+	if (!m.rank)
+		CHECK_EQ(p[0] * 10 + p[PAGE / 4], 10);
+	if (m.rank == 2) {
+		CHECK_EQ(sci_vm_acquire_range(m.vm, p + PAGE / 4, PAGE), 0);
+		CHECK_EQ(p[0], 0);
+		CHECK_EQ(sci_vm_acquire_range(m.vm, p, PAGE), 0);
+		CHECK_EQ(p[0], 1);
+	}
+	sync_all(&m);
+	CHECK_EQ(p[0] * 10 + p[PAGE / 4], 12);
+	CHECK_EQ(sci_vm_release_range(m.vm, p, 0), -EINVAL);
+	CHECK_EQ(sci_vm_acquire_range(m.vm, p, SIZE_MAX), -EINVAL);
+	CHECK_EQ(sci_vm_acquire(NULL, NULL), -EINVAL);
+	CHECK_EQ(sci_vm_release(NULL, NULL), -EINVAL);
+	CHECK_EQ(sci_vm_acquire(m.vm, &(struct sci_vm_time){ .n = 4 }), -EINVAL);
+	member_close(&m);
+}
+
+TEST(a_part_is_released_and_acquired)
+{
+	ranks_run(3, 3, parts);
+}
+
+/*
+ * A random program, which a serial one checks: words change owners at each step; all
+ * compute from what the last owners have left.
+ */
+#define WORDS	(24u * PAGE / 4)
+#define STEPS	12u
+#define PICKS	3000u
+
+static uint32_t next_random(uint32_t *seed)
+{
+	return *seed = *seed * 1664525 + 1013904223;
+}
+
+/* The owner at @step of word @i. */
+static unsigned int owner_of(uint32_t i, unsigned int step, unsigned int n)
+{
+	return ((i * 2654435761u + step * 40503u) >> 8) % n;
+}
+
+/* One step of a member: changes of its own words, from any words of the step before. */
+static void random_step(uint32_t *to, const uint32_t *from, unsigned int step,
+			unsigned int rank, unsigned int n)
+{
+	uint32_t seed = step * 7919 + 1;
+
+	for (unsigned int k = 0; k < PICKS; k++) {
+		uint32_t i = (next_random(&seed) >> 8) % WORDS;
+		uint32_t j = (next_random(&seed) >> 8) % WORDS;
+
+		if (owner_of(i, step, n) == rank)
+			to[i] = to[i] * 3 + from[j] + k;
+	}
+}
+
+static void random_program(void)
+{
+	struct sci_vm_attr attr = cached;
+	uint32_t *serial = calloc(2 * WORDS, 4), *at;
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN);
+	struct member m;
+
+	attr.windows = 16;		/* far fewer than pages */
+	CHECK(serial);
+	member_open(&m, &attr);
+	at = alloc_for_all(&m, 2 * WORDS * 4, &r);
+	for (unsigned int step = 0; step < STEPS; step++) {
+		unsigned int to = step % 2 * WORDS, from = WORDS - to;
+
+		random_step(at + to, at + from, step, (unsigned int)m.rank,
+			    (unsigned int)m.size);
+		for (unsigned int k = 0; k < (unsigned int)m.size; k++)
+			random_step(serial + to, serial + from, step, k, (unsigned int)m.size);
+		sync_all(&m);
+	}
+	for (uint32_t i = 0; i < 2 * WORDS; i++)
+		CHECK_EQ(at[i], serial[i]);
+	if (m.size > 1)
+		CHECK(stats_of(&m).drops > 0);
+	free(serial);
+	member_close(&m);
+}
+
+TEST(a_random_program_on_four_nodes)
+{
+	ranks_run(4, 4, random_program);
+}
+
+TEST(a_random_program_of_eight_members)
+{
+	ranks_run(8, 4, random_program);
+}
+
+/* Threads of one member change a page while another one releases it, again and again. */
+#define THREADS	3u
+#define ROUNDS	200u
+
+struct changer {
+	struct member *m;
+	uint32_t *p;
+	unsigned int slot;
+};
+
+static void *change(void *arg)
+{
+	struct changer *c = arg;
+
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		for (unsigned int page = 0; page < 4; page++)
+			c->p[page * PAGE / 4 + c->slot] = i;
+		if (i % 20 == 0)
+			CHECK_EQ(sci_vm_release(c->m->vm, NULL), 0);
+		if (i % 30 == 0)
+			CHECK_EQ(sci_vm_acquire(c->m->vm, NULL), 0);
+	}
+	return NULL;
+}
+
+static void change_and_release(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN);
+	struct changer c[THREADS];
+	pthread_t t[THREADS];
+	struct member m;
+	uint32_t *p;
+
+	member_open(&m, &cached);
+	p = alloc_for_all(&m, 4 * PAGE, &r);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		c[i] = (struct changer){ &m, p, (unsigned int)m.rank * THREADS + i };
+		CHECK_EQ(pthread_create(&t[i], NULL, change, &c[i]), 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	sync_all(&m);
+	for (unsigned int page = 0; page < 4; page++)
+		for (unsigned int k = 0; k < THREADS * (unsigned int)m.size; k++)
+			CHECK_EQ(p[page * PAGE / 4 + k], ROUNDS);
+	member_close(&m);
+}
+
+TEST(threads_change_pages_that_others_release)
+{
+	ranks_run(4, 2, change_and_release);
+}
+
+static _Alignas(PAGE) uint32_t variables[3 * PAGE / 4];
+
+static void adopt_variables(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN);
+	struct member m;
+
+	member_open(&m, &cached);
+	for (unsigned int i = 0; i < ARRAY_LEN(variables); i++)
+		variables[i] = i + 1000 * (unsigned int)m.rank;
+	CHECK_EQ(sci_vm_adopt(m.vm, variables, sizeof(variables), 1, &r), 0);
+	for (unsigned int i = 0; i < ARRAY_LEN(variables); i++)
+		CHECK_EQ(variables[i], i + 1000);
+	sync_all(&m);
+	variables[(unsigned int)m.rank * 600] = 77;
+	sync_all(&m);
+	for (unsigned int i = 0; i < (unsigned int)m.size; i++)
+		CHECK_EQ(variables[i * 600], 77);
+	r.flags = SCI_VM_EAGER;
+	CHECK_EQ(sci_vm_alloc(m.vm, 1, &r, &(void *){ NULL }), -EOPNOTSUPP);
+	member_close(&m);
+	CHECK_EQ(variables[600], 77);
+	CHECK_EQ(variables[601], 1601);
+}
+
+TEST(static_variables_are_adopted)
+{
+	ranks_run(4, 4, adopt_variables);
+}
+
+/* One memory has ranges of both kinds. */
+static void both_kinds(void)
+{
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN), s = r;
+	struct member m;
+	uint32_t *p, *q;
+
+	r.mode = SCI_VM_MAP;
+	s.mode = SCI_VM_CACHE;
+	setenv("SCI_VM", "auto", 1);
+	member_open(&m, NULL);
+	p = alloc_for_all(&m, 4 * PAGE, &r);
+	q = alloc_for_all(&m, 4 * PAGE, &s);
+	for (uint32_t i = 0; i < 100; i++) {
+		__atomic_fetch_add(&p[PAGE / 4], 1, __ATOMIC_SEQ_CST);
+		q[(unsigned int)m.rank] += i;
+		q[2 * PAGE / 4 + (unsigned int)m.rank] += i;
+	}
+	sync_all(&m);
+	CHECK_EQ(p[PAGE / 4], 100 * m.size);
+	for (int i = 0; i < m.size; i++)
+		CHECK_EQ(q[i] + q[2 * PAGE / 4 + (unsigned int)i], 2 * 4950);
+	member_close(&m);
+}
+
+TEST(mapped_and_cached_ranges_side_by_side)
+{
+	ranks_run(4, 4, both_kinds);
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Litmus tests: which outcomes of a few loads and stores of several members are there? In
+ * the mapped mode with atomics, in both modes with locks that acquire and release.
+ */
+
+#include "selftests/scivm/scivm.h"
+
+#include <stdatomic.h>
+
+#define PAGE	4096u
+
+static uint32_t mode;
+static unsigned int rounds;
+
+struct litmus {
+	struct member m;
+	_Atomic uint32_t *start;	/* mapped: members begin a round together */
+	_Atomic uint32_t *lock;		/* mapped: a lock, ... */
+	struct sci_vm_time *time;	/* ... and what it passes on */
+	volatile uint32_t *x;		/* of the kind under test, each in a page of its own */
+	volatile uint32_t *y;
+	uint32_t round;
+};
+
+static void litmus_open(struct litmus *l)
+{
+	struct sci_vm_range map = {
+		.size = sizeof(map), .policy = SCI_VM_HOME, .mode = SCI_VM_MAP, .page = PAGE,
+	}, range = { .size = sizeof(range), .policy = SCI_VM_ROUND_ROBIN, .mode = mode, .page = PAGE };
+	uint8_t *p;
+
+	setenv("SCI_VM", "auto", 1);
+	*l = (struct litmus){ .round = 0 };
+	member_open(&l->m, NULL);
+	p = alloc_for_all(&l->m, PAGE, &map);
+	l->start = (void *)p;
+	l->lock = (void *)(p + 64);
+	l->time = (void *)(p + 128);
+	l->x = alloc_for_all(&l->m, 2 * PAGE, &range);
+	l->y = l->x + PAGE / 4;
+	meet(&l->m);
+}
+
+/* All members are here before one goes on. */
+static void begin(struct litmus *l)
+{
+	uint32_t n = (uint32_t)l->m.size * ++l->round;
+
+	atomic_fetch_add(l->start, 1);
+	while (atomic_load(l->start) < n)
+		sched_yield();
+}
+
+static void lock(struct litmus *l)
+{
+	uint32_t free_lock = 0;
+
+	while (!atomic_compare_exchange_weak(l->lock, &free_lock, 1)) {
+		free_lock = 0;
+		sched_yield();
+	}
+	CHECK_EQ(sci_vm_acquire(l->m.vm, l->time), 0);
+}
+
+static void unlock(struct litmus *l)
+{
+	CHECK_EQ(sci_vm_release(l->m.vm, l->time), 0);
+	atomic_store(l->lock, 0);
+}
+
+static uint32_t locked_read(struct litmus *l, volatile uint32_t *at)
+{
+	uint32_t v;
+
+	lock(l);
+	v = *at;
+	unlock(l);
+	return v;
+}
+
+static void locked_write(struct litmus *l, volatile uint32_t *at, uint32_t v)
+{
+	lock(l);
+	*at = v;
+	unlock(l);
+}
+
+/* Message passing: who sees the flag sees the data, which has no lock of its own. */
+static void message_passing(void)
+{
+	struct litmus l;
+
+	litmus_open(&l);
+	for (uint32_t i = 1; i <= rounds; i++) {
+		begin(&l);
+		if (!l.m.rank) {
+			*l.x = i;
+			locked_write(&l, l.y, i);
+		} else {
+			uint32_t flag = locked_read(&l, l.y), data = *l.x;
+
+			CHECK(flag != i || data == i);
+		}
+		begin(&l);
+	}
+	member_close(&l.m);
+}
+
+/* Store buffering: one of the two members sees the store of the other. */
+static void store_buffering(void)
+{
+	struct litmus l;
+	uint32_t saw, both[2];
+
+	litmus_open(&l);
+	for (uint32_t i = 1; i <= rounds; i++) {
+		begin(&l);
+		locked_write(&l, l.m.rank ? l.y : l.x, i);
+		saw = locked_read(&l, l.m.rank ? l.x : l.y) == i;
+		CHECK_EQ(sci_team_allgather(l.m.team, &saw, sizeof(saw), both), 0);
+		CHECK(both[0] || both[1]);
+	}
+	member_close(&l.m);
+}
+
+/* Coherence: a word that grows does so for each member. */
+static void coherence(void)
+{
+	uint32_t last = 0;
+	struct litmus l;
+
+	litmus_open(&l);
+	for (uint32_t i = 0; i < rounds; i++) {
+		uint32_t now;
+
+		lock(&l);
+		now = *l.x;
+		*l.x = now + 1;
+		unlock(&l);
+		CHECK(now >= last);
+		last = now + 1;
+	}
+	begin(&l);
+	CHECK_EQ(locked_read(&l, l.x), rounds * (unsigned int)l.m.size);
+	member_close(&l.m);
+}
+
+/* IRIW: two members that read two words do not disagree on which was written first. */
+static void independent_reads(void)
+{
+	uint32_t saw[2] = { 0, 0 }, all[8];
+	struct litmus l;
+
+	litmus_open(&l);
+	for (uint32_t i = 1; i <= rounds; i++) {
+		begin(&l);
+		if (l.m.rank == 0)
+			locked_write(&l, l.x, i);
+		else if (l.m.rank == 1)
+			locked_write(&l, l.y, i);
+		else {
+			saw[0] = locked_read(&l, l.m.rank == 2 ? l.x : l.y) == i;
+			saw[1] = locked_read(&l, l.m.rank == 2 ? l.y : l.x) == i;
+		}
+		CHECK_EQ(sci_team_allgather(l.m.team, saw, sizeof(saw), all), 0);
+		CHECK(!(all[4] && !all[5] && all[6] && !all[7]));
+	}
+	member_close(&l.m);
+}
+
+static void run(uint32_t with, unsigned int n, unsigned int nodes, void (*fn)(void),
+		unsigned int times)
+{
+	mode = with;
+	rounds = test_calls(times);
+	ranks_run(n, nodes, fn);
+}
+
+TEST(mapped_message_passing) { run(SCI_VM_MAP, 2, 2, message_passing, 2000); }
+TEST(cached_message_passing) { run(SCI_VM_CACHE, 2, 2, message_passing, 400); }
+TEST(mapped_store_buffering) { run(SCI_VM_MAP, 2, 2, store_buffering, 2000); }
+TEST(cached_store_buffering) { run(SCI_VM_CACHE, 2, 2, store_buffering, 300); }
+TEST(mapped_coherence) { run(SCI_VM_MAP, 4, 4, coherence, 2000); }
+TEST(cached_coherence) { run(SCI_VM_CACHE, 4, 4, coherence, 200); }
+TEST(mapped_iriw) { run(SCI_VM_MAP, 4, 4, independent_reads, 1000); }
+TEST(cached_iriw) { run(SCI_VM_CACHE, 4, 4, independent_reads, 150); }
+
+/* ---- the mapped mode with atomic instructions alone ---- */
+
+static void atomics(void)
+{
+	_Atomic uint32_t *x, *y;
+	uint32_t saw, all[4];
+	struct litmus l;
+
+	litmus_open(&l);
+	x = (_Atomic uint32_t *)(uintptr_t)l.x;
+	y = (_Atomic uint32_t *)(uintptr_t)l.y;
+	for (uint32_t i = 1; i <= rounds; i++) {
+		begin(&l);
+		/* store buffering of members 0 and 1; message passing from 2 to 3 */
+		if (l.m.rank == 0)
+			atomic_store(x, i);
+		else if (l.m.rank == 1)
+			atomic_store(y, i);
+		saw = l.m.rank == 0 ? atomic_load(y) == i : atomic_load(x) == i;
+		if (l.m.rank == 2) {
+			l.x[1] = i;
+			atomic_store_explicit(&y[2], i, memory_order_release);
+		} else if (l.m.rank == 3 &&
+			   atomic_load_explicit(&y[2], memory_order_acquire) == i) {
+			CHECK_EQ(l.x[1], i);
+		}
+		begin(&l);
+		if (i % 8)
+			continue;
+		CHECK_EQ(sci_team_allgather(l.m.team, &saw, sizeof(saw), all), 0);
+		CHECK(all[0] || all[1]);
+	}
+	member_close(&l.m);
+}
+
+TEST(mapped_atomics) { run(SCI_VM_MAP, 4, 4, atomics, 3000); }
