@@ -64,7 +64,7 @@ TEST(a_member_alone_has_the_memory)
 	ranks_run(1, 1, each_policy);
 }
 
-/* What rank 1 does costs rank 1's messages and answers of the home, rank 0, alone. */
+/* The counters of this member since @before. */
 static struct sci_vm_stats spent(const struct member *m, const struct sci_vm_stats *before)
 {
 	struct sci_vm_stats now = stats_of(m), d = { .size = sizeof(d) };
@@ -73,6 +73,8 @@ static struct sci_vm_stats spent(const struct member *m, const struct sci_vm_sta
 
 	for (size_t i = 0; i < sizeof(d) / 8 - 1; i++)
 		to[i] = b[i] - a[i];
+	/* the others count, too, before anybody goes on */
+	meet(m);
 	return d;
 }
 
@@ -198,6 +200,7 @@ static void pass_on(void)
 	p = alloc_for_all(&m, 16 * PAGE, &r);
 	for (int i = 0; i < 16; i++)
 		CHECK_EQ(p[i * (int)PAGE / 4], 0);		/* copies that become stale */
+	meet(&m);
 	for (int turn = 0; turn < 5 * m.size; turn++) {
 		int from = turn % m.size;
 
@@ -241,6 +244,7 @@ static void parts(void)
 		CHECK_EQ(sci_vm_acquire_range(m.vm, p, PAGE), 0);
 		CHECK_EQ(p[0], 1);
 	}
+	meet(&m);
 	sync_all(&m);
 	CHECK_EQ(p[0] * 10 + p[PAGE / 4], 12);
 	CHECK_EQ(sci_vm_release_range(m.vm, p, 0), -EINVAL);

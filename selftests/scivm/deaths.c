@@ -62,8 +62,8 @@ static void survive(void *arg)
 	sync_all(&m);
 	CHECK_EQ(p[VICTIM * PAGE / 4], 7);
 	p[VICTIM * PAGE / 4 + 1 + (uint32_t)m.rank] = 8;
-	meet(&m);
 	fd = errors_begin(&saved);
+	meet(&m);
 	if (m.rank == VICTIM)
 		raise(SIGKILL);
 	WAIT_UNTIL(__atomic_load_n(&dead, __ATOMIC_SEQ_CST), TEST_WAIT_MS);
