@@ -128,7 +128,7 @@ static int coll_run(struct sci_coll *c)
 	c->wait.deadline_ms = UINT64_MAX;
 	while ((ret = coll_step(c)) == -EAGAIN) {
 		if (c->k != k || c->at != at)
-			c->wait.spins = 0;
+			c->wait.spins = c->wait.since_us = 0;
 		k = c->k;
 		at = c->at;
 		team_wait_more(t->world, &c->wait);

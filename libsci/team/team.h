@@ -158,7 +158,7 @@ static inline void world_wake(struct team_world *w, int rank)
  */
 struct team_wait {
 	unsigned int spins;
-	uint64_t since_us;
+	uint64_t since_us;		/* when it first slept; 0: not yet */
 	uint64_t deadline_ms;		/* UINT64_MAX: none */
 	const uint32_t *word;
 	uint32_t *waiters;

@@ -8,7 +8,8 @@
  * who changes the word looks at a second word beside it, whether somebody sleeps.
  * It does that without a barrier: its look may come before its change is seen, and
  * the sleeper may miss a wake-up, once in a very long time.  Therefore, and because
- * programs store to words without a call, no sleep is longer than SLEEP_US.
+ * programs store to words without a call, a sleep is at most an eighth of the time that
+ * the wait has taken, and at most SLEEP_MAX_US: a wait ends that much late.
  */
 
 #include "libsci/team/team.h"
@@ -29,10 +30,10 @@
 #define TAKEN_US	5u		/* a yield this long let somebody run */
 #define CROWDED_WAITS	64u		/* after it that spin little */
 #define YIELDS_POLL	8u
-#define SLEEP_US	1000u
+#define SLEEP_MIN_US	50u
+#define SLEEP_MAX_US	5000u
 #define SLEEP_BUSY_US	200u		/* when something else may have to be moved */
-#define SLEEP_LONG_US	5000u		/* when nothing has happened for long */
-#define SLEEPS_SHORT	100u
+#define SLEEP_SHARE	8u		/* of the time of the wait: one sleep's part */
 
 uint64_t team_now_ms(void)
 {
@@ -141,10 +142,23 @@ static void word_spin(const struct team_wait *t)
 	}
 }
 
+/* How long the next sleep may be. */
+static unsigned int sleep_us(struct team_world *w, struct team_wait *t)
+{
+	uint64_t most = sci_load_relaxed(&w->queued) || w->far ? SLEEP_BUSY_US : SLEEP_MAX_US;
+	uint64_t now = now_us(), us;
+
+	if (!t->since_us)
+		t->since_us = now;
+	us = (now - t->since_us) / SLEEP_SHARE;
+	us = us < SLEEP_MIN_US ? SLEEP_MIN_US : us;
+	return (unsigned int)(us < most ? us : most);
+}
+
 int team_wait_more(struct team_world *w, struct team_wait *t)
 {
 	unsigned int spins = is_crowded(w, !t->spins) ? SPINS_CROWDED : SPINS;
-	unsigned int us = SLEEP_US;
+	unsigned int us;
 
 	if (++t->spins < spins) {
 		if (t->word)
@@ -164,10 +178,7 @@ int team_wait_more(struct team_world *w, struct team_wait *t)
 		return 0;
 	}
 	world_poll(w);
-	if (t->spins > spins + YIELDS + SLEEPS_SHORT)
-		us = SLEEP_LONG_US;
-	if (sci_load_relaxed(&w->queued) || w->far)
-		us = SLEEP_BUSY_US;
+	us = sleep_us(w, t);
 	if (t->word)
 		word_sleep(t, us);
 	else if (t->own && !w->far)
