@@ -6,6 +6,12 @@ shmem_MAP := libsci/shmem/libsci-shmem.map
 shmem_BINS := sci-shmemcc sci-shmemc++
 
 define shmem_RULES
+$(B)/libsci/shmem/%.o: libsci/shmem/%.c Makefile scripts/pshmem-names | $(O)/.setup-build
+	@mkdir -p $$(@D)
+	$$(call say,CC)
+	$(Q)$$(COMPILE)
+	$(Q)scripts/pshmem-names $$@ "$$(lastword $$(CC))"
+
 $(B)/sci-shmemcc $(B)/sci-shmemc++: scripts/sci-shmemcc.in Makefile
 	$$(call say,GEN)
 	@mkdir -p $$(@D)

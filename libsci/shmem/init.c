@@ -165,6 +165,40 @@ static void exit_finalize(void)
 	shmem_finalize();
 }
 
+/* ---- calls that are in the program ---- */
+
+_Static_assert(sizeof(struct shmem_view_) == sizeof(struct sci_team_view) &&
+	       offsetof(struct shmem_view_, shift) == offsetof(struct sci_team_view, shift),
+	       "one structure, two headers");
+
+EXPORT const struct shmem_view_ *shmem_view_ = (const struct shmem_view_ *)&nothing;
+
+/* The names that shmem.h defines inline, and those that the library gave its own ones. */
+#define DECLARE_OWN(NAME, TYPE, a, b)						\
+	extern EXPORT __typeof__(shmem_##NAME##_p) pshmem_##NAME##_p;		\
+	extern EXPORT __typeof__(shmem_##NAME##_g) pshmem_##NAME##_g;
+SHMEM_RMA_TYPES_(DECLARE_OWN, 0, 0)
+#define BOTH_NAMES(NAME, TYPE, a, b)						\
+	{ (void *)shmem_##NAME##_p, (void *)pshmem_##NAME##_p },		\
+	{ (void *)shmem_##NAME##_g, (void *)pshmem_##NAME##_g },
+
+/* Whether a profiling library has put functions of its own before these. */
+static bool is_profiled(void)
+{
+	static void *const volatile names[][2] = { SHMEM_RMA_TYPES_(BOTH_NAMES, 0, 0) };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (names[i][0] != names[i][1])
+			return true;
+	return false;
+}
+
+static void view_set(const struct sci_team_view *view)
+{
+	shmem.view = view;
+	shmem_view_ = (const struct shmem_view_ *)(is_profiled() ? &nothing : view);
+}
+
 static void shmem_start(const char *call, int requested)
 {
 	struct sci_team_attr attr = {
@@ -185,8 +219,7 @@ static void shmem_start(const char *call, int requested)
 	shmem_ok_of(call, data_register(shmem.team), "cannot share static variables");
 	shmem_ok_of(call, teams_init(), "cannot make the predefined teams");
 	shmem_ok(call, sci_team_barrier(shmem.team));
-	shmem.view = shmem.debug ? &nothing
-				 : (const struct sci_team_view *)(const void *)shmem.team;
+	view_set(shmem.debug ? &nothing : (const struct sci_team_view *)(const void *)shmem.team);
 	/* a program that returns from main() has finalised, says the standard */
 	if (!registered)
 		registered = !atexit(exit_finalize);
@@ -228,7 +261,7 @@ EXPORT void shmem_finalize(void)
 		sci_team_barrier(shmem.team);
 	teams_exit();
 	sci_team_close(shmem.team);
-	shmem.view = &nothing;
+	view_set(&nothing);
 	shmem.team = NULL;
 	memory_exit();
 }

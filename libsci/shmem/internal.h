@@ -17,6 +17,7 @@
 
 #include <sci/team.h>
 
+#define SHMEM_NO_INLINE
 #include "libsci/include/sci-shmem/shmem.h"
 
 #define EXPORT		__attribute__((visibility("default")))

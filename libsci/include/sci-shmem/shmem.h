@@ -290,6 +290,59 @@ SHMEM_RMA_TYPES_(SHMEM_DECLARE_PUT_, get_nbi, 0)
 	TYPE shmem_ctx_##NAME##_g(shmem_ctx_t ctx, const TYPE *source, int pe);
 SHMEM_RMA_TYPES_(SHMEM_DECLARE_P_, 0, 0)
 
+/*
+ * A store or load in the program itself, where the memory of the PE is mapped. The view
+ * reaches nothing where the library must see each call: outside of shmem_init() and
+ * shmem_finalize(), with SHMEM_DEBUG, and under a profiling library. Programs may define
+ * SHMEM_NO_INLINE before they include this header.
+ */
+struct shmem_view_ {
+	size_t base;
+	size_t len;
+	size_t ranks;
+	const size_t *shift;
+};
+extern const struct shmem_view_ *shmem_view_;
+
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(SHMEM_NO_INLINE)
+#define SHMEM_INLINE_	extern __inline__ __attribute__((__gnu_inline__, __always_inline__))
+
+SHMEM_INLINE_ void *shmem_view_ptr_(const void *addr, int pe)
+{
+	const struct shmem_view_ *v = shmem_view_;
+	size_t at = (size_t)addr, r = (size_t)pe;
+
+	if (__builtin_expect(at - v->base < v->len && r < v->ranks && v->shift[r] != 1, 1))
+		return (void *)(at + v->shift[r]);
+	return NULL;
+}
+
+#define SHMEM_INLINE_P_(NAME, TYPE, a, b)				\
+	void shmem_##NAME##_p_call_(TYPE *dest, TYPE value, int pe)	\
+		__asm__("shmem_" #NAME "_p");				\
+	TYPE shmem_##NAME##_g_call_(const TYPE *source, int pe)		\
+		__asm__("shmem_" #NAME "_g");				\
+	SHMEM_INLINE_ void shmem_##NAME##_p(TYPE *dest, TYPE value, int pe) \
+	{								\
+		volatile TYPE *to = (volatile TYPE *)shmem_view_ptr_(dest, pe); \
+									\
+		if (__builtin_expect(to != NULL, 1))			\
+			*to = value;					\
+		else							\
+			shmem_##NAME##_p_call_(dest, value, pe);	\
+	}								\
+	SHMEM_INLINE_ TYPE shmem_##NAME##_g(const TYPE *source, int pe)	\
+	{								\
+		const volatile TYPE *from =				\
+			(const volatile TYPE *)shmem_view_ptr_(source, pe); \
+									\
+		if (__builtin_expect(from != NULL, 1))			\
+			return *from;					\
+		return shmem_##NAME##_g_call_(source, pe);		\
+	}
+SHMEM_RMA_TYPES_(SHMEM_INLINE_P_, 0, 0)
+#endif
+
 #define SHMEM_DECLARE_IPUT_(NAME, TYPE, iput, b)			\
 	void shmem_##NAME##_##iput(TYPE *dest, const TYPE *source, ptrdiff_t dst, \
 				   ptrdiff_t sst, size_t nelems, int pe); \

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * A profiling library: functions of its own before those of OpenSHMEM, which they call by
+ * their second names.
+ */
+
+#define SHMEM_NO_INLINE
+#include <sci-shmem/shmem.h>
+
+#include "selftests/ranks.h"
+
+extern __typeof__(shmem_long_p) pshmem_long_p;
+extern __typeof__(shmem_long_g) pshmem_long_g;
+extern __typeof__(shmem_barrier_all) pshmem_barrier_all;
+extern __typeof__(shmem_ctx_quiet) pshmem_ctx_quiet;
+
+static int stores, barriers;
+static long word;
+
+void shmem_long_p(long *dest, long value, int pe)
+{
+	stores++;
+	pshmem_long_p(dest, value, pe);
+}
+
+void shmem_barrier_all(void)
+{
+	barriers++;
+	pshmem_barrier_all();
+}
+
+static void pe_main(void)
+{
+	int me;
+
+	shmem_init();
+	me = shmem_my_pe();
+	/* calls that shmem.h makes inline go through the library, so that the tool sees them */
+	CHECK_EQ(shmem_view_->ranks, 0);
+	shmem_long_p(&word, 7 + me, !me);
+	shmem_barrier_all();
+	CHECK_EQ(word, 8 - me);
+	CHECK_EQ(shmem_long_g(&word, !me), 7 + me);
+	CHECK_EQ(pshmem_long_g(&word, !me), 7 + me);
+	pshmem_ctx_quiet(SHMEM_CTX_DEFAULT);
+	CHECK_EQ(stores, 1);
+	CHECK_EQ(barriers, 1);
+	shmem_finalize();
+}
+
+TEST(a_profiling_library)
+{
+	ranks_run(2, 1, pe_main);
+}
