@@ -279,6 +279,43 @@ API void pvmftasks_(int *where, int *ntask, int *tid, int *ptid, int *dtid, int 
 	next = (next + 1) % count;
 }
 
+/* A class of the mail box at each call; -1 in @nclasses begins with the first one. */
+API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *nentries,
+			  int *indices, int *owners, int *flags, int *info, size_t plen,
+			  size_t nlen);
+API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *nentries,
+			  int *indices, int *owners, int *flags, int *info, size_t plen,
+			  size_t nlen)
+{
+	static struct pvmmboxinfo *classes;
+	static int next, count;
+	char *p = c_string(pattern, plen);
+
+	*info = PvmOk;
+	if (!next || *nclasses == -1) {
+		next = 0;
+		*info = pvm_getmboxinfo(p, &count, &classes);
+	}
+	free(p);
+	*nclasses = count;
+	if (*info < 0 || !count)
+		return;
+	f_string(classes[next].mi_name, name, nlen);
+	*nentries = classes[next].mi_nentries;
+	for (int i = 0; i < *nentries; i++) {
+		indices[i] = classes[next].mi_indices[i];
+		owners[i] = classes[next].mi_owners[i];
+		flags[i] = classes[next].mi_flags[i];
+	}
+	next = (next + 1) % count;
+}
+
+API void pvmfaddmhf_(int *src, int *tag, int *ctx, int (*func)(int), int *info);
+API void pvmfaddmhf_(int *src, int *tag, int *ctx, int (*func)(int), int *info)
+{
+	*info = pvm_addmhf(*src, *tag, *ctx, func);
+}
+
 /* ---- data ---- */
 
 API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info);

@@ -245,7 +245,9 @@ PVM_API int pvm_freebuf(int mid)
 {
 	struct buf *b = pv_buf_find(mid);
 
-	if (mid <= 0)
+	if (!mid)
+		return PvmOk;	/* what pvm_setsbuf() says there was */
+	if (mid < 0)
 		return lpvmerr("pvm_freebuf", PvmBadParam);
 	if (!b)
 		return lpvmerr("pvm_freebuf", PvmNoSuchBuf);

@@ -172,7 +172,7 @@ PVM_API int pvm_hostsync(int host, struct timeval *clock, struct timeval *delta)
 	if (ret < 0)
 		return lpvmerr("pvm_hostsync", ret);
 	if (!TID_HOST(host))
-		return lpvmerr("pvm_hostsync", PvmBadParam);
+		return lpvmerr("pvm_hostsync", PvmNoHost);
 	frame_begin(&f, OP_CLOCK, (uint32_t)host & TID_HOST_MASK);
 	gettimeofday(&before, NULL);
 	ret = pv_request(&f, &a);
@@ -250,7 +250,7 @@ PVM_API int pvm_tasks(int where, int *count, struct pvmtaskinfo **info)
 	int ret = hosts_get(&t);
 
 	if (ret >= 0 && where && !host)
-		ret = PvmBadParam;
+		ret = PvmNoHost;
 	if (ret < 0) {
 		hosts_free(&t);
 		return lpvmerr("pvm_tasks", ret);

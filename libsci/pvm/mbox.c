@@ -41,7 +41,8 @@ PVM_API int pvm_putinfo(char *name, int mid, int flags)
 	return ret == PvmSysErr || ret == PvmNoMem ? lpvmerr("pvm_putinfo", ret) : ret;
 }
 
-PVM_API int pvm_recvinfo(char *name, int index, int flags)
+/* *@found: the index of the entry. Return: a message id or a PVM error. */
+static int entry_receive(char *name, int index, int flags, int *found)
 {
 	struct frame f = { 0 };
 	struct answer a;
@@ -56,6 +57,7 @@ PVM_API int pvm_recvinfo(char *name, int index, int flags)
 	if (!name || !*name || index < 0)
 		return lpvmerr("pvm_recvinfo", PvmBadParam);
 	ret = mbox_request(&f, OP_RECVINFO, name, &a, index, flags);
+	*found = ret;
 	if (ret >= 0) {
 		enc = body_i32(&a.body);
 		src = body_i32(&a.body);
@@ -74,6 +76,13 @@ PVM_API int pvm_recvinfo(char *name, int index, int flags)
 	}
 	pv_answer_free(&a);
 	return ret == PvmSysErr || ret == PvmNoMem ? lpvmerr("pvm_recvinfo", ret) : ret;
+}
+
+PVM_API int pvm_recvinfo(char *name, int index, int flags)
+{
+	int found;
+
+	return entry_receive(name, index, flags, &found);
 }
 
 PVM_API int pvm_delinfo(char *name, int index, int flags)
@@ -165,13 +174,15 @@ PVM_API int pvm_insert(char *name, int req, int data)
 
 PVM_API int pvm_lookup(char *name, int req, int *data)
 {
-	int old = pvm_setrbuf(0), ret;
-	int mid = pvm_recvinfo(name, req < 0 ? 0 : req, req < 0 ? PvmMboxFirstAvail : 0);
+	int old = pvm_setrbuf(0), ret, found = 0;
+	int mid = entry_receive(name, req < 0 ? 0 : req, req < 0 ? PvmMboxFirstAvail : 0,
+				&found);
 
 	ret = mid;
 	if (mid > 0) {
 		pvm_setrbuf(mid);
 		ret = data ? pvm_upkint(data, 1, 1) : 0;
+		ret = ret < 0 ? ret : found;
 		pvm_freebuf(mid);
 	}
 	pvm_setrbuf(old);
@@ -180,5 +191,7 @@ PVM_API int pvm_lookup(char *name, int req, int *data)
 
 PVM_API int pvm_delete(char *name, int req)
 {
-	return pvm_delinfo(name, req < 0 ? 0 : req, 0);
+	int index = req < 0 ? 0 : req, ret = pvm_delinfo(name, index, 0);
+
+	return ret < 0 ? ret : index;
 }

@@ -52,6 +52,12 @@ static bool opt_good(int what, int value)
 		return value >= PvmDontRoute && value <= PvmRouteDirect;
 	case PvmAutoErr:
 		return value >= 0 && value <= 3;
+	case PvmOutputTid:
+	case PvmTraceTid:
+		return !value || value == pvmmytid;
+	case PvmTraceOptions:
+	case PvmSelfTraceOptions:
+		return value >= PvmTraceFull && value <= PvmTraceCount;
 	case PvmFragSize:
 		return value >= 1024 && value <= 1048576;
 	default:
@@ -107,6 +113,9 @@ PVM_API int pvm_setopt(int what, int value)
 
 	if (ret < 0)
 		return lpvmerr("pvm_setopt", ret);
+	if (what == PvmPollType || what == PvmPollTime || what == PvmSelfOutputContext ||
+	    what == PvmSelfTraceContext)
+		return lpvmerr("pvm_setopt", PvmNotImpl);
 	if (!v || !opt_good(what, value))
 		return lpvmerr("pvm_setopt", PvmBadParam);
 	ret = what == PvmNoReset ? noreset_set(value) : opt_tell(what, value);
@@ -166,9 +175,7 @@ PVM_API int pvm_newcontext(void)
 
 PVM_API int pvm_freecontext(int ctx)
 {
-	if (ctx < 0)
-		return lpvmerr("pvm_freecontext", PvmBadParam);
-	return pv_report("pvm_freecontext", ctx ? context_request(ctx) : PvmNotFound);
+	return pv_report("pvm_freecontext", ctx > 0 ? context_request(ctx) : PvmNotFound);
 }
 
 /* ---- PVM_EXPORT ---- */

@@ -29,7 +29,7 @@
 #define ARCH_NAME	"LINUX64"
 #define DATA_SIGNATURE	0x408c41
 #define HOST_SPEED	1000
-#define TASK_CONNECTED	4	/* ti_flag: it has enrolled */
+#define TASK_CONNECTED	6	/* ti_flag: it has enrolled; the number is PVM's */
 
 /* Something that epoll watches. */
 struct watch {

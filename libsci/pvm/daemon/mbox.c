@@ -83,7 +83,7 @@ static void entry_deliver(const struct frame_head *head, struct entry *e, int fl
 	frame_i32(&f, e->enc);
 	frame_i32(&f, e->owner);
 	frame_bytes(&f, e->data, e->len);
-	answer(head, 0, &f);
+	answer(head, e->index, &f);
 	if (flags & PvmMboxReadAndDelete)
 		entry_free(e);
 }
@@ -127,8 +127,9 @@ static int put_where(const char *name, int flags, int task, struct entry **old)
 	int direct = (int)PvmMboxDirectIndexOf((unsigned int)flags);
 
 	*old = NULL;
-	if (first && (first->flags & PvmMboxMultiInstance) != (flags & PvmMboxMultiInstance))
-		return entry_denied(first, task) ? PvmExists : PvmDenied;
+	if (first && entry_denied(first, task) &&
+	    (first->flags & PvmMboxMultiInstance) != (flags & PvmMboxMultiInstance))
+		return PvmExists;
 	if (flags & PvmMboxMultiInstance && !direct)
 		return index_free(name);
 	*old = entry_find(name, direct, false);
