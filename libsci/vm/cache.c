@@ -307,7 +307,7 @@ static int copy_fetch(struct sci_vm *vm, struct vm_range *r, size_t i, int home)
 	if (ret)
 		return ret;
 	vm_window_take(vm, r, i);
-	r->pages[i].faults++;
+	r->pages[i].transfers++;
 	VM_COUNT(vm, fetches, 1);
 	vm_trace(vm, "fetch", vm_page_addr(r, i), home);
 	return 0;
@@ -325,6 +325,7 @@ static int copy_make_writable(struct sci_vm *vm, struct vm_range *r, size_t i)
 		if (!p->twin)
 			return -ENOMEM;
 		memcpy(p->twin, copy_of(r, i), vm_page_size(r));
+		p->twins++;
 		VM_COUNT(vm, twins, 1);
 		vm_trace(vm, "twin", vm_page_addr(r, i), atomic_load(&p->home));
 	}

@@ -51,6 +51,7 @@
 #define VM_MAX		8u		/* memories of a process */
 #define VM_ADOPTED	64u		/* ranges outside of the memory's own addresses */
 #define VM_WINDOWS_MIN	16u		/* an instruction may need several pages at once */
+#define VM_HOT_MAX	100u		/* pages in a report */
 #define VM_HANDLER	SCI_HANDLER_USER
 #define VM_DATA_MAX	(SCI_HANDLER_MAX - sizeof(struct vm_wire))
 
@@ -73,7 +74,9 @@ struct vm_page {
 	bool dirty;			/* it is in vm->dirty */
 	void *twin;			/* what a copy was like before it was written to */
 	uint32_t window;		/* its slot, counted from 1; 0: none */
-	uint32_t faults;		/* for the report at exit */
+	uint32_t transfers;		/* for the report: mapped, or copied */
+	uint32_t twins;
+	uint32_t invalidations;
 };
 
 struct vm_range {
@@ -211,6 +214,16 @@ struct vm_window {
 	size_t page;
 };
 
+/* A page for the report. */
+struct vm_hot {
+	const uint8_t *addr;
+	size_t len;
+	int home;
+	uint32_t transfers;
+	uint32_t twins;
+	uint32_t invalidations;
+};
+
 struct sci_vm {
 	struct sci_team *team;
 	struct sci_ep *ep;
@@ -263,6 +276,9 @@ struct sci_vm {
 
 	struct sci_vm_stats stats;	/* changed atomically */
 	FILE *trace;
+	struct vm_hot hot[VM_HOT_MAX];	/* the hottest first */
+	unsigned int hot_n;
+	unsigned int hot_max;
 };
 
 #define VM_COUNT(vm, field, n)	((void)__atomic_fetch_add(&(vm)->stats.field, n, __ATOMIC_RELAXED))
@@ -356,6 +372,8 @@ size_t vm_serve_notices(struct sci_vm *vm, uint32_t since, struct vm_pages **out
 /* trace.c */
 int vm_trace_open(struct sci_vm *vm);
 void vm_trace_close(struct sci_vm *vm);
+void vm_report_range(struct sci_vm *vm, const struct vm_range *r);
+void vm_report(struct sci_vm *vm);
 void vm_trace(struct sci_vm *vm, const char *event, const void *addr, int home);
 
 #endif

@@ -166,6 +166,7 @@ static int drop_copies(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
 			int error = vm_copy_drop(vm, r, i);
 
 			ret = ret ? ret : error;
+			p->invalidations++;
 			VM_COUNT(vm, invalidations, 1);
 			vm_trace(vm, "invalidate", vm_page_addr(r, i), atomic_load(&p->home));
 		}

@@ -207,6 +207,7 @@ void vm_range_remove(struct sci_vm *vm, struct vm_range *r)
 {
 	size_t at, page = vm_page_size(r);
 
+	vm_report_range(vm, r);
 	vm_views_drop(vm, r);
 	pthread_mutex_lock(&vm->serve_lock);
 	at = ranges_below(vm, r->addr) - 1;

@@ -257,7 +257,7 @@ static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i)
 	}
 	p->state = VM_WRITABLE;
 	if (home != vm->rank) {
-		p->faults++;
+		p->transfers++;
 		VM_COUNT(vm, maps, 1);
 		vm_trace(vm, "map", vm_page_addr(r, i), home);
 	}

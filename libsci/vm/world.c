@@ -258,12 +258,13 @@ static int reserve(struct sci_vm *vm, const struct sci_vm_attr *a)
 
 /* ---- open ---- */
 
-static struct sci_vm *vm_new(struct sci_team *team, const struct sci_vm_attr *a)
+static int vm_new(struct sci_team *team, const struct sci_vm_attr *a, struct sci_vm **out)
 {
 	struct sci_vm *vm = calloc(1, sizeof(*vm));
+	int ret;
 
 	if (!vm)
-		return NULL;
+		return -ENOMEM;
 	vm->team = team;
 	vm->rank = sci_team_rank(team);
 	vm->size = sci_team_size(team);
@@ -280,15 +281,17 @@ static struct sci_vm *vm_new(struct sci_team *team, const struct sci_vm_attr *a)
 	list_init(&vm->requests);
 	vm->ranks = calloc((size_t)vm->size, sizeof(*vm->ranks));
 	vm->windows = calloc(vm->windows_max, sizeof(*vm->windows));
-	if (!vm->ranks || !vm->windows || vm_trace_open(vm)) {
+	ret = vm->ranks && vm->windows ? vm_trace_open(vm) : -ENOMEM;
+	if (ret) {
 		free(vm->ranks);
 		free(vm->windows);
 		free(vm);
-		return NULL;
+		return ret;
 	}
 	for (int i = 0; i < vm->size; i++)
 		list_init(&vm->ranks[i].imports);
-	return vm;
+	*out = vm;
+	return 0;
 }
 
 static void imports_free(struct sci_vm *vm)
@@ -334,12 +337,10 @@ int sci_vm_open(struct sci_vm **out, struct sci_team *team, const struct sci_vm_
 	*out = NULL;
 	/* every member takes part in the first agreement, with the error that it has */
 	ret = attr_fill(attr, &a);
-	if (!ret) {
-		vm = vm_new(team, &a);
-		ret = vm ? 0 : -ENOMEM;
-	}
+	ret = ret ? ret : vm_new(team, &a, &vm);
+	ret = agree(team, ret);
 	if (ret)
-		return agree(team, ret);
+		goto err_new;
 	mine.error = vm->size > INT16_MAX ? -EINVAL : ep_open(vm, &mine);
 	mine.base = (uintptr_t)a.base;
 	mine.length = a.length;
@@ -362,7 +363,9 @@ err_vm:
 	atomic_store(&vm->closing, true);
 	if (vm->ep && vm->ranks[vm->rank].peer)
 		vm_server_stop(vm);
-	vm_destroy(vm);
+err_new:
+	if (vm)
+		vm_destroy(vm);
 	return ret;
 }
 
@@ -382,6 +385,7 @@ int sci_vm_close(struct sci_vm *vm)
 		ret = sci_team_barrier(vm->team);
 	vm_fault_stop(vm);
 	vm_server_stop(vm);
+	vm_report(vm);
 	vm_destroy(vm);
 	return ret;
 }

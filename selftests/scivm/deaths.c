@@ -48,6 +48,7 @@ static void survive(void *arg)
 	struct sci_vm_range r = {
 		.size = sizeof(r), .policy = SCI_VM_ROUND_ROBIN, .page = PAGE,
 	};
+	struct sci_team *living;
 	volatile uint32_t *p;
 	struct sci_vm_stats s;
 	int fd, saved, ret;
@@ -85,6 +86,8 @@ static void survive(void *arg)
 	CHECK_EQ(sci_vm_release(m.vm, NULL), 0);
 	CHECK_EQ(sci_vm_acquire(m.vm, NULL), mode == SCI_VM_CACHE ? -ECONNRESET : 0);
 	CHECK_EQ(sci_vm_alloc(m.vm, PAGE, &r, &q), -ECONNRESET);
+	CHECK_EQ(sci_team_shrink(m.team, &living), 0);
+	CHECK_EQ(sci_team_barrier(living), 0);
 	if (!m.rank)
 		CHECK_EQ(sci_vm_free(m.vm, (void *)(uintptr_t)p), 0);
 	CHECK_EQ(sci_vm_close(m.vm), -ECONNRESET);

@@ -20,9 +20,10 @@
  *
  * A touch of a page that is not there raises SIGSEGV. The library's handler finds the
  * page; the thread then goes on. The kernel raises no signal for a system call: read(),
- * write() and the others return EFAULT for a page that is not there. There are three
- * remedies: sci_vm_touch() before the call; SCI_VM_EAGER, which maps the pages of a range
- * when the range is allocated; and userfaultfd, see SCI_VM_FAULTS.
+ * write() and the others return EFAULT for a page that is not there, and in cached ranges
+ * for a page that they are to store to and that has not been stored to since the last
+ * release. There are two remedies: sci_vm_touch() before the call; and SCI_VM_EAGER, which
+ * maps the pages of a range when the range is allocated.
  *
  * Rules for all calls:
  *  - They return 0 (or what they say) or a negative errno value, and leave errno alone.
@@ -226,8 +227,8 @@ enum sci_vm_access {
  * @addr, @len: any addresses; those that are in no range are left alone
  * @access: what the caller is going to do
  *
- * So that a system call works on them: until the pages are dropped, which happens when
- * there are more than windows, in cached ranges also by sci_vm_acquire(). -ENOSPC: there are
+ * So that a system call works on them: until a page is dropped for want of a window, in
+ * cached ranges also until a thread of the process acquires or releases. -ENOSPC: there are
  * more pages than windows; -ECONNRESET: the home of a page has died.
  */
 int sci_vm_touch(struct sci_vm *vm, const void *addr, size_t len,

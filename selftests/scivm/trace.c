@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* SCI_VM_TRACE and SCI_VM_REPORT say what has happened to pages. */
+
+#include "selftests/scivm/scivm.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#define PAGE	4096u
+
+/* Read @fd from its start; the text is the caller's. */
+static char *text_of(int fd)
+{
+	static char buf[20000];
+	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
+
+	CHECK(n >= 0);
+	buf[n] = '\0';
+	return buf;
+}
+
+static unsigned int count_words(const char *text, const char *word)
+{
+	unsigned int n = 0;
+
+	while ((text = strstr(text, word))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+_Alignas(PAGE) uint32_t a_shared_variable[PAGE / 4];
+
+static void *trace_dir;
+
+static void write_traces(void)
+{
+	struct sci_vm_attr attr = { .size = sizeof(attr), .mode = SCI_VM_CACHE };
+	struct sci_vm_range r = { .size = sizeof(r), .policy = SCI_VM_HOME, .page = PAGE };
+	struct member m;
+	char path[200], *text;
+	int fd, saved, err;
+	uint32_t *p;
+
+	snprintf(path, sizeof(path), "%s/trace", (char *)trace_dir);
+	setenv("SCI_VM_TRACE", path, 1);
+	setenv("SCI_VM_REPORT", "3", 1);
+	member_open(&m, &attr);
+	p = alloc_for_all(&m, 8 * PAGE, &r);
+	CHECK_EQ(sci_vm_adopt(m.vm, a_shared_variable, PAGE, 0, &r), 0);
+	for (uint32_t i = 0; i < 5; i++) {
+		a_shared_variable[(uint32_t)m.rank] += 1;
+		sync_all(&m);
+	}
+	if (m.rank == 1)
+		p[PAGE / 4] = 1;
+	snprintf(path, sizeof(path), "%s/trace.%d", (char *)trace_dir, m.rank);
+	fd = open(path, O_RDONLY);
+	err = memfd_create("errors", 0);
+	saved = dup(2);
+	CHECK(fd >= 0 && err >= 0 && saved >= 0);
+	dup2(err, 2);
+	member_close(&m);
+	dup2(saved, 2);
+	text = text_of(fd);
+	CHECK_EQ(count_words(text, " diff "), m.rank ? 5 : 0);
+	CHECK_EQ(count_words(text, " fetch "), m.rank ? m.rank == 1 ? 7 : 6 : 0);
+	CHECK_EQ(count_words(text, " invalidate "), m.rank ? 5 : 0);
+	text = text_of(err);
+	CHECK_EQ(count_words(text, "a_shared_variable"), m.rank != 0);
+	/* a header of two lines, and pages */
+	CHECK_EQ(count_words(text, "\n"), m.rank ? m.rank == 1 ? 4 : 3 : 0);
+	unlink(path);
+}
+
+TEST(a_trace_and_a_report)
+{
+	char dir[] = "/tmp/scivm.XXXXXX";
+
+	CHECK(mkdtemp(dir));
+	trace_dir = dir;
+	ranks_run(3, 3, write_traces);
+	CHECK_EQ(rmdir(dir), 0);
+}
+
+static void bad_report(void)
+{
+	struct sci_team *team;
+	struct sci_vm *vm;
+
+	CHECK_EQ(sci_team_open(&team, NULL), 0);
+	setenv("SCI_VM_REPORT", "many", 1);
+	CHECK_EQ(sci_vm_open(&vm, team, NULL), -EINVAL);
+	unsetenv("SCI_VM_REPORT");
+	setenv("SCI_VM_TRACE", "/nowhere/trace", 1);
+	CHECK_EQ(sci_vm_open(&vm, team, NULL), -ENOENT);
+	unsetenv("SCI_VM_TRACE");
+	setenv("SCI_VM", "magic", 1);
+	CHECK_EQ(sci_vm_open(&vm, team, NULL), -EINVAL);
+	CHECK_EQ(sci_team_close(team), 0);
+}
+
+TEST(the_environment_is_checked)
+{
+	ranks_run(2, 2, bad_report);
+}
