@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,6 +16,8 @@
 #include "libsci/fabric/core/fabric.h"
 #include "launch.h"
 #include "run.h"
+
+#define THREADS_NODES_MAX	64u
 
 static int write_file(const char *path, const char *text)
 {
@@ -117,6 +121,47 @@ static int run_node(unsigned int node, const struct run_options *o, char **argv)
 	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
+/* Beside this command, as in a build folder, or in the library folder next to it. */
+static void threads_library(char path[PATH_MAX])
+{
+	static const char *const places[] = { "", "../lib/", "../lib64/" };
+	static const char name[] = "libsci-threads.so.0";
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)(slash + 1 - self), self,
+			     places[i], name) < PATH_MAX && !access(path, R_OK))
+			return;
+	}
+	strcpy(path, name);		/* the dynamic linker looks for it */
+}
+
+/* Become @argv as threads on several virtual nodes: libsci_threads(7). */
+static int run_threads(uint64_t nodes, char **argv)
+{
+	const char *other = getenv("LD_PRELOAD");
+	char path[PATH_MAX], *preload, value[24];
+	int err;
+
+	threads_library(path);
+	if (asprintf(&preload, "%s%s%s", path, other && *other ? ":" : "",
+		     other ? other : "") < 0)
+		return tool_error("out of memory");
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)nodes);
+	setenv("SCI_THREADS_NODES", value, 1);
+	setenv("SCI_NODE", "4", 1);
+	setenv("LD_PRELOAD", preload, 1);
+	free(preload);
+	execvp(argv[0], argv);
+	err = errno;
+	tool_error("cannot run %s: %s", argv[0], strerror(err));
+	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
 int tool_run(const struct tool_command *self, int argc, char **argv)
 {
 	struct run_options o = { .nodes = 1 };
@@ -141,6 +186,8 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 		{ .letter = 'k', .name = "keep-hostname", .kind = TOOL_FLAG,
 		  .value = &o.keep_name,
 		  .help = "no host name of its own" },
+		{ .name = "threads", .kind = TOOL_FLAG, .value = &o.threads,
+		  .help = "run the threads of one program on N nodes" },
 		{ .name = "agent", .kind = TOOL_FLAG, .value = &o.agent,
 		  .help = "what `sci run --hosts` starts on other machines" },
 		{ 0 },
@@ -166,5 +213,10 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 	if (o.cluster && !cluster_ok(o.cluster))
 		tool_usage(self, "'%s' is no name of a cluster (1 to 32 letters, digits, '_', '-')",
 			   o.cluster);
+	if (o.threads && (!o.ranks || o.ranks > THREADS_NODES_MAX || o.hosts || o.bind || o.tag))
+		tool_usage(self, "--threads wants -n, 1 to %u, and none of --hosts, --bind, --tag-output",
+			   THREADS_NODES_MAX);
+	if (o.threads)
+		return run_threads(o.ranks, argv + i);
 	return o.ranks ? tool_launch(self, &o, argv + i) : run_node(node, &o, argv + i);
 }

@@ -13,7 +13,7 @@ struct run_options {
 	uint64_t nodes;
 	const char *hosts;
 	const char *bind;
-	bool tag, keep, agent;
+	bool tag, keep, agent, threads;
 };
 
 /* Run a job. Return: its exit status. launch.h has the parts. */

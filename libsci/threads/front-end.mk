@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+threads_SONAME := libsci-threads.so.0
+
+# Only the shared library stands in for functions of libc: tests of the rest link the archive.
+THREADS_OBJ := $(call obj,libsci/threads/interpose/*.c)
+# Programs that know nothing of the library, for the tests.
+THREADS_PROGRAMS := $(patsubst %.o,%,$(call obj,selftests/threads/programs/*.c))
+
+define threads_RULES
+$(B)/$(threads_SONAME): $(THREADS_OBJ)
+$(B)/$(threads_SONAME): LDFLAGS += -Wl,--as-needed
+$(THREADS_OBJ): CFLAGS += -ftls-model=initial-exec -fno-builtin
+$(THREADS_PROGRAMS): %: %.o
+	$$(call say,LINK)
+	$(Q)$$(LINK) $$^ -lm
+$(patsubst %.o,%,$(call obj,selftests/threads/*.c)): | $(THREADS_PROGRAMS)
+endef

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Private futexes of libraries: locks of streams, OpenMP, std::atomic. The kernel keeps those
+ * of each process apart. So a filter turns such a system call of a library into SIGSYS, and
+ * the handler makes the same call without FUTEX_PRIVATE_FLAG. This happens only when a
+ * thread has to sleep, or to wake another one.
+ *
+ * A program that this one starts inherits the filter but not the handler. The filter looks
+ * at where the instruction is: within the libraries of this process, whose addresses
+ * another program has only by chance.
+ *
+ * libc locks a thread's descriptor, at the end of its stack, with signals blocked. Only the
+ * thread's own process does that, so that the filter lets these calls pass.
+ */
+
+#include <errno.h>
+#include <link.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <ucontext.h>
+
+#include "threads.h"
+
+#if defined(__x86_64__)
+#define ARCH		AUDIT_ARCH_X86_64
+#define RESULT(uc)	((uc)->uc_mcontext.gregs[REG_RAX])
+#define ARGUMENT(uc, i)	((uc)->uc_mcontext.gregs[(const int[]){ REG_RDI, REG_RSI, REG_RDX, \
+			 REG_R10, REG_R8, REG_R9 }[i]])
+#elif defined(__aarch64__)
+#define ARCH		AUDIT_ARCH_AARCH64
+#define RESULT(uc)	((uc)->uc_mcontext.regs[0])
+#define ARGUMENT(uc, i)	((uc)->uc_mcontext.regs[i])
+#endif
+
+/* Where libraries lie; those that lie apart are left out. */
+struct span {
+	uintptr_t from, to;
+};
+
+static int span_add(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct span *s = arg;
+
+	(void)size;
+	if (!info->dlpi_name || !*info->dlpi_name || strstr(info->dlpi_name, "libsci-threads"))
+		return 0;
+	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+			continue;
+		if (s->to && from >> 32 != s->from >> 32)
+			continue;
+		s->from = !s->to || from < s->from ? from : s->from;
+		s->to = from + p->p_memsz > s->to ? from + p->p_memsz : s->to;
+	}
+	return 0;
+}
+
+#ifdef ARCH
+
+static void futex_trap(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+	int err = errno;
+	long ret;
+
+	(void)sig;
+	(void)info;
+	ret = syscall(SYS_futex, ARGUMENT(uc, 0),
+		      (int)ARGUMENT(uc, 1) & ~FUTEX_PRIVATE_FLAG, ARGUMENT(uc, 2),
+		      ARGUMENT(uc, 3), ARGUMENT(uc, 4), ARGUMENT(uc, 5));
+	RESULT(uc) = ret < 0 ? -errno : ret;
+	errno = err;
+}
+
+#define FIELD(f)	(uint32_t)offsetof(struct seccomp_data, f)
+#define LOAD(at)	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at)
+#define HIGH(p)		(uint32_t)((uintptr_t)(p) >> 32)
+
+bool futex_share(void)
+{
+	struct span s = { 0 };
+	struct sigaction sa = { .sa_sigaction = futex_trap,
+				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
+
+	dl_iterate_phdr(span_add, &s);
+	/* a jump's last two numbers are how many instructions to skip, if true and if not */
+	struct sock_filter code[] = {
+		LOAD(FIELD(nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 16),
+		LOAD(FIELD(arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 14),
+		LOAD(FIELD(args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 12),
+		LOAD(FIELD(instruction_pointer) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(s.from >> 32), 0, 10),
+		LOAD(FIELD(instruction_pointer)),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)s.from, 0, 8),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)s.to, 7, 0),
+		LOAD(FIELD(args[0]) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_STACKS), 0, 4),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_HEAP), 3, 0),
+		LOAD(FIELD(args[0])),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SLOT_SIZE - 1),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SLOT_SIZE - 4096, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+
+	sigemptyset(&sa.sa_mask);
+	if (REAL(sigaction)(SIGSYS, &sa, NULL))
+		return false;
+	if (!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog))
+		return true;
+	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	    !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog))
+		return true;
+	world_say("no system call filter (%s): threads of several nodes that use one stream may hang",
+		  strerror(errno));
+	return true;
+}
+
+#else
+
+bool futex_share(void)
+{
+	return true;
+}
+
+#endif

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include <string.h>
+
+#include "heap.h"
+
+#define DISCARD_UNITS	512u		/* free runs from 32 MiB on give their pages back */
+#define SLAB_HEADER	64u
+
+struct heap_slab {
+	struct heap_slab *next, *prev;	/* in the arena's list; NULL prev: first */
+	void *free;			/* freed blocks, linked through their first word */
+	uint32_t size;			/* of a block */
+	uint32_t fresh;			/* blocks from here on were never used */
+	uint32_t total, used;
+	uint16_t class, arena;
+	uint32_t first;			/* offset of block 0: a multiple of @size */
+};
+
+_Static_assert(sizeof(struct heap_slab) <= SLAB_HEADER, "blocks begin behind the header");
+
+/* ---- sizes ---- */
+
+/* 16, 32, ... 1024, then four sizes for each power of two. */
+static unsigned int size_class(size_t size)
+{
+	unsigned int log;
+
+	if (size <= 1024)
+		return size ? (unsigned int)((size - 1) / 16) : 0;
+	log = 63u - (unsigned int)__builtin_clzll(size - 1);
+	return 64 + (log - 10) * 4 + (unsigned int)(((size - 1) >> (log - 2)) & 3);
+}
+
+static size_t class_size(unsigned int class)
+{
+	unsigned int log;
+
+	if (class < 64)
+		return (class + 1) * 16u;
+	log = 10 + (class - 64) / 4;
+	return ((size_t)1 << log) + ((size_t)((class - 64) % 4 + 1) << (log - 2));
+}
+
+static uint32_t class_units(unsigned int class)
+{
+	return class_size(class) > 2048 ? 4 : 1;
+}
+
+/* ---- runs; the caller has the heap's lock ---- */
+
+static unsigned int run_bin(uint32_t len)
+{
+	return 31u - (unsigned int)__builtin_clz(len);
+}
+
+static void run_unlink(struct heap *h, uint32_t u)
+{
+	struct heap_unit *r = &h->units[u];
+
+	if (r->prev)
+		h->units[r->prev].next = r->next;
+	else
+		h->bins[run_bin(r->len)] = r->next;
+	if (r->next)
+		h->units[r->next].prev = r->prev;
+}
+
+static void run_link(struct heap *h, uint32_t u, uint32_t len, bool zero)
+{
+	struct heap_unit *r = &h->units[u];
+	uint32_t *bin = &h->bins[run_bin(len)];
+
+	*r = (struct heap_unit){ .len = len, .next = *bin, .kind = HEAP_FREE, .zero = zero };
+	h->units[u + len - 1].len = len;
+	h->units[u + len - 1].kind = HEAP_FREE;
+	if (*bin)
+		h->units[*bin].prev = u;
+	*bin = u;
+}
+
+/* Free a run: join it with free neighbours, or with the top. */
+static void run_put(struct heap *h, uint32_t u, uint32_t len, bool zero)
+{
+	if (u > 1 && h->units[u - 1].kind == HEAP_FREE) {
+		uint32_t before = h->units[u - 1].len;
+
+		run_unlink(h, u - before);
+		zero &= h->units[u - before].zero;
+		u -= before;
+		len += before;
+	}
+	if (u + len < h->top && h->units[u + len].kind == HEAP_FREE) {
+		run_unlink(h, u + len);
+		zero &= h->units[u + len].zero;
+		len += h->units[u + len].len;
+	}
+	run_link(h, u, len, zero);
+}
+
+/* A free run of @len units or more, cut to @len: its first unit. 0: there is none. */
+static uint32_t run_find(struct heap *h, uint32_t len, bool *zero)
+{
+	uint32_t u = 0, have;
+
+	for (unsigned int b = run_bin(len); b < HEAP_BINS && !u; b++)
+		for (u = h->bins[b]; u && h->units[u].len < len; )
+			u = h->units[u].next;
+	if (!u)
+		return 0;
+	have = h->units[u].len;
+	*zero = h->units[u].zero;
+	run_unlink(h, u);
+	if (have > len)
+		run_link(h, u + len, have - len, *zero);
+	return u;
+}
+
+static uint32_t run_get(struct heap *h, uint32_t len, enum heap_kind kind, bool *zero)
+{
+	uint32_t u = run_find(h, len, zero);
+
+	if (!u) {
+		if (len > h->nunits - h->top)
+			return 0;
+		u = h->top;
+		h->top += len;
+		*zero = true;
+	}
+	h->units[u] = (struct heap_unit){ .len = len, .kind = kind };
+	h->units[u + len - 1].kind = kind;
+	return u;
+}
+
+static void *unit_address(const struct heap *h, uint32_t u)
+{
+	return h->base + u * HEAP_UNIT;
+}
+
+static uint32_t unit_of(const struct heap *h, const void *p)
+{
+	uint32_t u = (uint32_t)((size_t)((const char *)p - h->base) / HEAP_UNIT);
+
+	return h->units[u].kind == HEAP_SLAB ? u - h->units[u].back : u;
+}
+
+/* ---- large blocks ---- */
+
+static uint32_t units_for(size_t size)
+{
+	return (uint32_t)((size + HEAP_UNIT - 1) / HEAP_UNIT);
+}
+
+static void *block_alloc(struct heap *h, size_t size, size_t align, bool clear)
+{
+	uint32_t len = units_for(size), skip = 0, u, extra;
+	bool zero;
+
+	if (size > h->nunits * HEAP_UNIT || align > h->nunits * HEAP_UNIT)
+		return NULL;
+	len += !len;
+	extra = align > HEAP_UNIT ? (uint32_t)(align / HEAP_UNIT) : 0;
+	lock_take(&h->lock);
+	u = run_get(h, len + extra, HEAP_BLOCK, &zero);
+	if (u && extra) {
+		skip = (uint32_t)(-(uintptr_t)unit_address(h, u) / HEAP_UNIT) & (extra - 1);
+		h->units[u + skip] = (struct heap_unit){ .len = len, .kind = HEAP_BLOCK };
+		h->units[u + skip + len - 1].kind = HEAP_BLOCK;
+		if (skip)
+			run_put(h, u, skip, zero);
+		run_put(h, u + skip + len, extra - skip, zero);
+	}
+	lock_give(&h->lock);
+	if (!u)
+		return NULL;
+	if (clear && !zero)
+		memset(unit_address(h, u + skip), 0, size);
+	return unit_address(h, u + skip);
+}
+
+static bool block_free(struct heap *h, void *p, uint32_t u)
+{
+	uint32_t len;
+	bool zero;
+
+	lock_take(&h->lock);
+	if (h->units[u].kind != HEAP_BLOCK || unit_address(h, u) != p || !h->units[u].len) {
+		lock_give(&h->lock);
+		return false;
+	}
+	len = h->units[u].len;
+	h->units[u].len = 0;		/* nobody's, while its pages go */
+	lock_give(&h->lock);
+	zero = len >= DISCARD_UNITS;
+	if (zero)
+		h->discard(p, len * HEAP_UNIT);
+	lock_take(&h->lock);
+	run_put(h, u, len, zero);
+	lock_give(&h->lock);
+	return true;
+}
+
+bool heap_resize(struct heap *h, void *p, size_t size)
+{
+	uint32_t u = unit_of(h, p), len, want = units_for(size);
+	bool zero = true, ok = true;
+
+	if (h->units[u].kind != HEAP_BLOCK || size <= HEAP_SMALL || size > h->nunits * HEAP_UNIT)
+		return false;
+	lock_take(&h->lock);
+	len = h->units[u].len;
+	if (want < len) {
+		run_put(h, u + want, len - want, false);
+	} else if (want > len && u + len == h->top) {
+		ok = want - len <= h->nunits - h->top;
+		h->top += ok ? want - len : 0;
+	} else if (want > len) {
+		uint32_t after = u + len, have = h->units[after].len;
+
+		ok = h->units[after].kind == HEAP_FREE && have >= want - len;
+		if (ok) {
+			zero = h->units[after].zero;
+			run_unlink(h, after);
+			if (have > want - len)
+				run_link(h, u + want, have - (want - len), zero);
+		}
+	}
+	if (ok) {
+		h->units[u].len = want;
+		h->units[u + want - 1].kind = HEAP_BLOCK;
+	}
+	lock_give(&h->lock);
+	return ok;
+}
+
+/* ---- slabs; the caller has the arena's lock ---- */
+
+static void slab_link(struct heap_arena *a, struct heap_slab *s)
+{
+	struct heap_slab **list = &a->slabs[s->class];
+
+	s->prev = NULL;
+	s->next = *list;
+	if (*list)
+		(*list)->prev = s;
+	*list = s;
+}
+
+static void slab_unlink(struct heap_arena *a, struct heap_slab *s)
+{
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		a->slabs[s->class] = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+}
+
+static struct heap_slab *slab_new(struct heap *h, struct heap_arena *a, unsigned int class)
+{
+	uint32_t n = class_units(class), size = (uint32_t)class_size(class);
+	struct heap_slab *s;
+	uint32_t u;
+	bool zero;
+
+	lock_take(&h->lock);
+	u = run_get(h, n, HEAP_SLAB, &zero);
+	for (uint32_t i = 0; u && i < n; i++) {
+		h->units[u + i].kind = HEAP_SLAB;
+		h->units[u + i].back = (uint8_t)i;
+	}
+	lock_give(&h->lock);
+	if (!u)
+		return NULL;
+	s = unit_address(h, u);
+	*s = (struct heap_slab){ .size = size, .class = (uint16_t)class,
+				 .arena = (uint16_t)(a - h->arenas) };
+	s->first = (SLAB_HEADER + size - 1) / size * size;
+	s->total = (uint32_t)(n * HEAP_UNIT - s->first) / size;
+	slab_link(a, s);
+	return s;
+}
+
+static void slab_drop(struct heap *h, struct heap_slab *s)
+{
+	uint32_t u = (uint32_t)((size_t)((char *)s - h->base) / HEAP_UNIT);
+	uint32_t n = h->units[u].len;
+
+	lock_take(&h->lock);
+	for (uint32_t i = 0; i < n; i++)
+		h->units[u + i].back = 0;
+	run_put(h, u, n, false);
+	lock_give(&h->lock);
+}
+
+static void *slab_take(struct heap_arena *a, struct heap_slab *s)
+{
+	void *p = s->free;
+
+	if (p)
+		s->free = *(void **)p;
+	else
+		p = (char *)s + s->first + s->fresh++ * (size_t)s->size;
+	if (++s->used == s->total)
+		slab_unlink(a, s);
+	return p;
+}
+
+static void *slab_alloc(struct heap *h, unsigned int arena, unsigned int class)
+{
+	struct heap_arena *a = &h->arenas[arena % HEAP_ARENAS];
+	struct heap_slab *s;
+	void *p = NULL;
+
+	lock_take(&a->lock);
+	s = a->slabs[class];
+	if (!s)
+		s = slab_new(h, a, class);
+	if (s)
+		p = slab_take(a, s);
+	lock_give(&a->lock);
+	return p;
+}
+
+static bool slab_free(struct heap *h, struct heap_slab *s, void *p)
+{
+	struct heap_arena *a = &h->arenas[s->arena];
+	size_t at = (size_t)((char *)p - (char *)s);
+	bool drop = false, ok;
+
+	lock_take(&a->lock);
+	ok = at >= s->first && (at - s->first) % s->size == 0 && s->used &&
+	     (at - s->first) / s->size < s->fresh;
+	if (ok) {
+		if (s->used-- == s->total)
+			slab_link(a, s);
+		*(void **)p = s->free;
+		s->free = p;
+		drop = !s->used && (s->prev || s->next);
+		if (drop)
+			slab_unlink(a, s);
+	}
+	lock_give(&a->lock);
+	if (drop)
+		slab_drop(h, s);
+	return ok;
+}
+
+/* ---- the calls ---- */
+
+void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
+	       void (*discard)(void *p, size_t len))
+{
+	h->base = base;
+	h->nunits = (uint32_t)(len / HEAP_UNIT);
+	h->top = 1;
+	h->units = units;
+	h->discard = discard;
+	units[0].kind = HEAP_BLOCK;
+}
+
+void *heap_alloc(struct heap *h, unsigned int arena, size_t size, size_t align, bool zero)
+{
+	void *p;
+
+	if (align > 16 && align <= HEAP_SMALL && size <= HEAP_SMALL) {
+		/* blocks of a power of two lie at its multiples */
+		size = size > align ? size : align;
+		if (size & (size - 1))
+			size = (size_t)1 << (64 - __builtin_clzll(size));
+	}
+	if (size > HEAP_SMALL || align > HEAP_SMALL)
+		return block_alloc(h, size, align, zero);
+	p = slab_alloc(h, arena, size_class(size));
+	return zero && p ? memset(p, 0, size) : p;
+}
+
+bool heap_free(struct heap *h, void *p)
+{
+	uint32_t u = unit_of(h, p);
+
+	if (h->units[u].kind == HEAP_SLAB)
+		return slab_free(h, unit_address(h, u), p);
+	return block_free(h, p, u);
+}
+
+size_t heap_size(const struct heap *h, const void *p)
+{
+	uint32_t u = unit_of(h, p);
+
+	if (h->units[u].kind == HEAP_SLAB)
+		return ((struct heap_slab *)unit_address(h, u))->size;
+	return h->units[u].kind == HEAP_BLOCK ? h->units[u].len * HEAP_UNIT : 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the heap
+ *
+ * One range of addresses, divided into units of 64 KiB. A run of units is free, or one
+ * large block, or a slab: blocks of one size. The table of units lies apart from the
+ * blocks. Each slab belongs to an arena, and a thread allocates from one arena, so that
+ * nodes seldom share a page. Any thread may free a block: it goes back to its slab.
+ *
+ * All of it is in memory that the nodes share, and its locks work between processes.
+ */
+#ifndef LIBSCI_THREADS_HEAP_H
+#define LIBSCI_THREADS_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lock.h"
+
+#define HEAP_UNIT	((size_t)64 << 10)
+#define HEAP_CLASSES	84u
+#define HEAP_SMALL	((size_t)32 << 10)	/* larger blocks are runs */
+#define HEAP_ARENAS	256u
+#define HEAP_BINS	32u
+
+struct heap_slab;
+
+struct heap_arena {
+	struct lock lock;
+	struct heap_slab *slabs[HEAP_CLASSES];	/* with a free block */
+} __attribute__((aligned(64)));
+
+enum heap_kind {
+	HEAP_FREE,
+	HEAP_BLOCK,
+	HEAP_SLAB
+};
+
+/* Of a run, the first unit counts; of a free one, the last one's @len, too. */
+struct heap_unit {
+	uint32_t len;				/* units */
+	uint32_t next, prev;			/* in a bin; 0: none */
+	uint8_t kind;
+	uint8_t back;				/* of a slab's units: distance to the first */
+	uint8_t zero;				/* a free run: all bytes are 0 */
+	uint8_t marked;
+};
+
+struct heap {
+	struct lock lock;			/* for units, bins and top */
+	char *base;
+	uint32_t nunits;
+	uint32_t top;				/* units from here on were never used */
+	uint32_t bins[HEAP_BINS];		/* free runs of 2^i units and more */
+	void (*discard)(void *p, size_t len);	/* make pages zeroes, and give them back */
+	struct heap_unit *units;		/* unit 0 is not used */
+	struct heap_arena arenas[HEAP_ARENAS];
+};
+
+/*
+ * Set up a heap in zeroed memory. @units: room for one per unit of @len, zeroed; @base is
+ * aligned to HEAP_UNIT, and zeroed.
+ */
+void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
+	       void (*discard)(void *p, size_t len));
+
+/**
+ * heap_alloc() - allocate a block
+ * @arena: taken modulo HEAP_ARENAS
+ * @align: a power of two; at least 16 is given
+ * @zero: clear the block
+ *
+ * Return: NULL: no memory is left.
+ */
+void *heap_alloc(struct heap *h, unsigned int arena, size_t size, size_t align, bool zero);
+/* Return: false: @p is no block: of another allocator, or freed already. */
+bool heap_free(struct heap *h, void *p);
+/* Bytes that the block has room for; 0: @p is no block. */
+size_t heap_size(const struct heap *h, const void *p);
+/* Grow or shrink a large block in its place. */
+bool heap_resize(struct heap *h, void *p, size_t size);
+
+/* A mark for the user, of a large block, until it is freed. */
+static inline void heap_mark(struct heap *h, void *p)
+{
+	h->units[(size_t)((char *)p - h->base) / HEAP_UNIT].marked = 1;
+}
+
+static inline bool heap_marked(const struct heap *h, const void *p)
+{
+	return h->units[(size_t)((const char *)p - h->base) / HEAP_UNIT].marked;
+}
+
+static inline bool heap_has(const struct heap *h, const void *p)
+{
+	return (size_t)((const char *)p - h->base) < h->nunits * HEAP_UNIT;
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+#ifndef LIBSCI_THREADS_INTERPOSE_H
+#define LIBSCI_THREADS_INTERPOSE_H
+
+#include "libsci/threads/threads.h"
+
+/*
+ * The other nodes run. Starts them for the first thread that the program creates; false: the
+ * program stays on one node.
+ */
+bool threads_span(void);
+
+/* Start the program's main thread, on a stack in global memory. Return: 0, or errno. */
+int thread_main_start(void *(*fn)(void *arg));
+/* Start a detached thread of the program's in this process, from a service thread. */
+int thread_start_local(void *(*fn)(void *arg), void *arg);
+/* The record of a thread of the program's; NULL: it is none. */
+struct thread *thread_find(pthread_t t);
+
+/* Standard streams in global memory. */
+void stdio_replace(void);
+/* Destructors of the values of the calling thread's keys. */
+void keys_destroy(void);
+
+pid_t getpid_real(void);
+
+#endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Memory that the program maps. Private memory is a block of the global heap. A shared
+ * mapping is made at the same address on all nodes, where such a block has been.
+ */
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interpose.h"
+
+#define PAGE	4096u
+
+struct mapping {
+	void *addr;
+	size_t len;
+	int prot, flags, fd, advice;
+	off_t offset;
+	int err;
+};
+
+static size_t pages(size_t len)
+{
+	return (len + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+static void map_here(void *arg)
+{
+	struct mapping *m = arg;
+
+	if (REAL(mmap)(m->addr, m->len, m->prot, m->flags | MAP_FIXED, m->fd, m->offset) ==
+	    MAP_FAILED)
+		m->err = errno;
+}
+
+static void protect_here(void *arg)
+{
+	struct mapping *m = arg;
+
+	if (REAL(mprotect)(m->addr, m->len, m->prot))
+		m->err = errno;
+}
+
+static int on_all(void (*fn)(void *arg), struct mapping *m)
+{
+	node_call_all(fn, m);
+	errno = m->err ? m->err : errno;
+	return m->err ? -1 : 0;
+}
+
+static void *block_get(size_t len)
+{
+	void *p = heap_alloc(&world->heap, 0, len > HEAP_SMALL ? len : HEAP_SMALL + 1, PAGE,
+			     true);
+
+	if (!p)
+		errno = ENOMEM;
+	return p;
+}
+
+/* Bytes beyond the end of the file are zeroes. */
+static bool block_read(char *p, size_t len, int fd, off_t offset)
+{
+	ssize_t n = 1;
+
+	while (len && (n = pread(fd, p, len, offset)) > 0) {
+		p += n;
+		offset += n;
+		len -= (size_t)n;
+	}
+	return n >= 0;
+}
+
+static void *map_private(struct mapping *m)
+{
+	void *p = block_get(m->len);
+
+	if (!p)
+		return MAP_FAILED;
+	m->addr = p;
+	if (!(m->flags & MAP_ANONYMOUS) && !block_read(p, m->len, m->fd, m->offset))
+		m->err = errno;
+	if (!m->err && m->prot != (PROT_READ | PROT_WRITE))
+		on_all(protect_here, m);
+	if (!m->err)
+		return p;
+	heap_free(&world->heap, p);
+	errno = m->err;
+	return MAP_FAILED;
+}
+
+/* Before there are other nodes they inherit it. */
+static void *map_shared(struct mapping *m)
+{
+	void *p;
+
+	if (!world_spans())
+		return REAL(mmap)(NULL, m->len, m->prot, m->flags, m->fd, m->offset);
+	if (m->flags & MAP_ANONYMOUS) {
+		m->flags = MAP_PRIVATE | MAP_ANONYMOUS;
+		return map_private(m);
+	}
+	p = block_get(m->len);
+	if (!p)
+		return MAP_FAILED;
+	heap_mark(&world->heap, p);
+	m->addr = p;
+	return on_all(map_here, m) ? MAP_FAILED : p;
+}
+
+static void *map(void *hint, struct mapping *m)
+{
+	if (!world_active() || !m->len || m->flags & MAP_GROWSDOWN ||
+	    (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !world_spans()))
+		return REAL(mmap)(hint, m->len, m->prot, m->flags, m->fd, m->offset);
+	if (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
+		if (m->flags & MAP_ANONYMOUS && is_global(hint)) {
+			memory_discard(hint, pages(m->len));
+			m->addr = hint;
+			return on_all(protect_here, m) ? MAP_FAILED : hint;
+		}
+		m->addr = hint;
+		return on_all(map_here, m) ? MAP_FAILED : hint;
+	}
+	if ((m->flags & MAP_TYPE) == MAP_PRIVATE &&
+	    (m->flags & MAP_ANONYMOUS || m->prot & PROT_WRITE || world_spans()))
+		return map_private(m);
+	return map_shared(m);
+}
+
+EXPORT void *mmap(void *hint, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	struct mapping m = { .len = len, .prot = prot, .flags = flags, .fd = fd,
+			     .offset = offset };
+
+	if (memory_is_libsci(__builtin_return_address(0)))
+		return REAL(mmap)(hint, len, prot, flags, fd, offset);
+	return map(hint, &m);
+}
+
+EXPORT void *mmap64(void *hint, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	struct mapping m = { .len = len, .prot = prot, .flags = flags, .fd = fd,
+			     .offset = offset };
+
+	if (memory_is_libsci(__builtin_return_address(0)))
+		return REAL(mmap64)(hint, len, prot, flags, fd, offset);
+	return map(hint, &m);
+}
+
+static void unmap_here(void *arg)
+{
+	struct mapping *m = arg;
+
+	if (REAL(munmap)(m->addr, m->len))
+		m->err = errno;
+}
+
+/*
+ * A part of a block stays the block's, without its pages. The addresses of a file's mapping
+ * are not used again: nothing is there.
+ */
+EXPORT int munmap(void *p, size_t len)
+{
+	struct mapping m = { .addr = p, .len = pages(len), .prot = PROT_READ | PROT_WRITE };
+
+	if (!world || !heap_has(&world->heap, p))
+		return REAL(munmap)(p, len);
+	if (heap_marked(&world->heap, p))
+		return on_all(unmap_here, &m);
+	if (on_all(protect_here, &m))
+		return -1;
+	memory_discard(p, m.len);
+	if (heap_size(&world->heap, p) - m.len < HEAP_UNIT)
+		heap_free(&world->heap, p);
+	return 0;
+}
+
+EXPORT int mprotect(void *p, size_t len, int prot)
+{
+	struct mapping m = { .addr = p, .len = len, .prot = prot };
+
+	return world_spans() ? on_all(protect_here, &m) : REAL(mprotect)(p, len, prot);
+}
+
+EXPORT int madvise(void *p, size_t len, int advice)
+{
+	if (!world_spans() || !is_global(p))
+		return REAL(madvise)(p, len, advice);
+	if (advice == MADV_DONTNEED)
+		memory_discard(p, pages(len));
+	return 0;
+}
+
+EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
+{
+	void *p, *at = NULL;
+
+	if (flags & MREMAP_FIXED) {
+		va_list ap;
+
+		va_start(ap, flags);
+		at = va_arg(ap, void *);
+		va_end(ap);
+	}
+	if (!world || !heap_has(&world->heap, old))
+		return REAL(mremap)(old, len, new_len, flags, at);
+	if (pages(new_len) <= pages(len) || heap_resize(&world->heap, old, new_len))
+		return old;
+	if (!(flags & MREMAP_MAYMOVE) || at) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	p = block_get(new_len);
+	if (!p)
+		return MAP_FAILED;
+	memcpy(p, old, len);
+	munmap(old, len);
+	return p;
+}
+
+/* Code and data would be on one node. What is there already is found. */
+EXPORT void *dlopen(const char *file, int flags)
+{
+	void *h;
+
+	if (!world_spans() || !file)
+		return REAL(dlopen)(file, flags);
+	h = REAL(dlopen)(file, flags | RTLD_NOLOAD);
+	if (h || flags & RTLD_NOLOAD)
+		return h;
+	world_say("dlopen(): %s is loaded on node %u only (preload it, or open it before the first thread)",
+		  file, node_id(self_node));
+	return REAL(dlopen)(file, flags);
+}

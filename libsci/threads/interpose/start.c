@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The program's beginning and its end. */
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "interpose.h"
+
+typedef int (*main_fn)(int argc, char **argv, char **env);
+
+static struct {
+	main_fn main;
+	int argc;
+	char **argv;
+	void (*init)(int argc, char **argv, char **env);
+	void (*rtld_fini)(void);
+} start;
+
+/* ---- the first thread that is created ---- */
+
+enum span_state {
+	SPAN_NOT,
+	SPAN_WANTED,
+	SPAN_DONE
+};
+
+/* Not shared: only the first node's process uses it. */
+static futex_t span_state;
+static pthread_t span_main;
+
+bool threads_span(void)
+{
+	uint32_t state = SPAN_NOT;
+
+	if (!world || world->failed || world->leader != getpid_real())
+		return false;
+	if (atomic_load(&world->spans))
+		return true;
+	if (!self_thread)
+		return false;		/* a library's constructor, or a thread of libsci's */
+	span_main = self_thread->native;
+	if (atomic_compare_exchange_strong(&span_state, &state, SPAN_WANTED))
+		futex_wake(&span_state, 1);
+	while (atomic_load(&span_state) != SPAN_DONE)
+		futex_wait(&span_state, SPAN_WANTED);
+	return atomic_load(&world->spans);
+}
+
+/* Signals are for threads of the program. */
+static noreturn void initial_main(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSYS);	/* see futex.c */
+	REAL(pthread_sigmask)(SIG_SETMASK, &all, NULL);
+	while (atomic_load(&span_state) == SPAN_NOT)
+		futex_wait(&span_state, SPAN_NOT);
+	if (!world_span(span_main))
+		world->failed = true;
+	atomic_store(&span_state, SPAN_DONE);
+	futex_wake(&span_state, 1);
+	world_watch();
+}
+
+/* ---- main ---- */
+
+/* The program's constructors, as libc calls them. */
+static void program_init(void)
+{
+	ElfW(Addr) *array = NULL;
+	size_t n = 0;
+	struct link_map *map = _r_debug.r_map;
+
+	if (start.init) {		/* binaries made for libc before 2.34 */
+		start.init(start.argc, start.argv, environ);
+		return;
+	}
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_INIT)
+			((void (*)(int, char **, char **))(map->l_addr + d->d_un.d_ptr))(
+				start.argc, start.argv, environ);
+		if (d->d_tag == DT_INIT_ARRAY)
+			array = (void *)(map->l_addr + d->d_un.d_ptr);
+		if (d->d_tag == DT_INIT_ARRAYSZ)
+			n = d->d_un.d_val / sizeof(*array);
+	}
+	for (size_t i = 0; i < n; i++)
+		((void (*)(int, char **, char **))array[i])(start.argc, start.argv, environ);
+}
+
+/* Programs move and cut their arguments: all nodes are to see it. */
+static void arguments_copy(void)
+{
+	char **argv = calloc((size_t)start.argc + 1, sizeof(*argv));
+
+	for (int i = 0; argv && i < start.argc; i++)
+		argv[i] = strdup(start.argv[i]);
+	if (argv)
+		start.argv = argv;
+}
+
+/* The last of the handlers of exit(): the first that was set. */
+static void program_ends(int status, void *arg)
+{
+	(void)status;
+	(void)arg;
+	if (getpid_real() != world->leader || !world_spans())
+		return;
+	world_end();
+}
+
+static void *program_main(void *arg)
+{
+	(void)arg;
+	if (start.rtld_fini)
+		atexit(start.rtld_fini);
+	program_init();
+	exit(start.main(start.argc, start.argv, environ));
+}
+
+EXPORT int __libc_start_main(main_fn main, int argc, char **argv,
+			     void (*init)(int, char **, char **), void (*fini)(void),
+			     void (*rtld_fini)(void), void *stack_end);
+int __libc_start_main(main_fn main, int argc, char **argv,
+		      void (*init)(int, char **, char **), void (*fini)(void),
+		      void (*rtld_fini)(void), void *stack_end)
+{
+	int ret;
+
+	if (!world_active())
+		return REAL(__libc_start_main)(main, argc, argv, init, fini, rtld_fini,
+					       stack_end);
+	start.main = main;
+	start.argc = argc;
+	start.argv = argv;
+	start.init = init;
+	start.rtld_fini = rtld_fini;
+	arguments_copy();
+	stdio_replace();
+	on_exit(program_ends, NULL);
+	ret = thread_main_start(program_main);
+	if (ret) {
+		world_say("cannot start the main thread: %s", strerror(ret));
+		_exit(1);
+	}
+	initial_main();
+}
+
+/* ---- the end ---- */
+
+static void *exit_thread(void *arg)
+{
+	exit((int)(intptr_t)arg);
+}
+
+static void exit_first(void *arg)
+{
+	thread_start_local(exit_thread, (void *)(intptr_t)*(int *)arg);
+}
+
+static void exit_now(void *arg)
+{
+	world_end();
+	syscall(SYS_exit_group, *(int *)arg);
+}
+
+/* Handlers of exit(), and streams, are the first node's. */
+EXPORT noreturn void exit(int status)
+{
+	if (world_spans() && self_node) {
+		node_call(0, exit_first, &status);
+		for (;;)
+			pause();
+	}
+	REAL(exit)(status);
+	__builtin_unreachable();
+}
+
+EXPORT noreturn void _exit(int status)
+{
+	if (world_spans() && (self_node || getpid_real() == world->leader))
+		node_call(0, exit_now, &status);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+EXPORT noreturn void _Exit(int status)
+{
+	_exit(status);
+}
+
+struct exit_handler {
+	void (*fn)(void *arg);
+	void *arg, *dso;
+	int ret;
+};
+
+int __cxa_atexit(void (*fn)(void *arg), void *arg, void *dso);
+
+static void exit_handler_add(void *arg)
+{
+	struct exit_handler *h = arg;
+
+	h->ret = REAL(__cxa_atexit)(h->fn, h->arg, h->dso);
+}
+
+/* atexit() and destructors of static objects */
+EXPORT int __cxa_atexit(void (*fn)(void *arg), void *arg, void *dso)
+{
+	struct exit_handler h = { fn, arg, dso, 0 };
+
+	if (!world_spans() || !self_node)
+		return REAL(__cxa_atexit)(fn, arg, dso);
+	node_call(0, exit_handler_add, &h);
+	return h.ret;
+}
+
+/* ---- one process, for those who ask ---- */
+
+pid_t getpid_real(void)
+{
+	return (pid_t)syscall(SYS_getpid);
+}
+
+EXPORT pid_t getpid(void)
+{
+	return world_spans() && self_node ? world->leader : getpid_real();
+}
+
+EXPORT pid_t getppid(void)
+{
+	return world_spans() && self_node ? world->parent : (pid_t)syscall(SYS_getppid);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Streams. A FILE lies in the global heap, its lock works between nodes (futex.c), and
+ * descriptors are common: any thread may use any stream, and output comes in order. libc
+ * keeps open streams in a list, which exit() flushes: the first node's process has them
+ * all. The standard streams, which lie in libc's data, are replaced at the start.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "interpose.h"
+
+/* libc's, exported: put into the list of open streams, take out of it. */
+void _IO_link_in(FILE *f);
+void _IO_un_link(FILE *f);
+
+void stdio_replace(void)
+{
+	FILE *in = fdopen(0, "r"), *out = fdopen(1, "w"), *err = fdopen(2, "w");
+
+	if (in)
+		stdin = in;
+	if (out)
+		stdout = out;
+	if (err) {
+		setvbuf(err, NULL, _IONBF, 0);
+		stderr = err;
+	}
+}
+
+static void list_add(void *f)
+{
+	_IO_link_in(f);
+}
+
+static void list_remove(void *f)
+{
+	_IO_un_link(f);
+}
+
+/* From the list of this process to that of the first node's. */
+static FILE *stream_opened(FILE *f)
+{
+	if (!f || !world_spans() || !self_node)
+		return f;
+	_IO_un_link(f);
+	node_call(0, list_add, f);
+	return f;
+}
+
+#define OPENS(name, parameters, arguments)				\
+EXPORT FILE *name parameters						\
+{									\
+	return stream_opened(REAL(name) arguments);			\
+}
+
+OPENS(fopen, (const char *path, const char *mode), (path, mode))
+OPENS(fopen64, (const char *path, const char *mode), (path, mode))
+OPENS(fdopen, (int fd, const char *mode), (fd, mode))
+OPENS(tmpfile, (void), ())
+OPENS(tmpfile64, (void), ())
+OPENS(fmemopen, (void *buf, size_t size, const char *mode), (buf, size, mode))
+OPENS(open_memstream, (char **buf, size_t *size), (buf, size))
+OPENS(fopencookie, (void *cookie, const char *mode, cookie_io_functions_t fn),
+      (cookie, mode, fn))
+
+EXPORT int fclose(FILE *f)
+{
+	if (world_spans() && self_node)
+		node_call(0, list_remove, f);
+	return REAL(fclose)(f);
+}
+
+static FILE *reopened(FILE *(*real)(const char *, const char *, FILE *), const char *path,
+		      const char *mode, FILE *f)
+{
+	if (world_spans() && self_node)
+		node_call(0, list_remove, f);
+	return stream_opened(real(path, mode, f));
+}
+
+EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
+{
+	return reopened(REAL(freopen), path, mode, f);
+}
+
+EXPORT FILE *freopen64(const char *path, const char *mode, FILE *f)
+{
+	return reopened(REAL(freopen64), path, mode, f);
+}
+
+static void flush_all(void *ret)
+{
+	*(int *)ret = REAL(fflush)(NULL);
+}
+
+EXPORT int fflush(FILE *f)
+{
+	int ret;
+
+	if (f || !world_spans() || !self_node)
+		return REAL(fflush)(f);
+	node_call(0, flush_all, &ret);
+	return ret;
+}

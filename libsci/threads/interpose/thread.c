@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Threads: where they run, how they start and end. */
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "interpose.h"
+
+/* ---- records and stacks ---- */
+
+/* @n slots side by side; -1: there are none. The caller has the lock. */
+static long slots_take(unsigned int n)
+{
+	if (n == 1 && world->nslot_free)
+		return world->slot_free[--world->nslot_free];
+	if (n > THREADS_MAX - world->slot_top)
+		return -1;
+	world->slot_top += n;
+	return world->slot_top - n;
+}
+
+static void slots_give(struct thread *t)
+{
+	for (unsigned int i = 0; i < t->slots; i++) {
+		world->slots[t->slot + i] = NULL;
+		world->slot_free[world->nslot_free++] = t->slot + i;
+	}
+}
+
+static void thread_free(struct thread *t)
+{
+	lock_take(&world->lock);
+	if (t->slots) {
+		slots_give(t);
+	} else {
+		struct thread **p = &world->foreign;
+
+		while (*p && *p != t)
+			p = &(*p)->next;
+		if (*p)
+			*p = t->next;
+	}
+	t->next = world->free;
+	world->free = t;
+	lock_give(&world->lock);
+}
+
+/* @stack: bytes of a stack; 0: the program has one. NULL: no memory, or no slot. */
+static struct thread *thread_new(size_t stack)
+{
+	unsigned int n = (unsigned int)((stack + SLOT_SIZE - 1) / SLOT_SIZE);
+	struct thread *t;
+	long slot = 0;
+
+	lock_take(&world->lock);
+	t = world->free;
+	if (t)
+		world->free = t->next;
+	lock_give(&world->lock);
+	if (!t)
+		t = heap_alloc(&world->heap, 0, sizeof(*t), 64, false);
+	if (!t)
+		return NULL;
+	memset(t, 0, sizeof(*t));
+	sem_init(&t->ended, 1, 0);
+	lock_take(&world->lock);
+	if (n)
+		slot = slots_take(n);
+	for (unsigned int i = 0; slot >= 0 && i < n; i++)
+		world->slots[slot + i] = t;
+	if (slot < 0 || !n) {
+		t->next = slot < 0 ? world->free : world->foreign;
+		*(slot < 0 ? &world->free : &world->foreign) = t;
+	}
+	lock_give(&world->lock);
+	t->slot = slot < 0 ? 0 : (unsigned int)slot;
+	t->slots = n;
+	return slot < 0 ? NULL : t;
+}
+
+struct thread *thread_find(pthread_t native)
+{
+	size_t slot = (size_t)((char *)native - GLOBAL_STACKS) / SLOT_SIZE;
+	struct thread *t;
+
+	if (!world || !native)
+		return NULL;
+	if (self_thread && self_thread->native == native)
+		return self_thread;
+	if (slot < THREADS_MAX) {
+		t = world->slots[slot];
+		return t && t->native == native ? t : NULL;
+	}
+	lock_take(&world->lock);
+	t = world->foreign;
+	while (t && t->native != native)
+		t = t->next;
+	lock_give(&world->lock);
+	return t;
+}
+
+/* ---- the end of a thread ---- */
+
+/* In its process: wait until the kernel has left the stack. */
+static void thread_reap(void *arg)
+{
+	struct thread *t = arg;
+
+	REAL(pthread_join)(t->native, &t->result);
+	if (t->guard)
+		REAL(mprotect)(t->stack - t->guard, t->guard, PROT_READ | PROT_WRITE);
+}
+
+static void thread_reap_free(void *arg)
+{
+	thread_reap(arg);
+	thread_free(arg);
+}
+
+/* The last thing that libc does in a thread: its own key's destructor. */
+static void thread_end(void *arg)
+{
+	struct thread *t = arg;
+	unsigned int node = t->node;
+
+	keys_destroy();
+	self_thread = NULL;
+	if (world->leader != getpid_real() && !node)
+		return;			/* a child of fork() */
+	atomic_fetch_sub(&world->node[node].live, 1);
+	if (atomic_fetch_sub(&world->live, 1) == 1) {
+		self_thread = t;
+		exit(0);
+	}
+	if (atomic_fetch_or(&t->state, THREAD_ENDED) & THREAD_DETACHED)
+		node_post(node, &t->call, thread_reap_free, t);
+	else
+		sem_post(&t->ended);
+}
+
+static void *thread_run(void *arg)
+{
+	static futex_t once;		/* of this process */
+	static pthread_key_t key;
+	struct thread *t = arg;
+	uint32_t none = 0;
+
+	if (atomic_compare_exchange_strong(&once, &none, 1)) {
+		REAL(pthread_key_create)(&key, thread_end);
+		atomic_store(&once, 2);
+		futex_wake(&once, INT_MAX);
+	}
+	while (atomic_load(&once) != 2)
+		futex_wait(&once, 1);
+	t->native = pthread_self();
+	self_thread = t;
+	REAL(pthread_setspecific)(key, t);
+	REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
+	return t->fn(t->arg);
+}
+
+/* ---- the beginning ---- */
+
+/* A stack in the record's slots, with a guard below it as large as the program wants. */
+static void stack_set(struct thread *t, pthread_attr_t *attr)
+{
+	char *end = GLOBAL_STACKS + (t->slot + t->slots) * SLOT_SIZE;
+	size_t size;
+
+	pthread_attr_getguardsize(attr, &t->guard);
+	pthread_attr_getstacksize(attr, &size);
+	t->guard = (t->guard + 4095) & ~(size_t)4095;
+	size = (size + 4095) & ~(size_t)4095;
+	if (size + t->guard > t->slots * SLOT_SIZE)
+		size = t->slots * SLOT_SIZE - t->guard;
+	t->stack = end - size;
+	if (t->guard)
+		REAL(mprotect)(t->stack - t->guard, t->guard, PROT_NONE);
+	pthread_attr_setstack(attr, t->stack, size);
+}
+
+/*
+ * In the process of the thread. libc stores @t->native before the thread runs. A thread that
+ * is to be detached is so afterwards, so that the record stays.
+ */
+static void thread_create(void *arg)
+{
+	struct thread *t = arg;
+	struct node *n = &world->node[t->node];
+	pthread_attr_t attr;
+
+	if (t->attr)
+		attr = *t->attr;
+	else
+		pthread_attr_init(&attr);
+	if (t->slots)
+		stack_set(t, &attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_JOINABLE);
+	atomic_fetch_add(&n->live, 1);
+	atomic_fetch_add(&n->created, 1);
+	atomic_fetch_add(&world->live, 1);
+	t->err = REAL(pthread_create)(&t->native, &attr, thread_run, t);
+	if (!t->err)
+		return;
+	atomic_fetch_sub(&n->live, 1);
+	atomic_fetch_sub(&n->created, 1);
+	atomic_fetch_sub(&world->live, 1);
+}
+
+_Thread_local int place_next = -1;
+
+static unsigned int place_load(void)
+{
+	unsigned int best = 0;
+
+	for (unsigned int i = 1; i < world->nodes; i++)
+		if (atomic_load(&world->node[i].live) < atomic_load(&world->node[best].live))
+			best = i;
+	return best;
+}
+
+static unsigned int place(void)
+{
+	unsigned int node;
+
+	if (place_next >= 0) {
+		node = (unsigned int)place_next;
+		place_next = -1;
+		return node;
+	}
+	if (world->place == PLACE_LOAD)
+		return place_load();
+	node = atomic_fetch_add(&world->turn, 1);
+	return world->place == PLACE_LIST ? world->list[node % world->nlist] :
+					    node % world->nodes;
+}
+
+/* The size of the stack that the library has to find; 0: the program has one. */
+static size_t stack_wanted(const pthread_attr_t *attr)
+{
+	pthread_attr_t none;
+	void *stack = NULL;
+	size_t size = 0, guard = 0;
+
+	if (!attr) {
+		pthread_attr_init(&none);
+		attr = &none;
+	}
+	pthread_attr_getstack(attr, &stack, &size);
+	if ((uintptr_t)stack + size)
+		return 0;
+	pthread_attr_getstacksize(attr, &size);
+	pthread_attr_getguardsize(attr, &guard);
+	return size + guard;
+}
+
+/* Detach; free what is left of a thread that has ended. */
+static void thread_detach(struct thread *t)
+{
+	if (atomic_fetch_or(&t->state, THREAD_DETACHED) & THREAD_ENDED)
+		node_post(t->node, &t->call, thread_reap_free, t);
+}
+
+static int thread_start(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *arg),
+			void *arg, unsigned int node)
+{
+	int detached = PTHREAD_CREATE_JOINABLE, err;
+	struct thread *t = thread_new(stack_wanted(attr));
+
+	if (!t)
+		return EAGAIN;
+	if (attr)
+		pthread_attr_getdetachstate(attr, &detached);
+	t->attr = attr;
+	t->fn = fn;
+	t->arg = arg;
+	t->node = node;
+	REAL(pthread_sigmask)(SIG_BLOCK, NULL, &t->mask);
+	sigdelset(&t->mask, SIGSYS);
+	node_call(node, thread_create, t);
+	err = t->err;
+	if (err) {
+		thread_free(t);
+		return err;
+	}
+	*out = t->native;
+	if (detached == PTHREAD_CREATE_DETACHED)
+		thread_detach(t);
+	return 0;
+}
+
+int thread_main_start(void *(*fn)(void *arg))
+{
+	struct rlimit stack;
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	if (!getrlimit(RLIMIT_STACK, &stack) && stack.rlim_cur > 8 << 20)
+		pthread_attr_setstacksize(&attr, stack.rlim_cur < 1 << 30 ? stack.rlim_cur :
+									    1 << 30);
+	return thread_start(&t, &attr, fn, NULL, 0);
+}
+
+int thread_start_local(void *(*fn)(void *arg), void *arg)
+{
+	pthread_t t;
+
+	return thread_start(&t, NULL, fn, arg, self_node);
+}
+
+EXPORT int pthread_create(pthread_t *out, const pthread_attr_t *attr,
+			  void *(*fn)(void *arg), void *arg)
+{
+	if (memory_is_libsci(__builtin_return_address(0)) || !threads_span())
+		return REAL(pthread_create)(out, attr, fn, arg);
+	return thread_start(out, attr, fn, arg, place());
+}
+
+/* ---- join ---- */
+
+static void join_undo(void *arg)
+{
+	struct thread *t = arg;
+
+	atomic_store(&t->joiner, NULL);
+}
+
+/* 0: the caller may wait for it, and nobody else. */
+static int join_begin(struct thread *t)
+{
+	struct thread *none = NULL, *self = self_thread;
+
+	if (atomic_load(&t->state) & THREAD_DETACHED)
+		return EINVAL;
+	if (t == self || (self && atomic_load(&self->joiner) == t))
+		return EDEADLK;
+	return atomic_compare_exchange_strong(&t->joiner, &none, self ? self : t) ? 0 : EINVAL;
+}
+
+static void join_end(struct thread *t, void **result)
+{
+	node_call(t->node, thread_reap, t);
+	if (result)
+		*result = t->result;
+	thread_free(t);
+}
+
+/* A thread that has ended has nothing to wait for. @at NULL: for ever. */
+static int join_wait(struct thread *t, clockid_t clock, const struct timespec *at)
+{
+	int ret, old = errno, err = 0;
+
+	pthread_cleanup_push(join_undo, t);
+	do {
+		ret = at ? sem_clockwait(&t->ended, clock, at) : sem_wait(&t->ended);
+	} while (ret && errno == EINTR);
+	err = ret ? errno : 0;
+	pthread_cleanup_pop(err != 0);
+	errno = old;
+	return err;
+}
+
+static int thread_join(pthread_t native, struct thread *t, void **result, clockid_t clock,
+		       const struct timespec *at)
+{
+	int err;
+
+	(void)native;
+	err = join_begin(t);
+	err = err ? err : join_wait(t, clock, at);
+	if (!err)
+		join_end(t, result);
+	return err;
+}
+
+EXPORT int pthread_join(pthread_t native, void **result)
+{
+	struct thread *t = thread_find(native);
+
+	return t ? thread_join(native, t, result, 0, NULL) : REAL(pthread_join)(native, result);
+}
+
+EXPORT int pthread_timedjoin_np(pthread_t native, void **result, const struct timespec *at)
+{
+	struct thread *t = thread_find(native);
+
+	return t ? thread_join(native, t, result, CLOCK_REALTIME, at) :
+		   REAL(pthread_timedjoin_np)(native, result, at);
+}
+
+EXPORT int pthread_clockjoin_np(pthread_t native, void **result, clockid_t clock,
+				const struct timespec *at)
+{
+	struct thread *t = thread_find(native);
+
+	return t ? thread_join(native, t, result, clock, at) :
+		   REAL(pthread_clockjoin_np)(native, result, clock, at);
+}
+
+EXPORT int pthread_tryjoin_np(pthread_t native, void **result)
+{
+	struct thread *t = thread_find(native);
+
+	if (!t)
+		return REAL(pthread_tryjoin_np)(native, result);
+	if (t != self_thread && !(atomic_load(&t->state) & THREAD_ENDED))
+		return EBUSY;
+	return thread_join(native, t, result, 0, NULL);
+}
+
+EXPORT int pthread_detach(pthread_t native)
+{
+	struct thread *t = thread_find(native);
+
+	if (!t)
+		return REAL(pthread_detach)(native);
+	if (atomic_load(&t->state) & THREAD_DETACHED)
+		return EINVAL;
+	thread_detach(t);
+	return 0;
+}

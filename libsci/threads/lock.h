@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Futexes and a lock on them, for memory that several processes share. */
+#ifndef LIBSCI_THREADS_LOCK_H
+#define LIBSCI_THREADS_LOCK_H
+
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef _Atomic uint32_t futex_t;
+
+/* Sleep while *@f is @value; may return early. No cancellation point; changes errno. */
+static inline void futex_wait(futex_t *f, uint32_t value)
+{
+	syscall(SYS_futex, f, FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
+static inline void futex_wake(futex_t *f, int n)
+{
+	syscall(SYS_futex, f, FUTEX_WAKE, n, NULL, NULL, 0);
+}
+
+/* 0: free; 1: taken; 2: taken, and a thread may sleep. */
+struct lock {
+	futex_t word;
+};
+
+void lock_slow(struct lock *l);
+
+static inline void lock_take(struct lock *l)
+{
+	uint32_t free = 0;
+
+	if (!atomic_compare_exchange_strong_explicit(&l->word, &free, 1, memory_order_acquire,
+						     memory_order_relaxed))
+		lock_slow(l);
+}
+
+static inline void lock_give(struct lock *l)
+{
+	if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
+		futex_wake(&l->word, 1);
+}
+
+#endif

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * The memory of the program: private until the process spans, then shared at the same
+ * addresses.
+ */
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "threads.h"
+
+#define PAGE		((size_t)sysconf(_SC_PAGESIZE))
+#define COPY_MAX	((size_t)64 << 20)	/* bytes that exist twice while they move */
+#define PIECES_MAX	256u
+
+struct piece {
+	char *from, *to;
+	int prot;
+};
+
+static struct {
+	int fd;
+	off_t end;			/* of what lies behind the global range in the file */
+	struct piece pieces[PIECES_MAX];
+	unsigned int n;
+	bool full;
+} memory = { .fd = -1 };
+
+static struct {
+	const char *from, *to;
+} libsci;
+
+/* ---- objects ---- */
+
+/*
+ * Libraries whose data stays with each process: what the kernel or the dynamic linker knows
+ * of it is of one process. Beginnings of file names.
+ */
+static const char *const private_objects[] = {
+	"ld-linux", "ld.so", "libc.so", "libpthread", "libdl.", "librt.", "libgcc_s", "libsci",
+	"libnuma", "libpmix", "libasan", "libtsan", "libubsan", "linux-vdso",
+};
+
+/* @name is in the environment's list of names, as in "libfoo.so:libbar". */
+static bool object_listed(const char *name, const char *list)
+{
+	while (list && *list) {
+		size_t n = strcspn(list, ":, ");
+
+		if (n && !strncmp(name, list, n))
+			return true;
+		list += n;
+		list += *list != '\0';
+	}
+	return false;
+}
+
+static bool object_is_private(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	for (size_t i = 0; i < sizeof(private_objects) / sizeof(private_objects[0]); i++)
+		if (!strncmp(name, private_objects[i], strlen(private_objects[i])))
+			return true;
+	return object_listed(name, getenv("SCI_THREADS_PRIVATE"));
+}
+
+static char *page_down(uintptr_t p)
+{
+	return (char *)(p & ~(PAGE - 1));
+}
+
+static char *page_up(uintptr_t p)
+{
+	return page_down(p + PAGE - 1);
+}
+
+static void piece_add(char *from, char *to, int prot)
+{
+	if (from >= to)
+		return;
+	memory.full |= memory.n == PIECES_MAX;
+	if (!memory.full)
+		memory.pieces[memory.n++] = (struct piece){ from, to, prot };
+}
+
+/* Writable segments of an object; not what the dynamic linker has made read-only. */
+static int object_add(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	char *relro = NULL, *relro_end = NULL;
+
+	(void)size;
+	(void)arg;
+	if (object_is_private(info->dlpi_name))
+		return 0;
+	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type != PT_GNU_RELRO)
+			continue;
+		relro = page_down(info->dlpi_addr + p->p_vaddr);
+		relro_end = page_down(info->dlpi_addr + p->p_vaddr + p->p_memsz);
+	}
+	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		char *from = page_down(info->dlpi_addr + p->p_vaddr);
+		char *to = page_up(info->dlpi_addr + p->p_vaddr + p->p_memsz);
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W))
+			continue;
+		if (relro >= from && relro < to) {
+			piece_add(from, relro, PROT_READ | PROT_WRITE);
+			from = relro_end;
+		}
+		piece_add(from, to, PROT_READ | PROT_WRITE);
+	}
+	return 0;
+}
+
+static int object_libsci(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *name = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	(void)arg;
+	if (!name || strncmp(name, "/libsci.so", 10))
+		return 0;
+	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
+			libsci.from = (const char *)info->dlpi_addr + p->p_vaddr;
+			libsci.to = libsci.from + p->p_memsz;
+		}
+	}
+	return 1;
+}
+
+bool memory_is_libsci(const void *code)
+{
+	return (const char *)code >= libsci.from && (const char *)code < libsci.to;
+}
+
+/* ---- private ---- */
+
+bool memory_init(void)
+{
+	size_t len = (size_t)(GLOBAL_END - GLOBAL_BASE);
+	void *p = REAL(mmap)(GLOBAL_BASE, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (p != GLOBAL_BASE)
+		return false;
+	madvise(p, len, MADV_NOHUGEPAGE);
+	dl_iterate_phdr(object_libsci, NULL);
+	return true;
+}
+
+/* Whole pages in it are zeroes from now on. */
+void memory_discard(void *p, size_t len)
+{
+	int err = errno;
+
+	if (REAL(madvise)(p, len, world_spans() ? MADV_REMOVE : MADV_DONTNEED))
+		memset(p, 0, len);
+	errno = err;
+}
+
+/* ---- from private to shared ---- */
+
+/* Parts of the global range that have been used, with their protection. */
+static void global_add(char *from, char *to)
+{
+	unsigned long a, b;
+	char prot[5], line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx %4s", &a, &b, prot) != 3)
+			continue;
+		if ((char *)a < to && (char *)b > from)
+			piece_add((char *)a > from ? (char *)a : from,
+				  (char *)b < to ? (char *)b : to,
+				  (prot[0] == 'r' ? PROT_READ : 0) |
+				  (prot[1] == 'w' ? PROT_WRITE : 0) |
+				  (prot[2] == 'x' ? PROT_EXEC : 0));
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Copy to the file; pages of zeroes stay holes. */
+static bool bytes_copy(const char *from, size_t len, off_t at)
+{
+	static const char zeroes[4096];
+	char *to = REAL(mmap)(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd, at);
+
+	if (to == MAP_FAILED)
+		return false;
+	for (size_t i = 0; i < len; i += sizeof(zeroes))
+		if (memcmp(from + i, zeroes, sizeof(zeroes)))
+			memcpy(to + i, from + i, sizeof(zeroes));
+	REAL(munmap)(to, len);
+	return true;
+}
+
+static bool piece_share(const struct piece *p, off_t at)
+{
+	for (char *from = p->from; from < p->to; from += COPY_MAX) {
+		size_t len = (size_t)(p->to - from) < COPY_MAX ? (size_t)(p->to - from) :
+								 COPY_MAX;
+
+		if (!(p->prot & PROT_READ) && REAL(mprotect)(from, len, PROT_READ | PROT_WRITE))
+			return false;
+		if (!bytes_copy(from, len, at + (from - p->from)))
+			return false;
+		if (mmap(from, len, p->prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory.fd,
+			 at + (from - p->from)) == MAP_FAILED)
+			return false;
+	}
+	return true;
+}
+
+/* What has not been used is mapped without a copy. */
+static bool rest_share(char *from, char *to)
+{
+	return from >= to ||
+	       REAL(mmap)(from, (size_t)(to - from), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory.fd, from - GLOBAL_BASE) !=
+			MAP_FAILED;
+}
+
+static bool pieces_share(void)
+{
+	char *done = GLOBAL_BASE;
+	bool ok = true;
+
+	for (unsigned int i = 0; ok && i < memory.n; i++) {
+		struct piece *p = &memory.pieces[i];
+
+		if (is_global(p->from)) {
+			ok = rest_share(done, p->from) && piece_share(p, p->from - GLOBAL_BASE);
+			done = p->to;
+		} else {
+			ok = piece_share(p, memory.end);
+			memory.end += p->to - p->from;
+		}
+	}
+	return ok && rest_share(done, GLOBAL_END);
+}
+
+/*
+ * No other thread of the program runs. In order of addresses for global memory. After the
+ * first piece there is no way back.
+ */
+bool memory_share(void)
+{
+	const struct heap *h = &world->heap;
+	size_t units = h->top * sizeof(*h->units);
+
+	memory.end = GLOBAL_END - GLOBAL_BASE;
+	memory.fd = memfd_create("sci-threads", MFD_CLOEXEC);
+	if (memory.fd < 0 || ftruncate(memory.fd, memory.end + ((off_t)1 << 40))) {
+		world_say("cannot share memory: %s", strerror(errno));
+		return false;
+	}
+	dl_iterate_phdr(object_add, NULL);
+	global_add(GLOBAL_BASE, page_up((uintptr_t)(world + 1)));
+	global_add(GLOBAL_UNITS, page_up((uintptr_t)GLOBAL_UNITS + units));
+	global_add(GLOBAL_STACKS, GLOBAL_STACKS + world->slot_top * SLOT_SIZE);
+	global_add(GLOBAL_HEAP, GLOBAL_HEAP + h->top * HEAP_UNIT);
+	if (memory.full) {
+		world_say("cannot share memory: more than %u pieces", PIECES_MAX);
+		return false;
+	}
+	if (!pieces_share()) {
+		world_say("cannot share memory: %s", strerror(errno));
+		abort();
+	}
+	close(memory.fd);
+	return true;
+}

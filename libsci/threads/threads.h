@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: one program as threads on several nodes
+ *
+ * Until the program creates its first thread it is a process like any other, but for where
+ * its memory is: main() runs on a stack in the global range, malloc() allocates there, and
+ * the initial thread of the process waits. Then the process *spans*:
+ *
+ *  1. The initial thread makes all memory of the program shared, at the addresses that it
+ *     has: the global range, and .data and .bss of the program and of its libraries.
+ *     Memory of libc, of the dynamic linker and of libsci stays private.
+ *  2. It clones a process for each further node. They share descriptors, the working
+ *     directory and the memory above. Each has its own copy of libc's memory.
+ *  3. Each process serves calls of the others (node.c): it creates threads, signals them
+ *     and so on.
+ *
+ * A thread has its stack, its struct pthread and its thread-local variables in the global
+ * range, so that its pthread_t is unique, and its process's libc works on them as always.
+ * Mutexes and the like are libc's own, made process-shared at their first use.
+ *
+ *	libsci/threads/		memory, heap, nodes
+ *	    interpose/		the functions that stand in for those of libc
+ */
+#ifndef LIBSCI_THREADS_THREADS_H
+#define LIBSCI_THREADS_THREADS_H
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdnoreturn.h>
+
+#include "heap.h"
+#include "lock.h"
+
+#define EXPORT		__attribute__((visibility("default")))
+
+#define NODES_MAX	64u
+#define THREADS_MAX	16384u			/* slots of stacks */
+#define SLOT_SIZE	((size_t)16 << 20)
+#define KEYS_MAX	1024u			/* PTHREAD_KEYS_MAX */
+
+/* The global range. No system that libsci runs on puts anything there by itself. */
+#define GLOBAL_BASE	((char *)0x200000000000)
+#define GLOBAL_UNITS	(GLOBAL_BASE + ((size_t)1 << 30))
+#define GLOBAL_STACKS	(GLOBAL_BASE + ((size_t)1 << 36))
+#define GLOBAL_HEAP	(GLOBAL_STACKS + THREADS_MAX * SLOT_SIZE)
+#define GLOBAL_HEAP_LEN	((size_t)512 << 30)
+#define GLOBAL_END	(GLOBAL_HEAP + GLOBAL_HEAP_LEN)
+
+static inline bool is_global(const void *p)
+{
+	return (size_t)((const char *)p - GLOBAL_BASE) < (size_t)(GLOBAL_END - GLOBAL_BASE);
+}
+
+/* ---- calls between nodes (node.c) ---- */
+
+/* Lies in global memory: on the stack of the thread that calls, for example. */
+struct call {
+	struct call *next;
+	void (*fn)(void *arg);
+	void *arg;
+	futex_t done;
+};
+
+struct node {
+	pid_t pid;			/* 0: does not run */
+	futex_t calls;			/* counts what was queued */
+	struct lock lock;
+	struct call *first, **last;
+	_Atomic uint32_t live;		/* threads of the program */
+	_Atomic uint32_t created;
+	_Atomic uint64_t cpu_ns;	/* of threads that have ended */
+};
+
+/* Run @fn(@arg) in the service thread of a node, and wait for its end. */
+void node_call(unsigned int node, void (*fn)(void *arg), void *arg);
+/* The same on all nodes, the caller's first. */
+void node_call_all(void (*fn)(void *arg), void *arg);
+/* Do not wait. @c is the caller's again when @fn begins. */
+void node_post(unsigned int node, struct call *c, void (*fn)(void *arg), void *arg);
+/* Serve calls, for ever. */
+noreturn void node_serve(void);
+
+/* ---- threads (interpose/thread.c) ---- */
+
+enum thread_state {			/* bits */
+	THREAD_DETACHED	= 1,
+	THREAD_ENDED	= 2
+};
+
+struct thread {
+	struct thread *next;		/* of free ones, or of those on stacks of their own */
+	pthread_t native;
+	const pthread_attr_t *attr;	/* while it is created */
+	void *(*fn)(void *arg);
+	void *arg;
+	void *result;
+	sigset_t mask;
+	unsigned int node, slot, slots;	/* 0 slots: a stack of the program's */
+	char *stack;			/* lowest byte; NULL: the program's */
+	size_t guard;			/* bytes below it without access, in its process */
+	_Atomic uint32_t state;
+	sem_t ended;
+	struct thread *_Atomic joiner;	/* waits for it */
+	struct call call;
+	int err;
+};
+
+/* ---- the world: what the nodes share ---- */
+
+struct key {
+	_Atomic uintptr_t seq;		/* odd: in use */
+	void (*_Atomic destructor)(void *value);
+};
+
+enum place {
+	PLACE_ROUND,
+	PLACE_LOAD,
+	PLACE_LIST
+};
+
+struct world {
+	unsigned int nodes;		/* asked for */
+	pid_t leader, parent;
+	_Atomic bool spans;		/* the other nodes run */
+	bool failed;			/* they cannot: all threads stay here */
+	_Atomic bool ending;
+	enum place place;
+	unsigned int nlist;
+	uint8_t list[256];		/* nodes in turn */
+	_Atomic unsigned int turn;
+	bool report;
+	struct node node[NODES_MAX];
+	_Atomic uint32_t live;		/* threads of the program, on all nodes */
+	struct lock lock;		/* for slots and records */
+	struct thread *free;
+	struct thread *foreign;		/* on stacks of the program's */
+	struct thread *slots[THREADS_MAX];
+	uint32_t slot_free[THREADS_MAX], nslot_free;
+	uint32_t slot_top;
+	struct key keys[KEYS_MAX];
+	struct heap heap;
+};
+
+/* NULL: the library does nothing. In global memory. */
+extern struct world *world;
+extern unsigned int self_node;
+/* The thread that runs; NULL: not of the program, or not created by it. */
+extern _Thread_local struct thread *self_thread;
+
+/*
+ * world_active() - whether the program is to run on several nodes
+ *
+ * Decided at the first call after the environment is there: SCI_THREADS_NODES.
+ */
+bool world_active(void);
+
+static inline bool world_spans(void)
+{
+	return world && atomic_load_explicit(&world->spans, memory_order_relaxed);
+}
+
+/*
+ * In the initial thread, while @main waits: make memory shared and start the other nodes.
+ * False: not possible, and said.
+ */
+bool world_span(pthread_t main);
+/* In the initial thread of the first node: wait for the death of others. */
+noreturn void world_watch(void);
+/* The number by which users know a node: 4, 8, 12, ... */
+unsigned int node_id(unsigned int node);
+/* "sci: ..." on standard error. */
+__attribute__((format(printf, 1, 2))) void world_say(const char *fmt, ...);
+/* End the processes of the other nodes, and wait for it. */
+void world_end(void);
+
+/* memory.c */
+bool memory_init(void);
+bool memory_share(void);		/* false: said why */
+void memory_discard(void *p, size_t len);
+/* Whether code of libsci, which is not the program's, has this address. */
+bool memory_is_libsci(const void *code);
+
+/* futex.c: futexes of libc that are private work between the nodes. In the initial thread. */
+bool futex_share(void);
+
+/* The next definition, of libc or another library. */
+#define REAL(name)							\
+	({								\
+		static __typeof__(&name) real_;				\
+									\
+		if (!real_)						\
+			real_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name); \
+		real_;							\
+	})
+
+#endif

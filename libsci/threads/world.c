@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Start, watch and end the processes of the nodes. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "threads.h"
+
+struct world *world;
+unsigned int self_node;
+_Thread_local struct thread *self_thread;
+
+static int pidfds[NODES_MAX];		/* of the first node's process */
+
+extern FILE *_IO_list_all;		/* libc's, all open streams */
+
+unsigned int node_id(unsigned int node)
+{
+	return 4 * (node + 1);
+}
+
+void world_say(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int n;
+
+	n = snprintf(text, sizeof(text), "sci: ");
+	va_start(ap, fmt);
+	n += vsnprintf(text + n, sizeof(text) - (size_t)n - 1, fmt, ap);
+	va_end(ap);
+	if ((size_t)n > sizeof(text) - 2)
+		n = sizeof(text) - 2;
+	text[n++] = '\n';
+	if (write(2, text, (size_t)n) < 0)
+		return;
+}
+
+/* ---- options ---- */
+
+/* "round" (default), "load", or node ids in turn: "4,8,8". */
+static bool place_parse(struct world *w, const char *s)
+{
+	char *end;
+
+	if (!s || !*s || !strcmp(s, "round"))
+		return true;
+	if (!strcmp(s, "load")) {
+		w->place = PLACE_LOAD;
+		return true;
+	}
+	w->place = PLACE_LIST;
+	for (; *s; s = end + (*end == ',')) {
+		unsigned long id = strtoul(s, &end, 10);
+
+		if (end == s || (*end && *end != ',') || id % 4 || !id ||
+		    id > 4 * w->nodes || w->nlist == sizeof(w->list))
+			return false;
+		w->list[w->nlist++] = (uint8_t)(id / 4 - 1);
+	}
+	return true;
+}
+
+static bool world_open(const char *nodes)
+{
+	char *end;
+	unsigned long n = strtoul(nodes, &end, 10);
+
+	if (*end || !n || n > NODES_MAX) {
+		world_say("SCI_THREADS_NODES: '%s' is no number of nodes, 1 to %u", nodes,
+			  NODES_MAX);
+		return false;
+	}
+	if (n == 1)
+		return false;
+	if (!memory_init()) {
+		world_say("no room for the global memory (%s): the program runs on one node",
+			  strerror(errno));
+		return false;
+	}
+	world = (struct world *)(void *)GLOBAL_BASE;
+	world->nodes = (unsigned int)n;
+	world->leader = getpid();
+	world->parent = getppid();
+	world->report = getenv("SCI_THREADS_REPORT") != NULL;
+	heap_init(&world->heap, GLOBAL_HEAP, GLOBAL_HEAP_LEN, (void *)GLOBAL_UNITS,
+		  memory_discard);
+	if (!place_parse(world, getenv("SCI_THREADS_PLACE"))) {
+		world_say("SCI_THREADS_PLACE: '%s' is neither round nor load nor a list of nodes",
+			  getenv("SCI_THREADS_PLACE"));
+		_exit(2);
+	}
+	return true;
+}
+
+bool world_active(void)
+{
+	static int state;		/* 0: not known; 1: no; 2: yes */
+	const char *nodes;
+
+	if (state)
+		return state == 2;
+	if (!environ)
+		return false;		/* libc is not ready */
+	state = 1;
+	nodes = getenv("SCI_THREADS_NODES");
+	if (nodes && world_open(nodes))
+		state = 2;
+	return state == 2;
+}
+
+/* ---- start ---- */
+
+static unsigned int tasks_count(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	const struct dirent *e;
+	unsigned int n = 0;
+
+	while (d && (e = readdir(d)))
+		n += *e->d_name != '.';
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Programs that this one starts are for themselves. */
+static void environment_clean(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	char *left = preload ? strdup(preload) : NULL, *word, *rest = left, *out;
+
+	unsetenv("SCI_THREADS_NODES");
+	if (!left)
+		return;
+	out = calloc(1, strlen(preload) + 2);
+	while (out && (word = strsep(&rest, ": ")))
+		if (*word && !strstr(word, "libsci-threads.so"))
+			strcat(strcat(out, *out ? ":" : ""), word);
+	if (out && *out)
+		setenv("LD_PRELOAD", out, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	free(out);
+	free(left);
+}
+
+static noreturn void *service_main(void *arg)
+{
+	(void)arg;
+	node_serve();
+}
+
+/* Signals are for threads of the program. */
+static bool service_start(void)
+{
+	sigset_t all, old;
+	pthread_t t;
+	int ret;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSYS);	/* see futex.c */
+	REAL(pthread_sigmask)(SIG_SETMASK, &all, &old);
+	ret = REAL(pthread_create)(&t, NULL, service_main, NULL);
+	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
+	return !ret;
+}
+
+struct link {
+	struct link *next, *prev;
+};
+
+/*
+ * libc keeps struct pthread of threads on stacks that it has not allocated in a list: main's,
+ * then the initial thread's. Leave main's, which is another process's and in shared memory,
+ * without a store to it. The offset of the links is where the two point to each other.
+ */
+static void thread_list_forget(pthread_t main)
+{
+	char *initial = (char *)pthread_self(), *other = (char *)main;
+
+	for (size_t at = 0; at < 2048; at += sizeof(void *)) {
+		struct link *l = (struct link *)(void *)(initial + at);
+		struct link *o = (struct link *)(void *)(other + at);
+
+		if (l->prev == o && o->next == l) {
+			o->prev->next = l;
+			l->prev = o->prev;
+			return;
+		}
+	}
+}
+
+/* In the process of a further node. */
+static noreturn void node_begin(unsigned int node, pthread_t main)
+{
+	char id[16];
+
+	self_node = node;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (syscall(SYS_getppid) != world->leader)
+		syscall(SYS_exit_group, 1);
+	setsid();			/* signals of the terminal are for the first node */
+	snprintf(id, sizeof(id), "%u", node_id(node));
+	REAL(setenv)("SCI_NODE", id, 1);
+	_IO_list_all = NULL;		/* streams are the first node's, see stdio.c */
+	thread_list_forget(main);
+	if (!service_start())
+		syscall(SYS_exit_group, 1);
+	for (;;)
+		pause();
+}
+
+/*
+ * Descriptors are common, memory is copied where it is not shared, and no signal tells of
+ * the end: the program's wait() must not find these processes.
+ */
+static int node_clone(unsigned int node, pthread_t main)
+{
+	struct clone_args args = {
+		.flags = CLONE_FILES | CLONE_FS | CLONE_PIDFD,
+		.pidfd = (uintptr_t)&pidfds[node],
+	};
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	if (!pid)
+		node_begin(node, main);
+	return pid < 0 ? -errno : (int)pid;
+}
+
+bool world_span(pthread_t main)
+{
+	if (tasks_count() != 2) {
+		world_say("a library has started threads before main(): all threads stay on node %u",
+			  node_id(0));
+		return false;
+	}
+	environment_clean();
+	if (!memory_share() || !futex_share())
+		return false;
+	world->node[0].pid = getpid();
+	for (unsigned int i = 1; i < world->nodes; i++) {
+		int pid = node_clone(i, main);
+
+		if (pid < 0) {
+			world_say("cannot start node %u: %s", node_id(i), strerror(-pid));
+			world_end();
+			abort();
+		}
+		world->node[i].pid = pid;
+	}
+	if (!service_start())
+		abort();
+	atomic_store(&world->spans, true);
+	return true;
+}
+
+/* ---- the end ---- */
+
+static void report_node(unsigned int i)
+{
+	struct node *n = &world->node[i];
+	struct timespec ts = { 0 };
+	clockid_t clock;
+
+	if (n->pid && !clock_getcpuclockid(n->pid, &clock))
+		clock_gettime(clock, &ts);
+	world_say("node %u: %u threads created, %ld.%03ld s of CPU time", node_id(i),
+		  atomic_load(&n->created), (long)ts.tv_sec, ts.tv_nsec / 1000000);
+}
+
+/* How a node has died is how the program dies. */
+static noreturn void world_die(unsigned int node, int status)
+{
+	struct rlimit none = { 0, 0 };
+	struct sigaction sa = { .sa_handler = SIG_DFL };
+	sigset_t set;
+	int sig = WTERMSIG(status);
+
+	world->report = false;
+	world_end();
+	if (!WIFSIGNALED(status))
+		syscall(SYS_exit_group, WEXITSTATUS(status));
+	world_say("node %u was ended by signal %d (%s): the program ends", node_id(node), sig,
+		  strsignal(sig));
+	setrlimit(RLIMIT_CORE, &none);	/* the node has written one */
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	REAL(sigaction)(sig, &sa, NULL);
+	REAL(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
+	kill(world->leader, sig);
+	syscall(SYS_exit_group, 128 + sig);
+	for (;;)
+		;
+}
+
+noreturn void world_watch(void)
+{
+	struct pollfd p[NODES_MAX] = { 0 };
+	int status;
+
+	for (unsigned int i = 0; i < world->nodes; i++)
+		p[i] = (struct pollfd){ i ? pidfds[i] : -1, POLLIN, 0 };
+	for (;;) {
+		poll(p, world->nodes, -1);
+		for (unsigned int i = 1; i < world->nodes; i++) {
+			if (!p[i].revents || atomic_load(&world->ending))
+				continue;
+			if (waitpid(world->node[i].pid, &status, __WALL) > 0) {
+				world->node[i].pid = 0;
+				world_die(i, status);
+			}
+		}
+		if (atomic_load(&world->ending))
+			pause();
+	}
+}
+
+/* On the first node. */
+void world_end(void)
+{
+	if (atomic_exchange(&world->ending, true))
+		return;
+	for (unsigned int i = 0; world->report && i < world->nodes; i++)
+		report_node(i);
+	for (unsigned int i = 1; i < world->nodes; i++)
+		if (world->node[i].pid)
+			kill(world->node[i].pid, SIGKILL);
+	for (unsigned int i = 1; i < world->nodes; i++)
+		if (world->node[i].pid)
+			waitpid(world->node[i].pid, NULL, __WALL);
+}
