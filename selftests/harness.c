@@ -293,6 +293,15 @@ static void net_environment(unsigned int node)
 		test_use_net(kind, node);
 }
 
+void test_be_node(unsigned int node)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", node);
+	setenv("SCI_NODE", text, 1);
+	net_environment(node);
+}
+
 static void set_environment(void)
 {
 	static const char *const ours[] = {
@@ -339,13 +348,9 @@ __attribute__((noreturn))
 static void peer_main(struct peer *p, pid_t parent,
 		      void (*fn)(struct peer *self, void *arg), void *arg)
 {
-	char node[16];
-
 	die_with(parent);
 	process_enter(p->node);
-	snprintf(node, sizeof(node), "%u", p->node);
-	setenv("SCI_NODE", node, 1);
-	net_environment(p->node);
+	test_be_node(p->node);
 	fn(p, arg);
 	exit(0);
 }

@@ -222,6 +222,9 @@ const char *test_cluster(void);
 /* Joins another cluster of this test's from now on, "" the first. */
 void test_use_cluster(const char *suffix);
 
+/* This process is of @node from now on, for fabrics that it opens. */
+void test_be_node(unsigned int node);
+
 /* Be @node, alone in its cluster, with a way to others over the net: see SCI_TEST_NET. */
 void test_use_net(const char *kind, unsigned int node);
 

@@ -121,7 +121,7 @@ static pid_t start_victim(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	setenv("SCI_NODE", "16", 1);
+	test_be_node(16);
 	victim();
 }
 

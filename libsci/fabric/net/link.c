@@ -109,10 +109,16 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	pthread_cond_broadcast(&net->cond);
 }
 
+/* @l may be freed. */
 static void link_dial(struct net_link *l)
 {
+	int ret;
+
 	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
-	l->dialing = !net_dial_start(l->net, &l->addr, l->nonce, 0, NULL);
+	l->dialing = true;
+	ret = net_dial_start(l->net, &l->addr, l->nonce, 0, NULL);
+	if (ret)
+		net_link_dialed(l, ret);
 }
 
 /*
