@@ -8,7 +8,9 @@
 #include "libsci/team/team.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CHUNK		(2u << 20)	/* control memory grows by this */
 #define DEATHS_MS	5u		/* between two looks for deaths */
@@ -256,6 +258,28 @@ struct world_hello {
 	struct sci_key page;
 };
 
+/* Where some ranks are reached by sockets: the same for those of one cluster. */
+static uint32_t memory_group(void)
+{
+	const char *net = getenv("SCI_NET"), *fabric = getenv("SCI_FABRIC");
+	char text[256] = "";
+	uint32_t hash = 5381;
+	FILE *f;
+
+	if (!net || !*net)
+		return 0;
+	f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (f && !fgets(text, 64, f))
+		*text = '\0';
+	if (f)
+		fclose(f);
+	strncat(text, fabric ? fabric : "", sizeof(text) - strlen(text) - 1);
+	for (const char *c = text; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	/* the upper bit is of ranks without such memory */
+	return hash & 0x7fffffffu;
+}
+
 static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode,
 			  struct world_hello *mine)
 {
@@ -274,7 +298,7 @@ static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode
 	if (!(w->traits & SCI_TRAIT_SHARED_MEMORY) || mode == MEMORY_NONE)
 		mine->group = 0x80000000u | (uint32_t)w->rank;
 	else
-		mine->group = mode == MEMORY_NODE ? mine->addr.node : 0;
+		mine->group = mode == MEMORY_NODE ? mine->addr.node : memory_group();
 	ret = world_alloc(w, len, &page, &mine->page);
 	w->page = ret ? NULL : page;
 	return ret ? ret : atomics_open(w);

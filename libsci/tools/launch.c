@@ -178,6 +178,25 @@ int launch_place(struct launch *l)
 	return 0;
 }
 
+/* ---- --net ---- */
+
+/* Make the key of the job, and choose where its processes listen. */
+static int net_prepare(const struct tool_command *self, struct launch *l)
+{
+	uint8_t random[34];
+
+	if (strcmp(l->net, "tcp") && strncmp(l->net, "tcp:", 4))
+		tool_usage(self, "--net wants tcp, tcp:INTERFACE or tcp:PREFIX, not '%s'", l->net);
+	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+		tool_error("no random numbers for a key");
+		return -1;
+	}
+	for (unsigned int i = 0; i < 32; i++)
+		snprintf(l->net_key + 2 * i, 3, "%02x", random[i]);
+	l->net_port = NET_PORT_FIRST + ((unsigned int)random[32] << 8 | random[33]) % NET_PORTS;
+	return 0;
+}
+
 /* ---- options ---- */
 
 int tool_launch(const struct tool_command *self, const struct run_options *o, char **argv)
@@ -189,6 +208,7 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 		.tag = o->tag,
 		.keep = o->keep,
 		.cluster = o->cluster,
+		.net = o->net,
 		.argv = argv,
 		.hosts = &here,
 		.nhosts = 1,
@@ -207,6 +227,8 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 	}
 	if (l.nhosts > l.size)
 		l.nhosts = l.size;
+	if (l.net && net_prepare(self, &l))
+		return EXIT_CANNOT_RUN;
 	ret = launch_front(&l);
 	if (o->hosts)
 		free(l.hosts);

@@ -171,6 +171,10 @@ struct launch_host {
 	unsigned int owed;		/* bytes of output that credit is owed for */
 };
 
+#define NET_PORT_FIRST	16384u		/* ports of --net are below those of clients */
+#define NET_PORTS	8192u
+#define NET_PORTS_MAX	1024u		/* of one machine */
+
 struct launch {
 	struct launch_host *hosts;
 	unsigned int nhosts;
@@ -179,6 +183,9 @@ struct launch {
 	bool slots_given;
 	bool tag, keep, bind;
 	const char *cluster;		/* NULL: not given */
+	const char *net;		/* SCI_NET of the hosts; NULL: none */
+	char net_key[65];		/* of the job, in hex */
+	unsigned int net_port;
 	char **argv;
 	struct boot_place *places;
 	char own_cluster[32];

@@ -174,6 +174,8 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 		  .help = "... on M nodes of each machine (1)" },
 		{ .letter = 'H', .name = "hosts", .kind = TOOL_STRING, .value = &o.hosts,
 		  .arg = "LIST", .help = "... on machines: HOST[:SLOTS],..." },
+		{ .name = "net", .kind = TOOL_STRING, .value = &o.net, .arg = "SCI_NET",
+		  .help = "... that reach each other by sockets (tcp, tcp:eth0, tcp:192.0.2.0/24)" },
 		{ .letter = 'b', .name = "bind", .kind = TOOL_STRING, .value = &o.bind,
 		  .arg = "core|none", .help = "bind each rank to a core (none)" },
 		{ .letter = 't', .name = "tag-output", .kind = TOOL_FLAG, .value = &o.tag,

@@ -12,6 +12,7 @@ struct run_options {
 	uint64_t ranks;			/* 0: run one program as a node */
 	uint64_t nodes;
 	const char *hosts;
+	const char *net;
 	const char *bind;
 	bool tag, keep, agent, threads;
 };

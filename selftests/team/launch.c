@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sci/team.h>
+
 #include "libsci/team/boot.h"
 #include "selftests/harness.h"
 
@@ -181,6 +183,31 @@ static void rank_tree(void)
 		pause();
 }
 
+/* A put to the next rank, and a gather of what each has got. */
+static void rank_team(void)
+{
+	struct sci_team *team;
+	int *got, all[16], mine, next;
+	void *addr;
+
+	if (sci_team_open(&team, NULL) || sci_team_alloc(team, sizeof(*got), 0, &addr))
+		exit(96);
+	got = addr;
+	mine = sci_team_rank(team);
+	next = (mine + 1) % sci_team_size(team);
+	*got = -1;
+	if (sci_team_barrier(team) || sci_team_put(team, got, &mine, sizeof(mine), next) ||
+	    sci_team_quiet(team) || sci_team_barrier(team) ||
+	    sci_team_allgather(team, got, sizeof(*got), all))
+		exit(95);
+	for (int i = 0; i < sci_team_size(team); i++)
+		if (all[(i + 1) % sci_team_size(team)] != i)
+			exit(94);
+	printf("%d is %s rank 0\n", mine, sci_team_ptr(team, got, 0) ? "beside" : "beyond");
+	fflush(stdout);
+	exit(sci_team_close(team) ? 93 : 0);
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(void);
@@ -191,6 +218,7 @@ static const struct {
 	{ "values", rank_values },
 	{ "abort", rank_abort },
 	{ "tree", rank_tree },
+	{ "team", rank_team },
 };
 
 __attribute__((constructor)) static void as_rank(void)
@@ -651,6 +679,21 @@ TEST(ranks_on_other_machines)
 	RUN("-n", "3", "--hosts", "one:1,two", "true");
 	CHECK_EQ(status, 1);
 	CHECK(strstr(err, "3 ranks, but the hosts have 2 slots"));
+	remove_rsh();
+}
+
+TEST(ranks_on_machines_that_sockets_connect)
+{
+	make_rsh();
+	/* names that resolve, and are both this machine; each has a cluster of its own */
+	unsetenv("SCI_FABRIC");
+	RUN("-n", "4", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "@team");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("is beside rank 0"), 2);
+	CHECK_EQ(count("is beyond rank 0"), 2);
+	RUN("-n", "2", "--net", "udp", "true");
+	CHECK(status != 0);
+	CHECK(strstr(err, "--net wants"));
 	remove_rsh();
 }
 

@@ -35,7 +35,7 @@ static const char want_net[] =
 static const char want_peers[] =
 	"want NODE=ADDRESS,... or the path of a file with one of these a line";
 static const char want_key[] =
-	"want the path of a file of 16 to 256 bytes that only its owner can read";
+	"want the path of a file of 16 to 256 bytes that only its owner can read, or hex:DIGITS";
 
 /* ---- one address ---- */
 
@@ -344,6 +344,26 @@ void net_routes_free(struct net *net)
 
 #define KEY_MIN		16
 
+/* As `sci run` hands it out: only processes of the same user can read the environment. */
+static int key_parse(struct net *net, const char *hex)
+{
+	size_t n = strlen(hex) / 2;
+
+	if (strlen(hex) % 2 || n < KEY_MIN || n > sizeof(net->key))
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		unsigned int byte;
+
+		if (!isxdigit((unsigned char)hex[2 * i]) ||
+		    !isxdigit((unsigned char)hex[2 * i + 1]) ||
+		    sscanf(hex + 2 * i, "%2x", &byte) != 1)
+			return -EINVAL;
+		net->key[i] = (uint8_t)byte;
+	}
+	net->key_len = n;
+	return 0;
+}
+
 static int key_read(struct net *net)
 {
 	const char *path = getenv("SCI_NET_KEY");
@@ -353,6 +373,8 @@ static int key_read(struct net *net)
 
 	if (!path || !*path)
 		return sci_env_bad("SCI_NET_KEY", "", want_key);
+	if (has_word(&path, "hex:"))
+		return key_parse(net, path) ? sci_env_bad("SCI_NET_KEY", "hex:...", want_key) : 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && !(st.st_mode & 077))
 		n = read(fd, net->key, sizeof(net->key));
