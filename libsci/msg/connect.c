@@ -335,6 +335,11 @@ void peers_flush(struct sci_ep *ep)
 	msg_wait_often(ep, look_all_flushed, ep, LINGER_MS, LINGER_LOOK_MS);
 }
 
+static int look_calls(void *arg)
+{
+	return calls_give_up(arg) ? 0 : -EAGAIN;
+}
+
 /* End the connection and let go of @p. Data that has not arrived is lost. */
 void peer_drop(struct sci_peer *p)
 {
@@ -356,6 +361,13 @@ int sci_disconnect(struct sci_peer *peer)
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
+	/*
+	 * While a thread makes a call, even one that has been answered, the peer would not
+	 * learn of the end before our next progress, which may never come.
+	 */
+	peer->leaving = true;
+	peer_down(peer, -ECANCELED);
+	msg_wait_often(ep, look_calls, peer, LINGER_MS, LINGER_LOOK_MS);
 	peer_drop(peer);
 	msg_unlock(&ep->lock);
 	return 0;

@@ -156,6 +156,7 @@ static void cool_down(struct sci_ep *ep)
 static int attend(struct sci_ep *ep)
 {
 	struct list *pos, *n;
+	unsigned int seen = ep->completions;
 	int done = hello_poll(ep) + closings_poll(ep);
 
 	refusals_end(ep);
@@ -172,7 +173,8 @@ static int attend(struct sci_ep *ep)
 		peer_event_check(p);
 	}
 	peers_release(ep);
-	return done;
+	/* also a peer that is given up: a thread that is about to sleep may wait for it */
+	return done + (ep->completions != seen);
 }
 
 /* Most looks are in vain, and a message waits for half of one on average. */
