@@ -130,7 +130,7 @@ static int take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
 		done[i].data = req->data;
 		done[i].status = req->status;
 		if (req->kind == MSG_EVENT) {
-			done[i].data = req->peer->data;
+			done[i].data = sci_load_acquire(&req->peer->data);
 			req->peer->known = true;
 		}
 		req_free(req);

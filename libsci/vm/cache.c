@@ -40,15 +40,19 @@ static int cache_grow(struct sci_vm *vm, uint64_t len)
 /* A file with holes, as long as the addresses of the memory. No lock is held. */
 int vm_cache_open(struct sci_vm *vm)
 {
+	int ret;
+
+	pthread_mutex_lock(&vm->serve_lock);
 	vm->cache_fd = memfd_create("sci-vm", MFD_CLOEXEC);
-	return vm->cache_fd < 0 ? -errno : cache_grow(vm, vm->length);
+	ret = vm->cache_fd < 0 ? -errno : cache_grow(vm, vm->length);
+	pthread_mutex_unlock(&vm->serve_lock);
+	return ret;
 }
 
 /* Map the file as the view of all pages: nothing may be touched yet. */
 int vm_copies_show(struct sci_vm *vm, struct vm_range *r)
 {
-	return mmap(r->addr, r->len, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-		    vm->cache_fd, (off_t)r->copies_at) == MAP_FAILED ? -errno : 0;
+	return vm_mmap(r->addr, r->len, PROT_NONE, MAP_SHARED, vm->cache_fd, r->copies_at);
 }
 
 /* Prepare a new range; adopted ones get a place behind the memory's. With serve_lock. */

@@ -41,9 +41,10 @@ static int chunk_init(struct chunk *c, void *base, size_t len)
 	return 0;
 }
 
-static struct chunk *chunk_new(struct sci_vm *vm, size_t len)
+/* Of a quarter of what there is, so that many pages do not need many chunks. */
+static struct chunk *chunk_new(struct sci_vm *vm, size_t len, uint64_t bytes)
 {
-	uint64_t want = vm->chunk_bytes / 4;
+	uint64_t want = bytes / 4;
 	struct chunk *c = calloc(1, sizeof(*c));
 	void *base;
 	int ret;
@@ -134,13 +135,15 @@ static void *frames_take(struct sci_vm *vm, size_t len)
 int vm_frames_alloc(struct sci_vm *vm, size_t len, void **frame)
 {
 	struct chunk *c = NULL;
+	uint64_t bytes;
 
 	pthread_mutex_lock(&vm->serve_lock);
 	*frame = frames_take(vm, len);
+	bytes = vm->chunk_bytes;
 	pthread_mutex_unlock(&vm->serve_lock);
 	if (*frame)
 		return 0;
-	c = chunk_new(vm, len);
+	c = chunk_new(vm, len, bytes);
 	if (!c)
 		return -ENOMEM;
 	pthread_mutex_lock(&vm->serve_lock);

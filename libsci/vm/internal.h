@@ -158,8 +158,9 @@ struct vm_call {
 	struct list link;
 	uint64_t id;
 	int rank;
+	int sent;			/* what vm_call_start() has said */
 	_Atomic bool done;
-	int error;
+	int error;			/* the handler's until it is done */
 	struct vm_wire w;
 	void *buf;			/* for bytes that come with the answers: */
 	size_t room;			/* of VM_OP_DATA; */
@@ -203,7 +204,7 @@ struct vm_import {
 };
 
 struct vm_rank {
-	struct sci_peer *peer;
+	_Atomic(struct sci_peer *) peer;
 	_Atomic bool dead;
 	struct list imports;		/* vm->lock */
 };
@@ -340,6 +341,7 @@ void vm_job_push(struct sci_vm *vm, struct vm_job *job);
 
 /* view.c: vm->lock is held */
 bool vm_can_map(void *memory);
+int vm_mmap(void *addr, size_t len, int prot, int flags, int fd, uint64_t offset);
 int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write);
 int vm_views_eager(struct sci_vm *vm, struct vm_range *r);
 void vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i);

@@ -196,7 +196,7 @@ static int take_changes(struct sci_vm *vm, const struct vm_call *c, const uint8_
 	return ret;
 }
 
-/* Ask @calls[rank] for changes, where there may be some; the others' error is 1. */
+/* Ask members for changes, where there may be some; the other calls are not sent: 1. */
 static void ask_changes(struct sci_vm *vm, struct vm_call *calls, const struct sci_vm_time *time)
 {
 	for (int i = 0; i < vm->size; i++) {
@@ -205,8 +205,8 @@ static void ask_changes(struct sci_vm *vm, struct vm_call *calls, const struct s
 							time->intervals[i] > vm->seen[i]));
 
 		calls[i].buf = NULL;
-		calls[i].error = news ? vm_call_start(vm, &calls[i], i, VM_OP_CHANGES, &w,
-						      NULL, 0) : 1;
+		calls[i].sent = news ? vm_call_start(vm, &calls[i], i, VM_OP_CHANGES, &w,
+						     NULL, 0) : 1;
 	}
 }
 
@@ -220,7 +220,7 @@ static int acquire(struct sci_vm *vm, const struct sci_vm_time *time, const uint
 		return -ENOMEM;
 	ask_changes(vm, calls, time);
 	for (int i = 0; i < vm->size; i++) {
-		int error = calls[i].error;
+		int error = calls[i].sent;
 
 		if (error == 1)
 			continue;

@@ -88,7 +88,7 @@ static bool in_memory(const struct sci_vm *vm, uint64_t addr)
 	return addr - (uint64_t)(uintptr_t)vm->base < vm->length;
 }
 
-static struct vm_range *range_new(const struct sci_vm *vm, const struct vm_range_wire *w)
+static struct vm_range *range_new(const struct vm_range_wire *w)
 {
 	struct vm_range *r = calloc(1, sizeof(*r));
 
@@ -102,7 +102,6 @@ static struct vm_range *range_new(const struct sci_vm *vm, const struct vm_range
 	r->flags = w->flags;
 	r->home = w->home;
 	r->creator = w->creator;
-	r->adopted = !in_memory(vm, w->addr);
 	r->n = (size_t)((w->len + (1ull << w->shift) - 1) >> w->shift);
 	r->pages_bytes = r->n * sizeof(*r->pages);
 	r->pages = mmap(NULL, r->pages_bytes, PROT_READ | PROT_WRITE,
@@ -163,6 +162,7 @@ static int table_add(struct sci_vm *vm, struct vm_range *r)
 	size_t at = ranges_below(vm, r->addr);
 	int ret;
 
+	r->adopted = !in_memory(vm, (uintptr_t)r->addr);
 	if ((at && vm->ranges[at - 1]->addr + vm->ranges[at - 1]->len > r->addr) ||
 	    (at < vm->ranges_n && r->addr + r->len > vm->ranges[at]->addr))
 		return -EEXIST;
@@ -191,7 +191,7 @@ int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w)
 
 	if (!wire_is_sane(vm, w))
 		return -EINVAL;
-	r = range_new(vm, w);
+	r = range_new(w);
 	if (!r)
 		return -ENOMEM;
 	pthread_mutex_lock(&vm->serve_lock);
@@ -295,7 +295,7 @@ static int range_reserve(struct sci_vm *vm, struct vm_range_wire *w)
 	if (w->len > vm->length)
 		return -ENOSPC;
 	w->addr = (uint64_t)(uintptr_t)vm->base;	/* for now */
-	r = range_new(vm, w);
+	r = range_new(w);
 	if (!r)
 		return -ENOMEM;
 	pthread_mutex_lock(&vm->serve_lock);
@@ -554,9 +554,8 @@ static int adopt_views(struct sci_vm *vm, struct vm_range *r)
 		ret = vm_views_eager(vm, r);
 	else if (r->mode == SCI_VM_CACHE)
 		ret = vm_copies_show(vm, r);
-	else if (mmap(r->addr, r->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
-		      MAP_NORESERVE, -1, 0) == MAP_FAILED)
-		ret = -errno;
+	else
+		ret = vm_mmap(r->addr, r->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_mutex_unlock(&vm->lock);
 	return ret;
 }
@@ -622,7 +621,11 @@ static int return_range(struct vm_range *r)
 /* Make adopted memory private again. The worker serves the faults of that. */
 void vm_ranges_return(struct sci_vm *vm)
 {
-	for (size_t i = 0; i < vm->ranges_n; i++)
-		if (vm->ranges[i]->adopted)
-			return_range(vm->ranges[i]);
+	for (uint32_t i = 0; i < atomic_load(&vm->adopted_n); i++) {
+		struct vm_range *r;
+
+		r = vm_range_lookup(vm, (void *)atomic_load(&vm->adopted[i][0]));
+		if (r)
+			return_range(r);
+	}
 }

@@ -101,9 +101,9 @@ int vm_call_all(struct sci_vm *vm, enum vm_op op, const struct vm_wire *w,
 		return -ENOMEM;
 	for (int i = 0; i < vm->size; i++)
 		if (i != vm->rank)
-			calls[i].error = vm_call_start(vm, &calls[i], i, op, w, more, len);
+			calls[i].sent = vm_call_start(vm, &calls[i], i, op, w, more, len);
 	for (int i = 0; i < vm->size; i++) {
-		int error = calls[i].error;
+		int error = calls[i].sent;
 
 		if (i == vm->rank)
 			continue;

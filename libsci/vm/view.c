@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Whether mremap() duplicates a mapping: not in programs that qemu-user runs. */
 bool vm_can_map(void *memory)
@@ -24,6 +26,13 @@ bool vm_can_map(void *memory)
 		return false;
 	munmap(p, VM_PAGE_MIN);
 	return true;
+}
+
+/* mmap() at an address; a sanitizer would take it for a store to all of the bytes. */
+int vm_mmap(void *addr, size_t len, int prot, int flags, int fd, uint64_t offset)
+{
+	return syscall(SYS_mmap, addr, len, prot, flags | MAP_FIXED | MAP_NORESERVE, fd,
+		       (off_t)offset) == -1 ? -errno : 0;
 }
 
 /* The last page of an adopted range may be a part of one. */
@@ -83,8 +92,8 @@ void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 		vm_copy_drop(vm, r, i);
 		return;
 	}
-	mmap(vm_page_addr(r, i), vm_view_len(r, i), PROT_NONE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	vm_mmap(vm_page_addr(r, i), vm_view_len(r, i), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
 	p->state = VM_NONE;
 	p->armed = false;
 }
@@ -95,8 +104,7 @@ void vm_views_drop(struct sci_vm *vm, struct vm_range *r)
 	for (size_t i = 0; i < r->n; i++)
 		vm_window_give(vm, &r->pages[i]);
 	vm_dirty_forget(vm, r);
-	mmap(r->addr, r->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
-	     MAP_NORESERVE, -1, 0);
+	vm_mmap(r->addr, r->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	vm_copies_detach(vm, r);
 }
 
@@ -227,10 +235,11 @@ int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, vo
 int vm_view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
+	int ret = vm_mmap(vm_page_addr(r, i), vm_view_len(r, i), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (mmap(vm_page_addr(r, i), vm_view_len(r, i), PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
-		return -errno;
+	if (ret)
+		return ret;
 	p->state = VM_WRITABLE;
 	p->lost = true;
 	VM_COUNT(vm, lost, 1);

@@ -124,6 +124,19 @@ struct hello {
 	int32_t can_map;
 };
 
+static int connect_one(struct sci_vm *vm, int rank, const struct sci_addr *addr)
+{
+	struct sci_peer *peer;
+	int ret = sci_connect(vm->ep, addr, CONNECT_MS, &peer);
+
+	if (ret)
+		return ret;
+	/* the handler knows the sender by it */
+	sci_peer_set_data(peer, (void *)(intptr_t)(rank + 1));
+	atomic_store(&vm->ranks[rank].peer, peer);
+	return 0;
+}
+
 static int ep_open(struct sci_vm *vm, struct hello *mine)
 {
 	struct sci_ep_attr attr = {
@@ -138,10 +151,9 @@ static int ep_open(struct sci_vm *vm, struct hello *mine)
 	ret = ret ? ret : vm_server_start(vm);
 	if (ret)
 		goto err_ep;
-	ret = sci_connect(vm->ep, &mine->addr, CONNECT_MS, &vm->ranks[vm->rank].peer);
+	ret = connect_one(vm, vm->rank, &mine->addr);
 	if (ret)
 		return ret;
-	sci_peer_set_data(vm->ranks[vm->rank].peer, (void *)(intptr_t)(vm->rank + 1));
 	if (sci_ep_traits(vm->ep) & SCI_TRAIT_SHARED_MEMORY &&
 	    !sci_buf_alloc(vm->ep, VM_PAGE_MIN, &probe)) {
 		mine->can_map = vm_can_map(probe);
@@ -158,12 +170,11 @@ err_ep:
 static int connect_all(struct sci_vm *vm, const struct hello *all)
 {
 	for (int i = 1; i < vm->size; i++) {
-		struct vm_rank *r = &vm->ranks[(vm->rank + i) % vm->size];
-		int ret = sci_connect(vm->ep, &all[r - vm->ranks].addr, CONNECT_MS, &r->peer);
+		int rank = (vm->rank + i) % vm->size;
+		int ret = connect_one(vm, rank, &all[rank].addr);
 
 		if (ret)
 			return ret;
-		sci_peer_set_data(r->peer, (void *)(intptr_t)(r - vm->ranks + 1));
 	}
 	return 0;
 }
@@ -218,8 +229,11 @@ static bool reserve_at(struct sci_vm *vm, uint64_t base, uint64_t length)
 		munmap(p, length);
 		return false;
 	}
+	/* the server runs by now */
+	pthread_mutex_lock(&vm->serve_lock);
 	vm->base = p;
 	vm->length = length;
+	pthread_mutex_unlock(&vm->serve_lock);
 	return true;
 }
 

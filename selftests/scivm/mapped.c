@@ -479,8 +479,12 @@ static void bad_arguments(void)
 	attr = (struct sci_vm_attr){ .size = m.rank ? sizeof(attr) : 1 };
 	CHECK_EQ(sci_vm_open(&vm, m.team, &attr), -EINVAL);
 	attr = (struct sci_vm_attr){ .size = sizeof(attr) };
-	attr.base = (void *)((uintptr_t)&attr & ~((2ul << 20) - 1));
-	attr.length = 1ull << 30;
+	/* a place that is taken */
+	attr.length = 32ul << 20;
+	p = mmap(NULL, 2 * attr.length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(p != MAP_FAILED);
+	attr.base = (void *)(((uintptr_t)p + (2ul << 20)) & ~((2ul << 20) - 1));
+	CHECK_EQ(sci_team_bcast(m.team, 0, &attr.base, sizeof(attr.base)), 0);
 	CHECK_EQ(sci_vm_open(&vm, m.team, &attr), -ENOMEM);
 	attr = (struct sci_vm_attr){ .size = sizeof(attr), .length = 64ull << 20 };
 	CHECK_EQ(sci_vm_open(&m.vm, m.team, &attr), 0);
