@@ -64,21 +64,49 @@ static inline void machine_begin(void)
 	pvm_setopt(PvmAutoErr, 0);
 }
 
-static inline bool machine_there(void)
+/* A connection to the daemon, as a task has it; -1: there is no daemon. */
+static inline int machine_connect(void)
 {
 	struct sockaddr_un un;
 	socklen_t len = pvm_sock_addr(&un);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	ret = connect(fd, (struct sockaddr *)&un, len);
+	if (!connect(fd, (struct sockaddr *)&un, len))
+		return fd;
 	close(fd);
-	return !ret;
+	return -1;
+}
+
+static inline bool machine_there(void)
+{
+	int fd = machine_connect();
+
+	return fd >= 0 && !close(fd);
 }
 
 static inline void machine_end(void)
 {
 	CHECK_EQ(pvm_halt(), 0);
 	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
+}
+
+/* The process that started task @tid: the daemon of its host. */
+static inline pid_t machine_daemon(int tid)
+{
+	struct pvmtaskinfo *info;
+	char path[64], line[512];
+	pid_t pid = -1;
+	FILE *f;
+	int n;
+
+	CHECK_EQ(pvm_tasks(tid, &n, &info), 0);
+	CHECK_EQ(n, 1);
+	snprintf(path, sizeof(path), "/proc/%d/stat", info->ti_pid);
+	f = fopen(path, "r");
+	CHECK(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	CHECK_EQ(sscanf(strrchr(line, ')') + 2, "%*c %d", &pid), 1);
+	return pid;
 }
 
 /* Spawn @n tasks of this program with one argument. */

@@ -368,7 +368,7 @@ TEST(hostile_arguments_get_errors)
 /* Random bytes as a message: each unpack gives an error or stays inside. */
 TEST(random_bytes_are_unpacked_safely)
 {
-	unsigned int seed = 1, n = test_calls(3000);
+	unsigned int seed = 1, n = test_calls(100000);
 
 	machine_begin();
 	for (unsigned int i = 0; i < n; i++) {
@@ -394,5 +394,54 @@ TEST(random_bytes_are_unpacked_safely)
 			}
 		}
 	}
+	machine_end();
+}
+
+/* One connection of a task that has lost its mind. */
+static void frames_send(unsigned int *seed)
+{
+	struct { struct frame_head head; int32_t body[16]; } f = { 0 };
+	const int32_t enrol[4] = { FRAME_VERSION, 0, 4, 1 };
+	int fd = machine_connect();
+
+	CHECK(fd >= 0);
+	f.head.op = OP_ENROL;
+	f.head.len = sizeof(enrol);
+	memcpy(f.body, enrol, sizeof(enrol));
+	if (rand_r(seed) % 4)
+		CHECK(send(fd, &f, sizeof(f.head) + f.head.len, MSG_NOSIGNAL) > 0);
+	for (int i = rand_r(seed) % 16; i > 0; i--) {
+		static const uint32_t to[] = { TO_OWN, TO_MASTER, 1u << TID_HOST_SHIFT,
+			7u << TID_HOST_SHIFT, TID_HOST_MASK, 0x40001 };
+
+		f.head = (struct frame_head){
+			.len = (uint32_t)(rand_r(seed) % 17) * 4, .op = (uint16_t)(rand_r(seed) % 34),
+			.status = rand_r(seed) % 3 - 1, .seq = (uint32_t)rand_r(seed) % 3,
+			.src = (uint32_t)rand_r(seed), .dst = to[rand_r(seed) % 6],
+		};
+		if (f.head.op == OP_HALT)
+			continue;
+		for (int j = 0; j < 16; j++)
+			f.body[j] = rand_r(seed) % 4 ? rand_r(seed) % 8 - 1 : rand_r(seed);
+		if (rand_r(seed) % 64 == 0)
+			f.head.len = (uint32_t)rand_r(seed) << 1;	/* it may end inside a frame */
+		if (send(fd, &f, sizeof(f.head) + (f.head.len & 63), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	close(fd);
+}
+
+TEST(random_frames_leave_the_daemon_at_work)
+{
+	unsigned int seed = 3, n = test_calls(400);
+	int count;
+
+	machine_begin();
+	for (unsigned int i = 0; i < n; i++)
+		frames_send(&seed);
+	CHECK(pvm_newcontext() > 0);
+	WAIT_UNTIL((pvm_tasks(0, &count, NULL), count == 1), TEST_WAIT_MS);
+	CHECK_EQ(pvm_config(&count, NULL, NULL), 0);
+	CHECK_EQ(count, 1);
 	machine_end();
 }

@@ -249,16 +249,7 @@ TEST(hosts_are_added_killed_and_deleted)
 	/* the daemon of node8 is the parent of a task there */
 	CHECK_EQ(pvm_tasks(results[0], &n, &info), 0);
 	CHECK_EQ(n, 2);
-	{
-		char path[64], line[512];
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/%d/stat", info->ti_pid);
-		f = fopen(path, "r");
-		CHECK(f && fgets(line, sizeof(line), f));
-		fclose(f);
-		CHECK_EQ(sscanf(strrchr(line, ')') + 2, "%*c %d", &daemon_pid), 1);
-	}
+	daemon_pid = machine_daemon(info->ti_tid);
 	CHECK_EQ(kill(daemon_pid, SIGKILL), 0);
 	CHECK(pvm_recv(-1, 22) > 0);
 	pvm_upkint(&host, 1, 1);
@@ -361,23 +352,13 @@ TEST(exported_variables_reach_children)
 
 TEST(a_daemon_that_is_killed_is_an_error_not_a_hang)
 {
-	struct pvmtaskinfo *info;
-	char path[64], line[512];
-	int tid, n;
-	pid_t pid;
-	FILE *f;
+	int tid;
 
 	machine_begin();
 	machine_spawn("echo", 1, &tid);
 	message_int(tid, 1, 1);
 	CHECK(pvm_recv(tid, 1) > 0);
-	CHECK_EQ(pvm_tasks(tid, &n, &info), 0);
-	snprintf(path, sizeof(path), "/proc/%d/stat", info->ti_pid);
-	f = fopen(path, "r");
-	CHECK(f && fgets(line, sizeof(line), f));
-	fclose(f);
-	CHECK_EQ(sscanf(strrchr(line, ')') + 2, "%*c %d", &pid), 1);
-	CHECK_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(kill(machine_daemon(tid), SIGKILL), 0);
 	CHECK_EQ(pvm_recv(-1, -1), PvmSysErr);
 	CHECK_EQ(pvm_newcontext(), PvmSysErr);
 	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);

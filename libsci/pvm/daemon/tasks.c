@@ -117,9 +117,13 @@ bool tasks_left(void)
 	return false;
 }
 
-/* At first tasks are asked to end, then the daemon's children are killed. */
+/*
+ * At first tasks are asked to end, then the daemon's children are killed. The name of
+ * the socket is free at once: this host may be added again while its tasks end.
+ */
 void tasks_halt(void)
 {
+	watch_del(&listener);
 	for (struct list *l = tasks.next; l != &tasks; l = l->next) {
 		struct task *t = container_of(l, struct task, link);
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Hosts and tasks that come and go while others work. */
+
+#include <dirent.h>
+
+#include "selftests/pvm/machine.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define TALKERS	40
+#else
+#define TALKERS	100
+#endif
+#define TOKENS	20
+#define HOPS	500
+#define BATCH	10
+
+enum { ALL = 5, TOKEN, PING, PONG, TASK_GONE, HOST_GONE };
+
+/* Pass tokens on to any of the others, some of which are gone; answer pings. */
+static int child_main(int argc, char **argv)
+{
+	unsigned int seed = (unsigned int)getpid();
+	int tids[TALKERS], tag, hops;
+
+	(void)argc;
+	(void)argv;
+	pvm_setopt(PvmAutoErr, 0);
+	pvm_recv(pvm_parent(), ALL);
+	pvm_upkint(tids, TALKERS, 1);
+	while (pvm_recv(-1, -1) > 0) {
+		pvm_bufinfo(pvm_getrbuf(), NULL, &tag, NULL);
+		if (tag == PING) {
+			pvm_initsend(PvmDataDefault);
+			pvm_send(pvm_parent(), PONG);
+		} else if (tag == TOKEN && !pvm_upkint(&hops, 1, 1) && hops--) {
+			pvm_initsend(PvmDataDefault);
+			pvm_pkint(&hops, 1, 1);
+			pvm_send(tids[rand_r(&seed) % TALKERS], TOKEN);
+		}
+	}
+	return 0;
+}
+
+static void ping(int tid)
+{
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_send(tid, PING), 0);
+	CHECK(pvm_recv(tid, PONG) > 0);
+}
+
+TEST(hosts_come_and_go_while_tasks_talk)
+{
+	char *names[] = { (char *)"node8", (char *)"node12", (char *)"node16" };
+	int hosts[3], tids[TALKERS], tid, hops = HOPS, gone = 0, left = 0, result;
+
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 3, hosts), 3);
+	machine_spawn("talk", TALKERS, tids);
+	CHECK_EQ(pvm_notify(PvmTaskExit, TASK_GONE, TALKERS, tids), 0);
+	CHECK_EQ(pvm_notify(PvmHostDelete, HOST_GONE, 3, hosts), 0);
+	pvm_initsend(PvmDataDefault);
+	pvm_pkint(tids, TALKERS, 1);
+	CHECK_EQ(pvm_mcast(tids, TALKERS, ALL), 0);
+	pvm_initsend(PvmDataDefault);
+	pvm_pkint(&hops, 1, 1);
+	for (int i = 0; i < TOKENS; i++)
+		CHECK_EQ(pvm_send(tids[i], TOKEN), 0);
+	CHECK_EQ(pvm_delhosts(names, 1, &result), 1);
+	for (int i = 0; i < TALKERS; i++)
+		if (pvm_tidtohost(tids[i]) == hosts[1]) {
+			CHECK_EQ(kill(machine_daemon(tids[i]), SIGKILL), 0);
+			break;
+		}
+	CHECK(pvm_recv(-1, HOST_GONE) > 0);
+	CHECK(pvm_recv(-1, HOST_GONE) > 0);
+	for (int i = 0; i < TALKERS; i++)
+		gone += pvm_tidtohost(tids[i]) == hosts[0] || pvm_tidtohost(tids[i]) == hosts[1];
+	CHECK(gone > 0 && gone < TALKERS);
+	for (int i = 0; i < gone; i++) {
+		CHECK(pvm_recv(-1, TASK_GONE) > 0);
+		pvm_upkint(&tid, 1, 1);
+		CHECK(pvm_tidtohost(tid) == hosts[0] || pvm_tidtohost(tid) == hosts[1]);
+	}
+	/* both are added again while tokens go round */
+	CHECK_EQ(pvm_addhosts(names, 2, hosts), 2);
+	for (int i = 0; i < TALKERS; i++)
+		if (pvm_pstat(tids[i]) == PvmOk) {
+			ping(tids[i]);
+			left++;
+		}
+	CHECK_EQ(left, TALKERS - gone);
+	machine_end();
+}
+
+static unsigned int entries(pid_t pid, const char *what)
+{
+	char path[64];
+	unsigned int n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	d = opendir(path);
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static long resident_kb(pid_t pid)
+{
+	char path[64], line[128];
+	long kb = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "r");
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "VmRSS: %ld", &kb);
+	fclose(f);
+	return kb;
+}
+
+/* A thousand tasks. The first fifth is what caches take to fill. */
+TEST(tasks_that_end_leave_the_daemon_as_it_was)
+{
+	unsigned int n = test_calls(1000 / BATCH), fds = 0, threads = 0;
+	pid_t master = 0;
+	long kb = 0;
+	int batch[BATCH], n_tasks, tids[TALKERS] = { 0 };
+
+	machine_begin();
+	for (unsigned int i = 0; i < n; i++) {
+		machine_spawn("talk", BATCH, batch);
+		CHECK_EQ(pvm_notify(PvmTaskExit, TASK_GONE, BATCH, batch), 0);
+		pvm_initsend(PvmDataDefault);
+		pvm_pkint(tids, TALKERS, 1);
+		CHECK_EQ(pvm_mcast(batch, BATCH, ALL), 0);
+		for (int j = 0; j < BATCH; j++)
+			ping(batch[j]);
+		master = machine_daemon(batch[0]);
+		for (int j = 0; j < BATCH; j++)
+			CHECK_EQ(pvm_kill(batch[j]), 0);
+		for (int j = 0; j < BATCH; j++)
+			CHECK(pvm_recv(-1, TASK_GONE) > 0);
+		if (i == n / 5) {
+			fds = entries(master, "fd");
+			threads = entries(master, "task");
+			kb = resident_kb(master);
+		}
+	}
+	WAIT_UNTIL(entries(master, "fd") <= fds, TEST_WAIT_MS);
+	CHECK(entries(master, "task") <= threads);
+	CHECK_EQ(pvm_tasks(0, &n_tasks, NULL), 0);
+	CHECK_EQ(n_tasks, 1);
+	printf("# %u tasks: the daemon has %u descriptors, %u threads, %ld KiB, before %ld\n",
+	       n * BATCH, entries(master, "fd") - 2, threads - 2, resident_kb(master), kb);
+#ifndef __SANITIZE_ADDRESS__
+	CHECK(resident_kb(master) < kb + 512);
+#endif
+	machine_end();
+}
