@@ -80,7 +80,7 @@ static int opt_tell(int what, int value)
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		struct frame f = { 0 };
 
-		if (told[i].what != what)
+		if (told[i].what != what || pv_me.sock < 0)
 			continue;
 		frame_begin(&f, OP_SETOPT, TO_OWN);
 		frame_i32(&f, told[i].opt);
@@ -107,9 +107,20 @@ static int noreset_set(int value)
 	return ret < 0 ? ret : 0;
 }
 
+/*
+ * A program may set options before it has become a task, and start a daemon of its choice
+ * afterwards. Those of a task that was spawned come from its daemon.
+ */
+static int opt_ready(int what)
+{
+	bool asks = what == PvmOutputTid || what == PvmTraceTid || what == PvmNoReset;
+
+	return asks || getenv("PVMEPID") ? pv_task_ready() : 0;
+}
+
 PVM_API int pvm_setopt(int what, int value)
 {
-	int *v = opt_value(what), old, ret = pv_task_ready();
+	int *v = opt_value(what), old, ret = opt_ready(what);
 
 	if (ret < 0)
 		return lpvmerr("pvm_setopt", ret);
@@ -130,7 +141,7 @@ PVM_API int pvm_setopt(int what, int value)
 
 PVM_API int pvm_getopt(int what)
 {
-	int *v = opt_value(what), ret = pv_task_ready();
+	int *v = opt_value(what), ret = opt_ready(what);
 
 	if (ret < 0)
 		return lpvmerr("pvm_getopt", ret);

@@ -191,8 +191,13 @@ static void enrol_read(struct body *b)
 	pvmmyptid = body_i32(b);
 	pv_me.host = body_i32(b);
 	pvmmyctx = body_i32(b);
-	for (int i = 0; i < OPTS; i++)
-		pv_opts.self[i] = body_i32(b);
+	for (int i = 0; i < OPTS; i++) {
+		int value = body_i32(b);
+
+		/* 0: nobody asked for it, so what this task has set before stays */
+		if (value)
+			pv_opts.self[i] = value;
+	}
 	pv_opts.out_tid = pv_opts.self[OPT_OUT_TID];
 	pv_opts.out_ctx = pv_opts.self[OPT_OUT_CTX];
 	pv_opts.out_tag = pv_opts.self[OPT_OUT_TAG];

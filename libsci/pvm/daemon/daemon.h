@@ -29,7 +29,8 @@
 #define ARCH_NAME	"LINUX64"
 #define DATA_SIGNATURE	0x408c41
 #define HOST_SPEED	1000
-#define TASK_CONNECTED	6	/* ti_flag: it has enrolled; the number is PVM's */
+#define TASK_FORKED	2	/* ti_flag, with PVM's numbers: a child of the daemon */
+#define TASK_CONNECTED	4	/* it has enrolled */
 
 /* Something that epoll watches. */
 struct watch {

@@ -373,7 +373,8 @@ static void tasks_list(const struct frame_head *head, struct body *b)
 				continue;
 			frame_i32(&f, t->tid);
 			frame_i32(&f, t->ptid);
-			frame_i32(&f, t->enrolled ? TASK_CONNECTED : 0);
+			frame_i32(&f, (t->child ? TASK_FORKED : 0) |
+				  (t->enrolled ? TASK_CONNECTED : 0));
 			frame_i32(&f, t->pid);
 			frame_str(&f, t->name);
 		}
