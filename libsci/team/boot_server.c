@@ -31,6 +31,7 @@ struct getter {
 struct member {
 	bool joined, dead, ended;
 	bool contributed;		/* to the gather under way */
+	bool waiting;			/* for a value: there is a getter for it */
 	unsigned int opens;		/* how often it has joined */
 	unsigned int nvalues;
 	struct value *values;
@@ -183,6 +184,31 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 	return rank_welcome(s, rank);
 }
 
+/* A getter has been taken from its list: answer it. */
+static void getter_end(struct boot_server *s, struct getter *g, const struct value *v)
+{
+	s->members[g->rank].waiting = false;
+	send_to(s, BOOT_VALUE, g->rank, v ? 0 : -ECONNRESET, v ? v->data : NULL,
+		v ? v->len : 0);
+	free(g);
+}
+
+/* @rank does not wait any more: its program has ended, or another one has begun. */
+static void getter_cancel(struct boot_server *s, uint32_t rank)
+{
+	for (uint32_t i = 0; s->members[rank].waiting && i < s->size; i++) {
+		struct getter **p = &s->members[i].getters, *g;
+
+		while ((g = *p) && g->rank != rank)
+			p = &g->next;
+		if (!g)
+			continue;
+		*p = g->next;
+		free(g);
+		s->members[rank].waiting = false;
+	}
+}
+
 /* The values that ranks which joined up to @opens times wait for will not come. */
 static void getters_refuse(struct boot_server *s, struct member *m, unsigned int opens)
 {
@@ -194,8 +220,7 @@ static void getters_refuse(struct boot_server *s, struct member *m, unsigned int
 			continue;
 		}
 		*p = g->next;
-		send_to(s, BOOT_VALUE, g->rank, -ECONNRESET, NULL, 0);
-		free(g);
+		getter_end(s, g, NULL);
 	}
 }
 
@@ -226,6 +251,7 @@ static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 static int rank_bye(struct boot_server *s, uint32_t rank)
 {
 	s->members[rank].joined = false;
+	getter_cancel(s, rank);
 	rank_left(s, rank, s->members[rank].opens);
 	return 0;
 }
@@ -233,16 +259,21 @@ static int rank_bye(struct boot_server *s, uint32_t rank)
 void boot_server_ended(struct boot_server *s, unsigned int rank, bool failed)
 {
 	struct member *m = &s->members[rank];
+	bool had_joined = m->joined;
 
 	m->ended = true;
-	if (m->dead)
+	m->joined = false;
+	getter_cancel(s, rank);
+	if (m->dead) {
+		if (had_joined)
+			rank_left(s, rank, UINT_MAX);
 		return;
-	if (m->joined || failed) {
+	}
+	if (had_joined || failed) {
 		m->dead = true;
 		s->ndead++;
 		send_to(s, BOOT_DIED, BOOT_ALL, (int)rank, NULL, 0);
 	}
-	m->joined = false;
 	rank_left(s, rank, UINT_MAX);
 }
 
@@ -317,8 +348,7 @@ static void getters_answer(struct boot_server *s, struct member *m, const struct
 			continue;
 		}
 		*p = g->next;
-		send_to(s, BOOT_VALUE, g->rank, 0, v->data, v->len);
-		free(g);
+		getter_end(s, g, v);
 	}
 }
 
@@ -356,7 +386,9 @@ static int rank_get(struct boot_server *s, uint32_t rank, uint32_t whose, const 
 	struct getter *g;
 	struct value *v;
 
-	if (whose >= s->size || name_size(name, len) != len)
+	if (whose >= s->size || !len || name_size(name, len) != len)
+		return -EPROTO;
+	if (s->members[rank].waiting)
 		return -EPROTO;
 	m = &s->members[whose];
 	v = *value_find(m, opens, name);
@@ -373,6 +405,7 @@ static int rank_get(struct boot_server *s, uint32_t rank, uint32_t whose, const 
 	memcpy(g->name, name, len);
 	g->next = m->getters;
 	m->getters = g;
+	s->members[rank].waiting = true;
 	return 0;
 }
 
