@@ -344,6 +344,7 @@ TEST(peers_are_connected_on_demand)
 	} want[] = {
 		{ SCALE_BARRIER, 7, 16 * 7 },	/* 1, 2, 4 away, and 8 */
 		{ SCALE_BROADCAST, 4, 15 * 2 },
+		{ SCALE_ALLREDUCE, 4, 16 * 4 },
 		{ SCALE_NEIGHBOURS, 4, 16 * 4 },
 		{ SCALE_ALLTOALL, 15, 16 * 15 },
 		{ SCALE_BRUCK, 7, 16 * 7 },
@@ -361,6 +362,40 @@ TEST(peers_are_connected_on_demand)
 		CHECK_EQ(r.att, 2 * r.peers);
 		CHECK(r.receive >= r.peers * 4096);
 		CHECK_EQ(r.receive * r.all_peers, r.all_receive * r.peers);
+	}
+}
+
+/* A message of 8 bytes is a line, and the line is answered. */
+static void packets_check(enum scale_pattern pattern, unsigned int nodes, uint64_t messages)
+{
+	struct scale_setup setup = {
+		.profile = &profile, .topology = "torus", .pattern = pattern,
+		.nodes = nodes, .bytes = 8, .seed = 1,
+	};
+	struct scale_result r;
+
+	run(&setup, &r);
+	if (r.load.packets != 2 * messages)
+		FAIL("%s of %u nodes: %llu packets, not two for each of %llu messages",
+		     scale_name(pattern), nodes, (unsigned long long)r.load.packets,
+		     (unsigned long long)messages);
+	CHECK_EQ(r.resent, 0);
+}
+
+TEST(operations_send_as_many_packets_as_they_must)
+{
+	static const unsigned int nodes[] = { 2, 3, 4, 6, 16, 23, 64, 256 };
+
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+		unsigned int n = nodes[i], rounds = 0, up = 0;
+
+		while (1u << up < n)
+			up++;
+		while (2u << rounds <= n)
+			rounds++;
+		packets_check(SCALE_BARRIER, n, n * up);
+		packets_check(SCALE_BROADCAST, n, n - 1);
+		packets_check(SCALE_ALLREDUCE, n, (rounds << rounds) + 2 * (n - (1u << rounds)));
 	}
 }
 

@@ -190,6 +190,70 @@ int collective_broadcast(struct member *m, size_t bytes)
 	return ret ? ret : block_check(m, 0, 0, m->buf, bytes);
 }
 
+static void bytes_add(const struct member *m, uint8_t *sum, const uint8_t *p, size_t len)
+{
+	const struct vt_profile *profile = vt_profile_of(m->node);
+
+	for (size_t i = 0; i < len; i++)
+		sum[i] = (uint8_t)(sum[i] + p[i]);
+	vt_busy(m->node, profile->copy_setup + vt_transfer(len, profile->copy_rate));
+}
+
+static int sum_check(const struct member *m, const uint8_t *sum, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		uint8_t want = 0;
+
+		for (unsigned int r = 0; r < m->size; r++)
+			want = (uint8_t)(want + block_byte(block_seed(m, r, 0), i));
+		if (sum[i] != want)
+			return -EILSEQ;
+	}
+	return 0;
+}
+
+/* Between the first @n ranks, a power of two. */
+static int allreduce_rounds(struct member *m, unsigned int n, uint8_t *sum, uint8_t *in,
+			    size_t bytes)
+{
+	int ret = 0;
+
+	for (unsigned int k = 1; !ret && k < n; k *= 2) {
+		ret = exchange(m, m->rank ^ k, sum, m->rank ^ k, in, bytes);
+		bytes_add(m, sum, in, bytes);
+	}
+	return ret;
+}
+
+int collective_allreduce(struct member *m, size_t bytes)
+{
+	unsigned int n = 1, extra;
+	uint8_t *sum, *in;
+	int ret = 0;
+
+	if (!buffer(m, 2 * bytes))
+		return -ENOMEM;
+	sum = m->buf;
+	in = m->buf + bytes;
+	while (n <= m->size / 2)
+		n *= 2;
+	extra = m->size - n;
+	block_fill(m, m->rank, 0, sum, bytes);
+	if (m->rank >= n) {
+		ret = send_to(m, m->rank - n, sum, bytes);
+		ret = ret ? ret : receive_from(m, m->rank - n, sum, bytes);
+		return ret ? ret : sum_check(m, sum, bytes);
+	}
+	if (m->rank < extra) {
+		ret = receive_from(m, m->rank + n, in, bytes);
+		bytes_add(m, sum, in, bytes);
+	}
+	ret = ret ? ret : allreduce_rounds(m, n, sum, in, bytes);
+	if (!ret && m->rank < extra)
+		ret = send_to(m, m->rank + n, sum, bytes);
+	return ret ? ret : sum_check(m, sum, bytes);
+}
+
 static int exchange_all(struct member *m, const unsigned int *ranks,
 			unsigned int n, size_t bytes)
 {

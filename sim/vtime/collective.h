@@ -44,6 +44,13 @@ int collective_barrier(struct member *m, size_t bytes);
 /* From rank 0 to all, along a binomial tree. */
 int collective_broadcast(struct member *m, size_t bytes);
 
+/*
+ * The sum of @bytes of each rank, byte by byte, to all. Recursive doubling: log2 n rounds
+ * of exchanges between pairs. Ranks beyond a power of two give their bytes to another
+ * rank before these rounds, and get the sum after them.
+ */
+int collective_allreduce(struct member *m, size_t bytes);
+
 /* @bytes to and from each node beside it: see vt_network_neighbours(). */
 int collective_neighbours(struct member *m, size_t bytes);
 
