@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libsci/team/boot_server.h"
@@ -212,4 +213,14 @@ void ranks_run_arg(unsigned int n, unsigned int nodes, void (*fn)(void *arg), vo
 {
 	ranks_set(NULL, fn, arg);
 	job_run(n, nodes, may_die);
+}
+
+void ranks_die_in(unsigned int us)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
+	struct itimerspec when = { .it_value = { .tv_nsec = (long)us * 1000 + 1 } };
+	timer_t timer;
+
+	CHECK_EQ(timer_create(CLOCK_MONOTONIC, &ev, &timer), 0);
+	CHECK_EQ(timer_settime(timer, 0, &when, NULL), 0);
 }

@@ -51,6 +51,9 @@ void ranks_run_arg(unsigned int n, unsigned int nodes, void (*fn)(void *arg), vo
 /* In a rank: the number of ranks_run(), for tests that do not open anything. */
 unsigned int ranks_rank(void);
 
+/* In a rank: SIGKILL ends it in @us microseconds, wherever it is then. */
+void ranks_die_in(unsigned int us);
+
 /* The exit status that a rank has asked for by an abort, 0: none has (@may_die only). */
 int ranks_aborted(void);
 

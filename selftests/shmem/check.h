@@ -163,6 +163,11 @@ TEST(four_pes_on_four_nodes)
 	ranks_run_arg(4, 4, pes_fn, (void *)"all", false);
 }
 
+TEST(sixteen_pes_on_four_nodes)
+{
+	ranks_run_arg(16, 4, pes_fn, (void *)"node", false);
+}
+
 TEST(four_pes_on_two_nodes_that_share_no_memory)
 {
 	ranks_run_arg(4, 2, pes_fn, (void *)"node", false);

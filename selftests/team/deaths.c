@@ -55,17 +55,6 @@ static int call(struct sci_team *t, unsigned int i, void *buf, void *to)
 	}
 }
 
-/* Kills itself a while after the start, wherever it is then. */
-static void die_in(unsigned int us)
-{
-	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
-	struct itimerspec when = { .it_value = { .tv_nsec = (long)us * 1000 + 1 } };
-	timer_t timer;
-
-	CHECK_EQ(timer_create(CLOCK_MONOTONIC, &ev, &timer), 0);
-	CHECK_EQ(timer_settime(timer, 0, &when, NULL), 0);
-}
-
 /* Calls until one fails, and shrinks until one does not any more. */
 static void survive(void *arg)
 {
@@ -82,7 +71,7 @@ static void survive(void *arg)
 	sci_team_barrier(t);
 	/* the victims differ from run to run: the last ones, or those from the middle on */
 	if ((me + s->seed) % s->n < s->victims)
-		die_in(2000 + (s->seed * 7919 + me * 104729) % 30000);
+		ranks_die_in(2000 + (s->seed * 7919 + me * 104729) % 30000);
 	for (unsigned int i = 0; ok < 50 || sci_team_size(t) > (int)living; i++) {
 		int ret = call(t, i, buf, to);
 
@@ -212,7 +201,7 @@ static void die_locked(void *arg)
 		raise(SIGKILL);
 	}
 	if (me == 2)
-		die_in(50000);
+		ranks_die_in(50000);
 	ret = sci_team_lock(t, lock, -1);
 	if (ret != -EOWNERDEAD)
 		CHECK_EQ(ret, 0);
