@@ -413,6 +413,51 @@ static void ring(struct sci_coll *c, struct plan *p)
 	}
 }
 
+/*
+ * Each group gathers its parts in place, the leaders pass the parts of groups on in a
+ * ring, and each leader gives all parts to its group. The ranks of a group follow one
+ * another, so its parts are one block.
+ */
+static void two_level_allgather(struct sci_coll *c, struct plan *p)
+{
+	struct sci_team *t = c->team;
+	int n = t->groups, next = t->leads[(t->group + 1) % n];
+	int before = t->leads[(t->group - 1 + n) % n];
+	struct sci_coll *sub = plan_near(p, t->near, COLL_ALLGATHER, 0);
+
+	if (!sub)
+		return;
+	sub->src = c->src;
+	sub->dst = c->dst + (size_t)t->leads[t->group] * c->len;
+	sub->len = c->len;
+	for (int i = 0; is_leader(t) && i < n - 1; i++) {
+		int out = (t->group - i + n) % n, in = (t->group - i - 1 + 2 * n) % n;
+		int out_end = out + 1 < n ? t->leads[out + 1] : t->size;
+		int in_end = in + 1 < n ? t->leads[in + 1] : t->size;
+
+		plan_round(p);
+		plan_send(p, next, c->dst + (size_t)t->leads[out] * c->len,
+			  (size_t)(out_end - t->leads[out]) * c->len);
+		plan_recv(p, before, c->dst + (size_t)t->leads[in] * c->len,
+			  (size_t)(in_end - t->leads[in]) * c->len);
+	}
+	near_bcast(p, t->near, 0, c->dst, (size_t)t->size * c->len);
+}
+
+static void build_allgather(struct sci_coll *c, struct plan *p)
+{
+	const struct sci_team *t = c->team;
+
+	if (!c->len && !c->lens)
+		return;
+	if (!c->lens && t->groups < t->size && groups_in_order(t))
+		two_level_allgather(c, p);
+	else if (!c->lens && c->len <= BRUCK_MAX)
+		bruck(c, p);
+	else
+		ring(c, p);
+}
+
 static void build_alltoall(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
@@ -464,12 +509,7 @@ void plan_build(struct sci_coll *c, struct plan *p)
 		build_gather(c, p);
 		break;
 	case COLL_ALLGATHER:
-		if (!c->len && !c->lens)
-			break;
-		if (!c->lens && c->len <= BRUCK_MAX)
-			bruck(c, p);
-		else
-			ring(c, p);
+		build_allgather(c, p);
 		break;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
