@@ -14,6 +14,7 @@
 
 #define CHUNK		(2u << 20)	/* control memory grows by this */
 #define DEATHS_MS	5u		/* between two looks for deaths */
+#define MAP_MS		50		/* the same, while memory of a peer is waited for */
 
 _Atomic uint32_t team_fork_gen;
 
@@ -45,13 +46,25 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
 	return 0;
 }
 
+static void deaths_look(struct team_world *w);
+
+/*
+ * The end of a connection ends the wait. A process that dies before it has answered
+ * leaves no connection that could end: the launcher tells of its death.
+ */
 int world_map(struct team_world *w, int rank, const struct sci_key *key, void **addr)
 {
 	struct sci_peer *p;
 	int ret = world_peer(w, rank, &p);
 
-	/* deaths end the wait: the connection's end is its error */
-	return ret ? ret : sci_peer_map(p, key, -1, addr);
+	if (ret)
+		return ret;
+	while ((ret = sci_peer_map(p, key, MAP_MS, addr)) == -ETIMEDOUT) {
+		deaths_look(w);
+		if (world_dead(w, rank))
+			return -ECONNRESET;
+	}
+	return ret;
 }
 
 /* ---- control memory ---- */
