@@ -10,6 +10,7 @@
 #include "libsci/smi/internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -371,8 +372,11 @@ SMI_API smi_error_t SMI_Increment_PC(int id, int val)
 		smi_store_barrier();
 	value = &sync_state.values[counter_row(id)];
 	pthread_mutex_lock(&sync_state.store);
-	*value += val;
-	err = smi_cell_store(counter_row(id), (uint32_t)*value);
+	err = val > INT_MAX - *value ? SMI_ERR_PARAM : SMI_SUCCESS;
+	if (!err) {
+		*value += val;
+		err = smi_cell_store(counter_row(id), (uint32_t)*value);
+	}
 	pthread_mutex_unlock(&sync_state.store);
 	return err;
 }

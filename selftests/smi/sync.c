@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* Barriers, mutexes, progress counters; between processes and their threads. */
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "selftests/smi/start.h"
@@ -88,6 +89,7 @@ static void counters(void)
 	CHECK_EQ(val, 0);
 	CHECK_SMI(SMI_Barrier());
 	CHECK_SMI(SMI_Increment_PC(id | NOCONSISTENCY, 7));
+	CHECK_EQ(SMI_Increment_PC(id, INT_MAX), SMI_ERR_PARAM);
 	for (int i = 0; i < size; i++)
 		ranks[i] = i;
 	CHECK_SMI(SMI_Wait_individual_set_PC(id, ranks, size, 7));
