@@ -87,6 +87,7 @@ struct deck_mbox {
 	struct sci_peer *control;	/* the service's, by which it tells of deaths */
 	_Atomic unsigned int waiting;	/* retrieves that have begun */
 	_Atomic unsigned int longer;	/* posts of more than a line */
+	_Atomic unsigned int requests;	/* retrieves that deck_wait() ends */
 	struct sci_addr addr;
 	unsigned int refs;		/* creates and finds */
 	int owner;
@@ -183,6 +184,8 @@ struct deck_world {
 	size_t kept_bytes;
 	struct deck_pieces pieces[BUF_CLASSES];
 	unsigned int exported;		/* messages */
+	_Atomic unsigned int requests;	/* posts and retrieves under way ... */
+	_Atomic unsigned int posts;	/* ... and these posts */
 	struct deck_service service;
 };
 

@@ -20,6 +20,7 @@
 #include "libsci/deck/internal.h"
 
 #define PROGRESS_EVERY	16u	/* posts of more than a line */
+#define LOOKS		1000u	/* of a wait that moves all endpoints, before it sleeps */
 
 /* ---- connections ---- */
 
@@ -140,18 +141,63 @@ static int retrieved(struct deck_mbox *box, struct deck_msg *msg, int error,
 	return mbox_told(msg, error, st) ? after_death(box, msg) : error;
 }
 
+static void endpoints_move(struct deck_world *w)
+{
+	struct list *pos, *n;
+
+	sci_progress(w->port);
+	pthread_mutex_lock(&w->lock);
+	list_for_each_safe(pos, n, &w->boxes)
+		sci_progress(container_of(pos, struct deck_mbox, link)->ep);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/*
+ * Are requests under way on endpoints other than this one, whose number is @own? A thread
+ * that waits moves all endpoints then: two processes that begin a long post and wait for
+ * the other's message would both wait for ever.
+ */
+static inline bool requests_elsewhere(const struct deck_world *w,
+				      const _Atomic unsigned int *own)
+{
+	return atomic_load_explicit(&w->requests, memory_order_relaxed) !=
+	       atomic_load_explicit(own, memory_order_relaxed);
+}
+
+static int wait_moving(struct sci_req *req, const _Atomic unsigned int *own, int timeout,
+		       struct sci_status *st)
+{
+	struct deck_world *w = deck_world();
+	unsigned int looks = 0;
+	int ret;
+
+	if (!requests_elsewhere(w, own))
+		return timeout ? sci_wait(req, timeout, st) : sci_test(req, st);
+	do {
+		bool sleep = timeout && ++looks > LOOKS;
+
+		ret = sleep ? sci_wait(req, 1, st) : sci_test(req, st);
+		if (ret != -EAGAIN && ret != -ETIMEDOUT)
+			return ret;
+		endpoints_move(w);
+		timeout -= sleep && timeout > 0;
+	} while (timeout);
+	return -EAGAIN;
+}
+
 /*
  * Wait for @req, and cancel it when the time is over.
  * Return: its error; -ECANCELED: nothing has happened.
  */
-static int wait_or_cancel(struct sci_req *req, int timeout, struct sci_status *st)
+static int wait_or_cancel(struct deck_mbox *box, struct sci_req *req, int timeout,
+			  struct sci_status *st)
 {
-	int ret = timeout ? sci_wait(req, timeout, st) : sci_test(req, st);
+	int ret = wait_moving(req, &box->requests, timeout, st);
 
 	if (ret != -EAGAIN && ret != -ETIMEDOUT)
 		return ret;
 	sci_cancel(req);
-	return sci_wait(req, -1, st);
+	return wait_moving(req, &box->requests, -1, st);
 }
 
 static int timeout_error(int timeout)
@@ -166,7 +212,7 @@ static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 	struct sci_req *req;
 	int ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
 
-	ret = ret ? ret : wait_or_cancel(req, 0, &st);
+	ret = ret ? ret : wait_or_cancel(box, req, 0, &st);
 	*told = mbox_told(msg, ret, &st);
 	return ret;
 }
@@ -185,6 +231,14 @@ static void port_progress(struct deck_mbox *box, struct sci_peer *to)
 		sci_progress(sci_peer_ep(to));
 }
 
+static int post_moving(struct deck_mbox *box, struct deck_msg *msg)
+{
+	deck_req_t *r;
+	int ret = deck_mbox_ipost(box, msg, &r);
+
+	return ret ? ret : deck_wait(r, -1);
+}
+
 __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
 {
 	struct sci_peer *to;
@@ -197,8 +251,11 @@ __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
 	ret = mbox_to(box, &to);
 	if (ret)
 		return ret;
-	if (msg->length > SCI_SHORT_MAX)
+	if (msg->length > SCI_SHORT_MAX) {
 		port_progress(box, to);
+		if (requests_elsewhere(deck_world(), &deck_world()->posts))
+			return post_moving(box, msg);
+	}
 	return sci_send(to, msg->buf, msg->length);
 }
 
@@ -211,6 +268,8 @@ __hot int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg)
 		return -EINVAL;
 	if (msg->busy)
 		return -EBUSY;
+	if (requests_elsewhere(deck_world(), &box->requests))
+		return deck_mbox_timedretrv(box, msg, -1);
 	st.peer = NULL;
 	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
 	ret = sci_recv(box->ep, NULL, msg->buf, msg->size, &st);
@@ -230,7 +289,7 @@ int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 		return -EBUSY;
 	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
 	ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
-	ret = ret ? ret : wait_or_cancel(req, timeout, &st);
+	ret = ret ? ret : wait_or_cancel(box, req, timeout, &st);
 	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
 	ret = retrieved(box, msg, ret, &st);
 	return ret == -ECANCELED ? timeout_error(timeout) : ret;
@@ -242,6 +301,12 @@ int deck_mbox_tryretrv(deck_mbox_t *box, deck_msg_t *msg)
 }
 
 /* ---- requests ---- */
+
+/* The number of requests of the endpoint that @r waits for. */
+static _Atomic unsigned int *request_count(const struct deck_req *r)
+{
+	return r->retrieve ? &r->box->requests : &deck_world()->posts;
+}
 
 static int begin(struct deck_mbox *box, struct deck_msg *msg, bool retrieve,
 		 struct deck_req **out)
@@ -265,6 +330,8 @@ static int begin(struct deck_mbox *box, struct deck_msg *msg, bool retrieve,
 	}
 	if (retrieve)
 		atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(request_count(r), 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&deck_world()->requests, 1, memory_order_relaxed);
 	msg->busy = true;
 	*out = r;
 	return 0;
@@ -292,11 +359,13 @@ int deck_wait(deck_req_t *req, int timeout)
 
 	if (!req)
 		return -EINVAL;
-	ret = timeout ? sci_wait(req->req, timeout, &st) : sci_test(req->req, &st);
+	ret = wait_moving(req->req, request_count(req), timeout, &st);
 	if (ret == -EAGAIN || ret == -ETIMEDOUT)
 		return timeout_error(timeout);
 	r = *req;
 	free(req);
+	atomic_fetch_sub_explicit(request_count(&r), 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&deck_world()->requests, 1, memory_order_relaxed);
 	r.msg->busy = false;
 	if (!r.retrieve)
 		return ret;

@@ -508,6 +508,61 @@ static void timed(void *arg)
 	CHECK_EQ(deck_done(), 0);
 }
 
+/* Long messages both ways, of one thread: the first call does not hold up the second. */
+static void exchanges(void *arg)
+{
+	int rank = (int)ranks_rank(), peer;
+	const size_t n = 1 << 20;
+	deck_msg_t *out, *in;
+	deck_mbox_t *own, *other;
+	deck_req_t *r;
+	char name[16];
+
+	(void)arg;
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	out = message(n);
+	in = message(n);
+	peer = (rank + 1) % deck_size();
+	snprintf(name, sizeof(name), "%d", rank);
+	own = box_create(name);
+	snprintf(name, sizeof(name), "%d", peer);
+	other = box_find(name);
+	for (unsigned int i = 0; i < 9; i++) {
+		fill(out, n, i);
+		switch (i % 3) {
+		case 0:
+			CHECK_EQ(deck_mbox_ipost(other, out, &r), 0);
+			CHECK_EQ(deck_mbox_retrv(own, in), 0);
+			break;
+		case 1:
+			CHECK_EQ(deck_mbox_ipost(other, out, &r), 0);
+			CHECK_EQ(deck_mbox_timedretrv(own, in, TEST_WAIT_MS), 0);
+			break;
+		default:
+			CHECK_EQ(deck_mbox_iretrv(own, in, &r), 0);
+			CHECK_EQ(deck_mbox_post(other, out), 0);
+		}
+		CHECK_EQ(deck_wait(r, TEST_WAIT_MS), 0);
+		check(in, n, i, peer);
+	}
+	CHECK_EQ(deck_barrier(), 0);
+	CHECK_EQ(deck_mbox_destroy(other), 0);
+	CHECK_EQ(deck_mbox_destroy(own), 0);
+	CHECK_EQ(deck_msg_destroy(out), 0);
+	CHECK_EQ(deck_msg_destroy(in), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(exchanges_of_2_on_2_nodes)
+{
+	ranks_run_arg(2, 2, exchanges, NULL, false);
+}
+
+TEST(exchanges_of_1)
+{
+	ranks_run_arg(1, 1, exchanges, NULL, false);
+}
+
 TEST(posts_in_time)
 {
 	ranks_run_arg(2, 2, timed, NULL, false);
