@@ -44,20 +44,29 @@ int deck_mbox_create(deck_mbox_t **out, const char *name)
 	return ret;
 }
 
-/* Wait for the connection, unless the mail box's process says that there is none. */
-static int wait_connected(struct deck_ask *ask, struct sci_req *req, struct sci_peer **to)
+/*
+ * Wait for the connection.  The mail box's process is asked whether the mail box is there,
+ * and once more from time to time: it may be destroyed before this side is connected.
+ */
+static int wait_connected(struct deck_world *w, const struct deck_note *note, int owner,
+			  struct sci_req *req, struct sci_peer **to)
 {
-	int answer = -EAGAIN, ret;
 	struct sci_status st;
+	struct deck_ask ask;
+	int ret = deck_service_ask(w, owner, note, &ask), answer = ret ? ret : -EAGAIN;
 
+	if (ret)
+		sci_cancel(req);
 	while ((ret = sci_wait(req, LOOK_MS, &st)) == -ETIMEDOUT) {
+		if (!answer)
+			answer = deck_service_ask(w, owner, note, &ask) ?: -EAGAIN;
 		if (answer == -EAGAIN)
-			answer = deck_service_answer(ask, 0);
+			answer = deck_service_answer(&ask, 0);
 		if (answer && answer != -EAGAIN)
 			sci_cancel(req);
 	}
 	if (answer == -EAGAIN)
-		answer = deck_service_answer(ask, -1);
+		answer = deck_service_answer(&ask, -1);
 	if (!ret)
 		*to = st.peer;
 	if (!ret && answer)
@@ -71,17 +80,9 @@ static int reach(struct deck_world *w, int owner, const struct sci_addr *addr,
 {
 	struct deck_note note = { .op = NOTE_OPEN, .rank = w->rank, .addr = *addr };
 	struct sci_req *req;
-	struct deck_ask ask;
-	int ret = deck_service_ask(w, owner, &note, &ask);
+	int ret = sci_iconnect(w->port, addr, CONNECT_MS, &req);
 
-	if (ret)
-		return ret;
-	ret = sci_iconnect(w->port, addr, CONNECT_MS, &req);
-	if (ret) {
-		deck_service_answer(&ask, -1);
-		return ret;
-	}
-	return wait_connected(&ask, req, to);
+	return ret ? ret : wait_connected(w, &note, owner, req, to);
 }
 
 int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)

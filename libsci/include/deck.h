@@ -215,8 +215,9 @@ int deck_mbox_create(deck_mbox_t **box, const char *name);
  * @box: to post to; the same one as long as this process has it
  * @timeout: how long to wait for its creation
  *
- * -EAGAIN with a timeout of 0, else -ETIMEDOUT: there is none yet; -ECONNRESET: the
- * process that keeps this name, or has the mail box, has died.
+ * -EAGAIN with a timeout of 0, else -ETIMEDOUT: there is none yet; -ENOENT: it was
+ * destroyed meanwhile; -ECONNRESET: the process that keeps this name, or has the mail
+ * box, has died.
  */
 int deck_mbox_find(deck_mbox_t **box, const char *name, int timeout);
 
@@ -224,8 +225,8 @@ int deck_mbox_find(deck_mbox_t **box, const char *name, int timeout);
  * deck_mbox_destroy() - give a mail box back
  *
  * Called once for each create and find. When its creator destroys it, messages in it
- * are lost, and posts return -ENOTCONN as soon as their process has noticed. No other thread may be using
- * @box. NULL is allowed.
+ * are lost, and posts return -ENOTCONN as soon as their process has noticed. No other
+ * thread may be using @box. NULL is allowed.
  */
 int deck_mbox_destroy(deck_mbox_t *box);
 
