@@ -88,6 +88,7 @@ struct team_world {
 	unsigned int traits;
 	struct team_rank *ranks;
 	int deaths;			/* grows with each death that is learnt */
+	bool opening;			/* in sci_team_open() */
 	uint64_t poll_ms;		/* when deaths were last looked for */
 	bool crowded;			/* more processes than CPUs */
 	unsigned int crowded_waits;	/* as if, for so many more waits */

@@ -61,7 +61,8 @@ int world_map(struct team_world *w, int rank, const struct sci_key *key, void **
 		return ret;
 	while ((ret = sci_peer_map(p, key, MAP_MS, addr)) == -ETIMEDOUT) {
 		deaths_look(w);
-		if (world_dead(w, rank))
+		/* the others may give up, and leave, when any process dies now */
+		if (world_dead(w, rank) || (w->opening && sci_load_acquire(&w->deaths)))
 			return -ECONNRESET;
 	}
 	return ret;
@@ -477,6 +478,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
 	ret = world_new(&w);
 	if (ret)
 		return ret == -EBUSY ? -EALREADY : ret;
+	w->opening = true;
 	memset(&mine, 0, sizeof(mine));
 	mine.error = world_endpoint(w, attr ? attr->flags : 0, mode, &mine);
 	ret = world_meet(w, &mine);
@@ -487,6 +489,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
 		world_free_all(w);
 		return ret;
 	}
+	w->opening = false;
 	*team = t;
 	return 0;
 }
