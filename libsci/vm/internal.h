@@ -33,7 +33,12 @@
 #ifndef LIBSCI_VM_INTERNAL_H
 #define LIBSCI_VM_INTERNAL_H
 
+#include <sci/team.h>
+
+/* All else is hidden. */
+#pragma GCC visibility push(default)
 #include <sci/vm.h>
+#pragma GCC visibility pop
 
 #include <errno.h>
 #include <pthread.h>
