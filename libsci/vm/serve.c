@@ -363,7 +363,9 @@ static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
 	if (!frame || !vm_frame_key(vm, frame, &w->key, &w->addr))
 		return false;
 	w->value = 0;
-	for (w->len = page; ++i < r->n && r->pages[i].frame == frame + w->len; )
+	w->len = page;
+	/* whoever maps all of the range asks once for a run */
+	while (r->flags & SCI_VM_EAGER && ++i < r->n && r->pages[i].frame == frame + w->len)
 		w->len += page;
 	w->len = w->len > w->key.len - w->addr ? w->key.len - w->addr : w->len;
 	return true;
