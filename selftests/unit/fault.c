@@ -643,3 +643,27 @@ TEST(threads_find_their_packets)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 }
+
+/* ---- adapters whose buffers are longer than a line ---- */
+
+TEST(a_line_leaves_at_once)
+{
+	struct sci_link_status link = { .map = SCI_PIO_MAP_LINES };
+	uint8_t to[SCI_PIO_LINE] __attribute__((aligned(SCI_PIO_LINE))) = { 0 };
+	uint8_t line[SCI_PIO_LINE];
+	uint32_t flush = 1;
+
+	memset(line, 7, sizeof(line));
+	sci_remote_line(to, line, &link);
+	CHECK_EQ(flush, 1);
+	link.flush = &flush;
+	sci_remote_line(to, line, &link);
+	CHECK_EQ(flush, 0);
+	CHECK(!memcmp(to, line, sizeof(line)));
+	/* also one that faults may hold back */
+	flush = 1;
+	CHECK_EQ(sci_fault_init("reorder=1"), 0);
+	sci_remote_line(to, line, &link);
+	CHECK_EQ(flush, 0);
+	sci_fault_forget(to, sizeof(to));
+}

@@ -162,7 +162,20 @@ struct sci_link_status {
 	enum sci_pio_map map;		/* how stores to its maps are to be made */
 	/* words of the adapter, read only; NULL: an adapter that loses nothing */
 	const struct sci_link_words *adapter;
+	/*
+	 * A word that sends off what stream buffers hold, whatever is written; NULL: a
+	 * line leaves by itself.  In a buffer of 128 bytes it waits for another one.
+	 */
+	volatile uint32_t *flush;
 };
+
+static inline void sci_link_flush(struct sci_link_status *link)
+{
+	if (!link->flush)
+		return;
+	sci_pio_barrier();
+	*link->flush = 0;
+}
 
 static inline uint32_t sci_link_errors(struct sci_link_status *link)
 {

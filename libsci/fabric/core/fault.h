@@ -94,7 +94,7 @@ static inline void sci_remote_write(volatile void *dst, const void *src,
  * @dst: aligned to 64 bytes
  *
  * One packet: it arrives whole, however late or often, but not after one that is
- * stored to the same line later.
+ * stored to the same line later.  It leaves at once.
  */
 static inline void sci_remote_line(volatile void *dst, const void *src,
 				   struct sci_link_status *link)
@@ -103,6 +103,7 @@ static inline void sci_remote_line(volatile void *dst, const void *src,
 		sci_fault_line(dst, src, link);
 	else
 		sci_pio_line(dst, src, link->map);
+	sci_link_flush(link);
 }
 
 /**

@@ -77,7 +77,13 @@ static int pages_map(struct dev_adapter *a)
 
 	if (ret || !(a->caps & SCI_CAP_BARRIER))
 		return ret;
-	return page_map(a->fd, PROT_READ, SCI_MMAP_BARRIER, &a->barrier);
+	return page_map(a->fd, PROT_READ | PROT_WRITE, SCI_MMAP_BARRIER, &a->barrier);
+}
+
+/* Buffers that a line does not fill keep it until their timer ends. */
+static bool lines_wait(const struct dev_adapter *a, const struct sci_ioc_query *q)
+{
+	return a->barrier && q->out_stream_size > SCI_PIO_LINE;
 }
 
 static int adapter_set_up(struct dev_adapter *a, const char *path)
@@ -100,6 +106,8 @@ static int adapter_set_up(struct dev_adapter *a, const char *path)
 	a->link.adapter = a->page;
 	a->link.map = a->caps & SCI_CAP_MEMORY ? SCI_PIO_MAP_CACHED :
 						 SCI_PIO_MAP_LINES;
+	if (lines_wait(a, &q))
+		a->link.flush = &((struct sci_barrier_page *)a->barrier)->flush;
 	a->path = strdup(path);
 	return a->path ? 0 : -ENOMEM;
 }
