@@ -8,8 +8,10 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #define TALKERS	40
+#define TASKS	100
 #else
 #define TALKERS	100
+#define TASKS	1000
 #endif
 #define TOKENS	20
 #define HOPS	500
@@ -123,10 +125,10 @@ static long resident_kb(pid_t pid)
 	return kb;
 }
 
-/* A thousand tasks. The first fifth is what caches take to fill. */
+/* The first fifth is what caches take to fill. */
 TEST(tasks_that_end_leave_the_daemon_as_it_was)
 {
-	unsigned int n = test_calls(1000 / BATCH), fds = 0, threads = 0;
+	unsigned int n = test_calls(TASKS / BATCH), fds = 0, threads = 0;
 	pid_t master = 0;
 	long kb = 0;
 	int batch[BATCH], n_tasks, tids[TALKERS] = { 0 };
