@@ -35,6 +35,10 @@
 #define TO_OWN		0u		/* destination: the daemon of the sender */
 #define TO_MASTER	TID_DAEMON	/* ... the first daemon */
 
+/* Messages between a daemon and its tasker, as pvm_reg_tasker(3PVM) has them. */
+#define SM_TASKX	((int)0x8004000bu)	/* tid, status, times: a task has ended */
+#define SM_STTASK	((int)0x80040011u)	/* tid, flags, path, argc, argv, n, env */
+
 /* A task id that a program may send to: of a task, not of a daemon or a group. */
 static inline bool tid_is_task(int tid)
 {
@@ -68,6 +72,8 @@ enum frame_op {
 	OP_CLOCK,	/* seconds, microseconds of @dst */
 	OP_SETOPT,	/* enum task_opt, value */
 	OP_GROUP,	/* enum group_op, name, a number */
+	OP_TASKER,	/* the sender starts the tasks of its host */
+	OP_TASKX,	/* tid: a task that it should have started has ended */
 	/* between daemons */
 	OP_HELLO,	/* secret, name, architecture, node, endpoint */
 	OP_HOSTS,	/* the table of hosts */

@@ -152,6 +152,9 @@ int pv_answer_wait(struct answer *a);
 /* Send @f, to which there is no answer. */
 int pv_request_post(struct frame *f);
 
+/* pvm_send() to the daemon, by a task with PvmResvTids. Return: 0 or a PVM error. */
+int pv_daemon_send(struct buf *b, int tag);
+
 /* Read what the daemon has sent. Return: frames; -1: the daemon has gone. */
 int pv_request_read(void);
 

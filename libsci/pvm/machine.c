@@ -4,6 +4,7 @@
 
 #include "libsci/pvm/lib.h"
 
+#include <endian.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,20 +416,42 @@ PVM_API int pvmreset(int mytid, int killtasks, char *class_name, int index)
 	return pv_request(&f, NULL);
 }
 
+/* The daemon of this host has this task start others, until it ends. */
+PVM_API int pvm_reg_tasker(void)
+{
+	struct frame f = { 0 };
+	int ret = pv_task_ready();
+
+	if (ret < 0)
+		return lpvmerr("pvm_reg_tasker", ret);
+	frame_begin(&f, OP_TASKER, TO_OWN);
+	return pv_report("pvm_reg_tasker", pv_request(&f, NULL));
+}
+
+int pv_daemon_send(struct buf *b, int tag)
+{
+	struct frame f = { 0 };
+	uint32_t tid;
+
+	if (tag != SM_TASKX)
+		return PvmNotImpl;
+	if (b->enc != PvmDataDefault || b->msg || b->len < sizeof(tid))
+		return PvmBadMsg;
+	memcpy(&tid, b->data, sizeof(tid));
+	frame_begin(&f, OP_TASKX, TO_OWN);
+	frame_i32(&f, (int32_t)be32toh(tid));
+	return pv_request_post(&f);
+}
+
 static int not_here(const char *call)
 {
 	return lpvmerr(call, PvmNotImpl);
 }
 
-/* Daemons and tasks are started by the daemon alone, and hosts are chosen by it. */
+/* Daemons are started by the daemon alone, and hosts are chosen by it. */
 PVM_API int pvm_reg_hoster(void)
 {
 	return not_here("pvm_reg_hoster");
-}
-
-PVM_API int pvm_reg_tasker(void)
-{
-	return not_here("pvm_reg_tasker");
 }
 
 PVM_API int pvm_reg_rm(struct pvmhostinfo **info)

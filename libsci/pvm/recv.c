@@ -32,7 +32,8 @@ static int seek(struct seek *s, int tid, int tag, int64_t deadline)
 	*s = (struct seek){ .tid = tid, .tag = tag };
 	if (ret < 0)
 		return ret;
-	if (tid < -1 || tag < -1)
+	/* daemons and their messages have numbers below -1 */
+	if ((tid < -1 || tag < -1) && !pv_opts.resv)
 		return PvmBadParam;
 	ret = pv_wait_for(seek_done, s, deadline);
 	if (s->error)

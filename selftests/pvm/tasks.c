@@ -50,12 +50,59 @@ static int child_siblings(void)
 	return 0;
 }
 
+/* Start tasks for the daemon; one with the argument "fail" is not started. */
+static int child_tasker(void)
+{
+	static char path[PATH_MAX], args[2][64], env[8][512], *argv[4], *envp[9];
+	int tid, flags, argc, nenv, daemon, zeros[5] = { 0 };
+
+	signal(SIGCHLD, SIG_IGN);
+	pvm_setopt(PvmResvTids, 1);
+	if (pvm_reg_tasker())
+		return 1;
+	pvm_initsend(PvmDataDefault);
+	pvm_send(pvm_parent(), 70);
+	while (pvm_recv(-1, SM_STTASK) > 0) {
+		pvm_bufinfo(pvm_getrbuf(), NULL, NULL, &daemon);
+		if (pvm_unpackf("%d %d %4096s %d", &tid, &flags, path, &argc) || argc > 2)
+			return 1;
+		argv[0] = path;
+		for (int i = 0; i < argc; i++) {
+			pvm_upkstr(args[i]);
+			argv[i + 1] = args[i];
+		}
+		argv[argc + 1] = NULL;
+		pvm_upkint(&nenv, 1, 1);
+		if (nenv > 8)
+			return 1;
+		for (int i = 0; i < nenv; i++) {
+			pvm_upkstr(env[i]);
+			envp[i] = env[i];
+		}
+		envp[nenv] = NULL;
+		if (argc && !strcmp(args[0], "fail")) {
+			pvm_initsend(PvmDataDefault);
+			pvm_pkint(&tid, 1, 1);
+			pvm_pkint(zeros, 5, 1);
+			pvm_send(daemon, SM_TASKX);
+		} else if (!fork()) {
+			for (int i = 0; i < nenv; i++)
+				putenv(envp[i]);
+			execv(path, argv);
+			_exit(127);
+		}
+	}
+	return 0;
+}
+
 static int child_main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(what, "echo"))
 		return child_echo();
+	if (!strcmp(what, "tasker"))
+		return child_tasker();
 	if (!strcmp(what, "cross"))
 		return child_cross();
 	if (!strcmp(what, "siblings"))
@@ -363,4 +410,42 @@ TEST(a_daemon_that_is_killed_is_an_error_not_a_hang)
 	CHECK_EQ(pvm_newcontext(), PvmSysErr);
 	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
 	CHECK_EQ(pvm_exit(), 0);
+}
+
+TEST(a_tasker_starts_tasks_in_place_of_the_daemon)
+{
+	struct pvmtaskinfo *info;
+	int tasker, tids[2], n, v = 0, pid;
+
+	machine_begin();
+	machine_spawn("tasker", 1, &tasker);
+	CHECK(pvm_recv(tasker, 70) > 0);
+	CHECK_EQ(pvm_reg_tasker(), PvmAlready);
+	CHECK_EQ(pvm_tasks(tasker, &n, &info), 0);
+	pid = info->ti_pid;
+	machine_spawn("echo", 2, tids);
+	for (int i = 0; i < 2; i++) {
+		message_int(tids[i], 5, i);
+		CHECK(pvm_recv(tids[i], 5) > 0);
+		pvm_upkint(&v, 1, 1);
+		CHECK_EQ(v, i);
+		CHECK_EQ(machine_daemon(tids[i]), pid);
+	}
+	CHECK_EQ(pvm_notify(PvmTaskExit, 71, 2, tids), 0);
+	CHECK_EQ(pvm_kill(tids[0]), 0);
+	CHECK(pvm_recv(-1, 71) > 0);
+	message_int(tids[1], 99, 0);
+	CHECK(pvm_recv(-1, 71) > 0);
+	/* it cannot start one: that task has ended */
+	machine_spawn("fail", 1, tids);
+	CHECK_EQ(pvm_notify(PvmTaskExit, 72, 1, tids), 0);
+	CHECK(pvm_recv(-1, 72) > 0);
+	/* without it the daemon starts tasks again */
+	CHECK_EQ(pvm_notify(PvmTaskExit, 73, 1, &tasker), 0);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	CHECK(pvm_recv(-1, 73) > 0);
+	machine_spawn("echo", 1, tids);
+	message_int(tids[0], 5, 7);
+	CHECK(pvm_recv(tids[0], 5) > 0);
+	machine_end();
 }

@@ -113,6 +113,7 @@ struct task {
 	bool child;			/* of the daemon */
 	bool reaped;			/* ... that has ended */
 	bool enrolled;
+	int cookie;			/* PVMEPID of a task that the tasker starts */
 	char *name;
 	struct watch sock;
 	struct watch output;
@@ -143,6 +144,17 @@ void task_reaped(pid_t pid);
 void spawn_serve(const struct frame_head *head, struct body *b);
 void output_event(struct task *t, int event);
 void pick_serve(const struct frame_head *head, struct body *b);
+
+/* ---- tasker.c ---- */
+
+/* The task of this host that starts the others; 0: the daemon does. */
+extern int tasker;
+int tasker_set(int tid);
+/* Have it start @t. @env: name, value, ... NULL */
+void tasker_start(struct task *t, char *const *argv, const char *const *env, int flags);
+/* Task @tid has ended: those that it was about to start have, too. */
+void tasker_ended(int tid);
+void tasker_told(struct body *b);
 
 /* ---- serve.c ---- */
 

@@ -276,6 +276,7 @@ void task_ended(int tid)
 			where_answer(&w->head, NULL);
 		free(w);
 	}
+	tasker_ended(tid);
 	siblings_orphaned(tid);
 	notify_task(tid);
 	mbox_task_ended(tid);
@@ -290,7 +291,8 @@ static struct task *started_as(pid_t pid)
 	for (struct list *l = tasks.next; l != &tasks; l = l->next) {
 		struct task *t = container_of(l, struct task, link);
 
-		if (t->child && t->tid && !t->enrolled && t->sock.fd < 0 && t->pid == pid)
+		if (t->tid && !t->enrolled && t->sock.fd < 0 &&
+		    (t->cookie ? t->cookie : t->child ? t->pid : 0) == pid)
 			return t;
 	}
 	return NULL;
@@ -328,6 +330,9 @@ static void enrol(const struct frame_head *head, struct body *b, struct task *t)
 	if (s) {
 		/* the connection is that of a task that has an entry already */
 		s->sock = t->sock;
+		if (s->cookie)
+			s->pid = t->pid;
+		s->cookie = 0;
 		t->sock.fd = -1;
 		watch_mod(&s->sock, EPOLLIN);
 		task_end(t);
@@ -550,6 +555,8 @@ static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 	case OP_CLOCK: clock_tell(head); return;
 	case OP_SETOPT: setopt(head, b); return;
 	case OP_GROUP: group_serve(head, b); return;
+	case OP_TASKER: answer(head, t ? tasker_set(t->tid) : PvmBadParam, NULL); return;
+	case OP_TASKX: if (t && t->tid == tasker) tasker_told(b); return;
 	default: answer(head, PvmNotImpl, NULL); return;
 	}
 }

@@ -146,23 +146,48 @@ program_run(const struct order *o, int out, const char *node)
 	_exit(127);
 }
 
+static struct task *task_make(const struct order *o)
+{
+	struct task *t = task_new();
+
+	if (!t)
+		return NULL;
+	t->tid = t->shown_tid = tid_new();
+	t->name = strdup(o->file);
+	t->ptid = o->ptid;
+	t->ctx = o->ctx;
+	memcpy(t->opt, o->opt, sizeof(t->opt));
+	return t;
+}
+
+/* Leave it to the tasker. Return: a tid or a PVM error. */
+static int task_hand_over(const struct order *o)
+{
+	struct task *t = task_make(o);
+
+	if (t && t->tid) {
+		tasker_start(t, o->argv, o->env, o->flag);
+		return t->tid;
+	}
+	if (t)
+		task_end(t);
+	return PvmOutOfRes;
+}
+
 /* Start one task. Return: its tid or a PVM error. */
 static int task_start(const struct order *o)
 {
 	struct task *t;
 	int p[2];
 
+	if (tasker)
+		return task_hand_over(o);
 	if (pipe2(p, O_CLOEXEC))
 		return PvmOutOfRes;
 	fcntl(p[0], F_SETFL, O_NONBLOCK);
-	t = task_new();
+	t = task_make(o);
 	if (!t)
 		goto no_task;
-	t->tid = t->shown_tid = tid_new();
-	t->name = strdup(o->file);
-	t->ptid = o->ptid;
-	t->ctx = o->ctx;
-	memcpy(t->opt, o->opt, sizeof(t->opt));
 	if (!t->tid || watch_add(&t->output, p[0], EPOLLIN, output_ready))
 		goto no_room;
 	fflush(NULL);
