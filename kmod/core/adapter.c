@@ -40,6 +40,7 @@ static void sci_adapter_release(struct device *dev)
 	if (a->status_page)
 		put_page(a->status_page);
 	WARN_ON(!xa_empty(&a->holders));
+	mutex_destroy(&a->lent_lock);
 	mutex_destroy(&a->lock);
 	cleanup_srcu_struct(&a->srcu);
 	kfree(a);
@@ -48,6 +49,7 @@ static void sci_adapter_release(struct device *dev)
 static void adapter_init(struct sci_adapter *a)
 {
 	mutex_init(&a->lock);
+	mutex_init(&a->lent_lock);
 	spin_lock_init(&a->error_lock);
 	xa_init_flags(&a->segments, XA_FLAGS_ALLOC);
 	xa_init_flags(&a->handles, XA_FLAGS_ALLOC1);
@@ -58,6 +60,7 @@ static void adapter_init(struct sci_adapter *a)
 	INIT_LIST_HEAD(&a->objects);
 	INIT_LIST_HEAD(&a->mappings);
 	INIT_LIST_HEAD(&a->barrier_maps);
+	INIT_LIST_HEAD(&a->lent);
 	INIT_LIST_HEAD(&a->probes);
 	sci_retire_init(a);
 	init_waitqueue_head(&a->wait);

@@ -32,6 +32,7 @@ struct attribute_group;
 struct dentry;
 struct device;
 struct module;
+struct page;
 struct sci_adapter;
 struct sci_domain;
 struct sci_pages;
@@ -111,6 +112,12 @@ struct sci_dma_piece {
  *		NULL: the core sends a control packet instead.  Ordered behind
  *		flushed stores.  No lock is held: may call into the core for this
  *		or another adapter.
+ * @alloc:	takes @count pages in a row of the adapter's own memory for a segment.
+ *		They may have other contents than zeros.  -ENOMEM: there is no room.
+ *		NULL: segments are memory of the machine.  With it @expose gets no
+ *		other pages, so there can be no SCI_CAP_REGISTER.
+ * @free:	takes the pages back: no process here has them mapped any more, and
+ *		nothing of them is exposed.  Only with @alloc.
  * @dma_copy:	copies one piece.  -EIO: packets lost; -ENOTCONN: no such
  *		memory there.  NULL: no DMA.
  */
@@ -126,6 +133,10 @@ struct sci_adapter_ops {
 			   u64 offset, unsigned long *pfn);
 	void (*flush)(struct sci_adapter *a);
 	int (*trigger)(struct sci_adapter *a, u32 node, u32 handle);
+	int (*alloc)(struct sci_adapter *a, unsigned long count,
+		     struct page **first);
+	void (*free)(struct sci_adapter *a, struct page *first,
+		     unsigned long count);
 	int (*dma_copy)(struct sci_adapter *a, const struct sci_dma_piece *p);
 };
 

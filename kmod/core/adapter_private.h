@@ -65,6 +65,8 @@ enum sci_counter {
  * @objects: everything that has a file
  * @mappings: shared by imports
  * @barrier_maps: struct sci_barrier_map
+ * @lent_lock: @lent; leaf
+ * @lent: struct sci_lent that the adapter has not got back
  * @intrs, @data_intrs: struct sci_intr_line by number
  * @peers: by node id
  * @peer_ops: what stands on the sessions with them
@@ -97,6 +99,8 @@ struct sci_adapter {
 	struct list_head objects;
 	struct list_head mappings;
 	struct list_head barrier_maps;
+	struct mutex lent_lock;		/* lent */
+	struct list_head lent;
 	struct xarray intrs;
 	struct xarray data_intrs;
 	struct xarray peers;

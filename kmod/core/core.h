@@ -19,6 +19,7 @@
  *  retire.c		what is given back to an adapter without its lock
  *  adapter.c		an adapter's life; callers inside it; its error counts
  *  object.c		objects that have a file: events, poll, maps
+ *  lent.c		memory that an adapter lends to segments
  *  mapping.c		pieces of another node's memory, shared by imports
  *  barrier.c		the page for store barriers without a system call
  *  peer.c		another node: a session with locks, timers and packets

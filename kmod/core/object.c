@@ -95,8 +95,8 @@ void sci_object_fini(struct sci_object *obj)
  * Make a file with an inode, and hence an address space, of its own: revoking the maps
  * of one object must not touch another's.
  */
-static struct file *sci_file_create(const char *name,
-				    const struct file_operations *fops)
+struct file *sci_file_create(const char *name,
+			     const struct file_operations *fops)
 {
 	struct inode *inode;
 	struct file *file;

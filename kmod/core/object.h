@@ -126,6 +126,12 @@ void sci_object_wake(struct sci_object *obj);
 /* Make a file of /dev/sciN the file of an object. */
 void sci_object_attach(struct sci_object *obj, struct file *file);
 
+/*
+ * A file that nobody has a descriptor of, with an address space of its own.  @fops as
+ * of sci_vma_set_backing().  Returns an ERR_PTR.
+ */
+struct file *sci_file_create(const char *name, const struct file_operations *fops);
+
 /**
  * sci_vma_set_backing() - give a map a file and address space of its own
  * @fops: .owner is the module; .release gets the file, whose private_data is

@@ -60,6 +60,33 @@ static void pages_uncharge(struct sci_pages *p)
 	mmdrop(p->mm);
 }
 
+int sci_pages_begin(struct sci_pages *p, unsigned long count)
+{
+	int ret;
+
+	kref_init(&p->ref);
+	p->count = count;
+	ret = pages_charge(p);
+	if (ret)
+		return ret;
+	/*
+	 * The array may be larger than kvmalloc() allows: a user's mistake is not
+	 * logged.
+	 */
+	p->page = kvcalloc(count, sizeof(*p->page),
+			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (p->page)
+		return 0;
+	pages_uncharge(p);
+	return -ENOMEM;
+}
+
+void sci_pages_end(struct sci_pages *p)
+{
+	pages_uncharge(p);
+	kvfree(p->page);
+}
+
 static struct sci_pages *pages_new(unsigned long count)
 {
 	struct sci_pages *p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
@@ -67,34 +94,16 @@ static struct sci_pages *pages_new(unsigned long count)
 
 	if (!p)
 		return ERR_PTR(-ENOMEM);
-	kref_init(&p->ref);
-	p->count = count;
-	ret = pages_charge(p);
-	if (ret)
-		goto err_free;
-	/*
-	 * The array may be larger than kvmalloc() allows: a user's mistake is not
-	 * logged.
-	 */
-	p->page = kvcalloc(count, sizeof(*p->page),
-			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!p->page) {
-		ret = -ENOMEM;
-		goto err_uncharge;
-	}
-	return p;
-
-err_uncharge:
-	pages_uncharge(p);
-err_free:
+	ret = sci_pages_begin(p, count);
+	if (!ret)
+		return p;
 	kfree(p);
 	return ERR_PTR(ret);
 }
 
 static void pages_free(struct sci_pages *p)
 {
-	pages_uncharge(p);
-	kvfree(p->page);
+	sci_pages_end(p);
 	kfree(p);
 }
 
@@ -199,6 +208,10 @@ void sci_pages_release(struct kref *ref)
 	struct sci_pages *p = container_of(ref, struct sci_pages, ref);
 	unsigned long i;
 
+	if (p->release) {
+		p->release(p);
+		return;
+	}
 	if (p->pinned)
 		unpin_user_pages_dirty_lock(p->page, p->count, true);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Memory of a segment: pages of the kernel's, or pinned pages of a process. */
+/* Memory of a segment: pages of the kernel's, of a process, or of an adapter. */
 #ifndef SCI_PAGES_H
 #define SCI_PAGES_H
 
@@ -15,6 +15,7 @@
  * @pinned: they belong to a process
  * @user: who is charged for them; NULL: nobody, he has CAP_IPC_LOCK
  * @mm: the process that shows them in its status
+ * @release: frees them, and this; NULL: pages.c does
  */
 struct sci_pages {
 	struct kref ref;
@@ -23,6 +24,7 @@ struct sci_pages {
 	bool pinned;
 	struct user_struct *user;
 	struct mm_struct *mm;
+	void (*release)(struct sci_pages *p);
 };
 
 /**
@@ -43,6 +45,13 @@ struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
  * -ENOMEM.
  */
 struct sci_pages *sci_pages_pin(unsigned long addr, u64 length);
+
+/*
+ * For memory of another kind: begin with so many pages, zeroed by the caller, and
+ * charge them; -ENOMEM.  The caller fills in .page and .release.
+ */
+int sci_pages_begin(struct sci_pages *p, unsigned long count);
+void sci_pages_end(struct sci_pages *p);
 
 void sci_pages_release(struct kref *ref);
 

@@ -9,6 +9,7 @@
 #include "core.h"
 #include "import.h"
 #include "intr.h"
+#include "lent.h"
 #include "object.h"
 #include "peer.h"
 #include "trace.h"
@@ -39,6 +40,9 @@ static int adapter_check(struct sci_adapter *a)
 	    !(a->desc.caps & SCI_CAP_DMA) != !ops->dma_copy ||
 	    !(a->desc.caps & SCI_CAP_BARRIER) != !a->desc.barrier_pfn ||
 	    !(a->desc.caps & SCI_CAP_BROADCAST) != !a->desc.domain)
+		return -EINVAL;
+	if (!ops->alloc != !ops->free ||
+	    (ops->alloc && a->desc.caps & SCI_CAP_REGISTER))
 		return -EINVAL;
 	return 0;
 }
@@ -128,6 +132,7 @@ void sci_adapter_unregister(struct sci_adapter *a)
 	synchronize_srcu(&a->srcu);
 	adapter_kill_objects(a);
 	flush_work(&a->retire_work);
+	sci_lent_revoke(a);
 	sci_peers_shutdown(a);
 	sci_connections_drop(a);
 	cdev_device_del(&a->cdev, &a->dev);

@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "core.h"
 #include "group.h"
+#include "lent.h"
 #include "retire.h"
 #include "segment.h"
 #include "trace.h"
@@ -195,6 +196,28 @@ static int segment_map_pages(struct sci_pages *p, struct vm_area_struct *vma)
 	return 0;
 }
 
+static bool segment_covers(const struct sci_pages *p,
+			   struct vm_area_struct *vma)
+{
+	return vma->vm_pgoff < p->count &&
+	       vma_pages(vma) <= p->count - vma->vm_pgoff;
+}
+
+static int segment_mmap_lent(struct sci_segment *s, struct vm_area_struct *vma)
+{
+	struct sci_pages *p = sci_segment_pages(s);
+	int ret = -EINVAL;
+
+	if (!p)
+		return -ENOTCONN;
+	if (segment_covers(p, vma)) {
+		sci_lent_mmap(p, vma);
+		ret = 0;
+	}
+	sci_pages_put(p);
+	return ret;
+}
+
 static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 {
 	struct sci_segment *s = sci_segment_of(obj);
@@ -202,14 +225,15 @@ static int segment_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 	struct file *file;
 	int ret = -EINVAL;
 
+	if (obj->adapter->desc.ops->alloc)
+		return segment_mmap_lent(s, vma);
 	mutex_lock(&obj->adapter->lock);
 	file = segment_backing(s);
 	mutex_unlock(&obj->adapter->lock);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	p = file->private_data;
-	if (vma->vm_pgoff < p->count &&
-	    vma_pages(vma) <= p->count - vma->vm_pgoff) {
+	if (segment_covers(p, vma)) {
 		vma_set_file(vma, file);
 		ret = segment_map_pages(p, vma);
 	}
@@ -420,7 +444,10 @@ static int segment_memory(struct sci_segment *s)
 		return 0;
 	if (node == NUMA_NO_NODE)
 		node = dev_to_node(&s->obj.adapter->dev);
-	p = sci_pages_alloc(s->length, node);
+	if (s->obj.adapter->desc.ops->alloc)
+		p = sci_lent_alloc(s->obj.adapter, s->length);
+	else
+		p = sci_pages_alloc(s->length, node);
 	if (IS_ERR(p))
 		return PTR_ERR(p);
 	s->pages = p;

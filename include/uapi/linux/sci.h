@@ -129,6 +129,8 @@ enum {
  * @SCI_CAP_DMA: SCI_IOC_DMA_CREATE works.
  * @SCI_CAP_BROADCAST: broadcast groups work.
  * @SCI_CAP_REGISTER: SCI_IOC_SEGMENT_REGISTER works.
+ * @SCI_CAP_SHARED: with SCI_CAP_MEMORY: other machines map the memory, too, and a
+ *	membarrier(2) does not reach them.
  * @SCI_CAP_BARRIER: there is a page at SCI_MMAP_BARRIER: store barriers need no
  *	system call.
  */
@@ -138,6 +140,7 @@ enum sci_cap {
 	SCI_CAP_BROADCAST	= 1 << 2,
 	SCI_CAP_REGISTER	= 1 << 3,
 	SCI_CAP_BARRIER		= 1 << 4,
+	SCI_CAP_SHARED		= 1 << 5,
 };
 
 /**
@@ -148,7 +151,7 @@ enum sci_cap {
  * @out_caps: enum sci_cap
  * @out_node: node id
  * @out_adapter: N of /dev/sciN
- * @out_type: driver, NUL terminated: "loop", "pci"
+ * @out_type: driver, NUL terminated: "loop", "pci", "pool"
  * @out_serial: serial number of the card, 0 if it has none
  * @out_att_page_size: bytes that one entry of the address translation table maps
  * @out_att_entries: entries of that table

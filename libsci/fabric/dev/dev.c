@@ -71,6 +71,12 @@ static int page_map(int fd, int prot, off_t off, void **out)
 	return 0;
 }
 
+/* Whether a membarrier(2) reaches all processes that map what is imported. */
+static bool caps_are_local(uint32_t caps)
+{
+	return (caps & (SCI_CAP_MEMORY | SCI_CAP_SHARED)) == SCI_CAP_MEMORY;
+}
+
 static int pages_map(struct dev_adapter *a)
 {
 	int ret = page_map(a->fd, PROT_READ, SCI_MMAP_STATUS, &a->page);
@@ -376,7 +382,7 @@ static int dev_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 	ret = ret ? ret : dev_read_place(dev, at, &node);
 	ret = ret ? ret : find_adapters(dev, arg, node);
 	/* The kernel's wake barrier reaches processes of this machine only. */
-	if (!ret && !(dev->adapters[0].caps & SCI_CAP_MEMORY))
+	if (!ret && !caps_are_local(dev->adapters[0].caps))
 		dev->wake_barrier = false;
 	ret = sci_service_opened(&dev->svc, ret);
 	if (ret) {
@@ -416,7 +422,7 @@ static void fill_info(struct dev *dev, struct dev_adapter *a,
 							   CARD_MIN_DMA,
 		.min_block_size = 64,
 		.mcast_groups = q->out_mcast_groups,
-		.wake_barrier = dev->wake_barrier && a->caps & SCI_CAP_MEMORY,
+		.wake_barrier = dev->wake_barrier && caps_are_local(a->caps),
 		.bdf = q->out_bdf,
 		.link_up_ms = q->out_link_up_ms,
 		.link_down_ms = q->out_link_down_ms,

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copyright (C) 2026 The libsci authors */
+/* Memory that an adapter lends to segments. */
+
+#include <linux/file.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "adapter_private.h"
+#include "compat.h"
+#include "core.h"
+#include "lent.h"
+#include "object.h"
+#include "pages.h"
+
+/**
+ * struct sci_lent - memory of an adapter
+ * @pages: what the segment knows of it
+ * @adapter: the lender; a reference
+ * @link: in sci_adapter.lent, until it is given back
+ * @life: @pages has one, @file has one; who revokes takes one
+ * @revoke: page faults insert under it for reading
+ * @revoked: the adapter has it back
+ * @private_page: what is seen then
+ * @file: backs the maps
+ */
+struct sci_lent {
+	struct sci_pages pages;
+	struct sci_adapter *adapter;
+	struct list_head link;
+	struct kref life;
+	struct rw_semaphore revoke;
+	bool revoked;
+	struct page *private_page;
+	struct file *file;
+};
+
+static struct sci_lent *lent_of(struct sci_pages *p)
+{
+	return container_of(p, struct sci_lent, pages);
+}
+
+static void lent_free(struct kref *life)
+{
+	struct sci_lent *l = container_of(life, struct sci_lent, life);
+
+	sci_pages_end(&l->pages);
+	if (l->private_page)
+		__free_page(l->private_page);
+	sci_adapter_put(l->adapter);
+	kfree(l);
+}
+
+static void lent_give_back(struct sci_lent *l)
+{
+	struct sci_adapter *a = l->adapter;
+
+	down_write(&l->revoke);
+	if (!l->revoked) {
+		l->revoked = true;
+		unmap_mapping_range(l->file->f_mapping, 0, 0, 1);
+		a->desc.ops->free(a, l->pages.page[0], l->pages.count);
+		mutex_lock(&a->lent_lock);
+		list_del(&l->link);
+		mutex_unlock(&a->lent_lock);
+	}
+	up_write(&l->revoke);
+}
+
+/* The last map is gone, and so is the segment. */
+static int lent_file_release(struct inode *inode, struct file *file)
+{
+	struct sci_lent *l = file->private_data;
+	struct sci_adapter *a;
+	int idx;
+
+	if (!l)		/* there was no memory to lend */
+		return 0;
+	a = l->adapter;
+	/* one that is removed takes it back by itself */
+	if (!sci_adapter_enter(a, &idx)) {
+		lent_give_back(l);
+		sci_adapter_exit(a, idx);
+	}
+	kref_put(&l->life, lent_free);
+	return 0;
+}
+
+static const struct file_operations lent_fops = {
+	.owner = THIS_MODULE,
+	.release = lent_file_release,
+};
+
+static void lent_pages_release(struct sci_pages *p)
+{
+	struct sci_lent *l = lent_of(p);
+
+	fput(l->file);
+	kref_put(&l->life, lent_free);
+}
+
+/* ---- alloc ---- */
+
+static int lent_borrow(struct sci_lent *l)
+{
+	struct sci_adapter *a = l->adapter;
+	unsigned long i;
+	struct page *first;
+	int ret;
+
+	ret = a->desc.ops->alloc(a, l->pages.count, &first);
+	if (ret)
+		return ret;
+	for (i = 0; i < l->pages.count; i++) {
+		l->pages.page[i] = first + i;
+		clear_highpage(first + i);
+		cond_resched();
+	}
+	mutex_lock(&a->lent_lock);
+	list_add_tail(&l->link, &a->lent);
+	mutex_unlock(&a->lent_lock);
+	return 0;
+}
+
+static struct sci_lent *lent_new(struct sci_adapter *a, unsigned long count)
+{
+	struct sci_lent *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
+	int ret = -ENOMEM;
+
+	if (!l)
+		return ERR_PTR(ret);
+	l->private_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!l->private_page)
+		goto err_free;
+	ret = sci_pages_begin(&l->pages, count);
+	if (ret)
+		goto err_page;
+	l->pages.release = lent_pages_release;
+	kref_init(&l->life);
+	init_rwsem(&l->revoke);
+	l->adapter = a;
+	sci_adapter_get(a);
+	return l;
+
+err_page:
+	__free_page(l->private_page);
+err_free:
+	kfree(l);
+	return ERR_PTR(ret);
+}
+
+struct sci_pages *sci_lent_alloc(struct sci_adapter *a, u64 length)
+{
+	struct sci_lent *l = lent_new(a, DIV_ROUND_UP_ULL(length, PAGE_SIZE));
+	int ret;
+
+	if (IS_ERR(l))
+		return ERR_CAST(l);
+	l->file = sci_file_create("[sci-segment]", &lent_fops);
+	if (IS_ERR(l->file)) {
+		ret = PTR_ERR(l->file);
+		goto err_put;
+	}
+	ret = lent_borrow(l);
+	if (ret)
+		goto err_file;
+	l->file->private_data = l;
+	kref_get(&l->life);
+	return &l->pages;
+
+err_file:
+	fput(l->file);
+err_put:
+	kref_put(&l->life, lent_free);
+	return ERR_PTR(ret);
+}
+
+/* ---- maps ---- */
+
+static vm_fault_t lent_insert(struct sci_lent *l, struct vm_fault *vmf)
+{
+	if (vmf->pgoff >= l->pages.count)
+		return VM_FAULT_SIGBUS;
+	if (l->revoked)
+		return vmf_insert_pfn_prot(vmf->vma, vmf->address & PAGE_MASK,
+					   page_to_pfn(l->private_page),
+					   vm_get_page_prot(vmf->vma->vm_flags));
+	return vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK,
+			      page_to_pfn(l->pages.page[vmf->pgoff]));
+}
+
+static vm_fault_t lent_vm_fault(struct vm_fault *vmf)
+{
+	struct sci_lent *l = vmf->vma->vm_file->private_data;
+	vm_fault_t ret;
+
+	down_read(&l->revoke);
+	ret = lent_insert(l, vmf);
+	up_read(&l->revoke);
+	return ret;
+}
+
+static const struct vm_operations_struct lent_vm_ops = {
+	.fault = lent_vm_fault,
+	.mprotect = sci_vma_mprotect,
+};
+
+void sci_lent_mmap(struct sci_pages *p, struct vm_area_struct *vma)
+{
+	vma_set_file(vma, lent_of(p)->file);
+	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_ops = &lent_vm_ops;
+}
+
+/* ---- removal of the adapter ---- */
+
+static struct sci_lent *lent_first(struct sci_adapter *a)
+{
+	struct sci_lent *l;
+
+	mutex_lock(&a->lent_lock);
+	l = list_first_entry_or_null(&a->lent, struct sci_lent, link);
+	if (l)
+		kref_get(&l->life);
+	mutex_unlock(&a->lent_lock);
+	return l;
+}
+
+void sci_lent_revoke(struct sci_adapter *a)
+{
+	struct sci_lent *l;
+
+	while ((l = lent_first(a))) {
+		lent_give_back(l);
+		kref_put(&l->life, lent_free);
+	}
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: sci_pool.ko: an adapter over memory that several machines map
+ *
+ *  main.c	where the memory is: the BAR of an ivshmem device, or a range of
+ *		physical memory; the module
+ *  node.c	a node of the pool: joins, lives, is expelled, leaves; takes mail
+ *  ops.c	what the core asks of an adapter
+ *
+ * and the protocol itself (pool.h), which knows no kernel.  A node that finds itself
+ * expelled takes its adapter away, which revokes all maps of the pool in this
+ * machine, says so in the pool, and joins again with a new adapter.
+ *
+ * Nothing that is read from the pool is believed: main.c and ops.c see numbers of
+ * chunks only, which pool.h's calls have checked.
+ */
+#ifndef SCI_POOL_H
+#define SCI_POOL_H
+
+#include <linux/memremap.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "core/adapter.h"
+#include "pool.h"
+
+#define POOL_NODES_MAX	16u	/* of one machine */
+
+struct pool_node;
+struct task_struct;
+
+/**
+ * struct pool_memory - the memory
+ * @map: its page structures
+ * @start: physical address
+ * @size: bytes
+ * @virt: where the kernel has it
+ * @nodes: those of this machine
+ */
+struct pool_memory {
+	struct dev_pagemap map;
+	phys_addr_t start;
+	u64 size;
+	void *virt;
+	struct pool_node *nodes[POOL_NODES_MAX];
+};
+
+/**
+ * struct pool_node - a node of the pool
+ * @memory: the pool's
+ * @parent: bus device, or NULL
+ * @wanted: the node id that it asks for; 0: any
+ * @doorbells: registers that ring other nodes' doorbells, or NULL
+ * @doorbell: see struct pool_slot
+ * @lock: @pool, but for its mail
+ * @send_lock: packets that leave
+ * @pool: the protocol's
+ * @adapter: NULL: not joined; changes in @life alone
+ * @exposed: struct sci_pages by first chunk
+ * @thread: takes the mail
+ * @bell: it waits here
+ * @rung: the doorbell was rung
+ * @beat: heartbeats
+ * @life: joins, and leaves when expelled
+ * @wq: runs both
+ * @stopping: @life does nothing any more
+ * @waiting: the log says that it waits for its node id
+ */
+struct pool_node {
+	struct pool_memory *memory;
+	struct device *parent;
+	u32 wanted;
+	void __iomem *doorbells;
+	u32 doorbell;
+	struct mutex lock;		/* pool */
+	spinlock_t send_lock;		/* outgoing mail */
+	struct pool pool;
+	struct sci_adapter *adapter;
+	struct xarray exposed;
+	struct task_struct *thread;
+	wait_queue_head_t bell;
+	bool rung;
+	struct delayed_work beat;
+	struct delayed_work life;
+	struct workqueue_struct *wq;
+	bool stopping;
+	bool waiting;
+};
+
+/* ---- node.c ---- */
+
+extern unsigned int sci_pool_poll_us;
+extern unsigned int sci_pool_poll_max_us;
+
+/*
+ * Begin a node of a pool that is formatted.  It joins by itself, at once or when its
+ * node id gets free.  Returns an ERR_PTR: -ENODATA: the memory is no pool.
+ */
+struct pool_node *pool_node_create(struct pool_memory *memory, struct device *parent,
+				   u32 node, void __iomem *doorbells, u32 doorbell);
+void pool_node_destroy(struct pool_node *n);
+
+/* The doorbell was rung.  Any context. */
+void pool_node_rung(struct pool_node *n);
+
+/* ---- ops.c ---- */
+
+extern const struct sci_adapter_ops sci_pool_ops;
+
+static inline u64 pool_now(void)
+{
+	return ktime_get_boottime_ns();
+}
+
+#endif
