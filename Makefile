@@ -210,7 +210,8 @@ vm-soak: $(O)/.setup-vm-debug all	## Check: a million calls, a thousand kills, i
 	scripts/tap-summary --limit 21000 "scripts/check-vm soak $(O)"
 
 cluster: $(O)/.setup-cluster all	## See it run: NODES (3) VMs with adapters, and a shell on each
-	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR)
+	@scripts/cluster shell $(or $(NODES),3) --build $(O) --flavour $(FLAVOUR) \
+		$(if $(filter ivshmem,$(ADAPTER)),--ivshmem)
 
 # 2 nodes do it all, the others what needs them.
 cluster-check: $(O)/.setup-cluster all ofi mpi-tests	## Check: tests of clusters of VMs, with faults
@@ -454,6 +455,7 @@ help:					## Build: this list
 	@echo '  WERROR=1 V=1    warnings are errors; show commands'
 	@echo '  KDIR=DIR        kernel to build modules for (the running one)'
 	@echo '  FLAVOUR=NAME    kernel of make vm, make cluster: stock, debug, kcsan'
+	@echo '  ADAPTER=NAME    of make cluster: pci, ivshmem (memory that the VMs share)'
 	@echo '  SETUP=no        do not install missing packages'
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'

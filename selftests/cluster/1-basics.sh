@@ -7,7 +7,7 @@ case_each_node_knows_itself_and_its_link() {
 	for i in $(ids); do
 		info=$(on "$i" sci info) || return
 		echo "$info"
-		grep -Eq "^adapter 0 +pci, /dev/sci0, node $i, link up" <<<"$info" || return
+		grep -Eq "^adapter 0 +${kind/ivshmem/pool}, /dev/sci0, node $i, link up" <<<"$info" || return
 	done
 }
 

@@ -172,7 +172,7 @@ case_garbage_from_a_peers_kernel() {
 	seconds=$((8 * slow)) amid_traffic 1 garble
 }
 
-modules_unload() { on "$1" 'rmmod sci_pci && rmmod sci'; }
+modules_unload() { on "$1" "rmmod sci_${kind/ivshmem/pool} && rmmod sci"; }
 
 modules_load() {
 	on "$1" 'while read -r m o; do insmod $m $o || exit; done </vm/modules

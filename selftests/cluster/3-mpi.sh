@@ -22,6 +22,7 @@ mpirun() {
 
 # NODE: bytes sent and received by the card, packets sent; bytes by Ethernet
 traffic_of() {
+	[[ $kind == pci ]] || { on "$1" 'echo 0 0 0 $(($(cat /sys/class/net/eth*/statistics/tx_bytes | paste -sd +)))'; return; }
 	on "$1" 'cd /sys/class/sci/sci0/adapter
 		echo $(($(cat store_bytes dma_bytes | paste -sd +))) $(cat received_bytes) \
 			$(($(cat writes_16 writes_64 writes_128 dma_writes | paste -sd +))) \

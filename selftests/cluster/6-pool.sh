@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash disable=SC2154,SC2016,SC2317
+# Memory that all machines share: part of scripts/cluster-check.
+
+needs_pool() { [[ $kind == ivshmem ]] || skip "without adapters"; }
+
+joined_again() { on "$1" 'dmesg | grep -q "has been expelled" && [ -e /dev/sci0 ]'; }
+
+# Longer than its lease, and shorter than the quarantine.
+case_pool_a_machine_hangs_and_finds_itself_expelled() {
+	needs_pool || return
+	hang() {
+		kill -STOP "$(<"$D/8/qemu.pid")" || return
+		injected 1
+		within 20 left 8 || { kill -CONT "$(<"$D/8/qemu.pid")"; return 1; }
+		kill -CONT "$(<"$D/8/qemu.pid")"
+		within 60 joined_again 8 || return
+		on 8 'killall -9 stores messages; chmod 666 /dev/sci0'
+		local i
+		for i in $(ids); do
+			((i == 8)) || wait "${job[owner-8-$i]}"
+		done
+		wait "${job[listener-8-4]}"
+		within 20 link_is 8 up && serve_all
+	}
+	seconds=$((20 * slow)) amid_traffic 1 hang
+}
+
+# NODE: it is no node of the pool
+left() { "$build/sci" pool show "$D/pool" | grep "^$1 .*left"; }
+
+# One that is killed gives its memory back to the others when the quarantine is over.
+case_pool_memory_of_a_dead_machine_comes_back() {
+	needs_pool || return
+	begin owner 8 'cd /tmp; SCI_FABRIC=dev timeout 100 sci bench --serve'
+	within 30 has_chunks 8 || return
+	cluster kill 8 || return
+	injected 1
+	wait "${job[owner]}"
+	within 60 has_no_chunks 8 || return
+	cluster start 8 && within 30 link_is 8 up
+}
+
+chunks_of() { "$build/sci" pool show "$D/pool" | awk -v n="$1" '$1 == n { print $4 }'; }
+has_chunks() { (($(chunks_of "$1") > 0)); }
+has_no_chunks() { (($(chunks_of "$1") == 0)); }
