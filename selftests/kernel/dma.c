@@ -369,6 +369,7 @@ TEST(segments_that_are_not_ready)
 	struct pair *p = &e.pair;
 	int empty, gone;
 
+	NEED_CAP(SCI_CAP_REGISTER);
 	empty = OK(segment_create_as(p->importer, 0, LENGTH, 0600,
 				     SCI_SEGMENT_PRIVATE | SCI_SEGMENT_EMPTY));
 	FAILS_SOMEHOW(dma_move(e.queue, 0, empty, p->remote, PAGE));

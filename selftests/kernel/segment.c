@@ -366,6 +366,7 @@ TEST(an_empty_segment_waits_for_memory)
 	int fd;
 
 	begin();
+	NEED_CAP(SCI_CAP_REGISTER);
 	fd = OK(segment_create_as(adapter, 1, PAGE, 0600, SCI_SEGMENT_EMPTY));
 	FAILS(segment_export(fd), EBUSY);
 	FAILS(segment_share(fd), EBUSY);
@@ -383,6 +384,7 @@ TEST(an_empty_segment_costs_nothing)
 
 	NEED_ROOT();
 	begin();
+	NEED_CAP(SCI_CAP_REGISTER);
 	OK(adapter_query(adapter, &q));
 	OK(SYS(setrlimit(RLIMIT_MEMLOCK, &limit)));
 	peer_become(NOBODY, NOBODY);
