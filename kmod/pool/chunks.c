@@ -335,9 +335,9 @@ u32 pool_scrub(struct pool *p, u64 now)
 		length = 1;
 		if (!word || p->own[chunk])
 			continue;
-		if (chunk_is_first(p, chunk, word))
+		if (chunk_is_first(p, chunk, word)) {
 			length = chunk_run_length(p, chunk, word);
-		else if (chunk_state(word) != POOL_MORE) {
+		} else if (chunk_state(word) != POOL_MORE) {
 			p->corrupt++;
 			continue;
 		}

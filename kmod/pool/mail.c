@@ -69,11 +69,9 @@ bool pool_mail_receive(struct pool *p, u32 node, void *packet)
 		pool_set32(&ring->tail, head);
 		return false;
 	}
-	while (waiting--)
+	for (; waiting; waiting--, p->corrupt++)
 		if (mail_take(ring, tail++, packet))
 			return true;
-		else
-			p->corrupt++;
 	return false;
 }
 
