@@ -333,7 +333,7 @@ static struct value **value_find(struct member *m, unsigned int opens, const cha
 /* The name at the start of @payload; 0: there is none, else its length with the 0. */
 static size_t name_size(const char *payload, size_t len)
 {
-	size_t n = strnlen(payload, len);
+	size_t n = len ? strnlen(payload, len) : 0;
 
 	return n && n < len && n <= SCI_BOOT_NAME_MAX ? n + 1 : 0;
 }
