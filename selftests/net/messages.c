@@ -157,3 +157,41 @@ TEST(an_endpoint_with_peers_on_both)
 	peer_join(b);
 	peer_join(c);
 }
+
+/* Endpoints of one node are different processes to the net: each has its own segments. */
+static void several(struct peer *proc, void *arg)
+{
+	struct sci_ep *ep[3];
+	struct pair l = { .proc = proc };
+
+	(void)arg;
+	test_use_net("unix", 8);
+	for (uint32_t i = 0; i < ARRAY_LEN(ep); i++)
+		ep[i] = test_ep_open(10 + i, 0);
+	for (uint32_t i = 0; i < ARRAY_LEN(ep); i++) {
+		l.ep = ep[i];
+		l.to = test_ep_connect(ep[i], 4, TEST_ID);
+		exchange(l.ep, l.to, i);
+	}
+	for (uint32_t i = 0; i < ARRAY_LEN(ep); i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+TEST(endpoints_of_one_node)
+{
+	struct peer *p = peer_spawn(8, several, NULL);
+	struct sci_ep *ep;
+
+	test_use_net("unix", 4);
+	ep = test_ep_open(TEST_ID, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct sci_peer *from = test_ep_accept(ep);
+		struct sci_addr addr;
+
+		CHECK_EQ(sci_peer_addr(from, &addr), 0);
+		CHECK_EQ(addr.id, 10 + i);
+		exchange(ep, from, i);
+	}
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_join(p);
+}

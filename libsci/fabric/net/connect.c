@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Finding the instance that has an interrupt, and asking it; on threads that may wait. */
+/* Finding the instance that has an interrupt, and asking it: on threads that may wait. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,31 +130,6 @@ static struct net_link *link_known(struct net *net, unsigned int node, uint32_t 
 	return NULL;
 }
 
-/* A link that the other side has made: its interrupt is not known yet. */
-static struct net_link *link_unknown(struct net *net, unsigned int node)
-{
-	return link_known(net, node, 0);
-}
-
-/* Ask the instances that have connected to us.  0: there may be more to ask. */
-static int ask_unknown(struct net *net, unsigned int node, uint32_t port,
-		       uint32_t timeout, const void *owner)
-{
-	struct net_link *l = link_unknown(net, node);
-	uint64_t nonce;
-	int ret;
-
-	if (!l)
-		return -ENOENT;
-	nonce = l->nonce;
-	ret = net_ask(l, NET_CONNECT_INTR, port, timeout, owner, NULL);
-	l = net_link_find(net, nonce);
-	/* an instance has one: this one has another */
-	if (l && !l->port && (!ret || ret == -ENOENT))
-		l->port = ret ? UINT32_MAX : port;
-	return ret == -ENOENT || ret == -ENOTCONN ? 0 : ret;
-}
-
 static int dial_wait(struct net *net, struct net_dial *d, uint32_t timeout)
 {
 	struct timespec until = sci_deadline(timeout);
@@ -209,14 +184,13 @@ static int dial_node(struct net *net, unsigned int node, uint32_t port,
  * instance there has another key; -ETIMEDOUT; -ECANCELED.
  */
 int net_reach(struct net *net, unsigned int node, uint32_t port, uint32_t timeout,
-	      const void *owner, struct net_link **out)
+	      struct net_link **out)
 {
-	int ret = 0;
+	int ret;
 
-	while (!ret && !(*out = link_known(net, node, port)))
-		ret = ask_unknown(net, node, port, timeout, owner);
-	if (*out || ret != -ENOENT)
-		return *out ? 0 : ret;
+	*out = link_known(net, node, port);
+	if (*out)
+		return 0;
 	ret = dial_node(net, node, port, timeout);
 	*out = link_known(net, node, port);
 	if (*out)

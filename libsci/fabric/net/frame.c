@@ -10,9 +10,9 @@
 
 #include "libsci/fabric/net/net.h"
 
-/*
- * Words of which a program polls one appear whole, and the last one after the others.
- */
+#define LINE		64u		/* a receiver polls the last word of one */
+
+/* Words appear whole, and the last one of each line after those before it. */
 static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	uint64_t w;
@@ -23,7 +23,10 @@ static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
 	}
 	for (; len > sizeof(w); len -= sizeof(w)) {
 		memcpy(&w, src, sizeof(w));
-		sci_store_relaxed((uint64_t *)(void *)dst, w);
+		if ((uintptr_t)dst % LINE == LINE - sizeof(w))
+			sci_store_release((uint64_t *)(void *)dst, w);
+		else
+			sci_store_relaxed((uint64_t *)(void *)dst, w);
 		dst += sizeof(w);
 		src += sizeof(w);
 	}
@@ -96,9 +99,6 @@ static int frame_came(struct net_link *l, const struct net_frame *f, const uint8
 	case NET_CONNECT_SEG:
 		ret = net_importer_add(l, f->object, &size);
 		answer(l, f, ret, size);
-		return 0;
-	case NET_CONNECT_INTR:
-		answer(l, f, net_lintr_find(l->net, f->object) ? 0 : -ENOENT, 0);
 		return 0;
 	case NET_ANSWER:
 		net_answered(l, f);

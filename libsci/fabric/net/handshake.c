@@ -195,12 +195,13 @@ static int server_proof(struct net_socket *s)
 
 	memcpy(&s->proof, s->in, sizeof(s->proof));
 	handshake_mac(s, &s->proof, NULL, mac);
-	if (!net_mac_equal(mac, s->proof.mac) || !s->proof.birth)
+	if (!net_mac_equal(mac, s->proof.mac) || !s->proof.birth || s->proof.reserved)
 		return -EACCES;
 	/* no stranger any more */
 	l = server_link(s, &w.status);
 	if (l)
 		w.status = 0;
+	w.port = net_port(s->net);
 	w.birth = l ? l->birth : 0;
 	w.received = l ? l->received : 0;
 	handshake_mac(s, &s->proof, &w, w.mac);
@@ -208,6 +209,7 @@ static int server_proof(struct net_socket *s)
 	if (ret || !l)
 		return ret ? ret : w.status;
 	l->their_birth = s->proof.birth;
+	l->port = s->proof.port;
 	client_address(s, l);
 	net_link_take(l, s, s->proof.epoch, false);
 	net_link_attach(l, s, s->proof.received);
@@ -260,7 +262,7 @@ static int client_challenge(struct net_socket *s)
 		return -ENOMEM;
 	*p = (struct net_proof){
 		.head = head_of(NET_PROOF), .epoch = l->epoch + 1,
-		.wanted = s->wanted, .birth = l->birth, .yours = l->their_birth,
+		.wanted = s->wanted, .port = net_port(s->net), .birth = l->birth, .yours = l->their_birth,
 		.received = l->received,
 	};
 	handshake_mac(s, p, NULL, p->mac);
@@ -286,7 +288,7 @@ static int client_welcome(struct net_socket *s)
 	    w.received < l->log.acked || w.received > l->log.written)
 		return -EPROTO;
 	l->their_birth = w.birth;
-	l->port = s->wanted ? s->wanted : l->port;
+	l->port = w.port;
 	if (s->dial) {
 		*s->dial = (struct net_dial){ .done = true, .of = l };
 		s->dial = NULL;

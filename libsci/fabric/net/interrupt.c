@@ -10,6 +10,13 @@
 
 /* ---- of this process ---- */
 
+/* The first one, by which others know this instance; 0: there is none. */
+uint32_t net_port(struct net *net)
+{
+	return list_empty(&net->lintrs) ? 0 :
+	       container_of(net->lintrs.next, struct sci_lintr, link)->number;
+}
+
 struct sci_lintr *net_lintr_find(struct net *net, uint32_t number)
 {
 	struct list *pos, *n;
@@ -162,7 +169,7 @@ int net_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	i->number = p->number;
 	*out = i;
 	pthread_mutex_lock(&net->svc.lock);
-	ret = net_reach(net, p->node, p->number, p->timeout, NULL, &i->of);
+	ret = net_reach(net, p->node, p->number, p->timeout, &i->of);
 	if (!ret)
 		list_add_tail(&i->link, &net->rintrs);
 	pthread_mutex_unlock(&net->svc.lock);

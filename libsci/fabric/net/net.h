@@ -92,6 +92,8 @@ struct net_proof {
 	struct net_head head;
 	uint32_t epoch;			/* of the link, which this socket begins */
 	uint32_t wanted;		/* an interrupt of the other side; 0: none */
+	uint32_t port;			/* the sender's interrupt */
+	uint32_t reserved;
 	uint64_t birth;			/* of the sender's half of the link ... */
 	uint64_t yours;			/* ... and of the receiver's; 0: not known */
 	uint64_t received;		/* position up to which the sender has received */
@@ -101,7 +103,7 @@ struct net_proof {
 struct net_welcome {
 	struct net_head head;
 	int32_t status;
-	uint32_t reserved;
+	uint32_t port;			/* as that of a PROOF */
 	uint64_t birth;
 	uint64_t received;
 	uint8_t mac[NET_MAC];
@@ -109,15 +111,14 @@ struct net_welcome {
 
 _Static_assert(sizeof(struct net_hello) == 40, "on the wire");
 _Static_assert(sizeof(struct net_challenge) == 72, "on the wire");
-_Static_assert(sizeof(struct net_proof) == 72, "on the wire");
+_Static_assert(sizeof(struct net_proof) == 80, "on the wire");
 _Static_assert(sizeof(struct net_welcome) == 64, "on the wire");
 
 enum net_type {
 	NET_ACK = 1,			/* nothing but its ack */
 	NET_PUT,			/* bytes for a segment */
 	NET_CONNECT_SEG,		/* is there such a segment? */
-	NET_CONNECT_INTR,
-	NET_ANSWER,			/* to those: -status as object, size as offset */
+	NET_ANSWER,			/* to that: -status as object, size as offset */
 	NET_LEAVE,			/* the sender has no import any more */
 	NET_GONE,			/* the segment is not there any more */
 	NET_TRIGGER,			/* a data interrupt */
@@ -217,7 +218,7 @@ struct net_link {
 	bool ack_now;
 	bool bye;			/* the other side has said so */
 	bool failed;			/* there was no room for a frame */
-	uint32_t port;			/* a data interrupt there; 0: none known */
+	uint32_t port;			/* the data interrupt there */
 
 	/* the frame of which not all has come */
 	uint8_t part[NET_SMALL + sizeof(struct net_frame)];
@@ -420,7 +421,7 @@ void net_big_came(struct net_link *l, size_t len);
 
 /* connect.c */
 int net_reach(struct net *net, unsigned int node, uint32_t port, uint32_t timeout,
-	      const void *owner, struct net_link **out);
+	      struct net_link **out);
 int net_ask(struct net_link *l, enum net_type type, uint32_t object, uint32_t timeout,
 	    const void *owner, struct sci_rseg *seg);
 void net_cancel_connect(struct sci_fabric *f, const void *owner);
@@ -476,6 +477,7 @@ int net_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 		      struct sci_rintr **out);
 int net_rintr_trigger(struct sci_rintr *i, const void *data, size_t len);
 void net_rintr_disconnect(struct sci_rintr *i);
+uint32_t net_port(struct net *net);
 struct sci_lintr *net_lintr_find(struct net *net, uint32_t number);
 void net_triggered(struct net *net, const struct net_frame *f, const uint8_t *data);
 void net_rintrs_lost(struct net_link *l);
