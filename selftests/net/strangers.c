@@ -293,7 +293,7 @@ TEST(another_key_is_refused)
 	close(fd);
 	setenv("SCI_NET_KEY", path, 1);
 	ep = test_ep_open(2, 0);
-	CHECK_EQ(sci_connect(ep, &addr, 1000, &to), -EACCES);
+	CHECK_EQ(sci_connect(ep, &addr, TEST_WAIT_MS, &to), -EACCES);
 	CHECK_EQ(sci_ep_close(ep), 0);
 	unlink(path);
 	end(&l, &before);
