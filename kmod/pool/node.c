@@ -16,7 +16,6 @@
 #include "sci_pool.h"
 
 #define BEATS		4		/* in a lease */
-#define SCRUB_EVERY	16		/* heartbeats */
 #define MAIL_BATCH	32
 #define ENTRIES_MAX	65536u
 #define DMA_MAX		SZ_64M
@@ -244,8 +243,7 @@ static void node_beat(struct work_struct *work)
 
 	mutex_lock(&n->lock);
 	ret = pool_beat(&n->pool, pool_now());
-	if (!ret && pool_get64(&pool_slot(&n->pool, n->pool.slot)->beat) %
-			    SCRUB_EVERY == 0)
+	if (!ret)
 		pool_scrub(&n->pool, pool_now());
 	mutex_unlock(&n->lock);
 	if (ret)

@@ -39,7 +39,7 @@ case_pool_memory_of_a_dead_machine_comes_back() {
 	cluster kill 8 || return
 	injected 1
 	wait "${job[owner]}"
-	within 60 has_no_chunks 8 || return
+	within 90 has_no_chunks 8 || return
 	cluster start 8 && within 30 link_is 8 up
 }
 
