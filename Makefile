@@ -138,6 +138,10 @@ demo-smi: all				## See it run: an SMI sort and a Poisson solver on four nodes
 		$(B)/smirun -np 8 -nodes node4,node8,node12,node16 $(B)/selftests/smi/$$p || exit; \
 	done
 
+demo-threads: $(O)/.setup-demo-threads	## See it run: a ray tracer's threads on two nodes
+	+@$(MAKE) --no-print-directory libs bins
+	scripts/demo-threads $(O)
+
 demo: $(O)/.setup-demo			## See it run: see it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
 	scripts/demo $(O)
@@ -460,7 +464,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs examples demo-deck demo-smi ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi shmem-check bench-vm \
+.PHONY: all libs examples demo-deck demo-smi demo-threads ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi shmem-check bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \

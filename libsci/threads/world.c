@@ -60,6 +60,7 @@ static bool place_parse(struct world *w, const char *s)
 		return true;
 	}
 	w->place = PLACE_LIST;
+	w->turn = 0;
 	for (; *s; s = end + (*end == ',')) {
 		unsigned long id = strtoul(s, &end, 10);
 
@@ -92,6 +93,7 @@ static bool world_open(const char *nodes)
 	world->nodes = (unsigned int)n;
 	world->leader = getpid();
 	world->parent = getppid();
+	world->turn = 1;		/* main() is the first thread */
 	world->report = getenv("SCI_THREADS_REPORT") != NULL;
 	heap_init(&world->heap, GLOBAL_HEAP, GLOBAL_HEAP_LEN, (void *)GLOBAL_UNITS,
 		  memory_discard);

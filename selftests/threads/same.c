@@ -80,14 +80,14 @@ static void text_compare(const char *want, const char *got)
 		     want, (int)strcspn(got, "\n"), got);
 }
 
-static void same(const char *name, int nodes)
+static void same(const char *name, int nodes, const char *arg)
 {
 	static struct result native, spread;
 
 	if (TEST_ASAN || TEST_TSAN)
 		SKIP("the sanitizer has its own malloc() and pthread_create()");
-	program_run(&native, name, 0, NULL);
-	program_run(&spread, name, nodes, NULL);
+	program_run(&native, name, 0, arg);
+	program_run(&spread, name, nodes, arg);
 	text_compare(native.text, spread.text);
 	CHECK_EQ(spread.status, native.status);
 	CHECK(native.len > 0);
@@ -97,20 +97,33 @@ static void same(const char *name, int nodes)
 
 TEST(basics_on_two_nodes)
 {
-	same(PROGRAMS "basics", 2);
+	same(PROGRAMS "basics", 2, NULL);
 }
 
 TEST(basics_on_four_nodes)
 {
-	same(PROGRAMS "basics", 4);
+	same(PROGRAMS "basics", 4, NULL);
 }
 
 TEST(streams_on_two_nodes)
 {
-	same(PROGRAMS "streams", 2);
+	same(PROGRAMS "streams", 2, NULL);
 }
 
 TEST(streams_on_three_nodes)
 {
-	same(PROGRAMS "streams", 3);
+	same(PROGRAMS "streams", 3, NULL);
 }
+
+#define COMPUTES(program)						\
+TEST(program##_on_two_and_four_nodes)					\
+{									\
+	same(PROGRAMS "compute", 2, #program);				\
+	same(PROGRAMS "compute", 4, #program);				\
+}
+
+COMPUTES(sort)
+COMPUTES(lu)
+COMPUTES(nbody)
+COMPUTES(hash)
+COMPUTES(queue)

@@ -212,8 +212,6 @@ static void thread_create(void *arg)
 	atomic_fetch_sub(&world->live, 1);
 }
 
-_Thread_local int place_next = -1;
-
 static unsigned int place_load(void)
 {
 	unsigned int best = 0;
@@ -228,11 +226,6 @@ static unsigned int place(void)
 {
 	unsigned int node;
 
-	if (place_next >= 0) {
-		node = (unsigned int)place_next;
-		place_next = -1;
-		return node;
-	}
 	if (world->place == PLACE_LOAD)
 		return place_load();
 	node = atomic_fetch_add(&world->turn, 1);
