@@ -104,6 +104,8 @@ err_seg:
 	return ret;
 }
 
+#define RING_LEAST	(64u << 10)
+
 static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 {
 	struct msg_blocks_rx *b = &p->blocks_rx[which];
@@ -112,6 +114,10 @@ static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	};
 
 	t.attached.status = b->size ? -EEXIST : make_ring(p, which, size);
+	/* a smaller ring is slower; without any the message fails */
+	while ((t.attached.status == -ENOSPC || t.attached.status == -ENOMEM) &&
+	       size > RING_LEAST)
+		t.attached.status = make_ring(p, which, size /= 2);
 	if (!t.attached.status) {
 		t.attached.segment = p->fabric->ops->lseg.id(b->seg);
 		t.attached.size = size;
@@ -533,25 +539,24 @@ static int cleared(struct sci_peer *p, const struct line_cts *cts)
 	return 0;
 }
 
-/* With fewer, copying the last block is too large a part of it. */
-#define BLOCKS_MIN	8u
 #define BLOCK_LEAST	4096u
+#define BLOCK_SHARE	4u
 
 /*
- * A quarter of the ring at most, as block_limit().  Where each block is waited
- * for, large ones wait less often, and small ones leave less to copy at the end.
+ * The size of the next block, a quarter of the ring at most, as block_limit(). Where
+ * each block is waited for, large blocks wait less often, and small ones leave the
+ * receiver less to copy at the end: a block is a share of what is left.
  */
 static size_t block_size(const struct sci_req *req)
 {
+	size_t left = req->want - req->moved, share = MSG_PAD(left / BLOCK_SHARE);
 	size_t max = req->ep->params[SCI_PARAM_BLOCK];
 	size_t quarter = req->peer->blocks_tx[RING_XFER].size / 4;
 
 	max = max < quarter ? max : quarter;
-	if (!req->peer->lossy)
-		return max;
-	while (max > BLOCK_LEAST && req->want < BLOCKS_MIN * max)
-		max /= 2;
-	return max;
+	if (req->peer->lossy && share < max)
+		max = share > BLOCK_LEAST ? share : BLOCK_LEAST;
+	return left < max ? left : max;
 }
 
 static int push_blocks(struct sci_req *req)
@@ -559,14 +564,12 @@ static int push_blocks(struct sci_req *req)
 	struct sci_peer *p = req->peer;
 	struct msg_blocks *b = &p->blocks_tx[RING_XFER];
 	struct msg_typed t = { .type = LINE_BLOCK };
-	size_t max = block_size(req);
 
 	while (req->moved < req->want) {
-		size_t n = req->want - req->moved;
+		size_t n = block_size(req);
 		int64_t room, end;
 		uint32_t crc;
 
-		n = n < max ? n : max;
 		if (!tx_room(&p->ctl_tx) || !tx_prepare(p))
 			return -EAGAIN;
 		room = blocks_room(p, b, &req->at, n);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Whatever the length, the protocol and the alignment: the same bytes. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <sci/msg.h>
 
@@ -737,4 +739,39 @@ TEST(no_pieces_at_all)
 	static const struct job j = { { .n = 0 }, no_pieces };
 
 	run_job(&j);
+}
+
+/* ---- with little memory ---- */
+
+#define LONG		(1u << 20)
+#define LITTLE		(100u << 10)	/* a file, such as a transfer ring, may have no more */
+
+static void receive_with_little(struct peer *proc, void *arg)
+{
+	const struct rlimit limit = { LITTLE, LITTLE };
+	struct pair l = pair_open(proc, 4, 0);
+	unsigned char *buf = malloc(LONG);
+
+	(void)arg;
+	CHECK(buf);
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	CHECK_EQ(sci_trecv(l.ep, l.to, 1, 1, 0, buf, LONG, NULL), 0);
+	CHECK_BYTES(buf, LONG, 3);
+	free(buf);
+	pair_close(&l);
+}
+
+TEST(a_transfer_ring_as_large_as_memory_allows)
+{
+	struct peer *p = peer_spawn(8, receive_with_little, NULL);
+	struct pair l = pair_open(p, 8, 0);
+	unsigned char *buf = malloc(LONG);
+
+	CHECK(buf);
+	msg_fill(buf, LONG, 3);
+	CHECK_EQ(sci_tsend(l.to, 1, 1, buf, LONG), 0);
+	free(buf);
+	pair_close(&l);
+	peer_join(p);
 }
