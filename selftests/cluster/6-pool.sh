@@ -30,19 +30,3 @@ case_pool_a_machine_hangs_and_finds_itself_expelled() {
 
 # NODE: it is no node of the pool
 left() { "$build/sci" pool show "$D/pool" | grep "^$1 .*left"; }
-
-# One that is killed gives its memory back to the others when the quarantine is over.
-case_pool_memory_of_a_dead_machine_comes_back() {
-	needs_pool || return
-	begin owner 8 'cd /tmp; SCI_FABRIC=dev timeout 100 sci bench --serve'
-	within 30 has_chunks 8 || return
-	cluster kill 8 || return
-	injected 1
-	wait "${job[owner]}"
-	within 90 has_no_chunks 8 || return
-	cluster start 8 && within 30 link_is 8 up
-}
-
-chunks_of() { "$build/sci" pool show "$D/pool" | awk -v n="$1" '$1 == n { print $4 }'; }
-has_chunks() { (($(chunks_of "$1") > 0)); }
-has_no_chunks() { (($(chunks_of "$1") == 0)); }
