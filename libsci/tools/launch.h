@@ -174,6 +174,7 @@ struct launch_host {
 #define NET_PORT_FIRST	16384u		/* ports of --net are below those of clients */
 #define NET_PORTS	8192u
 #define NET_PORTS_MAX	1024u		/* of one machine */
+#define NET_ENDPOINTS	4u		/* of one rank: its team's, and those of front-ends */
 
 struct launch {
 	struct launch_host *hosts;

@@ -188,10 +188,10 @@ static const char *net_host(const struct launch_host *h)
 	return self;
 }
 
-/* One for each rank of a machine, at most. */
+/* Enough if all ranks are on one machine: each endpoint of a rank listens on a port. */
 static unsigned int net_ports(const struct launch *l)
 {
-	return l->size < NET_PORTS_MAX ? l->size : NET_PORTS_MAX;
+	return l->size < NET_PORTS_MAX / NET_ENDPOINTS ? l->size * NET_ENDPOINTS : NET_PORTS_MAX;
 }
 
 /* The first one; "machines" may be names of the same. */
