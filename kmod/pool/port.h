@@ -51,7 +51,8 @@ typedef uint64_t u64;
 #define le32_to_cpu(v)		le32toh(v)
 #define le64_to_cpu(v)		le64toh(v)
 
-#define pool_full_barrier()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* gcc refuses __atomic_thread_fence() with the thread sanitizer */
+#define pool_full_barrier()	__sync_synchronize()
 #define pool_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define pool_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define pool_swap_if(p, old, new)					\
