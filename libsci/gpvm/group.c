@@ -135,7 +135,7 @@ GROUP_API int pvm_bcast(char *group, int tag)
 
 	n = group_tids(group, &tids);
 	ret = n < 0 ? n : tag < 0 ? PvmBadParam : 0;
-	if (n == 1 && tids[0] == pvm_mytid())
+	if (!ret && n == 1 && tids[0] == pvm_mytid())
 		ret = PvmNoInst;	/* nobody else is there */
 	if (!ret)
 		ret = pvm_mcast(tids, n, tag);
