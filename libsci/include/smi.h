@@ -178,7 +178,7 @@ smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
  *
  * NOSEGMENT, NOMEM: the memory is not to be had.  MAPFAILED: no address that is free
  * in all processes, or no room to map.  NOTIMPL: type CYCLIC.  BADADR: REGISTER
- * of NULL.  NODEVICE: PRIVATE when all processes share a node, or @info names an
+ * of NULL, or of a part of a page on a fabric that copies.  NODEVICE: PRIVATE when all processes share a node, or @info names an
  * adapter, 0, 1 or 2, that does not exist.
  */
 smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,

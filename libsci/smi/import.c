@@ -62,6 +62,17 @@ static void local_close(struct smi_region *r)
 	smi_segment_close(s);
 }
 
+/*
+ * Whether memory may be registered with the rest of its pages. Where the fabric gives it
+ * other pages, stores of other threads to the rest, such as the library's, could get lost.
+ */
+static bool pages_are_given(const void *address, size_t size)
+{
+	if (!(sci_ep_traits(sci_team_ep(smi.all)) & SCI_TRAIT_REGISTER_COPIES))
+		return true;
+	return !((uintptr_t)address % smi.page) && !(size % smi.page);
+}
+
 int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address)
 {
 	bool given = r->flags & SMI_SHM_REGISTER, shrink = r->flags & SMI_SHM_SHRINKABLE;
@@ -70,7 +81,7 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 
 	if (info->owner != smi.rank || !info->size)
 		return SMI_ERR_PARAM;
-	if (given && !*address)
+	if (given && (!*address || !pages_are_given(*address, info->size)))
 		return SMI_ERR_BADADR;
 	if (r->flags & SMI_SHM_PRIVATE && smi.nodes == 1)
 		return SMI_ERR_NODEVICE;
