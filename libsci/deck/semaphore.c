@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Semaphores of one process. These calls leave errno alone; sem_*() set it. */
+/* Semaphores of one process. These calls return errors; sem_*() set errno. */
 #include <errno.h>
 #include <limits.h>
 #include <semaphore.h>

@@ -24,8 +24,8 @@
  *				from buffer to buffer without a copy (protocol 3)
  *
  * Rules for all calls:
- *  - They return 0 (or what they say) or a negative errno value, and leave errno
- *    alone. -EINVAL: an argument is NULL or out of range.
+ *  - They return 0 (or what they say) or a negative errno value; errno itself means
+ *    nothing after a call. -EINVAL: an argument is NULL or out of range.
  *  - Any threads may make calls at once. One message is used by one thread at a time.
  *    Nothing here may be called from a signal handler.
  *  - Lengths are bytes. Timeouts are milliseconds; -1 waits for ever, 0 not at all.

@@ -19,8 +19,8 @@
  *			protocol 3)
  *
  * Rules for all calls:
- *  - They return 0 (or what they say) or a negative errno value, and leave
- *    errno alone. -EINVAL: an argument is NULL or out of range.
+ *  - They return 0 (or what they say) or a negative errno value; errno itself
+ *    means nothing after a call. -EINVAL: an argument is NULL or out of range.
  *  - Every endpoint may be used by any number of threads, unless it was opened
  *    with SCI_EP_SINGLE_THREAD: then by one at a time. Nothing here may be
  *    called from a signal handler.

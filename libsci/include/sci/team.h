@@ -15,8 +15,8 @@
  *				all-to-all, scans
  *
  * Rules for all calls:
- *  - They return 0 (or what they say) or a negative errno value, and leave errno
- *    alone. -EINVAL: an argument is NULL or out of range.
+ *  - They return 0 (or what they say) or a negative errno value; errno itself means
+ *    nothing after a call. -EINVAL: an argument is NULL or out of range.
  *  - A rank is an int, 0 to sci_team_size() - 1, in the team that the call names.
  *  - A symmetric address is an address in the caller's own part of symmetric memory.
  *    -EFAULT: not all bytes that a call names are symmetric.

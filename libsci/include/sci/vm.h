@@ -26,8 +26,8 @@
  * maps the pages of a range when the range is allocated.
  *
  * Rules for all calls:
- *  - They return 0 (or what they say) or a negative errno value, and leave errno alone.
- *    -EINVAL: an argument is NULL or out of range.
+ *  - They return 0 (or what they say) or a negative errno value; errno itself
+ *    means nothing after a call. -EINVAL: an argument is NULL or out of range.
  *  - Any threads may make calls at once. No call may be made from a signal handler.
  *  - Each process has two threads of the library that serve pages. A member answers its
  *    peers at any time, whether or not it makes calls.
