@@ -120,7 +120,12 @@ int sci_vm_close(struct sci_vm *vm);
 void *sci_vm_base(const struct sci_vm *vm);
 uint64_t sci_vm_length(const struct sci_vm *vm);
 
-/* SCI_VM_MAP or SCI_VM_CACHE: the mode of ranges that do not ask for one. */
+/**
+ * sci_vm_mode() - return the mode of ranges that do not ask for one
+ * @vm: the memory
+ *
+ * Return: SCI_VM_MAP or SCI_VM_CACHE.
+ */
 enum sci_vm_mode sci_vm_mode(const struct sci_vm *vm);
 
 /* ---- ranges ---- */
