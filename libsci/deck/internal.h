@@ -84,7 +84,7 @@ struct deck_mbox {
 	struct list link;		/* world.boxes or world.found */
 	struct sci_ep *ep;		/* its own; NULL: found */
 	_Atomic(struct sci_peer *) to;	/* the port's connection to it */
-	struct sci_peer *control;	/* the service's, by which it tells of deaths */
+	struct sci_peer *_Atomic control; /* the service's, by which it tells of deaths */
 	_Atomic unsigned int waiting;	/* retrieves that have begun */
 	_Atomic unsigned int longer;	/* posts of more than a line */
 	_Atomic unsigned int requests;	/* retrieves that deck_wait() ends */

@@ -105,7 +105,7 @@ int deck_mbox_tell_death(struct deck_mbox *box)
 {
 	const struct sci_send s = { .flags = SCI_SEND_COPY };
 
-	return sci_isendm(box->control, &s, NULL);
+	return sci_isendm(atomic_load_explicit(&box->control, memory_order_acquire), &s, NULL);
 }
 
 static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told);

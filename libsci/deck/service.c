@@ -329,11 +329,12 @@ static int box_accept(struct deck_world *w, const struct deck_note *note,
 /* Both ends are this thread's to move. */
 static int connect_control(struct deck_world *w, struct deck_mbox *box)
 {
+	struct sci_peer *control = NULL;
 	struct sci_status st;
 	struct sci_req *req;
 	int ret;
 
-	if (box->control)
+	if (atomic_load_explicit(&box->control, memory_order_relaxed))
 		return 0;
 	ret = sci_iconnect(box->ep, &w->service.addr[w->rank], CONNECT_MS, &req);
 	if (ret)
@@ -344,8 +345,11 @@ static int connect_control(struct deck_world *w, struct deck_mbox *box)
 		return ret;
 	sci_peer_set_data(st.peer, MBOX_CONTROL);
 	do
-		ret = sci_peer_find(w->service.ep, &box->addr, &box->control);
+		ret = sci_peer_find(w->service.ep, &box->addr, &control);
 	while (ret == -ENOENT && sci_progress(w->service.ep) >= 0);
+	/* programs' threads that are told of a death tell others through it */
+	if (!ret)
+		atomic_store_explicit(&box->control, control, memory_order_release);
 	return ret;
 }
 
