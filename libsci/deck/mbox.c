@@ -111,8 +111,8 @@ int deck_mbox_tell_death(struct deck_mbox *box)
 static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told);
 
 /*
- * A process has died: what is in the mail box comes first.  What has been told and is
- * not reported here is told again, for other retrieves.
+ * A process has died: what is in the mail box comes first.  Deaths that
+ * were told and are not reported here are told again, for other retrieves.
  */
 static int after_death(struct deck_mbox *box, struct deck_msg *msg)
 {

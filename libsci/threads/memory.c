@@ -226,7 +226,7 @@ static bool piece_share(const struct piece *p, off_t at)
 	return true;
 }
 
-/* What has not been used is mapped without a copy. */
+/* Map the unused rest of a piece, without a copy. */
 static bool rest_share(char *from, char *to)
 {
 	return from >= to ||

@@ -54,7 +54,7 @@ static u64 now;
 static uint64_t rng;
 static unsigned long deaths, hangs, switches, maps_made, allocations, expelled;
 
-/* What is true, by chunk, whatever the pool says. */
+/* The true owner and mappers of each chunk, whatever the pool says. */
 static int owner[SIZE / MODEL_CHUNK];
 static unsigned int mappers[SIZE / MODEL_CHUNK];
 

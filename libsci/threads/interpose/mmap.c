@@ -223,7 +223,7 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	return p;
 }
 
-/* Code and data would be on one node. What is there already is found. */
+/* A library that is loaded already is found. A new one would be on one node only. */
 EXPORT void *dlopen(const char *file, int flags)
 {
 	void *h;
