@@ -58,11 +58,18 @@ int net_port_make(struct sci_ep *ep, uint32_t id)
 		.number = MSG_NUMBERS + id, .flags = SCI_INTR_FIXED | SCI_INTR_DATA,
 		.event = net_port_event, .owner = ep,
 	};
+	int ret;
 
 	if (!ep->net)
 		return 0;
 	ep->net->ops->stream->news(ep->net, net_news, ep);
-	return ep->net->ops->lintr.create(ep->net, &param, &ep->net_port);
+	ret = ep->net->ops->lintr.create(ep->net, &param, &ep->net_port);
+	if (ret)
+		return ret;
+	ret = ep->net->ops->stream->below(ep->net, ep->fabric, ep->adapter);
+	if (ret)
+		ep->net->ops->lintr.destroy(ep->net_port);
+	return ret;
 }
 
 void net_port_end(struct sci_ep *ep)

@@ -426,6 +426,8 @@ struct sci_stream_get {
 
 /**
  * struct sci_stream_ops - imports that are no memory
+ * @below:	Reach gateways, and be reached by them, through @below, too, which stays
+ *		open longer. After the first lintr.create.
  * @news:	Call @fn on the fabric's thread when something has come that no
  *		thread of the program was polling for.
  * @poll:	Take what has come. Return true if there was something.
@@ -445,6 +447,7 @@ struct sci_stream_get {
 #define SCI_STREAM_GET	(256u << 10)
 
 struct sci_stream_ops {
+	int (*below)(struct sci_fabric *f, struct sci_fabric *below, unsigned int adapter);
 	void (*news)(struct sci_fabric *f, void (*fn)(void *owner), void *owner);
 	bool (*poll)(struct sci_fabric *f);
 	void (*rest)(struct sci_fabric *f);
@@ -550,6 +553,18 @@ extern const struct sci_fabric_ops sci_dev_fabric;
 extern const struct sci_fabric_ops sci_shm_fabric;
 /* Not one that SCI_FABRIC selects; its @arg is as SCI_NET. */
 extern const struct sci_fabric_ops sci_net_fabric;
+
+/**
+ * sci_gateway_open() - pass on what processes say to others that they cannot reach
+ * @fabrics: as SCI_FABRIC, @n of them: the clusters to join
+ * @node: of this process, in all of them
+ * @net: as SCI_NET
+ *
+ * The environment says the rest. Close it with its close operation. It needs no thread of
+ * the caller's. -ENOSPC: too many fabrics; -EEXIST: the node has a gateway.
+ */
+int sci_gateway_open(struct sci_fabric **out, const char *const *fabrics, unsigned int n,
+		     unsigned int node, const char *net);
 
 /**
  * sci_fabric_open() - join the fabric the environment asks for

@@ -6,7 +6,9 @@
  *	SCI_NET=tcp[:HOST[:PORT]][+SLOTS]	HOST: address, name, interface or prefix
  *	SCI_NET=unix:PATH[+SLOTS]		a PATH that begins with @ is abstract
  *	SCI_NET=vsock:CID:PORT[+SLOTS]
+ *	SCI_NET=sci				no sockets: through gateways only
  *	SCI_NET_PEERS=NODE=ADDRESS,...		or the path of a file with one a line
+ *	ADDRESS: also via:GATEWAY, a node
  */
 
 #include <arpa/inet.h>
@@ -31,7 +33,7 @@
 #define ADDRESS_MAX	256u
 
 static const char want_net[] =
-	"want tcp[:HOST[:PORT]][+PORTS], unix:PATH or vsock:CID:PORT; see sci_net(7)";
+	"want sci, tcp[:HOST[:PORT]][+PORTS], unix:PATH or vsock:CID:PORT; see sci_net(7)";
 static const char want_peers[] =
 	"want NODE=ADDRESS,... or the path of a file with one of these a line";
 static const char want_key[] =
@@ -231,6 +233,11 @@ uint16_t net_addr_port(const struct net_addr *a)
 	return 0;
 }
 
+bool net_addr_known(const struct net_addr *a)
+{
+	return a->len || a->via;
+}
+
 /* The address of the process in @slot.  False: there is no such slot. */
 bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_addr *to)
 {
@@ -239,6 +246,9 @@ bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_ad
 
 	*to = *from;
 	to->slots = 1;
+	to->slot = slot;
+	if (from->via)
+		return slot < NET_SLOTS_MAX;
 	if (slot >= from->slots || port > UINT16_MAX)
 		return false;
 	if (from->sa.ss_family == AF_UNIX) {
@@ -254,23 +264,37 @@ bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_ad
 
 /* ---- peers ---- */
 
+static bool parse_node(const char *text, unsigned int *node)
+{
+	return parse_number(text, SCI_NODE_MAX, node) && *node && *node % SCI_NODE_STEP == 0;
+}
+
+/* Behind the gateway of a node. */
+static int via_address(const char *text, struct net_route *r)
+{
+	r->addr.node = r->node;
+	return parse_node(text, &r->addr.via) && r->addr.via != r->node ? 0 : -EINVAL;
+}
+
 static int route_add(struct net *net, char *text)
 {
 	char *equals = strchr(text, '=');
+	const char *way;
 	struct net_route *r;
 	int ret;
 
 	if (!equals)
 		return -EINVAL;
+	way = equals + 1;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
 	list_add_tail(&r->link, &net->routes);
 	*equals = '\0';
-	if (!parse_number(text, SCI_NODE_MAX, &r->node) || !r->node ||
-	    r->node % SCI_NODE_STEP)
+	if (!parse_node(text, &r->node))
 		return -EINVAL;
-	ret = parse_address(equals + 1, &r->addr);
+	ret = has_word(&way, "via:") ? via_address(way, r) :
+						     parse_address(way, &r->addr);
 	*equals = '=';
 	return ret;
 }
@@ -330,6 +354,37 @@ struct net_route *net_route_find(struct net *net, unsigned int node)
 			return r;
 	}
 	return NULL;
+}
+
+/*
+ * The ways to a node, @turn from 0 on: first those without a gateway, then the gateways, of
+ * which processes of different nodes have different ones first.
+ */
+bool net_route_addr(struct net *net, unsigned int node, unsigned int turn,
+		    struct net_addr *to)
+{
+	unsigned int count[2] = { 0, 0 }, at;
+	struct list *pos, *n;
+	bool via;
+
+	list_for_each_safe(pos, n, &net->routes) {
+		struct net_route *r = container_of(pos, struct net_route, link);
+
+		count[r->addr.via != 0] += r->node == node;
+	}
+	if (turn >= count[0] + count[1])
+		return false;
+	via = turn >= count[0];
+	at = via ? (turn - count[0] + net->node / SCI_NODE_STEP) % count[1] : turn;
+	list_for_each_safe(pos, n, &net->routes) {
+		struct net_route *r = container_of(pos, struct net_route, link);
+
+		if (r->node == node && (r->addr.via != 0) == via && !at--) {
+			*to = r->addr;
+			break;
+		}
+	}
+	return true;
 }
 
 void net_routes_free(struct net *net)
@@ -392,7 +447,7 @@ int net_read_environment(struct net *net, const char *spec)
 	unsigned int retry = RETRY_SECONDS;
 	int ret;
 
-	if (strcmp(spec, "tcp")) {
+	if (strcmp(spec, "tcp") && strcmp(spec, "sci")) {
 		const char *rest = spec;
 
 		if (!has_word(&rest, "tcp:") && !has_word(&rest, "unix:") &&

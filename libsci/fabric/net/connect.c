@@ -150,29 +150,56 @@ static int dial_wait(struct net *net, struct net_dial *d, uint32_t timeout)
 	return net->stopped ? -ECANCELED : -ETIMEDOUT;
 }
 
-/* Try the ports of the node, one after the other. */
-static int dial_node(struct net *net, unsigned int node, uint32_t port,
-		     uint32_t timeout)
+/*
+ * Try the processes that @first stands for, one after the other.  *@ret: what came of it;
+ * true: that was it.
+ */
+static bool dial_slots(struct net *net, const struct net_addr *first, unsigned int node,
+		       uint32_t port, uint32_t timeout, int *ret)
 {
-	struct net_route *r = net_route_find(net, node);
-	int ret = r ? -ENOENT : -EHOSTUNREACH;
+	bool denied = false;
 	struct net_addr a;
 
-	for (unsigned int i = 0; r && net_addr_slot(&r->addr, i, &a); i++) {
+	for (unsigned int i = 0; net_addr_slot(first, i, &a); i++) {
 		struct net_dial d = { 0 };
 		int err;
 
+		*ret = -ECANCELED;
 		if (net->stopped)
-			return -ECANCELED;
+			return true;
 		err = net_dial_start(net, &a, 0, port, &d);
-		err = err ? err : dial_wait(net, &d, timeout);
-		if (!err || err == -ECANCELED || link_known(net, node, port))
-			return err == -EISCONN ? 0 : err;
+		*ret = err = err ? err : dial_wait(net, &d, timeout);
+		if (!err || err == -ECANCELED || link_known(net, node, port)) {
+			*ret = err == -EISCONN ? 0 : err;
+			return true;
+		}
+		/* the time is over; a gateway that is not there, or knows no more */
+		if (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ERANGE)
+			break;
+		denied |= err == -EACCES;
+	}
+	if (denied)
+		*ret = -EACCES;
+	return false;
+}
+
+/* All ways to the node, one after the other. */
+static int dial_node(struct net *net, unsigned int node, uint32_t port,
+		     uint32_t timeout)
+{
+	struct net_addr first;
+	int ret = -EHOSTUNREACH;
+
+	for (unsigned int i = 0; net_route_addr(net, node, i, &first); i++) {
+		int err = -ENOENT;
+
+		if (dial_slots(net, &first, node, port, timeout, &err))
+			return err;
 		/* what kept this one away may be over the next time */
 		if (err == -ETIMEDOUT || err == -EACCES)
 			ret = err;
-		if (err == -ETIMEDOUT)
-			break;
+		else if (ret == -EHOSTUNREACH && err != -EHOSTUNREACH)
+			ret = -ENOENT;
 	}
 	return ret;
 }

@@ -18,6 +18,10 @@
  * connect to each other at the same time.  The link counts its sockets: a server takes
  * one with a higher epoch than its own last one.  Of two with the same epoch both sides
  * take the one of the instance with the lower nonce.
+ *
+ * A client that needs a gateway makes a handshake with that first, in which the PROOF says
+ * whom it wants.  After the WELCOME the same socket leads to the next gateway or to the
+ * process itself, and the client begins with a HELLO to that one.
  */
 
 #include <errno.h>
@@ -52,11 +56,12 @@ static struct net_socket *socket_new(struct net *net, int fd, bool client)
 {
 	struct net_socket *s;
 
-	if (sci_fd_track(&net->svc, fd))
+	if (fd >= 0 && sci_fd_track(&net->svc, fd))
 		return NULL;
 	s = calloc(1, sizeof(*s));
 	if (!s) {
-		sci_fd_close(&net->svc, fd);
+		if (fd >= 0)
+			sci_fd_close(&net->svc, fd);
 		return NULL;
 	}
 	s->net = net;
@@ -77,7 +82,10 @@ void net_socket_end(struct net_socket *s, int error)
 	if (!list_empty(&s->link) && !s->client)
 		s->net->n_handshakes--;
 	list_del(&s->link);
-	sci_fd_close(&s->net->svc, s->fd);
+	if (s->forward)
+		net_forward_end(s->forward, s, error);
+	if (s->fd >= 0 || s->pipe)
+		net_wire_close(s);
 	if (l && l->socket == s)
 		l->socket = NULL;
 	if (s->dial) {
@@ -93,9 +101,10 @@ void net_socket_end(struct net_socket *s, int error)
 
 static int socket_say(struct net_socket *s, const void *message, size_t len)
 {
+	const struct iovec iov = { (void *)message, len };
+
 	/* a new socket has room for so few bytes */
-	return send(s->fd, message, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len ?
-	       0 : -ECONNRESET;
+	return net_wire_send(s, &iov, 1) == (ssize_t)len ? 0 : -ECONNRESET;
 }
 
 static struct net_head head_of(enum net_step step)
@@ -180,23 +189,44 @@ static void client_address(struct net_socket *s, struct net_link *l)
 	if (!s->hello.port)
 		return;
 	*a = (struct net_addr){ .len = sizeof(a->sa), .slots = 1 };
-	if (getpeername(s->fd, (struct sockaddr *)&a->sa, &a->len) ||
+	if (s->pipe || getpeername(s->fd, (struct sockaddr *)&a->sa, &a->len) ||
 	    a->sa.ss_family == AF_UNIX)
 		a->len = 0;
 	net_addr_set_port(a, s->hello.port);
 }
 
+static int welcome_say(struct net_socket *s, struct net_welcome *w)
+{
+	w->head = head_of(NET_WELCOME);
+	handshake_mac(s, &s->proof, w, w->mac);
+	return socket_say(s, w, sizeof(*w));
+}
+
+/* The next hop is there, or not. */
+int net_forward_answer(struct net_socket *s, int error)
+{
+	struct net_welcome w = { .status = error };
+
+	return welcome_say(s, &w);
+}
+
 static int server_proof(struct net_socket *s)
 {
-	struct net_welcome w = { .head = head_of(NET_WELCOME) };
+	struct net_welcome w = { 0 };
 	uint8_t mac[NET_MAC];
 	struct net_link *l;
 	int ret;
 
 	memcpy(&s->proof, s->in, sizeof(s->proof));
 	handshake_mac(s, &s->proof, NULL, mac);
-	if (!net_mac_equal(mac, s->proof.mac) || !s->proof.birth || s->proof.reserved)
+	if (!net_mac_equal(mac, s->proof.mac) || !s->proof.birth)
 		return -EACCES;
+	if (s->proof.forward) {
+		ret = net_forward_begin(s);
+		if (ret)
+			net_forward_answer(s, ret);
+		return ret;
+	}
 	/* no stranger any more */
 	l = server_link(s, &w.status);
 	if (l)
@@ -204,8 +234,7 @@ static int server_proof(struct net_socket *s)
 	w.port = net_port(s->net);
 	w.birth = l ? l->birth : 0;
 	w.received = l ? l->received : 0;
-	handshake_mac(s, &s->proof, &w, w.mac);
-	ret = socket_say(s, &w, sizeof(w));
+	ret = welcome_say(s, &w);
 	if (ret || !l)
 		return ret ? ret : w.status;
 	l->their_birth = s->proof.birth;
@@ -218,23 +247,64 @@ static int server_proof(struct net_socket *s)
 
 /* ---- the client ---- */
 
-static int client_connected(struct net_socket *s)
+static int client_hello(struct net_socket *s)
 {
-	socklen_t len = sizeof(int);
-	int error = 0;
-
-	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len) || error)
-		return error ? -error : -errno;
-	s->connecting = false;
 	s->hello = (struct net_hello){
 		.head = head_of(NET_HELLO), .node = s->net->node,
-		.port = s->net->port, .nonce = s->net->nonce,
+		.nonce = s->net->nonce,
 	};
+	/* nobody connects to this process through a gateway's address */
+	if (!s->addr.via)
+		s->hello.port = s->net->port;
 	if (net_random(s->hello.random, sizeof(s->hello.random)))
 		return -EIO;
-	sci_watch_events(&s->net->svc, s->fd, EPOLLIN);
 	s->step = NET_CHALLENGE;
 	return socket_say(s, &s->hello, sizeof(s->hello));
+}
+
+static int client_connected(struct net_socket *s)
+{
+	int ret;
+
+	if (s->pipe && s->pipe->opening)
+		return 0;
+	ret = net_wire_connected(s);
+	if (ret)
+		return s->addr.via ? -EHOSTUNREACH : ret;
+	s->connecting = false;
+	net_wire_events(s, EPOLLIN);
+	net_wire_again(s);
+	if (s->forward && !s->addr.via) {
+		net_forward_ready(s);
+		return 0;
+	}
+	s->hop = s->addr.via;
+	return client_hello(s);
+}
+
+/* To a gateway: whom this socket is for. */
+static int client_forward(struct net_socket *s)
+{
+	struct net_proof *p = &s->proof;
+
+	*p = (struct net_proof){
+		.head = head_of(NET_PROOF), .epoch = s->addr.slot, .wanted = s->wanted,
+		.forward = s->addr.node, .birth = s->net->nonce, .received = s->hops,
+	};
+	handshake_mac(s, p, NULL, p->mac);
+	s->step = NET_WELCOME;
+	return socket_say(s, p, sizeof(*p));
+}
+
+/* The gateway has connected it. */
+static int client_forwarded(struct net_socket *s)
+{
+	s->hop = false;
+	s->deadline_ms = sci_now_ms() + HANDSHAKE_MS;
+	if (!s->forward)
+		return client_hello(s);
+	net_forward_ready(s);
+	return 0;
 }
 
 static int client_challenge(struct net_socket *s)
@@ -247,6 +317,8 @@ static int client_challenge(struct net_socket *s)
 	handshake_mac(s, NULL, NULL, mac);
 	if (!net_mac_equal(mac, s->challenge.mac))
 		return -EACCES;
+	if (s->hop)
+		return client_forward(s);
 	/* another process has the port by now: the one that was meant has died */
 	if (s->only && s->challenge.nonce != s->only)
 		return -ESTALE;
@@ -284,6 +356,8 @@ static int client_welcome(struct net_socket *s)
 		return -EACCES;
 	if (w.status)
 		return w.status;
+	if (s->hop)
+		return client_forwarded(s);
 	if ((l->their_birth && l->their_birth != w.birth) ||
 	    w.received < l->log.acked || w.received > l->log.written)
 		return -EPROTO;
@@ -338,13 +412,16 @@ static int handshake_step(struct net_socket *s)
 static int handshake_read(struct net_socket *s)
 {
 	size_t want = step_size(s->step);
-	ssize_t n = recv(s->fd, s->in + s->have, want - s->have, MSG_DONTWAIT);
+	struct iovec iov = { s->in + s->have, want - s->have };
+	ssize_t n = net_wire_recv(s, &iov, 1);
 
-	if (!n)
-		return -ECONNRESET;
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN ? -EAGAIN : -errno;
+	if (n <= 0)
+		return n ? (int)n : -ECONNRESET;
+	/* it has not been answered yet */
+	if (s->forward && !s->client)
+		return -EPROTO;
 	s->have += (size_t)n;
+	net_wire_again(s);
 	return s->have < want ? -EAGAIN : handshake_step(s);
 }
 
@@ -369,6 +446,58 @@ void net_handshakes_check(struct net *net, uint64_t now)
 	}
 }
 
+/* Find the address to connect to on the way to @to: its own, or that of a gateway. */
+static int first_hop(struct net *net, const struct net_addr *to, struct net_addr *hop)
+{
+	struct net_route *r;
+
+	*hop = *to;
+	if (!to->via)
+		return 0;
+	if (net_under_find(net, to->via)) {
+		*hop = (struct net_addr){ .node = to->via, .pipe = NET_GATEWAY };
+		return 0;
+	}
+	r = net_route_find(net, to->via);
+	return r && !r->addr.via && net_addr_slot(&r->addr, 0, hop) ? 0 : -EHOSTUNREACH;
+}
+
+static struct net_socket *client_new(struct net *net, const struct net_addr *hop, int *error)
+{
+	int fd = hop->pipe ? -1 : socket_open(hop->sa.ss_family);
+	struct net_socket *s;
+
+	*error = fd;
+	if (fd < 0 && !hop->pipe)
+		return NULL;
+	s = socket_new(net, fd, true);
+	*error = s ? 0 : -ENOMEM;
+	return s;
+}
+
+static int client_start(struct net *net, const struct net_addr *to, uint32_t wanted,
+			struct net_socket **out)
+{
+	struct net_socket *s;
+	struct net_addr hop;
+	int ret = first_hop(net, to, &hop);
+
+	s = ret ? NULL : client_new(net, &hop, &ret);
+	if (!s)
+		return ret;
+	s->wanted = wanted;
+	s->addr = *to;
+	s->connecting = true;
+	s->hops = NET_HOPS;
+	ret = net_wire_connect(s, &hop, handshake_ready);
+	if (ret) {
+		net_socket_end(s, ret);
+		return to->via ? -EHOSTUNREACH : ret;
+	}
+	*out = s;
+	return 0;
+}
+
 /**
  * net_dial_start() - connect to @to
  * @only: the nonce of the instance that is meant; 0: any
@@ -378,29 +507,29 @@ void net_handshakes_check(struct net *net, uint64_t now)
 int net_dial_start(struct net *net, const struct net_addr *to, uint64_t only,
 		   uint32_t wanted, struct net_dial *dial)
 {
-	int fd = socket_open(to->sa.ss_family), ret;
 	struct net_socket *s;
+	int ret = client_start(net, to, wanted, &s);
 
-	if (fd < 0)
-		return fd;
-	s = socket_new(net, fd, true);
-	if (!s)
-		return -ENOMEM;
-	s->only = only;
-	s->wanted = wanted;
-	s->addr = *to;
-	s->connecting = true;
-	ret = connect(fd, (const struct sockaddr *)&to->sa, to->len);
-	if (ret && errno != EINPROGRESS)
-		ret = -errno;
-	else
-		ret = sci_watch(&net->svc, fd, EPOLLOUT, handshake_ready, s);
-	if (ret) {
-		net_socket_end(s, ret);
+	if (ret)
 		return ret;
-	}
+	s->only = only;
 	s->dial = dial;
 	s->of = only ? net_link_find(net, only) : NULL;
+	return 0;
+}
+
+/* Connect to @to for @forward, past @hops gateways at most. */
+int net_dial(struct net *net, const struct net_addr *to, uint32_t wanted, uint32_t hops,
+	     struct net_forward *forward)
+{
+	struct net_socket *s;
+	int ret = client_start(net, to, wanted, &s);
+
+	if (ret)
+		return ret;
+	s->hops = hops;
+	s->forward = forward;
+	forward->side[1] = s;
 	return 0;
 }
 
@@ -420,10 +549,28 @@ static void drop_oldest_stranger(struct net *net)
 	}
 }
 
+/* Another process has made @fd, or @pipe. */
+void net_accept(struct net *net, int fd, struct net_pipe *pipe)
+{
+	struct net_socket *s;
+
+	if (net->n_handshakes >= STRANGERS)
+		drop_oldest_stranger(net);
+	s = socket_new(net, fd, false);
+	if (!s) {
+		if (pipe)
+			net_pipe_close(pipe);
+		return;
+	}
+	s->pipe = pipe;
+	s->step = NET_HELLO;
+	if (net_wire_watch(s, EPOLLIN, handshake_ready))
+		net_socket_end(s, -ENOMEM);
+}
+
 static void listen_ready(void *obj)
 {
 	struct net *net = obj;
-	struct net_socket *s;
 	int one = 1, fd;
 
 	fd = accept4(net->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -434,14 +581,7 @@ static void listen_ready(void *obj)
 	}
 	if (net->listen.sa.ss_family == AF_INET || net->listen.sa.ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (net->n_handshakes >= STRANGERS)
-		drop_oldest_stranger(net);
-	s = socket_new(net, fd, false);
-	if (!s)
-		return;
-	s->step = NET_HELLO;
-	if (sci_watch(&net->svc, fd, EPOLLIN, handshake_ready, s))
-		net_socket_end(s, -ENOMEM);
+	net_accept(net, fd, NULL);
 }
 
 /* A path that nobody listens on any more stays in the file system. */

@@ -101,9 +101,9 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	net->now_ms = sci_now_ms();
 	l->last_rx_ms = net->now_ms;
 	l->last_tx_ms = net->now_ms;
-	sci_unwatch(&net->svc, s->fd);
+	l->dials = 0;
 	/* the descriptor is known to epoll's slab by now; else the socket is useless */
-	if (sci_watch(&net->svc, s->fd, EPOLLIN, net_link_ready, s))
+	if (net_wire_watch(s, EPOLLIN, net_link_ready))
 		l->failed = true;
 	net_link_flush(l);
 	pthread_cond_broadcast(&net->cond);
@@ -112,11 +112,16 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 /* @l may be freed. */
 static void link_dial(struct net_link *l)
 {
+	struct net_addr to = l->addr, first;
 	int ret;
 
+	/* another gateway each time */
+	if (to.via && net_route_addr(l->net, l->node, l->dials, &first) &&
+	    !net_addr_slot(&first, to.slot, &to))
+		to = l->addr;
 	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
 	l->dialing = true;
-	ret = net_dial_start(l->net, &l->addr, l->nonce, 0, NULL);
+	ret = net_dial_start(l->net, &to, l->nonce, 0, NULL);
 	if (ret)
 		net_link_dialed(l, ret);
 }
@@ -134,18 +139,24 @@ void net_link_break(struct net_link *l, uint64_t since)
 	}
 	if (l->bye || !l->net->retry_ms)
 		net_link_lost(l, !l->bye);
-	else if (l->addr.len && !l->dialing)
+	else if (net_addr_known(&l->addr) && !l->dialing)
 		link_dial(l);
 }
 
 /* A socket that this side has made for @l has ended.  @l may be freed. */
 void net_link_dialed(struct net_link *l, int error)
 {
+	struct net_addr next;
+
 	/* in the end of the link, or another socket carries it */
 	if (list_empty(&l->link) || l->socket)
 		return;
 	l->dialing = false;
 	if (l->state == LINK_NEW && list_empty(&l->questions))
+		net_link_lost(l, true);
+	/* no gateway, and none of the others */
+	else if (error == -EHOSTUNREACH &&
+		 !net_route_addr(l->net, l->node, ++l->dials, &next))
 		net_link_lost(l, true);
 	/* nobody is there any more, or somebody else */
 	else if (error == -ECONNREFUSED || error == -ENOENT || error == -ESTALE)
@@ -195,7 +206,7 @@ static bool link_is_overdue(const struct net_link *l, uint64_t now)
 {
 	uint64_t limit = l->net->retry_ms;
 
-	if (!l->addr.len && !l->silent && limit > PASSIVE_MS)
+	if (!net_addr_known(&l->addr) && !l->silent && limit > PASSIVE_MS)
 		limit = PASSIVE_MS;
 	return now - l->broken_ms >= limit;
 }
@@ -225,7 +236,7 @@ void net_link_check(struct net_link *l, uint64_t now)
 		link_check_up(l, now);
 	else if (l->state == LINK_BROKEN && link_is_overdue(l, now))
 		net_link_lost(l, true);
-	else if (l->state == LINK_BROKEN && l->addr.len && !l->socket && !l->dialing &&
+	else if (l->state == LINK_BROKEN && net_addr_known(&l->addr) && !l->socket && !l->dialing &&
 		 now >= l->dial_ms)
 		link_dial(l);
 }
@@ -252,19 +263,16 @@ int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
 void net_link_flush(struct net_link *l)
 {
 	struct net_socket *s = l->socket;
-	struct msghdr m = { 0 };
 	struct iovec iov[2];
 	bool blocked = false;
+	size_t pieces;
 	ssize_t n;
 
 	if (l->state != LINK_UP)
 		return;
-	m.msg_iov = iov;
-	while ((m.msg_iovlen = net_log_unsent(&l->log, iov))) {
-		n = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		blocked = n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM);
+	while ((pieces = net_log_unsent(&l->log, iov))) {
+		n = net_wire_send(s, iov, pieces);
+		blocked = n == -EAGAIN;
 		if (n < 0)
 			break;
 		l->log.sent += (uint64_t)n;
@@ -272,6 +280,6 @@ void net_link_flush(struct net_link *l)
 	}
 	if (blocked != s->blocked) {
 		s->blocked = blocked;
-		sci_watch_events(&l->net->svc, s->fd, EPOLLIN | (blocked ? EPOLLOUT : 0u));
+		net_wire_events(s, EPOLLIN | (blocked ? EPOLLOUT : 0u));
 	}
 }

@@ -32,7 +32,8 @@ static const struct sci_service_ops service_ops = { .link = service_link };
 void net_timer_set(struct net *net)
 {
 	uint32_t ms = net->n_keen ? KEEN_TICK_MS :
-		      !list_empty(&net->links) || !list_empty(&net->handshakes) ? TICK_MS : 0;
+		      !list_empty(&net->links) || !list_empty(&net->handshakes) ||
+		      !list_empty(&net->pipes) ? TICK_MS : 0;
 	const struct timespec ts = { .tv_nsec = (long)ms * 1000000 };
 	const struct itimerspec at = { .it_interval = ts, .it_value = ts };
 
@@ -65,6 +66,7 @@ static void timer_ready(void *obj)
 	if (net->ticked && now - net->now_ms > 5 * TICK_MS)
 		links_excuse(net, now - net->now_ms);
 	net->now_ms = now;
+	net_pipes_tick(net);
 	list_for_each_safe(pos, n, &net->links)
 		net_link_check(container_of(pos, struct net_link, link), now);
 	net_handshakes_check(net, now);
@@ -95,6 +97,8 @@ static struct net *net_new(void)
 	list_init(&net->routes);
 	list_init(&net->links);
 	list_init(&net->handshakes);
+	list_init(&net->pipes);
+	list_init(&net->forwards);
 	list_init(&net->lintrs);
 	list_init(&net->rintrs);
 	sci_cond_init(&net->cond);
@@ -174,8 +178,12 @@ static void links_end(struct net *net)
 
 	while (!list_empty(&net->links))
 		net_link_lost(container_of(net->links.next, struct net_link, link), false);
+	while (!list_empty(&net->forwards))
+		net_forward_end(container_of(net->forwards.next, struct net_forward, link),
+				NULL, -ECANCELED);
 	while ((item = list_pop(&net->handshakes)))
 		net_socket_end(container_of(item, struct net_socket, link), -ECANCELED);
+	net_unders_end(net);
 }
 
 static void net_close(struct sci_fabric *f)
@@ -191,6 +199,7 @@ static void net_close(struct sci_fabric *f)
 	while (!all_acked(net) &&
 	       !sci_cond_wait(&net->cond, &net->svc.lock, LINGER_MS, &until))
 		;
+	net_pipes_wait(net);
 	pthread_mutex_unlock(&net->svc.lock);
 	sci_service_stop(&net->svc);
 	pthread_mutex_lock(&net->svc.lock);

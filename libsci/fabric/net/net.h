@@ -13,7 +13,10 @@
  * link		the session of two instances.  Each direction is one stream of frames,
  *		which has no end, and of which every byte has a position
  * socket	what carries a link at the moment, after a handshake in which both sides
- *		prove that they have the session's key (handshake.c)
+ *		prove that they have the session's key (handshake.c): a stream socket, or
+ *		a pipe through memory of another fabric (pipe.h, wire.c)
+ * gateway	an instance that passes the bytes of sockets on to other sockets for
+ *		instances that have no network in common (gateway.c)
  *
  * The sender keeps all bytes that the receiver has not acknowledged (log.c).  When
  * a socket breaks another one is made; both sides say up to which position they have
@@ -34,6 +37,7 @@
 #include "libsci/base/host.h"
 #include "libsci/fabric/core/fabric.h"
 #include "libsci/fabric/core/service.h"
+#include "libsci/fabric/net/pipe.h"
 
 /* ---- addresses ---- */
 
@@ -42,11 +46,18 @@
 #define NET_SLOTS_MAX	1024u
 #define NET_KEY_MAX	256u
 
-/* The first address of a node; a process has one of @slots. */
+/*
+ * The first address of a node; a process has one of @slots.  With @via it is that of
+ * the process in @slot of @node, behind the gateway of node @via; with @pipe it is a
+ * data interrupt of @node in a fabric that this process is in.
+ */
 struct net_addr {
 	struct sockaddr_storage sa;
-	socklen_t len;
+	socklen_t len;			/* 0: none */
 	unsigned int slots;
+	unsigned int via;
+	unsigned int node, slot;
+	uint32_t pipe;
 };
 
 struct net_route {
@@ -93,7 +104,12 @@ struct net_proof {
 	uint32_t epoch;			/* of the link, which this socket begins */
 	uint32_t wanted;		/* an interrupt of the other side; 0: none */
 	uint32_t port;			/* the sender's interrupt */
-	uint32_t reserved;
+	/*
+	 * A node that the other side, a gateway, connects this socket to; 0: none.  Then
+	 * @epoch is the slot there, @wanted an interrupt of that node, and @received
+	 * counts the gateways that may follow.
+	 */
+	uint32_t forward;
 	uint64_t birth;			/* of the sender's half of the link ... */
 	uint64_t yours;			/* ... and of the receiver's; 0: not known */
 	uint64_t received;		/* position up to which the sender has received */
@@ -171,10 +187,41 @@ struct net_log {
 	uint64_t written;
 };
 
+/* A fabric below: of the endpoint, or of a gateway. */
+#define NET_UNDERS	8u
+#define NET_PIPE_PORT	0x01000000u	/* + the interrupt of an instance: its pipes' */
+#define NET_GATEWAY	0x4f000001u	/* the interrupt of a node's gateway, for pipes */
+
+struct net_under {
+	struct sci_fabric *fabric;
+	unsigned int adapter;
+	struct sci_lintr *port;
+	bool owned;			/* closed with the net */
+};
+
+struct net_pipe {
+	struct list link;		/* net->pipes */
+	struct list ready;
+	struct net *net;
+	struct net_under *under;
+	struct sci_pipe pipe;
+	unsigned int node;
+	uint64_t number;		/* of the other side; client: its port */
+	bool client;
+	bool opening;			/* a thread has it */
+	bool orphan;			/* ... and frees it */
+	bool paused;
+	int ret;			/* of the opening */
+	_Atomic bool woken;
+	void (*fn)(void *obj);
+	void *obj;
+};
+
 struct net_socket {
 	struct list link;		/* net->handshakes, until it carries a link */
 	struct net *net;
-	int fd;
+	int fd;				/* -1: it is a pipe */
+	struct net_pipe *pipe;
 	bool client;
 	bool connecting;
 	bool blocked;			/* for sending */
@@ -190,7 +237,27 @@ struct net_socket {
 	uint64_t only;			/* client: the nonce wanted; 0: any */
 	uint32_t wanted;
 	struct net_addr addr;		/* client: where it has connected to */
+	bool hop;			/* client: the gateway has not connected it yet */
+	uint32_t hops;			/* gateways that may follow */
 	struct net_dial *dial;		/* who waits for it; NULL: nobody */
+	struct net_forward *forward;	/* a side of that */
+};
+
+#define NET_HOPS	8u
+#define NET_FORWARDS	4096u		/* at a time; each has two buffers */
+#define NET_FORWARD_BUF	(64u << 10)
+
+/* Bytes on their way from a socket to another one. */
+struct net_bytes {
+	uint8_t *buf;			/* NULL: none needed so far */
+	size_t from, to;
+};
+
+struct net_forward {
+	struct list link;		/* net->forwards */
+	struct net_socket *side[2];	/* who asked, and who was asked for */
+	struct net_bytes bytes[2];	/* from side i to the other one */
+	bool up;
 };
 
 /* A thread in a connect. */
@@ -236,6 +303,7 @@ struct net_link {
 	unsigned int n_serving;
 	struct net_addr addr;		/* where the other side listens; len 0: nowhere */
 	bool dialing;
+	unsigned int dials;		/* in vain, since it broke */
 	bool silent;			/* it broke since nothing came */
 	bool keen;			/* threads of the program poll it */
 	bool fresh;			/* the service thread has read from it lately */
@@ -337,6 +405,15 @@ struct net {
 	struct list routes;
 	struct list links;
 	struct list handshakes;
+	struct net_under under[NET_UNDERS];
+	unsigned int n_under;
+	struct list pipes;
+	unsigned int n_opening;
+	int pipe_fd;			/* an eventfd; 0: none yet */
+	_Atomic bool pipe_news;
+	bool gateway;
+	struct list forwards;
+	unsigned int n_forwards;
 	unsigned int n_handshakes;	/* of these, made by others */
 	struct hash segments;
 	struct list lintrs;
@@ -369,6 +446,9 @@ static inline struct net *net_of(struct sci_fabric *f)
 int net_read_environment(struct net *net, const char *spec);
 void net_routes_free(struct net *net);
 struct net_route *net_route_find(struct net *net, unsigned int node);
+bool net_addr_known(const struct net_addr *addr);
+bool net_route_addr(struct net *net, unsigned int node, unsigned int turn,
+		    struct net_addr *to);
 bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_addr *to);
 void net_addr_set_port(struct net_addr *addr, uint16_t port);
 uint16_t net_addr_port(const struct net_addr *addr);
@@ -387,6 +467,35 @@ int net_dial_start(struct net *net, const struct net_addr *to, uint64_t only,
 		   uint32_t wanted, struct net_dial *dial);
 void net_socket_end(struct net_socket *s, int error);
 void net_handshakes_check(struct net *net, uint64_t now);
+
+int net_dial(struct net *net, const struct net_addr *to, uint32_t wanted, uint32_t hops,
+	     struct net_forward *forward);
+void net_accept(struct net *net, int fd, struct net_pipe *pipe);
+int net_forward_answer(struct net_socket *s, int error);
+
+/* wire.c */
+int net_wire_connect(struct net_socket *s, const struct net_addr *to, sci_watch_fn fn);
+int net_wire_connected(struct net_socket *s);
+int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn);
+void net_wire_events(struct net_socket *s, uint32_t events);
+void net_wire_again(struct net_socket *s);
+void net_wire_pause(struct net_socket *s, bool pause);
+void net_wire_close(struct net_socket *s);
+ssize_t net_wire_send(struct net_socket *s, const struct iovec *iov, size_t n);
+ssize_t net_wire_recv(struct net_socket *s, const struct iovec *iov, size_t n);
+int net_under_add(struct net *net, struct sci_fabric *fabric, unsigned int adapter,
+		  uint32_t number, bool owned);
+struct net_under *net_under_find(struct net *net, unsigned int node);
+void net_unders_end(struct net *net);
+void net_pipes_wait(struct net *net);
+void net_pipes_tick(struct net *net);
+void net_pipe_wake(struct net_pipe *p);
+void net_pipe_close(struct net_pipe *p);
+
+/* gateway.c */
+int net_forward_begin(struct net_socket *s);
+void net_forward_ready(struct net_socket *s);
+void net_forward_end(struct net_forward *f, struct net_socket *closing, int error);
 
 /* log.c */
 int net_log_add(struct net_log *log, const void *data, size_t len);

@@ -16,7 +16,7 @@
 
 #define READ_MAX	(1u << 20)	/* bytes before it is another link's turn */
 
-/* Returns what recvmsg() does.  *@placed: bytes that went where a long frame belongs. */
+/* Returns what net_wire_recv() does.  *@placed: bytes that went where a long frame belongs. */
 static ssize_t link_recv(struct net_link *l, size_t *placed)
 {
 	struct net *net = l->net;
@@ -26,16 +26,13 @@ static ssize_t link_recv(struct net_link *l, size_t *placed)
 		{ to, room },
 		{ net->in + l->part_len, NET_IN - l->part_len },
 	};
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t n;
 
 	/* of a segment that is gone: into the waste */
 	if (room && !to)
 		iov[0] = (struct iovec){ net->waste, room < NET_IN ? room : NET_IN };
 	room = iov[0].iov_len;
-	do {
-		n = recvmsg(l->socket->fd, &m, MSG_DONTWAIT);
-	} while (n < 0 && errno == EINTR);
+	n = net_wire_recv(l->socket, iov, 2);
 	*placed = n <= 0 ? 0 : (size_t)n < room ? (size_t)n : room;
 	return n;
 }
@@ -50,7 +47,7 @@ static int link_read_some(struct net_link *l)
 	if (!n)
 		return -ECONNRESET;
 	if (n < 0)
-		return errno == EAGAIN ? -EAGAIN : -ECONNRESET;
+		return n == -EAGAIN ? -EAGAIN : -ECONNRESET;
 	l->received += (uint64_t)n;
 	l->last_rx_ms = net->now_ms;
 	if (placed)
@@ -82,6 +79,9 @@ static bool link_read(struct net_link *l)
 			net_link_break(l, sci_now_ms());
 		return true;
 	}
+	/* it is another one's turn */
+	if (!ret)
+		net_wire_again(l->socket);
 	if (l->ack_now || l->received - l->told >= NET_ACK_EVERY)
 		net_link_send(l, &ack, NULL);
 	if (net->closing)
@@ -115,7 +115,7 @@ static void keen_begin(struct net_link *l)
 
 	l->keen = true;
 	net->keen[net->n_keen++] = l;
-	sci_watch_pause(&net->svc, l->socket->fd, true);
+	net_wire_pause(l->socket, true);
 	net_timer_set(net);
 }
 
@@ -131,7 +131,7 @@ void net_keen_end(struct net_link *l)
 	net->keen[i] = net->keen[--net->n_keen];
 	l->keen = false;
 	if (l->socket)
-		sci_watch_pause(&net->svc, l->socket->fd, false);
+		net_wire_pause(l->socket, false);
 }
 
 static void keen_end_all(struct net *net)

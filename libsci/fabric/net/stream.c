@@ -236,7 +236,31 @@ static void stream_news(struct sci_fabric *f, void (*fn)(void *owner), void *own
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
+/* Is there a node that only a gateway reaches, or no network but gateways? */
+static bool wants_gateways(struct net *net)
+{
+	struct list *pos, *n;
+	bool via = false;
+
+	list_for_each_safe(pos, n, &net->routes)
+		via |= container_of(pos, struct net_route, link)->addr.via != 0;
+	return via;
+}
+
+static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned int adapter)
+{
+	struct net *net = net_of(f);
+	int ret = 0;
+
+	pthread_mutex_lock(&net->svc.lock);
+	if (wants_gateways(net))
+		ret = net_under_add(net, below, adapter, net_port(net) + NET_PIPE_PORT, false);
+	pthread_mutex_unlock(&net->svc.lock);
+	return ret;
+}
+
 const struct sci_stream_ops net_stream_ops = {
+	.below = stream_below,
 	.news = stream_news,
 	.poll = net_poll,
 	.rest = net_rest,

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+
+#include "libsci/fabric/net/pipe.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libsci/fabric/core/fault.h"
+
+#define PIPE_SEGMENT	0x4e000000u	/* the first one that is tried */
+#define PIPE_SIZE	(sizeof(struct sci_pipe_head) + SCI_PIPE_RING)
+#define PIPE_TELL	(SCI_PIPE_RING / 8)
+#define WRITE_TRIES	4
+
+static size_t ring_at(uint64_t position)
+{
+	return position & (SCI_PIPE_RING - 1);
+}
+
+/* ---- writes to the other side ---- */
+
+/* Returns false if packets were lost. */
+static bool pipe_write(struct sci_pipe *p, void *dst, const void *src, size_t len)
+{
+	for (int i = 0; i < WRITE_TRIES; i++) {
+		uint32_t errors = sci_link_errors(p->link);
+
+		sci_remote_write(dst, src, len, p->link);
+		sci_remote_barrier(p->fabric, p->rseg);
+		if (!p->lossy || errors == sci_remote_errors(p->link))
+			return true;
+	}
+	return false;
+}
+
+static void word_write(struct sci_pipe *p, uint64_t *word, uint64_t value)
+{
+	pipe_write(p, word, &value, sizeof(value));
+}
+
+/* Wake the other side if it waits for what has just been written. */
+static void pipe_wake(struct sci_pipe *p, int what)
+{
+	uint64_t armed;
+
+	sci_full_barrier();
+	armed = sci_load_acquire(&p->in->armed[what]);
+	if (armed == p->served[what])
+		return;
+	p->served[what] = armed;
+	p->fabric->ops->rintr.trigger(p->rintr, NULL, 0);
+}
+
+static void ask_wake(struct sci_pipe *p, int what)
+{
+	word_write(p, &p->out->armed[what], ++p->armed[what]);
+	sci_full_barrier();
+}
+
+static bool pipe_is_gone(struct sci_pipe *p)
+{
+	return atomic_load(&p->fabric->ops->rseg.status(p->rseg)->gone);
+}
+
+/* ---- bytes ---- */
+
+/* Bytes in our ring.  -ECONNRESET: the other side is out of its mind. */
+static ssize_t bytes_in(struct sci_pipe *p)
+{
+	uint64_t n = sci_load_acquire(&p->in->written) - p->taken;
+
+	return n <= SCI_PIPE_RING ? (ssize_t)n : -ECONNRESET;
+}
+
+static ssize_t room_out(struct sci_pipe *p)
+{
+	uint64_t n = p->sent - sci_load_acquire(&p->in->taken);
+
+	return n <= SCI_PIPE_RING ? (ssize_t)(SCI_PIPE_RING - n) : -ECONNRESET;
+}
+
+/* As @look, but -EAGAIN instead of 0, after a look that no wake-up can escape. */
+static ssize_t look_armed(struct sci_pipe *p, ssize_t (*look)(struct sci_pipe *), int what,
+			  bool arm)
+{
+	ssize_t n = look(p);
+
+	if (!n && arm) {
+		ask_wake(p, what);
+		n = look(p);
+	}
+	return n ? n : -EAGAIN;
+}
+
+/* Bytes that came before the end count. */
+static ssize_t look_in(struct sci_pipe *p, bool arm)
+{
+	bool gone = pipe_is_gone(p);
+	ssize_t n = look_armed(p, bytes_in, SCI_PIPE_DATA, arm);
+
+	return n == -EAGAIN && gone ? 0 : n;
+}
+
+static ssize_t look_out(struct sci_pipe *p, bool arm)
+{
+	return pipe_is_gone(p) ? -ECONNRESET :
+	       look_armed(p, room_out, SCI_PIPE_ROOM, arm);
+}
+
+void sci_pipe_put(struct sci_pipe *p, size_t len)
+{
+	p->sent += len;
+	sci_release_barrier();
+	word_write(p, &p->out->written, p->sent);
+	pipe_wake(p, SCI_PIPE_DATA);
+}
+
+void sci_pipe_take(struct sci_pipe *p, size_t len)
+{
+	p->taken += len;
+	if (p->taken - p->told < PIPE_TELL)
+		return;
+	p->told = p->taken;
+	sci_release_barrier();
+	word_write(p, &p->out->taken, p->taken);
+	pipe_wake(p, SCI_PIPE_ROOM);
+}
+
+static bool ring_write(struct sci_pipe *p, uint64_t position, const uint8_t *src, size_t len)
+{
+	size_t first = SCI_PIPE_RING - ring_at(position);
+
+	first = first < len ? first : len;
+	return pipe_write(p, p->out->ring + ring_at(position), src, first) &&
+	       (first == len || pipe_write(p, p->out->ring, src + first, len - first));
+}
+
+ssize_t sci_pipe_send(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm)
+{
+	ssize_t room = look_out(p, arm);
+	size_t done = 0;
+
+	for (size_t i = 0; room > 0 && i < n && done < (size_t)room; i++) {
+		size_t len = iov[i].iov_len, left = (size_t)room - done;
+
+		len = len < left ? len : left;
+		if (len && !ring_write(p, p->sent + done, iov[i].iov_base, len))
+			break;
+		done += len;
+	}
+	if (room <= 0)
+		return room;
+	if (!done)
+		return -EAGAIN;
+	sci_pipe_put(p, done);
+	return (ssize_t)done;
+}
+
+ssize_t sci_pipe_peek(struct sci_pipe *p, const void **data, bool arm)
+{
+	ssize_t n = look_in(p, arm), end = (ssize_t)(SCI_PIPE_RING - ring_at(p->taken));
+
+	*data = p->in->ring + ring_at(p->taken);
+	return n < end ? n : end;
+}
+
+ssize_t sci_pipe_room(struct sci_pipe *p, void **room, bool arm)
+{
+	ssize_t n, end = (ssize_t)(SCI_PIPE_RING - ring_at(p->sent));
+
+	if (p->lossy)
+		return -EOPNOTSUPP;
+	n = look_out(p, arm);
+	*room = p->out->ring + ring_at(p->sent);
+	return n < end ? n : end;
+}
+
+ssize_t sci_pipe_recv(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm)
+{
+	ssize_t have = look_in(p, arm);
+	size_t done = 0;
+
+	for (size_t i = 0; have > 0 && i < n && done < (size_t)have; i++) {
+		size_t len = iov[i].iov_len, left = (size_t)have - done, first;
+		uint64_t at = p->taken + done;
+
+		len = len < left ? len : left;
+		first = SCI_PIPE_RING - ring_at(at);
+		first = first < len ? first : len;
+		if (!len)
+			continue;
+		memcpy(iov[i].iov_base, p->in->ring + ring_at(at), first);
+		memcpy((uint8_t *)iov[i].iov_base + first, p->in->ring, len - first);
+		done += len;
+	}
+	if (have <= 0)
+		return have;
+	sci_pipe_take(p, done);
+	return (ssize_t)done;
+}
+
+bool sci_pipe_arm(struct sci_pipe *p)
+{
+	ask_wake(p, SCI_PIPE_DATA);
+	ask_wake(p, SCI_PIPE_ROOM);
+	return bytes_in(p) || pipe_is_gone(p);
+}
+
+void sci_pipe_repeat(struct sci_pipe *p)
+{
+	if (!p->lossy)
+		return;
+	word_write(p, &p->out->written, p->sent);
+	word_write(p, &p->out->taken, p->taken);
+	word_write(p, &p->out->armed[SCI_PIPE_DATA], ++p->armed[SCI_PIPE_DATA]);
+	word_write(p, &p->out->armed[SCI_PIPE_ROOM], ++p->armed[SCI_PIPE_ROOM]);
+	p->fabric->ops->rintr.trigger(p->rintr, NULL, 0);
+}
+
+/* ---- birth and death ---- */
+
+uint64_t sci_pipe_number(const struct sci_pipe *p)
+{
+	return (uint64_t)p->segment << 32 | p->interrupt;
+}
+
+void sci_pipe_answer(struct sci_pipe *p)
+{
+	word_write(p, &p->out->peer, sci_pipe_number(p));
+	p->fabric->ops->rintr.trigger(p->rintr, NULL, 0);
+}
+
+uint64_t sci_pipe_answered(const struct sci_pipe *p)
+{
+	return sci_load_acquire(&p->in->peer);
+}
+
+int sci_pipe_begin(struct sci_pipe *p, struct sci_fabric *fabric, unsigned int adapter,
+		   sci_event_fn event, void *owner)
+{
+	const struct sci_fabric_ops *ops = fabric->ops;
+	struct sci_lseg_param seg = {
+		.id = PIPE_SEGMENT, .size = PIPE_SIZE, .flags = SCI_LSEG_AUTO_ID,
+		.event = event, .owner = owner,
+	};
+	struct sci_lintr_param intr = { .adapter = adapter, .event = event, .owner = owner };
+	void *addr;
+	int ret;
+
+	*p = (struct sci_pipe){ .fabric = fabric, .adapter = adapter };
+	p->link = ops->query.link(fabric, adapter);
+	p->lossy = p->link->map != SCI_PIO_MAP_CACHED || atomic_load(&sci_fault_enabled);
+	ret = ops->lseg.create(fabric, &seg, &p->lseg);
+	if (ret)
+		return ret;
+	ret = ops->lseg.map(p->lseg, 0, PIPE_SIZE, 0, &addr);
+	if (!ret) {
+		p->in = addr;
+		p->segment = ops->lseg.id(p->lseg);
+		ret = ops->lintr.create(fabric, &intr, &p->lintr);
+		p->interrupt = intr.number;
+	}
+	ret = ret ? ret : ops->lseg.export(p->lseg, adapter);
+	if (ret)
+		sci_pipe_end(p);
+	return ret;
+}
+
+int sci_pipe_connect(struct sci_pipe *p, unsigned int node, uint64_t peer,
+		     uint32_t timeout, sci_event_fn event, void *owner)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	const struct sci_rseg_param seg = {
+		.adapter = p->adapter, .node = node, .id = (uint32_t)(peer >> 32),
+		.timeout = timeout, .event = event, .owner = owner,
+	};
+	const struct sci_rintr_param intr = {
+		.adapter = p->adapter, .node = node, .number = (uint32_t)peer,
+		.timeout = timeout,
+	};
+	void *addr;
+	int ret = ops->rseg.connect(p->fabric, &seg, &p->rseg);
+
+	if (ret)
+		p->rseg = NULL;
+	else if (ops->rseg.size(p->rseg) != PIPE_SIZE)
+		ret = -EPROTO;
+	ret = ret ? ret : ops->rseg.map(p->rseg, 0, PIPE_SIZE, 0, &addr);
+	if (ret)
+		return ret;
+	p->out = addr;
+	ret = ops->rintr.connect(p->fabric, &intr, &p->rintr);
+	if (ret)
+		p->rintr = NULL;
+	return ret;
+}
+
+void sci_pipe_end(struct sci_pipe *p)
+{
+	const struct sci_fabric_ops *ops = p->fabric ? p->fabric->ops : NULL;
+
+	if (p->rintr)
+		ops->rintr.disconnect(p->rintr);
+	if (p->out)
+		ops->unmap(p->fabric, p->out, PIPE_SIZE);
+	if (p->rseg)
+		ops->rseg.disconnect(p->rseg);
+	if (p->lintr)
+		ops->lintr.destroy(p->lintr);
+	if (p->in)
+		ops->unmap(p->fabric, p->in, PIPE_SIZE);
+	if (p->lseg)
+		ops->lseg.destroy(p->lseg);
+	*p = (struct sci_pipe){ 0 };
+}

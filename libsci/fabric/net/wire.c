@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: wires
+ *
+ * What carries bytes below links, handshakes and gateways: a stream socket, or a pipe
+ * through memory of a fabric that this process is in.  Both are read and written in the
+ * same way, never block, and call a function when there is something to do.
+ *
+ * A pipe is opened by a thread of its own, since connecting to segments blocks.  The
+ * client makes its half and says so to a data interrupt of the other process.  That
+ * connects to it, makes the other half, and writes its number into the client's.
+ *
+ * The fabric's thread says what has happened to a pipe by an eventfd that the net's
+ * service thread watches.
+ */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "libsci/base/thread.h"
+#include "libsci/fabric/net/net.h"
+
+#define OPEN_MS		2000u
+#define OPENINGS	32u		/* of other processes, at a time */
+#define PIPE_MAGIC	0x50494353u	/* "SCIP" */
+
+/* To a data interrupt: connect to my half. */
+struct pipe_call {
+	uint32_t magic;
+	uint32_t node;
+	uint64_t number;
+};
+
+_Static_assert(sizeof(struct pipe_call) == 16, "on the wire");
+
+/* ---- wake-ups ---- */
+
+static void pipes_signal(struct net *net)
+{
+	const uint64_t one = 1;
+
+	if (!atomic_exchange(&net->pipe_news, true))
+		while (write(net->pipe_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+}
+
+/* Have the service thread call the pipe's function. */
+void net_pipe_wake(struct net_pipe *p)
+{
+	atomic_store(&p->woken, true);
+	pipes_signal(p->net);
+}
+
+/* On a thread of the fabric below. */
+static void pipe_event(void *owner, const struct sci_event *ev)
+{
+	(void)ev;
+	net_pipe_wake(owner);
+}
+
+static void port_event(void *owner, const struct sci_event *ev)
+{
+	(void)ev;
+	pipes_signal(owner);
+}
+
+/* ---- opening; on a thread of its own ---- */
+
+static int pipe_say(struct net_pipe *p)
+{
+	const struct sci_fabric_ops *ops = p->pipe.fabric->ops;
+	const struct sci_rintr_param param = {
+		.adapter = p->under->adapter, .node = p->node,
+		.number = (uint32_t)p->number, .timeout = OPEN_MS, .data = true,
+	};
+	struct sci_adapter_info info;
+	struct pipe_call call = { .magic = PIPE_MAGIC, .number = sci_pipe_number(&p->pipe) };
+	struct sci_rintr *port;
+	int ret = ops->query.adapter(p->pipe.fabric, p->under->adapter, &info);
+
+	ret = ret ? ret : ops->rintr.connect(p->pipe.fabric, &param, &port);
+	if (ret)
+		return ret;
+	call.node = info.node;
+	ret = ops->rintr.trigger(port, &call, sizeof(call));
+	ops->rintr.disconnect(port);
+	return ret;
+}
+
+static int answer_wait(struct net_pipe *p)
+{
+	struct timespec until = sci_deadline(OPEN_MS);
+	struct net *net = p->net;
+	int ret = 0;
+
+	pthread_mutex_lock(&net->svc.lock);
+	while (!ret && !sci_pipe_answered(&p->pipe))
+		if (p->orphan || net->closing)
+			ret = -ECANCELED;
+		else if (sci_cond_wait(&net->cond, &net->svc.lock, OPEN_MS, &until))
+			ret = -ETIMEDOUT;
+	pthread_mutex_unlock(&net->svc.lock);
+	return ret;
+}
+
+static int pipe_open(struct net_pipe *p)
+{
+	int ret = sci_pipe_begin(&p->pipe, p->under->fabric, p->under->adapter, pipe_event, p);
+
+	if (!ret && p->client) {
+		ret = pipe_say(p);
+		ret = ret ? ret : answer_wait(p);
+		p->number = ret ? 0 : sci_pipe_answered(&p->pipe);
+	}
+	ret = ret ? ret : sci_pipe_connect(&p->pipe, p->node, p->number, OPEN_MS, pipe_event, p);
+	if (!ret && !p->client)
+		sci_pipe_answer(&p->pipe);
+	return ret;
+}
+
+static void pipe_free(struct net_pipe *p)
+{
+	list_del(&p->link);
+	list_del(&p->ready);
+	sci_pipe_end(&p->pipe);
+	free(p);
+}
+
+static void *pipe_thread(void *arg)
+{
+	struct net_pipe *p = arg;
+	struct net *net = p->net;
+
+	p->ret = pipe_open(p);
+	pthread_mutex_lock(&net->svc.lock);
+	p->opening = false;
+	net->n_opening--;
+	if (p->orphan)
+		pipe_free(p);
+	else if (p->client)
+		net_pipe_wake(p);
+	else if (p->ret || net->closing)
+		pipe_free(p);
+	else
+		net_accept(net, -1, p);
+	pthread_cond_broadcast(&net->cond);
+	pthread_mutex_unlock(&net->svc.lock);
+	return NULL;
+}
+
+static struct net_pipe *pipe_start(struct net *net, struct net_under *under,
+				   unsigned int node, uint64_t number, bool client)
+{
+	struct net_pipe *p = calloc(1, sizeof(*p));
+	pthread_t thread;
+
+	if (!p)
+		return NULL;
+	p->net = net;
+	p->under = under;
+	p->node = node;
+	p->number = number;
+	p->client = client;
+	p->opening = true;
+	list_init(&p->ready);
+	list_add_tail(&p->link, &net->pipes);
+	if (sci_thread_start(&thread, pipe_thread, p, "sci-pipe")) {
+		pipe_free(p);
+		return NULL;
+	}
+	pthread_detach(thread);
+	net->n_opening++;
+	return p;
+}
+
+void net_pipe_close(struct net_pipe *p)
+{
+	p->fn = NULL;
+	p->orphan = true;
+	if (!p->opening)
+		pipe_free(p);
+}
+
+/* ---- the service thread ---- */
+
+static void port_take(struct net *net, struct net_under *u)
+{
+	const struct sci_lintr_ops *ops = &u->fabric->ops->lintr;
+
+	while (u->port) {
+		struct pipe_call call;
+		size_t len = sizeof(call);
+		int ret = ops->wait(u->port, &call, &len, 0);
+
+		if (ret == -EMSGSIZE) {
+			void *junk = len <= SCI_DATA_INTR_MAX ? malloc(len) : NULL;
+
+			if (junk)
+				ops->wait(u->port, junk, &len, 0);
+			free(junk);
+			if (junk)
+				continue;
+		}
+		if (ret)
+			return;
+		if (len == sizeof(call) && call.magic == PIPE_MAGIC && !net->closing &&
+		    call.node && call.node <= SCI_NODE_MAX && net->n_opening < OPENINGS)
+			pipe_start(net, u, call.node, call.number, false);
+	}
+}
+
+static void pipes_ready(void *obj)
+{
+	struct net *net = obj;
+	struct list ready, *pos, *n;
+	uint64_t count;
+	ssize_t got = read(net->pipe_fd, &count, sizeof(count));
+
+	(void)got;
+	atomic_store(&net->pipe_news, false);
+	for (unsigned int i = 0; i < net->n_under; i++)
+		port_take(net, &net->under[i]);
+	list_init(&ready);
+	list_for_each_safe(pos, n, &net->pipes) {
+		struct net_pipe *p = container_of(pos, struct net_pipe, link);
+
+		if (atomic_exchange(&p->woken, false))
+			list_add_tail(&p->ready, &ready);
+	}
+	/* a function may end other pipes */
+	while ((pos = list_pop(&ready))) {
+		struct net_pipe *p = container_of(pos, struct net_pipe, ready);
+
+		if (p->opening)
+			pthread_cond_broadcast(&net->cond);
+		else if (p->fn && !p->paused)
+			p->fn(p->obj);
+	}
+}
+
+/* Send again the words that may have been lost. */
+void net_pipes_tick(struct net *net)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &net->pipes) {
+		struct net_pipe *p = container_of(pos, struct net_pipe, link);
+
+		if (!p->opening && !p->ret)
+			sci_pipe_repeat(&p->pipe);
+	}
+}
+
+/* ---- fabrics below ---- */
+
+static int pipes_begin(struct net *net)
+{
+	int ret;
+
+	if (net->pipe_fd)
+		return 0;
+	net->pipe_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (net->pipe_fd < 0)
+		ret = -errno;
+	else
+		ret = sci_fd_track(&net->svc, net->pipe_fd);
+	if (ret)
+		net->pipe_fd = 0;
+	return ret ? ret : sci_watch(&net->svc, net->pipe_fd, EPOLLIN, pipes_ready, net);
+}
+
+/**
+ * net_under_add() - use a fabric for pipes; locked
+ * @number: the data interrupt at which others find this process
+ * @owned: close the fabric with the net; not if this call fails
+ */
+int net_under_add(struct net *net, struct sci_fabric *fabric, unsigned int adapter,
+		  uint32_t number, bool owned)
+{
+	struct sci_lintr_param param = {
+		.adapter = adapter, .number = number,
+		.flags = SCI_INTR_DATA | SCI_INTR_FIXED, .event = port_event, .owner = net,
+	};
+	struct net_under *u = &net->under[net->n_under];
+	int ret = net->n_under < NET_UNDERS ? pipes_begin(net) : -ENOSPC;
+
+	if (ret)
+		return ret;
+	*u = (struct net_under){ .fabric = fabric, .adapter = adapter, .owned = owned };
+	ret = fabric->ops->lintr.create(fabric, &param, &u->port);
+	if (!ret)
+		net->n_under++;
+	return ret;
+}
+
+struct net_under *net_under_find(struct net *net, unsigned int node)
+{
+	for (unsigned int i = 0; i < net->n_under; i++) {
+		struct net_under *u = &net->under[i];
+
+		if (!u->fabric->ops->query.probe(u->fabric, u->adapter, node))
+			return u;
+	}
+	return NULL;
+}
+
+/* No pipe is being opened any more when this returns; locked, closing. */
+void net_pipes_wait(struct net *net)
+{
+	pthread_cond_broadcast(&net->cond);
+	while (net->n_opening)
+		pthread_cond_wait(&net->cond, &net->svc.lock);
+}
+
+/* The service thread has ended. */
+void net_unders_end(struct net *net)
+{
+	while (!list_empty(&net->pipes))
+		pipe_free(container_of(net->pipes.next, struct net_pipe, link));
+	for (unsigned int i = 0; i < net->n_under; i++) {
+		struct net_under *u = &net->under[i];
+
+		u->fabric->ops->lintr.destroy(u->port);
+		if (u->owned)
+			sci_fabric_close(u->fabric);
+	}
+	net->n_under = 0;
+}
+
+/* ---- either ---- */
+
+/* @fn is called when it is connected, or not. */
+int net_wire_connect(struct net_socket *s, const struct net_addr *to, sci_watch_fn fn)
+{
+	struct net_under *under = to->pipe ? net_under_find(s->net, to->node) : NULL;
+
+	if (to->pipe) {
+		s->pipe = under ? pipe_start(s->net, under, to->node, to->pipe, true) : NULL;
+		if (!s->pipe)
+			return under ? -ENOMEM : -EHOSTUNREACH;
+		return net_wire_watch(s, EPOLLOUT, fn);
+	}
+	if (connect(s->fd, (const struct sockaddr *)&to->sa, to->len) && errno != EINPROGRESS)
+		return -errno;
+	return net_wire_watch(s, EPOLLOUT, fn);
+}
+
+int net_wire_connected(struct net_socket *s)
+{
+	socklen_t len = sizeof(int);
+	int error = 0;
+
+	if (s->pipe)
+		return s->pipe->ret;
+	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len))
+		return -errno;
+	return -error;
+}
+
+/* Call @fn(@s) from now on. */
+int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn)
+{
+	if (!s->pipe) {
+		sci_unwatch(&s->net->svc, s->fd);
+		return sci_watch(&s->net->svc, s->fd, events, fn, s);
+	}
+	s->pipe->fn = fn;
+	s->pipe->obj = s;
+	/* what came before that is looked at, and what comes after it wakes */
+	net_pipe_wake(s->pipe);
+	return 0;
+}
+
+/* A pipe wakes for both when it was read, or written, in vain. */
+void net_wire_events(struct net_socket *s, uint32_t events)
+{
+	if (!s->pipe)
+		sci_watch_events(&s->net->svc, s->fd, events);
+}
+
+/* The function has not read all, nor in vain: as a socket, a pipe calls it again. */
+void net_wire_again(struct net_socket *s)
+{
+	if (s->pipe)
+		net_pipe_wake(s->pipe);
+}
+
+void net_wire_pause(struct net_socket *s, bool pause)
+{
+	struct net_pipe *p = s->pipe;
+
+	if (!p) {
+		sci_watch_pause(&s->net->svc, s->fd, pause);
+		return;
+	}
+	p->paused = pause;
+	if (!pause && sci_pipe_arm(&p->pipe))
+		net_pipe_wake(p);
+}
+
+void net_wire_close(struct net_socket *s)
+{
+	if (s->pipe)
+		net_pipe_close(s->pipe);
+	else
+		sci_fd_close(&s->net->svc, s->fd);
+	s->pipe = NULL;
+}
+
+ssize_t net_wire_send(struct net_socket *s, const struct iovec *iov, size_t n)
+{
+	const struct msghdr m = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
+	ssize_t done;
+
+	if (s->pipe)
+		return sci_pipe_send(&s->pipe->pipe, iov, n, !s->pipe->paused);
+	do {
+		done = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (done < 0 && errno == EINTR);
+	if (done < 0)
+		return errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : -errno;
+	return done;
+}
+
+ssize_t net_wire_recv(struct net_socket *s, const struct iovec *iov, size_t n)
+{
+	struct msghdr m = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
+	ssize_t done;
+
+	if (s->pipe)
+		return sci_pipe_recv(&s->pipe->pipe, iov, n, !s->pipe->paused);
+	do {
+		done = recvmsg(s->fd, &m, MSG_DONTWAIT);
+	} while (done < 0 && errno == EINTR);
+	return done < 0 ? -errno : done;
+}
