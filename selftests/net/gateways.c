@@ -5,6 +5,7 @@
  * them.  Rank A is node 4 of cluster "a", rank B is node 8 of cluster "b".
  */
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -154,4 +155,95 @@ TEST(two_gateways_in_a_row)
 	run_pair(&a, &b);
 	gateway_end(first);
 	gateway_end(second);
+}
+
+/* ---- gateways that die ---- */
+
+#define ROUNDS		(TEST_TSAN || TEST_ASAN ? 60u : 200u)
+#define ROUND_MAX	100000u
+
+/* Numbered messages of all lengths in both directions; @kill dies half-way. */
+static void traffic(struct pair *l, struct peer *victim)
+{
+	unsigned char *out = malloc(ROUND_MAX), *in = malloc(ROUND_MAX);
+	uint64_t state = 7;
+
+	CHECK(out && in);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		size_t len = msg_random(&state, i % 4 ? 300 : ROUND_MAX);
+		struct sci_req *reqs[2];
+		struct sci_status st[2];
+
+		msg_fill(out, len, i);
+		CHECK_EQ(sci_itsend(l->to, 7, i, out, len, &reqs[0]), 0);
+		if (victim && i == ROUNDS / 2)
+			CHECK_EQ(kill(peer_pid(victim), SIGKILL), 0);
+		CHECK_EQ(sci_itrecv(l->ep, l->to, 7, i, 0, in, ROUND_MAX, &reqs[1]), 0);
+		CHECK_EQ(sci_waitall(reqs, 2, TEST_WAIT_MS, st), 0);
+		CHECK_EQ(st[1].len, len);
+		CHECK_BYTES(in, len, i);
+	}
+	free(out);
+	free(in);
+}
+
+static _Atomic bool *b_done;
+
+static void rank_b_bereft(struct peer *proc, void *arg)
+{
+	struct pair l = { .proc = proc };
+	char c;
+
+	(void)arg;
+	be_at(site_b);
+	l.ep = test_ep_open(TEST_ID, 0);
+	peer_send(proc, "there");
+	l.to = test_ep_accept(l.ep);
+	traffic(&l, NULL);
+	atomic_store(b_done, true);
+	CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), -ECONNRESET);
+	peer_send(proc, "told");
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+}
+
+/* With two of them the first one's death loses nothing; the second one's is the end. */
+TEST(another_gateway_takes_over)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12,8=via:16", { 0 } };
+	static const struct site b = { 8, { "b" }, "sci", "4=via:12,4=via:16", { 0 } };
+	static const struct site g1 = { 12, { "a", "b" }, "sci", "", { 0 } };
+	static const struct site g2 = { 16, { "a", "b" }, "sci", "", { 0 } };
+	struct peer *first = gateway_start(&g1), *second = gateway_start(&g2), *p;
+	struct pair l;
+	char c;
+
+	b_done = test_shared(sizeof(*b_done));
+	site_b = &b;
+	p = peer_spawn(b.node, rank_b_bereft, NULL);
+	peer_expect(p, "there");
+	be_at(&a);
+	l.proc = p;
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, b.node, TEST_ID);
+	/* node 4 begins with the second of two */
+	traffic(&l, second);
+	WAIT_UNTIL((sci_progress(l.ep), atomic_load(b_done)), TEST_WAIT_MS);
+	CHECK_EQ(kill(peer_pid(first), SIGKILL), 0);
+	CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), -ECONNRESET);
+	peer_expect(p, "told");
+	CHECK_EQ(sci_ep_close(l.ep), 0);
+	peer_join(p);
+}
+
+TEST(without_a_gateway_there_is_no_way)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12,8=via:16", { 0 } };
+	struct sci_addr addr = { 8, TEST_ID };
+	struct sci_peer *to;
+	struct sci_ep *ep;
+
+	be_at(&a);
+	ep = test_ep_open(TEST_ID, 0);
+	CHECK_EQ(sci_connect(ep, &addr, TEST_WAIT_MS, &to), -EHOSTUNREACH);
+	CHECK_EQ(sci_ep_close(ep), 0);
 }

@@ -121,7 +121,7 @@ static void link_dial(struct net_link *l)
 		to = l->addr;
 	l->dial_ms = sci_now_ms() + DIAL_PAUSE_MS;
 	l->dialing = true;
-	ret = net_dial_start(l->net, &to, l->nonce, 0, NULL);
+	ret = net_dial_start(l->net, &to, l->nonce, l->port, NULL);
 	if (ret)
 		net_link_dialed(l, ret);
 }
