@@ -342,7 +342,7 @@ int sci_service_open(struct sci_service *svc,
 	pthread_mutex_init(&svc->lock, NULL);
 
 	pthread_mutex_lock(&services_lock);
-	list_add_tail(&svc->all, &services);
+	list_add_tail(&svc->all, ops->above ? services.next : &services);
 	pthread_mutex_lock(&svc->lock);
 	sci_fd_room(SCI_FD_ROOM_MAX);
 	return events_init(svc);

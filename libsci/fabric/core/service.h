@@ -46,10 +46,12 @@ struct sci_watch {
  * struct sci_service_ops - what the fabric does about it; both locked
  * @forked: in a child, whose descriptors are closed by now; may be NULL
  * @link: SCI_FAULT wants the link down, or up again
+ * @above: it calls other fabrics with its lock held: fork() takes that lock first
  */
 struct sci_service_ops {
 	void (*forked)(struct sci_service *svc);
 	void (*link)(struct sci_service *svc, bool down);
+	bool above;
 };
 
 struct sci_service {

@@ -24,7 +24,7 @@ static void service_link(struct sci_service *svc, bool down)
 	(void)down;
 }
 
-static const struct sci_service_ops service_ops = { .link = service_link };
+static const struct sci_service_ops service_ops = { .link = service_link, .above = true };
 
 /* ---- the clock ---- */
 
@@ -206,6 +206,7 @@ static void net_close(struct sci_fabric *f)
 	links_end(net);
 	net_listen_end(net);
 	pthread_mutex_unlock(&net->svc.lock);
+	net_unders_close(net);
 	net_free(net);
 }
 

@@ -487,6 +487,7 @@ int net_under_add(struct net *net, struct sci_fabric *fabric, unsigned int adapt
 		  uint32_t number, bool owned);
 struct net_under *net_under_find(struct net *net, unsigned int node);
 void net_unders_end(struct net *net);
+void net_unders_close(struct net *net);
 void net_pipes_wait(struct net *net);
 void net_pipes_tick(struct net *net);
 void net_pipe_wake(struct net_pipe *p);

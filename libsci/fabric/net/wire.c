@@ -322,13 +322,16 @@ void net_unders_end(struct net *net)
 {
 	while (!list_empty(&net->pipes))
 		pipe_free(container_of(net->pipes.next, struct net_pipe, link));
-	for (unsigned int i = 0; i < net->n_under; i++) {
-		struct net_under *u = &net->under[i];
+	for (unsigned int i = 0; i < net->n_under; i++)
+		net->under[i].fabric->ops->lintr.destroy(net->under[i].port);
+}
 
-		u->fabric->ops->lintr.destroy(u->port);
-		if (u->owned)
-			sci_fabric_close(u->fabric);
-	}
+/* The last step; unlocked, since sci_fabric_open() locks in the other order. */
+void net_unders_close(struct net *net)
+{
+	for (unsigned int i = 0; i < net->n_under; i++)
+		if (net->under[i].owned)
+			sci_fabric_close(net->under[i].fabric);
 	net->n_under = 0;
 }
 
