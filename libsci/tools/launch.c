@@ -67,6 +67,20 @@ static void hosts_parse(const struct tool_command *self, struct launch *l, char 
 		host_add(self, l, word);
 }
 
+/* Clusters of this machine: as so many hosts that share no memory. */
+static void clusters_make(const struct tool_command *self, struct launch *l, unsigned int n)
+{
+	if (l->nhosts > 1)
+		tool_usage(self, "--clusters is for one machine: each of --hosts is a cluster");
+	if (!l->net && !l->gateways)
+		tool_usage(self, "--clusters wants --gateways or --net, by which they are joined");
+	l->hosts = calloc(n, sizeof(*l->hosts));
+	if (!l->hosts)
+		exit(tool_error("out of memory"));
+	l->nhosts = n;
+	l->clusters = true;
+}
+
 /* ---- placement ---- */
 
 /*
@@ -131,12 +145,17 @@ static int place_node(const struct launch *l, unsigned int h, unsigned int k)
 static int place_cluster(struct launch *l)
 {
 	const char *fabric = getenv("SCI_FABRIC");
-	unsigned int nodes = l->nodes * l->nhosts;
+	unsigned int nodes = (l->nodes + l->gateways) * l->nhosts;
 	uint64_t number;
 
-	for (unsigned int i = 0; i < l->nhosts; i++)
-		if (l->hosts[i].nnodes)
+	for (unsigned int i = 0; i < l->nhosts; i++) {
+		if (!l->hosts[i].nnodes)
+			continue;
+		if (!l->gateways)
 			return 0;
+		tool_error("--gateways is for virtual clusters: set SCI_FABRIC=shm, or start `sci gateway` by hand");
+		return -1;
+	}
 	if (nodes > DEFAULT_NODES && !getenv("SCI_NODES"))
 		l->cluster_nodes = nodes;
 	if (l->cluster)
@@ -178,25 +197,6 @@ int launch_place(struct launch *l)
 	return 0;
 }
 
-/* ---- --net ---- */
-
-/* Make the key of the job, and choose where its processes listen. */
-static int net_prepare(const struct tool_command *self, struct launch *l)
-{
-	uint8_t random[34];
-
-	if (strcmp(l->net, "tcp") && strncmp(l->net, "tcp:", 4))
-		tool_usage(self, "--net wants tcp, tcp:INTERFACE or tcp:PREFIX, not '%s'", l->net);
-	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
-		tool_error("no random numbers for a key");
-		return -1;
-	}
-	for (unsigned int i = 0; i < 32; i++)
-		snprintf(l->net_key + 2 * i, 3, "%02x", random[i]);
-	l->net_port = NET_PORT_FIRST + ((unsigned int)random[32] << 8 | random[33]) % NET_PORTS;
-	return 0;
-}
-
 /* ---- options ---- */
 
 int tool_launch(const struct tool_command *self, const struct run_options *o, char **argv)
@@ -209,6 +209,7 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 		.keep = o->keep,
 		.cluster = o->cluster,
 		.net = o->net,
+		.gateways = (unsigned int)o->gateways,
 		.argv = argv,
 		.hosts = &here,
 		.nhosts = 1,
@@ -225,12 +226,18 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 		l.nhosts = 0;
 		hosts_parse(self, &l, (char *)(uintptr_t)o->hosts);
 	}
+	if (o->clusters)
+		clusters_make(self, &l, (unsigned int)o->clusters);
 	if (l.nhosts > l.size)
 		l.nhosts = l.size;
-	if (l.net && net_prepare(self, &l))
+	if (l.net && strcmp(l.net, "tcp") && strncmp(l.net, "tcp:", 4))
+		tool_usage(self, "--net wants tcp, tcp:INTERFACE or tcp:PREFIX, not '%s'", l.net);
+	if (l.gateways && !l.net && !l.clusters)
+		tool_usage(self, "--gateways wants --clusters, or --hosts and --net");
+	if ((l.net || l.gateways) && net_prepare(&l))
 		return EXIT_CANNOT_RUN;
 	ret = launch_front(&l);
-	if (o->hosts)
+	if (l.hosts != &here)
 		free(l.hosts);
 	return ret;
 }

@@ -74,6 +74,7 @@ struct agent_job {
 	char *cwd;			/* "": stay */
 	char **argv;
 	char **env;			/* NAME=VALUE to set */
+	char **gateways;		/* gateway.c has their form */
 };
 
 /* Pack and unpack a job; job_free() frees it. job_unpack(): -EPROTO, -ENOMEM. */
@@ -128,6 +129,9 @@ void proc_free(struct proc *p);
  * caller is a subreaper.
  */
 void descendants_kill(void);
+
+/* Start the gateways of this machine; they are open on return. (gateway.c) */
+int gateways_start(const struct agent_job *job, const struct proc_origin *origin);
 
 /* Bind this process to the core for rank number @local of a machine. */
 void cpu_bind(unsigned int local);
@@ -185,6 +189,8 @@ struct launch {
 	bool tag, keep, bind;
 	const char *cluster;		/* NULL: not given */
 	const char *net;		/* SCI_NET of the hosts; NULL: none */
+	unsigned int gateways;		/* of each host, or of all if there is no net */
+	bool clusters;			/* hosts are clusters of this machine */
 	char net_key[65];		/* of the job, in hex */
 	unsigned int net_port;
 	char **argv;
@@ -195,6 +201,17 @@ struct launch {
 
 /* Set l->places and l->hosts[].nranks. Return: 0, or -1 after a message. */
 int launch_place(struct launch *l);
+
+/* ---- what the ranks of different hosts reach each other by (launch_net.c) ---- */
+
+/* Make the key of the job, and choose where its processes listen. Return: 0, or -1. */
+int net_prepare(struct launch *l);
+/* Add variables to @env; *@n of them are there. 0 or -ENOMEM. */
+int net_environment(const struct launch *l, const struct launch_host *h, char **env,
+		    unsigned int *n);
+#define NET_ENVIRONMENT		4u	/* of these at most */
+/* Return the gateways of @h, for struct agent_job; NULL: no memory. */
+char **net_gateways(const struct launch *l, const struct launch_host *h);
 
 /* Run the job. Return: its exit status. */
 int launch_front(struct launch *l);

@@ -114,6 +114,11 @@ static void agent_start(struct agent *a, const void *payload, size_t len)
 		agent_error(a, EXIT_CANNOT_RUN, what, ret);
 		return;
 	}
+	ret = gateways_start(&a->job, &a->origin);
+	if (ret) {
+		agent_error(a, EXIT_CANNOT_RUN, "cannot start a gateway", ret);
+		return;
+	}
 	for (unsigned int i = 0; i < a->job.nranks; i++) {
 		struct proc *p = &a->procs[i];
 

@@ -177,67 +177,6 @@ static bool env_is_local(const char *e)
 	return false;
 }
 
-static const char *net_host(const struct launch_host *h)
-{
-	static char self[256];
-
-	if (h->name)
-		return h->name;
-	if (!*self && gethostname(self, sizeof(self) - 1))
-		strcpy(self, "localhost");
-	return self;
-}
-
-/* Enough if all ranks are on one machine: each endpoint of a rank listens on a port. */
-static unsigned int net_ports(const struct launch *l)
-{
-	return l->size < NET_PORTS_MAX / NET_ENDPOINTS ? l->size * NET_ENDPOINTS : NET_PORTS_MAX;
-}
-
-/* The first one; "machines" may be names of the same. */
-static unsigned int net_port(const struct launch *l, const struct launch_host *h)
-{
-	return l->net_port + (unsigned int)(h - l->hosts) * net_ports(l) % NET_PORTS;
-}
-
-/* Whether an earlier rank is on the same node. */
-static bool node_is_known(const struct launch *l, unsigned int rank)
-{
-	for (unsigned int i = 0; i < rank; i++)
-		if (l->places[i].node == l->places[rank].node)
-			return true;
-	return false;
-}
-
-/* Where ranks of @h listen, and where those of other machines do. */
-static int net_environment(const struct launch *l, const struct launch_host *h, char **env,
-			   unsigned int *n)
-{
-	char *peers = NULL;
-	size_t len;
-	FILE *f = open_memstream(&peers, &len);
-	int ret;
-
-	if (!f)
-		return -ENOMEM;
-	fputs("SCI_NET_PEERS=", f);
-	for (unsigned int i = 0; i < l->size; i++) {
-		const struct launch_host *to = &l->hosts[l->places[i].host];
-
-		if (to != h && !node_is_known(l, i))
-			fprintf(f, "%u=%s:%u+%u,", l->places[i].node, net_host(to),
-				net_port(l, to), net_ports(l));
-	}
-	ret = fclose(f);
-	env[(*n)++] = peers;
-	ret |= asprintf(&env[(*n)++], "SCI_NET=%s%s:%u+%u",
-			strcmp(l->net, "tcp") ? l->net : "tcp:",
-			strcmp(l->net, "tcp") ? "" : net_host(h),
-			net_port(l, h), net_ports(l)) < 0;
-	ret |= asprintf(&env[(*n)++], "SCI_NET_KEY=hex:%s", l->net_key) < 0;
-	return ret || !peers ? -ENOMEM : 0;
-}
-
 static int job_environment(const struct launch *l, const struct launch_host *h, char **env)
 {
 	unsigned int n = 0;
@@ -246,12 +185,12 @@ static int job_environment(const struct launch *l, const struct launch_host *h, 
 	for (char **e = environ; h->name && *e; e++)
 		if (!env_is_local(*e))
 			ret |= !(env[n++] = strdup(*e));
-	if (*l->own_cluster && l->net)
+	if (*l->own_cluster && (l->net || l->gateways))
 		ret |= asprintf(&env[n++], "SCI_FABRIC=shm:%s-%u", l->own_cluster,
 				(unsigned int)(h - l->hosts)) < 0;
 	else if (*l->own_cluster)
 		ret |= asprintf(&env[n++], "SCI_FABRIC=shm:%s", l->own_cluster) < 0;
-	if (l->net)
+	if (l->net || l->gateways)
 		ret |= net_environment(l, h, env, &n);
 	if (l->cluster_nodes)
 		ret |= asprintf(&env[n++], "SCI_NODES=%u", l->cluster_nodes) < 0;
@@ -285,11 +224,12 @@ static int host_job(struct front *f, struct launch_host *h, struct agent_job *jo
 		.keep = l->keep,
 		.interactive = (uint32_t)isatty(0),
 		.ranks = calloc(h->nranks + 1, sizeof(*job->ranks)),
-		.env = calloc(n + 6, sizeof(*job->env)),
+		.env = calloc(n + 4 + NET_ENVIRONMENT, sizeof(*job->env)),
+		.gateways = net_gateways(l, h),
 		.argv = words_copy(l->argv),
 		.cwd = h->name ? getcwd(NULL, 0) : strdup(""),
 	};
-	if (!job->ranks || !job->env || !job->argv || !job->cwd)
+	if (!job->ranks || !job->env || !job->gateways || !job->argv || !job->cwd)
 		return -ENOMEM;
 	n = 0;
 	for (unsigned int i = 0; i < l->size; i++)

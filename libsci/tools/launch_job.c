@@ -40,6 +40,7 @@ int job_pack(const struct agent_job *job, char **data, size_t *len)
 	pack_strings(f, cwd);
 	pack_strings(f, job->argv);
 	pack_strings(f, job->env);
+	pack_strings(f, job->gateways);
 	return fclose(f) ? -ENOMEM : 0;
 }
 
@@ -120,6 +121,7 @@ int job_unpack(struct agent_job *job, const void *data, size_t len)
 	cwd = unpack_strings(&c);
 	job->argv = unpack_strings(&c);
 	job->env = unpack_strings(&c);
+	job->gateways = unpack_strings(&c);
 	job->cwd = cwd ? cwd[0] : NULL;
 	free(cwd);
 	if (!c.error && (!job->cwd || !job->argv[0]))
@@ -138,6 +140,7 @@ void job_free(struct agent_job *job)
 {
 	strings_free(job->argv);
 	strings_free(job->env);
+	strings_free(job->gateways);
 	free(job->cwd);
 	free(job->ranks);
 	*job = (struct agent_job){ 0 };

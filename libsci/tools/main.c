@@ -27,6 +27,8 @@ static const struct tool_command commands[] = {
 	  "measure messages between two processes", tool_bench },
 	{ "tune", "[--output FILE] [OPTION...]",
 	  "find the message layer's best parameters", tool_tune },
+	{ "gateway", "[--node NODE] [--net SCI_NET] [FABRIC...]",
+	  "pass messages on between clusters", tool_gateway },
 	{ "pool", "format [OPTION...] FILE  |  sci pool show FILE",
 	  "memory that several machines share, for sci_pool", tool_pool },
 	{ "model", "[COMMAND [ARGUMENT...]]",

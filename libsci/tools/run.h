@@ -13,6 +13,7 @@ struct run_options {
 	uint64_t nodes;
 	const char *hosts;
 	const char *net;
+	uint64_t clusters, gateways;
 	const char *bind;
 	bool tag, keep, agent, threads;
 };

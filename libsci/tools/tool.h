@@ -36,6 +36,7 @@ int tool_recv(const struct tool_command *self, int argc, char **argv);
 int tool_bench(const struct tool_command *self, int argc, char **argv);
 int tool_tune(const struct tool_command *self, int argc, char **argv);
 int tool_pool(const struct tool_command *self, int argc, char **argv);
+int tool_gateway(const struct tool_command *self, int argc, char **argv);
 int tool_model(const struct tool_command *self, int argc, char **argv);
 
 /* ---- options ---- */

@@ -687,6 +687,19 @@ TEST(ranks_on_other_machines)
 	remove_rsh();
 }
 
+TEST(ranks_in_clusters_that_a_gateway_connects)
+{
+	unsetenv("SCI_FABRIC");
+	RUN("-n", "4", "--clusters", "2", "--gateways", "1", "@team");
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count("is beside rank 0"), 2);
+	CHECK_EQ(count("is beyond rank 0"), 2);
+	RUN("-n", "4", "--clusters", "2", "true");
+	CHECK(strstr(err, "--clusters wants"));
+	RUN("-n", "4", "--gateways", "2", "true");
+	CHECK(strstr(err, "--gateways wants"));
+}
+
 TEST(ranks_on_machines_that_sockets_connect)
 {
 	make_rsh();
@@ -695,6 +708,10 @@ TEST(ranks_on_machines_that_sockets_connect)
 	RUN("-n", "4", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "@team");
 	CHECK_EQ(status, 0);
 	CHECK_EQ(count("is beside rank 0"), 2);
+	CHECK_EQ(count("is beyond rank 0"), 2);
+	RUN("-n", "4", "--hosts", "127.0.0.1,127.0.0.2", "--net", "tcp", "--gateways", "2",
+	    "@team");
+	CHECK_EQ(status, 0);
 	CHECK_EQ(count("is beyond rank 0"), 2);
 	RUN("-n", "2", "--net", "udp", "true");
 	CHECK(status != 0);
