@@ -201,7 +201,7 @@ static void node_restart(struct node *n)
 {
 	struct sci_session_times times = n->s.times;
 
-	finish_all(&n->s);
+	session_finish_all(&n->s);
 	node_start(n, &times);
 }
 
@@ -371,7 +371,7 @@ static bool net_quiet(struct net *net, u64 ns)
 {
 	u64 until = net->now + ns;
 
-	while (has_messages(&net->nodes[0].s) || has_messages(&net->nodes[1].s))
+	while (session_has_messages(&net->nodes[0].s) || session_has_messages(&net->nodes[1].s))
 		if (!net_step(net, until))
 			return false;
 	return true;
@@ -896,7 +896,7 @@ static void test_post_gone(struct kunit *test)
 	};
 	u32 sent;
 
-	end(&a->s, -EHOSTUNREACH);
+	session_end(&a->s, -EHOSTUNREACH);
 	sent = net->sent;
 	node_post(a);
 	p.to = cpu_to_le32(a->s.next);
@@ -943,7 +943,7 @@ static void test_half_open(struct kunit *test)
 	struct node *a = &net->nodes[0], *b = &net->nodes[1];
 
 	node_restart(b);
-	begin(&b->s, a->s.next, net->now);
+	session_begin(&b->s, a->s.next, net->now);
 	net->flights = 0;
 	node_post(a);
 	net_run(net, NSEC_PER_MSEC);
@@ -1203,7 +1203,7 @@ static void test_garbage(struct kunit *test)
 	net->cut = true;
 	node_post(a);
 	fuzz(net, 25000);
-	end(&a->s, -EHOSTUNREACH);
+	session_end(&a->s, -EHOSTUNREACH);
 	fuzz(net, 25000);
 	sci_session_revive(&a->s, net->now);
 	net->cut = false;
@@ -1241,7 +1241,7 @@ static void test_traitor(struct kunit *test)
 		KUNIT_EXPECT_LE(test, a->done, a->posted);
 		net->flights = 0;
 		if (a->s.state != SCI_SESSION_UP)
-			begin(&a->s, prandom_u32_state(&net->rnd), net->now);
+			session_begin(&a->s, prandom_u32_state(&net->rnd), net->now);
 	}
 	sci_session_close(&a->s);
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);
@@ -1315,7 +1315,7 @@ static void test_anything(struct kunit *test)
 		happen(net);
 	heal(net);
 	net_run(net, 20 * NSEC_PER_SEC);
-	KUNIT_EXPECT_FALSE(test, has_messages(&a->s) || has_messages(&b->s));
+	KUNIT_EXPECT_FALSE(test, session_has_messages(&a->s) || session_has_messages(&b->s));
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);
 	KUNIT_EXPECT_EQ(test, b->done, b->posted);
 	/* all is well again */
