@@ -235,6 +235,15 @@ void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet);
 void sci_adapter_returned(struct sci_adapter *a, u32 node);
 
 /**
+ * sci_adapter_lost() - @node has begun a new life
+ *
+ * For adapters that know before a control packet of the new life arrives.  Ends all
+ * connections with the node, also while the link is down; the mappings are given back
+ * soon after.  Process context, no locks of the core held.
+ */
+void sci_adapter_lost(struct sci_adapter *a, u32 node);
+
+/**
  * sci_adapter_interrupt() - a remote interrupt came from @node
  *
  * Process context.  @handle as given to sci_adapter_ops.trigger(), hostile.

@@ -618,7 +618,8 @@ void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet)
 		sci_count(a, SCI_COUNT_CTRL_BAD, 1);
 }
 
-void sci_peer_returned(struct sci_adapter *a, u32 node)
+static void peer_tell_session(struct sci_adapter *a, u32 node,
+			      void (*tell)(struct sci_session *s))
 {
 	struct sci_peer *p;
 
@@ -627,11 +628,21 @@ void sci_peer_returned(struct sci_adapter *a, u32 node)
 	p = xa_load(&a->peers, node);
 	if (p) {
 		mutex_lock(&p->lock);
-		sci_session_returned(&p->session);
+		tell(&p->session);
 		peer_arm(p);
 		mutex_unlock(&p->lock);
 	}
 	mutex_unlock(&a->lock);
+}
+
+void sci_peer_returned(struct sci_adapter *a, u32 node)
+{
+	peer_tell_session(a, node, sci_session_returned);
+}
+
+void sci_peer_lost(struct sci_adapter *a, u32 node)
+{
+	peer_tell_session(a, node, sci_session_lost);
 }
 
 void sci_peers_kick(struct sci_adapter *a)

@@ -153,6 +153,9 @@ void sci_peer_unlink(struct sci_peer *p, struct list_head *link);
 /* A packet to @node came back: see sci_adapter_returned(). Call without locks. */
 void sci_peer_returned(struct sci_adapter *a, u32 node);
 
+/* @node has begun a new life: see sci_adapter_lost(). Call without locks. */
+void sci_peer_lost(struct sci_adapter *a, u32 node);
+
 /*
  * A packet from @node came: see sci_adapter_receive(). One call at a time, without
  * locks.

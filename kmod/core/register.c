@@ -167,6 +167,17 @@ void sci_adapter_returned(struct sci_adapter *a, u32 node)
 }
 EXPORT_SYMBOL_GPL(sci_adapter_returned);
 
+void sci_adapter_lost(struct sci_adapter *a, u32 node)
+{
+	int idx;
+
+	if (sci_adapter_enter(a, &idx))
+		return;
+	sci_peer_lost(a, node);
+	sci_adapter_exit(a, idx);
+}
+EXPORT_SYMBOL_GPL(sci_adapter_lost);
+
 void sci_adapter_interrupt(struct sci_adapter *a, u32 node, u32 handle)
 {
 	int idx;

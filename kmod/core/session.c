@@ -535,6 +535,12 @@ void sci_session_returned(struct sci_session *s)
 		s->unreachable = true;
 }
 
+void sci_session_lost(struct sci_session *s)
+{
+	if (s->state == SCI_SESSION_HELLO || s->state == SCI_SESSION_UP)
+		s->unreachable = true;
+}
+
 u64 sci_session_deadline(const struct sci_session *s)
 {
 	switch (s->state) {

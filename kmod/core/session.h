@@ -279,6 +279,9 @@ void sci_session_watch(struct sci_session *s, bool watched, u64 now);
  */
 void sci_session_returned(struct sci_session *s);
 
+/* The other node has begun a new life: the next sci_session_tick() ends the session. */
+void sci_session_lost(struct sci_session *s);
+
 /* Return when sci_session_tick() has to be called next, or SCI_SESSION_NEVER. */
 u64 sci_session_deadline(const struct sci_session *s);
 

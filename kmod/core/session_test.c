@@ -653,6 +653,21 @@ static void test_returned_while_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 0u);
 }
 
+/* The adapter knows that the other node began anew, even while the link is down. */
+static void test_lost(struct kunit *test)
+{
+	struct net *net = net_up(test);
+	struct node *a = &net->nodes[0];
+
+	sci_session_watch(&a->s, true, net->now);
+	sci_session_pause(&a->s);
+	net->flights = 0;
+	sci_session_lost(&a->s);
+	KUNIT_EXPECT_EQ(test, sci_session_deadline(&a->s), 0ull);
+	net_run(net, 0);
+	KUNIT_EXPECT_EQ(test, a->told, 1u);
+}
+
 /* ---- end ---- */
 
 static void test_silence(struct kunit *test)
@@ -1344,6 +1359,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(test_no_such_node_any_more),
 	KUNIT_CASE(test_returned),
 	KUNIT_CASE(test_returned_while_up),
+	KUNIT_CASE(test_lost),
 	KUNIT_CASE(test_silence),
 	KUNIT_CASE(test_quiet),
 	KUNIT_CASE(test_link_pause),
