@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: sci_ntb.ko: an adapter over a non-transparent bridge
+ *
+ *  main.c	the client of the kernel's NTB API: probe, link, first contact
+ *  window.c	memory windows: inbound memory, exposures, mappings of the peer's
+ *  mail.c	control packets
+ *  ops.c	what the core asks of an adapter
+ *
+ * A bridge connects two nodes.  Each has a few inbound windows: memory of its own that
+ * the other node reaches through the bridge.  Segments are allocated in the inbound
+ * windows, so that many share one.  An inbound window has three parts, all of them in
+ * the memory of the node that owns the window:
+ *
+ *	mail		slots for control packets to the owner (of window 0)
+ *	chunks		one struct ntb_chunk for each chunk
+ *	data		the chunks: pages of segments
+ *
+ * A node that maps a segment of the peer first marks it in the peer's window, and then
+ * reads there whether the segment is still exposed.  The owner withdraws the exposure
+ * first, and looks at the mark afterwards.  So the owner does not use memory again
+ * while the peer has it mapped.
+ *
+ * First contact goes through words that each node sends to the other, by scratchpads or
+ * by messages: enum ntb_word.  A life of a node has a generation, a random number.
+ * When a node sees another generation of its peer, it ends all connections with the
+ * earlier life, and acknowledges the new one when it has nothing mapped any more.  Only
+ * then does the new life open its windows.  So no store to the earlier life's segments
+ * hits the new one's.
+ *
+ * The peer can store anything anywhere in the inbound windows.  So everything that is
+ * read there, and in its windows, is checked; it can destroy its own data and that of
+ * segments here, and keep memory of the windows from being used again.
+ */
+#ifndef SCI_NTB_H
+#define SCI_NTB_H
+
+#include <linux/build_bug.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/ntb.h>
+#include <linux/pci.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "core/adapter.h"
+
+#define NTB_PEER	0		/* index of the only peer */
+#define NTB_WINDOWS	4		/* that are used, at most */
+#define NTB_MAGIC	0x5c1		/* changes with the layout */
+#define NTB_MAIL_AT	4096ul		/* flushes read the page before */
+#define NTB_MAIL_SLOTS	64
+#define NTB_CHUNKS_AT	(NTB_MAIL_AT + NTB_MAIL_SLOTS * sizeof(struct ntb_mail))
+
+/**
+ * enum ntb_word - what nodes tell each other before they exchange control packets
+ * @NTB_WORD_LIFE: NTB_MAGIC << 16 | generation of the sender, not 0
+ * @NTB_WORD_STATE: generation of the receiver that the sender has acknowledged << 16 |
+ *	PAGE_SHIFT << 8 | whether its windows are open
+ * @NTB_WORD_SIZE: of inbound window 0; those of the others follow: low 4 bits of the
+ *	sender's generation << 28 | number of pages
+ */
+enum ntb_word {
+	NTB_WORD_LIFE,
+	NTB_WORD_STATE,
+	NTB_WORD_SIZE,
+	NTB_WORDS = NTB_WORD_SIZE + NTB_WINDOWS,
+};
+
+/**
+ * struct ntb_mail - a slot for a control packet
+ * @packet: the core's
+ * @number: another one for each packet
+ * @crc: of @packet and @number
+ */
+struct ntb_mail {
+	u8 packet[SCI_PACKET_SIZE];
+	__le32 number;
+	__le32 crc;
+	u8 pad[56];
+};
+static_assert(sizeof(struct ntb_mail) == 128);
+
+/**
+ * struct ntb_chunk - a page of an inbound window
+ * @serial: of what is exposed and begins here, 0: nothing; stored by the owner
+ * @count: its chunks; stored by the owner
+ * @mapped: not 0: the peer has mapped what begins here; stored by the peer
+ */
+struct ntb_chunk {
+	__le32 serial;
+	__le32 count;
+	__le32 mapped;
+	__le32 pad;
+};
+static_assert(sizeof(struct ntb_chunk) == 16);
+
+/**
+ * struct ntb_form - where things are in a window
+ * @chunks: number of chunks
+ * @data: offset of the first
+ */
+struct ntb_form {
+	u32 chunks;
+	u64 data;
+};
+
+/**
+ * struct ntb_inbound - an inbound window
+ * @page: its memory
+ * @dma: bus address of it
+ * @size: bytes
+ * @form: what is where
+ * @att: allocator of its chunks
+ */
+struct ntb_inbound {
+	struct page *page;
+	dma_addr_t dma;
+	u64 size;
+	struct ntb_form form;
+	struct sci_att *att;
+};
+
+/**
+ * struct ntb_outbound - a window to the peer
+ * @phys: where it is
+ * @virt: where the kernel has it
+ * @size: bytes
+ * @form: of the peer's inbound window behind it, zeros while the peer is not known
+ * @views: how often we have mapped what begins at each chunk; room for @size
+ */
+struct ntb_outbound {
+	phys_addr_t phys;
+	u8 __iomem *virt;
+	u64 size;
+	struct ntb_form form;
+	u32 *views;
+};
+
+/**
+ * struct ntb_view - mapped memory of a node
+ * @pages: of this node, a reference; NULL: the peer's
+ * @window: the peer's window
+ * @first: its first chunk
+ * @offset: in the window
+ * @size: bytes
+ */
+struct ntb_view {
+	struct sci_pages *pages;
+	u32 window;
+	u32 first;
+	u64 offset;
+	u64 size;
+};
+
+/**
+ * struct ntb_mailbox - packets that arrive
+ * @slot: in our memory
+ * @seen: number of the packet that was last taken from each slot
+ * @next: slot after the one that was last taken
+ */
+struct ntb_mailbox {
+	struct ntb_mail *slot;
+	u32 seen[NTB_MAIL_SLOTS];
+	u32 next;
+};
+
+/**
+ * struct ntb_node - a node, this side of a bridge
+ * @ntb: the bridge
+ * @adapter: the core's; NULL: the link has never been up
+ * @node, @peer: node ids
+ * @windows: number of windows used in each direction
+ * @in, @out: windows
+ * @messages: words go by messages, not by scratchpads
+ * @db: bit of the doorbell
+ * @lock: @in, @out.views, @out.form, @exposed, @limbo, @views, @acked
+ * @exposed: struct sci_pages by base
+ * @limbo: struct ntb_limbo: memory that the peer still has mapped
+ * @views: number of views of the peer
+ * @generation: ours
+ * @peer_generation: the peer's, 0: not known
+ * @acked: acknowledged generation of the peer
+ * @open: our windows are open to the peer
+ * @up: packets and stores go to the peer
+ * @theirs: words that came by messages
+ * @send_lock: @sent
+ * @sent: number of the last packet that was sent
+ * @from_peer, @from_self: mail
+ * @self: slots of @from_self
+ * @tick: first contact and upkeep
+ * @mail: takes mail
+ * @wq: runs both
+ */
+struct ntb_node {
+	struct ntb_dev *ntb;
+	struct sci_adapter *adapter;
+	u32 node;
+	u32 peer;
+	unsigned int windows;
+	struct ntb_inbound in[NTB_WINDOWS];
+	struct ntb_outbound out[NTB_WINDOWS];
+	bool messages;
+	u64 db;
+	struct mutex lock;		/* see above */
+	struct xarray exposed;
+	struct list_head limbo;
+	unsigned int views;
+	u16 generation;
+	u16 peer_generation;
+	u16 acked;
+	bool open;
+	bool up;
+	u32 theirs[NTB_WORDS];
+	spinlock_t send_lock;		/* sent */
+	u32 sent;
+	struct ntb_mailbox from_peer;
+	struct ntb_mailbox from_self;
+	struct ntb_mail self[NTB_MAIL_SLOTS];
+	struct delayed_work tick;
+	struct work_struct mail;
+	struct workqueue_struct *wq;
+};
+
+static inline bool ntb_node_is_up(const struct ntb_node *n)
+{
+	return READ_ONCE(n->up);
+}
+
+/* ---- window.c ---- */
+
+/* Map the windows to the peer, and free them. */
+int ntb_outbound_create(struct ntb_node *n);
+void ntb_outbound_destroy(struct ntb_node *n);
+
+/* Allocate the inbound windows of at most @limit bytes each. The link is up. */
+int ntb_inbound_create(struct ntb_node *n, u64 limit);
+void ntb_inbound_destroy(struct ntb_node *n);
+
+/* Let the peer in, and keep it out. */
+int ntb_inbound_open(struct ntb_node *n);
+void ntb_inbound_close(struct ntb_node *n);
+
+/* The peer has begun a new life, which has mapped nothing. */
+void ntb_inbound_forget_marks(struct ntb_node *n);
+
+/*
+ * The peer says that its inbound window @w has @pages pages. Return -EPROTO if that
+ * cannot be.
+ */
+int ntb_outbound_set_form(struct ntb_node *n, unsigned int w, u32 pages);
+
+int ntb_memory_alloc(struct ntb_node *n, unsigned long count, struct page **first);
+void ntb_memory_free(struct ntb_node *n, struct page *first, unsigned long count);
+
+/* Free what the peer had mapped and has not any more. */
+void ntb_memory_scrub(struct ntb_node *n);
+
+int ntb_expose(struct ntb_node *n, struct sci_pages *pages, u64 *base);
+void ntb_hide(struct ntb_node *n, u64 base);
+
+/* Return -ENOENT if @node exposes nothing by the name @base. */
+int ntb_view_open(struct ntb_node *n, u32 node, u64 base, struct ntb_view *v);
+void ntb_view_close(struct ntb_node *n, struct ntb_view *v);
+
+static inline struct ntb_mail __iomem *ntb_peer_mail(struct ntb_node *n)
+{
+	return (struct ntb_mail __iomem *)(n->out[0].virt + NTB_MAIL_AT);
+}
+
+static inline struct ntb_mail *ntb_own_mail(struct ntb_node *n)
+{
+	return page_address(n->in[0].page) + NTB_MAIL_AT;
+}
+
+/* ---- mail.c ---- */
+
+int ntb_mail_send(struct ntb_node *n, u32 node, const void *packet);
+void ntb_mail_work(struct work_struct *work);
+
+/* ---- ops.c ---- */
+
+extern const struct sci_adapter_ops sci_ntb_ops;
+
+#endif
