@@ -65,6 +65,7 @@ static inline int64_t blocks_room(const struct sci_peer *p,
 	uint32_t start = blocks_start(p, b, at, len);
 	uint32_t end = start + (uint32_t)MSG_PAD(len);
 
+	peer_refresh(p, b->status, sizeof(*b->status));
 	if (end - sci_load_acquire(b->status) > b->size)
 		return -EAGAIN;
 	return start;
@@ -93,16 +94,20 @@ static inline size_t block_limit(const struct sci_peer *p, size_t len)
 }
 
 /* Where a block of @len bytes is that ends at @end; NULL: not in the ring. */
-static inline const uint8_t *blocks_find(const struct msg_blocks_rx *b,
+static inline const uint8_t *blocks_find(const struct sci_peer *p, enum msg_ring ring,
 					 uint32_t end, uint32_t len)
 {
+	const struct msg_blocks_rx *b = &p->blocks_rx[ring];
 	uint32_t offset;
 
 	/* MSG_PAD() of what is no longer than the ring is no longer either */
 	if (len > b->size)
 		return NULL;
 	offset = (end - (uint32_t)MSG_PAD(len)) & (b->size - 1);
-	return b->size - offset < len ? NULL : b->base + offset;
+	if (b->size - offset < len)
+		return NULL;
+	peer_refresh(p, b->base + offset, len);
+	return b->base + offset;
 }
 
 /*

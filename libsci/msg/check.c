@@ -103,7 +103,7 @@ static bool check_peer(struct sci_peer *p, bool lost, uint32_t *errors)
 		return false;
 	/* it may have gone to sleep before all of it was there */
 	if (p->resend)
-		p->bell_rung = sci_load_relaxed(&p->status->sleeps) - 1;
+		p->bell_rung = peer_sleeps(p) - 1;
 	p->resend = false;
 	maybe_ring(p);
 	return true;

@@ -155,7 +155,7 @@ static int join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 	ep->addr.node = info.node;
 	ep->wake_barrier = info.wake_barrier;
 	ep->register_copies = info.register_copies;
-	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED;
+	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED && !ep->link->cache;
 	ep->lossy = ep->link->map != SCI_PIO_MAP_CACHED ||
 		    atomic_load(&sci_fault_enabled);
 	ret = net_join(ep, &at, attr->net);

@@ -56,6 +56,7 @@ struct msg_tx {
 	volatile struct msg_line *slots;	/* in the peer's memory */
 	struct msg_line *shadow;	/* copies, where lines can be lost */
 	const volatile uint32_t *status; /* how far the peer has read */
+	struct sci_link_status *stale;	/* NULL: *status is what the peer stored last */
 	uint32_t lines;			/* of the ring */
 	uint32_t slot;			/* next one to be written */
 	uint32_t pos;			/* ... counted from the beginning */
@@ -314,7 +315,8 @@ struct sci_peer {
 	bool asked;			/* our HELLO has gone out */
 	bool sums;			/* it sends check sums */
 	bool lossy;			/* stores to it have to be checked */
-	bool careful;			/* ... or are no stores, but stream->put */
+	bool careful;			/* ... or flushed, or are no stores, but stream->put */
+	bool stale;			/* loads of what it stores: peer_refresh() */
 	bool may_read;			/* imports read as fast as they write */
 	bool imported;			/* it has our inbox */
 	bool incoming;			/* ... and is to be accepted when it has */
@@ -499,6 +501,30 @@ struct sci_ep {
 	struct msg_keeper keeper;
 	struct msg_handler handlers[SCI_HANDLERS];
 };
+
+/* Before a load of what the peer may have stored, where caches are not coherent. */
+static inline void peer_refresh(const struct sci_peer *p, const volatile void *addr,
+				size_t len)
+{
+	if (p->stale)
+		sci_link_refresh(p->ep->link, addr, len);
+}
+
+/* Has the next line of @rx come, as far as a short look tells? */
+static inline bool peer_line_peek(const struct sci_peer *p, const struct msg_rx *rx)
+{
+	const volatile struct msg_line *slot = &rx->slots[rx->slot];
+
+	peer_refresh(p, slot, sizeof(*slot));
+	return line_peek(slot, rx->id);
+}
+
+/* The sleep that the peer has announced last. */
+static inline uint32_t peer_sleeps(const struct sci_peer *p)
+{
+	peer_refresh(p, p->status, sizeof(*p->status));
+	return sci_load_relaxed(&p->status->sleeps);
+}
 
 extern _Atomic uint32_t msg_fork_gen __attribute__((visibility("hidden")));
 
@@ -812,7 +838,7 @@ static inline void maybe_ring(struct sci_peer *p)
 		}
 		sci_full_barrier();
 	}
-	sleeps = sci_load_relaxed(&p->status->sleeps);
+	sleeps = peer_sleeps(p);
 	if (sleeps != p->bell_rung)
 		status_write(p);
 }

@@ -113,7 +113,8 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	p->stream = fabric->ops->stream;
 	p->adapter = p->stream ? 0 : ep->adapter;
 	p->lossy = ep->lossy && !p->stream;
-	p->careful = ep->lossy || p->stream;
+	p->stale = ep->link->cache && !p->stream;
+	p->careful = ep->lossy || p->stale || p->stream;
 	p->may_read = ep->may_read && !p->stream;
 	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));
 	if (ret)
@@ -184,6 +185,8 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	tx_init(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, &p->status->ctl);
 	tx_init(&p->data_tx, p->outbox_map->data, DATA_LINES,
 		&p->status->data);
+	if (p->stale)
+		p->ctl_tx.stale = p->data_tx.stale = p->ep->link;
 	p->state = PEER_UP;
 	p->ep->stats.peers++;
 	p->ep->stats.peer_bytes += sizeof(*p) + INBOX_BYTES;

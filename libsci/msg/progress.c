@@ -30,6 +30,8 @@
 /* Does @p still know that we sleep, and has nothing come? */
 static bool still_announced(struct sci_peer *p)
 {
+	if (p->announced)
+		peer_refresh(p, p->status, sizeof(*p->status));
 	if (p->announced &&
 	    sci_load_relaxed(&p->status->rung) == p->now.sleeps)
 		p->announced = false;
@@ -78,10 +80,8 @@ bool msg_announce_sleep(struct sci_ep *ep)
 
 static void warm_up(struct sci_peer *p)
 {
-	const struct msg_rx *rx = &p->data_rx;
-
 	if (p->state == PEER_UP && list_empty(&p->hot) &&
-	    (p->expects || line_peek(&rx->slots[rx->slot], rx->id) ||
+	    (p->expects || peer_line_peek(p, &p->data_rx) ||
 	     !still_announced(p)))
 		peer_heat(p);
 }
@@ -180,9 +180,7 @@ static int attend(struct sci_ep *ep)
 /* Most looks are in vain, and a message waits for half of one on average. */
 static inline bool nothing_came(const struct sci_peer *p)
 {
-	const struct msg_rx *rx = &p->data_rx;
-
-	return !p->expects && !line_peek(&rx->slots[rx->slot], rx->id) &&
+	return !p->expects && !peer_line_peek(p, &p->data_rx) &&
 	       p->state == PEER_UP;
 }
 

@@ -277,7 +277,7 @@ static int chain_imm_came(struct sci_peer *p, const struct line_chain_imm *c)
 
 static int eager_came(struct sci_peer *p, const struct line_eager *e)
 {
-	const uint8_t *data = blocks_find(&p->blocks_rx[RING_EAGER], e->end,
+	const uint8_t *data = blocks_find(p, RING_EAGER, e->end,
 					  e->first);
 	int ret;
 
@@ -305,7 +305,7 @@ static int eager_came(struct sci_peer *p, const struct line_eager *e)
 
 static int more_came(struct sci_peer *p, const struct line_more *m)
 {
-	const uint8_t *data = blocks_find(&p->blocks_rx[RING_EAGER], m->end,
+	const uint8_t *data = blocks_find(p, RING_EAGER, m->end,
 					  m->len);
 
 	if (!data || !m->len || m->len > p->chain_left)
@@ -413,7 +413,7 @@ static int poll_ring(struct sci_peer *p, struct msg_rx *rx,
 	int ret;
 
 	for (n = 0; n < BUDGET; n++) {
-		if (!line_peek(&rx->slots[rx->slot], rx->id) ||
+		if (!peer_line_peek(p, rx) ||
 		    !line_ops.get(&rx->slots[rx->slot], rx->id, &l))
 			break;
 		ret = line_seq(&l) == (rx->pos & 3) ? handle(p, &l) : -EPROTO;

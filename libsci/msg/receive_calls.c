@@ -58,7 +58,7 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 
 	if (p->sums || !e->len || e->first != e->len)
 		return false;
-	data = blocks_find(&p->blocks_rx[RING_EAGER], e->end, e->len);
+	data = blocks_find(p, RING_EAGER, e->end, e->len);
 	if (!data || !fits(q, e->context, e->tag, e->len))
 		return false;
 	msg_copy(q->t->buf, data, e->len);

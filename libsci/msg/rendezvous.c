@@ -270,7 +270,8 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 	struct msg_buf *buf;
 	uint64_t offset;
 
-	if (req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+	/* a line at its ends may hold something else, which a flush would bring back */
+	if (p->stale || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
 		return false;
 	buf = exported_target(req, req->want, &offset);
 	if (!buf)
@@ -471,7 +472,7 @@ bool rndv_accept_later(struct sci_peer *p)
 static int block_came(struct sci_peer *p, const struct line_block *b)
 {
 	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
-	const uint8_t *src = blocks_find(&p->blocks_rx[RING_XFER], b->end,
+	const uint8_t *src = blocks_find(p, RING_XFER, b->end,
 					 b->len);
 
 	if (!req || !src || req->mode != CTS_BLOCKS || !b->len ||

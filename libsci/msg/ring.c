@@ -38,7 +38,11 @@ void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
  */
 bool tx_room_slow(struct msg_tx *tx)
 {
-	uint32_t read = sci_load_acquire(tx->status);
+	uint32_t read;
+
+	if (tx->stale)
+		sci_link_refresh(tx->stale, tx->status, sizeof(*tx->status));
+	read = sci_load_acquire(tx->status);
 
 	if ((int32_t)(read - tx->read) > 0 && (int32_t)(tx->pos - read) >= 0) {
 		tx->read = read;
@@ -70,7 +74,7 @@ void tx_drop(struct sci_peer *p)
 	p->ctl_tx.shadow = NULL;
 }
 
-/* tx_put() where lines can be lost, or are no stores. */
+/* tx_put() where lines can be lost, have to be flushed, or are no stores. */
 void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 		    const struct line_head *head, const void *buf, size_t len,
 		    uint64_t id, uint64_t last)
@@ -80,6 +84,11 @@ void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 	if (p->stream) {
 		line_ops.put(&line, head, buf, len, id, last);
 		p->stream->put(p->outbox, &tx->slots[slot], &line, sizeof(line));
+		return;
+	}
+	if (!p->lossy) {
+		line_ops.put(&line, head, buf, len, id, last);
+		sci_remote_line(&tx->slots[slot], &line, p->ep->link);
 		return;
 	}
 	line_ops.put(&tx->shadow[slot], head, buf, len, id, last);
@@ -156,11 +165,11 @@ __hot void status_write(struct sci_peer *p)
 	bool again;
 
 	do {
-		p->now.rung = sci_load_relaxed(&p->status->sleeps);
+		p->now.rung = peer_sleeps(p);
 		status_put(p);
 		if (p->fence)
 			sci_full_barrier();
-		again = sci_load_relaxed(&p->status->sleeps) != p->now.rung;
+		again = peer_sleeps(p) != p->now.rung;
 	} while (again && --tries);
 	if ((!again && p->now.rung == p->bell_rung) || !p->bell)
 		return;
@@ -245,6 +254,9 @@ int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 		return net_store(p, seg, dst, at, len);
 	if (!p->lossy) {
 		store_piece(ep, dst, at, len);
+		/* before the line that announces it */
+		if (p->stale)
+			sci_link_flush(ep->link);
 		return 0;
 	}
 	while (done < len) {

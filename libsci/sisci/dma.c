@@ -57,10 +57,12 @@ static int copy_mem(const struct entry *e, struct sci_rseg *r,
 				    pull ? SCI_MAP_READONLY : 0, &remote);
 	if (ret)
 		return ret;
-	if (pull)
+	if (pull) {
+		sci_link_refresh(st->link, remote, p->len);
 		sci_pio_read(e->mem + p->local, remote, p->len, st->link->map);
-	else
+	} else {
 		sci_remote_write(remote, e->mem + p->local, p->len, st->link);
+	}
 	sci_fault_forget(remote, p->len);
 	sci_lib.ops->rseg.store_barrier(sci_lib.fabric, r);
 	sci_lib.ops->unmap(sci_lib.fabric, remote, p->len);

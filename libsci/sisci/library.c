@@ -95,7 +95,7 @@ static int join_fabric(void)
 	}
 	sci_lib.node = info.node;
 	sci_lib.link = sci_lib.ops->query.link(sci_lib.fabric, 0);
-	if (sci_lib.link->map == SCI_PIO_MAP_CACHED &&
+	if (sci_lib.link->map == SCI_PIO_MAP_CACHED && !sci_lib.link->cache &&
 	    !atomic_load(&sci_fault_enabled))
 		atomic_store(&sci_lib.quick, sci_pio_current_copy);
 	atomic_store(&sci_lib.up, true);

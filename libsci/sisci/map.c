@@ -217,6 +217,7 @@ void sci_map_destroy(void *obj)
 	sci_retire(m);
 	sci_drain(m);
 	sci_fault_forget(m->addr, m->size);
+	sci_seq_unmapped(m);
 	if (!m->lseg || !m->lseg->mem)
 		sci_lib.ops->unmap(sci_lib.fabric, m->addr, m->size);
 	sci_release(m);

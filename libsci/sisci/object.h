@@ -261,10 +261,18 @@ struct sci_seq_obj {
 	/* NULL: the map is local, or the segment was disconnected */
 	struct sci_rseg_obj *rseg;
 	struct sci_rseg_status *_Atomic status;
+	/* where caches are not coherent: the map, and the list of such sequences */
+	struct sci_map_obj *map;
+	char *_Atomic addr;
+	size_t size;
+	struct list stale;
 	/* the link's error count at the start of the sequence */
 	_Atomic uint32_t errors;
 	_Atomic bool started;
 };
+
+/* Before @map is unmapped: its sequences write no line of it back any more. */
+void sci_seq_unmapped(struct sci_map_obj *map);
 
 /* Before the import of @rseg is destroyed: its sequences fail from now on. */
 void sci_seq_orphan(struct sci_rseg_obj *rseg);

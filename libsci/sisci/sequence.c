@@ -21,8 +21,46 @@ static struct sci_rseg_status gone_status = { .gone = 1,
 /* Covers the lists of sequences; never held on the data path. */
 static pthread_mutex_t seq_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Sequences of maps whose lines the calls below write back and refresh. */
+static struct list stale_seqs = { &stale_seqs, &stale_seqs };
+
+static void sequence_write_back(struct sci_seq_obj *q)
+{
+	char *addr = atomic_load_explicit(&q->addr, memory_order_acquire);
+
+	if (addr)
+		sci_link_write_back(sci_lib.link, addr, q->size);
+}
+
+static void sequence_refresh(struct sci_seq_obj *q)
+{
+	char *addr = atomic_load_explicit(&q->addr, memory_order_acquire);
+
+	if (addr)
+		sci_link_refresh(sci_lib.link, addr, q->size);
+}
+
+void sci_seq_unmapped(struct sci_map_obj *map)
+{
+	struct list *pos, *n;
+
+	pthread_mutex_lock(&seq_lock);
+	list_for_each_safe(pos, n, &stale_seqs) {
+		struct sci_seq_obj *q = container_of(pos, struct sci_seq_obj, stale);
+
+		if (q->map != map)
+			continue;
+		/* what has been stored is to arrive, as it does where no cache holds it */
+		sequence_write_back(q);
+		atomic_store(&q->addr, NULL);
+		q->map = NULL;
+	}
+	pthread_mutex_unlock(&seq_lock);
+}
+
 void sci_seq_fork(void)
 {
+	list_init(&stale_seqs);
 	pthread_mutex_init(&seq_lock, NULL);
 }
 
@@ -56,12 +94,21 @@ static sci_error_t sequence_create(sci_map_t map, sci_sequence_t *sequence)
 	err = sci_new(SCI_TYPE_SEQUENCE, sizeof(*q), NULL, &q);
 	if (!err) {
 		list_init(&q->link);
+		list_init(&q->stale);
 		q->rseg = m->rseg;
 		atomic_store(&q->status, m->status ? m->status :
 						     &local_status);
 		if (q->rseg) {
 			pthread_mutex_lock(&seq_lock);
 			list_add_tail(&q->link, &q->rseg->sequences);
+			pthread_mutex_unlock(&seq_lock);
+		}
+		if (sci_lib.link->cache) {
+			q->map = m;
+			q->size = m->size;
+			atomic_store(&q->addr, m->addr);
+			pthread_mutex_lock(&seq_lock);
+			list_add_tail(&q->stale, &stale_seqs);
 			pthread_mutex_unlock(&seq_lock);
 		}
 		*sequence = sci_handle(q);
@@ -87,6 +134,7 @@ void sci_seq_destroy(void *obj)
 	sci_drain(q);
 	pthread_mutex_lock(&seq_lock);
 	list_del(&q->link);
+	list_del(&q->stale);
 	pthread_mutex_unlock(&seq_lock);
 	sci_release(q);
 }
@@ -148,6 +196,7 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 		return SCI_SEQ_PENDING;
 	atomic_store_explicit(&q->errors, sci_link_errors(st->link),
 			      memory_order_relaxed);
+	sequence_refresh(q);
 	atomic_store_explicit(&q->started, true, memory_order_release);
 	return SCI_SEQ_OK;
 }
@@ -184,8 +233,10 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 	set_error(error, err);
 	if (err)
 		return SCI_SEQ_NOT_RETRIABLE;
-	if (!(flags & SCI_FLAG_NO_STORE_BARRIER))
+	if (!(flags & SCI_FLAG_NO_STORE_BARRIER)) {
+		sequence_write_back(q);
 		sci_remote_barrier(sci_lib.fabric, NULL);
+	}
 	return sequence_check(q);
 }
 SISCI_EXPORT(SCICheckSequence);
@@ -194,8 +245,10 @@ void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags)
 {
 	struct sci_seq_obj *q;
 
-	if (!sequence_look_up(sequence, flags, 0, &q))
-		sci_remote_barrier(sci_lib.fabric, NULL);
+	if (sequence_look_up(sequence, flags, 0, &q))
+		return;
+	sequence_write_back(q);
+	sci_remote_barrier(sci_lib.fabric, NULL);
 }
 SISCI_EXPORT(SCIStoreBarrier);
 
@@ -203,8 +256,10 @@ void SCIFlushReadBuffers(sci_sequence_t sequence)
 {
 	struct sci_seq_obj *q;
 
-	if (!sequence_look_up(sequence, 0, 0, &q))
-		sci_load_barrier();
+	if (sequence_look_up(sequence, 0, 0, &q))
+		return;
+	sequence_refresh(q);
+	sci_load_barrier();
 }
 SISCI_EXPORT(SCIFlushReadBuffers);
 

@@ -17,10 +17,19 @@ static bool in_range(const struct sci_map_obj *m, size_t off, size_t size)
 static void write_map(struct sci_map_obj *m, size_t off, const void *src,
 		      size_t size)
 {
-	if (m->status)
+	if (m->status) {
 		sci_remote_write(m->addr + off, src, size, m->status->link);
-	else
-		sci_pio_write(m->addr + off, src, size, SCI_PIO_MAP_CACHED);
+		return;
+	}
+	sci_link_refresh_ends(sci_lib.link, m->addr + off, size);
+	sci_pio_write(m->addr + off, src, size, SCI_PIO_MAP_CACHED);
+	sci_link_write_back(sci_lib.link, m->addr + off, size);
+}
+
+static void read_map(const struct sci_map_obj *m, size_t off, void *dst, size_t size)
+{
+	sci_link_refresh(sci_lib.link, m->addr + off, size);
+	sci_pio_read(dst, m->addr + off, size, m->pio);
 }
 
 /*
@@ -75,7 +84,7 @@ copy(sci_sequence_t sequence, void *mem, sci_map_t map, size_t off,
 	if (flags & SCI_FLAG_ERROR_CHECK)
 		before = errors_now(m);
 	if (flags & SCI_FLAG_BLOCK_READ)
-		sci_pio_read(mem, m->addr + off, size, m->pio);
+		read_map(m, off, mem, size);
 	else if (m->readonly)
 		return SCI_ERR_ACCESS;
 	else
@@ -170,7 +179,7 @@ static void copy_piece(const struct sci_transfer *t, size_t off, size_t n)
 {
 	char buf[BOUNCE];
 
-	sci_pio_read(buf, t->src->addr + t->src_off + off, n, t->src->pio);
+	read_map(t->src, t->src_off + off, buf, n);
 	write_map(t->dst, t->dst_off + off, buf, n);
 }
 
@@ -183,6 +192,7 @@ sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 	size_t off, n;
 
 	if (!same) {
+		sci_link_refresh(sci_lib.link, t->src->addr + t->src_off + from, to - from);
 		write_map(t->dst, t->dst_off + from,
 			  t->src->addr + t->src_off + from, to - from);
 	} else if (backwards(t)) {
@@ -266,6 +276,8 @@ static sci_error_t cache_sync(sci_map_t map, char *addr, size_t length)
 			err = SCI_ERR_OUT_OF_RANGE;
 	}
 	if (!err)
+		sci_link_refresh(sci_lib.link, addr, length);
+	if (!err && !sci_lib.link->cache)
 		sci_cache_flush(addr, length);
 	if (m)
 		sci_put(m);

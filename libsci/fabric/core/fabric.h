@@ -156,6 +156,26 @@ struct sci_link_words {
 	uint32_t hw_down;		/* as down */
 };
 
+struct sci_link_status;
+
+/**
+ * struct sci_cache_ops - the caches of a fabric that does not keep them coherent
+ * @write_back:	Start to write the lines of [@addr, @addr + @len) back to memory.
+ * @fence:	Return when memory has all lines whose write-back was started.
+ * @refresh:	Write the lines back and drop them, before this returns: the next load
+ *		sees memory, and memory has what was stored.
+ *
+ * Ranges are of maps, of own and of remote segments.  A line of 64 bytes is written
+ * back as a whole: two nodes must not store to one line at the same time.
+ */
+struct sci_cache_ops {
+	void (*write_back)(struct sci_link_status *link, const volatile void *addr,
+			   size_t len);
+	void (*fence)(struct sci_link_status *link);
+	void (*refresh)(struct sci_link_status *link, const volatile void *addr,
+			size_t len);
+};
+
 struct sci_link_status {
 	_Atomic uint32_t errors;	/* injected errors, see fault.h */
 	_Atomic uint32_t down;
@@ -167,14 +187,61 @@ struct sci_link_status {
 	 * line leaves by itself.  In a buffer of 128 bytes it waits for another one.
 	 */
 	volatile uint32_t *flush;
+	const struct sci_cache_ops *cache;	/* NULL: caches are coherent */
 };
+
+static inline void sci_link_write_back(struct sci_link_status *link,
+				       const volatile void *addr, size_t len)
+{
+	if (__builtin_expect(link->cache != NULL, 0))
+		link->cache->write_back(link, addr, len);
+}
+
+/* Before a load of what another node has stored. */
+static inline void sci_link_refresh(struct sci_link_status *link,
+				    const volatile void *addr, size_t len)
+{
+	if (__builtin_expect(link->cache != NULL, 0))
+		link->cache->refresh(link, addr, len);
+}
+
+/* The lines at both ends hold bytes of others, too: write back the newest ones. */
+static inline void sci_link_refresh_ends(struct sci_link_status *link,
+					 const volatile void *addr, size_t len)
+{
+	uintptr_t first = (uintptr_t)addr, end = first + len;
+
+	if (__builtin_expect(link->cache != NULL, 0) && len) {
+		if (first % SCI_PIO_LINE)
+			link->cache->refresh(link, addr, 1);
+		if (end % SCI_PIO_LINE)
+			link->cache->refresh(link, (const volatile char *)addr + len - 1, 1);
+	}
+}
 
 static inline void sci_link_flush(struct sci_link_status *link)
 {
+	if (__builtin_expect(link->cache != NULL, 0))
+		link->cache->fence(link);
 	if (!link->flush)
 		return;
 	sci_pio_barrier();
 	*link->flush = 0;
+}
+
+static inline void sci_link_write(struct sci_link_status *link, volatile void *dst,
+				  const void *src, size_t len)
+{
+	sci_link_refresh_ends(link, dst, len);
+	sci_pio_write(dst, src, len, link->map);
+	sci_link_write_back(link, dst, len);
+}
+
+static inline void sci_link_line(struct sci_link_status *link, volatile void *dst,
+				 const void *src)
+{
+	sci_pio_line(dst, src, link->map);
+	sci_link_write_back(link, dst, SCI_PIO_LINE);
 }
 
 static inline uint32_t sci_link_errors(struct sci_link_status *link)

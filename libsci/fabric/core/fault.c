@@ -29,7 +29,7 @@ static struct {
 
 struct packet {
 	volatile unsigned char *dst;
-	enum sci_pio_map map;
+	struct sci_link_status *link;
 	size_t len;
 	bool line;			/* written by sci_remote_line() */
 	unsigned char data[LINE];
@@ -188,9 +188,9 @@ bool sci_fault_link(uint64_t elapsed_ms, uint64_t *next_ms)
 static void arrive(const struct packet *p)
 {
 	if (p->line)
-		sci_pio_line(p->dst, p->data, p->map);
+		sci_link_line(p->link, p->dst, p->data);
 	else
-		sci_pio_write(p->dst, p->data, p->len, p->map);
+		sci_link_write(p->link, p->dst, p->data, p->len);
 }
 
 /*
@@ -261,7 +261,7 @@ static void transmit(const struct packet *p, struct sci_link_status *link)
 void sci_fault_write(volatile void *dst, const void *src, size_t len,
 		     struct sci_link_status *link)
 {
-	struct packet p = { .map = link->map };
+	struct packet p = { .link = link };
 	volatile unsigned char *d = dst;
 	const unsigned char *s = src;
 
@@ -284,7 +284,7 @@ void sci_fault_write(volatile void *dst, const void *src, size_t len,
 void sci_fault_line(volatile void *dst, const void *src,
 		    struct sci_link_status *link)
 {
-	struct packet p = { .dst = dst, .map = link->map, .len = LINE,
+	struct packet p = { .dst = dst, .link = link, .len = LINE,
 			    .line = true };
 
 	memcpy(p.data, src, LINE);

@@ -86,7 +86,7 @@ static inline void sci_remote_write(volatile void *dst, const void *src,
 	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
 		sci_fault_write(dst, src, len, link);
 	else
-		sci_pio_write(dst, src, len, link->map);
+		sci_link_write(link, dst, src, len);
 }
 
 /**
@@ -102,7 +102,7 @@ static inline void sci_remote_line(volatile void *dst, const void *src,
 	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
 		sci_fault_line(dst, src, link);
 	else
-		sci_pio_line(dst, src, link->map);
+		sci_link_line(link, dst, src);
 	sci_link_flush(link);
 }
 

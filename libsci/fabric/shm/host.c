@@ -46,8 +46,8 @@ int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 {
 	int ret;
 
-	/* a process in another pid namespace also has pid 0 here */
-	if (r->pid <= 0)
+	/* no host reads a process of another; one in another pid namespace has pid 0 here */
+	if (r->pid <= 0 || r->copy)
 		return -EOPNOTSUPP;
 	if (atomic_load(&r->status.gone))
 		return -ENOTCONN;

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "libsci/base/barrier.h"
 #include "libsci/fabric/core/fault.h"
@@ -146,6 +147,24 @@ static int map_base(struct sci_rseg *r, int memfd)
 	return 0;
 }
 
+/* A process sees its own segment through one cache, whichever way. */
+static int import_copy(struct sci_rseg *r)
+{
+	struct shm *shm = r->shm;
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &shm->lsegs) {
+		struct sci_lseg *s = container_of(pos, struct sci_lseg, link);
+
+		if (r->pid != getpid() || r->node != shm->node || r->id != s->id ||
+		    s->port.fd < 0 || shm_lseg_base(s))
+			continue;
+		r->copy = shm_copy_get(s->copy);
+		return 0;
+	}
+	return shm_copy_new(shm, r->base, r->length, true, &r->copy);
+}
+
 static int shm_rseg_call_exporter(struct sci_rseg *r, uint32_t timeout)
 {
 	struct shm_msg msg = { .type = SHM_CONNECT };
@@ -168,6 +187,8 @@ static int shm_rseg_call_exporter(struct sci_rseg *r, uint32_t timeout)
 		ret = map_base(r, memfd);
 
 	pthread_mutex_lock(&shm->svc.lock);
+	if (!ret && shm->link.cache)
+		ret = import_copy(r);
 	if (!ret && !shm_can_map_copy(r->page))
 		r->memfd = memfd;
 	else if (n_fds == 1)
@@ -224,6 +245,7 @@ void shm_rseg_disconnect(struct sci_rseg *r)
 	}
 	sci_fd_close(&shm->svc, r->memfd);
 	list_del(&r->link);
+	shm_copy_put(r->copy);
 	pthread_mutex_unlock(&shm->svc.lock);
 	if (r->base)
 		munmap(r->base, r->length);
@@ -258,7 +280,8 @@ int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 	 */
 	pthread_mutex_lock(&r->shm->svc.lock);
 	if (!atomic_load(&r->status.gone))
-		ret = r->memfd < 0 ?
+		ret = r->copy ? shm_copy_map(r->copy, off, len, flags, addr) :
+		      r->memfd < 0 ?
 		      shm_map_copy(r->base, off, len, flags, addr) :
 		      sci_map_fd(r->memfd, off, len, r->page, flags, addr);
 	if (!ret)
@@ -267,18 +290,29 @@ int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 	return ret;
 }
 
-static int local_base(struct sci_lseg *s)
+/* Locked. */
+int shm_lseg_base(struct sci_lseg *s)
 {
 	void *p;
 
-	pthread_mutex_lock(&s->shm->svc.lock);
 	if (!s->base && s->memfd >= 0) {
 		p = mmap(NULL, s->length, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 s->memfd, 0);
 		s->base = p == MAP_FAILED ? NULL : p;
 	}
-	pthread_mutex_unlock(&s->shm->svc.lock);
+	if (s->base && !s->copy && s->shm->link.cache)
+		return shm_copy_new(s->shm, s->base, s->length, false, &s->copy);
 	return s->base ? 0 : -ENOMEM;
+}
+
+static int local_base(struct sci_lseg *s)
+{
+	int ret;
+
+	pthread_mutex_lock(&s->shm->svc.lock);
+	ret = shm_lseg_base(s);
+	pthread_mutex_unlock(&s->shm->svc.lock);
+	return ret;
 }
 
 int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
@@ -286,31 +320,43 @@ int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 {
 	struct sci_link_status *link = r->status.link;
 	uint32_t errors;
-	char *local, *remote;
+	void *remote;
+	char *local;
 	int ret;
 
 	ret = local_base(s);
 	if (ret)
 		return ret;
-	local = (char *)s->base + piece->local;
+	local = (s->copy ? s->copy->cache : (char *)s->base) + piece->local;
 	remote = (char *)r->base + piece->remote;
 	if (atomic_load(&r->status.gone))
 		return -ENOTCONN;
 	if (!pull && r->readonly)
 		return -EACCES;
+	/* what is written back and refreshed is a map's */
+	if (r->copy)
+		ret = shm_rseg_map(r, piece->remote, piece->len,
+				   pull ? SCI_MAP_READONLY : 0, &remote);
+	if (ret)
+		return ret;
 	errors = sci_link_errors(link);
-	if (pull)
+	if (pull) {
+		sci_link_refresh(link, remote, piece->len);
 		sci_pio_read(local, remote, piece->len, link->map);
-	else
+	} else {
 		sci_remote_write(remote, local, piece->len, link);
+	}
 	/* A transfer that has ended has arrived: drop packets that faults hold back. */
 	sci_fault_forget(remote, piece->len);
+	sci_link_flush(link);
+	if (r->copy)
+		shm_unmap(&r->shm->base, remote, piece->len);
 	return sci_link_errors(link) == errors ? 0 : -EIO;
 }
 
 void shm_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
 {
-	(void)f;
 	(void)r;
 	sci_store_barrier();
+	sci_link_flush(&container_of(f, struct shm, base)->link);
 }

@@ -425,6 +425,7 @@ int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
 
 	if (!map || hash_add(&shm->maps, &map->node, (uintptr_t)addr)) {
 		free(map);
+		shm_copy_unmap(shm, addr);
 		munmap((char *)addr - delta, length);
 		return -ENOMEM;
 	}
@@ -446,6 +447,7 @@ void shm_unmap(struct sci_fabric *f, void *addr, size_t len)
 	if (node) {
 		struct shm_map *map = container_of(node, struct shm_map, node);
 
+		shm_copy_unmap(shm, addr);
 		munmap(map->start, map->length);
 		hash_del(&shm->maps, node);
 		free(map);
@@ -469,6 +471,8 @@ void shm_map_revoke(struct shm *shm, struct sci_rseg *r)
 	struct hash_node *node = NULL;
 
 	make_private(r->base, r->length);
+	if (r->copy && r->copy->imported)
+		make_private(r->copy->memory, r->length);
 	while ((node = hash_walk(&shm->maps, node))) {
 		struct shm_map *map = container_of(node, struct shm_map, node);
 

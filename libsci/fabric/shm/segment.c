@@ -389,6 +389,9 @@ void shm_lseg_destroy(struct sci_lseg *s)
 	shm_port_close(&s->group);
 	sci_fd_close(&shm->svc, s->attach_fd);
 	sci_fd_close(&shm->svc, s->memfd);
+	if (s->registered)
+		shm_copy_unmap(shm, s->registered);
+	shm_copy_put(s->copy);
 	pthread_mutex_unlock(&shm->svc.lock);
 	if (s->base)
 		munmap(s->base, s->length);
@@ -477,6 +480,19 @@ int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 	return 0;
 }
 
+static int cover_registered(struct sci_lseg *s, void *addr, size_t len)
+{
+	int ret;
+
+	pthread_mutex_lock(&s->shm->svc.lock);
+	ret = shm_lseg_base(s);
+	ret = ret ? ret : shm_copy_cover(s->copy, addr, len);
+	pthread_mutex_unlock(&s->shm->svc.lock);
+	if (ret)
+		shm_memory_return(addr, len);
+	return ret;
+}
+
 int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 {
 	struct shm *shm = s->shm;
@@ -493,6 +509,8 @@ int shm_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 	s->registered = addr;
 	pthread_mutex_unlock(&shm->svc.lock);
 	ret = shm_memory_adopt(s->memfd, addr, len);
+	if (!ret && shm->link.cache)
+		ret = cover_registered(s, addr, len);
 	if (!ret)
 		return 0;
 	pthread_mutex_lock(&shm->svc.lock);
@@ -605,11 +623,13 @@ int shm_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
 
 	if (s->memfd < 0)
 		return -EINVAL;
-	ret = sci_map_fd(s->memfd, off, len, s->page, flags, addr);
-	if (ret)
-		return ret;
 	pthread_mutex_lock(&s->shm->svc.lock);
-	ret = shm_map_add(s->shm, *addr, len, s->page, NULL);
+	ret = s->shm->link.cache ? shm_lseg_base(s) : 0;
+	if (!ret)
+		ret = s->copy ? shm_copy_map(s->copy, off, len, flags, addr) :
+				sci_map_fd(s->memfd, off, len, s->page, flags, addr);
+	if (!ret)
+		ret = shm_map_add(s->shm, *addr, len, s->page, NULL);
 	pthread_mutex_unlock(&s->shm->svc.lock);
 	return ret;
 }

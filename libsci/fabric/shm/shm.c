@@ -137,6 +137,7 @@ static int shm_read_place(struct shm *shm, const struct sci_fabric_place *at,
 	ret = ret ? ret : sci_wake_init(&shm->wake_barrier);
 	ret = ret ? ret : env_huge(shm);
 	ret = ret ? ret : env_rundir(shm);
+	ret = ret ? ret : shm_check_init(shm);
 	shm->last_node = nodes * SCI_NODE_STEP;
 	return ret;
 }
@@ -191,6 +192,7 @@ static void shm_close(struct sci_fabric *f)
 	pthread_mutex_unlock(&shm->svc.lock);
 	sci_service_close(&shm->svc);
 	hash_free(&shm->maps);
+	shm_check_fini(shm);
 	free(shm);
 }
 

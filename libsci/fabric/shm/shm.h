@@ -101,6 +101,28 @@ enum {
 
 struct shm;
 
+/* A segment as this process sees it, if SCI_SHM_CHECK is set: check.c. */
+struct shm_copy {
+	struct shm *shm;
+	char *cache;			/* what maps show */
+	char *clean;			/* ... when it was last the same as memory */
+	char *memory;			/* what all processes share */
+	size_t length;
+	bool imported;			/* by cutting it off it becomes private */
+	unsigned int users;		/* segments, imports and maps */
+};
+
+struct shm_range;
+struct shm_line;
+
+struct shm_check {
+	pthread_mutex_t lock;
+	struct shm_range *ranges;	/* maps, by address */
+	size_t n_ranges, max_ranges;
+	struct shm_line *lines;		/* write-backs that no fence has ended yet */
+	size_t n_lines, max_lines;
+};
+
 /* A call to a peer under way, so that it can be given up. */
 struct shm_pending {
 	struct list link;
@@ -119,6 +141,7 @@ struct shm {
 	unsigned int mode;
 	size_t huge;			/* bytes of a huge page; 0: none */
 	bool wake_barrier;		/* the kernel does it for us */
+	struct shm_check check;
 	int rundir;			/* -1: abstract names */
 	bool told_of_stranger;		/* see shm_name_taken() */
 	int presence;
@@ -178,6 +201,7 @@ struct sci_lseg {
 	size_t page;			/* bytes of one */
 	int memfd;			/* -1: EMPTY, no memory yet */
 	void *base;			/* all of it, for DMA; made on demand */
+	struct shm_copy *copy;		/* ... as is this; NULL: not checked */
 	bool exported;
 	bool shared;
 	unsigned int adapter;
@@ -199,6 +223,7 @@ struct sci_rseg {
 	uint64_t size;
 	size_t length;
 	void *base;			/* all of it, where maps come from */
+	struct shm_copy *copy;		/* NULL: not checked */
 	bool readonly;
 	size_t page;
 	int memfd;			/* huge pages only; else -1 */
@@ -280,6 +305,7 @@ uint64_t shm_lseg_size(struct sci_lseg *s);
 int shm_lseg_map(struct sci_lseg *s, uint64_t off, size_t len,
 		 unsigned int flags, void **addr);
 void shm_lseg_fork(struct sci_lseg *s);
+int shm_lseg_base(struct sci_lseg *s);
 
 int shm_rseg_connect(struct sci_fabric *f, const struct sci_rseg_param *p,
 		     struct sci_rseg **out);
@@ -306,6 +332,18 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 		      struct sci_rintr **out);
 int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len);
 void shm_rintr_disconnect(struct sci_rintr *i);
+
+/* check.c */
+int shm_check_init(struct shm *shm);
+void shm_check_fini(struct shm *shm);
+int shm_copy_new(struct shm *shm, void *base, size_t length, bool imported,
+		 struct shm_copy **out);
+struct shm_copy *shm_copy_get(struct shm_copy *c);
+int shm_copy_map(struct shm_copy *c, uint64_t off, size_t len, unsigned int flags,
+		 void **addr);
+int shm_copy_cover(struct shm_copy *c, void *addr, size_t len);
+void shm_copy_unmap(struct shm *shm, const void *addr);
+void shm_copy_put(struct shm_copy *c);
 
 /* shm_host.c */
 int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
