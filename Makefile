@@ -118,7 +118,7 @@ say = @$(if $(V),:,printf '  %-7s %s\n' $(1) $(@:$(B)/%=%))
 all: libs tests bins			## Build: library, sci command, tests (default)
 libs: $(LIBRARIES) $(FRONTEND_LIBS)	## Build: the libraries alone
 ofi: $(O)/.setup-ofi $(B)/libsci-fi.so $(OFI_TESTS)	## Build: the provider for libfabric, and its tests
-mpi-demo: $(O)/.setup-mpi		## See it run: Open MPI on one node and on two
+mpi-demo: $(O)/.setup-mpi		## See it run: Open MPI on one node, on two, and over two clusters
 	+@$(MAKE) --no-print-directory bins ofi
 	scripts/mpi-demo $(O)
 
