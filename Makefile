@@ -222,6 +222,7 @@ cluster-check: $(O)/.setup-cluster all ofi mpi-tests	## Check: tests of clusters
 	scripts/tap-summary --limit 4500 \
 		"scripts/cluster-check $(O)" \
 		"scripts/cluster-check --data-path direct $(O)" \
+		"scripts/cluster-check --kind ivshmem $(O)" \
 		"scripts/cluster-check --nodes 3 --adapter att-entries=2048,streams=8,stream-size=64 --list selftests/vm/cluster3.list $(O)"
 
 cluster-check-debug: $(O)/.setup-cluster-debug all ofi mpi-tests	## Check: clusters with lockdep, KASAN and kmemleak
