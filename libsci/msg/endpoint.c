@@ -54,6 +54,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	list_init(&ep->completed);
 	sci_match_init(&ep->match);
 	atomics_init(ep);
+	copies_init(ep);
 	ep->nonce = msg_nonce();
 	ep->next_segment = (uint32_t)(ep->nonce >> 32);
 	return ep;

@@ -670,6 +670,8 @@ int rndv_attach(struct sci_peer *p, const struct line_attach *want);
 /* onesided.c */
 int onesided_push(struct sci_req *req);
 void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before);
+void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
+		     size_t len);
 
 /* atomic.c */
 size_t atomic_size(const struct sci_rmw *a);
@@ -679,6 +681,10 @@ void atomic_result(void *before, const struct sci_rmw *a, uint64_t old);
 int atomic_ask(struct sci_peer *p, uint32_t id, uint32_t segment, uint64_t offset,
 	       const struct sci_rmw *a);
 void atomics_init(struct sci_ep *ep);
+
+/* copies.c */
+int copy_ask(struct sci_req *req);
+void copies_init(struct sci_ep *ep);
 
 /* peer.c */
 int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,

@@ -12,6 +12,8 @@
  * They are in peer->sending with the transfers of messages, and do not wait for
  * those.
  *
+ * Where caches are not coherent the owner copies: see copies.c.
+ *
  * Atomics are like them where imports are coherent memory. Elsewhere the owner of
  * the word is asked, and the request waits for its answer: see atomic.c. A write may
  * be followed by an atomic, its signal: the request becomes that when its bytes have
@@ -161,15 +163,19 @@ static int change_word(struct sci_req *req)
 	return 0;
 }
 
+static int ask_for_word(struct sci_req *req)
+{
+	return atomic_ask(req->peer, req->id, req->segment, req->offset, &req->word.rmw);
+}
+
 /* -EINPROGRESS: the answer ends it. */
-static int ask_owner(struct sci_req *req)
+static int ask_owner(struct sci_req *req, int (*ask)(struct sci_req *req))
 {
 	int ret = req->peer->answers < ASKED_MAX ? 0 : -EAGAIN;
 
 	if (!ret && req->id == UINT32_MAX)
 		ret = req_id_get(req);
-	ret = ret ? ret : atomic_ask(req->peer, req->id, req->segment, req->offset,
-				     &req->word.rmw);
+	ret = ret ? ret : ask(req);
 	if (ret)
 		return ret;
 	req->peer->answers++;
@@ -179,7 +185,7 @@ static int ask_owner(struct sci_req *req)
 
 static int move_word(struct sci_req *req)
 {
-	return req->peer->may_read ? change_word(req) : ask_owner(req);
+	return req->peer->may_read ? change_word(req) : ask_owner(req, ask_for_word);
 }
 
 static void begin_signal(struct sci_req *req)
@@ -196,7 +202,9 @@ static int move(struct sci_req *req)
 {
 	int ret = 0;
 
-	if (req->kind != MSG_ATOMIC)
+	if (req->kind != MSG_ATOMIC && req->peer->stale)
+		ret = req->moved < req->len ? ask_owner(req, copy_ask) : 0;
+	else if (req->kind != MSG_ATOMIC)
 		ret = move_bytes(req);
 	if (!ret && req->signals && req->kind == MSG_WRITE)
 		begin_signal(req);
@@ -240,6 +248,33 @@ void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before
 	if (!error)
 		atomic_result(req->word.before, &req->word.rmw, before);
 	finish(req, error);
+}
+
+/* The owner has copied a piece. @data: what was read */
+void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
+		     size_t len)
+{
+	struct sci_req *req = NULL;
+
+	if (id <= UINT32_MAX)
+		req = req_by_id(p, (uint32_t)id, MSG_WRITE);
+	if (id <= UINT32_MAX && !req)
+		req = req_by_id(p, (uint32_t)id, MSG_READ);
+	if (!req || req->state != MSG_HANDSHAKE)
+		return;
+	p->answers--;
+	if (!error && len != (req->kind == MSG_READ ? req->want : 0))
+		error = -EPROTO;
+	if (error) {
+		finish(req, error);
+		return;
+	}
+	if (req->kind == MSG_READ) {
+		msg_scatter(&req->at, data, len);
+		req->moved += len;
+	}
+	req->state = MSG_MOVING;
+	peer_busy(p);
 }
 
 /* ---- the calls ---- */

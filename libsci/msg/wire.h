@@ -241,7 +241,25 @@ struct line_fin {
 
 enum {
 	HANDLER_ATOMIC,			/* the tag is the asking request's id, */
-	HANDLER_ATOMIC_REPLY,		/* ... in both */
+	HANDLER_ATOMIC_REPLY,		/* ... in all of these */
+	HANDLER_WRITE,
+	HANDLER_READ,
+	HANDLER_COPY_REPLY,
+};
+
+/* A piece of a transfer; the bytes of a write, and of the reply to a read, follow. */
+struct copy_request {
+	uint64_t offset;		/* in this segment: */
+	uint32_t segment;
+	uint32_t len : 31;
+	uint32_t last : 1;		/* of a write: to be answered */
+};
+
+_Static_assert(sizeof(struct copy_request) == 16, "on the wire");
+
+struct copy_reply {
+	int32_t status;			/* 0 or -errno */
+	uint32_t reserved;
 };
 
 struct atomic_request {
