@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libsci/msg/endpoint.h"
@@ -162,7 +163,20 @@ TEST(two_gateways_in_a_row)
 #define ROUNDS		(TEST_TSAN || TEST_ASAN ? 60u : 200u)
 #define ROUND_MAX	100000u
 
-/* Numbered messages of all lengths in both directions; @kill dies half-way. */
+/* fork() locks the net and the fabric of its pipes. */
+static void fork_once(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(0);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+}
+
+static bool forks;
+
+/* Numbered messages of all lengths in both directions; @victim dies half-way. */
 static void traffic(struct pair *l, struct peer *victim)
 {
 	unsigned char *out = malloc(ROUND_MAX), *in = malloc(ROUND_MAX);
@@ -176,6 +190,8 @@ static void traffic(struct pair *l, struct peer *victim)
 
 		msg_fill(out, len, i);
 		CHECK_EQ(sci_itsend(l->to, 7, i, out, len, &reqs[0]), 0);
+		if (forks && i % 4 == 0)
+			fork_once();
 		if (victim && i == ROUNDS / 2)
 			CHECK_EQ(kill(peer_pid(victim), SIGKILL), 0);
 		CHECK_EQ(sci_itrecv(l->ep, l->to, 7, i, 0, in, ROUND_MAX, &reqs[1]), 0);
@@ -233,6 +249,41 @@ TEST(another_gateway_takes_over)
 	peer_expect(p, "told");
 	CHECK_EQ(sci_ep_close(l.ep), 0);
 	peer_join(p);
+}
+
+static void rank_b_traffic(struct peer *proc, void *arg)
+{
+	struct pair l = { .proc = proc };
+
+	(void)arg;
+	be_at(site_b);
+	l.ep = test_ep_open(TEST_ID, 0);
+	peer_send(proc, "there");
+	l.to = test_ep_accept(l.ep);
+	traffic(&l, NULL);
+	pair_close(&l);
+}
+
+TEST(processes_fork_meanwhile)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 0 } };
+	static const struct site b = { 8, { "b" }, "sci", "4=via:12", { 0 } };
+	static const struct site g = { 12, { "a", "b" }, "sci", "", { 0 } };
+	struct peer *gate = gateway_start(&g), *p;
+	struct pair l;
+
+	forks = true;
+	site_b = &b;
+	p = peer_spawn(b.node, rank_b_traffic, NULL);
+	peer_expect(p, "there");
+	be_at(&a);
+	l.proc = p;
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, b.node, TEST_ID);
+	traffic(&l, NULL);
+	pair_close(&l);
+	peer_join(p);
+	gateway_end(gate);
 }
 
 TEST(without_a_gateway_there_is_no_way)
