@@ -60,7 +60,7 @@ static uint8_t *find_piece(struct sci_ep *ep, const struct copy_request *r, int 
 {
 	struct msg_buf *b = buf_by_segment(ep, r->segment);
 
-	*error = !b ? -EPROTO :
+	*error = !is_msg_number(r->segment) ? -EPROTO : !b ? -ENOENT :
 		 r->offset > b->len || b->len - r->offset < r->len ? -ERANGE : 0;
 	return *error ? NULL : b->addr + r->offset;
 }
