@@ -44,7 +44,7 @@ static void importer_view(struct view *v)
 	with_sequence(v);
 }
 
-/* Node 8 stores 1, and has node 4 look; then it stores 2 and flushes by @arg. */
+/* Node 8 stores 1, and has node 4 look; then it stores 2 and flushes that, by @arg. */
 static void storing_owner(struct peer *self, void *arg)
 {
 	step_fn flush = *(step_fn *)arg;
@@ -56,7 +56,6 @@ static void storing_owner(struct peer *self, void *arg)
 	v.mem[AT] = 1;
 	peer_send(self, "stored");
 	peer_expect(self, "looked");
-	v.mem[AT] = 2;
 	flush(&v);
 	peer_send(self, "flushed");
 	peer_expect(self, "leave");
@@ -95,7 +94,7 @@ static struct peer *spawn_owner(struct view *v, void (*fn)(struct peer *self, vo
 	return p;
 }
 
-static void leave(struct peer *p)
+static void end_owner(struct peer *p)
 {
 	peer_send(p, "leave");
 	peer_join(p);
@@ -103,13 +102,14 @@ static void leave(struct peer *p)
 
 static void store_barrier(struct view *v)
 {
+	v->mem[AT] = 2;
 	SCIStoreBarrier(v->seq, 0);
 }
 
 static void check_sequence(struct view *v)
 {
 	CHECK_EQ(SCIStartSequence(v->seq, 0, NULL), SCI_SEQ_OK);
-	v->mem[AT] = v->mem[AT];
+	v->mem[AT] = 2;
 	CHECK_EQ(SCICheckSequence(v->seq, 0, NULL), SCI_SEQ_OK);
 }
 
@@ -127,6 +127,39 @@ static void cache_sync(struct view *v)
 {
 	CHECK_OK(SCICacheSync(v->map, (void *)(v->mem + AT), LINE,
 			      SCI_FLAG_CACHE_FLUSH | SCI_FLAG_CACHE_INVALIDATE, &err));
+}
+
+static void store_and_sync(struct view *v)
+{
+	v->mem[AT] = 2;
+	cache_sync(v);
+}
+
+/* The store barrier of a sequence on another map: what is on its way arrives. */
+static void barrier_elsewhere(struct view *v)
+{
+	sci_sequence_t seq;
+	sci_map_t map;
+
+	test_map_local(test_segment(v->sd, 4, SIZE, 0), &map);
+	CHECK_OK(SCICreateMapSequence(map, &seq, 0, &err));
+	SCIStoreBarrier(seq, 0);
+}
+
+static void copy_to_local(struct view *v)
+{
+	char two[LINE];
+
+	memset(two, 2, sizeof(two));
+	CHECK_OK(SCIMemCpy(v->seq, two, v->map, AT, LINE, 0, &err));
+	barrier_elsewhere(v);
+}
+
+static void unmap_with_sequence(struct view *v)
+{
+	v->mem[AT] = 2;
+	CHECK_OK(SCIUnmapSegment(v->map, 0, &err));
+	barrier_elsewhere(v);
 }
 
 static void block_read(struct view *v)
@@ -149,61 +182,169 @@ static void transfer_within(struct view *v)
 	CHECK_OK(SCITransferBlock(v->map, AT, v->map, 0, LINE, 0, &err));
 }
 
-static const struct {
-	const char *name;
-	step_fn fn;
-} flushes[] = {
-	{ "SCIStoreBarrier", store_barrier }, { "SCICheckSequence", check_sequence },
-	{ "SCICacheSync", cache_sync },
-}, refreshes[] = {
-	{ "SCIFlushReadBuffers", flush_read_buffers }, { "SCIStartSequence", start_sequence },
-	{ "SCICacheSync", cache_sync }, { "a block read", block_read },
-	{ "SCITransferBlock", transfer_from },
-	{ "SCITransferBlock within a segment", transfer_within },
-};
-
-#define N(a)	(sizeof(a) / sizeof((a)[0]))
-
-TEST(a_store_of_the_owner_arrives_with_a_flush)
+static void check_flush(step_fn flush)
 {
 	struct view v;
-	unsigned int i;
+	struct peer *p = spawn_owner(&v, storing_owner, flush);
 
-	for (i = 0; i < N(flushes); i++) {
-		struct peer *p = spawn_owner(&v, storing_owner, flushes[i].fn);
-
-		test_note("%s", flushes[i].name);
-		peer_send(p, "connected");
-		peer_expect(p, "stored");
-		SCIFlushReadBuffers(v.seq);
-		CHECK_EQ(v.mem[AT], 0);
-		peer_send(p, "looked");
-		peer_expect(p, "flushed");
-		CHECK_EQ(v.mem[AT], 0);
-		SCIFlushReadBuffers(v.seq);
-		CHECK_EQ(v.mem[AT], 2);
-		leave(p);
-		SCIClose(v.sd, 0, NULL);
-		SCITerminate();
-	}
+	peer_send(p, "connected");
+	peer_expect(p, "stored");
+	SCIFlushReadBuffers(v.seq);
+	CHECK_EQ(v.mem[AT], 0);
+	peer_send(p, "looked");
+	peer_expect(p, "flushed");
+	CHECK_EQ(v.mem[AT], 0);
+	SCIFlushReadBuffers(v.seq);
+	CHECK_EQ(v.mem[AT], 2);
+	end_owner(p);
 }
 
-TEST(a_load_of_the_owner_sees_what_it_asks_for)
+TEST(a_store_arrives_at_a_store_barrier) { check_flush(store_barrier); }
+TEST(a_store_arrives_when_its_sequence_is_checked) { check_flush(check_sequence); }
+TEST(a_store_arrives_at_a_cache_sync) { check_flush(store_and_sync); }
+TEST(a_copy_to_a_local_segment_arrives) { check_flush(copy_to_local); }
+TEST(a_store_arrives_when_its_map_ends) { check_flush(unmap_with_sequence); }
+
+static void check_refresh(step_fn refresh)
 {
 	struct view v;
-	unsigned int i;
+	struct peer *p = spawn_owner(&v, loading_owner, refresh);
 
-	for (i = 0; i < N(refreshes); i++) {
-		struct peer *p = spawn_owner(&v, loading_owner, refreshes[i].fn);
-
-		test_note("%s", refreshes[i].name);
-		v.mem[AT] = 1;
-		v.mem[AT + LINE - 1] = 2;
-		SCIStoreBarrier(v.seq, 0);
-		peer_send(p, "flushed");
-		peer_expect(p, "seen");
-		leave(p);
-		SCIClose(v.sd, 0, NULL);
-		SCITerminate();
-	}
+	v.mem[AT] = 1;
+	v.mem[AT + LINE - 1] = 2;
+	SCIStoreBarrier(v.seq, 0);
+	peer_send(p, "flushed");
+	peer_expect(p, "seen");
+	end_owner(p);
 }
+
+TEST(a_load_after_a_flush_of_read_buffers) { check_refresh(flush_read_buffers); }
+TEST(a_load_after_the_start_of_a_sequence) { check_refresh(start_sequence); }
+TEST(a_load_after_a_cache_sync) { check_refresh(cache_sync); }
+TEST(a_block_read) { check_refresh(block_read); }
+TEST(a_transfer_from_a_segment) { check_refresh(transfer_from); }
+TEST(a_transfer_within_a_segment) { check_refresh(transfer_within); }
+
+/* ---- lines that two nodes store to, one after the other ---- */
+
+/*
+ * Node 4 copies to a half of a line, the second one if @arg says so, after node 8 has
+ * stored to the other; in the next line it is the other way round.
+ */
+static void neighbour(struct peer *self, void *arg)
+{
+	size_t off = *(size_t *)arg ? LINE / 2 : 0, at = LINE / 2 - off;
+	char seven[LINE / 2];
+	struct view v;
+
+	owner_view(&v);
+	peer_send(self, "ready");
+	peer_expect(self, "connected");
+	v.mem[AT + at] = 3;
+	SCIStoreBarrier(v.seq, 0);
+	peer_send(self, "stored");
+	peer_expect(self, "copied");
+	SCIFlushReadBuffers(v.seq);
+	CHECK_EQ(v.mem[AT + at], 3);
+	CHECK_EQ(v.mem[AT + off], 7);
+	peer_send(self, "seen");
+	peer_expect(self, "stored");
+	memset(seven, 7, sizeof(seven));
+	CHECK_OK(SCIMemCpy(v.seq, seven, v.map, AT + LINE + off, LINE / 2, 0, &err));
+	SCIStoreBarrier(v.seq, 0);
+	peer_send(self, "copied");
+	peer_expect(self, "leave");
+}
+
+static void check_neighbour(size_t half)
+{
+	size_t off = half ? LINE / 2 : 0, at = LINE / 2 - off;
+	char seven[LINE / 2];
+	struct view v;
+	struct peer *p;
+
+	if (!test_on_shm())
+		SKIP("only this fabric has caches that are not coherent");
+	memset(seven, 7, sizeof(seven));
+	setenv("SCI_SHM_CHECK", "1", 1);
+	p = peer_spawn(8, neighbour, &half);
+	peer_expect(p, "ready");
+	importer_view(&v);
+	peer_send(p, "connected");
+	peer_expect(p, "stored");
+	CHECK_OK(SCIMemCpy(v.seq, seven, v.map, AT + off, LINE / 2, SCI_FLAG_ERROR_CHECK,
+			   &err));
+	peer_send(p, "copied");
+	peer_expect(p, "seen");
+	v.mem[AT + LINE + at] = 3;
+	SCIStoreBarrier(v.seq, 0);
+	peer_send(p, "stored");
+	peer_expect(p, "copied");
+	SCIFlushReadBuffers(v.seq);
+	CHECK_EQ(v.mem[AT + LINE + at], 3);
+	CHECK_EQ(v.mem[AT + LINE + off], 7);
+	end_owner(p);
+}
+
+TEST(a_copy_keeps_the_rest_of_its_last_line) { check_neighbour(0); }
+TEST(a_copy_keeps_the_rest_of_its_first_line) { check_neighbour(1); }
+
+/* ---- DMA ---- */
+
+static void dma_owner(struct peer *self, void *arg)
+{
+	struct view v;
+
+	(void)arg;
+	owner_view(&v);
+	peer_send(self, "ready");
+	peer_expect(self, "pushed");
+	SCIFlushReadBuffers(v.seq);
+	CHECK_EQ(v.mem[AT], 1);
+	v.mem[AT] = 2;
+	SCIStoreBarrier(v.seq, 0);
+	peer_send(self, "stored");
+	peer_expect(self, "leave");
+}
+
+static void check_dma(bool plain)
+{
+	static unsigned char memory[SIZE];
+	sci_remote_segment_t r;
+	sci_local_segment_t s;
+	sci_dma_queue_t q;
+	struct peer *p;
+	unsigned char *mem = memory;
+	struct view v;
+
+	if (!test_on_shm())
+		SKIP("only this fabric has caches that are not coherent");
+	setenv("SCI_SHM_CHECK", "1", 1);
+	p = peer_spawn(8, dma_owner, NULL);
+	peer_expect(p, "ready");
+	v.sd = test_open();
+	r = test_connect(v.sd, 8, 1);
+	if (plain) {
+		CHECK_OK(SCICreateSegment(v.sd, &s, 0, SIZE, NULL, NULL,
+					  SCI_FLAG_PRIVATE | SCI_FLAG_EMPTY, &err));
+		CHECK_OK(SCIRegisterSegmentMemory(mem, SIZE, s, 0, &err));
+		CHECK_OK(SCIPrepareSegment(s, 0, SCI_FLAG_DMA_SOURCE_ONLY, &err));
+	} else {
+		s = test_segment(v.sd, 5, SIZE, 0);
+		mem = test_map_local(s, NULL);
+	}
+	CHECK_OK(SCICreateDMAQueue(v.sd, &q, 0, 16, 0, &err));
+	mem[AT] = 1;
+	CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, SIZE, 0, NULL, NULL, SCI_FLAG_DMA_WAIT,
+				     &err));
+	peer_send(p, "pushed");
+	peer_expect(p, "stored");
+	CHECK_OK(SCIStartDmaTransfer(q, s, r, 0, SIZE, 0, NULL, NULL,
+				     SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_READ, &err));
+	CHECK_EQ(*(volatile unsigned char *)&mem[AT], 2);
+	end_owner(p);
+}
+
+TEST(dma_of_a_segment_arrives_and_sees_what_has) { check_dma(false); }
+
+TEST(dma_of_plain_memory_arrives_and_sees_what_has) { check_dma(true); }
