@@ -851,7 +851,8 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * @key: of that peer's
  * @offset: from what it names
  *
- * Without the peer's doing. A write has arrived when its request completes; a
+ * Without the peer's doing; but where caches are not coherent the peer copies, while a
+ * thread of it is in a call of the endpoint. A write has arrived when its request completes; a
  * message sent after that does not overtake it, other writes may. The processor
  * moves the bytes: where packets go through an adapter it waits for each one of
  * a read, so that long ones are better sent. Both repeat what gets lost. With a
