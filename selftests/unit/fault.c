@@ -339,7 +339,8 @@ TEST(a_link_that_is_down_loses_everything)
 /* ---- late and again ---- */
 
 #define LINE	64
-#define PLAIN	((struct sci_link_status){ .map = SCI_PIO_MAP_CACHED })
+/* Packets that are late arrive by it after the call that wrote them. */
+static struct sci_link_status plain = { .map = SCI_PIO_MAP_CACHED };
 
 static void no_barrier(struct sci_fabric *f, struct sci_rseg *r)
 {
@@ -352,15 +353,14 @@ static struct sci_fabric no_fabric = { .ops = &no_ops };
 
 static void write_line(void *to, unsigned char value, bool as_line)
 {
-	struct sci_link_status link = PLAIN;
 	unsigned char line[LINE];
 
 	memset(line, value, LINE);
 	if (as_line)
-		sci_remote_line(to, line, &link);
+		sci_remote_line(to, line, &plain);
 	else
-		sci_remote_write(to, line, LINE, &link);
-	CHECK_EQ(atomic_load(&link.errors), 0);
+		sci_remote_write(to, line, LINE, &plain);
+	CHECK_EQ(atomic_load(&plain.errors), 0);
 }
 
 /* What is in a line; part of a packet is never there. */
@@ -464,7 +464,7 @@ TEST(a_late_packet_waits_for_the_barrier)
 	memset(dst, 0, sizeof(dst));
 	/* a copy: the source may be used again at once */
 	memset(line, 7, LINE);
-	sci_remote_write(dst, line, LINE, &PLAIN);
+	sci_remote_write(dst, line, LINE, &plain);
 	memset(line, 8, LINE);
 	CHECK_EQ(line_at(dst), 0);
 	sci_remote_barrier(&no_fabric, NULL);
@@ -494,15 +494,13 @@ TEST(stores_to_a_line_keep_their_order)
 /* A program that only looks at the error count gets them, too. */
 TEST(late_packets_come_with_time)
 {
-	struct sci_link_status link = PLAIN;
-
 	CHECK_EQ(sci_fault_init("reorder=1"), 0);
 	for (unsigned int round = 0; round < 100; round++) {
 		memset(dst, 0, sizeof(dst));
 		write_line(dst, 1, true);
 		CHECK_EQ(line_at(dst), 0);
 		for (unsigned int i = 0; i < 1000 && !line_at(dst); i++)
-			CHECK_EQ(sci_remote_errors(&link), 0);
+			CHECK_EQ(sci_remote_errors(&plain), 0);
 		CHECK_EQ(line_at(dst), 1);
 	}
 }
@@ -513,7 +511,7 @@ TEST(parts_of_packets_are_late_too)
 	for (size_t len = 0; len < 300; len += 7) {
 		memset(dst, 0, 1024);
 		test_fill(src, len, (unsigned int)len);
-		sci_remote_write(dst + 13, src, len, &PLAIN);
+		sci_remote_write(dst + 13, src, len, &plain);
 		sci_remote_barrier(&no_fabric, NULL);
 		CHECK(!memcmp(dst + 13, src, len));
 		for (int k = 0; k < 13; k++)
@@ -523,16 +521,14 @@ TEST(parts_of_packets_are_late_too)
 
 TEST(what_is_lost_does_not_come_late)
 {
-	struct sci_link_status link = PLAIN;
-
 	CHECK_EQ(sci_fault_init("loss=1,reorder=1,dup=1"), 0);
 	memset(dst, 0, sizeof(dst));
 	memset(src, 1, 640);
-	sci_remote_write(dst, src, 640, &link);
-	sci_remote_line(dst, src, &link);
+	sci_remote_write(dst, src, 640, &plain);
+	sci_remote_line(dst, src, &plain);
 	sci_remote_barrier(&no_fabric, NULL);
 	CHECK_EQ(dst[0], 0);
-	CHECK_EQ(atomic_load(&link.errors), 11);
+	CHECK_EQ(atomic_load(&plain.errors), 11);
 }
 
 TEST(nothing_comes_to_what_is_forgotten)
@@ -620,12 +616,11 @@ TEST(threads_lose_as_much)
 /* Whoever delivers it: after its own barrier a thread misses nothing. */
 static void *write_and_look(void *arg)
 {
-	struct sci_link_status link = PLAIN;
 	unsigned char *to = arg, from[640];
 
 	for (int i = 0; i < DRAWS / 10; i++) {
 		memset(from, i, sizeof(from));
-		sci_remote_write(to, from, sizeof(from), &link);
+		sci_remote_write(to, from, sizeof(from), &plain);
 		sci_remote_barrier(&no_fabric, NULL);
 		CHECK(!memcmp(to, from, sizeof(from)));
 	}
