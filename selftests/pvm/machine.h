@@ -46,7 +46,7 @@ __attribute__((constructor)) static void machine_child(int argc, char **argv)
 /* Become the first task of a new machine. */
 static inline void machine_begin(void)
 {
-	char path[PATH_MAX + 16];
+	char path[PATH_MAX + 16], pid[16];
 	char *slash;
 
 	CHECK(realpath("/proc/self/exe", machine_self));
@@ -59,6 +59,9 @@ static inline void machine_begin(void)
 	setenv("SCI_PVMD", path, 1);
 	setenv("PVM_TMP", "/nonexistent", 1);	/* no log */
 	unsetenv("PVM_EXPORT");
+	/* a test that is killed leaves no daemon */
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("SCI_PVM_OWNER", pid, 1);
 	signal(SIGTERM, SIG_IGN);		/* pvm_halt() sends it to all tasks */
 	CHECK(pvm_mytid() > 0);
 	pvm_setopt(PvmAutoErr, 0);

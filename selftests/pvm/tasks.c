@@ -2,6 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /* Several tasks and hosts: spawning, long messages, notifications, ends of all kinds. */
 
+#include <sys/wait.h>
+
 #include "selftests/pvm/machine.h"
 
 #define LONG_SIZE	(3 << 20)
@@ -313,6 +315,34 @@ TEST(hosts_are_added_killed_and_deleted)
 	CHECK_EQ(pvm_delhosts(names, 1, results), 0);
 	CHECK_EQ(results[0], PvmNoHost);
 	machine_end();
+}
+
+/* The child is a program that starts a machine, and that something kills. */
+TEST(a_machine_ends_with_the_process_that_owns_it)
+{
+	int p[2], tid, status;
+	char byte = 0;
+	pid_t pid;
+
+	CHECK_EQ(pipe(p), 0);
+	signal(SIGTERM, SIG_IGN);	/* for all that are connected when a machine ends */
+	pid = test_fork();
+	if (!pid) {
+		machine_begin();
+		machine_spawn("sleep", 1, &tid);
+		CHECK_EQ(write(p[1], &byte, 1), 1);
+		for (;;)
+			pause();
+	}
+	CHECK_EQ(read(p[0], &byte, 1), 1);
+	CHECK(machine_there());
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
+	/* the task has the write end of the pipe, and is gone, too */
+	close(p[1]);
+	CHECK_EQ(read(p[0], &byte, 1), 0);
+	close(p[0]);
 }
 
 TEST(mail_box_entries_are_kept_and_found)

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,7 +29,7 @@ static int epoll_fd = -1;
 static int64_t halt_ms;		/* when that began */
 static bool killed;
 static FILE *log_file;
-static struct watch signals, sci_watch;
+static struct watch signals, sci_watch, owner = { .fd = -1 };
 
 /* ---- the log ---- */
 
@@ -132,6 +133,34 @@ static int signals_init(void)
 	signal(SIGHUP, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : watch_add(&signals, fd, EPOLLIN, signals_ready);
+}
+
+/* ---- the owner ---- */
+
+static void owner_ready(struct watch *w, uint32_t events)
+{
+	(void)events;
+	say("the process that owns this machine has ended");
+	watch_del(w);
+	daemon_halt();
+}
+
+/*
+ * Watch the process that SCI_PVM_OWNER names. The machine halts when that process ends.
+ * The daemon is no child of it, so a parent-death signal would not come.
+ */
+static int owner_watch(void)
+{
+	const char *pid = getenv("SCI_PVM_OWNER");
+	int fd;
+
+	if (!pid || !*pid)
+		return 0;
+	fd = (int)syscall(SYS_pidfd_open, (pid_t)atoi(pid), 0);
+	if (fd < 0)
+		return -errno;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return watch_add(&owner, fd, EPOLLIN, owner_ready);
 }
 
 /* ---- the loop ---- */
@@ -267,6 +296,9 @@ int main(int argc, char **argv)
 		ret = tasks_init(fd);
 	if (ret)
 		fail("cannot start", ret);
+	ret = master ? 0 : owner_watch();
+	if (ret)
+		fail("cannot watch the process SCI_PVM_OWNER", ret);
 	ret = sci_ep_open(&endpoint, 0, SCI_EP_SINGLE_THREAD);
 	if (ret)
 		fail("cannot open an endpoint", ret);
