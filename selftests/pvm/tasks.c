@@ -128,6 +128,27 @@ static int child_main(int argc, char **argv)
 	return 0;
 }
 
+/* The socket of the test that a remote shell without an answer connects to. */
+#define SILENT	"TEST_SILENT_SOCKET"
+
+/* Run as PVM_RSH: never end, and never answer. */
+__attribute__((constructor)) static void silent_shell(int argc, char **argv)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	const char *name = getenv(SILENT);
+	int fd;
+
+	if (!name || argc < 3 || strcmp(argv[1], "silent"))
+		return;
+	signal(SIGTERM, SIG_IGN);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	memcpy(un.sun_path + 1, name, 5);
+	if (connect(fd, (struct sockaddr *)&un, sizeof(sa_family_t) + 6))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
 static void message_int(int tid, int tag, int v)
 {
 	pvm_initsend(PvmDataDefault);
@@ -315,6 +336,42 @@ TEST(hosts_are_added_killed_and_deleted)
 	CHECK_EQ(pvm_delhosts(names, 1, results), 0);
 	CHECK_EQ(results[0], PvmNoHost);
 	machine_end();
+}
+
+/* The remote shell of the silent host ignores SIGTERM, and must not be left either. */
+TEST(a_host_that_does_not_answer_is_given_up)
+{
+	char *names[] = { (char *)"silent", (char *)"node8" }, name[6] = "";
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), shell;
+	socklen_t len = sizeof(un);
+	int results[2], n;
+
+	CHECK_EQ(bind(fd, (struct sockaddr *)&un, sizeof(sa_family_t)), 0);
+	CHECK_EQ(listen(fd, 1), 0);
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)&un, &len), 0);
+	memcpy(name, un.sun_path + 1, 5);
+	setenv(SILENT, name, 1);
+	CHECK(realpath("/proc/self/exe", machine_self));
+	setenv("PVM_RSH", machine_self, 1);
+	setenv("SCI_PVM_START_MS", "300", 1);
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 1, results), 0);
+	CHECK_EQ(results[0], PvmCantStart);
+	/* a shell that had begun has been killed */
+	shell = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	if (shell >= 0) {
+		CHECK_EQ(read(shell, name, 1), 0);
+		close(shell);
+	}
+	/* the name is free again, and other hosts are not in its way */
+	unsetenv("SCI_PVM_START_MS");
+	CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
+	CHECK_EQ(n, 1);
+	CHECK_EQ(pvm_addhosts(names, 1, results), 0);
+	CHECK_EQ(results[0], PvmCantStart);
+	machine_end();
+	close(fd);
 }
 
 /* The child is a program that starts a machine, and that something kills. */

@@ -54,6 +54,7 @@ struct add;
  * @sci: connection to it; NULL: none yet
  * @out: frames that had no room, oldest first
  * @starting: its daemon has not said hello
+ * @deadline: clock_ms() at which a host that is starting has failed
  * @pid: of the process that starts it, or is it; 0: not a child of this daemon
  * @secret: by which its daemon is known
  * @add: the request that waits for it, and @slot its place there
@@ -66,6 +67,7 @@ struct host {
 	struct sci_peer *sci;
 	struct list out;
 	bool starting;
+	int64_t deadline;
 	pid_t pid;
 	char secret[33];
 	struct add *add;
@@ -86,6 +88,8 @@ void host_send(int index, const struct frame_head *head, const void *body);
 void hosts_broadcast(struct frame *f);
 /* Serve frames that have come, send those that wait, and find hosts that have gone. */
 void hosts_progress(void);
+/* Give up the hosts that have not joined in time. Return: ms to the next one; -1: none. */
+int hosts_expire(void);
 void hosts_add(const struct frame_head *head, struct body *b);
 void hosts_delete(const struct frame_head *head, struct body *b);
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from);
@@ -198,6 +202,8 @@ void groups_task_ended(int tid);
 
 /* ---- main.c ---- */
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
+/* Milliseconds of the monotonic clock. */
+int64_t clock_ms(void);
 /* End: tell tasks and hosts, then stop when they have gone. */
 void daemon_halt(void);
 extern bool halting;

@@ -14,6 +14,7 @@
 #define DAEMON_CONTEXT	2u		/* of messages between daemons */
 #define JOIN_MS		20000		/* for the master to answer */
 #define OPEN_MS		5000
+#define START_MS	60000		/* for a host that is added to join */
 
 struct host *hosts[HOST_MAX + 1];
 int own_host;
@@ -334,6 +335,37 @@ bool host_starter_ended(pid_t pid)
 	return false;
 }
 
+int hosts_expire(void)
+{
+	int64_t now = clock_ms(), next = INT64_MAX;
+
+	for (int i = 2; i <= (int)HOST_MAX; i++) {
+		struct host *h = hosts[i];
+
+		if (!h || !h->starting)
+			continue;
+		if (h->deadline > now) {
+			next = h->deadline < next ? h->deadline : next;
+			continue;
+		}
+		say("host %s does not answer", h->name);
+		/* the remote shell leads a process group of its own */
+		if (h->pid)
+			kill(-h->pid, SIGKILL);
+		host_gone(h);
+	}
+	return next == INT64_MAX ? -1 : (int)(next - now);
+}
+
+/* The time that a host has to join, in milliseconds: SCI_PVM_START_MS. */
+static int start_ms(void)
+{
+	const char *s = getenv("SCI_PVM_START_MS");
+	int ms = s ? atoi(s) : 0;
+
+	return ms > 0 ? ms : START_MS;
+}
+
 /* ---- requests ---- */
 
 static struct host *host_by_name(const char *name)
@@ -360,6 +392,7 @@ static int host_add(const char *name, struct add *a, int slot)
 	if (!h)
 		return PvmOutOfRes;
 	h->starting = true;
+	h->deadline = clock_ms() + start_ms();
 	ret = host_start(h);
 	if (ret) {
 		host_free(h);

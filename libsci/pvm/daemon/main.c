@@ -165,7 +165,7 @@ static int owner_watch(void)
 
 /* ---- the loop ---- */
 
-static int64_t now_ms(void)
+int64_t clock_ms(void)
 {
 	struct timespec t;
 
@@ -185,7 +185,7 @@ void daemon_halt(void)
 	if (halting)
 		return;
 	halting = true;
-	halt_ms = now_ms();
+	halt_ms = clock_ms();
 	say("halting");
 	hosts_halt();
 	tasks_halt();
@@ -196,25 +196,26 @@ static bool halt_done(void)
 {
 	if (!tasks_left() && !hosts_left())
 		return true;
-	if (!killed && now_ms() - halt_ms > GRACE_MS) {
+	if (!killed && clock_ms() - halt_ms > GRACE_MS) {
 		killed = true;
 		tasks_halt();
 	}
-	return now_ms() - halt_ms > LINGER_MS;
+	return clock_ms() - halt_ms > LINGER_MS;
 }
 
 static void loop(void)
 {
 	struct epoll_event e[EVENTS];
-	int n;
+	int n, timeout;
 
 	while (!halting || !halt_done()) {
 		tasks_free_ended();
 		hosts_progress();
+		timeout = hosts_expire();
 		/* armed: the descriptor shows what comes from now on */
 		if (sci_ep_arm(endpoint))
 			continue;
-		n = epoll_wait(epoll_fd, e, EVENTS, halting ? 50 : -1);
+		n = epoll_wait(epoll_fd, e, EVENTS, halting ? 50 : timeout);
 		for (int i = 0; i < n; i++) {
 			struct watch *w = e[i].data.ptr;
 
