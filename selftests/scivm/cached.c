@@ -4,65 +4,9 @@
 
 #include "selftests/scivm/scivm.h"
 
-#define PAGE	4096u
-
 static const struct sci_vm_attr cached = {
 	.size = sizeof(cached), .mode = SCI_VM_CACHE,
 };
-
-static struct sci_vm_range kind(uint32_t policy)
-{
-	return (struct sci_vm_range){
-		.size = sizeof(struct sci_vm_range), .policy = policy, .page = PAGE,
-	};
-}
-
-/* Words of all members side by side in each page: false sharing everywhere. */
-static void each_policy(void)
-{
-	struct member m;
-
-	member_open(&m, &cached);
-	CHECK_EQ(sci_vm_mode(m.vm), SCI_VM_CACHE);
-	for (uint32_t policy = 0; policy <= SCI_VM_HOME; policy++) {
-		struct sci_vm_range r = kind(policy);
-		size_t n = 19 * PAGE / 8;
-		uint64_t *at;
-
-		r.home = policy == SCI_VM_HOME ? m.size - 1 : 0;
-		r.page = policy == SCI_VM_BLOCK ? 4 * PAGE : PAGE;
-		at = alloc_for_all(&m, n * 8, &r);
-		for (uint64_t round = 0; round < 3; round++) {
-			for (size_t i = (size_t)m.rank; i < n; i += (size_t)m.size)
-				at[i] = i * 3 + round;
-			sync_all(&m);
-			for (size_t i = 0; i < n; i++)
-				CHECK_EQ(at[i], i * 3 + round);
-			sync_all(&m);
-		}
-		if (!m.rank)
-			CHECK_EQ(sci_vm_free(m.vm, at), 0);
-		meet(&m);
-	}
-	CHECK_EQ(stats_of(&m).homed, 0);
-	CHECK_EQ(stats_of(&m).windows, 0);
-	member_close(&m);
-}
-
-TEST(all_members_see_the_same_bytes)
-{
-	ranks_run(4, 4, each_policy);
-}
-
-TEST(eight_members_of_one_node_see_the_same_bytes)
-{
-	ranks_run(8, 1, each_policy);
-}
-
-TEST(a_member_alone_has_the_memory)
-{
-	ranks_run(1, 1, each_policy);
-}
 
 /* The counters of this member since @before. */
 static struct sci_vm_stats spent(const struct member *m, const struct sci_vm_stats *before)
@@ -80,7 +24,7 @@ static struct sci_vm_stats spent(const struct member *m, const struct sci_vm_sta
 
 static void count_messages(void)
 {
-	struct sci_vm_range r = kind(SCI_VM_HOME);
+	struct sci_vm_range r = kind(SCI_VM_HOME, 0);
 	struct sci_vm_time t = { .n = 0 };
 	struct sci_vm_stats a, d;
 	volatile uint8_t *p;
@@ -162,7 +106,7 @@ TEST(each_event_costs_so_many_messages)
 /* A diff of more than a message, and of every second byte. */
 static void large_diffs(void)
 {
-	struct sci_vm_range r = kind(SCI_VM_HOME);
+	struct sci_vm_range r = kind(SCI_VM_HOME, 0);
 	size_t len = 64 * 1024;
 	struct sci_vm_stats s;
 	struct member m;
@@ -191,7 +135,7 @@ TEST(a_diff_of_many_messages)
 /* A lock passes the time on: A to B, B to C.  C sees what A has stored. */
 static void pass_on(void)
 {
-	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN);
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
 	struct sci_vm_time t = { .n = 0 };
 	struct member m;
 	uint32_t *p;
@@ -222,7 +166,7 @@ TEST(changes_follow_the_lock)
 
 static void parts(void)
 {
-	struct sci_vm_range r = kind(SCI_VM_HOME);
+	struct sci_vm_range r = kind(SCI_VM_HOME, 0);
 	struct member m;
 	uint32_t *p;
 
@@ -298,7 +242,7 @@ static void random_program(void)
 {
 	struct sci_vm_attr attr = cached;
 	uint32_t *serial = calloc(2 * WORDS, 4), *at;
-	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN);
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
 	struct member m;
 
 	attr.windows = 16;		/* far fewer than pages */
@@ -359,7 +303,7 @@ static void *change(void *arg)
 
 static void change_and_release(void)
 {
-	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN);
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
 	struct changer c[THREADS];
 	pthread_t t[THREADS];
 	struct member m;
@@ -389,7 +333,7 @@ static _Alignas(PAGE) uint32_t variables[3 * PAGE / 4];
 
 static void adopt_variables(void)
 {
-	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN);
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
 	struct member m;
 
 	member_open(&m, &cached);
@@ -418,7 +362,7 @@ TEST(static_variables_are_adopted)
 /* One memory has ranges of both kinds. */
 static void both_kinds(void)
 {
-	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN), s = r;
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0), s = r;
 	struct member m;
 	uint32_t *p, *q;
 

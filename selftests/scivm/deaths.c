@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#define PAGE	4096u
 #define VICTIM	2
 
 static uint32_t mode;
@@ -17,37 +16,13 @@ static void died(void *arg, int rank)
 	__atomic_fetch_add((uint32_t *)arg, 1u << rank, __ATOMIC_SEQ_CST);
 }
 
-/* Standard error goes to a file while the victim dies. */
-static int errors_begin(int *saved)
-{
-	int fd = memfd_create("errors", 0);
-
-	*saved = dup(2);
-	CHECK(fd >= 0 && *saved >= 0);
-	CHECK_EQ(dup2(fd, 2), 2);
-	return fd;
-}
-
-static void errors_end(int fd, int saved, const char *text)
-{
-	char buf[1000] = "";
-
-	CHECK_EQ(dup2(saved, 2), 2);
-	CHECK(pread(fd, buf, sizeof(buf) - 1, 0) >= 0);
-	CHECK(strstr(buf, text));
-	close(fd);
-	close(saved);
-}
-
 static void survive(void *arg)
 {
 	uint32_t dead = 0;
 	struct sci_vm_attr attr = {
 		.size = sizeof(attr), .mode = mode, .death = died, .arg = &dead,
 	};
-	struct sci_vm_range r = {
-		.size = sizeof(r), .policy = SCI_VM_ROUND_ROBIN, .page = PAGE,
-	};
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
 	struct sci_team *living;
 	volatile uint32_t *p;
 	struct sci_vm_stats s;
@@ -68,7 +43,9 @@ static void survive(void *arg)
 	if (m.rank == VICTIM)
 		raise(SIGKILL);
 	WAIT_UNTIL(__atomic_load_n(&dead, __ATOMIC_SEQ_CST), TEST_WAIT_MS);
-	errors_end(fd, saved, "node 12 (rank 2 of 4) has died");
+	errors_end(saved);
+	CHECK(strstr(text_of(fd), "node 12 (rank 2 of 4) has died"));
+	close(fd);
 	CHECK_EQ(dead, 1u << VICTIM);
 	/* a page that was there stays; another one of the same home is lost */
 	CHECK_EQ(p[VICTIM * PAGE / 4], 7);
@@ -107,9 +84,7 @@ TEST(a_home_of_cached_pages_dies) { run(SCI_VM_CACHE, 4); }
 static void die_at_random(void *arg)
 {
 	struct sci_vm_attr attr = { .size = sizeof(attr), .mode = mode, .windows = 16 };
-	struct sci_vm_range r = {
-		.size = sizeof(r), .policy = SCI_VM_ROUND_ROBIN, .page = PAGE,
-	};
+	struct sci_vm_range r = kind(SCI_VM_ROUND_ROBIN, 0);
 	uint32_t seed = *(uint32_t *)arg;
 	volatile uint32_t *p;
 	struct member m;
@@ -144,8 +119,7 @@ static void die_at_random(void *arg)
 	}
 	sci_vm_close(m.vm);
 	CHECK_EQ(sci_team_close(m.team), 0);
-	dup2(saved, 2);
-	close(saved);
+	errors_end(saved);
 	close(fd);
 }
 

@@ -9,8 +9,6 @@
 
 #include <stdatomic.h>
 
-#define PAGE	4096u
-
 static uint32_t mode;
 static unsigned int rounds;
 

@@ -11,69 +11,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define PAGE	4096u
-
-static struct sci_vm_range kind(uint32_t policy, uint32_t flags)
-{
-	return (struct sci_vm_range){
-		.size = sizeof(struct sci_vm_range), .policy = policy, .flags = flags,
-		.page = PAGE,
-	};
-}
-
-/* Every member writes its words of every page; then all read all. */
-static void share_words(struct member *m, uint64_t *at, size_t len)
-{
-	size_t n = len / sizeof(*at);
-
-	for (size_t i = (size_t)m->rank; i < n; i += (size_t)m->size)
-		at[i] = i * 3 + 1;
-	meet(m);
-	for (size_t i = 0; i < n; i++)
-		CHECK_EQ(at[i], i * 3 + 1);
-	meet(m);
-}
-
-static void each_policy(void)
-{
-	struct member m;
-
-	member_open(&m, NULL);
-	CHECK_EQ(sci_vm_mode(m.vm), SCI_VM_MAP);
-	for (uint32_t policy = 0; policy <= SCI_VM_HOME; policy++)
-		for (uint32_t flags = 0; flags <= SCI_VM_EAGER; flags++) {
-			struct sci_vm_range r = kind(policy, flags);
-			size_t len = 19 * PAGE;
-			uint64_t *p;
-
-			r.home = policy == SCI_VM_HOME ? m.size - 1 : 0;
-			p = alloc_for_all(&m, len, &r);
-			CHECK((uint8_t *)p >= (uint8_t *)sci_vm_base(m.vm));
-			share_words(&m, p, len);
-			if (!m.rank)
-				CHECK_EQ(sci_vm_free(m.vm, p), 0);
-			meet(&m);
-		}
-	CHECK_EQ(stats_of(&m).homed, 0);
-	CHECK_EQ(stats_of(&m).windows, 0);
-	member_close(&m);
-}
-
-TEST(all_members_see_the_same_bytes)
-{
-	ranks_run(4, 4, each_policy);
-}
-
-TEST(eight_members_of_one_node_see_the_same_bytes)
-{
-	ranks_run(8, 1, each_policy);
-}
-
-TEST(a_member_alone_has_the_memory)
-{
-	ranks_run(1, 1, each_policy);
-}
-
 static void homes(void)
 {
 	struct sci_vm_range rr = kind(SCI_VM_ROUND_ROBIN, 0), block = kind(SCI_VM_BLOCK, 0);

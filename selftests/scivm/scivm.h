@@ -14,6 +14,17 @@
 
 #include "selftests/ranks.h"
 
+#define PAGE	4096u
+
+/* A range of small pages. */
+static inline struct sci_vm_range kind(uint32_t policy, uint32_t flags)
+{
+	return (struct sci_vm_range){
+		.size = sizeof(struct sci_vm_range), .policy = policy, .flags = flags,
+		.page = PAGE,
+	};
+}
+
 /* A member of a team with a memory: what most tests need. */
 struct member {
 	struct sci_team *team;
@@ -77,6 +88,34 @@ static inline void sync_all(const struct member *m)
 	for (int i = 0; i < m->size; i++)
 		sci_vm_time_merge(&mine, &all[i]);
 	CHECK_EQ(sci_vm_acquire(m->vm, &mine), 0);
+}
+
+/* Standard error goes to a file, whose descriptor is returned, until errors_end(). */
+static inline int errors_begin(int *saved)
+{
+	int fd = memfd_create("errors", 0);
+
+	*saved = dup(2);
+	CHECK(fd >= 0 && *saved >= 0);
+	CHECK_EQ(dup2(fd, 2), 2);
+	return fd;
+}
+
+static inline void errors_end(int saved)
+{
+	CHECK_EQ(dup2(saved, 2), 2);
+	close(saved);
+}
+
+/* Read @fd from its start; the text is the caller's until the next call. */
+static inline const char *text_of(int fd)
+{
+	static char buf[20000];
+	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
+
+	CHECK(n >= 0);
+	buf[n] = '\0';
+	return buf;
 }
 
 #endif

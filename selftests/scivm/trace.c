@@ -7,19 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#define PAGE	4096u
-
-/* Read @fd from its start; the text is the caller's. */
-static char *text_of(int fd)
-{
-	static char buf[20000];
-	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
-
-	CHECK(n >= 0);
-	buf[n] = '\0';
-	return buf;
-}
-
 static unsigned int count_words(const char *text, const char *word)
 {
 	unsigned int n = 0;
@@ -40,7 +27,8 @@ static void write_traces(void)
 	struct sci_vm_attr attr = { .size = sizeof(attr), .mode = SCI_VM_CACHE };
 	struct sci_vm_range r = { .size = sizeof(r), .policy = SCI_VM_HOME, .page = PAGE };
 	struct member m;
-	char path[200], *text;
+	char path[200];
+	const char *text;
 	int fd, saved, err;
 	uint32_t *p;
 
@@ -58,12 +46,10 @@ static void write_traces(void)
 		p[PAGE / 4] = 1;
 	snprintf(path, sizeof(path), "%s/trace.%d", (char *)trace_dir, m.rank);
 	fd = open(path, O_RDONLY);
-	err = memfd_create("errors", 0);
-	saved = dup(2);
-	CHECK(fd >= 0 && err >= 0 && saved >= 0);
-	dup2(err, 2);
+	CHECK(fd >= 0);
+	err = errors_begin(&saved);
 	member_close(&m);
-	dup2(saved, 2);
+	errors_end(saved);
 	text = text_of(fd);
 	CHECK_EQ(count_words(text, " diff "), m.rank ? 5 : 0);
 	CHECK_EQ(count_words(text, " fetch "), m.rank ? m.rank == 1 ? 7 : 6 : 0);
