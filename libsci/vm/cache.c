@@ -96,18 +96,6 @@ static uint8_t *copy_of(const struct vm_range *r, size_t i)
 	return r->copies + (i << r->shift);
 }
 
-static int view_protect(struct vm_range *r, size_t i, enum vm_state state)
-{
-	int prot = state == VM_WRITABLE ? PROT_READ | PROT_WRITE :
-		   state == VM_READABLE ? PROT_READ : PROT_NONE;
-
-	if (mprotect(vm_page_addr(r, i), vm_view_len(r, i), prot))
-		return -errno;
-	r->pages[i].state = (uint8_t)state;
-	r->pages[i].armed = false;
-	return 0;
-}
-
 /* ---- changes on their way home ---- */
 
 /*
@@ -202,7 +190,7 @@ static int copy_clean(struct sci_vm *vm, struct vm_range *r, size_t i, struct di
 {
 	struct vm_page *p = &r->pages[i];
 	size_t bytes;
-	int ret = view_protect(r, i, VM_READABLE);
+	int ret = vm_view_protect(r, i, VM_READABLE);
 
 	if (ret || !p->twin)
 		return ret;
@@ -333,7 +321,7 @@ static int copy_make_writable(struct sci_vm *vm, struct vm_range *r, size_t i)
 		VM_COUNT(vm, twins, 1);
 		vm_trace(vm, "twin", vm_page_addr(r, i), atomic_load(&p->home));
 	}
-	return view_protect(r, i, VM_WRITABLE);
+	return vm_view_protect(r, i, VM_WRITABLE);
 }
 
 static void home_bind(struct sci_vm *vm, struct vm_range *r, size_t i)
@@ -346,21 +334,17 @@ static void home_bind(struct sci_vm *vm, struct vm_range *r, size_t i)
 }
 
 /* vm_view() of a page of a cached range. */
-int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write)
+int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, int home, bool write)
 {
 	struct vm_page *p = &r->pages[i];
-	int home = vm_page_home(vm, r, i), ret = 0;
+	int ret = 0;
 
-	if (home < 0)
-		return home;
 	if (p->state == VM_NONE && home != vm->rank)
 		ret = copy_fetch(vm, r, i, home);
 	else if (p->state == VM_NONE)
 		home_bind(vm, r, i);
-	if (ret == -ECONNRESET)
-		return vm_view_lost(vm, r, i);
 	if (!ret && p->state == VM_NONE)
-		ret = view_protect(r, i, VM_READABLE);
+		ret = vm_view_protect(r, i, VM_READABLE);
 	if (!ret && write && p->state == VM_READABLE)
 		ret = copy_make_writable(vm, r, i);
 	return ret;
@@ -372,7 +356,7 @@ int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 	int ret = vm_copy_flush(vm, r, i);
 
 	vm_window_give(vm, &r->pages[i]);
-	view_protect(r, i, VM_NONE);
+	vm_view_protect(r, i, VM_NONE);
 	madvise(copy_of(r, i), vm_page_size(r), MADV_REMOVE);
 	return ret;
 }
@@ -383,7 +367,7 @@ int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 uint8_t *vm_home_page(struct sci_vm *vm, const void *addr, size_t *len)
 {
 	struct vm_range *r = vm_range_find(vm, addr);
-	size_t i = r ? (size_t)((const uint8_t *)addr - r->addr) >> r->shift : 0;
+	size_t i = r ? vm_page_index(r, addr) : 0;
 	int home = r ? vm_page_fixed_home(vm, r, i) : -1;
 
 	if (!r || r->mode != SCI_VM_CACHE || (home >= 0 && home != vm->rank))

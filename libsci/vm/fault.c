@@ -164,7 +164,7 @@ static int job_fault(struct sci_vm *vm, const struct vm_job *job)
 
 	if (!r)
 		return -EFAULT;
-	i = (size_t)((uint8_t *)job->addr - r->addr) >> r->shift;
+	i = vm_page_index(r, job->addr);
 	VM_COUNT(vm, faults, 1);
 	return vm_view(vm, r, i, job->write);
 }
@@ -299,7 +299,7 @@ int sci_vm_touch(struct sci_vm *vm, const void *addr, size_t len, enum sci_vm_ac
 			/* ranges begin at system pages */
 			at = (const uint8_t *)(((uintptr_t)at | (VM_PAGE_MIN - 1)) + 1);
 		} else {
-			i = (size_t)(at - r->addr) >> r->shift;
+			i = vm_page_index(r, at);
 			if (r->pages[i].state == VM_NONE)
 				VM_COUNT(vm, touches, 1);
 			ret = vm_view(vm, r, i, access == SCI_VM_WRITE);

@@ -299,6 +299,12 @@ static inline uint8_t *vm_page_addr(const struct vm_range *r, size_t i)
 	return r->addr + (i << r->shift);
 }
 
+/* The page of the range that @addr lies in. */
+static inline size_t vm_page_index(const struct vm_range *r, const void *addr)
+{
+	return (size_t)((const uint8_t *)addr - r->addr) >> r->shift;
+}
+
 /* world.c */
 int vm_usable(const struct sci_vm *vm);
 int vm_agree(struct sci_vm *vm, int error);
@@ -355,7 +361,7 @@ size_t vm_view_len(const struct vm_range *r, size_t i);
 void vm_views_drop(struct sci_vm *vm, struct vm_range *r);
 void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i);
-int vm_view_lost(struct sci_vm *vm, struct vm_range *r, size_t i);
+int vm_view_protect(struct vm_range *r, size_t i, enum vm_state state);
 int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src);
 
 /* cache.c: vm->lock is held but where it says otherwise */
@@ -363,7 +369,7 @@ int vm_cache_open(struct sci_vm *vm);
 int vm_copies_attach(struct sci_vm *vm, struct vm_range *r);
 int vm_copies_show(struct sci_vm *vm, struct vm_range *r);
 void vm_copies_detach(struct sci_vm *vm, struct vm_range *r);
-int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write);
+int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, int home, bool write);
 int vm_copy_flush(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_copy_put(struct sci_vm *vm, struct vm_range *r, size_t i, const void *from, size_t len);

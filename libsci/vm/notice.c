@@ -159,7 +159,7 @@ static int drop_copies(struct sci_vm *vm, const uint8_t *at, const uint8_t *end)
 
 		if (!r || r->mode != SCI_VM_CACHE)
 			return ret;
-		i = (size_t)(at - r->addr) >> r->shift;
+		i = vm_page_index(r, at);
 		p = &r->pages[i];
 		VM_COUNT(vm, notices, 1);
 		if (p->state != VM_NONE && !p->lost && atomic_load(&p->home) != vm->rank) {

@@ -230,7 +230,7 @@ int vm_serve_home(struct sci_vm *vm, const void *addr, int want)
 	pthread_mutex_lock(&vm->serve_lock);
 	r = vm_range_find(vm, addr);
 	if (r) {
-		struct vm_page *p = &r->pages[((const uint8_t *)addr - r->addr) >> r->shift];
+		struct vm_page *p = &r->pages[vm_page_index(r, addr)];
 
 		if (p->dir_home < 0)
 			p->dir_home = (int16_t)want;
@@ -321,7 +321,7 @@ int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame)
 
 		pthread_mutex_lock(&vm->serve_lock);
 		r = vm_range_find(vm, addr);
-		i = r ? (size_t)((const uint8_t *)addr - r->addr) >> r->shift : 0;
+		i = r ? vm_page_index(r, addr) : 0;
 		page = r ? vm_page_size(r) : 0;
 		n = 0;
 		if (!r || !lives_here(vm, r, i))
@@ -356,7 +356,7 @@ static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
 
 	if (!r)
 		return false;
-	i = (size_t)((const uint8_t *)addr - r->addr) >> r->shift;
+	i = vm_page_index(r, addr);
 	frame = r->pages[i].frame;
 	page = vm_page_size(r);
 	w->value = -EFAULT;

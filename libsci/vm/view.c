@@ -49,21 +49,23 @@ static int view_place(void *addr, void *src, size_t len)
 	       -errno : 0;
 }
 
+/* Shut a view to see whether it is used. After an error the view stays open. */
 static void view_shut(struct vm_range *r, size_t i)
 {
-	/* the same memory stays below: what fails leaves the view open */
 	if (!mprotect(vm_page_addr(r, i), vm_view_len(r, i), PROT_NONE))
 		r->pages[i].armed = true;
 }
 
-static int view_open(struct vm_range *r, size_t i)
+/* Allow the accesses of @state, and open the view if it was shut. */
+int vm_view_protect(struct vm_range *r, size_t i, enum vm_state state)
 {
-	struct vm_page *p = &r->pages[i];
-	int prot = p->state == VM_WRITABLE ? PROT_READ | PROT_WRITE : PROT_READ;
+	int prot = state == VM_WRITABLE ? PROT_READ | PROT_WRITE :
+		   state == VM_READABLE ? PROT_READ : PROT_NONE;
 
 	if (mprotect(vm_page_addr(r, i), vm_view_len(r, i), prot))
 		return -errno;
-	p->armed = false;
+	r->pages[i].state = (uint8_t)state;
+	r->pages[i].armed = false;
 	return 0;
 }
 
@@ -232,7 +234,7 @@ int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, vo
 /* ---- faults ---- */
 
 /* The page is gone with its home. Reads find zeroes, which nobody else sees. */
-int vm_view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
+static int view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
 	int ret = vm_mmap(vm_page_addr(r, i), vm_view_len(r, i), PROT_READ | PROT_WRITE,
@@ -247,15 +249,12 @@ int vm_view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
 	return -ECONNRESET;
 }
 
-static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i)
+static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i, int home)
 {
 	struct vm_page *p = &r->pages[i];
-	int home = vm_page_home(vm, r, i), ret;
 	void *src;
+	int ret = vm_page_source(vm, r, i, home, &src);
 
-	ret = home < 0 ? home : vm_page_source(vm, r, i, home, &src);
-	if (ret == -ECONNRESET)
-		return vm_view_lost(vm, r, i);
 	if (!ret && home != vm->rank)
 		vm_window_take(vm, r, i);
 	if (!ret)
@@ -276,18 +275,23 @@ static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i)
 /**
  * vm_view() - give a page a view that allows the access
  *
- * -ECONNRESET: its home has died; the view is a private page. -ENOMEM.
+ * -ECONNRESET: its home or its directory has died; the view is a private page. -ENOMEM.
  */
 int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write)
 {
 	struct vm_page *p = &r->pages[i];
-	int ret = p->armed ? view_open(r, i) : 0;
+	int ret = p->armed ? vm_view_protect(r, i, p->state) : 0, home;
 
 	if (ret || p->lost)
 		return ret ? ret : -ECONNRESET;
-	if (r->mode == SCI_VM_CACHE)
-		return vm_copy_view(vm, r, i, write);
-	return p->state == VM_NONE ? view_map(vm, r, i) : 0;
+	home = vm_page_home(vm, r, i);
+	if (home < 0)
+		ret = home;
+	else if (r->mode == SCI_VM_CACHE)
+		ret = vm_copy_view(vm, r, i, home, write);
+	else if (p->state == VM_NONE)
+		ret = view_map(vm, r, i, home);
+	return ret == -ECONNRESET ? view_lost(vm, r, i) : ret;
 }
 
 /* Give all pages of the range views, run by run. */

@@ -80,6 +80,43 @@ static void run(uint32_t with, unsigned int nodes)
 TEST(a_home_of_mapped_pages_dies) { run(SCI_VM_MAP, 4); }
 TEST(a_home_of_cached_pages_dies) { run(SCI_VM_CACHE, 4); }
 
+/* The directory of a page dies before the page has a home: the page is lost, too. */
+static void directory_dies(void *arg)
+{
+	struct sci_vm_attr attr = { .size = sizeof(attr), .mode = mode };
+	struct sci_vm_range r = kind(SCI_VM_FIRST_TOUCH, 0);
+	struct member m;
+	uint32_t *p;
+	int fd, saved;
+
+	(void)arg;
+	fd = errors_begin(&saved);
+	member_open(&m, &attr);
+	p = alloc_for_all(&m, 12 * PAGE, &r);
+	meet(&m);
+	if (m.rank == VICTIM)
+		raise(SIGKILL);
+	WAIT_UNTIL(sci_team_alive(m.team, VICTIM) == -ECONNRESET, TEST_WAIT_MS);
+	CHECK_EQ(p[VICTIM * PAGE / 4], 0);
+	p[VICTIM * PAGE / 4] = 3;
+	CHECK_EQ(p[VICTIM * PAGE / 4], 3);
+	CHECK_EQ(stats_of(&m).lost, 1);
+	p[0] = 1;
+	sci_vm_close(m.vm);
+	CHECK_EQ(sci_team_close(m.team), 0);
+	errors_end(saved);
+	close(fd);
+}
+
+static void lose_directory(uint32_t with)
+{
+	mode = with;
+	ranks_run_arg(4, 4, directory_dies, NULL, true);
+}
+
+TEST(a_directory_of_mapped_pages_dies) { lose_directory(SCI_VM_MAP); }
+TEST(a_directory_of_cached_pages_dies) { lose_directory(SCI_VM_CACHE); }
+
 /* Anywhere: between faults, releases and acquires.  The others come to an end. */
 static void die_at_random(void *arg)
 {
