@@ -29,13 +29,20 @@ static size_t ranges_below(const struct sci_vm *vm, const uint8_t *addr)
 	return lo;
 }
 
+/* The last range with a byte in [@addr, @addr + @len), or NULL. With vm->serve_lock. */
+static struct vm_range *range_overlapping(const struct sci_vm *vm, const uint8_t *addr,
+					  uint64_t len)
+{
+	size_t n = ranges_below(vm, addr + len - 1);
+	struct vm_range *r = n ? vm->ranges[n - 1] : NULL;
+
+	return r && r->addr + r->len > addr ? r : NULL;
+}
+
 /* The range that @addr lies in, or NULL. With vm->serve_lock. */
 struct vm_range *vm_range_find(const struct sci_vm *vm, const void *addr)
 {
-	size_t i = ranges_below(vm, addr);
-	struct vm_range *r = i ? vm->ranges[i - 1] : NULL;
-
-	return r && (uint64_t)((const uint8_t *)addr - r->addr) < r->len ? r : NULL;
+	return range_overlapping(vm, addr, 1);
 }
 
 /* The same with vm->lock alone. */
@@ -80,7 +87,9 @@ static bool wire_is_sane(const struct sci_vm *vm, const struct vm_range_wire *w)
 	return page >= VM_PAGE_MIN && page <= VM_PAGE_MAX && w->len &&
 	       !((w->addr | w->len) & (VM_PAGE_MIN - 1)) && w->addr + w->len > w->addr &&
 	       w->len < 1ull << 47 && w->policy <= SCI_VM_HOME &&
-	       (w->mode == SCI_VM_MAP || w->mode == SCI_VM_CACHE) && w->home >= 0 && w->home < vm->size && w->creator >= 0 && w->creator < vm->size;
+	       (w->mode == SCI_VM_MAP || w->mode == SCI_VM_CACHE) &&
+	       w->home >= 0 && w->home < vm->size &&
+	       w->creator >= 0 && w->creator < vm->size;
 }
 
 static bool in_memory(const struct sci_vm *vm, uint64_t addr)
@@ -163,8 +172,7 @@ static int table_add(struct sci_vm *vm, struct vm_range *r)
 	int ret;
 
 	r->adopted = !in_memory(vm, (uintptr_t)r->addr);
-	if ((at && vm->ranges[at - 1]->addr + vm->ranges[at - 1]->len > r->addr) ||
-	    (at < vm->ranges_n && r->addr + r->len > vm->ranges[at]->addr))
+	if (range_overlapping(vm, r->addr, r->len))
 		return -EEXIST;
 	if (r->adopted && atomic_load(&vm->adopted_n) == VM_ADOPTED)
 		return -ENOSPC;
@@ -183,23 +191,49 @@ static int table_add(struct sci_vm *vm, struct vm_range *r)
 	return 0;
 }
 
-/* Add a range. No lock is held. -EINVAL, -EEXIST, -ENOSPC, -ENOMEM. */
-int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w)
+/* The first gap of @len bytes in this member's part. With vm->serve_lock. 0: none. */
+static uint64_t find_gap(const struct sci_vm *vm, uint64_t len, uint64_t align)
 {
-	struct vm_range *r;
+	uint64_t part = vm->length / (uint64_t)vm->size & ~(VM_ALIGN - 1);
+	uint64_t at = (uint64_t)(uintptr_t)vm->base + (uint64_t)vm->rank * part;
+	uint64_t end = at + part;
+
+	while (at <= end && len <= end - at) {
+		const struct vm_range *r;
+
+		r = range_overlapping(vm, (const uint8_t *)(uintptr_t)at, len);
+		if (!r)
+			return at;
+		at = ((uint64_t)(uintptr_t)(r->addr + r->len) + align - 1) & ~(align - 1);
+	}
+	return 0;
+}
+
+/* Add a range; @w->addr 0: find addresses for it in this member's part, and say them. */
+static int range_insert(struct sci_vm *vm, struct vm_range_wire *w)
+{
+	struct vm_range *r = range_new(w);
 	int ret;
 
-	if (!wire_is_sane(vm, w))
-		return -EINVAL;
-	r = range_new(w);
 	if (!r)
 		return -ENOMEM;
 	pthread_mutex_lock(&vm->serve_lock);
-	ret = table_add(vm, r);
+	if (!w->addr)
+		w->addr = find_gap(vm, w->len, 1ull << w->shift);
+	r->addr = (uint8_t *)(uintptr_t)w->addr;
+	ret = w->addr ? table_add(vm, r) : -ENOSPC;
 	pthread_mutex_unlock(&vm->serve_lock);
 	if (ret)
 		range_free(r);
 	return ret;
+}
+
+/* Add a range of another member's. No lock is held. -EINVAL, -EEXIST, -ENOSPC, -ENOMEM. */
+int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w)
+{
+	struct vm_range_wire copy = *w;
+
+	return w->addr && wire_is_sane(vm, w) ? range_insert(vm, &copy) : -EINVAL;
 }
 
 /* Remove a range, its views and its frames. With vm->lock. */
@@ -262,52 +296,6 @@ static int range_of_attr(struct sci_vm *vm, const struct sci_vm_range *a, uint32
 	return 0;
 }
 
-/* The first gap of @len bytes in this member's part. With vm->serve_lock. 0: none. */
-static uint64_t find_gap(const struct sci_vm *vm, uint64_t len, uint64_t align)
-{
-	uint64_t part = vm->length / (uint64_t)vm->size & ~(VM_ALIGN - 1);
-	uint64_t at = (uint64_t)(uintptr_t)vm->base + (uint64_t)vm->rank * part;
-	uint64_t end = at + part;
-
-	for (size_t i = ranges_below(vm, (const uint8_t *)(uintptr_t)at); ; i++) {
-		const struct vm_range *r = i < vm->ranges_n ? vm->ranges[i] : NULL;
-		uint64_t to = r && (uint64_t)(uintptr_t)r->addr < end ?
-			      (uint64_t)(uintptr_t)r->addr : end;
-
-		if (i && vm->ranges[i - 1]->addr + vm->ranges[i - 1]->len >
-		    (const uint8_t *)(uintptr_t)at)
-			at = (uint64_t)(uintptr_t)(vm->ranges[i - 1]->addr +
-						   vm->ranges[i - 1]->len);
-		at = (at + align - 1) & ~(align - 1);
-		if (at <= to && len <= to - at)
-			return at;
-		if (to == end)
-			return 0;
-	}
-}
-
-/* Take addresses for @w: the range is in the table of this member. */
-static int range_reserve(struct sci_vm *vm, struct vm_range_wire *w)
-{
-	struct vm_range *r;
-	int ret;
-
-	if (w->len > vm->length)
-		return -ENOSPC;
-	w->addr = (uint64_t)(uintptr_t)vm->base;	/* for now */
-	r = range_new(w);
-	if (!r)
-		return -ENOMEM;
-	pthread_mutex_lock(&vm->serve_lock);
-	w->addr = find_gap(vm, w->len, 1ull << w->shift);
-	r->addr = (uint8_t *)(uintptr_t)w->addr;
-	ret = w->addr ? table_add(vm, r) : -ENOSPC;
-	pthread_mutex_unlock(&vm->serve_lock);
-	if (ret)
-		range_free(r);
-	return ret;
-}
-
 static int eager_here(struct sci_vm *vm, const void *addr)
 {
 	struct vm_range *r;
@@ -346,7 +334,7 @@ int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range
 	if (ret)
 		return ret;
 	rw.len = ((uint64_t)len + (1ull << rw.shift) - 1) & ~((1ull << rw.shift) - 1);
-	ret = range_reserve(vm, &rw);
+	ret = rw.len > vm->length ? -ENOSPC : range_insert(vm, &rw);
 	if (ret)
 		return ret;
 	w.addr = rw.addr;
@@ -453,7 +441,7 @@ int sci_vm_home(struct sci_vm *vm, const void *addr)
 	pthread_mutex_lock(&vm->serve_lock);
 	r = vm_range_find(vm, addr);
 	if (r) {
-		size_t i = (size_t)((const uint8_t *)addr - r->addr) >> r->shift;
+		size_t i = vm_page_index(r, addr);
 
 		home = vm_page_fixed_home(vm, r, i);
 		home = home < 0 ? atomic_load(&r->pages[i].home) : home;
@@ -474,16 +462,14 @@ int sci_vm_home(struct sci_vm *vm, const void *addr)
 
 static bool overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
 {
-	const struct vm_range *r;
-	size_t below;
+	bool found;
 
 	if (in_memory(vm, (uintptr_t)addr) || in_memory(vm, (uintptr_t)addr + len - 1))
 		return true;
 	pthread_mutex_lock(&vm->serve_lock);
-	below = ranges_below(vm, addr + len - 1);
-	r = below ? vm->ranges[below - 1] : NULL;
+	found = range_overlapping(vm, addr, len);
 	pthread_mutex_unlock(&vm->serve_lock);
-	return r && r->addr + r->len > addr;
+	return found;
 }
 
 /* Is all of it in the kernel's list, readable and writable and not shared? */
