@@ -71,8 +71,15 @@ static void futex_trap(int sig, siginfo_t *info, void *context)
 	int err = errno;
 	long ret;
 
-	(void)sig;
-	(void)info;
+	if (info->si_code <= 0) {
+		/* the first node has died, or the user has sent the signal */
+		if (world_orphaned(info->si_pid))
+			return;
+		/* the kernel's structure; all zeroes is the default action */
+		syscall(SYS_rt_sigaction, sig, (unsigned long[4]){ 0 }, NULL, 8);
+		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), sig);
+		return;
+	}
 	ret = syscall(SYS_futex, ARGUMENT(uc, 0),
 		      (int)ARGUMENT(uc, 1) & ~FUTEX_PRIVATE_FLAG, ARGUMENT(uc, 2),
 		      ARGUMENT(uc, 3), ARGUMENT(uc, 4), ARGUMENT(uc, 5));

@@ -171,6 +171,13 @@ static inline bool world_spans(void)
 bool world_span(pthread_t main);
 /* In the initial thread of the first node: wait for the death of others. */
 noreturn void world_watch(void);
+/*
+ * On another node: if the first node has died, say so and end this node. Only one node
+ * prints the message. @sender: the process that has sent SIGSYS, or 0. Safe in a signal
+ * handler.
+ * Return: false: the first node lives; true: another handler is ending this node.
+ */
+bool world_orphaned(pid_t sender);
 /* The number by which users know a node: 4, 8, 12, ... */
 unsigned int node_id(unsigned int node);
 /* "sci: ..." on standard error. */

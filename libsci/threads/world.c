@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/sched.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,6 @@
 struct world *world;
 unsigned int self_node;
 _Thread_local struct thread *self_thread;
-
-static int pidfds[NODES_MAX];		/* of the first node's process */
 
 extern FILE *_IO_list_all;		/* libc's, all open streams */
 
@@ -209,16 +206,17 @@ static noreturn void node_begin(unsigned int node, pthread_t main)
 	char id[16];
 
 	self_node = node;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (syscall(SYS_getppid) != world->leader)
-		syscall(SYS_exit_group, 1);
+	prctl(PR_SET_PDEATHSIG, SIGSYS);	/* its handler calls world_orphaned() */
+	world_orphaned(0);
 	setsid();			/* signals of the terminal are for the first node */
 	snprintf(id, sizeof(id), "%u", node_id(node));
 	REAL(setenv)("SCI_NODE", id, 1);
 	_IO_list_all = NULL;		/* streams are the first node's, see stdio.c */
 	thread_list_forget(main);
-	if (!service_start())
+	if (!service_start()) {
+		world_say("cannot start a thread on node %u", node_id(node));
 		syscall(SYS_exit_group, 1);
+	}
 	for (;;)
 		pause();
 }
@@ -229,10 +227,7 @@ static noreturn void node_begin(unsigned int node, pthread_t main)
  */
 static int node_clone(unsigned int node, pthread_t main)
 {
-	struct clone_args args = {
-		.flags = CLONE_FILES | CLONE_FS | CLONE_PIDFD,
-		.pidfd = (uintptr_t)&pidfds[node],
-	};
+	struct clone_args args = { .flags = CLONE_FILES | CLONE_FS };
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 
 	if (!pid)
@@ -281,18 +276,18 @@ static void report_node(unsigned int i)
 		  atomic_load(&n->created), (long)ts.tv_sec, ts.tv_nsec / 1000000);
 }
 
-/* How a node has died is how the program dies. */
-static noreturn void world_die(unsigned int node, int status)
+/* The program dies as the node has died. */
+static noreturn void world_die(unsigned int node, const siginfo_t *info)
 {
 	struct rlimit none = { 0, 0 };
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 	sigset_t set;
-	int sig = WTERMSIG(status);
+	int sig = info->si_status;
 
 	world->report = false;
 	world_end();
-	if (!WIFSIGNALED(status))
-		syscall(SYS_exit_group, WEXITSTATUS(status));
+	if (info->si_code == CLD_EXITED)
+		syscall(SYS_exit_group, info->si_status);
 	world_say("node %u was ended by signal %d (%s): the program ends", node_id(node), sig,
 		  strsignal(sig));
 	setrlimit(RLIMIT_CORE, &none);	/* the node has written one */
@@ -306,26 +301,38 @@ static noreturn void world_die(unsigned int node, int status)
 		;
 }
 
+/*
+ * The nodes are children of this thread, and the only ones that send no signal when they
+ * end: __WCLONE and __WNOTHREAD leave the program's own children alone. The function
+ * world_end() reaps the nodes that it ends.
+ */
 noreturn void world_watch(void)
 {
-	struct pollfd p[NODES_MAX] = { 0 };
-	int status;
+	siginfo_t info;
 
-	for (unsigned int i = 0; i < world->nodes; i++)
-		p[i] = (struct pollfd){ i ? pidfds[i] : -1, POLLIN, 0 };
-	for (;;) {
-		poll(p, world->nodes, -1);
-		for (unsigned int i = 1; i < world->nodes; i++) {
-			if (!p[i].revents || atomic_load(&world->ending))
-				continue;
-			if (waitpid(world->node[i].pid, &status, __WALL) > 0) {
-				world->node[i].pid = 0;
-				world_die(i, status);
-			}
-		}
-		if (atomic_load(&world->ending))
-			pause();
-	}
+	while (!waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | __WCLONE | __WNOTHREAD) &&
+	       !atomic_load(&world->ending))
+		for (unsigned int i = 1; i < world->nodes; i++)
+			if (world->node[i].pid == info.si_pid)
+				world_die(i, &info);
+	for (;;)
+		pause();
+}
+
+bool world_orphaned(pid_t sender)
+{
+	static atomic_bool known;	/* to this process */
+
+	/* while the first node dies, one of its threads may still be the parent */
+	if (!self_node || (sender != world->leader && syscall(SYS_getppid) == world->leader))
+		return false;
+	/* each thread of the parent that dies sends a signal: let the first handler print */
+	if (atomic_exchange(&known, true))
+		return true;
+	if (!atomic_exchange(&world->ending, true))
+		world_say("node %u has died: the program ends", node_id(0));
+	for (;;)
+		syscall(SYS_exit_group, 1);
 }
 
 /* On the first node. */
