@@ -3,10 +3,10 @@
 /*
  * DOC: atomics
  *
- * All changes of a word by atomics are locked instructions of a CPU that has it in
- * coherent memory: the caller's own where imports are such memory, else the owner's,
- * in a handler. So atomics of all peers, and of the owner's threads, are atomic to
- * one another.
+ * Every atomic is one locked instruction of a CPU that has the word in coherent memory.
+ * Where imports are coherent memory, the caller's CPU executes it. Elsewhere the
+ * owner's CPU does, in a message handler. So the atomics of all peers, and of the
+ * owner's threads, are atomic to one another.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -20,7 +20,7 @@ static bool is_real(enum sci_rmw_type type)
 	return type == SCI_RMW_FLOAT || type == SCI_RMW_DOUBLE;
 }
 
-/* Bytes of a value, 4 or 8. */
+/* Return the size of the word in bytes: 4 or 8. */
 size_t atomic_size(const struct sci_rmw *a)
 {
 	return a->type == SCI_RMW_INT32 || a->type == SCI_RMW_UINT32 ||
@@ -37,7 +37,7 @@ bool atomic_valid(const struct sci_rmw *a)
 		a->op != SCI_RMW_XOR);
 }
 
-/* Operations that depend on the type. Sums of integers wrap, as unsigned ones do. */
+/* The operations for one type. Sums of signed integers wrap, like unsigned sums. */
 #define COMPUTE(name, type, sum_type)					\
 	static uint64_t compute_##name(enum sci_rmw_op op,		\
 				       uint64_t old, uint64_t operand)	\
@@ -80,7 +80,7 @@ static uint64_t compute_typed(const struct sci_rmw *a, uint64_t old)
 	}
 }
 
-/* Values of 4 bytes are in the lower half of @old, @operand and the result. */
+/* A value of 4 bytes is in the lower half of @old, of @operand and of the result. */
 static uint64_t compute(const struct sci_rmw *a, uint64_t old)
 {
 	switch (a->op) {
@@ -130,13 +130,13 @@ static uint64_t apply_64(uint64_t *word, const struct sci_rmw *a)
 	return old;
 }
 
-/* @a is valid and @word aligned. Returns what was there. */
+/* Apply @a, which is valid, to the aligned @word. Return the value before. */
 uint64_t atomic_apply(void *word, const struct sci_rmw *a)
 {
 	return atomic_size(a) == 4 ? apply_32(word, a) : apply_64(word, a);
 }
 
-/* Values are little-endian, as everything between endpoints. */
+/* Store @old for the program. Values between endpoints are little-endian. */
 void atomic_result(void *before, const struct sci_rmw *a, uint64_t old)
 {
 	if (before)
@@ -151,7 +151,7 @@ int sci_rmw_apply(void *word, const struct sci_rmw *a, void *before)
 	return 0;
 }
 
-/* ---- the service for peers that cannot do it themselves ---- */
+/* ---- atomics that the owner executes for a peer ---- */
 
 int atomic_ask(struct sci_peer *p, uint32_t id, uint32_t segment, uint64_t offset,
 	       const struct sci_rmw *a)
@@ -183,7 +183,10 @@ static int serve(struct sci_ep *ep, const struct atomic_request *r, uint64_t *be
 	return 0;
 }
 
-/* A peer that asks without taking answers has no more memory than this. */
+/*
+ * Close the connection if the answer finds no room: the peer has more requests out
+ * than an endpoint sends (ASKED_MAX), or memory is short.
+ */
 static void atomic_came(void *arg, const struct sci_handled *m)
 {
 	struct atomic_reply reply = { 0 };
@@ -196,7 +199,7 @@ static void atomic_came(void *arg, const struct sci_handled *m)
 	else
 		reply.status = serve(ep, m->data, &reply.before);
 	ret = handler_send(m->peer, HANDLER_ATOMIC_REPLY, m->tag, &iov, 1);
-	/* it would wait for an answer for ever */
+	/* without an answer the peer would wait for ever */
 	if (ret)
 		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Blocks: where they go in a peer's ring, and how they get there. */
+/* Blocks of a message: their place in the peer's ring, and how they are written. */
 #ifndef LIBSCI_MSG_BLOCKS_H
 #define LIBSCI_MSG_BLOCKS_H
 
@@ -8,21 +8,21 @@
 
 #include <errno.h>
 
-/* With more peers than this their rings do not fit the caches together. */
+/* The rings of more peers than this do not fit the cache together. */
 #define FEW_PEERS	2u
 
 /*
- * How far a block of a stream should begin behind its source, modulo the 4 KiB of
- * which a CPU compares addresses: a copy to just behind where it comes from takes
- * every load for one of what it has just stored.  Buffers are at the start of a page
- * mostly, on both sides, so that this holds for the receiver's copy, too.  Blocks
- * shorter than that are over too soon, and smaller rings have no room for gaps.
+ * The least distance of a block in a stream from its source, modulo 4 KiB. A CPU compares
+ * only the lower 12 bits of addresses: if the destination lies just behind the source,
+ * each load seems to depend on the store before it. Most buffers begin at a page
+ * boundary on both sides, so the distance helps the receiver's copy, too. Shorter blocks
+ * gain too little, and rings below GAPS_FROM have no room for gaps.
  */
 #define ALIAS		4096u
 #define ALIAS_APART	512u
 #define GAPS_FROM	(64u << 10)
 
-/* The bytes to leave free before a block that could begin at @dst. */
+/* Return how many bytes to leave free before a block that could begin at @dst. */
 static inline uint32_t gap(const volatile uint8_t *dst, const struct msg_cursor *at)
 {
 	uint32_t by;
@@ -33,10 +33,10 @@ static inline uint32_t gap(const volatile uint8_t *dst, const struct msg_cursor 
 }
 
 /*
- * Where the next block begins: after the last one, or at the start of the ring
- * if there is no room before its end. With many peers also if nothing is in
- * it: what was used a short time ago is still in a cache. (Two that share one
- * are slower that way: what one writes the other has hardly read.)
+ * Return the position of the next block: after the last one, or at the start of the ring
+ * if the rest of the ring is too short. With many peers also at the start whenever the
+ * ring is empty, because its first bytes are still in a cache. (Two processes that share
+ * a cache would be slower that way: the receiver has hardly read what the sender writes.)
  */
 static inline uint32_t blocks_start(const struct sci_peer *p,
 				    const struct msg_blocks *b,
@@ -57,7 +57,7 @@ static inline uint32_t blocks_start(const struct sci_peer *p,
 	return b->end + here;
 }
 
-/* Where that is, if there is room for it now, or -EAGAIN. */
+/* Return the position of the next block, or -EAGAIN if the ring has no room for it. */
 static inline int64_t blocks_room(const struct sci_peer *p,
 				  const struct msg_blocks *b,
 				  const struct msg_cursor *at, size_t len)
@@ -71,16 +71,18 @@ static inline int64_t blocks_room(const struct sci_peer *p,
 	return start;
 }
 
-/* In fewer the receiver has too much left to copy when the last one has come. */
+/*
+ * With fewer blocks, the receiver has too much left to copy when the last one arrives.
+ */
 #define BLOCKS_LEAST	8u
 
 /*
- * How long the blocks of a message of @len are.  A waiting receiver should soon have
- * something to copy.  In a stream the peer has that already, and large blocks take
- * less time to copy.
+ * Return the length of the blocks for a message of @len bytes. Small blocks let a waiting
+ * receiver start early. In a stream the receiver has earlier blocks to copy, and large
+ * blocks take less time.
  *
- * A quarter of the ring at most: a quarter may be lost to the gap at its end,
- * and of another the receiver has not told yet that it is free.
+ * The limit is a quarter of the ring: up to one quarter is lost in the gap at the end of
+ * the ring, and the receiver has not yet returned the credits for another one.
  */
 static inline size_t block_limit(const struct sci_peer *p, size_t len)
 {
@@ -93,14 +95,16 @@ static inline size_t block_limit(const struct sci_peer *p, size_t len)
 	return max < quarter ? max : quarter;
 }
 
-/* Where a block of @len bytes is that ends at @end; NULL: not in the ring. */
+/*
+ * Return the block of @len bytes that ends at @end, or NULL if it is not in the ring.
+ */
 static inline const uint8_t *blocks_find(const struct sci_peer *p, enum msg_ring ring,
 					 uint32_t end, uint32_t len)
 {
 	const struct msg_blocks_rx *b = &p->blocks_rx[ring];
 	uint32_t offset;
 
-	/* MSG_PAD() of what is no longer than the ring is no longer either */
+	/* a length within the ring stays within it when MSG_PAD() rounds it up */
 	if (len > b->size)
 		return NULL;
 	offset = (end - (uint32_t)MSG_PAD(len)) & (b->size - 1);
@@ -111,8 +115,10 @@ static inline const uint8_t *blocks_find(const struct sci_peer *p, enum msg_ring
 }
 
 /*
- * Put a block where blocks_room() has found some. Returns where it ends, or -EAGAIN.
- * It has arrived when this returns: the line that announces it may go.
+ * Write a block to the position that blocks_room() returned. When this returns, the block
+ * has arrived, and the caller may send the line that announces it.
+ *
+ * Return: the end of the block, or -EAGAIN.
  */
 static inline int64_t blocks_put(struct sci_peer *p, struct msg_blocks *b,
 				 int64_t room, struct msg_cursor *at, size_t len,

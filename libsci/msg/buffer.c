@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Exported memory of the program's: a segment each. Looked up by address when
- * a buffer of a large message is named, so that registering once is enough.
+ * Memory that the program exports. Each buffer is a segment. Sends and receives look up
+ * their buffers by address, so registering a buffer once is enough.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -13,14 +13,14 @@
 
 /**
  * segment_create() - create a segment with an id that the endpoint has not used
- * @param: all but the id
+ * @param: everything but the id
  *
- * A peer keeps its imports.  It must not take the segment of a new buffer for an
- * old one, so ids only grow, and are used again after 2^24 segments.  The fabric
- * chooses a higher id where another endpoint of the node has the one asked for:
- * the next segment continues after the id that was chosen.
+ * A peer keeps its imports, so it must not take a new buffer's segment for an old one.
+ * Therefore ids only grow; they repeat after 2^24 segments. If another endpoint of the
+ * node has the requested id, the fabric chooses a higher one, and the next segment
+ * continues after that.
  *
- * Return: 0, or -errno of the fabric; -EEXIST: no id is free.
+ * Return: 0, -EEXIST if no id is free, or -errno of the fabric.
  */
 int segment_create(struct sci_ep *ep, struct sci_fabric *fabric,
 		   struct sci_lseg_param *param, struct sci_lseg **out)
@@ -38,14 +38,14 @@ int segment_create(struct sci_ep *ep, struct sci_fabric *fabric,
 		ep->next_segment = id + 1 - MSG_NUMBERS;
 		if (is_msg_number(id))
 			return 0;
-		/* beyond the last id, which peers would not import */
+		/* peers would refuse to import an id beyond the last one */
 		fabric->ops->lseg.destroy(*out);
 		ep->next_segment = 0;
 	}
 	return -EEXIST;
 }
 
-/* The one that all of [@addr, @addr + @len) lies in, or NULL. */
+/* Return the buffer that contains [@addr, @addr + @len), or NULL. */
 struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len)
 {
 	const uint8_t *a = addr;
@@ -96,7 +96,7 @@ static bool queue_touches(const struct msg_buf *b, struct list *queue)
 	return false;
 }
 
-/* The receive that @p's incomplete message goes to, whether it was kept at first. */
+/* Return the receive for @p's incomplete message, also if it came unexpected. */
 static const struct sci_req *chain_target(const struct sci_peer *p)
 {
 	if (p->chain_msg)
@@ -104,7 +104,7 @@ static const struct sci_req *chain_target(const struct sci_peer *p)
 	return p->chain_req;
 }
 
-/* Looked for where buffers are freed, so that sending costs nothing more. */
+/* Search all queues when a buffer is freed, so that sends need no reference count. */
 static bool in_use(struct sci_ep *ep, const struct msg_buf *b)
 {
 	struct list *pos, *n;
@@ -250,7 +250,7 @@ static bool overlaps(struct sci_ep *ep, const uint8_t *addr, size_t len)
 	return false;
 }
 
-/* Copy what @owner knows of the buffer at @addr. */
+/* Copy @owner's description of the buffer at @addr. */
 static int buf_describe(struct sci_ep *owner, const void *addr, struct msg_buf *out)
 {
 	struct msg_buf *b;
@@ -269,8 +269,8 @@ static int buf_describe(struct sci_ep *owner, const void *addr, struct msg_buf *
 }
 
 /*
- * A peer imports segments by their ids, and keeps the imports.  So the endpoint must
- * not give the id of the shared segment to one of its own later.
+ * Peers identify segments by id and keep their imports. So the endpoint must never give
+ * the id of the shared segment to a segment of its own.
  */
 static int share_buf(struct sci_ep *ep, const struct msg_buf *from)
 {
@@ -313,7 +313,7 @@ int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf)
 	return ret;
 }
 
-/* ---- the program's own pages ---- */
+/* ---- memory that the program allocated ---- */
 
 static int register_buf(struct sci_ep *ep, uint8_t *addr, size_t len)
 {

@@ -3,14 +3,13 @@
 /*
  * DOC: calls to other nodes
  *
- * To import a segment, to connect to a doorbell and to say HELLO, another
- * process has to answer. It may be stopped, or too busy, and then the fabric
- * waits for a second. Progress never does: threads make these calls (callers.c),
- * and wake the endpoint when one has been answered. Progress then takes the
- * result.
+ * To import a segment, to connect to a doorbell or to send a HELLO, this process needs
+ * an answer of another process. That process may be stopped or busy, and then the fabric
+ * blocks for up to a second. Progress must never block. So threads make these calls
+ * (callers.c) and wake the endpoint after the answer, and progress takes the result.
  *
- * A call belongs to a peer, which is not freed before the call has ended; a
- * refusal belongs to the endpoint.
+ * A call belongs to a peer, which is not freed before the call has ended. A refusal
+ * (a HELLO that rejects a connection) belongs to the endpoint.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -20,7 +19,7 @@
 
 #define CALL_TIMEOUT_MS	1000u
 
-/* ---- on a thread ---- */
+/* ---- on a thread of callers.c ---- */
 
 static uint32_t call_adapter(const struct msg_call *c)
 {
@@ -53,7 +52,7 @@ static int connect_inbox(struct msg_call *c)
 {
 	int ret = connect_segment(c);
 
-	/* the net wakes who is asleep by itself */
+	/* the net has no doorbells: its thread wakes an endpoint that sleeps */
 	if (ret || c->fabric->ops->stream)
 		return ret;
 	ret = connect_intr(c, false, &c->bell);
@@ -72,7 +71,7 @@ static int say_hello(struct msg_call *c)
 	       c->fabric->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
 }
 
-/* Blocks. */
+/* Make the call. Blocks. */
 void call_run(struct msg_call *c)
 {
 	struct sci_ep *ep = c->ep;
@@ -90,7 +89,7 @@ void call_run(struct msg_call *c)
 		break;
 	}
 	c->ms = msg_now_ms() - begin;
-	/* from here on @c is the endpoint's */
+	/* from here on the endpoint may free @c */
 	atomic_store_explicit(&c->done, true, memory_order_release);
 	atomic_store(&ep->attention, 1);
 	wake_self(ep);
@@ -112,10 +111,12 @@ static struct msg_call *call_new(struct sci_ep *ep, struct sci_fabric *fabric,
 }
 
 /**
- * call_start() - have a segment or an inbox of @p imported
- * @event: of the import, with @p as its owner
+ * call_start() - import a segment or the inbox of @p on a thread
+ * @event: event function of the import; its owner is @p
  *
- * The call is in p->calls until call_end(). -ENOMEM.
+ * The call stays in p->calls until call_end().
+ *
+ * Return: 0 or -ENOMEM.
  */
 int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	       sci_event_fn event)
@@ -132,7 +133,7 @@ int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	return 0;
 }
 
-/* Have a HELLO said, for @p, or for nobody who would hear what became of it. */
+/* Send a HELLO on a thread. If @p is NULL, nobody takes the result. */
 int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 	       const struct sci_addr *to, const struct msg_hello *hello)
 {
@@ -149,8 +150,8 @@ int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 }
 
 /*
- * The call of this kind that is under way, or has ended; NULL: none. There is one
- * for each segment, and one of the other kinds, whatever their @id.
+ * Return the call of @kind that is under way or has an untaken result, or NULL. A peer has
+ * at most one CALL_SEGMENT per @id, and one call of each other kind.
  */
 struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 			   uint32_t id)
@@ -166,7 +167,7 @@ struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
 	return NULL;
 }
 
-/* @c has ended. Disconnect the results that nobody has taken. */
+/* Free @c, which has ended, and disconnect the results that progress did not take. */
 void call_end(struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = c->fabric->ops;
@@ -194,13 +195,13 @@ static void end_those_done(struct list *calls)
 	}
 }
 
-/* Refusals that have been said, or not. */
+/* Free the refusals that have ended, successfully or not. */
 void refusals_end(struct sci_ep *ep)
 {
 	end_those_done(&ep->refusals);
 }
 
-/* @p is DOWN and wants no answers. Returns false while a call is under way. */
+/* Cancel the calls of @p, which is DOWN. Return false while a call is under way. */
 bool calls_give_up(struct sci_peer *p)
 {
 	end_those_done(&p->calls);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The threads that make calls. One ends when no call waits for a thread. */
+/* The threads that make calls to other nodes. A thread ends when no call is waiting. */
 
 #include "libsci/msg/endpoint.h"
 
@@ -26,7 +26,7 @@ static void *make_calls(void *arg)
 	return NULL;
 }
 
-/* Have @c made. Called with the endpoint's lock held. */
+/* Give @c to a thread. Called with the endpoint's lock held. */
 void callers_make(struct msg_call *c)
 {
 	struct msg_callers *t = &c->ep->callers;
@@ -43,7 +43,10 @@ void callers_make(struct msg_call *c)
 			pthread_detach(thread);
 		t->threads += !ret;
 	}
-	/* no thread to be had: rather late than never */
+	/*
+	 * without any thread, make the call here: blocking is better than no
+	 * connection
+	 */
 	l = ret && !t->threads ? list_pop(&t->waiting) : NULL;
 	pthread_mutex_unlock(&t->lock);
 	if (l)
@@ -57,7 +60,7 @@ void callers_init(struct sci_ep *ep)
 	pthread_cond_init(&ep->callers.ended, NULL);
 }
 
-/* All calls end, and there will be no others. */
+/* Cancel all calls and wait for their threads. The endpoint starts no further call. */
 void callers_stop(struct sci_ep *ep)
 {
 	struct msg_callers *t = &ep->callers;

@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: what may have been lost
+ * DOC: retransmission
  *
- * A packet that is lost raises the adapter's error count: the sender checks
- * (SCI-MPICH III, SISCI's sequences; design rule 4). To wait for the answers
- * first, at a store barrier, costs a round trip, so nobody does that for each
- * message. A line is kept until the peer has read past it, or until a barrier
- * has passed without the count having risen; meanwhile its peer is dirty.
+ * The adapter counts lost packets in an error counter, and a store barrier waits until
+ * the counter is up to date (SCI-MPICH III, SISCI's sequences; design rule 4). A barrier
+ * costs a round trip, so the sender does not execute one for each message. Instead it
+ * keeps a copy of each line until the peer has read past the line, or until a barrier
+ * has passed and the counter is unchanged. A peer with such lines is dirty.
  *
- * While a thread is in a call it looks at the count, which costs nothing. When
- * that has risen there is a barrier, and all that is not known to have arrived
- * is written again, one by one: a line written twice does no harm, its slot
- * holds the same, or the receiver has moved on. There is a barrier also before
- * an endpoint sleeps and before a connection ends; and keeper.c has one when
- * the program has left something unchecked and does not come back.
+ * While a thread is in a call, it reads the counter without a barrier, which is cheap.
+ * When the counter has risen, it executes a barrier and writes every unconfirmed line
+ * again, one by one. Writing a line twice is harmless: its slot holds the same line, or
+ * the receiver is already past it. There is also a barrier before an endpoint sleeps and
+ * before a connection ends. If the program does not call for a while, keeper.c checks.
  *
- * A line that is under way is seen late by a receiver that is going to sleep,
- * and its announcement late by us: until the line has arrived for certain, the
- * sender looks whether the receiver sleeps.
+ * A receiver that is about to sleep may see a delayed line too late, and the sender may
+ * see the receiver's announcement too late. So until a line is confirmed, the sender
+ * keeps looking whether the receiver sleeps.
  */
 
 #include "libsci/msg/endpoint.h"
 
-/* Before the first store that nobody knows to have arrived. */
+/* Note that @p has unconfirmed stores. Called before the first of them. */
 void mark_dirty(struct sci_peer *p)
 {
 	if (!list_empty(&p->dirty))
 		return;
-	/* what was lost before is nobody's any more */
+	/* no earlier loss concerns the stores that follow */
 	if (list_empty(&p->ep->dirty))
 		p->ep->errors = sci_link_errors(p->ep->link);
 	list_add_tail(&p->dirty, &p->ep->dirty);
 	keeper_wake(p->ep);
 }
 
-/* @errors: the count at the last look, of whatever kind. */
+/*
+ * Execute a barrier. Return true if the error count is still *@errors; else update it.
+ */
 static bool arrived(struct sci_peer *p, uint32_t *errors)
 {
 	uint32_t now;
@@ -92,16 +93,19 @@ static bool resend_all(struct sci_peer *p, uint32_t *errors)
 	       resend_lines(p, &p->ctl_tx, errors) && resend_status(p, errors);
 }
 
-/* Returns whether all that @p has been written has arrived, by now. */
+/* Confirm or repeat the stores to @p. Return true if all of them have arrived. */
 static bool check_peer(struct sci_peer *p, bool lost, uint32_t *errors)
 {
-	/* whose it was nobody knows */
+	/* the error count does not tell which peer's stores were lost */
 	p->resend |= lost;
 	if (!p->resend)
 		all_arrived(p);
 	else if (!resend_all(p, errors))
 		return false;
-	/* it may have gone to sleep before all of it was there */
+	/*
+	 * the peer may have gone to sleep before the repeated lines arrived: ring
+	 * again
+	 */
 	if (p->resend)
 		p->bell_rung = peer_sleeps(p) - 1;
 	p->resend = false;
@@ -110,9 +114,9 @@ static bool check_peer(struct sci_peer *p, bool lost, uint32_t *errors)
 }
 
 /**
- * check_writes() - wait for the answers to all that has been written
+ * check_writes() - wait until all stores have arrived, and repeat lost ones
  *
- * What was lost is written again. Returns true if all of it has arrived.
+ * Return: true if everything has arrived.
  */
 bool check_writes(struct sci_ep *ep)
 {
@@ -127,7 +131,7 @@ bool check_writes(struct sci_ep *ep)
 	errors = sci_link_errors(ep->link);
 	lost = errors != ep->errors;
 	ep->errors = errors;
-	/* ringing the bell writes again, which is for the next time */
+	/* ringing a bell makes a peer dirty again: leave that to the next check */
 	list_init(&work);
 	list_move_all(&ep->dirty, &work);
 	while ((l = list_pop(&work))) {
@@ -147,7 +151,7 @@ static bool known_to_be_there(struct sci_peer *p)
 	       p->ctl_tx.checked == p->ctl_tx.pos;
 }
 
-/* The same without waiting for anything: to be called while there is something. */
+/* Check without a barrier. Call this regularly while a peer is dirty. */
 void watch_writes(struct sci_ep *ep)
 {
 	bool lost = sci_remote_errors(ep->link) != ep->errors;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The queue of completed requests: they are in no other, so it needs no room. */
+/*
+ * The queue of completed requests. A request is linked by itself, so the queue has no
+ * limit.
+ */
 
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
 #include <limits.h>
 
-/* @req has completed. */
+/* Append @req, which has completed. */
 void completion_queue(struct sci_req *req)
 {
 	struct sci_ep *ep = req->ep;
@@ -17,8 +20,8 @@ void completion_queue(struct sci_req *req)
 }
 
 /*
- * @p is about to be freed: completions that are not taken yet do not name it, and
- * there are no events of it.
+ * Remove @p from the completions that the program has not taken, and drop @p's events: it
+ * is about to be freed.
  */
 void completions_forget(const struct sci_peer *p)
 {
@@ -39,7 +42,7 @@ void completions_forget(const struct sci_peer *p)
 
 /* ---- events of peers ---- */
 
-/* They have their requests from the start: none is lost for want of memory. */
+/* Allocate the events of @p in advance, so that no event is lost for want of memory. */
 int peer_events_init(struct sci_peer *p)
 {
 	if (!p->ep->peer_events)
@@ -74,14 +77,14 @@ static void event_queue(struct sci_peer *p, struct sci_req **event, uint32_t fla
 	req_done(req, error);
 }
 
-/* Messages go both ways. */
+/* Queue the event "connected": messages can go both ways. */
 void peer_came(struct sci_peer *p)
 {
 	if (p->came && !p->leaving && p->state == PEER_UP && p->imported)
 		event_queue(p, &p->came, SCI_STATUS_PEER_UP, 0);
 }
 
-/* It is DOWN. The program hears of peers that it knows, or has heard of. */
+/* Queue the event "disconnected", unless the program never learned of @p. */
 void peer_went(struct sci_peer *p, int error)
 {
 	if (p->went && !p->leaving && (p->known || !p->came))
@@ -118,7 +121,7 @@ static int look_completed(void *arg)
 	return list_empty(&ep->completed) ? -EAGAIN : 0;
 }
 
-/* -EAGAIN: there are none. */
+/* Take up to @n completions. Return their number, or -EAGAIN if there are none. */
 static int take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
 {
 	unsigned int i;

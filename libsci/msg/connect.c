@@ -3,16 +3,17 @@
 /*
  * DOC: connecting
  *
- * HELLO goes to the other endpoint's port, a data interrupt, and names the
- * segment that was made to be its inbox for us. The receiver of a HELLO imports that
- * inbox, and answers with its own HELLO unless it has sent one already: so two
- * that connect to each other at the same time make one connection. A HELLO
- * without an answer is sent again: its receiver may have died with it, or it may have
- * come before the end of the connection before. Only the fabric tells of ends:
- * a HELLO in a peer's name does not harm it.
+ * An endpoint sends a HELLO to the port (a data interrupt) of another endpoint. The HELLO
+ * names the segment that the sender made as its inbox for that peer. The receiver imports
+ * this inbox and answers with its own HELLO, unless it has sent one already. So two
+ * endpoints that connect to each other at the same time make one connection.
  *
- * All that another process has to answer is a call (call.c): progress begins it,
- * and a later round takes the result.
+ * The sender repeats a HELLO that is not answered: the receiver may have died, or it may
+ * have received the HELLO before the end of an earlier connection. Only the fabric reports
+ * the end of a connection, so a forged HELLO cannot end one.
+ *
+ * Everything that needs an answer of another process is a call (call.c): progress starts
+ * it, and a later round takes the result.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -22,7 +23,7 @@
 
 /* ---- HELLO ---- */
 
-/* Under way at the same time. */
+/* refusals under way at the same time */
 #define REFUSALS_MAX	64u
 
 static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
@@ -36,7 +37,7 @@ static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
 	};
 }
 
-/* Say HELLO, unless one is on its way. calls_check() hears what came of it. */
+/* Send a HELLO unless one is under way. calls_check() takes its result. */
 int hello_send(struct sci_peer *p)
 {
 	struct msg_hello hello = hello_from(p->ep, HELLO_CONNECT);
@@ -54,7 +55,7 @@ static void refuse(struct sci_ep *ep, struct sci_fabric *fabric,
 {
 	struct msg_hello hello = hello_from(ep, HELLO_REFUSE);
 
-	/* those that find no answer ask again */
+	/* a peer without an answer repeats its HELLO */
 	if (ep->n_refusals >= REFUSALS_MAX)
 		return;
 	hello.to = nonce;
@@ -71,16 +72,16 @@ static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
 	p->fence = p->stream || !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
-/* There is no connection, or not yet: @error says why. */
+/* The import of @p's inbox, or our HELLO, has failed with @error. */
 static void accept_failed(struct sci_peer *p, int error)
 {
 	if (error != -ENETDOWN && !hello_again(error)) {
 		refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
 	} else if (!p->incoming) {
 		/*
-		 * Another HELLO will come. If its inbox is imported, only our
-		 * answer is missing; else this HELLO was old, or there is no
-		 * way to the other node.
+		 * Keep the peer: another HELLO will come. If the peer has imported our
+		 * inbox, it lacks only our answer. Otherwise this HELLO was old, or the
+		 * other node cannot be reached now.
 		 */
 		if (p->state == PEER_CONNECTING)
 			p->nonce = 0;
@@ -95,7 +96,7 @@ static void inbox_came(struct sci_peer *p, struct msg_call *c)
 
 	if (p->state != PEER_CONNECTING)
 		return;
-	/* another life has said HELLO meanwhile */
+	/* a newer HELLO of this peer has arrived during the call */
 	if (c->id != p->their_inbox)
 		ret = peer_ask_inbox(p);
 	else if (!ret)
@@ -113,14 +114,14 @@ static void hello_went(struct sci_peer *p, struct msg_call *c)
 	p->hello_ms = c->ms;
 	if (!c->ret)
 		p->asked = true;
-	/* dial.c decides about those that the program has asked for */
+	/* for peers that the program connects to, dial.c decides */
 	else if (!p->dialers && p->state == PEER_UP && !p->asked)
 		accept_failed(p, c->ret);
 }
 
 /*
- * Take the results of calls that make the connection, and let those of segments be
- * taken. Returns how many ended.
+ * Take the results of the calls that make the connection, and mark those of segments as
+ * answered. Return how many calls have ended.
  */
 int calls_check(struct sci_peer *p)
 {
@@ -136,7 +137,7 @@ int calls_check(struct sci_peer *p)
 		ended++;
 		if (c->kind == CALL_SEGMENT)
 			continue;
-		/* inbox_came() may begin another */
+		/* inbox_came() may start another call */
 		list_del(&c->link);
 		if (c->kind == CALL_INBOX)
 			inbox_came(p, c);
@@ -154,26 +155,29 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 	bool asking;
 	int ret;
 
-	/* the two sides have chosen different networks: one of them is wrong */
+	/* the two sides have chosen different networks: one configuration is wrong */
 	if (p && p->state != PEER_DOWN && p->fabric != fabric)
 		return;
-	/* the answer to a connection that is over */
+	/* this HELLO answers a connection that has ended */
 	if (h->yours && (!p || p->state == PEER_DOWN ||
 			 h->yours != p->fabric->ops->lseg.id(p->inbox)))
 		return;
 	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
 	    p->their_inbox == h->inbox) {
-		/* it does not know us yet: ours was lost, or never sent */
+		/* the peer does not know us yet: our HELLO was lost or never sent */
 		if (!p->asked || !h->to)
 			hello_send(p);
 		return;
 	}
 	if (p && p->state == PEER_UP)
 		peer_event_check(p);
-	/* an old HELLO, or somebody else's; a true one will come again */
+	/*
+	 * an old or forged HELLO: a genuine peer repeats its HELLO after the
+	 * connection has ended
+	 */
 	if (p && p->state == PEER_UP && p->imported)
 		return;
-	/* ... but one who never came keeps nobody out */
+	/* a peer that never imported our inbox must not block a new one */
 	if (p && p->state == PEER_UP)
 		peer_end(p, -ENOTCONN);
 	if (!p || p->state == PEER_DOWN) {
@@ -182,10 +186,13 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 			refuse(ep, fabric, from, h->nonce, h->inbox, ret);
 			return;
 		}
-		/* to be accepted when it has our inbox: this may be an old HELLO */
+		/*
+		 * accept it only after it has imported our inbox: this HELLO may be
+		 * old
+		 */
 		p->incoming = true;
 	}
-	/* the call for an earlier HELLO of it sees that there is another */
+	/* when the import for the earlier HELLO ends, inbox_came() sees the new one */
 	asking = call_find(p, CALL_INBOX, 0);
 	came_to_life(p, h);
 	ret = asking ? 0 : peer_ask_inbox(p);
@@ -216,7 +223,7 @@ static int port_poll(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_li
 
 		ret = ops->wait(port, &h, &len, 0);
 		if (ret == -EMSGSIZE && len <= SCI_DATA_INTR_MAX) {
-			/* nothing of ours: away with it */
+			/* not a HELLO: discard it */
 			void *junk = malloc(len);
 
 			if (!junk)
@@ -239,7 +246,7 @@ static int port_poll(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_li
 	}
 }
 
-/* Take what has come to our ports. Returns how many. */
+/* Handle the HELLOs at our ports. Return how many have arrived. */
 int hello_poll(struct sci_ep *ep)
 {
 	int n = port_poll(ep, ep->fabric, ep->port);
@@ -247,7 +254,7 @@ int hello_poll(struct sci_ep *ep)
 	return ep->net ? n + port_poll(ep, ep->net, ep->net_port) : n;
 }
 
-/* ---- the calls; those that ask are in dial.c ---- */
+/* ---- the calls of the program; for connecting, see dial.c ---- */
 
 static int look_fresh(void *arg)
 {
@@ -324,12 +331,12 @@ static int look_all_flushed(void *arg)
 	return 0;
 }
 
-/* How long the last lines may take to get past a bad link. */
+/* Time limit for flushing the last lines over a bad link, in ms. */
 #define LINGER_MS	2000
 #define LINGER_LOOK_MS	5
 #define CLOSE_TURNS	64u		/* progress calls between looks at what has arrived */
 
-/* Also detached sends, some of them made before there was a connection. */
+/* Wait until everything is flushed, detached sends to unconnected peers included. */
 void peers_flush(struct sci_ep *ep)
 {
 	msg_wait_often(ep, look_all_flushed, ep, LINGER_MS, LINGER_LOOK_MS);
@@ -340,13 +347,13 @@ static int look_calls(void *arg)
 	return calls_give_up(arg) ? 0 : -EAGAIN;
 }
 
-/* End the connection and let go of @p. Data that has not arrived is lost. */
+/* End the connection and release @p. Data that has not arrived is lost. */
 void peer_drop(struct sci_peer *p)
 {
 	p->leaving = true;
 	peer_down(p, -ECANCELED);
 	p->known = false;
-	if (!p->dialers)	/* else the last of them does it */
+	if (!p->dialers)	/* otherwise the last dialer does it */
 		peer_forget(p);
 }
 
@@ -362,8 +369,8 @@ int sci_disconnect(struct sci_peer *peer)
 	msg_lock(&ep->lock);
 	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
 	/*
-	 * While a thread makes a call, even one that has been answered, the peer would not
-	 * learn of the end before our next progress, which may never come.
+	 * The fabric reports our end to the peer only after the thread's call has ended, and in
+	 * our next progress, which may never come. So wait for the calls here.
 	 */
 	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
@@ -373,7 +380,7 @@ int sci_disconnect(struct sci_peer *peer)
 	return 0;
 }
 
-/* ---- ends that nobody waits for ---- */
+/* ---- closing in the background: sci_peer_close() ---- */
 
 void peer_closing_end(struct sci_peer *p)
 {
@@ -383,7 +390,7 @@ void peer_closing_end(struct sci_peer *p)
 	p->ep->n_gone--;
 }
 
-/* The program has asked for @p again, and has a pointer to it. */
+/* The program has asked for @p again: stop closing it. */
 void peer_keep(struct sci_peer *p)
 {
 	p->known = true;
@@ -393,7 +400,7 @@ void peer_keep(struct sci_peer *p)
 	p->leaving = false;
 }
 
-/* End what has been flushed, or has had its time. Returns how many. */
+/* End the closing peers that are flushed or whose time is over. Return how many. */
 int closings_poll(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -401,7 +408,7 @@ int closings_poll(struct sci_ep *ep)
 
 	if (list_empty(&ep->closing))
 		return 0;
-	/* a wait for answers: not each time */
+	/* a check waits for the adapter: not in each round */
 	if (ep->turns % CLOSE_TURNS == 0)
 		check_writes(ep);
 	list_for_each_safe(pos, n, &ep->closing) {
@@ -430,7 +437,7 @@ int sci_peer_close(struct sci_peer *peer)
 	if (is_flushed(peer)) {
 		peer_drop(peer);
 	} else if (list_empty(&peer->closing)) {
-		/* nothing names it any more */
+		/* the program must not see this peer any more */
 		peer->leaving = true;
 		peer->known = false;
 		list_del(&peer->fresh);
@@ -444,7 +451,7 @@ int sci_peer_close(struct sci_peer *peer)
 	return 0;
 }
 
-/* The first peer that has ended and whose messages have all been received. */
+/* Return the first ended peer all of whose messages have been received, or NULL. */
 static struct sci_peer *next_gone(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -456,7 +463,7 @@ static struct sci_peer *next_gone(struct sci_ep *ep)
 			continue;
 		if (p->known)
 			return p;
-		/* its messages were dropped: the program does not know it */
+		/* its messages were dropped, so the program never saw this peer */
 		peer_free(p);
 	}
 	return NULL;

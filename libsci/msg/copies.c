@@ -3,10 +3,10 @@
 /*
  * DOC: one-sided transfers by the owner
  *
- * Where caches are not coherent a store into memory that its owner uses, too, is not
- * safe: the owner may have the line in its cache, changed, and write it back over the
- * new bytes; and nobody tells it to load them.  There the owner is asked, as for
- * atomics, and its own CPU copies: a piece at a time, in a handler.
+ * Without coherent caches, a peer must not store into memory that its owner uses, too. The
+ * owner's cache may hold a modified copy of the line and write it back over the new bytes,
+ * and nothing makes the owner load the new bytes. So the peer sends requests, as for
+ * atomics, and the owner's CPU copies the bytes in a message handler, piece by piece.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -33,9 +33,9 @@ static int ask_piece(struct sci_req *req, size_t n)
 }
 
 /*
- * Send the rest of a write, or ask for the next piece of a read.  The owner answers
- * the last piece, or the one: see onesided_copied().  A message that is sent later
- * comes after all pieces.
+ * Send the rest of a write, or request the next piece of a read. The owner answers the
+ * last piece of a write, and each piece of a read: see onesided_copied(). A message that
+ * is sent later arrives after all pieces.
  */
 int copy_ask(struct sci_req *req)
 {
@@ -55,7 +55,7 @@ int copy_ask(struct sci_req *req)
 	return ret;
 }
 
-/* Where the piece is in the owner's memory; NULL: nowhere. */
+/* Return the address of the piece, or NULL with *@error set. */
 static uint8_t *find_piece(struct sci_ep *ep, const struct copy_request *r, int *error)
 {
 	struct msg_buf *b = buf_by_segment(ep, r->segment);
@@ -71,7 +71,7 @@ static void reply(const struct sci_handled *m, int status, const void *data, siz
 	const struct iovec iov[2] = { { &r, sizeof(r) }, { (void *)data, len } };
 	int ret = handler_send(m->peer, HANDLER_COPY_REPLY, m->tag, iov, len ? 2 : 1);
 
-	/* it would wait for an answer for ever */
+	/* without an answer the peer would wait for ever */
 	if (ret)
 		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
 }

@@ -3,10 +3,10 @@
 /*
  * DOC: dialing
  *
- * A dial says HELLO to an address until there is a connection, for a thread in
- * sci_connect(), a request of sci_iconnect(), or the peer of sci_peer_open().
- * Several may share a peer. Each progress call of the endpoint looks after all
- * of them.
+ * A dial repeats the HELLO to an address until there is a connection. It belongs to a
+ * thread in sci_connect(), to a request of sci_iconnect(), or to the peer of
+ * sci_peer_open(). Several dials may share a peer. Each progress call advances all dials
+ * of the endpoint.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -15,10 +15,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* A HELLO is repeated after this, and later each time ... */
+/* Interval between HELLOs to a peer that does not answer; doubled each time. */
 #define AGAIN_MS	100u
 #define AGAIN_MAX_MS	3200u
-/* ... and so are looks for an endpoint that is not there. */
+/* Interval between attempts to reach an endpoint that does not exist; doubled, too. */
 #define RETRY_MS	2u
 #define RETRY_MAX_MS	64u
 
@@ -26,20 +26,20 @@ struct msg_dial {
 	struct list link;		/* ep->dials */
 	struct sci_ep *ep;
 	struct sci_addr addr;
-	struct sci_peer *p;		/* counts us among its dialers */
-	struct sci_req *req;		/* NULL: of a thread in sci_connect() ... */
-	bool open;			/* ... or of @p, which the program has */
-	bool asking;			/* a HELLO of @p's is on its way */
-	uint64_t again;			/* when to say HELLO next */
-	uint64_t until;			/* when to give up, with -ETIME */
+	struct sci_peer *p;		/* a reference: p->dialers counts this dial */
+	struct sci_req *req;		/* sci_iconnect(): the request to complete */
+	bool open;			/* sci_peer_open(): the program already has @p */
+	bool asking;			/* a HELLO to @p is under way */
+	uint64_t again;			/* when to send the next HELLO, in ms */
+	uint64_t until;			/* when to give up with -ETIME, in ms */
 	int timeout;
-	uint32_t pause;			/* ms, since it was said last */
-	int ret;			/* -EAGAIN: it goes on */
+	uint32_t pause;			/* current interval, in ms */
+	int ret;			/* -EAGAIN while the dial goes on */
 };
 
 /*
- * Such an end may be that of an earlier life, or come before the next; or a machine
- * is so busy that its answer takes too long.
+ * Return whether to repeat a HELLO that ended with @error. The error may come from an
+ * earlier process with this address, or the machine is too busy to answer in time.
  */
 bool hello_again(int error)
 {
@@ -56,7 +56,7 @@ static void dial_drop(struct msg_dial *d)
 	d->p = NULL;
 }
 
-/* The connection that is there, or is being made, or a new one. */
+/* Set d->p to the existing connection, or to a new peer. */
 static int dial_pick(struct msg_dial *d)
 {
 	struct sci_peer *p = peer_find(d->ep, &d->addr);
@@ -75,8 +75,8 @@ static int dial_pick(struct msg_dial *d)
 }
 
 /*
- * A peer that does not answer may be overloaded, and each HELLO adds to its load:
- * many endpoints that connect to each other at the same time would never finish.
+ * Return the next interval. A peer that does not answer may be overloaded, and each HELLO
+ * adds to its load: many endpoints that connect to each other would never finish.
  */
 static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
 {
@@ -85,7 +85,7 @@ static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
 	return pause < most / 2 ? 2 * pause : most;
 }
 
-/* A HELLO has gone, or found no way. The longer that took, the later the next. */
+/* A HELLO has ended. Schedule the next one, the later the longer this one took. */
 static int dial_asked(struct msg_dial *d)
 {
 	int ret = d->p->hello_ret;
@@ -94,13 +94,13 @@ static int dial_asked(struct msg_dial *d)
 	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
 			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
 	d->again = msg_now_ms() + d->pause + 3 * d->p->hello_ms;
-	/* it is there, and busy with something else */
+	/* the endpoint exists but is busy: the timeout starts again */
 	if (!ret && d->open && d->timeout >= 0)
 		d->until = d->again + (uint64_t)d->timeout;
 	return ret;
 }
 
-/* -EAGAIN: not connected yet. */
+/* Advance a dial. Return 0 when connected, -EAGAIN to go on, or another -errno. */
 static int dial_step(struct msg_dial *d)
 {
 	uint64_t now = msg_now_ms();
@@ -109,14 +109,17 @@ static int dial_step(struct msg_dial *d)
 	if (d->p->state == PEER_DOWN) {
 		ret = d->p->error;
 		dial_drop(d);
-		/* what the program has asked of that peer has failed with it */
+		/*
+		 * requests to an opened peer have failed with it: do not connect it
+		 * again
+		 */
 		if (!hello_again(ret) || d->open)
 			return ret ? ret : -ECONNRESET;
 		ret = dial_pick(d);
 		if (ret)
 			return ret;
 	}
-	/* it may still begin anew until it has our inbox, too */
+	/* until the peer has imported our inbox, it may still start over */
 	if (d->p->state == PEER_UP && d->p->imported)
 		return 0;
 	if (d->asking && !call_find(d->p, CALL_HELLO, 0)) {
@@ -133,7 +136,7 @@ static int dial_step(struct msg_dial *d)
 	return ret ? ret : -EAGAIN;
 }
 
-/* @d is not looked after any more. Returns the connection, or NULL. */
+/* Remove @d from the dials. Return the connection, or NULL if @ret is an error. */
 static struct sci_peer *dial_end(struct msg_dial *d, int ret)
 {
 	struct sci_peer *p = d->p;
@@ -141,7 +144,7 @@ static struct sci_peer *dial_end(struct msg_dial *d, int ret)
 	d->ret = ret;
 	list_del(&d->link);
 	if (!ret) {
-		/* that of sci_peer_open() may be closing by now */
+		/* the program may be closing an opened peer by now */
 		if (!d->open)
 			peer_keep(p);
 		p->incoming = false;
@@ -153,7 +156,7 @@ static struct sci_peer *dial_end(struct msg_dial *d, int ret)
 	return ret ? NULL : p;
 }
 
-/* It is gone then, unless it is a thread's. */
+/* End @d with @ret. Frees @d unless a thread in sci_connect() owns it. */
 static void dial_done(struct msg_dial *d, int ret)
 {
 	struct sci_req *req = d->req;
@@ -172,7 +175,7 @@ static void dial_done(struct msg_dial *d, int ret)
 	req_done(req, ret);
 }
 
-/* Looks after all of them. Returns how many have come to an end. */
+/* Advance all dials. Return how many have ended. */
 int dials_poll(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -190,7 +193,7 @@ int dials_poll(struct sci_ep *ep)
 	return done;
 }
 
-/* In so many ms they want to be looked after; INT_MAX: there are none. */
+/* Return in how many ms a dial needs the next step, or INT_MAX if there is no dial. */
 int dials_due(struct sci_ep *ep)
 {
 	uint64_t now, due = UINT64_MAX;
@@ -223,14 +226,14 @@ static void dial_init(struct msg_dial *d, struct sci_ep *ep,
 	};
 }
 
-/* It has a peer. -EAGAIN: it is looked after until dial_end(). */
+/* Start @d, which has a peer. Return -EAGAIN if the dial goes on until dial_end(). */
 static int dial_start(struct msg_dial *d)
 {
 	list_add_tail(&d->link, &d->ep->dials);
 	return dial_step(d);
 }
 
-/* The caller ends the request. */
+/* Cancel the dial of @req. The caller ends the request. */
 void dial_cancel(struct sci_req *req)
 {
 	dial_end(req->dial, -ECANCELED);
@@ -238,7 +241,7 @@ void dial_cancel(struct sci_req *req)
 	req->dial = NULL;
 }
 
-/* The endpoint is about to go. */
+/* Cancel all dials: the endpoint is closing. */
 void dials_cancel(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -262,7 +265,7 @@ static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
 	struct msg_dial d;
 	int ret;
 
-	/* the wait has the time */
+	/* msg_wait() below has the timeout */
 	dial_init(&d, ep, addr, -1);
 	ret = dial_pick(&d);
 	if (ret)
@@ -316,7 +319,7 @@ static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
 	ret = dial_start(d);
 	if (ret != -EAGAIN)
 		dial_done(d, ret);
-	/* who sleeps does so until others were due */
+	/* a sleeping thread has computed its timeout without this dial */
 	wake_all(ep);
 	*out = req;
 	return 0;

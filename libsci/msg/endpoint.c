@@ -12,7 +12,10 @@ _Atomic uint32_t msg_fork_gen;
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The child closes descriptors, as the fabric's handler does; it keeps off the rest. */
+/*
+ * The child closes its descriptors, as the fabric's fork handler does. It touches
+ * nothing else.
+ */
 static void fork_child(void)
 {
 	atomic_fetch_add(&msg_fork_gen, 1);
@@ -69,7 +72,7 @@ static void port_event(void *owner, const struct sci_event *ev)
 	wake_self(ep);
 }
 
-/* The bell first, since it has a descriptor that port_event() wakes. */
+/* Create the bell, before the port: port_event() writes to the bell's descriptor. */
 static int make_bell(struct sci_ep *ep, uint32_t id)
 {
 	struct sci_lintr_param param = {
@@ -121,7 +124,7 @@ static int take_id(struct sci_ep *ep, uint32_t id)
 	return 0;
 }
 
-/* Free ids are taken from the upper half: programs choose small ones. */
+/* Choose a free id from the upper half: programs choose small ids. */
 static int take_any_id(struct sci_ep *ep)
 {
 	uint32_t half = (SCI_EP_ID_MAX + 1) / 2;
@@ -202,7 +205,10 @@ err_free:
 	return ret;
 }
 
-/* A struct of a later library may be longer: what this one lacks has to be 0. */
+/*
+ * Copy the attributes. A newer program may pass a longer struct: what is beyond ours
+ * must be 0.
+ */
 static int attr_read(struct sci_ep_attr *attr, const struct sci_ep_attr *from)
 {
 	const char *tail = (const char *)from;
@@ -231,7 +237,7 @@ int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags)
 	return ep ? open_ep(ep, &attr) : -EINVAL;
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static void drop_receives(struct sci_ep *ep)
 {
@@ -293,7 +299,7 @@ int sci_ep_close(struct sci_ep *ep)
 	return 0;
 }
 
-/* ---- about it ---- */
+/* ---- queries ---- */
 
 int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr)
 {

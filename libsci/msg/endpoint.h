@@ -3,17 +3,17 @@
 /*
  * DOC: inside an endpoint
  *
- * One lock per endpoint covers all of it. The state machine (everything but
- * wait.c) never blocks: msg_progress() looks at the rings, moves what can be
- * moved and returns. Events of the fabric come on a thread of the fabric's:
- * they set a bit and wake, no more. Calls that another process has to answer
- * are made on threads of their own (call.c, callers.c).
+ * One lock protects the whole endpoint. The state machine (everything but wait.c) never
+ * blocks: msg_progress() polls the rings, moves what it can move and returns. The fabric
+ * reports events on a thread of its own: that thread sets a bit, wakes the endpoint and
+ * does nothing else. Calls that another process has to answer run on separate threads
+ * (call.c, callers.c).
  *
- * peer		a connection; its inbox here, the other's inbox mapped
- * request	a send or receive of the program's, in one queue at a time:
+ * peer		a connection: our inbox for the peer, and a mapping of the peer's inbox
+ * request	a send or receive of the program, in one queue at a time: waiting
  *		to be sent (peer->sendq), handshake or blocks under way
  *		(peer->sending, peer->receiving), or posted (ep->match)
- * msg		a message that came before anybody asked for it
+ * msg		a message that arrived before its receive was posted
  */
 #ifndef LIBSCI_MSG_ENDPOINT_H
 #define LIBSCI_MSG_ENDPOINT_H
@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* these are exported, all else is hidden */
+/* the functions in the public headers are exported, all others are hidden */
 #pragma GCC visibility push(default)
 #include <sci/msg.h>
 #pragma GCC visibility pop
@@ -42,11 +42,11 @@
 
 /* ---- vectors ---- */
 
-/* Where a copy through a vector has got to. */
+/* The position of a copy through a vector. */
 struct msg_cursor {
 	const struct iovec *iov;
 	size_t n;
-	size_t done;			/* bytes of iov[0] */
+	size_t done;			/* bytes already copied of iov[0] */
 };
 
 /* ---- rings of lines ---- */
@@ -56,13 +56,13 @@ struct msg_tx {
 	volatile struct msg_line *slots;	/* in the peer's memory */
 	struct msg_line *shadow;	/* copies, where lines can be lost */
 	const volatile uint32_t *status; /* how far the peer has read */
-	struct sci_link_status *stale;	/* NULL: *status is what the peer stored last */
+	struct sci_link_status *stale;	/* refresh *status before a load; or NULL */
 	uint32_t lines;			/* of the ring */
 	uint32_t slot;			/* next one to be written */
 	uint32_t pos;			/* ... counted from the beginning */
-	uint32_t read;			/* *status, as last looked at */
-	uint32_t checked;		/* all before this have surely arrived */
-	uint64_t id;			/* this lap's */
+	uint32_t read;			/* the peer's read position when we last loaded *status */
+	uint32_t checked;		/* all lines before this position have arrived */
+	uint64_t id;			/* identifier of the current lap */
 };
 
 /* The receiving end. */
@@ -74,16 +74,16 @@ struct msg_rx {
 	uint64_t id;
 };
 
-/* A ring of blocks, sending end. Sizes are powers of two. */
+/* The sending end of a ring of blocks. Its size is a power of two. */
 struct msg_blocks {
 	volatile uint8_t *base;
 	const volatile uint32_t *status;
 	struct sci_rseg *seg;
 	uint32_t size;			/* 0: not attached */
-	uint32_t end;			/* bytes ever put in, gaps included */
+	uint32_t end;			/* of the last block, since the start, with gaps */
 };
 
-/* The receiving end; how far it is read stands in peer->now. */
+/* The receiving end. Its read position is in peer->now. */
 struct msg_blocks_rx {
 	uint8_t *base;
 	struct sci_lseg *seg;
@@ -107,11 +107,11 @@ enum msg_state {
 	MSG_DONE,
 };
 
-/* An atomic, or what follows a write. */
+/* The word of an atomic, or of the atomic that follows a write. */
 struct msg_word {
 	struct list link;		/* the request's */
 	struct sci_rmw rmw;
-	void *before;			/* for what was there; or NULL */
+	void *before;			/* where to store the value before the atomic; or NULL */
 	uint64_t offset;		/* of the word that follows a write */
 	uint32_t segment;
 };
@@ -130,39 +130,39 @@ struct sci_req {
 	size_t len;			/* of the message, or of the buffer */
 	uint64_t tag;
 	uint32_t context;
-	uint32_t id;			/* ours, in ep->ids */
+	uint32_t id;			/* index in ep->ids */
 	enum msg_kind kind;
-	uint64_t addr;			/* MSG_IMPORTING: the buffer's, there */
-	/* from here on zero at first */
+	uint64_t addr;			/* MSG_IMPORTING: address of the buffer in the sender */
+	/* req_init() clears the members from here on */
 	uint32_t init_from;
-	struct sci_peer *peer;		/* NULL: receive from anyone, not matched */
+	struct sci_peer *peer;		/* NULL: a receive from any peer, not matched yet */
 	enum msg_state state;
 	_Atomic bool done;
 	bool tagged;
 	bool sync;
 	bool pooled;			/* goes back to the endpoint's pool */
-	bool in_blocks;			/* eager, some of its blocks are out */
+	bool in_blocks;			/* an eager send, partly written */
 	bool has_imm;
-	bool unwatched;			/* nobody has a pointer to it */
-	bool lent;			/* its bytes, until the call returns */
-	bool queued;			/* its end is told by ep->completed */
-	bool signals;			/* a write: word follows */
-	bool marked;			/* a write: all is on its way, up to addr */
-	uint8_t mode;			/* of a rendezvous: CTS_* */
+	bool unwatched;			/* detached: the program has no pointer to it */
+	bool lent;			/* the program wants its buffer back */
+	bool queued;			/* its completion goes to ep->completed */
+	bool signals;			/* a write that the atomic in @word follows */
+	bool marked;			/* net: all is sent, @addr is the mark */
+	uint8_t mode;			/* transfer mode of a rendezvous: CTS_* */
 	uint8_t rts_flags;
 	int crc_error;
 	uint32_t their_id;
-	uint32_t segment;		/* rendezvous, one-sided: their memory */
+	uint32_t segment;		/* rendezvous, one-sided: id of the peer's segment */
 	uint64_t offset;
-	uint64_t doubt_ms;		/* one-sided: when it is given up */
-	size_t moved;			/* bytes already on their way, or here */
+	uint64_t doubt_ms;		/* one-sided: when to give up missing memory, in ms */
+	size_t moved;			/* bytes already written or received */
 	size_t want;			/* bytes that will be moved */
-	void *data;			/* if queued: the program's name for it */
+	void *data;			/* completion queue: the program's context */
 	union {
 		struct msg_dial *dial;		/* MSG_CONNECT */
-		struct sci_stream_get *get;	/* MSG_READ: what has been asked for */
+		struct sci_stream_get *get;	/* MSG_READ on the net: the request for bytes */
 	};
-	void *copy;			/* of what it sends; its own */
+	void *copy;			/* its own copy of the bytes to send */
 	uint64_t imm;
 	struct sci_status status;
 };
@@ -175,29 +175,32 @@ struct msg_slab {
 	struct sci_req reqs[SLAB_REQS];
 };
 
-/* A message without a receive. */
+/*
+ * A message that has not found its receive, or that the program has taken off the
+ * queue.
+ */
 struct sci_msg {
 	struct sci_match_msg match;
 	struct sci_ep *ep;
-	struct sci_peer *peer;		/* NULL: gone since */
-	struct sci_req *req;		/* waits for the rest of it */
-	bool matched;			/* the program has it: not in ep->match */
-	bool rendezvous;		/* its bytes are still there */
+	struct sci_peer *peer;		/* NULL: the peer has been freed */
+	struct sci_req *req;		/* the receive that gets it when it is complete */
+	bool matched;			/* the program owns it: it is not in ep->match */
+	bool rendezvous;		/* its bytes are still in the sender */
 	bool has_imm;
 	uint64_t imm;
 	int error;
 	size_t len;
 	size_t have;
-	size_t kept;			/* of ep->unexpected_bytes */
+	size_t kept;			/* its share of ep->unexpected_bytes */
 	struct line_rts rts;
-	struct list link;		/* while matched: its peer's, or orphans */
+	struct list link;		/* while matched: in p->matched or ep->orphans */
 	uint8_t *data;
 	uint8_t small[LINE_BYTES];
 };
 
 /* ---- exported memory ---- */
 
-/* A range of sci_buf_alloc() or sci_buf_register(). */
+/* A buffer of sci_buf_alloc() or sci_buf_register(). */
 struct msg_buf {
 	struct list link;
 	struct sci_lseg *seg;
@@ -205,18 +208,18 @@ struct msg_buf {
 	size_t len;
 	unsigned int count;		/* registrations; 0: allocated */
 	bool shared;			/* another endpoint's, which owns seg */
-	struct sci_lseg *net_seg;	/* the same memory, for peers beyond; or NULL */
+	struct sci_lseg *net_seg;	/* a segment of the net for the same memory; or NULL */
 };
 
-/* A segment of a peer's, imported to store to it or to read from it. */
+/* An imported segment of a peer, for stores and loads. */
 struct msg_import {
 	struct list link;
 	struct sci_rseg *seg;
 	uint8_t *addr;
 	uint64_t size;
 	uint32_t id;
-	uint32_t errors;		/* link's, when it was surely there */
-	unsigned int pointers;		/* of the program into it */
+	uint32_t errors;		/* of the link, when the segment still existed */
+	unsigned int pointers;		/* pointers into it that the program has */
 };
 
 /* ---- calls to other nodes: call.c ---- */
@@ -225,7 +228,7 @@ enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO };
 
 struct msg_call {
 	struct list link;		/* peer->calls, or ep->refusals */
-	struct list waiting;		/* for a thread: callers.waiting */
+	struct list waiting;		/* callers.waiting, until a thread takes it */
 	struct sci_ep *ep;
 	struct sci_peer *peer;		/* NULL: a refusal */
 	struct sci_fabric *fabric;
@@ -234,14 +237,14 @@ struct msg_call {
 	uint32_t id;			/* of the segment */
 	sci_event_fn event;
 	struct msg_hello hello;
-	/* written by the thread until @done is set */
+	/* members that the thread writes before it sets @done */
 	struct sci_rseg *seg;
 	struct sci_rintr *bell;
 	struct sci_rintr *port;		/* of a HELLO */
 	int ret;
-	uint64_t ms;			/* how long it took */
+	uint64_t ms;			/* duration, in ms */
 	_Atomic bool done;
-	/* progress has seen @done: all requests that wait may have it, in order */
+	/* progress has seen @done: the waiting requests may take the result */
 	bool answered;
 };
 
@@ -253,7 +256,7 @@ static inline bool call_is_done(const struct msg_call *c)
 /* The threads that make calls. */
 struct msg_callers {
 	pthread_mutex_t lock;
-	pthread_cond_t ended;		/* a thread has */
+	pthread_cond_t ended;		/* signalled when a thread ends */
 	unsigned int threads;
 	struct list waiting;
 };
@@ -268,7 +271,7 @@ struct msg_handler {
 _Static_assert(MSG_HANDLERS == SCI_CONTEXT_MAX + 1 &&
 	       MSG_HANDLERS + SCI_HANDLERS == MSG_UNTAGGED, "contexts");
 
-/* Is a message with this context one to a handler? */
+/* Return whether a message with this context is for a handler. */
 static inline bool is_handler(uint32_t context)
 {
 	return context >= MSG_HANDLERS && context != MSG_UNTAGGED;
@@ -283,115 +286,118 @@ static inline unsigned int handler_id(uint32_t context)
 
 enum msg_peer_state { PEER_CONNECTING, PEER_UP, PEER_DOWN };
 
-/* Events of the fabric, noted on its thread. */
+/* Events of the fabric, which its thread records. */
 enum {
-	PEER_LEFT	= 1 << 0,	/* disconnected from our inbox */
-	PEER_LOST	= 1 << 1,	/* ... by dying */
-	PEER_GONE	= 1 << 2,	/* its inbox is gone */
-	PEER_CUT	= 1 << 3,	/* ... since it took it away */
-	PEER_CAME	= 1 << 4,	/* it has imported our inbox */
-	PEER_FREED	= 1 << 5,	/* memory of its that we have imported */
+	PEER_LEFT	= 1 << 0,	/* the peer has disconnected from our inbox */
+	PEER_LOST	= 1 << 1,	/* the peer has died */
+	PEER_GONE	= 1 << 2,	/* the peer's inbox is gone */
+	PEER_CUT	= 1 << 3,	/* ... because the peer removed it */
+	PEER_CAME	= 1 << 4,	/* the peer has imported our inbox */
+	PEER_FREED	= 1 << 5,	/* a segment that we have imported is gone */
 };
 
 struct sci_peer {
 	struct list link;		/* ep->peers, ->down, ->ended, ->former */
 	struct list hot;		/* ep->hot: polled */
-	struct list busy;		/* ep->busy: has something to push */
+	struct list busy;		/* ep->busy: has something to send */
 	struct list fresh;		/* ep->fresh: to be accepted */
-	struct list dirty;		/* ep->dirty: writes to be checked */
+	struct list dirty;		/* ep->dirty: has unconfirmed stores */
 	struct list closing;		/* ep->closing: sci_peer_close() */
-	uint64_t close_ms;		/* ... and when it ends at the latest */
+	uint64_t close_ms;		/* end of the linger time */
 	struct hash_node by_addr;	/* ep->by_addr */
 	struct sci_ep *ep;
 	void *data;
 	struct sci_addr addr;
-	uint64_t nonce;			/* of its life; 0: not known yet */
-	uint32_t their_inbox;		/* segment it made for us */
+	uint64_t nonce;			/* number of the peer's endpoint; 0: not known yet */
+	uint32_t their_inbox;		/* id of the inbox that the peer made for us */
 	enum msg_peer_state state;
 	int error;			/* why it is DOWN */
 	_Atomic unsigned int events;
-	bool known;			/* the program has a pointer to it */
-	bool leaving;			/* ... which it is giving up */
-	bool asked;			/* our HELLO has gone out */
-	bool sums;			/* it sends check sums */
-	bool lossy;			/* stores to it have to be checked */
-	bool careful;			/* ... or flushed, or are no stores, but stream->put */
-	bool stale;			/* loads of what it stores: peer_refresh() */
+	bool known;			/* the program has a pointer to the peer */
+	bool leaving;			/* ... and is giving it up */
+	bool asked;			/* our HELLO has been sent */
+	bool sums;			/* the peer sends checksums */
+	bool lossy;			/* stores to the peer may be lost */
+	bool careful;			/* tx_put() needs tx_put_careful() */
+	bool stale;			/* caches are not coherent: peer_refresh() before loads */
 	bool may_read;			/* imports read as fast as they write */
-	bool imported;			/* it has our inbox */
-	bool incoming;			/* ... and is to be accepted when it has */
-	bool fence;			/* stores need one before *sleeps */
+	bool imported;			/* the peer has imported our inbox */
+	bool incoming;			/* on import, the peer goes to ep->fresh */
+	bool fence;			/* full barrier between a store and the load of *sleeps */
 	bool waiting_attach;
 	bool attach_failed;
 	bool attach_asked;		/* the peer has asked for an eager ring */
-	bool announced;			/* it knows that we sleep */
+	bool announced;			/* we have announced a sleep to the peer */
 	bool status_dirty;
-	bool resend;			/* something of it was lost */
-	bool draining;			/* down soon: no limit to what is kept */
-	uint32_t bell_rung;		/* last status->sleeps we answered */
-	uint32_t expects;		/* control lines that may come */
-	uint32_t idle;			/* polls in vain */
-	uint32_t stayed;		/* ... that left a message where it was */
-	size_t wanted;			/* receives and probes that wait for this peer */
-	struct list calls;		/* to it: struct msg_call */
-	int hello_ret;			/* what came of the last HELLO */
-	uint64_t hello_ms;		/* ... and how long that took */
-	uint64_t import_ms;		/* no other attempt to import before */
-	unsigned int dialers;		/* struct msg_dial: who wants it */
-	unsigned int unwatched;		/* requests for it that nobody waits for */
-	unsigned int transfers;		/* ... of these, one-sided */
-	int transfer_error;		/* the first of these, since sci_flush() */
-	unsigned int answers;		/* of atomics, still to come */
-	uint64_t gone_ms;		/* when its inbox went away */
-	struct sci_req *came, *went;	/* events that are not queued yet */
+	bool resend;			/* a store to the peer was lost: repeat all */
+	bool draining;			/* closing soon: no limit for unexpected messages */
+	uint32_t bell_rung;		/* the last sleep for which we rang */
+	uint32_t expects;		/* answers that may arrive on ctl_rx */
+	uint32_t idle;			/* polls without a new line */
+	uint32_t stayed;		/* ... that left a message in the ring */
+	size_t wanted;			/* receives and probes that name this peer */
+	struct list calls;		/* struct msg_call */
+	int hello_ret;			/* result of the last HELLO */
+	uint64_t hello_ms;		/* duration of the last HELLO, in ms */
+	uint64_t import_ms;		/* no import before this time, in ms */
+	unsigned int dialers;		/* references by struct msg_dial */
+	unsigned int unwatched;		/* detached requests */
+	unsigned int transfers;		/* ... of these, one-sided transfers */
+	int transfer_error;		/* first error of these since sci_flush() */
+	unsigned int answers;		/* outstanding, to atomics and copies */
+	uint64_t gone_ms;		/* when its inbox went away, in ms */
+	struct sci_req *came, *went;	/* preallocated events, not queued yet */
 
 	/* sending */
 	struct msg_tx data_tx, ctl_tx;
 	struct msg_blocks blocks_tx[MSG_RINGS];
-	int xfer_error;			/* why there is no transfer ring */
-	struct msg_status *status;	/* what it has told us: inbox line 0 */
+	int xfer_error;			/* why the peer has no transfer ring for us */
+	struct msg_status *status;	/* credits from the peer: line 0 of our inbox */
 	struct list sendq;
-	struct list ctlq;		/* struct msg_ctl: no room yet */
-	struct list sending;		/* requests: RTS is out, or MOVING */
+	struct list ctlq;		/* struct msg_ctl that wait for room */
+	struct list sending;		/* sends after their RTS, and one-sided transfers */
 	uint64_t chained;		/* bytes sent as chains */
-	uint32_t heard;			/* data_rx.pos after the last of blocks */
+	uint32_t heard;			/* data_rx.pos at our last message in blocks */
 
 	/* receiving */
 	struct msg_rx data_rx, ctl_rx;
-	struct msg_status told;		/* what we have told it, in part: */
-	struct msg_status now;		/* ... what there is to tell */
-	volatile struct msg_line *tell;	/* where: line 0 of its inbox */
+	struct msg_status told;		/* the last status that the peer got */
+	struct msg_status now;		/* the current status, for the next line 0 */
+	volatile struct msg_line *tell;	/* line 0 of the peer's inbox */
 	struct msg_blocks_rx blocks_rx[MSG_RINGS];
-	bool has_imm;			/* the line that is being taken, one */
+	bool has_imm;			/* the message that is being received has an immediate */
 	uint64_t imm;
 	int chain_error;
-	struct list receiving;		/* requests: CTS is out, or IMPORTING */
-	unsigned int importing;		/* how many of them */
-	struct list matched;		/* struct sci_msg */
-	struct sci_req *chain_req;	/* a chain is coming: for this request */
+	struct list receiving;		/* receives that sent a CTS or import a buffer */
+	unsigned int importing;		/* ... the number that import a buffer */
+	struct list matched;		/* struct sci_msg that the program has */
+	struct sci_req *chain_req;	/* an incomplete message goes to this receive */
 	struct sci_msg *chain_msg;	/* ... or this message */
 	size_t chain_left;		/* ... with so many bytes missing */
 
-	/* fabric: the endpoint's, or the net */
+	/* ep->fabric or ep->net */
 	struct sci_fabric *fabric;
-	uint32_t adapter;		/* of that */
-	const struct sci_stream_ops *stream;	/* the net's; NULL: imports are memory */
+	uint32_t adapter;		/* adapter number of @fabric */
+	const struct sci_stream_ops *stream;	/* NULL: imports are memory */
 	struct sci_lseg *inbox;
 	struct msg_inbox *inbox_map;
 	struct sci_rseg *outbox;
 	struct msg_inbox *outbox_map;
-	struct sci_rintr *bell;		/* NULL on the net, which wakes by itself */
+	struct sci_rintr *bell;		/* the peer's; NULL on the net */
 	struct list imports;
-	struct list maps;		/* ... gone, but for pointers into them */
+	struct list maps;		/* gone imports with pointers of the program */
 };
 
-/* It has sent nothing since our last long message, and hardly waits for the next. */
+/*
+ * Return whether the peer has sent nothing since our last message in blocks: we
+ * stream.
+ */
 static inline bool peer_streams(const struct sci_peer *p)
 {
 	return p->heard == p->data_rx.pos;
 }
 
-/* Looks at a message that nobody has asked for before it is kept. */
+/* Polls that leave a message without a receive in the ring before it is copied. */
 #define STAY_LOOKS	64u
 
 /* A control line that waits for room. */
@@ -402,47 +408,47 @@ struct msg_ctl {
 
 /* ---- endpoints ---- */
 
-/* keeper.c */
+/* The retransmission thread: keeper.c */
 struct msg_keeper {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool runs;
 	bool stop;
-	bool awake;			/* written with both locks held */
-	uint32_t turns;			/* ep->turns at the last look */
-	unsigned int calm;		/* looks with nothing dirty */
+	bool awake;			/* written with k->lock and ep->lock held */
+	uint32_t turns;			/* ep->turns at the last tick */
+	unsigned int calm;		/* ticks without a dirty peer */
 };
 
-#define EP_NAME_MAX	15u		/* as names of threads */
+#define EP_NAME_MAX	15u		/* the limit for names of threads */
 
-/* The endpoint's threads are called as it is, or for what they do. */
+/* The endpoint's threads get its name, or else a name for their role. */
 #define ep_thread_name(ep, role)	((ep)->name[0] ? (ep)->name : (role))
 
-/* Attempts at a store before the caller does something else first. */
+/* Attempts at a store before the caller gives up for now. */
 #define STORE_TRIES	64u
 
 struct sci_ep {
 	struct msg_lock lock;
 	const struct sci_fabric_ops *ops;
 	struct sci_link_status *link;
-	bool lossy;			/* remote stores have to be checked */
+	bool lossy;			/* remote stores may be lost: check.c */
 	bool crc;
-	bool may_read;			/* imports read as fast as they write */
+	bool may_read;			/* loads from imports are as fast as stores */
 	bool register_copies;		/* see SCI_TRAIT_REGISTER_COPIES */
 	bool peer_events;		/* see SCI_EP_PEER_EVENTS */
 	bool wake_barrier;
-	bool retry;			/* something waits that nobody tells of */
+	bool retry;			/* something waits that no doorbell will report */
 	struct list hot;
 	struct list busy;
 	struct list dirty;
 	unsigned int n_hot;
-	unsigned int n_gone;		/* peers whose inbox has gone away, or closing */
-	size_t wanted;			/* receives and probes that wait for any peer */
+	unsigned int n_gone;		/* peers that are closing or whose inbox is gone */
+	size_t wanted;			/* receives and probes for any peer */
 	struct sci_match match;
-	uint32_t turns;			/* progress calls, mod 2^32 */
-	_Atomic uint32_t attention;	/* the fabric's thread has news */
-	uint32_t errors;		/* of the link, when all was there */
+	uint32_t turns;			/* progress calls, modulo 2^32 */
+	_Atomic uint32_t attention;	/* set by the fabric's thread: attend() has work */
+	uint32_t errors;		/* of the link, when no store was unconfirmed */
 	uint64_t unexpected_bytes;
 	uint64_t params[SCI_PARAMS];
 	struct sci_ep_stats stats;
@@ -452,49 +458,49 @@ struct sci_ep {
 	struct sci_req **ids;		/* requests of rendezvous, by id */
 	uint32_t n_ids;
 	uint32_t free_id;
-	uint32_t next_segment;		/* id of the next segment, less MSG_NUMBERS */
+	uint32_t next_segment;		/* id of the next segment, minus MSG_NUMBERS */
 
 	struct sci_fabric *fabric;
-	struct sci_fabric *net;		/* for peers beyond that; or NULL */
+	struct sci_fabric *net;		/* fabric for peers beyond ep->fabric; or NULL */
 	struct sci_lintr *net_port;
-	_Atomic uint32_t net_news;	/* something has come over it */
-	unsigned int net_looks;		/* left, at the net; 0: its thread does */
+	_Atomic uint32_t net_news;	/* set by the net's thread: something has arrived */
+	unsigned int net_looks;		/* polls of the net left; 0: its thread polls */
 	struct sci_addr addr;
 	uint32_t adapter;		/* of the fabric */
-	char name[EP_NAME_MAX + 1];	/* the program's for it */
+	char name[EP_NAME_MAX + 1];	/* name from the program */
 	uint64_t nonce;
 	uint32_t fork_gen;
 	struct list peers;		/* CONNECTING or UP */
 	struct list down;		/* DOWN, to be released */
-	struct list ended;		/* ... released, for sci_peer_gone() */
-	struct list former;		/* ... which has named them */
+	struct list ended;		/* ... released: sci_peer_gone() has not returned them */
+	struct list former;		/* ... sci_peer_gone() has returned them */
 	struct list fresh;
 	struct list closing;
 	struct list dials;
 	struct hash by_addr;		/* all peers */
 	struct list bufs;
-	struct list refusals;		/* calls: HELLOs that refuse */
+	struct list refusals;		/* calls: HELLOs that refuse a connection */
 	unsigned int n_refusals;
 	struct msg_callers callers;
-	struct list orphans;		/* matched messages of former peers */
-	struct list completed;		/* requests that nobody has to look at */
-	bool cooled;			/* some peers ring and are not polled */
+	struct list orphans;		/* matched messages whose peer has been freed */
+	struct list completed;		/* the completion queue */
+	bool cooled;			/* some peers are parked: not polled, they ring */
 
 	/* wait.c */
-	struct list open;		/* of all endpoints, for fork() */
+	struct list open;		/* link in the list of all endpoints, for fork() */
 	struct sci_lintr *bell;
 	struct sci_lintr *port;		/* HELLOs */
 	int bell_fd;
 	int wake_fd;
-	int user_fd;			/* epoll of them; -1: not asked for */
-	int timer_fd;			/* ... and this, for what is dialed */
+	int user_fd;			/* epoll descriptor for the program; -1: none yet */
+	int timer_fd;			/* part of user_fd, for what is due without a doorbell */
 	bool timer_set;
-	bool armed;			/* ... and completions shall wake it */
-	unsigned int completions;	/* of requests, ever: mod 2^32 */
+	bool armed;			/* user_fd must become readable at the next completion */
+	unsigned int completions;	/* completed requests, modulo 2^32 */
 	unsigned int waiters;		/* threads in sleep_beside() */
-	unsigned int crowded;		/* others want the CPU; 0: they do not */
-	bool sleeping;			/* a thread is in poll() */
-	bool woken;			/* ... and will return from it */
+	unsigned int crowded;		/* yields until the CPU counts as free; 0: it is free */
+	bool sleeping;			/* a thread sleeps in poll() */
+	bool woken;			/* ... and has been woken */
 	pthread_mutex_t sleep_lock;
 	pthread_cond_t sleep_cond;
 
@@ -502,7 +508,7 @@ struct sci_ep {
 	struct msg_handler handlers[SCI_HANDLERS];
 };
 
-/* Before a load of what the peer may have stored, where caches are not coherent. */
+/* Refresh memory that the peer stores to, before a load, if caches are not coherent. */
 static inline void peer_refresh(const struct sci_peer *p, const volatile void *addr,
 				size_t len)
 {
@@ -510,7 +516,7 @@ static inline void peer_refresh(const struct sci_peer *p, const volatile void *a
 		sci_link_refresh(p->ep->link, addr, len);
 }
 
-/* Has the next line of @rx come, as far as a short look tells? */
+/* Return whether the next line of @rx seems to be there. A short look at one word. */
 static inline bool peer_line_peek(const struct sci_peer *p, const struct msg_rx *rx)
 {
 	const volatile struct msg_line *slot = &rx->slots[rx->slot];
@@ -519,7 +525,7 @@ static inline bool peer_line_peek(const struct sci_peer *p, const struct msg_rx 
 	return line_peek(slot, rx->id);
 }
 
-/* The sleep that the peer has announced last. */
+/* Return the number of sleeps that the peer has announced. */
 static inline uint32_t peer_sleeps(const struct sci_peer *p)
 {
 	peer_refresh(p, p->status, sizeof(*p->status));
@@ -566,7 +572,7 @@ void keeper_wake(struct sci_ep *ep);
 
 /* vector.c */
 
-/* Memory to memory: the engine knows where memcpy() is slow. */
+/* Copy memory to memory. The copy engine knows where memcpy() is slow. */
 static inline void msg_copy(void *dst, const void *src, size_t len)
 {
 	sci_pio_write(dst, src, len, SCI_PIO_MAP_CACHED);
@@ -575,7 +581,7 @@ static inline void msg_copy(void *dst, const void *src, size_t len)
 bool msg_iov_good_many(const struct iovec *iov, size_t n);
 size_t msg_iov_len(const struct iovec *iov, size_t n);
 
-/* No piece without memory, and a length that is one. */
+/* Return whether no piece is without memory, and the total length does not overflow. */
 static inline bool msg_iov_good(const struct iovec *iov, size_t n)
 {
 	if (n != 1)
@@ -586,7 +592,7 @@ static inline bool msg_iov_good(const struct iovec *iov, size_t n)
 void msg_gather(struct msg_cursor *at, void *dst, size_t len);
 void msg_scatter(struct msg_cursor *at, const void *src, size_t len);
 
-/* The rest of the piece @at is in; callers know that there is one. */
+/* Return the rest of the current piece of @at, which must exist. */
 static inline const void *msg_chunk(const struct msg_cursor *at, size_t *len)
 {
 	*len = at->iov->iov_len - at->done;
@@ -630,8 +636,9 @@ void send_ctl(struct sci_peer *p, const struct msg_typed *line);
 void peer_busy(struct sci_peer *p);
 
 /*
- * The counter of receives and probes that wait for messages of @p, or of any peer.
- * A receive of a service context waits for no message in particular: NULL.
+ * Return the counter of the receives and probes that wait for messages of @p, or of any
+ * peer if @p is NULL. NULL for a service context: its receives are always posted, and wait
+ * for no message in particular.
  */
 static inline size_t *wanted_counter(struct sci_ep *ep, struct sci_peer *p,
 				     uint32_t context)
@@ -795,24 +802,26 @@ void wake_self(struct sci_ep *ep);
 void wake_waiters(struct sci_ep *ep);
 void wake_all(struct sci_ep *ep);
 
-/* Something has completed that a wait may be for. */
+/* Note a change that a waiting thread may wait for. */
 static inline void msg_changed(struct sci_ep *ep)
 {
-	/* one writer at a time, but sleep_beside() reads it without the lock */
+	/* writers hold the lock, but sleep_beside() reads without it */
 	sci_store_relaxed(&ep->completions, ep->completions + 1);
 	if (ep->sleeping || ep->waiters)
 		wake_waiters(ep);
 }
 
 /**
- * msg_wait() - make progress until something is so
- * @fn: looks for it; called with the lock held, as is this
+ * msg_wait() - make progress until a condition holds
+ * @fn: checks the condition and returns -EAGAIN until it holds
+ * @timeout: in ms; negative: no limit
  *
- * Returns what @fn does unless that is -EAGAIN; -ETIMEDOUT.
+ * Context: called with the lock held, and so is @fn.
+ * Return: the result of @fn, or -ETIMEDOUT.
  */
 int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);
 
-/* The same for an @fn that wants to be called every @ms milliseconds. */
+/* Like msg_wait(), but also call @fn every @ms milliseconds. */
 int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		   int timeout, uint32_t ms);
 
@@ -826,13 +835,13 @@ static inline bool tx_room(struct msg_tx *tx)
 	return tx->pos - tx->read < tx->lines || tx_room_slow(tx);
 }
 
-/* Lines there is room for, at most; more may be found by tx_room(). */
+/* Return the number of lines that are surely free. tx_room() may find more. */
 static inline uint32_t tx_free(const struct msg_tx *tx)
 {
 	return tx->lines - (tx->pos - tx->read);
 }
 
-/* The receiver may be asleep, or be about to: see msg_announce_sleep(). */
+/* Ring the bell if the receiver has announced a sleep: see msg_announce_sleep(). */
 static inline void maybe_ring(struct sci_peer *p)
 {
 	uint32_t sleeps;
@@ -850,8 +859,8 @@ static inline void maybe_ring(struct sci_peer *p)
 }
 
 /*
- * Write the line that comes @ahead lines after the next one: there is room, and
- * memory (tx_room(), tx_prepare()). @type 0: a short message.
+ * Write the line @ahead lines after the next one. The caller has called tx_room() and
+ * tx_prepare(). @type 0 is a short message.
  */
 static __always_inline void tx_put(struct sci_peer *p, struct msg_tx *tx,
 				   uint32_t ahead, const struct line_head *head,
@@ -873,7 +882,7 @@ static __always_inline void tx_put(struct sci_peer *p, struct msg_tx *tx,
 		line_ops.put(&tx->slots[slot], head, buf, len, id, last);
 }
 
-/* @n lines have been put. */
+/* Advance the ring past @n lines that have been written. */
 static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 {
 	tx->pos += n;
@@ -885,7 +894,10 @@ static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 	maybe_ring(p);
 }
 
-/* So much has been read that the peer should be told: a packet, or a cache line. */
+/*
+ * Return whether enough lines were read for a status line, which costs a packet or a
+ * cache miss.
+ */
 static inline bool lines_due(const struct sci_peer *p)
 {
 	return p->now.data - p->told.data >= DATA_LINES / (p->lossy ? 2 : 4);
@@ -909,7 +921,7 @@ static inline void status_of_message(struct sci_status *st, uint32_t context,
 	st->len = len;
 }
 
-/* The vector is copied: the caller's may go. */
+/* Set the vector of @req to a copy of @iov. */
 static inline int req_iov(struct sci_req *req, const struct iovec *iov, size_t n)
 {
 	if (n != 1)
@@ -923,7 +935,7 @@ static inline int req_iov(struct sci_req *req, const struct iovec *iov, size_t n
 	return 0;
 }
 
-/* Copy bytes of a line to @at. Drop those beyond its end. */
+/* Copy bytes of a line to @at. Drop those beyond the end of @at. */
 static inline void msg_scatter_line(struct msg_cursor *at, const void *src,
 				    size_t len)
 {

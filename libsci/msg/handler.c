@@ -3,15 +3,15 @@
 /*
  * DOC: handlers
  *
- * A message to a handler is a tagged message in a context of its own, 0xffffff80
- * and the handler's id, which no receive can name. It takes the ways of short, chained and
- * eager messages, and arrives in the order of its peer's messages. Where they would
- * look for a receive, progress calls the handler instead: a short message and one
- * that is all in a block are where they have come, one of several lines or blocks is
- * put together first. So no rendezvous, and a limit to its length.
+ * A message to a handler is a tagged message with the context 0xffffff80 + id of the
+ * handler. No receive can name such a context. The message travels as a short, chained or
+ * eager message and keeps the order of its peer's messages. Progress calls the handler
+ * instead of looking for a receive. A short message, and one in a single block, is
+ * passed where it lies in the ring. Several lines or blocks are put together first. There
+ * is no rendezvous, so the length is limited (SCI_HANDLER_MAX).
  *
- * A handler runs with the endpoint locked. ep->lock.handler says which thread is in
- * one: calls that handlers may make do not lock again.
+ * A handler runs with the endpoint locked. ep->lock.handler tells which thread runs it:
+ * calls that handlers may make do not lock again.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Its address is that of one thread. */
+/* The address of this variable identifies a thread. */
 static __thread char self;
 
 bool msg_lock_enter(struct msg_lock *l)
@@ -31,7 +31,7 @@ bool msg_lock_enter(struct msg_lock *l)
 	return true;
 }
 
-/* Somebody has it for long: that may be this thread. */
+/* Wait for the lock. If this thread holds it, in a handler, abort with a message. */
 void msg_lock_wait(struct msg_lock *l)
 {
 	if (sci_load_relaxed(&l->handler) == &self) {
@@ -43,9 +43,9 @@ void msg_lock_wait(struct msg_lock *l)
 }
 
 /**
- * handler_run() - call the handler that a message is for
- * @context: is_handler()
- * @error: 0, or -EBADMSG
+ * handler_run() - call the handler of a message
+ * @context: is_handler() is true for it
+ * @error: 0, or -EBADMSG for a wrong checksum
  */
 void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		 const void *data, size_t len, int error)
@@ -56,7 +56,7 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		.peer = p, .tag = tag, .data = data, .len = len, .error = error,
 	};
 
-	/* the program has given up a peer that is leaving */
+	/* after sci_peer_close(), the program must not see the peer any more */
 	if (!h->fn || (p->leaving && handler_id(context) >= SCI_HANDLER_LIBRARY)) {
 		ep->stats.unhandled++;
 		return;
@@ -66,11 +66,14 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 	h->fn(h->arg, &m);
 	sci_store_relaxed(&ep->lock.handler, (const void *)NULL);
 	ep->stats.handled++;
-	/* what a wait looks for may be so by now */
+	/* the handler may have made the condition of a wait true */
 	msg_changed(ep);
 }
 
-/* Where a message of several lines or blocks is put together; NULL: no memory. */
+/*
+ * Allocate memory to put a message of several lines or blocks together. NULL: no
+ * memory.
+ */
 struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
 				uint64_t tag, size_t len)
 {
@@ -92,7 +95,7 @@ struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
 	return msg;
 }
 
-/* ---- the calls ---- */
+/* ---- calls of the program ---- */
 
 int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn, void *arg)
 {

@@ -15,7 +15,7 @@ uint64_t msg_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* A number that no endpoint has had before, and not 0. */
+/* Return a random number other than 0, which identifies this endpoint. */
 uint64_t msg_nonce(void)
 {
 	uint64_t nonce;

@@ -3,15 +3,13 @@
 /*
  * DOC: imports
  *
- * Segments of a peer that this endpoint has imported, to store to them or to load
- * from them. An import is made on first use and kept until its segment is gone, or
- * the peer.
+ * An import is a segment of a peer that this endpoint has mapped, for stores and loads. It
+ * is made on first use and kept until the segment or the peer is gone.
  *
- * sci_peer_map() gives the program a pointer into an import. Such an import stays
- * mapped until the last sci_peer_unmap(), or sci_disconnect(), whatever happens to the
- * segment and to the peer: it moves from peer->imports, where transfers find
- * it, to peer->maps. The fabric sees to it that its pages can be accessed all
- * that time.
+ * sci_peer_map() gives the program a pointer into an import. Such an import stays mapped
+ * until the last sci_peer_unmap(), or sci_disconnect(), whatever happens to the segment and
+ * to the peer: when the segment is gone, the import moves from peer->imports, which
+ * transfers search, to peer->maps. The fabric guarantees that its pages stay accessible.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -19,9 +17,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A peer whose segment has gone away is alive after this. */
+/*
+ * If a segment has been missing for this long and its peer is not reported dead, it is
+ * alive.
+ */
 #define DOUBT_MS	1000u
-#define MAP_LOOK_MS	5u		/* between attempts of sci_peer_map() */
+#define MAP_LOOK_MS	5u		/* between attempts of sci_peer_map(), in ms */
 
 static void import_event(void *owner, const struct sci_event *ev)
 {
@@ -41,7 +42,9 @@ static void import_drop(struct sci_peer *p, struct msg_import *im)
 	free(im);
 }
 
-/* It is not there any more: nothing but pointers into it are left. */
+/*
+ * Take the import out of use. It stays mapped while the program has pointers into it.
+ */
 static void import_end(struct sci_peer *p, struct msg_import *im)
 {
 	if (!im->pointers) {
@@ -65,7 +68,7 @@ void imports_drop_gone(struct sci_peer *p)
 	}
 }
 
-/* @p is DOWN. */
+/* Take all imports out of use: @p is DOWN. */
 void imports_leave(struct sci_peer *p)
 {
 	struct list *pos, *n;
@@ -74,7 +77,7 @@ void imports_leave(struct sci_peer *p)
 		import_end(p, container_of(pos, struct msg_import, link));
 }
 
-/* Nobody has a pointer to @p, nor from it. */
+/* Unmap what is left: the program has no pointer to @p, nor into its memory. */
 void maps_drop(struct sci_peer *p)
 {
 	while (!list_empty(&p->maps))
@@ -97,13 +100,17 @@ static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
 	return NULL;
 }
 
-/* After a failure, so that a peer that is not there is not asked all the time. */
+/* Pause after a failed import, in ms. */
 #define IMPORT_PAUSE_MS	5u
 
 /**
- * peer_connect_segment() - connect to a segment of the peer's
+ * peer_connect_segment() - connect to a segment of a peer
+ * @id: of the segment
+ * @seg: is set on success
  *
- * -EAGAIN: it has been asked for; progress is woken by the answer.
+ * The first call starts a call to the peer, whose answer wakes progress.
+ *
+ * Return: 0, -EAGAIN until the answer is there, or another -errno.
  */
 int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 {
@@ -133,7 +140,9 @@ int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 	return -ENOTCONN;
 }
 
-/* A segment of the peer's, to store to or read from; kept until it is gone. */
+/*
+ * Return the import of a segment, which is made on first use; NULL: *@error says why.
+ */
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
@@ -170,10 +179,10 @@ err:
 }
 
 /**
- * import_is_there() - whether what was read from it so far was the peer's
+ * import_is_there() - check that the bytes read so far came from the peer's segment
  *
- * Of a peer that died its maps may show other pages, and whoever tells us may be
- * late.  But the link's error count goes up before that.
+ * After the death of a peer, its mappings may show other pages before the fabric reports
+ * the death. But the link's error count rises first.
  */
 bool import_is_there(struct sci_peer *p, struct msg_import *im)
 {
@@ -187,7 +196,10 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	errors = sci_link_errors(p->ep->link);
 	if (errors == im->errors)
 		return true;
-	/* something was lost, not surely this: what is gone can't be mapped */
+	/*
+	 * a packet was lost, maybe of another segment: if this one is gone, it cannot
+	 * be mapped
+	 */
 	if (atomic_load(&ops->rseg.status(im->seg)->gone) ||
 	    ops->rseg.map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
 		return false;
@@ -196,15 +208,18 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	return true;
 }
 
-/* A segment that its owner has named is not there. Why, we may hear soon. */
+/*
+ * Return whether @error says that a named segment is gone. The fabric may soon report
+ * why.
+ */
 bool import_is_gone(int error)
 {
 	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
 }
 
 /*
- * It has been asked for; or the link is down, on this side or on the other: it
- * may come up again, of which nobody tells those who sleep.
+ * Return whether an import that failed with @error should be tried again: the peer has not
+ * answered yet, or a link is down. Nobody wakes a sleeping endpoint when the link comes up.
  */
 bool import_later(struct sci_peer *p, int error)
 {
@@ -217,13 +232,13 @@ bool import_later(struct sci_peer *p, int error)
 }
 
 /**
- * import_missing() - decide about memory of a peer that is not there
+ * import_missing() - decide about memory of a peer that is missing
  * @doubt_ms: 0 at first
  *
- * Either the peer has died, which is known soon and ends all its requests; or it is
- * alive and has taken the memory away.
+ * Either the peer has died: the fabric reports that soon, and all its requests end. Or the
+ * peer is alive and has freed the memory.
  *
- * Return: -EAGAIN: not known yet; -ENOENT.
+ * Return: -EAGAIN while unknown; -ENOENT if the peer is alive.
  */
 int import_missing(struct sci_peer *p, uint64_t *doubt_ms)
 {
@@ -237,7 +252,7 @@ int import_missing(struct sci_peer *p, uint64_t *doubt_ms)
 	return -EAGAIN;
 }
 
-/* ---- pointers for the program ---- */
+/* ---- pointers of the program ---- */
 
 struct map_look {
 	struct sci_peer *p;

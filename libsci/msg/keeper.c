@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: the keeper
+ * DOC: the retransmission thread
  *
- * Who has sent a message may not call again for long, and what has been sent
- * has to arrive all the same: where stores can get lost, a thread of the
- * endpoint's looks after them. It sleeps while nothing is dirty. Then it looks
- * every SCI_PARAM_CHECK_MS; if no thread has made progress since the last time,
- * it does what check_writes() does. It never handles what has come: that stays
- * with the program's threads.
+ * A program may send a message and then not call the library for a long time. The message
+ * must arrive all the same. Where stores can be lost, the endpoint has a thread for that.
+ * The thread sleeps while no peer is dirty. Otherwise it wakes up every
+ * SCI_PARAM_CHECK_MS milliseconds, and if no thread has made progress since the last time,
+ * it calls check_writes(). It never receives: that is left to the program's threads.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -17,9 +16,9 @@
 
 #include "libsci/base/thread.h"
 
-#define CALM_TICKS	20u		/* with nothing dirty, until it sleeps */
+#define CALM_TICKS	20u		/* ticks without a dirty peer before it sleeps */
 
-/* Something is dirty. Called with the endpoint's lock held. */
+/* Wake the thread: a peer is dirty. Called with the endpoint's lock held. */
 void keeper_wake(struct sci_ep *ep)
 {
 	struct msg_keeper *k = &ep->keeper;
@@ -32,7 +31,7 @@ void keeper_wake(struct sci_ep *ep)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Sleeps until there may be something; false: for ever. */
+/* Sleep until a peer is dirty. Return false if the thread must end. */
 static bool wait_for_work(struct msg_keeper *k)
 {
 	bool stop;
@@ -59,7 +58,7 @@ static bool wait_a_tick(struct msg_keeper *k, uint32_t ms)
 	return !stop;
 }
 
-/* Locked. */
+/* Do the work of one tick. Called with the endpoint's lock held. */
 static void look_after(struct sci_ep *ep)
 {
 	struct msg_keeper *k = &ep->keeper;
@@ -104,7 +103,7 @@ int keeper_start(struct sci_ep *ep)
 
 	if (!ep->lossy)
 		return 0;
-	/* the program's one thread is no longer the only one */
+	/* a second thread uses the endpoint from now on */
 	ep->lock.none = false;
 	pthread_mutex_init(&k->lock, NULL);
 	sci_cond_init(&k->cond);
@@ -118,7 +117,7 @@ int keeper_start(struct sci_ep *ep)
 	return ret;
 }
 
-/* Unlocked. */
+/* Stop the thread. Called without the endpoint's lock. */
 void keeper_stop(struct sci_ep *ep)
 {
 	struct msg_keeper *k = &ep->keeper;

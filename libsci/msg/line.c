@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Writing and reading lines: word by word, or in one register where the CPU
- * has one of 64 bytes.
+ * Writing and reading lines: word by word, or in one 64-byte register if the CPU has
+ * such registers.
  */
 
 #include "libsci/msg/line.h"
@@ -39,17 +39,20 @@ struct line_ops line_ops = { .put = put_words, .get = line_take };
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Not atomic as far as the thread sanitizer knows; the identifiers tell. */
+/*
+ * The thread sanitizer does not see that these accesses are ordered by the
+ * identifiers.
+ */
 #define WIDE	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2"),\
 			       no_sanitize("thread")))
 
 #define PAGE	4096u
 
 /*
- * @len bytes from @buf, 62 at most, at byte @at of a register.  One load from where
- * the register would begin does that; what it has too much is masked.  But masked
- * bytes of a page that is not there take longer than all else together (their fault
- * is found, and dropped, in microcode): so no load leaves the pages of @buf.
+ * Load @len bytes, 62 at most, from @buf to byte @at of a register. One masked load from
+ * @buf - @at does that. If masked bytes lie in an unmapped page, the CPU handles their
+ * fault in microcode, which takes longer than everything else: so no load crosses the
+ * pages of @buf.
  */
 WIDE static inline __m512i load_at(const void *buf, size_t len, unsigned int at)
 {
@@ -70,7 +73,7 @@ WIDE static inline __m512i load_at(const void *buf, size_t len, unsigned int at)
 	} else {
 		v = _mm512_maskz_loadu_epi8(bytes, buf);
 	}
-	/* whole doublewords up, then the bytes that are left over */
+	/* shift by whole doublewords, then by the remaining bytes */
 	next = _mm512_maskz_expand_epi32((__mmask16)(0xfffeu << at / 4), v);
 	v = _mm512_maskz_expand_epi32((__mmask16)(0xffffu << at / 4), v);
 	return _mm512_or_si512(
@@ -87,7 +90,7 @@ WIDE __hot static void put_wide(volatile struct msg_line *slot,
 	__m512i v = load_at(buf, len, head->len);
 	uint64_t moved;
 
-	/* unaligned buffers end in the middle of a word: the mask is exact */
+	/* the end of an unaligned buffer is within a word: the mask is exact */
 	if (head->len) {
 		v = _mm512_or_si512(v, _mm512_zextsi256_si512(_mm256_set_epi64x(
 			(long long)head->w[3], (long long)head->w[2],
@@ -99,7 +102,7 @@ WIDE __hot static void put_wide(volatile struct msg_line *slot,
 	v = _mm512_or_si512(_mm512_andnot_si512(top, v), ids);
 	v = _mm512_mask_or_epi64(v, 0x80, v, _mm512_set1_epi64(
 		(long long)(last | moved << 56)));
-	/* x86: what was stored before is there before it */
+	/* x86: earlier stores become visible first */
 	sci_compiler_barrier();
 	_mm512_store_si512((void *)slot, v);
 	sci_compiler_barrier();
@@ -115,7 +118,7 @@ WIDE __hot static bool get_wide(const volatile struct msg_line *slot, uint64_t i
 
 	if (_mm512_movepi64_mask(v) != want)
 		return false;
-	/* nothing that it announces is read before it: x86 again */
+	/* x86: later loads read what the line announces */
 	sci_compiler_barrier();
 	moved = (__mmask8)((uint64_t)_mm_extract_epi64(
 				   _mm512_extracti64x2_epi64(v, 3), 1) >> 56);
@@ -128,7 +131,7 @@ WIDE __hot static bool get_wide(const volatile struct msg_line *slot, uint64_t i
 
 static void choose(void)
 {
-	/* the thread sanitizer sees what words order, and not what registers do */
+	/* the thread sanitizer understands the order of words, but not of registers */
 	bool wide = sci_pio_width() == SCI_PIO_LINE && !LINE_WORDS_ONLY;
 
 	if (wide && __builtin_cpu_supports("avx512bw") &&

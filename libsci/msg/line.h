@@ -3,25 +3,23 @@
 /*
  * DOC: lines
  *
- * A line is 64 bytes of a ring in the receiver's memory: 62 bytes of payload
- * and, in its last two, all that tells the receiver that it has come:
+ * A line is 64 bytes of a ring in the receiver's memory: 62 bytes of payload, and two
+ * bytes that tell the receiver that the line is complete:
  *
- *	byte 62	bits 0-5  bytes of a short message (0-62), or 63: typed line
+ *	byte 62	bits 0-5  length of a short message (0-62), or 63: typed line
  *		bits 6-7  sequence number: position in the ring's life, mod 4
- *	byte 63	bits 0-6  what bit 63 of words 0-6 had to make room for
+ *	byte 63	bits 0-6  original values of bit 63 of words 0-6
  *		bit 7	  identifier
  *
- * Bit 63 of each of the eight words is the identifier: the number of the lap
- * round the ring, mod 2, so that no slot ever holds the same one in two uses
- * in a row. A line has come when all eight words have the lap's identifier;
- * whichever words of it come first, and however long the others take, no mix
- * of old and new is taken for a line (an adapter whose gathering buffer is
- * flushed half-way sends four 16-byte packets, in any order). On SCI one
- * packet carries a line and none of this costs a transaction: DECK/SCI III.A
- * and SCI-MPICH III.B.1 have one identifier in the last byte, and rely on
- * the packet being whole.
+ * Bit 63 of each of the eight words holds the identifier: the lap number, mod 2. So the
+ * identifier of a slot changes with each use. A line is complete when all eight words have
+ * the identifier of the current lap. The words may arrive in any order and with any delay:
+ * no mix of old and new words passes for a line. (An adapter whose gathering buffer is
+ * flushed half-way sends four 16-byte packets, in any order.) On SCI one packet carries a
+ * whole line, so this costs no extra transaction. DECK/SCI III.A and SCI-MPICH III.B.1
+ * have one identifier in the last byte, and rely on the packet being whole.
  *
- * Memory of a new ring is zero: the first lap's identifier is 1.
+ * The memory of a new ring is zero: the first lap's identifier is 1.
  */
 #ifndef LIBSCI_MSG_LINE_H
 #define LIBSCI_MSG_LINE_H
@@ -67,17 +65,17 @@ static inline void line_seal(struct msg_line *l, uint64_t id, unsigned int kind,
 		  (uint64_t)(kind | (seq & 3) << 6) << 48 | moved << 56 | id;
 }
 
-/* Whether a line may have come: the cheap look of a polling loop. */
+/* Return whether a line may be complete: a polling loop looks at one word. */
 static inline bool line_peek(const volatile struct msg_line *slot, uint64_t id)
 {
 	return !((sci_load_relaxed(&slot->w[LINE_WORDS - 1]) ^ id) & LINE_ID);
 }
 
 /**
- * line_take() - copy a line that has come, payload as it was before sealing
- * @id: the identifier expected
+ * line_take() - copy a line, with its payload as it was before sealing
+ * @id: the expected identifier
  *
- * Returns false if it has not come, or not all of it.
+ * Return: false if the line is not complete.
  */
 static inline bool line_take(const volatile struct msg_line *slot, uint64_t id,
 			     struct msg_line *out)
@@ -110,7 +108,7 @@ static inline unsigned int line_seq(const struct msg_line *l)
 	return l->w[LINE_WORDS - 1] >> 54 & 3;
 }
 
-/* memcpy() for what fits a line: no call, a few moves. */
+/* Copy up to a line in a few moves, without a call of memcpy(). */
 static inline void line_copy(void *dst, const void *src, size_t len)
 {
 	char *d = dst;
@@ -135,7 +133,7 @@ static inline void line_copy(void *dst, const void *src, size_t len)
 	}
 }
 
-/* Up to 40 bytes that come before the payload of a typed line; the rest is 0. */
+/* The first bytes of a typed line, up to 40, before its payload. Unused bytes are 0. */
 struct line_head {
 	uint64_t w[5];
 	unsigned int len;
@@ -143,10 +141,10 @@ struct line_head {
 
 /**
  * struct line_ops - how this CPU writes and reads lines
- * @put: @head, then @len bytes from @buf, then @last (whatever of the last word
- *	is not payload, but for the identifier and what it replaces), as a line;
- *	at once, as far as the CPU can: a poller that sees half of it takes the
- *	cache line away from the half to come
+ * @put: write a line: @head, then @len bytes from @buf, then @last (the part of the last
+ *	word that is not payload, without the identifier and the bits it replaces).
+ *	Write as much at once as the CPU can: if a poller sees half of a line, its load
+ *	takes the cache line away before the other half is written.
  * @get: as line_take()
  */
 struct line_ops {
@@ -158,7 +156,7 @@ struct line_ops {
 
 extern struct line_ops line_ops __attribute__((visibility("hidden")));
 
-/* For the CPU, and the store engine that SCI_PIO asked for at first; once. */
+/* Choose the functions for this CPU and for SCI_PIO. The first call decides. */
 void line_init(void);
 
 static inline uint64_t line_last(unsigned int type, unsigned int kind,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * An endpoint's lock: held for a few hundred nanoseconds at a time, taken
- * twice per message. One atomic operation to take it, none to release it,
- * which a mutex has not; whoever finds it taken for long gives up the CPU,
- * since its holder may be waiting for that.
+ * An endpoint's lock. It is held for a few hundred nanoseconds at a time and taken twice
+ * per message. Unlike a mutex, it needs one atomic operation to lock and none to unlock. A
+ * thread that waits for long yields the CPU, because the holder may need that CPU.
  */
 #ifndef LIBSCI_MSG_LOCK_H
 #define LIBSCI_MSG_LOCK_H
@@ -17,8 +16,8 @@
 
 struct msg_lock {
 	uint32_t taken;
-	bool none;			/* one thread only: no locking */
-	const void *handler;		/* a thread is in a handler: msg_lock_enter() */
+	bool none;			/* only one thread uses the endpoint: do not lock */
+	const void *handler;		/* the thread that runs a handler: msg_lock_enter() */
 };
 
 #define MSG_LOCK_SPINS	64u
@@ -26,7 +25,10 @@ struct msg_lock {
 /* handler.c */
 void msg_lock_wait(struct msg_lock *l);
 
-/* For calls that handlers may make. False: this thread is in one, which has the lock. */
+/*
+ * Lock, in a call that handlers may make. Return false if this thread holds the lock
+ * already.
+ */
 bool msg_lock_enter(struct msg_lock *l);
 
 static inline void msg_lock(struct msg_lock *l)

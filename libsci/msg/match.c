@@ -3,8 +3,8 @@
 /*
  * DOC: how a match is found
  *
- * A queue of up to SHORT is searched from its oldest on: no hash is as fast.
- * A longer queue is hashed until there are FEW again:
+ * A queue of up to SHORT nodes is searched from the oldest node on: no hash is as fast.
+ * A longer queue is hashed until only FEW nodes are left:
  *
  *	bins[hash] -> key -> key -> key		(next)
  *		       |	     |
@@ -12,10 +12,10 @@
  *		       |
  *		      node
  *
- * A key, that is a source, tag and context, is stood for by its oldest node,
- * which is the one to be found.  So neither many keys nor many nodes of one
- * key make a search longer.  Receives that are not exact have no key: they are
- * in a list of their own.
+ * A key is a source, a tag and a context. The oldest node of a key represents the key in
+ * its bin, and it is the node to be found. So neither many keys nor many nodes of one key
+ * make a search longer. Receives that are not exact have no key: they are in a list of
+ * their own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@
 /* ---- keys ---- */
 
 /*
- * The upper bits of a product depend on all bits of its factors, so bins are
- * counted by these.  The fold parts sums that are evenly spaced: addresses and
+ * Return the bin of a hash. The upper bits of a product depend on all bits of its factors,
+ * so they select the bin. The fold separates sums that are evenly spaced: addresses and
  * tags both are.
  */
 static inline struct sci_match_node **bin_of(const struct sci_match_queue *q,
@@ -93,7 +93,10 @@ static void key_add(struct sci_match_queue *q, struct sci_match_node *n)
 	q->keys++;
 }
 
-/* The second oldest of a key takes the place of the oldest in the chain. */
+/*
+ * Remove a node. If it represents its key, the second oldest node of the key replaces
+ * it.
+ */
 static void key_remove(struct sci_match_queue *q, struct sci_match_node *n)
 {
 	struct sci_match_node *heir = n->next;
@@ -133,7 +136,10 @@ static bool first_bins(struct sci_match_queue *q)
 	return q->bins;
 }
 
-/* Without memory chains become longer; the next try is at twice as many. */
+/*
+ * Double the bins. Without memory the chains grow; the next attempt is at twice as
+ * many keys.
+ */
 static void more_bins(struct sci_match_queue *q)
 {
 	struct sci_match_node **old = q->bins, *n, *next;
@@ -193,7 +199,7 @@ static void queue_hash_all(struct sci_match_queue *q)
 	}
 }
 
-/* @count: how many there are with this one */
+/* @count: number of nodes, including @n */
 static inline void queue_add(struct sci_match_queue *q,
 			     struct sci_match_node *n, size_t count)
 {
@@ -225,7 +231,7 @@ static void queue_unhash_all(struct sci_match_queue *q)
 	q->limit = SHORT;
 }
 
-/* @count: how many are left; one burst must not make a queue hashed forever */
+/* @count: number of nodes left. A queue that was long once becomes short again. */
 static inline void queue_remove(struct sci_match_queue *q,
 				struct sci_match_node *n, size_t count)
 {
@@ -241,8 +247,9 @@ static inline void queue_remove(struct sci_match_queue *q,
 }
 
 /*
- * Nodes that are known to be of another source are not looked at again: otherwise
- * a peer with many nodes among many others would take forever.  Later nodes come behind.
+ * Return the oldest node of @source. The nodes up to q->passed are known to be of other
+ * sources: do not visit them again. Otherwise removing a peer with many nodes among many
+ * others would take quadratic time. New nodes are appended, so they come later.
  */
 static struct sci_match_node *queue_node_of(struct sci_match_queue *q,
 					    const void *source)

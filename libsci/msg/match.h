@@ -3,10 +3,10 @@
 /*
  * DOC: which message goes to which receive
  *
- * Two queues: receives that wait for a message, and unexpected messages that
- * wait for a receive.  An arriving message goes to the oldest receive that
- * accepts it, a new receive gets the oldest message it accepts, so messages of
- * one source and context are received in the order they were sent:
+ * There are two queues: receives that wait for a message, and unexpected messages that
+ * wait for a receive. An arriving message goes to the oldest receive that accepts it. A new
+ * receive gets the oldest message that it accepts. So the messages of one source and
+ * context are received in the order in which they were sent:
  *
  *	arrives:	r = sci_match_arrive(m, source, tag, context);
  *			if (!r)
@@ -17,12 +17,12 @@
  *			else
  *				sci_match_post(m, recv);
  *
- * A receive is exact when it names its source and ignores no bit of the tag.
- * Receives that are not exact are compared one by one, and so are the messages
- * with such a receive.  Every other operation has a cost that does not depend on the length of the queues.
+ * A receive is exact when it names its source and ignores no bit of the tag. Receives that
+ * are not exact are compared with a message one by one, and so are messages with such a
+ * receive. The cost of every other operation does not depend on the length of the queues.
  *
- * Receives and messages are the caller's memory.  They belong to the queue,
- * unchanged, until they are removed.  The caller holds a lock.
+ * The caller allocates receives and messages. It must not change them until they are
+ * removed. The caller holds a lock.
  */
 #ifndef LIBSCI_MSG_MATCH_H
 #define LIBSCI_MSG_MATCH_H
@@ -34,15 +34,15 @@
 #include "libsci/base/list.h"
 
 /*
- * The common part of receives and messages.  The caller sets @source, @tag
- * and @context, the rest is private.
+ * The common part of receives and messages. The caller sets @source, @tag and @context, the
+ * rest is private.
  *
- * @order: all of the queue, oldest first
- * @same: all of one key, a ring; those that are not exact, a list
- * @next, @pprev: other keys in the same bin.  @pprev is NULL in all but the
- *	oldest of a key
- * @wild: not exact
- * @seq: grows from one to the next
+ * @order: link in the whole queue, oldest first
+ * @same: link in the ring of one key; or in the list of nodes that are not exact
+ * @next, @pprev: links to other keys of the bin; @pprev is NULL unless the node is the
+ *	oldest of its key
+ * @wild: true unless the node is exact
+ * @seq: order of arrival
  */
 #define SCI_MATCH_FIELDS						\
 	struct list order;						\
@@ -61,9 +61,9 @@ struct sci_match_node {
 
 /*
  * struct sci_match_recv - a posted receive
- * @source: NULL accepts any
- * @ignore: bits of @tag that are not compared; 0 for an exact tag, ~0 for any
- * @count: NULL, or a counter of the caller's: receives that are posted
+ * @source: NULL accepts any source
+ * @ignore: bits of @tag that are not compared; 0 for an exact tag, ~0 for any tag
+ * @count: counter of the caller for the posted receives; or NULL
  */
 struct sci_match_recv {
 	union {
@@ -87,15 +87,15 @@ struct sci_match_msg {
 
 /*
  * struct sci_match_queue - posted receives, or unexpected messages
- * @order: all
- * @wild: receives that are not exact; used when @hashed
- * @bins: chains of keys; NULL until a queue is first too long to be searched
+ * @order: all nodes
+ * @wild: nodes that are not exact; used when @hashed
+ * @bins: chains of keys; NULL until the queue is too long for a search
  * @hashed: false while the queue is short
- * @shift: 64 less the binary logarithm of the number of bins
- * @keys: different keys in the bins
- * @limit: more keys than this ask for more bins; unless @hashed, more nodes
- * @passed: up to and with this one, none is of @passed_source
- * @steps: nodes visited, ever; tests count them
+ * @shift: 64 minus the binary logarithm of the number of bins
+ * @keys: number of different keys in the bins
+ * @limit: number of keys that asks for more bins; unless @hashed, number of nodes
+ * @passed: the nodes up to this one are not of @passed_source
+ * @steps: total number of visited nodes; tests read it
  */
 struct sci_match_queue {
 	struct list order;
@@ -113,9 +113,9 @@ struct sci_match_queue {
 #define SCI_MATCH_CLASSES	8u
 
 /*
- * @posted, @unexpected: how many there are; the caller may read them
- * @of_class: ... receives of those contexts: one that is always posted in a
- *	context of its own keeps nobody else from taking a message at once
+ * @posted, @unexpected: number of nodes; the caller may read them
+ * @of_class: posted receives by class of context. A receive that is always posted in its
+ *	own context does not stop the fast paths of other contexts.
  */
 struct sci_match {
 	size_t posted;
@@ -126,7 +126,10 @@ struct sci_match {
 	struct sci_match_queue msgs;
 };
 
-/* Always 0: memory is allocated for long queues only.  Not to be moved. */
+/*
+ * Return: always 0, since only long queues allocate memory. Do not move *@m
+ * afterwards.
+ */
 int sci_match_init(struct sci_match *m);
 
 /* Both queues must be empty: see sci_match_recv_any(), sci_match_msg_any(). */
@@ -134,13 +137,13 @@ void sci_match_fini(struct sci_match *m);
 
 /* ---- receives ---- */
 
-/* Is no receive posted that has this context? */
+/* Return whether no receive is posted for this context. */
 static inline bool sci_match_none_of(const struct sci_match *m, uint32_t context)
 {
 	return !m->of_class[context % SCI_MATCH_CLASSES];
 }
 
-/* Appends; the one place but sci_match_unexpected() that may allocate. */
+/* Append a receive. This function and sci_match_unexpected() may allocate memory. */
 void sci_match_post(struct sci_match *m, struct sci_match_recv *recv);
 
 /* Remove a posted receive, to cancel it. */
@@ -150,7 +153,7 @@ struct sci_match_recv *sci_match_arrive_posted(struct sci_match *m,
 					       const void *source, uint64_t tag,
 					       uint32_t context);
 
-/* The oldest receive that accepts this message, removed; NULL: none. */
+/* Remove and return the oldest receive that accepts this message; NULL: none. */
 static inline struct sci_match_recv *
 sci_match_arrive(struct sci_match *m, const void *source, uint64_t tag,
 		 uint32_t context)
@@ -161,15 +164,15 @@ sci_match_arrive(struct sci_match *m, const void *source, uint64_t tag,
 }
 
 /*
- * sci_match_recv_of() - the oldest receive that names @source, or NULL
+ * sci_match_recv_of() - return the oldest receive that names @source, or NULL
  *
- * Remove it and ask again to get the next.  This takes time for each receive,
- * but only once for one, however often it is called for the same source.
+ * To get the next one, remove this one and call again. Repeated calls for the same source
+ * visit each receive once.
  */
 struct sci_match_recv *sci_match_recv_of(struct sci_match *m,
 					 const void *source);
 
-/* The oldest, or NULL. */
+/* Return the oldest receive, or NULL. */
 static inline struct sci_match_recv *sci_match_recv_any(struct sci_match *m)
 {
 	if (!m->posted)
@@ -179,7 +182,7 @@ static inline struct sci_match_recv *sci_match_recv_any(struct sci_match *m)
 
 /* ---- messages ---- */
 
-/* Appends one that sci_match_arrive() found no receive for. */
+/* Append a message for which sci_match_arrive() found no receive. */
 void sci_match_unexpected(struct sci_match *m, struct sci_match_msg *msg);
 
 void sci_match_msg_remove(struct sci_match *m, struct sci_match_msg *msg);
@@ -188,7 +191,7 @@ struct sci_match_msg *
 sci_match_find_unexpected(struct sci_match *m,
 			  const struct sci_match_recv *want);
 
-/* The oldest message that @want accepts, still queued; NULL: none. */
+/* Return the oldest message that @want accepts, without removing it; NULL: none. */
 static inline struct sci_match_msg *
 sci_match_find(struct sci_match *m, const struct sci_match_recv *want)
 {
@@ -197,11 +200,11 @@ sci_match_find(struct sci_match *m, const struct sci_match_recv *want)
 	return sci_match_find_unexpected(m, want);
 }
 
-/* The oldest message of @source, or NULL; like sci_match_recv_of(). */
+/* Return the oldest message of @source, or NULL. Like sci_match_recv_of(). */
 struct sci_match_msg *sci_match_msg_of(struct sci_match *m,
 				       const void *source);
 
-/* The oldest, or NULL. */
+/* Return the oldest message, or NULL. */
 static inline struct sci_match_msg *sci_match_msg_any(struct sci_match *m)
 {
 	if (!m->unexpected)

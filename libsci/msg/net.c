@@ -3,15 +3,15 @@
 /*
  * DOC: peers beyond the fabric
  *
- * An endpoint with SCI_NET has a second fabric (libsci/fabric/net).  A peer is on one of
- * the two, peer->fabric.  Rings, matching, rendezvous and handlers are the same for both;
- * where a store would go into an import, peer->stream->put sends the bytes.  Its
- * receiver needs no doorbell: the thread of the net fabric wakes the endpoint when
- * something comes that no thread was polling for.
+ * An endpoint with SCI_NET has a second fabric (libsci/fabric/net). A peer is on one of the
+ * two: peer->fabric. Rings, matching, rendezvous and handlers are the same for both. Where
+ * the library would store into an import, peer->stream->put sends the bytes. The receiver
+ * needs no doorbell: the thread of the net fabric wakes the endpoint when something
+ * arrives that no thread was polling for.
  *
- * A thread that waits polls the net every NET_TURNS turns, as long as something comes.
- * After NET_LOOKS looks in vain, or when the thread sleeps, the net's own thread takes
- * over, so that a silent network costs nothing.
+ * A waiting thread polls the net every NET_TURNS progress calls while something arrives.
+ * After NET_LOOKS polls without success, or when the thread sleeps, the net's own thread
+ * takes over. So a silent network costs nothing.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -21,11 +21,11 @@
 
 #define NET_TURNS	4u
 #define NET_LOOKS	4096u
-#define NET_STEP	(64u << 10)	/* bytes of a write that find room together */
+#define NET_STEP	(64u << 10)	/* bytes of a write that are sent in one piece */
 
 /* ---- the endpoint ---- */
 
-/* On the net's thread. */
+/* Runs on the net's thread. */
 static void net_news(void *owner)
 {
 	struct sci_ep *ep = owner;
@@ -85,7 +85,7 @@ void net_leave(struct sci_ep *ep)
 	ep->net = NULL;
 }
 
-/* The best network for a node: the fabric, if that knows it. */
+/* Return the fabric for a node: ep->fabric if that knows the node, else the net. */
 struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node)
 {
 	if (!ep->net || node == ep->addr.node ||
@@ -107,7 +107,7 @@ void net_look(struct sci_ep *ep)
 		ep->net->ops->stream->rest(ep->net);
 }
 
-/* The net's thread has said that something has come. */
+/* Poll again if the net's thread has reported something. */
 void net_news_take(struct sci_ep *ep)
 {
 	if (!atomic_exchange(&ep->net_news, 0))
@@ -123,9 +123,9 @@ void net_sleep(struct sci_ep *ep)
 	ep->net->ops->stream->rest(ep->net);
 }
 
-/* ---- bytes ---- */
+/* ---- moving bytes ---- */
 
-/* As remote_store(): -EAGAIN leaves @at as it was. */
+/* Like remote_store(). On -EAGAIN, *@at is unchanged. */
 int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
 	      struct msg_cursor *at, size_t len)
 {
@@ -148,7 +148,7 @@ int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
 	return 0;
 }
 
-/* It has arrived when the peer says so: -EAGAIN until then. */
+/* Send a write. Return -EAGAIN until the peer confirms that all bytes have arrived. */
 int net_write(struct sci_req *req, struct msg_import *im)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;
@@ -171,7 +171,7 @@ int net_write(struct sci_req *req, struct msg_import *im)
 	return stream->arrived(im->seg, req->addr);
 }
 
-/* -EAGAIN: not here yet. */
+/* Read one piece. Return -EAGAIN until it has arrived. */
 static int read_piece(struct sci_req *req, struct msg_import *im)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;
@@ -213,7 +213,7 @@ int net_read(struct sci_req *req, struct msg_import *im)
 	return ret;
 }
 
-/* The request ends, whatever has been asked for. */
+/* Cancel the outstanding part of a read: the request ends. */
 void net_read_forget(struct sci_req *req)
 {
 	req->peer->stream->get_cancel(req->peer->fabric, req->get);
@@ -221,7 +221,7 @@ void net_read_forget(struct sci_req *req)
 	req->get = NULL;
 }
 
-/* ---- exported memory: the same for peers on both ---- */
+/* ---- exported memory: one buffer for peers on both fabrics ---- */
 
 static void buf_event(void *owner, const struct sci_event *ev)
 {
@@ -250,7 +250,7 @@ int net_buf_add(struct sci_ep *ep, struct msg_buf *b)
 	return ret;
 }
 
-/* Before its memory goes. */
+/* Remove the net's segment of a buffer, before its memory is freed. */
 void net_buf_end(struct sci_ep *ep, struct msg_buf *b)
 {
 	if (b->net_seg)

@@ -3,30 +3,30 @@
 /*
  * DOC: one-sided reads and writes
  *
- * Stores to exported memory of a peer's, and loads from it, without its doing:
- * what these adapters are made for. A write has arrived when its request
- * completes: other writes may overtake it, a later message may not. Reads are
- * loads, for which the processor waits, a packet at a time where memory is not
- * shared: for a few bytes, or for those who cannot be asked.
+ * The CPU stores to exported memory of a peer, or loads from it, and the peer does nothing:
+ * this is what SCI adapters are made for. When the request of a write completes, its bytes
+ * have arrived. Other writes may overtake a write, a later message may not. A read is made
+ * of loads, and the processor waits for each packet where memory is not shared. So reads
+ * are for a few bytes, or for peers that cannot send the bytes themselves.
  *
- * They are in peer->sending with the transfers of messages, and do not wait for
- * those.
+ * One-sided transfers share peer->sending with the transfers of messages, and neither kind
+ * waits for the other.
  *
- * Where caches are not coherent the owner copies: see copies.c.
+ * Where caches are not coherent, the owner copies the bytes: see copies.c.
  *
- * Atomics are like them where imports are coherent memory. Elsewhere the owner of
- * the word is asked, and the request waits for its answer: see atomic.c. A write may
- * be followed by an atomic, its signal: the request becomes that when its bytes have
- * arrived.
+ * Atomics work in the same way where imports are coherent memory. Elsewhere the request
+ * goes to the owner of the word, and completes with the owner's answer: see atomic.c. An
+ * atomic may follow a write as its signal: when the bytes have arrived, the request of the
+ * write becomes an atomic.
  */
 
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
 
-#define READ_STEP	(64u << 10)	/* bytes that are checked together */
-#define ASKED_MAX	(SCI_UNWATCHED_MAX / 2)	/* atomics an owner has to answer */
-#define READ_TRIES	64u		/* before something else is done first */
+#define READ_STEP	(64u << 10)	/* bytes per check for lost packets */
+#define ASKED_MAX	(SCI_UNWATCHED_MAX / 2)	/* requests to the owner under way */
+#define READ_TRIES	64u		/* before the caller gives up for now */
 
 int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 		struct sci_key *key)
@@ -78,7 +78,7 @@ static void load_piece(struct sci_ep *ep, struct msg_cursor *at,
 	}
 }
 
-/* Load all bytes. Load again after a lost packet, whose bytes are not there. */
+/* Load all bytes. Repeat the loads of a piece after a lost packet. */
 static int read_all(struct sci_req *req, struct msg_import *im)
 {
 	struct sci_ep *ep = req->ep;
@@ -132,12 +132,12 @@ static int move_bytes(struct sci_req *req)
 		ret = req->kind == MSG_WRITE ? net_write(req, im) : net_read(req, im);
 	else
 		ret = req->kind == MSG_WRITE ? write_all(req, im) : read_all(req, im);
-	/* a segment that has gone, or a peer */
+	/* the net reports in this way that the segment or the peer is gone */
 	if (p->stream && import_is_gone(ret))
 		return import_missing(p, &req->doubt_ms);
 	if (ret || import_is_there(p, im))
 		return ret;
-	/* it went away meanwhile: all of it again, if it comes back */
+	/* the segment went away during the copy: start over if it comes back */
 	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
 	msg_skip(&req->at, 0);
 	req->moved = 0;
@@ -156,7 +156,7 @@ static int change_word(struct sci_req *req)
 	if (ret)
 		return ret;
 	old = atomic_apply(im->addr + req->offset, &req->word.rmw);
-	/* nobody else has seen that one */
+	/* the word belonged to a dead peer: the change had no effect */
 	if (!import_is_there(req->peer, im))
 		return import_missing(req->peer, &req->doubt_ms);
 	atomic_result(req->word.before, &req->word.rmw, old);
@@ -168,7 +168,7 @@ static int ask_for_word(struct sci_req *req)
 	return atomic_ask(req->peer, req->id, req->segment, req->offset, &req->word.rmw);
 }
 
-/* -EINPROGRESS: the answer ends it. */
+/* Ask the owner. Return -EINPROGRESS: its answer completes the request. */
 static int ask_owner(struct sci_req *req, int (*ask)(struct sci_req *req))
 {
 	int ret = req->peer->answers < ASKED_MAX ? 0 : -EAGAIN;
@@ -224,7 +224,7 @@ static void finish(struct sci_req *req, int error)
 	req_done(req, error);
 }
 
-/* -EAGAIN: later. */
+/* Advance a request. Return -EAGAIN if it has to wait. */
 int onesided_push(struct sci_req *req)
 {
 	int ret = move(req);
@@ -236,7 +236,7 @@ int onesided_push(struct sci_req *req)
 	return 0;
 }
 
-/* The owner of a word has answered request @id, if there is one. */
+/* Complete the atomic with this @id, if it exists: the owner has answered. */
 void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before)
 {
 	struct sci_req *req = id > UINT32_MAX ? NULL :
@@ -250,7 +250,7 @@ void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before
 	finish(req, error);
 }
 
-/* The owner has copied a piece. @data: what was read */
+/* Continue request @id: the owner has copied a piece. @data: the bytes of a read */
 void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
 		     size_t len)
 {
@@ -277,9 +277,9 @@ void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *dat
 	peer_busy(p);
 }
 
-/* ---- the calls ---- */
+/* ---- calls of the program ---- */
 
-/* The object of a request: bytes, a word, or both. */
+/* The arguments of a one-sided call: bytes, a word, or both. */
 struct transfer {
 	enum msg_kind kind;
 	const struct sci_key *key;
@@ -336,7 +336,7 @@ static int start(struct sci_peer *p, const struct transfer *t, struct sci_req **
 	list_add_tail(&req->link, &p->sending);
 	if (out)
 		*out = req;
-	/* one that is not there yet gets it when it is */
+	/* the request starts when the connection is up */
 	if (p->state == PEER_CONNECTING)
 		return 0;
 	peer_busy(p);
@@ -416,7 +416,10 @@ int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
 	return bytes(peer, &t, req);
 }
 
-/* The endpoint is locked. False: it takes a request, or has failed in a way that does. */
+/*
+ * Execute an atomic at once. Return false if it needs a request, which also reports
+ * errors.
+ */
 static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 {
 	uint64_t offset = t->key->offset + t->offset, old;
@@ -429,7 +432,7 @@ static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 	if (!im || offset > im->size || im->size - offset < atomic_size(t->rmw))
 		return false;
 	old = atomic_apply(im->addr + offset, t->rmw);
-	/* nobody else has seen that one */
+	/* the word belonged to a dead peer: the change had no effect */
 	if (!import_is_there(p, im))
 		return false;
 	atomic_result(t->before, t->rmw, old);
@@ -437,7 +440,7 @@ static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 	return true;
 }
 
-/* @wanted: @req has to be a request, also of one that has been done. */
+/* @wanted: the program wants a request, even for an atomic that is executed at once. */
 static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
 		     uint64_t offset, const struct sci_rmw *rmw, void *before,
 		     struct sci_req **req, bool wanted)
@@ -518,7 +521,7 @@ int sci_flush(struct sci_peer *peer, int timeout)
 		ret = peer->transfer_error;
 		peer->transfer_error = 0;
 	}
-	/* those of the program too, through sci_peer_map() */
+	/* also order the program's own stores through sci_peer_map() */
 	sci_store_barrier();
 	msg_unlock(&ep->lock);
 	return ret;

@@ -3,9 +3,9 @@
 /*
  * DOC: parameters
  *
- * Memory and devices have a table of defaults each, measured; a file of lines
- * "FABRIC NAME VALUE" (what `sci tune` writes) changes them for a machine, the
- * environment for a process, sci_ep_set() for an endpoint.
+ * The defaults are measured: one table for memory, one for devices. A file with lines
+ * "FABRIC NAME VALUE", which `sci tune` writes, changes them for a machine. The environment
+ * changes them for a process, sci_ep_set() for an endpoint.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -55,7 +55,7 @@ struct table {
 
 enum { DEVICE, MEMORY };
 
-/* By what maps of remote segments are: shm and sci_loop have memory. */
+/* Indexed by the kind of remote mapping: shm and sci_loop have memory. */
 static const struct table tables[] = {
 	[MEMORY] = { {
 		[SCI_PARAM_LINES_MAX] = 64,
@@ -72,9 +72,9 @@ static const struct table tables[] = {
 		[SCI_PARAM_CHECK_MS] = 5,
 	} },
 	/*
-	 * Lines need no wait for all that has been stored, and the receiver
-	 * copies while they come: DECK/SCI's threshold for zero-copy, 1024 bytes
-	 * (IV), was that of a protocol which waited.  `sci model` has both.
+	 * Lines need no store barrier, and the receiver copies while they arrive.
+	 * DECK/SCI's threshold for zero-copy, 1024 bytes (IV), is for a protocol
+	 * that waits for a barrier. `sci model` has both.
 	 */
 	[DEVICE] = { {
 		[SCI_PARAM_LINES_MAX] = 8 * KIB,

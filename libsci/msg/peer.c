@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: a peer's life
+ * DOC: life of a peer
  *
- * CONNECTING: our inbox for it is exported, its inbox not yet imported.
- * UP: both are. DOWN: it has left, died, or broken the rules; everything that
- * depended on it has completed with an error. The next progress releases its
- * segments, imports and doorbell: callers of peer_down() may still be using
- * them. The object stays while the program may have a pointer to it: until
- * sci_disconnect().
+ * CONNECTING: our inbox for the peer is exported, the peer's inbox is not imported yet.
+ * UP: both are done. DOWN: the peer has left, has died, or has broken the protocol; every
+ * request that depended on it has completed with an error. The next progress call releases
+ * its segments, imports and doorbell, since callers of peer_down() may still be using
+ * them. The object exists until sci_disconnect(), while the program may have a pointer to
+ * it.
  *
- * The fabric tells of the end in two ways: the importer of our inbox leaves,
- * in good order or not, and its own inbox goes away. The first decides.
+ * The fabric reports the end in two ways: the peer disconnects from our inbox, in good
+ * order or by dying, and the peer's own inbox goes away. The first report decides.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -19,10 +19,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A peer that drops its own inbox but keeps ours is given up after this. */
+/* Time after which a peer that removed its inbox, but kept ours, is closed. */
 #define GONE_MS		500u
 
-/* ---- events: on the fabric's thread, which holds locks of its own ---- */
+/* ---- events: on the fabric's thread, which holds the fabric's locks ---- */
 
 void peer_event_add(struct sci_peer *p, unsigned int event)
 {
@@ -56,14 +56,14 @@ static void outbox_event(void *owner, const struct sci_event *ev)
 		peer_event_add(owner, PEER_GONE | PEER_CUT);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static uint64_t key_of(const struct sci_addr *addr)
 {
 	return (uint64_t)addr->node << 32 | addr->id;
 }
 
-/* The one alive, or else the one that died last. */
+/* Return the live peer with this address, else the one that went DOWN last, or NULL. */
 struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
 {
 	struct hash_node *node = hash_find(&ep->by_addr, key_of(addr));
@@ -154,9 +154,9 @@ err:
 	return ret;
 }
 
-/* ---- its inbox ---- */
+/* ---- the peer's inbox ---- */
 
-/* Have it imported, and its doorbell connected: the answer is a call's. */
+/* Start a call that imports the peer's inbox and connects to its doorbell. */
 int peer_ask_inbox(struct sci_peer *p)
 {
 	return is_msg_number(p->their_inbox) ?
@@ -164,7 +164,7 @@ int peer_ask_inbox(struct sci_peer *p)
 		       -EPROTO;
 }
 
-/* @c has ended without an error. */
+/* Use the inbox that @c has imported. */
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
@@ -207,15 +207,15 @@ void peer_heat(struct sci_peer *p)
 }
 
 /*
- * After an import: a segment of that number may be its successor's, if it was
- * dead by then.
+ * Return whether the peer died before an import: the imported segment may belong to a
+ * later process that uses the same id.
  */
 bool peer_is_gone(const struct sci_peer *p)
 {
 	return atomic_load(&p->fabric->ops->rseg.status(p->outbox)->gone);
 }
 
-/* A control line of its may come from now on. */
+/* Poll the peer: it will answer on the control ring. */
 void peer_expect_ctl(struct sci_peer *p)
 {
 	p->expects++;
@@ -274,7 +274,10 @@ static void fail_matched(struct sci_peer *p, int error)
 	}
 }
 
-/* Messages that cannot be had any more: nobody shall wait for them. */
+/*
+ * Remove the unexpected messages that can never be completed: no receive may match
+ * them.
+ */
 static void drop_incomplete(struct sci_peer *p)
 {
 	struct sci_match *m = &p->ep->match;
@@ -309,7 +312,7 @@ static void drop_queues(struct sci_peer *p)
 	tx_drop(p);
 }
 
-/* It will not be heard of again. Progress calls peers_release() soon. */
+/* End the connection. The next progress call does peers_release(). */
 void peer_down(struct sci_peer *p, int error)
 {
 	if (p->state == PEER_DOWN)
@@ -339,9 +342,9 @@ void peer_down(struct sci_peer *p, int error)
 }
 
 /*
- * End a peer that has gone.  Messages that are here whole are delivered first,
- * whatever memory they take: at most as many lines as the rings hold.  A peer that
- * still writes has not gone, and lies.
+ * End a peer that has left or died. First receive the complete messages, whatever memory
+ * that takes: at most as many lines as the rings hold. A peer that still writes after
+ * that has broken the protocol.
  */
 void peer_end(struct sci_peer *p, int error)
 {
@@ -355,7 +358,7 @@ void peer_end(struct sci_peer *p, int error)
 	peer_down(p, error);
 }
 
-/* Something of it has gone: either we hear of its end soon, or it is ended. */
+/* The peer's inbox is gone. Wait GONE_MS for the reason, then close the connection. */
 void peer_doubt(struct sci_peer *p)
 {
 	if (p->gone_ms)
@@ -364,7 +367,7 @@ void peer_doubt(struct sci_peer *p)
 	p->ep->n_gone++;
 }
 
-/* The news of the fabric's thread. */
+/* Handle the events that the fabric's thread has recorded. */
 void peer_event_check(struct sci_peer *p)
 {
 	unsigned int events = atomic_exchange(&p->events, 0);
@@ -394,7 +397,7 @@ void peer_event_check(struct sci_peer *p)
 	}
 }
 
-/* Give back all of the fabric that @p has. It is DOWN, and in no queue. */
+/* Release everything that @p has of the fabric. It is DOWN, and in no queue. */
 static void leave_fabric(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
@@ -402,7 +405,7 @@ static void leave_fabric(struct sci_peer *p)
 
 	if (!p->inbox)
 		return;
-	/* the caller of peer_down() may have added something since */
+	/* the caller of peer_down() may have queued something afterwards */
 	drop_queues(p);
 	if (p->gone_ms)
 		p->ep->n_gone--;
@@ -410,7 +413,7 @@ static void leave_fabric(struct sci_peer *p)
 	imports_leave(p);
 	if (p->bell)
 		ops->rintr.disconnect(p->bell);
-	/* first its inbox, so that it hears of an orderly end */
+	/* disconnect from the peer's inbox first: that tells it of an orderly end */
 	if (p->outbox) {
 		sci_fault_forget(p->outbox_map, INBOX_BYTES);
 		ops->unmap(f, p->outbox_map, INBOX_BYTES);
@@ -440,7 +443,7 @@ static void drop_messages(struct sci_peer *p)
 	}
 }
 
-/* DOWN, and nobody has a pointer to it. */
+/* Free @p, which is DOWN. The program has no pointer to it. */
 void peer_free(struct sci_peer *p)
 {
 	peer_closing_end(p);
@@ -456,8 +459,8 @@ void peer_free(struct sci_peer *p)
 }
 
 /*
- * Release what the peers hold that went DOWN, unless a call to one is still
- * under way. Nothing is left of those that nobody has a pointer to.
+ * Release what DOWN peers hold of the fabric, unless a call to the peer is under way. Free
+ * those to which the program has no pointer.
  */
 void peers_release(struct sci_ep *ep)
 {
@@ -480,7 +483,7 @@ void peers_release(struct sci_ep *ep)
 	list_move_all(&later, &ep->down);
 }
 
-/* @p is DOWN and nobody has a pointer to it any more. */
+/* Free @p, or let peers_release() do it: @p is DOWN, and the program has dropped it. */
 void peer_forget(struct sci_peer *p)
 {
 	if (!p->inbox) {

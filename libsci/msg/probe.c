@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Matching apart from copying: probes, and messages taken off the queue. */
+/*
+ * Matching without copying: probes, and messages that the program takes off the queue.
+ */
 
 #include "libsci/msg/endpoint.h"
 
@@ -42,7 +44,7 @@ static void describe(const struct sci_msg *msg, struct sci_status *st)
 	};
 }
 
-/* Take @s->found off the queue: it is the program's. */
+/* Take @s->found off the queue and give it to the program. */
 static void take(struct seek *s)
 {
 	sci_match_msg_remove(&s->ep->match, &s->found->match);
@@ -137,7 +139,7 @@ int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		       seek(&s, timeout, msg, status);
 }
 
-/* ---- a message of the program's ---- */
+/* ---- messages that the program has taken ---- */
 
 static void give_back(struct sci_msg *msg)
 {
@@ -188,7 +190,7 @@ static int look_req_done(void *arg)
 	return atomic_load(&req->done) ? 0 : -EAGAIN;
 }
 
-/* A rendezvous whose bytes are wanted in parts: have them all come here. */
+/* Fetch the whole message of a rendezvous: the program wants it in parts. */
 static int fetch(struct sci_msg *msg)
 {
 	struct sci_ep *ep = msg->ep;
@@ -214,12 +216,12 @@ static int fetch(struct sci_msg *msg)
 		msg->data = iov.iov_base;
 		msg->have = msg->len;
 	}
-	/* another thread may wait for the bytes: the request was not all of it */
+	/* another thread may wait for this message, and not for the request */
 	msg_changed(ep);
 	return ret;
 }
 
-/* All of @msg is here when this returns 0. */
+/* Return 0 when all of @msg is here. */
 static int complete(struct sci_msg *msg)
 {
 	if (msg->error)
@@ -274,7 +276,7 @@ void sci_msg_free(struct sci_msg *msg)
 	msg_lock(&ep->lock);
 	give_back(msg);
 	if (msg->rendezvous && !msg->error && msg->peer) {
-		/* its sender waits: take nothing of it */
+		/* the sender waits for an answer: receive no byte of the message */
 		struct sci_req *req = req_new(ep, MSG_RECV);
 
 		if (req) {

@@ -3,31 +3,31 @@
 /*
  * DOC: progress
  *
- * Peers that talk are hot: their rings are looked at whenever a thread is in a
- * call. When there are many, those that have been silent are told "I sleep"
- * and are not looked at any more; their next message rings the bell.
+ * A hot peer is polled in each progress call. When there are many peers, an endpoint parks
+ * those that have been silent: it tells them "I sleep" and does not poll them any more. The
+ * next message of a parked peer rings the bell.
  *
- * The bell is for sleep in general. A receiver that is going to sleep says so
- * in every hot peer's memory (status->sleeps), then passes a barrier, then
- * looks once more. A sender stores its line and then looks whether the
- * receiver sleeps. One of the two sees the other: on fabrics with a wake
- * barrier the receiver's barrier counts for the sender too, which needs none;
- * elsewhere both have one (p->fence). One "I sleep" is good for one ring.
+ * The bell is used for sleep in general. A receiver that is going to sleep writes so
+ * to the memory of every hot peer (status->sleeps), executes a barrier, and polls once
+ * more. A sender stores its line and then looks whether the receiver sleeps. So at least
+ * one of the two sees the other. On fabrics with a wake barrier, the receiver's barrier
+ * counts for the sender, too, which needs none. Elsewhere both execute one (p->fence). Each
+ * "I sleep" is good for one ring of the bell.
  */
 
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
 
-#define HOT_MAX		16u		/* more are cooled down when idle */
-#define COOL_AFTER	2000u		/* looks in vain */
-#define COOL_TURNS	1024u		/* between attempts to cool some */
-#define BELL_TURNS	64u		/* between looks at the bell */
+#define HOT_MAX		16u		/* more hot peers than this are parked when idle */
+#define COOL_AFTER	2000u		/* polls without a new line before a peer may be parked */
+#define COOL_TURNS	1024u		/* progress calls between attempts to park peers */
+#define BELL_TURNS	64u		/* progress calls between looks at the bell */
 #define CHECK_TURNS	16u		/* ... at the error count, in a stream */
 
-/* ---- sleep, and being woken ---- */
+/* ---- sleep and doorbells ---- */
 
-/* Does @p still know that we sleep, and has nothing come? */
+/* Return whether our last announcement to @p is still valid: it has not rung for it. */
 static bool still_announced(struct sci_peer *p)
 {
 	if (p->announced)
@@ -40,7 +40,7 @@ static bool still_announced(struct sci_peer *p)
 
 static bool announce(struct sci_peer *p)
 {
-	/* the net wakes us whatever its senders know */
+	/* the net's thread wakes us without an announcement */
 	if (p->stream || still_announced(p))
 		return false;
 	status_announce(p);
@@ -56,7 +56,7 @@ static void full_stop(struct sci_ep *ep)
 	sci_full_barrier();
 }
 
-/* Returns false if there is something to do. */
+/* Announce a sleep to all hot peers. Return false if there is something to do. */
 bool msg_announce_sleep(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -68,11 +68,11 @@ bool msg_announce_sleep(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
 
-		/* nobody looks at it while we sleep */
+		/* while we sleep, nobody polls: copy the message at the next poll */
 		p->stayed = STAY_LOOKS;
 		any |= announce(p);
 	}
-	/* where lines get lost, so may an announcement: the last one counts */
+	/* where lines are lost, the last announcement may not have arrived yet */
 	if (any || ep->lossy)
 		full_stop(ep);
 	return !msg_progress(ep);
@@ -103,14 +103,14 @@ static void forget_announcements(struct sci_ep *ep)
 }
 
 /*
- * Take the doorbell and poll again the peers that may have rung it. Return
- * true if it had been rung: a line may be in a ring that was polled before.
+ * Take the doorbell and poll the parked peers that may have rung it. Return true if the
+ * bell had been rung: a line may be in a ring that was polled before.
  */
 static bool answer_bell(struct sci_ep *ep)
 {
 	if (ep->ops->lintr.wait(ep->bell, NULL, NULL, 0))
 		return false;
-	/* a bell can overtake the status that says what it was for */
+	/* the bell may overtake the status line that says which sleep it was for */
 	if (ep->lossy)
 		forget_announcements(ep);
 	if (ep->cooled)
@@ -152,7 +152,7 @@ static void cool_down(struct sci_ep *ep)
 
 /* ---- progress ---- */
 
-/* Not so often: news of the fabric's thread, and connections. */
+/* Do the rare work: events of the fabric, and connections. */
 static int attend(struct sci_ep *ep)
 {
 	struct list *pos, *n;
@@ -173,11 +173,17 @@ static int attend(struct sci_ep *ep)
 		peer_event_check(p);
 	}
 	peers_release(ep);
-	/* also a peer that is given up: a thread that is about to sleep may wait for it */
+	/*
+	 * count completions, too: a thread that is about to sleep may wait for a peer
+	 * to end
+	 */
 	return done + (ep->completions != seen);
 }
 
-/* Most looks are in vain, and a message waits for half of one on average. */
+/*
+ * Return whether polling @p is useless. This is the most frequent case, so it must be
+ * short.
+ */
 static inline bool nothing_came(const struct sci_peer *p)
 {
 	return !p->expects && !peer_line_peek(p, &p->data_rx) &&
@@ -185,8 +191,8 @@ static inline bool nothing_came(const struct sci_peer *p)
 }
 
 /*
- * One round. Returns how much has been done; with 0 there was nothing to do
- * and there will not be before somebody rings.
+ * Make one round of progress. Return how much has been done. If 0, there is nothing to do
+ * until a peer rings the bell.
  */
 int msg_progress(struct sci_ep *ep)
 {
@@ -210,7 +216,7 @@ int msg_progress(struct sci_ep *ep)
 			done += send_push(container_of(pos, struct sci_peer,
 						       busy));
 	}
-	/* what has come is waited for, what has been lost can wait a little */
+	/* receiving comes first, retransmission can wait a little */
 	if (!list_empty(&ep->dirty) && (!done || ep->turns % CHECK_TURNS == 0))
 		watch_writes(ep);
 	if (atomic_load_explicit(&ep->attention, memory_order_relaxed) ||
@@ -221,7 +227,10 @@ int msg_progress(struct sci_ep *ep)
 	if (!list_empty(&ep->dials))
 		done += dials_poll(ep);
 	if (ep->cooled && ep->turns % BELL_TURNS == 0 && answer_bell(ep)) {
-		/* a thread that polls the bell does not see it any more */
+		/*
+		 * the bell is cleared: a thread that polls its descriptor would miss
+		 * it
+		 */
 		wake_all(ep);
 		done++;
 	}
@@ -230,13 +239,13 @@ int msg_progress(struct sci_ep *ep)
 	return done;
 }
 
-/* After a sleep. */
+/* Handle the doorbell after a sleep. */
 void msg_woken(struct sci_ep *ep)
 {
 	answer_bell(ep);
 }
 
-/* Return the result of @fn, also -EAGAIN if @timeout is 0; else as msg_wait(). */
+/* Like msg_wait(), but with @timeout 0 return -EAGAIN after one round of progress. */
 int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 {
 	int ret = fn(arg);

@@ -3,19 +3,19 @@
 /*
  * DOC: receiving
  *
- * Lines are taken off a peer's rings in order. A message goes to the posted
- * receive that accepts it, else it is kept, as long as all that is kept fits
- * SCI_PARAM_UNEXPECTED_MAX; then it stays in the ring, and when that is full,
- * with the sender. While a receive is posted for this peer, or for any, the peer
- * has no limit: the message that the receive waits for may be behind.  Receives of
- * service contexts, which are always posted, do not count.
+ * The receiver takes lines off a peer's rings in order. A message goes to the posted
+ * receive that accepts it. Otherwise it is copied to the unexpected queue, up to
+ * SCI_PARAM_UNEXPECTED_MAX bytes in all. Beyond that limit it stays in the ring, and when
+ * the ring is full, later messages stay with the sender. While a receive is posted for
+ * this peer, or for any peer, there is no limit: the message for that receive may be
+ * behind the others. Receives of service contexts are always posted and do not count.
  *
- * While none is, a message stays in the ring for STAY_LOOKS: a receive that is
- * posted soon takes it from there, with one copy, and a sender that is faster than
- * its receiver finds the ring full rather than fill the receiver's memory.
+ * While no such receive is posted, a message stays in the ring for STAY_LOOKS polls. A
+ * receive that is posted soon takes it from there, with one copy. A sender that is faster
+ * than its receiver finds the ring full, and does not fill the receiver's memory.
  *
- * Whatever a line says is checked here: a peer that breaks the rules is given
- * up (-EPROTO) and harms nobody else.
+ * The receiver checks whatever a line says. It closes the connection of a peer that breaks
+ * the protocol (-EPROTO); other peers do not notice.
  */
 
 #include "libsci/msg/blocks.h"
@@ -23,12 +23,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Lines of one peer before others have their turn. */
+/* lines of one peer before the next peer has its turn */
 #define BUDGET		32u
-/* No message is longer as a chain: its sender would attach rings. */
+/* The longest chain. For a longer message the sender would attach rings. */
 #define CHAIN_MAX	(64u << 20)
 
-/* ---- the end of a receive ---- */
+/* ---- completing a receive ---- */
 
 void msg_finish(struct sci_req *req, int error)
 {
@@ -46,7 +46,7 @@ static void have_imm(struct sci_peer *p, uint64_t imm)
 	p->imm = imm;
 }
 
-/* The immediate of @p's message, which is being taken. */
+/* Put the immediate of the current message of @p into the status. */
 static void take_imm(struct sci_peer *p, struct sci_status *st)
 {
 	if (!p->has_imm)
@@ -57,7 +57,7 @@ static void take_imm(struct sci_peer *p, struct sci_status *st)
 
 /* ---- unexpected messages ---- */
 
-/* Something waits for a message that may be behind the next one of @p. */
+/* Return whether a receive may wait for a message behind the next one of @p. */
 static bool is_wanted(const struct sci_peer *p)
 {
 	return p->wanted || p->ep->wanted || p->draining;
@@ -108,12 +108,12 @@ static struct sci_msg *keep(struct sci_peer *p, uint32_t context, uint64_t tag,
 	sci_match_unexpected(&ep->match, &msg->match);
 	msg->kept = len + sizeof(*msg);
 	ep->unexpected_bytes += msg->kept;
-	/* a probe may be waiting for it */
+	/* a probe may be waiting for this message */
 	msg_changed(ep);
 	return msg;
 }
 
-/* It is in no queue. */
+/* Free a message that is in no queue. */
 void msg_unexpected_free(struct sci_msg *msg)
 {
 	msg->ep->unexpected_bytes -= msg->kept;
@@ -122,7 +122,7 @@ void msg_unexpected_free(struct sci_msg *msg)
 	free(msg);
 }
 
-/* ---- messages that are all here ---- */
+/* ---- complete messages ---- */
 
 static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
 		    uint32_t crc)
@@ -133,7 +133,7 @@ static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
 	return true;
 }
 
-/* To a handler, which finds numbers in a message where a CPU wants them to be. */
+/* Pass a message to its handler, aligned to 8 bytes unless it is long. */
 static int to_handler(struct sci_peer *p, uint32_t context, uint64_t tag,
 		  const void *data, size_t len, const uint32_t *crc)
 {
@@ -150,7 +150,10 @@ static int to_handler(struct sci_peer *p, uint32_t context, uint64_t tag,
 	return 0;
 }
 
-/* @crc: of @data, or NULL; looked at once, when the message is taken. */
+/*
+ * Deliver a message. @crc: checksum of @data, to be checked when the message is taken;
+ * or NULL.
+ */
 static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 		   const void *data, size_t len, const uint32_t *crc)
 {
@@ -180,7 +183,7 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	return 0;
 }
 
-/* ---- messages that come in several lines ---- */
+/* ---- messages in several lines ---- */
 
 static void chain_data(struct sci_peer *p, const void *data, size_t len)
 {
@@ -218,7 +221,7 @@ static void chain_end(struct sci_peer *p)
 	}
 }
 
-/* A message begins of which more is to come. */
+/* Begin a message that continues in later lines or blocks. */
 static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		       uint64_t len)
 {
@@ -318,7 +321,7 @@ static int more_came(struct sci_peer *p, const struct line_more *m)
 	return 0;
 }
 
-/* While a message is incomplete, the next line can only belong to it. */
+/* Continue an incomplete message: the next line must belong to it. */
 static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
 {
 	const struct msg_typed *t = (const struct msg_typed *)l;
@@ -332,7 +335,7 @@ static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
 	return 0;
 }
 
-/* ---- rendezvous: somebody wants to send ---- */
+/* ---- rendezvous: a request to send ---- */
 
 static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 {
@@ -435,7 +438,7 @@ static int ctl_line(struct sci_peer *p, const struct msg_line *l)
 		       -EPROTO;
 }
 
-/* Lines taken. */
+/* Take lines off the rings of @p. Return their number. */
 int receive_poll(struct sci_peer *p)
 {
 	int n = 0;
@@ -455,7 +458,10 @@ int receive_poll(struct sci_peer *p)
 	p->idle = 0;
 	p->stayed = 0;
 	p->announced = false;
-	/* where it is a packet, one that goes to the same peer goes first */
+	/*
+	 * on an adapter, the status line is a packet: send what goes to the same peer
+	 * first
+	 */
 	if (p->state == PEER_UP && status_due(p) &&
 	    (!p->lossy || list_empty(&p->busy)))
 		status_write(p);
@@ -464,7 +470,7 @@ int receive_poll(struct sci_peer *p)
 
 /* ---- receives ---- */
 
-/* @req gets @msg, which is in no queue, now or when the rest has come. */
+/* Give @msg, which is in no queue, to @req: now, or when the rest of it has arrived. */
 void recv_message(struct sci_req *req, struct sci_msg *msg)
 {
 	req->peer = msg->peer;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The receiving calls. A blocking one that finds nothing queued takes its
- * message straight off the ring, without a request and without matching.
+ * The receive calls. If no message is queued, a blocking receive polls the ring and takes
+ * its message from there: this fast path needs no request and no matching.
  */
 
 #include "libsci/msg/blocks.h"
 
 #include <errno.h>
 
-/* Looks at the ring before a blocking receive takes the long way. */
+/* Polls of the fast path, before a blocking receive posts a request. */
 #define QUICK_LOOKS	400u
-/* ... and before the CPU is left to a sibling thread between them. */
+/* Polls before the CPU relaxes between two polls, for a sibling thread. */
 #define KEEN_LOOKS	100u
-/* The longest chain taken that way. */
+/* The longest chain on the fast path. */
 #define QUICK_CHAIN	1024u
 
-/* ---- the short way ---- */
+/* ---- the fast path ---- */
 
-/* A receive that may be served so: whose message it wants, and where that goes. */
+/* A receive on the fast path: the peer, the context, the buffer and tag, the status. */
 struct quick {
 	struct sci_peer *p;
 	uint32_t context;
@@ -35,7 +35,10 @@ static __always_inline bool fits(const struct quick *q, uint32_t context,
 	       (!((tag ^ t->tag) & ~t->ignore) || context == MSG_UNTAGGED);
 }
 
-/* Field by field: what was stored just now is slow to copy. */
+/*
+ * Fill the status field by field: a struct copy would wait for stores that were just
+ * made.
+ */
 static __always_inline void got(const struct quick *q, uint64_t tag, size_t len)
 {
 	q->st->peer = q->p;
@@ -75,8 +78,8 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 }
 
 /*
- * All lines of it have to be there soon: there is no way back.  @first bytes of
- * @len are in the first one.
+ * Receive a chain, with @first of its @len bytes in the first line. The other lines must
+ * arrive soon: otherwise return false, and the slow path receives the whole chain.
  */
 static __hot bool quick_chain(const struct quick *q, uint32_t context,
 			      uint64_t tag, uint64_t len, const uint8_t *data,
@@ -192,8 +195,9 @@ static __always_inline bool quick_line(const struct quick *q,
 }
 
 /*
- * Prefetch the memory that may come with the line: its second line, or the next eager
- * block. The sender writes it before the line that announces it, so it is here by then.
+ * Prefetch the memory that may arrive with the line: its second line, or the next eager
+ * block. The sender writes both before the line that announces the message, so they are
+ * there by then.
  */
 static inline void prefetch_next(const struct sci_peer *p)
 {
@@ -207,8 +211,8 @@ static inline void prefetch_next(const struct sci_peer *p)
 }
 
 /*
- * The next line, which has come, is the message. Returns false if the long way
- * has to be taken; nothing has been taken off the ring then.
+ * Receive the message of the next line, which is there. Return false if the slow path has
+ * to receive it; the line is still in the ring then.
  */
 static __always_inline bool quick_take(const struct quick *q)
 {
@@ -234,7 +238,7 @@ static inline bool quick_is_here(const struct sci_peer *p)
 	return line_peek(&p->data_rx.slots[p->data_rx.slot], p->data_rx.id);
 }
 
-/* The same for a line that may come soon. */
+/* Like quick_take(), for a line that may arrive soon. */
 static __always_inline bool quick_wait(const struct quick *q)
 {
 	unsigned int looks = 0;
@@ -249,7 +253,7 @@ static __always_inline bool quick_wait(const struct quick *q)
 	return quick_take(q);
 }
 
-/* Nothing is queued that would have to be looked at first. */
+/* Return whether nothing is queued that must be received or sent first. */
 static inline bool may_be_quick(const struct sci_ep *ep,
 				const struct sci_peer *p, uint32_t context)
 {
@@ -259,9 +263,9 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 	       list_empty(&ep->busy);
 }
 
-/* ---- without waiting, and without a request ---- */
+/* ---- sci_try_recvs(): without waiting, and without a request ---- */
 
-/* Take the messages that are here, in order. Return their number. */
+/* Receive the messages that are in the ring, in order. Return their number. */
 static __always_inline int take(struct sci_peer *p, uint32_t context,
 				struct sci_try *t, int n)
 {
@@ -282,7 +286,7 @@ static __always_inline int take(struct sci_peer *p, uint32_t context,
 	return i;
 }
 
-/* From anyone: the first who has sent something. */
+/* Receive from the first peer that has sent something. */
 static __attribute__((noinline)) int
 take_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int n)
 {
@@ -291,13 +295,13 @@ take_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int 
 	for (const struct list *l = ep->hot.next; l != &ep->hot; l = l->next) {
 		struct sci_peer *p = container_of(l, struct sci_peer, hot);
 
-		/* a status does not name one that is closing */
+		/* the status must not name a peer that the program has closed */
 		ret = p->leaving && quick_is_here(p) ? -EBUSY :
 						       take(p, context, t, n);
 		if (ret != -EAGAIN)
 			break;
 	}
-	/* its sender may have left: then no peer is looked at */
+	/* the sender of an unexpected message may have left: then no peer is hot */
 	return ret == -EAGAIN && ep->match.unexpected ? -EBUSY : ret;
 }
 
@@ -329,7 +333,7 @@ __hot int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer,
 					   try_recvs(ep, peer, context, t, n);
 }
 
-/* ---- the calls ---- */
+/* ---- calls of the program ---- */
 
 static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
 		     uint32_t context, uint64_t tag, uint64_t ignore)
@@ -343,7 +347,9 @@ static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
 	req->match.count = wanted_counter(req->ep, peer, req->match.context);
 }
 
-/* A message that is here already completes its request at once. */
+/*
+ * If the message is in the ring already, receive it and complete the request at once.
+ */
 static bool take_now(struct sci_req *req)
 {
 	struct sci_try t = {

@@ -15,10 +15,10 @@
  *			or	reads the sender's buffer itself
  *			  <-	FIN
  *
- * The first is SCI-MPICH's (III.B.3) with its write-read interleave: the
- * receiver empties one block while the sender fills the next. The second is
- * DECK/SCI's protocol 3. The third is for fabrics of one host, where reading
- * costs no round trip.
+ * The first variant is SCI-MPICH's (III.B.3) with its write-read interleave: the receiver
+ * empties one block while the sender fills the next. The second variant is DECK/SCI's
+ * protocol 3. The third variant is for fabrics within one host, where a read costs no
+ * round trip.
  */
 
 #include "libsci/msg/blocks.h"
@@ -27,13 +27,13 @@
 #include <stdlib.h>
 
 /*
- * Bytes stored straight into a buffer, and checked, at once: what is stored again
- * when the link has lost a packet.
+ * Zero-copy: bytes between two checks for lost packets. After a loss, the sender stores
+ * them again.
  */
 #define ZCOPY_STEP	(1u << 20)
-/* The larger of two rings at most. */
+/* The limit for the larger of the two rings. */
 #define RING_MAX	(64u << 20)
-/* No code of an error is larger. */
+/* The largest errno that a peer may send. */
 #define MAX_ERRNO	4095
 
 static void send_fin(struct sci_peer *p, uint32_t id, int status, bool receiver)
@@ -46,7 +46,7 @@ static void send_fin(struct sci_peer *p, uint32_t id, int status, bool receiver)
 	send_ctl(p, &t);
 }
 
-/* The receiver has all it wants. */
+/* Tell the sender that the receiver has read all it wants. */
 static void send_fin_read(struct sci_peer *p, uint32_t id, uint8_t how)
 {
 	struct msg_typed t = {
@@ -114,7 +114,7 @@ static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	};
 
 	t.attached.status = b->size ? -EEXIST : make_ring(p, which, size);
-	/* a smaller ring is slower; without any the message fails */
+	/* try a smaller ring, which is slower; without any ring the message fails */
 	while ((t.attached.status == -ENOSPC || t.attached.status == -ENOMEM) &&
 	       size > RING_LEAST)
 		t.attached.status = make_ring(p, which, size /= 2);
@@ -126,7 +126,10 @@ static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 	return t.attached.status;
 }
 
-/* The peer asks for the eager ring; once, whether it gets one or not. */
+/*
+ * Handle the peer's request for an eager ring. The peer asks once, and gets one ring
+ * or none.
+ */
 int rndv_attach(struct sci_peer *p, const struct line_attach *want)
 {
 	if (p->attach_asked)
@@ -186,7 +189,7 @@ void rings_free(struct sci_peer *p)
 	}
 }
 
-/* 0 or -errno: what a peer may say of how something went. */
+/* Return whether a peer may send this status: 0 or -errno. */
 static bool good_status(int32_t status)
 {
 	return status <= 0 && status >= -MAX_ERRNO;
@@ -221,7 +224,7 @@ static int attached(struct sci_peer *p, const struct line_attached *a)
 
 /* ---- the receiver ---- */
 
-/* It is in peer->receiving, or nowhere. */
+/* Complete a receive. Remove it from peer->receiving, if it is there. */
 static void receive_done(struct sci_req *req, int error)
 {
 	list_del(&req->link);
@@ -245,7 +248,7 @@ static int start_receiving(struct sci_req *req, struct sci_peer *p,
 	return 0;
 }
 
-/* The receive's buffer, if it is one piece of exported memory. */
+/* Return the receive's buffer if it lies in one piece of exported memory, or NULL. */
 static struct msg_buf *exported_target(struct sci_req *req, size_t len,
 				       uint64_t *offset)
 {
@@ -270,7 +273,10 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 	struct msg_buf *buf;
 	uint64_t offset;
 
-	/* a line at its ends may hold something else, which a flush would bring back */
+	/*
+	 * a cache line at the buffer's ends may hold other data, which a flush would
+	 * overwrite
+	 */
 	if (p->stale || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
 		return false;
 	buf = exported_target(req, req->want, &offset);
@@ -287,7 +293,10 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 	return true;
 }
 
-/* 0: the bytes are here; -EAGAIN: when the import is; else another way is taken. */
+/*
+ * Read the bytes. Return 0, -EAGAIN while the import is under way, or an error: take
+ * another way.
+ */
 static int read_exported(struct sci_req *req, struct sci_peer *p,
 			 const struct line_rts *rts)
 {
@@ -310,7 +319,7 @@ static int read_exported(struct sci_req *req, struct sci_peer *p,
 	return -ENOTCONN;
 }
 
-/* The receive waits for the import of the sender's buffer. */
+/* Queue the receive until the sender's buffer is imported. */
 static void wait_for_import(struct sci_req *req, struct sci_peer *p,
 			    const struct line_rts *rts)
 {
@@ -366,7 +375,7 @@ static bool read_private(struct sci_req *req, struct sci_peer *p,
 		return false;
 	ret = read_private_pieces(req, p, rts->addr);
 	if (ret) {
-		/* not allowed here: nor will it be the next time */
+		/* this endpoint may not read the sender's memory: do not try again */
 		if (ret == -EOPNOTSUPP)
 			req->ep->params[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX;
 		req->at = start;
@@ -380,7 +389,7 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 {
 	int ret = 0;
 
-	/* before the CTS, on the same ring */
+	/* on the same ring, so it arrives before the CTS */
 	if (!p->blocks_rx[RING_XFER].size)
 		ret = attach(p, RING_XFER, ring_size((uint32_t)
 				req->ep->params[SCI_PARAM_XFER_RING]));
@@ -396,7 +405,7 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 	}
 }
 
-/* @req takes the message that @rts offers. */
+/* Receive the message that @rts announces into @req. */
 void rndv_accept(struct sci_req *req, struct sci_peer *p,
 		 const struct line_rts *rts)
 {
@@ -436,7 +445,7 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 	receive_done(req, 0);
 }
 
-/* Go on with messages that wait for an import. Return false if some still wait. */
+/* Continue the receives that wait for an import. Return false if some still wait. */
 bool rndv_accept_later(struct sci_peer *p)
 {
 	struct list *pos, *n;
@@ -456,7 +465,7 @@ bool rndv_accept_later(struct sci_peer *p)
 				all = false;
 				continue;
 			}
-			/* it is not asked for again: the bytes come another way */
+			/* do not wait for the import again: receive in another way */
 			rts.flags &= (uint8_t)~RTS_EXPORTED;
 		}
 		list_del(&req->link);
@@ -468,7 +477,7 @@ bool rndv_accept_later(struct sci_peer *p)
 	return all;
 }
 
-/* A block, or as much of it as the receive has asked for. */
+/* Copy a block out of the transfer ring, or as much of it as the receive wants. */
 static int block_came(struct sci_peer *p, const struct line_block *b)
 {
 	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
@@ -505,8 +514,8 @@ static void transfer_done(struct sci_req *req, int error)
 }
 
 /*
- * End @req with @error, and the receive with @status.  If there is no memory to say
- * that, the peer is given up, and @req has ended with it.
+ * Complete the send @req with @error and tell the receiver @status. If there is no memory
+ * for that message, close the connection, which completes @req, too.
  */
 static void transfer_end(struct sci_req *req, int status, int error)
 {
@@ -544,9 +553,10 @@ static int cleared(struct sci_peer *p, const struct line_cts *cts)
 #define BLOCK_SHARE	4u
 
 /*
- * The size of the next block, a quarter of the ring at most, as block_limit(). Where
- * each block is waited for, large blocks wait less often, and small ones leave the
- * receiver less to copy at the end: a block is a share of what is left.
+ * Return the size of the next block: at most a quarter of the ring, as block_limit(). The
+ * sender waits for each block to arrive. Large blocks mean fewer waits, and a small last
+ * block leaves the receiver less to copy at the end. So a block is a share of what is
+ * left.
  */
 static size_t block_size(const struct sci_req *req)
 {
@@ -630,7 +640,10 @@ static int push_zcopy(struct sci_req *req)
 			return ret;
 		req->moved += n;
 	}
-	/* the stores have left before the line that says so, or are there */
+	/*
+	 * the bytes must leave before the FIN; on lossy links they have arrived
+	 * already
+	 */
 	if (!p->lossy)
 		p->fabric->ops->rseg.store_barrier(p->fabric, im->seg);
 	p->ep->stats.sent_zcopy++;
@@ -638,7 +651,7 @@ static int push_zcopy(struct sci_req *req)
 	return 0;
 }
 
-/* -EAGAIN: no room for more. */
+/* Write the next bytes of a transfer. Return -EAGAIN if there is no room for more. */
 int rndv_push(struct sci_req *req)
 {
 	return req->mode == CTS_ZCOPY ? push_zcopy(req) : push_blocks(req);
@@ -672,7 +685,7 @@ static int finished(struct sci_peer *p, const struct line_fin *fin)
 	return 0;
 }
 
-/* A line of the control ring. */
+/* Handle a line of the control ring. */
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line)
 {
 	switch (line->type) {

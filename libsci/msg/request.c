@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Requests: where they live, how they end, waiting for them. */
+/* Requests: their memory, their completion, and waiting for them. */
 
 #include "libsci/msg/endpoint.h"
 
@@ -17,8 +17,9 @@
 _Static_assert(INIT_LEN > INIT_HALF && INIT_LEN <= 2 * INIT_HALF, "two steps");
 
 /*
- * Not all of it: this is on the way of every message.  One longer step would
- * become a string instruction, which takes longer to start than these stores.
+ * Initialize the members that need it: each message pays for this. A single memset() of the
+ * whole struct would become a string instruction, which takes longer to start than these
+ * stores.
  */
 void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind)
 {
@@ -69,7 +70,7 @@ static void drop_iov(struct sci_req *req)
 	req->copy = NULL;
 }
 
-/* With all requests, whoever still has a pointer to one. */
+/* Free all slabs, also those with requests that the program still has. */
 void slabs_free(struct sci_ep *ep)
 {
 	while (ep->slabs) {
@@ -82,7 +83,7 @@ void slabs_free(struct sci_ep *ep)
 	}
 }
 
-/* req_iov() of more than one piece, or none. */
+/* req_iov() for no piece, or more than one. */
 int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n)
 {
 	if (n > IOV_INLINE) {
@@ -111,8 +112,9 @@ void req_free(struct sci_req *req)
 }
 
 /*
- * sci_test() and sci_wait() say with two codes that a request lives on.  No request
- * ends with these: a program would use one that is gone.
+ * Return @error, or a replacement: sci_test() and sci_wait() return -EAGAIN and -ETIMEDOUT
+ * while a request is still there. No request may complete with these codes, or a program
+ * would use it after its end.
  */
 int last_error(int error)
 {
@@ -126,7 +128,7 @@ int last_error(int error)
 	}
 }
 
-/* Of one-sided transfers sci_flush() tells. */
+/* End a detached request. sci_flush() reports the error of a one-sided transfer. */
 static void drop_unwatched(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
@@ -140,7 +142,7 @@ static void drop_unwatched(struct sci_req *req)
 	req_free(req);
 }
 
-/* It is in no queue any more. */
+/* Complete a request that is in no queue. */
 void req_done(struct sci_req *req, int error)
 {
 	struct sci_ep *ep = req->ep;
@@ -163,7 +165,10 @@ void req_done(struct sci_req *req, int error)
 
 /* ---- ids of requests in a rendezvous ---- */
 
-/* Free entries are a list through the table: odd values are indices. */
+/*
+ * Free entries form a list through the table: an odd value is the index of the next
+ * one.
+ */
 static struct sci_req *free_entry(uint32_t next)
 {
 	return (struct sci_req *)((uintptr_t)next << 1 | 1);
@@ -217,7 +222,10 @@ void req_id_put(struct sci_req *req)
 	req->id = UINT32_MAX;
 }
 
-/* A peer can name only requests that it takes part in. */
+/*
+ * Return request @id of @p, or NULL. A peer can only name requests that it takes part
+ * in.
+ */
 struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind)
 {
 	struct sci_ep *ep = p->ep;
@@ -236,7 +244,7 @@ static bool req_is_done(struct sci_req *req)
 	return atomic_load_explicit(&req->done, memory_order_acquire);
 }
 
-/* Hand the result out; @req is gone. */
+/* Return the result of @req and free it. */
 static int req_collect(struct sci_req *req, struct sci_status *status)
 {
 	int error = req->status.error;
@@ -293,13 +301,13 @@ struct many {
 	struct sci_req **reqs;
 	size_t n;
 	size_t found;
-	size_t *indices;		/* of several that are found */
+	size_t *indices;		/* of the requests that are done */
 	struct sci_status *status;
 	int error;
 	bool all;
 };
 
-/* The first that is not done is where it looks next. */
+/* Return 0 if all requests are done. The next call starts at the first that is not. */
 static int look_at_many(void *arg)
 {
 	struct many *m = arg;
@@ -339,7 +347,7 @@ static int look_at_any(void *arg)
 	return none ? -ENOENT : -EAGAIN;
 }
 
-/* All that are done: how many. */
+/* Collect all requests that are done. Return their number. */
 static int look_at_some(void *arg)
 {
 	struct many *m = arg;
@@ -359,7 +367,9 @@ static int look_at_some(void *arg)
 	return none ? -ENOENT : found ? found : -EAGAIN;
 }
 
-/* Of which endpoint they are, and -EINVAL: of several; -ENOENT: there are none. */
+/*
+ * Find the endpoint of the requests. -EINVAL: there are several; -ENOENT: no request.
+ */
 static int endpoint_of(const struct many *m, struct sci_ep **out)
 {
 	struct sci_ep *ep = NULL;

@@ -3,11 +3,10 @@
 /*
  * DOC: writing to a peer
  *
- * Where a store can get lost (an adapter's window, or SCI_FAULT), a copy of
- * every line is kept until it is known to have arrived: see check.c. Stores to
- * one line arrive in their order, whatever the link does (see sci_remote_line()),
- * so that no old line can hide a new one of its slot, nor an old status a newer
- * one.
+ * Where a store can be lost (on an adapter, or with SCI_FAULT), the sender keeps a copy of
+ * each line until the line has arrived: see check.c. Stores to one line arrive in order,
+ * whatever the link does (see sci_remote_line()). So an old line cannot overwrite a newer
+ * line in its slot, nor an old status a newer one.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -33,8 +32,8 @@ void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
 }
 
 /*
- * Has the peer read on? A read position that is impossible is ignored. Data that the
- * peer has read has arrived.
+ * Read the peer's read position, and return whether the ring has room. Ignore an impossible
+ * position. A line that the peer has read needs no retransmission.
  */
 bool tx_room_slow(struct msg_tx *tx)
 {
@@ -52,7 +51,7 @@ bool tx_room_slow(struct msg_tx *tx)
 	return tx->pos - tx->read < tx->lines;
 }
 
-/* Memory for copies, with the first line; false: none. */
+/* Allocate the copies before the first line is sent. Return false without memory. */
 bool tx_prepare(struct sci_peer *p)
 {
 	struct msg_line *shadow;
@@ -74,7 +73,7 @@ void tx_drop(struct sci_peer *p)
 	p->ctl_tx.shadow = NULL;
 }
 
-/* tx_put() where lines can be lost, have to be flushed, or are no stores. */
+/* tx_put() for peers where lines can be lost, need a flush, or travel over the net. */
 void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 		    const struct line_head *head, const void *buf, size_t len,
 		    uint64_t id, uint64_t last)
@@ -111,7 +110,7 @@ void status_store(struct sci_peer *p)
 	struct msg_line l;
 
 	memcpy(&l, &p->now, sizeof(l));
-	/* what the credits give back has been read */
+	/* all reads of the ring come before the store that returns its space */
 	sci_release_barrier();
 	if (p->stream) {
 		p->stream->put(p->outbox, p->tell, &l, sizeof(l));
@@ -132,8 +131,8 @@ static void status_put(struct sci_peer *p)
 }
 
 /*
- * Tell the peer that we are going to sleep. Unless it hears more than that,
- * it may sleep itself: two that wait would wake each other for ever.
+ * Announce a sleep to the peer. Ring its bell only if there is something else to tell: two
+ * endpoints that go to sleep would otherwise wake each other for ever.
  */
 void status_announce(struct sci_peer *p)
 {
@@ -147,17 +146,17 @@ void status_announce(struct sci_peer *p)
 	}
 }
 
-/* Sleeps that a peer announces while we write one status line. */
+/* Limit for the sleeps that a peer announces while we write one status line. */
 #define ANNOUNCED_MAX	8u
 
 /*
- * Tell the peer how far we have read, and ring if it sleeps. It has to know
- * which sleep the bell was for: what we ring for it may have seen before it
- * went to sleep, and it would take that sleep for still announced.
+ * Write the status line: the read positions, and the number of the peer's sleep for which
+ * we ring the bell. Then ring if the peer sleeps. The peer needs that number: otherwise it
+ * could take a bell for its last sleep as one for the next sleep.
  *
- * A peer that announces sleeps without end does not keep us here: after some of
- * them the bell is rung, and the status names an earlier sleep.  The peer wakes all
- * the same, and knows that the later one is still announced.
+ * The number of attempts is limited, so a peer that keeps announcing sleeps does not keep
+ * us here. After the last attempt we ring although the status names an earlier sleep. The
+ * peer wakes up and knows that its latest announcement is still valid.
  */
 __hot void status_write(struct sci_peer *p)
 {
@@ -174,7 +173,7 @@ __hot void status_write(struct sci_peer *p)
 	if ((!again && p->now.rung == p->bell_rung) || !p->bell)
 		return;
 	if (p->fabric->ops->rintr.trigger(p->bell, NULL, 0)) {
-		/* the link is down: to be done again, like all that is lost */
+		/* the link is down: ring again when lost lines are repeated */
 		p->resend = p->lossy;
 		return;
 	}
@@ -183,8 +182,8 @@ __hot void status_write(struct sci_peer *p)
 }
 
 /*
- * A block has been read.  Where telling costs little the sender hears of it before
- * we copy the next one, as it may be waiting.
+ * Return the space of a block that was copied. If the link is not lossy, do so before the
+ * next block is copied, because the sender may be waiting for room.
  */
 __hot void status_of_blocks(struct sci_peer *p)
 {
@@ -210,8 +209,8 @@ static void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
 }
 
 /*
- * The same in whole lines, each of them one packet: the last one ends in zeroes,
- * for which blocks have room. @dst is the start of one.
+ * Like store_piece(), but in whole lines, each of them one packet. The last line is padded
+ * with zeroes: a block has room for that. @dst is aligned to a line.
  */
 static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,
 			struct msg_cursor *at, size_t len)
@@ -238,9 +237,10 @@ static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,
 }
 
 /*
- * Store and see that it arrives. The more is lost, the smaller the pieces
- * that are checked, down to one packet. @block: there is room up to the end of
- * the last line. -EAGAIN: the link loses everything, @at is unchanged.
+ * Store @len bytes and make sure that they arrive. After a loss, store and check smaller
+ * pieces, down to one packet. @block: the memory extends to the end of the last line.
+ *
+ * Return: 0, or -EAGAIN if the link loses everything; *@at is unchanged then.
  */
 int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 		 struct msg_cursor *at, size_t len, bool block)
@@ -254,7 +254,7 @@ int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 		return net_store(p, seg, dst, at, len);
 	if (!p->lossy) {
 		store_piece(ep, dst, at, len);
-		/* before the line that announces it */
+		/* flush before the line that announces these bytes */
 		if (p->stale)
 			sci_link_flush(ep->link);
 		return 0;
@@ -283,7 +283,7 @@ int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 	return 0;
 }
 
-/* The check sum of a block. */
+/* Return the checksum of a block. */
 uint32_t blocks_crc(struct msg_cursor at, size_t len)
 {
 	uint32_t crc = 0;

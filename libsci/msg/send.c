@@ -3,17 +3,17 @@
 /*
  * DOC: sending
  *
- * A message goes by the first of these that can take it:
+ * A message goes by the first of these protocols that can take it:
  *
- *	short		it fits a line
- *	chain		several lines, each of which the receiver knows when it
- *			sees it, like a short one: up to SCI_PARAM_LINES_MAX,
- *			and eager messages while the rings are not attached
- *	eager		at most SCI_PARAM_EAGER_MAX
- *	rendezvous	anything else, and what waits for its receive
+ *	short		it fits into one line
+ *	chain		several lines; the receiver detects each of them like a short
+ *			message. Up to SCI_PARAM_LINES_MAX bytes, and eager messages
+ *			while the rings are not attached
+ *	eager		up to SCI_PARAM_EAGER_MAX bytes
+ *	rendezvous	all other messages, and synchronous sends
  *
- * A peer's messages are put in its data ring in the order they were sent; what
- * finds no room waits in its queue and keeps those after it waiting.
+ * The messages to a peer enter its data ring in the order in which they were sent. A
+ * message that finds no room waits in the peer's queue, and later messages wait behind it.
  */
 
 #include "libsci/msg/blocks.h"
@@ -38,8 +38,8 @@ static void post_typed(struct sci_peer *p, struct msg_tx *tx,
 /* ---- control lines ---- */
 
 /*
- * In order; without memory for one that has to wait, the peer is given up: it may be
- * DOWN afterwards.
+ * Send a control line, in order. If it has to wait and there is no memory for that, close
+ * the connection: the peer may be DOWN afterwards.
  */
 void send_ctl(struct sci_peer *p, const struct msg_typed *line)
 {
@@ -80,8 +80,8 @@ static bool push_ctl(struct sci_peer *p)
 /* ---- one line ---- */
 
 /*
- * The bytes of a short message: where they lie, or in @room.  They are in one
- * piece mostly, and a copy that was just made would be waited for.
+ * Return the bytes of a short message: in place if they are in one piece, as they mostly
+ * are, else gathered in @room. A load from a fresh copy would have to wait for the stores.
  */
 const void *short_data(struct msg_cursor *at, void *room, size_t len)
 {
@@ -156,7 +156,10 @@ static int send_chain(struct sci_req *req)
 	const struct msg_out m = out_of(req);
 	struct sci_peer *p = req->peer;
 
-	/* on the way to an adapter in order: the receiver copies meanwhile */
+	/*
+	 * write all lines at once: on an adapter they leave in order, and the receiver
+	 * copies meanwhile
+	 */
 	if (!req->moved && !p->lossy && send_chain_whole(p, &m))
 		return 0;
 	do {
@@ -171,7 +174,9 @@ static int send_chain(struct sci_req *req)
 
 /* ---- eager ---- */
 
-/* struct line_eager; as words, as the line would wait for what is in memory. */
+/*
+ * Build struct line_eager in registers: a load from memory would wait for the stores.
+ */
 static inline void announce_first(struct sci_peer *p, const struct msg_out *m,
 				  uint32_t len, uint32_t end, uint32_t crc)
 {
@@ -196,7 +201,10 @@ static void announce_more(struct sci_peer *p, uint32_t len, uint32_t end,
 	post_typed(p, &p->data_tx, &t, LINE_MORE);
 }
 
-/* @at: where @m has got to; -EAGAIN: no room for more */
+/*
+ * Write a block. @at: current position in @m. Return -EAGAIN if there is no room for
+ * it.
+ */
 __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 		     struct msg_cursor *at, size_t moved, size_t n)
 {
@@ -224,7 +232,7 @@ __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 	return 0;
 }
 
-/* In blocks, so that the receiver copies one while we fill the next. */
+/* Send in blocks: the receiver copies one block while we write the next. */
 static int send_eager(struct sci_req *req)
 {
 	const struct msg_out m = out_of(req);
@@ -245,9 +253,12 @@ static int send_eager(struct sci_req *req)
 	return 0;
 }
 
-/* ---- rendezvous: the first line of it ---- */
+/* ---- rendezvous: request to send ---- */
 
-/* The buffer, if it is one piece: receivers that can read get it from there. */
+/*
+ * Offer the buffer if it is one piece: a receiver that can read takes the bytes from
+ * there.
+ */
 static void offer_buffer(struct sci_req *req, struct line_rts *rts)
 {
 	const uint8_t *addr;
@@ -292,7 +303,7 @@ static int send_rts(struct sci_req *req)
 	return 0;
 }
 
-/* ---- which of them ---- */
+/* ---- choice of the protocol ---- */
 
 static bool wants_ring(const struct sci_req *req)
 {
@@ -314,12 +325,12 @@ static void ask_for_ring(struct sci_peer *p)
 	post_typed(p, &p->data_tx, &t, LINE_ATTACH);
 }
 
-/* Longer messages wait for a ring that has been asked for. */
+/* A longer message waits for the ring that the sender has asked for. */
 #define CHAIN_WORTH	2048u
 
 /*
- * Memory that receivers may read on their own, with no copy but theirs; or of a
- * program that has its messages in such memory on the other side too.
+ * Return whether the message lies in exported memory and is long enough for zero-copy:
+ * receivers may read it with one copy, or store it straight into their exported buffer.
  */
 static bool is_exported(const struct sci_req *req)
 {
@@ -333,7 +344,7 @@ static bool is_exported(const struct sci_req *req)
 	return n >= req->len && buf_find(req->ep, addr, req->len);
 }
 
-/* 0: out of the queue, and completed unless it is a rendezvous; -EAGAIN. */
+/* Return 0 if the message is sent, or its RTS; -EAGAIN if it has to wait. */
 static int try_send(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
@@ -353,7 +364,7 @@ static int try_send(struct sci_req *req)
 		if (!tx_room(&p->data_tx))
 			return -EAGAIN;
 	}
-	/* the ring is here sooner than so many lines */
+	/* the ring will be attached before so many lines would be sent */
 	if (p->waiting_attach && req->len > CHAIN_WORTH)
 		return -EAGAIN;
 	if (p->blocks_tx[RING_EAGER].size &&
@@ -362,7 +373,7 @@ static int try_send(struct sci_req *req)
 	return send_chain(req);
 }
 
-/* Takes @req out of the queue if it has been sent. */
+/* Remove @req from the queue and send it. On -EAGAIN the caller puts it back. */
 static int send_one(struct sci_req *req)
 {
 	int ret;
@@ -380,7 +391,7 @@ static void requeue(struct sci_req *req)
 {
 	struct list *q = &req->peer->sendq;
 
-	/* at the head, where it came from */
+	/* back to the head of the queue */
 	req->link.next = q->next;
 	req->link.prev = q;
 	q->next->prev = &req->link;
@@ -411,7 +422,10 @@ static bool push_transfers(struct sci_peer *p)
 
 		if (req->state != MSG_MOVING)
 			continue;
-		/* blocks of one message at a time; who takes none keeps out no other */
+		/*
+		 * write blocks of one message at a time; one-sided transfers do not
+		 * wait for that
+		 */
 		if (req->kind != MSG_SEND)
 			onesided &= !onesided_push(req);
 		else if (blocks)
@@ -427,7 +441,7 @@ static uint32_t moves(const struct sci_peer *p)
 	return p->ctl_tx.pos + p->data_tx.pos + p->blocks_tx[RING_XFER].end;
 }
 
-/* Everything of @p that waits for room. Returns whether anything found some. */
+/* Send everything that waits for room. Return whether anything was sent. */
 int send_push(struct sci_peer *p)
 {
 	uint32_t before = moves(p);
@@ -442,14 +456,14 @@ int send_push(struct sci_peer *p)
 		idle &= push_queue(p);
 	if (p->state == PEER_UP && p->lossy && status_due(p))
 		status_write(p);
-	/* transfers may have left control lines there */
+	/* transfers may have queued control lines */
 	if ((idle && list_empty(&p->ctlq)) || p->state == PEER_DOWN)
 		list_del(&p->busy);
 	return moves(p) != before ||
 	       p->ep->completions != completions;
 }
 
-/* Copy the bytes that are not sent yet: the caller wants its buffer back. */
+/* Copy the unsent bytes: the program wants its buffer back. */
 int copy_rest(struct sci_req *req)
 {
 	size_t len = req->len, left = len - req->moved;
@@ -471,7 +485,7 @@ int copy_rest(struct sci_req *req)
 	return 0;
 }
 
-/* 0: accepted; it may have completed already. */
+/* Send @req or queue it. Return 0 if accepted; it may have completed already. */
 int send_start(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
@@ -489,7 +503,7 @@ int send_start(struct sci_req *req)
 		return ret;
 	list_add_tail(&req->link, &p->sendq);
 	peer_busy(p);
-	/* a part of a message is out, and the rest is lost */
+	/* part of the message is sent and the rest cannot be */
 	if (ret)
 		peer_down(p, ret);
 	return 0;

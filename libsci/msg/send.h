@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Code for sends, with a request (send.c) and without. */
+/* The inline code for sends, with a request (send.c) and without (send_calls.c). */
 #ifndef LIBSCI_MSG_SEND_H
 #define LIBSCI_MSG_SEND_H
 
 #include "libsci/msg/endpoint.h"
 
-/* Longer messages take so long that the peer has time to look again meanwhile. */
+/* The peer polls again during a longer message and takes the lines away. */
 #define OWN_MAX		512u
 
 /*
- * The lines that a message of @len bytes is going to be written to were read by the
- * peer last, and come back from it one by one, as stores are in order.  Asked for
- * just ahead of the first store they come together; any sooner, and the next look
- * of the peer's takes them away again.
+ * Get the cache lines for a message of @len bytes. The peer read them last, so each store
+ * would fetch one line, and stores are executed in order. Prefetches just ahead of the
+ * first store fetch them all together. Any earlier, and the peer's next poll takes them
+ * away again.
  */
 static inline void own_lines(const struct sci_peer *p, size_t len)
 {
@@ -36,7 +36,7 @@ static inline void own_lines(const struct sci_peer *p, size_t len)
 
 static const struct line_head no_head;
 
-/* A message that fits a line, with its tag or without. */
+/* Write a message that fits into a line. An untagged message has no tag in the line. */
 static __always_inline void post_short(struct sci_peer *p, bool tagged,
 				       uint32_t context, uint64_t tag,
 				       const void *buf, size_t len)
@@ -54,7 +54,7 @@ static __always_inline void post_short(struct sci_peer *p, bool tagged,
 	p->ep->stats.sent_short++;
 }
 
-/* The same with its immediate, which begins in the middle of a word. */
+/* The same with an immediate, which begins in the middle of a word. */
 static __always_inline void post_short_imm(struct sci_peer *p, uint32_t context,
 					   uint64_t tag, uint64_t imm,
 					   const void *buf, size_t len)
@@ -69,7 +69,7 @@ static __always_inline void post_short_imm(struct sci_peer *p, uint32_t context,
 	p->ep->stats.sent_short++;
 }
 
-/* A message that goes out, whether a request remembers it or not. */
+/* A message to be sent, with a request or without. */
 struct msg_out {
 	struct msg_cursor at;
 	size_t len;
@@ -79,9 +79,12 @@ struct msg_out {
 	bool has_imm;
 };
 
-/* ---- several lines ---- */
+/* ---- chains: messages in several lines ---- */
 
-/* Of the first line; what it leaves room for. */
+/*
+ * Build the header of the first line. Return how many bytes of payload the line has
+ * room for.
+ */
 static __always_inline size_t chain_head(const struct msg_out *m,
 					 struct line_head *h,
 					 enum msg_line_type *type)
@@ -102,7 +105,7 @@ static __always_inline size_t chain_head(const struct msg_out *m,
 	return m->len < room ? m->len : room;
 }
 
-/* How many it takes. */
+/* Return the number of lines of a chain. */
 static inline uint32_t chain_lines(bool has_imm, size_t len)
 {
 	size_t first = has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;
@@ -113,8 +116,8 @@ static inline uint32_t chain_lines(bool has_imm, size_t len)
 }
 
 /*
- * All of it at once, and the first line last: when the receiver sees that one
- * it does not have to wait for the others, nor look for them while they come.
+ * Write all lines of a chain, the first line last. When the receiver sees the first line,
+ * the others are there already, and it has not polled them while they arrived.
  */
 static __always_inline bool chain_at_once(struct sci_peer *p,
 					  const struct msg_out *m,

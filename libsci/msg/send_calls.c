@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The sending calls. A message that is sent at once needs no request. */
+/* The send calls. A message that is sent at once needs no request. */
 
 #include "libsci/msg/blocks.h"
 #include "libsci/msg/send.h"
@@ -96,7 +96,7 @@ static int send_is_done(void *arg)
 								-EAGAIN;
 }
 
-/* The long way of a blocking send: whatever does not go at once. */
+/* Send with a request and wait for it: the slow path of a blocking send. */
 static int send_wait(struct sci_peer *peer, bool tagged, uint32_t context,
 		     uint64_t tag, const void *buf, size_t len)
 {
@@ -132,8 +132,9 @@ static __always_inline void post_line(struct sci_peer *peer, bool tagged,
 }
 
 /*
- * In one block.  Where the receiver may come for the bytes instead, a request tells
- * when it has: not for who wants its buffer back at once (@copied).
+ * Send in one eager block. If the receiver may fetch the bytes from exported memory
+ * instead, the send needs a request, which tells when that is done. @copied: no request,
+ * because the program wants its buffer back at once.
  */
 static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 					  bool copied)
@@ -146,7 +147,7 @@ static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
 	       !send_block(p, m, &m->at, 0, m->len);
 }
 
-/* Longer than a line. */
+/* Send a message that is longer than a line. */
 static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
 					 bool copied)
 {
@@ -171,7 +172,7 @@ block_of(struct sci_peer *p, uint32_t context, uint64_t tag, const uint64_t *imm
 	return block_at_once(p, &m, false);
 }
 
-/* Send a buffer in one piece.  A chain of it needs no description in memory. */
+/* Send a buffer in one piece. A chain of it needs no struct msg_out in memory. */
 static __hot __attribute__((noinline)) bool
 buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
 	       const uint64_t *imm, const void *buf, size_t len)
@@ -188,7 +189,7 @@ buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
 	return chain_at_once(p, &m, buf);
 }
 
-/* Whole, now, and without a request that remembers it. */
+/* Send the whole message now, without a request. Return false if that is impossible. */
 static __always_inline bool goes_whole(struct sci_peer *peer, bool tagged,
 				       uint32_t context, uint64_t tag,
 				       const uint64_t *imm, const void *buf,
@@ -295,7 +296,7 @@ static inline void short_at_once(struct sci_peer *p, const struct sci_send *send
 		  send->flags & SCI_SEND_IMM ? &send->imm : NULL, data, len);
 }
 
-/* The same for pieces. */
+/* Like goes_whole(), for a vector. */
 static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 				 size_t len)
 {
@@ -317,7 +318,11 @@ static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send
 	return true;
 }
 
-/* Would it be queued, and not as the first?  Who is gone has to be told of. */
+/*
+ * Return true if the send would wait behind another one. A send to a peer that is DOWN never
+ * waits: it must report the error. While a connection is made, neither does the
+ * first send.
+ */
 static bool would_wait(struct sci_peer *p, const struct sci_send *send,
 		       size_t len)
 {
@@ -342,7 +347,10 @@ static bool would_wait(struct sci_peer *p, const struct sci_send *send,
 	}
 	if (len <= params[SCI_PARAM_LINES_MAX])
 		lines = chain_lines(send->flags & SCI_SEND_IMM, len);
-	/* the peer may keep as many to itself, see status_due(): longer ones begin */
+	/*
+	 * the peer may delay credits for half of the ring (status_due()): longer
+	 * messages must begin
+	 */
 	if (lines > DATA_LINES / 2)
 		lines = DATA_LINES / 2;
 	return tx_free(&p->data_tx) < lines &&
@@ -356,7 +364,10 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	struct sci_req *req;
 	int ret;
 
-	/* who never looks would not learn that the peer is gone, either */
+	/*
+	 * a program that never calls progress would not learn of the peer's end: limit
+	 * its sends
+	 */
 	if (!out && peer->unwatched >= SCI_UNWATCHED_MAX)
 		return -EAGAIN;
 	req = req_new(peer->ep, MSG_SEND);
@@ -368,7 +379,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	req->has_imm = send->flags & SCI_SEND_IMM;
 	req->imm = send->imm;
 	req->lent = send->flags & SCI_SEND_COPY;
-	/* its receiver comes for it, or says where it goes */
+	/* the receiver fetches these bytes, or tells where they go: copy them now */
 	if (!ret && req->lent && (req->sync || is_long(req)))
 		ret = copy_rest(req);
 	req->unwatched = !out;
@@ -383,7 +394,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	return ret;
 }
 
-/* Its request, if there has to be one. */
+/* Send at once, or with a request. */
 static int sendm_or_request(struct sci_peer *peer, const struct sci_send *send,
 			    struct sci_req **req)
 {
@@ -420,13 +431,16 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	return ret;
 }
 
-/* ---- to handlers ---- */
+/* ---- messages to handlers ---- */
 
-/* Send a copy later if the message cannot be sent at once. @peer does not change. */
+/* Send a copy of the message later. The caller may reuse its buffers. */
 static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			   const struct iovec *iov, size_t n)
 {
-	/* programs leave room for the answers of this layer */
+	/*
+	 * this layer has twice the limit, so programs cannot use up the room for its
+	 * answers
+	 */
 	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
 	struct sci_req *req;
 	int ret;
@@ -449,7 +463,7 @@ static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag
 	return ret;
 }
 
-/* The endpoint is locked. */
+/* Context: the endpoint is locked. */
 int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		 const struct iovec *iov, size_t n)
 {

@@ -3,13 +3,13 @@
 /*
  * DOC: waiting
  *
- * A wait polls, at first without a pause, then giving the CPU to others between
- * looks; when somebody has taken it, there are more processes than CPUs, and
- * waits give way at once until nobody does any more. After SCI_PARAM_SPIN_US
- * of its own time (others' does not count, within reason: what it waits for
- * may be what they are about to do) it sleeps. One thread of an endpoint sleeps
- * on its descriptors, the others on a condition until that one is back or
- * something has completed.
+ * A wait polls. At first it polls without a pause, later it yields the CPU between polls.
+ * If another process takes the CPU during a yield, there are more processes than CPUs:
+ * then waits yield at once until no process takes the CPU any more. After
+ * SCI_PARAM_SPIN_US of its own time the wait sleeps. The time of other processes does not
+ * count, up to a limit, because the wait may depend on what they do. One thread of an
+ * endpoint sleeps on its descriptors. The others sleep on a condition variable, until that
+ * thread is back or a request has completed.
  */
 
 #include "libsci/msg/endpoint.h"
@@ -26,20 +26,20 @@
 
 #include "libsci/base/thread.h"
 
-#define ROUNDS		32u		/* of progress before looking up */
-#define CROWDED_ROUNDS	2u		/* ... when others want the CPU */
-#define KEEN_US		100u		/* of polling that leaves the CPU to nobody */
-#define TAKEN_US	3u		/* a yield this long let somebody run */
-#define CROWDED		16u		/* yields in vain until nobody is there any more */
-#define PATIENCE	20u		/* times SCI_PARAM_SPIN_US, others' time included */
-#define GONE_POLL_MS	100		/* while a peer is half gone */
+#define ROUNDS		32u		/* progress calls between looks at the clock */
+#define CROWDED_ROUNDS	2u		/* ... when other processes want the CPU */
+#define KEEN_US		100u		/* time that a wait polls without yielding */
+#define TAKEN_US	3u		/* a yield this long let another process run */
+#define CROWDED		16u		/* yields in vain until the CPU counts as free */
+#define PATIENCE	20u		/* limit of a spin, in SCI_PARAM_SPIN_US */
+#define GONE_POLL_MS	100		/* while the inbox of a peer is gone */
 #define LOST_POLL_MS	5		/* while something has to be sent again */
 
 /* ---- descriptors ---- */
 
 /*
- * Endpoints with descriptors, which the child of a fork() closes: they are opened
- * and entered, or removed and closed, under the lock.
+ * All endpoints with open descriptors. The child of a fork() closes these descriptors, so
+ * an endpoint is opened and added, or removed and closed, under open_lock.
  */
 static struct list open_eps = { &open_eps, &open_eps };
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -101,13 +101,13 @@ void waits_fini(struct sci_ep *ep)
 	pthread_cond_destroy(&ep->sleep_cond);
 }
 
-/* Any thread, any locks. */
+/* Wake the thread that sleeps in poll(). Context: any thread, any locks. */
 void wake_self(struct sci_ep *ep)
 {
 	uint64_t one = 1;
 	ssize_t n = write(ep->wake_fd, &one, sizeof(one));
 
-	(void)n;	/* full: it is readable, which is all that matters */
+	(void)n;	/* a full counter is readable, which is enough */
 }
 
 static void drain_wake_fd(struct sci_ep *ep)
@@ -118,7 +118,7 @@ static void drain_wake_fd(struct sci_ep *ep)
 	(void)n;
 }
 
-/* Something has completed: whoever sleeps may be waiting for it. */
+/* Wake all sleeping threads: something has completed. */
 void wake_waiters(struct sci_ep *ep)
 {
 	if (ep->sleeping && !ep->woken) {
@@ -132,7 +132,9 @@ void wake_waiters(struct sci_ep *ep)
 	}
 }
 
-/* Also who polls the descriptor; such a one arms it again. */
+/*
+ * Like wake_waiters(), and make the program's descriptor readable, until sci_ep_arm().
+ */
 void wake_all(struct sci_ep *ep)
 {
 	if (ep->armed) {
@@ -142,9 +144,9 @@ void wake_all(struct sci_ep *ep)
 	msg_changed(ep);
 }
 
-/* ---- sleep; called and left with the endpoint's lock held ---- */
+/* ---- sleep: called with the endpoint's lock held, and returns with it ---- */
 
-/* In so many ms there is something to do that nobody rings for; INT_MAX: never. */
+/* Return in how many ms there is work that no doorbell reports; INT_MAX: never. */
 static int next_due(struct sci_ep *ep)
 {
 	int due = dials_due(ep);
@@ -152,7 +154,7 @@ static int next_due(struct sci_ep *ep)
 	return ep->n_gone && due > GONE_POLL_MS ? GONE_POLL_MS : due;
 }
 
-/* A line that is lost once more is sent again without a doorbell. */
+/* Limit a sleep: retransmission and retries are not reported by a doorbell. */
 static int sleep_limit(struct sci_ep *ep, int ms)
 {
 	int most = next_due(ep);
@@ -187,7 +189,7 @@ static void sleep_on_fds(struct sci_ep *ep, int ms)
 		wake_waiters(ep);
 }
 
-/* Another thread sleeps on the descriptors. */
+/* Sleep on the condition variable: another thread sleeps on the descriptors. */
 static void sleep_beside(struct sci_ep *ep, int ms)
 {
 	struct timespec until = sci_deadline(ms < 0 ? 0 : (uint32_t)ms);
@@ -196,7 +198,7 @@ static void sleep_beside(struct sci_ep *ep, int ms)
 	ep->waiters++;
 	pthread_mutex_lock(&ep->sleep_lock);
 	msg_unlock(&ep->lock);
-	/* who changes these takes sleep_lock afterwards, to tell us */
+	/* a thread that changes this takes sleep_lock afterwards, to wake us */
 	if (sci_load_relaxed(&ep->completions) == seen)
 		sci_cond_wait(&ep->sleep_cond, &ep->sleep_lock,
 			      ms < 0 ? UINT32_MAX : (uint32_t)ms, &until);
@@ -220,7 +222,7 @@ struct wait {
 	int (*fn)(void *arg);
 	void *arg;
 	bool often;
-	unsigned int seen;		/* completions when @fn last looked */
+	unsigned int seen;		/* ep->completions at the last call of @fn */
 };
 
 static int rounds(struct wait *w)
@@ -229,7 +231,7 @@ static int rounds(struct wait *w)
 	unsigned int n = ep->crowded ? CROWDED_ROUNDS : ROUNDS;
 
 	for (unsigned int i = 0; i < n; i++) {
-		/* a sibling thread of this core may be who we wait for */
+		/* the peer may run on a sibling thread of this core */
 		if (!msg_progress(ep))
 			sci_cpu_relax();
 		if (ep->completions != w->seen) {
@@ -251,7 +253,10 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Let others in: threads of this endpoint, then processes. Returns how long. */
+/*
+ * Let other threads of this endpoint run, and later other processes. Return how long they
+ * ran, in microseconds.
+ */
 static uint64_t step_aside(struct sci_ep *ep, uint64_t now, uint64_t waited)
 {
 	uint64_t away;
@@ -326,7 +331,7 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 	return msg_wait_often(ep, fn, arg, timeout, 0);
 }
 
-/* ---- for the program's own loop ---- */
+/* ---- descriptor for the program's own event loop ---- */
 
 static int make_user_fd(struct sci_ep *ep)
 {
@@ -351,7 +356,7 @@ static int make_user_fd(struct sci_ep *ep)
 	return fd;
 }
 
-/* For what is due without a doorbell. Setting the timer clears its descriptor. */
+/* Set the timer for work that no doorbell reports. This also clears its descriptor. */
 static void set_timer(struct sci_ep *ep)
 {
 	struct itimerspec at = { 0 };

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what endpoints say to each other
+ * DOC: the protocol between endpoints
  *
- * Every pair has an inbox on either side: one page of the receiver's memory
- * that its peer alone writes to, and that nobody reads from afar:
+ * Each side of a connection has an inbox: one page in the receiver's memory. Only the peer
+ * writes to it, and nobody reads it remotely:
  *
- *	line 0		 status: how far the peer has read what we sent it, and
+ *	line 0		 status: how far the peer has read what we sent, and
  *			 whether it sleeps (struct msg_status)
- *	lines 1 .. 15	 control ring: answers about transfers both sides know,
- *			 which can always be taken off at once
+ *	lines 1 .. 15	 control ring: answers about transfers that both sides know;
+ *			 the receiver can always take them off at once
  *	lines 16 .. 63	 data ring: messages, in order
  *
- * Control lines have a ring of their own so that a transfer under way ends
- * even when messages nobody has asked for hold up the data ring.
+ * Control lines have a ring of their own, so a transfer can end even if unexpected
+ * messages block the data ring.
  *
- * A pair that gets busy attaches two more segments, likewise in the receiver's
- * memory: the eager ring when its sender asks for it, the transfer ring when
- * the receiver first accepts a rendezvous in blocks. Both hold whole blocks,
- * padded to 64 bytes, never split: a block that does not fit before the end
- * goes to the start. Lines announce them by where they end.
+ * A busy connection attaches two more segments, also in the receiver's memory: the eager
+ * ring when its sender asks for it, and the transfer ring when the receiver first accepts
+ * a rendezvous in blocks. Both hold whole blocks that are padded to 64 bytes and never
+ * split: a block that does not fit before the end of the ring goes to the start. A line
+ * announces a block by the position of its end.
  *
- * A connection is made by two HELLOs, data interrupts that name the inbox
- * made for the other side; then each imports the other's inbox.
+ * Two HELLOs make a connection. A HELLO is a data interrupt that names the inbox for the
+ * other side. Then each side imports the other's inbox.
  *
- * All is little-endian and packed. Whatever comes from a peer is checked
- * where it is taken off a ring.
+ * All integers are little-endian and packed. The receiver checks everything that it takes
+ * off a ring.
  */
 #ifndef LIBSCI_MSG_WIRE_H
 #define LIBSCI_MSG_WIRE_H
@@ -37,13 +37,13 @@
 
 #define MSG_VERSION	5u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
-/* Segments and interrupts of this layer have numbers from here on. */
+/* First number of the segments and interrupts of this layer. */
 #define MSG_NUMBERS	0x4d000000u
 #define MSG_NUMBERS_MASK	0xffffffu
 
 /*
- * Is this the id of a segment of this layer's?  A peer names the segments that we
- * import: it must not make us map, and write to, those of other programs.
+ * Return whether @id can be a segment of this layer. A peer names the segments that we
+ * import: it must not make us map, and write to, segments of other programs.
  */
 static inline bool is_msg_number(uint32_t id)
 {
@@ -57,7 +57,7 @@ static inline bool is_msg_number(uint32_t id)
 #define DATA_LINES	(INBOX_BYTES / LINE_BYTES - INBOX_DATA)
 
 #define MSG_UNTAGGED	UINT32_MAX	/* the context of untagged messages */
-#define MSG_HANDLERS	0xffffff80u	/* from here on contexts of handlers, by their ids */
+#define MSG_HANDLERS	0xffffff80u	/* first context of handlers: MSG_HANDLERS + id */
 
 struct msg_inbox {
 	struct msg_line status;
@@ -68,16 +68,16 @@ struct msg_inbox {
 _Static_assert(sizeof(struct msg_inbox) == INBOX_BYTES, "one page");
 
 /*
- * Line 0. One writer, the peer. Every field only grows (mod 2^32) and is
- * written whole, so an old or torn status is only an early one.
+ * Line 0. Its only writer is the peer. Each field only grows (mod 2^32) and is written as a
+ * whole, so an old or torn status just means older values.
  */
 struct msg_status {
 	uint32_t data;			/* lines taken off the data ring */
-	uint32_t ctl;			/* ... the control ring */
+	uint32_t ctl;			/* lines taken off the control ring */
 	uint32_t eager;			/* bytes taken off the eager ring */
-	uint32_t xfer;			/* ... the transfer ring */
-	uint32_t sleeps;		/* announced: ring the bell, once each */
-	uint32_t rung;			/* the last of yours it answered */
+	uint32_t xfer;			/* bytes taken off the transfer ring */
+	uint32_t sleeps;		/* announced sleeps: one ring of the bell for each */
+	uint32_t rung;			/* the last sleep of yours for which I rang */
 	uint32_t reserved[10];
 };
 
@@ -86,8 +86,8 @@ _Static_assert(sizeof(struct msg_status) == LINE_BYTES, "one line");
 enum msg_hello_type { HELLO_CONNECT = 1, HELLO_REFUSE };
 
 enum {
-	HELLO_WAKE_BARRIER = 1 << 0,	/* senders to it need no fence */
-	HELLO_CRC = 1 << 1,		/* what it sends has check sums */
+	HELLO_WAKE_BARRIER = 1 << 0,	/* senders to this endpoint need no fence */
+	HELLO_CRC = 1 << 1,		/* its eager blocks and transfers have checksums */
 };
 
 struct msg_hello {
@@ -96,26 +96,29 @@ struct msg_hello {
 	uint16_t type;
 	uint32_t node;			/* the sender's address */
 	uint32_t id;
-	uint64_t nonce;			/* one life of that endpoint */
-	uint64_t to;			/* the nonce it answers; 0: none */
+	uint64_t nonce;			/* identifies the sending endpoint until it closes */
+	uint64_t to;			/* nonce of the endpoint it answers; 0: none */
 	uint32_t inbox;			/* segment made for the receiver */
 	uint32_t flags;
 	int32_t status;			/* HELLO_REFUSE: -errno */
-	uint32_t yours;			/* inbox it has imported; 0: none yet */
+	uint32_t yours;			/* your inbox, if the sender has imported it; or 0 */
 };
 
 _Static_assert(sizeof(struct msg_hello) == 48, "on the wire");
 
-/* Typed lines; on the data ring up to LINE_BYE, then on the control ring. */
+/*
+ * Types of lines: below LINE_ATTACHED on the data ring, the others on the control
+ * ring.
+ */
 enum msg_line_type {
 	LINE_SHORT,			/* has no type */
 	LINE_TAGGED,
 	LINE_CHAIN,			/* the rest follows in short lines */
 	LINE_EAGER,
-	LINE_MORE,			/* ... and the blocks after its first */
+	LINE_MORE,			/* eager: a block after the first */
 	LINE_RTS,			/* rendezvous: request to send */
 	LINE_ATTACH,			/* please attach rings of these sizes */
-	LINE_TAGGED_IMM,		/* ... or untagged: the context says it */
+	LINE_TAGGED_IMM,		/* or untagged: the context is MSG_UNTAGGED */
 	LINE_CHAIN_IMM,
 	LINE_ATTACHED = 16,
 	LINE_CTS,			/* rendezvous: clear to send */
@@ -163,8 +166,8 @@ struct line_eager {
 	uint64_t tag;
 	uint32_t context;
 	uint32_t len;
-	uint32_t first;			/* bytes in the first block */
-	uint32_t end;			/* of the block in the ring's life */
+	uint32_t first;			/* length of the first block */
+	uint32_t end;			/* of the first block, in bytes since the start */
 	uint32_t crc;
 	uint64_t imm;
 	uint8_t has_imm;
@@ -181,23 +184,23 @@ enum {
 	RTS_PRIVATE = 1 << 1,
 	RTS_EXPORTED = 1 << 2,
 	RTS_IMM = 1 << 3,
-	RTS_SYNC = 1 << 4,		/* FIN after the last block, too */
+	RTS_SYNC = 1 << 4,		/* send a FIN after the last block, too */
 };
 
 struct line_rts {
 	uint64_t len;
 	uint64_t tag;
 	uint32_t context;
-	uint32_t id;			/* the sender's, for CTS and FIN */
-	uint64_t addr;			/* RTS_PRIVATE: where it lies there */
-	uint64_t offset;		/* RTS_EXPORTED: in this segment */
+	uint32_t id;			/* request of the sender, for CTS and FIN */
+	uint64_t addr;			/* RTS_PRIVATE: address in the sender's process */
+	uint64_t offset;		/* RTS_EXPORTED: offset in this segment */
 	uint32_t segment;
 	uint8_t flags;
 	uint64_t imm;			/* RTS_IMM */
 } __attribute__((packed));
 
 struct line_attach {
-	uint32_t size;			/* of the eager ring: a wish */
+	uint32_t size;			/* wanted size of the eager ring */
 } __attribute__((packed));
 
 enum msg_ring { RING_EAGER, RING_XFER, MSG_RINGS };
@@ -212,10 +215,10 @@ struct line_attached {
 enum { CTS_BLOCKS = 1, CTS_ZCOPY };
 
 struct line_cts {
-	uint32_t id;			/* the sender's */
-	uint32_t to;			/* the receiver's, for BLOCK and FIN */
-	uint64_t len;			/* what the receiver has room for */
-	uint64_t offset;		/* CTS_ZCOPY: in this segment */
+	uint32_t id;			/* request of the sender */
+	uint32_t to;			/* request of the receiver, for BLOCK and FIN */
+	uint64_t len;			/* bytes that the receiver wants */
+	uint64_t offset;		/* CTS_ZCOPY: offset in this segment */
 	uint32_t segment;
 	uint8_t mode;
 } __attribute__((packed));
@@ -225,34 +228,37 @@ struct line_block {
 	uint32_t len;
 	uint32_t end;
 	uint32_t crc;
-	uint64_t offset;		/* in the message */
+	uint64_t offset;		/* offset in the message */
 } __attribute__((packed));
 
-enum { FIN_NOTHING, FIN_EXPORTED, FIN_PRIVATE };	/* what was read */
+enum { FIN_NOTHING, FIN_EXPORTED, FIN_PRIVATE };	/* how the receiver read */
 
 struct line_fin {
 	uint32_t id;
 	int32_t status;
 	uint8_t how;			/* FIN_* */
-	uint8_t receiver;		/* id is the receiver's */
+	uint8_t receiver;		/* @id is a request of the receiver */
 } __attribute__((packed));
 
 /* ---- messages to handlers of this layer ---- */
 
 enum {
-	HANDLER_ATOMIC,			/* the tag is the asking request's id, */
-	HANDLER_ATOMIC_REPLY,		/* ... in all of these */
+	HANDLER_ATOMIC,			/* the tag of all these is a request's id */
+	HANDLER_ATOMIC_REPLY,
 	HANDLER_WRITE,
 	HANDLER_READ,
 	HANDLER_COPY_REPLY,
 };
 
-/* A piece of a transfer; the bytes of a write, and of the reply to a read, follow. */
+/*
+ * A piece of a transfer. The bytes of a write follow; those of a read follow its
+ * reply.
+ */
 struct copy_request {
-	uint64_t offset;		/* in this segment: */
+	uint64_t offset;		/* offset in segment @segment */
 	uint32_t segment;
 	uint32_t len : 31;
-	uint32_t last : 1;		/* of a write: to be answered */
+	uint32_t last : 1;		/* last piece of a write: send a reply */
 };
 
 _Static_assert(sizeof(struct copy_request) == 16, "on the wire");
@@ -263,7 +269,7 @@ struct copy_reply {
 };
 
 struct atomic_request {
-	uint64_t offset;		/* of the word, in this segment: */
+	uint64_t offset;		/* offset of the word in segment @segment */
 	uint64_t operand;
 	uint64_t compare;
 	uint32_t segment;
