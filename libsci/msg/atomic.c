@@ -165,7 +165,7 @@ int atomic_ask(struct sci_peer *p, uint32_t id, uint32_t segment, uint64_t offse
 	return handler_send(p, HANDLER_ATOMIC, id, &iov, 1);
 }
 
-static int serve(struct sci_ep *ep, const struct atomic_request *r, uint64_t *before)
+static int atomic_serve(struct sci_ep *ep, const struct atomic_request *r, uint64_t *before)
 {
 	const struct sci_rmw a = {
 		.op = r->op, .type = r->type, .operand = r->operand,
@@ -197,14 +197,14 @@ static void atomic_came(void *arg, const struct sci_handled *m)
 	if (m->error || m->len != sizeof(struct atomic_request))
 		reply.status = m->error ? m->error : -EPROTO;
 	else
-		reply.status = serve(ep, m->data, &reply.before);
+		reply.status = atomic_serve(ep, m->data, &reply.before);
 	ret = handler_send(m->peer, HANDLER_ATOMIC_REPLY, m->tag, &iov, 1);
 	/* without an answer the peer would wait for ever */
 	if (ret)
 		peer_down(m->peer, ret == -EAGAIN ? -EPROTO : ret);
 }
 
-static void reply_came(void *arg, const struct sci_handled *m)
+static void atomic_reply_came(void *arg, const struct sci_handled *m)
 {
 	const struct atomic_reply *r = m->data;
 
@@ -220,5 +220,5 @@ static void reply_came(void *arg, const struct sci_handled *m)
 void atomics_init(struct sci_ep *ep)
 {
 	ep->handlers[HANDLER_ATOMIC] = (struct msg_handler){ atomic_came, ep };
-	ep->handlers[HANDLER_ATOMIC_REPLY] = (struct msg_handler){ reply_came, ep };
+	ep->handlers[HANDLER_ATOMIC_REPLY] = (struct msg_handler){ atomic_reply_came, ep };
 }

@@ -122,7 +122,7 @@ static int look_completed(void *arg)
 }
 
 /* Take up to @n completions. Return their number, or -EAGAIN if there are none. */
-static int take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
+static int completions_take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
 {
 	unsigned int i;
 
@@ -156,7 +156,7 @@ int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 	if (list_empty(&ep->completed))
 		ret = timeout ? msg_wait(ep, look_completed, ep, timeout) :
 				-EAGAIN;
-	ret = ret ? ret : take(ep, done, n);
+	ret = ret ? ret : completions_take(ep, done, n);
 	msg_unlock(&ep->lock);
 	return ret;
 }

@@ -65,7 +65,7 @@ static uint8_t *find_piece(struct sci_ep *ep, const struct copy_request *r, int 
 	return *error ? NULL : b->addr + r->offset;
 }
 
-static void reply(const struct sci_handled *m, int status, const void *data, size_t len)
+static void copy_answer(const struct sci_handled *m, int status, const void *data, size_t len)
 {
 	struct copy_reply r = { .status = status };
 	const struct iovec iov[2] = { { &r, sizeof(r) }, { (void *)data, len } };
@@ -89,7 +89,7 @@ static void write_came(void *arg, const struct sci_handled *m)
 	if (to)
 		msg_copy(to, r + 1, r->len);
 	if (error || r->last)
-		reply(m, error, NULL, 0);
+		copy_answer(m, error, NULL, 0);
 }
 
 static void read_came(void *arg, const struct sci_handled *m)
@@ -102,10 +102,10 @@ static void read_came(void *arg, const struct sci_handled *m)
 		error = -EPROTO;
 	if (!error)
 		from = find_piece(arg, r, &error);
-	reply(m, error, from, from ? r->len : 0);
+	copy_answer(m, error, from, from ? r->len : 0);
 }
 
-static void reply_came(void *arg, const struct sci_handled *m)
+static void copy_reply_came(void *arg, const struct sci_handled *m)
 {
 	const struct copy_reply *r = m->data;
 
@@ -120,5 +120,5 @@ void copies_init(struct sci_ep *ep)
 {
 	ep->handlers[HANDLER_WRITE] = (struct msg_handler){ write_came, ep };
 	ep->handlers[HANDLER_READ] = (struct msg_handler){ read_came, ep };
-	ep->handlers[HANDLER_COPY_REPLY] = (struct msg_handler){ reply_came, ep };
+	ep->handlers[HANDLER_COPY_REPLY] = (struct msg_handler){ copy_reply_came, ep };
 }

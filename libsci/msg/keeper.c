@@ -76,7 +76,7 @@ static void look_after(struct sci_ep *ep)
 	k->turns = ep->turns;
 }
 
-static void *keep(void *arg)
+static void *keeper_main(void *arg)
 {
 	struct sci_ep *ep = arg;
 	struct msg_keeper *k = &ep->keeper;
@@ -107,7 +107,7 @@ int keeper_start(struct sci_ep *ep)
 	ep->lock.none = false;
 	pthread_mutex_init(&k->lock, NULL);
 	sci_cond_init(&k->cond);
-	ret = sci_thread_start(&k->thread, keep, ep,
+	ret = sci_thread_start(&k->thread, keeper_main, ep,
 			       ep_thread_name(ep, "sci-keeper"));
 	k->runs = !ret;
 	if (ret) {

@@ -223,7 +223,7 @@ void net_read_forget(struct sci_req *req)
 
 /* ---- exported memory: one buffer for peers on both fabrics ---- */
 
-static void buf_event(void *owner, const struct sci_event *ev)
+static void net_buf_event(void *owner, const struct sci_event *ev)
 {
 	(void)owner;
 	(void)ev;
@@ -233,7 +233,7 @@ int net_buf_add(struct sci_ep *ep, struct msg_buf *b)
 {
 	struct sci_lseg_param param = {
 		.id = ep->ops->lseg.id(b->seg), .size = b->len,
-		.flags = SCI_LSEG_EMPTY, .event = buf_event, .owner = b,
+		.flags = SCI_LSEG_EMPTY, .event = net_buf_event, .owner = b,
 	};
 	int ret;
 

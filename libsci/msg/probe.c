@@ -27,7 +27,7 @@ static int look_for(void *arg)
 	return 0;
 }
 
-static void describe(const struct sci_msg *msg, struct sci_status *st)
+static void seek_describe(const struct sci_msg *msg, struct sci_status *st)
 {
 	bool tagged = msg->match.context != MSG_UNTAGGED;
 
@@ -45,7 +45,7 @@ static void describe(const struct sci_msg *msg, struct sci_status *st)
 }
 
 /* Take @s->found off the queue and give it to the program. */
-static void take(struct seek *s)
+static void seek_take(struct seek *s)
 {
 	sci_match_msg_remove(&s->ep->match, &s->found->match);
 	s->found->matched = true;
@@ -72,9 +72,9 @@ static int seek(struct seek *s, int timeout, struct sci_msg **msg,
 	if (wanted)
 		--*wanted;
 	if (!ret && s->found) {
-		describe(s->found, st);
+		seek_describe(s->found, st);
 		if (msg) {
-			take(s);
+			seek_take(s);
 			*msg = s->found;
 		}
 	}

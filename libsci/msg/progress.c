@@ -48,7 +48,7 @@ static bool announce(struct sci_peer *p)
 	return true;
 }
 
-static void full_stop(struct sci_ep *ep)
+static void sleep_barrier(struct sci_ep *ep)
 {
 	check_writes(ep);
 	if (ep->wake_barrier)
@@ -74,7 +74,7 @@ bool msg_announce_sleep(struct sci_ep *ep)
 	}
 	/* where lines are lost, the last announcement may not have arrived yet */
 	if (any || ep->lossy)
-		full_stop(ep);
+		sleep_barrier(ep);
 	return !msg_progress(ep);
 }
 
@@ -106,7 +106,7 @@ static void forget_announcements(struct sci_ep *ep)
  * Take the doorbell and poll the parked peers that may have rung it. Return true if the
  * bell had been rung: a line may be in a ring that was polled before.
  */
-static bool answer_bell(struct sci_ep *ep)
+static bool doorbell_handle(struct sci_ep *ep)
 {
 	if (ep->ops->lintr.wait(ep->bell, NULL, NULL, 0))
 		return false;
@@ -141,7 +141,7 @@ static void cool_down(struct sci_ep *ep)
 	}
 	if (list_empty(&cold))
 		return;
-	full_stop(ep);
+	sleep_barrier(ep);
 	list_for_each_safe(pos, n, &cold) {
 		list_del(pos);
 		ep->n_hot--;
@@ -226,7 +226,7 @@ int msg_progress(struct sci_ep *ep)
 	}
 	if (!list_empty(&ep->dials))
 		done += dials_poll(ep);
-	if (ep->cooled && ep->turns % BELL_TURNS == 0 && answer_bell(ep)) {
+	if (ep->cooled && ep->turns % BELL_TURNS == 0 && doorbell_handle(ep)) {
 		/*
 		 * the bell is cleared: a thread that polls its descriptor would miss
 		 * it
@@ -242,7 +242,7 @@ int msg_progress(struct sci_ep *ep)
 /* Handle the doorbell after a sleep. */
 void msg_woken(struct sci_ep *ep)
 {
-	answer_bell(ep);
+	doorbell_handle(ep);
 }
 
 /* Like msg_wait(), but with @timeout 0 return -EAGAIN after one round of progress. */

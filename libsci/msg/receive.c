@@ -80,8 +80,8 @@ static bool may_stay(struct sci_peer *p)
 	return true;
 }
 
-static struct sci_msg *keep(struct sci_peer *p, uint32_t context, uint64_t tag,
-			    size_t len)
+static struct sci_msg *unexpected_keep(struct sci_peer *p, uint32_t context, uint64_t tag,
+				       size_t len)
 {
 	struct sci_ep *ep = p->ep;
 	struct sci_msg *msg;
@@ -165,7 +165,7 @@ static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	if (!r && is_handler(context))
 		return to_handler(p, context, tag, data, len, crc);
 	if (!r) {
-		msg = keep(p, context, tag, len);
+		msg = unexpected_keep(p, context, tag, len);
 		if (!msg)
 			return -EAGAIN;
 		memcpy(msg->data, data, len);
@@ -239,7 +239,7 @@ static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 	} else {
 		p->chain_msg = is_handler(context) ?
 				       handler_message(p, context, tag, len) :
-				       keep(p, context, tag, len);
+				       unexpected_keep(p, context, tag, len);
 		if (!p->chain_msg)
 			return -EAGAIN;
 	}
@@ -354,7 +354,7 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 		rndv_accept(req, p, rts);
 		return 0;
 	}
-	msg = keep(p, rts->context, rts->tag, 0);
+	msg = unexpected_keep(p, rts->context, rts->tag, 0);
 	if (!msg)
 		return -EAGAIN;
 	msg->rendezvous = true;

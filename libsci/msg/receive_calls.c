@@ -39,7 +39,7 @@ static __always_inline bool fits(const struct quick *q, uint32_t context,
  * Fill the status field by field: a struct copy would wait for stores that were just
  * made.
  */
-static __always_inline void got(const struct quick *q, uint64_t tag, size_t len)
+static __always_inline void quick_status(const struct quick *q, uint64_t tag, size_t len)
 {
 	q->st->peer = q->p;
 	q->st->error = 0;
@@ -48,7 +48,7 @@ static __always_inline void got(const struct quick *q, uint64_t tag, size_t len)
 	status_of_message(q->st, q->context, tag, len);
 }
 
-static inline void got_imm(const struct quick *q, uint64_t imm)
+static inline void quick_status_imm(const struct quick *q, uint64_t imm)
 {
 	q->st->imm = imm;
 	q->st->flags = SCI_STATUS_IMM;
@@ -65,9 +65,9 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 	if (!data || !fits(q, e->context, e->tag, e->len))
 		return false;
 	msg_copy(q->t->buf, data, e->len);
-	got(q, e->tag, e->len);
+	quick_status(q, e->tag, e->len);
 	if (e->has_imm)
-		got_imm(q, e->imm);
+		quick_status_imm(q, e->imm);
 	p->now.eager = e->end;
 	rx_advance(&p->data_rx);
 	if (ring_due(p, RING_EAGER, p->now.eager - p->told.eager)) {
@@ -117,7 +117,7 @@ static __hot bool quick_chain(const struct quick *q, uint32_t context,
 	rx->slot = slot;
 	rx->pos = pos;
 	rx->id = id;
-	got(q, tag, len);
+	quick_status(q, tag, len);
 	return true;
 }
 
@@ -132,7 +132,7 @@ static inline bool quick_imm_chain(const struct quick *q,
 {
 	if (!quick_chain(q, c->context, c->tag, c->len, c->data, CHAIN_IMM_HEAD))
 		return false;
-	got_imm(q, c->imm);
+	quick_status_imm(q, c->imm);
 	return true;
 }
 
@@ -142,7 +142,7 @@ static __always_inline bool quick_tagged(const struct quick *q,
 	if (m->len > SCI_TAGGED_SHORT_MAX || !fits(q, m->context, m->tag, m->len))
 		return false;
 	line_copy(q->t->buf, m->data, m->len);
-	got(q, m->tag, m->len);
+	quick_status(q, m->tag, m->len);
 	rx_advance(&q->p->data_rx);
 	return true;
 }
@@ -153,8 +153,8 @@ static __always_inline bool quick_tagged_imm(const struct quick *q,
 	if (m->len > SCI_IMM_SHORT_MAX || !fits(q, m->context, m->tag, m->len))
 		return false;
 	line_copy(q->t->buf, m->data, m->len);
-	got(q, m->tag, m->len);
-	got_imm(q, m->imm);
+	quick_status(q, m->tag, m->len);
+	quick_status_imm(q, m->imm);
 	rx_advance(&q->p->data_rx);
 	return true;
 }
@@ -166,7 +166,7 @@ static bool quick_untagged(const struct quick *q, const struct msg_line *l)
 	if (!fits(q, MSG_UNTAGGED, 0, len))
 		return false;
 	line_copy(q->t->buf, l, len);
-	got(q, 0, len);
+	quick_status(q, 0, len);
 	rx_advance(&q->p->data_rx);
 	return true;
 }
@@ -266,8 +266,8 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 /* ---- sci_try_recvs(): without waiting, and without a request ---- */
 
 /* Receive the messages that are in the ring, in order. Return their number. */
-static __always_inline int take(struct sci_peer *p, uint32_t context,
-				struct sci_try *t, int n)
+static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
+				       struct sci_try *t, int n)
 {
 	int i;
 
@@ -288,7 +288,7 @@ static __always_inline int take(struct sci_peer *p, uint32_t context,
 
 /* Receive from the first peer that has sent something. */
 static __attribute__((noinline)) int
-take_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int n)
+quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int n)
 {
 	int ret = -EAGAIN;
 
@@ -297,7 +297,7 @@ take_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int 
 
 		/* the status must not name a peer that the program has closed */
 		ret = p->leaving && quick_is_here(p) ? -EBUSY :
-						       take(p, context, t, n);
+						       quick_recvs(p, context, t, n);
 		if (ret != -EAGAIN)
 			break;
 	}
@@ -315,7 +315,7 @@ static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = peer ? take(peer, context, t, n) : take_from_any(ep, context, t, n);
+	ret = peer ? quick_recvs(peer, context, t, n) : quick_recvs_from_any(ep, context, t, n);
 	msg_unlock(&ep->lock);
 	return ret;
 }
@@ -335,8 +335,8 @@ __hot int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer,
 
 /* ---- calls of the program ---- */
 
-static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
-		     uint32_t context, uint64_t tag, uint64_t ignore)
+static void recv_describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
+			  uint32_t context, uint64_t tag, uint64_t ignore)
 {
 	req->peer = peer;
 	req->tagged = tagged;
@@ -381,7 +381,7 @@ static int irecvv(struct sci_ep *ep, struct sci_peer *peer, bool tagged,
 	req = req_new(ep, MSG_RECV);
 	if (req) {
 		ret = req_iov(req, iov, n);
-		describe(req, peer, tagged, context, tag, ignore);
+		recv_describe(req, peer, tagged, context, tag, ignore);
 		if (!ret && !take_now(req))
 			ret = recv_start(req);
 		if (ret)
@@ -482,8 +482,8 @@ static __always_inline int receive(struct sci_ep *ep, struct sci_peer *peer,
 	msg_lock(&ep->lock);
 	if (!may_be_quick(ep, peer, context) || !quick_wait(&q)) {
 		req_init(&req, ep, MSG_RECV);
-		describe(&req, peer, context != MSG_UNTAGGED, context, t->tag,
-			 t->ignore);
+		recv_describe(&req, peer, context != MSG_UNTAGGED, context, t->tag,
+			      t->ignore);
 		ret = recv_wait(ep, &req, t->buf, t->size, status);
 	}
 	msg_unlock(&ep->lock);

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-static void describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
-		     uint32_t context, uint64_t tag)
+static void send_describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
+			  uint32_t context, uint64_t tag)
 {
 	req->peer = peer;
 	req->tagged = tagged;
@@ -31,7 +31,7 @@ static int isendv(struct sci_peer *peer, bool tagged, uint32_t context,
 	req = req_new(ep, MSG_SEND);
 	if (req) {
 		ret = req_iov(req, iov, n);
-		describe(req, peer, tagged, context, tag);
+		send_describe(req, peer, tagged, context, tag);
 		req->sync = flags & SCI_SEND_SYNC;
 		ret = ret ? ret : send_start(req);
 		if (ret)
@@ -106,7 +106,7 @@ static int send_wait(struct sci_peer *peer, bool tagged, uint32_t context,
 
 	req_init(&req, peer->ep, MSG_SEND);
 	req_iov(&req, &iov, 1);
-	describe(&req, peer, tagged, context, tag);
+	send_describe(&req, peer, tagged, context, tag);
 	ret = send_start(&req);
 	if (!ret)
 		ret = msg_wait(peer->ep, send_is_done, &req, -1);
@@ -374,7 +374,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	if (!req)
 		return -ENOMEM;
 	ret = req_iov(req, send->iov, send->n);
-	describe(req, peer, tagged, send->context, tagged ? send->tag : 0);
+	send_describe(req, peer, tagged, send->context, tagged ? send->tag : 0);
 	req->sync = send->flags & SCI_SEND_SYNC;
 	req->has_imm = send->flags & SCI_SEND_IMM;
 	req->imm = send->imm;
@@ -451,7 +451,7 @@ static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag
 	if (!req)
 		return -ENOMEM;
 	ret = req_iov(req, iov, n);
-	describe(req, peer, true, context, tag);
+	send_describe(req, peer, true, context, tag);
 	ret = ret ? ret : copy_rest(req);
 	req->unwatched = true;
 	peer->unwatched++;

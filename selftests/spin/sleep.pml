@@ -30,7 +30,7 @@
  *			polled, and msg_progress() takes the bell, too
  *   SPURIOUS=n		n bells that nobody has rung
  * Mutations, each of which must fail:
- *   NO_BARRIER		full_stop() has no barrier
+ *   NO_BARRIER		sleep_barrier() has no barrier
  *   NO_FENCE		with FENCE: maybe_ring() has none
  *   NO_LOOK		msg_announce_sleep() does not look again
  *   NO_AGAIN		status_write() looks at status->sleeps once
@@ -39,7 +39,7 @@
  *   NO_TELL		maybe_ring() rings without saying for which sleep
  *   NO_FORGET		with LATE: no forget_announcements()
  *   NO_COUNT		with COLD: msg_progress() does not count a taken bell
- *   NO_WARM		with COLD: answer_bell() polls no peer again
+ *   NO_WARM		with COLD: doorbell_handle() polls no peer again
  *   LOUD		with IDLE: status_announce() rings also with nothing to tell
  *   NO_LATE_RING	with LATE: check_writes() looks for sleepers only when
  *			something was lost
@@ -305,7 +305,7 @@ inline warm_up()
 }
 
 /* The bell has been taken. */
-inline answer_bell()
+inline doorbell_handle()
 {
 #if defined(LATE) && !defined(NO_FORGET)
 	announced = false;	/* forget_announcements() */
@@ -319,7 +319,7 @@ inline cold_peers()
 #ifdef COLD
 	if
 	:: atomic { bell[me] -> bell[me] = false };
-		answer_bell();
+		doorbell_handle();
 #ifndef NO_COUNT
 		did = 1
 #endif
@@ -328,7 +328,7 @@ inline cold_peers()
 	if
 	:: hot && tx == TO_SEND && !dirty ->	/* may_cool() */
 		announce();
-		full_stop();
+		sleep_barrier();
 		hot = false;
 		warm_up()
 	:: true
@@ -390,7 +390,7 @@ inline announce()
 }
 
 /* What the barrier does to others is to them as if it came at some moment. */
-inline full_stop()
+inline sleep_barrier()
 {
 	check_writes();
 #ifndef NO_BARRIER
@@ -427,7 +427,7 @@ proctype endpoint(bit me)
 			:: else
 			fi;
 			if
-			:: any -> full_stop()
+			:: any -> sleep_barrier()
 			:: else
 			fi;
 #ifndef NO_LOOK
@@ -440,7 +440,7 @@ proctype endpoint(bit me)
 end:
 #endif
 				atomic { bell[me] -> bell[me] = false };
-				answer_bell()
+				doorbell_handle()
 			fi
 		fi
 	od;
