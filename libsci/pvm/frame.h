@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define FRAME_MAX	(1u << 30)	/* bytes of a body */
-#define FRAME_VERSION	1
+#define FRAME_VERSION	2
 
 /*
  * Task ids, as in PVM: bit 31 names a daemon, then 12 bits of host and 18 bits that
@@ -35,9 +35,29 @@
 #define TO_OWN		0u		/* destination: the daemon of the sender */
 #define TO_MASTER	TID_DAEMON	/* ... the first daemon */
 
-/* Messages between a daemon and its tasker, as pvm_reg_tasker(3PVM) has them. */
-#define SM_TASKX	((int)0x8004000bu)	/* tid, status, times: a task has ended */
-#define SM_STTASK	((int)0x80040011u)	/* tid, flags, path, argc, argv, n, env */
+/*
+ * Messages of taskers (T), hosters (H) and resource managers (R), with daemons (d) and
+ * other tasks (t), in XDR. A reply has the tag or its ...ACK, and the wait id of the
+ * request. Hosts in replies are: tid or error, name, architecture, speed, signature.
+ */
+#define SM(n)		((int)(0x80040001u + (n)))
+#define SM_SPAWN	SM(0)	/* t-R file, flags, where, n, args, 6 numbers, env: n, tids */
+#define SM_EXEC		SM(1)	/* R-d parent, file, flags, n, args, 6 numbers, env */
+#define SM_EXECACK	SM(2)	/* d-R n, tids */
+#define SM_TASK		SM(3)	/* t-R tid or 0: error, then tasks */
+#define SM_CONFIG	SM(4)	/* t-R : n, architectures, hosts */
+#define SM_ADDHOST	SM(5)	/* t-R n, names: n, architectures, hosts */
+#define SM_DELHOST	SM(6)	/* t-R n, names: n, results */
+#define SM_ADD		SM(7)	/* R-d n, names */
+#define SM_ADDACK	SM(8)	/* d-R n, architectures, hosts */
+#define SM_NOTIFY	SM(9)	/* t-R what, ctx, tag, count, tids; no reply */
+#define SM_TASKX	SM(10)	/* T-d, d-R tid, status, times: a task has ended */
+#define SM_HOSTX	SM(11)	/* d-R tid: a host has gone */
+#define SM_HANDOFF	SM(12)	/* R-d tid: the manager of tasks that enrol from now on */
+#define SM_SCHED	SM(13)	/* t-R : old manager, a host: it registers */
+#define SM_STHOST	SM(14)	/* d-H n, then tid, options, login, command, "", VMID */
+#define SM_STHOSTACK	SM(15)	/* H-d n, then tid, the daemon's line or an error's name */
+#define SM_STTASK	SM(16)	/* d-T tid, flags, path, argc, argv, n, env */
 
 /* A task id that a program may send to: of a task, not of a daemon or a group. */
 static inline bool tid_is_task(int tid)
@@ -72,13 +92,16 @@ enum frame_op {
 	OP_CLOCK,	/* seconds, microseconds of @dst */
 	OP_SETOPT,	/* enum task_opt, value */
 	OP_GROUP,	/* enum group_op, name, a number */
-	OP_TASKER,	/* the sender starts the tasks of its host */
-	OP_TASKX,	/* tid: a task that it should have started has ended */
+	OP_TASKER,	/* the sender starts the tasks of its host, or no more */
+	OP_HOSTER,	/* the sender starts daemons, or no more */
+	OP_MANAGER,	/* the sender is the resource manager: the old one, a host */
+	OP_SM,		/* ctx, tag, wid, bytes: an SM_ message to the daemon @dst */
 	/* between daemons */
 	OP_HELLO,	/* secret, name, architecture, node, endpoint */
 	OP_HOSTS,	/* the table of hosts */
 	OP_EXITED,	/* tid */
 	OP_CHECK,	/* tid: answer OP_EXITED if there is no such task */
+	OP_NEW_MANAGER,	/* tid: of tasks that enrol; to a task: its own has become this */
 	OP_BYE		/* end: all your tasks, and yourself */
 };
 

@@ -87,6 +87,7 @@ struct task {
 	struct sci_ep *ep;
 	struct sci_addr addr;
 	int host;			/* tid of the daemon's host */
+	int manager;			/* resource manager; 0: the daemon */
 	uint32_t seq;
 	uint8_t *in;			/* bytes read from the daemon */
 	size_t in_len, in_cap;
@@ -152,11 +153,45 @@ int pv_answer_wait(struct answer *a);
 /* Send @f, to which there is no answer. */
 int pv_request_post(struct frame *f);
 
-/* pvm_send() to the daemon, by a task with PvmResvTids. Return: 0 or a PVM error. */
-int pv_daemon_send(struct buf *b, int tag);
-
 /* Read what the daemon has sent. Return: frames; -1: the daemon has gone. */
 int pv_request_read(void);
+
+/* ---- manager.c ---- */
+
+/*
+ * struct ask - a request to the resource manager
+ * @request: the message, while it is packed
+ * @saved: the send buffer of the program, later its receive buffer
+ */
+struct ask {
+	int manager;
+	int tag;
+	int wid;
+	struct buf *request;
+	struct buf *saved;
+	struct buf *reply;
+};
+
+/*
+ * Begin a request: it is packed as the current message. Return: false if this task has no
+ * manager. Then @a needs no further call.
+ */
+bool pv_ask_begin(struct ask *a);
+/*
+ * Send the request and wait for the answer, unless @answered is false. The answer is
+ * unpacked as the current message, until pv_ask_end().
+ * Return: 1; 0: the manager has ended: ask the daemon instead; or a PVM error.
+ */
+int pv_ask_send(struct ask *a, int tag, bool answered);
+void pv_ask_end(struct ask *a);
+/* Pack or unpack one number; PvmBadMsg: there is none. */
+void pv_pack_int(int v);
+int pv_unpack_int(void);
+/* Unpack a string; to be freed. NULL: no memory. */
+char *pv_unpack_new(void);
+
+/* pvm_send() to daemon @tid, by a task with PvmResvTids. Return: 0 or a PVM error. */
+int pv_daemon_send(struct buf *b, int tid, int tag);
 
 /* ---- wait.c ---- */
 

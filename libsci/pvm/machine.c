@@ -4,12 +4,13 @@
 
 #include "libsci/pvm/lib.h"
 
-#include <endian.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "libsci/pvm/pack.h"
 
 /* ---- hosts ---- */
 
@@ -31,6 +32,44 @@ static void hosts_free(struct host_table *t)
 	*t = (struct host_table){ 0 };
 }
 
+/* Unpack a table of hosts. Return: 1 or a PVM error. */
+static int hosts_unpack(struct host_table *t)
+{
+	int n = pv_unpack_int();
+
+	pv_unpack_int();	/* architectures */
+	if (n <= 0 || n > (int)HOST_MAX)
+		return n < 0 ? n : PvmBadMsg;
+	t->h = calloc((size_t)n, sizeof(*t->h));
+	if (!t->h)
+		return PvmNoMem;
+	for (; t->n < n; t->n++) {
+		struct pvmhostinfo *h = &t->h[t->n];
+
+		h->hi_tid = pv_unpack_int();
+		h->hi_name = pv_unpack_new();
+		h->hi_arch = pv_unpack_new();
+		h->hi_speed = pv_unpack_int();
+		h->hi_dsig = pv_unpack_int();
+	}
+	return 1;
+}
+
+/* The table of the resource manager. Return: 1; 0: there is none; or a PVM error. */
+static int hosts_ask(struct host_table *t)
+{
+	struct ask a;
+	int ret;
+
+	if (!pv_ask_begin(&a))
+		return 0;
+	ret = pv_ask_send(&a, SM_CONFIG, true);
+	if (ret > 0)
+		ret = hosts_unpack(t);
+	pv_ask_end(&a);
+	return ret;
+}
+
 /* Ask for the table of hosts. Return: 0 or a PVM error, with an empty table. */
 static int hosts_get(struct host_table *t)
 {
@@ -39,8 +78,10 @@ static int hosts_get(struct host_table *t)
 	int ret = pv_task_ready(), n;
 
 	*t = (struct host_table){ 0 };
-	if (ret < 0)
-		return ret;
+	if (!ret)
+		ret = hosts_ask(t);
+	if (ret)
+		return ret < 0 ? ret : 0;
 	frame_begin(&f, OP_CONFIG, TO_OWN);
 	ret = pv_request(&f, &a);
 	n = ret < 0 ? 0 : body_i32(&a.body);
@@ -110,32 +151,77 @@ PVM_API int pvm_archcode(char *arch)
 	return pv_report("pvm_archcode", ret);
 }
 
-/* Add or delete hosts. Return: how many, or a PVM error. */
-static int hosts_change(enum frame_op op, char **names, int n, int *results)
+/* Have the resource manager do it. Return: 1; 0: there is none; or a PVM error. */
+static int hosts_change_ask(enum frame_op op, char **names, int n, int *results)
+{
+	struct ask a;
+	int ret, got;
+
+	if (!pv_ask_begin(&a))
+		return 0;
+	pv_pack_int(n);
+	for (int i = 0; i < n; i++)
+		pv_pack_str(names[i]);
+	ret = pv_ask_send(&a, op == OP_ADDHOSTS ? SM_ADDHOST : SM_DELHOST, true);
+	got = ret > 0 ? pv_unpack_int() : n;
+	if (got != n)
+		ret = got < 0 ? got : PvmOutOfRes;
+	if (ret > 0 && op == OP_ADDHOSTS)
+		pv_unpack_int();
+	for (int i = 0; ret > 0 && i < n; i++) {
+		results[i] = pv_unpack_int();
+		if (op != OP_ADDHOSTS)
+			continue;
+		free(pv_unpack_new());
+		free(pv_unpack_new());
+		pv_unpack_int();
+		pv_unpack_int();
+	}
+	pv_ask_end(&a);
+	return ret;
+}
+
+/* Have the daemons do it. Return: 0 or a PVM error. */
+static int hosts_change_request(enum frame_op op, char **names, int n, int *results)
 {
 	struct frame f = { 0 };
 	struct answer a;
 	const void *v;
-	int ret = pv_task_ready(), got, good = 0;
+	int ret, got;
 
-	if (ret < 0)
-		return ret;
-	if (n < 1 || n > (int)HOST_MAX || !names)
-		return PvmBadParam;
 	frame_begin(&f, op, TO_MASTER);
 	frame_i32(&f, n);
 	for (int i = 0; i < n; i++)
 		frame_str(&f, names[i]);
 	ret = pv_request(&f, &a);
 	got = ret < 0 ? 0 : body_ints(&a.body, &v);
-	for (int i = 0; i < n; i++) {
-		int result = i < got ? ints_at(v, i) : PvmSysErr;
-
-		good += result >= 0;
-		if (results)
-			results[i] = result;
-	}
+	for (int i = 0; i < n; i++)
+		results[i] = i < got ? ints_at(v, i) : PvmSysErr;
 	pv_answer_free(&a);
+	return ret < 0 ? ret : 0;
+}
+
+/* Add or delete hosts. Return: how many, or a PVM error. */
+static int hosts_change(enum frame_op op, char **names, int n, int *results)
+{
+	int ret = pv_task_ready(), good = 0, *own;
+
+	if (ret < 0)
+		return ret;
+	if (n < 1 || n > (int)HOST_MAX || !names)
+		return PvmBadParam;
+	own = calloc((size_t)n, sizeof(int));
+	if (!own)
+		return PvmNoMem;
+	ret = hosts_change_ask(op, names, n, own);
+	if (!ret)
+		ret = hosts_change_request(op, names, n, own);
+	for (int i = 0; i < n; i++) {
+		good += own[i] >= 0;
+		if (results)
+			results[i] = own[i];
+	}
+	free(own);
 	return ret < 0 ? ret : good;
 }
 
@@ -244,7 +330,46 @@ static int tasks_add(int host, int tid)
 	return ret;
 }
 
-PVM_API int pvm_tasks(int where, int *count, struct pvmtaskinfo **info)
+/* The tasks that the manager knows. Return: 1; 0: there is none; or a PVM error. */
+static int tasks_ask(int where)
+{
+	struct pvmtaskinfo *t;
+	struct ask a;
+	int ret;
+
+	if (!pv_ask_begin(&a))
+		return 0;
+	pv_pack_int(where);
+	ret = pv_ask_send(&a, SM_TASK, true);
+	if (ret > 0) {
+		int error = pv_unpack_int();
+
+		ret = error < 0 ? error : 1;
+	}
+	if (ret)
+		tasks_free();
+	while (ret > 0 && pv_me.rbuf->pos < pv_me.rbuf->len) {
+		t = realloc(tasks, (size_t)(ntasks + 1) * sizeof(*t));
+		if (!t) {
+			ret = PvmNoMem;
+			break;
+		}
+		tasks = t;
+		t = &tasks[ntasks++];
+		t->ti_tid = pv_unpack_int();
+		t->ti_ptid = pv_unpack_int();
+		t->ti_host = pv_unpack_int();
+		t->ti_flag = pv_unpack_int();
+		t->ti_a_out = pv_unpack_new();
+		t->ti_pid = pv_unpack_int();
+		if (t->ti_tid == PvmBadMsg || t->ti_pid == PvmBadMsg)
+			ret = PvmBadMsg;
+	}
+	pv_ask_end(&a);
+	return ret;
+}
+
+static int tasks_request(int where)
 {
 	uint32_t host = (uint32_t)where & TID_HOST_MASK;
 	struct host_table t;
@@ -254,7 +379,7 @@ PVM_API int pvm_tasks(int where, int *count, struct pvmtaskinfo **info)
 		ret = PvmNoHost;
 	if (ret < 0) {
 		hosts_free(&t);
-		return lpvmerr("pvm_tasks", ret);
+		return ret;
 	}
 	tasks_free();
 	ret = where ? PvmNoHost : 0;
@@ -268,11 +393,24 @@ PVM_API int pvm_tasks(int where, int *count, struct pvmtaskinfo **info)
 			break;
 	}
 	hosts_free(&t);
+	return ret;
+}
+
+PVM_API int pvm_tasks(int where, int *count, struct pvmtaskinfo **info)
+{
+	int ret = pv_task_ready();
+
+	if (!ret)
+		ret = tasks_ask(where);
+	if (!ret)
+		ret = tasks_request(where);
+	if (ret < 0)
+		return lpvmerr("pvm_tasks", ret);
 	if (count)
 		*count = ntasks;
 	if (info)
 		*info = tasks;
-	return pv_report("pvm_tasks", ret < 0 ? ret : 0);
+	return PvmOk;
 }
 
 PVM_API int pvm_pstat(int tid)
@@ -330,6 +468,7 @@ PVM_API int pvm_notify(int what, int tag, int count, int *tids)
 	int event = what & ~PvmNotifyCancel;
 	bool listed = event == PvmTaskExit || event == PvmHostDelete;
 	struct frame f = { 0 };
+	struct ask a;
 	int ret = pv_task_ready();
 
 	if (ret < 0)
@@ -343,6 +482,15 @@ PVM_API int pvm_notify(int what, int tag, int count, int *tids)
 	/* there are no routes to be opened and closed */
 	if (event == PvmRouteAdd || event == PvmRouteDelete)
 		return PvmOk;
+	if (pv_ask_begin(&a)) {
+		pv_pack_int(what);
+		pv_pack_int(pvmmyctx);
+		pv_pack_int(tag);
+		pv_pack_int(count);
+		pv_pack(PVM_INT, tids, listed ? count : 0, 1);
+		ret = pv_ask_send(&a, SM_NOTIFY, false);
+		return ret < 0 ? lpvmerr("pvm_notify", ret) : PvmOk;
+	}
 	frame_begin(&f, OP_NOTIFY, TO_OWN);
 	frame_i32(&f, what);
 	frame_i32(&f, pvmmyctx);
@@ -416,50 +564,6 @@ PVM_API int pvmreset(int mytid, int killtasks, char *class_name, int index)
 	return pv_request(&f, NULL);
 }
 
-/* The daemon of this host has this task start others, until it ends. */
-PVM_API int pvm_reg_tasker(void)
-{
-	struct frame f = { 0 };
-	int ret = pv_task_ready();
-
-	if (ret < 0)
-		return lpvmerr("pvm_reg_tasker", ret);
-	frame_begin(&f, OP_TASKER, TO_OWN);
-	return pv_report("pvm_reg_tasker", pv_request(&f, NULL));
-}
-
-int pv_daemon_send(struct buf *b, int tag)
-{
-	struct frame f = { 0 };
-	uint32_t tid;
-
-	if (tag != SM_TASKX)
-		return PvmNotImpl;
-	if (b->enc != PvmDataDefault || b->msg || b->len < sizeof(tid))
-		return PvmBadMsg;
-	memcpy(&tid, b->data, sizeof(tid));
-	frame_begin(&f, OP_TASKX, TO_OWN);
-	frame_i32(&f, (int32_t)be32toh(tid));
-	return pv_request_post(&f);
-}
-
-static int not_here(const char *call)
-{
-	return lpvmerr(call, PvmNotImpl);
-}
-
-/* Daemons are started by the daemon alone, and hosts are chosen by it. */
-PVM_API int pvm_reg_hoster(void)
-{
-	return not_here("pvm_reg_hoster");
-}
-
-PVM_API int pvm_reg_rm(struct pvmhostinfo **info)
-{
-	(void)info;
-	return not_here("pvm_reg_rm");
-}
-
 PVM_API int pvm_reg_tracer(int tctx, int ttag, int octx, int otag, char *mask, int buf,
 			   int opt)
 {
@@ -470,5 +574,5 @@ PVM_API int pvm_reg_tracer(int tctx, int ttag, int octx, int otag, char *mask, i
 	(void)mask;
 	(void)buf;
 	(void)opt;
-	return not_here("pvm_reg_tracer");
+	return lpvmerr("pvm_reg_tracer", PvmNotImpl);
 }

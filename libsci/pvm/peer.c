@@ -399,9 +399,9 @@ PVM_API int pvm_send(int tid, int tag)
 	if (ret < 0)
 		return lpvmerr("pvm_send", ret);
 	if (pv_opts.resv && (uint32_t)tid & TID_DAEMON && tid != -1)
-		return pv_report("pvm_send", pv_me.sbuf ? pv_daemon_send(pv_me.sbuf, tag) :
+		return pv_report("pvm_send", pv_me.sbuf ? pv_daemon_send(pv_me.sbuf, tid, tag) :
 				 PvmNoBuf);
-	if (!tid_is_task(tid) || tag < 0)
+	if (!tid_is_task(tid) || (tag < 0 && !pv_opts.resv))
 		return lpvmerr("pvm_send", PvmBadParam);
 	return send_sbuf("pvm_send", &tid, 1, tag);
 }

@@ -162,6 +162,8 @@ static int frames_take(void)
 			reply_came(&head, &b);
 		else if (head.op == OP_MSG)
 			message_came(&head, &b);
+		else if (head.op == OP_NEW_MANAGER)
+			pv_me.manager = body_i32(&b);
 		at += (size_t)n;
 		count++;
 	}

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsci/pvm/pack.h"
+
 extern char **environ;
 
 #define SPAWN_MAX	(1 << 18)
@@ -177,11 +179,83 @@ static int spawn(const char *file, char **argv, int flag, const char *where, int
 	return m < 0 ? m : good;
 }
 
+/* What PVM_EXPORT names, then what PVM's own variables have. */
+static void ask_environment(void)
+{
+	struct frame f = { 0 };
+	struct body b;
+	char own[32], *s;
+	int n;
+
+	frame_environment(&f);
+	b = (struct body){ .at = f.data, .left = f.failed ? 0 : f.len };
+	n = body_i32(&b);
+	pv_pack_int(n + 1);
+	snprintf(own, sizeof(own), "PVMCTX=0x%x", (unsigned int)pvmmyctx);
+	pv_pack_str(own);
+	for (int i = 0; i < n; i++) {
+		const char *name = body_str(&b), *value = body_str(&b);
+
+		s = malloc(strlen(name) + strlen(value) + 2);
+		if (s)
+			sprintf(s, "%s=%s", name, value);
+		pv_pack_str(s ? s : "");
+		free(s);
+	}
+	frame_free(&f);
+}
+
+/* Have the manager do it. Return: how many tasks run, or a PVM error; *@asked: it has. */
+static int spawn_ask(const char *file, char **argv, int flag, const char *where, int n,
+		     int *tids, bool *asked)
+{
+	struct ask a;
+	int ret, argc = 0, good = 0, bad = n, got;
+
+	*asked = false;
+	if (!pv_ask_begin(&a))
+		return 0;
+	while (argv && argv[argc])
+		argc++;
+	pv_pack_str(file);
+	pv_pack_int(flag);
+	pv_pack_str(where ? where : "");
+	pv_pack_int(n);
+	pv_pack_int(argc);
+	for (int i = 0; i < argc; i++)
+		pv_pack_str(argv[i]);
+	pv_pack_int(pv_opts.out_tid);
+	pv_pack_int(pv_opts.out_ctx);
+	pv_pack_int(pv_opts.out_tag);
+	pv_pack_int(pv_opts.trace_tid);
+	pv_pack_int(pv_opts.trace_ctx);
+	pv_pack_int(pv_opts.trace_tag);
+	ask_environment();
+	ret = pv_ask_send(&a, SM_SPAWN, true);
+	*asked = ret != 0;
+	got = ret > 0 ? pv_unpack_int() : 0;
+	if (got < 0)
+		ret = got;
+	for (int i = 0; ret > 0 && i < n; i++) {
+		int tid = i < got ? pv_unpack_int() : PvmSysErr;
+
+		if (tid > 0)
+			tids[good++] = tid;
+		else
+			tids[--bad] = tid;
+	}
+	pv_ask_end(&a);
+	if (ret > 0)
+		siblings_tell(tids, good);
+	return ret < 0 ? ret : good;
+}
+
 PVM_API int pvm_spawn(char *file, char **argv, int flag, char *where, int count,
 		      int *tids)
 {
 	int ret = pv_task_ready();
 	int *own = NULL;
+	bool asked;
 
 	if (ret < 0)
 		return lpvmerr("pvm_spawn", ret);
@@ -191,7 +265,9 @@ PVM_API int pvm_spawn(char *file, char **argv, int flag, char *where, int count,
 		tids = own = calloc((size_t)count, sizeof(int));
 	if (!tids)
 		return lpvmerr("pvm_spawn", PvmNoMem);
-	ret = spawn(file, argv, flag, where, count, tids);
+	ret = spawn_ask(file, argv, flag, where, count, tids, &asked);
+	if (!asked)
+		ret = spawn(file, argv, flag, where, count, tids);
 	if (ret == PvmNoHost) {
 		/* no host fits: as many failures as tasks */
 		for (int i = 0; i < count; i++)

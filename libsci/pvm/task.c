@@ -198,6 +198,7 @@ static void enrol_read(struct body *b)
 		if (value)
 			pv_opts.self[i] = value;
 	}
+	pv_me.manager = body_i32(b);
 	pv_opts.out_tid = pv_opts.self[OPT_OUT_TID];
 	pv_opts.out_ctx = pv_opts.self[OPT_OUT_CTX];
 	pv_opts.out_tag = pv_opts.self[OPT_OUT_TAG];
@@ -249,6 +250,7 @@ void pv_task_leave(void)
 	free(pv_me.siblings);
 	pv_me.siblings = NULL;
 	pv_me.nsiblings = 0;
+	pv_me.manager = 0;
 	pvmmytid = -1;
 	/* one that enrols again is a new task */
 	unsetenv("PVMEPID");

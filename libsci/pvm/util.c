@@ -43,13 +43,21 @@ PVM_API int pvmstrtoi(char *s)
 	return s ? (int)strtoul(s, NULL, 0) : 0;
 }
 
-/* Tags of PVM's own messages have names; here they are numbers. */
+/* The name of a tag that PVM's own programs send, or its number. */
 PVM_API char *pvmnametag(int tag, int *known)
 {
+	static const char *const names[] = {
+		"SM_SPAWN", "SM_EXEC", "SM_EXECACK", "SM_TASK", "SM_CONFIG", "SM_ADDHOST",
+		"SM_DELHOST", "SM_ADD", "SM_ADDACK", "SM_NOTIFY", "SM_TASKX", "SM_HOSTX",
+		"SM_HANDOFF", "SM_SCHED", "SM_STHOST", "SM_STHOSTACK", "SM_STTASK",
+	};
 	static char name[16];
+	bool found = tag >= SM_SPAWN && tag <= SM_STTASK;
 
 	if (known)
-		*known = 0;
+		*known = found;
+	if (found)
+		return (char *)names[tag - SM_SPAWN];
 	snprintf(name, sizeof(name), "%d", tag);
 	return name;
 }

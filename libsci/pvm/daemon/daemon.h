@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <sci/msg.h>
@@ -56,7 +57,8 @@ struct add;
  * @starting: its daemon has not said hello
  * @deadline: clock_ms() at which a host that is starting has failed
  * @pid: of the process that starts it, or is it; 0: not a child of this daemon
- * @secret: by which its daemon is known
+ * @secret: by which its daemon is known; "": not known yet
+ * @hosted: the hoster starts it, on request @wid
  * @add: the request that waits for it, and @slot its place there
  */
 struct host {
@@ -70,6 +72,8 @@ struct host {
 	int64_t deadline;
 	pid_t pid;
 	char secret[33];
+	bool hosted;
+	int wid;
 	struct add *add;
 	int slot;
 };
@@ -79,7 +83,7 @@ extern int own_host;			/* index of this one; 0: not known yet */
 extern struct sci_ep *endpoint;
 
 /* Become the master, or join the one at @master ("node:endpoint"). */
-int hosts_init(const char *name, const char *master);
+int hosts_init(const char *name, const char *master, bool by_hoster);
 void hosts_fini(void);
 
 /* Send a frame to the daemon of host @index; the bytes are copied. */
@@ -91,6 +95,14 @@ void hosts_progress(void);
 /* Give up the hosts that have not joined in time. Return: ms to the next one; -1: none. */
 int hosts_expire(void);
 void hosts_add(const struct frame_head *head, struct body *b);
+/* The same for the resource manager: @b is SM_ADD, the answer is SM_ADDACK. */
+void hosts_add_managed(const struct frame_head *head, int ctx, int wid, struct body *b);
+/* A host that is starting has failed; @h is freed. */
+void host_failed(struct host *h, int error);
+/* Its daemon, at the other end of @from, has proved to be the right one. */
+void host_joined(struct host *h, const char *arch, struct sci_peer *from);
+/* The time that a host has to join, in milliseconds: SCI_PVM_START_MS. */
+int start_ms(void);
 void hosts_delete(const struct frame_head *head, struct body *b);
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from);
 void hosts_table(struct body *b);
@@ -114,6 +126,11 @@ struct task {
 	int shown_tid;			/* in messages with its output */
 	int ptid;
 	pid_t pid;
+	int manager;			/* its resource manager; 0: the daemon */
+	int status;			/* of the process, if @reaped */
+	struct rusage usage;
+	bool left;			/* by pvm_exit() */
+	bool told;			/* to the manager that it has ended */
 	bool child;			/* of the daemon */
 	bool reaped;			/* ... that has ended */
 	bool enrolled;
@@ -142,23 +159,58 @@ void task_send(struct task *t, const struct frame_head *head, const void *body);
 void tasks_halt(void);
 void tasks_free_ended(void);
 bool tasks_left(void);
-void task_reaped(pid_t pid);
+void task_reaped(pid_t pid, int status, const struct rusage *usage);
 
 /* ---- spawn.c ---- */
 void spawn_serve(const struct frame_head *head, struct body *b);
 void output_event(struct task *t, int event);
 void pick_serve(const struct frame_head *head, struct body *b);
+/* SM_EXEC of the resource manager @from. */
+void exec_serve(int from, int ctx, int wid, struct body *b);
 
 /* ---- tasker.c ---- */
 
 /* The task of this host that starts the others; 0: the daemon does. */
 extern int tasker;
-int tasker_set(int tid);
+int tasker_set(int tid);	/* or, if it is so already, unset */
 /* Have it start @t. @env: name, value, ... NULL */
 void tasker_start(struct task *t, char *const *argv, const char *const *env, int flags);
 /* Task @tid has ended: those that it was about to start have, too. */
 void tasker_ended(int tid);
 void tasker_told(struct body *b);
+
+/* ---- hoster.c ---- */
+
+/* On the master: the task that starts daemons of other hosts; 0: the daemon does. */
+extern int hoster;
+int hoster_set(int tid);
+/* Have it start the @n hosts of @list. */
+void hoster_start(struct host *const *list, int n);
+/* Task @tid has ended: the hosts that it was about to start have failed. */
+void hoster_ended(int tid);
+/* SM_STHOSTACK. @wid: that of the request */
+void hoster_told(int wid, struct body *b);
+/* Keep a hello until the hoster has told its secret. Return: false if none is awaited. */
+bool hoster_hello(const char *secret, const char *arch, struct sci_peer *from);
+/* The connection has gone: forget a hello that came through it. */
+void hoster_peer_gone(struct sci_peer *peer);
+
+/* ---- manager.c ---- */
+
+/* The resource manager of tasks that enrol on this host from now on; 0: none. */
+extern int manager;
+/* OP_MANAGER, on the master. */
+void manager_serve(const struct frame_head *head);
+/* OP_NEW_MANAGER of the master. */
+void manager_set(int tid);
+/* Tell a host that has joined. */
+void manager_tell(int host);
+void manager_ended(int tid);
+/* @t has left or has ended: tell its manager once, when its status is known. */
+void manager_task_gone(struct task *t);
+void manager_host_gone(int host);
+/* OP_SM: a message of a task that has registered. */
+void sm_serve(const struct frame_head *head, struct body *b);
 
 /* ---- serve.c ---- */
 
@@ -171,6 +223,8 @@ void answer(const struct frame_head *head, int status, struct frame *f);
 void frame_route(struct frame_head *head, const void *body);
 /* Send a PVM message to a task. */
 void message_send(int tid, int src, int ctx, int tag, const void *data, size_t len);
+void message_send_wid(int tid, int src, int ctx, int tag, int wid, const void *data,
+		      size_t len);
 void put_word(uint8_t *to, uint32_t v);
 /* A host has gone: requests to it fail. */
 void requests_fail(int host);

@@ -3,6 +3,7 @@
 /* Hosts: the table of them, and frames between their daemons. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,11 @@
 
 #include "libsci/pvm/daemon/daemon.h"
 #include "libsci/pvm/daemon/start.h"
+#include "libsci/pvm/daemon/text.h"
 
 #define DAEMON_CONTEXT	2u		/* of messages between daemons */
 #define JOIN_MS		20000		/* for the master to answer */
+#define HOSTER_MS	300000		/* ... while a hoster starts other hosts */
 #define OPEN_MS		5000
 #define START_MS	60000		/* for a host that is added to join */
 
@@ -225,6 +228,7 @@ static void host_gone(struct host *h)
 	host_free(h);
 	if (!known)
 		return;
+	manager_host_gone(index);
 	requests_fail(index);
 	task_ended((int)TID_OF_HOST(index));
 	notify_host_gone(index);
@@ -266,37 +270,42 @@ void hosts_table(struct body *b)
 		notify_hosts_new(tids, fresh);
 }
 
+void host_joined(struct host *h, const char *arch, struct sci_peer *from)
+{
+	int tid = (int)TID_OF_HOST(h->index);
+	char *copy;
+
+	if (sci_peer_addr(from, &h->addr))
+		return;
+	copy = strdup(arch);
+	if (copy) {
+		free(h->arch);
+		h->arch = copy;
+	}
+	h->sci = from;
+	h->starting = false;
+	say("host %s has joined", h->name);
+	table_tell();
+	manager_tell(h->index);
+	notify_hosts_new(&tid, 1);
+	add_result(h, tid);
+}
+
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from)
 {
 	const char *secret = body_str(b), *arch = body_str(b);
-	struct sci_addr addr;
-	int tid;
 
 	(void)head;
-	if (b->bad || sci_peer_addr(from, &addr))
+	if (b->bad || !*secret)
 		return;
 	for (int i = 2; i <= (int)HOST_MAX; i++) {
-		struct host *h = hosts[i];
-		char *copy;
-
-		if (!h || !h->starting || strcmp(h->secret, secret))
+		if (!hosts[i] || !hosts[i]->starting || strcmp(hosts[i]->secret, secret))
 			continue;
-		copy = strdup(arch);
-		if (copy) {
-			free(h->arch);
-			h->arch = copy;
-		}
-		h->addr = addr;
-		h->sci = from;
-		h->starting = false;
-		say("host %s has joined", h->name);
-		table_tell();
-		tid = (int)TID_OF_HOST(i);
-		notify_hosts_new(&tid, 1);
-		add_result(h, tid);
+		host_joined(hosts[i], arch, from);
 		return;
 	}
-	say("a daemon without the right secret was refused");
+	if (!hoster_hello(secret, arch, from))
+		say("a daemon without the right secret was refused");
 }
 
 void hosts_progress(void)
@@ -315,8 +324,10 @@ void hosts_progress(void)
 			daemon_halt();
 		else if (h)
 			host_gone(h);
-		else
+		else {
+			hoster_peer_gone(gone);
 			sci_disconnect(gone);
+		}
 	}
 	for (int i = 1; i <= (int)HOST_MAX; i++)
 		if (hosts[i])
@@ -357,8 +368,7 @@ int hosts_expire(void)
 	return next == INT64_MAX ? -1 : (int)(next - now);
 }
 
-/* The time that a host has to join, in milliseconds: SCI_PVM_START_MS. */
-static int start_ms(void)
+int start_ms(void)
 {
 	const char *s = getenv("SCI_PVM_START_MS");
 	int ms = s ? atoi(s) : 0;
@@ -376,8 +386,17 @@ static struct host *host_by_name(const char *name)
 	return NULL;
 }
 
-/* Begin to start a host. Return: 0, or a PVM error. */
-static int host_add(const char *name, struct add *a, int slot)
+void host_failed(struct host *h, int error)
+{
+	add_result(h, error);
+	host_gone(h);
+}
+
+/*
+ * Begin to start a host; a hoster starts it later. Return: 0, or a PVM error.
+ * @made: the host
+ */
+static int host_add(const char *name, struct add *a, int slot, struct host **made)
 {
 	struct host *h;
 	int index = 2, ret;
@@ -392,15 +411,40 @@ static int host_add(const char *name, struct add *a, int slot)
 	if (!h)
 		return PvmOutOfRes;
 	h->starting = true;
-	h->deadline = clock_ms() + start_ms();
-	ret = host_start(h);
+	h->hosted = hoster;
+	/* a hoster may ask a person for passwords: its hosts have time */
+	h->deadline = hoster ? INT64_MAX : clock_ms() + start_ms();
+	ret = hoster ? 0 : host_start(h);
 	if (ret) {
 		host_free(h);
 		return ret;
 	}
 	h->add = a;
 	h->slot = slot;
+	*made = h;
 	return 0;
+}
+
+/* Add the hosts that @n names, read by @read, in @b. */
+static void hosts_begin(struct add *a, int n, struct body *b,
+			const char *(*read)(struct body *b))
+{
+	struct host *made[HOST_MAX];
+	int nmade = 0;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = read(b);
+		int ret = b->bad || halting ? PvmBadParam :
+			host_add(name, a, i, &made[nmade]);
+
+		if (ret)
+			add_done(a, i, ret);
+		else
+			nmade++;
+	}
+	if (hoster && nmade)
+		hoster_start(made, nmade);
+	add_done(a, -1, 0);
 }
 
 void hosts_add(const struct frame_head *head, struct body *b)
@@ -408,18 +452,25 @@ void hosts_add(const struct frame_head *head, struct body *b)
 	int n = body_i32(b);
 	struct add *a = n > 0 && n <= (int)HOST_MAX ? add_new(head, n) : NULL;
 
-	if (!a) {
+	if (a)
+		hosts_begin(a, n, b, body_str);
+	else
 		answer(head, PvmBadParam, NULL);
+}
+
+void hosts_add_managed(const struct frame_head *head, int ctx, int wid, struct body *b)
+{
+	int n = text_read_word(b);
+	struct add *a = n > 0 && n <= (int)HOST_MAX ?
+		add_new_managed(head, n, ctx, wid) : NULL;
+	struct text x = { 0 };
+
+	if (a) {
+		hosts_begin(a, n, b, text_read_str);
 		return;
 	}
-	for (int i = 0; i < n; i++) {
-		const char *name = body_str(b);
-		int ret = b->bad || halting ? PvmBadParam : host_add(name, a, i);
-
-		if (ret)
-			add_done(a, i, ret);
-	}
-	add_done(a, -1, 0);
+	text_word(&x, (uint32_t)PvmBadParam);
+	text_send(&x, (int)head->src, ctx, SM_ADDACK, wid);
 }
 
 static void bye_send(struct host *h)
@@ -490,8 +541,25 @@ bool hosts_left(void)
 
 /* ---- start and end ---- */
 
+/* Print the line for the hoster. It waits for no more of this process. */
+static int hoster_line(const char *secret)
+{
+	struct sci_addr own;
+	int ret = sci_ep_addr(endpoint, &own), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (ret || null < 0)
+		return ret ? ret : -errno;
+	printf("ddpro<2316> arch<%s> ip<%u:%u> mtu<4080> dsig<%d> key<%s>\n", ARCH_NAME,
+	       own.node, own.id, DATA_SIGNATURE, secret);
+	fflush(stdout);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	close(null);
+	return 0;
+}
+
 /* Say hello to the master, and wait until it has sent the table. */
-static int master_join(const char *where)
+static int master_join(const char *where, bool by_hoster)
 {
 	struct frame f = { 0 };
 	struct frame_head *head;
@@ -499,9 +567,12 @@ static int master_join(const char *where)
 	char secret[33];
 	int ret;
 
-	if (sscanf(where, "%u:%u", &addr.node, &addr.id) != 2 || secret_read(secret))
+	if (sscanf(where, "%u:%u", &addr.node, &addr.id) != 2 ||
+	    (by_hoster ? secret_make(secret) : secret_read(secret)))
 		return -EINVAL;
 	ret = sci_connect(endpoint, &addr, JOIN_MS, &master_peer);
+	if (!ret && by_hoster)
+		ret = hoster_line(secret);
 	if (ret)
 		return ret;
 	frame_begin(&f, OP_HELLO, 0);
@@ -511,18 +582,18 @@ static int master_join(const char *where)
 	ret = head ? sci_tsend(master_peer, DAEMON_CONTEXT, 0, head, f.len) : -ENOMEM;
 	frame_free(&f);
 	while (!ret && !own_host)
-		if (!frame_serve(JOIN_MS))
+		if (!frame_serve(by_hoster ? HOSTER_MS : JOIN_MS))
 			ret = -ETIMEDOUT;
 	return ret;
 }
 
-int hosts_init(const char *name, const char *master)
+int hosts_init(const char *name, const char *master, bool by_hoster)
 {
 	const char *node = getenv("SCI_NODE");
 	char own[256];
 
 	if (master)
-		return master_join(master);
+		return master_join(master, by_hoster);
 	if (name)
 		snprintf(own, sizeof(own), "%s", name);
 	else if (node && *node)

@@ -101,7 +101,9 @@ void watch_del(struct watch *w)
 static void signals_ready(struct watch *w, uint32_t events)
 {
 	struct signalfd_siginfo si;
+	struct rusage usage;
 	pid_t pid;
+	int status;
 
 	(void)events;
 	while (read(w->fd, &si, sizeof(si)) == sizeof(si)) {
@@ -109,9 +111,9 @@ static void signals_ready(struct watch *w, uint32_t events)
 			daemon_halt();
 			continue;
 		}
-		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
 			if (!host_starter_ended(pid))
-				task_reaped(pid);
+				task_reaped(pid, status, &usage);
 	}
 }
 
@@ -277,16 +279,24 @@ static void fail(const char *what, int err)
 int main(int argc, char **argv)
 {
 	const char *name = NULL, *master = NULL;
+	bool by_hoster = false;
 	int c, fd, ret;
 
-	while ((c = getopt(argc, argv, "n:d:s:S:x:")) != -1) {
+	while ((c = getopt(argc, argv, "n:d:s:S:H:x:")) != -1) {
 		if (c == 'n')
 			name = optarg;
 		else if (c == 'S')
 			master = optarg;	/* between daemons */
+		else if (c == 'H')
+			by_hoster = (master = optarg);
 		else if (c != 'd' && c != 's' && c != 'x')
 			usage();
 	}
+	/* the shell that runs this for a hoster waits for it: go on as its child */
+	if (by_hoster && fork())
+		_exit(0);
+	if (by_hoster)
+		setsid();
 	fd = listen_open();
 	if (fd < 0)
 		fail("cannot listen for tasks", fd);
@@ -305,7 +315,7 @@ int main(int argc, char **argv)
 		fail("cannot open an endpoint", ret);
 	sci_ep_set(endpoint, SCI_PARAM_UNEXPECTED_MAX, UINT64_MAX);
 	watch_add(&sci_watch, dup(sci_ep_fd(endpoint)), EPOLLIN, sci_ready);
-	ret = hosts_init(name, master);
+	ret = hosts_init(name, master, by_hoster);
 	if (ret)
 		fail("cannot reach the master", ret);
 	report(0);

@@ -120,13 +120,19 @@ void put_word(uint8_t *to, uint32_t v)
 
 void message_send(int tid, int src, int ctx, int tag, const void *data, size_t len)
 {
+	message_send_wid(tid, src, ctx, tag, 0, data, len);
+}
+
+void message_send_wid(int tid, int src, int ctx, int tag, int wid, const void *data,
+		      size_t len)
+{
 	struct frame f = { 0 };
 	struct frame_head *h;
 
 	frame_begin(&f, OP_MSG, (uint32_t)tid);
 	frame_i32(&f, ctx);
 	frame_i32(&f, tag);
-	frame_i32(&f, 0);
+	frame_i32(&f, wid);
 	frame_i32(&f, PvmDataDefault);
 	frame_bytes(&f, data, len);
 	h = frame_head(&f);
@@ -277,6 +283,8 @@ void task_ended(int tid)
 		free(w);
 	}
 	tasker_ended(tid);
+	hoster_ended(tid);
+	manager_ended(tid);
 	siblings_orphaned(tid);
 	notify_task(tid);
 	mbox_task_ended(tid);
@@ -310,6 +318,7 @@ static void enrol_answer(const struct frame_head *head, const struct task *t)
 	frame_i32(&f, t->ctx);
 	for (int i = 0; i < OPTS; i++)
 		frame_i32(&f, t->opt[i]);
+	frame_i32(&f, t->manager);
 	h.src = (uint32_t)t->tid;
 	answer(&h, 0, &f);
 }
@@ -339,6 +348,7 @@ static void enrol(const struct frame_head *head, struct body *b, struct task *t)
 		t = s;
 	} else {
 		t->tid = tid_new();
+		t->manager = manager;
 		siblings_set(t, &t->tid, 1);
 	}
 	t->addr = addr;
@@ -487,8 +497,10 @@ static void get_siblings(const struct frame_head *head)
 static void leave(const struct frame_head *head, struct task *t)
 {
 	answer(head, 0, NULL);
-	if (t)
+	if (t) {
+		t->left = true;
 		task_end(t);
+	}
 }
 
 /* ---- what daemons tell each other ---- */
@@ -526,6 +538,9 @@ static void serve_daemon(struct frame_head *head, struct body *b, struct sci_pee
 	case OP_CHECK:
 		task_check(b, host);
 		return;
+	case OP_NEW_MANAGER:
+		manager_set(body_i32(b));
+		return;
 	case OP_BYE:
 		daemon_halt();
 		return;
@@ -556,7 +571,9 @@ static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 	case OP_SETOPT: setopt(head, b); return;
 	case OP_GROUP: group_serve(head, b); return;
 	case OP_TASKER: answer(head, t ? tasker_set(t->tid) : PvmBadParam, NULL); return;
-	case OP_TASKX: if (t && t->tid == tasker) tasker_told(b); return;
+	case OP_HOSTER: answer(head, hoster_set((int)head->src), NULL); return;
+	case OP_MANAGER: manager_serve(head); return;
+	case OP_SM: sm_serve(head, b); return;
 	default: answer(head, PvmNotImpl, NULL); return;
 	}
 }

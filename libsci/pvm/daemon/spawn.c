@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "libsci/pvm/daemon/daemon.h"
+#include "libsci/pvm/daemon/text.h"
 
 #define OUTPUT_SIZE	4096
 #define WORDS_MAX	65536		/* arguments, or variables */
@@ -30,6 +31,7 @@ struct order {
 	const char **env;		/* name, value, ... NULL */
 	int ptid, ctx;
 	int opt[OPTS];
+	int manager;
 };
 
 /* ---- output ---- */
@@ -156,6 +158,7 @@ static struct task *task_make(const struct order *o)
 	t->name = strdup(o->file);
 	t->ptid = o->ptid;
 	t->ctx = o->ctx;
+	t->manager = o->manager ? o->manager : manager;
 	memcpy(t->opt, o->opt, sizeof(t->opt));
 	return t;
 }
@@ -248,32 +251,101 @@ static bool order_read(struct order *o, struct body *b)
 	return o->argv && o->env && !b->bad && o->count > 0 && *o->file;
 }
 
+static void order_free(struct order *o)
+{
+	free(o->argv);
+	free(o->env);
+}
+
+/* Start the tasks. Return: a PVM error, or 0 and @tids, an array to be freed. */
+static int order_run(struct order *o, int **tids)
+{
+	char path[PATH_MAX];
+	bool found;
+
+	if (o->count > (int)TID_LOCAL_MASK)
+		return PvmBadParam;
+	if (halting)
+		return PvmOutOfRes;
+	*tids = calloc((size_t)o->count, sizeof(int));
+	if (!*tids)
+		return PvmNoMem;
+	found = program_find(o->file, path);
+	o->argv[0] = path;
+	for (int i = 0; i < o->count; i++)
+		(*tids)[i] = found ? task_start(o) : PvmNoFile;
+	return 0;
+}
+
 void spawn_serve(const struct frame_head *head, struct body *b)
 {
 	struct order o = { 0 };
 	struct frame f = { 0 };
-	char path[PATH_MAX];
-	int *tids = NULL, error = 0;
+	int *tids = NULL, error = order_read(&o, b) ? order_run(&o, &tids) : PvmBadParam;
 
-	if (!order_read(&o, b) || o.count > (int)TID_LOCAL_MASK)
-		error = PvmBadParam;
-	else if (halting)
-		error = PvmOutOfRes;
-	else if (!(tids = calloc((size_t)o.count, sizeof(int))))
-		error = PvmNoMem;
 	if (!error) {
-		bool found = program_find(o.file, path);
-
-		o.argv[0] = path;
-		for (int i = 0; i < o.count; i++)
-			tids[i] = found ? task_start(&o) : PvmNoFile;
 		frame_begin(&f, OP_REPLY, 0);
 		frame_ints(&f, tids, o.count);
 	}
 	answer(head, error, error ? NULL : &f);
 	free(tids);
-	free(o.argv);
-	free(o.env);
+	order_free(&o);
+}
+
+/* The variables of SM_EXEC, NAME=VALUE each: two of them say where the task is to be. */
+static void managed_env(struct order *o, struct body *b, int n)
+{
+	int at = 0;
+
+	for (int i = 0; i < n && o->env && !b->bad; i++) {
+		char *s = (char *)text_read_str(b), *value = strchr(s, '=');
+
+		if (!value || value == s)
+			continue;
+		if (!strncmp(s, "PVMCTX=", 7))
+			o->ctx = (int)strtol(value + 1, NULL, 0);
+		if (!strncmp(s, "PVMSPAWNWD=", 11))
+			o->dir = value + 1;
+		/* the string lies in a copy of the message */
+		*value = 0;
+		o->env[at++] = s;
+		o->env[at++] = value + 1;
+	}
+}
+
+static bool managed_read(struct order *o, struct body *b)
+{
+	int n;
+
+	o->dir = "";
+	o->ptid = text_read_word(b);
+	o->file = text_read_str(b);
+	o->flag = text_read_word(b);
+	o->count = text_read_word(b);
+	n = text_read_word(b);
+	o->argv = words_alloc(b, n, 2);
+	for (int i = 0; i < n && o->argv && !b->bad; i++)
+		o->argv[i + 1] = (char *)text_read_str(b);
+	for (int i = 0; i < OPTS; i++)
+		o->opt[i] = text_read_word(b);
+	n = text_read_word(b);
+	o->env = words_alloc(b, n, n > 0 && n <= WORDS_MAX ? (size_t)n + 1 : 1);
+	managed_env(o, b, n);
+	return o->argv && o->env && !b->bad && o->count > 0 && *o->file;
+}
+
+void exec_serve(int from, int ctx, int wid, struct body *b)
+{
+	struct order o = { .manager = from };
+	struct text x = { 0 };
+	int *tids = NULL, error = managed_read(&o, b) ? order_run(&o, &tids) : PvmBadParam;
+
+	text_word(&x, error ? (uint32_t)error : (uint32_t)o.count);
+	for (int i = 0; !error && i < o.count; i++)
+		text_word(&x, (uint32_t)tids[i]);
+	text_send(&x, from, ctx, SM_EXECACK, wid);
+	free(tids);
+	order_free(&o);
 }
 
 /* Whether the host fits what a task has asked for. */

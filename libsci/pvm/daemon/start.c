@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "libsci/pvm/daemon/text.h"
+
 struct add {
 	struct frame_head head;
+	bool managed;			/* it came as SM_ADD, with @ctx and @wid */
+	int ctx, wid;
 	int left;			/* hosts without a result, and the request itself */
 	int n;
 	int results[];
@@ -33,6 +38,38 @@ struct add *add_new(const struct frame_head *head, int n)
 	return a;
 }
 
+struct add *add_new_managed(const struct frame_head *head, int n, int ctx, int wid)
+{
+	struct add *a = add_new(head, n);
+
+	if (a) {
+		a->managed = true;
+		a->ctx = ctx;
+		a->wid = wid;
+	}
+	return a;
+}
+
+/* SM_ADDACK to the resource manager. A host that has failed has empty names. */
+static void add_answer_managed(const struct add *a)
+{
+	struct text x = { 0 };
+
+	text_word(&x, (uint32_t)a->n);
+	text_word(&x, 1);
+	for (int i = 0; i < a->n; i++) {
+		int tid = a->results[i];
+		const struct host *h = tid > 0 ? hosts[TID_HOST(tid)] : NULL;
+
+		text_word(&x, (uint32_t)tid);
+		text_str(&x, h ? h->name : "", NULL);
+		text_str(&x, h ? h->arch : "", NULL);
+		text_word(&x, h ? HOST_SPEED : 0);
+		text_word(&x, h ? DATA_SIGNATURE : 0);
+	}
+	text_send(&x, (int)a->head.src, a->ctx, SM_ADDACK, a->wid);
+}
+
 void add_done(struct add *a, int slot, int result)
 {
 	struct frame f = { 0 };
@@ -41,9 +78,13 @@ void add_done(struct add *a, int slot, int result)
 		a->results[slot] = result;
 	if (--a->left)
 		return;
-	frame_begin(&f, OP_REPLY, 0);
-	frame_ints(&f, a->results, a->n);
-	answer(&a->head, 0, &f);
+	if (a->managed) {
+		add_answer_managed(a);
+	} else {
+		frame_begin(&f, OP_REPLY, 0);
+		frame_ints(&f, a->results, a->n);
+		answer(&a->head, 0, &f);
+	}
 	free(a);
 }
 
@@ -81,7 +122,7 @@ int secret_read(char secret[33])
 	return got == 32 ? 0 : -EINVAL;
 }
 
-static int secret_make(char secret[33])
+int secret_make(char secret[33])
 {
 	unsigned char r[16];
 
@@ -111,6 +152,50 @@ static int common_words(const char **argv, char words[][256])
 		n++;
 	}
 	return n;
+}
+
+/* Words of one line; to be freed. */
+static char *words_join(const char *const *argv)
+{
+	size_t len = 1;
+	char *line;
+
+	for (int i = 0; argv[i]; i++)
+		len += strlen(argv[i]) + 1;
+	line = calloc(1, len);
+	for (int i = 0; line && argv[i]; i++) {
+		strcat(line, i ? " " : "");
+		strcat(line, argv[i]);
+	}
+	return line;
+}
+
+char *host_command(const struct host *h)
+{
+	const char *path = getenv("PVM_DPATH"), *argv[24];
+	unsigned int node = node_number(h->name);
+	char where[32], number[32], words[8][256], self[PATH_MAX] = "pvmd3";
+	int n = 0;
+	ssize_t len;
+
+	/* a virtual node is on this machine */
+	len = node ? readlink("/proc/self/exe", self, sizeof(self) - 1) : -1;
+	if (len > 0)
+		self[len] = 0;
+	argv[n++] = "env";
+	n += common_words(argv + n, words);
+	if (node) {
+		snprintf(number, sizeof(number), "SCI_NODE=%u", node);
+		argv[n++] = number;
+	}
+	argv[n++] = path && *path ? path : self;
+	snprintf(where, sizeof(where), "%u:%u", hosts[1]->addr.node, hosts[1]->addr.id);
+	argv[n++] = "-n";
+	argv[n++] = h->name;
+	argv[n++] = "-H";
+	argv[n++] = where;
+	argv[n] = NULL;
+	return words_join(argv);
 }
 
 static __attribute__((noreturn)) void

@@ -14,14 +14,23 @@
  */
 int host_start(struct host *h);
 
+/* The same as a command line for a hoster; to be freed. NULL: no memory. */
+char *host_command(const struct host *h);
+
 /* Whether @name may be given to a remote shell. */
 bool host_name_good(const char *name);
 
 /* In the daemon that was started: the secret from its standard input. */
 int secret_read(char secret[33]);
+/* In a daemon that a hoster has started: a secret of its own. Return: 0 or -errno. */
+int secret_make(char secret[33]);
 
-/* A request to add @n hosts; it is answered and freed when all have a result. */
+/*
+ * A request to add @n hosts; it is answered and freed when all have a result. The answer
+ * is a frame, or SM_ADDACK with @ctx and @wid.
+ */
 struct add *add_new(const struct frame_head *head, int n);
+struct add *add_new_managed(const struct frame_head *head, int n, int ctx, int wid);
 /* The result of host @slot; -1: all have been begun. */
 void add_done(struct add *a, int slot, int result);
 

@@ -9,14 +9,9 @@
 #include <string.h>
 
 #include "libsci/pvm/daemon/daemon.h"
+#include "libsci/pvm/daemon/text.h"
 
 #define COOKIE_BASE	(1 << 24)	/* no process has such a number */
-
-/* A message in XDR that grows. */
-struct text {
-	uint8_t *data;
-	size_t len;
-};
 
 int tasker;
 
@@ -24,40 +19,8 @@ int tasker_set(int tid)
 {
 	if (tasker && tasker != tid)
 		return PvmAlready;
-	tasker = tid;
+	tasker = tasker ? 0 : tid;
 	return 0;
-}
-
-static uint8_t *text_room(struct text *x, size_t len)
-{
-	uint8_t *data = realloc(x->data, x->len + len);
-
-	if (!data)
-		abort();
-	memset(data + x->len, 0, len);
-	x->data = data;
-	x->len += len;
-	return data + x->len - len;
-}
-
-static void text_word(struct text *x, uint32_t v)
-{
-	put_word(text_room(x, 4), v);
-}
-
-/* NAME=VALUE, or a string alone. */
-static void text_str(struct text *x, const char *s, const char *value)
-{
-	size_t n = strlen(s), all = n + (value ? strlen(value) + 1 : 0) + 1;
-	uint8_t *to;
-
-	text_word(x, (uint32_t)all);
-	to = text_room(x, (all + 3) & ~(size_t)3);
-	memcpy(to, s, n);
-	if (value) {
-		to[n] = '=';
-		memcpy(to + n + 1, value, all - n - 2);
-	}
 }
 
 void tasker_start(struct task *t, char *const *argv, const char *const *env, int flags)
@@ -83,9 +46,7 @@ void tasker_start(struct task *t, char *const *argv, const char *const *env, int
 	for (int i = 0; env[i]; i += 2)
 		text_str(&x, env[i], env[i + 1]);
 	text_str(&x, "PVMEPID", cookie);
-	message_send(tasker, (int)(TID_DAEMON | TID_OF_HOST(own_host)), 0, SM_STTASK,
-		     x.data, x.len);
-	free(x.data);
+	text_send(&x, tasker, 0, SM_STTASK, 0);
 }
 
 void tasker_ended(int tid)
@@ -105,7 +66,7 @@ void tasker_ended(int tid)
 
 void tasker_told(struct body *b)
 {
-	struct task *t = task_find(body_i32(b));
+	struct task *t = task_find(text_read_word(b));
 
 	/* one that has enrolled ends with its socket */
 	if (t && t->cookie)

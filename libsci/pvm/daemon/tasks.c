@@ -82,24 +82,29 @@ void task_end(struct task *t)
 	t->enrolled = false;
 	if (tid) {
 		t->tid = 0;
+		if (!t->shown_tid)
+			t->shown_tid = tid;
 		task_ended(tid);
 	}
+	manager_task_gone(t);
 	if (t->output.fd >= 0 || (t->child && !t->reaped))
 		return;
 	list_del(&t->link);
 	list_add_tail(&t->link, &ended);
 }
 
-void task_reaped(pid_t pid)
+void task_reaped(pid_t pid, int status, const struct rusage *usage)
 {
 	struct list *l, *next;
 
 	list_for_each_safe(l, next, &tasks) {
 		struct task *t = container_of(l, struct task, link);
 
-		if (!t->child || t->pid != pid)
+		if (!t->child || t->reaped || t->pid != pid)
 			continue;
 		t->reaped = true;
+		t->status = status;
+		t->usage = *usage;
 		/* one whose socket lives on has handed it to another process */
 		if (t->sock.fd < 0)
 			task_end(t);

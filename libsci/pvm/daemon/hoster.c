@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: the hoster
+ *
+ * A hoster is a task that starts the daemons of other hosts in place of the master. The
+ * master sends it a command for each host. The new daemon makes up a secret and prints it
+ * with its first line. The hoster sends that line back. So no command line, which other
+ * users can read, has the secret. The daemon says hello to the master at the same time.
+ * The hello is kept until the line has come.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+#include "libsci/pvm/daemon/start.h"
+#include "libsci/pvm/daemon/text.h"
+
+#define HELLOS_MAX	HOST_MAX
+
+/* A daemon that has said hello, and whose secret the hoster has not sent yet. */
+struct hello {
+	struct list link;
+	struct sci_peer *from;
+	char secret[33];
+	char arch[32];
+};
+
+int hoster;
+static struct list hellos = { &hellos, &hellos };
+static unsigned int nhellos;
+static int request;			/* number of the last one; its wait id */
+
+int hoster_set(int tid)
+{
+	if (TID_HOST(tid) != 1)
+		return PvmHostrNMstr;
+	if (hoster && hoster != tid)
+		return PvmAlready;
+	hoster = hoster ? 0 : tid;
+	return 0;
+}
+
+static bool awaited(const struct host *h)
+{
+	return h && h->starting && h->hosted && !h->secret[0];
+}
+
+static bool any_awaited(void)
+{
+	for (int i = 2; i <= (int)HOST_MAX; i++)
+		if (awaited(hosts[i]))
+			return true;
+	return false;
+}
+
+static void hello_free(struct hello *h)
+{
+	list_del(&h->link);
+	nhellos--;
+	free(h);
+}
+
+/* Nothing can match a hello any more: its daemon gives up by itself. */
+static void hellos_drop(void)
+{
+	while (!list_empty(&hellos))
+		hello_free(container_of(hellos.next, struct hello, link));
+}
+
+void hoster_start(struct host *const *list, int n)
+{
+	const char *vmid = getenv("PVM_VMID");
+	struct text x = { 0 };
+
+	request = request % 0xffffff + 1;
+	text_word(&x, (uint32_t)n);
+	for (int i = 0; i < n; i++) {
+		char *command = host_command(list[i]);
+
+		list[i]->wid = request;
+		text_word(&x, TID_OF_HOST(list[i]->index));
+		text_str(&x, "", NULL);
+		text_str(&x, list[i]->name, NULL);
+		text_str(&x, command ? command : "false", NULL);
+		text_str(&x, "", NULL);
+		text_str(&x, vmid ? vmid : "", NULL);
+		free(command);
+	}
+	text_send(&x, hoster, 0, SM_STHOST, request);
+}
+
+void hoster_ended(int tid)
+{
+	if (!hoster || !tid_among(hoster, tid))
+		return;
+	hoster = 0;
+	for (int i = 2; i <= (int)HOST_MAX; i++)
+		if (awaited(hosts[i]))
+			host_failed(hosts[i], PvmCantStart);
+	hellos_drop();
+}
+
+/* The host @h has the secret now: its daemon may have said hello before. */
+static void hello_match(struct host *h)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &hellos) {
+		struct hello *k = container_of(l, struct hello, link);
+
+		if (strcmp(k->secret, h->secret))
+			continue;
+		host_joined(h, k->arch, k->from);
+		hello_free(k);
+		return;
+	}
+}
+
+/* The line of a daemon, or the name of an error. */
+static void host_told(struct host *h, const char *line)
+{
+	static const struct {
+		const char *name;
+		int error;
+	} errors[] = {
+		{ "PvmDSysErr", PvmDSysErr }, { "PvmDupHost", PvmDupHost },
+		{ "PvmNoHost", PvmNoHost }, { "PvmNotImpl", PvmNotImpl },
+		{ "PvmOutOfRes", PvmOutOfRes }, { "PvmBadVersion", PvmBadVersion },
+		{ "PvmNoFile", PvmNoFile }, { "PvmDenied", PvmDenied },
+	};
+	const char *key = strstr(line, "key<");
+	int error = PvmCantStart;
+
+	if (!strncmp(line, "ddpro<", 6) && key && strlen(key) >= 37 && key[36] == '>') {
+		memcpy(h->secret, key + 4, 32);
+		h->deadline = clock_ms() + start_ms();
+		hello_match(h);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (!strcmp(line, errors[i].name))
+			error = errors[i].error;
+	say("the hoster cannot start host %s: %s", h->name, line);
+	host_failed(h, error);
+}
+
+void hoster_told(int wid, struct body *b)
+{
+	int n = text_read_word(b);
+
+	for (int i = 0; i < n && !b->bad; i++) {
+		unsigned int tid = (unsigned int)text_read_word(b);
+		const char *line = text_read_str(b);
+		struct host *h = hosts[TID_HOST(tid)];
+
+		if (!b->bad && awaited(h) && h->wid == wid)
+			host_told(h, line);
+	}
+	/* the hosts that it has left out */
+	for (int i = 2; i <= (int)HOST_MAX; i++)
+		if (awaited(hosts[i]) && hosts[i]->wid == wid)
+			host_failed(hosts[i], PvmCantStart);
+	if (!any_awaited())
+		hellos_drop();
+}
+
+bool hoster_hello(const char *secret, const char *arch, struct sci_peer *from)
+{
+	struct hello *k;
+
+	if (!any_awaited() || nhellos == HELLOS_MAX || strlen(secret) != 32)
+		return false;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return false;
+	k->from = from;
+	memcpy(k->secret, secret, 32);
+	strncpy(k->arch, arch, sizeof(k->arch) - 1);
+	list_add_tail(&k->link, &hellos);
+	nhellos++;
+	return true;
+}
+
+void hoster_peer_gone(struct sci_peer *peer)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, &hellos) {
+		struct hello *k = container_of(l, struct hello, link);
+
+		if (k->from == peer)
+			hello_free(k);
+	}
+}

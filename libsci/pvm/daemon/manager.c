@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: the resource manager
+ *
+ * A task may register as the resource manager. Tasks that enrol afterwards send it their
+ * requests to spawn, to add hosts and so on. It has daemons start tasks and hosts by SM_
+ * messages. Daemons tell it when these have ended. When the manager itself ends, its tasks
+ * go back to their daemons.
+ */
+
+#include <string.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+#include "libsci/pvm/daemon/text.h"
+
+int manager;
+
+void manager_set(int tid)
+{
+	manager = tid_is_task(tid) ? tid : 0;
+}
+
+static void tell(int host, int tid)
+{
+	struct frame f = { 0 };
+	struct frame_head *h;
+
+	frame_begin(&f, OP_NEW_MANAGER, 0);
+	frame_i32(&f, tid);
+	h = frame_head(&f);
+	if (h) {
+		h->src = TID_OF_HOST(own_host);
+		host_send(host, h, h + 1);
+	}
+	frame_free(&f);
+}
+
+void manager_tell(int host)
+{
+	if (manager)
+		tell(host, manager);
+}
+
+void manager_serve(const struct frame_head *head)
+{
+	struct frame f = { 0 };
+
+	frame_begin(&f, OP_REPLY, 0);
+	frame_i32(&f, manager);
+	frame_i32(&f, (int32_t)TID_OF_HOST(1));
+	frame_str(&f, hosts[1]->name);
+	frame_str(&f, hosts[1]->arch);
+	frame_i32(&f, HOST_SPEED);
+	frame_i32(&f, DATA_SIGNATURE);
+	manager_set((int)head->src);
+	for (int i = 2; i <= (int)HOST_MAX; i++)
+		if (hosts[i])
+			tell(i, manager);
+	answer(head, 0, &f);
+}
+
+void manager_ended(int tid)
+{
+	if (manager && tid_among(manager, tid))
+		manager = 0;
+	for (struct list *l = tasks.next; l != &tasks; l = l->next) {
+		struct task *t = container_of(l, struct task, link);
+		struct frame f = { 0 };
+		struct frame_head *h;
+
+		if (!t->manager || !tid_among(t->manager, tid))
+			continue;
+		t->manager = 0;
+		frame_begin(&f, OP_NEW_MANAGER, (uint32_t)t->tid);
+		frame_i32(&f, 0);
+		h = frame_head(&f);
+		if (h)
+			task_send(t, h, h + 1);
+		frame_free(&f);
+	}
+}
+
+void manager_task_gone(struct task *t)
+{
+	struct text x = { 0 };
+
+	if (!t->manager || !t->shown_tid || t->told || t->tid ||
+	    (t->child && !t->reaped && !t->left))
+		return;
+	t->told = true;
+	text_word(&x, (uint32_t)t->shown_tid);
+	text_word(&x, (uint32_t)t->status);
+	text_word(&x, (uint32_t)t->usage.ru_utime.tv_sec);
+	text_word(&x, (uint32_t)t->usage.ru_utime.tv_usec);
+	text_word(&x, (uint32_t)t->usage.ru_stime.tv_sec);
+	text_word(&x, (uint32_t)t->usage.ru_stime.tv_usec);
+	text_send(&x, t->manager, 0, SM_TASKX, 0);
+}
+
+void manager_host_gone(int host)
+{
+	struct text x = { 0 };
+
+	if (own_host != 1 || !manager)
+		return;
+	text_word(&x, TID_DAEMON | TID_OF_HOST(host));
+	text_send(&x, manager, 0, SM_HOSTX, 0);
+}
+
+void sm_serve(const struct frame_head *head, struct body *b)
+{
+	int ctx = body_i32(b), tag = body_i32(b), wid = body_i32(b), src = (int)head->src;
+	size_t len;
+	struct body x = { .at = body_bytes(b, &len) };
+
+	if (b->bad)
+		return;
+	x.left = len;
+	if (tag == SM_TASKX && src == tasker)
+		tasker_told(&x);
+	else if (tag == SM_STHOSTACK && src == hoster)
+		hoster_told(wid, &x);
+	else if (tag == SM_EXEC && src == manager)
+		exec_serve(src, ctx, wid, &x);
+	else if (tag == SM_ADD && src == manager && own_host == 1)
+		hosts_add_managed(head, ctx, wid, &x);
+	else if (tag == SM_HANDOFF && src == manager)
+		manager_set(text_read_word(&x));
+	else
+		say("t%x has sent message %x, which is not its task", (unsigned int)src,
+		    (unsigned int)tag);
+}
