@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -223,4 +224,18 @@ void ranks_die_in(unsigned int us)
 
 	CHECK_EQ(timer_create(CLOCK_MONOTONIC, &ev, &timer), 0);
 	CHECK_EQ(timer_settime(timer, 0, &when, NULL), 0);
+}
+
+unsigned int ranks_sockets_left(void)
+{
+	FILE *f = fopen("/proc/net/unix", "re");
+	const char *cluster = strchr(getenv("SCI_FABRIC"), ':');
+	char line[512];
+	unsigned int n = 0;
+
+	CHECK(f && cluster);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, cluster + 1) != NULL;
+	fclose(f);
+	return n;
 }

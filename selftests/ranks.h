@@ -57,4 +57,7 @@ void ranks_die_in(unsigned int us);
 /* The exit status that a rank has asked for by an abort, 0: none has (@may_die only). */
 int ranks_aborted(void);
 
+/* Return how many sockets of the test's cluster the kernel still lists. */
+unsigned int ranks_sockets_left(void);
+
 #endif

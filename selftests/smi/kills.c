@@ -103,21 +103,6 @@ static void live_on(void *arg)
 		calls[random_below(ARRAY_LEN(calls))]();
 }
 
-/* Names of this test's cluster in the kernel's list of sockets. */
-static unsigned int sockets_left(void)
-{
-	FILE *f = fopen("/proc/net/unix", "re");
-	const char *cluster = strchr(getenv("SCI_FABRIC"), ':');
-	char line[512];
-	unsigned int n = 0;
-
-	CHECK(f && cluster);
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, cluster + 1) != NULL;
-	fclose(f);
-	return n;
-}
-
 static void rounds(unsigned int n, unsigned int on, bool starting)
 {
 	const char *wanted = getenv("SCI_TEST_ROUNDS");
@@ -128,7 +113,7 @@ static void rounds(unsigned int n, unsigned int on, bool starting)
 		*r.ended = 0;
 		ranks_run_arg(n, on, live_on, &r, true);
 		CHECK_EQ(*r.ended, n - 1);
-		CHECK_EQ(sockets_left(), 0);
+		CHECK_EQ(ranks_sockets_left(), 0);
 	}
 }
 
