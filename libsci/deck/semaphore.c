@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <semaphore.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "libsci/base/thread.h"
 #include "libsci/deck/internal.h"
 
 struct deck_sem {
@@ -35,20 +35,6 @@ int deck_sem_destroy(deck_sem_t *sem)
 	return 0;
 }
 
-static struct timespec time_after(int ms)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += ms % 1000 * 1000000l;
-	if (t.tv_nsec >= 1000000000l) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000l;
-	}
-	return t;
-}
-
 int deck_sem_wait(deck_sem_t *sem)
 {
 	return deck_sem_timedwait(sem, -1);
@@ -75,7 +61,7 @@ int deck_sem_timedwait(deck_sem_t *sem, int timeout)
 	if (!sem)
 		return -EINVAL;
 	if (timeout > 0)
-		until = time_after(timeout);
+		until = sci_deadline((uint32_t)timeout);
 	do
 		ret = sem_wait_once(&sem->sem, timeout, &until);
 	while (ret == -EINTR);

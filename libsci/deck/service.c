@@ -22,10 +22,10 @@
  * the same tag in another context.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsci/base/thread.h"
 #include "libsci/deck/internal.h"
 
 #define CONTEXT_NOTE	1u
@@ -507,19 +507,6 @@ static void *serve(void *arg)
 
 /* ---- start and end ---- */
 
-/* Signals are for the program's threads. */
-static int start_thread(struct deck_world *w)
-{
-	sigset_t all, old;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&w->service.thread, NULL, serve, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -ret;
-}
-
 int deck_service_start(struct deck_world *w)
 {
 	struct deck_service *s = &w->service;
@@ -530,7 +517,7 @@ int deck_service_start(struct deck_world *w)
 	s->dead = calloc((size_t)w->size, sizeof(*s->dead));
 	if (!s->dead)
 		return -ENOMEM;
-	return start_thread(w);
+	return sci_thread_start(&s->thread, serve, w, "deck-service");
 }
 
 void deck_service_stop(struct deck_world *w)

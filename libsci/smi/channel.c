@@ -12,7 +12,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "libsci/base/thread.h"
 
 /* A message between a pair that creates a region, until the other half reads it. */
 struct pair_note {
@@ -106,13 +107,11 @@ int smi_tell(int rank, struct smi_msg *m)
 
 int smi_wait_change(void)
 {
-	struct timespec until;
+	struct timespec until = sci_deadline(1000);
 
 	if (atomic_load(&smi.dead))
 		return SMI_ERR_OTHER;
-	/* the watchdog broadcasts, but it may be off: look for the dead here, too */
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec++;
+	/* The watchdog broadcasts, but it may be off: look for dead processes here, too. */
 	if (!pthread_cond_timedwait(&smi.change, &smi.lock, &until))
 		return SMI_SUCCESS;
 	for (int i = 0; i < smi.size; i++)

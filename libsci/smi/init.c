@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "libsci/base/thread.h"
 
 struct smi smi;
 
@@ -29,17 +30,6 @@ static int device_open(void)
 		return SMI_ERR_NODEVICE;
 	smi.adapter = smi.first_adapter = adapter ? (unsigned int)strtoul(adapter, NULL, 10) : 0;
 	return SMI_SUCCESS;
-}
-
-static void locks_create(void)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&smi.lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&smi.change, &attr);
-	pthread_condattr_destroy(&attr);
 }
 
 static int pidfile_write(void)
@@ -111,7 +101,8 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 	err = smi_args_strip(argc, argv);
 	if (err)
 		exit(1);
-	locks_create();
+	pthread_mutex_init(&smi.lock, NULL);
+	sci_cond_init(&smi.change);
 	atomic_store(&smi.ending, false);
 	atomic_store(&smi.dead, 0);
 	err = start();

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libsci/base/thread.h"
+
 #define PERIOD_MS	200
 #define DEFAULT_S	10
 
@@ -94,16 +96,12 @@ static void look(int rank, uint64_t now, int seconds)
 /* Wait for the next beat.  False: the thread is to end. */
 static bool pause_thread(int *seconds)
 {
-	struct timespec until;
+	struct timespec until = sci_deadline(PERIOD_MS);
 	bool stop;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += PERIOD_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000L;
-	until.tv_nsec %= 1000000000L;
 	pthread_mutex_lock(&watchdog.lock);
 	while (!watchdog.stop &&
-	       !pthread_cond_timedwait(&watchdog.change, &watchdog.lock, &until))
+	       !pthread_cond_clockwait(&watchdog.change, &watchdog.lock, CLOCK_MONOTONIC, &until))
 		;
 	stop = watchdog.stop;
 	*seconds = watchdog.seconds;
@@ -151,7 +149,6 @@ static void *watchdog_run(void *arg)
 
 int smi_watchdog_start(void)
 {
-	sigset_t all, old;
 	int i, ret;
 
 	if (smi_args.no_watchdog || smi.size == 1 || watchdog.started)
@@ -165,12 +162,9 @@ int smi_watchdog_start(void)
 	/* the first beat makes connections, which needs the others alive */
 	beat_send(1, smi_now_ns(), 0);
 	watchdog.stop = false;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&watchdog.id, NULL, watchdog_run, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = sci_thread_start(&watchdog.id, watchdog_run, NULL, "smi-watchdog");
 	watchdog.started = !ret;
-	return ret ? 2000 + ret : SMI_SUCCESS;
+	return ret ? 2000 - ret : SMI_SUCCESS;
 }
 
 void smi_watchdog_stop(void)
