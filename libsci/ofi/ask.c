@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* One-sided transfers and atomics, the side that asks for them. */
+/* One-sided transfers and atomics: the side of the initiator. */
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
@@ -15,14 +15,17 @@ size_t sfi_length(const struct iovec *iov, size_t n)
 	return len;
 }
 
-/* ---- how it has ended ---- */
+/* ---- completion ---- */
 
 static int refusal(uint64_t imm)
 {
 	return imm && imm < 4096 ? -(int)imm : -EPROTO;
 }
 
-/* A reply of another length than was asked for is no message that was cut. */
+/*
+ * Return the error of a reply or a send. A reply of the wrong length is a protocol
+ * error.
+ */
 static int reason(const struct sci_status *st)
 {
 	int error = st->flags & SCI_STATUS_IMM ? refusal(st->imm) : st->error;
@@ -30,16 +33,16 @@ static int reason(const struct sci_status *st)
 	return error == -EMSGSIZE ? -EPROTO : error;
 }
 
-/* One of its messages has ended, the request's reply or the bytes sent apart. */
+/* A message of the operation has completed: the reply, or the bytes of a long write. */
 static void part_ended(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sci_status all = { 0 };
 	int error = reason(st);
 
-	/* bytes apart are for writes, whose replies have none */
+	/* the reply to a write has no bytes */
 	if (!error && !(op->flags & FI_WRITE) && st->len != op->room)
 		error = -EPROTO;
-	/* why the target refuses counts more than what came of that */
+	/* the target's refusal explains more than the errors that follow from it */
 	if (!op->error || st->flags & SCI_STATUS_IMM)
 		op->error = error;
 	if (--op->parts)
@@ -53,7 +56,7 @@ static void part_ended(struct sfi_op *op, const struct sci_status *st)
 	sfi_op_free(op);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static uint64_t flags_of(const struct sfi_ask *a)
 {
@@ -92,7 +95,7 @@ static struct sfi_op *new_op(struct sfi_ep *ep, const struct sfi_ask *a)
 	return op;
 }
 
-/* The head of a request, and how much of it there is. */
+/* Fill the head of a request. Return its length. */
 static size_t fill(struct sfi_request *r, const struct sfi_ask *a)
 {
 	*r = (struct sfi_request){
@@ -127,7 +130,10 @@ static int send_request(struct sci_peer *peer, const struct sfi_ask *a,
 	return sci_isendm(peer, &m, NULL);
 }
 
-/* Queues what is sent apart: the operation ends after both. */
+/*
+ * Send the bytes of a long write. The operation completes after its reply and these
+ * bytes.
+ */
 static int send_bytes(struct sci_peer *peer, const struct sfi_ask *a,
 		      uint64_t id, struct sfi_op *op)
 {
@@ -150,7 +156,10 @@ static int not_begun(struct sfi_op *op, int error)
 	return sfi_op_not_begun(op, error);
 }
 
-/* The reply's receive stands first, so that it is never unexpected. */
+/*
+ * Send a request. The receive for its reply is posted first, so the reply is never
+ * unexpected.
+ */
 static int by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 		      struct sci_peer *peer, struct sfi_op *op)
 {
@@ -169,7 +178,10 @@ static int by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 		ret = send_bytes(peer, a, id, op);
 	if (!ret)
 		return 0;
-	/* the receive's end tells, but nothing of one that is tried again */
+	/*
+	 * the end of the receive reports the error, unless the program calls again
+	 * (-EAGAIN)
+	 */
 	op->error = ret;
 	if (ret == -EAGAIN) {
 		op->silent = true;
@@ -180,9 +192,9 @@ static int by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 	return ret == -EAGAIN ? ret : 0;
 }
 
-/* ---- exported regions ---- */
+/* ---- direct access to exported regions ---- */
 
-/* A region that peers reach themselves. */
+/* Return whether this endpoint can access the region itself. */
 static bool is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
 {
 	const struct sfi_domain *d = ep->domain;
@@ -191,7 +203,10 @@ static bool is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
 	       a->places->key & SFI_KEY_EXPORTED && !(a->flags & FI_REMOTE_CQ_DATA);
 }
 
-/* Loads through an adapter wait for every packet: more than one are better sent. */
+/*
+ * Return whether to transfer directly. Loads through an adapter wait for every packet:
+ * beyond 64 bytes, a request is faster.
+ */
 static bool is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
 {
 	return a->verb <= SFI_READ && is_exported(ep, a) &&
@@ -200,7 +215,9 @@ static bool is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
 		a->places->len <= 64);
 }
 
-/* One value, each in one piece. */
+/*
+ * Return whether the CPU can do this atomic: one value, and each operand in one piece.
+ */
 static bool is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *a,
 			     struct sci_rmw *rmw)
 {
@@ -213,11 +230,11 @@ static bool is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *a,
 				 a->n_compare ? a->compare->iov_base : NULL, rmw);
 }
 
-/* @rmw: of an atomic */
+/* Begin a direct transfer. @rmw: the operation of an atomic, or NULL */
 static int directly(const struct sfi_ask *a, struct sci_peer *peer,
 		    struct sfi_op *op, const struct sci_rmw *rmw)
 {
-	/* how long it is, its segment tells */
+	/* the segment knows its length */
 	const struct sci_key key = {
 		.segment = SFI_KEY_SEGMENT(a->places->key), .len = UINT64_MAX,
 	};

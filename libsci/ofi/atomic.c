@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The arithmetic of atomics, as fi_atomic(3) defines it: for integers all of it, for
- * real numbers what has no bits, for complex ones what has no order either.
+ * The arithmetic of atomics, as fi_atomic(3) defines it. Integers have all operations, real
+ * numbers have no bitwise ones, and complex numbers have no order either.
  */
 #include "libsci/ofi/onesided.h"
 
@@ -30,7 +30,7 @@
 	REAL(FI_LONG_DOUBLE, long double)			\
 	COMPLEX(FI_LONG_DOUBLE_COMPLEX, long double complex)
 
-/* 0: there is no such type. */
+/* Return the size of a type, or 0 if there is no such type. */
 size_t sfi_atomic_size(enum fi_datatype type)
 {
 #define SIZE(name, c) case name: return sizeof(c);
@@ -53,7 +53,7 @@ size_t sfi_atomic_align(enum fi_datatype type)
 #undef ALIGN
 }
 
-/* ---- which operations there are ---- */
+/* ---- valid operations ---- */
 
 enum kind { NONE, INTEGER, REAL, COMPLEX };
 
@@ -103,7 +103,7 @@ bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
 	       (kind != COMPLEX || !has_order(op));
 }
 
-/* ---- doing them ---- */
+/* ---- arithmetic ---- */
 
 #define EACH(statement)							\
 	for (size_t i = 0; i < n; i++)					\
@@ -111,8 +111,8 @@ bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
 	return 0
 
 /*
- * @t: the target, @o: the operand, @c: the comparand. A sum that overflows
- * wraps: it is computed in @u, an unsigned type.
+ * @t: the target; @o: the operand; @c: the comparand. A sum that overflows wraps, so it is
+ * computed in the unsigned type @u.
  */
 #define ANY_KIND(u)							\
 	case FI_SUM:		EACH(t[i] = (u)t[i] + (u)o[i]);		\
@@ -172,14 +172,14 @@ static int apply(enum fi_datatype type, enum fi_op op, void *target,
 	}
 }
 
-/* For a value of any type. */
+/* A value of any type. */
 struct value {
 	_Alignas(long double) char bytes[sizeof(long double complex)];
 };
 
 /*
- * Values of 4 and 8 bytes are changed by locked instructions: peers that reach the
- * memory change them, too.
+ * Change values of 4 and 8 bytes by locked instructions: peers with direct access change
+ * them, too.
  */
 #define LOCKED(bits)							\
 	static int apply_##bits(enum fi_datatype type, enum fi_op op,	\
@@ -204,12 +204,12 @@ LOCKED(32)
 LOCKED(64)
 
 /**
- * sfi_atomic_apply() - to @n values of @target
- * @target, @operand, @compare: aligned; the last two may be of no value where
- *	the operation has none
- * @before: for what was there
+ * sfi_atomic_apply() - apply an atomic to @n values of @target
+ * @target, @operand, @compare: aligned; the last two may be invalid if the operation does
+ *	not use them
+ * @before: receives the values before the operation
  *
- * -EOPNOTSUPP: see sfi_atomic_valid().
+ * Return: 0, or -EOPNOTSUPP as sfi_atomic_valid() does.
  */
 int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
 		     const void *operand, const void *compare, void *before,
@@ -233,7 +233,7 @@ int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
 	return ret;
 }
 
-/* ---- those that peers can do themselves ---- */
+/* ---- atomics that the message layer executes directly ---- */
 
 static bool direct_type(enum fi_datatype type, enum sci_rmw_type *out)
 {
@@ -254,7 +254,10 @@ static bool direct_type(enum fi_datatype type, enum sci_rmw_type *out)
 	return false;
 }
 
-/* A swap compares numbers, not bits: +0 is -0, and no NaN is itself. */
+/*
+ * Return the direct operation. A swap compares numbers, not bits: +0 equals -0, and no
+ * NaN equals itself.
+ */
 static bool direct_op(enum fi_op op, bool real, enum sci_rmw_op *out)
 {
 	static const struct {
@@ -277,8 +280,11 @@ static bool direct_op(enum fi_op op, bool real, enum sci_rmw_op *out)
 }
 
 /**
- * sfi_atomic_direct() - can the message layer do this to one value?
- * @operand, @compare: NULL: there is none
+ * sfi_atomic_direct() - convert an atomic on one value to one of the message layer
+ * @operand, @compare: NULL if the operation has none
+ * @rmw: is set on success
+ *
+ * Return: false if the message layer has no such atomic.
  */
 bool sfi_atomic_direct(enum fi_datatype type, enum fi_op op, const void *operand,
 		       const void *compare, struct sci_rmw *rmw)

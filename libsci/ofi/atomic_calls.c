@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Atomics on peers' memory. Counts are of values, here; of bytes everywhere else. */
+/*
+ * The calls of fi_atomic(3). In this file, counts are of values; elsewhere, of bytes.
+ */
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
 
-/* One of the calls, as it was made. */
+/* The arguments of any of the calls. */
 struct atomic {
 	enum sfi_verb verb;
 	enum fi_datatype type;
@@ -21,7 +23,7 @@ struct atomic {
 	bool untold;
 };
 
-/* -FI_EINVAL: too many pieces or values. */
+/* Convert to vectors in bytes. Return -FI_EINVAL for too many pieces or values. */
 static int in_bytes(const struct fi_ioc *ioc, size_t n, size_t size,
 		    struct iovec *iov)
 {
@@ -58,7 +60,7 @@ static ssize_t call(struct fid_ep *fid, const struct atomic *c)
 	struct iovec out[SFI_IOV_MAX], compare[SFI_IOV_MAX], in[SFI_IOV_MAX];
 	struct sfi_place places[SFI_RMA_IOV_MAX];
 	size_t size = sfi_atomic_size(c->type);
-	/* a read has no operands, whatever the call says */
+	/* an atomic read has no operands, whatever the call passes */
 	size_t n_out = c->op == FI_ATOMIC_READ ? 0 : c->n_out;
 	const struct sfi_ask a = {
 		.verb = c->verb, .out = out, .n_out = n_out, .compare = compare,
@@ -91,7 +93,7 @@ static size_t values_of(const struct fi_ioc *ioc, size_t n)
 	return count;
 }
 
-/* ---- without a result ---- */
+/* ---- fi_atomic() ---- */
 
 static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov,
 			     void **desc, size_t n, fi_addr_t dest, uint64_t addr,
@@ -139,7 +141,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count,
 	return call(fid, &c);
 }
 
-/* The parameters of all calls that take a message structure. */
+/* Return the arguments of a call that takes a message structure. */
 static struct atomic of_message(enum sfi_verb verb, const struct fi_msg_atomic *m,
 				uint64_t flags)
 {
@@ -159,7 +161,7 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 	return call(fid, &c);
 }
 
-/* ---- with what was there before ---- */
+/* ---- fi_fetch_atomic() ---- */
 
 static ssize_t fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 		      size_t n, struct fi_ioc *result, void **result_desc,
@@ -205,7 +207,7 @@ static ssize_t fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
 	return call(fid, &c);
 }
 
-/* ---- ... where it compares ---- */
+/* ---- fi_compare_atomic() ---- */
 
 static ssize_t comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 			size_t n, const struct fi_ioc *compare,
@@ -258,7 +260,7 @@ static ssize_t comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
 	return call(fid, &c);
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 static int valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op,
 		 size_t *count)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * FI_PROGRESS_AUTO: a thread of the domain serves peers while the program does not.
+ * FI_PROGRESS_AUTO: a thread of the domain makes progress while the program does not.
  *
- * The thread leaves endpoints alone as long as the program makes progress itself: it
- * looks once a tick whether the program still does.  When it does not, the thread
- * makes progress and sleeps on the doorbells of all endpoints.  The program's next
- * call for progress wakes it up, as such a call may take a bell that was for it.
+ * The thread checks every TICK_MS whether the program still makes progress itself. If not,
+ * the thread makes progress, and then sleeps on the doorbells of all endpoints. When the
+ * program makes progress again, it wakes this thread, because it may have taken a doorbell
+ * for which the thread sleeps.
  */
 #include "libsci/ofi/ofi.h"
 
@@ -18,7 +18,7 @@
 
 #define TICK_MS		1
 
-/* The program has called: @d's thread goes back to its ticks. */
+/* Note that the program makes progress: the thread returns to its ticks. */
 void sfi_auto_called(struct sfi_auto *a)
 {
 	atomic_fetch_add_explicit(&a->calls, 1, memory_order_relaxed);
@@ -26,7 +26,7 @@ void sfi_auto_called(struct sfi_auto *a)
 		sfi_wait_signal(&a->wait);
 }
 
-/* Does the program make progress itself? */
+/* Return whether the program has made progress since the last call. */
 static bool program_calls(struct sfi_auto *a, uint64_t *seen)
 {
 	uint64_t calls = atomic_load_explicit(&a->calls, memory_order_relaxed);
@@ -91,7 +91,7 @@ int sfi_auto_start(struct sfi_domain *d)
 	return ret;
 }
 
-/* A child after fork() has no such thread. */
+/* Stop the thread. After fork() the child has no such thread. */
 void sfi_auto_stop(struct sfi_domain *d)
 {
 	struct sfi_auto *a = &d->automatic;

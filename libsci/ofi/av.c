@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Address vectors.  An address gets the lowest number that no other address has, in
- * maps as in tables: fi_av(3) lets programs with tables count on that.  An address
- * that is inserted twice has two numbers; messages from it name one of them.
+ * Address vectors. An address gets the lowest free number, for FI_AV_MAP as for
+ * FI_AV_TABLE: fi_av(3) lets programs with tables rely on that. An address that is inserted
+ * twice has two numbers, and messages from it name one of them.
  */
 #include "libsci/ofi/ofi.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An address with its number. */
+/* An address and its number. */
 struct sfi_av_entry {
 	struct hash_node node;		/* by address */
 	struct sci_addr addr;
@@ -24,7 +24,7 @@ static uint64_t key_of(const struct sci_addr *addr)
 	return (uint64_t)addr->node << 32 | addr->id;
 }
 
-/* A number of @addr; FI_ADDR_NOTAVAIL: it has none. */
+/* Return a number of @addr, or FI_ADDR_NOTAVAIL. */
 static fi_addr_t number_of(const struct sfi_av *av, const struct sci_addr *addr)
 {
 	struct hash_node *node = hash_find(&av->by_addr, key_of(addr));
@@ -46,7 +46,7 @@ static int grow(struct sfi_av *av)
 	return 0;
 }
 
-/* The lowest number without an address; -FI_ENOMEM. */
+/* Find the lowest free number. Return 0 or -FI_ENOMEM. */
 static int free_number(struct sfi_av *av, size_t *number)
 {
 	size_t n = av->lowest;
@@ -135,7 +135,10 @@ static int no_insertsym(struct fid_av *fid, const char *node, size_t nodes,
 	return -FI_ENOSYS;
 }
 
-/* @heir: another number of the address, or FI_ADDR_NOTAVAIL */
+/*
+ * Remove number @n. @heir: is set to another number of the address, or
+ * FI_ADDR_NOTAVAIL
+ */
 static int take_out(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
 {
 	struct sfi_av_entry *e = n < av->n ? av->entries[n] : NULL;
@@ -152,8 +155,8 @@ static int take_out(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
 }
 
 /*
- * A number is not given again before all endpoints have forgotten its peer: both
- * change under @changes, which is taken before an endpoint's lock.
+ * Remove numbers. A number must not be reused before all endpoints have forgotten its peer.
+ * So both changes happen under @changes, which is taken before an endpoint's lock.
  */
 static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count,
 		     uint64_t flags)
@@ -242,7 +245,7 @@ static struct fi_ops_av av_ops = {
 	.av_set = no_av_set,
 };
 
-/* ---- endpoints that use it ---- */
+/* ---- endpoints that are bound to the vector ---- */
 
 void sfi_av_attach(struct sfi_av *av, struct sfi_ep *ep)
 {
@@ -297,7 +300,7 @@ int sfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 	struct sfi_domain *d = (struct sfi_domain *)domain;
 	struct sfi_av *av;
 
-	/* nothing is told later, and there is none to be shared by name */
+	/* insertions are synchronous, and address vectors have no shared names */
 	if (attr && (attr->name || attr->flags || attr->rx_ctx_bits))
 		return -FI_ENOSYS;
 	av = calloc(1, sizeof(*av));

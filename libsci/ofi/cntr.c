@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Counters of what has completed. */
+/* Completion counters. */
 #include "libsci/ofi/ofi.h"
 
 #include <sched.h>
@@ -58,7 +58,9 @@ static int seterr(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
-/* Sleep until it may have changed. @ms: -1: for ever */
+/*
+ * Sleep until the counter may have changed, for up to @ms milliseconds; -1: no limit.
+ */
 static int sleep_once(struct sfi_cntr *c, uint64_t threshold, uint64_t errors,
 		      int ms)
 {
@@ -75,7 +77,7 @@ static int sleep_once(struct sfi_cntr *c, uint64_t threshold, uint64_t errors,
 	return 0;
 }
 
-/* New errors end the wait as well.  A wait without a wake-up polls. */
+/* Wait for the threshold, or for an error. FI_WAIT_NONE polls. */
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
@@ -109,7 +111,7 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = seterr,
 };
 
-/* ---- begin and end ---- */
+/* ---- open and close ---- */
 
 static int cntr_control(struct fid *fid, int command, void *arg)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Completion queues. They grow: what has completed is never lost. */
+/* Completion queues. A queue grows, so it never loses a completion. */
 #include "libsci/ofi/ofi.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Each format begins as the next one does. */
+/* Each format is a prefix of the next one. */
 static const size_t entry_size[] = {
 	[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
 	[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
@@ -14,7 +14,7 @@ static const size_t entry_size[] = {
 	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
 };
 
-/* ---- filling ---- */
+/* ---- writing ---- */
 
 static bool grow(struct sfi_cq *cq)
 {
@@ -33,7 +33,9 @@ static bool grow(struct sfi_cq *cq)
 	return true;
 }
 
-/* Where the next one goes, and the queue locked; NULL: there is no memory. */
+/*
+ * Return the next free entry, with the queue locked; NULL: no memory, and not locked.
+ */
 static inline struct sfi_entry *next_entry(struct sfi_cq *cq)
 {
 	sfi_lock(&cq->lock);
@@ -62,7 +64,7 @@ void sfi_cq_push(struct sfi_cq *cq, const struct fi_cq_tagged_entry *e,
 	entry_filled(cq);
 }
 
-/* As sfi_cq_tell(), for whoever reads next. */
+/* sfi_cq_tell() for a queue in whose buffer no reader waits. */
 void sfi_cq_queue(struct sfi_cq *cq, struct sfi_ep *ep, uint64_t flags,
 		  void *context, void *buf, const struct sci_status *st)
 {
@@ -99,8 +101,8 @@ void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e)
 /* ---- reading ---- */
 
 /*
- * Copy entries out.  A queued error comes first, as fi_cq(3) says: behind entries a
- * busy program would learn of it late, or never.
+ * Copy completions to the program's buffer. An error comes first, as fi_cq(3) demands: behind
+ * completions, a busy program would see it late, or never.
  */
 static ssize_t take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
 {
@@ -120,7 +122,7 @@ static ssize_t take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
 	return cq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
 }
 
-/* There is something that a read would not have to make progress for. */
+/* Return whether a read would return something without progress. */
 bool sfi_cq_ready(struct sfi_cq *cq)
 {
 	bool ready;
@@ -132,8 +134,8 @@ bool sfi_cq_ready(struct sfi_cq *cq)
 }
 
 /*
- * As sfi_eps_progress(), in a domain that one thread uses: without locks.  With one
- * endpoint, which is the usual, each read in vain costs half as many instructions.
+ * sfi_eps_progress() for a domain with one thread: no locks. Most queues have one endpoint,
+ * and then an empty read costs half as many instructions.
  */
 static __always_inline void straight_progress(struct sfi_cq *cq)
 {
@@ -147,7 +149,7 @@ static __always_inline void straight_progress(struct sfi_cq *cq)
 	}
 }
 
-/* One thread, and an empty queue: see sfi_cq_tell(). */
+/* Read an empty queue in a domain with one thread: see sfi_cq_tell(). */
 static __hot ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 {
 	ssize_t n;
@@ -197,7 +199,10 @@ static __hot ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return (ssize_t)n;
 }
 
-/* The caller's room for more about an error is left alone: there is none. */
+/*
+ * Return the oldest error. This provider has no more data about it, so @buf->err_data
+ * stays as it is.
+ */
 static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 		       uint64_t flags)
 {
@@ -223,7 +228,7 @@ static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	return 1;
 }
 
-/* Sleep until there may be something. @ms: -1: for ever */
+/* Sleep until the queue may have an entry, for up to @ms milliseconds; -1: no limit. */
 static int sleep_once(struct sfi_cq *cq, int ms)
 {
 	if (sfi_wait_arm(&cq->wait, cq->domain))
@@ -295,7 +300,7 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = cq_strerror,
 };
 
-/* ---- begin and end ---- */
+/* ---- open and close ---- */
 
 static int cq_control(struct fid *fid, int command, void *arg)
 {

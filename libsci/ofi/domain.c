@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Fabrics and domains: what the other objects are made from. */
+/* Fabrics and domains. */
 #include "libsci/ofi/onesided.h"
 
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Endpoints, and the peers that they know by number. */
+/* Endpoints, and their peers by address number. */
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* For how long a peer may not be there before it is given up. */
+/* Time limit for connecting to a peer, in ms. */
 #define PATIENCE_MS	5000
 
 /* ---- peers ---- */
@@ -29,7 +29,10 @@ static int more_peers(struct sfi_ep *ep, fi_addr_t n)
 	return 0;
 }
 
-/* The endpoint is locked; connects whom it has not talked to yet. */
+/*
+ * Return the peer of number @n; connect to it at first use. Context: the endpoint is
+ * locked.
+ */
 int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 {
 	struct sci_addr addr;
@@ -49,7 +52,7 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 	return ret;
 }
 
-/* The endpoint is locked, and no number leads to @p any more. */
+/* Close the connection, to which no number leads. Context: the endpoint is locked. */
 static void end_peer(struct sfi_ep *ep, struct sci_peer *p)
 {
 	sfi_hand_post(ep);
@@ -58,8 +61,8 @@ static void end_peer(struct sfi_ep *ep, struct sci_peer *p)
 }
 
 /*
- * Number @n has been removed from the address vector.  The connection ends with the
- * last number of its address.
+ * Forget the peer of number @n, which was removed from the address vector. The connection
+ * ends with the last number of its address.
  * @heir: another number of the address, or FI_ADDR_NOTAVAIL
  */
 void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir)
@@ -90,8 +93,8 @@ static bool is_numbered(const struct sfi_ep *ep, const struct sci_peer *p)
 }
 
 /*
- * Disconnect peers that have died or left and that no number leads to: the program
- * cannot remove them.  The endpoint is locked.
+ * Disconnect peers that have died or left and have no number: the program cannot remove
+ * them. Context: the endpoint is locked.
  */
 void sfi_ep_forget_strangers(struct sfi_ep *ep)
 {
@@ -103,9 +106,9 @@ void sfi_ep_forget_strangers(struct sfi_ep *ep)
 }
 
 /*
- * The number of a message's sender.  A peer that this endpoint has not sent to gets
- * its place in @peers here, so that the removal of its number ends it, too.  The
- * number is kept with the peer; it holds as long as that place is the peer's.
+ * Return the number of a message's sender. If this endpoint has not sent to the peer yet,
+ * enter the peer in @peers, so that removing its number ends it, too. The number is cached
+ * with the peer and is valid while that entry names the peer.
  */
 fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer)
 {
@@ -188,7 +191,7 @@ static int setopt_ep(fid_t fid, int level, int name, const void *value,
 	return 0;
 }
 
-/* Messages are never refused for want of room. */
+/* This provider never refuses a message for want of room. */
 static ssize_t size_left(struct fid_ep *ep)
 {
 	(void)ep;
@@ -206,7 +209,7 @@ static struct fi_ops_ep ep_ops = {
 	.tx_size_left = size_left,
 };
 
-/* ---- what it is bound to ---- */
+/* ---- bindings ---- */
 
 static int bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
 {
@@ -236,7 +239,7 @@ static int bind_cq(struct sfi_ep *ep, struct sfi_cq *cq, uint64_t flags)
 	return 0;
 }
 
-/* Where the counter of one kind of call stands. */
+/* Return where the endpoint keeps its counter for one kind of operation. */
 static struct sfi_cntr **counter_of(struct sfi_ep *ep, uint64_t flag)
 {
 	switch (flag) {
@@ -287,7 +290,10 @@ static int bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
 	return 0;
 }
 
-/* Queues and counters also when it is enabled: calls begun from then on use them. */
+/*
+ * Queues and counters may be bound to an enabled endpoint, too: later operations use
+ * them.
+ */
 static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
@@ -311,7 +317,10 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
-/* @flags: with FI_TRANSMIT or FI_RECV, which names whose they are */
+/*
+ * Get or set the default flags. *@flags contains FI_TRANSMIT or FI_RECV to name the
+ * side.
+ */
 static int op_flags(struct sfi_ep *ep, bool set, uint64_t *flags)
 {
 	uint64_t which, known;
@@ -360,7 +369,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-/* ---- begin and end ---- */
+/* ---- open and close ---- */
 
 static void unbind_cq(struct sfi_ep *ep, struct sfi_cq *cq)
 {
@@ -411,7 +420,7 @@ static struct fi_ops ep_fid_ops = {
 	.ops_open = sfi_no_ops_open,
 };
 
-/* Its number on this node: what its info's address asks for. */
+/* Return the endpoint id that the source address of @info asks for. */
 static uint32_t wanted_id(const struct fi_info *info)
 {
 	struct sci_addr a;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Event queues: programs open one as a matter of course, but datagram endpoints
- * have no events of their own. The program can read events that it has written
- * itself; the descriptor is readable while there are some.
+ * Event queues. Datagram endpoints have no events, but many programs open a queue. A program
+ * can read the events that it has written itself. The descriptor is readable while there
+ * are any.
  */
 #include "libsci/ofi/ofi.h"
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: receives in hand
+ * DOC: held receives
  *
- * Receives from one peer stay in hand, while none of the program's is posted: progress
- * tries them in their order, as many as there are messages, which go straight from
- * their ring to the buffers.  That takes less time than to post each, to match it and
- * to be told.  If something else is in the way of that, or what comes would be for
- * another one, or somebody sleeps, all of them are posted, in their order:
- * sfi_hand_post().
+ * If the program has no receive posted, the endpoint holds a new receive in its hand
+ * (struct sfi_hand) and does not post it to the message layer. It may hold several receives
+ * for messages of the same peer and kind. Progress polls the ring for the held receives, in
+ * order, and copies the messages from the ring to their buffers. That is faster than
+ * posting, matching and completing each of them.
  *
- * The endpoint is locked.
+ * sfi_hand_post() posts all held receives, in order, when this does not work: another
+ * operation has to come first, the next message is for another receive, or a thread is
+ * going to sleep.
+ *
+ * Context: the endpoint is locked.
  */
 #ifndef LIBSCI_OFI_HAND_H
 #define LIBSCI_OFI_HAND_H
@@ -40,8 +43,9 @@ static __always_inline void sfi_tell_received(struct sfi_ep *ep,
 }
 
 /*
- * Before any that is posted.  Behind others?  For messages of the same peer and kind
- * only: no other's are looked for while the first one waits.
+ * Return whether a receive may be held. No receive may be posted, because it would be
+ * first. Further receives are held only for the same peer and kind: progress polls for the
+ * first of them alone.
  */
 static __always_inline bool sfi_may_be_held(const struct sfi_ep *ep,
 					    const struct sci_peer *peer,
@@ -74,7 +78,10 @@ static __always_inline void sfi_hand_add(struct sfi_ep *ep, struct sci_peer *pee
 	h->context[at] = context;
 }
 
-/* One with all its arguments in registers.  False: sfi_recv() does it, or says why not. */
+/*
+ * Hold a receive, all of whose arguments are in registers. Return false to let
+ * sfi_recv() decide.
+ */
 static __always_inline bool sfi_recv_held(struct sfi_ep *ep, fi_addr_t src,
 					  bool tagged, void *buf, size_t len,
 					  uint64_t tag, uint64_t ignore,
@@ -99,7 +106,7 @@ static __always_inline bool sfi_recv_held(struct sfi_ep *ep, fi_addr_t src,
 	return held;
 }
 
-/* The first @n have ended.  A single receive in hand is always in the same place. */
+/* Remove the first @n held receives. A single held receive always has the same slot. */
 static inline void sfi_hand_remove(struct sfi_ep *ep, unsigned int n)
 {
 	ep->hand.first += n;
@@ -107,7 +114,7 @@ static inline void sfi_hand_remove(struct sfi_ep *ep, unsigned int n)
 		ep->hand.first = ep->hand.end = 0;
 }
 
-/* How many of them are tried together; they lie in a row. */
+/* Return how many held receives are contiguous: these are tried together. */
 static inline unsigned int sfi_hand_row(const struct sfi_hand *h)
 {
 	unsigned int n = h->end - h->first;
@@ -117,7 +124,7 @@ static inline unsigned int sfi_hand_row(const struct sfi_hand *h)
 	return n < SFI_BATCH ? n : SFI_BATCH;
 }
 
-/* Progress for them: true if any message was there. */
+/* Poll for the messages of held receives. Return true if there was one. */
 static __always_inline bool sfi_hand_try(struct sfi_ep *ep)
 {
 	struct sfi_hand *h = &ep->hand;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * Memory regions: what peers may name by a key. Transfers of this side's own need
- * none.
- */
+/* Memory regions, which peers name by a key. Local buffers need no region. */
 #include "libsci/ofi/onesided.h"
 
 #include <stdlib.h>
 
-/* The region with @key, or NULL. */
+/* Return the region with @key, or NULL. */
 static struct sfi_mr *find(struct sfi_domain *d, uint64_t key)
 {
 	struct hash_node *node = hash_find(&d->regions, key);
@@ -17,11 +14,11 @@ static struct sfi_mr *find(struct sfi_domain *d, uint64_t key)
 }
 
 /**
- * sfi_mr_find() - where is what a peer names?
+ * sfi_mr_find() - find the memory that a peer names
  * @access: FI_REMOTE_READ, FI_REMOTE_WRITE, or both
  *
- * The domain is locked.
- * -FI_ENOKEY, -FI_EACCES; -ERANGE: not all of it is in the region.
+ * Context: the domain is locked.
+ * Return: 0; -FI_ENOKEY; -FI_EACCES; -ERANGE: part of the place is outside the region.
  */
 int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access,
 		struct sfi_mr **out, void **at)
@@ -45,9 +42,9 @@ int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access
 /* ---- export ---- */
 
 /*
- * Whole pages with all rights become a segment, by one endpoint of the domain. Where
- * registration exchanges the pages, what other threads store to them meanwhile is
- * lost: there a program has to ask for it.
+ * Make @ep the exporter of its domain, if none is: it exports regions of whole pages with all
+ * access rights as segments. Where registration replaces the pages by copies, stores of
+ * other threads during the registration are lost: there the program has to ask for it.
  */
 void sfi_mr_exporter(struct sfi_ep *ep)
 {
@@ -55,7 +52,7 @@ void sfi_mr_exporter(struct sfi_ep *ep)
 	int wanted = !(ep->traits & SCI_TRAIT_REGISTER_COPIES);
 
 	fi_param_get_bool(&sfi_provider, "direct", &wanted);
-	/* who wants to hear of what peers do has to do it himself */
+	/* FI_RMA_EVENT needs a target that handles each transfer */
 	if (!wanted || !d->own_keys || d->by_address ||
 	    ep->caps & FI_RMA_EVENT || !(ep->caps & FI_RMA) ||
 	    !(ep->caps & SFI_SERVES))
@@ -66,7 +63,9 @@ void sfi_mr_exporter(struct sfi_ep *ep)
 	sfi_unlock(&d->lock);
 }
 
-/* Its segments are gone: keys that were given say so to who uses them. */
+/*
+ * The exporter is closing, and its segments are gone: peers get errors for their keys.
+ */
 void sfi_mr_no_exporter(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;
@@ -81,7 +80,10 @@ void sfi_mr_no_exporter(struct sfi_ep *ep)
 	sfi_unlock(&d->lock);
 }
 
-/* The domain is locked. 0: it is not exported, which is no error. */
+/*
+ * Export a region if possible. Return the bits for its key, or 0. Context: the domain
+ * is locked.
+ */
 static uint64_t export_bits(struct sfi_mr *mr)
 {
 	struct sfi_ep *ep = mr->domain->exporter;
@@ -105,7 +107,7 @@ static int unexport(struct sfi_mr *mr)
 	return sci_buf_unregister(mr->domain->exporter->ep, mr->base, mr->len);
 }
 
-/* ---- begin and end ---- */
+/* ---- open and close ---- */
 
 static int add(struct sfi_mr *mr, uint64_t wanted)
 {
@@ -137,7 +139,7 @@ static int take_out(struct sfi_mr *mr)
 	return ret;
 }
 
-/* -FI_EBUSY: a transfer is under way in it. */
+/* Return -FI_EBUSY while a transfer uses the region. */
 static int mr_close(struct fid *fid)
 {
 	struct sfi_mr *mr = (struct sfi_mr *)fid;
@@ -177,7 +179,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct sfi_mr *mr = (struct sfi_mr *)fid;
 	int ret;
 
-	/* regions are of all the domain's endpoints */
+	/* a region belongs to all endpoints of the domain */
 	if (bfid->fclass == FI_CLASS_EP)
 		return 0;
 	if (bfid->fclass != FI_CLASS_CNTR)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Messages without tags. */
+/* Messages without tags: fi_msg(3). */
 #include "libsci/ofi/hand.h"
 
 static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,

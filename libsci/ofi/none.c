@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* libfabric calls whatever stands in a table: what is not there has to say so. */
+/*
+ * Functions that this provider does not have. libfabric calls them without a check for
+ * NULL.
+ */
 #include "libsci/ofi/ofi.h"
 
 int sfi_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)

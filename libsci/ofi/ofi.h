@@ -3,21 +3,20 @@
 /*
  * DOC: a provider for libfabric
  *
- * libsci-fi.so, which libfabric finds by FI_PROVIDER_PATH: FI_EP_RDM endpoints on
- * those of <sci/msg.h>, which do what there is to do; here is only what libfabric
- * calls things.
+ * libsci-fi.so implements FI_EP_RDM endpoints on the endpoints of <sci/msg.h>. libfabric
+ * finds it by FI_PROVIDER_PATH. The message layer does the work; this provider translates.
  *
- * fabric, domain	no more than names
+ * fabric, domain	containers of the other objects
  * av			numbers for addresses (struct sci_addr)
- * ep			a struct sci_ep, and the peers it has talked to, by number
- * cq, cntr		what has completed: looking makes progress of their endpoints,
- *			and now and then of all that the domain has
- * op			a call under way that somebody is to hear of
+ * ep			a struct sci_ep, and its peers by number
+ * cq, cntr		completions. Reading makes progress on the bound endpoints,
+ *		and now and then on all endpoints of the domain
+ * op			an operation whose completion will be reported
  * ask, serve		one-sided transfers and atomics, see onesided.h
  *
- * Locks, of which there are none under FI_THREAD_DOMAIN, are taken in this order:
- * a list of endpoints (cq, cntr, domain) or an av's for changes, an endpoint's, that
- * of a domain's regions, a queue's or an av's. Progress is made with the endpoint's
+ * Locks are taken in this order: the lock of a list of endpoints (cq, cntr, domain) or
+ * av->changes; an endpoint's lock; the lock of a domain's regions; the lock of a queue or an
+ * av. Under FI_THREAD_DOMAIN there are no locks. Progress runs with the endpoint's lock
  * held, so that fi_cancel() never sees a request whose completion has been taken.
  */
 #ifndef LIBSCI_OFI_H
@@ -52,17 +51,17 @@
 #define FI_PROV_SPECIFIC	(1u << 31)
 #endif
 
-/* FI_MR_BASIC and FI_MR_SCALABLE, of which libfabric 2 warns. */
+/* FI_MR_BASIC and FI_MR_SCALABLE: libfabric 2 warns of these names. */
 #define SFI_MR_BASIC	1
 #define SFI_MR_SCALABLE	2
 
-/* A struct sci_addr, in the order of the machine's bytes. */
+/* A struct sci_addr, in host byte order. */
 #define SFI_ADDR_FORMAT	(FI_PROV_SPECIFIC | 0x536349u)
 #define SFI_PROTOCOL	(FI_PROV_SPECIFIC | 0x536349u)
 
-/* Contexts of messages with tags. */
-#define SFI_TAGGED	0u		/* the program's */
-/* one-sided, see onesided.h; class 1 of the queue of receives, as no other */
+/* Contexts of tagged messages. */
+#define SFI_TAGGED	0u		/* messages of the program */
+/* one-sided: see onesided.h. No other context has class 1 of the match queue. */
 #define SFI_REQUEST	(SCI_CONTEXT_SERVICE + 1u)
 #define SFI_REPLY	2u
 #define SFI_BYTES	3u
@@ -70,12 +69,12 @@
 #define SFI_IOV_MAX	16u
 #define SFI_RMA_IOV_MAX	4u
 #define SFI_INJECT_MAX	4096u
-#define SFI_ATOMIC_MAX	2048u		/* bytes */
-#define SFI_HELD_MAX	128u		/* receives in hand */
-#define SFI_BATCH	16u		/* completions taken at once */
-/* After so many looks at a queue or a counter all other endpoints have their turn. */
+#define SFI_ATOMIC_MAX	2048u		/* in bytes */
+#define SFI_HELD_MAX	128u		/* held receives */
+#define SFI_BATCH	16u		/* completions per call of sci_completions() */
+/* Reads of a queue or a counter between two rounds for all endpoints of the domain. */
 #define SFI_OTHERS	16u
-/* One-sided calls of an endpoint's under way: their replies wait for its progress. */
+/* Limit for outstanding one-sided calls: the memory for their replies is limited. */
 #define SFI_ASKING_MAX	512u
 
 #define SFI_MESSAGES	(FI_MSG | FI_TAGGED)
@@ -94,7 +93,7 @@
 #define SFI_RX_FLAGS	(FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_CLAIM | \
 			 FI_PEEK | FI_DISCARD)
 
-/* ---- locks, where threads share ---- */
+/* ---- locks; FI_THREAD_DOMAIN has none ---- */
 
 struct sfi_lock {
 	pthread_mutex_t mutex;
@@ -134,17 +133,17 @@ static inline bool sfi_trylock(struct sfi_lock *l)
 
 struct sfi_ep;
 
-/* Endpoints that a queue, a counter or a domain looks after. */
+/* Endpoints of a queue, a counter or a domain. */
 struct sfi_eps {
 	struct sfi_lock lock;
 	struct sfi_ep **ep;
 	size_t n;
-	unsigned int rounds;		/* of progress */
+	unsigned int rounds;		/* rounds of progress */
 };
 
 /*
- * A set to wait for: an epoll descriptor over all endpoints of the domain, and an
- * eventfd for completions of other threads' progress.
+ * A wait object: an epoll descriptor for all endpoints of the domain, with an eventfd that
+ * reports the completions of other threads' progress.
  */
 struct sfi_wait {
 	enum fi_wait_obj obj;
@@ -153,17 +152,17 @@ struct sfi_wait {
 	_Atomic bool armed;		/* the next completion raises the signal */
 	_Atomic bool pending;		/* the signal is raised */
 	pthread_mutex_t lock;
-	unsigned int sleepers;		/* have armed it, and not woken up yet */
-	struct sfi_wait *next;		/* of the domain's */
+	unsigned int sleepers;		/* threads that have armed it and not woken up yet */
+	struct sfi_wait *next;		/* next in domain->waits */
 };
 
 /* FI_PROGRESS_AUTO: see auto.c. */
 struct sfi_auto {
 	bool runs;
-	pid_t pid;			/* that started it */
+	pid_t pid;			/* the process that started it */
 	pthread_t thread;
 	struct sfi_wait wait;
-	_Atomic uint64_t calls;		/* for progress, by the program */
+	_Atomic uint64_t calls;		/* calls of the program that make progress */
 	_Atomic bool asleep, stop;
 };
 
@@ -176,15 +175,15 @@ struct sfi_domain {
 	struct fid_domain fid;
 	struct sfi_fabric *fabric;
 	_Atomic unsigned int users;
-	bool shared;			/* by threads */
+	bool shared;			/* several threads use the domain */
 	bool own_keys;			/* FI_MR_PROV_KEY */
 	bool by_address;		/* FI_MR_VIRT_ADDR */
-	struct sfi_lock lock;		/* of what follows, and over atomics */
+	struct sfi_lock lock;		/* protects what follows, and atomics */
 	struct hash regions;		/* by key */
 	uint64_t next_key;
-	struct sfi_ep *exporter;	/* of regions; NULL: none does */
-	struct sfi_eps eps;		/* all that are enabled */
-	struct sfi_wait *waits;		/* what sleeps on them; with @eps' lock */
+	struct sfi_ep *exporter;	/* exports regions; or NULL */
+	struct sfi_eps eps;		/* all enabled endpoints */
+	struct sfi_wait *waits;		/* protected by eps.lock */
 	struct sfi_auto automatic;
 };
 
@@ -192,13 +191,13 @@ struct sfi_av {
 	struct fid_av fid;
 	struct sfi_domain *domain;
 	_Atomic unsigned int users;
-	struct sfi_lock changes;	/* of @eps, and while numbers change */
-	struct sfi_ep *eps;		/* by next_of_av */
-	struct sfi_lock lock;		/* of what follows */
-	struct sfi_av_entry **entries;	/* by number; NULL: it is free */
+	struct sfi_lock changes;	/* protects @eps and changes of numbers */
+	struct sfi_ep *eps;		/* linked by next_of_av */
+	struct sfi_lock lock;		/* protects what follows */
+	struct sfi_av_entry **entries;	/* by number; NULL: free */
 	size_t n, room;
-	size_t lowest;			/* no lower number is free */
-	struct hash by_addr;		/* its entries, by address */
+	size_t lowest;			/* all lower numbers are in use */
+	struct hash by_addr;		/* entries by address */
 };
 
 struct sfi_entry {
@@ -218,16 +217,16 @@ struct sfi_cq {
 	enum fi_cq_format format;
 	struct sfi_eps eps;
 	struct sfi_wait wait;
-	struct sfi_lock lock;		/* of what follows */
+	struct sfi_lock lock;		/* protects what follows */
 	struct sfi_entry *ring;
 	size_t room;			/* a power of two */
-	size_t head, tail;		/* counted for ever */
+	size_t head, tail;		/* grow without bound */
 	struct sfi_error *errors, **errors_end;
-	bool overrun;			/* there was no memory for something */
-	bool straight;			/* readers may be given theirs at once */
+	bool overrun;			/* a completion was lost for want of memory */
+	bool straight;			/* progress may write to @reader */
 	struct {
 		struct fi_cq_tagged_entry *to;
-		size_t n, room;		/* of which so many are filled */
+		size_t n, room;		/* entries: written, and in the buffer */
 	} reader;
 	_Atomic bool signalled;
 };
@@ -244,29 +243,29 @@ struct sfi_cntr {
 /* ---- operations ---- */
 
 struct sfi_op {
-	struct sfi_op *next, **prev;	/* receives: to be cancelled; or free */
+	struct sfi_op *next, **prev;	/* posted receives; or the free list */
 	struct sfi_ep *ep;
-	struct sfi_cq *cq;		/* where errors are told */
+	struct sfi_cq *cq;		/* for errors, and for completions unless @silent */
 	struct sfi_cntr *cntr;
 	struct sci_req *req;
 	void *context;
 	void *buf;
-	uint64_t flags;			/* of the completion */
-	bool silent;			/* told only if it fails */
-	/* NULL: a message's, which is told of */
+	uint64_t flags;			/* flags of the completion */
+	bool silent;			/* report only an error */
+	/* handles the end; NULL: report a completion */
 	void (*done)(struct sfi_op *op, const struct sci_status *st);
-	unsigned int parts;		/* one-sided: what has to end before */
+	unsigned int parts;		/* one-sided: messages outstanding */
 	int error;
 	bool many;			/* FI_MULTI_RECV */
-	bool waits;			/* ... behind another that is not full */
-	bool last;			/* ... takes no more: its peer is removed */
-	size_t room;			/* of the buffer, or what is left of it */
-	struct sci_peer *peer;		/* a receive's; NULL: anyone */
+	bool waits;			/* ... behind another one that is not full */
+	bool last;			/* ... accepts no more: its peer was removed */
+	size_t room;			/* size of the buffer, or the rest of it */
+	struct sci_peer *peer;		/* source of a receive; NULL: any */
 };
 
 /**
- * struct sfi_send - what all the calls that send come to
- * @flags: of libfabric's
+ * struct sfi_send - the arguments of all send calls
+ * @flags: flags of libfabric
  */
 struct sfi_send {
 	const struct iovec *iov;
@@ -290,10 +289,10 @@ struct sfi_recv {
 	bool tagged;
 };
 
-/* Receives in hand, in the order in which they get messages: see hand.h. */
+/* Held receives in the order in which they match messages: see hand.h. */
 struct sfi_hand {
-	unsigned int first, end;	/* counted; both 0, if there are none */
-	struct sci_peer *peer;		/* NULL: anyone */
+	unsigned int first, end;	/* positions, mod SFI_HELD_MAX; both 0 if empty */
+	struct sci_peer *peer;		/* source; NULL: any */
 	bool tagged;
 	struct sci_try t[SFI_HELD_MAX];
 	uint64_t flags[SFI_HELD_MAX];
@@ -304,7 +303,7 @@ struct sfi_side {
 	struct sfi_cq *cq;
 	struct sfi_cntr *cntr;
 	uint64_t op_flags;
-	bool selective;			/* only what has FI_COMPLETION completes */
+	bool selective;			/* FI_SELECTIVE_COMPLETION */
 };
 
 struct sfi_ep {
@@ -313,31 +312,31 @@ struct sfi_ep {
 	struct sfi_av *av;
 	struct sci_ep *ep;
 	struct sfi_side tx, rx;
-	/* of one-sided transfers */
+	/* counters of one-sided transfers */
 	struct sfi_cntr *writes, *reads, *remote_writes, *remote_reads;
 	uint64_t caps;
 	unsigned int traits;		/* enum sci_traits */
 	bool enabled;
-	bool directed;			/* receives may name a source */
-	bool may_sleep;			/* somebody, until it has completions */
-	int patience;			/* ms, for peers that are not there */
+	bool directed;			/* FI_DIRECTED_RECV */
+	bool may_sleep;			/* a thread may sleep for completions */
+	int patience;			/* time limit for connecting, in ms */
 	size_t min_multi_recv;
-	struct sfi_lock lock;		/* of what follows */
+	struct sfi_lock lock;		/* protects what follows */
 	struct sci_peer **peers;	/* by number in @av */
 	size_t n_peers;
 	struct sfi_op *free;
-	unsigned int ops;		/* under way */
+	unsigned int ops;		/* operations outstanding */
 	struct sfi_op *receives;
 	struct sfi_op_slab *slabs;
-	uint64_t next_id;		/* of one-sided requests */
-	unsigned int asking;		/* ... under way */
-	struct sfi_slot *slots;		/* for those of others */
+	uint64_t next_id;		/* id of the next one-sided request */
+	unsigned int asking;		/* ... outstanding */
+	struct sfi_slot *slots;		/* receives for requests of peers */
 	unsigned int n_slots, not_posted;
-	bool refuses;			/* serves none: */
-	unsigned int rounds;		/* of progress, */
-	unsigned int vain;		/* ... the last ones, for those in hand */
-	unsigned int looks;		/* for those in hand, since one came */
-	bool late;			/* the last one took many */
+	bool refuses;			/* serves no requests of peers */
+	unsigned int rounds;		/* rounds of progress */
+	unsigned int vain;		/* ... without a message for a held receive */
+	unsigned int looks;		/* polls for held receives since the last message */
+	bool late;			/* the last message took at least LATE polls */
 	struct sfi_serving *serving;
 	struct sfi_ep *next_of_av;
 	struct sfi_hand hand;
@@ -411,9 +410,9 @@ static inline void sfi_entry_fill(struct fi_cq_tagged_entry *e, uint64_t flags,
 }
 
 /*
- * A message of @ep's has been sent or received.  It goes where its reader waits for
- * it, if there is one, none before it, and it wants to know as much as there is: a
- * copy of what was stored just now would wait for that to reach the cache.
+ * Report a completion of @ep. If a reader waits with its buffer, write to that buffer,
+ * unless earlier completions are queued. A copy from the queue to the buffer would wait
+ * until the queue's entry has reached the cache.
  */
 static inline void sfi_cq_tell(struct sfi_cq *cq, struct sfi_ep *ep,
 			       uint64_t flags, void *context, void *buf,
@@ -454,7 +453,7 @@ void sfi_ep_forget(struct sfi_ep *ep, fi_addr_t n, fi_addr_t heir);
 void sfi_ep_forget_strangers(struct sfi_ep *ep);
 fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer);
 
-/* sfi_ep_peer(), of whom it knows mostly. */
+/* Return the peer of number @n: sfi_ep_peer() for the common case of a known peer. */
 static inline int sfi_ep_known(struct sfi_ep *ep, fi_addr_t n,
 			       struct sci_peer **peer)
 {
@@ -478,7 +477,10 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st);
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more);
 void sfi_cntr_count(struct sfi_cntr *c, int error);
 
-/* Something has ended well without an operation; as sfi_op_describe(). */
+/*
+ * Report the success of an operation without a struct sfi_op. Arguments as for
+ * sfi_op_describe().
+ */
 static inline void sfi_tell(struct sfi_ep *ep, const struct sfi_side *s,
 			    uint64_t what, uint64_t flags, void *context,
 			    void *buf, const struct sci_status *st)
@@ -513,7 +515,7 @@ extern struct fi_ops_tagged sfi_tagged_ops;
 extern struct fi_ops_rma sfi_rma_ops;
 extern struct fi_ops_atomic sfi_atomic_ops;
 
-/* none.c: what this provider does not have */
+/* none.c: functions that this provider does not have */
 int sfi_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int sfi_no_control(struct fid *fid, int command, void *arg);
 int sfi_no_ops_open(struct fid *fid, const char *name, uint64_t flags,

@@ -3,26 +3,25 @@
 /*
  * DOC: one-sided transfers and atomics
  *
- * Who asks and who serves are endpoints of the provider; what goes between them
- * are messages with tags, in contexts that programs do not reach:
+ * The initiator sends a request to the target. Both are endpoints of this provider. They
+ * exchange tagged messages in contexts that programs cannot use:
  *
- *	asks					serves
+ *	initiator				target
  *
- *	SFI_REQUEST	what, where, and up to SFI_INLINE_MAX bytes	-->
- *	SFI_BYTES	... longer ones, straight into the region	-->
- *	SFI_REPLY	<--	what was read; an immediate says why not
+ *	SFI_REQUEST	operation, places, up to SFI_INLINE_MAX bytes	-->
+ *	SFI_BYTES	longer data of a write, straight into the region -->
+ *	SFI_REPLY	<--	the bytes of a read; an immediate is an error
  *
- * The tag of all three is a number of the asking endpoint's, so that a pair of
- * peer and number names one request. A request is served while its target makes
- * progress, in the order they came, but for SFI_BYTES and replies that are long,
- * which end when they do. It has completed when its reply is here, whatever the
- * completion level: what can go wrong at the target is told.
+ * The tag of all three is a number that the initiator chooses, so a peer and a number
+ * identify a request. The target serves requests in order while it makes progress.
+ * SFI_BYTES and long replies take longer, and end when all bytes have arrived. A request
+ * completes with its reply, whatever the completion level: the reply reports errors of the
+ * target.
  *
- * A region that is exported as a segment has its number in its key: peers store to
- * it, load from it, and change single words of it atomically themselves, and the
- * target has no part in it.
+ * A region that is exported as a segment has the segment's number in its key. Peers store
+ * to it, load from it and change single words of it atomically. The target does nothing.
  *
- * All that comes from a peer is looked at: it may ask for anything.
+ * The target checks everything that comes from a peer.
  */
 #ifndef LIBSCI_OFI_ONESIDED_H
 #define LIBSCI_OFI_ONESIDED_H
@@ -31,7 +30,7 @@
 
 #define SFI_INLINE_MAX	4096u
 
-/* Keys that the provider gives: exported, the segment's number, a count. */
+/* Keys of the provider: exported bit, segment number, counter. */
 #define SFI_KEY_EXPORTED	(UINT64_C(1) << 63)
 #define SFI_KEY_SEGMENT(key)	((uint32_t)((key) >> 31))
 #define SFI_KEY_COUNT		((UINT64_C(1) << 31) - 1)
@@ -39,13 +38,13 @@
 enum sfi_verb {
 	SFI_WRITE,
 	SFI_READ,
-	SFI_ATOMIC,			/* operands */
-	SFI_FETCH,			/* ... and what was there before */
+	SFI_ATOMIC,			/* request with operands */
+	SFI_FETCH,			/* ... the reply has the values before */
 	SFI_COMPARE,			/* ... operands, then comparands */
 	SFI_VERBS
 };
 
-/* A part of a region of the target's. */
+/* A part of a region of the target. */
 struct sfi_place {
 	uint64_t addr;
 	uint64_t key;
@@ -54,20 +53,20 @@ struct sfi_place {
 
 struct sfi_request {
 	uint8_t verb;
-	uint8_t type;			/* of atomics: enum fi_datatype, */
+	uint8_t type;			/* atomics: enum fi_datatype */
 	uint8_t op;			/* enum fi_op */
 	uint8_t places;
-	uint8_t apart;			/* what is written is in SFI_BYTES */
+	uint8_t apart;			/* the bytes of the write are in SFI_BYTES */
 	uint8_t reserved[3];
-	struct sfi_place place[SFI_RMA_IOV_MAX];	/* those there are */
+	struct sfi_place place[SFI_RMA_IOV_MAX];	/* @places of them are sent */
 };
 
 /**
- * struct sfi_ask - what all the calls that ask come to
- * @out: what is written, or operands
+ * struct sfi_ask - the arguments of all one-sided calls
+ * @out: bytes to write, or operands
  * @compare: comparands
- * @in: for what is read, or was there before
- * @untold: nobody hears of its end, unless it fails
+ * @in: buffer for the bytes of a read, or for the values before an atomic
+ * @untold: report only an error
  */
 struct sfi_ask {
 	enum sfi_verb verb;
@@ -84,7 +83,7 @@ struct sfi_ask {
 	bool untold;
 };
 
-/* A region: memory that peers may name by its key. */
+/* A memory region. Peers name it by its key. */
 struct sfi_mr {
 	struct fid_mr fid;
 	struct sfi_domain *domain;
@@ -92,9 +91,9 @@ struct sfi_mr {
 	char *base;
 	uint64_t len;
 	uint64_t access;
-	struct sfi_cntr *writes, *reads; /* by peers; may be NULL */
+	struct sfi_cntr *writes, *reads; /* transfers by peers; may be NULL */
 	unsigned int users;		/* transfers under way */
-	bool exported;			/* by the domain's exporter */
+	bool exported;			/* by domain->exporter */
 };
 
 /* ask.c */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Operations under way, and what is told of them when they have completed. */
+/* Operations, and their completions. */
 #include "libsci/ofi/hand.h"
 #include "libsci/ofi/onesided.h"
 
@@ -9,18 +9,24 @@
 
 #define SLAB	64u
 /*
- * Looks for a receive in hand in a round of progress, each a load and a few checks;
- * and looks after which its message is late.
+ * LOOKS: polls for a held receive in one round of progress; each is a load and a few checks.
+ * LATE: after this many polls, the message counts as late.
  */
 #define LOOKS	60u
 #define LATE	240u
-/* So many of these rounds in vain in a row, then all else, which takes far longer. */
+/*
+ * Rounds of such polls in vain before a round of full progress, which takes far
+ * longer.
+ */
 #define OFTEN	4u
-/* Rounds after which all else has its turn, however much comes for those in hand. */
+/*
+ * Rounds after which full progress is due, even if held receives get messages all the
+ * time.
+ */
 #define AT_LEAST	32u
 /*
- * Rounds of progress after which peers that have gone are forgotten, and an endpoint
- * that serves none looks for requests.
+ * Rounds between two checks for peers that have gone, and, on an endpoint that serves no
+ * requests, between two checks for requests to refuse.
  */
 #define SELDOM	1024u
 
@@ -45,7 +51,7 @@ static int more_ops(struct sfi_ep *ep)
 	return 0;
 }
 
-/* The endpoint is locked, here and below. */
+/* Allocate an operation. Context, here and below: the endpoint is locked. */
 struct sfi_op *sfi_op_new(struct sfi_ep *ep)
 {
 	struct sfi_op *op;
@@ -76,7 +82,10 @@ void sfi_ops_fini(struct sfi_ep *ep)
 	}
 }
 
-/* It can be cancelled until it completes; the oldest of a context first. */
+/*
+ * Make a receive cancellable until it completes. fi_cancel() takes the oldest of a
+ * context.
+ */
 void sfi_op_pending(struct sfi_op *op)
 {
 	struct sfi_ep *ep = op->ep;
@@ -100,7 +109,7 @@ static void not_pending(struct sfi_op *op)
 
 /* ---- completions ---- */
 
-/* @c: NULL: nothing is counted */
+/* Count a completion. @c: NULL: there is no counter */
 void sfi_cntr_count(struct sfi_cntr *c, int error)
 {
 	if (!c)
@@ -126,7 +135,10 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 		sfi_cq_fail(op->cq, &e);
 }
 
-/* It could not begin: what is the peer's fault is told by a completion. */
+/*
+ * End an operation that could not begin. An error of the peer is reported by a
+ * completion.
+ */
 int sfi_op_not_begun(struct sfi_op *op, int error)
 {
 	const struct sci_status st = { .error = error };
@@ -139,7 +151,7 @@ int sfi_op_not_begun(struct sfi_op *op, int error)
 	return error;
 }
 
-/* @what: FI_SEND or FI_RECV, and of which kind; @flags: of the call */
+/* Fill in an operation. @what: FI_SEND or FI_RECV, and its kind; @flags: of the call */
 void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 		     uint64_t flags, void *context)
 {
@@ -156,7 +168,7 @@ void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 	op->room = 0;
 }
 
-/* @more: flags of this one completion */
+/* Report success. @more: flags of this completion alone */
 void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 {
 	sfi_cntr_count(op->cntr, 0);
@@ -165,9 +177,11 @@ void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 			    op->buf, st);
 }
 
-/* ---- buffers for many messages ---- */
+/* ---- FI_MULTI_RECV: buffers for several messages ---- */
 
-/* Is there one for @peer's (NULL: anyone's) that has to be full first? */
+/*
+ * Return whether a buffer for messages of @peer (NULL: any peer) has to be full first.
+ */
 bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer)
 {
 	for (struct sfi_op *op = ep->receives; op; op = op->next)
@@ -176,7 +190,7 @@ bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer)
 	return false;
 }
 
-/* The program has it back. */
+/* Return the buffer to the program, with an error. */
 static void many_fails(struct sfi_op *op, int error)
 {
 	const struct sci_status st = { .error = error };
@@ -187,7 +201,7 @@ static void many_fails(struct sfi_op *op, int error)
 	sfi_op_free(op);
 }
 
-/* The oldest of those that waited for one that is full now. */
+/* Post the oldest buffer that has waited for a full one. */
 static void next_many(struct sfi_ep *ep, const struct sci_peer *peer)
 {
 	struct sfi_op *op, *next;
@@ -210,8 +224,8 @@ static void next_many(struct sfi_ep *ep, const struct sci_peer *peer)
 }
 
 /*
- * @peer is about to be disconnected: return the buffers that only it could fill.  A
- * buffer whose receive is posted, or has completed already, returns with that.
+ * Return the buffers for messages of @peer alone: it is about to be disconnected. A buffer
+ * with a posted or completed receive returns with the completion of that receive.
  */
 void sfi_many_end(struct sfi_ep *ep, const struct sci_peer *peer)
 {
@@ -229,8 +243,8 @@ void sfi_many_end(struct sfi_ep *ep, const struct sci_peer *peer)
 }
 
 /*
- * A buffer for many messages has taken one, and waits for the next in what is left
- * of it.  False: too little is, or no more messages can come.
+ * Post the rest of a buffer that has taken a message. Return false if the rest is too small
+ * or if no more messages can come.
  */
 static bool goes_on(struct sfi_op *op, size_t len)
 {
@@ -260,7 +274,7 @@ static void many_came(struct sfi_op *op, const struct sci_status *st)
 		return;
 	}
 	not_pending(op);
-	/* This completion returns the buffer: fi_msg(3) forbids to suppress it. */
+	/* this completion returns the buffer: fi_msg(3) forbids to suppress it */
 	one.flags |= FI_MULTI_RECV;
 	one.silent = false;
 	if (st->error)
@@ -306,10 +320,10 @@ static void progress(struct sfi_ep *ep)
 }
 
 /*
- * Look for messages of receives in hand.  Between two rounds the program is busy with
- * other things, and a message that arrives then has to wait.  So a round looks for
- * longer than a short message and its answer take, as long as the last message came
- * within LATE looks.  Otherwise the program computes, and looks once.
+ * Poll for messages of held receives. Between two rounds the program does other work, and a
+ * message that arrives then has to wait. So a round polls for longer than a short message
+ * and its answer take, if the last message came within LATE polls. Otherwise the program
+ * computes for long, and a round polls once.
  */
 static __always_inline bool hand_came(struct sfi_ep *ep)
 {
@@ -318,7 +332,10 @@ static __always_inline bool hand_came(struct sfi_ep *ep)
 	for (looks = 0; sfi_in_hand(ep) && looks < most; looks++) {
 		if (!sfi_hand_try(ep))
 			continue;
-		/* a message that was there already says nothing of the next */
+		/*
+		 * a message that was there at the first poll does not tell when the
+		 * next one comes
+		 */
 		if (ep->looks + looks)
 			ep->late = ep->looks + looks >= LATE;
 		ep->looks = 0;
@@ -331,10 +348,10 @@ static __always_inline bool hand_came(struct sfi_ep *ep)
 }
 
 /*
- * Must a read of the queue make full progress?  While a receive in hand is outstanding
- * and peers wait for nothing else, most reads poll for its message alone.  After a
+ * Return whether a read of the queue must make full progress. While a held receive is
+ * outstanding and peers wait for nothing else, most reads only poll for its message. After a
  * successful read, a program such as Open MPI reads once more to find the queue empty.
- * That read makes no full progress if no receive is in hand.
+ * That read makes no full progress if no receive is held.
  */
 static inline bool has_all_else(const struct sfi_ep *ep, bool came)
 {
@@ -361,7 +378,9 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 	sfi_unlock(&ep->lock);
 }
 
-/* The endpoint is locked.  A receive that was served at once is a round, too. */
+/*
+ * Count a receive that completed at once as a round. Context: the endpoint is locked.
+ */
 void sfi_ep_at_once(struct sfi_ep *ep)
 {
 	if (++ep->rounds % AT_LEAST == 0)
@@ -379,7 +398,7 @@ ssize_t sfi_cancel(fid_t fid, void *context)
 	for (op = ep->receives; op; op = op->next)
 		if (op->context == context)
 			found = op;
-	/* one that is under way completes as if nothing had been asked */
+	/* a receive that is being filled completes as if not cancelled */
 	if (!in_hand && found && found->waits)
 		many_fails(found, -ECANCELED);
 	else if (!in_hand && found)

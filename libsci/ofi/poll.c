@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Poll sets: which queues and counters have something to be looked at. */
+/* Poll sets: the program asks which of its queues and counters have news. */
 #include "libsci/ofi/ofi.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* @seen: a counter's, when it was told last */
+/* @seen: value of a counter when it was last reported */
 struct member {
 	struct fid *fid;
 	uint64_t seen;

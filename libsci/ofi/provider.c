@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- addresses as text: the node's number, the endpoint's ---- */
+/* ---- addresses as text: node number, endpoint id ---- */
 
 static bool number(const char *text, unsigned long most, uint32_t *n)
 {
@@ -32,7 +32,7 @@ int sfi_address(const char *node, const char *service, struct sci_addr *addr)
 	return 0;
 }
 
-/* ---- what a hint may ask for ---- */
+/* ---- hints ---- */
 
 static bool within(uint64_t wanted, uint64_t there)
 {
@@ -89,11 +89,11 @@ static bool fits(const struct fi_info *h, const char *domain)
 		!strcmp(h->fabric_attr->prov_name, SFI_NAME));
 }
 
-/* ---- what there is ---- */
+/* ---- capabilities ---- */
 
 /*
- * The fabric that endpoints would join, and the node they would be: as good as its
- * opening, and cheap enough to be asked each time.
+ * Find the fabric that endpoints would join, and their node. This is as reliable as opening
+ * the fabric, and cheap enough for each call.
  */
 static int find_fabric(struct sci_addr *self, char *name, size_t size)
 {
@@ -114,7 +114,7 @@ static uint64_t caps_for(const struct fi_info *h)
 {
 	uint64_t caps = h && h->caps ? h->caps : SFI_CAPS;
 
-	/* who does not say in which direction means both */
+	/* without a direction, the hint means both */
 	if (caps & SFI_MESSAGES && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
 	if (caps & SFI_ONE_SIDED && !(caps & (SFI_ASKS | SFI_SERVES)))
@@ -148,20 +148,24 @@ static void fill_attrs(struct fi_info *i, const struct fi_info *h)
 }
 
 /*
- * Nothing is needed of a program: keys of its own, offsets. But who is prepared for
- * a provider's keys gets these, and who asks for the basic mode that one.
+ * Return the MR mode. This provider needs none: the program may choose keys and use offsets.
+ * But a program that is prepared for the provider's keys gets them, and a program that asks
+ * for the basic mode gets that.
  */
 static int mr_mode_for(int wanted, uint32_t version)
 {
 	if (wanted & SFI_MR_BASIC)
 		return SFI_MR_BASIC;
-	/* what nothing was called before there were bits, and may be still */
+	/* before the mode bits, 0 meant FI_MR_UNSPEC, and it still may */
 	if (wanted & SFI_MR_SCALABLE || FI_VERSION_LT(version, FI_VERSION(1, 5)))
 		return SFI_MR_SCALABLE;
 	return wanted & FI_MR_PROV_KEY;
 }
 
-/* A thread of the provider's costs time: it is there for programs that ask for it. */
+/*
+ * Return the progress mode. A thread of the provider costs time, so it must be asked
+ * for.
+ */
 static enum fi_progress progress_for(const struct fi_domain_attr *h)
 {
 	return h->control_progress == FI_PROGRESS_AUTO ||
@@ -241,7 +245,7 @@ static int fill_names(struct fi_info *i, const char *domain)
 	i->fabric_attr->name = strdup(SFI_NAME);
 	i->fabric_attr->prov_version = SFI_VERSION;
 	i->domain_attr->name = strdup(domain);
-	/* prov_name is libfabric's to fill */
+	/* libfabric fills in prov_name */
 	return i->fabric_attr->name && i->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 

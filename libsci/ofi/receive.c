@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Receives: in hand (hand.h), or posted. */
+/* Receives: held (hand.h) or posted. */
 #include "libsci/ofi/hand.h"
 #include "libsci/ofi/onesided.h"
 
@@ -11,7 +11,7 @@ static uint64_t what_of(const struct sfi_recv *r)
 	return FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
 }
 
-/* ---- posted ---- */
+/* ---- posted receives ---- */
 
 static int post(struct sfi_op *op, const struct sfi_recv *r)
 {
@@ -23,7 +23,7 @@ static int post(struct sfi_op *op, const struct sfi_recv *r)
 	return sci_irecvv(ep->ep, op->peer, r->iov, r->n, &op->req);
 }
 
-/* @error: why its peer is not known */
+/* Post a receive. @error: not 0 if its peer cannot be reached */
 static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 		   struct sci_peer *peer, int error)
 {
@@ -47,9 +47,9 @@ static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 	return 0;
 }
 
-/* ---- in hand ---- */
+/* ---- held receives ---- */
 
-/* As it was when the program gave it to us. */
+/* Return a held receive as the program passed it. */
 static struct sfi_recv held(const struct sfi_ep *ep, unsigned int i,
 			    struct iovec *iov)
 {
@@ -64,7 +64,7 @@ static struct sfi_recv held(const struct sfi_ep *ep, unsigned int i,
 	};
 }
 
-/* The program has been told that it is posted. */
+/* Report the error by a completion: the call has returned success already. */
 static void fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 {
 	const struct sci_status st = { .error = error };
@@ -75,7 +75,7 @@ static void fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 	sfi_op_failed(&op, &st);
 }
 
-/* The endpoint is locked, here and below. */
+/* Post all held receives, in order. Context, here and below: the endpoint is locked. */
 void sfi_hand_post(struct sfi_ep *ep)
 {
 	while (sfi_in_hand(ep)) {
@@ -90,7 +90,7 @@ void sfi_hand_post(struct sfi_ep *ep)
 	}
 }
 
-/* False: none of them has this context. */
+/* Cancel the held receive with this context. Return false if there is none. */
 bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 {
 	struct sfi_hand *h = &ep->hand;
@@ -117,9 +117,9 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 }
 
 /*
- * Where somebody may be asleep, who has to be woken by what is here.  Anybody else
- * looks for it soon; to look before that costs a sender that is about to write it
- * a transfer.
+ * Poll for the message of a new receive, on an endpoint whose threads may sleep: a message
+ * that is there must wake them. Other programs poll soon anyway, and an early poll costs the
+ * sender a cache miss if it is just writing the line.
  */
 static inline int try_now(struct sfi_ep *ep, const struct sfi_recv *r,
 			  struct sci_peer *peer)
@@ -174,7 +174,7 @@ ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
 	return ret;
 }
 
-/* ---- matching apart from receiving ---- */
+/* ---- FI_PEEK and FI_CLAIM ---- */
 
 static void tell(struct sfi_ep *ep, const struct sfi_recv *r,
 		 struct sci_status *st)

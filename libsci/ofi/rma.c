@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Reads and writes of peers' memory. */
+/* Reads and writes of peers' memory: fi_rma(3). */
 #include "libsci/ofi/onesided.h"
 
 static ssize_t read_flags(struct sfi_ep *ep, const struct iovec *iov, size_t n,
@@ -37,7 +37,7 @@ static ssize_t read_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	return readv_one(fid, &iov, &desc, 1, src, addr, key, context);
 }
 
-/* -FI_EINVAL: more of them than there may be. */
+/* Copy the places. Return -FI_EINVAL if there are too many. */
 static int take_places(const struct fi_msg_rma *m, struct sfi_place *p)
 {
 	if (m->rma_iov_count > SFI_RMA_IOV_MAX)

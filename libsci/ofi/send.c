@@ -5,7 +5,10 @@
 
 #include <errno.h>
 
-/* Whatever a peer's end is called, it is told by a completion. */
+/*
+ * Return whether @error says that the peer has gone: a completion reports such an
+ * error.
+ */
 bool sfi_is_peers(int error)
 {
 	return error != -EINVAL && error != -ENOMEM && error != -ENOTSUP;
@@ -31,7 +34,10 @@ static uint64_t what_of(const struct sfi_send *s)
 	return FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
 }
 
-/* Whole and now.  -EAGAIN: sci_isendm() finds a way, or says why there is none. */
+/*
+ * Send the whole message now. Return -EAGAIN to let sci_isendm() do it or find the
+ * error.
+ */
 static __always_inline int try_send(struct sci_peer *peer, bool tagged,
 				    uint64_t tag, const uint64_t *imm,
 				    const void *buf, size_t len)
@@ -56,7 +62,7 @@ static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
 	return true;
 }
 
-/* A send that completes at once writes its completion here, without an operation. */
+/* Send. If the send completes at once, write its completion without an operation. */
 static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 		   const struct sfi_send *s)
 {
@@ -127,8 +133,8 @@ inject_otherwise(struct sci_peer *peer, bool tagged, uint64_t tag,
 }
 
 /*
- * Nobody hears of its end, and nothing of it is remembered.  A sender that is
- * faster than its receiver must wait: queued copies would only fill the cache.
+ * Send without a completion and without a request. A sender that is faster than its receiver
+ * must wait: queued copies would only fill the cache.
  */
 __hot ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, bool tagged,
 			 uint64_t tag, const uint64_t *imm, const void *buf,

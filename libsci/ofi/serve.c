@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* One-sided transfers and atomics, the side whose memory they are about. */
+/* One-sided transfers and atomics: the side of the target. */
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Receives for requests: few, as every message is matched past them. */
+/* Number of receives for requests. Few, because matching a message has to pass them. */
 #define SLOTS		4u
 
-/* Where a request arrives. */
+/* The buffer for a request. */
 struct sfi_slot {
 	struct sfi_op op;
 	bool idle;
 	struct sfi_request head;
-	/* of what follows the head, as some heads are shorter */
+	/* part of the bytes after the head, because some heads are shorter */
 	char bytes[SFI_INLINE_MAX];
 };
 
 /**
  * struct call - a request that is being served
- * @bytes, @len: what came with it
- * @ret: how it goes; what was negative is told to who asked
- * @total: bytes of all places
+ * @bytes, @len: the bytes after the head
+ * @total: length of all places, in bytes
  */
 struct call {
 	struct sfi_ep *ep;
@@ -39,7 +38,7 @@ struct call {
 	struct iovec iov[SFI_RMA_IOV_MAX];
 };
 
-/* One whose bytes are still on their way, or those of its reply. */
+/* A request that waits for its SFI_BYTES, or for the end of its long reply. */
 struct sfi_serving {
 	struct sfi_op op;
 	struct sfi_serving *next, **prev;
@@ -55,8 +54,8 @@ struct sfi_serving {
 /* ---- replies ---- */
 
 /*
- * Send a reply.  A peer that is gone needs none.  Without memory the peer's request
- * stays open, as after SFI_ASKING_MAX replies that the peer has not taken.
+ * Send a reply. A peer that has gone needs none. Without memory, or after SFI_ASKING_MAX
+ * replies that the peer has not taken, the request stays open.
  */
 static void reply(struct sci_peer *peer, uint64_t id, int error,
 		  const struct iovec *iov, size_t n)
@@ -71,7 +70,7 @@ static void reply(struct sci_peer *peer, uint64_t id, int error,
 	sci_isendm(peer, &m, NULL);
 }
 
-/* A write is done, or an atomic: that is counted, and told if it was asked for. */
+/* Count a write or an atomic, and report it with FI_REMOTE_CQ_DATA. */
 static void written(struct sfi_ep *ep, struct sci_peer *peer,
 		    struct sfi_mr *const *mr, size_t n, uint64_t flags,
 		    bool has_data, uint64_t data, uint64_t total)
@@ -95,9 +94,9 @@ static void was_read(struct sfi_ep *ep, struct sfi_mr *const *mr, size_t n)
 		sfi_cntr_count(mr[i]->reads, 0);
 }
 
-/* ---- what takes longer ---- */
+/* ---- transfers that take longer ---- */
 
-/* The domain is locked: they are not closed until they are let go of. */
+/* Keep the regions from being closed until unpin(). Context: the domain is locked. */
 static void pin(struct call *c)
 {
 	for (unsigned int i = 0; i < c->r->places; i++)
@@ -126,7 +125,10 @@ static void release(struct sfi_serving *s)
 	let_go(s);
 }
 
-/* Regions that @c has pinned are its, unless @error says that there are none. */
+/*
+ * Allocate the state of a longer transfer. It takes over the regions that @c has pinned,
+ * unless @error says that there are none.
+ */
 static struct sfi_serving *serve_on(struct call *c, int error,
 				    void (*done)(struct sfi_op *op,
 						 const struct sci_status *st))
@@ -161,7 +163,7 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 	struct sfi_serving *s = (struct sfi_serving *)op;
 	int error = s->error;
 
-	/* fewer or more than its request has said */
+	/* more or fewer bytes than the request has announced */
 	if (!error && (st->error || st->len != s->total))
 		error = st->error && st->error != -EMSGSIZE ? st->error : -EPROTO;
 	if (!error)
@@ -172,7 +174,10 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 	release(s);
 }
 
-/* Also those of a write that is refused have to be taken: to no place. */
+/*
+ * Receive the SFI_BYTES of a write. The bytes of a refused write are received and
+ * dropped.
+ */
 static int receive_bytes(struct call *c, int error)
 {
 	struct sfi_serving *s = serve_on(c, error, bytes_came);
@@ -221,7 +226,7 @@ static int send_long(struct call *c)
 
 /* ---- requests ---- */
 
-/* Look up the memory that a request names.  The domain is locked. */
+/* Look up the memory that a request names. Context: the domain is locked. */
 static int places_of(struct call *c, uint64_t access)
 {
 	struct sfi_domain *d = c->ep->domain;
@@ -290,12 +295,12 @@ static int serve_read(struct call *c)
 
 /* ---- atomics ---- */
 
-/* For operands of any type. */
+/* Operands of any type, aligned. */
 struct values {
 	_Alignas(long double) char bytes[SFI_ATOMIC_MAX];
 };
 
-/* Place by place; @before: what was there. */
+/* Apply an atomic to one place after the other. @before: receives the values before */
 static int apply(struct call *c, const struct values *operands,
 		 const struct values *compare, struct values *before)
 {
@@ -317,7 +322,7 @@ static int apply(struct call *c, const struct values *operands,
 	return ret;
 }
 
-/* Operands, then comparands, all of them. */
+/* Copy the operands, then the comparands. Return an error unless all are there. */
 static int take_operands(const struct call *c, struct values *operands,
 			 struct values *compare)
 {
@@ -363,7 +368,7 @@ static int serve_atomic(struct call *c)
 	return ret;
 }
 
-/* ---- slots ---- */
+/* ---- receives for requests ---- */
 
 static int serve(struct call *c)
 {
@@ -418,7 +423,7 @@ static void request_came(struct sfi_op *op, const struct sci_status *st)
 
 	if (!ret)
 		ret = parse(slot, st->len, &c);
-	/* there is none if its address has been removed */
+	/* the peer is NULL if its address has been removed */
 	if (!ret && c.peer)
 		ret = serve(&c);
 	if (ret && c.peer)
@@ -451,8 +456,8 @@ static void post(struct sfi_slot *slot)
 }
 
 /*
- * Refuse requests on an endpoint without one-sided capabilities.  It posts no receive
- * for requests, which would slow down messages, but probes for them now and then.
+ * Refuse requests on an endpoint without one-sided capabilities. It posts no receive for
+ * requests, which would slow down messages, but probes for them now and then.
  */
 void sfi_refuse(struct sfi_ep *ep)
 {
@@ -472,7 +477,7 @@ void sfi_refuse(struct sfi_ep *ep)
 	sci_req_queue(slot->op.req, &slot->op);
 }
 
-/* There was no memory to post some. */
+/* Post the receives for which there was no memory. */
 void sfi_serve_again(struct sfi_ep *ep)
 {
 	ep->not_posted = 0;
@@ -499,7 +504,7 @@ int sfi_serve_begin(struct sfi_ep *ep)
 	return 0;
 }
 
-/* The endpoint below is closed. */
+/* Free what is left. The message layer's endpoint is closed already. */
 void sfi_serve_end(struct sfi_ep *ep)
 {
 	struct sfi_serving *s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Progress of endpoints, and sleep until one of the domain's has something to do. */
+/* Progress on several endpoints, and sleeping until one of them has work. */
 #include "libsci/ofi/ofi.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ uint64_t sfi_now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* ---- endpoints ---- */
+/* ---- lists of endpoints ---- */
 
 void sfi_eps_init(struct sfi_eps *e, bool shared)
 {
@@ -34,7 +34,7 @@ void sfi_eps_fini(struct sfi_eps *e)
 	free(e->ep);
 }
 
-/* @e is locked. */
+/* Add @ep, unless it is in the list. Context: @e is locked. */
 static int add(struct sfi_eps *e, struct sfi_ep *ep)
 {
 	struct sfi_ep **more;
@@ -50,7 +50,10 @@ static int add(struct sfi_eps *e, struct sfi_ep *ep)
 	return 0;
 }
 
-/* Add @ep once, however often it is added. @w: what sleeps for its completions */
+/*
+ * Add @ep to the list of a queue or counter. @w: the wait object of that queue or
+ * counter
+ */
 int sfi_eps_add(struct sfi_eps *e, const struct sfi_wait *w, struct sfi_ep *ep)
 {
 	int ret;
@@ -79,7 +82,10 @@ void sfi_eps_remove(struct sfi_eps *e, struct sfi_ep *ep)
 	sfi_unlock(&e->lock);
 }
 
-/* Progress of a queue's or a counter's endpoints, and now and then of all others. */
+/*
+ * Make progress on the endpoints of a queue or counter, and now and then on all
+ * others.
+ */
 void sfi_eps_progress(struct sfi_eps *e, struct sfi_domain *d)
 {
 	bool others;
@@ -97,7 +103,7 @@ void sfi_eps_progress(struct sfi_eps *e, struct sfi_domain *d)
 
 /* ---- all endpoints of a domain ---- */
 
-/* If another thread makes progress for all of them, that is enough. */
+/* Make progress on all endpoints, unless another thread is doing that. */
 void sfi_domain_progress(struct sfi_domain *d)
 {
 	if (!sfi_trylock(&d->eps.lock))
@@ -114,7 +120,9 @@ static int watch(struct sfi_wait *w, int op, struct sfi_ep *ep)
 	return epoll_ctl(w->epoll, op, sci_ep_fd(ep->ep), &ev) ? -errno : 0;
 }
 
-/* The domain's endpoints are locked. */
+/*
+ * Add @ep to all wait objects. Context: the list of the domain's endpoints is locked.
+ */
 static int watch_ep(struct sfi_domain *d, struct sfi_ep *ep)
 {
 	struct sfi_wait *w, *done;
@@ -127,7 +135,9 @@ static int watch_ep(struct sfi_domain *d, struct sfi_ep *ep)
 	return ret;
 }
 
-/* @ep is enabled: whatever waits in its domain serves it from now on. */
+/*
+ * Add the enabled @ep to its domain: all waits and progress of the domain include it.
+ */
 int sfi_domain_join(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;
@@ -141,7 +151,7 @@ int sfi_domain_join(struct sfi_ep *ep)
 	return ret;
 }
 
-/* Also one that never joined. */
+/* Remove @ep from its domain, if it is there. */
 void sfi_domain_leave(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;
@@ -194,7 +204,10 @@ void sfi_wait_fini(struct sfi_wait *w)
 		close(w->signal);
 }
 
-/* ... of a queue or a counter, which sleeps on all of the domain's endpoints. */
+/*
+ * Open the wait object of a queue or counter, which sleeps on all endpoints of the
+ * domain.
+ */
 int sfi_wait_open(struct sfi_wait *w, enum fi_wait_obj obj, struct sfi_domain *d)
 {
 	int ret = sfi_wait_init(w, obj);
@@ -239,7 +252,7 @@ void sfi_wait_signal(struct sfi_wait *w)
 	uint64_t one = 1;
 
 	atomic_store(&w->pending, true);
-	/* it can only be full, and then it is readable */
+	/* a write fails only if the counter is full, and then it is readable */
 	if (w->signal >= 0 && write(w->signal, &one, sizeof(one)) < 0)
 		return;
 }
@@ -253,7 +266,7 @@ void sfi_wait_clear(struct sfi_wait *w)
 		return;
 }
 
-/* Something has been put where somebody may sleep for it. */
+/* Wake the threads that sleep: there is a new completion. */
 void sfi_wait_wake(struct sfi_wait *w)
 {
 	if (atomic_load(&w->armed) && atomic_exchange(&w->armed, false))
@@ -261,8 +274,8 @@ void sfi_wait_wake(struct sfi_wait *w)
 }
 
 /*
- * Clear the signal, unless it is for a thread that has not seen it yet: that thread
- * sleeps on the same descriptor, and would sleep on.
+ * Arm the wait object and clear its signal. Return false if the signal is for a thread that
+ * has not seen it yet: that thread sleeps on the same descriptor and would not wake up.
  */
 static bool begin_sleep(struct sfi_wait *w)
 {
@@ -281,7 +294,7 @@ static bool begin_sleep(struct sfi_wait *w)
 	return may;
 }
 
-/* After sfi_wait_arm(), if not sfi_wait_sleep(). */
+/* Undo sfi_wait_arm() without a sleep. */
 void sfi_wait_disarm(struct sfi_wait *w)
 {
 	pthread_mutex_lock(&w->lock);
@@ -289,7 +302,7 @@ void sfi_wait_disarm(struct sfi_wait *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* The domain's endpoints are locked. -FI_EAGAIN: one has something to do. */
+/* Arm all endpoints. Return -FI_EAGAIN if one has work. Context: the list is locked. */
 static int arm_all(struct sfi_domain *d)
 {
 	int ret = 0;
@@ -306,8 +319,10 @@ static int arm_all(struct sfi_domain *d)
 }
 
 /*
- * Before sleep. -FI_EAGAIN: there was progress to be made, and has been.  After 0 the
- * caller looks once more at what it waits for: what comes later wakes it.
+ * Prepare to sleep. After 0, the caller checks its condition once more: any later change
+ * wakes it.
+ *
+ * Return: 0, or -FI_EAGAIN after making progress: do not sleep.
  */
 int sfi_wait_arm(struct sfi_wait *w, struct sfi_domain *d)
 {
@@ -327,7 +342,7 @@ int sfi_wait_arm(struct sfi_wait *w, struct sfi_domain *d)
 	return ret;
 }
 
-/* Sleep in a wait that sfi_wait_arm() has armed, and disarm it. */
+/* Sleep in a wait object that sfi_wait_arm() has armed, and disarm it. */
 int sfi_wait_sleep(struct sfi_wait *w, int timeout)
 {
 	int ret = sfi_wait_poll(w, timeout);
@@ -343,11 +358,11 @@ int sfi_wait_poll(struct sfi_wait *w, int timeout)
 	return poll(&p, 1, timeout) < 0 ? -errno : 0;
 }
 
-/* ---- the program sleeps itself ---- */
+/* ---- fi_trywait(): the program sleeps itself ---- */
 
 /*
- * Its threads are not known.  So the descriptor stays readable while there is
- * anything, also for those that slept on it before.
+ * Prepare a queue for the program's sleep. Its sleeping threads are not known. So the
+ * descriptor stays readable while the queue is not empty, also for earlier sleepers.
  */
 static int try_cq(struct sfi_cq *cq)
 {
