@@ -26,7 +26,7 @@ static int refusal(uint64_t imm)
  * Return the error of a reply or a send. A reply of the wrong length is a protocol
  * error.
  */
-static int reason(const struct sci_status *st)
+static int part_error(const struct sci_status *st)
 {
 	int error = st->flags & SCI_STATUS_IMM ? refusal(st->imm) : st->error;
 
@@ -37,7 +37,7 @@ static int reason(const struct sci_status *st)
 static void part_ended(struct sfi_op *op, const struct sci_status *st)
 {
 	struct sci_status all = { 0 };
-	int error = reason(st);
+	int error = part_error(st);
 
 	/* the reply to a write has no bytes */
 	if (!error && !(op->flags & FI_WRITE) && st->len != op->room)
@@ -72,7 +72,7 @@ static uint64_t flags_of(const struct sfi_ask *a)
 	}
 }
 
-static struct sfi_op *new_op(struct sfi_ep *ep, const struct sfi_ask *a)
+static struct sfi_op *ask_op_new(struct sfi_ep *ep, const struct sfi_ask *a)
 {
 	struct sfi_op *op = sfi_op_new(ep);
 
@@ -96,7 +96,7 @@ static struct sfi_op *new_op(struct sfi_ep *ep, const struct sfi_ask *a)
 }
 
 /* Fill the head of a request. Return its length. */
-static size_t fill(struct sfi_request *r, const struct sfi_ask *a)
+static size_t request_fill(struct sfi_request *r, const struct sfi_ask *a)
 {
 	*r = (struct sfi_request){
 		.verb = (uint8_t)a->verb, .type = (uint8_t)a->type,
@@ -150,7 +150,7 @@ static int send_bytes(struct sci_peer *peer, const struct sfi_ask *a,
 	return sci_req_queue(req, op);
 }
 
-static int not_begun(struct sfi_op *op, int error)
+static int ask_not_begun(struct sfi_op *op, int error)
 {
 	op->ep->asking--;
 	return sfi_op_not_begun(op, error);
@@ -160,17 +160,17 @@ static int not_begun(struct sfi_op *op, int error)
  * Send a request. The receive for its reply is posted first, so the reply is never
  * unexpected.
  */
-static int by_message(struct sfi_ep *ep, const struct sfi_ask *a,
-		      struct sci_peer *peer, struct sfi_op *op)
+static int ask_by_message(struct sfi_ep *ep, const struct sfi_ask *a,
+			  struct sci_peer *peer, struct sfi_op *op)
 {
 	struct sfi_request r;
-	size_t len = fill(&r, a);
+	size_t len = request_fill(&r, a);
 	uint64_t id = ep->next_id;
 	int ret = sci_itrecvv(ep->ep, peer, SFI_REPLY, id, 0, a->in, a->n_in,
 			      &op->req);
 
 	if (ret)
-		return not_begun(op, ret);
+		return ask_not_begun(op, ret);
 	ep->next_id++;
 	sci_req_queue(op->req, op);
 	ret = send_request(peer, a, id, &r, len);
@@ -231,8 +231,8 @@ static bool is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *a,
 }
 
 /* Begin a direct transfer. @rmw: the operation of an atomic, or NULL */
-static int directly(const struct sfi_ask *a, struct sci_peer *peer,
-		    struct sfi_op *op, const struct sci_rmw *rmw)
+static int ask_directly(const struct sfi_ask *a, struct sci_peer *peer,
+			struct sfi_op *op, const struct sci_rmw *rmw)
 {
 	/* the segment knows its length */
 	const struct sci_key key = {
@@ -249,7 +249,7 @@ static int directly(const struct sfi_ask *a, struct sci_peer *peer,
 	else
 		ret = sci_ireadv(peer, &key, at, a->in, a->n_in, &op->req);
 	if (ret)
-		return not_begun(op, ret);
+		return ask_not_begun(op, ret);
 	sci_req_queue(op->req, op);
 	return 0;
 }
@@ -265,17 +265,17 @@ static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
 		return ret;
 	if (ep->asking >= SFI_ASKING_MAX)
 		return -FI_EAGAIN;
-	op = new_op(ep, a);
+	op = ask_op_new(ep, a);
 	if (!op)
 		return -FI_ENOMEM;
 	if (is_direct(ep, a))
-		return directly(a, peer, op, NULL);
+		return ask_directly(a, peer, op, NULL);
 	if (is_direct_atomic(ep, a, &rmw))
-		return directly(a, peer, op, &rmw);
-	return by_message(ep, a, peer, op);
+		return ask_directly(a, peer, op, &rmw);
+	return ask_by_message(ep, a, peer, op);
 }
 
-static bool fits(const struct sfi_ask *a)
+static bool ask_fits(const struct sfi_ask *a)
 {
 	bool gives = a->verb != SFI_READ && a->op != FI_ATOMIC_READ;
 	uint64_t there = 0;
@@ -301,7 +301,7 @@ ssize_t sfi_ask(struct sfi_ep *ep, const struct sfi_ask *a)
 
 	if (!(ep->caps & what))
 		return -FI_EOPNOTSUPP;
-	if (!fits(a) || a->flags & FI_FENCE)
+	if (!ask_fits(a) || a->flags & FI_FENCE)
 		return -FI_EINVAL;
 	if (a->flags & FI_INJECT &&
 	    sfi_length(a->out, a->n_out) > SFI_INJECT_MAX)

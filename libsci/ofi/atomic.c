@@ -160,8 +160,8 @@ bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
 
 TYPES(INT_FUNCTION, REAL_FUNCTION, COMPLEX_FUNCTION)
 
-static int apply(enum fi_datatype type, enum fi_op op, void *target,
-		 const void *operand, const void *compare, size_t n)
+static int value_apply(enum fi_datatype type, enum fi_op op, void *target,
+		       const void *operand, const void *compare, size_t n)
 {
 #define APPLY(name, c) \
 	case name: return apply_##name(op, target, operand, compare, n);
@@ -192,7 +192,7 @@ struct value {
 									\
 		do {							\
 			memcpy(v.bytes, &old, sizeof(old));		\
-			ret = apply(type, op, v.bytes, operand, compare, 1); \
+			ret = value_apply(type, op, v.bytes, operand, compare, 1); \
 			memcpy(&new, v.bytes, sizeof(new));		\
 		} while (!ret && new != old &&				\
 			 !sci_compare_exchange(target, &old, new));	\
@@ -220,7 +220,7 @@ int sfi_atomic_apply(enum fi_datatype type, enum fi_op op, void *target,
 
 	if (size != 4 && size != 8) {
 		memcpy(before, target, n * size);
-		return apply(type, op, target, operand, compare, n);
+		return value_apply(type, op, target, operand, compare, n);
 	}
 	for (i = 0; i < n * size && !ret; i += size) {
 		void *t = (char *)target + i, *b = (char *)before + i;

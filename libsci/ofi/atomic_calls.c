@@ -38,7 +38,7 @@ static int in_bytes(const struct fi_ioc *ioc, size_t n, size_t size,
 	return 0;
 }
 
-static int take_places(const struct atomic *c, size_t size, struct sfi_place *p)
+static int atomic_places(const struct atomic *c, size_t size, struct sfi_place *p)
 {
 	size_t total = 0;
 
@@ -74,7 +74,7 @@ static ssize_t call(struct fid_ep *fid, const struct atomic *c)
 		return -FI_EOPNOTSUPP;
 	if (in_bytes(c->out, n_out, size, out) ||
 	    in_bytes(c->compare, c->n_compare, size, compare) ||
-	    in_bytes(c->in, c->n_in, size, in) || take_places(c, size, places))
+	    in_bytes(c->in, c->n_in, size, in) || atomic_places(c, size, places))
 		return -FI_EINVAL;
 	return sfi_ask((struct sfi_ep *)fid, &a);
 }

@@ -61,7 +61,7 @@ static void serve_and_sleep(struct sfi_domain *d)
 	atomic_store(&a->asleep, false);
 }
 
-static void *serve(void *arg)
+static void *auto_main(void *arg)
 {
 	struct sfi_domain *d = arg;
 	struct sfi_auto *a = &d->automatic;
@@ -84,7 +84,7 @@ int sfi_auto_start(struct sfi_domain *d)
 	if (ret)
 		return ret;
 	a->pid = getpid();
-	ret = sci_thread_start(&a->thread, serve, d, "sci-progress");
+	ret = sci_thread_start(&a->thread, auto_main, d, "sci-progress");
 	a->runs = !ret;
 	if (ret)
 		sfi_wait_close(&a->wait, d);

@@ -33,7 +33,7 @@ static fi_addr_t number_of(const struct sfi_av *av, const struct sci_addr *addr)
 		      FI_ADDR_NOTAVAIL;
 }
 
-static int grow(struct sfi_av *av)
+static int av_grow(struct sfi_av *av)
 {
 	size_t room = av->room ? av->room * 2 : 64;
 	struct sfi_av_entry **entries;
@@ -54,7 +54,7 @@ static int free_number(struct sfi_av *av, size_t *number)
 
 	while (n < av->n && av->entries[n])
 		n++;
-	ret = n == av->room ? grow(av) : 0;
+	ret = n == av->room ? av_grow(av) : 0;
 	if (ret)
 		return ret;
 	if (n == av->n)
@@ -139,7 +139,7 @@ static int no_insertsym(struct fid_av *fid, const char *node, size_t nodes,
  * Remove number @n. @heir: is set to another number of the address, or
  * FI_ADDR_NOTAVAIL
  */
-static int take_out(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
+static int av_number_remove(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
 {
 	struct sfi_av_entry *e = n < av->n ? av->entries[n] : NULL;
 
@@ -170,7 +170,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count,
 	sfi_lock(&av->changes);
 	for (size_t i = 0; i < count && !ret; i++) {
 		sfi_lock(&av->lock);
-		ret = take_out(av, numbers[i], &heir);
+		ret = av_number_remove(av, numbers[i], &heir);
 		sfi_unlock(&av->lock);
 		for (struct sfi_ep *ep = av->eps; !ret && ep; ep = ep->next_of_av)
 			sfi_ep_forget(ep, numbers[i], heir);

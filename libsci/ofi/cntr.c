@@ -14,7 +14,7 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 	return atomic_load(&c->value);
 }
 
-static uint64_t readerr(struct fid_cntr *fid)
+static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
@@ -22,7 +22,7 @@ static uint64_t readerr(struct fid_cntr *fid)
 	return atomic_load(&c->errors);
 }
 
-static int add(struct fid_cntr *fid, uint64_t value)
+static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
@@ -31,7 +31,7 @@ static int add(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
-static int set(struct fid_cntr *fid, uint64_t value)
+static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
@@ -40,7 +40,7 @@ static int set(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
-static int adderr(struct fid_cntr *fid, uint64_t value)
+static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
@@ -49,7 +49,7 @@ static int adderr(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
-static int seterr(struct fid_cntr *fid, uint64_t value)
+static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)fid;
 
@@ -61,7 +61,7 @@ static int seterr(struct fid_cntr *fid, uint64_t value)
 /*
  * Sleep until the counter may have changed, for up to @ms milliseconds; -1: no limit.
  */
-static int sleep_once(struct sfi_cntr *c, uint64_t threshold, uint64_t errors,
+static int cntr_sleep(struct sfi_cntr *c, uint64_t threshold, uint64_t errors,
 		      int ms)
 {
 	if (c->wait.obj == FI_WAIT_NONE) {
@@ -92,7 +92,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 			return -FI_EAVAIL;
 		if (timeout >= 0 && now >= until)
 			return -FI_ETIMEDOUT;
-		ret = sleep_once(c, threshold, errors,
+		ret = cntr_sleep(c, threshold, errors,
 				 timeout < 0 ? -1 : (int)(until - now));
 		if (ret)
 			return ret;
@@ -103,12 +103,12 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 static struct fi_ops_cntr cntr_ops = {
 	.size = sizeof(struct fi_ops_cntr),
 	.read = cntr_read,
-	.readerr = readerr,
-	.add = add,
-	.set = set,
+	.readerr = cntr_readerr,
+	.add = cntr_add,
+	.set = cntr_set,
 	.wait = cntr_wait,
-	.adderr = adderr,
-	.seterr = seterr,
+	.adderr = cntr_adderr,
+	.seterr = cntr_seterr,
 };
 
 /* ---- open and close ---- */

@@ -16,7 +16,7 @@ static const size_t entry_size[] = {
 
 /* ---- writing ---- */
 
-static bool grow(struct sfi_cq *cq)
+static bool cq_grow(struct sfi_cq *cq)
 {
 	size_t room = cq->room * 2, n = cq->tail - cq->head;
 	struct sfi_entry *ring = malloc(room * sizeof(*ring));
@@ -39,7 +39,7 @@ static bool grow(struct sfi_cq *cq)
 static inline struct sfi_entry *next_entry(struct sfi_cq *cq)
 {
 	sfi_lock(&cq->lock);
-	if (cq->tail - cq->head < cq->room || grow(cq))
+	if (cq->tail - cq->head < cq->room || cq_grow(cq))
 		return &cq->ring[cq->tail++ & (cq->room - 1)];
 	cq->overrun = true;
 	sfi_unlock(&cq->lock);
@@ -104,7 +104,7 @@ void sfi_cq_fail(struct sfi_cq *cq, const struct fi_cq_err_entry *e)
  * Copy completions to the program's buffer. An error comes first, as fi_cq(3) demands: behind
  * completions, a busy program would see it late, or never.
  */
-static ssize_t take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
+static ssize_t cq_take(struct sfi_cq *cq, char *buf, size_t count, fi_addr_t *src)
 {
 	size_t size = entry_size[cq->format], n;
 
@@ -163,7 +163,7 @@ static __hot ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 		return n;
 	if (cq->head == cq->tail && !cq->errors && !cq->overrun)
 		return -FI_EAGAIN;
-	return take(cq, buf, count, NULL);
+	return cq_take(cq, buf, count, NULL);
 }
 
 static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
@@ -173,13 +173,13 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
 	ssize_t ret;
 
 	sfi_lock(&cq->lock);
-	ret = take(cq, buf, count, src);
+	ret = cq_take(cq, buf, count, src);
 	sfi_unlock(&cq->lock);
 	if (ret != -FI_EAGAIN)
 		return ret;
 	sfi_eps_progress(&cq->eps, cq->domain);
 	sfi_lock(&cq->lock);
-	ret = take(cq, buf, count, src);
+	ret = cq_take(cq, buf, count, src);
 	sfi_unlock(&cq->lock);
 	return ret;
 }
@@ -203,8 +203,8 @@ static __hot ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
  * Return the oldest error. This provider has no more data about it, so @buf->err_data
  * stays as it is.
  */
-static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
-		       uint64_t flags)
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
+			  uint64_t flags)
 {
 	struct sfi_cq *cq = (struct sfi_cq *)fid;
 	void *data = buf->err_data;
@@ -229,7 +229,7 @@ static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 }
 
 /* Sleep until the queue may have an entry, for up to @ms milliseconds; -1: no limit. */
-static int sleep_once(struct sfi_cq *cq, int ms)
+static int cq_sleep(struct sfi_cq *cq, int ms)
 {
 	if (sfi_wait_arm(&cq->wait, cq->domain))
 		return 0;
@@ -255,7 +255,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		if (atomic_exchange(&cq->signalled, false) ||
 		    (timeout >= 0 && now >= until))
 			break;
-		ret = sleep_once(cq, timeout < 0 ? -1 : (int)(until - now));
+		ret = cq_sleep(cq, timeout < 0 ? -1 : (int)(until - now));
 		if (ret)
 			return ret;
 	}
@@ -293,7 +293,7 @@ static struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read,
 	.readfrom = readfrom,
-	.readerr = readerr,
+	.readerr = cq_readerr,
 	.sread = sread,
 	.sreadfrom = sreadfrom,
 	.signal = cq_signal,

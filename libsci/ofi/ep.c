@@ -264,7 +264,7 @@ static const uint64_t counted[] = {
 
 #define N_COUNTED	(sizeof(counted) / sizeof(*counted))
 
-static int bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
+static int ep_bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
 {
 	uint64_t rest = flags;
 	int ret;
@@ -309,7 +309,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct sfi_cq *)bfid, flags);
 	case FI_CLASS_CNTR:
-		return bind_cntr(ep, (struct sfi_cntr *)bfid, flags);
+		return ep_bind_cntr(ep, (struct sfi_cntr *)bfid, flags);
 	case FI_CLASS_EQ:
 		return 0;
 	default:

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Return the region with @key, or NULL. */
-static struct sfi_mr *find(struct sfi_domain *d, uint64_t key)
+static struct sfi_mr *mr_by_key(struct sfi_domain *d, uint64_t key)
 {
 	struct hash_node *node = hash_find(&d->regions, key);
 
@@ -23,7 +23,7 @@ static struct sfi_mr *find(struct sfi_domain *d, uint64_t key)
 int sfi_mr_find(struct sfi_domain *d, const struct sfi_place *p, uint64_t access,
 		struct sfi_mr **out, void **at)
 {
-	struct sfi_mr *mr = find(d, p->key);
+	struct sfi_mr *mr = mr_by_key(d, p->key);
 	uint64_t offset = p->addr;
 
 	if (!mr)
@@ -109,7 +109,7 @@ static int unexport(struct sfi_mr *mr)
 
 /* ---- open and close ---- */
 
-static int add(struct sfi_mr *mr, uint64_t wanted)
+static int mr_insert(struct sfi_mr *mr, uint64_t wanted)
 {
 	struct sfi_domain *d = mr->domain;
 	int ret;
@@ -118,7 +118,7 @@ static int add(struct sfi_mr *mr, uint64_t wanted)
 	mr->fid.key = wanted;
 	if (d->own_keys)
 		mr->fid.key = (d->next_key++ & SFI_KEY_COUNT) | export_bits(mr);
-	ret = find(d, mr->fid.key) ? -FI_ENOKEY :
+	ret = mr_by_key(d, mr->fid.key) ? -FI_ENOKEY :
 				     hash_add(&d->regions, &mr->node, mr->fid.key);
 	if (ret && unexport(mr))
 		ret = -FI_EBUSY;
@@ -126,7 +126,7 @@ static int add(struct sfi_mr *mr, uint64_t wanted)
 	return ret;
 }
 
-static int take_out(struct sfi_mr *mr)
+static int mr_remove(struct sfi_mr *mr)
 {
 	struct sfi_domain *d = mr->domain;
 	int ret;
@@ -143,7 +143,7 @@ static int take_out(struct sfi_mr *mr)
 static int mr_close(struct fid *fid)
 {
 	struct sfi_mr *mr = (struct sfi_mr *)fid;
-	int ret = take_out(mr);
+	int ret = mr_remove(mr);
 
 	if (ret)
 		return ret;
@@ -156,7 +156,7 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-static int bind_cntr(struct sfi_mr *mr, struct sfi_cntr *c, uint64_t flags)
+static int mr_bind_cntr(struct sfi_mr *mr, struct sfi_cntr *c, uint64_t flags)
 {
 	if (!flags || flags & ~(uint64_t)SFI_SERVES)
 		return -FI_EBADFLAGS;
@@ -185,7 +185,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (bfid->fclass != FI_CLASS_CNTR)
 		return -FI_EINVAL;
 	sfi_lock(&mr->domain->lock);
-	ret = bind_cntr(mr, (struct sfi_cntr *)bfid, flags);
+	ret = mr_bind_cntr(mr, (struct sfi_cntr *)bfid, flags);
 	sfi_unlock(&mr->domain->lock);
 	return ret;
 }
@@ -227,7 +227,7 @@ static int mr_regattr(struct fid *domain, const struct fi_mr_attr *a,
 	mr->base = a->mr_iov->iov_base;
 	mr->len = a->mr_iov->iov_len;
 	mr->access = a->access;
-	ret = add(mr, a->requested_key);
+	ret = mr_insert(mr, a->requested_key);
 	if (ret) {
 		free(mr);
 		return ret;

@@ -3,9 +3,9 @@
 /* Messages without tags: fi_msg(3). */
 #include "libsci/ofi/hand.h"
 
-static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
-		     size_t n, fi_addr_t src,
-		     void *context)
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			 size_t n, fi_addr_t src,
+			 void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_recv r = {
@@ -17,18 +17,18 @@ static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_recv(ep, &r);
 }
 
-static __hot ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len,
+static __hot ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len,
 			      void *desc, fi_addr_t src, void *context)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 
 	if (sfi_recv_held((struct sfi_ep *)fid, src, false, buf, len, 0, 0, context))
 		return 0;
-	return recvv(fid, &iov, &desc, 1, src, context);
+	return msg_recvv(fid, &iov, &desc, 1, src, context);
 }
 
-static ssize_t recvmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
-			     uint64_t flags)
+static ssize_t msg_recvmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
+				 uint64_t flags)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_recv r = {
@@ -39,8 +39,8 @@ static ssize_t recvmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
 	return flags & (FI_PEEK | FI_CLAIM) ? sfi_look(ep, &r) : sfi_recv(ep, &r);
 }
 
-static ssize_t sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
-		     size_t n, fi_addr_t dest, void *context)
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			 size_t n, fi_addr_t dest, void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_send s = {
@@ -52,16 +52,16 @@ static ssize_t sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_send(ep, &s);
 }
 
-static __hot ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
+static __hot ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len,
 			      void *desc, fi_addr_t dest, void *context)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
-	return sendv(fid, &iov, &desc, 1, dest, context);
+	return msg_sendv(fid, &iov, &desc, 1, dest, context);
 }
 
-static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
-			     uint64_t flags)
+static ssize_t msg_sendmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
+				 uint64_t flags)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_send s = {
@@ -73,21 +73,21 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg *m,
 	return sfi_send(ep, &s);
 }
 
-static __hot ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
-			    fi_addr_t dest)
+static __hot ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len,
+				fi_addr_t dest)
 {
 	return sfi_inject((struct sfi_ep *)fid, dest, false, 0, NULL, buf, len);
 }
 
-static __hot ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
-				uint64_t data, fi_addr_t dest)
+static __hot ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+				    uint64_t data, fi_addr_t dest)
 {
 	return sfi_inject((struct sfi_ep *)fid, dest, false, 0, &data, buf, len);
 }
 
-static __hot ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
-			      void *desc, uint64_t data, fi_addr_t dest,
-			      void *context)
+static __hot ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len,
+				  void *desc, uint64_t data, fi_addr_t dest,
+				  void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
@@ -103,13 +103,13 @@ static __hot ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
 
 struct fi_ops_msg sfi_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
-	.recv = recv_one,
-	.recvv = recvv,
-	.recvmsg = recvmsg_flags,
-	.send = send_one,
-	.sendv = sendv,
-	.sendmsg = sendmsg_flags,
-	.inject = inject,
-	.senddata = senddata,
-	.injectdata = injectdata,
+	.recv = msg_recv,
+	.recvv = msg_recvv,
+	.recvmsg = msg_recvmsg_flags,
+	.send = msg_send,
+	.sendv = msg_sendv,
+	.sendmsg = msg_sendmsg_flags,
+	.inject = msg_inject,
+	.senddata = msg_senddata,
+	.injectdata = msg_injectdata,
 };

@@ -191,7 +191,7 @@ bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer)
 }
 
 /* Return the buffer to the program, with an error. */
-static void many_fails(struct sfi_op *op, int error)
+static void many_fail(struct sfi_op *op, int error)
 {
 	const struct sci_status st = { .error = error };
 
@@ -202,7 +202,7 @@ static void many_fails(struct sfi_op *op, int error)
 }
 
 /* Post the oldest buffer that has waited for a full one. */
-static void next_many(struct sfi_ep *ep, const struct sci_peer *peer)
+static void many_post_next(struct sfi_ep *ep, const struct sci_peer *peer)
 {
 	struct sfi_op *op, *next;
 	int ret;
@@ -217,7 +217,7 @@ static void next_many(struct sfi_ep *ep, const struct sci_peer *peer)
 		ret = sci_irecv(ep->ep, next->peer, next->buf, next->room,
 				&next->req);
 		if (ret)
-			many_fails(next, ret);
+			many_fail(next, ret);
 	} while (ret);
 	next->waits = false;
 	sci_req_queue(next->req, next);
@@ -236,7 +236,7 @@ void sfi_many_end(struct sfi_ep *ep, const struct sci_peer *peer)
 		if (!op->many || op->peer != peer)
 			continue;
 		if (op->waits)
-			many_fails(op, -ECANCELED);
+			many_fail(op, -ECANCELED);
 		else
 			op->last = true;
 	}
@@ -246,7 +246,7 @@ void sfi_many_end(struct sfi_ep *ep, const struct sci_peer *peer)
  * Post the rest of a buffer that has taken a message. Return false if the rest is too small
  * or if no more messages can come.
  */
-static bool goes_on(struct sfi_op *op, size_t len)
+static bool many_repost(struct sfi_op *op, size_t len)
 {
 	struct sfi_ep *ep = op->ep;
 	struct sci_req *req;
@@ -269,7 +269,7 @@ static void many_came(struct sfi_op *op, const struct sci_status *st)
 	struct sfi_ep *ep = op->ep;
 	struct sfi_op one = *op;
 
-	if (!st->error && goes_on(op, st->len)) {
+	if (!st->error && many_repost(op, st->len)) {
 		sfi_op_told(&one, st, 0);
 		return;
 	}
@@ -282,7 +282,7 @@ static void many_came(struct sfi_op *op, const struct sci_status *st)
 	else
 		sfi_op_told(&one, st, 0);
 	sfi_op_free(op);
-	next_many(ep, one.peer);
+	many_post_next(ep, one.peer);
 }
 
 static void completed(struct sfi_op *op, const struct sci_status *st)
@@ -325,7 +325,7 @@ static void progress(struct sfi_ep *ep)
  * and its answer take, if the last message came within LATE polls. Otherwise the program
  * computes for long, and a round polls once.
  */
-static __always_inline bool hand_came(struct sfi_ep *ep)
+static __always_inline bool hand_poll(struct sfi_ep *ep)
 {
 	unsigned int most = ep->late ? 1 : LOOKS, looks;
 
@@ -353,7 +353,7 @@ static __always_inline bool hand_came(struct sfi_ep *ep)
  * successful read, a program such as Open MPI reads once more to find the queue empty.
  * That read makes no full progress if no receive is held.
  */
-static inline bool has_all_else(const struct sfi_ep *ep, bool came)
+static inline bool needs_progress(const struct sfi_ep *ep, bool came)
 {
 	if (ep->rounds % AT_LEAST == 0)
 		return true;
@@ -371,9 +371,9 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 
 	sfi_lock(&ep->lock);
 	ep->rounds++;
-	came = hand_came(ep);
+	came = hand_poll(ep);
 	ep->vain = came ? 0 : ep->vain + 1;
-	if (has_all_else(ep, came))
+	if (needs_progress(ep, came))
 		progress(ep);
 	sfi_unlock(&ep->lock);
 }
@@ -400,7 +400,7 @@ ssize_t sfi_cancel(fid_t fid, void *context)
 			found = op;
 	/* a receive that is being filled completes as if not cancelled */
 	if (!in_hand && found && found->waits)
-		many_fails(found, -ECANCELED);
+		many_fail(found, -ECANCELED);
 	else if (!in_hand && found)
 		sci_cancel(found->req);
 	sfi_unlock(&ep->lock);

@@ -74,7 +74,7 @@ static bool rx_fits(const struct fi_rx_attr *a)
 	       !a->total_buffered_recv && a->iov_limit <= SFI_IOV_MAX;
 }
 
-static bool fits(const struct fi_info *h, const char *domain)
+static bool hints_fit(const struct fi_info *h, const char *domain)
 {
 	return within(h->caps, SFI_CAPS) &&
 	       (h->addr_format == FI_FORMAT_UNSPEC ||
@@ -260,7 +260,7 @@ int sfi_getinfo(uint32_t version, const char *node, const char *service,
 
 	if (ret)
 		return ret;
-	if (hints && !fits(hints, domain))
+	if (hints && !hints_fit(hints, domain))
 		return -FI_ENODATA;
 	i = fi_allocinfo();
 	if (!i)

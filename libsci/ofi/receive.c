@@ -6,14 +6,14 @@
 
 #include <errno.h>
 
-static uint64_t what_of(const struct sfi_recv *r)
+static uint64_t recv_what(const struct sfi_recv *r)
 {
 	return FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
 }
 
 /* ---- posted receives ---- */
 
-static int post(struct sfi_op *op, const struct sfi_recv *r)
+static int recv_post(struct sfi_op *op, const struct sfi_recv *r)
 {
 	struct sfi_ep *ep = op->ep;
 
@@ -31,14 +31,14 @@ static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 
 	if (!op)
 		return -FI_ENOMEM;
-	sfi_op_describe(op, &ep->rx, what_of(r), r->flags, r->context);
+	sfi_op_describe(op, &ep->rx, recv_what(r), r->flags, r->context);
 	op->buf = r->n ? r->iov[0].iov_base : NULL;
 	op->room = sfi_length(r->iov, r->n);
 	op->many = !r->tagged && r->flags & FI_MULTI_RECV;
 	op->peer = peer;
 	op->waits = !error && op->many && sfi_many_before(ep, peer);
 	if (!error && !op->waits)
-		error = post(op, r);
+		error = recv_post(op, r);
 	if (error)
 		return sfi_op_not_begun(op, error);
 	sfi_op_pending(op);
@@ -50,8 +50,8 @@ static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 /* ---- held receives ---- */
 
 /* Return a held receive as the program passed it. */
-static struct sfi_recv held(const struct sfi_ep *ep, unsigned int i,
-			    struct iovec *iov)
+static struct sfi_recv hand_recv(const struct sfi_ep *ep, unsigned int i,
+				 struct iovec *iov)
 {
 	unsigned int at = i % SFI_HELD_MAX;
 	const struct sci_try *t = &ep->hand.t[at];
@@ -65,12 +65,12 @@ static struct sfi_recv held(const struct sfi_ep *ep, unsigned int i,
 }
 
 /* Report the error by a completion: the call has returned success already. */
-static void fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
+static void recv_fail(struct sfi_ep *ep, const struct sfi_recv *r, int error)
 {
 	const struct sci_status st = { .error = error };
 	struct sfi_op op = { .ep = ep };
 
-	sfi_op_describe(&op, &ep->rx, what_of(r), r->flags, r->context);
+	sfi_op_describe(&op, &ep->rx, recv_what(r), r->flags, r->context);
 	op.buf = r->iov->iov_base;
 	sfi_op_failed(&op, &st);
 }
@@ -80,13 +80,13 @@ void sfi_hand_post(struct sfi_ep *ep)
 {
 	while (sfi_in_hand(ep)) {
 		struct iovec iov;
-		struct sfi_recv r = held(ep, ep->hand.first, &iov);
+		struct sfi_recv r = hand_recv(ep, ep->hand.first, &iov);
 		int ret;
 
 		sfi_hand_remove(ep, 1);
 		ret = post_op(ep, &r, ep->hand.peer, 0);
 		if (ret)
-			fail(ep, &r, ret);
+			recv_fail(ep, &r, ret);
 	}
 }
 
@@ -103,7 +103,7 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 			break;
 	if (i == h->end)
 		return false;
-	r = held(ep, i, &iov);
+	r = hand_recv(ep, i, &iov);
 	for (; i != h->first; i--) {
 		unsigned int to = i % SFI_HELD_MAX, from = (i - 1) % SFI_HELD_MAX;
 
@@ -112,7 +112,7 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 		h->context[to] = h->context[from];
 	}
 	sfi_hand_remove(ep, 1);
-	fail(ep, &r, -ECANCELED);
+	recv_fail(ep, &r, -ECANCELED);
 	return true;
 }
 
@@ -181,7 +181,7 @@ static void tell(struct sfi_ep *ep, const struct sfi_recv *r,
 {
 	struct sfi_op op = { .ep = ep };
 
-	sfi_op_describe(&op, &ep->rx, what_of(r), r->flags, r->context);
+	sfi_op_describe(&op, &ep->rx, recv_what(r), r->flags, r->context);
 	op.cntr = NULL;
 	op.silent = false;
 	if (st->error)
@@ -244,7 +244,7 @@ static int claim(struct sfi_ep *ep, const struct sfi_recv *r)
 	op = sfi_op_new(ep);
 	if (!op)
 		return -FI_ENOMEM;
-	sfi_op_describe(op, &ep->rx, what_of(r), r->flags, r->context);
+	sfi_op_describe(op, &ep->rx, recv_what(r), r->flags, r->context);
 	op->room = sfi_length(r->iov, r->n);
 	ret = sci_msg_recv(msg, r->iov, r->n, &op->req);
 	if (ret) {

@@ -38,7 +38,7 @@ static ssize_t read_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
 }
 
 /* Copy the places. Return -FI_EINVAL if there are too many. */
-static int take_places(const struct fi_msg_rma *m, struct sfi_place *p)
+static int rma_places(const struct fi_msg_rma *m, struct sfi_place *p)
 {
 	if (m->rma_iov_count > SFI_RMA_IOV_MAX)
 		return -FI_EINVAL;
@@ -54,7 +54,7 @@ static ssize_t readmsg(struct fid_ep *fid, const struct fi_msg_rma *m,
 		       uint64_t flags)
 {
 	struct sfi_place p[SFI_RMA_IOV_MAX];
-	int ret = take_places(m, p);
+	int ret = rma_places(m, p);
 
 	return ret ? ret : read_flags((struct sfi_ep *)fid, m->msg_iov,
 				      m->iov_count, m->addr, p,
@@ -111,17 +111,17 @@ static ssize_t writedata(struct fid_ep *fid, const void *buf, size_t len,
 			 ep->tx.op_flags | FI_REMOTE_CQ_DATA, context, false);
 }
 
-static ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
-		      fi_addr_t dest, uint64_t addr, uint64_t key)
+static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len,
+			  fi_addr_t dest, uint64_t addr, uint64_t key)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
 	return write_one(fid, &iov, 1, 0, dest, addr, key, FI_INJECT, NULL, true);
 }
 
-static ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
-			  uint64_t data, fi_addr_t dest, uint64_t addr,
-			  uint64_t key)
+static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t dest, uint64_t addr,
+			      uint64_t key)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
@@ -138,7 +138,7 @@ static ssize_t writemsg(struct fid_ep *fid, const struct fi_msg_rma *m,
 		.peer = m->addr, .places = p, .n_places = m->rma_iov_count,
 		.data = m->data, .flags = flags, .context = m->context,
 	};
-	int ret = take_places(m, p);
+	int ret = rma_places(m, p);
 
 	return ret ? ret : sfi_ask((struct sfi_ep *)fid, &a);
 }
@@ -151,7 +151,7 @@ struct fi_ops_rma sfi_rma_ops = {
 	.write = write_buf,
 	.writev = write_iov,
 	.writemsg = writemsg,
-	.inject = inject,
+	.inject = rma_inject,
 	.writedata = writedata,
-	.injectdata = injectdata,
+	.injectdata = rma_injectdata,
 };

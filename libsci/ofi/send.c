@@ -29,7 +29,7 @@ static int send_flags(const struct sfi_send *s)
 	return flags;
 }
 
-static uint64_t what_of(const struct sfi_send *s)
+static uint64_t send_what(const struct sfi_send *s)
 {
 	return FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
 }
@@ -58,7 +58,7 @@ static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
 		     s->iov->iov_len))
 		return false;
 	st.len = s->iov->iov_len;
-	sfi_tell(ep, &ep->tx, what_of(s), s->flags, s->context, NULL, &st);
+	sfi_tell(ep, &ep->tx, send_what(s), s->flags, s->context, NULL, &st);
 	return true;
 }
 
@@ -72,7 +72,7 @@ static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 	};
 	struct sfi_op *op = sfi_op_new(ep);
 	struct sci_status st = { 0 };
-	uint64_t what = what_of(s);
+	uint64_t what = send_what(s);
 
 	if (!op)
 		return -FI_ENOMEM;

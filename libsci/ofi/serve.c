@@ -111,27 +111,27 @@ static void unpin(struct sfi_domain *d, struct sfi_mr *const *mr, unsigned int n
 	sfi_unlock(&d->lock);
 }
 
-static void let_go(struct sfi_serving *s)
+static void serving_free(struct sfi_serving *s)
 {
 	unpin(s->op.ep->domain, s->mr, s->n);
 	free(s);
 }
 
-static void release(struct sfi_serving *s)
+static void serving_end(struct sfi_serving *s)
 {
 	*s->prev = s->next;
 	if (s->next)
 		s->next->prev = s->prev;
-	let_go(s);
+	serving_free(s);
 }
 
 /*
  * Allocate the state of a longer transfer. It takes over the regions that @c has pinned,
  * unless @error says that there are none.
  */
-static struct sfi_serving *serve_on(struct call *c, int error,
-				    void (*done)(struct sfi_op *op,
-						 const struct sci_status *st))
+static struct sfi_serving *serving_new(struct call *c, int error,
+				       void (*done)(struct sfi_op *op,
+						    const struct sci_status *st))
 {
 	struct sfi_serving *s = calloc(1, sizeof(*s));
 	unsigned int n = error ? 0 : c->r->places;
@@ -171,7 +171,7 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 			s->data, s->total);
 	if (st->peer)
 		reply(st->peer, s->id, error, NULL, 0);
-	release(s);
+	serving_end(s);
 }
 
 /*
@@ -180,7 +180,7 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
  */
 static int receive_bytes(struct call *c, int error)
 {
-	struct sfi_serving *s = serve_on(c, error, bytes_came);
+	struct sfi_serving *s = serving_new(c, error, bytes_came);
 	int ret;
 
 	if (!s)
@@ -188,7 +188,7 @@ static int receive_bytes(struct call *c, int error)
 	ret = sci_itrecvv(c->ep->ep, c->peer, SFI_BYTES, c->id, 0, c->iov,
 			  error ? 0 : c->r->places, &s->op.req);
 	if (ret) {
-		release(s);
+		serving_end(s);
 		return ret;
 	}
 	sci_req_queue(s->op.req, &s->op);
@@ -201,7 +201,7 @@ static void reply_sent(struct sfi_op *op, const struct sci_status *st)
 
 	if (!st->error)
 		was_read(op->ep, s->mr, s->n);
-	release(s);
+	serving_end(s);
 }
 
 static int send_long(struct call *c)
@@ -210,14 +210,14 @@ static int send_long(struct call *c)
 		.iov = c->iov, .n = c->r->places, .tag = c->id,
 		.context = SFI_REPLY, .flags = SCI_SEND_TAGGED,
 	};
-	struct sfi_serving *s = serve_on(c, 0, reply_sent);
+	struct sfi_serving *s = serving_new(c, 0, reply_sent);
 	int ret;
 
 	if (!s)
 		return -FI_ENOMEM;
 	ret = sci_isendm(c->peer, &m, &s->op.req);
 	if (ret) {
-		release(s);
+		serving_end(s);
 		return ret;
 	}
 	sci_req_queue(s->op.req, &s->op);
@@ -301,8 +301,8 @@ struct values {
 };
 
 /* Apply an atomic to one place after the other. @before: receives the values before */
-static int apply(struct call *c, const struct values *operands,
-		 const struct values *compare, struct values *before)
+static int places_apply(struct call *c, const struct values *operands,
+			const struct values *compare, struct values *before)
 {
 	const enum fi_datatype type = c->r->type;
 	size_t size = sfi_atomic_size(type), at = 0;
@@ -356,7 +356,7 @@ static int serve_atomic(struct call *c)
 	sfi_lock(&d->lock);
 	ret = places_of(c, access);
 	if (!ret)
-		ret = apply(c, &operands, &compare, &before);
+		ret = places_apply(c, &operands, &compare, &before);
 	if (!ret && fetches)
 		was_read(c->ep, c->mr, c->r->places);
 	if (!ret && !fetches)
@@ -370,7 +370,7 @@ static int serve_atomic(struct call *c)
 
 /* ---- receives for requests ---- */
 
-static int serve(struct call *c)
+static int request_serve(struct call *c)
 {
 	uint64_t what = c->r->verb <= SFI_READ ? FI_RMA : FI_ATOMIC;
 
@@ -390,7 +390,7 @@ static int serve(struct call *c)
 }
 
 /* Parse a request. Refuse a message that is none, or whose head is incomplete. */
-static int parse(const struct sfi_slot *slot, size_t len, struct call *c)
+static int request_parse(const struct sfi_slot *slot, size_t len, struct call *c)
 {
 	const struct sfi_request *r = &slot->head;
 	size_t head = offsetof(struct sfi_request, place);
@@ -410,7 +410,7 @@ static int parse(const struct sfi_slot *slot, size_t len, struct call *c)
 	return 0;
 }
 
-static void post(struct sfi_slot *slot);
+static void slot_post(struct sfi_slot *slot);
 
 static void request_came(struct sfi_op *op, const struct sci_status *st)
 {
@@ -422,13 +422,13 @@ static void request_came(struct sfi_op *op, const struct sci_status *st)
 	int ret = st->error == -EMSGSIZE ? -EPROTO : st->error;
 
 	if (!ret)
-		ret = parse(slot, st->len, &c);
+		ret = request_parse(slot, st->len, &c);
 	/* the peer is NULL if its address has been removed */
 	if (!ret && c.peer)
-		ret = serve(&c);
+		ret = request_serve(&c);
 	if (ret && c.peer)
 		reply(c.peer, c.id, ret, NULL, 0);
-	post(slot);
+	slot_post(slot);
 }
 
 static struct iovec room_of(struct sfi_slot *slot)
@@ -439,7 +439,7 @@ static struct iovec room_of(struct sfi_slot *slot)
 	};
 }
 
-static void post(struct sfi_slot *slot)
+static void slot_post(struct sfi_slot *slot)
 {
 	struct sfi_ep *ep = slot->op.ep;
 	struct iovec iov = room_of(slot);
@@ -483,7 +483,7 @@ void sfi_serve_again(struct sfi_ep *ep)
 	ep->not_posted = 0;
 	for (unsigned int i = 0; i < ep->n_slots; i++)
 		if (ep->slots[i].idle)
-			post(&ep->slots[i]);
+			slot_post(&ep->slots[i]);
 }
 
 int sfi_serve_begin(struct sfi_ep *ep)
@@ -499,7 +499,7 @@ int sfi_serve_begin(struct sfi_ep *ep)
 	for (unsigned int i = 0; i < n; i++) {
 		ep->slots[i].op.ep = ep;
 		ep->slots[i].op.done = request_came;
-		post(&ep->slots[i]);
+		slot_post(&ep->slots[i]);
 	}
 	return 0;
 }
@@ -511,7 +511,7 @@ void sfi_serve_end(struct sfi_ep *ep)
 
 	while ((s = ep->serving)) {
 		ep->serving = s->next;
-		let_go(s);
+		serving_free(s);
 	}
 	free(ep->slots);
 }

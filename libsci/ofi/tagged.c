@@ -3,9 +3,9 @@
 /* Messages with tags: fi_tagged(3). */
 #include "libsci/ofi/hand.h"
 
-static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
-		     size_t n, fi_addr_t src, uint64_t tag, uint64_t ignore,
-		     void *context)
+static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			    size_t n, fi_addr_t src, uint64_t tag, uint64_t ignore,
+			    void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_recv r = {
@@ -18,20 +18,20 @@ static ssize_t recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_recv(ep, &r);
 }
 
-static __hot ssize_t recv_one(struct fid_ep *fid, void *buf, size_t len,
-			      void *desc, fi_addr_t src, uint64_t tag,
-			      uint64_t ignore, void *context)
+static __hot ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len,
+				 void *desc, fi_addr_t src, uint64_t tag,
+				 uint64_t ignore, void *context)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
 
 	if (sfi_recv_held((struct sfi_ep *)fid, src, true, buf, len, tag, ignore,
 			  context))
 		return 0;
-	return recvv(fid, &iov, &desc, 1, src, tag, ignore, context);
+	return tagged_recvv(fid, &iov, &desc, 1, src, tag, ignore, context);
 }
 
-static ssize_t recvmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
-			     uint64_t flags)
+static ssize_t tagged_recvmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
+				    uint64_t flags)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_recv r = {
@@ -43,8 +43,8 @@ static ssize_t recvmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
 	return flags & (FI_PEEK | FI_CLAIM) ? sfi_look(ep, &r) : sfi_recv(ep, &r);
 }
 
-static ssize_t sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
-		     size_t n, fi_addr_t dest, uint64_t tag, void *context)
+static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			    size_t n, fi_addr_t dest, uint64_t tag, void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_send s = {
@@ -57,17 +57,17 @@ static ssize_t sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 	return sfi_send(ep, &s);
 }
 
-static __hot ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len,
-			      void *desc, fi_addr_t dest, uint64_t tag,
-			      void *context)
+static __hot ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len,
+				 void *desc, fi_addr_t dest, uint64_t tag,
+				 void *context)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
-	return sendv(fid, &iov, &desc, 1, dest, tag, context);
+	return tagged_sendv(fid, &iov, &desc, 1, dest, tag, context);
 }
 
-static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
-			     uint64_t flags)
+static ssize_t tagged_sendmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
+				    uint64_t flags)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct sfi_send s = {
@@ -80,21 +80,21 @@ static ssize_t sendmsg_flags(struct fid_ep *fid, const struct fi_msg_tagged *m,
 	return sfi_send(ep, &s);
 }
 
-static __hot ssize_t inject(struct fid_ep *fid, const void *buf, size_t len,
-			    fi_addr_t dest, uint64_t tag)
+static __hot ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len,
+				   fi_addr_t dest, uint64_t tag)
 {
 	return sfi_inject((struct sfi_ep *)fid, dest, true, tag, NULL, buf, len);
 }
 
-static __hot ssize_t injectdata(struct fid_ep *fid, const void *buf, size_t len,
-				uint64_t data, fi_addr_t dest, uint64_t tag)
+static __hot ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+				       uint64_t data, fi_addr_t dest, uint64_t tag)
 {
 	return sfi_inject((struct sfi_ep *)fid, dest, true, tag, &data, buf, len);
 }
 
-static __hot ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
-			      void *desc, uint64_t data, fi_addr_t dest,
-			      uint64_t tag, void *context)
+static __hot ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len,
+				     void *desc, uint64_t data, fi_addr_t dest,
+				     uint64_t tag, void *context)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
@@ -111,13 +111,13 @@ static __hot ssize_t senddata(struct fid_ep *fid, const void *buf, size_t len,
 
 struct fi_ops_tagged sfi_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
-	.recv = recv_one,
-	.recvv = recvv,
-	.recvmsg = recvmsg_flags,
-	.send = send_one,
-	.sendv = sendv,
-	.sendmsg = sendmsg_flags,
-	.inject = inject,
-	.senddata = senddata,
-	.injectdata = injectdata,
+	.recv = tagged_recv,
+	.recvv = tagged_recvv,
+	.recvmsg = tagged_recvmsg_flags,
+	.send = tagged_send,
+	.sendv = tagged_sendv,
+	.sendmsg = tagged_sendmsg_flags,
+	.inject = tagged_inject,
+	.senddata = tagged_senddata,
+	.injectdata = tagged_injectdata,
 };

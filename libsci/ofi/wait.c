@@ -35,7 +35,7 @@ void sfi_eps_fini(struct sfi_eps *e)
 }
 
 /* Add @ep, unless it is in the list. Context: @e is locked. */
-static int add(struct sfi_eps *e, struct sfi_ep *ep)
+static int eps_insert(struct sfi_eps *e, struct sfi_ep *ep)
 {
 	struct sfi_ep **more;
 
@@ -59,7 +59,7 @@ int sfi_eps_add(struct sfi_eps *e, const struct sfi_wait *w, struct sfi_ep *ep)
 	int ret;
 
 	sfi_lock(&e->lock);
-	ret = add(e, ep);
+	ret = eps_insert(e, ep);
 	sfi_unlock(&e->lock);
 	if (ret || w->epoll < 0)
 		return ret;
@@ -146,7 +146,7 @@ int sfi_domain_join(struct sfi_ep *ep)
 	sfi_lock(&d->eps.lock);
 	ret = watch_ep(d, ep);
 	if (!ret)
-		ret = add(&d->eps, ep);
+		ret = eps_insert(&d->eps, ep);
 	sfi_unlock(&d->eps.lock);
 	return ret;
 }
