@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Litmus tests: which outcomes of a few loads and stores of several members are there? In
- * the mapped mode with atomics, in both modes with locks that acquire and release.
+ * Litmus tests: several members load and store a few words, and no outcome may be one that
+ * the memory model forbids. Mapped ranges are tested with atomic instructions, ranges of both
+ * modes with locks and barriers that acquire and release.
+ *
+ * SCI_TEST_ROUNDS: rounds of each test of a mapped range; a cached range has a tenth.
  */
 
 #include "selftests/scivm/scivm.h"
@@ -85,7 +88,7 @@ static void locked_write(struct litmus *l, volatile uint32_t *at, uint32_t v)
 	unlock(l);
 }
 
-/* Message passing: who sees the flag sees the data, which has no lock of its own. */
+/* Message passing: a member that sees the flag sees the data, which has no lock. */
 static void message_passing(void)
 {
 	struct litmus l;
@@ -123,7 +126,7 @@ static void store_buffering(void)
 	member_close(&l.m);
 }
 
-/* Coherence: a word that grows does so for each member. */
+/* Coherence: a word that grows under a lock grows for each member. */
 static void coherence(void)
 {
 	uint32_t last = 0;
@@ -145,7 +148,7 @@ static void coherence(void)
 	member_close(&l.m);
 }
 
-/* IRIW: two members that read two words do not disagree on which was written first. */
+/* IRIW: two members that read two words agree on which was written first. */
 static void independent_reads(void)
 {
 	uint32_t saw[2] = { 0, 0 }, all[8];
@@ -168,11 +171,37 @@ static void independent_reads(void)
 	member_close(&l.m);
 }
 
+/*
+ * Barriers: all members store a word of one page, and one of them a page of its own. After
+ * the barrier each member sees all of these stores.
+ */
+static void barriers(void)
+{
+	struct litmus l;
+
+	litmus_open(&l);
+	for (uint32_t i = 1; i <= rounds; i++) {
+		l.x[l.m.rank] = i;
+		if (i % (uint32_t)l.m.size == (uint32_t)l.m.rank)
+			*l.y = i;
+		sync_all(&l.m);
+		for (int k = 0; k < l.m.size; k++)
+			CHECK_EQ(l.x[k], i);
+		CHECK_EQ(*l.y, i);
+		sync_all(&l.m);
+	}
+	member_close(&l.m);
+}
+
 static void run(uint32_t with, unsigned int n, unsigned int nodes, void (*fn)(void),
 		unsigned int times)
 {
+	const char *wanted = getenv("SCI_TEST_ROUNDS");
+
 	mode = with;
 	rounds = test_calls(times);
+	if (wanted)
+		rounds = (unsigned int)atoi(wanted) / (with == SCI_VM_CACHE ? 10 : 1);
 	ranks_run(n, nodes, fn);
 }
 
@@ -184,6 +213,8 @@ TEST(mapped_coherence) { run(SCI_VM_MAP, 4, 4, coherence, 2000); }
 TEST(cached_coherence) { run(SCI_VM_CACHE, 4, 4, coherence, 200); }
 TEST(mapped_iriw) { run(SCI_VM_MAP, 4, 4, independent_reads, 1000); }
 TEST(cached_iriw) { run(SCI_VM_CACHE, 4, 4, independent_reads, 150); }
+TEST(mapped_barriers) { run(SCI_VM_MAP, 4, 4, barriers, 1000); }
+TEST(cached_barriers) { run(SCI_VM_CACHE, 4, 4, barriers, 100); }
 
 /* ---- the mapped mode with atomic instructions alone ---- */
 
