@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Atomics.  Near: an instruction of the CPU.  Far: a request to the owner, which does
- * it when it makes progress.
+ * Atomics. On memory of a near member, the CPU executes an instruction. On memory of a far
+ * member, the owner executes the atomic while it makes progress: it gets a request.
  */
 
 #include "libsci/team/team.h"
@@ -13,7 +13,7 @@ struct atomic_request {
 	uint64_t offset;
 	uint64_t operand;
 	uint64_t compare;
-	uint32_t region;		/* its place in the list of regions */
+	uint32_t region;		/* index in the list of regions */
 	uint8_t op;
 	uint8_t size;
 	uint16_t reserved;
@@ -24,17 +24,17 @@ struct atomic_reply {
 	int64_t error;
 };
 
-/* An atomic under way to a far member. */
+/* An atomic on memory of a far member, until its answer has been taken. */
 struct far_atomic {
 	struct list link;
 	uint64_t tag;
-	int rank;			/* in the team of all */
+	int rank;			/* world rank */
 	int result;			/* -EAGAIN: no answer yet */
-	bool waited;			/* somebody waits for it */
+	bool waited;			/* a thread waits for it */
 	uint64_t *old;
 };
 
-#define UNDER_WAY_MAX	256		/* atomics that nobody waits for yet */
+#define UNDER_WAY_MAX	256		/* ... without a waiter; then wait for all */
 
 #define APPLY(type)							\
 	static uint64_t apply_##type(type *word, unsigned int op, type operand, \
@@ -77,7 +77,7 @@ static bool atomic_ok(uint64_t at, unsigned int size, unsigned int op)
 	return (size == 4 || size == 8) && op < SCI_ATOMICS && !(at % size);
 }
 
-/* ---- far ---- */
+/* ---- atomics on far members ---- */
 
 static void serve(void *arg, const struct sci_handled *m)
 {
@@ -96,11 +96,11 @@ static void serve(void *arg, const struct sci_handled *m)
 				  q->compare);
 		reply.error = 0;
 	}
-	/* it has room: a member waits for answers before it asks for too many more */
+	/* there is room for the answer: the requester limits its atomics */
 	sci_handler_send(m->peer, TEAM_ATOMIC_REPLY, m->tag, &reply, sizeof(reply));
 }
 
-/* With the lock. */
+/* Context: called with atomics_lock held. */
 static struct far_atomic *atomic_find(struct team_world *w, uint64_t tag)
 {
 	struct list *pos, *n;
@@ -149,7 +149,7 @@ void atomics_close(struct team_world *w)
 		free(container_of(l, struct far_atomic, link));
 }
 
-/* Its end; @a is gone. */
+/* Wait for the answer and free @a. */
 static int atomic_wait(struct team_world *w, struct far_atomic *a)
 {
 	struct team_wait wait;
@@ -191,7 +191,9 @@ int atomics_quiet(struct team_world *w)
 	}
 }
 
-/* @wait: the caller waits for it, else sci_team_quiet() does. */
+/*
+ * Send the request. @wait: wait for the answer, which sci_team_quiet() does otherwise
+ */
 static int far_atomic(struct team_world *w, int rank, const struct atomic_request *q,
 		      uint64_t *old, bool wait)
 {
@@ -225,7 +227,7 @@ static int far_atomic(struct team_world *w, int rank, const struct atomic_reques
 	return wait || ret ? atomic_wait(w, a) : 0;
 }
 
-/* ---- calls ---- */
+/* ---- calls of the program ---- */
 
 static int team_atomic(struct sci_team *t, void *word, unsigned int size, unsigned int op,
 		       uint64_t operand, uint64_t compare, uint64_t *old, int rank,

@@ -11,12 +11,12 @@
 #include "libsci/team/boot_private.h"
 
 /*
- * The process that has joined; 0: none.  The launcher knows processes, not callers.  The
- * child of a fork() is another process, and inherits the number of its parent.
+ * The process that has joined; 0: none. The launcher identifies a process, so a second join
+ * cannot be told apart. A child after fork() is another process that inherits this value.
  */
 static _Atomic pid_t joined;
 
-/* ---- without a launcher ---- */
+/* ---- the process is alone: there is no launcher ---- */
 
 static int alone_gather(struct sci_boot *boot, const void *mine, void *all, size_t len)
 {
@@ -58,7 +58,7 @@ static int alone_publish(struct sci_boot *boot, const char *name, const void *va
 	return 0;
 }
 
-/* A value that is not there never comes: there is nobody else. */
+/* A value that is not there will never come: no other process could publish it. */
 static int alone_get(struct sci_boot *boot, unsigned int rank, const char *name,
 		     void *value, size_t *len)
 {
@@ -139,7 +139,7 @@ static int alone_open(struct sci_boot **boot)
 	return 0;
 }
 
-/* ---- the calls ---- */
+/* ---- calls of the program ---- */
 
 static int launcher_open(struct sci_boot **boot)
 {

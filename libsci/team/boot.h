@@ -3,21 +3,21 @@
 /*
  * DOC: start-up of the processes of a job
  *
- * A *job* is a set of processes that a launcher starts together.  Each process has a
- * *rank*, from 0 to size - 1.  Before the processes can send messages they learn from the
- * launcher who they are, and exchange the addresses of their endpoints through it.  The
- * launcher also reports the death of ranks.
+ * A *job* is a set of processes that a launcher starts together. Each process has a
+ * *rank*, from 0 to size - 1. Before the processes can send messages, the launcher tells
+ * each process its rank, and passes on the addresses of their endpoints. The launcher also
+ * reports the death of ranks.
  *
  * sci_boot_open() finds the launcher:
  *
- *  1. `sci run`: SCI_BOOT=FD:INODE names an inherited socket.  Only processes that
- *     inherit the descriptor can speak for the rank; there is no name and no port.
- *  2. A PMIx server (mpirun, srun): PMIX_NAMESPACE and PMIX_RANK are set.  libpmix is
- *     loaded then, and only then.
+ *  1. `sci run`: SCI_BOOT=FD:INODE names an inherited socket. Only processes that inherit
+ *     the descriptor can speak for the rank; there is no name and no port.
+ *  2. A PMIx server (mpirun, srun): PMIX_NAMESPACE and PMIX_RANK are set. Only then does
+ *     the library load libpmix.
  *  3. None: the process is alone, rank 0 of 1.
  *
- * Threads: one call at a time for each struct sci_boot.  In the child of a fork()
- * every call but sci_boot_close() returns -ENOTCONN.
+ * Threads: one call at a time for each struct sci_boot. In the child of a fork(), every
+ * call but sci_boot_close() returns -ENOTCONN.
  */
 #ifndef LIBSCI_TEAM_BOOT_H
 #define LIBSCI_TEAM_BOOT_H
@@ -36,12 +36,12 @@ struct sci_boot;
 
 /**
  * struct sci_boot_info - what a process knows about its job
- * @rank, @size: of this process, and the number of ranks
+ * @rank, @size: rank of this process, and number of ranks
  * @local_rank, @local_size: the same among the ranks on this machine
- * @nodes: the node of each rank, as the launcher placed it; 0 where the launcher does not
- *	know: the endpoint of the rank does
+ * @nodes: the node of each rank, as the launcher placed it; 0: the launcher does not know it,
+ *	and the rank's endpoint does
  * @job: differs between jobs that run at the same time; 0 if the process is alone
- * @key: a secret of the job, from a random generator; the same in all ranks
+ * @key: a random secret of the job; the same in all ranks
  * @launched: whether a launcher started the process
  */
 struct sci_boot_info {
@@ -57,14 +57,14 @@ struct sci_boot_info {
 
 /**
  * sci_boot_open() - join the job
- * @boot: to be given to sci_boot_close()
+ * @boot: is set; release it with sci_boot_close()
  *
- * Blocks until the launcher answers.  With `sci run` that does not depend on other ranks;
- * with PMIx all ranks have to call.  A process may join again after it has left.
+ * Block until the launcher answers. With `sci run` the answer does not depend on other
+ * ranks; with PMIx all ranks have to call. A process may join again after it has left.
  *
- * Return: 0; -EBUSY: the process has joined already; -EPROTO: the launcher speaks
- * another version; -ECONNRESET: the launcher is gone; -ENOSYS: started by a PMIx server,
- * and libpmix cannot be loaded (standard error says why); -ENOMEM.
+ * Return: 0; -EBUSY: the process has joined already; -EPROTO: the launcher has another
+ * version of the protocol; -ECONNRESET: the launcher has ended; -ENOSYS: a PMIx server has
+ * started the process, but libpmix cannot be loaded (standard error says why); -ENOMEM.
  */
 int sci_boot_open(struct sci_boot **boot);
 
@@ -72,41 +72,41 @@ int sci_boot_open(struct sci_boot **boot);
 const struct sci_boot_info *sci_boot_info(const struct sci_boot *boot);
 
 /**
- * sci_boot_gather() - give bytes to all ranks, get those of all
- * @mine: @len bytes
- * @all: room for size * @len bytes, in the order of ranks; not used if @len is 0
+ * sci_boot_gather() - exchange bytes with all ranks
+ * @mine: @len bytes of this rank
+ * @all: receives size * @len bytes, in the order of ranks; not used if @len is 0
  * @len: up to SCI_BOOT_GATHER_MAX, the same in all ranks
  *
- * A collective call: it returns when all ranks have called it.
+ * This is a collective call: it returns when all ranks have called it.
  *
- * Return: 0; -ECONNRESET: a rank has left or died before it called, or the launcher is
- * gone (all ranks that are left get this error, in this call and in later ones);
- * -EINVAL: @len is too large, or differs between ranks; -ENOMEM.
+ * Return: 0; -ECONNRESET: a rank has left or died before it called, or the launcher has
+ * ended (all remaining ranks get this error, now and in later calls); -EINVAL: @len is too
+ * large, or differs between ranks; -ENOMEM.
  */
 int sci_boot_gather(struct sci_boot *boot, const void *mine, void *all, size_t len);
 
-/* A gather of no bytes: returns when all ranks have called it. */
+/* Wait until all ranks have called. Return: as for sci_boot_gather(). */
 int sci_boot_barrier(struct sci_boot *boot);
 
 /**
- * sci_boot_publish() - let other ranks get a value of this rank
+ * sci_boot_publish() - publish a value for other ranks
  * @name: up to SCI_BOOT_NAME_MAX characters; a second value of a name replaces the first
  * @value: up to SCI_BOOT_VALUE_MAX bytes
  *
- * Return: 0; -EINVAL: too long; -ECONNRESET: the launcher is gone.
+ * Return: 0; -EINVAL: @name or @value is too long; -ECONNRESET: the launcher has ended.
  */
 int sci_boot_publish(struct sci_boot *boot, const char *name, const void *value, size_t len);
 
 /**
  * sci_boot_get() - wait for a value that a rank publishes
- * @rank: whose
- * @len: the size of @value; becomes the length of the value
+ * @rank: the publishing rank
+ * @len: the size of @value; is set to the length of the published value
  *
- * Blocks until @rank publishes it.
+ * Block until @rank publishes the value.
  *
- * Return: 0; -EINVAL: no such rank, or no such name can be; -EMSGSIZE: the value is
- * longer, @len says how long; -ECONNRESET: the rank has left or died and has not
- * published it, or the launcher is gone.
+ * Return: 0; -EINVAL: there is no such rank, or the name is not valid; -EMSGSIZE: the value is
+ * longer, and *@len is its length; -ECONNRESET: the rank has left or died without
+ * publishing, or the launcher has ended.
  */
 int sci_boot_get(struct sci_boot *boot, unsigned int rank, const char *name, void *value,
 		 size_t *len);
@@ -114,20 +114,22 @@ int sci_boot_get(struct sci_boot *boot, unsigned int rank, const char *name, voi
 /**
  * sci_boot_fd() - a descriptor that becomes readable when sci_boot_died() has news
  *
- * The library's: poll it, do not read or close it.  Other calls may have read the news with
- * their answer: before a poll, call sci_boot_died() until it returns -EAGAIN.  -1: the
- * process is alone.
+ * The library owns the descriptor: poll it, but do not read or close it. Other calls may have
+ * received the news with their answer: before a poll, call sci_boot_died() until it
+ * returns -EAGAIN.
+ *
+ * Return: the descriptor, or -1 if the process is alone.
  */
 int sci_boot_fd(const struct sci_boot *boot);
 
 /**
- * sci_boot_died() - which rank has died?
- * @rank: of which that is reported; each death is reported once
+ * sci_boot_died() - get the next rank that has died
+ * @rank: is set; each death is reported once
  *
- * Never blocks.  A rank has died when its process ended without sci_boot_close().
+ * Never blocks. A rank has died when its process ended without sci_boot_close().
  *
- * Return: 0; -EAGAIN: none, or none that has not been reported; -ECONNRESET: the
- * launcher is gone, and with it all that it would report.
+ * Return: 0; -EAGAIN: there is no unreported death; -ECONNRESET: the launcher has ended and
+ * will report no more deaths.
  */
 int sci_boot_died(struct sci_boot *boot, unsigned int *rank);
 
@@ -135,14 +137,14 @@ int sci_boot_died(struct sci_boot *boot, unsigned int *rank);
  * sci_boot_abort() - end the whole job
  * @status: exit status of the launcher, from 0 to 255
  *
- * Ends this process; the launcher ends the other ranks.
+ * End this process. The launcher ends the other ranks.
  */
 __attribute__((noreturn)) void sci_boot_abort(struct sci_boot *boot, int status);
 
 /**
  * sci_boot_close() - leave the job
  *
- * Does not wait for other ranks.  NULL is ignored.
+ * Does not wait for other ranks. NULL is ignored.
  */
 void sci_boot_close(struct sci_boot *boot);
 

@@ -3,9 +3,9 @@
 /*
  * DOC: start-up by a PMIx server
  *
- * Values are put under keys that no second call uses: "sci." with the number of the
- * join and of the gather, or the name of a published value.  Events of the server arrive
- * on a thread of libpmix, which writes an eventfd.
+ * Each value gets a key that is used once: "sci." with the numbers of the join and of the
+ * gather, or with the name of a published value. Events of the server arrive on a thread of
+ * libpmix, which writes to an eventfd.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,9 +29,9 @@ static bool pmix_started_us(void)
 #include <pmix.h>
 
 #define KEY_SIZE	(SCI_BOOT_NAME_MAX + 32)
-#define RETRY_NS	1000000		/* between two looks for a value */
+#define RETRY_NS	1000000		/* interval between attempts to get a value */
 
-/* The functions of libpmix that are used. */
+/* The functions of libpmix that this file uses. */
 static struct {
 	void *handle;
 	__typeof__(PMIx_Init) *init;
@@ -46,20 +46,23 @@ static struct {
 	__typeof__(PMIx_Error_string) *error;
 } pmix;
 
-/* Events come without an argument of ours: one process has joined once at most. */
+/*
+ * Event handlers have no argument, so this is global: at most one struct sci_boot has
+ * joined.
+ */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	int fd;				/* -1: not joined */
-	bool gone;			/* the server */
+	bool gone;			/* the server has ended */
 	bool incomplete;		/* a rank has died */
 	unsigned int *dead, ndead, first_dead;
 	unsigned int size;
 	char nspace[PMIX_MAX_NSLEN + 1];
 } events = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .fd = -1 };
 
-static unsigned int joins;		/* of this process, for keys */
-static pid_t pmix_pid;			/* the process that libpmix serves; 0: none */
+static unsigned int joins;		/* number of joins of this process, for keys */
+static pid_t pmix_pid;			/* the process that has initialized libpmix; 0: none */
 
 struct boot_pmix {
 	struct sci_boot boot;
@@ -68,7 +71,9 @@ struct boot_pmix {
 	unsigned int join, gathers;
 };
 
-/* A call that libpmix completes on its thread, perhaps after nobody waits any more. */
+/*
+ * A fence, which libpmix completes on its thread, maybe after the caller has given up.
+ */
 struct fence {
 	bool done, left;
 	pmix_status_t status;
@@ -99,7 +104,7 @@ static int pmix_load(void)
 
 	if (pmix.handle)
 		return 0;
-	/* its components look for its symbols */
+	/* components of libpmix need its symbols: RTLD_GLOBAL */
 	pmix.handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
 	for (size_t i = 0; pmix.handle && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		*symbols[i].fn = dlsym(pmix.handle, symbols[i].name);
@@ -145,7 +150,7 @@ static const pmix_proc_t *event_proc(const pmix_info_t *info, size_t n)
 	return NULL;
 }
 
-/* Under events.lock. */
+/* Add an event. Context: called with events.lock held. */
 static void event_add(pmix_status_t status, const pmix_proc_t *p)
 {
 	if (events.fd < 0)
@@ -176,7 +181,7 @@ static void event_take(size_t id, pmix_status_t status, const pmix_proc_t *sourc
 		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
 }
 
-/* ---- the calls ---- */
+/* ---- struct boot_ops ---- */
 
 static void fence_done(pmix_status_t status, void *arg)
 {
@@ -193,7 +198,7 @@ static void fence_done(pmix_status_t status, void *arg)
 		free(f);
 }
 
-/* Wait for all ranks, or for the death of one. */
+/* Wait until all ranks have called, or a rank has died. */
 static int pmix_fence(struct boot_pmix *b)
 {
 	pmix_proc_t all = b->proc;
@@ -225,7 +230,7 @@ static int pmix_store(const char *key, const void *value, size_t len)
 {
 	pmix_value_t v = { .type = PMIX_BYTE_OBJECT };
 	pmix_status_t status;
-	/* a value of no bytes may not be put: each ends with one more */
+	/* PMIx refuses values without bytes: append one byte to each */
 	char *copy = malloc(len + 1);
 
 	if (!copy)
@@ -240,7 +245,9 @@ static int pmix_store(const char *key, const void *value, size_t len)
 	return pmix_errno(status ? status : pmix.commit());
 }
 
-/* -ENOENT: there is no such value yet; *@len is its length. */
+/*
+ * Get a value once. Return -ENOENT if it is not there yet. *@len is set to its length.
+ */
 static int pmix_fetch(struct boot_pmix *b, unsigned int rank, const char *key, void *value,
 		      size_t room, size_t *len)
 {
@@ -309,7 +316,10 @@ static bool rank_is_dead(unsigned int rank)
 	return dead;
 }
 
-/* Some servers wait for a value, others answer that there is none. */
+/*
+ * Get a value. Some servers block until the value is there, others report that it is
+ * missing.
+ */
 static int pmix_get(struct sci_boot *boot, unsigned int rank, const char *name, void *value,
 		    size_t *len)
 {
@@ -393,7 +403,7 @@ static const struct boot_ops pmix_ops = {
 
 /* ---- open ---- */
 
-/* A number that the server knows of @rank, or @otherwise. */
+/* Return a number that the server knows about @rank, or @otherwise. */
 static unsigned int pmix_number(struct boot_pmix *b, pmix_rank_t rank, const char *key,
 				unsigned int otherwise)
 {
@@ -428,13 +438,13 @@ static int events_open(struct boot_pmix *b)
 		events_close();
 		return ret;
 	}
-	/* without a callback it returns the handler's number */
+	/* without a callback, libpmix returns the number of the handler */
 	ret = pmix.on_event(NULL, 0, NULL, 0, event_take, NULL, NULL);
 	b->handler = ret >= 0 ? (size_t)ret : 0;
 	return 0;
 }
 
-/* Rank 0 makes up what no other job must know. */
+/* Let rank 0 choose the secret and the number of the job. */
 static int pmix_secret(struct boot_pmix *b)
 {
 	struct {
@@ -456,7 +466,9 @@ static int pmix_secret(struct boot_pmix *b)
 	return ret;
 }
 
-/* The child of a fork() has inherited the handler, but not the connection. */
+/*
+ * Release the events. After fork(), the child has the handler but not the connection.
+ */
 static void pmix_leave(void)
 {
 	if (pmix_pid == getpid())
@@ -464,8 +476,8 @@ static void pmix_leave(void)
 }
 
 /*
- * libpmix cannot be relied on to start again after PMIx_Finalize(): it stays until the
- * process exits.
+ * Initialize libpmix once. Many versions cannot be initialized again after
+ * PMIx_Finalize(), so it stays until the process exits.
  */
 static int pmix_join(struct boot_pmix *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Interface of the ways to a launcher: boot.c chooses one. */
+/* The interface of the launchers' implementations. boot.c chooses one. */
 #ifndef LIBSCI_TEAM_BOOT_PRIVATE_H
 #define LIBSCI_TEAM_BOOT_PRIVATE_H
 
@@ -8,7 +8,7 @@
 
 #include "libsci/team/boot.h"
 
-/* Arguments are checked.  The calls of sci_boot_*() with the same names. */
+/* The implementation of the calls sci_boot_*(). Their arguments have been checked. */
 struct boot_ops {
 	int (*gather)(struct sci_boot *boot, const void *mine, void *all, size_t len);
 	int (*publish)(struct sci_boot *boot, const char *name, const void *value,
@@ -18,18 +18,18 @@ struct boot_ops {
 	int (*fd)(const struct sci_boot *boot);
 	int (*died)(struct sci_boot *boot, unsigned int *rank);
 	void (*abort)(struct sci_boot *boot, int status);
-	/* Say goodbye unless @forked, free what open allocated, @boot too. */
+	/* leave the job unless @forked; free @boot and all that open() allocated */
 	void (*close)(struct sci_boot *boot, bool forked);
 };
 
 struct sci_boot {
 	const struct boot_ops *ops;
 	struct sci_boot_info info;
-	unsigned int *nodes;		/* info.nodes; the owner's to free */
+	unsigned int *nodes;		/* info.nodes; boot.c frees it */
 	pid_t pid;			/* the process that has joined */
 };
 
-/* -ENOENT: no launcher of this kind has started the process. */
+/* Return -ENOENT if no launcher of this kind has started the process. */
 int boot_socket_open(struct sci_boot **boot);
 int boot_pmix_open(struct sci_boot **boot);
 

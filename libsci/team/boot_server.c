@@ -11,7 +11,10 @@
 
 #define VALUES_MAX	1024		/* published values of one rank */
 
-/* Ranks that join again are in another program: @opens tells values of both apart. */
+/*
+ * A published value. @opens: join count of its rank, whose next join is another
+ * program
+ */
 struct value {
 	struct value *next;
 	unsigned int opens;
@@ -20,7 +23,7 @@ struct value {
 	char data[];
 };
 
-/* A rank waits for a value. */
+/* A rank that waits for a value. */
 struct getter {
 	struct getter *next;
 	uint32_t rank;
@@ -30,12 +33,12 @@ struct getter {
 
 struct member {
 	bool joined, dead, ended;
-	bool contributed;		/* to the gather under way */
-	bool waiting;			/* for a value: there is a getter for it */
-	unsigned int opens;		/* how often it has joined */
+	bool contributed;		/* has contributed to the current gather */
+	bool waiting;			/* has an entry in a list of getters */
+	unsigned int opens;		/* how many times the rank has joined */
 	unsigned int nvalues;
 	struct value *values;
-	struct getter *getters;		/* of its values */
+	struct getter *getters;		/* getters of this rank's values */
 };
 
 struct gather {
@@ -76,7 +79,7 @@ int boot_server_create(struct boot_server **server, const struct boot_place *pla
 		boot_server_destroy(s);
 		return -ENOMEM;
 	}
-	s->job |= 1;			/* 0: no job */
+	s->job |= 1;			/* 0 means no job */
 	memcpy(s->places, places, size * sizeof(*places));
 	*server = s;
 	return 0;
@@ -121,7 +124,7 @@ static void send_to(struct boot_server *s, enum boot_type type, uint32_t rank, i
 	s->send(s->arg, &f, payload);
 }
 
-/* ---- joining and leaving ---- */
+/* ---- join and leave ---- */
 
 static int rank_welcome(struct boot_server *s, uint32_t rank)
 {
@@ -174,7 +177,7 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 		send_to(s, BOOT_WELCOME, rank, -EPROTO, NULL, 0);
 		return 0;
 	}
-	/* another program of the rank had joined, and did not leave */
+	/* an earlier program of this rank did not leave */
 	if (m->joined)
 		boot_server_ended(s, rank, true);
 	m->ended = false;
@@ -184,7 +187,7 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 	return rank_welcome(s, rank);
 }
 
-/* A getter has been taken from its list: answer it. */
+/* Answer @g, which is in no list, and free it. */
 static void getter_end(struct boot_server *s, struct getter *g, const struct value *v)
 {
 	s->members[g->rank].waiting = false;
@@ -193,7 +196,7 @@ static void getter_end(struct boot_server *s, struct getter *g, const struct val
 	free(g);
 }
 
-/* @rank does not wait any more: its program has ended, or another one has begun. */
+/* Remove the getter of @rank: its program has ended, or another one has begun. */
 static void getter_cancel(struct boot_server *s, uint32_t rank)
 {
 	for (uint32_t i = 0; s->members[rank].waiting && i < s->size; i++) {
@@ -209,7 +212,10 @@ static void getter_cancel(struct boot_server *s, uint32_t rank)
 	}
 }
 
-/* The values that ranks which joined up to @opens times wait for will not come. */
+/*
+ * Refuse the getters of ranks that joined up to @opens times: their values will not
+ * come.
+ */
 static void getters_refuse(struct boot_server *s, struct member *m, unsigned int opens)
 {
 	struct getter **p = &m->getters, *g;
@@ -225,8 +231,8 @@ static void getters_refuse(struct boot_server *s, struct member *m, unsigned int
 }
 
 /*
- * Tell the ranks that joined up to @opens times that @rank takes no part any more.
- * Contributions of these ranks to a gather are dropped.
+ * Tell the ranks that joined up to @opens times that @rank has left or died. Drop what these
+ * ranks have contributed to a gather.
  */
 static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 {
@@ -245,8 +251,8 @@ static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 }
 
 /*
- * A rank that has left and joined again since @rank joined does not wait for it: they
- * are in different programs.
+ * Handle a BYE. Ranks that have joined more often than @rank run another program, and do not
+ * wait for it.
  */
 static int rank_bye(struct boot_server *s, uint32_t rank)
 {
@@ -298,7 +304,7 @@ static int rank_gather(struct boot_server *s, uint32_t rank, const void *data, s
 	struct gather *g = &s->gather;
 
 	if (s->ndead)
-		return 0;		/* never completes; the rank learns of the death */
+		return 0;		/* cannot complete; the rank is told why */
 	if (s->members[rank].contributed || len > SCI_BOOT_GATHER_MAX)
 		return -EPROTO;
 	if (!g->count) {
@@ -330,7 +336,10 @@ static struct value **value_find(struct member *m, unsigned int opens, const cha
 	return p;
 }
 
-/* The name at the start of @payload; 0: there is none, else its length with the 0. */
+/*
+ * Return the length of the name at the start of @payload, with its final 0; or 0 if
+ * there is none.
+ */
 static size_t name_size(const char *payload, size_t len)
 {
 	size_t n = len ? strnlen(payload, len) : 0;

@@ -3,8 +3,9 @@
 /*
  * DOC: the launcher's side of start-up
  *
- * The server knows what each rank has said, and nothing of processes and descriptors.
- * Its owner gives it the frames that arrive, and sends the frames that it makes.
+ * The server keeps the state of each rank. It knows nothing of processes and descriptors.
+ * Its owner passes the frames that arrive to the server, and sends the frames that the
+ * server makes.
  */
 #ifndef LIBSCI_TEAM_BOOT_SERVER_H
 #define LIBSCI_TEAM_BOOT_SERVER_H
@@ -14,9 +15,9 @@
 struct boot_server;
 
 /**
- * struct boot_place - where a rank is
+ * struct boot_place - where a rank runs
  * @host: number of the machine, from 0
- * @node: the node, or 0: not known
+ * @node: number of the node; 0: unknown
  */
 struct boot_place {
 	unsigned int host;
@@ -25,37 +26,38 @@ struct boot_place {
 
 /**
  * boot_send_fn - send a frame
- * @f: f->rank is the rank that gets it, or BOOT_ALL
+ * @f: f->rank is the receiver, or BOOT_ALL
  *
- * Frames must not overtake each other.  Ranks that are gone are skipped.
+ * Frames must stay in order. Skip ranks that have ended.
  */
 typedef void boot_send_fn(void *arg, const struct boot_frame *f, const void *payload);
 
 /**
- * boot_server_create() - a server for a job
+ * boot_server_create() - create a server for a job
  * @places: of @size ranks; copied
  *
- * Makes up the job's number and key.
+ * The server chooses the job's number and key.
  *
- * Return: 0; -EINVAL: no such size; -ENOMEM.
+ * Return: 0; -EINVAL: invalid @size; -ENOMEM.
  */
 int boot_server_create(struct boot_server **server, const struct boot_place *places,
 		       unsigned int size, boot_send_fn *send, void *arg);
 void boot_server_destroy(struct boot_server *server);
 
 /**
- * boot_server_frame() - a frame from rank @f->rank has arrived
+ * boot_server_frame() - handle a frame from rank @f->rank
  *
- * Return: 0; 1 to 255: the rank asks to abort the job with this exit status;
- * -EPROTO: the rank does not keep to the protocol: end it; -ENOMEM.
+ * Return: 0; 1 to 255: the rank asks to abort the job with this exit status; -EPROTO: the rank
+ * has broken the protocol, and the caller should end it; -ENOMEM.
  */
 int boot_server_frame(struct boot_server *server, const struct boot_frame *f,
 		      const void *payload);
 
 /**
- * boot_server_ended() - a rank's process has ended
+ * boot_server_ended() - handle the end of a rank's process
+ * @failed: the process ended with an error
  *
- * Other ranks are notified of its death if it had joined and not left, or if @failed.
+ * The server reports the rank as dead if it had joined and not left, or if @failed.
  */
 void boot_server_ended(struct boot_server *server, unsigned int rank, bool failed);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The rank's end of a launcher's socket (boot_wire.h). */
+/* The rank's end of the socket to `sci run`. The protocol is in boot_wire.h. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 struct boot_socket {
 	struct sci_boot boot;
 	struct boot_stream stream;
-	int fd_flags;			/* as they were before open */
-	bool gone;			/* the launcher */
-	bool incomplete;		/* a rank has left or died: no gather completes */
-	unsigned int *dead;		/* ranks to report, from [first_dead] to [ndead] */
+	int fd_flags;			/* flags of the descriptor before open */
+	bool gone;			/* the launcher has ended */
+	bool incomplete;		/* a rank has left or died: no gather can complete */
+	unsigned int *dead;		/* unreported deaths, from [first_dead] to [ndead] */
 	unsigned int first_dead, ndead, dead_room;
 };
 
@@ -31,8 +31,8 @@ static struct boot_socket *to_socket(const struct sci_boot *boot)
 }
 
 /*
- * SCI_BOOT=FD:INODE.  A program that a rank starts has the variable, but not the
- * descriptor: its number may belong to another file.
+ * Find the socket in SCI_BOOT=FD:INODE. A program that the rank starts inherits the variable,
+ * but not the descriptor: there, FD may be another file.
  */
 static int socket_find(int *fd)
 {
@@ -97,7 +97,7 @@ static int dead_add(struct boot_socket *s, unsigned int rank)
 	return 0;
 }
 
-/* Take the next frame that is no notice.  -EAGAIN: none has arrived. */
+/* Return the next frame that is not a notice, or -EAGAIN. */
 static int socket_next(struct boot_socket *s, struct boot_frame *f, const void **payload)
 {
 	int ret;
@@ -115,7 +115,7 @@ static int socket_next(struct boot_socket *s, struct boot_frame *f, const void *
 	return ret == -EPROTO ? socket_gone(s) : ret;
 }
 
-/* Read what has arrived; -EAGAIN: nothing. */
+/* Read the bytes that have arrived. Return -EAGAIN if there are none. */
 static int socket_fill(struct boot_socket *s)
 {
 	int ret = s->gone ? -ECONNRESET : boot_stream_fill(&s->stream);
@@ -124,8 +124,9 @@ static int socket_fill(struct boot_socket *s)
 }
 
 /*
- * Wait for a frame of @type.  @gather: -ECONNRESET as soon as it can no more
- * complete.  Frames of another type answer calls of a program that had the socket before.
+ * Wait for a frame of @type. With @gather, return -ECONNRESET as soon as a gather can no
+ * longer complete. Other types are answers to an earlier program with this socket: skip
+ * them.
  */
 static int socket_wait(struct boot_socket *s, enum boot_type type, bool gather,
 		       struct boot_frame *f, const void **payload)
@@ -150,7 +151,7 @@ static int socket_wait(struct boot_socket *s, enum boot_type type, bool gather,
 	}
 }
 
-/* ---- the calls ---- */
+/* ---- struct boot_ops ---- */
 
 static int socket_gather(struct sci_boot *boot, const void *mine, void *all, size_t len)
 {
@@ -238,12 +239,12 @@ static int socket_died(struct sci_boot *boot, unsigned int *rank)
 
 static void socket_abort(struct sci_boot *boot, int status)
 {
-	/* the server knows an abort by a number above 0; as an exit status 256 is 0 */
+	/* the argument of ABORT is above 0; as an exit status, 256 is 0 */
 	socket_send(to_socket(boot), BOOT_ABORT, status & 0xff ? status & 0xff : 256, NULL,
 		    0);
 }
 
-/* The descriptor came with the environment, and stays for the next sci_boot_open(). */
+/* Leave, but keep the descriptor: the next sci_boot_open() finds it again. */
 static void socket_close(struct sci_boot *boot, bool forked)
 {
 	struct boot_socket *s = to_socket(boot);
@@ -295,7 +296,7 @@ static int socket_welcome(struct boot_socket *s)
 	if (!s->boot.nodes)
 		return -ENOMEM;
 	memcpy(s->boot.nodes, w->nodes, w->size * sizeof(w->nodes[0]));
-	/* notices until now were for the program that had the socket before */
+	/* earlier notices were for an earlier program with this socket */
 	s->incomplete = false;
 	s->first_dead = s->ndead = 0;
 	return 0;
@@ -315,7 +316,7 @@ int boot_socket_open(struct sci_boot **boot)
 	s->boot.ops = &socket_ops;
 	s->stream.in = s->stream.out = fd;
 	s->fd_flags = fcntl(fd, F_GETFD);
-	/* programs that this one starts are not the rank */
+	/* the programs that this one starts must not act as the rank */
 	fcntl(fd, F_SETFD, s->fd_flags | FD_CLOEXEC);
 	ret = socket_welcome(s);
 	if (ret) {

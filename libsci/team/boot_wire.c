@@ -9,7 +9,7 @@
 
 #include "libsci/team/boot_wire.h"
 
-#define READ_SIZE	16384		/* bytes; the least room for one read */
+#define READ_SIZE	16384		/* bytes; a read has at least this much room */
 
 void boot_stream_free(struct boot_stream *s)
 {

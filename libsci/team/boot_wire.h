@@ -3,9 +3,9 @@
 /*
  * DOC: frames between ranks and the launcher
  *
- * A frame is a header and up to BOOT_PAYLOAD_MAX bytes, in the byte order of the machine
- * (little endian on all that libsci runs on).  Frames travel over a stream: the socket of
- * a rank, or the connection to an agent, which passes frames of several ranks on.
+ * A frame is a header and up to BOOT_PAYLOAD_MAX bytes, in host byte order (little endian on
+ * all machines that libsci supports). A stream carries the frames: the socket of a rank, or
+ * the connection to an agent, which relays the frames of several ranks.
  *
  *	rank to launcher			launcher to rank
  *	HELLO  (arg: version)			WELCOME (struct boot_welcome, nodes)
@@ -15,8 +15,8 @@
  *	ABORT (arg: status)			DIED (arg: rank)
  *	BYE					LEFT (arg: rank)
  *
- * The launcher sends the frames to all ranks in the same order.  So all of them see a
- * gather complete before a death, or none does.
+ * The launcher sends frames to all ranks in the same order. So either all ranks see a gather
+ * complete before a death, or none does.
  */
 #ifndef LIBSCI_TEAM_BOOT_WIRE_H
 #define LIBSCI_TEAM_BOOT_WIRE_H
@@ -29,7 +29,7 @@
 
 #define BOOT_VERSION		1
 #define BOOT_PAYLOAD_MAX	(1u << 30)
-#define BOOT_ALL		UINT32_MAX	/* in place of a rank: to all ranks */
+#define BOOT_ALL		UINT32_MAX	/* instead of a rank: to all ranks */
 
 enum boot_type {
 	BOOT_HELLO = 1,
@@ -43,12 +43,12 @@ enum boot_type {
 	BOOT_LEFT,
 	BOOT_ABORT,
 	BOOT_BYE,
-	BOOT_AGENT		/* from here on: between the launcher and its agents */
+	BOOT_AGENT		/* from here on: between launcher and agents */
 };
 
 struct boot_frame {
 	uint32_t type;			/* enum boot_type */
-	uint32_t rank;			/* from or to which; BOOT_ALL */
+	uint32_t rank;			/* sender or receiver; or BOOT_ALL */
 	int32_t arg;
 	uint32_t len;			/* of the payload that follows */
 };
@@ -60,38 +60,39 @@ struct boot_welcome {
 	uint32_t local_size;
 	uint64_t job;
 	uint8_t key[SCI_BOOT_KEY_SIZE];
-	uint32_t nodes[];		/* one for each rank */
+	uint32_t nodes[];		/* node of each rank */
 };
 
-/* Bytes that wait in memory: what has been read, or what is to be written. */
+/* A buffer: bytes that have been read, or that wait to be written. */
 struct boot_bytes {
 	char *data;
 	size_t from, to, room;
 };
 
-/* Make room for @n more bytes at the end.  -ENOMEM. */
+/* Make room for @n more bytes at the end. Return 0 or -ENOMEM. */
 int boot_bytes_reserve(struct boot_bytes *b, size_t n);
-/* Drop the first @n. */
+/* Drop the first @n bytes. */
 void boot_bytes_take(struct boot_bytes *b, size_t n);
 
 /**
  * struct boot_stream - frames over descriptors
  * @in, @out: the same descriptor, or two; -1: none
  *
- * Both are used without blocking: pipes must have O_NONBLOCK, sockets need not.
+ * The functions never block. Pipes must have O_NONBLOCK, sockets need not.
  */
 struct boot_stream {
 	int in, out;
 	struct boot_bytes input, output;
 };
 
-/* Closes no descriptor. */
+/* Free the buffers. The descriptors stay open. */
 void boot_stream_free(struct boot_stream *s);
 
 /**
  * boot_stream_fill() - read bytes that have arrived
  *
- * Return: 0: some came; -EAGAIN: none; -ECONNRESET: the other side has ended; -ENOMEM.
+ * Return: 0: some bytes were read; -EAGAIN: there are none; -ECONNRESET: the other side has
+ * closed the stream; -ENOMEM.
  */
 int boot_stream_fill(struct boot_stream *s);
 
@@ -99,20 +100,20 @@ int boot_stream_fill(struct boot_stream *s);
  * boot_stream_next() - take the next frame out of the bytes that have been read
  * @payload: valid until the next boot_stream_fill()
  *
- * Return: 0; -EAGAIN: no whole frame; -EPROTO: the payload would be too long.
+ * Return: 0; -EAGAIN: the next frame is not complete; -EPROTO: its payload is too long.
  */
 int boot_stream_next(struct boot_stream *s, struct boot_frame *f, const void **payload);
 
 /**
- * boot_stream_send() - queue a frame, and write as much as goes without blocking
+ * boot_stream_send() - queue a frame, and write as much as possible without blocking
  *
- * Return: 0, also where bytes wait for boot_stream_flush(); -ECONNRESET: the other side has
- * ended; -ENOMEM.
+ * Return: 0, even if bytes wait for boot_stream_flush(); -ECONNRESET: the other side has closed
+ * the stream; -ENOMEM.
  */
 int boot_stream_send(struct boot_stream *s, const struct boot_frame *f, const void *payload);
 int boot_stream_flush(struct boot_stream *s);
 
-/* How many bytes wait to be written. */
+/* Return how many bytes wait to be written. */
 static inline size_t boot_stream_queued(const struct boot_stream *s)
 {
 	return s->output.to - s->output.from;

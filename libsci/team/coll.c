@@ -3,11 +3,11 @@
 /*
  * DOC: collective calls
  *
- * A call is a struct sci_coll with a step function, which moves it as far as it can
- * be moved.  A blocking call is on the caller's stack, and is stepped until it is done.
- * A non-blocking one is in its team's queue: the first of a queue is stepped by
- * whoever makes progress, the others wait for their turn.  All members make the calls
- * of a team in the same order, so that the same call is the first one everywhere.
+ * A call is a struct sci_coll with a step function, which advances the call as far as
+ * possible. A blocking call lies on the caller's stack, and the caller steps it until it is
+ * done. A non-blocking call is in its team's queue. Progress steps the first call of each
+ * queue; the others wait for their turn. All members of a team make its calls in the same
+ * order, so the first call of the queue is the same everywhere.
  */
 
 #include "libsci/team/team.h"
@@ -23,7 +23,7 @@ static int coll_start(struct sci_coll *c)
 	return c->team->flat ? flat_start(c) : plan_start(c);
 }
 
-/* One step, or the first one.  A call that fails leaves a team that cannot go on. */
+/* Make a step. A call that fails breaks its team. */
 static int coll_step(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
@@ -31,7 +31,7 @@ static int coll_step(struct sci_coll *c)
 
 	ret = ret ? ret : c->step(c);
 	if (ret == -EAGAIN && team_check(t)) {
-		/* what a dead member has left is still there */
+		/* a last step: the bytes of a dead member may be there already */
 		ret = c->step(c);
 		ret = ret == -EAGAIN ? t->error : ret;
 	}
@@ -44,7 +44,7 @@ static int coll_step(struct sci_coll *c)
 	return ret;
 }
 
-/* The first ones of the queue, with world->lock. */
+/* Step the first calls of the queue. Context: world->lock is held. */
 static void queue_step(struct sci_team *t)
 {
 	while (!list_empty(&t->queue)) {
@@ -114,7 +114,7 @@ static int coll_wait(struct sci_coll *c, int timeout)
 	return ret;
 }
 
-/* Nobody else steps it. */
+/* Step the call until it is done. Context: no other thread steps it. */
 static int coll_run(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
@@ -227,7 +227,7 @@ static int set_reduce(struct sci_coll *c, struct sci_team *t, int root, const vo
 {
 	int ret = coll_init(c, t, COLL_REDUCE, root);
 
-	/* the address matters at the root alone */
+	/* only the root uses the address */
 	if (!ret && t->rank != root)
 		dst = (void *)src;
 	return ret ? ret : set_op(c, src, dst, n, op);
@@ -241,7 +241,7 @@ static int set_allreduce(struct sci_coll *c, struct sci_team *t, const void *src
 	return ret ? ret : set_op(c, src, dst, n, op);
 }
 
-/* The caller's part begins at c->longest. */
+/* Set the arguments. The caller's part begins at element c->longest. */
 static int set_reduce_scatterv(struct sci_coll *c, struct sci_team *t, const void *src,
 			       void *dst, const size_t *counts, const struct sci_op *op)
 {
@@ -391,11 +391,11 @@ static int set_alltoallv(struct sci_coll *c, struct sci_team *t, const void *src
 	return 0;
 }
 
-/* ---- calls ---- */
+/* ---- calls of the program ---- */
 
 #define LIST(...)	__VA_ARGS__
 
-/* A call, and its non-blocking form. */
+/* Define a blocking call and its non-blocking form. */
 #define CALLS(name, params, args)					\
 	int sci_team_##name(params)					\
 	{								\

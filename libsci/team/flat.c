@@ -3,23 +3,23 @@
 /*
  * DOC: collective calls through shared memory
  *
- * Each member has an area that all members map: a line that says which epoch it has
- * finished, a ring of slots with room for short data, and a ring of chunks for longer
- * data.  A collective call is a number of *epochs*, the same on
- * all members.  In each epoch a member may publish one slot, and takes what it needs
- * from the slots of other members.  An area is written by its owner alone, but for the
- * words that say that somebody sleeps.
+ * Each member has an area that all members map: a line with the last epoch that it has
+ * finished, a ring of slots with room for short data, and a ring of chunks for longer data.
+ * A collective call consists of *epochs*, and their number is the same on all members. In
+ * each epoch a member may publish one slot, and it takes what it needs from the slots of
+ * other members. Only its owner writes to an area, except for the words in which a sleeping
+ * member announces itself.
  *
- * Slot e % SLOTS, and chunk e % CHUNKS if it needs one, hold epoch e.  A member publishes
- * epoch e when all members have finished the epoch that was there before.  So a member
- * that only gives runs ahead by the whole ring: that is the pipeline of long calls.
+ * Epoch e is in slot e % SLOTS, and in chunk e % CHUNKS if it needs one. A member publishes
+ * epoch e after all members have finished the epoch that was in this slot before. So a
+ * member that only gives runs ahead by the whole ring: this is the pipeline of long calls.
  *
- * Data in the symmetric heap need not be copied into a chunk: the slot says where it is.
- * The member returns when all have taken it.
+ * Data in the symmetric heap need not be copied into a chunk: the slot contains its
+ * position. The call returns when all members have taken the data.
  *
- * When a member dies its memory shows zeros from some moment on.  Therefore the number
- * in the header is looked at again when its data has been taken, or the word that the
- * heap begins with.
+ * When a member dies, its memory shows zeros from some moment on. So after taking data, a
+ * member reads the epoch in the slot once more, or, for data in the heap, the mark at the
+ * start of the heap.
  */
 
 #include "libsci/team/flat.h"
@@ -31,7 +31,10 @@ void flat_open(struct sci_team *t)
 	t->min_done = 0;
 }
 
-/* Set by member @from in the area of @of: it does not look there any more. */
+/*
+ * Return the byte in the area of @of that @from sets when it does not read that area
+ * any more.
+ */
 static uint8_t *bye_of(const struct sci_team *t, int of, int from)
 {
 	return (uint8_t *)t->members[of].area + header_size() + from;
@@ -60,9 +63,9 @@ size_t flat_area_size(struct sci_team *t)
 	return chunks_at(t) + CHUNKS * t->chunk;
 }
 
-/* ---- the engine ---- */
+/* ---- epochs ---- */
 
-/* How many sources there are, and which one comes as the @i-th. */
+/* Return the number of sources. source() returns the @i-th of them. */
 static int sources(const struct sci_coll *c, enum from from)
 {
 	const struct sci_team *t = c->team;
@@ -99,7 +102,7 @@ static int source(const struct sci_coll *c, enum from from, int i)
 	}
 }
 
-/* Not yet: what the caller will wait for. */
+/* Set what the caller waits for. Return -EAGAIN. */
 static int wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, uint32_t seen)
 {
 	c->wait.word = word;
@@ -108,7 +111,7 @@ static int wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, uint32
 	return -EAGAIN;
 }
 
-/* Whether all members have finished epoch @need. */
+/* Return 0 if all members have finished epoch @need, else -EAGAIN. */
 static int all_done(struct sci_coll *c, uint32_t need)
 {
 	struct sci_team *t = c->team;
@@ -137,7 +140,7 @@ static void wake(uint32_t *word, uint32_t *waiters)
 	}
 }
 
-/* Whether the slot of the present epoch is free. */
+/* Return 0 if the slot of the current epoch is free, else -EAGAIN. */
 static int slot_free(struct sci_coll *c)
 {
 	return all_done(c, c->team->epoch - (flat_is_short(c) ? SLOTS : CHUNKS));
@@ -180,7 +183,7 @@ static int take(struct sci_coll *c, const struct flat_kind *kind, int rank)
 		return 0;
 	direct = s->len & DIRECT;
 	kind->take(c, rank, data_of(t, rank, t->epoch));
-	/* was it the member's until now? */
+	/* check that the member was alive while the data was taken */
 	sci_acquire_barrier();
 	if (direct && sci_load_relaxed(heap_mark(t, rank)) != TEAM_HEAP_MARK)
 		return -ECONNRESET;
@@ -192,7 +195,7 @@ static void finish(struct sci_coll *c, bool from_all)
 	struct sci_team *t = c->team;
 	struct flat_area *a = t->area;
 
-	/* who has published an epoch has finished the one before */
+	/* a member that has published an epoch has finished the one before */
 	if (from_all && (int32_t)(t->epoch - 1 - t->min_done) > 0)
 		t->min_done = t->epoch - 1;
 	sci_store_release(&a->done, t->epoch);

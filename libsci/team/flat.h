@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The memory of collective calls through shared memory, and what flat_kinds.c tells
- * flat.c about a call. flat.c says how the memory is used.
+ * The shared memory of collective calls, and the interface between flat.c, which moves the
+ * data, and flat_kinds.c, which knows each kind of call. See flat.c for the protocol.
  */
 #ifndef LIBSCI_TEAM_FLAT_H
 #define LIBSCI_TEAM_FLAT_H
 
 #include "libsci/team/team.h"
 
-#define SLOTS		64u		/* headers of a member */
-#define CHUNKS		8u		/* ... and chunks */
-#define SHORT_MAX	240u		/* bytes in a header */
-#define DIRECT		0x80000000u	/* in len: the data is in symmetric memory */
+#define SLOTS		64u		/* slots of a member */
+#define CHUNKS		8u		/* chunks of a member */
+#define SHORT_MAX	240u		/* bytes of data in a slot */
+#define DIRECT		0x80000000u	/* flag in len: the data is in symmetric memory */
 
-/* Written by its owner but for @waiters; its first line is enough for 48 bytes. */
+/*
+ * The owner writes it, except @waiters. Its first line has room for 48 bytes of data.
+ */
 struct flat_slot {
 	uint32_t epoch;
 	uint32_t waiters;
-	uint32_t len;			/* bytes published, DIRECT */
-	uint32_t to;			/* for this member alone: scatter with lengths */
+	uint32_t len;			/* bytes published; or with DIRECT */
+	uint32_t to;			/* scatter with lengths: the one receiver */
 	union {
-		uint64_t word;		/* lengths that not all know; DIRECT: where */
+		uint64_t word;		/* a length; with DIRECT: position in the heap */
 		uint8_t data[SHORT_MAX];
 	};
 };
 _Static_assert(sizeof(struct flat_slot) == 4 * TEAM_LINE, "a header is whole lines");
 
 struct flat_area {
-	uint32_t done;			/* the epoch that has been finished */
+	uint32_t done;			/* the last epoch that the owner has finished */
 	uint32_t waiters;
 	uint8_t pad[TEAM_LINE - 8];
-	struct flat_slot slots[];	/* then a byte for each member, then chunks */
+	struct flat_slot slots[];	/* followed by a byte for each member, and the chunks */
 };
 
 static inline size_t header_size(void)
@@ -55,7 +57,10 @@ static inline uint8_t *chunk_of(const struct sci_team *t, int rank, uint32_t epo
 	       (epoch % CHUNKS) * t->chunk;
 }
 
-/* The data that @rank has published: in the header if it is short. */
+/*
+ * Return the data that @rank has published: in its slot if it is short, else in its
+ * chunk.
+ */
 static inline const uint8_t *data_of(const struct sci_team *t, int rank, uint32_t epoch)
 {
 	struct flat_slot *s = slot_of(t, rank, epoch);
@@ -66,17 +71,17 @@ static inline const uint8_t *data_of(const struct sci_team *t, int rank, uint32_
 }
 
 enum from {
-	FROM_NONE, FROM_ROOT, FROM_ALL,	/* but for the caller */
-	FROM_DOWN,			/* all, from the last one down to rank 0 */
-	FROM_BELOW			/* the caller and all below it, downwards */
+	FROM_NONE, FROM_ROOT, FROM_ALL,	/* ALL: all except the caller */
+	FROM_DOWN,			/* all members, from the last rank down to 0 */
+	FROM_BELOW			/* the caller and lower ranks, descending */
 };
 
 /**
- * struct flat_kind - how a call works
+ * struct flat_kind - functions of a kind of call
  * @publish: fill and publish the caller's slot of epoch c->k
- * @take: take what @rank has published; NULL: nothing
- * @giver: who publishes
- * @from, @taker: from whom data is taken, and by whom
+ * @take: take the data of @rank; NULL: there is none
+ * @giver: the members that publish
+ * @from, @taker: the members whose data is taken, and the members that take it
  */
 struct flat_kind {
 	void (*publish)(struct sci_coll *c);
@@ -85,16 +90,16 @@ struct flat_kind {
 	enum { ALL, ROOT, OTHERS } giver, taker;
 };
 
-/* The way a call works. */
+/* Return the functions for a call. */
 const struct flat_kind *flat_kind(const struct sci_coll *c);
 
-/* Whether the caller takes data in the present epoch. */
+/* Return whether the caller takes data in the current epoch. */
 bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind);
 
-/* Whether the caller publishes. */
+/* Return whether the caller publishes in the current epoch. */
 bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind);
 
-/* Whether the data of the present epoch surely fits a header. */
+/* Return whether the data of the current epoch fits a slot for sure. */
 bool flat_is_short(const struct sci_coll *c);
 
 #endif

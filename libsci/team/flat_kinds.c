@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* What the members publish and take in each kind of collective call through shared memory. */
+/*
+ * The data that members publish and take in each kind of collective call through shared memory.
+ */
 
 #include "libsci/team/flat.h"
 
-#define FIRST_MAX	48u		/* ... in its first line */
-#define DIRECT_MIN	4096u		/* shortest data that is not copied into a chunk */
-#define SMALL_FOLD	4096u		/* longest allreduce in which all fold all */
+#define FIRST_MAX	48u		/* bytes of data in the first line of a slot */
+#define DIRECT_MIN	4096u		/* shorter data is copied into a chunk */
+#define SMALL_FOLD	4096u		/* longer allreduces are shared among the members */
 
 static uint64_t pieces(size_t len, size_t piece)
 {
 	return (len + piece - 1) / piece;
 }
 
-/* The bytes of epoch @k of @len in pieces of @piece. */
+/* Return the length of piece @k of @len bytes, and set *@at to its offset. */
 static size_t piece_at(uint64_t k, size_t len, size_t piece, size_t *at)
 {
 	*at = 0;
@@ -23,7 +25,10 @@ static size_t piece_at(uint64_t k, size_t len, size_t piece, size_t *at)
 	return len - *at < piece ? len - *at : piece;
 }
 
-/* Where @n bytes from @a on meet [@from, @from + @len): their number. */
+/*
+ * Return how many of @n bytes from @a on are in [@from, @from + @len), and where they
+ * begin.
+ */
 static size_t meet(size_t a, size_t n, size_t from, size_t len, size_t *at)
 {
 	size_t lo = a > from ? a : from;
@@ -48,8 +53,8 @@ static void fold(const struct sci_coll *c, uint8_t *inout, const uint8_t *in, si
 }
 
 /*
- * Members poll the first line of a slot, and take it away from its writer. So all else
- * is written before this line, and this line at once.
+ * Write a slot. Other members poll its first line, and each poll takes the line away from the
+ * writer. So write everything else first, and then this line at once.
  */
 static void slot_write(struct flat_slot *s, uint32_t epoch, uint32_t len, uint32_t to,
 		       const void *data)
@@ -68,7 +73,7 @@ static void slot_write(struct flat_slot *s, uint32_t epoch, uint32_t len, uint32
 	sci_store_release(&s->epoch, epoch);
 }
 
-/* Publishes @len bytes that are in the slot or in the chunk. */
+/* Publish @len bytes: @data goes to the slot unless it is in the chunk. */
 static void put_slot(struct sci_coll *c, const void *data, size_t len)
 {
 	struct sci_team *t = c->team;
@@ -82,7 +87,9 @@ static void put_word(struct sci_coll *c, uint64_t word)
 	put_slot(c, &word, sizeof(word));
 }
 
-/* Publishes that @len bytes are at @src, if this is symmetric. */
+/*
+ * Publish the position of @len bytes at @src. Return false if @src is not in the heap.
+ */
 static bool put_direct(struct sci_coll *c, const uint8_t *src, size_t len)
 {
 	struct sci_team *t = c->team;
@@ -97,7 +104,7 @@ static bool put_direct(struct sci_coll *c, const uint8_t *src, size_t len)
 	return true;
 }
 
-/* Publishes @len bytes of the caller's.  @stay: the call does not change them. */
+/* Publish @len bytes at @src. @stay: this call does not change them. */
 static void fill_from(struct sci_coll *c, const uint8_t *src, size_t len, bool stay)
 {
 	struct sci_team *t = c->team;
@@ -109,7 +116,7 @@ static void fill_from(struct sci_coll *c, const uint8_t *src, size_t len, bool s
 	put_slot(c, src, len);
 }
 
-/* Of a call that does not write where it reads, at this member. */
+/* Publish bytes of the source. They stay unless the call writes its result there. */
 static void fill(struct sci_coll *c, const uint8_t *src, size_t len)
 {
 	bool writes = c->op && (c->kind != COLL_REDUCE || c->team->rank == c->root);
@@ -148,8 +155,8 @@ static void take_gather(struct sci_coll *c, int rank, const uint8_t *data)
 }
 
 /*
- * ... where all must first learn how long the longest part is. The first epoch has the
- * length, and with it the beginning of the part.
+ * The same if the members must first learn the longest length: the first epoch has the length
+ * of the member's part, and the beginning of the part.
  */
 #define FIRST_PART	(SHORT_MAX - 8)
 
@@ -184,7 +191,7 @@ static void learn_longest(struct sci_coll *c, const uint8_t *data, size_t piece)
 	c->epochs = 1 + pieces(c->longest, piece);
 }
 
-/* Epochs of a gather after the first one. */
+/* Return the number of epochs of a gather after the first one. */
 static uint64_t gatherv_epochs(const struct sci_coll *c)
 {
 	return pieces(c->longest - first_part(c->longest), c->team->chunk);
@@ -209,7 +216,7 @@ static void take_gatherv(struct sci_coll *c, int rank, const uint8_t *data)
 		memcpy(to + at, data, n);
 }
 
-/* The root's stream: all parts, one behind the other. */
+/* Publish the root's next piece: all parts are one stream. */
 static void publish_scatter(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;
@@ -230,7 +237,7 @@ static void take_scatter(struct sci_coll *c, int rank, const uint8_t *data)
 		memcpy(c->dst + (from - mine), data + (from - at), n);
 }
 
-/* An epoch for each member and piece, of which only the member takes its own. */
+/* Return the piece of this epoch, which is for member *@to alone. */
 static size_t scatterv_piece(struct sci_coll *c, int *to, size_t *at)
 {
 	struct sci_team *t = c->team;
@@ -280,7 +287,10 @@ static void take_scatterv(struct sci_coll *c, int rank, const uint8_t *data)
 	}
 }
 
-/* Short: all parts in the slot. Else a piece for each member in each chunk. */
+/*
+ * Return whether all parts together fit a slot. Otherwise each chunk has a piece for
+ * each member.
+ */
 static bool parts_short(const struct sci_coll *c)
 {
 	return !c->lens && c->len * (size_t)c->team->size <= SHORT_MAX;
@@ -381,9 +391,10 @@ static void take_exscan(struct sci_coll *c, int rank, const uint8_t *data)
 }
 
 /*
- * c->n is the number of elements of all parts; the caller's begins at c->longest. What
- * fits a chunk is published as it is. Longer vectors: a piece of each part in each
- * epoch, so that all members have something to fold. 0: it fits.
+ * Return the length of a piece of each part, or 0 if the whole vector fits a chunk. A longer
+ * vector needs several epochs, each with a piece of each part, so that all members have
+ * something to fold. c->n is the number of elements of all parts; the caller's part begins at
+ * element c->longest.
  */
 static size_t part_piece(const struct sci_coll *c)
 {
@@ -438,8 +449,9 @@ static void take_reduce_scatter(struct sci_coll *c, int rank, const uint8_t *dat
 }
 
 /*
- * Long: two epochs for a chunk.  In the first one all publish theirs, and each member
- * folds its share of it; in the second one all publish that.
+ * Return the length of @rank's share of a chunk. A long allreduce takes two epochs for each
+ * chunk. In the first one all members publish their data, and each member folds its share. In
+ * the second one all members publish the folded shares.
  */
 static size_t share(const struct sci_coll *c, int rank, size_t chunk, size_t *at)
 {
@@ -464,7 +476,7 @@ static void publish_long(struct sci_coll *c)
 		return;
 	}
 	n = share(c, c->team->rank, n, &from);
-	/* results, which stay */
+	/* results do not change any more */
 	fill_from(c, c->dst + at + from, n, true);
 }
 
@@ -526,7 +538,7 @@ bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind)
 	return takes_part(c, kind->giver);
 }
 
-/* In one epoch after the first the root of a gather with lengths alone takes. */
+/* In all epochs but the first, only the root of a gather with lengths takes. */
 bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind)
 {
 	if (c->kind == COLL_GATHERV && c->k)
@@ -534,7 +546,7 @@ bool flat_takes(const struct sci_coll *c, const struct flat_kind *kind)
 	return takes_part(c, kind->taker);
 }
 
-/* The caller's own part, where it does not go through its slot. */
+/* Copy the caller's own part, unless it goes through the caller's slot. */
 static void copy_own(struct sci_coll *c)
 {
 	struct sci_team *t = c->team;

@@ -3,10 +3,10 @@
 /*
  * DOC: making teams
  *
- * In three steps: team_new() knows the members and needs nobody; team_hello() takes
- * the memory that near members will map; then all members get each other's hello, by
- * whatever way there is, and team_join() maps.  If one of them could not, its hello
- * says so, and nobody gets the team.
+ * A team is made in three steps. team_new() needs only the list of members. team_hello()
+ * allocates the memory that near members will map. Then the members exchange their hellos,
+ * and team_join() maps the memory. If a member fails, its hello has the error, and no member
+ * gets the team.
  */
 
 #include "libsci/team/team.h"
@@ -32,7 +32,7 @@ void team_free(struct sci_team *t)
 	free(t);
 }
 
-/* Numbers the nodes in the order in which they appear. */
+/* Number the nodes in the order in which they appear. */
 static void number_nodes(struct sci_team *t)
 {
 	const struct team_rank *ranks = t->world->ranks;
@@ -55,7 +55,7 @@ static uint32_t member_group(const struct sci_team *t, int rank)
 	return t->world->ranks[t->members[rank].world].group;
 }
 
-/* The groups of near members, and their first ones. */
+/* Number the groups of near members, and find their leaders. */
 static void number_groups(struct sci_team *t)
 {
 	for (int i = 0; i < t->size; i++) {
@@ -146,7 +146,7 @@ int team_hello(struct sci_team *t, struct team_hello *mine)
 	return 0;
 }
 
-/* A member that has died meanwhile leaves a team that cannot be used, like any. */
+/* Map the areas. If a member has died meanwhile, the team exists but is broken. */
 static int map_areas(struct sci_team *f, struct sci_team *t, const struct team_hello *all)
 {
 	int ret = 0;
@@ -189,8 +189,9 @@ int team_join(struct sci_team *t, const struct team_hello *all)
 }
 
 /*
- * Members may still look at this one's area when their last call has returned here.  Of
- * a team that cannot go on nobody knows who still looks: its area is kept.
+ * Leave a team. Other members may still read this member's area after the barrier, so wait
+ * for them. In a broken team the barrier fails, and nobody knows which members still read:
+ * then the area is never freed.
  */
 int team_leave(struct sci_team *t)
 {
@@ -211,7 +212,7 @@ int team_leave(struct sci_team *t)
 	return 0;
 }
 
-/* ---- what a team knows ---- */
+/* ---- queries ---- */
 
 int sci_team_rank(const struct sci_team *team)
 {
@@ -307,7 +308,10 @@ static int split_order(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : 1;
 }
 
-/* The members of one colour, in the order of the new ranks: their number. */
+/*
+ * Find the members of one colour, in the order of their new ranks. Return their
+ * number.
+ */
 static int split_members(const struct sci_team *t, struct split_member *all, int colour,
 			 int *world, int *ranks)
 {
@@ -322,7 +326,7 @@ static int split_members(const struct sci_team *t, struct split_member *all, int
 	return n;
 }
 
-/* All members take part, those without a team as well. */
+/* Exchange hellos. All members of @t take part, even those without a new team. */
 static int split_hello(struct sci_team *t, struct sci_team *new, int error,
 		       const int *ranks, int n)
 {
@@ -390,7 +394,7 @@ int sci_team_split_node(struct sci_team *team, struct sci_team **out)
 
 /* ---- create ---- */
 
-/* The same members of the same team ask with the same number. */
+/* Return a tag for the new team: the same list of members gives the same tag. */
 static uint64_t members_hash(const struct sci_team *t, const int *ranks, int n)
 {
 	uint64_t h = 0xcbf29ce484222325u ^ t->uid;
@@ -400,7 +404,7 @@ static uint64_t members_hash(const struct sci_team *t, const int *ranks, int n)
 	return h;
 }
 
-/* Waits for @req as long as @rank lives. */
+/* Wait for @req. Cancel it if @rank dies. */
 static int wait_for(struct team_world *w, int rank, struct sci_req *req)
 {
 	int ret;
@@ -438,7 +442,9 @@ static int recv_from(struct team_world *w, int rank, uint32_t context, uint64_t 
 	return ret ? ret : wait_for(w, rank, req);
 }
 
-/* Through the member with rank 0.  If it has not heard of all, it tells nobody. */
+/*
+ * Exchange hellos through the first member. If it misses one, no member gets the team.
+ */
 static int create_exchange(struct sci_team *new, uint64_t tag, struct team_hello *all)
 {
 	struct team_world *w = new->world;

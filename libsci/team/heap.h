@@ -3,10 +3,10 @@
 /*
  * DOC: the allocator of symmetric memory
  *
- * First fit over a list of blocks in ascending order.  The same calls in the same
- * order give the same offsets in all processes: it depends on nothing else.  The list
- * of blocks lies outside of the memory, so that a program that writes beyond its
- * block does not damage it.
+ * The allocator is first fit over a list of blocks in ascending order. The result depends
+ * only on the calls before: the same calls in the same order give the same offsets in all
+ * processes. The list is outside of the memory, so a program that writes beyond its block
+ * does not damage it.
  */
 #ifndef LIBSCI_TEAM_HEAP_H
 #define LIBSCI_TEAM_HEAP_H
@@ -17,22 +17,25 @@
 #include "libsci/base/list.h"
 
 struct team_heap {
-	struct list blocks;		/* in use, ascending */
+	struct list blocks;		/* blocks in use, ascending */
 	size_t len;
 };
 
 void heap_init(struct team_heap *h, size_t len);
 
-/* -ENOSPC: no room; -ENOMEM. @align is a power of two. */
+/*
+ * Allocate @len bytes; @align is a power of two. Return 0, -ENOSPC (no room) or
+ * -ENOMEM.
+ */
 int heap_alloc(struct team_heap *h, size_t len, size_t align, size_t *offset);
 
-/* -EINVAL: nothing begins there. */
+/* Free a block. Return 0, or -EINVAL if no block begins at @offset. */
 int heap_free(struct team_heap *h, size_t offset);
 
-/* Bytes of the block that begins at @offset; 0: none does. */
+/* Return the length of the block that begins at @offset, or 0. */
 size_t heap_size(const struct team_heap *h, size_t offset);
 
-/* Forgets all blocks. */
+/* Forget all blocks. */
 void heap_clear(struct team_heap *h);
 
 #endif

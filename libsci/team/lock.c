@@ -3,12 +3,12 @@
 /*
  * DOC: locks
  *
- * A ticket lock in the word of rank 0: the next ticket, the ticket that is served, and
- * who has the lock.  Asking is one atomic addition.  The member whose ticket is served
- * makes itself the owner; so all see who has it, and the next in turn takes it from an
- * owner that has died.  Nobody knows whose a ticket is: one that is served and not
- * used for GRACE_MS, because its member has died or given up, is passed over.  A member
- * that comes too late for its ticket takes another one.
+ * A lock is a word in the memory of rank 0: the next ticket, the ticket that is served, and
+ * the owner. A member takes a ticket by one atomic addition. The member whose ticket is
+ * served makes itself the owner. So all members know the owner, and the next in turn takes
+ * the lock from an owner that has died. Nobody knows which member has a ticket: if a ticket
+ * is not used within GRACE_MS, because its member has died or given up, the other members
+ * skip it. A member that comes too late for its ticket takes another one.
  */
 
 #include "libsci/team/team.h"
@@ -28,7 +28,7 @@ static uint16_t served_of(uint64_t v)
 
 static uint32_t owner_of(uint64_t v)
 {
-	return (uint32_t)v;		/* world rank + 1; 0: nobody */
+	return (uint32_t)v;		/* world rank + 1; 0: the lock is free */
 }
 
 static uint64_t with(uint64_t v, uint16_t served, uint32_t owner)
@@ -41,7 +41,10 @@ static int word_get(struct sci_team *t, uint64_t *lock, uint64_t *v)
 	return sci_team_atomic(t, lock, 8, SCI_ATOMIC_GET, 0, 0, v, 0);
 }
 
-/* 0: it was *@v and is @new; -EAGAIN: *@v is what was found. */
+/*
+ * Replace *@v by @new. Return -EAGAIN if the word has changed, and set *@v to its
+ * value.
+ */
 static int word_change(struct sci_team *t, uint64_t *lock, uint64_t *v, uint64_t new)
 {
 	uint64_t old;
@@ -77,7 +80,10 @@ static int try_lock(struct sci_team *t, uint64_t *lock, uint32_t me)
 	return ret ? ret : -EAGAIN;
 }
 
-/* A look of a member with @ticket.  -EAGAIN: not yet, *@v is what there is. */
+/*
+ * Try to take the lock with @ticket. Return -EAGAIN if it is not its turn; *@v is the
+ * word.
+ */
 static int look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me,
 		uint64_t *v, bool late)
 {
@@ -93,7 +99,10 @@ static int look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me
 		ret = word_change(t, lock, v, with(*v, ticket, me));
 		return ret ? ret : -EOWNERDEAD;
 	}
-	/* the ticket served is nobody's, or that after a dead owner's */
+	/*
+	 * skip the ticket served, or the one after a dead owner's: its member does not
+	 * use it
+	 */
 	if (late && ahead && ahead < 0x8000 && (!owner_of(*v) || owner_dead(t, *v))) {
 		ret = word_change(t, lock, v, with(*v, (uint16_t)(served_of(*v) + 1),
 						   owner_of(*v)));
@@ -102,7 +111,10 @@ static int look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me
 	return ahead >= 0x8000 ? -ESTALE : -EAGAIN;
 }
 
-/* The last ticket is given back; another one is passed over in time. */
+/*
+ * Return the ticket if it is the last one. Otherwise the others skip it after
+ * GRACE_MS.
+ */
 static void give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
 {
 	uint64_t v;
@@ -114,7 +126,7 @@ static void give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
 		;
 }
 
-/* Wake the next waiter. Waiters are known by their tickets. */
+/* Wake all waiters that are near rank 0, if a member has taken a later ticket. */
 static void wake_next(struct sci_team *t, uint64_t *lock, uint64_t v)
 {
 	uint32_t *word = sci_team_ptr(t, lock, 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Operations of reductions: functions and their table are made from one list of
- * types and one of operations.  in comes from lower ranks: inout = in OP inout.
+ * Operations of reductions. Macros make the functions and their table from a list of types
+ * and a list of operations. @in comes from lower ranks: inout = in OP inout.
  */
 
-/* these are exported, all else is hidden */
+/* the functions in the public header are exported, all others are hidden */
 #pragma GCC visibility push(default)
 #include "libsci/include/sci/team.h"
 #pragma GCC visibility pop
@@ -24,7 +24,7 @@
 	X(INT16_INT, int16_t) X(INT32_INT, int32_t) X(INT64_INT, int64_t) \
 	X(FLOAT_INT, float) X(DOUBLE_INT, double) X(LONG_DOUBLE_INT, long double)
 
-/* Integers wrap around: they are added and multiplied as unsigned numbers. */
+/* Integers wrap around: they are added and multiplied as unsigned integers. */
 #define OP_SUM(in, io)	((in) + (io))
 #define OP_PROD(in, io)	((in) * (io))
 #define OP_MIN(in, io)	((in) < (io) ? (in) : (io))

@@ -103,7 +103,7 @@ uint8_t *plan_tmp(struct plan *p, int i, size_t len)
 	return p->tmp[i];
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
 static int message_start(struct sci_coll *c, struct plan_step *s)
 {
@@ -142,7 +142,7 @@ static int round_start(struct sci_coll *c)
 		if (ret)
 			return ret;
 	}
-	/* receives first: what comes finds its place */
+	/* receives first, so that no message is unexpected */
 	for (int send = 0; send < 2; send++)
 		for (size_t i = p->at; in_round(p, i); i++) {
 			struct plan_step *s = &p->steps[i];
@@ -156,7 +156,7 @@ static int round_start(struct sci_coll *c)
 	return 0;
 }
 
-/* Messages: whether they have completed.  A call of the near team: a step of it. */
+/* Return 0 when the messages of the round, or the near team's call, have completed. */
 static int round_look(struct sci_coll *c)
 {
 	struct plan *p = c->plan;
@@ -187,7 +187,7 @@ static int round_look(struct sci_coll *c)
 		s->req = NULL;
 		c->at++;
 		if (!ret && s->kind == PLAN_RECV && status.len != s->len)
-			ret = -EMSGSIZE;	/* members do not agree */
+			ret = -EMSGSIZE;	/* the members have passed different lengths */
 		if (ret)
 			return member_result(ret);
 	}
@@ -222,7 +222,7 @@ void plan_free(struct sci_coll *c)
 	for (size_t i = 0; i < p->n; i++) {
 		struct plan_step *s = &p->steps[i];
 
-		/* a buffer must not be used when the call has returned */
+		/* cancel it: the program may reuse the buffer after the call */
 		if (s->req)
 			sci_cancel(s->req);
 		while (s->req && sci_wait(s->req, 1, NULL) == -ETIMEDOUT)

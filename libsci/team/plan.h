@@ -3,11 +3,10 @@
 /*
  * DOC: plans
  *
- * A collective call of members that are not all near is a plan: a list of steps in
- * rounds.  The messages of a round are under way together; the next round begins when
- * all of them have completed.  Copies and folds run when their round begins, in order,
- * before its messages start, wherever they stand in it; a call of the near team, too,
- * has a round of its own.
+ * A collective call of members that are not all near executes a plan: a list of steps in
+ * rounds. All messages of a round are under way together. The next round begins when they
+ * have completed. Copies and folds are executed at the beginning of their round, in order,
+ * before its messages start. A call of the near team has a round of its own, too.
  */
 #ifndef LIBSCI_TEAM_PLAN_H
 #define LIBSCI_TEAM_PLAN_H
@@ -31,15 +30,15 @@ struct plan {
 	struct plan_step *steps;
 	size_t n;
 	size_t room;
-	size_t at;			/* first step of the present round */
-	unsigned int round;		/* in which steps are added */
-	bool started;			/* the present round's messages are under way */
-	int error;			/* a step could not be added */
+	size_t at;			/* first step of the current round */
+	unsigned int round;		/* new steps belong to this round */
+	bool started;			/* the messages of the current round are under way */
+	int error;			/* of a step that could not be added */
 	uint64_t tag;
 	uint8_t *tmp[3];		/* memory for partial results */
 };
 
-/* Adding steps: errors are kept in plan->error. */
+/* These functions add a step. An error is kept in plan->error. */
 void plan_send(struct plan *p, int rank, const void *buf, size_t len);
 void plan_recv(struct plan *p, int rank, void *buf, size_t len);
 void plan_copy(struct plan *p, void *to, const void *from, size_t len);
@@ -49,7 +48,7 @@ struct sci_coll *plan_near(struct plan *p, struct sci_team *near, enum coll_kind
 void plan_round(struct plan *p);
 uint8_t *plan_tmp(struct plan *p, int i, size_t len);
 
-/* trees.c: adds the steps of @c. */
+/* Add the steps of @c: trees.c. */
 void plan_build(struct sci_coll *c, struct plan *p);
 
 #endif

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Put and get.  Near: a copy.  Far: one-sided transfers of the endpoint.
+ * Put and get. Near members: a copy by the CPU. Far members: a one-sided transfer of the
+ * endpoint.
  */
 
 #include "libsci/team/team.h"
 
 #include <stdlib.h>
 
-/* ---- far ---- */
+/* ---- transfers with far members ---- */
 
 struct far_put {
 	struct list link;
 	struct sci_req *req;
-	int rank;			/* in the team of all */
+	int rank;			/* world rank */
 };
 
 static int req_wait(struct team_world *w, int rank, struct sci_req *req)
@@ -87,9 +88,9 @@ int far_quiet(struct team_world *w)
 	return first;
 }
 
-/* ---- calls ---- */
+/* ---- calls of the program ---- */
 
-/* Words are not torn. */
+/* Copy. Words of 1, 2, 4 and 8 bytes are copied by one store. */
 static inline void copy(void *dst, const void *src, size_t len)
 {
 	switch (len) {
@@ -173,7 +174,7 @@ int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t l
 	return get(team, dst, src, len, rank, false);
 }
 
-/* Far elements are under way together. */
+/* Wait for the elements, which are transferred together if they are far. */
 static int strided_end(struct sci_team *t, int ret)
 {
 	int quiet = far_quiet(t->world);
@@ -219,7 +220,7 @@ int sci_team_quiet(struct sci_team *team)
 
 	if (!team)
 		return -EINVAL;
-	/* orders all accesses, and is faster than sci_full_barrier() */
+	/* an exchange orders all accesses and is faster than sci_full_barrier() */
 	sci_exchange(&barrier, 1);
 	return far_quiet(team->world);
 }
@@ -232,7 +233,7 @@ static int put_signal(struct sci_team *t, void *dst, const void *src, size_t len
 
 	if (how != SCI_SIGNAL_SET && how != SCI_SIGNAL_ADD)
 		return -EINVAL;
-	/* far: it has arrived when the call returns */
+	/* of a far member: returns after the data has arrived */
 	ret = put(t, dst, src, len, rank, true);
 	if (ret)
 		return ret;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: who lives
+ * DOC: shrinking a team to its survivors
  *
- * The living must agree on who they are, while more of them may die.  The launcher
- * decides, without knowing it: a value has been published or it has not, and of a
- * member that has died without publishing it all are told the same.
+ * The survivors must agree on the list of survivors while more members may die. The launcher
+ * decides, without knowing it: a value is published or it is not, and if a member dies
+ * without publishing a value, the launcher tells all others the same.
  *
  *  1. Each member publishes that it takes part.
- *  2. The first member that can publishes who does; all look at the members in their
- *     order, and take the first list there is.
- *  3. Each one on the list publishes what it takes to join the new team.  If one dies
- *     before it has done so, all begin again.
+ *  2. The first live member publishes the list of participants. All members ask the members
+ *     for a list, in the order of ranks, and use the first one that exists.
+ *  3. Each member on the list publishes its hello for the new team. If a member dies before
+ *     that, all begin again.
  */
 
 #include "libsci/base/thread.h"
@@ -38,14 +38,14 @@ static int value_put(struct sci_team *t, char kind, const void *value, size_t le
 	return ret;
 }
 
-/* A thread that waits for the launcher, while the caller makes progress. */
+/* A thread that waits for the launcher while the caller makes progress. */
 struct getter {
 	struct team_world *w;
 	unsigned int rank;
 	char name[SCI_BOOT_NAME_MAX + 1];
 	void *value;
 	size_t len;
-	int ret;			/* -EAGAIN: not yet */
+	int ret;			/* -EAGAIN: no answer yet */
 };
 
 static void *getter_run(void *arg)
@@ -61,8 +61,9 @@ static void *getter_run(void *arg)
 }
 
 /*
- * -ECONNRESET: the member has died and not published it.  Progress meanwhile: members
- * that have not come this far may need it to give up their calls.
+ * Get a value of a member. Return -ECONNRESET if the member has died without publishing it.
+ * Make progress while waiting: members that are not here yet may need it for their calls to
+ * fail.
  */
 static int value_get(struct sci_team *t, int world_rank, char kind, void *value, size_t len)
 {
@@ -83,7 +84,7 @@ static int value_get(struct sci_team *t, int world_rank, char kind, void *value,
 	return g.ret ? g.ret : g.len == len ? 0 : -EPROTO;
 }
 
-/* The list of those who take part: a byte for each. */
+/* Make the list of participants: a byte for each member. */
 static int make_list(struct sci_team *t, uint8_t *list)
 {
 	uint8_t here;
@@ -95,7 +96,7 @@ static int make_list(struct sci_team *t, uint8_t *list)
 			return ret;
 		list[i] = !ret;
 	}
-	/* the launcher itself may be gone, then nobody takes part */
+	/* without the launcher, no member takes part */
 	return list[t->rank] ? value_put(t, 'l', list, (size_t)t->size) : -ECONNRESET;
 }
 

@@ -3,9 +3,9 @@
 /*
  * DOC: symmetric memory
  *
- * Regions: the heap, further pieces of the heap, and registered memory.  Each member's
- * part of a region is an exported buffer of its own; near ones are mapped when the
- * region is made.  Offsets are the same on all members, addresses are not.
+ * There are three kinds of regions: the heap, extensions of the heap, and registered memory.
+ * Each member's part of a region is an exported buffer. Near members map it when the region
+ * is made. Offsets are the same on all members, addresses are not.
  */
 
 #include "libsci/team/team.h"
@@ -26,7 +26,10 @@ static void region_free(struct team_world *w, struct team_region *r)
 	free(r);
 }
 
-/* Private memory of another kind becomes anonymous, in one step. */
+/*
+ * Replace private memory of another kind by anonymous memory with the same contents,
+ * at once.
+ */
 static int make_anonymous(void *addr, size_t len)
 {
 	void *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -52,7 +55,7 @@ static int register_memory(struct team_world *w, void *addr, size_t len)
 	return ret ? ret : sci_buf_register(w->ep, addr, len);
 }
 
-/* This process's part of a new region: @addr of the program's, or NULL. */
+/* Make this process's part of a region. @addr: memory of the program, or NULL */
 static int region_new(struct team_world *w, void *addr, size_t len,
 		      struct team_region **out)
 {
@@ -89,7 +92,7 @@ struct region_hello {
 	int64_t error;
 };
 
-/* All members' values of @error: the first one that is not 0. */
+/* Exchange @error. Return the first error of any member, or 0. */
 static int agree(struct sci_team *t, int error)
 {
 	int worst = error;
@@ -148,7 +151,7 @@ static int region_add(struct sci_team *t, void *addr, size_t len)
 	ret = sci_team_allgather(t, &mine, sizeof(mine), all);
 	if (!ret) {
 		ret = r ? region_map(t, r, all) : -ENOMEM;
-		/* a member that gets to know first may name it at once */
+		/* a peer that completes first may name the region at once */
 		if (!ret)
 			region_publish(w, r);
 		published = !ret;
@@ -164,7 +167,7 @@ static int region_add(struct sci_team *t, void *addr, size_t len)
 	return ret;
 }
 
-/* The first region is found by sci_team_ptr() itself. */
+/* Describe the first region to sci_team_ptr(), which is inline. */
 void symmetric_view(struct sci_team *t)
 {
 	const struct team_region *r = t->world->n_regions ? t->world->regions[0] : NULL;
@@ -227,7 +230,7 @@ struct alloc_hello {
 	int64_t error;
 };
 
-/* In the first region with room. */
+/* Allocate in the first region with room. */
 static int alloc_here(struct team_world *w, struct alloc_hello *a, void **addr)
 {
 	size_t at;
@@ -246,7 +249,7 @@ static int alloc_here(struct team_world *w, struct alloc_hello *a, void **addr)
 	return -ENOSPC;
 }
 
-/* The block that begins at @addr: the region it is in, and where. */
+/* Find the region and the offset of the block that begins at @addr, or NULL. */
 static struct team_region *block_find(struct team_world *w, const void *addr, size_t *at)
 {
 	unsigned int i = region_find(w, addr, 1);
@@ -254,7 +257,7 @@ static struct team_region *block_find(struct team_world *w, const void *addr, si
 	if (i == TEAM_REGIONS || !w->regions[i]->heap)
 		return NULL;
 	*at = (size_t)addr - (size_t)w->regions[i]->base;
-	/* at 0 is the mark */
+	/* offset 0 is the heap's mark */
 	return *at ? w->regions[i] : NULL;
 }
 
@@ -266,7 +269,7 @@ static int free_here(struct team_world *w, const void *addr)
 	return r ? heap_free(&r->blocks, at) : -EINVAL;
 }
 
-/* Whether all have asked for the same and got the same. */
+/* Return 0 if all members have asked for the same and got the same offset. */
 static int compare(const struct alloc_hello *all, int n)
 {
 	int ret = 0;

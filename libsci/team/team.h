@@ -5,19 +5,19 @@
  *
  *	world.c		the process in its job: endpoint, peers, deaths
  *	wait.c		waiting
- *	heap.c		the allocator of symmetric memory; plain code
- *	symmetric.c	pieces of symmetric memory, their maps
- *	group.c		teams: create, split
- *	shrink.c	... of the living
+ *	heap.c		the allocator of symmetric memory; independent of the rest
+ *	symmetric.c	regions of symmetric memory, and their mappings
+ *	group.c		making teams: create, split
+ *	shrink.c	making a team of the survivors
  *	rma.c, atomic.c, words.c, lock.c	one-sided calls
  *	op.c		operations of reductions
  *	coll.c		collective calls: arguments, queue
- *	flat.c, flat_kinds.c	... through shared memory
- *	plan.c, trees.c	... through messages
+ *	flat.c, flat_kinds.c	collective calls through shared memory
+ *	plan.c, trees.c	collective calls through messages
  *
- * Layers: world < symmetric, rma, atomic < lock; coll < group < symmetric's calls.
- * Two members are *near* when loads and stores of one reach the memory of the other.
- * Near is an equivalence: each process belongs to one group of near ones.
+ * Layers: world < symmetric, rma, atomic < lock; coll < group < the calls of symmetric.
+ * Two members are *near* if each can load from and store to the other's memory. This is an
+ * equivalence relation: each process belongs to one group of near processes.
  */
 #ifndef LIBSCI_TEAM_TEAM_H
 #define LIBSCI_TEAM_TEAM_H
@@ -32,7 +32,7 @@
 #include "libsci/base/barrier.h"
 #include "libsci/base/list.h"
 #include "libsci/include/sci/msg.h"
-/* these are exported, all else is hidden */
+/* the functions in the public header are exported, all others are hidden */
 #pragma GCC visibility push(default)
 #include "libsci/include/sci/team.h"
 #pragma GCC visibility pop
@@ -40,34 +40,34 @@
 #include "libsci/team/heap.h"
 
 #define TEAM_LINE	64u
-#define TEAM_FAR	1u		/* in sci_team_view.shift */
+#define TEAM_FAR	1u		/* flag in sci_team_view.shift */
 #define TEAM_CTX_COLL	SCI_TEAM_CONTEXT
 #define TEAM_CTX_CREATE	(SCI_TEAM_CONTEXT + 1)
 #define TEAM_CTX_REPLY	(SCI_TEAM_CONTEXT + 2)
 #define TEAM_CTX_BYE	(SCI_TEAM_CONTEXT + 4)
-#define TEAM_REGIONS	64u		/* pieces of the heap, registered memory */
+#define TEAM_REGIONS	64u		/* heap, extensions, registered memory */
 #define TEAM_ATOMIC	(SCI_HANDLER_LIBRARY + 0)
 #define TEAM_ATOMIC_REPLY	(SCI_HANDLER_LIBRARY + 1)
 
 /* ---- world ---- */
 
-/* First page of the control memory of a process; near peers map it. */
+/* The first page of a process's control memory. Near peers map it. */
 struct team_page {
-	uint32_t sleeping;		/* the owner sleeps on wakes: say so */
+	uint32_t sleeping;		/* the owner sleeps on @wakes: wake it */
 	uint32_t wakes;
 	uint8_t pad[TEAM_LINE - 8];
-	uint8_t bye[];			/* by rank, each its own: 1: it leaves */
+	uint8_t bye[];			/* one byte for each rank: 1: it leaves */
 };
 
 struct team_rank {
 	struct sci_addr addr;
-	uint32_t group;			/* near ranks have the same */
+	uint32_t group;			/* the same for near ranks */
 	int dead;			/* 0, or -ECONNRESET */
 	struct sci_peer *peer;		/* NULL: not connected yet */
-	struct team_page *page;		/* NULL: not near, or not mapped yet */
+	struct team_page *page;		/* NULL: far, or not mapped yet */
 };
 
-/* Local memory that peers can name, with parts allocated from it. */
+/* Memory that peers can name. Control memory is allocated from such chunks. */
 struct team_chunk {
 	struct list link;
 	uint8_t *base;
@@ -87,61 +87,64 @@ struct team_world {
 	int size;
 	unsigned int traits;
 	struct team_rank *ranks;
-	int deaths;			/* grows with each death that is learnt */
+	int deaths;			/* number of known deaths */
 	bool opening;			/* in sci_team_open() */
-	uint64_t poll_ms;		/* when deaths were last looked for */
+	uint64_t poll_ms;		/* time of the last check for deaths */
 	bool crowded;			/* more processes than CPUs */
-	unsigned int crowded_waits;	/* as if, for so many more waits */
+	unsigned int crowded_waits;	/* waits left that assume this, too */
 	bool far;			/* some ranks are not near */
-	uint32_t uids;			/* teams this process has led */
-	bool broken;			/* some team cannot go on */
-	pthread_mutex_t broken_lock;	/* teams, with lock */
+	uint32_t uids;			/* number of teams with this process as rank 0 */
+	bool broken;			/* some team is broken */
+	pthread_mutex_t broken_lock;	/* protects @teams, together with @lock */
 	struct list teams;
-	pthread_mutex_t lock;		/* queues of collective calls, chunks, maps */
-	int queued;			/* collective calls in queues */
+	pthread_mutex_t lock;		/* protects queues, chunks and maps */
+	int queued;			/* collective calls in all queues */
 	struct list chunks;		/* control memory */
-	struct team_page *page;		/* this process's */
+	struct team_page *page;		/* the page of this process */
 	/* symmetric memory */
 	struct team_region *regions[TEAM_REGIONS];
-	unsigned int n_regions;		/* grows when the region is there */
-	/* one-sided calls under way */
+	unsigned int n_regions;		/* increased after the region is complete */
+	/* outstanding one-sided transfers */
 	pthread_mutex_t far_lock;
 	struct list puts;
 	int far_error;
 	_Atomic int far_puts;
-	/* atomics under way: atomic.c */
+	/* outstanding atomics: atomic.c */
 	pthread_mutex_t atomics_lock;	/* handlers take it */
 	struct list atomics;
 	uint64_t atomic_tag;
-	unsigned int atomics_free;	/* started, with nobody waiting */
+	unsigned int atomics_free;	/* number of atomics without a waiter */
 };
 
-extern _Atomic uint32_t team_fork_gen;	/* forks between the first process and this one */
+extern _Atomic uint32_t team_fork_gen;	/* number of forks before this process */
 
-/* 0, or -ENOTCONN in the child of a fork(). */
+/* Return 0, or -ENOTCONN in the child of a fork(). */
 static inline int world_usable(const struct team_world *w)
 {
 	return w->fork_gen == atomic_load_explicit(&team_fork_gen, memory_order_relaxed) ?
 	       0 : -ENOTCONN;
 }
 
-/* Connects to a rank, now or later. */
+/* Return the peer of a rank. The connection may still be under way. */
 int world_peer(struct team_world *w, int rank, struct sci_peer **peer);
 
-/* Maps @key's memory of a near rank. */
+/* Map memory of a near rank. */
 int world_map(struct team_world *w, int rank, const struct sci_key *key, void **addr);
 
-/* Moves messages and queued collective calls, and learns of deaths now and then. */
+/*
+ * Make progress on messages and queued collective calls. Check for deaths every
+ * DEATHS_MS.
+ */
 void world_poll(struct team_world *w);
 
-/* Whether @rank, or another member that the team has, is dead: 0 or -ECONNRESET. */
+/* Return -ECONNRESET if @rank is dead, else 0. */
 int world_dead(const struct team_world *w, int rank);
 
-/* Control memory: from a chunk, and its name for peers. */
+/* Allocate control memory. @key: its name for peers */
 int world_alloc(struct team_world *w, size_t len, void **addr, struct sci_key *key);
 void world_free(struct team_world *w, void *addr);
 
-/* Wake a near rank that sleeps in team_wait(). */
+/* Wake a near rank that sleeps in team_wait_more(). */
 void world_wake_slow(struct team_world *w, int rank);
 
 static inline void world_wake(struct team_world *w, int rank)
@@ -153,24 +156,24 @@ static inline void world_wake(struct team_world *w, int rank)
 }
 
 /**
- * struct team_wait - a wait under way
- * @word: NULL, or what the waiter polls, which @seen was read from
- * @waiters: set when the waiter sleeps on @word
+ * struct team_wait - state of a wait
+ * @word: the word that the waiter polls, or NULL; its value was @seen
+ * @waiters: is set before the waiter sleeps on @word
  */
 struct team_wait {
 	unsigned int spins;
-	uint64_t since_us;		/* when it first slept; 0: not yet */
+	uint64_t since_us;		/* time of the first sleep; 0: none yet */
 	uint64_t deadline_ms;		/* UINT64_MAX: none */
 	const uint32_t *word;
 	uint32_t *waiters;
 	uint32_t seen;
-	bool armed;			/* ... it has been announced */
-	bool own;			/* sleeps on its own page: woken by world_wake() */
+	bool armed;			/* the sleep on the own page is announced */
+	bool own;			/* sleep on the own page: world_wake() wakes it */
 };
 
 void team_wait_init(struct team_wait *t, int timeout);
 
-/* One look was in vain: poll, yield or sleep for a moment. -ETIMEDOUT. */
+/* Poll, yield or sleep once. Return 0 or -ETIMEDOUT. */
 int team_wait_more(struct team_world *w, struct team_wait *t);
 
 void team_futex_wake(uint32_t *word);
@@ -178,10 +181,10 @@ uint64_t team_now_ms(void);
 
 /* ---- teams ---- */
 
-/* A member's contribution when a team is made. */
+/* The contribution of a member to a new team. */
 struct team_hello {
-	struct sci_key area;		/* len 0: has none */
-	uint64_t uid;			/* of the one with rank 0 */
+	struct sci_key area;		/* len 0: no area */
+	uint64_t uid;			/* of the first member */
 	int32_t error;
 	uint32_t reserved;
 };
@@ -189,14 +192,14 @@ struct team_hello {
 struct flat_area;
 
 struct team_member {
-	int world;			/* rank in the team of all */
-	int node;			/* number in this team */
+	int world;			/* world rank */
+	int node;			/* number of its node in this team */
 	int local;			/* rank on its node */
-	struct flat_area *area;		/* mapped; NULL: far */
+	struct flat_area *area;		/* NULL: a far member */
 };
 
 struct sci_team {
-	struct sci_team_view view;	/* public, see sci/team.h */
+	struct sci_team_view view;	/* public: see sci/team.h */
 	struct team_world *world;
 	struct list link;		/* world->teams */
 	int rank;
@@ -206,31 +209,31 @@ struct sci_team {
 	struct team_member *members;
 	size_t *shift;
 	uint64_t uid;
-	int error;			/* no more collective calls */
-	int deaths;			/* world->deaths when members were looked at */
-	unsigned int shrinks;		/* attempts to shrink it */
-	uint32_t turn;			/* of sci_team_wait_any() */
-	bool all;			/* may allocate symmetric memory */
+	int error;			/* the team is broken: no more collective calls */
+	int deaths;			/* world->deaths at the last check */
+	unsigned int shrinks;		/* attempts to shrink the team */
+	uint32_t turn;			/* first word of the next sci_team_wait_any() */
+	bool all;			/* the world's team: may allocate symmetric memory */
 	bool flat;			/* all members are near */
 	/* flat.c */
-	struct flat_area *area;		/* this process's */
+	struct flat_area *area;		/* the area of this process */
 	size_t chunk;			/* bytes of a chunk */
-	uint32_t epoch;			/* of the call that comes next */
+	uint32_t epoch;			/* epoch of the next call */
 	uint32_t min_done;		/* all members have finished this epoch */
 	/* plan.c */
-	struct sci_team *near;		/* the members near this one; NULL: flat */
-	int *leads;			/* ranks of the first members of groups, ascending */
-	int groups;			/* number of them */
-	int group;			/* this member's */
+	struct sci_team *near;		/* the team of the near members; NULL if @flat */
+	int *leads;			/* first member of each group, ascending */
+	int groups;			/* number of groups */
+	int group;			/* group of this member */
 	uint32_t seq;
 	/* coll.c */
-	struct list queue;		/* with world->lock */
+	struct list queue;		/* protected by world->lock */
 	int queued;			/* calls in it */
 };
 
 /*
- * The result of a transfer with a member.  Its endpoint and memory exist until it dies
- * or closes the team of all: that they are not there says that it has gone.
+ * Translate the result of a transfer with a member. The endpoint and the memory of a member
+ * exist until it dies or closes its world. So if they are missing, the member has gone.
  */
 static inline int member_result(int ret)
 {
@@ -242,13 +245,13 @@ static inline bool rank_ok(const struct sci_team *t, int rank)
 	return (unsigned int)rank < (unsigned int)t->size;
 }
 
-/* 0; -ECONNRESET: a member is dead; the team's own error. */
+/* Return 0, -ECONNRESET if a member is dead, or the error of a broken team. */
 int team_check(struct sci_team *t);
 
-/* The team makes no more collective calls. */
+/* Mark the team as broken. */
 void team_break(struct sci_team *t, int error);
 
-/* A team of @n world ranks; @uid of world ranks that all agree on. */
+/* Make a team of @n world ranks. Context: all members pass the same list. */
 int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_team **out);
 int team_hello(struct sci_team *t, struct team_hello *mine);
 int team_join(struct sci_team *t, const struct team_hello *all);
@@ -257,22 +260,22 @@ void team_free(struct sci_team *t);
 
 /* ---- symmetric memory ---- */
 
-/* A heap begins with this, in a line of its own: it is there as long as the heap is. */
+/* First word of a heap, alone in its line. It shows whether the heap still exists. */
 #define TEAM_HEAP_MARK	UINT64_C(0x70616568746d7973)
 
 struct team_region {
-	uint8_t *base;			/* the caller's part */
+	uint8_t *base;			/* this member's part */
 	size_t len;
 	bool heap;			/* sci_team_alloc() may use it */
 	bool registered;
 	struct team_heap blocks;
 	struct sci_key *keys;		/* by world rank */
-	size_t *remote;			/* ... its part as mapped here; 0: far */
+	size_t *remote;			/* offset to the part of each rank, mapped here; 0: far */
 };
 
 /*
- * The piece that all of [@addr, @addr + @len) lies in, by its number, which is the same
- * on all members; TEAM_REGIONS: it is not symmetric.
+ * Return the number of the region that contains [@addr, @addr + @len); it is the same on all
+ * members. TEAM_REGIONS: no region contains it.
  */
 static inline unsigned int region_find(const struct team_world *w, const void *addr,
 				       size_t len)
@@ -290,8 +293,9 @@ static inline unsigned int region_find(const struct team_world *w, const void *a
 }
 
 /*
- * Where @len bytes at @addr are at @rank of @t: *@ptr if it is near, else *@ptr is
- * NULL, and *@key and *@offset name them.  -EINVAL: no such rank; -EFAULT.
+ * Find the @len bytes at @addr in the memory of @rank. If it is near, *@ptr is the address.
+ * Otherwise *@ptr is NULL, and *@key and *@offset name the memory. Return 0; -EINVAL: there is
+ * no such rank; -EFAULT: the memory is not symmetric.
  */
 static inline int symmetric_at(const struct sci_team *t, const void *addr, size_t len,
 			       int rank, void **ptr, const struct sci_key **key,
@@ -325,14 +329,14 @@ void symmetric_view(struct sci_team *t);
 
 /* ---- one-sided calls ---- */
 
-/* Starts a transfer with a far rank; quiet waits for it. */
+/* Start a transfer with a far rank. sci_team_quiet() waits for it. */
 int far_transfer(struct sci_team *t, int rank, const struct sci_key *key, uint64_t offset,
 		 void *buf, size_t len, bool write, bool wait);
 int far_quiet(struct team_world *w);
 int atomics_open(struct team_world *w);
 void atomics_close(struct team_world *w);
 
-/* Waits for all atomics under way. */
+/* Wait for all outstanding atomics. */
 int atomics_quiet(struct team_world *w);
 
 /* ---- collective calls ---- */
@@ -345,32 +349,32 @@ enum coll_kind {
 
 struct plan;
 
-/* A collective call: its arguments, and how far it is. */
+/* A collective call: its arguments and its state. */
 struct sci_coll {
 	struct list link;		/* team->queue */
 	struct sci_team *team;
 	int (*step)(struct sci_coll *c);
 	enum coll_kind kind;
 	int root;
-	int result;			/* -EAGAIN: under way */
-	bool heap;			/* allocated: non-blocking */
+	int result;			/* -EAGAIN while under way */
+	bool heap;			/* on the heap: a non-blocking call */
 	const uint8_t *src;
 	uint8_t *dst;
-	size_t len;			/* bytes of a member's part */
-	size_t n;			/* elements, where there is an operation */
+	size_t len;			/* length of each part in bytes */
+	size_t n;			/* number of elements of a reduction */
 	const struct sci_op *op;
 	const size_t *lens, *offsets;
 	const size_t *src_lens, *src_offsets;
 	struct team_wait wait;
 	/* flat.c */
-	uint64_t k;			/* epoch of this call */
+	uint64_t k;			/* current epoch of this call */
 	uint64_t epochs;
 	uint64_t longest;
-	int at;				/* source that comes next */
+	int at;				/* index of the next source */
 	bool published;
-	bool stay;			/* members read the caller's heap, ... */
-	uint32_t direct;		/* ... last in this epoch */
-	uint32_t to;			/* the member that the slot is for */
+	bool stay;			/* members read this member's heap, ... */
+	uint32_t direct;		/* ... for the last time in this epoch */
+	uint32_t to;			/* receiver of the slot */
 	/* plan.c */
 	struct plan *plan;
 };
@@ -380,13 +384,13 @@ int flat_step(struct sci_coll *c);
 size_t flat_area_size(struct sci_team *t);
 void flat_open(struct sci_team *t);
 
-/* Returns when no member that lives looks at this one's area any more. */
+/* Wait until no live member reads this member's area any more. */
 void flat_bye(struct sci_team *t);
 int plan_start(struct sci_coll *c);
 int plan_step(struct sci_coll *c);
 void plan_free(struct sci_coll *c);
 
-/* Steps what is queued in all teams; world->lock is free. */
+/* Step the queued calls of all teams. Context: world->lock is not held. */
 void colls_poll(struct team_world *w);
 
 static inline size_t coll_offset(const size_t *lens, const size_t *offsets, int rank)

@@ -3,33 +3,34 @@
 /*
  * DOC: collective calls through messages
  *
- * Barriers, broadcasts and reductions work in two levels: near members do their part
- * through shared memory, and one of each group, its leader, speaks for it.  Reductions
- * do so only where the ranks of each group follow one another: their order counts.
+ * Barriers, broadcasts and reductions have two levels: near members do their part through
+ * shared memory, and the first member of each group, its leader, exchanges messages for the
+ * group. The order of operands counts in reductions, so they have two levels only if the ranks
+ * of each group are consecutive.
  *
  *	barrier			dissemination
  *	broadcast		binomial tree, in segments
  *	reduce			binomial tree
  *	allreduce		recursive doubling, or reduce and broadcast
  *	scan, exscan		recursive doubling
- *	allgather		Bruck for short ones, ring for long ones and those with
- *				lengths
+ *	allgather		Bruck for short parts; ring for long parts, and for
+ *				parts with lengths
  *	gather, scatter		to and from the root directly
  *	all-to-all		in pairs
  */
 
 #include "libsci/team/plan.h"
 
-#define SEGMENT		(128u << 10)	/* of a broadcast: passed on while the next comes */
+#define SEGMENT		(128u << 10)	/* of a broadcast: a unit of forwarding */
 #define DOUBLING_MAX	(64u << 10)	/* longest allreduce by recursive doubling */
 #define BRUCK_MAX	1024u		/* longest part of an allgather by Bruck */
-#define PAIRS		8		/* of an all-to-all under way together */
+#define PAIRS		8		/* pairs of an all-to-all under way together */
 
-/* The members of a tree: ranks in their order, and the caller's place. */
+/* The members of a tree: their ranks in order, and the position of the caller. */
 struct tree {
 	const int *ranks;		/* NULL: all members */
 	int n;
-	int me;				/* -1: not among them */
+	int me;				/* -1: the caller is not a member */
 };
 
 static int tree_rank(const struct tree *t, int i)
@@ -37,7 +38,7 @@ static int tree_rank(const struct tree *t, int i)
 	return t->ranks ? t->ranks[i] : i;
 }
 
-/* ---- parts ---- */
+/* ---- building blocks ---- */
 
 static void barrier_tree(struct plan *p, const struct tree *t)
 {
@@ -48,7 +49,7 @@ static void barrier_tree(struct plan *p, const struct tree *t)
 	}
 }
 
-/* From place @root to all places. */
+/* Broadcast from position @root of the tree. */
 static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *buf,
 		       size_t len)
 {
@@ -63,7 +64,10 @@ static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *
 	for (size_t at = 0; at < len; at += SEGMENT) {
 		size_t n = len - at < SEGMENT ? len - at : SEGMENT;
 
-		/* in the round in which the segment before is passed on */
+		/*
+		 * receive in the round in which the parent's previous segment is
+		 * forwarded
+		 */
 		if (parent >= 0)
 			plan_recv(p, tree_rank(t, parent), buf + at, n);
 		plan_round(p);
@@ -76,8 +80,8 @@ static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *
 }
 
 /*
- * To place 0: its result is in the returned buffer, which is one of the two.  @acc has
- * the caller's part.
+ * Reduce to position 0 of the tree. @acc has the caller's part. The returned buffer, which is
+ * @acc or @other, has the result.
  */
 static uint8_t *reduce_tree(struct plan *p, const struct tree *t, uint8_t *acc,
 			    uint8_t *other, size_t len)
@@ -102,7 +106,10 @@ static uint8_t *reduce_tree(struct plan *p, const struct tree *t, uint8_t *acc,
 	return acc;
 }
 
-/* @t->n is a power of two.  The same order of operations on all. */
+/*
+ * Reduce by recursive doubling; @t->n is a power of two. All members use the same
+ * order.
+ */
 static uint8_t *doubling(struct plan *p, const struct tree *t, uint8_t *acc, uint8_t *other,
 			 size_t len)
 {
@@ -126,7 +133,7 @@ static uint8_t *doubling(struct plan *p, const struct tree *t, uint8_t *acc, uin
 	return acc;
 }
 
-/* ---- two levels ---- */
+/* ---- two levels: groups and leaders ---- */
 
 static bool is_leader(const struct sci_team *t)
 {
@@ -160,7 +167,7 @@ static uint32_t group_of(const struct sci_team *t, int rank)
 	return t->world->ranks[t->members[rank].world].group;
 }
 
-/* The root first gives to its group, if it is not its leader. */
+/* A root that is not the leader of its group gives the data to its group first. */
 static void build_bcast(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
@@ -178,7 +185,10 @@ static void build_bcast(struct sci_coll *c, struct plan *p)
 		near_bcast(p, t->near, near_root >= 0 ? near_root : 0, c->dst, c->len);
 }
 
-/* Whether the ranks of each group follow one another: the same on all members. */
+/*
+ * Return whether the ranks of each group are consecutive. All members get the same
+ * answer.
+ */
 static bool groups_in_order(const struct sci_team *t)
 {
 	int changes = 1;
@@ -188,7 +198,7 @@ static bool groups_in_order(const struct sci_team *t)
 	return changes == t->groups;
 }
 
-/* The group's part of a reduction to its leader: in tmp 0 there. */
+/* Reduce the parts of the group. The leader gets the result in tmp 0. */
 static void near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t len)
 {
 	struct sci_coll *sub = plan_near(p, c->team->near, COLL_REDUCE, 0);
@@ -201,7 +211,7 @@ static void near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t
 	sub->n = len / c->op->size;
 }
 
-/* Reduces to place 0 of @tree, the one of rank 0 where the ranks are in order. */
+/* Reduce to position 0 of @tree, which is rank 0 if the ranks are in order. */
 static uint8_t *to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
 			 bool everywhere)
 {
@@ -261,7 +271,7 @@ static void build_allreduce(struct sci_coll *c, struct plan *p)
 		near_bcast(p, t->near, 0, c->dst, len);
 }
 
-/* ---- one level ---- */
+/* ---- one level: all members ---- */
 
 static void build_scan(struct sci_coll *c, struct plan *p)
 {
@@ -296,7 +306,7 @@ static void build_scan(struct sci_coll *c, struct plan *p)
 		plan_copy(p, c->dst, below, len);
 }
 
-/* To rank 0, which has it all, and from there. */
+/* Reduce everything to rank 0, which scatters the result. */
 static void build_reduce_scatter(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
@@ -371,7 +381,7 @@ static void build_scatter(struct sci_coll *c, struct plan *p)
 	}
 }
 
-/* Parts are in the order of the caller's rank, rank + 1, ... in tmp 0. */
+/* Gather the parts in tmp 0, in the order of rank, rank + 1, ... of the caller. */
 static void bruck(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
@@ -414,9 +424,9 @@ static void ring(struct sci_coll *c, struct plan *p)
 }
 
 /*
- * Each group gathers its parts in place, the leaders pass the parts of groups on in a
- * ring, and each leader gives all parts to its group. The ranks of a group follow one
- * another, so its parts are one block.
+ * Each group gathers its parts in place. The leaders exchange the parts of their groups in a
+ * ring. Then each leader gives all parts to its group. The ranks of a group are consecutive, so
+ * its parts are one block.
  */
 static void two_level_allgather(struct sci_coll *c, struct plan *p)
 {

@@ -3,13 +3,13 @@
 /*
  * DOC: waiting
  *
- * A wait polls, then gives the CPU to others between two looks, then sleeps: on the
- * word it polls where that is 4 bytes of near memory, else on the endpoint.  The one
- * who changes the word looks at a second word beside it, whether somebody sleeps.
- * It does that without a barrier: its look may come before its change is seen, and
- * the sleeper may miss a wake-up, once in a very long time.  Therefore, and because
- * programs store to words without a call, a sleep is at most an eighth of the time that
- * the wait has taken, and at most SLEEP_MAX_US: a wait ends that much late.
+ * A wait polls, then yields the CPU between polls, then sleeps: on the word that it polls if
+ * this is a 4-byte word of near memory, else on the endpoint. A member that changes the word
+ * checks a second word beside it, which says whether somebody sleeps. It does so without a
+ * barrier: its check may be executed before its change is visible, and so, very rarely, the
+ * sleeper misses a wake-up. Programs also store to words without a call. Therefore a sleep
+ * takes at most an eighth of the time since the first sleep, and at most SLEEP_MAX_US. This is
+ * also the limit for the delay of a missed wake-up.
  */
 
 #include "libsci/team/team.h"
@@ -22,18 +22,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPINS		2000u		/* polls that leave the CPU to nobody */
+#define SPINS		2000u		/* polls without yielding */
 #define SPINS_CROWDED	20u
-#define SPINS_WORD	8u		/* looks of one of them at a word */
-#define SPINS_POLL	64u		/* between two looks at the endpoint */
+#define SPINS_WORD	8u		/* looks at the word in one poll */
+#define SPINS_POLL	64u		/* polls between two looks at the endpoint */
 #define YIELDS		200u
-#define TAKEN_US	5u		/* a yield this long let somebody run */
-#define CROWDED_WAITS	64u		/* after it that spin little */
+#define TAKEN_US	5u		/* a yield this long let another process run */
+#define CROWDED_WAITS	64u		/* waits after such a yield that poll less */
 #define YIELDS_POLL	8u
 #define SLEEP_MIN_US	50u
 #define SLEEP_MAX_US	5000u
-#define SLEEP_BUSY_US	200u		/* when something else may have to be moved */
-#define SLEEP_SHARE	8u		/* of the time of the wait: one sleep's part */
+#define SLEEP_BUSY_US	200u		/* limit if other work may be waiting */
+#define SLEEP_SHARE	8u		/* a sleep's share in the time of the wait */
 
 uint64_t team_now_ms(void)
 {
@@ -70,7 +70,7 @@ void team_wait_init(struct team_wait *t, int timeout)
 	t->deadline_ms = timeout < 0 ? UINT64_MAX : team_now_ms() + (uint64_t)timeout;
 }
 
-/* Messages come through the endpoint's descriptor, deaths through the launcher's. */
+/* Sleep until a message arrives on the endpoint, or the launcher reports a death. */
 static void endpoint_sleep(struct team_world *w, unsigned int us)
 {
 	struct pollfd fds[2] = {
@@ -84,7 +84,10 @@ static void endpoint_sleep(struct team_world *w, unsigned int us)
 	ppoll(fds, fds[1].fd >= 0 && !sci_load_relaxed(&w->deaths) ? 2 : 1, &ts, NULL);
 }
 
-/* Announces the sleep at first, so that the caller looks once more before it. */
+/*
+ * Announce the sleep in the first call, and sleep in the second: the caller polls in
+ * between.
+ */
 static void own_sleep(struct team_world *w, struct team_wait *t, unsigned int us)
 {
 	if (!t->armed) {
@@ -113,7 +116,7 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Other programs may need the CPUs, too: then it does not pay to keep them. */
+/* Yield, and note whether other programs need the CPUs: then later waits poll less. */
 static void yield(struct team_world *w)
 {
 	uint64_t start = now_us();
@@ -132,7 +135,7 @@ static bool is_crowded(struct team_world *w, bool first)
 	return w->crowded || waits;
 }
 
-/* Look at the word alone: quicker than a step of a collective call. */
+/* Look at the word alone: this is faster than a step of a collective call. */
 static void word_spin(const struct team_wait *t)
 {
 	for (unsigned int i = 0; i < SPINS_WORD; i++) {
@@ -142,7 +145,7 @@ static void word_spin(const struct team_wait *t)
 	}
 }
 
-/* How long the next sleep may be. */
+/* Return the limit of the next sleep in microseconds. */
 static unsigned int sleep_us(struct team_world *w, struct team_wait *t)
 {
 	uint64_t most = sci_load_relaxed(&w->queued) || w->far ? SLEEP_BUSY_US : SLEEP_MAX_US;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Waiting for words of the caller's own memory. */
+/* Waiting for words in the caller's own memory. */
 
 #include "libsci/team/team.h"
 
@@ -56,7 +56,10 @@ static bool word_holds(const struct sci_words *w, size_t i)
 		     w->cmp);
 }
 
-/* One look in vain.  -EAGAIN, -ETIMEDOUT, -ECONNRESET: the wait ends, after a last look. */
+/*
+ * Wait a little. An error ends the wait after one last look: -EAGAIN, -ETIMEDOUT,
+ * -ECONNRESET.
+ */
 static int words_wait(struct sci_team *t, struct team_wait *wait, int timeout)
 {
 	int ret;
@@ -96,7 +99,10 @@ int sci_team_wait_all(struct sci_team *team, const struct sci_words *w, int time
 	}
 }
 
-/* All for which it is true; up to @max of them, from @start on. */
+/*
+ * Find up to @max words that satisfy the condition, from index @start on. Return their
+ * number.
+ */
 static size_t look(const struct sci_words *w, size_t start, size_t max, size_t *indices,
 		   bool *any)
 {
@@ -143,7 +149,7 @@ int sci_team_wait_any(struct sci_team *team, const struct sci_words *w, int time
 
 	if (!team || !w || !index)
 		return -EINVAL;
-	/* so that none of them is always the last one */
+	/* start elsewhere each time, so that no word is always the last one */
 	start = w->n ? sci_fetch_add(&team->turn, 1) % w->n : 0;
 	return wait_found(team, w, timeout, start, 1, index, &found);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The process in its job: endpoint, connections to peers, control memory that near
- * peers map, deaths.
+ * The process in its job: endpoint, connections to peers, deaths, and the control memory that
+ * near peers map.
  */
 
 #include "libsci/team/team.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK		(2u << 20)	/* control memory grows by this */
-#define DEATHS_MS	5u		/* between two looks for deaths */
-#define MAP_MS		50		/* the same, while memory of a peer is waited for */
+#define CHUNK		(2u << 20)	/* allocation unit of control memory */
+#define DEATHS_MS	5u		/* between two checks for deaths */
+#define MAP_MS		50		/* the same, while mapping memory of a peer */
 
 _Atomic uint32_t team_fork_gen;
 
@@ -35,7 +35,7 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
 	int ret;
 
 	if (!p) {
-		/* the same connection for all who ask */
+		/* all threads that ask get the same peer */
 		ret = sci_peer_open(w->ep, &r->addr, -1, &p);
 		if (ret)
 			return ret;
@@ -49,8 +49,8 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer)
 static void deaths_look(struct team_world *w);
 
 /*
- * The end of a connection ends the wait. A process that dies before it has answered
- * leaves no connection that could end: the launcher tells of its death.
+ * Map memory of a rank. The end of the connection ends the wait. If the process dies before
+ * it has answered, there is no connection that could end, and the launcher reports the death.
  */
 int world_map(struct team_world *w, int rank, const struct sci_key *key, void **addr)
 {
@@ -61,7 +61,10 @@ int world_map(struct team_world *w, int rank, const struct sci_key *key, void **
 		return ret;
 	while ((ret = sci_peer_map(p, key, MAP_MS, addr)) == -ETIMEDOUT) {
 		deaths_look(w);
-		/* the others may give up, and leave, when any process dies now */
+		/*
+		 * while opening, the other members may give up and leave when any
+		 * process dies
+		 */
 		if (world_dead(w, rank) || (w->opening && sci_load_acquire(&w->deaths)))
 			return -ECONNRESET;
 	}
@@ -138,7 +141,10 @@ static void rank_died(struct team_world *w, int rank)
 	sci_fetch_add(&w->deaths, 1);
 }
 
-/* The launcher knows of all; connections know of their own, also without it. */
+/*
+ * Check for deaths. The launcher reports all of them, but it may have ended itself:
+ * also check the connections.
+ */
 static void deaths_look(struct team_world *w)
 {
 	unsigned int rank;
@@ -170,8 +176,8 @@ void team_break(struct sci_team *t, int error)
 }
 
 /*
- * Messages of calls that this member has given up.  Their senders have given them up,
- * too, but have to wait until somebody takes them.
+ * Receive and drop messages of broken teams. Their senders have given up these calls, too, but
+ * must wait until the messages have been received.
  */
 static void broken_poll(struct team_world *w)
 {
@@ -240,7 +246,7 @@ static int memory_mode(enum memory *mode)
 	return -EINVAL;
 }
 
-/* Bytes: a number, with K, M or G behind it. */
+/* Parse a number of bytes, with an optional K, M or G. */
 static int symmetric_size(const struct sci_team_attr *attr, uint64_t *size)
 {
 	const char *s = getenv("SCI_SYMMETRIC_SIZE");
@@ -264,7 +270,7 @@ static int symmetric_size(const struct sci_team_attr *attr, uint64_t *size)
 	return 0;
 }
 
-/* The first message of processes to each other. */
+/* The first message between processes. */
 struct world_hello {
 	struct sci_addr addr;
 	uint32_t group;
@@ -272,7 +278,10 @@ struct world_hello {
 	struct sci_key page;
 };
 
-/* Where some ranks are reached by sockets: the same for those of one cluster. */
+/*
+ * With SCI_NET some ranks are reached over sockets. Return the same number for all
+ * ranks of a cluster.
+ */
 static uint32_t memory_group(void)
 {
 	const char *net = getenv("SCI_NET"), *fabric = getenv("SCI_FABRIC");
@@ -290,7 +299,7 @@ static uint32_t memory_group(void)
 	strncat(text, fabric ? fabric : "", sizeof(text) - strlen(text) - 1);
 	for (const char *c = text; *c; c++)
 		hash = hash * 33 + (unsigned char)*c;
-	/* the upper bit is of ranks without such memory */
+	/* the upper bit is for ranks without shared memory */
 	return hash & 0x7fffffffu;
 }
 
@@ -318,7 +327,7 @@ static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode
 	return ret ? ret : atomics_open(w);
 }
 
-/* How many ranks are on this machine as far as is known, against its CPUs. */
+/* Return whether there are more ranks on this machine than CPUs, as far as is known. */
 static bool is_crowded(const struct team_world *w)
 {
 	cpu_set_t set;
@@ -346,7 +355,7 @@ static int world_meet(struct team_world *w, const struct world_hello *mine)
 		if (all[i].group != mine->group)
 			w->far = true;
 	}
-	/* all connections first: they are made side by side */
+	/* open all connections first: they are made in parallel */
 	for (int i = 0; !ret && i < w->size; i++) {
 		struct sci_peer *p;
 
@@ -430,7 +439,7 @@ err:
 	return ret;
 }
 
-/* The team of all: the launcher passes on what its members tell each other. */
+/* Make the team of all processes. The launcher exchanges the hellos. */
 static int world_team(struct team_world *w, struct sci_team **out)
 {
 	struct team_hello mine, *all = calloc((size_t)w->size, sizeof(*all));
@@ -495,8 +504,9 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
 }
 
 /*
- * A process that has left takes its memory away, in which others may still look for
- * what it had to say.  So all say in the other one's memory that they have read it all.
+ * A process that closes frees its control memory, in which near members may still look for its
+ * last answer. So each member writes a bye to the memory of the others when it has read
+ * everything, and waits for theirs.
  */
 static void near_bye(struct team_world *w)
 {
@@ -518,8 +528,8 @@ static void near_bye(struct team_world *w)
 }
 
 /*
- * After a barrier far members need nothing any more.  If there was none, because members
- * have died, the living tell each other that they leave.
+ * After a barrier, far members need nothing more of this process. Without a barrier, because
+ * members have died, the survivors send each other a bye.
  */
 static void far_bye(struct team_world *w)
 {
