@@ -79,7 +79,7 @@ static bool atomic_ok(uint64_t at, unsigned int size, unsigned int op)
 
 /* ---- atomics on far members ---- */
 
-static void serve(void *arg, const struct sci_handled *m)
+static void atomic_serve(void *arg, const struct sci_handled *m)
 {
 	const struct atomic_request *q = m->data;
 	struct atomic_reply reply = { .error = -EFAULT };
@@ -114,7 +114,7 @@ static struct far_atomic *atomic_find(struct team_world *w, uint64_t tag)
 	return NULL;
 }
 
-static void answered(void *arg, const struct sci_handled *m)
+static void atomic_answered(void *arg, const struct sci_handled *m)
 {
 	const struct atomic_reply *reply = m->data;
 	struct team_world *w = arg;
@@ -134,9 +134,9 @@ static void answered(void *arg, const struct sci_handled *m)
 
 int atomics_open(struct team_world *w)
 {
-	int ret = sci_handler_set(w->ep, TEAM_ATOMIC, serve, w);
+	int ret = sci_handler_set(w->ep, TEAM_ATOMIC, atomic_serve, w);
 
-	return ret ? ret : sci_handler_set(w->ep, TEAM_ATOMIC_REPLY, answered, w);
+	return ret ? ret : sci_handler_set(w->ep, TEAM_ATOMIC_REPLY, atomic_answered, w);
 }
 
 void atomics_close(struct team_world *w)

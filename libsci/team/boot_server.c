@@ -116,8 +116,8 @@ uint64_t boot_server_job(const struct boot_server *s)
 	return s->job;
 }
 
-static void send_to(struct boot_server *s, enum boot_type type, uint32_t rank, int arg,
-		    const void *payload, size_t len)
+static void server_send(struct boot_server *s, enum boot_type type, uint32_t rank, int arg,
+			const void *payload, size_t len)
 {
 	const struct boot_frame f = { type, rank, arg, (uint32_t)len };
 
@@ -144,12 +144,12 @@ static int rank_welcome(struct boot_server *s, uint32_t rank)
 		w->local_size += local;
 		w->local_rank += local && i < rank;
 	}
-	send_to(s, BOOT_WELCOME, rank, 0, w, len);
+	server_send(s, BOOT_WELCOME, rank, 0, w, len);
 	free(w);
 	for (uint32_t i = 0; i < s->size; i++)
 		if (s->members[i].dead || s->members[i].ended)
-			send_to(s, s->members[i].dead ? BOOT_DIED : BOOT_LEFT, rank,
-				(int)i, NULL, 0);
+			server_send(s, s->members[i].dead ? BOOT_DIED : BOOT_LEFT, rank,
+				    (int)i, NULL, 0);
 	return 0;
 }
 
@@ -174,7 +174,7 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 	struct member *m = &s->members[rank];
 
 	if (version != BOOT_VERSION) {
-		send_to(s, BOOT_WELCOME, rank, -EPROTO, NULL, 0);
+		server_send(s, BOOT_WELCOME, rank, -EPROTO, NULL, 0);
 		return 0;
 	}
 	/* an earlier program of this rank did not leave */
@@ -191,8 +191,8 @@ static int rank_hello(struct boot_server *s, uint32_t rank, int version)
 static void getter_end(struct boot_server *s, struct getter *g, const struct value *v)
 {
 	s->members[g->rank].waiting = false;
-	send_to(s, BOOT_VALUE, g->rank, v ? 0 : -ECONNRESET, v ? v->data : NULL,
-		v ? v->len : 0);
+	server_send(s, BOOT_VALUE, g->rank, v ? 0 : -ECONNRESET, v ? v->data : NULL,
+		    v ? v->len : 0);
 	free(g);
 }
 
@@ -245,7 +245,7 @@ static void rank_left(struct boot_server *s, uint32_t rank, unsigned int opens)
 			s->gather.count--;
 		m->contributed = false;
 		if (i != rank && m->joined)
-			send_to(s, BOOT_LEFT, i, (int)rank, NULL, 0);
+			server_send(s, BOOT_LEFT, i, (int)rank, NULL, 0);
 	}
 	getters_refuse(s, &s->members[rank], opens);
 }
@@ -278,7 +278,7 @@ void boot_server_ended(struct boot_server *s, unsigned int rank, bool failed)
 	if (had_joined || failed) {
 		m->dead = true;
 		s->ndead++;
-		send_to(s, BOOT_DIED, BOOT_ALL, (int)rank, NULL, 0);
+		server_send(s, BOOT_DIED, BOOT_ALL, (int)rank, NULL, 0);
 	}
 	rank_left(s, rank, UINT_MAX);
 }
@@ -290,9 +290,9 @@ static void gather_complete(struct boot_server *s)
 	struct gather *g = &s->gather;
 
 	if (g->error)
-		send_to(s, BOOT_GATHERED, BOOT_ALL, g->error, NULL, 0);
+		server_send(s, BOOT_GATHERED, BOOT_ALL, g->error, NULL, 0);
 	else
-		send_to(s, BOOT_GATHERED, BOOT_ALL, 0, g->data, g->len * s->size);
+		server_send(s, BOOT_GATHERED, BOOT_ALL, 0, g->data, g->len * s->size);
 	free(g->data);
 	*g = (struct gather){ 0 };
 	for (unsigned int i = 0; i < s->size; i++)
@@ -402,8 +402,8 @@ static int rank_get(struct boot_server *s, uint32_t rank, uint32_t whose, const 
 	m = &s->members[whose];
 	v = *value_find(m, opens, name);
 	if (v || m->ended || (!m->joined && m->opens >= opens) || m->opens > opens) {
-		send_to(s, BOOT_VALUE, rank, v ? 0 : -ECONNRESET, v ? v->data : NULL,
-			v ? v->len : 0);
+		server_send(s, BOOT_VALUE, rank, v ? 0 : -ECONNRESET, v ? v->data : NULL,
+			    v ? v->len : 0);
 		return 0;
 	}
 	g = malloc(sizeof(*g));

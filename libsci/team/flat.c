@@ -65,8 +65,8 @@ size_t flat_area_size(struct sci_team *t)
 
 /* ---- epochs ---- */
 
-/* Return the number of sources. source() returns the @i-th of them. */
-static int sources(const struct sci_coll *c, enum from from)
+/* Return the number of sources. flat_source() returns the @i-th of them. */
+static int flat_sources(const struct sci_coll *c, enum from from)
 {
 	const struct sci_team *t = c->team;
 
@@ -84,7 +84,7 @@ static int sources(const struct sci_coll *c, enum from from)
 	}
 }
 
-static int source(const struct sci_coll *c, enum from from, int i)
+static int flat_source(const struct sci_coll *c, enum from from, int i)
 {
 	const struct sci_team *t = c->team;
 	int rank;
@@ -132,7 +132,7 @@ static int all_done(struct sci_coll *c, uint32_t need)
 	return 0;
 }
 
-static void wake(uint32_t *word, uint32_t *waiters)
+static void flat_wake(uint32_t *word, uint32_t *waiters)
 {
 	if (sci_load_relaxed(waiters)) {
 		sci_store_relaxed(waiters, 0);
@@ -146,7 +146,7 @@ static int slot_free(struct sci_coll *c)
 	return all_done(c, c->team->epoch - (flat_is_short(c) ? SLOTS : CHUNKS));
 }
 
-static int publish(struct sci_coll *c, const struct flat_kind *kind)
+static int flat_publish(struct sci_coll *c, const struct flat_kind *kind)
 {
 	struct sci_team *t = c->team;
 	struct flat_slot *s;
@@ -158,7 +158,7 @@ static int publish(struct sci_coll *c, const struct flat_kind *kind)
 			return -EAGAIN;
 		s = slot_of(t, t->rank, t->epoch);
 		kind->publish(c);
-		wake(&s->epoch, &s->waiters);
+		flat_wake(&s->epoch, &s->waiters);
 	}
 	c->published = true;
 	c->at = 0;
@@ -170,7 +170,7 @@ static const uint64_t *heap_mark(const struct sci_team *t, int rank)
 	return (const uint64_t *)(t->view.base + t->shift[rank]);
 }
 
-static int take(struct sci_coll *c, const struct flat_kind *kind, int rank)
+static int flat_take_from(struct sci_coll *c, const struct flat_kind *kind, int rank)
 {
 	struct sci_team *t = c->team;
 	struct flat_slot *s = slot_of(t, rank, t->epoch);
@@ -190,7 +190,7 @@ static int take(struct sci_coll *c, const struct flat_kind *kind, int rank)
 	return sci_load_relaxed(&s->epoch) == t->epoch ? 0 : -ECONNRESET;
 }
 
-static void finish(struct sci_coll *c, bool from_all)
+static void flat_finish(struct sci_coll *c, bool from_all)
 {
 	struct sci_team *t = c->team;
 	struct flat_area *a = t->area;
@@ -199,7 +199,7 @@ static void finish(struct sci_coll *c, bool from_all)
 	if (from_all && (int32_t)(t->epoch - 1 - t->min_done) > 0)
 		t->min_done = t->epoch - 1;
 	sci_store_release(&a->done, t->epoch);
-	wake(&a->done, &a->waiters);
+	flat_wake(&a->done, &a->waiters);
 	t->epoch++;
 	c->k++;
 	c->published = false;
@@ -210,17 +210,17 @@ int flat_step(struct sci_coll *c)
 	const struct flat_kind *kind = flat_kind(c);
 
 	while (c->k < c->epochs) {
-		int n, ret = publish(c, kind);
+		int n, ret = flat_publish(c, kind);
 
 		if (ret)
 			return ret;
-		n = flat_takes(c, kind) ? sources(c, kind->from) : 0;
+		n = flat_takes(c, kind) ? flat_sources(c, kind->from) : 0;
 		for (; c->at < n; c->at++) {
-			ret = take(c, kind, source(c, kind->from, c->at));
+			ret = flat_take_from(c, kind, flat_source(c, kind->from, c->at));
 			if (ret)
 				return ret;
 		}
-		finish(c, n && (kind->from == FROM_ALL || kind->from == FROM_DOWN));
+		flat_finish(c, n && (kind->from == FROM_ALL || kind->from == FROM_DOWN));
 	}
 	return c->stay ? all_done(c, c->direct) : 0;
 }

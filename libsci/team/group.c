@@ -405,7 +405,7 @@ static uint64_t members_hash(const struct sci_team *t, const int *ranks, int n)
 }
 
 /* Wait for @req. Cancel it if @rank dies. */
-static int wait_for(struct team_world *w, int rank, struct sci_req *req)
+static int rank_wait(struct team_world *w, int rank, struct sci_req *req)
 {
 	int ret;
 
@@ -420,18 +420,18 @@ static int wait_for(struct team_world *w, int rank, struct sci_req *req)
 	return ret;
 }
 
-static int send_to(struct team_world *w, int rank, uint32_t context, uint64_t tag,
-		   const void *buf, size_t len)
+static int rank_send(struct team_world *w, int rank, uint32_t context, uint64_t tag,
+		     const void *buf, size_t len)
 {
 	struct sci_peer *p;
 	struct sci_req *req;
 	int ret = world_peer(w, rank, &p);
 
 	ret = ret ? ret : sci_itsend(p, context, tag, buf, len, &req);
-	return ret ? ret : wait_for(w, rank, req);
+	return ret ? ret : rank_wait(w, rank, req);
 }
 
-static int recv_from(struct team_world *w, int rank, uint32_t context, uint64_t tag,
+static int rank_recv(struct team_world *w, int rank, uint32_t context, uint64_t tag,
 		     void *buf, size_t len)
 {
 	struct sci_peer *p;
@@ -439,7 +439,7 @@ static int recv_from(struct team_world *w, int rank, uint32_t context, uint64_t 
 	int ret = world_peer(w, rank, &p);
 
 	ret = ret ? ret : sci_itrecv(w->ep, p, context, tag, 0, buf, len, &req);
-	return ret ? ret : wait_for(w, rank, req);
+	return ret ? ret : rank_wait(w, rank, req);
 }
 
 /*
@@ -452,11 +452,11 @@ static int create_exchange(struct sci_team *new, uint64_t tag, struct team_hello
 	int lead = new->members[0].world, ret = 0, failed = 0;
 
 	if (new->rank) {
-		ret = send_to(w, lead, TEAM_CTX_CREATE, tag, &all[new->rank], sizeof(*all));
-		return ret ? ret : recv_from(w, lead, TEAM_CTX_REPLY, tag, all, len);
+		ret = rank_send(w, lead, TEAM_CTX_CREATE, tag, &all[new->rank], sizeof(*all));
+		return ret ? ret : rank_recv(w, lead, TEAM_CTX_REPLY, tag, all, len);
 	}
 	for (int i = 1; i < new->size; i++) {
-		ret = recv_from(w, new->members[i].world, TEAM_CTX_CREATE, tag, &all[i],
+		ret = rank_recv(w, new->members[i].world, TEAM_CTX_CREATE, tag, &all[i],
 				sizeof(*all));
 		if (ret) {
 			memset(&all[i], 0, sizeof(*all));
@@ -464,7 +464,7 @@ static int create_exchange(struct sci_team *new, uint64_t tag, struct team_hello
 		}
 	}
 	for (int i = 1; i < new->size; i++) {
-		ret = send_to(w, new->members[i].world, TEAM_CTX_REPLY, tag, all, len);
+		ret = rank_send(w, new->members[i].world, TEAM_CTX_REPLY, tag, all, len);
 		failed = failed ? failed : ret;
 	}
 	return failed;

@@ -55,7 +55,7 @@ int heap_alloc(struct team_heap *h, size_t len, size_t align, size_t *offset)
 	return 0;
 }
 
-static struct heap_block *block_find(const struct team_heap *h, size_t offset)
+static struct heap_block *heap_block_find(const struct team_heap *h, size_t offset)
 {
 	for (struct list *pos = h->blocks.next; pos != &h->blocks; pos = pos->next) {
 		struct heap_block *b = container_of(pos, struct heap_block, link);
@@ -68,7 +68,7 @@ static struct heap_block *block_find(const struct team_heap *h, size_t offset)
 
 int heap_free(struct team_heap *h, size_t offset)
 {
-	struct heap_block *b = block_find(h, offset);
+	struct heap_block *b = heap_block_find(h, offset);
 
 	if (!b)
 		return -EINVAL;
@@ -79,7 +79,7 @@ int heap_free(struct team_heap *h, size_t offset)
 
 size_t heap_size(const struct team_heap *h, size_t offset)
 {
-	const struct heap_block *b = block_find(h, offset);
+	const struct heap_block *b = heap_block_find(h, offset);
 
 	return b ? b->len : 0;
 }

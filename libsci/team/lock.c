@@ -84,8 +84,8 @@ static int try_lock(struct sci_team *t, uint64_t *lock, uint32_t me)
  * Try to take the lock with @ticket. Return -EAGAIN if it is not its turn; *@v is the
  * word.
  */
-static int look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me,
-		uint64_t *v, bool late)
+static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me,
+		     uint64_t *v, bool late)
 {
 	uint16_t ahead;
 	int ret = word_get(t, lock, v);
@@ -115,7 +115,7 @@ static int look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me
  * Return the ticket if it is the last one. Otherwise the others skip it after
  * GRACE_MS.
  */
-static void give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
+static void ticket_give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
 {
 	uint64_t v;
 
@@ -127,7 +127,7 @@ static void give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
 }
 
 /* Wake all waiters that are near rank 0, if a member has taken a later ticket. */
-static void wake_next(struct sci_team *t, uint64_t *lock, uint64_t v)
+static void lock_wake(struct sci_team *t, uint64_t *lock, uint64_t v)
 {
 	uint32_t *word = sci_team_ptr(t, lock, 0);
 
@@ -135,7 +135,7 @@ static void wake_next(struct sci_team *t, uint64_t *lock, uint64_t v)
 		team_futex_wake(word);
 }
 
-static int take_ticket(struct sci_team *t, uint64_t *lock, uint16_t *ticket)
+static int ticket_take(struct sci_team *t, uint64_t *lock, uint16_t *ticket)
 {
 	uint64_t v;
 	int ret = sci_team_atomic(t, lock, 8, SCI_ATOMIC_ADD, ONE_TICKET, 0, &v, 0);
@@ -158,16 +158,16 @@ int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout)
 	ret = try_lock(team, lock, me);
 	if (ret != -EAGAIN || !timeout)
 		return ret;
-	ret = take_ticket(team, lock, &ticket);
+	ret = ticket_take(team, lock, &ticket);
 	team_wait_init(&wait, timeout);
 	wait.word = sci_team_ptr(team, lock, 0);
 	wait.waiters = &waiters;
 	while (!ret) {
 		bool late = wait.spins % 16 == 15 && team_now_ms() - since > GRACE_MS;
 
-		ret = look(team, lock, ticket, me, &v, late);
+		ret = lock_look(team, lock, ticket, me, &v, late);
 		if (ret == -ESTALE) {
-			ret = take_ticket(team, lock, &ticket);
+			ret = ticket_take(team, lock, &ticket);
 			continue;
 		}
 		if (ret != -EAGAIN)
@@ -181,7 +181,7 @@ int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout)
 			return -ECONNRESET;
 	}
 	if (ret == -ETIMEDOUT)
-		give_up(team, lock, ticket);
+		ticket_give_up(team, lock, ticket);
 	return ret;
 }
 
@@ -202,7 +202,7 @@ int sci_team_unlock(struct sci_team *team, uint64_t *lock)
 		ret = word_change(team, lock, &v,
 				  with(v, (uint16_t)(served_of(v) + 1), 0));
 		if (!ret)
-			wake_next(team, lock, v);
+			lock_wake(team, lock, v);
 		if (ret != -EAGAIN)
 			return ret;
 		ret = 0;

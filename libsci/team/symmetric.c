@@ -93,7 +93,7 @@ struct region_hello {
 };
 
 /* Exchange @error. Return the first error of any member, or 0. */
-static int agree(struct sci_team *t, int error)
+static int team_agree(struct sci_team *t, int error)
 {
 	int worst = error;
 	int ret = sci_team_allreduce(t, &error, &worst, 1,
@@ -155,7 +155,7 @@ static int region_add(struct sci_team *t, void *addr, size_t len)
 		if (!ret)
 			region_publish(w, r);
 		published = !ret;
-		ret = agree(t, ret);
+		ret = team_agree(t, ret);
 	}
 	free(all);
 	if (!ret)
@@ -250,7 +250,7 @@ static int alloc_here(struct team_world *w, struct alloc_hello *a, void **addr)
 }
 
 /* Find the region and the offset of the block that begins at @addr, or NULL. */
-static struct team_region *block_find(struct team_world *w, const void *addr, size_t *at)
+static struct team_region *region_block_find(struct team_world *w, const void *addr, size_t *at)
 {
 	unsigned int i = region_find(w, addr, 1);
 
@@ -264,13 +264,13 @@ static struct team_region *block_find(struct team_world *w, const void *addr, si
 static int free_here(struct team_world *w, const void *addr)
 {
 	size_t at;
-	struct team_region *r = block_find(w, addr, &at);
+	struct team_region *r = region_block_find(w, addr, &at);
 
 	return r ? heap_free(&r->blocks, at) : -EINVAL;
 }
 
 /* Return 0 if all members have asked for the same and got the same offset. */
-static int compare(const struct alloc_hello *all, int n)
+static int alloc_compare(const struct alloc_hello *all, int n)
 {
 	int ret = 0;
 
@@ -293,7 +293,7 @@ static int alloc_once(struct sci_team *t, struct alloc_hello *mine,
 
 	mine->error = alloc_here(t->world, mine, addr);
 	ret = sci_team_allgather(t, mine, sizeof(*mine), all);
-	ret = ret ? ret : compare(all, t->size);
+	ret = ret ? ret : alloc_compare(all, t->size);
 	if (ret && !mine->error)
 		free_here(t->world, *addr);
 	return ret;
@@ -346,7 +346,7 @@ size_t sci_team_alloc_size(struct sci_team *team, const void *addr)
 
 	if (!team || world_usable(team->world))
 		return 0;
-	r = block_find(team->world, addr, &at);
+	r = region_block_find(team->world, addr, &at);
 	return r ? heap_size(&r->blocks, at) : 0;
 }
 

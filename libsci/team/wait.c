@@ -117,7 +117,7 @@ static uint64_t now_us(void)
 }
 
 /* Yield, and note whether other programs need the CPUs: then later waits poll less. */
-static void yield(struct team_world *w)
+static void wait_yield(struct team_world *w)
 {
 	uint64_t start = now_us();
 
@@ -126,7 +126,7 @@ static void yield(struct team_world *w)
 		sci_store_relaxed(&w->crowded_waits, CROWDED_WAITS);
 }
 
-static bool is_crowded(struct team_world *w, bool first)
+static bool wait_is_crowded(struct team_world *w, bool first)
 {
 	unsigned int waits = sci_load_relaxed(&w->crowded_waits);
 
@@ -160,7 +160,7 @@ static unsigned int sleep_us(struct team_world *w, struct team_wait *t)
 
 int team_wait_more(struct team_world *w, struct team_wait *t)
 {
-	unsigned int spins = is_crowded(w, !t->spins) ? SPINS_CROWDED : SPINS;
+	unsigned int spins = wait_is_crowded(w, !t->spins) ? SPINS_CROWDED : SPINS;
 	unsigned int us;
 
 	if (++t->spins < spins) {
@@ -175,7 +175,7 @@ int team_wait_more(struct team_world *w, struct team_wait *t)
 	if (t->deadline_ms != UINT64_MAX && team_now_ms() >= t->deadline_ms)
 		return -ETIMEDOUT;
 	if (t->spins < spins + YIELDS) {
-		yield(w);
+		wait_yield(w);
 		if (!(t->spins % YIELDS_POLL))
 			world_poll(w);
 		return 0;

@@ -103,8 +103,8 @@ int sci_team_wait_all(struct sci_team *team, const struct sci_words *w, int time
  * Find up to @max words that satisfy the condition, from index @start on. Return their
  * number.
  */
-static size_t look(const struct sci_words *w, size_t start, size_t max, size_t *indices,
-		   bool *any)
+static size_t words_find(const struct sci_words *w, size_t start, size_t max, size_t *indices,
+			 bool *any)
 {
 	size_t n = 0;
 
@@ -131,7 +131,7 @@ static int wait_found(struct sci_team *t, const struct sci_words *w, int timeout
 	if (ret)
 		return ret;
 	for (;;) {
-		*found = look(w, start, max, indices, &any);
+		*found = words_find(w, start, max, indices, &any);
 		if (*found)
 			return 0;
 		if (!any)

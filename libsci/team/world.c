@@ -328,7 +328,7 @@ static int world_endpoint(struct team_world *w, uint32_t flags, enum memory mode
 }
 
 /* Return whether there are more ranks on this machine than CPUs, as far as is known. */
-static bool is_crowded(const struct team_world *w)
+static bool world_is_crowded(const struct team_world *w)
 {
 	cpu_set_t set;
 	int near = 0;
@@ -491,7 +491,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
 	memset(&mine, 0, sizeof(mine));
 	mine.error = world_endpoint(w, attr ? attr->flags : 0, mode, &mine);
 	ret = world_meet(w, &mine);
-	w->crowded = is_crowded(w);
+	w->crowded = world_is_crowded(w);
 	ret = ret ? ret : world_team(w, &t);
 	ret = ret ? ret : symmetric_open(t, size);
 	if (ret) {
