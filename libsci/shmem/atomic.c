@@ -6,7 +6,7 @@
 
 #include "libsci/shmem/internal.h"
 
-/* Atomic instructions on a word of type T. */
+/* Define atomics on a word of type T that the CPU reaches. */
 #define WORD_ATOMIC(T, to)							\
 	do {									\
 		T *word_ = (to), was_ = (T)cond;				\
@@ -40,7 +40,7 @@ uint64_t word_op(void *to, unsigned int size, enum sci_atomic op, uint64_t value
 	WORD_ATOMIC(uint64_t, to);
 }
 
-/* @old: NULL: the caller does not want it, and need not wait for it. */
+/* Send the atomic to the team. @old: NULL: do not wait for the old value */
 static __attribute__((noinline, cold))
 void word_slow(const char *call, void *dest, unsigned int size, enum sci_atomic op,
 	       uint64_t value, uint64_t cond, uint64_t *old, int pe)
@@ -82,7 +82,7 @@ void word_change(const char *call, void *dest, unsigned int size, enum sci_atomi
 		word_slow(call, dest, size, op, value, 0, NULL, pe);
 }
 
-/* ---- words of a type ---- */
+/* ---- typed calls ---- */
 
 #define DEFINE_WORDS(NAME, TYPE, a, b)						\
 	static inline uint64_t NAME##_word(TYPE value)				\
@@ -103,9 +103,9 @@ void word_change(const char *call, void *dest, unsigned int size, enum sci_atomi
 SHMEM_AMO_EXT_TYPES_(DEFINE_WORDS, 0, 0)
 
 /*
- * Three forms, each with a context and without one: @name changes a word,
- * fetch_@name returns the old value, fetch_@name_nbi stores it. The old value is there
- * when a call of the third form returns, which the standard permits.
+ * Define three calls, each with a context and without one: @name changes a word, fetch_@name
+ * returns the old value, and fetch_@name_nbi stores it. The third call waits for the old
+ * value, which the standard permits.
  */
 #define PARAMS(...)	, __VA_ARGS__
 #define DEFINE_CHANGE(NAME, TYPE, name, params, op, value)			\
@@ -170,7 +170,7 @@ SHMEM_AMO_BIT_TYPES_(DEFINE_BIT, and, AND)
 SHMEM_AMO_BIT_TYPES_(DEFINE_BIT, or, OR)
 SHMEM_AMO_BIT_TYPES_(DEFINE_BIT, xor, XOR)
 
-/* ---- deprecated: the names before 1.4 ---- */
+/* ---- deprecated names, from before OpenSHMEM 1.4 ---- */
 
 #define DEFINE_OLD_EXT(NAME, TYPE, a, b)					\
 	EXPORT TYPE shmem_##NAME##_fetch(const TYPE *source, int pe)		\

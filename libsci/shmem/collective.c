@@ -3,8 +3,8 @@
 /*
  * Collective calls of teams, and the deprecated ones of active sets.
  *
- * An active set is a team that is made when its members first name it, and kept. pSync
- * and pWrk, with which older libraries synchronised, are not used.
+ * When the members of an active set name it for the first time, they make a team for it and
+ * keep the team. The library does not need pSync and pWrk for synchronisation.
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "libsci/shmem/internal.h"
 
-/* ---- the work, on a team of libsci's ---- */
+/* ---- calls on a team of libsci ---- */
 
 static void coll_broadcast(const char *call, struct sci_team *team, void *dest,
 			   const void *source, size_t len, int root)
@@ -38,8 +38,8 @@ static void coll_collect(const char *call, struct sci_team *team, void *dest,
 }
 
 /*
- * Each PE stores its elements where they belong. The standard has the program see to it
- * that all may be written when the first PE calls.
+ * Each PE stores its elements at their places in the other PEs' dest. By the standard, the
+ * program must allow these stores before the first PE calls.
  */
 static void coll_alltoalls(const char *call, struct sci_team *team, char *dest,
 			   const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t size,
@@ -98,7 +98,10 @@ static int team_broadcast(const char *call, shmem_team_t team, void *dest,
 	check_symmetric(call, dest, len);
 	check_symmetric(call, source, len);
 	coll_broadcast(call, t->team, dest, source, len, root);
-	/* the root's dest gets the bytes, too; not so with active sets */
+	/*
+	 * by the standard, the root's dest gets the bytes in teams, but not in active
+	 * sets
+	 */
 	if (t->my_pe == root && dest != source)
 		memmove(dest, source, len);
 	return 0;
@@ -263,7 +266,10 @@ static struct sci_team *active_set_new(const char *call, int start, int log_stri
 	return s->team;
 }
 
-/* The team of PEs @start, @start + 2^@log_stride ...: collective when it is new. */
+/*
+ * Return the team of PEs @start, @start + 2^@log_stride, ... Making it is a collective
+ * call.
+ */
 static struct sci_team *active_set(const char *call, int start, int log_stride, int size)
 {
 	int at = shmem.my_pe - start;

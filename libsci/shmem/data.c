@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Static variables of the program.
+ * Static variables of the program as symmetric memory.
  *
- * They lie in the writable segment of the executable, behind the pages that become
- * read-only after relocation. All PEs run the same executable: a variable has the same
- * offset in the segment on all, wherever the segment lies. libc's and libsci's own
- * variables lie in their libraries.
+ * They are in the writable segment of the executable, after the pages that become read-only
+ * when relocation is done. All PEs run the same executable: a variable has the same offset in
+ * the segment on all PEs, wherever the segment is mapped. The variables of libc and libsci are
+ * in the segments of these libraries.
  */
 
 #include <errno.h>
@@ -18,13 +18,13 @@
 
 struct range {
 	uintptr_t start;
-	uintptr_t file_end;		/* from here on there are zeroed pages of no file */
+	uintptr_t file_end;		/* from here on there is no file */
 	uintptr_t end;
 };
 
 static struct range data;
 
-/* The first object that dl_iterate_phdr() reports is the program. */
+/* Find the segment of the program, which dl_iterate_phdr() reports first. */
 static int data_find(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), relro = 0;
@@ -48,7 +48,7 @@ static int data_find(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* memcpy(), but for the address sanitizer, which keeps gaps between variables. */
+/* Copy without the address sanitizer, which has red zones between variables. */
 __attribute__((no_sanitize("address")))
 static void pages_copy(void *to, const void *from, size_t len)
 {
@@ -60,8 +60,8 @@ static void pages_copy(void *to, const void *from, size_t len)
 }
 
 /*
- * The team registers anonymous memory: pages of the program's file become that. Signal
- * handlers and threads do not store there meanwhile, or lose what they store.
+ * Replace pages of the program's file by anonymous memory, which the team can register. A store
+ * by a signal handler or another thread during this call is lost.
  */
 static int file_pages_replace(uintptr_t start, size_t len)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Start and end, errors, and what a PE may ask about itself and others. */
+/* Start and end, error messages, and queries about PEs. */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 
 #include "libsci/shmem/internal.h"
 
-#define PAGE		4096u			/* or a multiple */
-#define HEAP_SIZE	((uint64_t)64 << 20)	/* without SHMEM_SYMMETRIC_SIZE */
+#define PAGE		4096u			/* the page size, or a divisor of it */
+#define HEAP_SIZE	((uint64_t)64 << 20)	/* default of SHMEM_SYMMETRIC_SIZE, in bytes */
 
 static const struct sci_team_view nothing;
 
@@ -28,7 +28,7 @@ void shmem_die(const char *call, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	/* one write: other PEs may report errors, too */
+	/* a single write: several PEs may report errors at the same time */
 	fprintf(stderr, "shmem: PE %d: %s: %s\n", shmem.my_pe, call, what);
 	shmem_global_exit(1);
 	abort();
@@ -43,7 +43,7 @@ void shmem_die_of(const char *call, int error)
 		  strerror_r(-error, buf, sizeof(buf)));
 }
 
-/* Which symmetric object it is not, in words. */
+/* Report that an address is not symmetric, and why. */
 static __attribute__((noreturn))
 void die_of_address(const char *call, const void *addr, size_t len, size_t at)
 {
@@ -62,7 +62,7 @@ void check_symmetric_slow(const char *call, const void *addr, size_t len)
 	shmem_running(call);
 	if (!sci_team_ptr(shmem.team, addr, shmem.my_pe))
 		die_of_address(call, addr, len, 0);
-	/* symmetric memory is whole pages */
+	/* symmetric memory consists of whole pages */
 	at = PAGE - ((uintptr_t)p & (PAGE - 1));
 	while (at < len && sci_team_ptr(shmem.team, p + at, shmem.my_pe))
 		at += PAGE;
@@ -93,7 +93,7 @@ void *pe_ptr_slow(const char *call, const void *addr, size_t len, int pe)
 
 /* ---- start ---- */
 
-/* "2M", "1.5g": bytes. False: it is no such number. */
+/* Parse a size such as "2M" or "1.5g". Return false if @text is not a size. */
 static bool size_parse(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "KMGT";
@@ -165,7 +165,7 @@ static void exit_finalize(void)
 	shmem_finalize();
 }
 
-/* ---- calls that are in the program ---- */
+/* ---- functions that shmem.h also defines inline ---- */
 
 _Static_assert(sizeof(struct shmem_view_) == sizeof(struct sci_team_view) &&
 	       offsetof(struct shmem_view_, shift) == offsetof(struct sci_team_view, shift),
@@ -173,7 +173,10 @@ _Static_assert(sizeof(struct shmem_view_) == sizeof(struct sci_team_view) &&
 
 EXPORT const struct shmem_view_ *shmem_view_ = (const struct shmem_view_ *)&nothing;
 
-/* The names that shmem.h defines inline, and those that the library gave its own ones. */
+/*
+ * Declare the functions that shmem.h defines inline, and the library's own names for
+ * them.
+ */
 #define DECLARE_OWN(NAME, TYPE, a, b)						\
 	extern EXPORT __typeof__(shmem_##NAME##_p) pshmem_##NAME##_p;		\
 	extern EXPORT __typeof__(shmem_##NAME##_g) pshmem_##NAME##_g;
@@ -182,7 +185,7 @@ SHMEM_RMA_TYPES_(DECLARE_OWN, 0, 0)
 	{ (void *)shmem_##NAME##_p, (void *)pshmem_##NAME##_p },		\
 	{ (void *)shmem_##NAME##_g, (void *)pshmem_##NAME##_g },
 
-/* Whether a profiling library has put functions of its own before these. */
+/* Return whether a profiling library has replaced functions of this library. */
 static bool is_profiled(void)
 {
 	static void *const volatile names[][2] = { SHMEM_RMA_TYPES_(BOTH_NAMES, 0, 0) };
@@ -220,7 +223,7 @@ static void shmem_start(const char *call, int requested)
 	shmem_ok_of(call, teams_init(), "cannot make the predefined teams");
 	shmem_ok(call, sci_team_barrier(shmem.team));
 	view_set(shmem.debug ? &nothing : (const struct sci_team_view *)(const void *)shmem.team);
-	/* a program that returns from main() has finalised, says the standard */
+	/* by the standard, a return from main() finalises */
 	if (!registered)
 		registered = !atexit(exit_finalize);
 }
@@ -256,7 +259,7 @@ EXPORT void shmem_finalize(void)
 {
 	if (!shmem.team)
 		return;
-	/* a PE that has died is no longer waited for */
+	/* fails if a PE has died: then do not wait for it */
 	if (!sci_team_quiet(shmem.team))
 		sci_team_barrier(shmem.team);
 	teams_exit();
@@ -274,7 +277,7 @@ EXPORT void shmem_global_exit(int status)
 	_exit(status);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 EXPORT int shmem_my_pe(void)
 {
@@ -323,7 +326,7 @@ EXPORT void shmem_info_get_name(char *name)
 	strcpy(name, SHMEM_VENDOR_STRING);
 }
 
-/* ---- caches: every machine's are coherent ---- */
+/* ---- caches: all machines have coherent caches ---- */
 
 EXPORT void shmem_set_cache_inv(void) { }
 EXPORT void shmem_clear_cache_inv(void) { }

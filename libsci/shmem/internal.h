@@ -3,10 +3,10 @@
 /*
  * DOC: OpenSHMEM on teams
  *
- * PEs are the ranks of the team of all processes. The symmetric heap is the team's, and
- * static variables are memory that the program registers with the team at start-up. A
- * transfer to memory that loads and stores reach is a copy by the caller: pe_ptr() and
- * a store. All other transfers are calls of the team's.
+ * PEs are the ranks of the team of all processes. The symmetric heap is the team's heap. At
+ * start-up, the program's static variables are registered with the team. If loads and stores
+ * reach the memory of the target PE, the caller copies the data itself: pe_ptr() and a store.
+ * All other transfers are calls to the team.
  */
 #ifndef LIBSCI_SHMEM_INTERNAL_H
 #define LIBSCI_SHMEM_INTERNAL_H
@@ -29,7 +29,7 @@ struct shmem_team_ {
 	struct sci_team *team;
 	int my_pe;
 	int n_pes;
-	int *world;			/* the PEs' numbers in the world; NULL: the same */
+	int *world;			/* world rank of each PE; NULL: the same number */
 	shmem_team_config_t config;
 	struct shmem_ctx_ *contexts;
 	struct shmem_team_ *next;	/* in shmem.teams */
@@ -37,15 +37,15 @@ struct shmem_team_ {
 
 struct shmem_ctx_ {
 	struct shmem_team_ *team;
-	shmem_team_t handle;		/* of the team */
+	shmem_team_t handle;		/* the handle of its team */
 	long options;
-	struct shmem_ctx_ *next;	/* of the same team */
+	struct shmem_ctx_ *next;	/* next context of the team */
 };
 
 /*
  * struct shmem - the state of the process
- * @view: of the world's memory; with SHMEM_DEBUG, and outside of shmem_init() and
- *	shmem_finalize(), a view that reaches nothing: pe_ptr() then asks pe_ptr_slow()
+ * @view: the heap as pe_ptr() sees it. With SHMEM_DEBUG, and outside of shmem_init() and
+ *	shmem_finalize(), the view is empty, so that pe_ptr() calls pe_ptr_slow().
  * @my_pe, @n_pes: -1 and 0 outside of shmem_init() and shmem_finalize()
  */
 struct shmem {
@@ -57,18 +57,18 @@ struct shmem {
 	int thread_level;
 	struct shmem_team_ world;
 	struct shmem_team_ shared;
-	struct shmem_team_ *teams;	/* those of the program */
+	struct shmem_team_ *teams;	/* teams made by the program */
 };
 
 extern struct shmem shmem __attribute__((visibility("hidden")));
 
 /* ---- errors ---- */
 
-/* Say what is wrong, with the PE and the name of the call, and end all PEs. */
+/* Print an error with the PE and the name of the call, and end all PEs. */
 __attribute__((noreturn, format(printf, 2, 3)))
 void shmem_die(const char *call, const char *fmt, ...);
 
-/* End all PEs if the team's call returned an error. */
+/* If @error is not 0, print it and end all PEs. */
 __attribute__((noreturn, cold)) void shmem_die_of(const char *call, int error);
 
 static inline void shmem_ok(const char *call, int error)
@@ -77,14 +77,14 @@ static inline void shmem_ok(const char *call, int error)
 		shmem_die_of(call, error);
 }
 
-/* The same, with words about what failed. */
+/* Like shmem_ok(), with words about the failed part. */
 static inline void shmem_ok_of(const char *call, int error, const char *what)
 {
 	if (unlikely(error < 0))
 		shmem_die(call, "%s (error %d)", what, -error);
 }
 
-/* Between shmem_init() and shmem_finalize(), or the end of all PEs. */
+/* End all PEs unless the caller is between shmem_init() and shmem_finalize(). */
 static inline void shmem_running(const char *call)
 {
 	if (unlikely(!shmem.team))
@@ -93,13 +93,13 @@ static inline void shmem_running(const char *call)
 
 /* ---- memory of other PEs ---- */
 
-/* As pe_ptr(), for all symmetric memory. Ends all PEs if the arguments are wrong. */
+/* Do pe_ptr() for all symmetric memory. If an argument is wrong, end all PEs. */
 __attribute__((cold))
 void *pe_ptr_slow(const char *call, const void *addr, size_t len, int pe);
 
 /*
- * The part of symmetric memory at @addr that @pe has, PE of the world. NULL: not there,
- * or loads and stores do not reach it: pe_ptr_slow() knows.
+ * Return where PE @pe of the world has @addr, if @addr is in the first region of the heap and
+ * loads and stores reach it. Otherwise return NULL: then call pe_ptr_slow().
  */
 static inline __attribute__((always_inline)) void *pe_ptr(const void *addr, int pe)
 {
@@ -118,7 +118,7 @@ static inline void *pe_ptr_of(const char *call, const void *addr, size_t len, in
 	return likely(p) ? p : pe_ptr_slow(call, addr, len, pe);
 }
 
-/* Check a symmetric address of the caller's; only with SHMEM_DEBUG. */
+/* Check that the caller's address is symmetric. For SHMEM_DEBUG. */
 void check_symmetric_slow(const char *call, const void *addr, size_t len);
 
 static inline void check_symmetric(const char *call, const void *addr, size_t len)
@@ -127,31 +127,34 @@ static inline void check_symmetric(const char *call, const void *addr, size_t le
 		check_symmetric_slow(call, addr, len);
 }
 
-/* Make the program's static variables symmetric. 0 or -errno. */
+/* Make the program's static variables symmetric. Return 0 or -errno. */
 int data_register(struct sci_team *team);
 
-/* Whether @addr lies among these. */
+/* Return whether @addr is in a static variable. */
 bool data_holds(const void *addr);
 
-/* Bytes from @addr to the end of what was allocated; 0: nothing was. */
+/*
+ * Return the number of bytes from @addr to the end of its allocation, or 0 if it has
+ * none.
+ */
 size_t memory_left(const void *addr);
 
-/* Forget what is allocated: the team's heap is gone. */
+/* Forget all allocations: the team's heap is gone. */
 void memory_exit(void);
 
 /* ---- teams and contexts ---- */
 
-/* The team of a handle; NULL: SHMEM_TEAM_INVALID, or no team. */
+/* Return the team of a handle, or NULL for SHMEM_TEAM_INVALID and invalid handles. */
 struct shmem_team_ *team_of(shmem_team_t handle);
 
-/* Make the predefined teams; 0 or -errno. Free all teams. */
+/* Make the predefined teams, or free all teams. Return 0 or -errno. */
 int teams_init(void);
 void teams_exit(void);
 
 /* Free the teams of active sets. */
 void active_sets_exit(void);
 
-/* The number in the world of PE @pe of context @ctx. */
+/* Return the number in the world of PE @pe of context @ctx. */
 int ctx_pe_slow(const char *call, shmem_ctx_t ctx, int pe);
 
 static inline int ctx_pe(const char *call, shmem_ctx_t ctx, int pe)

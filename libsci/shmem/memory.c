@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The symmetric heap: the team's, with the calls and the rules of OpenSHMEM. */
+/* The symmetric heap: the heap of the team, with the calls and rules of OpenSHMEM. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 #include "libsci/shmem/internal.h"
 
-#define ALIGN_MAX	4096u		/* of sci_team_alloc() */
+#define ALIGN_MAX	4096u		/* limit of sci_team_alloc() */
 
-/* What the program has allocated, sorted by address: says how far an access may go. */
+/* An allocation. The list is sorted by address and tells how far an access may go. */
 struct block {
 	char *addr;
 	size_t len;
@@ -22,7 +22,7 @@ static struct {
 	size_t room;
 } heap;
 
-/* The index of the first block that begins behind @addr. */
+/* Return the index of the first block behind @addr. */
 static size_t block_after(const void *addr)
 {
 	size_t low = 0, high = heap.n;
@@ -68,7 +68,10 @@ static void block_remove(struct block *b)
 	memmove(b, b + 1, (size_t)(heap.blocks + --heap.n - b) * sizeof(*b));
 }
 
-/* Bytes from @addr to the end of its block; 0: it is in none. */
+/*
+ * Return the number of bytes from @addr to the end of its block, or 0 if it is in no
+ * block.
+ */
 size_t memory_left(const void *addr)
 {
 	size_t i = block_after(addr), at;
@@ -88,8 +91,8 @@ void memory_exit(void)
 }
 
 /*
- * All PEs make the same call. The team compares the arguments, and no PE returns before
- * all have called. NULL: out of memory, on all.
+ * Allocate. This is a collective call: the team compares the arguments, and no PE returns
+ * before all PEs have called. Return NULL on all PEs if there is no memory.
  */
 static void *memory_alloc(const char *call, size_t align, size_t size)
 {
@@ -127,20 +130,20 @@ EXPORT void *shmem_calloc(size_t count, size_t size)
 	if (!p)
 		return NULL;
 	memset(p, 0, len);
-	/* ... before another PE's put arrives */
+	/* the zeroes must be stored before another PE's put arrives */
 	shmem_barrier_all();
 	return p;
 }
 
 EXPORT void *shmem_align(size_t alignment, size_t size)
 {
-	/* the heaps of two PEs need not be more equal than that */
+	/* the heaps of two PEs have the same alignment up to ALIGN_MAX */
 	if (!alignment || alignment & (alignment - 1) || alignment > ALIGN_MAX)
 		return NULL;
 	return memory_alloc(__func__, alignment < 64 ? 64 : alignment, size);
 }
 
-/* Hints change nothing: atomics and signals are fast on all symmetric memory. */
+/* Ignore the hints: atomics and signals are fast on all symmetric memory. */
 EXPORT void *shmem_malloc_with_hints(size_t size, long hints)
 {
 	if (hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
@@ -187,7 +190,7 @@ EXPORT void *shmem_realloc(void *ptr, size_t size)
 	if (!new)
 		return NULL;
 	memcpy(new, ptr, len < size ? len : size);
-	/* no PE returns before all have copied */
+	/* memory_free() waits until all PEs have copied */
 	memory_free(__func__, ptr);
 	return new;
 }

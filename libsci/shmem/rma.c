@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Put, get, put with signal, and their order. */
+/* Put, get, put with signal, fence and quiet. */
 
 #include <string.h>
 
 #include "libsci/shmem/internal.h"
 
-/* ---- blocks ---- */
+/* ---- contiguous blocks ---- */
 
 typedef int (*put_fn)(struct sci_team *, void *, const void *, size_t, int);
 
-/* Not in the first piece of the heap, or not reached by loads and stores. */
+/* Put a block that pe_ptr() does not find: other regions, and far PEs. */
 static __attribute__((noinline, cold))
 void put_slow(const char *call, void *dest, const void *source, size_t len, int pe,
 	      put_fn put)
@@ -62,9 +62,12 @@ DEFINE_PUT(put_nbi)
 DEFINE_GET(get)
 DEFINE_GET(get_nbi)
 
-/* ---- elements at distances ---- */
+/* ---- strided elements ---- */
 
-/* Bytes from the first to behind the last of @n elements. */
+/*
+ * Return the number of bytes from the start of the first to the end of the last
+ * element.
+ */
 static size_t span_len(ptrdiff_t stride, size_t size, size_t n)
 {
 	return n ? ((n - 1) * (size_t)stride + 1) * size : 0;
@@ -160,7 +163,7 @@ SHMEM_RMA_TYPES_(DEFINE_BLOCK, get, 0)
 SHMEM_RMA_TYPES_(DEFINE_BLOCK, put_nbi, 0)
 SHMEM_RMA_TYPES_(DEFINE_BLOCK, get_nbi, 0)
 
-/* One store or load, where the compiler knows the size. */
+/* Put or get one element. The compiler knows its size. */
 #define DEFINE_P(NAME, TYPE, a, b)						\
 	static inline void NAME##_p(const char *call, TYPE *dest, TYPE value, int pe) \
 	{									\
@@ -239,7 +242,7 @@ SHMEM_RMA_TYPES_(DEFINE_STRIDED, iget, 0)
 SHMEM_RMA_TYPES_(DEFINE_SIGNAL, put_signal, false)
 SHMEM_RMA_TYPES_(DEFINE_SIGNAL, put_signal_nbi, true)
 
-/* ---- calls with a size in their names ---- */
+/* ---- calls with an element size in their names ---- */
 
 #define DEFINE_SIZED(name, op, BYTES)						\
 	EXPORT void shmem_##name(void *dest, const void *source, size_t nelems, int pe) \
@@ -293,7 +296,7 @@ SHMEM_SIZES_(DEFINE_SIZE, 0, 0)
 SHMEM_SIZES_(DEFINE_SIZE_STRIDED, 0, 0)
 DEFINE_SIZE(mem, 1, 0, 0)
 
-/* ---- order ---- */
+/* ---- fence and quiet ---- */
 
 EXPORT void shmem_fence(void)
 {
@@ -305,7 +308,10 @@ EXPORT void shmem_quiet(void)
 	shmem_ok(__func__, sci_team_quiet(shmem.team));
 }
 
-/* The team's order is of all contexts. A context that is invalid has no transfers. */
+/*
+ * Order the transfers of all contexts, as the team does. An invalid context has no
+ * transfers.
+ */
 EXPORT void shmem_ctx_fence(shmem_ctx_t ctx)
 {
 	if (ctx != SHMEM_CTX_INVALID)

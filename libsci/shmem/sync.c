@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Waits and tests for words that other PEs change, and locks. */
+/* Waits and tests for words that other PEs change, and distributed locks. */
 
 #include <errno.h>
 
 #include "libsci/shmem/internal.h"
 
-#define SPINS	64			/* looks at a word before the team is asked */
+#define SPINS	64			/* looks at a word before a call to the team */
 
-/* SHMEM_CMP_* as the team's. */
+/* Translate SHMEM_CMP_* for the team. */
 static unsigned int cmp_of(const char *call, int cmp, bool is_unsigned)
 {
 	static const unsigned char of[] = {
@@ -30,7 +30,7 @@ static unsigned int cmp_of(const char *call, int cmp, bool is_unsigned)
 	 (cmp) == SHMEM_CMP_LT ? (got) < (value) :				\
 	 (cmp) == SHMEM_CMP_GE && (got) >= (value))
 
-/* Words of the same size: @values has one for each, or is NULL. */
+/* Describe words of the same size. @values has a value for each, or is NULL. */
 static struct sci_words words_of(const char *call, const void *words, size_t n,
 				 const int *status, int cmp, bool is_unsigned,
 				 uint64_t value, const void *values, unsigned int size)
@@ -42,7 +42,10 @@ static struct sci_words words_of(const char *call, const void *words, size_t n,
 	};
 }
 
-/* @timeout: 0 tests, -1 waits. True: it is so. */
+/*
+ * Return whether a wait has succeeded. A test returns -EAGAIN otherwise; other errors
+ * end all PEs.
+ */
 static bool words_ready(const char *call, int error)
 {
 	if (error == -EAGAIN || error == -ENOENT)
@@ -95,8 +98,8 @@ bool word_test(const char *call, const void *word, unsigned int size, int cmp,
 }
 
 /*
- * Most words change soon: look a few times before the team's call, which makes
- * progress and in time sleeps.
+ * Define waits for a word. Most words change soon: look at the word a few times before the call
+ * to the team, which makes progress and sleeps after a while.
  */
 #define DEFINE_WAIT(NAME, TYPE, a, b)						\
 	static inline void NAME##_wait_until(const char *call, TYPE *ivar, int cmp, \
@@ -124,7 +127,7 @@ bool word_test(const char *call, const void *word, unsigned int size, int cmp,
 	}
 SHMEM_SYNC_TYPES_(DEFINE_WAIT, 0, 0)
 
-/* Waits and tests of several words, with one value, or with one for each. */
+/* Define waits and tests for several words, with one value for all or one for each. */
 #define WORDS(TYPE, value, values)						\
 	words_of(__func__, ivars, nelems, status, cmp, (TYPE)-1 > 0, (uint64_t)(value), \
 		 values, sizeof(TYPE))
@@ -185,7 +188,7 @@ EXPORT uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cm
 {
 	uint64_t got;
 
-	/* another value may have followed; the standard wants one that fits */
+	/* another value may have followed: return one that satisfies the condition */
 	do {
 		uint64_wait_until(__func__, sig_addr, cmp, cmp_value);
 		got = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
@@ -216,7 +219,7 @@ EXPORT void (shmem_wait_until)(long *ivar, int cmp, long cmp_value)
 
 _Static_assert(sizeof(long) == sizeof(uint64_t), "the team's locks have 8 bytes");
 
-/* True: the caller has the lock now. */
+/* Take the lock. Return false if it was not free before @timeout. */
 static bool lock_take(const char *call, long *lock, int timeout)
 {
 	int err;

@@ -8,7 +8,10 @@
 
 #include "libsci/shmem/internal.h"
 
-/* Threads make contexts at any time; teams are made by one thread. */
+/*
+ * Protects the lists of contexts. Several threads may make contexts, but only one
+ * makes teams.
+ */
 static pthread_mutex_t contexts = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- teams ---- */
@@ -28,7 +31,7 @@ struct shmem_team_ *team_of(shmem_team_t handle)
 	shmem_die("team", "%p is no team, or has been destroyed", (void *)handle);
 }
 
-/* Fill in what is known of a team's members. 0 or -errno. */
+/* Fill in the members of a team. Return 0 or -errno. */
 static int team_fill(struct shmem_team_ *t, struct sci_team *team)
 {
 	int n = sci_team_size(team);
@@ -44,7 +47,7 @@ static int team_fill(struct shmem_team_ *t, struct sci_team *team)
 	return 0;
 }
 
-/* The view's first address: the view is how team.h lets a program see the heap. */
+/* Return the start of the heap, from the view that team.h publishes. */
 static const void *heap_start(void)
 {
 	return (const void *)((const struct sci_team_view *)(const void *)shmem.team)->base;
@@ -58,7 +61,7 @@ int teams_init(void)
 	shmem.world = (struct shmem_team_){
 		.team = shmem.team, .my_pe = shmem.my_pe, .n_pes = shmem.n_pes,
 	};
-	/* PEs that reach each other's memory: the first of them gives the colour */
+	/* the colour is the first PE whose memory this PE reaches */
 	while (colour < shmem.my_pe && !sci_team_ptr(shmem.team, heap_start(), colour))
 		colour++;
 	err = sci_team_split(shmem.team, colour, shmem.my_pe, &shared);
@@ -134,8 +137,8 @@ EXPORT int shmem_team_translate_pe(shmem_team_t src_team, int src_pe,
 }
 
 /*
- * Collective over @parent. PEs with the same colour become a team; those with a negative
- * one get SHMEM_TEAM_INVALID. 0, or -1 on all.
+ * Split @parent: a collective call. PEs with the same colour form a team. PEs with a negative
+ * colour get SHMEM_TEAM_INVALID. Return 0, or -1 on all PEs.
  */
 static int team_split(struct shmem_team_ *parent, int colour, int key,
 		      const shmem_team_config_t *config, long mask, shmem_team_t *new_team)
@@ -219,7 +222,7 @@ EXPORT void shmem_team_destroy(shmem_team_t team)
 	if (!*link)
 		shmem_die(__func__, "%p is no team, or has been destroyed", (void *)team);
 	*link = t->next;
-	/* transfers of its contexts */
+	/* complete the transfers of the team's contexts */
 	shmem_quiet();
 	team_free(t);
 	free(t);
@@ -249,8 +252,9 @@ static bool ctx_exists(shmem_ctx_t ctx)
 }
 
 /*
- * A context is a team to number PEs by: transfers complete with the quiet of all. Every
- * context may be used by any threads, as SHMEM_THREAD_MULTIPLE permits.
+ * Return the number in the world of a context's PE. A context only numbers the PEs: quiet
+ * completes the transfers of all contexts. Any thread may use any context, as
+ * SHMEM_THREAD_MULTIPLE permits.
  */
 int ctx_pe_slow(const char *call, shmem_ctx_t ctx, int pe)
 {
