@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * SCI_NET, SCI_NET_PEERS, SCI_NET_KEY and SCI_NET_RETRY.
+ * The environment variables SCI_NET, SCI_NET_PEERS, SCI_NET_KEY and SCI_NET_RETRY.
  *
  *	SCI_NET=tcp[:HOST[:PORT]][+SLOTS]	HOST: address, name, interface or prefix
  *	SCI_NET=unix:PATH[+SLOTS]		a PATH that begins with @ is abstract
@@ -39,7 +39,7 @@ static const char want_peers[] =
 static const char want_key[] =
 	"want the path of a file of 16 to 256 bytes that only its owner can read, or hex:DIGITS";
 
-/* ---- one address ---- */
+/* ---- parsing an address ---- */
 
 static bool parse_number(const char *text, unsigned int max, unsigned int *value)
 {
@@ -58,7 +58,7 @@ static int unix_address(const char *path, struct net_addr *a)
 	struct sockaddr_un *un = (struct sockaddr_un *)&a->sa;
 	size_t len = strlen(path);
 
-	/* the slot's number follows */
+	/* leave room for the slot's number */
 	if (!len || len + sizeof("1023") > sizeof(un->sun_path))
 		return -EINVAL;
 	un->sun_family = AF_UNIX;
@@ -82,7 +82,7 @@ static int vsock_address(char *text, struct net_addr *a)
 		cid = VMADDR_CID_ANY;
 	else if (!parse_number(text, UINT32_MAX - 1, &cid))
 		return -EINVAL;
-	/* a handshake has room for 16 bits */
+	/* messages of a handshake have 16 bits for the port */
 	if (!parse_number(colon + 1, UINT16_MAX - NET_SLOTS_MAX, &port) || !port)
 		return -EINVAL;
 	vm->svm_family = AF_VSOCK;
@@ -104,7 +104,9 @@ static bool in_prefix(const struct sockaddr *sa, int family, const uint8_t *pref
 	       (!(bits % 8) || !((at[bits / 8] ^ prefix[bits / 8]) & mask));
 }
 
-/* An address of this host's on the interface @host, or in the prefix "@host/bits". */
+/*
+ * Find an address of this host on the interface @host, or in the prefix "@host/bits".
+ */
 static int own_address(char *host, struct net_addr *a)
 {
 	char *slash = strchr(host, '/');
@@ -153,7 +155,7 @@ static int host_address(char *host, struct net_addr *a)
 	return 0;
 }
 
-/* HOST, HOST:PORT or [HOST]:PORT; only in brackets a HOST has colons. */
+/* Parse HOST, HOST:PORT or [HOST]:PORT. A HOST with colons needs the brackets. */
 static int tcp_address(char *text, struct net_addr *a)
 {
 	char *host = text, *port = NULL;
@@ -221,7 +223,7 @@ void net_addr_set_port(struct net_addr *a, uint16_t port)
 		((struct sockaddr_vm *)&a->sa)->svm_port = port;
 }
 
-/* 0: AF_UNIX, which has none. */
+/* Return the port of the address, or 0 for AF_UNIX, which has no ports. */
 uint16_t net_addr_port(const struct net_addr *a)
 {
 	if (a->sa.ss_family == AF_INET)
@@ -238,7 +240,10 @@ bool net_addr_known(const struct net_addr *a)
 	return a->len || a->via;
 }
 
-/* The address of the process in @slot.  False: there is no such slot. */
+/*
+ * Set *@to to the address of the process in @slot. Return false if there is no such
+ * slot.
+ */
 bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_addr *to)
 {
 	unsigned int port = net_addr_port(from) + slot;
@@ -269,7 +274,7 @@ static bool parse_node(const char *text, unsigned int *node)
 	return parse_number(text, SCI_NODE_MAX, node) && *node && *node % SCI_NODE_STEP == 0;
 }
 
-/* Behind the gateway of a node. */
+/* Parse via:GATEWAY: the node is behind a gateway. */
 static int via_address(const char *text, struct net_route *r)
 {
 	r->addr.node = r->node;
@@ -357,8 +362,9 @@ struct net_route *net_route_find(struct net *net, unsigned int node)
 }
 
 /*
- * The ways to a node, @turn from 0 on: first those without a gateway, then the gateways, of
- * which processes of different nodes have different ones first.
+ * Set *@to to route number @turn to a node. Direct routes come first, then the gateways.
+ * Processes of different nodes start with different gateways. Return false if there are fewer
+ * routes.
  */
 bool net_route_addr(struct net *net, unsigned int node, unsigned int turn,
 		    struct net_addr *to)
@@ -395,11 +401,14 @@ void net_routes_free(struct net *net)
 		free(container_of(l, struct net_route, link));
 }
 
-/* ---- the rest ---- */
+/* ---- key and retry time ---- */
 
 #define KEY_MIN		16
 
-/* As `sci run` hands it out: only processes of the same user can read the environment. */
+/*
+ * Parse the key from `sci run`. Only processes of the same user can read the
+ * environment.
+ */
 static int key_parse(struct net *net, const char *hex)
 {
 	size_t n = strlen(hex) / 2;
@@ -441,7 +450,7 @@ static int key_read(struct net *net)
 	return 0;
 }
 
-/* @spec: as SCI_NET. */
+/* Read the environment. @spec: the value of SCI_NET */
 int net_read_environment(struct net *net, const char *spec)
 {
 	unsigned int retry = RETRY_SECONDS;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Message authentication codes: HMAC-SHA-256 of libcrypto, loaded when it is needed. */
+/*
+ * Message authentication codes: HMAC-SHA-256 of libcrypto, which is loaded when it is
+ * needed.
+ */
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,7 +14,10 @@
 
 #include "libsci/fabric/net/net.h"
 
-/* As libcrypto's headers have them, which a build of libsci does not need. */
+/*
+ * Function types of libcrypto, copied so that a build of libsci does not need its
+ * headers.
+ */
 typedef const void *(*digest_fn)(void);
 typedef unsigned char *(*hmac_fn)(const void *digest, const void *key, int key_len,
 				  const unsigned char *data, size_t len,
@@ -35,7 +41,7 @@ static void auth_load(void)
 	crypto.hmac = (hmac_fn)dlsym(lib, "HMAC");
 }
 
-/* -ENOSYS: no libcrypto, said on standard error. */
+/* Load libcrypto. If there is none, print that to standard error and return -ENOSYS. */
 int net_auth_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -52,7 +58,7 @@ int net_random(void *buf, size_t len)
 	return getrandom(buf, len, 0) == (ssize_t)len ? 0 : -EIO;
 }
 
-/* Longer than what is authenticated: all messages of a handshake. */
+/* More than all messages of a handshake together. */
 #define TEXT_MAX	512u
 
 void net_mac(const struct net *net, const char *role, const struct iovec *parts,
@@ -67,13 +73,13 @@ void net_mac(const struct net *net, const char *role, const struct iovec *parts,
 		memcpy(text + len, parts[i].iov_base, parts[i].iov_len);
 		len += parts[i].iov_len;
 	}
-	/* without memory for it: a code that nobody expects */
+	/* without memory, make a code that the other side does not accept */
 	if (!crypto.hmac(crypto.sha256(), net->key, (int)net->key_len, text, len, mac,
 			 &mac_len) && net_random(mac, NET_MAC))
 		memset(mac, 0, NET_MAC);
 }
 
-/* In a time that does not depend on where they differ. */
+/* Compare in a time that does not depend on the position of a difference. */
 bool net_mac_equal(const uint8_t *a, const uint8_t *b)
 {
 	unsigned int differ = 0;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Finding the instance that has an interrupt, and asking it: on threads that may wait. */
+/*
+ * Find the instance that has a data interrupt, and send it questions. Callers may
+ * block.
+ */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +12,7 @@
 #include "libsci/base/thread.h"
 #include "libsci/fabric/net/net.h"
 
-/* ---- questions ---- */
+/* ---- questions and answers ---- */
 
 static void question_end(struct net_question *q, int ret)
 {
@@ -26,7 +29,7 @@ void net_questions_end(struct net_link *l, int error)
 			     error);
 }
 
-/* The errors that another process may answer with. */
+/* Return the error of an answer, limited to the errors that a question may end with. */
 static int answer_error(uint32_t status)
 {
 	switch (status) {
@@ -41,7 +44,7 @@ static int answer_error(uint32_t status)
 	}
 }
 
-/* An import is one from here on: it may go away at once. */
+/* Handle an answer. Register the import here: a later frame may already end it. */
 void net_answered(struct net_link *l, const struct net_frame *f)
 {
 	struct list *pos, *n;
@@ -59,15 +62,18 @@ void net_answered(struct net_link *l, const struct net_frame *f)
 		question_end(q, answer_error(f->object));
 		return;
 	}
-	/* nobody waits for it any more, so nobody has an import */
+	/* the question has timed out, so there is no import */
 }
 
 /**
- * net_ask() - ask and wait for the answer; locked
+ * net_ask() - send a question and wait for its answer
  * @seg: becomes an import if the answer is yes; or NULL
  *
- * @l may be freed.  0; -ENOENT, -EACCES and others of the owner; -ETIMEDOUT;
- * -ENOTCONN; -ECANCELED.
+ * @l may have been freed after this call.
+ *
+ * Context: called with svc.lock held, which it releases while waiting.
+ * Return: 0; -ENOENT, -EACCES or another error of the owner; -ETIMEDOUT; -ENOTCONN;
+ * -ECANCELED.
  */
 int net_ask(struct net_link *l, enum net_type type, uint32_t object, uint32_t timeout,
 	    const void *owner, struct sci_rseg *seg)
@@ -114,9 +120,9 @@ void net_cancel_connect(struct sci_fabric *f, const void *owner)
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
-/* ---- finding ---- */
+/* ---- finding an instance ---- */
 
-/* Also a link that is broken: it may come up again. */
+/* Return the link to an instance, even a broken link: it may be carried on. */
 static struct net_link *link_known(struct net *net, unsigned int node, uint32_t port)
 {
 	struct list *pos, *n;
@@ -140,7 +146,7 @@ static int dial_wait(struct net *net, struct net_dial *d, uint32_t timeout)
 			break;
 	if (d->done)
 		return d->ret;
-	/* the socket goes on without a thread that waits for it */
+	/* the socket continues its handshake, but no thread waits for it */
 	list_for_each_safe(pos, n, &net->handshakes) {
 		struct net_socket *s = container_of(pos, struct net_socket, link);
 
@@ -151,8 +157,8 @@ static int dial_wait(struct net *net, struct net_dial *d, uint32_t timeout)
 }
 
 /*
- * Try the processes that @first stands for, one after the other.  *@ret: what came of it;
- * true: that was it.
+ * Connect to the processes in the slots from @first on, until one succeeds. Return true to stop
+ * the search; *@ret is the result.
  */
 static bool dial_slots(struct net *net, const struct net_addr *first, unsigned int node,
 		       uint32_t port, uint32_t timeout, int *ret)
@@ -173,7 +179,7 @@ static bool dial_slots(struct net *net, const struct net_addr *first, unsigned i
 			*ret = err == -EISCONN ? 0 : err;
 			return true;
 		}
-		/* the time is over; a gateway that is not there, or knows no more */
+		/* the time is over, or a gateway is missing or knows no more slots */
 		if (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -ERANGE)
 			break;
 		denied |= err == -EACCES;
@@ -183,7 +189,7 @@ static bool dial_slots(struct net *net, const struct net_addr *first, unsigned i
 	return false;
 }
 
-/* All ways to the node, one after the other. */
+/* Try all routes to the node, one after the other. */
 static int dial_node(struct net *net, unsigned int node, uint32_t port,
 		     uint32_t timeout)
 {
@@ -195,7 +201,7 @@ static int dial_node(struct net *net, unsigned int node, uint32_t port,
 
 		if (dial_slots(net, &first, node, port, timeout, &err))
 			return err;
-		/* what kept this one away may be over the next time */
+		/* this error is temporary: return it if all other routes fail, too */
 		if (err == -ETIMEDOUT || err == -EACCES)
 			ret = err;
 		else if (ret == -EHOSTUNREACH && err != -EHOSTUNREACH)
@@ -205,9 +211,10 @@ static int dial_node(struct net *net, unsigned int node, uint32_t port,
 }
 
 /**
- * net_reach() - find the link to the instance that has a data interrupt; locked
+ * net_reach() - find the link to the instance that has a data interrupt
  *
- * -EHOSTUNREACH: no route to the node; -ENOENT: no such interrupt there; -EACCES: an
+ * Context: called with svc.lock held, which it releases while waiting.
+ * Return: 0; -EHOSTUNREACH: no route to the node; -ENOENT: no such interrupt there; -EACCES: an
  * instance there has another key; -ETIMEDOUT; -ECANCELED.
  */
 int net_reach(struct net *net, unsigned int node, uint32_t port, uint32_t timeout,

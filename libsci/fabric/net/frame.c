@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Frames that have come.  The other side has the session's key, but may be out of its
- * mind all the same: every field is checked here.  -EPROTO ends the link.
+ * Handling of received frames. The other side knows the session's key, but it may still send
+ * nonsense: check every field here. -EPROTO ends the link.
  */
 
 #include <errno.h>
@@ -10,9 +10,12 @@
 
 #include "libsci/fabric/net/net.h"
 
-#define LINE		64u		/* a receiver polls the last word of one */
+#define LINE		64u		/* a receiver polls the last word of a line */
 
-/* Words appear whole, and the last one of each line after those before it. */
+/*
+ * Store bytes: each word at once, and the last word of a line after the words before
+ * it.
+ */
 static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	uint64_t w;
@@ -35,8 +38,8 @@ static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
 }
 
 /*
- * Where the bytes of a PUT go.  -ENOENT: the segment has gone, or was never imported
- * over this link: they are dropped.
+ * Find the target of a PUT. Return -ENOENT if the segment is gone, or was never imported over
+ * this link: then the bytes are dropped.
  */
 static int put_target(struct net_link *l, const struct net_frame *f, uint8_t **to)
 {
@@ -64,7 +67,7 @@ static int data_came(struct net_link *l, const struct net_frame *f, const uint8_
 {
 	struct sci_stream_get *g = net_get_find(l, f->request);
 
-	/* one that was cancelled */
+	/* the read was cancelled */
 	if (!g)
 		return 0;
 	if (f->len && f->len != g->len)
@@ -128,7 +131,7 @@ static int frame_came(struct net_link *l, const struct net_frame *f, const uint8
 	}
 }
 
-/* ---- long frames: PUT and DATA, whose bytes are taken as they come ---- */
+/* ---- long PUT and DATA frames: the bytes go to their target as they arrive ---- */
 
 static int big_begin(struct net_link *l, const struct net_frame *f)
 {
@@ -150,7 +153,7 @@ static int big_begin(struct net_link *l, const struct net_frame *f)
 	return 0;
 }
 
-/* How many bytes are still to come, and where they go; NULL: nowhere. */
+/* Return how many bytes are missing. *@to: where they go; NULL: drop them */
 size_t net_big_target(struct net_link *l, uint8_t **to)
 {
 	const struct net_frame *f = &l->big;
@@ -194,7 +197,7 @@ static size_t big_take(struct net_link *l, const uint8_t *in, size_t len)
 
 /* ---- all frames ---- */
 
-/* Returns the bytes taken; 0: they are not all there; -EPROTO. */
+/* Handle a frame. Return its length, 0 if it is incomplete, or -EPROTO. */
 static int64_t frame_take(struct net_link *l, const uint8_t *in, size_t len)
 {
 	struct net_frame f;
@@ -218,7 +221,7 @@ static int64_t frame_take(struct net_link *l, const uint8_t *in, size_t len)
 	return ret ? ret : (int64_t)(sizeof(f) + f.len);
 }
 
-/* Take all frames of @in, and keep the beginning of one that goes on. */
+/* Handle all frames in @in, and keep the start of an incomplete frame. */
 int net_frames_take(struct net_link *l, const uint8_t *in, size_t len)
 {
 	while (len) {

@@ -3,28 +3,27 @@
 /*
  * DOC: gateways
  *
- * A gateway passes bytes on, and knows nothing of frames.  A client proves to it that it
- * has the session's key, and names a node and one of its processes.  The gateway
- * connects to that process, or to the next gateway, answers, and from then on moves bytes
- * between the two sockets.  Through them the client makes the handshake of a link with
- * the process that it meant.  So a link is the same with gateways and without: its key,
- * its acknowledgements and its positions are those of its two ends, and when a gateway
- * dies the link goes on over another one where it was.
+ * A gateway relays bytes and knows nothing of frames. A client proves to the gateway that it
+ * knows the session's key, and names a node and one of its processes. The gateway connects to
+ * that process, or to the next gateway, and answers. From then on it moves bytes between the
+ * two sockets. Through them the client makes the handshake of a link with the process that it
+ * has named. So a link works in the same way with and without gateways: keys, acknowledgements
+ * and positions belong to its two ends. When a gateway dies, the link continues over another
+ * gateway at the same position.
  *
- * Memory: a direction has one buffer of NET_FORWARD_BUF bytes, used if neither side is a
- * pipe, and the rings of the pipes.  The gateway reads only what it has room for.  A link
- * has at most NET_WINDOW bytes of long transfers on their way, whatever lies between its
+ * Memory: a direction has one buffer of NET_FORWARD_BUF bytes if neither side is a pipe, and
+ * otherwise uses the rings of the pipes. The gateway reads only as much as it has room for. A
+ * link has at most NET_WINDOW bytes of long transfers on their way, whatever is between its
  * ends: the credits are end to end.
  *
- * No deadlock: a direction of a link has all of its buffers to itself, in every gateway,
- * so it waits for nothing but its own next hop.  The last hop is a process that takes
- * whatever comes, and needs no room elsewhere to take it: what it has to send for it
- * waits in its log.  By induction from there every hop gets room in the end.  There is no
- * cycle, for a chain of gateways is made hop by hop, and has NET_HOPS at most.
- * selftests/spin/gateway.pml is the model.
+ * No deadlock: in every gateway, each direction of a link has its own buffers, so it waits only
+ * for its next hop. The last hop is a process that receives everything and needs no room for
+ * that: what it has to send in return waits in its log. By induction from there, every hop gets
+ * room. There is no cycle, because a chain of gateways is made hop by hop and has at most
+ * NET_HOPS gateways. selftests/spin/gateway.pml is the model.
  *
- * Copies: from a pipe the bytes go to the other side straight out of the ring; from a
- * socket into a pipe straight into the ring, where that is memory of this host.
+ * Copies: bytes from a pipe go to the other side directly out of the ring. Bytes from a socket
+ * to a pipe go directly into the ring, if that is memory of this host.
  */
 
 #include <errno.h>
@@ -33,11 +32,14 @@
 
 #include "libsci/fabric/net/net.h"
 
-#define MOVE_MAX	(1u << 20)	/* bytes before it is another one's turn */
+#define MOVE_MAX	(1u << 20)	/* bytes, before the next socket has its turn */
 
 /* ---- moving bytes ---- */
 
-/* All of these: bytes moved; 0: the end; -EAGAIN; other errors.  *@full: @to has no room. */
+/*
+ * These functions return the number of bytes; 0 at the end; or -errno. *@full: @to has
+ * no room
+ */
 static ssize_t move_from_pipe(struct net_socket *from, struct net_socket *to, bool *full)
 {
 	const void *data;
@@ -105,7 +107,10 @@ static ssize_t move_some(struct net_socket *from, struct net_socket *to,
 	return move_buffered(from, to, b, full);
 }
 
-/* Returns 0, or why the direction has ended.  *@more: it is another one's turn. */
+/*
+ * Move bytes in one direction. Return why it has ended, or 0. *@more: continue in the
+ * next turn
+ */
 static int move(struct net_forward *f, int i, bool *full, bool *more)
 {
 	size_t moved = 0;
@@ -126,7 +131,7 @@ static void forward_moves(void *socket)
 	bool full[2] = { false, false }, more = false;
 	int ret = move(f, 0, &full[0], &more);
 
-	/* what has come before an end is passed on */
+	/* relay the bytes that arrived before the end */
 	if (move(f, 1, &full[1], &more) || ret) {
 		net_forward_end(f, NULL, -ECONNRESET);
 		return;
@@ -139,11 +144,11 @@ static void forward_moves(void *socket)
 	}
 }
 
-/* ---- birth and death ---- */
+/* ---- setup and end ---- */
 
 /*
- * The way to a process, as seen from a gateway: @wanted names it in memory, and its slot
- * elsewhere.
+ * Find the next hop to the named process. @p->wanted names the process if it is reached through
+ * memory, @p->epoch is its slot otherwise.
  */
 static int next_hop(struct net *net, const struct net_proof *p, struct net_addr *to)
 {
@@ -165,7 +170,10 @@ static int next_hop(struct net *net, const struct net_proof *p, struct net_addr 
 	return net_addr_slot(&first, p->epoch, to) ? 0 : -ERANGE;
 }
 
-/* @s has proved that it has the key, and wants to go on. */
+/*
+ * Begin to relay for @s, whose client has proved that it knows the key and has named a
+ * process.
+ */
 int net_forward_begin(struct net_socket *s)
 {
 	struct net *net = s->net;
@@ -187,16 +195,16 @@ int net_forward_begin(struct net_socket *s)
 	net->n_forwards++;
 	list_del(&s->link);
 	list_add_tail(&f->link, &net->forwards);
-	/* nothing may come from @s before the answer */
+	/* the client must not send before the answer */
 	net_wire_events(s, 0);
 	ret = net_dial(net, &to, p->wanted, to.via ? (uint32_t)p->received - 1 : 0, f);
-	/* the caller answers */
+	/* the caller sends the refusal */
 	if (ret)
 		net_forward_end(f, s, ret);
 	return ret;
 }
 
-/* The socket to the next hop is there. */
+/* Start to relay: the socket to the next hop is ready. */
 void net_forward_ready(struct net_socket *s)
 {
 	struct net_forward *f = s->forward;
@@ -210,7 +218,7 @@ void net_forward_ready(struct net_socket *s)
 		net_forward_end(f, NULL, ret);
 }
 
-/* @closing: the side that is being closed by the caller, with @error; NULL: neither */
+/* End both sides. @closing: the side that the caller is closing with @error; or NULL */
 void net_forward_end(struct net_forward *f, struct net_socket *closing, int error)
 {
 	struct net *net = f->side[0]->net;

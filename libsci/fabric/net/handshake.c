@@ -9,19 +9,19 @@
  *	PROOF epoch, position, MAC ->
  *				  <-	WELCOME status, position, MAC
  *
- * Each MAC is over all messages so far, so that both sides know that the other one
- * has the session's key, now.  A server keeps at most STRANGERS sockets without a
- * PROOF, for HANDSHAKE_MS each, and drops the oldest for a new one.
+ * Each MAC covers all messages so far. So each side knows that the other side has the session's
+ * key, and that the messages are not replayed. A server keeps at most STRANGERS sockets without
+ * a PROOF, for HANDSHAKE_MS each. A new socket replaces the oldest.
  *
- * A PROOF is a promise: from then on the client reads no older socket of the link,
- * as the server goes on from the position that the PROOF names.  Two instances may
- * connect to each other at the same time.  The link counts its sockets: a server takes
- * one with a higher epoch than its own last one.  Of two with the same epoch both sides
- * take the one of the instance with the lower nonce.
+ * A PROOF is a promise: from then on, the client reads from no older socket of the link, because
+ * the server continues at the position in the PROOF. Two instances may connect to each other at
+ * the same time. The link counts its sockets: the count is the epoch. A server accepts a socket
+ * with a higher epoch than that of its current socket. If two sockets have the same epoch, both
+ * sides choose the one that the instance with the lower nonce has made.
  *
- * A client that needs a gateway makes a handshake with that first, in which the PROOF says
- * whom it wants.  After the WELCOME the same socket leads to the next gateway or to the
- * process itself, and the client begins with a HELLO to that one.
+ * A client that needs a gateway makes a handshake with the gateway first, whose PROOF names the
+ * process it wants. After the WELCOME, the same socket leads to the next gateway or to that
+ * process, and the client starts again with a HELLO.
  */
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static struct net_socket *socket_new(struct net *net, int fd, bool client)
 	return s;
 }
 
-/* Close @s, and tell the thread or the link that waits for it. */
+/* Close @s. Tell the thread, link or gateway that waits for it. */
 void net_socket_end(struct net_socket *s, int error)
 {
 	struct net_link *l = s->of;
@@ -93,7 +93,7 @@ void net_socket_end(struct net_socket *s, int error)
 		s->dial->done = true;
 		pthread_cond_broadcast(&s->net->cond);
 	}
-	/* a link that was promised this socket, or one that looks for another */
+	/* the link waits for this socket: look for another one */
 	if (l && s->client)
 		net_link_dialed(l, error);
 	free(s);
@@ -112,7 +112,10 @@ static struct net_head head_of(enum net_step step)
 	return (struct net_head){ NET_MAGIC, NET_VERSION, (uint16_t)step };
 }
 
-/* All messages up to @welcome, but for its MAC.  A NULL one has not been said. */
+/*
+ * Compute the MAC of all messages up to @welcome, which may be NULL, as may @proof:
+ * not sent yet.
+ */
 static void handshake_mac(const struct net_socket *s, const struct net_proof *proof,
 			  const struct net_welcome *welcome, uint8_t mac[NET_MAC])
 {
@@ -148,21 +151,21 @@ static int server_hello(struct net_socket *s)
 	return socket_say(s, c, sizeof(*c));
 }
 
-/* May @s carry @l?  See above. */
+/* Return whether @s may become the socket of @l: see the DOC block above. */
 static bool server_takes(const struct net_socket *s, const struct net_link *l)
 {
 	return s->proof.epoch > l->epoch ||
 	       (s->proof.epoch == l->epoch && l->ours && s->hello.nonce < s->net->nonce);
 }
 
-/* The link that the client means; NULL: there is no such one, *@error says why. */
+/* Return the link that the client means, or NULL; *@error says why. */
 static struct net_link *server_link(struct net_socket *s, int *error)
 {
 	struct net_link *l = net_link_find(s->net, s->hello.nonce);
 	const struct net_proof *p = &s->proof;
 
 	if (l && l->their_birth && l->their_birth != p->birth) {
-		/* the client has given up the link that this one was the half of */
+		/* the client no longer has its half of this link */
 		net_link_lost(l, true);
 		l = NULL;
 	}
@@ -181,7 +184,7 @@ static struct net_link *server_link(struct net_socket *s, int *error)
 	       net_link_new(s->net, s->hello.nonce, s->hello.node);
 }
 
-/* Where the client listens, if it has said so, as seen from here. */
+/* Store the address where the client listens, as seen from here, if it listens. */
 static void client_address(struct net_socket *s, struct net_link *l)
 {
 	struct net_addr *a = &l->addr;
@@ -202,7 +205,7 @@ static int welcome_say(struct net_socket *s, struct net_welcome *w)
 	return socket_say(s, w, sizeof(*w));
 }
 
-/* The next hop is there, or not. */
+/* Answer the client of a gateway: the next hop is connected, or @error. */
 int net_forward_answer(struct net_socket *s, int error)
 {
 	struct net_welcome w = { .status = error };
@@ -227,7 +230,7 @@ static int server_proof(struct net_socket *s)
 			net_forward_answer(s, ret);
 		return ret;
 	}
-	/* no stranger any more */
+	/* the client is authenticated: it is no stranger any more */
 	l = server_link(s, &w.status);
 	if (l)
 		w.status = 0;
@@ -253,7 +256,7 @@ static int client_hello(struct net_socket *s)
 		.head = head_of(NET_HELLO), .node = s->net->node,
 		.nonce = s->net->nonce,
 	};
-	/* nobody connects to this process through a gateway's address */
+	/* a gateway does not accept connections for this process */
 	if (!s->addr.via)
 		s->hello.port = s->net->port;
 	if (net_random(s->hello.random, sizeof(s->hello.random)))
@@ -282,7 +285,7 @@ static int client_connected(struct net_socket *s)
 	return client_hello(s);
 }
 
-/* To a gateway: whom this socket is for. */
+/* Name the wanted process to a gateway. */
 static int client_forward(struct net_socket *s)
 {
 	struct net_proof *p = &s->proof;
@@ -296,7 +299,7 @@ static int client_forward(struct net_socket *s)
 	return socket_say(s, p, sizeof(*p));
 }
 
-/* The gateway has connected it. */
+/* Start a new handshake: the gateway has connected the next hop. */
 static int client_forwarded(struct net_socket *s)
 {
 	s->hop = false;
@@ -319,13 +322,13 @@ static int client_challenge(struct net_socket *s)
 		return -EACCES;
 	if (s->hop)
 		return client_forward(s);
-	/* another process has the port by now: the one that was meant has died */
+	/* the wanted process has ended, and another one has its port */
 	if (s->only && s->challenge.nonce != s->only)
 		return -ESTALE;
 	if (s->challenge.nonce == s->net->nonce)
 		return -ENOENT;
 	l = net_link_find(s->net, s->challenge.nonce);
-	/* as good as this one */
+	/* another socket carries the link already, or will do so */
 	if (l && (l->state == LINK_UP || (l->socket && l->socket != s)))
 		return -EISCONN;
 	if (!l)
@@ -372,7 +375,7 @@ static int client_welcome(struct net_socket *s)
 	return 0;
 }
 
-/* ---- both ---- */
+/* ---- messages of both sides ---- */
 
 static size_t step_size(enum net_step step)
 {
@@ -408,7 +411,7 @@ static int handshake_step(struct net_socket *s)
 	}
 }
 
-/* -EAGAIN: more is to come. */
+/* Read the next message. Return -EAGAIN if it is incomplete. */
 static int handshake_read(struct net_socket *s)
 {
 	size_t want = step_size(s->step);
@@ -417,7 +420,7 @@ static int handshake_read(struct net_socket *s)
 
 	if (n <= 0)
 		return n ? (int)n : -ECONNRESET;
-	/* it has not been answered yet */
+	/* the gateway has not answered: the client must not send */
 	if (s->forward && !s->client)
 		return -EPROTO;
 	s->have += (size_t)n;
@@ -446,7 +449,7 @@ void net_handshakes_check(struct net *net, uint64_t now)
 	}
 }
 
-/* Find the address to connect to on the way to @to: its own, or that of a gateway. */
+/* Find the first address on the way to @to: its own, or that of a gateway. */
 static int first_hop(struct net *net, const struct net_addr *to, struct net_addr *hop)
 {
 	struct net_route *r;
@@ -500,9 +503,9 @@ static int client_start(struct net *net, const struct net_addr *to, uint32_t wan
 
 /**
  * net_dial_start() - connect to @to
- * @only: the nonce of the instance that is meant; 0: any
- * @wanted: a data interrupt that the instance has to have; 0: none
- * @dial: learns how it ended; NULL: the link with nonce @only does
+ * @only: the nonce of the wanted instance; 0: any instance
+ * @wanted: a data interrupt that the instance must have; 0: none
+ * @dial: gets the result; NULL: the link with nonce @only gets it
  */
 int net_dial_start(struct net *net, const struct net_addr *to, uint64_t only,
 		   uint32_t wanted, struct net_dial *dial)
@@ -518,7 +521,7 @@ int net_dial_start(struct net *net, const struct net_addr *to, uint64_t only,
 	return 0;
 }
 
-/* Connect to @to for @forward, past @hops gateways at most. */
+/* Connect to @to for the gateway's @forward. @hops: how many gateways may follow */
 int net_dial(struct net *net, const struct net_addr *to, uint32_t wanted, uint32_t hops,
 	     struct net_forward *forward)
 {
@@ -549,7 +552,7 @@ static void drop_oldest_stranger(struct net *net)
 	}
 }
 
-/* Another process has made @fd, or @pipe. */
+/* Start the server's side for a connection of another process, over @fd or @pipe. */
 void net_accept(struct net *net, int fd, struct net_pipe *pipe)
 {
 	struct net_socket *s;
@@ -575,7 +578,7 @@ static void listen_ready(void *obj)
 
 	fd = accept4(net->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		/* no descriptor for it: it waits in the kernel's queue */
+		/* no descriptor is free: the connection waits in the kernel's queue */
 		net->svc.starved |= errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 		return;
 	}
@@ -584,7 +587,10 @@ static void listen_ready(void *obj)
 	net_accept(net, fd, NULL);
 }
 
-/* A path that nobody listens on any more stays in the file system. */
+/*
+ * Return whether the socket's path is left over: it stays in the file system after its
+ * process.
+ */
 static bool path_is_left_over(const struct net_addr *a)
 {
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->sa;
@@ -626,7 +632,7 @@ static int listen_at(struct net *net, const struct net_addr *a)
 	return sci_watch(&net->svc, fd, EPOLLIN, listen_ready, net);
 }
 
-/* On the first free address of those that SCI_NET names. */
+/* Listen on the first free address of those in SCI_NET. */
 int net_listen(struct net *net)
 {
 	int ret = -EADDRINUSE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Segments of other processes. */
+/* Imports: segments of other processes. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void rseg_end(struct sci_rseg *r, enum sci_event_type type)
 	r->event(r->owner, &ev);
 }
 
-/* Its owner has destroyed it. */
+/* End the import of a segment that its owner has destroyed. */
 void net_segment_gone(struct net_link *l, uint32_t id)
 {
 	struct list *pos, *n;
@@ -101,7 +101,10 @@ struct sci_rseg_status *net_rseg_status(struct sci_rseg *r)
 	return &r->status;
 }
 
-/* Addresses that stand for the segment: a load or a store there is an error. */
+/*
+ * Reserve addresses that stand for the segment. A load or store to these addresses
+ * faults.
+ */
 int net_rseg_map(struct sci_rseg *r, uint64_t off, size_t len, unsigned int flags,
 		    void **addr)
 {
@@ -123,7 +126,7 @@ void net_unmap(struct sci_fabric *f, void *addr, size_t len)
 	struct hash_node *i = NULL;
 	bool local = false;
 
-	/* the map of a segment of our own goes with it */
+	/* a mapping of this process's own segment exists as long as the segment */
 	pthread_mutex_lock(&net->svc.lock);
 	while (!local && (i = hash_walk(&net->segments, i)))
 		local = container_of(i, struct sci_lseg, by_id)->addr == addr;
@@ -132,7 +135,7 @@ void net_unmap(struct sci_fabric *f, void *addr, size_t len)
 		munmap(addr, len);
 }
 
-/* Frames arrive in order. */
+/* Nothing to do: frames arrive in order. */
 void net_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
 {
 	(void)f;

@@ -8,9 +8,12 @@
 
 #include "libsci/fabric/net/net.h"
 
-/* ---- of this process ---- */
+/* ---- interrupts of this process ---- */
 
-/* The first one, by which others know this instance; 0: there is none. */
+/*
+ * Return the number of the first one, which identifies this instance to others; 0:
+ * none.
+ */
 uint32_t net_port(struct net *net)
 {
 	return list_empty(&net->lintrs) ? 0 :
@@ -30,7 +33,10 @@ struct sci_lintr *net_lintr_find(struct net *net, uint32_t number)
 	return NULL;
 }
 
-/* An interrupt without room is dropped: its sender repeats it when no answer comes. */
+/*
+ * Deliver an interrupt, or drop it without room: its sender repeats it until an answer
+ * comes.
+ */
 void net_triggered(struct net *net, const struct net_frame *f, const uint8_t *data)
 {
 	const struct sci_event ev = { .type = SCI_EVENT_INTERRUPT };
@@ -100,7 +106,9 @@ static int message_take(struct sci_lintr *i, void *data, size_t *len)
 	return 0;
 }
 
-/* With an event function, as they all have: callers do not wait here. */
+/*
+ * Fetch the data of an interrupt. Never waits: the event function reports interrupts.
+ */
 int net_lintr_wait(struct sci_lintr *i, void *data, size_t *len, uint32_t timeout)
 {
 	int ret;
@@ -137,7 +145,7 @@ void net_lintr_destroy(struct sci_lintr *i)
 }
 
 
-/* ---- of other processes ---- */
+/* ---- interrupts of other processes ---- */
 
 void net_rintrs_lost(struct net_link *l)
 {

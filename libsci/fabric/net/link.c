@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The life of a link: its sockets, and its end. */
+/* Links: their sockets, and their end. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "libsci/fabric/net/net.h"
 
 #define DIAL_PAUSE_MS	100u
-/* A side that cannot connect to the other one waits for it no longer. */
+/* Time that a side waits for a new socket if it cannot connect itself, in ms. */
 #define PASSIVE_MS	1000u
 
 struct net_link *net_link_find(struct net *net, uint64_t nonce)
@@ -35,7 +35,7 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 		free(l);
 		return NULL;
 	}
-	/* 0 stands for none */
+	/* 0 means none */
 	l->birth |= 1;
 	l->net = net;
 	l->nonce = nonce;
@@ -51,7 +51,10 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 
 /* ---- sockets ---- */
 
-/* Without a word to the link, nor to @s's thread. */
+/*
+ * Close the link's socket, without telling the link or the thread that waits for the
+ * socket.
+ */
 static void socket_drop(struct net_link *l)
 {
 	struct net_socket *s = l->socket;
@@ -59,7 +62,7 @@ static void socket_drop(struct net_link *l)
 	if (!s)
 		return;
 	net_keen_end(l);
-	/* the thread wants the link, which another socket is going to carry */
+	/* the thread waits for the link: it gets the next socket */
 	if (s->dial)
 		*s->dial = (struct net_dial){ .done = true, .of = l };
 	s->dial = NULL;
@@ -68,7 +71,7 @@ static void socket_drop(struct net_link *l)
 	net_socket_end(s, -ECONNRESET);
 }
 
-/* From now on @s is the socket of @l, which carries it after net_link_attach(). */
+/* Make @s the socket of @l. net_link_attach() finishes that. */
 void net_link_take(struct net_link *l, struct net_socket *s, uint32_t epoch, bool ours)
 {
 	if (l->socket != s)
@@ -83,7 +86,10 @@ void net_link_take(struct net_link *l, struct net_socket *s, uint32_t epoch, boo
 	s->of = l;
 }
 
-/* The handshake is over: the other side has @received so much of our stream. */
+/*
+ * Carry on the link: the handshake is over. The other side has @received bytes of our
+ * stream.
+ */
 void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received)
 {
 	struct net *net = l->net;
@@ -102,20 +108,20 @@ void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received
 	l->last_rx_ms = net->now_ms;
 	l->last_tx_ms = net->now_ms;
 	l->dials = 0;
-	/* the descriptor is known to epoll's slab by now; else the socket is useless */
+	/* epoll has an entry for the descriptor already; without it the socket is useless */
 	if (net_wire_watch(s, EPOLLIN, net_link_ready))
 		l->failed = true;
 	net_link_flush(l);
 	pthread_cond_broadcast(&net->cond);
 }
 
-/* @l may be freed. */
+/* Connect to the other side again. @l may have been freed after this call. */
 static void link_dial(struct net_link *l)
 {
 	struct net_addr to = l->addr, first;
 	int ret;
 
-	/* another gateway each time */
+	/* try another gateway each time */
 	if (to.via && net_route_addr(l->net, l->node, l->dials, &first) &&
 	    !net_addr_slot(&first, to.slot, &to))
 		to = l->addr;
@@ -127,8 +133,8 @@ static void link_dial(struct net_link *l)
 }
 
 /*
- * The socket is gone, or useless; the time to make another one runs from @since.  @l
- * may be freed.
+ * Give up the socket. The time limit for a new one counts from @since. @l may have been freed
+ * after this call.
  */
 void net_link_break(struct net_link *l, uint64_t since)
 {
@@ -143,22 +149,25 @@ void net_link_break(struct net_link *l, uint64_t since)
 		link_dial(l);
 }
 
-/* A socket that this side has made for @l has ended.  @l may be freed. */
+/*
+ * Handle the end of a socket that this side has made. @l may have been freed after
+ * this call.
+ */
 void net_link_dialed(struct net_link *l, int error)
 {
 	struct net_addr next;
 
-	/* in the end of the link, or another socket carries it */
+	/* the link is ending, or another socket carries it */
 	if (list_empty(&l->link) || l->socket)
 		return;
 	l->dialing = false;
 	if (l->state == LINK_NEW && list_empty(&l->questions))
 		net_link_lost(l, true);
-	/* no gateway, and none of the others */
+	/* this gateway is missing, and there is no other */
 	else if (error == -EHOSTUNREACH &&
 		 !net_route_addr(l->net, l->node, ++l->dials, &next))
 		net_link_lost(l, true);
-	/* nobody is there any more, or somebody else */
+	/* the address is free, or another instance has it */
 	else if (error == -ECONNREFUSED || error == -ENOENT || error == -ESTALE)
 		net_link_lost(l, true);
 }
@@ -177,7 +186,7 @@ static void sockets_forget(struct net_link *l)
 	}
 }
 
-/* The other instance is out of reach for good.  Frees @l. */
+/* End the link and free it: the other instance cannot be reached. */
 void net_link_lost(struct net_link *l, bool died)
 {
 	enum sci_event_type type = died ? SCI_EVENT_LOST : SCI_EVENT_DISCONNECT;
@@ -227,7 +236,7 @@ static void link_check_up(struct net_link *l, uint64_t now)
 	}
 }
 
-/* @l may be freed. */
+/* Handle time limits. @l may have been freed after this call. */
 void net_link_check(struct net_link *l, uint64_t now)
 {
 	if (l->failed)
@@ -243,7 +252,7 @@ void net_link_check(struct net_link *l, uint64_t now)
 
 /* ---- sending ---- */
 
-/* -ENOBUFS, -ENOMEM: the link is given up soon. */
+/* Queue a frame. After -ENOBUFS or -ENOMEM, the next tick ends the link. */
 int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
 {
 	int ret;
@@ -252,14 +261,14 @@ int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
 	ret = net_log_add(&l->log, f, sizeof(*f));
 	if (!ret && f->len)
 		ret = net_log_add(&l->log, data, f->len);
-	/* half a frame is none: the stream is broken for good */
+	/* a part of a frame cannot be taken back: the stream is broken for good */
 	l->failed |= ret != 0;
 	l->told = l->received;
 	l->ack_now = false;
 	return ret;
 }
 
-/* An error is found by the next read. */
+/* Send the queued frames. The next read reports errors. */
 void net_link_flush(struct net_link *l)
 {
 	struct net_socket *s = l->socket;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The bytes of a stream that the receiver has not acknowledged. */
+/* The log of a link: the bytes that the other side has not acknowledged. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "libsci/fabric/net/net.h"
 
 #define LOG_FIRST	(64u << 10)
-/* A receiver that takes nothing for so long does not keep the rules. */
+/* A receiver that acknowledges nothing for so many bytes breaks the protocol. */
 #define LOG_MAX		(16u << 20)
 
 static size_t log_at(const struct net_log *log, uint64_t position)
@@ -17,7 +17,7 @@ static size_t log_at(const struct net_log *log, uint64_t position)
 	return position & (log->size - 1);
 }
 
-/* Copy to or from the ring, which may wrap round. */
+/* Copy to or from the ring, which may wrap around. */
 static void log_copy_in(struct net_log *log, uint64_t at, const uint8_t *data, size_t len)
 {
 	size_t first = log->size - log_at(log, at);
@@ -67,18 +67,21 @@ int net_log_add(struct net_log *log, const void *data, size_t len)
 	return 0;
 }
 
-/* Replace bytes that have not been sent. */
+/* Change bytes that have not been sent. */
 void net_log_change(struct net_log *log, uint64_t at, const void *data, size_t len)
 {
 	log_copy_in(log, at, data, len);
 }
 
-/* The receiver has all before @position.  False: that cannot be. */
+/*
+ * Free the bytes before @position, which have been received. Return false if that is
+ * impossible.
+ */
 bool net_log_acked(struct net_log *log, uint64_t position)
 {
 	if (position > log->written)
 		return false;
-	/* said by a frame that was on its way when a later one had come */
+	/* an older position than an earlier one is harmless */
 	if (position > log->acked)
 		log->acked = position;
 	if (log->sent < log->acked)
@@ -86,7 +89,7 @@ bool net_log_acked(struct net_log *log, uint64_t position)
 	return true;
 }
 
-/* Pieces of what has not been sent.  Returns how many. */
+/* Find the unsent bytes: up to two pieces. Return the number of pieces. */
 size_t net_log_unsent(struct net_log *log, struct iovec iov[2])
 {
 	size_t left = (size_t)(log->written - log->sent), first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Opening and closing the fabric, its clock, and its nodes. */
+/* The net fabric: opening, closing, the timer, and nodes. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define TICK_MS		100u
 #define KEEN_TICK_MS	2u
-/* The time that the last frames have to arrive when the fabric is closed. */
+/* Time for the last frames to arrive when the fabric is closed, in ms. */
 #define LINGER_MS	2000u
 
 static void service_link(struct sci_service *svc, bool down)
@@ -26,9 +26,9 @@ static void service_link(struct sci_service *svc, bool down)
 
 static const struct sci_service_ops service_ops = { .link = service_link, .above = true };
 
-/* ---- the clock ---- */
+/* ---- the timer ---- */
 
-/* It ticks while there is something that time can end. */
+/* Start or stop the timer: it runs while a time limit is pending. */
 void net_timer_set(struct net *net)
 {
 	uint32_t ms = net->n_keen ? KEEN_TICK_MS :
@@ -43,7 +43,10 @@ void net_timer_set(struct net *net)
 	timerfd_settime(net->timer_fd, 0, &at, NULL);
 }
 
-/* This process was not running for @gap: that is not the other side's silence. */
+/*
+ * Move the time limits by @gap, in which this process was stopped: the other side was
+ * not silent.
+ */
 static void links_excuse(struct net *net, uint64_t gap)
 {
 	struct list *pos, *n;
@@ -229,7 +232,10 @@ static struct sci_link_status *net_status(struct sci_fabric *f, unsigned int ada
 	return &net_of(f)->status;
 }
 
-/* Is there a way to the node?  Whether it answers takes a connection to say. */
+/*
+ * Return whether there is a route to the node. Only a connection shows whether it
+ * answers.
+ */
 static int net_probe(struct sci_fabric *f, unsigned int adapter, unsigned int node)
 {
 	struct net *net = net_of(f);

@@ -3,27 +3,27 @@
 /*
  * DOC: the net fabric
  *
- * Segments and interrupts of processes that no adapter reaches, over stream sockets
- * (TCP, AF_UNIX, vsock).  An endpoint opens it beside its own fabric if SCI_NET says
- * so.  Imports are not memory: a map of an import is a range of addresses without
- * pages, and sci_stream_ops.put writes to the segment that they stand for.
+ * This fabric connects processes that no adapter connects, over stream sockets (TCP, AF_UNIX,
+ * vsock). It has segments and data interrupts. An endpoint opens it beside its own fabric if
+ * SCI_NET is set. Imports are not memory: a mapping of an import is a range of addresses
+ * without pages, and sci_stream_ops.put writes to the segment that they stand for.
  *
- * instance	one open fabric, struct net; it has a random nonce.  It listens on the
- *		first free port of its range, if it listens
- * link		the session of two instances.  Each direction is one stream of frames,
- *		which has no end, and of which every byte has a position
- * socket	what carries a link at the moment, after a handshake in which both sides
- *		prove that they have the session's key (handshake.c): a stream socket, or
- *		a pipe through memory of another fabric (pipe.h, wire.c)
- * gateway	an instance that passes the bytes of sockets on to other sockets for
- *		instances that have no network in common (gateway.c)
+ * instance	an open fabric, struct net, with a random nonce. It listens on the first
+ *		free port of its range, or not at all
+ * link		the session of two instances. Each direction is an endless stream of frames,
+ *		and every byte has a position
+ * socket	carries a link for some time, after a handshake in which both sides prove that
+ *	they know the session's key (handshake.c): a stream socket, or a pipe through the
+ *	memory of another fabric (pipe.h, wire.c)
+ * gateway	an instance that relays the bytes of sockets for instances without a common
+ *	network (gateway.c)
  *
- * The sender keeps all bytes that the receiver has not acknowledged (log.c).  When
- * a socket breaks another one is made; both sides say up to which position they have
- * received, and the streams go on there.  So nothing is lost, and nothing comes twice.
+ * The sender keeps all bytes that the receiver has not acknowledged (log.c). When a socket
+ * breaks, one side makes another. Both sides tell the position up to which they have received,
+ * and the streams continue there. So nothing is lost, and nothing is received twice.
  *
- * One lock, svc.lock, covers everything.  A thread of the program that polls (net_poll)
- * or the service thread reads sockets; never both wait for the same one.
+ * One lock, svc.lock, protects everything. A polling thread of the program (net_poll) or the
+ * service thread reads the sockets. They never wait for the same socket.
  */
 #ifndef LIBSCI_NET_H
 #define LIBSCI_NET_H
@@ -41,15 +41,15 @@
 
 /* ---- addresses ---- */
 
-#define NET_PORT	17764u		/* unless SCI_NET says another */
-#define NET_SLOTS	16u		/* ports of a node, from the first on */
+#define NET_PORT	17764u		/* default port */
+#define NET_SLOTS	16u		/* default number of ports of a node, consecutive */
 #define NET_SLOTS_MAX	1024u
 #define NET_KEY_MAX	256u
 
 /*
- * The first address of a node; a process has one of @slots.  With @via it is that of
- * the process in @slot of @node, behind the gateway of node @via; with @pipe it is a
- * data interrupt of @node in a fabric that this process is in.
+ * The address of a node's first process; the node has @slots processes at most. With @via it is
+ * the process in @slot of @node, behind the gateway of node @via. With @pipe it is a data
+ * interrupt of @node in another fabric of this process.
  */
 struct net_addr {
 	struct sockaddr_storage sa;
@@ -66,7 +66,7 @@ struct net_route {
 	struct net_addr addr;
 };
 
-/* ---- on the wire, little-endian ---- */
+/* ---- messages, little-endian ---- */
 
 #define NET_MAGIC	0x4e494353u	/* "SCIN" */
 #define NET_VERSION	1u
@@ -84,7 +84,7 @@ struct net_head {
 struct net_hello {
 	struct net_head head;
 	uint32_t node;
-	uint16_t port;			/* where the sender listens; 0: nowhere */
+	uint16_t port;			/* the sender listens here; 0: it does not listen */
 	uint16_t reserved;
 	uint64_t nonce;
 	uint8_t random[NET_RANDOM];
@@ -101,17 +101,17 @@ struct net_challenge {
 
 struct net_proof {
 	struct net_head head;
-	uint32_t epoch;			/* of the link, which this socket begins */
-	uint32_t wanted;		/* an interrupt of the other side; 0: none */
-	uint32_t port;			/* the sender's interrupt */
+	uint32_t epoch;			/* number of this socket in the life of the link */
+	uint32_t wanted;		/* a data interrupt of the receiver; 0: any */
+	uint32_t port;			/* a data interrupt of the sender */
 	/*
-	 * A node that the other side, a gateway, connects this socket to; 0: none.  Then
-	 * @epoch is the slot there, @wanted an interrupt of that node, and @received
-	 * counts the gateways that may follow.
+	 * To a gateway: the node to which it connects this socket; 0: not to a gateway. Then
+	 * @epoch is the slot there, @wanted is an interrupt of that node, and @received is the
+	 * number of gateways that may follow.
 	 */
 	uint32_t forward;
-	uint64_t birth;			/* of the sender's half of the link ... */
-	uint64_t yours;			/* ... and of the receiver's; 0: not known */
+	uint64_t birth;			/* identifies the sender's half of the link ... */
+	uint64_t yours;			/* ... and the receiver's half; 0: unknown */
 	uint64_t received;		/* position up to which the sender has received */
 	uint8_t mac[NET_MAC];
 };
@@ -119,7 +119,7 @@ struct net_proof {
 struct net_welcome {
 	struct net_head head;
 	int32_t status;
-	uint32_t port;			/* as that of a PROOF */
+	uint32_t port;			/* a data interrupt of the sender */
 	uint64_t birth;
 	uint64_t received;
 	uint8_t mac[NET_MAC];
@@ -131,16 +131,15 @@ _Static_assert(sizeof(struct net_proof) == 80, "on the wire");
 _Static_assert(sizeof(struct net_welcome) == 64, "on the wire");
 
 enum net_type {
-	NET_ACK = 1,			/* nothing but its ack */
+	NET_ACK = 1,			/* nothing but @ack */
 	NET_PUT,			/* bytes for a segment */
 	NET_CONNECT_SEG,		/* is there such a segment? */
-	NET_ANSWER,			/* to that: -status as object, size as offset */
-	NET_LEAVE,			/* the sender has no import any more */
-	NET_GONE,			/* the segment is not there any more */
+	NET_ANSWER,			/* to that: object is -status, offset the size */
+	NET_LEAVE,			/* the sender has ended its import */
+	NET_GONE,			/* the sender has destroyed the segment */
 	NET_TRIGGER,			/* a data interrupt */
-	NET_GET,			/* offset bytes of a segment are wanted, as many
-					 * as the 4 bytes that follow say */
-	NET_DATA,			/* ... and come; without bytes: -status as object */
+	NET_GET,			/* read a segment at @offset; a length follows */
+	NET_DATA,			/* the bytes; without bytes: object is -status */
 	NET_BYE,			/* the sender ends the link */
 	NET_TYPES
 };
@@ -151,34 +150,34 @@ struct net_frame {
 	uint8_t type;
 	uint8_t flags;
 	uint16_t reserved;
-	uint32_t len;			/* of the bytes that follow */
-	uint32_t object;		/* segment or interrupt */
-	uint32_t request;		/* number of a question, in both directions */
+	uint32_t len;			/* number of bytes that follow */
+	uint32_t object;		/* id of a segment, or number of an interrupt */
+	uint32_t request;		/* number of the question that is asked or answered */
 	uint64_t offset;
 	uint64_t ack;			/* position up to which the sender has received */
 };
 
 _Static_assert(sizeof(struct net_frame) == 32, "on the wire");
 
-#define NET_SMALL	4096u		/* longer frames are never in one piece */
-#define NET_BIG		(1u << 20)	/* bytes of a frame at most */
-#define NET_TRIGGER_MAX	1024u		/* ... of a data interrupt */
+#define NET_SMALL	4096u		/* a frame beyond this length is handled in parts */
+#define NET_BIG		(1u << 20)	/* the longest frame, in bytes */
+#define NET_TRIGGER_MAX	1024u		/* the longest data of an interrupt, in bytes */
 #define NET_TRIGGERS	256u		/* data interrupts that wait to be fetched */
 #define NET_GET_MAX	(256u << 10)
-#define NET_GETS	64u		/* questions for bytes at a time, per link */
+#define NET_GETS	64u		/* reads under way, per link */
 #define NET_ACK_EVERY	(64u << 10)
 
 /* ---- objects ---- */
 
 #define NET_KEEN	4u		/* links that threads of the program poll */
-#define NET_IN		(16u << 10)	/* of a read, but for what goes into place */
-#define NET_WINDOW	(1u << 20)	/* bytes on their way: no long PUT beyond */
+#define NET_IN		(16u << 10)	/* bytes of a read that are not received in place */
+#define NET_WINDOW	(1u << 20)	/* unacknowledged bytes, before a long PUT has to wait */
 
 _Static_assert(NET_IN > 2 * (NET_SMALL + sizeof(struct net_frame)), "room for a read");
 
 struct net;
 
-/* Bytes from @acked on are kept.  Positions only grow. */
+/* The unacknowledged bytes: from @acked on. Positions only grow. */
 struct net_log {
 	uint8_t *buf;
 	size_t size;			/* a power of two; 0: none yet */
@@ -187,16 +186,16 @@ struct net_log {
 	uint64_t written;
 };
 
-/* A fabric below: of the endpoint, or of a gateway. */
+/* Fabrics that carry pipes: that of the endpoint, and those of a gateway. */
 #define NET_UNDERS	8u
-#define NET_PIPE_PORT	0x01000000u	/* + the interrupt of an instance: its pipes' */
+#define NET_PIPE_PORT	0x01000000u	/* + an instance's interrupt: for its pipes */
 #define NET_GATEWAY	0x4f000001u	/* the interrupt of a node's gateway, for pipes */
 
 struct net_under {
 	struct sci_fabric *fabric;
 	unsigned int adapter;
 	struct sci_lintr *port;
-	bool owned;			/* closed with the net */
+	bool owned;			/* close it with the net */
 };
 
 struct net_pipe {
@@ -206,12 +205,12 @@ struct net_pipe {
 	struct net_under *under;
 	struct sci_pipe pipe;
 	unsigned int node;
-	uint64_t number;		/* of the other side; client: its port */
+	uint64_t number;		/* number of the other side, or its interrupt */
 	bool client;
-	bool opening;			/* a thread has it */
+	bool opening;			/* an opening thread uses it */
 	bool orphan;			/* ... and frees it */
 	bool paused;
-	int ret;			/* of the opening */
+	int ret;			/* result of the opening */
 	_Atomic bool woken;
 	void (*fn)(void *obj);
 	void *obj;
@@ -220,50 +219,50 @@ struct net_pipe {
 struct net_socket {
 	struct list link;		/* net->handshakes, until it carries a link */
 	struct net *net;
-	int fd;				/* -1: it is a pipe */
+	int fd;				/* -1: a pipe */
 	struct net_pipe *pipe;
 	bool client;
 	bool connecting;
-	bool blocked;			/* for sending */
-	bool writes;			/* watched for that */
-	enum net_step step;		/* the message that comes next */
+	bool blocked;			/* no room to send */
+	bool writes;			/* watched for room to send */
+	enum net_step step;		/* the next message */
 	size_t have;
 	uint8_t in[sizeof(struct net_proof)];
 	struct net_hello hello;
 	struct net_challenge challenge;
 	struct net_proof proof;
 	uint64_t deadline_ms;
-	struct net_link *of;		/* the link that it carries, or is to */
-	uint64_t only;			/* client: the nonce wanted; 0: any */
+	struct net_link *of;		/* the link that it carries, or will carry */
+	uint64_t only;			/* client: nonce of the wanted instance; 0: any */
 	uint32_t wanted;
-	struct net_addr addr;		/* client: where it has connected to */
-	bool hop;			/* client: the gateway has not connected it yet */
+	struct net_addr addr;		/* client: the other end's address */
+	bool hop;			/* client: at a gateway, which has not connected it yet */
 	uint32_t hops;			/* gateways that may follow */
-	struct net_dial *dial;		/* who waits for it; NULL: nobody */
-	struct net_forward *forward;	/* a side of that */
+	struct net_dial *dial;		/* the waiting thread; or NULL */
+	struct net_forward *forward;	/* the relay that has this socket as a side */
 };
 
 #define NET_HOPS	8u
-#define NET_FORWARDS	4096u		/* at a time; each has two buffers */
+#define NET_FORWARDS	4096u		/* relays at a time; each has two buffers */
 #define NET_FORWARD_BUF	(64u << 10)
 
-/* Bytes on their way from a socket to another one. */
+/* Bytes between two sockets of a gateway. */
 struct net_bytes {
-	uint8_t *buf;			/* NULL: none needed so far */
+	uint8_t *buf;			/* NULL: not needed so far */
 	size_t from, to;
 };
 
 struct net_forward {
 	struct list link;		/* net->forwards */
-	struct net_socket *side[2];	/* who asked, and who was asked for */
-	struct net_bytes bytes[2];	/* from side i to the other one */
+	struct net_socket *side[2];	/* the client, and the next hop */
+	struct net_bytes bytes[2];	/* from side i to the other side */
 	bool up;
 };
 
-/* A thread in a connect. */
+/* A connect for which a thread waits. */
 struct net_dial {
 	bool done;
-	int ret;			/* 0: @of carries on */
+	int ret;			/* 0: @of is the link */
 	struct net_link *of;
 };
 
@@ -276,18 +275,18 @@ struct net_link {
 	unsigned int node;
 	enum net_link_state state;
 	struct net_socket *socket;	/* NULL while it is broken */
-	uint32_t epoch;			/* sockets so far */
-	bool ours;			/* the last one was made by this side */
+	uint32_t epoch;			/* number of sockets so far */
+	bool ours;			/* this side has made the last one */
 	uint64_t birth, their_birth;
 	struct net_log log;
-	uint64_t received;		/* bytes taken in */
-	uint64_t told;			/* ... of which the other side knows */
+	uint64_t received;		/* position of the received stream */
+	uint64_t told;			/* ... as last acknowledged */
 	bool ack_now;
-	bool bye;			/* the other side has said so */
-	bool failed;			/* there was no room for a frame */
-	uint32_t port;			/* the data interrupt there */
+	bool bye;			/* the other side has sent a BYE */
+	bool failed;			/* a frame found no room */
+	uint32_t port;			/* a data interrupt of the other instance */
 
-	/* the frame of which not all has come */
+	/* an incomplete frame */
 	uint8_t part[NET_SMALL + sizeof(struct net_frame)];
 	size_t part_len;
 	struct net_frame big;
@@ -298,17 +297,17 @@ struct net_link {
 	struct list importers;		/* struct net_importer */
 	unsigned int n_importers;
 	struct list questions;		/* struct net_question */
-	struct list gets;		/* struct sci_stream_get: asked by us */
-	struct list serving;		/* struct net_served: asked by them, no room yet */
+	struct list gets;		/* struct sci_stream_get: our reads */
+	struct list serving;		/* struct net_served: their reads, without room */
 	unsigned int n_serving;
-	struct net_addr addr;		/* where the other side listens; len 0: nowhere */
+	struct net_addr addr;		/* the other side's; len 0: it does not listen */
 	bool dialing;
-	unsigned int dials;		/* in vain, since it broke */
-	bool silent;			/* it broke since nothing came */
-	bool keen;			/* threads of the program poll it */
-	bool fresh;			/* the service thread has read from it lately */
-	uint64_t put_at;		/* the last PUT frame, if it is short ... */
-	uint64_t put_end;		/* ... which ends here, if nothing came after it */
+	unsigned int dials;		/* failed attempts to connect */
+	bool silent;			/* it broke because nothing arrived */
+	bool keen;			/* polled by threads of the program */
+	bool fresh;			/* recently read by the service thread */
+	uint64_t put_at;		/* position of the last frame, if it is a short PUT ... */
+	uint64_t put_end;		/* ... and of its end */
 	struct net_frame put;
 	uint64_t last_rx_ms, last_tx_ms, broken_ms, dial_ms;
 };
@@ -320,18 +319,18 @@ struct net_importer {
 	struct sci_lseg *seg;
 };
 
-/* An answer that a thread waits for; on its stack. */
+/* A question. A thread waits for its answer; this is on its stack. */
 struct net_question {
 	struct net *net;
 	struct list link;
 	uint32_t id;
 	bool done;
 	int ret;
-	struct sci_rseg *seg;		/* the import, if it is for one */
-	const void *owner;		/* as cancel_connect's */
+	struct sci_rseg *seg;		/* becomes an import; or NULL */
+	const void *owner;		/* for net_cancel_connect() */
 };
 
-/* Bytes that the other side has asked for. */
+/* A read of the other side. */
 struct net_served {
 	struct list link;
 	uint32_t segment;
@@ -345,8 +344,8 @@ struct sci_lseg {
 	struct net *net;
 	uint32_t id;
 	uint64_t size;
-	uint8_t *addr;			/* NULL: EMPTY so far */
-	bool owned;			/* mapped by us */
+	uint8_t *addr;			/* NULL: no memory yet (EMPTY) */
+	bool owned;			/* mapped by this fabric */
 	bool exported;
 	sci_event_fn event;
 	void *owner;
@@ -356,10 +355,10 @@ struct sci_lseg {
 struct sci_rseg {
 	struct list link;
 	struct net *net;
-	struct net_link *of;		/* NULL: lost */
+	struct net_link *of;		/* NULL: the link has ended */
 	uint32_t id;
 	uint64_t size;
-	uint8_t *addr;			/* of its map */
+	uint8_t *addr;			/* the reserved addresses */
 	sci_event_fn event;
 	void *owner;
 	struct sci_rseg_status status;
@@ -371,7 +370,7 @@ struct net_message {
 	uint8_t data[];
 };
 
-/* Data interrupts: there are no others here. */
+/* A data interrupt. The net has no other interrupts. */
 struct sci_lintr {
 	struct list link;		/* net->lintrs */
 	struct net *net;
@@ -385,7 +384,7 @@ struct sci_lintr {
 struct sci_rintr {
 	struct list link;		/* net->rintrs */
 	struct net *net;
-	struct net_link *of;		/* NULL: lost */
+	struct net_link *of;		/* NULL: the link has ended */
 	uint32_t number;
 };
 
@@ -393,13 +392,13 @@ struct net {
 	struct sci_fabric base;
 	struct sci_service svc;
 	struct sci_link_status status;
-	pthread_cond_t cond;		/* answers, ends of dials */
+	pthread_cond_t cond;		/* signals answers, and ends of dials */
 	unsigned int node;
 	uint64_t nonce;
 	uint8_t key[NET_KEY_MAX];
 	size_t key_len;
 	uint32_t retry_ms;
-	struct net_addr listen;		/* len 0: it does not */
+	struct net_addr listen;		/* len 0: it does not listen */
 	int listen_fd;
 	uint16_t port;
 	struct list routes;
@@ -409,30 +408,30 @@ struct net {
 	unsigned int n_under;
 	struct list pipes;
 	unsigned int n_opening;
-	int pipe_fd;			/* an eventfd; 0: none yet */
+	int pipe_fd;			/* eventfd for events of pipes; -1: none yet */
 	_Atomic bool pipe_news;
 	bool gateway;
 	struct list forwards;
 	unsigned int n_forwards;
-	unsigned int n_handshakes;	/* of these, made by others */
+	unsigned int n_handshakes;	/* those that other processes have made */
 	struct hash segments;
 	struct list lintrs;
 	struct list rintrs;
 	uint32_t next_question;
-	bool stopped;			/* no connect any more */
+	bool stopped;			/* connects fail from now on */
 	bool closing;
 	int timer_fd;
-	uint32_t tick_ms;		/* 0: the timer is off */
+	uint32_t tick_ms;		/* interval in ms; 0: stopped */
 	uint64_t now_ms;		/* at the last tick */
-	bool ticked;			/* the timer was on then */
+	bool ticked;			/* the timer was running then */
 
-	void (*news)(void *owner);	/* bytes have come; on the service thread */
+	void (*news)(void *owner);	/* reports received bytes; on the service thread */
 	void *news_owner;
-	uint32_t polls;			/* of the program's threads, mod 2^32 */
+	uint32_t polls;			/* polls by threads of the program, mod 2^32 */
 	uint32_t polls_seen;		/* ... at the last tick */
 	struct net_link *keen[NET_KEEN];
 	unsigned int n_keen;
-	bool fresh;			/* some link is */
+	bool fresh;			/* some link is fresh */
 	uint8_t in[NET_IN];
 	uint8_t waste[NET_IN];
 };

@@ -8,7 +8,7 @@
 
 #include "libsci/fabric/core/fault.h"
 
-#define PIPE_SEGMENT	0x4e000000u	/* the first one that is tried */
+#define PIPE_SEGMENT	0x4e000000u	/* the first id to try */
 #define PIPE_SIZE	(sizeof(struct sci_pipe_head) + SCI_PIPE_RING)
 #define PIPE_TELL	(SCI_PIPE_RING / 8)
 #define WRITE_TRIES	4
@@ -20,7 +20,7 @@ static size_t ring_at(uint64_t position)
 
 /* ---- writes to the other side ---- */
 
-/* Returns false if packets were lost. */
+/* Write to the other side. Return false if packets were lost. */
 static bool pipe_write(struct sci_pipe *p, void *dst, const void *src, size_t len)
 {
 	for (int i = 0; i < WRITE_TRIES; i++) {
@@ -39,7 +39,7 @@ static void word_write(struct sci_pipe *p, uint64_t *word, uint64_t value)
 	pipe_write(p, word, &value, sizeof(value));
 }
 
-/* Wake the other side if it waits for what has just been written. */
+/* Trigger the other side's interrupt if it has asked for this wake-up. */
 static void pipe_wake(struct sci_pipe *p, int what)
 {
 	uint64_t armed;
@@ -63,9 +63,12 @@ static bool pipe_is_gone(struct sci_pipe *p)
 	return atomic_load(&p->fabric->ops->rseg.status(p->rseg)->gone);
 }
 
-/* ---- bytes ---- */
+/* ---- bytes and room ---- */
 
-/* Bytes in our ring.  -ECONNRESET: the other side is out of its mind. */
+/*
+ * Return the number of bytes in our ring; -ECONNRESET: the other side's count is
+ * nonsense.
+ */
 static ssize_t bytes_in(struct sci_pipe *p)
 {
 	uint64_t n = sci_load_acquire(&p->in->written) - p->taken;
@@ -80,7 +83,10 @@ static ssize_t room_out(struct sci_pipe *p)
 	return n <= SCI_PIPE_RING ? (ssize_t)(SCI_PIPE_RING - n) : -ECONNRESET;
 }
 
-/* As @look, but -EAGAIN instead of 0, after a look that no wake-up can escape. */
+/*
+ * Like @look, but return -EAGAIN instead of 0. With @arm, ask for a wake-up and look
+ * again.
+ */
 static ssize_t look_armed(struct sci_pipe *p, ssize_t (*look)(struct sci_pipe *), int what,
 			  bool arm)
 {
@@ -93,7 +99,7 @@ static ssize_t look_armed(struct sci_pipe *p, ssize_t (*look)(struct sci_pipe *)
 	return n ? n : -EAGAIN;
 }
 
-/* Bytes that came before the end count. */
+/* Return the number of bytes. The end counts only after the bytes before it. */
 static ssize_t look_in(struct sci_pipe *p, bool arm)
 {
 	bool gone = pipe_is_gone(p);
@@ -218,7 +224,7 @@ void sci_pipe_repeat(struct sci_pipe *p)
 	p->fabric->ops->rintr.trigger(p->rintr, NULL, 0);
 }
 
-/* ---- birth and death ---- */
+/* ---- setup and end ---- */
 
 uint64_t sci_pipe_number(const struct sci_pipe *p)
 {

@@ -3,23 +3,22 @@
 /*
  * DOC: pipes
  *
- * A pipe carries bytes in both directions between two processes of one fabric, as a
- * connected stream socket does.  Each side exports a segment: a head, which the other
- * side writes, and a ring, into which the other side writes its bytes.  Nobody reads
- * remote memory.
+ * A pipe carries bytes in both directions between two processes of one fabric, like a connected
+ * stream socket. Each side exports a segment: a head and a ring. The other side writes to both.
+ * Nobody reads remote memory.
  *
- *	written		bytes that have been put into the ring of this segment
- *	taken		bytes that the other side has taken out of its own ring
- *	armed[2]	counts the wake-ups that the other side has asked for: when there
- *			are bytes for it, and when there is room for bytes of its own
+ *	written		number of bytes that were put into the ring of this segment
+ *	taken		number of bytes that the other side has taken out of its own ring
+ *	armed[2]	number of wake-ups that the other side has asked for: when it can
+ *			receive bytes, and when it has room to send bytes
  *
- * A side that finds no bytes (no room) raises armed[] in the other side's head and looks
- * again.  A side that has changed written (taken) looks at armed[] and triggers the
- * interrupt of the other side if the count differs from the one it has served.  A full
- * barrier stands between the two steps on both sides, so one of the two sees the other.
+ * A side that finds no bytes (or no room) increments armed[] in the other side's head and looks
+ * again. A side that has changed written (or taken) reads armed[]. If it differs from the number
+ * of wake-ups served, it triggers the other side's interrupt. Both sides execute a full barrier
+ * between the two steps, so at least one of them sees the other's change.
  *
- * A loss of packets is found by the link's error count: bytes are written again before
- * they are counted, and the words of the head are repeated by sci_pipe_repeat().
+ * The link's error count shows the loss of packets. Bytes are written again before they are
+ * counted, and sci_pipe_repeat() repeats the words of the head.
  */
 #ifndef LIBSCI_PIPE_H
 #define LIBSCI_PIPE_H
@@ -50,14 +49,14 @@ struct sci_pipe {
 	struct sci_rseg *rseg;
 	struct sci_lintr *lintr;
 	struct sci_rintr *rintr;
-	uint32_t segment, interrupt;	/* ours */
-	struct sci_pipe_head *in;	/* of our segment */
-	struct sci_pipe_head *out;	/* of the other side's */
-	uint64_t sent;			/* bytes put into its ring */
-	uint64_t taken;			/* bytes taken out of ours */
-	uint64_t told;			/* ... of which the other side knows */
-	uint64_t armed[2];		/* as in @out */
-	uint64_t served[2];		/* of those in @in */
+	uint32_t segment, interrupt;	/* of this side */
+	struct sci_pipe_head *in;	/* the head of our segment */
+	struct sci_pipe_head *out;	/* the head of the other side's segment */
+	uint64_t sent;			/* bytes put into the other side's ring */
+	uint64_t taken;			/* bytes taken out of our ring */
+	uint64_t told;			/* ... as last told to the other side */
+	uint64_t armed[2];		/* wake-ups asked for: value in @out */
+	uint64_t served[2];		/* wake-ups served: last value in @in */
 };
 
 /**
@@ -67,44 +66,49 @@ struct sci_pipe {
 int sci_pipe_begin(struct sci_pipe *p, struct sci_fabric *fabric, unsigned int adapter,
 		   sci_event_fn event, void *owner);
 
-/* Connect to the other side's; blocks for @timeout ms at most. */
+/* Connect to the other side. Blocks for up to @timeout ms. */
 int sci_pipe_connect(struct sci_pipe *p, unsigned int node, uint64_t peer,
 		     uint32_t timeout, sci_event_fn event, void *owner);
 
-/* Undo both; sci_pipe_end() of a pipe of zeros does nothing. */
+/* End the pipe. Does nothing for a struct of zeroes. */
 void sci_pipe_end(struct sci_pipe *p);
 
-/* This side's number, for sci_pipe_connect() of the other side. */
+/* Return this side's number, which the other side passes to sci_pipe_connect(). */
 uint64_t sci_pipe_number(const struct sci_pipe *p);
 
-/* Tell the other side our number, in its head. */
+/* Write our number to the other side's head. */
 void sci_pipe_answer(struct sci_pipe *p);
-/* The number that the other side has told us; 0: none yet. */
+/* Return the number that the other side has written; 0: none yet. */
 uint64_t sci_pipe_answered(const struct sci_pipe *p);
 
 /*
- * As sendmsg() and recvmsg() of a socket that does not block: bytes, -EAGAIN or
- * -ECONNRESET; sci_pipe_recv() returns 0 at the end.  With @arm the event function is
- * called when -EAGAIN would be over.
+ * Send or receive without blocking, like sendmsg() and recvmsg(). Return the number of bytes,
+ * -EAGAIN or -ECONNRESET; sci_pipe_recv() returns 0 at the end of the stream. If @arm and the
+ * result is -EAGAIN, the event function is called when another call may succeed.
  */
 ssize_t sci_pipe_send(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm);
 ssize_t sci_pipe_recv(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm);
 
-/* Bytes in place, up to the end of the ring; *@len 0: as sci_pipe_recv(). */
+/*
+ * Return a pointer to received bytes, up to the end of the ring. *@len 0: as
+ * sci_pipe_recv().
+ */
 ssize_t sci_pipe_peek(struct sci_pipe *p, const void **data, bool arm);
 void sci_pipe_take(struct sci_pipe *p, size_t len);
 
 /*
- * Room in place, up to the end of the ring, to be filled by any means and then counted.
- * -EOPNOTSUPP: the ring is not memory of this host.
+ * Return a pointer to room in the other side's ring, up to its end. Fill it, and then call
+ * sci_pipe_put(). Return -EOPNOTSUPP if the ring is not memory of this host.
  */
 ssize_t sci_pipe_room(struct sci_pipe *p, void **room, bool arm);
 void sci_pipe_put(struct sci_pipe *p, size_t len);
 
-/* Ask for wake-ups without a send or a recv in vain.  True: there is something now. */
+/*
+ * Ask for wake-ups. Return true if there is something to receive or room to send now.
+ */
 bool sci_pipe_arm(struct sci_pipe *p);
 
-/* Write the words of the head once more: a packet may have been lost. */
+/* Write the words of the head again: a packet may have been lost. */
 void sci_pipe_repeat(struct sci_pipe *p);
 
 #endif

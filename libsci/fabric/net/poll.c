@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: who reads the sockets
+ * DOC: which thread reads the sockets
  *
- * The service thread does, until a thread of the program polls: then that thread reads
- * the links on which something has come lately, at most NET_KEEN of them, and the
- * service thread does not watch these.  They are given back by net_rest(), before the
- * thread sleeps, or at the next tick if no thread has polled since the last one.
+ * The service thread reads the sockets until a thread of the program polls. Then that thread
+ * reads the links that have received something lately, up to NET_KEEN links, and the service
+ * thread stops watching these. net_rest() gives them back before the program's thread sleeps.
+ * So does the timer's next tick if no thread has polled since the last tick.
  */
 
 #include <errno.h>
@@ -14,9 +14,12 @@
 
 #include "libsci/fabric/net/net.h"
 
-#define READ_MAX	(1u << 20)	/* bytes before it is another link's turn */
+#define READ_MAX	(1u << 20)	/* bytes, before the next link has its turn */
 
-/* Returns what net_wire_recv() does.  *@placed: bytes that went where a long frame belongs. */
+/*
+ * Call net_wire_recv(). *@placed: number of bytes that went to the target of a long
+ * frame
+ */
 static ssize_t link_recv(struct net_link *l, size_t *placed)
 {
 	struct net *net = l->net;
@@ -28,7 +31,7 @@ static ssize_t link_recv(struct net_link *l, size_t *placed)
 	};
 	ssize_t n;
 
-	/* of a segment that is gone: into the waste */
+	/* the segment is gone: drop the bytes */
 	if (room && !to)
 		iov[0] = (struct iovec){ net->waste, room < NET_IN ? room : NET_IN };
 	room = iov[0].iov_len;
@@ -37,7 +40,7 @@ static ssize_t link_recv(struct net_link *l, size_t *placed)
 	return n;
 }
 
-/* -EAGAIN: that was all. */
+/* Read once. Return -EAGAIN when there is nothing left. */
 static int link_read_some(struct net_link *l)
 {
 	struct net *net = l->net;
@@ -61,7 +64,10 @@ static int link_read_some(struct net_link *l)
 	return net_frames_take(l, net->in, left);
 }
 
-/* Returns whether something has come.  @l may be freed. */
+/*
+ * Read all bytes. Return whether there were any. @l may have been freed after this
+ * call.
+ */
 static bool link_read(struct net_link *l)
 {
 	struct net *net = l->net;
@@ -72,14 +78,14 @@ static bool link_read(struct net_link *l)
 	while (!ret && l->received - before < READ_MAX)
 		ret = link_read_some(l);
 	if (ret && ret != -EAGAIN) {
-		/* what has come before the end counts */
+		/* the bytes before the end have been handled */
 		if (ret == -EPROTO)
 			net_link_lost(l, true);
 		else
 			net_link_break(l, sci_now_ms());
 		return true;
 	}
-	/* it is another one's turn */
+	/* the limit is reached: call again after the other links */
 	if (!ret)
 		net_wire_again(l->socket);
 	if (l->ack_now || l->received - l->told >= NET_ACK_EVERY)
@@ -92,7 +98,7 @@ static bool link_read(struct net_link *l)
 	return before;
 }
 
-/* On the service thread. */
+/* Read a link. Runs on the service thread. */
 void net_link_ready(void *socket)
 {
 	struct net_socket *s = socket;
@@ -165,7 +171,7 @@ bool net_poll(struct sci_fabric *f)
 	net->polls++;
 	if (net->fresh)
 		keen_choose(net);
-	/* from the end: a link that breaks is replaced by the last one */
+	/* backwards, because a link that breaks is replaced by the last one */
 	for (unsigned int i = net->n_keen; i-- > 0;)
 		if (i < net->n_keen)
 			came |= link_read(net->keen[i]);

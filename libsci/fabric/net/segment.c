@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Segments of this process, and the links over which they are imported. */
+/* Exports: segments of this process, and the links that import them. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "libsci/fabric/net/net.h"
 
-#define IMPORTERS_MAX	65536u		/* of all segments, over one link */
+#define IMPORTERS_MAX	65536u		/* of all segments, per link */
 
 static struct sci_lseg *lseg_find(struct net *net, uint32_t id)
 {
@@ -78,7 +78,7 @@ void net_importer_end(struct net_importer *i, enum sci_event_type type)
 	lseg_tell(s, node, type);
 }
 
-/* ---- the operations ---- */
+/* ---- operations of the fabric ---- */
 
 int net_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 		       struct sci_lseg **out)
@@ -131,7 +131,7 @@ int net_lseg_export(struct sci_lseg *s, unsigned int adapter)
 	return 0;
 }
 
-/* All importers lose it, and are told so. */
+/* End all imports of the segment and tell the importers. */
 static void lseg_cut(struct sci_lseg *s)
 {
 	while (!list_empty(&s->importers)) {
@@ -173,7 +173,7 @@ void net_lseg_destroy(struct sci_lseg *s)
 	lseg_cut(s);
 	hash_del(&s->net->segments, &s->by_id);
 	pthread_mutex_unlock(&s->net->svc.lock);
-	/* maps of the program's are this one */
+	/* mappings of the program are this memory */
 	if (s->owned)
 		munmap(s->addr, s->size);
 	free(s);
@@ -189,7 +189,7 @@ uint64_t net_lseg_size(struct sci_lseg *s)
 	return s->size;
 }
 
-/* There is one map, which lives as long as the segment. */
+/* Return the segment's only mapping, which exists as long as the segment. */
 int net_lseg_map(struct sci_lseg *s, uint64_t off, size_t len, unsigned int flags,
 		    void **addr)
 {
@@ -200,7 +200,7 @@ int net_lseg_map(struct sci_lseg *s, uint64_t off, size_t len, unsigned int flag
 	return 0;
 }
 
-/* Any memory of the program, of any size and alignment. */
+/* Use memory of the program, of any size and alignment. */
 int net_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 {
 	if (s->owned || s->addr || len != s->size)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Writes and reads of imports. */
+/* Writes to imports, and reads from them. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,9 @@ static uint64_t in_flight(const struct net_link *l)
 
 /* ---- writes ---- */
 
-/* Make the last frame longer, if it has not been sent. */
+/*
+ * Append the bytes to the last frame, if it has not been sent. Return false otherwise.
+ */
 static bool put_more(struct net_link *l, uint32_t id, uint64_t off, const void *src,
 		     size_t len)
 {
@@ -44,7 +46,7 @@ static int put_locked(struct sci_rseg *r, uint64_t off, const void *src, size_t 
 	if (!l)
 		return -ENOTCONN;
 	if (len > NET_SMALL && in_flight(l) + len > NET_WINDOW) {
-		/* a thread that waits for room helps to get it */
+		/* let threads that wait for room read the link, too */
 		l->fresh = true;
 		r->net->fresh = true;
 		return -EAGAIN;
@@ -174,13 +176,13 @@ static void stream_get_cancel(struct sci_fabric *f, struct sci_stream_get *g)
 	pthread_mutex_unlock(&net_of(f)->svc.lock);
 }
 
-/* ---- reads of the other side ---- */
+/* ---- reads by the other side ---- */
 
 int net_get_asked(struct net_link *l, const struct net_frame *f, const uint8_t *data)
 {
 	struct net_served *s;
 
-	/* those of gets that were cancelled are still on their way */
+	/* allow for reads that the other side has cancelled */
 	if (f->len != sizeof(s->len) || l->n_serving >= 4 * NET_GETS)
 		return -EPROTO;
 	s = calloc(1, sizeof(*s));
@@ -213,7 +215,7 @@ static void serve_one(struct net_link *l, const struct net_served *s)
 	net_link_send(l, &f, f.len ? i->seg->addr + s->offset : NULL);
 }
 
-/* As far as there is room. */
+/* Send requested bytes, as far as there is room. */
 void net_serve(struct net_link *l)
 {
 	while (!list_empty(&l->serving) && in_flight(l) < NET_WINDOW) {
@@ -236,7 +238,10 @@ static void stream_news(struct sci_fabric *f, void (*fn)(void *owner), void *own
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
-/* Is there a node that only a gateway reaches, or no network but gateways? */
+/*
+ * Return whether some node is reached only by a gateway, or there is no network but
+ * gateways.
+ */
 static bool wants_gateways(struct net *net)
 {
 	struct list *pos, *n;

@@ -3,16 +3,16 @@
 /*
  * DOC: wires
  *
- * What carries bytes below links, handshakes and gateways: a stream socket, or a pipe
- * through memory of a fabric that this process is in.  Both are read and written in the
- * same way, never block, and call a function when there is something to do.
+ * A wire carries bytes for links, handshakes and gateways. It is a stream socket, or a pipe
+ * through the memory of another fabric of this process. Both have the same functions, never
+ * block, and call a function when there is something to do.
  *
- * A pipe is opened by a thread of its own, since connecting to segments blocks.  The
- * client makes its half and says so to a data interrupt of the other process.  That
- * connects to it, makes the other half, and writes its number into the client's.
+ * A separate thread opens a pipe, because connecting to segments blocks. The client makes its
+ * half and sends its number to a data interrupt of the other process. That process connects to
+ * the client's half, makes the other half, and writes its number into the client's half.
  *
- * The fabric's thread says what has happened to a pipe by an eventfd that the net's
- * service thread watches.
+ * Events of a pipe arrive on a thread of its fabric, which writes to an eventfd. The net's
+ * service thread watches the eventfd.
  */
 
 #include <errno.h>
@@ -26,10 +26,10 @@
 #include "libsci/fabric/net/net.h"
 
 #define OPEN_MS		2000u
-#define OPENINGS	32u		/* of other processes, at a time */
+#define OPENINGS	32u		/* pipes that are being opened for other processes */
 #define PIPE_MAGIC	0x50494353u	/* "SCIP" */
 
-/* To a data interrupt: connect to my half. */
+/* Sent to a data interrupt: connect to this half of a pipe. */
 struct pipe_call {
 	uint32_t magic;
 	uint32_t node;
@@ -49,14 +49,14 @@ static void pipes_signal(struct net *net)
 			;
 }
 
-/* Have the service thread call the pipe's function. */
+/* Let the service thread call the pipe's function. */
 void net_pipe_wake(struct net_pipe *p)
 {
 	atomic_store(&p->woken, true);
 	pipes_signal(p->net);
 }
 
-/* On a thread of the fabric below. */
+/* Runs on a thread of the fabric that carries the pipe. */
 static void pipe_event(void *owner, const struct sci_event *ev)
 {
 	(void)ev;
@@ -69,7 +69,7 @@ static void port_event(void *owner, const struct sci_event *ev)
 	pipes_signal(owner);
 }
 
-/* ---- opening; on a thread of its own ---- */
+/* ---- opening pipes, on a separate thread ---- */
 
 static int pipe_say(struct net_pipe *p)
 {
@@ -232,7 +232,7 @@ static void pipes_ready(void *obj)
 		if (atomic_exchange(&p->woken, false))
 			list_add_tail(&p->ready, &ready);
 	}
-	/* a function may end other pipes */
+	/* the function may end other pipes */
 	while ((pos = list_pop(&ready))) {
 		struct net_pipe *p = container_of(pos, struct net_pipe, ready);
 
@@ -243,7 +243,7 @@ static void pipes_ready(void *obj)
 	}
 }
 
-/* Send again the words that may have been lost. */
+/* Repeat the words that may have been lost, in all pipes. */
 void net_pipes_tick(struct net *net)
 {
 	struct list *pos, *n;
@@ -256,7 +256,7 @@ void net_pipes_tick(struct net *net)
 	}
 }
 
-/* ---- fabrics below ---- */
+/* ---- fabrics that carry pipes ---- */
 
 static int pipes_begin(struct net *net)
 {
@@ -275,9 +275,11 @@ static int pipes_begin(struct net *net)
 }
 
 /**
- * net_under_add() - use a fabric for pipes; locked
- * @number: the data interrupt at which others find this process
- * @owned: close the fabric with the net; not if this call fails
+ * net_under_add() - use a fabric for pipes
+ * @number: the data interrupt through which others open pipes to this process
+ * @owned: close the fabric with the net, but not if this call fails
+ *
+ * Context: called with svc.lock held.
  */
 int net_under_add(struct net *net, struct sci_fabric *fabric, unsigned int adapter,
 		  uint32_t number, bool owned)
@@ -309,7 +311,7 @@ struct net_under *net_under_find(struct net *net, unsigned int node)
 	return NULL;
 }
 
-/* No pipe is being opened any more when this returns; locked, closing. */
+/* Wait until no pipe is being opened. Context: the net is closing; svc.lock is held. */
 void net_pipes_wait(struct net *net)
 {
 	pthread_cond_broadcast(&net->cond);
@@ -317,7 +319,7 @@ void net_pipes_wait(struct net *net)
 		pthread_cond_wait(&net->cond, &net->svc.lock);
 }
 
-/* The service thread has ended. */
+/* Disconnect from the fabrics. Context: the service thread has ended. */
 void net_unders_end(struct net *net)
 {
 	while (!list_empty(&net->pipes))
@@ -326,7 +328,10 @@ void net_unders_end(struct net *net)
 		net->under[i].fabric->ops->lintr.destroy(net->under[i].port);
 }
 
-/* The last step; unlocked, since sci_fabric_open() locks in the other order. */
+/*
+ * Close the fabrics. Context: without locks, because sci_fabric_open() takes them in
+ * another order.
+ */
 void net_unders_close(struct net *net)
 {
 	for (unsigned int i = 0; i < net->n_under; i++)
@@ -335,9 +340,9 @@ void net_unders_close(struct net *net)
 	net->n_under = 0;
 }
 
-/* ---- either ---- */
+/* ---- sockets and pipes ---- */
 
-/* @fn is called when it is connected, or not. */
+/* Start to connect. @fn is called when the wire is connected, or has failed. */
 int net_wire_connect(struct net_socket *s, const struct net_addr *to, sci_watch_fn fn)
 {
 	struct net_under *under = to->pipe ? net_under_find(s->net, to->node) : NULL;
@@ -365,7 +370,7 @@ int net_wire_connected(struct net_socket *s)
 	return -error;
 }
 
-/* Call @fn(@s) from now on. */
+/* From now on, call @fn(@s). */
 int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn)
 {
 	if (!s->pipe) {
@@ -374,19 +379,25 @@ int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn)
 	}
 	s->pipe->fn = fn;
 	s->pipe->obj = s;
-	/* what came before that is looked at, and what comes after it wakes */
+	/* @fn looks for what has arrived before, and later events wake it */
 	net_pipe_wake(s->pipe);
 	return 0;
 }
 
-/* A pipe wakes for both when it was read, or written, in vain. */
+/*
+ * Watch a socket for these events. A pipe needs no call: it wakes after a read or
+ * write in vain.
+ */
 void net_wire_events(struct net_socket *s, uint32_t events)
 {
 	if (!s->pipe)
 		sci_watch_events(&s->net->svc, s->fd, events);
 }
 
-/* The function has not read all, nor in vain: as a socket, a pipe calls it again. */
+/*
+ * Call the function again. It has not read everything; a socket would report that by
+ * itself.
+ */
 void net_wire_again(struct net_socket *s)
 {
 	if (s->pipe)
