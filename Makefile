@@ -178,6 +178,9 @@ bench-deck: all				## Measure: DECK's post and retrieve beside messages
 bench-smi: all				## Measure: SMI's barrier and regions beside team and memory
 	scripts/bench-front-end smi $(O)
 
+bench-threads: all			## Measure: threads on one node and on two, and page faults
+	scripts/bench-threads $(O)
+
 bench-shmem: $(O)/.setup-peers		## Measure: OpenSHMEM beside that of Open MPI
 	+@$(MAKE) --no-print-directory all ofi
 	scripts/bench-shmem $(O)
@@ -329,6 +332,7 @@ $(TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS): %: %.o $(B)/selftests/common.a $(B)/li
 
 $(B)/selftests/bench/deck: $(B)/libdeck.a
 $(B)/selftests/bench/smi: $(B)/libsmi.a
+$(B)/selftests/bench/scivm: $(B)/libsci-vm.a
 $(addprefix $(B)/selftests/unit/,pool pool_format pool_schedules): $(B)/kmod/pool.a
 
 # Programs of users: libsci/examples/FRONTEND_NAME.c, built as a user builds them.
@@ -465,7 +469,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs examples demo-deck demo-smi demo-threads ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi shmem-check bench-vm \
+.PHONY: all libs examples demo-deck demo-smi demo-threads ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi bench-threads shmem-check bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \
