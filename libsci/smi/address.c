@@ -71,7 +71,7 @@ char *smi_address_propose(int attempt, size_t size)
 	return NULL;
 }
 
-int smi_address_attempts(const struct smi_group *g)
+int smi_address_attempts(int size)
 {
-	return RANGES * TRIES + smi_group_size(g);
+	return RANGES * TRIES + size;
 }

@@ -41,14 +41,14 @@ static int pool_create(struct smi_region *r)
 		err = SMI_ERR_PARAM;
 	else if (!p)
 		err = SMI_ERR_NOSEGMENT;
-	err = smi_agree(&r->group, err);
+	err = smi_agree(r->team, err);
 	if (err)
 		return err;
 	r->pool_lock = smi_lock_new(r->owner);
 	if (pool_begins_here(r) && (r->pool_lock < 0 || !smi_pool_init(p, r->size)))
 		err = SMI_ERR_NOMEM;
 	smi_store_barrier();
-	err = smi_agree(&r->group, err);
+	err = smi_agree(r->team, err);
 	if (err)
 		smi_lock_free(r->pool_lock);
 	else
@@ -123,13 +123,13 @@ SMI_API smi_error_t SMI_Ifree(void *adr)
 	return r && r->pool ? region_free(r, adr) : SMI_ERR_PARAM;
 }
 
-/* The first process allocates.  Offsets are exchanged: addresses may differ. */
+/* The first process allocates.  It tells the others the offset, because addresses may differ. */
 SMI_API smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr)
 {
 	struct answer {
 		int64_t offset;
 		int64_t err;
-	} mine = { 0, SMI_SUCCESS }, *all;
+	} a = { 0, SMI_SUCCESS };
 	struct smi_region *r;
 	void *block;
 	int err;
@@ -140,24 +140,19 @@ SMI_API smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr)
 		return SMI_ERR_PARAM;
 	if (!smi_is_collective(r))
 		return SMI_ERR_OTHER;
-	all = calloc((size_t)smi.size, sizeof(*all));
-	if (!all)
-		return SMI_ERR_NOMEM;
 	if (smi.rank == 0) {
-		mine.err = region_alloc(r, size, &block);
-		mine.offset = mine.err ? 0 : (char *)block - (char *)r->pool;
+		a.err = region_alloc(r, size, &block);
+		a.offset = a.err ? 0 : (char *)block - (char *)r->pool;
 	}
-	err = smi_team_exchange(&mine, all, sizeof(mine));
-	err = err ? err : (int)all[0].err;
+	err = smi_error_of_team(sci_team_bcast(smi.team, 0, &a, sizeof(a)));
+	err = err ? err : (int)a.err;
 	if (!err)
-		*adr = (char *)r->pool + all[0].offset;
-	free(all);
+		*adr = (char *)r->pool + a.offset;
 	return err;
 }
 
 SMI_API smi_error_t SMI_Cfree(void *adr)
 {
-	static const struct smi_group everybody = { -1 };
 	struct smi_region *r;
 	int err;
 
@@ -168,10 +163,10 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
 	if (!smi_is_collective(r))
 		return SMI_ERR_OTHER;
 	/* all have ceased to use it before it is free */
-	err = smi_agree(&everybody, SMI_SUCCESS);
+	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (!err && smi.rank == 0)
 		err = region_free(r, adr);
-	return smi_agree(&everybody, err);
+	return smi_agree(smi.team, err);
 }
 
 /* ---- node memory ---- */
@@ -191,12 +186,13 @@ int smi_nodemem_start(void)
 		struct smi_region *r = smi_region_new(SMI_SHM_UNDIVIDED);
 		void *address;
 
-		if (!r)
-			return SMI_ERR_NOMEM;
-		r->flags = SMI_SHM_NONFIXED;
-		r->internal = true;
-		r->adapter = smi.adapter;
-		err = smi_create_common(r, &info, &address, SMI_SUCCESS);
+		err = smi_agree(smi.team, r ? SMI_SUCCESS : SMI_ERR_NOMEM);
+		if (r) {
+			r->flags = SMI_SHM_NONFIXED;
+			r->internal = true;
+			r->adapter = smi.adapter;
+			err = err ? err : smi_create_common(r, &info, &address, SMI_SUCCESS);
+		}
 		if (err)
 			smi_region_drop(r);
 		else if (!(err = pool_create(r)) && !coherent && r->segs[0].seq)

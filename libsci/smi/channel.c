@@ -15,36 +15,10 @@
 
 #include "libsci/base/thread.h"
 
-/* A message between a pair that creates a region, until the other half reads it. */
-struct pair_note {
-	struct pair_note *next;
-	int from;
-	uint32_t len;
-	unsigned char data[SMI_MESSAGE_MAX];
-};
-
 static struct channel {
 	sci_local_data_interrupt_t in;
 	sci_remote_data_interrupt_t *out;
-	struct pair_note *notes;
 } channel;
-
-static void pair_handle(const struct smi_msg *m)
-{
-	struct pair_note *n = calloc(1, sizeof(*n)), **at;
-
-	if (!n)
-		return;
-	n->from = m->from;
-	n->len = m->len;
-	memcpy(n->data, m->data, m->len);
-	pthread_mutex_lock(&smi.lock);
-	for (at = &channel.notes; *at; at = &(*at)->next)
-		;
-	*at = n;
-	pthread_cond_broadcast(&smi.change);
-	pthread_mutex_unlock(&smi.lock);
-}
 
 static void channel_handle(const struct smi_msg *m)
 {
@@ -55,9 +29,6 @@ static void channel_handle(const struct smi_msg *m)
 	case SMI_MSG_DATA:
 	case SMI_MSG_TAKEN:
 		smi_message_handle(m);
-		break;
-	case SMI_MSG_PAIR:
-		pair_handle(m);
 		break;
 	case SMI_MSG_IMPORT:
 	case SMI_MSG_IMPORTED:
@@ -120,47 +91,6 @@ int smi_wait_change(void)
 	return SMI_SUCCESS;
 }
 
-/* Read the oldest message of @from's about a region that both create. */
-static int pair_read(int from, void *data, size_t len)
-{
-	struct pair_note **at, *n;
-	int err = SMI_SUCCESS;
-
-	pthread_mutex_lock(&smi.lock);
-	for (;;) {
-		for (at = &channel.notes; *at && (*at)->from != from; at = &(*at)->next)
-			;
-		if (*at || err)
-			break;
-		err = smi_wait_change();
-	}
-	n = *at;
-	if (n)
-		*at = n->next;
-	pthread_mutex_unlock(&smi.lock);
-	if (!n)
-		return err;
-	err = n->len == len ? SMI_SUCCESS : SMI_ERR_PARAM;
-	if (!err)
-		memcpy(data, n->data, len);
-	free(n);
-	return err;
-}
-
-int smi_exchange(const struct smi_group *g, const void *mine, void *all, size_t len)
-{
-	struct smi_msg m = { .type = SMI_MSG_PAIR, .len = (uint32_t)len };
-	int err;
-
-	if (g->partner < 0)
-		return smi_team_exchange(mine, all, len);
-	memcpy(m.data, mine, len);
-	memcpy((char *)all + (size_t)smi.rank * len, mine, len);
-	err = smi_tell(g->partner, &m);
-	return err ? err : pair_read(g->partner,
-				     (char *)all + (size_t)g->partner * len, len);
-}
-
 static int channel_connect(const unsigned int *numbers)
 {
 	sci_error_t err;
@@ -183,26 +113,19 @@ static int channel_connect(const unsigned int *numbers)
 
 int smi_channel_open(void)
 {
-	static const struct smi_group everybody = { -1 };
-	unsigned int number = 0, *all = calloc((size_t)smi.size, sizeof(*all));
+	unsigned int number = 0;
 	sci_error_t failed;
-	int err = SMI_ERR_NOMEM;
+	int err;
 
-	if (all) {
-		SCICreateDataInterrupt(smi.sd, &channel.in, smi.adapter, &number,
-				       channel_receive, NULL, SCI_FLAG_USE_CALLBACK,
-				       &failed);
-		err = smi_agree(&everybody, failed ? 1000 + SMI_ERR_OTHER : 0);
-	}
-	err = err ? err : smi_team_exchange(&number, all, sizeof(number));
-	err = err ? err : channel_connect(all);
-	free(all);
-	return err;
+	SCICreateDataInterrupt(smi.sd, &channel.in, smi.adapter, &number, channel_receive, NULL,
+			       SCI_FLAG_USE_CALLBACK, &failed);
+	err = smi_agree(smi.team, failed ? 1000 + SMI_ERR_OTHER : SMI_SUCCESS);
+	err = err ? err : smi_exchange(&number, sizeof(number));
+	return err ? err : channel_connect(smi.board);
 }
 
 void smi_channel_close(void)
 {
-	struct pair_note *n;
 	sci_error_t err;
 	int i;
 
@@ -212,10 +135,6 @@ void smi_channel_close(void)
 		if (channel.out[i])
 			SCIDisconnectDataInterrupt(channel.out[i], 0, &err);
 	free(channel.out);
-	while ((n = channel.notes)) {
-		channel.notes = n->next;
-		free(n);
-	}
 	channel = (struct channel) { .in = NULL };
 }
 

@@ -42,16 +42,18 @@ static int plan_one(struct smi_region *r, const smi_region_info_t *info, int own
 
 static int plan_pair(struct smi_region *r, const smi_region_info_t *info)
 {
+	const int ranks[] = { info->owner, info->partner };
+	int err;
+
 	if (!smi_rank_ok(info->owner) || !smi_rank_ok(info->partner) ||
 	    info->owner == info->partner)
 		return SMI_ERR_PARAM;
-	if (smi.rank == info->owner)
-		r->group.partner = info->partner;
-	else if (smi.rank == info->partner)
-		r->group.partner = info->owner;
-	else
+	if (smi.rank != info->owner && smi.rank != info->partner)
 		return SMI_ERR_PARAM;
-	return plan_one(r, info, info->owner);
+	err = smi_error_of_team(sci_team_create(smi.team, ranks, 2, &r->team));
+	if (err)
+		r->team = smi.team;
+	return err ? err : plan_one(r, info, info->owner);
 }
 
 /* A share per node in proportion to its processes, borders at pages. */
@@ -136,11 +138,9 @@ static int plan(struct smi_region *r, const smi_region_info_t *info)
 	}
 }
 
-/* The owner of a segment sends this to the other processes. */
+/* The owner of a segment gives this to the other processes, which add zeroes to it. */
 struct notice {
-	uint64_t size;
-	uint32_t sci_id;
-	int32_t err;
+	uint64_t size, sci_id, err;
 };
 
 static void create_own(struct smi_region *r, struct notice *mine)
@@ -150,8 +150,8 @@ static void create_own(struct smi_region *r, struct notice *mine)
 
 		if (s->owner != smi.rank)
 			continue;
-		mine[i].err = smi_segment_create(s, s->size,
-						 r->flags & SMI_SHM_SHRINKABLE);
+		mine[i].err = (uint64_t)smi_segment_create(s, s->size,
+							   r->flags & SMI_SHM_SHRINKABLE);
 		mine[i].sci_id = s->sci_id;
 		mine[i].size = s->size;
 	}
@@ -176,10 +176,10 @@ static int take_notices(struct smi_region *r, const struct notice *all)
 
 	for (int i = 0; !err && i < r->nsegs; i++) {
 		struct smi_segment *s = &r->segs[i];
-		const struct notice *n = &all[s->owner * r->nsegs + i];
+		const struct notice *n = &all[i];
 
-		err = n->err ? n->err : take_size(r, s, n->size);
-		s->sci_id = n->sci_id;
+		err = n->err ? (int)n->err : take_size(r, s, n->size);
+		s->sci_id = (unsigned int)n->sci_id;
 		if (!err && !(r->flags & SMI_SHM_DELAYED))
 			err = smi_segment_open(s);
 	}
@@ -188,19 +188,19 @@ static int take_notices(struct smi_region *r, const struct notice *all)
 
 static int create_segments(struct smi_region *r)
 {
-	struct notice *mine = calloc((size_t)r->nsegs, sizeof(*mine));
-	struct notice *all = calloc((size_t)r->nsegs * (size_t)smi.size, sizeof(*all));
-	size_t len = (size_t)r->nsegs * sizeof(*mine);
-	int err = mine && all ? SMI_SUCCESS : SMI_ERR_NOMEM;
+	/* each node has a segment of its own in an SMP region */
+	int at = r->type == SMI_SHM_SMP ? smi.node : 0;
+	size_t n = (size_t)(r->type == SMI_SHM_SMP ? smi.nodes : r->nsegs);
+	struct notice *all = calloc(n, sizeof(*all));
+	int err = smi_agree(r->team, all ? SMI_SUCCESS : SMI_ERR_NOMEM);
 
-	err = smi_agree(&r->group, err);
 	if (!err) {
-		create_own(r, mine);
-		err = smi_exchange(&r->group, mine, all, len);
+		create_own(r, all + at);
+		err = smi_error_of_team(sci_team_allreduce(r->team, all, all, 3 * n,
+					sci_op(SCI_OP_SUM, SCI_TYPE_UINT64)));
 	}
 	if (!err)
-		err = smi_agree(&r->group, take_notices(r, all));
-	free(mine);
+		err = smi_agree(r->team, take_notices(r, all + at));
 	free(all);
 	return err;
 }
@@ -210,10 +210,10 @@ static int map_all(struct smi_region *r)
 	bool mine = r->owner == smi.rank;
 
 	if (r->type != SMI_SHM_FRAGMENTED && !(r->flags & SMI_SHM_NONFIXED))
-		return smi_region_place(r, NULL);
+		return smi_region_place(r);
 	if (r->flags & SMI_SHM_DELAYED && !mine)
-		return smi_agree(&r->group, SMI_SUCCESS);
-	return smi_agree(&r->group, smi_region_map(r, NULL));
+		return smi_agree(r->team, SMI_SUCCESS);
+	return smi_agree(r->team, smi_region_map(r, NULL));
 }
 
 static void addresses(const struct smi_region *r, void **address)
@@ -234,22 +234,30 @@ void smi_tell_owner(struct smi_region *r)
 		smi_tell(r->owner, &m);
 }
 
+/* Close the team that a pair's region has. */
+static void pair_close(struct smi_region *r)
+{
+	if (r->team != smi.team)
+		sci_team_close(r->team);
+}
+
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err)
 {
-	int i;
+	int i, planned = plan(r, info);
 
-	err = err ? err : plan(r, info);
-	/* somebody who is not of the pair, or names no pair, has nobody to ask */
-	if (r->type == SMI_SHM_PT2PT && r->group.partner < 0)
+	err = planned ? planned : err;
+	/* a process outside of the pair has no partner to agree with */
+	if (r->type == SMI_SHM_PT2PT && r->team == smi.team)
 		return err;
-	err = smi_agree(&r->group, err);
+	err = smi_agree(r->team, err);
 	err = err ? err : create_segments(r);
 	err = err ? err : map_all(r);
 	if (!err)
-		err = smi_agree(&r->group, smi_region_publish(r));
+		err = smi_agree(r->team, smi_region_publish(r));
 	if (err) {
 		for (i = 0; r->segs && i < r->nsegs; i++)
 			smi_segment_close(&r->segs[i]);
+		pair_close(r);
 		return err;
 	}
 	r->connected = r->base != NULL;
@@ -264,17 +272,19 @@ int smi_free_common(struct smi_region *r)
 {
 	int i, err;
 
-	if (r->replicated && r->base)
+	if (r->per_node)
+		smi_free_common(r->per_node);
+	else if (r->replicated && r->base)
 		munmap(r->base, r->size);
-	smi_segment_close(&r->per_node);
 	for (i = 0; i < r->nsegs; i++) {
 		smi_segment_unmap(&r->segs[i]);
 		if (r->segs[i].owner != smi.rank)
 			smi_segment_close(&r->segs[i]);
 	}
-	err = smi_agree(&r->group, SMI_SUCCESS);
+	err = smi_agree(r->team, SMI_SUCCESS);
 	for (i = 0; i < r->nsegs; i++)
 		smi_segment_close(&r->segs[i]);
+	pair_close(r);
 	smi_region_drop(r);
 	return err;
 }

@@ -13,8 +13,6 @@
 
 struct smi smi;
 
-static const struct smi_group everybody = { -1 };
-
 /* Programs read these: the own rank, the number of processes, the launcher's rank. */
 SMI_API int _smi_my_proc_rank, _smi_nbr_procs, _smi_mpi_rank, _smi_mcDMAReadEnabled;
 
@@ -58,15 +56,16 @@ static int start(void)
 {
 	int err = smi_team_start();
 
-	err = err ? err : smi_agree(&everybody, device_open());
+	err = err ? err : smi_agree(smi.team, device_open());
 	err = err ? err : smi_sync_start();
 	err = err ? err : smi_signals_start();
 	err = err ? err : smi_messages_start();
-	err = smi.team ? smi_agree(&everybody, err) : err;
-	err = err ? err : smi_agree(&everybody, smi_channel_open());
+	err = smi.team ? smi_agree(smi.team, err) : err;
+	err = err ? err : smi_agree(smi.team, smi_channel_open());
 	err = err ? err : smi_nodemem_start();
-	err = err ? err : smi_agree(&everybody, pidfile_write());
-	return err ? err : smi_agree(&everybody, output_redirect());
+	err = err ? err : smi_agree(smi.team, pidfile_write());
+	err = err ? err : smi_agree(smi.team, output_redirect());
+	return err ? err : smi_agree(smi.team, smi_watchdog_start());
 }
 
 static void end(void)
@@ -111,14 +110,15 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 		_smi_nbr_procs = smi.size;
 		_smi_mpi_rank = sci_team_rank(smi.all);
 		atomic_store_explicit(&smi.up, true, memory_order_release);
-		err = smi_watchdog_start();
 		SMI_Query(SMI_Q_SMI_DMA_AVAILABLE, 0, &_smi_mcDMAReadEnabled);
 		if (smi_args.verbose)
 			fprintf(stderr, "smi: process %d of %d, on node %d of %d, pid %d\n",
 				smi.rank, smi.size, smi.node, smi.nodes, (int)getpid());
-		return err;
+		return SMI_SUCCESS;
 	}
 	fprintf(stderr, "smi: SMI_Init() failed with code %d\n", err);
+	atomic_store(&smi.ending, true);
+	smi_watchdog_stop();
 	smi_later_stop();
 	end();
 	return err;

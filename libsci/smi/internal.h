@@ -64,6 +64,7 @@ struct smi {
 	struct smi_signals *signals;
 	struct smi_mailbox *mailboxes;	/* one per process */
 	int *pids;
+	void *board;			/* of smi_exchange(): BOARD bytes per process */
 	_Atomic int errors;		/* of transfers, since the start */
 };
 
@@ -97,20 +98,20 @@ int smi_team_start(void);
 void smi_team_end(void);
 /* An SMI code for what a call of the team's returns. */
 int smi_error_of_team(int ret);
-/* Collective: @all receives @len bytes of each process, by rank. */
-int smi_team_exchange(const void *mine, void *all, size_t len);
 
-/* A set of processes that create a region: all, or this one and a partner. */
-struct smi_group {
-	int partner;			/* -1: all */
-};
+/*
+ * Exchange up to SMI_BOARD bytes of each process.  Collective.  smi.board receives them
+ * by rank; the next exchange overwrites it.  Needs no memory, so it cannot fail alone.
+ */
+#define SMI_BOARD	16u
 
-int smi_group_size(const struct smi_group *g);
-int smi_group_rank(const struct smi_group *g, int i);	/* member @i, ascending */
-int smi_exchange(const struct smi_group *g, const void *mine, void *all,
-		 size_t len);
-/* The lowest of the members' codes that is not SMI_SUCCESS, or SMI_SUCCESS. */
-int smi_agree(const struct smi_group *g, int err);
+int smi_exchange(const void *mine, size_t len);
+
+/*
+ * Agree on an error.  Collective over @team: all members return the highest of their
+ * codes, SMI_SUCCESS if all succeeded.
+ */
+int smi_agree(struct sci_team *team, int err);
 
 /* ---- channel.c ---- */
 
@@ -118,7 +119,6 @@ enum smi_msg_type {
 	SMI_MSG_SIGNAL,			/* a: SMI_SIGNAL_ANY or 0 */
 	SMI_MSG_DATA,			/* SMI_Send() */
 	SMI_MSG_TAKEN,			/* it was received */
-	SMI_MSG_PAIR,			/* smi_exchange() of two */
 	SMI_MSG_IMPORT,			/* a: segment; b: the asker's request */
 	SMI_MSG_IMPORTED,		/* a: error; b: request; c, d: size, skip */
 	SMI_MSG_RELEASE,		/* a: segment; b: the importer's request */
@@ -179,7 +179,8 @@ void smi_load_barrier(void);
 
 /* A base that is likely to be free in this process, for try @attempt; or NULL. */
 char *smi_address_propose(int attempt, size_t size);
-int smi_address_attempts(const struct smi_group *g);
+/* How many attempts are worth it, in a team of this size. */
+int smi_address_attempts(int size);
 
 /* ---- region.c, create.c, import.c ---- */
 
@@ -194,7 +195,7 @@ struct smi_region {
 	int owner;			/* of a region of one segment */
 	unsigned int adapter;		/* number of this process's, */
 	bool no_adapter;		/* ... unless it needs none */
-	struct smi_group group;
+	struct sci_team *team;		/* creates it: smi.team, or a pair */
 	bool internal;
 	bool connected;
 	char *base;			/* NULL: not mapped, or not in one piece */
@@ -210,7 +211,7 @@ struct smi_region {
 	pthread_mutex_t pool_mutex;
 	/* while replicated: */
 	int replicated;			/* the mode, or 0 */
-	struct smi_segment per_node;	/* with SMI_REP_ONE_PER_NODE */
+	struct smi_region *per_node;	/* the copy, with SMI_REP_ONE_PER_NODE */
 };
 
 struct smi_region *smi_region_new(int type);
@@ -221,8 +222,8 @@ struct smi_region *smi_region_at(const void *addr, size_t len, bool internal);
 struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr);
 int smi_region_map(struct smi_region *r, char *base);
 void smi_region_unmap(struct smi_region *r);
-/* Map the segments at @base in all members, or where all have room. */
-int smi_region_place(struct smi_region *r, char *base);
+/* Map the segments where all members have room, at the same address. */
+int smi_region_place(struct smi_region *r);
 /* @err: what this process knows before; all processes return it. */
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);

@@ -13,7 +13,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
 #define HELP_MAX	16		/* processes to help unless told otherwise */
 #define SPEED_NS	20000000u	/* how long a speed is measured */
@@ -209,13 +209,14 @@ static void adapt_k(struct loop *l)
 static int run_start(int id)
 {
 	struct loop *l = &loops[id];
-	struct outcome mine, *all = calloc((size_t)smi.size, sizeof(*all));
+	const struct outcome *all = smi.board;
+	struct outcome mine;
 	uint64_t share, first = 0, end;
 	int i, err;
 
 	smi_loops_pause();
 	mine = (struct outcome) { l->done, l->spent };
-	err = all ? smi_team_exchange(&mine, all, sizeof(mine)) : SMI_ERR_NOMEM;
+	err = smi_exchange(&mine, sizeof(mine));
 	for (share = 0, i = 0; !err && i < smi.size; i++)
 		share += all[i].done;
 	if (!err && share) {
@@ -223,7 +224,6 @@ static int run_start(int id)
 		if (l->mode >= SMI_PART_ADAPTED_BLOCKED)
 			redistribute(l, all);
 	}
-	free(all);
 	if (err)
 		return err;
 	if (l->mode == SMI_PART_CYCLIC) {
@@ -242,7 +242,6 @@ static int run_start(int id)
 
 SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 {
-	static const struct smi_group everybody = { -1 };
 	int64_t n = (int64_t)high - low + 1;
 	struct loop *l;
 	int i, err = SMI_SUCCESS;
@@ -266,7 +265,7 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 		err = SMI_ERR_NOMEM;
 	else
 		distribute(l, NULL);
-	err = smi_agree(&everybody, err);
+	err = smi_agree(smi.team, err);
 	if (err) {
 		free(l->borders);
 		return err;
@@ -278,7 +277,6 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 
 SMI_API smi_error_t SMI_Loop_free(int id)
 {
-	static const struct smi_group everybody = { -1 };
 	struct loop *l;
 	int err;
 
@@ -287,7 +285,7 @@ SMI_API smi_error_t SMI_Loop_free(int id)
 	if (!l)
 		return SMI_ERR_PARAM;
 	smi_loops_pause();
-	err = smi_agree(&everybody, SMI_SUCCESS);
+	err = smi_agree(smi.team, SMI_SUCCESS);
 	free(l->borders);
 	*l = (struct loop) { .used = false };
 	return err;
@@ -427,10 +425,12 @@ SMI_API smi_error_t SMI_Evaluate_speed(double *n_values)
 		return SMI_ERR_PARAM;
 	if (!speeds)
 		speeds = calloc((size_t)smi.size, sizeof(*speeds));
-	if (!speeds)
-		return SMI_ERR_NOMEM;
+	err = smi_agree(smi.team, speeds ? SMI_SUCCESS : SMI_ERR_NOMEM);
+	if (err)
+		return err;
 	mine = speed_measure();
-	err = smi_team_exchange(&mine, speeds, sizeof(mine));
+	err = smi_exchange(&mine, sizeof(mine));
+	memcpy(speeds, smi.board, (size_t)smi.size * sizeof(*speeds));
 	for (slowest = speeds[0], i = 1; i < smi.size; i++)
 		if (speeds[i] < slowest)
 			slowest = speeds[i];

@@ -19,7 +19,7 @@ struct smi_region *smi_region_new(int type)
 	r->id = -1;
 	r->type = type;
 	r->owner = -1;
-	r->group.partner = -1;
+	r->team = smi.team;
 	pthread_mutex_init(&r->pool_mutex, NULL);
 	return r;
 }
@@ -168,38 +168,34 @@ static size_t region_span(const struct smi_region *r)
 	return last->offset + last->size;
 }
 
-/* The leader of an attempt proposes an address, which all take. */
+/* One member of the team proposes an address.  All receive it. */
 static int place_propose(struct smi_region *r, int attempt, char **base)
 {
-	uintptr_t all[SMI_PROCS_MAX], mine = 0;
-	int leader, err;
+	int leader = attempt % sci_team_size(r->team);
 
-	leader = smi_group_rank(&r->group, attempt % smi_group_size(&r->group));
-	if (smi.rank == leader)
-		mine = (uintptr_t)smi_address_propose(attempt, region_span(r));
-	err = smi_exchange(&r->group, &mine, all, sizeof(mine));
-	*base = err ? NULL : (char *)all[leader];
-	return err;
+	*base = NULL;
+	if (sci_team_rank(r->team) == leader)
+		*base = smi_address_propose(attempt, region_span(r));
+	return smi_error_of_team(sci_team_bcast(r->team, leader, base, sizeof(*base)));
 }
 
-int smi_region_place(struct smi_region *r, char *base)
+int smi_region_place(struct smi_region *r)
 {
 	int i, err = SMI_ERR_MAPFAILED, mine;
+	char *base;
 
-	if (base)
-		return smi_agree(&r->group, smi_region_map(r, base));
-	for (i = 0; err && i < smi_address_attempts(&r->group); i++) {
+	for (i = 0; err && i < smi_address_attempts(sci_team_size(r->team)); i++) {
 		err = place_propose(r, i, &base);
 		if (err)
 			return err;
 		mine = base ? smi_region_map(r, base) : SMI_ERR_MAPFAILED;
-		err = smi_agree(&r->group, mine);
+		err = smi_agree(r->team, mine);
 		if (err && !mine)
 			smi_region_unmap(r);
 		if (err && err != SMI_ERR_MAPFAILED)
 			return err;
 	}
-	if (err && smi.rank == smi_group_rank(&r->group, 0))
+	if (err && !sci_team_rank(r->team))
 		fprintf(stderr, "smi: no range of %zu bytes is free at the same address "
 			"in all processes (use SMI_SHM_NONFIXED, or a smaller region)\n",
 			region_span(r));
@@ -275,6 +271,9 @@ SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 	if (err)
 		return err;
 	r = smi_region_new(type & 1023);
+	/* the other processes must not wait for this one */
+	if (!r && (type & 1023) < SMI_SHM_LOCAL && (type & 1023) != SMI_SHM_PT2PT)
+		return smi_agree(smi.team, SMI_ERR_NOMEM);
 	if (!r)
 		return SMI_ERR_NOMEM;
 	r->flags = type & ~1023;

@@ -19,12 +19,10 @@
 #define DTYPES		(SMI_DTYPE_FIXPOINT | SMI_DTYPE_FLOATINGPOINT)
 #define CHUNK		4096u		/* bytes that are added at a time */
 
-static const struct smi_group everybody = { -1 };
-
 static int sync_all(int err)
 {
 	smi_store_barrier();
-	err = smi_agree(&everybody, err);
+	err = smi_agree(smi.team, err);
 	smi_load_barrier();
 	return err;
 }
@@ -62,34 +60,24 @@ static int wanted(const struct smi_region *r, int mode, int p1, int p2, int p3,
 	return SMI_SUCCESS;
 }
 
-/* A segment per node, which its first process creates. */
+/* A region of each node, like one that the program creates, but internal. */
 static int node_copy(struct smi_region *r)
 {
-	struct notice {
-		uint32_t sci_id;
-		int32_t err;
-	} mine = { 0, 0 }, *all;
-	struct smi_segment *s = &r->per_node;
-	int i, err;
+	struct smi_region *c = smi_region_new(SMI_SHM_SMP);
+	smi_region_info_t info = { .size = r->size };
+	void *address;
+	int err = sync_all(c ? SMI_SUCCESS : SMI_ERR_NOMEM);
 
-	*s = (struct smi_segment) { .owner = smi.first[smi.node], .size = r->size,
-				     .adapter = r->adapter };
-	if (s->owner == smi.rank) {
-		mine.err = smi_segment_create(s, r->size, false);
-		mine.sci_id = s->sci_id;
+	if (c) {
+		c->flags = SMI_SHM_NONFIXED;
+		c->internal = true;
+		c->adapter = r->adapter;
+		err = err ? err : smi_create_common(c, &info, &address, SMI_SUCCESS);
 	}
-	all = calloc((size_t)smi.size, sizeof(*all));
-	err = all ? SMI_SUCCESS : SMI_ERR_NOMEM;
-	err = smi_agree(&everybody, err);
-	err = err ? err : smi_team_exchange(&mine, all, sizeof(mine));
-	for (i = 0; !err && i < smi.size; i++)
-		err = all[i].err;
-	if (!err) {
-		s->sci_id = all[s->owner].sci_id;
-		err = smi_segment_open(s);
-		err = err ? err : smi_segment_map(s, 0, r->size, NULL);
-	}
-	free(all);
+	if (err)
+		smi_region_drop(c);
+	else
+		r->per_node = c;
 	return err;
 }
 
@@ -100,7 +88,7 @@ static int copy_create(struct smi_region *r, int mode, char **copy)
 
 	if (mode & SMI_REP_ONE_PER_NODE) {
 		err = node_copy(r);
-		*copy = r->per_node.addr;
+		*copy = err ? NULL : r->per_node->base;
 		return err;
 	}
 	*copy = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -113,10 +101,11 @@ static int copy_create(struct smi_region *r, int mode, char **copy)
 
 static void copy_destroy(struct smi_region *r, char *copy)
 {
-	if (r->per_node.lseg)
-		smi_segment_close(&r->per_node);
+	if (r->per_node)
+		smi_free_common(r->per_node);
 	else if (copy)
 		munmap(copy, r->size);
+	r->per_node = NULL;
 }
 
 /* Put the copy in the place of the shared memory. */
@@ -127,9 +116,9 @@ static int copy_place(struct smi_region *r, int mode, char *copy)
 	smi_region_unmap(r);
 	r->base = base;
 	r->replicated = mode;
-	if (r->per_node.lseg) {
-		smi_segment_unmap(&r->per_node);
-		return smi_segment_map(&r->per_node, 0, r->size, base);
+	if (r->per_node) {
+		smi_region_unmap(r->per_node);
+		return smi_region_map(r->per_node, base);
 	}
 	if (mremap(copy, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, base) ==
 	    MAP_FAILED)
@@ -166,7 +155,7 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 	if (err)
 		return err;
 	err = copy_create(r, mode, &copy);
-	if (!err && to > from && (!r->per_node.lseg || r->per_node.owner == smi.rank))
+	if (!err && to > from && (!r->per_node || r->per_node->owner == smi.rank))
 		memcpy(copy + from, r->base + from, to - from);
 	/* nobody stores into the region before all have their copies */
 	err = sync_all(err);

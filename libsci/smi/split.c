@@ -5,7 +5,6 @@
 #include "libsci/smi/internal.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 struct split {
 	bool used;
@@ -158,7 +157,8 @@ SMI_API smi_error_t SMI_Loop_time_stop(int id)
 /* Each process's share becomes what it does in the same time as the others. */
 SMI_API smi_error_t SMI_Loop_balance_index_range(int id)
 {
-	double mine = 0, *all, sum = 0, before = 0;
+	const double *all = smi.board;
+	double mine = 0, sum = 0, before = 0;
 	struct split *s;
 	bool measured = true;
 	int64_t n;
@@ -166,15 +166,12 @@ SMI_API smi_error_t SMI_Loop_balance_index_range(int id)
 
 	SMI_ENTER();
 	s = split_get(id);
-	all = calloc((size_t)smi.size, sizeof(*all));
-	if (!s || !all) {
-		free(all);
-		return s ? SMI_ERR_NOMEM : SMI_ERR_PARAM;
-	}
+	if (!s)
+		return SMI_ERR_PARAM;
 	n = (int64_t)s->ghigh - s->glow + 1;
 	if (s->spent && s->high >= s->low)
 		mine = ((double)s->high - s->low + 1) / (double)s->spent;
-	err = smi_team_exchange(&mine, all, sizeof(mine));
+	err = smi_exchange(&mine, sizeof(mine));
 	for (i = 0; i < smi.size; i++) {
 		measured &= all[i] > 0;
 		before += i < smi.rank ? all[i] : 0;
@@ -187,6 +184,5 @@ SMI_API smi_error_t SMI_Loop_balance_index_range(int id)
 			s->high = s->ghigh;
 		s->spent = 0;
 	}
-	free(all);
 	return err;
 }

@@ -21,8 +21,6 @@
 
 #define BARRIERS_MAX	64
 
-static const struct smi_group everybody = { -1 };
-
 struct smi_shared *smi_shared;
 
 struct mutex {
@@ -72,7 +70,7 @@ int smi_sync_start(void)
 		sync_state.ids[i] = -1;
 	sync_state.barriers[0] = true;
 	sync_state.values = calloc(SMI_PCS_MAX + 1, sizeof(int));
-	return smi_agree(&everybody, sync_state.values ? SMI_SUCCESS : SMI_ERR_NOMEM);
+	return smi_agree(smi.team, sync_state.values ? SMI_SUCCESS : SMI_ERR_NOMEM);
 }
 
 void smi_sync_end(void)
@@ -189,7 +187,7 @@ SMI_API smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc)
 	for (i = 0; i < SMI_LOCKS_MAX && sync_state.ids[i] >= 0; i++)
 		;
 	lock = i < SMI_LOCKS_MAX ? smi_lock_new(proc) : -1;
-	err = smi_agree(&everybody, lock < 0 ? SMI_ERR_NOMEM : SMI_SUCCESS);
+	err = smi_agree(smi.team, lock < 0 ? SMI_ERR_NOMEM : SMI_SUCCESS);
 	if (err) {
 		smi_lock_free(lock);
 		return err;
@@ -208,7 +206,7 @@ SMI_API smi_error_t SMI_Mutex_destroy(int id)
 	lock = mutex_lock_of(id);
 	if (lock < 0)
 		return SMI_ERR_PARAM;
-	err = smi_agree(&everybody, SMI_SUCCESS);
+	err = smi_agree(smi.team, SMI_SUCCESS);
 	sync_state.ids[id & ~NOCONSISTENCY] = -1;
 	sync_state.mutexes[lock].listed = false;
 	smi_lock_free(lock);
@@ -302,7 +300,7 @@ SMI_API smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active)
 		return SMI_ERR_NOMEM;
 	sync_state.barriers[i] = true;
 	*id = i;
-	return smi_agree(&everybody, SMI_SUCCESS);
+	return smi_agree(smi.team, SMI_SUCCESS);
 }
 
 SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
@@ -312,7 +310,7 @@ SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
 	SMI_ENTER();
 	if (id < 1 || id >= BARRIERS_MAX || !sync_state.barriers[id])
 		return SMI_ERR_PARAM;
-	err = smi_agree(&everybody, SMI_SUCCESS);
+	err = smi_agree(smi.team, SMI_SUCCESS);
 	sync_state.barriers[id] = false;
 	return err;
 }
@@ -339,7 +337,7 @@ SMI_API smi_error_t SMI_Init_PC(int *id)
 		return SMI_ERR_PARAM;
 	if (sync_state.counters == SMI_PCS_MAX)
 		return SMI_ERR_NOMEM;
-	err = smi_agree(&everybody, SMI_SUCCESS);
+	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (!err)
 		*id = sync_state.counters++;
 	return err;
@@ -352,13 +350,13 @@ SMI_API smi_error_t SMI_Reset_PC(int id)
 	SMI_ENTER();
 	if (!counter_ok(id))
 		return SMI_ERR_PARAM;
-	err = smi_agree(&everybody, SMI_SUCCESS);
+	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (err)
 		return err;
 	for (i = 0; i < smi.size; i++)
 		atomic_store(smi_cell(counter_row(id), i), 0);
 	sync_state.values[counter_row(id)] = 0;
-	return smi_agree(&everybody, SMI_SUCCESS);
+	return smi_agree(smi.team, SMI_SUCCESS);
 }
 
 SMI_API smi_error_t SMI_Increment_PC(int id, int val)

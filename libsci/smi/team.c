@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int smi_error_of_team(int ret)
@@ -24,9 +23,16 @@ int smi_error_of_team(int ret)
 	}
 }
 
-int smi_team_exchange(const void *mine, void *all, size_t len)
+int smi_exchange(const void *mine, size_t len)
 {
-	return smi_error_of_team(sci_team_allgather(smi.team, mine, len, all));
+	return smi_error_of_team(sci_team_allgather(smi.team, mine, len, smi.board));
+}
+
+int smi_agree(struct sci_team *team, int err)
+{
+	int ret = sci_team_allreduce(team, &err, &err, 1, sci_op(SCI_OP_MAX, SCI_TYPE_INT32));
+
+	return ret ? smi_error_of_team(ret) : err;
 }
 
 /* Ranks ascend with the node ids.  The launcher's order decides within a node. */
@@ -59,7 +65,8 @@ static int team_nodes(void)
 	smi.first = calloc((size_t)smi.size + 1, sizeof(*smi.first));
 	smi.sci_node = calloc((size_t)smi.size, sizeof(*smi.sci_node));
 	smi.pids = calloc((size_t)smi.size, sizeof(*smi.pids));
-	if (!smi.node_of || !smi.first || !smi.sci_node || !smi.pids)
+	smi.board = calloc((size_t)smi.size, SMI_BOARD);
+	if (!smi.node_of || !smi.first || !smi.sci_node || !smi.pids || !smi.board)
 		return -ENOMEM;
 	for (i = 0; i < smi.size; i++) {
 		ret = sci_team_addr(smi.team, i, &at);
@@ -82,19 +89,14 @@ static int team_pages(void)
 {
 	struct hello {
 		int page, pid;
-	} mine = { (int)sysconf(_SC_PAGESIZE), getpid() }, *all;
-	int i, err;
+	} mine = { (int)sysconf(_SC_PAGESIZE), getpid() }, *all = smi.board;
+	int i, err = smi_exchange(&mine, sizeof(mine));
 
-	all = calloc((size_t)smi.size, sizeof(*all));
-	if (!all)
-		return SMI_ERR_NOMEM;
-	err = smi_team_exchange(&mine, all, sizeof(mine));
 	for (i = 0; !err && i < smi.size; i++) {
 		smi.pids[i] = all[i].pid;
 		if ((size_t)all[i].page > smi.page)
 			smi.page = (size_t)all[i].page;
 	}
-	free(all);
 	return err;
 }
 
@@ -102,15 +104,13 @@ int smi_team_start(void)
 {
 	int ret = sci_team_open(&smi.all, NULL);
 
+	ret = ret ? ret : team_sort(smi.all);
 	if (ret)
 		return smi_error_of_team(ret);
-	ret = team_sort(smi.all);
-	if (!ret) {
-		smi.rank = sci_team_rank(smi.team);
-		smi.size = sci_team_size(smi.team);
-		ret = team_nodes();
-	}
-	return ret ? smi_error_of_team(ret) : team_pages();
+	smi.rank = sci_team_rank(smi.team);
+	smi.size = sci_team_size(smi.team);
+	ret = smi_agree(smi.team, smi_error_of_team(team_nodes()));
+	return ret ? ret : team_pages();
 }
 
 void smi_team_end(void)
@@ -123,28 +123,8 @@ void smi_team_end(void)
 	free(smi.first);
 	free(smi.sci_node);
 	free(smi.pids);
+	free(smi.board);
+	smi.board = NULL;
 	smi.node_of = smi.first = smi.pids = NULL;
 	smi.sci_node = NULL;
-}
-
-int smi_group_size(const struct smi_group *g)
-{
-	return g->partner < 0 ? smi.size : 2;
-}
-
-int smi_group_rank(const struct smi_group *g, int i)
-{
-	if (g->partner < 0)
-		return i;
-	return (i == 0) == (smi.rank < g->partner) ? smi.rank : g->partner;
-}
-
-int smi_agree(const struct smi_group *g, int err)
-{
-	int all[SMI_PROCS_MAX], i, ret;
-
-	ret = smi_exchange(g, &err, all, sizeof(err));
-	for (i = 0; !ret && i < smi_group_size(g); i++)
-		ret = all[smi_group_rank(g, i)];
-	return ret;
 }

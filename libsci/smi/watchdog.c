@@ -184,7 +184,6 @@ void smi_watchdog_stop(void)
 
 SMI_API smi_error_t SMI_Watchdog(int seconds)
 {
-	static const struct smi_group everybody = { -1 };
 	int err;
 
 	SMI_ENTER();
@@ -196,7 +195,7 @@ SMI_API smi_error_t SMI_Watchdog(int seconds)
 	if (seconds != SMI_WATCHDOG_OFF)
 		return smi_watchdog_start();
 	/* nobody takes a process without a thread for a dead one */
-	err = smi_agree(&everybody, SMI_SUCCESS);
+	err = smi_agree(smi.team, SMI_SUCCESS);
 	smi_watchdog_stop();
 	return err;
 }
