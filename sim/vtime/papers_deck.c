@@ -84,8 +84,8 @@ static void deck_put_packet(struct paper_side *s, volatile struct packet *to,
 	vt_store(s->node, to, &packet, sizeof(packet));
 }
 
-static void take_packet(struct paper_side *s, const struct packet *from,
-			uint32_t number, unsigned int others)
+static void deck_take_packet(struct paper_side *s, const struct packet *from,
+			     uint32_t number, unsigned int others)
 {
 	paper_poll(s, &from->id, paper_id(number), others);
 	vt_busy(s->node, s->profile->line_take);
@@ -141,7 +141,7 @@ static const uint8_t *recv_1(struct paper_side *s)
 	const struct packet *packet = &near->ring[s->got % SLOTS];
 
 	lock(s);
-	take_packet(s, packet, s->got, PLACES - 1);
+	deck_take_packet(s, packet, s->got, PLACES - 1);
 	vt_copy(s->node, s->buf, packet->data, SHORT_MAX);
 	tell_position(s);
 	unlock(s);
@@ -182,7 +182,7 @@ static const uint8_t *recv_2(struct paper_side *s)
 	size_t size;
 
 	lock(s);
-	take_packet(s, &near->control, s->got, PLACES - 1);
+	deck_take_packet(s, &near->control, s->got, PLACES - 1);
 	vt_busy(s->node, s->profile->load_local);
 	memcpy(&size, near->data, sizeof(size));
 	vt_copy(s->node, s->buf, near->data + HEADER, size);
@@ -205,7 +205,7 @@ static void send_3(struct paper_side *s)
 
 	lock(s);
 	deck_put_packet(s, &far->control, "", 0, s->sent++);
-	take_packet(s, &near->answer, s->more_got++, 0);
+	deck_take_packet(s, &near->answer, s->more_got++, 0);
 	vt_store(s->node, far->data, s->buf, paper_lines(s->size));
 	vt_barrier(s->node);
 	deck_put_packet(s, &far->control, "", 0, s->sent++);
@@ -218,9 +218,9 @@ static const uint8_t *recv_3(struct paper_side *s)
 	struct mailbox *near = s->near;
 
 	lock(s);
-	take_packet(s, &near->control, s->got++, PLACES - 1);
+	deck_take_packet(s, &near->control, s->got++, PLACES - 1);
 	deck_put_packet(s, &far->answer, "", 0, s->more_sent++);
-	take_packet(s, &near->control, s->got++, 0);
+	deck_take_packet(s, &near->control, s->got++, 0);
 	unlock(s);
 	return near->data;
 }

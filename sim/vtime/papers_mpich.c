@@ -97,7 +97,7 @@ static void mpich_put_packet(struct paper_side *s, const void *payload, size_t l
 }
 
 /* There is one ring to poll: that of the only other process. */
-static const struct packet *take_packet(struct paper_side *s)
+static const struct packet *mpich_take_packet(struct paper_side *s)
 {
 	struct shared *near = s->near;
 	const struct packet *packet = &near->ring[s->got % SLOTS];
@@ -136,7 +136,7 @@ static void send_short(struct paper_side *s)
 
 static const uint8_t *recv_short(struct paper_side *s)
 {
-	const struct packet *packet = take_packet(s);
+	const struct packet *packet = mpich_take_packet(s);
 
 	if (packet->length)
 		vt_copy(s->node, s->buf, packet->payload, packet->length);
@@ -175,7 +175,7 @@ static const uint8_t *recv_eager(struct paper_side *s)
 	volatile struct shared *far = s->far;
 	struct shared *near = s->near;
 
-	take_packet(s);
+	mpich_take_packet(s);
 	vt_copy(s->node, s->buf, near->data, s->size);
 	packet_taken(s);
 	vt_store(s->node, &far->returned, &s->got, sizeof(s->got));
@@ -199,7 +199,7 @@ static void send_part(struct paper_side *s, const uint8_t *from, size_t len)
 {
 	volatile struct shared *far = s->far;
 
-	take_packet(s);				/* the buffer's address */
+	mpich_take_packet(s);				/* the buffer's address */
 	packet_taken(s);
 	for (size_t at = 0; at < len; at += MPICH_BLOCK) {
 		store_and_wait(s, far->data + at, from + at,
@@ -214,7 +214,7 @@ static void recv_part(struct paper_side *s, uint8_t *to, size_t len)
 
 	mpich_put_packet(s, "", 0);
 	for (size_t at = 0; at < len; at += MPICH_BLOCK) {
-		take_packet(s);
+		mpich_take_packet(s);
 		packet_taken(s);
 		vt_copy(s->node, to + at, near->data + at,
 			least(len - at, MPICH_BLOCK));
@@ -231,7 +231,7 @@ static void send_rendezvous(struct paper_side *s)
 
 static const uint8_t *recv_rendezvous(struct paper_side *s)
 {
-	take_packet(s);
+	mpich_take_packet(s);
 	packet_taken(s);
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
 		recv_part(s, s->buf + at, least(s->size - at, MPICH_BUFFER));
