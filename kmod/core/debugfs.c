@@ -52,7 +52,7 @@ static int objects_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(objects);
 
-static int connections_show(struct seq_file *m, void *unused)
+static int debug_connections_show(struct seq_file *m, void *unused)
 {
 	struct sci_adapter *a = m->private;
 	struct sci_connection *conn;
@@ -67,7 +67,7 @@ static int connections_show(struct seq_file *m, void *unused)
 	mutex_unlock(&a->lock);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(connections);
+DEFINE_SHOW_ATTRIBUTE(debug_connections);
 
 void sci_debugfs_add(struct sci_adapter *a)
 {
@@ -77,7 +77,7 @@ void sci_debugfs_add(struct sci_adapter *a)
 	debugfs_create_file("att", 0400, dir, a, &att_fops);
 	debugfs_create_file("mappings", 0400, dir, a, &mappings_fops);
 	debugfs_create_file("objects", 0400, dir, a, &objects_fops);
-	debugfs_create_file("connections", 0400, dir, a, &connections_fops);
+	debugfs_create_file("connections", 0400, dir, a, &debug_connections_fops);
 }
 
 void sci_debugfs_remove(struct sci_adapter *a)
