@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * usage: compute sort|lu|nbody|hash|queue
+ * usage: compute sort|lu|nbody|hash|queue|fft|barnes
  *
- * Programs of the textbook, for THREADS threads that share their data. Prints a sum of the
- * result, which one thread's has to equal, and which does not depend on time.
+ * Programs of the textbook, for THREADS threads that share their data. Each prints a checksum
+ * of its result. The result does not depend on the order in which threads run, to the bit.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -293,6 +294,342 @@ static void queue_run(void)
 	printf("queue %016llx\n", (unsigned long long)taken);
 }
 
+/* ---- fast Fourier transform: butterflies in slices, a barrier after each stage ---- */
+
+#define FFT_LOG	14
+#define FFT_N	(1u << FFT_LOG)
+#define PI	3.14159265358979323846
+
+struct number {
+	double re, im;
+};
+
+static struct number input[FFT_N], fft[FFT_N], twiddle[FFT_N / 2];
+
+static struct number number_mul(struct number a, struct number b)
+{
+	return (struct number){ a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
+}
+
+static struct number root_of_unity(unsigned int k)
+{
+	double angle = -2 * PI * k / FFT_N;
+
+	return (struct number){ cos(angle), sin(angle) };
+}
+
+static unsigned int bits_reverse(unsigned int i)
+{
+	unsigned int r = 0;
+
+	for (int bit = 0; bit < FFT_LOG; bit++)
+		r |= (i >> bit & 1) << (FFT_LOG - 1 - bit);
+	return r;
+}
+
+static void fft_stage(unsigned int half, unsigned int from, unsigned int to)
+{
+	for (unsigned int k = from; k < to; k++) {
+		struct number *a = &fft[k / half * half * 2 + k % half], *b = a + half;
+		struct number t = number_mul(twiddle[k % half * (FFT_N / 2 / half)], *b);
+
+		*b = (struct number){ a->re - t.re, a->im - t.im };
+		*a = (struct number){ a->re + t.re, a->im + t.im };
+	}
+}
+
+static void *fft_body(void *arg)
+{
+	unsigned int me = (unsigned int)(long)arg;
+	unsigned int from = FFT_N / 2 * me / THREADS, to = FFT_N / 2 * (me + 1) / THREADS;
+
+	for (unsigned int i = from; i < to; i++) {
+		twiddle[i] = root_of_unity(i);
+		fft[bits_reverse(2 * i)] = input[2 * i];
+		fft[bits_reverse(2 * i + 1)] = input[2 * i + 1];
+	}
+	pthread_barrier_wait(&barrier);
+	for (unsigned int half = 1; half < FFT_N; half *= 2) {
+		fft_stage(half, from, to);
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+/* One output by the definition of the transform. */
+static bool fft_is_right(unsigned int k)
+{
+	struct number s = { 0, 0 };
+
+	for (unsigned int i = 0; i < FFT_N; i++) {
+		struct number t = number_mul(input[i], root_of_unity(i * k % FFT_N));
+
+		s.re += t.re;
+		s.im += t.im;
+	}
+	return hypot(s.re - fft[k].re, s.im - fft[k].im) < 1e-9 * FFT_N;
+}
+
+static void fft_run(void)
+{
+	for (unsigned int i = 0; i < FFT_N; i++) {
+		input[i].re = (double)(mix(i) % 2000) / 1000 - 1;
+		input[i].im = (double)(mix(i + FFT_N) % 2000) / 1000 - 1;
+	}
+	threads_run(fft_body);
+	for (unsigned int k = 0; k < FFT_N; k += 997)
+		if (!fft_is_right(k))
+			printf("output %u is wrong\n", k);
+	printf("fft %016llx\n", (unsigned long long)sum(fft, sizeof(fft)));
+}
+
+/*
+ * ---- Barnes-Hut: a tree of cells, which all threads build at once with a lock per cell ----
+ *
+ * A cell has up to 8 children, each a star or a cell. The tree depends on where the stars
+ * are, and not on their order. Masses are added in the order of the children.
+ */
+
+#define STARS		1200
+#define STAR_STEPS	4
+#define SOFT		0.0025
+#define OPENING		0.5		/* a cell's width by its distance: take it as a whole */
+
+struct star {
+	double at[3], speed[3], pull[3];
+};
+
+struct cell {
+	pthread_mutex_t lock;
+	double middle[3], half;
+	double mass, center[3];
+	struct child {
+		struct cell *cell;
+		struct star *star;
+	} child[8];
+};
+
+static struct star stars[STARS];
+static struct cell *tree;
+static double reach;
+static pthread_mutex_t reach_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct cell *cell_new(const double *middle, double half)
+{
+	struct cell *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		exit(1);
+	pthread_mutex_init(&c->lock, NULL);
+	memcpy(c->middle, middle, sizeof(c->middle));
+	c->half = half;
+	return c;
+}
+
+static void cell_free(struct cell *c)
+{
+	for (int i = 0; c && i < 8; i++)
+		cell_free(c->child[i].cell);
+	if (c)
+		pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static struct child *child_of(struct cell *c, const struct star *s)
+{
+	int i = 0;
+
+	for (int k = 0; k < 3; k++)
+		i |= (s->at[k] >= c->middle[k]) << k;
+	return &c->child[i];
+}
+
+/* A star has the place already: put a cell there, with that star in it. */
+static struct cell *child_divide(const struct cell *c, struct child *child)
+{
+	double middle[3];
+	struct cell *n;
+
+	for (int k = 0; k < 3; k++)
+		middle[k] = c->middle[k] + (child->star->at[k] >= c->middle[k] ? 0.5 : -0.5) * c->half;
+	n = cell_new(middle, c->half / 2);
+	child_of(n, child->star)->star = child->star;
+	child->star = NULL;
+	return n;
+}
+
+static void star_insert(struct star *s)
+{
+	struct cell *c = tree;
+
+	while (c) {
+		struct cell *next = NULL;
+		struct child *child;
+
+		pthread_mutex_lock(&c->lock);
+		child = child_of(c, s);
+		if (child->star)
+			child->cell = child_divide(c, child);
+		if (child->cell)
+			next = child->cell;
+		else
+			child->star = s;
+		pthread_mutex_unlock(&c->lock);
+		c = next;
+	}
+}
+
+static void mass_add(struct cell *c, double mass, const double *at)
+{
+	c->mass += mass;
+	for (int k = 0; k < 3; k++)
+		c->center[k] += mass * at[k];
+}
+
+/* Add up a cell; @deep: and the cells below it. */
+static void cell_add(struct cell *c, bool deep)
+{
+	for (int i = 0; i < 8; i++) {
+		struct child *child = &c->child[i];
+
+		if (child->cell && deep)
+			cell_add(child->cell, true);
+		if (child->cell)
+			mass_add(c, child->cell->mass, child->cell->center);
+		if (child->star)
+			mass_add(c, 1, child->star->at);
+	}
+	for (int k = 0; k < 3; k++)
+		c->center[k] /= c->mass;
+}
+
+static void pull_add(double *pull, const struct star *s, double mass, const double *at)
+{
+	double d[3], r2 = SOFT;
+
+	for (int k = 0; k < 3; k++) {
+		d[k] = at[k] - s->at[k];
+		r2 += d[k] * d[k];
+	}
+	for (int k = 0; k < 3; k++)
+		pull[k] += mass * d[k] / (r2 * sqrt(r2));
+}
+
+static void star_pull(struct star *s, const struct cell *c)
+{
+	double r2 = 0;
+
+	for (int k = 0; k < 3; k++)
+		r2 += (c->center[k] - s->at[k]) * (c->center[k] - s->at[k]);
+	if (2 * c->half < OPENING * sqrt(r2)) {
+		pull_add(s->pull, s, c->mass, c->center);
+		return;
+	}
+	for (int i = 0; i < 8; i++) {
+		if (c->child[i].cell)
+			star_pull(s, c->child[i].cell);
+		else if (c->child[i].star && c->child[i].star != s)
+			pull_add(s->pull, s, 1, c->child[i].star->at);
+	}
+}
+
+/* The pull of all other stars, one by one, is nearly the same. */
+static void star_check(const struct star *s)
+{
+	double pull[3] = { 0, 0, 0 }, error = 0, size = 0;
+
+	for (int j = 0; j < STARS; j++)
+		if (&stars[j] != s)
+			pull_add(pull, s, 1, stars[j].at);
+	for (int k = 0; k < 3; k++) {
+		error += (pull[k] - s->pull[k]) * (pull[k] - s->pull[k]);
+		size += pull[k] * pull[k];
+	}
+	if (sqrt(error) > 0.05 * sqrt(size) + 1)
+		printf("star %d is pulled wrongly\n", (int)(s - stars));
+}
+
+/* The first thread makes the root as large as the stars need. */
+static void tree_begin(int me)
+{
+	static const double origin[3];
+	double far = 0;
+
+	for (int i = me; i < STARS; i += THREADS)
+		for (int k = 0; k < 3; k++)
+			far = fmax(far, fabs(stars[i].at[k]));
+	pthread_mutex_lock(&reach_lock);
+	reach = fmax(reach, far);
+	pthread_mutex_unlock(&reach_lock);
+	pthread_barrier_wait(&barrier);
+	if (!me)
+		tree = cell_new(origin, reach * 1.01);
+	pthread_barrier_wait(&barrier);
+}
+
+static void tree_add(int me)
+{
+	for (int i = me; i < 8; i += THREADS)
+		if (tree->child[i].cell)
+			cell_add(tree->child[i].cell, true);
+	pthread_barrier_wait(&barrier);
+	if (!me)
+		cell_add(tree, false);
+	pthread_barrier_wait(&barrier);
+}
+
+/* Threads free cells of others; the first thread frees the root when all have done so. */
+static void tree_end(int me)
+{
+	for (int i = (me + 1) % THREADS; i < 8; i += THREADS) {
+		cell_free(tree->child[i].cell);
+		tree->child[i].cell = NULL;
+	}
+	pthread_barrier_wait(&barrier);
+	if (!me) {
+		cell_free(tree);
+		reach = 0;
+	}
+	pthread_barrier_wait(&barrier);
+}
+
+static void *barnes_body(void *arg)
+{
+	int me = (int)(long)arg;
+
+	for (int step = 0; step < STAR_STEPS; step++) {
+		tree_begin(me);
+		for (int i = me; i < STARS; i += THREADS)
+			star_insert(&stars[i]);
+		pthread_barrier_wait(&barrier);
+		tree_add(me);
+		for (int i = me; i < STARS; i += THREADS) {
+			memset(stars[i].pull, 0, sizeof(stars[i].pull));
+			star_pull(&stars[i], tree);
+			if (i % 100 == step)
+				star_check(&stars[i]);
+		}
+		pthread_barrier_wait(&barrier);
+		tree_end(me);
+		for (int i = me; i < STARS; i += THREADS)
+			for (int k = 0; k < 3; k++) {
+				stars[i].speed[k] += 1e-6 * stars[i].pull[k];
+				stars[i].at[k] += stars[i].speed[k];
+			}
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+static void barnes_run(void)
+{
+	for (int i = 0; i < STARS; i++)
+		for (int k = 0; k < 3; k++)
+			stars[i].at[k] = (double)(mix((uint64_t)(3 * i + k) + 99) >> 11) * 0x1p-52 - 1;
+	threads_run(barnes_body);
+	printf("barnes %016llx\n", (unsigned long long)sum(stars, sizeof(stars)));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -301,6 +638,7 @@ int main(int argc, char **argv)
 	} programs[] = {
 		{ "sort", sort_run }, { "lu", lu_run }, { "nbody", nbody_run },
 		{ "hash", hash_run }, { "queue", queue_run },
+		{ "fft", fft_run }, { "barnes", barnes_run },
 	};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(programs) / sizeof(programs[0]); i++)
