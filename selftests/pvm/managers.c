@@ -28,7 +28,8 @@ static void host_run(const char *login, const char *command, char *line)
 	line[strcspn(line, "\n")] = 0;
 }
 
-static int child_hoster(bool dies)
+/* @how: "mortal" ends, "mute" does not send the results */
+static int child_hoster(const char *how)
 {
 	char options[64], login[64], command[4096], windows[64], vmid[64];
 	static char lines[NAMES][256];
@@ -41,7 +42,7 @@ static int child_hoster(bool dies)
 	pvm_initsend(PvmDataDefault);
 	pvm_send(pvm_parent(), READY);
 	while (pvm_recv(-1, SM_STHOST) > 0) {
-		if (dies)
+		if (!strcmp(how, "mortal"))
 			return 1;
 		pvm_bufinfo(pvm_getrbuf(), NULL, NULL, &from);
 		pvm_getminfo(pvm_getrbuf(), &info);
@@ -61,7 +62,10 @@ static int child_hoster(bool dies)
 		pvm_getminfo(pvm_getsbuf(), &reply);
 		reply.wid = info.wid;
 		pvm_setminfo(pvm_getsbuf(), &reply);
-		pvm_send(from, SM_STHOSTACK);
+		if (strcmp(how, "mute"))
+			pvm_send(from, SM_STHOSTACK);
+		else
+			pvm_send(pvm_parent(), READY);
 	}
 	return 0;
 }
@@ -240,14 +244,21 @@ static int child_echo(void)
 	return v;
 }
 
+static int child_add(void)
+{
+	char *names[] = { (char *)"node8", (char *)"node12" };
+
+	return pvm_addhosts(names, 2, NULL) > 0;
+}
+
 static int child_main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
-	if (!strcmp(what, "hoster"))
-		return child_hoster(false);
-	if (!strcmp(what, "mortal"))
-		return child_hoster(true);
+	if (!strcmp(what, "hoster") || !strcmp(what, "mortal") || !strcmp(what, "mute"))
+		return child_hoster(what);
+	if (!strcmp(what, "add"))
+		return child_add();
 	if (!strcmp(what, "manager"))
 		return child_manager();
 	return child_echo();
@@ -316,6 +327,19 @@ TEST(hosts_fail_whose_hoster_ends)
 	CHECK_EQ(pvm_reg_hoster(), 0);
 	CHECK_EQ(pvm_reg_hoster(), 0);
 	CHECK_EQ(pvm_addhosts(names, 2, results), 2);
+	machine_end();
+}
+
+/* The harness finds daemons that are left. */
+TEST(daemons_whose_hoster_does_not_answer_end_with_the_machine)
+{
+	int hoster, adder;
+
+	machine_begin();
+	machine_spawn("mute", 1, &hoster);
+	CHECK(pvm_recv(hoster, READY) > 0);
+	machine_spawn("add", 1, &adder);
+	CHECK(pvm_recv(hoster, READY) > 0);
 	machine_end();
 }
 

@@ -16,6 +16,7 @@
 #define DAEMON_CONTEXT	2u		/* of messages between daemons */
 #define JOIN_MS		20000		/* for the master to answer */
 #define HOSTER_MS	300000		/* ... while a hoster starts other hosts */
+#define LOOK_MS		100		/* between looks whether it has gone */
 #define OPEN_MS		5000
 #define START_MS	60000		/* for a host that is added to join */
 
@@ -541,6 +542,21 @@ bool hosts_left(void)
 
 /* ---- start and end ---- */
 
+/* Wait for the table of hosts, or for the end of the master. Return: 0 or -errno. */
+static int table_wait(int ms)
+{
+	int64_t end = clock_ms() + ms;
+	struct sci_peer *gone;
+
+	while (!own_host) {
+		if (!frame_serve(LOOK_MS) && clock_ms() >= end)
+			return -ETIMEDOUT;
+		if (!own_host && !sci_peer_gone(endpoint, &gone))
+			return -ECONNRESET;
+	}
+	return 0;
+}
+
 /* Print the line for the hoster. It waits for no more of this process. */
 static int hoster_line(const char *secret)
 {
@@ -581,10 +597,7 @@ static int master_join(const char *where, bool by_hoster)
 	head = frame_head(&f);
 	ret = head ? sci_tsend(master_peer, DAEMON_CONTEXT, 0, head, f.len) : -ENOMEM;
 	frame_free(&f);
-	while (!ret && !own_host)
-		if (!frame_serve(by_hoster ? HOSTER_MS : JOIN_MS))
-			ret = -ETIMEDOUT;
-	return ret;
+	return ret ? ret : table_wait(by_hoster ? HOSTER_MS : JOIN_MS);
 }
 
 int hosts_init(const char *name, const char *master, bool by_hoster)
