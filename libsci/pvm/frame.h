@@ -95,6 +95,7 @@ enum frame_op {
 	OP_TASKER,	/* the sender starts the tasks of its host, or no more */
 	OP_HOSTER,	/* the sender starts daemons, or no more */
 	OP_MANAGER,	/* the sender is the resource manager: the old one, a host */
+	OP_TRACE,	/* dst, ctx, tag, bytes: records for the sink of a trace */
 	OP_SM,		/* ctx, tag, wid, bytes: an SM_ message to the daemon @dst */
 	/* between daemons */
 	OP_HELLO,	/* secret, name, architecture, node, endpoint */

@@ -27,6 +27,9 @@
 
 #include "libsci/base/list.h"
 #include "libsci/pvm/frame.h"
+#ifndef PV_CALLS_HERE
+#include "libsci/pvm/traced.h"
+#endif
 #include "libsci/include/sci-pvm/pvm3.h"
 
 #define PVM_API		__attribute__((visibility("default")))

@@ -3,6 +3,7 @@
 /* Options, contexts, and what is exported to children. */
 
 #include "libsci/pvm/lib.h"
+#include "libsci/pvm/trace.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -134,6 +135,7 @@ PVM_API int pvm_setopt(int what, int value)
 		return lpvmerr("pvm_setopt", ret);
 	old = *v;
 	*v = value;
+	pv_trace_changed();
 	pvmrouteopt = pv_opts.route;
 	pvmshowtaskid = pv_opts.show_tids;
 	return old;

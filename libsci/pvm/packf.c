@@ -190,28 +190,6 @@ PVM_API int pvm_vunpackf(const char *fmt, va_list ap)
 	return pv_report("pvm_unpackf", format_run(fmt, ap, unpack_spec));
 }
 
-PVM_API int pvm_packf(const char *fmt, ...)
-{
-	va_list ap;
-	int ret;
-
-	va_start(ap, fmt);
-	ret = pvm_vpackf(fmt, ap);
-	va_end(ap);
-	return ret;
-}
-
-PVM_API int pvm_unpackf(const char *fmt, ...)
-{
-	va_list ap;
-	int ret;
-
-	va_start(ap, fmt);
-	ret = pvm_vunpackf(fmt, ap);
-	va_end(ap);
-	return ret;
-}
-
 /* ---- messages inside messages ---- */
 
 static int pack_message(int mid, bool whole)

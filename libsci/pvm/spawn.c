@@ -11,20 +11,41 @@
 
 extern char **environ;
 
+int pvm_gettmask(int who, char *mask);
+
 #define SPAWN_MAX	(1 << 18)
 
-/* What PVM_EXPORT names, and itself, as NAME=VALUE. */
+/* What tells a task how to trace its calls. */
+static void frame_trace_options(struct frame *f)
+{
+	char value[40];
+
+	pvm_gettmask(PvmTaskChild, value);
+	frame_str(f, "PVMTMASK");
+	frame_str(f, value);
+	snprintf(value, sizeof(value), "%d", pv_opts.trace_buf);
+	frame_str(f, "PVMTRCBUF");
+	frame_str(f, value);
+	snprintf(value, sizeof(value), "%d", pv_opts.trace_opt);
+	frame_str(f, "PVMTRCOPT");
+	frame_str(f, value);
+}
+
+/* What PVM_EXPORT names, and itself, and options of a trace, as NAME=VALUE. */
 static void frame_environment(struct frame *f)
 {
 	const char *list = getenv("PVM_EXPORT");
 	char *copy = list ? strdup(list) : NULL, *save = NULL, *name;
-	int n = 0;
+	bool traced = tid_is_task(pv_opts.trace_tid);
+	int n = traced ? 3 : 0;
 
 	for (int pass = 0; pass < 2; pass++) {
 		if (pass) {
 			free(copy);
 			copy = list ? strdup(list) : NULL;
 			frame_i32(f, n);
+			if (traced)
+				frame_trace_options(f);
 			if (copy) {
 				frame_str(f, "PVM_EXPORT");
 				frame_str(f, list);

@@ -3,6 +3,7 @@
 /* Joining the virtual machine, and leaving it. */
 
 #include "libsci/pvm/lib.h"
+#include "libsci/pvm/trace.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -232,6 +233,8 @@ int pv_task_enrol(void)
 		pv_answer_free(&a);
 	if (ret)
 		pv_task_leave();
+	else
+		pv_trace_begin();
 	return ret;
 }
 
@@ -254,6 +257,7 @@ void pv_task_leave(void)
 	pvmmytid = -1;
 	/* one that enrols again is a new task */
 	unsetenv("PVMEPID");
+	pv_trace_state = TRACE_UNKNOWN;
 }
 
 static bool all_settled(void *arg)

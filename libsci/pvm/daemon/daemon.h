@@ -130,7 +130,7 @@ struct task {
 	int status;			/* of the process, if @reaped */
 	struct rusage usage;
 	bool left;			/* by pvm_exit() */
-	bool told;			/* to the manager that it has ended */
+	bool told;			/* its end, to its manager and its tracer */
 	bool child;			/* of the daemon */
 	bool reaped;			/* ... that has ended */
 	bool enrolled;
@@ -206,8 +206,8 @@ void manager_set(int tid);
 /* Tell a host that has joined. */
 void manager_tell(int host);
 void manager_ended(int tid);
-/* @t has left or has ended: tell its manager once, when its status is known. */
-void manager_task_gone(struct task *t);
+/* @t has left or has ended. */
+void manager_task_gone(const struct task *t);
 void manager_host_gone(int host);
 /* OP_SM: a message of a task that has registered. */
 void sm_serve(const struct frame_head *head, struct body *b);
@@ -253,6 +253,14 @@ void mbox_task_ended(int tid);
 /* ---- groups.c ---- */
 void group_serve(const struct frame_head *head, struct body *b);
 void groups_task_ended(int tid);
+
+/* ---- trace.c ---- */
+
+/* Tell the sink of @t's trace. @flags: of pvm_spawn() */
+void trace_task_new(const struct task *t, int flags);
+void trace_task_ended(const struct task *t);
+/* OP_TRACE: pass records of a task on. */
+void trace_serve(const struct frame_head *head, struct body *b);
 
 /* ---- main.c ---- */
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);

@@ -81,14 +81,12 @@ void manager_ended(int tid)
 	}
 }
 
-void manager_task_gone(struct task *t)
+void manager_task_gone(const struct task *t)
 {
 	struct text x = { 0 };
 
-	if (!t->manager || !t->shown_tid || t->told || t->tid ||
-	    (t->child && !t->reaped && !t->left))
+	if (!t->manager)
 		return;
-	t->told = true;
 	text_word(&x, (uint32_t)t->shown_tid);
 	text_word(&x, (uint32_t)t->status);
 	text_word(&x, (uint32_t)t->usage.ru_utime.tv_sec);

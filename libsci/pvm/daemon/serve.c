@@ -482,6 +482,8 @@ static void setopt(const struct frame_head *head, struct body *b)
 	}
 	t->opt[opt] = value;
 	answer(head, 0, NULL);
+	if (opt == OPT_TRACE_TID)
+		trace_task_new(t, 0);
 }
 
 static void get_siblings(const struct frame_head *head)
@@ -573,6 +575,7 @@ static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 	case OP_TASKER: answer(head, t ? tasker_set(t->tid) : PvmBadParam, NULL); return;
 	case OP_HOSTER: answer(head, hoster_set((int)head->src), NULL); return;
 	case OP_MANAGER: manager_serve(head); return;
+	case OP_TRACE: trace_serve(head, b); return;
 	case OP_SM: sm_serve(head, b); return;
 	default: answer(head, PvmNotImpl, NULL); return;
 	}

@@ -170,6 +170,7 @@ static int task_hand_over(const struct order *o)
 
 	if (t && t->tid) {
 		tasker_start(t, o->argv, o->env, o->flag);
+		trace_task_new(t, o->flag);
 		return t->tid;
 	}
 	if (t)
@@ -202,6 +203,7 @@ static int task_start(const struct order *o)
 	t->child = true;
 	close(p[1]);
 	output_event(t, TO_SPAWN);
+	trace_task_new(t, o->flag);
 	return t->tid;
 no_process:
 	watch_del(&t->output);

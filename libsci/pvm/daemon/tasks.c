@@ -70,6 +70,16 @@ void tasks_free_ended(void)
 	}
 }
 
+/* Tell once that a task has left or has ended, when the status of its process is known. */
+static void end_tell(struct task *t)
+{
+	if (!t->shown_tid || t->told || t->tid || (t->child && !t->reaped && !t->left))
+		return;
+	t->told = true;
+	manager_task_gone(t);
+	trace_task_ended(t);
+}
+
 /*
  * The task has left the machine or has ended. A child of the daemon whose process or
  * output goes on stays in the list until that has ended too, without its id.
@@ -86,7 +96,7 @@ void task_end(struct task *t)
 			t->shown_tid = tid;
 		task_ended(tid);
 	}
-	manager_task_gone(t);
+	end_tell(t);
 	if (t->output.fd >= 0 || (t->child && !t->reaped))
 		return;
 	list_del(&t->link);

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Traces of tasks. selftests/pvm/both/traces.c compares the fields of all events with those
+ * of PVM; here are the ways to collect them.
+ */
+
+#include "selftests/pvm/machine.h"
+
+#define TRACE_TAG	60
+#define MASK_SIZE	36
+#define SENDS		3
+
+/* Numbers of pvmtev.h of PVM. */
+enum { SEND = 47, RECV = 45, NEWTASK = 75, ENDTASK = 76, TIMING = 106, PROFILING = 107 };
+enum { ENTRY = 0x4000, EXIT = 0x8000 };
+enum { BUFFER = -1, IDS = -3, DESC = -5, RECORD = -7 };
+
+int pvm_settmask(int who, char *mask);
+int pvm_gettmask(int who, char *mask);
+
+static int child_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	for (int i = 0; i < SENDS; i++) {
+		pvm_initsend(PvmDataDefault);
+		pvm_send(pvm_parent(), 5);
+	}
+	pvm_exit();
+	return 0;
+}
+
+/* Trace sends and exits of a child. */
+static void trace_begin(int option, int bytes)
+{
+	char mask[MASK_SIZE], got[MASK_SIZE];
+	int tid;
+
+	machine_begin();
+	memset(mask, '@', sizeof(mask) - 1);
+	mask[MASK_SIZE - 1] = 0;
+	mask[SEND / 4] |= 1 << SEND % 4;
+	CHECK_EQ(pvm_settmask(PvmTaskChild, mask), 0);
+	CHECK_EQ(pvm_gettmask(PvmTaskChild, got), 0);
+	CHECK(!strcmp(mask, got));
+	CHECK(pvm_setopt(PvmTraceTid, pvm_mytid()) >= 0);
+	CHECK(pvm_setopt(PvmTraceCode, TRACE_TAG) >= 0);
+	CHECK(pvm_setopt(PvmTraceOptions, option) >= 0);
+	CHECK(pvm_setopt(PvmTraceBuffer, bytes) >= 0);
+	machine_spawn("child", 1, &tid);
+}
+
+static int number(void)
+{
+	int v = 0;
+
+	CHECK_EQ(pvm_upkint(&v, 1, 1), 0);
+	return v;
+}
+
+/* The number and the event of the next message. */
+static int next(int *mark)
+{
+	CHECK(pvm_recv(-1, TRACE_TAG) > 0);
+	*mark = number();
+	return *mark == IDS ? 0 : number();
+}
+
+static void next_is(int mark, int event)
+{
+	int got, id = next(&got);
+
+	CHECK_EQ(got, mark);
+	if (mark != IDS)
+		CHECK_EQ(id, event);
+}
+
+/* Those of the daemon, before any of the task's. */
+static void begins(void)
+{
+	next_is(IDS, 0);
+	next_is(DESC, NEWTASK);
+	next_is(DESC, NEWTASK + 2);
+}
+
+TEST(each_event_is_a_message)
+{
+	trace_begin(PvmTraceFull, 0);
+	begins();
+	for (int i = 0; i < SENDS; i++) {
+		next_is(i ? RECORD : DESC, SEND | ENTRY);
+		next_is(i ? RECORD : DESC, SEND | EXIT);
+	}
+	next_is(DESC, ENDTASK);
+	machine_end();
+}
+
+TEST(events_are_collected_in_a_buffer)
+{
+	trace_begin(PvmTraceFull, 1 << 20);
+	begins();
+	CHECK(pvm_recv(-1, TRACE_TAG) > 0);
+	CHECK_EQ(number(), BUFFER);
+	CHECK_EQ(number(), DESC);
+	CHECK_EQ(number(), SEND | ENTRY);
+	next_is(DESC, ENDTASK);
+	machine_end();
+}
+
+/* The name of the first event that a sum has, and how often it was. */
+static void sums_check(int event)
+{
+	char name[32];
+
+	begins();
+	next_is(DESC, event);
+	pvm_upkstr(name);
+	for (int i = 0; i < 3 * 3; i++)		/* time and task */
+		number();
+	number();
+	number();
+	CHECK_EQ(number(), 1);			/* sums */
+	number();
+	number();
+	CHECK_EQ(number(), 1);
+	pvm_upkstr(name);
+	CHECK(!strcmp(name, "send"));
+	for (int i = 0; event == TIMING && i < 2; i++) {
+		number();
+		number();
+		CHECK_EQ(number(), 1);
+		CHECK(number() >= 0);
+	}
+	number();
+	number();
+	CHECK_EQ(number(), 1);
+	CHECK_EQ(number(), SENDS);
+	next_is(DESC, ENDTASK);
+	machine_end();
+}
+
+TEST(only_times_are_summed)
+{
+	trace_begin(PvmTraceTime, 0);
+	sums_check(TIMING);
+}
+
+TEST(only_calls_are_counted)
+{
+	trace_begin(PvmTraceCount, 0);
+	sums_check(PROFILING);
+}
+
+/* A task may trace itself; the sink of another one's trace is not traced. */
+TEST(a_task_sets_its_own_sink)
+{
+	char mask[MASK_SIZE];
+
+	machine_begin();
+	memset(mask, '@' | 15, sizeof(mask) - 1);
+	mask[MASK_SIZE - 1] = 0;
+	CHECK_EQ(pvm_settmask(PvmTaskSelf, mask), 0);
+	CHECK(pvm_setopt(PvmSelfTraceCode, TRACE_TAG) >= 0);
+	CHECK(pvm_setopt(PvmSelfTraceTid, pvm_mytid()) >= 0);
+	begins();
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_send(pvm_mytid(), 5), 0);
+	CHECK(pvm_recv(-1, 5) > 0);
+	CHECK_EQ(pvm_nrecv(-1, TRACE_TAG), 0);
+	machine_end();
+}
