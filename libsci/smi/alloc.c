@@ -25,12 +25,6 @@ static void pool_leave(struct smi_region *r)
 		smi_lock_give(r->pool_lock);
 }
 
-/* A process that begins the allocator's memory is the one that sets it up. */
-static bool pool_begins_here(const struct smi_region *r)
-{
-	return smi.rank == r->segs[0].owner;
-}
-
 /* Collective, with processes that may have failed before. */
 static int pool_create(struct smi_region *r)
 {
@@ -45,7 +39,7 @@ static int pool_create(struct smi_region *r)
 	if (err)
 		return err;
 	r->pool_lock = smi_lock_new(r->owner);
-	if (pool_begins_here(r) && (r->pool_lock < 0 || !smi_pool_init(p, r->size)))
+	if (smi.rank == r->segs[0].owner && (r->pool_lock < 0 || !smi_pool_init(p, r->size)))
 		err = SMI_ERR_NOMEM;
 	smi_store_barrier();
 	err = smi_agree(r->team, err);
@@ -58,12 +52,9 @@ static int pool_create(struct smi_region *r)
 
 SMI_API smi_error_t SMI_Init_shregMMU(int region_id)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(region_id);
 
-	SMI_ENTER();
-	r = smi_region_get(region_id);
-	if (!r || r->internal || r->type == SMI_SHM_FRAGMENTED)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || r->internal || r->type == SMI_SHM_FRAGMENTED);
 	if (smi_is_collective(r))
 		return pool_create(r);
 	if (r->pool || r->owner != smi.rank || !r->base)
@@ -105,12 +96,9 @@ static int region_free(struct smi_region *r, void *adr)
 
 SMI_API smi_error_t SMI_Imalloc(size_t size, int region_id, void **adr)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(region_id);
 
-	SMI_ENTER();
-	r = smi_region_get(region_id);
-	if (!r || !r->pool || r->internal || !adr)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !r->pool || r->internal || !adr);
 	return region_alloc(r, size, adr);
 }
 
@@ -130,14 +118,11 @@ SMI_API smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr)
 		int64_t offset;
 		int64_t err;
 	} a = { 0, SMI_SUCCESS };
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(region_id);
 	void *block;
 	int err;
 
-	SMI_ENTER();
-	r = smi_region_get(region_id);
-	if (!r || !r->pool || r->internal || !adr)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !r->pool || r->internal || !adr);
 	if (!smi_is_collective(r))
 		return SMI_ERR_OTHER;
 	if (smi.rank == 0) {
@@ -153,13 +138,10 @@ SMI_API smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr)
 
 SMI_API smi_error_t SMI_Cfree(void *adr)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_at(adr, 1, false);
 	int err;
 
-	SMI_ENTER();
-	r = smi_region_at(adr, 1, false);
-	if (!r || !r->pool)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !r->pool);
 	if (!smi_is_collective(r))
 		return SMI_ERR_OTHER;
 	/* all have ceased to use it before it is free */

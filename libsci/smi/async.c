@@ -132,9 +132,7 @@ static void handle_end(struct smi_memcpy_handle_t_ *h)
 
 SMI_API smi_error_t SMI_Mempost(smi_memcpy_handle h)
 {
-	SMI_ENTER();
-	if (!handle_ok(h) || h->posted)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!handle_ok(h) || h->posted);
 	h->posted = true;
 	for (struct transfer *t = h->transfers; t; t = t->next)
 		if (transfer_start(t))
@@ -254,9 +252,7 @@ SMI_API smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
 	bool fresh;
 	int err;
 
-	SMI_ENTER();
-	if (!handle || flags & ~SMI_MEMCPY_FLAGS_ALL)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!handle || flags & ~SMI_MEMCPY_FLAGS_ALL);
 	fresh = !*handle;
 	h = handle_get(handle);
 	if (!h)

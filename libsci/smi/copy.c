@@ -152,18 +152,14 @@ SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
 
 SMI_API smi_error_t SMI_Flush_read(int proc)
 {
-	SMI_ENTER();
-	if (proc != SMI_FLUSH_ALL && !smi_rank_ok(proc))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(proc != SMI_FLUSH_ALL && !smi_rank_ok(proc));
 	smi_load_barrier();
 	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Flush_write(int proc)
 {
-	SMI_ENTER();
-	if (proc != SMI_FLUSH_ALL && !smi_rank_ok(proc))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(proc != SMI_FLUSH_ALL && !smi_rank_ok(proc));
 	smi_store_barrier();
 	return SMI_SUCCESS;
 }

@@ -11,7 +11,8 @@
 
 #include "libsci/base/thread.h"
 
-struct smi smi;
+/* Its lock also serves calls before SMI_Init() and after SMI_Finalize(). */
+struct smi smi = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Programs read these: the own rank, the number of processes, the launcher's rank. */
 SMI_API int _smi_my_proc_rank, _smi_nbr_procs, _smi_mpi_rank, _smi_mcDMAReadEnabled;
@@ -85,7 +86,6 @@ static void end(void)
 	smi.sd = NULL;
 	smi_team_end();
 	pthread_cond_destroy(&smi.change);
-	pthread_mutex_destroy(&smi.lock);
 }
 
 SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
@@ -100,7 +100,6 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 	err = smi_args_strip(argc, argv);
 	if (err)
 		exit(1);
-	pthread_mutex_init(&smi.lock, NULL);
 	sci_cond_init(&smi.change);
 	atomic_store(&smi.ending, false);
 	atomic_store(&smi.dead, 0);
@@ -172,9 +171,7 @@ SMI_API void _smi_range_load_barrier(volatile void *adr, unsigned int len, int p
 SMI_API int _smi_ll_bcast(int *buf, int ints, int root, int me)
 {
 	(void)me;
-	SMI_ENTER();
-	if (!buf || ints < 0 || !smi_rank_ok(root))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!buf || ints < 0 || !smi_rank_ok(root));
 	return smi_error_of_team(sci_team_bcast(smi.team, root, buf,
 						(size_t)ints * sizeof(*buf)));
 }

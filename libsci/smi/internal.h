@@ -92,6 +92,19 @@ static inline bool smi_same_node(int proc)
 			return SMI_ERR_NOINIT;				\
 	} while (0)
 
+/*
+ * SMI_REFUSE() - check a call's arguments
+ * @bad: true if they are wrong; evaluated only while SMI is up
+ *
+ * Returns from the calling function with SMI_ERR_NOINIT or SMI_ERR_PARAM.
+ */
+#define SMI_REFUSE(bad)							\
+	do {								\
+		SMI_ENTER();						\
+		if (bad)						\
+			return SMI_ERR_PARAM;				\
+	} while (0)
+
 /* ---- team.c ---- */
 
 int smi_team_start(void);

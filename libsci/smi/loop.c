@@ -246,10 +246,8 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 	struct loop *l;
 	int i, err = SMI_SUCCESS;
 
-	SMI_ENTER();
-	if (!id || mode < SMI_PART_BLOCKED || mode > SMI_PART_TIMED_BLOCKED ||
-	    n > INT_MAX)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!id || mode < SMI_PART_BLOCKED || mode > SMI_PART_TIMED_BLOCKED ||
+		   n > INT_MAX);
 	for (i = 0; i < SMI_LOOPS_MAX && loops[i].used; i++)
 		;
 	if (i == SMI_LOOPS_MAX)
@@ -277,13 +275,10 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 
 SMI_API smi_error_t SMI_Loop_free(int id)
 {
-	struct loop *l;
+	struct loop *l = loop_get(id);
 	int err;
 
-	SMI_ENTER();
-	l = loop_get(id);
-	if (!l)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!l);
 	smi_loops_pause();
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	free(l->borders);
@@ -323,13 +318,10 @@ static int run_timed(struct loop *l, int *status, int *low, int *high)
 SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
 {
 	uint64_t first, end;
-	struct loop *l;
+	struct loop *l = loop_get(id);
 	int proc, err;
 
-	SMI_ENTER();
-	l = loop_get(id);
-	if (!l || !status || !low || !high)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!l || !status || !low || !high);
 	if (!l->running) {
 		err = run_start(id);
 		if (err)
@@ -358,12 +350,9 @@ SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
 SMI_API smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
 				       int max_local, int max_remote)
 {
-	struct loop *l;
+	struct loop *l = loop_get(id);
 
-	SMI_ENTER();
-	l = loop_get(id);
-	if (!l || min_local < 0 || min_remote < 0 || max_local < 0 || max_remote < 0)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!l || min_local < 0 || min_remote < 0 || max_local < 0 || max_remote < 0);
 	if (k >= 1)
 		l->k = k;
 	if (min_local)
@@ -379,24 +368,18 @@ SMI_API smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_
 
 SMI_API smi_error_t SMI_Set_loop_help_param(int id, int max_dist)
 {
-	struct loop *l;
+	struct loop *l = loop_get(id);
 
-	SMI_ENTER();
-	l = loop_get(id);
-	if (!l || max_dist < SMI_HELP_ONLY_SMP)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!l || max_dist < SMI_HELP_ONLY_SMP);
 	l->help = max_dist;
 	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist)
 {
-	struct loop *l;
+	struct loop *l = loop_get(id);
 
-	SMI_ENTER();
-	l = loop_get(id);
-	if (!l || mode < SMI_NO_ADAPT || mode > SMI_ADAPT_OPT || max_dist < 0)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!l || mode < SMI_NO_ADAPT || mode > SMI_ADAPT_OPT || max_dist < 0);
 	l->adapt = mode;
 	return SMI_SUCCESS;
 }
@@ -420,9 +403,7 @@ SMI_API smi_error_t SMI_Evaluate_speed(double *n_values)
 	double mine, slowest;
 	int i, err;
 
-	SMI_ENTER();
-	if (!n_values)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!n_values);
 	if (!speeds)
 		speeds = calloc((size_t)smi.size, sizeof(*speeds));
 	err = smi_agree(smi.team, speeds ? SMI_SUCCESS : SMI_ERR_NOMEM);
@@ -441,12 +422,9 @@ SMI_API smi_error_t SMI_Evaluate_speed(double *n_values)
 
 SMI_API smi_error_t SMI_Use_evaluated_speed(int id)
 {
-	struct loop *l;
+	struct loop *l = loop_get(id);
 
-	SMI_ENTER();
-	l = loop_get(id);
-	if (!l || !speeds)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!l || !speeds);
 	distribute(l, speeds);
 	return SMI_SUCCESS;
 }

@@ -87,9 +87,7 @@ SMI_API smi_error_t SMI_Send_wait(int dest)
 	struct smi_mailbox *b;
 	int err = SMI_SUCCESS;
 
-	SMI_ENTER();
-	if (!smi_rank_ok(dest) || dest == smi.rank)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!smi_rank_ok(dest) || dest == smi.rank);
 	pthread_mutex_lock(&smi.lock);
 	b = &smi.mailboxes[dest];
 	if (!b->sent)

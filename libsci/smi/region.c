@@ -264,9 +264,7 @@ SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 	struct smi_region *r;
 	int err;
 
-	SMI_ENTER();
-	if (!info || !id || !address)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!info || !id || !address);
 	err = check_flags(type & 1023, type & ~1023);
 	if (err)
 		return err;
@@ -289,13 +287,10 @@ SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 
 SMI_API smi_error_t SMI_Connect_shreg(int id, void **address)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(id);
 	int err;
 
-	SMI_ENTER();
-	r = smi_region_get(id);
-	if (!r || !address || !smi_one_segment(r))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !address || !smi_one_segment(r));
 	if (!r->connected) {
 		err = smi_segment_open(&r->segs[0]);
 		err = err ? err : smi_region_map(r, NULL);
@@ -310,12 +305,9 @@ SMI_API smi_error_t SMI_Connect_shreg(int id, void **address)
 
 SMI_API smi_error_t SMI_Free_shreg(int id)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(id);
 
-	SMI_ENTER();
-	r = smi_region_get(id);
-	if (!r)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r);
 	if (r->internal)
 		return SMI_ERR_NOSEGMENT;
 	if (r->type == SMI_SHM_LOCAL)
@@ -344,9 +336,7 @@ SMI_API smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size, size_
 				     int owner, int loc_adpt, int rmt_adpt, int sgmt_id,
 				     smi_region_callback_t cb_fcn)
 {
-	SMI_ENTER();
-	if (!info || !smi_rank_ok(owner))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!info || !smi_rank_ok(owner));
 	*info = (smi_region_info_t) {
 		.size = size, .owner = owner, .offset = offset, .sgmt_id = sgmt_id,
 		.adapter = loc_adpt, .rmt_adapter = rmt_adpt, .cb_fcn = cb_fcn,
@@ -377,12 +367,9 @@ SMI_API smi_error_t SMI_Set_adapter(int adapter)
 
 SMI_API smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(id);
 
-	SMI_ENTER();
-	r = smi_region_get(id);
-	if (!r || !(r->flags & SMI_SHM_CALLBACK))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !(r->flags & SMI_SHM_CALLBACK));
 	pthread_mutex_lock(&smi.lock);
 	r->cb = cb_fcn;
 	pthread_mutex_unlock(&smi.lock);
@@ -393,9 +380,7 @@ SMI_API smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id)
 {
 	struct smi_region *r;
 
-	SMI_ENTER();
-	if (!id)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!id);
 	/* an import may be freed at any time, when its owner frees the segment */
 	pthread_mutex_lock(&smi.lock);
 	r = region_find(adr, len, false);
@@ -422,14 +407,11 @@ static void layout_free(smi_rlayout_t *l)
 
 SMI_API smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(id);
 	smi_rlayout_t *l;
 	size_t n;
 
-	SMI_ENTER();
-	r = smi_region_get(id);
-	if (!r || !layout)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !layout);
 	n = (size_t)r->nsegs;
 	l = calloc(1, sizeof(*l));
 	if (l) {
@@ -455,12 +437,9 @@ SMI_API smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout)
 
 SMI_API smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator)
 {
-	struct smi_region *r;
+	struct smi_region *r = smi_region_get(id);
 
-	SMI_ENTER();
-	r = smi_region_get(id);
-	if (!r || !locator)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !locator);
 	locator->sci_id = (int)smi.sci_node[smi.node_of[r->segs[0].owner]];
 	locator->segment_id = (int)r->segs[0].sci_id;
 	return SMI_SUCCESS;

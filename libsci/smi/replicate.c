@@ -126,28 +126,26 @@ static int copy_place(struct smi_region *r, int mode, char *copy)
 	return SMI_SUCCESS;
 }
 
-/* The region of all processes with this id, wholly mapped here. */
-static int find(int id, struct smi_region **r)
+/* The region of all processes with this id, wholly mapped here; or NULL. */
+static struct smi_region *region_whole(int id)
 {
-	*r = smi_region_get(id);
-	if (!*r || (*r)->internal || !smi_is_collective(*r) ||
-	    (*r)->type == SMI_SHM_FRAGMENTED || (*r)->type == SMI_SHM_SMP || !(*r)->base ||
-	    (*r)->offset)
-		return SMI_ERR_PARAM;
-	return SMI_SUCCESS;
+	struct smi_region *r = smi_region_get(id);
+
+	if (!r || r->internal || !smi_is_collective(r) || r->type == SMI_SHM_FRAGMENTED ||
+	    r->type == SMI_SHM_SMP || !r->base || r->offset)
+		return NULL;
+	return r;
 }
 
 SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3)
 {
+	struct smi_region *r = region_whole(id);
 	int way = mode & REP_WAYS, err;
-	struct smi_region *r;
 	size_t from, to;
 	char *copy = NULL;
 
-	SMI_ENTER();
-	if (find(id, &r) || !way || way & (way - 1) ||
-	    mode & ~(REP_WAYS | SMI_REP_ONE_PER_NODE))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || !way || way & (way - 1) ||
+		   mode & ~(REP_WAYS | SMI_REP_ONE_PER_NODE));
 	if (r->replicated || smi.size == 1)
 		return SMI_SUCCESS;
 	err = wanted(r, mode, p1, p2, p3, &from, &to);
@@ -230,40 +228,20 @@ static int give_local(struct smi_region *r)
 	return err;
 }
 
-static size_t dtype_size(int mode)
+/* The sum of two arrays of the mode's type. */
+static const struct sci_op *mode_sum(int mode)
 {
 	bool high = mode & SMI_DTYPE_HIGHPRECISION;
 
 	if (mode & SMI_DTYPE_FLOATINGPOINT)
-		return high ? sizeof(double) : sizeof(float);
-	return high ? sizeof(long) : sizeof(int);
-}
-
-#define ADD(type, to, from, len)					\
-	do {								\
-		for (size_t i_ = 0; i_ < (len) / sizeof(type); i_++)	\
-			((type *)(to))[i_] += ((const type *)(from))[i_]; \
-	} while (0)
-
-static void add(int mode, void *to, const void *from, size_t len)
-{
-	switch (mode & (DTYPES | SMI_DTYPE_HIGHPRECISION)) {
-	case SMI_DTYPE_FIXPOINT:
-		ADD(int, to, from, len);
-		break;
-	case SMI_DTYPE_FIXPOINT | SMI_DTYPE_HIGHPRECISION:
-		ADD(long, to, from, len);
-		break;
-	case SMI_DTYPE_FLOATINGPOINT:
-		ADD(float, to, from, len);
-		break;
-	default:
-		ADD(double, to, from, len);
-	}
+		return sci_op(SCI_OP_SUM, high ? SCI_TYPE_DOUBLE : SCI_TYPE_FLOAT);
+	return sci_op(SCI_OP_SUM, high && sizeof(long) == 8 ? SCI_TYPE_INT64 :
+							      SCI_TYPE_INT32);
 }
 
 /* Add bytes [from, to) to the shared memory; the first one to do so stores them. */
-static int add_block(struct smi_region *r, int mode, size_t from, size_t to, bool first)
+static int add_block(struct smi_region *r, const struct sci_op *op, size_t from, size_t to,
+		     bool first)
 {
 	_Alignas(16) unsigned char sum[CHUNK];
 	struct piece p;
@@ -278,7 +256,7 @@ static int add_block(struct smi_region *r, int mode, size_t from, size_t to, boo
 			n = p.len - k < CHUNK ? p.len - k : CHUNK;
 			/* a remote read: each process adds to what the last one left */
 			memcpy(sum, there + k, n);
-			add(mode, sum, r->base + p.at + k, n);
+			op->fn(sum, r->base + p.at + k, n / op->size, op->arg);
 			err = smi_copy_checked(p.s, there + k, sum, n, 0);
 		}
 	}
@@ -290,13 +268,14 @@ static int add_copies(struct smi_region *r, int mode, int n)
 {
 	bool per_node = r->replicated & SMI_REP_ONE_PER_NODE;
 	int i, parts = per_node ? smi.nodes : smi.size, me = per_node ? smi.node : smi.rank;
-	size_t size = dtype_size(mode), at;
+	const struct sci_op *op = mode_sum(mode);
+	size_t size = op->size, at;
 	int err = SMI_SUCCESS;
 
 	for (i = 0; i < parts; i++) {
 		at = (size_t)((me + i) % parts);
 		if (!err && has_copy(r))
-			err = add_block(r, mode, (size_t)n * at / (size_t)parts * size,
+			err = add_block(r, op, (size_t)n * at / (size_t)parts * size,
 					(size_t)n * (at + 1) / (size_t)parts * size, !i);
 		err = sync_all(err);
 		if (err)
@@ -316,7 +295,7 @@ static int check_combine(const struct smi_region *r, int mode, int p1)
 	if (way != SMI_SHR_ADD)
 		return SMI_SUCCESS;
 	if (!type || type & (type - 1) || p1 < 0 ||
-	    (size_t)p1 > r->size / dtype_size(mode))
+	    (size_t)p1 > r->size / mode_sum(mode)->size)
 		return SMI_ERR_PARAM;
 	return SMI_SUCCESS;
 }
@@ -361,13 +340,11 @@ static void unmap_aside(struct smi_region *r)
 
 SMI_API smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2)
 {
-	struct smi_region *r;
+	struct smi_region *r = region_whole(id);
 	char *base;
 	int err;
 
-	SMI_ENTER();
-	if (find(id, &r) || check_combine(r, mode, p1))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || check_combine(r, mode, p1));
 	if (!r->replicated)
 		return SMI_SUCCESS;
 	err = combine_aside(r, mode, p1, p2);
@@ -382,12 +359,10 @@ SMI_API smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2)
 
 SMI_API smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2)
 {
-	struct smi_region *r;
+	struct smi_region *r = region_whole(id);
 	int i, err;
 
-	SMI_ENTER();
-	if (find(id, &r) || check_combine(r, mode, p1))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!r || check_combine(r, mode, p1));
 	if (!r->replicated)
 		return SMI_SUCCESS;
 	err = combine_aside(r, mode, p1, p2);

@@ -35,9 +35,7 @@ SMI_API smi_error_t SMI_Loop_split_init(int *id)
 {
 	int i;
 
-	SMI_ENTER();
-	if (!id)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!id);
 	for (i = 0; i < SMI_LOOPS_MAX && splits[i].used; i++)
 		;
 	if (i == SMI_LOOPS_MAX)
@@ -49,12 +47,9 @@ SMI_API smi_error_t SMI_Loop_split_init(int *id)
 
 SMI_API smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mode)
 {
-	struct split *s;
+	struct split *s = split_get(id);
 
-	SMI_ENTER();
-	s = split_get(id);
-	if (!s || !lower || !upper)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!s || !lower || !upper);
 	switch (mode) {
 	case SMI_LOOP_SET_GLOBAL:
 		s->glow = *lower;
@@ -115,12 +110,9 @@ static int split_owner(struct split *s, int64_t size, struct smi_region *r)
 
 SMI_API smi_error_t SMI_Determine_loop_splitting(int id, int mode, int p1, int p2)
 {
-	struct split *s;
+	struct split *s = split_get(id);
 
-	SMI_ENTER();
-	s = split_get(id);
-	if (!s)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!s);
 	if (mode == SMI_SPLIT_OWNER)
 		return split_owner(s, p1, smi_region_get(p2));
 	if (mode != SMI_SPLIT_REGULAR)
@@ -131,24 +123,18 @@ SMI_API smi_error_t SMI_Determine_loop_splitting(int id, int mode, int p1, int p
 
 SMI_API smi_error_t SMI_Loop_time_start(int id)
 {
-	struct split *s;
+	struct split *s = split_get(id);
 
-	SMI_ENTER();
-	s = split_get(id);
-	if (!s)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!s);
 	s->started = smi_now_ns();
 	return SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Loop_time_stop(int id)
 {
-	struct split *s;
+	struct split *s = split_get(id);
 
-	SMI_ENTER();
-	s = split_get(id);
-	if (!s || !s->started)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!s || !s->started);
 	s->spent = smi_now_ns() - s->started;
 	s->started = 0;
 	return SMI_SUCCESS;
@@ -159,15 +145,12 @@ SMI_API smi_error_t SMI_Loop_balance_index_range(int id)
 {
 	const double *all = smi.board;
 	double mine = 0, sum = 0, before = 0;
-	struct split *s;
+	struct split *s = split_get(id);
 	bool measured = true;
 	int64_t n;
 	int i, err;
 
-	SMI_ENTER();
-	s = split_get(id);
-	if (!s)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!s);
 	n = (int64_t)s->ghigh - s->glow + 1;
 	if (s->spent && s->high >= s->low)
 		mine = ((double)s->high - s->low + 1) / (double)s->spent;

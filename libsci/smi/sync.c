@@ -180,10 +180,8 @@ SMI_API smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc)
 {
 	int i, lock, err;
 
-	SMI_ENTER();
-	if (!id || algorithm < L_MUTEX || algorithm > SCH_MUTEX || proc < -1 ||
-	    proc >= smi.size)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!id || algorithm < L_MUTEX || algorithm > SCH_MUTEX || proc < -1 ||
+		   proc >= smi.size);
 	for (i = 0; i < SMI_LOCKS_MAX && sync_state.ids[i] >= 0; i++)
 		;
 	lock = i < SMI_LOCKS_MAX ? smi_lock_new(proc) : -1;
@@ -200,12 +198,9 @@ SMI_API smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc)
 
 SMI_API smi_error_t SMI_Mutex_destroy(int id)
 {
-	int lock, err;
+	int lock = mutex_lock_of(id), err;
 
-	SMI_ENTER();
-	lock = mutex_lock_of(id);
-	if (lock < 0)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(lock < 0);
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	sync_state.ids[id & ~NOCONSISTENCY] = -1;
 	sync_state.mutexes[lock].listed = false;
@@ -215,12 +210,9 @@ SMI_API smi_error_t SMI_Mutex_destroy(int id)
 
 SMI_API smi_error_t SMI_Mutex_lock(int id)
 {
-	int lock, err;
+	int lock = mutex_lock_of(id), err;
 
-	SMI_ENTER();
-	lock = mutex_lock_of(id);
-	if (lock < 0)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(lock < 0);
 	err = smi_lock_take(lock, -1);
 	if (!err && !(id & NOCONSISTENCY))
 		smi_load_barrier();
@@ -229,12 +221,9 @@ SMI_API smi_error_t SMI_Mutex_lock(int id)
 
 SMI_API smi_error_t SMI_Mutex_trylock(int id, int *got)
 {
-	int lock, err;
+	int lock = mutex_lock_of(id), err;
 
-	SMI_ENTER();
-	lock = mutex_lock_of(id);
-	if (lock < 0 || !got)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(lock < 0 || !got);
 	err = smi_lock_take(lock, 0);
 	*got = !err;
 	if (!err && !(id & NOCONSISTENCY))
@@ -244,12 +233,9 @@ SMI_API smi_error_t SMI_Mutex_trylock(int id, int *got)
 
 SMI_API smi_error_t SMI_Mutex_unlock(int id)
 {
-	int lock;
+	int lock = mutex_lock_of(id);
 
-	SMI_ENTER();
-	lock = mutex_lock_of(id);
-	if (lock < 0)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(lock < 0);
 	if (!(id & NOCONSISTENCY))
 		smi_store_barrier();
 	return smi_lock_give(lock);
@@ -257,12 +243,9 @@ SMI_API smi_error_t SMI_Mutex_unlock(int id)
 
 SMI_API smi_error_t SMI_Location_of_mutex(int id, int *proc)
 {
-	int lock;
+	int lock = mutex_lock_of(id);
 
-	SMI_ENTER();
-	lock = mutex_lock_of(id);
-	if (lock < 0 || !proc)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(lock < 0 || !proc);
 	*proc = sync_state.mutexes[lock].proc;
 	return SMI_SUCCESS;
 }
@@ -273,9 +256,7 @@ SMI_API smi_error_t SMI_BARRIER(int id)
 {
 	int ret;
 
-	SMI_ENTER();
-	if (id < 0 || id >= BARRIERS_MAX || !sync_state.barriers[id])
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(id < 0 || id >= BARRIERS_MAX || !sync_state.barriers[id]);
 	smi_loops_pause();
 	/* without remote maps the team's barrier orders all there is */
 	if (smi.seq)
@@ -307,9 +288,7 @@ SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
 {
 	int err;
 
-	SMI_ENTER();
-	if (id < 1 || id >= BARRIERS_MAX || !sync_state.barriers[id])
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(id < 1 || id >= BARRIERS_MAX || !sync_state.barriers[id]);
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	sync_state.barriers[id] = false;
 	return err;
@@ -332,9 +311,7 @@ SMI_API smi_error_t SMI_Init_PC(int *id)
 {
 	int err;
 
-	SMI_ENTER();
-	if (!id)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!id);
 	if (sync_state.counters == SMI_PCS_MAX)
 		return SMI_ERR_NOMEM;
 	err = smi_agree(smi.team, SMI_SUCCESS);
@@ -347,9 +324,7 @@ SMI_API smi_error_t SMI_Reset_PC(int id)
 {
 	int i, err;
 
-	SMI_ENTER();
-	if (!counter_ok(id))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!counter_ok(id));
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (err)
 		return err;
@@ -363,9 +338,7 @@ SMI_API smi_error_t SMI_Increment_PC(int id, int val)
 {
 	int *value, err;
 
-	SMI_ENTER();
-	if (!counter_ok(id) || val < 0)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!counter_ok(id) || val < 0);
 	if (!(id & NOCONSISTENCY))
 		smi_store_barrier();
 	value = &sync_state.values[counter_row(id)];
@@ -416,9 +389,7 @@ static int counter_wait(int id, int first, int n, int val)
 
 SMI_API smi_error_t SMI_Wait_individual_PC(int id, int proc, int val)
 {
-	SMI_ENTER();
-	if (!counter_ok(id) || !smi_rank_ok(proc) || proc == smi.rank)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!counter_ok(id) || !smi_rank_ok(proc) || proc == smi.rank);
 	if (val == SMI_OWNPC)
 		val = counter_value(id, smi.rank);
 	return counter_wait(id, proc, 1, val);
@@ -428,9 +399,7 @@ SMI_API smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, in
 {
 	int i, err = SMI_SUCCESS;
 
-	SMI_ENTER();
-	if (!ranks || count < 0)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!ranks || count < 0);
 	for (i = 0; !err && i < count; i++)
 		if (ranks[i] != smi.rank)
 			err = SMI_Wait_individual_PC(id, ranks[i], val);
@@ -439,9 +408,7 @@ SMI_API smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, in
 
 SMI_API smi_error_t SMI_Wait_collective_PC(int id, int val)
 {
-	SMI_ENTER();
-	if (!counter_ok(id))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(!counter_ok(id));
 	if (val == SMI_OWNPC)
 		val = counter_value(id, smi.rank);
 	if (val > counter_value(id, smi.rank))

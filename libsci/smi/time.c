@@ -100,10 +100,8 @@ SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outna
 	static _Atomic bool done;
 	int ret = SMI_SUCCESS;
 
-	SMI_ENTER();
-	if ((err == SMI_IO_FILE && !errname) || (out == SMI_IO_FILE && !outname) ||
-	    (in == SMI_IO_FILE && !inname))
-		return SMI_ERR_PARAM;
+	SMI_REFUSE((err == SMI_IO_FILE && !errname) ||
+		   (out == SMI_IO_FILE && !outname) || (in == SMI_IO_FILE && !inname));
 	if (atomic_exchange(&done, true))
 		return SMI_SUCCESS;
 	fflush(stdout);

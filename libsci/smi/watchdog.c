@@ -186,9 +186,7 @@ SMI_API smi_error_t SMI_Watchdog(int seconds)
 {
 	int err;
 
-	SMI_ENTER();
-	if (seconds < SMI_WATCHDOG_OFF)
-		return SMI_ERR_PARAM;
+	SMI_REFUSE(seconds < SMI_WATCHDOG_OFF);
 	pthread_mutex_lock(&watchdog.lock);
 	watchdog.seconds = seconds < 0 ? 0 : seconds;
 	pthread_mutex_unlock(&watchdog.lock);
