@@ -102,10 +102,7 @@ static bool check_peer(struct sci_peer *p, bool lost, uint32_t *errors)
 		all_arrived(p);
 	else if (!resend_all(p, errors))
 		return false;
-	/*
-	 * the peer may have gone to sleep before the repeated lines arrived: ring
-	 * again
-	 */
+	/* the peer may have gone to sleep before the repeated lines arrived: ring again */
 	if (p->resend)
 		p->bell_rung = peer_sleeps(p) - 1;
 	p->resend = false;

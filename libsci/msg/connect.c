@@ -186,10 +186,7 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 			refuse(ep, fabric, from, h->nonce, h->inbox, ret);
 			return;
 		}
-		/*
-		 * accept it only after it has imported our inbox: this HELLO may be
-		 * old
-		 */
+		/* accept it only after it has imported our inbox: this HELLO may be old */
 		p->incoming = true;
 	}
 	/* when the import for the earlier HELLO ends, inbox_came() sees the new one */

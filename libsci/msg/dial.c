@@ -109,10 +109,7 @@ static int dial_step(struct msg_dial *d)
 	if (d->p->state == PEER_DOWN) {
 		ret = d->p->error;
 		dial_drop(d);
-		/*
-		 * requests to an opened peer have failed with it: do not connect it
-		 * again
-		 */
+		/* requests to an opened peer have failed with it: do not connect it again */
 		if (!hello_again(ret) || d->open)
 			return ret ? ret : -ECONNRESET;
 		ret = dial_pick(d);

@@ -175,10 +175,7 @@ struct msg_slab {
 	struct sci_req reqs[SLAB_REQS];
 };
 
-/*
- * A message that has not found its receive, or that the program has taken off the
- * queue.
- */
+/* A message that has not found its receive, or that the program has taken off the queue. */
 struct sci_msg {
 	struct sci_match_msg match;
 	struct sci_ep *ep;
@@ -388,10 +385,7 @@ struct sci_peer {
 	struct list maps;		/* gone imports with pointers of the program */
 };
 
-/*
- * Return whether the peer has sent nothing since our last message in blocks: we
- * stream.
- */
+/* Return whether the peer has sent nothing since our last message in blocks: we stream. */
 static inline bool peer_streams(const struct sci_peer *p)
 {
 	return p->heard == p->data_rx.pos;

@@ -70,10 +70,7 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 	msg_changed(ep);
 }
 
-/*
- * Allocate memory to put a message of several lines or blocks together. NULL: no
- * memory.
- */
+/* Allocate memory to put a message of several lines or blocks together. NULL: no memory. */
 struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
 				uint64_t tag, size_t len)
 {

@@ -208,10 +208,7 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	return true;
 }
 
-/*
- * Return whether @error says that a named segment is gone. The fabric may soon report
- * why.
- */
+/* Return whether @error says that a named segment is gone. The fabric may soon report why. */
 bool import_is_gone(int error)
 {
 	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;

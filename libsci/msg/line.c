@@ -39,10 +39,7 @@ struct line_ops line_ops = { .put = put_words, .get = line_take };
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/*
- * The thread sanitizer does not see that these accesses are ordered by the
- * identifiers.
- */
+/* The thread sanitizer does not see that these accesses are ordered by the identifiers. */
 #define WIDE	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2"),\
 			       no_sanitize("thread")))
 

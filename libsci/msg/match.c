@@ -93,10 +93,7 @@ static void key_add(struct sci_match_queue *q, struct sci_match_node *n)
 	q->keys++;
 }
 
-/*
- * Remove a node. If it represents its key, the second oldest node of the key replaces
- * it.
- */
+/* Remove a node. If it represents its key, the second oldest node of the key replaces it. */
 static void key_remove(struct sci_match_queue *q, struct sci_match_node *n)
 {
 	struct sci_match_node *heir = n->next;

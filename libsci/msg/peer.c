@@ -274,10 +274,7 @@ static void fail_matched(struct sci_peer *p, int error)
 	}
 }
 
-/*
- * Remove the unexpected messages that can never be completed: no receive may match
- * them.
- */
+/* Remove the unexpected messages that can never be completed: no receive may match them. */
 static void drop_incomplete(struct sci_peer *p)
 {
 	struct sci_match *m = &p->ep->match;

@@ -227,10 +227,7 @@ int msg_progress(struct sci_ep *ep)
 	if (!list_empty(&ep->dials))
 		done += dials_poll(ep);
 	if (ep->cooled && ep->turns % BELL_TURNS == 0 && doorbell_handle(ep)) {
-		/*
-		 * the bell is cleared: a thread that polls its descriptor would miss
-		 * it
-		 */
+		/* the bell is cleared: a thread that polls its descriptor would miss it */
 		wake_all(ep);
 		done++;
 	}

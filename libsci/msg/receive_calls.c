@@ -35,10 +35,7 @@ static __always_inline bool fits(const struct quick *q, uint32_t context,
 	       (!((tag ^ t->tag) & ~t->ignore) || context == MSG_UNTAGGED);
 }
 
-/*
- * Fill the status field by field: a struct copy would wait for stores that were just
- * made.
- */
+/* Fill the status field by field: a struct copy would wait for stores that were just made. */
 static __always_inline void quick_status(const struct quick *q, uint64_t tag, size_t len)
 {
 	q->st->peer = q->p;

@@ -640,10 +640,7 @@ static int push_zcopy(struct sci_req *req)
 			return ret;
 		req->moved += n;
 	}
-	/*
-	 * the bytes must leave before the FIN; on lossy links they have arrived
-	 * already
-	 */
+	/* the bytes must leave before the FIN; on lossy links they have arrived already */
 	if (!p->lossy)
 		p->fabric->ops->rseg.store_barrier(p->fabric, im->seg);
 	p->ep->stats.sent_zcopy++;

@@ -165,10 +165,7 @@ void req_done(struct sci_req *req, int error)
 
 /* ---- ids of requests in a rendezvous ---- */
 
-/*
- * Free entries form a list through the table: an odd value is the index of the next
- * one.
- */
+/* Free entries form a list through the table: an odd value is the index of the next one. */
 static struct sci_req *free_entry(uint32_t next)
 {
 	return (struct sci_req *)((uintptr_t)next << 1 | 1);
@@ -222,10 +219,7 @@ void req_id_put(struct sci_req *req)
 	req->id = UINT32_MAX;
 }
 
-/*
- * Return request @id of @p, or NULL. A peer can only name requests that it takes part
- * in.
- */
+/* Return request @id of @p, or NULL. A peer can only name requests that it takes part in. */
 struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind)
 {
 	struct sci_ep *ep = p->ep;

@@ -151,8 +151,9 @@ void status_announce(struct sci_peer *p)
 
 /*
  * Write the status line: the read positions, and the number of the peer's sleep for which
- * we ring the bell. Then ring if the peer sleeps. The peer needs that number: otherwise it
- * could take a bell for its last sleep as one for the next sleep.
+ * we ring the bell. Then ring if the peer sleeps. The peer may find the line that we ring
+ * for before it sleeps. Then only that number tells the peer that its announcement has been
+ * used, and that it must announce its next sleep.
  *
  * The number of attempts is limited, so a peer that keeps announcing sleeps does not keep
  * us here. After the last attempt we ring although the status names an earlier sleep. The

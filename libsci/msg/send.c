@@ -201,10 +201,7 @@ static void announce_more(struct sci_peer *p, uint32_t len, uint32_t end,
 	post_typed(p, &p->data_tx, &t, LINE_MORE);
 }
 
-/*
- * Write a block. @at: current position in @m. Return -EAGAIN if there is no room for
- * it.
- */
+/* Write a block. @at: current position in @m. Return -EAGAIN if there is no room for it. */
 __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 		     struct msg_cursor *at, size_t moved, size_t n)
 {

@@ -106,10 +106,7 @@ struct msg_hello {
 
 _Static_assert(sizeof(struct msg_hello) == 48, "on the wire");
 
-/*
- * Types of lines: below LINE_ATTACHED on the data ring, the others on the control
- * ring.
- */
+/* Types of lines: below LINE_ATTACHED on the data ring, the others on the control ring. */
 enum msg_line_type {
 	LINE_SHORT,			/* has no type */
 	LINE_TAGGED,
@@ -250,10 +247,7 @@ enum {
 	HANDLER_COPY_REPLY,
 };
 
-/*
- * A piece of a transfer. The bytes of a write follow; those of a read follow its
- * reply.
- */
+/* A piece of a transfer. The bytes of a write follow; those of a read follow its reply. */
 struct copy_request {
 	uint64_t offset;		/* offset in segment @segment */
 	uint32_t segment;

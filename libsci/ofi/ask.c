@@ -22,10 +22,7 @@ static int refusal(uint64_t imm)
 	return imm && imm < 4096 ? -(int)imm : -EPROTO;
 }
 
-/*
- * Return the error of a reply or a send. A reply of the wrong length is a protocol
- * error.
- */
+/* Return the error of a reply or a send. A reply of the wrong length is a protocol error. */
 static int part_error(const struct sci_status *st)
 {
 	int error = st->flags & SCI_STATUS_IMM ? refusal(st->imm) : st->error;
@@ -130,10 +127,7 @@ static int send_request(struct sci_peer *peer, const struct sfi_ask *a,
 	return sci_isendm(peer, &m, NULL);
 }
 
-/*
- * Send the bytes of a long write. The operation completes after its reply and these
- * bytes.
- */
+/* Send the bytes of a long write. The operation completes after its reply and these bytes. */
 static int send_bytes(struct sci_peer *peer, const struct sfi_ask *a,
 		      uint64_t id, struct sfi_op *op)
 {

@@ -135,10 +135,7 @@ static int no_insertsym(struct fid_av *fid, const char *node, size_t nodes,
 	return -FI_ENOSYS;
 }
 
-/*
- * Remove number @n. @heir: is set to another number of the address, or
- * FI_ADDR_NOTAVAIL
- */
+/* Remove number @n. @heir: is set to another number of the address, or FI_ADDR_NOTAVAIL */
 static int av_number_remove(struct sfi_av *av, fi_addr_t n, fi_addr_t *heir)
 {
 	struct sfi_av_entry *e = n < av->n ? av->entries[n] : NULL;

@@ -290,10 +290,7 @@ static int ep_bind_cntr(struct sfi_ep *ep, struct sfi_cntr *c, uint64_t flags)
 	return 0;
 }
 
-/*
- * Queues and counters may be bound to an enabled endpoint, too: later operations use
- * them.
- */
+/* Queues and counters may be bound to an enabled endpoint, too: later operations use them. */
 static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
@@ -317,10 +314,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
-/*
- * Get or set the default flags. *@flags contains FI_TRANSMIT or FI_RECV to name the
- * side.
- */
+/* Get or set the default flags. *@flags contains FI_TRANSMIT or FI_RECV to name the side. */
 static int op_flags(struct sfi_ep *ep, bool set, uint64_t *flags)
 {
 	uint64_t which, known;

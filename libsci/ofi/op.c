@@ -14,10 +14,7 @@
  */
 #define LOOKS	60u
 #define LATE	240u
-/*
- * Rounds of such polls in vain before a round of full progress, which takes far
- * longer.
- */
+/* Rounds of such polls in vain before a round of full progress, which takes far longer. */
 #define OFTEN	4u
 /*
  * Rounds after which full progress is due, even if held receives get messages all the
@@ -135,10 +132,7 @@ void sfi_op_failed(struct sfi_op *op, const struct sci_status *st)
 		sfi_cq_fail(op->cq, &e);
 }
 
-/*
- * End an operation that could not begin. An error of the peer is reported by a
- * completion.
- */
+/* End an operation that could not begin. An error of the peer is reported by a completion. */
 int sfi_op_not_begun(struct sfi_op *op, int error)
 {
 	const struct sci_status st = { .error = error };

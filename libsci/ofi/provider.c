@@ -162,10 +162,7 @@ static int mr_mode_for(int wanted, uint32_t version)
 	return wanted & FI_MR_PROV_KEY;
 }
 
-/*
- * Return the progress mode. A thread of the provider costs time, so it must be asked
- * for.
- */
+/* Return the progress mode. A thread of the provider costs time, so it must be asked for. */
 static enum fi_progress progress_for(const struct fi_domain_attr *h)
 {
 	return h->control_progress == FI_PROGRESS_AUTO ||

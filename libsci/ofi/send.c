@@ -5,10 +5,7 @@
 
 #include <errno.h>
 
-/*
- * Return whether @error says that the peer has gone: a completion reports such an
- * error.
- */
+/* Return whether @error says that the peer has gone: a completion reports such an error. */
 bool sfi_is_peers(int error)
 {
 	return error != -EINVAL && error != -ENOMEM && error != -ENOTSUP;
@@ -34,10 +31,7 @@ static uint64_t send_what(const struct sfi_send *s)
 	return FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG);
 }
 
-/*
- * Send the whole message now. Return -EAGAIN to let sci_isendm() do it or find the
- * error.
- */
+/* Send the whole message now. Return -EAGAIN to let sci_isendm() do it or find the error. */
 static __always_inline int try_send(struct sci_peer *peer, bool tagged,
 				    uint64_t tag, const uint64_t *imm,
 				    const void *buf, size_t len)

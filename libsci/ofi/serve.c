@@ -174,10 +174,7 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 	serving_end(s);
 }
 
-/*
- * Receive the SFI_BYTES of a write. The bytes of a refused write are received and
- * dropped.
- */
+/* Receive the SFI_BYTES of a write. The bytes of a refused write are received and dropped. */
 static int receive_bytes(struct call *c, int error)
 {
 	struct sfi_serving *s = serving_new(c, error, bytes_came);

@@ -50,10 +50,7 @@ static int eps_insert(struct sfi_eps *e, struct sfi_ep *ep)
 	return 0;
 }
 
-/*
- * Add @ep to the list of a queue or counter. @w: the wait object of that queue or
- * counter
- */
+/* Add @ep to the list of a queue or counter. @w: the wait object of that queue or counter */
 int sfi_eps_add(struct sfi_eps *e, const struct sfi_wait *w, struct sfi_ep *ep)
 {
 	int ret;
@@ -82,10 +79,7 @@ void sfi_eps_remove(struct sfi_eps *e, struct sfi_ep *ep)
 	sfi_unlock(&e->lock);
 }
 
-/*
- * Make progress on the endpoints of a queue or counter, and now and then on all
- * others.
- */
+/* Make progress on the endpoints of a queue or counter, and now and then on all others. */
 void sfi_eps_progress(struct sfi_eps *e, struct sfi_domain *d)
 {
 	bool others;
@@ -204,10 +198,7 @@ void sfi_wait_fini(struct sfi_wait *w)
 		close(w->signal);
 }
 
-/*
- * Open the wait object of a queue or counter, which sleeps on all endpoints of the
- * domain.
- */
+/* Open the wait object of a queue or counter, which sleeps on all endpoints of the domain. */
 int sfi_wait_open(struct sfi_wait *w, enum fi_wait_obj obj, struct sfi_domain *d)
 {
 	int ret = sfi_wait_init(w, obj);

@@ -98,10 +98,7 @@ static int team_broadcast(const char *call, shmem_team_t team, void *dest,
 	check_symmetric(call, dest, len);
 	check_symmetric(call, source, len);
 	coll_broadcast(call, t->team, dest, source, len, root);
-	/*
-	 * by the standard, the root's dest gets the bytes in teams, but not in active
-	 * sets
-	 */
+	/* by the standard, the root's dest gets the bytes in teams, but not in active sets */
 	if (t->my_pe == root && dest != source)
 		memmove(dest, source, len);
 	return 0;

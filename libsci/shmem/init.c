@@ -173,10 +173,7 @@ _Static_assert(sizeof(struct shmem_view_) == sizeof(struct sci_team_view) &&
 
 EXPORT const struct shmem_view_ *shmem_view_ = (const struct shmem_view_ *)&nothing;
 
-/*
- * Declare the functions that shmem.h defines inline, and the library's own names for
- * them.
- */
+/* Declare the functions that shmem.h defines inline, and the library's own names for them. */
 #define DECLARE_OWN(NAME, TYPE, a, b)						\
 	extern EXPORT __typeof__(shmem_##NAME##_p) pshmem_##NAME##_p;		\
 	extern EXPORT __typeof__(shmem_##NAME##_g) pshmem_##NAME##_g;

@@ -133,10 +133,7 @@ int data_register(struct sci_team *team);
 /* Return whether @addr is in a static variable. */
 bool data_holds(const void *addr);
 
-/*
- * Return the number of bytes from @addr to the end of its allocation, or 0 if it has
- * none.
- */
+/* Return the number of bytes from @addr to the end of its allocation, or 0 if it has none. */
 size_t memory_left(const void *addr);
 
 /* Forget all allocations: the team's heap is gone. */

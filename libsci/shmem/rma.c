@@ -64,10 +64,7 @@ DEFINE_GET(get_nbi)
 
 /* ---- strided elements ---- */
 
-/*
- * Return the number of bytes from the start of the first to the end of the last
- * element.
- */
+/* Return the number of bytes from the start of the first to the end of the last element. */
 static size_t span_len(ptrdiff_t stride, size_t size, size_t n)
 {
 	return n ? ((n - 1) * (size_t)stride + 1) * size : 0;

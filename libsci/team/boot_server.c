@@ -11,10 +11,7 @@
 
 #define VALUES_MAX	1024		/* published values of one rank */
 
-/*
- * A published value. @opens: join count of its rank, whose next join is another
- * program
- */
+/* A published value. @opens: join count of its rank, whose next join is another program */
 struct value {
 	struct value *next;
 	unsigned int opens;
@@ -212,10 +209,7 @@ static void getter_cancel(struct boot_server *s, uint32_t rank)
 	}
 }
 
-/*
- * Refuse the getters of ranks that joined up to @opens times: their values will not
- * come.
- */
+/* Refuse the getters of ranks that joined up to @opens times: their values will not come. */
 static void getters_refuse(struct boot_server *s, struct member *m, unsigned int opens)
 {
 	struct getter **p = &m->getters, *g;

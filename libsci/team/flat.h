@@ -57,10 +57,7 @@ static inline uint8_t *chunk_of(const struct sci_team *t, int rank, uint32_t epo
 	       (epoch % CHUNKS) * t->chunk;
 }
 
-/*
- * Return the data that @rank has published: in its slot if it is short, else in its
- * chunk.
- */
+/* Return the data that @rank has published: in its slot if it is short, else in its chunk. */
 static inline const uint8_t *data_of(const struct sci_team *t, int rank, uint32_t epoch)
 {
 	struct flat_slot *s = slot_of(t, rank, epoch);

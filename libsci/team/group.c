@@ -308,10 +308,7 @@ static int split_order(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : 1;
 }
 
-/*
- * Find the members of one colour, in the order of their new ranks. Return their
- * number.
- */
+/* Find the members of one colour, in the order of their new ranks. Return their number. */
 static int split_members(const struct sci_team *t, struct split_member *all, int colour,
 			 int *world, int *ranks)
 {

@@ -23,10 +23,7 @@ struct team_heap {
 
 void heap_init(struct team_heap *h, size_t len);
 
-/*
- * Allocate @len bytes; @align is a power of two. Return 0, -ENOSPC (no room) or
- * -ENOMEM.
- */
+/* Allocate @len bytes; @align is a power of two. Return 0, -ENOSPC (no room) or -ENOMEM. */
 int heap_alloc(struct team_heap *h, size_t len, size_t align, size_t *offset);
 
 /* Free a block. Return 0, or -EINVAL if no block begins at @offset. */

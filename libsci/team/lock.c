@@ -41,10 +41,7 @@ static int word_get(struct sci_team *t, uint64_t *lock, uint64_t *v)
 	return sci_team_atomic(t, lock, 8, SCI_ATOMIC_GET, 0, 0, v, 0);
 }
 
-/*
- * Replace *@v by @new. Return -EAGAIN if the word has changed, and set *@v to its
- * value.
- */
+/* Replace *@v by @new. Return -EAGAIN if the word has changed, and set *@v to its value. */
 static int word_change(struct sci_team *t, uint64_t *lock, uint64_t *v, uint64_t new)
 {
 	uint64_t old;
@@ -111,10 +108,7 @@ static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32
 	return ahead >= 0x8000 ? -ESTALE : -EAGAIN;
 }
 
-/*
- * Return the ticket if it is the last one. Otherwise the others skip it after
- * GRACE_MS.
- */
+/* Return the ticket if it is the last one. Otherwise the others skip it after GRACE_MS. */
 static void ticket_give_up(struct sci_team *t, uint64_t *lock, uint16_t ticket)
 {
 	uint64_t v;

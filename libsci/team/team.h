@@ -131,10 +131,7 @@ int world_peer(struct team_world *w, int rank, struct sci_peer **peer);
 /* Map memory of a near rank. */
 int world_map(struct team_world *w, int rank, const struct sci_key *key, void **addr);
 
-/*
- * Make progress on messages and queued collective calls. Check for deaths every
- * DEATHS_MS.
- */
+/* Make progress on messages and queued collective calls. Check for deaths every DEATHS_MS. */
 void world_poll(struct team_world *w);
 
 /* Return -ECONNRESET if @rank is dead, else 0. */

@@ -64,10 +64,7 @@ static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *
 	for (size_t at = 0; at < len; at += SEGMENT) {
 		size_t n = len - at < SEGMENT ? len - at : SEGMENT;
 
-		/*
-		 * receive in the round in which the parent's previous segment is
-		 * forwarded
-		 */
+		/* receive in the round in which the parent's previous segment is forwarded */
 		if (parent >= 0)
 			plan_recv(p, tree_rank(t, parent), buf + at, n);
 		plan_round(p);
@@ -106,10 +103,7 @@ static uint8_t *reduce_tree(struct plan *p, const struct tree *t, uint8_t *acc,
 	return acc;
 }
 
-/*
- * Reduce by recursive doubling; @t->n is a power of two. All members use the same
- * order.
- */
+/* Reduce by recursive doubling; @t->n is a power of two. All members use the same order. */
 static uint8_t *doubling(struct plan *p, const struct tree *t, uint8_t *acc, uint8_t *other,
 			 size_t len)
 {
@@ -185,10 +179,7 @@ static void build_bcast(struct sci_coll *c, struct plan *p)
 		near_bcast(p, t->near, near_root >= 0 ? near_root : 0, c->dst, c->len);
 }
 
-/*
- * Return whether the ranks of each group are consecutive. All members get the same
- * answer.
- */
+/* Return whether the ranks of each group are consecutive. All members get the same answer. */
 static bool groups_in_order(const struct sci_team *t)
 {
 	int changes = 1;

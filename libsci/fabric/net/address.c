@@ -240,10 +240,7 @@ bool net_addr_known(const struct net_addr *a)
 	return a->len || a->via;
 }
 
-/*
- * Set *@to to the address of the process in @slot. Return false if there is no such
- * slot.
- */
+/* Set *@to to the address of the process in @slot. Return false if there is no such slot. */
 bool net_addr_slot(const struct net_addr *from, unsigned int slot, struct net_addr *to)
 {
 	unsigned int port = net_addr_port(from) + slot;
@@ -405,10 +402,7 @@ void net_routes_free(struct net *net)
 
 #define KEY_MIN		16
 
-/*
- * Parse the key from `sci run`. Only processes of the same user can read the
- * environment.
- */
+/* Parse the key from `sci run`. Only processes of the same user can read the environment. */
 static int key_parse(struct net *net, const char *hex)
 {
 	size_t n = strlen(hex) / 2;

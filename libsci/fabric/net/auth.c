@@ -14,10 +14,7 @@
 
 #include "libsci/fabric/net/net.h"
 
-/*
- * Function types of libcrypto, copied so that a build of libsci does not need its
- * headers.
- */
+/* Function types of libcrypto, copied so that a build of libsci does not need its headers. */
 typedef const void *(*digest_fn)(void);
 typedef unsigned char *(*hmac_fn)(const void *digest, const void *key, int key_len,
 				  const unsigned char *data, size_t len,

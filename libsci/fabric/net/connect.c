@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * Find the instance that has a data interrupt, and send it questions. Callers may
- * block.
- */
+/* Find the instance that has a data interrupt, and send it questions. Callers may block. */
 
 #include <errno.h>
 #include <stdlib.h>

@@ -12,10 +12,7 @@
 
 #define LINE		64u		/* a receiver polls the last word of a line */
 
-/*
- * Store bytes: each word at once, and the last word of a line after the words before
- * it.
- */
+/* Store bytes: each word at once, and the last word of a line after the words before it. */
 static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	uint64_t w;

@@ -101,10 +101,7 @@ struct sci_rseg_status *net_rseg_status(struct sci_rseg *r)
 	return &r->status;
 }
 
-/*
- * Reserve addresses that stand for the segment. A load or store to these addresses
- * faults.
- */
+/* Reserve addresses that stand for the segment. A load or store to these addresses faults. */
 int net_rseg_map(struct sci_rseg *r, uint64_t off, size_t len, unsigned int flags,
 		    void **addr)
 {

@@ -232,10 +232,7 @@ static struct sci_link_status *net_status(struct sci_fabric *f, unsigned int ada
 	return &net_of(f)->status;
 }
 
-/*
- * Return whether there is a route to the node. Only a connection shows whether it
- * answers.
- */
+/* Return whether there is a route to the node. Only a connection shows whether it answers. */
 static int net_probe(struct sci_fabric *f, unsigned int adapter, unsigned int node)
 {
 	struct net *net = net_of(f);

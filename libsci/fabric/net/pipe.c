@@ -65,10 +65,7 @@ static bool pipe_is_gone(struct sci_pipe *p)
 
 /* ---- bytes and room ---- */
 
-/*
- * Return the number of bytes in our ring; -ECONNRESET: the other side's count is
- * nonsense.
- */
+/* Return the number of bytes in our ring; -ECONNRESET: the other side's count is nonsense. */
 static ssize_t bytes_in(struct sci_pipe *p)
 {
 	uint64_t n = sci_load_acquire(&p->in->written) - p->taken;

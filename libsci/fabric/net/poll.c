@@ -16,10 +16,7 @@
 
 #define READ_MAX	(1u << 20)	/* bytes, before the next link has its turn */
 
-/*
- * Call net_wire_recv(). *@placed: number of bytes that went to the target of a long
- * frame
- */
+/* Call net_wire_recv(). *@placed: number of bytes that went to the target of a long frame */
 static ssize_t link_recv(struct net_link *l, size_t *placed)
 {
 	struct net *net = l->net;
@@ -64,10 +61,7 @@ static int link_read_some(struct net_link *l)
 	return net_frames_take(l, net->in, left);
 }
 
-/*
- * Read all bytes. Return whether there were any. @l may have been freed after this
- * call.
- */
+/* Read all bytes. Return whether there were any. @l may have been freed after this call. */
 static bool link_read(struct net_link *l)
 {
 	struct net *net = l->net;
