@@ -10,7 +10,7 @@
 #define CONNECT_MS	20000
 #define LOOK_MS		20		/* for an answer, while a connection is made */
 
-/* A note about a mail box of this name; -EINVAL: it is no name. */
+/* Fill in a note about the mail box @name.  -EINVAL: not a valid name. */
 static int note_named(struct deck_note *note, enum note_op op, int rank, const char *name)
 {
 	size_t len = name ? strnlen(name, DECK_NAME_MAX + 1) : 0;
@@ -158,7 +158,7 @@ static int find_known(struct deck_world *w, const struct deck_note *note,
 	return ret;
 }
 
-/* Ask where the mail box is; the answer replaces @note. */
+/* Ask for the owner and address of a mail box; the answer replaces those in @note. */
 static int look_up(struct deck_world *w, struct deck_note *note, int timeout)
 {
 	int home = deck_service_home(w, note->name), ret;
@@ -170,7 +170,7 @@ static int look_up(struct deck_world *w, struct deck_note *note, int timeout)
 		return ret;
 	ret = deck_service_answer(&ask, timeout ? timeout : -1);
 	if (ret == -ETIMEDOUT) {
-		/* either it is answered now, or has been */
+		/* the home answers this question now if it has not yet */
 		forget.token = ask.answer.token;
 		ret = deck_service_tell(w, home, &forget);
 		ret = deck_service_answer(&ask, -1);

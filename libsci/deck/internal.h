@@ -29,7 +29,7 @@
 #include <sci/msg.h>
 #include <sci/team.h>
 
-/* these are exported, all else is hidden */
+/* the functions of deck.h are exported, all others are hidden */
 #pragma GCC visibility push(default)
 #include <deck.h>
 #pragma GCC visibility pop

@@ -76,14 +76,14 @@ void deck_mbox_close(struct deck_world *w, struct deck_mbox *box)
 	free(box);
 }
 
-/* The connection to post by; that to a mail box of this process is made when needed. */
+/* Get the connection to post on.  One to a mail box of this process is made on first use. */
 static inline int mbox_to(struct deck_mbox *box, struct sci_peer **to)
 {
 	*to = atomic_load_explicit(&box->to, memory_order_acquire);
 	return *to ? 0 : deck_mbox_reach(box, to);
 }
 
-/* ---- what a retrieve got ---- */
+/* ---- retrieved messages ---- */
 
 static inline bool mbox_told(struct deck_msg *msg, int error, const struct sci_status *st)
 {
@@ -100,7 +100,7 @@ static inline bool mbox_told(struct deck_msg *msg, int error, const struct sci_s
 	return known == MBOX_CONTROL;
 }
 
-/* By the service's connection to @box, which there is since the first death. */
+/* Send the empty message on the service's connection to @box, made at the first death. */
 int deck_mbox_tell_death(struct deck_mbox *box)
 {
 	const struct sci_send s = { .flags = SCI_SEND_COPY };
@@ -111,8 +111,8 @@ int deck_mbox_tell_death(struct deck_mbox *box)
 static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told);
 
 /*
- * A process has died: what is in the mail box comes first.  Deaths that
- * were told and are not reported here are told again, for other retrieves.
+ * A process has died.  Retrieve a message if there is one, else report the death.
+ * Repeat the empty messages of deaths that are not reported here, for other retrieves.
  */
 static int after_death(struct deck_mbox *box, struct deck_msg *msg)
 {
@@ -205,7 +205,7 @@ static int timeout_error(int timeout)
 	return timeout ? -ETIMEDOUT : -EAGAIN;
 }
 
-/* Take a message that is here; @told: it is the service's, about a death. */
+/* Take a message that has arrived.  @told: it is the service's, about a death. */
 static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 {
 	struct sci_status st = { 0 };
@@ -220,8 +220,8 @@ static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 /* ---- the calls ---- */
 
 /*
- * A port sends and never receives, so nothing else looks at answers on it. One of them
- * attaches the ring that longer messages go through.
+ * A port sends and never receives, so no other code polls it for answers. One of the
+ * answers attaches the ring for longer messages.
  */
 static void port_progress(struct deck_mbox *box, struct sci_peer *to)
 {

@@ -74,7 +74,7 @@ static int service_peer(struct deck_world *w, int rank, struct sci_peer **peer)
 	return sci_peer_open(w->service.ep, &w->service.addr[rank], CONNECT_MS, peer);
 }
 
-/* Never blocks: who waits for an answer learns of the process's death by itself. */
+/* Send a note without waiting.  The thread that waits for an answer notices a death itself. */
 static int send_note(struct sci_peer *to, uint32_t context, const struct deck_note *note)
 {
 	const struct iovec iov = { (void *)note, sizeof(*note) };
@@ -139,7 +139,7 @@ static int wait_answer(struct deck_ask *ask, int timeout, struct sci_status *st)
 	return -ECONNRESET;
 }
 
-/* -EAGAIN with a timeout of 0, else -ETIMEDOUT: not yet; other errors are final. */
+/* Wait for an answer.  -EAGAIN, -ETIMEDOUT: not yet; other errors are final. */
 int deck_service_answer(struct deck_ask *ask, int timeout)
 {
 	struct sci_status st;
@@ -326,7 +326,7 @@ static int box_accept(struct deck_world *w, const struct deck_note *note,
 	return ret;
 }
 
-/* Both ends are this thread's to move. */
+/* Connect the mail box and the service.  This thread drives both endpoints. */
 static int connect_control(struct deck_world *w, struct deck_mbox *box)
 {
 	struct sci_peer *control = NULL;
@@ -353,7 +353,7 @@ static int connect_control(struct deck_world *w, struct deck_mbox *box)
 	return ret;
 }
 
-/* One empty message for each retrieve that waits. */
+/* Send one empty message for each waiting retrieve. */
 static void box_wake(struct deck_world *w, struct deck_mbox *box)
 {
 	unsigned int n = atomic_load(&box->waiting);
@@ -402,7 +402,7 @@ static int neighbour(const struct deck_world *w, int which)
 	return -1;
 }
 
-/* Posts the receive that fails when the neighbour dies. */
+/* Post the receive that fails when the neighbour dies. */
 static void watch(struct deck_world *w, int which, struct sci_req **req)
 {
 	struct sci_peer *peer;
@@ -420,7 +420,7 @@ static void watch(struct deck_world *w, int which, struct sci_req **req)
 
 static void watch_ended(struct deck_world *w, int which, int error, struct sci_req **req)
 {
-	/* it has left: so will all */
+	/* an orderly end: all processes leave */
 	if (error == -ENOTCONN || error == -ECANCELED)
 		return;
 	if (error && error != -EMSGSIZE)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Start, end, and what is the team's. */
+/* Start and end, and the calls that the team serves. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ struct deck_world *deck_world(void)
 	return atomic_load_explicit(&the_world, memory_order_acquire);
 }
 
-/* How the endpoints of a process are told to the others. */
+/* The endpoints of a process, as it gives them to the others. */
 struct ends {
 	struct sci_addr port;
 	struct sci_addr service;

@@ -144,7 +144,7 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
 	SMI_REFUSE(!r || !r->pool);
 	if (!smi_is_collective(r))
 		return SMI_ERR_OTHER;
-	/* all have ceased to use it before it is free */
+	/* wait until no process uses the block any more */
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (!err && smi.rank == 0)
 		err = region_free(r, adr);

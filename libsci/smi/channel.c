@@ -4,8 +4,8 @@
  * DOC: control messages
  *
  * Each process has one data interrupt, to which all others connect.  The library's
- * thread handles a message as it comes, whatever the program does.  A handler never
- * waits: what the user is to be called for runs in a thread of its own (smi_later()).
+ * thread handles a message when it arrives, whatever the program does at that time.  A
+ * handler never waits.  Callbacks of the program run in the callback thread (smi_later()).
  */
 #include "libsci/smi/internal.h"
 
@@ -67,7 +67,7 @@ int smi_tell(int rank, struct smi_msg *m)
 		channel_handle(m);
 		return SMI_SUCCESS;
 	}
-	/* the peer's thread may be behind: NOSPC means that its queue is full */
+	/* NOSPC: the queue of the peer is full until its thread empties it */
 	do {
 		SCITriggerDataInterrupt(channel.out[rank], m, len, 0, &err);
 		if (err == SCI_ERR_NOSPC)
@@ -138,7 +138,7 @@ void smi_channel_close(void)
 	channel = (struct channel) { .in = NULL };
 }
 
-/* ---- a thread that calls the program ---- */
+/* ---- the callback thread ---- */
 
 struct later {
 	struct later *next;
@@ -202,7 +202,7 @@ int smi_later(void (*fn)(int, int), int a, int b)
 	return SMI_SUCCESS;
 }
 
-/* Waits until all has run that was left for later; from now on nothing is. */
+/* Run all pending jobs, then refuse new ones. */
 void smi_later_stop(void)
 {
 	pthread_mutex_lock(&smi.lock);

@@ -25,7 +25,7 @@ static struct smi_segment *remote_at(const void *addr)
 	return s && s->rseg ? s : NULL;
 }
 
-/* Only now and then can a store be lost: it is repeated until it has arrived. */
+/* Copy and check.  Repeat the copy until all stores have arrived. */
 int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t size,
 		     int flags)
 {

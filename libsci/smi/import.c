@@ -63,8 +63,8 @@ static void local_close(struct smi_region *r)
 }
 
 /*
- * Whether memory may be registered with the rest of its pages. Where the fabric gives it
- * other pages, stores of other threads to the rest, such as the library's, could get lost.
+ * Return true if memory may be registered.  A fabric that copies replaces whole pages.
+ * Stores of other threads to the rest of such a page could get lost meanwhile.
  */
 static bool pages_are_given(const void *address, size_t size)
 {
@@ -111,7 +111,7 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 	return SMI_SUCCESS;
 }
 
-/* How many imports there are, of all processes.  smi.lock is held. */
+/* Count the imports of all processes.  smi.lock is held. */
 static int importers(const struct smi_region *r)
 {
 	int i, n = 0;
@@ -148,7 +148,7 @@ int smi_free_local(struct smi_region *r)
 	}
 	pthread_mutex_unlock(&smi.lock);
 	if (busy) {
-		/* r may be gone as soon as the importers know */
+		/* r may be freed as soon as the importers are told */
 		struct smi_segment s = r->segs[0];
 		struct smi_region told = { .segs = &s };
 
@@ -233,7 +233,7 @@ static void import_asked(const struct smi_msg *m)
 		smi_tell(m->from, &answer);
 }
 
-/* Count one out, in a region that may be freed already: *@done then is to go. */
+/* Subtract one import.  *@done: a freed region that has no importers any more. */
 static struct smi_region *count_out(const struct smi_msg *m, struct smi_region **done)
 {
 	struct smi_region *r = exported(m->a), **at;
@@ -290,7 +290,7 @@ static void import_answered(const struct smi_msg *m)
 	pthread_mutex_unlock(&smi.lock);
 }
 
-/* Is there a request for this region?  If so, note the news there. */
+/* If a request for this region is under way, mark it and return true. */
 static bool request_note(const struct smi_region *r)
 {
 	bool found = false;
@@ -368,7 +368,7 @@ static void request_end(struct request *q)
 	*at = q->next;
 }
 
-/* When the caller goes on, the owner may free the segment. */
+/* Leave a segment and tell its owner, who may free it afterwards. */
 static void import_release(struct smi_region *r)
 {
 	struct request q;
@@ -454,7 +454,7 @@ int smi_free_import(struct smi_region *r)
 	return SMI_SUCCESS;
 }
 
-/* At the end nobody's imports count any more. */
+/* Free the regions that still wait for their importers. */
 void smi_imports_end(void)
 {
 	struct smi_region *r;

@@ -47,12 +47,12 @@ struct smi {
 	_Atomic int dead;		/* 1 + rank of a process that died, or 0 */
 	int rank, size;
 	int node, nodes;
-	int *node_of;			/* of each process */
-	int *first;			/* process of each node; [nodes]: size */
+	int *node_of;			/* node of each process */
+	int *first;			/* lowest process of each node; [nodes]: size */
 	unsigned int *sci_node;		/* of each node */
 	size_t page;
 	unsigned int adapter;		/* of regions that name no other */
-	unsigned int first_adapter;	/* ... at first: that of the environment, or 0 */
+	unsigned int first_adapter;	/* its value at the start: SMI_USE_ADAPTER, or 0 */
 	struct sci_team *team;
 	struct sci_team *all;		/* the same processes in the launcher's order */
 	sci_desc_t sd;
@@ -109,7 +109,7 @@ static inline bool smi_same_node(int proc)
 
 int smi_team_start(void);
 void smi_team_end(void);
-/* An SMI code for what a call of the team's returns. */
+/* Convert the return value of a team call to an SMI code. */
 int smi_error_of_team(int ret);
 
 /*
@@ -154,7 +154,7 @@ void smi_channel_close(void);
 int smi_tell(int rank, struct smi_msg *m);
 /* Wait until smi.change; smi.lock is held.  SMI_ERR_OTHER: a process died. */
 int smi_wait_change(void);
-/* Run @fn(@a, @b) in a thread of the library's, after those before it.  smi.lock is held. */
+/* Run @fn(@a, @b) in the callback thread, after earlier jobs.  smi.lock is held. */
 int smi_later(void (*fn)(int, int), int a, int b);
 void smi_later_stop(void);
 
@@ -183,14 +183,14 @@ int smi_segment_map(struct smi_segment *s, size_t offset, size_t size,
 		    void *fixed);
 void smi_segment_unmap(struct smi_segment *s);
 void smi_segment_close(struct smi_segment *s);
-/* Have stores since the last check arrived?  OTHER: the connection is lost. */
+/* Check that all stores since the last check have arrived.  OTHER: connection lost. */
 int smi_segment_check(struct smi_segment *s, int flags);
 void smi_store_barrier(void);
 void smi_load_barrier(void);
 
 /* ---- address.c ---- */
 
-/* A base that is likely to be free in this process, for try @attempt; or NULL. */
+/* Propose an address that is free in this process.  NULL: no proposal. */
 char *smi_address_propose(int attempt, size_t size);
 /* How many attempts are worth it, in a team of this size. */
 int smi_address_attempts(int size);
@@ -237,12 +237,12 @@ int smi_region_map(struct smi_region *r, char *base);
 void smi_region_unmap(struct smi_region *r);
 /* Map the segments where all members have room, at the same address. */
 int smi_region_place(struct smi_region *r);
-/* @err: what this process knows before; all processes return it. */
+/* @err: an error that this process has found before; all processes return it. */
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);
 int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address);
 int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **address);
-/* The owner's callback is to learn of a mapping of this collective region. */
+/* Tell the owner of a collective region that this process has mapped it. */
 void smi_tell_owner(struct smi_region *r);
 int smi_free_local(struct smi_region *r);
 int smi_free_import(struct smi_region *r);
@@ -250,7 +250,7 @@ void smi_regions_end(void);
 void smi_imports_end(void);
 void smi_import_handle(const struct smi_msg *m);
 
-/* Does the region have exactly one segment, so that it has an owner? */
+/* Return true if the region has exactly one segment, and so an owner. */
 static inline bool smi_one_segment(const struct smi_region *r)
 {
 	return r->type == SMI_SHM_UNDIVIDED || r->type == SMI_SHM_PT2PT ||
@@ -262,7 +262,7 @@ static inline bool smi_is_import(const struct smi_region *r)
 	return r->type == SMI_SHM_REMOTE || r->type == SMI_SHM_RDMA;
 }
 
-/* Do all processes create and free it together? */
+/* Return true if all processes create and free the region together. */
 static inline bool smi_is_collective(const struct smi_region *r)
 {
 	return r->type < SMI_SHM_LOCAL && r->type != SMI_SHM_PT2PT;
@@ -310,10 +310,10 @@ int smi_lock_new(int proc);
 void smi_lock_free(int lock);
 int smi_lock_take(int lock, int timeout);
 int smi_lock_give(int lock);
-/* Store into a row of cells, into this process's column, in all processes. */
+/* Store @value into this process's column of a row of cells, in all processes. */
 int smi_cell_store(unsigned int row, uint32_t value);
 _Atomic uint32_t *smi_cell(unsigned int row, int proc);
-/* Pause a moment longer each time; *@n is 0 at first. */
+/* Pause, longer each time.  *@n is 0 at first. */
 void smi_backoff(unsigned int *n);
 
 /* ---- copy.c ---- */
@@ -333,19 +333,19 @@ void smi_message_handle(const struct smi_msg *m);
 /* ---- loop.c, split.c ---- */
 
 void smi_loops_end(void);
-/* The program waits: the time of a loop ends here. */
+/* Stop the clock of a timed loop: the program begins to wait. */
 void smi_loops_pause(void);
-/* The own range, or with @total the whole one, of a loop of the split interface. */
+/* Get this process's range of a split loop; with @total, the whole range. */
 int smi_split_range(int id, bool total, int *low, int *high);
 
 /* ---- time.c, watchdog.c ---- */
 
 uint64_t smi_now_ns(void);
-/* Send what this process writes to @fd to the file @name_RANK; NULL: do nothing. */
+/* Redirect @fd to the file @name_RANK.  Do nothing if @name is NULL. */
 int smi_redirect(int fd, const char *name);
 int smi_watchdog_start(void);
 void smi_watchdog_stop(void);
-/* Another process has asked for the end, or has died. */
+/* End this process: another one has called SMI_Abort() or has died. */
 void smi_watchdog_abort(int code);
 
 /* ---- query.c ---- */

@@ -124,7 +124,7 @@ static int share_take(int id, int proc, uint64_t *first, uint64_t *end)
 	return err;
 }
 
-/* Which of the processes in reach has most to do; -1: none. */
+/* Return the process in reach that has most iterations left; -1: no process has any. */
 static int busiest(int id)
 {
 	struct loop *l = &loops[id];
@@ -191,7 +191,7 @@ static void redistribute(struct loop *l, const struct outcome *all)
 	free(weights);
 }
 
-/* Chunks become smaller when others had to help, else larger. */
+/* Make chunks smaller if other processes had to help, else larger. */
 static void adapt_k(struct loop *l)
 {
 	uint64_t share = l->borders[smi.rank + 1] - l->borders[smi.rank];
@@ -205,7 +205,7 @@ static void adapt_k(struct loop *l)
 		l->k = 1;
 }
 
-/* Collective.  Nobody takes of a share before all shares are set. */
+/* Start a run.  Collective.  No process takes iterations before all shares are set. */
 static int run_start(int id)
 {
 	struct loop *l = &loops[id];
@@ -384,7 +384,7 @@ SMI_API smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist)
 	return SMI_SUCCESS;
 }
 
-/* How many steps of a fixed computation this processor does. */
+/* Return how many steps of a fixed computation this processor does per nanosecond. */
 static double speed_measure(void)
 {
 	uint64_t start = smi_now_ns(), steps = 0;

@@ -8,11 +8,11 @@
 #include <string.h>
 
 struct smi_mailbox {			/* of one peer */
-	bool full;			/* a message of the peer's is here */
+	bool full;			/* it holds a message from the peer */
 	uint32_t len;
 	unsigned char data[SMI_MESSAGE_MAX];
-	bool sent;			/* one of ours is on its way, */
-	bool taken;			/* ... or was received */
+	bool sent;			/* a message to the peer is not waited for yet */
+	bool taken;			/* the peer has received that message */
 };
 
 int smi_messages_start(void)
@@ -119,7 +119,7 @@ SMI_API smi_error_t SMI_Recv(void *buf, int count, int src)
 	b = &smi.mailboxes[src];
 	while (!err && !b->full)
 		err = smi_wait_change();
-	/* what has arrived is received, although its sender has died */
+	/* receive a message that has arrived even if its sender has died */
 	if (b->full)
 		err = b->len == (uint32_t)count ? SMI_SUCCESS : SMI_ERR_PARAM;
 	if (!err) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Regions: their table, what all types have in common, and questions about them. */
+/* Regions: their table, the code that all types share, and queries. */
 
 #include "libsci/smi/internal.h"
 
@@ -24,7 +24,7 @@ struct smi_region *smi_region_new(int type)
 	return r;
 }
 
-/* Give it the lowest free id. */
+/* Put a region into the table, under the lowest free id. */
 int smi_region_publish(struct smi_region *r)
 {
 	int i, err = SMI_SUCCESS;
@@ -88,7 +88,7 @@ struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr)
 	return NULL;
 }
 
-/* Segments of a region that lie one behind the other count as one range. */
+/* Segments that lie one behind the other form one range. */
 static bool region_covers(struct smi_region *r, const char *addr, size_t len)
 {
 	struct smi_segment *s = smi_segment_at(r, addr);
@@ -246,7 +246,7 @@ static int region_create(struct smi_region *r, smi_region_info_t *info, void **a
 		r->cb = info->cb_fcn;
 	r->no_adapter = r->flags & SMI_SHM_INTERN || r->type == SMI_SHM_SMP || smi.nodes == 1;
 	r->adapter = smi.adapter;
-	/* programs may leave out the adapter of what needs none */
+	/* a region that needs no adapter ignores the one that the program names */
 	if (!r->no_adapter && adapter_named(info->adapter))
 		r->adapter = (unsigned int)info->adapter;
 	device = r->no_adapter || smi_adapter_valid(r->adapter) ? SMI_SUCCESS : SMI_ERR_NODEVICE;
@@ -315,7 +315,7 @@ SMI_API smi_error_t SMI_Free_shreg(int id)
 	return smi_is_import(r) ? smi_free_import(r) : smi_free_common(r);
 }
 
-/* Release all regions, also the internal ones, without a word to other processes. */
+/* Release all regions, including internal ones, without telling other processes. */
 void smi_regions_end(void)
 {
 	for (int i = 0; i < smi.nregions; i++) {
@@ -330,7 +330,7 @@ void smi_regions_end(void)
 	smi.nregions = 0;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 SMI_API smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size, size_t offset,
 				     int owner, int loc_adpt, int rmt_adpt, int sgmt_id,

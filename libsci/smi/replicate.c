@@ -27,7 +27,7 @@ static int sync_all(int err)
 	return err;
 }
 
-/* Does this process speak for its copy? */
+/* Return true if this process combines its copy; of one per node, the first process does. */
 static bool has_copy(const struct smi_region *r)
 {
 	return !(r->replicated & SMI_REP_ONE_PER_NODE) || smi.first[smi.node] == smi.rank;
@@ -81,7 +81,7 @@ static int node_copy(struct smi_region *r)
 	return err;
 }
 
-/* Memory for the copy, not yet at the region's address. */
+/* Get memory for the copy, at any address. */
 static int copy_create(struct smi_region *r, int mode, char **copy)
 {
 	int err;

@@ -28,7 +28,7 @@ int smi_signals_start(void)
 	return smi.signals ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
-/* Threads that still wait return first. */
+/* Free the signals after all waiting threads have returned. */
 void smi_signals_end(void)
 {
 	pthread_mutex_lock(&smi.lock);
@@ -84,7 +84,7 @@ static bool take(unsigned int *count)
 	return true;
 }
 
-/* Take a signal, one of the kind that was asked for first.  smi.lock is held. */
+/* Take a signal, preferably one that was sent in this way.  smi.lock is held. */
 static bool signal_take(int rank)
 {
 	struct sender *from = smi.signals->from;

@@ -148,7 +148,7 @@ int smi_lock_take(int lock, int timeout)
 	ret = sci_team_lock(smi.team, &smi_shared->lock[lock].word, timeout);
 	if (!ret)
 		return SMI_SUCCESS;
-	/* its holder has died, and what it protects may be in any state */
+	/* the holder has died: the data that the lock protects may be inconsistent */
 	if (ret == -EOWNERDEAD)
 		sci_team_unlock(smi.team, &smi_shared->lock[lock].word);
 	sem_post(threads);
@@ -258,7 +258,7 @@ SMI_API smi_error_t SMI_BARRIER(int id)
 
 	SMI_REFUSE(id < 0 || id >= BARRIERS_MAX || !sync_state.barriers[id]);
 	smi_loops_pause();
-	/* without remote maps the team's barrier orders all there is */
+	/* without remote maps the team's barrier orders all stores */
 	if (smi.seq)
 		SCIStoreBarrier(smi.seq, 0);
 	ret = sci_team_barrier(smi.team);

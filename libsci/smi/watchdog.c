@@ -39,7 +39,7 @@ static struct watchdog {
 
 static void (*_Atomic callback)(void);
 
-/* Once in this process, whoever comes first. */
+/* Run the program's callback, at most once. */
 static void run_callback(void)
 {
 	void (*fn)(void) = atomic_exchange(&callback, NULL);
@@ -110,8 +110,8 @@ static bool pause_thread(int *seconds)
 }
 
 /*
- * Store the beat into the memory of the others.  A process that is silent gets none:
- * where memory is not shared, a beat waits for its receiver.
+ * Store the beat into the memory of the others.  A silent process receives no beat:
+ * where memory is not shared, a put waits for its receiver.
  */
 static void beat_send(uint32_t beat, uint64_t now, int seconds)
 {
@@ -159,7 +159,7 @@ int smi_watchdog_start(void)
 		return SMI_ERR_NOMEM;
 	for (i = 0; i < smi.size; i++)
 		watchdog.when[i] = smi_now_ns();
-	/* the first beat makes connections, which needs the others alive */
+	/* the first beat makes connections, for which the peers must be alive */
 	beat_send(1, smi_now_ns(), 0);
 	watchdog.stop = false;
 	ret = sci_thread_start(&watchdog.id, watchdog_run, NULL, "smi-watchdog");
@@ -192,7 +192,7 @@ SMI_API smi_error_t SMI_Watchdog(int seconds)
 	pthread_mutex_unlock(&watchdog.lock);
 	if (seconds != SMI_WATCHDOG_OFF)
 		return smi_watchdog_start();
-	/* nobody takes a process without a thread for a dead one */
+	/* all stop together: a process without this thread would look dead */
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	smi_watchdog_stop();
 	return err;
