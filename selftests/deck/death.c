@@ -258,7 +258,12 @@ static void many_die(void *arg)
 	end(own);
 }
 
-TEST(several_die)
+TEST(several_die_of_7)
 {
 	run(7, 4, many_die);
+}
+
+TEST(several_die_of_16)
+{
+	run(16, 4, many_die);
 }

@@ -183,7 +183,7 @@ TEST(a_name_is_given_once)
 {
 	_Atomic int *winners = test_shared(sizeof(*winners));
 
-	ranks_run_arg(4, 2, one_name, winners, false);
+	ranks_run_arg(16, 4, one_name, winners, false);
 }
 
 /* ---- messages ---- */
@@ -629,7 +629,12 @@ static void broadcasts(void *arg)
 	CHECK_EQ(deck_done(), 0);
 }
 
-TEST(broadcast)
+TEST(broadcast_of_2)
 {
-	ranks_run_arg(5, 4, broadcasts, NULL, false);
+	ranks_run_arg(2, 1, broadcasts, NULL, false);
+}
+
+TEST(broadcast_of_8_on_4_nodes)
+{
+	ranks_run_arg(8, 4, broadcasts, NULL, false);
 }

@@ -93,3 +93,4 @@ static void memory_of_one(unsigned int n, unsigned int on)
 
 TEST(memory_is_short_in_one_process_of_2) { memory_of_one(2, 1); }
 TEST(memory_is_short_in_one_process_of_4_on_2) { memory_of_one(4, 2); }
+TEST(memory_is_short_in_one_process_of_16_on_4) { memory_of_one(16, 4); }

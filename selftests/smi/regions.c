@@ -296,7 +296,7 @@ static void crowded(void)
 
 TEST(an_address_that_one_process_uses_is_not_taken)
 {
-	ranks_run(4, 2, crowded);
+	ranks_run(8, 4, crowded);
 }
 
 /* No room in one process: all get the error, and all go on. */
@@ -357,7 +357,7 @@ static void too_large(void)
 
 TEST(a_region_too_large_fails_in_all_processes)
 {
-	ranks_run(4, 2, too_large);
+	ranks_run(2, 2, too_large);
 }
 
 static void many(void)
@@ -432,10 +432,10 @@ static void adapters(void)
 
 TEST(adapters_are_those_that_a_region_names)
 {
-	ranks_run(4, 2, adapters);
+	ranks_run(16, 4, adapters);
 }
 
 TEST(others_map_a_part_of_a_segment)
 {
-	ranks_run(4, 2, part);
+	ranks_run(16, 1, part);
 }

@@ -166,7 +166,8 @@ static void queries(void)
 }
 
 TEST(queries_1) { ranks_run(1, 1, queries); }
-TEST(queries_4_on_2) { ranks_run(4, 2, queries); }
+TEST(queries_2) { ranks_run(2, 1, queries); }
+TEST(queries_16_on_4) { ranks_run(16, 4, queries); }
 
 /* ---- time and files ---- */
 
@@ -271,18 +272,18 @@ static void die(void *arg)
 	wait_for_the_dead(*(int *)arg);
 }
 
-static void run_death(int how)
+static void run_death(int how, unsigned int n, unsigned int on)
 {
 	ended = test_shared(sizeof(*ended));
-	ranks_run_arg(4, 2, die, &how, true);
-	CHECK_EQ(*ended, 3);
+	ranks_run_arg(n, on, die, &how, true);
+	CHECK_EQ(*ended, n - 1);
 }
 
-TEST(a_death_ends_those_in_a_barrier) { run_death(IN_BARRIER); }
-TEST(a_death_ends_those_that_wait_for_a_signal) { run_death(IN_SIGNAL); }
-TEST(a_death_ends_those_that_receive) { run_death(IN_RECV); }
-TEST(a_death_ends_those_that_wait_for_a_counter) { run_death(IN_COUNTER); }
-TEST(a_death_ends_those_that_compute) { run_death(IN_NOTHING); }
+TEST(a_death_ends_those_in_a_barrier) { run_death(IN_BARRIER, 16, 4); }
+TEST(a_death_ends_those_that_wait_for_a_signal) { run_death(IN_SIGNAL, 2, 2); }
+TEST(a_death_ends_those_that_receive) { run_death(IN_RECV, 8, 1); }
+TEST(a_death_ends_those_that_wait_for_a_counter) { run_death(IN_COUNTER, 4, 2); }
+TEST(a_death_ends_those_that_compute) { run_death(IN_NOTHING, 2, 1); }
 
 /* A process that is stopped is silent; the first one lets the test end. */
 static int stopped_pid;
@@ -340,8 +341,8 @@ static void abort_all(void *arg)
 TEST(an_abort_ends_all)
 {
 	ended = test_shared(sizeof(*ended));
-	ranks_run_arg(4, 2, abort_all, NULL, true);
-	CHECK_EQ(*ended, 4);
+	ranks_run_arg(16, 4, abort_all, NULL, true);
+	CHECK_EQ(*ended, 16);
 }
 
 /* Without a watchdog calls return an error, and the end does not hang. */
@@ -419,7 +420,7 @@ static void fortran(void)
 	CHECK_FORTRAN(init,);
 	CHECK_FORTRAN(proc_rank, &me,);
 	CHECK_FORTRAN(proc_size, &n,);
-	CHECK_EQ(n, 4);
+	CHECK_EQ(me, (int)ranks_rank());
 	SMI_Init_reginfo(&info, 4096, 0, 0, SMI_ADPT_DEFAULT, 0, 0, NULL);
 	CHECK_FORTRAN(create_shreg, &type, &info, &id, (void **)&sum,);
 	CHECK_FORTRAN(mutex_init, &mutex,);
@@ -438,4 +439,5 @@ static void fortran(void)
 	CHECK_FORTRAN(finalize,);
 }
 
-TEST(fortran_4_on_2) { ranks_run(4, 2, fortran); }
+TEST(fortran_2) { ranks_run(2, 1, fortran); }
+TEST(fortran_8_on_2) { ranks_run(8, 2, fortran); }
