@@ -162,7 +162,7 @@ static int join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED && !ep->link->cache;
 	ep->lossy = ep->link->map != SCI_PIO_MAP_CACHED ||
 		    atomic_load(&sci_fault_enabled);
-	ret = net_join(ep, &at, attr->net);
+	ret = net_join(ep, &at, attr->net, attr->net_peers);
 	if (ret)
 		sci_fabric_close(ep->fabric);
 	return ret;

@@ -759,7 +759,8 @@ struct msg_buf *buf_by_segment(struct sci_ep *ep, uint32_t id);
 void bufs_free(struct sci_ep *ep);
 
 /* net.c */
-int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *spec);
+int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *spec,
+	     const char *peers);
 int net_port_make(struct sci_ep *ep, uint32_t id);
 void net_port_end(struct sci_ep *ep);
 void net_leave(struct sci_ep *ep);

@@ -35,9 +35,12 @@ static void net_news(void *owner)
 	wake_self(ep);
 }
 
-int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *spec)
+int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *spec,
+	     const char *peers)
 {
-	const struct sci_fabric_place here = { .spec = at->spec, .node = ep->addr.node };
+	const struct sci_fabric_place here = {
+		.spec = at->spec, .node = ep->addr.node, .peers = peers,
+	};
 
 	if (!spec)
 		spec = getenv("SCI_NET");

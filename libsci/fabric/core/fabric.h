@@ -530,10 +530,12 @@ struct sci_stream_ops {
  * struct sci_fabric_place - where to join
  * @spec: as SCI_FABRIC; NULL: what that says
  * @node: 0: what SCI_NODE says
+ * @peers: as SCI_NET_PEERS; NULL: what that says
  */
 struct sci_fabric_place {
 	const char *spec;
 	unsigned int node;
+	const char *peers;
 };
 
 /**

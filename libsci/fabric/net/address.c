@@ -320,9 +320,8 @@ static int routes_read_file(struct net *net, const char *path)
 	return ret;
 }
 
-static int routes_read(struct net *net)
+static int routes_read(struct net *net, const char *env)
 {
-	const char *env = getenv("SCI_NET_PEERS");
 	char *copy, *save, *word;
 	int ret = 0;
 
@@ -444,8 +443,11 @@ static int key_read(struct net *net)
 	return 0;
 }
 
-/* Read the environment. @spec: the value of SCI_NET */
-int net_read_environment(struct net *net, const char *spec)
+/*
+ * Read the environment. @spec: the value of SCI_NET; @peers: in place of the value of
+ * SCI_NET_PEERS, or NULL
+ */
+int net_read_environment(struct net *net, const char *spec, const char *peers)
 {
 	unsigned int retry = RETRY_SECONDS;
 	int ret;
@@ -465,5 +467,5 @@ int net_read_environment(struct net *net, const char *spec)
 			     "want seconds from 0 to 86400");
 	net->retry_ms = retry * 1000;
 	ret = ret ? ret : key_read(net);
-	return ret ? ret : routes_read(net);
+	return ret ? ret : routes_read(net, peers ? peers : getenv("SCI_NET_PEERS"));
 }

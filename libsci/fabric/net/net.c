@@ -133,7 +133,7 @@ static int net_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 	net->node = SCI_NODE_STEP;
 	ret = sci_service_open(&net->svc, &service_ops);
 	ret = ret ? ret : sci_place_node(at, &net->node);
-	ret = ret ? ret : net_read_environment(net, arg);
+	ret = ret ? ret : net_read_environment(net, arg, at->peers);
 	ret = ret ? ret : net_auth_init();
 	ret = ret ? ret : net_random(&net->nonce, sizeof(net->nonce));
 	net->nonce |= 1;

@@ -442,7 +442,7 @@ static inline struct net *net_of(struct sci_fabric *f)
 }
 
 /* address.c */
-int net_read_environment(struct net *net, const char *spec);
+int net_read_environment(struct net *net, const char *spec, const char *peers);
 void net_routes_free(struct net *net);
 struct net_route *net_route_find(struct net *net, unsigned int node);
 bool net_addr_known(const struct net_addr *addr);

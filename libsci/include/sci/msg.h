@@ -150,6 +150,8 @@ const char *sci_param_name(enum sci_param param);
  * @flags: enum sci_ep_flags
  * @net: a network for peers that the fabric does not reach, as SCI_NET, see
  *	sci_net(7); "": none; NULL: what that says
+ * @net_peers: where the processes of other nodes listen, as SCI_NET_PEERS; NULL: what
+ *	that says
  */
 struct sci_ep_attr {
 	size_t size;
@@ -160,6 +162,7 @@ struct sci_ep_attr {
 	uint32_t id;
 	uint32_t flags;
 	const char *net;
+	const char *net_peers;
 };
 
 /**
