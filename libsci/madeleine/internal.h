@@ -7,7 +7,9 @@
  *	config.c, session.c	files of sessions
  *	world.c			start and end, channels and connections
  *	message.c		blocks to fragments of messages, and back
- *	network.h, net_msg.c	what carries fragments
+ *	network.h, net_msg.c	what carries fragments: an endpoint of each network
+ *	way.c			links through gateways
+ *	gateway.c		passes fragments on; receives on several networks
  */
 #ifndef LIBSCI_MADELEINE_INTERNAL_H
 #define LIBSCI_MADELEINE_INTERNAL_H
@@ -88,6 +90,7 @@ struct mad_stream {
 
 struct mad_reception {
 	struct gate gate;
+	struct mad_inbox inbox;
 	uint8_t *buf;			/* for the next message's first fragment */
 };
 

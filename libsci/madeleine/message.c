@@ -29,6 +29,9 @@
 
 static void must(long ret, const char *what, const struct mad_link *l)
 {
+	if (ret < 0 && l->way)
+		tbx_failuref("%s process %d by way of process %d: %s", what, l->rank,
+			     l->way->via, strerror((int)-ret));
 	if (ret < 0)
 		tbx_failuref("%s process %d: %s", what, l->rank, strerror((int)-ret));
 }
@@ -116,6 +119,9 @@ void mad_stream_free(struct mad_stream *s)
 	free(s->later.block);
 	free(s->copies.block);
 	free(s->reqs.req);
+	if (s->link.way)
+		free(s->link.way->reqs);
+	free(s->link.way);
 	free(s);
 }
 
@@ -236,6 +242,7 @@ void mad_end_packing(p_mad_connection_t connection)
 		put(w, s, s->later.block[i].buf, s->later.block[i].len);
 	if (s->n || !s->begun)
 		fragment_send(w, s);
+	must(w->net->flush(w, &s->link), "cannot send to", &s->link);
 	requests_end(w, s, "cannot send to");
 	for (i = 0; i < s->copies.n; i++)
 		free(s->copies.block[i].buf);
@@ -300,12 +307,14 @@ static p_mad_connection_t begin_unpacking(p_mad_channel_t channel, bool wait)
 		return NULL;
 	if (!r->buf)
 		r->buf = tbx_alloc(1, GATHER_MAX);
-	n = w->net->first(w, (uint32_t)channel->id, channel->sub, r->buf, GATHER_MAX, wait,
-			  &rank);
+	n = w->net->first(w, &r->inbox, r->buf, GATHER_MAX, wait, &rank);
 	if (n == -EAGAIN) {
 		mad_gate_leave(&r->gate);
 		return NULL;
 	}
+	if (n < 0 && rank >= 0)
+		tbx_failuref("cannot receive in channel %s: process %d is gone: %s",
+			     channel->name, rank, strerror((int)-n));
 	if (n < 0)
 		tbx_failuref("cannot receive in channel %s: %s", channel->name,
 			     strerror((int)-n));

@@ -1,145 +1,362 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The network of libsci's messages. A channel is a context, a sub-channel a tag, and a
- * fragment a message.
+ * The networks of libsci's messages. A channel is a context, a sub-channel a tag, and a
+ * fragment a message; see rail.h.
  */
 #include <errno.h>
+#include <sys/random.h>
 
-#include "libsci/madeleine/internal.h"
+#include "libsci/madeleine/rail.h"
 
 #define CONNECT_MS	30000
+#define DEATH_MS	100		/* between two looks whether a process has died */
+#define NET_PARAMETER	256
 
-struct msg_net {
-	struct sci_ep *ep;
-	struct sci_addr *addr;		/* by rank */
-	struct sci_peer **peer;		/* by rank; NULL: not connected */
+/* ---- endpoints ---- */
+
+/* What all processes have to agree on; rank 0's holds. */
+struct agreed {
+	uint64_t number;		/* in names of sockets */
+	uint64_t block;
 };
 
-static struct msg_net *net_of(struct mad_world *w)
+static int sockets_address(struct rail *r, uint64_t number, int rank, char *text, size_t size)
 {
-	return w->net_state;
+	p_ntbx_process_t p = tbx_slist_index_get(r->w->session->processes, rank);
+	const char *parameter = mad_session_parameter(r->network, p->host);
+	const char *port = parameter ? strrchr(parameter, ':') : NULL;
+
+	if (!parameter)
+		return snprintf(text, size, "unix:@madeleine-%016llx-%d-%d+1",
+				(unsigned long long)number, r->network->index, rank);
+	if (!port || strncmp(parameter, "tcp:", 4) || port == parameter + 3)
+		tbx_failuref("the network %s has the parameter \"%s\" for %s: "
+			     "want tcp:ADDRESS:PORT", r->network->name, parameter, p->host);
+	return snprintf(text, size, "%.*s:%d+1", (int)(port - parameter), parameter,
+			atoi(port + 1) + rank);
 }
 
-static uint32_t context(uint32_t channel)
+/*
+ * An endpoint that reaches its peers only by sockets is alone in a virtual cluster. Each
+ * process is a node of its own.
+ */
+static int open_sockets(struct rail *r, uint64_t number, uint32_t flags)
 {
-	return channel + 1;
+	struct mad_world *w = r->w;
+	size_t size = (size_t)w->size * (NET_PARAMETER + 16), n = 0;
+	char cluster[64], net[NET_PARAMETER], *peers = tbx_alloc(1, size);
+	struct sci_ep_attr attr = {
+		.size = sizeof(attr), .fabric = cluster, .node = 4 * (uint32_t)(w->rank + 1),
+		.flags = flags, .net = net, .net_peers = peers,
+	};
+	int ret;
+
+	for (int i = 0; i < w->size; i++) {
+		sockets_address(r, number, i, net, sizeof(net));
+		if (i != w->rank)
+			n += (size_t)snprintf(peers + n, size - n, "%s%d=%s", n ? "," : "",
+					      4 * (i + 1), net);
+	}
+	sockets_address(r, number, w->rank, net, sizeof(net));
+	snprintf(cluster, sizeof(cluster), "shm:mad%llx-%d-%d", (unsigned long long)number,
+		 r->network->index, w->rank);
+	ret = sci_ep_open_attr(&r->ep, &attr);
+	free(peers);
+	return ret;
+}
+
+static int open_sci(struct rail *r, uint32_t flags)
+{
+	struct sci_ep_attr attr = { .size = sizeof(attr), .flags = flags };
+
+	if (r->network) {
+		p_ntbx_process_t me = tbx_slist_index_get(r->w->session->processes,
+							  r->w->rank);
+
+		attr.fabric = mad_session_parameter(r->network, me->host);
+	}
+	return sci_ep_open_attr(&r->ep, &attr);
+}
+
+/* Collective: also of processes that are not @inside. */
+static int rail_open(struct rail *r, uint64_t number, bool inside)
+{
+	uint32_t flags = r->forwards ? SCI_EP_PEER_EVENTS : 0;
+	struct sci_addr mine = { 0 };
+	int ret = 0;
+
+	r->addr = tbx_alloc((size_t)r->w->size, sizeof(*r->addr));
+	r->peer = tbx_alloc((size_t)r->w->size, sizeof(struct sci_peer *));
+	if (inside) {
+		ret = r->network && r->network->sockets ? open_sockets(r, number, flags) :
+							  open_sci(r, flags);
+		ret = ret ? ret : sci_ep_addr(r->ep, &mine);
+	}
+	return ret ? ret : mad_world_exchange(r->w, &mine, sizeof(mine), r->addr);
+}
+
+/* The networks in which a process has channels of a def. */
+static uint64_t networks_of(const struct def *d, p_ntbx_process_t me)
+{
+	uint64_t networks = 0;
+
+	if (d->kind == DEF_CHANNEL)
+		return mad_session_member(d, me) ? 1ull << d->network->index : 0;
+	for (p_tbx_slist_element_t e = d->parts->head; e; e = e->next)
+		networks |= networks_of(e->object, me);
+	return networks;
+}
+
+static bool are_several(uint64_t networks)
+{
+	return networks & (networks - 1);
+}
+
+static int agree(struct mad_world *w, struct rails *n, uint64_t *number)
+{
+	const char *block = getenv("MAD_FORWARD_BLOCK");
+	struct agreed mine = { .block = WAY_BLOCK }, *all;
+	int ret;
+
+	if (block)
+		mine.block = strtoull(block, NULL, 0);
+	if (mine.block < WAY_BLOCK_MIN || mine.block > 1u << 30)
+		tbx_failuref("MAD_FORWARD_BLOCK=%s: want bytes from %u to 1073741824", block,
+			     WAY_BLOCK_MIN);
+	if (getrandom(&mine.number, sizeof(mine.number), 0) < 0)
+		return -errno;
+	all = tbx_alloc((size_t)w->size, sizeof(*all));
+	ret = mad_world_exchange(w, &mine, sizeof(mine), all);
+	n->block = all[0].block;
+	*number = all[0].number;
+	free(all);
+	return ret;
+}
+
+static int rails_open(struct mad_world *w, struct rails *n)
+{
+	p_ntbx_process_t me = tbx_slist_index_get(w->session->processes, w->rank);
+	uint64_t used = 0, inside = 0, joined = 0, number = 0;
+	int ret = agree(w, n, &number);
+
+	for (p_tbx_slist_element_t e = w->session->order->head; e; e = e->next) {
+		const struct def *d = e->object;
+		uint64_t mine = networks_of(d, me);
+
+		if (d->kind == DEF_CHANNEL)
+			used |= 1ull << d->network->index;
+		inside |= mine;
+		joined |= !d->user && are_several(mine) ? mine : 0;
+	}
+	for (int i = 0; i < n->n && !ret; i++) {
+		struct rail *r = &n->rail[i];
+
+		r->w = w;
+		r->network = tbx_slist_index_get(w->session->networks, i);
+		r->forwards = joined >> i & 1;
+		if (used >> i & 1)
+			ret = rail_open(r, number, inside >> i & 1);
+		if (ret)
+			fprintf(stderr, "madeleine: network %s: %s%s\n", r->network->name,
+				strerror(-ret), r->network->sockets && !getenv("SCI_NET_KEY") ?
+				" (SCI_NET_KEY is not set)" : "");
+	}
+	return ret;
 }
 
 static int net_open(struct mad_world *w)
 {
-	struct msg_net *n = tbx_alloc(1, sizeof(*n));
-	struct sci_addr mine;
-	int ret;
+	struct rails *n = tbx_alloc(1, sizeof(*n));
 
-	n->addr = tbx_alloc((size_t)w->size, sizeof(*n->addr));
-	n->peer = tbx_alloc((size_t)w->size, sizeof(struct sci_peer *));
-	ret = sci_ep_open(&n->ep, 0, 0);
-	ret = ret ? ret : sci_ep_addr(n->ep, &mine);
-	ret = ret ? ret : mad_world_exchange(w, &mine, sizeof(mine), n->addr);
 	w->net_state = n;
-	return ret;
+	n->n = w->session ? (int)w->session->networks->length : 1;
+	if (n->n > 64)
+		tbx_failuref("a session has at most 64 networks");
+	n->rail = tbx_alloc((size_t)n->n, sizeof(*n->rail));
+	n->block = WAY_BLOCK;
+	if (w->session)
+		return rails_open(w, n);
+	n->rail->w = w;
+	return rail_open(n->rail, 0, true);
 }
 
 static void net_close(struct mad_world *w)
 {
-	struct msg_net *n = net_of(w);
+	struct rails *n = rails_of(w);
 
-	sci_ep_close(n->ep);
-	free(n->addr);
-	free(n->peer);
+	for (int i = 0; i < n->n; i++) {
+		struct rail *r = &n->rail[i];
+
+		if (r->ep)
+			sci_ep_close(r->ep);
+		gateway_free(r);
+		free(r->addr);
+		free(r->peer);
+	}
+	free(n->rail);
 	free(n);
 }
+
+/* ---- peers ---- */
 
 static void set_rank(struct sci_peer *peer, int rank)
 {
 	sci_peer_set_data(peer, (void *)((intptr_t)rank + 1));
 }
 
-static int net_connect(struct mad_world *w, int rank)
+static int net_connect(struct mad_world *w, int network, int rank)
 {
-	struct msg_net *n = net_of(w);
+	struct rail *r = &rails_of(w)->rail[network];
 	int ret = 0;
 
-	if (!n->peer[rank]) {
-		ret = sci_connect(n->ep, &n->addr[rank], CONNECT_MS, &n->peer[rank]);
+	if (!r->peer[rank]) {
+		ret = sci_connect(r->ep, &r->addr[rank], CONNECT_MS, &r->peer[rank]);
 		if (!ret)
-			set_rank(n->peer[rank], rank);
+			set_rank(r->peer[rank], rank);
 	}
 	return ret;
 }
 
 /* Also of a process that has connected to this one first. */
-static int rank_of(struct msg_net *n, int size, struct sci_peer *peer)
+int rail_rank(struct rail *r, struct sci_peer *peer)
 {
 	int rank = peer ? (int)(intptr_t)sci_peer_data(peer) - 1 : -1;
 	struct sci_addr a;
 
 	if (rank >= 0 || !peer || sci_peer_addr(peer, &a))
 		return rank;
-	for (rank = 0; rank < size; rank++)
-		if (n->addr[rank].node == a.node && n->addr[rank].id == a.id) {
+	for (rank = 0; rank < r->w->size; rank++)
+		if (r->addr[rank].node == a.node && r->addr[rank].id == a.id) {
 			set_rank(peer, rank);
 			return rank;
 		}
 	return -1;
 }
 
-static struct sci_peer *peer_of(struct msg_net *n, struct mad_link *l)
+static struct rail *rail_of(struct mad_world *w, struct mad_link *l)
 {
+	struct rail *r = &rails_of(w)->rail[l->network];
+
 	if (!l->peer)
-		l->peer = n->peer[l->rank];
-	return l->peer;
+		l->peer = r->peer[l->way ? l->way->via : l->rank];
+	return r;
 }
+
+static int net_start(struct mad_world *w)
+{
+	struct rails *n = rails_of(w);
+	int ret = 0;
+
+	for (int i = 0; i < n->n && !ret; i++)
+		if (n->rail[i].forwards)
+			ret = gateway_start(&n->rail[i]);
+	return ret;
+}
+
+static void net_stop(struct mad_world *w)
+{
+	struct rails *n = rails_of(w);
+
+	for (int i = 0; i < n->n; i++)
+		if (n->rail[i].forwards)
+			gateway_stop(&n->rail[i]);
+}
+
+/* ---- fragments ---- */
 
 static int net_send(struct mad_world *w, struct mad_link *l, const void *buf, size_t len)
 {
-	struct sci_peer *peer = peer_of(net_of(w), l);
 	const struct iovec iov = { (void *)buf, len };
 	const struct sci_send s = {
-		.iov = &iov, .n = 1, .tag = l->sub, .context = context(l->channel),
+		.iov = &iov, .n = 1, .tag = l->sub, .context = rail_context(l->channel),
 		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
 	};
 	int ret;
 
-	ret = sci_try_tsend(peer, s.context, s.tag, NULL, buf, len);
+	rail_of(w, l);
+	if (l->way)
+		return way_send(w, l, buf, len);
+	ret = sci_try_tsend(l->peer, s.context, s.tag, NULL, buf, len);
 	if (ret == -EAGAIN)
-		ret = sci_isendm(peer, &s, NULL);
-	return ret == -EAGAIN ? sci_tsend(peer, s.context, s.tag, buf, len) : ret;
+		ret = sci_isendm(l->peer, &s, NULL);
+	return ret == -EAGAIN ? sci_tsend(l->peer, s.context, s.tag, buf, len) : ret;
 }
 
 static int net_isend(struct mad_world *w, struct mad_link *l, const void *buf, size_t len,
 		     void **req)
 {
 	struct sci_req *r = NULL;
-	int ret = sci_itsend(peer_of(net_of(w), l), context(l->channel), l->sub, buf, len, &r);
+	int ret;
 
+	rail_of(w, l);
+	if (l->way)
+		ret = way_isend(w, l, buf, len);
+	else
+		ret = sci_itsend(l->peer, rail_context(l->channel), l->sub, buf, len, &r);
 	*req = r;
 	return ret;
 }
 
-static long net_first(struct mad_world *w, uint32_t channel, uint32_t sub, void *buf,
-		      size_t size, bool wait, int *rank)
+static int net_flush(struct mad_world *w, struct mad_link *l)
 {
-	struct msg_net *n = net_of(w);
+	return l->way ? way_flush(w, l) : 0;
+}
+
+/* A peer that has died, or -1. */
+static int dead_rank(struct rail *r, int *error)
+{
+	for (int i = 0; i < r->w->size; i++)
+		if (r->peer[i] && (*error = sci_peer_state(r->peer[i])) &&
+		    *error != -EINPROGRESS)
+			return i;
+	return -1;
+}
+
+/* No message names the processes that do not send it: look whether they live. */
+static int first_wait(struct rail *r, struct sci_req *req, struct sci_status *st, int *rank)
+{
+	int ret, error = 0;
+
+	while ((ret = sci_wait(req, DEATH_MS, st)) == -ETIMEDOUT) {
+		*rank = dead_rank(r, &error);
+		if (*rank < 0 || sci_cancel(req))
+			continue;
+		ret = sci_wait(req, -1, st);
+		return ret == -ECANCELED ? error : ret;
+	}
+	return ret;
+}
+
+static long net_first(struct mad_world *w, struct mad_inbox *in, void *buf, size_t size,
+		      bool wait, int *rank)
+{
+	struct rails *n = rails_of(w);
+	struct rail *r = &n->rail[in->networks ? __builtin_ctzll(in->networks) : 0];
+	uint32_t context = rail_context(in->channel);
+	uint64_t ignore = in->ways ? ~TAG_SUB : 0;
+	struct sci_req *req;
 	struct sci_status st;
 	int ret = 0;
 
+	if (are_several(in->networks))
+		return gateway_first(w, in, buf, size, wait, rank);
 	if (!wait)
-		ret = sci_tprobe(n->ep, NULL, context(channel), sub, 0, 0, NULL);
-	ret = ret ? ret : sci_trecv(n->ep, NULL, context(channel), sub, 0, buf, size, &st);
+		ret = sci_tprobe(r->ep, NULL, context, in->sub, ignore, 0, NULL);
+	ret = ret ? ret : sci_itrecv(r->ep, NULL, context, in->sub, ignore, buf, size, &req);
+	ret = ret ? ret : first_wait(r, req, &st, rank);
 	if (ret)
 		return ret;
-	*rank = rank_of(n, w->size, st.peer);
+	*rank = tag_is_way(st.tag) ? tag_from(st.tag) : rail_rank(r, st.peer);
 	return (long)st.len;
 }
 
 static long net_recv(struct mad_world *w, struct mad_link *l, void *buf, size_t size)
 {
-	struct msg_net *n = net_of(w);
+	struct rail *r = rail_of(w, l);
+	uint64_t tag = l->way ? l->way->tag : l->sub;
 	struct sci_status st;
-	int ret = sci_trecv(n->ep, peer_of(n, l), context(l->channel), l->sub, 0, buf, size,
-			    &st);
+	int ret = sci_trecv(r->ep, l->peer, rail_context(l->channel), tag, 0, buf, size, &st);
 
 	return ret ? ret : (long)st.len;
 }
@@ -147,11 +364,13 @@ static long net_recv(struct mad_world *w, struct mad_link *l, void *buf, size_t 
 static int net_irecv(struct mad_world *w, struct mad_link *l, void *buf, size_t len,
 		     void **req)
 {
-	struct msg_net *n = net_of(w);
+	struct rail *rail = rail_of(w, l);
 	struct sci_req *r = NULL;
-	int ret = sci_itrecv(n->ep, peer_of(n, l), context(l->channel), l->sub, 0, buf, len,
-			     &r);
+	int ret;
 
+	if (l->way)
+		return way_irecv(w, l, buf, len, req);
+	ret = sci_itrecv(rail->ep, l->peer, rail_context(l->channel), l->sub, 0, buf, len, &r);
 	*req = r;
 	return ret;
 }
@@ -159,9 +378,14 @@ static int net_irecv(struct mad_world *w, struct mad_link *l, void *buf, size_t 
 static int net_wait(struct mad_world *w, void *req, size_t len)
 {
 	struct sci_status st;
-	int ret = sci_wait(req, -1, &st);
+	int ret;
 
 	(void)w;
+	if (!req)
+		return 0;
+	if ((uintptr_t)req & 1)
+		return way_wait(req);
+	ret = sci_wait(req, -1, &st);
 	if (!ret && len != SIZE_MAX && st.len != len)
 		return -EPROTO;
 	return ret;
@@ -169,7 +393,11 @@ static int net_wait(struct mad_world *w, void *req, size_t len)
 
 static void net_progress(struct mad_world *w)
 {
-	sci_progress(net_of(w)->ep);
+	struct rails *n = rails_of(w);
+
+	for (int i = 0; i < n->n; i++)
+		if (n->rail[i].ep)
+			sci_progress(n->rail[i].ep);
 }
 
 const struct mad_net mad_net_msg = {
@@ -177,8 +405,11 @@ const struct mad_net mad_net_msg = {
 	.open = net_open,
 	.close = net_close,
 	.connect = net_connect,
+	.start = net_start,
+	.stop = net_stop,
 	.send = net_send,
 	.isend = net_isend,
+	.flush = net_flush,
 	.first = net_first,
 	.recv = net_recv,
 	.irecv = net_irecv,

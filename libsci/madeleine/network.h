@@ -16,12 +16,35 @@
 
 struct mad_world;
 
+/* One direction of a connection through gateways; see rail.h. */
+struct mad_way {
+	int via;			/* the process next to this one */
+	uint64_t tag;
+	size_t credits;			/* blocks that may be sent */
+	struct way_piece *head, **tail;	/* that wait for credits */
+	void **reqs;			/* sends of blocks */
+	size_t n, room;
+};
+
+struct mad_way *mad_way_new(uint32_t channel, int from, int to, uint32_t sub);
+
 /* A connection of one channel, as its network sees it. */
 struct mad_link {
 	int rank;			/* global, of the other side */
 	uint32_t channel;
 	uint32_t sub;
+	int network;			/* index in the session */
 	void *peer;			/* the network's */
+	struct mad_way *way;		/* through gateways; NULL: direct */
+};
+
+/* Where the messages of a channel and sub-channel come in. */
+struct mad_inbox {
+	uint32_t channel;
+	uint32_t sub;
+	bool ways;			/* some come through gateways */
+	uint64_t networks;		/* on which they come: a bit of each index */
+	void *slots;			/* the network's: if there are several */
 };
 
 struct mad_net {
@@ -32,8 +55,11 @@ struct mad_net {
 	/* Nobody sends any more. */
 	void (*close)(struct mad_world *w);
 
-	/* Be ready to send to a process. @w's other processes do the same meanwhile. */
-	int (*connect)(struct mad_world *w, int rank);
+	/* Connect a network to a process. @w's other processes do the same meanwhile. */
+	int (*connect)(struct mad_world *w, int network, int rank);
+	/* All channels are connected: forward messages until stop(). */
+	int (*start)(struct mad_world *w);
+	void (*stop)(struct mad_world *w);
 
 	/* Send; the buffer is the caller's again. Waits only if there is no memory left. */
 	int (*send)(struct mad_world *w, struct mad_link *l, const void *buf, size_t len);
@@ -41,12 +67,16 @@ struct mad_net {
 	int (*isend)(struct mad_world *w, struct mad_link *l, const void *buf, size_t len,
 		     void **req);
 
+	/* Wait until all that was sent over a link has left this process. */
+	int (*flush)(struct mad_world *w, struct mad_link *l);
+
 	/*
 	 * Receive the next fragment of any sender's, the first one of its message.
-	 * Return: its length; -EAGAIN: there is none, and !@wait.
+	 * Return: its length; -EAGAIN: there is none, and !@wait; another error: @rank is
+	 * a process that has died, or -1.
 	 */
-	long (*first)(struct mad_world *w, uint32_t channel, uint32_t sub, void *buf,
-		      size_t size, bool wait, int *rank);
+	long (*first)(struct mad_world *w, struct mad_inbox *in, void *buf, size_t size,
+		      bool wait, int *rank);
 	/* Receive the next fragment. Return: its length. */
 	long (*recv)(struct mad_world *w, struct mad_link *l, void *buf, size_t size);
 	/* Begin to receive a fragment of @len bytes into its place. */
@@ -57,6 +87,9 @@ struct mad_net {
 	int (*wait)(struct mad_world *w, void *req, size_t len);
 	void (*progress)(struct mad_world *w);
 };
+
+/* The channel's messages have ended, and its networks are closed. */
+void gateway_inbox_free(struct mad_inbox *in);
 
 extern const struct mad_net mad_net_msg;
 

@@ -7,12 +7,6 @@
 
 #define PROCESSES_MAX	65536
 
-struct network {
-	char *name;
-	p_tbx_slist_t hosts;		/* char *; NULL: any host */
-	enum def_topology topology;
-};
-
 /* ---- networks ---- */
 
 static enum def_topology topology_of(struct config *net)
@@ -32,30 +26,47 @@ static void network_hosts(struct network *n, struct config *hosts)
 	struct config *h;
 
 	for (long i = 0; hosts && (h = mad_config_item(hosts, i)); i++) {
-		const char *name = mad_config_text(h->kind == CONFIG_TABLE ?
-						   mad_config_get(h, "name") : h);
+		bool table = h->kind == CONFIG_TABLE;
+		const char *name = mad_config_text(table ? mad_config_get(h, "name") : h);
+		const char *parameter =
+			table ? mad_config_text(mad_config_get(h, "parameter")) : NULL;
+		struct network_host *host;
 
 		if (!name)
 			mad_config_failure(h, "a host without a name");
 		if (!n->hosts)
 			n->hosts = tbx_slist_nil();
-		tbx_slist_append(n->hosts, tbx_strdup(name));
+		host = tbx_alloc(1, sizeof(*host));
+		host->name = tbx_strdup(name);
+		host->parameter = parameter ? tbx_strdup(parameter) : NULL;
+		tbx_slist_append(n->hosts, host);
 	}
+}
+
+static struct network *network_get(struct session *s, const char *name)
+{
+	for (p_tbx_slist_element_t e = s->networks->head; e; e = e->next)
+		if (!strcmp(((struct network *)e->object)->name, name))
+			return e->object;
+	return NULL;
 }
 
 /* A network that is defined twice has the hosts of both. */
 static void network_add(struct session *s, struct config *net)
 {
 	const char *name = mad_config_text(mad_config_get(net, "name"));
+	const char *dev = mad_config_text(mad_config_get(net, "dev"));
 	struct network *n;
 
-	if (!name || !mad_config_get(net, "dev"))
+	if (!name || !dev)
 		mad_config_failure(net, "a network has a name and a dev");
-	n = tbx_htable_get(s->networks, name);
+	n = network_get(s, name);
 	if (!n) {
 		n = tbx_alloc(1, sizeof(*n));
 		n->name = tbx_strdup(name);
-		tbx_htable_add(s->networks, name, n);
+		n->index = (int)s->networks->length;
+		n->sockets = !strcmp(dev, "tcp") || !strcmp(dev, "udp");
+		tbx_slist_append(s->networks, n);
 	}
 	n->topology = topology_of(net);
 	network_hosts(n, mad_config_get(net, "hosts"));
@@ -95,12 +106,25 @@ static void networks_listed(struct session *s, const char *nets)
 	free(copy);
 }
 
+static struct network_host *host_at(const struct network *n, long i)
+{
+	return tbx_slist_index_get(n->hosts, i);
+}
+
 static bool network_has(const struct network *n, const char *host)
 {
 	for (long i = 0; n->hosts && i < n->hosts->length; i++)
-		if (!strcmp(tbx_slist_index_get(n->hosts, i), host))
+		if (!strcmp(host_at(n, i)->name, host))
 			return true;
 	return !n->hosts;
+}
+
+const char *mad_session_parameter(const struct network *n, const char *host)
+{
+	for (long i = 0; n->hosts && i < n->hosts->length; i++)
+		if (host_at(n, i)->parameter && !strcmp(host_at(n, i)->name, host))
+			return host_at(n, i)->parameter;
+	return NULL;
 }
 
 /* ---- processes ---- */
@@ -198,14 +222,14 @@ static void channel_add(struct session *s, struct config *c)
 	struct def *d = def_new(s, c, DEF_CHANNEL);
 	const char *net = mad_config_text(mad_config_get(c, "net"));
 	struct config *hosts = mad_config_get(c, "hosts");
-	const struct network *n = net ? tbx_htable_get(s->networks, net) : NULL;
+	const struct network *n = net ? network_get(s, net) : NULL;
 
 	if (!n)
 		mad_config_failure(c, "the channel %s has no network that is defined",
 				   d->name);
 	if (!hosts)
 		mad_config_failure(c, "the channel %s has no hosts", d->name);
-	d->topology = n->topology;
+	d->network = n;
 	hosts_add(s, d, n, hosts);
 }
 
@@ -234,7 +258,7 @@ static bool part_connects(const struct def *part, p_ntbx_process_t a, p_ntbx_pro
 bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_process_t b)
 {
 	if (d->kind == DEF_CHANNEL) {
-		switch (d->topology) {
+		switch (d->network->topology) {
 		case TOPOLOGY_EMPTY:
 			return false;
 		case TOPOLOGY_FULL:
@@ -249,6 +273,77 @@ bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_proce
 		if (part_connects(e->object, a, b))
 			return true;
 	return false;
+}
+
+/* ---- ways ---- */
+
+/* The network of all channels of a def; NULL: they have several. */
+static const struct network *only_network(const struct def *d)
+{
+	const struct network *n = d->network;
+
+	for (p_tbx_slist_element_t e = d->parts->head; e; e = e->next) {
+		const struct network *m = only_network(e->object);
+
+		if (!m || (n && m != n))
+			return NULL;
+		n = m;
+	}
+	return n;
+}
+
+const struct network *mad_session_network(const struct def *d, p_ntbx_process_t a,
+					  p_ntbx_process_t b)
+{
+	const struct network *n = only_network(d);
+
+	for (p_tbx_slist_element_t e = d->parts->head; e && !n; e = e->next)
+		if (part_connects(e->object, a, b))
+			n = mad_session_network(e->object, a, b);
+	return n;
+}
+
+static long member_index(const struct def *d, const ntbx_process_t *p)
+{
+	long i = 0;
+
+	for (p_tbx_slist_element_t e = d->members->head; e && e->object != p; e = e->next)
+		i++;
+	return i;
+}
+
+int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t to,
+		    p_ntbx_process_t *way)
+{
+	size_t n = (size_t)d->members->length, found = 1;
+	p_ntbx_process_t *queue, *after, p = from;
+	int hops = 0;
+
+	if (mad_session_connected(d, from, to) || only_network(d)) {
+		way[0] = to;
+		return 1;
+	}
+	/* from the end, so that each process knows the next one */
+	queue = tbx_alloc(n, sizeof(p_ntbx_process_t));
+	after = tbx_alloc(n, sizeof(p_ntbx_process_t));
+	queue[0] = to;
+	after[member_index(d, to)] = to;
+	for (size_t at = 0; at < found; at++) {
+		size_t i = 0;
+
+		for (p_tbx_slist_element_t e = d->members->head; e; e = e->next, i++)
+			if (!after[i] && mad_session_connected(d, e->object, queue[at])) {
+				after[i] = queue[at];
+				queue[found++] = e->object;
+			}
+	}
+	do {
+		p = after[member_index(d, p)];
+		way[hops++] = p;
+	} while (p != to);
+	free(queue);
+	free(after);
+	return hops;
 }
 
 /* All that the first member reaches; a pair without a path is an error. */
@@ -327,7 +422,7 @@ struct session *mad_session_read(const char *file, const char *nets)
 	const char *program;
 
 	s->processes = tbx_slist_nil();
-	s->networks = tbx_htable_empty_table();
+	s->networks = tbx_slist_nil();
 	s->defs = tbx_htable_empty_table();
 	s->order = tbx_slist_nil();
 	app = mad_config_get(c, "application");
@@ -356,19 +451,24 @@ static void names_free(p_tbx_slist_t names)
 		tbx_slist_free(names);
 }
 
-static void networks_free(p_tbx_htable_t networks)
+static void networks_free(p_tbx_slist_t networks)
 {
-	p_tbx_slist_t names = tbx_htable_get_key_slist(networks);
+	while (!tbx_slist_is_nil(networks)) {
+		struct network *n = tbx_slist_extract(networks);
 
-	for (p_tbx_slist_element_t e = names->head; e; e = e->next) {
-		struct network *n = tbx_htable_extract(networks, e->object);
+		while (n->hosts && !tbx_slist_is_nil(n->hosts)) {
+			struct network_host *h = tbx_slist_extract(n->hosts);
 
-		names_free(n->hosts);
+			free(h->name);
+			free(h->parameter);
+			free(h);
+		}
+		if (n->hosts)
+			tbx_slist_free(n->hosts);
 		free(n->name);
 		free(n);
 	}
-	names_free(names);
-	tbx_htable_free(networks);
+	tbx_slist_free(networks);
 }
 
 void mad_session_free(struct session *s)

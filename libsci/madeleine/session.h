@@ -17,6 +17,19 @@ enum def_kind { DEF_CHANNEL, DEF_VCHANNEL, DEF_XCHANNEL };
 
 enum def_topology { TOPOLOGY_DEFAULT, TOPOLOGY_EMPTY, TOPOLOGY_FULL, TOPOLOGY_NODE };
 
+/* A host of a network; the parameter says how its processes take part, or is NULL. */
+struct network_host {
+	char *name, *parameter;
+};
+
+struct network {
+	char *name;
+	int index;			/* in the session's list */
+	bool sockets;			/* its dev is no SCI */
+	p_tbx_slist_t hosts;		/* struct network_host; NULL: any host */
+	enum def_topology topology;
+};
+
 /* A channel of any kind. */
 struct def {
 	enum def_kind kind;
@@ -24,14 +37,14 @@ struct def {
 	p_tbx_slist_t members;		/* p_ntbx_process_t, by local rank */
 	p_tbx_slist_t parts;		/* struct def: of a vchannel or xchannel */
 	p_tbx_slist_t subs;		/* char *: names of sub-channels of an xchannel */
-	enum def_topology topology;	/* of a channel */
+	const struct network *network;	/* of a channel */
 	struct def *user;		/* the vchannel or xchannel that it is a part of */
 };
 
 struct session {
 	char *program;			/* NULL: the file names none */
 	p_tbx_slist_t processes;	/* p_ntbx_process_t, by global rank */
-	p_tbx_htable_t networks;	/* struct network */
+	p_tbx_slist_t networks;		/* struct network, by index */
 	p_tbx_htable_t defs;		/* struct def */
 	p_tbx_slist_t order;		/* the same, as in the file */
 };
@@ -43,5 +56,20 @@ void mad_session_free(struct session *s);
 /* Whether two processes of a def are connected; for virtual ones, directly. */
 bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_process_t b);
 bool mad_session_member(const struct def *d, const ntbx_process_t *p);
+
+/* The network on which two connected processes of a def reach each other. */
+const struct network *mad_session_network(const struct def *d, p_ntbx_process_t a,
+					  p_ntbx_process_t b);
+
+/*
+ * The way of a message: @way becomes the processes after @from, up to @to, with as few of
+ * them as possible, and has room for all members. Everybody computes the same one. Within
+ * one network it is @to alone. Return: how many they are.
+ */
+int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t to,
+		    p_ntbx_process_t *way);
+
+/* The parameter of a host in a network, or NULL. */
+const char *mad_session_parameter(const struct network *n, const char *host);
 
 #endif

@@ -39,6 +39,30 @@ static void barrier(struct mad_world *w)
 
 /* ---- connections ---- */
 
+/* Which network carries a link, and through which gateway. */
+static void link_route(struct mad_world *w, p_mad_channel_t c, struct mad_link *l,
+		       bool outgoing)
+{
+	const struct def *d = tbx_slist_index_get(w->session->order, c->id);
+	p_ntbx_process_t me = tbx_slist_index_get(w->session->processes, w->rank);
+	p_ntbx_process_t other = tbx_slist_index_get(w->session->processes, l->rank);
+	p_ntbx_process_t *hops, next = other;
+	int n;
+
+	hops = tbx_alloc((size_t)d->members->length, sizeof(p_ntbx_process_t));
+	n = mad_session_way(d, outgoing ? me : other, outgoing ? other : me, hops);
+	if (n > 1) {
+		next = outgoing ? hops[0] : hops[n - 2];
+		l->way = mad_way_new(l->channel, outgoing ? w->rank : l->rank,
+				     outgoing ? l->rank : w->rank, l->sub);
+		l->way->via = next->global_rank;
+		c->reception->inbox.ways = true;
+	}
+	l->network = mad_session_network(d, me, next)->index;
+	c->reception->inbox.networks |= 1ull << l->network;
+	free(hops);
+}
+
 static p_mad_connection_t connection_new(p_mad_channel_t c, int lrank,
 					 mad_connection_way_t way,
 					 mad_connection_nature_t nature)
@@ -54,6 +78,7 @@ static p_mad_connection_t connection_new(p_mad_channel_t c, int lrank,
 	k->stream->link.rank = ntbx_pc_local_to_global(c->pc, lrank);
 	k->stream->link.channel = (uint32_t)c->id;
 	k->stream->link.sub = c->sub;
+	link_route(mad_world(), c, &k->stream->link, way == mad_outgoing_connection);
 	return k;
 }
 
@@ -101,6 +126,8 @@ static p_mad_channel_t channel_new(struct mad_world *w, const char *name, long i
 	tbx_darray_expand_and_set(c->out_connection_darray, c->pc->count - 1, NULL);
 	c->reception = tbx_alloc(1, sizeof(*c->reception));
 	mad_gate_init(&c->reception->gate);
+	c->reception->inbox.channel = (uint32_t)id;
+	c->reception->inbox.sub = sub;
 	tbx_slist_append(w->channels, c);
 	return c;
 }
@@ -165,15 +192,21 @@ static void channel_connect(struct mad_world *w, p_mad_channel_t c, const struct
 {
 	for (int i = 0; i < c->pc->count; i++) {
 		p_ntbx_process_t to = ntbx_pc_get_local_process(c->pc, i);
+		struct mad_link *link;
 		int ret;
 
 		if (!ntbx_topology_table_get(c->dir_channel->ttable, c->process_lrank, i))
 			continue;
-		ret = w->net->connect(w, to->global_rank);
+		connections_add(c, i, nature_of(d, me, to));
+		link = &((p_mad_connection_t)tbx_darray_get(c->out_connection_darray, i))
+				->stream->link;
+		/* gateways of ways are neighbours */
+		if (link->way)
+			continue;
+		ret = w->net->connect(w, link->network, to->global_rank);
 		if (ret)
 			tbx_failuref("cannot connect to process %d: %s", to->global_rank,
 				     strerror(-ret));
-		connections_add(c, i, nature_of(d, me, to));
 	}
 }
 
@@ -222,6 +255,7 @@ static void channel_free(p_mad_channel_t c)
 	connections_free(c->in_connection_darray);
 	connections_free(c->out_connection_darray);
 	mad_gate_fini(&c->reception->gate);
+	gateway_inbox_free(&c->reception->inbox);
 	free(c->reception->buf);
 	free(c->reception);
 	if (!c->sub)
@@ -367,10 +401,14 @@ static void arguments_remove(int *argc, char *argv[])
 void common_post_init(int *argc, char *argv[], p_common_attr_t attr)
 {
 	struct mad_world *w = mad_world();
+	int ret;
 
 	if (argc && argv && *argc > 0)
 		arguments_remove(argc, argv);
 	channels_open(w);
+	ret = w->net->start(w);
+	if (ret)
+		tbx_failuref("cannot start to forward messages: %s", strerror(-ret));
 	barrier(w);
 	if (attr)
 		attr->madeleine = w->m;
@@ -388,10 +426,13 @@ void common_exit(p_common_attr_t attr)
 
 	(void)attr;
 	barrier(w);
+	/* nobody leaves while a gateway looks for the dead */
+	w->net->stop(w);
+	barrier(w);
+	w->net->close(w);
 	while (!tbx_slist_is_nil(w->channels))
 		channel_free(tbx_slist_pop(w->channels));
 	tbx_slist_free(w->channels);
-	w->net->close(w);
 	object_free(w->m);
 	mad_session_free(w->session);
 	the_world = NULL;

@@ -29,11 +29,14 @@ static inline void test_session(const char *channels)
 	test_file("networks : ({ name : n; dev : sisci; },"
 		  " { name : f; dev : sisci; topology : { type : full; }; },"
 		  " { name : k; dev : sisci; topology : { type : node; }; },"
-		  " { name : e; dev : sisci; topology : { type : empty; }; });", nets);
+		  " { name : e; dev : sisci; topology : { type : empty; }; },"
+		  " { name : m; dev : sisci; }, { name : t; dev : tcp; },"
+		  " { name : u; dev : tcp; });", nets);
 	snprintf(text, sizeof(text), "application : { name : test; networks : { include : "
 		 "\"%s\"; %s }; };", nets, channels);
 	test_file(text, session);
 	setenv("MAD_SESSION", session, 1);
+	setenv("SCI_NET_KEY", "hex:000102030405060708090a0b0c0d0e0f", 1);
 }
 
 #endif

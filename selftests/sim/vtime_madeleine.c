@@ -162,7 +162,7 @@ static void play(struct vt_node *n, void *arg)
 	*w = (struct mad_world){ .rank = me, .size = 2, .net = &mad_net_msg };
 	pair_open(&p, me);
 	ret = w->net->open(w);
-	ret = ret ? ret : w->net->connect(w, !me);
+	ret = ret ? ret : w->net->connect(w, 0, !me);
 	for (unsigned int i = 0; !ret && i <= before + ROUNDS; i++) {
 		if (!me && (i == before || i == before + ROUNDS)) {
 			double messages = 2.0 * ROUNDS;

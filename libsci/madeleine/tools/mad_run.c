@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,6 +181,24 @@ static void on_failure(int sig)
 	_exit(2);
 }
 
+/* A key for the sockets of this session, unless the user has chosen one. */
+static void export_key(const struct session *s)
+{
+	unsigned char key[32];
+	char text[4 + 2 * sizeof(key) + 1] = "hex:";
+	bool sockets = false;
+
+	for (p_tbx_slist_element_t e = s->networks->head; e; e = e->next)
+		sockets |= ((const struct network *)e->object)->sockets;
+	if (!sockets)
+		return;
+	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		tbx_failuref("there are no random numbers: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(key); i++)
+		snprintf(text + 4 + 2 * i, 3, "%02x", key[i]);
+	setenv("SCI_NET_KEY", text, 0);
+}
+
 /* Run the program of session @s, with the arguments that follow @argv's session file. */
 static int session_run(struct session *s, struct options *o, int argc, char **argv)
 {
@@ -195,6 +214,7 @@ static int session_run(struct session *s, struct options *o, int argc, char **ar
 	export_path("MAD_SESSION", argv[0]);
 	if (o->nets)
 		export_path("MAD_NET", o->nets);
+	export_key(s);
 	if (o->folder && chdir(o->folder)) {
 		fprintf(stderr, "mad-run: %s: %s\n", o->folder, strerror(errno));
 		return 2;

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Processes with messages of one virtual channel on several networks. A thread for each of
+ * these networks takes the completions of its rail. It forwards blocks, and receives first
+ * fragments for channels whose messages come on several networks; see rail.h.
+ *
+ * Blocks are sent on in the order in which their receives were posted, which is the order
+ * in which they were sent. The death of a process that a gateway knows ends the gateway, so
+ * that those that it connects learn of it.
+ */
+#include <errno.h>
+
+#include "libsci/madeleine/rail.h"
+
+#define RECEIVES	8u		/* posted on each rail */
+#define FLOWS		256u		/* lists of flows */
+#define FIRST_SIZE	WAY_BLOCK_MIN
+
+enum event_kind { EVENT_STOP, EVENT_RECEIVED, EVENT_SENT, EVENT_CREDIT_SENT, EVENT_FIRST };
+
+/* What a request of a rail is for: the first member of its object. */
+struct event {
+	enum event_kind kind;
+};
+
+/* The blocks of one way, and where this process is on it. */
+struct flow {
+	struct flow *next;
+	uint64_t tag;
+	struct rail *before, *after;	/* of the hops */
+	int from, to;			/* the processes before and after this one */
+	bool is_first, is_last;		/* gateway of the way */
+	unsigned int sent;		/* since the last credit */
+};
+
+struct block {
+	struct event event;
+	struct block *next;		/* in the list of free ones */
+	struct flow *flow;
+	bool here;
+	struct sci_status status;
+	uint8_t buf[];
+};
+
+struct gateway {
+	pthread_t thread;
+	struct sci_req *stop_req;
+	struct event stop, credit;
+	struct block *receive[RECEIVES];	/* a ring of posted receives */
+	unsigned int oldest;
+	struct flow *flows[FLOWS];	/* that come in on this rail */
+	pthread_mutex_t lock;		/* of the blocks, which other rails' threads give back */
+	struct block *blocks;
+};
+
+/* A posted receive for the first fragment of a message, of a channel and a rail. */
+struct slot {
+	struct event event;
+	struct inbox_state *state;
+	struct rail *rail;
+	bool posted;
+	bool here;
+	struct sci_status status;
+	struct slot *next;		/* that has come later */
+	uint8_t buf[FIRST_SIZE];
+};
+
+struct inbox_state {
+	pthread_mutex_t lock;
+	pthread_cond_t came;
+	struct slot *head, **tail;
+	int n;
+	struct slot *slot[];		/* of each rail */
+};
+
+static void must(int ret, const char *what, int rank)
+{
+	if (ret)
+		tbx_failuref("gateway: %s process %d: %s", what, rank, strerror(-ret));
+}
+
+/* ---- blocks ---- */
+
+static struct block *block_get(struct rail *r)
+{
+	struct gateway *g = r->gateway;
+	struct block *b;
+
+	pthread_mutex_lock(&g->lock);
+	b = g->blocks;
+	if (b)
+		g->blocks = b->next;
+	pthread_mutex_unlock(&g->lock);
+	if (!b)
+		b = tbx_alloc(1, sizeof(*b) + rails_of(r->w)->block);
+	b->here = false;
+	b->event.kind = EVENT_RECEIVED;
+	return b;
+}
+
+static void block_put(struct rail *r, struct block *b)
+{
+	struct gateway *g = r->gateway;
+
+	pthread_mutex_lock(&g->lock);
+	b->next = g->blocks;
+	g->blocks = b;
+	pthread_mutex_unlock(&g->lock);
+}
+
+static int block_post(struct rail *r, unsigned int i)
+{
+	struct block *b = block_get(r);
+	struct sci_req *req;
+	int ret;
+
+	r->gateway->receive[i] = b;
+	ret = sci_itrecv(r->ep, NULL, CONTEXT_FORWARD, 0, ~0ull, b->buf,
+			 rails_of(r->w)->block, &req);
+	return ret ? ret : sci_req_queue(req, b);
+}
+
+/* ---- flows ---- */
+
+static struct rail *hop_rail(struct rail *r, const struct def *d, p_ntbx_process_t a,
+			     p_ntbx_process_t b)
+{
+	return &rails_of(r->w)->rail[mad_session_network(d, a, b)->index];
+}
+
+static p_ntbx_process_t process_of(struct rail *r, int rank)
+{
+	p_tbx_slist_t all = r->w->session->processes;
+
+	if (rank >= all->length)
+		tbx_failuref("gateway: a block of process %d, which is not in the session",
+			     rank);
+	return tbx_slist_index_get(all, rank);
+}
+
+static const struct def *def_of(struct rail *r, uint64_t tag)
+{
+	p_tbx_slist_t all = r->w->session->order;
+
+	if (tag_channel(tag) >= all->length)
+		tbx_failuref("gateway: a block of channel %u, which does not exist",
+			     tag_channel(tag));
+	return tbx_slist_index_get(all, tag_channel(tag));
+}
+
+static struct flow *flow_new(struct rail *r, uint64_t tag)
+{
+	const struct def *d = def_of(r, tag);
+	p_ntbx_process_t from = process_of(r, tag_from(tag)), to = process_of(r, tag_to(tag));
+	p_ntbx_process_t me = process_of(r, r->w->rank), *way, before;
+	struct flow *f = tbx_alloc(1, sizeof(*f));
+	int n, i = 0;
+
+	way = tbx_alloc((size_t)d->members->length, sizeof(p_ntbx_process_t));
+	n = mad_session_member(d, from) && mad_session_member(d, to) ?
+		mad_session_way(d, from, to, way) : 0;
+	while (i < n && way[i] != me)
+		i++;
+	if (i + 1 >= n)
+		tbx_failuref("gateway: blocks of process %d for process %d do not come here",
+			     from->global_rank, to->global_rank);
+	before = i ? way[i - 1] : from;
+	f->tag = tag;
+	f->from = before->global_rank;
+	f->to = way[i + 1]->global_rank;
+	f->before = hop_rail(r, d, before, me);
+	f->after = hop_rail(r, d, me, way[i + 1]);
+	f->is_first = !i;
+	f->is_last = i + 2 == n;
+	free(way);
+	return f;
+}
+
+static struct flow *flow_get(struct rail *r, uint64_t tag)
+{
+	uint64_t hash = (tag ^ tag >> 24 ^ tag >> 40) * 0x9e3779b97f4a7c15ull;
+	struct flow **list = &r->gateway->flows[hash >> 56], *f;
+
+	for (f = *list; f; f = f->next)
+		if (f->tag == tag)
+			return f;
+	f = flow_new(r, tag);
+	f->next = *list;
+	*list = f;
+	return f;
+}
+
+/* ---- forwarding ---- */
+
+/* To the process before this one, which is the sender or a gateway. */
+static void credit_send(struct rail *r, int rank, bool to_sender, uint64_t tag)
+{
+	struct sci_req *req;
+	int ret = sci_itsend(r->peer[rank], to_sender ? CONTEXT_CREDIT : CONTEXT_FORWARD,
+			     tag | TAG_CREDIT, NULL, 0, &req);
+
+	ret = ret ? ret : sci_req_queue(req, &r->gateway->credit);
+	must(ret, "cannot send a credit to", rank);
+}
+
+static void block_forward(struct rail *r, struct block *b)
+{
+	uint64_t tag = b->status.tag;
+	struct sci_req *req;
+	struct flow *f;
+	int ret;
+
+	if (tag & TAG_CREDIT) {
+		/* it comes against the way */
+		f = flow_new(r, tag & ~TAG_CREDIT);
+		credit_send(f->before, f->from, f->is_first, tag);
+		free(f);
+		block_put(r, b);
+		return;
+	}
+	f = flow_get(r, tag);
+	b->flow = f;
+	b->event.kind = EVENT_SENT;
+	ret = sci_itsend(f->after->peer[f->to],
+			 f->is_last ? rail_context(tag_channel(tag)) : CONTEXT_FORWARD, tag,
+			 b->buf, b->status.len, &req);
+	ret = ret ? ret : sci_req_queue(req, b);
+	must(ret, "cannot forward to", f->to);
+}
+
+static void block_sent(struct block *b, const struct sci_status *st)
+{
+	struct flow *f = b->flow;
+
+	must(st->error, "cannot forward to", f->to);
+	if (f->is_last && ++f->sent == WAY_CREDIT) {
+		f->sent = 0;
+		credit_send(f->before, f->from, f->is_first, f->tag);
+	}
+	block_put(f->before, b);
+}
+
+static void block_came(struct rail *r, struct block *b, const struct sci_status *st)
+{
+	struct gateway *g = r->gateway;
+
+	must(st->error, "cannot receive from", rail_rank(r, st->peer));
+	b->status = *st;
+	b->here = true;
+	while ((b = g->receive[g->oldest])->here) {
+		must(block_post(r, g->oldest), "cannot receive from", -1);
+		g->oldest = (g->oldest + 1) % RECEIVES;
+		block_forward(r, b);
+	}
+}
+
+/* ---- messages that come on several networks ---- */
+
+static void slot_came(struct slot *s, const struct sci_status *st)
+{
+	struct inbox_state *in = s->state;
+
+	pthread_mutex_lock(&in->lock);
+	s->status = *st;
+	s->posted = false;
+	s->here = true;
+	s->next = NULL;
+	*in->tail = s;
+	in->tail = &s->next;
+	pthread_cond_signal(&in->came);
+	pthread_mutex_unlock(&in->lock);
+}
+
+static struct inbox_state *state_of(struct mad_world *w, struct mad_inbox *in)
+{
+	struct rails *n = rails_of(w);
+	struct inbox_state *s = in->slots;
+
+	if (s)
+		return s;
+	s = tbx_alloc(1, sizeof(*s) + (size_t)n->n * sizeof(struct slot *));
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->came, NULL);
+	s->tail = &s->head;
+	for (int i = 0; i < n->n; i++)
+		if (in->networks >> i & 1) {
+			struct slot *slot = tbx_alloc(1, sizeof(*slot));
+
+			slot->event.kind = EVENT_FIRST;
+			slot->state = s;
+			slot->rail = &n->rail[i];
+			s->slot[s->n++] = slot;
+		}
+	in->slots = s;
+	return s;
+}
+
+static int slots_post(struct inbox_state *s, struct mad_inbox *in)
+{
+	int ret = 0;
+
+	for (int i = 0; i < s->n && !ret; i++) {
+		struct slot *slot = s->slot[i];
+		struct sci_req *req;
+		bool post;
+
+		pthread_mutex_lock(&s->lock);
+		post = !slot->posted && !slot->here;
+		slot->posted |= post;
+		pthread_mutex_unlock(&s->lock);
+		if (!post)
+			continue;
+		ret = sci_itrecv(slot->rail->ep, NULL, rail_context(in->channel), in->sub,
+				 ~TAG_SUB, slot->buf, FIRST_SIZE, &req);
+		ret = ret ? ret : sci_req_queue(req, slot);
+	}
+	return ret;
+}
+
+long gateway_first(struct mad_world *w, struct mad_inbox *in, void *buf, size_t size,
+		   bool wait, int *rank)
+{
+	struct inbox_state *s = state_of(w, in);
+	struct sci_status st;
+	struct slot *slot;
+	int ret = slots_post(s, in);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&s->lock);
+	while (wait && !s->head)
+		pthread_cond_wait(&s->came, &s->lock);
+	slot = s->head;
+	if (slot) {
+		s->head = slot->next;
+		if (!s->head)
+			s->tail = &s->head;
+		slot->here = false;
+		st = slot->status;
+		*rank = tag_is_way(st.tag) ? tag_from(st.tag) :
+					     rail_rank(slot->rail, st.peer);
+		if (!st.error)
+			memcpy(buf, slot->buf, tbx_min(st.len, size));
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (!slot)
+		return -EAGAIN;
+	return st.error ? st.error : (long)st.len;
+}
+
+void gateway_inbox_free(struct mad_inbox *in)
+{
+	struct inbox_state *s = in->slots;
+
+	if (!s)
+		return;
+	for (int i = 0; i < s->n; i++)
+		free(s->slot[i]);
+	pthread_cond_destroy(&s->came);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* ---- the thread ---- */
+
+static void peer_event(struct rail *r, const struct sci_status *st)
+{
+	if (st->flags & SCI_STATUS_PEER_DOWN)
+		must(st->error ? st->error : -ECONNRESET, "has lost", rail_rank(r, st->peer));
+}
+
+/* False: the last one. */
+static bool complete(struct rail *r, const struct sci_completion *c)
+{
+	struct event *e = c->data;
+
+	if (c->status.flags & (SCI_STATUS_PEER_UP | SCI_STATUS_PEER_DOWN)) {
+		peer_event(r, &c->status);
+		return true;
+	}
+	switch (e->kind) {
+	case EVENT_STOP:
+		return false;
+	case EVENT_RECEIVED:
+		block_came(r, (struct block *)(void *)e, &c->status);
+		break;
+	case EVENT_SENT:
+		block_sent((struct block *)(void *)e, &c->status);
+		break;
+	case EVENT_CREDIT_SENT:
+		must(c->status.error, "cannot send a credit to",
+		     rail_rank(r, c->status.peer));
+		break;
+	case EVENT_FIRST:
+		slot_came((struct slot *)(void *)e, &c->status);
+		break;
+	}
+	return true;
+}
+
+static void *gateway_run(void *arg)
+{
+	struct rail *r = arg;
+	struct sci_completion done[16];
+	bool go_on = true;
+
+	while (go_on) {
+		int n = sci_completions(r->ep, -1, done, 16);
+
+		must(n < 0 ? n : 0, "cannot wait for", -1);
+		for (int i = 0; i < n; i++)
+			go_on &= complete(r, &done[i]);
+	}
+	return NULL;
+}
+
+int gateway_start(struct rail *r)
+{
+	struct gateway *g = tbx_alloc(1, sizeof(*g));
+	int ret;
+
+	r->gateway = g;
+	pthread_mutex_init(&g->lock, NULL);
+	g->stop.kind = EVENT_STOP;
+	g->credit.kind = EVENT_CREDIT_SENT;
+	ret = sci_itrecv(r->ep, NULL, CONTEXT_STOP, 0, 0, NULL, 0, &g->stop_req);
+	ret = ret ? ret : sci_req_queue(g->stop_req, &g->stop);
+	for (unsigned int i = 0; i < RECEIVES && !ret; i++)
+		ret = block_post(r, i);
+	return ret ? ret : -pthread_create(&g->thread, NULL, gateway_run, r);
+}
+
+/* No message is under way that somebody receives. */
+void gateway_stop(struct rail *r)
+{
+	if (!r->gateway)
+		return;
+	sci_cancel(r->gateway->stop_req);
+	pthread_join(r->gateway->thread, NULL);
+}
+
+/* The rail's endpoint is closed. */
+void gateway_free(struct rail *r)
+{
+	struct gateway *g = r->gateway;
+
+	if (!g)
+		return;
+	for (unsigned int i = 0; i < RECEIVES; i++)
+		free(g->receive[i]);
+	while (g->blocks) {
+		struct block *b = g->blocks;
+
+		g->blocks = b->next;
+		free(b);
+	}
+	for (unsigned int i = 0; i < FLOWS; i++)
+		while (g->flows[i]) {
+			struct flow *f = g->flows[i];
+
+			g->flows[i] = f->next;
+			free(f);
+		}
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: rails and ways
+ *
+ * A rail is this process's endpoint in one network of the session.  A thread that waits
+ * on a rail polls no other one.
+ *
+ * A direct fragment is a message whose context is the channel and whose tag is the
+ * sub-channel.  A fragment for a process in another network goes a way through gateways:
+ * it is cut into blocks, whose tag also names the channel, the sender and the receiver.
+ * On the last hop the context is the channel, as for direct fragments; before, it is
+ * CONTEXT_FORWARD, in which gateways receive all messages.  No block has a header.
+ *
+ * Gateways never wait for a receiver: they have receives posted all the time, and keep
+ * what has come until the next hop has taken it.  Credits bound that memory: a sender has
+ * at most WAY_WINDOW blocks of a way on their way.  The last gateway returns a credit of
+ * WAY_CREDIT blocks each time that the receiver has taken as many.  So receivers that
+ * do not receive hold up nobody but their senders, and there is no deadlock that direct
+ * connections would not have.
+ */
+#ifndef LIBSCI_MADELEINE_RAIL_H
+#define LIBSCI_MADELEINE_RAIL_H
+
+#include "libsci/madeleine/internal.h"
+
+#define WAY_WINDOW	16u
+#define WAY_CREDIT	8u
+#define WAY_BLOCK	65536u		/* bytes, unless MAD_FORWARD_BLOCK says another */
+#define WAY_BLOCK_MIN	4096u		/* a gathered fragment is one block */
+
+#define CONTEXT_FORWARD	0x7fffff00u
+#define CONTEXT_CREDIT	0x7fffff01u
+#define CONTEXT_STOP	0x7fffff02u	/* no message has it */
+
+struct gateway;
+
+struct rail {
+	struct mad_world *w;
+	const struct network *network;	/* NULL: there is no session file */
+	struct sci_ep *ep;
+	struct sci_addr *addr;		/* by rank; node 0: not in this network */
+	struct sci_peer **peer;		/* by rank; NULL: not connected */
+	bool forwards;
+	struct gateway *gateway;
+};
+
+struct rails {
+	int n;
+	struct rail *rail;
+	size_t block;			/* bytes of a block on a way */
+};
+
+static inline struct rails *rails_of(struct mad_world *w)
+{
+	return w->net_state;
+}
+
+static inline uint32_t rail_context(uint32_t channel)
+{
+	return channel + 1;
+}
+
+int rail_rank(struct rail *r, struct sci_peer *peer);
+
+/* ---- tags of ways: credit 1, channel 23, receiver 16, sender 16, sub-channel 8 bits ---- */
+
+#define TAG_SUB		0xffull
+#define TAG_CREDIT	(1ull << 63)
+
+static inline uint64_t tag_of_way(uint32_t channel, int from, int to, uint32_t sub)
+{
+	return (uint64_t)(channel & 0x7fffffu) << 40 | (uint64_t)(to & 0xffff) << 24 |
+	       (uint64_t)(from & 0xffff) << 8 | (sub & TAG_SUB);
+}
+
+static inline bool tag_is_way(uint64_t tag)
+{
+	return tag >> 8;		/* sender and receiver differ */
+}
+
+static inline int tag_from(uint64_t tag)
+{
+	return (int)(tag >> 8 & 0xffff);
+}
+
+static inline int tag_to(uint64_t tag)
+{
+	return (int)(tag >> 24 & 0xffff);
+}
+
+static inline uint32_t tag_channel(uint64_t tag)
+{
+	return (uint32_t)(tag >> 40 & 0x7fffffu);
+}
+
+/* ---- ways: as the operations of struct mad_net ---- */
+
+int way_send(struct mad_world *w, struct mad_link *l, const void *buf, size_t len);
+int way_isend(struct mad_world *w, struct mad_link *l, const void *buf, size_t len);
+int way_flush(struct mad_world *w, struct mad_link *l);
+int way_irecv(struct mad_world *w, struct mad_link *l, void *buf, size_t len, void **req);
+int way_wait(void *req);
+
+/* ---- gateways ---- */
+
+int gateway_start(struct rail *r);
+void gateway_stop(struct rail *r);
+void gateway_free(struct rail *r);
+long gateway_first(struct mad_world *w, struct mad_inbox *in, void *buf, size_t size,
+		   bool wait, int *rank);
+
+#endif

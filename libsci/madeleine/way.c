@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The ends of ways through gateways: fragments become blocks, within credits; see rail.h. */
+#include <errno.h>
+
+#include "libsci/madeleine/rail.h"
+
+/* A fragment, or what is left of it. */
+struct way_piece {
+	struct way_piece *next;
+	const uint8_t *buf;
+	size_t len;
+	void *copy;			/* to be freed when it has left; NULL: the caller's */
+};
+
+/* What is received in blocks. */
+struct pieces {
+	size_t n;
+	struct {
+		struct sci_req *req;
+		size_t len;
+	} block[];
+};
+
+struct mad_way *mad_way_new(uint32_t channel, int from, int to, uint32_t sub)
+{
+	struct mad_way *way = tbx_alloc(1, sizeof(*way));
+
+	way->tag = tag_of_way(channel, from, to, sub);
+	way->credits = WAY_WINDOW;
+	way->tail = &way->head;
+	return way;
+}
+
+/* ---- sending ---- */
+
+static int block_send(struct mad_link *l, const void *buf, size_t len)
+{
+	struct mad_way *way = l->way;
+	struct sci_req *req = NULL;
+	int ret;
+
+	if (way->n == way->room) {
+		way->room = 2 * way->room + 8;
+		way->reqs = tbx_realloc(way->reqs, way->room * sizeof(*way->reqs));
+	}
+	ret = sci_itsend(l->peer, CONTEXT_FORWARD, way->tag, buf, len, &req);
+	if (ret)
+		return ret;
+	way->reqs[way->n++] = req;
+	way->credits--;
+	return 0;
+}
+
+/* @timeout: of the wait for the first credit. -EAGAIN, -ETIMEDOUT: there is none. */
+static int credit_take(struct mad_world *w, struct mad_link *l, int timeout)
+{
+	struct rail *r = &rails_of(w)->rail[l->network];
+	uint64_t tag = l->way->tag | TAG_CREDIT;
+	int ret = sci_tprobe(r->ep, l->peer, CONTEXT_CREDIT, tag, 0, timeout, NULL);
+
+	ret = ret ? ret : sci_trecv(r->ep, l->peer, CONTEXT_CREDIT, tag, 0, NULL, 0, NULL);
+	if (!ret)
+		l->way->credits += WAY_CREDIT;
+	return ret;
+}
+
+static int requests_wait(struct mad_way *way)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < way->n; i++) {
+		int one = sci_wait(way->reqs[i], -1, NULL);
+
+		ret = ret ? ret : one;
+	}
+	way->n = 0;
+	return ret;
+}
+
+/* Copies live until their blocks have left. */
+static int copies_free(struct mad_way *way, struct way_piece *p)
+{
+	int ret = p->copy ? requests_wait(way) : 0;
+
+	free(p->copy);
+	free(p);
+	return ret;
+}
+
+/* Send while there are credits. */
+static int pump(struct mad_world *w, struct mad_link *l, bool wait)
+{
+	struct mad_way *way = l->way;
+	size_t block = rails_of(w)->block;
+	struct way_piece *p;
+	int ret = 0;
+
+	while (!ret && (p = way->head)) {
+		size_t len = tbx_min(p->len, block);
+
+		if (!way->credits)
+			ret = credit_take(w, l, wait ? -1 : 0);
+		ret = ret ? ret : block_send(l, p->buf, len);
+		if (ret)
+			break;
+		p->buf += len;
+		p->len -= len;
+		if (p->len)
+			continue;
+		way->head = p->next;
+		if (!way->head)
+			way->tail = &way->head;
+		ret = copies_free(way, p);
+	}
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+static int piece_add(struct mad_world *w, struct mad_link *l, const void *buf, size_t len,
+		     void *copy)
+{
+	struct way_piece *p = tbx_alloc(1, sizeof(*p));
+
+	p->buf = buf;
+	p->len = len;
+	p->copy = copy;
+	*l->way->tail = p;
+	l->way->tail = &p->next;
+	return pump(w, l, false);
+}
+
+int way_send(struct mad_world *w, struct mad_link *l, const void *buf, size_t len)
+{
+	void *copy = memcpy(tbx_alloc(1, len + 1), buf, len);
+
+	return piece_add(w, l, copy, len, copy);
+}
+
+int way_isend(struct mad_world *w, struct mad_link *l, const void *buf, size_t len)
+{
+	return piece_add(w, l, buf, len, NULL);
+}
+
+int way_flush(struct mad_world *w, struct mad_link *l)
+{
+	int ret = pump(w, l, true);
+
+	return ret ? ret : requests_wait(l->way);
+}
+
+/* ---- receiving ---- */
+
+int way_irecv(struct mad_world *w, struct mad_link *l, void *buf, size_t len, void **req)
+{
+	struct rails *rails = rails_of(w);
+	struct rail *r = &rails->rail[l->network];
+	size_t n = (len + rails->block - 1) / rails->block;
+	struct pieces *p = tbx_alloc(1, sizeof(*p) + n * sizeof(p->block[0]));
+	int ret = 0;
+
+	for (size_t at = 0; at < len && !ret; at += p->block[p->n++].len) {
+		size_t part = tbx_min(len - at, rails->block);
+
+		p->block[p->n].len = part;
+		ret = sci_itrecv(r->ep, l->peer, rail_context(l->channel), l->way->tag, 0,
+				 (uint8_t *)buf + at, part, &p->block[p->n].req);
+	}
+	*req = (void *)((uintptr_t)p | 1);
+	return ret;
+}
+
+int way_wait(void *req)
+{
+	struct pieces *p = (void *)((uintptr_t)req & ~(uintptr_t)1);
+	int ret = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct sci_status st;
+		int one = sci_wait(p->block[i].req, -1, &st);
+
+		if (!one && st.len != p->block[i].len)
+			one = -EPROTO;
+		ret = ret ? ret : one;
+	}
+	free(p);
+	return ret;
+}

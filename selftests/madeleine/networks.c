@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Sessions over several networks, and virtual channels through gateways. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <pm2_common.h>
+
+#include "selftests/madeleine/files.h"
+#include "selftests/ranks.h"
+
+#define SLOW	(TEST_ASAN || TEST_TSAN)
+
+static p_mad_madeleine_t begin(void)
+{
+	int argc = 1;
+	char *argv[] = { (char *)"test", NULL };
+
+	return mad_init(&argc, argv);
+}
+
+/* ---- all pairs of modes ---- */
+
+static const unsigned int lengths[] = { 1, 511, 513, 4096, 65537, 300000 };
+
+#define LENGTHS		(sizeof(lengths) / sizeof(lengths[0]))
+#define PAIRS		6u		/* of a send and a receive mode */
+#define BLOCK_MAX	300000u
+
+struct parcel {
+	mad_send_mode_t send;
+	mad_receive_mode_t receive;
+	unsigned int len;
+	unsigned char *buf;
+};
+
+/* Message @i: a pair of pairs of modes, with lengths that change. */
+static void parcels_of(unsigned int i, struct parcel p[2])
+{
+	unsigned int pair[2] = { i % PAIRS, i / PAIRS % PAIRS };
+
+	for (unsigned int k = 0; k < 2; k++) {
+		p[k].send = (mad_send_mode_t)(mad_send_SAFER + pair[k] % 3);
+		p[k].receive = (mad_receive_mode_t)(mad_receive_EXPRESS + pair[k] / 3);
+		p[k].len = lengths[(i / (PAIRS * PAIRS) + 5 * k * i) % LENGTHS];
+	}
+}
+
+static void parcels_send(p_mad_channel_t c, int to, unsigned int i, struct parcel p[2])
+{
+	p_mad_connection_t k = mad_begin_packing(c, to);
+
+	CHECK(k);
+	parcels_of(i, p);
+	for (unsigned int b = 0; b < 2; b++) {
+		bool later = p[b].send == mad_send_LATER;
+
+		test_fill(p[b].buf, p[b].len, later ? 1 : 2 * i + b);
+		mad_pack(k, p[b].buf, p[b].len, p[b].send, p[b].receive);
+		if (p[b].send == mad_send_SAFER)
+			memset(p[b].buf, 0xee, p[b].len);
+	}
+	for (unsigned int b = 0; b < 2; b++)
+		if (p[b].send == mad_send_LATER)
+			test_fill(p[b].buf, p[b].len, 2 * i + b);
+	mad_end_packing(k);
+}
+
+static void parcels_take(p_mad_channel_t c, int from, unsigned int i, struct parcel p[2])
+{
+	p_mad_connection_t k = mad_begin_unpacking(c);
+
+	CHECK_EQ(k->remote_rank, from);
+	parcels_of(i, p);
+	for (unsigned int b = 0; b < 2; b++) {
+		memset(p[b].buf, 0, p[b].len);
+		mad_unpack(k, p[b].buf, p[b].len, p[b].send, p[b].receive);
+		if (p[b].receive == mad_receive_EXPRESS)
+			CHECK(test_filled(p[b].buf, p[b].len, 2 * i + b));
+	}
+	mad_end_unpacking(k);
+	for (unsigned int b = 0; b < 2; b++)
+		CHECK(test_filled(p[b].buf, p[b].len, 2 * i + b));
+}
+
+/* The first and the last member of a channel send each other all pairs. */
+static void all_pairs(void *arg)
+{
+	p_mad_madeleine_t m = begin();
+	p_mad_channel_t c = tbx_htable_get(m->channel_htable, arg);
+	int last = c ? c->pc->count - 1 : -1;
+	unsigned int n = PAIRS * PAIRS * (SLOW ? 1 : LENGTHS);
+	struct parcel p[2];
+
+	p[0].buf = malloc(BLOCK_MAX);
+	p[1].buf = malloc(BLOCK_MAX);
+	for (unsigned int i = 0; i < n && c; i++) {
+		if (c->process_lrank == 0) {
+			parcels_send(c, last, i, p);
+			parcels_take(c, last, i, p);
+		} else if (c->process_lrank == last) {
+			parcels_take(c, 0, i, p);
+			parcels_send(c, 0, i, p);
+		}
+	}
+	free(p[0].buf);
+	free(p[1].buf);
+	common_exit(NULL);
+}
+
+TEST(all_pairs_of_modes_on_memory)
+{
+	test_session("channels : { name : c; net : n; hosts : (a, b); };");
+	ranks_run_arg(2, 2, all_pairs, (void *)(uintptr_t)"c", false);
+}
+
+TEST(all_pairs_of_modes_on_sockets)
+{
+	test_session("channels : { name : c; net : t; hosts : (a, b); };");
+	ranks_run_arg(2, 2, all_pairs, (void *)(uintptr_t)"c", false);
+}
+
+TEST(all_pairs_of_modes_from_memory_to_sockets)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a, g); },"
+		     " { name : r; net : t; hosts : (g, b); });"
+		     "vchannels : { name : c; channels : (l, r); };");
+	ranks_run_arg(3, 3, all_pairs, (void *)(uintptr_t)"c", false);
+}
+
+TEST(all_pairs_of_modes_between_two_rings)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a, g); },"
+		     " { name : r; net : m; hosts : (g, b); });"
+		     "vchannels : { name : c; channels : (l, r); };");
+	ranks_run_arg(3, 3, all_pairs, (void *)(uintptr_t)"c", false);
+}
+
+TEST(all_pairs_of_modes_through_two_gateways)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a, g); },"
+		     " { name : s; net : t; hosts : (g, h); },"
+		     " { name : r; net : m; hosts : (h, b); });"
+		     "vchannels : { name : c; channels : (l, s, r); };");
+	ranks_run_arg(4, 4, all_pairs, (void *)(uintptr_t)"c", false);
+}
+
+/* ---- channels of both kinds at once ---- */
+
+static void number_send(p_mad_channel_t c, int to, unsigned int number)
+{
+	p_mad_connection_t k = mad_begin_packing(c, to);
+
+	mad_pack(k, &number, sizeof(number), mad_send_SAFER, mad_receive_EXPRESS);
+	mad_end_packing(k);
+}
+
+static unsigned int number_take(p_mad_connection_t k)
+{
+	unsigned int number = 0;
+
+	mad_unpack(k, &number, sizeof(number), mad_send_SAFER, mad_receive_EXPRESS);
+	mad_end_unpacking(k);
+	return number;
+}
+
+static void *echo(void *arg)
+{
+	p_mad_channel_t c = arg;
+
+	for (unsigned int i = 0; i < 50; i++) {
+		if (c->process_lrank == 0)
+			number_send(c, 1, i);
+		CHECK_EQ(number_take(mad_begin_unpacking(c)), i);
+		if (c->process_lrank == 1)
+			number_send(c, 0, i);
+	}
+	return NULL;
+}
+
+/* A reception that waits on one network does not hold up the other one. */
+static void both_networks(void *arg)
+{
+	p_mad_madeleine_t m = begin();
+	p_mad_channel_t fast = mad_get_channel(m, "fast"), slow = mad_get_channel(m, "slow");
+	pthread_t t;
+
+	(void)arg;
+	if (fast->process_lrank == 1) {
+		p_mad_connection_t k;
+
+		CHECK_EQ(pthread_create(&t, NULL, echo, fast), 0);
+		/* waits until the other side has had all answers of the fast one */
+		k = mad_begin_unpacking(slow);
+		CHECK_EQ(number_take(k), 7);
+		CHECK_EQ(pthread_join(t, NULL), 0);
+	} else {
+		echo(fast);
+		CHECK(!mad_message_ready(slow));
+		number_send(slow, 1, 7);
+	}
+	common_exit(NULL);
+}
+
+TEST(memory_and_sockets_at_once)
+{
+	test_session("channels : ({ name : fast; net : n; hosts : (a, b); },"
+		     " { name : slow; net : t; hosts : (a, b); });");
+	ranks_run_arg(2, 2, both_networks, NULL, false);
+}
+
+/* ---- many senders, and a gateway that takes part ---- */
+
+#define MESSAGES	(SLOW ? 5u : 40u)
+
+static void send_to_all(p_mad_channel_t c, unsigned int i)
+{
+	static const char text[70000] = "long";
+	unsigned int len = i % 3 ? i : sizeof(text);
+
+	for (int to = 0; to < c->pc->count; to++) {
+		p_mad_connection_t k;
+
+		if (to == c->process_lrank)
+			continue;
+		k = mad_begin_packing(c, to);
+		mad_pack(k, &i, sizeof(i), mad_send_SAFER, mad_receive_EXPRESS);
+		mad_pack(k, text, len, mad_send_CHEAPER, mad_receive_CHEAPER);
+		mad_end_packing(k);
+	}
+}
+
+static void *take_all(void *arg)
+{
+	p_mad_channel_t c = arg;
+	unsigned int next[8] = { 0 }, others = (unsigned int)c->pc->count - 1;
+	static __thread char text[70000];
+
+	for (unsigned int n = 0; n < MESSAGES * others; n++) {
+		p_mad_connection_t k = NULL;
+		unsigned int i;
+
+		if (n & 1)
+			k = mad_message_ready(c);
+		k = k ? k : mad_begin_unpacking(c);
+		mad_unpack(k, &i, sizeof(i), mad_send_SAFER, mad_receive_EXPRESS);
+		CHECK_EQ(i, next[k->remote_rank]++);
+		mad_unpack(k, text, i % 3 ? i : sizeof(text), mad_send_CHEAPER,
+			   mad_receive_CHEAPER);
+		mad_end_unpacking(k);
+	}
+	return NULL;
+}
+
+static void all_to_all(void *arg)
+{
+	p_mad_channel_t c = mad_get_channel(begin(), "c");
+	pthread_t t;
+
+	(void)arg;
+	CHECK_EQ(pthread_create(&t, NULL, take_all, c), 0);
+	for (unsigned int i = 0; i < MESSAGES; i++)
+		send_to_all(c, i);
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	common_exit(NULL);
+}
+
+TEST(all_members_send_to_all)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a[0..1], g); },"
+		     " { name : r; net : t; hosts : (g, b[0..1]); });"
+		     "vchannels : { name : c; channels : (l, r); };");
+	ranks_run_arg(5, 5, all_to_all, NULL, false);
+}
+
+/*
+ * A receiver that does not receive holds up its sender, but no other message through the
+ * gateway.
+ */
+static void one_does_not_receive(void *arg)
+{
+	p_mad_madeleine_t m = begin();
+	p_mad_channel_t c = mad_get_channel(m, "c"), go = mad_get_channel(m, "go");
+	char *text = malloc(4000000);
+	p_mad_connection_t k;
+
+	(void)arg;
+	/* a0 0, a1 1, g 2, b0 3, b1 4 */
+	if (c->process_lrank == 0) {
+		k = mad_begin_packing(c, 3);
+		mad_pack(k, text, 4000000, mad_send_CHEAPER, mad_receive_CHEAPER);
+		mad_end_packing(k);
+	} else if (c->process_lrank == 1) {
+		for (unsigned int i = 0; i < 100; i++)
+			number_send(c, 4, i);
+	} else if (c->process_lrank == 3) {
+		/* b1 has had all its messages */
+		CHECK_EQ(number_take(mad_begin_unpacking(go)), 100);
+		k = mad_begin_unpacking(c);
+		mad_unpack(k, text, 4000000, mad_send_CHEAPER, mad_receive_CHEAPER);
+		mad_end_unpacking(k);
+	} else if (c->process_lrank == 4) {
+		for (unsigned int i = 0; i < 100; i++)
+			CHECK_EQ(number_take(mad_begin_unpacking(c)), i);
+		number_send(go, 3, 100);
+	}
+	free(text);
+	common_exit(NULL);
+}
+
+TEST(a_receiver_that_does_not_receive)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a[0..1], g); },"
+		     " { name : r; net : t; hosts : (g, b[0..1]); },"
+		     " { name : go; net : n; hosts : (a[0..1], g, b[0..1]); });"
+		     "vchannels : { name : c; channels : (l, r); };");
+	ranks_run_arg(5, 5, one_does_not_receive, NULL, false);
+}
+
+/* ---- deaths ---- */
+
+static int errors_fd;
+
+/* The library's last words, and its abort. */
+static void on_abort(int sig)
+{
+	char text[1024];
+	ssize_t n = pread(errors_fd, text, sizeof(text) - 1, 0);
+
+	(void)sig;
+	text[n > 0 ? n : 0] = '\0';
+	if (strstr(text, "by way of process 1: ") || strstr(text, "process 1 is gone: "))
+		_exit(0);
+	fprintf(stdout, "# %s\n", text);
+	fflush(stdout);
+	_exit(1);
+}
+
+static void expect_abort(void)
+{
+	errors_fd = memfd_create("errors", 0);
+	CHECK(errors_fd >= 0 && dup2(errors_fd, STDERR_FILENO) >= 0);
+	signal(SIGABRT, on_abort);
+}
+
+enum ends { BOTH_RECEIVE, SEND_AND_RECEIVE, SEND_TO_NOBODY };
+
+/* Ranks 0 and 2 go on until they hear that rank 1, the gateway, has died. */
+static void gateway_dies(void *arg)
+{
+	p_mad_channel_t c = mad_get_channel(begin(), "c");
+	enum ends ends = *(enum ends *)arg;
+	static char text[1 << 20];
+	p_mad_connection_t k;
+
+	if (c->process_lrank == 1) {
+		number_take(mad_begin_unpacking(c));
+		number_take(mad_begin_unpacking(c));
+		ranks_die_in(ends == BOTH_RECEIVE ? 1 : 20000);
+		number_take(mad_begin_unpacking(c));
+	}
+	expect_abort();
+	number_send(c, 1, 0);
+	while (c->process_lrank == 0 && ends != BOTH_RECEIVE) {
+		k = mad_begin_packing(c, 2);
+		mad_pack(k, text, sizeof(text), mad_send_CHEAPER, mad_receive_CHEAPER);
+		mad_end_packing(k);
+	}
+	while (c->process_lrank == 2 && ends == SEND_AND_RECEIVE) {
+		k = mad_begin_unpacking(c);
+		mad_unpack(k, text, sizeof(text), mad_send_CHEAPER, mad_receive_CHEAPER);
+		mad_end_unpacking(k);
+	}
+	if (ends == SEND_TO_NOBODY)
+		mad_begin_unpacking(tbx_htable_get(mad_get_madeleine()->channel_htable, "d"));
+	else
+		mad_begin_unpacking(c);
+	CHECK(!"the death of a gateway is an error");
+}
+
+static void gateway_death(enum ends ends)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a, g); },"
+		     " { name : r; net : t; hosts : (g, b); },"
+		     " { name : d; net : t; hosts : (g, b); });"
+		     "vchannels : { name : c; channels : (l, r); };");
+	ranks_run_arg(3, 3, gateway_dies, &ends, true);
+}
+
+TEST(a_gateway_dies_while_both_ends_receive)
+{
+	gateway_death(BOTH_RECEIVE);
+}
+
+TEST(a_gateway_dies_in_a_message)
+{
+	gateway_death(SEND_AND_RECEIVE);
+}
+
+TEST(a_gateway_dies_while_a_sender_has_no_credits)
+{
+	gateway_death(SEND_TO_NOBODY);
+}
