@@ -3,6 +3,7 @@
 /* Hosts and tasks that come and go while others work. */
 
 #include <dirent.h>
+#include <sys/wait.h>
 
 #include "selftests/pvm/machine.h"
 
@@ -92,6 +93,30 @@ TEST(hosts_come_and_go_while_tasks_talk)
 			left++;
 		}
 	CHECK_EQ(left, TALKERS - gone);
+	machine_end();
+}
+
+/* The old daemon of a host that is deleted learns of that when it can. */
+TEST(a_host_is_added_again_before_its_old_daemon_has_ended)
+{
+	char *names[] = { (char *)"node8" };
+	struct timespec moment = { 0, 300000000 };
+	int host, task, result, again;
+	pid_t daemon;
+
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
+	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, &task), 1);
+	daemon = machine_daemon(task);
+	CHECK_EQ(kill(daemon, SIGSTOP), 0);
+	CHECK_EQ(pvm_delhosts(names, 1, &result), 1);
+	if (!fork()) {
+		nanosleep(&moment, NULL);
+		kill(daemon, SIGCONT);
+		_exit(0);
+	}
+	CHECK_EQ(pvm_addhosts(names, 1, &again), 1);
+	wait(NULL);
 	machine_end();
 }
 

@@ -22,6 +22,7 @@
 #define EVENTS		64
 #define GRACE_MS	1000	/* that tasks get to end after SIGTERM */
 #define LINGER_MS	2000	/* ... and hosts to say good-bye */
+#define PATIENCE_MS	10000	/* ... and daemons before this one to give its name up */
 
 bool halting;
 const char *search_path;
@@ -243,7 +244,7 @@ static void report(int status)
 	unsetenv("SCI_PVMD_REPORT");
 }
 
-static int listen_open(void)
+static int listen_once(void)
 {
 	struct sockaddr_un un;
 	socklen_t len = pvm_sock_addr(&un);
@@ -257,6 +258,21 @@ static int listen_open(void)
 		close(fd);
 		return err;
 	}
+	return fd;
+}
+
+/*
+ * Listen for tasks of this host.  The daemon of a host that was deleted a moment ago, or was
+ * killed, gives the name up soon; so a daemon that a master starts has @patience ms for it.
+ */
+static int listen_open(int patience)
+{
+	int64_t end = clock_ms() + patience;
+	struct timespec pause = { 0, 10 * 1000000 };
+	int fd;
+
+	while ((fd = listen_once()) == -EADDRINUSE && clock_ms() < end)
+		nanosleep(&pause, NULL);
 	return fd;
 }
 
@@ -297,7 +313,7 @@ int main(int argc, char **argv)
 		_exit(0);
 	if (by_hoster)
 		setsid();
-	fd = listen_open();
+	fd = listen_open(master ? PATIENCE_MS : 0);
 	if (fd < 0)
 		fail("cannot listen for tasks", fd);
 	log_open();
