@@ -37,7 +37,7 @@
 #define ARGUMENT(uc, i)	((uc)->uc_mcontext.regs[i])
 #endif
 
-/* Where libraries lie; those that lie apart are left out. */
+/* The addresses of libraries. Libraries far from the others are left out. */
 struct span {
 	uintptr_t from, to;
 };

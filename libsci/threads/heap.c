@@ -5,7 +5,7 @@
 
 #include "heap.h"
 
-#define DISCARD_UNITS	512u		/* free runs from 32 MiB on give their pages back */
+#define DISCARD_UNITS	512u		/* blocks from 32 MiB on give their pages back */
 #define SLAB_HEADER	64u
 
 struct heap_slab {
@@ -99,7 +99,7 @@ static void run_put(struct heap *h, uint32_t u, uint32_t len, bool zero)
 	run_link(h, u, len, zero);
 }
 
-/* A free run of @len units or more, cut to @len: its first unit. 0: there is none. */
+/* Find a free run and cut it to @len units. Return its first unit; 0: there is none. */
 static uint32_t run_find(struct heap *h, uint32_t len, bool *zero)
 {
 	uint32_t u = 0, have;
@@ -190,7 +190,7 @@ static bool block_free(struct heap *h, void *p, uint32_t u)
 		return false;
 	}
 	len = h->units[u].len;
-	h->units[u].len = 0;		/* nobody's, while its pages go */
+	h->units[u].len = 0;		/* neither free nor a block, while its pages are discarded */
 	lock_give(&h->lock);
 	zero = len >= DISCARD_UNITS;
 	if (zero)

@@ -38,12 +38,12 @@ enum heap_kind {
 	HEAP_SLAB
 };
 
-/* Of a run, the first unit counts; of a free one, the last one's @len, too. */
+/* The first unit of a run describes it. The last unit of a free run has @len, too. */
 struct heap_unit {
 	uint32_t len;				/* units */
 	uint32_t next, prev;			/* in a bin; 0: none */
 	uint8_t kind;
-	uint8_t back;				/* of a slab's units: distance to the first */
+	uint8_t back;				/* unit of a slab: distance to its first unit */
 	uint8_t zero;				/* a free run: all bytes are 0 */
 	uint8_t marked;
 };
@@ -54,7 +54,7 @@ struct heap {
 	uint32_t nunits;
 	uint32_t top;				/* units from here on were never used */
 	uint32_t bins[HEAP_BINS];		/* free runs of 2^i units and more */
-	void (*discard)(void *p, size_t len);	/* make pages zeroes, and give them back */
+	void (*discard)(void *p, size_t len);	/* give pages back, so that they read as zeroes */
 	struct heap_unit *units;		/* unit 0 is not used */
 	struct heap_arena arenas[HEAP_ARENAS];
 };
@@ -75,14 +75,14 @@ void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
  * Return: NULL: no memory is left.
  */
 void *heap_alloc(struct heap *h, unsigned int arena, size_t size, size_t align, bool zero);
-/* Return: false: @p is no block: of another allocator, or freed already. */
+/* Return: false: @p is no block: another allocator's, or freed already. */
 bool heap_free(struct heap *h, void *p);
-/* Bytes that the block has room for; 0: @p is no block. */
+/* Return the bytes that the block has room for; 0: @p is no block. */
 size_t heap_size(const struct heap *h, const void *p);
-/* Grow or shrink a large block in its place. */
+/* Grow or shrink a large block in its place. Return false if there is no room. */
 bool heap_resize(struct heap *h, void *p, size_t size);
 
-/* A mark for the user, of a large block, until it is freed. */
+/* Mark a large block, for the caller's use. The mark lasts until the block is freed. */
 static inline void heap_mark(struct heap *h, void *p)
 {
 	h->units[(size_t)((char *)p - h->base) / HEAP_UNIT].marked = 1;

@@ -15,7 +15,7 @@
 #include "threads.h"
 
 #define PAGE		((size_t)sysconf(_SC_PAGESIZE))
-#define COPY_MAX	((size_t)64 << 20)	/* bytes that exist twice while they move */
+#define COPY_MAX	((size_t)64 << 20)	/* bytes that are copied at a time */
 #define PIECES_MAX	256u
 
 struct piece {
@@ -38,8 +38,8 @@ static struct {
 /* ---- objects ---- */
 
 /*
- * Libraries whose data stays with each process: what the kernel or the dynamic linker knows
- * of it is of one process. Beginnings of file names.
+ * The file names, or beginnings of them, of libraries whose data stays private: the kernel
+ * or the dynamic linker has state of one process in it.
  */
 static const char *const private_objects[] = {
 	"ld-linux", "ld.so", "libc.so", "libpthread", "libdl.", "librt.", "libgcc_s", "libsci",
@@ -89,7 +89,7 @@ static void piece_add(char *from, char *to, int prot)
 		memory.pieces[memory.n++] = (struct piece){ from, to, prot };
 }
 
-/* Writable segments of an object; not what the dynamic linker has made read-only. */
+/* Find writable segments of an object, without the part that the linker made read-only. */
 static int object_add(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	char *relro = NULL, *relro_end = NULL;
@@ -161,7 +161,7 @@ bool memory_init(void)
 	return true;
 }
 
-/* Whole pages in it are zeroes from now on. */
+/* Give the whole pages in a piece back, so that they read as zeroes. */
 void memory_discard(void *p, size_t len)
 {
 	int err = errno;

@@ -27,8 +27,9 @@ static void node_queue(struct node *n, struct call *c)
 }
 
 /*
- * A call that was posted is gone when its function runs, and another one when it is done: the
- * wake-up may reach any futex at that address, whose users look again.
+ * The memory of a posted call may be freed when its function runs, and that of any other call
+ * when @done is set. So the wake-up may reach another futex at that address, whose users then
+ * check their condition again.
  */
 static void call_run(struct call *c)
 {

@@ -58,7 +58,7 @@ static inline bool is_global(const void *p)
 
 /* ---- calls between nodes (node.c) ---- */
 
-/* Lies in global memory: on the stack of the thread that calls, for example. */
+/* A call lies in global memory, for example on the stack of the calling thread. */
 struct call {
 	struct call *next;
 	void (*fn)(void *arg);
@@ -68,7 +68,7 @@ struct call {
 
 struct node {
 	pid_t pid;			/* 0: does not run */
-	futex_t calls;			/* counts what was queued */
+	futex_t calls;			/* counts calls that were queued */
 	struct lock lock;
 	struct call *first, **last;
 	_Atomic uint32_t live;		/* threads of the program */
@@ -78,9 +78,9 @@ struct node {
 
 /* Run @fn(@arg) in the service thread of a node, and wait for its end. */
 void node_call(unsigned int node, void (*fn)(void *arg), void *arg);
-/* The same on all nodes, the caller's first. */
+/* The same on all nodes, and on the caller's node first. */
 void node_call_all(void (*fn)(void *arg), void *arg);
-/* Do not wait. @c is the caller's again when @fn begins. */
+/* The same without waiting. @c belongs to the caller again when @fn begins. */
 void node_post(unsigned int node, struct call *c, void (*fn)(void *arg), void *arg);
 /* Serve calls, for ever. */
 noreturn void node_serve(void);
@@ -93,7 +93,7 @@ enum thread_state {			/* bits */
 };
 
 struct thread {
-	struct thread *next;		/* of free ones, or of those on stacks of their own */
+	struct thread *next;		/* in the list of free records, or in @foreign */
 	pthread_t native;
 	const pthread_attr_t *attr;	/* while it is created */
 	void *(*fn)(void *arg);
@@ -124,10 +124,10 @@ enum place {
 };
 
 struct world {
-	unsigned int nodes;		/* asked for */
+	unsigned int nodes;		/* that the user asked for */
 	pid_t leader, parent;
 	_Atomic bool spans;		/* the other nodes run */
-	bool failed;			/* they cannot: all threads stay here */
+	bool failed;			/* the other nodes cannot start: all threads stay here */
 	_Atomic bool ending;
 	enum place place;
 	unsigned int nlist;
@@ -138,7 +138,7 @@ struct world {
 	_Atomic uint32_t live;		/* threads of the program, on all nodes */
 	struct lock lock;		/* for slots and records */
 	struct thread *free;
-	struct thread *foreign;		/* on stacks of the program's */
+	struct thread *foreign;		/* threads whose stack the program provides */
 	struct thread *slots[THREADS_MAX];
 	uint32_t slot_free[THREADS_MAX], nslot_free;
 	uint32_t slot_top;
@@ -153,9 +153,9 @@ extern unsigned int self_node;
 extern _Thread_local struct thread *self_thread;
 
 /*
- * world_active() - whether the program is to run on several nodes
+ * world_active() - return true if the program is to run on several nodes
  *
- * Decided at the first call after the environment is there: SCI_THREADS_NODES.
+ * The first call that finds an environment decides by SCI_THREADS_NODES.
  */
 bool world_active(void);
 
@@ -166,10 +166,10 @@ static inline bool world_spans(void)
 
 /*
  * In the initial thread, while @main waits: make memory shared and start the other nodes.
- * False: not possible, and said.
+ * Return false after a message if that is not possible.
  */
 bool world_span(pthread_t main);
-/* In the initial thread of the first node: wait for the death of others. */
+/* In the initial thread of the first node: wait for the death of another node. */
 noreturn void world_watch(void);
 /*
  * On another node: if the first node has died, say so and end this node. Only one node
@@ -180,22 +180,22 @@ noreturn void world_watch(void);
 bool world_orphaned(pid_t sender);
 /* The number by which users know a node: 4, 8, 12, ... */
 unsigned int node_id(unsigned int node);
-/* "sci: ..." on standard error. */
+/* Print a line that begins with "sci: " on standard error. */
 __attribute__((format(printf, 1, 2))) void world_say(const char *fmt, ...);
-/* End the processes of the other nodes, and wait for it. */
+/* End the processes of the other nodes, and wait until they have ended. */
 void world_end(void);
 
 /* memory.c */
 bool memory_init(void);
-bool memory_share(void);		/* false: said why */
+bool memory_share(void);		/* false: it has printed a reason */
 void memory_discard(void *p, size_t len);
-/* Whether code of libsci, which is not the program's, has this address. */
+/* Return true if the address lies in the code of libsci, which is not the program's. */
 bool memory_is_libsci(const void *code);
 
-/* futex.c: futexes of libc that are private work between the nodes. In the initial thread. */
+/* futex.c: make private futexes of libraries work between nodes. In the initial thread. */
 bool futex_share(void);
 
-/* The next definition, of libc or another library. */
+/* The definition of a function in the next library: libc's, as a rule. */
 #define REAL(name)							\
 	({								\
 		static __typeof__(&name) real_;				\

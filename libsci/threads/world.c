@@ -133,7 +133,7 @@ static unsigned int tasks_count(void)
 	return n;
 }
 
-/* Programs that this one starts are for themselves. */
+/* Programs that this one starts do not run on several nodes by themselves. */
 static void environment_clean(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -160,7 +160,7 @@ static noreturn void *service_main(void *arg)
 	node_serve();
 }
 
-/* Signals are for threads of the program. */
+/* Start the service thread. It gets no signals: threads of the program do. */
 static bool service_start(void)
 {
 	sigset_t all, old;
@@ -200,7 +200,7 @@ static void thread_list_forget(pthread_t main)
 	}
 }
 
-/* In the process of a further node. */
+/* The first function in the process of another node. */
 static noreturn void node_begin(unsigned int node, pthread_t main)
 {
 	char id[16];
@@ -222,8 +222,8 @@ static noreturn void node_begin(unsigned int node, pthread_t main)
 }
 
 /*
- * Descriptors are common, memory is copied where it is not shared, and no signal tells of
- * the end: the program's wait() must not find these processes.
+ * The nodes have descriptors in common. Memory that is not shared is copied. The process
+ * sends no signal when it ends, so that the program's wait() does not find it.
  */
 static int node_clone(unsigned int node, pthread_t main)
 {
@@ -290,7 +290,7 @@ static noreturn void world_die(unsigned int node, const siginfo_t *info)
 		syscall(SYS_exit_group, info->si_status);
 	world_say("node %u was ended by signal %d (%s): the program ends", node_id(node), sig,
 		  strsignal(sig));
-	setrlimit(RLIMIT_CORE, &none);	/* the node has written one */
+	setrlimit(RLIMIT_CORE, &none);	/* the node has written a core file */
 	sigemptyset(&set);
 	sigaddset(&set, sig);
 	REAL(sigaction)(sig, &sa, NULL);

@@ -37,7 +37,7 @@ static int cache_grow(struct sci_vm *vm, uint64_t len)
 	return 0;
 }
 
-/* A file with holes, as long as the addresses of the memory. No lock is held. */
+/* Create the file of cached pages: it has holes, and the length of the memory. No lock is held. */
 int vm_cache_open(struct sci_vm *vm)
 {
 	int ret;
@@ -49,13 +49,13 @@ int vm_cache_open(struct sci_vm *vm)
 	return ret;
 }
 
-/* Map the file as the view of all pages: nothing may be touched yet. */
+/* Map the file at the addresses of the range, without any access to it. */
 int vm_copies_show(struct sci_vm *vm, struct vm_range *r)
 {
 	return vm_mmap(r->addr, r->len, PROT_NONE, MAP_SHARED, vm->cache_fd, r->copies_at);
 }
 
-/* Prepare a new range; adopted ones get a place behind the memory's. With serve_lock. */
+/* Give a new range its part of the file. Parts of adopted ranges are behind the memory's. */
 int vm_copies_attach(struct sci_vm *vm, struct vm_range *r)
 {
 	uint64_t len = (uint64_t)r->n << r->shift, align = VM_PAGE_MAX;
@@ -77,7 +77,7 @@ int vm_copies_attach(struct sci_vm *vm, struct vm_range *r)
 	return r->adopted ? 0 : vm_copies_show(vm, r);
 }
 
-/* The range goes. */
+/* Give the memory of a range back before the range is freed. */
 void vm_copies_detach(struct sci_vm *vm, struct vm_range *r)
 {
 	uint64_t len = (uint64_t)r->n << r->shift;
@@ -99,8 +99,8 @@ static uint8_t *copy_of(const struct vm_range *r, size_t i)
 /* ---- changes on their way home ---- */
 
 /*
- * Diffs for one home, page by page. A message is sent when the next one begins, so that the
- * last one is known: it asks for an answer, which says that all have been applied.
+ * Diffs for one home, page by page. A message is sent when the next one begins. So the last
+ * message is known: it asks for an answer, and the home answers when it has applied all.
  */
 struct diff {
 	struct sci_vm *vm;
@@ -126,7 +126,7 @@ static void diff_send(struct diff *d)
 	d->len = 0;
 }
 
-/* Wait until the home has all of it. */
+/* Send the last message, and wait until the home has applied all diffs. */
 static int diff_finish(struct diff *d)
 {
 	struct vm_call c = { 0 };
@@ -162,8 +162,8 @@ static void diff_add(struct diff *d, size_t at, const uint8_t *from, size_t len)
 }
 
 /*
- * Add the bytes of @now that differ from @twin, and no others: a neighbour may be another
- * member's. How many there are.
+ * Add the bytes of @now that differ from @twin, and no others: another member may have
+ * changed the byte beside them. Return the number of bytes.
  */
 static size_t diff_scan(struct diff *d, const uint8_t *now, const uint8_t *twin, size_t len)
 {
@@ -196,7 +196,7 @@ static int copy_clean(struct sci_vm *vm, struct vm_range *r, size_t i, struct di
 		return ret;
 	diff_send(d);
 	d->w.addr = (uint64_t)(uintptr_t)vm_page_addr(r, i);
-	/* a store from here on faults: the copy has what the diff is to have */
+	/* a store from here on faults, so the copy does not change during the scan */
 	bytes = diff_scan(d, copy_of(r, i), p->twin, vm_page_size(r));
 	free(p->twin);
 	p->twin = NULL;
@@ -271,7 +271,7 @@ int vm_copies_flush(struct sci_vm *vm, const uint8_t *addr, size_t len)
 	return ret;
 }
 
-/* Copy @from into a page that nobody uses yet, at its home. */
+/* Copy @from into a page at its home. No member uses the page yet. */
 int vm_copy_put(struct sci_vm *vm, struct vm_range *r, size_t i, const void *from, size_t len)
 {
 	int home = vm_page_home(vm, r, i);
@@ -350,7 +350,7 @@ int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, int home, bool
 	return ret;
 }
 
-/* Drop a copy, and send its changes home before. */
+/* Send the changes of a copy home, and drop it. */
 int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	int ret = vm_copy_flush(vm, r, i);
@@ -363,7 +363,7 @@ int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 
 /* ---- the home ---- */
 
-/* The memory of a page that may live here; NULL: there is none. With vm->serve_lock. */
+/* Return the memory of a page whose home this member may be, or NULL. With vm->serve_lock. */
 uint8_t *vm_home_page(struct sci_vm *vm, const void *addr, size_t *len)
 {
 	struct vm_range *r = vm_range_find(vm, addr);

@@ -68,7 +68,7 @@ static bool is_fetch(const ucontext_t *u)
 	return u->uc_mcontext.gregs[REG_ERR] & 16;
 }
 #else
-/* Not known: a fault of a page that can be read is taken for a write. */
+/* The access is not known. The fault of a page that can be read must be a store. */
 static bool is_write(const ucontext_t *u)
 {
 	(void)u;
@@ -82,7 +82,7 @@ static bool is_fetch(const ucontext_t *u)
 }
 #endif
 
-/* True: go on. -ECONNRESET is no reason to stop: there is a page now. */
+/* Return true if the thread may go on. After -ECONNRESET the page is there: private zeroes. */
 static bool resolve(void *addr, bool write)
 {
 	for (unsigned int i = 0; i < VM_MAX; i++) {
@@ -99,7 +99,7 @@ static bool resolve(void *addr, bool write)
 	return false;
 }
 
-/* Leave a fault that is not ours to the program, or to the system. */
+/* Pass a fault outside of the memory on to the program's handler, or to the kernel. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	if (before.sa_flags & SA_SIGINFO) {
@@ -181,7 +181,7 @@ static void job_remote(struct sci_vm *vm, const struct vm_job *job)
 	vm_answer(vm, job->rank, job->id, &w);
 }
 
-/* Do jobs in the order in which they came; false: the last one there is. */
+/* Do jobs in the order of arrival. Return false after the job that stops the worker. */
 static bool do_jobs(struct sci_vm *vm)
 {
 	struct vm_job *job = atomic_exchange(&vm->jobs, NULL), *list = NULL;
@@ -210,7 +210,7 @@ static bool do_jobs(struct sci_vm *vm)
 			free(job);
 			continue;
 		}
-		/* the thread that waits may be gone with its stack before the wake-up */
+		/* the waiting thread may return, and reuse its stack, before the wake-up */
 		atomic_store(&job->done, 1);
 		futex(&job->done, FUTEX_WAKE, 1);
 	}
@@ -269,7 +269,7 @@ void vm_fault_stop(struct sci_vm *vm)
 			atomic_store(&memories[i], NULL);
 		last = last && !atomic_load(&memories[i]);
 	}
-	/* a handler that the program has set since stays, and calls ours */
+	/* a handler that the program has set later stays, and may still call this one */
 	if (last && installed && !sigaction(SIGSEGV, NULL, &now) &&
 	    now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault) {
 		sigaction(SIGSEGV, &before, NULL);

@@ -27,7 +27,7 @@ struct chunk {
 	size_t n;
 };
 
-/* Every second page free is the most pieces there can be, and one while two are joined. */
+/* At most every second page begins a free piece; one more while two pieces are joined. */
 static int chunk_init(struct chunk *c, void *base, size_t len)
 {
 	c->base = base;
@@ -41,7 +41,7 @@ static int chunk_init(struct chunk *c, void *base, size_t len)
 	return 0;
 }
 
-/* Of a quarter of what there is, so that many pages do not need many chunks. */
+/* A chunk has a quarter of the bytes of all others, so that there are few chunks. */
 static struct chunk *chunk_new(struct sci_vm *vm, size_t len, uint64_t bytes)
 {
 	uint64_t want = bytes / 4;
@@ -176,7 +176,7 @@ void vm_frames_free(struct sci_vm *vm, void *frame, size_t len)
 		chunk_give(c, (size_t)((uint8_t *)frame - c->base), len);
 }
 
-/* How peers name @frame: its chunk, and where it is in there. With vm->serve_lock. */
+/* Find the key of the chunk that @frame lies in, and its offset there. With vm->serve_lock. */
 bool vm_frame_key(struct sci_vm *vm, const void *frame, struct sci_key *chunk,
 		  uint64_t *offset)
 {

@@ -17,10 +17,10 @@
  *	notice.c	acquire and release, write notices
  *	trace.c		SCI_VM_TRACE and the report at exit
  *
- * Each process has two threads. The *server* runs handlers, and what they leave to it.
- * It waits for nobody. The *worker* resolves faults; it may wait for servers of other
- * members. Threads of the program may wait for servers, and for workers of other members
- * when they hold no lock. So there is no circle.
+ * Each process has two threads. The *server* runs handlers, and requests that handlers
+ * have queued for it. It never waits for another thread. The *worker* resolves faults. It
+ * may wait for servers of other members. Threads of the program may wait for servers, and
+ * for workers of other members when they hold no lock. So no circle of waits is possible.
  *
  * Locks, outer first:
  *	vm->lock	views and windows; held while a server of another member is
@@ -28,14 +28,15 @@
  *	endpoint	libsci's own; handlers run with it
  *	vm->serve_lock	ranges, frames, directory, calls under way; no call of the endpoint
  *			outside of a handler is made with it held
- * A range is removed with both of ours held, so that either keeps it in place.
+ * A range is removed with vm->lock and vm->serve_lock held. Either of them keeps it in
+ * place.
  */
 #ifndef LIBSCI_VM_INTERNAL_H
 #define LIBSCI_VM_INTERNAL_H
 
 #include <sci/team.h>
 
-/* All else is hidden. */
+/* Export the public functions only. */
 #pragma GCC visibility push(default)
 #include <sci/vm.h>
 #pragma GCC visibility pop
@@ -52,7 +53,7 @@
 
 #define VM_PAGE_MIN	4096u
 #define VM_PAGE_MAX	(2u << 20)
-#define VM_ALIGN	(2ull << 20)	/* of the memory and of each member's part of it */
+#define VM_ALIGN	(2ull << 20)	/* alignment of the memory and of each member's part */
 #define VM_MAX		8u		/* memories of a process */
 #define VM_ADOPTED	64u		/* ranges outside of the memory's own addresses */
 #define VM_WINDOWS_MIN	16u		/* an instruction may need several pages at once */
@@ -70,14 +71,14 @@ struct vm_page {
 	/* the home's and the directory's side: vm->serve_lock */
 	void *frame;			/* NULL: none, or another member is the home */
 	struct vm_notice *notice;	/* NULL: this member has not changed it */
-	int16_t dir_home;		/* what the directory has said; -1: nothing yet */
+	int16_t dir_home;		/* the home, as the directory knows it; -1: none yet */
 	/* the view's side: vm->lock; read by the server, too */
 	_Atomic int16_t home;		/* -1: not known here */
 	uint8_t state;			/* enum vm_state */
 	bool armed;			/* the view is shut, to see whether it is used */
 	bool lost;			/* the home has died */
 	bool dirty;			/* it is in vm->dirty */
-	void *twin;			/* what a copy was like before it was written to */
+	void *twin;			/* the bytes of a copy before the first store */
 	uint32_t window;		/* its slot, counted from 1; 0: none */
 	uint32_t transfers;		/* for the report: mapped, or copied */
 	uint32_t twins;
@@ -114,35 +115,35 @@ struct vm_range_wire {
 };
 
 enum vm_op {
-	VM_OP_ANSWER,			/* value: what the call returns */
-	VM_OP_HOME,			/* who is the home of addr? value: -1, or who is to be */
-	VM_OP_PLACE,			/* pages of this directory from addr on: home is value */
-	VM_OP_FRAME,			/* where is the frame of addr? */
-	VM_OP_PAGE,			/* what is in the page at addr? */
-	VM_OP_DATA,			/* bytes of it, from len on; value: 1: the last ones */
+	VM_OP_ANSWER,			/* an answer: value is what the call returns */
+	VM_OP_HOME,			/* ask for the home of addr; value: the new home, or -1 */
+	VM_OP_PLACE,			/* give pages of the directory the home value */
+	VM_OP_FRAME,			/* ask where the frame of addr is */
+	VM_OP_PAGE,			/* ask for the bytes of the page at addr */
+	VM_OP_DATA,			/* bytes of a page, from len on; value 1: the last */
 	VM_OP_DIFF,			/* changes of the page at addr: struct vm_run follow */
-	VM_OP_CHANGES,			/* which pages have changed since interval len? */
-	VM_OP_NOTICES,			/* struct vm_pages follow; value: 1: the last ones */
-	VM_OP_ALLOC,			/* a range: struct vm_range_wire follows */
-	VM_OP_EAGER,			/* map its pages */
-	VM_OP_FREE,
-	VM_OP_STOP,			/* to itself: the server ends */
+	VM_OP_CHANGES,			/* ask for the pages that changed after interval len */
+	VM_OP_NOTICES,			/* struct vm_pages follow; value 1: the last */
+	VM_OP_ALLOC,			/* add a range: struct vm_range_wire follows */
+	VM_OP_EAGER,			/* map the pages of the range at addr */
+	VM_OP_FREE,			/* free the range at addr */
+	VM_OP_STOP,			/* a member tells its own server to end */
 	VM_OPS
 };
 
-/* Bytes of a diff, which follow. */
+/* A run of changed bytes: where it begins in the page. The bytes follow. */
 struct vm_run {
 	uint32_t at;
 	uint32_t len;
 };
 
-/* Pages behind one another that have changed. */
+/* A run of pages that have changed. */
 struct vm_pages {
 	uint64_t addr;
 	uint64_t len;
 };
 
-/* A page that this member has changed, in vm->notices by interval. */
+/* A page that this member has changed; vm->notices is sorted by interval. */
 struct vm_notice {
 	struct list link;
 	uint64_t addr;
@@ -158,18 +159,18 @@ struct vm_wire {
 	uint32_t extra;
 };
 
-/* A call to a member, under way: what came back is in @w. */
+/* A call to a member that waits for its answer. The answer is stored in @w. */
 struct vm_call {
 	struct list link;
 	uint64_t id;
 	int rank;
-	int sent;			/* what vm_call_start() has said */
+	int sent;			/* the return value of vm_call_start() */
 	_Atomic bool done;
-	int error;			/* the handler's until it is done */
+	int error;			/* belongs to the handler until @done */
 	struct vm_wire w;
-	void *buf;			/* for bytes that come with the answers: */
-	size_t room;			/* of VM_OP_DATA; */
-	size_t got;			/* ... of VM_OP_NOTICES, where buf grows */
+	void *buf;			/* where the handler stores the bytes of answers */
+	size_t room;			/* VM_OP_DATA: bytes that @buf has room for */
+	size_t got;			/* VM_OP_NOTICES: bytes in @buf, which grows */
 };
 
 enum vm_job_kind {
@@ -179,7 +180,7 @@ enum vm_job_kind {
 	VM_JOB_STOP
 };
 
-/* Work for the worker; of a fault it lies on the stack of the thread that waits. */
+/* Work for the worker. The job of a fault lies on the stack of the thread that waits. */
 struct vm_job {
 	struct vm_job *next;
 	enum vm_job_kind kind;
@@ -187,11 +188,11 @@ struct vm_job {
 	bool write;
 	_Atomic uint32_t done;
 	int error;
-	int rank;			/* whom to answer; */
-	uint64_t id;			/* ... that call */
+	int rank;			/* the member that waits for an answer, */
+	uint64_t id;			/* ... and the number of its call */
 };
 
-/* A request that a handler has left to the server. */
+/* A request that a handler has queued for the server. */
 struct vm_request {
 	struct list link;
 	enum vm_op op;
@@ -201,7 +202,7 @@ struct vm_request {
 	struct vm_range_wire range;
 };
 
-/* Memory of a peer that is mapped here. */
+/* A segment of a peer that this member has mapped. */
 struct vm_import {
 	struct list link;
 	uint32_t segment;
@@ -214,7 +215,7 @@ struct vm_rank {
 	struct list imports;		/* vm->lock */
 };
 
-/* A free one: @page is the next free one. */
+/* The slot of a page. In a free slot, @page is the number of the next free slot. */
 struct vm_window {
 	struct vm_range *range;
 	size_t page;
@@ -238,26 +239,26 @@ struct sci_vm {
 	struct vm_rank *ranks;
 	uint8_t *base;
 	uint64_t length;
-	enum sci_vm_mode mode;		/* of ranges that do not ask for one */
+	enum sci_vm_mode mode;		/* the mode of ranges that do not ask for one */
 	bool can_map;
 	uint32_t page;			/* 0: by the mode */
 	void (*death)(void *arg, int rank);
 	void *death_arg;
 	_Atomic bool forked;
 	_Atomic bool closing;
-	_Atomic bool cached;		/* there has been a cached range */
+	_Atomic bool cached;		/* a cached range was allocated at some time */
 
 	pthread_mutex_t lock;
 	struct vm_window *windows;	/* vm->lock */
 	size_t windows_max;
-	size_t windows_used;		/* slots that have been used ever */
-	size_t windows_free;		/* the first free one of these, counted from 1 */
+	size_t windows_used;		/* slots below this number have been used */
+	size_t windows_free;		/* the first free slot below that number, from 1; 0: none */
 	size_t hand;
 	struct vm_window *dirty;	/* pages changed since the last release */
 	size_t dirty_n;
 	size_t dirty_room;
-	uint32_t seen[SCI_VM_TIME_MAX];	/* by rank: releases this member knows of */
-	int cache_fd;			/* memory of copies, and of homes of such pages */
+	uint32_t seen[SCI_VM_TIME_MAX];	/* by rank: the last interval that this member knows of */
+	int cache_fd;			/* memory of cached pages: copies, and pages at home */
 
 	pthread_mutex_t serve_lock;
 	struct vm_range **ranges;	/* by address */
@@ -364,7 +365,7 @@ int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i);
 int vm_view_protect(struct vm_range *r, size_t i, enum vm_state state);
 int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src);
 
-/* cache.c: vm->lock is held but where it says otherwise */
+/* cache.c: vm->lock is held unless a function says otherwise */
 int vm_cache_open(struct sci_vm *vm);
 int vm_copies_attach(struct sci_vm *vm, struct vm_range *r);
 int vm_copies_show(struct sci_vm *vm, struct vm_range *r);

@@ -50,7 +50,7 @@ int vm_dirty_add(struct sci_vm *vm, struct vm_range *r, size_t i)
 	return 0;
 }
 
-/* A range goes. */
+/* Forget the pages of a range before it is freed. */
 void vm_dirty_forget(struct sci_vm *vm, const struct vm_range *r)
 {
 	size_t n = 0;
@@ -82,7 +82,7 @@ static int notice_give(struct sci_vm *vm, struct vm_range *r, size_t i, uint32_t
 	return 0;
 }
 
-/* Give notice of all pages whose changes have been sent home. They are clean then. */
+/* Give notice of all pages whose changes have been sent home, and make them clean. */
 static int notices_give(struct sci_vm *vm)
 {
 	uint32_t interval = vm->interval + 1;
@@ -196,7 +196,7 @@ static int take_changes(struct sci_vm *vm, const struct vm_call *c, const uint8_
 	return ret;
 }
 
-/* Ask members for changes, where there may be some; the other calls are not sent: 1. */
+/* Ask the members that may have changes for them. @sent of the other calls is 1. */
 static void ask_changes(struct sci_vm *vm, struct vm_call *calls, const struct sci_vm_time *time)
 {
 	for (int i = 0; i < vm->size; i++) {
@@ -228,7 +228,7 @@ static int acquire(struct sci_vm *vm, const struct sci_vm_time *time, const uint
 			error = vm_call_wait(vm, &calls[i]);
 		if (!error) {
 			error = take_changes(vm, &calls[i], addr, len);
-			/* of a part: the other pages have still to be dropped */
+			/* after an acquire of a part, pages of other parts are still stale */
 			if (!len)
 				vm->seen[i] = (uint32_t)calls[i].w.len;
 		}
@@ -286,7 +286,7 @@ static int release_part(struct sci_vm *vm, const void *addr, size_t len,
 	}
 	pthread_mutex_lock(&vm->lock);
 	ret = vm_copies_flush(vm, addr, len);
-	/* notices come after the changes: who sees one finds the other */
+	/* notices come after the changes: a member that sees a notice fetches the change */
 	error = notices_give(vm);
 	if (time) {
 		time->n = (uint32_t)vm->size;

@@ -3,9 +3,9 @@
 /*
  * DOC: ranges
  *
- * Every member knows all ranges. A member allocates in a part of the addresses of its own,
- * so that it need not ask the others, and tells them. A range is freed at its creator last:
- * by then nobody else has it, and the creator may use the addresses again.
+ * Every member knows all ranges. A member allocates in its own part of the addresses, so
+ * that it need not ask the others first, and then tells them. The creator frees a range
+ * last: no other member has it by then, and the addresses may be used again.
  */
 #include "libsci/vm/internal.h"
 
@@ -45,7 +45,7 @@ struct vm_range *vm_range_find(const struct sci_vm *vm, const void *addr)
 	return range_overlapping(vm, addr, 1);
 }
 
-/* The same with vm->lock alone. */
+/* The same for callers that hold vm->lock: it keeps the range in place. */
 struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr)
 {
 	struct vm_range *r;
@@ -56,7 +56,7 @@ struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr)
 	return r;
 }
 
-/* The home that the policy names; -1: that depends on the first touch. */
+/* Return the home that the policy names; -1: the first touch decides. */
 int vm_page_fixed_home(const struct sci_vm *vm, const struct vm_range *r, size_t i)
 {
 	size_t part = (r->n + (size_t)vm->size - 1) / (size_t)vm->size;
@@ -209,7 +209,7 @@ static uint64_t find_gap(const struct sci_vm *vm, uint64_t len, uint64_t align)
 	return 0;
 }
 
-/* Add a range; @w->addr 0: find addresses for it in this member's part, and say them. */
+/* Add a range. If @w->addr is 0, find addresses in this member's part and store them there. */
 static int range_insert(struct sci_vm *vm, struct vm_range_wire *w)
 {
 	struct vm_range *r = range_new(w);
@@ -228,7 +228,7 @@ static int range_insert(struct sci_vm *vm, struct vm_range_wire *w)
 	return ret;
 }
 
-/* Add a range of another member's. No lock is held. -EINVAL, -EEXIST, -ENOSPC, -ENOMEM. */
+/* Add a range at @w->addr. No lock is held. -EINVAL, -EEXIST, -ENOSPC, -ENOMEM. */
 int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w)
 {
 	struct vm_range_wire copy = *w;
@@ -267,7 +267,7 @@ void vm_ranges_free(struct sci_vm *vm)
 	free(vm->ranges);
 }
 
-/* ---- what callers ask for ---- */
+/* ---- public functions ---- */
 
 static int range_of_attr(struct sci_vm *vm, const struct sci_vm_range *a, uint32_t page,
 			 struct vm_range_wire *w)
@@ -344,7 +344,7 @@ int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range
 		ret = ret ? ret : vm_call_all(vm, VM_OP_EAGER, &w, NULL, 0);
 	}
 	if (ret) {
-		/* those who could not add it say -EFAULT */
+		/* members that could not add the range answer -EFAULT */
 		vm_call_all(vm, VM_OP_FREE, &w, NULL, 0);
 		remove_here(vm, (void *)(uintptr_t)rw.addr);
 		return ret;
@@ -353,7 +353,7 @@ int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range
 	return 0;
 }
 
-/* Tell all but @last to free the range at @w->addr, then that one. */
+/* Tell all members but @last to free the range at @w->addr, and then @last. */
 static int free_everywhere(struct sci_vm *vm, const struct vm_wire *w, int last)
 {
 	struct vm_call c;
@@ -365,7 +365,7 @@ static int free_everywhere(struct sci_vm *vm, const struct vm_wire *w, int last)
 		if (i == vm->rank || i == last)
 			continue;
 		error = vm_call(vm, &c, i, VM_OP_FREE, w);
-		/* the dead have freed it */
+		/* a dead member has no range any more */
 		if (error != -ECONNRESET && !ret)
 			ret = error;
 	}
@@ -458,7 +458,7 @@ int sci_vm_home(struct sci_vm *vm, const void *addr)
 	return ret ? ret : c.w.value;
 }
 
-/* ---- memory that exists ---- */
+/* ---- sci_vm_adopt() ---- */
 
 static bool overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
 {
@@ -472,7 +472,7 @@ static bool overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
 	return found;
 }
 
-/* Is all of it in the kernel's list, readable and writable and not shared? */
+/* Return true if the kernel lists all of it as private, readable and writable. */
 static bool is_private(uintptr_t addr, uint64_t len)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -530,7 +530,7 @@ static int adopt_contents(struct sci_vm *vm, struct vm_range *r)
 	return ret;
 }
 
-/* The views replace the memory: what the program stores meanwhile is lost. */
+/* Replace the memory by views. Stores of the program at the same time are lost. */
 static int adopt_views(struct sci_vm *vm, struct vm_range *r)
 {
 	int ret = 0;
@@ -585,7 +585,7 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 	r = vm_range_lookup(vm, addr);
 	pthread_mutex_unlock(&vm->lock);
 	ret = vm_agree(vm, vm->rank == root ? adopt_contents(vm, r) : 0);
-	/* libc's malloc() may use what is adopted: no call between here and the views */
+	/* the adopted memory may hold malloc()'s data: no call of libc before the views are there */
 	return ret ? ret : vm_agree(vm, adopt_views(vm, r));
 }
 
@@ -604,7 +604,7 @@ static int return_range(struct vm_range *r)
 	return 0;
 }
 
-/* Make adopted memory private again. The worker serves the faults of that. */
+/* Make adopted memory private again. The worker resolves the faults of the copy. */
 void vm_ranges_return(struct sci_vm *vm)
 {
 	for (uint32_t i = 0; i < atomic_load(&vm->adopted_n); i++) {

@@ -14,7 +14,7 @@
 #include "libsci/base/thread.h"
 
 #define OP_SHIFT	56
-#define POLL_MS		100		/* between two looks whether a callee lives */
+#define POLL_MS		100		/* between two checks that a callee lives */
 
 int vm_send(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
 		     const struct vm_wire *w, const void *more, size_t len)
@@ -72,7 +72,7 @@ static int call_done(void *arg)
 	return atomic_load(&c->done) ? 0 : -EAGAIN;
 }
 
-/* Wait for the answer: what the callee says, or -ECONNRESET. */
+/* Wait for the answer. Return its value, or -ECONNRESET. */
 int vm_call_wait(struct sci_vm *vm, struct vm_call *c)
 {
 	/* the server fails the call when the callee dies, which wakes nobody */
@@ -90,7 +90,7 @@ int vm_call(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
 	return ret ? ret : vm_call_wait(vm, c);
 }
 
-/* The same to all others, at once; the first error of any. -ENOMEM. */
+/* Call all other members at once. Return the first error. -ENOMEM. */
 int vm_call_all(struct sci_vm *vm, enum vm_op op, const struct vm_wire *w,
 		const void *more, size_t len)
 {
@@ -115,7 +115,7 @@ int vm_call_all(struct sci_vm *vm, enum vm_op op, const struct vm_wire *w,
 	return ret;
 }
 
-/* All calls to a member that has died. */
+/* Fail all calls to a member that has died. */
 void vm_calls_fail(struct sci_vm *vm, int rank)
 {
 	struct list *pos, *n;
@@ -135,11 +135,11 @@ void vm_calls_fail(struct sci_vm *vm, int rank)
 
 void vm_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w)
 {
-	/* an asker that has died does not wait; others take their answers */
+	/* the caller may have died; then no thread waits for the answer */
 	vm_send(vm, rank, VM_OP_ANSWER, id, w, NULL, 0);
 }
 
-/* The call that an answer is for; NULL: it has been given up. With vm->serve_lock. */
+/* Find the call of an answer; NULL: the caller has given it up. With vm->serve_lock. */
 static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id)
 {
 	struct list *pos, *n;
@@ -153,7 +153,7 @@ static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id)
 	return NULL;
 }
 
-/* @c is its caller's again from here on. */
+/* The call belongs to its caller again when this returns. */
 static void call_end(struct vm_call *c, const struct vm_wire *w, int error)
 {
 	list_del(&c->link);
@@ -173,7 +173,7 @@ static void take_answer(struct sci_vm *vm, int rank, uint64_t id, const struct v
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* A part of a page: to its place in the copy. */
+/* Store a part of a page in the copy. */
 static void take_data(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
 		      const void *data, size_t len)
 {
@@ -192,7 +192,7 @@ static void take_data(struct sci_vm *vm, int rank, uint64_t id, const struct vm_
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* Write notices: behind those that have come before. */
+/* Append write notices to those of earlier messages. */
 static void take_notices(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
 			 const void *data, size_t len)
 {
@@ -274,7 +274,7 @@ static bool lives_here(const struct sci_vm *vm, const struct vm_range *r, size_t
 	return home < 0 || home == vm->rank;
 }
 
-/* How many pages a frame that is missing brings along: in eager ranges all of ours. */
+/* How many frames to allocate at once: in an eager range, all of this member's pages. */
 static size_t count_missing(const struct sci_vm *vm, const struct vm_range *r)
 {
 	size_t n = 0;
@@ -364,7 +364,7 @@ static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
 		return false;
 	w->value = 0;
 	w->len = page;
-	/* whoever maps all of the range asks once for a run */
+	/* a member that maps the whole range asks once for each run */
 	while (r->flags & SCI_VM_EAGER && ++i < r->n && r->pages[i].frame == frame + w->len)
 		w->len += page;
 	w->len = w->len > w->key.len - w->addr ? w->key.len - w->addr : w->len;
@@ -390,7 +390,7 @@ static void send_page(struct sci_vm *vm, int rank, uint64_t id, uint64_t addr)
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* Send which pages this member has changed after release @since. */
+/* Send the write notices of this member after interval @since. */
 static void send_notices(struct sci_vm *vm, int rank, uint64_t id, uint32_t since)
 {
 	const size_t most = VM_DATA_MAX / sizeof(struct vm_pages);
@@ -462,7 +462,7 @@ static void serve_request(struct sci_vm *vm, struct vm_request *q)
 	vm_answer(vm, q->rank, q->id, &w);
 }
 
-/* In the handler: what needs no memory. */
+/* Serve requests that need no memory, in the handler. */
 static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t id,
 			  const struct vm_wire *in, const void *more, size_t len)
 {
@@ -491,7 +491,7 @@ static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t i
 		return true;
 	case VM_OP_DIFF:
 		w.value = vm_serve_diff(vm, addr, more, len);
-		known = id != 0;	/* the last one of several asks for an answer */
+		known = id != 0;	/* the last message of several asks for an answer */
 		break;
 	case VM_OP_CHANGES:
 		send_notices(vm, rank, id, (uint32_t)in->len);
@@ -545,7 +545,7 @@ static void handle(void *arg, const struct sci_handled *m)
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* Peers come and go: completions of the endpoint say so. */
+/* Completions of the endpoint report the arrival and the death of peers. */
 static void take_events(struct sci_vm *vm)
 {
 	struct sci_completion c;
@@ -564,7 +564,7 @@ struct change {
 	unsigned int looks;
 };
 
-/* Requests are there, or something has happened since the wait began. */
+/* Return true if requests wait, or if the endpoint had an event since the wait began. */
 static int changed(void *arg)
 {
 	struct change *c = arg;

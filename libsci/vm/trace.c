@@ -61,7 +61,7 @@ void vm_trace(struct sci_vm *vm, const char *event, const void *addr, int home)
 
 /* ---- the report ---- */
 
-/* Keep @h if it is among the hottest so far. */
+/* Keep @h if it is one of the hottest pages so far. */
 static void hot_insert(struct sci_vm *vm, const struct vm_hot *h)
 {
 	unsigned int i = vm->hot_n;
@@ -78,7 +78,7 @@ static void hot_insert(struct sci_vm *vm, const struct vm_hot *h)
 	vm->hot[i] = *h;
 }
 
-/* Look at the pages of a range that goes. With vm->lock. */
+/* Count the pages of a range before it is freed. With vm->lock. */
 void vm_report_range(struct sci_vm *vm, const struct vm_range *r)
 {
 	for (size_t i = 0; vm->hot_max && i < r->n; i++) {
@@ -188,7 +188,7 @@ static void hot_names(FILE *f, const struct vm_hot *h)
 	close(fd);
 }
 
-/* Print the report in one piece. No lock is held; nobody makes calls any more. */
+/* Print the report by one write. No lock is held, and no thread makes calls any more. */
 void vm_report(struct sci_vm *vm)
 {
 	char *text = NULL;

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Whether mremap() duplicates a mapping: not in programs that qemu-user runs. */
+/* Return true if mremap() duplicates a mapping. It does not under qemu-user. */
 bool vm_can_map(void *memory)
 {
 	void *p = mremap(memory, 0, VM_PAGE_MIN, MREMAP_MAYMOVE);
@@ -81,7 +81,7 @@ void vm_window_give(struct sci_vm *vm, struct vm_page *p)
 	VM_COUNT(vm, windows, -1ull);
 }
 
-/* Take the view away: a touch faults. Changes of a copy are sent home. */
+/* Take the view away, so that a touch faults. Changes of a copy are sent home. */
 void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
@@ -90,7 +90,7 @@ void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 	if (p->state == VM_NONE)
 		return;
 	if (r->mode == SCI_VM_CACHE) {
-		/* changes whose home has died are lost; releases say so */
+		/* changes whose home has died are lost, and the next release reports it */
 		vm_copy_drop(vm, r, i);
 		return;
 	}
@@ -100,7 +100,7 @@ void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 	p->armed = false;
 }
 
-/* The same for all of a range that goes. */
+/* Take all views of a range away before it is freed. Changes are not sent home. */
 void vm_views_drop(struct sci_vm *vm, struct vm_range *r)
 {
 	for (size_t i = 0; i < r->n; i++)
@@ -148,7 +148,7 @@ void vm_window_take(struct sci_vm *vm, struct vm_range *r, size_t i)
 
 /* ---- where a page is ---- */
 
-/* The rank of the home; this member is to be it if there is none. -errno. */
+/* Return the rank of the home, or -errno. A page without a home gets this member. */
 int vm_page_home(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
@@ -201,7 +201,7 @@ static int import_find(struct sci_vm *vm, int rank, const struct sci_key *chunk,
 	return 0;
 }
 
-/* The frames from page @i on that lie behind one another: where they are mapped, bytes. */
+/* Find the run of frames from page @i on that are contiguous: its address and length. */
 static int source_run(struct sci_vm *vm, struct vm_range *r, size_t i, int home, void **src,
 		      uint64_t *len)
 {
@@ -233,7 +233,7 @@ int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, vo
 
 /* ---- faults ---- */
 
-/* The page is gone with its home. Reads find zeroes, which nobody else sees. */
+/* The page is lost with its home. Give this member a private page of zeroes. */
 static int view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];

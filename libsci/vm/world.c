@@ -35,7 +35,7 @@ int vm_agree(struct sci_vm *vm, int error)
 	return agree(vm->team, error);
 }
 
-/* A member is gone; @how: NULL: it has closed its endpoint. On the server. */
+/* A member has died, or has closed its endpoint (@how is NULL). On the server. */
 void vm_death(struct sci_vm *vm, int rank, const char *how)
 {
 	if (atomic_exchange(&vm->ranks[rank].dead, true))
@@ -55,7 +55,7 @@ void vm_death(struct sci_vm *vm, int rank, const char *how)
 
 /* ---- attributes ---- */
 
-/* A number of the environment; @value stays if it is not set. */
+/* Read a number from the environment. @value stays if the variable is not set. */
 static int env_number(const char *name, uint64_t *value)
 {
 	const char *s = getenv(name);
@@ -113,7 +113,7 @@ static int attr_fill(const struct sci_vm_attr *attr, struct sci_vm_attr *a)
 
 /* ---- peers ---- */
 
-/* The first message of members to each other. */
+/* What members tell each other before they connect. */
 struct hello {
 	struct sci_addr addr;
 	uint64_t base;
@@ -131,7 +131,7 @@ static int connect_one(struct sci_vm *vm, int rank, const struct sci_addr *addr)
 
 	if (ret)
 		return ret;
-	/* the handler knows the sender by it */
+	/* the handler finds the sender's rank by it */
 	sci_peer_set_data(peer, (void *)(intptr_t)(rank + 1));
 	atomic_store(&vm->ranks[rank].peer, peer);
 	return 0;
@@ -197,7 +197,7 @@ static int meet(struct sci_vm *vm, const struct hello *mine)
 	if (!ret && mine->mode == SCI_VM_MAP && !vm->can_map)
 		ret = -EOPNOTSUPP;
 	vm->mode = mine->mode == SCI_VM_CACHE || !vm->can_map ? SCI_VM_CACHE : SCI_VM_MAP;
-	/* all come to the same verdict; connecting may fail for one of them */
+	/* so far all members have the same result; to connect may fail for one of them */
 	if (!ret)
 		ret = vm_agree(vm, connect_all(vm, all));
 out:
@@ -237,7 +237,7 @@ static bool reserve_at(struct sci_vm *vm, uint64_t base, uint64_t length)
 	return true;
 }
 
-/* At the same place in all members, or in none. */
+/* Reserve the range at the same place in all members, or in none. */
 static int reserve_all(struct sci_vm *vm, uint64_t base, uint64_t length)
 {
 	int ret = vm_agree(vm, reserve_at(vm, base, length) ? 0 : -ENOMEM);
@@ -318,7 +318,7 @@ static void imports_free(struct sci_vm *vm)
 	}
 }
 
-/* All but the threads. */
+/* Free all of the memory but its threads. */
 static void vm_destroy(struct sci_vm *vm)
 {
 	if (vm->ep)
@@ -394,7 +394,7 @@ int sci_vm_close(struct sci_vm *vm)
 	ret = sci_team_barrier(vm->team);
 	vm_ranges_return(vm);
 	atomic_store(&vm->closing, true);
-	/* nobody needs a page of another member any more */
+	/* no member needs a page of another one any more */
 	if (!ret)
 		ret = sci_team_barrier(vm->team);
 	vm_fault_stop(vm);
@@ -404,7 +404,7 @@ int sci_vm_close(struct sci_vm *vm)
 	return ret;
 }
 
-/* ---- what it is like ---- */
+/* ---- properties ---- */
 
 void *sci_vm_base(const struct sci_vm *vm)
 {

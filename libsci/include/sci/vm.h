@@ -33,8 +33,9 @@
  *    peers at any time, whether or not it makes calls.
  *  - When a member dies, a message on standard error names its node. Calls that need it
  *    return -ECONNRESET. Pages of it that are mapped keep their contents. A touch of
- *    another page of it finds a private page of zeroes (counted as lost). Programs that
- *    must not go on set struct sci_vm_attr.death.
+ *    another page of it finds a private page of zeroes (counted as lost), and so does the
+ *    touch of a page without a home whose directory it was. Programs that must not go on
+ *    set struct sci_vm_attr.death.
  *  - A child after fork() shares the pages that are mapped at that time. Calls return
  *    -ENOTCONN there, and a touch of another page raises SIGSEGV.
  *  - The library's own data, and memory of malloc() that it uses, must not lie in the

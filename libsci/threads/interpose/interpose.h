@@ -15,7 +15,7 @@ bool threads_span(void);
 int thread_main_start(void *(*fn)(void *arg));
 /* Start a detached thread of the program's in this process, from a service thread. */
 int thread_start_local(void *(*fn)(void *arg), void *arg);
-/* The record of a thread of the program's; NULL: it is none. */
+/* Find the record of a thread; NULL: it is no thread of the program. */
 struct thread *thread_find(pthread_t t);
 
 /* Standard streams in global memory. */

@@ -14,14 +14,14 @@
 
 #define ARENAS_OF_NODE	4u
 
-/* libc's own, which it exports. */
+/* The heap of libc, which exports these functions. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *p);
 
-/* The global heap is for the caller of the function that this is in. */
+/* True in a function whose caller is to get memory of the global heap. */
 #define FOR_PROGRAM()	(world_active() && !memory_is_libsci(__builtin_return_address(0)))
 
 static unsigned int arena(void)

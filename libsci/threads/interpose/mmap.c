@@ -93,7 +93,7 @@ static void *map_private(struct mapping *m)
 	return MAP_FAILED;
 }
 
-/* Before there are other nodes they inherit it. */
+/* Nodes that start later inherit the mapping. */
 static void *map_shared(struct mapping *m)
 {
 	void *p;
@@ -223,7 +223,7 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	return p;
 }
 
-/* A library that is loaded already is found. A new one would be on one node only. */
+/* A library that is loaded already works. A new library would be on one node only. */
 EXPORT void *dlopen(const char *file, int flags)
 {
 	void *h;

@@ -89,7 +89,7 @@ EXPORT __sighandler_t __sysv_signal(int sig, __sighandler_t handler)
 			       REAL(__sysv_signal)(sig, handler);
 }
 
-/* ---- what libc keeps in each process ---- */
+/* ---- state that libc keeps in each process ---- */
 
 struct text {
 	const char *name, *value;
@@ -169,7 +169,7 @@ EXPORT char *setlocale(int category, const char *locale)
 
 /* ---- new processes ---- */
 
-/* A copy would share the memory, its own stack included. */
+/* The child would share all memory with its parent, even the stack: refuse. */
 EXPORT pid_t fork(void)
 {
 	if (!world_spans())
@@ -184,7 +184,7 @@ EXPORT pid_t _Fork(void)
 	return world_spans() ? fork() : REAL(_Fork)();
 }
 
-/* Ends all threads, as it does on one node. */
+/* Before exec: end the other nodes, as exec ends all threads on one node. */
 static bool exec_begin(void)
 {
 	if (!world_spans() || getpid_real() != world->leader) {

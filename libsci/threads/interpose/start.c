@@ -54,7 +54,7 @@ bool threads_span(void)
 	return atomic_load(&world->spans);
 }
 
-/* Signals are for threads of the program. */
+/* The initial thread gets no signals: threads of the program do. */
 static noreturn void initial_main(void)
 {
 	sigset_t all;
@@ -97,7 +97,7 @@ static void program_init(void)
 		((void (*)(int, char **, char **))array[i])(start.argc, start.argv, environ);
 }
 
-/* Programs move and cut their arguments: all nodes are to see it. */
+/* Programs change their arguments. Copy them to memory that all nodes share. */
 static void arguments_copy(void)
 {
 	char **argv = calloc((size_t)start.argc + 1, sizeof(*argv));
@@ -108,7 +108,7 @@ static void arguments_copy(void)
 		start.argv = argv;
 }
 
-/* The last of the handlers of exit(): the first that was set. */
+/* The last handler of exit() that runs, because it was set first. */
 static void program_ends(int status, void *arg)
 {
 	(void)status;
@@ -224,7 +224,7 @@ EXPORT int __cxa_atexit(void (*fn)(void *arg), void *arg, void *dso)
 	return h.ret;
 }
 
-/* ---- one process, for those who ask ---- */
+/* ---- process ids: all nodes have those of the first node ---- */
 
 pid_t getpid_real(void)
 {

@@ -75,7 +75,7 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 	return REAL(pthread_mutex_clocklock)(mutex_share(m), clock, at);
 }
 
-/* C11's are the same objects. */
+/* Mutexes of C11 are the same objects. */
 EXPORT int mtx_init(mtx_t *m, int type)
 {
 	int ret = REAL(mtx_init)(m, type);
@@ -191,7 +191,7 @@ EXPORT int sem_init(sem_t *s, int shared, unsigned int value)
 
 /* ---- once ---- */
 
-/* As libc has it, so that a static initialiser fits. */
+/* The values are those of libc, so that a static initialiser fits. */
 enum once_state {
 	ONCE_NOT,
 	ONCE_RUNS,
@@ -204,7 +204,7 @@ static void once_set(futex_t *f, uint32_t state)
 	futex_wake(f, 1 << 30);
 }
 
-/* The function was cancelled: as if it had not been called. */
+/* The function was cancelled: the next caller runs it again. */
 static void once_undo(void *f)
 {
 	once_set(f, ONCE_NOT);

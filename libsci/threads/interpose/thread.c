@@ -13,7 +13,7 @@
 
 /* ---- records and stacks ---- */
 
-/* @n slots side by side; -1: there are none. The caller has the lock. */
+/* Take @n adjacent slots; -1: there are none. The caller has the lock. */
 static long slots_take(unsigned int n)
 {
 	if (n == 1 && world->nslot_free)
@@ -50,7 +50,7 @@ static void thread_free(struct thread *t)
 	lock_give(&world->lock);
 }
 
-/* @stack: bytes of a stack; 0: the program has one. NULL: no memory, or no slot. */
+/* Return a new record, or NULL. @stack: bytes of its stack; 0: the program provides one. */
 static struct thread *thread_new(size_t stack)
 {
 	unsigned int n = (unsigned int)((stack + SLOT_SIZE - 1) / SLOT_SIZE);
@@ -106,7 +106,7 @@ struct thread *thread_find(pthread_t native)
 
 /* ---- the end of a thread ---- */
 
-/* In its process: wait until the kernel has left the stack. */
+/* In the process of the thread: wait until the kernel no longer uses its stack. */
 static void thread_reap(void *arg)
 {
 	struct thread *t = arg;
@@ -122,7 +122,7 @@ static void thread_reap_free(void *arg)
 	thread_free(arg);
 }
 
-/* The last thing that libc does in a thread: its own key's destructor. */
+/* The destructor of the library's key: libc calls it last in each thread. */
 static void thread_end(void *arg)
 {
 	struct thread *t = arg;
@@ -166,7 +166,7 @@ static void *thread_run(void *arg)
 
 /* ---- the beginning ---- */
 
-/* A stack in the record's slots, with a guard below it as large as the program wants. */
+/* Set a stack in the slots of the record, with a guard of the size that the program wants. */
 static void stack_set(struct thread *t, pthread_attr_t *attr)
 {
 	char *end = GLOBAL_STACKS + (t->slot + t->slots) * SLOT_SIZE;
@@ -233,7 +233,7 @@ static unsigned int place(void)
 					    node % world->nodes;
 }
 
-/* The size of the stack that the library has to find; 0: the program has one. */
+/* Return the size of the stack to allocate; 0: the program provides the stack. */
 static size_t stack_wanted(const pthread_attr_t *attr)
 {
 	pthread_attr_t none;
@@ -252,7 +252,7 @@ static size_t stack_wanted(const pthread_attr_t *attr)
 	return size + guard;
 }
 
-/* Detach; free what is left of a thread that has ended. */
+/* Detach a thread. Free the rest of a thread that has ended. */
 static void thread_detach(struct thread *t)
 {
 	if (atomic_fetch_or(&t->state, THREAD_DETACHED) & THREAD_ENDED)
@@ -324,7 +324,7 @@ static void join_undo(void *arg)
 	atomic_store(&t->joiner, NULL);
 }
 
-/* 0: the caller may wait for it, and nobody else. */
+/* Return 0 if the caller may join the thread. No other thread may from then on. */
 static int join_begin(struct thread *t)
 {
 	struct thread *none = NULL, *self = self_thread;
@@ -344,7 +344,7 @@ static void join_end(struct thread *t, void **result)
 	thread_free(t);
 }
 
-/* A thread that has ended has nothing to wait for. @at NULL: for ever. */
+/* Wait until a thread has ended, but no longer than to time @at, if it is not NULL. */
 static int join_wait(struct thread *t, clockid_t clock, const struct timespec *at)
 {
 	int ret, old = errno, err = 0;
