@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <string.h>
 
+#include "libsci/pvm/frame.h"
 
 /* How long Debian's tools wait for a group server. */
 GROUP_API struct timeval *pvmgs_tmout;
@@ -74,7 +75,7 @@ GROUP_API int gs_getgstid(void);
 
 GROUP_API int gs_getgstid(void)
 {
-	return PvmNotFound;
+	return TID_GROUPS;
 }
 
 int group_tids(const char *group, int **tids)

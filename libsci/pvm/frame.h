@@ -59,6 +59,15 @@
 #define SM_STHOSTACK	SM(15)	/* H-d n, then tid, the daemon's line or an error's name */
 #define SM_STTASK	SM(16)	/* d-T tid, flags, path, argc, argv, n, env */
 
+/*
+ * The task that PVM's tools take for the server of groups. No task has this id: the first
+ * daemon answers GROUP_STATUS: n, then length of name, name, size, n, barrier, arrived,
+ * tids.
+ */
+#define TID_GROUPS	((int)(TID_OF_HOST(1) | TID_LOCAL_MASK))
+#define GROUP_STATUS	10
+#define GROUP_CONTEXT	0x7fffc
+
 /* A task id that a program may send to: of a task, not of a daemon or a group. */
 static inline bool tid_is_task(int tid)
 {

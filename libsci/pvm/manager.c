@@ -237,7 +237,7 @@ int pv_daemon_send(struct buf *b, int tid, int tag)
 {
 	struct frame f = { 0 };
 
-	if (tag < SM_SPAWN || tag > SM_STTASK)
+	if (tid == TID_GROUPS ? tag != GROUP_STATUS : tag < SM_SPAWN || tag > SM_STTASK)
 		return PvmNotImpl;
 	if (b->enc != PvmDataDefault)
 		return PvmBadMsg;

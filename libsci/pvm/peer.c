@@ -398,7 +398,7 @@ PVM_API int pvm_send(int tid, int tag)
 
 	if (ret < 0)
 		return lpvmerr("pvm_send", ret);
-	if (pv_opts.resv && (uint32_t)tid & TID_DAEMON && tid != -1)
+	if ((pv_opts.resv && (uint32_t)tid & TID_DAEMON && tid != -1) || tid == TID_GROUPS)
 		return pv_report("pvm_send", pv_me.sbuf ? pv_daemon_send(pv_me.sbuf, tid, tag) :
 				 PvmNoBuf);
 	if (!tid_is_task(tid) || (tag < 0 && !pv_opts.resv))

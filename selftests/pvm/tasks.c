@@ -6,6 +6,8 @@
 
 #include "selftests/pvm/machine.h"
 
+#include "libsci/pvm/groupop.h"
+
 #define LONG_SIZE	(3 << 20)
 
 /* Send back what comes until a message with tag 99. */
@@ -400,6 +402,32 @@ TEST(a_machine_ends_with_the_process_that_owns_it)
 	close(p[1]);
 	CHECK_EQ(read(p[0], &byte, 1), 0);
 	close(p[0]);
+}
+
+/* What pvm_gstat asks. A group has more places than members. */
+TEST(groups_are_listed)
+{
+	int n, len, size, places, barrier, arrived, tid;
+	char name[16];
+
+	machine_begin();
+	CHECK_EQ(pvmgroupop(GROUP_JOIN, "alpha", 0, NULL), 0);
+	CHECK_EQ(pvm_setcontext(GROUP_CONTEXT), 0);
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_send(TID_GROUPS, GROUP_STATUS), 0);
+	CHECK_EQ(pvm_send(TID_GROUPS, 1), PvmNotImpl);
+	CHECK(pvm_recv(TID_GROUPS, GROUP_STATUS) > 0);
+	CHECK_EQ(pvm_unpackf("%d %d %16s %d %d %d %d %d", &n, &len, name, &size, &places,
+			     &barrier, &arrived, &tid), 0);
+	CHECK_EQ(n, 1);
+	CHECK_EQ(len, 5);
+	CHECK(!strcmp(name, "alpha"));
+	CHECK_EQ(size, 1);
+	CHECK(places >= 1);
+	CHECK_EQ(barrier, -1);
+	CHECK_EQ(arrived, 0);
+	CHECK_EQ(tid, pvm_mytid());
+	machine_end();
 }
 
 TEST(mail_box_entries_are_kept_and_found)

@@ -253,6 +253,8 @@ void mbox_task_ended(int tid);
 /* ---- groups.c ---- */
 void group_serve(const struct frame_head *head, struct body *b);
 void groups_task_ended(int tid);
+/* GROUP_STATUS: send task @tid all groups. */
+void groups_tell(int tid, int ctx, int wid);
 
 /* ---- trace.c ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libsci/pvm/daemon/daemon.h"
+#include "libsci/pvm/daemon/text.h"
 #include "libsci/pvm/groupop.h"
 
 /* A member that waits in a barrier, or for a group to become static. */
@@ -260,6 +261,30 @@ void group_serve(const struct frame_head *head, struct body *b)
 	default: ret = PvmBadParam; break;
 	}
 	answer(head, ret, NULL);
+}
+
+void groups_tell(int tid, int ctx, int wid)
+{
+	struct text x = { 0 };
+	uint32_t n = 0;
+
+	for (struct list *l = groups.next; l != &groups; l = l->next)
+		n++;
+	text_word(&x, n);
+	for (struct list *l = groups.next; l != &groups; l = l->next) {
+		const struct group *g = container_of(l, struct group, link);
+
+		text_word(&x, (uint32_t)strlen(g->name));
+		text_str(&x, g->name, NULL);
+		text_word(&x, (uint32_t)g->size);
+		text_word(&x, (uint32_t)g->room);
+		text_word(&x, g->need ? (uint32_t)g->need : (uint32_t)-1);
+		text_word(&x, (uint32_t)g->arrived);
+		for (int i = 0; i < g->room; i++)
+			text_word(&x, g->tids[i] ? (uint32_t)g->tids[i] : (uint32_t)-1);
+	}
+	message_send_wid(tid, TID_GROUPS, ctx, GROUP_STATUS, wid, x.data, x.len);
+	free(x.data);
 }
 
 static void waits_forget(struct group *g, int tid)

@@ -115,7 +115,9 @@ void sm_serve(const struct frame_head *head, struct body *b)
 	if (b->bad)
 		return;
 	x.left = len;
-	if (tag == SM_TASKX && src == tasker)
+	if (tag == GROUP_STATUS && own_host == 1)
+		groups_tell(src, ctx, wid);
+	else if (tag == SM_TASKX && src == tasker)
 		tasker_told(&x);
 	else if (tag == SM_STHOSTACK && src == hoster)
 		hoster_told(wid, &x);

@@ -35,10 +35,11 @@ struct task *task_find(int tid)
 /* A task id that no task has; 0: all are taken. */
 int tid_new(void)
 {
-	for (unsigned int i = 0; i < TID_LOCAL_MASK; i++) {
+	/* the last one is TID_GROUPS */
+	for (unsigned int i = 0; i < TID_LOCAL_MASK - 1; i++) {
 		int tid;
 
-		next_local = next_local % TID_LOCAL_MASK + 1;
+		next_local = next_local % (TID_LOCAL_MASK - 1) + 1;
 		tid = (int)(TID_OF_HOST(own_host) | next_local);
 		if (!task_find(tid))
 			return tid;
