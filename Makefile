@@ -178,6 +178,10 @@ bench-deck: all				## Measure: DECK's post and retrieve beside messages
 bench-smi: all				## Measure: SMI's barrier and regions beside team and memory
 	scripts/bench-front-end smi $(O)
 
+bench-mad: $(O)/.setup-bench			## Measure: Madeleine through a gateway, by bytes of a block
+	+@$(MAKE) --no-print-directory all
+	scripts/bench-mad $(O)
+
 bench-threads: all			## Measure: threads on one node and on two, and page faults
 	scripts/bench-threads $(O)
 
@@ -332,6 +336,7 @@ $(TESTS) $(BENCHES) $(SOAKS) $(CLUSTERS): %: %.o $(B)/selftests/common.a $(B)/li
 
 $(B)/selftests/bench/deck: $(B)/libdeck.a
 $(B)/selftests/bench/smi: $(B)/libsmi.a
+$(B)/selftests/bench/madeleine: $(B)/libmadeleine.a
 $(B)/selftests/bench/scivm: $(B)/libsci-vm.a
 $(addprefix $(B)/selftests/unit/,pool pool_format pool_schedules): $(B)/kmod/pool.a
 
@@ -469,7 +474,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs examples demo-deck demo-smi demo-threads ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi bench-threads shmem-check bench-vm \
+.PHONY: all libs examples demo-deck demo-smi demo-threads ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi bench-mad bench-threads shmem-check bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \
