@@ -84,7 +84,7 @@ struct buf {
 
 struct peer;
 
-/* What a task holds. One, since a process is one task. */
+/* The state of this task. A process is at most one task. */
 struct task {
 	int sock;			/* to the daemon; -1: not enrolled */
 	struct sci_ep *ep;
@@ -156,7 +156,7 @@ int pv_answer_wait(struct answer *a);
 /* Send @f, to which there is no answer. */
 int pv_request_post(struct frame *f);
 
-/* Read what the daemon has sent. Return: frames; -1: the daemon has gone. */
+/* Read frames of the daemon. Return: the number of frames; -1: the daemon has ended. */
 int pv_request_read(void);
 
 /* ---- manager.c ---- */
@@ -243,7 +243,7 @@ void pv_inbox_take(struct buf *b);
 int pv_peer_send(struct buf *b, const int *tids, int n, int tag);
 void pv_peer_gone(struct sci_peer *peer);
 void pv_peers_free(void);
-/* Send what waited for its task to enrol; whether some still waits. */
+/* Send the messages that wait until their receiver has enrolled. */
 void pv_peers_push(void);
 bool pv_peers_unsettled(void);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Options, contexts, and what is exported to children. */
+/* Options, contexts, and the variables that children inherit. */
 
 #include "libsci/pvm/lib.h"
 #include "libsci/pvm/trace.h"

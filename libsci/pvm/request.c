@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Requests to the daemon, and what it sends by itself. */
+/* Requests to the daemon, and the frames that the daemon sends by itself. */
 
 #include "libsci/pvm/lib.h"
 
@@ -107,7 +107,7 @@ int pv_request(struct frame *f, struct answer *a)
 	return ret;
 }
 
-/* ---- what comes ---- */
+/* ---- frames that arrive ---- */
 
 static void reply_came(const struct frame_head *head, const struct body *b)
 {

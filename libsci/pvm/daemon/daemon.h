@@ -3,8 +3,8 @@
 /*
  * DOC: pvmd3
  *
- * One daemon per host of a virtual machine. It starts tasks, knows which there are, and
- * tells other daemons when one has ended. The first daemon, the master, keeps the mail
+ * One daemon runs on each host of a virtual machine. It starts tasks, keeps the list of the
+ * tasks of its host, and tells the other daemons when a task has ended. The first daemon, the master, keeps the mail
  * box and the groups, and adds hosts. Messages between tasks do not pass through it.
  *
  * A single thread waits in epoll for: its tasks' sockets, pipes with their output,
@@ -88,7 +88,7 @@ void hosts_fini(void);
 
 /* Send a frame to the daemon of host @index; the bytes are copied. */
 void host_send(int index, const struct frame_head *head, const void *body);
-/* ... to all others; @f is freed. */
+/* Send a frame to the daemons of all other hosts; @f is freed. */
 void hosts_broadcast(struct frame *f);
 /* Serve frames that have come, send those that wait, and find hosts that have gone. */
 void hosts_progress(void);
@@ -106,7 +106,7 @@ int start_ms(void);
 void hosts_delete(const struct frame_head *head, struct body *b);
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from);
 void hosts_table(struct body *b);
-/* The process @pid has ended; true: it was, or was to start, a host. */
+/* Process @pid has ended. Return: true if it was a daemon or the remote shell of one. */
 bool host_starter_ended(pid_t pid);
 void hosts_halt(void);
 bool hosts_left(void);
@@ -226,9 +226,9 @@ void message_send(int tid, int src, int ctx, int tag, const void *data, size_t l
 void message_send_wid(int tid, int src, int ctx, int tag, int wid, const void *data,
 		      size_t len);
 void put_word(uint8_t *to, uint32_t v);
-/* A host has gone: requests to it fail. */
+/* The daemon of @host has ended: answer the requests to it with PvmHostFail. */
 void requests_fail(int host);
-/* A task of any host has ended; or all of a host, named by a tid without a task. */
+/* Task @tid has ended. A host's id stands for all tasks of that host. */
 void task_ended(int tid);
 
 /* Whether @tid is the task @which, or is on the host @which. */
@@ -268,7 +268,7 @@ void trace_serve(const struct frame_head *head, struct body *b);
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
 /* Milliseconds of the monotonic clock. */
 int64_t clock_ms(void);
-/* End: tell tasks and hosts, then stop when they have gone. */
+/* Begin to end: ask tasks and hosts to end. The loop stops when they have ended. */
 void daemon_halt(void);
 extern bool halting;
 extern const char *search_path;

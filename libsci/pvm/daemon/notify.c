@@ -7,7 +7,7 @@
 #include "libsci/pvm/daemon/daemon.h"
 
 /*
- * struct interest - what a task wants to hear of
+ * struct interest - an event that a task has asked for
  * @what: PvmTaskExit, PvmHostDelete or PvmHostAdd
  * @tid: task or host; of PvmHostAdd: how often still, -1: always
  */
@@ -99,7 +99,7 @@ void notify_hosts_new(const int *tids, int n)
 	}
 }
 
-/* Whether what is waited for has happened already; ask the task's host otherwise. */
+/* Return true if the event has happened already. Otherwise ask the host of the task. */
 static bool gone(int what, int tid)
 {
 	int host = (int)TID_HOST(tid);

@@ -230,7 +230,7 @@ static void siblings_set(struct task *t, const int *tids, int n)
 	siblings_serve(t);
 }
 
-/* The task that spawned them has told who they are. */
+/* The parent sends the list of the tasks of one spawn. */
 static void siblings_told(struct body *b)
 {
 	const void *v;
@@ -505,7 +505,7 @@ static void leave(const struct frame_head *head, struct task *t)
 	}
 }
 
-/* ---- what daemons tell each other ---- */
+/* ---- frames between daemons ---- */
 
 static void task_check(struct body *b, int host)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Starting tasks, and what they print. */
+/* Starting tasks, and their output. */
 
 #include <errno.h>
 #include <fcntl.h>
