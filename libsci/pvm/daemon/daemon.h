@@ -3,9 +3,10 @@
 /*
  * DOC: pvmd3
  *
- * One daemon runs on each host of a virtual machine. It starts tasks, keeps the list of the
- * tasks of its host, and tells the other daemons when a task has ended. The first daemon, the master, keeps the mail
- * box and the groups, and adds hosts. Messages between tasks do not pass through it.
+ * One daemon runs on each host of a virtual machine. It starts tasks, keeps the list of
+ * the tasks of its host, and tells the other daemons when a task has ended. The first
+ * daemon, the master, keeps the mail box and the groups, and adds hosts. Messages between
+ * tasks do not pass through it.
  *
  * A single thread waits in epoll for: its tasks' sockets, pipes with their output,
  * children that have ended, and the endpoint through which daemons talk. The end of a
