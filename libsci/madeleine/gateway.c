@@ -19,7 +19,7 @@
 
 enum event_kind { EVENT_STOP, EVENT_RECEIVED, EVENT_SENT, EVENT_CREDIT_SENT, EVENT_FIRST };
 
-/* What a request of a rail is for: the first member of its object. */
+/* The purpose of a request of a rail; it is the first member of the object in question. */
 struct event {
 	enum event_kind kind;
 };
@@ -370,7 +370,7 @@ static void peer_event(struct rail *r, const struct sci_status *st)
 		must(st->error ? st->error : -ECONNRESET, "has lost", rail_rank(r, st->peer));
 }
 
-/* False: the last one. */
+/* Return: whether others follow. */
 static bool complete(struct rail *r, const struct sci_completion *c)
 {
 	struct event *e = c->data;

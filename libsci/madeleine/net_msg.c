@@ -15,7 +15,7 @@
 
 /* ---- endpoints ---- */
 
-/* What all processes have to agree on; rank 0's holds. */
+/* Values that all processes take from rank 0. */
 struct agreed {
 	uint64_t number;		/* in names of sockets */
 	uint64_t block;

@@ -13,7 +13,7 @@ struct way_piece {
 	void *copy;			/* to be freed when it has left; NULL: the caller's */
 };
 
-/* What is received in blocks. */
+/* The receives of a fragment that comes in blocks. */
 struct pieces {
 	size_t n;
 	struct {
