@@ -309,10 +309,15 @@ int main(int argc, char **argv)
 			usage();
 	}
 	/* the shell that runs this for a hoster waits for it: go on as its child */
-	if (by_hoster && fork())
-		_exit(0);
-	if (by_hoster)
+	if (by_hoster) {
+		pid_t child = fork();
+
+		if (child < 0)
+			fail("cannot fork", -errno);
+		if (child)
+			_exit(0);
 		setsid();
+	}
 	fd = listen_open(master ? PATIENCE_MS : 0);
 	if (fd < 0)
 		fail("cannot listen for tasks", fd);
