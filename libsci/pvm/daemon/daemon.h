@@ -89,6 +89,8 @@ void hosts_fini(void);
 
 /* Send a frame to the daemon of host @index; the bytes are copied. */
 void host_send(int index, const struct frame_head *head, const void *body);
+/* Send @f from this daemon to that of host @index; @f is freed. */
+void host_tell(int index, struct frame *f);
 /* Send a frame to the daemons of all other hosts; @f is freed. */
 void hosts_broadcast(struct frame *f);
 /* Serve frames that have come, send those that wait, and find hosts that have gone. */

@@ -110,6 +110,17 @@ void host_send(int index, const struct frame_head *head, const void *body)
 		list_add_tail(&w->link, &h->out);
 }
 
+void host_tell(int index, struct frame *f)
+{
+	struct frame_head *head = frame_head(f);
+
+	if (head) {
+		head->src = TID_OF_HOST(own_host);
+		host_send(index, head, head + 1);
+	}
+	frame_free(f);
+}
+
 void hosts_broadcast(struct frame *f)
 {
 	struct frame_head *head = frame_head(f);
@@ -176,7 +187,6 @@ static bool frame_serve(int timeout)
 static void table_send(const struct host *to)
 {
 	struct frame f = { 0 };
-	struct frame_head *head;
 	int n = 0;
 
 	for (int i = 1; i <= (int)HOST_MAX; i++)
@@ -193,12 +203,7 @@ static void table_send(const struct host *to)
 		frame_i32(&f, (int32_t)hosts[i]->addr.node);
 		frame_i32(&f, (int32_t)hosts[i]->addr.id);
 	}
-	head = frame_head(&f);
-	if (head) {
-		head->src = TID_OF_HOST(own_host);
-		host_send(to->index, head, head + 1);
-	}
-	frame_free(&f);
+	host_tell(to->index, &f);
 }
 
 static void table_tell(void)
@@ -477,15 +482,9 @@ void hosts_add_managed(const struct frame_head *head, int ctx, int wid, struct b
 static void bye_send(struct host *h)
 {
 	struct frame f = { 0 };
-	struct frame_head *head;
 
 	frame_begin(&f, OP_BYE, 0);
-	head = frame_head(&f);
-	if (head) {
-		head->src = TID_OF_HOST(own_host);
-		host_send(h->index, head, head + 1);
-	}
-	frame_free(&f);
+	host_tell(h->index, &f);
 }
 
 void hosts_delete(const struct frame_head *head, struct body *b)

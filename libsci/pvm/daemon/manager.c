@@ -24,16 +24,10 @@ void manager_set(int tid)
 static void tell(int host, int tid)
 {
 	struct frame f = { 0 };
-	struct frame_head *h;
 
 	frame_begin(&f, OP_NEW_MANAGER, 0);
 	frame_i32(&f, tid);
-	h = frame_head(&f);
-	if (h) {
-		h->src = TID_OF_HOST(own_host);
-		host_send(host, h, h + 1);
-	}
-	frame_free(&f);
+	host_tell(host, &f);
 }
 
 void manager_tell(int host)

@@ -104,7 +104,6 @@ static bool gone(int what, int tid)
 {
 	int host = (int)TID_HOST(tid);
 	struct frame f = { 0 };
-	struct frame_head *h;
 
 	if (!hosts[host] || hosts[host]->starting)
 		return true;
@@ -114,12 +113,7 @@ static bool gone(int what, int tid)
 		return !task_find(tid);
 	frame_begin(&f, OP_CHECK, 0);
 	frame_i32(&f, tid);
-	h = frame_head(&f);
-	if (h) {
-		h->src = TID_OF_HOST(own_host);
-		host_send(host, h, h + 1);
-	}
-	frame_free(&f);
+	host_tell(host, &f);
 	return false;
 }
 
