@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* mad-run: what it would start, and what it refuses. */
+/* mad-run: what it would start, what it refuses, and the key of sockets. */
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -93,4 +94,64 @@ TEST(what_is_wrong_is_refused)
 	CHECK_EQ(run("-n /does/not/exist", text), 2);
 	CHECK(strstr(text, "/does/not/exist: No such file"));
 	CHECK_EQ(run("--help", text), 0);
+}
+
+/* ---- the key of sockets ---- */
+
+#define KEY_DIGITS	64
+
+/* A process of a session on one network prints its SCI_NET_KEY. Return: the exit status. */
+static int key_print(const char *dev, char text[4096])
+{
+	char nets[64], session[512], file[64], arguments[128];
+
+	snprintf(session, sizeof(session), "networks : { name : n; dev : %s; };", dev);
+	test_file(session, nets);
+	snprintf(session, sizeof(session), "application : { networks : { include : \"%s\";"
+		 " channels : { name : c; net : n; hosts : a; }; }; };", nets);
+	test_file(session, file);
+	snprintf(arguments, sizeof(arguments), "--appli=printenv %s SCI_NET_KEY", file);
+	return run(arguments, text);
+}
+
+static bool is_fresh_key(const char *text)
+{
+	const char *c = text + strlen("hex:");
+
+	if (strncmp(text, "hex:", strlen("hex:")))
+		return false;
+	for (int i = 0; i < KEY_DIGITS; i++)
+		if (!isxdigit((unsigned char)*c++))
+			return false;
+	return !strcmp(c, "\n");
+}
+
+TEST(each_session_with_sockets_has_a_key_of_its_own)
+{
+	char first[4096], second[4096];
+
+	unsetenv("SCI_NET_KEY");
+	CHECK_EQ(key_print("tcp", first), 0);
+	CHECK_EQ(key_print("udp", second), 0);
+	test_note("%s", first);
+	CHECK(is_fresh_key(first) && is_fresh_key(second));
+	CHECK(strcmp(first, second));
+}
+
+TEST(a_key_of_the_user_stays)
+{
+	char text[4096];
+
+	setenv("SCI_NET_KEY", "hex:00112233445566778899aabbccddeeff", 1);
+	CHECK_EQ(key_print("tcp", text), 0);
+	CHECK(!strcmp(text, "hex:00112233445566778899aabbccddeeff\n"));
+}
+
+TEST(a_session_without_sockets_has_no_key)
+{
+	char text[4096];
+
+	unsetenv("SCI_NET_KEY");
+	CHECK_EQ(key_print("sisci", text), 1);
+	CHECK(!strstr(text, "hex:"));
 }

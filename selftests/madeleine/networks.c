@@ -145,6 +145,44 @@ TEST(all_pairs_of_modes_through_two_gateways)
 	ranks_run_arg(4, 4, all_pairs, (void *)(uintptr_t)"c", false);
 }
 
+/* ---- hosts with parameters ---- */
+
+static void networks_of(const char *networks, const char *channels)
+{
+	char text[2048], nets[64], session[64];
+
+	test_file(networks, nets);
+	snprintf(text, sizeof(text), "application : { networks : { include : \"%s\"; %s }; };",
+		 nets, channels);
+	test_file(text, session);
+	setenv("MAD_SESSION", session, 1);
+	setenv("SCI_NET_KEY", "hex:000102030405060708090a0b0c0d0e0f", 1);
+}
+
+/* A host with and one without a parameter, on fabrics of two names, and TCP between them. */
+TEST(fabrics_and_addresses_of_hosts)
+{
+	char networks[1024], address[32];
+	unsigned int pid = (unsigned int)getpid();
+
+	/* an address of this test's own, and ports that the kernel gives to nobody */
+	snprintf(address, sizeof(address), "tcp:127.%u.%u.%u:%u", 1 + (pid >> 16),
+		 pid >> 8 & 0xff, pid & 0xff, 10000 + pid % 20000);
+	snprintf(networks, sizeof(networks),
+		 "networks : ({ name : n; dev : sisci; hosts : ("
+		 "  { name : a; parameter : \"shm:west%1$u\"; },"
+		 "  { name : g; parameter : \"shm:west%1$u\"; }); },"
+		 " { name : t; dev : udp; hosts : ("
+		 "  { name : g; parameter : \"%2$s\"; },"
+		 "  { name : h; parameter : \"%2$s\"; }); },"
+		 " { name : m; dev : gm; hosts : (h, b); });", pid, address);
+	networks_of(networks, "channels : ({ name : l; net : n; hosts : (a, g); },"
+		    " { name : s; net : t; hosts : (g, h); },"
+		    " { name : r; net : m; hosts : (h, b); });"
+		    "vchannels : { name : c; channels : (l, s, r); };");
+	ranks_run_arg(4, 4, all_pairs, (void *)(uintptr_t)"c", false);
+}
+
 /* ---- channels of both kinds at once ---- */
 
 static void number_send(p_mad_channel_t c, int to, unsigned int number)
@@ -271,6 +309,51 @@ TEST(all_members_send_to_all)
 		     " { name : r; net : t; hosts : (g, b[0..1]); });"
 		     "vchannels : { name : c; channels : (l, r); };");
 	ranks_run_arg(5, 5, all_to_all, NULL, false);
+}
+
+/* Sub-channels of a mux channel over a virtual one: names, and numbers without names. */
+static void subs_through_gateway(void *arg)
+{
+	p_mad_madeleine_t m = begin();
+	p_mad_channel_t sub[4];
+
+	(void)arg;
+	sub[0] = mad_get_channel(m, "x");
+	sub[1] = mad_get_channel(m, "one");
+	sub[2] = mad_get_channel(m, "two");
+	sub[3] = mad_get_sub_channel(sub[1], 200);
+	CHECK(sub[2] == mad_get_sub_channel(sub[0], 2));
+	/* received in the other order: sub-channels do not wait for each other */
+	for (unsigned int i = 0; i < 4 && sub[0]->process_lrank == 0; i++)
+		number_send(sub[i], 2, 10 + i);
+	for (unsigned int i = 4; i-- && sub[0]->process_lrank == 2;) {
+		p_mad_connection_t k = mad_begin_unpacking(sub[i]);
+
+		CHECK_EQ(k->remote_rank, 0);
+		CHECK(k->channel == sub[i]);
+		CHECK_EQ(number_take(k), 10 + i);
+		number_send(sub[i], 0, 20 + i);
+	}
+	for (unsigned int i = 0; i < 4 && sub[0]->process_lrank == 0; i++)
+		CHECK_EQ(number_take(mad_begin_unpacking(sub[i])), 20 + i);
+	common_exit(NULL);
+}
+
+TEST(sub_channels_through_a_gateway)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a, g); },"
+		     " { name : r; net : t; hosts : (g, b); });"
+		     "vchannels : { name : c; channels : (l, r); };"
+		     "xchannels : { name : x; channels : c; sub_channels : (one, two); };");
+	ranks_run_arg(3, 3, subs_through_gateway, NULL, false);
+}
+
+TEST(sub_channels_of_channels_on_two_networks)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a, g); },"
+		     " { name : r; net : t; hosts : (g, b); });"
+		     "xchannels : { name : x; channels : (l, r); sub_channels : (one, two); };");
+	ranks_run_arg(3, 3, subs_through_gateway, NULL, false);
 }
 
 /*
