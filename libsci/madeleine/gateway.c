@@ -49,7 +49,7 @@ struct gateway {
 	struct event stop, credit;
 	struct block *receive[RECEIVES];	/* a ring of posted receives */
 	unsigned int oldest;
-	struct flow *flows[FLOWS];	/* that come in on this rail */
+	struct flow *flows[FLOWS];	/* of blocks and credits that come in on this rail */
 	pthread_mutex_t lock;		/* of the blocks, which other rails' threads give back */
 	struct block *blocks;
 };
@@ -166,7 +166,6 @@ static struct flow *flow_new(struct rail *r, uint64_t tag)
 		tbx_failuref("gateway: blocks of process %d for process %d do not come here",
 			     from->global_rank, to->global_rank);
 	before = i ? way[i - 1] : from;
-	f->tag = tag;
 	f->from = before->global_rank;
 	f->to = way[i + 1]->global_rank;
 	f->before = hop_rail(r, d, before, me);
@@ -185,7 +184,8 @@ static struct flow *flow_get(struct rail *r, uint64_t tag)
 	for (f = *list; f; f = f->next)
 		if (f->tag == tag)
 			return f;
-	f = flow_new(r, tag);
+	f = flow_new(r, tag & ~TAG_CREDIT);
+	f->tag = tag;
 	f->next = *list;
 	*list = f;
 	return f;
@@ -211,15 +211,13 @@ static void block_forward(struct rail *r, struct block *b)
 	struct flow *f;
 	int ret;
 
+	f = flow_get(r, tag);
 	if (tag & TAG_CREDIT) {
 		/* it comes against the way */
-		f = flow_new(r, tag & ~TAG_CREDIT);
 		credit_send(f->before, f->from, f->is_first, tag);
-		free(f);
 		block_put(r, b);
 		return;
 	}
-	f = flow_get(r, tag);
 	b->flow = f;
 	b->event.kind = EVENT_SENT;
 	ret = sci_itsend(f->after->peer[f->to],
