@@ -312,37 +312,76 @@ static long member_index(const struct def *d, const ntbx_process_t *p)
 	return i;
 }
 
+/* Number the members by their distance from @to, which has 1. */
+static void distances(const struct def *d, p_ntbx_process_t to, unsigned int *distance)
+{
+	size_t found = 1;
+	p_ntbx_process_t *queue =
+		tbx_alloc((size_t)d->members->length, sizeof(p_ntbx_process_t));
+
+	queue[0] = to;
+	distance[member_index(d, to)] = 1;
+	for (size_t at = 0; at < found; at++) {
+		unsigned int next = distance[member_index(d, queue[at])] + 1;
+		size_t i = 0;
+
+		for (p_tbx_slist_element_t e = d->members->head; e; e = e->next, i++)
+			if (!distance[i] &&
+			    mad_session_connected(d, e->object, queue[at])) {
+				distance[i] = next;
+				queue[found++] = e->object;
+			}
+	}
+	free(queue);
+}
+
+/* Choose one of the members that are connected to @p and nearer than it. */
+static p_ntbx_process_t next_hop(const struct def *d, p_ntbx_process_t p,
+				 const unsigned int *distance, uint32_t choice)
+{
+	p_ntbx_process_t *nearer =
+		tbx_alloc((size_t)d->members->length, sizeof(p_ntbx_process_t));
+	unsigned int of = distance[member_index(d, p)];
+	p_ntbx_process_t next;
+	size_t i = 0, n = 0;
+
+	for (p_tbx_slist_element_t e = d->members->head; e; e = e->next, i++)
+		if (distance[i] + 1 == of && mad_session_connected(d, p, e->object))
+			nearer[n++] = e->object;
+	next = nearer[choice % n];
+	free(nearer);
+	return next;
+}
+
+/* A number that differs between pairs of processes, so that gateways share the pairs. */
+static uint32_t pair_number(const ntbx_process_t *from, const ntbx_process_t *to)
+{
+	uint32_t n = (uint32_t)from->global_rank * 0x9e3779b1u +
+		     (uint32_t)to->global_rank * 0x85ebca77u;
+
+	n ^= n >> 15;
+	return n * 0x2c1b3c6du >> 16;
+}
+
 int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t to,
 		    p_ntbx_process_t *way)
 {
-	size_t n = (size_t)d->members->length, found = 1;
-	p_ntbx_process_t *queue, *after, p = from;
+	uint32_t choice = pair_number(from, to);
+	unsigned int *distance;
+	p_ntbx_process_t p = from;
 	int hops = 0;
 
 	if (mad_session_connected(d, from, to) || only_network(d)) {
 		way[0] = to;
 		return 1;
 	}
-	/* from the end, so that each process knows the next one */
-	queue = tbx_alloc(n, sizeof(p_ntbx_process_t));
-	after = tbx_alloc(n, sizeof(p_ntbx_process_t));
-	queue[0] = to;
-	after[member_index(d, to)] = to;
-	for (size_t at = 0; at < found; at++) {
-		size_t i = 0;
-
-		for (p_tbx_slist_element_t e = d->members->head; e; e = e->next, i++)
-			if (!after[i] && mad_session_connected(d, e->object, queue[at])) {
-				after[i] = queue[at];
-				queue[found++] = e->object;
-			}
-	}
-	do {
-		p = after[member_index(d, p)];
+	distance = tbx_alloc((size_t)d->members->length, sizeof(*distance));
+	distances(d, to, distance);
+	while (p != to) {
+		p = next_hop(d, p, distance, choice);
 		way[hops++] = p;
-	} while (p != to);
-	free(queue);
-	free(after);
+	}
+	free(distance);
 	return hops;
 }
 

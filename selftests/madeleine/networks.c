@@ -311,6 +311,16 @@ TEST(all_members_send_to_all)
 	ranks_run_arg(5, 5, all_to_all, NULL, false);
 }
 
+/* Each pair has two gateways, then two again; see gateways_share_the_pairs. */
+TEST(all_members_send_to_all_through_several_gateways)
+{
+	test_session("channels : ({ name : l; net : n; hosts : (a[0..1], g[0..1]); },"
+		     " { name : s; net : t; hosts : (g[0..1], h[0..1]); },"
+		     " { name : r; net : m; hosts : (h[0..1], b[0..1]); });"
+		     "vchannels : { name : c; channels : (l, s, r); };");
+	ranks_run_arg(8, 8, all_to_all, NULL, false);
+}
+
 /* Sub-channels of a mux channel over a virtual one: names, and numbers without names. */
 static void subs_through_gateway(void *arg)
 {

@@ -82,6 +82,42 @@ TEST(ranks_follow_the_file)
 	mad_session_free(s);
 }
 
+/* Two gateways into the east, then two into the north: each has its share of the pairs. */
+TEST(gateways_share_the_pairs)
+{
+	struct session *s = read_text(
+		"application : { networks : { channels : (\n"
+		" { name : west; net : a; hosts : (w[0..7], g[0..1]); },\n"
+		" { name : east; net : b; hosts : (g[0..1], h[0..1]); },\n"
+		" { name : north; net : c; hosts : (h[0..1], n[0..7]); });\n"
+		" vchannels : { name : all;  channels : (west, east, north); }; }; };\n",
+		"networks : ({ name : a; dev : sisci; }, { name : b; dev : tcp; },"
+		" { name : c; dev : sisci; });");
+	const struct def *all = tbx_htable_get(s->defs, "all");
+	unsigned int used[20] = { 0 };
+	p_ntbx_process_t way[20];
+
+	for (int w = 0; w < 8; w++)
+		for (int n = 12; n < 20; n++) {
+			p_ntbx_process_t from = tbx_slist_index_get(s->processes, w);
+			p_ntbx_process_t to = tbx_slist_index_get(s->processes, n);
+
+			CHECK_EQ(mad_session_way(all, from, to, way), 3);
+			CHECK(way[2] == to);
+			used[way[0]->global_rank]++;
+			used[way[1]->global_rank]++;
+			CHECK_EQ(mad_session_way(all, to, from, way), 3);
+			CHECK(way[2] == from);
+		}
+	CHECK_EQ(used[8] + used[9], 64);
+	CHECK_EQ(used[10] + used[11], 64);
+	for (int g = 8; g < 12; g++) {
+		test_note("gateway %d: %u of 64 pairs", g, used[g]);
+		CHECK(used[g] >= 24);
+	}
+	mad_session_free(s);
+}
+
 TEST(processes_without_a_channel_and_numbers)
 {
 	struct session *s = read_text(
