@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Processes with messages of one virtual channel on several networks. A thread for each of
- * these networks takes the completions of its rail. It forwards blocks, and receives first
- * fragments for channels whose messages come on several networks; see rail.h.
+ * DOC: gateways
+ *
+ * A process with messages of one virtual channel on several networks has a thread for each
+ * of these networks. The thread takes the completions of its rail. It forwards blocks, and
+ * receives first fragments for channels whose messages come on several networks; see rail.h.
  *
  * Blocks are sent on in the order in which their receives were posted, which is the order
  * in which they were sent. The death of a process that a gateway knows ends the gateway, so
  * that those that it connects learn of it.
+ *
+ * Nothing waits for ever, and memory is bounded:
+ *
+ *  - A gateway waits for nobody. It posts a new receive when one has completed, and each
+ *    send is a request. So a block or a credit always reaches the last gateway, or the
+ *    sender, whatever other ways do.
+ *  - Only a sender waits: for a credit. All its blocks reach the last gateway, and leave
+ *    it when the receiver takes them. Each WAY_CREDIT blocks taken return a credit, and
+ *    WAY_WINDOW is not smaller, so a sender without credits waits for its receiver only.
+ *  - A block is in a gateway's memory from its arrival until the next hop has taken it. The
+ *    gateways of a way hold at most WAY_WINDOW blocks of it, and WAY_WINDOW / WAY_CREDIT
+ *    credits, because the credit is returned by the last gateway: one of the first gateway
+ *    would bound the first gateway's memory only.
+ *
+ * selftests/spin/forward.pml is a model of this.
  */
 #include <errno.h>
 
@@ -16,6 +33,8 @@
 #define RECEIVES	8u		/* posted on each rail */
 #define FLOWS		256u		/* lists of flows */
 #define FIRST_SIZE	WAY_BLOCK_MIN
+
+_Static_assert(WAY_WINDOW >= WAY_CREDIT, "a sender without credits gets one");
 
 enum event_kind { EVENT_STOP, EVENT_RECEIVED, EVENT_SENT, EVENT_CREDIT_SENT, EVENT_FIRST };
 
