@@ -370,7 +370,7 @@ $(VTIME_TESTS): %: %.o $(filter-out %/main.o,$(VTIME_OBJ)) \
 
 # Front-ends' own objects, but for start-up and threads: the tests have these.
 $(B)/selftests/sim/vtime_deck: $(addprefix $(B)/libsci/deck/,mbox.o message.o pack.o buffer.o)
-$(B)/selftests/sim/vtime_madeleine: $(filter-out %/world.o,$(call obj,libsci/madeleine/*.c))
+$(addprefix $(B)/selftests/sim/,vtime_madeleine vtime_gateway): $(filter-out %/world.o,$(call obj,libsci/madeleine/*.c))
 
 $(KERNEL_TESTS): %: %.o $(B)/selftests/kernel/common.a
 	$(call say,LINK)

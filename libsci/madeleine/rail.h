@@ -24,9 +24,9 @@
 
 #include "libsci/madeleine/internal.h"
 
-#define WAY_WINDOW	16u
-#define WAY_CREDIT	8u
-#define WAY_BLOCK	65536u		/* bytes, unless MAD_FORWARD_BLOCK says another */
+#define WAY_WINDOW	8u
+#define WAY_CREDIT	4u
+#define WAY_BLOCK	131072u		/* bytes, unless MAD_FORWARD_BLOCK says another */
 #define WAY_BLOCK_MIN	4096u		/* a gathered fragment is one block */
 
 #define CONTEXT_FORWARD	0x7fffff00u
@@ -104,6 +104,14 @@ int way_wait(void *req);
 
 /* ---- gateways ---- */
 
+/* Post the receives of a rail that forwards. */
+int gateway_open(struct rail *r);
+/*
+ * Forward what has come. @timeout: of the wait for a completion, as sci_completions().
+ * Return: the number of completions; -ECANCELED: gateway_stop() has been called.
+ */
+int gateway_step(struct rail *r, int timeout);
+/* Open, and take steps in a thread of the rail's own. */
 int gateway_start(struct rail *r);
 void gateway_stop(struct rail *r);
 void gateway_free(struct rail *r);

@@ -7,93 +7,16 @@
  * The objects of libsci/madeleine run on the model of the paper's machine, profile A.
  * Only start-up stands here.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsci/madeleine/internal.h"
 #include "selftests/harness.h"
-#include "sim/vtime/vtime.h"
+#include "selftests/sim/vtime_world.h"
 
 #define WARM_UP		48u
 #define WARM_UP_LONG	2u
 #define ROUNDS		24u
 #define LONG		16384u
-
-/* ---- in place of world.c ---- */
-
-static struct mad_world worlds[2];
-static struct sci_addr told[2];
-
-struct mad_world *mad_world(void)
-{
-	return &worlds[vt_index(vt_current())];
-}
-
-/* By memory of both; the other side's program runs meanwhile. */
-int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *all)
-{
-	struct vt_node *n = vt_current();
-
-	if (len != sizeof(told[0]))
-		return -EINVAL;
-	memcpy(&told[w->rank], mine, len);
-	while (!told[!w->rank].node)
-		vt_wait(n, vt_touches(n), vt_clock(n) + VT_US);
-	memcpy(all, told, sizeof(told));
-	return 0;
-}
-
-static struct mad_stream *stream_new(int rank)
-{
-	struct mad_stream *s = tbx_alloc(1, sizeof(*s));
-
-	mad_gate_init(&s->gate);
-	s->link.rank = rank;
-	return s;
-}
-
-/* A channel of two, with the connections between them. */
-struct pair {
-	mad_channel_t channel;
-	mad_connection_t in, out;
-	struct mad_reception reception;
-	ntbx_process_t process[2];
-};
-
-static void pair_open(struct pair *p, int me)
-{
-	*p = (struct pair){
-		.channel = {
-			.name = (char *)"model", .not_private = tbx_true, .process_lrank = me,
-			.in_connection_darray = tbx_darray_init(),
-			.out_connection_darray = tbx_darray_init(),
-			.pc = mad_pc_new(), .reception = &p->reception,
-		},
-		.in = { .remote_rank = !me, .channel = &p->channel },
-		.out = { .remote_rank = !me, .channel = &p->channel },
-	};
-	mad_gate_init(&p->reception.gate);
-	for (int i = 0; i < 2; i++) {
-		p->process[i].global_rank = i;
-		mad_pc_add(p->channel.pc, &p->process[i]);
-	}
-	p->in.stream = stream_new(!me);
-	p->out.stream = stream_new(!me);
-	tbx_darray_expand_and_set(p->channel.in_connection_darray, !me, &p->in);
-	tbx_darray_expand_and_set(p->channel.out_connection_darray, !me, &p->out);
-}
-
-static void pair_close(struct pair *p)
-{
-	mad_stream_free(p->in.stream);
-	mad_stream_free(p->out.stream);
-	tbx_darray_free(p->channel.in_connection_darray);
-	tbx_darray_free(p->channel.out_connection_darray);
-	mad_pc_free(p->channel.pc);
-	mad_gate_fini(&p->reception.gate);
-	free(p->reception.buf);
-}
 
 /* ---- ping-pong ---- */
 
@@ -152,15 +75,14 @@ static void play(struct vt_node *n, void *arg)
 {
 	struct pingpong *pp = arg;
 	int me = (int)vt_index(n);
-	struct mad_world *w = &worlds[me];
+	struct mad_world *w = world_open(n, 2);
 	unsigned int before = pp->body > LONG ? WARM_UP_LONG : WARM_UP;
 	size_t len = pp->header + pp->body;
 	uint8_t *buf = tbx_alloc(1, len);
 	struct pair p;
 	int ret;
 
-	*w = (struct mad_world){ .rank = me, .size = 2, .net = &mad_net_msg };
-	pair_open(&p, me);
+	pair_open(&p, me, !me);
 	ret = w->net->open(w);
 	ret = ret ? ret : w->net->connect(w, 0, !me);
 	for (unsigned int i = 0; !ret && i <= before + ROUNDS; i++) {
@@ -194,7 +116,7 @@ static struct pingpong pingpong(size_t header, size_t body)
 	struct vt_sim *s;
 
 	CHECK(vt_profile_read(&p, "sim/profiles/a.profile"));
-	memset(told, 0, sizeof(told));
+	worlds_begin();
 	s = vt_new(&p, 2, NULL, 1);
 	CHECK(s != NULL);
 	for (unsigned int i = 0; i < 2; i++)

@@ -73,6 +73,8 @@ struct vt_node {
 	/* its adapter */
 	struct sim_adapter *adapter;
 	uint64_t bus_free;		/* when the bus is */
+	uint64_t bus_in_free;		/* ... that packets come in by, if it is another one */
+	bool two_buses;
 	uint64_t timer;			/* when sim_adapter_timer() is called next */
 	uint64_t taken;			/* when what comes in was, by the bus */
 	bool interrupt;			/* an event for it is on its way */

@@ -33,6 +33,21 @@ uint64_t node_bus(struct vt_node *n, uint64_t from, uint64_t time)
 	return n->bus_free;
 }
 
+void vt_two_buses(struct vt_node *n)
+{
+	n->two_buses = true;
+}
+
+static uint64_t node_bus_in(struct vt_node *n, uint64_t from, uint64_t time)
+{
+	uint64_t start = n->bus_in_free > from ? n->bus_in_free : from;
+
+	if (!n->two_buses)
+		return node_bus(n, from, time);
+	n->bus_in_free = start + time;
+	return n->bus_in_free;
+}
+
 /* ---- packets ---- */
 
 static struct vt_packet *packet_new(struct vt_sim *s)
@@ -110,7 +125,7 @@ static void packet_came(void *arg)
 		packet_in(p);
 		return;
 	}
-	end = node_bus(p->target, p->sim->now, time);
+	end = node_bus_in(p->target, p->sim->now, time);
 	p->taken = end - time + prof->mem_setup;
 	vt_at(p->sim, end + prof->mem_latency, packet_in, p);
 }

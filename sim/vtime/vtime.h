@@ -115,6 +115,11 @@ uint16_t vt_id(const struct vt_node *n);
 struct vt_sim *vt_sim_of(const struct vt_node *n);
 const struct vt_profile *vt_profile_of(const struct vt_node *n);
 struct sim_adapter *vt_adapter(const struct vt_node *n);
+/*
+ * Before its program starts: packets reach main memory by a bus of their own, as in a gateway
+ * whose two adapters are on different buses.
+ */
+void vt_two_buses(struct vt_node *n);
 uint32_t vt_att_max(const struct vt_node *n);	/* entries ever used at once */
 
 /* ---- cpu.c: a program's memory accesses ---- */
