@@ -3,9 +3,9 @@
 /*
  * DOC: messages
  *
- * Messages between endpoints of a fabric: reliable, in order per pair (tagged
- * ones: per pair and context), of any length. How one travels depends on its
- * length and on where its buffers lie:
+ * Messages between endpoints of a fabric. They are reliable and of any length. They arrive in
+ * order between two endpoints; tagged messages arrive in order between two endpoints within
+ * one context. The protocol of a message depends on its length and on where its buffers lie:
  *
  *	short		up to 62 bytes: one 64-byte line, one store (DECK/SCI's
  *			protocol 1, SCI-MPICH's short protocol)
@@ -19,23 +19,22 @@
  *			protocol 3)
  *
  * Rules for all calls:
- *  - They return 0 (or what they say) or a negative errno value; errno itself
- *    means nothing after a call. -EINVAL: an argument is NULL or out of range.
- *  - Every endpoint may be used by any number of threads, unless it was opened
- *    with SCI_EP_SINGLE_THREAD: then by one at a time. Nothing here may be
- *    called from a signal handler.
- *  - Lengths and offsets are bytes, times milliseconds unless a name says
- *    otherwise; a timeout of -1 waits for ever, 0 not at all.
- *  - Things move while a thread is inside a call of the endpoint: a process
- *    that never calls does not receive, nor does it accept connections.
- *    Messages that it has sent arrive all the same: where packets can get lost, a
- *    thread of the library's looks after that (SCI_PARAM_CHECK_MS).
- *  - A buffer belongs to the library from the start of a non-blocking call
- *    until the request has completed.
- *  - When a peer dies, every request that depends on it completes with
- *    -ECONNRESET within a second, after the messages that had arrived whole
- *    have been delivered; so do later ones. Receives from any source wait on.
- *  - A child after fork() has no endpoints: calls answer -ENOTCONN there.
+ *  - Unless a call says otherwise, it returns 0 or a negative errno value. errno itself means
+ *    nothing after a call. -EINVAL: an argument is NULL or out of range.
+ *  - Any threads may use an endpoint at once, unless it was opened with SCI_EP_SINGLE_THREAD:
+ *    then only one thread at a time. Signal handlers must not make any of these calls.
+ *  - Lengths and offsets are in bytes. Timeouts are in milliseconds; -1 waits for ever, 0 does
+ *    not wait.
+ *  - An endpoint makes progress while a thread is inside one of its calls. A process that makes
+ *    no calls receives no messages and accepts no connections. Messages that it has sent still
+ *    arrive: where packets can get lost, a thread of the library sends lost packets again
+ *    (SCI_PARAM_CHECK_MS).
+ *  - The library uses the buffer of a non-blocking call until the request has completed. The
+ *    program must not change or free it before.
+ *  - When a peer dies, every request that depends on it completes with -ECONNRESET within a
+ *    second, and so does every later call. Messages that arrived whole are delivered first.
+ *    Receives from any source keep waiting.
+ *  - A child after fork() has no endpoints: its calls return -ENOTCONN.
  */
 #ifndef SCI_MSG_H
 #define SCI_MSG_H
@@ -48,25 +47,25 @@
 extern "C" {
 #endif
 
-#define SCI_SHORT_MAX		62u		/* bytes in a short message */
-#define SCI_TAGGED_SHORT_MAX	48u		/* ... beside a tag */
-#define SCI_IMM_SHORT_MAX	40u		/* ... and beside an immediate */
-#define SCI_EP_ID_MAX		0xffffffu	/* ids are 1 .. this */
-#define SCI_CONTEXT_MAX		0xffffff7fu	/* contexts are 0 .. this */
+#define SCI_SHORT_MAX		62u		/* bytes of a short message */
+#define SCI_TAGGED_SHORT_MAX	48u		/* bytes of a short message with a tag */
+#define SCI_IMM_SHORT_MAX	40u		/* ... with a tag and an immediate */
+#define SCI_EP_ID_MAX		0xffffffu	/* ids of endpoints are 1 to this */
+#define SCI_CONTEXT_MAX		0xffffff7fu	/* contexts are 0 to this */
 /*
- * Contexts from here on are for services: receives of any peer's requests, which are
- * always posted.  They do not lift SCI_PARAM_UNEXPECTED_MAX.
+ * Contexts from here on are for services, which always have a receive posted for requests of
+ * any peer. Such a receive does not lift SCI_PARAM_UNEXPECTED_MAX.
  */
 #define SCI_CONTEXT_SERVICE	0xffffff00u
-#define SCI_IOV_MAX		1024u		/* pieces in one vector */
-#define SCI_UNWATCHED_MAX	2048u		/* sends nobody waits for, to a peer */
+#define SCI_IOV_MAX		1024u		/* pieces of a vector */
+#define SCI_UNWATCHED_MAX	2048u		/* sends without a request, for each peer */
 
 struct sci_ep;				/* an endpoint */
-struct sci_peer;			/* a connection of one, to another */
+struct sci_peer;			/* a connection of an endpoint to another endpoint */
 struct sci_req;				/* a non-blocking call under way */
-struct sci_msg;				/* a message that has been matched */
+struct sci_msg;				/* a message that sci_match() has taken */
 
-/* Where an endpoint is: a node of the fabric, and the endpoint's number. */
+/* The address of an endpoint: a node of the fabric, and the endpoint's number there. */
 struct sci_addr {
 	uint32_t node;
 	uint32_t id;
@@ -75,16 +74,17 @@ struct sci_addr {
 /* ---- endpoints ---- */
 
 enum sci_ep_flags {
-	SCI_EP_SINGLE_THREAD	= 1 << 0, /* one thread at a time: no locks, but
-					   * where packets can get lost */
-	SCI_EP_CRC		= 1 << 1, /* check sums over eager messages and
-					   * blocks; not what is zero-copy */
-	SCI_EP_PEER_EVENTS	= 1 << 2  /* sci_completions() also names peers
-					   * that have come, and gone */
+	SCI_EP_SINGLE_THREAD	= 1 << 0, /* one thread at a time makes calls. The library
+					   * takes no locks, except where packets can
+					   * get lost. */
+	SCI_EP_CRC		= 1 << 1, /* check sums over eager messages and blocks of a
+					   * rendezvous, but not over zero-copy messages */
+	SCI_EP_PEER_EVENTS	= 1 << 2  /* sci_completions() also reports peers that
+					   * have connected or have gone */
 };
 
 /**
- * enum sci_param - what can be tuned
+ * enum sci_param - parameters of an endpoint
  * @SCI_PARAM_LINES_MAX: longest message that goes as several lines of the small
  *	ring although the eager ring is attached
  * @SCI_PARAM_EAGER_MAX: longest eager message; longer ones are rendezvous
@@ -92,27 +92,25 @@ enum sci_ep_flags {
  *	waits for, or an eighth of the message if that is more: it copies one block
  *	while the sender fills the next
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
- * @SCI_PARAM_BLOCK: bytes of a rendezvous block, and the most of an eager one, which
- *	is as large in streams, while the receiver sends nothing
+ * @SCI_PARAM_BLOCK: bytes of a rendezvous block, and the limit of an eager block; eager blocks
+ *	of a stream have this length while the receiver sends nothing
  * @SCI_PARAM_XFER_RING: bytes of the transfer ring, which a pair attaches for
  *	its first rendezvous in blocks
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory
  * @SCI_PARAM_SINGLE_COPY_MIN: shortest message that the receiver reads out of
- *	the sender's private memory, on fabrics of one host that can;
+ *	the sender's private memory, on fabrics of one host that can do this;
  *	UINT64_MAX: none
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
  *	sends through its small ring before it attaches the eager ring
- * @SCI_PARAM_UNEXPECTED_MAX: bytes of messages nobody has asked for that an
- *	endpoint keeps; then a sender is held back until a receive is posted, or a
- *	probe waits, for messages of this sender or of any, whatever their tag and
- *	context: but for SCI_CONTEXT_SERVICE and later ones
+ * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. After
+ *	that it takes no more messages of a sender until a receive is posted, or a probe waits,
+ *	for this sender or for any sender. The tag and the context of the receive do not
+ *	matter, except that contexts from SCI_CONTEXT_SERVICE on do not count.
  * @SCI_PARAM_SPIN_US: microseconds of polling before a wait sleeps
  * @SCI_PARAM_CHECK_MS: where packets can get lost: milliseconds without a call
- *	of the endpoint's after which a thread of the library's makes sure that
- *	what was sent has arrived
+ *	of the endpoint after which a thread of the library sends lost packets again
  *
- * Ring sizes count for pairs that attach after the change. A value out of
- * range is cut to what is possible; sci_ep_get() tells.
+ * Sizes of rings apply to pairs that attach after the change.
  */
 enum sci_param {
 	SCI_PARAM_LINES_MAX,
@@ -131,27 +129,33 @@ enum sci_param {
 };
 
 /**
- * sci_param_name() - how a parameter is called in tables and the environment
+ * sci_param_name() - return the name of a parameter in tables and in the environment
+ * @param: the parameter
  *
- * "eager_max" is set by SCI_MSG_EAGER_MAX, and so on. NULL: no such parameter.
+ * For example, the variable SCI_MSG_EAGER_MAX in the environment sets "eager_max".
+ *
+ * Return: a static string; NULL: there is no such parameter.
  */
 const char *sci_param_name(enum sci_param param);
 
 /**
  * struct sci_ep_attr - where and how to open an endpoint
- * @size: to be set to sizeof(struct sci_ep_attr) by the caller; members that are
- *	added later come last, and 0 stands for what was before there were any
- * @fabric: as SCI_FABRIC, "shm:NAME" or "dev" for example; NULL: what that says
- * @name: the program's name for the endpoint, of which 15 bytes are kept: threads of
- *	the library that work for it bear it; NULL: none
- * @node: the node of the fabric; 0: what SCI_NODE says
+ * @size: the caller sets it to sizeof(struct sci_ep_attr). New members are added at the end;
+ *	their value 0 means the behaviour before they existed.
+ * @fabric: a value of SCI_FABRIC, "shm:NAME" or "dev" for example; NULL: the value of
+ *	SCI_FABRIC in the environment
+ * @name: the program's name for the endpoint. The first 15 bytes become the name of the
+ *	library's threads for this endpoint. NULL: no name.
+ * @node: the node of the fabric; 0: the value of SCI_NODE in the environment
  * @adapter: number of the adapter, among those of the fabric; 0: the first
- * @id: its number on this node; 0: the library picks a free one
+ * @id: the endpoint's number on this node; 0: the library picks a free number
  * @flags: enum sci_ep_flags
  * @net: a network for peers that the fabric does not reach, as SCI_NET, see
- *	sci_net(7); "": none; NULL: what that says
- * @net_peers: where the processes of other nodes listen, as SCI_NET_PEERS; NULL: what
- *	that says
+ *	sci_net(7); "": none; NULL: the value of SCI_NET in the environment
+ * @net_peers: where the processes of other nodes listen, as SCI_NET_PEERS; NULL: the value
+ *	of SCI_NET_PEERS in the environment
+ *
+ * The library copies the strings.
  */
 struct sci_ep_attr {
 	size_t size;
@@ -167,44 +171,55 @@ struct sci_ep_attr {
 
 /**
  * sci_ep_open_attr() - open an endpoint with attributes
+ * @ep: is set to the endpoint
+ * @attr: where and how to open it
  *
- * A process may have endpoints on several nodes, fabrics and clusters. The parameters
- * are those of sci_ep_open(), and so are errors. -E2BIG: @attr has members that this
- * library does not know, and they are not 0; -ENODEV: also, there is no such adapter.
+ * A process may have endpoints on several nodes, fabrics and clusters. The endpoint has the
+ * same parameters as after sci_ep_open().
+ *
+ * Return: 0; -E2BIG: @attr has members that this library does not know, and they are not 0;
+ * -ENODEV: there is no such fabric or adapter; or an error of sci_ep_open().
  */
 int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *attr);
 
 /**
  * sci_ep_open() - open an endpoint
- * @ep: the endpoint
- * @id: its number on this node; 0: the library picks a free one
+ * @ep: is set to the endpoint, which belongs to the caller until sci_ep_close()
+ * @id: its number on this node; 0: the library picks a free number
  * @flags: enum sci_ep_flags
  *
- * Joins the fabric that SCI_FABRIC names, as the node SCI_NODE says. The
- * parameters come from the library's table for that fabric, then from the file
- * that SCI_MSG_TABLE names, then from SCI_MSG_* in the environment.
+ * The endpoint joins the fabric that SCI_FABRIC in the environment names, as the node that
+ * SCI_NODE names. Its parameters come from the library's table for that fabric, then from the
+ * file that SCI_MSG_TABLE names, then from the variables SCI_MSG_* in the environment.
  *
- * -EINVAL: also for what the environment asks; -EEXIST: the number is taken;
- * -ENODEV: no such fabric; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
+ * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -EEXIST:
+ * another endpoint has this number; -ENODEV: there is no such fabric; -ENOMEM, -ENOSPC,
+ * -EMFILE: out of resources.
  */
 int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags);
 
 /**
- * sci_ep_close() - close an endpoint
+ * sci_ep_close() - close an endpoint and free it
+ * @ep: the endpoint; no other thread may be in one of its calls
  *
- * Says good-bye to its peers; messages of completed sends still reach them.
- * Requests not completed are gone, as are buffers of sci_buf_alloc(). No other
- * thread may be in a call of the endpoint.
+ * All its connections end. Messages of completed sends still reach their receivers, for which
+ * the call waits up to two seconds. The call frees all connections, all requests, completed or
+ * not, and all buffers of sci_buf_alloc().
+ *
+ * Return: 0 or -ENOTCONN.
  */
 int sci_ep_close(struct sci_ep *ep);
 
-/* Where @ep is. */
+/* Get the address of @ep. Return: 0 or -ENOTCONN. */
 int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr);
 
-/* The program's name for it, "" where it has none; NULL for a NULL @ep. */
+/*
+ * Return the name that the program has given to @ep, "" without a name; NULL if @ep is NULL. The
+ * string belongs to the endpoint.
+ */
 const char *sci_ep_name(struct sci_ep *ep);
 
-/* Name of the fabric below it ("shm"): a static string, NULL for a NULL @ep. */
+/* Return the name of the fabric of @ep ("shm"), a static string; NULL if @ep is NULL. */
 const char *sci_ep_fabric(struct sci_ep *ep);
 
 /**
@@ -212,7 +227,7 @@ const char *sci_ep_fabric(struct sci_ep *ep);
  * @SCI_TRAIT_FAST_READS: sci_read() is as fast as sci_write(). Elsewhere the
  *	processor waits for each packet of a read.
  * @SCI_TRAIT_REGISTER_COPIES: sci_buf_register() gives the memory other pages and
- *	copies its bytes. A store of another thread meanwhile may be lost.
+ *	copies its bytes. A store by another thread during the call may be lost.
  * @SCI_TRAIT_SHARED_MEMORY: exported memory of peers is memory of this machine,
  *	coherent for loads, stores and atomic instructions of all CPUs:
  *	sci_peer_map() gives pointers to it.
@@ -226,162 +241,204 @@ enum sci_traits {
 	SCI_TRAIT_LOSSY			= 1 << 3
 };
 
-/* The traits of @ep's fabric, enum sci_traits; 0 for a NULL @ep. */
+/* Return the traits of the fabric of @ep, enum sci_traits; 0 if @ep is NULL. */
 unsigned int sci_ep_traits(struct sci_ep *ep);
 
+/**
+ * sci_ep_set(), sci_ep_get() - set, or get, a parameter of an endpoint
+ * @param: the parameter
+ * @value: sci_ep_set() replaces a value out of range by the nearest possible one;
+ *	sci_ep_get() gives the value in use
+ *
+ * Return: 0; -EINVAL: there is no such parameter.
+ */
 int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value);
 int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value);
 
 /**
- * struct sci_ep_stats - what an endpoint has done
- * @size: to be set to sizeof(struct sci_ep_stats) by the caller
+ * struct sci_ep_stats - counters of an endpoint
+ * @size: the caller sets it to sizeof(struct sci_ep_stats)
  *
- * Counted since it was opened; memory as of now.
+ * Counters start at 0 when the endpoint is opened. Members marked "now" are present values.
  */
 struct sci_ep_stats {
 	size_t size;
-	uint64_t peers;			/* connected now */
-	uint64_t peer_bytes;		/* their memory here, rings included */
-	uint64_t sent_short;		/* messages, by protocol */
-	uint64_t sent_lines;		/* several lines of the small ring */
+	uint64_t peers;			/* connections now */
+	uint64_t peer_bytes;		/* memory of these here, with their rings, now */
+	uint64_t sent_short;		/* messages sent, by protocol: short */
+	uint64_t sent_lines;		/* ... as several lines of the small ring */
 	uint64_t sent_eager;
 	uint64_t sent_rendezvous;
 	uint64_t sent_zcopy;
 	uint64_t sent_single_copy;
-	uint64_t received;		/* messages handed out */
-	uint64_t unexpected;		/* kept now, bytes of them */
-	uint64_t unexpected_bytes;
-	uint64_t resent_lines;		/* after a lost packet */
+	uint64_t received;		/* messages that receives have got */
+	uint64_t unexpected;		/* unexpected messages now */
+	uint64_t unexpected_bytes;	/* ... and their bytes now */
+	uint64_t resent_lines;		/* sent again after a lost packet */
 	uint64_t resent_blocks;
 	uint64_t crc_errors;
 	uint64_t bells;			/* interrupts raised at sleeping peers */
 	uint64_t sleeps;		/* waits that did not end in polling */
 	uint64_t checks;		/* store barriers for lines, see check_ms */
-	uint64_t writes;		/* one-sided, that have arrived */
-	uint64_t reads;
+	uint64_t writes;		/* one-sided writes that have arrived */
+	uint64_t reads;			/* one-sided reads that have completed */
 	uint64_t handled;		/* messages to handlers */
-	uint64_t unhandled;		/* ... that nobody has set: dropped */
-	uint64_t atomics;		/* asked for, that have been done */
+	uint64_t unhandled;		/* ... dropped, because the handler is not set */
+	uint64_t atomics;		/* atomics of this endpoint that are done */
 };
 
+/**
+ * sci_ep_stats() - get the counters of an endpoint
+ * @stats: receives as many bytes as @stats->size says and the library has; the library sets
+ *	@stats->size to this number
+ *
+ * Return: 0; -EINVAL: @stats->size is not set.
+ */
 int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
 
 /* ---- connections ---- */
 
 /**
  * sci_connect() - connect to an endpoint
- * @addr: where it is; may be @ep itself
- * @timeout: how long to wait for it to open and to answer
- * @peer: the connection, until sci_disconnect()
+ * @addr: its address; may be that of @ep itself
+ * @timeout: how long to wait for the endpoint to open and to answer
+ * @peer: is set to the connection, which the caller may use until sci_disconnect()
  *
- * A second connect to the same endpoint returns the same connection, as does
- * one to an endpoint that has connected to this one; sci_disconnect() ends it
- * all the same. An endpoint answers while its process is in a call.
+ * An endpoint answers while its process is inside a call. Two endpoints have one connection: a
+ * second connect, by either side, returns it. The first sci_disconnect() ends it.
  *
- * -ETIMEDOUT; -EHOSTUNREACH: no such node in this fabric; -EACCES; -ENETDOWN;
- * -ECONNREFUSED: the peer has no room; -ENOMEM, -ENOSPC, -EMFILE.
+ * Return: 0; -ETIMEDOUT: the endpoint does not answer, or does not exist; -EHOSTUNREACH: the
+ * fabric has no such node; -EACCES: the endpoint may not be used; -ENETDOWN: the adapter is
+ * down; -ECONNREFUSED: the peer has no room; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
 int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		struct sci_peer **peer);
 
 /**
  * sci_iconnect() - connect, non-blocking
- * @timeout: after which the request completes with -ETIME (-ETIMEDOUT is what
- *	a wait for it says)
+ * @addr: as in sci_connect()
+ * @timeout: after this time the request completes with -ETIME
+ * @req: is set to the request
  *
- * The request's status names the connection. Cancelling gives it up. Errors are
- * sci_connect()'s, when the request completes; -ENOMEM, -ENOSPC, -EMFILE also
- * at once.
+ * The status of the completed request names the connection. sci_cancel() ends the attempt.
+ *
+ * Return: 0; -ENOMEM, -ENOSPC, -EMFILE: out of resources. The request completes with the
+ * errors of sci_connect().
  */
 int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		 struct sci_req **req);
 
 /**
- * sci_peer_open() - a connection that need not be there yet
- * @timeout: after which it is given up if there is no such endpoint, or no
- *	more; -1: never. An endpoint that does not answer is waited for.
+ * sci_peer_open() - get a connection that need not be established yet
+ * @addr: as in sci_connect()
+ * @timeout: how long to try if there is no such endpoint, or none any more; -1: for ever. The
+ *	library waits without a limit for an endpoint that exists but does not answer.
+ * @peer: is set to the existing connection, or to a new one
  *
- * The connection that there is, or a new one, which is made while the endpoint
- * makes progress. Transfers of all kinds may be asked for at once: they wait for it,
- * and complete with its error if it fails: those of sci_connect(), -ETIME.
- * -ENOMEM, -ENOSPC, -EMFILE.
+ * The endpoint establishes the connection while it makes progress. The program may start
+ * transfers of all kinds at once. They wait for the connection. If it fails, they complete with
+ * the error of sci_connect(), or with -ETIME.
+ *
+ * Return: 0; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
 int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		  struct sci_peer **peer);
 
 /**
- * sci_accept() - the next connection that another endpoint has made
+ * sci_accept() - get the next connection that another endpoint has made
+ * @timeout: how long to wait for one
+ * @peer: is set to the connection
  *
- * Not needed for messages to arrive: receives from any source name theirs. A
- * connection that has ended meanwhile appears only if messages of it are left.
- * Connections this side has asked for itself do not appear. -ETIMEDOUT.
+ * Messages arrive without this call: the status of a receive from any source names the
+ * connection. A connection that has ended appears only if it has messages left. A connection
+ * that this side has asked for does not appear.
+ *
+ * Return: 0; -ETIMEDOUT: there is none.
  */
 int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer);
 
-/* The connection to @addr if there is one: -ENOENT. */
+/* Get the connection to @addr. Return: 0; -ENOENT: there is none. */
 int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 		  struct sci_peer **peer);
 
 /**
- * sci_disconnect() - end a connection, also a dead one, and free it
+ * sci_disconnect() - end a connection and free it
+ * @peer: the connection; may be dead. It is invalid after the call.
  *
- * What has been sent arrives. Requests on @peer complete with -ECANCELED, and
- * those of the other side with -ENOTCONN.
+ * Messages that have been sent arrive: the call waits for this up to two seconds. Requests on
+ * @peer complete with -ECANCELED, those of the other side with -ENOTCONN.
  *
- * When a peer dies or leaves, progress releases the memory and the descriptors
- * of its connection. @peer itself, less than 1 KiB, stays valid until this
- * call if the program has got it from a call or in a status.
+ * When a peer dies or leaves, the endpoint's progress releases the memory and the descriptors
+ * of the connection. If the program has got @peer from a call or in a status, @peer itself
+ * (less than 1 KiB) stays valid until this call.
+ *
+ * Return: 0 or -ENOTCONN.
  */
 int sci_disconnect(struct sci_peer *peer);
 
 /**
- * sci_peer_close() - end a connection, and do not wait for that
+ * sci_peer_close() - end a connection, without waiting
+ * @peer: the connection; the program must not use it any more
  *
- * As sci_disconnect(), but what has been sent arrives while the endpoint makes
- * progress, within two seconds if the peer takes it; the rest is lost. Requests complete when the
- * connection ends. @peer is not the program's any more; statuses name no peer instead.
- * A connect to the same endpoint meanwhile keeps the connection.
+ * This call works like sci_disconnect(), with these differences. Messages that have been sent
+ * arrive while the endpoint makes progress; those that the peer has not taken after two seconds
+ * are lost. Requests complete when the connection ends. Statuses name no peer from now on. If
+ * either side connects again before the end, the connection stays.
+ *
+ * Return: 0 or -ENOTCONN.
  */
 int sci_peer_close(struct sci_peer *peer);
 
 /**
  * sci_peer_gone() - find a peer that has died or left
+ * @peer: is set to its connection
  *
- * Names each such peer once, if the program knows it, when the messages that had
- * arrived from it have been received. So a server learns which peers to
- * sci_disconnect(). Makes no progress. -ENOENT: there is none.
+ * The call names each peer once, after all its messages have been received. It names only
+ * peers that the program has got from a call or in a status. A server uses it to find the peers
+ * to sci_disconnect(). The call makes no progress.
+ *
+ * Return: 0; -ENOENT: there is none.
  */
 int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer);
 
-/*
- * 0; -EINPROGRESS: it is not there yet, see sci_peer_open(); -ENOTCONN: it has
- * disconnected; -ECONNRESET: it has died; why it never was there.
+/**
+ * sci_peer_state() - get the state of a connection
+ *
+ * Return: 0: connected; -EINPROGRESS: not established yet, see sci_peer_open(); -ENOTCONN: the
+ * peer has disconnected; -ECONNRESET: the peer has died; or the error with which
+ * establishing it has failed.
  */
 int sci_peer_state(struct sci_peer *peer);
+
+/* Get the address of the peer's endpoint. Return: 0 or -ENOTCONN. */
 int sci_peer_addr(struct sci_peer *peer, struct sci_addr *addr);
+
+/* Return the endpoint of this process to which the connection belongs; NULL if @peer is NULL. */
 struct sci_ep *sci_peer_ep(struct sci_peer *peer);
 
-/* A pointer of the program's own, kept with the connection; NULL at first. Atomic. */
+/* Set the program's own pointer of the connection, atomically. It is NULL at first. */
 void sci_peer_set_data(struct sci_peer *peer, void *data);
+
+/* Return the pointer of sci_peer_set_data(). */
 void *sci_peer_data(struct sci_peer *peer);
 
 /* ---- requests ---- */
 
 /**
- * struct sci_status - how a call has ended
- * @peer: whom it was with; of a receive: where the message came from; NULL
- *	where that has been disconnected, or there never was one
- * @tag, @context: the message's; 0 if it has none
- * @len: its length, also where the buffer was shorter
- * @error: 0 or -errno, as the call returns
+ * struct sci_status - the result of a call
+ * @peer: the connection; of a receive: to the sender; NULL: the connection has been freed, or
+ *	never existed
+ * @tag, @context: of the message; 0 if it has none
+ * @len: length of the message, also if the buffer was shorter
+ * @error: 0 or a negative errno value, the same as the call returns
  * @flags: enum sci_status_flags
- * @imm: what SCI_SEND_IMM has sent along
+ * @imm: the immediate of a message that was sent with SCI_SEND_IMM
  *
- * Errors of messages: -EMSGSIZE: the buffer was too short, its part of the
- * message is in it; -ECONNRESET, -ENOTCONN, -ECANCELED; -EBADMSG: a check sum
- * is wrong; -ENOMEM; -ETIME: the peer's node does not answer; of a long message
- * also what the peer reports.  Never -EAGAIN or -ETIMEDOUT: a request that a call
- * answers these for has not ended.
+ * Errors of messages are -EMSGSIZE: the buffer was too short, and has the first bytes of
+ * the message; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -EBADMSG: a
+ * check sum is wrong; -ENOMEM: out of memory; -ETIME: the peer's node does not answer.
+ * A long message can also end with an error that the peer reports. A request that has ended
+ * never has the errors -EAGAIN and -ETIMEDOUT.
  */
 struct sci_status {
 	struct sci_peer *peer;
@@ -394,92 +451,112 @@ struct sci_status {
 };
 
 enum sci_status_flags {
-	SCI_STATUS_IMM	= 1 << 0,	/* there is an immediate */
-	SCI_STATUS_PEER_UP = 1 << 1,	/* no request: the peer has come */
-	SCI_STATUS_PEER_DOWN = 1 << 2	/* ... or has gone; @error says why */
+	SCI_STATUS_IMM	= 1 << 0,	/* the message has an immediate */
+	SCI_STATUS_PEER_UP = 1 << 1,	/* event: a peer has connected */
+	SCI_STATUS_PEER_DOWN = 1 << 2	/* event: a connection has ended with @error */
 };
 
-/* Flags of sends. */
+/* Flags of sends. All but SCI_SEND_SYNC are for sci_isendm() only. */
 enum sci_send_flags {
-	SCI_SEND_SYNC	= 1 << 0,	/* completes when a receive has its bytes */
-	SCI_SEND_TAGGED	= 1 << 1,	/* sci_isendm(): it has a tag */
-	SCI_SEND_COPY	= 1 << 2,	/* ... the buffer is the caller's again
-					 * when the call returns */
-	SCI_SEND_IMM	= 1 << 3,	/* ... with an immediate */
-	SCI_SEND_AT_ONCE = 1 << 4	/* ... no request for what has completed */
+	SCI_SEND_SYNC	= 1 << 0,	/* completes when a receive has the bytes */
+	SCI_SEND_TAGGED	= 1 << 1,	/* the message has a tag */
+	SCI_SEND_COPY	= 1 << 2,	/* the caller may reuse the buffer when the
+					 * call returns */
+	SCI_SEND_IMM	= 1 << 3,	/* the message has an immediate */
+	SCI_SEND_AT_ONCE = 1 << 4	/* no request if the send has completed */
 };
 
 /**
- * sci_test() - has a request completed?
- * @req: gone, unless -EAGAIN is returned
- * @status: how it has ended; may be NULL
+ * sci_test() - test whether a request has completed
+ * @req: is freed, unless the call returns -EAGAIN
+ * @status: NULL, or receives the result
  *
- * Makes progress. -EAGAIN: not yet; else as status->error.
+ * The call makes progress.
+ *
+ * Return: the result of the request, as in @status->error; -EAGAIN: not completed yet.
  */
 int sci_test(struct sci_req *req, struct sci_status *status);
 
 /**
  * sci_wait() - wait for a request
+ * @req: is freed, unless the call returns -ETIMEDOUT
+ * @status: NULL, or receives the result
  *
- * As sci_test(), but waits up to @timeout: -ETIMEDOUT: not yet, @req lives on.
+ * Return: the result of the request, as in @status->error; -ETIMEDOUT: not completed yet.
  */
 int sci_wait(struct sci_req *req, int timeout, struct sci_status *status);
 
 /**
- * sci_waitall() - wait for all of @reqs
- * @reqs: of one endpoint; they become NULL; those that are already are skipped
- * @status: @n of them, or NULL; those of skipped requests are not touched
+ * sci_waitall() - wait for all requests of an array
+ * @reqs: @n requests of one endpoint. The call frees them and sets them to NULL. Entries that
+ *	are NULL already are skipped.
+ * @status: NULL, or @n statuses that receive the results; those of skipped entries stay as
+ *	they are
  *
- * The first error of any, when all have completed; -ETIMEDOUT: none has been
- * touched.
+ * Return: 0; the first error of any request, when all have completed; -ETIMEDOUT: some request
+ * has not completed, and all stay as they are.
  */
 int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
 		struct sci_status *status);
 
 /**
- * sci_waitany() - wait for one of @reqs
- * @index: which one completed; its entry is NULL then; @n: none did
+ * sci_waitany() - wait for one request of an array
+ * @reqs: @n requests of one endpoint; entries that are NULL are skipped
+ * @index: is set to the index of the request that completed, which is freed and becomes NULL;
+ *	@n: none has completed
+ * @status: NULL, or receives the result
  *
- * As sci_wait() for that one.  With *@index == @n: -ENOENT: all are NULL;
+ * Return: the result of the request. If *@index is @n: -ENOENT if all entries are NULL, else
  * -ETIMEDOUT.
  */
 int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
 		struct sci_status *status);
 
 /**
- * sci_testany() - has one of @reqs completed?
+ * sci_testany() - test whether one request of an array has completed
+ * @reqs: as in sci_waitany()
+ * @index: as in sci_waitany()
+ * @status: as in sci_waitany()
  *
- * As sci_waitany(), but makes progress once and does not wait: -EAGAIN: none has.
+ * The call makes progress once and does not wait.
+ *
+ * Return: the result of the request. If *@index is @n: -ENOENT if all entries are NULL, else
+ * -EAGAIN.
  */
 int sci_testany(struct sci_req **reqs, size_t n, size_t *index,
 		struct sci_status *status);
 
 /**
- * sci_testsome() - which of @reqs have completed?
- * @reqs: of one endpoint; those that have become NULL; NULLs are skipped
- * @indices: room for @n: which they were
- * @status: room for @n, in the order of @indices; has the errors
+ * sci_testsome() - find all requests of an array that have completed
+ * @reqs: @n requests of one endpoint; NULL entries are skipped. Requests that have completed
+ *	are freed and become NULL.
+ * @indices: room for @n; receives the indices of these requests
+ * @status: room for @n; receives their results, in the order of @indices
  *
- * How many. Makes progress once if none has. -EAGAIN: none; -ENOENT: all are NULL.
+ * The call makes progress once if no request has completed.
+ *
+ * Return: number of requests that have completed; -EAGAIN: none has; -ENOENT: all entries are
+ * NULL.
  */
 int sci_testsome(struct sci_req **reqs, size_t n, size_t *indices,
 		 struct sci_status *status);
 
 /**
- * sci_cancel() - give up a request
+ * sci_cancel() - cancel a request
+ * @req: stays valid; the program still tests it or waits for it
  *
- * It still has to be tested or waited for, and completes with -ECANCELED.
- * -EBUSY: too late, its message is under way: it completes as if nothing had
- * been asked.
+ * The request completes with -ECANCELED.
+ *
+ * Return: 0; -EBUSY: the message is under way, and the request completes as without this call.
  */
 int sci_cancel(struct sci_req *req);
 
 /* ---- completions ---- */
 
 /**
- * struct sci_completion - a request that has completed
- * @data: what sci_req_queue() was given
- * @status: how it has ended
+ * struct sci_completion - a request that has completed, or an event
+ * @data: of a request: the pointer that sci_req_queue() got; of an event: sci_peer_data()
+ * @status: the result
  */
 struct sci_completion {
 	void *data;
@@ -487,32 +564,35 @@ struct sci_completion {
 };
 
 /**
- * sci_req_queue() - have a request told of by its endpoint
- * @req: not to be tested or waited for any more; gone with its completion
- * @data: names it there
+ * sci_req_queue() - hand a request to the completion queue of its endpoint
+ * @req: the program must not test it or wait for it any more; it is freed when its completion
+ *	is taken
+ * @data: names the request in its completion
  *
- * For programs with many requests under way, which need not look at each. When
- * it completes, or if it has, it is put into the endpoint's queue, which has
- * room for all. It may be cancelled until its completion has been taken: a
- * program whose threads share the queue has to know. -EINVAL: is queued.
+ * This is for programs with many requests. When the request completes, or if it already has,
+ * its completion enters the queue, which has room for all. The program may cancel the request
+ * until a thread has taken the completion.
+ *
+ * Return: 0; -EINVAL: the request is in the queue already.
  */
 int sci_req_queue(struct sci_req *req, void *data);
 
 /**
  * sci_completions() - take completions, oldest first
  * @timeout: how long to wait for one if there is none
- * @done: room for @n
+ * @done: room for @n completions
  * @n: not 0
  *
- * An endpoint that was opened with SCI_EP_PEER_EVENTS also has events of peers in its
- * queue, in the order in which they happened. SCI_STATUS_PEER_UP: a connection is there,
- * whichever side has asked for it. SCI_STATUS_PEER_DOWN: it has ended, or never
- * came about, and the error says why, as sci_peer_state() does: messages that had
- * arrived whole can still be received. data is sci_peer_data(). The program knows the
- * peer from then on, until sci_disconnect(), after which there is no event of it. A peer
- * that has come and gone before its event is taken may be left out.
+ * The queue of an endpoint that was opened with SCI_EP_PEER_EVENTS also has events of peers, in
+ * the order in which they happened. The flag SCI_STATUS_PEER_UP says that a connection has been
+ * established by either side. The flag SCI_STATUS_PEER_DOWN says that a connection has ended, or
+ * could not be established; the error is that of sci_peer_state(). Messages that had arrived whole
+ * can still be received. From the event on the program knows the peer, until it calls
+ * sci_disconnect(). No event of the peer follows that call. If a peer connects and goes before
+ * the program takes its first event, both events may be left out.
  *
- * How many there were. -EAGAIN with a timeout of 0, else -ETIMEDOUT: none.
+ * Return: number of completions; if there are none: -EAGAIN with a @timeout of 0, else
+ * -ETIMEDOUT.
  */
 int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 		    unsigned int n);
@@ -520,21 +600,31 @@ int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 /* ---- messages ---- */
 
 /**
- * sci_send(), sci_tsend() - send, and wait until the buffer is free again
- * @tag, @context: what a receive names to get it
+ * sci_send(), sci_tsend() - send a message, and wait until the buffer can be reused
+ * @buf: the message, @len bytes; NULL is allowed if @len is 0
+ * @context: context of a tagged message, 0 to SCI_CONTEXT_MAX
+ * @tag: tag of a tagged message
  *
- * Untagged messages and tagged ones are kept apart at the receiver.
+ * A receive without a tag gets only messages without a tag, and a receive with a tag gets
+ * only messages with a tag.
+ *
+ * Return: 0; or an error of a message, see struct sci_status.
  */
 int sci_send(struct sci_peer *peer, const void *buf, size_t len);
 int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	      const void *buf, size_t len);
 
 /**
- * sci_recv(), sci_trecv() - receive, waiting for a message
- * @peer: from whom; NULL: from anyone
- * @ignore: bits of @tag that do not matter; 0: all do
+ * sci_recv(), sci_trecv() - wait for a message and receive it
+ * @peer: the sender; NULL: any sender
+ * @context: the context that the message must have
+ * @tag: the tag that the message must have
+ * @ignore: bits of @tag that need not match; 0: all must match
+ * @buf: receives the message
  * @size: of the buffer
- * @status: may be NULL
+ * @status: NULL, or receives the result
+ *
+ * Return: 0; or an error of a message, see struct sci_status.
  */
 int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
 	     struct sci_status *status);
@@ -544,8 +634,8 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 
 /**
  * struct sci_try - a receive for sci_try_trecvs()
- * @buf, @size, @tag, @ignore: as in sci_trecv(); sci_try_recvs() has no tags
- * @status: of the message, when it has been received
+ * @buf, @size, @tag, @ignore: as in sci_trecv(); sci_try_recvs() ignores the tags
+ * @status: receives the result, when a message has been received
  */
 struct sci_try {
 	void *buf;
@@ -556,17 +646,21 @@ struct sci_try {
 };
 
 /**
- * sci_try_recvs(), sci_try_trecvs() - receive what takes neither time nor memory
- * @peer: from whom; NULL: from whoever has sent something, all from the same one
+ * sci_try_recvs(), sci_try_trecvs() - receive messages that are here, without a request
+ * @peer: the sender; NULL: any sender, but the same one for all messages of a call
+ * @context: the context that the messages must have
  * @t: receives, in the order in which they get messages
- * @n: how many, at least 1
+ * @n: number of receives, at least 1
  *
- * Returns how many have got theirs, the first ones of @t; others may have to wait.
- * No message has been taken for the others, but -EBUSY may leave bytes in the buffer
- * of the next one: those of a message of which the rest had not come.  -EAGAIN: nothing has come; no progress is
- * made either.  -EBUSY: the next message is not for the first of @t, or longer than
- * its buffer, or not all here, or something else has to come first, a receive that is
- * posted or a message that is kept; or lines can get lost on this fabric: post it.
+ * The calls allocate no memory and do not wait. They make no progress, except that they receive
+ * these messages. The other receives of @t have taken no message. But after -EBUSY the buffer
+ * of the first of them may have bytes of a message that is not complete yet.
+ *
+ * Return: number of receives that have got a message, the first ones of @t; -EAGAIN: no message
+ * is here; -EBUSY: the program must post a receive, because the next message does not
+ * match the first receive of @t, is longer than its buffer or not complete yet; or because
+ * another posted receive or a kept message comes first; or because packets can get lost on this
+ * fabric.
  */
 int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer, struct sci_try *t,
 		  int n);
@@ -574,20 +668,32 @@ int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		   struct sci_try *t, int n);
 
 /**
- * sci_try_send(), sci_try_tsend() - send, if that takes neither time nor memory
- * @imm: NULL, or a number of the program's that goes with the message
+ * sci_try_send(), sci_try_tsend() - send a message if that needs neither a wait nor memory
+ * @context: as in sci_tsend()
+ * @tag: as in sci_tsend()
+ * @imm: NULL, or the immediate of the message
+ * @buf: the message, @len bytes; the caller may reuse it when the call returns
  *
- * As sci_send() and sci_tsend(): @buf is the caller's again, and the errors are
- * theirs.  -EAGAIN: it does not go whole and now: there is no room, or it is too long
- * for that, or in memory that @peer may read it from, or @peer is not connected.
- * Nothing has happened then, and no progress is made: sci_isendm() finds another way,
- * or says why there is none.
+ * The calls make no progress.
+ *
+ * Return: 0; an error of sci_send(); -EAGAIN: nothing has been sent, because there is no room, the
+ * message is too long, the peer may read it from exported memory, or @peer is not
+ * connected. sci_isendm() then sends the message in another way, or returns the error.
  */
 int sci_try_send(struct sci_peer *peer, const void *buf, size_t len);
 int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 		  const uint64_t *imm, const void *buf, size_t len);
 
-/* As sci_send() to sci_trecv(), non-blocking. */
+/**
+ * sci_isend(), sci_itsend(), sci_irecv(), sci_itrecv() - send or receive, non-blocking
+ * @buf: must stay as it is until the request has completed
+ * @req: is set to the request
+ *
+ * The other arguments are those of sci_send(), sci_tsend(), sci_recv() and sci_trecv(). The
+ * request completes when the blocking call would return, with the same result.
+ *
+ * Return: 0; -ENOMEM: out of memory; or the error of a connection that has ended.
+ */
 int sci_isend(struct sci_peer *peer, const void *buf, size_t len,
 	      struct sci_req **req);
 int sci_itsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
@@ -598,9 +704,14 @@ int sci_itrecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	       uint64_t tag, uint64_t ignore, void *buf, size_t size,
 	       struct sci_req **req);
 
-/*
- * The same from and to pieces of memory. The vector may go when the call has
- * returned; what it points to may not.
+/**
+ * sci_isendv(), sci_itsendv() - send a vector of pieces, non-blocking
+ * @iov: @n pieces of memory, up to SCI_IOV_MAX. The caller may reuse the vector when the call
+ *	returns, and the memory when the request has completed.
+ * @flags: SCI_SEND_SYNC or 0
+ * @req: is set to the request
+ *
+ * Return: as for sci_isend().
  */
 int sci_isendv(struct sci_peer *peer, const struct iovec *iov, size_t n,
 	       unsigned int flags, struct sci_req **req);
@@ -609,11 +720,10 @@ int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
 		struct sci_req **req);
 
 /**
- * struct sci_send - a message, and how to send it
+ * struct sci_send - a message for sci_isendm()
  * @iov, @n: its bytes, as in sci_isendv()
- * @tag, @context: SCI_SEND_TAGGED
- * @imm: SCI_SEND_IMM: an immediate: goes with the message, beside its bytes,
- *	and is found in the receive's status
+ * @tag, @context: with SCI_SEND_TAGGED: its tag and its context
+ * @imm: with SCI_SEND_IMM: its immediate, a number that the receiver finds in the status
  * @flags: enum sci_send_flags
  */
 struct sci_send {
@@ -626,22 +736,31 @@ struct sci_send {
 };
 
 /**
- * sci_isendm() - send, with all there is
- * @req: NULL, only with SCI_SEND_COPY: nobody waits for it
+ * sci_isendm() - send a message with any flags, non-blocking
+ * @send: the message; the caller may reuse the structure when the call returns
+ * @req: is set to the request. NULL is allowed with SCI_SEND_COPY: no request reports the end.
  *
- * Up to SCI_IMM_SHORT_MAX bytes go in one line with their immediate; to longer
- * messages it adds nothing, or one line. With SCI_SEND_COPY the bytes are
- * copied only if they cannot be sent at once. With SCI_SEND_AT_ONCE *@req is NULL if it has
- * completed; and a message that nobody waits for is not queued behind others: there
- * is one in the queue at most.
+ * An immediate fits into the line of a message of up to SCI_IMM_SHORT_MAX bytes. It costs longer
+ * messages at most one more line. With SCI_SEND_COPY the library copies the bytes only if it
+ * cannot send them at once. With SCI_SEND_AT_ONCE the call sets *@req to NULL if the send has
+ * completed without an error; and if @req is NULL, the message does not queue behind others.
  *
- * -EAGAIN: SCI_UNWATCHED_MAX that nobody waits for are waiting to be sent to this
- * peer, or with SCI_SEND_AT_ONCE one is, or there is no room: make progress
- * first.
+ * Return: 0; -EAGAIN: make progress first, because @req is NULL and SCI_UNWATCHED_MAX such messages
+ * wait to be sent to this peer, or because with SCI_SEND_AT_ONCE the message would have to
+ * wait; -ENOMEM: out of memory; or the error of a connection that has ended.
  */
 int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	       struct sci_req **req);
 
+/**
+ * sci_irecvv(), sci_itrecvv() - receive into a vector of pieces, non-blocking
+ * @iov: @n pieces of memory, as in sci_isendv()
+ * @req: is set to the request
+ *
+ * The other arguments are those of sci_recv() and sci_trecv().
+ *
+ * Return: as for sci_irecv().
+ */
 int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
 	       const struct iovec *iov, size_t n, struct sci_req **req);
 int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
@@ -651,10 +770,14 @@ int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 /* ---- matching apart from copying ---- */
 
 /**
- * sci_probe(), sci_tprobe() - is there a message?
+ * sci_probe(), sci_tprobe() - wait for a message, and do not receive it
  * @timeout: how long to wait for one
+ * @status: NULL, or receives the sender, the length, the tag and the immediate
  *
- * The message stays. -EAGAIN with a timeout of 0, else -ETIMEDOUT: none.
+ * The other arguments are those of sci_recv() and sci_trecv(). The message stays in the queue.
+ *
+ * Return: 0; if there is no message: -EAGAIN with a @timeout of 0, else -ETIMEDOUT; or the
+ * error of a connection that has ended.
  */
 int sci_probe(struct sci_ep *ep, struct sci_peer *peer, int timeout,
 	      struct sci_status *status);
@@ -664,10 +787,12 @@ int sci_tprobe(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 
 /**
  * sci_match(), sci_tmatch() - take a message out of the queue
- * @msg: the message, the caller's until sci_msg_free() or sci_msg_recv()
+ * @msg: is set to the message, which the caller must end with sci_msg_free() or sci_msg_recv()
  *
- * No other receive gets it; its bytes can be had later, at once or in parts.
- * Else as the probes.
+ * No other receive gets the message. The program can get its bytes later, in whole or in parts.
+ * The other arguments are those of sci_probe() and sci_tprobe().
+ *
+ * Return: as for sci_probe().
  */
 int sci_match(struct sci_ep *ep, struct sci_peer *peer, int timeout,
 	      struct sci_msg **msg, struct sci_status *status);
@@ -675,45 +800,55 @@ int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	       uint64_t tag, uint64_t ignore, int timeout,
 	       struct sci_msg **msg, struct sci_status *status);
 
-/* Receive all of @msg, which is gone then; as sci_irecvv(). */
+/*
+ * Receive all of @msg into @n pieces of memory, and free @msg. *@req is set to the request.
+ *
+ * Return: as for sci_irecvv(). After an error @msg is still valid.
+ */
 int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
 		 struct sci_req **req);
 
 /**
- * sci_msg_copy() - copy a part of @msg
+ * sci_msg_copy() - copy a part of a message
+ * @offset: of the part in the message
+ * @buf: receives @len bytes
  *
- * As often as wanted, in any order. Waits until the message is all here.
- * -ERANGE: it has no such part.
+ * Waits until the whole message is here. A program may copy any parts, in any order.
+ *
+ * Return: 0; -ERANGE: the message ends before the part does; -ENOMEM: out of memory; or an error
+ * of a message, see struct sci_status.
  */
 int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len);
 
 /**
- * sci_msg_data() - borrow the bytes of @msg
- * @data: where they are: memory of the library's, until sci_msg_free() or
- *	sci_msg_recv(); as many as the status of sci_match() has said
+ * sci_msg_data() - get a pointer to the bytes of a message
+ * @data: is set to memory of the library, valid until sci_msg_free() or sci_msg_recv(). It has
+ *	the length that the status of sci_match() gives.
  *
- * So a message is received without a buffer of the program's. Waits until it is all
- * here. @msg and its bytes outlive the connection. -ENOMEM; else as a receive.
+ * A program can so receive a message without a buffer of its own. The call waits until the
+ * whole message is here. @msg and its bytes stay valid after the end of the connection.
+ *
+ * Return: 0; -ENOMEM: out of memory; or an error of a message, see struct sci_status.
  */
 int sci_msg_data(struct sci_msg *msg, const void **data);
 
-/* Drop what is left of @msg. */
+/* Free @msg, and drop its bytes. NULL is ignored. */
 void sci_msg_free(struct sci_msg *msg);
 
 /* ---- handlers ---- */
 
-#define SCI_HANDLERS		127u	/* ids are 0 .. this - 1 */
-#define SCI_HANDLER_LIBRARY	16u	/* from here on libraries above this one ... */
-#define SCI_HANDLER_USER	64u	/* ... and from here on programs */
-#define SCI_HANDLER_MAX		8192u	/* bytes in a message to a handler */
+#define SCI_HANDLERS		127u	/* ids of handlers are 0 to this - 1 */
+#define SCI_HANDLER_LIBRARY	16u	/* first id of libraries above this one */
+#define SCI_HANDLER_USER	64u	/* first id of programs */
+#define SCI_HANDLER_MAX		8192u	/* bytes of a message to a handler */
 
 /**
- * struct sci_handled - a message that a handler is called with
+ * struct sci_handled - a message for a handler
  * @peer: its sender
- * @tag: what the sender has said
- * @data, @len: its bytes, at a multiple of 8; the library's, and gone when the
+ * @tag: its tag
+ * @data, @len: its bytes, aligned to 8, in memory of the library that is valid until the
  *	handler returns
- * @error: 0; -EBADMSG: a check sum is wrong, and so is @data
+ * @error: 0; -EBADMSG: a check sum is wrong, and @data is not valid
  */
 struct sci_handled {
 	struct sci_peer *peer;
@@ -727,41 +862,44 @@ typedef void (*sci_handler_fn)(void *arg, const struct sci_handled *m);
 
 /**
  * sci_handler_set() - set the function for messages to a handler
- * @id: SCI_HANDLER_USER .. SCI_HANDLERS - 1; those from SCI_HANDLER_LIBRARY on are
- *	for libraries that share an endpoint with the program
- * @fn: NULL: none any more
+ * @id: SCI_HANDLER_USER to SCI_HANDLERS - 1 for a program; from SCI_HANDLER_LIBRARY on for a
+ *	library that shares the endpoint with the program
+ * @fn: NULL: no function any more
+ * @arg: is passed to @fn
  *
- * The library calls @fn inside progress, on any thread that is in a call of the
- * endpoint, one message at a time, in the order of each peer's messages. No receive
- * has to be posted, and messages that wait for one do not hold it up before they
- * fill SCI_PARAM_UNEXPECTED_MAX. A message without a function is dropped and counted;
- * none comes before the endpoint's first call that makes progress.
+ * Progress calls @fn, on any thread that is in a call of the endpoint. It calls @fn for one
+ * message at a time, in the order of each peer's messages. No receive has to be posted.
+ * Unexpected messages delay messages to handlers only when they fill SCI_PARAM_UNEXPECTED_MAX. A
+ * message without a function is dropped and counted. No message is handled before the first
+ * call of the endpoint that makes progress.
  *
- * All other threads wait for @fn: it is short, and neither sleeps nor takes a lock that
- * is held around a call of this endpoint. Of this endpoint and its peers it may call
- * sci_handler_send(), sci_handler_sendv() and sci_handler_set(), the calls about an
- * address, name, fabric or traits, sci_peer_ep(), sci_peer_data() and
- * sci_peer_set_data(). The program is aborted if it calls another one; with
- * SCI_EP_SINGLE_THREAD that is not noticed.
+ * All other threads wait while @fn runs. So @fn must be short, must not sleep, and must not take a
+ * lock that a thread holds around a call of this endpoint. It may make these calls of this
+ * endpoint and its peers: sci_handler_send(), sci_handler_sendv(), sci_handler_set(), the calls
+ * about an address, name, fabric or traits, sci_peer_ep(), sci_peer_data() and
+ * sci_peer_set_data(). Any other call aborts the program; with SCI_EP_SINGLE_THREAD the library
+ * does not detect it.
  *
- * -EINVAL: also, @id is not for callers.
+ * Return: 0; -EINVAL: also if @id is less than SCI_HANDLER_LIBRARY.
  */
 int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn,
 		    void *arg);
 
 /**
  * sci_handler_send(), sci_handler_sendv() - send a message to a handler of a peer
- * @id: as there
- * @tag: a number of the program's, which goes with it
- * @len: up to SCI_HANDLER_MAX; up to SCI_TAGGED_SHORT_MAX it is one line
+ * @id: of the handler, as in sci_handler_set()
+ * @tag: a number that the handler gets
+ * @buf: the message; the caller may reuse the memory when the call returns
+ * @len: up to SCI_HANDLER_MAX bytes; up to SCI_TAGGED_SHORT_MAX bytes fit into one line
  *
- * Never waits: what cannot be sent at once is copied. The bytes are the caller's
- * again. It arrives in the order of the messages to this peer; also from a
- * connection that is closed by then.
+ * The calls never wait: the library copies a message that it cannot send at once. The
+ * message arrives in the order of all messages to this peer, also if the connection is closed
+ * meanwhile.
  *
- * -EMSGSIZE: longer; -EAGAIN: SCI_UNWATCHED_MAX messages are waiting for room, make
- * progress; a handler that answers each message once gets there only if its peer asks
- * more than that without taking answers. -ENOMEM; the error of a peer that has gone.
+ * Return: 0; -EMSGSIZE: the message is too long; -EAGAIN: SCI_UNWATCHED_MAX messages wait for
+ * room, so make progress first (a handler that sends one answer to each message has this error only
+ * if its peer sends more requests than that without receiving answers); -ENOMEM: out of
+ * memory; or the error of a connection that has ended.
  */
 int sci_handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		     const void *buf, size_t len);
@@ -769,13 +907,17 @@ int sci_handler_sendv(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		      const struct iovec *iov, size_t n);
 
 /**
- * sci_wait_until() - wait for what handlers and completions bring about
- * @fn: says whether it is so: -EAGAIN, or what the call is to return
+ * sci_wait_until() - wait for a condition that handlers or completions bring about
+ * @fn: tests the condition; returns -EAGAIN while it does not hold, else the value that the call
+ *	is to return
+ * @arg: is passed to @fn
  *
- * Makes progress, polling first and sleeping then, as every wait. @fn is called at first
- * and after each handler and each completion of the endpoint; handlers' rules hold for
- * it. It is not called because memory has changed that a peer stores to: see
- * sci_peer_map(). -ETIMEDOUT.
+ * The call makes progress: it polls first and then sleeps, as every wait. It calls @fn at the
+ * beginning, and after each handler and each completion of the endpoint. The rules for handlers
+ * apply to @fn. A store of a peer to mapped memory (sci_peer_map()) does not cause a call of
+ * @fn.
+ *
+ * Return: the value of @fn, or -ETIMEDOUT.
  */
 int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		   int timeout);
@@ -783,41 +925,50 @@ int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 /* ---- exported buffers ---- */
 
 /**
- * sci_buf_alloc() - memory that peers can write to directly
+ * sci_buf_alloc() - allocate memory that peers can write to directly
+ * @buf: is set to the memory, zeroed and aligned to a page, until sci_buf_free()
  *
- * Zeroed, aligned to a page. A receive of at least SCI_PARAM_ZCOPY_MIN into it
- * is zero-copy; so is a send from it, on fabrics whose imports read as fast as
- * they write. Every process that may connect to the endpoint can write to it at any
- * time: that is the price. -ENOMEM, -ENOSPC.
+ * A receive of at least SCI_PARAM_ZCOPY_MIN bytes into it is zero-copy. On fabrics whose imports
+ * read as fast as they write, a send from it is zero-copy, too. The price: every process that may
+ * connect to the endpoint can write to the memory at any time.
+ *
+ * Return: 0; -ENOMEM, -ENOSPC: out of resources.
  */
 int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf);
 
-/* -EINVAL: not from sci_buf_alloc(); -EBUSY: a request uses it. */
+/*
+ * Free a buffer of sci_buf_alloc(), or end sci_buf_share().
+ *
+ * Return: 0; -EINVAL: @buf is not such a buffer; -EBUSY: a request uses it.
+ */
 int sci_buf_free(struct sci_ep *ep, void *buf);
 
 /**
  * sci_buf_share() - let another endpoint of the process use a buffer
- * @ep: receives into the buffer without a copy from now on, as @owner does
- * @owner: has allocated the buffer
+ * @ep: from now on also receives into the buffer without a copy
+ * @owner: the endpoint that has allocated the buffer, on the same fabric as @ep
  * @buf: from sci_buf_alloc() on @owner
  *
- * sci_buf_free() on @ep ends that, and leaves the buffer as it is. @owner must free
- * the buffer, or be closed, after that. The endpoints have the same fabric.
+ * sci_buf_free() on @ep ends the sharing and does not free the buffer. The program must do this
+ * before it frees the buffer or closes @owner.
  *
- * -EINVAL: also, @buf is no buffer of @owner's; -EEXIST: @ep has it; -ENOMEM.
+ * Return: 0; -EINVAL: also if @buf is not a buffer of @owner; -EEXIST: @ep shares it already;
+ * -ENOMEM: out of memory.
  */
 int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf);
 
 /**
- * sci_buf_register() - make memory of the program's own such a buffer
+ * sci_buf_register(), sci_buf_unregister() - make memory of the program an exported buffer
+ * @addr: start of whole pages that the fabric can register (shm: private anonymous memory).
+ *	The program must not unmap them before the last sci_buf_unregister().
+ * @len: whole pages
  *
- * Whole pages, where the fabric can register them (shm: private anonymous
- * memory). Registrations of the same range are counted, and looked up by
- * address whenever a buffer is named; the memory must not be unmapped before
- * the last sci_buf_unregister(). -EINVAL: not whole pages; -EEXIST: overlaps
- * another range; -EFAULT: memory of a kind that can't; -EOPNOTSUPP: a fabric
- * that can't. Unregistering: -EINVAL: no such registration; -EBUSY: a request
- * uses it.
+ * The library counts registrations of the same range. It finds them by address, wherever a call
+ * names a buffer.
+ *
+ * Return: 0; -EINVAL: not whole pages, or no such registration; -EEXIST: the range overlaps
+ * another one; -EFAULT: the fabric cannot register this kind of memory; -EOPNOTSUPP: the fabric
+ * cannot register memory; -EBUSY: a request uses the memory.
  */
 int sci_buf_register(struct sci_ep *ep, void *addr, size_t len);
 int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
@@ -825,13 +976,14 @@ int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
 /* ---- one-sided ---- */
 
 /**
- * struct sci_key - memory of an endpoint's that its peers can name
+ * struct sci_key - names memory of an endpoint to its peers
  * @segment: the fabric's number for it
  * @reserved: 0
  * @offset: in the segment
- * @len: of what it names, in bytes
+ * @len: in bytes
  *
- * Made by sci_buf_key(), sent to peers as it is. No secret: see sci_buf_alloc().
+ * sci_buf_key() makes a key. The program sends it to peers as it is. A key protects nothing:
+ * see sci_buf_alloc().
  */
 struct sci_key {
 	uint32_t segment;
@@ -841,31 +993,34 @@ struct sci_key {
 };
 
 /**
- * sci_buf_key() - name exported memory
- * @addr: in a buffer of sci_buf_alloc() or sci_buf_register(), all @len of it
+ * sci_buf_key() - make a key for exported memory
+ * @addr: @len bytes that lie in one buffer of sci_buf_alloc() or sci_buf_register()
+ * @key: is set; valid until the buffer is freed or unregistered
  *
- * Good until that is freed. -EINVAL: also, it is in none.
+ * Return: 0; -EINVAL: also if the bytes do not lie in a buffer.
  */
 int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 		struct sci_key *key);
 
 /**
- * sci_iwritev(), sci_ireadv() - store to a peer's memory, load from it
- * @key: of that peer's
- * @offset: from what it names
+ * sci_iwritev(), sci_ireadv() - write to, or read from, a peer's memory
+ * @key: a key of that peer
+ * @offset: from the start of the memory that @key names
+ * @iov: @n pieces of local memory
+ * @req: is set to the request. NULL: no request reports the end; sci_flush() waits for all such
+ *	transfers, and until then the library uses the local memory.
  *
- * Without the peer's doing; but where caches are not coherent the peer copies, while a
- * thread of it is in a call of the endpoint. A write has arrived when its request completes; a
- * message sent after that does not overtake it, other writes may. The processor
- * moves the bytes: where packets go through an adapter it waits for each one of
- * a read, so that long ones are better sent. Both repeat what gets lost. With a
- * @req of NULL nobody waits for this one: sci_flush() waits for all of these, and
- * until then @iov's bytes are the library's; -EAGAIN: SCI_UNWATCHED_MAX of them are
- * under way.
+ * The peer takes no part. But where caches are not coherent the peer copies the bytes, while a
+ * thread is in a call of its endpoint. A write has arrived when its request completes. A message
+ * sent after that arrives later than the write; another write may overtake it. The
+ * processor moves the bytes: on an adapter it waits for each packet of a read, so send a
+ * message instead of a long read. The library repeats packets that get lost.
  *
- * -ERANGE: beyond what @key names, or what is there; -ENOENT: the memory is
- * not there, or not any more, which may be noticed late; -ECONNRESET,
- * -ENOTCONN, -ECANCELED: see requests; -ENOMEM, -ENOSPC: out of resources.
+ * Return: 0; -EAGAIN: @req is NULL and SCI_UNWATCHED_MAX such transfers are under way; -ENOMEM,
+ * -ENOSPC: out of resources. Errors of this call or of the request are -ERANGE: the bytes lie
+ * beyond the memory that @key names, or that exists; -ENOENT: the memory does not exist, or not
+ * any more, which the library may detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection
+ * has ended.
  */
 int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
 		uint64_t offset, const struct iovec *iov, size_t n,
@@ -874,18 +1029,27 @@ int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
 	       uint64_t offset, const struct iovec *iov, size_t n,
 	       struct sci_req **req);
 
-/* The same, waiting until the bytes are there. */
+/**
+ * sci_write(), sci_read() - write to, or read from, a peer's memory, and wait for the bytes
+ * @buf: @len bytes of local memory
+ *
+ * The other arguments are those of sci_iwritev().
+ *
+ * Return: 0; or an error of sci_iwritev().
+ */
 int sci_write(struct sci_peer *peer, const struct sci_key *key,
 	      uint64_t offset, const void *buf, size_t len);
 int sci_read(struct sci_peer *peer, const struct sci_key *key,
 	     uint64_t offset, void *buf, size_t len);
 
 /**
- * enum sci_rmw_op - what an atomic, a read-modify-write, makes of a word
- * @SCI_RMW_COMPARE_SWAP: a swap if the word has the bits of the comparand
- * @SCI_RMW_AND, @SCI_RMW_OR, @SCI_RMW_XOR: not of real numbers
+ * enum sci_rmw_op - operations of an atomic read-modify-write
+ * @SCI_RMW_READ: the word stays as it is
+ * @SCI_RMW_SWAP: the word becomes the operand
+ * @SCI_RMW_COMPARE_SWAP: the word becomes the operand if its bits are those of @compare
+ * @SCI_RMW_AND, @SCI_RMW_OR, @SCI_RMW_XOR: bitwise, not for real numbers
  *
- * A sum of integers wraps. A minimum or maximum with a NaN is what was there.
+ * A sum of integers wraps. A minimum or maximum with a NaN leaves the word as it is.
  */
 enum sci_rmw_op {
 	SCI_RMW_READ,
@@ -909,7 +1073,9 @@ enum sci_rmw_type {
 };
 
 /**
- * struct sci_rmw - an atomic
+ * struct sci_rmw - an atomic read-modify-write
+ * @op: the operation
+ * @type: of the word and of the operands
  * @operand, @compare: their bits; values of 4 bytes in the lower half
  */
 struct sci_rmw {
@@ -920,29 +1086,35 @@ struct sci_rmw {
 };
 
 /**
- * sci_irmw(), sci_rmw() - change a word of a peer's memory
- * @key, @offset: where, at a multiple of the word's size
- * @before: for what was there, 4 or 8 bytes; NULL: not wanted
- * @req: NULL: as for sci_iwritev()
+ * sci_irmw(), sci_rmw() - change a word of a peer's memory atomically
+ * @key: a key of that peer
+ * @offset: from the start of the memory that @key names; the word must be aligned to its size
+ * @rmw: the operation; the caller may reuse the structure when the call returns
+ * @before: NULL, or receives the old value, 4 or 8 bytes
+ * @req: as in sci_iwritev()
  *
- * Atomics of all peers on one word, of sci_rmw_apply() and of atomic instructions
- * in the owner's process happen one after the other. With SCI_TRAIT_SHARED_MEMORY
- * they happen without the owner's doing, else while a thread of it is in a call of the
- * endpoint. Stores to the word, sci_iwritev() included, are no atomics. Other
- * one-sided transfers may be overtaken; those that have completed are not.
+ * sci_rmw() waits, sci_irmw() does not. Atomics of all peers, sci_rmw_apply() and atomic
+ * instructions of the owner's process are atomic to each other. Stores to the word, such as
+ * those of sci_iwritev(), are not. With SCI_TRAIT_SHARED_MEMORY an atomic happens without the
+ * owner, elsewhere while a thread is in a call of the owner's endpoint. An atomic may overtake
+ * other one-sided transfers that have not completed.
  *
- * -EINVAL: also, no such operation on that type, or not aligned; else the errors of
- * sci_iwritev().
+ * Return: 0; -EINVAL: also if the type does not have the operation, or the word is not
+ * aligned; or an error of sci_iwritev().
  */
 int sci_irmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
 	     const struct sci_rmw *rmw, void *before, struct sci_req **req);
 int sci_rmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
 	    const struct sci_rmw *rmw, void *before);
 
-/* The same to a word of this process, or one of sci_peer_map(). -EINVAL. */
+/*
+ * Change a word of this process, or of sci_peer_map(), atomically. The arguments are those of
+ * sci_rmw(). Return: 0; -EINVAL: also if the type does not have the operation, or the word is not
+ * aligned.
+ */
 int sci_rmw_apply(void *word, const struct sci_rmw *rmw, void *before);
 
-/* The atomic that follows a write: @rmw, to a word of the same peer. */
+/* The atomic after the bytes of sci_iwrite_signal(): changes a word of the same peer. */
 struct sci_write_signal {
 	struct sci_key key;
 	uint64_t offset;
@@ -950,11 +1122,14 @@ struct sci_write_signal {
 };
 
 /**
- * sci_iwrite_signal() - write, then change a word
+ * sci_iwrite_signal() - write, then change a word atomically, non-blocking
+ * @signal: the word and the operation; the caller may reuse the structure when the call returns
  *
- * A process that sees the word changed sees the bytes. The request completes when both
- * have happened; if it fails the word may be as it was. Else as sci_iwritev() and
- * sci_irmw().
+ * The other arguments are those of sci_iwritev(). A process that sees the new value of the word
+ * sees the bytes, too. The request completes when both have arrived. If it fails, the word
+ * may have its old value.
+ *
+ * Return: 0; or an error of sci_iwritev() or sci_irmw().
  */
 int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
 		      uint64_t offset, const struct iovec *iov, size_t n,
@@ -963,55 +1138,70 @@ int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
 /**
  * sci_flush() - wait until one-sided transfers to a peer have arrived
  *
- * All that were started without a request; and stores of the calling thread through
- * sci_peer_map(). The first error of any since the last sci_flush() that did not
- * time out; -ETIMEDOUT.
+ * The call waits for all transfers that were started without a request, and for stores of the
+ * calling thread to memory of sci_peer_map().
+ *
+ * Return: 0; -ETIMEDOUT: some have not arrived; else the first error of a transfer since the
+ * last sci_flush() that did not time out.
  */
 int sci_flush(struct sci_peer *peer, int timeout);
 
 /**
  * sci_peer_map() - map exported memory of a peer
- * @key: of that peer's
- * @timeout: how long to wait for the connection, if it is not there yet, and for
- *	the memory
- * @addr: where the first byte that @key names is from now on
+ * @key: a key of that peer
+ * @timeout: how long to wait for the memory, and for the connection if it is not established
+ *	yet
+ * @addr: is set to the address of the first byte that @key names
  *
- * The program loads and stores there itself, and uses atomic instructions; all are
- * ordered as between threads. Only with SCI_TRAIT_SHARED_MEMORY. The map stays until
- * sci_peer_unmap() or sci_disconnect(), and never faults before: when the peer has
- * freed the memory, or has died, loads and stores reach pages that nobody else sees.
- * That the peer has died the program learns from calls, as ever. Maps of the same
- * bytes may be the same, and are counted.
+ * The program then loads and stores there, and uses atomic instructions. All are ordered as
+ * between threads. This needs SCI_TRAIT_SHARED_MEMORY. The mapping stays until
+ * sci_peer_unmap() or sci_disconnect(). Until then an access never faults: after the
+ * peer has freed the memory, or has died, it reaches pages that no other process uses. An access
+ * does not report the death of the peer; calls do. Two mappings of the same bytes may have the
+ * same address, and the library counts them.
  *
- * -EOPNOTSUPP: this fabric has no such memory; -EINVAL: also, @key names no byte;
- * -ERANGE: it names more than there is; -ENOENT: the memory is not there;
- * -ETIMEDOUT; the error of a peer that has gone; -ENOMEM, -EMFILE.
+ * Return: 0; -EOPNOTSUPP: the fabric has no such memory; -EINVAL: also if @key names no byte;
+ * -ERANGE: the memory is shorter than @key says; -ENOENT: the memory does not exist;
+ * -ETIMEDOUT: the peer has not answered; -ENOMEM, -EMFILE: out of resources; or the error of a
+ * connection that has ended.
  */
 int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 		 void **addr);
 
-/* @addr is what sci_peer_map() has said, or lies in it. -EINVAL: no such map. */
+/*
+ * End a mapping of sci_peer_map(). @addr is its address, or an address in it.
+ *
+ * Return: 0; -EINVAL: @addr lies in no mapping.
+ */
 int sci_peer_unmap(struct sci_peer *peer, void *addr);
 
 /* ---- progress ---- */
 
-/* Move what can be moved; never blocks. Number of things done, or -errno. */
+/*
+ * Make progress, without waiting: receive messages, and continue transfers.
+ *
+ * Return: number of steps made, or a negative errno value.
+ */
 int sci_progress(struct sci_ep *ep);
 
 /**
- * sci_ep_fd() - a descriptor for poll() and epoll
+ * sci_ep_fd() - get a descriptor for poll() and epoll
  *
- * Readable when there may be something to do for an endpoint that was armed.
- * The endpoint's: not to be read or closed.
+ * After sci_ep_arm() the descriptor becomes readable when the endpoint may have work to do. It
+ * belongs to the endpoint: the program must not read or close it.
+ *
+ * Return: the descriptor; -EMFILE, -ENFILE, -ENOMEM: out of resources.
  */
 int sci_ep_fd(struct sci_ep *ep);
 
 /**
- * sci_ep_arm() - before sleeping on the descriptor
+ * sci_ep_arm() - arm the descriptor before a sleep
  *
- * -EAGAIN: there is something to do already, call sci_progress(), or completions
- * are queued. After 0 the descriptor becomes readable when there is; any call
- * disarms, but for completions, which also other threads' calls may queue.
+ * After this call the descriptor becomes readable when there is work. Any call of the endpoint
+ * disarms it. A completion that another thread's call queues makes it readable, too.
+ *
+ * Return: 0; -EAGAIN: there is work or a completion already: call sci_progress() or
+ * sci_completions() instead of sleeping.
  */
 int sci_ep_arm(struct sci_ep *ep);
 
