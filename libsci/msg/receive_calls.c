@@ -22,14 +22,14 @@
 struct quick {
 	struct sci_peer *p;
 	uint32_t context;
-	const struct sci_try *t;
+	const struct sci_try_recv *t;
 	struct sci_status *st;
 };
 
 static __always_inline bool fits(const struct quick *q, uint32_t context,
 				 uint64_t tag, uint64_t len)
 {
-	const struct sci_try *t = q->t;
+	const struct sci_try_recv *t = q->t;
 
 	return context == q->context && len <= t->size &&
 	       (!((tag ^ t->tag) & ~t->ignore) || context == MSG_UNTAGGED);
@@ -264,7 +264,7 @@ static inline bool may_be_quick(const struct sci_ep *ep,
 
 /* Receive the messages that are in the ring, in order. Return their number. */
 static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
-				       struct sci_try *t, int n)
+				       struct sci_try_recv *t, int n)
 {
 	int i;
 
@@ -285,7 +285,7 @@ static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
 
 /* Receive from the first peer that has sent something. */
 static __attribute__((noinline)) int
-quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *t, int n)
+quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_recv *t, int n)
 {
 	int ret = -EAGAIN;
 
@@ -303,7 +303,7 @@ quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try *
 }
 
 static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
-				     uint32_t context, struct sci_try *t, int n)
+				     uint32_t context, struct sci_try_recv *t, int n)
 {
 	int ret;
 
@@ -318,13 +318,13 @@ static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
 }
 
 __hot int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer,
-			struct sci_try *t, int n)
+			struct sci_try_recv *t, int n)
 {
 	return try_recvs(ep, peer, MSG_UNTAGGED, t, n);
 }
 
 __hot int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer,
-			 uint32_t context, struct sci_try *t, int n)
+			 uint32_t context, struct sci_try_recv *t, int n)
 {
 	return context > SCI_CONTEXT_MAX ? -EINVAL :
 					   try_recvs(ep, peer, context, t, n);
@@ -349,7 +349,7 @@ static void recv_describe(struct sci_req *req, struct sci_peer *peer, bool tagge
  */
 static bool take_now(struct sci_req *req)
 {
-	struct sci_try t = {
+	struct sci_try_recv t = {
 		.size = req->len, .tag = req->match.tag,
 		.ignore = req->match.ignore,
 	};
@@ -464,7 +464,7 @@ static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
 }
 
 static __always_inline int receive(struct sci_ep *ep, struct sci_peer *peer,
-				   uint32_t context, const struct sci_try *t,
+				   uint32_t context, const struct sci_try_recv *t,
 				   struct sci_status *status)
 {
 	struct sci_status unasked;
@@ -490,7 +490,7 @@ static __always_inline int receive(struct sci_ep *ep, struct sci_peer *peer,
 __hot int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
 	     struct sci_status *status)
 {
-	const struct sci_try t = { .buf = buf, .size = size };
+	const struct sci_try_recv t = { .buf = buf, .size = size };
 
 	return receive(ep, peer, MSG_UNTAGGED, &t, status);
 }
@@ -499,7 +499,7 @@ __hot int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	      uint64_t tag, uint64_t ignore, void *buf, size_t size,
 	      struct sci_status *status)
 {
-	const struct sci_try t = {
+	const struct sci_try_recv t = {
 		.buf = buf, .size = size, .tag = tag, .ignore = ignore,
 	};
 

@@ -28,14 +28,14 @@ static inline bool sfi_in_hand(const struct sfi_ep *ep)
 }
 
 static __always_inline int sfi_try(struct sfi_ep *ep, struct sci_peer *peer,
-				   bool tagged, struct sci_try *t, int n)
+				   bool tagged, struct sci_try_recv *t, int n)
 {
 	return tagged ? sci_try_trecvs(ep->ep, peer, SFI_TAGGED, t, n) :
 			sci_try_recvs(ep->ep, peer, t, n);
 }
 
 static __always_inline void sfi_tell_received(struct sfi_ep *ep,
-					      const struct sci_try *t, bool tagged,
+					      const struct sci_try_recv *t, bool tagged,
 					      uint64_t flags, void *context)
 {
 	sfi_tell(ep, &ep->rx, FI_RECV | (tagged ? FI_TAGGED : FI_MSG), flags,
@@ -66,7 +66,7 @@ static __always_inline void sfi_hand_add(struct sfi_ep *ep, struct sci_peer *pee
 {
 	struct sfi_hand *h = &ep->hand;
 	unsigned int at = h->end++ % SFI_HELD_MAX;
-	struct sci_try *t = &h->t[at];
+	struct sci_try_recv *t = &h->t[at];
 
 	h->peer = peer;
 	h->tagged = tagged;

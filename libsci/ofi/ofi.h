@@ -294,7 +294,7 @@ struct sfi_hand {
 	unsigned int first, end;	/* positions, mod SFI_HELD_MAX; both 0 if empty */
 	struct sci_peer *peer;		/* source; NULL: any */
 	bool tagged;
-	struct sci_try t[SFI_HELD_MAX];
+	struct sci_try_recv t[SFI_HELD_MAX];
 	uint64_t flags[SFI_HELD_MAX];
 	void *context[SFI_HELD_MAX];
 };

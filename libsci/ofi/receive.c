@@ -54,7 +54,7 @@ static struct sfi_recv hand_recv(const struct sfi_ep *ep, unsigned int i,
 				 struct iovec *iov)
 {
 	unsigned int at = i % SFI_HELD_MAX;
-	const struct sci_try *t = &ep->hand.t[at];
+	const struct sci_try_recv *t = &ep->hand.t[at];
 
 	*iov = (struct iovec){ .iov_base = t->buf, .iov_len = t->size };
 	return (struct sfi_recv){
@@ -124,7 +124,7 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
 static inline int try_now(struct sfi_ep *ep, const struct sfi_recv *r,
 			  struct sci_peer *peer)
 {
-	struct sci_try t = {
+	struct sci_try_recv t = {
 		.buf = r->iov->iov_base, .size = r->iov->iov_len,
 		.tag = r->tag, .ignore = r->ignore,
 	};

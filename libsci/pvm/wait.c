@@ -81,12 +81,12 @@ static struct buf *spare_fit(struct buf *b, size_t len)
 static int take_quick(void)
 {
 	struct buf *b = spare_get();
-	struct sci_try t;
+	struct sci_try_recv t;
 	int n;
 
 	if (!b)
 		return -EBUSY;
-	t = (struct sci_try){ .buf = b->data, .size = b->cap, .ignore = UINT64_MAX };
+	t = (struct sci_try_recv){ .buf = b->data, .size = b->cap, .ignore = UINT64_MAX };
 	n = sci_try_trecvs(pv_me.ep, NULL, MSG_CONTEXT, &t, 1);
 	if (n == -EAGAIN)
 		return 0;

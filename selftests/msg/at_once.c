@@ -66,7 +66,7 @@ static int send_now(struct sci_peer *to, uint32_t flags, uint64_t tag,
 static int try_recv(struct self *s, struct sci_peer *from, void *buf, size_t len,
 		    struct sci_status *st)
 {
-	struct sci_try t = { .buf = buf, .size = len };
+	struct sci_try_recv t = { .buf = buf, .size = len };
 	int ret = sci_try_recvs(s->ep, from, &t, 1);
 
 	if (st)
@@ -78,7 +78,7 @@ static int try_trecv(struct self *s, struct sci_peer *from, uint32_t context,
 		     uint64_t tag, uint64_t ignore, void *buf, size_t len,
 		     struct sci_status *st)
 {
-	struct sci_try t = {
+	struct sci_try_recv t = {
 		.buf = buf, .size = len, .tag = tag, .ignore = ignore,
 	};
 	int ret = sci_try_trecvs(s->ep, from, context, &t, 1);
@@ -179,14 +179,14 @@ static void check_many(struct self *s, struct sci_peer *from, uint32_t flags)
 	};
 	static unsigned char buf[MANY + 1][LEN_MAX];
 	bool tagged = flags & SCI_SEND_TAGGED;
-	struct sci_try t[MANY + 1] = { 0 };
+	struct sci_try_recv t[MANY + 1] = { 0 };
 	int i, ret;
 
 	for (i = 0; i < MANY; i++)
 		CHECK_EQ(send_now(s->me, NOW | flags, TAG + (uint64_t)i, lengths[i],
 				  NULL), 0);
 	for (i = 0; i <= MANY; i++)
-		t[i] = (struct sci_try){
+		t[i] = (struct sci_try_recv){
 			.buf = buf[i], .size = LEN_MAX, .tag = TAG + (uint64_t)i,
 		};
 	ret = tagged ? sci_try_trecvs(s->ep, from, CONTEXT, t, MANY + 1) :
@@ -209,7 +209,7 @@ TEST(a_message_of_a_peer_that_has_left_is_to_be_received_otherwise)
 	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
 	struct sci_ep *other = test_ep_open(TEST_ID + 1, 0);
 	struct sci_addr addr = { 4, TEST_ID };
-	struct sci_try t = { .buf = NULL };
+	struct sci_try_recv t = { .buf = NULL };
 	struct sci_status st = { .peer = NULL };
 	struct sci_req *req;
 	char word[8] = "";
@@ -233,7 +233,7 @@ TEST(many_are_taken_at_once)
 {
 	static unsigned char buf[LEN_MAX];
 	struct self s = self_open();
-	struct sci_try t[3] = {
+	struct sci_try_recv t[3] = {
 		{ .buf = buf, .size = 8, .tag = 1 },
 		{ .buf = buf, .size = 7, .tag = 2 },
 		{ .buf = buf, .size = 8, .tag = 2 },
@@ -264,12 +264,12 @@ TEST(many_are_taken_at_once)
 TEST(lines_that_can_get_lost_are_not_taken_at_once)
 {
 	struct self s;
-	struct sci_try t[1];
+	struct sci_try_recv t[1];
 	char buf[100] = { 0 };
 
 	setenv("SCI_FAULT", "seed=1", 1);
 	s = self_open();
-	t[0] = (struct sci_try){ .buf = buf, .size = sizeof(buf) };
+	t[0] = (struct sci_try_recv){ .buf = buf, .size = sizeof(buf) };
 	CHECK_EQ(sci_try_recvs(s.ep, s.me, t, 1), -EBUSY);
 	CHECK_EQ(sci_send(s.me, buf, 8), 0);
 	CHECK_EQ(sci_try_recvs(s.ep, s.me, t, 1), -EBUSY);
@@ -282,7 +282,7 @@ TEST(bad_receives)
 {
 	struct self s = self_open(), other;
 	char buf[8] = { 0 };
-	struct sci_try t[2] = {
+	struct sci_try_recv t[2] = {
 		{ .buf = buf, .size = 8 }, { .buf = NULL, .size = 8 },
 	};
 

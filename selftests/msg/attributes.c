@@ -56,7 +56,7 @@ static void check_message(struct sci_ep *from, struct sci_ep *to)
 
 	CHECK_EQ(sci_send(peer, "hello", 6), 0);
 	WAIT_UNTIL((sci_progress(from),
-		    (ret = sci_try_recvs(to, NULL, &(struct sci_try){
+		    (ret = sci_try_recvs(to, NULL, &(struct sci_try_recv){
 				.buf = buf, .size = sizeof(buf) }, 1)) == 1),
 		   TEST_WAIT_MS);
 	CHECK(!strcmp(buf, "hello"));

@@ -172,7 +172,7 @@ TEST(nothing_names_it)
 	struct sci_completion done;
 	struct sci_peer *back;
 	struct sci_status st;
-	struct sci_try r = { 0 };
+	struct sci_try_recv r = { 0 };
 	struct sci_req *req;
 	uint64_t b;
 

@@ -633,11 +633,11 @@ int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	      struct sci_status *status);
 
 /**
- * struct sci_try - a receive for sci_try_trecvs()
+ * struct sci_try_recv - a receive for sci_try_trecvs()
  * @buf, @size, @tag, @ignore: as in sci_trecv(); sci_try_recvs() ignores the tags
  * @status: receives the result, when a message has been received
  */
-struct sci_try {
+struct sci_try_recv {
 	void *buf;
 	size_t size;
 	uint64_t tag;
@@ -662,10 +662,10 @@ struct sci_try {
  * another posted receive or a kept message comes first; or because packets can get lost on this
  * fabric.
  */
-int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer, struct sci_try *t,
+int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer, struct sci_try_recv *t,
 		  int n);
 int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
-		   struct sci_try *t, int n);
+		   struct sci_try_recv *t, int n);
 
 /**
  * sci_try_send(), sci_try_tsend() - send a message if that needs neither a wait nor memory
