@@ -26,9 +26,14 @@
  * maps the pages of a range when the range is allocated.
  *
  * Rules for all calls:
- *  - They return 0 (or what they say) or a negative errno value; errno itself
- *    means nothing after a call. -EINVAL: an argument is NULL or out of range.
- *  - Any threads may make calls at once. No call may be made from a signal handler.
+ *  - Unless a call says otherwise, it returns 0 or a negative errno value. errno itself means
+ *    nothing after a call. -EINVAL: an argument is NULL or out of range. -ENOTCONN: the process
+ *    is a child after fork().
+ *  - Lengths are in bytes. A rank is an int, 0 to sci_team_size() - 1, in the team of the
+ *    memory.
+ *  - Any threads may make calls at once. Signal handlers must not make any of these calls.
+ *  - All members of the team must make the same collective calls in the same order. Only one
+ *    thread at a time may make collective calls of a memory.
  *  - Each process has two threads of the library that serve pages. A member answers its
  *    peers at any time, whether or not it makes calls.
  *  - When a member dies, a message on standard error names its node. Calls that need it
@@ -36,8 +41,8 @@
  *    another page of it finds a private page of zeroes (counted as lost), and so does the
  *    touch of a page without a home whose directory it was. Programs that must not go on
  *    set struct sci_vm_attr.death.
- *  - A child after fork() shares the pages that are mapped at that time. Calls return
- *    -ENOTCONN there, and a touch of another page raises SIGSEGV.
+ *  - A child after fork() shares the pages that are mapped at that time. A touch of another
+ *    page raises SIGSEGV there.
  *  - The library's own data, and memory of malloc() that it uses, must not lie in the
  *    range. A thread whose stack lies in the range needs a sigaltstack() outside of it.
  *  - The handler of SIGSEGV passes other faults on to the handler that it replaced. A
@@ -55,7 +60,7 @@
 extern "C" {
 #endif
 
-struct sci_vm;				/* a member's side of the memory */
+struct sci_vm;				/* a memory, as a member sees it */
 
 /* ---- the memory ---- */
 
@@ -66,22 +71,24 @@ enum sci_vm_mode {
 };
 
 /**
- * struct sci_vm_attr - what the memory is like
- * @size: to be set to sizeof(struct sci_vm_attr) by the caller
+ * struct sci_vm_attr - how to open a memory
+ * @size: the caller sets it to sizeof(struct sci_vm_attr)
  * @base: where the range begins, a multiple of 2 MiB; NULL: the members agree on a place
  * @length: bytes of addresses, a multiple of 2 MiB; they cost nothing until they are
- *	allocated; 0: 64 GiB, or what there is room for
- * @mode: enum sci_vm_mode of ranges that do not ask for one; SCI_VM_AUTO: what SCI_VM in
- *	the environment says: "map", "cache" or "auto" (default)
+ *	allocated; 0: 64 GiB, or less if the members have less room
+ * @mode: enum sci_vm_mode, the mode of ranges that do not ask for one; SCI_VM_AUTO: the value
+ *	of SCI_VM in the environment: "map", "cache" or "auto" (default)
  * @page: bytes of a page of ranges that do not ask for a size, a power of two, 4096 to
- *	2 MiB; 0: SCI_VM_PAGE, else 65536 for mapped ranges and 4096 for cached ones
- * @windows: how many pages of other members a process has at once; a clock drops those
- *	that have not been faulted in lately; 0: SCI_VM_WINDOWS, else 24000
- * @death: NULL, or called once for each member that has died, from a thread of the
- *	library's; may not make calls of this memory
- * @arg: passed to @death
+ *	2 MiB; 0: the value of SCI_VM_PAGE in the environment, else 65536 for mapped ranges
+ *	and 4096 for cached ranges
+ * @windows: how many pages of other members a process has at once. The library drops pages
+ *	that have not faulted lately. 0: the value of SCI_VM_WINDOWS in the environment, else
+ *	24000.
+ * @death: NULL, or a function that a thread of the library calls once for each member that has
+ *	died. It must not make calls of this memory.
+ * @arg: is passed to @death
  *
- * All but @death, @arg and @windows are the same on all members.
+ * All members pass the same values, except for @death, @arg and @windows.
  */
 struct sci_vm_attr {
 	size_t size;
@@ -95,31 +102,36 @@ struct sci_vm_attr {
 };
 
 /**
- * sci_vm_open() - open the memory
- * @team: its members share the memory; stays the caller's, and open
+ * sci_vm_open() - open a memory
+ * @vm: is set to the memory, which belongs to the caller until sci_vm_close()
+ * @team: its members share the memory. The team still belongs to the caller, who must not close
+ *	it before the memory.
  * @attr: NULL: the defaults
  *
- * Collective over @team. A process may have several.
+ * This is a collective call of @team. A process may have several memories.
  *
- * -EINVAL: also, the members' attributes differ; -EOPNOTSUPP: mapped is asked for, and the
- * fabric has no shared memory; -ENOMEM: no place for the range is free in all members, or
- * no memory; -ENOSPC: the process has too many; errors of sci_ep_open();
- * -ECONNRESET: a member has died.
+ * Return: 0; -EINVAL: also if the members pass different attributes; -EOPNOTSUPP: @attr asks
+ * for mapped ranges, and the fabric has no shared memory; -ENOMEM: out of memory, or no place for
+ * the range is free in all members; -ENOSPC: the process has too many memories; -ECONNRESET: a
+ * member has died; or an error of sci_ep_open().
  */
 int sci_vm_open(struct sci_vm **vm, struct sci_team *team,
 		const struct sci_vm_attr *attr);
 
 /**
- * sci_vm_close() - close the memory
+ * sci_vm_close() - close a memory and free it
+ * @vm: NULL is ignored
  *
- * Collective over the members that live. The range and all pages are gone. Memory that
- * sci_vm_adopt() took becomes private memory of each member with the contents that it has
- * then. NULL is allowed.
+ * This is a collective call of the members that are alive. The range and all pages are gone.
+ * Memory of sci_vm_adopt() becomes private memory of each member, with the contents that it has
+ * at this time.
+ *
+ * Return: 0 or -ENOTCONN; -ECONNRESET: a member has died. @vm is freed, except after -ENOTCONN.
  */
 int sci_vm_close(struct sci_vm *vm);
 
-void *sci_vm_base(const struct sci_vm *vm);
-uint64_t sci_vm_length(const struct sci_vm *vm);
+void *sci_vm_base(const struct sci_vm *vm);	/* the first address of the range */
+uint64_t sci_vm_length(const struct sci_vm *vm); /* bytes of addresses */
 
 /**
  * sci_vm_mode() - return the mode of ranges that do not ask for one
@@ -132,10 +144,11 @@ enum sci_vm_mode sci_vm_mode(const struct sci_vm *vm);
 /* ---- ranges ---- */
 
 enum sci_vm_policy {
-	SCI_VM_FIRST_TOUCH,		/* the member that touches it, or sci_vm_place() */
-	SCI_VM_ROUND_ROBIN,		/* page i: member i modulo their number */
-	SCI_VM_BLOCK,			/* the first nth part: member 0, and so on */
-	SCI_VM_HOME			/* all pages: one member */
+	SCI_VM_FIRST_TOUCH,		/* the first member that touches a page is its home,
+					 * unless sci_vm_place() names a home */
+	SCI_VM_ROUND_ROBIN,		/* page i lives in member i modulo their number */
+	SCI_VM_BLOCK,			/* each member has one part: member 0 the first */
+	SCI_VM_HOME			/* one member is the home of all pages */
 };
 
 enum sci_vm_flags {
@@ -148,12 +161,12 @@ enum sci_vm_flags {
 };
 
 /**
- * struct sci_vm_range - what a range is like
- * @size: to be set to sizeof(struct sci_vm_range) by the caller
+ * struct sci_vm_range - how to allocate a range
+ * @size: the caller sets it to sizeof(struct sci_vm_range)
  * @policy: enum sci_vm_policy: where pages live
- * @home: the rank of SCI_VM_HOME; -1: the caller (sci_vm_adopt(): @root); of other
- *	policies 0
- * @mode: enum sci_vm_mode; SCI_VM_AUTO: that of the memory
+ * @home: with SCI_VM_HOME: a rank; -1: the caller, or the root of sci_vm_adopt(). With other
+ *	policies: 0.
+ * @mode: enum sci_vm_mode; SCI_VM_AUTO: the mode of the memory
  * @flags: enum sci_vm_flags
  * @page: bytes of a page; 0: the default of the memory
  */
@@ -171,55 +184,61 @@ struct sci_vm_range {
  * sci_vm_alloc() - allocate a range of pages
  * @len: bytes; rounded up to whole pages
  * @range: NULL: first touch, the defaults
- * @addr: the same address is valid in all members when the call returns
+ * @addr: is set to the start of the range, which is valid in all members when the call returns
  *
- * Not collective: one thread of one member calls. The pages are zeroes. Memory is taken
- * when a page is touched first. Messages: one to each other member and one answer.
+ * Only one thread of one member calls. The pages are zeroes. A page takes memory when it is
+ * touched first. The call sends a message to each other member and waits for the answers.
  *
- * -ENOMEM, -ENOSPC: no addresses are left, or, with SCI_VM_EAGER, no memory;
- * -ECONNRESET: a member has died.
+ * Return: 0; -EOPNOTSUPP: the fabric has no shared memory for a mapped range, or @range asks for
+ * an eager cached range; -ENOMEM, -ENOSPC: no addresses are left, or, with SCI_VM_EAGER, no
+ * memory; -ECONNRESET: a member has died.
  */
 int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range,
 		 void **addr);
 
 /**
  * sci_vm_free() - free a range
- * @addr: what sci_vm_alloc() has said; any member may call
+ * @addr: the start of a range of sci_vm_alloc(); any member may free it
  *
- * No member may touch the range any more: that is a plain SIGSEGV afterwards.
- * -EINVAL: @addr is not the start of a range of sci_vm_alloc().
+ * No member may touch the range any more: a touch raises SIGSEGV.
+ *
+ * Return: 0; -EINVAL: @addr is not the start of such a range.
  */
 int sci_vm_free(struct sci_vm *vm, void *addr);
 
 /**
- * sci_vm_adopt() - make memory that exists part of the memory
+ * sci_vm_adopt() - make existing memory a range
  * @addr: whole system pages of private memory, at the same address in all members: static
  *	variables of a program whose addresses are not random, for example
- * @len: whole system pages; the same on all
- * @root: the member whose contents all see from now on
- * @range: as for sci_vm_alloc(); a page of 0 is a system page
+ * @len: whole system pages; the same on all members
+ * @root: all members see the contents of this member from now on
+ * @range: as in sci_vm_alloc(), but a page of 0 is a system page
  *
- * Collective over the team. No other thread may touch the memory meanwhile. Stays until
- * sci_vm_close(). -EFAULT: not all of it is readable and writable memory in all members;
- * -EEXIST: overlaps a range; -ENOSPC: 64 are adopted. After an error, memory of members
- * may have become private copies of what it was.
+ * This is a collective call of the team. No other thread may touch the memory during the call.
+ * The range stays until sci_vm_close(). After an error, the memory of some members may
+ * have been replaced by a private copy.
+ *
+ * Return: 0; -EFAULT: some of it is not readable and writable private memory in all members;
+ * -EEXIST: it overlaps a range; -ENOSPC: 64 ranges have been adopted; -ECONNRESET: a member has
+ * died.
  */
 int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 		 const struct sci_vm_range *range);
 
 /**
- * sci_vm_place() - say where pages live
- * @addr, @len: in one range with SCI_VM_FIRST_TOUCH; pages that lie in it partly count
+ * sci_vm_place() - set the home of pages
+ * @addr, @len: bytes in one range with SCI_VM_FIRST_TOUCH. All pages that have any of these
+ *	bytes are placed.
  * @rank: their home
  *
- * -EBUSY: some page has another home already; the others are placed. -EINVAL: also, the
- * range has another policy.
+ * Return: 0; -EBUSY: some page has another home already, and the other pages are placed;
+ * -EINVAL: also if the range has another policy or is eager; -ECONNRESET: a member has died.
  */
 int sci_vm_place(struct sci_vm *vm, void *addr, size_t len, int rank);
 
 /*
- * The rank of the home of @addr; -ENOENT: the page has none yet; -EFAULT: @addr is in no
- * range.
+ * Return the rank of the home of @addr; -ENOENT: the page has no home yet; -EFAULT: @addr lies in
+ * no range; -ECONNRESET: a member has died.
  */
 int sci_vm_home(struct sci_vm *vm, const void *addr);
 
@@ -229,13 +248,14 @@ enum sci_vm_access {
 };
 
 /**
- * sci_vm_touch() - make pages present
- * @addr, @len: any addresses; those that are in no range are left alone
- * @access: what the caller is going to do
+ * sci_vm_touch() - make pages present, so that a system call works on them
+ * @addr, @len: any addresses; those outside of ranges are skipped
+ * @access: whether the caller will read or also write
  *
- * So that a system call works on them: until a page is dropped for want of a window, in
- * cached ranges also until a thread of the process acquires or releases. -ENOSPC: there are
- * more pages than windows; -ECONNRESET: the home of a page has died.
+ * A page stays present until the library needs its window for another page. A page of a cached
+ * range also stays only until a thread of the process acquires or releases.
+ *
+ * Return: 0; -ENOSPC: there are more pages than windows; -ECONNRESET: the home of a page has died.
  */
 int sci_vm_touch(struct sci_vm *vm, const void *addr, size_t len,
 		 enum sci_vm_access access);
@@ -245,76 +265,89 @@ int sci_vm_touch(struct sci_vm *vm, const void *addr, size_t len,
 #define SCI_VM_TIME_MAX		256	/* members of a team with a cached range */
 
 /**
- * struct sci_vm_time - what a member knows of
- * @n: members of the team
- * @intervals: by rank: the releases of that member that the changes come from
+ * struct sci_vm_time - a vector time: the releases that a member has seen
+ * @n: number of members of the team
+ * @intervals: for each rank: the number of releases of that member
  *
- * A lock passes it from the member that releases to the one that acquires: only its first
- * sci_vm_time_size() bytes count. A barrier passes the maximum of all.
+ * A lock passes the time from the member that releases it to the member that acquires it. Only
+ * the first sci_vm_time_size() bytes are used. A barrier passes the maximum of all times.
  */
 struct sci_vm_time {
 	uint32_t n;
 	uint32_t intervals[SCI_VM_TIME_MAX];
 };
 
+/* Return how many bytes of a struct sci_vm_time are used. */
 size_t sci_vm_time_size(const struct sci_vm *vm);
 
-/* Make *@into the later of the two, rank by rank. */
+/* Set each interval of *@into to the maximum of both times. */
 void sci_vm_time_merge(struct sci_vm_time *into, const struct sci_vm_time *other);
 
 /**
- * sci_vm_release() - before an unlock, a barrier or a signal
- * @time: NULL, or receives the time to be passed on
+ * sci_vm_release() - send changes home, before an unlock, a barrier or a signal
+ * @time: NULL, or receives the time for the member that acquires
  *
- * Stores of this process, of all its threads, reach the homes before the call returns.
- * Does nothing, and costs no message, where all pages are mapped. Messages: one or more for
- * each page with changes, whose home is another member, of up to 8 KiB, and an answer of
- * each such home. -ECONNRESET: a home has died; the changes of its pages are lost.
+ * Stores of all threads of this process reach the homes before the call returns. Where all
+ * ranges are mapped, the call does nothing and sends no message. Else it sends one message or
+ * more, of up to 8 KiB, for each changed page of another home, and each such home answers
+ * once.
+ *
+ * Return: 0; -ECONNRESET: a home has died, and the changes of its pages are lost.
  */
 int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time);
 
 /**
- * sci_vm_acquire() - after a lock, a barrier or a wait
- * @time: what the releasing side's sci_vm_release() has said; NULL: whatever has been
- *	released by any member before the call
+ * sci_vm_acquire() - drop old copies, after a lock, a barrier or a wait
+ * @time: the time of the member's sci_vm_release(); NULL: all releases of all members before this
+ *	call
  *
- * Later loads see the stores of the members before these releases. Messages: one to each
- * member with releases that this one does not know of (NULL: to each other member), and its
- * answers, one for up to 509 runs of pages.
+ * Later loads see the stores that the members made before these releases. The call sends one
+ * message to each member with releases that this member has not seen (with NULL: to each other
+ * member). A member answers with one message for each 509 runs of pages.
+ *
+ * Return: 0; -ECONNRESET: a member has died.
  */
 int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time);
 
-/* The same for a part: of @addr and @len's pages only; the others stay as they are. */
+/*
+ * Release, or acquire, only the pages that have any of @len bytes from @addr on. Other pages stay
+ * as they are. The acquire covers all releases of all members before this call.
+ *
+ * Return: as for sci_vm_release() and sci_vm_acquire().
+ */
 int sci_vm_release_range(struct sci_vm *vm, const void *addr, size_t len);
 int sci_vm_acquire_range(struct sci_vm *vm, const void *addr, size_t len);
 
 /* ---- statistics ---- */
 
 /**
- * struct sci_vm_stats - what this member has done
- * @size: to be set to sizeof(struct sci_vm_stats) by the caller
+ * struct sci_vm_stats - counters of this member
+ * @size: the caller sets it to sizeof(struct sci_vm_stats)
+ *
+ * Counters start at 0 when the memory is opened. Members marked "now" are present values.
  */
 struct sci_vm_stats {
 	size_t size;
 	uint64_t faults;		/* signals that the handler has served */
 	uint64_t touches;		/* pages that sci_vm_touch() has made present */
-	uint64_t maps;			/* pages of others mapped; without eager ones */
-	uint64_t drops;			/* ... and copies, dropped for want of a window */
-	uint64_t windows;		/* in use now */
-	uint64_t homed;			/* pages that live here, now */
-	uint64_t fetches;		/* pages copied */
-	uint64_t twins;			/* pages whose copy was written to */
+	uint64_t maps;			/* pages of other members mapped, without eager ones */
+	uint64_t drops;			/* pages dropped because windows were needed */
+	uint64_t windows;		/* windows in use now */
+	uint64_t homed;			/* pages whose home is this member, now */
+	uint64_t fetches;		/* pages copied from other members */
+	uint64_t twins;			/* copies that were written to */
 	uint64_t diffs;			/* pages with changes sent home */
-	uint64_t diff_bytes;		/* bytes that had changed */
-	uint64_t notices;		/* pages of write notices received */
+	uint64_t diff_bytes;		/* changed bytes sent home */
+	uint64_t notices;		/* pages in write notices received */
 	uint64_t invalidations;		/* copies dropped by acquires */
 	uint64_t acquires;
 	uint64_t releases;
-	uint64_t messages;		/* sent to other members, answers included */
-	uint64_t bytes;			/* in these */
+	uint64_t messages;		/* messages sent to other members, with answers */
+	uint64_t bytes;			/* bytes of these messages */
 	uint64_t lost;			/* pages of dead members replaced by zeroes */
 };
 
+/* Get the counters of this member. Return: 0; -EINVAL: @stats->size is not set. */
 int sci_vm_stats(struct sci_vm *vm, struct sci_vm_stats *stats);
 
 #ifdef __cplusplus
