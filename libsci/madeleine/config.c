@@ -38,7 +38,7 @@ static _Noreturn void expected(const struct parser *p, const char *what)
 
 /* ---- characters ---- */
 
-static void next(struct parser *p)
+static void parser_next(struct parser *p)
 {
 	if (p->c == '\n')
 		p->line++;
@@ -61,11 +61,11 @@ static void skip(struct parser *p)
 {
 	for (;;) {
 		while (p->c != EOF && isspace(p->c))
-			next(p);
+			parser_next(p);
 		if (!at_comment(p))
 			return;
 		while (p->c != EOF && p->c != '\n')
-			next(p);
+			parser_next(p);
 	}
 }
 
@@ -74,7 +74,7 @@ static bool accept(struct parser *p, int c)
 	skip(p);
 	if (p->c != c)
 		return false;
-	next(p);
+	parser_next(p);
 	return true;
 }
 
@@ -106,11 +106,11 @@ static char *parse_id(struct parser *p)
 	do {
 		if (tbx_string_length(s)) {
 			tbx_string_append_char(s, p->c);
-			next(p);
+			parser_next(p);
 		}
 		if (!begins_id(p->c))
 			expected(p, "a name");
-		for (; in_id(p->c) && !at_comment(p); next(p))
+		for (; in_id(p->c) && !at_comment(p); parser_next(p))
 			tbx_string_append_char(s, p->c);
 	} while (p->c == '.');
 	return tbx_string_to_cstring_and_free(s);
@@ -120,12 +120,12 @@ static char *parse_string(struct parser *p)
 {
 	p_tbx_string_t s = tbx_string_init();
 
-	for (next(p); p->c != '"'; next(p)) {
+	for (parser_next(p); p->c != '"'; parser_next(p)) {
 		if (p->c == EOF || p->c == '\n')
 			expected(p, "'\"'");
 		tbx_string_append_char(s, p->c);
 	}
-	next(p);
+	parser_next(p);
 	return tbx_string_to_cstring_and_free(s);
 }
 
@@ -136,7 +136,7 @@ static long parse_integer(struct parser *p)
 	skip(p);
 	if (p->c == EOF || !isdigit(p->c))
 		expected(p, "a number");
-	for (; p->c != EOF && isdigit(p->c); next(p)) {
+	for (; p->c != EOF && isdigit(p->c); parser_next(p)) {
 		n = n * 10 + (p->c - '0');
 		if (n > 1000000000)
 			tbx_failuref("%s:%d: the number is too large", p->file, p->line);
@@ -146,7 +146,7 @@ static long parse_integer(struct parser *p)
 
 /* ---- objects ---- */
 
-static struct config *object_new(const struct parser *p, enum config_kind kind)
+static struct config *config_new(const struct parser *p, enum config_kind kind)
 {
 	struct config *c = tbx_alloc(1, sizeof(*c));
 
@@ -160,7 +160,7 @@ static struct config *parse_object(struct parser *p);
 
 static struct config *parse_number(struct parser *p)
 {
-	struct config *c = object_new(p, CONFIG_INTEGER);
+	struct config *c = config_new(p, CONFIG_INTEGER);
 
 	c->from = parse_integer(p);
 	c->to = c->from;
@@ -168,7 +168,7 @@ static struct config *parse_number(struct parser *p)
 		return c;
 	if (p->c != '.')
 		expected(p, "'..'");
-	next(p);
+	parser_next(p);
 	c->kind = CONFIG_RANGE;
 	c->to = parse_integer(p);
 	if (c->to < c->from)
@@ -178,7 +178,7 @@ static struct config *parse_number(struct parser *p)
 
 static struct config *parse_name(struct parser *p)
 {
-	struct config *c = object_new(p, CONFIG_ID);
+	struct config *c = config_new(p, CONFIG_ID);
 
 	c->text = parse_id(p);
 	c->items = tbx_slist_nil();
@@ -205,7 +205,7 @@ static void parse_entry(struct parser *p, struct config *table)
 
 static struct config *parse_table(struct parser *p)
 {
-	struct config *c = object_new(p, CONFIG_TABLE);
+	struct config *c = config_new(p, CONFIG_TABLE);
 
 	c->entries = tbx_htable_empty_table();
 	do
@@ -216,7 +216,7 @@ static struct config *parse_table(struct parser *p)
 
 static struct config *parse_list(struct parser *p)
 {
-	struct config *c = object_new(p, CONFIG_LIST);
+	struct config *c = config_new(p, CONFIG_LIST);
 
 	c->items = tbx_slist_nil();
 	do
@@ -238,7 +238,7 @@ static struct config *parse_object(struct parser *p)
 	} else if (accept(p, '(')) {
 		c = parse_list(p);
 	} else if (p->c == '"') {
-		c = object_new(p, CONFIG_STRING);
+		c = config_new(p, CONFIG_STRING);
 		c->text = parse_string(p);
 	} else if (p->c != EOF && isdigit(p->c)) {
 		c = parse_number(p);
@@ -256,9 +256,9 @@ struct config *mad_config_read(const char *file)
 
 	if (!p.stream)
 		tbx_failuref("cannot open %s: %s", file, strerror(errno));
-	c = object_new(&p, CONFIG_TABLE);
+	c = config_new(&p, CONFIG_TABLE);
 	c->entries = tbx_htable_empty_table();
-	next(&p);
+	parser_next(&p);
 	for (skip(&p); p.c != EOF; skip(&p))
 		parse_entry(&p, c);
 	if (ferror(p.stream))

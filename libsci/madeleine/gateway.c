@@ -111,7 +111,7 @@ struct inbox_state {
 	struct slot *slot[];		/* of each rail */
 };
 
-static void must(int ret, const char *what, int rank)
+static void gateway_check(int ret, const char *what, int rank)
 {
 	if (ret)
 		tbx_failuref("gateway: %s process %d: %s", what, rank, strerror(-ret));
@@ -257,7 +257,7 @@ static void credit_send(struct rail *r, int rank, bool to_sender, uint64_t tag)
 			     tag | TAG_CREDIT, NULL, 0, &req);
 
 	ret = ret ? ret : sci_req_queue(req, &r->gateway->credit);
-	must(ret, "cannot send a credit to", rank);
+	gateway_check(ret, "cannot send a credit to", rank);
 }
 
 static void block_forward(struct rail *r, struct block *b)
@@ -280,14 +280,14 @@ static void block_forward(struct rail *r, struct block *b)
 			 f->is_last ? rail_context(tag_channel(tag)) : CONTEXT_FORWARD, tag,
 			 b->buf, b->status.len, &req);
 	ret = ret ? ret : sci_req_queue(req, b);
-	must(ret, "cannot forward to", f->to);
+	gateway_check(ret, "cannot forward to", f->to);
 }
 
 static void block_sent(struct block *b, const struct sci_status *st)
 {
 	struct flow *f = b->flow;
 
-	must(st->error, "cannot forward to", f->to);
+	gateway_check(st->error, "cannot forward to", f->to);
 	if (f->is_last && ++f->sent == WAY_CREDIT) {
 		f->sent = 0;
 		credit_send(f->before, f->from, f->is_first, f->tag);
@@ -299,11 +299,11 @@ static void block_came(struct rail *r, struct block *b, const struct sci_status 
 {
 	struct gateway *g = r->gateway;
 
-	must(st->error, "cannot receive from", rail_rank(r, st->peer));
+	gateway_check(st->error, "cannot receive from", rail_rank(r, st->peer));
 	b->status = *st;
 	b->here = true;
 	while ((b = g->receive[g->oldest])->here) {
-		must(block_post(r, g->oldest), "cannot receive from", -1);
+		gateway_check(block_post(r, g->oldest), "cannot receive from", -1);
 		g->oldest = (g->oldest + 1) % RECEIVES;
 		block_forward(r, b);
 	}
@@ -421,7 +421,7 @@ void gateway_inbox_free(struct mad_inbox *in)
 static void peer_event(struct rail *r, const struct sci_status *st)
 {
 	if (st->flags & SCI_STATUS_PEER_DOWN)
-		must(st->error ? st->error : -ECONNRESET, "has lost", rail_rank(r, st->peer));
+		gateway_check(st->error ? st->error : -ECONNRESET, "has lost", rail_rank(r, st->peer));
 }
 
 /* Return: whether others follow. */
@@ -443,8 +443,8 @@ static bool complete(struct rail *r, const struct sci_completion *c)
 		block_sent((struct block *)(void *)e, &c->status);
 		break;
 	case EVENT_CREDIT_SENT:
-		must(c->status.error, "cannot send a credit to",
-		     rail_rank(r, c->status.peer));
+		gateway_check(c->status.error, "cannot send a credit to",
+			      rail_rank(r, c->status.peer));
 		break;
 	case EVENT_FIRST:
 		slot_came((struct slot *)(void *)e, &c->status);
@@ -461,7 +461,7 @@ int gateway_step(struct rail *r, int timeout)
 
 	if (n == -EAGAIN || n == -ETIMEDOUT)
 		return 0;
-	must(n < 0 ? n : 0, "cannot wait for", -1);
+	gateway_check(n < 0 ? n : 0, "cannot wait for", -1);
 	for (int i = 0; i < n; i++)
 		go_on &= complete(r, &done[i]);
 	return go_on ? n : -ECANCELED;

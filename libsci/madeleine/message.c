@@ -27,7 +27,7 @@
 
 /* ---- what failed ---- */
 
-static void must(long ret, const char *what, const struct mad_link *l)
+static void link_check(long ret, const char *what, const struct mad_link *l)
 {
 	if (ret < 0 && l->way)
 		tbx_failuref("%s process %d by way of process %d: %s", what, l->rank,
@@ -129,7 +129,7 @@ void mad_stream_free(struct mad_stream *s)
 
 static void fragment_send(struct mad_world *w, struct mad_stream *s)
 {
-	must(w->net->send(w, &s->link, s->buf, s->n), "cannot send to", &s->link);
+	link_check(w->net->send(w, &s->link, s->buf, s->n), "cannot send to", &s->link);
 	s->n = 0;
 	s->begun = true;
 }
@@ -147,8 +147,8 @@ static void put_large(struct mad_world *w, struct mad_stream *s, const void *buf
 {
 	if (s->n || !s->begun)
 		fragment_send(w, s);
-	must(w->net->isend(w, &s->link, buf, len, reqs_add(&s->reqs, SIZE_MAX)), "cannot send to",
-	     &s->link);
+	link_check(w->net->isend(w, &s->link, buf, len, reqs_add(&s->reqs, SIZE_MAX)),
+		   "cannot send to", &s->link);
 }
 
 static void put(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
@@ -226,7 +226,7 @@ void mad_pack_ext(p_mad_connection_t connection, const void *buf, size_t len,
 static void requests_end(struct mad_world *w, struct mad_stream *s, const char *what)
 {
 	for (size_t i = 0; i < s->reqs.n; i++)
-		must(w->net->wait(w, s->reqs.req[i].req, s->reqs.req[i].len), what, &s->link);
+		link_check(w->net->wait(w, s->reqs.req[i].req, s->reqs.req[i].len), what, &s->link);
 	s->reqs.n = 0;
 }
 
@@ -242,7 +242,7 @@ void mad_end_packing(p_mad_connection_t connection)
 		put(w, s, s->later.block[i].buf, s->later.block[i].len);
 	if (s->n || !s->begun)
 		fragment_send(w, s);
-	must(w->net->flush(w, &s->link), "cannot send to", &s->link);
+	link_check(w->net->flush(w, &s->link), "cannot send to", &s->link);
 	requests_end(w, s, "cannot send to");
 	for (i = 0; i < s->copies.n; i++)
 		free(s->copies.block[i].buf);
@@ -259,7 +259,7 @@ static void take_small(struct mad_world *w, struct mad_stream *s, void *buf, siz
 	if (s->at == s->n) {
 		long n = w->net->recv(w, &s->link, s->buf, GATHER_MAX);
 
-		must(n, "cannot receive from", &s->link);
+		link_check(n, "cannot receive from", &s->link);
 		s->n = (size_t)n;
 		s->at = 0;
 	}
@@ -278,14 +278,15 @@ static void take_large(struct mad_world *w, struct mad_stream *s, void *buf, siz
 	if (s->at != s->n)
 		tbx_failuref("unpack %zu bytes, but process %d has packed other blocks", len,
 			     s->link.rank);
-	must(w->net->irecv(w, &s->link, buf, len, &req), "cannot receive from", &s->link);
+	link_check(w->net->irecv(w, &s->link, buf, len, &req), "cannot receive from", &s->link);
 	if (now)
-		must(w->net->wait(w, req, len), "cannot receive from", &s->link);
+		link_check(w->net->wait(w, req, len), "cannot receive from", &s->link);
 	else
 		*reqs_add(&s->reqs, len) = req;
 }
 
-static void take(struct mad_world *w, struct mad_stream *s, void *buf, size_t len, bool now)
+static void stream_take(struct mad_world *w, struct mad_stream *s, void *buf, size_t len,
+			bool now)
 {
 	if (len <= SMALL_MAX)
 		take_small(w, s, buf, len);
@@ -351,7 +352,7 @@ void mad_unpack(p_mad_connection_t connection, void *buf, size_t len, mad_send_m
 	if (comes_last(send, receive))
 		blocks_add(&s->later, buf, len);
 	else
-		take(mad_world(), s, buf, len, receive == mad_receive_EXPRESS);
+		stream_take(mad_world(), s, buf, len, receive == mad_receive_EXPRESS);
 }
 
 void mad_end_unpacking(p_mad_connection_t connection)
@@ -360,7 +361,7 @@ void mad_end_unpacking(p_mad_connection_t connection)
 	struct mad_world *w = mad_world();
 
 	for (size_t i = 0; i < s->later.n; i++)
-		take(w, s, s->later.block[i].buf, s->later.block[i].len, false);
+		stream_take(w, s, s->later.block[i].buf, s->later.block[i].len, false);
 	s->later.n = 0;
 	if (s->at != s->n)
 		tbx_failuref("process %d has packed more than was unpacked", s->link.rank);

@@ -102,12 +102,12 @@ ntbx_process_lrank_t ntbx_pc_global_to_local(p_ntbx_process_container_t pc,
 	return i ? i->local_rank : -1;
 }
 
-static tbx_bool_t first(p_tbx_darray_t d, int *rank)
+static tbx_bool_t index_first(p_tbx_darray_t d, int *rank)
 {
 	return tbx_darray_first_idx(d, rank) ? tbx_true : tbx_false;
 }
 
-static tbx_bool_t next(p_tbx_darray_t d, int *rank)
+static tbx_bool_t index_next(p_tbx_darray_t d, int *rank)
 {
 	return tbx_darray_next_idx(d, rank) ? tbx_true : tbx_false;
 }
@@ -115,23 +115,23 @@ static tbx_bool_t next(p_tbx_darray_t d, int *rank)
 tbx_bool_t ntbx_pc_first_local_rank(p_ntbx_process_container_t pc,
 				    p_ntbx_process_lrank_t l)
 {
-	return first(pc->local_index, l);
+	return index_first(pc->local_index, l);
 }
 
 tbx_bool_t ntbx_pc_next_local_rank(p_ntbx_process_container_t pc, p_ntbx_process_lrank_t l)
 {
-	return next(pc->local_index, l);
+	return index_next(pc->local_index, l);
 }
 
 tbx_bool_t ntbx_pc_first_global_rank(p_ntbx_process_container_t pc,
 				     p_ntbx_process_grank_t g)
 {
-	return first(pc->global_index, g);
+	return index_first(pc->global_index, g);
 }
 
 tbx_bool_t ntbx_pc_next_global_rank(p_ntbx_process_container_t pc, p_ntbx_process_grank_t g)
 {
-	return next(pc->global_index, g);
+	return index_next(pc->global_index, g);
 }
 
 ntbx_process_lrank_t ntbx_pc_local_max(p_ntbx_process_container_t pc)

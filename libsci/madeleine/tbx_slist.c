@@ -37,7 +37,7 @@ static void insert(p_tbx_slist_t l, p_tbx_slist_element_t next, void *o)
 	l->length++;
 }
 
-static void *take(p_tbx_slist_t l, p_tbx_slist_element_t e)
+static void *element_take(p_tbx_slist_t l, p_tbx_slist_element_t e)
 {
 	void *o = e->object;
 
@@ -63,13 +63,13 @@ void tbx_slist_add_at_tail(p_tbx_slist_t l, void *o)
 void *tbx_slist_remove_from_head(p_tbx_slist_t l)
 {
 	not_empty(l);
-	return take(l, l->head);
+	return element_take(l, l->head);
 }
 
 void *tbx_slist_remove_from_tail(p_tbx_slist_t l)
 {
 	not_empty(l);
-	return take(l, l->tail);
+	return element_take(l, l->tail);
 }
 
 void *tbx_slist_peek_from_head(p_tbx_slist_t l)
@@ -107,7 +107,7 @@ void *tbx_slist_pop(p_tbx_slist_t l)
 void tbx_slist_clear(p_tbx_slist_t l)
 {
 	while (l->head)
-		take(l, l->head);
+		element_take(l, l->head);
 }
 
 void tbx_slist_free(p_tbx_slist_t l)
@@ -165,7 +165,7 @@ void *tbx_slist_index_get(p_tbx_slist_t l, long i)
 
 void *tbx_slist_index_extract(p_tbx_slist_t l, long i)
 {
-	return take(l, at(l, i));
+	return element_take(l, at(l, i));
 }
 
 void tbx_slist_ref_to_head(p_tbx_slist_t l)

@@ -133,8 +133,8 @@ static p_mad_channel_t channel_new(struct mad_world *w, const char *name, long i
 }
 
 /* A sub-channel has the same connections as its channel. */
-static p_mad_channel_t sub_new(struct mad_world *w, p_mad_channel_t of, const char *name,
-			       unsigned int sub)
+static p_mad_channel_t sub_channel_new(struct mad_world *w, p_mad_channel_t of, const char *name,
+				       unsigned int sub)
 {
 	p_mad_channel_t c = channel_new(w, name, of->id, sub, of->dir_channel);
 
@@ -228,7 +228,7 @@ static void channel_open(struct mad_world *w, const struct def *d, long id,
 	tbx_htable_add(w->m->channel_htable, d->name, c);
 	for (p_tbx_slist_element_t e = d->subs->head; e; e = e->next)
 		tbx_htable_add(w->m->channel_htable, e->object,
-			       sub_new(w, c, e->object, sub++));
+			       sub_channel_new(w, c, e->object, sub++));
 }
 
 static void channels_open(struct mad_world *w)
@@ -296,14 +296,14 @@ p_mad_channel_t mad_get_sub_channel(p_mad_channel_t channel, unsigned int sub)
 	pthread_mutex_lock(&w->lock);
 	c = sub_find(w, channel, sub);
 	if (!c)
-		c = sub_new(w, sub_find(w, channel, 0), channel->name, sub);
+		c = sub_channel_new(w, sub_find(w, channel, 0), channel->name, sub);
 	pthread_mutex_unlock(&w->lock);
 	return c;
 }
 
 /* ---- start ---- */
 
-static p_mad_madeleine_t object_new(struct mad_world *w)
+static p_mad_madeleine_t madeleine_new(struct mad_world *w)
 {
 	p_mad_madeleine_t m = tbx_alloc(1, sizeof(*m));
 
@@ -317,7 +317,7 @@ static p_mad_madeleine_t object_new(struct mad_world *w)
 	return m;
 }
 
-static void object_free(p_mad_madeleine_t m)
+static void madeleine_free(p_mad_madeleine_t m)
 {
 	while (!tbx_slist_is_nil(m->public_channel_slist))
 		free(tbx_slist_extract(m->public_channel_slist));
@@ -368,7 +368,7 @@ void common_pre_init(int *argc, char *argv[], p_common_attr_t attr)
 	ret = w->net->open(w);
 	if (ret)
 		tbx_failuref("cannot open the network %s: %s", w->net->name, strerror(-ret));
-	w->m = object_new(w);
+	w->m = madeleine_new(w);
 	the_world = w;
 	if (attr)
 		attr->madeleine = w->m;
@@ -433,7 +433,7 @@ void common_exit(p_common_attr_t attr)
 	while (!tbx_slist_is_nil(w->channels))
 		channel_free(tbx_slist_pop(w->channels));
 	tbx_slist_free(w->channels);
-	object_free(w->m);
+	madeleine_free(w->m);
 	mad_session_free(w->session);
 	the_world = NULL;
 	sci_team_close(w->team);
