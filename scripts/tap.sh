@@ -23,6 +23,16 @@ try() {
 	fi
 }
 
+# As `try`, or skip the point where a tool is not installed: try_with TOOL NAME COMMAND...
+try_with() {
+	if command -v "$1" >/dev/null; then
+		try "${@:2}"
+	else
+		tap_n=$((tap_n + 1))
+		echo "ok $tap_n - $2 # SKIP no $1"
+	fi
+}
+
 # Shows its input and succeeds if there is none.
 nothing() {
 	awk '{ print } END { exit NR > 0 }'
