@@ -139,12 +139,14 @@ bool sci_peer_is_behind(struct sci_peer *p);
 bool sci_peer_has_many(struct sci_peer *p);
 
 /**
- * sci_peer_link() - a connection with that node begins
- * @link: goes into @p->links
+ * sci_peer_link() - add a connection to a node
+ * @link: is added to @p->links
  *
- * Heartbeats run while there is one.  Caller holds adapter->lock.  Comes before
- * the post of the first message that belongs to the connection; one that a
- * message makes, before sci_peer_ops.deliver() returns.
+ * Heartbeats run while the node has a connection.  Call this before the post of the first
+ * message that belongs to the connection.  If a received message makes the connection,
+ * call this before sci_peer_ops.deliver() returns.
+ *
+ * Context: adapter->lock is held.
  */
 void sci_peer_link(struct sci_peer *p, struct list_head *link);
 /* ... and ends. */

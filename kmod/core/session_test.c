@@ -740,7 +740,7 @@ static void test_link_pause_silence(struct kunit *test)
 }
 
 /* This machine was stopped for a minute; answers wait to be received. */
-static void test_busy(struct kunit *test)
+static void test_tick_late(struct kunit *test)
 {
 	struct net *net = net_up(test);
 	struct node *a = &net->nodes[0];
@@ -1364,7 +1364,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(test_quiet),
 	KUNIT_CASE(test_link_pause),
 	KUNIT_CASE(test_link_pause_silence),
-	KUNIT_CASE(test_busy),
+	KUNIT_CASE(test_tick_late),
 	KUNIT_CASE(test_bye),
 	KUNIT_CASE(test_close),
 	KUNIT_CASE(test_restart_up),

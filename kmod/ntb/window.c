@@ -198,7 +198,7 @@ static bool memory_is_mapped(const struct ntb_inbound *in, u32 first)
 	return READ_ONCE(inbound_chunk(in, first)->mapped);
 }
 
-static void memory_scrub(struct ntb_node *n)
+static void chunks_scrub(struct ntb_node *n)
 {
 	struct ntb_limbo *l, *next;
 
@@ -215,11 +215,11 @@ static void memory_scrub(struct ntb_node *n)
 void ntb_memory_scrub(struct ntb_node *n)
 {
 	mutex_lock(&n->lock);
-	memory_scrub(n);
+	chunks_scrub(n);
 	mutex_unlock(&n->lock);
 }
 
-static int memory_take(struct ntb_node *n, unsigned long count, struct page **page)
+static int chunks_take(struct ntb_node *n, unsigned long count, struct page **page)
 {
 	struct ntb_inbound *in;
 	u32 first;
@@ -239,14 +239,14 @@ int ntb_memory_alloc(struct ntb_node *n, unsigned long count, struct page **firs
 	int ret;
 
 	mutex_lock(&n->lock);
-	memory_scrub(n);
-	ret = memory_take(n, count, first);
+	chunks_scrub(n);
+	ret = chunks_take(n, count, first);
 	mutex_unlock(&n->lock);
 	return ret;
 }
 
-/* The window and chunk of a page that memory_take() answered. */
-static u32 memory_find(const struct ntb_node *n, const struct page *page, u32 *first)
+/* Return the window of a page of chunks_take(), and set *@first to the page's chunk. */
+static u32 chunk_find(const struct ntb_node *n, const struct page *page, u32 *first)
 {
 	const struct ntb_inbound *in = n->in;
 	unsigned long pfn = page_to_pfn(page);
@@ -262,16 +262,16 @@ void ntb_memory_free(struct ntb_node *n, struct page *page, unsigned long count)
 	struct ntb_limbo *l = kmalloc(sizeof(*l), GFP_KERNEL | __GFP_NOFAIL);
 
 	l->count = count;
-	l->window = memory_find(n, page, &l->first);
+	l->window = chunk_find(n, page, &l->first);
 	mutex_lock(&n->lock);
 	list_add_tail(&l->link, &n->limbo);
-	memory_scrub(n);
+	chunks_scrub(n);
 	mutex_unlock(&n->lock);
 }
 
 int ntb_expose(struct ntb_node *n, struct sci_pages *pages, u64 *base)
 {
-	u32 first, window = memory_find(n, pages->page[0], &first);
+	u32 first, window = chunk_find(n, pages->page[0], &first);
 	struct ntb_chunk *c = inbound_chunk(&n->in[window], first);
 	u32 serial = get_random_u32() | 1;
 	int ret;

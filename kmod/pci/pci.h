@@ -6,24 +6,24 @@
  * sim/adapter/DATASHEET.md describes them; regs.h has its numbers.
  *
  *	pci.c		the bus: probe, removal, power, errors
- *	card.c	what a card is; up and down
+ *	card.c	properties of a card; up and down
  *	irq.c	interrupts, link
- *	ring.c	what other nodes sent: receive ring; mailbox
+ *	ring.c	messages of other nodes: receive ring; mailbox
  *	cmd.c	store barrier; commands, and remote interrupts by them
- *	export.c	what other nodes reach: export table
- *	map.c	what we reach: address translation table, window
+ *	export.c	memory that other nodes reach: export table
+ *	map.c	memory that this node reaches: address translation table, window
  *	dma.c	descriptor ring
  *	show.c	counters: sysfs, debugfs
  *
- * A card is up or down.  While it is up there is a struct sci_adapter, which is
- * a new one each time.  Going down begins with the end of all that users have of
- * the adapter, then resets the card, and frees what the card knew of after that.
+ * A card is up or down.  While it is up it has a struct sci_adapter, a new one each
+ * time.  To take a card down, the driver first ends all objects that users have of
+ * the adapter, then resets the card, and then frees the memory that the card could reach.
  *
- * The card is not trusted: what it says is checked when it comes up, what it
- * writes to memory when that is read, and no wait for it is without an end.  A card
- * that does not answer in time, or reads as ones because it has been pulled out, is
- * given up: sci_pci_fail() resets it at once, so that memory
- * which it knew of can be freed, and takes it down from a work.
+ * The driver does not trust the card.  It checks the card's registers when the card comes
+ * up, and checks memory that the card has written when it reads the memory.  Each wait for
+ * the card has a time limit.  A card fails if it does not answer in time, or reads as ones
+ * because it has been pulled out.  sci_pci_fail() then resets the card at once, so that the
+ * memory that it could reach can be freed, and takes it down from a work.
  */
 #ifndef SCI_PCI_H
 #define SCI_PCI_H

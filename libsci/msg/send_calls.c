@@ -113,7 +113,7 @@ static int send_wait(struct sci_peer *peer, bool tagged, uint32_t context,
 	return ret ? ret : req.status.error;
 }
 
-static inline bool goes_at_once(struct sci_peer *peer)
+static inline bool peer_takes_now(struct sci_peer *peer)
 {
 	return peer->state == PEER_UP && list_empty(&peer->sendq) &&
 	       tx_room(&peer->data_tx) &&
@@ -195,7 +195,7 @@ static __always_inline bool goes_whole(struct sci_peer *peer, bool tagged,
 				       const uint64_t *imm, const void *buf,
 				       size_t len)
 {
-	if (!goes_at_once(peer))
+	if (!peer_takes_now(peer))
 		return false;
 	if (len > short_max(tagged, imm))
 		return buffer_at_once(peer, tagged ? context : MSG_UNTAGGED, tag,
@@ -308,7 +308,7 @@ static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send
 		.has_imm = send->flags & SCI_SEND_IMM,
 	};
 
-	if (send->flags & SCI_SEND_SYNC || !goes_at_once(p))
+	if (send->flags & SCI_SEND_SYNC || !peer_takes_now(p))
 		return false;
 	if (len > short_max(tagged, m.has_imm)) {
 		msg_skip(&m.at, 0);

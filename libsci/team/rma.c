@@ -174,7 +174,7 @@ int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t l
 	return get(team, dst, src, len, rank, false);
 }
 
-/* Wait for the elements, which are transferred together if they are far. */
+/* Wait for the elements. Without shared memory, they are transfers that have no request. */
 static int strided_end(struct sci_team *t, int ret)
 {
 	int quiet = far_quiet(t->world);

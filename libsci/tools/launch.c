@@ -67,7 +67,7 @@ static void hosts_parse(const struct tool_command *self, struct launch *l, char 
 		host_add(self, l, word);
 }
 
-/* Clusters of this machine: as so many hosts that share no memory. */
+/* Treat this machine as @n hosts that share no memory: the clusters of --clusters. */
 static void clusters_make(const struct tool_command *self, struct launch *l, unsigned int n)
 {
 	if (l->nhosts > 1)

@@ -309,7 +309,7 @@ static int eager_here(struct sci_vm *vm, const void *addr)
 	return ret;
 }
 
-static void remove_here(struct sci_vm *vm, const void *addr)
+static void range_remove_here(struct sci_vm *vm, const void *addr)
 {
 	struct vm_range *r;
 
@@ -346,7 +346,7 @@ int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range
 	if (ret) {
 		/* members that could not add the range answer -EFAULT */
 		vm_call_all(vm, VM_OP_FREE, &w, NULL, 0);
-		remove_here(vm, (void *)(uintptr_t)rw.addr);
+		range_remove_here(vm, (void *)(uintptr_t)rw.addr);
 		return ret;
 	}
 	*addr = (void *)(uintptr_t)rw.addr;
@@ -369,7 +369,7 @@ static int free_everywhere(struct sci_vm *vm, const struct vm_wire *w, int last)
 		if (error != -ECONNRESET && !ret)
 			ret = error;
 	}
-	remove_here(vm, (void *)(uintptr_t)w->addr);
+	range_remove_here(vm, (void *)(uintptr_t)w->addr);
 	if (last != vm->rank) {
 		int error = vm_call(vm, &c, last, VM_OP_FREE, w);
 

@@ -217,7 +217,7 @@ static const uint64_t places[] = {
 	0x3000000000, 0x2000000000,
 };
 
-static bool reserve_at(struct sci_vm *vm, uint64_t base, uint64_t length)
+static bool range_reserve_at(struct sci_vm *vm, uint64_t base, uint64_t length)
 {
 	void *want = (void *)(uintptr_t)base;
 	void *p = mmap(want, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
@@ -238,9 +238,9 @@ static bool reserve_at(struct sci_vm *vm, uint64_t base, uint64_t length)
 }
 
 /* Reserve the range at the same place in all members, or in none. */
-static int reserve_all(struct sci_vm *vm, uint64_t base, uint64_t length)
+static int range_reserve_all(struct sci_vm *vm, uint64_t base, uint64_t length)
 {
-	int ret = vm_agree(vm, reserve_at(vm, base, length) ? 0 : -ENOMEM);
+	int ret = vm_agree(vm, range_reserve_at(vm, base, length) ? 0 : -ENOMEM);
 
 	if (ret && vm->base) {
 		munmap(vm->base, vm->length);
@@ -249,7 +249,7 @@ static int reserve_all(struct sci_vm *vm, uint64_t base, uint64_t length)
 	return ret;
 }
 
-static int reserve(struct sci_vm *vm, const struct sci_vm_attr *a)
+static int range_reserve(struct sci_vm *vm, const struct sci_vm_attr *a)
 {
 	uint64_t length = a->length ? a->length : LENGTH_DEFAULT;
 	int ret = -ENOMEM;
@@ -258,10 +258,10 @@ static int reserve(struct sci_vm *vm, const struct sci_vm_attr *a)
 	if (length < VM_ALIGN * (uint64_t)vm->size)
 		return -EINVAL;
 	if (a->base)
-		return reserve_all(vm, (uintptr_t)a->base, length);
+		return range_reserve_all(vm, (uintptr_t)a->base, length);
 	do {
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-			ret = reserve_all(vm, places[i], length);
+			ret = range_reserve_all(vm, places[i], length);
 			if (ret != -ENOMEM)
 				return ret;
 		}
@@ -361,7 +361,7 @@ int sci_vm_open(struct sci_vm **out, struct sci_team *team, const struct sci_vm_
 	mine.mode = a.mode;
 	mine.page = a.page;
 	ret = meet(vm, &mine);
-	ret = ret ? ret : reserve(vm, &a);
+	ret = ret ? ret : range_reserve(vm, &a);
 	if (ret)
 		goto err_vm;
 	ret = vm_cache_open(vm);

@@ -67,7 +67,7 @@ void direct_exports(struct fabric *f, struct conn *c,
 
 /* ---- invalidation ---- */
 
-static void complete(struct invalidation *v)
+static void invalidation_complete(struct invalidation *v)
 {
 	struct frame done = {
 		.kind = FRAME_INVALIDATED, .node = v->owner->node->id,
@@ -85,8 +85,8 @@ static void forget(struct invalidation **p)
 	free(v);
 }
 
-/* @c has answered. False: no answer was expected. */
-static bool answered(struct invalidation *v, const struct conn *c)
+/* Note the answer of @c. Return false if no answer was expected. */
+static bool invalidation_answered(struct invalidation *v, const struct conn *c)
 {
 	unsigned int i;
 
@@ -99,7 +99,7 @@ static bool answered(struct invalidation *v, const struct conn *c)
 	return false;
 }
 
-static unsigned int count_others(struct fabric *f, const struct conn *c)
+static unsigned int conn_count_others(struct fabric *f, const struct conn *c)
 {
 	unsigned int n = 0;
 	struct conn *o;
@@ -109,7 +109,7 @@ static unsigned int count_others(struct fabric *f, const struct conn *c)
 	return n;
 }
 
-static unsigned int count_pending(const struct fabric *f, const struct conn *c)
+static unsigned int conn_count_pending(const struct fabric *f, const struct conn *c)
 {
 	const struct invalidation *v;
 	unsigned int n = 0;
@@ -119,7 +119,7 @@ static unsigned int count_pending(const struct fabric *f, const struct conn *c)
 	return n;
 }
 
-static void ask(struct fabric *f, struct invalidation *v)
+static void invalidation_send(struct fabric *f, struct invalidation *v)
 {
 	struct frame frame = {
 		.kind = FRAME_INVALIDATE, .node = v->owner->node->id,
@@ -137,17 +137,17 @@ bool direct_invalidate(struct fabric *f, struct conn *c, uint32_t id)
 {
 	struct invalidation *v, **end = &f->direct.pending;
 
-	if (count_pending(f, c) >= PENDING_MAX)
+	if (conn_count_pending(f, c) >= PENDING_MAX)
 		return false;
 	v = calloc(1, sizeof(*v) +
-		      count_others(f, c) * sizeof(struct conn *));
+		      conn_count_others(f, c) * sizeof(struct conn *));
 	if (!v)
 		return false;
 	v->owner = c;
 	v->id = id;
-	ask(f, v);
+	invalidation_send(f, v);
 	if (!v->waits) {
-		complete(v);
+		invalidation_complete(v);
 		free(v);
 		return true;
 	}
@@ -165,10 +165,10 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 	/* Answer the oldest of its kind; nothing, if its owner has gone. */
 	for (; (v = *p); p = &v->next) {
 		if (v->owner->node->id != answer->node ||
-		    v->id != answer->value || !answered(v, c))
+		    v->id != answer->value || !invalidation_answered(v, c))
 			continue;
 		if (!v->waits) {
-			complete(v);
+			invalidation_complete(v);
 			forget(p);
 		}
 		return;
@@ -180,10 +180,10 @@ static void stop_waiting(struct fabric *f, const struct conn *c)
 	struct invalidation **p = &f->direct.pending, *v;
 
 	while ((v = *p)) {
-		bool was_awaited = answered(v, c);
+		bool was_awaited = invalidation_answered(v, c);
 
 		if (was_awaited && !v->waits && v->owner != c)
-			complete(v);
+			invalidation_complete(v);
 		if (v->owner == c || !v->waits)
 			forget(p);
 		else

@@ -81,7 +81,7 @@ static unsigned int dev_lseg_kernel_flags(unsigned int flags)
  * Return the NUMA node of SCI_NUMA: a number, or the node of the calling thread. The
  * kernel takes pages from one node; other values leave the choice to it.
  */
-static int numa_node(void)
+static int lseg_numa_node(void)
 {
 	const char *where = getenv("SCI_NUMA");
 	unsigned int cpu, node;
@@ -104,7 +104,7 @@ static int make_segment(struct sci_lseg *s)
 		.flags = dev_lseg_kernel_flags(s->flags),
 		.id = s->flags & SCI_LSEG_PRIVATE ? 0 : s->id,
 		.mode = s->dev->mode,
-		.numa_node = numa_node(),
+		.numa_node = lseg_numa_node(),
 		.length = s->size,
 	};
 	int ret;

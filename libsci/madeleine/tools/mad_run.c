@@ -47,7 +47,7 @@ static int options_read(int argc, char **argv, struct options *o)
 	};
 	int c;
 
-	/* the rest is the program's */
+	/* '+': stop at the first argument that is no option; the program gets the rest */
 	while ((c = getopt_long(argc, argv, "+pnh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'a':
