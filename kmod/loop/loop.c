@@ -79,9 +79,9 @@ struct loop_packet {
 
 /**
  * struct loop_map - sci_mapping.priv
- * @pages: whose pages it shows; a reference
- * @first: entry of the ATT
- * @entries: of it
+ * @pages: the pages that are mapped; this structure holds a reference
+ * @first: first entry of the ATT
+ * @entries: number of entries of the ATT
  */
 struct loop_map {
 	struct sci_pages *pages;

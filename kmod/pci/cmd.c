@@ -7,7 +7,7 @@
 
 #include "pci.h"
 
-/* a store barrier spins for so long, then sleeps */
+/* a store barrier spins for this time before it sleeps */
 #define BARRIER_SPIN_NS	(20 * NSEC_PER_USEC)
 #define BUSY_WAIT_MS	100	/* limit of a wait for room in the other node's receive ring */
 #define TICK_MS		10	/* an interrupt may be lost: look again after this time */

@@ -60,7 +60,7 @@ typedef enum sci_error {
 	SCI_ERR_NO_SUCH_INTNO		= SCI_ERR_CODE(0x938),
 	SCI_ERR_INTNO_USED		= SCI_ERR_CODE(0x939),
 
-	/* other nodes and the way there */
+	/* errors of other nodes, and of the links to them */
 	SCI_ERR_NO_SUCH_NODEID		= SCI_ERR_CODE(0xA00),
 	SCI_ERR_NODE_NOT_RESPONDING	= SCI_ERR_CODE(0xA02),
 	SCI_ERR_NO_REMOTE_LINK_ACCESS	= SCI_ERR_CODE(0xA04),

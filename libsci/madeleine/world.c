@@ -426,7 +426,7 @@ void common_exit(p_common_attr_t attr)
 
 	(void)attr;
 	barrier(w);
-	/* nobody leaves while a gateway looks for the dead */
+	/* a gateway that looks for dead processes must not take one that leaves for dead */
 	w->net->stop(w);
 	barrier(w);
 	w->net->close(w);

@@ -80,8 +80,8 @@ void sfi_ops_fini(struct sfi_ep *ep)
 }
 
 /*
- * Make a receive cancellable until it completes. fi_cancel() takes the oldest of a
- * context.
+ * Make a receive cancellable until it completes. fi_cancel() cancels the oldest
+ * receive with its context.
  */
 void sfi_op_pending(struct sfi_op *op)
 {
@@ -106,7 +106,7 @@ static void not_pending(struct sfi_op *op)
 
 /* ---- completions ---- */
 
-/* Count a completion. @c: NULL: there is no counter */
+/* Count a completion. Do nothing if @c is NULL. */
 void sfi_cntr_count(struct sfi_cntr *c, int error)
 {
 	if (!c)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci ping`: does a node answer, and how fast does memory written there come
- * back?  The second needs `sci ping --serve` on the node.
+ * `sci ping` tests whether a node answers.  If `sci ping --serve` runs on the node, it
+ * also measures how long a store to the node and the answering store take.
  */
 #define _GNU_SOURCE
 

@@ -161,12 +161,12 @@ enum owner { OWNER_STORE, OWNER_READ, OWNER_DMA, OWNER_MAILBOX, OWNER_COMMAND };
 
 /**
  * struct transaction - a request that has been sent, and its slot
- * @deadline: of the response; SIM_NEVER on the way to the own node
- * @node_link: outstanding requests to the same node, in order of their numbers
- * @queue: requests to the own node
- * @initiator: OWNER_READ; SIM_INITIATORS: nobody waits for it any more
- * @dma_run: OWNER_DMA: of which ring
- * @dma_offset: OWNER_DMA: in the descriptor's bytes
+ * @deadline: when the response must have come; SIM_NEVER for a request to the own node
+ * @node_link: in the list of requests to the same node, in order of their numbers
+ * @queue: in the list of requests to the own node
+ * @initiator: of a read: the initiator that waits; SIM_INITIATORS: it has stopped waiting
+ * @dma_run: of a DMA transfer: the run of the ring
+ * @dma_offset: of a DMA transfer: offset in the bytes of the descriptor
  */
 struct transaction {
 	struct sim_packet packet;

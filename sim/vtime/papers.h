@@ -54,11 +54,11 @@ enum paper_metric {
 
 /**
  * struct paper_figure - a figure of a paper
- * @profile: the machine it was measured on, or the one most like it
- * @bytes: PAPER_LATENCY: of the message
- * @value: as published, in 10^6 bytes a second where the paper counts in 2^20
- * @within: by how much of it the model may differ; why, where that is more than
- *	a tenth, is said where the system is modelled
+ * @profile: the machine of the measurement, or the machine most like it
+ * @bytes: with PAPER_LATENCY: length of the message
+ * @value: the published value; bandwidths of 2^20 bytes a second are converted to 10^6
+ * @within: part of @value by which the model may differ. If it is more than a tenth, the
+ *	model of the system says why.
  */
 struct paper_figure {
 	const char *profile;

@@ -309,10 +309,9 @@ struct sci_status_page {
 };
 
 /*
- * mmap offset of an adapter's barrier page: one page, PROT_READ and PROT_WRITE
- * as one likes.  Accesses go to the adapter itself: 4 bytes each, aligned,
- * little-endian.
- * EOPNOTSUPP: no SCI_CAP_BARRIER; EINVAL: longer, private or executable.
+ * mmap offset of an adapter's barrier page: one page, with PROT_READ, PROT_WRITE or
+ * both.  Accesses go to the adapter itself: 4 bytes each, aligned, little-endian.
+ * EOPNOTSUPP: no SCI_CAP_BARRIER; EINVAL: the map is longer, private or executable.
  */
 #define SCI_MMAP_BARRIER	(1 * SCI_MMAP_STEP)
 

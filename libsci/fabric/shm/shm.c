@@ -247,7 +247,7 @@ static int shm_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	memset(info, 0, sizeof(*info));
 	info->node = shm->node;
 	info->type = "shm";
-	/* the same for all processes of a node */
+	/* all processes of a node compute the same serial number */
 	info->serial = shm->node;
 	for (c = shm->cluster; *c; c++)
 		info->serial = (info->serial * 31 + (unsigned char)*c) &

@@ -52,7 +52,7 @@ extern "C" {
 
 #define SHMEM_TEAM_NUM_CONTEXTS		(1L << 0)
 
-/* Of active-set collectives: elements of pSync, what they hold, and of pWrk. */
+/* Active-set collectives: initial value and number of elements of pSync, and elements of pWrk. */
 #define SHMEM_SYNC_VALUE		0L
 #define SHMEM_SYNC_SIZE			8
 #define SHMEM_BARRIER_SYNC_SIZE		SHMEM_SYNC_SIZE
@@ -92,7 +92,7 @@ typedef struct {
 	int num_contexts;
 } shmem_team_config_t;
 
-/* The library knows these by their numbers, so that they can initialise. */
+/* These handles are constants, so that programs can use them in initialisers. */
 #define SHMEM_CTX_INVALID	((shmem_ctx_t)0)
 #define SHMEM_CTX_DEFAULT	((shmem_ctx_t)1)
 #define SHMEM_TEAM_INVALID	((shmem_team_t)0)
@@ -131,7 +131,7 @@ __extension__ typedef double _Complex shmem_complexd_;
 	X(uchar, unsigned char, a, b)			\
 	SHMEM_SYNC_C_TYPES_(X, a, b)
 
-/* Further names of some of them. */
+/* Typedefs of some of these types. */
 #define SHMEM_INT_ALIASES_(X, a, b)			\
 	X(int32, int32_t, a, b)				\
 	X(int64, int64_t, a, b)				\
@@ -593,7 +593,7 @@ SHMEM_TO_ALL_TYPES_(SHMEM_DECLARE_TO_ALL_, prod, 0)
 SHMEM_COMPLEX_TYPES_(SHMEM_DECLARE_TO_ALL_, sum, 0)
 SHMEM_COMPLEX_TYPES_(SHMEM_DECLARE_TO_ALL_, prod, 0)
 
-/* ---- deprecated: names before 1.4, and caches that no machine has any more ---- */
+/* ---- deprecated: names before 1.4, and functions for incoherent caches ---- */
 
 #define SHMEM_DECLARE_OLD_AMO_EXT_(NAME, TYPE, a, b)			\
 	TYPE shmem_##NAME##_fetch(const TYPE *source, int pe);		\
@@ -634,11 +634,11 @@ void shmem_udcflush_line(void *dest);
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 
 #define SHMEM_CASE_(NAME, TYPE, pre, op)	, TYPE: shmem_##pre##NAME##_##op
-/* The function of table @T that fits what @ptr points to. */
+/* Select the function of table @T for the type that @ptr points to. */
 #define SHMEM_FUNCTION_(T, ptr, pre, op)	\
 	_Generic(*(ptr) T(SHMEM_CASE_, pre, op))
 
-/* Calls @name with as many arguments as there are: with a context, or without. */
+/* Call the macro of @name for the number of arguments: with a context, or without one. */
 #define SHMEM_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, n, ...)	n
 #define SHMEM_PASTE_(name, n)		name##n##_
 #define SHMEM_PASTE2_(name, n)		SHMEM_PASTE_(name, n)
