@@ -16,14 +16,14 @@ static struct hash_node **slot_of(const struct hash *h, uint64_t key)
 	return &h->slots[mixed >> 32 >> (32 - __builtin_ctzl(h->n_slots))];
 }
 
-static void push(struct hash_node **slot, struct hash_node *node)
+static void slot_push(struct hash_node **slot, struct hash_node *node)
 {
 	node->next = *slot;
 	*slot = node;
 }
 
 /* Double the number of slots. Elements with the same key keep their order. */
-static void grow(struct hash *h)
+static void hash_grow(struct hash *h)
 {
 	struct hash bigger = { .n_slots = h->n_slots ? h->n_slots * 2 : FIRST_SLOTS };
 	struct hash_node *node, *reversed;
@@ -36,11 +36,11 @@ static void grow(struct hash *h)
 		reversed = NULL;
 		while ((node = h->slots[i])) {
 			h->slots[i] = node->next;
-			push(&reversed, node);
+			slot_push(&reversed, node);
 		}
 		while ((node = reversed)) {
 			reversed = node->next;
-			push(slot_of(&bigger, node->key), node);
+			slot_push(slot_of(&bigger, node->key), node);
 		}
 	}
 	free(h->slots);
@@ -51,11 +51,11 @@ static void grow(struct hash *h)
 int hash_add(struct hash *h, struct hash_node *node, uint64_t key)
 {
 	if (h->n >= h->n_slots)
-		grow(h);
+		hash_grow(h);
 	if (!h->n_slots)
 		return -ENOMEM;
 	node->key = key;
-	push(slot_of(h, key), node);
+	slot_push(slot_of(h, key), node);
 	h->n++;
 	return 0;
 }

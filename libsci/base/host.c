@@ -151,7 +151,7 @@ int sci_check_mapped(uintptr_t addr, size_t len)
 
 /* ---- a barrier in other processes ---- */
 
-static int membarrier(int cmd)
+static int sys_membarrier(int cmd)
 {
 	return syscall(SYS_membarrier, cmd, 0, 0) ? -errno : 0;
 }
@@ -163,11 +163,11 @@ int sci_wake_init(bool *takes_part)
 				 "want 0 or 1");
 
 	*takes_part = !ret && wanted &&
-		      !membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+		      !sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 	return ret;
 }
 
 int sci_wake_barrier(void)
 {
-	return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+	return sys_membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }

@@ -35,39 +35,39 @@ static struct fixed *fixed_find(const char *name)
 	return g;
 }
 
-static int simple(enum group_op op, const char *name, int x)
+static int group_call(enum group_op op, const char *name, int x)
 {
 	return group_result(pvmgroupop(op, name, x, NULL));
 }
 
 GROUP_API int pvm_joingroup(char *group)
 {
-	return simple(GROUP_JOIN, group, 0);
+	return group_call(GROUP_JOIN, group, 0);
 }
 
 GROUP_API int pvm_lvgroup(char *group)
 {
-	return simple(GROUP_LEAVE, group, 0);
+	return group_call(GROUP_LEAVE, group, 0);
 }
 
 GROUP_API int pvm_getinst(char *group, int tid)
 {
-	return simple(GROUP_INST, group, tid);
+	return group_call(GROUP_INST, group, tid);
 }
 
 GROUP_API int pvm_gettid(char *group, int instance)
 {
-	return simple(GROUP_TID, group, instance);
+	return group_call(GROUP_TID, group, instance);
 }
 
 GROUP_API int pvm_gsize(char *group)
 {
-	return simple(GROUP_SIZE, group, 0);
+	return group_call(GROUP_SIZE, group, 0);
 }
 
 GROUP_API int pvm_barrier(char *group, int count)
 {
-	return simple(GROUP_BARRIER, group, count);
+	return group_call(GROUP_BARRIER, group, count);
 }
 
 /* There is no task that serves groups. */

@@ -17,7 +17,7 @@ size_t sfi_length(const struct iovec *iov, size_t n)
 
 /* ---- completion ---- */
 
-static int refusal(uint64_t imm)
+static int rma_refusal(uint64_t imm)
 {
 	return imm && imm < 4096 ? -(int)imm : -EPROTO;
 }
@@ -25,7 +25,7 @@ static int refusal(uint64_t imm)
 /* Return the error of a reply or a send. A reply of the wrong length is a protocol error. */
 static int part_error(const struct sci_status *st)
 {
-	int error = st->flags & SCI_STATUS_IMM ? refusal(st->imm) : st->error;
+	int error = st->flags & SCI_STATUS_IMM ? rma_refusal(st->imm) : st->error;
 
 	return error == -EMSGSIZE ? -EPROTO : error;
 }
@@ -248,7 +248,7 @@ static int ask_directly(const struct sfi_ask *a, struct sci_peer *peer,
 	return 0;
 }
 
-static int ask(struct sfi_ep *ep, const struct sfi_ask *a)
+static int rma_ask(struct sfi_ep *ep, const struct sfi_ask *a)
 {
 	struct sci_peer *peer;
 	struct sci_rmw rmw;
@@ -303,7 +303,7 @@ ssize_t sfi_ask(struct sfi_ep *ep, const struct sfi_ask *a)
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	sfi_lock(&ep->lock);
-	ret = ask(ep, a);
+	ret = rma_ask(ep, a);
 	sfi_unlock(&ep->lock);
 	return ret;
 }

@@ -55,7 +55,7 @@ static int atomic_places(const struct atomic *c, size_t size, struct sfi_place *
 	return total > SFI_ATOMIC_MAX ? -FI_EINVAL : 0;
 }
 
-static ssize_t call(struct fid_ep *fid, const struct atomic *c)
+static ssize_t atomic_call(struct fid_ep *fid, const struct atomic *c)
 {
 	struct iovec out[SFI_IOV_MAX], compare[SFI_IOV_MAX], in[SFI_IOV_MAX];
 	struct sfi_place places[SFI_RMA_IOV_MAX];
@@ -110,7 +110,7 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov,
 	};
 
 	(void)desc;
-	return call(fid, &c);
+	return atomic_call(fid, &c);
 }
 
 static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count,
@@ -138,7 +138,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count,
 		.flags = FI_INJECT, .untold = true,
 	};
 
-	return call(fid, &c);
+	return atomic_call(fid, &c);
 }
 
 /* Return the arguments of a call that takes a message structure. */
@@ -158,7 +158,7 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 {
 	const struct atomic c = of_message(SFI_ATOMIC, m, flags);
 
-	return call(fid, &c);
+	return atomic_call(fid, &c);
 }
 
 /* ---- fi_fetch_atomic() ---- */
@@ -180,7 +180,7 @@ static ssize_t fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 	};
 
 	(void)desc, (void)result_desc;
-	return call(fid, &c);
+	return atomic_call(fid, &c);
 }
 
 static ssize_t fetch(struct fid_ep *fid, const void *buf, size_t count,
@@ -204,7 +204,7 @@ static ssize_t fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
 	(void)result_desc;
 	c.in = result;
 	c.n_in = n_result;
-	return call(fid, &c);
+	return atomic_call(fid, &c);
 }
 
 /* ---- fi_compare_atomic() ---- */
@@ -228,7 +228,7 @@ static ssize_t comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **des
 	};
 
 	(void)desc, (void)compare_desc, (void)result_desc;
-	return call(fid, &c);
+	return atomic_call(fid, &c);
 }
 
 static ssize_t compare_one(struct fid_ep *fid, const void *buf, size_t count,
@@ -257,13 +257,13 @@ static ssize_t comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
 	c.n_compare = n_compare;
 	c.in = result;
 	c.n_in = n_result;
-	return call(fid, &c);
+	return atomic_call(fid, &c);
 }
 
 /* ---- queries ---- */
 
-static int valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op,
-		 size_t *count)
+static int atomic_is_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op,
+			   size_t *count)
 {
 	if (!count)
 		return -FI_EINVAL;
@@ -277,21 +277,21 @@ static int write_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op,
 		       size_t *count)
 {
 	(void)ep;
-	return valid(SFI_ATOMIC, type, op, count);
+	return atomic_is_valid(SFI_ATOMIC, type, op, count);
 }
 
 static int fetch_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op,
 		       size_t *count)
 {
 	(void)ep;
-	return valid(SFI_FETCH, type, op, count);
+	return atomic_is_valid(SFI_FETCH, type, op, count);
 }
 
 static int compare_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op,
 			 size_t *count)
 {
 	(void)ep;
-	return valid(SFI_COMPARE, type, op, count);
+	return atomic_is_valid(SFI_COMPARE, type, op, count);
 }
 
 int sfi_query_atomic(struct fid_domain *domain, enum fi_datatype type,
@@ -306,7 +306,7 @@ int sfi_query_atomic(struct fid_domain *domain, enum fi_datatype type,
 	    flags & ~(uint64_t)(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC))
 		return -FI_EINVAL;
 	attr->size = sfi_atomic_size(type);
-	return valid(verb, type, op, &attr->count);
+	return atomic_is_valid(verb, type, op, &attr->count);
 }
 
 struct fi_ops_atomic sfi_atomic_ops = {

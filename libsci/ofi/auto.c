@@ -37,7 +37,7 @@ static bool program_calls(struct sfi_auto *a, uint64_t *seen)
 	return true;
 }
 
-static void tick(struct sfi_auto *a)
+static void auto_tick(struct sfi_auto *a)
 {
 	struct pollfd p = { .fd = a->wait.signal, .events = POLLIN };
 
@@ -69,7 +69,7 @@ static void *auto_main(void *arg)
 
 	while (!atomic_load(&a->stop)) {
 		if (program_calls(a, &seen))
-			tick(a);
+			auto_tick(a);
 		else
 			serve_and_sleep(d);
 	}

@@ -89,8 +89,8 @@ static int insert_one(struct sfi_av *av, const struct sci_addr *addr,
 	return 0;
 }
 
-static int insert(struct fid_av *fid, const void *addrs, size_t count,
-		  fi_addr_t *numbers, uint64_t flags, void *context)
+static int av_insert(struct fid_av *fid, const void *addrs, size_t count,
+		     fi_addr_t *numbers, uint64_t flags, void *context)
 {
 	struct sfi_av *av = (struct sfi_av *)fid;
 	int *errors = flags & FI_SYNC_ERR ? context : NULL, done = 0;
@@ -117,13 +117,13 @@ static int insert(struct fid_av *fid, const void *addrs, size_t count,
 	return done;
 }
 
-static int insertsvc(struct fid_av *fid, const char *node, const char *service,
-		     fi_addr_t *number, uint64_t flags, void *context)
+static int av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+			fi_addr_t *number, uint64_t flags, void *context)
 {
 	struct sci_addr a;
 	int ret = node && service ? sfi_address(node, service, &a) : -FI_EINVAL;
 
-	return ret ? ret : insert(fid, &a, 1, number, flags, context);
+	return ret ? ret : av_insert(fid, &a, 1, number, flags, context);
 }
 
 static int no_insertsym(struct fid_av *fid, const char *node, size_t nodes,
@@ -199,7 +199,7 @@ fi_addr_t sfi_av_number(struct sfi_av *av, const struct sci_addr *addr)
 	return n;
 }
 
-static int lookup(struct fid_av *fid, fi_addr_t n, void *addr, size_t *len)
+static int av_lookup(struct fid_av *fid, fi_addr_t n, void *addr, size_t *len)
 {
 	struct sci_addr a;
 	int ret = sfi_av_address((struct sfi_av *)fid, n, &a);
@@ -211,8 +211,8 @@ static int lookup(struct fid_av *fid, fi_addr_t n, void *addr, size_t *len)
 	return 0;
 }
 
-static const char *straddr(struct fid_av *fid, const void *addr, char *buf,
-			   size_t *len)
+static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf,
+			      size_t *len)
 {
 	struct sci_addr a;
 	int n;
@@ -233,12 +233,12 @@ static int no_av_set(struct fid_av *fid, struct fi_av_set_attr *attr,
 
 static struct fi_ops_av av_ops = {
 	.size = sizeof(struct fi_ops_av),
-	.insert = insert,
-	.insertsvc = insertsvc,
+	.insert = av_insert,
+	.insertsvc = av_insertsvc,
 	.insertsym = no_insertsym,
 	.remove = av_remove,
-	.lookup = lookup,
-	.straddr = straddr,
+	.lookup = av_lookup,
+	.straddr = av_straddr,
 	.av_set = no_av_set,
 };
 

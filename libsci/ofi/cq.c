@@ -166,8 +166,8 @@ static __hot ssize_t read_straight(struct sfi_cq *cq, void *buf, size_t count)
 	return cq_take(cq, buf, count, NULL);
 }
 
-static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count,
-			fi_addr_t *src)
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
+			   fi_addr_t *src)
 {
 	struct sfi_cq *cq = (struct sfi_cq *)fid;
 	ssize_t ret;
@@ -191,7 +191,7 @@ static __hot ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	size_t n;
 
 	if (!cq->straight || cq->errors)
-		return readfrom(fid, buf, count, NULL);
+		return cq_readfrom(fid, buf, count, NULL);
 	if (cq->head == cq->tail)
 		return read_straight(cq, buf, count);
 	for (n = 0; n < count && cq->head != cq->tail; n++)
@@ -239,8 +239,8 @@ static int cq_sleep(struct sfi_cq *cq, int ms)
 	return 0;
 }
 
-static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count,
-			 fi_addr_t *src, const void *cond, int timeout)
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
+			    fi_addr_t *src, const void *cond, int timeout)
 {
 	struct sfi_cq *cq = (struct sfi_cq *)fid;
 	uint64_t until = sfi_now_ms() + (uint64_t)timeout;
@@ -249,7 +249,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 	(void)cond;
 	if (cq->wait.obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
-	while ((ret = readfrom(fid, buf, count, src)) == -FI_EAGAIN) {
+	while ((ret = cq_readfrom(fid, buf, count, src)) == -FI_EAGAIN) {
 		uint64_t now = sfi_now_ms();
 
 		if (atomic_exchange(&cq->signalled, false) ||
@@ -262,10 +262,10 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 	return ret;
 }
 
-static ssize_t sread(struct fid_cq *fid, void *buf, size_t count,
-		     const void *cond, int timeout)
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count,
+			const void *cond, int timeout)
 {
-	return sreadfrom(fid, buf, count, NULL, cond, timeout);
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
 }
 
 static int cq_signal(struct fid_cq *fid)
@@ -292,10 +292,10 @@ static const char *cq_strerror(struct fid_cq *fid, int error, const void *data,
 static struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read,
-	.readfrom = readfrom,
+	.readfrom = cq_readfrom,
 	.readerr = cq_readerr,
-	.sread = sread,
-	.sreadfrom = sreadfrom,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
 	.signal = cq_signal,
 	.strerror = cq_strerror,
 };

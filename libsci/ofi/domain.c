@@ -50,8 +50,8 @@ static int no_collective(struct fid_domain *domain, enum fi_collective_op coll,
 	return -FI_ENOSYS;
 }
 
-static int endpoint2(struct fid_domain *domain, struct fi_info *info,
-		     struct fid_ep **ep, uint64_t flags, void *context)
+static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info,
+			    struct fid_ep **ep, uint64_t flags, void *context)
 {
 	return flags ? -FI_EINVAL : sfi_ep_open(domain, info, ep, context);
 }
@@ -68,7 +68,7 @@ static struct fi_ops_domain domain_ops = {
 	.srx_ctx = no_srx,
 	.query_atomic = sfi_query_atomic,
 	.query_collective = no_collective,
-	.endpoint2 = endpoint2,
+	.endpoint2 = domain_endpoint2,
 };
 
 static struct fi_ops domain_fid_ops = {
@@ -143,8 +143,8 @@ static int no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 	return -FI_ENOSYS;
 }
 
-static int domain2(struct fid_fabric *fabric, struct fi_info *info,
-		   struct fid_domain **domain, uint64_t flags, void *context)
+static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info,
+			  struct fid_domain **domain, uint64_t flags, void *context)
 {
 	return flags ? -FI_EINVAL :
 		       sfi_domain_open(fabric, info, domain, context);
@@ -157,7 +157,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.eq_open = sfi_eq_open,
 	.wait_open = no_wait_open,
 	.trywait = sfi_trywait,
-	.domain2 = domain2,
+	.domain2 = fabric_domain2,
 };
 
 static struct fi_ops fabric_fid_ops = {

@@ -133,7 +133,7 @@ fi_addr_t sfi_ep_source(struct sfi_ep *ep, struct sci_peer *peer)
 
 /* ---- names ---- */
 
-static int getname(fid_t fid, void *addr, size_t *len)
+static int ep_getname(fid_t fid, void *addr, size_t *len)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 	struct sci_addr a;
@@ -153,7 +153,7 @@ static int getname(fid_t fid, void *addr, size_t *len)
 static struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = sfi_no_setname,
-	.getname = getname,
+	.getname = ep_getname,
 	.getpeer = sfi_no_getpeer,
 	.connect = sfi_no_connect,
 	.listen = sfi_no_listen,
@@ -373,7 +373,7 @@ static void unbind_cq(struct sfi_ep *ep, struct sfi_cq *cq)
 	cq->users--;
 }
 
-static void unbind(struct sfi_ep *ep)
+static void ep_unbind(struct sfi_ep *ep)
 {
 	unbind_cq(ep, ep->tx.cq);
 	unbind_cq(ep, ep->rx.cq);
@@ -391,7 +391,7 @@ static int ep_close(struct fid *fid)
 {
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
 
-	unbind(ep);
+	ep_unbind(ep);
 	sfi_domain_leave(ep);
 	if (ep->av)
 		sfi_av_detach(ep->av, ep);

@@ -100,7 +100,7 @@ static uint64_t export_bits(struct sfi_mr *mr)
 	return SFI_KEY_EXPORTED | (uint64_t)key.segment << 31;
 }
 
-static int unexport(struct sfi_mr *mr)
+static int mr_unexport(struct sfi_mr *mr)
 {
 	if (!mr->exported)
 		return 0;
@@ -120,7 +120,7 @@ static int mr_insert(struct sfi_mr *mr, uint64_t wanted)
 		mr->fid.key = (d->next_key++ & SFI_KEY_COUNT) | export_bits(mr);
 	ret = mr_by_key(d, mr->fid.key) ? -FI_ENOKEY :
 				     hash_add(&d->regions, &mr->node, mr->fid.key);
-	if (ret && unexport(mr))
+	if (ret && mr_unexport(mr))
 		ret = -FI_EBUSY;
 	sfi_unlock(&d->lock);
 	return ret;
@@ -132,7 +132,7 @@ static int mr_remove(struct sfi_mr *mr)
 	int ret;
 
 	sfi_lock(&d->lock);
-	ret = mr->users ? -FI_EBUSY : unexport(mr);
+	ret = mr->users ? -FI_EBUSY : mr_unexport(mr);
 	if (!ret)
 		hash_del(&d->regions, &mr->node);
 	sfi_unlock(&d->lock);

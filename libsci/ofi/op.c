@@ -279,7 +279,7 @@ static void many_came(struct sfi_op *op, const struct sci_status *st)
 	many_post_next(ep, one.peer);
 }
 
-static void completed(struct sfi_op *op, const struct sci_status *st)
+static void op_completed(struct sfi_op *op, const struct sci_status *st)
 {
 	if (op->done) {
 		op->done(op, st);
@@ -297,13 +297,13 @@ static void completed(struct sfi_op *op, const struct sci_status *st)
 	sfi_op_free(op);
 }
 
-static void progress(struct sfi_ep *ep)
+static void op_progress(struct sfi_ep *ep)
 {
 	struct sci_completion done[SFI_BATCH];
 	int n = sci_completions(ep->ep, 0, done, SFI_BATCH);
 
 	for (int i = 0; i < n; i++)
-		completed(done[i].data, &done[i].status);
+		op_completed(done[i].data, &done[i].status);
 	if (ep->not_posted)
 		sfi_serve_again(ep);
 	if (ep->rounds % SELDOM)
@@ -368,7 +368,7 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 	came = hand_poll(ep);
 	ep->vain = came ? 0 : ep->vain + 1;
 	if (needs_progress(ep, came))
-		progress(ep);
+		op_progress(ep);
 	sfi_unlock(&ep->lock);
 }
 
@@ -378,7 +378,7 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 void sfi_ep_at_once(struct sfi_ep *ep)
 {
 	if (++ep->rounds % AT_LEAST == 0)
-		progress(ep);
+		op_progress(ep);
 }
 
 ssize_t sfi_cancel(fid_t fid, void *context)

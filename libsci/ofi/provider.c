@@ -9,7 +9,7 @@
 
 /* ---- addresses as text: node number, endpoint id ---- */
 
-static bool number(const char *text, unsigned long most, uint32_t *n)
+static bool parse_number(const char *text, unsigned long most, uint32_t *n)
 {
 	unsigned long v;
 	char *end;
@@ -25,16 +25,16 @@ static bool number(const char *text, unsigned long most, uint32_t *n)
 int sfi_address(const char *node, const char *service, struct sci_addr *addr)
 {
 	*addr = (struct sci_addr){ 0 };
-	if (node && !number(node, UINT32_MAX, &addr->node))
+	if (node && !parse_number(node, UINT32_MAX, &addr->node))
 		return -FI_EINVAL;
-	if (service && !number(service, SCI_EP_ID_MAX, &addr->id))
+	if (service && !parse_number(service, SCI_EP_ID_MAX, &addr->id))
 		return -FI_EINVAL;
 	return 0;
 }
 
 /* ---- hints ---- */
 
-static bool within(uint64_t wanted, uint64_t there)
+static bool bits_within(uint64_t wanted, uint64_t there)
 {
 	return !(wanted & ~there);
 }
@@ -54,13 +54,13 @@ static bool domain_fits(const struct fi_domain_attr *a, const char *name)
 	       a->cq_data_size <= sizeof(uint64_t) &&
 	       a->max_ep_tx_ctx <= 1 && a->max_ep_rx_ctx <= 1 &&
 	       !a->max_ep_stx_ctx && !a->max_ep_srx_ctx && !a->auth_key_size &&
-	       within(a->caps, SFI_CAPS);
+	       bits_within(a->caps, SFI_CAPS);
 }
 
 static bool tx_fits(const struct fi_tx_attr *a)
 {
-	return within(a->caps, SFI_CAPS) && within(a->op_flags, SFI_TX_FLAGS) &&
-	       within(a->msg_order, FI_ORDER_SAS) &&
+	return bits_within(a->caps, SFI_CAPS) && bits_within(a->op_flags, SFI_TX_FLAGS) &&
+	       bits_within(a->msg_order, FI_ORDER_SAS) &&
 	       !a->comp_order &&
 	       a->inject_size <= SFI_INJECT_MAX && a->iov_limit <= SFI_IOV_MAX &&
 	       a->rma_iov_limit <= SFI_RMA_IOV_MAX;
@@ -68,15 +68,15 @@ static bool tx_fits(const struct fi_tx_attr *a)
 
 static bool rx_fits(const struct fi_rx_attr *a)
 {
-	return within(a->caps, SFI_CAPS) && within(a->op_flags, SFI_RX_FLAGS) &&
-	       within(a->msg_order, FI_ORDER_SAS) &&
+	return bits_within(a->caps, SFI_CAPS) && bits_within(a->op_flags, SFI_RX_FLAGS) &&
+	       bits_within(a->msg_order, FI_ORDER_SAS) &&
 	       !a->comp_order &&
 	       !a->total_buffered_recv && a->iov_limit <= SFI_IOV_MAX;
 }
 
 static bool hints_fit(const struct fi_info *h, const char *domain)
 {
-	return within(h->caps, SFI_CAPS) &&
+	return bits_within(h->caps, SFI_CAPS) &&
 	       (h->addr_format == FI_FORMAT_UNSPEC ||
 		h->addr_format == SFI_ADDR_FORMAT) &&
 	       (!h->ep_attr || ep_fits(h->ep_attr)) &&
@@ -195,7 +195,7 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 		a->threading = h->threading;
 }
 
-static void *copy(const void *what, size_t size)
+static void *mem_dup(const void *what, size_t size)
 {
 	void *p = malloc(size);
 
@@ -226,13 +226,13 @@ static int fill_addresses(struct fi_info *i, const struct fi_info *h,
 		there.node = self->node;
 	}
 	i->addr_format = SFI_ADDR_FORMAT;
-	i->src_addr = copy(&here, sizeof(here));
+	i->src_addr = mem_dup(&here, sizeof(here));
 	i->src_addrlen = sizeof(here);
 	if (!i->src_addr)
 		return -FI_ENOMEM;
 	if (!has_dest)
 		return 0;
-	i->dest_addr = copy(&there, sizeof(there));
+	i->dest_addr = mem_dup(&there, sizeof(there));
 	i->dest_addrlen = sizeof(there);
 	return i->dest_addr ? 0 : -FI_ENOMEM;
 }
@@ -278,7 +278,7 @@ int sfi_getinfo(uint32_t version, const char *node, const char *service,
 	return 0;
 }
 
-static void cleanup(void)
+static void provider_cleanup(void)
 {
 }
 
@@ -288,7 +288,7 @@ struct fi_provider sfi_provider = {
 	.name = SFI_NAME,
 	.getinfo = sfi_getinfo,
 	.fabric = sfi_fabric_open,
-	.cleanup = cleanup,
+	.cleanup = provider_cleanup,
 };
 
 __attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void);

@@ -137,7 +137,7 @@ static inline int try_now(struct sfi_ep *ep, const struct sfi_recv *r,
 	return ret;
 }
 
-static int receive(struct sfi_ep *ep, const struct sfi_recv *r)
+static int recv_call(struct sfi_ep *ep, const struct sfi_recv *r)
 {
 	struct sci_peer *peer = NULL;
 	int error = 0, ret;
@@ -169,15 +169,15 @@ ssize_t sfi_recv(struct sfi_ep *ep, const struct sfi_recv *r)
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	sfi_lock(&ep->lock);
-	ret = receive(ep, r);
+	ret = recv_call(ep, r);
 	sfi_unlock(&ep->lock);
 	return ret;
 }
 
 /* ---- FI_PEEK and FI_CLAIM ---- */
 
-static void tell(struct sfi_ep *ep, const struct sfi_recv *r,
-		 struct sci_status *st)
+static void recv_tell(struct sfi_ep *ep, const struct sfi_recv *r,
+		      struct sci_status *st)
 {
 	struct sfi_op op = { .ep = ep };
 
@@ -190,9 +190,9 @@ static void tell(struct sfi_ep *ep, const struct sfi_recv *r,
 		sfi_op_told(&op, st, r->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD));
 }
 
-static int look(struct sfi_ep *ep, const struct sfi_recv *r,
-		struct sci_peer *peer, struct sci_msg **msg,
-		struct sci_status *st)
+static int recv_look(struct sfi_ep *ep, const struct sfi_recv *r,
+		     struct sci_peer *peer, struct sci_msg **msg,
+		     struct sci_status *st)
 {
 	bool takes = r->flags & (FI_CLAIM | FI_DISCARD);
 
@@ -206,7 +206,7 @@ static int look(struct sfi_ep *ep, const struct sfi_recv *r,
 		       sci_probe(ep->ep, peer, 0, st);
 }
 
-static int peek(struct sfi_ep *ep, const struct sfi_recv *r)
+static int recv_peek(struct sfi_ep *ep, const struct sfi_recv *r)
 {
 	struct sci_status st = { 0 };
 	struct sci_peer *peer = NULL;
@@ -217,19 +217,19 @@ static int peek(struct sfi_ep *ep, const struct sfi_recv *r)
 		ret = sfi_ep_peer(ep, r->src, &peer);
 	if (ret)
 		return ret;
-	st.error = look(ep, r, peer, &msg, &st);
+	st.error = recv_look(ep, r, peer, &msg, &st);
 	if (st.error == -EAGAIN)
 		st.error = -FI_ENOMSG;
 	else if (!st.error && r->flags & FI_DISCARD)
 		sci_msg_free(msg);
 	else if (!st.error && r->flags & FI_CLAIM)
 		((struct fi_context *)r->context)->internal[0] = msg;
-	tell(ep, r, &st);
+	recv_tell(ep, r, &st);
 	return 0;
 }
 
 /* Receive the message that FI_PEEK with FI_CLAIM has found. */
-static int claim(struct sfi_ep *ep, const struct sfi_recv *r)
+static int recv_claim(struct sfi_ep *ep, const struct sfi_recv *r)
 {
 	struct sci_msg *msg = ((struct fi_context *)r->context)->internal[0];
 	struct sci_status st = { 0 };
@@ -238,7 +238,7 @@ static int claim(struct sfi_ep *ep, const struct sfi_recv *r)
 
 	if (r->flags & FI_DISCARD) {
 		sci_msg_free(msg);
-		tell(ep, r, &st);
+		recv_tell(ep, r, &st);
 		return 0;
 	}
 	op = sfi_op_new(ep);
@@ -265,7 +265,7 @@ ssize_t sfi_look(struct sfi_ep *ep, const struct sfi_recv *r)
 		return -FI_EOPBADSTATE;
 	sfi_lock(&ep->lock);
 	sfi_hand_post(ep);
-	ret = r->flags & FI_PEEK ? peek(ep, r) : claim(ep, r);
+	ret = r->flags & FI_PEEK ? recv_peek(ep, r) : recv_claim(ep, r);
 	sfi_unlock(&ep->lock);
 	return ret;
 }

@@ -50,8 +50,8 @@ static int rma_places(const struct fi_msg_rma *m, struct sfi_place *p)
 	return 0;
 }
 
-static ssize_t readmsg(struct fid_ep *fid, const struct fi_msg_rma *m,
-		       uint64_t flags)
+static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *m,
+			   uint64_t flags)
 {
 	struct sfi_place p[SFI_RMA_IOV_MAX];
 	int ret = rma_places(m, p);
@@ -99,9 +99,9 @@ static ssize_t write_buf(struct fid_ep *fid, const void *buf, size_t len,
 	return write_iov(fid, &iov, &desc, 1, dest, addr, key, context);
 }
 
-static ssize_t writedata(struct fid_ep *fid, const void *buf, size_t len,
-			 void *desc, uint64_t data, fi_addr_t dest, uint64_t addr,
-			 uint64_t key, void *context)
+static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len,
+			     void *desc, uint64_t data, fi_addr_t dest, uint64_t addr,
+			     uint64_t key, void *context)
 {
 	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct sfi_ep *ep = (struct sfi_ep *)fid;
@@ -129,8 +129,8 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			 FI_INJECT | FI_REMOTE_CQ_DATA, NULL, true);
 }
 
-static ssize_t writemsg(struct fid_ep *fid, const struct fi_msg_rma *m,
-			uint64_t flags)
+static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *m,
+			    uint64_t flags)
 {
 	struct sfi_place p[SFI_RMA_IOV_MAX];
 	const struct sfi_ask a = {
@@ -147,11 +147,11 @@ struct fi_ops_rma sfi_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = read_one,
 	.readv = readv_one,
-	.readmsg = readmsg,
+	.readmsg = rma_readmsg,
 	.write = write_buf,
 	.writev = write_iov,
-	.writemsg = writemsg,
+	.writemsg = rma_writemsg,
 	.inject = rma_inject,
-	.writedata = writedata,
+	.writedata = rma_writedata,
 	.injectdata = rma_injectdata,
 };

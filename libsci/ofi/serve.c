@@ -57,8 +57,8 @@ struct sfi_serving {
  * Send a reply. A peer that has gone needs none. Without memory, or after SFI_ASKING_MAX
  * replies that the peer has not taken, the request stays open.
  */
-static void reply(struct sci_peer *peer, uint64_t id, int error,
-		  const struct iovec *iov, size_t n)
+static void rma_reply(struct sci_peer *peer, uint64_t id, int error,
+		      const struct iovec *iov, size_t n)
 {
 	const struct sci_send m = {
 		.iov = iov, .n = n, .tag = id, .imm = (uint64_t)-error,
@@ -71,9 +71,9 @@ static void reply(struct sci_peer *peer, uint64_t id, int error,
 }
 
 /* Count a write or an atomic, and report it with FI_REMOTE_CQ_DATA. */
-static void written(struct sfi_ep *ep, struct sci_peer *peer,
-		    struct sfi_mr *const *mr, size_t n, uint64_t flags,
-		    bool has_data, uint64_t data, uint64_t total)
+static void rma_written(struct sfi_ep *ep, struct sci_peer *peer,
+			struct sfi_mr *const *mr, size_t n, uint64_t flags,
+			bool has_data, uint64_t data, uint64_t total)
 {
 	struct fi_cq_tagged_entry e = {
 		.flags = flags | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
@@ -96,14 +96,14 @@ static void was_read(struct sfi_ep *ep, struct sfi_mr *const *mr, size_t n)
 
 /* ---- transfers that take longer ---- */
 
-/* Keep the regions from being closed until unpin(). Context: the domain is locked. */
-static void pin(struct call *c)
+/* Keep the regions from being closed until mr_unpin(). Context: the domain is locked. */
+static void mr_pin(struct call *c)
 {
 	for (unsigned int i = 0; i < c->r->places; i++)
 		c->mr[i]->users++;
 }
 
-static void unpin(struct sfi_domain *d, struct sfi_mr *const *mr, unsigned int n)
+static void mr_unpin(struct sfi_domain *d, struct sfi_mr *const *mr, unsigned int n)
 {
 	sfi_lock(&d->lock);
 	for (unsigned int i = 0; i < n; i++)
@@ -113,7 +113,7 @@ static void unpin(struct sfi_domain *d, struct sfi_mr *const *mr, unsigned int n
 
 static void serving_free(struct sfi_serving *s)
 {
-	unpin(s->op.ep->domain, s->mr, s->n);
+	mr_unpin(s->op.ep->domain, s->mr, s->n);
 	free(s);
 }
 
@@ -138,7 +138,7 @@ static struct sfi_serving *serving_new(struct call *c, int error,
 	struct sfi_ep *ep = c->ep;
 
 	if (!s) {
-		unpin(ep->domain, c->mr, n);
+		mr_unpin(ep->domain, c->mr, n);
 		return NULL;
 	}
 	s->op.ep = ep;
@@ -167,10 +167,10 @@ static void bytes_came(struct sfi_op *op, const struct sci_status *st)
 	if (!error && (st->error || st->len != s->total))
 		error = st->error && st->error != -EMSGSIZE ? st->error : -EPROTO;
 	if (!error)
-		written(op->ep, st->peer, s->mr, s->n, FI_RMA, s->has_data,
-			s->data, s->total);
+		rma_written(op->ep, st->peer, s->mr, s->n, FI_RMA, s->has_data,
+			    s->data, s->total);
 	if (st->peer)
-		reply(st->peer, s->id, error, NULL, 0);
+		rma_reply(st->peer, s->id, error, NULL, 0);
 	serving_end(s);
 }
 
@@ -248,8 +248,8 @@ static int copy_in(struct call *c)
 			memcpy(c->iov[i].iov_base, from, c->iov[i].iov_len);
 		from += c->iov[i].iov_len;
 	}
-	written(c->ep, c->peer, c->mr, c->r->places, FI_RMA, c->has_data, c->data,
-		c->total);
+	rma_written(c->ep, c->peer, c->mr, c->r->places, FI_RMA, c->has_data, c->data,
+		    c->total);
 	return 0;
 }
 
@@ -261,14 +261,14 @@ static int serve_write(struct call *c)
 	sfi_lock(&d->lock);
 	ret = places_of(c, FI_REMOTE_WRITE);
 	if (!ret && c->r->apart)
-		pin(c);
+		mr_pin(c);
 	else if (!ret)
 		ret = copy_in(c);
 	sfi_unlock(&d->lock);
 	if (c->r->apart)
 		return receive_bytes(c, ret);
 	if (!ret)
-		reply(c->peer, c->id, 0, NULL, 0);
+		rma_reply(c->peer, c->id, 0, NULL, 0);
 	return ret;
 }
 
@@ -281,10 +281,10 @@ static int serve_read(struct call *c)
 	sfi_lock(&d->lock);
 	ret = places_of(c, FI_REMOTE_READ);
 	if (!ret && at_once) {
-		reply(c->peer, c->id, 0, c->iov, c->r->places);
+		rma_reply(c->peer, c->id, 0, c->iov, c->r->places);
 		was_read(c->ep, c->mr, c->r->places);
 	} else if (!ret) {
-		pin(c);
+		mr_pin(c);
 	}
 	sfi_unlock(&d->lock);
 	return ret || at_once ? ret : send_long(c);
@@ -357,11 +357,11 @@ static int serve_atomic(struct call *c)
 	if (!ret && fetches)
 		was_read(c->ep, c->mr, c->r->places);
 	if (!ret && !fetches)
-		written(c->ep, c->peer, c->mr, c->r->places, FI_ATOMIC,
-			c->has_data, c->data, c->total);
+		rma_written(c->ep, c->peer, c->mr, c->r->places, FI_ATOMIC,
+			    c->has_data, c->data, c->total);
 	sfi_unlock(&d->lock);
 	if (!ret)
-		reply(c->peer, c->id, 0, &back, fetches);
+		rma_reply(c->peer, c->id, 0, &back, fetches);
 	return ret;
 }
 
@@ -424,7 +424,7 @@ static void request_came(struct sfi_op *op, const struct sci_status *st)
 	if (!ret && c.peer)
 		ret = request_serve(&c);
 	if (ret && c.peer)
-		reply(c.peer, c.id, ret, NULL, 0);
+		rma_reply(c.peer, c.id, ret, NULL, 0);
 	slot_post(slot);
 }
 

@@ -107,7 +107,7 @@ void sfi_domain_progress(struct sfi_domain *d)
 	sfi_unlock(&d->eps.lock);
 }
 
-static int watch(struct sfi_wait *w, int op, struct sfi_ep *ep)
+static int wait_watch(struct sfi_wait *w, int op, struct sfi_ep *ep)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
@@ -123,9 +123,9 @@ static int watch_ep(struct sfi_domain *d, struct sfi_ep *ep)
 	int ret = 0;
 
 	for (w = d->waits; w && !ret; w = w->next)
-		ret = watch(w, EPOLL_CTL_ADD, ep);
+		ret = wait_watch(w, EPOLL_CTL_ADD, ep);
 	for (done = d->waits; ret && done->next != w; done = done->next)
-		watch(done, EPOLL_CTL_DEL, ep);
+		wait_watch(done, EPOLL_CTL_DEL, ep);
 	return ret;
 }
 
@@ -153,7 +153,7 @@ void sfi_domain_leave(struct sfi_ep *ep)
 	sfi_eps_remove(&d->eps, ep);
 	sfi_lock(&d->eps.lock);
 	for (struct sfi_wait *w = d->waits; w; w = w->next)
-		watch(w, EPOLL_CTL_DEL, ep);
+		wait_watch(w, EPOLL_CTL_DEL, ep);
 	sfi_unlock(&d->eps.lock);
 }
 
@@ -162,7 +162,7 @@ static int watch_all(struct sfi_wait *w, struct sfi_domain *d)
 	int ret = 0;
 
 	for (size_t i = 0; i < d->eps.n && !ret; i++)
-		ret = watch(w, EPOLL_CTL_ADD, d->eps.ep[i]);
+		ret = wait_watch(w, EPOLL_CTL_ADD, d->eps.ep[i]);
 	return ret;
 }
 

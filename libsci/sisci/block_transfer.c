@@ -37,7 +37,7 @@ static sci_error_t run_pieces(struct sci_block_obj *b)
 	return err;
 }
 
-static void finish(struct sci_block_obj *b, sci_error_t status)
+static void transfer_finish(struct sci_block_obj *b, sci_error_t status)
 {
 	/*
 	 * A removal of a map may be waiting for this transfer: release the maps first.
@@ -66,7 +66,7 @@ static void block_run(struct sci_job *job)
 	sci_cb_block_transfer_t cb = b->cb;
 	sci_error_t status = run_pieces(b);
 
-	finish(b, status);
+	transfer_finish(b, status);
 	if (cb) {
 		cb(b->arg, sci_handle(b), status);
 		if (!sci_close_obj(b, true))

@@ -130,7 +130,7 @@ static void drop_entries(struct sci_dma_obj *q)
 		drop_entry(q);
 }
 
-static void complete(struct sci_dma_obj *q, int ret)
+static void dma_complete(struct sci_dma_obj *q, int ret)
 {
 	struct sci_note note = { .count = 1 };
 
@@ -150,7 +150,7 @@ static void complete(struct sci_dma_obj *q, int ret)
 		sci_notify(q->events, &note, SCI_MERGE_NO);
 }
 
-static void *worker(void *arg)
+static void *dma_worker(void *arg)
 {
 	struct sci_dma_obj *q = arg;
 	unsigned int i;
@@ -166,7 +166,7 @@ static void *worker(void *arg)
 		for (i = 0, ret = 0; i < q->n_entries && !ret; i++)
 			ret = run_entry(q, &q->entries[i]);
 		pthread_mutex_lock(&q->obj.lock);
-		complete(q, ret);
+		dma_complete(q, ret);
 	}
 	pthread_mutex_unlock(&q->obj.lock);
 	return NULL;
@@ -175,7 +175,7 @@ static void *worker(void *arg)
 static sci_error_t start_worker(struct sci_dma_obj *q)
 {
 	if (!q->running)
-		q->running = !sci_thread_start(&q->thread, worker, q,
+		q->running = !sci_thread_start(&q->thread, dma_worker, q,
 					       "sci-dma");
 	return q->running ? SCI_ERR_OK : SCI_ERR_NOSPC;
 }
@@ -257,7 +257,7 @@ void sci_dma_destroy(void *obj)
 	sci_release(q);
 }
 
-static bool posted(struct sci_dma_obj *q)
+static bool dma_posted(struct sci_dma_obj *q)
 {
 	bool yes;
 
@@ -274,7 +274,7 @@ static sci_error_t remove_queue(sci_dma_queue_t queue)
 
 	if (!q)
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	err = posted(q) ? SCI_ERR_ILLEGAL_OPERATION : sci_close_obj(q, false);
+	err = dma_posted(q) ? SCI_ERR_ILLEGAL_OPERATION : sci_close_obj(q, false);
 	if (!err)
 		sci_dma_destroy(q);
 	sci_put(q);
@@ -301,7 +301,7 @@ struct request {
 	unsigned int flags;
 };
 
-static bool fits(uint64_t off, uint64_t len, uint64_t size)
+static bool dma_fits(uint64_t off, uint64_t len, uint64_t size)
 {
 	return off <= size && len <= size - off;
 }
@@ -315,8 +315,8 @@ static sci_error_t check_piece(const struct sci_dma_piece *p, uint64_t local,
 	if (p->local % info->dma_offset_align ||
 	    p->remote % info->dma_offset_align)
 		return SCI_ERR_OFFSET_ALIGNMENT;
-	return p->len <= info->dma_mtu && fits(p->local, p->len, local) &&
-	       fits(p->remote, p->len, remote) ? SCI_ERR_OK :
+	return p->len <= info->dma_mtu && dma_fits(p->local, p->len, local) &&
+	       dma_fits(p->remote, p->len, remote) ? SCI_ERR_OK :
 						 SCI_ERR_OUT_OF_RANGE;
 }
 
@@ -391,7 +391,7 @@ static sci_error_t add_pieces(struct sci_dma_obj *q, struct sci_lseg_obj *s,
 	return err;
 }
 
-static sci_error_t fill(struct sci_dma_obj *q, const struct request *req)
+static sci_error_t dma_fill(struct sci_dma_obj *q, const struct request *req)
 {
 	struct sci_lseg_obj *s = NULL;
 	struct sci_rseg_obj *r;
@@ -420,8 +420,8 @@ static bool dma_deliver(const struct sci_listener *to, const struct sci_note *no
 	return true;
 }
 
-static sci_error_t post(struct sci_dma_obj *q, sci_cb_dma_t cb, void *arg,
-			unsigned int flags, struct sci_notifier **old)
+static sci_error_t dma_post(struct sci_dma_obj *q, sci_cb_dma_t cb, void *arg,
+			    unsigned int flags, struct sci_notifier **old)
 {
 	const struct sci_listener to = {
 		.deliver = dma_deliver,
@@ -460,7 +460,7 @@ static sci_error_t dma_wait_done(struct sci_dma_obj *q, unsigned int timeout)
 	return q->state == SCI_DMAQUEUE_POSTED ? SCI_ERR_TIMEOUT : SCI_ERR_OK;
 }
 
-static sci_error_t outcome(const struct sci_dma_obj *q)
+static sci_error_t dma_outcome(const struct sci_dma_obj *q)
 {
 	switch (q->state) {
 	case SCI_DMAQUEUE_ERROR:
@@ -472,7 +472,7 @@ static sci_error_t outcome(const struct sci_dma_obj *q)
 	}
 }
 
-static sci_error_t reset(struct sci_dma_obj *q)
+static sci_error_t dma_reset(struct sci_dma_obj *q)
 {
 	if (q->state == SCI_DMAQUEUE_POSTED)
 		return SCI_ERR_ILLEGAL_OPERATION;
@@ -486,8 +486,8 @@ static sci_error_t reset(struct sci_dma_obj *q)
 #define ENQUEUE_FLAGS	(ENGINES | SCI_FLAG_DMA_READ | SCI_FLAG_DMA_POST | \
 			 SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_RESET)
 
-static sci_error_t enqueue(struct sci_dma_obj *q, const struct request *req,
-			   struct sci_notifier **old)
+static sci_error_t dma_enqueue(struct sci_dma_obj *q, const struct request *req,
+			       struct sci_notifier **old)
 {
 	bool pull = req->flags & SCI_FLAG_DMA_READ;
 	sci_dma_queue_state_t before = q->state;
@@ -498,14 +498,14 @@ static sci_error_t enqueue(struct sci_dma_obj *q, const struct request *req,
 		return SCI_ERR_ILLEGAL_OPERATION;
 	if (q->n_entries == q->max_entries)
 		return SCI_ERR_MAX_ENTRIES;
-	err = fill(q, req);
+	err = dma_fill(q, req);
 	if (err)
 		return err;
 	q->state = SCI_DMAQUEUE_GATHER;
 	/* waits and resets are errors before a post */
 	if (req->flags & (SCI_FLAG_DMA_POST | SCI_FLAG_DMA_WAIT |
 			  SCI_FLAG_DMA_RESET))
-		err = post(q, NULL, NULL, 0, old);
+		err = dma_post(q, NULL, NULL, 0, old);
 	if (err) {
 		drop_entry(q);
 		q->state = before;
@@ -513,11 +513,11 @@ static sci_error_t enqueue(struct sci_dma_obj *q, const struct request *req,
 	}
 	if (req->flags & (SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_RESET)) {
 		err = dma_wait_done(q, SCI_INFINITE_TIMEOUT);
-		err = err ? err : outcome(q);
+		err = err ? err : dma_outcome(q);
 	}
 	if (req->flags & SCI_FLAG_DMA_RESET &&
 	    q->state != SCI_DMAQUEUE_GATHER)
-		reset(q);
+		dma_reset(q);
 	return err;
 }
 
@@ -531,7 +531,7 @@ static sci_error_t do_enqueue(sci_dma_queue_t queue, const struct request *req,
 	if (!q)
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	pthread_mutex_lock(&q->obj.lock);
-	err = enqueue(q, req, &old);
+	err = dma_enqueue(q, req, &old);
 	*state = q->state;
 	pthread_mutex_unlock(&q->obj.lock);
 	sci_notifier_free(old);
@@ -573,7 +573,7 @@ static sci_error_t do_post(sci_dma_queue_t queue, sci_cb_dma_t cb, void *arg,
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	pthread_mutex_lock(&q->obj.lock);
 	err = q->state == SCI_DMAQUEUE_GATHER ?
-	      post(q, cb, arg, flags, &old) : SCI_ERR_ILLEGAL_OPERATION;
+	      dma_post(q, cb, arg, flags, &old) : SCI_ERR_ILLEGAL_OPERATION;
 	pthread_mutex_unlock(&q->obj.lock);
 	sci_notifier_free(old);
 	sci_put(q);
@@ -596,7 +596,7 @@ static sci_error_t do_reset(sci_dma_queue_t queue)
 	if (!q)
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	pthread_mutex_lock(&q->obj.lock);
-	err = reset(q);
+	err = dma_reset(q);
 	pthread_mutex_unlock(&q->obj.lock);
 	sci_put(q);
 	return err;
@@ -701,8 +701,8 @@ static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req,
 
 	if (before == SCI_DMAQUEUE_POSTED || before == SCI_DMAQUEUE_GATHER)
 		return SCI_ERR_ILLEGAL_OPERATION;
-	err = fill(q, req);
-	err = err ? err : post(q, req->cb, req->arg, req->flags, old);
+	err = dma_fill(q, req);
+	err = err ? err : dma_post(q, req->cb, req->arg, req->flags, old);
 	if (err) {
 		drop_entries(q);
 		return err;
@@ -710,7 +710,7 @@ static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req,
 	if (!(req->flags & SCI_FLAG_DMA_WAIT))
 		return SCI_ERR_OK;
 	err = dma_wait_done(q, SCI_INFINITE_TIMEOUT);
-	return err ? err : outcome(q);
+	return err ? err : dma_outcome(q);
 }
 
 static sci_error_t do_start(sci_dma_queue_t queue, const struct request *req)

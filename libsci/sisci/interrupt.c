@@ -22,7 +22,7 @@ struct sci_rintr_obj {
 
 /* ---- callbacks ---- */
 
-static struct sci_lintr *created(struct sci_lintr_obj *i)
+static struct sci_lintr *interrupt_created(struct sci_lintr_obj *i)
 {
 	struct sci_lintr *intr;
 
@@ -38,7 +38,7 @@ static bool deliver_plain(const struct sci_listener *to,
 {
 	sci_cb_interrupt_t cb = (sci_cb_interrupt_t)to->cb;
 
-	if (!created(to->priv))
+	if (!interrupt_created(to->priv))
 		return false;
 	return cb(to->arg, to->handle, note->status) != SCI_CALLBACK_CANCEL;
 }
@@ -52,7 +52,7 @@ static bool deliver_data(const struct sci_listener *to,
 			 const struct sci_note *note)
 {
 	sci_cb_data_interrupt_t cb = (sci_cb_data_interrupt_t)to->cb;
-	struct sci_lintr *intr = created(to->priv);
+	struct sci_lintr *intr = interrupt_created(to->priv);
 	unsigned char data[SCI_DATA_INTR_MAX];
 	size_t len = sizeof(data);
 
@@ -299,8 +299,8 @@ static sci_error_t disconnect_intr(const void *handle, enum sci_type type)
 	return err;
 }
 
-static sci_error_t trigger(const void *handle, enum sci_type type,
-			   const void *data, unsigned int length)
+static sci_error_t interrupt_trigger(const void *handle, enum sci_type type,
+				     const void *data, unsigned int length)
 {
 	struct sci_rintr_obj *i;
 	int ret;
@@ -377,7 +377,7 @@ SISCI_EXPORT(SCIDisconnectInterrupt);
 void SCITriggerInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags,
 			 sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, trigger(interrupt, SCI_TYPE_RINTR, NULL, 0));
+	SCI_CALL(error, flags, 0, interrupt_trigger(interrupt, SCI_TYPE_RINTR, NULL, 0));
 }
 SISCI_EXPORT(SCITriggerInterrupt);
 
@@ -448,6 +448,6 @@ void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt,
 			     unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, 0,
-		 trigger(interrupt, SCI_TYPE_RDINTR, data, length));
+		 interrupt_trigger(interrupt, SCI_TYPE_RDINTR, data, length));
 }
 SISCI_EXPORT(SCITriggerDataInterrupt);

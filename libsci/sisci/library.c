@@ -102,7 +102,7 @@ static int join_fabric(void)
 	return 0;
 }
 
-static sci_error_t initialize(unsigned int flags)
+static sci_error_t library_initialize(unsigned int flags)
 {
 	int ret = 0;
 
@@ -121,7 +121,7 @@ static sci_error_t initialize(unsigned int flags)
 
 void SCIInitialize(unsigned int flags, sci_error_t *error)
 {
-	sci_error_t err = initialize(flags);
+	sci_error_t err = library_initialize(flags);
 
 	if (error)
 		*error = err;

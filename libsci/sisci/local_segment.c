@@ -154,10 +154,10 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
 }
 SISCI_EXPORT(SCICreateSegment);
 
-static sci_error_t attach(sci_desc_t sd, sci_local_segment_t *segment,
-			  unsigned int id, size_t *size,
-			  sci_cb_local_segment_t callback, void *arg,
-			  unsigned int flags)
+static sci_error_t segment_attach(sci_desc_t sd, sci_local_segment_t *segment,
+				  unsigned int id, size_t *size,
+				  sci_cb_local_segment_t callback, void *arg,
+				  unsigned int flags)
 {
 	struct sci_lseg_param param = { .id = id, .event = sci_segment_event };
 	struct sci_lseg_obj *s;
@@ -192,8 +192,8 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
 			   unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST,
-		 attach(sd, segment, segmentId, size, callback, callbackArg,
-			flags));
+		 segment_attach(sd, segment, segmentId, size, callback, callbackArg,
+				flags));
 }
 SISCI_EXPORT(SCIAttachLocalSegment);
 
@@ -301,8 +301,8 @@ static sci_error_t prepare_lseg(struct sci_lseg_obj *s, unsigned int adapter,
 	return err;
 }
 
-static sci_error_t prepare(sci_local_segment_t segment, unsigned int adapter,
-			   unsigned int flags)
+static sci_error_t segment_prepare(sci_local_segment_t segment, unsigned int adapter,
+				   unsigned int flags)
 {
 	WITH_LSEG(segment, s, prepare_lseg(s, adapter, flags));
 }
@@ -312,7 +312,7 @@ void SCIPrepareSegment(sci_local_segment_t segment,
 		       sci_error_t *error)
 {
 	SCI_CALL(error, flags, STATE_FLAGS,
-		 prepare(segment, localAdapterNo, flags));
+		 segment_prepare(segment, localAdapterNo, flags));
 }
 SISCI_EXPORT(SCIPrepareSegment);
 
@@ -407,7 +407,7 @@ static sci_error_t share_lseg(struct sci_lseg_obj *s)
 	return sci_err(sci_lseg_share(sci_lib.fabric, s->seg), SCI_CTX_CREATE);
 }
 
-static sci_error_t share(sci_local_segment_t segment)
+static sci_error_t segment_share(sci_local_segment_t segment)
 {
 	WITH_LSEG(segment, s, share_lseg(s));
 }
@@ -415,7 +415,7 @@ static sci_error_t share(sci_local_segment_t segment)
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
 		     sci_error_t *error)
 {
-	SCI_CALL(error, flags, STATE_FLAGS, share(segment));
+	SCI_CALL(error, flags, STATE_FLAGS, segment_share(segment));
 }
 SISCI_EXPORT(SCIShareSegment);
 

@@ -51,8 +51,8 @@ static unsigned int map_fabric_flags(unsigned int flags)
 	       (flags & SCI_FLAG_FIXED_MAP_ADDR ? SCI_MAP_FIXED : 0);
 }
 
-static sci_error_t publish(struct sci_map_obj *m, const struct range *want,
-			   void *addr, sci_map_t *map)
+static sci_error_t map_publish(struct sci_map_obj *m, const struct range *want,
+			       void *addr, sci_map_t *map)
 {
 	m->addr = addr;
 	m->size = want->size;
@@ -108,7 +108,7 @@ static sci_error_t map_lseg(struct sci_lseg_obj *s, sci_map_t *map,
 						     map_fabric_flags(want->flags), addr),
 			       SCI_CTX_MAP);
 	if (!err)
-		return publish(m, want, *addr, map);
+		return map_publish(m, want, *addr, map);
 	sci_release(m);
 	sci_unuse(s);
 	return err;
@@ -163,7 +163,7 @@ static sci_error_t map_rseg(struct sci_rseg_obj *r, struct sci_rseg *seg,
 					    map_fabric_flags(want->flags), addr),
 		      SCI_CTX_MAP);
 	if (!err)
-		return publish(m, want, *addr, map);
+		return map_publish(m, want, *addr, map);
 	sci_release(m);
 	sci_unuse(r);
 	return err;
@@ -224,7 +224,7 @@ void sci_map_destroy(void *obj)
 	sci_unuse(segment);
 }
 
-static sci_error_t unmap(sci_map_t map)
+static sci_error_t map_close(sci_map_t map)
 {
 	struct sci_map_obj *m = sci_get(map, SCI_TYPE_MAP);
 	sci_error_t err;
@@ -240,6 +240,6 @@ static sci_error_t unmap(sci_map_t map)
 
 void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, unmap(map));
+	SCI_CALL(error, flags, 0, map_close(map));
 }
 SISCI_EXPORT(SCIUnmapSegment);

@@ -20,8 +20,8 @@
 #define DISHOSTS	"/etc/dis/dishosts.conf"
 #define BLANKS		" \t\r\n\v\f"
 
-static sci_error_t probe(sci_desc_t sd, unsigned int adapter, unsigned int node,
-			 int *answers)
+static sci_error_t node_probe(sci_desc_t sd, unsigned int adapter, unsigned int node,
+			      int *answers)
 {
 	void *desc = sci_get(sd, SCI_TYPE_DESC);
 	sci_error_t err;
@@ -45,7 +45,7 @@ int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo,
 	int answers = 0;
 
 	SCI_CALL(error, flags, 0,
-		 probe(sd, localAdapterNo, nodeId, &answers));
+		 node_probe(sd, localAdapterNo, nodeId, &answers));
 	return answers;
 }
 SISCI_EXPORT(SCIProbeNode);
@@ -175,7 +175,7 @@ static sci_error_t node_look_up(struct lookup *l)
 }
 
 /* Return the kind of adapter 0, for SCIGetAdapterType(). */
-static sci_error_t carrier(dis_virt_adapter_t *out)
+static sci_error_t node_carrier(dis_virt_adapter_t *out)
 {
 	int type = DIS_ADAPTER_PCI_SCI;
 	struct sci_adapter_info info;
@@ -189,8 +189,8 @@ static sci_error_t carrier(dis_virt_adapter_t *out)
 	return SCI_ERR_OK;
 }
 
-static sci_error_t resolve(const char *name, dis_nodeId_list_t *ids,
-			   dis_virt_adapter_t *type)
+static sci_error_t node_resolve(const char *name, dis_nodeId_list_t *ids,
+				dis_virt_adapter_t *type)
 {
 	struct lookup l = { .name = name };
 	dis_virt_adapter_t carried_by;
@@ -200,7 +200,7 @@ static sci_error_t resolve(const char *name, dis_nodeId_list_t *ids,
 		return SCI_ERR_ILLEGAL_PARAMETER;
 	err = node_look_up(&l);
 	if (!err)
-		err = carrier(&carried_by);
+		err = node_carrier(&carried_by);
 	if (err)
 		return err;
 	memcpy(*ids, l.ids, sizeof(l.ids));
@@ -214,7 +214,7 @@ void SCIGetNodeIdByAdapterName(char *adaptername,
 			       dis_virt_adapter_t *type, unsigned int flags,
 			       sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, resolve(adaptername, nodeIdlist, type));
+	SCI_CALL(error, flags, 0, node_resolve(adaptername, nodeIdlist, type));
 }
 SISCI_EXPORT(SCIGetNodeIdByAdapterName);
 
@@ -227,7 +227,7 @@ static sci_error_t resolve_info(const char *name, unsigned int *adapters,
 
 	if (!adapters)
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	err = resolve(name, ids, type);
+	err = node_resolve(name, ids, type);
 	if (!err)
 		memset(adapters, 0, DIS_MAX_NSCIS * sizeof(*adapters));
 	return err;

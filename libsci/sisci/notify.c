@@ -249,7 +249,7 @@ struct sci_notifier *sci_notifier_new(const struct sci_listener *to)
 	return n;
 }
 
-static void schedule(struct sci_notifier *n)
+static void notify_schedule(struct sci_notifier *n)
 {
 	if (n->busy || !n->to.cb)
 		return;
@@ -293,7 +293,7 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 	n->last = item;
 	n->n++;
 wake:
-	schedule(n);
+	notify_schedule(n);
 	pthread_cond_signal(&n->changed);
 out:
 	pthread_mutex_unlock(&n->lock);

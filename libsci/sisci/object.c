@@ -88,7 +88,7 @@ static void fill_slot(struct sci_slot *slot, uint32_t index, struct sci_obj *obj
 			      memory_order_release);
 }
 
-static struct sci_obj *take(enum sci_type type, size_t size)
+static struct sci_obj *object_take(enum sci_type type, size_t size)
 {
 	struct sci_obj *obj = NULL;
 	struct sci_slot *slot;
@@ -117,7 +117,7 @@ sci_error_t sci_new(enum sci_type type, size_t size, struct sci_obj *desc,
 
 	if (desc && !sci_use(desc))
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	obj = take(type, size);
+	obj = object_take(type, size);
 	if (!obj) {
 		if (desc)
 			sci_unuse(desc);

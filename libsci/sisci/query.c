@@ -11,13 +11,13 @@
 #define VERSION		"0.1.0"
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-static unsigned int clamp(uint64_t value)
+static unsigned int query_clamp(uint64_t value)
 {
 	return value < UINT_MAX ? (unsigned int)value : UINT_MAX;
 }
 
 /* The caller's variable may have any alignment. */
-static sci_error_t answer(void *data, unsigned int value)
+static sci_error_t query_answer(void *data, unsigned int value)
 {
 	if (!data)
 		return SCI_ERR_ILLEGAL_PARAMETER;
@@ -82,23 +82,23 @@ static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 {
 	/* 0 also stands for values that the adapter's kind does not have */
 	const unsigned int values[] = {
-		AT(DMA_SIZE_ALIGNMENT) = clamp(info->dma_size_align),
-		AT(DMA_OFFSET_ALIGNMENT) = clamp(info->dma_offset_align),
-		AT(DMA_MTU) = clamp(info->dma_mtu),
-		AT(SUGGESTED_MIN_DMA_SIZE) = clamp(info->min_dma_size),
-		AT(SUGGESTED_MIN_BLOCK_SIZE) = clamp(info->min_block_size),
+		AT(DMA_SIZE_ALIGNMENT) = query_clamp(info->dma_size_align),
+		AT(DMA_OFFSET_ALIGNMENT) = query_clamp(info->dma_offset_align),
+		AT(DMA_MTU) = query_clamp(info->dma_mtu),
+		AT(SUGGESTED_MIN_DMA_SIZE) = query_clamp(info->min_dma_size),
+		AT(SUGGESTED_MIN_BLOCK_SIZE) = query_clamp(info->min_block_size),
 		AT(NODEID) = info->node,
 		AT(SERIAL_NUMBER) = (unsigned int)info->serial,
 		AT(CARD_TYPE) = card_type(info->type),
 		AT(NUMBER_OF_STREAMS) = info->streams,
-		AT(STREAM_BUFFER_SIZE) = clamp(info->stream_size),
+		AT(STREAM_BUFFER_SIZE) = query_clamp(info->stream_size),
 		AT(CONFIGURED) = 1,
 		AT(LINK_OPERATIONAL) = info->link_up,
 		AT(HW_LINK_STATUS_IS_OK) = info->link_up,
 		AT(NUMBER) = count_adapters(),
 		AT(INSTANCE_NUMBER) = q->localAdapterNo,
 		AT(FIRMWARE_OK) = 1,
-		AT(ATT_PAGE_SIZE) = clamp(info->att_page_size),
+		AT(ATT_PAGE_SIZE) = query_clamp(info->att_page_size),
 		AT(ATT_NUMBER_OF_ENTRIES) = info->att_entries,
 		AT(ATT_AVAILABLE_ENTRIES) = info->att_available,
 		AT(PHYS_MEM_NODEID) = info->node,
@@ -107,8 +107,8 @@ static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 		AT(BDF) = info->bdf,
 		AT(MCAST_MAX_GROUPS) = info->mcast_groups,
 		AT(NUMBER_OF_LINKS) = 1,
-		AT(LINK_UPTIME) = clamp(info->link_up_ms / 1000),
-		AT(LINK_DOWNTIME) = clamp(info->link_down_ms / 1000),
+		AT(LINK_UPTIME) = query_clamp(info->link_up_ms / 1000),
+		AT(LINK_DOWNTIME) = query_clamp(info->link_down_ms / 1000),
 		AT(LINK_CABLE_INSERTED) = 1,
 		AT(LINK_ENABLED) = 1,
 		AT(LINK_PARTNER_PORT_NO) = 0,	/* the last subcommand of the table */
@@ -117,7 +117,7 @@ static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 
 	if (i >= ARRAY_SIZE(values))
 		return SCI_ERR_ILLEGAL_QUERY;
-	return answer(q->data, values[i]);
+	return query_answer(q->data, values[i]);
 }
 
 /* There is one link; portNo is ignored, since programs leave it unset. */
@@ -136,12 +136,12 @@ static sci_error_t query_system(void *data)
 
 	switch (q->subcommand) {
 	case SCI_Q_SYSTEM_HOSTBRIDGE:
-		return answer(q->data, 0);
+		return query_answer(q->data, 0);
 	case SCI_Q_SYSTEM_WRITE_POSTING_ENABLED:
 	case SCI_Q_SYSTEM_WRITE_COMBINING_ENABLED:
-		return answer(q->data, 1);
+		return query_answer(q->data, 1);
 	case SCI_Q_SYSTEM_CPU_CACHE_LINE_SIZE:
-		return answer(q->data, clamp(sci_cache_line()));
+		return query_answer(q->data, query_clamp(sci_cache_line()));
 	default:
 		return SCI_ERR_ILLEGAL_QUERY;
 	}
@@ -201,7 +201,7 @@ static sci_error_t query_target(const sci_query_map_t *q)
 		(map->lseg &&
 		 q->subcommand == SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET);
 	sci_put(map);
-	return answer(q->data, local);
+	return query_answer(q->data, local);
 }
 
 static sci_error_t query_map(void *data)
@@ -227,11 +227,11 @@ static sci_error_t dma_capabilities(void *data,
 {
 	const sci_dma_capabilities_t caps = {
 		.num_channels = 1,
-		.max_transfer_size = clamp(info->dma_mtu),
+		.max_transfer_size = query_clamp(info->dma_mtu),
 		.max_vector_length = DIS_DMA_MAX_VECLEN,
 		.support_mem2io = 1,
 		.support_io2mem = 1,
-		.min_align_bytes = clamp(info->dma_offset_align),
+		.min_align_bytes = query_clamp(info->dma_offset_align),
 		.suggested_align_bytes = SCI_PIO_LINE,
 	};
 
@@ -252,7 +252,7 @@ static sci_error_t query_dma(void *data)
 		return err;
 	switch (q->subcommand) {
 	case SCI_Q_DMA_AVAILABLE:
-		return answer(q->data, 1);
+		return query_answer(q->data, 1);
 	case SCI_Q_DMA_CAPABILITIES:
 		return dma_capabilities(q->data, &info);
 	default:
@@ -279,7 +279,7 @@ static sci_error_t (*const commands[])(void *data) = {
 	[SCI_Q_SISCI_DRIVER_VERSION] = query_driver,
 };
 
-static sci_error_t query(unsigned int command, void *data)
+static sci_error_t query_run(unsigned int command, void *data)
 {
 	if (command >= ARRAY_SIZE(commands) || !commands[command])
 		return SCI_ERR_ILLEGAL_QUERY;
@@ -295,6 +295,6 @@ void SCIQuery(unsigned int command, void *data, unsigned int flags,
 		SCI_FLAG_DMA_ADAPTER | SCI_FLAG_DMA_GLOBAL |
 		SCI_FLAG_DMA_SYSDMA;
 
-	SCI_CALL(error, flags, known, query(command, data));
+	SCI_CALL(error, flags, known, query_run(command, data));
 }
 SISCI_EXPORT(SCIQuery);

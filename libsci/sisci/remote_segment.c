@@ -218,7 +218,7 @@ void sci_rseg_bury(void *obj, void *desc)
 		sci_rseg_destroy(r);
 }
 
-static sci_error_t disconnect(sci_remote_segment_t segment)
+static sci_error_t remote_disconnect(sci_remote_segment_t segment)
 {
 	struct sci_rseg_obj *r;
 	sci_error_t err;
@@ -238,7 +238,7 @@ static sci_error_t disconnect(sci_remote_segment_t segment)
 void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
 			  sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, disconnect(segment));
+	SCI_CALL(error, flags, 0, remote_disconnect(segment));
 }
 SISCI_EXPORT(SCIDisconnectSegment);
 
@@ -275,7 +275,7 @@ struct answers {
 	size_t size;
 };
 
-static sci_error_t ask(sci_remote_segment_t segment, struct answers *a)
+static sci_error_t segment_ask(sci_remote_segment_t segment, struct answers *a)
 {
 	struct sci_rseg_obj *r = sci_get(segment, SCI_TYPE_RSEG);
 	uint32_t words[2];
@@ -302,7 +302,7 @@ size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
 	struct answers a = { .size = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, ask(segment, &a));
+	SCI_RUN(err, 0, 0, segment_ask(segment, &a));
 	return a.size;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentSize);
@@ -312,7 +312,7 @@ unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment)
 	struct answers a = { .id = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, ask(segment, &a));
+	SCI_RUN(err, 0, 0, segment_ask(segment, &a));
 	return a.id;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentId);
@@ -322,7 +322,7 @@ unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment)
 	struct answers a = { .node = 0 };
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, ask(segment, &a));
+	SCI_RUN(err, 0, 0, segment_ask(segment, &a));
 	return a.node;
 }
 SISCI_EXPORT(SCIGetRemoteSegmentNodeId);

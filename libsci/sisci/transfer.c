@@ -57,7 +57,7 @@ static uint32_t errors_now(struct sci_map_obj *m)
  * The CPU copies 64 bytes in 3 ns, so each instruction around the copy counts: the plain
  * case is decided first and ends in a jump.
  */
-static sci_pio_copy_fn *quick(void)
+static sci_pio_copy_fn *transfer_quick(void)
 {
 	return atomic_load_explicit(&sci_lib.quick, memory_order_acquire);
 }
@@ -65,8 +65,8 @@ static sci_pio_copy_fn *quick(void)
 #define MEMCPY_FLAGS	(SCI_FLAG_BLOCK_READ | SCI_FLAG_ERROR_CHECK)
 
 static __attribute__((noinline)) sci_error_t
-copy(sci_sequence_t sequence, void *mem, sci_map_t map, size_t off,
-     size_t size, unsigned int flags)
+transfer_copy(sci_sequence_t sequence, void *mem, sci_map_t map, size_t off,
+	      size_t size, unsigned int flags)
 {
 	struct sci_map_obj *m;
 	uint32_t before = 0;
@@ -96,7 +96,7 @@ void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
 	       size_t remoteOffset, size_t size, unsigned int flags,
 	       sci_error_t *error)
 {
-	sci_pio_copy_fn *fn = quick();
+	sci_pio_copy_fn *fn = transfer_quick();
 	struct sci_map_obj *m;
 
 	if (fn && !flags && !sequence && memAddr) {
@@ -107,8 +107,8 @@ void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
 			return;
 		}
 	}
-	sci_set_error(error, copy(sequence, memAddr, remoteMap, remoteOffset,
-				  size, flags));
+	sci_set_error(error, transfer_copy(sequence, memAddr, remoteMap, remoteOffset,
+					   size, flags));
 }
 SISCI_EXPORT(SCIMemCpy);
 
@@ -118,8 +118,8 @@ void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
 	/*
 	 * Without a sequence the caller cannot check for lost data, so this call does.
 	 */
-	sci_set_error(error, copy(NULL, memAddr, remoteMap, remoteOffset, size,
-				  flags | SCI_FLAG_ERROR_CHECK));
+	sci_set_error(error, transfer_copy(NULL, memAddr, remoteMap, remoteOffset, size,
+					   flags | SCI_FLAG_ERROR_CHECK));
 }
 SISCI_EXPORT(SCIMemCopy);
 
@@ -143,7 +143,7 @@ write_mem(void *mem, volatile void *remote, size_t size, unsigned int flags,
 void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
 		 unsigned int flags, sci_error_t *error)
 {
-	sci_pio_copy_fn *fn = quick();
+	sci_pio_copy_fn *fn = transfer_quick();
 
 	if (fn && !flags && memAddr && remoteAddr) {
 		sci_set_error(error, SCI_ERR_OK);
@@ -165,7 +165,7 @@ sci_error_t sci_transfer_check(const struct sci_transfer *t)
 }
 
 /* Return whether the destination begins inside the source, in the same segment. */
-static bool backwards(const struct sci_transfer *t)
+static bool copy_backwards(const struct sci_transfer *t)
 {
 	size_t src = t->src->offset + t->src_off;
 	size_t dst = t->dst->offset + t->dst_off;
@@ -195,7 +195,7 @@ sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 		sci_link_refresh(sci_lib.link, t->src->addr + t->src_off + from, to - from);
 		write_map(t->dst, t->dst_off + from,
 			  t->src->addr + t->src_off + from, to - from);
-	} else if (backwards(t)) {
+	} else if (copy_backwards(t)) {
 		for (off = to; off > from; off -= n) {
 			n = off - from < BOUNCE ? off - from : BOUNCE;
 			copy_piece(t, off - n, n);
@@ -211,7 +211,7 @@ sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 
 bool sci_transfer_backwards(const struct sci_transfer *t)
 {
-	return backwards(t);
+	return copy_backwards(t);
 }
 
 sci_error_t sci_transfer_get(struct sci_transfer *t, sci_map_t src,
@@ -232,8 +232,8 @@ void sci_transfer_put(struct sci_transfer *t)
 	sci_put(t->dst);
 }
 
-static sci_error_t transfer(sci_map_t src, sci_map_t dst,
-			    struct sci_transfer *t)
+static sci_error_t transfer_run(sci_map_t src, sci_map_t dst,
+				struct sci_transfer *t)
 {
 	sci_error_t err = sci_transfer_get(t, src, dst);
 
@@ -254,7 +254,7 @@ void SCITransferBlock(sci_map_t sourceMap, size_t sourceOffset,
 		.size = size,
 	};
 
-	SCI_CALL(error, flags, 0, transfer(sourceMap, destinationMap, &t));
+	SCI_CALL(error, flags, 0, transfer_run(sourceMap, destinationMap, &t));
 }
 SISCI_EXPORT(SCITransferBlock);
 

@@ -64,8 +64,8 @@ struct far_atomic {
 APPLY(uint32_t)
 APPLY(uint64_t)
 
-static uint64_t apply(void *word, unsigned int size, unsigned int op, uint64_t operand,
-		      uint64_t compare)
+static uint64_t atomic_apply(void *word, unsigned int size, unsigned int op, uint64_t operand,
+			     uint64_t compare)
 {
 	if (size == 4)
 		return apply_uint32_t(word, op, (uint32_t)operand, (uint32_t)compare);
@@ -92,8 +92,8 @@ static void atomic_serve(void *arg, const struct sci_handled *m)
 		r = w->regions[q->region];
 	if (r && atomic_ok(q->offset, q->size, q->op) && q->offset <= r->len &&
 	    r->len - q->offset >= q->size) {
-		reply.old = apply(r->base + q->offset, q->size, q->op, q->operand,
-				  q->compare);
+		reply.old = atomic_apply(r->base + q->offset, q->size, q->op, q->operand,
+					 q->compare);
 		reply.error = 0;
 	}
 	/* there is room for the answer: the requester limits its atomics */
@@ -250,7 +250,7 @@ static int team_atomic(struct sci_team *t, void *word, unsigned int size, unsign
 		q.region = region_find(t->world, word, size);
 		return far_atomic(t->world, t->members[rank].world, &q, old, wait);
 	}
-	value = apply(ptr, size, op, operand, compare);
+	value = atomic_apply(ptr, size, op, operand, compare);
 	if (old)
 		*old = value;
 	if (op != SCI_ATOMIC_GET)

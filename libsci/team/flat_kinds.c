@@ -10,7 +10,7 @@
 #define DIRECT_MIN	4096u		/* shorter data is copied into a chunk */
 #define SMALL_FOLD	4096u		/* longer allreduces are shared among the members */
 
-static uint64_t pieces(size_t len, size_t piece)
+static uint64_t flat_pieces(size_t len, size_t piece)
 {
 	return (len + piece - 1) / piece;
 }
@@ -19,7 +19,7 @@ static uint64_t pieces(size_t len, size_t piece)
 static size_t piece_at(uint64_t k, size_t len, size_t piece, size_t *at)
 {
 	*at = 0;
-	if (k >= pieces(len, piece))
+	if (k >= flat_pieces(len, piece))
 		return 0;
 	*at = k * piece;
 	return len - *at < piece ? len - *at : piece;
@@ -29,7 +29,7 @@ static size_t piece_at(uint64_t k, size_t len, size_t piece, size_t *at)
  * Return how many of @n bytes from @a on are in [@from, @from + @len), and where they
  * begin.
  */
-static size_t meet(size_t a, size_t n, size_t from, size_t len, size_t *at)
+static size_t range_overlap(size_t a, size_t n, size_t from, size_t len, size_t *at)
 {
 	size_t lo = a > from ? a : from;
 	size_t hi = a + n < from + len ? a + n : from + len;
@@ -43,8 +43,8 @@ static size_t whole_elements(const struct sci_coll *c, size_t bytes)
 	return bytes - bytes % c->op->size;
 }
 
-static void fold(const struct sci_coll *c, uint8_t *inout, const uint8_t *in, size_t len,
-		 bool first)
+static void flat_fold(const struct sci_coll *c, uint8_t *inout, const uint8_t *in, size_t len,
+		      bool first)
 {
 	if (first)
 		memcpy(inout, in, len);
@@ -117,7 +117,7 @@ static void fill_from(struct sci_coll *c, const uint8_t *src, size_t len, bool s
 }
 
 /* Publish bytes of the source. They stay unless the call writes its result there. */
-static void fill(struct sci_coll *c, const uint8_t *src, size_t len)
+static void flat_fill(struct sci_coll *c, const uint8_t *src, size_t len)
 {
 	bool writes = c->op && (c->kind != COLL_REDUCE || c->team->rank == c->root);
 
@@ -133,7 +133,7 @@ static void publish_piece(struct sci_coll *c)
 {
 	size_t at, n = piece_at(c->k, c->len, c->team->chunk, &at);
 
-	fill(c, c->src + at, n);
+	flat_fill(c, c->src + at, n);
 }
 
 static void take_piece(struct sci_coll *c, int rank, const uint8_t *data)
@@ -178,7 +178,7 @@ static void publish_gatherv(struct sci_coll *c)
 		return;
 	}
 	n = piece_at(c->k - 1, c->len - n, c->team->chunk, &at);
-	fill(c, c->src + FIRST_PART + at, n);
+	flat_fill(c, c->src + FIRST_PART + at, n);
 }
 
 static void learn_longest(struct sci_coll *c, const uint8_t *data, size_t piece)
@@ -188,13 +188,13 @@ static void learn_longest(struct sci_coll *c, const uint8_t *data, size_t piece)
 	memcpy(&len, data, sizeof(len));
 	if (len > c->longest)
 		c->longest = len;
-	c->epochs = 1 + pieces(c->longest, piece);
+	c->epochs = 1 + flat_pieces(c->longest, piece);
 }
 
 /* Return the number of epochs of a gather after the first one. */
 static uint64_t gatherv_epochs(const struct sci_coll *c)
 {
-	return pieces(c->longest - first_part(c->longest), c->team->chunk);
+	return flat_pieces(c->longest - first_part(c->longest), c->team->chunk);
 }
 
 static void take_gatherv(struct sci_coll *c, int rank, const uint8_t *data)
@@ -222,7 +222,7 @@ static void publish_scatter(struct sci_coll *c)
 	struct sci_team *t = c->team;
 	size_t at, n = piece_at(c->k, c->len * (size_t)t->size, t->chunk, &at);
 
-	fill(c, c->src + at, n);
+	flat_fill(c, c->src + at, n);
 }
 
 static void take_scatter(struct sci_coll *c, int rank, const uint8_t *data)
@@ -232,7 +232,7 @@ static void take_scatter(struct sci_coll *c, int rank, const uint8_t *data)
 	size_t mine = (size_t)t->rank * c->len;
 
 	(void)rank;
-	n = meet(at, n, mine, c->len, &from);
+	n = range_overlap(at, n, mine, c->len, &from);
 	if (n)
 		memcpy(c->dst + (from - mine), data + (from - at), n);
 }
@@ -244,7 +244,7 @@ static size_t scatterv_piece(struct sci_coll *c, int *to, size_t *at)
 	uint64_t k = c->k - 1, n;
 
 	for (*to = 0; *to < t->size; (*to)++) {
-		n = pieces(c->lens[*to], t->chunk);
+		n = flat_pieces(c->lens[*to], t->chunk);
 		if (k < n)
 			break;
 		k -= n;
@@ -261,14 +261,14 @@ static void publish_scatterv(struct sci_coll *c)
 
 	if (!c->k) {
 		for (int i = 0; i < t->size; i++)
-			epochs += pieces(c->lens[i], t->chunk);
+			epochs += flat_pieces(c->lens[i], t->chunk);
 		c->epochs = 1 + epochs;
 		put_word(c, epochs);
 		return;
 	}
 	n = scatterv_piece(c, &to, &at);
 	c->to = (uint32_t)to;
-	fill(c, n ? c->src + coll_offset(c->lens, c->offsets, to) + at : NULL, n);
+	flat_fill(c, n ? c->src + coll_offset(c->lens, c->offsets, to) + at : NULL, n);
 }
 
 static void take_scatterv(struct sci_coll *c, int rank, const uint8_t *data)
@@ -365,21 +365,21 @@ static void publish_fold(struct sci_coll *c)
 {
 	size_t at, n = fold_piece(c, &at);
 
-	fill(c, c->src + at, n);
+	flat_fill(c, c->src + at, n);
 }
 
 static void take_reduce(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	size_t at, n = fold_piece(c, &at);
 
-	fold(c, c->dst + at, data, n, rank == c->team->size - 1);
+	flat_fold(c, c->dst + at, data, n, rank == c->team->size - 1);
 }
 
 static void take_scan(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	size_t at, n = fold_piece(c, &at);
 
-	fold(c, c->dst + at, data, n, rank == c->team->rank);
+	flat_fold(c, c->dst + at, data, n, rank == c->team->rank);
 }
 
 static void take_exscan(struct sci_coll *c, int rank, const uint8_t *data)
@@ -387,7 +387,7 @@ static void take_exscan(struct sci_coll *c, int rank, const uint8_t *data)
 	size_t at, n = fold_piece(c, &at);
 
 	if (rank != c->team->rank)
-		fold(c, c->dst + at, data, n, rank == c->team->rank - 1);
+		flat_fold(c, c->dst + at, data, n, rank == c->team->rank - 1);
 }
 
 /*
@@ -440,12 +440,12 @@ static void take_reduce_scatter(struct sci_coll *c, int rank, const uint8_t *dat
 			(size_t)t->rank * piece;
 	} else {
 		n = fold_piece(c, &from);
-		n = meet(from, n, c->longest, c->len, &at);
+		n = range_overlap(from, n, c->longest, c->len, &at);
 		data += at - from;
 		at -= c->longest;
 	}
 	if (n)
-		fold(c, c->dst + at, data, n, rank == t->size - 1);
+		flat_fold(c, c->dst + at, data, n, rank == t->size - 1);
 }
 
 /*
@@ -453,7 +453,7 @@ static void take_reduce_scatter(struct sci_coll *c, int rank, const uint8_t *dat
  * chunk. In the first one all members publish their data, and each member folds its share. In
  * the second one all members publish the folded shares.
  */
-static size_t share(const struct sci_coll *c, int rank, size_t chunk, size_t *at)
+static size_t flat_share(const struct sci_coll *c, int rank, size_t chunk, size_t *at)
 {
 	size_t n = chunk / c->op->size, size = (size_t)c->team->size, r = (size_t)rank;
 	size_t each = n / size, rest = n % size;
@@ -472,10 +472,10 @@ static void publish_long(struct sci_coll *c)
 	size_t at, from, n = long_piece(c, &at);
 
 	if (!(c->k & 1)) {
-		fill(c, c->src + at, n);
+		flat_fill(c, c->src + at, n);
 		return;
 	}
-	n = share(c, c->team->rank, n, &from);
+	n = flat_share(c, c->team->rank, n, &from);
 	/* results do not change any more */
 	fill_from(c, c->dst + at + from, n, true);
 }
@@ -486,13 +486,13 @@ static void take_long(struct sci_coll *c, int rank, const uint8_t *data)
 	size_t at, from, n = long_piece(c, &at);
 
 	if (c->k & 1) {
-		n = share(c, rank, n, &from);
+		n = flat_share(c, rank, n, &from);
 		if (rank != t->rank)
 			memcpy(c->dst + at + from, data, n);
 		return;
 	}
-	n = share(c, t->rank, n, &from);
-	fold(c, c->dst + at + from, data + from, n, rank == t->size - 1);
+	n = flat_share(c, t->rank, n, &from);
+	flat_fold(c, c->dst + at + from, data + from, n, rank == t->size - 1);
 }
 
 /* ---- all kinds ---- */
@@ -594,24 +594,24 @@ static uint64_t count_epochs(struct sci_coll *c)
 	case COLL_ALLTOALLV:
 		return 1;
 	case COLL_SCATTER:
-		return pieces(c->len * (size_t)t->size, t->chunk);
+		return flat_pieces(c->len * (size_t)t->size, t->chunk);
 	case COLL_ALLTOALL:
-		return pieces(c->len, all_piece(t));
+		return flat_pieces(c->len, all_piece(t));
 	case COLL_BCAST:
 	case COLL_GATHER:
-		return pieces(c->len, t->chunk);
+		return flat_pieces(c->len, t->chunk);
 	case COLL_ALLGATHER:
 		for (int i = 0; c->lens && i < t->size; i++)
 			longest = c->lens[i] > longest ? c->lens[i] : longest;
-		return pieces(c->lens ? longest : c->len, t->chunk);
+		return flat_pieces(c->lens ? longest : c->len, t->chunk);
 	case COLL_REDUCE_SCATTER:
 		for (int i = 0; part_piece(c) && i < t->size; i++)
 			longest = part_bytes(c, i) > longest ? part_bytes(c, i) : longest;
 		if (longest)
-			return pieces(longest, part_piece(c));
+			return flat_pieces(longest, part_piece(c));
 		/* fallthrough */
 	default:
-		return pieces(c->n * c->op->size, whole_elements(c, t->chunk)) *
+		return flat_pieces(c->n * c->op->size, whole_elements(c, t->chunk)) *
 		       (is_long(c) ? 2 : 1);
 	}
 }
@@ -629,7 +629,7 @@ int flat_start(struct sci_coll *c)
 		c->longest = c->len;
 	c->epochs = count_epochs(c);
 	if (c->kind == COLL_ALLTOALLV)
-		c->epochs += pieces(c->longest, all_piece(t));
+		c->epochs += flat_pieces(c->longest, all_piece(t));
 	if (c->kind == COLL_GATHERV)
 		c->epochs += gatherv_epochs(c);
 	copy_own(c);

@@ -31,7 +31,7 @@ static uint32_t owner_of(uint64_t v)
 	return (uint32_t)v;		/* world rank + 1; 0: the lock is free */
 }
 
-static uint64_t with(uint64_t v, uint16_t served, uint32_t owner)
+static uint64_t lock_word(uint64_t v, uint16_t served, uint32_t owner)
 {
 	return (v & ~(ONE_TICKET - 1)) | (uint64_t)served << 32 | owner;
 }
@@ -68,7 +68,7 @@ static int try_lock(struct sci_team *t, uint64_t *lock, uint32_t me)
 	int ret = word_get(t, lock, &v);
 
 	while (!ret && !owner_of(v) && next_of(v) == served_of(v)) {
-		ret = word_change(t, lock, &v, with(v + ONE_TICKET, served_of(v), me));
+		ret = word_change(t, lock, &v, lock_word(v + ONE_TICKET, served_of(v), me));
 		if (!ret)
 			return 0;
 		if (ret == -EAGAIN)
@@ -91,9 +91,9 @@ static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32
 		return ret;
 	ahead = (uint16_t)(ticket - served_of(*v));
 	if (!ahead && !owner_of(*v))
-		return word_change(t, lock, v, with(*v, ticket, me));
+		return word_change(t, lock, v, lock_word(*v, ticket, me));
 	if (ahead == 1 && owner_dead(t, *v)) {
-		ret = word_change(t, lock, v, with(*v, ticket, me));
+		ret = word_change(t, lock, v, lock_word(*v, ticket, me));
 		return ret ? ret : -EOWNERDEAD;
 	}
 	/*
@@ -101,8 +101,8 @@ static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32
 	 * use it
 	 */
 	if (late && ahead && ahead < 0x8000 && (!owner_of(*v) || owner_dead(t, *v))) {
-		ret = word_change(t, lock, v, with(*v, (uint16_t)(served_of(*v) + 1),
-						   owner_of(*v)));
+		ret = word_change(t, lock, v, lock_word(*v, (uint16_t)(served_of(*v) + 1),
+							owner_of(*v)));
 		return ret ? ret : -EAGAIN;
 	}
 	return ahead >= 0x8000 ? -ESTALE : -EAGAIN;
@@ -194,7 +194,7 @@ int sci_team_unlock(struct sci_team *team, uint64_t *lock)
 		if (owner_of(v) != me)
 			return -EPERM;
 		ret = word_change(team, lock, &v,
-				  with(v, (uint16_t)(served_of(v) + 1), 0));
+				  lock_word(v, (uint16_t)(served_of(v) + 1), 0));
 		if (!ret)
 			lock_wake(team, lock, v);
 		if (ret != -EAGAIN)

@@ -91,7 +91,7 @@ int far_quiet(struct team_world *w)
 /* ---- calls of the program ---- */
 
 /* Copy. Words of 1, 2, 4 and 8 bytes are copied by one store. */
-static inline void copy(void *dst, const void *src, size_t len)
+static inline void near_copy(void *dst, const void *src, size_t len)
 {
 	switch (len) {
 	case 8:
@@ -111,8 +111,8 @@ static inline void copy(void *dst, const void *src, size_t len)
 	}
 }
 
-static inline int put(struct sci_team *t, void *dst, const void *src, size_t len, int rank,
-		      bool wait)
+static inline int rma_put(struct sci_team *t, void *dst, const void *src, size_t len, int rank,
+			  bool wait)
 {
 	const struct sci_key *key = NULL;
 	uint64_t offset = 0;
@@ -127,13 +127,13 @@ static inline int put(struct sci_team *t, void *dst, const void *src, size_t len
 		return ret;
 	if (!ptr)
 		return far_transfer(t, rank, key, offset, (void *)src, len, true, wait);
-	copy(ptr, src, len);
+	near_copy(ptr, src, len);
 	world_wake(t->world, t->members[rank].world);
 	return 0;
 }
 
-static inline int get(struct sci_team *t, void *dst, const void *src, size_t len, int rank,
-		      bool wait)
+static inline int rma_get(struct sci_team *t, void *dst, const void *src, size_t len, int rank,
+			  bool wait)
 {
 	const struct sci_key *key = NULL;
 	uint64_t offset = 0;
@@ -148,30 +148,30 @@ static inline int get(struct sci_team *t, void *dst, const void *src, size_t len
 		return ret;
 	if (!ptr)
 		return far_transfer(t, rank, key, offset, dst, len, false, wait);
-	copy(dst, ptr, len);
+	near_copy(dst, ptr, len);
 	return 0;
 }
 
 int sci_team_put(struct sci_team *team, void *dst, const void *src, size_t len, int rank)
 {
-	return put(team, dst, src, len, rank, true);
+	return rma_put(team, dst, src, len, rank, true);
 }
 
 int sci_team_get(struct sci_team *team, void *dst, const void *src, size_t len, int rank)
 {
-	return get(team, dst, src, len, rank, true);
+	return rma_get(team, dst, src, len, rank, true);
 }
 
 int sci_team_put_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
 		     int rank)
 {
-	return put(team, dst, src, len, rank, false);
+	return rma_put(team, dst, src, len, rank, false);
 }
 
 int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
 		     int rank)
 {
-	return get(team, dst, src, len, rank, false);
+	return rma_get(team, dst, src, len, rank, false);
 }
 
 /* Wait for the elements. Without shared memory, they are transfers that have no request. */
@@ -189,8 +189,8 @@ int sci_team_put_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
 	int ret = team ? 0 : -EINVAL;
 
 	for (size_t i = 0; !ret && i < n; i++)
-		ret = put(team, (char *)dst + (ptrdiff_t)i * dst_stride,
-			  (const char *)src + (ptrdiff_t)i * src_stride, len, rank, false);
+		ret = rma_put(team, (char *)dst + (ptrdiff_t)i * dst_stride,
+			      (const char *)src + (ptrdiff_t)i * src_stride, len, rank, false);
 	return team && team->world->far ? strided_end(team, ret) : ret;
 }
 
@@ -201,8 +201,8 @@ int sci_team_get_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
 	int ret = team ? 0 : -EINVAL;
 
 	for (size_t i = 0; !ret && i < n; i++)
-		ret = get(team, (char *)dst + (ptrdiff_t)i * dst_stride,
-			  (const char *)src + (ptrdiff_t)i * src_stride, len, rank, false);
+		ret = rma_get(team, (char *)dst + (ptrdiff_t)i * dst_stride,
+			      (const char *)src + (ptrdiff_t)i * src_stride, len, rank, false);
 	return team && team->world->far ? strided_end(team, ret) : ret;
 }
 
@@ -234,7 +234,7 @@ static int put_signal(struct sci_team *t, void *dst, const void *src, size_t len
 	if (how != SCI_SIGNAL_SET && how != SCI_SIGNAL_ADD)
 		return -EINVAL;
 	/* of a far member: returns after the data has arrived */
-	ret = put(t, dst, src, len, rank, true);
+	ret = rma_put(t, dst, src, len, rank, true);
 	if (ret)
 		return ret;
 	word = sci_team_ptr(t, signal, rank);

@@ -104,8 +104,8 @@ static uint8_t *reduce_tree(struct plan *p, const struct tree *t, uint8_t *acc,
 }
 
 /* Reduce by recursive doubling; @t->n is a power of two. All members use the same order. */
-static uint8_t *doubling(struct plan *p, const struct tree *t, uint8_t *acc, uint8_t *other,
-			 size_t len)
+static uint8_t *coll_doubling(struct plan *p, const struct tree *t, uint8_t *acc, uint8_t *other,
+			      size_t len)
 {
 	for (int d = 1; d < t->n; d *= 2) {
 		int peer = tree_rank(t, t->me ^ d);
@@ -221,7 +221,7 @@ static uint8_t *to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
 	}
 	if (everywhere && tree->me >= 0 && !(tree->n & (tree->n - 1)) &&
 	    len <= DOUBLING_MAX)
-		return doubling(p, tree, acc, other, len);
+		return coll_doubling(p, tree, acc, other, len);
 	return reduce_tree(p, tree, acc, other, len);
 }
 
@@ -373,7 +373,7 @@ static void build_scatter(struct sci_coll *c, struct plan *p)
 }
 
 /* Gather the parts in tmp 0, in the order of rank, rank + 1, ... of the caller. */
-static void bruck(struct sci_coll *c, struct plan *p)
+static void coll_bruck(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	size_t len = c->len;
@@ -396,7 +396,7 @@ static void bruck(struct sci_coll *c, struct plan *p)
 			  tmp + (size_t)i * len, len);
 }
 
-static void ring(struct sci_coll *c, struct plan *p)
+static void coll_ring(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	int next = (t->rank + 1) % t->size, before = (t->rank - 1 + t->size) % t->size;
@@ -454,9 +454,9 @@ static void build_allgather(struct sci_coll *c, struct plan *p)
 	if (!c->lens && t->groups < t->size && groups_in_order(t))
 		two_level_allgather(c, p);
 	else if (!c->lens && c->len <= BRUCK_MAX)
-		bruck(c, p);
+		coll_bruck(c, p);
 	else
-		ring(c, p);
+		coll_ring(c, p);
 }
 
 static void build_alltoall(struct sci_coll *c, struct plan *p)

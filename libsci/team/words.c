@@ -4,7 +4,7 @@
 
 #include "libsci/team/team.h"
 
-static uint64_t load(const void *p, unsigned int size)
+static uint64_t word_load(const void *p, unsigned int size)
 {
 	switch (size) {
 	case 2:
@@ -16,7 +16,7 @@ static uint64_t load(const void *p, unsigned int size)
 	}
 }
 
-static int64_t extend(uint64_t v, unsigned int size)
+static int64_t sign_extend(uint64_t v, unsigned int size)
 {
 	return size == 2 ? (int16_t)v : size == 4 ? (int32_t)v : (int64_t)v;
 }
@@ -25,7 +25,7 @@ static int64_t extend(uint64_t v, unsigned int size)
 	((cmp) == SCI_CMP_GT ? (a) > (b) : (cmp) == SCI_CMP_GE ? (a) >= (b) : \
 	 (cmp) == SCI_CMP_LT ? (a) < (b) : (a) <= (b))
 
-static bool holds(uint64_t word, uint64_t value, unsigned int size, unsigned int cmp)
+static bool word_compare(uint64_t word, uint64_t value, unsigned int size, unsigned int cmp)
 {
 	uint64_t mask = size == 8 ? UINT64_MAX : ((uint64_t)1 << 8 * size) - 1;
 	unsigned int kind = cmp & ~(unsigned int)SCI_CMP_UNSIGNED;
@@ -36,7 +36,7 @@ static bool holds(uint64_t word, uint64_t value, unsigned int size, unsigned int
 		return (word == value) == (kind == SCI_CMP_EQ);
 	if (cmp & SCI_CMP_UNSIGNED)
 		return COMPARE(word, value, kind);
-	return COMPARE(extend(word, size), extend(value, size), kind);
+	return COMPARE(sign_extend(word, size), sign_extend(value, size), kind);
 }
 
 static bool words_ok(const struct sci_words *w)
@@ -51,9 +51,9 @@ static bool word_holds(const struct sci_words *w, size_t i)
 	uint64_t value = w->value;
 
 	if (w->values)
-		value = load((const char *)w->values + i * w->size, w->size);
-	return holds(load((const char *)w->words + i * w->size, w->size), value, w->size,
-		     w->cmp);
+		value = word_load((const char *)w->values + i * w->size, w->size);
+	return word_compare(word_load((const char *)w->words + i * w->size, w->size), value,
+			    w->size, w->cmp);
 }
 
 /*

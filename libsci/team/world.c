@@ -18,14 +18,14 @@
 
 _Atomic uint32_t team_fork_gen;
 
-static void forked(void)
+static void world_is_forked(void)
 {
 	atomic_fetch_add(&team_fork_gen, 1);
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, world_is_forked);
 }
 
 int world_peer(struct team_world *w, int rank, struct sci_peer **peer)

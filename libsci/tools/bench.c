@@ -64,8 +64,8 @@ static enum bench_kind kind_of(enum bench_mode mode)
 	       mode == MODE_BOTH ? BENCH_BOTH : BENCH_STREAM;
 }
 
-static const char *protocol(const struct sci_ep_stats *a,
-			    const struct sci_ep_stats *b)
+static const char *bench_protocol(const struct sci_ep_stats *a,
+				  const struct sci_ep_stats *b)
 {
 	return b->sent_zcopy > a->sent_zcopy ? "zero-copy" :
 	       b->sent_single_copy > a->sent_single_copy ? "single copy" :
@@ -85,7 +85,7 @@ static int find_protocol(struct bench *b, struct bench_point *p)
 	    bench_run(&b->link, kind, p->size, MIN_COUNT, &t) ||
 	    bench_count(&b->link, &after))
 		return TOOL_FAILED;
-	p->how = protocol(&before, &after);
+	p->how = bench_protocol(&before, &after);
 	return TOOL_OK;
 }
 
@@ -193,7 +193,7 @@ static int measure_histograms(struct bench *b)
 
 /* ---- the whole ---- */
 
-static size_t largest(const struct bench *b)
+static size_t bench_largest(const struct bench *b)
 {
 	size_t max = 0;
 	unsigned int i;
@@ -211,7 +211,7 @@ static int bench_measure(struct bench *b)
 		b->res.memory.peers = (unsigned int)b->peers;
 		return bench_memory(&b->link, &b->res.memory);
 	}
-	if (bench_room(&b->link, largest(b)))
+	if (bench_room(&b->link, bench_largest(b)))
 		return TOOL_FAILED;
 	return b->histogram ? measure_histograms(b) : measure_sizes(b);
 }
@@ -221,7 +221,7 @@ static bool is_stdout(const char *path)
 	return path && !strcmp(path, "-");
 }
 
-static int report(struct bench *b)
+static int bench_report(struct bench *b)
 {
 	if (!is_stdout(b->tsv) && !is_stdout(b->json))
 		bench_print(stdout, &b->res);
@@ -233,7 +233,7 @@ static int report(struct bench *b)
 }
 
 /* Find errors of the arguments and of the environment before the measurement. */
-static int check(const struct bench *b)
+static int bench_check(const struct bench *b)
 {
 	return (b->tsv && bench_file_check(b->tsv)) ||
 	       (b->json && bench_file_check(b->json)) ||
@@ -303,7 +303,7 @@ static void parse_mode(const struct tool_command *self, struct bench *b)
 		b->sizes = b->rate || b->histogram ? SHORT_SIZES :
 			   b->stream || b->both ? STREAM_SIZES : PING_SIZES;
 	parse_sizes(self, b);
-	if (b->picture && !b->histogram && !largest(b))
+	if (b->picture && !b->histogram && !bench_largest(b))
 		tool_usage(self, "--picture wants a size above 0");
 }
 
@@ -381,7 +381,7 @@ int tool_bench(const struct tool_command *self, int argc, char **argv)
 		return bench_serve(&b.link, b.verbose);
 	b.res.link = &b.link;
 	b.res.rounds = (unsigned int)b.rounds;
-	ret = check(&b) || bench_measure(&b) || report(&b) ? TOOL_FAILED : TOOL_OK;
+	ret = bench_check(&b) || bench_measure(&b) || bench_report(&b) ? TOOL_FAILED : TOOL_OK;
 	bench_link_close(&b.link);
 	free_result(&b.res);
 	return ret;

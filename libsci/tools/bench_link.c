@@ -147,7 +147,7 @@ void bench_free_room(struct bench_link *l)
 	l->exported = false;
 }
 
-static char *room(size_t size)
+static char *room_alloc(size_t size)
 {
 	char *p = aligned_alloc(4096, (size + 4096) / 4096 * 4096);
 
@@ -175,8 +175,8 @@ int bench_set_room(struct bench_link *l, size_t size)
 			return ret;
 		memset(out, 0x5c, size);
 	} else {
-		out = room(size);
-		in = room(size);
+		out = room_alloc(size);
+		in = room_alloc(size);
 	}
 	l->out = out;
 	l->in = in;
@@ -208,7 +208,7 @@ static int serve_stats(struct bench_link *l)
 	return bench_answer(l, ret, s.sent_zcopy, s.sent_single_copy);
 }
 
-static int obey(struct bench_link *l, const struct bench_order *o)
+static int link_obey(struct bench_link *l, const struct bench_order *o)
 {
 	switch (o->op) {
 	case BENCH_HELLO:
@@ -241,7 +241,7 @@ static int serve_client(struct bench_link *l)
 		sci_ep_get(l->ep, i, &defaults[i]);
 	while (!ret) {
 		ret = bench_await_order(l, &o);
-		ret = ret ? ret : obey(l, &o);
+		ret = ret ? ret : link_obey(l, &o);
 	}
 	sci_disconnect(l->peer);
 	l->peer = NULL;
@@ -297,7 +297,7 @@ int bench_serve(struct bench_link *l, bool verbose)
 /* ---- a forked server ---- */
 
 /* Pin to the @n-th CPU that may be used, if there are two. Return it, or -1. */
-static int pin(const cpu_set_t *all, int n)
+static int link_pin(const cpu_set_t *all, int n)
 {
 	cpu_set_t set;
 	int cpu;
@@ -364,7 +364,7 @@ static int fork_server(struct bench_link *l)
 	setenv("SCI_FABRIC", name, 0);
 	if (sched_getaffinity(0, sizeof(all), &all))
 		CPU_ZERO(&all);
-	cpu = pin(&all, 1);		/* the child's */
+	cpu = link_pin(&all, 1);		/* the child's */
 	fflush(NULL);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		return tool_error("cannot make a socket: %s", strerror(errno));
@@ -374,7 +374,7 @@ static int fork_server(struct bench_link *l)
 	if (!l->child)
 		be_server(l, fd[1], parent);
 	l->cpu[1] = cpu;
-	l->cpu[0] = pin(&all, 0);
+	l->cpu[0] = link_pin(&all, 0);
 	close(fd[1]);
 	n = read(fd[0], &l->addr, sizeof(l->addr));
 	close(fd[0]);
@@ -423,7 +423,7 @@ static int hello_error(const struct bench_link *l, int err)
 	return bench_error(err, "meeting the server");
 }
 
-static int meet(struct bench_link *l)
+static int link_connect(struct bench_link *l)
 {
 	struct bench_order o = { .op = BENCH_HELLO };
 	int ret = sci_connect(l->ep, &l->addr, CONNECT_MS, &l->peer);
@@ -442,7 +442,7 @@ int bench_link_open(struct bench_link *l)
 		return TOOL_FAILED;
 	if (open_ep(l, 0))
 		return TOOL_FAILED;
-	return meet(l);
+	return link_connect(l);
 }
 
 int bench_link_again(struct bench_link *l)
@@ -452,7 +452,7 @@ int bench_link_again(struct bench_link *l)
 	l->peer = NULL;
 	if (ret)
 		return bench_error(ret, "disconnecting");
-	return meet(l);
+	return link_connect(l);
 }
 
 /*

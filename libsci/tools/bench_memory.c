@@ -126,7 +126,7 @@ struct usage {
 	uint64_t resident;
 };
 
-static struct usage usage(const struct bench_link *l)
+static struct usage memory_usage(const struct bench_link *l)
 {
 	struct sci_ep_stats s = { .size = sizeof(s) };
 	struct usage u = { 0, 0 };
@@ -142,10 +142,10 @@ static struct usage usage(const struct bench_link *l)
 	return u;
 }
 
-static void note(const struct bench_link *l, struct bench_memory *m,
-		 const struct usage *before, int stage)
+static void memory_note(const struct bench_link *l, struct bench_memory *m,
+			const struct usage *before, int stage)
 {
-	struct usage u = usage(l);
+	struct usage u = memory_usage(l);
 
 	m->bytes[stage] = (double)(u.bytes - before->bytes) / m->peers;
 	m->resident[stage] = ((double)u.resident - (double)before->resident) /
@@ -197,21 +197,21 @@ static int crowd_error(int err, const char *what)
 	return bench_error(err, what);
 }
 
-static int stages(struct bench_link *l, struct bench_memory *m,
-		  struct sci_peer **peer)
+static int memory_stages(struct bench_link *l, struct bench_memory *m,
+			 struct sci_peer **peer)
 {
-	struct usage before = usage(l);
+	struct usage before = memory_usage(l);
 	uint64_t begin = tool_now_ns();
 	int ret = connect_all(l, m->peers, peer);
 
 	if (ret)
 		return crowd_error(ret, "connecting to many peers");
 	m->connect_us = (double)(tool_now_ns() - begin) / 1e3 / m->peers;
-	note(l, m, &before, 0);
+	memory_note(l, m, &before, 0);
 	ret = say_to_all(l, m->peers, 8, peer);
-	note(l, m, &before, 1);
+	memory_note(l, m, &before, 1);
 	ret = ret ? ret : say_to_all(l, m->peers, LONG_BYTES, peer);
-	note(l, m, &before, 2);
+	memory_note(l, m, &before, 2);
 	return ret ? crowd_error(ret, "talking to many peers") : TOOL_OK;
 }
 
@@ -230,7 +230,7 @@ int bench_memory(struct bench_link *l, struct bench_memory *m)
 	peer = calloc(m->peers, sizeof(struct sci_peer *));
 	if (!peer)
 		return tool_error("out of memory");
-	ret = stages(l, m, peer);
+	ret = memory_stages(l, m, peer);
 	free(peer);
 	if (!ret && bench_ask(l, closing, NULL))
 		return tool_error("the server has not closed its endpoints");

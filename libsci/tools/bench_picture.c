@@ -44,7 +44,7 @@ static bool find_program(const char *name)
 	return false;
 }
 
-static const char *suffix(const char *path)
+static const char *file_suffix(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 
@@ -53,7 +53,7 @@ static const char *suffix(const char *path)
 
 int bench_picture_check(const char *path)
 {
-	if (strcmp(suffix(path), ".svg") && strcmp(suffix(path), ".png"))
+	if (strcmp(file_suffix(path), ".svg") && strcmp(file_suffix(path), ".png"))
 		return tool_error("--picture wants a name that ends in .svg or .png, not '%s'",
 				  path);
 	if (!find_program("gnuplot"))
@@ -63,11 +63,11 @@ int bench_picture_check(const char *path)
 
 /* ---- what is drawn ---- */
 
-static void terminal(FILE *f, const char *path, unsigned int panels)
+static void picture_terminal(FILE *f, const char *path, unsigned int panels)
 {
 	unsigned int width = panels > 1 ? 1280 : 960;
 
-	if (!strcmp(suffix(path), ".svg"))
+	if (!strcmp(file_suffix(path), ".svg"))
 		fprintf(f, "set terminal svg size %u,600 dynamic font 'sans-serif,15' background '#ffffff'\n",
 			width);
 	else
@@ -99,8 +99,8 @@ static void point_data(FILE *f, const struct bench_result *r)
 		(double)high * 1.25);
 }
 
-static void panel(FILE *f, const char *title, const char *unit,
-		  unsigned int column)
+static void picture_panel(FILE *f, const char *title, const char *unit,
+			  unsigned int column)
 {
 	fprintf(f, "set title '%s'\nset ylabel '%s'\n", title, unit);
 	fprintf(f, "plot $data using 1:%u:%u with filledcurves linestyle 2, $data using 1:%u with linespoints linestyle 1\n",
@@ -116,19 +116,19 @@ static void draw_points(FILE *f, const char *path, const struct bench_result *r)
 		[MODE_RATE] = "Messages per second",
 	};
 
-	terminal(f, path, r->mode == MODE_PING ? 2 : 1);
+	picture_terminal(f, path, r->mode == MODE_PING ? 2 : 1);
 	fputs(size_axis, f);
 	point_data(f, r);
 	if (r->mode == MODE_PING) {
 		fputs("set multiplot layout 1,2\nset logscale y\n", f);
-		panel(f, "Latency (median, minimum, maximum)",
-		      "Half a round trip, us", 2);
+		picture_panel(f, "Latency (median, minimum, maximum)",
+			      "Half a round trip, us", 2);
 		fputs("unset logscale y\nset yrange [0:*]\n", f);
 	}
 	fputs("set yrange [0:*]\n", f);
-	panel(f, titles[r->mode], r->mode == MODE_RATE ?
-	      "Million messages per second" :
-	      "MB/s (10^6 bytes per second)", 5);
+	picture_panel(f, titles[r->mode], r->mode == MODE_RATE ?
+		      "Million messages per second" :
+		      "MB/s (10^6 bytes per second)", 5);
 	if (r->mode == MODE_PING)
 		fputs("unset multiplot\n", f);
 }
@@ -153,7 +153,7 @@ static void draw_histograms(FILE *f, const char *path,
 	double high = 0, low = r->samples[0].ns[0];
 	unsigned int i;
 
-	terminal(f, path, 1);
+	picture_terminal(f, path, 1);
 	for (i = 0; i < r->n; i++) {
 		const struct bench_samples *s = &r->samples[i];
 		double p99 = bench_quantile(s->ns, s->n, 0.99);

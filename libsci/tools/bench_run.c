@@ -89,7 +89,7 @@ static int run_ping_pong(struct bench_link *l, size_t n, uint64_t count)
 	return ret;
 }
 
-static int pong(struct bench_link *l, size_t n, uint64_t count)
+static int run_pong(struct bench_link *l, size_t n, uint64_t count)
 {
 	int ret = 0;
 
@@ -152,7 +152,7 @@ int bench_serve_run(struct bench_link *l, const struct bench_order *o)
 	if (ret)
 		return ret;
 	if (o->param == BENCH_PING)
-		ret = pong(l, o->size, o->count);
+		ret = run_pong(l, o->size, o->count);
 	else if (o->param == BENCH_STREAM)
 		ret = stream_in(l, o->size, o->count);
 	else

@@ -42,7 +42,7 @@ struct counters {
 	size_t n;
 };
 
-static const char *sysfs(void)
+static const char *sysfs_root(void)
 {
 	const char *s = getenv("SCI_SYSFS");
 
@@ -77,7 +77,7 @@ static struct counter *counter_of(struct adapter *a, const char *name)
 	return &a->counters[a->n++];
 }
 
-static int visible(const struct dirent *d)
+static int counter_visible(const struct dirent *d)
 {
 	return d->d_name[0] != '.';
 }
@@ -86,16 +86,16 @@ static int visible(const struct dirent *d)
  * Read all counters of @a and call @changed for those that changed. False: the adapter
  * is gone.
  */
-static bool look(struct adapter *a, void (*changed)(const struct adapter *a,
-						    const struct counter *c,
-						    uint64_t before))
+static bool counters_look(struct adapter *a, void (*changed)(const struct adapter *a,
+							     const struct counter *c,
+							     uint64_t before))
 {
 	char dir[PATH_MAX / 2], path[PATH_MAX];
 	struct dirent **names;
 	int i, n;
 
-	snprintf(dir, sizeof(dir), "%s/sci%u/counters", sysfs(), a->number);
-	n = scandir(dir, &names, visible, alphasort);
+	snprintf(dir, sizeof(dir), "%s/sci%u/counters", sysfs_root(), a->number);
+	n = scandir(dir, &names, counter_visible, alphasort);
 	if (n < 0)
 		return false;
 	for (i = 0; i < n; i++) {
@@ -132,7 +132,7 @@ static bool is_name_of(const char *arg, unsigned int number)
 	       (!strncmp(arg, "/dev/", 5) && !strcmp(arg + 5, name));
 }
 
-static bool wanted(unsigned int number, char **args)
+static bool counter_wanted(unsigned int number, char **args)
 {
 	if (!*args)
 		return true;
@@ -142,7 +142,7 @@ static bool wanted(unsigned int number, char **args)
 }
 
 /* Return the first of @args that names none of the adapters, or NULL. */
-static const char *missing(const struct counters *c, char **args)
+static const char *counters_missing(const struct counters *c, char **args)
 {
 	for (; *args; args++) {
 		size_t i = 0;
@@ -160,7 +160,7 @@ static int find_adapters(struct counters *c, char **args)
 {
 	char path[PATH_MAX], end;
 	struct dirent *d;
-	DIR *dir = opendir(sysfs());
+	DIR *dir = opendir(sysfs_root());
 
 	if (!dir)
 		return -errno;
@@ -169,11 +169,11 @@ static int find_adapters(struct counters *c, char **args)
 		struct adapter *a = &c->adapters[c->n];
 
 		if (sscanf(d->d_name, "sci%u%c", &a->number, &end) != 1 ||
-		    !wanted(a->number, args))
+		    !counter_wanted(a->number, args))
 			continue;
-		snprintf(path, sizeof(path), "%s/sci%u/node_id", sysfs(),
+		snprintf(path, sizeof(path), "%s/sci%u/node_id", sysfs_root(),
 			 a->number);
-		if (read_number(path, &a->node) && look(a, NULL))
+		if (read_number(path, &a->node) && counters_look(a, NULL))
 			c->n++;
 	}
 	closedir(dir);
@@ -256,7 +256,7 @@ static size_t look_at_all(struct counters *c)
 	for (i = 0; i < c->n; i++) {
 		struct adapter *a = &c->adapters[i];
 
-		if (look(a, print_change)) {
+		if (counters_look(a, print_change)) {
 			a->gone = false;
 			left++;
 		} else if (!a->gone) {
@@ -268,7 +268,7 @@ static size_t look_at_all(struct counters *c)
 }
 
 /* Print changes until a signal comes. */
-static int watch(struct counters *c)
+static int counters_watch(struct counters *c)
 {
 	struct pollfd quit = { .events = POLLIN };
 	sigset_t set;
@@ -312,12 +312,12 @@ int tool_counters(const struct tool_command *self, int argc, char **argv)
 	};
 	int first = tool_parse(self, argc, argv, options, true);
 	int ret = find_adapters(&c, argv + first);
-	const char *none = ret ? argv[first] : missing(&c, argv + first);
+	const char *none = ret ? argv[first] : counters_missing(&c, argv + first);
 
 	if (!c.interval)
 		c.interval = 1;
 	if (!ret && !none)
-		ret = c.watch ? watch(&c) : print_once(&c);
+		ret = c.watch ? counters_watch(&c) : print_once(&c);
 	else if (ret == -ENOMEM)
 		ret = tool_error("out of memory");
 	else if (none)

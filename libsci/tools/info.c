@@ -19,7 +19,7 @@ struct info {
 	unsigned int devices;
 };
 
-static void fact(struct info *in, const char *key, const char *value)
+static void print_fact(struct info *in, const char *key, const char *value)
 {
 	if (in->as_json)
 		json_string(&in->json, key, value);
@@ -49,7 +49,7 @@ static void library_version(struct info *in)
 	sci_error_t err;
 
 	SCIQuery(SCI_Q_API, &q, 0, &err);
-	fact(in, "library", err == SCI_ERR_OK ? text : "unknown");
+	print_fact(in, "library", err == SCI_ERR_OK ? text : "unknown");
 }
 
 /* Read the first line of a file in sysfs, without its newline; "" if there is none. */
@@ -76,28 +76,28 @@ static void huge_pages(struct info *in)
 	snprintf(text, sizeof(text), "%s (2 MiB pages: %s of %s free)",
 		 strcmp(asked, "0") ? asked : "off",
 		 *free_pages ? free_pages : "0", *total ? total : "0");
-	fact(in, "huge_pages", text);
+	print_fact(in, "huge_pages", text);
 }
 
 /* @shm: the fabric has virtual clusters */
-static void environment(struct info *in, bool shm)
+static void print_environment(struct info *in, bool shm)
 {
 	const char *spec = env_or("SCI_FABRIC", "auto");
 	const char *colon = strchr(spec, ':');
 	char own[32], nodes[64];
 
 	snprintf(own, sizeof(own), "default-%u", geteuid());
-	fact(in, "fabric_asked", spec);
+	print_fact(in, "fabric_asked", spec);
 	if (shm)
-		fact(in, "cluster", colon && colon[1] ? colon + 1 : own);
-	fact(in, "segment_mode", env_or("SCI_MODE", "0600"));
+		print_fact(in, "cluster", colon && colon[1] ? colon + 1 : own);
+	print_fact(in, "segment_mode", env_or("SCI_MODE", "0600"));
 	huge_pages(in);
 	if (shm)
-		fact(in, "rundir",
-		     env_or("SCI_RUNDIR", "none (abstract sockets)"));
-	fact(in, "faults", env_or("SCI_FAULT", "none"));
+		print_fact(in, "rundir",
+			   env_or("SCI_RUNDIR", "none (abstract sockets)"));
+	print_fact(in, "faults", env_or("SCI_FAULT", "none"));
 	read_line("/sys/devices/system/node/online", nodes, sizeof(nodes));
-	fact(in, "numa_nodes", *nodes ? nodes : "0");
+	print_fact(in, "numa_nodes", *nodes ? nodes : "0");
 }
 
 static void adapter_json(struct tool_json *j, unsigned int no,
@@ -142,7 +142,7 @@ static void adapter_text(unsigned int no, const struct sci_adapter_info *a)
 	       tool_size_str(dma, (double)a->min_dma_size));
 }
 
-static void adapters(struct info *in, struct sci_fabric *f)
+static void print_adapters(struct info *in, struct sci_fabric *f)
 {
 	struct sci_adapter_info a;
 	unsigned int i;
@@ -278,12 +278,12 @@ static int print_info(struct info *in)
 	if (in->as_json)
 		json_open(&in->json, NULL, '{');
 	library_version(in);
-	fact(in, "fabric", f->ops->name);
+	print_fact(in, "fabric", f->ops->name);
 	if (!f->ops->query.adapter(f, 0, &a))
 		fact_number(in, "node", a.node);
-	fact(in, "store_engine", sci_pio_name());
-	environment(in, !strcmp(f->ops->name, "shm"));
-	adapters(in, f);
+	print_fact(in, "store_engine", sci_pio_name());
+	print_environment(in, !strcmp(f->ops->name, "shm"));
+	print_adapters(in, f);
 	pci_devices(in);
 	if (in->as_json)
 		json_close(&in->json, '}');

@@ -22,7 +22,7 @@ static void print_string(FILE *out, const char *s)
 	fputc('"', out);
 }
 
-static void begin(struct tool_json *j, const char *key)
+static void json_begin(struct tool_json *j, const char *key)
 {
 	if (!j->first)
 		fputc(',', j->out);
@@ -37,7 +37,7 @@ static void begin(struct tool_json *j, const char *key)
 
 void json_open(struct tool_json *j, const char *key, char bracket)
 {
-	begin(j, key);
+	json_begin(j, key);
 	fputc(bracket, j->out);
 	j->depth++;
 	j->first = true;
@@ -56,19 +56,19 @@ void json_close(struct tool_json *j, char bracket)
 
 void json_string(struct tool_json *j, const char *key, const char *value)
 {
-	begin(j, key);
+	json_begin(j, key);
 	print_string(j->out, value);
 }
 
 void json_number(struct tool_json *j, const char *key, uint64_t value)
 {
-	begin(j, key);
+	json_begin(j, key);
 	fprintf(j->out, "%" PRIu64, value);
 }
 
 void json_real(struct tool_json *j, const char *key, double value)
 {
-	begin(j, key);
+	json_begin(j, key);
 	if (isfinite(value))
 		fprintf(j->out, "%.3f", value);
 	else
@@ -77,12 +77,12 @@ void json_real(struct tool_json *j, const char *key, double value)
 
 void json_bool(struct tool_json *j, const char *key, bool value)
 {
-	begin(j, key);
+	json_begin(j, key);
 	fputs(value ? "true" : "false", j->out);
 }
 
 void json_null(struct tool_json *j, const char *key)
 {
-	begin(j, key);
+	json_begin(j, key);
 	fputs("null", j->out);
 }

@@ -67,7 +67,7 @@ static int print_segment(void *arg, const struct sci_segment_info *s)
 	return 0;
 }
 
-static int walk(struct listing *l, bool segments)
+static int list_walk(struct listing *l, bool segments)
 {
 	struct sci_fabric *f;
 	int ret = sci_fabric_open(&f);
@@ -86,8 +86,8 @@ static int walk(struct listing *l, bool segments)
 	return ret ? tool_fabric_error(ret) : tool_finish();
 }
 
-static int list(const struct tool_command *self, int argc, char **argv,
-		bool segments)
+static int list_print(const struct tool_command *self, int argc, char **argv,
+		      bool segments)
 {
 	struct listing l = { .json = { .out = stdout, .first = true } };
 	const struct tool_option options[] = {
@@ -98,15 +98,15 @@ static int list(const struct tool_command *self, int argc, char **argv,
 
 	if (tool_parse(self, argc, argv, options, true) != argc)
 		tool_usage(self, "takes no arguments");
-	return walk(&l, segments);
+	return list_walk(&l, segments);
 }
 
 int tool_nodes(const struct tool_command *self, int argc, char **argv)
 {
-	return list(self, argc, argv, false);
+	return list_print(self, argc, argv, false);
 }
 
 int tool_segments(const struct tool_command *self, int argc, char **argv)
 {
-	return list(self, argc, argv, true);
+	return list_print(self, argc, argv, true);
 }

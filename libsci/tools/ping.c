@@ -147,7 +147,7 @@ static int ping_compare(const void *a, const void *b)
 }
 
 /* Return the value that a part @q of all values is below; they are sorted. */
-static double quantile(const struct ping *p, double q)
+static double ping_quantile(const struct ping *p, double q)
 {
 	return p->us[(uint64_t)(q * (double)(p->received - 1) + 0.5)];
 }
@@ -168,8 +168,8 @@ static void ping_print_json(const struct ping *p)
 	}
 	if (p->received) {
 		json_real(&j, "min_us", p->us[0]);
-		json_real(&j, "median_us", quantile(p, 0.5));
-		json_real(&j, "p99_us", quantile(p, 0.99));
+		json_real(&j, "median_us", ping_quantile(p, 0.5));
+		json_real(&j, "p99_us", ping_quantile(p, 0.99));
 		json_real(&j, "max_us", p->us[p->received - 1]);
 	}
 	json_close(&j, '}');
@@ -189,7 +189,7 @@ static void print_text(const struct ping *p)
 	       p->s.resent);
 	if (p->received)
 		printf("round trip: min %.2f, median %.2f, p99 %.2f, max %.2f us\n",
-		       p->us[0], quantile(p, 0.5), quantile(p, 0.99),
+		       p->us[0], ping_quantile(p, 0.5), ping_quantile(p, 0.99),
 		       p->us[p->received - 1]);
 }
 

@@ -13,7 +13,7 @@
 #define NAME_COLS	18
 #define BAR_MIN		8
 
-static int columns(void)
+static int terminal_columns(void)
 {
 	struct winsize w;
 
@@ -32,8 +32,8 @@ void progress_begin(struct progress *p, const char *name, uint64_t total)
 }
 
 /* " 51.2 MiB  812 MiB/s  ETA 0:03" */
-static int numbers(const struct progress *p, uint64_t done, uint64_t now,
-		   char *text, size_t room)
+static int progress_numbers(const struct progress *p, uint64_t done, uint64_t now,
+			    char *text, size_t room)
 {
 	double rate = (double)done * 1e9 / (double)(now - p->begin + 1);
 	char size[TOOL_SIZE_STR], speed[TOOL_SIZE_STR];
@@ -50,13 +50,13 @@ static int numbers(const struct progress *p, uint64_t done, uint64_t now,
 			    (unsigned int)(left % 60));
 }
 
-static void draw(const struct progress *p, uint64_t done, uint64_t now)
+static void progress_draw(const struct progress *p, uint64_t done, uint64_t now)
 {
 	char tail[96], bar[LINE_MAX_COLS + 1];
-	int cols = columns() - 1;
+	int cols = terminal_columns() - 1;
 	int room, filled;
 
-	room = cols - numbers(p, done, now, tail, sizeof(tail));
+	room = cols - progress_numbers(p, done, now, tail, sizeof(tail));
 	if (room >= NAME_COLS + 2)
 		room -= fprintf(stderr, "\r%-*.*s", NAME_COLS, NAME_COLS,
 				p->name) - 1;
@@ -88,7 +88,7 @@ void progress_step(struct progress *p, uint64_t done)
 	if (p->drawn && now - p->drawn < REDRAW_NS)
 		return;
 	p->drawn = now;
-	draw(p, done, now);
+	progress_draw(p, done, now);
 }
 
 void progress_end(struct progress *p)

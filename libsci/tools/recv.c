@@ -93,7 +93,7 @@ static int open_output(struct receiver *x, bool force)
 	return ret ? recv_file_error(x, ret, "make room for") : TOOL_OK;
 }
 
-static int nonsense(struct receiver *x)
+static int recv_nonsense(struct receiver *x)
 {
 	return refuse(x, SESSION_PROTOCOL, "the sender on node %u sends nonsense",
 		      x->s.node);
@@ -106,7 +106,7 @@ static int wait_block(struct receiver *x)
 
 	while ((seen = session_seen(&x->s)) == x->blocks) {
 		if (session_seen_status(&x->s) != SESSION_NEW)
-			return nonsense(x);
+			return recv_nonsense(x);
 		ret = session_wait(&x->s, seen, SCI_INFINITE_TIMEOUT);
 		if (ret)
 			return tool_error("the sender on node %u %s: received %llu bytes, kept nothing",
@@ -114,7 +114,7 @@ static int wait_block(struct receiver *x)
 					  (unsigned long long)x->bytes);
 	}
 	if (seen - x->blocks > TRANSFER_SLOTS)
-		return nonsense(x);
+		return recv_nonsense(x);
 	return TOOL_OK;
 }
 
@@ -126,7 +126,7 @@ static int take_data(struct receiver *x, size_t len)
 
 	if (x->hello.size != TRANSFER_UNKNOWN &&
 	    len > x->hello.size - x->bytes)
-		return nonsense(x);
+		return recv_nonsense(x);
 	sha256_update(&x->sha, len, block);
 	ret = outfile_write(&x->out, block, len);
 	if (ret)
@@ -143,7 +143,7 @@ static int take_last(struct receiver *x, const struct transfer_slot *slot)
 	transfer_digest(&x->sha, x->digest);
 	if (slot->total != x->bytes || slot->len ||
 	    (x->hello.size != TRANSFER_UNKNOWN && x->hello.size != x->bytes))
-		return nonsense(x);
+		return recv_nonsense(x);
 	if (memcmp(slot->digest, x->digest, sizeof(x->digest)))
 		return refuse(x, SESSION_DIGEST,
 			      "the checksum is wrong: kept nothing");
@@ -164,7 +164,7 @@ static int receive_all(struct receiver *x)
 		if (slot.flags & TRANSFER_LAST)
 			return take_last(x, &slot);
 		if (!slot.len || slot.len > TRANSFER_BLOCK || slot.flags)
-			return nonsense(x);
+			return recv_nonsense(x);
 		if (take_data(x, slot.len))
 			return TOOL_FAILED;
 		x->blocks++;
@@ -177,7 +177,7 @@ static int receive_all(struct receiver *x)
 	}
 }
 
-static int receive(struct receiver *x, bool force)
+static int recv_receive(struct receiver *x, bool force)
 {
 	int ret;
 
@@ -205,9 +205,9 @@ static int recv_serve(struct receiver *x, uint32_t id, unsigned int timeout, boo
 		ret = session_accept(&x->s, SESSION_FILE, &x->hello, &len,
 				     timeout);
 	if (!ret && len != sizeof(x->hello))
-		ret = nonsense(x);
+		ret = recv_nonsense(x);
 	if (!ret)
-		ret = receive(x, force);
+		ret = recv_receive(x, force);
 	outfile_close(&x->out);
 	if (!ret && verbose && x->name)
 		progress_report(&x->progress, "received", x->bytes, x->digest,

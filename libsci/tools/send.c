@@ -30,13 +30,13 @@ struct sender {
 	uint8_t buf[TRANSFER_BLOCK];
 };
 
-static int lost(const struct sender *x, int err)
+static int send_lost(const struct sender *x, int err)
 {
 	return tool_error("the receiver on node %u %s", x->s.node,
 			  session_strerror(err));
 }
 
-static int refused(const struct sender *x, enum session_status status)
+static int send_refused(const struct sender *x, enum session_status status)
 {
 	return tool_error("node %u refused the file: %s", x->s.node,
 			  session_refusal(status));
@@ -53,7 +53,7 @@ static int wait_stored(struct sender *x, uint64_t blocks)
 		status = session_seen_status(&x->s);
 		stored = session_seen(&x->s);
 		if (status > SESSION_DONE)
-			return refused(x, status);
+			return send_refused(x, status);
 		if (stored > x->blocks)
 			return tool_error("node %u sends nonsense",
 					  x->s.node);
@@ -61,7 +61,7 @@ static int wait_stored(struct sender *x, uint64_t blocks)
 			return TOOL_OK;
 		ret = session_wait(&x->s, stored, SILENCE_MS);
 		if (ret)
-			return lost(x, ret);
+			return send_lost(x, ret);
 	}
 }
 
@@ -72,9 +72,9 @@ static int wait_input(struct sender *x)
 
 	while (x->size == TRANSFER_UNKNOWN && !poll(&p, 1, INPUT_SLICE_MS)) {
 		if (session_seen_status(&x->s) > SESSION_DONE)
-			return refused(x, session_seen_status(&x->s));
+			return send_refused(x, session_seen_status(&x->s));
 		if (session_gone(&x->s))
-			return lost(x, -ECONNRESET);
+			return send_lost(x, -ECONNRESET);
 	}
 	return TOOL_OK;
 }
@@ -127,8 +127,8 @@ static int send_slot(struct sender *x, const struct transfer_slot *slot)
 	if (ret) {
 		/* the receiver's reason says more than that it went away */
 		if (session_seen_status(&x->s) > SESSION_DONE)
-			return refused(x, session_seen_status(&x->s));
-		return lost(x, ret);
+			return send_refused(x, session_seen_status(&x->s));
+		return send_lost(x, ret);
 	}
 	x->blocks++;
 	return TOOL_OK;
@@ -171,9 +171,9 @@ static int send_all(struct sender *x, bool verbose)
 		ret = session_wait(&x->s, session_seen(&x->s), SILENCE_MS);
 	progress_end(&x->progress);
 	if (status == SESSION_GO)
-		return lost(x, ret);
+		return send_lost(x, ret);
 	if (status != SESSION_DONE)
-		return refused(x, status);
+		return send_refused(x, status);
 	if (verbose)
 		progress_report(&x->progress, "sent", x->sent, last.digest,
 				x->s.resent);

@@ -62,7 +62,7 @@ bool session_gone(struct session *s)
 }
 
 /* Check whether all stores since the last call arrived. -EAGAIN: not all. */
-static int settle(struct session *s, unsigned int *tries)
+static int session_settle(struct session *s, unsigned int *tries)
 {
 	sci_error_t err;
 	int ret;
@@ -90,7 +90,7 @@ static int put_word(struct session *s, uint64_t *word, uint64_t value)
 
 	do {
 		sci_store_release(word, value);
-		ret = settle(s, &tries);
+		ret = session_settle(s, &tries);
 	} while (ret == -EAGAIN);
 	return ret;
 }
@@ -112,7 +112,7 @@ int session_write(struct session *s, size_t off, const void *src, size_t len)
 		SCIMemCpy(s->seq, (void *)p, s->rmap, off, n, 0, &err);
 		if (err != SCI_ERR_OK)
 			return peer_gone(s, 0) ? -ECONNRESET : -EIO;
-		ret = settle(s, &tries);
+		ret = session_settle(s, &tries);
 		if (ret == -EAGAIN) {
 			s->chunk = n / 2 < CHUNK_MIN ? CHUNK_MIN
 						     : n / 2 & -CHUNK_MIN;
@@ -178,7 +178,7 @@ enum session_status session_seen_status(struct session *s)
 		sci_load_acquire(&s->mine->status);
 }
 
-static bool news(struct session *s, uint64_t seen)
+static bool session_has_news(struct session *s, uint64_t seen)
 {
 	return session_seen(s) != seen ||
 	       session_seen_status(s) > SESSION_GO;
@@ -199,14 +199,14 @@ static uint64_t spin_ns(void)
 	return cpus > 1 ? SPIN_NS : 0;
 }
 
-static bool spin(struct session *s, uint64_t seen)
+static bool session_spin(struct session *s, uint64_t seen)
 {
 	uint64_t begin = tool_now_ns(), spent = 0, polite = spin_ns();
 	unsigned int i;
 
 	while (spent < YIELD_NS) {
 		for (i = 0; i < 64; i++) {
-			if (news(s, seen))
+			if (session_has_news(s, seen))
 				return true;
 			sci_cpu_relax();
 		}
@@ -222,20 +222,20 @@ int session_wait(struct session *s, uint64_t seen, unsigned int timeout)
 	uint64_t end = tool_now_ns() + timeout * 1000000ull;
 	int ret;
 
-	if (spin(s, seen))
+	if (session_spin(s, seen))
 		return 0;
 	do {
 		ret = put_word(s, &s->theirs->sleeps, ++s->slept);
 		SCIStoreBarrier(s->seq, 0);
 		sci_full_barrier();
-		if (news(s, seen))
+		if (session_has_news(s, seen))
 			return 0;
 		if (ret)
 			return ret;
 		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
 		/* data that it wrote before it died counts, so this look comes last */
 		ret = peer_gone(s, 0) ? -ECONNRESET : 0;
-		if (news(s, seen))
+		if (session_has_news(s, seen))
 			return 0;
 		if (ret)
 			return ret;

@@ -178,7 +178,7 @@ static bool nonce_ok(struct session *s, uint64_t nonce)
 	return *(volatile uint64_t *)&s->theirs->nonce == nonce;
 }
 
-static bool answer(struct session *s, const struct session_hello *h)
+static bool session_answer(struct session *s, const struct session_hello *h)
 {
 	if (connect_peer(s, h->node, h->segment) != SCI_ERR_OK)
 		return false;
@@ -211,7 +211,7 @@ int session_accept(struct session *s, enum session_kind kind, void *data,
 			return tool_sci_error(err, "cannot wait for a peer");
 		if (!hello_ok(&h, n, kind) || h.len > *len)
 			tool_error("ignored a request that makes no sense");
-		else if (answer(s, &h))
+		else if (session_answer(s, &h))
 			break;
 	}
 	memcpy(data, h.data, h.len);

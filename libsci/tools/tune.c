@@ -84,7 +84,7 @@ static const char *value_str(char buf[VALUE_STR], uint64_t v)
 
 /* Print to standard output now, and later into the file. */
 __attribute__((format(printf, 2, 3)))
-static void say(struct command *c, const char *fmt, ...)
+static void tune_say(struct command *c, const char *fmt, ...)
 {
 	char line[200];
 	va_list ap;
@@ -98,7 +98,7 @@ static void say(struct command *c, const char *fmt, ...)
 	fflush(stdout);
 }
 
-static double percent(double ratio)
+static double tune_percent(double ratio)
 {
 	return 100 * (1 - ratio);
 }
@@ -115,8 +115,8 @@ static size_t above_eager(const struct command *c)
 }
 
 /* Return a setup with @param changed, and the parameters that depend on it. */
-static struct setup with(const struct command *c, enum sci_param param,
-			 uint64_t value)
+static struct setup setup_with(const struct command *c, enum sci_param param,
+			       uint64_t value)
 {
 	struct setup s = c->t.chosen;
 
@@ -151,8 +151,8 @@ static int search_threshold(struct command *c, const struct axis *a,
 			a->param == SCI_PARAM_LINES_MAX ? 0 :
 			t->work[0].size / 2;
 	struct setup s[2] = {
-		with(c, a->param, up_to ? last : 1),
-		with(c, a->param, none),
+		setup_with(c, a->param, up_to ? last : 1),
+		setup_with(c, a->param, none),
 	};
 	double gain = 0, most = 0;
 	unsigned int i, w;
@@ -191,7 +191,7 @@ static int search_value(struct command *c, const struct axis *a,
 		    v > c->t.chosen.value[SCI_PARAM_XFER_RING] / RING_PARTS)
 			break;
 		if (v != s[0].value[a->param])
-			s[n++] = with(c, a->param, v);
+			s[n++] = setup_with(c, a->param, v);
 	}
 	if (tune_compare(&c->t, s, n))
 		return TOOL_FAILED;
@@ -223,27 +223,27 @@ static void drop_works(struct command *c, const struct axis *a, uint64_t x,
 		c->t.n_works = n;
 }
 
-static void keep(struct command *c, const struct axis *a, const char *why)
+static void axis_keep(struct command *c, const struct axis *a, const char *why)
 {
 	char buf[VALUE_STR];
 
-	say(c, "%s: %s stays: %s", sci_param_name(a->param),
-	    value_str(buf, c->t.chosen.value[a->param]), why);
+	tune_say(c, "%s: %s stays: %s", sci_param_name(a->param),
+		 value_str(buf, c->t.chosen.value[a->param]), why);
 }
 
 /* Measure @best beside the present setup once more. */
-static int confirm(struct command *c, const struct axis *a, uint64_t best)
+static int tune_confirm(struct command *c, const struct axis *a, uint64_t best)
 {
 	uint64_t was = c->t.chosen.value[a->param];
 	char old_buf[VALUE_STR], new_buf[VALUE_STR], why[100];
 	const char *old = value_str(old_buf, was);
 	const char *new = value_str(new_buf, best);
-	struct setup s[2] = { c->t.chosen, with(c, a->param, best) };
+	struct setup s[2] = { c->t.chosen, setup_with(c, a->param, best) };
 	struct tune_ratio r;
 
 	drop_works(c, a, best, was);
 	if (!c->t.n_works) {
-		keep(c, a, "no size would go another way");
+		axis_keep(c, a, "no size would go another way");
 		return TOOL_OK;
 	}
 	if (tune_compare(&c->t, s, 2))
@@ -251,15 +251,15 @@ static int confirm(struct command *c, const struct axis *a, uint64_t best)
 	r = tune_ratio(&c->t, 1, 0);
 	if (r.median >= ENOUGH || r.upper >= 1) {
 		snprintf(why, sizeof(why), "%s takes %.1f %% %s time%s", new,
-			 fabs(percent(r.median)),
+			 fabs(tune_percent(r.median)),
 			 r.median < 1 ? "less" : "more",
 			 r.median < ENOUGH ? ", but not reliably" : "");
-		keep(c, a, why);
+		axis_keep(c, a, why);
 		return TOOL_OK;
 	}
-	say(c, "%s: %s instead of %s: %.1f %% less time (%zu .. %zu bytes)",
-	    sci_param_name(a->param), new, old, percent(r.median),
-	    c->t.work[0].size, c->t.work[c->t.n_works - 1].size);
+	tune_say(c, "%s: %s instead of %s: %.1f %% less time (%zu .. %zu bytes)",
+		 sci_param_name(a->param), new, old, tune_percent(r.median),
+		 c->t.work[0].size, c->t.work[c->t.n_works - 1].size);
 	c->t.chosen = s[1];
 	return TOOL_OK;
 }
@@ -274,7 +274,7 @@ static int tune_axis(struct command *c, const struct axis *a)
 	    tune_single_copy_works(&c->t, &possible))
 		return TOOL_FAILED;
 	if (!possible) {
-		keep(c, a, "a process cannot read the other's memory here");
+		axis_keep(c, a, "a process cannot read the other's memory here");
 		return TOOL_OK;
 	}
 	works_of(c, a);
@@ -282,15 +282,15 @@ static int tune_axis(struct command *c, const struct axis *a)
 				    search_threshold(c, a, &best))
 		return TOOL_FAILED;
 	if (best == c->t.chosen.value[a->param]) {
-		keep(c, a, "the best there is");
+		axis_keep(c, a, "the best there is");
 		return TOOL_OK;
 	}
-	return confirm(c, a, best);
+	return tune_confirm(c, a, best);
 }
 
 /* ---- all of them ---- */
 
-static bool changed(const struct command *c)
+static bool tune_changed(const struct command *c)
 {
 	return memcmp(&c->t.chosen, &c->defaults, sizeof(c->defaults)) != 0;
 }
@@ -305,8 +305,8 @@ static int compare_all(struct command *c)
 	if (tune_compare(&c->t, s, 2))
 		return TOOL_FAILED;
 	r = tune_ratio(&c->t, 1, 0);
-	say(c, "all together: %.1f %% %s time than with the defaults (64 .. 4194304 bytes)",
-	    fabs(percent(r.median)), r.median < 1 ? "less" : "more");
+	tune_say(c, "all together: %.1f %% %s time than with the defaults (64 .. 4194304 bytes)",
+		 fabs(tune_percent(r.median)), r.median < 1 ? "less" : "more");
 	return TOOL_OK;
 }
 
@@ -320,14 +320,14 @@ static void tune_describe(struct command *c)
 	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC",
 		 gmtime_r(&now, &tm));
 	uname(&u);
-	say(c, "messages over %s, measured by `sci tune` on %s",
-	    sci_ep_fabric(c->t.link.ep), when);
-	say(c, "on %s (%s %s, %s), medians of %u rounds of %.1f ms",
-	    u.nodename, u.sysname, u.release, u.machine, c->t.rounds,
-	    c->t.seconds * 1e3);
+	tune_say(c, "messages over %s, measured by `sci tune` on %s",
+		 sci_ep_fabric(c->t.link.ep), when);
+	tune_say(c, "on %s (%s %s, %s), medians of %u rounds of %.1f ms",
+		 u.nodename, u.sysname, u.release, u.machine, c->t.rounds,
+		 c->t.seconds * 1e3);
 	if (c->t.link.cpu[0] >= 0)
-		say(c, "between two processes on CPUs %d and %d",
-		    c->t.link.cpu[0], c->t.link.cpu[1]);
+		tune_say(c, "between two processes on CPUs %d and %d",
+			 c->t.link.cpu[0], c->t.link.cpu[1]);
 }
 
 static int tune_all(struct command *c)
@@ -343,8 +343,8 @@ static int tune_all(struct command *c)
 	for (i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)
 		if (tune_axis(c, &axes[i]))
 			return TOOL_FAILED;
-	if (!changed(c)) {
-		say(c, "the defaults are best here");
+	if (!tune_changed(c)) {
+		tune_say(c, "the defaults are best here");
 		return TOOL_OK;
 	}
 	return compare_all(c);
@@ -412,7 +412,7 @@ static void tune_parse(struct command *c, const struct tool_command *self, int a
 	c->t.link.id = (uint32_t)c->id;
 }
 
-static int run(struct command *c)
+static int tune_run(struct command *c)
 {
 	if (c->output && bench_file_check(c->output))
 		return TOOL_FAILED;
@@ -434,7 +434,7 @@ int tool_tune(const struct tool_command *self, int argc, char **argv)
 	int ret;
 
 	tune_parse(&c, self, argc, argv);
-	ret = run(&c);
+	ret = tune_run(&c);
 	bench_link_close(&c.t.link);
 	if (c.notes)
 		fclose(c.notes);

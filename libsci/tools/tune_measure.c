@@ -9,8 +9,8 @@
 #define MIN_COUNT	4u
 #define TRIPS		8u
 
-static double *at(const struct tune *t, unsigned int round, unsigned int setup,
-		  unsigned int work)
+static double *measure_at(const struct tune *t, unsigned int round, unsigned int setup,
+			  unsigned int work)
 {
 	return &t->log_t[((size_t)round * t->n_setups + setup) * t->n_works +
 			 work];
@@ -35,7 +35,7 @@ void tune_works(struct tune *t, size_t from, size_t to, size_t step)
 }
 
 /* Make a new connection with these parameters on both sides. */
-static int enter(struct tune *t, const struct setup *s)
+static int measure_enter(struct tune *t, const struct setup *s)
 {
 	int i;
 
@@ -68,10 +68,10 @@ static int measure_one_round(struct tune *t, const struct setup *setups,
 
 	for (i = 0; i < t->n_setups; i++) {
 		k = (i + round) % t->n_setups;
-		if (enter(t, &setups[k]))
+		if (measure_enter(t, &setups[k]))
 			return TOOL_FAILED;
 		for (w = 0; w < t->n_works; w++)
-			if (run_work(t, &t->work[w], at(t, round, k, w)))
+			if (run_work(t, &t->work[w], measure_at(t, round, k, w)))
 				return TOOL_FAILED;
 	}
 	return TOOL_OK;
@@ -100,7 +100,7 @@ double tune_work_ratio(const struct tune *t, unsigned int a, unsigned int b,
 	unsigned int r;
 
 	for (r = 0; r < t->rounds; r++)
-		v[r] = *at(t, r, a, w) - *at(t, r, b, w);
+		v[r] = *measure_at(t, r, a, w) - *measure_at(t, r, b, w);
 	bench_sort(v, t->rounds);
 	return bench_quantile(v, t->rounds, 0.5);
 }
@@ -114,7 +114,7 @@ struct tune_ratio tune_ratio(const struct tune *t, unsigned int a,
 	for (r = 0; r < t->rounds; r++) {
 		v[r] = 0;
 		for (w = 0; w < t->n_works; w++)
-			v[r] += (*at(t, r, a, w) - *at(t, r, b, w)) /
+			v[r] += (*measure_at(t, r, a, w) - *measure_at(t, r, b, w)) /
 				t->n_works;
 	}
 	bench_sort(v, t->rounds);
@@ -132,7 +132,7 @@ int tune_single_copy_works(struct tune *t, bool *works)
 
 	s.value[SCI_PARAM_SINGLE_COPY_MIN] = 1;
 	t->room = 4 * s.value[SCI_PARAM_EAGER_MAX] + 65536;
-	if (enter(t, &s) || bench_count(&t->link, &before) ||
+	if (measure_enter(t, &s) || bench_count(&t->link, &before) ||
 	    bench_run(&t->link, BENCH_PING, t->room, TRIPS, &seconds) ||
 	    bench_count(&t->link, &after))
 		return TOOL_FAILED;

@@ -23,7 +23,7 @@ static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool installed;
 static struct sigaction before;
 
-static long futex(_Atomic uint32_t *word, int op, uint32_t value)
+static long fault_futex(_Atomic uint32_t *word, int op, uint32_t value)
 {
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
@@ -37,7 +37,7 @@ void vm_job_push(struct sci_vm *vm, struct vm_job *job)
 		job->next = head;
 	} while (!atomic_compare_exchange_weak(&vm->jobs, &head, job));
 	atomic_fetch_add(&vm->bell, 1);
-	futex(&vm->bell, FUTEX_WAKE, 1);
+	fault_futex(&vm->bell, FUTEX_WAKE, 1);
 }
 
 /* ---- the handler ---- */
@@ -83,7 +83,7 @@ static bool is_fetch(const ucontext_t *u)
 #endif
 
 /* Return true if the thread may go on. After -ECONNRESET the page is there: private zeroes. */
-static bool resolve(void *addr, bool write)
+static bool fault_resolve(void *addr, bool write)
 {
 	for (unsigned int i = 0; i < VM_MAX; i++) {
 		struct sci_vm *vm = atomic_load(&memories[i]);
@@ -93,7 +93,7 @@ static bool resolve(void *addr, bool write)
 			continue;
 		vm_job_push(vm, &job);
 		while (!atomic_load(&job.done))
-			futex(&job.done, FUTEX_WAIT, 0);
+			fault_futex(&job.done, FUTEX_WAIT, 0);
 		return !job.error || job.error == -ECONNRESET;
 	}
 	return false;
@@ -121,12 +121,12 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	int saved = errno;
 
 	if (info->si_code <= 0 || is_fetch(context) ||
-	    !resolve(info->si_addr, is_write(context)))
+	    !fault_resolve(info->si_addr, is_write(context)))
 		pass_on(sig, info, context);
 	errno = saved;
 }
 
-static int install(void)
+static int handler_install(void)
 {
 	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART };
 
@@ -212,12 +212,12 @@ static bool do_jobs(struct sci_vm *vm)
 		}
 		/* the waiting thread may return, and reuse its stack, before the wake-up */
 		atomic_store(&job->done, 1);
-		futex(&job->done, FUTEX_WAKE, 1);
+		fault_futex(&job->done, FUTEX_WAKE, 1);
 	}
 	return go_on;
 }
 
-static void *worker(void *arg)
+static void *fault_worker(void *arg)
 {
 	struct sci_vm *vm = arg;
 
@@ -227,7 +227,7 @@ static void *worker(void *arg)
 		if (!do_jobs(vm))
 			return NULL;
 		if (!atomic_load(&vm->jobs))
-			futex(&vm->bell, FUTEX_WAIT, bell);
+			fault_futex(&vm->bell, FUTEX_WAIT, bell);
 	}
 }
 
@@ -239,14 +239,14 @@ int vm_fault_start(struct sci_vm *vm)
 	int ret;
 
 	pthread_once(&once, watch_forks);
-	ret = sci_thread_start(&vm->worker, worker, vm, "sci-vm-worker");
+	ret = sci_thread_start(&vm->worker, fault_worker, vm, "sci-vm-fault_worker");
 	if (ret)
 		return ret;
 	vm->worker_runs = true;
 	pthread_mutex_lock(&install_lock);
 	while (i < VM_MAX && atomic_load(&memories[i]))
 		i++;
-	ret = i == VM_MAX ? -ENOSPC : install();
+	ret = i == VM_MAX ? -ENOSPC : handler_install();
 	if (!ret)
 		atomic_store(&memories[i], vm);
 	pthread_mutex_unlock(&install_lock);

@@ -210,8 +210,8 @@ static void ask_changes(struct sci_vm *vm, struct vm_call *calls, const struct s
 	}
 }
 
-static int acquire(struct sci_vm *vm, const struct sci_vm_time *time, const uint8_t *addr,
-		   size_t len)
+static int notices_acquire(struct sci_vm *vm, const struct sci_vm_time *time, const uint8_t *addr,
+			   size_t len)
 {
 	struct vm_call *calls = calloc((size_t)vm->size, sizeof(*calls));
 	int ret = 0;
@@ -250,7 +250,7 @@ static int acquire_part(struct sci_vm *vm, const struct sci_vm_time *time, const
 	if (!atomic_load(&vm->cached))
 		return 0;
 	pthread_mutex_lock(&vm->lock);
-	ret = acquire(vm, time, addr, len);
+	ret = notices_acquire(vm, time, addr, len);
 	pthread_mutex_unlock(&vm->lock);
 	return ret;
 }

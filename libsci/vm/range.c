@@ -460,7 +460,7 @@ int sci_vm_home(struct sci_vm *vm, const void *addr)
 
 /* ---- sci_vm_adopt() ---- */
 
-static bool overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
+static bool range_overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
 {
 	bool found;
 
@@ -566,7 +566,7 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 		ret = -EINVAL;
 	if (!ret && ((uintptr_t)addr & ((1ull << w.shift) - 1)))
 		ret = -EINVAL;
-	if (!ret && overlaps(vm, addr, len))
+	if (!ret && range_overlaps(vm, addr, len))
 		ret = -EEXIST;
 	if (!ret && !is_private((uintptr_t)addr, len))
 		ret = -EFAULT;

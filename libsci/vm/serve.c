@@ -512,7 +512,7 @@ static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t i
 	return known;
 }
 
-static void handle(void *arg, const struct sci_handled *m)
+static void serve_message(void *arg, const struct sci_handled *m)
 {
 	struct sci_vm *vm = arg;
 	int rank = (int)(intptr_t)sci_peer_data(m->peer) - 1;
@@ -565,7 +565,7 @@ struct change {
 };
 
 /* Return true if requests wait, or if the endpoint had an event since the wait began. */
-static int changed(void *arg)
+static int serve_changed(void *arg)
 {
 	struct change *c = arg;
 	bool idle;
@@ -576,7 +576,7 @@ static int changed(void *arg)
 	return idle && !c->looks++ ? -EAGAIN : 0;
 }
 
-static void *server(void *arg)
+static void *serve_thread(void *arg)
 {
 	struct sci_vm *vm = arg;
 
@@ -584,7 +584,7 @@ static void *server(void *arg)
 		struct change c = { .vm = vm };
 		struct list *l;
 
-		sci_wait_until(vm->ep, changed, &c, -1);
+		sci_wait_until(vm->ep, serve_changed, &c, -1);
 		take_events(vm);
 		pthread_mutex_lock(&vm->serve_lock);
 		l = list_pop(&vm->requests);
@@ -603,9 +603,9 @@ static void *server(void *arg)
 
 int vm_server_start(struct sci_vm *vm)
 {
-	int ret = sci_handler_set(vm->ep, VM_HANDLER, handle, vm);
+	int ret = sci_handler_set(vm->ep, VM_HANDLER, serve_message, vm);
 
-	return ret ? ret : sci_thread_start(&vm->server, server, vm, "sci-vm-server");
+	return ret ? ret : sci_thread_start(&vm->server, serve_thread, vm, "sci-vm-server");
 }
 
 void vm_server_stop(struct sci_vm *vm)

@@ -20,7 +20,7 @@ int vm_usable(const struct sci_vm *vm)
 	return atomic_load(&vm->forked) ? -ENOTCONN : 0;
 }
 
-static int agree(struct sci_team *team, int error)
+static int team_agree(struct sci_team *team, int error)
 {
 	int32_t mine = error, all = 0;
 	int ret = sci_team_allreduce(team, &mine, &all, 1,
@@ -32,7 +32,7 @@ static int agree(struct sci_team *team, int error)
 /* The least of all members' errors: 0, or an error that one of them has. */
 int vm_agree(struct sci_vm *vm, int error)
 {
-	return agree(vm->team, error);
+	return team_agree(vm->team, error);
 }
 
 /* A member has died, or has closed its endpoint (@how is NULL). On the server. */
@@ -179,7 +179,7 @@ static int connect_all(struct sci_vm *vm, const struct hello *all)
 	return 0;
 }
 
-static int meet(struct sci_vm *vm, const struct hello *mine)
+static int hello_exchange(struct sci_vm *vm, const struct hello *mine)
 {
 	struct hello *all = calloc((size_t)vm->size, sizeof(*all));
 	int ret = vm_agree(vm, all ? mine->error : -ENOMEM);
@@ -352,7 +352,7 @@ int sci_vm_open(struct sci_vm **out, struct sci_team *team, const struct sci_vm_
 	/* every member takes part in the first agreement, with the error that it has */
 	ret = attr_fill(attr, &a);
 	ret = ret ? ret : vm_new(team, &a, &vm);
-	ret = agree(team, ret);
+	ret = team_agree(team, ret);
 	if (ret)
 		goto err_new;
 	mine.error = vm->size > INT16_MAX ? -EINVAL : ep_open(vm, &mine);
@@ -360,7 +360,7 @@ int sci_vm_open(struct sci_vm **out, struct sci_team *team, const struct sci_vm_
 	mine.length = a.length;
 	mine.mode = a.mode;
 	mine.page = a.page;
-	ret = meet(vm, &mine);
+	ret = hello_exchange(vm, &mine);
 	ret = ret ? ret : range_reserve(vm, &a);
 	if (ret)
 		goto err_vm;

@@ -51,7 +51,7 @@ static _Atomic uint64_t draws;
 _Atomic bool sci_fault_enabled;
 
 /* splitmix64 (Steele, Lea, Flood 2014): each counter value gives a fresh draw */
-static uint64_t mix(uint64_t n)
+static uint64_t random_mix(uint64_t n)
 {
 	uint64_t z = n * 0x9e3779b97f4a7c15u;
 
@@ -60,10 +60,10 @@ static uint64_t mix(uint64_t n)
 	return z ^ (z >> 31);
 }
 
-static bool happens(double probability)
+static bool fault_happens(double probability)
 {
 	return probability > 0 &&
-	       (double)(mix(atomic_fetch_add(&draws, 1)) >> 11) * 0x1p-53 <
+	       (double)(random_mix(atomic_fetch_add(&draws, 1)) >> 11) * 0x1p-53 <
 	       probability;
 }
 
@@ -130,7 +130,7 @@ static int parse_word(char *word)
 		if (parse_u64(value, &end, &seed) || *end)
 			return -EINVAL;
 		/* start far apart, so that two seeds share no stretch of draws */
-		atomic_store(&draws, mix(seed));
+		atomic_store(&draws, random_mix(seed));
 		return 0;
 	}
 	return -EINVAL;
@@ -142,7 +142,7 @@ int sci_fault_init(const char *spec)
 	int ret = 0;
 
 	memset(&fault, 0, sizeof(fault));
-	atomic_store(&draws, mix(1));
+	atomic_store(&draws, random_mix(1));
 	atomic_store(&sci_fault_enabled, false);
 	pthread_mutex_lock(&held.lock);
 	held.n = 0;
@@ -185,7 +185,7 @@ bool sci_fault_link(uint64_t elapsed_ms, uint64_t *next_ms)
 
 /* ---- packets ---- */
 
-static void arrive(const struct packet *p)
+static void packet_arrive(const struct packet *p)
 {
 	if (p->line)
 		sci_link_line(p->link, p->dst, p->data);
@@ -197,7 +197,7 @@ static void arrive(const struct packet *p)
  * Let each packet held for [@addr, @end) arrive with @probability. Callers of this and
  * of the functions below hold the lock.
  */
-static void deliver(uintptr_t addr, uintptr_t end, double probability)
+static void packet_deliver(uintptr_t addr, uintptr_t end, double probability)
 {
 	unsigned int i, kept = 0;
 
@@ -205,8 +205,8 @@ static void deliver(uintptr_t addr, uintptr_t end, double probability)
 		const struct packet *p = &held.packets[i];
 		uintptr_t at = (uintptr_t)p->dst;
 
-		if (at < end && at + p->len > addr && happens(probability))
-			arrive(p);
+		if (at < end && at + p->len > addr && fault_happens(probability))
+			packet_arrive(p);
 		else if (kept++ != i)
 			held.packets[kept - 1] = *p;
 	}
@@ -216,10 +216,10 @@ static void deliver(uintptr_t addr, uintptr_t end, double probability)
 	held.n = kept;
 }
 
-static void hold(const struct packet *p)
+static void packet_hold(const struct packet *p)
 {
 	if (held.n == MAX_HELD) {
-		arrive(&held.packets[0]);
+		packet_arrive(&held.packets[0]);
 		sci_pio_barrier();
 		held.n--;
 		memmove(&held.packets[0], &held.packets[1],
@@ -228,34 +228,34 @@ static void hold(const struct packet *p)
 	held.packets[held.n++] = *p;
 }
 
-static void pass(const struct packet *p)
+static void packet_pass(const struct packet *p)
 {
 	bool late, again;
 
 	pthread_mutex_lock(&held.lock);
 	/* an adapter keeps the order of stores to a line */
-	deliver((uintptr_t)p->dst, (uintptr_t)p->dst + p->len, 1);
-	late = happens(fault.reorder);
-	again = happens(fault.dup);
+	packet_deliver((uintptr_t)p->dst, (uintptr_t)p->dst + p->len, 1);
+	late = fault_happens(fault.reorder);
+	again = fault_happens(fault.dup);
 	if (!late)
-		arrive(p);
+		packet_arrive(p);
 	/* The packets that it overtook arrive after it. */
-	deliver(0, UINTPTR_MAX, 0.5);
+	packet_deliver(0, UINTPTR_MAX, 0.5);
 	if (late)
-		hold(p);
+		packet_hold(p);
 	if (again)
-		hold(p);
+		packet_hold(p);
 	pthread_mutex_unlock(&held.lock);
 }
 
-static void transmit(const struct packet *p, struct sci_link_status *link)
+static void packet_transmit(const struct packet *p, struct sci_link_status *link)
 {
-	if (happens(fault.loss) || sci_link_down(link))
+	if (fault_happens(fault.loss) || sci_link_down(link))
 		atomic_fetch_add(&link->errors, 1);
 	else if (fault.reorder > 0 || fault.dup > 0)
-		pass(p);
+		packet_pass(p);
 	else
-		arrive(p);
+		packet_arrive(p);
 }
 
 void sci_fault_write(volatile void *dst, const void *src, size_t len,
@@ -274,7 +274,7 @@ void sci_fault_write(volatile void *dst, const void *src, size_t len,
 		p.dst = d;
 		p.len = n;
 		memcpy(p.data, s, n);
-		transmit(&p, link);
+		packet_transmit(&p, link);
 		d += n;
 		s += n;
 		len -= n;
@@ -288,20 +288,20 @@ void sci_fault_line(volatile void *dst, const void *src,
 			    .line = true };
 
 	memcpy(p.data, src, LINE);
-	transmit(&p, link);
+	packet_transmit(&p, link);
 }
 
 void sci_fault_later(void)
 {
 	pthread_mutex_lock(&held.lock);
-	deliver(0, UINTPTR_MAX, 0.5);
+	packet_deliver(0, UINTPTR_MAX, 0.5);
 	pthread_mutex_unlock(&held.lock);
 }
 
 void sci_fault_deliver(void)
 {
 	pthread_mutex_lock(&held.lock);
-	deliver(0, UINTPTR_MAX, 1);
+	packet_deliver(0, UINTPTR_MAX, 1);
 	pthread_mutex_unlock(&held.lock);
 }
 
@@ -310,7 +310,7 @@ void sci_fault_forget(volatile void *addr, size_t len)
 	if (!atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&held.lock);
-	deliver((uintptr_t)addr, (uintptr_t)addr + len, 1);
+	packet_deliver((uintptr_t)addr, (uintptr_t)addr + len, 1);
 	pthread_mutex_unlock(&held.lock);
 }
 
@@ -322,8 +322,8 @@ void sci_fault_fork(void)
 
 void sci_fault_check(struct sci_rseg_status *st)
 {
-	if (happens(fault.fatal))
+	if (fault_happens(fault.fatal))
 		atomic_store(&st->gone, 1);
-	if (happens(fault.retriable))
+	if (fault_happens(fault.retriable))
 		atomic_fetch_add(&st->link->errors, 1);
 }

@@ -24,7 +24,7 @@ static struct list services = { &services, &services };
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static struct sci_service *of(struct list *pos)
+static struct sci_service *service_of(struct list *pos)
 {
 	return container_of(pos, struct sci_service, all);
 }
@@ -172,7 +172,7 @@ static void serve_events(struct sci_service *svc, const struct epoll_event *ev,
 	}
 }
 
-static void *serve(void *arg)
+static void *service_run(void *arg)
 {
 	/* descriptors that could not be served stay ready: wait a moment */
 	const struct timespec pause = { .tv_nsec = STARVED_PAUSE_NS };
@@ -199,13 +199,13 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static int start(struct sci_service *svc)
+static int service_start(struct sci_service *svc)
 {
 	int ret;
 
 	if (svc->serving)
 		return 0;
-	ret = sci_thread_start(&svc->thread, serve, svc, "sci-service");
+	ret = sci_thread_start(&svc->thread, service_run, svc, "sci-service");
 	svc->serving = !ret;
 	return ret;
 }
@@ -217,7 +217,7 @@ int sci_watch(struct sci_service *svc, int fd, uint32_t events,
 	struct epoll_event ev;
 	int ret;
 
-	ret = start(svc);
+	ret = service_start(svc);
 	if (ret)
 		return ret;
 	set_event(w, fd, events, &ev);
@@ -238,8 +238,8 @@ static void fork_prepare(void)
 
 	pthread_mutex_lock(&services_lock);
 	list_for_each_safe(pos, n, &services) {
-		pthread_rwlock_wrlock(&of(pos)->gate);
-		pthread_mutex_lock(&of(pos)->lock);
+		pthread_rwlock_wrlock(&service_of(pos)->gate);
+		pthread_mutex_lock(&service_of(pos)->lock);
 	}
 }
 
@@ -248,9 +248,9 @@ static void fork_parent(void)
 	struct list *pos, *n;
 
 	list_for_each_safe(pos, n, &services) {
-		of(pos)->forked_ms = sci_now_ms();
-		pthread_mutex_unlock(&of(pos)->lock);
-		pthread_rwlock_unlock(&of(pos)->gate);
+		service_of(pos)->forked_ms = sci_now_ms();
+		pthread_mutex_unlock(&service_of(pos)->lock);
+		pthread_rwlock_unlock(&service_of(pos)->gate);
 	}
 	pthread_mutex_unlock(&services_lock);
 }
@@ -266,7 +266,7 @@ static void service_fork_child(void)
 	struct list *pos, *n;
 
 	list_for_each_safe(pos, n, &services) {
-		struct sci_service *svc = of(pos);
+		struct sci_service *svc = service_of(pos);
 
 		close_all(svc);
 		if (svc->ops->forked)
@@ -354,7 +354,7 @@ int sci_service_opened(struct sci_service *svc, int ret)
 		link_update(svc);
 		/* an injected change of the link needs the thread */
 		if (link_timeout(svc) >= 0)
-			ret = start(svc);
+			ret = service_start(svc);
 	}
 	pthread_mutex_unlock(&svc->lock);
 	pthread_mutex_unlock(&services_lock);

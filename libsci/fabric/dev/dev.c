@@ -36,7 +36,7 @@ _Static_assert(SCI_TIMEOUT_NONE == SCI_TIMEOUT_INFINITE, "one fact");
 
 /* ---- one adapter ---- */
 
-static int query(int fd, struct sci_ioc_query *q)
+static int adapter_query(int fd, struct sci_ioc_query *q)
 {
 	int ret;
 
@@ -97,7 +97,7 @@ static int adapter_set_up(struct dev_adapter *a, const char *path)
 	struct sci_ioc_query q;
 	int ret;
 
-	ret = query(a->fd, &q);
+	ret = adapter_query(a->fd, &q);
 	if (ret)
 		return ret;
 	a->number = q.out_adapter;
@@ -160,7 +160,7 @@ struct search {
 	char path[64];			/* ... and its path */
 };
 
-static int adopt(struct dev *dev, const struct dev_adapter *a)
+static int adapter_adopt(struct dev *dev, const struct dev_adapter *a)
 {
 	if (dev->n_adapters == SCI_ADAPTER_MAX)
 		return sci_env_bad("SCI_FABRIC", getenv("SCI_FABRIC"),
@@ -173,7 +173,7 @@ static int adopt(struct dev *dev, const struct dev_adapter *a)
  * Open @path if it is wanted. Return: 1 if the search is over, -errno if it failed for
  * good.
  */
-static int consider(struct search *s, const char *path)
+static int adapter_consider(struct search *s, const char *path)
 {
 	struct dev_adapter a;
 	int ret;
@@ -188,14 +188,14 @@ static int consider(struct search *s, const char *path)
 	}
 	if (s->node) {
 		if (a.node == s->node) {
-			ret = adopt(s->dev, &a);
+			ret = adapter_adopt(s->dev, &a);
 			return ret ? ret : 1;
 		}
 	} else if (s->listed || strcmp(a.type, "loop")) {
 		if (!s->listed && s->dev->n_adapters == SCI_ADAPTER_MAX)
 			ret = 1;
 		else
-			ret = adopt(s->dev, &a);
+			ret = adapter_adopt(s->dev, &a);
 		if (!ret)
 			return 0;
 	} else if (s->loop.fd < 0) {
@@ -214,7 +214,7 @@ static int consider_list(struct search *s, const char *list)
 	s->listed = true;
 	for (path = copy ? strtok_r(copy, ",", &next) : NULL; path && !ret;
 	     path = strtok_r(NULL, ",", &next))
-		ret = consider(s, path);
+		ret = adapter_consider(s, path);
 	free(copy);
 	return ret;
 }
@@ -252,7 +252,7 @@ static int consider_all(struct search *s)
 	for (i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), FOLDER "/%s", e[i]->d_name);
 		if (!ret && !known_as_other(s, e[i]->d_name))
-			ret = consider(s, path);
+			ret = adapter_consider(s, path);
 		free(e[i]);
 	}
 	free(e);
@@ -306,7 +306,7 @@ static int find_adapters(struct dev *dev, const char *list, unsigned int node)
 		if (ret || dev->n_adapters)
 			adapter_close(dev, &s.loop);
 		else
-			ret = adopt(dev, &s.loop);
+			ret = adapter_adopt(dev, &s.loop);
 	}
 	if (!ret && !dev->n_adapters)
 		ret = s.err ? s.err : -ENODEV;
@@ -440,7 +440,7 @@ static int dev_adapter_query(struct sci_fabric *f, unsigned int adapter,
 
 	if (!a)
 		return -ENODEV;
-	ret = query(a->fd, &q);
+	ret = adapter_query(a->fd, &q);
 	if (ret)
 		return ret;
 	fill_info(dev, a, &q, info);

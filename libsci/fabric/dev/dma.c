@@ -41,8 +41,8 @@ static void queue_give_back(struct dev *dev, struct dev_adapter *a, int fd)
 }
 
 /* Transfer on a queue that no other thread uses. */
-static int transfer(int fd, struct sci_lseg *s, struct sci_rseg *r,
-		    const struct sci_dma_piece *piece, bool pull)
+static int dma_transfer(int fd, struct sci_lseg *s, struct sci_rseg *r,
+			const struct sci_dma_piece *piece, bool pull)
 {
 	const uint64_t max = r->adapter->dma_max;
 	struct sci_dma_vec vec = {
@@ -75,15 +75,15 @@ static int by_adapter(struct sci_lseg *s, struct sci_rseg *r,
 	ret = queue_take(r->dev, r->adapter, &fd);
 	if (ret)
 		return ret;
-	ret = transfer(fd, s, r, piece, pull);
+	ret = dma_transfer(fd, s, r, piece, pull);
 	queue_give_back(r->dev, r->adapter, fd);
 	return ret;
 }
 
 /* ---- without them ---- */
 
-static int copy(struct sci_rseg *r, void *local, void *remote, size_t len,
-		bool pull)
+static int dma_copy(struct sci_rseg *r, void *local, void *remote, size_t len,
+		    bool pull)
 {
 	struct sci_link_status *link = r->status.link;
 	uint32_t errors = sci_link_errors(link);
@@ -111,7 +111,7 @@ static int by_hand(struct sci_lseg *s, struct sci_rseg *r,
 	ret = dev_rseg_map(r, piece->remote, len,
 			   pull ? SCI_MAP_READONLY : 0, &remote);
 	if (!ret) {
-		ret = copy(r, local, remote, len, pull);
+		ret = dma_copy(r, local, remote, len, pull);
 		dev_unmap(&r->dev->base, remote, len);
 	}
 	dev_unmap(&r->dev->base, local, len);

@@ -229,7 +229,7 @@ static bool barrier_by_hand(const struct dev_adapter *a)
 }
 
 /* Wait until stores have arrived.  Where imports are memory, they arrive at once. */
-static void flush(const struct dev_adapter *a, int fd)
+static void rseg_flush(const struct dev_adapter *a, int fd)
 {
 	struct sci_ioc_flush arg = { .size = sizeof(arg) };
 
@@ -245,9 +245,9 @@ void dev_store_barrier(struct sci_fabric *f, struct sci_rseg *r)
 
 	sci_store_barrier();
 	if (r) {
-		flush(r->adapter, r->fd);
+		rseg_flush(r->adapter, r->fd);
 		return;
 	}
 	for (i = 0; i < dev->n_adapters; i++)
-		flush(&dev->adapters[i], dev->adapters[i].fd);
+		rseg_flush(&dev->adapters[i], dev->adapters[i].fd);
 }

@@ -65,7 +65,7 @@ static void dev_intr_notify(struct sci_lintr *i)
 }
 
 /* Whether no more triggers will come; poll() then reports it for ever. */
-static bool over(int err)
+static bool intr_is_over(int err)
 {
 	return err != EAGAIN && err != EINTR && err != EMSGSIZE;
 }
@@ -77,7 +77,7 @@ static void dev_intr_plain_input(void *obj)
 
 	if (read(i->fd, &count, sizeof(count)) == sizeof(count))
 		dev_intr_notify(i);
-	else if (over(errno))
+	else if (intr_is_over(errno))
 		sci_unwatch(&i->dev->svc, i->fd);
 }
 
@@ -111,7 +111,7 @@ static void dev_intr_data_input(void *obj)
 	struct message *m = dev_intr_read_message(i->fd);
 
 	if (!m) {
-		if (over(errno))
+		if (intr_is_over(errno))
 			sci_unwatch(&i->dev->svc, i->fd);
 		return;
 	}
@@ -121,7 +121,7 @@ static void dev_intr_data_input(void *obj)
 	dev_intr_notify(i);
 }
 
-static int listen(struct sci_lintr *i)
+static int intr_listen(struct sci_lintr *i)
 {
 	return sci_watch(
 		&i->dev->svc, i->fd, EPOLLIN,
@@ -159,7 +159,7 @@ static int make_interrupt(struct sci_lintr *i, const struct dev_adapter *a,
 	if (!i->event)
 		return 0;
 	pthread_mutex_lock(&i->dev->svc.lock);
-	ret = listen(i);
+	ret = intr_listen(i);
 	pthread_mutex_unlock(&i->dev->svc.lock);
 	return ret;
 }
@@ -207,7 +207,7 @@ void dev_lintr_destroy(struct sci_lintr *i)
 /* ---- waiting ---- */
 
 /* Take a trigger. Return: 1 if one was taken, 0 if there is none, or -errno. */
-static int take(struct sci_lintr *i, void *data, size_t *len)
+static int intr_take(struct sci_lintr *i, void *data, size_t *len)
 {
 	bool with_data = i->flags & SCI_INTR_DATA;
 	int need = 0;
@@ -285,7 +285,7 @@ int dev_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 	 * Try before poll(): most of the time a trigger is there, or the caller does not
 	 * wait.
 	 */
-	while (!(ret = take(i, data, len))) {
+	while (!(ret = intr_take(i, data, len))) {
 		ms = dev_intr_left_ms(deadline);
 		if (!ms)
 			return -ETIMEDOUT;

@@ -16,20 +16,20 @@
 
 #define SYSFS	"/sys/class/sci"
 
-static const char *sysfs(void)
+static const char *sysfs_root(void)
 {
 	const char *s = getenv("SCI_SYSFS");
 
 	return s && *s ? s : SYSFS;
 }
 
-/* Read the first line of a file below sysfs(), without its newline; "" if there is none. */
+/* Read the first line of a file below sysfs_root(), without its newline; "" if there is none. */
 static int read_text(const char *where, const char *name, char *text, int room)
 {
 	char path[PATH_MAX];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s/%s", sysfs(), where, name);
+	snprintf(path, sizeof(path), "%s/%s/%s", sysfs_root(), where, name);
 	f = sci_open_kernel_file(path);
 	text[0] = '\0';
 	if (!f)
@@ -146,7 +146,7 @@ static int list_places(struct places *places)
 	int ret;
 
 	memset(places, 0, sizeof(*places));
-	ret = list_numbers(sysfs(), "sci", &list);
+	ret = list_numbers(sysfs_root(), "sci", &list);
 	if (!ret && list.count) {
 		places->place = calloc(list.count, sizeof(*places->place));
 		ret = places->place ? 0 : -ENOMEM;
@@ -191,7 +191,7 @@ static int add_peers(struct places *places, const char *name)
 	size_t i;
 	int ret;
 
-	snprintf(path, sizeof(path), "%s/%s", sysfs(), name);
+	snprintf(path, sizeof(path), "%s/%s", sysfs_root(), name);
 	ret = list_numbers(path, "peer", &ids);
 	for (i = 0; i < ids.count && !ret; i++) {
 		snprintf(where, sizeof(where), "%s/peer%u", name, ids.n[i]);
@@ -302,7 +302,7 @@ static int list_segments(const struct place *p,
 	size_t i;
 	int ret;
 
-	snprintf(path, sizeof(path), "%s/%s", sysfs(), p->name);
+	snprintf(path, sizeof(path), "%s/%s", sysfs_root(), p->name);
 	ret = list_numbers(path, "segment", &ids);
 	for (i = 0; i < ids.count && !ret; i++)
 		if (read_segment(p, ids.n[i], &info))

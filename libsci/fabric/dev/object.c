@@ -22,7 +22,7 @@ int dev_ioctl(int fd, unsigned long cmd, void *arg)
 	return ret < 0 ? -errno : 0;
 }
 
-static int enter(struct dev *dev, int fd)
+static int object_enter(struct dev *dev, int fd)
 {
 	int ret;
 
@@ -53,7 +53,7 @@ int dev_make(struct dev *dev, int from, unsigned long cmd, void *arg,
 	do {
 		ret = dev_ioctl(from, cmd, arg);
 	} while (ret == -EMFILE && !sci_raise_fd_limit());
-	ret = ret ? ret : enter(dev, *out);
+	ret = ret ? ret : object_enter(dev, *out);
 	pthread_rwlock_unlock(&dev->svc.gate);
 	if (!ret)
 		*fd = *out;

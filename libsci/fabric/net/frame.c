@@ -75,7 +75,7 @@ static int data_came(struct net_link *l, const struct net_frame *f, const uint8_
 	return 0;
 }
 
-static void answer(struct net_link *l, const struct net_frame *f, int error, uint64_t size)
+static void frame_answer(struct net_link *l, const struct net_frame *f, int error, uint64_t size)
 {
 	struct net_frame a = {
 		.type = NET_ANSWER, .object = (uint32_t)-error, .request = f->request,
@@ -98,7 +98,7 @@ static int frame_came(struct net_link *l, const struct net_frame *f, const uint8
 		return put_came(l, f, data);
 	case NET_CONNECT_SEG:
 		ret = net_importer_add(l, f->object, &size);
-		answer(l, f, ret, size);
+		frame_answer(l, f, ret, size);
 		return 0;
 	case NET_ANSWER:
 		net_answered(l, f);

@@ -111,7 +111,7 @@ static ssize_t move_some(struct net_socket *from, struct net_socket *to,
  * Move bytes in one direction. Return why it has ended, or 0. *@more: continue in the
  * next turn
  */
-static int move(struct net_forward *f, int i, bool *full, bool *more)
+static int forward_move(struct net_forward *f, int i, bool *full, bool *more)
 {
 	size_t moved = 0;
 	ssize_t n = 1;
@@ -129,10 +129,10 @@ static void forward_moves(void *socket)
 	struct net_socket *s = socket;
 	struct net_forward *f = s->forward;
 	bool full[2] = { false, false }, more = false;
-	int ret = move(f, 0, &full[0], &more);
+	int ret = forward_move(f, 0, &full[0], &more);
 
 	/* relay the bytes that arrived before the end */
-	if (move(f, 1, &full[1], &more) || ret) {
+	if (forward_move(f, 1, &full[1], &more) || ret) {
 		net_forward_end(f, NULL, -ECONNRESET);
 		return;
 	}

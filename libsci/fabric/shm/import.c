@@ -85,7 +85,7 @@ static void shm_rseg_lost(struct sci_rseg *r, enum sci_event_type type)
 }
 
 /* An answer to shm_rseg_rejoin(): the group's memory is the same, or the group is new. */
-static void rejoined(struct sci_rseg *r)
+static void import_rejoined(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
 	struct shm_msg msg;
@@ -109,7 +109,7 @@ static void shm_rseg_input(void *obj)
 	int ret;
 
 	if (r->rejoining) {
-		rejoined(r);
+		import_rejoined(r);
 		return;
 	}
 	ret = shm_recv(r->shm, r->conn, &msg, NULL, NULL);

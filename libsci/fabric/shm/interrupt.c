@@ -858,7 +858,7 @@ static int send_data(struct sci_rintr *i, const void *data, size_t len)
 	}
 }
 
-static int ring(struct sci_rintr *i)
+static int intr_ring(struct sci_rintr *i)
 {
 	const struct shm_msg msg = { .type = SHM_TRIGGER,
 				     .node = i->shm->node };
@@ -879,7 +879,7 @@ int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 	if (atomic_load(&i->gone))
 		return -ENOTCONN;
 	if (i->eventfd < 0)
-		return ring(i);
+		return intr_ring(i);
 	while (write(i->eventfd, &one, sizeof(one)) < 0) {
 		/* EAGAIN: 2^64 - 2 triggers are latched, one more is too */
 		if (errno != EINTR)

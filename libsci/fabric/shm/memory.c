@@ -121,7 +121,7 @@ static int enough_memory(uint64_t length)
 }
 
 /* Place pages as SCI_NUMA says: a node's number, "local" or "interleave". */
-static void place(int fd, size_t length)
+static void pages_place(int fd, size_t length)
 {
 #ifdef SCI_HAVE_NUMA
 	const char *where = getenv("SCI_NUMA");
@@ -149,7 +149,7 @@ static void place(int fd, size_t length)
 #endif
 }
 
-static int reserve(int fd, uint64_t length)
+static int pages_reserve(int fd, uint64_t length)
 {
 	uint64_t at = 0;
 
@@ -189,8 +189,8 @@ static int memory_fill(struct shm *shm, int fd, size_t length)
 
 	if (ftruncate(fd, (off_t)length) || fchmod(fd, shm->mode))
 		return -errno;
-	place(fd, length);
-	ret = reserve(fd, length);
+	pages_place(fd, length);
+	ret = pages_reserve(fd, length);
 	if (!ret && fcntl(fd, F_ADD_SEALS, SEALS))
 		ret = -errno;
 	return ret;

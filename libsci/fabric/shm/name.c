@@ -34,8 +34,8 @@ void shm_name(struct shm *shm, char *name, enum shm_kind kind,
 			 kind, node, id);
 }
 
-static socklen_t address(struct shm *shm, const char *name,
-			 struct sockaddr_un *sa)
+static socklen_t name_address(struct shm *shm, const char *name,
+			      struct sockaddr_un *sa)
 {
 	memset(sa, 0, sizeof(*sa));
 	sa->sun_family = AF_UNIX;
@@ -66,7 +66,7 @@ static bool file_is_stale(struct shm *shm, const char *name)
 {
 	static const int types[] = { SOCK_SEQPACKET, SOCK_DGRAM };
 	struct sockaddr_un sa;
-	socklen_t len = address(shm, name, &sa);
+	socklen_t len = name_address(shm, name, &sa);
 	unsigned int i;
 	int fd, ret;
 
@@ -116,14 +116,14 @@ static int open_file_to_peers(struct shm *shm, const char *name)
 static int bind_and_listen(struct shm *shm, const char *name, int fd, int type)
 {
 	struct sockaddr_un sa;
-	socklen_t len = address(shm, name, &sa);
+	socklen_t len = name_address(shm, name, &sa);
 
 	if (bind(fd, (struct sockaddr *)&sa, len))
 		return errno == EADDRINUSE ? -EEXIST : -errno;
 	return type == SOCK_SEQPACKET && listen(fd, BACKLOG) ? -errno : 0;
 }
 
-static int publish(struct shm *shm, const char *temp, const char *name)
+static int name_publish(struct shm *shm, const char *temp, const char *name)
 {
 	if (!renameat2(shm->rundir, temp, shm->rundir, name, RENAME_NOREPLACE))
 		return 0;
@@ -157,10 +157,10 @@ static int bind_file(struct shm *shm, const char *name, int fd, int type)
 	if (ret)
 		return ret;
 	ret = open_file_to_peers(shm, temp);
-	ret = ret ? ret : publish(shm, temp, name);
+	ret = ret ? ret : name_publish(shm, temp, name);
 	if (ret == -EEXIST) {
 		unlink_if_stale(shm, name);
-		ret = publish(shm, temp, name);
+		ret = name_publish(shm, temp, name);
 	}
 	if (ret)
 		unlinkat(shm->rundir, temp, 0);
@@ -193,7 +193,7 @@ int shm_bind(struct shm *shm, const char *name, int type, int *fd)
 static int call_owner(struct shm *shm, const char *name)
 {
 	struct sockaddr_un sa;
-	socklen_t len = address(shm, name, &sa);
+	socklen_t len = name_address(shm, name, &sa);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			0);
 
@@ -294,7 +294,7 @@ static int connect_until(const struct sockaddr_un *sa, socklen_t len,
 int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 {
 	struct sockaddr_un sa;
-	socklen_t len = address(shm, name, &sa);
+	socklen_t len = name_address(shm, name, &sa);
 	int sock = -1, ret;
 
 	pthread_mutex_lock(&shm->svc.lock);
@@ -320,7 +320,7 @@ int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 int shm_dial_locked(struct shm *shm, const char *name, int *fd)
 {
 	struct sockaddr_un sa;
-	socklen_t len = address(shm, name, &sa);
+	socklen_t len = name_address(shm, name, &sa);
 	int sock, ret;
 
 	ret = new_socket(shm, SOCK_SEQPACKET | SOCK_NONBLOCK, &sock);

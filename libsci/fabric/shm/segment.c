@@ -54,7 +54,7 @@ static int readonly_fd(int memfd)
 }
 
 /* Answer an importer with the memory, as the segment's mode allows. */
-static int grant(struct sci_lseg *s, struct shm_conn *conn)
+static int lseg_grant(struct sci_lseg *s, struct shm_conn *conn)
 {
 	unsigned int access = shm_access(s->shm, conn->fd);
 	struct shm_msg re = {
@@ -89,7 +89,7 @@ static int importer_hello(struct sci_lseg *s, struct shm_conn *conn,
 	/* The peer may have disconnected earlier imports: read those messages first. */
 	conn->pid = shm_peer(conn->fd);
 	shm_port_drain(conn->port, conn->pid);
-	ret = grant(s, conn);
+	ret = lseg_grant(s, conn);
 	if (ret)
 		return ret;
 	conn->role = SHM_IMPORTER;
@@ -106,7 +106,7 @@ static int attach_hello(struct sci_lseg *s, struct shm_conn *conn)
 	if (!s->shared || s->memfd < 0 ||
 	    (shm_access(s->shm, conn->fd) & 6) != 6)
 		return -EACCES;
-	ret = grant(s, conn);
+	ret = lseg_grant(s, conn);
 	if (!ret)
 		conn->role = SHM_ATTACHED;
 	return ret;

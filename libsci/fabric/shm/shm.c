@@ -40,7 +40,7 @@ static void shm_link_changed(struct sci_service *svc, bool down)
 }
 
 /* In the child of a fork: copy the registered pages. */
-static void forked(struct sci_service *svc)
+static void shm_is_forked(struct sci_service *svc)
 {
 	struct list *pos, *n;
 
@@ -49,7 +49,7 @@ static void forked(struct sci_service *svc)
 }
 
 static const struct sci_service_ops service_ops = {
-	.forked = forked,
+	.forked = shm_is_forked,
 	.link = shm_link_changed,
 };
 

@@ -24,7 +24,7 @@ void __libc_free(void *p);
 /* True in a function whose caller is to get memory of the global heap. */
 #define FOR_PROGRAM()	(world_active() && !memory_is_libsci(__builtin_return_address(0)))
 
-static unsigned int arena(void)
+static unsigned int heap_arena(void)
 {
 	const struct thread *t = self_thread;
 
@@ -33,7 +33,7 @@ static unsigned int arena(void)
 
 static void *global_alloc(size_t size, size_t align, bool zero)
 {
-	void *p = heap_alloc(&world->heap, arena(), size, align, zero);
+	void *p = heap_alloc(&world->heap, heap_arena(), size, align, zero);
 
 	if (!p)
 		errno = ENOMEM;

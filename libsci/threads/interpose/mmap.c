@@ -23,7 +23,7 @@ struct mapping {
 	int err;
 };
 
-static size_t pages(size_t len)
+static size_t page_count(size_t len)
 {
 	return (len + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
@@ -112,14 +112,14 @@ static void *map_shared(struct mapping *m)
 	return on_all(map_here, m) ? MAP_FAILED : p;
 }
 
-static void *map(void *hint, struct mapping *m)
+static void *range_map(void *hint, struct mapping *m)
 {
 	if (!world_active() || !m->len || m->flags & MAP_GROWSDOWN ||
 	    (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !world_spans()))
 		return REAL(mmap)(hint, m->len, m->prot, m->flags, m->fd, m->offset);
 	if (m->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
 		if (m->flags & MAP_ANONYMOUS && is_global(hint)) {
-			memory_discard(hint, pages(m->len));
+			memory_discard(hint, page_count(m->len));
 			m->addr = hint;
 			return on_all(protect_here, m) ? MAP_FAILED : hint;
 		}
@@ -139,7 +139,7 @@ EXPORT void *mmap(void *hint, size_t len, int prot, int flags, int fd, off_t off
 
 	if (memory_is_libsci(__builtin_return_address(0)))
 		return REAL(mmap)(hint, len, prot, flags, fd, offset);
-	return map(hint, &m);
+	return range_map(hint, &m);
 }
 
 EXPORT void *mmap64(void *hint, size_t len, int prot, int flags, int fd, off_t offset)
@@ -149,7 +149,7 @@ EXPORT void *mmap64(void *hint, size_t len, int prot, int flags, int fd, off_t o
 
 	if (memory_is_libsci(__builtin_return_address(0)))
 		return REAL(mmap64)(hint, len, prot, flags, fd, offset);
-	return map(hint, &m);
+	return range_map(hint, &m);
 }
 
 static void unmap_here(void *arg)
@@ -166,7 +166,7 @@ static void unmap_here(void *arg)
  */
 EXPORT int munmap(void *p, size_t len)
 {
-	struct mapping m = { .addr = p, .len = pages(len), .prot = PROT_READ | PROT_WRITE };
+	struct mapping m = { .addr = p, .len = page_count(len), .prot = PROT_READ | PROT_WRITE };
 
 	if (!world || !heap_has(&world->heap, p))
 		return REAL(munmap)(p, len);
@@ -192,7 +192,7 @@ EXPORT int madvise(void *p, size_t len, int advice)
 	if (!world_spans() || !is_global(p))
 		return REAL(madvise)(p, len, advice);
 	if (advice == MADV_DONTNEED)
-		memory_discard(p, pages(len));
+		memory_discard(p, page_count(len));
 	return 0;
 }
 
@@ -209,7 +209,7 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	}
 	if (!world || !heap_has(&world->heap, old))
 		return REAL(mremap)(old, len, new_len, flags, at);
-	if (pages(new_len) <= pages(len) || heap_resize(&world->heap, old, new_len))
+	if (page_count(new_len) <= page_count(len) || heap_resize(&world->heap, old, new_len))
 		return old;
 	if (!(flags & MREMAP_MAYMOVE) || at) {
 		errno = ENOMEM;

@@ -74,8 +74,8 @@ EXPORT int fclose(FILE *f)
 	return REAL(fclose)(f);
 }
 
-static FILE *reopened(FILE *(*real)(const char *, const char *, FILE *), const char *path,
-		      const char *mode, FILE *f)
+static FILE *stream_reopened(FILE *(*real)(const char *, const char *, FILE *), const char *path,
+			     const char *mode, FILE *f)
 {
 	if (world_spans() && self_node)
 		node_call(0, list_remove, f);
@@ -84,12 +84,12 @@ static FILE *reopened(FILE *(*real)(const char *, const char *, FILE *), const c
 
 EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 {
-	return reopened(REAL(freopen), path, mode, f);
+	return stream_reopened(REAL(freopen), path, mode, f);
 }
 
 EXPORT FILE *freopen64(const char *path, const char *mode, FILE *f)
 {
-	return reopened(REAL(freopen64), path, mode, f);
+	return stream_reopened(REAL(freopen64), path, mode, f);
 }
 
 static void flush_all(void *ret)

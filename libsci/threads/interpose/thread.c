@@ -222,7 +222,7 @@ static unsigned int place_load(void)
 	return best;
 }
 
-static unsigned int place(void)
+static unsigned int thread_place(void)
 {
 	unsigned int node;
 
@@ -312,7 +312,7 @@ EXPORT int pthread_create(pthread_t *out, const pthread_attr_t *attr,
 {
 	if (memory_is_libsci(__builtin_return_address(0)) || !threads_span())
 		return REAL(pthread_create)(out, attr, fn, arg);
-	return thread_start(out, attr, fn, arg, place());
+	return thread_start(out, attr, fn, arg, thread_place());
 }
 
 /* ---- join ---- */
