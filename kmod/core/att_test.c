@@ -26,7 +26,7 @@ static void att_test_exit(struct kunit *test)
 	sci_att_destroy(test->priv);
 }
 
-static u32 take(struct kunit *test, u32 count)
+static u32 att_take(struct kunit *test, u32 count)
 {
 	u32 first = U32_MAX;
 
@@ -67,7 +67,7 @@ static void att_alloc_arguments(struct kunit *test)
 
 static void att_alloc_whole(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, take(test, ENTRIES), 0u);
+	KUNIT_EXPECT_EQ(test, att_take(test, ENTRIES), 0u);
 	expect_stats(test, ENTRIES, 0);
 	sci_att_free(test->priv, 0, ENTRIES);
 	expect_stats(test, 0, ENTRIES);
@@ -78,7 +78,7 @@ static void att_alloc_exhaust(struct kunit *test)
 	u32 i, first;
 
 	for (i = 0; i < ENTRIES; i++)
-		KUNIT_ASSERT_EQ(test, take(test, 1), i);
+		KUNIT_ASSERT_EQ(test, att_take(test, 1), i);
 	KUNIT_EXPECT_EQ(test, -ENOSPC,
 			sci_att_alloc(test->priv, 1, OWNER, &first));
 	expect_stats(test, ENTRIES, 0);
@@ -93,7 +93,7 @@ static void att_alloc_fragmented(struct kunit *test)
 	u32 i, first;
 
 	for (i = 0; i < ENTRIES; i++)
-		take(test, 1);
+		att_take(test, 1);
 	for (i = 0; i < ENTRIES; i += 2)
 		sci_att_free(test->priv, i, 1);
 	expect_stats(test, ENTRIES / 2, 1);
@@ -107,9 +107,9 @@ static void att_alloc_fragmented(struct kunit *test)
 /* An allocation never consists of the last entries and the first ones. */
 static void att_alloc_no_wrap(struct kunit *test)
 {
-	u32 low = take(test, 10);
-	u32 middle = take(test, ENTRIES - 20);
-	u32 high = take(test, 10), first;
+	u32 low = att_take(test, 10);
+	u32 middle = att_take(test, ENTRIES - 20);
+	u32 high = att_take(test, 10), first;
 
 	sci_att_free(test->priv, low, 10);
 	sci_att_free(test->priv, high, 10);
@@ -126,8 +126,8 @@ static void att_free_coalesces(struct kunit *test)
 	u32 run[5], rest, i;
 
 	for (i = 0; i < ARRAY_SIZE(run); i++)
-		run[i] = take(test, 10);
-	rest = take(test, ENTRIES - 50);
+		run[i] = att_take(test, 10);
+	rest = att_take(test, ENTRIES - 50);
 
 	sci_att_free(test->priv, run[1], 10);
 	expect_stats(test, ENTRIES - 10, 10);
@@ -149,15 +149,15 @@ static void att_alloc_best_fit(struct kunit *test)
 	u32 first[ARRAY_SIZE(length)], rest, i;
 
 	for (i = 0; i < ARRAY_SIZE(length); i++)
-		first[i] = take(test, length[i]);
-	rest = take(test, ENTRIES - 74);
+		first[i] = att_take(test, length[i]);
+	rest = att_take(test, ENTRIES - 74);
 	for (i = 0; i < ARRAY_SIZE(length); i += 2)
 		sci_att_free(test->priv, first[i], length[i]);
 
-	KUNIT_EXPECT_EQ(test, take(test, 10), first[2]);
-	KUNIT_EXPECT_EQ(test, take(test, 9), first[6]);
-	KUNIT_EXPECT_EQ(test, take(test, 11), first[4]);
-	KUNIT_EXPECT_EQ(test, take(test, 21), first[0]);
+	KUNIT_EXPECT_EQ(test, att_take(test, 10), first[2]);
+	KUNIT_EXPECT_EQ(test, att_take(test, 9), first[6]);
+	KUNIT_EXPECT_EQ(test, att_take(test, 11), first[4]);
+	KUNIT_EXPECT_EQ(test, att_take(test, 21), first[0]);
 	expect_stats(test, ENTRIES - 19, 9);
 
 	sci_att_free(test->priv, first[0], 21);

@@ -425,7 +425,7 @@ static void expect_all(struct net *net)
 }
 
 /* Send a few messages in both directions, @rounds times; all must arrive. */
-static void traffic(struct net *net, int rounds)
+static void net_traffic(struct net *net, int rounds)
 {
 	int i;
 
@@ -445,7 +445,7 @@ static void test_in_order(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
 
-	traffic(net, 30);
+	net_traffic(net, 30);
 	KUNIT_EXPECT_EQ(test, net->resent, 0u);
 	/* past where sequence numbers wrap */
 	KUNIT_EXPECT_LT(test, net->nodes[0].s.tx_seq, SCI_SESSION_FIRST);
@@ -461,7 +461,7 @@ static void test_loss(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(per_thousand); i++) {
 		net = net_create(test, &patient);
 		net->loss = per_thousand[i];
-		traffic(net, 10);
+		net_traffic(net, 10);
 	}
 }
 
@@ -470,7 +470,7 @@ static void test_duplicates(struct kunit *test)
 	struct net *net = net_create(test, &usual);
 
 	net->dup = 500;
-	traffic(net, 20);
+	net_traffic(net, 20);
 }
 
 static void test_reordering(struct kunit *test)
@@ -478,10 +478,10 @@ static void test_reordering(struct kunit *test)
 	struct net *net = net_create(test, &usual);
 
 	net->jitter = 2 * NSEC_PER_MSEC;
-	traffic(net, 10);
+	net_traffic(net, 10);
 	/* packets may be later than retransmissions */
 	net->jitter = 100 * NSEC_PER_MSEC;
-	traffic(net, 10);
+	net_traffic(net, 10);
 }
 
 static void test_everything(struct kunit *test)
@@ -491,7 +491,7 @@ static void test_everything(struct kunit *test)
 	net->loss = 200;
 	net->dup = 200;
 	net->jitter = 50 * NSEC_PER_MSEC;
-	traffic(net, 10);
+	net_traffic(net, 10);
 }
 
 /* Neither side is ever ahead by more than a window. */
@@ -695,13 +695,13 @@ static void test_quiet(struct kunit *test)
 	struct net *net = net_create(test, &usual);
 	u32 sent;
 
-	traffic(net, 1);
+	net_traffic(net, 1);
 	net_run(net, NSEC_PER_SEC);
 	sent = net->sent;
 	net_run(net, 1000 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, net->sent, sent);
 	/* the other node may be away for long */
-	traffic(net, 1);
+	net_traffic(net, 1);
 }
 
 static void test_link_pause(struct kunit *test)
@@ -830,7 +830,7 @@ static void test_restart_up(struct kunit *test)
 		restart_in_use(net);
 		node_watch(a, true);
 		node_watch(b, true);
-		traffic(net, 2);
+		net_traffic(net, 2);
 		kunit_kfree(test, net);
 	}
 }
@@ -866,7 +866,7 @@ static void test_restart_hello(struct kunit *test)
 	net_run(net, 100 * NSEC_PER_MSEC);
 	node_restart(&net->nodes[1]);
 	net->cut = false;
-	traffic(net, 2);
+	net_traffic(net, 2);
 }
 
 /* The node restarts while the end of its last life is being reported. */
@@ -976,7 +976,7 @@ static void test_restart_unnoticed(struct kunit *test)
 
 		if (i & 1)
 			node_watch(&net->nodes[!n->id], true);
-		traffic(net, 1);
+		net_traffic(net, 1);
 		net_run(net, rnd_below(net, 2000) * NSEC_PER_MSEC);
 		if (i & 1)
 			node_watch(&net->nodes[!n->id], false);
@@ -1045,7 +1045,7 @@ static void test_replay(struct kunit *test)
 	restart_in_use(net);
 	node_watch(a, true);
 	node_watch(b, true);
-	traffic(net, 2);
+	net_traffic(net, 2);
 	net->taping = false;
 	node_restart(a);
 	node_restart(b);
@@ -1171,7 +1171,7 @@ static void test_out_of_window(struct kunit *test)
 }
 
 /* Make a random packet; each further kind is more like a valid one. */
-static void garbage(struct net *net, struct sci_packet *p)
+static void net_garbage(struct net *net, struct sci_packet *p)
 {
 	u32 sense = rnd_below(net, 5);
 
@@ -1186,7 +1186,7 @@ static void garbage(struct net *net, struct sci_packet *p)
 		memset(p->body + 8, 0, sizeof(p->body) - 8);
 }
 
-static void fuzz(struct net *net, int count)
+static void net_fuzz(struct net *net, int count)
 {
 	struct node *a = &net->nodes[0];
 	enum sci_session_state state = a->s.state;
@@ -1194,7 +1194,7 @@ static void fuzz(struct net *net, int count)
 	int ret;
 
 	while (count--) {
-		garbage(net, &p);
+		net_garbage(net, &p);
 		ret = sci_session_receive(&a->s, &p, net->now);
 		if (ret)
 			KUNIT_EXPECT_TRUE(net->test,
@@ -1214,18 +1214,18 @@ static void test_garbage(struct kunit *test)
 	struct net *net = net_create(test, &usual);
 	struct node *a = &net->nodes[0];
 
-	fuzz(net, 25000);
+	net_fuzz(net, 25000);
 	net->cut = true;
 	node_post(a);
-	fuzz(net, 25000);
+	net_fuzz(net, 25000);
 	session_end(&a->s, -EHOSTUNREACH);
-	fuzz(net, 25000);
+	net_fuzz(net, 25000);
 	sci_session_revive(&a->s, net->now);
 	net->cut = false;
 	node_post(a);
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
 	KUNIT_EXPECT_EQ(test, (int)a->s.state, SCI_SESSION_UP);
-	fuzz(net, 25000);
+	net_fuzz(net, 25000);
 	node_post(a);
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
 	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
@@ -1241,7 +1241,7 @@ static void test_traitor(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 100000; i++) {
-		garbage(net, &p);
+		net_garbage(net, &p);
 		p.session = cpu_to_le32(a->s.rx_id);
 		if (rnd_below(net, 2))
 			p.seq = cpu_to_le32(a->s.rx_seq - 40 + rnd_below(net, 80));
@@ -1264,7 +1264,7 @@ static void test_traitor(struct kunit *test)
 
 /* ---- anything may happen ---- */
 
-static void happen(struct net *net)
+static void net_event(struct net *net)
 {
 	struct node *n = &net->nodes[rnd_below(net, 2)];
 
@@ -1306,7 +1306,7 @@ static void happen(struct net *net)
 	net_run(net, rnd_below(net, 300) * NSEC_PER_USEC);
 }
 
-static void heal(struct net *net)
+static void net_heal(struct net *net)
 {
 	int i;
 
@@ -1327,8 +1327,8 @@ static void test_anything(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 2000; i++)
-		happen(net);
-	heal(net);
+		net_event(net);
+	net_heal(net);
 	net_run(net, 20 * NSEC_PER_SEC);
 	KUNIT_EXPECT_FALSE(test, session_has_messages(&a->s) || session_has_messages(&b->s));
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);

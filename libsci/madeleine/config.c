@@ -28,7 +28,7 @@ void mad_config_failure(const struct config *c, const char *fmt, ...)
 	tbx_failuref("%s:%d: %s", c->file, c->line, text);
 }
 
-static _Noreturn void expected(const struct parser *p, const char *what)
+static _Noreturn void parser_expected(const struct parser *p, const char *what)
 {
 	if (p->c == EOF)
 		tbx_failuref("%s:%d: expected %s, not the end of the file", p->file, p->line,
@@ -57,7 +57,7 @@ static bool at_comment(struct parser *p)
 	return c == '/';
 }
 
-static void skip(struct parser *p)
+static void parser_skip(struct parser *p)
 {
 	for (;;) {
 		while (p->c != EOF && isspace(p->c))
@@ -69,21 +69,21 @@ static void skip(struct parser *p)
 	}
 }
 
-static bool accept(struct parser *p, int c)
+static bool parser_accept(struct parser *p, int c)
 {
-	skip(p);
+	parser_skip(p);
 	if (p->c != c)
 		return false;
 	parser_next(p);
 	return true;
 }
 
-static void expect(struct parser *p, int c)
+static void parser_expect(struct parser *p, int c)
 {
 	const char what[] = { '\'', (char)c, '\'', '\0' };
 
-	if (!accept(p, c))
-		expected(p, what);
+	if (!parser_accept(p, c))
+		parser_expected(p, what);
 }
 
 /* ---- tokens ---- */
@@ -102,14 +102,14 @@ static char *parse_id(struct parser *p)
 {
 	p_tbx_string_t s = tbx_string_init();
 
-	skip(p);
+	parser_skip(p);
 	do {
 		if (tbx_string_length(s)) {
 			tbx_string_append_char(s, p->c);
 			parser_next(p);
 		}
 		if (!begins_id(p->c))
-			expected(p, "a name");
+			parser_expected(p, "a name");
 		for (; in_id(p->c) && !at_comment(p); parser_next(p))
 			tbx_string_append_char(s, p->c);
 	} while (p->c == '.');
@@ -122,7 +122,7 @@ static char *parse_string(struct parser *p)
 
 	for (parser_next(p); p->c != '"'; parser_next(p)) {
 		if (p->c == EOF || p->c == '\n')
-			expected(p, "'\"'");
+			parser_expected(p, "'\"'");
 		tbx_string_append_char(s, p->c);
 	}
 	parser_next(p);
@@ -133,9 +133,9 @@ static long parse_integer(struct parser *p)
 {
 	long n = 0;
 
-	skip(p);
+	parser_skip(p);
 	if (p->c == EOF || !isdigit(p->c))
-		expected(p, "a number");
+		parser_expected(p, "a number");
 	for (; p->c != EOF && isdigit(p->c); parser_next(p)) {
 		n = n * 10 + (p->c - '0');
 		if (n > 1000000000)
@@ -164,10 +164,10 @@ static struct config *parse_number(struct parser *p)
 
 	c->from = parse_integer(p);
 	c->to = c->from;
-	if (!accept(p, '.'))
+	if (!parser_accept(p, '.'))
 		return c;
 	if (p->c != '.')
-		expected(p, "'..'");
+		parser_expected(p, "'..'");
 	parser_next(p);
 	c->kind = CONFIG_RANGE;
 	c->to = parse_integer(p);
@@ -182,12 +182,12 @@ static struct config *parse_name(struct parser *p)
 
 	c->text = parse_id(p);
 	c->items = tbx_slist_nil();
-	if (!accept(p, '['))
+	if (!parser_accept(p, '['))
 		return c;
 	do
 		tbx_slist_append(c->items, parse_number(p));
-	while (accept(p, ','));
-	expect(p, ']');
+	while (parser_accept(p, ','));
+	parser_expect(p, ']');
 	return c;
 }
 
@@ -195,11 +195,11 @@ static void parse_entry(struct parser *p, struct config *table)
 {
 	char *name = parse_id(p);
 
-	expect(p, ':');
+	parser_expect(p, ':');
 	if (tbx_htable_get(table->entries, name))
 		tbx_failuref("%s:%d: there is another %s", p->file, p->line, name);
 	tbx_htable_add(table->entries, name, parse_object(p));
-	expect(p, ';');
+	parser_expect(p, ';');
 	free(name);
 }
 
@@ -210,7 +210,7 @@ static struct config *parse_table(struct parser *p)
 	c->entries = tbx_htable_empty_table();
 	do
 		parse_entry(p, c);
-	while (!accept(p, '}'));
+	while (!parser_accept(p, '}'));
 	return c;
 }
 
@@ -221,8 +221,8 @@ static struct config *parse_list(struct parser *p)
 	c->items = tbx_slist_nil();
 	do
 		tbx_slist_append(c->items, parse_object(p));
-	while (accept(p, ','));
-	expect(p, ')');
+	while (parser_accept(p, ','));
+	parser_expect(p, ')');
 	return c;
 }
 
@@ -232,10 +232,10 @@ static struct config *parse_object(struct parser *p)
 
 	if (++p->depth > DEPTH_MAX)
 		tbx_failuref("%s:%d: too many objects in objects", p->file, p->line);
-	skip(p);
-	if (accept(p, '{')) {
+	parser_skip(p);
+	if (parser_accept(p, '{')) {
 		c = parse_table(p);
-	} else if (accept(p, '(')) {
+	} else if (parser_accept(p, '(')) {
 		c = parse_list(p);
 	} else if (p->c == '"') {
 		c = config_new(p, CONFIG_STRING);
@@ -259,7 +259,7 @@ struct config *mad_config_read(const char *file)
 	c = config_new(&p, CONFIG_TABLE);
 	c->entries = tbx_htable_empty_table();
 	parser_next(&p);
-	for (skip(&p); p.c != EOF; skip(&p))
+	for (parser_skip(&p); p.c != EOF; parser_skip(&p))
 		parse_entry(&p, c);
 	if (ferror(p.stream))
 		tbx_failuref("cannot read %s", file);

@@ -313,7 +313,7 @@ static long member_index(const struct def *d, const ntbx_process_t *p)
 }
 
 /* Number the members by their distance from @to, which has 1. */
-static void distances(const struct def *d, p_ntbx_process_t to, unsigned int *distance)
+static void session_distances(const struct def *d, p_ntbx_process_t to, unsigned int *distance)
 {
 	size_t found = 1;
 	p_ntbx_process_t *queue =
@@ -376,7 +376,7 @@ int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t
 		return 1;
 	}
 	distance = tbx_alloc((size_t)d->members->length, sizeof(*distance));
-	distances(d, to, distance);
+	session_distances(d, to, distance);
 	while (p != to) {
 		p = next_hop(d, p, distance, choice);
 		way[hops++] = p;
@@ -429,7 +429,7 @@ static void virtual_add(struct session *s, struct config *c, enum def_kind kind)
 
 /* ---- the file ---- */
 
-static void each(struct session *s, struct config *list, enum def_kind kind)
+static void each_process(struct session *s, struct config *list, enum def_kind kind)
 {
 	struct config *c;
 
@@ -473,9 +473,9 @@ struct session *mad_session_read(const char *file, const char *nets)
 	session_networks(s, n, file, nets);
 	if (mad_config_get(n, "hosts"))
 		hosts_add(s, NULL, NULL, mad_config_get(n, "hosts"));
-	each(s, mad_config_get(n, "channels"), DEF_CHANNEL);
-	each(s, mad_config_get(n, "vchannels"), DEF_VCHANNEL);
-	each(s, mad_config_get(n, "xchannels"), DEF_XCHANNEL);
+	each_process(s, mad_config_get(n, "channels"), DEF_CHANNEL);
+	each_process(s, mad_config_get(n, "vchannels"), DEF_VCHANNEL);
+	each_process(s, mad_config_get(n, "xchannels"), DEF_XCHANNEL);
 	if (!s->processes->length)
 		mad_config_failure(n, "the session has no process");
 	mad_config_free(c);

@@ -195,7 +195,7 @@ p_tbx_string_t tbx_string_init(void)
 	return tbx_alloc(1, sizeof(tbx_string_t));
 }
 
-static void append(p_tbx_string_t s, const char *more, size_t n)
+static void text_append(p_tbx_string_t s, const char *more, size_t n)
 {
 	if (s->room - s->len < n) {
 		s->room = 2 * s->room + n + 16;
@@ -208,33 +208,33 @@ static void append(p_tbx_string_t s, const char *more, size_t n)
 
 void tbx_string_append_cstring(p_tbx_string_t s, const char *more)
 {
-	append(s, more, strlen(more));
+	text_append(s, more, strlen(more));
 }
 
 void tbx_string_append_int(p_tbx_string_t s, int i)
 {
 	char text[16];
 
-	append(s, text, (size_t)snprintf(text, sizeof(text), "%d", i));
+	text_append(s, text, (size_t)snprintf(text, sizeof(text), "%d", i));
 }
 
 void tbx_string_append_uint(p_tbx_string_t s, unsigned int i)
 {
 	char text[16];
 
-	append(s, text, (size_t)snprintf(text, sizeof(text), "%u", i));
+	text_append(s, text, (size_t)snprintf(text, sizeof(text), "%u", i));
 }
 
 void tbx_string_append_char(p_tbx_string_t s, int c)
 {
-	append(s, &(char){ (char)c }, 1);
+	text_append(s, &(char){ (char)c }, 1);
 }
 
 void tbx_string_append_string(p_tbx_string_t s, p_tbx_string_t more)
 {
 	char *text = tbx_string_to_cstring(more);
 
-	append(s, text, more->len);
+	text_append(s, text, more->len);
 	free(text);
 }
 

@@ -25,7 +25,7 @@ static void not_empty(p_tbx_slist_t l)
 }
 
 /* Before @next; NULL: at the tail. */
-static void insert(p_tbx_slist_t l, p_tbx_slist_element_t next, void *o)
+static void slist_insert(p_tbx_slist_t l, p_tbx_slist_element_t next, void *o)
 {
 	p_tbx_slist_element_t e = tbx_alloc(1, sizeof(*e));
 
@@ -52,12 +52,12 @@ static void *element_take(p_tbx_slist_t l, p_tbx_slist_element_t e)
 
 void tbx_slist_add_at_head(p_tbx_slist_t l, void *o)
 {
-	insert(l, l->head, o);
+	slist_insert(l, l->head, o);
 }
 
 void tbx_slist_add_at_tail(p_tbx_slist_t l, void *o)
 {
-	insert(l, NULL, o);
+	slist_insert(l, NULL, o);
 }
 
 void *tbx_slist_remove_from_head(p_tbx_slist_t l)
@@ -147,7 +147,7 @@ void tbx_slist_merge_before(p_tbx_slist_t dst, p_tbx_slist_t src)
 		tbx_slist_add_at_head(dst, e->object);
 }
 
-static p_tbx_slist_element_t at(p_tbx_slist_t l, long i)
+static p_tbx_slist_element_t slist_at(p_tbx_slist_t l, long i)
 {
 	p_tbx_slist_element_t e = l->head;
 
@@ -160,12 +160,12 @@ static p_tbx_slist_element_t at(p_tbx_slist_t l, long i)
 
 void *tbx_slist_index_get(p_tbx_slist_t l, long i)
 {
-	return at(l, i)->object;
+	return slist_at(l, i)->object;
 }
 
 void *tbx_slist_index_extract(p_tbx_slist_t l, long i)
 {
-	return element_take(l, at(l, i));
+	return element_take(l, slist_at(l, i));
 }
 
 void tbx_slist_ref_to_head(p_tbx_slist_t l)

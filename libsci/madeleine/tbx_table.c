@@ -24,7 +24,7 @@ p_tbx_htable_t tbx_htable_empty_table(void)
 }
 
 /* The link to the entry, or to where it would be. */
-static struct entry **find(p_tbx_htable_t t, const char *key)
+static struct entry **table_find(p_tbx_htable_t t, const char *key)
 {
 	unsigned int h = 5381;
 	struct entry **e;
@@ -38,7 +38,7 @@ static struct entry **find(p_tbx_htable_t t, const char *key)
 
 void tbx_htable_add(p_tbx_htable_t t, const char *key, void *o)
 {
-	struct entry **at = find(t, key), *e;
+	struct entry **at = table_find(t, key), *e;
 
 	if (*at)
 		tbx_failuref("the table has %s", key);
@@ -52,14 +52,14 @@ void tbx_htable_add(p_tbx_htable_t t, const char *key, void *o)
 
 void *tbx_htable_get(p_tbx_htable_t t, const char *key)
 {
-	struct entry *e = *find(t, key);
+	struct entry *e = *table_find(t, key);
 
 	return e ? e->object : NULL;
 }
 
 void *tbx_htable_replace(p_tbx_htable_t t, const char *key, void *o)
 {
-	struct entry *e = *find(t, key);
+	struct entry *e = *table_find(t, key);
 	void *old;
 
 	if (!e)
@@ -71,7 +71,7 @@ void *tbx_htable_replace(p_tbx_htable_t t, const char *key, void *o)
 
 void *tbx_htable_extract(p_tbx_htable_t t, const char *key)
 {
-	struct entry **at = find(t, key), *e = *at;
+	struct entry **at = table_find(t, key), *e = *at;
 	void *o;
 
 	if (!e)
@@ -168,7 +168,7 @@ void *tbx_darray_get(p_tbx_darray_t d, tbx_darray_index_t i)
 	return i < d->length ? d->object[i] : NULL;
 }
 
-static void expand(p_tbx_darray_t d, int length)
+static void table_expand(p_tbx_darray_t d, int length)
 {
 	if (length <= d->length)
 		return;
@@ -191,14 +191,14 @@ void tbx_darray_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o)
 void tbx_darray_expand_and_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o)
 {
 	check_index(i);
-	expand(d, i + 1);
+	table_expand(d, i + 1);
 	d->object[i] = o;
 }
 
 void *tbx_darray_expand_and_get(p_tbx_darray_t d, tbx_darray_index_t i)
 {
 	check_index(i);
-	expand(d, i + 1);
+	table_expand(d, i + 1);
 	return d->object[i];
 }
 
@@ -207,7 +207,7 @@ void tbx_darray_append(p_tbx_darray_t d, void *o)
 	tbx_darray_expand_and_set(d, d->length, o);
 }
 
-static void *from(p_tbx_darray_t d, int i, p_tbx_darray_index_t out)
+static void *table_from(p_tbx_darray_t d, int i, p_tbx_darray_index_t out)
 {
 	for (; i < d->length; i++)
 		if (d->object[i]) {
@@ -219,10 +219,10 @@ static void *from(p_tbx_darray_t d, int i, p_tbx_darray_index_t out)
 
 void *tbx_darray_first_idx(p_tbx_darray_t d, p_tbx_darray_index_t i)
 {
-	return from(d, 0, i);
+	return table_from(d, 0, i);
 }
 
 void *tbx_darray_next_idx(p_tbx_darray_t d, p_tbx_darray_index_t i)
 {
-	return from(d, *i + 1, i);
+	return table_from(d, *i + 1, i);
 }
