@@ -7,7 +7,7 @@
 
 /* ---- reading ---- */
 
-static uint32_t features(const struct sim_adapter *a)
+static uint32_t csr_features(const struct sim_adapter *a)
 {
 	uint32_t f = SCI_PCI_FEAT_PREFETCH;
 
@@ -50,7 +50,7 @@ static uint32_t read_card(const struct sim_adapter *a, uint32_t offset)
 	case SCI_PCI_VERSION:
 		return SCI_PCI_VERSION_VALUE;
 	case SCI_PCI_FEATURES:
-		return features(a);
+		return csr_features(a);
 	case SCI_PCI_ATT_ENTRIES:
 		return c->att_entries;
 	case SCI_PCI_ATT_PAGE_SIZE:
@@ -173,7 +173,7 @@ static uint32_t read_driver(const struct sim_adapter *a, uint32_t offset)
 	return csr_public(a, offset, &value) ? value : read_rings(a, offset);
 }
 
-static void flush(struct sim_adapter *a)
+static void csr_flush(struct sim_adapter *a)
 {
 	count(a, SCI_PCI_CNT_FLUSHES);
 	stream_flush(a);
@@ -194,12 +194,12 @@ static uint32_t read_user(struct sim_adapter *a, uint32_t offset)
 	case SCI_PCI_USER_DONE:
 		return status_done(a);
 	case SCI_PCI_USER_BARRIER:
-		flush(a);
+		csr_flush(a);
 		ticket = status_barrier(a);
 		adapter_settle(a);
 		return ticket;
 	case SCI_PCI_USER_CHECK:
-		flush(a);
+		csr_flush(a);
 		adapter_settle(a);
 		return transaction_stores(a);
 	default:
@@ -383,7 +383,7 @@ void sim_csr_write(struct sim_adapter *a, uint32_t offset, uint32_t value)
 	if (offset >= SCI_PCI_MBOX_DATA)
 		write_command(a, offset, value);
 	else if (offset == SCI_PCI_USER_FLUSH)
-		flush(a);
+		csr_flush(a);
 	else if (offset < SCI_PCI_USER)
 		write_driver(a, offset, value);
 	adapter_settle(a);

@@ -37,8 +37,8 @@ static bool list_get(struct sim_adapter *a, uint64_t list, uint32_t index,
 	       !(*page & (SCI_PCI_PAGE - 1));
 }
 
-static bool walk(struct sim_adapter *a, uint16_t id, uint32_t number,
-		 struct tlb *t)
+static bool export_walk(struct sim_adapter *a, uint16_t id, uint32_t number,
+			struct tlb *t)
 {
 	const struct ring *table = &a->exports;
 	uint64_t slot = id & (table->entries - 1);
@@ -61,15 +61,15 @@ static bool walk(struct sim_adapter *a, uint16_t id, uint32_t number,
 	return true;
 }
 
-static const struct tlb *lookup(struct sim_adapter *a, uint16_t id,
-				uint32_t number)
+static const struct tlb *export_lookup(struct sim_adapter *a, uint16_t id,
+				       uint32_t number)
 {
 	struct tlb *t = &a->tlb[(id * 7u + number) % TLB_ENTRIES];
 
 	if (t->flags && t->id == id && t->number == number)
 		return t;
 	t->flags = 0;
-	return walk(a, id, number, t) ? t : NULL;
+	return export_walk(a, id, number, t) ? t : NULL;
 }
 
 /* Find @len bytes of exported memory, if the request may access them. */
@@ -83,7 +83,7 @@ bool export_find(struct sim_adapter *a, uint64_t address, uint32_t len,
 	if (!a->exports.entries || a->exports.stopped ||
 	    address & ~ADDRESS_BITS || in_page + len > SCI_PCI_PAGE)
 		return false;
-	t = lookup(a, (uint16_t)(address >> 32), offset / SCI_PCI_PAGE);
+	t = export_lookup(a, (uint16_t)(address >> 32), offset / SCI_PCI_PAGE);
 	if (!t || (t->flags & rights) != rights ||
 	    (uint64_t)offset + len > t->length)
 		return false;

@@ -64,14 +64,14 @@ static void node_each(struct sim_adapter *a, void (*fn)(struct node *p))
 				fn(a->nodes[i]->node[j]);
 }
 
-static void restart(struct node *p)
+static void node_renumber(struct node *p)
 {
 	p->next = 1;
 	p->held = false;
 	link_init(&p->outstanding);
 }
 
-static void discard(struct node *p)
+static void node_discard(struct node *p)
 {
 	free(p->values);
 	free(p);
@@ -80,12 +80,12 @@ static void discard(struct node *p)
 /* Begin an epoch: number requests anew. The state of received requests stays. */
 void node_restart(struct sim_adapter *a)
 {
-	node_each(a, restart);
+	node_each(a, node_renumber);
 }
 
 void node_free(struct sim_adapter *a)
 {
-	node_each(a, discard);
+	node_each(a, node_discard);
 	for (unsigned int i = 0; i < NODES_FAN; i++)
 		free(a->nodes[i]);
 }

@@ -13,7 +13,7 @@
 
 /* ---- what was executed ---- */
 
-static unsigned int executed(const struct node *p, uint32_t number)
+static unsigned int request_executed(const struct node *p, uint32_t number)
 {
 	return p->executed[number % PACKET_WINDOW / 2] >> number % 2 * 4 & 0xf;
 }
@@ -174,9 +174,9 @@ static bool request_valid(const struct sim_packet *q)
 	}
 }
 
-static enum sci_pci_error execute(struct sim_adapter *a, struct node *p,
-				  const struct sim_packet *q,
-				  struct sim_packet *r)
+static enum sci_pci_error request_execute(struct sim_adapter *a, struct node *p,
+					  const struct sim_packet *q,
+					  struct sim_packet *r)
 {
 	switch (q->kind) {
 	case PACKET_WRITE:
@@ -195,17 +195,17 @@ static enum sci_pci_error execute(struct sim_adapter *a, struct node *p,
 	}
 }
 
-static void respond(struct sim_adapter *a, struct node *p,
-		    const struct sim_packet *q, struct sim_packet *r)
+static void request_respond(struct sim_adapter *a, struct node *p,
+			    const struct sim_packet *q, struct sim_packet *r)
 {
-	unsigned int before = executed(p, q->number);
+	unsigned int before = request_executed(p, q->number);
 	enum sci_pci_error error;
 
 	if (before) {
 		count(a, SCI_PCI_CNT_DUPLICATES);
 		r->status = (uint8_t)(before - 1);
 	} else {
-		error = execute(a, p, q, r);
+		error = request_execute(a, p, q, r);
 		if (!error)
 			count(a, SCI_PCI_CNT_RECEIVED);
 		if (error == SCI_PCI_ERR_PROTECTION)
@@ -242,6 +242,6 @@ bool responder_answer(struct sim_adapter *a, const struct sim_packet *q,
 	r->target = q->source;
 	r->epoch = q->epoch;
 	r->number = q->number;
-	respond(a, p, q, r);
+	request_respond(a, p, q, r);
 	return true;
 }

@@ -69,8 +69,8 @@ static bool line_busy(struct sim_adapter *a, uint64_t line)
 	return false;
 }
 
-static struct transaction *find(struct sim_adapter *a, uint16_t node,
-				uint32_t number)
+static struct transaction *transaction_find(struct sim_adapter *a, uint16_t node,
+					    uint32_t number)
 {
 	struct transaction *t = *number_bucket(a, node, number);
 
@@ -79,7 +79,7 @@ static struct transaction *find(struct sim_adapter *a, uint16_t node,
 	return t;
 }
 
-static void hash(struct sim_adapter *a, struct transaction *t)
+static void transaction_hash(struct sim_adapter *a, struct transaction *t)
 {
 	struct transaction **n = number_bucket(a, t->packet.target,
 					       t->packet.number);
@@ -93,7 +93,7 @@ static void hash(struct sim_adapter *a, struct transaction *t)
 	*l = t;
 }
 
-static void unhash(struct sim_adapter *a, struct transaction *t)
+static void transaction_unhash(struct sim_adapter *a, struct transaction *t)
 {
 	struct transaction **n = number_bucket(a, t->packet.target,
 					       t->packet.number);
@@ -190,7 +190,7 @@ static uint64_t timeout_of(const struct sim_adapter *a,
 	return a->host->now(a->ctx) + (us * 1000 << t->tries);
 }
 
-static void transmit(struct sim_adapter *a, struct transaction *t)
+static void transaction_transmit(struct sim_adapter *a, struct transaction *t)
 {
 	t->deadline = timeout_of(a, t);
 	adapter_until(a, t->deadline);
@@ -207,7 +207,7 @@ void transaction_begin(struct sim_adapter *a, struct transaction *t,
 	t->packet.number = p->next++;
 	link_add(&t->node_link, &p->outstanding);
 	t->packet.floor = node_floor(p);
-	hash(a, t);
+	transaction_hash(a, t);
 	if (t->owner == OWNER_STORE)
 		a->stores++;
 	if (t->packet.target == a->config.node) {
@@ -216,7 +216,7 @@ void transaction_begin(struct sim_adapter *a, struct transaction *t,
 		return;
 	}
 	t->packet.crc = packet_crc(&t->packet);
-	transmit(a, t);
+	transaction_transmit(a, t);
 }
 
 /* ---- what waits to begin ---- */
@@ -322,10 +322,10 @@ static void owner_end(struct sim_adapter *a, struct transaction *t,
 	a->slots_free |= UINT64_C(1) << (t - a->slot);
 }
 
-static void end(struct sim_adapter *a, struct transaction *t,
-		enum sci_pci_error error, const struct sim_packet *response)
+static void transaction_end(struct sim_adapter *a, struct transaction *t,
+			    enum sci_pci_error error, const struct sim_packet *response)
 {
-	unhash(a, t);
+	transaction_unhash(a, t);
 	link_del(&t->node_link);
 	if (t->deadline == SIM_NEVER)
 		link_del(&t->queue);
@@ -343,7 +343,7 @@ static void give_up(struct sim_adapter *a, struct transaction *t,
 	if (!p->held || (int32_t)(number - p->gave_up) > 0)
 		p->gave_up = number;
 	p->held = true;
-	end(a, t, error, NULL);
+	transaction_end(a, t, error, NULL);
 }
 
 static bool response_fits(const struct sim_packet *request,
@@ -378,7 +378,7 @@ void transaction_response(struct sim_adapter *a, const struct sim_packet *r)
 
 	if (r->epoch != a->epoch)
 		return;
-	t = find(a, r->source, r->number);
+	t = transaction_find(a, r->source, r->number);
 	if (!t)
 		return;
 	if (!response_fits(&t->packet, r))
@@ -386,7 +386,7 @@ void transaction_response(struct sim_adapter *a, const struct sim_packet *r)
 	else if (r->status == SCI_PCI_ERR_NODE)
 		give_up(a, t, SCI_PCI_ERR_NODE);
 	else
-		end(a, t, (enum sci_pci_error)r->status, r);
+		transaction_end(a, t, (enum sci_pci_error)r->status, r);
 }
 
 void transaction_no_node(struct sim_adapter *a, const struct sim_packet *p)
@@ -395,7 +395,7 @@ void transaction_no_node(struct sim_adapter *a, const struct sim_packet *p)
 
 	if (p->epoch != a->epoch || !node_valid(p->target))
 		return;
-	t = find(a, p->target, p->number);
+	t = transaction_find(a, p->target, p->number);
 	if (t && p->kind == t->packet.kind && t->deadline != SIM_NEVER)
 		give_up(a, t, SCI_PCI_ERR_NODE);
 }
@@ -426,7 +426,7 @@ static void expire_one(struct sim_adapter *a, struct transaction *t,
 	}
 	t->tries++;
 	count(a, SCI_PCI_CNT_RETRIES);
-	transmit(a, t);
+	transaction_transmit(a, t);
 }
 
 void transaction_expire(struct sim_adapter *a, uint64_t now)

@@ -34,25 +34,25 @@ static void retry_in(struct sci_card *card, int64_t ms)
 
 /* ---- out ---- */
 
-static void readable(void *opaque)
+static void link_readable(void *opaque)
 {
 	link_receive(opaque);
 }
 
-static void writable(void *opaque)
+static void link_writable(void *opaque)
 {
 	link_flush(opaque);
 }
 
-static void watch(struct sci_card *card)
+static void link_watch(struct sci_card *card)
 {
 	struct sci_link *l = &card->link;
 
-	qemu_set_fd_handler(l->fd, readable, l->queued ? writable : NULL, card);
+	qemu_set_fd_handler(l->fd, link_readable, l->queued ? link_writable : NULL, card);
 }
 
 /* Queue a frame. False: there is no room. Errors show when the socket is read. */
-static bool push(struct sci_link *l, const struct iovec *v, int n)
+static bool link_push(struct sci_link *l, const struct iovec *v, int n)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)v, .msg_iovlen = n };
 
@@ -67,7 +67,7 @@ static bool send_frame(struct sci_card *card, const struct iovec *v, int n)
 
 	if (l->fd < 0)
 		return true;
-	if (!l->queued && push(l, v, n))
+	if (!l->queued && link_push(l, v, n))
 		return true;
 	if (l->queued == QUEUE)
 		return false;
@@ -76,7 +76,7 @@ static bool send_frame(struct sci_card *card, const struct iovec *v, int n)
 	q = &l->queue[(l->head + l->queued) % QUEUE];
 	q->size = iov_to_buf(v, n, 0, q->bytes, sizeof(q->bytes));
 	if (!l->queued++)
-		watch(card);
+		link_watch(card);
 	return true;
 }
 
@@ -89,13 +89,13 @@ void link_flush(struct sci_card *card)
 		struct queued *q = &l->queue[l->head % QUEUE];
 		struct iovec v = { q->bytes, q->size };
 
-		if (!push(l, &v, 1))
+		if (!link_push(l, &v, 1))
 			return;
 		l->head++;
 		l->queued--;
 	}
 	if (some)
-		watch(card);
+		link_watch(card);
 }
 
 void link_send_packet(struct sci_card *card, const struct sim_packet *p)
@@ -148,7 +148,7 @@ void link_tell(struct sci_card *card)
 	card_end(card);
 }
 
-static void report(struct sci_card *card, const char *what, int error)
+static void link_report(struct sci_card *card, const char *what, int error)
 {
 	if (card->link.error != error)
 		warn_report("sci-pci: node %u: %s %s: %s", card->config.node,
@@ -157,7 +157,7 @@ static void report(struct sci_card *card, const char *what, int error)
 }
 
 /* Send the first frame; with main memory, if the window is direct. */
-static bool introduce(struct sci_card *card)
+static bool link_introduce(struct sci_card *card)
 {
 	struct frame_attach attach = {
 		.head = { .kind = FRAME_ATTACH, .node = card->config.node },
@@ -199,27 +199,27 @@ static void connect_now(void *opaque)
 	if (!l->wanted || l->fd >= 0 || !card->socket)
 		return;
 	if (strlen(card->socket) >= sizeof(to.sun_path)) {
-		report(card, "socket", ENAMETOOLONG);
+		link_report(card, "socket", ENAMETOOLONG);
 		return;
 	}
 	strcpy(to.sun_path, card->socket);
 	l->fd = qemu_socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	if (l->fd < 0) {
-		report(card, "socket", errno);
+		link_report(card, "socket", errno);
 		retry_in(card, RETRY_MS);
 		return;
 	}
 	qemu_socket_set_nonblock(l->fd);
 	if (connect(l->fd, (struct sockaddr *)&to, sizeof(to))) {
-		report(card, "connect", errno);
+		link_report(card, "connect", errno);
 		link_drop(card);
 		return;
 	}
-	if (!introduce(card)) {
+	if (!link_introduce(card)) {
 		link_drop(card);
 		return;
 	}
-	watch(card);
+	link_watch(card);
 }
 
 /* Called from within the model, which hears of the result later. */
@@ -292,7 +292,7 @@ static void frame_in(struct sci_card *card, const union any_frame *f, size_t siz
 			window_attached(card);
 		break;
 	case FRAME_REFUSED:
-		report(card, "refuses it", f->head.value);
+		link_report(card, "refuses it", f->head.value);
 		link_drop(card);
 		break;
 	case FRAME_LINK:

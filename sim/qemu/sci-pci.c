@@ -41,7 +41,7 @@ static QTAILQ_HEAD(, sci_card) cards = QTAILQ_HEAD_INITIALIZER(cards);
 static bool in_model;	/* a card of this process is inside its model */
 static bool in_pump;
 
-static uint64_t now(void)
+static uint64_t clock_now(void)
 {
 	return qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
 }
@@ -83,7 +83,7 @@ static bool bus_begin(struct sci_card *card)
 
 static uint64_t host_now(void *ctx)
 {
-	return now();
+	return clock_now();
 }
 
 /* Restrict accesses to main memory: the device of a register might call this one. */
@@ -175,7 +175,7 @@ static const struct sim_host host_direct = {
 };
 
 /* Return an epoch that rises over restarts of QEMU as well: nanoseconds since 1970. */
-static uint64_t epoch(void)
+static uint64_t epoch_make(void)
 {
 	return g_get_real_time() * 1000;
 }
@@ -308,7 +308,7 @@ static const MemoryRegionOps att_ops = {
 
 static void run_timer(struct sci_card *card)
 {
-	if (sim_adapter_deadline(card->adapter) > now() || !card_begin(card))
+	if (sim_adapter_deadline(card->adapter) > clock_now() || !card_begin(card))
 		return;
 	sim_adapter_timer(card->adapter);
 	card->deadline_changed = true;
@@ -332,10 +332,10 @@ static void card_timer(void *opaque)
  * bus, never from a model, and no model can come back to it: DMA goes to main
  * memory, and bus_begin() refuses.
  */
-static void pump(void)
+static void cards_pump(void)
 {
 	static GArray *fds;
-	uint64_t wake = now() + PUMP_STEP;
+	uint64_t wake = clock_now() + PUMP_STEP;
 	struct sci_card *c;
 	unsigned int i = 0;
 
@@ -352,7 +352,7 @@ static void pump(void)
 		wake = MIN(wake, sim_adapter_deadline(c->adapter));
 	}
 	qemu_poll_ns((GPollFD *)(void *)fds->data, fds->len,
-		     MAX((int64_t)(wake - now()), 0));
+		     MAX((int64_t)(wake - clock_now()), 0));
 	QTAILQ_FOREACH(c, &cards, next) {
 		short events = g_array_index(fds, GPollFD, i++).revents;
 
@@ -390,14 +390,14 @@ static bool try_access(struct sci_card *card, const struct access *a)
 
 static void window_access(struct sci_card *card, const struct access *a)
 {
-	uint64_t limit = now() + PUMP_LIMIT;
+	uint64_t limit = clock_now() + PUMP_LIMIT;
 	bool pulled = false;
 
 	if (in_pump)
 		return;
 	in_pump = true;
 	while (!try_access(card, a)) {
-		if (now() > limit) {
+		if (clock_now() > limit) {
 			if (pulled)
 				break;
 			warn_report("sci-pci: node %u: the window has not answered: unplugged",
@@ -405,10 +405,10 @@ static void window_access(struct sci_card *card, const struct access *a)
 			link_drop(card);
 			link_tell(card);
 			pulled = true;
-			limit = now() + PUMP_STEP;
+			limit = clock_now() + PUMP_STEP;
 			continue;
 		}
-		pump();
+		cards_pump();
 	}
 	in_pump = false;
 }
@@ -466,7 +466,7 @@ static void sci_reset(DeviceState *dev)
 		pcie_cap_deverr_reset(&card->pci);
 	if (!card_begin(card))
 		return;
-	sim_adapter_reset(card->adapter, epoch());
+	sim_adapter_reset(card->adapter, epoch_make());
 	card->deadline_changed = true;
 	if (card->config.direct)
 		window_exports(card);
@@ -577,7 +577,7 @@ static bool init_card(struct sci_card *card, Error **errp)
 	in_model = true;
 	card->adapter = sim_adapter_new(&card->config,
 					card->config.direct ? &host_direct : &host,
-					card, epoch());
+					card, epoch_make());
 	if (!card->adapter) {
 		in_model = false;
 		error_setg(errp, "sci-pci: sizes that no card has: see DATASHEET.md");

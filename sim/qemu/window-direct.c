@@ -245,8 +245,8 @@ bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
 
 /* ---- what the window shows ---- */
 
-static bool map(struct sci_window *w, uint64_t at, uint64_t len, int flags,
-		int fd, uint64_t offset)
+static bool direct_map(struct sci_window *w, uint64_t at, uint64_t len, int flags,
+		       int fd, uint64_t offset)
 {
 	return mmap(w->base + at, len, PROT_READ | PROT_WRITE,
 		    flags | MAP_FIXED, fd, offset) != MAP_FAILED;
@@ -254,7 +254,7 @@ static bool map(struct sci_window *w, uint64_t at, uint64_t len, int flags,
 
 static bool map_zeros(struct sci_window *w, uint64_t at, uint64_t len)
 {
-	return map(w, at, len, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return direct_map(w, at, len, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 static void show_nothing_at_all(struct sci_card *card)
@@ -277,7 +277,7 @@ static void set_lost(struct sci_window *w, uint32_t n, bool lost)
 	w->shown[n].lost = lost;
 }
 
-static void unshow(struct sci_card *card, uint32_t n)
+static void direct_unshow(struct sci_card *card, uint32_t n)
 {
 	struct sci_window *w = &card->window;
 	uint64_t size = card->config.att_page_size;
@@ -294,9 +294,9 @@ static void unshow(struct sci_card *card, uint32_t n)
 }
 
 /* Take a window out, since its node is not there. */
-static void lose(struct sci_card *card, uint32_t n)
+static void direct_lose(struct sci_card *card, uint32_t n)
 {
-	unshow(card, n);
+	direct_unshow(card, n);
 	set_lost(&card->window, n, true);
 }
 
@@ -380,7 +380,7 @@ static bool map_export(struct sci_window *w, const struct sci_peer *p,
 				break;
 		}
 		if (first == NOTHING ? !map_zeros(w, at + done, run) :
-				       !map(w, at + done, run, flags, p->fd, first))
+				       !direct_map(w, at + done, run, flags, p->fd, first))
 			return false;
 	}
 	return true;
@@ -404,17 +404,17 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 				 &QTAILQ_FIRST(&w->peers)->entries);
 	if (!(e.attr & SCI_PCI_ATT_VALID) || e.attr & others || e.offset % size ||
 	    (e.node == card->config.node && e.attr & SCI_PCI_ATT_NO_LOOPBACK)) {
-		unshow(card, n);
+		direct_unshow(card, n);
 		set_lost(w, n, false);
 		return;
 	}
 	p = peer_find(w, e.node);
 	if (!p || !p->entries) {
-		lose(card, n);
+		direct_lose(card, n);
 		return;
 	}
 	if (!find_export(p, e.export_id, &x)) {
-		unshow(card, n);
+		direct_unshow(card, n);
 		return;
 	}
 	flags = x.writable && !(e.attr & SCI_PCI_ATT_READ_ONLY) ? MAP_SHARED :
@@ -425,14 +425,14 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 	if (!map_export(w, p, &x, n * size, e.offset, size, flags)) {
 		warn_report_once("sci-pci: pages can't be mapped: %s: see vm.max_map_count",
 				 strerror(errno));
-		unshow(card, n);
+		direct_unshow(card, n);
 	}
 }
 
 /* ---- stores that reach nobody ---- */
 
 /* Return whether a page was touched. Touched pages become zeros again. */
-static bool touched(struct sci_card *card, uint32_t n)
+static bool direct_touched(struct sci_card *card, uint32_t n)
 {
 	struct sci_window *w = &card->window;
 	uint64_t size = card->config.att_page_size, i;
@@ -464,7 +464,7 @@ void window_check(struct sci_card *card)
 		/* stores from before its node came are not to be found */
 		if (w->shown[n].mapped)
 			set_lost(w, n, false);
-		else if (!touched(card, n))
+		else if (!direct_touched(card, n))
 			continue;
 		sim_adapter_unreachable(card->adapter, n);
 	}
@@ -487,7 +487,7 @@ void window_exports(struct sci_card *card)
 	link_send(card, &f, sizeof(f));
 }
 
-static void invalidated(void *opaque)
+static void direct_invalidated(void *opaque)
 {
 	struct sci_card *card = opaque;
 	struct sci_window *w = &card->window;
@@ -510,7 +510,7 @@ void window_invalidate(struct sci_card *card, uint16_t export_id)
 		.value = export_id,
 	};
 
-	unshow_if(card, unshow, of_export, &own);
+	unshow_if(card, direct_unshow, of_export, &own);
 	w->invalidating = true;
 	w->invalid = export_id;
 	timer_del(w->done);
@@ -537,7 +537,7 @@ void window_detached(struct sci_card *card)
 
 	if (!w->base)
 		return;
-	unshow_if(card, lose, of_other, NULL);
+	unshow_if(card, direct_lose, of_other, NULL);
 	QTAILQ_FOREACH_SAFE(p, &w->peers, next, next) {
 		if (p->node == card->config.node)
 			continue;
@@ -551,14 +551,14 @@ void window_detached(struct sci_card *card)
 		timer_mod_ns(w->done, w->grace);
 }
 
-static void forget(struct sci_card *card, uint32_t node)
+static void direct_forget(struct sci_card *card, uint32_t node)
 {
 	struct sci_window *w = &card->window;
 	struct sci_peer *p = peer_find(w, node);
 
 	if (!p)
 		return;
-	unshow_if(card, lose, of_node, &node);
+	unshow_if(card, direct_lose, of_node, &node);
 	QTAILQ_REMOVE(&w->peers, p, next);
 	peer_free(p);
 }
@@ -567,7 +567,7 @@ static void peer_in(struct sci_card *card, const struct frame_attach *attach, in
 {
 	struct sci_peer *p;
 
-	forget(card, attach->head.node);
+	direct_forget(card, attach->head.node);
 	p = peer_new(attach, fd);
 	if (p)
 		QTAILQ_INSERT_TAIL(&card->window.peers, p, next);
@@ -604,7 +604,7 @@ static void invalidate_in(struct sci_card *card, const struct frame *f)
 	struct shown gone = { .node = f->node, .export_id = f->value };
 	struct frame answer = *f;
 
-	unshow_if(card, unshow, of_export, &gone);
+	unshow_if(card, direct_unshow, of_export, &gone);
 	answer.kind = FRAME_INVALIDATED;
 	link_send(card, &answer, sizeof(answer));
 }
@@ -622,14 +622,14 @@ void window_frame(struct sci_card *card, const void *frame, size_t size, int fd)
 	if (fd >= 0)
 		close(fd);
 	if (f->kind == FRAME_PEER_GONE && !own)
-		forget(card, f->node);
+		direct_forget(card, f->node);
 	else if (f->kind == FRAME_EXPORTS && size == sizeof(struct frame_exports) &&
 		 !own)
 		exports_in(card, frame);
 	else if (f->kind == FRAME_INVALIDATE && !own)
 		invalidate_in(card, f);
 	else if (f->kind == FRAME_INVALIDATED && f->value == card->window.invalid)
-		invalidated(card);
+		direct_invalidated(card);
 }
 
 /* ---- begin and end ---- */
@@ -660,7 +660,7 @@ bool window_init(struct sci_card *card, Error **errp)
 	}
 	w->pages = g_new(uint64_t, card->config.att_page_size / PAGE);
 	w->shown = g_new0(struct shown, card->config.att_entries);
-	w->done = timer_new_ns(QEMU_CLOCK_REALTIME, invalidated, card);
+	w->done = timer_new_ns(QEMU_CLOCK_REALTIME, direct_invalidated, card);
 	w->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	if (w->pagemap < 0) {
 		error_setg_errno(errp, errno, "sci-pci: /proc/self/pagemap");

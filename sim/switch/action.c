@@ -29,7 +29,7 @@ static void find_first(struct point *pt)
 }
 
 /* Remove the action at @place from its list. */
-static struct action *take(struct action **place)
+static struct action *action_take(struct action **place)
 {
 	struct action *a = *place;
 
@@ -40,8 +40,8 @@ static struct action *take(struct action **place)
 }
 
 /* Carry out an action, and arrange its end. */
-static bool apply(struct point *pt, enum key k, uint64_t value,
-		  const struct when *lasts)
+static bool action_apply(struct point *pt, enum key k, uint64_t value,
+			 const struct when *lasts)
 {
 	struct span undo = { .after = *lasts };
 	uint64_t old;
@@ -57,15 +57,15 @@ static bool apply(struct point *pt, enum key k, uint64_t value,
 
 static void action_run(struct action **place)
 {
-	struct action *a = take(place);
+	struct action *a = action_take(place);
 
-	if (!apply(a->point, a->key, a->value, &a->lasts))
+	if (!action_apply(a->point, a->key, a->value, &a->lasts))
 		fabric_warn("%s: out of memory: it stays as it is",
 			    a->point->name);
 	free(a);
 }
 
-static void expired(struct timer *t)
+static void action_expired(struct timer *t)
 {
 	const struct action *a = container_of(t, struct action, timer);
 	struct action **place = &a->point->actions;
@@ -75,8 +75,8 @@ static void expired(struct timer *t)
 	action_run(place);
 }
 
-static bool schedule(struct point *pt, enum key k, uint64_t value,
-		     const struct span *span)
+static bool action_schedule(struct point *pt, enum key k, uint64_t value,
+			    const struct span *span)
 {
 	struct loop *l = &pt->fabric->loop;
 	struct action *a = calloc(1, sizeof(*a));
@@ -84,7 +84,7 @@ static bool schedule(struct point *pt, enum key k, uint64_t value,
 	if (!a)
 		return false;
 	a->point = pt;
-	a->timer.expired = expired;
+	a->timer.expired = action_expired;
 	a->at = UINT64_MAX;
 	a->key = k;
 	a->value = value;
@@ -105,8 +105,8 @@ bool action_set(struct point *pt, enum key k, uint64_t value,
 		const struct span *span)
 {
 	if (span->after.unit)
-		return schedule(pt, k, value, span);
-	return apply(pt, k, value, &span->lasts);
+		return action_schedule(pt, k, value, span);
+	return action_apply(pt, k, value, &span->lasts);
 }
 
 bool action_kill(struct point *pt, const struct when *after)
@@ -122,7 +122,7 @@ void actions_cancel(struct point *pt, enum key k)
 
 	while (*place) {
 		if (k == KEYS || (*place)->key == k)
-			free(take(place));
+			free(action_take(place));
 		else
 			place = &(*place)->next;
 	}

@@ -7,7 +7,7 @@
 
 #include "sim/switch/answer.h"
 
-static bool reserve(struct answer *a, size_t more)
+static bool answer_room(struct answer *a, size_t more)
 {
 	size_t room = a->room ? a->room : 256;
 	char *text;
@@ -32,7 +32,7 @@ void answer_add(struct answer *a, const char *fmt, ...)
 	va_start(ap, fmt);
 	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, ap);
-	if (n >= 0 && reserve(a, (size_t)n)) {
+	if (n >= 0 && answer_room(a, (size_t)n)) {
 		vsnprintf(a->text + a->length, a->room - a->length, fmt, again);
 		a->length += (size_t)n;
 	}

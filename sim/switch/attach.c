@@ -114,7 +114,7 @@ static int find_node(struct fabric *f, uint16_t id, struct node **node)
 	return *node ? 0 : ENOMEM;
 }
 
-static int attach(struct conn *c)
+static int conn_attach(struct conn *c)
 {
 	struct fabric *f = c->fabric;
 	struct node *n;
@@ -135,7 +135,7 @@ static int attach(struct conn *c)
 	return 0;
 }
 
-static void welcome(struct conn *c)
+static void conn_welcome(struct conn *c)
 {
 	struct frame frame = { .kind = FRAME_ATTACHED, .node = c->node->id };
 
@@ -146,7 +146,7 @@ static void welcome(struct conn *c)
 	direct_came(c->fabric, c);
 }
 
-static void refuse(struct conn *c, int error)
+static void conn_refuse(struct conn *c, int error)
 {
 	struct frame frame = {
 		.kind = FRAME_REFUSED, .node = c->attach.head.node,
@@ -172,10 +172,10 @@ bool attach_frame(struct conn *c)
 	}
 	error = n < 0 ? EINVAL : check_frame(c, (size_t)n);
 	if (!error)
-		error = attach(c);
+		error = conn_attach(c);
 	if (error)
-		refuse(c, error);
+		conn_refuse(c, error);
 	else
-		welcome(c);
+		conn_welcome(c);
 	return true;
 }

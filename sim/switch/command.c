@@ -16,7 +16,7 @@
 static bool run_words(struct fabric *f, struct words *w, bool in_script,
 		      struct answer *a);
 
-static bool seed(struct fabric *f, struct words *w, struct answer *a)
+static bool command_seed(struct fabric *f, struct words *w, struct answer *a)
 {
 	uint64_t value;
 
@@ -26,7 +26,7 @@ static bool seed(struct fabric *f, struct words *w, struct answer *a)
 	return true;
 }
 
-static bool reset(struct fabric *f, struct words *w, struct answer *a)
+static bool command_reset(struct fabric *f, struct words *w, struct answer *a)
 {
 	(void)w;
 	(void)a;
@@ -39,7 +39,7 @@ static bool command_run_line(struct fabric *f, struct words *w, struct answer *a
 	return run_words(f, w, true, a);
 }
 
-static bool script(struct fabric *f, struct words *w, struct answer *a)
+static bool command_script(struct fabric *f, struct words *w, struct answer *a)
 {
 	FILE *file = fopen(w->word[1], "re");
 	bool ok;
@@ -52,7 +52,7 @@ static bool script(struct fabric *f, struct words *w, struct answer *a)
 	return ok;
 }
 
-static bool help(struct fabric *f, struct words *w, struct answer *a);
+static bool command_help(struct fabric *f, struct words *w, struct answer *a);
 
 static const struct command {
 	const char *name;
@@ -69,13 +69,13 @@ static const struct command {
 	{ "link", 2, 8, command_link, "down|up NAME [after WHEN] [for WHEN]" },
 	{ "kill", 1, 4, command_kill, "NODE [after WHEN]" },
 	{ "garbage", 2, 3, command_garbage, "NODE COUNT [FROM]" },
-	{ "seed", 1, 1, seed, "NUMBER" },
-	{ "script", 1, 1, script, "FILE" },
-	{ "reset", 0, 0, reset, "" },
-	{ "help", 0, 0, help, "" },
+	{ "seed", 1, 1, command_seed, "NUMBER" },
+	{ "script", 1, 1, command_script, "FILE" },
+	{ "reset", 0, 0, command_reset, "" },
+	{ "help", 0, 0, command_help, "" },
 };
 
-static bool help(struct fabric *f, struct words *w, struct answer *a)
+static bool command_help(struct fabric *f, struct words *w, struct answer *a)
 {
 	size_t i;
 
@@ -99,7 +99,7 @@ static bool run_words(struct fabric *f, struct words *w, bool in_script,
 		return answer_fail(a, "%.40s: no such command", name);
 	if (w->count - 1 < c->min || w->count - 1 > c->max)
 		return answer_fail(a, "usage: %s %s", name, c->usage);
-	if (in_script && c->run == script)
+	if (in_script && c->run == command_script)
 		return answer_fail(a, "a script in a script");
 	return c->run(f, w, a) && !a->error[0];
 }

@@ -144,8 +144,8 @@ static bool set_point(struct point *pt, void *arg)
 	       answer_fail(c->answer, "out of memory");
 }
 
-static bool change(struct fabric *f, const char *name, struct change *c,
-		   struct answer *a)
+static bool setting_change(struct fabric *f, const char *name, struct change *c,
+			   struct answer *a)
 {
 	c->answer = a;
 	if (!command_points(f, name, set_point, c, a))
@@ -174,7 +174,7 @@ bool command_set(struct fabric *f, struct words *w, struct answer *a)
 	if (wrong)
 		return answer_fail(a, "%s %.40s: %s", w->word[2], w->word[3],
 				   wrong);
-	return change(f, w->word[1], &c, a);
+	return setting_change(f, w->word[1], &c, a);
 }
 
 bool command_link(struct fabric *f, struct words *w, struct answer *a)
@@ -186,7 +186,7 @@ bool command_link(struct fabric *f, struct words *w, struct answer *a)
 	c.value = !strcmp(w->word[1], "down");
 	if (w->count != 3 || (!c.value && strcmp(w->word[1], "up")))
 		return answer_fail(a, "link down|up NAME");
-	return change(f, w->word[2], &c, a);
+	return setting_change(f, w->word[2], &c, a);
 }
 
 bool command_kill(struct fabric *f, struct words *w, struct answer *a)

@@ -75,8 +75,8 @@ static bool has_room(const struct conn *c, size_t size, bool packet)
 	       c->bytes + size <= value[KEY_QUEUE_BYTES];
 }
 
-static bool enqueue(struct conn *c, const void *frame, size_t size, int fd,
-		    bool packet)
+static bool frame_enqueue(struct conn *c, const void *frame, size_t size, int fd,
+			  bool packet)
 {
 	struct waiting *w;
 
@@ -101,7 +101,7 @@ static bool enqueue(struct conn *c, const void *frame, size_t size, int fd,
 	return true;
 }
 
-static void dequeue(struct conn *c)
+static void frame_dequeue(struct conn *c)
 {
 	struct waiting *w = c->queue;
 
@@ -128,7 +128,7 @@ static bool send_or_keep(struct conn *c, const void *frame, size_t size,
 			return true;
 		}
 	}
-	return enqueue(c, frame, size, fd, packet);
+	return frame_enqueue(c, frame, size, fd, packet);
 }
 
 void conn_send(struct conn *c, const void *frame, size_t size, int fd)
@@ -155,7 +155,7 @@ static void conn_flush(struct conn *c)
 				conn_fail(c);
 			return;
 		}
-		dequeue(c);
+		frame_dequeue(c);
 	}
 	if (!c->queue)
 		loop_change(&c->fabric->loop, &c->watch, EPOLLIN);
@@ -209,7 +209,7 @@ static void conn_end(struct conn *c)
 	conn_leave(c);
 	unlink_conn(c);
 	while (c->queue)
-		dequeue(c);
+		frame_dequeue(c);
 	loop_unwatch(&f->loop, &c->watch);
 	forget_unread(c);
 	close(c->watch.fd);

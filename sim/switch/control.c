@@ -50,7 +50,7 @@ static void control_end(struct later *later)
 	listener_resume(&f->loop, &f->controls);
 }
 
-static void fail(struct control *c)
+static void control_fail(struct control *c)
 {
 	c->failing = true;
 	loop_later(&c->fabric->loop, &c->later);
@@ -66,7 +66,7 @@ static bool control_flush(struct control *c)
 
 		if (n < 0) {
 			if (errno != EAGAIN)
-				fail(c);
+				control_fail(c);
 			return false;
 		}
 		c->sent += (size_t)n;
@@ -112,7 +112,7 @@ static void control_hear(struct control *c)
 	else if (n == 0)
 		c->ended = true;
 	else if (errno != EAGAIN)
-		fail(c);
+		control_fail(c);
 }
 
 static void control_ready(struct watch *w, uint32_t events)
@@ -130,7 +130,7 @@ static void control_ready(struct watch *w, uint32_t events)
 		idle = control_flush(c);
 	}
 	if (idle && c->ended)
-		fail(c);
+		control_fail(c);
 	if (!c->failing)
 		loop_change(&c->fabric->loop, w, idle ? EPOLLIN : EPOLLOUT);
 }
@@ -149,7 +149,7 @@ void control_accept(struct fabric *f, int fd)
 	c->next = f->clients;
 	f->clients = c;
 	if (loop_watch(&f->loop, &c->watch, EPOLLIN))
-		fail(c);
+		control_fail(c);
 }
 
 void control_close_all(struct fabric *f)
@@ -157,5 +157,5 @@ void control_close_all(struct fabric *f)
 	struct control *c;
 
 	for (c = f->clients; c; c = c->next)
-		fail(c);
+		control_fail(c);
 }

@@ -61,7 +61,7 @@ static int ctl_hear(FILE *in, const char *path)
 	return status < 0 ? no_daemon(path, "no answer") : status;
 }
 
-static int talk(int fd, const char *path, int words, char **word)
+static int ctl_talk(int fd, const char *path, int words, char **word)
 {
 	FILE *socket_file = fdopen(fd, "r+");
 	int status;
@@ -99,5 +99,5 @@ int ctl(int words, char **word)
 		close(fd);
 		return no_daemon(word[0], strerror(error));
 	}
-	return talk(fd, word[0], words - 1, word + 1);
+	return ctl_talk(fd, word[0], words - 1, word + 1);
 }

@@ -77,7 +77,7 @@ static void invalidation_complete(struct invalidation *v)
 	conn_send(v->owner, &done, sizeof(done), -1);
 }
 
-static void forget(struct invalidation **p)
+static void invalidation_forget(struct invalidation **p)
 {
 	struct invalidation *v = *p;
 
@@ -169,7 +169,7 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 			continue;
 		if (!v->waits) {
 			invalidation_complete(v);
-			forget(p);
+			invalidation_forget(p);
 		}
 		return;
 	}
@@ -185,7 +185,7 @@ static void stop_waiting(struct fabric *f, const struct conn *c)
 		if (was_awaited && !v->waits && v->owner != c)
 			invalidation_complete(v);
 		if (v->owner == c || !v->waits)
-			forget(p);
+			invalidation_forget(p);
 		else
 			p = &v->next;
 	}
@@ -206,5 +206,5 @@ void direct_gone(struct fabric *f, struct conn *c)
 void direct_free(struct fabric *f)
 {
 	while (f->direct.pending)
-		forget(&f->direct.pending);
+		invalidation_forget(&f->direct.pending);
 }

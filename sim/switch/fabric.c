@@ -100,7 +100,7 @@ void fabric_reset(struct fabric *f)
 	tell_links(f);
 }
 
-static void begin(struct point *pt)
+static void fabric_begin(struct point *pt)
 {
 	pt->came = 0;
 }
@@ -109,7 +109,7 @@ void fabric_seed(struct fabric *f, uint64_t seed)
 {
 	f->seed = seed;
 	f->garbage = 0;
-	fabric_each_point(f, true, true, begin);
+	fabric_each_point(f, true, true, fabric_begin);
 }
 
 void fabric_close(struct fabric *f)

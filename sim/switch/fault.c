@@ -15,21 +15,21 @@
 enum { SALT_JITTER = KEYS, SALT_FLIPS, SALT_FLIP, SALT_DAMAGE,
        SALT_GARBLE };
 
-static bool chance(const struct point *pt, enum key k)
+static bool fault_chance(const struct point *pt, enum key k)
 {
 	uint64_t ppm = pt->value[k];
 
 	return ppm && (point_draw(pt, k) >> 32) * PPM >> 32 < ppm;
 }
 
-static bool swallows(const struct point *pt, const struct flight *p)
+static bool fault_swallows(const struct point *pt, const struct flight *p)
 {
 	/* The value of a node concerns responses to it: see flight.c. */
 	return pt->value[KEY_DOWN] ||
 	       (pt->value[KEY_STUCK] && !pt->is_node && p->response);
 }
 
-static void flip(struct flight *p, unsigned int bit)
+static void packet_flip(struct flight *p, unsigned int bit)
 {
 	unsigned char *byte = (unsigned char *)&p->frame.packet;
 
@@ -39,7 +39,7 @@ static void flip(struct flight *p, unsigned int bit)
 }
 
 /* Corrupt a packet at most once: a second corruption might undo the first. */
-static void corrupt(struct point *pt, struct flight *p)
+static void packet_corrupt(struct point *pt, struct flight *p)
 {
 	unsigned int bits = 8u * p->frame.packet.size - SIZE_BITS;
 	unsigned int flips = 1 + point_draw(pt, SALT_FLIPS) % FLIPS_MAX;
@@ -50,17 +50,17 @@ static void corrupt(struct point *pt, struct flight *p)
 		return;
 	p->corrupted = true;
 	for (i = 0; i < flips; i++)
-		flip(p, (bit + i * (bits / FLIPS_MAX)) % bits);
+		packet_flip(p, (bit + i * (bits / FLIPS_MAX)) % bits);
 }
 
 /* Replace the mailbox data by random bytes. */
-static void garble(struct point *pt, struct flight *p)
+static void packet_garble(struct point *pt, struct flight *p)
 {
 	struct sim_packet *s = &p->frame.packet;
 	size_t i, size = s->size - PACKET_HEADER;
 
 	if (s->kind != PACKET_MAILBOX || s->crc != packet_crc(s) ||
-	    !chance(pt, KEY_GARBLE))
+	    !fault_chance(pt, KEY_GARBLE))
 		return;
 	for (i = 0; i < size; i++)
 		s->data[i] = (uint8_t)point_draw(pt, SALT_GARBLE + (unsigned int)i);
@@ -102,7 +102,7 @@ static void message_change(struct point *pt, uint8_t *m)
 }
 
 /* Damage the message in a valid packet, so that the receiver has to check it. */
-static void damage(struct point *pt, struct flight *p)
+static void packet_damage(struct point *pt, struct flight *p)
 {
 	struct sim_packet *s = &p->frame.packet;
 	uint8_t *m = s->data + MESSAGE_AT, sent[MESSAGE_SIZE];
@@ -110,7 +110,7 @@ static void damage(struct point *pt, struct flight *p)
 	if (!has_message(s))
 		return;
 	memcpy(sent, m, sizeof(sent));
-	if (chance(pt, KEY_DAMAGE)) {
+	if (fault_chance(pt, KEY_DAMAGE)) {
 		message_change(pt, m);
 		s->crc = packet_crc(s);
 		pt->counter[COUNT_DAMAGED]++;
@@ -118,7 +118,7 @@ static void damage(struct point *pt, struct flight *p)
 	memcpy(pt->message, sent, sizeof(sent));
 }
 
-static uint64_t delay(const struct point *pt)
+static uint64_t packet_delay(const struct point *pt)
 {
 	uint64_t jitter = pt->value[KEY_JITTER];
 
@@ -128,7 +128,7 @@ static uint64_t delay(const struct point *pt)
 }
 
 /* Another packet has passed: release a packet that has waited long enough. */
-static void overtaken(struct point *pt)
+static void packet_overtaken(struct point *pt)
 {
 	if (pt->held && !--pt->hold_left)
 		flight_release(pt);
@@ -136,7 +136,7 @@ static void overtaken(struct point *pt)
 
 static bool held_back(struct point *pt, const struct flight *p)
 {
-	if (pt->held || !chance(pt, KEY_REORDER) || !flight_hold(pt, p))
+	if (pt->held || !fault_chance(pt, KEY_REORDER) || !flight_hold(pt, p))
 		return false;
 	pt->counter[COUNT_REORDERED]++;
 	return true;
@@ -144,24 +144,24 @@ static bool held_back(struct point *pt, const struct flight *p)
 
 bool fault_pass(struct point *pt, struct flight *p)
 {
-	if (swallows(pt, p) || chance(pt, KEY_LOSS)) {
+	if (fault_swallows(pt, p) || fault_chance(pt, KEY_LOSS)) {
 		pt->counter[COUNT_LOST]++;
 		return false;
 	}
-	if (chance(pt, KEY_DUPLICATE) && flight_copy(p)) {
+	if (fault_chance(pt, KEY_DUPLICATE) && flight_copy(p)) {
 		pt->counter[COUNT_DUPLICATED]++;
 		pt->counter[COUNT_FORWARDED]++;
 		pt->counter[COUNT_BYTES] += p->frame.packet.size;
 	}
 	if (pt->value[KEY_GARBLE])
-		garble(pt, p);
+		packet_garble(pt, p);
 	if (pt->value[KEY_DAMAGE])
-		damage(pt, p);
-	if (chance(pt, KEY_CORRUPT))
-		corrupt(pt, p);
-	p->delay += delay(pt);
+		packet_damage(pt, p);
+	if (fault_chance(pt, KEY_CORRUPT))
+		packet_corrupt(pt, p);
+	p->delay += packet_delay(pt);
 	if (held_back(pt, p))
 		return false;
-	overtaken(pt);
+	packet_overtaken(pt);
 	return true;
 }

@@ -30,7 +30,7 @@ static struct flight *flight_keep(const struct flight *p)
 	return k;
 }
 
-static void release(struct flight *p)
+static void flight_free(struct flight *p)
 {
 	timer_cancel(&p->source->fabric->loop, &p->timer);
 	p->source->flying--;
@@ -75,7 +75,7 @@ static void no_node(struct flight *p)
 		send_to(n, FRAME_NO_NODE, p);
 }
 
-static void deliver(struct flight *p)
+static void flight_deliver(struct flight *p)
 {
 	struct node *n = p->target;
 
@@ -91,8 +91,8 @@ static void delay_over(struct timer *t)
 {
 	struct flight *p = container_of(t, struct flight, timer);
 
-	deliver(p);
-	release(p);
+	flight_deliver(p);
+	flight_free(p);
 }
 
 static void deliver_later(const struct flight *p)
@@ -106,7 +106,7 @@ static void deliver_later(const struct flight *p)
 		       loop_now() + p->delay))
 		return;
 	node_count(p->source, COUNT_OVERFLOW);
-	release(k);
+	flight_free(k);
 }
 
 /* ---- the way ---- */
@@ -124,7 +124,7 @@ static struct link *next_link(struct fabric *f, struct flight *p)
 	return l;
 }
 
-static bool pass(struct point *pt, struct flight *p)
+static bool flight_pass(struct point *pt, struct flight *p)
 {
 	if (pt->came >= pt->action_at)
 		actions_run(pt);
@@ -138,27 +138,27 @@ static bool pass(struct point *pt, struct flight *p)
 	return true;
 }
 
-static bool leave(struct flight *p)
+static bool flight_leave(struct flight *p)
 {
 	if (p->left)
 		return true;
 	p->left = true;
-	return pass(&p->source->point, p);
+	return flight_pass(&p->source->point, p);
 }
 
-static void travel(struct fabric *f, struct flight *p)
+static void flight_travel(struct fabric *f, struct flight *p)
 {
 	struct link *l;
 
-	if (!leave(p))
+	if (!flight_leave(p))
 		return;
 	while ((l = next_link(f, p)))
-		if (!pass(&l->point, p))
+		if (!flight_pass(&l->point, p))
 			return;
 	if (p->delay)
 		deliver_later(p);
 	else
-		deliver(p);
+		flight_deliver(p);
 }
 
 static void go_on(struct fabric *f)
@@ -169,8 +169,8 @@ static void go_on(struct fabric *f)
 		f->ready = p->next;
 		if (!f->ready)
 			f->ready_end = &f->ready;
-		travel(f, p);
-		release(p);
+		flight_travel(f, p);
+		flight_free(p);
 	}
 }
 
@@ -190,7 +190,7 @@ void flight_begin(struct node *source, struct flight *p)
 	p->left = false;
 	p->response = s->kind & PACKET_RESPONSE;
 	p->corrupted = false;
-	travel(f, p);
+	flight_travel(f, p);
 	go_on(f);
 }
 
@@ -227,7 +227,7 @@ bool flight_hold(struct point *pt, const struct flight *p)
 	k->timer.expired = held_too_long;
 	if (timer_set(&pt->fabric->loop, &k->timer,
 		      loop_now() + pt->value[KEY_HOLD])) {
-		release(k);
+		flight_free(k);
 		return false;
 	}
 	pt->held = k;
@@ -236,11 +236,11 @@ bool flight_hold(struct point *pt, const struct flight *p)
 	return true;
 }
 
-static void empty(struct point *pt)
+static void point_empty(struct point *pt)
 {
 	actions_cancel(pt, KEYS);
 	if (pt->held)
-		release(pt->held);
+		flight_free(pt->held);
 	pt->held = NULL;
 }
 
@@ -248,8 +248,8 @@ void flight_free_all(struct fabric *f)
 {
 	struct timer *t;
 
-	fabric_each_point(f, true, true, empty);
+	fabric_each_point(f, true, true, point_empty);
 	/* The only timers left are those of delayed packets. */
 	while ((t = timer_first(&f->loop)))
-		release(container_of(t, struct flight, timer));
+		flight_free(container_of(t, struct flight, timer));
 }

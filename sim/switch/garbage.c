@@ -19,7 +19,7 @@
 #define COUNT_MAX	1000000u
 #define MAILBOX_DATA	64u
 
-static uint32_t draw(struct fabric *f)
+static uint32_t garbage_random(struct fabric *f)
 {
 	/* xorshift64*, continued from the seed */
 	uint64_t x = f->garbage ? f->garbage : f->seed ^ UINT64_C(0x5c10);
@@ -32,12 +32,12 @@ static uint32_t draw(struct fabric *f)
 	return (uint32_t)(x * UINT64_C(2685821657736338717) >> 32);
 }
 
-static void fill(struct fabric *f, void *p, size_t size)
+static void garbage_fill(struct fabric *f, void *p, size_t size)
 {
 	unsigned char *byte = p;
 
 	while (size--)
-		*byte++ = (unsigned char)draw(f);
+		*byte++ = (unsigned char)garbage_random(f);
 }
 
 /* Return an epoch that is higher than all before, also those of an earlier daemon. */
@@ -59,20 +59,20 @@ static void make_mailbox(struct fabric *f, struct sim_packet *s)
 	s->kind = PACKET_MAILBOX;
 	s->size = PACKET_HEADER + MAILBOX_DATA;
 	s->epoch = next_epoch(f);
-	s->number = s->floor = draw(f);
-	fill(f, s->data, MAILBOX_DATA);
+	s->number = s->floor = garbage_random(f);
+	garbage_fill(f, s->data, MAILBOX_DATA);
 }
 
 static void make_malformed(struct fabric *f, struct sim_packet *s)
 {
 	uint16_t source = s->source, target = s->target;
 
-	fill(f, s, sizeof(*s));
+	garbage_fill(f, s, sizeof(*s));
 	s->source = source;
 	s->target = target;
-	s->size = (uint16_t)(PACKET_HEADER + draw(f) % (PACKET_DATA_MAX + 1));
-	if (draw(f) % 2)
-		s->kind = (uint8_t)(draw(f) % (PACKET_READ_CSR + 2));
+	s->size = (uint16_t)(PACKET_HEADER + garbage_random(f) % (PACKET_DATA_MAX + 1));
+	if (garbage_random(f) % 2)
+		s->kind = (uint8_t)(garbage_random(f) % (PACKET_READ_CSR + 2));
 }
 
 /* Return a frame's size, which now and then differs from the packet's. */
@@ -86,19 +86,19 @@ static size_t make_frame(struct fabric *f, struct node *to, uint16_t from,
 	frame->head = (struct frame){ .kind = FRAME_PACKET, .node = to->id };
 	s->source = from;
 	s->target = to->id;
-	if (draw(f) % 2)
+	if (garbage_random(f) % 2)
 		make_mailbox(f, s);
 	else
 		make_malformed(f, s);
 	size = sizeof(frame->head) + s->size;
-	if (draw(f) % 16 == 0)
-		s->size = (uint16_t)draw(f);
+	if (garbage_random(f) % 16 == 0)
+		s->size = (uint16_t)garbage_random(f);
 	s->crc = packet_crc(s);
 	return size;
 }
 
 /* Return a node id that is not attached; @id: the highest to try. */
-static uint16_t stranger(struct fabric *f, uint16_t id)
+static uint16_t garbage_stranger(struct fabric *f, uint16_t id)
 {
 	const struct node *n;
 
@@ -114,12 +114,12 @@ static bool parse_from(struct fabric *f, struct words *w, const struct node *to,
 		       uint16_t *from, struct answer *a)
 {
 	if (w->count < 4) {
-		*from = stranger(f, NODE_ID_MAX);
+		*from = garbage_stranger(f, NODE_ID_MAX);
 		return *from || answer_fail(a, "no node id is free");
 	}
 	if (!node_id_parse(w->word[3], from))
 		return answer_fail(a, "%.40s: " NODE_ID_RULE, w->word[3]);
-	if (*from == to->id || stranger(f, *from) != *from)
+	if (*from == to->id || garbage_stranger(f, *from) != *from)
 		return answer_fail(a, "node %u is attached: see garble", *from);
 	return true;
 }

@@ -21,18 +21,18 @@ uint64_t loop_now(void)
 
 /* ---- timers: a heap ---- */
 
-static bool before(const struct timer *a, const struct timer *b)
+static bool timer_before(const struct timer *a, const struct timer *b)
 {
 	return a->due != b->due ? a->due < b->due : a->order < b->order;
 }
 
-static void put(struct loop *l, size_t place, struct timer *t)
+static void heap_put(struct loop *l, size_t place, struct timer *t)
 {
 	l->heap[place - 1] = t;
 	t->place = place;
 }
 
-static struct timer *at(struct loop *l, size_t place)
+static struct timer *heap_at(struct loop *l, size_t place)
 {
 	return l->heap[place - 1];
 }
@@ -41,11 +41,11 @@ static void sift_up(struct loop *l, struct timer *t)
 {
 	size_t place = t->place;
 
-	while (place > 1 && before(t, at(l, place / 2))) {
-		put(l, place, at(l, place / 2));
+	while (place > 1 && timer_before(t, heap_at(l, place / 2))) {
+		heap_put(l, place, heap_at(l, place / 2));
 		place /= 2;
 	}
-	put(l, place, t);
+	heap_put(l, place, t);
 }
 
 static void sift_down(struct loop *l, struct timer *t)
@@ -53,14 +53,14 @@ static void sift_down(struct loop *l, struct timer *t)
 	size_t place = t->place, child;
 
 	while ((child = 2 * place) <= l->timers) {
-		if (child < l->timers && before(at(l, child + 1), at(l, child)))
+		if (child < l->timers && timer_before(heap_at(l, child + 1), heap_at(l, child)))
 			child++;
-		if (!before(at(l, child), t))
+		if (!timer_before(heap_at(l, child), t))
 			break;
-		put(l, place, at(l, child));
+		heap_put(l, place, heap_at(l, child));
 		place = child;
 	}
-	put(l, place, t);
+	heap_put(l, place, t);
 }
 
 static int heap_reserve(struct loop *l)
@@ -88,7 +88,7 @@ int timer_set(struct loop *l, struct timer *t, uint64_t due)
 		return ret;
 	t->due = due ? due : 1;
 	t->order = l->order++;
-	put(l, ++l->timers, t);
+	heap_put(l, ++l->timers, t);
 	sift_up(l, t);
 	return 0;
 }
@@ -101,22 +101,22 @@ void timer_cancel(struct loop *l, struct timer *t)
 	if (!place)
 		return;
 	t->place = 0;
-	last = at(l, l->timers--);
+	last = heap_at(l, l->timers--);
 	if (last == t)
 		return;
-	put(l, place, last);
+	heap_put(l, place, last);
 	sift_up(l, last);
 	sift_down(l, last);
 }
 
 struct timer *timer_first(struct loop *l)
 {
-	return l->timers ? at(l, 1) : NULL;
+	return l->timers ? heap_at(l, 1) : NULL;
 }
 
 static void clock_arm(struct loop *l)
 {
-	uint64_t due = l->timers ? at(l, 1)->due : 0;
+	uint64_t due = l->timers ? heap_at(l, 1)->due : 0;
 	struct itimerspec when = { 0 };
 
 	if (due == l->armed)
@@ -137,7 +137,7 @@ static void clock_ready(struct watch *w, uint32_t events)
 	if (read(w->fd, &times, sizeof(times)) < 0)
 		return;		/* it was set to another time meanwhile */
 	l->armed = 0;
-	while (l->timers && (t = at(l, 1))->due <= now) {
+	while (l->timers && (t = heap_at(l, 1))->due <= now) {
 		timer_cancel(l, t);
 		t->expired(t);
 	}

@@ -95,7 +95,7 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool prepare(struct fabric *f, const struct options *o, struct answer *a)
+static bool main_prepare(struct fabric *f, const struct options *o, struct answer *a)
 {
 	int ret;
 
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	raise_limit();
-	ok = prepare(f, &o, &a) && main_run(f, &a);
+	ok = main_prepare(f, &o, &a) && main_run(f, &a);
 	if (!ok)
 		fabric_warn("%s", a.error);
 	answer_free(&a);

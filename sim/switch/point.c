@@ -29,7 +29,7 @@ bool counter_of_nodes_only(enum counter c)
 }
 
 /* FNV-1a */
-static uint64_t hash(const char *name)
+static uint64_t point_hash(const char *name)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 
@@ -39,7 +39,7 @@ static uint64_t hash(const char *name)
 }
 
 /* The finalizer of splitmix64. */
-static uint64_t mix(uint64_t x)
+static uint64_t point_mix(uint64_t x)
 {
 	x += UINT64_C(0x9e3779b97f4a7c15);
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -49,7 +49,7 @@ static uint64_t mix(uint64_t x)
 
 uint64_t point_draw(const struct point *pt, unsigned int salt)
 {
-	return mix(mix(mix(pt->fabric->seed ^ pt->hash) + pt->came) + salt);
+	return point_mix(point_mix(point_mix(pt->fabric->seed ^ pt->hash) + pt->came) + salt);
 }
 
 void point_update(struct point *pt)
@@ -70,7 +70,7 @@ void point_init(struct point *pt, struct fabric *f, const char *name,
 	pt->fabric = f;
 	pt->is_node = is_node;
 	snprintf(pt->name, sizeof(pt->name), "%s", name);
-	pt->hash = hash(pt->name);
+	pt->hash = point_hash(pt->name);
 	pt->action_at = UINT64_MAX;
 	memcpy(pt->value, preset, sizeof(pt->value));
 	fabric_presets(pt->initial);
@@ -78,7 +78,7 @@ void point_init(struct point *pt, struct fabric *f, const char *name,
 }
 
 /* Return the node that a point belongs to; NULL: it is a switch's link. */
-static struct node *owner(struct point *pt)
+static struct node *point_node(struct point *pt)
 {
 	return pt->is_node ? node_of_point(pt) :
 			     container_of(pt, struct link, point)->from->node;
@@ -86,7 +86,7 @@ static struct node *owner(struct point *pt)
 
 void point_set(struct point *pt, enum key k, uint64_t value)
 {
-	struct node *n = owner(pt);
+	struct node *n = point_node(pt);
 
 	pt->value[k] = value;
 	point_update(pt);

@@ -49,7 +49,7 @@ static bool receive_invalidated(struct conn *c, const struct frame *frame,
 }
 
 /* Read a frame. False: it is none for this daemon. @p->frame has as much as fits. */
-static bool receive(struct conn *c, struct flight *p, size_t size)
+static bool conn_receive(struct conn *c, struct flight *p, size_t size)
 {
 	const void *frame = &p->frame;
 
@@ -83,7 +83,7 @@ bool receive_frame(struct conn *c)
 		conn_fail(c);
 		return false;
 	}
-	if (!receive(c, &p, (size_t)n)) {
+	if (!conn_receive(c, &p, (size_t)n)) {
 		fabric_note(c->fabric, "node %u: broke the protocol",
 			    c->node->id);
 		node_count(c->node, COUNT_MALFORMED);

@@ -80,7 +80,7 @@ bool key_find(const char *name, enum key *k)
 }
 
 /* Parse digits up to @end. */
-static bool digits(const char *text, char **end, uint64_t *value)
+static bool parse_digits(const char *text, char **end, uint64_t *value)
 {
 	if (!isdigit((unsigned char)*text))
 		return false;
@@ -93,7 +93,7 @@ bool parse_number(const char *text, uint64_t max, uint64_t *value)
 {
 	char *end;
 
-	return digits(text, &end, value) && !*end && *value <= max;
+	return parse_digits(text, &end, value) && !*end && *value <= max;
 }
 
 bool parse_time(const char *text, const char *unit, uint64_t *ns)
@@ -102,7 +102,7 @@ bool parse_time(const char *text, const char *unit, uint64_t *ns)
 	char *end;
 	size_t i;
 
-	if (!digits(text, &end, &value) || (*end && unit))
+	if (!parse_digits(text, &end, &value) || (*end && unit))
 		return false;
 	if (!unit)
 		unit = end;

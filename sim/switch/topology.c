@@ -13,7 +13,7 @@
 #define NONE	UINT32_MAX
 
 /* Append a pointer to an array of @n. */
-static bool append(void *array, unsigned int *n, void *item)
+static bool topology_append(void *array, unsigned int *n, void *item)
 {
 	void **old = *(void ***)array, **new;
 
@@ -31,7 +31,7 @@ struct station *topology_station(struct fabric *f, struct node *node,
 	struct topology *t = &f->topology;
 	struct station *s = calloc(1, sizeof(*s));
 
-	if (!s || !append(&t->station, &t->stations, s)) {
+	if (!s || !topology_append(&t->station, &t->stations, s)) {
 		free(s);
 		answer_fail(a, "out of memory");
 		return NULL;
@@ -49,7 +49,7 @@ struct ring *topology_ring(struct fabric *f, const char *name, struct answer *a)
 	struct topology *t = &f->topology;
 	struct ring *r = calloc(1, sizeof(*r));
 
-	if (!r || !append(&t->ring, &t->rings, r)) {
+	if (!r || !topology_append(&t->ring, &t->rings, r)) {
 		free(r);
 		answer_fail(a, "out of memory");
 		return NULL;
@@ -66,7 +66,7 @@ bool topology_join(struct fabric *f, struct ring *r, struct station *s,
 	char name[sizeof(l->point.name)];
 	unsigned int i;
 
-	if (!l || !append(&t->link, &t->links, l)) {
+	if (!l || !topology_append(&t->link, &t->links, l)) {
 		free(l);
 		return answer_fail(a, "out of memory");
 	}
@@ -74,7 +74,7 @@ bool topology_join(struct fabric *f, struct ring *r, struct station *s,
 	point_init(&l->point, f, name, false);
 	l->index = t->links - 1;
 	l->from = l->to = s;
-	if (!append(&r->link, &r->links, l) || !append(&s->out, &s->outs, l))
+	if (!topology_append(&r->link, &r->links, l) || !topology_append(&s->out, &s->outs, l))
 		return answer_fail(a, "out of memory");
 	for (i = r->links - 1; i > place; i--) {
 		r->link[i] = r->link[i - 1];
@@ -108,7 +108,7 @@ bool topology_close(struct fabric *f, struct answer *a)
 	for (i = 0; i < t->links; i++) {
 		struct station *to = t->link[i]->to;
 
-		if (!append(&to->in, &to->ins, t->link[i]))
+		if (!topology_append(&to->in, &to->ins, t->link[i]))
 			return answer_fail(a, "out of memory");
 	}
 	return true;
@@ -170,8 +170,8 @@ struct station *topology_find_switch(struct fabric *f, const char *name)
 /* ---- ways ---- */
 
 /* Compute the distance of each station to @target, breadth first, against the links. */
-static void measure(const struct station *target, uint32_t *far,
-		    const struct station **queue)
+static void topology_measure(const struct station *target, uint32_t *far,
+			     const struct station **queue)
 {
 	unsigned int head = 0, tail = 0, i;
 
@@ -210,7 +210,7 @@ static void find_ways(const struct topology *t, struct station *target)
 
 	if (far && next && queue) {
 		memset(far, 0xff, t->stations * sizeof(*far));
-		measure(target, far, queue);
+		topology_measure(target, far, queue);
 		for (i = 0; i < t->stations; i++)
 			next[i] = first_nearer(t->station[i], far);
 		target->next = next;

@@ -28,7 +28,7 @@ void member_close(struct member *m)
 	m->buf = NULL;
 }
 
-static bool buffer(struct member *m, size_t bytes)
+static bool coll_buffer(struct member *m, size_t bytes)
 {
 	if (m->room < bytes || !m->buf) {
 		free(m->buf);
@@ -97,7 +97,7 @@ static unsigned int rank_of(struct sci_peer *p)
 	return addr.node / 4 - 1;
 }
 
-static int finish(struct sci_req *req, size_t len)
+static int coll_finish(struct sci_req *req, size_t len)
 {
 	struct sci_status status;
 	int ret = sci_wait(req, PATIENCE_MS, &status);
@@ -113,7 +113,7 @@ static int send_to(struct member *m, unsigned int rank, const void *buf,
 	int ret = peer_of(m, rank, &p);
 
 	ret = ret ? ret : sci_isend(p, buf, len, &req);
-	return ret ? ret : finish(req, len);
+	return ret ? ret : coll_finish(req, len);
 }
 
 static int receive_from(struct member *m, unsigned int rank, void *buf,
@@ -124,12 +124,12 @@ static int receive_from(struct member *m, unsigned int rank, void *buf,
 	int ret = peer_of(m, rank, &p);
 
 	ret = ret ? ret : sci_irecv(m->ep, p, buf, len, &req);
-	return ret ? ret : finish(req, len);
+	return ret ? ret : coll_finish(req, len);
 }
 
 /* Both at once. */
-static int exchange(struct member *m, unsigned int to, const void *out,
-		    unsigned int from, void *in, size_t len)
+static int coll_exchange(struct member *m, unsigned int to, const void *out,
+			 unsigned int from, void *in, size_t len)
 {
 	struct sci_peer *target, *source;
 	struct sci_req *receive, *send;
@@ -141,8 +141,8 @@ static int exchange(struct member *m, unsigned int to, const void *out,
 	if (ret)
 		return ret;
 	sent = sci_isend(target, out, len, &send);
-	sent = sent ? sent : finish(send, len);
-	ret = finish(receive, len);
+	sent = sent ? sent : coll_finish(send, len);
+	ret = coll_finish(receive, len);
 	return sent ? sent : ret;
 }
 
@@ -153,7 +153,7 @@ static int exchange_blocks(struct member *m, unsigned int to, uint8_t *out,
 	int ret;
 
 	block_fill(m, m->rank, to, out, len);
-	ret = exchange(m, to, out, from, in, len);
+	ret = coll_exchange(m, to, out, from, in, len);
 	return ret ? ret : block_check(m, from, m->rank, in, len);
 }
 
@@ -161,7 +161,7 @@ static int exchange_blocks(struct member *m, unsigned int to, uint8_t *out,
 
 int collective_barrier(struct member *m, size_t bytes)
 {
-	int ret = buffer(m, 16) ? 0 : -ENOMEM;
+	int ret = coll_buffer(m, 16) ? 0 : -ENOMEM;
 
 	(void)bytes;
 	for (unsigned int k = 1; !ret && k < m->size; k *= 2)
@@ -176,7 +176,7 @@ int collective_broadcast(struct member *m, size_t bytes)
 	unsigned int k = 1;
 	int ret = 0;
 
-	if (!buffer(m, bytes))
+	if (!coll_buffer(m, bytes))
 		return -ENOMEM;
 	while (k < m->size && !(m->rank & k))
 		k *= 2;
@@ -219,7 +219,7 @@ static int allreduce_rounds(struct member *m, unsigned int n, uint8_t *sum, uint
 	int ret = 0;
 
 	for (unsigned int k = 1; !ret && k < n; k *= 2) {
-		ret = exchange(m, m->rank ^ k, sum, m->rank ^ k, in, bytes);
+		ret = coll_exchange(m, m->rank ^ k, sum, m->rank ^ k, in, bytes);
 		bytes_add(m, sum, in, bytes);
 	}
 	return ret;
@@ -231,7 +231,7 @@ int collective_allreduce(struct member *m, size_t bytes)
 	uint8_t *sum, *in;
 	int ret = 0;
 
-	if (!buffer(m, 2 * bytes))
+	if (!coll_buffer(m, 2 * bytes))
 		return -ENOMEM;
 	sum = m->buf;
 	in = m->buf + bytes;
@@ -282,7 +282,7 @@ int collective_neighbours(struct member *m, size_t bytes)
 {
 	unsigned int ranks[4], n;
 
-	if (!buffer(m, 8 * bytes))
+	if (!coll_buffer(m, 8 * bytes))
 		return -ENOMEM;
 	n = vt_network_neighbours(vt_sim_of(m->node), m->rank, ranks);
 	return exchange_all(m, ranks, n, bytes);
@@ -292,7 +292,7 @@ int collective_neighbours(struct member *m, size_t bytes)
 int collective_alltoall(struct member *m, size_t bytes)
 {
 	bool pairs = !(m->size & (m->size - 1));
-	int ret = buffer(m, 2 * bytes) ? 0 : -ENOMEM;
+	int ret = coll_buffer(m, 2 * bytes) ? 0 : -ENOMEM;
 
 	for (unsigned int k = 1; !ret && k < m->size; k++) {
 		unsigned int to = (m->rank + k) % m->size;
@@ -347,8 +347,8 @@ static int bruck_rounds(struct member *m, const struct bruck *b)
 	for (unsigned int k = 1; !ret && k < m->size; k *= 2) {
 		size_t len = bruck_move(m, b, k, b->out, true);
 
-		ret = exchange(m, (m->rank + k) % m->size, b->out,
-			       (m->rank + m->size - k) % m->size, b->in, len);
+		ret = coll_exchange(m, (m->rank + k) % m->size, b->out,
+				    (m->rank + m->size - k) % m->size, b->in, len);
 		bruck_move(m, b, k, b->in, false);
 	}
 	return ret;
@@ -360,7 +360,7 @@ int collective_bruck(struct member *m, size_t bytes)
 	struct bruck b;
 	int ret;
 
-	if (!buffer(m, 3 * all))
+	if (!coll_buffer(m, 3 * all))
 		return -ENOMEM;
 	b = (struct bruck){ m->buf, m->buf + all, m->buf + 2 * all, bytes };
 	for (unsigned int i = 0; i < m->size; i++)
@@ -389,12 +389,12 @@ static int answer_one(struct member *m, size_t bytes)
 	ret = block_check(m, rank, 0, m->buf, bytes);
 	block_fill(m, 0, rank, m->buf, bytes);
 	ret = ret ? ret : sci_isend(status.peer, m->buf, bytes, &req);
-	return ret ? ret : finish(req, bytes);
+	return ret ? ret : coll_finish(req, bytes);
 }
 
 int collective_star(struct member *m, size_t bytes)
 {
-	int ret = buffer(m, 2 * bytes) ? 0 : -ENOMEM;
+	int ret = coll_buffer(m, 2 * bytes) ? 0 : -ENOMEM;
 
 	for (unsigned int i = 1; !ret && !m->rank && i < m->size; i++)
 		ret = answer_one(m, bytes);

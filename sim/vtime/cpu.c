@@ -42,7 +42,7 @@ static void store_piece(struct vt_node *n, uint64_t offset, const void *src,
 	}
 }
 
-static size_t piece(uint64_t offset, size_t len, size_t max)
+static size_t copy_piece(uint64_t offset, size_t len, size_t max)
 {
 	size_t n = max - offset % max;
 
@@ -57,7 +57,7 @@ void vt_store(struct vt_node *n, volatile void *dst, const void *src,
 	const uint8_t *from = src;
 
 	while (len) {
-		size_t k = piece(offset, len, LINE);
+		size_t k = copy_piece(offset, len, LINE);
 
 		use_bus(n, k == LINE ? p->bus_line :
 				       (k + 3) / 4 * p->bus_word);
@@ -75,7 +75,7 @@ void vt_store_words(struct vt_node *n, volatile void *dst, const void *src,
 	const uint8_t *from = src;
 
 	while (len) {
-		size_t k = piece(offset, len, 4);
+		size_t k = copy_piece(offset, len, 4);
 
 		use_bus(n, n->sim->profile.bus_word);
 		store_piece(n, offset, from, k);
@@ -92,7 +92,7 @@ void vt_load(struct vt_node *n, void *dst, const volatile void *src,
 	uint8_t *to = dst;
 
 	while (len) {
-		size_t k = piece(offset, len, 8);
+		size_t k = copy_piece(offset, len, 8);
 
 		use_bus(n, n->sim->profile.bus_word);
 		for (;;) {

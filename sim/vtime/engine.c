@@ -27,7 +27,7 @@ static struct vt_sim *running;
 
 /* ---- events: a heap ---- */
 
-static bool earlier(const struct vt_event *a, const struct vt_event *b)
+static bool event_earlier(const struct vt_event *a, const struct vt_event *b)
 {
 	return a->when != b->when ? a->when < b->when : a->turn < b->turn;
 }
@@ -36,7 +36,7 @@ static void sift_up(struct vt_event *h, size_t i)
 {
 	struct vt_event e = h[i];
 
-	while (i && earlier(&e, &h[(i - 1) / 2])) {
+	while (i && event_earlier(&e, &h[(i - 1) / 2])) {
 		h[i] = h[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
@@ -49,9 +49,9 @@ static void sift_down(struct vt_event *h, size_t n)
 	size_t i = 0, child;
 
 	while ((child = 2 * i + 1) < n) {
-		if (child + 1 < n && earlier(&h[child + 1], &h[child]))
+		if (child + 1 < n && event_earlier(&h[child + 1], &h[child]))
 			child++;
-		if (!earlier(&h[child], &e))
+		if (!event_earlier(&h[child], &e))
 			break;
 		h[i] = h[child];
 		i = child;
@@ -59,7 +59,7 @@ static void sift_down(struct vt_event *h, size_t n)
 	h[i] = e;
 }
 
-static void push(struct vt_sim *s, const struct vt_event *e)
+static void event_push(struct vt_sim *s, const struct vt_event *e)
 {
 	if (s->events == s->room) {
 		size_t room = s->room ? 2 * s->room : 1024;
@@ -78,7 +78,7 @@ static void push(struct vt_sim *s, const struct vt_event *e)
 
 void vt_at(struct vt_sim *s, uint64_t when, vt_event_fn fn, void *arg)
 {
-	push(s, &(struct vt_event){
+	event_push(s, &(struct vt_event){
 		.when = when > s->now ? when : s->now, .turn = s->turn++,
 		.fn = fn, .arg = arg,
 	});
@@ -98,7 +98,7 @@ static void next_event(struct vt_sim *s)
 
 /* ---- programs ---- */
 
-static void leave(struct vt_node *n)
+static void node_leave(struct vt_node *n)
 {
 	struct vt_sim *s = n->sim;
 
@@ -107,7 +107,7 @@ static void leave(struct vt_node *n)
 }
 
 /* An event: the program goes on. */
-static void resume(void *arg)
+static void node_resume(void *arg)
 {
 	struct vt_node *n = arg;
 	struct vt_sim *s = n->sim;
@@ -118,7 +118,7 @@ static void resume(void *arg)
 	fiber_switch(&s->main, &n->fiber);
 }
 
-static void program(void *arg)
+static void program_run(void *arg)
 {
 	struct vt_node *n = arg;
 
@@ -132,12 +132,12 @@ void vt_start(struct vt_node *n, vt_program fn, void *arg)
 {
 	n->fn = fn;
 	n->arg = arg;
-	if (!fiber_new(&n->fiber, STACK_BYTES, program, n)) {
+	if (!fiber_new(&n->fiber, STACK_BYTES, program_run, n)) {
 		perror("sci-model: a program's stack");
 		abort();
 	}
 	n->sim->running++;
-	vt_at(n->sim, 0, resume, n);
+	vt_at(n->sim, 0, node_resume, n);
 }
 
 bool vt_run(struct vt_sim *s)
@@ -166,10 +166,10 @@ void vt_busy(struct vt_node *n, uint64_t ps)
 	n->clock += ps;
 }
 
-static void wake(struct vt_node *n)
+static void node_wake(struct vt_node *n)
 {
 	n->waits = false;
-	resume(n);
+	node_resume(n);
 }
 
 static void time_out(void *arg);
@@ -194,7 +194,7 @@ static void time_out(void *arg)
 	if (!n->waits)
 		return;
 	if (n->until <= n->sim->now)
-		wake(n);
+		node_wake(n);
 	else
 		limit_set(n);
 }
@@ -214,22 +214,22 @@ void vt_wait(struct vt_node *n, uint64_t seen, uint64_t until)
 	n->waits = true;
 	n->until = until;
 	limit_set(n);
-	leave(n);
+	node_leave(n);
 }
 
-static void touched(void *arg)
+static void node_touched(void *arg)
 {
 	struct vt_node *n = arg;
 
 	n->waking = false;
 	if (n->waits)
-		wake(n);
+		node_wake(n);
 }
 
 /* Not all events are the world's: these go on with a program. */
 static bool is_program(vt_event_fn fn)
 {
-	return fn == resume || fn == touched || fn == time_out;
+	return fn == node_resume || fn == node_touched || fn == time_out;
 }
 
 /* Without a change of stacks as far as that goes: most of what is due is short. */
@@ -237,14 +237,14 @@ void vt_sync(struct vt_node *n)
 {
 	struct vt_sim *s = n->sim;
 	const struct vt_event on = {
-		.when = n->clock, .turn = s->turn++, .fn = resume, .arg = n,
+		.when = n->clock, .turn = s->turn++, .fn = node_resume, .arg = n,
 	};
 
 	s->current = NULL;
-	while (s->events && earlier(&s->heap[0], &on)) {
+	while (s->events && event_earlier(&s->heap[0], &on)) {
 		if (is_program(s->heap[0].fn)) {
-			push(s, &on);
-			leave(n);
+			event_push(s, &on);
+			node_leave(n);
 			break;
 		}
 		next_event(s);
@@ -260,7 +260,7 @@ void vt_touch(struct vt_node *n)
 	if (!n->waits || n->waking)
 		return;
 	n->waking = true;
-	vt_at(n->sim, n->sim->now, touched, n);
+	vt_at(n->sim, n->sim->now, node_touched, n);
 }
 
 /* ---- the machine ---- */

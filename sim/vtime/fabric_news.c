@@ -34,7 +34,7 @@ void fabric_listener_end(struct vt_listener *l)
 	listener_put(l);
 }
 
-static void deliver(void *arg)
+static void news_deliver(void *arg)
 {
 	struct news *news = arg;
 	struct vt_listener *l = news->to;
@@ -57,7 +57,7 @@ void fabric_tell(struct vt_listener *l, enum sci_event_type type,
 		abort();
 	l->refs++;
 	*news = (struct news){ l, { type, node, 0, status } };
-	vt_at(s, s->now + s->profile.control / 2, deliver, news);
+	vt_at(s, s->now + s->profile.control / 2, news_deliver, news);
 }
 
 /* An event that will not happen any more. */
@@ -65,7 +65,7 @@ void fabric_news_drop(vt_event_fn fn, void *arg)
 {
 	struct news *news = arg;
 
-	if (fn != deliver)
+	if (fn != news_deliver)
 		return;
 	listener_put(news->to);
 	free(news);

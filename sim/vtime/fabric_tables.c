@@ -57,7 +57,7 @@ void fabric_entry_set(struct vt_fabric *f, uint32_t entry, uint16_t node,
 	sim_att_write(a, at, node | (uint32_t)(attr | SCI_PCI_ATT_VALID) << 16);
 }
 
-static void put64(uint8_t *p, uint64_t v)
+static void table_put64(uint8_t *p, uint64_t v)
 {
 	memcpy(p, &v, sizeof(v));
 }
@@ -94,11 +94,11 @@ static int make_pages(struct sci_lseg *s)
 		return -ENOSPC;
 	root = s->pages + root_offset(s);
 	for (size_t i = 0; i < leaves; i++)
-		put64(root + i * 8,
-		      (uintptr_t)(s->pages + i * SCI_PCI_PAGE));
+		table_put64(root + i * 8,
+			    (uintptr_t)(s->pages + i * SCI_PCI_PAGE));
 	for (size_t i = 0; i < pages; i++)
-		put64(s->pages + i * 8,
-		      (uintptr_t)(s->mem + i * SCI_PCI_PAGE));
+		table_put64(s->pages + i * 8,
+			    (uintptr_t)(s->mem + i * SCI_PCI_PAGE));
 	return 0;
 }
 
@@ -136,8 +136,8 @@ int fabric_export_begin(struct sci_lseg *s)
 	s->exported = true;
 	e = export_entry(s->node->fabric, s->export_id);
 	/* whole pages, as the kernel has them: packets are 16 bytes at least */
-	put64(e + SCI_PCI_EXPORT_LENGTH, page_count(s) * SCI_PCI_PAGE);
-	put64(e + SCI_PCI_EXPORT_ROOT, (uintptr_t)s->pages + root_offset(s));
+	table_put64(e + SCI_PCI_EXPORT_LENGTH, page_count(s) * SCI_PCI_PAGE);
+	table_put64(e + SCI_PCI_EXPORT_ROOT, (uintptr_t)s->pages + root_offset(s));
 	memcpy(e + SCI_PCI_EXPORT_ID, &s->export_id, 2);
 	e[SCI_PCI_EXPORT_FLAGS] = SCI_PCI_EXPORT_VALID | SCI_PCI_EXPORT_READ |
 				  SCI_PCI_EXPORT_WRITE;

@@ -20,12 +20,12 @@
 #include <sanitizer/asan_interface.h>
 
 /* @frames: where it remembers them until somebody comes back; NULL: nobody will */
-static void departs(void **frames, const struct fiber *to)
+static void fiber_departs(void **frames, const struct fiber *to)
 {
 	__sanitizer_start_switch_fiber(frames, to->stack, to->size);
 }
 
-static void arrives(struct fiber *f)
+static void fiber_arrives(struct fiber *f)
 {
 	/* the thread's own stack it knows, and we do not */
 	__sanitizer_finish_switch_fiber(f->frames, &f->before->stack,
@@ -33,23 +33,23 @@ static void arrives(struct fiber *f)
 }
 
 /* Functions that never returned leave their marks. */
-static void wipe(struct fiber *f)
+static void stack_wipe(struct fiber *f)
 {
 	__asan_unpoison_memory_region(f->stack, f->size);
 }
 #else
-static void departs(void **frames, const struct fiber *to)
+static void fiber_departs(void **frames, const struct fiber *to)
 {
 	(void)frames;
 	(void)to;
 }
 
-static void arrives(struct fiber *f)
+static void fiber_arrives(struct fiber *f)
 {
 	(void)f;
 }
 
-static void wipe(struct fiber *f)
+static void stack_wipe(struct fiber *f)
 {
 	(void)f;
 }
@@ -58,11 +58,11 @@ static void wipe(struct fiber *f)
 /* ---- for all ---- */
 
 /* makecontext() passes ints. */
-static void begin(unsigned int low, unsigned int high)
+static void fiber_begin(unsigned int low, unsigned int high)
 {
 	struct fiber *f = (struct fiber *)((uintptr_t)high << 32 | low);
 
-	arrives(f);
+	fiber_arrives(f);
 	f->fn(f->arg);
 	abort();
 }
@@ -80,7 +80,7 @@ bool fiber_new(struct fiber *f, size_t size, void (*fn)(void *arg), void *arg)
 	getcontext(&f->context);
 	f->context.uc_stack.ss_sp = stack;
 	f->context.uc_stack.ss_size = size;
-	makecontext(&f->context, (void (*)(void))begin, 2, (unsigned int)p,
+	makecontext(&f->context, (void (*)(void))fiber_begin, 2, (unsigned int)p,
 		    (unsigned int)(p >> 32));
 	return true;
 }
@@ -88,15 +88,15 @@ bool fiber_new(struct fiber *f, size_t size, void (*fn)(void *arg), void *arg)
 void fiber_switch(struct fiber *from, struct fiber *to)
 {
 	to->before = from;
-	departs(&from->frames, to);
+	fiber_departs(&from->frames, to);
 	swapcontext(&from->context, &to->context);
-	arrives(from);
+	fiber_arrives(from);
 }
 
 void fiber_end(struct fiber *from, struct fiber *to)
 {
 	to->before = from;
-	departs(NULL, to);
+	fiber_departs(NULL, to);
 	setcontext(&to->context);
 	abort();
 }
@@ -105,6 +105,6 @@ void fiber_free(struct fiber *f)
 {
 	if (!f->fn)
 		return;
-	wipe(f);
+	stack_wipe(f);
 	munmap((void *)(uintptr_t)f->stack, f->size);
 }

@@ -52,7 +52,7 @@ struct vt_network {
 };
 
 /* The largest factor of @nodes that is no more than the other one. */
-static unsigned int square(unsigned int nodes)
+static unsigned int torus_square(unsigned int nodes)
 {
 	unsigned int best = 1;
 
@@ -62,7 +62,7 @@ static unsigned int square(unsigned int nodes)
 	return best;
 }
 
-static bool parse(struct vt_network *net, const char *text)
+static bool network_parse(struct vt_network *net, const char *text)
 {
 	unsigned int x, y, nodes = net->sim->nodes;
 	char end;
@@ -77,7 +77,7 @@ static bool parse(struct vt_network *net, const char *text)
 		return true;
 	}
 	if (!strcmp(text, "torus")) {
-		net->columns = square(nodes);
+		net->columns = torus_square(nodes);
 		net->size = nodes / net->columns;
 		return true;
 	}
@@ -99,7 +99,7 @@ struct vt_network *network_new(struct vt_sim *s, const char *topology)
 	if (!net)
 		return NULL;
 	net->sim = s;
-	if (!parse(net, topology)) {
+	if (!network_parse(net, topology)) {
 		free(net);
 		return NULL;
 	}
@@ -146,7 +146,7 @@ static void drop_past(struct link *l, uint64_t now)
 	l->first = 0;
 }
 
-static void grow(struct link *l)
+static void spans_grow(struct link *l)
 {
 	l->room = l->room ? 2 * l->room : 4;
 	l->span = realloc(l->span, l->room * sizeof(*l->span));
@@ -157,7 +157,7 @@ static void grow(struct link *l)
 }
 
 /* Before @i; the fewer ones make room. */
-static void insert(struct link *l, unsigned int i, struct span s)
+static void span_insert(struct link *l, unsigned int i, struct span s)
 {
 	if (l->first && i - l->first <= l->end - i) {
 		memmove(l->span + l->first - 1, l->span + l->first,
@@ -167,13 +167,13 @@ static void insert(struct link *l, unsigned int i, struct span s)
 		return;
 	}
 	if (l->end == l->room)
-		grow(l);
+		spans_grow(l);
 	memmove(l->span + i + 1, l->span + i, (l->end - i) * sizeof(s));
 	l->span[i] = s;
 	l->end++;
 }
 
-static void delete(struct link *l, unsigned int i)
+static void span_delete(struct link *l, unsigned int i)
 {
 	l->end--;
 	memmove(l->span + i, l->span + i + 1, (l->end - i) * sizeof(*l->span));
@@ -196,7 +196,7 @@ static unsigned int span_after(const struct link *l, uint64_t when)
 }
 
 /* The first @length from @when on that nobody has; when it begins. */
-static uint64_t give(struct link *l, uint64_t when, uint64_t length)
+static uint64_t link_reserve(struct link *l, uint64_t when, uint64_t length)
 {
 	unsigned int i = span_after(l, when);
 	bool joins;
@@ -208,13 +208,13 @@ static uint64_t give(struct link *l, uint64_t when, uint64_t length)
 		if (joins)
 			l->span[i].from = when;
 		else
-			insert(l, i, (struct span){ when, when + length });
+			span_insert(l, i, (struct span){ when, when + length });
 		return when;
 	}
 	l->span[i - 1].to += length;
 	if (joins) {
 		l->span[i - 1].to = l->span[i].to;
-		delete(l, i);
+		span_delete(l, i);
 	}
 	return when;
 }
@@ -227,10 +227,10 @@ struct way {
 	uint64_t hop;
 };
 
-static void take(struct link *l, struct way *w)
+static void link_cross(struct link *l, struct way *w)
 {
 	drop_past(l, w->now);
-	w->when = give(l, w->when, w->length) + w->hop;
+	w->when = link_reserve(l, w->when, w->length) + w->hop;
 	l->busy += w->length;
 }
 
@@ -239,7 +239,7 @@ static void go_round(struct link *ring, unsigned int size, unsigned int step,
 		     unsigned int from, unsigned int to, struct way *w)
 {
 	for (; from != to; from = (from + 1) % size)
-		take(&ring[(size_t)from * step], w);
+		link_cross(&ring[(size_t)from * step], w);
 }
 
 static void through_switch(struct vt_network *net, unsigned int from,

@@ -208,7 +208,7 @@ static void host_connect(void *ctx, bool enable)
 
 /* ---- its clock ---- */
 
-static void timer(void *arg);
+static void node_timer(void *arg);
 
 static void timer_set(struct vt_node *n)
 {
@@ -217,10 +217,10 @@ static void timer_set(struct vt_node *n)
 	if (ns == SIM_NEVER || ns * VT_NS >= n->timer)
 		return;
 	n->timer = ns * VT_NS;
-	vt_at(n->sim, n->timer, timer, n);
+	vt_at(n->sim, n->timer, node_timer, n);
 }
 
-static void timer(void *arg)
+static void node_timer(void *arg)
 {
 	struct vt_node *n = arg;
 
@@ -252,7 +252,7 @@ static uint32_t le32(const uint8_t *p)
 	return v;
 }
 
-static void interrupts(void *arg)
+static void node_interrupts(void *arg)
 {
 	struct vt_node *n = arg;
 
@@ -281,7 +281,7 @@ static void host_interrupt(void *ctx, uint32_t pending, uint32_t raised)
 	if (!pending || n->interrupt)
 		return;
 	n->interrupt = true;
-	vt_at(n->sim, n->sim->now + n->sim->profile.interrupt, interrupts, n);
+	vt_at(n->sim, n->sim->now + n->sim->profile.interrupt, node_interrupts, n);
 }
 
 static const struct sim_host host = {
@@ -296,7 +296,7 @@ static const struct sim_host host = {
 
 /* ---- life ---- */
 
-static void write64(struct vt_node *n, uint32_t offset, const void *p)
+static void node_write64(struct vt_node *n, uint32_t offset, const void *p)
 {
 	uint64_t v = (uintptr_t)p;
 
@@ -308,11 +308,11 @@ static void node_set_up(struct vt_node *n)
 {
 	struct sim_adapter *a = n->adapter;
 
-	write64(n, SCI_PCI_RX_BASE, n->rx);
+	node_write64(n, SCI_PCI_RX_BASE, n->rx);
 	sim_csr_write(a, SCI_PCI_RX_ENTRIES, VT_RX_ENTRIES);
-	write64(n, SCI_PCI_EXPORT_BASE, n->exports);
+	node_write64(n, SCI_PCI_EXPORT_BASE, n->exports);
 	sim_csr_write(a, SCI_PCI_EXPORT_ENTRIES, VT_EXPORTS);
-	write64(n, SCI_PCI_STATUS_BASE, &n->words->link.hw_errors);
+	node_write64(n, SCI_PCI_STATUS_BASE, &n->words->link.hw_errors);
 	sim_csr_write(a, SCI_PCI_GATHER_NS,
 		      (uint32_t)(n->sim->profile.gather / VT_NS));
 	sim_csr_write(a, SCI_PCI_INT_MASK, SCI_PCI_INT_RX);
@@ -337,7 +337,7 @@ void node_pages_put(uint8_t *p, size_t size)
 		munmap(p, size);
 }
 
-static void *zeroed(size_t align, size_t size)
+static void *zeroed_alloc(size_t align, size_t size)
 {
 	void *p = aligned_alloc(align, size);
 
@@ -362,7 +362,7 @@ bool node_init(struct vt_sim *s, struct vt_node *n, unsigned int index)
 	config.stream_size = (uint32_t)p->stream_size;
 	config.outstanding = (uint32_t)p->outstanding;
 	config.exports = VT_EXPORTS;
-	n->words = zeroed(64, 2 * 64);
+	n->words = zeroed_alloc(64, 2 * 64);
 	n->rx = node_pages_get(RX_BYTES);
 	n->exports = node_pages_get(EXPORTS_BYTES);
 	n->adapter = sim_adapter_new(&config, &host, n, index + 1);

@@ -44,7 +44,7 @@ struct pingpong {
 	int error;
 };
 
-static bool exported(enum ours_mode mode)
+static bool mode_exports(enum ours_mode mode)
 {
 	return mode >= OURS_ZCOPY;
 }
@@ -82,7 +82,7 @@ static int open_side(struct vt_node *n, const struct pingpong *pp,
 		ret = sci_connect(s->ep, &other, CONNECT_MS, &s->peer);
 	if (ret)
 		return ret;
-	if (exported(pp->mode))
+	if (mode_exports(pp->mode))
 		return sci_buf_alloc(s->ep, room, &s->buf);
 	s->buf = malloc(room);
 	return s->buf ? 0 : -1;
@@ -92,7 +92,7 @@ static void close_side(const struct pingpong *pp, struct side *s)
 {
 	if (s->peer)
 		sci_disconnect(s->peer);
-	if (exported(pp->mode) && s->buf)
+	if (mode_exports(pp->mode) && s->buf)
 		sci_buf_free(s->ep, s->buf);
 	else
 		free(s->buf);
@@ -116,7 +116,7 @@ static int ours_recv_one(const struct pingpong *pp, const struct side *s)
 }
 
 /* Sum of counter @c over both adapters. */
-static uint64_t total(struct vt_sim *s, enum sci_pci_counter c)
+static uint64_t counter_total(struct vt_sim *s, enum sci_pci_counter c)
 {
 	return sim_counter(vt_adapter(vt_node(s, 0)), c) +
 	       sim_counter(vt_adapter(vt_node(s, 1)), c);
@@ -129,17 +129,17 @@ static void ours_begin(struct vt_node *n, struct pingpong *pp)
 	vt_sync(n);
 	pp->begin = vt_clock(n);
 	for (int c = 0; c < SCI_PCI_COUNTERS_COUNT; c++)
-		pp->counts[c] = total(s, (enum sci_pci_counter)c);
+		pp->counts[c] = counter_total(s, (enum sci_pci_counter)c);
 	vt_network_load(s, &pp->load);
 }
 
-static double since(struct vt_sim *s, const struct pingpong *pp,
-		    enum sci_pci_counter c)
+static double time_since(struct vt_sim *s, const struct pingpong *pp,
+			 enum sci_pci_counter c)
 {
-	return (double)(total(s, c) - pp->counts[c]) / (2.0 * pp->rounds);
+	return (double)(counter_total(s, c) - pp->counts[c]) / (2.0 * pp->rounds);
 }
 
-static void end(struct vt_node *n, struct pingpong *pp)
+static void pingpong_end(struct vt_node *n, struct pingpong *pp)
 {
 	struct vt_sim *s = vt_sim_of(n);
 	double messages = 2.0 * pp->rounds;
@@ -149,10 +149,10 @@ static void end(struct vt_node *n, struct pingpong *pp)
 	vt_network_load(s, &load);
 	*pp->result = (struct ours_result){
 		.latency = (double)(vt_clock(n) - pp->begin) / messages,
-		.packets64 = since(s, pp, SCI_PCI_CNT_WRITES_64),
-		.packets16 = since(s, pp, SCI_PCI_CNT_WRITES_16),
-		.reads = since(s, pp, SCI_PCI_CNT_READS),
-		.barriers = since(s, pp, SCI_PCI_CNT_BARRIERS),
+		.packets64 = time_since(s, pp, SCI_PCI_CNT_WRITES_64),
+		.packets16 = time_since(s, pp, SCI_PCI_CNT_WRITES_16),
+		.reads = time_since(s, pp, SCI_PCI_CNT_READS),
+		.barriers = time_since(s, pp, SCI_PCI_CNT_BARRIERS),
 		.bytes = (double)(load.bytes - pp->load.bytes) / messages,
 	};
 }
@@ -172,7 +172,7 @@ static void ours_play(struct vt_node *n, void *arg)
 		ret = vt_index(n) ? ours_send_one(pp, &s) : ours_recv_one(pp, &s);
 	}
 	if (!ret && !vt_index(n))
-		end(n, pp);
+		pingpong_end(n, pp);
 	/* the other one goes on to its end when all has been counted */
 	if (!ret)
 		ret = vt_index(n) ? ours_recv_one(pp, &s) : ours_send_one(pp, &s);

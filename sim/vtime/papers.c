@@ -78,7 +78,7 @@ static enum paper_system papers_choose(enum paper_system sys, size_t bytes)
 	return sys;
 }
 
-static double equations(const struct vt_profile *p, size_t bytes)
+static double print_equations(const struct vt_profile *p, size_t bytes)
 {
 	struct mpich_parameters m = mpich_parameters(p);
 	double seconds;
@@ -113,7 +113,7 @@ double papers_latency(const struct vt_profile *p, enum paper_system sys,
 	case MPICH_RENDEZVOUS:
 		return papers_pingpong(p, &mpich_rendezvous, bytes);
 	case MPICH_EQUATIONS:
-		return equations(p, bytes);
+		return print_equations(p, bytes);
 	default:
 		return 0;
 	}
@@ -140,7 +140,7 @@ double papers_modelled(const struct vt_profile *p,
 	return papers_bandwidth(p, f->system);
 }
 
-static void print(const struct vt_profile *p, const struct paper_figure *f)
+static void print_figure(const struct vt_profile *p, const struct paper_figure *f)
 {
 	double v = papers_modelled(p, f);
 
@@ -168,7 +168,7 @@ int papers_main(int argc, char **argv)
 	printf("%-7s %-21s %-12s %9s %9s %7s  %s\n", "profile", "system",
 	       "metric", "paper", "modelled", "error", "source");
 	for (size_t i = 0; i < papers_published_count; i++)
-		print(&p[strcmp(papers_published[i].profile, p[0].name) != 0],
-		      &papers_published[i]);
+		print_figure(&p[strcmp(papers_published[i].profile, p[0].name) != 0],
+			     &papers_published[i]);
 	return 0;
 }

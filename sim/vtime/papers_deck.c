@@ -62,12 +62,12 @@ struct mailbox {
 
 static_assert(sizeof(struct packet) == PAPER_LINE, "a packet is a line");
 
-static void lock(struct paper_side *s)
+static void deck_lock(struct paper_side *s)
 {
 	vt_busy(s->node, s->profile->atomic);
 }
 
-static void unlock(struct paper_side *s)
+static void deck_unlock(struct paper_side *s)
 {
 	vt_busy(s->node, s->profile->atomic);
 }
@@ -128,11 +128,11 @@ static void send_1(struct paper_side *s)
 {
 	volatile struct mailbox *far = s->far;
 
-	lock(s);
+	deck_lock(s);
 	await_room(s, SLOTS);
 	deck_put_packet(s, &far->ring[s->sent % SLOTS], s->buf, s->size, s->sent);
 	s->sent++;
-	unlock(s);
+	deck_unlock(s);
 }
 
 static const uint8_t *recv_1(struct paper_side *s)
@@ -140,11 +140,11 @@ static const uint8_t *recv_1(struct paper_side *s)
 	struct mailbox *near = s->near;
 	const struct packet *packet = &near->ring[s->got % SLOTS];
 
-	lock(s);
+	deck_lock(s);
 	deck_take_packet(s, packet, s->got, PLACES - 1);
 	vt_copy(s->node, s->buf, packet->data, SHORT_MAX);
 	tell_position(s);
-	unlock(s);
+	deck_unlock(s);
 	return s->buf;
 }
 
@@ -161,7 +161,7 @@ static void send_2(struct paper_side *s)
 	uint8_t line[PAPER_LINE] = { 0 };
 	size_t first = PAPER_LINE - HEADER;
 
-	lock(s);
+	deck_lock(s);
 	await_room(s, 1);
 	/* one copy, that begins with the header */
 	memcpy(line, &s->size, sizeof(s->size));
@@ -173,7 +173,7 @@ static void send_2(struct paper_side *s)
 	vt_barrier(s->node);
 	deck_put_packet(s, &far->control, "", 0, s->sent);
 	s->sent++;
-	unlock(s);
+	deck_unlock(s);
 }
 
 static const uint8_t *recv_2(struct paper_side *s)
@@ -181,13 +181,13 @@ static const uint8_t *recv_2(struct paper_side *s)
 	struct mailbox *near = s->near;
 	size_t size;
 
-	lock(s);
+	deck_lock(s);
 	deck_take_packet(s, &near->control, s->got, PLACES - 1);
 	vt_busy(s->node, s->profile->load_local);
 	memcpy(&size, near->data, sizeof(size));
 	vt_copy(s->node, s->buf, near->data + HEADER, size);
 	tell_position(s);
-	unlock(s);
+	deck_unlock(s);
 	return s->buf;
 }
 
@@ -203,13 +203,13 @@ static void send_3(struct paper_side *s)
 	volatile struct mailbox *far = s->far;
 	struct mailbox *near = s->near;
 
-	lock(s);
+	deck_lock(s);
 	deck_put_packet(s, &far->control, "", 0, s->sent++);
 	deck_take_packet(s, &near->answer, s->more_got++, 0);
 	vt_store(s->node, far->data, s->buf, paper_lines(s->size));
 	vt_barrier(s->node);
 	deck_put_packet(s, &far->control, "", 0, s->sent++);
-	unlock(s);
+	deck_unlock(s);
 }
 
 static const uint8_t *recv_3(struct paper_side *s)
@@ -217,11 +217,11 @@ static const uint8_t *recv_3(struct paper_side *s)
 	volatile struct mailbox *far = s->far;
 	struct mailbox *near = s->near;
 
-	lock(s);
+	deck_lock(s);
 	deck_take_packet(s, &near->control, s->got++, PLACES - 1);
 	deck_put_packet(s, &far->answer, "", 0, s->more_sent++);
 	deck_take_packet(s, &near->control, s->got++, 0);
-	unlock(s);
+	deck_unlock(s);
 	return near->data;
 }
 

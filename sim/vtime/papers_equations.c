@@ -53,25 +53,25 @@ double mpich_equation_rendezvous(const struct mpich_parameters *m, size_t n)
 	       copy_remote(m, rest);
 }
 
-static double rate(size_t n, double time)
+static double equation_rate(size_t n, double time)
 {
 	return (double)n / time;
 }
 
 double mpich_equation_short_rate(const struct mpich_parameters *m, size_t n)
 {
-	return rate(n, mpich_equation_short(m, n));
+	return equation_rate(n, mpich_equation_short(m, n));
 }
 
 double mpich_equation_eager_rate(const struct mpich_parameters *m, size_t n)
 {
-	return rate(n, mpich_equation_eager(m, n));
+	return equation_rate(n, mpich_equation_eager(m, n));
 }
 
 double mpich_equation_rendezvous_rate(const struct mpich_parameters *m,
 				      size_t n)
 {
-	return rate(n, mpich_equation_rendezvous(m, n));
+	return equation_rate(n, mpich_equation_rendezvous(m, n));
 }
 
 struct mpich_parameters mpich_parameters(const struct vt_profile *p)

@@ -58,8 +58,8 @@ struct shared {
 static_assert(sizeof(struct packet) == PAPER_LINE, "a packet is a line");
 
 /* By the FPU: the bus has bursts of a line, the loop takes longer. */
-static void store(struct paper_side *s, volatile void *to, const void *from,
-		  size_t len)
+static void mpich_store(struct paper_side *s, volatile void *to, const void *from,
+			size_t len)
 {
 	const struct vt_profile *p = s->profile;
 	uint64_t more = p->bus_fpu > p->bus_line ? p->bus_fpu - p->bus_line : 0;
@@ -91,7 +91,7 @@ static void mpich_put_packet(struct paper_side *s, const void *payload, size_t l
 			sizeof(s->more_got));
 	memcpy(packet.payload, payload, len);
 	vt_busy(s->node, s->profile->line_put);
-	store(s, &far->ring[s->sent % SLOTS], &packet, sizeof(packet));
+	mpich_store(s, &far->ring[s->sent % SLOTS], &packet, sizeof(packet));
 	s->sent++;
 	check_errors(s);
 }
@@ -115,7 +115,7 @@ static void packet_taken(struct paper_side *s)
 }
 
 /* MPIR, in one of the two processes. */
-static void mpir(struct paper_side *s)
+static void mpich_mpir(struct paper_side *s)
 {
 	vt_busy(s->node, MPIR / 2);
 }
@@ -130,7 +130,7 @@ static size_t memory_short(size_t bytes)
 
 static void send_short(struct paper_side *s)
 {
-	mpir(s);
+	mpich_mpir(s);
 	mpich_put_packet(s, s->buf, s->size);
 }
 
@@ -141,7 +141,7 @@ static const uint8_t *recv_short(struct paper_side *s)
 	if (packet->length)
 		vt_copy(s->node, s->buf, packet->payload, packet->length);
 	packet_taken(s);
-	mpir(s);
+	mpich_mpir(s);
 	return s->buf;
 }
 
@@ -156,7 +156,7 @@ static size_t memory_eager(size_t bytes)
 static void store_and_wait(struct paper_side *s, volatile void *to,
 			   const void *from, size_t len)
 {
-	store(s, to, from, len);
+	mpich_store(s, to, from, len);
 	vt_barrier(s->node);
 	check_errors(s);
 }
@@ -165,7 +165,7 @@ static void send_eager(struct paper_side *s)
 {
 	volatile struct shared *far = s->far;
 
-	mpir(s);
+	mpich_mpir(s);
 	store_and_wait(s, far->data, s->buf, s->size);
 	mpich_put_packet(s, "", 0);
 }
@@ -179,20 +179,20 @@ static const uint8_t *recv_eager(struct paper_side *s)
 	vt_copy(s->node, s->buf, near->data, s->size);
 	packet_taken(s);
 	vt_store(s->node, &far->returned, &s->got, sizeof(s->got));
-	mpir(s);
+	mpich_mpir(s);
 	return s->buf;
 }
 
 /* ---- rendezvous ---- */
 
-static size_t least(size_t a, size_t b)
+static size_t mpich_least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 static size_t memory_rendezvous(size_t bytes)
 {
-	return sizeof(struct shared) + paper_lines(least(bytes, MPICH_BUFFER));
+	return sizeof(struct shared) + paper_lines(mpich_least(bytes, MPICH_BUFFER));
 }
 
 static void send_part(struct paper_side *s, const uint8_t *from, size_t len)
@@ -203,7 +203,7 @@ static void send_part(struct paper_side *s, const uint8_t *from, size_t len)
 	packet_taken(s);
 	for (size_t at = 0; at < len; at += MPICH_BLOCK) {
 		store_and_wait(s, far->data + at, from + at,
-			       least(len - at, MPICH_BLOCK));
+			       mpich_least(len - at, MPICH_BLOCK));
 		mpich_put_packet(s, "", 0); /* BLOCK_READY, or the end */
 	}
 }
@@ -217,16 +217,16 @@ static void recv_part(struct paper_side *s, uint8_t *to, size_t len)
 		mpich_take_packet(s);
 		packet_taken(s);
 		vt_copy(s->node, to + at, near->data + at,
-			least(len - at, MPICH_BLOCK));
+			mpich_least(len - at, MPICH_BLOCK));
 	}
 }
 
 static void send_rendezvous(struct paper_side *s)
 {
-	mpir(s);
+	mpich_mpir(s);
 	mpich_put_packet(s, "", 0); /* the request */
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
-		send_part(s, s->buf + at, least(s->size - at, MPICH_BUFFER));
+		send_part(s, s->buf + at, mpich_least(s->size - at, MPICH_BUFFER));
 }
 
 static const uint8_t *recv_rendezvous(struct paper_side *s)
@@ -234,8 +234,8 @@ static const uint8_t *recv_rendezvous(struct paper_side *s)
 	mpich_take_packet(s);
 	packet_taken(s);
 	for (size_t at = 0; at < s->size; at += MPICH_BUFFER)
-		recv_part(s, s->buf + at, least(s->size - at, MPICH_BUFFER));
-	mpir(s);
+		recv_part(s, s->buf + at, mpich_least(s->size - at, MPICH_BUFFER));
+	mpich_mpir(s);
 	return s->buf;
 }
 

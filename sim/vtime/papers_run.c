@@ -28,7 +28,7 @@ void paper_poll(struct paper_side *s, const volatile uint8_t *byte,
 	vt_busy(s->node, others * s->profile->load_local / 2);
 }
 
-static uint8_t pattern(unsigned int round, size_t at)
+static uint8_t copy_pattern(unsigned int round, size_t at)
 {
 	return (uint8_t)(round * 7 + at * 31 + at / 251);
 }
@@ -36,7 +36,7 @@ static uint8_t pattern(unsigned int round, size_t at)
 static void papers_send_one(struct pingpong *pp, struct paper_side *s, unsigned int round)
 {
 	for (size_t i = 0; i < pp->bytes; i++)
-		s->buf[i] = pattern(round, i);
+		s->buf[i] = copy_pattern(round, i);
 	pp->proto->send(s);
 }
 
@@ -45,7 +45,7 @@ static void papers_recv_one(struct pingpong *pp, struct paper_side *s, unsigned 
 	const uint8_t *message = pp->proto->recv(s);
 
 	for (size_t i = 0; i < pp->bytes; i++)
-		if (message[i] != pattern(round, i))
+		if (message[i] != copy_pattern(round, i))
 			pp->wrong = true;
 }
 

@@ -58,7 +58,7 @@ struct reader {
 	bool seen[FIGURES];
 };
 
-static bool wrong(const struct reader *r, const char *why, const char *what)
+static bool profile_wrong(const struct reader *r, const char *why, const char *what)
 {
 	fprintf(stderr, "sci-model: %s:%u: %s: %s\n", r->path, r->line, what,
 		why);
@@ -75,16 +75,16 @@ static bool set_figure(struct reader *r, const char *name, const char *text)
 		if (strcmp(f->name, name))
 			continue;
 		if (r->seen[i])
-			return wrong(r, "is here twice", name);
+			return profile_wrong(r, "is here twice", name);
 		v = strtod(text, &end);
 		if (end == text || *end || !(v >= f->min && v <= f->max))
-			return wrong(r, "no number in its range", text);
+			return profile_wrong(r, "no number in its range", text);
 		r->seen[i] = true;
 		*(uint64_t *)((char *)r->profile + f->offset) =
 			(uint64_t)llround(v * f->scale);
 		return true;
 	}
-	return wrong(r, "no such figure", name);
+	return profile_wrong(r, "no such figure", name);
 }
 
 static bool set_text(struct reader *r, char *to, size_t size, const char *text)
@@ -92,9 +92,9 @@ static bool set_text(struct reader *r, char *to, size_t size, const char *text)
 	size_t len = strcspn(text, "\n");
 
 	if (*to)
-		return wrong(r, "is here twice", "name or title");
+		return profile_wrong(r, "is here twice", "name or title");
 	if (!len || len >= size)
-		return wrong(r, "too long, or nothing", text);
+		return profile_wrong(r, "too long, or nothing", text);
 	memcpy(to, text, len);
 	to[len] = '\0';
 	return true;
@@ -115,17 +115,17 @@ static bool read_line(struct reader *r, char *line)
 		return true;
 	value = strtok_r(NULL, " \t", &save);
 	if (!value || strtok_r(NULL, " \t", &save))
-		return wrong(r, "is not NAME VALUE", name);
+		return profile_wrong(r, "is not NAME VALUE", name);
 	return set_figure(r, name, value);
 }
 
-static bool complete(struct reader *r)
+static bool profile_complete(struct reader *r)
 {
 	for (size_t i = 0; i < FIGURES; i++)
 		if (!r->seen[i])
-			return wrong(r, "is missing", figures[i].name);
+			return profile_wrong(r, "is missing", figures[i].name);
 	if (!*r->profile->name || !*r->profile->title)
-		return wrong(r, "are missing", "name or title");
+		return profile_wrong(r, "are missing", "name or title");
 	return true;
 }
 
@@ -146,5 +146,5 @@ bool vt_profile_read(struct vt_profile *p, const char *path)
 		good = read_line(&r, line);
 	}
 	fclose(f);
-	return good && complete(&r);
+	return good && profile_complete(&r);
 }

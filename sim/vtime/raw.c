@@ -53,7 +53,7 @@ static bool bench_run(const struct vt_profile *p, struct bench *b,
 
 /* ---- writes ---- */
 
-static void put(struct vt_node *n, struct bench *b, uint8_t value)
+static void raw_put(struct vt_node *n, struct bench *b, uint8_t value)
 {
 	memset(b->buf, value, b->bytes);
 	vt_store(n, b->far[vt_index(n)], b->buf, b->bytes);
@@ -61,7 +61,7 @@ static void put(struct vt_node *n, struct bench *b, uint8_t value)
 		vt_flush(n);
 }
 
-static double sent(struct vt_node *n, enum sci_pci_counter c)
+static double counter_per_round(struct vt_node *n, enum sci_pci_counter c)
 {
 	return (double)sim_counter(vt_adapter(n), c) / (WARM_UP + ROUNDS);
 }
@@ -77,16 +77,16 @@ static void play_write(struct vt_node *n, void *arg)
 		if (i == WARM_UP + 1)
 			begin = vt_clock(n);
 		if (first)
-			put(n, b, (uint8_t)i);
+			raw_put(n, b, (uint8_t)i);
 		vt_poll(n, last, (uint8_t)i);
 		if (!first)
-			put(n, b, (uint8_t)i);
+			raw_put(n, b, (uint8_t)i);
 	}
 	if (!first)
 		return;
 	b->result = (double)(vt_clock(n) - begin) / (2 * ROUNDS);
-	b->packets[0] = sent(n, SCI_PCI_CNT_WRITES_64);
-	b->packets[1] = sent(n, SCI_PCI_CNT_WRITES_16);
+	b->packets[0] = counter_per_round(n, SCI_PCI_CNT_WRITES_64);
+	b->packets[1] = counter_per_round(n, SCI_PCI_CNT_WRITES_16);
 }
 
 struct raw_write raw_write(const struct vt_profile *p, size_t bytes)

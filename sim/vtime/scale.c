@@ -86,7 +86,7 @@ static uint64_t host_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static void most(uint64_t *most, uint64_t *all, uint64_t value)
+static void stat_add(uint64_t *most, uint64_t *all, uint64_t value)
 {
 	*all += value;
 	if (value > *most)
@@ -98,8 +98,8 @@ static void add_stats(struct scale_result *r, const struct member *m)
 	struct sci_ep_stats stats = { .size = sizeof(stats) };
 
 	sci_ep_stats(m->ep, &stats);
-	most(&r->peers, &r->all_peers, stats.peers);
-	most(&r->receive, &r->all_receive, stats.peer_bytes);
+	stat_add(&r->peers, &r->all_peers, stats.peers);
+	stat_add(&r->receive, &r->all_receive, stats.peer_bytes);
 	r->resent += stats.resent_lines + stats.resent_blocks;
 	if (vt_att_max(m->node) > r->att)
 		r->att = vt_att_max(m->node);
@@ -146,7 +146,7 @@ static void last_one(struct world *w)
 }
 
 /* All of them go on at the same time, and answer their peers until then. */
-static void meet(struct world *w, struct member *m)
+static void member_meet(struct world *w, struct member *m)
 {
 	struct vt_node *n = m->node;
 	unsigned int turn = w->turn;
@@ -179,7 +179,7 @@ static int play_round(struct world *w, struct member *m, enum round round)
 		return ret;
 	if (vt_clock(m->node) > w->end)
 		w->end = vt_clock(m->node);
-	meet(w, m);
+	member_meet(w, m);
 	return w->error;
 }
 
@@ -190,12 +190,12 @@ static void scale_play(struct vt_node *n, void *arg)
 	int ret = member_open(&m, n);
 
 	if (!ret)
-		meet(w, &m);
+		member_meet(w, &m);
 	for (int i = 0; !ret && i < ROUNDS; i++)
 		ret = play_round(w, &m, (enum round)i);
 	if (!ret) {
 		add_stats(w->result, &m);
-		meet(w, &m);
+		member_meet(w, &m);
 	} else if (!w->error) {
 		w->error = ret;
 		w->failed = vt_id(n);
@@ -204,7 +204,7 @@ static void scale_play(struct vt_node *n, void *arg)
 	member_close(&m);
 }
 
-static bool judge(const struct world *w, bool done)
+static bool scale_judge(const struct world *w, bool done)
 {
 	const struct scale_setup *s = w->setup;
 
@@ -243,5 +243,5 @@ bool scale_run(const struct scale_setup *setup, struct scale_result *r)
 	r->host_bytes = r->host_bytes > before ? r->host_bytes - before : 0;
 	vt_free(w.sim);
 	r->host_ns = host_ns() - ns;
-	return judge(&w, done);
+	return scale_judge(&w, done);
 }

@@ -38,8 +38,8 @@ static void scale_usage(FILE *out)
 	      "its memory peers may write to.\n", out);
 }
 
-static bool number(const char *text, uint64_t min, uint64_t max,
-		   const char *what, uint64_t *out)
+static bool parse_number(const char *text, uint64_t min, uint64_t max,
+			 const char *what, uint64_t *out)
 {
 	char *end;
 
@@ -66,14 +66,14 @@ static bool set_option(struct options *o, int c)
 		o->setup.topology = optarg;
 		break;
 	case 'b':
-		good = number(optarg, 0, BYTES_MAX, "BYTES", &v);
+		good = parse_number(optarg, 0, BYTES_MAX, "BYTES", &v);
 		o->setup.bytes = v;
 		break;
 	case 's':
-		good = number(optarg, 0, UINT64_MAX, "SEED", &o->setup.seed);
+		good = parse_number(optarg, 0, UINT64_MAX, "SEED", &o->setup.seed);
 		break;
 	case 'l':
-		good = number(optarg, 0, 500000, "LOSS", &v);
+		good = parse_number(optarg, 0, 500000, "LOSS", &v);
 		o->setup.loss = (uint32_t)v;
 		break;
 	case 'T':
@@ -123,7 +123,7 @@ static bool good_nodes(int argc, char **argv)
 	uint64_t nodes;
 
 	for (int i = optind + 1; i < argc; i++)
-		if (!number(argv[i], 2, VT_NODES_MAX, "NODES", &nodes))
+		if (!parse_number(argv[i], 2, VT_NODES_MAX, "NODES", &nodes))
 			return false;
 	return true;
 }
@@ -150,7 +150,7 @@ static const struct column columns[] = {
 #define COLUMNS		(sizeof(columns) / sizeof(columns[0]))
 #define HOST_COLUMNS	2u
 
-static size_t shown(const struct options *o)
+static size_t scale_shown(const struct options *o)
 {
 	return o->host ? COLUMNS : COLUMNS - HOST_COLUMNS;
 }
@@ -158,7 +158,7 @@ static size_t shown(const struct options *o)
 static void print_names(const struct options *o)
 {
 	printf(o->tsv ? "%s\t%s" : "%-10s %-12s", "pattern", "topology");
-	for (size_t i = 0; i < shown(o); i++) {
+	for (size_t i = 0; i < scale_shown(o); i++) {
 		if (o->tsv)
 			printf("\t%s", columns[i].name);
 		else
@@ -185,7 +185,7 @@ static void print_result(const struct options *o, const struct scale_result *r)
 
 	printf(o->tsv ? "%s\t%s" : "%-10s %-12s", scale_name(s->pattern),
 	       s->topology);
-	for (size_t i = 0; i < shown(o); i++) {
+	for (size_t i = 0; i < scale_shown(o); i++) {
 		if (o->tsv)
 			printf("\t%.*f", columns[i].digits, values[i]);
 		else

@@ -66,7 +66,7 @@ static void charged_copy(void *dst, const void *src, size_t len)
 }
 
 /* Once, before the first endpoint; while nothing runs. */
-static void charge(void)
+static void time_charge(void)
 {
 	if (real_lines.put)
 		return;
@@ -83,7 +83,7 @@ int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *a
 	(void)at;
 	if (!vt_current())
 		return -ENODEV;
-	charge();
+	time_charge();
 	*out = fabric_of(vt_current());
 	return 0;
 }

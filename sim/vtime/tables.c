@@ -140,8 +140,8 @@ bool tables_raw(struct table *t, const struct vt_profile *p)
 
 /* ---- ours ---- */
 
-static bool ours(struct table *t, const struct vt_profile *p,
-		 enum ours_mode mode, size_t size, double *ps)
+static bool row_ours(struct table *t, const struct vt_profile *p,
+		     enum ours_mode mode, size_t size, double *ps)
 {
 	struct ours_result r;
 
@@ -176,7 +176,7 @@ static bool ours_rate(struct table *t, const struct vt_profile *p,
 
 		if (sizes[i] < 4096)
 			continue;
-		if (!ours(t, p, mode, sizes[i], &ps))
+		if (!row_ours(t, p, mode, sizes[i], &ps))
 			return false;
 		*rate = fmax(*rate, (double)sizes[i] * 1e12 / ps);
 	}
@@ -185,8 +185,8 @@ static bool ours_rate(struct table *t, const struct vt_profile *p,
 
 /* ---- the figures that the papers print ---- */
 
-static bool published(struct table *t, const struct vt_profile *p,
-		      const struct paper_figure *f)
+static bool row_published(struct table *t, const struct vt_profile *p,
+			  const struct paper_figure *f)
 {
 	struct table_row row;
 	double v;
@@ -198,7 +198,7 @@ static bool published(struct table *t, const struct vt_profile *p,
 	v = papers_modelled(p, f);
 	row.modelled = v > 0 ? v : NAN;
 	if (f->metric == PAPER_LATENCY) {
-		if (!ours(t, p, mode_beside(f->system), f->bytes, &v))
+		if (!row_ours(t, p, mode_beside(f->system), f->bytes, &v))
 			return false;
 		row.ours = v / VT_US;
 		row.bound = bound_latency(p, f->bytes) / VT_US;
@@ -216,7 +216,7 @@ bool tables_published(struct table *t, const struct vt_profile *p)
 {
 	for (size_t i = 0; i < papers_published_count; i++)
 		if (!strcmp(papers_published[i].profile, p->name) &&
-		    !published(t, p, &papers_published[i]))
+		    !row_published(t, p, &papers_published[i]))
 			return false;
 	return true;
 }
@@ -249,8 +249,8 @@ static bool ours_wins(struct contest *c, size_t bytes)
 }
 
 /* The first multiple of a line, up to 128 KiB, from which on it wins. */
-static double crossover(struct contest *c,
-			bool (*wins)(struct contest *c, size_t bytes))
+static double figure_crossover(struct contest *c,
+			       bool (*wins)(struct contest *c, size_t bytes))
 {
 	size_t low = 0, high = 2048;
 
@@ -272,12 +272,12 @@ bool tables_crossovers(struct table *t, const struct vt_profile *p)
 	struct table_row row = row_of(p, "DECK", "protocol 3 from, bytes");
 
 	row.paper = strcmp(p->name, "B") ? NAN : 1024;	/* its IV */
-	row.modelled = crossover(&deck, paper_wins);
-	row.ours = crossover(&deck, ours_wins);
+	row.modelled = figure_crossover(&deck, paper_wins);
+	row.ours = figure_crossover(&deck, ours_wins);
 	table_add(t, &row);
 	row = row_of(p, "SCI-MPICH", "rendezvous from, bytes");
 	row.paper = strcmp(p->name, "B") ? NAN : 32768;	/* DECK IV.A */
-	row.modelled = crossover(&mpich, paper_wins);
+	row.modelled = figure_crossover(&mpich, paper_wins);
 	table_add(t, &row);
 	return deck.good && mpich.good;
 }
@@ -305,7 +305,7 @@ static bool at_size(struct table *t, const struct vt_profile *p,
 		return true;
 	v = papers_latency(p, sys, size);
 	row.modelled = v > 0 ? v / VT_US : NAN;
-	if (!ours(t, p, mode_beside(sys), size, &v))
+	if (!row_ours(t, p, mode_beside(sys), size, &v))
 		return false;
 	row.ours = v / VT_US;
 	row.bound = bound_latency(p, size) / VT_US;
@@ -329,8 +329,8 @@ bool tables_sizes(struct table *t, const struct vt_profile *p)
 /* Rounds in which every rhythm of the rings comes out even. */
 #define EVEN	120u
 
-static bool cost(struct table *t, const struct vt_profile *p,
-		 const char *buffers, enum ours_mode mode, size_t size)
+static bool row_cost(struct table *t, const struct vt_profile *p,
+		     const char *buffers, enum ours_mode mode, size_t size)
 {
 	static const char *const names[] = {
 		"packets", "barriers", "reads", "link_bytes",
@@ -359,8 +359,8 @@ bool tables_costs(struct table *t, const struct vt_profile *p)
 
 	for (unsigned int m = 0; m < 3; m++)
 		for (size_t i = 0; i < 6; i++)
-			if (!cost(t, p, modes[m], (enum ours_mode)m,
-				  lengths[i]))
+			if (!row_cost(t, p, modes[m], (enum ours_mode)m,
+				      lengths[i]))
 				return false;
 	return true;
 }

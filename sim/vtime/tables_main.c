@@ -19,7 +19,7 @@ static const char *const names[] = { "a", "b", "c" };
 
 /* ---- for people ---- */
 
-static void value(FILE *out, double v)
+static void print_value(FILE *out, double v)
 {
 	if (isnan(v))
 		fprintf(out, " - |");
@@ -37,10 +37,10 @@ static void document_figures(const struct table *t, FILE *out)
 
 		fprintf(out, "| %s | %s | %s |", r->profile, r->system,
 			r->metric);
-		value(out, r->paper);
-		value(out, r->modelled);
-		value(out, r->ours);
-		value(out, r->bound);
+		print_value(out, r->paper);
+		print_value(out, r->modelled);
+		print_value(out, r->ours);
+		print_value(out, r->bound);
 		fputc('\n', out);
 	}
 }
