@@ -81,7 +81,7 @@ static uint64_t compute_typed(const struct sci_rmw *a, uint64_t old)
 }
 
 /* A value of 4 bytes is in the lower half of @old, of @operand and of the result. */
-static uint64_t compute(const struct sci_rmw *a, uint64_t old)
+static uint64_t rmw_compute(const struct sci_rmw *a, uint64_t old)
 {
 	switch (a->op) {
 	case SCI_RMW_READ:
@@ -112,7 +112,7 @@ static uint64_t apply_32(uint32_t *word, const struct sci_rmw *a)
 		return sci_fetch_add(word, (uint32_t)a->operand);
 	old = sci_load_acquire(word);
 	do {
-		new = (uint32_t)compute(&low, old);
+		new = (uint32_t)rmw_compute(&low, old);
 	} while (new != old && !sci_compare_exchange(word, &old, new));
 	return old;
 }
@@ -125,7 +125,7 @@ static uint64_t apply_64(uint64_t *word, const struct sci_rmw *a)
 		return sci_fetch_add(word, a->operand);
 	old = sci_load_acquire(word);
 	do {
-		new = compute(a, old);
+		new = rmw_compute(a, old);
 	} while (new != old && !sci_compare_exchange(word, &old, new));
 	return old;
 }

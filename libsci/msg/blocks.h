@@ -23,7 +23,7 @@
 #define GAPS_FROM	(64u << 10)
 
 /* Return how many bytes to leave free before a block that could begin at @dst. */
-static inline uint32_t gap(const volatile uint8_t *dst, const struct msg_cursor *at)
+static inline uint32_t blocks_gap(const volatile uint8_t *dst, const struct msg_cursor *at)
 {
 	uint32_t by;
 	size_t n;
@@ -47,8 +47,8 @@ static inline uint32_t blocks_start(const struct sci_peer *p,
 
 	if (len >= ALIAS && peer_streams(p) && !p->careful &&
 	    b->size >= GAPS_FROM) {
-		here = gap(b->base + offset, at);
-		there = gap(b->base, at);
+		here = blocks_gap(b->base + offset, at);
+		there = blocks_gap(b->base, at);
 	}
 	if (offset + here + pad > b->size ||
 	    (p->ep->n_hot > FEW_PEERS && offset >= there + pad &&

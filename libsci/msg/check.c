@@ -37,7 +37,7 @@ void mark_dirty(struct sci_peer *p)
 /*
  * Execute a barrier. Return true if the error count is still *@errors; else update it.
  */
-static bool arrived(struct sci_peer *p, uint32_t *errors)
+static bool lines_arrived(struct sci_peer *p, uint32_t *errors)
 {
 	uint32_t now;
 
@@ -63,7 +63,7 @@ static bool resend_lines(struct sci_peer *p, struct msg_tx *tx,
 		sci_remote_line(&tx->slots[slot], &tx->shadow[slot],
 				p->ep->link);
 		p->ep->stats.resent_lines++;
-		if (arrived(p, errors)) {
+		if (lines_arrived(p, errors)) {
 			tx->checked++;
 			tries = 0;
 		}
@@ -75,7 +75,7 @@ static bool resend_status(struct sci_peer *p, uint32_t *errors)
 {
 	for (unsigned int i = 0; p->status_dirty && i < STORE_TRIES; i++) {
 		status_store(p);
-		p->status_dirty = !arrived(p, errors);
+		p->status_dirty = !lines_arrived(p, errors);
 	}
 	return !p->status_dirty;
 }

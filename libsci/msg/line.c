@@ -126,7 +126,7 @@ WIDE __hot static bool get_wide(const volatile struct msg_line *slot, uint64_t i
 	return true;
 }
 
-static void choose(void)
+static void line_choose(void)
 {
 	/* the thread sanitizer understands the order of words, but not of registers */
 	bool wide = sci_pio_width() == SCI_PIO_LINE && !LINE_WORDS_ONLY;
@@ -137,7 +137,7 @@ static void choose(void)
 		line_ops = (struct line_ops){ put_wide, get_wide };
 }
 #else
-static void choose(void)
+static void line_choose(void)
 {
 }
 #endif
@@ -146,5 +146,5 @@ void line_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, choose);
+	pthread_once(&once, line_choose);
 }

@@ -293,8 +293,8 @@ static inline bool is_wild(const struct sci_match_recv *recv)
 	return !recv->source || recv->ignore;
 }
 
-static inline bool accepts(const struct sci_match_recv *recv,
-			   const void *source, uint64_t tag, uint32_t context)
+static inline bool recv_accepts(const struct sci_match_recv *recv,
+				const void *source, uint64_t tag, uint32_t context)
 {
 	return !((recv->tag ^ tag) & ~recv->ignore) &&
 	       (recv->source == source || !recv->source) &&
@@ -329,7 +329,7 @@ find_short(struct sci_match_queue *q, const void *source, uint64_t tag,
 	     pos = pos->next) {
 		r = recv_of(pos, order);
 		q->steps++;
-		if (accepts(r, source, tag, context))
+		if (recv_accepts(r, source, tag, context))
 			return r;
 	}
 	return NULL;
@@ -350,7 +350,7 @@ static struct sci_match_recv *find_hashed(struct sci_match_queue *q,
 		q->steps++;
 		if (exact && exact->seq < r->seq)
 			break;
-		if (accepts(r, source, tag, context))
+		if (recv_accepts(r, source, tag, context))
 			return r;
 	}
 	return exact;
@@ -403,7 +403,7 @@ static struct sci_match_node *find_accepted(struct sci_match_queue *q,
 	     pos = pos->next) {
 		n = node_of(pos, order);
 		q->steps++;
-		if (accepts(want, n->source, n->tag, n->context))
+		if (recv_accepts(want, n->source, n->tag, n->context))
 			return n;
 	}
 	return NULL;

@@ -97,7 +97,7 @@ const char *sci_param_name(enum sci_param param)
 	return (unsigned int)param < SCI_PARAMS ? params[param].name : NULL;
 }
 
-static void set(struct sci_ep *ep, unsigned int i, uint64_t v)
+static void param_set(struct sci_ep *ep, unsigned int i, uint64_t v)
 {
 	v = v < params[i].min ? params[i].min : v;
 	v = v > params[i].max ? params[i].max : v;
@@ -110,24 +110,24 @@ static int set_text(struct sci_ep *ep, unsigned int i, const char *text)
 	uint64_t v;
 
 	if (!strcmp(text, "never")) {
-		set(ep, i, UINT64_MAX);
+		param_set(ep, i, UINT64_MAX);
 		return 0;
 	}
 	errno = 0;
 	v = strtoull(text, &end, 0);
 	if (*text < '0' || *text > '9' || *end || errno)
 		return -EINVAL;
-	set(ep, i, v);
+	param_set(ep, i, v);
 	return 0;
 }
 
-static int bad(const char *where, const char *what)
+static int param_bad(const char *where, const char *what)
 {
 	fprintf(stderr, "libsci: %s: %s: not understood\n", where, what);
 	return -EINVAL;
 }
 
-static int find(const char *name)
+static int param_find(const char *name)
 {
 	for (int i = 0; i < SCI_PARAMS; i++)
 		if (!strcmp(params[i].name, name))
@@ -145,12 +145,12 @@ static int read_line(struct sci_ep *ep, const char *path, char *line)
 	if (i <= 0)
 		return 0;
 	if (i != 3)
-		return bad(path, line);
+		return param_bad(path, line);
 	if (strcmp(fabric, ep->ops->name))
 		return 0;
-	i = find(name);
+	i = param_find(name);
 	return i < 0 || set_text(ep, (unsigned int)i, value) ?
-		       bad(path, line) : 0;
+		       param_bad(path, line) : 0;
 }
 
 static int read_table(struct sci_ep *ep, const char *path)
@@ -160,7 +160,7 @@ static int read_table(struct sci_ep *ep, const char *path)
 	int ret = 0;
 
 	if (!f)
-		return bad("SCI_MSG_TABLE", path);
+		return param_bad("SCI_MSG_TABLE", path);
 	while (!ret && fgets(line, sizeof(line), f))
 		ret = read_line(ep, path, line);
 	fclose(f);
@@ -180,7 +180,7 @@ int params_init(struct sci_ep *ep)
 		const char *text = getenv(params[i].env);
 
 		if (text && *text && set_text(ep, i, text))
-			ret = bad(params[i].env, text);
+			ret = param_bad(params[i].env, text);
 	}
 	return ret;
 }
@@ -192,7 +192,7 @@ int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	set(ep, param, value);
+	param_set(ep, param, value);
 	msg_unlock(&ep->lock);
 	return 0;
 }

@@ -52,8 +52,8 @@ static void seek_take(struct seek *s)
 	list_add_tail(&s->found->link, &s->found->peer->matched);
 }
 
-static int seek(struct seek *s, int timeout, struct sci_msg **msg,
-		struct sci_status *st)
+static int seek_run(struct seek *s, int timeout, struct sci_msg **msg,
+		    struct sci_status *st)
 {
 	struct sci_ep *ep = s->ep;
 	size_t *wanted;
@@ -82,7 +82,7 @@ static int seek(struct seek *s, int timeout, struct sci_msg **msg,
 	return ret;
 }
 
-static struct seek untagged(struct sci_ep *ep, struct sci_peer *peer)
+static struct seek seek_untagged(struct sci_ep *ep, struct sci_peer *peer)
 {
 	return (struct seek){
 		.ep = ep,
@@ -90,8 +90,8 @@ static struct seek untagged(struct sci_ep *ep, struct sci_peer *peer)
 	};
 }
 
-static struct seek tagged(struct sci_ep *ep, struct sci_peer *peer,
-			  uint32_t context, uint64_t tag, uint64_t ignore)
+static struct seek seek_tagged(struct sci_ep *ep, struct sci_peer *peer,
+			       uint32_t context, uint64_t tag, uint64_t ignore)
 {
 	struct seek s = {
 		.ep = ep,
@@ -105,38 +105,38 @@ static struct seek tagged(struct sci_ep *ep, struct sci_peer *peer,
 int sci_probe(struct sci_ep *ep, struct sci_peer *peer, int timeout,
 	      struct sci_status *status)
 {
-	struct seek s = untagged(ep, peer);
+	struct seek s = seek_untagged(ep, peer);
 
-	return seek(&s, timeout, NULL, status);
+	return seek_run(&s, timeout, NULL, status);
 }
 
 int sci_tprobe(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	       uint64_t tag, uint64_t ignore, int timeout,
 	       struct sci_status *status)
 {
-	struct seek s = tagged(ep, peer, context, tag, ignore);
+	struct seek s = seek_tagged(ep, peer, context, tag, ignore);
 
 	return context > SCI_CONTEXT_MAX ? -EINVAL :
-					   seek(&s, timeout, NULL, status);
+					   seek_run(&s, timeout, NULL, status);
 }
 
 int sci_match(struct sci_ep *ep, struct sci_peer *peer, int timeout,
 	      struct sci_msg **msg, struct sci_status *status)
 {
-	struct seek s = untagged(ep, peer);
+	struct seek s = seek_untagged(ep, peer);
 
-	return msg ? seek(&s, timeout, msg, status) : -EINVAL;
+	return msg ? seek_run(&s, timeout, msg, status) : -EINVAL;
 }
 
 int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	       uint64_t tag, uint64_t ignore, int timeout,
 	       struct sci_msg **msg, struct sci_status *status)
 {
-	struct seek s = tagged(ep, peer, context, tag, ignore);
+	struct seek s = seek_tagged(ep, peer, context, tag, ignore);
 
 	return !msg || context > SCI_CONTEXT_MAX ?
 		       -EINVAL :
-		       seek(&s, timeout, msg, status);
+		       seek_run(&s, timeout, msg, status);
 }
 
 /* ---- messages that the program has taken ---- */
@@ -191,7 +191,7 @@ static int look_req_done(void *arg)
 }
 
 /* Fetch the whole message of a rendezvous: the program wants it in parts. */
-static int fetch(struct sci_msg *msg)
+static int msg_fetch(struct sci_msg *msg)
 {
 	struct sci_ep *ep = msg->ep;
 	struct iovec iov = { .iov_len = msg->len };
@@ -222,11 +222,11 @@ static int fetch(struct sci_msg *msg)
 }
 
 /* Return 0 when all of @msg is here. */
-static int complete(struct sci_msg *msg)
+static int msg_complete(struct sci_msg *msg)
 {
 	if (msg->error)
 		return msg->error;
-	return msg->rendezvous ? fetch(msg) :
+	return msg->rendezvous ? msg_fetch(msg) :
 				 msg_wait(msg->ep, look_complete, msg, -1);
 }
 
@@ -239,7 +239,7 @@ int sci_msg_data(struct sci_msg *msg, const void **data)
 	if (!msg_usable(msg->ep))
 		return -ENOTCONN;
 	msg_lock(&msg->ep->lock);
-	ret = complete(msg);
+	ret = msg_complete(msg);
 	if (!ret)
 		*data = msg->data;
 	msg_unlock(&msg->ep->lock);
@@ -259,7 +259,7 @@ int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	ret = complete(msg);
+	ret = msg_complete(msg);
 	if (!ret && len)
 		memcpy(buf, msg->data + offset, len);
 	msg_unlock(&ep->lock);

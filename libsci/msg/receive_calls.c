@@ -26,8 +26,8 @@ struct quick {
 	struct sci_status *st;
 };
 
-static __always_inline bool fits(const struct quick *q, uint32_t context,
-				 uint64_t tag, uint64_t len)
+static __always_inline bool recv_fits(const struct quick *q, uint32_t context,
+				      uint64_t tag, uint64_t len)
 {
 	const struct sci_try_recv *t = q->t;
 
@@ -59,7 +59,7 @@ static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
 	if (p->sums || !e->len || e->first != e->len)
 		return false;
 	data = blocks_find(p, RING_EAGER, e->end, e->len);
-	if (!data || !fits(q, e->context, e->tag, e->len))
+	if (!data || !recv_fits(q, e->context, e->tag, e->len))
 		return false;
 	msg_copy(q->t->buf, data, e->len);
 	quick_status(q, e->tag, e->len);
@@ -88,7 +88,7 @@ static __hot bool quick_chain(const struct quick *q, uint32_t context,
 	uint64_t id = rx->id;
 	struct msg_line l;
 
-	if (len > QUICK_CHAIN || !fits(q, context, tag, len))
+	if (len > QUICK_CHAIN || !recv_fits(q, context, tag, len))
 		return false;
 	line_copy(q->t->buf, data, at);
 	for (;;) {
@@ -136,7 +136,7 @@ static inline bool quick_imm_chain(const struct quick *q,
 static __always_inline bool quick_tagged(const struct quick *q,
 					 const struct line_tagged *m)
 {
-	if (m->len > SCI_TAGGED_SHORT_MAX || !fits(q, m->context, m->tag, m->len))
+	if (m->len > SCI_TAGGED_SHORT_MAX || !recv_fits(q, m->context, m->tag, m->len))
 		return false;
 	line_copy(q->t->buf, m->data, m->len);
 	quick_status(q, m->tag, m->len);
@@ -147,7 +147,7 @@ static __always_inline bool quick_tagged(const struct quick *q,
 static __always_inline bool quick_tagged_imm(const struct quick *q,
 					     const struct line_tagged_imm *m)
 {
-	if (m->len > SCI_IMM_SHORT_MAX || !fits(q, m->context, m->tag, m->len))
+	if (m->len > SCI_IMM_SHORT_MAX || !recv_fits(q, m->context, m->tag, m->len))
 		return false;
 	line_copy(q->t->buf, m->data, m->len);
 	quick_status(q, m->tag, m->len);
@@ -160,7 +160,7 @@ static bool quick_untagged(const struct quick *q, const struct msg_line *l)
 {
 	size_t len = line_kind(l);
 
-	if (!fits(q, MSG_UNTAGGED, 0, len))
+	if (!recv_fits(q, MSG_UNTAGGED, 0, len))
 		return false;
 	line_copy(q->t->buf, l, len);
 	quick_status(q, 0, len);
@@ -367,9 +367,9 @@ static bool take_now(struct sci_req *req)
 	return true;
 }
 
-static int irecvv(struct sci_ep *ep, struct sci_peer *peer, bool tagged,
-		  uint32_t context, uint64_t tag, uint64_t ignore,
-		  const struct iovec *iov, size_t n, struct sci_req **out)
+static int recv_post(struct sci_ep *ep, struct sci_peer *peer, bool tagged,
+		     uint32_t context, uint64_t tag, uint64_t ignore,
+		     const struct iovec *iov, size_t n, struct sci_req **out)
 {
 	struct sci_req *req;
 	int ret = -ENOMEM;
@@ -406,7 +406,7 @@ int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
 {
 	int ret = req ? check_recv(ep, peer, 0, iov, n) : -EINVAL;
 
-	return ret ? ret : irecvv(ep, peer, false, 0, 0, 0, iov, n, req);
+	return ret ? ret : recv_post(ep, peer, false, 0, 0, 0, iov, n, req);
 }
 
 int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
@@ -415,8 +415,8 @@ int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 {
 	int ret = req ? check_recv(ep, peer, context, iov, n) : -EINVAL;
 
-	return ret ? ret : irecvv(ep, peer, true, context, tag, ignore, iov, n,
-				  req);
+	return ret ? ret : recv_post(ep, peer, true, context, tag, ignore, iov, n,
+				     req);
 }
 
 int sci_irecv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
@@ -463,9 +463,9 @@ static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
 	return req->status.error;
 }
 
-static __always_inline int receive(struct sci_ep *ep, struct sci_peer *peer,
-				   uint32_t context, const struct sci_try_recv *t,
-				   struct sci_status *status)
+static __always_inline int recv_call(struct sci_ep *ep, struct sci_peer *peer,
+				     uint32_t context, const struct sci_try_recv *t,
+				     struct sci_status *status)
 {
 	struct sci_status unasked;
 	const struct quick q = { peer, context, t, status ? status : &unasked };
@@ -492,7 +492,7 @@ __hot int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t s
 {
 	const struct sci_try_recv t = { .buf = buf, .size = size };
 
-	return receive(ep, peer, MSG_UNTAGGED, &t, status);
+	return recv_call(ep, peer, MSG_UNTAGGED, &t, status);
 }
 
 __hot int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
@@ -504,5 +504,5 @@ __hot int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	};
 
 	return context > SCI_CONTEXT_MAX ? -EINVAL :
-					   receive(ep, peer, context, &t, status);
+					   recv_call(ep, peer, context, &t, status);
 }
