@@ -162,7 +162,7 @@ long frame_next(const uint8_t *data, size_t len, struct frame_head *head,
 	return (long)(sizeof(*head) + head->len);
 }
 
-static const char *env_or(const char *name, const char *value)
+const char *pvm_env_or(const char *name, const char *value)
 {
 	const char *s = getenv(name);
 
@@ -176,8 +176,8 @@ unsigned int pvm_sock_addr(struct sockaddr_un *un)
 	*un = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1,
 		     "sci-pvm/%u/%s/%s/%s", (unsigned int)getuid(),
-		     env_or("SCI_NODE", "-"), env_or("PVM_VMID", "-"),
-		     env_or("SCI_FABRIC", "-"));
+		     pvm_env_or("SCI_NODE", "-"), pvm_env_or("PVM_VMID", "-"),
+		     pvm_env_or("SCI_FABRIC", "-"));
 	if (n > (int)sizeof(un->sun_path) - 2)
 		n = (int)sizeof(un->sun_path) - 2;
 	return (unsigned int)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);

@@ -174,6 +174,9 @@ int ints_at(const void *v, int i);
 long frame_next(const uint8_t *data, size_t len, struct frame_head *head,
 		struct body *body);
 
+/* The value of the environment variable @name, or @value if it is unset or empty. */
+const char *pvm_env_or(const char *name, const char *value);
+
 /*
  * The address of the daemon's socket: an abstract name made of the fabric, the
  * node, the user and PVM_VMID. Return: its length.

@@ -62,31 +62,24 @@ PVM_API char *pvmnametag(int tag, int *known)
 	return name;
 }
 
-static char *env_or(const char *name, const char *value)
-{
-	char *s = getenv(name);
-
-	return s && *s ? s : (char *)value;
-}
-
 PVM_API char *pvmgettmp(void)
 {
-	return env_or("PVM_TMP", "/tmp");
+	return (char *)pvm_env_or("PVM_TMP", "/tmp");
 }
 
 PVM_API char *pvmgetrsh(void)
 {
-	return env_or("PVM_RSH", "ssh");
+	return (char *)pvm_env_or("PVM_RSH", "ssh");
 }
 
 PVM_API char *pvmgetroot(void)
 {
-	return env_or("PVM_ROOT", "/usr/lib/pvm3");
+	return (char *)pvm_env_or("PVM_ROOT", "/usr/lib/pvm3");
 }
 
 PVM_API char *pvmgethome(void)
 {
-	return env_or("HOME", "/");
+	return (char *)pvm_env_or("HOME", "/");
 }
 
 PVM_API int pvmsettaskname(char *name)

@@ -113,7 +113,7 @@ static void barrier_check(struct group *g)
 		waits_end(g, false, 0);
 }
 
-static int join(const char *name, int tid)
+static int group_join(const char *name, int tid)
 {
 	struct group *g = group_find(name);
 	int i;
@@ -150,7 +150,7 @@ static void member_remove(struct group *g, int inst)
 		barrier_check(g);
 }
 
-static int leave(struct group *g, int tid)
+static int group_leave(struct group *g, int tid)
 {
 	int inst = inst_of(g, tid);
 
@@ -172,7 +172,7 @@ static int wait_add(struct group *g, const struct frame_head *head, bool freeze)
 }
 
 /* Return: 0 if the answer comes later. */
-static int barrier(struct group *g, const struct frame_head *head, int count)
+static int group_barrier(struct group *g, const struct frame_head *head, int count)
 {
 	int ret;
 
@@ -192,7 +192,7 @@ static int barrier(struct group *g, const struct frame_head *head, int count)
 }
 
 /* All members say that the group is complete. */
-static int freeze(struct group *g, const struct frame_head *head, int count)
+static int group_freeze(struct group *g, const struct frame_head *head, int count)
 {
 	int ret;
 
@@ -242,19 +242,19 @@ void group_serve(const struct frame_head *head, struct body *b)
 		return;
 	}
 	switch (op) {
-	case GROUP_JOIN: ret = join(name, (int)head->src); break;
-	case GROUP_LEAVE: ret = leave(g, (int)head->src); break;
+	case GROUP_JOIN: ret = group_join(name, (int)head->src); break;
+	case GROUP_LEAVE: ret = group_leave(g, (int)head->src); break;
 	case GROUP_INST: ret = inst_of(g, x); break;
 	case GROUP_TID: ret = inst_tid(g, x); break;
 	case GROUP_SIZE: ret = g->size; break;
 	case GROUP_TIDS: tids_answer(head, g); return;
 	case GROUP_BARRIER:
-		ret = barrier(g, head, x);
+		ret = group_barrier(g, head, x);
 		if (!ret)
 			return;
 		break;
 	case GROUP_FREEZE:
-		ret = freeze(g, head, x);
+		ret = group_freeze(g, head, x);
 		if (!ret)
 			return;
 		break;

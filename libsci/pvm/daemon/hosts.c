@@ -133,7 +133,7 @@ void hosts_broadcast(struct frame *f)
 	frame_free(f);
 }
 
-static void out_push(struct host *h)
+static void host_push(struct host *h)
 {
 	while (!list_empty(&h->out)) {
 		struct waiting *w = container_of(h->out.next, struct waiting, link);
@@ -337,7 +337,7 @@ void hosts_progress(void)
 	}
 	for (int i = 1; i <= (int)HOST_MAX; i++)
 		if (hosts[i])
-			out_push(hosts[i]);
+			host_push(hosts[i]);
 }
 
 bool host_starter_ended(pid_t pid)
@@ -507,7 +507,7 @@ void hosts_delete(const struct frame_head *head, struct body *b)
 		} else {
 			/* its daemon ends by itself; nobody waits for it */
 			bye_send(h);
-			out_push(h);
+			host_push(h);
 			host_gone(h);
 		}
 	}

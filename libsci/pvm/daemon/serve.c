@@ -496,7 +496,7 @@ static void get_siblings(const struct frame_head *head)
 		siblings_answer(head, t);
 }
 
-static void leave(const struct frame_head *head, struct task *t)
+static void task_leave(const struct frame_head *head, struct task *t)
 {
 	answer(head, 0, NULL);
 	if (t) {
@@ -553,7 +553,7 @@ static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 {
 	switch (head->op) {
 	case OP_ENROL: if (t) enrol(head, b, t); return;
-	case OP_EXIT: leave(head, t); return;
+	case OP_EXIT: task_leave(head, t); return;
 	case OP_SPAWN: spawn_serve(head, b); return;
 	case OP_SIBLINGS: siblings_told(b); return;
 	case OP_GET_SIBLINGS: get_siblings(head); return;

@@ -151,7 +151,7 @@ void tasks_halt(void)
 
 /* ---- sending ---- */
 
-static void out_push(struct task *t)
+static void task_push(struct task *t)
 {
 	while (t->out_len) {
 		ssize_t n = send(t->sock.fd, t->out, t->out_len,
@@ -198,7 +198,7 @@ void task_send(struct task *t, const struct frame_head *head, const void *body)
 	if (head->len)
 		memcpy(t->out + t->out_len + sizeof(*head), body, head->len);
 	t->out_len += sizeof(*head) + head->len;
-	out_push(t);
+	task_push(t);
 }
 
 /* ---- receiving ---- */
@@ -229,7 +229,7 @@ static void task_ready(struct watch *w, uint32_t events)
 	ssize_t n;
 
 	if (events & EPOLLOUT)
-		out_push(t);
+		task_push(t);
 	if (t->in_cap - t->in_len < READ_SIZE) {
 		size_t cap = t->in_cap * 2 + READ_SIZE;
 		uint8_t *in = realloc(t->in, cap);

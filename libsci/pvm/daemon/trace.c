@@ -58,7 +58,7 @@ static void field_int(struct text *x, int kind, int did, int v)
 	text_word(x, (uint32_t)v);
 }
 
-static void record_begin(struct text *x, int kind, const char *name, const struct task *t)
+static void event_begin(struct text *x, int kind, const char *name, const struct task *t)
 {
 	struct timeval now;
 
@@ -73,7 +73,7 @@ static void record_begin(struct text *x, int kind, const char *name, const struc
 	field_int(x, kind, TID, t->shown_tid ? t->shown_tid : t->tid);
 }
 
-static void record_end(struct text *x, int kind, const struct task *t)
+static void event_end(struct text *x, int kind, const struct task *t)
 {
 	text_word(x, (uint32_t)(described[kind] ? MARK_RECORD_END : MARK_DESC_END));
 	described[kind] = true;
@@ -86,15 +86,15 @@ void trace_task_new(const struct task *t, int flags)
 
 	if (!tid_is_task(t->opt[OPT_TRACE_TID]))
 		return;
-	record_begin(&x, NEWTASK, "newtask", t);
+	event_begin(&x, NEWTASK, "newtask", t);
 	field_int(&x, NEWTASK, PT, t->ptid);
 	field_int(&x, NEWTASK, TF, flags);
 	field_head(&x, NEWTASK, TN, TYPE_STRING);
 	text_str(&x, t->name ? t->name : "-", NULL);
-	record_end(&x, NEWTASK, t);
-	record_begin(&x, SPNTASK, "spntask", t);
+	event_end(&x, NEWTASK, t);
+	event_begin(&x, SPNTASK, "spntask", t);
 	field_int(&x, SPNTASK, PT, t->ptid);
-	record_end(&x, SPNTASK, t);
+	event_end(&x, SPNTASK, t);
 }
 
 void trace_task_ended(const struct task *t)
@@ -103,13 +103,13 @@ void trace_task_ended(const struct task *t)
 
 	if (!tid_is_task(t->opt[OPT_TRACE_TID]))
 		return;
-	record_begin(&x, ENDTASK, "endtask", t);
+	event_begin(&x, ENDTASK, "endtask", t);
 	field_int(&x, ENDTASK, TST, t->status);
 	field_int(&x, ENDTASK, TUS, (int)t->usage.ru_utime.tv_sec);
 	field_int(&x, ENDTASK, TUU, (int)t->usage.ru_utime.tv_usec);
 	field_int(&x, ENDTASK, TSS, (int)t->usage.ru_stime.tv_sec);
 	field_int(&x, ENDTASK, TSU, (int)t->usage.ru_stime.tv_usec);
-	record_end(&x, ENDTASK, t);
+	event_end(&x, ENDTASK, t);
 }
 
 void trace_serve(const struct frame_head *head, struct body *b)
