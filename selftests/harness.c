@@ -1318,6 +1318,55 @@ static void print_threads(pid_t pid)
 	free_names(&tasks);
 }
 
+/* Read up to @size - 1 bytes of a file of process @pid. Return: whether there are any. */
+static bool process_text(const char *pid, const char *name, char *text, size_t size)
+{
+	char path[288];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	/* arguments end with zeros */
+	for (ssize_t i = 0; i + 1 < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	return n > 0;
+}
+
+/*
+ * Name the children of this process that still run. A process in another group than the
+ * test's has had no SIGKILL from here.
+ */
+static void print_children(pid_t group)
+{
+	struct names processes = list_files("/proc");
+	char text[512], wait[64], *end;
+
+	for (size_t i = 0; i < processes.count; i++) {
+		const char *pid = processes.name[i];
+		pid_t parent, its_group;
+		char state;
+
+		if (!process_text(pid, "stat", text, sizeof(text)) ||
+		    !(end = strrchr(text, ')')) ||
+		    sscanf(end + 1, " %c %d %d", &state, &parent, &its_group) != 3 ||
+		    parent != getpid())
+			continue;
+		*end = 0;
+		process_text(pid, "wchan", wait, sizeof(wait));
+		test_note("left: pid %s), state %c, %s process group, waits in %s", text,
+			  state, its_group == group ? "the test's" : "another", wait);
+		if (process_text(pid, "cmdline", text, sizeof(text)))
+			test_note("left: pid %s: %s", pid, text);
+	}
+	free_names(&processes);
+}
+
 static bool reap_all(void)
 {
 	bool clean = true;
@@ -1446,7 +1495,8 @@ static enum verdict run_test(const struct test *t)
 	in_time = wait_end(pid, &status);
 	kill(-pid, SIGKILL);
 	if (!HAPPENS(no_child_left(&clean), 5000)) {
-		test_note("a process of the test survives SIGKILL");
+		test_note("a process of the test does not end");
+		print_children(pid);
 		clean = false;
 	}
 	clean &= check_leftovers(&files, objects);
