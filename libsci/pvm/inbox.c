@@ -83,8 +83,6 @@ static void handlers_run(void)
 
 void pv_inbox_add(struct buf *b)
 {
-	if (pv_output_take(b))
-		return;
 	list_add_tail(&b->link, &pv_me.inbox);
 	b->queued = true;
 	if (nhandlers && !pv_me.handling)

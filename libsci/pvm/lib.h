@@ -249,7 +249,7 @@ bool pv_peers_unsettled(void);
 
 /* ---- output.c ---- */
 
-/* Print the output of a child that @b carries; @b is freed. */
+/* If the daemon's message @b has output of a child, print it and free @b. Return: whether. */
 bool pv_output_take(struct buf *b);
 bool pv_output_pending(void);
 
