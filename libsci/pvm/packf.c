@@ -151,7 +151,7 @@ static int pack_spec(const struct spec *s, struct args *args)
 /* The count of a string is the room for it. */
 static int unpack_spec(const struct spec *s, struct args *args)
 {
-	if (s->letter == '+')
+	if (s->letter == '+' || s->count < 0)
 		return PvmBadParam;
 	if (s->letter == 's')
 		return pv_unpack_str(va_arg(args->ap, char *), s->array ? s->count : -1);

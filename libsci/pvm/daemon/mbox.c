@@ -148,6 +148,8 @@ static void put(const struct frame_head *head, struct body *b)
 	size_t len;
 	const void *data = body_bytes(b, &len);
 
+	if (enc != PvmDataDefault && enc != PvmDataRaw && enc != PvmDataInPlace)
+		b->bad = true;
 	index = b->bad ? PvmBadParam : put_where(name, flags, (int)head->src, &old);
 	if (index < 0) {
 		answer(head, index, NULL);

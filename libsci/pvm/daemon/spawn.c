@@ -221,13 +221,14 @@ no_task:
 
 /* ---- requests ---- */
 
-static void *words_alloc(struct body *b, int n, size_t more)
+/* Room for @n entries of @each words, and @more words. */
+static void *words_alloc(struct body *b, int n, size_t each, size_t more)
 {
 	if (n < 0 || n > WORDS_MAX) {
 		b->bad = true;
 		n = 0;
 	}
-	return calloc((size_t)n + more, sizeof(char *));
+	return calloc((size_t)n * each + more, sizeof(char *));
 }
 
 static bool order_read(struct order *o, struct body *b)
@@ -239,13 +240,15 @@ static bool order_read(struct order *o, struct body *b)
 	o->dir = body_str(b);
 	o->count = body_i32(b);
 	n = body_i32(b);
-	o->argv = words_alloc(b, n, 2);
+	o->argv = words_alloc(b, n, 1, 2);
 	for (int i = 0; i < n && o->argv && !b->bad; i++)
 		o->argv[i + 1] = (char *)body_str(b);
-	n = body_i32(b) * 2;
-	o->env = words_alloc(b, n, 1);
-	for (int i = 0; i < n && o->env && !b->bad; i++)
-		o->env[i] = body_str(b);
+	n = body_i32(b);
+	o->env = words_alloc(b, n, 2, 1);
+	for (int i = 0; i < n && o->env && !b->bad; i++) {
+		o->env[2 * i] = body_str(b);
+		o->env[2 * i + 1] = body_str(b);
+	}
 	o->ptid = body_i32(b);
 	o->ctx = body_i32(b);
 	for (int i = 0; i < OPTS; i++)
@@ -325,13 +328,13 @@ static bool managed_read(struct order *o, struct body *b)
 	o->flag = text_read_word(b);
 	o->count = text_read_word(b);
 	n = text_read_word(b);
-	o->argv = words_alloc(b, n, 2);
+	o->argv = words_alloc(b, n, 1, 2);
 	for (int i = 0; i < n && o->argv && !b->bad; i++)
 		o->argv[i + 1] = (char *)text_read_str(b);
 	for (int i = 0; i < OPTS; i++)
 		o->opt[i] = text_read_word(b);
 	n = text_read_word(b);
-	o->env = words_alloc(b, n, n > 0 && n <= WORDS_MAX ? (size_t)n + 1 : 1);
+	o->env = words_alloc(b, n, 2, 1);
 	managed_env(o, b, n);
 	return o->argv && o->env && !b->bad && o->count > 0 && *o->file;
 }
