@@ -1,0 +1,775 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Hostile input: bodies of messages, arguments of calls, messages and frames that no
+ * honest program sends. Calls return errors; the task and its daemon go on.
+ *
+ * SCI_TEST_ROUNDS says how many rounds each test has, SCI_TEST_SEED chooses other input.
+ */
+
+#include "selftests/pvm/machine.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include "libsci/pvm/groupop.h"
+#define PV_CALLS_HERE			/* the names of calls are those of PVM */
+#include "libsci/pvm/lib.h"
+#include "selftests/random.h"
+
+#define TAG		5
+#define GO		6
+#define BODY_MAX	4096
+#define STRIDE_MAX	4
+/* A long has four bytes in XDR and eight here. */
+#define SCRATCH_SIZE	(2 * BODY_MAX * STRIDE_MAX)
+#define OUTPUT_TAG	0x7ffffffe	/* of output that the daemon collects */
+#define OUTPUT_CTX	0x7fffd
+#define DAEMON_CONTEXT	2u
+#define LONG_SIZE	40000		/* longer than a message that is taken in at once */
+
+static unsigned int rounds(unsigned int n)
+{
+	const char *s = getenv("SCI_TEST_ROUNDS");
+
+	return s && atoi(s) > 0 ? (unsigned int)atoi(s) : n;
+}
+
+static bool one_in(unsigned int n)
+{
+	return !random_below(n);
+}
+
+static uint32_t random_word(void)
+{
+	return random_below(0x10000) << 16 | random_below(0x10000);
+}
+
+static int hostile_int(void)
+{
+	static const int edges[] = {
+		0, 1, -1, -2, 4, 255, 4096, 65536, INT_MAX, INT_MIN, INT_MAX - 3, 0x40000000,
+		0x40000001, 0x20000000, TID_GROUPS, (int)0x80040000, (int)0x80000000 + 1,
+		0x40001, 0x3ffff, 0x3ffc0000, OUTPUT_TAG, OUTPUT_CTX, SM_SPAWN, SM_STTASK,
+	};
+
+	switch (random_below(3)) {
+	case 0: return edges[random_below(sizeof(edges) / sizeof(edges[0]))];
+	case 1: return (int)random_below(72) - 8;
+	default: return (int)random_word();
+	}
+}
+
+/* The id of a task that does not exist, or no task id at all. */
+static int hostile_tid(void)
+{
+	return hostile_int() | 0x20000;
+}
+
+static const char *hostile_name(void)
+{
+	static const char *const names[] = {
+		"", "a", "*", "[", "no-such-name", "###_PVM_HOSTER_###", "%s%n", "a b", "-x",
+		".", "node", "\xff\xfe", "x=y", ":", "a:b:", PVMNORESETCLASS,
+	};
+	static char endless[2000];
+
+	if (one_in(20)) {
+		memset(endless, 'n', sizeof(endless) - 1);
+		return endless;
+	}
+	return names[random_below(sizeof(names) / sizeof(names[0]))];
+}
+
+static void random_bytes(void *to, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)to)[i] = (uint8_t)random_below(256);
+}
+
+/* Send a number to this task, and receive it. */
+static void alive_check(void)
+{
+	int v = (int)random_word(), got = ~v;
+
+	pvm_setopt(PvmResvTids, 0);
+	pvm_setcontext(0);
+	CHECK(pvm_initsend(PvmDataDefault) > 0);
+	CHECK_EQ(pvm_pkint(&v, 1, 1), 0);
+	CHECK_EQ(pvm_send(pvm_mytid(), TAG), 0);
+	CHECK(pvm_recv(pvm_mytid(), TAG) > 0);
+	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
+	CHECK_EQ(got, v);
+}
+
+/* ---- bodies ---- */
+
+/* Receive a message with this body. */
+static void body_receive(int enc, const void *body, size_t len)
+{
+	CHECK(pvm_initsend(enc) > 0);
+	CHECK_EQ(pvm_pkbyte((char *)body, (int)len, 1), 0);
+	CHECK_EQ(pvm_send(pvm_mytid(), TAG), 0);
+	CHECK(pvm_recv(-1, TAG) > 0);
+}
+
+/* Make a body of items of all kinds. Return: its length. */
+static size_t body_pack(int enc, uint8_t *body)
+{
+	char text[] = "a string", bytes[] = { 1, 2, 3 };
+	double d[2] = { 1.5, -2 };
+	long l[2] = { 1, -1 };
+	int v[3] = { 1, -2, 3 }, len;
+
+	CHECK(pvm_initsend(enc) > 0);
+	for (unsigned int i = random_below(12); i; i--) {
+		switch (random_below(6)) {
+		case 0: pvm_pkint(v, 3, 1); break;
+		case 1: pvm_pkstr(text); break;
+		case 2: pvm_pkdouble(d, 2, 1); break;
+		case 3: pvm_pkbyte(bytes, 3, 1); break;
+		case 4: pvm_pklong(l, 2, 1); break;
+		default:
+			/* a message in a message: its head, then its bytes */
+			v[0] = 12;
+			pvm_packf("%d %d %d %d %d", v[0], enc, 1, 2, 3);
+			pvm_pkint(v, 3, 1);
+			break;
+		}
+	}
+	CHECK_EQ(pvm_send(pvm_mytid(), TAG), 0);
+	CHECK(pvm_recv(-1, TAG) > 0);
+	CHECK_EQ(pvm_bufinfo(pvm_getrbuf(), &len, NULL, NULL), 0);
+	CHECK_EQ(pvm_upkbyte((char *)body, len, 1), 0);
+	return (size_t)len;
+}
+
+static void body_mutate(uint8_t *body, size_t len)
+{
+	for (unsigned int i = random_below(5); i && len; i--) {
+		size_t at = random_below((uint32_t)len);
+
+		if (one_in(2))
+			body[at] = (uint8_t)random_below(256);
+		else if ((at &= ~(size_t)3) + 4 <= len)
+			memcpy(body + at, &(int){ hostile_int() }, 4);
+	}
+}
+
+/* A format whose arguments are addresses alone, with strides that the scratch area bears. */
+static void hostile_format(char *to, size_t size)
+{
+	static const char letters[] = "cdfxscdfxscdfxs+%z. \n";
+	static const char *const lengths[] = { "", "h", "l", "u", "hu", "lu", "hlu", "ulhhh" };
+	size_t n = 0;
+
+	*to = 0;
+	for (unsigned int i = random_below(5); i; i--) {
+		n += (size_t)snprintf(to + n, size - n, one_in(8) ? "x" : "%%");
+		if (one_in(2))
+			n += (size_t)snprintf(to + n, size - n, "%u",
+					      one_in(8) ? random_word() : random_below(20));
+		if (one_in(3))
+			n += (size_t)snprintf(to + n, size - n, ".%u",
+					      random_below(STRIDE_MAX + 1));
+		n += (size_t)snprintf(to + n, size - n, "%s%c", lengths[random_below(8)],
+				      letters[random_below(sizeof(letters) - 1)]);
+	}
+}
+
+/* One call that unpacks. */
+static int unpack_any(void *scratch)
+{
+	int n = hostile_int(), step = one_in(8) ? -1 : (int)random_below(STRIDE_MAX + 1);
+	char format[256];
+	int mid;
+
+	switch (random_below(16)) {
+	case 0: return pvm_upkbyte(scratch, n, step);
+	case 1: return pvm_upkcplx(scratch, n, step);
+	case 2: return pvm_upkdcplx(scratch, n, step);
+	case 3: return pvm_upkdouble(scratch, n, step);
+	case 4: return pvm_upkfloat(scratch, n, step);
+	case 5: return pvm_upkint(scratch, n, step);
+	case 6: return pvm_upklong(scratch, n, step);
+	case 7: return pvm_upkshort(scratch, n, step);
+	case 8: return pvm_upkuint(scratch, n, step);
+	case 9: return pvm_upkulong(scratch, n, step);
+	case 10: return pvm_upkushort(scratch, n, step);
+	case 11: return pvm_upkstr(scratch);
+	case 12: return pvm_unpackf("%*s", one_in(2) ? n : (int)random_below(16), scratch);
+	case 13:
+		mid = pvm_upkmesg();
+		if (mid > 0 && one_in(2))
+			pvm_freebuf(pvm_setrbuf(mid));
+		else if (mid > 0)
+			pvm_freebuf(mid);
+		return mid > 0 ? 0 : mid;
+	default:
+		hostile_format(format, sizeof(format));
+		return pvm_unpackf(format, scratch, scratch, scratch, scratch, scratch);
+	}
+}
+
+static bool unpack_result_good(int ret)
+{
+	return ret == PvmOk || ret == PvmBadParam || ret == PvmNoData || ret == PvmBadMsg ||
+	       ret == PvmOverflow || ret == PvmNoMem;
+}
+
+TEST(bodies_of_any_bytes_are_unpacked_or_refused)
+{
+	static const int encs[] = { PvmDataDefault, PvmDataRaw, PvmDataInPlace };
+	uint8_t *body = malloc(BODY_MAX), *scratch = malloc(SCRATCH_SIZE);
+	size_t len;
+
+	machine_begin();
+	random_seed(0);
+	for (unsigned int i = rounds(20000); i; i--) {
+		int enc = encs[random_below(3)];
+
+		if (one_in(2)) {
+			len = body_pack(enc == PvmDataInPlace ? PvmDataRaw : enc, body);
+			body_mutate(body, len);
+			len = one_in(4) ? random_below((uint32_t)len + 1) : len;
+		} else {
+			len = random_below(one_in(8) ? BODY_MAX : 64);
+			random_bytes(body, len);
+		}
+		body_receive(enc, body, len);
+		for (int j = 0; j < 12; j++)
+			CHECK(unpack_result_good(unpack_any(scratch)));
+	}
+	alive_check();
+	/* room for a string that is no room */
+	body_receive(PvmDataRaw, "\4\0\0\0abc", 8);
+	CHECK_EQ(pvm_unpackf("%*s", -1, scratch), PvmBadParam);
+	CHECK_EQ(pvm_unpackf("%*s", 4, scratch), 0);
+	free(body);
+	free(scratch);
+	machine_end();
+}
+
+/* ---- arguments ---- */
+
+static int handler(int mid)
+{
+	return mid;
+}
+
+static int buffer_call(unsigned int which, int mid)
+{
+	struct pvmminfo info;
+	int a, b, c;
+
+	switch (which) {
+	case 0: return pvm_bufinfo(mid, &a, &b, &c);
+	case 1: return pvm_freebuf(mid);
+	case 2: return pvm_setsbuf(mid);
+	case 3: return pvm_setrbuf(mid);
+	case 4: return pvm_getminfo(mid, one_in(8) ? NULL : &info);
+	case 5:
+		random_bytes(&info, sizeof(info));
+		return pvm_setminfo(mid, &info);
+	case 6: return pvm_pkmesg(mid);
+	case 7: return pvm_pkmesgbody(mid);
+	case 8: return pvm_mkbuf(mid);
+	default: return pvm_initsend(mid);
+	}
+}
+
+static int message_call(unsigned int which)
+{
+	struct timeval tv = { (int)random_below(3) - 2, (int)random_below(3) - 2 };
+	int tids[4] = { hostile_int(), hostile_tid(), hostile_int(), pvm_mytid() };
+	static int data[4];		/* messages that are packed in place keep its address */
+	int n = (int)random_below(8) - 3;
+
+	n = n > 4 ? 4 : n;
+	switch (which) {
+	case 0: return pvm_send(hostile_int(), hostile_int());
+	case 1: return pvm_mcast(one_in(8) ? NULL : tids, n, hostile_int());
+	case 2: return pvm_psend(hostile_int(), hostile_int(), data, n > 1 ? 1 : n,
+				 (int)random_below(7) - 1);
+	case 3: return pvm_psend(hostile_int(), TAG, NULL, 1, hostile_int());
+	case 4: return pvm_nrecv(hostile_int(), hostile_int());
+	case 5: return pvm_probe(hostile_int(), hostile_int());
+	case 6: return pvm_trecv(hostile_int(), hostile_int(), &tv);
+	case 7: return pvm_precv(-1, -1, data, -1 - (int)random_below(9), PVM_INT, NULL, NULL,
+				 NULL);
+	case 8: return pvm_precv(-1, -1, data, 1, hostile_int() | 16, NULL, NULL, NULL);
+	case 9: return pvm_notify(hostile_int(), hostile_int(), n, one_in(8) ? NULL : tids);
+	case 10: return pvm_notify(1 + (int)random_below(3) + (one_in(3) ? PvmNotifyCancel : 0),
+				   (int)random_below(9), n, tids);
+	case 11: return pvm_pkint(data, -1 - (int)random_below(9), 1);
+	case 12: return pvm_pkdouble(NULL, 1, hostile_int());
+	default: return pvm_pkstr(one_in(2) ? NULL : (char *)hostile_name());
+	}
+}
+
+static int machine_call(unsigned int which)
+{
+	char *names[2] = { (char *)hostile_name(), (char *)"no-such-name" };
+	int results[4], n, argp[10] = { hostile_int() };
+	struct pvmtaskinfo *tasks;
+	struct pvmhostinfo *hosts;
+	struct timeval a, b;
+
+	switch (which) {
+	case 0: return pvm_pstat(hostile_int());
+	case 1: return pvm_sendsig(hostile_tid(), hostile_int());
+	case 2: return pvm_kill(hostile_tid());
+	case 3: return pvm_tasks(hostile_int(), &n, &tasks);
+	case 4: return pvm_config(&n, &n, one_in(2) ? NULL : &hosts);
+	case 5: return pvm_mstat(one_in(8) ? NULL : names[0]);
+	case 6: return pvm_hostsync(hostile_int(), &a, &b);
+	case 7: return pvm_delhosts(one_in(8) ? NULL : names, (int)random_below(4) - 1, results);
+	case 8: return pvm_spawn(names[0], NULL, hostile_int(), names[1], -(int)random_below(3),
+				 results);
+	case 9: return pvm_spawn((char *)"no-such-program", NULL, hostile_int(), names[0],
+				 (int)random_below(5), results);
+	case 10: return pvm_tickle(hostile_int(), argp, &n, results);
+	case 11: return pvm_archcode(one_in(8) ? NULL : names[0]);
+	case 12: return pvm_freecontext(hostile_int());
+	case 13: return pvm_tidtohost(hostile_int()) & 0;
+	case 14: return pvm_export(names[0]);
+	default: return pvm_unexport(one_in(8) ? NULL : names[0]);
+	}
+}
+
+static int other_call(unsigned int which)
+{
+	static const enum group_op ops[] = { GROUP_JOIN, GROUP_LEAVE, GROUP_INST, GROUP_TID,
+		GROUP_SIZE, (enum group_op)-1, (enum group_op)99 };
+	char *name = (char *)hostile_name();
+	struct pvmmboxinfo *boxes;
+	int n, what = hostile_int();
+
+	switch (which) {
+	case 0: return pvm_putinfo(name, hostile_int(), hostile_int());
+	case 1: return pvm_putinfo(name, pvm_getsbuf(), hostile_int());
+	case 2: return pvm_recvinfo(name, hostile_int(), hostile_int() & ~PvmMboxWaitForInfo);
+	case 3: return pvm_delinfo(name, hostile_int(), hostile_int());
+	case 4: return pvm_getmboxinfo(one_in(8) ? NULL : name, &n, &boxes);
+	case 5: return pvm_insert(name, hostile_int(), 1);
+	case 6: return pvm_lookup(name, hostile_int(), &n);
+	case 7: return pvm_delete(name, hostile_int());
+	case 8:
+		what = one_in(2) ? (int)random_below(30) : what;
+		/* it may end the program; a value that was set is no error */
+		return what == PvmAutoErr ? 0 : pvm_setopt(what, hostile_int()) & 0;
+	case 9: return pvm_getopt(what) & 0;
+	case 10: return pvm_delmhf(hostile_int());
+	case 11: return pvm_addmhf(hostile_int() | INT_MIN, 77, 78, handler);
+	case 12: return pvm_setcontext(hostile_int()) & 0;
+	default: return pvmgroupop(ops[random_below(7)], name, hostile_int(), NULL);
+	}
+}
+
+static int call_any(void)
+{
+	switch (random_below(4)) {
+	case 0: return buffer_call(random_below(10), one_in(2) ? (int)random_below(20) - 2 :
+				   hostile_int());
+	case 1: return message_call(random_below(14));
+	case 2: return machine_call(random_below(16));
+	default: return other_call(random_below(14));
+	}
+}
+
+TEST(arguments_of_any_value_are_used_or_refused)
+{
+	setenv("PVM_RSH", "/bin/false", 1);
+	machine_begin();
+	random_seed(1);
+	for (unsigned int i = rounds(20000); i; i--) {
+		CHECK(call_any() >= PvmIPLoopback);	/* the last error of PVM */
+		if (!(i % 64))
+			alive_check();
+	}
+	alive_check();
+	/* its bytes may be gone before the send */
+	pvm_initsend(PvmDataInPlace);
+	CHECK_EQ(pvm_pkmesg(pvm_getrbuf()), PvmNotImpl);
+	machine_end();
+}
+
+/* ---- frames ---- */
+
+/* What the bodies of requests have, by their numbers in enum frame_op. */
+static const char *const forms[OP_HELLO] = {
+	/*
+	 * i: a number, e: a small one, t: no task's id, m: a tag of messages to daemons, s: a
+	 * string, n: one of few names, p: a program that does not exist, b: bytes, x: words and
+	 * strings in XDR, l: a list, 0 to 3: so many strings behind their number
+	 */
+	[OP_ENROL] = "iiii", [OP_EXIT] = "i", [OP_SPAWN] = "pisi20iiiiiiii",
+	[OP_SIBLINGS] = "l", [OP_GET_SIBLINGS] = "", [OP_WHERE] = "i", [OP_SIGNAL] = "ti",
+	[OP_TASKS] = "i", [OP_CONFIG] = "", [OP_PICK] = "ise", [OP_NOTIFY] = "eeeel",
+	[OP_CONTEXT] = "i", [OP_PUTINFO] = "neeb", [OP_RECVINFO] = "nee",
+	[OP_DELINFO] = "nee", [OP_MBOXES] = "sii", [OP_MBOX_RESET] = "l", [OP_ADDHOSTS] = "3",
+	[OP_DELHOSTS] = "3", [OP_CLOCK] = "", [OP_SETOPT] = "ei", [OP_GROUP] = "ene",
+	[OP_TASKER] = "", [OP_HOSTER] = "", [OP_MANAGER] = "", [OP_TRACE] = "iiib",
+	[OP_SM] = "imix",
+};
+
+static int raw_fd = -1;			/* to the daemon, from a task that we are not */
+static bool raw_stranger;		/* it has not enrolled */
+
+static void body_strings(struct frame *f, int n)
+{
+	frame_i32(f, one_in(16) ? hostile_int() : n);
+	while (n--)
+		frame_str(f, hostile_name());
+}
+
+/* Words and strings as messages of registered tasks have them. */
+static void body_xdr(struct frame *f)
+{
+	uint8_t x[1024] = { 0 };
+	size_t n = 0;
+
+	while (n < sizeof(x) - 64 && !one_in(12)) {
+		const char *s = one_in(3) ? hostile_name() : NULL;
+		uint32_t word = htobe32(s ? (uint32_t)strlen(s) + 1 : one_in(4) ?
+					(uint32_t)hostile_int() : random_below(3));
+
+		memcpy(x + n, &word, 4);
+		n += 4;
+		if (s && strlen(s) < 32) {
+			strcpy((char *)x + n, s);
+			n += (strlen(s) + 4) & ~(size_t)3;
+		}
+	}
+	frame_bytes(f, x, n);
+}
+
+static void field_add(struct frame *f, char form)
+{
+	int list[6] = { hostile_int(), hostile_tid(), hostile_int(), hostile_tid() };
+	uint8_t bytes[64];
+
+	switch (form) {
+	case 'i': frame_i32(f, hostile_int()); break;
+	case 'e': frame_i32(f, one_in(8) ? hostile_int() : (int)random_below(9) - 1); break;
+	case 't': frame_i32(f, hostile_tid()); break;
+	case 'n': frame_str(f, (const char *const[]){ "a", "b", "c" }[random_below(3)]); break;
+	case 's': frame_str(f, hostile_name()); break;
+	case 'p': frame_str(f, "no-such-program"); break;
+	case 'm': frame_i32(f, one_in(3) ? GROUP_STATUS : SM((int)random_below(20) - 1)); break;
+	case 'x': body_xdr(f); break;
+	case 'l': frame_ints(f, list, (int)random_below(7)); break;
+	case 'b':
+		random_bytes(bytes, sizeof(bytes));
+		frame_bytes(f, bytes, random_below(sizeof(bytes) + 1));
+		break;
+	default: body_strings(f, form - '0'); break;
+	}
+}
+
+/* Change bytes, or cut the body off. Programs and signals stay harmless. */
+static void frame_mutate(struct frame *f, int op)
+{
+	size_t body = f->len - sizeof(struct frame_head);
+
+	if (one_in(3))
+		f->len -= random_below((uint32_t)body + 1);
+	else if (op != OP_SPAWN && op != OP_SIGNAL)
+		body_mutate(f->data + sizeof(struct frame_head), body);
+}
+
+/*
+ * A frame that the daemon of a task does not expect. It must not halt the machine.
+ * Return: whether its length is right, so that another frame may follow.
+ */
+static bool hostile_frame(struct frame *f)
+{
+	static const uint32_t to[] = { TO_OWN, TO_OWN, TO_OWN, TO_MASTER, TID_OF_HOST(1),
+		TID_OF_HOST(2), TID_OF_HOST(HOST_MAX), 0x40001, 0xffffffff };
+	int op = (int)random_below(one_in(20) ? 0x10000 : one_in(8) ? OP_BYE + 3 : OP_HELLO);
+	uint8_t junk[256];
+
+	if (op == OP_HALT)
+		op = 0;
+	/* a task that lives for a while has more states */
+	if ((op == OP_EXIT || op == OP_ENROL) && !one_in(8))
+		op = OP_GROUP;
+	frame_begin(f, op, to[random_below(sizeof(to) / sizeof(to[0]))]);
+	if (op < OP_HELLO && forms[op] && !one_in(8)) {
+		for (const char *form = forms[op]; *form; form++)
+			field_add(f, *form);
+		if (one_in(2))
+			frame_mutate(f, op);
+	} else if (op != OP_SIGNAL) {
+		random_bytes(junk, sizeof(junk));
+		memcpy(junk, &(int){ hostile_int() }, 4);
+		frame_bytes(f, junk, random_below(sizeof(junk) + 1));
+	}
+	frame_head(f)->seq = random_below(4);
+	if (!one_in(200))
+		return true;
+	frame_head(f)->len = (uint32_t)hostile_int();
+	return false;
+}
+
+/* End the connection when the daemon has read all that was sent. */
+static void raw_close(void)
+{
+	char data[4096];
+
+	shutdown(raw_fd, SHUT_WR);
+	while (recv(raw_fd, data, sizeof(data), 0) > 0)
+		;
+	close(raw_fd);
+	raw_fd = -1;
+}
+
+static void raw_send(const void *data, size_t len)
+{
+	if (send(raw_fd, data, len, MSG_NOSIGNAL) != (ssize_t)len)
+		raw_close();
+}
+
+/* Connect again when the daemon has cut the connection off. */
+static void raw_open(void)
+{
+	struct frame f = { 0 };
+
+	if (raw_fd >= 0 && !one_in(raw_stranger ? 4 : 500))
+		return;
+	if (raw_fd >= 0)
+		raw_close();
+	raw_fd = machine_connect();
+	CHECK(raw_fd >= 0);
+	raw_stranger = one_in(8);
+	if (raw_stranger)
+		return;
+	frame_begin(&f, OP_ENROL, TO_OWN);
+	frame_i32(&f, FRAME_VERSION);
+	frame_i32(&f, one_in(2) ? 0 : hostile_int());
+	frame_i32(&f, hostile_int());
+	frame_i32(&f, hostile_int());
+	raw_send(frame_head(&f), f.len);
+	frame_free(&f);
+}
+
+/* Read all that the daemon has sent. */
+static void raw_drain(void)
+{
+	char data[4096];
+
+	while (raw_fd >= 0) {
+		ssize_t n = recv(raw_fd, data, sizeof(data), MSG_DONTWAIT);
+
+		if (n > 0)
+			continue;
+		if (!n || errno != EAGAIN)
+			raw_close();
+		return;
+	}
+}
+
+TEST(frames_of_any_kind_do_not_harm_the_daemon)
+{
+	uint8_t junk[64];
+	int n;
+
+	setenv("PVM_RSH", "/bin/false", 1);
+	machine_begin();
+	random_seed(2);
+	for (unsigned int i = rounds(20000); i; i--) {
+		struct frame f = { 0 };
+		bool whole = !one_in(300);
+
+		raw_open();
+		if (whole) {
+			whole = hostile_frame(&f);
+			raw_send(f.data, f.len);
+		} else {
+			random_bytes(junk, sizeof(junk));
+			raw_send(junk, 1 + random_below(sizeof(junk)));
+		}
+		frame_free(&f);
+		raw_drain();
+		if (!whole && raw_fd >= 0)
+			raw_close();
+		if (i % 64)
+			continue;
+		CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
+		CHECK_EQ(n, 1);
+		alive_check();
+		/* messages of traces that a frame has sent here */
+		while (pvm_nrecv(-1, -1) > 0)
+			;
+	}
+	if (raw_fd >= 0)
+		raw_close();
+	alive_check();
+	machine_end();
+}
+
+/* ---- messages of other tasks ---- */
+
+/* Claim to be the daemon that sends the output of a task: in a short and a long message. */
+static int child_forger(void)
+{
+	static char text[LONG_SIZE] = "forged\n";
+	int size[] = { 16, LONG_SIZE }, head[2] = { 0x40123, 7 };
+
+	pvm_setcontext(OUTPUT_CTX);
+	for (int i = 0; i < 2; i++) {
+		pvm_initsend(PvmDataDefault);
+		pvm_pkint(head, 2, 1);
+		pvm_pkbyte(text, size[i], 1);
+		pvm_send(pvm_parent(), OUTPUT_TAG);
+	}
+	pvm_setcontext(0);
+	pvm_initsend(PvmDataDefault);
+	pvm_send(pvm_parent(), GO);
+	pvm_exit();
+	return 0;
+}
+
+static int child_main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		return child_forger();
+	pvm_recv(-1, -1);
+	return 0;
+}
+
+TEST(only_the_daemon_sends_output)
+{
+	FILE *out = tmpfile();
+	char line[64];
+	int tid;
+
+	machine_begin();
+	CHECK_EQ(pvm_catchout(out), 0);
+	machine_spawn("forger", 1, &tid);
+	CHECK(pvm_recv(tid, GO) > 0);
+	alive_check();
+	machine_end();
+	rewind(out);
+	while (fgets(line, sizeof(line), out))
+		CHECK(!strstr(line, "forged"));
+	fclose(out);
+}
+
+static int match_all(int mid, int tid, int tag)
+{
+	(void)mid;
+	(void)tid;
+	(void)tag;
+	return 1;
+}
+
+/* Take in what has arrived, and let both endpoints make progress until @req has completed. */
+static void raw_finish(struct sci_req *req)
+{
+	struct timeval tv = { 0, 1000 };
+
+	while (req && sci_test(req, NULL) == -EAGAIN)
+		while (pvm_trecv(-1, -1, &tv) > 0)
+			;
+}
+
+/* A message whose sender, wait id and encoding are anything. */
+TEST(messages_of_any_kind_reach_a_task)
+{
+	static uint8_t body[LONG_SIZE], *scratch;
+	struct sci_peer *peer;
+	struct sci_ep *ep;
+
+	machine_begin();
+	random_seed(3);
+	scratch = malloc(SCRATCH_SIZE + 16 * LONG_SIZE);
+	CHECK_EQ(sci_ep_open(&ep, 0, SCI_EP_SINGLE_THREAD), 0);
+	CHECK_EQ(sci_peer_open(ep, &pv_me.addr, -1, &peer), 0);
+	for (unsigned int i = rounds(4000); i; i--) {
+		size_t len = one_in(50) ? LONG_SIZE : random_below(200);
+		struct iovec iov = { body, len };
+		struct sci_send m = {
+			.iov = &iov, .n = 1, .context = MSG_CONTEXT,
+			.tag = (uint64_t)(one_in(2) ? 0 : (uint32_t)hostile_int()) << 32 |
+				(uint32_t)hostile_int(),
+			.imm = (uint64_t)(uint32_t)hostile_int() << 32 | random_word(),
+			.flags = SCI_SEND_TAGGED | (one_in(8) ? 0 : SCI_SEND_IMM),
+		};
+		struct sci_req *req = NULL;
+
+		random_bytes(body, one_in(4) ? len : 0);
+		CHECK_EQ(sci_isendm(peer, &m, &req), 0);
+		raw_finish(req);
+		/* whatever its context is */
+		pvm_recvf(match_all);
+		if (pvm_nrecv(-1, -1) > 0)
+			for (int j = 0; j < 3; j++)
+				CHECK(unpack_result_good(unpack_any(scratch)));
+		pvm_recvf(NULL);
+		if (!(i % 64))
+			alive_check();
+	}
+	sci_ep_close(ep);
+	free(scratch);
+	alive_check();
+	machine_end();
+}
+
+/* The address of the master's endpoint, which the daemon of another host was started with. */
+static struct sci_addr master_address(int host_task)
+{
+	char path[64], line[4096];
+	struct sci_addr addr;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", machine_daemon(host_task));
+	fd = open(path, O_RDONLY);
+	n = read(fd, line, sizeof(line) - 1);
+	CHECK(n > 0);
+	close(fd);
+	line[n] = 0;
+	/* its last argument */
+	CHECK_EQ(sscanf((char *)memrchr(line, 0, (size_t)n - 1) + 1, "%u:%u", &addr.node,
+			&addr.id), 2);
+	return addr;
+}
+
+TEST(a_stranger_is_no_daemon)
+{
+	char *names[] = { (char *)"node8" };
+	struct sci_peer *peer;
+	struct sci_addr addr;
+	struct sci_ep *ep;
+	int tid, host, n;
+
+	machine_begin();
+	random_seed(4);
+	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
+	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, &tid), 1);
+	addr = master_address(tid);
+	CHECK_EQ(sci_ep_open(&ep, 0, SCI_EP_SINGLE_THREAD), 0);
+	CHECK_EQ(sci_connect(ep, &addr, TEST_WAIT_MS, &peer), 0);
+	for (unsigned int i = rounds(4000); i; i--) {
+		struct frame f = { 0 };
+
+		hostile_frame(&f);
+		if (one_in(2))
+			frame_head(&f)->op = OP_HELLO + random_below(OP_BYE + 1 - OP_HELLO);
+		frame_head(&f)->src = (uint32_t)hostile_int();
+		CHECK_EQ(sci_tsend(peer, one_in(256) ? random_below(4) : DAEMON_CONTEXT,
+				   random_word(), f.data, f.len), 0);
+		frame_free(&f);
+		if (i % 64)
+			continue;
+		CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
+		CHECK_EQ(n, 2);
+		CHECK_EQ(pvm_pstat(tid), 0);
+	}
+	sci_ep_close(ep);
+	alive_check();
+	machine_end();
+}
