@@ -205,6 +205,9 @@ static int pack_message(int mid, bool whole)
 		return PvmNoBuf;
 	if (b == pv_me.sbuf)
 		return PvmBadParam;
+	/* the bytes of @b may be gone when the message is sent */
+	if (pv_me.sbuf->enc == PvmDataInPlace)
+		return PvmNotImpl;
 	if (b->msg && pv_buf_fetch(b))
 		return PvmBadMsg;
 	if (pv_buf_gather(b))
