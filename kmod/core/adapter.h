@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what an adapter driver is to the core
+ * DOC: the interface between the core and adapter drivers
  *
- * A driver says what its adapter is in a struct sci_adapter_desc, registers the
- * struct sci_adapter that sci_adapter_alloc() makes of it, and from then on is
- * called through struct sci_adapter_ops; it calls the core by the functions at
- * the end of this file.  A struct sci_adapter is the core's: drivers do not look
- * into it.  The operations speak of exposed memory and of mappings, never of
- * table entries, so that a table of 8192 pages and a bridge with three large
- * windows both fit.
+ * A driver describes its adapter in a struct sci_adapter_desc, and registers the struct
+ * sci_adapter that sci_adapter_alloc() makes of it.  From then on the core calls the
+ * driver through struct sci_adapter_ops, and the driver calls the functions at the end of
+ * this file.  A struct sci_adapter belongs to the core: drivers do not access it.  The
+ * operations name exposed memory and mappings, never table entries, so that a table of
+ * 8192 pages and a bridge with three large windows both fit.
  *
  * Contract for every operation:
  *  - process context, may sleep, unless it says otherwise;

@@ -16,8 +16,9 @@ struct sci_pages;
 struct vm_area_struct;
 
 /*
- * Zeroed memory for a segment, charged as that of sci_pages_alloc() is.  Returns an
- * ERR_PTR: -ENOMEM.
+ * Allocate zeroed memory for a segment, and charge it as sci_pages_alloc() does.
+ *
+ * Return: the memory, or an ERR_PTR: -ENOMEM.
  */
 struct sci_pages *sci_lent_alloc(struct sci_adapter *a, u64 length);
 

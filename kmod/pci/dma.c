@@ -50,9 +50,9 @@ static u32 dma_progress(struct sci_pci *p)
 }
 
 /*
- * Waits until the last of @n descriptors is done.  A batch that makes no progress
- * is aborted, and so is one that makes progress for longer than all its
- * descriptors may take: a card that only counts must not keep us here.
+ * Wait until the last of @n descriptors is done.  Abort a batch that makes no progress.
+ * Also abort a batch that takes longer than all its descriptors may take, because a
+ * faulty card could count up for ever.
  *
  * Return: 0, or -ENODEV when the card was given up.
  */

@@ -40,7 +40,7 @@ static void rx_deliver(struct sci_pci *p, const struct sci_pci_rx *rx)
 
 	switch (le16_to_cpu(READ_ONCE(rx->kind))) {
 	case SCI_PCI_RX_MAILBOX:
-		/* copied before it is checked */
+		/* the core copies the data before it checks them */
 		sci_adapter_receive(p->adapter, source, rx->data);
 		break;
 	case SCI_PCI_RX_INTERRUPT:

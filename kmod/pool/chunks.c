@@ -200,12 +200,12 @@ void pool_hide(struct pool *p, u32 first, u32 chunks)
 	chunk_set_state(p, first, chunks, POOL_HELD);
 }
 
-/* Whether what begins at @first is exposed by @node as @serial now. */
+/* Return the length of the memory at @first if @node exposes it as @serial, else 0. */
 static u32 chunk_exposed_length(struct pool *p, u32 node, u32 first, u32 serial)
 {
 	u64 word = pool_get64(&pool_chunk(p, first)->word);
 
-	/* the word first: its owner has stored the serial before it */
+	/* read the word before the serial: the owner stores the serial before the word */
 	if (pool_get32(&pool_chunk(p, first)->serial) != serial ||
 	    chunk_state(word) != POOL_EXPOSED || !chunk_is_first(p, first, word) ||
 	    pool_slot_node(chunk_slot(word)) != node)

@@ -56,9 +56,10 @@ struct pool_seen {
 };
 
 /**
- * struct pool_mapped - an allocation that we have mapped
- * @count: how often
- * @before: what was in our map word before; its node's quarantine may not be over
+ * struct pool_mapped - an allocation that this node has mapped
+ * @count: number of maps
+ * @before: earlier value of this node's map word; the quarantine of the node that it
+ *	names may not be over
  */
 struct pool_mapped {
 	u32 count;

@@ -64,7 +64,7 @@ typedef uint64_t u64;
 					    __ATOMIC_SEQ_CST);		\
 	})
 
-/* Called before each store and each compare-and-swap; NULL: nothing is. */
+/* A function to call before each store and each compare-and-swap, or NULL. */
 extern void (*pool_store_hook)(void);
 
 static inline void pool_storing(void)

@@ -29,8 +29,9 @@ void sci_cancel_release(void);
 /**
  * sci_poll_cancelable() - poll() that is a cancellation point
  *
- * In a call that interrupted another one it is none: the interrupted call may
- * hold locks.  Without sci_cancel_hold() it is plain poll().
+ * In a call that has interrupted another call (from a signal handler), poll() is no
+ * cancellation point, because the interrupted call may hold locks.  Without
+ * sci_cancel_hold() this function is plain poll().
  */
 int sci_poll_cancelable(struct pollfd *fds, nfds_t n, int ms);
 

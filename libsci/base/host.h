@@ -17,8 +17,10 @@ uint64_t sci_now_ms(void);
 /**
  * sci_raise_fd_limit() - raise the soft limit of descriptors to the hard one
  *
- * Done only when one was refused: a program that uses select() has a reason
- * for a low limit.  -EMFILE: it was there already.
+ * Call it only after the system has refused a descriptor: a program that uses select()
+ * has a reason for a low limit.
+ *
+ * Return: 0; -EMFILE: the soft limit was the hard one already.
  */
 int sci_raise_fd_limit(void);
 

@@ -195,7 +195,7 @@ void SCITerminate(void)
 SISCI_EXPORT(SCITerminate);
 
 #define PATIENCE	64u		/* failures before the first pause */
-/* first and longest pause; pauses grow with each failure */
+/* the first and the longest pause after a failure; each failure makes it longer */
 #define PAUSE_US	16u
 #define PAUSE_MAX_US	1000u
 

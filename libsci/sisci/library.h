@@ -25,8 +25,8 @@ struct sci_library {
 	const struct sci_fabric_ops *ops;
 	struct sci_link_status *link;	/* adapter 0's */
 	/*
-	 * How to store through any map, when that is the same for all maps and
-	 * no fault is injected; else NULL, as while the library is not up.
+	 * The function that stores through any map. NULL if it differs between maps, if
+	 * faults are injected, or while the library is not initialised.
 	 */
 	sci_pio_copy_fn *_Atomic quick;
 	unsigned int node;		/* adapter 0's */
@@ -61,7 +61,7 @@ static inline void sci_set_error(sci_error_t *error, sci_error_t err)
 			(err) = sci_leave(work);			\
 	} while (0)
 
-/* ... with its outcome where the caller wants it; @error may be NULL */
+/* As SCI_RUN(), and store the result in *@error. @error may be NULL. */
 #define SCI_CALL(error, flags, known, work)				\
 	do {								\
 		sci_error_t err_;					\

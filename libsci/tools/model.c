@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci model`: a program of its own, since parts of the library are exchanged in
- * it; it is installed beside this one.
+ * `sci model` runs another program, which is installed in the folder of this one. The
+ * model replaces parts of the library, so it cannot be in this program.
  */
 #include <errno.h>
 #include <string.h>

@@ -194,7 +194,7 @@ static void print_text(const struct ping *p)
 }
 
 /* Return whether there is a server to measure with. Without one the probe is the answer. */
-static bool server_there(struct ping *p)
+static bool server_is_there(struct ping *p)
 {
 	sci_remote_segment_t r;
 	sci_error_t err;
@@ -239,7 +239,7 @@ static int ping_ping_pong(struct ping *p, const char *node)
 		return TOOL_FAILED;
 	if (!SCIProbeNode(p->s.sd, 0, p->node, 0, &err))
 		return tool_sci_error(err, "node %u does not answer", p->node);
-	if (server_there(p) && round_trips(p))
+	if (server_is_there(p) && round_trips(p))
 		return TOOL_FAILED;
 	if (p->as_json)
 		ping_print_json(p);

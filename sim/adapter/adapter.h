@@ -23,9 +23,9 @@
 #define SIM_NEVER	UINT64_MAX	/* no timer is set */
 
 /**
- * struct sim_config - what a card has; powers of two where the data sheet says so
- * @node: its id
- * @serial: its number
+ * struct sim_config - properties of a card; the data sheet says which are powers of two
+ * @node: node id
+ * @serial: serial number
  * @att_entries: 256 to 65536
  * @att_page_size: 4096 to 524288 bytes
  * @streams: stream buffers, 8 or 16
@@ -33,7 +33,7 @@
  * @outstanding: transactions, 1 to 64
  * @exports: largest export table, 16 to 4096
  * @dma_max: bytes of one descriptor, at least 4096
- * @direct: the window is the host's business: see struct sim_host.att_changed
+ * @direct: the host implements the window, see struct sim_host.att_changed
  */
 struct sim_config {
 	uint16_t node;

@@ -37,7 +37,7 @@ static void flight_free(struct flight *p)
 	free(p);
 }
 
-static void is_ready(struct flight *p)
+static void flight_ready(struct flight *p)
 {
 	struct fabric *f = p->source->fabric;
 
@@ -50,7 +50,7 @@ bool flight_copy(const struct flight *p)
 	struct flight *k = flight_keep(p);
 
 	if (k)
-		is_ready(k);
+		flight_ready(k);
 	return k;
 }
 
@@ -161,7 +161,7 @@ static void flight_travel(struct fabric *f, struct flight *p)
 		flight_deliver(p);
 }
 
-static void go_on(struct fabric *f)
+static void fabric_go_on(struct fabric *f)
 {
 	struct flight *p;
 
@@ -191,7 +191,7 @@ void flight_begin(struct node *source, struct flight *p)
 	p->response = s->kind & PACKET_RESPONSE;
 	p->corrupted = false;
 	flight_travel(f, p);
-	go_on(f);
+	fabric_go_on(f);
 }
 
 /* ---- held back ---- */
@@ -206,7 +206,7 @@ void flight_release(struct point *pt)
 	/* Count it here when it goes on, not when it came. */
 	pt->counter[COUNT_FORWARDED]++;
 	pt->counter[COUNT_BYTES] += p->frame.packet.size;
-	is_ready(p);
+	flight_ready(p);
 }
 
 static void held_too_long(struct timer *t)
@@ -214,7 +214,7 @@ static void held_too_long(struct timer *t)
 	struct point *pt = container_of(t, struct flight, timer)->holder;
 
 	flight_release(pt);
-	go_on(pt->fabric);
+	fabric_go_on(pt->fabric);
 }
 
 bool flight_hold(struct point *pt, const struct flight *p)

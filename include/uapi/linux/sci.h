@@ -80,7 +80,7 @@
 #define SCI_IOC_INTR_DATA_MAX	65536u
 
 enum {
-	/* on an adapter */
+	/* ioctls of an adapter */
 	SCI_IOCNR_QUERY = 0x00,
 	SCI_IOCNR_PROBE,
 	SCI_IOCNR_COUNTERS,
@@ -91,11 +91,11 @@ enum {
 	SCI_IOCNR_INTR_CONNECT,
 	SCI_IOCNR_DMA_CREATE,
 
-	/* on an adapter or a remote segment */
+	/* ioctls of an adapter or a remote segment */
 	SCI_IOCNR_CHECK = 0x20,
 	SCI_IOCNR_FLUSH,
 
-	/* on a local segment */
+	/* ioctls of a local segment */
 	SCI_IOCNR_SEGMENT_REGISTER = 0x40,
 	SCI_IOCNR_SEGMENT_SHARE,
 	SCI_IOCNR_SEGMENT_EXPORT,
@@ -103,16 +103,16 @@ enum {
 	SCI_IOCNR_SEGMENT_REMOVE,
 	SCI_IOCNR_SEGMENT_INFO,
 
-	/* on a remote segment */
+	/* ioctls of a remote segment */
 	SCI_IOCNR_REMOTE_INFO = 0x60,
 
-	/* on an interrupt */
+	/* ioctls of an interrupt */
 	SCI_IOCNR_INTR_CANCEL = 0x80,
 
-	/* on a remote interrupt */
+	/* ioctls of a remote interrupt */
 	SCI_IOCNR_INTR_TRIGGER = 0x90,
 
-	/* on a DMA queue */
+	/* ioctls of a DMA queue */
 	SCI_IOCNR_DMA_SUBMIT = 0xA0,
 	SCI_IOCNR_DMA_ABORT,
 };

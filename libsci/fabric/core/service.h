@@ -105,7 +105,7 @@ void sci_fd_close(struct sci_service *svc, int fd);
 /**
  * sci_watch() - have the service thread call @fn while @fd has @events
  *
- * Starts the thread on first need.  Locked, as everything @fn does.
+ * The first watch starts the thread.  Context: svc->lock is held, also during @fn.
  */
 int sci_watch(struct sci_service *svc, int fd, uint32_t events,
 	      sci_watch_fn fn, void *obj);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Local segments: what this process exports, or attached to. */
+/* Local segments: segments that this process has created or attached to. */
 
 #include "libsci/fabric/dev/dev.h"
 

@@ -113,8 +113,8 @@ static struct net_head head_of(enum net_step step)
 }
 
 /*
- * Compute the MAC of all messages up to @welcome, which may be NULL, as may @proof:
- * not sent yet.
+ * Compute the MAC of all messages of the handshake, up to @welcome. @proof and @welcome
+ * are NULL if they have not been sent yet.
  */
 static void handshake_mac(const struct net_socket *s, const struct net_proof *proof,
 			  const struct net_welcome *welcome, uint8_t mac[NET_MAC])
