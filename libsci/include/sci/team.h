@@ -106,17 +106,19 @@ int sci_team_close(struct sci_team *team);
  */
 void sci_team_abort(struct sci_team *team, int status);
 
-int sci_team_rank(const struct sci_team *team);		/* the caller's rank */
-int sci_team_size(const struct sci_team *team);		/* number of members */
+/* Return the caller's rank, or the number of members. */
+int sci_team_rank(const struct sci_team *team);
+int sci_team_size(const struct sci_team *team);
 
 /*
  * Nodes are numbered 0 to sci_team_nodes() - 1, in the order in which they appear among the
- * ranks.
+ * ranks. Return the number of nodes, the node of a member, the number of members on a node, or
+ * the rank of a member among the members on its node.
  */
 int sci_team_nodes(const struct sci_team *team);
 int sci_team_node(const struct sci_team *team, int rank);
-int sci_team_node_size(const struct sci_team *team, int node); /* members on @node */
-int sci_team_local_rank(const struct sci_team *team, int rank); /* rank on its node */
+int sci_team_node_size(const struct sci_team *team, int node);
+int sci_team_local_rank(const struct sci_team *team, int rank);
 
 /*
  * Translate a rank. Return the rank in @to of member @rank of @from; -ENOENT: it is not a member
@@ -243,7 +245,7 @@ struct sci_team_view {
 	const size_t *shift;
 };
 
-/* Do sci_team_ptr() for all symmetric memory. */
+/* Do sci_team_ptr() for all symmetric memory. Return: as for sci_team_ptr(). */
 void *sci_team_ptr_any(const struct sci_team *team, const void *addr, int rank);
 
 /**
@@ -283,7 +285,11 @@ int sci_team_put(struct sci_team *team, void *dst, const void *src, size_t len,
 int sci_team_get(struct sci_team *team, void *dst, const void *src, size_t len,
 		 int rank);
 
-/* The same, but the caller must not touch the local memory until sci_team_quiet(). */
+/*
+ * The same, but the caller must not touch the local memory until sci_team_quiet().
+ *
+ * Return: as for sci_team_put().
+ */
 int sci_team_put_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
 		     int rank);
 int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
@@ -292,6 +298,8 @@ int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t l
 /*
  * Copy @n elements of @len bytes each. A stride is the distance from the start of an element to
  * the start of the next one, and may be negative.
+ *
+ * Return: as for sci_team_put().
  */
 int sci_team_put_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
 			 const void *src, ptrdiff_t src_stride, size_t len, size_t n,
@@ -365,7 +373,7 @@ int sci_team_atomic(struct sci_team *team, void *word, unsigned int size,
 		    enum sci_atomic op, uint64_t operand, uint64_t compare,
 		    uint64_t *old, int rank);
 
-/* The same, but *@old is set only when sci_team_quiet() returns. */
+/* The same, but *@old is set only when sci_team_quiet() returns. Return: as above. */
 int sci_team_atomic_nbi(struct sci_team *team, void *word, unsigned int size,
 			enum sci_atomic op, uint64_t operand, uint64_t compare,
 			uint64_t *old, int rank);
@@ -540,7 +548,7 @@ size_t sci_type_size(enum sci_type type);
 int sci_team_barrier(struct sci_team *team);
 int sci_team_bcast(struct sci_team *team, int root, void *buf, size_t len);
 
-/* Reduce @n elements of @op->size bytes. */
+/* Reduce @n elements of @op->size bytes. Return: as for sci_team_barrier(). */
 int sci_team_reduce(struct sci_team *team, int root, const void *src, void *dst,
 		    size_t n, const struct sci_op *op);
 int sci_team_allreduce(struct sci_team *team, const void *src, void *dst, size_t n,
@@ -549,6 +557,8 @@ int sci_team_allreduce(struct sci_team *team, const void *src, void *dst, size_t
 /*
  * Reduce, and scatter the result. @src has elements for all members, contiguous in the order of
  * ranks: @n for each member, or @counts[rank], an array that is the same on all members.
+ *
+ * Return: as for sci_team_barrier().
  */
 int sci_team_reduce_scatter(struct sci_team *team, const void *src, void *dst,
 			    size_t n, const struct sci_op *op);
@@ -556,28 +566,42 @@ int sci_team_reduce_scatterv(struct sci_team *team, const void *src, void *dst,
 			     const size_t *counts, const struct sci_op *op);
 
 /*
- * Reduce the ranks up to the caller's. An exscan excludes the caller: rank 0 gets
+ * Reduce the elements of the ranks up to the caller's. An exscan excludes the caller: rank 0 gets
  * nothing.
+ *
+ * Return: as for sci_team_barrier().
  */
 int sci_team_scan(struct sci_team *team, const void *src, void *dst, size_t n,
 		  const struct sci_op *op);
 int sci_team_exscan(struct sci_team *team, const void *src, void *dst, size_t n,
 		    const struct sci_op *op);
 
+/*
+ * Gather the parts of all members at the root, or at all members. Return: as for
+ * sci_team_barrier().
+ */
 int sci_team_gather(struct sci_team *team, int root, const void *src, size_t len,
 		    void *dst);
 int sci_team_gatherv(struct sci_team *team, int root, const void *src, size_t len,
 		     void *dst, const size_t *lens, const size_t *offsets);
 int sci_team_allgather(struct sci_team *team, const void *src, size_t len, void *dst);
-/* @lens is the same on all members; the caller contributes @lens[rank] bytes. */
+/*
+ * Gather parts of different lengths. @lens is the same on all members. The caller contributes
+ * @lens[rank] bytes. Return: as for sci_team_barrier().
+ */
 int sci_team_allgatherv(struct sci_team *team, const void *src, void *dst,
 			const size_t *lens, const size_t *offsets);
+/* Give each member a part of the root's memory. Return: as for sci_team_barrier(). */
 int sci_team_scatter(struct sci_team *team, int root, const void *src, void *dst,
 		     size_t len);
 int sci_team_scatterv(struct sci_team *team, int root, const void *src,
 		      const size_t *lens, const size_t *offsets, void *dst, size_t len);
+/* Give each member a part of the memory of every member. Return: as for sci_team_barrier(). */
 int sci_team_alltoall(struct sci_team *team, const void *src, void *dst, size_t len);
-/* The length that member i sends to j must be the length that j expects from i. */
+/*
+ * Give parts of different lengths. The length that member i sends to j must be the length that j
+ * expects from i. Return: as for sci_team_barrier().
+ */
 int sci_team_alltoallv(struct sci_team *team, const void *src, const size_t *src_lens,
 		       const size_t *src_offsets, void *dst, const size_t *dst_lens,
 		       const size_t *dst_offsets);
@@ -589,6 +613,9 @@ int sci_team_alltoallv(struct sci_team *team, const void *src, const size_t *src
  * lengths, offsets and counts until the call has completed. Any number of calls may be under
  * way. All calls of a team, blocking ones included, complete in the order in which they were
  * made.
+ *
+ * Return: 0: *@coll is set, for sci_coll_wait(), which returns later errors; or an error of the
+ * blocking call.
  */
 int sci_team_ibarrier(struct sci_team *team, struct sci_coll **coll);
 int sci_team_ibcast(struct sci_team *team, int root, void *buf, size_t len,
@@ -641,6 +668,8 @@ int sci_coll_wait(struct sci_coll *coll, int timeout);
  * sci_team_progress() - make progress
  *
  * For programs that compute while calls are under way. Never blocks.
+ *
+ * Return: 0 or -ENOTCONN.
  */
 int sci_team_progress(struct sci_team *team);
 

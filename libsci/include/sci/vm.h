@@ -130,8 +130,9 @@ int sci_vm_open(struct sci_vm **vm, struct sci_team *team,
  */
 int sci_vm_close(struct sci_vm *vm);
 
-void *sci_vm_base(const struct sci_vm *vm);	/* the first address of the range */
-uint64_t sci_vm_length(const struct sci_vm *vm); /* bytes of addresses */
+/* Return the first address of the range, or its number of bytes. */
+void *sci_vm_base(const struct sci_vm *vm);
+uint64_t sci_vm_length(const struct sci_vm *vm);
 
 /**
  * sci_vm_mode() - return the mode of ranges that do not ask for one
