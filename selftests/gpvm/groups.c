@@ -56,6 +56,23 @@ static int child_main(int argc, char **argv)
 		for (;;)
 			pause();
 	}
+	if (argc > 1 && !strcmp(argv[1], "join")) {
+		failed = pvm_joingroup(group);
+		pvm_initsend(PvmDataDefault);
+		pvm_pkint(&failed, 1, 1);
+		pvm_send(pvm_parent(), 4);
+		pvm_recv(-1, 5);
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "static")) {
+		/* a member until a message comes */
+		pvm_joingroup(group);
+		pvm_freezegroup(group, 2);
+		pvm_recv(-1, 3);
+		pvm_lvgroup(group);
+		pvm_exit();
+		return 0;
+	}
 	pvm_mytid();
 	failed = member(MEMBERS);
 	pvm_initsend(PvmDataDefault);
@@ -95,6 +112,42 @@ TEST(members_that_die_leave_their_group)
 	WAIT_UNTIL(pvm_gsize(group) == 1, TEST_WAIT_MS);
 	CHECK_EQ(pvm_barrier(group, -1), 0);
 	CHECK_EQ(pvm_getinst(group, tid), PvmNotInGroup);
+	machine_end();
+}
+
+static int child_join(int tid)
+{
+	int ret = 0;
+
+	CHECK(pvm_recv(tid, 4) > 0);
+	CHECK_EQ(pvm_upkint(&ret, 1, 1), 0);
+	return ret;
+}
+
+TEST(a_static_group_admits_no_task)
+{
+	int tid, other;
+
+	machine_begin();
+	CHECK_EQ(pvm_joingroup(group), 0);
+	machine_spawn("static", 1, &tid);
+	CHECK_EQ(pvm_freezegroup(group, 2), 2);
+	CHECK_EQ(pvm_freezegroup(group, 2), PvmDupGroup);
+	machine_spawn("join", 1, &other);
+	CHECK_EQ(child_join(other), PvmNotInGroup);
+	/* a barrier ends when a member leaves, and there is no other one */
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_send(tid, 3), 0);
+	CHECK_EQ(pvm_barrier(group, 2), PvmNoGroup);
+	CHECK_EQ(pvm_barrier(group, 1), PvmNoGroup);
+	/* a group of the same name is another one */
+	CHECK_EQ(pvm_lvgroup(group), 0);
+	CHECK_EQ(pvm_joingroup(group), 0);
+	machine_spawn("join", 1, &other);
+	CHECK_EQ(child_join(other), 1);
+	CHECK_EQ(pvm_freezegroup(group, 1), PvmMismatch);
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_bcast(group, 5), 0);
 	machine_end();
 }
 

@@ -21,7 +21,8 @@ struct member_wait {
  * @tids: by instance; 0: nobody
  * @room: of @tids
  * @size: members
- * @frozen: nobody may join; members keep the list that they have
+ * @frozen: it is static: no task may join, and members keep the list that they have
+ * @broken: a member of the static group has left, so that there are no more barriers
  * @need: tasks that the barrier waits for; 0: there is none under way
  * @freeze_need: the same for freezing
  */
@@ -32,6 +33,7 @@ struct group {
 	int room;
 	int size;
 	bool frozen;
+	bool broken;
 	int need, arrived;
 	int freeze_need, freeze_arrived;
 	struct list waits;
@@ -123,7 +125,7 @@ static int group_join(const char *name, int tid)
 	if (inst_of(g, tid) >= 0)
 		return PvmDupGroup;
 	if (g->frozen)
-		return PvmNotImpl;
+		return PvmNotInGroup;
 	for (i = 0; i < g->room && g->tids[i]; i++)
 		;
 	if (i == g->room) {
@@ -144,10 +146,14 @@ static int group_join(const char *name, int tid)
 static void member_remove(struct group *g, int inst)
 {
 	g->tids[inst] = 0;
-	if (!--g->size)
+	if (!--g->size) {
 		group_free(g);
-	else
+	} else if (g->frozen) {
+		g->broken = true;
+		waits_end(g, false, PvmNoGroup);
+	} else {
 		barrier_check(g);
+	}
 }
 
 static int group_leave(struct group *g, int tid)
@@ -178,6 +184,8 @@ static int group_barrier(struct group *g, const struct frame_head *head, int cou
 
 	if (inst_of(g, (int)head->src) < 0)
 		return PvmNotInGroup;
+	if (g->broken)
+		return PvmNoGroup;
 	if (count < -1 || !count)
 		return PvmBadParam;
 	if (g->arrived && g->need != count)
@@ -191,14 +199,19 @@ static int group_barrier(struct group *g, const struct frame_head *head, int cou
 	return 0;
 }
 
-/* All members say that the group is complete. */
+/*
+ * The group becomes static when @count members have called this; -1: all members that there
+ * are. Return: 0 if the answer comes later.
+ */
 static int group_freeze(struct group *g, const struct frame_head *head, int count)
 {
 	int ret;
 
 	if (inst_of(g, (int)head->src) < 0)
 		return PvmNotInGroup;
-	if (g->freeze_arrived && g->freeze_need != count)
+	if (g->frozen)
+		return PvmDupGroup;
+	if ((count != -1 && count < g->size) || (g->freeze_arrived && g->freeze_need != count))
 		return PvmMismatch;
 	ret = wait_add(g, head, true);
 	if (ret)

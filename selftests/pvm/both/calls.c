@@ -466,6 +466,7 @@ static void groups(void)
 	SHOW(all[1]);
 	SHOW(pvm_scatter(data, all, 2, PVM_INT, 5, (char *)"g", 0));
 	SHOW(pvm_freezegroup((char *)"g", 1));
+	SHOW(pvm_freezegroup((char *)"g", 1));
 	SHOW(pvm_gsize((char *)"g"));
 	SHOW(pvm_gettid((char *)"g", 0));
 	SHOW(pvm_lvgroup((char *)"g"));
