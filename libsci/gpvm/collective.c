@@ -125,6 +125,7 @@ GROUP_API void PvmProduct(int *type, void *x, void *y, int *n, int *info)
  * @root: tid
  */
 struct coll {
+	enum trace_kind kind;
 	int *tids;
 	int n;
 	int me;
@@ -132,11 +133,14 @@ struct coll {
 	int ctx;
 };
 
-static int coll_begin(struct coll *c, char *group, int type, int count, int tag, int root)
+static int coll_begin(struct coll *c, enum trace_kind kind, char *group, int type, int count,
+		      int tag, int root)
 {
-	int tid = pvm_mytid(), ret;
+	int tid, ret;
 
-	*c = (struct coll){ .me = -1 };
+	*c = (struct coll){ .kind = kind, .me = -1 };
+	pvmgroup_entry(kind, "GN/s MC", group, tag);
+	tid = pvm_mytid();
 	if (tid < 0)
 		return tid;
 	if (!type_size(type) || count < 1 || tag < 0 || root < 0)
@@ -166,7 +170,9 @@ static int coll_end(struct coll *c, int ret)
 	if (c->ctx || pvmmyctx == GROUP_CONTEXT)
 		pvmmyctx = c->ctx;
 	free(c->tids);
-	return group_result(ret < 0 ? ret : PvmOk);
+	ret = group_result(ret < 0 ? ret : PvmOk);
+	pvmgroup_exit(c->kind, "CC", ret);
+	return ret;
 }
 
 static int coll_send(int tid, int tag, const void *data, int count, int type)
@@ -189,7 +195,7 @@ GROUP_API int pvm_reduce(void (*func)(int *, void *, void *, int *, int *), void
 	struct coll c;
 	int ret, info = 0;
 
-	ret = coll_begin(&c, group, type, count, tag, root);
+	ret = coll_begin(&c, TEV_REDUCE, group, type, count, tag, root);
 	if (!ret && (!func || (count && !data)))
 		ret = PvmBadParam;
 	if (!ret && c.me < 0)
@@ -214,7 +220,7 @@ GROUP_API int pvm_gather(void *result, void *data, int count, int type, int tag,
 {
 	size_t bytes = (size_t)count * (size_t)type_size(type);
 	struct coll c;
-	int ret = coll_begin(&c, group, type, count, tag, root);
+	int ret = coll_begin(&c, TEV_GATHER, group, type, count, tag, root);
 
 	if (!ret && count && (!data || (c.me >= 0 && !result)))
 		ret = PvmBadParam;
@@ -236,7 +242,7 @@ GROUP_API int pvm_scatter(void *result, void *data, int count, int type, int tag
 {
 	size_t bytes = (size_t)count * (size_t)type_size(type);
 	struct coll c;
-	int ret = coll_begin(&c, group, type, count, tag, root);
+	int ret = coll_begin(&c, TEV_SCATTER, group, type, count, tag, root);
 
 	if (!ret && count && (!result || (c.me >= 0 && !data)))
 		ret = PvmBadParam;

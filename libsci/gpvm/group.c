@@ -8,8 +8,8 @@
 #include "libsci/gpvm/group.h"
 
 #include <stdlib.h>
-#include <sys/time.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "libsci/pvm/frame.h"
 
@@ -35,39 +35,68 @@ static struct fixed *fixed_find(const char *name)
 	return g;
 }
 
-static int group_call(enum group_op op, const char *name, int x)
+/* Ask the daemon. The event of the call has the group, and the result as field @out. */
+static int group_ask(enum trace_kind kind, enum group_op op, const char *name, int x,
+		     const char *out)
 {
-	return group_result(pvmgroupop(op, name, x, NULL));
+	int ret = group_result(pvmgroupop(op, name, x, NULL));
+
+	pvmgroup_exit(kind, out, ret);
+	return ret;
 }
 
 GROUP_API int pvm_joingroup(char *group)
 {
-	return group_call(GROUP_JOIN, group, 0);
+	pvmgroup_entry(TEV_JOINGROUP, "GN/s", group);
+	return group_ask(TEV_JOINGROUP, GROUP_JOIN, group, 0, "CC");
+}
+
+/* Forget the members of a static group. */
+static void fixed_forget(const char *name)
+{
+	struct fixed **at = &fixed_groups, *g;
+
+	while (*at && strcmp((*at)->name, name))
+		at = &(*at)->next;
+	g = *at;
+	if (!g)
+		return;
+	*at = g->next;
+	free(g->name);
+	free(g->tids);
+	free(g);
 }
 
 GROUP_API int pvm_lvgroup(char *group)
 {
-	return group_call(GROUP_LEAVE, group, 0);
+	pvmgroup_entry(TEV_LVGROUP, "GN/s", group);
+	if (group)
+		fixed_forget(group);
+	return group_ask(TEV_LVGROUP, GROUP_LEAVE, group, 0, "CC");
 }
 
 GROUP_API int pvm_getinst(char *group, int tid)
 {
-	return group_call(GROUP_INST, group, tid);
+	pvmgroup_entry(TEV_GETINST, "GN/s GT", group, tid);
+	return group_ask(TEV_GETINST, GROUP_INST, group, tid, "GI");
 }
 
 GROUP_API int pvm_gettid(char *group, int instance)
 {
-	return group_call(GROUP_TID, group, instance);
+	pvmgroup_entry(TEV_GETTID, "GN/s GI", group, instance);
+	return group_ask(TEV_GETTID, GROUP_TID, group, instance, "GT");
 }
 
 GROUP_API int pvm_gsize(char *group)
 {
-	return group_call(GROUP_SIZE, group, 0);
+	pvmgroup_entry(TEV_GSIZE, "GN/s", group);
+	return group_ask(TEV_GSIZE, GROUP_SIZE, group, 0, "GS");
 }
 
 GROUP_API int pvm_barrier(char *group, int count)
 {
-	return group_call(GROUP_BARRIER, group, count);
+	pvmgroup_entry(TEV_BARRIER, "GN/s GBC", group, count);
+	return group_ask(TEV_BARRIER, GROUP_BARRIER, group, count, "CC");
 }
 
 /* There is no task that serves groups. */
@@ -134,12 +163,17 @@ GROUP_API int pvm_bcast(char *group, int tag)
 {
 	int *tids = NULL, n, ret;
 
+	pvmgroup_entry(TEV_BCAST, "GN/s MC", group, tag);
 	n = group_tids(group, &tids);
 	ret = n < 0 ? n : tag < 0 ? PvmBadParam : 0;
 	if (!ret && n == 1 && tids[0] == pvm_mytid())
-		ret = PvmNoInst;	/* nobody else is there */
+		ret = PvmNoInst;	/* no other task is there */
+	for (int i = 0; i < n; i++)
+		if (tids[i] == pvm_mytid())
+			tids[i--] = tids[--n];
 	if (!ret)
 		ret = pvm_mcast(tids, n, tag);
+	pvmgroup_exit(TEV_BCAST, "CC MDL/v", ret, ret < 0 ? 0 : n, tids);
 	free(tids);
 	return group_result(ret);
 }

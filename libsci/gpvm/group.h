@@ -8,6 +8,7 @@
 
 #include "libsci/include/sci-pvm/pvm3.h"
 #include "libsci/pvm/groupop.h"
+#include "libsci/pvm/trace.h"
 
 #define GROUP_API	__attribute__((visibility("default")))
 

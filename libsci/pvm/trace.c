@@ -88,6 +88,7 @@ enum trace_state pv_trace_state;
 static char masks[2][MASK_SIZE];
 static struct buf *record;		/* not sent yet */
 static struct buf *program_sbuf;	/* while @record is packed */
+static int group_calls;			/* of libgpvm3, under way */
 
 /* ---- what is traced ---- */
 
@@ -126,7 +127,8 @@ bool pv_traced_now(enum trace_kind kind)
 {
 	if (pv_trace_state == TRACE_UNKNOWN && (!getenv("PVMEPID") || pv_task_ready()))
 		return false;
-	return pv_trace_state == TRACE_ON && masks[PvmTaskSelf][kind / 4] & 1 << kind % 4;
+	return pv_trace_state == TRACE_ON && !group_calls &&
+		masks[PvmTaskSelf][kind / 4] & 1 << kind % 4;
 }
 
 /* ---- records ---- */
@@ -315,6 +317,28 @@ void pv_trace_exit(enum trace_kind kind, const char *fields, ...)
 
 	va_start(ap, fields);
 	event_record(kind, TEV_EVENT_EXIT, fields, &ap);
+	va_end(ap);
+}
+
+PVM_API void pvmgroup_entry(enum trace_kind kind, const char *fields, ...)
+{
+	va_list ap;
+
+	va_start(ap, fields);
+	if (pv_traced(kind))
+		event_record(kind, TEV_EVENT_ENTRY, fields, &ap);
+	va_end(ap);
+	group_calls++;
+}
+
+PVM_API void pvmgroup_exit(enum trace_kind kind, const char *fields, ...)
+{
+	va_list ap;
+
+	group_calls--;
+	va_start(ap, fields);
+	if (pv_traced(kind))
+		event_record(kind, TEV_EVENT_EXIT, fields, &ap);
 	va_end(ap);
 }
 

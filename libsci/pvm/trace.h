@@ -51,6 +51,13 @@ static inline bool pv_traced(enum trace_kind kind)
 void pv_trace_entry(enum trace_kind kind, const char *fields, ...);
 void pv_trace_exit(enum trace_kind kind, const char *fields, ...);
 
+/*
+ * Begin and end a call of libgpvm3: record its event if it is traced. The calls of libpvm3
+ * that it makes leave no events.
+ */
+void pvmgroup_entry(enum trace_kind kind, const char *fields, ...);
+void pvmgroup_exit(enum trace_kind kind, const char *fields, ...);
+
 /* Send what has been recorded. */
 void pv_trace_flush(void);
 

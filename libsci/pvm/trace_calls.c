@@ -273,6 +273,32 @@ PVM_API int pvm_unpackf(const char *fmt, ...)
 	return ret;
 }
 
+extern __typeof__(pvm_recvf) plain_recvf;
+
+PVM_API int (*pvm_recvf(int (*compare)(int, int, int)))(int, int, int)
+{
+	int (*old)(int, int, int);
+	bool traced = pv_traced(TEV_RECVF);
+
+	if (traced)
+		pv_trace_entry(TEV_RECVF, "");
+	old = plain_recvf(compare);
+	if (traced)
+		pv_trace_exit(TEV_RECVF, "");
+	return old;
+}
+
+/* The machine ends, so nothing is recorded at the end of this call. */
+extern __typeof__(pvm_halt) plain_halt;
+
+PVM_API int pvm_halt(void)
+{
+	if (pv_traced(TEV_HALT))
+		pv_trace_entry(TEV_HALT, "");
+	pv_trace_flush();
+	return plain_halt();
+}
+
 /* The last event of a task: there is none at its end. */
 extern __typeof__(pvm_exit) plain_exit;
 

@@ -26,6 +26,7 @@
 #define pvm_getopt plain_getopt
 #define pvm_getrbuf plain_getrbuf
 #define pvm_getsbuf plain_getsbuf
+#define pvm_halt plain_halt
 #define pvm_initsend plain_initsend
 #define pvm_kill plain_kill
 #define pvm_mcast plain_mcast
@@ -54,6 +55,7 @@
 #define pvm_pstat plain_pstat
 #define pvm_putinfo plain_putinfo
 #define pvm_recv plain_recv
+#define pvm_recvf plain_recvf
 #define pvm_recvinfo plain_recvinfo
 #define pvm_reg_hoster plain_reg_hoster
 #define pvm_reg_rm plain_reg_rm

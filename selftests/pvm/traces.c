@@ -12,17 +12,19 @@
 #define SENDS		3
 
 /* Numbers of pvmtev.h of PVM. */
-enum { SEND = 47, RECV = 45, NEWTASK = 75, ENDTASK = 76, TIMING = 106, PROFILING = 107 };
+enum { HALT = 16, RECV = 45, RECVF = 46, SEND = 47, NEWTASK = 75, ENDTASK = 76, TIMING = 106, PROFILING = 107 };
 enum { ENTRY = 0x4000, EXIT = 0x8000 };
-enum { BUFFER = -1, IDS = -3, DESC = -5, RECORD = -7 };
+enum { BUFFER = -1, IDS = -3, DESC = -5, DESC_END = -6, RECORD = -7 };
 
 int pvm_settmask(int who, char *mask);
 int pvm_gettmask(int who, char *mask);
 
 static int child_main(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
+	if (argc > 1 && !strcmp(argv[1], "halt")) {
+		pvm_recvf(NULL);
+		return pvm_halt();
+	}
 	for (int i = 0; i < SENDS; i++) {
 		pvm_initsend(PvmDataDefault);
 		pvm_send(pvm_parent(), 5);
@@ -31,8 +33,8 @@ static int child_main(int argc, char **argv)
 	return 0;
 }
 
-/* Trace sends and exits of a child. */
-static void trace_begin(int option, int bytes)
+/* Trace some calls of child @what. */
+static void trace_begin(const char *what, int option, int bytes)
 {
 	char mask[MASK_SIZE], got[MASK_SIZE];
 	int tid;
@@ -41,6 +43,8 @@ static void trace_begin(int option, int bytes)
 	memset(mask, '@', sizeof(mask) - 1);
 	mask[MASK_SIZE - 1] = 0;
 	mask[SEND / 4] |= 1 << SEND % 4;
+	mask[HALT / 4] |= 1 << HALT % 4;
+	mask[RECVF / 4] |= 1 << RECVF % 4;
 	CHECK_EQ(pvm_settmask(PvmTaskChild, mask), 0);
 	CHECK_EQ(pvm_gettmask(PvmTaskChild, got), 0);
 	CHECK(!strcmp(mask, got));
@@ -48,7 +52,7 @@ static void trace_begin(int option, int bytes)
 	CHECK(pvm_setopt(PvmTraceCode, TRACE_TAG) >= 0);
 	CHECK(pvm_setopt(PvmTraceOptions, option) >= 0);
 	CHECK(pvm_setopt(PvmTraceBuffer, bytes) >= 0);
-	machine_spawn("child", 1, &tid);
+	machine_spawn(what, 1, &tid);
 }
 
 static int number(void)
@@ -86,7 +90,7 @@ static void begins(void)
 
 TEST(each_event_is_a_message)
 {
-	trace_begin(PvmTraceFull, 0);
+	trace_begin("child", PvmTraceFull, 0);
 	begins();
 	for (int i = 0; i < SENDS; i++) {
 		next_is(i ? RECORD : DESC, SEND | ENTRY);
@@ -98,7 +102,7 @@ TEST(each_event_is_a_message)
 
 TEST(events_are_collected_in_a_buffer)
 {
-	trace_begin(PvmTraceFull, 1 << 20);
+	trace_begin("child", PvmTraceFull, 1 << 20);
 	begins();
 	CHECK(pvm_recv(-1, TRACE_TAG) > 0);
 	CHECK_EQ(number(), BUFFER);
@@ -106,6 +110,31 @@ TEST(events_are_collected_in_a_buffer)
 	CHECK_EQ(number(), SEND | ENTRY);
 	next_is(DESC, ENDTASK);
 	machine_end();
+}
+
+/* An event without fields of its own, in a buffer of them. */
+static void bare_event_is(int event)
+{
+	char name[32];
+
+	CHECK_EQ(number(), DESC);
+	CHECK_EQ(number(), event);
+	CHECK_EQ(pvm_upkstr(name), 0);
+	for (int i = 0; i < 3 * 3; i++)		/* time and task */
+		number();
+	CHECK_EQ(number(), DESC_END);
+}
+
+TEST(a_call_that_halts_the_machine_is_an_event)
+{
+	trace_begin("halt", PvmTraceFull, 1 << 20);
+	begins();
+	CHECK(pvm_recv(-1, TRACE_TAG) > 0);
+	CHECK_EQ(number(), BUFFER);
+	bare_event_is(RECVF | ENTRY);
+	bare_event_is(RECVF | EXIT);
+	bare_event_is(HALT | ENTRY);
+	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
 }
 
 /* The name of the first event that a sum has, and how often it was. */
@@ -142,13 +171,13 @@ static void sums_check(int event)
 
 TEST(only_times_are_summed)
 {
-	trace_begin(PvmTraceTime, 0);
+	trace_begin("child", PvmTraceTime, 0);
 	sums_check(TIMING);
 }
 
 TEST(only_calls_are_counted)
 {
-	trace_begin(PvmTraceCount, 0);
+	trace_begin("child", PvmTraceCount, 0);
 	sums_check(PROFILING);
 }
 

@@ -165,8 +165,9 @@ static int handler(int mid)
 
 static void calls(void)
 {
-	char bytes[4] = "abc", mask[MASK_SIZE], str[] = "text";
-	int me = pvm_mytid(), parent = pvm_parent(), v[3] = { 1, 2, 3 }, mid, n, tag, tid, *list;
+	char bytes[4] = "abc", mask[MASK_SIZE], str[] = "text", group[] = "g";
+	int me = pvm_mytid(), parent = pvm_parent(), v[3] = { 1, 2, 3 }, w[3];
+	int mid, n, tag, tid, *list;
 	struct timeval tv = { 0, 1000 };
 	struct pvmhostinfo *h;
 	struct pvmtaskinfo *t;
@@ -260,6 +261,20 @@ static void calls(void)
 	pvm_pkulong(&ul, 1, 1);
 	pvm_reg_tasker();
 	pvm_reg_tasker();
+	pvm_recvf(pvm_recvf(NULL));
+	for (int i = 0; i < 2; i++) {
+		pvm_joingroup(group);
+		pvm_gsize(group);
+		pvm_getinst(group, me);
+		pvm_gettid(group, 0);
+		pvm_gettid(group, 7);
+		pvm_barrier(group, 1);
+		pvm_bcast(group, 11);
+		pvm_reduce(PvmSum, v, 1, PVM_INT, 12, group, 0);
+		pvm_gather(w, v, 3, PVM_INT, 13, group, 0);
+		pvm_scatter(w, v, 3, PVM_INT, 14, group, 0);
+		pvm_lvgroup(group);
+	}
 	pvm_exit();
 }
 
