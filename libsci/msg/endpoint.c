@@ -8,25 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-_Atomic uint32_t msg_fork_gen;
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-/*
- * The child closes its descriptors, as the fabric's fork handler does. It touches
- * nothing else.
- */
-static void fork_child(void)
-{
-	atomic_fetch_add(&msg_fork_gen, 1);
-	waits_fork_child();
-}
-
-static void fork_init(void)
-{
-	pthread_atfork(waits_fork_prepare, waits_fork_parent, fork_child);
-}
-
 static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 {
 	struct sci_ep *ep = calloc(1, sizeof(*ep));
@@ -83,7 +64,7 @@ static int make_bell(struct sci_ep *ep, uint32_t id)
 
 	if (ret)
 		return ret;
-	ret = waits_init(ep);
+	ret = wake_init(ep);
 	if (ret)
 		ep->ops->lintr.destroy(ep->bell);
 	return ret;
@@ -108,7 +89,7 @@ static int take_id(struct sci_ep *ep, uint32_t id)
 		return ret;
 	ret = make_port(ep, id);
 	if (ret) {
-		waits_fini(ep);
+		wake_fini(ep);
 		ep->ops->lintr.destroy(ep->bell);
 		return ret;
 	}
@@ -116,7 +97,7 @@ static int take_id(struct sci_ep *ep, uint32_t id)
 		ret = net_port_make(ep, id);
 	if (ret) {
 		ep->ops->lintr.destroy(ep->port);
-		waits_fini(ep);
+		wake_fini(ep);
 		ep->ops->lintr.destroy(ep->bell);
 		return ret;
 	}
@@ -177,7 +158,7 @@ static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
 	    attr->flags & ~(uint32_t)(SCI_EP_SINGLE_THREAD | SCI_EP_CRC |
 				      SCI_EP_PEER_EVENTS))
 		return -EINVAL;
-	pthread_once(&fork_once, fork_init);
+	wake_fork_init();
 	ep = ep_new(attr);
 	if (!ep)
 		return -ENOMEM;
@@ -287,7 +268,7 @@ int sci_ep_close(struct sci_ep *ep)
 	ep->ops->lintr.destroy(ep->port);
 	net_port_end(ep);
 	net_leave(ep);
-	waits_fini(ep);
+	wake_fini(ep);
 	ep->ops->lintr.destroy(ep->bell);
 	sci_fabric_close(ep->fabric);
 	sci_match_fini(&ep->match);

@@ -480,7 +480,7 @@ struct sci_ep {
 	struct list completed;		/* the completion queue */
 	bool cooled;			/* some peers are parked: not polled, they ring */
 
-	/* wait.c */
+	/* wake.c, wait.c */
 	struct list open;		/* link in the list of all endpoints, for fork() */
 	struct sci_lintr *bell;
 	struct sci_lintr *port;		/* HELLOs */
@@ -787,12 +787,12 @@ void msg_woken(struct sci_ep *ep);
 uint64_t msg_now_ms(void);
 uint64_t msg_nonce(void);
 
-/* wait.c */
-int waits_init(struct sci_ep *ep);
-void waits_fini(struct sci_ep *ep);
-void waits_fork_prepare(void);
-void waits_fork_parent(void);
-void waits_fork_child(void);
+/* wake.c */
+void wake_fork_init(void);
+int wake_init(struct sci_ep *ep);
+void wake_fini(struct sci_ep *ep);
+int wake_user_fd(struct sci_ep *ep);
+void wake_drain(struct sci_ep *ep);
 void wake_self(struct sci_ep *ep);
 void wake_waiters(struct sci_ep *ep);
 void wake_all(struct sci_ep *ep);
@@ -805,6 +805,8 @@ static inline void msg_changed(struct sci_ep *ep)
 	if (ep->sleeping || ep->waiters)
 		wake_waiters(ep);
 }
+
+/* wait.c */
 
 /**
  * msg_wait() - make progress until a condition holds

@@ -17,30 +17,7 @@
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-/* The address of this variable identifies a thread. */
-static __thread char self;
-
-bool msg_lock_enter(struct msg_lock *l)
-{
-	if (sci_load_relaxed(&l->handler) == &self)
-		return false;
-	msg_lock(l);
-	return true;
-}
-
-/* Wait for the lock. If this thread holds it, in a handler, abort with a message. */
-void msg_lock_wait(struct msg_lock *l)
-{
-	if (sci_load_relaxed(&l->handler) == &self) {
-		fputs("libsci: a handler has called a function that is not for handlers: see sci_handler_set()\n",
-		      stderr);
-		abort();
-	}
-	sched_yield();
-}
 
 /**
  * handler_run() - call the handler of a message
@@ -62,9 +39,9 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		return;
 	}
 	p->known = true;
-	sci_store_relaxed(&ep->lock.handler, (const void *)&self);
+	msg_lock_handler(&ep->lock, true);
 	h->fn(h->arg, &m);
-	sci_store_relaxed(&ep->lock.handler, (const void *)NULL);
+	msg_lock_handler(&ep->lock, false);
 	ep->stats.handled++;
 	/* the handler may have made the condition of a wait true */
 	msg_changed(ep);
@@ -120,9 +97,9 @@ static int look_until(void *arg)
 	struct until *u = arg;
 	int ret;
 
-	sci_store_relaxed(&u->ep->lock.handler, (const void *)&self);
+	msg_lock_handler(&u->ep->lock, true);
 	ret = u->fn(u->arg);
-	sci_store_relaxed(&u->ep->lock.handler, (const void *)NULL);
+	msg_lock_handler(&u->ep->lock, false);
 	return ret;
 }
 

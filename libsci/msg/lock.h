@@ -10,6 +10,7 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "libsci/base/barrier.h"
@@ -22,8 +23,17 @@ struct msg_lock {
 
 #define MSG_LOCK_SPINS	64u
 
-/* handler.c */
+/* lock.c */
 void msg_lock_wait(struct msg_lock *l);
+
+/* The address of this variable identifies a thread. */
+extern __thread char msg_thread __attribute__((visibility("hidden")));
+
+/* Note that this thread, which holds the lock, runs a handler, or does not any more. */
+static inline void msg_lock_handler(struct msg_lock *l, bool runs)
+{
+	sci_store_relaxed(&l->handler, runs ? (const void *)&msg_thread : NULL);
+}
 
 /*
  * Lock, in a call that handlers may make. Return false if this thread holds the lock

@@ -18,11 +18,8 @@
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "libsci/base/thread.h"
 
@@ -34,115 +31,6 @@
 #define PATIENCE	20u		/* limit of a spin, in SCI_PARAM_SPIN_US */
 #define GONE_POLL_MS	100		/* while the inbox of a peer is gone */
 #define LOST_POLL_MS	5		/* while something has to be sent again */
-
-/* ---- descriptors ---- */
-
-/*
- * All endpoints with open descriptors. The child of a fork() closes these descriptors, so
- * an endpoint is opened and added, or removed and closed, under open_lock.
- */
-static struct list open_eps = { &open_eps, &open_eps };
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void waits_fork_prepare(void)
-{
-	pthread_mutex_lock(&open_lock);
-}
-
-void waits_fork_parent(void)
-{
-	pthread_mutex_unlock(&open_lock);
-}
-
-static void close_fds(struct sci_ep *ep)
-{
-	list_del(&ep->open);
-	if (ep->user_fd >= 0) {
-		close(ep->user_fd);
-		close(ep->timer_fd);
-	}
-	close(ep->wake_fd);
-}
-
-void waits_fork_child(void)
-{
-	while (!list_empty(&open_eps))
-		close_fds(container_of(open_eps.next, struct sci_ep, open));
-	pthread_mutex_unlock(&open_lock);
-}
-
-int waits_init(struct sci_ep *ep)
-{
-	int ret = ep->ops->lintr.fd(ep->bell);
-
-	if (ret < 0)
-		return ret;
-	ep->bell_fd = ret;
-	ep->user_fd = -1;
-	pthread_mutex_lock(&open_lock);
-	ep->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = ep->wake_fd < 0 ? -errno : 0;
-	if (!ret)
-		list_add_tail(&ep->open, &open_eps);
-	pthread_mutex_unlock(&open_lock);
-	if (ret)
-		return ret;
-	pthread_mutex_init(&ep->sleep_lock, NULL);
-	sci_cond_init(&ep->sleep_cond);
-	return 0;
-}
-
-void waits_fini(struct sci_ep *ep)
-{
-	pthread_mutex_lock(&open_lock);
-	close_fds(ep);
-	pthread_mutex_unlock(&open_lock);
-	pthread_mutex_destroy(&ep->sleep_lock);
-	pthread_cond_destroy(&ep->sleep_cond);
-}
-
-/* Wake the thread that sleeps in poll(). Context: any thread, any locks. */
-void wake_self(struct sci_ep *ep)
-{
-	uint64_t one = 1;
-	ssize_t n = write(ep->wake_fd, &one, sizeof(one));
-
-	(void)n;	/* a full counter is readable, which is enough */
-}
-
-static void drain_wake_fd(struct sci_ep *ep)
-{
-	uint64_t count;
-	ssize_t n = read(ep->wake_fd, &count, sizeof(count));
-
-	(void)n;
-}
-
-/* Wake all sleeping threads: something has completed. */
-void wake_waiters(struct sci_ep *ep)
-{
-	if (ep->sleeping && !ep->woken) {
-		ep->woken = true;
-		wake_self(ep);
-	}
-	if (ep->waiters) {
-		pthread_mutex_lock(&ep->sleep_lock);
-		pthread_cond_broadcast(&ep->sleep_cond);
-		pthread_mutex_unlock(&ep->sleep_lock);
-	}
-}
-
-/*
- * Like wake_waiters(), and make the program's descriptor readable, until sci_ep_arm().
- */
-void wake_all(struct sci_ep *ep)
-{
-	if (ep->armed) {
-		ep->armed = false;
-		wake_self(ep);
-	}
-	msg_changed(ep);
-}
 
 /* ---- sleep: called with the endpoint's lock held, and returns with it ---- */
 
@@ -183,7 +71,7 @@ static void sleep_on_fds(struct sci_ep *ep, int ms)
 	msg_lock(&ep->lock);
 	ep->sleeping = false;
 	if (fds[1].revents)
-		drain_wake_fd(ep);
+		wake_drain(ep);
 	msg_woken(ep);
 	if (ep->waiters)
 		wake_waiters(ep);
@@ -333,29 +221,6 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 
 /* ---- descriptor for the program's own event loop ---- */
 
-static int make_user_fd(struct sci_ep *ep)
-{
-	struct epoll_event in = { .events = EPOLLIN };
-	int ret, fd, timer;
-
-	fd = epoll_create1(EPOLL_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (timer < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, timer, &in) ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->bell_fd, &in) ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->wake_fd, &in)) {
-		ret = -errno;
-		if (timer >= 0)
-			close(timer);
-		close(fd);
-		return ret;
-	}
-	ep->timer_fd = timer;
-	ep->user_fd = fd;
-	return fd;
-}
-
 /* Set the timer for work that no doorbell reports. This also clears its descriptor. */
 static void set_timer(struct sci_ep *ep)
 {
@@ -382,9 +247,7 @@ int sci_ep_fd(struct sci_ep *ep)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	pthread_mutex_lock(&open_lock);
-	fd = ep->user_fd >= 0 ? ep->user_fd : make_user_fd(ep);
-	pthread_mutex_unlock(&open_lock);
+	fd = wake_user_fd(ep);
 	msg_unlock(&ep->lock);
 	return fd;
 }
@@ -398,7 +261,7 @@ int sci_ep_arm(struct sci_ep *ep)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	drain_wake_fd(ep);
+	wake_drain(ep);
 	set_timer(ep);
 	msg_woken(ep);
 	ret = msg_announce_sleep(ep) && list_empty(&ep->dirty) &&

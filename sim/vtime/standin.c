@@ -8,6 +8,7 @@
  *
  *	libsci/msg/wait.c	waiting, sleeping, the clock: a wait polls, and when
  *				there was nothing, the world goes on
+ *	libsci/msg/wake.c	descriptors: no thread sleeps on them
  *	libsci/msg/keeper.c	a thread for programs that do not come back into a
  *				call: here they do
  *	libsci/msg/callers.c	threads for calls to other nodes: here they are made
@@ -155,8 +156,6 @@ void keeper_wake(struct sci_ep *ep)
 	(void)ep;
 }
 
-/* ---- libsci/msg/wait.c ---- */
-
 /* ---- libsci/msg/callers.c ---- */
 
 void callers_init(struct sci_ep *ep)
@@ -193,27 +192,23 @@ uint64_t msg_nonce(void)
 	return vt_random(vt_current()->sim) | 1;
 }
 
-int waits_init(struct sci_ep *ep)
+/* ---- libsci/msg/wake.c ---- */
+
+_Atomic uint32_t msg_fork_gen;
+
+void wake_fork_init(void)
+{
+}
+
+int wake_init(struct sci_ep *ep)
 {
 	(void)ep;
 	return 0;
 }
 
-void waits_fini(struct sci_ep *ep)
+void wake_fini(struct sci_ep *ep)
 {
 	(void)ep;
-}
-
-void waits_fork_prepare(void)
-{
-}
-
-void waits_fork_parent(void)
-{
-}
-
-void waits_fork_child(void)
-{
 }
 
 /* Nothing to do: the event that wakes the endpoint touches its node. */
@@ -231,6 +226,8 @@ void wake_all(struct sci_ep *ep)
 {
 	msg_changed(ep);
 }
+
+/* ---- libsci/msg/wait.c ---- */
 
 int sci_ep_fd(struct sci_ep *ep)
 {
