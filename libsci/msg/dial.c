@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 
 /* Interval between HELLOs to a peer that does not answer; doubled each time. */
 #define AGAIN_MS	100u
@@ -21,31 +20,6 @@
 /* Interval between attempts to reach an endpoint that does not exist; doubled, too. */
 #define RETRY_MS	2u
 #define RETRY_MAX_MS	64u
-
-struct msg_dial {
-	struct list link;		/* ep->dials */
-	struct sci_ep *ep;
-	struct sci_addr addr;
-	struct sci_peer *p;		/* a reference: p->dialers counts this dial */
-	struct sci_req *req;		/* sci_iconnect(): the request to complete */
-	bool open;			/* sci_peer_open(): the program already has @p */
-	bool asking;			/* a HELLO to @p is under way */
-	uint64_t again;			/* when to send the next HELLO, in ms */
-	uint64_t until;			/* when to give up with -ETIME, in ms */
-	int timeout;
-	uint32_t pause;			/* current interval, in ms */
-	int ret;			/* -EAGAIN while the dial goes on */
-};
-
-/*
- * Return whether to repeat a HELLO that ended with @error. The error may come from an
- * earlier process with this address, or the machine is too busy to answer in time.
- */
-bool hello_again(int error)
-{
-	return error == -ENOENT || error == -ETIMEDOUT || error == -ENOBUFS ||
-	       error == -ENOTCONN || error == -ECONNRESET;
-}
 
 static void dial_drop(struct msg_dial *d)
 {
@@ -57,7 +31,7 @@ static void dial_drop(struct msg_dial *d)
 }
 
 /* Set d->p to the existing connection, or to a new peer. */
-static int dial_pick(struct msg_dial *d)
+int dial_pick(struct msg_dial *d)
 {
 	struct sci_peer *p = peer_find(d->ep, &d->addr);
 
@@ -134,7 +108,7 @@ static int dial_step(struct msg_dial *d)
 }
 
 /* Remove @d from the dials. Return the connection, or NULL if @ret is an error. */
-static struct sci_peer *dial_end(struct msg_dial *d, int ret)
+struct sci_peer *dial_end(struct msg_dial *d, int ret)
 {
 	struct sci_peer *p = d->p;
 
@@ -153,23 +127,10 @@ static struct sci_peer *dial_end(struct msg_dial *d, int ret)
 	return ret ? NULL : p;
 }
 
-/* End @d with @ret. Frees @d unless a thread in sci_connect() owns it. */
-static void dial_done(struct msg_dial *d, int ret)
+/* End @d with @ret and tell its owner, who may free @d. */
+void dial_done(struct msg_dial *d, int ret)
 {
-	struct sci_req *req = d->req;
-	struct sci_peer *p = dial_end(d, ret);
-
-	if (!req && !d->open) {
-		d->p = p;
-		msg_changed(d->ep);
-		return;
-	}
-	free(d);
-	if (!req)
-		return;
-	req->dial = NULL;
-	req->peer = p;
-	req_done(req, ret);
+	d->done(d, dial_end(d, ret));
 }
 
 /* Advance all dials. Return how many have ended. */
@@ -213,8 +174,8 @@ int dials_due(struct sci_ep *ep)
 	return due - now < INT_MAX ? (int)(due - now) : INT_MAX;
 }
 
-static void dial_init(struct msg_dial *d, struct sci_ep *ep,
-		      const struct sci_addr *addr, int timeout)
+void dial_init(struct msg_dial *d, struct sci_ep *ep,
+	       const struct sci_addr *addr, int timeout)
 {
 	*d = (struct msg_dial){
 		.ep = ep, .addr = *addr, .ret = -EAGAIN, .timeout = timeout,
@@ -224,126 +185,14 @@ static void dial_init(struct msg_dial *d, struct sci_ep *ep,
 }
 
 /* Start @d, which has a peer. Return -EAGAIN if the dial goes on until dial_end(). */
-static int dial_start(struct msg_dial *d)
+int dial_start(struct msg_dial *d)
 {
 	list_add_tail(&d->link, &d->ep->dials);
 	return dial_step(d);
 }
 
-/* Cancel the dial of @req. The caller ends the request. */
-void dial_cancel(struct sci_req *req)
-{
-	dial_end(req->dial, -ECANCELED);
-	free(req->dial);
-	req->dial = NULL;
-}
-
-/* Cancel all dials: the endpoint is closing. */
-void dials_cancel(struct sci_ep *ep)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &ep->dials)
-		dial_done(container_of(pos, struct msg_dial, link), -ECANCELED);
-}
-
-/* ---- the calls ---- */
-
-static int look_dialed(void *arg)
-{
-	struct msg_dial *d = arg;
-
-	return d->ret;
-}
-
-static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
-			int timeout, struct sci_peer **out)
-{
-	struct msg_dial d;
-	int ret;
-
-	/* msg_wait() below has the timeout */
-	dial_init(&d, ep, addr, -1);
-	ret = dial_pick(&d);
-	if (ret)
-		return ret;
-	ret = dial_start(&d);
-	if (ret == -EAGAIN)
-		ret = msg_wait(ep, look_dialed, &d, timeout);
-	if (d.ret == -EAGAIN)
-		d.p = dial_end(&d, ret);
-	if (!d.ret)
-		*out = d.p;
-	return d.ret;
-}
-
-static bool addr_good(const struct sci_addr *addr)
-{
-	return addr && addr->id && addr->id <= SCI_EP_ID_MAX;
-}
-
-int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
-		struct sci_peer **peer)
-{
-	int ret;
-
-	if (!ep || !addr_good(addr) || !peer)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	ret = connect_peer(ep, addr, timeout, peer);
-	msg_unlock(&ep->lock);
-	return ret;
-}
-
-static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
-			   int timeout, struct sci_req **out)
-{
-	struct sci_req *req = req_new(ep, MSG_CONNECT);
-	struct msg_dial *d = calloc(1, sizeof(*d));
-	int ret = -ENOMEM;
-
-	if (!req || !d)
-		goto err;
-	dial_init(d, ep, addr, timeout);
-	d->req = req;
-	req->dial = d;
-	req->state = MSG_DIALING;
-	ret = dial_pick(d);
-	if (ret)
-		goto err;
-	ret = dial_start(d);
-	if (ret != -EAGAIN)
-		dial_done(d, ret);
-	/* a sleeping thread has computed its timeout without this dial */
-	wake_all(ep);
-	*out = req;
-	return 0;
-
-err:
-	free(d);
-	if (req)
-		req_free(req);
-	return ret;
-}
-
-int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
-		 struct sci_req **req)
-{
-	int ret;
-
-	if (!ep || !addr_good(addr) || !req)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	ret = connect_request(ep, addr, timeout, req);
-	msg_unlock(&ep->lock);
-	return ret;
-}
-
-static bool is_opened(struct sci_peer *p)
+/* Return whether sci_peer_open() connects @p at the moment. */
+bool dial_is_open(struct sci_peer *p)
 {
 	struct list *pos, *n;
 
@@ -356,48 +205,11 @@ static bool is_opened(struct sci_peer *p)
 	return false;
 }
 
-static int open_peer(struct sci_ep *ep, const struct sci_addr *addr,
-		     int timeout, struct sci_peer **out)
+/* Cancel all dials: the endpoint is closing. */
+void dials_cancel(struct sci_ep *ep)
 {
-	struct sci_peer *p = peer_find(ep, addr);
-	struct msg_dial *d;
-	int ret;
+	struct list *pos, *n;
 
-	if (p && p->state != PEER_DOWN && (p->state == PEER_UP || is_opened(p))) {
-		peer_keep(p);
-		*out = p;
-		return 0;
-	}
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return -ENOMEM;
-	dial_init(d, ep, addr, timeout);
-	d->open = true;
-	ret = dial_pick(d);
-	if (ret) {
-		free(d);
-		return ret;
-	}
-	*out = d->p;
-	peer_keep(d->p);
-	ret = dial_start(d);
-	if (ret != -EAGAIN)
-		dial_done(d, ret);
-	wake_all(ep);
-	return 0;
-}
-
-int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
-		  struct sci_peer **peer)
-{
-	int ret;
-
-	if (!ep || !addr_good(addr) || !peer)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	ret = open_peer(ep, addr, timeout, peer);
-	msg_unlock(&ep->lock);
-	return ret;
+	list_for_each_safe(pos, n, &ep->dials)
+		dial_done(container_of(pos, struct msg_dial, link), -ECANCELED);
 }

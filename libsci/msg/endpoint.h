@@ -258,6 +258,25 @@ struct msg_callers {
 	struct list waiting;
 };
 
+/* ---- connection attempts: dial.c ---- */
+
+struct msg_dial {
+	struct list link;		/* ep->dials */
+	struct sci_ep *ep;
+	struct sci_addr addr;
+	struct sci_peer *p;		/* a reference: p->dialers counts this dial */
+	/* frees or keeps the dial, which has ended; @p is NULL if d->ret is an error */
+	void (*done)(struct msg_dial *d, struct sci_peer *p);
+	struct sci_req *req;		/* sci_iconnect(): for done() */
+	bool open;			/* sci_peer_open(): the program already has @p */
+	bool asking;			/* a HELLO to @p is under way */
+	uint64_t again;			/* when to send the next HELLO, in ms */
+	uint64_t until;			/* when to give up with -ETIME, in ms */
+	int timeout;
+	uint32_t pause;			/* current interval, in ms */
+	int ret;			/* -EAGAIN while the dial goes on */
+};
+
 /* ---- handlers ---- */
 
 struct msg_handler {
@@ -704,6 +723,8 @@ bool peer_is_gone(const struct sci_peer *p);
 int peer_ask_inbox(struct sci_peer *p);
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c);
 void peer_event_add(struct sci_peer *p, unsigned int event);
+void peer_keep(struct sci_peer *p);
+void peer_drop(struct sci_peer *p);
 
 /* import.c */
 void imports_drop_gone(struct sci_peer *p);
@@ -717,14 +738,10 @@ bool import_later(struct sci_peer *p, int error);
 int import_missing(struct sci_peer *p, uint64_t *doubt_ms);
 
 /* connect.c */
+bool hello_again(int error);
 int hello_send(struct sci_peer *p);
 int hello_poll(struct sci_ep *ep);
 int calls_check(struct sci_peer *p);
-void peers_flush(struct sci_ep *ep);
-int closings_poll(struct sci_ep *ep);
-void peer_closing_end(struct sci_peer *p);
-void peer_keep(struct sci_peer *p);
-void peer_drop(struct sci_peer *p);
 
 /* call.c */
 int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
@@ -745,10 +762,15 @@ void callers_stop(struct sci_ep *ep);
 void callers_fini(struct sci_ep *ep);
 
 /* dial.c */
-bool hello_again(int error);
+void dial_init(struct msg_dial *d, struct sci_ep *ep,
+	       const struct sci_addr *addr, int timeout);
+int dial_pick(struct msg_dial *d);
+int dial_start(struct msg_dial *d);
+struct sci_peer *dial_end(struct msg_dial *d, int ret);
+void dial_done(struct msg_dial *d, int ret);
+bool dial_is_open(struct sci_peer *p);
 int dials_poll(struct sci_ep *ep);
 int dials_due(struct sci_ep *ep);
-void dial_cancel(struct sci_req *req);
 void dials_cancel(struct sci_ep *ep);
 
 /* buffer.c */
@@ -821,6 +843,13 @@ int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);
 /* Like msg_wait(), but also call @fn every @ms milliseconds. */
 int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		   int timeout, uint32_t ms);
+
+/* connect_calls.c */
+void connect_cancel(struct sci_req *req);
+
+/* peer_calls.c */
+void peers_flush(struct sci_ep *ep);
+int closings_poll(struct sci_ep *ep);
 
 /* param.c */
 int params_init(struct sci_ep *ep);

@@ -440,6 +440,24 @@ static void drop_messages(struct sci_peer *p)
 	}
 }
 
+static void peer_closing_end(struct sci_peer *p)
+{
+	if (list_empty(&p->closing))
+		return;
+	list_del(&p->closing);
+	p->ep->n_gone--;
+}
+
+/* The program has asked for @p again: stop closing it. */
+void peer_keep(struct sci_peer *p)
+{
+	p->known = true;
+	if (list_empty(&p->closing))
+		return;
+	peer_closing_end(p);
+	p->leaving = false;
+}
+
 /* Free @p, which is DOWN. The program has no pointer to it. */
 void peer_free(struct sci_peer *p)
 {
@@ -490,4 +508,15 @@ void peer_forget(struct sci_peer *p)
 	drop_messages(p);
 	completions_forget(p);
 	peers_release(p->ep);
+}
+
+/* End the connection and release @p. Data that has not arrived is lost. */
+void peer_drop(struct sci_peer *p)
+{
+	peer_closing_end(p);
+	p->leaving = true;
+	peer_down(p, -ECANCELED);
+	p->known = false;
+	if (!p->dialers)	/* otherwise the last dialer does it */
+		peer_forget(p);
 }

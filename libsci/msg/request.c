@@ -468,7 +468,7 @@ int sci_cancel(struct sci_req *req)
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
 	if (req->state == MSG_DIALING)
-		dial_cancel(req);
+		connect_cancel(req);
 	else if (req->state == MSG_POSTED)
 		sci_match_recv_remove(&ep->match, &req->match);
 	else if (req->state == MSG_QUEUED && !req->moved)
