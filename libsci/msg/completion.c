@@ -8,7 +8,6 @@
 #include "libsci/msg/endpoint.h"
 
 #include <errno.h>
-#include <limits.h>
 
 /* Append @req, which has completed. */
 void completion_queue(struct sci_req *req)
@@ -89,74 +88,4 @@ void peer_went(struct sci_peer *p, int error)
 {
 	if (p->went && !p->leaving && (p->known || !p->came))
 		event_queue(p, &p->went, SCI_STATUS_PEER_DOWN, error);
-}
-
-int sci_req_queue(struct sci_req *req, void *data)
-{
-	struct sci_ep *ep;
-	int ret = 0;
-
-	if (!req)
-		return -EINVAL;
-	ep = req->ep;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	if (req->queued) {
-		ret = -EINVAL;
-	} else {
-		req->queued = true;
-		req->data = data;
-		if (req->state == MSG_DONE)
-			completion_queue(req);
-	}
-	msg_unlock(&ep->lock);
-	return ret;
-}
-
-static int look_completed(void *arg)
-{
-	struct sci_ep *ep = arg;
-
-	return list_empty(&ep->completed) ? -EAGAIN : 0;
-}
-
-/* Take up to @n completions. Return their number, or -EAGAIN if there are none. */
-static int completions_take(struct sci_ep *ep, struct sci_completion *done, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n && !list_empty(&ep->completed); i++) {
-		struct list *l = list_pop(&ep->completed);
-		struct sci_req *req = container_of(l, struct sci_req, link);
-
-		done[i].data = req->data;
-		done[i].status = req->status;
-		if (req->kind == MSG_EVENT) {
-			done[i].data = sci_load_acquire(&req->peer->data);
-			req->peer->known = true;
-		}
-		req_free(req);
-	}
-	return i ? (int)i : -EAGAIN;
-}
-
-int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
-		    unsigned int n)
-{
-	int ret = 0;
-
-	if (!ep || !done || !n || n > INT_MAX)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	if (list_empty(&ep->completed))
-		msg_progress(ep);
-	if (list_empty(&ep->completed))
-		ret = timeout ? msg_wait(ep, look_completed, ep, timeout) :
-				-EAGAIN;
-	ret = ret ? ret : completions_take(ep, done, n);
-	msg_unlock(&ep->lock);
-	return ret;
 }

@@ -673,8 +673,6 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		 const void *data, size_t len, int error);
 struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
 				uint64_t tag, size_t len);
-
-/* send_calls.c */
 int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		 const struct iovec *iov, size_t n);
 
@@ -727,6 +725,7 @@ void peer_keep(struct sci_peer *p);
 void peer_drop(struct sci_peer *p);
 
 /* import.c */
+void import_drop(struct sci_peer *p, struct msg_import *im);
 void imports_drop_gone(struct sci_peer *p);
 void imports_leave(struct sci_peer *p);
 void maps_drop(struct sci_peer *p);

@@ -14,7 +14,7 @@
  * calls that handlers may make do not lock again.
  */
 
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/send.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -69,51 +69,46 @@ struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
 	return msg;
 }
 
-/* ---- calls of the program ---- */
+/* ---- messages to handlers ---- */
 
-int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn, void *arg)
+/* Send a copy of the message later. The caller may reuse its buffers. */
+static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
+			   const struct iovec *iov, size_t n)
 {
-	bool locked;
-
-	if (!ep || id < SCI_HANDLER_LIBRARY || id >= SCI_HANDLERS)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	locked = msg_lock_enter(&ep->lock);
-	ep->handlers[id] = (struct msg_handler){ fn, arg };
-	if (locked)
-		msg_unlock(&ep->lock);
-	return 0;
-}
-
-struct until {
-	struct sci_ep *ep;
-	int (*fn)(void *arg);
-	void *arg;
-};
-
-static int look_until(void *arg)
-{
-	struct until *u = arg;
+	/*
+	 * this layer has twice the limit, so programs cannot use up the room for its
+	 * answers
+	 */
+	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
+	struct sci_req *req;
 	int ret;
 
-	msg_lock_handler(&u->ep->lock, true);
-	ret = u->fn(u->arg);
-	msg_lock_handler(&u->ep->lock, false);
+	if (peer->unwatched >= (ours ? 2 : 1) * SCI_UNWATCHED_MAX)
+		return -EAGAIN;
+	req = req_new(peer->ep, MSG_SEND);
+	if (!req)
+		return -ENOMEM;
+	ret = req_iov(req, iov, n);
+	send_describe(req, peer, true, context, tag);
+	ret = ret ? ret : copy_rest(req);
+	req->unwatched = true;
+	peer->unwatched++;
+	ret = ret ? ret : send_start(req);
+	if (ret) {
+		peer->unwatched--;
+		req_free(req);
+	}
 	return ret;
 }
 
-int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
+/* Context: the endpoint is locked. */
+int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		 const struct iovec *iov, size_t n)
 {
-	struct until u = { .ep = ep, .fn = fn, .arg = arg };
-	int ret;
+	uint32_t context = MSG_HANDLERS + id;
 
-	if (!ep || !fn)
-		return -EINVAL;
-	if (!msg_usable(ep))
-		return -ENOTCONN;
-	msg_lock(&ep->lock);
-	ret = msg_wait(ep, look_until, &u, timeout);
-	msg_unlock(&ep->lock);
-	return ret;
+	if (n == 1 && goes_whole(peer, true, context, tag, NULL, iov->iov_base,
+				 iov->iov_len))
+		return 0;
+	return handler_request(peer, context, tag, iov, n);
 }

@@ -22,7 +22,6 @@
  * alive.
  */
 #define DOUBT_MS	1000u
-#define MAP_LOOK_MS	5u		/* between attempts of sci_peer_map(), in ms */
 
 static void import_event(void *owner, const struct sci_event *ev)
 {
@@ -31,7 +30,7 @@ static void import_event(void *owner, const struct sci_event *ev)
 		peer_event_add(owner, PEER_FREED);
 }
 
-static void import_drop(struct sci_peer *p, struct msg_import *im)
+void import_drop(struct sci_peer *p, struct msg_import *im)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
 
@@ -247,93 +246,4 @@ int import_missing(struct sci_peer *p, uint64_t *doubt_ms)
 		return -ENOENT;
 	p->ep->retry = true;
 	return -EAGAIN;
-}
-
-/* ---- pointers of the program ---- */
-
-struct map_look {
-	struct sci_peer *p;
-	const struct sci_key *key;
-	uint64_t doubt_ms;
-	uint8_t *addr;
-};
-
-static int map_look(void *arg)
-{
-	struct map_look *m = arg;
-	struct sci_peer *p = m->p;
-	struct msg_import *im;
-	int ret;
-
-	if (p->state != PEER_UP)
-		return p->state == PEER_DOWN ? p->error : -EAGAIN;
-	im = peer_import(p, m->key->segment, &ret);
-	if (!im && import_later(p, ret))
-		return -EAGAIN;
-	if (!im)
-		return import_is_gone(ret) ? import_missing(p, &m->doubt_ms) : ret;
-	if (m->key->offset > im->size || im->size - m->key->offset < m->key->len)
-		return -ERANGE;
-	im->pointers++;
-	m->addr = im->addr + m->key->offset;
-	return 0;
-}
-
-int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
-		 void **addr)
-{
-	struct map_look m = { .p = peer, .key = key };
-	int ret;
-
-	if (!peer || !key || !addr || key->reserved || !key->len ||
-	    key->offset + key->len < key->offset)
-		return -EINVAL;
-	if (!msg_usable(peer->ep))
-		return -ENOTCONN;
-	if (!peer->may_read)
-		return -EOPNOTSUPP;
-	msg_lock(&peer->ep->lock);
-	ret = map_look(&m);
-	if (ret == -EAGAIN)
-		ret = msg_wait_often(peer->ep, map_look, &m, timeout, MAP_LOOK_MS);
-	msg_unlock(&peer->ep->lock);
-	if (!ret)
-		*addr = m.addr;
-	return ret;
-}
-
-static struct msg_import *map_find(struct list *imports, const uint8_t *addr)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, imports) {
-		struct msg_import *im = container_of(pos, struct msg_import,
-						     link);
-
-		if (im->pointers && addr >= im->addr &&
-		    addr < im->addr + im->size)
-			return im;
-	}
-	return NULL;
-}
-
-int sci_peer_unmap(struct sci_peer *peer, void *addr)
-{
-	struct msg_import *im;
-
-	if (!peer || !addr)
-		return -EINVAL;
-	if (!msg_usable(peer->ep))
-		return -ENOTCONN;
-	msg_lock(&peer->ep->lock);
-	im = map_find(&peer->imports, addr);
-	if (im) {
-		im->pointers--;
-	} else {
-		im = map_find(&peer->maps, addr);
-		if (im && !--im->pointers)
-			import_drop(peer, im);
-	}
-	msg_unlock(&peer->ep->lock);
-	return im ? 0 : -EINVAL;
 }

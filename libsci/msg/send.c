@@ -16,7 +16,6 @@
  * message that finds no room waits in the peer's queue, and later messages wait behind it.
  */
 
-#include "libsci/msg/blocks.h"
 #include "libsci/msg/send.h"
 
 #include <errno.h>
@@ -504,4 +503,35 @@ int send_start(struct sci_req *req)
 	if (ret)
 		peer_down(p, ret);
 	return 0;
+}
+
+/* ---- at once: without a request ---- */
+
+static __hot __attribute__((noinline)) bool
+block_of(struct sci_peer *p, uint32_t context, uint64_t tag, const uint64_t *imm,
+	 const void *buf, size_t len)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct msg_out m = {
+		.at = { .iov = &iov, .n = 1 }, .len = len, .tag = tag,
+		.imm = imm ? *imm : 0, .context = context, .has_imm = imm,
+	};
+
+	return block_at_once(p, &m, false);
+}
+
+/* Send a buffer in one piece. A chain of it needs no struct msg_out in memory. */
+__hot bool buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
+			  const uint64_t *imm, const void *buf, size_t len)
+{
+	const struct msg_out m = {
+		.len = len, .tag = tag, .imm = imm ? *imm : 0,
+		.context = context, .has_imm = imm,
+	};
+
+	if (p->lossy || len > p->ep->params[SCI_PARAM_EAGER_MAX])
+		return false;
+	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
+		return block_of(p, context, tag, imm, buf, len);
+	return chain_at_once(p, &m, buf);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* The inline code for sends, with a request (send.c) and without (send_calls.c). */
+/* The inline code for sends, with a request and without. */
 #ifndef LIBSCI_MSG_SEND_H
 #define LIBSCI_MSG_SEND_H
 
+#include "libsci/msg/blocks.h"
 #include "libsci/msg/endpoint.h"
 
 /* The peer polls again during a longer message and takes the lines away. */
@@ -158,11 +159,89 @@ static inline size_t short_max(bool tagged, bool has_imm)
 	return tagged ? SCI_TAGGED_SHORT_MAX : SCI_SHORT_MAX;
 }
 
+static inline void send_describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
+				 uint32_t context, uint64_t tag)
+{
+	req->peer = peer;
+	req->tagged = tagged;
+	req->context = tagged ? context : MSG_UNTAGGED;
+	req->tag = tag;
+	req->status.tag = tag;
+	req->status.context = tagged ? context : 0;
+	req->status.len = req->len;
+}
+
 /* send.c */
 const void *short_data(struct msg_cursor *at, void *room, size_t len);
 bool send_chain_whole(struct sci_peer *p, const struct msg_out *m);
 int send_block(struct sci_peer *p, const struct msg_out *m,
 	       struct msg_cursor *at, size_t moved, size_t n);
 int copy_rest(struct sci_req *req);
+bool buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
+		    const uint64_t *imm, const void *buf, size_t len);
+
+/* ---- at once: without a request ---- */
+
+static inline bool peer_takes_now(struct sci_peer *peer)
+{
+	return peer->state == PEER_UP && list_empty(&peer->sendq) &&
+	       tx_room(&peer->data_tx) &&
+	       (!peer->lossy || peer->data_tx.shadow);
+}
+
+static __always_inline void post_line(struct sci_peer *peer, bool tagged,
+				      uint32_t context, uint64_t tag,
+				      const uint64_t *imm, const void *buf,
+				      size_t len)
+{
+	if (imm)
+		post_short_imm(peer, context, tag, *imm, buf, len);
+	else
+		post_short(peer, tagged, context, tag, buf, len);
+}
+
+/*
+ * Send in one eager block. If the receiver may fetch the bytes from exported memory
+ * instead, the send needs a request, which tells when that is done. @copied: no request,
+ * because the program wants its buffer back at once.
+ */
+static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
+					  bool copied)
+{
+	const struct sci_ep *ep = p->ep;
+
+	return m->len <= block_limit(p, m->len) &&
+	       (copied || m->len < ep->params[SCI_PARAM_ZCOPY_MIN] ||
+		list_empty(&ep->bufs)) &&
+	       !send_block(p, m, &m->at, 0, m->len);
+}
+
+/* Send a message that is longer than a line. */
+static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
+					 bool copied)
+{
+	const uint64_t *params = p->ep->params;
+
+	if (p->lossy || m->len > params[SCI_PARAM_EAGER_MAX])
+		return false;
+	return m->len > params[SCI_PARAM_LINES_MAX] ? block_at_once(p, m, copied) :
+						      send_chain_whole(p, m);
+}
+
+/* Send the whole message now, without a request. Return false if that is impossible. */
+static __always_inline bool goes_whole(struct sci_peer *peer, bool tagged,
+				       uint32_t context, uint64_t tag,
+				       const uint64_t *imm, const void *buf,
+				       size_t len)
+{
+	if (!peer_takes_now(peer))
+		return false;
+	if (len > short_max(tagged, imm))
+		return buffer_at_once(peer, tagged ? context : MSG_UNTAGGED, tag,
+				      imm, buf, len);
+	own_lines(peer, len);
+	post_line(peer, tagged, context, tag, imm, buf, len);
+	return true;
+}
 
 #endif

@@ -2,22 +2,9 @@
 // Copyright (C) 2026 The libsci authors
 /* The send calls. A message that is sent at once needs no request. */
 
-#include "libsci/msg/blocks.h"
 #include "libsci/msg/send.h"
 
 #include <errno.h>
-
-static void send_describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
-			  uint32_t context, uint64_t tag)
-{
-	req->peer = peer;
-	req->tagged = tagged;
-	req->context = tagged ? context : MSG_UNTAGGED;
-	req->tag = tag;
-	req->status.tag = tag;
-	req->status.context = tagged ? context : 0;
-	req->status.len = req->len;
-}
 
 static int isendv(struct sci_peer *peer, bool tagged, uint32_t context,
 		  uint64_t tag, const struct iovec *iov, size_t n,
@@ -111,98 +98,6 @@ static int send_wait(struct sci_peer *peer, bool tagged, uint32_t context,
 	if (!ret)
 		ret = msg_wait(peer->ep, send_is_done, &req, -1);
 	return ret ? ret : req.status.error;
-}
-
-static inline bool peer_takes_now(struct sci_peer *peer)
-{
-	return peer->state == PEER_UP && list_empty(&peer->sendq) &&
-	       tx_room(&peer->data_tx) &&
-	       (!peer->lossy || peer->data_tx.shadow);
-}
-
-static __always_inline void post_line(struct sci_peer *peer, bool tagged,
-				      uint32_t context, uint64_t tag,
-				      const uint64_t *imm, const void *buf,
-				      size_t len)
-{
-	if (imm)
-		post_short_imm(peer, context, tag, *imm, buf, len);
-	else
-		post_short(peer, tagged, context, tag, buf, len);
-}
-
-/*
- * Send in one eager block. If the receiver may fetch the bytes from exported memory
- * instead, the send needs a request, which tells when that is done. @copied: no request,
- * because the program wants its buffer back at once.
- */
-static __always_inline bool block_at_once(struct sci_peer *p, struct msg_out *m,
-					  bool copied)
-{
-	const struct sci_ep *ep = p->ep;
-
-	return m->len <= block_limit(p, m->len) &&
-	       (copied || m->len < ep->params[SCI_PARAM_ZCOPY_MIN] ||
-		list_empty(&ep->bufs)) &&
-	       !send_block(p, m, &m->at, 0, m->len);
-}
-
-/* Send a message that is longer than a line. */
-static __always_inline bool long_at_once(struct sci_peer *p, struct msg_out *m,
-					 bool copied)
-{
-	const uint64_t *params = p->ep->params;
-
-	if (p->lossy || m->len > params[SCI_PARAM_EAGER_MAX])
-		return false;
-	return m->len > params[SCI_PARAM_LINES_MAX] ? block_at_once(p, m, copied) :
-						      send_chain_whole(p, m);
-}
-
-static __hot __attribute__((noinline)) bool
-block_of(struct sci_peer *p, uint32_t context, uint64_t tag, const uint64_t *imm,
-	 const void *buf, size_t len)
-{
-	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	struct msg_out m = {
-		.at = { .iov = &iov, .n = 1 }, .len = len, .tag = tag,
-		.imm = imm ? *imm : 0, .context = context, .has_imm = imm,
-	};
-
-	return block_at_once(p, &m, false);
-}
-
-/* Send a buffer in one piece. A chain of it needs no struct msg_out in memory. */
-static __hot __attribute__((noinline)) bool
-buffer_at_once(struct sci_peer *p, uint32_t context, uint64_t tag,
-	       const uint64_t *imm, const void *buf, size_t len)
-{
-	const struct msg_out m = {
-		.len = len, .tag = tag, .imm = imm ? *imm : 0,
-		.context = context, .has_imm = imm,
-	};
-
-	if (p->lossy || len > p->ep->params[SCI_PARAM_EAGER_MAX])
-		return false;
-	if (len > p->ep->params[SCI_PARAM_LINES_MAX])
-		return block_of(p, context, tag, imm, buf, len);
-	return chain_at_once(p, &m, buf);
-}
-
-/* Send the whole message now, without a request. Return false if that is impossible. */
-static __always_inline bool goes_whole(struct sci_peer *peer, bool tagged,
-				       uint32_t context, uint64_t tag,
-				       const uint64_t *imm, const void *buf,
-				       size_t len)
-{
-	if (!peer_takes_now(peer))
-		return false;
-	if (len > short_max(tagged, imm))
-		return buffer_at_once(peer, tagged ? context : MSG_UNTAGGED, tag,
-				      imm, buf, len);
-	own_lines(peer, len);
-	post_line(peer, tagged, context, tag, imm, buf, len);
-	return true;
 }
 
 static __always_inline int try_whole(struct sci_peer *peer, bool tagged,
@@ -429,76 +324,4 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
 	ret = sendm_or_request(peer, send, req);
 	msg_unlock(&peer->ep->lock);
 	return ret;
-}
-
-/* ---- messages to handlers ---- */
-
-/* Send a copy of the message later. The caller may reuse its buffers. */
-static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
-			   const struct iovec *iov, size_t n)
-{
-	/*
-	 * this layer has twice the limit, so programs cannot use up the room for its
-	 * answers
-	 */
-	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
-	struct sci_req *req;
-	int ret;
-
-	if (peer->unwatched >= (ours ? 2 : 1) * SCI_UNWATCHED_MAX)
-		return -EAGAIN;
-	req = req_new(peer->ep, MSG_SEND);
-	if (!req)
-		return -ENOMEM;
-	ret = req_iov(req, iov, n);
-	send_describe(req, peer, true, context, tag);
-	ret = ret ? ret : copy_rest(req);
-	req->unwatched = true;
-	peer->unwatched++;
-	ret = ret ? ret : send_start(req);
-	if (ret) {
-		peer->unwatched--;
-		req_free(req);
-	}
-	return ret;
-}
-
-/* Context: the endpoint is locked. */
-int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
-		 const struct iovec *iov, size_t n)
-{
-	uint32_t context = MSG_HANDLERS + id;
-
-	if (n == 1 && goes_whole(peer, true, context, tag, NULL, iov->iov_base,
-				 iov->iov_len))
-		return 0;
-	return handler_request(peer, context, tag, iov, n);
-}
-
-int sci_handler_sendv(struct sci_peer *peer, unsigned int id, uint64_t tag,
-		      const struct iovec *iov, size_t n)
-{
-	bool locked;
-	int ret;
-
-	if (!peer || id < SCI_HANDLER_LIBRARY || id >= SCI_HANDLERS || (!iov && n) ||
-	    n > SCI_IOV_MAX || !msg_iov_good(iov, n))
-		return -EINVAL;
-	if (msg_iov_len(iov, n) > SCI_HANDLER_MAX)
-		return -EMSGSIZE;
-	if (!msg_usable(peer->ep))
-		return -ENOTCONN;
-	locked = msg_lock_enter(&peer->ep->lock);
-	ret = handler_send(peer, id, tag, iov, n);
-	if (locked)
-		msg_unlock(&peer->ep->lock);
-	return ret;
-}
-
-int sci_handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
-		     const void *buf, size_t len)
-{
-	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-
-	return sci_handler_sendv(peer, id, tag, &iov, 1);
 }
