@@ -629,6 +629,7 @@ void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind);
 int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n);
 void req_free(struct sci_req *req);
 void req_done(struct sci_req *req, int error);
+void msg_finish(struct sci_req *req, int error);
 int last_error(int error);
 int req_id_get(struct sci_req *req);
 void req_id_put(struct sci_req *req);
@@ -642,11 +643,12 @@ void peer_events_fini(struct sci_peer *p);
 void peer_came(struct sci_peer *p);
 void peer_went(struct sci_peer *p, int error);
 
+/* push.c */
+int send_push(struct sci_peer *p);
+
 /* send.c */
 int send_start(struct sci_req *req);
-int send_push(struct sci_peer *p);
 void send_ctl(struct sci_peer *p, const struct msg_typed *line);
-void peer_busy(struct sci_peer *p);
 
 /*
  * Return the counter of the receives and probes that wait for messages of @p, or of any
@@ -666,7 +668,6 @@ int receive_poll(struct sci_peer *p);
 int recv_start(struct sci_req *req);
 void recv_message(struct sci_req *req, struct sci_msg *msg);
 void msg_unexpected_free(struct sci_msg *msg);
-void msg_finish(struct sci_req *req, int error);
 
 /* handler.c */
 void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
@@ -691,6 +692,11 @@ void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before
 void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
 		     size_t len);
 
+/* onesided_net.c */
+int net_write(struct sci_req *req, struct msg_import *im);
+int net_read(struct sci_req *req, struct msg_import *im);
+void net_read_forget(struct sci_req *req);
+
 /* atomic.c */
 size_t atomic_size(const struct sci_rmw *a);
 bool atomic_valid(const struct sci_rmw *a);
@@ -714,6 +720,7 @@ struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
 void peer_down(struct sci_peer *p, int error);
 void peer_end(struct sci_peer *p, int error);
 void peer_event_check(struct sci_peer *p);
+void peer_busy(struct sci_peer *p);
 void peer_heat(struct sci_peer *p);
 void peer_expect_ctl(struct sci_peer *p);
 void peer_doubt(struct sci_peer *p);
@@ -772,9 +779,11 @@ int dials_poll(struct sci_ep *ep);
 int dials_due(struct sci_ep *ep);
 void dials_cancel(struct sci_ep *ep);
 
-/* buffer.c */
+/* segment.c */
 int segment_create(struct sci_ep *ep, struct sci_fabric *fabric,
 		   struct sci_lseg_param *param, struct sci_lseg **out);
+
+/* buffer.c */
 struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len);
 struct msg_buf *buf_by_segment(struct sci_ep *ep, uint32_t id);
 void bufs_free(struct sci_ep *ep);
@@ -788,17 +797,13 @@ void net_leave(struct sci_ep *ep);
 struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node);
 int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
 	      struct msg_cursor *at, size_t len);
-int net_write(struct sci_req *req, struct msg_import *im);
-int net_read(struct sci_req *req, struct msg_import *im);
-void net_read_forget(struct sci_req *req);
 int net_buf_add(struct sci_ep *ep, struct msg_buf *b);
 void net_buf_end(struct sci_ep *ep, struct msg_buf *b);
 void net_look(struct sci_ep *ep);
-void net_news_take(struct sci_ep *ep);
+bool net_news_take(struct sci_ep *ep);
 void net_sleep(struct sci_ep *ep);
 
 /* progress.c */
-void peers_warm_up(struct sci_ep *ep);
 int msg_progress(struct sci_ep *ep);
 int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);
 bool msg_announce_sleep(struct sci_ep *ep);

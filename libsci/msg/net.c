@@ -21,7 +21,6 @@
 
 #define NET_TURNS	4u
 #define NET_LOOKS	4096u
-#define NET_STEP	(64u << 10)	/* bytes of a write that are sent in one piece */
 
 /* ---- the endpoint ---- */
 
@@ -110,14 +109,16 @@ void net_look(struct sci_ep *ep)
 		ep->net->ops->stream->rest(ep->net);
 }
 
-/* Poll again if the net's thread has reported something. */
-void net_news_take(struct sci_ep *ep)
+/*
+ * Poll again if the net's thread has reported something. Return true if it has: parked
+ * peers may have sent it.
+ */
+bool net_news_take(struct sci_ep *ep)
 {
 	if (!atomic_exchange(&ep->net_news, 0))
-		return;
+		return false;
 	ep->net_looks = NET_LOOKS;
-	if (ep->cooled)
-		peers_warm_up(ep);
+	return true;
 }
 
 void net_sleep(struct sci_ep *ep)
@@ -149,79 +150,6 @@ int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
 	}
 	*at = c;
 	return 0;
-}
-
-/* Send a write. Return -EAGAIN until the peer confirms that all bytes have arrived. */
-int net_write(struct sci_req *req, struct msg_import *im)
-{
-	const struct sci_stream_ops *stream = req->peer->stream;
-
-	while (req->moved < req->len) {
-		size_t n = req->len - req->moved;
-		int ret;
-
-		n = n < NET_STEP ? n : NET_STEP;
-		ret = net_store(req->peer, im->seg, im->addr + req->offset + req->moved,
-				&req->at, n);
-		stream->flush(im->seg);
-		if (ret)
-			return ret;
-		req->moved += n;
-	}
-	if (!req->marked)
-		req->addr = stream->mark(im->seg);
-	req->marked = true;
-	return stream->arrived(im->seg, req->addr);
-}
-
-/* Read one piece. Return -EAGAIN until it has arrived. */
-static int read_piece(struct sci_req *req, struct msg_import *im)
-{
-	const struct sci_stream_ops *stream = req->peer->stream;
-	struct sci_stream_get *g = req->get;
-	size_t n;
-	int ret;
-
-	if (!g) {
-		g = calloc(1, sizeof(*g));
-		if (!g)
-			return -ENOMEM;
-		g->dst = (void *)msg_chunk(&req->at, &n);
-		g->len = n < SCI_STREAM_GET ? n : SCI_STREAM_GET;
-		ret = stream->get(im->seg, req->offset + req->moved, g);
-		if (!ret)
-			req->get = g;
-		else
-			free(g);
-		return ret ? ret : -EAGAIN;
-	}
-	if (!atomic_load_explicit(&g->done, memory_order_acquire))
-		return -EAGAIN;
-	ret = g->ret;
-	if (!ret) {
-		msg_skip(&req->at, g->len);
-		req->moved += g->len;
-	}
-	free(g);
-	req->get = NULL;
-	return ret;
-}
-
-int net_read(struct sci_req *req, struct msg_import *im)
-{
-	int ret = 0;
-
-	while (!ret && req->moved < req->len)
-		ret = read_piece(req, im);
-	return ret;
-}
-
-/* Cancel the outstanding part of a read: the request ends. */
-void net_read_forget(struct sci_req *req)
-{
-	req->peer->stream->get_cancel(req->peer->fabric, req->get);
-	free(req->get);
-	req->get = NULL;
 }
 
 /* ---- exported memory: one buffer for peers on both fabrics ---- */

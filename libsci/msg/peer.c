@@ -197,6 +197,13 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	return 0;
 }
 
+/* Let progress push what waits for room at @p: it has something to send. */
+void peer_busy(struct sci_peer *p)
+{
+	if (list_empty(&p->busy))
+		list_add_tail(&p->busy, &p->ep->busy);
+}
+
 void peer_heat(struct sci_peer *p)
 {
 	if (!list_empty(&p->hot))

@@ -86,7 +86,7 @@ static void warm_up(struct sci_peer *p)
 		peer_heat(p);
 }
 
-void peers_warm_up(struct sci_ep *ep)
+static void peers_warm_up(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 
@@ -160,8 +160,8 @@ static int attend(struct sci_ep *ep)
 	int done = hello_poll(ep) + closings_poll(ep);
 
 	refusals_end(ep);
-	if (ep->net)
-		net_news_take(ep);
+	if (ep->net && net_news_take(ep) && ep->cooled)
+		peers_warm_up(ep);
 	list_for_each_safe(pos, n, &ep->peers) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, link);
 

@@ -28,17 +28,7 @@
 /* The longest chain. For a longer message the sender would attach rings. */
 #define CHAIN_MAX	(64u << 20)
 
-/* ---- completing a receive ---- */
-
-void msg_finish(struct sci_req *req, int error)
-{
-	if (!error && req->status.len > req->len)
-		error = -EMSGSIZE;
-	req->ep->stats.received++;
-	if (req->peer)
-		req->peer->known = true;
-	req_done(req, error);
-}
+/* ---- immediates ---- */
 
 static void have_imm(struct sci_peer *p, uint64_t imm)
 {

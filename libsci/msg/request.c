@@ -162,6 +162,17 @@ void req_done(struct sci_req *req, int error)
 		drop_unwatched(req);
 }
 
+/* Complete a receive that is in no queue. */
+void msg_finish(struct sci_req *req, int error)
+{
+	if (!error && req->status.len > req->len)
+		error = -EMSGSIZE;
+	req->ep->stats.received++;
+	if (req->peer)
+		req->peer->known = true;
+	req_done(req, error);
+}
+
 /* ---- ids of requests in a rendezvous ---- */
 
 /* Free entries form a list through the table: an odd value is the index of the next one. */

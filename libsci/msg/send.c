@@ -21,12 +21,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void peer_busy(struct sci_peer *p)
-{
-	if (list_empty(&p->busy))
-		list_add_tail(&p->busy, &p->ep->busy);
-}
-
 static void post_typed(struct sci_peer *p, struct msg_tx *tx,
 		       const struct msg_typed *line, enum msg_line_type type)
 {
@@ -61,7 +55,8 @@ void send_ctl(struct sci_peer *p, const struct msg_typed *line)
 	peer_busy(p);
 }
 
-static bool push_ctl(struct sci_peer *p)
+/* Send the control lines that wait for room. Return false if some still wait. */
+bool ctl_push(struct sci_peer *p)
 {
 	while (!list_empty(&p->ctlq)) {
 		struct msg_ctl *c = container_of(p->ctlq.next, struct msg_ctl,
@@ -394,7 +389,8 @@ static void requeue(struct sci_req *req)
 	q->next = &req->link;
 }
 
-static bool push_queue(struct sci_peer *p)
+/* Send the messages that wait for room. Return false if some still wait. */
+bool queue_push(struct sci_peer *p)
 {
 	while (!list_empty(&p->sendq)) {
 		struct sci_req *req = container_of(p->sendq.next,
@@ -406,57 +402,6 @@ static bool push_queue(struct sci_peer *p)
 		}
 	}
 	return true;
-}
-
-static bool push_transfers(struct sci_peer *p)
-{
-	bool blocks = true, onesided = true;
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &p->sending) {
-		struct sci_req *req = container_of(pos, struct sci_req, link);
-
-		if (req->state != MSG_MOVING)
-			continue;
-		/*
-		 * write blocks of one message at a time; one-sided transfers do not
-		 * wait for that
-		 */
-		if (req->kind != MSG_SEND)
-			onesided &= !onesided_push(req);
-		else if (blocks)
-			blocks = !rndv_push(req);
-		if (p->state == PEER_DOWN)
-			return false;
-	}
-	return blocks && onesided;
-}
-
-static uint32_t moves(const struct sci_peer *p)
-{
-	return p->ctl_tx.pos + p->data_tx.pos + p->blocks_tx[RING_XFER].end;
-}
-
-/* Send everything that waits for room. Return whether anything was sent. */
-int send_push(struct sci_peer *p)
-{
-	uint32_t before = moves(p);
-	unsigned int completions = p->ep->completions;
-	bool idle = push_ctl(p);
-
-	if (p->state == PEER_UP)
-		idle &= push_transfers(p);
-	if (p->state == PEER_UP)
-		idle &= rndv_accept_later(p);
-	if (p->state == PEER_UP)
-		idle &= push_queue(p);
-	if (p->state == PEER_UP && p->lossy && status_due(p))
-		status_write(p);
-	/* transfers may have queued control lines */
-	if ((idle && list_empty(&p->ctlq)) || p->state == PEER_DOWN)
-		list_del(&p->busy);
-	return moves(p) != before ||
-	       p->ep->completions != completions;
 }
 
 /* Copy the unsent bytes: the program wants its buffer back. */

@@ -172,6 +172,8 @@ static inline void send_describe(struct sci_req *req, struct sci_peer *peer, boo
 }
 
 /* send.c */
+bool ctl_push(struct sci_peer *p);
+bool queue_push(struct sci_peer *p);
 const void *short_data(struct msg_cursor *at, void *room, size_t len);
 bool send_chain_whole(struct sci_peer *p, const struct msg_out *m);
 int send_block(struct sci_peer *p, const struct msg_out *m,
