@@ -573,6 +573,12 @@ int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
 void status_store(struct sci_peer *p);
 void status_of_blocks(struct sci_peer *p);
 
+/* blocks.c */
+uint32_t ring_size(uint32_t want);
+int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size);
+int ring_import(struct sci_peer *p, const struct line_attached *a);
+void rings_free(struct sci_peer *p);
+
 /* check.c */
 void mark_dirty(struct sci_peer *p);
 bool check_writes(struct sci_ep *ep);
@@ -683,7 +689,6 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 bool rndv_accept_later(struct sci_peer *p);
 int rndv_push(struct sci_req *req);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
-void rings_free(struct sci_peer *p);
 int rndv_attach(struct sci_peer *p, const struct line_attach *want);
 
 /* onesided.c */

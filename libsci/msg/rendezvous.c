@@ -31,8 +31,6 @@
  * them again.
  */
 #define ZCOPY_STEP	(1u << 20)
-/* The limit for the larger of the two rings. */
-#define RING_MAX	(64u << 20)
 /* The largest errno that a peer may send. */
 #define MAX_ERRNO	4095
 
@@ -58,52 +56,6 @@ static void send_fin_read(struct sci_peer *p, uint32_t id, uint8_t how)
 
 /* ---- rings ---- */
 
-static void lseg_event(void *owner, const struct sci_event *ev)
-{
-	(void)owner;
-	(void)ev;
-}
-
-static uint32_t ring_size(uint32_t want)
-{
-	uint32_t size = INBOX_BYTES;
-
-	while (size < want && size < RING_MAX)
-		size *= 2;
-	return size;
-}
-
-static int make_ring(struct sci_peer *p, enum msg_ring which, uint32_t size)
-{
-	const struct sci_fabric_ops *ops = p->fabric->ops;
-	struct msg_blocks_rx *b = &p->blocks_rx[which];
-	struct sci_lseg_param param = {
-		.size = size, .event = lseg_event, .owner = p,
-	};
-	void *addr = NULL;
-	int ret;
-
-	ret = segment_create(p->ep, p->fabric, &param, &b->seg);
-	if (ret)
-		return ret;
-	ret = ops->lseg.map(b->seg, 0, size, 0, &addr);
-	if (ret)
-		goto err_seg;
-	ret = ops->lseg.export(b->seg, p->adapter);
-	if (ret)
-		goto err_map;
-	b->base = addr;
-	b->size = size;
-	p->ep->stats.peer_bytes += size;
-	return 0;
-
-err_map:
-	ops->unmap(p->fabric, addr, size);
-err_seg:
-	ops->lseg.destroy(b->seg);
-	return ret;
-}
-
 #define RING_LEAST	(64u << 10)
 
 static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
@@ -113,11 +65,11 @@ static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 		.type = LINE_ATTACHED, .attached.ring = (uint8_t)which,
 	};
 
-	t.attached.status = b->size ? -EEXIST : make_ring(p, which, size);
+	t.attached.status = b->size ? -EEXIST : ring_make(p, which, size);
 	/* try a smaller ring, which is slower; without any ring the message fails */
 	while ((t.attached.status == -ENOSPC || t.attached.status == -ENOMEM) &&
 	       size > RING_LEAST)
-		t.attached.status = make_ring(p, which, size /= 2);
+		t.attached.status = ring_make(p, which, size /= 2);
 	if (!t.attached.status) {
 		t.attached.segment = p->fabric->ops->lseg.id(b->seg);
 		t.attached.size = size;
@@ -139,56 +91,6 @@ int rndv_attach(struct sci_peer *p, const struct line_attach *want)
 	return 0;
 }
 
-static bool good_size(uint32_t size)
-{
-	return size >= INBOX_BYTES && size <= RING_MAX && !(size & (size - 1));
-}
-
-static int import_ring(struct sci_peer *p, const struct line_attached *a)
-{
-	const struct sci_fabric_ops *ops = p->fabric->ops;
-	struct msg_blocks *b = &p->blocks_tx[a->ring];
-	void *addr = NULL;
-	int ret;
-
-	if (!is_msg_number(a->segment) || !good_size(a->size) || b->size)
-		return -EPROTO;
-	ret = peer_connect_segment(p, a->segment, &b->seg);
-	if (ret)
-		return ret;
-	ret = ops->rseg.size(b->seg) < a->size ? -EPROTO : 0;
-	ret = ret ? ret : ops->rseg.map(b->seg, 0, a->size, 0, &addr);
-	if (ret) {
-		ops->rseg.disconnect(b->seg);
-		return ret;
-	}
-	b->base = addr;
-	b->size = a->size;
-	b->status = a->ring == RING_EAGER ? &p->status->eager :
-					    &p->status->xfer;
-	return 0;
-}
-
-void rings_free(struct sci_peer *p)
-{
-	const struct sci_fabric_ops *ops = p->fabric->ops;
-
-	for (unsigned int i = 0; i < MSG_RINGS; i++) {
-		struct msg_blocks *tx = &p->blocks_tx[i];
-		struct msg_blocks_rx *rx = &p->blocks_rx[i];
-
-		if (tx->size) {
-			sci_fault_forget(tx->base, tx->size);
-			ops->unmap(p->fabric, (void *)tx->base, tx->size);
-			ops->rseg.disconnect(tx->seg);
-		}
-		if (rx->size) {
-			ops->unmap(p->fabric, rx->base, rx->size);
-			ops->lseg.destroy(rx->seg);
-		}
-	}
-}
-
 /* Return whether a peer may send this status: 0 or -errno. */
 static bool good_status(int32_t status)
 {
@@ -203,7 +105,7 @@ static int attached(struct sci_peer *p, const struct line_attached *a)
 	    (a->ring == RING_EAGER && !p->waiting_attach))
 		return -EPROTO;
 	if (!ret)
-		ret = import_ring(p, a);
+		ret = ring_import(p, a);
 	if (!a->status && import_is_gone(ret)) {
 		peer_doubt(p);
 		p->ep->retry = true;
