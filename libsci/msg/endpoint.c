@@ -21,6 +21,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	snprintf(ep->name, sizeof(ep->name), "%s", attr->name ? attr->name : "");
 	ep->fork_gen = atomic_load(&msg_fork_gen);
 	ep->free_id = UINT32_MAX;
+	ep->up = &msg_protocols;
 	list_init(&ep->hot);
 	list_init(&ep->busy);
 	list_init(&ep->dirty);

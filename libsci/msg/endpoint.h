@@ -18,6 +18,7 @@
 #ifndef LIBSCI_MSG_ENDPOINT_H
 #define LIBSCI_MSG_ENDPOINT_H
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -433,6 +434,20 @@ struct msg_keeper {
 	unsigned int calm;		/* ticks without a dirty peer */
 };
 
+/*
+ * The calls from a connection up to the protocols: life.c. The endpoint is locked, and none
+ * of these functions blocks.
+ */
+struct msg_upper {
+	int (*created)(struct sci_peer *p);	/* 0, or -ENOMEM: there is no peer */
+	void (*freed)(struct sci_peer *p);	/* the last call */
+	int (*poll)(struct sci_peer *p);	/* take lines off the rings; return their number */
+	void (*came)(struct sci_peer *p);	/* one side has imported the other's inbox */
+	void (*ended)(struct sci_peer *p, int error);	/* the peer is DOWN */
+	bool (*holds)(struct sci_peer *p);	/* the program may still receive its messages */
+	void (*dropped)(struct sci_peer *p);	/* the program has given the peer up */
+};
+
 #define EP_NAME_MAX	15u		/* the limit for names of threads */
 
 /* The endpoint's threads get its name, or else a name for their role. */
@@ -483,6 +498,7 @@ struct sci_ep {
 	char name[EP_NAME_MAX + 1];	/* name from the program */
 	uint64_t nonce;
 	uint32_t fork_gen;
+	const struct msg_upper *up;
 	struct list peers;		/* CONNECTING or UP */
 	struct list down;		/* DOWN, to be released */
 	struct list ended;		/* ... released: sci_peer_gone() has not returned them */
@@ -636,10 +652,12 @@ int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n);
 void req_free(struct sci_req *req);
 void req_done(struct sci_req *req, int error);
 void msg_finish(struct sci_req *req, int error);
-int last_error(int error);
 int req_id_get(struct sci_req *req);
 void req_id_put(struct sci_req *req);
 struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind);
+
+/* life.c */
+extern const struct msg_upper msg_protocols __attribute__((visibility("hidden")));
 
 /* completion.c */
 void completion_queue(struct sci_req *req);
@@ -813,6 +831,23 @@ int msg_progress(struct sci_ep *ep);
 int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);
 bool msg_announce_sleep(struct sci_ep *ep);
 void msg_woken(struct sci_ep *ep);
+
+/*
+ * Return @error, or a replacement: sci_test() and sci_wait() return -EAGAIN and -ETIMEDOUT
+ * while a request is still there. No request may complete with these codes, or a program
+ * would use it after its end.
+ */
+static inline int last_error(int error)
+{
+	switch (error) {
+	case -EAGAIN:		/* too much locked memory, or too many threads */
+		return -ENOMEM;
+	case -ETIMEDOUT:
+		return -ETIME;
+	default:
+		return error;
+	}
+}
 
 /* host.c */
 uint64_t msg_now_ms(void);

@@ -119,12 +119,12 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));
 	if (ret)
 		goto err;
-	ret = peer_events_init(p);
+	ret = ep->up->created(p);
 	if (ret)
 		goto err_hash;
 	ret = make_inbox(p);
 	if (ret)
-		goto err_events;
+		goto err_created;
 	list_init(&p->hot);
 	list_init(&p->busy);
 	list_init(&p->fresh);
@@ -145,8 +145,8 @@ int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
 	*out = p;
 	return 0;
 
-err_events:
-	peer_events_fini(p);
+err_created:
+	ep->up->freed(p);
 err_hash:
 	hash_del(&ep->by_addr, &p->by_addr);
 err:
@@ -193,7 +193,7 @@ int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 	peer_heat(p);
 	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
 		peer_busy(p);
-	peer_came(p);
+	p->ep->up->came(p);
 	return 0;
 }
 
@@ -231,76 +231,6 @@ void peer_expect_ctl(struct sci_peer *p)
 
 /* ---- the end ---- */
 
-static void fail_all(struct list *queue, int error)
-{
-	struct list *l;
-
-	while ((l = list_pop(queue)))
-		req_done(container_of(l, struct sci_req, link), error);
-}
-
-static void fail_posted(struct sci_peer *p, int error)
-{
-	struct sci_match *m = &p->ep->match;
-	struct sci_match_recv *r;
-
-	while ((r = sci_match_recv_of(m, p))) {
-		sci_match_recv_remove(m, r);
-		req_done(container_of(r, struct sci_req, match), error);
-	}
-}
-
-static void fail_chain(struct sci_peer *p, int error)
-{
-	struct sci_msg *msg = p->chain_msg;
-
-	if (p->chain_req)
-		req_done(p->chain_req, error);
-	if (msg && is_handler(msg->match.context)) {
-		msg_unexpected_free(msg);
-	} else if (msg) {
-		msg->error = error;
-		if (msg->req)
-			recv_message(msg->req, msg);
-	}
-	p->chain_req = NULL;
-	p->chain_msg = NULL;
-	p->chain_left = 0;
-	p->chain_error = 0;
-}
-
-static void fail_matched(struct sci_peer *p, int error)
-{
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &p->matched) {
-		struct sci_msg *msg = container_of(pos, struct sci_msg, link);
-
-		if (msg->rendezvous || msg->have < msg->len)
-			msg->error = error;
-	}
-}
-
-/* Remove the unexpected messages that can never be completed: no receive may match them. */
-static void drop_incomplete(struct sci_peer *p)
-{
-	struct sci_match *m = &p->ep->match;
-	struct list *pos, *n;
-
-	list_for_each_safe(pos, n, &m->msgs.order) {
-		struct sci_match_msg *mm = container_of(pos,
-							struct sci_match_msg,
-							order);
-		struct sci_msg *msg = container_of(mm, struct sci_msg, match);
-
-		if (msg->peer != p ||
-		    (!msg->rendezvous && msg->have == msg->len))
-			continue;
-		sci_match_msg_remove(m, mm);
-		msg_unexpected_free(msg);
-	}
-}
-
 static void drop_queues(struct sci_peer *p)
 {
 	struct list *l;
@@ -333,15 +263,7 @@ void peer_down(struct sci_peer *p, int error)
 	list_add_tail(&p->link, &p->ep->down);
 	atomic_store(&p->ep->attention, 1);
 	drop_queues(p);
-	fail_chain(p, error);
-	fail_matched(p, error);
-	drop_incomplete(p);
-	fail_all(&p->sendq, error);
-	fail_all(&p->sending, error);
-	fail_all(&p->receiving, error);
-	p->importing = 0;
-	fail_posted(p, error);
-	peer_went(p, error);
+	p->ep->up->ended(p, error);
 	msg_changed(p->ep);
 }
 
@@ -356,7 +278,7 @@ void peer_end(struct sci_peer *p, int error)
 
 	p->draining = true;
 	do {
-		n = p->state == PEER_UP ? receive_poll(p) : 0;
+		n = p->state == PEER_UP ? p->ep->up->poll(p) : 0;
 		left -= n;
 	} while (n && left > 0);
 	peer_down(p, error);
@@ -381,7 +303,7 @@ void peer_event_check(struct sci_peer *p)
 		if (p->incoming)
 			list_add_tail(&p->fresh, &p->ep->fresh);
 		p->incoming = false;
-		peer_came(p);
+		p->ep->up->came(p);
 		msg_changed(p->ep);
 	}
 	if (events & PEER_FREED)
@@ -429,24 +351,6 @@ static void leave_fabric(struct sci_peer *p)
 	p->inbox = NULL;
 }
 
-static void drop_messages(struct sci_peer *p)
-{
-	struct sci_match *m = &p->ep->match;
-	struct sci_match_msg *mm;
-	struct list *l;
-
-	while ((mm = sci_match_msg_of(m, p))) {
-		sci_match_msg_remove(m, mm);
-		msg_unexpected_free(container_of(mm, struct sci_msg, match));
-	}
-	while ((l = list_pop(&p->matched))) {
-		struct sci_msg *msg = container_of(l, struct sci_msg, link);
-
-		list_add_tail(&msg->link, &p->ep->orphans);
-		msg->peer = NULL;
-	}
-}
-
 static void peer_closing_end(struct sci_peer *p)
 {
 	if (list_empty(&p->closing))
@@ -469,9 +373,8 @@ void peer_keep(struct sci_peer *p)
 void peer_free(struct sci_peer *p)
 {
 	peer_closing_end(p);
-	drop_messages(p);
-	completions_forget(p);
-	peer_events_fini(p);
+	p->ep->up->dropped(p);
+	p->ep->up->freed(p);
 	hash_del(&p->ep->by_addr, &p->by_addr);
 	list_del(&p->fresh);
 	list_del(&p->link);
@@ -497,7 +400,7 @@ void peers_release(struct sci_ep *ep)
 			continue;
 		}
 		list_add_tail(&p->link, &ep->ended);
-		if (p->known || p->dialers || sci_match_msg_of(&ep->match, p))
+		if (p->known || p->dialers || ep->up->holds(p))
 			leave_fabric(p);
 		else
 			peer_free(p);
@@ -512,8 +415,7 @@ void peer_forget(struct sci_peer *p)
 		peer_free(p);
 		return;
 	}
-	drop_messages(p);
-	completions_forget(p);
+	p->ep->up->dropped(p);
 	peers_release(p->ep);
 }
 

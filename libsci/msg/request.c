@@ -110,23 +110,6 @@ void req_free(struct sci_req *req)
 	req->ep->pool = req;
 }
 
-/*
- * Return @error, or a replacement: sci_test() and sci_wait() return -EAGAIN and -ETIMEDOUT
- * while a request is still there. No request may complete with these codes, or a program
- * would use it after its end.
- */
-int last_error(int error)
-{
-	switch (error) {
-	case -EAGAIN:		/* too much locked memory, or too many threads */
-		return -ENOMEM;
-	case -ETIMEDOUT:
-		return -ETIME;
-	default:
-		return error;
-	}
-}
-
 /* End a detached request. sci_flush() reports the error of a one-sided transfer. */
 static void drop_unwatched(struct sci_req *req)
 {
