@@ -227,9 +227,11 @@ void sci_adapter_unregister(struct sci_adapter *a);
 void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet);
 
 /**
- * sci_adapter_returned() - a control packet to @node came back: it is not there
+ * sci_adapter_returned() - report that a control packet came back: @node does not exist
  *
- * Process context.  Packets that are just lost are not told of.
+ * Drivers do not report lost packets.
+ *
+ * Context: process context.
  */
 void sci_adapter_returned(struct sci_adapter *a, u32 node);
 

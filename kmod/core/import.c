@@ -101,8 +101,7 @@ static const struct vm_operations_struct import_vm_ops = {
 };
 
 /*
- * Nothing of the adapter's is seen any more, and what the map had of it is
- * given back.
+ * Unmap the adapter's memory from processes, and give back the mapping.
  */
 static void import_map_revoke(struct sci_import_map *map)
 {

@@ -111,17 +111,17 @@ union sci_command {
 /**
  * struct sci_ioctl_op - an ioctl
  * @cmd: SCI_IOC_*
- * @kinds: enum sci_object_kind it is for
- * @flags: that are known
- * @min_size: of its first version
- * @size: of this one
- * @answers: it has out_ fields.  Else nothing is copied back, so that it can't
- *	fail when it has been done.
- * @reads: changes nothing, so that a descriptor that may only be read is enough
- * @enters: @fn calls sci_adapter_enter() itself, because it reads the caller's
- *	memory before.  Else it is called inside.
- * @fn: does it.  Sees no user pointers but those its structure names.  A file it
- *	puts into @nf is installed when it returns 0, and dropped otherwise.
+ * @kinds: enum sci_object_kind of the objects that have this ioctl
+ * @flags: the known flags
+ * @min_size: size of the structure's first version
+ * @size: size of the structure's present version
+ * @answers: the structure has out_ fields.  If it has none, nothing is copied back, so
+ *	that the ioctl cannot fail after @fn.
+ * @reads: the ioctl changes nothing, so that a read-only descriptor is enough
+ * @enters: @fn calls sci_adapter_enter() itself, because it reads the caller's memory
+ *	first.  Without @enters, the caller of @fn does so.
+ * @fn: carries the ioctl out.  Its only user pointers are those in the structure.  A file
+ *	that it puts into @nf is installed if it returns 0, and dropped otherwise.
  */
 struct sci_ioctl_op {
 	unsigned int cmd;

@@ -113,9 +113,10 @@ void sci_peer_put(struct sci_peer *p);
  * sci_peer_post() - send a message
  *
  * Never fails: @m->done() is called in the end, or at once when the adapter has
- * gone.  Whether it arrived is told by sci_peer_ops.gone(), which says that
- * nothing posted before it need have.  Any lock may be held but @p->lock; may
- * sleep.
+ * gone.  If sci_peer_ops.gone() is called, messages that were posted before it may not
+ * have arrived.
+ *
+ * Context: may sleep; @p->lock must not be held, other locks may.
  */
 void sci_peer_post(struct sci_peer *p, struct sci_message *m);
 

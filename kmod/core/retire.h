@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what is given back without adapter->lock
+ * DOC: mappings and memory that are given back without adapter->lock
  *
  * An adapter may need seconds to take back a mapping or exposed memory: it waits
- * for packets to a node that does not answer.  Nobody may wait for adapter->lock
- * that long, least of all those who answer other nodes.  So what is not needed any
- * more is only put on a list under the lock.  A work calls the adapter.
+ * for packets to a node that does not answer.  No thread may wait for
+ * adapter->lock that long, least of all the thread that answers other nodes.  So a mapping that
+ * is not needed any more is only put on a list under the lock.  A work calls the adapter.
  */
 #ifndef SCI_RETIRE_H
 #define SCI_RETIRE_H

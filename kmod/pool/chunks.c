@@ -149,7 +149,7 @@ int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now)
 	return ret;
 }
 
-/* Whether a node may still reach the allocation that begins at @first. */
+/* Return whether a node may still reach the allocation that begins at @first. */
 static bool chunk_is_mapped(struct pool *p, u32 first, u64 now)
 {
 	u32 slot, generation;
@@ -264,7 +264,7 @@ void pool_unmap(struct pool *p, u32 first)
 
 /* ---- scrub ---- */
 
-/* Whether its owner has ended and can do no harm, or waits for us to free it. */
+/* Return whether the chunk's owner has ended and can do no harm, or this node is to free it. */
 static bool chunk_is_orphan(struct pool *p, u64 word, u64 now)
 {
 	u32 slot = chunk_slot(word);
@@ -277,9 +277,9 @@ static bool chunk_is_orphan(struct pool *p, u64 word, u64 now)
 }
 
 /*
- * Whether no first chunk comes before this one, as after an owner that took it when it
- * had been expelled.  The owner has ended.  So a run of its chunks can only get shorter,
- * from its end.  @steps bounds the search, for a pool full of nonsense.
+ * Return whether no first chunk of an allocation comes before this one.  This happens if an
+ * owner takes a chunk after it was expelled.  The owner has ended, so a run of its chunks
+ * can only get shorter, from its end.  @steps bounds the search in a corrupt pool.
  */
 static bool chunk_is_stray(const struct pool *p, u32 chunk, u64 word, u32 *steps)
 {

@@ -154,7 +154,7 @@ err_free:
 	return ret;
 }
 
-/* Nothing of this machine has anything of the pool mapped when this returns. */
+/* Stop the node's adapter. When this returns, no process of this machine maps the pool. */
 static void node_adapter_stop(struct pool_node *n)
 {
 	kthread_stop(n->thread);

@@ -151,15 +151,15 @@ int pool_beat(struct pool *p, u64 now);
 /* Say that nothing in the pool is in use by this node any more, and leave. */
 void pool_leave(struct pool *p);
 
-/* Whether the node is there, as far as we know. */
+/* Return whether the node is active, as far as this node knows. */
 bool pool_node_is_active(struct pool *p, u32 node);
 
-/* The number of the node's doorbell, or -1. */
+/* Return the number of the node's doorbell, or -1. */
 int pool_node_doorbell(struct pool *p, u32 node);
 
 /*
- * Whether a word with this generation of a slot may be ignored: the node has ended,
- * and nothing of it can store any more.
+ * Return whether a word with this generation of a slot may be ignored, because the node
+ * has ended and cannot store any more.
  */
 bool pool_generation_is_over(struct pool *p, u32 slot, u32 generation, u64 now);
 

@@ -92,7 +92,7 @@ static void slots_look(struct pool *p, u64 now)
 
 /* ---- ours ---- */
 
-/* Nothing of an earlier generation's map words counts. */
+/* Clear the map words that an earlier use of this generation has left. */
 static void slot_clear_maps(struct pool *p, u32 slot)
 {
 	u32 chunk;

@@ -48,7 +48,7 @@ typedef enum sci_error {
 	SCI_ERR_NOT_INITIALIZED		= SCI_ERR_CODE(0x920),
 	SCI_ERR_ACCESS			= SCI_ERR_CODE(0x921),
 
-	/* names without a published number: the values are this library's */
+	/* names without a published number: this library chose the values */
 	SCI_ERR_NOT_SUPPORTED		= SCI_ERR_CODE(0x930),
 	SCI_ERR_DEPRECATED		= SCI_ERR_CODE(0x931),
 	SCI_ERR_EWOULD_BLOCK		= SCI_ERR_CODE(0x932),

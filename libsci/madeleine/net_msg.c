@@ -218,7 +218,7 @@ static int net_connect(struct mad_world *w, int network, int rank)
 	return ret;
 }
 
-/* Also of a process that has connected to this one first. */
+/* Return the rank of a peer, also of a process that has connected to this one first, or -1. */
 int rail_rank(struct rail *r, struct sci_peer *peer)
 {
 	int rank = peer ? (int)(intptr_t)sci_peer_data(peer) - 1 : -1;

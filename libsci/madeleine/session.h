@@ -53,11 +53,11 @@ struct session {
 struct session *mad_session_read(const char *file, const char *nets);
 void mad_session_free(struct session *s);
 
-/* Whether two processes of a def are connected; for virtual ones, directly. */
+/* Return whether @d connects two processes; a virtual channel: whether it does so directly. */
 bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_process_t b);
 bool mad_session_member(const struct def *d, const ntbx_process_t *p);
 
-/* The network on which two connected processes of a def reach each other. */
+/* Return the network of @d on which two connected processes reach each other. */
 const struct network *mad_session_network(const struct def *d, p_ntbx_process_t a,
 					  p_ntbx_process_t b);
 

@@ -374,7 +374,7 @@ void common_pre_init(int *argc, char *argv[], p_common_attr_t attr)
 		attr->madeleine = w->m;
 }
 
-/* How many arguments one of the session's takes; 0: it is the program's. */
+/* Return the number of values of a session's option @arg; 0: the argument is the program's. */
 static int session_argument(const char *arg)
 {
 	if (!strcmp(arg, "--mad_leonie") || !strcmp(arg, "--mad_link"))

@@ -218,7 +218,7 @@ void sci_lseg_destroy(void *obj)
 }
 
 /*
- * Whether the segment must wait for its importers. Importers that were asked to
+ * Return whether the segment must wait for its importers. Importers that were asked to
  * disconnect do not count: they keep their maps until they do.
  */
 static bool has_importers(struct sci_lseg_obj *s)

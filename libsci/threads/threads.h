@@ -100,8 +100,8 @@ struct thread {
 	void *arg;
 	void *result;
 	sigset_t mask;
-	unsigned int node, slot, slots;	/* 0 slots: a stack of the program's */
-	char *stack;			/* lowest byte; NULL: the program's */
+	unsigned int node, slot, slots;	/* 0 slots: the program gave the stack */
+	char *stack;			/* lowest byte; NULL: the program gave it */
 	size_t guard;			/* bytes below it without access, in its process */
 	_Atomic uint32_t state;
 	sem_t ended;

@@ -269,8 +269,8 @@ static void waiter_issue(struct sim_adapter *a, struct waiter *w)
 }
 
 /*
- * Oldest first.  None passes an older one of the same line: what keeps that one
- * back, a slot, the line or the node, keeps this one too.
+ * Issue waiting transactions, the oldest first.  A transaction does not overtake an older one of
+ * the same line, because both wait for the same slot, line or node.
  */
 static void waiters_run(struct sim_adapter *a)
 {
@@ -282,7 +282,7 @@ static void waiters_run(struct sim_adapter *a)
 	}
 }
 
-/* Begin waiting transactions. False: there was no reason to look. */
+/* Begin waiting transactions. Return false if nothing has changed since the last call. */
 bool transaction_run(struct sim_adapter *a)
 {
 	if (!a->retry)

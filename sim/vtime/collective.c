@@ -50,7 +50,7 @@ static uint32_t block_seed(const struct member *m, unsigned int from,
 	return x * 0x2c1b3c6du;
 }
 
-/* That is 8 bits of a number which grows by the same, odd one with each byte. */
+/* Return byte @i of a block: 8 bits of a number that grows by an odd constant with each byte. */
 static uint8_t block_byte(uint32_t seed, size_t i)
 {
 	return (uint8_t)((seed + (uint32_t)i * 0x01000193u) >> 24);

@@ -38,20 +38,20 @@ void member_close(struct member *m);
 
 typedef int (*collective_fn)(struct member *m, size_t bytes);
 
-/* Nobody leaves before all have come.  Dissemination: log2 n rounds, 8 bytes. */
+/* Make a barrier by dissemination: log2 n rounds of 8 bytes. */
 int collective_barrier(struct member *m, size_t bytes);
 
-/* From rank 0 to all, along a binomial tree. */
+/* Broadcast from rank 0 along a binomial tree. */
 int collective_broadcast(struct member *m, size_t bytes);
 
 /*
- * The sum of @bytes of each rank, byte by byte, to all. Recursive doubling: log2 n rounds
+ * Give all ranks the sum of @bytes of each rank, byte by byte. Recursive doubling: log2 n rounds
  * of exchanges between pairs. Ranks beyond a power of two give their bytes to another
  * rank before these rounds, and get the sum after them.
  */
 int collective_allreduce(struct member *m, size_t bytes);
 
-/* @bytes to and from each node beside it: see vt_network_neighbours(). */
+/* Exchange @bytes with each neighbour: see vt_network_neighbours(). */
 int collective_neighbours(struct member *m, size_t bytes);
 
 /* @bytes from each to each, in n - 1 rounds between pairs. */

@@ -145,8 +145,8 @@ enum {
  * The state of a link, readable without a system call by sci_link_errors() and
  * sci_link_down(), to check a transfer.  One of these per adapter, as on the cards: a lost packet
  * raises @errors whoever sent it, so every transfer under way at that time is
- * sent again.  The first two are the kernel's.  An adapter that counts by itself
- * writes words of its own, which are little-endian; else they are 0.
+ * sent again.  The kernel writes @errors and @down.  An adapter that
+ * counts by itself writes @hw_errors and @hw_down, little-endian; else they are 0.
  */
 struct sci_link_words {
 	uint32_t errors;		/* packets lost: send again */

@@ -71,7 +71,7 @@ static int page_map(int fd, int prot, off_t off, void **out)
 	return 0;
 }
 
-/* Whether a membarrier(2) reaches all processes that map what is imported. */
+/* Return whether a membarrier(2) reaches all processes that map the imported memory. */
 static bool caps_are_local(uint32_t caps)
 {
 	return (caps & (SCI_CAP_MEMORY | SCI_CAP_SHARED)) == SCI_CAP_MEMORY;

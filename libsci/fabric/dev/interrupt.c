@@ -64,7 +64,7 @@ static void dev_intr_notify(struct sci_lintr *i)
 	i->event(i->owner, &ev);
 }
 
-/* Whether no more triggers will come; poll() then reports it for ever. */
+/* Return whether no more triggers will come. poll() then reports the descriptor for ever. */
 static bool intr_is_over(int err)
 {
 	return err != EAGAIN && err != EINTR && err != EMSGSIZE;
