@@ -515,8 +515,8 @@ void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
  * SCIMemWrite() - copy to an address inside a remote map
  * @flags: 0
  *
- * The shortest way: no handle, no state.  In order before later stores; a
- * sequence tells whether it arrived.
+ * This is the fastest copy, because it needs no handle.  The bytes arrive before later
+ * stores.  A sequence tells whether they have arrived.
  */
 void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
 		 unsigned int flags, sci_error_t *error);
@@ -801,7 +801,7 @@ void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt,
 /* ---- queries ---- */
 
 enum {
-	/* commands; the structure each takes */
+	/* commands of SCIQuery(), and the structure of each command */
 	SCI_Q_VENDORID = 1,		/* sci_query_string_t */
 	SCI_Q_API = 2,			/* sci_query_string_t */
 	SCI_Q_ADAPTER = 3,		/* sci_query_adapter_t */

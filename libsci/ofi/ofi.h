@@ -72,7 +72,7 @@
 #define SFI_ATOMIC_MAX	2048u		/* in bytes */
 #define SFI_HELD_MAX	128u		/* held receives */
 #define SFI_BATCH	16u		/* completions per call of sci_completions() */
-/* Reads of a queue or a counter between two rounds for all endpoints of the domain. */
+/* Number of reads of a queue or a counter between two rounds for all endpoints of the domain. */
 #define SFI_OTHERS	16u
 /* Limit for outstanding one-sided calls: the memory for their replies is limited. */
 #define SFI_ASKING_MAX	512u

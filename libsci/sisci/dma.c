@@ -373,7 +373,7 @@ static sci_error_t add_pieces(struct sci_dma_obj *q, struct sci_lseg_obj *s,
 	sci_error_t err;
 	unsigned int i;
 
-	/* a transfer to one segment cannot stand for a group */
+	/* a broadcast needs the segments of a group, and not one segment */
 	if (req->flags & SCI_FLAG_BROADCAST && !r->broadcast)
 		return SCI_ERR_ILLEGAL_FLAG;
 	err = check_segments(q, s, r, pull);

@@ -21,7 +21,7 @@ struct receiver {
 	struct progress progress;
 };
 
-/* Tells the sender why, then the user. */
+/* Report an error to the sender, and then to the user. */
 #define refuse(x, status, ...)						\
 	(session_status(&(x)->s, status), tool_error(__VA_ARGS__))
 

@@ -10,9 +10,9 @@
 #include "libsci/base/barrier.h"
 #include "session.h"
 
-/* time that a wait spins; then it yields the CPU in between, */
+/* A wait spins for SPIN_NS, then also yields the CPU for YIELD_NS, then sleeps. */
 #define SPIN_NS		50000u
-#define YIELD_NS	200000u		/* and then sleeps, as waking may cost 100 us */
+#define YIELD_NS	200000u		/* a wake-up may cost 100 us */
 #define SLICE_MS	100u		/* interval of looks whether the peer died */
 #define LINK_MS		30000u		/* limit for a link to be down */
 #define CHUNK_MIN	64u		/* a packet */

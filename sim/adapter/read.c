@@ -110,7 +110,7 @@ static void read_start(struct sim_adapter *a, struct read *r, uint64_t offset,
 	read_wait(a, r);
 }
 
-/* The initiator does not ask for it any more. */
+/* Abandon a read whose initiator has stopped waiting. */
 static void read_abandon(struct sim_adapter *a, struct read *r)
 {
 	if (r->state == READ_WAITS)

@@ -234,7 +234,7 @@ void link_enable(struct sci_card *card, bool enable)
 	} else if (l->fd < 0) {
 		retry_in(card, 0);
 	} else {
-		/* the state is the same, and the model must hear of it again */
+		/* the link state is the same, but report it to the model again */
 		l->told = false;
 	}
 }

@@ -38,7 +38,7 @@
 /* How long peers get to let an export go when the daemon can't be asked. */
 #define GRACE_MS	1000
 
-/* in /proc/self/pagemap, of each page */
+/* bits of an entry of /proc/self/pagemap */
 #define PAGEMAP_PRESENT	(1ull << 63)
 #define PAGEMAP_SWAPPED	(1ull << 62)
 
@@ -49,8 +49,9 @@
 
 /**
  * struct sci_peer - a node whose memory may be in the window
- * @view: main memory, to read tables from
- * @base: export table; @entries: 0: none
+ * @view: map of the node's main memory, from which tables are read
+ * @base: address of the export table
+ * @entries: of the export table; 0: the node has none
  */
 struct sci_peer {
 	QTAILQ_ENTRY(sci_peer) next;

@@ -14,7 +14,7 @@ uint32_t fabric_pages(uint64_t off, size_t len)
 			  VT_ATT_PAGE);
 }
 
-/* Entries for @pages in a row; UINT32_MAX: not so many are left together. */
+/* Return the first of @pages free entries in a row; UINT32_MAX: there is no such row. */
 uint32_t fabric_entries_get(struct vt_fabric *f, uint32_t pages)
 {
 	uint32_t run = 0;
@@ -135,7 +135,7 @@ int fabric_export_begin(struct sci_lseg *s)
 	s->export_id = (uint16_t)id;
 	s->exported = true;
 	e = export_entry(s->node->fabric, s->export_id);
-	/* whole pages, as the kernel has them: packets are 16 bytes at least */
+	/* the kernel exports whole pages, and packets store 16 bytes or more */
 	table_put64(e + SCI_PCI_EXPORT_LENGTH, page_count(s) * SCI_PCI_PAGE);
 	table_put64(e + SCI_PCI_EXPORT_ROOT, (uintptr_t)s->pages + root_offset(s));
 	memcpy(e + SCI_PCI_EXPORT_ID, &s->export_id, 2);

@@ -24,8 +24,8 @@
  * a buffer of 512 kB; half of MPIR's time in each process; 64 places in a ring.
  *
  * The 7.26 us that DECK (IV.A) measured for it on profile B are of another
- * operating system and a later release.  Nothing of the hardware makes B slower
- * than A, whose CPU is, so the model stays 10 % below.
+ * operating system and a later release.  The CPU of B is faster than that
+ * of A, and no other part of B is slower, so the model stays 10 % below.
  */
 #include <assert.h>
 #include <stddef.h>

@@ -650,7 +650,7 @@ struct sci_ioc_segment_remove {
  * @SCI_SEGMENT_STATE_SHARED: SCI_IOC_SEGMENT_SHARE was called
  * @SCI_SEGMENT_STATE_EXPORTED: nodes may connect
  * @SCI_SEGMENT_STATE_ATTACHED: this descriptor is of an attached segment
- * @SCI_SEGMENT_STATE_REMOVED: its end has come
+ * @SCI_SEGMENT_STATE_REMOVED: the segment has been removed
  */
 enum sci_segment_state {
 	SCI_SEGMENT_STATE_SHARED	= 1 << 0,

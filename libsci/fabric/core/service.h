@@ -115,10 +115,10 @@ void sci_unwatch(struct sci_service *svc, int fd);
 void sci_watch_events(struct sci_service *svc, int fd, uint32_t events);
 
 /**
- * sci_watch_pause() - hear no events of @fd, or hear them again
+ * sci_watch_pause() - stop reporting events of @fd, or report them again
  *
- * Unlike a second sci_watch() this needs nothing that there may be no more of,
- * and so does not fail. Locked.
+ * Unlike a second sci_watch(), this call needs no memory, so it cannot fail.
+ * Context: svc->lock is held.
  */
 void sci_watch_pause(struct sci_service *svc, int fd, bool pause);
 
