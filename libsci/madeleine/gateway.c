@@ -425,7 +425,7 @@ static void peer_event(struct rail *r, const struct sci_status *st)
 }
 
 /* Return: whether others follow. */
-static bool complete(struct rail *r, const struct sci_completion *c)
+static bool gateway_complete(struct rail *r, const struct sci_completion *c)
 {
 	struct event *e = c->data;
 
@@ -463,7 +463,7 @@ int gateway_step(struct rail *r, int timeout)
 		return 0;
 	gateway_check(n < 0 ? n : 0, "cannot wait for", -1);
 	for (int i = 0; i < n; i++)
-		go_on &= complete(r, &done[i]);
+		go_on &= gateway_complete(r, &done[i]);
 	return go_on ? n : -ECANCELED;
 }
 

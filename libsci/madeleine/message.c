@@ -151,7 +151,7 @@ static void put_large(struct mad_world *w, struct mad_stream *s, const void *buf
 		   "cannot send to", &s->link);
 }
 
-static void put(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
+static void stream_put(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
 {
 	if (len <= SMALL_MAX)
 		put_small(w, s, buf, len);
@@ -203,7 +203,7 @@ void mad_pack(p_mad_connection_t connection, const void *buf, size_t len,
 	if (s->holding)
 		blocks_add(&s->held, (void *)buf, len);
 	else
-		put(w, s, buf, len);
+		stream_put(w, s, buf, len);
 }
 
 void mad_pack_ext(p_mad_connection_t connection, const void *buf, size_t len,
@@ -237,9 +237,9 @@ void mad_end_packing(p_mad_connection_t connection)
 	size_t i;
 
 	for (i = 0; i < s->held.n; i++)
-		put(w, s, s->held.block[i].buf, s->held.block[i].len);
+		stream_put(w, s, s->held.block[i].buf, s->held.block[i].len);
 	for (i = 0; i < s->later.n; i++)
-		put(w, s, s->later.block[i].buf, s->later.block[i].len);
+		stream_put(w, s, s->later.block[i].buf, s->later.block[i].len);
 	if (s->n || !s->begun)
 		fragment_send(w, s);
 	link_check(w->net->flush(w, &s->link), "cannot send to", &s->link);

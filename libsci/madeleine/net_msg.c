@@ -113,7 +113,7 @@ static bool are_several(uint64_t networks)
 	return networks & (networks - 1);
 }
 
-static int agree(struct mad_world *w, struct rails *n, uint64_t *number)
+static int ranks_agree(struct mad_world *w, struct rails *n, uint64_t *number)
 {
 	const char *block = getenv("MAD_FORWARD_BLOCK");
 	struct agreed mine = { .block = WAY_BLOCK }, *all;
@@ -138,7 +138,7 @@ static int rails_open(struct mad_world *w, struct rails *n)
 {
 	p_ntbx_process_t me = tbx_slist_index_get(w->session->processes, w->rank);
 	uint64_t used = 0, inside = 0, joined = 0, number = 0;
-	int ret = agree(w, n, &number);
+	int ret = ranks_agree(w, n, &number);
 
 	for (p_tbx_slist_element_t e = w->session->order->head; e; e = e->next) {
 		const struct def *d = e->object;

@@ -89,7 +89,7 @@ static int copies_free(struct mad_way *way, struct way_piece *p)
 }
 
 /* Send while there are credits. */
-static int pump(struct mad_world *w, struct mad_link *l, bool wait)
+static int way_pump(struct mad_world *w, struct mad_link *l, bool wait)
 {
 	struct mad_way *way = l->way;
 	size_t block = rails_of(w)->block;
@@ -126,7 +126,7 @@ static int piece_add(struct mad_world *w, struct mad_link *l, const void *buf, s
 	p->copy = copy;
 	*l->way->tail = p;
 	l->way->tail = &p->next;
-	return pump(w, l, false);
+	return way_pump(w, l, false);
 }
 
 int way_send(struct mad_world *w, struct mad_link *l, const void *buf, size_t len)
@@ -143,7 +143,7 @@ int way_isend(struct mad_world *w, struct mad_link *l, const void *buf, size_t l
 
 int way_flush(struct mad_world *w, struct mad_link *l)
 {
-	int ret = pump(w, l, true);
+	int ret = way_pump(w, l, true);
 
 	return ret ? ret : requests_wait(l->way);
 }

@@ -25,7 +25,7 @@ int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *
 }
 
 /* Messages move meanwhile: others may wait for some of this process. */
-static void barrier(struct mad_world *w)
+static void world_barrier(struct mad_world *w)
 {
 	struct sci_coll *coll;
 	int ret = sci_team_ibarrier(w->team, &coll);
@@ -409,7 +409,7 @@ void common_post_init(int *argc, char *argv[], p_common_attr_t attr)
 	ret = w->net->start(w);
 	if (ret)
 		tbx_failuref("cannot start to forward messages: %s", strerror(-ret));
-	barrier(w);
+	world_barrier(w);
 	if (attr)
 		attr->madeleine = w->m;
 }
@@ -425,10 +425,10 @@ void common_exit(p_common_attr_t attr)
 	struct mad_world *w = mad_world();
 
 	(void)attr;
-	barrier(w);
+	world_barrier(w);
 	/* a gateway that looks for dead processes must not take one that leaves for dead */
 	w->net->stop(w);
-	barrier(w);
+	world_barrier(w);
 	w->net->close(w);
 	while (!tbx_slist_is_nil(w->channels))
 		channel_free(tbx_slist_pop(w->channels));
@@ -456,7 +456,7 @@ p_mad_madeleine_t mad_get_madeleine(void)
 
 void mad_leonie_barrier(void)
 {
-	barrier(mad_world());
+	world_barrier(mad_world());
 }
 
 void mad_leonie_beat(void)

@@ -40,7 +40,7 @@ struct msg_buf *buf_by_segment(struct sci_ep *ep, uint32_t id)
 	return NULL;
 }
 
-static bool touches(const struct msg_buf *b, const struct sci_req *req)
+static bool buf_touches(const struct msg_buf *b, const struct sci_req *req)
 {
 	for (size_t i = 0; i < req->iovs; i++) {
 		const uint8_t *a = req->iov[i].iov_base;
@@ -57,7 +57,7 @@ static bool queue_touches(const struct msg_buf *b, struct list *queue)
 	struct list *pos, *n;
 
 	list_for_each_safe(pos, n, queue)
-		if (touches(b, container_of(pos, struct sci_req, link)))
+		if (buf_touches(b, container_of(pos, struct sci_req, link)))
 			return true;
 	return false;
 }
@@ -80,7 +80,7 @@ static bool in_use(struct sci_ep *ep, const struct msg_buf *b)
 							struct sci_match_recv,
 							order);
 
-		if (touches(b, container_of(r, struct sci_req, match)))
+		if (buf_touches(b, container_of(r, struct sci_req, match)))
 			return true;
 	}
 	list_for_each_safe(pos, n, &ep->peers) {
@@ -90,7 +90,7 @@ static bool in_use(struct sci_ep *ep, const struct msg_buf *b)
 		if (queue_touches(b, &p->sendq) ||
 		    queue_touches(b, &p->sending) ||
 		    queue_touches(b, &p->receiving) ||
-		    (chain && touches(b, chain)))
+		    (chain && buf_touches(b, chain)))
 			return true;
 	}
 	return false;
@@ -203,7 +203,7 @@ int sci_buf_free(struct sci_ep *ep, void *buf)
 
 /* ---- buffers of other endpoints ---- */
 
-static bool overlaps(struct sci_ep *ep, const uint8_t *addr, size_t len)
+static bool buf_overlaps(struct sci_ep *ep, const uint8_t *addr, size_t len)
 {
 	struct list *pos, *n;
 
@@ -244,7 +244,7 @@ static int share_buf(struct sci_ep *ep, const struct msg_buf *from)
 	struct msg_buf *b;
 	int ret;
 
-	if (overlaps(ep, from->addr, from->len))
+	if (buf_overlaps(ep, from->addr, from->len))
 		return -EEXIST;
 	b = malloc(sizeof(*b));
 	if (!b)
@@ -290,7 +290,7 @@ static int register_buf(struct sci_ep *ep, uint8_t *addr, size_t len)
 		b->count++;
 		return 0;
 	}
-	if (overlaps(ep, addr, len))
+	if (buf_overlaps(ep, addr, len))
 		return -EEXIST;
 	b = calloc(1, sizeof(*b));
 	if (!b)

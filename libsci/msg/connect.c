@@ -60,8 +60,8 @@ int hello_send(struct sci_peer *p)
 	return call_hello(p->ep, p->fabric, p, &p->addr, &hello);
 }
 
-static void refuse(struct sci_ep *ep, struct sci_fabric *fabric,
-		   const struct sci_addr *to, uint64_t nonce, uint32_t inbox, int error)
+static void hello_refuse(struct sci_ep *ep, struct sci_fabric *fabric,
+			 const struct sci_addr *to, uint64_t nonce, uint32_t inbox, int error)
 {
 	struct msg_hello hello = hello_from(ep, HELLO_REFUSE);
 
@@ -86,7 +86,7 @@ static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
 static void accept_failed(struct sci_peer *p, int error)
 {
 	if (error != -ENETDOWN && !hello_again(error)) {
-		refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
+		hello_refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
 	} else if (!p->incoming) {
 		/*
 		 * Keep the peer: another HELLO will come. If the peer has imported our
@@ -193,7 +193,7 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 	if (!p || p->state == PEER_DOWN) {
 		ret = peer_new(ep, fabric, from, &p);
 		if (ret) {
-			refuse(ep, fabric, from, h->nonce, h->inbox, ret);
+			hello_refuse(ep, fabric, from, h->nonce, h->inbox, ret);
 			return;
 		}
 		/* accept it only after it has imported our inbox: this HELLO may be old */
@@ -207,8 +207,8 @@ static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
 		accept_failed(p, ret);
 }
 
-static void refused(struct sci_ep *ep, const struct sci_addr *from,
-		    const struct msg_hello *h)
+static void peer_refused(struct sci_ep *ep, const struct sci_addr *from,
+			 const struct msg_hello *h)
 {
 	struct sci_peer *p = peer_find(ep, from);
 
@@ -249,7 +249,7 @@ static int port_poll(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_li
 		if (h.type == HELLO_CONNECT && (!h.to || h.to == ep->nonce))
 			accept_hello(ep, fabric, &from, &h);
 		else if (h.type == HELLO_REFUSE)
-			refused(ep, &from, &h);
+			peer_refused(ep, &from, &h);
 	}
 }
 

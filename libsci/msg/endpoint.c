@@ -118,7 +118,7 @@ static int take_any_id(struct sci_ep *ep)
 	return ret;
 }
 
-static int join(struct sci_ep *ep, const struct sci_ep_attr *attr)
+static int ep_join(struct sci_ep *ep, const struct sci_ep_attr *attr)
 {
 	const struct sci_fabric_place at = {
 		.spec = attr->fabric, .node = attr->node,
@@ -163,7 +163,7 @@ static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
 	ep = ep_new(attr);
 	if (!ep)
 		return -ENOMEM;
-	ret = join(ep, attr);
+	ret = ep_join(ep, attr);
 	if (ret)
 		goto err_free;
 	ret = params_init(ep);

@@ -81,7 +81,7 @@ static int read_all(struct sci_req *req, struct msg_import *im)
 	return 0;
 }
 
-static int reach(struct sci_req *req, struct msg_import **im)
+static int transfer_reach(struct sci_req *req, struct msg_import **im)
 {
 	struct sci_peer *p = req->peer;
 	int ret;
@@ -101,7 +101,7 @@ static int move_bytes(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 	struct msg_import *im;
-	int ret = reach(req, &im);
+	int ret = transfer_reach(req, &im);
 
 	if (ret)
 		return ret;
@@ -128,7 +128,7 @@ static int change_word(struct sci_req *req)
 {
 	struct msg_import *im;
 	uint64_t old;
-	int ret = reach(req, &im);
+	int ret = transfer_reach(req, &im);
 
 	if (ret)
 		return ret;
@@ -175,7 +175,7 @@ static void begin_signal(struct sci_req *req)
 	req->ep->stats.writes++;
 }
 
-static int move(struct sci_req *req)
+static int transfer_move(struct sci_req *req)
 {
 	int ret = 0;
 
@@ -190,7 +190,7 @@ static int move(struct sci_req *req)
 	return ret;
 }
 
-static void finish(struct sci_req *req, int error)
+static void transfer_finish(struct sci_req *req, int error)
 {
 	struct sci_ep_stats *stats = &req->ep->stats;
 
@@ -204,12 +204,12 @@ static void finish(struct sci_req *req, int error)
 /* Advance a request. Return -EAGAIN if it has to wait. */
 int onesided_push(struct sci_req *req)
 {
-	int ret = move(req);
+	int ret = transfer_move(req);
 
 	if (ret == -EAGAIN)
 		return ret;
 	if (ret != -EINPROGRESS)
-		finish(req, ret);
+		transfer_finish(req, ret);
 	return 0;
 }
 
@@ -224,7 +224,7 @@ void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before
 	p->answers--;
 	if (!error)
 		atomic_result(req->word.before, &req->word.rmw, before);
-	finish(req, error);
+	transfer_finish(req, error);
 }
 
 /* Continue request @id: the owner has copied a piece. @data: the bytes of a read */
@@ -243,7 +243,7 @@ void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *dat
 	if (!error && len != (req->kind == MSG_READ ? req->want : 0))
 		error = -EPROTO;
 	if (error) {
-		finish(req, error);
+		transfer_finish(req, error);
 		return;
 	}
 	if (req->kind == MSG_READ) {

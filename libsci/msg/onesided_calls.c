@@ -57,7 +57,7 @@ static void describe_word(struct sci_req *req, const struct transfer *t)
 	}
 }
 
-static int start(struct sci_peer *p, const struct transfer *t, struct sci_req **out)
+static int transfer_start(struct sci_peer *p, const struct transfer *t, struct sci_req **out)
 {
 	struct sci_req *req;
 	int ret;
@@ -109,21 +109,21 @@ static int check_word(const struct sci_key *key, uint64_t offset,
 	return check_place(key, offset, atomic_size(a));
 }
 
-static int onesided(struct sci_peer *peer, const struct transfer *t,
-		    struct sci_req **req)
+static int transfer_call(struct sci_peer *peer, const struct transfer *t,
+			 struct sci_req **req)
 {
 	int ret;
 
 	if (!msg_usable(peer->ep))
 		return -ENOTCONN;
 	msg_lock(&peer->ep->lock);
-	ret = start(peer, t, req);
+	ret = transfer_start(peer, t, req);
 	msg_unlock(&peer->ep->lock);
 	return ret;
 }
 
-static int bytes(struct sci_peer *peer, const struct transfer *t,
-		 struct sci_req **req)
+static int iov_bytes(struct sci_peer *peer, const struct transfer *t,
+		     struct sci_req **req)
 {
 	int ret;
 
@@ -131,7 +131,7 @@ static int bytes(struct sci_peer *peer, const struct transfer *t,
 	    !msg_iov_good(t->iov, t->n))
 		return -EINVAL;
 	ret = check_place(t->key, t->offset, msg_iov_len(t->iov, t->n));
-	return ret ? ret : onesided(peer, t, req);
+	return ret ? ret : transfer_call(peer, t, req);
 }
 
 int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
@@ -141,7 +141,7 @@ int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
 	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
 				    .iov = iov, .n = n };
 
-	return bytes(peer, &t, req);
+	return iov_bytes(peer, &t, req);
 }
 
 int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
@@ -153,7 +153,7 @@ int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
 	int ret = signal ? check_word(&signal->key, signal->offset,
 				      &signal->rmw) : -EINVAL;
 
-	return ret ? ret : bytes(peer, &t, req);
+	return ret ? ret : iov_bytes(peer, &t, req);
 }
 
 int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
@@ -163,7 +163,7 @@ int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
 	const struct transfer t = { .kind = MSG_READ, .key = key, .offset = offset,
 				    .iov = iov, .n = n };
 
-	return bytes(peer, &t, req);
+	return iov_bytes(peer, &t, req);
 }
 
 /*
@@ -206,7 +206,7 @@ static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
 		return -ENOTCONN;
 	msg_lock(&peer->ep->lock);
 	if (wanted || !rmw_at_once(peer, &t))
-		ret = start(peer, &t, req);
+		ret = transfer_start(peer, &t, req);
 	msg_unlock(&peer->ep->lock);
 	return ret;
 }

@@ -38,7 +38,7 @@ static bool still_announced(struct sci_peer *p)
 	return p->announced;
 }
 
-static bool announce(struct sci_peer *p)
+static bool peer_announce(struct sci_peer *p)
 {
 	/* the net's thread wakes us without an announcement */
 	if (p->stream || still_announced(p))
@@ -70,7 +70,7 @@ bool msg_announce_sleep(struct sci_ep *ep)
 
 		/* while we sleep, nobody polls: copy the message at the next poll */
 		p->stayed = STAY_LOOKS;
-		any |= announce(p);
+		any |= peer_announce(p);
 	}
 	/* where lines are lost, the last announcement may not have arrived yet */
 	if (any || ep->lossy)
@@ -135,7 +135,7 @@ static void cool_down(struct sci_ep *ep)
 
 		if (!may_cool(p))
 			continue;
-		announce(p);
+		peer_announce(p);
 		list_del(&p->hot);
 		list_add_tail(&p->hot, &cold);
 	}
@@ -153,7 +153,7 @@ static void cool_down(struct sci_ep *ep)
 /* ---- progress ---- */
 
 /* Do the rare work: events of the fabric, and connections. */
-static int attend(struct sci_ep *ep)
+static int ep_attend(struct sci_ep *ep)
 {
 	struct list *pos, *n;
 	unsigned int seen = ep->completions;
@@ -222,7 +222,7 @@ int msg_progress(struct sci_ep *ep)
 	if (atomic_load_explicit(&ep->attention, memory_order_relaxed) ||
 	    ep->n_gone) {
 		atomic_store(&ep->attention, 0);
-		done += attend(ep);
+		done += ep_attend(ep);
 	}
 	if (!list_empty(&ep->dials))
 		done += dials_poll(ep);

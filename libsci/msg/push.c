@@ -28,7 +28,7 @@ static bool push_transfers(struct sci_peer *p)
 	return blocks && onesided;
 }
 
-static uint32_t moves(const struct sci_peer *p)
+static uint32_t push_moves(const struct sci_peer *p)
 {
 	return p->ctl_tx.pos + p->data_tx.pos + p->blocks_tx[RING_XFER].end;
 }
@@ -36,7 +36,7 @@ static uint32_t moves(const struct sci_peer *p)
 /* Send everything that waits for room. Return whether anything was sent. */
 int send_push(struct sci_peer *p)
 {
-	uint32_t before = moves(p);
+	uint32_t before = push_moves(p);
 	unsigned int completions = p->ep->completions;
 	bool idle = ctl_push(p);
 
@@ -51,6 +51,6 @@ int send_push(struct sci_peer *p)
 	/* transfers may have queued control lines */
 	if ((idle && list_empty(&p->ctlq)) || p->state == PEER_DOWN)
 		list_del(&p->busy);
-	return moves(p) != before ||
+	return push_moves(p) != before ||
 	       p->ep->completions != completions;
 }

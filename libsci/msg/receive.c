@@ -144,8 +144,8 @@ static int to_handler(struct sci_peer *p, uint32_t context, uint64_t tag,
  * Deliver a message. @crc: checksum of @data, to be checked when the message is taken;
  * or NULL.
  */
-static int deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
-		   const void *data, size_t len, const uint32_t *crc)
+static int msg_deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
+		       const void *data, size_t len, const uint32_t *crc)
 {
 	struct sci_match_recv *r = sci_match_arrive(&p->ep->match, p, tag,
 						    context);
@@ -281,7 +281,7 @@ static int eager_came(struct sci_peer *p, const struct line_eager *e)
 	if (e->first == e->len) {
 		const uint32_t crc = e->crc;
 
-		ret = deliver(p, e->context, e->tag, data, e->len, &crc);
+		ret = msg_deliver(p, e->context, e->tag, data, e->len, &crc);
 	} else {
 		ret = chain_begin(p, e->context, e->tag, e->len);
 		if (!ret && bad_sum(p, data, e->first, e->crc))
@@ -360,7 +360,7 @@ static int tagged_imm_came(struct sci_peer *p, const struct line_tagged_imm *t)
 	if (t->len > sizeof(t->data))
 		return -EPROTO;
 	have_imm(p, t->imm);
-	return deliver(p, t->context, t->tag, t->data, t->len, NULL);
+	return msg_deliver(p, t->context, t->tag, t->data, t->len, NULL);
 }
 
 static int data_line(struct sci_peer *p, const struct msg_line *l)
@@ -372,14 +372,14 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 		return chain_goes_on(p, l);
 	p->has_imm = false;
 	if (kind != LINE_TYPED)
-		return deliver(p, MSG_UNTAGGED, 0, l, kind, NULL);
+		return msg_deliver(p, MSG_UNTAGGED, 0, l, kind, NULL);
 	switch (t->type) {
 	case LINE_TAGGED:
 		if (t->tagged.len > sizeof(t->tagged.data) ||
 		    t->tagged.context == MSG_UNTAGGED)
 			return -EPROTO;
-		return deliver(p, t->tagged.context, t->tagged.tag,
-			       t->tagged.data, t->tagged.len, NULL);
+		return msg_deliver(p, t->tagged.context, t->tagged.tag,
+				   t->tagged.data, t->tagged.len, NULL);
 	case LINE_TAGGED_IMM:
 		return tagged_imm_came(p, &t->tagged_imm);
 	case LINE_CHAIN_IMM:

@@ -58,7 +58,7 @@ static void send_fin_read(struct sci_peer *p, uint32_t id, uint8_t how)
 
 #define RING_LEAST	(64u << 10)
 
-static int attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
+static int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
 {
 	struct msg_blocks_rx *b = &p->blocks_rx[which];
 	struct msg_typed t = {
@@ -87,7 +87,7 @@ int rndv_attach(struct sci_peer *p, const struct line_attach *want)
 	if (p->attach_asked)
 		return -EPROTO;
 	p->attach_asked = true;
-	attach(p, RING_EAGER, ring_size(want->size));
+	ring_attach(p, RING_EAGER, ring_size(want->size));
 	return 0;
 }
 
@@ -97,7 +97,7 @@ static bool good_status(int32_t status)
 	return status <= 0 && status >= -MAX_ERRNO;
 }
 
-static int attached(struct sci_peer *p, const struct line_attached *a)
+static int ring_attached(struct sci_peer *p, const struct line_attached *a)
 {
 	int ret = a->status;
 
@@ -293,7 +293,7 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 
 	/* on the same ring, so it arrives before the CTS */
 	if (!p->blocks_rx[RING_XFER].size)
-		ret = attach(p, RING_XFER, ring_size((uint32_t)
+		ret = ring_attach(p, RING_XFER, ring_size((uint32_t)
 				req->ep->params[SCI_PARAM_XFER_RING]));
 	cts->cts.mode = CTS_BLOCKS;
 	req->mode = CTS_BLOCKS;
@@ -428,7 +428,7 @@ static void transfer_end(struct sci_req *req, int status, int error)
 		transfer_done(req, error);
 }
 
-static int cleared(struct sci_peer *p, const struct line_cts *cts)
+static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 {
 	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
 
@@ -566,7 +566,7 @@ static void count_read(struct sci_ep *ep, const struct line_fin *fin)
 		ep->stats.sent_rendezvous++;
 }
 
-static int finished(struct sci_peer *p, const struct line_fin *fin)
+static int rndv_finished(struct sci_peer *p, const struct line_fin *fin)
 {
 	enum msg_kind kind = fin->receiver ? MSG_RECV : MSG_SEND;
 	struct sci_req *req = req_by_id(p, fin->id, kind);
@@ -589,13 +589,13 @@ int rndv_ctl(struct sci_peer *p, const struct msg_typed *line)
 {
 	switch (line->type) {
 	case LINE_ATTACHED:
-		return attached(p, &line->attached);
+		return ring_attached(p, &line->attached);
 	case LINE_CTS:
-		return cleared(p, &line->cts);
+		return rndv_cleared(p, &line->cts);
 	case LINE_BLOCK:
 		return block_came(p, &line->block);
 	case LINE_FIN:
-		return finished(p, &line->fin);
+		return rndv_finished(p, &line->fin);
 	default:
 		return -EPROTO;
 	}

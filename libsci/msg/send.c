@@ -378,7 +378,7 @@ static int send_one(struct sci_req *req)
 	return 0;
 }
 
-static void requeue(struct sci_req *req)
+static void send_requeue(struct sci_req *req)
 {
 	struct list *q = &req->peer->sendq;
 
@@ -397,7 +397,7 @@ bool queue_push(struct sci_peer *p)
 						   struct sci_req, link);
 
 		if (send_one(req)) {
-			requeue(req);
+			send_requeue(req);
 			return false;
 		}
 	}

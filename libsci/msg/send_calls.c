@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-static int isendv(struct sci_peer *peer, bool tagged, uint32_t context,
-		  uint64_t tag, const struct iovec *iov, size_t n,
-		  unsigned int flags, struct sci_req **out)
+static int send_post(struct sci_peer *peer, bool tagged, uint32_t context,
+		     uint64_t tag, const struct iovec *iov, size_t n,
+		     unsigned int flags, struct sci_req **out)
 {
 	struct sci_ep *ep = peer->ep;
 	struct sci_req *req;
@@ -46,7 +46,7 @@ int sci_isendv(struct sci_peer *peer, const struct iovec *iov, size_t n,
 {
 	int ret = req ? check_send(peer, 0, iov, n, flags) : -EINVAL;
 
-	return ret ? ret : isendv(peer, false, 0, 0, iov, n, flags, req);
+	return ret ? ret : send_post(peer, false, 0, 0, iov, n, flags, req);
 }
 
 int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
@@ -56,7 +56,7 @@ int sci_itsendv(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	int ret = req ? check_send(peer, context, iov, n, flags) : -EINVAL;
 
 	return ret ? ret :
-		     isendv(peer, true, context, tag, iov, n, flags, req);
+		     send_post(peer, true, context, tag, iov, n, flags, req);
 }
 
 int sci_isend(struct sci_peer *peer, const void *buf, size_t len,

@@ -113,7 +113,7 @@ struct wait {
 	unsigned int seen;		/* ep->completions at the last call of @fn */
 };
 
-static int rounds(struct wait *w)
+static int wait_rounds(struct wait *w)
 {
 	struct sci_ep *ep = w->ep;
 	unsigned int n = ep->crowded ? CROWDED_ROUNDS : ROUNDS;
@@ -188,13 +188,13 @@ int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 	w.seen = ep->completions;
 	ret = fn(arg);
 	if (ret == -EAGAIN)
-		ret = rounds(&w);
+		ret = wait_rounds(&w);
 	if (ret != -EAGAIN)
 		return ret;
 	begin = now_us();
 	until = timeout < 0 ? UINT64_MAX : begin + (uint64_t)timeout * 1000;
 	for (;;) {
-		ret = rounds(&w);
+		ret = wait_rounds(&w);
 		if (ret != -EAGAIN)
 			return ret;
 		now = now_us();

@@ -163,11 +163,11 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 
 /* ---- fi_fetch_atomic() ---- */
 
-static ssize_t fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
-		      size_t n, struct fi_ioc *result, void **result_desc,
-		      size_t n_result, fi_addr_t dest, uint64_t addr,
-		      uint64_t key, enum fi_datatype type, enum fi_op op,
-		      void *context)
+static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t n, struct fi_ioc *result, void **result_desc,
+			     size_t n_result, fi_addr_t dest, uint64_t addr,
+			     uint64_t key, enum fi_datatype type, enum fi_op op,
+			     void *context)
 {
 	const struct fi_rma_ioc place = {
 		.addr = addr, .key = key, .count = values_of(result, n_result),
@@ -183,21 +183,21 @@ static ssize_t fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 	return atomic_call(fid, &c);
 }
 
-static ssize_t fetch(struct fid_ep *fid, const void *buf, size_t count,
-		     void *desc, void *result, void *result_desc, fi_addr_t dest,
-		     uint64_t addr, uint64_t key, enum fi_datatype type,
-		     enum fi_op op, void *context)
+static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count,
+			    void *desc, void *result, void *result_desc, fi_addr_t dest,
+			    uint64_t addr, uint64_t key, enum fi_datatype type,
+			    enum fi_op op, void *context)
 {
 	const struct fi_ioc iov = { .addr = (void *)buf, .count = count };
 	struct fi_ioc back = { .addr = result, .count = count };
 
-	return fetchv(fid, &iov, &desc, 1, &back, &result_desc, 1, dest, addr,
-		      key, type, op, context);
+	return atomic_fetchv(fid, &iov, &desc, 1, &back, &result_desc, 1, dest, addr,
+			     key, type, op, context);
 }
 
-static ssize_t fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
-			struct fi_ioc *result, void **result_desc,
-			size_t n_result, uint64_t flags)
+static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
+			       struct fi_ioc *result, void **result_desc,
+			       size_t n_result, uint64_t flags)
 {
 	struct atomic c = of_message(SFI_FETCH, m, flags);
 
@@ -209,13 +209,13 @@ static ssize_t fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
 
 /* ---- fi_compare_atomic() ---- */
 
-static ssize_t comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
-			size_t n, const struct fi_ioc *compare,
-			void **compare_desc, size_t n_compare,
-			struct fi_ioc *result, void **result_desc,
-			size_t n_result, fi_addr_t dest, uint64_t addr,
-			uint64_t key, enum fi_datatype type, enum fi_op op,
-			void *context)
+static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			       size_t n, const struct fi_ioc *compare,
+			       void **compare_desc, size_t n_compare,
+			       struct fi_ioc *result, void **result_desc,
+			       size_t n_result, fi_addr_t dest, uint64_t addr,
+			       uint64_t key, enum fi_datatype type, enum fi_op op,
+			       void *context)
 {
 	const struct fi_rma_ioc place = {
 		.addr = addr, .key = key, .count = values_of(iov, n),
@@ -241,14 +241,14 @@ static ssize_t compare_one(struct fid_ep *fid, const void *buf, size_t count,
 	const struct fi_ioc with = { .addr = (void *)compare, .count = count };
 	struct fi_ioc back = { .addr = result, .count = count };
 
-	return comparev(fid, &iov, &desc, 1, &with, &compare_desc, 1, &back,
-			&result_desc, 1, dest, addr, key, type, op, context);
+	return atomic_comparev(fid, &iov, &desc, 1, &with, &compare_desc, 1, &back,
+			       &result_desc, 1, dest, addr, key, type, op, context);
 }
 
-static ssize_t comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
-			  const struct fi_ioc *compare, void **compare_desc,
-			  size_t n_compare, struct fi_ioc *result,
-			  void **result_desc, size_t n_result, uint64_t flags)
+static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *m,
+				 const struct fi_ioc *compare, void **compare_desc,
+				 size_t n_compare, struct fi_ioc *result,
+				 void **result_desc, size_t n_result, uint64_t flags)
 {
 	struct atomic c = of_message(SFI_COMPARE, m, flags);
 
@@ -315,12 +315,12 @@ struct fi_ops_atomic sfi_atomic_ops = {
 	.writev = atomic_writev,
 	.writemsg = atomic_writemsg,
 	.inject = atomic_inject,
-	.readwrite = fetch,
-	.readwritev = fetchv,
-	.readwritemsg = fetchmsg,
+	.readwrite = atomic_fetch,
+	.readwritev = atomic_fetchv,
+	.readwritemsg = atomic_fetchmsg,
 	.compwrite = compare_one,
-	.compwritev = comparev,
-	.compwritemsg = comparemsg,
+	.compwritev = atomic_comparev,
+	.compwritemsg = atomic_comparemsg,
 	.writevalid = write_valid,
 	.readwritevalid = fetch_valid,
 	.compwritevalid = compare_valid,

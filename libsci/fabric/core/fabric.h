@@ -144,8 +144,9 @@ enum {
 /*
  * The state of a link. sci_link_errors() and sci_link_down() read it without a system call, to
  * check a transfer.  Each adapter has one such structure. A lost packet of any sender raises
- * @errors, so every transfer under way at that time is sent again.  The kernel writes @errors and @down.  An adapter that
- * counts by itself writes @hw_errors and @hw_down, little-endian; else they are 0.
+ * @errors, so every transfer under way at that time is sent again.  The kernel writes @errors
+ * and @down.  An adapter that counts by itself writes @hw_errors and @hw_down, little-endian;
+ * else they are 0.
  */
 struct sci_link_words {
 	uint32_t errors;		/* packets lost: send again */

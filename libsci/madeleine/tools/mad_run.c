@@ -19,7 +19,7 @@ struct options {
 	bool show;			/* what would be started */
 };
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fputs("usage: mad-run [OPTION...] FILE [ARGUMENT...]\n\n"
 	      "start the processes of a Madeleine session\n\n"
@@ -68,10 +68,10 @@ static int options_read(int argc, char **argv, struct options *o)
 			o->show = true;
 			break;
 		case 'h':
-			help(stdout);
+			print_help(stdout);
 			exit(0);
 		default:
-			help(stderr);
+			print_help(stderr);
 			return 2;
 		}
 	}
@@ -131,7 +131,7 @@ static void export_path(const char *name, const char *paths)
 	free(copy);
 }
 
-static void show(const struct session *s, char **args)
+static void print_session(const struct session *s, char **args)
 {
 	for (p_tbx_slist_element_t e = s->processes->head; e; e = e->next) {
 		p_ntbx_process_t p = e->object;
@@ -143,7 +143,7 @@ static void show(const struct session *s, char **args)
 }
 
 /* The sci that lies beside this program, or the one in PATH. */
-static void run(char **args)
+static void session_exec(char **args)
 {
 	char path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 8);
@@ -164,7 +164,7 @@ static int run_and_pause(char **args)
 	pid_t pid = fork();
 
 	if (!pid)
-		run(args);
+		session_exec(args);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return 127;
 	fputs("mad-run: the session has ended; press return\n", stderr);
@@ -232,12 +232,12 @@ static int session_run(struct session *s, struct options *o, int argc, char **ar
 	args[n++] = (char *)o->program;
 	memcpy(&args[n], &argv[1], (size_t)argc * sizeof(char *));
 	if (o->show) {
-		show(s, args);
+		print_session(s, args);
 	} else {
 		fflush(stdout);
 		signal(SIGABRT, SIG_DFL);
 		if (!o->pause)
-			run(args);
+			session_exec(args);
 		ret = run_and_pause(args);
 	}
 	free(args);
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
 	if (ret)
 		return ret;
 	if (optind >= argc) {
-		help(stderr);
+		print_help(stderr);
 		return 2;
 	}
 	signal(SIGABRT, on_failure);
