@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define FRAME_MAX	(1u << 30)	/* bytes of a body */
-#define FRAME_VERSION	2
+#define FRAME_VERSION	3
 
 /*
  * Task ids, as in PVM: bit 31 names a daemon, then 12 bits of host and 18 bits that
@@ -104,6 +104,7 @@ enum frame_op {
 	OP_TASKER,	/* the sender starts the tasks of its host, or no more */
 	OP_HOSTER,	/* the sender starts daemons, or no more */
 	OP_MANAGER,	/* the sender is the resource manager: the old one, a host */
+	OP_TRACER,	/* ctx, tag, ctx, tag of output, mask, bytes, option; or no more */
 	OP_TRACE,	/* dst, ctx, tag, bytes: records for the sink of a trace */
 	OP_SM,		/* ctx, tag, wid, bytes: an SM_ message to the daemon @dst */
 	/* between daemons */
@@ -112,6 +113,7 @@ enum frame_op {
 	OP_EXITED,	/* tid */
 	OP_CHECK,	/* tid: answer OP_EXITED if there is no such task */
 	OP_NEW_MANAGER,	/* tid: of tasks that enrol; to a task: its own has become this */
+	OP_NEW_TRACER,	/* tid or 0, enum task_opt, mask, bytes, option */
 	OP_BYE		/* end: all your tasks, and yourself */
 };
 

@@ -563,16 +563,3 @@ PVM_API int pvmreset(int mytid, int killtasks, char *class_name, int index)
 	frame_ints(&f, stay, nstay);
 	return pv_request(&f, NULL);
 }
-
-PVM_API int pvm_reg_tracer(int tctx, int ttag, int octx, int otag, char *mask, int buf,
-			   int opt)
-{
-	(void)tctx;
-	(void)ttag;
-	(void)octx;
-	(void)otag;
-	(void)mask;
-	(void)buf;
-	(void)opt;
-	return lpvmerr("pvm_reg_tracer", PvmNotImpl);
-}

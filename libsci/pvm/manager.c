@@ -110,15 +110,27 @@ struct entry {
 	int index;
 };
 
-static void entry_put(struct entry *e, const char *class)
+/* Begin to pack an entry. Return: the send buffer of the program. */
+static int entry_begin(void)
 {
-	int mid = pvm_mkbuf(PvmDataDefault), saved = pvm_setsbuf(mid);
+	int saved = pvm_setsbuf(pvm_mkbuf(PvmDataDefault));
 
 	pv_pack_int(pvmmytid);
-	e->index = pvm_putinfo((char *)class, mid, PvmMboxMultiInstance);
+	return saved;
+}
+
+static void entry_end(struct entry *e, const char *class, int flags, int saved)
+{
+	int mid = pvm_setsbuf(saved);
+
+	e->index = pvm_putinfo((char *)class, mid, flags);
 	e->tid = e->index < 0 ? 0 : pvmmytid;
-	pvm_setsbuf(saved);
 	pvm_freebuf(mid);
+}
+
+static void entry_put(struct entry *e, const char *class)
+{
+	entry_end(e, class, PvmMboxMultiInstance, entry_begin());
 }
 
 /* The entry of a task that has left the machine, and is another one now, went with it. */
@@ -163,6 +175,48 @@ PVM_API int pvm_reg_hoster(void)
 
 	return pv_report("pvm_reg_hoster",
 			 registration_switch(OP_HOSTER, PVMHOSTERCLASS, &entry));
+}
+
+static int tracer_request(int tctx, int ttag, int octx, int otag, const char *mask,
+			  int bytes, int option)
+{
+	struct frame f = { 0 };
+
+	frame_begin(&f, OP_TRACER, TO_MASTER);
+	frame_i32(&f, tctx);
+	frame_i32(&f, ttag);
+	frame_i32(&f, octx);
+	frame_i32(&f, otag);
+	frame_str(&f, mask);
+	frame_i32(&f, bytes);
+	frame_i32(&f, option);
+	return pv_request(&f, NULL);
+}
+
+PVM_API int pvm_reg_tracer(int tctx, int ttag, int octx, int otag, char *mask, int bytes,
+			   int option)
+{
+	static struct entry entry;
+	int ret = pv_task_ready(), saved;
+
+	if (!ret && !mask)
+		ret = PvmBadParam;
+	if (!ret)
+		ret = tracer_request(tctx, ttag, octx, otag, mask, bytes, option);
+	if (ret < 0)
+		return lpvmerr("pvm_reg_tracer", ret);
+	if (entry_delete(&entry, PVMTRACERCLASS))
+		return PvmOk;
+	saved = entry_begin();
+	pv_pack_int(tctx);
+	pv_pack_int(ttag);
+	pv_pack_int(octx);
+	pv_pack_int(otag);
+	pv_pack_str(mask);
+	pv_pack_int(bytes);
+	pv_pack_int(option);
+	entry_end(&entry, PVMTRACERCLASS, PvmMboxDefault, saved);
+	return PvmOk;
 }
 
 static void host_set(struct pvmhostinfo *h, int tid, char *name, char *arch, int speed)

@@ -227,14 +227,14 @@ int pv_task_enrol(void)
 	ret = endpoint_open();
 	if (!ret)
 		ret = enrol_request(&a);
-	if (!ret)
+	if (!ret) {
 		enrol_read(&a.body);
+		pv_trace_begin(&a.body);
+	}
 	if (pv_me.ep)
 		pv_answer_free(&a);
 	if (ret)
 		pv_task_leave();
-	else
-		pv_trace_begin();
 	return ret;
 }
 

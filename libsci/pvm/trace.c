@@ -98,8 +98,10 @@ static void mask_set(int who, const char *mask)
 	memcpy(masks[who], mask, strnlen(mask, MASK_SIZE - 1));
 }
 
-void pv_trace_begin(void)
+void pv_trace_begin(struct body *b)
 {
+	const char *tracer_mask = body_str(b);
+	int tracer_bytes = body_i32(b), tracer_option = body_i32(b);
 	const char *mask = getenv("PVMTMASK"), *size = getenv("PVMTRCBUF");
 	const char *option = getenv("PVMTRCOPT");
 
@@ -110,6 +112,12 @@ void pv_trace_begin(void)
 		pv_opts.self_trace_buf = pv_opts.trace_buf = atoi(size);
 	if (option)
 		pv_opts.self_trace_opt = pv_opts.trace_opt = atoi(option);
+	if (*tracer_mask) {
+		for (int who = PvmTaskSelf; who <= PvmTaskChild; who++)
+			mask_set(who, tracer_mask);
+		pv_opts.self_trace_buf = pv_opts.trace_buf = tracer_bytes;
+		pv_opts.self_trace_opt = pv_opts.trace_opt = tracer_option;
+	}
 	for (int i = 0; i < EVENTS; i++)
 		pvmtevinfo[i].described = pvmtevinfo[i].count = 0;
 	pv_trace_changed();

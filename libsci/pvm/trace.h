@@ -64,7 +64,11 @@ void pv_trace_flush(void);
 /* The sink, the mask or another option has changed: look at them again. */
 void pv_trace_changed(void);
 
-/* This task has enrolled: take the options that its parent has set for it. */
-void pv_trace_begin(void);
+/*
+ * This task has enrolled: take the options that its parent has set for it, or those of the
+ * tracer, which @b has.
+ */
+struct body;
+void pv_trace_begin(struct body *b);
 
 #endif

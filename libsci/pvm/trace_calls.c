@@ -208,6 +208,9 @@ CALL(TEV_REG_HOSTER, reg_hoster, (void), (),
 CALL(TEV_REG_RM, reg_rm, (struct pvmhostinfo **info), (info),
      NO_FIELDS,
      ("CC", ret))
+CALL(TEV_REG_TRACER, reg_tracer, (int tctx, int ttag, int octx, int otag, char *mask, int bytes, int option), (tctx, ttag, octx, otag, mask, bytes, option),
+     ("TRC TRT TRX TRO TRM/s TRB TRL", tctx, ttag, octx, otag, mask, bytes, option),
+     ("CC", ret))
 CALL(TEV_PKSTR, pkstr, (char *s), (s),
      ("PDA/l", (long)s),
      ("CC", ret))

@@ -60,6 +60,7 @@
 #define pvm_reg_hoster plain_reg_hoster
 #define pvm_reg_rm plain_reg_rm
 #define pvm_reg_tasker plain_reg_tasker
+#define pvm_reg_tracer plain_reg_tracer
 #define pvm_send plain_send
 #define pvm_sendsig plain_sendsig
 #define pvm_setcontext plain_setcontext

@@ -411,6 +411,7 @@ static const char *const forms[OP_HELLO] = {
 	[OP_DELINFO] = "nee", [OP_MBOXES] = "sii", [OP_MBOX_RESET] = "l", [OP_ADDHOSTS] = "3",
 	[OP_DELHOSTS] = "3", [OP_CLOCK] = "", [OP_SETOPT] = "ei", [OP_GROUP] = "ene",
 	[OP_TASKER] = "", [OP_HOSTER] = "", [OP_MANAGER] = "", [OP_TRACE] = "iiib",
+	[OP_TRACER] = "eeeesii",
 	[OP_SM] = "imix",
 };
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Tasks that start daemons (a hoster), and that place tasks (a resource manager). */
+/*
+ * Tasks that start daemons (a hoster), that place tasks (a resource manager), and that
+ * collect traces and output (a tracer). selftests/pvm/both/tracer.c compares the messages
+ * of a tracer with those of PVM.
+ */
 
 #include "selftests/pvm/machine.h"
 
 #define READY	70
 #define STATUS	90	/* tid, status: the manager's notification */
 #define LOST	91	/* tid: a host */
+#define NEW	92	/* tid: the manager has heard of this task */
+#define TRACE	93
+#define OUTPUT	94
 #define SPEED	1234	/* of hosts, as the manager shows them */
 #define NAMES	8
 
@@ -212,6 +219,12 @@ static int child_manager(void)
 		case SM_TASK: tasks_reply(&info); break;
 		case SM_ADDHOST: hosts_add(&info, host->hi_tid); break;
 		case SM_DELHOST: hosts_delete(&info); break;
+		case SM_EXECACK:
+			pvm_upkint(numbers, 2, 1);
+			pvm_initsend(PvmDataDefault);
+			pvm_pkint(&numbers[1], 1, 1);
+			pvm_send(numbers[1], NEW);
+			break;
 		case SM_NOTIFY: client = info.src; break;
 		case SM_TASKX:
 		case SM_HOSTX:
@@ -251,9 +264,33 @@ static int child_add(void)
 	return pvm_addhosts(names, 2, NULL) > 0;
 }
 
+/* ---- the tracer ---- */
+
+/* Register, then send all messages of traces on, until one that ends the task. */
+static int child_tracer(void)
+{
+	char mask[] = "@@@@@@@@@@@H@@@@@@@@@@@@@@@@@@@@@@@";	/* pvm_send() */
+	int ret = pvm_reg_tracer(0, TRACE, 0, OUTPUT, mask, 0, PvmTraceFull), tag;
+
+	pvm_initsend(PvmDataDefault);
+	pvm_pkint(&ret, 1, 1);
+	pvm_send(pvm_parent(), READY);
+	while (pvm_recv(-1, -1) > 0) {
+		pvm_bufinfo(pvm_getrbuf(), NULL, &tag, NULL);
+		if (tag != TRACE && tag != OUTPUT)
+			break;
+		pvm_setsbuf(pvm_getrbuf());
+		pvm_send(pvm_parent(), tag);
+	}
+	return 0;
+}
+
 static int child_main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "tracer"))
+		return child_tracer();
 
 	if (!strcmp(what, "hoster") || !strcmp(what, "mortal") || !strcmp(what, "mute"))
 		return child_hoster(what);
@@ -362,6 +399,7 @@ static int manager_begin(void)
 	CHECK_EQ(first_speed(), 1000);
 	CHECK_EQ(pvm_exit(), 0);
 	CHECK(pvm_mytid() > 0);
+	CHECK_EQ(reply_int(tid, NEW), pvm_mytid());
 	return tid;
 }
 
@@ -418,5 +456,75 @@ TEST(tasks_go_back_to_the_daemon_when_their_manager_ends)
 	CHECK_EQ(reply_int(tid, 5), 3);
 	CHECK_EQ(pvm_reg_rm(&h), 0);
 	CHECK(!strcmp(h->hi_name, "node4"));
+	machine_end();
+}
+
+/* Receive what the tracer sends on until the trace of task @tid ends. Return: its events. */
+static int trace_receive(int tracer, int tid)
+{
+	enum { ENDTASK = 76, MARK_IDS = -3, MARK_DESC = -5 };
+	int mark, event, from, n = 0;
+	char name[32];
+
+	for (;;) {
+		CHECK(pvm_recv(tracer, TRACE) > 0);
+		CHECK_EQ(pvm_upkint(&mark, 1, 1), 0);
+		if (mark == MARK_IDS)
+			continue;
+		CHECK_EQ(pvm_upkint(&event, 1, 1), 0);
+		if (mark == MARK_DESC)
+			CHECK_EQ(pvm_upkstr(name), 0);
+		for (int i = 0; i < (mark == MARK_DESC ? 9 : 3); i++)
+			CHECK_EQ(pvm_upkint(&from, 1, 1), 0);
+		CHECK_EQ(from, tid);
+		n++;
+		if (event == ENDTASK)
+			return n;
+	}
+}
+
+TEST(a_tracer_gets_traces_of_tasks_on_all_hosts)
+{
+	char *names[] = { (char *)"node8", (char *)"node12" };
+	char *argv[] = { (char *)"echo", NULL }, mask[36] = "";
+	int tracer, tid, hosts[2], bytes, n, ret;
+
+	machine_begin();
+	/* one host that the master tells, and one that learns of the tracer when it joins */
+	CHECK_EQ(pvm_addhosts(names, 1, hosts), 1);
+	machine_spawn("tracer", 1, &tracer);
+	CHECK_EQ(reply_int(tracer, READY), 0);
+	CHECK_EQ(pvm_addhosts(names + 1, 1, hosts), 1);
+	CHECK_EQ(pvm_reg_tracer(0, TRACE, 0, OUTPUT, mask, 0, 0), PvmAlready);
+	CHECK_EQ(pvm_reg_tracer(0, TRACE, 0, OUTPUT, NULL, 0, 0), PvmBadParam);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(pvm_spawn(machine_self, argv, PvmTaskHost, names[i], 1, &tid), 1);
+		message_int(tid, 5, 1);
+		CHECK_EQ(reply_int(tid, 5), 1);
+		message_int(tid, 99, 0);
+		/* newtask, the beginning and the end of a send, endtask */
+		CHECK_EQ(trace_receive(tracer, tid), 4);
+		do {
+			CHECK(pvm_recv(tracer, OUTPUT) > 0);
+			CHECK_EQ(pvm_upkint(&n, 1, 1), 0);
+			CHECK_EQ(n, tid);
+			CHECK_EQ(pvm_upkint(&bytes, 1, 1), 0);
+		} while (bytes);
+	}
+	/* this task enrolled before there was a tracer; now it is another task */
+	CHECK_EQ(pvm_exit(), 0);
+	CHECK(pvm_mytid() > 0);
+	CHECK_EQ(pvm_getopt(PvmSelfTraceTid), tracer);
+	/* without the tracer no task is traced, and there may be another one */
+	CHECK_EQ(pvm_notify(PvmTaskExit, 6, 1, &tracer), 0);
+	CHECK_EQ(pvm_kill(tracer), 0);
+	CHECK_EQ(reply_int(-1, 6), tracer);
+	ret = pvm_reg_tracer(0, TRACE, 0, OUTPUT, mask, 0, 0);
+	CHECK_EQ(ret, 0);
+	CHECK_EQ(pvm_getmboxinfo((char *)PVMTRACERCLASS, &n, &(struct pvmmboxinfo *){ 0 }), 0);
+	CHECK_EQ(n, 1);
+	CHECK_EQ(pvm_reg_tracer(0, 0, 0, 0, mask, 0, 0), 0);
+	CHECK_EQ(pvm_getmboxinfo((char *)PVMTRACERCLASS, &n, &(struct pvmmboxinfo *){ 0 }), 0);
+	CHECK_EQ(n, 0);
 	machine_end();
 }

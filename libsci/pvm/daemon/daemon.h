@@ -31,6 +31,7 @@
 #define ARCH_NAME	"LINUX64"
 #define DATA_SIGNATURE	0x408c41
 #define HOST_SPEED	1000
+#define TRACE_MASK_SIZE	36	/* with its zero */
 #define TASK_FORKED	2	/* ti_flag, with PVM's numbers: a child of the daemon */
 #define TASK_CONNECTED	4	/* it has enrolled */
 
@@ -166,6 +167,8 @@ void task_reaped(pid_t pid, int status, const struct rusage *usage);
 
 /* ---- spawn.c ---- */
 void spawn_serve(const struct frame_head *head, struct body *b);
+/* Tell the sink of @t's output: it has ended, has been spawned, or has enrolled. */
+enum { TO_EOF = 0, TO_SPAWN = -1, TO_NEW = -2 };
 void output_event(struct task *t, int event);
 void pick_serve(const struct frame_head *head, struct body *b);
 /* SM_EXEC of the resource manager @from. */
@@ -209,11 +212,42 @@ void manager_set(int tid);
 /* Tell a host that has joined. */
 void manager_tell(int host);
 void manager_ended(int tid);
+/* @t has enrolled by itself. */
+void manager_task_new(const struct task *t);
 /* @t has left or has ended. */
 void manager_task_gone(const struct task *t);
 void manager_host_gone(int host);
 /* OP_SM: a message of a task that has registered. */
 void sm_serve(const struct frame_head *head, struct body *b);
+
+/* ---- tracer.c ---- */
+
+/*
+ * struct tracer - the sink of traces and output of tasks that have none
+ * @tid: 0: there is no tracer
+ * @mask, @bytes, @how: of the calls that such tasks trace, as for pvm_reg_tracer()
+ */
+struct tracer {
+	int tid;
+	int opt[OPTS];
+	char mask[TRACE_MASK_SIZE];
+	int bytes;
+	int how;
+};
+
+extern struct tracer tracer;
+/* OP_TRACER, on the master: register the sender, or unregister it. */
+void tracer_serve(const struct frame_head *head, struct body *b);
+/* OP_NEW_TRACER of the master. */
+void tracer_set(struct body *b);
+/* Tell a host that has joined. */
+void tracer_tell(int host);
+void tracer_ended(int tid);
+/*
+ * Make the tracer the sink of a new task, if it has none.
+ * @tid: OPT_OUT_TID or OPT_TRACE_TID. Return: whether the tracer is it now.
+ */
+bool tracer_sink(int opt[OPTS], enum task_opt tid);
 
 /* ---- serve.c ---- */
 
@@ -261,8 +295,11 @@ void groups_tell(int tid, int ctx, int wid);
 
 /* ---- trace.c ---- */
 
-/* Tell the sink of @t's trace. @flags: of pvm_spawn() */
-void trace_task_new(const struct task *t, int flags);
+/*
+ * Tell the sink of @t's trace. @flags: of pvm_spawn(), -1: @t was not spawned
+ * @spawned: also that its parent has spawned it
+ */
+void trace_task_new(const struct task *t, int flags, bool spawned);
 void trace_task_ended(const struct task *t);
 /* OP_TRACE: pass records of a task on. */
 void trace_serve(const struct frame_head *head, struct body *b);

@@ -293,6 +293,7 @@ void host_joined(struct host *h, const char *arch, struct sci_peer *from)
 	say("host %s has joined", h->name);
 	table_tell();
 	manager_tell(h->index);
+	tracer_tell(h->index);
 	notify_hosts_new(&tid, 1);
 	add_result(h, tid);
 }

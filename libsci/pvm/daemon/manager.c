@@ -75,6 +75,18 @@ void manager_ended(int tid)
 	}
 }
 
+/* In the form of a reply that it has not asked for, as in PVM. */
+void manager_task_new(const struct task *t)
+{
+	struct text x = { 0 };
+
+	if (!t->manager)
+		return;
+	text_word(&x, 1);
+	text_word(&x, (uint32_t)t->tid);
+	text_send(&x, t->manager, 0, SM_EXECACK, 0);
+}
+
 void manager_task_gone(const struct task *t)
 {
 	struct text x = { 0 };

@@ -285,6 +285,7 @@ void task_ended(int tid)
 	tasker_ended(tid);
 	hoster_ended(tid);
 	manager_ended(tid);
+	tracer_ended(tid);
 	siblings_orphaned(tid);
 	notify_task(tid);
 	mbox_task_ended(tid);
@@ -306,7 +307,8 @@ static struct task *started_as(pid_t pid)
 	return NULL;
 }
 
-static void enrol_answer(const struct frame_head *head, const struct task *t)
+/* @traced: by the tracer, though nothing has told the task so yet */
+static void enrol_answer(const struct frame_head *head, const struct task *t, bool traced)
 {
 	struct frame f = { 0 };
 	struct frame_head h = *head;
@@ -319,6 +321,9 @@ static void enrol_answer(const struct frame_head *head, const struct task *t)
 	for (int i = 0; i < OPTS; i++)
 		frame_i32(&f, t->opt[i]);
 	frame_i32(&f, t->manager);
+	frame_str(&f, traced ? tracer.mask : "");
+	frame_i32(&f, traced ? tracer.bytes : 0);
+	frame_i32(&f, traced ? tracer.how : 0);
 	h.src = (uint32_t)t->tid;
 	answer(&h, 0, &f);
 }
@@ -327,6 +332,7 @@ static void enrol(const struct frame_head *head, struct body *b, struct task *t)
 {
 	int version = body_i32(b), pid = body_i32(b);
 	struct sci_addr addr;
+	bool traced = false;
 	struct task *s;
 
 	addr.node = (uint32_t)body_i32(b);
@@ -347,15 +353,20 @@ static void enrol(const struct frame_head *head, struct body *b, struct task *t)
 		task_end(t);
 		t = s;
 	} else {
-		t->tid = tid_new();
+		t->tid = t->shown_tid = tid_new();
 		t->manager = manager;
 		siblings_set(t, &t->tid, 1);
+		traced = tracer_sink(t->opt, OPT_TRACE_TID);
+		tracer_sink(t->opt, OPT_OUT_TID);
+		if (traced)
+			trace_task_new(t, -1, false);
+		manager_task_new(t);
 	}
 	t->addr = addr;
 	t->enrolled = true;
-	enrol_answer(head, t);
+	enrol_answer(head, t, traced);
 	where_serve(t);
-	output_event(t, -2);
+	output_event(t, TO_NEW);
 }
 
 static void where(const struct frame_head *head, struct body *b)
@@ -483,7 +494,7 @@ static void setopt(const struct frame_head *head, struct body *b)
 	t->opt[opt] = value;
 	answer(head, 0, NULL);
 	if (opt == OPT_TRACE_TID)
-		trace_task_new(t, 0);
+		trace_task_new(t, 0, true);
 }
 
 static void get_siblings(const struct frame_head *head)
@@ -543,6 +554,9 @@ static void serve_daemon(struct frame_head *head, struct body *b, struct sci_pee
 	case OP_NEW_MANAGER:
 		manager_set(body_i32(b));
 		return;
+	case OP_NEW_TRACER:
+		tracer_set(b);
+		return;
 	case OP_BYE:
 		daemon_halt();
 		return;
@@ -575,6 +589,7 @@ static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 	case OP_TASKER: answer(head, t ? tasker_set(t->tid) : PvmBadParam, NULL); return;
 	case OP_HOSTER: answer(head, hoster_set((int)head->src), NULL); return;
 	case OP_MANAGER: manager_serve(head); return;
+	case OP_TRACER: tracer_serve(head, b); return;
 	case OP_TRACE: trace_serve(head, b); return;
 	case OP_SM: sm_serve(head, b); return;
 	default: answer(head, PvmNotImpl, NULL); return;

@@ -19,8 +19,6 @@
 #define OUTPUT_SIZE	4096
 #define WORDS_MAX	65536		/* arguments, or variables */
 
-enum { TO_EOF = 0, TO_SPAWN = -1, TO_NEW = -2 };
-
 /* A request to start tasks; strings lie in the request. */
 struct order {
 	const char *file;
@@ -32,7 +30,10 @@ struct order {
 	int ptid, ctx;
 	int opt[OPTS];
 	int manager;
+	bool out_silent, trace_silent;	/* the sink is the tracer: it hears of no spawn */
 };
+
+#define TRACE_VARIABLES	3		/* that order_trace() adds */
 
 /* ---- output ---- */
 
@@ -170,7 +171,7 @@ static int task_hand_over(const struct order *o)
 
 	if (t && t->tid) {
 		tasker_start(t, o->argv, o->env, o->flag);
-		trace_task_new(t, o->flag);
+		trace_task_new(t, o->flag, !o->trace_silent);
 		return t->tid;
 	}
 	if (t)
@@ -202,8 +203,9 @@ static int task_start(const struct order *o)
 		program_run(o, p[1], getenv("SCI_NODE"));
 	t->child = true;
 	close(p[1]);
-	output_event(t, TO_SPAWN);
-	trace_task_new(t, o->flag);
+	if (!o->out_silent)
+		output_event(t, TO_SPAWN);
+	trace_task_new(t, o->flag, !o->trace_silent);
 	return t->tid;
 no_process:
 	watch_del(&t->output);
@@ -244,7 +246,7 @@ static bool order_read(struct order *o, struct body *b)
 	for (int i = 0; i < n && o->argv && !b->bad; i++)
 		o->argv[i + 1] = (char *)body_str(b);
 	n = body_i32(b);
-	o->env = words_alloc(b, n, 2, 1);
+	o->env = words_alloc(b, n, 2, 2 * TRACE_VARIABLES + 1);
 	for (int i = 0; i < n && o->env && !b->bad; i++) {
 		o->env[2 * i] = body_str(b);
 		o->env[2 * i + 1] = body_str(b);
@@ -262,6 +264,32 @@ static void order_free(struct order *o)
 	free(o->env);
 }
 
+static void env_set(struct order *o, const char *name, const char *value)
+{
+	int i = 0;
+
+	while (o->env[i] && strcmp(o->env[i], name))
+		i += 2;
+	o->env[i] = name;
+	o->env[i + 1] = value;
+}
+
+/* Tasks without sinks send their traces and output to the tracer. */
+static void order_trace(struct order *o)
+{
+	static char bytes[16], how[16];
+
+	o->out_silent = tracer_sink(o->opt, OPT_OUT_TID);
+	o->trace_silent = tracer_sink(o->opt, OPT_TRACE_TID);
+	if (!o->trace_silent)
+		return;
+	snprintf(bytes, sizeof(bytes), "%d", tracer.bytes);
+	snprintf(how, sizeof(how), "%d", tracer.how);
+	env_set(o, "PVMTMASK", tracer.mask);
+	env_set(o, "PVMTRCBUF", bytes);
+	env_set(o, "PVMTRCOPT", how);
+}
+
 /* Start the tasks. Return: a PVM error, or 0 and @tids, an array to be freed. */
 static int order_run(struct order *o, int **tids)
 {
@@ -277,6 +305,7 @@ static int order_run(struct order *o, int **tids)
 		return PvmNoMem;
 	found = program_find(o->file, path);
 	o->argv[0] = path;
+	order_trace(o);
 	for (int i = 0; i < o->count; i++)
 		(*tids)[i] = found ? task_start(o) : PvmNoFile;
 	return 0;
@@ -334,7 +363,7 @@ static bool managed_read(struct order *o, struct body *b)
 	for (int i = 0; i < OPTS; i++)
 		o->opt[i] = text_read_word(b);
 	n = text_read_word(b);
-	o->env = words_alloc(b, n, 2, 1);
+	o->env = words_alloc(b, n, 2, 2 * TRACE_VARIABLES + 1);
 	managed_env(o, b, n);
 	return o->argv && o->env && !b->bad && o->count > 0 && *o->file;
 }

@@ -97,6 +97,9 @@ void task_end(struct task *t)
 			t->shown_tid = tid;
 		task_ended(tid);
 	}
+	/* the daemon has no pipe with the output of other processes than its children */
+	if (tid && !t->child)
+		output_event(t, TO_EOF);
 	end_tell(t);
 	if (t->output.fd >= 0 || (t->child && !t->reaped))
 		return;

@@ -80,18 +80,20 @@ static void event_end(struct text *x, int kind, const struct task *t)
 	text_send(x, sink, t->opt[OPT_TRACE_CTX], t->opt[OPT_TRACE_TAG], 0);
 }
 
-void trace_task_new(const struct task *t, int flags)
+void trace_task_new(const struct task *t, int flags, bool spawned)
 {
 	struct text x = { 0 };
 
 	if (!tid_is_task(t->opt[OPT_TRACE_TID]))
 		return;
 	event_begin(&x, NEWTASK, "newtask", t);
-	field_int(&x, NEWTASK, PT, t->ptid);
+	field_int(&x, NEWTASK, PT, flags < 0 ? -1 : t->ptid);
 	field_int(&x, NEWTASK, TF, flags);
 	field_head(&x, NEWTASK, TN, TYPE_STRING);
 	text_str(&x, t->name ? t->name : "-", NULL);
 	event_end(&x, NEWTASK, t);
+	if (!spawned)
+		return;
 	event_begin(&x, SPNTASK, "spntask", t);
 	field_int(&x, SPNTASK, PT, t->ptid);
 	event_end(&x, SPNTASK, t);
