@@ -73,7 +73,7 @@ static bool session_unanswered(const struct sci_session *s)
 	return s->state == SCI_SESSION_UP && (s->nr_sent || s->probing);
 }
 
-/* Return since when the other node has been silent. */
+/* Return the time of the last sign of life of the other node. */
 static u64 session_silent_since(const struct sci_session *s)
 {
 	return max(s->heard, s->since);

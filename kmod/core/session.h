@@ -285,7 +285,7 @@ void sci_session_lost(struct sci_session *s);
 /* Return when sci_session_tick() has to be called next, or SCI_SESSION_NEVER. */
 u64 sci_session_deadline(const struct sci_session *s);
 
-/* Do what is due. A call that comes early does nothing. */
+/* Send packets and end connections that are due. A call before the deadline does nothing. */
 void sci_session_tick(struct sci_session *s, u64 now);
 
 /* The link is down: silence does not count until it is up again. */

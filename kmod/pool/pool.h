@@ -140,15 +140,16 @@ static inline u32 pool_slot_node(u32 slot)
 int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now);
 
 /**
- * pool_beat() - say that we live, and look whether others do
+ * pool_beat() - store this node's heartbeat, and expel nodes that are silent
  *
- * To be called several times in each lease.  Expels nodes that are silent.
- * Return: -ESTALE: we have been expelled: let go of everything, then call
+ * Call it several times in each lease.
+ *
+ * Return: 0; -ESTALE: this node has been expelled: release everything, then call
  * pool_leave() and pool_join().
  */
 int pool_beat(struct pool *p, u64 now);
 
-/* Say that nothing in the pool is in use by this node any more, and leave. */
+/* Leave the pool. This node must not use anything in it any more. */
 void pool_leave(struct pool *p);
 
 /* Return whether the node is active, as far as this node knows. */

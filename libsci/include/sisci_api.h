@@ -631,7 +631,7 @@ void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 void SCIAbortDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error);
 
-/** SCIDMAQueueState() - the state; ERROR for a bad handle */
+/** SCIDMAQueueState() - return the state of a queue; ERROR for a bad handle */
 sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t queue);
 
 /**
@@ -663,10 +663,10 @@ void SCIStartDmaTransfer(sci_dma_queue_t queue,
 			 unsigned int flags, sci_error_t *error);
 
 /**
- * SCIStartDmaTransferVec() - several pieces in one go
+ * SCIStartDmaTransferVec() - start a DMA transfer of several pieces
  * @vecLength: 1 to DIS_DMA_MAX_VECLEN; a vector is one entry of the queue
  *
- * MAX_ENTRIES.  Other codes as SCIStartDmaTransfer().
+ * MAX_ENTRIES: the queue is full.  Other codes as SCIStartDmaTransfer().
  */
 void SCIStartDmaTransferVec(sci_dma_queue_t queue,
 			    sci_local_segment_t localSegment,

@@ -505,8 +505,8 @@ static noreturn void agent_main(pid_t guard, const struct proc_origin *origin)
 }
 
 /*
- * The guard: ends what is left when the agent has died.  Signals are blocked before there is
- * an agent: it must not die by one as long as it has not read it.
+ * The guard ends the remaining processes when the agent has died.  Signals are blocked before
+ * the agent starts, because a signal must not end it before it has read the signal.
  */
 int launch_agent(void)
 {

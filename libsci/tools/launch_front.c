@@ -17,7 +17,7 @@
 #include "launch.h"
 #include "tool.h"
 
-/* bytes that may wait to be written; beyond, agents get no credit */
+/* limit of bytes that wait to be written; beyond it, agents get no credit */
 #define OUTPUT_QUEUE_MAX	(1u << 20)
 /* limit for an agent to end after the grace time */
 #define HOST_WAIT_MS		10000

@@ -22,13 +22,13 @@ struct fiber {
 /* Makes @f ready to begin @fn(@arg); false: no memory, errno says why. */
 bool fiber_new(struct fiber *f, size_t size, void (*fn)(void *arg), void *arg);
 
-/* From @from, which runs, to @to; returns when somebody comes back. */
+/* Switch from @from, which runs, to @to. Return when another fiber switches back. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
-/* The same for good. */
+/* Switch from @from to @to, and never return. */
 void fiber_end(struct fiber *from, struct fiber *to);
 
-/* Not the one that runs. */
+/* Free a fiber that does not run. */
 void fiber_free(struct fiber *f);
 
 #endif

@@ -96,7 +96,7 @@ static void packet_in(void *arg)
 	packet_done(p);
 }
 
-/* Main memory of the target is needed for it. */
+/* Return how many bytes of the target's main memory a packet reads or writes. */
 static uint64_t memory_bytes(const struct sim_packet *p)
 {
 	switch (p->kind) {

@@ -156,7 +156,7 @@ static void print_figure(const struct vt_profile *p, const struct paper_figure *
 	printf("  %s\n", f->source);
 }
 
-/* The folder of the profiles; else where ours are. */
+/* The argument names the folder of the profiles; the default is this project's folder. */
 int papers_main(int argc, char **argv)
 {
 	const char *folder = argc > 1 ? argv[1] : NULL;

@@ -80,14 +80,14 @@ double papers_modelled(const struct vt_profile *p,
 /* ---- the equations of MPICH for SCI-connected Clusters, IV.A ---- */
 
 /**
- * struct mpich_parameters - its table 1; seconds, and bytes a second
+ * struct mpich_parameters - table 1 of the SCI-MPICH paper; in seconds and bytes a second
  * @l_packet: S_packet / B_cr(S_packet), and L_rw(S_packet): 64 bytes written
- * @b_cr: for large blocks; of N bytes the first 64 take @l_packet
- * @b_cl: ... and @l_cl before
+ * @b_cr: remote bandwidth of large blocks, whose first 64 bytes take @l_packet
+ * @b_cl: local bandwidth of large blocks, whose start takes @l_cl
  * @l_header: S_header / B_lr(S_header): 12 bytes read
  * @l_lr: L_lr(4)
  * @l_rw: L_rw(4)
- * @s_buf, @s_block: of the rendezvous, bytes
+ * @s_buf, @s_block: bytes of the buffer and of a block of the rendezvous
  */
 struct mpich_parameters {
 	double l_packet;
@@ -101,7 +101,7 @@ struct mpich_parameters {
 	size_t s_block;
 };
 
-/* From a profile: the way of a store is the sum of what is on it. */
+/* Compute the parameters from a profile: the time of a store is the sum of its parts. */
 struct mpich_parameters mpich_parameters(const struct vt_profile *p);
 
 /* (1), (3), (5): seconds. */

@@ -31,7 +31,7 @@ struct raw_write raw_write(const struct vt_profile *p, size_t bytes);
 double raw_read(const struct vt_profile *p, size_t bytes);
 double raw_read_rate(const struct vt_profile *p, size_t bytes);
 
-/* The same block again and again, in bursts or as memcpy() does it. */
+/* Return the rate of writing the same block again and again, in bursts or as memcpy() does. */
 double raw_write_rate(const struct vt_profile *p, size_t block, bool bursts);
 
 double raw_copy_rate(const struct vt_profile *p, size_t bytes);

@@ -3,8 +3,17 @@
 /*
  * DOC: OpenSHMEM 1.5
  *
- * The interface is the OpenSHMEM specification, version 1.5. shmem_sci(7)
- * says what this implementation adds to it, and what its limits are.
+ * The interface is the OpenSHMEM specification, version 1.5, which describes each function.
+ * shmem_sci(7) says what this implementation adds to it, and what its limits are.
+ *
+ * Rules for all calls:
+ *  - PEs are numbered 0 to shmem_n_pes() - 1. Counts are in elements, sizes are in bytes.
+ *  - Memory that a call names on another PE must be symmetric: from shmem_malloc(), or a static
+ *    variable of the program.
+ *  - The shmem_init_thread() level says which threads may make calls. Signal handlers must not
+ *    make any of these calls.
+ *  - An invalid argument, or the death of a PE, ends the program with a message on standard error,
+ *    unless the call can return an error.
  *
  * The header declares the typed functions from tables: a table of types calls a
  * macro once for each of its types. Names that end in an underscore belong to the
@@ -150,7 +159,7 @@ __extension__ typedef double _Complex shmem_complexd_;
 	SHMEM_C_TYPES_(X, a, b)				\
 	SHMEM_SMALL_ALIASES_(X, a, b)			\
 	SHMEM_INT_ALIASES_(X, a, b)
-/* Standard AMO types, extended ones, and those of bitwise AMOs. */
+/* Types of standard AMOs, of extended AMOs, and of bitwise AMOs. */
 #define SHMEM_AMO_TYPES_(X, a, b)			\
 	SHMEM_INT_TYPES_(X, a, b)			\
 	SHMEM_INT_ALIASES_(X, a, b)
@@ -219,21 +228,39 @@ __extension__ typedef double _Complex shmem_complexd_;
 
 /* ---- start and end ---- */
 
+/*
+ * Start the library: all PEs call shmem_init() or shmem_init_thread(), and at the end
+ * shmem_finalize(). shmem_init_thread() returns 0 and sets *@provided to the level of threads;
+ * not 0: @requested is not a level. shmem_global_exit() ends all PEs.
+ */
 void shmem_init(void);
 int shmem_init_thread(int requested, int *provided);
 void shmem_query_thread(int *provided);
 void shmem_finalize(void);
 void shmem_global_exit(int status);
+
+/* Return the number of the caller's PE, or the number of PEs. */
 int shmem_my_pe(void);
 int shmem_n_pes(void);
+
+/* Return 1 if calls can reach the PE, or the symmetric address on the PE, else 0. */
 int shmem_pe_accessible(int pe);
 int shmem_addr_accessible(const void *addr, int pe);
+
+/* Return a pointer to @dest on the PE; NULL: loads and stores do not reach it. */
 void *shmem_ptr(const void *dest, int pe);
+
+/* Get the version and the name of this library. @name has room for SHMEM_MAX_NAME_LEN bytes. */
 void shmem_info_get_version(int *major, int *minor);
 void shmem_info_get_name(char *name);
 
 /* ---- memory ---- */
 
+/*
+ * Allocate or free symmetric memory. All PEs must make these calls, with the same arguments, and
+ * none returns before all have called. Return the memory, which belongs to the program until
+ * shmem_free(); NULL: out of memory, or a size of 0.
+ */
 void *shmem_malloc(size_t size);
 void *shmem_calloc(size_t count, size_t size);
 void *shmem_align(size_t alignment, size_t size);
@@ -243,12 +270,19 @@ void shmem_free(void *ptr);
 
 /* ---- teams and contexts ---- */
 
+/* Return a property of a team, or a rank in @dest_team; -1: the PE or the team is not valid. */
 int shmem_team_my_pe(shmem_team_t team);
 int shmem_team_n_pes(shmem_team_t team);
 int shmem_team_get_config(shmem_team_t team, long config_mask,
 			  shmem_team_config_t *config);
 int shmem_team_translate_pe(shmem_team_t src_team, int src_pe,
 			    shmem_team_t dest_team);
+
+/*
+ * Make teams of parts of a team. All PEs of the parent must make these calls. A PE that is in no
+ * part gets SHMEM_TEAM_INVALID. Return 0, or another value after an error. The program frees a
+ * team with shmem_team_destroy(), which all its PEs must call.
+ */
 int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size,
 			     const shmem_team_config_t *config, long config_mask,
 			     shmem_team_t *new_team);
@@ -259,6 +293,10 @@ int shmem_team_split_2d(shmem_team_t parent, int xrange,
 			shmem_team_t *yaxis_team);
 void shmem_team_destroy(shmem_team_t team);
 
+/*
+ * Make a context, which orders the transfers that use it. Return 0, or another value after an
+ * error. shmem_ctx_destroy() completes the transfers of the context and frees it.
+ */
 int shmem_ctx_create(long options, shmem_ctx_t *ctx);
 int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
 void shmem_ctx_destroy(shmem_ctx_t ctx);
@@ -266,13 +304,21 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
 
 /* ---- order ---- */
 
+/* Order transfers to each PE: earlier ones arrive before later ones. */
 void shmem_fence(void);
 void shmem_ctx_fence(shmem_ctx_t ctx);
+
+/* Complete all transfers of the caller, or of a context: all PEs then see them. */
 void shmem_quiet(void);
 void shmem_ctx_quiet(shmem_ctx_t ctx);
 
 /* ---- put and get ---- */
 
+/*
+ * Copy to, or from, a PE. When a call returns, the caller may reuse the local memory; after a
+ * call with _nbi only when shmem_quiet() has returned. The bytes of a put have arrived after
+ * shmem_quiet().
+ */
 #define SHMEM_DECLARE_PUT_(NAME, TYPE, put, b)				\
 	void shmem_##NAME##_##put(TYPE *dest, const TYPE *source,	\
 				  size_t nelems, int pe);		\
@@ -343,6 +389,7 @@ SHMEM_INLINE_ void *shmem_view_ptr_(const void *addr, int pe)
 SHMEM_RMA_TYPES_(SHMEM_INLINE_P_, 0, 0)
 #endif
 
+/* Copy elements with strides, @dst and @sst elements apart. */
 #define SHMEM_DECLARE_IPUT_(NAME, TYPE, iput, b)			\
 	void shmem_##NAME##_##iput(TYPE *dest, const TYPE *source, ptrdiff_t dst, \
 				   ptrdiff_t sst, size_t nelems, int pe); \
@@ -379,6 +426,7 @@ SHMEM_SIZES_(SHMEM_DECLARE_IPUTSIZE_, iget, 0)
 
 /* ---- put with signal ---- */
 
+/* Put, then change the word at @sig_addr. A PE that sees the new word sees the elements. */
 #define SHMEM_DECLARE_SIGNAL_(NAME, TYPE, put_signal, b)		\
 	void shmem_##NAME##_##put_signal(TYPE *dest, const TYPE *source, \
 					 size_t nelems, uint64_t *sig_addr, \
@@ -403,11 +451,13 @@ SHMEM_SIZES_(SHMEM_DECLARE_SIGNAL_SIZE_, put, signal_nbi)
 SHMEM_DECLARE_SIGNAL_SIZE_(mem, 1, put, signal)
 SHMEM_DECLARE_SIGNAL_SIZE_(mem, 1, put, signal_nbi)
 
+/* Return the value of the signal. */
 uint64_t shmem_signal_fetch(const uint64_t *sig_addr);
 uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
 
 /* ---- atomics ---- */
 
+/* Change a word of a PE atomically. A call with a result returns the old value. */
 #define SHMEM_DECLARE_AMO_EXT_(NAME, TYPE, a, b)			\
 	TYPE shmem_##NAME##_atomic_fetch(const TYPE *source, int pe);	\
 	TYPE shmem_ctx_##NAME##_atomic_fetch(shmem_ctx_t ctx,		\
@@ -466,6 +516,12 @@ SHMEM_AMO_TYPES_(SHMEM_DECLARE_AMO_, 0, 0)
 
 /* ---- waits and tests ---- */
 
+/*
+ * Wait for words of the caller's symmetric memory, or test them. The condition is "word @cmp
+ * value". Words whose @status is not 0 are left out. The tests return 1 if the condition is
+ * satisfied, else 0. The calls with any return the index of a word, or SIZE_MAX. The calls
+ * with some return the number of @indices that they have set.
+ */
 #define SHMEM_DECLARE_SYNC_(NAME, TYPE, a, b)				\
 	void shmem_##NAME##_wait_until(TYPE *ivar, int cmp, TYPE cmp_value); \
 	void shmem_##NAME##_wait_until_all(TYPE *ivars, size_t nelems,	\
@@ -508,6 +564,11 @@ SHMEM_SYNC_TYPES_(SHMEM_DECLARE_SYNC_, 0, 0)
 
 /* ---- collectives ---- */
 
+/*
+ * All PEs of the team must make these calls in the same order, with the same counts, except for
+ * collect. @dest and @source are symmetric and must not overlap, except that a reduction may be in
+ * place. Return 0, or another value after an error.
+ */
 void shmem_barrier_all(void);
 void shmem_sync_all(void);
 int shmem_team_sync(shmem_team_t team);
@@ -550,6 +611,10 @@ SHMEM_COMPLEX_TYPES_(SHMEM_DECLARE_REDUCE_, prod, 0)
 
 /* ---- locks ---- */
 
+/*
+ * Take or release a lock, a symmetric word that is 0 at first. shmem_test_lock() does not wait.
+ * It returns 0 if the caller has got the lock, else 1.
+ */
 void shmem_set_lock(long *lock);
 void shmem_clear_lock(long *lock);
 int shmem_test_lock(long *lock);

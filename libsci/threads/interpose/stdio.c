@@ -41,7 +41,7 @@ static void list_remove(void *f)
 	_IO_un_link(f);
 }
 
-/* From the list of this process to that of the first node's. */
+/* Move a new stream from the list of this process to the list of the first node. */
 static FILE *stream_opened(FILE *f)
 {
 	if (!f || !world_spans() || !self_node)
