@@ -162,9 +162,11 @@ void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 		     u32 handle);
 
 /**
- * sci_client_init() - set one up, with no file yet
+ * sci_client_init() - initialise a client, which has no file yet
  *
- * Remembers the caller's credentials.  -ENOMEM; sci_client_fini() undoes it.
+ * The client keeps the caller's credentials, until sci_client_fini().
+ *
+ * Return: 0 or -ENOMEM.
  */
 int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
 		    const struct sci_object_ops *obj_ops,

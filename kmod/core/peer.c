@@ -19,9 +19,9 @@ static_assert(sizeof(struct sci_packet) == SCI_PACKET_SIZE);
 
 /* Messages to the own node that the work delivers before other works have their turn. */
 #define LOCAL_BATCH	32
-/* Waiting messages from which on a node is behind; no node that answers comes near. */
+/* A node with this many waiting messages is behind; a node that answers never has so many. */
 #define BEHIND_MIN	131072
-/* ... and from which on users post no triggers: some windows full. */
+/* Users post no triggers to a node with this many waiting messages: some full windows. */
 #define MANY_MIN	1024
 
 static unsigned int retry_ms __ro_after_init = 20;

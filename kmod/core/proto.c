@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Passes messages of other nodes to the files that they concern; and the probe, which is
- * one.
+ * Dispatch messages of other nodes by their type. This file also has the probe message.
  */
 
 #include <linux/slab.h>

@@ -54,7 +54,7 @@ typedef enum e_mad_receive_mode {
 	mad_receive_CHEAPER = 2	/* ... when mad_end_unpacking() returns */
 } mad_receive_mode_t, *p_mad_receive_mode_t;
 
-/* As papers write them. */
+/* The names of the modes in the papers. */
 #define send_SAFER		mad_send_SAFER
 #define send_LATER		mad_send_LATER
 #define send_CHEAPER		mad_send_CHEAPER

@@ -36,13 +36,13 @@
 
 /* Types of frames from BOOT_AGENT on. */
 enum agent_type {
-	/* front to agent */
+	/* frames from the front to an agent */
 	AGENT_START = BOOT_AGENT,	/* struct agent_job, packed */
 	AGENT_SIGNAL,			/* arg: signal to send to the process group of a rank */
 	AGENT_INPUT,			/* standard input of a rank; no bytes: its end */
 	AGENT_END,			/* arg: ms between SIGTERM and SIGKILL */
 	AGENT_CREDIT,			/* arg: bytes of output that were written */
-	/* agent to front */
+	/* frames from an agent to the front */
 	AGENT_READY,			/* arg: BOOT_VERSION; node ids of adapters */
 	AGENT_ERROR,			/* arg: exit status; text */
 	/* arg: 1 or 2, the descriptor; whole lines, or the last bytes */

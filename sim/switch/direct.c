@@ -162,7 +162,7 @@ void direct_invalidated(struct fabric *f, struct conn *c,
 {
 	struct invalidation **p = &f->direct.pending, *v;
 
-	/* Answer the oldest of its kind; nothing, if its owner has gone. */
+	/* this answers the oldest invalidation of this export; it may have been freed */
 	for (; (v = *p); p = &v->next) {
 		if (v->owner->node->id != answer->node ||
 		    v->id != answer->value || !invalidation_answered(v, c))

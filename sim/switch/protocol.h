@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what an adapter's socket to the fabric daemon carries
+ * DOC: frames between an adapter and the fabric daemon
  *
  * A Unix socket of type SOCK_SEQPACKET; each message is a frame.  Numbers are in
  * the machine's byte order: both ends are on one host.  An adapter connects,
@@ -13,7 +13,7 @@
  * ENODEV: the topology does not have the node; ENOMEM.
  *
  * A packet whose sizes are wrong, or that is not from the adapter's own node, is
- * dropped.  Any other frame that is not what is said here ends the connection.
+ * dropped.  Any other invalid frame ends the connection.
  */
 #ifndef SIM_SWITCH_PROTOCOL_H
 #define SIM_SWITCH_PROTOCOL_H

@@ -27,8 +27,8 @@ void vt_network_load(const struct vt_sim *s, struct vt_network_load *load);
 void vt_network_clear(struct vt_sim *s);
 
 /*
- * The nodes beside a node: before and after it, on a torus in its row and in its
- * column.  All different; returns how many.
+ * Get the neighbours of a node: the nodes before and after it, on a torus in its row and
+ * in its column.  Each neighbour appears once.  Return their number.
  */
 unsigned int vt_network_neighbours(const struct vt_sim *s, unsigned int node,
 				   unsigned int out[4]);

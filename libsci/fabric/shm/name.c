@@ -168,9 +168,10 @@ static int bind_file(struct shm *shm, const char *name, int fd, int type)
 }
 
 /**
- * shm_bind() - own a name
+ * shm_bind() - take a name for this process
  *
- * Locked.  -EEXIST: somebody does.
+ * Context: shm->svc.lock is held.
+ * Return: 0; -EEXIST: another process has the name.
  */
 int shm_bind(struct shm *shm, const char *name, int type, int *fd)
 {

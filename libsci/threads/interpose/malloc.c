@@ -147,7 +147,7 @@ EXPORT void *pvalloc(size_t size)
 
 EXPORT size_t malloc_usable_size(void *p)
 {
-	/* libc's block: its header says; only what it has allocated itself comes here */
+	/* only libc's own blocks come here, and their headers have the size */
 	if (p && !is_global(p))
 		return REAL(malloc_usable_size)(p);
 	return p ? heap_size(&world->heap, p) : 0;
