@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MAX	64		/* freed buffers that are kept */
-#define KEPT_CAP	(8u << 10)	/* bytes of data that one keeps */
+#define KEPT_MAX	64		/* freed buffers that are kept for use again */
+#define KEPT_CAP	(8u << 10)	/* bytes of data that a kept buffer may have */
 #define XDR_SIGNATURE	0x10000000	/* of messages in XDR, as programs see it */
 #define MIDS_MAX	(1 << 24)
 
 static struct buf **mids;		/* by message id; [0] is not used */
 static int nmids;
-static int free_mid;			/* where to look for a free one */
+static int free_mid;			/* no message id below this is free */
 
 static struct buf *kept[KEPT_MAX];
 static int nkept;
@@ -173,7 +173,7 @@ int pv_buf_fetch(struct buf *b)
 	return ret ? PvmBadMsg : 0;
 }
 
-/* A message whose sender has died in the middle of it is as if it were never sent. */
+/* Fetch all long messages. A message whose sender dies before its last byte is dropped. */
 void pv_bufs_fetch(void)
 {
 	struct list *l, *next;
@@ -246,7 +246,7 @@ PVM_API int pvm_freebuf(int mid)
 	struct buf *b = pv_buf_find(mid);
 
 	if (!mid)
-		return PvmOk;	/* what pvm_setsbuf() says there was */
+		return PvmOk;	/* pvm_setsbuf() returns 0 if there was no buffer */
 	if (mid < 0)
 		return lpvmerr("pvm_freebuf", PvmBadParam);
 	if (!b)
@@ -255,7 +255,7 @@ PVM_API int pvm_freebuf(int mid)
 	return PvmOk;
 }
 
-/* Make @mid the buffer in *@slot. Return: the old one. */
+/* Make message @mid the buffer in *@slot. Return: the id of the old buffer, or 0. */
 static int buf_switch(const char *call, struct buf **slot, int mid)
 {
 	struct buf *b = pv_buf_find(mid);

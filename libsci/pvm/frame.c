@@ -65,7 +65,7 @@ void frame_bytes(struct frame *f, const void *data, size_t len)
 		memcpy(at, data, len);
 }
 
-/* The zero at its end travels too: a reader uses the string where it lies. */
+/* The final zero is sent too, so that the reader can use the string inside the body. */
 void frame_str(struct frame *f, const char *s)
 {
 	s = s ? s : "";

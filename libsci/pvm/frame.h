@@ -5,8 +5,8 @@
  *
  * Tasks and daemons exchange frames: a head, and a body of numbers and strings in
  * the byte order of the host. A task talks to its own daemon through a Unix socket.
- * Daemons pass frames on as messages of libsci. Messages between tasks are no frames:
- * they go from endpoint to endpoint.
+ * Daemons forward frames as messages of libsci. Messages between tasks are not frames:
+ * a task sends them to the endpoint of the other task.
  *
  * A request names the host that answers it in @dst. The daemon of the sender fills
  * in @src. The answer is an OP_REPLY with the same @seq, sent to @src.
@@ -68,7 +68,7 @@
 #define GROUP_STATUS	10
 #define GROUP_CONTEXT	0x7fffc
 
-/* A task id that a program may send to: of a task, not of a daemon or a group. */
+/* Return whether @tid is the id of a task, and not of a daemon or a group. */
 static inline bool tid_is_task(int tid)
 {
 	return tid > 0 && TID_HOST(tid) && ((uint32_t)tid & TID_LOCAL_MASK) &&
@@ -186,7 +186,7 @@ const char *pvm_env_or(const char *name, const char *value);
 struct sockaddr_un;
 unsigned int pvm_sock_addr(struct sockaddr_un *un);
 
-/* Whether the process at the other end of @fd belongs to this user; its pid. */
+/* Return whether the process at the other end of @fd belongs to this user. @pid: its id. */
 bool pvm_same_user(int fd, int *pid);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* What libgpvm3 asks of libpvm3. */
+/* Requests of libgpvm3 to libpvm3. */
 #ifndef LIBSCI_PVM_GROUPOP_H
 #define LIBSCI_PVM_GROUPOP_H
 

@@ -36,7 +36,7 @@ static struct handler *handler_for(const struct pvmminfo *info)
 	return NULL;
 }
 
-/* Run @h with @b as the receive buffer; the buffers of the program stay. */
+/* Run @h with @b as the receive buffer. Afterwards the program has its own buffers again. */
 static void handler_run(const struct handler *h, struct buf *b)
 {
 	int (*run)(int) = h->run;
@@ -55,7 +55,7 @@ static void handler_run(const struct handler *h, struct buf *b)
 	pv_me.sbuf = NULL;
 	pv_me.rbuf = b;
 	run(mid);
-	/* the handler may have freed any of them */
+	/* the handler may have freed any of the three buffers */
 	if (pv_buf_find(mid) == b)
 		pv_buf_free(b);
 	pv_me.sbuf = pv_buf_find(smid);
@@ -63,7 +63,7 @@ static void handler_run(const struct handler *h, struct buf *b)
 	pv_me.handling--;
 }
 
-/* Show the handlers what they have not seen. A handler may itself take messages in. */
+/* Run handlers for the fresh messages. A handler may itself take messages in. */
 static void handlers_run(void)
 {
 	struct list *l = pv_me.inbox.next;
@@ -107,7 +107,7 @@ PVM_API int pvm_addmhf(int src, int tag, int ctx, int (*func)(int))
 	h[nhandlers++] = (struct handler){
 		.id = handler_ids, .src = src, .tag = tag, .ctx = ctx, .run = func,
 	};
-	/* messages that are here already are for receives */
+	/* the new handler gets no message that arrived before it */
 	for (struct list *l = pv_me.inbox.next; l != &pv_me.inbox; l = l->next)
 		container_of(l, struct buf, link)->fresh = false;
 	return handler_ids++;
@@ -129,7 +129,7 @@ PVM_API int pvm_delmhf(int id)
 
 PVM_API void pvmdisplaymhfinfo(const char *who, const char *what, int tid);
 
-/* For people who look for a mistake: @who, task @tid, shows its handlers. */
+/* Print the handlers of @who, task @tid, for debugging. */
 PVM_API void pvmdisplaymhfinfo(const char *who, const char *what, int tid)
 {
 	printf("\n%s t%x: %s\n", who, (unsigned int)tid, what);
@@ -141,7 +141,7 @@ PVM_API void pvmdisplaymhfinfo(const char *who, const char *what, int tid)
 
 /* ---- matching ---- */
 
-/* The message that the program's own function ranks highest. */
+/* Find the message to which the program's own function gives the highest rank. */
 static struct buf *inbox_find_ranked(int tid, int tag, int *error)
 {
 	struct buf *best = NULL;

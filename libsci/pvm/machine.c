@@ -14,7 +14,7 @@
 
 /* ---- hosts ---- */
 
-/* A table of hosts. Programs keep the one that pvm_config() gave them. */
+/* A table of hosts. Programs keep the table that pvm_config() returned last. */
 struct host_table {
 	struct pvmhostinfo *h;
 	int n;
@@ -55,7 +55,7 @@ static int hosts_unpack(struct host_table *t)
 	return 1;
 }
 
-/* The table of the resource manager. Return: 1; 0: there is none; or a PVM error. */
+/* Ask the resource manager for its table. Return: 1; 0: no manager; or a PVM error. */
 static int hosts_ask(struct host_table *t)
 {
 	struct ask a;
@@ -114,7 +114,7 @@ PVM_API int pvm_config(int *count, int *narch, struct pvmhostinfo **info)
 	if (count)
 		*count = t.n;
 	if (narch)
-		*narch = 1;	/* one data format: SCI's nodes are alike */
+		*narch = 1;	/* one data format: all nodes have the same */
 	if (info)
 		*info = t.h;
 	return PvmOk;
@@ -135,7 +135,7 @@ PVM_API int pvm_mstat(char *name)
 	return ret == PvmBadParam ? lpvmerr("pvm_mstat", ret) : ret;
 }
 
-/* The signature of an architecture's data formats. */
+/* Return the signature of an architecture's data formats. */
 PVM_API int pvm_archcode(char *arch)
 {
 	struct host_table t;
@@ -151,7 +151,7 @@ PVM_API int pvm_archcode(char *arch)
 	return pv_report("pvm_archcode", ret);
 }
 
-/* Have the resource manager do it. Return: 1; 0: there is none; or a PVM error. */
+/* Ask the resource manager to change hosts. Return: 1; 0: no manager; or a PVM error. */
 static int hosts_change_ask(enum frame_op op, char **names, int n, int *results)
 {
 	struct ask a;
@@ -181,7 +181,7 @@ static int hosts_change_ask(enum frame_op op, char **names, int n, int *results)
 	return ret;
 }
 
-/* Have the daemons do it. Return: 0 or a PVM error. */
+/* Ask the daemon to change hosts. Return: 0 or a PVM error. */
 static int hosts_change_request(enum frame_op op, char **names, int n, int *results)
 {
 	struct frame f = { 0 };
@@ -201,7 +201,7 @@ static int hosts_change_request(enum frame_op op, char **names, int n, int *resu
 	return ret < 0 ? ret : 0;
 }
 
-/* Add or delete hosts. Return: how many, or a PVM error. */
+/* Add or delete hosts. Return: the number of hosts that succeeded, or a PVM error. */
 static int hosts_change(enum frame_op op, char **names, int n, int *results)
 {
 	int ret = pv_task_ready(), good = 0, *own;
@@ -269,7 +269,7 @@ PVM_API int pvm_hostsync(int host, struct timeval *clock, struct timeval *delta)
 
 		t.tv_sec = (uint32_t)body_i32(&a.body);
 		t.tv_usec = body_i32(&a.body);
-		/* its clock, less this one's in the middle of the exchange */
+		/* the remote clock, less the local clock in the middle of the exchange */
 		us = ((int64_t)t.tv_sec - before.tv_sec) * 1000000 + t.tv_usec -
 			before.tv_usec -
 			(((int64_t)after.tv_sec - before.tv_sec) * 1000000 +
@@ -299,7 +299,7 @@ static void tasks_free(void)
 	ntasks = 0;
 }
 
-/* Append the tasks of @host: one, or all of it for @tid 0. */
+/* Append task @tid of @host to the list, or all tasks of @host for @tid 0. */
 static int tasks_add(int host, int tid)
 {
 	struct frame f = { 0 };
@@ -330,7 +330,7 @@ static int tasks_add(int host, int tid)
 	return ret;
 }
 
-/* The tasks that the manager knows. Return: 1; 0: there is none; or a PVM error. */
+/* Ask the resource manager for its tasks. Return: 1; 0: no manager; or a PVM error. */
 static int tasks_ask(int where)
 {
 	struct pvmtaskinfo *t;
@@ -388,7 +388,7 @@ static int tasks_request(int where)
 			continue;
 		ret = tasks_add(t.h[i].hi_tid, tid_is_task(where) ? where : 0);
 		if (ret == PvmHostFail && !where)
-			ret = 0;	/* it has just gone */
+			ret = 0;	/* the host has gone since the table was read */
 		if (ret < 0)
 			break;
 	}
@@ -449,7 +449,7 @@ static int signal_send(const char *call, int tid, int sig)
 	frame_i32(&f, tid);
 	frame_i32(&f, sig);
 	ret = pv_request(&f, NULL);
-	/* a task that is gone has no need of a signal */
+	/* a signal to a task that has ended is no error */
 	return ret == PvmSysErr ? lpvmerr(call, ret) : PvmOk;
 }
 
@@ -479,7 +479,7 @@ PVM_API int pvm_notify(int what, int tag, int count, int *tids)
 	for (int i = 0; listed && i < count; i++)
 		if (event == PvmTaskExit ? !tid_is_task(tids[i]) : !TID_HOST(tids[i]))
 			return lpvmerr("pvm_notify", PvmBadParam);
-	/* there are no routes to be opened and closed */
+	/* no routes are opened or closed: all messages go directly */
 	if (event == PvmRouteAdd || event == PvmRouteDelete)
 		return PvmOk;
 	if (pv_ask_begin(&a)) {
@@ -516,7 +516,7 @@ PVM_API int pvm_tickle(int narg, int *argp, int *nresp, int *resp)
 	return PvmOk;
 }
 
-/* Kill all tasks but this one and those that have asked to stay, empty the mail box. */
+/* Kill all tasks but this task and those with PvmNoReset. Empty the mail box. */
 PVM_API int pvmreset(int mytid, int killtasks, char *class_name, int index);
 PVM_API int pvm_getnoresets(int **tids, int *n);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Tasks that take over work of the daemons: resource manager, hoster, tasker. If this task
- * has a resource manager, requests about hosts and tasks go to that.
+ * Tasks that do work of the daemons: resource manager, hoster, tasker, tracer. If this task
+ * has a resource manager, it sends its requests about hosts and tasks to the manager.
  */
 
 #include "libsci/pvm/lib.h"
@@ -104,7 +104,7 @@ char *pv_unpack_new(void)
 
 /* ---- calls ---- */
 
-/* The entry of a task that has registered in the mail box; @tid 0: there is none. */
+/* The mail box entry of a task that has registered. @tid: 0 means that there is no entry. */
 struct entry {
 	int tid;
 	int index;
@@ -133,7 +133,7 @@ static void entry_put(struct entry *e, const char *class)
 	entry_end(e, class, PvmMboxMultiInstance, entry_begin());
 }
 
-/* The entry of a task that has left the machine, and is another one now, went with it. */
+/* The daemon deletes the entry of a task that leaves. After it enrols, it has another tid. */
 static bool entry_delete(struct entry *e, const char *class)
 {
 	bool mine = e->tid && e->tid == pvmmytid;
@@ -228,7 +228,7 @@ static void host_set(struct pvmhostinfo *h, int tid, char *name, char *arch, int
 	};
 }
 
-/* Ask the manager that this task has. Return: the old manager, or an error. */
+/* Ask this task's manager to be replaced. Return: the tid of the old manager, or an error. */
 static int manager_replace(struct pvmhostinfo *h)
 {
 	struct ask a;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The mail box, which the first daemon keeps. */
+/* Calls of the mail box. The first daemon keeps the entries. */
 
 #include "libsci/pvm/lib.h"
 
@@ -37,7 +37,7 @@ PVM_API int pvm_putinfo(char *name, int mid, int flags)
 	frame_i32(&f, b->enc);
 	frame_bytes(&f, b->data, b->len);
 	ret = pv_request(&f, NULL);
-	/* PvmExists and PvmDenied are answers, not mishaps */
+	/* PvmExists and PvmDenied are results that a program expects: do not print them */
 	return ret == PvmSysErr || ret == PvmNoMem ? lpvmerr("pvm_putinfo", ret) : ret;
 }
 
@@ -153,7 +153,7 @@ PVM_API int pvm_getmboxinfo(char *pattern, int *nclasses, struct pvmmboxinfo **i
 	return pv_report("pvm_getmboxinfo", ret < 0 ? ret : PvmOk);
 }
 
-/* ---- the calls that came before the mail box ---- */
+/* ---- calls of PVM 3.3, by entries of the mail box ---- */
 
 PVM_API int pvm_insert(char *name, int req, int data)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Options, contexts, and the variables that children inherit. */
+/* Options, contexts, and PVM_EXPORT: the variables that children inherit. */
 
 #include "libsci/pvm/lib.h"
 #include "libsci/pvm/trace.h"
@@ -15,7 +15,7 @@ PVM_API int pvmdebmask;
 PVM_API int pvmrouteopt = PvmAllowDirect;
 PVM_API int pvmshowtaskid = 1;
 
-/* Where the value of an option is, if it is a number that only this task knows. */
+/* Return the address of an option's value, or NULL if there is no such option. */
 static int *opt_value(int what)
 {
 	switch (what) {
@@ -66,7 +66,7 @@ static bool opt_good(int what, int value)
 	}
 }
 
-/* The daemon has to know where this task's output goes. */
+/* Tell the daemon the sinks of this task's output and trace. */
 static int opt_tell(int what, int value)
 {
 	static const struct {
@@ -91,7 +91,7 @@ static int opt_tell(int what, int value)
 	return 0;
 }
 
-/* A task that a reset leaves alone has an entry in the mail box. */
+/* pvmreset() spares the tasks that have an entry of this class in the mail box. */
 static int noreset_set(int value)
 {
 	int mid, ret;
@@ -109,8 +109,8 @@ static int noreset_set(int value)
 }
 
 /*
- * A program may set options before it has become a task, and start a daemon of its choice
- * afterwards. Those of a task that was spawned come from its daemon.
+ * A program may set options before it enrols, and start a daemon of its choice afterwards.
+ * A spawned task gets its options from the daemon, so it enrols first.
  */
 static int opt_ready(int what)
 {
@@ -193,7 +193,7 @@ PVM_API int pvm_freecontext(int ctx)
 
 /* ---- PVM_EXPORT ---- */
 
-/* Whether @list, names between colons, has @name; where. */
+/* Find @name in @list, which has colons between names. Return: its place, or NULL. */
 static char *export_find(char *list, const char *name)
 {
 	size_t n = strlen(name);

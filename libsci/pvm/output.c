@@ -15,7 +15,7 @@
 
 enum output_event { OUTPUT_EOF = 0, OUTPUT_SPAWN = -1, OUTPUT_NEW = -2 };
 
-/* A child that writes: what of its last line has come. */
+/* A child that writes output, and the part of its last line that has arrived. */
 struct child {
 	struct child *next;
 	int tid;

@@ -2,8 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Packing and unpacking. PvmDataDefault is XDR (RFC 4506): big-endian words of four
- * bytes, doubles of eight, bytes filled up to whole words. A long has four bytes there.
- * The others are the machine's own format without gaps.
+ * bytes, doubles of eight bytes, and byte arrays padded to whole words. A long has four
+ * bytes in XDR. The other encodings are the machine's own format without gaps.
  */
 
 #include "libsci/pvm/pack.h"
@@ -115,7 +115,7 @@ static int word_decode(const struct kind *k, const uint8_t *from, uint8_t *to)
 
 /* ---- arrays ---- */
 
-/* Words of four bytes in a row: the compiler makes vector code of this. */
+/* Swap adjacent words of four bytes. The compiler makes vector code of this loop. */
 static void swap_words(uint8_t *to, const uint8_t *from, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -138,7 +138,7 @@ static void swap_doubles(uint8_t *to, const uint8_t *from, size_t n)
 	}
 }
 
-/* All words in a row, if both formats have the same size. */
+/* Swap adjacent items, if both formats have the same size. Return: whether they have. */
 static bool swap_all(const struct kind *k, uint8_t *to, const uint8_t *from, size_t n)
 {
 	if (k->word != k->xword)

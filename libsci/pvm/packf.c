@@ -28,7 +28,7 @@ struct spec {
 	int stride;
 };
 
-/* A number or '*'. Return: whether there was one. */
+/* Read a number or '*'. Return: whether the format has one here. */
 static bool spec_number(const char **fmt, struct args *args, int *value)
 {
 	if (**fmt == '*') {
@@ -43,7 +43,7 @@ static bool spec_number(const char **fmt, struct args *args, int *value)
 	return true;
 }
 
-/* The specification after '%'. Return: 0 or PvmBadParam. */
+/* Read the specification after '%'. Return: 0 or PvmBadParam. */
 static int spec_read(const char **fmt, struct args *args, struct spec *s)
 {
 	*s = (struct spec){ .count = 1, .stride = 1 };
@@ -121,7 +121,7 @@ static int pack_value(const struct spec *s, struct args *args)
 		break;
 	case PVM_CPLX:
 	case PVM_DCPLX:
-		/* there are no values of these types: an address */
+		/* C has no complex arguments: the argument is an address */
 		return pv_pack(type, va_arg(args->ap, void *), 1, 1);
 	default:
 		v.i = va_arg(args->ap, int);
@@ -148,7 +148,7 @@ static int pack_spec(const struct spec *s, struct args *args)
 	return pv_pack(spec_type(s), va_arg(args->ap, void *), s->count, s->stride);
 }
 
-/* The count of a string is the room for it. */
+/* The count of a string is the size of its buffer. */
 static int unpack_spec(const struct spec *s, struct args *args)
 {
 	if (s->letter == '+' || s->count < 0)

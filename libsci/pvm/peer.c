@@ -19,9 +19,9 @@
 #include "libsci/pvm/pack.h"
 
 #define PATIENCE_US	1000000
-#define OPEN_MS		1000	/* for a connection to an endpoint that may have gone */
+#define OPEN_MS		1000	/* time to connect to an endpoint that may have closed */
 #define BINS		256u
-#define IOV_MAX_OWN	64	/* in-place pieces that are sent from where they are */
+#define IOV_MAX_OWN	64	/* in-place pieces that are sent without a copy */
 
 enum peer_state { PEER_ASKING, PEER_KNOWN, PEER_DEAD };
 
@@ -35,7 +35,7 @@ struct queued {
 
 struct peer {
 	struct peer *next;		/* in the same bin */
-	struct list unsettled;		/* those that ask, or have a queue */
+	struct list unsettled;		/* list of peers that ask, or have a queue */
 	int tid;
 	enum peer_state state;
 	struct sci_peer *sci;
@@ -44,7 +44,7 @@ struct peer {
 };
 
 static struct peer *bins[BINS];
-static struct peer *last;		/* that a message went to */
+static struct peer *last;		/* peer that got the last message */
 static struct list unsettled = { &unsettled, &unsettled };
 static int users;			/* calls that hold pointers to peers */
 
@@ -115,7 +115,7 @@ void pv_peers_free(void)
 			peer_free(bins[i]);
 }
 
-/* The peer of @tid; a new one asks where the task is. */
+/* Get the peer of @tid. A new peer asks the daemon for the address of the task. */
 static struct peer *peer_get(int tid)
 {
 	struct frame f = { 0 };
@@ -142,7 +142,7 @@ static struct peer *peer_get(int tid)
 	return p;
 }
 
-/* The daemon has said where @p is: connect. */
+/* The daemon has sent the address of @p: connect. */
 static void peer_settle(struct peer *p)
 {
 	struct sci_addr addr;
@@ -174,7 +174,7 @@ static uint64_t match_imm(const struct buf *b)
 	       (uint32_t)b->enc;
 }
 
-/* Give @b to libsci. @req is NULL afterwards if it has gone already. */
+/* Start to send @b. @req becomes NULL if the send has completed. */
 static int message_start(struct sci_peer *to, const struct buf *b, int tag,
 			 struct sci_req **req)
 {
@@ -229,7 +229,7 @@ static int message_queue(struct peer *p, struct buf *b, int tag)
 	return 0;
 }
 
-/* Send on @p's queue, in order. */
+/* Send the messages of @p's queue, in order. */
 static void queue_push(struct peer *p)
 {
 	while (p->state == PEER_KNOWN && !list_empty(&p->queue)) {
@@ -288,7 +288,7 @@ static bool request_done(void *arg)
 	return !*req;
 }
 
-/* A message to the task itself. */
+/* Send a message to the task itself. */
 static int send_self(struct buf *b, int tag)
 {
 	struct buf *c;
@@ -306,7 +306,7 @@ static int send_self(struct buf *b, int tag)
 	return 0;
 }
 
-/* In-place data that cannot be sent from where it is, is packed now. */
+/* Copy in-place data that has gaps or too many pieces to be sent without a copy. */
 static int pieces_check(struct buf *b)
 {
 	bool plain = b->npieces <= IOV_MAX_OWN;
@@ -316,7 +316,7 @@ static int pieces_check(struct buf *b)
 	return plain ? 0 : pv_buf_gather(b);
 }
 
-/* Start to send to one task. *@req is what has to be waited for, if anything. */
+/* Start to send to one task. *@req: the request to wait for, or NULL. */
 static int send_start(struct buf *b, int tid, int tag, int64_t *deadline,
 		      struct sci_req **req)
 {
@@ -413,7 +413,7 @@ static int tid_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Each task gets one message however often it is named, and the caller none. */
+/* A task gets one message, however often @tids has it. The caller gets no message. */
 PVM_API int pvm_mcast(int *tids, int count, int tag)
 {
 	int ret = pv_task_ready();

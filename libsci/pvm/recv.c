@@ -24,7 +24,7 @@ static bool seek_done(void *arg)
 	return s->found || s->error;
 }
 
-/* The message for (@tid, @tag), still in the inbox. Return: 1, 0 or a PVM error. */
+/* Wait for a message from @tid with @tag. It stays in the inbox. Return: 1, 0 or an error. */
 static int seek(struct seek *s, int tid, int tag, int64_t deadline)
 {
 	int ret = pv_task_ready();
@@ -41,7 +41,7 @@ static int seek(struct seek *s, int tid, int tag, int64_t deadline)
 	return s->found ? 1 : ret == PvmNoData ? 0 : ret;
 }
 
-/* Receive, and make the message the receive buffer. */
+/* Receive a message, and make it the receive buffer. */
 static int recv_by(const char *call, int tid, int tag, int64_t deadline)
 {
 	struct seek s;
@@ -91,7 +91,7 @@ PVM_API int pvm_probe(int tid, int tag)
 	return pv_report("pvm_probe", ret);
 }
 
-/* The bytes of @b into @to, straight from the sender if they are still there. */
+/* Copy the bytes of @b to @to. Bytes that are still with the sender arrive at @to directly. */
 static int buf_deliver(struct buf *b, void *to, size_t size)
 {
 	struct iovec iov = { to, size < b->len ? size : b->len };

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #define READ_SIZE	(64u << 10)
-#define WAITING_MAX	16		/* answers that are waited for at once */
+#define WAITING_MAX	16		/* requests without an answer at one time */
 
 static struct answer *waiting[WAITING_MAX];
 static int nwaiting;
@@ -150,7 +150,7 @@ static void message_came(const struct frame_head *head, struct body *b)
 		pv_inbox_add(m);
 }
 
-/* Take the frames that are whole out of the bytes read; how many. */
+/* Serve the complete frames among the bytes read. Return: how many; -1: a bad frame. */
 static int frames_take(void)
 {
 	struct frame_head head;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Starting tasks: on which hosts, with what environment. */
+/* Spawning: the choice of hosts, and the environment of tasks. */
 
 #include "libsci/pvm/lib.h"
 
@@ -15,7 +15,7 @@ int pvm_gettmask(int who, char *mask);
 
 #define SPAWN_MAX	(1 << 18)
 
-/* What tells a task how to trace its calls. */
+/* Append the variables that tell a task how to trace its calls. */
 static void frame_trace_options(struct frame *f)
 {
 	char value[40];
@@ -31,7 +31,7 @@ static void frame_trace_options(struct frame *f)
 	frame_str(f, value);
 }
 
-/* What PVM_EXPORT names, and itself, and options of a trace, as NAME=VALUE. */
+/* Append PVM_EXPORT, the variables that it names, and the options of a trace. */
 static void frame_environment(struct frame *f)
 {
 	const char *list = getenv("PVM_EXPORT");
@@ -70,7 +70,7 @@ static void frame_environment(struct frame *f)
 	free(copy);
 }
 
-/* The request to one host to start @n tasks. */
+/* Make the request to one host to start @n tasks. */
 static void spawn_frame(struct frame *f, int host, const char *file, char **argv,
 			int flag, const char *dir, int n)
 {
@@ -111,7 +111,10 @@ static char *where_split(const char *where, const char **dir)
 	return host;
 }
 
-/* Which hosts start how many: @hosts and @counts have room for @n. How many hosts. */
+/*
+ * Ask the daemon which hosts start how many of @n tasks. @hosts and @counts have room for @n.
+ * Return: the number of hosts, or a PVM error.
+ */
 static int hosts_pick(int flag, const char *where, int n, int *hosts, int *counts)
 {
 	struct frame f = { 0 };
@@ -157,7 +160,7 @@ static void siblings_tell(const int *tids, int n)
 	}
 }
 
-/* The tids of one host's answer: started ones to the front, errors to the back. */
+/* Put the tids of one host's answer at the front of @tids, and its errors at the back. */
 static void tids_take(struct answer *a, int ret, int count, int *tids, int *good,
 		      int *bad)
 {
@@ -200,7 +203,7 @@ static int spawn(const char *file, char **argv, int flag, const char *where, int
 	return m < 0 ? m : good;
 }
 
-/* What PVM_EXPORT names, then what PVM's own variables have. */
+/* Pack the environment of the tasks, each variable as NAME=VALUE. */
 static void ask_environment(void)
 {
 	struct frame f = { 0 };
@@ -226,7 +229,10 @@ static void ask_environment(void)
 	frame_free(&f);
 }
 
-/* Have the manager do it. Return: how many tasks run, or a PVM error; *@asked: it has. */
+/*
+ * Ask the resource manager to spawn. *@asked: whether it has answered.
+ * Return: the number of tasks that run, or a PVM error.
+ */
 static int spawn_ask(const char *file, char **argv, int flag, const char *where, int n,
 		     int *tids, bool *asked)
 {
@@ -290,7 +296,7 @@ PVM_API int pvm_spawn(char *file, char **argv, int flag, char *where, int count,
 	if (!asked)
 		ret = spawn(file, argv, flag, where, count, tids);
 	if (ret == PvmNoHost) {
-		/* no host fits: as many failures as tasks */
+		/* no host fits: each task gets the error */
 		for (int i = 0; i < count; i++)
 			tids[i] = PvmNoHost;
 		ret = 0;

@@ -50,8 +50,9 @@ static bool file_runs(const char *path)
 }
 
 /*
- * Where the daemon's program is: SCI_PVMD, beside this library, or in the bin folder of
- * the same prefix: the library is in lib/sci-pvm or lib/ARCHITECTURE/sci-pvm. Return: a static buffer, or "pvmd3", which PATH has.
+ * Find the program of the daemon: SCI_PVMD names it, or it is beside this library, or in
+ * the bin folder of the same prefix. The library is in lib/sci-pvm or
+ * lib/ARCHITECTURE/sci-pvm. Return: a static buffer, or "pvmd3" for a search in PATH.
  */
 static const char *daemon_path(void)
 {
@@ -83,7 +84,7 @@ PVM_API char *pvmgetpvmd(void)
 	return (char *)daemon_path();
 }
 
-/* The child's child becomes the daemon, so that nobody has to wait for it. */
+/* The child's child becomes the daemon, so that the program does not have to reap it. */
 static void daemon_exec(char **argv, int report_fd)
 {
 	char fd[16];
@@ -95,7 +96,7 @@ static void daemon_exec(char **argv, int report_fd)
 	null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
-	/* a pipe of the program's would not end before the daemon */
+	/* otherwise a pipe of the program would stay open as long as the daemon runs */
 	dup2(null, 2);
 	fcntl(report_fd, F_SETFD, 0);
 	snprintf(fd, sizeof(fd), "%d", report_fd);
@@ -143,7 +144,7 @@ PVM_API int pvm_start_pvmd(int argc, char **argv, int block)
 {
 	int fd = daemon_connect(), ret;
 
-	(void)block;	/* the daemon always listens when this returns */
+	(void)block;	/* the daemon listens when this returns, in both cases */
 	if (argc < 0 || (argc && !argv))
 		return lpvmerr("pvm_start_pvmd", PvmBadParam);
 	if (fd >= 0) {
@@ -167,7 +168,7 @@ static int endpoint_open(void)
 		fprintf(stderr, "libpvm: cannot open an endpoint: %s\n", strerror(-ret));
 		return PvmSysErr;
 	}
-	/* PVM keeps all messages that nobody has received yet */
+	/* PVM keeps all unexpected messages */
 	sci_ep_set(ep, SCI_PARAM_UNEXPECTED_MAX, UINT64_MAX);
 	pv_me.ep = ep;
 	return 0;
@@ -195,7 +196,7 @@ static void enrol_read(struct body *b)
 	for (int i = 0; i < OPTS; i++) {
 		int value = body_i32(b);
 
-		/* 0: nobody asked for it, so what this task has set before stays */
+		/* 0: the parent has set no value, so that of this task stays */
 		if (value)
 			pv_opts.self[i] = value;
 	}
@@ -213,7 +214,7 @@ int pv_task_enrol(void)
 	struct answer a;
 	int ret = 0;
 
-	/* the child of a fork() is no task */
+	/* the child of a fork() cannot use the endpoint */
 	if (pv_me.pid && pv_me.pid != getpid())
 		return PvmSysErr;
 	pv_me.sock = daemon_connect();
@@ -255,7 +256,7 @@ void pv_task_leave(void)
 	pv_me.nsiblings = 0;
 	pv_me.manager = 0;
 	pvmmytid = -1;
-	/* one that enrols again is a new task */
+	/* if this process enrols again, it is a new task */
 	unsetenv("PVMEPID");
 	pv_trace_state = TRACE_UNKNOWN;
 }

@@ -21,7 +21,7 @@
 #include "libsci/pvm/pack.h"
 #include "libsci/pvm/trace.h"
 
-#define MASK_SIZE	36	/* of a mask, with its zero */
+#define MASK_SIZE	36	/* bytes of a mask with its zero */
 
 struct event {
 	char *name;
@@ -38,7 +38,7 @@ struct data_id {
 
 #define E(name)	{ (char *)name, 0, { 0, 0 }, { 0, 0 }, 0 }
 
-/* What the console calls the events, by their numbers. */
+/* The names of events, by their numbers. The console reads this table. */
 PVM_API struct event pvmtevinfo[] = {
 	E("addhosts"), E("barrier"), E("bcast"), E("bufinfo"), E("config"), E("delete"),
 	E("delhosts"), E("exit"), E("freebuf"), E("getfds"), E("getinst"), E("getopt"),
@@ -70,7 +70,7 @@ PVM_API struct data_id pvmtevdidlist[] = {
 #include "libsci/pvm/dids.h"
 };
 
-/* The tracers of this task and of its children: there are none. */
+/* Variables of PVM's library that programs may refer to. They are not used. */
 PVM_API int pvmctrc[17];
 PVM_API int pvmtrc[17];
 PVM_API void *pvmtrccodef;
@@ -141,7 +141,7 @@ bool pv_traced_now(enum trace_kind kind)
 
 /* ---- records ---- */
 
-/* Go on to pack into the record instead of the program's message. */
+/* Make the record the send buffer, in place of the program's message. */
 static bool record_begin(void)
 {
 	bool fresh = !record;
@@ -191,7 +191,7 @@ static int did_find(const char *word, size_t len)
 	return 0;
 }
 
-/* The name and the type of a field, which only descriptors have. */
+/* Pack the name and the type of a field. Only descriptors have them. */
 static void field_describe(bool described, int did, int type)
 {
 	if (described)
@@ -264,7 +264,7 @@ static void fields_add(bool described, const char *fields, ...)
 	va_end(ap);
 }
 
-/* The mark, the number, the name and the fields that all events have. */
+/* Pack the mark, the number, the name and the fields that all events have. */
 static void head_pack(bool described, int id, const struct event *e)
 {
 	struct timeval now;
@@ -277,7 +277,7 @@ static void head_pack(bool described, int id, const struct event *e)
 	fields_add(described, "TS TU TID", (int)now.tv_sec, (int)now.tv_usec, pvmmytid);
 }
 
-/* Only times or numbers of calls are kept. Return: false if events are recorded. */
+/* With PvmTraceTime or PvmTraceCount, add to the sums. Return: false with PvmTraceFull. */
 static bool summed(struct event *e, int when)
 {
 	struct timeval now, spent;
@@ -350,7 +350,7 @@ PVM_API void pvmgroup_exit(enum trace_kind kind, const char *fields, ...)
 	va_end(ap);
 }
 
-/* The sums of PvmTraceTime and PvmTraceCount, one event. */
+/* Record the sums of PvmTraceTime or PvmTraceCount as one event. */
 static void sums_record(void)
 {
 	bool times = pv_opts.self_trace_opt == PvmTraceTime;

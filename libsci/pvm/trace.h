@@ -35,7 +35,7 @@ enum trace_kind {
 enum trace_state { TRACE_UNKNOWN, TRACE_OFF, TRACE_ON };
 extern enum trace_state pv_trace_state;
 
-/* Whether events of @kind are recorded, when any are. A task that was spawned enrols. */
+/* Return whether events of @kind are recorded, if any events are. A task that was spawned enrols. */
 bool pv_traced_now(enum trace_kind kind);
 
 static inline bool pv_traced(enum trace_kind kind)

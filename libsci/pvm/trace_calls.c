@@ -11,7 +11,7 @@
 #include "libsci/pvm/lib.h"
 #include "libsci/pvm/trace.h"
 
-/* The code of call @name, whose result is "ret" in what is recorded at its end. */
+/* Define call @name. In the fields of its end, "ret" is its result. */
 #define CALL(kind, name, params, args, entry, end)		\
 	extern __typeof__(pvm_##name) plain_##name;		\
 	PVM_API int pvm_##name params				\
@@ -29,7 +29,7 @@
 #define NO_FIELDS	("")
 #define RECEIVED(mid)	mid, received_bytes(mid), received_tag(mid), pvmmyctx, received_src(mid)
 
-/* The length, the tag and the source of a message that was received, or -1. */
+/* Return the length, the tag or the source of a received message; -1: no message. */
 static int received_bytes(int mid)
 {
 	struct buf *b = mid > 0 ? pv_buf_find(mid) : NULL;
@@ -56,7 +56,7 @@ static int sbuf_bytes(void)
 	return pv_me.sbuf ? (int)pv_buf_bytes(pv_me.sbuf) : -1;
 }
 
-/* What a call has written to @v, or -1. */
+/* Return the number that a call has written to @v; -1: it has failed, or @v is NULL. */
 static int given(const int *v, int ret)
 {
 	return v && ret >= 0 ? *v : -1;
@@ -302,7 +302,7 @@ PVM_API int pvm_halt(void)
 	return plain_halt();
 }
 
-/* The last event of a task: there is none at its end. */
+/* The beginning of this call is the last event of a task. */
 extern __typeof__(pvm_exit) plain_exit;
 
 PVM_API int pvm_exit(void)

@@ -37,13 +37,13 @@ PVM_API int pvmputenv(char *s)
 	return putenv(s);
 }
 
-/* A number in C's notations; 0 for none. */
+/* Parse a number in C's notations. Return: 0 if there is no number. */
 PVM_API int pvmstrtoi(char *s)
 {
 	return s ? (int)strtoul(s, NULL, 0) : 0;
 }
 
-/* The name of a tag that PVM's own programs send, or its number. */
+/* Return the name of a tag that PVM's own programs send, or its number as a string. */
 PVM_API char *pvmnametag(int tag, int *known)
 {
 	static const char *const names[] = {
@@ -87,7 +87,7 @@ PVM_API int pvmsettaskname(char *name)
 	return name ? PvmOk : PvmBadParam;
 }
 
-/* The console's view of PVM's allocator, which this library does not have. */
+/* The console calls this to show PVM's allocator. This library has no allocator of its own. */
 PVM_API void i_dump(int values);
 
 PVM_API void i_dump(int values)

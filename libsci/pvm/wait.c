@@ -11,12 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-#define SPIN_US		20	/* of polling before a wait sleeps */
-#define ROUNDS		64u	/* of polling between looks at the clock */
-#define KEEN_US		4	/* of polling that leaves the CPU to nobody */
-#define LOOKS		1024u	/* between looks at the daemon's socket */
-#define TAKEN_US	5	/* a yield this long let another process run */
-#define CROWDED		64	/* waits that sleep at once after such a yield */
+#define SPIN_US		20	/* microseconds of polling before a wait sleeps */
+#define ROUNDS		64u	/* polls between two readings of the clock */
+#define KEEN_US		4	/* microseconds of polling before a wait yields the CPU */
+#define LOOKS		1024u	/* polls between two reads of the daemon's socket */
+#define TAKEN_US	5	/* microseconds of a yield in which another process ran */
+#define CROWDED		64	/* waits that sleep without polling after such a yield */
 
 int64_t pv_now_us(void)
 {
@@ -28,7 +28,7 @@ int64_t pv_now_us(void)
 
 /* ---- messages of tasks ---- */
 
-/* Room for the next message that is short; it becomes a message's own. */
+/* The buffer that receives the next short message. */
 static struct buf *spare;
 
 static void info_set(struct buf *b, const struct sci_status *st)
@@ -53,7 +53,7 @@ static struct buf *spare_get(void)
 	return spare;
 }
 
-/* A short message in a buffer of its own size, so that queues of them are small. */
+/* Move a short message to a buffer of its size, so that a long inbox takes little memory. */
 static struct buf *spare_fit(struct buf *b, size_t len)
 {
 	struct buf *small;
@@ -77,7 +77,7 @@ static struct buf *spare_fit(struct buf *b, size_t len)
 	return small;
 }
 
-/* Take in a message that is here whole. Return: 1, 0: none, -EBUSY: the long way. */
+/* Take in a complete message. Return: 1; 0: no message; -EBUSY: use take_any(). */
 static int take_quick(void)
 {
 	struct buf *b = spare_get();
@@ -142,7 +142,7 @@ int pv_take_in(void)
 
 /* ---- sleeping ---- */
 
-/* How long poll() may take, in milliseconds. */
+/* Return the time that poll() may wait, in milliseconds. */
 static int poll_ms(int64_t deadline)
 {
 	int64_t left;
@@ -154,8 +154,8 @@ static int poll_ms(int64_t deadline)
 }
 
 /*
- * Sleep until a message of a task or of the daemon may be here. Progress may have
- * brought what the caller waits for: look for it before sleeping.
+ * Sleep until a message of a task or of the daemon arrives. Progress may complete what the
+ * caller waits for, so call @done before sleeping.
  */
 static int wait_sleep(bool (*done)(void *arg), void *arg, int64_t deadline)
 {
@@ -172,9 +172,9 @@ static int wait_sleep(bool (*done)(void *arg), void *arg, int64_t deadline)
 }
 
 /*
- * Between two looks: poll, give the CPU to others once, then sleep. The time is read
- * every ROUNDS looks. Where others want the CPU, a wait that polls would only use up
- * this process's share of it: then waits sleep at once.
+ * A wait polls, yields the CPU once, then sleeps. It reads the time every ROUNDS polls. If
+ * another process wants the CPU, polling only uses up this process's share. Then the next
+ * CROWDED waits sleep without polling.
  */
 struct spin {
 	unsigned int rounds;
@@ -184,7 +184,7 @@ struct spin {
 
 static unsigned int crowded;
 
-/* Let others run. Return: whether any has. */
+/* Yield the CPU. Return: whether another process has run. */
 static bool spin_yield(int64_t now)
 {
 	sched_yield();
@@ -235,7 +235,7 @@ int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
 		if (done(arg))
 			return 0;
 		if (!deadline || (deadline > 0 && pv_now_us() >= deadline)) {
-			/* once more, with all that takes a system call */
+			/* the last look, which includes the sources that take a system call */
 			while (take_any())
 				;
 			if (pv_request_read() < 0)
@@ -244,12 +244,12 @@ int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline)
 				pv_peers_push();
 			return done(arg) ? 0 : PvmNoData;
 		}
-		/* senders of long messages wait for them: they may be needed here */
+		/* fetch long messages: their senders wait, and this task may wait for a sender */
 		if (!list_empty(&pv_me.late)) {
 			pv_bufs_fetch();
 			continue;
 		}
-		/* messages that do not end must not keep the daemon's from being read */
+		/* read the daemon's socket even if messages of tasks never end */
 		if (!(++looks % LOOKS) && pv_request_read() < 0)
 			return PvmSysErr;
 		if (n || !spin_once(&s))

@@ -37,7 +37,7 @@ extern "C" {
 #define PvmHostCompl		32	/* on all other hosts than those */
 #define PvmNoSpawnParent	64	/* the task gets no parent */
 
-/* What pvm_notify() reports */
+/* Events of pvm_notify() */
 #define PvmTaskExit		1
 #define PvmHostDelete		2
 #define PvmHostAdd		3

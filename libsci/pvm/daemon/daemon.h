@@ -35,7 +35,7 @@
 #define TASK_FORKED	2	/* ti_flag, with PVM's numbers: a child of the daemon */
 #define TASK_CONNECTED	4	/* it has enrolled */
 
-/* Something that epoll watches. */
+/* A descriptor that epoll watches. */
 struct watch {
 	int fd;
 	void (*ready)(struct watch *w, uint32_t events);
@@ -44,7 +44,7 @@ struct watch {
 int watch_add(struct watch *w, int fd, uint32_t events,
 	      void (*ready)(struct watch *w, uint32_t events));
 void watch_mod(struct watch *w, uint32_t events);
-/* Close the descriptor too. */
+/* Stop to watch the descriptor, and close it. */
 void watch_del(struct watch *w);
 
 /* ---- hosts.c ---- */
@@ -54,12 +54,12 @@ struct add;
 /*
  * struct host - a host of the machine
  * @addr: the endpoint of its daemon
- * @sci: connection to it; NULL: none yet
+ * @sci: connection to its daemon; NULL: not connected yet
  * @out: frames that had no room, oldest first
- * @starting: its daemon has not said hello
+ * @starting: its daemon has not sent OP_HELLO
  * @deadline: clock_ms() at which a host that is starting has failed
- * @pid: of the process that starts it, or is it; 0: not a child of this daemon
- * @secret: by which its daemon is known; "": not known yet
+ * @pid: the daemon or its remote shell; 0: no child of this daemon
+ * @secret: proves that its daemon is the right one; "": not known yet
  * @hosted: the hoster starts it, on request @wid
  * @add: the request that waits for it, and @slot its place there
  */
@@ -81,10 +81,10 @@ struct host {
 };
 
 extern struct host *hosts[HOST_MAX + 1];
-extern int own_host;			/* index of this one; 0: not known yet */
+extern int own_host;			/* index of this host; 0: not known yet */
 extern struct sci_ep *endpoint;
 
-/* Become the master, or join the one at @master ("node:endpoint"). */
+/* Become the master, or join the master at @master ("node:endpoint"). */
 int hosts_init(const char *name, const char *master, bool by_hoster);
 void hosts_fini(void);
 
@@ -94,9 +94,9 @@ void host_send(int index, const struct frame_head *head, const void *body);
 void host_tell(int index, struct frame *f);
 /* Send a frame to the daemons of all other hosts; @f is freed. */
 void hosts_broadcast(struct frame *f);
-/* Serve frames that have come, send those that wait, and find hosts that have gone. */
+/* Serve the frames that have arrived, send waiting frames, find hosts that have gone. */
 void hosts_progress(void);
-/* Give up the hosts that have not joined in time. Return: ms to the next one; -1: none. */
+/* Give up hosts that have not joined in time. Return: ms to the next deadline; -1: none. */
 int hosts_expire(void);
 void hosts_add(const struct frame_head *head, struct body *b);
 /* The same for the resource manager: @b is SM_ADD, the answer is SM_ADDACK. */
@@ -110,7 +110,7 @@ int start_ms(void);
 void hosts_delete(const struct frame_head *head, struct body *b);
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from);
 void hosts_table(struct body *b);
-/* Process @pid has ended. Return: true if it was a daemon or the remote shell of one. */
+/* Process @pid has ended. Return: whether it was a daemon or a remote shell. */
 bool host_starter_ended(pid_t pid);
 void hosts_halt(void);
 bool hosts_left(void);
@@ -121,7 +121,7 @@ bool hosts_left(void);
  * struct task - a process of this host
  * @tid: 0: it has connected and not enrolled
  * @sock: .fd -1: it has been started and has not connected
- * @output: pipe with what it prints, or .fd -1
+ * @output: pipe with its standard output and error, or .fd -1
  * @siblings: NULL: not known yet
  */
 struct task {
@@ -134,7 +134,7 @@ struct task {
 	int status;			/* of the process, if @reaped */
 	struct rusage usage;
 	bool left;			/* by pvm_exit() */
-	bool told;			/* its end, to its manager and its tracer */
+	bool told;			/* its manager and its tracer know of its end */
 	bool child;			/* of the daemon */
 	bool reaped;			/* ... that has ended */
 	bool enrolled;
@@ -178,10 +178,10 @@ void exec_serve(int from, int ctx, int wid, struct body *b);
 
 /* The task of this host that starts the others; 0: the daemon does. */
 extern int tasker;
-int tasker_set(int tid);	/* or, if it is so already, unset */
+int tasker_set(int tid);	/* or unset, if @tid is the tasker */
 /* Have it start @t. @env: name, value, ... NULL */
 void tasker_start(struct task *t, char *const *argv, const char *const *env, int flags);
-/* Task @tid has ended: those that it was about to start have, too. */
+/* Task @tid has ended. If it was the tasker, the tasks that it has not started end, too. */
 void tasker_ended(int tid);
 void tasker_told(struct body *b);
 
@@ -194,7 +194,7 @@ int hoster_set(int tid);
 void hoster_start(struct host *const *list, int n);
 /* Task @tid has ended: the hosts that it was about to start have failed. */
 void hoster_ended(int tid);
-/* SM_STHOSTACK. @wid: that of the request */
+/* SM_STHOSTACK. @wid: wait id of the request */
 void hoster_told(int wid, struct body *b);
 /* Keep a hello until the hoster has told its secret. Return: false if none is awaited. */
 bool hoster_hello(const char *secret, const char *arch, struct sci_peer *from);
@@ -256,7 +256,7 @@ void serve(struct frame_head *head, struct body *b, struct task *t,
 	   struct sci_peer *from);
 /* Answer the request @head; @f is a reply that was begun, or NULL. */
 void answer(const struct frame_head *head, int status, struct frame *f);
-/* Send a frame to where its destination is. */
+/* Send a frame to the host or the task that is its destination. */
 void frame_route(struct frame_head *head, const void *body);
 /* Send a PVM message to a task. */
 void message_send(int tid, int src, int ctx, int tag, const void *data, size_t len);
@@ -268,7 +268,7 @@ void requests_fail(int host);
 /* Task @tid has ended. A host's id stands for all tasks of that host. */
 void task_ended(int tid);
 
-/* Whether @tid is the task @which, or is on the host @which. */
+/* Return whether @tid is the task @which, or is on the host @which. */
 static inline bool tid_among(int tid, int which)
 {
 	return (uint32_t)which & TID_LOCAL_MASK ? tid == which :
@@ -308,7 +308,7 @@ void trace_serve(const struct frame_head *head, struct body *b);
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
 /* Milliseconds of the monotonic clock. */
 int64_t clock_ms(void);
-/* Begin to end: ask tasks and hosts to end. The loop stops when they have ended. */
+/* Halt: ask tasks and hosts to end. The loop stops when they have ended. */
 void daemon_halt(void);
 extern bool halting;
 extern const char *search_path;

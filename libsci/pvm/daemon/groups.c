@@ -18,13 +18,13 @@ struct member_wait {
 
 /*
  * struct group
- * @tids: by instance; 0: nobody
- * @room: of @tids
- * @size: members
+ * @tids: members by instance; 0: no member
+ * @room: number of elements of @tids
+ * @size: number of members
  * @frozen: it is static: no task may join, and members keep the list that they have
  * @broken: a member of the static group has left, so that there are no more barriers
- * @need: tasks that the barrier waits for; 0: there is none under way
- * @freeze_need: the same for freezing
+ * @need: number of tasks that the barrier waits for; 0: no barrier is under way
+ * @freeze_need: number of tasks that pvm_freezegroup() waits for
  */
 struct group {
 	struct list link;
@@ -68,7 +68,7 @@ static struct group *group_new(const char *name)
 	return g;
 }
 
-/* Answer all that wait for a barrier (or freeze), and free them. */
+/* Answer all members that wait for the barrier, or for the freeze. */
 static void waits_end(struct group *g, bool freeze, int status)
 {
 	struct list *l, *next;
@@ -106,7 +106,7 @@ static int inst_of(const struct group *g, int tid)
 	return PvmNotInGroup;
 }
 
-/* A barrier without a count waits for all members there are. */
+/* End the barrier if enough members have arrived. Count -1 stands for all members. */
 static void barrier_check(struct group *g)
 {
 	int need = g->need < 0 ? g->size : g->need;
@@ -332,7 +332,7 @@ void groups_task_ended(int tid)
 				continue;
 			left--;
 			if (tid_among(g->tids[i], tid))
-				member_remove(g, i);	/* may free @g with the last */
+				member_remove(g, i);	/* the removal of the last member frees @g */
 		}
 	}
 }

@@ -145,7 +145,7 @@ static void host_push(struct host *h)
 	}
 }
 
-/* Whether daemon @peer is one of this machine. */
+/* Return whether @peer is the daemon of a host of this machine. */
 static bool peer_known(struct sci_peer *peer)
 {
 	struct sci_addr addr;

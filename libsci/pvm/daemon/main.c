@@ -20,14 +20,14 @@
 #include "libsci/pvm/daemon/daemon.h"
 
 #define EVENTS		64
-#define GRACE_MS	1000	/* that tasks get to end after SIGTERM */
-#define LINGER_MS	2000	/* ... and hosts to say good-bye */
-#define PATIENCE_MS	10000	/* ... and daemons before this one to give its name up */
+#define GRACE_MS	1000	/* time that tasks get to end after SIGTERM */
+#define LINGER_MS	2000	/* time that other hosts get to end */
+#define PATIENCE_MS	10000	/* time that the previous daemon of this host gets to end */
 
 bool halting;
 const char *search_path;
 static int epoll_fd = -1;
-static int64_t halt_ms;		/* when that began */
+static int64_t halt_ms;		/* clock_ms() at the beginning of the halt */
 static bool killed;
 static FILE *log_file;
 static struct watch signals, sci_watch, owner = { .fd = -1 };
@@ -52,7 +52,7 @@ void say(const char *fmt, ...)
 	fflush(to);
 }
 
-/* pvml.UID in PVM_TMP, of this user alone; -NODE where nodes share a machine. */
+/* Open pvml.UID in PVM_TMP, with mode 0600. -NODE tells nodes of one machine apart. */
 static void log_open(void)
 {
 	const char *tmp = getenv("PVM_TMP"), *node = getenv("SCI_NODE");
@@ -128,7 +128,7 @@ static int signals_init(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* signals that the starter ignored would never come */
+	/* an ignored signal would stay ignored, and signalfd would not see it */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
@@ -194,7 +194,7 @@ void daemon_halt(void)
 	tasks_halt();
 }
 
-/* Whether the daemon may end. Tasks that ignore SIGTERM are killed. */
+/* Return whether the daemon may end. Tasks that ignore SIGTERM are killed. */
 static bool halt_done(void)
 {
 	if (!tasks_left() && !hosts_left())
@@ -215,7 +215,7 @@ static void loop(void)
 		tasks_free_ended();
 		hosts_progress();
 		timeout = hosts_expire();
-		/* armed: the descriptor shows what comes from now on */
+		/* once armed, the descriptor becomes readable for each new message */
 		if (sci_ep_arm(endpoint))
 			continue;
 		n = epoll_wait(epoll_fd, e, EVENTS, halting ? 50 : timeout);
@@ -230,7 +230,7 @@ static void loop(void)
 
 /* ---- start-up ---- */
 
-/* Tell the process that started this one how it went, once. */
+/* Tell the process that started this daemon once whether it runs. */
 static void report(int status)
 {
 	const char *s = getenv("SCI_PVMD_REPORT");
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
 		else if (c != 'd' && c != 's' && c != 'x')
 			usage();
 	}
-	/* the shell that runs this for a hoster waits for it: go on as its child */
+	/* the shell of a hoster waits for this process: go on as a child */
 	if (by_hoster) {
 		pid_t child = fork();
 

@@ -75,7 +75,7 @@ void manager_ended(int tid)
 	}
 }
 
-/* In the form of a reply that it has not asked for, as in PVM. */
+/* Tell the manager of a task that has enrolled. PVM uses the form of a reply for this. */
 void manager_task_new(const struct task *t)
 {
 	struct text x = { 0 };

@@ -38,7 +38,7 @@ static void entry_free(struct entry *e)
 	free(e);
 }
 
-/* The entry with this index, or the first one from it on. */
+/* Find the entry with @index. @first: the next entry after it will do. */
 static struct entry *entry_find(const char *name, int index, bool first)
 {
 	for (struct list *l = entries.next; l != &entries; l = l->next) {
@@ -51,7 +51,7 @@ static struct entry *entry_find(const char *name, int index, bool first)
 	return NULL;
 }
 
-/* Insert so that names are in order, and the indexes of a name. */
+/* Insert @e by its name, then by its index. */
 static void entry_insert(struct entry *e)
 {
 	struct list *l;
@@ -120,7 +120,7 @@ static int index_free(const char *name)
 	return index;
 }
 
-/* Where a new entry goes. Return: its index or a PVM error; *@old is what it replaces. */
+/* Choose the index of a new entry. *@old: the entry that it replaces. Return: it, or an error. */
 static int put_where(const char *name, int flags, int task, struct entry **old)
 {
 	struct entry *first = entry_find(name, 0, true);
@@ -212,7 +212,7 @@ static int delete(const struct frame_head *head, struct body *b)
 	return 0;
 }
 
-/* One class: the entries from @l on that share a name. Return: behind the last. */
+/* Append a class to @f: the entries from @l on with one name. Return: the entry after them. */
 static struct list *class_list(struct list *l, struct frame *f)
 {
 	struct entry *e = container_of(l, struct entry, link);
@@ -258,7 +258,7 @@ static void list(const struct frame_head *head, struct body *b)
 	frame_begin(&f, OP_REPLY, 0);
 	frame_i32(&f, n);
 	if (!classes.failed && f.data) {
-		/* the bodies, one behind the other */
+		/* append the body of the one frame to the other */
 		const size_t skip = sizeof(struct frame_head);
 		uint8_t *data = realloc(f.data, f.len + classes.len);
 
@@ -273,7 +273,7 @@ static void list(const struct frame_head *head, struct body *b)
 	frame_free(&classes);
 }
 
-/* Delete the entries of all tasks but some. */
+/* Delete the entries of all tasks that are not in the list of @b. */
 static void reset(struct body *b)
 {
 	struct list *l, *next;

@@ -9,7 +9,7 @@
 /*
  * struct interest - an event that a task has asked for
  * @what: PvmTaskExit, PvmHostDelete or PvmHostAdd
- * @tid: task or host; of PvmHostAdd: how often still, -1: always
+ * @tid: a task or host; for PvmHostAdd the number of notifications left, -1: no limit
  */
 struct interest {
 	struct list link;
@@ -28,7 +28,7 @@ static void interest_free(struct interest *i)
 	free(i);
 }
 
-/* Tell the task of @n numbers, with their count before them if it asks so. */
+/* Send @n numbers to the task that has asked. @count: put their number before them. */
 static void interest_tell(const struct interest *i, const int *tids, int n, bool count)
 {
 	uint8_t *body = malloc(((size_t)n + 1) * 4), *at = body;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Requests: where they go, and those about tasks. */
+/* Requests: routing, and the requests about tasks. */
 
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "libsci/pvm/daemon/daemon.h"
 
-/* A request of a task of this host that another host is to answer. */
+/* A request that a task of this host has sent to another host. */
 struct pending {
 	struct list link;
 	uint32_t src;
@@ -29,8 +29,8 @@ struct waiter {
 static struct list pendings = { &pendings, &pendings };
 static struct list wheres = { &wheres, &wheres };
 static struct list siblings = { &siblings, &siblings };
-static int contexts;			/* given out, ever */
-static uint8_t *context_used;		/* by number, a byte each */
+static int contexts;			/* highest number given out */
+static uint8_t *context_used;		/* by number: 1 if in use */
 static int context_room;
 
 /* ---- routes ---- */
@@ -157,7 +157,7 @@ static void waiter_add(struct list *to, const struct frame_head *head, int tid)
 	list_add_tail(&w->link, to);
 }
 
-/* Take the waiters for @tid, or those that @tid itself sent, off @from. */
+/* Move the requests about @tid, and those that @tid has sent, from @from to @to. */
 static void waiters_take(struct list *from, int tid, struct list *to)
 {
 	struct list *l, *next;
@@ -191,7 +191,7 @@ static void siblings_answer(const struct frame_head *head, const struct task *t)
 	answer(head, 0, &f);
 }
 
-/* @t has enrolled: tell those that want to send to it. */
+/* @t has enrolled: answer the tasks that want to send to it. */
 void where_serve(struct task *t)
 {
 	struct list mine = { &mine, &mine };
@@ -248,7 +248,7 @@ static void siblings_told(struct body *b)
 	free(tids);
 }
 
-/* Tasks whose parent ended before it told them are alone. */
+/* A task whose parent has ended before it sent the list of siblings has no siblings. */
 static void siblings_orphaned(int ptid)
 {
 	struct list *l, *next;
@@ -261,7 +261,7 @@ static void siblings_orphaned(int ptid)
 	}
 }
 
-/* On each host, for tasks of all hosts. */
+/* Called on each host, for tasks of all hosts. */
 void task_ended(int tid)
 {
 	struct list mine = { &mine, &mine };
@@ -307,7 +307,7 @@ static struct task *started_as(pid_t pid)
 	return NULL;
 }
 
-/* @traced: by the tracer, though nothing has told the task so yet */
+/* @traced: the tracer is the sink, so the task needs the tracer's options */
 static void enrol_answer(const struct frame_head *head, const struct task *t, bool traced)
 {
 	struct frame f = { 0 };
@@ -343,7 +343,7 @@ static void enrol(const struct frame_head *head, struct body *b, struct task *t)
 	}
 	s = pid > 0 ? started_as(pid) : NULL;
 	if (s) {
-		/* the connection is that of a task that has an entry already */
+		/* the task has an entry already: give it the connection */
 		s->sock = t->sock;
 		if (s->cookie)
 			s->pid = t->pid;
@@ -440,7 +440,7 @@ static void config(const struct frame_head *head)
 	answer(head, 0, &f);
 }
 
-/* A new context for 0; otherwise take one back. */
+/* Allocate a context if @ctx is 0, free @ctx otherwise. Return: a context, 0 or an error. */
 static int context(int ctx)
 {
 	int n = (int)((uint32_t)ctx & TID_LOCAL_MASK);
@@ -604,7 +604,7 @@ void serve(struct frame_head *head, struct body *b, struct task *t, struct sci_p
 	if (t) {
 		if (head->op != OP_ENROL && !t->tid)
 			return;
-		/* tasks send requests alone */
+		/* a task may send requests only */
 		if (head->op == OP_REPLY || head->op == OP_MSG || head->op >= OP_HELLO)
 			return;
 		head->src = (uint32_t)t->tid;

@@ -30,7 +30,7 @@ struct order {
 	int ptid, ctx;
 	int opt[OPTS];
 	int manager;
-	bool out_silent, trace_silent;	/* the sink is the tracer: it hears of no spawn */
+	bool out_silent, trace_silent;	/* the sink is the tracer, which gets no event of the spawn */
 };
 
 #define TRACE_VARIABLES	3		/* that order_trace() adds */
@@ -81,7 +81,7 @@ static void output_ready(struct watch *w, uint32_t events)
 		return;
 	watch_del(w);
 	output_event(t, TO_EOF);
-	/* the last that was known of it, unless it is a task still */
+	/* without its output, the entry is needed only if it is still a task */
 	if (!t->tid)
 		task_end(t);
 }
@@ -95,7 +95,7 @@ static bool runs(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
-/* @path, of PATH_MAX bytes, is where @file is in the search path. */
+/* Find @file in the search path. @path: gets its path, PATH_MAX bytes. Return: false: not found. */
 static bool program_find(const char *file, char *path)
 {
 	const char *home = getenv("HOME"), *root = getenv("PVM_ROOT"), *more;
@@ -119,7 +119,7 @@ static bool program_find(const char *file, char *path)
 	return false;
 }
 
-/* In the child. */
+/* Run the program, in the child. */
 static __attribute__((noreturn)) void
 program_run(const struct order *o, int out, const char *node)
 {
@@ -164,7 +164,7 @@ static struct task *task_make(const struct order *o)
 	return t;
 }
 
-/* Leave it to the tasker. Return: a tid or a PVM error. */
+/* Have the tasker start one task. Return: its tid or a PVM error. */
 static int task_hand_over(const struct order *o)
 {
 	struct task *t = task_make(o);
@@ -326,7 +326,7 @@ void spawn_serve(const struct frame_head *head, struct body *b)
 	order_free(&o);
 }
 
-/* The variables of SM_EXEC, NAME=VALUE each: two of them say where the task is to be. */
+/* Read the variables of SM_EXEC, NAME=VALUE each. Two of them are the context and the folder. */
 static void managed_env(struct order *o, struct body *b, int n)
 {
 	int at = 0;
@@ -382,7 +382,7 @@ void exec_serve(int from, int ctx, int wid, struct body *b)
 	order_free(&o);
 }
 
-/* Whether the host fits what a task has asked for. */
+/* Return whether host @h satisfies the flags of pvm_spawn(). */
 static bool host_fits(const struct host *h, int flag, const char *where, int src_host)
 {
 	bool fits = true;
@@ -395,7 +395,7 @@ static bool host_fits(const struct host *h, int flag, const char *where, int src
 	return flag & PvmHostCompl ? !fits : fits;
 }
 
-/* Hosts for n tasks, in turn, from where the last request has stopped. */
+/* Choose hosts for n tasks, round robin, from the host after that of the last request. */
 void pick_serve(const struct frame_head *head, struct body *b)
 {
 	static int last;

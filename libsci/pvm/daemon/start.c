@@ -19,9 +19,9 @@
 
 struct add {
 	struct frame_head head;
-	bool managed;			/* it came as SM_ADD, with @ctx and @wid */
+	bool managed;			/* the request was SM_ADD, with @ctx and @wid */
 	int ctx, wid;
-	int left;			/* hosts without a result, and the request itself */
+	int left;			/* number of hosts without a result, and 1 until all have begun */
 	int n;
 	int results[];
 };
@@ -98,7 +98,7 @@ bool host_name_good(const char *name)
 	return true;
 }
 
-/* The number of a virtual node, whose name is nodeN; 0: it is none. */
+/* Return the number of the virtual node nodeN; 0: @name is another name. */
 static unsigned int node_number(const char *name)
 {
 	char *end;
@@ -133,7 +133,7 @@ int secret_make(char secret[33])
 	return 0;
 }
 
-/* What the daemons of one machine have in common, as words for env(1). */
+/* Make words for env(1) of the variables that all daemons of a machine share. */
 static int common_words(const char **argv, char words[][256])
 {
 	static const char *const names[] = {
@@ -154,7 +154,7 @@ static int common_words(const char **argv, char words[][256])
 	return n;
 }
 
-/* Words of one line; to be freed. */
+/* Join words to a line, which the caller frees. */
 static char *words_join(const char *const *argv)
 {
 	size_t len = 1;
@@ -178,7 +178,7 @@ char *host_command(const struct host *h)
 	int n = 0;
 	ssize_t len;
 
-	/* a virtual node is on this machine */
+	/* a virtual node runs the same program on this machine */
 	len = node ? readlink("/proc/self/exe", self, sizeof(self) - 1) : -1;
 	if (len > 0)
 		self[len] = 0;

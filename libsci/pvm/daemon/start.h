@@ -14,15 +14,15 @@
  */
 int host_start(struct host *h);
 
-/* The same as a command line for a hoster; to be freed. NULL: no memory. */
+/* Return the command line that starts @h by a hoster. The caller frees it. NULL: no memory. */
 char *host_command(const struct host *h);
 
-/* Whether @name may be given to a remote shell. */
+/* Return whether @name may be given to a remote shell. */
 bool host_name_good(const char *name);
 
-/* In the daemon that was started: the secret from its standard input. */
+/* Read the secret from the standard input of a daemon that was started. */
 int secret_read(char secret[33]);
-/* In a daemon that a hoster has started: a secret of its own. Return: 0 or -errno. */
+/* Make a secret, in a daemon that a hoster has started. Return: 0 or -errno. */
 int secret_make(char secret[33]);
 
 /*
@@ -31,7 +31,7 @@ int secret_make(char secret[33]);
  */
 struct add *add_new(const struct frame_head *head, int n);
 struct add *add_new_managed(const struct frame_head *head, int n, int ctx, int wid);
-/* The result of host @slot; -1: all have been begun. */
+/* Set the result of host @slot. -1: the start of all hosts has begun. */
 void add_done(struct add *a, int slot, int result);
 
 #endif

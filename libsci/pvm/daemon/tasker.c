@@ -11,7 +11,7 @@
 #include "libsci/pvm/daemon/daemon.h"
 #include "libsci/pvm/daemon/text.h"
 
-#define COOKIE_BASE	(1 << 24)	/* no process has such a number */
+#define COOKIE_BASE	(1 << 24)	/* larger than the id of any process */
 
 int tasker;
 
@@ -38,7 +38,7 @@ void tasker_start(struct task *t, char *const *argv, const char *const *env, int
 	text_word(&x, (uint32_t)t->tid);
 	text_word(&x, (uint32_t)flags);
 	text_str(&x, argv[0], NULL);
-	/* the name of the program is not among them */
+	/* argc does not count the name of the program */
 	text_word(&x, argc - 1);
 	for (uint32_t i = 1; i < argc; i++)
 		text_str(&x, argv[i], NULL);
@@ -68,7 +68,7 @@ void tasker_told(struct body *b)
 {
 	struct task *t = task_find(text_read_word(b));
 
-	/* one that has enrolled ends with its socket */
+	/* a task that has enrolled ends with its socket */
 	if (t && t->cookie)
 		task_end(t);
 }

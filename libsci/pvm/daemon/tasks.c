@@ -13,10 +13,10 @@
 #include "libsci/pvm/daemon/daemon.h"
 
 #define READ_SIZE	(64u << 10)
-#define OUT_MAX		(256u << 20)	/* bytes that a task has not read */
+#define OUT_MAX		(256u << 20)	/* bytes that may wait until a task reads them */
 
 struct list tasks = { &tasks, &tasks };
-static struct list ended = { &ended, &ended };	/* freed when no event names them */
+static struct list ended = { &ended, &ended };	/* freed when no event of epoll refers to them */
 static struct watch listener;
 static unsigned int next_local;
 static bool halt_hard;
@@ -32,7 +32,7 @@ struct task *task_find(int tid)
 	return NULL;
 }
 
-/* A task id that no task has; 0: all are taken. */
+/* Return a free task id; 0: all are taken. */
 int tid_new(void)
 {
 	/* the last one is TID_GROUPS */
@@ -71,7 +71,7 @@ void tasks_free_ended(void)
 	}
 }
 
-/* Tell once that a task has left or has ended, when the status of its process is known. */
+/* Tell the manager and the tracer once that a task has ended, when its status is known. */
 static void end_tell(struct task *t)
 {
 	if (!t->shown_tid || t->told || t->tid || (t->child && !t->reaped && !t->left))
@@ -119,7 +119,7 @@ void task_reaped(pid_t pid, int status, const struct rusage *usage)
 		t->reaped = true;
 		t->status = status;
 		t->usage = *usage;
-		/* one whose socket lives on has handed it to another process */
+		/* if the socket is open, another process has it: the task goes on */
 		if (t->sock.fd < 0)
 			task_end(t);
 	}
@@ -192,7 +192,7 @@ void task_send(struct task *t, const struct frame_head *head, const void *body)
 	if (t->sock.fd < 0)
 		return;
 	if (!out_room(t, sizeof(*head) + head->len)) {
-		/* half a frame would garble all that follow */
+		/* the task could not find the next frame after half a frame */
 		say("t%x does not read: it is cut off", (unsigned int)t->tid);
 		shutdown(t->sock.fd, SHUT_RDWR);
 		return;
@@ -206,7 +206,7 @@ void task_send(struct task *t, const struct frame_head *head, const void *body)
 
 /* ---- receiving ---- */
 
-/* Serve the frames that are whole. false: it sends no frames. */
+/* Serve the complete frames. Return: false if the bytes are no frames. */
 static bool frames_serve(struct task *t)
 {
 	struct frame_head head;

@@ -9,7 +9,7 @@
 
 #include "libsci/pvm/frame.h"
 
-/* A message that grows. Zeroed is empty. Without memory the daemon ends. */
+/* A message that grows. All zeros is an empty message. The daemon ends if memory is short. */
 struct text {
 	uint8_t *data;
 	size_t len;

@@ -22,8 +22,8 @@ static const char *const dids[] = {
 };
 #undef D
 
-static int sink;			/* the last one */
-static bool described[KINDS];		/* to it */
+static int sink;			/* tid of the task that got the last record */
+static bool described[KINDS];		/* kinds whose descriptor @sink has */
 
 static void sink_set(const struct task *t)
 {
