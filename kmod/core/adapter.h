@@ -204,10 +204,12 @@ void sci_adapter_get(struct sci_adapter *a);
 void sci_adapter_put(struct sci_adapter *a);
 
 /**
- * sci_adapter_register() - make it known to users
+ * sci_adapter_register() - let users open an adapter
  *
- * Operations may be called before this returns.  The link counts as down until
- * sci_adapter_set_link().  -EINVAL: the driver left something out.
+ * The core may call operations before this returns.  The link counts as down until
+ * sci_adapter_set_link().
+ *
+ * Return: 0; -EINVAL: a required operation is missing; or another error.
  */
 int sci_adapter_register(struct sci_adapter *a);
 

@@ -64,12 +64,13 @@ int sci_check_mapped(uintptr_t addr, size_t len);
 /* ---- a barrier in other processes ---- */
 
 /**
- * sci_wake_init() - take part in the wake barriers of others
- * @takes_part: whether the kernel, or a filter in front of it, lets us, and
- *	SCI_MEMBARRIER does
+ * sci_wake_init() - take part in the wake barriers of other processes
+ * @takes_part: is set to whether the process takes part: the kernel (or a filter in front of
+ *	it) and SCI_MEMBARRIER allow it
  *
- * Holds for the address space: the child of a fork() has to do it again.
- * -EINVAL, and said: SCI_MEMBARRIER makes no sense.
+ * The call is for one address space: the child of a fork() has to call again.
+ *
+ * Return: 0; -EINVAL, after a message: SCI_MEMBARRIER is invalid.
  */
 int sci_wake_init(bool *takes_part);
 

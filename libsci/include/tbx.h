@@ -59,7 +59,7 @@ void tbx_log(const char *fmt, ...);		/* does nothing */
 #define DISP_CHAR(s, v)		tbx_disp("%s = %c", s, (int)(v))
 #define WARN			tbx_disp
 
-/* Of builds for debugging. */
+/* Macros that do something only in debug builds of the original library. */
 #define LOG			tbx_log
 #define LOG_IN()		((void)0)
 #define LOG_OUT()		((void)0)

@@ -255,8 +255,8 @@ static bool pieces_share(void)
 }
 
 /*
- * No other thread of the program runs. In order of addresses for global memory. After the
- * first piece there is no way back.
+ * Make all memory of the program shared, global memory in the order of addresses. After the first
+ * piece the step cannot be undone. Context: no other thread of the program runs.
  */
 bool memory_share(void)
 {

@@ -148,7 +148,7 @@ struct outlet {
 
 struct outlets {
 	struct outlet outlet[2];
-	/* for descriptors 1 and 2; the same if they are one file */
+	/* the outlets of descriptors 1 and 2; one outlet if both are the same file */
 	struct outlet *of[3];
 };
 

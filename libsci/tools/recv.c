@@ -59,7 +59,7 @@ static bool safe_name(struct transfer_hello *h)
 	for (i = 0; h->name[i]; i++)
 		if ((unsigned char)h->name[i] < ' ' || h->name[i] == 127)
 			return false;
-	/* neither ".." nor a .profile nobody asked for */
+	/* refuse "..", and hidden files such as .profile */
 	return h->name[0] && h->name[0] != '.';
 }
 

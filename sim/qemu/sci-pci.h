@@ -7,9 +7,9 @@
  * fabric daemon, window-direct.c makes BAR 2 of the peers' main memory.  The
  * behaviour of the card is in the model alone.
  *
- * Everything here runs under the big lock of QEMU.  The model may not be called
- * from what it calls: card_begin() and card_end() embrace each call, and what has
- * to be told to it in answer waits for card_end().
+ * All functions run under the big lock of QEMU.  Functions that the model calls must not
+ * call the model: card_begin() and card_end() enclose each call of the model, and an answer
+ * to the model waits for card_end().
  */
 #ifndef SCI_PCI_H
 #define SCI_PCI_H

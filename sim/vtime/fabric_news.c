@@ -26,7 +26,7 @@ static void listener_put(struct vt_listener *l)
 		free(l);
 }
 
-/* The object is gone. */
+/* End a listener: its object is gone. */
 void fabric_listener_end(struct vt_listener *l)
 {
 	if (l)

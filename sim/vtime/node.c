@@ -320,8 +320,8 @@ static void node_set_up(struct vt_node *n)
 }
 
 /*
- * Whole pages, zeroed: as many as get used.  There are very many, so that what a
- * heap would put between them counts.
+ * Get zeroed memory in whole pages, which take memory when they are used.  A node has very many
+ * blocks, so the headers of a heap would cost too much.
  */
 uint8_t *node_pages_get(size_t size)
 {

@@ -19,7 +19,7 @@
 
 #define QUIET		(200 * (uint64_t)VT_US)
 
-/* The first connects, the second attaches what rings are still missing. */
+/* Round FIRST makes connections, and round SECOND attaches the rings that are still missing. */
 enum round { FIRST, SECOND, MEASURED, ROUNDS };
 
 struct pattern {

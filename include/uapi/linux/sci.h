@@ -439,7 +439,7 @@ enum sci_ev_type {
 };
 
 /**
- * struct sci_ev_record - what read() returns of segments and DMA queues
+ * struct sci_ev_record - an event that read() of a segment or a DMA queue returns
  * @type: enum sci_ev_type
  * @node: the other node's id, 0 if there is none
  * @status: 0 or -errno
@@ -693,9 +693,9 @@ struct sci_ioc_segment_info {
 /**
  * enum sci_connect_flags - struct sci_ioc_connect.flags,
  *	struct sci_ioc_intr_connect.flags
- * @SCI_CONNECT_ASYNC: do not wait: SCI_EV_CONNECT tells how it ended.  Closing
- *	the descriptor before that gives it up.
- * @SCI_CONNECT_DATA: interrupts only: the one with data of this number
+ * @SCI_CONNECT_ASYNC: do not wait: SCI_EV_CONNECT has the result.  Closing the
+ *	descriptor before that cancels the connect.
+ * @SCI_CONNECT_DATA: interrupts only: connect to the data interrupt of this number
  */
 enum sci_connect_flags {
 	SCI_CONNECT_ASYNC	= 1 << 0,

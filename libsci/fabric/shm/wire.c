@@ -470,15 +470,17 @@ int shm_port_open(struct shm_port *port, const char *name)
 }
 
 /**
- * shm_port_share() - own a name with others, or as the first
+ * shm_port_share() - become an owner of a name that processes share
  * @mine: flags and size that all owners must agree on
- * @theirs: the answer of one who owned it already
- * @their_fd: what they share beside the name (memory, an eventfd); -1: we are
- *	the first
+ * @theirs: receives the answer of an existing owner
+ * @their_fd: is set to the memory or eventfd that the owners share; -1: this process is the
+ *	first owner
  *
- * Unlocked.  -EEXIST: owned by one who does not share; -EMSGSIZE: the owners
- * agreed on something else.  The port does not answer before
- * shm_port_serve().
+ * The port answers only after shm_port_serve().
+ *
+ * Context: svc->lock is not held.
+ * Return: 0; -EEXIST: the owner does not share the name; -EMSGSIZE: the owners have agreed on
+ * other flags or another size; or another error.
  */
 int shm_port_share(struct shm_port *port, const char *name,
 		   const struct shm_msg *mine, struct shm_msg *theirs,
