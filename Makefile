@@ -48,7 +48,7 @@ COMPILE = $(CC) -std=gnu11 -fno-strict-aliasing -fno-tree-slp-vectorize \
 LINK = $(CC) -pthread $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@
 
 obj = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
-LIB_OBJ := $(call obj,libsci/base/*.c libsci/fabric/*/*.c libsci/msg/*.c libsci/sisci/*.c \
+LIB_OBJ := $(call obj,libsci/base/*.c libsci/fabric/*/*.c libsci/msg/*/*.c libsci/sisci/*.c \
 	libsci/pio/*.c libsci/team/*.c)
 SCI_OBJ := $(call obj,libsci/tools/*.c)
 OFI_OBJ := $(call obj,libsci/ofi/*.c)

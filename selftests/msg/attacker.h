@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: a peer that does not keep to libsci/msg/wire.h
+ * DOC: a peer that does not keep to libsci/msg/conn/wire.h
  *
  * It connects to the victim, endpoint TEST_ID of node 4, with the operations of
  * the fabric, and then writes what it likes into the memory that it was given:
@@ -20,7 +20,7 @@
 #define SELFTESTS_MSG_ATTACKER_H
 
 #include "libsci/fabric/core/fabric.h"
-#include "libsci/msg/wire.h"
+#include "libsci/msg/conn/wire.h"
 #include "selftests/msg/traffic.h"
 
 #define ATTACKER_NODE	12u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A peer that does not keep to libsci/msg/wire.h: it connects as it should,
+ * A peer that does not keep to libsci/msg/conn/wire.h: it connects as it should,
  * with the fabric's operations, and then writes what it likes into the memory
  * that it was given.  The victim does not crash, hang or touch memory it should
  * not (the address sanitizer looks), and its honest peer notices nothing.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A peer that breaks one rule of libsci/msg/wire.h at a time, on purpose, or stops
+ * A peer that breaks one rule of libsci/msg/conn/wire.h at a time, on purpose, or stops
  * where no honest one does, and what the victim makes of it.  hostile.c draws such
  * lines at random.
  *
  *	test process	node 4, the victim
  *	  liar		node 12, see attacker.h
  */
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/proto/proto.h"
 #include "selftests/msg/attacker.h"
 
 /* Not the id of a segment of the message layer. */

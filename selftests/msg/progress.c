@@ -11,7 +11,7 @@
 
 #include <sci/msg.h>
 
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/proto/proto.h"
 #include "selftests/harness.h"
 #include "selftests/msg/peers.h"
 #include "selftests/msg/servant.h"

@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The libsci authors */
 /*
  * A ring of one block between two CPUs that do not keep loads and stores in order
- * (libsci/msg/ring.c, blocks.h), as on arm64: the litmus test "load buffering".
+ * (libsci/msg/conn/ring.c, blocks.h), as on arm64: the litmus test "load buffering".
  *
  * The sender waits for the credit of a block (load-acquire), stores the next block,
  * then its line (store-release).  The receiver waits for the line, loads the block

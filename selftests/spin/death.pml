@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Death of a peer (libsci/msg/peer.c "DOC: a peer's life", progress.c, wait.c).
+ * Death of a peer (libsci/msg: conn/peer.c "DOC: life of a peer", api/progress.c, api/wait.c).
  *
  * A sender puts LINES lines of two words in a ring of SLOTS slots, one word
  * after the other; a receiver waits for messages for ever. At any step one of

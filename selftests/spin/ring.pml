@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * A ring of lines and its credits (libsci/msg/line.h, ring.c, check.c, receive.c).
+ * A ring of lines and its credits (libsci/msg: conn/line.h, conn/ring.c, conn/check.c, proto/receive.c).
  *
  * A sender puts LINES lines, numbered from 1, in a ring of SLOTS slots; the
  * receiver takes them off and tells how far it has read after every BATCH.

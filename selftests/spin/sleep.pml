@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Sleep and bells (libsci/msg/progress.c "DOC: progress", ring.c, check.c, wait.c,
- * keeper.c).
+ * Sleep and bells (libsci/msg: api/progress.c "DOC: progress", api/wait.c, conn/ring.c,
+ * conn/check.c, conn/keeper.c).
  *
  * Two endpoints send to each other, A (0) TO_B lines and B (1) TO_A lines, over
  * rings of SLOTS lines, credits told every BATCH lines. Each sleeps whenever

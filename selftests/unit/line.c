@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "libsci/msg/wire.h"
+#include "libsci/msg/conn/wire.h"
 #include "libsci/pio/pio.h"
 #include "selftests/harness.h"
 

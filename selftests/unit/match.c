@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "libsci/msg/match.h"
+#include "libsci/msg/proto/match.h"
 #include "selftests/harness.h"
 
 #define ANY	(~UINT64_C(0))

@@ -6,12 +6,12 @@
  * The protocols are the library's own objects.  These modules of it are replaced,
  * function by function, since they deal with the real world:
  *
- *	libsci/msg/wait.c	waiting, sleeping, the clock: a wait polls, and when
+ *	libsci/msg/api/wait.c	waiting, sleeping, the clock: a wait polls, and when
  *				there was nothing, the world goes on
- *	libsci/msg/wake.c	descriptors: no thread sleeps on them
- *	libsci/msg/keeper.c	a thread for programs that do not come back into a
+ *	libsci/msg/conn/wake.c	descriptors: no thread sleeps on them
+ *	libsci/msg/conn/keeper.c	a thread for programs that do not come back into a
  *				call: here they do
- *	libsci/msg/callers.c	threads for calls to other nodes: here they are made
+ *	libsci/msg/conn/callers.c	threads for calls to other nodes: here they are made
  *				at once
  *	libsci/fabric/core/fault.c	stores to remote memory: through the adapter.  The
  *				links lose packets, if any are to be lost
@@ -25,10 +25,10 @@
 #include <limits.h>
 #include <string.h>
 
-#include "libsci/msg/endpoint.h"
+#include "libsci/msg/api/api.h"
 #include "sim/vtime/internal.h"
 
-/* ---- libsci/msg/line.c, libsci/pio: charged ---- */
+/* ---- libsci/msg/conn/line.c, libsci/pio: charged ---- */
 
 static struct line_ops real_lines;
 
@@ -138,7 +138,7 @@ void sci_fault_deliver(void)
 {
 }
 
-/* ---- libsci/msg/keeper.c ---- */
+/* ---- libsci/msg/conn/keeper.c ---- */
 
 int keeper_start(struct sci_ep *ep)
 {
@@ -156,7 +156,7 @@ void keeper_wake(struct sci_ep *ep)
 	(void)ep;
 }
 
-/* ---- libsci/msg/callers.c ---- */
+/* ---- libsci/msg/conn/callers.c ---- */
 
 void callers_init(struct sci_ep *ep)
 {
@@ -192,7 +192,7 @@ uint64_t msg_nonce(void)
 	return vt_random(vt_current()->sim) | 1;
 }
 
-/* ---- libsci/msg/wake.c ---- */
+/* ---- libsci/msg/conn/wake.c ---- */
 
 _Atomic uint32_t msg_fork_gen;
 
@@ -227,7 +227,7 @@ void wake_all(struct sci_ep *ep)
 	msg_changed(ep);
 }
 
-/* ---- libsci/msg/wait.c ---- */
+/* ---- libsci/msg/api/wait.c ---- */
 
 int sci_ep_fd(struct sci_ep *ep)
 {

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The calls that make connections or find them. */
+
+#include "libsci/msg/api/api.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int look_fresh(void *arg)
+{
+	struct sci_ep *ep = arg;
+
+	return list_empty(&ep->fresh) ? -EAGAIN : 0;
+}
+
+int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer)
+{
+	struct sci_peer *p;
+	int ret;
+
+	if (!ep || !peer)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = msg_wait(ep, look_fresh, ep, timeout);
+	if (!ret) {
+		p = container_of(ep->fresh.next, struct sci_peer, fresh);
+		list_del(&p->fresh);
+		p->known = true;
+		*peer = p;
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
+		  struct sci_peer **peer)
+{
+	struct sci_peer *p;
+
+	if (!ep || !addr || !peer)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	p = peer_find(ep, addr);
+	if (p && p->state != PEER_UP)
+		p = NULL;
+	if (p) {
+		peer_keep(p);
+		*peer = p;
+	}
+	msg_unlock(&ep->lock);
+	return p ? 0 : -ENOENT;
+}
+
+/* ---- dialing ---- */
+
+/* The thread in sci_connect() owns the dial. */
+static void done_connect(struct msg_dial *d, struct sci_peer *p)
+{
+	d->p = p;
+	msg_changed(d->ep);
+}
+
+static void done_request(struct msg_dial *d, struct sci_peer *p)
+{
+	struct sci_req *req = d->owner;
+	int ret = d->ret;
+
+	free(d);
+	req->dial = NULL;
+	req->peer = p;
+	req_done(req, ret);
+}
+
+static void done_open(struct msg_dial *d, struct sci_peer *p)
+{
+	(void)p;
+	free(d);
+}
+
+static int look_dialed(void *arg)
+{
+	struct msg_dial *d = arg;
+
+	return d->ret;
+}
+
+static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
+			int timeout, struct sci_peer **out)
+{
+	struct msg_dial d;
+	int ret;
+
+	/* msg_wait() below has the timeout */
+	dial_init(&d, ep, addr, -1);
+	d.done = done_connect;
+	ret = dial_pick(&d);
+	if (ret)
+		return ret;
+	ret = dial_start(&d);
+	if (ret == -EAGAIN)
+		ret = msg_wait(ep, look_dialed, &d, timeout);
+	if (d.ret == -EAGAIN)
+		d.p = dial_end(&d, ret);
+	if (!d.ret)
+		*out = d.p;
+	return d.ret;
+}
+
+static bool addr_good(const struct sci_addr *addr)
+{
+	return addr && addr->id && addr->id <= SCI_EP_ID_MAX;
+}
+
+int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		struct sci_peer **peer)
+{
+	int ret;
+
+	if (!ep || !addr_good(addr) || !peer)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = connect_peer(ep, addr, timeout, peer);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static int connect_request(struct sci_ep *ep, const struct sci_addr *addr,
+			   int timeout, struct sci_req **out)
+{
+	struct sci_req *req = req_new(ep, MSG_CONNECT);
+	struct msg_dial *d = calloc(1, sizeof(*d));
+	int ret = -ENOMEM;
+
+	if (!req || !d)
+		goto err;
+	dial_init(d, ep, addr, timeout);
+	d->done = done_request;
+	d->owner = req;
+	req->dial = d;
+	req->state = MSG_DIALING;
+	ret = dial_pick(d);
+	if (ret)
+		goto err;
+	ret = dial_start(d);
+	if (ret != -EAGAIN)
+		dial_done(d, ret);
+	/* a sleeping thread has computed its timeout without this dial */
+	wake_all(ep);
+	*out = req;
+	return 0;
+
+err:
+	free(d);
+	if (req)
+		req_free(req);
+	return ret;
+}
+
+/* Cancel the dial of @req. The caller ends the request. */
+void connect_cancel(struct sci_req *req)
+{
+	dial_end(req->dial, -ECANCELED);
+	free(req->dial);
+	req->dial = NULL;
+}
+
+int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		 struct sci_req **req)
+{
+	int ret;
+
+	if (!ep || !addr_good(addr) || !req)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = connect_request(ep, addr, timeout, req);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+static int open_peer(struct sci_ep *ep, const struct sci_addr *addr,
+		     int timeout, struct sci_peer **out)
+{
+	struct sci_peer *p = peer_find(ep, addr);
+	struct msg_dial *d;
+	int ret;
+
+	if (p && p->state != PEER_DOWN && (p->state == PEER_UP || dial_is_open(p))) {
+		peer_keep(p);
+		*out = p;
+		return 0;
+	}
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	dial_init(d, ep, addr, timeout);
+	d->done = done_open;
+	d->open = true;
+	ret = dial_pick(d);
+	if (ret) {
+		free(d);
+		return ret;
+	}
+	*out = d->p;
+	peer_keep(d->p);
+	ret = dial_start(d);
+	if (ret != -EAGAIN)
+		dial_done(d, ret);
+	wake_all(ep);
+	return 0;
+}
+
+int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
+		  struct sci_peer **peer)
+{
+	int ret;
+
+	if (!ep || !addr_good(addr) || !peer)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = open_peer(ep, addr, timeout, peer);
+	msg_unlock(&ep->lock);
+	return ret;
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Opening and closing an endpoint. */
+
+#include "libsci/msg/api/api.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
+{
+	struct sci_ep *ep = calloc(1, sizeof(*ep));
+
+	if (!ep)
+		return NULL;
+	ep->lock.none = attr->flags & SCI_EP_SINGLE_THREAD;
+	ep->crc = attr->flags & SCI_EP_CRC;
+	ep->peer_events = attr->flags & SCI_EP_PEER_EVENTS;
+	ep->adapter = attr->adapter;
+	snprintf(ep->name, sizeof(ep->name), "%s", attr->name ? attr->name : "");
+	ep->fork_gen = atomic_load(&msg_fork_gen);
+	ep->free_id = UINT32_MAX;
+	ep->up = &msg_protocols;
+	list_init(&ep->hot);
+	list_init(&ep->busy);
+	list_init(&ep->dirty);
+	list_init(&ep->peers);
+	list_init(&ep->down);
+	list_init(&ep->ended);
+	list_init(&ep->former);
+	list_init(&ep->fresh);
+	list_init(&ep->closing);
+	list_init(&ep->dials);
+	list_init(&ep->bufs);
+	list_init(&ep->orphans);
+	list_init(&ep->refusals);
+	callers_init(ep);
+	list_init(&ep->completed);
+	sci_match_init(&ep->match);
+	atomics_init(ep);
+	copies_init(ep);
+	ep->nonce = msg_nonce();
+	ep->next_segment = (uint32_t)(ep->nonce >> 32);
+	return ep;
+}
+
+static void port_event(void *owner, const struct sci_event *ev)
+{
+	struct sci_ep *ep = owner;
+
+	(void)ev;
+	atomic_store(&ep->attention, 1);
+	wake_self(ep);
+}
+
+/* Create the bell, before the port: port_event() writes to the bell's descriptor. */
+static int make_bell(struct sci_ep *ep, uint32_t id)
+{
+	struct sci_lintr_param param = {
+		.adapter = ep->adapter, .number = MSG_NUMBERS + id,
+		.flags = SCI_INTR_FIXED,
+	};
+	int ret = ep->ops->lintr.create(ep->fabric, &param, &ep->bell);
+
+	if (ret)
+		return ret;
+	ret = wake_init(ep);
+	if (ret)
+		ep->ops->lintr.destroy(ep->bell);
+	return ret;
+}
+
+static int make_port(struct sci_ep *ep, uint32_t id)
+{
+	struct sci_lintr_param param = {
+		.adapter = ep->adapter, .number = MSG_NUMBERS + id,
+		.flags = SCI_INTR_FIXED | SCI_INTR_DATA,
+		.event = port_event, .owner = ep,
+	};
+
+	return ep->ops->lintr.create(ep->fabric, &param, &ep->port);
+}
+
+static int take_id(struct sci_ep *ep, uint32_t id)
+{
+	int ret = make_bell(ep, id);
+
+	if (ret)
+		return ret;
+	ret = make_port(ep, id);
+	if (ret) {
+		wake_fini(ep);
+		ep->ops->lintr.destroy(ep->bell);
+		return ret;
+	}
+	if (ep->net)
+		ret = net_port_make(ep, id);
+	if (ret) {
+		ep->ops->lintr.destroy(ep->port);
+		wake_fini(ep);
+		ep->ops->lintr.destroy(ep->bell);
+		return ret;
+	}
+	ep->addr.id = id;
+	return 0;
+}
+
+/* Choose a free id from the upper half: programs choose small ids. */
+static int take_any_id(struct sci_ep *ep)
+{
+	uint32_t half = (SCI_EP_ID_MAX + 1) / 2;
+	uint32_t id = (uint32_t)(ep->nonce % half);
+	int ret = -EEXIST;
+
+	for (uint32_t i = 0; i < 1000 && ret == -EEXIST; i++)
+		ret = take_id(ep, half + (id + i) % half);
+	return ret;
+}
+
+static int ep_join(struct sci_ep *ep, const struct sci_ep_attr *attr)
+{
+	const struct sci_fabric_place at = {
+		.spec = attr->fabric, .node = attr->node,
+	};
+	struct sci_adapter_info info;
+	int ret;
+
+	ret = sci_fabric_open_at(&ep->fabric, &at);
+	if (ret)
+		return ret;
+	ep->ops = ep->fabric->ops;
+	ret = ep->ops->query.adapter(ep->fabric, ep->adapter, &info);
+	if (ret) {
+		sci_fabric_close(ep->fabric);
+		return ret;
+	}
+	line_init();
+	ep->link = ep->ops->query.link(ep->fabric, ep->adapter);
+	ep->errors = sci_link_errors(ep->link);
+	ep->addr.node = info.node;
+	ep->wake_barrier = info.wake_barrier;
+	ep->register_copies = info.register_copies;
+	ep->may_read = ep->link->map == SCI_PIO_MAP_CACHED && !ep->link->cache;
+	ep->lossy = ep->link->map != SCI_PIO_MAP_CACHED ||
+		    atomic_load(&sci_fault_enabled);
+	ret = net_join(ep, &at, attr->net, attr->net_peers);
+	if (ret)
+		sci_fabric_close(ep->fabric);
+	return ret;
+}
+
+static int open_ep(struct sci_ep **out, const struct sci_ep_attr *attr)
+{
+	struct sci_ep *ep;
+	int ret;
+
+	if (attr->id > SCI_EP_ID_MAX ||
+	    attr->flags & ~(uint32_t)(SCI_EP_SINGLE_THREAD | SCI_EP_CRC |
+				      SCI_EP_PEER_EVENTS))
+		return -EINVAL;
+	wake_fork_init();
+	ep = ep_new(attr);
+	if (!ep)
+		return -ENOMEM;
+	ret = ep_join(ep, attr);
+	if (ret)
+		goto err_free;
+	ret = params_init(ep);
+	ret = ret ? ret : keeper_start(ep);
+	if (ret)
+		goto err_leave;
+	ret = attr->id ? take_id(ep, attr->id) : take_any_id(ep);
+	if (ret)
+		goto err_keeper;
+	*out = ep;
+	return 0;
+
+err_keeper:
+	keeper_stop(ep);
+err_leave:
+	net_leave(ep);
+	sci_fabric_close(ep->fabric);
+err_free:
+	callers_fini(ep);
+	free(ep);
+	return ret;
+}
+
+/*
+ * Copy the attributes. A newer program may pass a longer struct: what is beyond ours
+ * must be 0.
+ */
+static int attr_read(struct sci_ep_attr *attr, const struct sci_ep_attr *from)
+{
+	const char *tail = (const char *)from;
+
+	if (from->size < offsetof(struct sci_ep_attr, fabric))
+		return -EINVAL;
+	for (size_t i = sizeof(*attr); i < from->size; i++)
+		if (tail[i])
+			return -E2BIG;
+	memcpy(attr, from, from->size < sizeof(*attr) ? from->size : sizeof(*attr));
+	return 0;
+}
+
+int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *from)
+{
+	struct sci_ep_attr attr = { 0 };
+	int ret = ep && from ? attr_read(&attr, from) : -EINVAL;
+
+	return ret ? ret : open_ep(ep, &attr);
+}
+
+int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags)
+{
+	const struct sci_ep_attr attr = { .id = id, .flags = flags };
+
+	return ep ? open_ep(ep, &attr) : -EINVAL;
+}
+
+/* ---- closing ---- */
+
+static void drop_receives(struct sci_ep *ep)
+{
+	struct sci_match_recv *r;
+
+	while ((r = sci_match_recv_any(&ep->match))) {
+		sci_match_recv_remove(&ep->match, r);
+		req_done(container_of(r, struct sci_req, match), -ECANCELED);
+	}
+}
+
+static void drop_orphans(struct sci_ep *ep)
+{
+	struct list *l;
+
+	while ((l = list_pop(&ep->orphans)))
+		msg_unexpected_free(container_of(l, struct sci_msg, link));
+}
+
+static void close_peers(struct sci_ep *ep)
+{
+	while (!list_empty(&ep->peers))
+		peer_drop(container_of(ep->peers.next, struct sci_peer, link));
+	callers_stop(ep);
+	peers_release(ep);
+	while (!list_empty(&ep->ended))
+		peer_free(container_of(ep->ended.next, struct sci_peer, link));
+	while (!list_empty(&ep->former))
+		peer_free(container_of(ep->former.next, struct sci_peer, link));
+}
+
+int sci_ep_close(struct sci_ep *ep)
+{
+	if (!ep)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	peers_flush(ep);
+	dials_cancel(ep);
+	close_peers(ep);
+	msg_unlock(&ep->lock);
+	keeper_stop(ep);
+	drop_receives(ep);
+	drop_orphans(ep);
+	bufs_free(ep);
+	ep->ops->lintr.destroy(ep->port);
+	net_port_end(ep);
+	net_leave(ep);
+	wake_fini(ep);
+	ep->ops->lintr.destroy(ep->bell);
+	sci_fabric_close(ep->fabric);
+	sci_match_fini(&ep->match);
+	slabs_free(ep);
+	hash_free(&ep->by_addr);
+	free(ep->ids);
+	callers_fini(ep);
+	free(ep);
+	return 0;
+}
+
+/* ---- queries ---- */
+
+int sci_ep_addr(struct sci_ep *ep, struct sci_addr *addr)
+{
+	if (!ep || !addr)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	*addr = ep->addr;
+	return 0;
+}
+
+const char *sci_ep_name(struct sci_ep *ep)
+{
+	return ep ? ep->name : NULL;
+}
+
+const char *sci_ep_fabric(struct sci_ep *ep)
+{
+	return ep ? ep->ops->name : NULL;
+}
+
+unsigned int sci_ep_traits(struct sci_ep *ep)
+{
+	if (!ep)
+		return 0;
+	return (ep->may_read ? SCI_TRAIT_FAST_READS | SCI_TRAIT_SHARED_MEMORY : 0u) |
+	       (ep->lossy ? SCI_TRAIT_LOSSY : 0u) |
+	       (ep->register_copies ? SCI_TRAIT_REGISTER_COPIES : 0u);
+}
+
+int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats)
+{
+	struct sci_ep_stats now;
+
+	if (!ep || !stats || stats->size < sizeof(size_t))
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	now = ep->stats;
+	now.size = stats->size < sizeof(now) ? stats->size : sizeof(now);
+	now.unexpected = ep->match.unexpected;
+	now.unexpected_bytes = ep->unexpected_bytes;
+	msg_unlock(&ep->lock);
+	memcpy(stats, &now, now.size);
+	return 0;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The calls for memory of peers: reads, writes, atomics, pointers. */
+
+#include "libsci/msg/api/api.h"
+
+#include <errno.h>
+
+#define MAP_LOOK_MS	5u		/* between attempts of sci_peer_map(), in ms */
+
+int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
+		struct sci_key *key)
+{
+	struct msg_buf *b;
+
+	if (!ep || !addr || !len || !key)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	b = buf_find(ep, addr, len);
+	if (b)
+		*key = (struct sci_key){
+			.segment = ep->ops->lseg.id(b->seg),
+			.offset = (uint64_t)((const uint8_t *)addr - b->addr),
+			.len = len,
+		};
+	msg_unlock(&ep->lock);
+	return b ? 0 : -EINVAL;
+}
+
+/* The arguments of a one-sided call: bytes, a word, or both. */
+struct transfer {
+	enum msg_kind kind;
+	const struct sci_key *key;
+	uint64_t offset;
+	const struct iovec *iov;
+	size_t n;
+	const struct sci_rmw *rmw;
+	void *before;
+	const struct sci_write_signal *signal;
+};
+
+static void describe_word(struct sci_req *req, const struct transfer *t)
+{
+	if (t->rmw) {
+		req->word.rmw = *t->rmw;
+		req->word.before = t->before;
+		req->len = atomic_size(t->rmw);
+	}
+	req->signals = t->signal;
+	if (t->signal) {
+		req->word.rmw = t->signal->rmw;
+		req->word.before = NULL;
+		req->word.segment = t->signal->key.segment;
+		req->word.offset = t->signal->key.offset + t->signal->offset;
+	}
+}
+
+static int transfer_start(struct sci_peer *p, const struct transfer *t, struct sci_req **out)
+{
+	struct sci_req *req;
+	int ret;
+
+	if (p->state == PEER_DOWN)
+		return p->error;
+	if (!out && p->unwatched >= SCI_UNWATCHED_MAX)
+		return -EAGAIN;
+	req = req_new(p->ep, t->kind);
+	if (!req)
+		return -ENOMEM;
+	ret = req_iov(req, t->iov, t->n);
+	if (ret) {
+		req_free(req);
+		return ret;
+	}
+	req->peer = p;
+	req->segment = t->key->segment;
+	req->offset = t->key->offset + t->offset;
+	describe_word(req, t);
+	req->status.len = req->len;
+	req->state = MSG_MOVING;
+	req->unwatched = !out;
+	p->unwatched += !out;
+	p->transfers += !out;
+	list_add_tail(&req->link, &p->sending);
+	if (out)
+		*out = req;
+	/* the request starts when the connection is up */
+	if (p->state == PEER_CONNECTING)
+		return 0;
+	peer_busy(p);
+	send_push(p);
+	return 0;
+}
+
+static int check_place(const struct sci_key *key, uint64_t offset, uint64_t len)
+{
+	if (key->reserved || key->offset + key->len < key->offset)
+		return -EINVAL;
+	return offset > key->len || key->len - offset < len ? -ERANGE : 0;
+}
+
+static int check_word(const struct sci_key *key, uint64_t offset,
+		      const struct sci_rmw *a)
+{
+	if (!atomic_valid(a) || (key->offset + offset) % atomic_size(a))
+		return -EINVAL;
+	return check_place(key, offset, atomic_size(a));
+}
+
+static int transfer_call(struct sci_peer *peer, const struct transfer *t,
+			 struct sci_req **req)
+{
+	int ret;
+
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	msg_lock(&peer->ep->lock);
+	ret = transfer_start(peer, t, req);
+	msg_unlock(&peer->ep->lock);
+	return ret;
+}
+
+static int iov_bytes(struct sci_peer *peer, const struct transfer *t,
+		     struct sci_req **req)
+{
+	int ret;
+
+	if (!peer || !t->key || (!t->iov && t->n) || t->n > SCI_IOV_MAX ||
+	    !msg_iov_good(t->iov, t->n))
+		return -EINVAL;
+	ret = check_place(t->key, t->offset, msg_iov_len(t->iov, t->n));
+	return ret ? ret : transfer_call(peer, t, req);
+}
+
+int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
+		uint64_t offset, const struct iovec *iov, size_t n,
+		struct sci_req **req)
+{
+	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
+				    .iov = iov, .n = n };
+
+	return iov_bytes(peer, &t, req);
+}
+
+int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
+		      uint64_t offset, const struct iovec *iov, size_t n,
+		      const struct sci_write_signal *signal, struct sci_req **req)
+{
+	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
+				    .iov = iov, .n = n, .signal = signal };
+	int ret = signal ? check_word(&signal->key, signal->offset,
+				      &signal->rmw) : -EINVAL;
+
+	return ret ? ret : iov_bytes(peer, &t, req);
+}
+
+int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
+	       uint64_t offset, const struct iovec *iov, size_t n,
+	       struct sci_req **req)
+{
+	const struct transfer t = { .kind = MSG_READ, .key = key, .offset = offset,
+				    .iov = iov, .n = n };
+
+	return iov_bytes(peer, &t, req);
+}
+
+/*
+ * Execute an atomic at once. Return false if it needs a request, which also reports
+ * errors.
+ */
+static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
+{
+	uint64_t offset = t->key->offset + t->offset, old;
+	struct msg_import *im;
+	int error;
+
+	if (p->state != PEER_UP || !p->may_read)
+		return false;
+	im = peer_import(p, t->key->segment, &error);
+	if (!im || offset > im->size || im->size - offset < atomic_size(t->rmw))
+		return false;
+	old = atomic_apply(im->addr + offset, t->rmw);
+	/* the word belonged to a dead peer: the change had no effect */
+	if (!import_is_there(p, im))
+		return false;
+	atomic_result(t->before, t->rmw, old);
+	p->ep->stats.atomics++;
+	return true;
+}
+
+/* @wanted: the program wants a request, even for an atomic that is executed at once. */
+static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
+		     uint64_t offset, const struct sci_rmw *rmw, void *before,
+		     struct sci_req **req, bool wanted)
+{
+	const struct transfer t = { .kind = MSG_ATOMIC, .key = key,
+				    .offset = offset, .rmw = rmw,
+				    .before = before };
+	int ret = peer && key && rmw ? check_word(key, offset, rmw) : -EINVAL;
+
+	if (ret)
+		return ret;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	msg_lock(&peer->ep->lock);
+	if (wanted || !rmw_at_once(peer, &t))
+		ret = transfer_start(peer, &t, req);
+	msg_unlock(&peer->ep->lock);
+	return ret;
+}
+
+int sci_irmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	     const struct sci_rmw *rmw, void *before, struct sci_req **req)
+{
+	return start_rmw(peer, key, offset, rmw, before, req, req);
+}
+
+int sci_write(struct sci_peer *peer, const struct sci_key *key,
+	      uint64_t offset, const void *buf, size_t len)
+{
+	const struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct sci_req *req = NULL;
+	int ret = sci_iwritev(peer, key, offset, &iov, 1, &req);
+
+	return ret ? ret : sci_wait(req, -1, NULL);
+}
+
+int sci_read(struct sci_peer *peer, const struct sci_key *key,
+	     uint64_t offset, void *buf, size_t len)
+{
+	const struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct sci_req *req = NULL;
+	int ret = sci_ireadv(peer, key, offset, &iov, 1, &req);
+
+	return ret ? ret : sci_wait(req, -1, NULL);
+}
+
+int sci_rmw(struct sci_peer *peer, const struct sci_key *key, uint64_t offset,
+	    const struct sci_rmw *rmw, void *before)
+{
+	struct sci_req *req = NULL;
+	int ret = start_rmw(peer, key, offset, rmw, before, &req, false);
+
+	return ret || !req ? ret : sci_wait(req, -1, NULL);
+}
+
+static int look_transferred(void *arg)
+{
+	const struct sci_peer *p = arg;
+
+	return p->transfers ? -EAGAIN : 0;
+}
+
+int sci_flush(struct sci_peer *peer, int timeout)
+{
+	struct sci_ep *ep;
+	int ret;
+
+	if (!peer)
+		return -EINVAL;
+	ep = peer->ep;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = msg_look(ep, look_transferred, peer, timeout);
+	if (ret == -EAGAIN)
+		ret = -ETIMEDOUT;
+	if (!ret) {
+		ret = peer->transfer_error;
+		peer->transfer_error = 0;
+	}
+	/* also order the program's own stores through sci_peer_map() */
+	sci_store_barrier();
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+/* ---- pointers of the program ---- */
+
+struct map_look {
+	struct sci_peer *p;
+	const struct sci_key *key;
+	uint64_t doubt_ms;
+	uint8_t *addr;
+};
+
+static int map_look(void *arg)
+{
+	struct map_look *m = arg;
+	struct sci_peer *p = m->p;
+	struct msg_import *im;
+	int ret;
+
+	if (p->state != PEER_UP)
+		return p->state == PEER_DOWN ? p->error : -EAGAIN;
+	im = peer_import(p, m->key->segment, &ret);
+	if (!im && import_later(p, ret))
+		return -EAGAIN;
+	if (!im)
+		return import_is_gone(ret) ? import_missing(p, &m->doubt_ms) : ret;
+	if (m->key->offset > im->size || im->size - m->key->offset < m->key->len)
+		return -ERANGE;
+	im->pointers++;
+	m->addr = im->addr + m->key->offset;
+	return 0;
+}
+
+int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
+		 void **addr)
+{
+	struct map_look m = { .p = peer, .key = key };
+	int ret;
+
+	if (!peer || !key || !addr || key->reserved || !key->len ||
+	    key->offset + key->len < key->offset)
+		return -EINVAL;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	if (!peer->may_read)
+		return -EOPNOTSUPP;
+	msg_lock(&peer->ep->lock);
+	ret = map_look(&m);
+	if (ret == -EAGAIN)
+		ret = msg_wait_often(peer->ep, map_look, &m, timeout, MAP_LOOK_MS);
+	msg_unlock(&peer->ep->lock);
+	if (!ret)
+		*addr = m.addr;
+	return ret;
+}
+
+static struct msg_import *map_find(struct list *imports, const uint8_t *addr)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, imports) {
+		struct msg_import *im = container_of(pos, struct msg_import,
+						     link);
+
+		if (im->pointers && addr >= im->addr &&
+		    addr < im->addr + im->size)
+			return im;
+	}
+	return NULL;
+}
+
+int sci_peer_unmap(struct sci_peer *peer, void *addr)
+{
+	struct msg_import *im;
+
+	if (!peer || !addr)
+		return -EINVAL;
+	if (!msg_usable(peer->ep))
+		return -ENOTCONN;
+	msg_lock(&peer->ep->lock);
+	im = map_find(&peer->imports, addr);
+	if (im) {
+		im->pointers--;
+	} else {
+		im = map_find(&peer->maps, addr);
+		if (im && !--im->pointers)
+			import_drop(peer, im);
+	}
+	msg_unlock(&peer->ep->lock);
+	return im ? 0 : -EINVAL;
+}

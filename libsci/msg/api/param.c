@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: parameters
+ *
+ * The defaults are measured: one table for memory, one for devices. A file with lines
+ * "FABRIC NAME VALUE", which `sci tune` writes, changes them for a machine. The environment
+ * changes them for a process, sci_ep_set() for an endpoint.
+ */
+
+#include "libsci/msg/api/api.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KIB		1024ull
+#define MIB		(1024 * KIB)
+
+struct param {
+	const char *name;
+	const char *env;
+	uint64_t min;
+	uint64_t max;
+};
+
+static const struct param params[SCI_PARAMS] = {
+	[SCI_PARAM_LINES_MAX] = { "lines_max", "SCI_MSG_LINES_MAX",
+				  0, 64 * KIB },
+	[SCI_PARAM_EAGER_MAX] = { "eager_max", "SCI_MSG_EAGER_MAX", 0, MIB },
+	[SCI_PARAM_EAGER_BLOCK] = { "eager_block", "SCI_MSG_EAGER_BLOCK",
+				    64, MIB },
+	[SCI_PARAM_EAGER_RING] = { "eager_ring", "SCI_MSG_EAGER_RING",
+				   4 * KIB, 64 * MIB },
+	[SCI_PARAM_BLOCK] = { "block", "SCI_MSG_BLOCK", 64, MIB },
+	[SCI_PARAM_XFER_RING] = { "xfer_ring", "SCI_MSG_XFER_RING",
+				  4 * KIB, 64 * MIB },
+	[SCI_PARAM_ZCOPY_MIN] = { "zcopy_min", "SCI_MSG_ZCOPY_MIN",
+				  0, UINT64_MAX },
+	[SCI_PARAM_SINGLE_COPY_MIN] = { "single_copy_min",
+					"SCI_MSG_SINGLE_COPY_MIN",
+					0, UINT64_MAX },
+	[SCI_PARAM_ATTACH_AFTER] = { "attach_after", "SCI_MSG_ATTACH_AFTER",
+				     0, UINT64_MAX },
+	[SCI_PARAM_UNEXPECTED_MAX] = { "unexpected_max",
+				       "SCI_MSG_UNEXPECTED_MAX",
+				       64 * KIB, UINT64_MAX },
+	[SCI_PARAM_SPIN_US] = { "spin_us", "SCI_MSG_SPIN_US", 0, 1000000000 },
+	[SCI_PARAM_CHECK_MS] = { "check_ms", "SCI_MSG_CHECK_MS", 1, 60000 },
+};
+
+struct table {
+	uint64_t value[SCI_PARAMS];
+};
+
+enum { DEVICE, MEMORY };
+
+/* Indexed by the kind of remote mapping: shm and sci_loop have memory. */
+static const struct table tables[] = {
+	[MEMORY] = { {
+		[SCI_PARAM_LINES_MAX] = 64,
+		[SCI_PARAM_EAGER_MAX] = 256 * KIB,
+		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
+		[SCI_PARAM_EAGER_RING] = 512 * KIB,
+		[SCI_PARAM_BLOCK] = 64 * KIB,
+		[SCI_PARAM_XFER_RING] = 512 * KIB,
+		[SCI_PARAM_ZCOPY_MIN] = 16 * KIB,
+		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
+		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
+		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
+		[SCI_PARAM_SPIN_US] = 1000,
+		[SCI_PARAM_CHECK_MS] = 5,
+	} },
+	/*
+	 * Lines need no store barrier, and the receiver copies while they arrive.
+	 * DECK/SCI's threshold for zero-copy, 1024 bytes (IV), is for a protocol
+	 * that waits for a barrier. `sci model` has both.
+	 */
+	[DEVICE] = { {
+		[SCI_PARAM_LINES_MAX] = 8 * KIB,
+		[SCI_PARAM_EAGER_MAX] = 8 * KIB,
+		[SCI_PARAM_EAGER_BLOCK] = 8 * KIB,
+		[SCI_PARAM_EAGER_RING] = 64 * KIB,
+		[SCI_PARAM_BLOCK] = 128 * KIB,
+		[SCI_PARAM_XFER_RING] = 512 * KIB,
+		[SCI_PARAM_ZCOPY_MIN] = 6 * KIB,
+		[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX,
+		[SCI_PARAM_ATTACH_AFTER] = 1 * KIB,
+		[SCI_PARAM_UNEXPECTED_MAX] = 64 * MIB,
+		[SCI_PARAM_SPIN_US] = 1000,
+		[SCI_PARAM_CHECK_MS] = 5,
+	} },
+};
+
+const char *sci_param_name(enum sci_param param)
+{
+	return (unsigned int)param < SCI_PARAMS ? params[param].name : NULL;
+}
+
+static void param_set(struct sci_ep *ep, unsigned int i, uint64_t v)
+{
+	v = v < params[i].min ? params[i].min : v;
+	v = v > params[i].max ? params[i].max : v;
+	ep->params[i] = v;
+}
+
+static int set_text(struct sci_ep *ep, unsigned int i, const char *text)
+{
+	char *end;
+	uint64_t v;
+
+	if (!strcmp(text, "never")) {
+		param_set(ep, i, UINT64_MAX);
+		return 0;
+	}
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	if (*text < '0' || *text > '9' || *end || errno)
+		return -EINVAL;
+	param_set(ep, i, v);
+	return 0;
+}
+
+static int param_bad(const char *where, const char *what)
+{
+	fprintf(stderr, "libsci: %s: %s: not understood\n", where, what);
+	return -EINVAL;
+}
+
+static int param_find(const char *name)
+{
+	for (int i = 0; i < SCI_PARAMS; i++)
+		if (!strcmp(params[i].name, name))
+			return i;
+	return -1;
+}
+
+static int read_line(struct sci_ep *ep, const char *path, char *line)
+{
+	char fabric[32], name[32], value[32];
+	int i;
+
+	line[strcspn(line, "#\n")] = '\0';
+	i = sscanf(line, "%31s %31s %31s", fabric, name, value);
+	if (i <= 0)
+		return 0;
+	if (i != 3)
+		return param_bad(path, line);
+	if (strcmp(fabric, ep->ops->name))
+		return 0;
+	i = param_find(name);
+	return i < 0 || set_text(ep, (unsigned int)i, value) ?
+		       param_bad(path, line) : 0;
+}
+
+static int read_table(struct sci_ep *ep, const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char line[256];
+	int ret = 0;
+
+	if (!f)
+		return param_bad("SCI_MSG_TABLE", path);
+	while (!ret && fgets(line, sizeof(line), f))
+		ret = read_line(ep, path, line);
+	fclose(f);
+	return ret;
+}
+
+int params_init(struct sci_ep *ep)
+{
+	const struct table *t = &tables[ep->may_read ? MEMORY : DEVICE];
+	const char *path = getenv("SCI_MSG_TABLE");
+	int ret = 0;
+
+	memcpy(ep->params, t->value, sizeof(ep->params));
+	if (path && *path)
+		ret = read_table(ep, path);
+	for (unsigned int i = 0; !ret && i < SCI_PARAMS; i++) {
+		const char *text = getenv(params[i].env);
+
+		if (text && *text && set_text(ep, i, text))
+			ret = param_bad(params[i].env, text);
+	}
+	return ret;
+}
+
+int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value)
+{
+	if (!ep || (unsigned int)param >= SCI_PARAMS)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	param_set(ep, param, value);
+	msg_unlock(&ep->lock);
+	return 0;
+}
+
+int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value)
+{
+	if (!ep || (unsigned int)param >= SCI_PARAMS || !value)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	*value = ep->params[param];
+	msg_unlock(&ep->lock);
+	return 0;
+}

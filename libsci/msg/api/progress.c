@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: progress
+ *
+ * A hot peer is polled in each progress call. When there are many peers, an endpoint parks
+ * those that have been silent: it tells them "I sleep" and does not poll them any more. The
+ * next message of a parked peer rings the bell.
+ *
+ * The bell is used for sleep in general. A receiver that is going to sleep writes so
+ * to the memory of every hot peer (status->sleeps), executes a barrier, and polls once
+ * more. A sender stores its line and then looks whether the receiver sleeps. So at least
+ * one of the two sees the other. On fabrics with a wake barrier, the receiver's barrier
+ * counts for the sender, too, which needs none. Elsewhere both execute one (p->fence). Each
+ * "I sleep" is good for one ring of the bell.
+ */
+
+#include "libsci/msg/api/api.h"
+
+#include <errno.h>
+
+#define HOT_MAX		16u		/* more hot peers than this are parked when idle */
+#define COOL_AFTER	2000u		/* polls without a new line before a peer may be parked */
+#define COOL_TURNS	1024u		/* progress calls between attempts to park peers */
+#define BELL_TURNS	64u		/* progress calls between looks at the bell */
+#define CHECK_TURNS	16u		/* ... at the error count, in a stream */
+
+/* ---- sleep and doorbells ---- */
+
+/* Return whether our last announcement to @p is still valid: it has not rung for it. */
+static bool still_announced(struct sci_peer *p)
+{
+	if (p->announced)
+		peer_refresh(p, p->status, sizeof(*p->status));
+	if (p->announced &&
+	    sci_load_relaxed(&p->status->rung) == p->now.sleeps)
+		p->announced = false;
+	return p->announced;
+}
+
+static bool peer_announce(struct sci_peer *p)
+{
+	/* the net's thread wakes us without an announcement */
+	if (p->stream || still_announced(p))
+		return false;
+	status_announce(p);
+	p->announced = true;
+	return true;
+}
+
+static void sleep_barrier(struct sci_ep *ep)
+{
+	check_writes(ep);
+	if (ep->wake_barrier)
+		ep->ops->wake_barrier(ep->fabric);
+	sci_full_barrier();
+}
+
+/* Announce a sleep to all hot peers. Return false if there is something to do. */
+bool msg_announce_sleep(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	bool any = false;
+
+	if (ep->net_looks)
+		net_sleep(ep);
+
+	list_for_each_safe(pos, n, &ep->hot) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
+
+		/* while we sleep, nobody polls: copy the message at the next poll */
+		p->stayed = STAY_LOOKS;
+		any |= peer_announce(p);
+	}
+	/* where lines are lost, the last announcement may not have arrived yet */
+	if (any || ep->lossy)
+		sleep_barrier(ep);
+	return !msg_progress(ep);
+}
+
+static void warm_up(struct sci_peer *p)
+{
+	if (p->state == PEER_UP && list_empty(&p->hot) &&
+	    (p->expects || peer_line_peek(p, &p->data_rx) ||
+	     !still_announced(p)))
+		peer_heat(p);
+}
+
+static void peers_warm_up(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->peers)
+		warm_up(container_of(pos, struct sci_peer, link));
+}
+
+static void forget_announcements(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->peers)
+		container_of(pos, struct sci_peer, link)->announced = false;
+}
+
+/*
+ * Take the doorbell and poll the parked peers that may have rung it. Return true if the
+ * bell had been rung: a line may be in a ring that was polled before.
+ */
+static bool doorbell_handle(struct sci_ep *ep)
+{
+	if (ep->ops->lintr.wait(ep->bell, NULL, NULL, 0))
+		return false;
+	/* the bell may overtake the status line that says which sleep it was for */
+	if (ep->lossy)
+		forget_announcements(ep);
+	if (ep->cooled)
+		peers_warm_up(ep);
+	return true;
+}
+
+static bool may_cool(const struct sci_peer *p)
+{
+	return p->idle > COOL_AFTER && !p->expects && !p->chain_left &&
+	       list_empty(&p->busy) && list_empty(&p->dirty);
+}
+
+static void cool_down(struct sci_ep *ep)
+{
+	struct list *pos, *n, cold;
+
+	check_writes(ep);
+	list_init(&cold);
+	list_for_each_safe(pos, n, &ep->hot) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
+
+		if (!may_cool(p))
+			continue;
+		peer_announce(p);
+		list_del(&p->hot);
+		list_add_tail(&p->hot, &cold);
+	}
+	if (list_empty(&cold))
+		return;
+	sleep_barrier(ep);
+	list_for_each_safe(pos, n, &cold) {
+		list_del(pos);
+		ep->n_hot--;
+		warm_up(container_of(pos, struct sci_peer, hot));
+	}
+	ep->cooled = true;
+}
+
+/* ---- progress ---- */
+
+/* Do the rare work: events of the fabric, and connections. */
+static int ep_attend(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	unsigned int seen = ep->completions;
+	int done = hello_poll(ep) + closings_poll(ep);
+
+	refusals_end(ep);
+	if (ep->net && net_news_take(ep) && ep->cooled)
+		peers_warm_up(ep);
+	list_for_each_safe(pos, n, &ep->peers) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, link);
+
+		done += calls_check(p);
+		if (atomic_load(&p->events))
+			done++;
+		else if (!p->gone_ms)
+			continue;
+		peer_event_check(p);
+	}
+	peers_release(ep);
+	/*
+	 * count completions, too: a thread that is about to sleep may wait for a peer
+	 * to end
+	 */
+	return done + (ep->completions != seen);
+}
+
+/*
+ * Return whether polling @p is useless. This is the most frequent case, so it must be
+ * short.
+ */
+static inline bool nothing_came(const struct sci_peer *p)
+{
+	return !p->expects && !peer_line_peek(p, &p->data_rx) &&
+	       p->state == PEER_UP;
+}
+
+/*
+ * Make one round of progress. Return how much has been done. If 0, there is nothing to do
+ * until a peer rings the bell.
+ */
+int msg_progress(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	int done = 0;
+
+	ep->turns++;
+	ep->retry = false;
+	if (ep->net_looks)
+		net_look(ep);
+	list_for_each_safe(pos, n, &ep->hot) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
+
+		if (nothing_came(p))
+			p->idle++;
+		else
+			done += receive_poll(p);
+	}
+	if (!list_empty(&ep->busy)) {
+		list_for_each_safe(pos, n, &ep->busy)
+			done += send_push(container_of(pos, struct sci_peer,
+						       busy));
+	}
+	/* receiving comes first, retransmission can wait a little */
+	if (!list_empty(&ep->dirty) && (!done || ep->turns % CHECK_TURNS == 0))
+		watch_writes(ep);
+	if (atomic_load_explicit(&ep->attention, memory_order_relaxed) ||
+	    ep->n_gone) {
+		atomic_store(&ep->attention, 0);
+		done += ep_attend(ep);
+	}
+	if (!list_empty(&ep->dials))
+		done += dials_poll(ep);
+	if (ep->cooled && ep->turns % BELL_TURNS == 0 && doorbell_handle(ep)) {
+		/* the bell is cleared: a thread that polls its descriptor would miss it */
+		wake_all(ep);
+		done++;
+	}
+	if (ep->n_hot > HOT_MAX && ep->turns % COOL_TURNS == 0)
+		cool_down(ep);
+	return done;
+}
+
+/* Handle the doorbell after a sleep. */
+void msg_woken(struct sci_ep *ep)
+{
+	doorbell_handle(ep);
+}
+
+/* Like msg_wait(), but with @timeout 0 return -EAGAIN after one round of progress. */
+int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
+{
+	int ret = fn(arg);
+
+	if (ret != -EAGAIN)
+		return ret;
+	msg_progress(ep);
+	return timeout ? msg_wait(ep, fn, arg, timeout) : fn(arg);
+}
+
+int sci_progress(struct sci_ep *ep)
+{
+	int ret;
+
+	if (!ep)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = msg_progress(ep);
+	msg_unlock(&ep->lock);
+	return ret;
+}

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * The receive calls. If no message is queued, a blocking receive polls the ring and takes
+ * its message from there: this fast path needs no request and no matching.
+ */
+
+#include "libsci/msg/api/api.h"
+#include "libsci/msg/conn/blocks.h"
+
+#include <errno.h>
+
+/* Polls of the fast path, before a blocking receive posts a request. */
+#define QUICK_LOOKS	400u
+/* Polls before the CPU relaxes between two polls, for a sibling thread. */
+#define KEEN_LOOKS	100u
+/* The longest chain on the fast path. */
+#define QUICK_CHAIN	1024u
+
+/* ---- the fast path ---- */
+
+/* A receive on the fast path: the peer, the context, the buffer and tag, the status. */
+struct quick {
+	struct sci_peer *p;
+	uint32_t context;
+	const struct sci_try_recv *t;
+	struct sci_status *st;
+};
+
+static __always_inline bool recv_fits(const struct quick *q, uint32_t context,
+				      uint64_t tag, uint64_t len)
+{
+	const struct sci_try_recv *t = q->t;
+
+	return context == q->context && len <= t->size &&
+	       (!((tag ^ t->tag) & ~t->ignore) || context == MSG_UNTAGGED);
+}
+
+/* Fill the status field by field: a struct copy would wait for stores that were just made. */
+static __always_inline void quick_status(const struct quick *q, uint64_t tag, size_t len)
+{
+	q->st->peer = q->p;
+	q->st->error = 0;
+	q->st->imm = 0;
+	q->st->flags = 0;
+	status_of_message(q->st, q->context, tag, len);
+}
+
+static inline void quick_status_imm(const struct quick *q, uint64_t imm)
+{
+	q->st->imm = imm;
+	q->st->flags = SCI_STATUS_IMM;
+}
+
+static __hot bool quick_eager(const struct quick *q, const struct line_eager *e)
+{
+	struct sci_peer *p = q->p;
+	const uint8_t *data;
+
+	if (p->sums || !e->len || e->first != e->len)
+		return false;
+	data = blocks_find(p, RING_EAGER, e->end, e->len);
+	if (!data || !recv_fits(q, e->context, e->tag, e->len))
+		return false;
+	msg_copy(q->t->buf, data, e->len);
+	quick_status(q, e->tag, e->len);
+	if (e->has_imm)
+		quick_status_imm(q, e->imm);
+	p->now.eager = e->end;
+	rx_advance(&p->data_rx);
+	if (ring_due(p, RING_EAGER, p->now.eager - p->told.eager)) {
+		p->now.data = p->data_rx.pos;
+		status_write(p);
+	}
+	return true;
+}
+
+/*
+ * Receive a chain, with @first of its @len bytes in the first line. The other lines must
+ * arrive soon: otherwise return false, and the slow path receives the whole chain.
+ */
+static __hot bool quick_chain(const struct quick *q, uint32_t context,
+			      uint64_t tag, uint64_t len, const uint8_t *data,
+			      size_t first)
+{
+	struct msg_rx *rx = &q->p->data_rx;
+	uint32_t slot = rx->slot, pos = rx->pos;
+	size_t at = len < first ? len : first;
+	uint64_t id = rx->id;
+	struct msg_line l;
+
+	if (len > QUICK_CHAIN || !recv_fits(q, context, tag, len))
+		return false;
+	line_copy(q->t->buf, data, at);
+	for (;;) {
+		unsigned int looks = 0, n;
+
+		pos++;
+		if (++slot == rx->lines) {
+			slot = 0;
+			id ^= LINE_ID;
+		}
+		if (at == len)
+			break;
+		while (!line_ops.get(&rx->slots[slot], id, &l))
+			if (++looks == QUICK_LOOKS)
+				return false;
+		n = line_kind(&l);
+		if (line_seq(&l) != (pos & 3) || n == LINE_TYPED || !n ||
+		    n > len - at)
+			return false;
+		line_copy((uint8_t *)q->t->buf + at, &l, n);
+		at += n;
+	}
+	rx->slot = slot;
+	rx->pos = pos;
+	rx->id = id;
+	quick_status(q, tag, len);
+	return true;
+}
+
+static inline bool quick_plain_chain(const struct quick *q,
+				     const struct line_chain *c)
+{
+	return quick_chain(q, c->context, c->tag, c->len, c->data, CHAIN_HEAD);
+}
+
+static inline bool quick_imm_chain(const struct quick *q,
+				   const struct line_chain_imm *c)
+{
+	if (!quick_chain(q, c->context, c->tag, c->len, c->data, CHAIN_IMM_HEAD))
+		return false;
+	quick_status_imm(q, c->imm);
+	return true;
+}
+
+static __always_inline bool quick_tagged(const struct quick *q,
+					 const struct line_tagged *m)
+{
+	if (m->len > SCI_TAGGED_SHORT_MAX || !recv_fits(q, m->context, m->tag, m->len))
+		return false;
+	line_copy(q->t->buf, m->data, m->len);
+	quick_status(q, m->tag, m->len);
+	rx_advance(&q->p->data_rx);
+	return true;
+}
+
+static __always_inline bool quick_tagged_imm(const struct quick *q,
+					     const struct line_tagged_imm *m)
+{
+	if (m->len > SCI_IMM_SHORT_MAX || !recv_fits(q, m->context, m->tag, m->len))
+		return false;
+	line_copy(q->t->buf, m->data, m->len);
+	quick_status(q, m->tag, m->len);
+	quick_status_imm(q, m->imm);
+	rx_advance(&q->p->data_rx);
+	return true;
+}
+
+static bool quick_untagged(const struct quick *q, const struct msg_line *l)
+{
+	size_t len = line_kind(l);
+
+	if (!recv_fits(q, MSG_UNTAGGED, 0, len))
+		return false;
+	line_copy(q->t->buf, l, len);
+	quick_status(q, 0, len);
+	rx_advance(&q->p->data_rx);
+	return true;
+}
+
+static __always_inline bool quick_line(const struct quick *q,
+				       const struct msg_line *l)
+{
+	const struct msg_typed *m = (const struct msg_typed *)l;
+
+	if (line_kind(l) != LINE_TYPED)
+		return quick_untagged(q, l);
+	switch (m->type) {
+	case LINE_TAGGED:
+		return quick_tagged(q, &m->tagged);
+	case LINE_TAGGED_IMM:
+		return quick_tagged_imm(q, &m->tagged_imm);
+	case LINE_EAGER:
+		return quick_eager(q, &m->eager);
+	case LINE_CHAIN:
+		return quick_plain_chain(q, &m->chain);
+	case LINE_CHAIN_IMM:
+		return quick_imm_chain(q, &m->chain_imm);
+	default:
+		return false;
+	}
+}
+
+/*
+ * Prefetch the memory that may arrive with the line: its second line, or the next eager
+ * block. The sender writes both before the line that announces the message, so they are
+ * there by then.
+ */
+static inline void prefetch_next(const struct sci_peer *p)
+{
+	const struct msg_blocks_rx *b = &p->blocks_rx[RING_EAGER];
+	const struct msg_rx *rx = &p->data_rx;
+	uint32_t next = rx->slot + 1 < rx->lines ? rx->slot + 1 : 0;
+
+	__builtin_prefetch((const void *)&rx->slots[next]);
+	if (b->size)
+		__builtin_prefetch(b->base + (p->now.eager & (b->size - 1)));
+}
+
+/*
+ * Receive the message of the next line, which is there. Return false if the slow path has
+ * to receive it; the line is still in the ring then.
+ */
+static __always_inline bool quick_take(const struct quick *q)
+{
+	struct sci_peer *p = q->p;
+	struct msg_rx *rx = &p->data_rx;
+	struct msg_line l;
+
+	if (!line_ops.get(&rx->slots[rx->slot], rx->id, &l) ||
+	    line_seq(&l) != (rx->pos & 3) || !quick_line(q, &l))
+		return false;
+	p->now.data = rx->pos;
+	p->idle = 0;
+	p->announced = false;
+	p->known = true;
+	p->ep->stats.received++;
+	if (lines_due(p))
+		status_write(p);
+	return true;
+}
+
+static inline bool quick_is_here(const struct sci_peer *p)
+{
+	return line_peek(&p->data_rx.slots[p->data_rx.slot], p->data_rx.id);
+}
+
+/* Like quick_take(), for a line that may arrive soon. */
+static __always_inline bool quick_wait(const struct quick *q)
+{
+	unsigned int looks = 0;
+
+	while (!quick_is_here(q->p)) {
+		prefetch_next(q->p);
+		if (++looks == QUICK_LOOKS)
+			return false;
+		if (looks > KEEN_LOOKS)
+			sci_cpu_relax();
+	}
+	return quick_take(q);
+}
+
+/* Return whether nothing is queued that must be received or sent first. */
+static inline bool may_be_quick(const struct sci_ep *ep,
+				const struct sci_peer *p, uint32_t context)
+{
+	return p && sci_match_none_of(&ep->match, context) &&
+	       !ep->match.unexpected &&
+	       !p->chain_left && p->state == PEER_UP && !p->careful &&
+	       list_empty(&ep->busy);
+}
+
+/* ---- sci_try_recvs(): without waiting, and without a request ---- */
+
+/* Receive the messages that are in the ring, in order. Return their number. */
+static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
+				       struct sci_try_recv *t, int n)
+{
+	int i;
+
+	if (!may_be_quick(p->ep, p, context))
+		return -EBUSY;
+	for (i = 0; i < n; i++) {
+		const struct quick q = { p, context, &t[i], &t[i].status };
+
+		if (!t[i].buf && t[i].size)
+			return i ? i : -EINVAL;
+		if (!quick_is_here(p))
+			return i ? i : -EAGAIN;
+		if (!quick_take(&q))
+			return i ? i : -EBUSY;
+	}
+	return i;
+}
+
+/* Receive from the first peer that has sent something. */
+static __attribute__((noinline)) int
+quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_recv *t, int n)
+{
+	int ret = -EAGAIN;
+
+	for (const struct list *l = ep->hot.next; l != &ep->hot; l = l->next) {
+		struct sci_peer *p = container_of(l, struct sci_peer, hot);
+
+		/* the status must not name a peer that the program has closed */
+		ret = p->leaving && quick_is_here(p) ? -EBUSY :
+						       quick_recvs(p, context, t, n);
+		if (ret != -EAGAIN)
+			break;
+	}
+	/* the sender of an unexpected message may have left: then no peer is hot */
+	return ret == -EAGAIN && ep->match.unexpected ? -EBUSY : ret;
+}
+
+static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
+				     uint32_t context, struct sci_try_recv *t, int n)
+{
+	int ret;
+
+	if (!ep || (peer && peer->ep != ep) || !t || n <= 0)
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	ret = peer ? quick_recvs(peer, context, t, n) : quick_recvs_from_any(ep, context, t, n);
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+__hot int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer,
+			struct sci_try_recv *t, int n)
+{
+	return try_recvs(ep, peer, MSG_UNTAGGED, t, n);
+}
+
+__hot int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer,
+			 uint32_t context, struct sci_try_recv *t, int n)
+{
+	return context > SCI_CONTEXT_MAX ? -EINVAL :
+					   try_recvs(ep, peer, context, t, n);
+}
+
+/* ---- calls of the program ---- */
+
+static void recv_describe(struct sci_req *req, struct sci_peer *peer, bool tagged,
+			  uint32_t context, uint64_t tag, uint64_t ignore)
+{
+	req->peer = peer;
+	req->tagged = tagged;
+	req->match.source = peer;
+	req->match.context = tagged ? context : MSG_UNTAGGED;
+	req->match.tag = tagged ? tag : 0;
+	req->match.ignore = tagged ? ignore : 0;
+	req->match.count = wanted_counter(req->ep, peer, req->match.context);
+}
+
+/*
+ * If the message is in the ring already, receive it and complete the request at once.
+ */
+static bool take_now(struct sci_req *req)
+{
+	struct sci_try_recv t = {
+		.size = req->len, .tag = req->match.tag,
+		.ignore = req->match.ignore,
+	};
+	const struct quick q = {
+		req->peer, req->match.context, &t, &req->status,
+	};
+
+	if (req->iovs != 1 || !may_be_quick(req->ep, q.p, q.context) ||
+	    !quick_is_here(q.p))
+		return false;
+	t.buf = req->iov->iov_base;
+	if (!quick_take(&q))
+		return false;
+	req_done(req, 0);
+	return true;
+}
+
+static int recv_post(struct sci_ep *ep, struct sci_peer *peer, bool tagged,
+		     uint32_t context, uint64_t tag, uint64_t ignore,
+		     const struct iovec *iov, size_t n, struct sci_req **out)
+{
+	struct sci_req *req;
+	int ret = -ENOMEM;
+
+	msg_lock(&ep->lock);
+	req = req_new(ep, MSG_RECV);
+	if (req) {
+		ret = req_iov(req, iov, n);
+		recv_describe(req, peer, tagged, context, tag, ignore);
+		if (!ret && !take_now(req))
+			ret = recv_start(req);
+		if (ret)
+			req_free(req);
+	}
+	msg_unlock(&ep->lock);
+	if (!ret)
+		*out = req;
+	return ret;
+}
+
+static int check_recv(struct sci_ep *ep, struct sci_peer *peer,
+		      uint32_t context, const struct iovec *iov, size_t n)
+{
+	if (!ep || (peer && peer->ep != ep) || context > SCI_CONTEXT_MAX ||
+	    (!iov && n) || n > SCI_IOV_MAX)
+		return -EINVAL;
+	if (!msg_iov_good(iov, n))
+		return -EINVAL;
+	return msg_usable(ep) ? 0 : -ENOTCONN;
+}
+
+int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
+	       const struct iovec *iov, size_t n, struct sci_req **req)
+{
+	int ret = req ? check_recv(ep, peer, 0, iov, n) : -EINVAL;
+
+	return ret ? ret : recv_post(ep, peer, false, 0, 0, 0, iov, n, req);
+}
+
+int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+		uint64_t tag, uint64_t ignore, const struct iovec *iov,
+		size_t n, struct sci_req **req)
+{
+	int ret = req ? check_recv(ep, peer, context, iov, n) : -EINVAL;
+
+	return ret ? ret : recv_post(ep, peer, true, context, tag, ignore, iov, n,
+				     req);
+}
+
+int sci_irecv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+	      struct sci_req **req)
+{
+	const struct iovec iov = { .iov_base = buf, .iov_len = size };
+
+	return sci_irecvv(ep, peer, &iov, 1, req);
+}
+
+int sci_itrecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	       uint64_t tag, uint64_t ignore, void *buf, size_t size,
+	       struct sci_req **req)
+{
+	const struct iovec iov = { .iov_base = buf, .iov_len = size };
+
+	return sci_itrecvv(ep, peer, context, tag, ignore, &iov, 1, req);
+}
+
+static int recv_is_done(void *arg)
+{
+	struct sci_req *req = arg;
+
+	return atomic_load_explicit(&req->done, memory_order_relaxed) ? 0 :
+								-EAGAIN;
+}
+
+static int recv_wait(struct sci_ep *ep, struct sci_req *req, void *buf,
+		     size_t size, struct sci_status *status)
+{
+	const struct iovec iov = { .iov_base = buf, .iov_len = size };
+	int ret;
+
+	req_iov(req, &iov, 1);
+	ret = recv_start(req);
+	if (!ret)
+		ret = msg_wait(ep, recv_is_done, req, -1);
+	if (ret)
+		return ret;
+	if (req->status.peer)
+		req->status.peer->known = true;
+	if (status)
+		*status = req->status;
+	return req->status.error;
+}
+
+static __always_inline int recv_call(struct sci_ep *ep, struct sci_peer *peer,
+				     uint32_t context, const struct sci_try_recv *t,
+				     struct sci_status *status)
+{
+	struct sci_status unasked;
+	const struct quick q = { peer, context, t, status ? status : &unasked };
+	struct sci_req req;
+	int ret = 0;
+
+	if (!ep || (peer && peer->ep != ep) || (!t->buf && t->size))
+		return -EINVAL;
+	if (!msg_usable(ep))
+		return -ENOTCONN;
+	msg_lock(&ep->lock);
+	if (!may_be_quick(ep, peer, context) || !quick_wait(&q)) {
+		req_init(&req, ep, MSG_RECV);
+		recv_describe(&req, peer, context != MSG_UNTAGGED, context, t->tag,
+			      t->ignore);
+		ret = recv_wait(ep, &req, t->buf, t->size, status);
+	}
+	msg_unlock(&ep->lock);
+	return ret;
+}
+
+__hot int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+	     struct sci_status *status)
+{
+	const struct sci_try_recv t = { .buf = buf, .size = size };
+
+	return recv_call(ep, peer, MSG_UNTAGGED, &t, status);
+}
+
+__hot int sci_trecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
+	      uint64_t tag, uint64_t ignore, void *buf, size_t size,
+	      struct sci_status *status)
+{
+	const struct sci_try_recv t = {
+		.buf = buf, .size = size, .tag = tag, .ignore = ignore,
+	};
+
+	return context > SCI_CONTEXT_MAX ? -EINVAL :
+					   recv_call(ep, peer, context, &t, status);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* The rings of blocks: ours for a peer, which it imports, and the peer's for us. */
+
+#include "libsci/msg/conn/blocks.h"
+
+/* The limit for the larger of the two rings. */
+#define RING_MAX	(64u << 20)
+
+static void blocks_event(void *owner, const struct sci_event *ev)
+{
+	(void)owner;
+	(void)ev;
+}
+
+/* Return the size of a ring of at least @want bytes: a power of two, with a limit. */
+uint32_t ring_size(uint32_t want)
+{
+	uint32_t size = INBOX_BYTES;
+
+	while (size < want && size < RING_MAX)
+		size *= 2;
+	return size;
+}
+
+/* Make our ring and export it. Return 0 or -errno of the fabric. */
+int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct msg_blocks_rx *b = &p->blocks_rx[which];
+	struct sci_lseg_param param = {
+		.size = size, .event = blocks_event, .owner = p,
+	};
+	void *addr = NULL;
+	int ret;
+
+	ret = segment_create(p->ep, p->fabric, &param, &b->seg);
+	if (ret)
+		return ret;
+	ret = ops->lseg.map(b->seg, 0, size, 0, &addr);
+	if (ret)
+		goto err_seg;
+	ret = ops->lseg.export(b->seg, p->adapter);
+	if (ret)
+		goto err_map;
+	b->base = addr;
+	b->size = size;
+	p->ep->stats.peer_bytes += size;
+	return 0;
+
+err_map:
+	ops->unmap(p->fabric, addr, size);
+err_seg:
+	ops->lseg.destroy(b->seg);
+	return ret;
+}
+
+static bool good_size(uint32_t size)
+{
+	return size >= INBOX_BYTES && size <= RING_MAX && !(size & (size - 1));
+}
+
+/* Import the ring that the peer has made. Return -EAGAIN until its import has ended. */
+int ring_import(struct sci_peer *p, const struct line_attached *a)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct msg_blocks *b = &p->blocks_tx[a->ring];
+	void *addr = NULL;
+	int ret;
+
+	if (!is_msg_number(a->segment) || !good_size(a->size) || b->size)
+		return -EPROTO;
+	ret = peer_connect_segment(p, a->segment, &b->seg);
+	if (ret)
+		return ret;
+	ret = ops->rseg.size(b->seg) < a->size ? -EPROTO : 0;
+	ret = ret ? ret : ops->rseg.map(b->seg, 0, a->size, 0, &addr);
+	if (ret) {
+		ops->rseg.disconnect(b->seg);
+		return ret;
+	}
+	b->base = addr;
+	b->size = a->size;
+	b->status = a->ring == RING_EAGER ? &p->status->eager :
+					    &p->status->xfer;
+	return 0;
+}
+
+void rings_free(struct sci_peer *p)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+
+	for (unsigned int i = 0; i < MSG_RINGS; i++) {
+		struct msg_blocks *tx = &p->blocks_tx[i];
+		struct msg_blocks_rx *rx = &p->blocks_rx[i];
+
+		if (tx->size) {
+			sci_fault_forget(tx->base, tx->size);
+			ops->unmap(p->fabric, (void *)tx->base, tx->size);
+			ops->rseg.disconnect(tx->seg);
+		}
+		if (rx->size) {
+			ops->unmap(p->fabric, rx->base, rx->size);
+			ops->lseg.destroy(rx->seg);
+		}
+	}
+}

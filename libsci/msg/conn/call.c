@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: calls to other nodes
+ *
+ * To import a segment, to connect to a doorbell or to send a HELLO, this process needs
+ * an answer of another process. That process may be stopped or busy, and then the fabric
+ * blocks for up to a second. Progress must never block. So threads make these calls
+ * (callers.c) and wake the endpoint after the answer, and progress takes the result.
+ *
+ * A call belongs to a peer, which is not freed before the call has ended. A refusal
+ * (a HELLO that rejects a connection) belongs to the endpoint.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define CALL_TIMEOUT_MS	1000u
+
+/* ---- on a thread of callers.c ---- */
+
+static uint32_t call_adapter(const struct msg_call *c)
+{
+	return c->fabric->ops->stream ? 0 : c->ep->adapter;
+}
+
+static int connect_segment(struct msg_call *c)
+{
+	struct sci_rseg_param param = {
+		.adapter = call_adapter(c), .node = c->to.node, .id = c->id,
+		.port = MSG_NUMBERS + c->to.id, .timeout = CALL_TIMEOUT_MS,
+		.event = c->event, .owner = c->peer,
+	};
+
+	return c->fabric->ops->rseg.connect(c->fabric, &param, &c->seg);
+}
+
+static int connect_intr(struct msg_call *c, bool data, struct sci_rintr **out)
+{
+	struct sci_rintr_param param = {
+		.adapter = call_adapter(c), .node = c->to.node,
+		.number = MSG_NUMBERS + c->to.id,
+		.timeout = CALL_TIMEOUT_MS, .data = data,
+	};
+
+	return c->fabric->ops->rintr.connect(c->fabric, &param, out);
+}
+
+static int connect_inbox(struct msg_call *c)
+{
+	int ret = connect_segment(c);
+
+	/* the net has no doorbells: its thread wakes an endpoint that sleeps */
+	if (ret || c->fabric->ops->stream)
+		return ret;
+	ret = connect_intr(c, false, &c->bell);
+	if (!ret)
+		return 0;
+	c->fabric->ops->rseg.disconnect(c->seg);
+	c->seg = NULL;
+	return ret;
+}
+
+static int say_hello(struct msg_call *c)
+{
+	int ret = connect_intr(c, true, &c->port);
+
+	return ret ? ret :
+	       c->fabric->ops->rintr.trigger(c->port, &c->hello, sizeof(c->hello));
+}
+
+/* Make the call. Blocks. */
+void call_run(struct msg_call *c)
+{
+	struct sci_ep *ep = c->ep;
+	uint64_t begin = msg_now_ms();
+
+	switch (c->kind) {
+	case CALL_SEGMENT:
+		c->ret = connect_segment(c);
+		break;
+	case CALL_INBOX:
+		c->ret = connect_inbox(c);
+		break;
+	case CALL_HELLO:
+		c->ret = say_hello(c);
+		break;
+	}
+	c->ms = msg_now_ms() - begin;
+	/* from here on the endpoint may free @c */
+	atomic_store_explicit(&c->done, true, memory_order_release);
+	atomic_store(&ep->attention, 1);
+	wake_self(ep);
+}
+
+static struct msg_call *call_new(struct sci_ep *ep, struct sci_fabric *fabric,
+				 enum msg_call_kind kind, const struct sci_addr *to)
+{
+	struct msg_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->ep = ep;
+	c->fabric = fabric;
+	c->kind = kind;
+	c->to = *to;
+	list_init(&c->waiting);
+	return c;
+}
+
+/**
+ * call_start() - import a segment or the inbox of @p on a thread
+ * @event: event function of the import; its owner is @p
+ *
+ * The call stays in p->calls until call_end().
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
+	       sci_event_fn event)
+{
+	struct msg_call *c = call_new(p->ep, p->fabric, kind, &p->addr);
+
+	if (!c)
+		return -ENOMEM;
+	c->peer = p;
+	c->id = id;
+	c->event = event;
+	list_add_tail(&c->link, &p->calls);
+	callers_make(c);
+	return 0;
+}
+
+/* Send a HELLO on a thread. If @p is NULL, nobody takes the result. */
+int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
+	       const struct sci_addr *to, const struct msg_hello *hello)
+{
+	struct msg_call *c = call_new(ep, fabric, CALL_HELLO, to);
+
+	if (!c)
+		return -ENOMEM;
+	c->peer = p;
+	c->hello = *hello;
+	list_add_tail(&c->link, p ? &p->calls : &ep->refusals);
+	ep->n_refusals += !p;
+	callers_make(c);
+	return 0;
+}
+
+/*
+ * Return the call of @kind that is under way or has an untaken result, or NULL. A peer has
+ * at most one CALL_SEGMENT per @id, and one call of each other kind.
+ */
+struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
+			   uint32_t id)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->calls) {
+		struct msg_call *c = container_of(pos, struct msg_call, link);
+
+		if (c->kind == kind && (kind != CALL_SEGMENT || c->id == id))
+			return c;
+	}
+	return NULL;
+}
+
+/* Free @c, which has ended, and disconnect the results that progress did not take. */
+void call_end(struct msg_call *c)
+{
+	const struct sci_fabric_ops *ops = c->fabric->ops;
+
+	if (c->port)
+		ops->rintr.disconnect(c->port);
+	if (c->bell)
+		ops->rintr.disconnect(c->bell);
+	if (c->seg)
+		ops->rseg.disconnect(c->seg);
+	c->ep->n_refusals -= !c->peer;
+	list_del(&c->link);
+	free(c);
+}
+
+static void end_those_done(struct list *calls)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, calls) {
+		struct msg_call *c = container_of(pos, struct msg_call, link);
+
+		if (call_is_done(c))
+			call_end(c);
+	}
+}
+
+/* Free the refusals that have ended, successfully or not. */
+void refusals_end(struct sci_ep *ep)
+{
+	end_those_done(&ep->refusals);
+}
+
+/* Cancel the calls of @p, which is DOWN. Return false while a call is under way. */
+bool calls_give_up(struct sci_peer *p)
+{
+	end_those_done(&p->calls);
+	if (list_empty(&p->calls))
+		return true;
+	p->fabric->ops->rseg.cancel_connect(p->fabric, p);
+	return false;
+}

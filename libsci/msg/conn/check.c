@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: retransmission
+ *
+ * The adapter counts lost packets in an error counter, and a store barrier waits until
+ * the counter is up to date (SCI-MPICH III, SISCI's sequences; design rule 4). A barrier
+ * costs a round trip, so the sender does not execute one for each message. Instead it
+ * keeps a copy of each line until the peer has read past the line, or until a barrier
+ * has passed and the counter is unchanged. A peer with such lines is dirty.
+ *
+ * While a thread is in a call, it reads the counter without a barrier, which is cheap.
+ * When the counter has risen, it executes a barrier and writes every unconfirmed line
+ * again, one by one. Writing a line twice is harmless: its slot holds the same line, or
+ * the receiver is already past it. There is also a barrier before an endpoint sleeps and
+ * before a connection ends. If the program does not call for a while, keeper.c checks.
+ *
+ * A receiver that is about to sleep may see a delayed line too late, and the sender may
+ * see the receiver's announcement too late. So until a line is confirmed, the sender
+ * keeps looking whether the receiver sleeps.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+/* Note that @p has unconfirmed stores. Called before the first of them. */
+void mark_dirty(struct sci_peer *p)
+{
+	if (!list_empty(&p->dirty))
+		return;
+	/* no earlier loss concerns the stores that follow */
+	if (list_empty(&p->ep->dirty))
+		p->ep->errors = sci_link_errors(p->ep->link);
+	list_add_tail(&p->dirty, &p->ep->dirty);
+	keeper_wake(p->ep);
+}
+
+/*
+ * Execute a barrier. Return true if the error count is still *@errors; else update it.
+ */
+static bool lines_arrived(struct sci_peer *p, uint32_t *errors)
+{
+	uint32_t now;
+
+	sci_remote_barrier(p->ep->fabric, p->outbox);
+	now = sci_link_errors(p->ep->link);
+	if (now == *errors)
+		return true;
+	*errors = now;
+	return false;
+}
+
+static bool resend_lines(struct sci_peer *p, struct msg_tx *tx,
+			 uint32_t *errors)
+{
+	unsigned int tries = 0;
+
+	while (tx->checked != tx->pos) {
+		uint32_t back = tx->pos - tx->checked;
+		uint32_t slot = (tx->slot + tx->lines - back) % tx->lines;
+
+		if (tries++ == STORE_TRIES)
+			return false;
+		sci_remote_line(&tx->slots[slot], &tx->shadow[slot],
+				p->ep->link);
+		p->ep->stats.resent_lines++;
+		if (lines_arrived(p, errors)) {
+			tx->checked++;
+			tries = 0;
+		}
+	}
+	return true;
+}
+
+static bool resend_status(struct sci_peer *p, uint32_t *errors)
+{
+	for (unsigned int i = 0; p->status_dirty && i < STORE_TRIES; i++) {
+		status_store(p);
+		p->status_dirty = !lines_arrived(p, errors);
+	}
+	return !p->status_dirty;
+}
+
+static void all_arrived(struct sci_peer *p)
+{
+	p->data_tx.checked = p->data_tx.pos;
+	p->ctl_tx.checked = p->ctl_tx.pos;
+	p->status_dirty = false;
+}
+
+static bool resend_all(struct sci_peer *p, uint32_t *errors)
+{
+	return resend_lines(p, &p->data_tx, errors) &&
+	       resend_lines(p, &p->ctl_tx, errors) && resend_status(p, errors);
+}
+
+/* Confirm or repeat the stores to @p. Return true if all of them have arrived. */
+static bool check_peer(struct sci_peer *p, bool lost, uint32_t *errors)
+{
+	/* the error count does not tell which peer's stores were lost */
+	p->resend |= lost;
+	if (!p->resend)
+		all_arrived(p);
+	else if (!resend_all(p, errors))
+		return false;
+	/* the peer may have gone to sleep before the repeated lines arrived: ring again */
+	if (p->resend)
+		p->bell_rung = peer_sleeps(p) - 1;
+	p->resend = false;
+	maybe_ring(p);
+	return true;
+}
+
+/**
+ * check_writes() - wait until all stores have arrived, and repeat lost ones
+ *
+ * Return: true if everything has arrived.
+ */
+bool check_writes(struct sci_ep *ep)
+{
+	struct list work, *l;
+	uint32_t errors;
+	bool lost;
+
+	if (list_empty(&ep->dirty))
+		return true;
+	sci_remote_barrier(ep->fabric, NULL);
+	ep->stats.checks++;
+	errors = sci_link_errors(ep->link);
+	lost = errors != ep->errors;
+	ep->errors = errors;
+	/* ringing a bell makes a peer dirty again: leave that to the next check */
+	list_init(&work);
+	list_move_all(&ep->dirty, &work);
+	while ((l = list_pop(&work))) {
+		struct sci_peer *p = container_of(l, struct sci_peer, dirty);
+
+		if (!check_peer(p, lost, &errors))
+			mark_dirty(p);
+	}
+	return list_empty(&ep->dirty);
+}
+
+static bool known_to_be_there(struct sci_peer *p)
+{
+	tx_room_slow(&p->data_tx);
+	tx_room_slow(&p->ctl_tx);
+	return !p->status_dirty && p->data_tx.checked == p->data_tx.pos &&
+	       p->ctl_tx.checked == p->ctl_tx.pos;
+}
+
+/* Check without a barrier. Call this regularly while a peer is dirty. */
+void watch_writes(struct sci_ep *ep)
+{
+	bool lost = sci_remote_errors(ep->link) != ep->errors;
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->dirty) {
+		struct sci_peer *p = container_of(pos, struct sci_peer, dirty);
+
+		lost |= p->resend;
+		if (lost)
+			break;
+		maybe_ring(p);
+		if (known_to_be_there(p))
+			list_del(&p->dirty);
+	}
+	if (lost)
+		check_writes(ep);
+}

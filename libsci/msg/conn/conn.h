@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Connections: what the protocols may use. See "DOC: inside an endpoint". */
+#ifndef LIBSCI_MSG_CONN_H
+#define LIBSCI_MSG_CONN_H
+
+#include <errno.h>
+
+#include "libsci/msg/endpoint.h"
+
+/* An imported segment of a peer, for stores and loads. */
+struct msg_import {
+	struct list link;
+	struct sci_rseg *seg;
+	uint8_t *addr;
+	uint64_t size;
+	uint32_t id;
+	uint32_t errors;		/* of the link, when the segment still existed */
+	unsigned int pointers;		/* pointers into it that the program has */
+};
+
+/* ---- calls to other nodes: call.c ---- */
+
+enum msg_call_kind { CALL_SEGMENT, CALL_INBOX, CALL_HELLO };
+
+struct msg_call {
+	struct list link;		/* peer->calls, or ep->refusals */
+	struct list waiting;		/* callers.waiting, until a thread takes it */
+	struct sci_ep *ep;
+	struct sci_peer *peer;		/* NULL: a refusal */
+	struct sci_fabric *fabric;
+	enum msg_call_kind kind;
+	struct sci_addr to;
+	uint32_t id;			/* of the segment */
+	sci_event_fn event;
+	struct msg_hello hello;
+	/* members that the thread writes before it sets @done */
+	struct sci_rseg *seg;
+	struct sci_rintr *bell;
+	struct sci_rintr *port;		/* of a HELLO */
+	int ret;
+	uint64_t ms;			/* duration, in ms */
+	_Atomic bool done;
+	/* progress has seen @done: the waiting requests may take the result */
+	bool answered;
+};
+
+static inline bool call_is_done(const struct msg_call *c)
+{
+	return atomic_load_explicit(&c->done, memory_order_acquire);
+}
+
+/* ---- connection attempts: dial.c ---- */
+
+struct msg_dial {
+	struct list link;		/* ep->dials */
+	struct sci_ep *ep;
+	struct sci_addr addr;
+	struct sci_peer *p;		/* a reference: p->dialers counts this dial */
+	/* frees or keeps the dial, which has ended; @p is NULL if d->ret is an error */
+	void (*done)(struct msg_dial *d, struct sci_peer *p);
+	void *owner;			/* for done() */
+	bool open;			/* sci_peer_open(): the program already has @p */
+	bool asking;			/* a HELLO to @p is under way */
+	uint64_t again;			/* when to send the next HELLO, in ms */
+	uint64_t until;			/* when to give up with -ETIME, in ms */
+	int timeout;
+	uint32_t pause;			/* current interval, in ms */
+	int ret;			/* -EAGAIN while the dial goes on */
+};
+
+/* ---- peers ---- */
+
+/* Return whether the peer has sent nothing since our last message in blocks: we stream. */
+static inline bool peer_streams(const struct sci_peer *p)
+{
+	return p->heard == p->data_rx.pos;
+}
+
+/* A control line that waits for room. */
+struct msg_ctl {
+	struct list link;
+	struct msg_typed line;
+};
+
+/* The endpoint's threads get its name, or else a name for their role. */
+#define ep_thread_name(ep, role)	((ep)->name[0] ? (ep)->name : (role))
+
+/* Attempts at a store before the caller gives up for now. */
+#define STORE_TRIES	64u
+
+/* Refresh memory that the peer stores to, before a load, if caches are not coherent. */
+static inline void peer_refresh(const struct sci_peer *p, const volatile void *addr,
+				size_t len)
+{
+	if (p->stale)
+		sci_link_refresh(p->ep->link, addr, len);
+}
+
+/* Return whether the next line of @rx seems to be there. A short look at one word. */
+static inline bool peer_line_peek(const struct sci_peer *p, const struct msg_rx *rx)
+{
+	const volatile struct msg_line *slot = &rx->slots[rx->slot];
+
+	peer_refresh(p, slot, sizeof(*slot));
+	return line_peek(slot, rx->id);
+}
+
+/* Return the number of sleeps that the peer has announced. */
+static inline uint32_t peer_sleeps(const struct sci_peer *p)
+{
+	peer_refresh(p, p->status, sizeof(*p->status));
+	return sci_load_relaxed(&p->status->sleeps);
+}
+
+extern _Atomic uint32_t msg_fork_gen __attribute__((visibility("hidden")));
+
+static inline bool msg_usable(const struct sci_ep *ep)
+{
+	return ep->fork_gen ==
+	       atomic_load_explicit(&msg_fork_gen, memory_order_relaxed);
+}
+
+/* ring.c */
+void tx_init(struct msg_tx *tx, volatile struct msg_line *slots,
+	     uint32_t lines, const volatile uint32_t *status);
+void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
+	     uint32_t lines);
+bool tx_room_slow(struct msg_tx *tx);
+bool tx_prepare(struct sci_peer *p);
+void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
+		  const struct line_head *head, const void *buf, size_t len,
+		  uint64_t id, uint64_t last);
+void tx_drop(struct sci_peer *p);
+void status_write(struct sci_peer *p);
+void status_announce(struct sci_peer *p);
+bool status_due(const struct sci_peer *p);
+uint32_t blocks_crc(struct msg_cursor at, size_t len);
+int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
+		 struct msg_cursor *at, size_t len, bool block);
+void status_store(struct sci_peer *p);
+void status_of_blocks(struct sci_peer *p);
+
+/* blocks.c */
+uint32_t ring_size(uint32_t want);
+int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size);
+int ring_import(struct sci_peer *p, const struct line_attached *a);
+void rings_free(struct sci_peer *p);
+
+/* check.c */
+void mark_dirty(struct sci_peer *p);
+bool check_writes(struct sci_ep *ep);
+void watch_writes(struct sci_ep *ep);
+
+/* keeper.c */
+int keeper_start(struct sci_ep *ep);
+void keeper_stop(struct sci_ep *ep);
+void keeper_wake(struct sci_ep *ep);
+
+/* vector.c */
+
+/* Copy memory to memory. The copy engine knows where memcpy() is slow. */
+static inline void msg_copy(void *dst, const void *src, size_t len)
+{
+	sci_pio_write(dst, src, len, SCI_PIO_MAP_CACHED);
+}
+
+bool msg_iov_good_many(const struct iovec *iov, size_t n);
+size_t msg_iov_len(const struct iovec *iov, size_t n);
+
+/* Return whether no piece is without memory, and the total length does not overflow. */
+static inline bool msg_iov_good(const struct iovec *iov, size_t n)
+{
+	if (n != 1)
+		return msg_iov_good_many(iov, n);
+	return (iov->iov_base || !iov->iov_len) && iov->iov_len <= SSIZE_MAX;
+}
+
+void msg_gather(struct msg_cursor *at, void *dst, size_t len);
+void msg_scatter(struct msg_cursor *at, const void *src, size_t len);
+
+/* Return the rest of the current piece of @at, which must exist. */
+static inline const void *msg_chunk(const struct msg_cursor *at, size_t *len)
+{
+	*len = at->iov->iov_len - at->done;
+	return (const char *)at->iov->iov_base + at->done;
+}
+
+static inline void msg_skip(struct msg_cursor *at, size_t len)
+{
+	at->done += len;
+	while (at->n && at->done >= at->iov->iov_len) {
+		at->done -= at->iov->iov_len;
+		at->iov++;
+		at->n--;
+	}
+}
+
+/* peer.c */
+int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
+	     const struct sci_addr *addr, struct sci_peer **out);
+void peer_free(struct sci_peer *p);
+void peer_forget(struct sci_peer *p);
+void peers_release(struct sci_ep *ep);
+struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr);
+void peer_down(struct sci_peer *p, int error);
+void peer_end(struct sci_peer *p, int error);
+void peer_event_check(struct sci_peer *p);
+void peer_busy(struct sci_peer *p);
+void peer_heat(struct sci_peer *p);
+void peer_expect_ctl(struct sci_peer *p);
+void peer_doubt(struct sci_peer *p);
+bool peer_is_gone(const struct sci_peer *p);
+int peer_ask_inbox(struct sci_peer *p);
+int peer_take_inbox(struct sci_peer *p, struct msg_call *c);
+void peer_event_add(struct sci_peer *p, unsigned int event);
+void peer_keep(struct sci_peer *p);
+void peer_drop(struct sci_peer *p);
+
+/* import.c */
+void import_drop(struct sci_peer *p, struct msg_import *im);
+void imports_drop_gone(struct sci_peer *p);
+void imports_leave(struct sci_peer *p);
+void maps_drop(struct sci_peer *p);
+int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg);
+struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error);
+bool import_is_there(struct sci_peer *p, struct msg_import *im);
+bool import_is_gone(int error);
+bool import_later(struct sci_peer *p, int error);
+int import_missing(struct sci_peer *p, uint64_t *doubt_ms);
+
+/* connect.c */
+bool hello_again(int error);
+int hello_send(struct sci_peer *p);
+int hello_poll(struct sci_ep *ep);
+int calls_check(struct sci_peer *p);
+
+/* call.c */
+int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
+	       sci_event_fn event);
+int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
+	       const struct sci_addr *to, const struct msg_hello *hello);
+struct msg_call *call_find(struct sci_peer *p, enum msg_call_kind kind,
+			   uint32_t id);
+void call_end(struct msg_call *c);
+void refusals_end(struct sci_ep *ep);
+bool calls_give_up(struct sci_peer *p);
+void call_run(struct msg_call *c);
+
+/* callers.c */
+void callers_make(struct msg_call *c);
+void callers_init(struct sci_ep *ep);
+void callers_stop(struct sci_ep *ep);
+void callers_fini(struct sci_ep *ep);
+
+/* dial.c */
+void dial_init(struct msg_dial *d, struct sci_ep *ep,
+	       const struct sci_addr *addr, int timeout);
+int dial_pick(struct msg_dial *d);
+int dial_start(struct msg_dial *d);
+struct sci_peer *dial_end(struct msg_dial *d, int ret);
+void dial_done(struct msg_dial *d, int ret);
+bool dial_is_open(struct sci_peer *p);
+int dials_poll(struct sci_ep *ep);
+int dials_due(struct sci_ep *ep);
+void dials_cancel(struct sci_ep *ep);
+
+/* segment.c */
+int segment_create(struct sci_ep *ep, struct sci_fabric *fabric,
+		   struct sci_lseg_param *param, struct sci_lseg **out);
+
+/* net.c */
+int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *spec,
+	     const char *peers);
+int net_port_make(struct sci_ep *ep, uint32_t id);
+void net_port_end(struct sci_ep *ep);
+void net_leave(struct sci_ep *ep);
+struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node);
+int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
+	      struct msg_cursor *at, size_t len);
+void net_look(struct sci_ep *ep);
+bool net_news_take(struct sci_ep *ep);
+void net_sleep(struct sci_ep *ep);
+
+/*
+ * Return @error, or a replacement: sci_test() and sci_wait() return -EAGAIN and -ETIMEDOUT
+ * while a request is still there. No request may complete with these codes, or a program
+ * would use it after its end.
+ */
+static inline int last_error(int error)
+{
+	switch (error) {
+	case -EAGAIN:		/* too much locked memory, or too many threads */
+		return -ENOMEM;
+	case -ETIMEDOUT:
+		return -ETIME;
+	default:
+		return error;
+	}
+}
+
+/* host.c */
+uint64_t msg_now_ms(void);
+uint64_t msg_nonce(void);
+
+/* wake.c */
+void wake_fork_init(void);
+int wake_init(struct sci_ep *ep);
+void wake_fini(struct sci_ep *ep);
+int wake_user_fd(struct sci_ep *ep);
+void wake_drain(struct sci_ep *ep);
+void wake_self(struct sci_ep *ep);
+void wake_waiters(struct sci_ep *ep);
+void wake_all(struct sci_ep *ep);
+
+/* Note a change that a waiting thread may wait for. */
+static inline void msg_changed(struct sci_ep *ep)
+{
+	/* writers hold the lock, but sleep_beside() reads without it */
+	sci_store_relaxed(&ep->completions, ep->completions + 1);
+	if (ep->sleeping || ep->waiters)
+		wake_waiters(ep);
+}
+
+/* ---- the hot path ---- */
+
+static inline bool tx_room(struct msg_tx *tx)
+{
+	return tx->pos - tx->read < tx->lines || tx_room_slow(tx);
+}
+
+/* Return the number of lines that are surely free. tx_room() may find more. */
+static inline uint32_t tx_free(const struct msg_tx *tx)
+{
+	return tx->lines - (tx->pos - tx->read);
+}
+
+/* Ring the bell if the receiver has announced a sleep: see msg_announce_sleep(). */
+static inline void maybe_ring(struct sci_peer *p)
+{
+	uint32_t sleeps;
+
+	if (p->fence) {
+		if (p->stream) {
+			p->stream->flush(p->outbox);
+			return;
+		}
+		sci_full_barrier();
+	}
+	sleeps = peer_sleeps(p);
+	if (sleeps != p->bell_rung)
+		status_write(p);
+}
+
+/*
+ * Write the line @ahead lines after the next one. The caller has called tx_room() and
+ * tx_prepare(). @type 0 is a short message.
+ */
+static __always_inline void tx_put(struct sci_peer *p, struct msg_tx *tx,
+				   uint32_t ahead, const struct line_head *head,
+				   const void *buf, size_t len,
+				   enum msg_line_type type)
+{
+	uint64_t last = line_last(type, type ? LINE_TYPED : (unsigned int)len,
+				  tx->pos + ahead);
+	uint32_t slot = tx->slot + ahead;
+	uint64_t id = tx->id;
+
+	if (slot >= tx->lines) {
+		slot -= tx->lines;
+		id ^= LINE_ID;
+	}
+	if (p->careful)
+		tx_put_careful(p, tx, slot, head, buf, len, id, last);
+	else
+		line_ops.put(&tx->slots[slot], head, buf, len, id, last);
+}
+
+/* Advance the ring past @n lines that have been written. */
+static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
+{
+	tx->pos += n;
+	tx->slot += n;
+	if (tx->slot >= tx->lines) {
+		tx->slot -= tx->lines;
+		tx->id ^= LINE_ID;
+	}
+	maybe_ring(p);
+}
+
+/*
+ * Return whether enough lines were read for a status line, which costs a packet or a
+ * cache miss.
+ */
+static inline bool lines_due(const struct sci_peer *p)
+{
+	return p->now.data - p->told.data >= DATA_LINES / (p->lossy ? 2 : 4);
+}
+
+static inline bool ring_due(const struct sci_peer *p, enum msg_ring which,
+			    uint32_t read)
+{
+	uint32_t size = p->blocks_rx[which].size;
+
+	return size && read >= size / (p->lossy ? 4 : 8);
+}
+
+/* Copy bytes of a line to @at. Drop those beyond the end of @at. */
+static inline void msg_scatter_line(struct msg_cursor *at, const void *src,
+				    size_t len)
+{
+	size_t room = 0;
+	const void *dst = at->n ? msg_chunk(at, &room) : NULL;
+
+	if (len <= room && len <= LINE_BYTES) {
+		line_copy((void *)dst, src, len);
+		msg_skip(at, len);
+	} else {
+		msg_scatter(at, src, len);
+	}
+}
+
+static inline void rx_advance(struct msg_rx *rx)
+{
+	rx->pos++;
+	if (++rx->slot == rx->lines) {
+		rx->slot = 0;
+		rx->id ^= LINE_ID;
+	}
+}
+
+#endif

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: connecting
+ *
+ * An endpoint sends a HELLO to the port (a data interrupt) of another endpoint. The HELLO
+ * names the segment that the sender made as its inbox for that peer. The receiver imports
+ * this inbox and answers with its own HELLO, unless it has sent one already. So two
+ * endpoints that connect to each other at the same time make one connection.
+ *
+ * The sender repeats a HELLO that is not answered: the receiver may have died, or it may
+ * have received the HELLO before the end of an earlier connection. Only the fabric reports
+ * the end of a connection, so a forged HELLO cannot end one.
+ *
+ * Everything that needs an answer of another process is a call (call.c): progress starts
+ * it, and a later round takes the result.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- HELLO ---- */
+
+/* refusals under way at the same time */
+#define REFUSALS_MAX	64u
+
+static struct msg_hello hello_from(struct sci_ep *ep, enum msg_hello_type type)
+{
+	return (struct msg_hello){
+		.magic = MSG_MAGIC, .version = MSG_VERSION,
+		.type = (uint16_t)type, .node = ep->addr.node,
+		.id = ep->addr.id, .nonce = ep->nonce,
+		.flags = (ep->wake_barrier ? HELLO_WAKE_BARRIER : 0u) |
+			 (ep->crc ? HELLO_CRC : 0u),
+	};
+}
+
+/*
+ * Return whether to repeat a HELLO that ended with @error. The error may come from an
+ * earlier process with this address, or the machine is too busy to answer in time.
+ */
+bool hello_again(int error)
+{
+	return error == -ENOENT || error == -ETIMEDOUT || error == -ENOBUFS ||
+	       error == -ENOTCONN || error == -ECONNRESET;
+}
+
+/* Send a HELLO unless one is under way. calls_check() takes its result. */
+int hello_send(struct sci_peer *p)
+{
+	struct msg_hello hello = hello_from(p->ep, HELLO_CONNECT);
+
+	if (call_find(p, CALL_HELLO, 0))
+		return 0;
+	hello.inbox = p->fabric->ops->lseg.id(p->inbox);
+	hello.to = p->state == PEER_UP ? p->nonce : 0;
+	hello.yours = p->state == PEER_UP ? p->their_inbox : 0;
+	return call_hello(p->ep, p->fabric, p, &p->addr, &hello);
+}
+
+static void hello_refuse(struct sci_ep *ep, struct sci_fabric *fabric,
+			 const struct sci_addr *to, uint64_t nonce, uint32_t inbox, int error)
+{
+	struct msg_hello hello = hello_from(ep, HELLO_REFUSE);
+
+	/* a peer without an answer repeats its HELLO */
+	if (ep->n_refusals >= REFUSALS_MAX)
+		return;
+	hello.to = nonce;
+	hello.inbox = inbox;
+	hello.status = error;
+	call_hello(ep, fabric, NULL, to, &hello);
+}
+
+static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
+{
+	p->nonce = h->nonce;
+	p->their_inbox = h->inbox;
+	p->sums = h->flags & HELLO_CRC;
+	p->fence = p->stream || !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
+}
+
+/* The import of @p's inbox, or our HELLO, has failed with @error. */
+static void accept_failed(struct sci_peer *p, int error)
+{
+	if (error != -ENETDOWN && !hello_again(error)) {
+		hello_refuse(p->ep, p->fabric, &p->addr, p->nonce, p->their_inbox, error);
+	} else if (!p->incoming) {
+		/*
+		 * Keep the peer: another HELLO will come. If the peer has imported our
+		 * inbox, it lacks only our answer. Otherwise this HELLO was old, or the
+		 * other node cannot be reached now.
+		 */
+		if (p->state == PEER_CONNECTING)
+			p->nonce = 0;
+		return;
+	}
+	peer_down(p, error);
+}
+
+static void inbox_came(struct sci_peer *p, struct msg_call *c)
+{
+	int ret = c->ret;
+
+	if (p->state != PEER_CONNECTING)
+		return;
+	/* a newer HELLO of this peer has arrived during the call */
+	if (c->id != p->their_inbox)
+		ret = peer_ask_inbox(p);
+	else if (!ret)
+		ret = peer_take_inbox(p, c);
+	if (!ret && p->state == PEER_UP && !p->asked)
+		ret = hello_send(p);
+	if (ret)
+		accept_failed(p, ret);
+	msg_changed(p->ep);
+}
+
+static void hello_went(struct sci_peer *p, struct msg_call *c)
+{
+	p->hello_ret = c->ret;
+	p->hello_ms = c->ms;
+	if (!c->ret)
+		p->asked = true;
+	/* for peers that the program connects to, dial.c decides */
+	else if (!p->dialers && p->state == PEER_UP && !p->asked)
+		accept_failed(p, c->ret);
+}
+
+/*
+ * Take the results of the calls that make the connection, and mark those of segments as
+ * answered. Return how many calls have ended.
+ */
+int calls_check(struct sci_peer *p)
+{
+	struct list *pos, *n;
+	int ended = 0;
+
+	list_for_each_safe(pos, n, &p->calls) {
+		struct msg_call *c = container_of(pos, struct msg_call, link);
+
+		if (c->answered || !call_is_done(c))
+			continue;
+		c->answered = true;
+		ended++;
+		if (c->kind == CALL_SEGMENT)
+			continue;
+		/* inbox_came() may start another call */
+		list_del(&c->link);
+		if (c->kind == CALL_INBOX)
+			inbox_came(p, c);
+		else
+			hello_went(p, c);
+		call_end(c);
+	}
+	return ended;
+}
+
+static void accept_hello(struct sci_ep *ep, struct sci_fabric *fabric,
+			 const struct sci_addr *from, const struct msg_hello *h)
+{
+	struct sci_peer *p = peer_find(ep, from);
+	bool asking;
+	int ret;
+
+	/* the two sides have chosen different networks: one configuration is wrong */
+	if (p && p->state != PEER_DOWN && p->fabric != fabric)
+		return;
+	/* this HELLO answers a connection that has ended */
+	if (h->yours && (!p || p->state == PEER_DOWN ||
+			 h->yours != p->fabric->ops->lseg.id(p->inbox)))
+		return;
+	if (p && p->state == PEER_UP && p->nonce == h->nonce &&
+	    p->their_inbox == h->inbox) {
+		/* the peer does not know us yet: our HELLO was lost or never sent */
+		if (!p->asked || !h->to)
+			hello_send(p);
+		return;
+	}
+	if (p && p->state == PEER_UP)
+		peer_event_check(p);
+	/*
+	 * an old or forged HELLO: a genuine peer repeats its HELLO after the
+	 * connection has ended
+	 */
+	if (p && p->state == PEER_UP && p->imported)
+		return;
+	/* a peer that never imported our inbox must not block a new one */
+	if (p && p->state == PEER_UP)
+		peer_end(p, -ENOTCONN);
+	if (!p || p->state == PEER_DOWN) {
+		ret = peer_new(ep, fabric, from, &p);
+		if (ret) {
+			hello_refuse(ep, fabric, from, h->nonce, h->inbox, ret);
+			return;
+		}
+		/* accept it only after it has imported our inbox: this HELLO may be old */
+		p->incoming = true;
+	}
+	/* when the import for the earlier HELLO ends, inbox_came() sees the new one */
+	asking = call_find(p, CALL_INBOX, 0);
+	came_to_life(p, h);
+	ret = asking ? 0 : peer_ask_inbox(p);
+	if (ret)
+		accept_failed(p, ret);
+}
+
+static void peer_refused(struct sci_ep *ep, const struct sci_addr *from,
+			 const struct msg_hello *h)
+{
+	struct sci_peer *p = peer_find(ep, from);
+
+	if (p && p->state == PEER_CONNECTING && h->to == ep->nonce &&
+	    h->inbox == p->fabric->ops->lseg.id(p->inbox))
+		peer_down(p, h->status < 0 ? -ECONNREFUSED : -EPROTO);
+}
+
+static int port_poll(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_lintr *port)
+{
+	const struct sci_lintr_ops *ops = &fabric->ops->lintr;
+	struct msg_hello h;
+	int n;
+
+	for (n = 0;; n++) {
+		size_t len = sizeof(h);
+		struct sci_addr from;
+		int ret;
+
+		ret = ops->wait(port, &h, &len, 0);
+		if (ret == -EMSGSIZE && len <= SCI_DATA_INTR_MAX) {
+			/* not a HELLO: discard it */
+			void *junk = malloc(len);
+
+			if (!junk)
+				return n;
+			ops->wait(port, junk, &len, 0);
+			free(junk);
+			continue;
+		}
+		if (ret)
+			return n;
+		from = (struct sci_addr){ .node = h.node, .id = h.id };
+		if (len != sizeof(h) || h.magic != MSG_MAGIC ||
+		    h.version != MSG_VERSION || !h.node || !h.id ||
+		    h.id > SCI_EP_ID_MAX)
+			continue;
+		if (h.type == HELLO_CONNECT && (!h.to || h.to == ep->nonce))
+			accept_hello(ep, fabric, &from, &h);
+		else if (h.type == HELLO_REFUSE)
+			peer_refused(ep, &from, &h);
+	}
+}
+
+/* Handle the HELLOs at our ports. Return how many have arrived. */
+int hello_poll(struct sci_ep *ep)
+{
+	int n = port_poll(ep, ep->fabric, ep->port);
+
+	return ep->net ? n + port_poll(ep, ep->net, ep->net_port) : n;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: dialing
+ *
+ * A dial repeats the HELLO to an address until there is a connection. It belongs to a
+ * thread in sci_connect(), to a request of sci_iconnect(), or to the peer of
+ * sci_peer_open(). Several dials may share a peer. Each progress call advances all dials
+ * of the endpoint.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+#include <limits.h>
+
+/* Interval between HELLOs to a peer that does not answer; doubled each time. */
+#define AGAIN_MS	100u
+#define AGAIN_MAX_MS	3200u
+/* Interval between attempts to reach an endpoint that does not exist; doubled, too. */
+#define RETRY_MS	2u
+#define RETRY_MAX_MS	64u
+
+static void dial_drop(struct msg_dial *d)
+{
+	struct sci_peer *p = d->p;
+
+	if (p && !--p->dialers && !p->known && p->state == PEER_DOWN)
+		peer_forget(p);
+	d->p = NULL;
+}
+
+/* Set d->p to the existing connection, or to a new peer. */
+int dial_pick(struct msg_dial *d)
+{
+	struct sci_peer *p = peer_find(d->ep, &d->addr);
+
+	d->again = 0;
+	d->asking = false;
+	if (!p || p->state == PEER_DOWN) {
+		int ret = peer_new(d->ep, net_choose(d->ep, d->addr.node), &d->addr, &p);
+
+		if (ret)
+			return ret;
+	}
+	p->dialers++;
+	d->p = p;
+	return 0;
+}
+
+/*
+ * Return the next interval. A peer that does not answer may be overloaded, and each HELLO
+ * adds to its load: many endpoints that connect to each other would never finish.
+ */
+static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
+{
+	if (pause < first)
+		return first;
+	return pause < most / 2 ? 2 * pause : most;
+}
+
+/* A HELLO has ended. Schedule the next one, the later the longer this one took. */
+static int dial_asked(struct msg_dial *d)
+{
+	int ret = d->p->hello_ret;
+
+	d->asking = false;
+	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
+			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
+	d->again = msg_now_ms() + d->pause + 3 * d->p->hello_ms;
+	/* the endpoint exists but is busy: the timeout starts again */
+	if (!ret && d->open && d->timeout >= 0)
+		d->until = d->again + (uint64_t)d->timeout;
+	return ret;
+}
+
+/* Advance a dial. Return 0 when connected, -EAGAIN to go on, or another -errno. */
+static int dial_step(struct msg_dial *d)
+{
+	uint64_t now = msg_now_ms();
+	int ret;
+
+	if (d->p->state == PEER_DOWN) {
+		ret = d->p->error;
+		dial_drop(d);
+		/* requests to an opened peer have failed with it: do not connect it again */
+		if (!hello_again(ret) || d->open)
+			return ret ? ret : -ECONNRESET;
+		ret = dial_pick(d);
+		if (ret)
+			return ret;
+	}
+	/* until the peer has imported our inbox, it may still start over */
+	if (d->p->state == PEER_UP && d->p->imported)
+		return 0;
+	if (d->asking && !call_find(d->p, CALL_HELLO, 0)) {
+		ret = dial_asked(d);
+		if (ret && !hello_again(ret))
+			return ret;
+	}
+	if (now >= d->until)
+		return -ETIME;
+	if (d->asking || now < d->again)
+		return -EAGAIN;
+	ret = hello_send(d->p);
+	d->asking = !ret;
+	return ret ? ret : -EAGAIN;
+}
+
+/* Remove @d from the dials. Return the connection, or NULL if @ret is an error. */
+struct sci_peer *dial_end(struct msg_dial *d, int ret)
+{
+	struct sci_peer *p = d->p;
+
+	d->ret = ret;
+	list_del(&d->link);
+	if (!ret) {
+		/* the program may be closing an opened peer by now */
+		if (!d->open)
+			peer_keep(p);
+		p->incoming = false;
+		list_del(&p->fresh);
+	} else if (p && p->dialers == 1 && p->state == PEER_CONNECTING) {
+		peer_down(p, ret);
+	}
+	dial_drop(d);
+	return ret ? NULL : p;
+}
+
+/* End @d with @ret and tell its owner, who may free @d. */
+void dial_done(struct msg_dial *d, int ret)
+{
+	d->done(d, dial_end(d, ret));
+}
+
+/* Advance all dials. Return how many have ended. */
+int dials_poll(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+	int done = 0;
+
+	list_for_each_safe(pos, n, &ep->dials) {
+		struct msg_dial *d = container_of(pos, struct msg_dial, link);
+		int ret = dial_step(d);
+
+		if (ret == -EAGAIN)
+			continue;
+		dial_done(d, ret);
+		done++;
+	}
+	return done;
+}
+
+/* Return in how many ms a dial needs the next step, or INT_MAX if there is no dial. */
+int dials_due(struct sci_ep *ep)
+{
+	uint64_t now, due = UINT64_MAX;
+	struct list *pos, *n;
+
+	if (list_empty(&ep->dials))
+		return INT_MAX;
+	list_for_each_safe(pos, n, &ep->dials) {
+		struct msg_dial *d = container_of(pos, struct msg_dial, link);
+		uint64_t at = d->until;
+
+		if (!d->asking && d->again < at)
+			at = d->again;
+
+		due = at < due ? at : due;
+	}
+	now = msg_now_ms();
+	if (due <= now)
+		return 0;
+	return due - now < INT_MAX ? (int)(due - now) : INT_MAX;
+}
+
+void dial_init(struct msg_dial *d, struct sci_ep *ep,
+	       const struct sci_addr *addr, int timeout)
+{
+	*d = (struct msg_dial){
+		.ep = ep, .addr = *addr, .ret = -EAGAIN, .timeout = timeout,
+		.until = timeout < 0 ? UINT64_MAX :
+				       msg_now_ms() + (uint64_t)timeout,
+	};
+}
+
+/* Start @d, which has a peer. Return -EAGAIN if the dial goes on until dial_end(). */
+int dial_start(struct msg_dial *d)
+{
+	list_add_tail(&d->link, &d->ep->dials);
+	return dial_step(d);
+}
+
+/* Return whether sci_peer_open() connects @p at the moment. */
+bool dial_is_open(struct sci_peer *p)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->ep->dials) {
+		struct msg_dial *d = container_of(pos, struct msg_dial, link);
+
+		if (d->open && d->p == p)
+			return true;
+	}
+	return false;
+}
+
+/* Cancel all dials: the endpoint is closing. */
+void dials_cancel(struct sci_ep *ep)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &ep->dials)
+		dial_done(container_of(pos, struct msg_dial, link), -ECANCELED);
+}

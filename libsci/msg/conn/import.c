@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: imports
+ *
+ * An import is a segment of a peer that this endpoint has mapped, for stores and loads. It
+ * is made on first use and kept until the segment or the peer is gone.
+ *
+ * sci_peer_map() gives the program a pointer into an import. Such an import stays mapped
+ * until the last sci_peer_unmap(), or sci_disconnect(), whatever happens to the segment and
+ * to the peer: when the segment is gone, the import moves from peer->imports, which
+ * transfers search, to peer->maps. The fabric guarantees that its pages stay accessible.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * If a segment has been missing for this long and its peer is not reported dead, it is
+ * alive.
+ */
+#define DOUBT_MS	1000u
+
+static void import_event(void *owner, const struct sci_event *ev)
+{
+	if (ev->type == SCI_EVENT_LOST ||
+	    (ev->type == SCI_EVENT_DISCONNECT && ev->status))
+		peer_event_add(owner, PEER_FREED);
+}
+
+void import_drop(struct sci_peer *p, struct msg_import *im)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+
+	list_del(&im->link);
+	sci_fault_forget(im->addr, im->size);
+	ops->unmap(p->fabric, im->addr, im->size);
+	ops->rseg.disconnect(im->seg);
+	free(im);
+}
+
+/*
+ * Take the import out of use. It stays mapped while the program has pointers into it.
+ */
+static void import_end(struct sci_peer *p, struct msg_import *im)
+{
+	if (!im->pointers) {
+		import_drop(p, im);
+		return;
+	}
+	list_del(&im->link);
+	list_add_tail(&im->link, &p->maps);
+}
+
+void imports_drop_gone(struct sci_peer *p)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->imports) {
+		struct msg_import *im = container_of(pos, struct msg_import,
+						     link);
+
+		if (atomic_load(&p->fabric->ops->rseg.status(im->seg)->gone))
+			import_end(p, im);
+	}
+}
+
+/* Take all imports out of use: @p is DOWN. */
+void imports_leave(struct sci_peer *p)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->imports)
+		import_end(p, container_of(pos, struct msg_import, link));
+}
+
+/* Unmap what is left: the program has no pointer to @p, nor into its memory. */
+void maps_drop(struct sci_peer *p)
+{
+	while (!list_empty(&p->maps))
+		import_drop(p, container_of(p->maps.next, struct msg_import,
+					    link));
+}
+
+static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
+{
+	struct list *pos, *n;
+
+	imports_drop_gone(p);
+	list_for_each_safe(pos, n, &p->imports) {
+		struct msg_import *im = container_of(pos, struct msg_import,
+						     link);
+
+		if (im->id == id)
+			return im;
+	}
+	return NULL;
+}
+
+/* Pause after a failed import, in ms. */
+#define IMPORT_PAUSE_MS	5u
+
+/**
+ * peer_connect_segment() - connect to a segment of a peer
+ * @id: of the segment
+ * @seg: is set on success
+ *
+ * The first call starts a call to the peer, whose answer wakes progress.
+ *
+ * Return: 0, -EAGAIN until the answer is there, or another -errno.
+ */
+int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
+{
+	struct msg_call *c = call_find(p, CALL_SEGMENT, id);
+	int ret;
+
+	if (!is_msg_number(id))
+		return -EPROTO;
+	if (!c && p->import_ms && msg_now_ms() < p->import_ms) {
+		p->ep->retry = true;
+		return -EAGAIN;
+	}
+	if (!c) {
+		ret = call_start(p, CALL_SEGMENT, id, import_event);
+		return ret ? ret : -EAGAIN;
+	}
+	if (!c->answered)
+		return -EAGAIN;
+	ret = c->ret;
+	*seg = c->seg;
+	c->seg = NULL;
+	call_end(c);
+	p->import_ms = ret ? msg_now_ms() + IMPORT_PAUSE_MS : 0;
+	if (ret || !peer_is_gone(p))
+		return ret;
+	p->fabric->ops->rseg.disconnect(*seg);
+	return -ENOTCONN;
+}
+
+/*
+ * Return the import of a segment, which is made on first use; NULL: *@error says why.
+ */
+struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct msg_import *im = known_import(p, id);
+	struct sci_rseg *seg;
+	void *addr = NULL;
+	int ret;
+
+	if (im)
+		return im;
+	*error = peer_connect_segment(p, id, &seg);
+	if (*error)
+		return NULL;
+	im = calloc(1, sizeof(*im));
+	ret = -ENOMEM;
+	if (!im)
+		goto err;
+	im->seg = seg;
+	im->id = id;
+	im->errors = sci_link_errors(p->ep->link);
+	im->size = ops->rseg.size(im->seg);
+	ret = ops->rseg.map(im->seg, 0, im->size, 0, &addr);
+	if (ret)
+		goto err;
+	im->addr = addr;
+	list_add_tail(&im->link, &p->imports);
+	return im;
+
+err:
+	ops->rseg.disconnect(seg);
+	free(im);
+	*error = ret;
+	return NULL;
+}
+
+/**
+ * import_is_there() - check that the bytes read so far came from the peer's segment
+ *
+ * After the death of a peer, its mappings may show other pages before the fabric reports
+ * the death. But the link's error count rises first.
+ */
+bool import_is_there(struct sci_peer *p, struct msg_import *im)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	void *addr = NULL;
+	uint32_t errors;
+
+	if (p->stream)
+		return !atomic_load(&ops->rseg.status(im->seg)->gone);
+	sci_load_barrier();
+	errors = sci_link_errors(p->ep->link);
+	if (errors == im->errors)
+		return true;
+	/*
+	 * a packet was lost, maybe of another segment: if this one is gone, it cannot
+	 * be mapped
+	 */
+	if (atomic_load(&ops->rseg.status(im->seg)->gone) ||
+	    ops->rseg.map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
+		return false;
+	ops->unmap(p->fabric, addr, 1);
+	im->errors = errors;
+	return true;
+}
+
+/* Return whether @error says that a named segment is gone. The fabric may soon report why. */
+bool import_is_gone(int error)
+{
+	return error == -ENOENT || error == -ENOTCONN || error == -EHOSTUNREACH;
+}
+
+/*
+ * Return whether an import that failed with @error should be tried again: the peer has not
+ * answered yet, or a link is down. Nobody wakes a sleeping endpoint when the link comes up.
+ */
+bool import_later(struct sci_peer *p, int error)
+{
+	if (error == -EAGAIN)
+		return true;
+	if (error != -ENETDOWN && error != -ETIMEDOUT)
+		return false;
+	p->ep->retry = true;
+	return true;
+}
+
+/**
+ * import_missing() - decide about memory of a peer that is missing
+ * @doubt_ms: 0 at first
+ *
+ * Either the peer has died: the fabric reports that soon, and all its requests end. Or the
+ * peer is alive and has freed the memory.
+ *
+ * Return: -EAGAIN while unknown; -ENOENT if the peer is alive.
+ */
+int import_missing(struct sci_peer *p, uint64_t *doubt_ms)
+{
+	uint64_t now = msg_now_ms();
+
+	if (!*doubt_ms)
+		*doubt_ms = now + DOUBT_MS;
+	if (now >= *doubt_ms)
+		return -ENOENT;
+	p->ep->retry = true;
+	return -EAGAIN;
+}

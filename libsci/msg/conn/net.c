@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: peers beyond the fabric
+ *
+ * An endpoint with SCI_NET has a second fabric (libsci/fabric/net). A peer is on one of the
+ * two: peer->fabric. Rings, matching, rendezvous and handlers are the same for both. Where
+ * the library would store into an import, peer->stream->put sends the bytes. The receiver
+ * needs no doorbell: the thread of the net fabric wakes the endpoint when something
+ * arrives that no thread was polling for.
+ *
+ * A waiting thread polls the net every NET_TURNS progress calls while something arrives.
+ * After NET_LOOKS polls without success, or when the thread sleeps, the net's own thread
+ * takes over. So a silent network costs nothing.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define NET_TURNS	4u
+#define NET_LOOKS	4096u
+
+/* ---- the endpoint ---- */
+
+/* Runs on the net's thread. */
+static void net_news(void *owner)
+{
+	struct sci_ep *ep = owner;
+
+	atomic_store(&ep->net_news, 1);
+	atomic_store(&ep->attention, 1);
+	wake_self(ep);
+}
+
+int net_join(struct sci_ep *ep, const struct sci_fabric_place *at, const char *spec,
+	     const char *peers)
+{
+	const struct sci_fabric_place here = {
+		.spec = at->spec, .node = ep->addr.node, .peers = peers,
+	};
+
+	if (!spec)
+		spec = getenv("SCI_NET");
+	if (!spec || !*spec)
+		return 0;
+	return sci_net_fabric.open(&ep->net, &here, spec);
+}
+
+static void net_port_event(void *owner, const struct sci_event *ev)
+{
+	(void)ev;
+	net_news(owner);
+}
+
+int net_port_make(struct sci_ep *ep, uint32_t id)
+{
+	struct sci_lintr_param param = {
+		.number = MSG_NUMBERS + id, .flags = SCI_INTR_FIXED | SCI_INTR_DATA,
+		.event = net_port_event, .owner = ep,
+	};
+	int ret;
+
+	if (!ep->net)
+		return 0;
+	ep->net->ops->stream->news(ep->net, net_news, ep);
+	ret = ep->net->ops->lintr.create(ep->net, &param, &ep->net_port);
+	if (ret)
+		return ret;
+	ret = ep->net->ops->stream->below(ep->net, ep->fabric, ep->adapter);
+	if (ret)
+		ep->net->ops->lintr.destroy(ep->net_port);
+	return ret;
+}
+
+void net_port_end(struct sci_ep *ep)
+{
+	if (ep->net)
+		ep->net->ops->lintr.destroy(ep->net_port);
+}
+
+void net_leave(struct sci_ep *ep)
+{
+	if (ep->net)
+		ep->net->ops->close(ep->net);
+	ep->net = NULL;
+}
+
+/* Return the fabric for a node: ep->fabric if that knows the node, else the net. */
+struct sci_fabric *net_choose(struct sci_ep *ep, uint32_t node)
+{
+	if (!ep->net || node == ep->addr.node ||
+	    ep->net->ops->query.probe(ep->net, 0, node) ||
+	    !ep->ops->query.probe(ep->fabric, ep->adapter, node))
+		return ep->fabric;
+	return ep->net;
+}
+
+/* ---- polling ---- */
+
+void net_look(struct sci_ep *ep)
+{
+	if (ep->turns % NET_TURNS)
+		return;
+	if (ep->net->ops->stream->poll(ep->net))
+		ep->net_looks = NET_LOOKS;
+	else if (!--ep->net_looks)
+		ep->net->ops->stream->rest(ep->net);
+}
+
+/*
+ * Poll again if the net's thread has reported something. Return true if it has: parked
+ * peers may have sent it.
+ */
+bool net_news_take(struct sci_ep *ep)
+{
+	if (!atomic_exchange(&ep->net_news, 0))
+		return false;
+	ep->net_looks = NET_LOOKS;
+	return true;
+}
+
+void net_sleep(struct sci_ep *ep)
+{
+	ep->net_looks = 0;
+	ep->net->ops->stream->rest(ep->net);
+}
+
+/* ---- moving bytes ---- */
+
+/* Like remote_store(). On -EAGAIN, *@at is unchanged. */
+int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
+	      struct msg_cursor *at, size_t len)
+{
+	struct msg_cursor c = *at;
+
+	while (len) {
+		size_t n;
+		const void *src = msg_chunk(&c, &n);
+		int ret;
+
+		n = n < len ? n : len;
+		ret = p->stream->put(seg, dst, src, n);
+		if (ret)
+			return -EAGAIN;
+		msg_skip(&c, n);
+		dst += n;
+		len -= n;
+	}
+	*at = c;
+	return 0;
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: life of a peer
+ *
+ * CONNECTING: our inbox for the peer is exported, the peer's inbox is not imported yet.
+ * UP: both are done. DOWN: the peer has left, has died, or has broken the protocol; every
+ * request that depended on it has completed with an error. The next progress call releases
+ * its segments, imports and doorbell, since callers of peer_down() may still be using
+ * them. The object exists until sci_disconnect(), while the program may have a pointer to
+ * it.
+ *
+ * The fabric reports the end in two ways: the peer disconnects from our inbox, in good
+ * order or by dying, and the peer's own inbox goes away. The first report decides.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Time after which a peer that removed its inbox, but kept ours, is closed. */
+#define GONE_MS		500u
+
+/* ---- events: on the fabric's thread, which holds the fabric's locks ---- */
+
+void peer_event_add(struct sci_peer *p, unsigned int event)
+{
+	atomic_fetch_or(&p->events, event);
+	atomic_store(&p->ep->attention, 1);
+	wake_self(p->ep);
+}
+
+static void inbox_event(void *owner, const struct sci_event *ev)
+{
+	switch (ev->type) {
+	case SCI_EVENT_CONNECT:
+		peer_event_add(owner, PEER_CAME);
+		break;
+	case SCI_EVENT_DISCONNECT:
+		peer_event_add(owner, PEER_LEFT);
+		break;
+	case SCI_EVENT_LOST:
+		peer_event_add(owner, PEER_LOST);
+		break;
+	default:
+		break;
+	}
+}
+
+static void outbox_event(void *owner, const struct sci_event *ev)
+{
+	if (ev->type == SCI_EVENT_LOST)
+		peer_event_add(owner, PEER_GONE);
+	else if (ev->type == SCI_EVENT_DISCONNECT && ev->status)
+		peer_event_add(owner, PEER_GONE | PEER_CUT);
+}
+
+/* ---- creation ---- */
+
+static uint64_t key_of(const struct sci_addr *addr)
+{
+	return (uint64_t)addr->node << 32 | addr->id;
+}
+
+/* Return the live peer with this address, else the one that went DOWN last, or NULL. */
+struct sci_peer *peer_find(struct sci_ep *ep, const struct sci_addr *addr)
+{
+	struct hash_node *node = hash_find(&ep->by_addr, key_of(addr));
+
+	return node ? container_of(node, struct sci_peer, by_addr) : NULL;
+}
+
+static int make_inbox(struct sci_peer *p)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct sci_lseg_param param = {
+		.size = INBOX_BYTES, .event = inbox_event, .owner = p,
+	};
+	void *addr = NULL;
+	int ret;
+
+	ret = segment_create(p->ep, p->fabric, &param, &p->inbox);
+	if (ret)
+		return ret;
+	ret = ops->lseg.map(p->inbox, 0, INBOX_BYTES, 0, &addr);
+	if (ret)
+		goto err;
+	p->inbox_map = addr;
+	ret = ops->lseg.export(p->inbox, p->adapter);
+	if (ret)
+		goto err;
+	return 0;
+
+err:
+	if (p->inbox_map)
+		ops->unmap(p->fabric, p->inbox_map, INBOX_BYTES);
+	ops->lseg.destroy(p->inbox);
+	return ret;
+}
+
+int peer_new(struct sci_ep *ep, struct sci_fabric *fabric,
+	     const struct sci_addr *addr, struct sci_peer **out)
+{
+	struct sci_peer *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	p->ep = ep;
+	p->addr = *addr;
+	p->fabric = fabric;
+	p->stream = fabric->ops->stream;
+	p->adapter = p->stream ? 0 : ep->adapter;
+	p->lossy = ep->lossy && !p->stream;
+	p->stale = ep->link->cache && !p->stream;
+	p->careful = ep->lossy || p->stale || p->stream;
+	p->may_read = ep->may_read && !p->stream;
+	ret = hash_add(&ep->by_addr, &p->by_addr, key_of(addr));
+	if (ret)
+		goto err;
+	ret = ep->up->created(p);
+	if (ret)
+		goto err_hash;
+	ret = make_inbox(p);
+	if (ret)
+		goto err_created;
+	list_init(&p->hot);
+	list_init(&p->busy);
+	list_init(&p->fresh);
+	list_init(&p->dirty);
+	list_init(&p->closing);
+	list_init(&p->sendq);
+	list_init(&p->ctlq);
+	list_init(&p->sending);
+	list_init(&p->receiving);
+	list_init(&p->matched);
+	list_init(&p->imports);
+	list_init(&p->maps);
+	list_init(&p->calls);
+	p->status = (struct msg_status *)&p->inbox_map->status;
+	rx_init(&p->ctl_rx, p->inbox_map->ctl, CTL_LINES);
+	rx_init(&p->data_rx, p->inbox_map->data, DATA_LINES);
+	list_add_tail(&p->link, &ep->peers);
+	*out = p;
+	return 0;
+
+err_created:
+	ep->up->freed(p);
+err_hash:
+	hash_del(&ep->by_addr, &p->by_addr);
+err:
+	free(p);
+	return ret;
+}
+
+/* ---- the peer's inbox ---- */
+
+/* Start a call that imports the peer's inbox and connects to its doorbell. */
+int peer_ask_inbox(struct sci_peer *p)
+{
+	return is_msg_number(p->their_inbox) ?
+		       call_start(p, CALL_INBOX, p->their_inbox, outbox_event) :
+		       -EPROTO;
+}
+
+/* Use the inbox that @c has imported. */
+int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	void *addr = NULL;
+	int ret;
+
+	if (ops->rseg.size(c->seg) != INBOX_BYTES)
+		return -EPROTO;
+	ret = ops->rseg.map(c->seg, 0, INBOX_BYTES, 0, &addr);
+	if (ret)
+		return ret;
+	p->outbox = c->seg;
+	p->bell = c->bell;
+	c->seg = NULL;
+	c->bell = NULL;
+	p->outbox_map = addr;
+	p->tell = &p->outbox_map->status;
+	tx_init(&p->ctl_tx, p->outbox_map->ctl, CTL_LINES, &p->status->ctl);
+	tx_init(&p->data_tx, p->outbox_map->data, DATA_LINES,
+		&p->status->data);
+	if (p->stale)
+		p->ctl_tx.stale = p->data_tx.stale = p->ep->link;
+	p->state = PEER_UP;
+	p->ep->stats.peers++;
+	p->ep->stats.peer_bytes += sizeof(*p) + INBOX_BYTES;
+	peer_heat(p);
+	if (!list_empty(&p->sendq) || !list_empty(&p->sending))
+		peer_busy(p);
+	p->ep->up->came(p);
+	return 0;
+}
+
+/* Let progress push what waits for room at @p: it has something to send. */
+void peer_busy(struct sci_peer *p)
+{
+	if (list_empty(&p->busy))
+		list_add_tail(&p->busy, &p->ep->busy);
+}
+
+void peer_heat(struct sci_peer *p)
+{
+	if (!list_empty(&p->hot))
+		return;
+	list_add_tail(&p->hot, &p->ep->hot);
+	p->ep->n_hot++;
+	p->idle = 0;
+}
+
+/*
+ * Return whether the peer died before an import: the imported segment may belong to a
+ * later process that uses the same id.
+ */
+bool peer_is_gone(const struct sci_peer *p)
+{
+	return atomic_load(&p->fabric->ops->rseg.status(p->outbox)->gone);
+}
+
+/* Poll the peer: it will answer on the control ring. */
+void peer_expect_ctl(struct sci_peer *p)
+{
+	p->expects++;
+	peer_heat(p);
+}
+
+/* ---- the end ---- */
+
+static void drop_queues(struct sci_peer *p)
+{
+	struct list *l;
+
+	while ((l = list_pop(&p->ctlq)))
+		free(container_of(l, struct msg_ctl, link));
+	if (!list_empty(&p->hot))
+		p->ep->n_hot--;
+	list_del(&p->hot);
+	list_del(&p->busy);
+	list_del(&p->dirty);
+	p->expects = 0;
+	tx_drop(p);
+}
+
+/* End the connection. The next progress call does peers_release(). */
+void peer_down(struct sci_peer *p, int error)
+{
+	if (p->state == PEER_DOWN)
+		return;
+	if (p->state == PEER_UP) {
+		p->ep->stats.peers--;
+		p->ep->stats.peer_bytes -= sizeof(*p) + INBOX_BYTES +
+					   p->blocks_rx[RING_EAGER].size +
+					   p->blocks_rx[RING_XFER].size;
+	}
+	p->state = PEER_DOWN;
+	p->error = last_error(error);
+	list_del(&p->link);
+	list_add_tail(&p->link, &p->ep->down);
+	atomic_store(&p->ep->attention, 1);
+	drop_queues(p);
+	p->ep->up->ended(p, error);
+	msg_changed(p->ep);
+}
+
+/*
+ * End a peer that has left or died. First receive the complete messages, whatever memory
+ * that takes: at most as many lines as the rings hold. A peer that still writes after
+ * that has broken the protocol.
+ */
+void peer_end(struct sci_peer *p, int error)
+{
+	int left = DATA_LINES + CTL_LINES, n;
+
+	p->draining = true;
+	do {
+		n = p->state == PEER_UP ? p->ep->up->poll(p) : 0;
+		left -= n;
+	} while (n && left > 0);
+	peer_down(p, error);
+}
+
+/* The peer's inbox is gone. Wait GONE_MS for the reason, then close the connection. */
+void peer_doubt(struct sci_peer *p)
+{
+	if (p->gone_ms)
+		return;
+	p->gone_ms = msg_now_ms();
+	p->ep->n_gone++;
+}
+
+/* Handle the events that the fabric's thread has recorded. */
+void peer_event_check(struct sci_peer *p)
+{
+	unsigned int events = atomic_exchange(&p->events, 0);
+
+	if (events & PEER_CAME) {
+		p->imported = true;
+		if (p->incoming)
+			list_add_tail(&p->fresh, &p->ep->fresh);
+		p->incoming = false;
+		p->ep->up->came(p);
+		msg_changed(p->ep);
+	}
+	if (events & PEER_FREED)
+		imports_drop_gone(p);
+	if (events & (PEER_LOST | PEER_LEFT)) {
+		peer_end(p, events & PEER_LOST ? -ECONNRESET : -ENOTCONN);
+	} else if (events & PEER_GONE && !p->imported) {
+		peer_end(p, events & PEER_CUT ? -ENOTCONN : -ECONNRESET);
+	} else if (events & PEER_GONE && p->state == PEER_UP) {
+		peer_doubt(p);
+	}
+	if (p->gone_ms && (p->state == PEER_DOWN ||
+			   msg_now_ms() - p->gone_ms > GONE_MS)) {
+		p->gone_ms = 0;
+		p->ep->n_gone--;
+		peer_end(p, -ECONNRESET);
+	}
+}
+
+/* Release everything that @p has of the fabric. It is DOWN, and in no queue. */
+static void leave_fabric(struct sci_peer *p)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct sci_fabric *f = p->fabric;
+
+	if (!p->inbox)
+		return;
+	/* the caller of peer_down() may have queued something afterwards */
+	drop_queues(p);
+	if (p->gone_ms)
+		p->ep->n_gone--;
+	p->gone_ms = 0;
+	imports_leave(p);
+	if (p->bell)
+		ops->rintr.disconnect(p->bell);
+	/* disconnect from the peer's inbox first: that tells it of an orderly end */
+	if (p->outbox) {
+		sci_fault_forget(p->outbox_map, INBOX_BYTES);
+		ops->unmap(f, p->outbox_map, INBOX_BYTES);
+		ops->rseg.disconnect(p->outbox);
+	}
+	rings_free(p);
+	ops->unmap(f, p->inbox_map, INBOX_BYTES);
+	ops->lseg.destroy(p->inbox);
+	p->inbox = NULL;
+}
+
+static void peer_closing_end(struct sci_peer *p)
+{
+	if (list_empty(&p->closing))
+		return;
+	list_del(&p->closing);
+	p->ep->n_gone--;
+}
+
+/* The program has asked for @p again: stop closing it. */
+void peer_keep(struct sci_peer *p)
+{
+	p->known = true;
+	if (list_empty(&p->closing))
+		return;
+	peer_closing_end(p);
+	p->leaving = false;
+}
+
+/* Free @p, which is DOWN. The program has no pointer to it. */
+void peer_free(struct sci_peer *p)
+{
+	peer_closing_end(p);
+	p->ep->up->dropped(p);
+	p->ep->up->freed(p);
+	hash_del(&p->ep->by_addr, &p->by_addr);
+	list_del(&p->fresh);
+	list_del(&p->link);
+	leave_fabric(p);
+	maps_drop(p);
+	free(p);
+}
+
+/*
+ * Release what DOWN peers hold of the fabric, unless a call to the peer is under way. Free
+ * those to which the program has no pointer.
+ */
+void peers_release(struct sci_ep *ep)
+{
+	struct list *l, later;
+
+	list_init(&later);
+	while ((l = list_pop(&ep->down))) {
+		struct sci_peer *p = container_of(l, struct sci_peer, link);
+
+		if (!calls_give_up(p)) {
+			list_add_tail(&p->link, &later);
+			continue;
+		}
+		list_add_tail(&p->link, &ep->ended);
+		if (p->known || p->dialers || ep->up->holds(p))
+			leave_fabric(p);
+		else
+			peer_free(p);
+	}
+	list_move_all(&later, &ep->down);
+}
+
+/* Free @p, or let peers_release() do it: @p is DOWN, and the program has dropped it. */
+void peer_forget(struct sci_peer *p)
+{
+	if (!p->inbox) {
+		peer_free(p);
+		return;
+	}
+	p->ep->up->dropped(p);
+	peers_release(p->ep);
+}
+
+/* End the connection and release @p. Data that has not arrived is lost. */
+void peer_drop(struct sci_peer *p)
+{
+	peer_closing_end(p);
+	p->leaving = true;
+	peer_down(p, -ECANCELED);
+	p->known = false;
+	if (!p->dialers)	/* otherwise the last dialer does it */
+		peer_forget(p);
+}

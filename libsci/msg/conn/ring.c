@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: writing to a peer
+ *
+ * Where a store can be lost (on an adapter, or with SCI_FAULT), the sender keeps a copy of
+ * each line until the line has arrived: see check.c. Stores to one line arrive in order,
+ * whatever the link does (see sci_remote_line()). So an old line cannot overwrite a newer
+ * line in its slot, nor an old status a newer one.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void tx_init(struct msg_tx *tx, volatile struct msg_line *slots,
+	     uint32_t lines, const volatile uint32_t *status)
+{
+	*tx = (struct msg_tx){
+		.slots = slots,
+		.lines = lines,
+		.status = status,
+		.id = LINE_ID,
+	};
+}
+
+void rx_init(struct msg_rx *rx, const volatile struct msg_line *slots,
+	     uint32_t lines)
+{
+	*rx = (struct msg_rx){ .slots = slots, .lines = lines, .id = LINE_ID };
+}
+
+/*
+ * Read the peer's read position, and return whether the ring has room. Ignore an impossible
+ * position. A line that the peer has read needs no retransmission.
+ */
+bool tx_room_slow(struct msg_tx *tx)
+{
+	uint32_t read;
+
+	if (tx->stale)
+		sci_link_refresh(tx->stale, tx->status, sizeof(*tx->status));
+	read = sci_load_acquire(tx->status);
+
+	if ((int32_t)(read - tx->read) > 0 && (int32_t)(tx->pos - read) >= 0) {
+		tx->read = read;
+		if ((int32_t)(read - tx->checked) > 0)
+			tx->checked = read;
+	}
+	return tx->pos - tx->read < tx->lines;
+}
+
+/* Allocate the copies before the first line is sent. Return false without memory. */
+bool tx_prepare(struct sci_peer *p)
+{
+	struct msg_line *shadow;
+
+	if (!p->lossy || p->data_tx.shadow)
+		return true;
+	shadow = aligned_alloc(LINE_BYTES, INBOX_BYTES);
+	if (!shadow)
+		return false;
+	p->data_tx.shadow = shadow;
+	p->ctl_tx.shadow = shadow + DATA_LINES;
+	return true;
+}
+
+void tx_drop(struct sci_peer *p)
+{
+	free(p->data_tx.shadow);
+	p->data_tx.shadow = NULL;
+	p->ctl_tx.shadow = NULL;
+}
+
+/* tx_put() for peers where lines can be lost, need a flush, or travel over the net. */
+void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
+		    const struct line_head *head, const void *buf, size_t len,
+		    uint64_t id, uint64_t last)
+{
+	struct msg_line line;
+
+	if (p->stream) {
+		line_ops.put(&line, head, buf, len, id, last);
+		p->stream->put(p->outbox, &tx->slots[slot], &line, sizeof(line));
+		return;
+	}
+	if (!p->lossy) {
+		line_ops.put(&line, head, buf, len, id, last);
+		sci_remote_line(&tx->slots[slot], &line, p->ep->link);
+		return;
+	}
+	line_ops.put(&tx->shadow[slot], head, buf, len, id, last);
+	mark_dirty(p);
+	sci_remote_line(&tx->slots[slot], &tx->shadow[slot], p->ep->link);
+}
+
+/* ---- the status line ---- */
+
+__hot bool status_due(const struct sci_peer *p)
+{
+	return lines_due(p) ||
+	       p->now.ctl - p->told.ctl >= CTL_LINES / 3 ||
+	       ring_due(p, RING_EAGER, p->now.eager - p->told.eager) ||
+	       ring_due(p, RING_XFER, p->now.xfer - p->told.xfer);
+}
+
+void status_store(struct sci_peer *p)
+{
+	struct msg_line l;
+
+	memcpy(&l, &p->now, sizeof(l));
+	/* all reads of the ring come before the store that returns its space */
+	sci_release_barrier();
+	if (p->stream) {
+		p->stream->put(p->outbox, p->tell, &l, sizeof(l));
+		p->stream->flush(p->outbox);
+		return;
+	}
+	sci_remote_line(p->tell, &l, p->ep->link);
+}
+
+static void status_put(struct sci_peer *p)
+{
+	if (p->lossy) {
+		p->status_dirty = true;
+		mark_dirty(p);
+	}
+	status_store(p);
+	p->told = p->now;
+}
+
+/*
+ * Announce a sleep to the peer. Ring its bell only if there is something else to tell: two
+ * endpoints that go to sleep would otherwise wake each other for ever.
+ */
+void status_announce(struct sci_peer *p)
+{
+	p->now.sleeps++;
+	if (p->now.data != p->told.data || p->now.ctl != p->told.ctl ||
+	    p->now.eager != p->told.eager || p->now.xfer != p->told.xfer) {
+		status_write(p);
+	} else {
+		p->now.rung = p->bell_rung;
+		status_put(p);
+	}
+}
+
+/* Limit for the sleeps that a peer announces while we write one status line. */
+#define ANNOUNCED_MAX	8u
+
+/*
+ * Write the status line: the read positions, and the number of the peer's sleep for which
+ * we ring the bell. Then ring if the peer sleeps. The peer may find the line that we ring
+ * for before it sleeps. Then only that number tells the peer that its announcement has been
+ * used, and that it must announce its next sleep.
+ *
+ * The number of attempts is limited, so a peer that keeps announcing sleeps does not keep
+ * us here. After the last attempt we ring although the status names an earlier sleep. The
+ * peer wakes up and knows that its latest announcement is still valid.
+ */
+__hot void status_write(struct sci_peer *p)
+{
+	unsigned int tries = ANNOUNCED_MAX;
+	bool again;
+
+	do {
+		p->now.rung = peer_sleeps(p);
+		status_put(p);
+		if (p->fence)
+			sci_full_barrier();
+		again = peer_sleeps(p) != p->now.rung;
+	} while (again && --tries);
+	if ((!again && p->now.rung == p->bell_rung) || !p->bell)
+		return;
+	if (p->fabric->ops->rintr.trigger(p->bell, NULL, 0)) {
+		/* the link is down: ring again when lost lines are repeated */
+		p->resend = p->lossy;
+		return;
+	}
+	p->bell_rung = p->now.rung;
+	p->ep->stats.bells++;
+}
+
+/*
+ * Return the space of a block that was copied. If the link is not lossy, do so before the
+ * next block is copied, because the sender may be waiting for room.
+ */
+__hot void status_of_blocks(struct sci_peer *p)
+{
+	if (!p->lossy && p->state == PEER_UP && status_due(p))
+		status_write(p);
+}
+
+/* ---- blocks ---- */
+
+static void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
+			struct msg_cursor *at, size_t len)
+{
+	while (len) {
+		size_t n;
+		const void *src = msg_chunk(at, &n);
+
+		n = n < len ? n : len;
+		sci_remote_write(dst, src, n, ep->link);
+		msg_skip(at, n);
+		dst += n;
+		len -= n;
+	}
+}
+
+/*
+ * Like store_piece(), but in whole lines, each of them one packet. The last line is padded
+ * with zeroes: a block has room for that. @dst is aligned to a line.
+ */
+static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,
+			struct msg_cursor *at, size_t len)
+{
+	while (len) {
+		uint8_t line[LINE_BYTES] __attribute__((aligned(LINE_BYTES)));
+		size_t n;
+		const void *src = msg_chunk(at, &n);
+
+		n = n < len ? n : len;
+		n -= n % LINE_BYTES;
+		if (n) {
+			sci_remote_write(dst, src, n, ep->link);
+			msg_skip(at, n);
+		} else {
+			n = len < LINE_BYTES ? len : LINE_BYTES;
+			memset(line, 0, sizeof(line));
+			msg_gather(at, line, n);
+			sci_remote_line(dst, line, ep->link);
+		}
+		dst += n;
+		len -= n;
+	}
+}
+
+/*
+ * Store @len bytes and make sure that they arrive. After a loss, store and check smaller
+ * pieces, down to one packet. @block: the memory extends to the end of the last line.
+ *
+ * Return: 0, or -EAGAIN if the link loses everything; *@at is unchanged then.
+ */
+int remote_store(struct sci_peer *p, struct sci_rseg *seg, volatile void *dst,
+		 struct msg_cursor *at, size_t len, bool block)
+{
+	struct sci_ep *ep = p->ep;
+	size_t step = len, done = 0;
+	struct msg_cursor c = *at;
+	unsigned int tries = 0;
+
+	if (p->stream)
+		return net_store(p, seg, dst, at, len);
+	if (!p->lossy) {
+		store_piece(ep, dst, at, len);
+		/* flush before the line that announces these bytes */
+		if (p->stale)
+			sci_link_flush(ep->link);
+		return 0;
+	}
+	while (done < len) {
+		size_t n = step < len - done ? step : len - done;
+		uint32_t errors = sci_link_errors(ep->link);
+		struct msg_cursor before = c;
+
+		(block ? store_lines : store_piece)(
+			ep, (volatile uint8_t *)dst + done, &c, n);
+		sci_remote_barrier(ep->fabric, seg);
+		if (errors == sci_link_errors(ep->link)) {
+			done += n;
+			step *= 2;
+			tries = 0;
+			continue;
+		}
+		if (tries++ == STORE_TRIES)
+			return -EAGAIN;
+		ep->stats.resent_blocks++;
+		c = before;
+		step = MSG_PAD(n / 4 > LINE_BYTES ? n / 4 : LINE_BYTES);
+	}
+	*at = c;
+	return 0;
+}
+
+/* Return the checksum of a block. */
+uint32_t blocks_crc(struct msg_cursor at, size_t len)
+{
+	uint32_t crc = 0;
+
+	while (len) {
+		size_t n;
+		const void *src = msg_chunk(&at, &n);
+
+		n = n < len ? n : len;
+		crc = sci_pio_crc32c(crc, src, n);
+		msg_skip(&at, n);
+		len -= n;
+	}
+	return crc;
+}

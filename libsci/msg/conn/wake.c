@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: waking
+ *
+ * One thread of an endpoint sleeps on the endpoint's descriptors, the others on a
+ * condition variable: see api/wait.c. Here are the descriptors, and the functions that wake
+ * these threads.
+ */
+
+#include "libsci/msg/conn/conn.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "libsci/base/thread.h"
+
+_Atomic uint32_t msg_fork_gen;
+
+/*
+ * All endpoints with open descriptors. The child of a fork() closes these descriptors, so
+ * an endpoint is opened and added, or removed and closed, under open_lock.
+ */
+static struct list open_eps = { &open_eps, &open_eps };
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&open_lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void close_fds(struct sci_ep *ep)
+{
+	list_del(&ep->open);
+	if (ep->user_fd >= 0) {
+		close(ep->user_fd);
+		close(ep->timer_fd);
+	}
+	close(ep->wake_fd);
+}
+
+/*
+ * The child closes its descriptors, as the fabric's fork handler does. It touches
+ * nothing else.
+ */
+static void fork_child(void)
+{
+	atomic_fetch_add(&msg_fork_gen, 1);
+	while (!list_empty(&open_eps))
+		close_fds(container_of(open_eps.next, struct sci_ep, open));
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void fork_init(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* Install the fork handlers. Called before an endpoint reads msg_fork_gen. */
+void wake_fork_init(void)
+{
+	pthread_once(&fork_once, fork_init);
+}
+
+int wake_init(struct sci_ep *ep)
+{
+	int ret = ep->ops->lintr.fd(ep->bell);
+
+	if (ret < 0)
+		return ret;
+	ep->bell_fd = ret;
+	ep->user_fd = -1;
+	pthread_mutex_lock(&open_lock);
+	ep->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = ep->wake_fd < 0 ? -errno : 0;
+	if (!ret)
+		list_add_tail(&ep->open, &open_eps);
+	pthread_mutex_unlock(&open_lock);
+	if (ret)
+		return ret;
+	pthread_mutex_init(&ep->sleep_lock, NULL);
+	sci_cond_init(&ep->sleep_cond);
+	return 0;
+}
+
+void wake_fini(struct sci_ep *ep)
+{
+	pthread_mutex_lock(&open_lock);
+	close_fds(ep);
+	pthread_mutex_unlock(&open_lock);
+	pthread_mutex_destroy(&ep->sleep_lock);
+	pthread_cond_destroy(&ep->sleep_cond);
+}
+
+/* Wake the thread that sleeps in poll(). Context: any thread, any locks. */
+void wake_self(struct sci_ep *ep)
+{
+	uint64_t one = 1;
+	ssize_t n = write(ep->wake_fd, &one, sizeof(one));
+
+	(void)n;	/* a full counter is readable, which is enough */
+}
+
+/* Clear what wake_self() has written. */
+void wake_drain(struct sci_ep *ep)
+{
+	uint64_t count;
+	ssize_t n = read(ep->wake_fd, &count, sizeof(count));
+
+	(void)n;
+}
+
+/* Wake all sleeping threads: something has completed. */
+void wake_waiters(struct sci_ep *ep)
+{
+	if (ep->sleeping && !ep->woken) {
+		ep->woken = true;
+		wake_self(ep);
+	}
+	if (ep->waiters) {
+		pthread_mutex_lock(&ep->sleep_lock);
+		pthread_cond_broadcast(&ep->sleep_cond);
+		pthread_mutex_unlock(&ep->sleep_lock);
+	}
+}
+
+/*
+ * Like wake_waiters(), and make the program's descriptor readable, until sci_ep_arm().
+ */
+void wake_all(struct sci_ep *ep)
+{
+	if (ep->armed) {
+		ep->armed = false;
+		wake_self(ep);
+	}
+	msg_changed(ep);
+}
+
+/* ---- descriptor for the program's own event loop ---- */
+
+static int make_user_fd(struct sci_ep *ep)
+{
+	struct epoll_event in = { .events = EPOLLIN };
+	int ret, fd, timer;
+
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (timer < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, timer, &in) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->bell_fd, &in) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, ep->wake_fd, &in)) {
+		ret = -errno;
+		if (timer >= 0)
+			close(timer);
+		close(fd);
+		return ret;
+	}
+	ep->timer_fd = timer;
+	ep->user_fd = fd;
+	return fd;
+}
+
+/* Return ep->user_fd, which the first call makes, or -errno. */
+int wake_user_fd(struct sci_ep *ep)
+{
+	int fd;
+
+	pthread_mutex_lock(&open_lock);
+	fd = ep->user_fd >= 0 ? ep->user_fd : make_user_fd(ep);
+	pthread_mutex_unlock(&open_lock);
+	return fd;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/*
+ * DOC: the protocol between endpoints
+ *
+ * Each side of a connection has an inbox: one page in the receiver's memory. Only the peer
+ * writes to it, and nobody reads it remotely:
+ *
+ *	line 0		 status: how far the peer has read what we sent, and
+ *			 whether it sleeps (struct msg_status)
+ *	lines 1 .. 15	 control ring: answers about transfers that both sides know;
+ *			 the receiver can always take them off at once
+ *	lines 16 .. 63	 data ring: messages, in order
+ *
+ * Control lines have a ring of their own, so a transfer can end even if unexpected
+ * messages block the data ring.
+ *
+ * A busy connection attaches two more segments, also in the receiver's memory: the eager
+ * ring when its sender asks for it, and the transfer ring when the receiver first accepts
+ * a rendezvous in blocks. Both hold whole blocks that are padded to 64 bytes and never
+ * split: a block that does not fit before the end of the ring goes to the start. A line
+ * announces a block by the position of its end.
+ *
+ * Two HELLOs make a connection. A HELLO is a data interrupt that names the inbox for the
+ * other side. Then each side imports the other's inbox.
+ *
+ * All integers are little-endian and packed. The receiver checks everything that it takes
+ * off a ring.
+ */
+#ifndef LIBSCI_MSG_WIRE_H
+#define LIBSCI_MSG_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsci/msg/conn/line.h"
+
+#define MSG_VERSION	5u
+#define MSG_MAGIC	0x4d494353u	/* "SCIM" */
+/* First number of the segments and interrupts of this layer. */
+#define MSG_NUMBERS	0x4d000000u
+#define MSG_NUMBERS_MASK	0xffffffu
+
+/*
+ * Return whether @id can be a segment of this layer. A peer names the segments that we
+ * import: it must not make us map, and write to, segments of other programs.
+ */
+static inline bool is_msg_number(uint32_t id)
+{
+	return (id & ~MSG_NUMBERS_MASK) == MSG_NUMBERS;
+}
+
+#define INBOX_BYTES	4096u
+#define INBOX_CTL	1u
+#define INBOX_DATA	16u
+#define CTL_LINES	(INBOX_DATA - INBOX_CTL)
+#define DATA_LINES	(INBOX_BYTES / LINE_BYTES - INBOX_DATA)
+
+#define MSG_UNTAGGED	UINT32_MAX	/* the context of untagged messages */
+#define MSG_HANDLERS	0xffffff80u	/* first context of handlers: MSG_HANDLERS + id */
+
+struct msg_inbox {
+	struct msg_line status;
+	struct msg_line ctl[CTL_LINES];
+	struct msg_line data[DATA_LINES];
+};
+
+_Static_assert(sizeof(struct msg_inbox) == INBOX_BYTES, "one page");
+
+/*
+ * Line 0. Its only writer is the peer. Each field only grows (mod 2^32) and is written as a
+ * whole, so an old or torn status just means older values.
+ */
+struct msg_status {
+	uint32_t data;			/* lines taken off the data ring */
+	uint32_t ctl;			/* lines taken off the control ring */
+	uint32_t eager;			/* bytes taken off the eager ring */
+	uint32_t xfer;			/* bytes taken off the transfer ring */
+	uint32_t sleeps;		/* announced sleeps: one ring of the bell for each */
+	uint32_t rung;			/* the last sleep of yours for which I rang */
+	uint32_t reserved[10];
+};
+
+_Static_assert(sizeof(struct msg_status) == LINE_BYTES, "one line");
+
+enum msg_hello_type { HELLO_CONNECT = 1, HELLO_REFUSE };
+
+enum {
+	HELLO_WAKE_BARRIER = 1 << 0,	/* senders to this endpoint need no fence */
+	HELLO_CRC = 1 << 1,		/* its eager blocks and transfers have checksums */
+};
+
+struct msg_hello {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type;
+	uint32_t node;			/* the sender's address */
+	uint32_t id;
+	uint64_t nonce;			/* identifies the sending endpoint until it closes */
+	uint64_t to;			/* nonce of the endpoint it answers; 0: none */
+	uint32_t inbox;			/* segment made for the receiver */
+	uint32_t flags;
+	int32_t status;			/* HELLO_REFUSE: -errno */
+	uint32_t yours;			/* your inbox, if the sender has imported it; or 0 */
+};
+
+_Static_assert(sizeof(struct msg_hello) == 48, "on the wire");
+
+/* Types of lines: below LINE_ATTACHED on the data ring, the others on the control ring. */
+enum msg_line_type {
+	LINE_SHORT,			/* has no type */
+	LINE_TAGGED,
+	LINE_CHAIN,			/* the rest follows in short lines */
+	LINE_EAGER,
+	LINE_MORE,			/* eager: a block after the first */
+	LINE_RTS,			/* rendezvous: request to send */
+	LINE_ATTACH,			/* please attach rings of these sizes */
+	LINE_TAGGED_IMM,		/* or untagged: the context is MSG_UNTAGGED */
+	LINE_CHAIN_IMM,
+	LINE_ATTACHED = 16,
+	LINE_CTS,			/* rendezvous: clear to send */
+	LINE_BLOCK,			/* a block is in the transfer ring */
+	LINE_FIN,			/* a transfer has ended */
+};
+
+#define LINE_BODY	61u		/* bytes before the type */
+
+struct line_tagged {
+	uint64_t tag;
+	uint32_t context;
+	uint8_t len;
+	uint8_t data[48];
+} __attribute__((packed));
+
+struct line_tagged_imm {
+	uint64_t tag;
+	uint32_t context;
+	uint8_t len;
+	uint64_t imm;
+	uint8_t data[40];
+} __attribute__((packed));
+
+#define CHAIN_HEAD	41u		/* bytes in the first line */
+
+struct line_chain {
+	uint64_t len;
+	uint64_t tag;
+	uint32_t context;
+	uint8_t data[CHAIN_HEAD];
+} __attribute__((packed));
+
+#define CHAIN_IMM_HEAD	33u
+
+struct line_chain_imm {
+	uint64_t len;
+	uint64_t tag;
+	uint32_t context;
+	uint64_t imm;
+	uint8_t data[CHAIN_IMM_HEAD];
+} __attribute__((packed));
+
+struct line_eager {
+	uint64_t tag;
+	uint32_t context;
+	uint32_t len;
+	uint32_t first;			/* length of the first block */
+	uint32_t end;			/* of the first block, in bytes since the start */
+	uint32_t crc;
+	uint64_t imm;
+	uint8_t has_imm;
+} __attribute__((packed));
+
+struct line_more {
+	uint32_t len;
+	uint32_t end;
+	uint32_t crc;
+} __attribute__((packed));
+
+enum {
+	RTS_CRC = 1 << 0,
+	RTS_PRIVATE = 1 << 1,
+	RTS_EXPORTED = 1 << 2,
+	RTS_IMM = 1 << 3,
+	RTS_SYNC = 1 << 4,		/* send a FIN after the last block, too */
+};
+
+struct line_rts {
+	uint64_t len;
+	uint64_t tag;
+	uint32_t context;
+	uint32_t id;			/* request of the sender, for CTS and FIN */
+	uint64_t addr;			/* RTS_PRIVATE: address in the sender's process */
+	uint64_t offset;		/* RTS_EXPORTED: offset in this segment */
+	uint32_t segment;
+	uint8_t flags;
+	uint64_t imm;			/* RTS_IMM */
+} __attribute__((packed));
+
+struct line_attach {
+	uint32_t size;			/* wanted size of the eager ring */
+} __attribute__((packed));
+
+enum msg_ring { RING_EAGER, RING_XFER, MSG_RINGS };
+
+struct line_attached {
+	uint32_t segment;
+	uint32_t size;
+	int32_t status;
+	uint8_t ring;			/* enum msg_ring */
+} __attribute__((packed));
+
+enum { CTS_BLOCKS = 1, CTS_ZCOPY };
+
+struct line_cts {
+	uint32_t id;			/* request of the sender */
+	uint32_t to;			/* request of the receiver, for BLOCK and FIN */
+	uint64_t len;			/* bytes that the receiver wants */
+	uint64_t offset;		/* CTS_ZCOPY: offset in this segment */
+	uint32_t segment;
+	uint8_t mode;
+} __attribute__((packed));
+
+struct line_block {
+	uint32_t to;
+	uint32_t len;
+	uint32_t end;
+	uint32_t crc;
+	uint64_t offset;		/* offset in the message */
+} __attribute__((packed));
+
+enum { FIN_NOTHING, FIN_EXPORTED, FIN_PRIVATE };	/* how the receiver read */
+
+struct line_fin {
+	uint32_t id;
+	int32_t status;
+	uint8_t how;			/* FIN_* */
+	uint8_t receiver;		/* @id is a request of the receiver */
+} __attribute__((packed));
+
+/* ---- messages to handlers of this layer ---- */
+
+enum {
+	HANDLER_ATOMIC,			/* the tag of all these is a request's id */
+	HANDLER_ATOMIC_REPLY,
+	HANDLER_WRITE,
+	HANDLER_READ,
+	HANDLER_COPY_REPLY,
+};
+
+/* A piece of a transfer. The bytes of a write follow; those of a read follow its reply. */
+struct copy_request {
+	uint64_t offset;		/* offset in segment @segment */
+	uint32_t segment;
+	uint32_t len : 31;
+	uint32_t last : 1;		/* last piece of a write: send a reply */
+};
+
+_Static_assert(sizeof(struct copy_request) == 16, "on the wire");
+
+struct copy_reply {
+	int32_t status;			/* 0 or -errno */
+	uint32_t reserved;
+};
+
+struct atomic_request {
+	uint64_t offset;		/* offset of the word in segment @segment */
+	uint64_t operand;
+	uint64_t compare;
+	uint32_t segment;
+	uint8_t op;			/* enum sci_rmw_op */
+	uint8_t type;			/* enum sci_rmw_type */
+	uint8_t reserved[2];
+};
+
+_Static_assert(sizeof(struct atomic_request) == 32, "one line");
+
+struct atomic_reply {
+	uint64_t before;
+	int32_t status;
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct atomic_reply) == 16, "one line");
+
+/* A typed line as it lies in struct msg_line. */
+struct msg_typed {
+	union {
+		struct line_tagged tagged;
+		struct line_tagged_imm tagged_imm;
+		struct line_chain chain;
+		struct line_chain_imm chain_imm;
+		struct line_eager eager;
+		struct line_more more;
+		struct line_rts rts;
+		struct line_attach attach;
+		struct line_attached attached;
+		struct line_cts cts;
+		struct line_block block;
+		struct line_fin fin;
+		uint8_t body[LINE_BODY];
+	};
+	uint8_t type;
+	uint8_t tail[2];
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct msg_typed) == LINE_BYTES, "fits a line");
+_Static_assert(offsetof(struct msg_typed, type) == LINE_BODY, "before tail");
+
+#endif

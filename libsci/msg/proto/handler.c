@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: handlers
+ *
+ * A message to a handler is a tagged message with the context 0xffffff80 + id of the
+ * handler. No receive can name such a context. The message travels as a short, chained or
+ * eager message and keeps the order of its peer's messages. Progress calls the handler
+ * instead of looking for a receive. A short message, and one in a single block, is
+ * passed where it lies in the ring. Several lines or blocks are put together first. There
+ * is no rendezvous, so the length is limited (SCI_HANDLER_MAX).
+ *
+ * A handler runs with the endpoint locked. ep->lock.handler tells which thread runs it:
+ * calls that handlers may make do not lock again.
+ */
+
+#include "libsci/msg/proto/send.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/**
+ * handler_run() - call the handler of a message
+ * @context: is_handler() is true for it
+ * @error: 0, or -EBADMSG for a wrong checksum
+ */
+void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
+		 const void *data, size_t len, int error)
+{
+	struct sci_ep *ep = p->ep;
+	const struct msg_handler *h = &ep->handlers[handler_id(context)];
+	const struct sci_handled m = {
+		.peer = p, .tag = tag, .data = data, .len = len, .error = error,
+	};
+
+	/* after sci_peer_close(), the program must not see the peer any more */
+	if (!h->fn || (p->leaving && handler_id(context) >= SCI_HANDLER_LIBRARY)) {
+		ep->stats.unhandled++;
+		return;
+	}
+	p->known = true;
+	msg_lock_handler(&ep->lock, true);
+	h->fn(h->arg, &m);
+	msg_lock_handler(&ep->lock, false);
+	ep->stats.handled++;
+	/* the handler may have made the condition of a wait true */
+	msg_changed(ep);
+}
+
+/* Allocate memory to put a message of several lines or blocks together. NULL: no memory. */
+struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
+				uint64_t tag, size_t len)
+{
+	struct sci_msg *msg = calloc(1, sizeof(*msg));
+
+	if (!msg)
+		return NULL;
+	msg->data = len <= sizeof(msg->small) ? msg->small : malloc(len);
+	if (!msg->data) {
+		free(msg);
+		return NULL;
+	}
+	list_init(&msg->link);
+	msg->ep = p->ep;
+	msg->peer = p;
+	msg->len = len;
+	msg->match.tag = tag;
+	msg->match.context = context;
+	return msg;
+}
+
+/* ---- messages to handlers ---- */
+
+/* Send a copy of the message later. The caller may reuse its buffers. */
+static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
+			   const struct iovec *iov, size_t n)
+{
+	/*
+	 * this layer has twice the limit, so programs cannot use up the room for its
+	 * answers
+	 */
+	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
+	struct sci_req *req;
+	int ret;
+
+	if (peer->unwatched >= (ours ? 2 : 1) * SCI_UNWATCHED_MAX)
+		return -EAGAIN;
+	req = req_new(peer->ep, MSG_SEND);
+	if (!req)
+		return -ENOMEM;
+	ret = req_iov(req, iov, n);
+	send_describe(req, peer, true, context, tag);
+	ret = ret ? ret : copy_rest(req);
+	req->unwatched = true;
+	peer->unwatched++;
+	ret = ret ? ret : send_start(req);
+	if (ret) {
+		peer->unwatched--;
+		req_free(req);
+	}
+	return ret;
+}
+
+/* Context: the endpoint is locked. */
+int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		 const struct iovec *iov, size_t n)
+{
+	uint32_t context = MSG_HANDLERS + id;
+
+	if (n == 1 && goes_whole(peer, true, context, tag, NULL, iov->iov_base,
+				 iov->iov_len))
+		return 0;
+	return handler_request(peer, context, tag, iov, n);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: the protocols of a peer's life
+ *
+ * A connection knows no request and no message: conn/peer.c calls these functions when a peer
+ * comes and goes.
+ */
+
+#include "libsci/msg/proto/proto.h"
+
+static void fail_all(struct list *queue, int error)
+{
+	struct list *l;
+
+	while ((l = list_pop(queue)))
+		req_done(container_of(l, struct sci_req, link), error);
+}
+
+static void fail_posted(struct sci_peer *p, int error)
+{
+	struct sci_match *m = &p->ep->match;
+	struct sci_match_recv *r;
+
+	while ((r = sci_match_recv_of(m, p))) {
+		sci_match_recv_remove(m, r);
+		req_done(container_of(r, struct sci_req, match), error);
+	}
+}
+
+static void fail_chain(struct sci_peer *p, int error)
+{
+	struct sci_msg *msg = p->chain_msg;
+
+	if (p->chain_req)
+		req_done(p->chain_req, error);
+	if (msg && is_handler(msg->match.context)) {
+		msg_unexpected_free(msg);
+	} else if (msg) {
+		msg->error = error;
+		if (msg->req)
+			recv_message(msg->req, msg);
+	}
+	p->chain_req = NULL;
+	p->chain_msg = NULL;
+	p->chain_left = 0;
+	p->chain_error = 0;
+}
+
+static void fail_matched(struct sci_peer *p, int error)
+{
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &p->matched) {
+		struct sci_msg *msg = container_of(pos, struct sci_msg, link);
+
+		if (msg->rendezvous || msg->have < msg->len)
+			msg->error = error;
+	}
+}
+
+/* Remove the unexpected messages that can never be completed: no receive may match them. */
+static void drop_incomplete(struct sci_peer *p)
+{
+	struct sci_match *m = &p->ep->match;
+	struct list *pos, *n;
+
+	list_for_each_safe(pos, n, &m->msgs.order) {
+		struct sci_match_msg *mm = container_of(pos,
+							struct sci_match_msg,
+							order);
+		struct sci_msg *msg = container_of(mm, struct sci_msg, match);
+
+		if (msg->peer != p ||
+		    (!msg->rendezvous && msg->have == msg->len))
+			continue;
+		sci_match_msg_remove(m, mm);
+		msg_unexpected_free(msg);
+	}
+}
+
+/* Complete everything that depended on @p with @error. */
+static void life_ended(struct sci_peer *p, int error)
+{
+	fail_chain(p, error);
+	fail_matched(p, error);
+	drop_incomplete(p);
+	fail_all(&p->sendq, error);
+	fail_all(&p->sending, error);
+	fail_all(&p->receiving, error);
+	p->importing = 0;
+	fail_posted(p, error);
+	peer_went(p, error);
+}
+
+/* Return whether the program may still receive messages of @p. */
+static bool life_holds(struct sci_peer *p)
+{
+	return sci_match_msg_of(&p->ep->match, p);
+}
+
+/* The program gives @p up: free what it has not received. */
+static void life_dropped(struct sci_peer *p)
+{
+	struct sci_match *m = &p->ep->match;
+	struct sci_match_msg *mm;
+	struct list *l;
+
+	while ((mm = sci_match_msg_of(m, p))) {
+		sci_match_msg_remove(m, mm);
+		msg_unexpected_free(container_of(mm, struct sci_msg, match));
+	}
+	while ((l = list_pop(&p->matched))) {
+		struct sci_msg *msg = container_of(l, struct sci_msg, link);
+
+		list_add_tail(&msg->link, &p->ep->orphans);
+		msg->peer = NULL;
+	}
+	completions_forget(p);
+}
+
+const struct msg_upper msg_protocols = {
+	.created = peer_events_init,
+	.freed = peer_events_fini,
+	.poll = receive_poll,
+	.came = peer_came,
+	.ended = life_ended,
+	.holds = life_holds,
+	.dropped = life_dropped,
+};

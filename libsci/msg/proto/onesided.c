@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: one-sided reads and writes
+ *
+ * The CPU stores to exported memory of a peer, or loads from it, and the peer does nothing:
+ * this is what SCI adapters are made for. When the request of a write completes, its bytes
+ * have arrived. Other writes may overtake a write, a later message may not. A read is made
+ * of loads, and the processor waits for each packet where memory is not shared. So reads
+ * are for a few bytes, or for peers that cannot send the bytes themselves.
+ *
+ * One-sided transfers share peer->sending with the transfers of messages, and neither kind
+ * waits for the other.
+ *
+ * Where caches are not coherent, the owner copies the bytes: see copies.c.
+ *
+ * Atomics work in the same way where imports are coherent memory. Elsewhere the request
+ * goes to the owner of the word, and completes with the owner's answer: see atomic.c. An
+ * atomic may follow a write as its signal: when the bytes have arrived, the request of the
+ * write becomes an atomic.
+ */
+
+#include "libsci/msg/proto/proto.h"
+
+#include <errno.h>
+
+#define READ_STEP	(64u << 10)	/* bytes per check for lost packets */
+#define ASKED_MAX	(SCI_UNWATCHED_MAX / 2)	/* requests to the owner under way */
+#define READ_TRIES	64u		/* before the caller gives up for now */
+
+static int write_all(struct sci_req *req, struct msg_import *im)
+{
+	struct sci_peer *p = req->peer;
+	int ret;
+
+	ret = remote_store(p, im->seg, im->addr + req->offset, &req->at,
+			   req->len, false);
+	if (!ret && !p->lossy)
+		p->fabric->ops->rseg.store_barrier(p->fabric, im->seg);
+	return ret;
+}
+
+static void load_piece(struct sci_ep *ep, struct msg_cursor *at,
+		       const volatile uint8_t *src, size_t len)
+{
+	while (len) {
+		size_t n;
+		void *dst = (void *)msg_chunk(at, &n);
+
+		n = n < len ? n : len;
+		sci_pio_read(dst, src, n, ep->link->map);
+		msg_skip(at, n);
+		src += n;
+		len -= n;
+	}
+}
+
+/* Load all bytes. Repeat the loads of a piece after a lost packet. */
+static int read_all(struct sci_req *req, struct msg_import *im)
+{
+	struct sci_ep *ep = req->ep;
+	unsigned int tries = 0;
+
+	while (req->moved < req->len) {
+		size_t left = req->len - req->moved;
+		size_t n = left < READ_STEP ? left : READ_STEP;
+		struct msg_cursor before = req->at;
+		uint32_t errors = sci_link_errors(ep->link);
+
+		load_piece(ep, &req->at, im->addr + req->offset + req->moved,
+			   n);
+		sci_load_barrier();
+		if (!ep->lossy || errors == sci_link_errors(ep->link)) {
+			req->moved += n;
+			continue;
+		}
+		req->at = before;
+		if (tries++ == READ_TRIES)
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+static int transfer_reach(struct sci_req *req, struct msg_import **im)
+{
+	struct sci_peer *p = req->peer;
+	int ret;
+
+	*im = peer_import(p, req->segment, &ret);
+	if (!*im && import_later(p, ret))
+		return -EAGAIN;
+	if (!*im && import_is_gone(ret))
+		return import_missing(p, &req->doubt_ms);
+	if (!*im)
+		return ret;
+	return req->offset > (*im)->size || (*im)->size - req->offset < req->len ?
+		       -ERANGE : 0;
+}
+
+static int move_bytes(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_import *im;
+	int ret = transfer_reach(req, &im);
+
+	if (ret)
+		return ret;
+	if (p->stream)
+		ret = req->kind == MSG_WRITE ? net_write(req, im) : net_read(req, im);
+	else
+		ret = req->kind == MSG_WRITE ? write_all(req, im) : read_all(req, im);
+	/* the net reports in this way that the segment or the peer is gone */
+	if (p->stream && import_is_gone(ret))
+		return import_missing(p, &req->doubt_ms);
+	if (ret || import_is_there(p, im))
+		return ret;
+	/* the segment went away during the copy: start over if it comes back */
+	req->at = (struct msg_cursor){ .iov = req->iov, .n = req->iovs };
+	msg_skip(&req->at, 0);
+	req->moved = 0;
+	req->marked = false;
+	return import_missing(p, &req->doubt_ms);
+}
+
+/* ---- atomics ---- */
+
+static int change_word(struct sci_req *req)
+{
+	struct msg_import *im;
+	uint64_t old;
+	int ret = transfer_reach(req, &im);
+
+	if (ret)
+		return ret;
+	old = atomic_apply(im->addr + req->offset, &req->word.rmw);
+	/* the word belonged to a dead peer: the change had no effect */
+	if (!import_is_there(req->peer, im))
+		return import_missing(req->peer, &req->doubt_ms);
+	atomic_result(req->word.before, &req->word.rmw, old);
+	return 0;
+}
+
+static int ask_for_word(struct sci_req *req)
+{
+	return atomic_ask(req->peer, req->id, req->segment, req->offset, &req->word.rmw);
+}
+
+/* Ask the owner. Return -EINPROGRESS: its answer completes the request. */
+static int ask_owner(struct sci_req *req, int (*ask)(struct sci_req *req))
+{
+	int ret = req->peer->answers < ASKED_MAX ? 0 : -EAGAIN;
+
+	if (!ret && req->id == UINT32_MAX)
+		ret = req_id_get(req);
+	ret = ret ? ret : ask(req);
+	if (ret)
+		return ret;
+	req->peer->answers++;
+	req->state = MSG_HANDSHAKE;
+	return -EINPROGRESS;
+}
+
+static int move_word(struct sci_req *req)
+{
+	return req->peer->may_read ? change_word(req) : ask_owner(req, ask_for_word);
+}
+
+static void begin_signal(struct sci_req *req)
+{
+	req->kind = MSG_ATOMIC;
+	req->segment = req->word.segment;
+	req->offset = req->word.offset;
+	req->len = atomic_size(&req->word.rmw);
+	req->doubt_ms = 0;
+	req->ep->stats.writes++;
+}
+
+static int transfer_move(struct sci_req *req)
+{
+	int ret = 0;
+
+	if (req->kind != MSG_ATOMIC && req->peer->stale)
+		ret = req->moved < req->len ? ask_owner(req, copy_ask) : 0;
+	else if (req->kind != MSG_ATOMIC)
+		ret = move_bytes(req);
+	if (!ret && req->signals && req->kind == MSG_WRITE)
+		begin_signal(req);
+	if (!ret && req->kind == MSG_ATOMIC)
+		ret = move_word(req);
+	return ret;
+}
+
+static void transfer_finish(struct sci_req *req, int error)
+{
+	struct sci_ep_stats *stats = &req->ep->stats;
+
+	if (!error)
+		++*(req->kind == MSG_WRITE ? &stats->writes :
+		    req->kind == MSG_READ ? &stats->reads : &stats->atomics);
+	list_del(&req->link);
+	req_done(req, error);
+}
+
+/* Advance a request. Return -EAGAIN if it has to wait. */
+int onesided_push(struct sci_req *req)
+{
+	int ret = transfer_move(req);
+
+	if (ret == -EAGAIN)
+		return ret;
+	if (ret != -EINPROGRESS)
+		transfer_finish(req, ret);
+	return 0;
+}
+
+/* Complete the atomic with this @id, if it exists: the owner has answered. */
+void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before)
+{
+	struct sci_req *req = id > UINT32_MAX ? NULL :
+			      req_by_id(p, (uint32_t)id, MSG_ATOMIC);
+
+	if (!req || req->state != MSG_HANDSHAKE)
+		return;
+	p->answers--;
+	if (!error)
+		atomic_result(req->word.before, &req->word.rmw, before);
+	transfer_finish(req, error);
+}
+
+/* Continue request @id: the owner has copied a piece. @data: the bytes of a read */
+void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
+		     size_t len)
+{
+	struct sci_req *req = NULL;
+
+	if (id <= UINT32_MAX)
+		req = req_by_id(p, (uint32_t)id, MSG_WRITE);
+	if (id <= UINT32_MAX && !req)
+		req = req_by_id(p, (uint32_t)id, MSG_READ);
+	if (!req || req->state != MSG_HANDSHAKE)
+		return;
+	p->answers--;
+	if (!error && len != (req->kind == MSG_READ ? req->want : 0))
+		error = -EPROTO;
+	if (error) {
+		transfer_finish(req, error);
+		return;
+	}
+	if (req->kind == MSG_READ) {
+		msg_scatter(&req->at, data, len);
+		req->moved += len;
+	}
+	req->state = MSG_MOVING;
+	peer_busy(p);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Protocols: what the program's calls may use. See "DOC: inside an endpoint". */
+#ifndef LIBSCI_MSG_PROTO_H
+#define LIBSCI_MSG_PROTO_H
+
+#include <stdlib.h>
+
+#include "libsci/msg/conn/conn.h"
+
+#define IOV_INLINE	2u
+
+/* ---- requests and messages ---- */
+
+enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT, MSG_EVENT,
+		MSG_WRITE, MSG_READ, MSG_ATOMIC };
+
+enum msg_state {
+	MSG_QUEUED,			/* send: in peer->sendq */
+	MSG_POSTED,			/* receive: in ep->match */
+	MSG_CHAINED,			/* receive: its lines are coming */
+	MSG_IMPORTING,			/* receive: the sender's buffer */
+	MSG_HANDSHAKE,			/* send: RTS is out; receive: CTS is */
+	MSG_MOVING,			/* send: blocks are being written; one-sided */
+	MSG_MOVED,			/* sync send: its FIN has not come yet */
+	MSG_DIALING,			/* connect: in ep->dials */
+	MSG_DONE,
+};
+
+/* The word of an atomic, or of the atomic that follows a write. */
+struct msg_word {
+	struct list link;		/* the request's */
+	struct sci_rmw rmw;
+	void *before;			/* where to store the value before the atomic; or NULL */
+	uint64_t offset;		/* of the word that follows a write */
+	uint32_t segment;
+};
+
+struct sci_req {
+	union {
+		struct list link;		/* in a queue of its peer */
+		struct sci_match_recv match;	/* posted */
+		struct msg_word word;		/* one-sided */
+	};
+	struct sci_ep *ep;
+	struct iovec *iov;
+	size_t iovs;
+	struct iovec inline_iov[IOV_INLINE];
+	struct msg_cursor at;
+	size_t len;			/* of the message, or of the buffer */
+	uint64_t tag;
+	uint32_t context;
+	uint32_t id;			/* index in ep->ids */
+	enum msg_kind kind;
+	uint64_t addr;			/* MSG_IMPORTING: address of the buffer in the sender */
+	/* req_init() clears the members from here on */
+	uint32_t init_from;
+	struct sci_peer *peer;		/* NULL: a receive from any peer, not matched yet */
+	enum msg_state state;
+	_Atomic bool done;
+	bool tagged;
+	bool sync;
+	bool pooled;			/* goes back to the endpoint's pool */
+	bool in_blocks;			/* an eager send, partly written */
+	bool has_imm;
+	bool unwatched;			/* detached: the program has no pointer to it */
+	bool lent;			/* the program wants its buffer back */
+	bool queued;			/* its completion goes to ep->completed */
+	bool signals;			/* a write that the atomic in @word follows */
+	bool marked;			/* net: all is sent, @addr is the mark */
+	uint8_t mode;			/* transfer mode of a rendezvous: CTS_* */
+	uint8_t rts_flags;
+	int crc_error;
+	uint32_t their_id;
+	uint32_t segment;		/* rendezvous, one-sided: id of the peer's segment */
+	uint64_t offset;
+	uint64_t doubt_ms;		/* one-sided: when to give up missing memory, in ms */
+	size_t moved;			/* bytes already written or received */
+	size_t want;			/* bytes that will be moved */
+	void *data;			/* completion queue: the program's context */
+	union {
+		struct msg_dial *dial;		/* MSG_CONNECT */
+		struct sci_stream_get *get;	/* MSG_READ on the net: the request for bytes */
+	};
+	void *copy;			/* its own copy of the bytes to send */
+	uint64_t imm;
+	struct sci_status status;
+};
+
+/* Requests are allocated many at a time. */
+#define SLAB_REQS	32u
+
+struct msg_slab {
+	struct msg_slab *next;
+	struct sci_req reqs[SLAB_REQS];
+};
+
+/* A message that has not found its receive, or that the program has taken off the queue. */
+struct sci_msg {
+	struct sci_match_msg match;
+	struct sci_ep *ep;
+	struct sci_peer *peer;		/* NULL: the peer has been freed */
+	struct sci_req *req;		/* the receive that gets it when it is complete */
+	bool matched;			/* the program owns it: it is not in ep->match */
+	bool rendezvous;		/* its bytes are still in the sender */
+	bool has_imm;
+	uint64_t imm;
+	int error;
+	size_t len;
+	size_t have;
+	size_t kept;			/* its share of ep->unexpected_bytes */
+	struct line_rts rts;
+	struct list link;		/* while matched: in p->matched or ep->orphans */
+	uint8_t *data;
+	uint8_t small[LINE_BYTES];
+};
+
+/* ---- exported memory ---- */
+
+/* A buffer of sci_buf_alloc() or sci_buf_register(). */
+struct msg_buf {
+	struct list link;
+	struct sci_lseg *seg;
+	uint8_t *addr;
+	size_t len;
+	unsigned int count;		/* registrations; 0: allocated */
+	bool shared;			/* another endpoint's, which owns seg */
+	struct sci_lseg *net_seg;	/* a segment of the net for the same memory; or NULL */
+};
+
+/* ---- handlers ---- */
+
+_Static_assert(MSG_HANDLERS == SCI_CONTEXT_MAX + 1 &&
+	       MSG_HANDLERS + SCI_HANDLERS == MSG_UNTAGGED, "contexts");
+
+/* Return whether a message with this context is for a handler. */
+static inline bool is_handler(uint32_t context)
+{
+	return context >= MSG_HANDLERS && context != MSG_UNTAGGED;
+}
+
+static inline unsigned int handler_id(uint32_t context)
+{
+	return context - MSG_HANDLERS;
+}
+
+/* Polls that leave a message without a receive in the ring before it is copied. */
+#define STAY_LOOKS	64u
+
+/* request.c */
+void slabs_free(struct sci_ep *ep);
+struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind);
+void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind);
+int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n);
+void req_done(struct sci_req *req, int error);
+void msg_finish(struct sci_req *req, int error);
+int req_id_get(struct sci_req *req);
+void req_id_put(struct sci_req *req);
+struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind);
+
+static inline void req_iov_drop(struct sci_req *req)
+{
+	if (req->iov != req->inline_iov)
+		free(req->iov);
+	req->iov = NULL;
+	free(req->copy);
+	req->copy = NULL;
+}
+
+static inline void req_free(struct sci_req *req)
+{
+	req_iov_drop(req);
+	if (!req->pooled)
+		return;
+	req->link.next = (struct list *)req->ep->pool;
+	req->ep->pool = req;
+}
+
+/* life.c */
+extern const struct msg_upper msg_protocols __attribute__((visibility("hidden")));
+
+/* completion.c */
+void completion_queue(struct sci_req *req);
+void completions_forget(const struct sci_peer *p);
+int peer_events_init(struct sci_peer *p);
+void peer_events_fini(struct sci_peer *p);
+void peer_came(struct sci_peer *p);
+void peer_went(struct sci_peer *p, int error);
+
+/* push.c */
+int send_push(struct sci_peer *p);
+
+/* send.c */
+int send_start(struct sci_req *req);
+void send_ctl(struct sci_peer *p, const struct msg_typed *line);
+
+/*
+ * Return the counter of the receives and probes that wait for messages of @p, or of any
+ * peer if @p is NULL. NULL for a service context: its receives are always posted, and wait
+ * for no message in particular.
+ */
+static inline size_t *wanted_counter(struct sci_ep *ep, struct sci_peer *p,
+				     uint32_t context)
+{
+	if (context >= SCI_CONTEXT_SERVICE && context != MSG_UNTAGGED)
+		return NULL;
+	return p ? &p->wanted : &ep->wanted;
+}
+
+/* receive.c */
+int receive_poll(struct sci_peer *p);
+int recv_start(struct sci_req *req);
+void recv_message(struct sci_req *req, struct sci_msg *msg);
+void msg_unexpected_free(struct sci_msg *msg);
+
+/* handler.c */
+void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
+		 const void *data, size_t len, int error);
+struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
+				uint64_t tag, size_t len);
+int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
+		 const struct iovec *iov, size_t n);
+
+/* rendezvous.c */
+void rndv_accept(struct sci_req *req, struct sci_peer *p,
+		 const struct line_rts *rts);
+bool rndv_accept_later(struct sci_peer *p);
+int rndv_push(struct sci_req *req);
+int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
+int rndv_attach(struct sci_peer *p, const struct line_attach *want);
+
+/* onesided.c */
+int onesided_push(struct sci_req *req);
+void onesided_answer(struct sci_peer *p, uint64_t id, int error, uint64_t before);
+void onesided_copied(struct sci_peer *p, uint64_t id, int error, const void *data,
+		     size_t len);
+
+/* onesided_net.c */
+int net_write(struct sci_req *req, struct msg_import *im);
+int net_read(struct sci_req *req, struct msg_import *im);
+void net_read_forget(struct sci_req *req);
+
+/* atomic.c */
+size_t atomic_size(const struct sci_rmw *a);
+bool atomic_valid(const struct sci_rmw *a);
+uint64_t atomic_apply(void *word, const struct sci_rmw *a);
+void atomic_result(void *before, const struct sci_rmw *a, uint64_t old);
+int atomic_ask(struct sci_peer *p, uint32_t id, uint32_t segment, uint64_t offset,
+	       const struct sci_rmw *a);
+void atomics_init(struct sci_ep *ep);
+
+/* copies.c */
+int copy_ask(struct sci_req *req);
+void copies_init(struct sci_ep *ep);
+
+/* buffer.c */
+struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len);
+struct msg_buf *buf_by_segment(struct sci_ep *ep, uint32_t id);
+void bufs_free(struct sci_ep *ep);
+
+static inline void status_of_message(struct sci_status *st, uint32_t context,
+				     uint64_t tag, size_t len)
+{
+	bool tagged = context != MSG_UNTAGGED;
+
+	st->tag = tagged ? tag : 0;
+	st->context = tagged ? context : 0;
+	st->len = len;
+}
+
+/* Set the vector of @req to a copy of @iov. */
+static inline int req_iov(struct sci_req *req, const struct iovec *iov, size_t n)
+{
+	if (n != 1)
+		return req_iov_many(req, iov, n);
+	req->iov[0] = iov[0];
+	req->iovs = 1;
+	req->len = iov[0].iov_len;
+	req->at = (struct msg_cursor){ .iov = req->iov, .n = 1 };
+	if (!req->len)
+		msg_skip(&req->at, 0);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: rendezvous
+ *
+ *	sender			receiver
+ *	RTS len, buffer	  ->
+ *				a receive accepts it; then one of:
+ *			  <-	CTS blocks
+ *	blocks, BLOCK ... ->	copies each out of the transfer ring
+ *			 (<-)	FIN if the send is synchronous
+ *			or
+ *			  <-	CTS zero-copy: segment, offset
+ *	stores, FIN	  ->
+ *			or	reads the sender's buffer itself
+ *			  <-	FIN
+ *
+ * The first variant is SCI-MPICH's (III.B.3) with its write-read interleave: the receiver
+ * empties one block while the sender fills the next. The second variant is DECK/SCI's
+ * protocol 3. The third variant is for fabrics within one host, where a read costs no
+ * round trip.
+ */
+
+#include "libsci/msg/conn/blocks.h"
+#include "libsci/msg/proto/proto.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * Zero-copy: bytes between two checks for lost packets. After a loss, the sender stores
+ * them again.
+ */
+#define ZCOPY_STEP	(1u << 20)
+/* The largest errno that a peer may send. */
+#define MAX_ERRNO	4095
+
+static void send_fin(struct sci_peer *p, uint32_t id, int status, bool receiver)
+{
+	struct msg_typed t = {
+		.type = LINE_FIN,
+		.fin = { .id = id, .status = status, .receiver = receiver },
+	};
+
+	send_ctl(p, &t);
+}
+
+/* Tell the sender that the receiver has read all it wants. */
+static void send_fin_read(struct sci_peer *p, uint32_t id, uint8_t how)
+{
+	struct msg_typed t = {
+		.type = LINE_FIN, .fin = { .id = id, .how = how },
+	};
+
+	send_ctl(p, &t);
+}
+
+/* ---- rings ---- */
+
+#define RING_LEAST	(64u << 10)
+
+static int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
+{
+	struct msg_blocks_rx *b = &p->blocks_rx[which];
+	struct msg_typed t = {
+		.type = LINE_ATTACHED, .attached.ring = (uint8_t)which,
+	};
+
+	t.attached.status = b->size ? -EEXIST : ring_make(p, which, size);
+	/* try a smaller ring, which is slower; without any ring the message fails */
+	while ((t.attached.status == -ENOSPC || t.attached.status == -ENOMEM) &&
+	       size > RING_LEAST)
+		t.attached.status = ring_make(p, which, size /= 2);
+	if (!t.attached.status) {
+		t.attached.segment = p->fabric->ops->lseg.id(b->seg);
+		t.attached.size = size;
+	}
+	send_ctl(p, &t);
+	return t.attached.status;
+}
+
+/*
+ * Handle the peer's request for an eager ring. The peer asks once, and gets one ring
+ * or none.
+ */
+int rndv_attach(struct sci_peer *p, const struct line_attach *want)
+{
+	if (p->attach_asked)
+		return -EPROTO;
+	p->attach_asked = true;
+	ring_attach(p, RING_EAGER, ring_size(want->size));
+	return 0;
+}
+
+/* Return whether a peer may send this status: 0 or -errno. */
+static bool good_status(int32_t status)
+{
+	return status <= 0 && status >= -MAX_ERRNO;
+}
+
+static int ring_attached(struct sci_peer *p, const struct line_attached *a)
+{
+	int ret = a->status;
+
+	if (a->ring >= MSG_RINGS || !good_status(a->status) ||
+	    (a->ring == RING_EAGER && !p->waiting_attach))
+		return -EPROTO;
+	if (!ret)
+		ret = ring_import(p, a);
+	if (!a->status && import_is_gone(ret)) {
+		peer_doubt(p);
+		p->ep->retry = true;
+		return -EAGAIN;
+	}
+	if (!a->status && import_later(p, ret))
+		return -EAGAIN;
+	if (a->ring == RING_XFER) {
+		p->xfer_error = ret;
+		return 0;
+	}
+	p->waiting_attach = false;
+	p->expects--;
+	p->attach_failed = ret;
+	peer_busy(p);
+	return 0;
+}
+
+/* ---- the receiver ---- */
+
+/* Complete a receive. Remove it from peer->receiving, if it is there. */
+static void receive_done(struct sci_req *req, int error)
+{
+	list_del(&req->link);
+	msg_finish(req, error ? error : req->crc_error);
+}
+
+static int start_receiving(struct sci_req *req, struct sci_peer *p,
+			   struct msg_typed *cts)
+{
+	int ret = req_id_get(req);
+
+	if (ret)
+		return ret;
+	cts->type = LINE_CTS;
+	cts->cts.to = req->id;
+	cts->cts.len = req->want;
+	req->state = MSG_HANDSHAKE;
+	list_add_tail(&req->link, &p->receiving);
+	peer_expect_ctl(p);
+	send_ctl(p, cts);
+	return 0;
+}
+
+/* Return the receive's buffer if it lies in one piece of exported memory, or NULL. */
+static struct msg_buf *exported_target(struct sci_req *req, size_t len,
+				       uint64_t *offset)
+{
+	struct msg_buf *buf;
+	const uint8_t *addr;
+	size_t n;
+
+	if (list_empty(&req->ep->bufs))
+		return NULL;
+	addr = msg_chunk(&req->at, &n);
+	if (n < len)
+		return NULL;
+	buf = buf_find(req->ep, addr, len);
+	if (buf)
+		*offset = (uint64_t)(addr - buf->addr);
+	return buf;
+}
+
+static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
+			 struct msg_typed *cts)
+{
+	struct msg_buf *buf;
+	uint64_t offset;
+
+	/*
+	 * a cache line at the buffer's ends may hold other data, which a flush would
+	 * overwrite
+	 */
+	if (p->stale || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+		return false;
+	buf = exported_target(req, req->want, &offset);
+	if (!buf)
+		return false;
+	req->mode = CTS_ZCOPY;
+	cts->cts.mode = CTS_ZCOPY;
+	cts->cts.segment = req->ep->ops->lseg.id(buf->seg);
+	cts->cts.offset = offset;
+	if (start_receiving(req, p, cts)) {
+		send_fin(p, cts->cts.id, -ENOMEM, false);
+		receive_done(req, -ENOMEM);
+	}
+	return true;
+}
+
+/*
+ * Read the bytes. Return 0, -EAGAIN while the import is under way, or an error: take
+ * another way.
+ */
+static int read_exported(struct sci_req *req, struct sci_peer *p,
+			 const struct line_rts *rts)
+{
+	struct msg_cursor start = req->at;
+	struct msg_import *im;
+	int error;
+
+	if (!(rts->flags & RTS_EXPORTED) || !p->may_read || !req->want ||
+	    req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
+		return -EOPNOTSUPP;
+	im = peer_import(p, rts->segment, &error);
+	if (!im)
+		return error;
+	if (rts->offset > im->size || im->size - rts->offset < req->want)
+		return -ERANGE;
+	msg_scatter(&req->at, im->addr + rts->offset, req->want);
+	if (import_is_there(p, im))
+		return 0;
+	req->at = start;
+	return -ENOTCONN;
+}
+
+/* Queue the receive until the sender's buffer is imported. */
+static void wait_for_import(struct sci_req *req, struct sci_peer *p,
+			    const struct line_rts *rts)
+{
+	req->state = MSG_IMPORTING;
+	req->their_id = rts->id;
+	req->segment = rts->segment;
+	req->offset = rts->offset;
+	req->addr = rts->addr;
+	list_add_tail(&req->link, &p->receiving);
+	p->importing++;
+	peer_busy(p);
+}
+
+static struct line_rts awaited_rts(const struct sci_req *req)
+{
+	return (struct line_rts){
+		.len = req->status.len, .tag = req->status.tag,
+		.context = req->status.context, .id = req->their_id,
+		.addr = req->addr, .offset = req->offset,
+		.segment = req->segment, .flags = req->rts_flags,
+	};
+}
+
+static int read_private_pieces(struct sci_req *req, struct sci_peer *p,
+			       uint64_t addr)
+{
+	size_t left = req->want;
+
+	while (left) {
+		size_t n;
+		void *dst = (void *)msg_chunk(&req->at, &n);
+		int ret;
+
+		n = n < left ? n : left;
+		ret = sci_peer_read(p->fabric, p->outbox, dst, addr, n);
+		if (ret)
+			return ret;
+		msg_skip(&req->at, n);
+		addr += n;
+		left -= n;
+	}
+	return 0;
+}
+
+static bool read_private(struct sci_req *req, struct sci_peer *p,
+			 const struct line_rts *rts)
+{
+	struct msg_cursor start = req->at;
+	int ret;
+
+	if (!(rts->flags & RTS_PRIVATE) || p->stream ||
+	    req->want < req->ep->params[SCI_PARAM_SINGLE_COPY_MIN])
+		return false;
+	ret = read_private_pieces(req, p, rts->addr);
+	if (ret) {
+		/* this endpoint may not read the sender's memory: do not try again */
+		if (ret == -EOPNOTSUPP)
+			req->ep->params[SCI_PARAM_SINGLE_COPY_MIN] = UINT64_MAX;
+		req->at = start;
+		return false;
+	}
+	return true;
+}
+
+static void accept_blocks(struct sci_req *req, struct sci_peer *p,
+			  const struct line_rts *rts, struct msg_typed *cts)
+{
+	int ret = 0;
+
+	/* on the same ring, so it arrives before the CTS */
+	if (!p->blocks_rx[RING_XFER].size)
+		ret = ring_attach(p, RING_XFER, ring_size((uint32_t)
+				req->ep->params[SCI_PARAM_XFER_RING]));
+	cts->cts.mode = CTS_BLOCKS;
+	req->mode = CTS_BLOCKS;
+	if (p->state == PEER_DOWN)
+		ret = p->error;
+	if (!ret)
+		ret = start_receiving(req, p, cts);
+	if (ret) {
+		send_fin(p, rts->id, ret, false);
+		receive_done(req, ret);
+	}
+}
+
+/* Receive the message that @rts announces into @req. */
+void rndv_accept(struct sci_req *req, struct sci_peer *p,
+		 const struct line_rts *rts)
+{
+	struct msg_typed cts = { .cts.id = rts->id };
+	uint8_t how = FIN_NOTHING;
+	int ret;
+
+	req->peer = p;
+	req->status.len = rts->len;
+	req->status.tag = rts->context == MSG_UNTAGGED ? 0 : rts->tag;
+	req->status.context = rts->context == MSG_UNTAGGED ? 0 : rts->context;
+	req->rts_flags = rts->flags;
+	req->their_id = rts->id;
+	req->want = rts->len < req->len ? rts->len : req->len;
+	list_init(&req->link);
+	if (p->state == PEER_DOWN) {
+		receive_done(req, p->error);
+		return;
+	}
+	ret = read_exported(req, p, rts);
+	if (ret == -EAGAIN) {
+		wait_for_import(req, p, rts);
+		return;
+	}
+	if (!ret) {
+		how = FIN_EXPORTED;
+	} else if (req->want) {
+		if (accept_zcopy(req, p, &cts))
+			return;
+		if (!read_private(req, p, rts)) {
+			accept_blocks(req, p, rts, &cts);
+			return;
+		}
+		how = FIN_PRIVATE;
+	}
+	send_fin_read(p, rts->id, how);
+	receive_done(req, 0);
+}
+
+/* Continue the receives that wait for an import. Return false if some still wait. */
+bool rndv_accept_later(struct sci_peer *p)
+{
+	struct list *pos, *n;
+	bool all = true;
+
+	if (!p->importing)
+		return true;
+	list_for_each_safe(pos, n, &p->receiving) {
+		struct sci_req *req = container_of(pos, struct sci_req, link);
+		struct line_rts rts = awaited_rts(req);
+		int error = 0;
+
+		if (req->state != MSG_IMPORTING)
+			continue;
+		if (!peer_import(p, rts.segment, &error)) {
+			if (error == -EAGAIN) {
+				all = false;
+				continue;
+			}
+			/* do not wait for the import again: receive in another way */
+			rts.flags &= (uint8_t)~RTS_EXPORTED;
+		}
+		list_del(&req->link);
+		p->importing--;
+		rndv_accept(req, p, &rts);
+		if (p->state == PEER_DOWN)
+			break;
+	}
+	return all;
+}
+
+/* Copy a block out of the transfer ring, or as much of it as the receive wants. */
+static int block_came(struct sci_peer *p, const struct line_block *b)
+{
+	struct sci_req *req = req_by_id(p, b->to, MSG_RECV);
+	const uint8_t *src = blocks_find(p, RING_XFER, b->end,
+					 b->len);
+
+	if (!req || !src || req->mode != CTS_BLOCKS || !b->len ||
+	    b->offset != req->moved || b->len > req->want - req->moved)
+		return -EPROTO;
+	msg_scatter(&req->at, src, b->len);
+	if (req->rts_flags & RTS_CRC && sci_pio_crc32c(0, src, b->len) != b->crc) {
+		req->crc_error = -EBADMSG;
+		p->ep->stats.crc_errors++;
+	}
+	p->now.xfer = b->end;
+	status_of_blocks(p);
+	req->moved += b->len;
+	if (req->moved < req->want)
+		return 0;
+	p->expects--;
+	list_del(&req->link);
+	if (req->rts_flags & RTS_SYNC)
+		send_fin(p, req->their_id, req->crc_error, false);
+	receive_done(req, 0);
+	return 0;
+}
+
+/* ---- the sender ---- */
+
+static void transfer_done(struct sci_req *req, int error)
+{
+	list_del(&req->link);
+	req_done(req, error);
+}
+
+/*
+ * Complete the send @req with @error and tell the receiver @status. If there is no memory
+ * for that message, close the connection, which completes @req, too.
+ */
+static void transfer_end(struct sci_req *req, int status, int error)
+{
+	struct sci_peer *p = req->peer;
+
+	send_fin(p, req->their_id, status, true);
+	if (p->state != PEER_DOWN)
+		transfer_done(req, error);
+}
+
+static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
+{
+	struct sci_req *req = req_by_id(p, cts->id, MSG_SEND);
+
+	if (!req || req->state != MSG_HANDSHAKE || cts->len > req->len ||
+	    (cts->mode != CTS_ZCOPY && cts->mode != CTS_BLOCKS))
+		return -EPROTO;
+	p->expects--;
+	req->their_id = cts->to;
+	if (cts->mode == CTS_BLOCKS && !p->blocks_tx[RING_XFER].size) {
+		transfer_end(req, -ENOMEM,
+			     p->xfer_error ? p->xfer_error : -EPROTO);
+		return 0;
+	}
+	req->mode = cts->mode;
+	req->want = cts->len;
+	req->segment = cts->segment;
+	req->offset = cts->offset;
+	req->state = MSG_MOVING;
+	peer_busy(p);
+	return 0;
+}
+
+#define BLOCK_LEAST	4096u
+#define BLOCK_SHARE	4u
+
+/*
+ * Return the size of the next block: at most a quarter of the ring, as block_limit(). The
+ * sender waits for each block to arrive. Large blocks mean fewer waits, and a small last
+ * block leaves the receiver less to copy at the end. So a block is a share of what is
+ * left.
+ */
+static size_t block_size(const struct sci_req *req)
+{
+	size_t left = req->want - req->moved, share = MSG_PAD(left / BLOCK_SHARE);
+	size_t max = req->ep->params[SCI_PARAM_BLOCK];
+	size_t quarter = req->peer->blocks_tx[RING_XFER].size / 4;
+
+	max = max < quarter ? max : quarter;
+	if (req->peer->lossy && share < max)
+		max = share > BLOCK_LEAST ? share : BLOCK_LEAST;
+	return left < max ? left : max;
+}
+
+static int push_blocks(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_blocks *b = &p->blocks_tx[RING_XFER];
+	struct msg_typed t = { .type = LINE_BLOCK };
+
+	while (req->moved < req->want) {
+		size_t n = block_size(req);
+		int64_t room, end;
+		uint32_t crc;
+
+		if (!tx_room(&p->ctl_tx) || !tx_prepare(p))
+			return -EAGAIN;
+		room = blocks_room(p, b, &req->at, n);
+		if (room < 0)
+			return (int)room;
+		end = blocks_put(p, b, room, &req->at, n, &crc);
+		if (end < 0)
+			return (int)end;
+		t.block = (struct line_block){
+			.to = req->their_id, .len = (uint32_t)n,
+			.end = (uint32_t)end, .crc = crc, .offset = req->moved,
+		};
+		req->moved += n;
+		send_ctl(p, &t);
+		if (p->state == PEER_DOWN)
+			return 0;
+	}
+	p->heard = p->data_rx.pos;
+	if (req->sync) {
+		req->state = MSG_MOVED;
+		peer_expect_ctl(p);
+		return 0;
+	}
+	p->ep->stats.sent_rendezvous++;
+	transfer_done(req, 0);
+	return 0;
+}
+
+static int push_zcopy(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+	struct msg_import *im;
+	int error = -EPROTO;
+
+	im = peer_import(p, req->segment, &error);
+	if (!im && import_later(p, error))
+		return -EAGAIN;
+	if (!im && import_is_gone(error)) {
+		req->state = MSG_HANDSHAKE;
+		peer_doubt(p);
+		return 0;
+	}
+	if (!im || req->offset > im->size ||
+	    im->size - req->offset < req->want) {
+		transfer_end(req, error, error);
+		return 0;
+	}
+	while (req->moved < req->want) {
+		size_t n = req->want - req->moved;
+		int ret;
+
+		n = n < ZCOPY_STEP ? n : ZCOPY_STEP;
+		ret = remote_store(p, im->seg,
+				   im->addr + req->offset + req->moved,
+				   &req->at, n, false);
+		if (ret)
+			return ret;
+		req->moved += n;
+	}
+	/* the bytes must leave before the FIN; on lossy links they have arrived already */
+	if (!p->lossy)
+		p->fabric->ops->rseg.store_barrier(p->fabric, im->seg);
+	p->ep->stats.sent_zcopy++;
+	transfer_end(req, 0, 0);
+	return 0;
+}
+
+/* Write the next bytes of a transfer. Return -EAGAIN if there is no room for more. */
+int rndv_push(struct sci_req *req)
+{
+	return req->mode == CTS_ZCOPY ? push_zcopy(req) : push_blocks(req);
+}
+
+static void count_read(struct sci_ep *ep, const struct line_fin *fin)
+{
+	if (fin->how == FIN_EXPORTED)
+		ep->stats.sent_zcopy++;
+	else if (fin->how == FIN_PRIVATE)
+		ep->stats.sent_single_copy++;
+	else
+		ep->stats.sent_rendezvous++;
+}
+
+static int rndv_finished(struct sci_peer *p, const struct line_fin *fin)
+{
+	enum msg_kind kind = fin->receiver ? MSG_RECV : MSG_SEND;
+	struct sci_req *req = req_by_id(p, fin->id, kind);
+
+	if (!req || !good_status(fin->status) ||
+	    (req->state != MSG_HANDSHAKE && req->state != MSG_MOVED))
+		return -EPROTO;
+	p->expects--;
+	if (kind == MSG_SEND)
+		count_read(p->ep, fin);
+	if (kind == MSG_RECV)
+		receive_done(req, fin->status);
+	else
+		transfer_done(req, fin->status);
+	return 0;
+}
+
+/* Handle a line of the control ring. */
+int rndv_ctl(struct sci_peer *p, const struct msg_typed *line)
+{
+	switch (line->type) {
+	case LINE_ATTACHED:
+		return ring_attached(p, &line->attached);
+	case LINE_CTS:
+		return rndv_cleared(p, &line->cts);
+	case LINE_BLOCK:
+		return block_came(p, &line->block);
+	case LINE_FIN:
+		return rndv_finished(p, &line->fin);
+	default:
+		return -EPROTO;
+	}
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Requests: their memory, and their completion. */
+
+#include "libsci/msg/proto/proto.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define IDS_MAX		(1u << 24)
+
+#define INIT_LEN	(sizeof(struct sci_req) - \
+			 offsetof(struct sci_req, init_from))
+#define INIT_HALF	80u
+
+_Static_assert(INIT_LEN > INIT_HALF && INIT_LEN <= 2 * INIT_HALF, "two steps");
+
+/*
+ * Initialize the members that need it: each message pays for this. A single memset() of the
+ * whole struct would become a string instruction, which takes longer to start than these
+ * stores.
+ */
+void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind)
+{
+	char *from = (char *)&req->init_from;
+
+	memset(from, 0, INIT_HALF);
+	memset(from + INIT_HALF, 0, INIT_LEN - INIT_HALF);
+	req->ep = ep;
+	req->kind = kind;
+	req->id = UINT32_MAX;
+	req->iov = req->inline_iov;
+}
+
+static int more_reqs(struct sci_ep *ep)
+{
+	struct msg_slab *slab = calloc(1, sizeof(*slab));
+
+	if (!slab)
+		return -ENOMEM;
+	slab->next = ep->slabs;
+	ep->slabs = slab;
+	for (unsigned int i = 0; i < SLAB_REQS; i++) {
+		slab->reqs[i].link.next = (struct list *)ep->pool;
+		ep->pool = &slab->reqs[i];
+	}
+	return 0;
+}
+
+struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind)
+{
+	struct sci_req *req;
+
+	if (!ep->pool && more_reqs(ep))
+		return NULL;
+	req = ep->pool;
+	ep->pool = (struct sci_req *)req->link.next;
+	req_init(req, ep, kind);
+	req->pooled = true;
+	return req;
+}
+
+/* Free all slabs, also those with requests that the program still has. */
+void slabs_free(struct sci_ep *ep)
+{
+	while (ep->slabs) {
+		struct msg_slab *slab = ep->slabs;
+
+		ep->slabs = slab->next;
+		for (unsigned int i = 0; i < SLAB_REQS; i++)
+			req_iov_drop(&slab->reqs[i]);
+		free(slab);
+	}
+}
+
+/* req_iov() for no piece, or more than one. */
+int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n)
+{
+	if (n > IOV_INLINE) {
+		req->iov = malloc(n * sizeof(*iov));
+		if (!req->iov) {
+			req->iov = req->inline_iov;
+			return -ENOMEM;
+		}
+	}
+	if (n)
+		memcpy(req->iov, iov, n * sizeof(*iov));
+	req->iovs = n;
+	req->len = msg_iov_len(iov, n);
+	req->at = (struct msg_cursor){ .iov = req->iov, .n = n };
+	msg_skip(&req->at, 0);
+	return 0;
+}
+
+/* End a detached request. sci_flush() reports the error of a one-sided transfer. */
+static void drop_unwatched(struct sci_req *req)
+{
+	struct sci_peer *p = req->peer;
+
+	p->unwatched--;
+	if (req->kind >= MSG_WRITE) {
+		p->transfers--;
+		if (!p->transfer_error)
+			p->transfer_error = req->status.error;
+	}
+	req_free(req);
+}
+
+/* Complete a request that is in no queue. */
+void req_done(struct sci_req *req, int error)
+{
+	struct sci_ep *ep = req->ep;
+
+	req_id_put(req);
+	if (req->kind == MSG_READ && req->get)
+		net_read_forget(req);
+	req->state = MSG_DONE;
+	req->status.error = last_error(error);
+	req->status.peer = req->peer && !req->peer->leaving ? req->peer : NULL;
+	atomic_store_explicit(&req->done, true, memory_order_release);
+	if (req->queued) {
+		completion_queue(req);
+		return;
+	}
+	msg_changed(ep);
+	if (req->unwatched)
+		drop_unwatched(req);
+}
+
+/* Complete a receive that is in no queue. */
+void msg_finish(struct sci_req *req, int error)
+{
+	if (!error && req->status.len > req->len)
+		error = -EMSGSIZE;
+	req->ep->stats.received++;
+	if (req->peer)
+		req->peer->known = true;
+	req_done(req, error);
+}
+
+/* ---- ids of requests in a rendezvous ---- */
+
+/* Free entries form a list through the table: an odd value is the index of the next one. */
+static struct sci_req *free_entry(uint32_t next)
+{
+	return (struct sci_req *)((uintptr_t)next << 1 | 1);
+}
+
+static bool is_free_entry(const struct sci_req *e)
+{
+	return (uintptr_t)e & 1;
+}
+
+static int more_ids(struct sci_ep *ep)
+{
+	uint32_t n = ep->n_ids ? ep->n_ids * 2 : 64;
+	struct sci_req **ids;
+
+	if (n > IDS_MAX)
+		return -ENOMEM;
+	ids = realloc(ep->ids, n * sizeof(struct sci_req *));
+	if (!ids)
+		return -ENOMEM;
+	ep->ids = ids;
+	for (uint32_t i = ep->n_ids; i < n; i++)
+		ids[i] = free_entry(i + 1 < n ? i + 1 : UINT32_MAX);
+	ep->free_id = ep->n_ids;
+	ep->n_ids = n;
+	return 0;
+}
+
+int req_id_get(struct sci_req *req)
+{
+	struct sci_ep *ep = req->ep;
+	uint32_t id;
+
+	if (ep->free_id == UINT32_MAX && more_ids(ep))
+		return -ENOMEM;
+	id = ep->free_id;
+	ep->free_id = (uint32_t)((uintptr_t)ep->ids[id] >> 1);
+	ep->ids[id] = req;
+	req->id = id;
+	return 0;
+}
+
+void req_id_put(struct sci_req *req)
+{
+	struct sci_ep *ep = req->ep;
+
+	if (req->id == UINT32_MAX)
+		return;
+	ep->ids[req->id] = free_entry(ep->free_id);
+	ep->free_id = req->id;
+	req->id = UINT32_MAX;
+}
+
+/* Return request @id of @p, or NULL. A peer can only name requests that it takes part in. */
+struct sci_req *req_by_id(struct sci_peer *p, uint32_t id, enum msg_kind kind)
+{
+	struct sci_ep *ep = p->ep;
+	struct sci_req *req;
+
+	if (id >= ep->n_ids || is_free_entry(ep->ids[id]))
+		return NULL;
+	req = ep->ids[id];
+	return req->peer == p && req->kind == kind ? req : NULL;
+}
