@@ -40,8 +40,8 @@ struct sci_user;
 /**
  * struct sci_mapping - a piece of another node's exposed memory made accessible
  * @adapter: through which
- * @node: whose memory
- * @base: what that node's sci_adapter_ops.expose() answered
+ * @node: node that has the memory
+ * @base: result of that node's sci_adapter_ops.expose()
  * @offset: first byte, a multiple of the adapter's att_page_size
  * @length: bytes, a multiple of the adapter's att_page_size; the last page may
  *	reach beyond the exposed memory's end
@@ -66,11 +66,11 @@ struct sci_mapping {
  * struct sci_dma_piece - one copy for sci_adapter_ops.dma_copy()
  * @pages: memory of the local segment
  * @local: offset in it
- * @node: whose memory the other side is
- * @base: what that node's expose() answered
+ * @node: node of the other side's memory
+ * @base: result of that node's expose()
  * @remote: offset in it
  * @length: bytes, at most sci_adapter.dma_max
- * @pull: from remote to local
+ * @pull: copy from remote to local memory
  */
 struct sci_dma_piece {
 	struct sci_pages *pages;
@@ -143,17 +143,17 @@ struct sci_att;
 
 /**
  * struct sci_adapter_desc - what an adapter is
- * @ops: what it can do
+ * @ops: operations of the driver
  * @type: a short word
- * @node: its node id
+ * @node: node id
  * @caps: enum sci_cap
  * @serial: serial number, 0: none
  * @att_page_size: bytes that an entry of its table maps
- * @att: its table; NULL: it has none
+ * @att: address translation table; NULL: it has none
  * @streams: stream buffers
  * @stream_size: bytes of each
  * @dma_max: bytes of the largest piece of a DMA transfer
- * @dma_align: of offsets and lengths of DMA transfers
+ * @dma_align: alignment of offsets and lengths of DMA transfers
  * @exports: segments that can be exposed at a time, 0: no limit
  * @mcast_groups: broadcast groups it can take part in
  * @bdf: PCI bus, device and function, 0: not a PCI device
@@ -194,7 +194,7 @@ struct sci_adapter_desc {
 /**
  * sci_adapter_alloc() - allocate one
  * @parent: bus device, or NULL
- * @desc: what it is; copied
+ * @desc: description of the adapter; copied
  *
  * Returns NULL when out of memory.  Freed by sci_adapter_put().
  */

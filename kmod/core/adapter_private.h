@@ -51,7 +51,7 @@ enum sci_counter {
 
 /**
  * struct sci_adapter - an adapter
- * @desc: what its driver says of it
+ * @desc: the driver's description
  * @dev: /dev/sciN and /sys/class/sci/sciN; holds the adapter's reference count
  * @index: N
  * @dead: has been removed; checked under sci_adapter_enter()
@@ -75,14 +75,14 @@ enum sci_counter {
  *	whether something is being given back
  * @wq: works of peers, and @retire_work
  * @status: the page users map, see sci_adapter_status()
- * @status_page: its page
+ * @status_page: the page of the status words
  * @error_lock: writers of @status->errors and ->fatal
  * @hw_errors, @hw_fatal: what those of @status were when we were last told
  * @counters: enum sci_counter
  * @users: open descriptors of the adapter itself
- * @data_bytes: of data interrupts that nobody has read
- * @link_changed: when the link went up or down, ktime
- * @link_down_ns: how long it was down before that
+ * @data_bytes: bytes of unread data interrupts
+ * @link_changed: time of the last change of the link, ktime
+ * @link_down_ns: time that the link was down before that
  */
 struct sci_adapter {
 	struct sci_adapter_desc desc;

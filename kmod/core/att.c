@@ -18,7 +18,7 @@
  * @length: in sci_att.free, if it is
  * @first: entry
  * @count: entries, > 0
- * @owner: who uses them
+ * @owner: node that uses them
  * @used: they are not free
  */
 struct att_run {
@@ -35,7 +35,7 @@ struct att_run {
  * @lock: everything here; no other is taken under it
  * @runs: by @first
  * @free: the free ones, by @count and then by @first
- * @entries: of the table
+ * @entries: number of entries of the table
  * @used: entries of used runs
  */
 struct sci_att {

@@ -17,7 +17,7 @@ struct sci_att;
 
 /**
  * struct sci_att_stats - for sysfs att/
- * @entries: of the table
+ * @entries: number of entries of the table
  * @used: allocated
  * @largest_free: longest run of free ones
  */
@@ -36,8 +36,8 @@ void sci_att_destroy(struct sci_att *att);
 /**
  * sci_att_alloc() - take consecutive entries
  * @att: table
- * @count: how many
- * @owner: for dumps: node
+ * @count: number of entries
+ * @owner: node that uses them, for dumps
  * @first: the first of them
  *
  * Best fit, so that long runs stay whole, and the lowest of those that fit
@@ -50,7 +50,7 @@ int sci_att_alloc(struct sci_att *att, u32 count, u32 owner, u32 *first);
 /**
  * sci_att_free() - give them back
  * @att: table
- * @first: what sci_att_alloc() answered
+ * @first: result of sci_att_alloc()
  * @count: what it was asked for; anything else is a bug and frees nothing
  *
  * Needs no memory.  Any thread; may sleep.

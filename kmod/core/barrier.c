@@ -18,10 +18,10 @@
 /**
  * struct sci_barrier_map - one mmap() of it, and what became of it
  * @link: in adapter->barrier_maps
- * @adapter: whose; a reference
+ * @adapter: the adapter, a reference
  * @revoke: see import.h
  * @revoked: written under adapter->lock and @revoke
- * @private_page: what is seen then
+ * @private_page: the page that replaces it then
  * @file: the backing
  */
 struct sci_barrier_map {

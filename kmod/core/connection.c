@@ -74,7 +74,7 @@ void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
  * struct late_post - a message that waits until nothing is stored any more
  * @call: posts it
  * @peer: to whom; a reference
- * @message: what
+ * @message: the message
  * @ends: of @peer when it was to be sent
  */
 struct late_post {

@@ -25,8 +25,8 @@
  * struct sci_connection - one end
  * @peer: the other node; a reference
  * @link: in peer->links, empty when the connection is gone
- * @handle: what the other node calls it; 0: gone
- * @remote: what we call the other end; 0: not known yet
+ * @handle: name of the connection at the other node; 0: gone
+ * @remote: this node's name of the other end; 0: not known yet
  * @server: which end
  */
 struct sci_connection {
@@ -53,10 +53,10 @@ struct sci_client_ops {
 
 /**
  * struct sci_client - the importing end
- * @obj: its file
- * @ops: its kind's
+ * @obj: the object of the file
+ * @ops: operations of its kind
  * @conn: the connection
- * @kind: what it asks for
+ * @kind: kind of the object that it connects to
  * @node: wanted: may be SCI_IOC_NODE_GROUP
  * @id: wanted
  * @group: SCI_KIND_GROUP: serial of the group that it is connected to
@@ -70,7 +70,7 @@ struct sci_client_ops {
  * @connect, @bye, @ack: messages not sent yet
  * @leaving: DISCONNECT was sent, close() waits for LEFT
  * @rejoining: the group's member has gone, another was asked
- * @rejoins: how many were in a row
+ * @rejoins: number of rejoins in a row
  */
 struct sci_client {
 	struct sci_object obj;
@@ -130,9 +130,9 @@ struct sci_server_ops {
 /**
  * struct sci_server - the exporting end
  * @conn: the connection
- * @ops: its kind's
- * @kind: what the client asked for
- * @exporter: what it is connected to; NULL: that is gone
+ * @ops: operations of its kind
+ * @kind: kind of the object that the client asked for
+ * @exporter: the exported object; NULL: it is gone
  * @link: in @exporter->servers
  * @cut: CUT was sent, its acknowledgment has not come
  * @notify_msg, @cut_msg: messages not sent yet

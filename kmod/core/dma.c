@@ -21,9 +21,9 @@
 
 /**
  * struct sci_dma_queue - a queue
- * @obj: its file
+ * @obj: the object of the file
  * @work: does what is in @transfers, one after the other
- * @max_pieces: of all transfers
+ * @max_pieces: limit of the pieces of all transfers
  * @pieces: there are now, under obj.ev_lock as what follows
  * @transfers: struct sci_dma_transfer, the one under way first
  * @submitted: transfers that were ever in @transfers
@@ -49,12 +49,12 @@ struct sci_dma_queue {
  * @remote: ... of the remote one
  * @pages: memory of the local one
  * @cookie: the submitter's
- * @pull: from the remote one
+ * @pull: copy from the remote segment
  * @wait: the submitter waits: no event
  * @abort: stop soon
  * @done: @status is valid
  * @status: 0 or -errno
- * @nr_vecs: of @vecs
+ * @nr_vecs: number of @vecs
  * @vecs: the pieces
  */
 struct sci_dma_transfer {

@@ -25,12 +25,12 @@ struct sci_domain {
 /**
  * struct sci_group - a broadcast group; everything under domain->lock
  * @link: in domain->groups
- * @id: of the group, and of its segments on their nodes
+ * @id: id of the group, and of its segments on their nodes
  * @serial: which of those that had @id; not 0
  * @length: bytes
  * @pages: the members' memory
- * @owner: its founder: who may join
- * @members: how many segments
+ * @owner: the founder, and who may join
+ * @members: number of segments
  * @exported: those that may be connected to
  */
 struct sci_group {

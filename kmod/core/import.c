@@ -26,7 +26,7 @@
  * @adapter: the import's; a reference
  * @revoke: see import.h
  * @mapping: NULL: revoked.  Written under adapter->lock and @revoke.
- * @private_page: what is seen then
+ * @private_page: the page that replaces it then
  * @file: the backing
  */
 struct sci_import_map {

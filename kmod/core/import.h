@@ -20,9 +20,9 @@
 
 /**
  * struct sci_import - a remote segment
- * @client: its connection, and file
+ * @client: the connection and the file
  * @length: bytes
- * @base: where it is in its node's exposed memory
+ * @base: address in the exposed memory of its node
  * @access: 4 read, 2 write
  * @maps: struct sci_import_map that are not revoked, under adapter->lock
  */

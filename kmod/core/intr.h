@@ -16,13 +16,13 @@
 
 /**
  * struct sci_intr_line - a number; under adapter->lock
- * @adapter: whose
+ * @adapter: the adapter
  * @number: the number
  * @data: triggers carry bytes
  * @shared: owners agreed to share it
- * @owner: its first owner: who may trigger it
+ * @owner: the first owner, and who may trigger it
  * @owners: struct sci_intr
- * @exporter: what triggering nodes connect to
+ * @exporter: the end of connections of triggering nodes
  */
 struct sci_intr_line {
 	struct sci_adapter *adapter;
@@ -41,15 +41,15 @@ static inline struct sci_intr_line *sci_intr_line_of(struct sci_exporter *e)
 
 /**
  * struct sci_intr - an owner of a line
- * @obj: its file
- * @line: NULL: the adapter is gone
- * @number: the line's
+ * @obj: the object of the owner's file
+ * @line: the line; NULL: the adapter is gone
+ * @number: number of the line
  * @link: in line->owners
  * @flags: enum sci_intr_flags
- * @pending: triggers not read, under obj.ev_lock as what follows
- * @cancelled: SCI_IOC_INTR_CANCEL
- * @data: struct sci_intr_data, oldest first
- * @data_bytes: charged for them
+ * @pending: number of unread triggers; obj.ev_lock protects this and the members below
+ * @cancelled: SCI_IOC_INTR_CANCEL was called
+ * @data: list of struct sci_intr_data, oldest first
+ * @data_bytes: bytes charged for @data
  */
 struct sci_intr {
 	struct sci_object obj;

@@ -24,7 +24,7 @@
  * @life: @pages has one, @file has one; who revokes takes one
  * @revoke: page faults insert under it for reading
  * @revoked: the adapter has it back
- * @private_page: what is seen then
+ * @private_page: the page that replaces it then
  * @file: backs the maps
  */
 struct sci_lent {

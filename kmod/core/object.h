@@ -35,7 +35,7 @@ struct sci_object;
 
 /**
  * struct sci_object_ops - kinds of objects
- * @name: of the file, in /proc/PID/fd
+ * @name: name of the file, in /proc/PID/fd
  * @kill: the adapter is removed: let go of it.  Called once, at removal or
  *	before @free, with adapter->lock held.  May be NULL.
  * @free: the file is gone; frees the memory.  No locks held.
@@ -57,7 +57,7 @@ struct sci_object_ops {
 /**
  * struct sci_object - base of everything that has a file
  * @kind: enum sci_object_kind
- * @ops: its kind's
+ * @ops: operations of its kind
  * @adapter: which it belongs to; a reference
  * @link: in adapter->objects
  * @died: its last descriptor was closed by the end of a process, and not by
@@ -66,7 +66,7 @@ struct sci_object_ops {
  * @wait: readers
  * @ev_lock: the rest, and what a kind's own readers wait for
  * @events: struct sci_event, oldest first
- * @n_events: how many
+ * @n_events: number of events
  * @overflow: some were dropped since
  */
 struct sci_object {
@@ -135,7 +135,7 @@ struct file *sci_file_create(const char *name, const struct file_operations *fop
 /**
  * sci_vma_set_backing() - give a map a file and address space of its own
  * @fops: .owner is the module; .release gets the file, whose private_data is
- * @priv: what the map holds
+ * @priv: data of the map's kind
  *
  * Maps must not keep the object alive: a forked child that inherits them would
  * keep a dead parent's segments exported.  So each is backed by a file that

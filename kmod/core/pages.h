@@ -13,7 +13,7 @@
  * @count: pages
  * @page: them; constant while there is a reference
  * @pinned: they belong to a process
- * @user: who is charged for them; NULL: nobody, he has CAP_IPC_LOCK
+ * @user: the user who is charged; NULL: none, because of CAP_IPC_LOCK
  * @mm: the process that shows them in its status
  * @release: frees them, and this; NULL: pages.c does
  */

@@ -53,23 +53,23 @@ struct sci_peer_ops {
  * struct sci_peer - another node, or our own, as seen from one adapter
  * @adapter: ours; not to be used after sci_peers_shutdown()
  * @ops: what stands on its session
- * @node: its id
+ * @node: node id
  * @order: outermost: held while @ops are called
  * @lock: @session, @local, @work_at, @last_packet
  * @session: with it
  * @local: our own node: messages to be delivered
- * @nr_local: how many; may be read at any time
+ * @nr_local: number of local messages; may be read at any time
  * @work: what is due: retransmission, heartbeats, @local
  * @work_at: when it will run, SCI_SESSION_NEVER if it will not
  * @links: connections of either direction with it, struct sci_connection.link;
  *	under adapter->lock.  While there is one, heartbeats watch the node.
- * @connections: how many; may be read at any time
- * @ends: how often the node was gone, under adapter->lock
+ * @connections: number of connections; may be read at any time
+ * @ends: number of times that the node was gone, under adapter->lock
  * @users: references of sci_peer_get() and _hold(), under the lock of
  *	adapter->peers
  * @met: there has been a session, so this is a node that exists: it stays known
  *	until the adapter goes.  May be read at any time.
- * @last_packet: when a packet came from it, 0: never
+ * @last_packet: time of its last packet, 0: none
  * @data_in: a data interrupt that is arriving; of @ops
  * @data_lock: one data interrupt at a time is sent
  * @dev: sysfs peerNODE; holds the memory

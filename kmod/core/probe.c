@@ -15,7 +15,7 @@
 /**
  * struct sci_probe - a caller who waits for an answer
  * @link: in adapter->probes, under adapter->lock as what follows
- * @peer: who is asked
+ * @peer: the node that is probed
  * @cookie: comes back in the answer
  * @result: 1: none yet
  */

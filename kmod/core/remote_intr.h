@@ -8,7 +8,7 @@
 
 /**
  * struct sci_remote_intr - a connected interrupt
- * @client: its connection, and file
+ * @client: the connection and the file
  * @data: triggers carry bytes
  * @handle: what the owner calls the connection: for traces, which come also when
  *	it has ended

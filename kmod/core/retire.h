@@ -16,7 +16,7 @@
 /**
  * struct sci_exposure - memory that other nodes can reach
  * @link: in sci_adapter.retired
- * @base: what sci_adapter_ops.expose() answered
+ * @base: result of sci_adapter_ops.expose()
  * @charged: the user who is charged for it, until it is retired
  */
 struct sci_exposure {

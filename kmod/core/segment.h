@@ -15,24 +15,24 @@ struct sci_group;
 
 /**
  * struct sci_segment - a local segment, or what a process attached of one
- * @obj: its file
+ * @obj: the object of its file
  * @dev: sysfs segmentID; holds the reference count
  * @id: its name on this node
  * @flags: enum sci_segment_flags
- * @owner: whose it is and who else may use it
+ * @owner: owner, and permissions of other users
  * @pid: process that created it
- * @numa_node: where its memory was asked for
+ * @numa_node: node that the creator asked for
  * @length: bytes
  * @pages: its memory; NULL: EMPTY and none registered yet
  * @backing: file that backs maps of @pages; NULL: nobody mapped it yet
  * @state: enum sci_segment_state, under adapter->lock; read without by sysfs
- * @base: where others reach it, while @exposed
+ * @base: address at which other nodes reach it, while @exposed
  * @exposed: the adapter was told to let them; NULL: it was not
- * @exporter: what importers connect to
- * @importers: how many are not cut off
+ * @exporter: the end of connections of importers
+ * @importers: number of importers that are not cut off
  * @cutting: ... that are, and have not acknowledged it
  * @attached: segments of processes that attached it
- * @creator: of an attached one; NULL: gone
+ * @creator: of an attached segment: the created one; NULL: it is gone
  * @attach_link: in creator->attached
  * @group: BROADCAST: its group
  * @group_link: in group->exported

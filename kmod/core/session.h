@@ -102,7 +102,7 @@ static_assert(sizeof(struct sci_packet) == 16 + SCI_MESSAGE_SIZE);
  *	Called under the session's serialization: must not call the session,
  *	and takes no lock that others hold when they post.
  * @seq: the session's
- * @body: what is sent
+ * @body: the body of the packet
  *
  * The session owns it from post to done; embed it where sending must not fail.
  */
@@ -164,7 +164,7 @@ struct sci_session_ops {
 /**
  * struct sci_session - one end of a session
  * @ops: the caller's
- * @times: how long things take
+ * @times: the timeouts
  * @state: may be read at any time
  * @error: in SCI_SESSION_GONE: why, -errno
  * @watched: somebody wants to know when the other node goes
@@ -178,8 +178,8 @@ struct sci_session_ops {
  * @peer: the other side's tag; may be read at any time
  * @tx_id: sci_packet.session of what we send
  * @rx_id: ... of what we receive
- * @tx_seq: of the next message to be sent for the first time
- * @rx_seq: of the next message to be taken
+ * @tx_seq: number of the next message to be sent for the first time
+ * @rx_seq: number of the next message to be taken
  * @received: bit i: message rx_seq + i is in @ring
  * @nr_sent: entries of @sent
  * @sent: messages on their way, in order
@@ -188,8 +188,8 @@ struct sci_session_ops {
  * @heard: when anything of this session last came, 0: never; may be read at
  *	any time
  * @since: silence does not count before
- * @retry_at: when what has no answer is sent again
- * @retry_after: how long that takes next time
+ * @retry_at: time to send unanswered messages again
+ * @retry_after: time from then to the next retry
  * @ring: messages not taken yet, by sequence number
  */
 struct sci_session {

@@ -26,7 +26,7 @@ MODULE_PARM_DESC(user_percent,
 /**
  * struct sci_user - a user who holds something of an adapter
  * @id: user id, the index in sci_adapter.holders
- * @held: how many of each kind
+ * @held: number of objects of each kind
  */
 struct sci_user {
 	u32 id;

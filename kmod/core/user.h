@@ -27,8 +27,8 @@ enum sci_user_kind {
 /**
  * sci_user_charge() - charge the caller's user for something of an adapter
  * @a: adapter; @a->lock is held
- * @kind: what is charged
- * @n: how many
+ * @kind: kind of the objects
+ * @n: number of objects
  *
  * Return: what sci_user_uncharge() has to be given, which is NULL for a caller
  * without limits; or an ERR_PTR: -ENOSPC: the user would have more than a user
@@ -40,7 +40,7 @@ struct sci_user *sci_user_charge(struct sci_adapter *a,
 /**
  * sci_user_uncharge() - the user has given it back
  * @a: adapter; @a->lock is held
- * @user: what sci_user_charge() returned
+ * @user: result of sci_user_charge()
  * @kind: as sci_user_charge() was given
  * @n: ...
  */

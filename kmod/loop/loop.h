@@ -21,7 +21,7 @@ struct loop_packet;
 /**
  * struct loop_patch - a change to the next message of one type
  * @type: enum sci_message_type; 0: there is no change to make
- * @offset: of the first byte that changes
+ * @offset: offset of the first byte that changes
  * @size: number of bytes
  * @value: the new bytes, little-endian
  */
@@ -43,7 +43,7 @@ struct loop_patch {
  * @dma_errors: in a million copies
  * @damage: in a million messages from here
  * @damaged: number of messages that were damaged or patched
- * @patch: what to change in the next message of one type
+ * @patch: change for the next message of one type
  * @last: the message sent last
  * @withhold: enum sci_message_type that never leaves, 0: none
  * @dir: debugfs fault/
@@ -66,12 +66,12 @@ struct loop_fault {
 
 /**
  * struct loop_node - a node
- * @adapter: what the core knows of it
+ * @adapter: the core's adapter
  * @link_lock: held while @link and the core are told
  * @link: it is up
  * @inbox_lock: the next three; leaf
  * @inbox: packets to it, oldest first
- * @inbox_count: how many
+ * @inbox_count: number of messages in the inbox
  * @held: one that the next one shall overtake
  * @work: hands them to the core
  * @exposed_lock: @exposed; read: pages in it are being copied

@@ -73,7 +73,7 @@ enum ntb_word {
  * struct ntb_mail - a slot for a control packet
  * @packet: the core's
  * @number: another one for each packet
- * @crc: of @packet and @number
+ * @crc: checksum of @packet and @number
  */
 struct ntb_mail {
 	u8 packet[SCI_PACKET_SIZE];
@@ -85,8 +85,8 @@ static_assert(sizeof(struct ntb_mail) == 128);
 
 /**
  * struct ntb_chunk - a page of an inbound window
- * @serial: of what is exposed and begins here, 0: nothing; stored by the owner
- * @count: its chunks; stored by the owner
+ * @serial: serial of the memory that is exposed from here on, 0: none; stored by the owner
+ * @count: number of its chunks; stored by the owner
  * @mapped: not 0: the peer has mapped what begins here; stored by the peer
  */
 struct ntb_chunk {
@@ -112,7 +112,7 @@ struct ntb_form {
  * @page: its memory
  * @dma: bus address of it
  * @size: bytes
- * @form: what is where
+ * @form: layout of the window
  * @att: allocator of its chunks
  */
 struct ntb_inbound {
@@ -125,10 +125,10 @@ struct ntb_inbound {
 
 /**
  * struct ntb_outbound - a window to the peer
- * @phys: where it is
- * @virt: where the kernel has it
+ * @phys: physical address
+ * @virt: address in the kernel
  * @size: bytes
- * @form: of the peer's inbound window behind it, zeros while the peer is not known
+ * @form: layout of the peer's inbound window behind it; zeros while the peer is not known
  * @views: how often we have mapped what begins at each chunk; room for @size
  */
 struct ntb_outbound {

@@ -26,7 +26,7 @@
  * @link: in ntb_node.limbo
  * @window: inbound
  * @first: chunk
- * @count: of chunks
+ * @count: number of chunks
  */
 struct ntb_limbo {
 	struct list_head link;

@@ -34,7 +34,7 @@ struct sci_pci_leaf {
  * @sgt: it, mapped for the card
  * @root: bus addresses of the leaves
  * @root_dma: bus address of @root
- * @n_leaves: of @leaves
+ * @n_leaves: number of @leaves
  * @leaves: lists of pages
  */
 struct sci_pci_export {

@@ -73,7 +73,7 @@ static_assert(SCI_PCI_MBOX_SIZE == SCI_PACKET_SIZE);
  * @id_flags: export id and, in the upper half, SCI_PCI_EXPORT_VALID ...
  * @reserved: 0
  * @length: bytes
- * @root: of the list of pages
+ * @root: root of the list of pages
  * @reserved2: 0
  */
 struct sci_pci_entry {
@@ -95,7 +95,7 @@ static_assert(offsetof(struct sci_pci_entry, root) == SCI_PCI_EXPORT_ROOT);
  * @local: bus address
  * @remote: SCI address
  * @length: bytes
- * @node: whose memory the other side is
+ * @node: node of the other side's memory
  * @flags: SCI_PCI_DESC_PULL ...
  * @status: 0, until the card has done it
  * @done: bytes
@@ -130,8 +130,8 @@ struct sci_pci_export;
 
 /**
  * struct sci_pci_irq - a vector of MSI-X
- * @card: whose
- * @events: of INT_STATUS that it stands for
+ * @card: the card
+ * @events: bits of INT_STATUS that raise this interrupt
  */
 struct sci_pci_irq {
 	struct sci_pci *card;
@@ -143,7 +143,7 @@ struct sci_pci_irq {
  * @pdev: on the bus
  * @csr: BAR 0
  * @att: BAR 1
- * @window: where BAR 2 is
+ * @window: map of BAR 2
  * @window_size: bytes
  * @msix: it has its vectors; else INTA#
  * @irqs: the vectors
@@ -154,7 +154,7 @@ struct sci_pci_irq {
  *	it is up
  * @patience: jiffies that anything may take
  * @features: register FEATURES
- * @att_entries: of the table
+ * @att_entries: number of entries of the table
  * @exports_max: entries of the export table
  * @dma_max: bytes of one descriptor
  * @outstanding_max: packets that may be under way
@@ -166,7 +166,7 @@ struct sci_pci_irq {
  * @link_downs: how often it went down, for @event_work
  * @status_dma: bus address of the adapter's status page
  * @rx: receive ring, used by @rx_work alone like the next two
- * @rx_dma: its bus address
+ * @rx_dma: bus address of the receive ring
  * @rx_head: entries taken
  * @rx_turn: the next one's
  * @mbox_lock: mailbox; leaf
@@ -179,8 +179,8 @@ struct sci_pci_irq {
  * @entries: export table
  * @entries_dma: its bus address
  * @exports: what the entries stand for
- * @next_id: where to begin looking for a free one
- * @exports_used: how many
+ * @next_id: id at which the search for a free one begins
+ * @exports_used: number of used exports
  * @dma_lock: the descriptor ring: one batch at a time
  * @ring: it
  * @ring_dma: its bus address
@@ -284,7 +284,7 @@ void sci_pci_halt(struct sci_pci *p);
 
 /**
  * sci_pci_fail() - give a card up
- * @why: for the log
+ * @why: text for the log
  *
  * On return it uses no memory any more, and the error count has gone up.  It is
  * taken down soon.  Any process context, under whatever locks.

@@ -149,7 +149,7 @@ enum pool_chunk_state {
 
 /**
  * struct pool_mail - a packet
- * @crc: of @packet
+ * @crc: checksum of @packet
  * @packet: the core's
  */
 struct pool_mail {

@@ -98,7 +98,7 @@ static int memory_start(struct pool_memory *m, struct device *parent,
 
 /**
  * struct pool_ivshmem - a device
- * @memory: its BAR
+ * @memory: the BAR of the memory
  * @registers: NULL: it has no interrupts
  */
 struct pool_ivshmem {

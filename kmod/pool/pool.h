@@ -43,7 +43,7 @@ struct pool_form {
 
 /**
  * struct pool_seen - what this node knows of a slot
- * @word: when it last looked
+ * @word: word of the slot when this node last looked
  * @beat: ...
  * @alive: when @beat last changed
  * @settled: when the quarantine of earlier generations ends
@@ -72,7 +72,7 @@ struct pool_mapped {
  * @form: checked once, when the pool was opened
  * @slot: ours
  * @generation: ours; 0: we have no slot
- * @looked: when we last looked at the other slots
+ * @looked: time when this node last looked at the other slots
  * @seen: by slot
  * @own: one byte per chunk, not 0: ours; no other node can change that
  * @mapped: one per chunk: what we have mapped that begins there
@@ -188,7 +188,7 @@ void pool_hide(struct pool *p, u32 first, u32 chunks);
 /**
  * pool_map() - map what @node exposes as @base
  * @first: its first chunk
- * @chunks: how many there are
+ * @chunks: number of chunks
  *
  * Return: -ENOENT: nothing is exposed by this name.
  */

@@ -136,8 +136,8 @@ struct read {
 
 /**
  * struct initiator - a source of stores and loads
- * @stream: what its last store went to, while that gathers
- * @next: where in the window that store ended
+ * @stream: buffer of its last store, while that gathers
+ * @next: offset in the window at which that store ended
  * @stalled: its store has been told to wait
  */
 struct initiator {

@@ -37,7 +37,7 @@ struct queued {
  * @told: what the model knows of @up
  * @error: errno of the last attempt, which was reported
  * @retry: connects
- * @queue: what the socket had no room for, a ring
+ * @queue: ring of frames for which the socket had no room
  */
 struct sci_link {
 	int fd;

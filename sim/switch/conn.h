@@ -23,9 +23,9 @@ struct waiting;
 
 /**
  * struct conn - a connection
- * @node: NULL: it has not attached
- * @failing: it ends when the present events have been seen to
- * @memory: direct: the descriptor of its main memory; else -1
+ * @node: the node; NULL: the adapter has not attached
+ * @failing: the connection ends after the present events
+ * @memory: direct data path: the descriptor of the node's main memory; else -1
  */
 struct conn {
 	struct watch watch;

@@ -29,7 +29,7 @@ struct station;
  * @at: where it is; @left: it has passed its source's own point
  * @holder: the point that holds it back
  * @delay: so far, in ns
- * @size: of the frame
+ * @size: size of the frame
  * @response, @corrupted: the packet itself does not say so any more when it is
  */
 struct flight {

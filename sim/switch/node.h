@@ -14,7 +14,7 @@
 
 /**
  * struct node - @conn: its adapter; NULL: none is attached
- * @told_up: what the adapter was told last of its link
+ * @told_up: state of the link that the adapter was told last
  * @flying: packets it sent that are on their way, delayed or held back
  */
 struct node {

@@ -52,7 +52,7 @@ struct action;
 
 /**
  * struct point - begins struct link; is in struct node
- * @hash: of its name
+ * @hash: hash of its name
  * @came: packets, since the generator began
  * @plain: no fault is set, and no packet held back: packets just pass
  * @initial: settings as they were when the daemon began

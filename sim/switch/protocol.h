@@ -62,7 +62,7 @@ struct frame {
  * struct frame_attach - an adapter introduces itself
  * @version: FABRIC_VERSION
  * @direct: its main memory comes with the frame: SCM_RIGHTS, one descriptor
- * @ranges: how many of @range are used
+ * @ranges: number of used entries of @range
  * @range: main memory: bus address, bytes, offset in the descriptor
  */
 struct frame_attach {

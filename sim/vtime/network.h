@@ -8,7 +8,7 @@
 
 /**
  * struct vt_network_load - what the links have carried
- * @links: how many there are
+ * @links: number of links
  * @busiest: picoseconds that the one was busy that was so longest
  * @mean: ... of all
  * @packets: that were sent; @bytes: of these, headers included, once each

@@ -15,10 +15,10 @@ static inline size_t paper_lines(size_t bytes)
 
 /**
  * struct paper_side - one of two processes
- * @near: its memory that the other one stores to
+ * @near: memory of this side that the other side stores to
  * @far: the other's
  * @buf: a message's; room for the largest one and more
- * @size: of the messages
+ * @size: length of the messages
  * @sent, @got: ... so far, or packets: for the protocol
  */
 struct paper_side {

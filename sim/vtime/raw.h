@@ -50,7 +50,7 @@ enum raw_what {
 
 /**
  * struct raw_figure - a raw figure of a paper
- * @tolerance: what the model may differ by, as part of @value
+ * @tolerance: part of @value by which the model may differ
  */
 struct raw_figure {
 	const char *profile;

@@ -24,7 +24,7 @@ const char *scale_name(enum scale_pattern pattern);
 /**
  * struct scale_setup - what is to be run
  * @topology: see network.c; NULL: one ring
- * @bytes: of a message, see collective.h
+ * @bytes: length of a message, see collective.h
  * @loss: so many of a million packets get lost
  */
 struct scale_setup {
@@ -41,13 +41,13 @@ struct scale_setup {
  * struct scale_result - what came of it
  * @first: picoseconds that it took the first time, connections included
  * @time: ... when all is there that it needs, the longest of any node
- * @load: of the links in that time
+ * @load: load of the links in that time
  * @peers: that a node has, the most; @all_peers: of all nodes together
  * @receive: bytes of a node's memory that peers may write to, the most;
  *	@all_receive: of all nodes together
  * @att: entries that one adapter's table ever had in use, the most
  * @resent: lines and blocks that were written again
- * @events: of the simulation
+ * @events: number of events of the simulation
  * @host_bytes: of this process's memory, that the run has taken
  * @host_ns: of its time
  */

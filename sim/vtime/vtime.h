@@ -52,7 +52,7 @@ typedef void (*vt_program)(struct vt_node *n, void *arg);
  * @profile: copied
  * @nodes: up to VT_NODES_MAX
  * @topology: see network.c; NULL: one ring of all nodes
- * @seed: of everything that is random
+ * @seed: seed of all random numbers
  *
  * Returns NULL and prints why.  There can be several, one after the other.
  */

@@ -706,8 +706,8 @@ enum sci_connect_flags {
  * struct sci_ioc_connect - ioctl(SCI_IOC_CONNECT), on an adapter
  * @size: sizeof(struct sci_ioc_connect)
  * @flags: SCI_CONNECT_ASYNC or 0
- * @node: of the exporter, may be our own; or SCI_IOC_NODE_GROUP
- * @id: of the segment, or the group
+ * @node: node of the exporter, may be the own node; or SCI_IOC_NODE_GROUP
+ * @id: id of the segment or of the group
  * @timeout_ms: for the answer; a node that answers at all has time to
  * @out_fd: the remote segment
  * @out_length: its bytes (0 with ASYNC: ask SCI_IOC_REMOTE_INFO)
@@ -802,7 +802,7 @@ enum sci_intr_flags {
  * @flags: enum sci_intr_flags
  * @number: with SCI_INTR_FIXED_NUMBER: wish; else ignored
  * @out_fd: the interrupt
- * @out_number: what others connect to
+ * @out_number: number that other nodes connect to
  * @mode: who may connect: the w bits of a file's mode; r bits are ignored.  Of a
  *	shared number the first owner's counts.
  *
@@ -843,8 +843,8 @@ struct sci_ioc_intr_cancel {
  * struct sci_ioc_intr_connect - ioctl(SCI_IOC_INTR_CONNECT), on an adapter
  * @size: sizeof(struct sci_ioc_intr_connect)
  * @flags: enum sci_connect_flags
- * @node: of its owner, may be our own
- * @number: of the interrupt
+ * @node: node of its owner, may be the own node
+ * @number: number of the interrupt
  * @timeout_ms: as in struct sci_ioc_connect
  * @out_fd: the remote interrupt; has events as a remote segment
  *
@@ -935,7 +935,7 @@ enum sci_dma_flags {
  * @local_fd: a local segment of the same adapter
  * @remote_fd: a remote segment of the same adapter, connected
  * @vecs: array of struct sci_dma_vec
- * @nr_vecs: how many, > 0
+ * @nr_vecs: number of entries, > 0
  * @reserved: must be 0
  * @cookie: comes back in the event
  *

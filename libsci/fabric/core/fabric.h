@@ -626,7 +626,7 @@ extern const struct sci_fabric_ops sci_net_fabric;
 /**
  * sci_gateway_open() - pass on what processes say to others that they cannot reach
  * @fabrics: as SCI_FABRIC, @n of them: the clusters to join
- * @node: of this process, in all of them
+ * @node: node of this process, the same on all adapters
  * @net: as SCI_NET
  *
  * The environment says the rest. Close it with its close operation. It needs no thread of

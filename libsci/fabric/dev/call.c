@@ -43,7 +43,7 @@ static void call_end(struct dev *dev, struct dev_call *call)
 
 /**
  * dev_cancel_connect() - give calls up
- * @owner: whose; NULL: everybody's, and those to come
+ * @owner: the owner; NULL: all present and future owners
  */
 void dev_cancel_connect(struct sci_fabric *f, const void *owner)
 {

@@ -207,7 +207,7 @@ static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
 
 /**
  * shm_cancel_connect() - give calls up
- * @owner: whose; NULL: everybody's, and those to come
+ * @owner: the owner; NULL: all present and future owners
  */
 void shm_cancel_connect(struct sci_fabric *f, const void *owner)
 {

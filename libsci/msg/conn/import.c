@@ -104,7 +104,7 @@ static struct msg_import *known_import(struct sci_peer *p, uint32_t id)
 
 /**
  * peer_connect_segment() - connect to a segment of a peer
- * @id: of the segment
+ * @id: id of the segment
  * @seg: is set on success
  *
  * The first call starts a call to the peer, whose answer wakes progress.
