@@ -91,14 +91,15 @@ static void random_bytes(void *to, size_t len)
 /* Send a number to this task, and receive it. */
 static void alive_check(void)
 {
-	int v = (int)random_word(), got = ~v;
+	/* a tag that no hostile message has */
+	int v = (int)random_word(), got = ~v, tag = 1000000 + (int)random_below(1000000);
 
 	pvm_setopt(PvmResvTids, 0);
 	pvm_setcontext(0);
 	CHECK(pvm_initsend(PvmDataDefault) > 0);
 	CHECK_EQ(pvm_pkint(&v, 1, 1), 0);
-	CHECK_EQ(pvm_send(pvm_mytid(), TAG), 0);
-	CHECK(pvm_recv(pvm_mytid(), TAG) > 0);
+	CHECK_EQ(pvm_send(pvm_mytid(), tag), 0);
+	CHECK(pvm_recv(pvm_mytid(), tag) > 0);
 	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
 	CHECK_EQ(got, v);
 }
