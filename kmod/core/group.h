@@ -52,11 +52,14 @@ struct sci_domain *sci_domain_create(void);
 void sci_domain_destroy(struct sci_domain *d);
 
 /**
- * sci_group_join() - make a segment a member
+ * sci_group_join() - make a segment a member of its group
  *
- * Its own memory founds the group, or is exchanged for the group's.  No locks
- * held.  -EMSGSIZE: the group has another length; -EACCES: its members are not
- * the caller's to read and write; -ENOMEM.
+ * The memory of the first segment becomes the group's memory.  Each later segment gets the
+ * group's memory in place of its own.
+ *
+ * Context: no locks are held.
+ * Return: 0; -EMSGSIZE: the group has another length; -EACCES: the caller may not read and
+ * write the members; -ENOMEM.
  */
 int sci_group_join(struct sci_segment *s);
 void sci_group_leave(struct sci_segment *s);

@@ -311,7 +311,7 @@ static u32 chunk_scrub(struct pool *p, u32 chunk, u64 word, u32 *steps, u64 now)
 	return chunk_run_free(p, chunk, chunk_length(word), word);
 }
 
-/* How many chunks follow that the owner of @first did take: it may have died then. */
+/* Return the number of chunks after @first that its owner took. It may have died meanwhile. */
 static u32 chunk_run_length(const struct pool *p, u32 first, u64 word)
 {
 	u32 n;

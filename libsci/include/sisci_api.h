@@ -507,7 +507,7 @@ void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
 	       size_t remoteOffset, size_t size, unsigned int flags,
 	       sci_error_t *error);
 
-/** SCIMemCopy() - SCIMemCpy() without a sequence, checked */
+/** SCIMemCopy() - copy as SCIMemCpy(), without a sequence, and check that all bytes arrived */
 void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
 		size_t size, unsigned int flags, sci_error_t *error);
 

@@ -13,7 +13,7 @@
 typedef enum sci_error {
 	SCI_ERR_OK			= 0,
 
-	/* the library and the local node */
+	/* errors of the library and of the local node */
 	SCI_ERR_BUSY			= SCI_ERR_CODE(0x900),
 	SCI_ERR_FLAG_NOT_IMPLEMENTED	= SCI_ERR_CODE(0x901),
 	SCI_ERR_ILLEGAL_FLAG		= SCI_ERR_CODE(0x902),

@@ -52,7 +52,7 @@ typedef struct sci_address {
 	unsigned int offsLo;
 } sci_address_t;
 
-/* Why a segment callback runs, or what a wait for a segment event saw. */
+/* Events of a segment: the reason of a callback, or the result of a wait. */
 typedef enum sci_segment_cb_reason {
 	SCI_CB_CONNECT		= 1,
 	SCI_CB_DISCONNECT	= 2,

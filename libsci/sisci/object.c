@@ -137,7 +137,7 @@ void sci_publish(void *obj)
 {
 	struct sci_slot *slot = slot_of(obj);
 
-	/* In this order: an object that can be found can be retired. */
+	/* publish the handle first: an object that can be found must be able to retire */
 	atomic_store_explicit(&slot->live, ((struct sci_obj *)obj)->handle,
 			      memory_order_release);
 	atomic_fetch_and(&slot->state, ~SCI_RETIRED);

@@ -121,7 +121,7 @@ static int run_node(unsigned int node, const struct run_options *o, char **argv)
 	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-/* Beside this command, as in a build folder, or in the library folder next to it. */
+/* Find the library beside this command, as in a build folder, or in the folder of libraries. */
 static void threads_library(char path[PATH_MAX])
 {
 	static const char *const places[] = { "", "../lib/", "../lib64/" };

@@ -98,10 +98,10 @@ int tool_sci_error(sci_error_t err, const char *fmt, ...);
 /* Print why no fabric could be joined (sci_fabric_open()). */
 int tool_fabric_error(int err);
 
-/* The same for SCIInitialize(). */
+/* As tool_fabric_error(), for an error of SCIInitialize(). */
 int tool_join_error(sci_error_t err);
 
-/* "8.0 MiB" in @buf, which is returned. */
+/* Write a size such as "8.0 MiB" to @buf, and return @buf. */
 #define TOOL_SIZE_STR	16
 char *tool_size_str(char buf[TOOL_SIZE_STR], double bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what can be set for a link or a node
+ * DOC: settings of a link or a node
  *
  * Values are numbers: parts per million, nanoseconds, counts, 0 and 1.
  */

@@ -258,8 +258,11 @@ static void through_switch(struct vt_network *net, unsigned int from,
 }
 
 /**
- * network_pass() - when a packet that sets off at @when has arrived, whole
- * @bytes: all of it
+ * network_pass() - move a packet through the network
+ * @when: time at which the packet leaves @from
+ * @bytes: length of the packet, with its header
+ *
+ * Return: the time at which the whole packet has arrived.
  */
 uint64_t network_pass(struct vt_network *net, unsigned int from,
 		      unsigned int to, uint64_t when, uint64_t bytes)

@@ -124,13 +124,13 @@ uint32_t vt_att_max(const struct vt_node *n);	/* entries ever used at once */
 
 /* ---- cpu.c: a program's memory accesses ---- */
 
-/* A store of @len consecutive bytes through the window, in the widest pieces. */
+/* Store @len consecutive bytes through the window, in the widest pieces. */
 void vt_store(struct vt_node *n, volatile void *dst, const void *src,
 	      size_t len);
-/* The same in 4 bytes at a time, as a memcpy() that makes no bursts. */
+/* Store 4 bytes at a time, as a memcpy() that makes no bursts. */
 void vt_store_words(struct vt_node *n, volatile void *dst, const void *src,
 		    size_t len);
-/* A load from the window: a round trip for each 8 bytes. */
+/* Load from the window, with a round trip for each 8 bytes. */
 void vt_load(struct vt_node *n, void *dst, const volatile void *src,
 	     size_t len);
 /* Flush the stream buffers, and return. */

@@ -800,16 +800,16 @@ enum sci_intr_flags {
  * struct sci_ioc_intr_create - ioctl(SCI_IOC_INTR_CREATE), on an adapter
  * @size: sizeof(struct sci_ioc_intr_create)
  * @flags: enum sci_intr_flags
- * @number: with SCI_INTR_FIXED_NUMBER: wish; else ignored
+ * @number: with SCI_INTR_FIXED_NUMBER: the wanted number; else ignored
  * @out_fd: the interrupt
  * @out_number: number that other nodes connect to
- * @mode: who may connect: the w bits of a file's mode; r bits are ignored.  Of a
- *	shared number the first owner's counts.
+ * @mode: who may connect: the w bits of a file's mode; r bits are ignored.  The mode of
+ *	a shared number is that of its first owner.
  *
  * The descriptor polls readable while a trigger waits.  read() takes one: a
  * __u64 that is 1, or, with data, the bytes of one trigger (which may be none).
- * With data and less room than they need it is EMSGSIZE, the data stays, and
- * ioctl(FIONREAD) tells its length.
+ * If the buffer is too small for the data, read() fails with EMSGSIZE.  The data stays,
+ * and ioctl(FIONREAD) gives its length.
  *
  * Errors: EINVAL: SHARE_NUMBER or COUNT with WITH_DATA, a mode beyond 0666; EEXIST: the number is
  * taken; ENOSPC: none is free.

@@ -239,7 +239,7 @@ static void packet_pass(const struct packet *p)
 	again = fault_happens(fault.dup);
 	if (!late)
 		packet_arrive(p);
-	/* The packets that it overtook arrive after it. */
+	/* deliver the packets that this packet has overtaken */
 	packet_deliver(0, UINTPTR_MAX, 0.5);
 	if (late)
 		packet_hold(p);

@@ -245,7 +245,7 @@ static int consider_all(struct search *s)
 	struct dirent **e;
 	int ret = 0, i, n;
 
-	/* in order of their numbers */
+	/* visit the devices in the order of their numbers */
 	n = scandir(FOLDER, &e, is_device, versionsort);
 	if (n < 0)
 		return -errno;
@@ -412,7 +412,7 @@ static void fill_info(struct dev *dev, struct dev_adapter *a,
 		.att_available = q->out_att_free,
 		.streams = q->out_streams,
 		.stream_size = q->out_stream_size,
-		/* the fabric cuts longer transfers into the adapter's */
+		/* the fabric divides transfers that are too long for the adapter */
 		.dma_mtu = 1u << 30,
 		.dma_size_align = dma && q->out_dma_align ?
 				  q->out_dma_align : 1,

@@ -447,7 +447,7 @@ void shm_port_init(struct shm_port *port, struct shm *shm)
 	list_init(&port->conns);
 }
 
-/* Begin to answer who connects; locked. */
+/* Begin to answer processes that connect. Context: svc->lock is held. */
 int shm_port_serve(struct shm_port *port)
 {
 	return sci_watch(&port->shm->svc, port->fd, EPOLLIN, port_input, port);
