@@ -179,12 +179,12 @@ int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
 void sci_client_fini(struct sci_client *c);
 
 /**
- * sci_client_connect() - ask for it
- * @async: an event tells how it ended; else waits for that
+ * sci_client_connect() - connect a client to an object of another node
+ * @async: do not wait: an event has the result
  *
- * Takes adapter->lock.  Errors: -EINVAL: not a node id; -ENETDOWN; -ENOENT: no
- * member in the group; -ENOMEM; when it waits, also all that the event can
- * tell, -EINTR and -ENODEV.
+ * Context: takes adapter->lock.
+ * Return: 0; -EINVAL: not a node id; -ENETDOWN: the link is down; -ENOENT: the group has no
+ * member; -ENOMEM; without @async also -EINTR, -ENODEV, and the errors that the event can have.
  */
 int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 		       u32 node, u32 id, u32 timeout_ms, bool async);

@@ -6,8 +6,8 @@
  * A thread that is cancelled in the middle of a call would leave locks and
  * references behind.  Each public call therefore holds cancellation off, also
  * the asynchronous kind.  The waits of the interface are cancellation points:
- * the functions below let it through while they sleep, as the deferred
- * kind, and whoever calls them has pushed a cleanup handler for what it holds.
+ * the functions below allow deferred cancellation while they sleep.  A caller of
+ * these functions pushes a cleanup handler for its locks and references first.
  */
 #ifndef LIBSCI_CANCEL_H
 #define LIBSCI_CANCEL_H

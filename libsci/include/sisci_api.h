@@ -346,7 +346,7 @@ SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
 /** SCIGetLocalSegmentId() - the id; 0 for a bad handle */
 unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
 
-/** SCIGetLocalSegmentSize() - bytes; 0 for a bad handle */
+/** SCIGetLocalSegmentSize() - return the size of a local segment in bytes; 0 for a bad handle */
 size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
 
 /* ---- remote segments ---- */
@@ -413,7 +413,7 @@ volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
  */
 void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
 
-/** SCIGetRemoteSegmentSize() - bytes; 0 for a bad or unconnected handle */
+/** SCIGetRemoteSegmentSize() - return its size in bytes; 0 for a bad or unconnected handle */
 size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment);
 
 /**

@@ -127,10 +127,13 @@ void sci_service_link_times(struct sci_service *svc, uint64_t *up_ms,
 			    uint64_t *down_ms);
 
 /**
- * sci_forked_lately() - a name we gave up may still be taken: wait and see
+ * sci_forked_lately() - test whether a name that this process gave up may be taken for a moment
  *
- * A child holds our descriptors until it has come to close them; a name given
- * up in between is free a moment later.  Pauses; unlocked.
+ * The child of a fork() holds this process's descriptors until it has closed them.  A name
+ * that the process gives up meanwhile becomes free a moment later.  The call pauses before
+ * it returns.
+ *
+ * Context: svc->lock is not held.
  */
 bool sci_forked_lately(struct sci_service *svc);
 

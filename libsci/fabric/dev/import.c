@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Remote segments: what this process imports. */
+/* Remote segments: segments that this process imports. */
 
 #include "libsci/fabric/dev/dev.h"
 

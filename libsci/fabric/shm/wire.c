@@ -266,8 +266,8 @@ int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
 	atomic_store(&call.cancelled, shm->no_calls);
 	pthread_mutex_unlock(&shm->svc.lock);
 	/*
-	 * An owner that goes while we connect leaves us without an answer; the
-	 * name is then free, or another's: the next try tells.
+	 * An owner that ends during the connect does not answer. Try again: the name is
+	 * then free, or another process has it.
 	 */
 	while (!atomic_load(&call.cancelled) && tries--) {
 		if (tries < CALL_TRIES - 1 && sci_now_ms() >= deadline)
