@@ -24,11 +24,11 @@
 static struct unanswered {
 	const struct sci_fabric_ops *real;
 	struct sci_fabric_ops ops;
-	unsigned int left;
+	_Atomic unsigned int left;	/* threads of the endpoint change these */
 	int error;
 	unsigned int ms;
-	unsigned int calls;
-	uint64_t ended, took, rest;
+	_Atomic unsigned int calls;
+	_Atomic uint64_t ended, took, rest;
 } unanswered;
 
 static inline uint64_t unanswered_now_us(void)
