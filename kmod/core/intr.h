@@ -15,13 +15,13 @@
 #include "owner.h"
 
 /**
- * struct sci_intr_line - a number; under adapter->lock
+ * struct sci_intr_line - an interrupt number of an adapter; adapter->lock protects it
  * @adapter: the adapter
- * @number: the number
+ * @number: the interrupt number
  * @data: triggers carry bytes
- * @shared: owners agreed to share it
+ * @shared: the owners share the number
  * @owner: the first owner, and who may trigger it
- * @owners: struct sci_intr
+ * @owners: list of struct sci_intr
  * @exporter: the end of connections of triggering nodes
  */
 struct sci_intr_line {

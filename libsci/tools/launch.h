@@ -169,7 +169,7 @@ struct launch_host {
 	pid_t pid;			/* guard or remote shell; 0: has ended */
 	struct boot_stream stream;
 	bool ready, done;
-	/* number of its adapters' nodes; 0: it has no adapter */
+	/* number of @nodes, the nodes of its adapters; 0: it has no adapter */
 	unsigned int nnodes;
 	unsigned int *nodes;
 	unsigned int owed;		/* bytes of output that credit is owed for */

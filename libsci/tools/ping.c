@@ -86,7 +86,7 @@ static int ping_serve(struct ping *p)
 
 /* ---- the client ---- */
 
-/* Make one round trip. -ETIMEDOUT: it was lost. */
+/* Make one round trip. Return -ETIMEDOUT if it was lost. */
 static int ping_once(struct ping *p, uint64_t n)
 {
 	uint64_t end = tool_now_ns() + p->timeout * 1000000ull;
