@@ -12,7 +12,7 @@ struct list {
 	struct list *prev;
 };
 
-/* libfabric's headers define it, too */
+/* libfabric's headers define this macro, too */
 #ifndef container_of
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr) - offsetof(type, member)))

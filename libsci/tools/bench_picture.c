@@ -76,7 +76,7 @@ static void picture_terminal(FILE *f, const char *path, unsigned int panels)
 	fputs(look, f);
 }
 
-/* Print points, but for values that a logarithmic axis has no place for. */
+/* Print points, without values that a logarithmic axis cannot show. */
 static void point_data(FILE *f, const struct bench_result *r)
 {
 	size_t low = SIZE_MAX, high = 0;
