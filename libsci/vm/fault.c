@@ -231,6 +231,24 @@ static void *fault_worker(void *arg)
 	}
 }
 
+/*
+ * Drop requests of others that came after the worker's end: they come from members that
+ * free a range while this one closes, which is possible after a death.
+ */
+void vm_jobs_drop(struct sci_vm *vm)
+{
+	struct vm_job *job = atomic_exchange(&vm->jobs, NULL);
+
+	while (job) {
+		struct vm_job *next = job->next;
+
+		/* a fault's job is on the stack of its thread */
+		if (job->kind != VM_JOB_FAULT)
+			free(job);
+		job = next;
+	}
+}
+
 /* -ENOSPC: the process has too many memories. vm_fault_stop() follows in any case. */
 int vm_fault_start(struct sci_vm *vm)
 {

@@ -350,6 +350,7 @@ void vm_chunks_free(struct sci_vm *vm);
 int vm_fault_start(struct sci_vm *vm);
 void vm_fault_stop(struct sci_vm *vm);
 void vm_job_push(struct sci_vm *vm, struct vm_job *job);
+void vm_jobs_drop(struct sci_vm *vm);
 
 /* view.c: vm->lock is held */
 bool vm_can_map(void *memory);

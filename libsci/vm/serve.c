@@ -619,4 +619,5 @@ void vm_server_stop(struct sci_vm *vm)
 	sci_handler_set(vm->ep, VM_HANDLER, NULL, NULL);
 	while ((l = list_pop(&vm->requests)))
 		free(container_of(l, struct vm_request, link));
+	vm_jobs_drop(vm);
 }
