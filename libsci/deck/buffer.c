@@ -15,7 +15,7 @@
 #include "libsci/deck/internal.h"
 
 /* Pieces of class c have 1024 << c bytes; BUF_CLASSES: longer than any. */
-static unsigned int class_of(size_t size)
+static unsigned int size_get_class(size_t size)
 {
 	unsigned int c = 0;
 
@@ -115,7 +115,7 @@ static int piece_get(struct deck_world *w, unsigned int class, uint8_t **out)
 	return ret;
 }
 
-static size_t whole_pages(size_t size)
+static size_t size_round_to_pages(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -124,7 +124,7 @@ static size_t whole_pages(size_t size)
 
 static int large_get(struct deck_world *w, size_t size, uint8_t **out)
 {
-	size_t len = whole_pages(size);
+	size_t len = size_round_to_pages(size);
 	struct deck_chunk *c;
 	struct list *pos, *n;
 	int ret;
@@ -168,7 +168,7 @@ static void large_put(struct deck_world *w, const void *addr)
 
 int deck_buf_get(struct deck_world *w, size_t size, uint8_t **out)
 {
-	unsigned int class = class_of(size);
+	unsigned int class = size_get_class(size);
 	int ret;
 
 	pthread_mutex_lock(&w->lock);
@@ -181,7 +181,7 @@ int deck_buf_get(struct deck_world *w, size_t size, uint8_t **out)
 
 void deck_buf_put(struct deck_world *w, uint8_t *buf, size_t size)
 {
-	unsigned int class = class_of(size);
+	unsigned int class = size_get_class(size);
 
 	pthread_mutex_lock(&w->lock);
 	w->exported--;

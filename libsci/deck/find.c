@@ -11,7 +11,7 @@
 #define LOOK_MS		20		/* for an answer, while a connection is made */
 
 /* Fill in a note about the mail box @name.  -EINVAL: not a valid name. */
-static int note_named(struct deck_note *note, enum note_op op, int rank, const char *name)
+static int note_fill(struct deck_note *note, enum note_op op, int rank, const char *name)
 {
 	size_t len = name ? strnlen(name, DECK_NAME_MAX + 1) : 0;
 
@@ -31,7 +31,7 @@ int deck_mbox_create(deck_mbox_t **out, const char *name)
 
 	if (!w)
 		return -ENOTCONN;
-	ret = out ? note_named(&note, NOTE_CREATE, w->rank, name) : -EINVAL;
+	ret = out ? note_fill(&note, NOTE_CREATE, w->rank, name) : -EINVAL;
 	ret = ret ? ret : deck_mbox_open(w, name, &box);
 	if (ret)
 		return ret;
@@ -48,8 +48,8 @@ int deck_mbox_create(deck_mbox_t **out, const char *name)
  * Wait for the connection.  The mail box's process is asked whether the mail box is there,
  * and once more from time to time: it may be destroyed before this side is connected.
  */
-static int wait_connected(struct deck_world *w, const struct deck_note *note, int owner,
-			  struct sci_req *req, struct sci_peer **to)
+static int connection_wait(struct deck_world *w, const struct deck_note *note, int owner,
+			   struct sci_req *req, struct sci_peer **to)
 {
 	struct sci_status st;
 	struct deck_ask ask;
@@ -75,14 +75,14 @@ static int wait_connected(struct deck_world *w, const struct deck_note *note, in
 }
 
 /* Connect the port to a mail box; the service of its process does its part. */
-static int reach(struct deck_world *w, int owner, const struct sci_addr *addr,
-		 struct sci_peer **to)
+static int connection_open(struct deck_world *w, int owner, const struct sci_addr *addr,
+			   struct sci_peer **to)
 {
 	struct deck_note note = { .op = NOTE_OPEN, .rank = w->rank, .addr = *addr };
 	struct sci_req *req;
 	int ret = sci_iconnect(w->port, addr, CONNECT_MS, &req);
 
-	return ret ? ret : wait_connected(w, &note, owner, req, to);
+	return ret ? ret : connection_wait(w, &note, owner, req, to);
 }
 
 int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)
@@ -93,7 +93,7 @@ int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)
 	pthread_mutex_lock(&w->find_lock);
 	*to = atomic_load(&box->to);
 	if (!*to) {
-		ret = reach(w, box->owner, &box->addr, to);
+		ret = connection_open(w, box->owner, &box->addr, to);
 		if (!ret)
 			atomic_store_explicit(&box->to, *to, memory_order_release);
 	}
@@ -101,7 +101,7 @@ int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)
 	return ret;
 }
 
-static struct deck_mbox *known(struct list *boxes, const struct sci_addr *addr)
+static struct deck_mbox *box_find_address(struct list *boxes, const struct sci_addr *addr)
 {
 	struct list *pos, *n;
 
@@ -114,8 +114,8 @@ static struct deck_mbox *known(struct list *boxes, const struct sci_addr *addr)
 	return NULL;
 }
 
-static int found_new(struct deck_world *w, const struct deck_note *note,
-		     struct deck_mbox **out)
+static int box_new_found(struct deck_world *w, const struct deck_note *note,
+			 struct deck_mbox **out)
 {
 	struct deck_mbox *box = calloc(1, sizeof(*box));
 	struct sci_peer *to;
@@ -123,7 +123,7 @@ static int found_new(struct deck_world *w, const struct deck_note *note,
 
 	if (!box)
 		return -ENOMEM;
-	ret = reach(w, note->rank, &note->addr, &to);
+	ret = connection_open(w, note->rank, &note->addr, &to);
 	if (ret) {
 		free(box);
 		return ret;
@@ -137,19 +137,19 @@ static int found_new(struct deck_world *w, const struct deck_note *note,
 	return 0;
 }
 
-static int find_known(struct deck_world *w, const struct deck_note *note,
-		      struct deck_mbox **out)
+static int box_get(struct deck_world *w, const struct deck_note *note,
+		   struct deck_mbox **out)
 {
 	struct deck_mbox *box;
 	int ret = 0;
 
 	pthread_mutex_lock(&w->find_lock);
 	pthread_mutex_lock(&w->lock);
-	box = known(&w->boxes, &note->addr);
+	box = box_find_address(&w->boxes, &note->addr);
 	pthread_mutex_unlock(&w->lock);
-	box = box ? box : known(&w->found, &note->addr);
+	box = box ? box : box_find_address(&w->found, &note->addr);
 	if (!box)
-		ret = found_new(w, note, &box);
+		ret = box_new_found(w, note, &box);
 	if (!ret) {
 		box->refs++;
 		*out = box;
@@ -159,7 +159,7 @@ static int find_known(struct deck_world *w, const struct deck_note *note,
 }
 
 /* Ask for the owner and address of a mail box; the answer replaces those in @note. */
-static int look_up(struct deck_world *w, struct deck_note *note, int timeout)
+static int name_look_up(struct deck_world *w, struct deck_note *note, int timeout)
 {
 	int home = deck_service_home(w, note->name), ret;
 	struct deck_note forget = { .op = NOTE_FORGET };
@@ -190,10 +190,10 @@ int deck_mbox_find(deck_mbox_t **out, const char *name, int timeout)
 
 	if (!w)
 		return -ENOTCONN;
-	ret = out ? note_named(&note, timeout ? NOTE_FIND : NOTE_FIND_NOW, w->rank, name) :
+	ret = out ? note_fill(&note, timeout ? NOTE_FIND : NOTE_FIND_NOW, w->rank, name) :
 		    -EINVAL;
-	ret = ret ? ret : look_up(w, &note, timeout);
-	return ret ? ret : find_known(w, &note, out);
+	ret = ret ? ret : name_look_up(w, &note, timeout);
+	return ret ? ret : box_get(w, &note, out);
 }
 
 int deck_mbox_destroy(deck_mbox_t *box)
@@ -208,7 +208,7 @@ int deck_mbox_destroy(deck_mbox_t *box)
 		return -ENOTCONN;
 	pthread_mutex_lock(&w->find_lock);
 	if (!--box->refs) {
-		if (box->ep && !note_named(&note, NOTE_DESTROY, w->rank, box->name)) {
+		if (box->ep && !note_fill(&note, NOTE_DESTROY, w->rank, box->name)) {
 			note.addr = box->addr;
 			ret = deck_service_call(w, deck_service_home(w, box->name), &note);
 		}

@@ -77,7 +77,7 @@ void deck_mbox_close(struct deck_world *w, struct deck_mbox *box)
 }
 
 /* Get the connection to post on.  One to a mail box of this process is made on first use. */
-static inline int mbox_to(struct deck_mbox *box, struct sci_peer **to)
+static inline int mbox_connection(struct deck_mbox *box, struct sci_peer **to)
 {
 	*to = atomic_load_explicit(&box->to, memory_order_acquire);
 	return *to ? 0 : deck_mbox_reach(box, to);
@@ -85,7 +85,7 @@ static inline int mbox_to(struct deck_mbox *box, struct sci_peer **to)
 
 /* ---- retrieved messages ---- */
 
-static inline bool mbox_told(struct deck_msg *msg, int error, const struct sci_status *st)
+static inline bool message_set_status(struct deck_msg *msg, int error, const struct sci_status *st)
 {
 	void *known = st->peer ? sci_peer_data(st->peer) : NULL;
 
@@ -108,20 +108,20 @@ int deck_mbox_tell_death(struct deck_mbox *box)
 	return sci_isendm(atomic_load_explicit(&box->control, memory_order_acquire), &s, NULL);
 }
 
-static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told);
+static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told);
 
 /*
  * A process has died.  Retrieve a message if there is one, else report the death.
  * Repeat the empty messages of deaths that are not reported here, for other retrieves.
  */
-static int after_death(struct deck_mbox *box, struct deck_msg *msg)
+static int retrieve_after_death(struct deck_mbox *box, struct deck_msg *msg)
 {
 	unsigned int owed = 0;
 	bool told;
 	int ret;
 
 	do {
-		ret = try_retrieve(box, msg, &told);
+		ret = retrieve_try(box, msg, &told);
 		owed++;
 	} while (told);
 	if (ret == -EAGAIN || ret == -ECANCELED) {
@@ -135,13 +135,13 @@ static int after_death(struct deck_mbox *box, struct deck_msg *msg)
 	return ret;
 }
 
-static int retrieved(struct deck_mbox *box, struct deck_msg *msg, int error,
-		     const struct sci_status *st)
+static int retrieve_end(struct deck_mbox *box, struct deck_msg *msg, int error,
+			const struct sci_status *st)
 {
-	return mbox_told(msg, error, st) ? after_death(box, msg) : error;
+	return message_set_status(msg, error, st) ? retrieve_after_death(box, msg) : error;
 }
 
-static void endpoints_move(struct deck_world *w)
+static void endpoints_progress(struct deck_world *w)
 {
 	struct list *pos, *n;
 
@@ -157,21 +157,21 @@ static void endpoints_move(struct deck_world *w)
  * that waits moves all endpoints then: two processes that begin a long post and wait for
  * the other's message would both wait for ever.
  */
-static inline bool requests_elsewhere(const struct deck_world *w,
-				      const _Atomic unsigned int *own)
+static inline bool requests_on_other_endpoints(const struct deck_world *w,
+					       const _Atomic unsigned int *own)
 {
 	return atomic_load_explicit(&w->requests, memory_order_relaxed) !=
 	       atomic_load_explicit(own, memory_order_relaxed);
 }
 
-static int wait_moving(struct sci_req *req, const _Atomic unsigned int *own, int timeout,
-		       struct sci_status *st)
+static int request_wait_progress(struct sci_req *req, const _Atomic unsigned int *own, int timeout,
+				 struct sci_status *st)
 {
 	struct deck_world *w = deck_world();
 	unsigned int looks = 0;
 	int ret;
 
-	if (!requests_elsewhere(w, own))
+	if (!requests_on_other_endpoints(w, own))
 		return timeout ? sci_wait(req, timeout, st) : sci_test(req, st);
 	do {
 		bool sleep = timeout && ++looks > LOOKS;
@@ -179,7 +179,7 @@ static int wait_moving(struct sci_req *req, const _Atomic unsigned int *own, int
 		ret = sleep ? sci_wait(req, 1, st) : sci_test(req, st);
 		if (ret != -EAGAIN && ret != -ETIMEDOUT)
 			return ret;
-		endpoints_move(w);
+		endpoints_progress(w);
 		timeout -= sleep && timeout > 0;
 	} while (timeout);
 	return -EAGAIN;
@@ -189,31 +189,31 @@ static int wait_moving(struct sci_req *req, const _Atomic unsigned int *own, int
  * Wait for @req, and cancel it when the time is over.
  * Return: its error; -ECANCELED: nothing has happened.
  */
-static int wait_or_cancel(struct deck_mbox *box, struct sci_req *req, int timeout,
-			  struct sci_status *st)
+static int request_wait_or_cancel(struct deck_mbox *box, struct sci_req *req, int timeout,
+				  struct sci_status *st)
 {
-	int ret = wait_moving(req, &box->requests, timeout, st);
+	int ret = request_wait_progress(req, &box->requests, timeout, st);
 
 	if (ret != -EAGAIN && ret != -ETIMEDOUT)
 		return ret;
 	sci_cancel(req);
-	return wait_moving(req, &box->requests, -1, st);
+	return request_wait_progress(req, &box->requests, -1, st);
 }
 
-static int timeout_error(int timeout)
+static int timeout_to_error(int timeout)
 {
 	return timeout ? -ETIMEDOUT : -EAGAIN;
 }
 
 /* Take a message that has arrived.  @told: it is the service's, about a death. */
-static int try_retrieve(struct deck_mbox *box, struct deck_msg *msg, bool *told)
+static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 {
 	struct sci_status st = { 0 };
 	struct sci_req *req;
 	int ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
 
-	ret = ret ? ret : wait_or_cancel(box, req, 0, &st);
-	*told = mbox_told(msg, ret, &st);
+	ret = ret ? ret : request_wait_or_cancel(box, req, 0, &st);
+	*told = message_set_status(msg, ret, &st);
 	return ret;
 }
 
@@ -231,7 +231,7 @@ static void port_progress(struct deck_mbox *box, struct sci_peer *to)
 		sci_progress(sci_peer_ep(to));
 }
 
-static int post_moving(struct deck_mbox *box, struct deck_msg *msg)
+static int post_wait_progress(struct deck_mbox *box, struct deck_msg *msg)
 {
 	deck_req_t *r;
 	int ret = deck_mbox_ipost(box, msg, &r);
@@ -248,13 +248,13 @@ __hot int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg)
 		return -EINVAL;
 	if (msg->busy)
 		return -EBUSY;
-	ret = mbox_to(box, &to);
+	ret = mbox_connection(box, &to);
 	if (ret)
 		return ret;
 	if (msg->length > SCI_SHORT_MAX) {
 		port_progress(box, to);
-		if (requests_elsewhere(deck_world(), &deck_world()->posts))
-			return post_moving(box, msg);
+		if (requests_on_other_endpoints(deck_world(), &deck_world()->posts))
+			return post_wait_progress(box, msg);
 	}
 	return sci_send(to, msg->buf, msg->length);
 }
@@ -268,13 +268,13 @@ __hot int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg)
 		return -EINVAL;
 	if (msg->busy)
 		return -EBUSY;
-	if (requests_elsewhere(deck_world(), &box->requests))
+	if (requests_on_other_endpoints(deck_world(), &box->requests))
 		return deck_mbox_timedretrv(box, msg, -1);
 	st.peer = NULL;
 	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
 	ret = sci_recv(box->ep, NULL, msg->buf, msg->size, &st);
 	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
-	return retrieved(box, msg, ret, &st);
+	return retrieve_end(box, msg, ret, &st);
 }
 
 int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout)
@@ -289,10 +289,10 @@ int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 		return -EBUSY;
 	atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
 	ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &req);
-	ret = ret ? ret : wait_or_cancel(box, req, timeout, &st);
+	ret = ret ? ret : request_wait_or_cancel(box, req, timeout, &st);
 	atomic_fetch_sub_explicit(&box->waiting, 1, memory_order_relaxed);
-	ret = retrieved(box, msg, ret, &st);
-	return ret == -ECANCELED ? timeout_error(timeout) : ret;
+	ret = retrieve_end(box, msg, ret, &st);
+	return ret == -ECANCELED ? timeout_to_error(timeout) : ret;
 }
 
 int deck_mbox_tryretrv(deck_mbox_t *box, deck_msg_t *msg)
@@ -303,13 +303,13 @@ int deck_mbox_tryretrv(deck_mbox_t *box, deck_msg_t *msg)
 /* ---- requests ---- */
 
 /* The number of requests of the endpoint that @r waits for. */
-static _Atomic unsigned int *request_count(const struct deck_req *r)
+static _Atomic unsigned int *request_get_counter(const struct deck_req *r)
 {
 	return r->retrieve ? &r->box->requests : &deck_world()->posts;
 }
 
-static int begin(struct deck_mbox *box, struct deck_msg *msg, bool retrieve,
-		 struct deck_req **out)
+static int request_begin(struct deck_mbox *box, struct deck_msg *msg, bool retrieve,
+			 struct deck_req **out)
 {
 	struct deck_req *r = malloc(sizeof(*r));
 	struct sci_peer *to;
@@ -321,7 +321,7 @@ static int begin(struct deck_mbox *box, struct deck_msg *msg, bool retrieve,
 	if (retrieve) {
 		ret = sci_irecv(box->ep, NULL, msg->buf, msg->size, &r->req);
 	} else {
-		ret = mbox_to(box, &to);
+		ret = mbox_connection(box, &to);
 		ret = ret ? ret : sci_isend(to, msg->buf, msg->length, &r->req);
 	}
 	if (ret) {
@@ -330,7 +330,7 @@ static int begin(struct deck_mbox *box, struct deck_msg *msg, bool retrieve,
 	}
 	if (retrieve)
 		atomic_fetch_add_explicit(&box->waiting, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(request_count(r), 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(request_get_counter(r), 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&deck_world()->requests, 1, memory_order_relaxed);
 	msg->busy = true;
 	*out = r;
@@ -341,14 +341,14 @@ int deck_mbox_ipost(deck_mbox_t *box, deck_msg_t *msg, deck_req_t **req)
 {
 	if (!box || !msg || !req)
 		return -EINVAL;
-	return msg->busy ? -EBUSY : begin(box, msg, false, req);
+	return msg->busy ? -EBUSY : request_begin(box, msg, false, req);
 }
 
 int deck_mbox_iretrv(deck_mbox_t *box, deck_msg_t *msg, deck_req_t **req)
 {
 	if (!box || !msg || !req || !box->ep)
 		return -EINVAL;
-	return msg->busy ? -EBUSY : begin(box, msg, true, req);
+	return msg->busy ? -EBUSY : request_begin(box, msg, true, req);
 }
 
 int deck_wait(deck_req_t *req, int timeout)
@@ -359,18 +359,18 @@ int deck_wait(deck_req_t *req, int timeout)
 
 	if (!req)
 		return -EINVAL;
-	ret = wait_moving(req->req, request_count(req), timeout, &st);
+	ret = request_wait_progress(req->req, request_get_counter(req), timeout, &st);
 	if (ret == -EAGAIN || ret == -ETIMEDOUT)
-		return timeout_error(timeout);
+		return timeout_to_error(timeout);
 	r = *req;
 	free(req);
-	atomic_fetch_sub_explicit(request_count(&r), 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(request_get_counter(&r), 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&deck_world()->requests, 1, memory_order_relaxed);
 	r.msg->busy = false;
 	if (!r.retrieve)
 		return ret;
 	atomic_fetch_sub_explicit(&r.box->waiting, 1, memory_order_relaxed);
-	return retrieved(r.box, r.msg, ret, &st);
+	return retrieve_end(r.box, r.msg, ret, &st);
 }
 
 int deck_cancel(deck_req_t *req)
@@ -381,7 +381,7 @@ int deck_cancel(deck_req_t *req)
 /* ---- timed posts ---- */
 
 /* The mail box may be reading the message, or about to: only its answer ends that. */
-static int post_goes_on(struct deck_msg *msg, struct deck_req *r)
+static int post_continue(struct deck_msg *msg, struct deck_req *r)
 {
 	msg->posted = r;
 	return -EINPROGRESS;
@@ -398,7 +398,7 @@ int deck_mbox_timedpost(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 	if (deck_cancel(r)) {
 		int now = deck_wait(r, 0);
 
-		return now == -EAGAIN ? post_goes_on(msg, r) : now;
+		return now == -EAGAIN ? post_continue(msg, r) : now;
 	}
 	deck_wait(r, -1);
 	return ret;

@@ -7,7 +7,7 @@
 #include "libsci/deck/internal.h"
 
 /* No memcpy() from NULL, which an array without elements may be. */
-static inline void copy(void *dst, const void *src, size_t len)
+static inline void bytes_copy(void *dst, const void *src, size_t len)
 {
 	if (len)
 		memcpy(dst, src, len);
@@ -19,7 +19,7 @@ int deck_msg_pack(deck_msg_t *msg, const void *data, size_t len)
 		return -EINVAL;
 	if (len > msg->size - msg->length)
 		return -EMSGSIZE;
-	copy(msg->buf + msg->length, data, len);
+	bytes_copy(msg->buf + msg->length, data, len);
 	msg->length += len;
 	return 0;
 }
@@ -30,13 +30,13 @@ int deck_msg_unpack(deck_msg_t *msg, void *data, size_t len)
 		return -EINVAL;
 	if (len > msg->length - msg->at)
 		return -EMSGSIZE;
-	copy(data, msg->buf + msg->at, len);
+	bytes_copy(data, msg->buf + msg->at, len);
 	msg->at += len;
 	return 0;
 }
 
 /* Bytes of @n elements; too many for any message where there are too many for size_t. */
-static inline size_t bytes(size_t n, size_t size)
+static inline size_t array_size(size_t n, size_t size)
 {
 	return n > SIZE_MAX / size ? SIZE_MAX : n * size;
 }
@@ -44,12 +44,12 @@ static inline size_t bytes(size_t n, size_t size)
 #define DEFINE(name, type)							\
 	int deck_pack_##name(deck_msg_t *msg, const type *v, size_t n)		\
 	{									\
-		return deck_msg_pack(msg, v, bytes(n, sizeof(type)));		\
+		return deck_msg_pack(msg, v, array_size(n, sizeof(type)));		\
 	}									\
 										\
 	int deck_unpack_##name(deck_msg_t *msg, type *v, size_t n)		\
 	{									\
-		return deck_msg_unpack(msg, v, bytes(n, sizeof(type)));		\
+		return deck_msg_unpack(msg, v, array_size(n, sizeof(type)));		\
 	}
 DECK_TYPES(DEFINE)
 

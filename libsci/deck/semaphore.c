@@ -40,7 +40,7 @@ int deck_sem_wait(deck_sem_t *sem)
 	return deck_sem_timedwait(sem, -1);
 }
 
-static int sem_wait_once(sem_t *sem, int timeout, const struct timespec *until)
+static int semaphore_wait_once(sem_t *sem, int timeout, const struct timespec *until)
 {
 	int ret;
 
@@ -63,7 +63,7 @@ int deck_sem_timedwait(deck_sem_t *sem, int timeout)
 	if (timeout > 0)
 		until = sci_deadline((uint32_t)timeout);
 	do
-		ret = sem_wait_once(&sem->sem, timeout, &until);
+		ret = semaphore_wait_once(&sem->sem, timeout, &until);
 	while (ret == -EINTR);
 	errno = saved;
 	return ret;

@@ -66,7 +66,7 @@ int deck_service_home(const struct deck_world *w, const char *name)
 
 /* ---- asking ---- */
 
-static int service_peer(struct deck_world *w, int rank, struct sci_peer **peer)
+static int service_open_peer(struct deck_world *w, int rank, struct sci_peer **peer)
 {
 	/* a second connection to it would be waited for until its time is over */
 	if (atomic_load(&w->service.dead[rank]))
@@ -75,7 +75,7 @@ static int service_peer(struct deck_world *w, int rank, struct sci_peer **peer)
 }
 
 /* Send a note without waiting.  The thread that waits for an answer notices a death itself. */
-static int send_note(struct sci_peer *to, uint32_t context, const struct deck_note *note)
+static int note_send(struct sci_peer *to, uint32_t context, const struct deck_note *note)
 {
 	const struct iovec iov = { (void *)note, sizeof(*note) };
 	const struct sci_send s = {
@@ -89,9 +89,9 @@ static int send_note(struct sci_peer *to, uint32_t context, const struct deck_no
 int deck_service_tell(struct deck_world *w, int rank, const struct deck_note *note)
 {
 	struct sci_peer *peer;
-	int ret = service_peer(w, rank, &peer);
+	int ret = service_open_peer(w, rank, &peer);
 
-	return ret ? ret : send_note(peer, CONTEXT_NOTE, note);
+	return ret ? ret : note_send(peer, CONTEXT_NOTE, note);
 }
 
 int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *note,
@@ -99,7 +99,7 @@ int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *not
 {
 	struct deck_note n = *note;
 	struct sci_peer *peer;
-	int ret = service_peer(w, rank, &peer);
+	int ret = service_open_peer(w, rank, &peer);
 
 	if (ret)
 		return ret;
@@ -110,7 +110,7 @@ int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *not
 			 sizeof(ask->answer), &ask->req);
 	if (ret)
 		return ret;
-	ret = send_note(peer, CONTEXT_NOTE, &n);
+	ret = note_send(peer, CONTEXT_NOTE, &n);
 	if (ret) {
 		sci_cancel(ask->req);
 		sci_wait(ask->req, -1, NULL);
@@ -119,7 +119,7 @@ int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *not
 }
 
 /* Wait in pieces: a connection that was never made does not end with the process. */
-static int wait_answer(struct deck_ask *ask, int timeout, struct sci_status *st)
+static int answer_wait(struct deck_ask *ask, int timeout, struct sci_status *st)
 {
 	int left = timeout, ret;
 
@@ -143,7 +143,7 @@ static int wait_answer(struct deck_ask *ask, int timeout, struct sci_status *st)
 int deck_service_answer(struct deck_ask *ask, int timeout)
 {
 	struct sci_status st;
-	int ret = wait_answer(ask, timeout, &st);
+	int ret = answer_wait(ask, timeout, &st);
 
 	if (ret)
 		return ret == -ETIME || ret == -ENOTCONN ? -ECONNRESET : ret;
@@ -162,7 +162,7 @@ int deck_service_call(struct deck_world *w, int rank, struct deck_note *note)
 
 /* ---- answers ---- */
 
-static void answer(struct sci_peer *to, uint32_t token, int error, const struct name *name)
+static void answer_send(struct sci_peer *to, uint32_t token, int error, const struct name *name)
 {
 	struct deck_note note = { .token = token, .error = error };
 
@@ -170,12 +170,12 @@ static void answer(struct sci_peer *to, uint32_t token, int error, const struct 
 		note.rank = name->rank;
 		note.addr = name->addr;
 	}
-	send_note(to, CONTEXT_ANSWER, &note);
+	note_send(to, CONTEXT_ANSWER, &note);
 }
 
 /* ---- names ---- */
 
-static struct list *bucket(struct deck_service *s, const char *name)
+static struct list *name_bucket(struct deck_service *s, const char *name)
 {
 	return &s->names[name_hash(name) / 7 % NAME_BUCKETS];
 }
@@ -184,7 +184,7 @@ static struct name *name_find(struct deck_service *s, const char *name)
 {
 	struct list *pos, *n;
 
-	list_for_each_safe(pos, n, bucket(s, name)) {
+	list_for_each_safe(pos, n, name_bucket(s, name)) {
 		struct name *e = container_of(pos, struct name, link);
 
 		if (!strcmp(e->name, name))
@@ -193,7 +193,7 @@ static struct name *name_find(struct deck_service *s, const char *name)
 	return NULL;
 }
 
-static void finds_answer(struct deck_service *s, const struct name *e)
+static void find_answer_all(struct deck_service *s, const struct name *e)
 {
 	struct list *pos, *n;
 
@@ -202,7 +202,7 @@ static void finds_answer(struct deck_service *s, const struct name *e)
 
 		if (strcmp(f->name, e->name))
 			continue;
-		answer(f->from, f->token, 0, e);
+		answer_send(f->from, f->token, 0, e);
 		list_del(&f->link);
 		free(f);
 	}
@@ -220,11 +220,11 @@ static int name_create(struct deck_service *s, const struct deck_note *note)
 		if (!e)
 			return -ENOMEM;
 		memcpy(e->name, note->name, sizeof(e->name));
-		list_add_tail(&e->link, bucket(s, e->name));
+		list_add_tail(&e->link, name_bucket(s, e->name));
 	}
 	e->rank = note->rank;
 	e->addr = note->addr;
-	finds_answer(s, e);
+	find_answer_all(s, e);
 	return 0;
 }
 
@@ -239,19 +239,19 @@ static int name_destroy(struct deck_service *s, const struct deck_note *note)
 	return 0;
 }
 
-static void name_ask(struct deck_service *s, struct sci_peer *from,
-		     const struct deck_note *note)
+static void name_handle_find(struct deck_service *s, struct sci_peer *from,
+			     const struct deck_note *note)
 {
 	const struct name *e = name_find(s, note->name);
 	struct find *f;
 
 	if (e || note->op == NOTE_FIND_NOW) {
-		answer(from, note->token, e ? 0 : -EAGAIN, e);
+		answer_send(from, note->token, e ? 0 : -EAGAIN, e);
 		return;
 	}
 	f = calloc(1, sizeof(*f));
 	if (!f) {
-		answer(from, note->token, -ENOMEM, NULL);
+		answer_send(from, note->token, -ENOMEM, NULL);
 		return;
 	}
 	f->from = from;
@@ -269,7 +269,7 @@ static void find_forget(struct deck_service *s, const struct sci_peer *from, uin
 
 		if (f->from != from || f->token != token)
 			continue;
-		answer(f->from, token, -ETIMEDOUT, NULL);
+		answer_send(f->from, token, -ETIMEDOUT, NULL);
 		list_del(&f->link);
 		free(f);
 		return;
@@ -327,7 +327,7 @@ static int box_accept(struct deck_world *w, const struct deck_note *note,
 }
 
 /* Connect the mail box and the service.  This thread drives both endpoints. */
-static int connect_control(struct deck_world *w, struct deck_mbox *box)
+static int control_connect(struct deck_world *w, struct deck_mbox *box)
 {
 	struct sci_peer *control = NULL;
 	struct sci_status st;
@@ -358,7 +358,7 @@ static void box_wake(struct deck_world *w, struct deck_mbox *box)
 {
 	unsigned int n = atomic_load(&box->waiting);
 
-	if (connect_control(w, box))
+	if (control_connect(w, box))
 		return;
 	do
 		deck_mbox_tell_death(box);
@@ -367,24 +367,25 @@ static void box_wake(struct deck_world *w, struct deck_mbox *box)
 
 /* ---- deaths ---- */
 
-static void tell_all(struct deck_world *w, int rank)
+static void death_tell_all(struct deck_world *w, int rank)
 {
 	struct deck_note note = { .op = NOTE_DEATH, .rank = rank };
 	struct sci_peer *peer;
 
 	for (int i = 0; i < w->size; i++)
-		if (i != w->rank && !atomic_load(&w->service.dead[i]) && !service_peer(w, i, &peer))
-			send_note(peer, CONTEXT_NOTE, &note);
+		if (i != w->rank && !atomic_load(&w->service.dead[i]) &&
+		    !service_open_peer(w, i, &peer))
+			note_send(peer, CONTEXT_NOTE, &note);
 }
 
-static void has_died(struct deck_world *w, int rank, bool tell)
+static void death_handle(struct deck_world *w, int rank, bool tell)
 {
 	struct list *pos, *n;
 
 	if (rank == w->rank || atomic_exchange(&w->service.dead[rank], true))
 		return;
 	if (tell)
-		tell_all(w, rank);
+		death_tell_all(w, rank);
 	pthread_mutex_lock(&w->lock);
 	list_for_each_safe(pos, n, &w->boxes)
 		box_wake(w, container_of(pos, struct deck_mbox, link));
@@ -392,7 +393,7 @@ static void has_died(struct deck_world *w, int rank, bool tell)
 }
 
 /* The next living rank in one direction; -1: there is none, or the other one has it. */
-static int neighbour(const struct deck_world *w, int which)
+static int neighbour_find(const struct deck_world *w, int which)
 {
 	int step = which == WAIT_BEFORE ? w->size - 1 : 1;
 
@@ -403,68 +404,68 @@ static int neighbour(const struct deck_world *w, int which)
 }
 
 /* Post the receive that fails when the neighbour dies. */
-static void watch(struct deck_world *w, int which, struct sci_req **req)
+static void neighbour_watch(struct deck_world *w, int which, struct sci_req **req)
 {
 	struct sci_peer *peer;
 	int r;
 
 	*req = NULL;
-	while ((r = neighbour(w, which)) >= 0) {
+	while ((r = neighbour_find(w, which)) >= 0) {
 		w->service.neighbour[which - WAIT_BEFORE] = r;
-		if (!service_peer(w, r, &peer) &&
+		if (!service_open_peer(w, r, &peer) &&
 		    !sci_irecv(w->service.ep, peer, NULL, 0, req))
 			return;
-		has_died(w, r, true);
+		death_handle(w, r, true);
 	}
 }
 
-static void watch_ended(struct deck_world *w, int which, int error, struct sci_req **req)
+static void neighbour_watch_ended(struct deck_world *w, int which, int error, struct sci_req **req)
 {
 	/* an orderly end: all processes leave */
 	if (error == -ENOTCONN || error == -ECANCELED)
 		return;
 	if (error && error != -EMSGSIZE)
-		has_died(w, w->service.neighbour[which - WAIT_BEFORE], true);
-	watch(w, which, req);
+		death_handle(w, w->service.neighbour[which - WAIT_BEFORE], true);
+	neighbour_watch(w, which, req);
 }
 
 /* ---- the thread ---- */
 
-static bool note_good(const struct deck_world *w, const struct deck_note *note, size_t len)
+static bool note_is_valid(const struct deck_world *w, const struct deck_note *note, size_t len)
 {
 	return len == sizeof(*note) && note->rank >= 0 && note->rank < w->size &&
 	       memchr(note->name, '\0', sizeof(note->name));
 }
 
-static void note_take(struct deck_world *w, struct sci_peer *from,
-		      const struct deck_note *note)
+static void note_handle(struct deck_world *w, struct sci_peer *from,
+			const struct deck_note *note)
 {
 	struct deck_service *s = &w->service;
 
 	switch (note->op) {
 	case NOTE_CREATE:
-		answer(from, note->token, name_create(s, note), NULL);
+		answer_send(from, note->token, name_create(s, note), NULL);
 		break;
 	case NOTE_DESTROY:
-		answer(from, note->token, name_destroy(s, note), NULL);
+		answer_send(from, note->token, name_destroy(s, note), NULL);
 		break;
 	case NOTE_FIND:
 	case NOTE_FIND_NOW:
-		name_ask(s, from, note);
+		name_handle_find(s, from, note);
 		break;
 	case NOTE_FORGET:
 		find_forget(s, from, note->token);
 		break;
 	case NOTE_OPEN:
-		answer(from, note->token, box_accept(w, note, from), NULL);
+		answer_send(from, note->token, box_accept(w, note, from), NULL);
 		break;
 	case NOTE_DEATH:
-		has_died(w, note->rank, false);
+		death_handle(w, note->rank, false);
 		break;
 	}
 }
 
-static bool from_here(const struct deck_world *w, struct sci_peer *from)
+static bool peer_is_self(const struct deck_world *w, struct sci_peer *from)
 {
 	const struct sci_addr *own = &w->service.addr[w->rank];
 	struct sci_addr a;
@@ -472,7 +473,7 @@ static bool from_here(const struct deck_world *w, struct sci_peer *from)
 	return !sci_peer_addr(from, &a) && a.node == own->node && a.id == own->id;
 }
 
-static void *serve(void *arg)
+static void *service_run(void *arg)
 {
 	struct deck_world *w = arg;
 	struct sci_ep *ep = w->service.ep;
@@ -482,9 +483,9 @@ static void *serve(void *arg)
 	size_t which;
 	int ret;
 
-	watch(w, WAIT_BEFORE, &reqs[WAIT_BEFORE]);
+	neighbour_watch(w, WAIT_BEFORE, &reqs[WAIT_BEFORE]);
 	if (w->size > 2)
-		watch(w, WAIT_AFTER, &reqs[WAIT_AFTER]);
+		neighbour_watch(w, WAIT_AFTER, &reqs[WAIT_AFTER]);
 	for (;;) {
 		if (!reqs[WAIT_NOTE] &&
 		    sci_itrecv(ep, NULL, CONTEXT_NOTE, 0, UINT64_MAX, &note,
@@ -494,14 +495,14 @@ static void *serve(void *arg)
 		if (which == WAITS)
 			return NULL;
 		if (which != WAIT_NOTE) {
-			watch_ended(w, (int)which, ret, &reqs[which]);
+			neighbour_watch_ended(w, (int)which, ret, &reqs[which]);
 			continue;
 		}
-		if (ret || !st.peer || !note_good(w, &note, st.len))
+		if (ret || !st.peer || !note_is_valid(w, &note, st.len))
 			continue;
-		if (note.op == NOTE_STOP && from_here(w, st.peer))
+		if (note.op == NOTE_STOP && peer_is_self(w, st.peer))
 			return NULL;
-		note_take(w, st.peer, &note);
+		note_handle(w, st.peer, &note);
 	}
 }
 
@@ -517,7 +518,7 @@ int deck_service_start(struct deck_world *w)
 	s->dead = calloc((size_t)w->size, sizeof(*s->dead));
 	if (!s->dead)
 		return -ENOMEM;
-	return sci_thread_start(&s->thread, serve, w, "deck-service");
+	return sci_thread_start(&s->thread, service_run, w, "deck-service");
 }
 
 void deck_service_stop(struct deck_world *w)

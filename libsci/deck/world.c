@@ -19,7 +19,7 @@ struct ends {
 	struct sci_addr service;
 };
 
-static int exchange(struct deck_world *w)
+static int world_exchange_addresses(struct deck_world *w)
 {
 	struct ends mine, *all;
 	int ret;
@@ -41,7 +41,7 @@ static int exchange(struct deck_world *w)
 	return ret;
 }
 
-static size_t limit_asked(void)
+static size_t limit_from_environment(void)
 {
 	const char *text = getenv("DECK_MSG_BUF_LIMIT");
 	char *end;
@@ -59,7 +59,7 @@ static struct deck_world *world_new(void)
 
 	if (!w)
 		return NULL;
-	w->limit = limit_asked();
+	w->limit = limit_from_environment();
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_mutex_init(&w->find_lock, NULL);
 	list_init(&w->boxes);
@@ -91,7 +91,7 @@ static int world_open(struct deck_world *w)
 	w->size = sci_team_size(w->team);
 	ret = sci_ep_open(&w->port, 0, 0);
 	ret = ret ? ret : sci_ep_open(&w->service.ep, 0, 0);
-	ret = ret ? ret : exchange(w);
+	ret = ret ? ret : world_exchange_addresses(w);
 	return ret ? ret : deck_service_start(w);
 }
 
@@ -123,7 +123,7 @@ err_free:
 	return ret;
 }
 
-static bool in_use(struct deck_world *w)
+static bool world_is_in_use(struct deck_world *w)
 {
 	bool used;
 
@@ -143,7 +143,7 @@ int deck_done(void)
 
 	if (!w)
 		return -ENOTCONN;
-	if (in_use(w))
+	if (world_is_in_use(w))
 		return -EBUSY;
 	team = w->team;
 	ret = sci_team_barrier(team);
