@@ -30,7 +30,7 @@ static _Atomic uintptr_t next[] = { 0x60000000, 0x90000000 };
 
 #define RANGES		((int)(sizeof(next) / sizeof(next[0])))
 
-static bool address_free(char *base, size_t size)
+static bool address_is_free(char *base, size_t size)
 {
 	void *p = mmap(base, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
 		       MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -43,7 +43,7 @@ static bool address_free(char *base, size_t size)
 }
 
 /* An address that the kernel likes. */
-static char *address_hint(size_t size)
+static char *address_from_kernel(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
 		       MAP_NORESERVE, -1, 0);
@@ -61,11 +61,11 @@ char *smi_address_propose(int attempt, size_t size)
 	char *base;
 
 	if (attempt >= RANGES * TRIES)
-		return address_hint(size);
+		return address_from_kernel(size);
 	range = &next[attempt / TRIES];
 	for (int i = 0; i < 64; i++) {
 		base = (char *)atomic_fetch_add(range, step);
-		if (address_free(base, size))
+		if (address_is_free(base, size))
 			return base;
 	}
 	return NULL;

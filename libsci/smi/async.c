@@ -33,7 +33,7 @@ struct smi_memcpy_handle_t_ {
 	int err;
 };
 
-static bool handle_ok(const struct smi_memcpy_handle_t_ *h)
+static bool handle_is_valid(const struct smi_memcpy_handle_t_ *h)
 {
 	return h && h->magic == MAGIC;
 }
@@ -106,7 +106,7 @@ static struct smi_memcpy_handle_t_ *handle_get(smi_memcpy_handle *variable)
 	struct smi_memcpy_handle_t_ *h = *variable;
 
 	if (h)
-		return handle_ok(h) && !h->posted ? h : NULL;
+		return handle_is_valid(h) && !h->posted ? h : NULL;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return NULL;
@@ -132,7 +132,7 @@ static void handle_end(struct smi_memcpy_handle_t_ *h)
 
 SMI_API smi_error_t SMI_Mempost(smi_memcpy_handle h)
 {
-	SMI_REFUSE(!handle_ok(h) || h->posted);
+	SMI_REFUSE(!handle_is_valid(h) || h->posted);
 	h->posted = true;
 	for (struct transfer *t = h->transfers; t; t = t->next)
 		if (transfer_start(t))
@@ -144,7 +144,7 @@ static int handle_wait(struct smi_memcpy_handle_t_ *h, unsigned int timeout)
 {
 	int err;
 
-	if (!handle_ok(h))
+	if (!handle_is_valid(h))
 		return SMI_ERR_PARAM;
 	if (!h->posted)
 		return SMI_ERR_NOTPOSTED;
@@ -205,7 +205,7 @@ SMI_API smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
 
 /* ---- Imemcpy ---- */
 
-static bool dma_aligned(size_t a, size_t b, size_t size)
+static bool dma_is_aligned(size_t a, size_t b, size_t size)
 {
 	int align = 1;
 
@@ -214,7 +214,7 @@ static bool dma_aligned(size_t a, size_t b, size_t size)
 }
 
 /* Shared memory of this node's at @addr: what DMA reads and writes. */
-static bool shared_here(const void *addr, size_t size)
+static bool range_is_own_node(const void *addr, size_t size)
 {
 	struct smi_region *r = smi_region_at(addr, size, true);
 	struct smi_segment *s = r ? smi_segment_at(r, addr) : NULL;
@@ -223,8 +223,8 @@ static bool shared_here(const void *addr, size_t size)
 }
 
 /* Make it a DMA transfer if it is one.  SMI_ERR_NOTIMPL: it is not. */
-static int imemcpy_dma(struct smi_memcpy_handle_t_ *h, void *dst, void *src, size_t size,
-		       int flags)
+static int copy_start_dma(struct smi_memcpy_handle_t_ *h, void *dst, void *src, size_t size,
+			  int flags)
 {
 	for (int read = 0; read < 2; read++) {
 		char *remote = read ? src : dst, *local = read ? dst : src;
@@ -232,12 +232,12 @@ static int imemcpy_dma(struct smi_memcpy_handle_t_ *h, void *dst, void *src, siz
 		struct smi_segment *s = r ? smi_segment_at(r, remote) : NULL;
 		size_t offset;
 
-		if (!s || !s->rseg || !shared_here(local, size))
+		if (!s || !s->rseg || !range_is_own_node(local, size))
 			continue;
 		offset = s->skip + (smi_one_segment(r) ? r->offset : 0) +
 			 (size_t)(remote - s->addr);
 		if (size > s->mapped - (size_t)(remote - s->addr) ||
-		    !dma_aligned((size_t)local, offset, size) ||
+		    !dma_is_aligned((size_t)local, offset, size) ||
 		    (size < DMA_MIN && !(flags & SMI_MEMCPY_FORCE_DMA)))
 			continue;
 		return transfer_add(h, s, local, offset, size, read);
@@ -257,7 +257,7 @@ SMI_API smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
 	h = handle_get(handle);
 	if (!h)
 		return fresh ? SMI_ERR_NOMEM : SMI_ERR_PARAM;
-	err = size ? imemcpy_dma(h, dst, src, size, flags) : SMI_SUCCESS;
+	err = size ? copy_start_dma(h, dst, src, size, flags) : SMI_SUCCESS;
 	if (err == SMI_ERR_NOTIMPL)
 		err = SMI_Memcpy(dst, src, size, flags);
 	if (err && fresh)
@@ -315,7 +315,7 @@ static int access_start(struct access *a, int region, int offset,
 	err = access_check(a, region, offset);
 	if (err)
 		return err;
-	aligned = dma_aligned((size_t)a->local, a->offset, a->size);
+	aligned = dma_is_aligned((size_t)a->local, a->offset, a->size);
 	if (!aligned && a->r->type == SMI_SHM_RDMA)
 		return SMI_ERR_BADALIGN;
 	fresh = !*handle;

@@ -5,7 +5,7 @@
  *
  * Each process has one data interrupt, to which all others connect.  The library's
  * thread handles a message when it arrives, whatever the program does at that time.  A
- * handler never waits.  Callbacks of the program run in the callback thread (smi_later()).
+ * handler never waits.  Callbacks of the program run in the callback thread (smi_job_queue()).
  */
 #include "libsci/smi/internal.h"
 
@@ -57,7 +57,7 @@ static sci_callback_action_t channel_receive(void *arg, sci_local_data_interrupt
 	return SCI_CALLBACK_CONTINUE;
 }
 
-int smi_tell(int rank, struct smi_msg *m)
+int smi_channel_send(int rank, struct smi_msg *m)
 {
 	unsigned int n = 0, len = (unsigned int)offsetof(struct smi_msg, data) + m->len;
 	sci_error_t err;
@@ -175,7 +175,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-int smi_later(void (*fn)(int, int), int a, int b)
+int smi_job_queue(void (*fn)(int, int), int a, int b)
 {
 	struct later *job = calloc(1, sizeof(*job)), **at;
 	int err;
@@ -203,7 +203,7 @@ int smi_later(void (*fn)(int, int), int a, int b)
 }
 
 /* Run all pending jobs, then refuse new ones. */
-void smi_later_stop(void)
+void smi_jobs_stop(void)
 {
 	pthread_mutex_lock(&smi.lock);
 	worker.stop = true;

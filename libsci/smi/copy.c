@@ -13,7 +13,7 @@
 #define REMOTE_FROM	(SMI_MEMCPY_RS_LP | SMI_MEMCPY_RS_LS)
 
 /* The remote segment at an address, or NULL. */
-static struct smi_segment *remote_at(const void *addr)
+static struct smi_segment *segment_remote_at(const void *addr)
 {
 	struct smi_region *r;
 	struct smi_segment *s;
@@ -51,8 +51,8 @@ int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t 
 	return ret == SMI_SUCCESS ? ret : SMI_ERR_TRANSFER;
 }
 
-static int copy_from(struct smi_segment *from, void *dst, const void *src, size_t size,
-		     int flags)
+static int copy_from_segment(struct smi_segment *from, void *dst, const void *src, size_t size,
+			     int flags)
 {
 	unsigned int how = SCI_FLAG_BLOCK_READ |
 			   (flags & SMI_MEMCPY_NOVERIFY ? 0 : SCI_FLAG_ERROR_CHECK);
@@ -69,7 +69,7 @@ static int copy_from(struct smi_segment *from, void *dst, const void *src, size_
 	return smi_error_of(err);
 }
 
-static int check_flags(int flags)
+static int transfer_check_flags(int flags)
 {
 	int type = flags & TYPE_BITS;
 
@@ -83,17 +83,17 @@ SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
 	struct smi_segment *to, *from;
 
 	SMI_ENTER();
-	err = check_flags(flags);
+	err = transfer_check_flags(flags);
 	if (err || !size)
 		return err;
 	if (!dst || !src)
 		return SMI_ERR_BADADR;
-	to = !type || type & REMOTE_TO ? remote_at(dst) : NULL;
+	to = !type || type & REMOTE_TO ? segment_remote_at(dst) : NULL;
 	if (to)
 		return smi_copy_checked(to, dst, src, size, flags);
-	from = !type || type & REMOTE_FROM ? remote_at(src) : NULL;
+	from = !type || type & REMOTE_FROM ? segment_remote_at(src) : NULL;
 	if (from)
-		return copy_from(from, dst, src, size, flags);
+		return copy_from_segment(from, dst, src, size, flags);
 	memcpy(dst, src, size);
 	return SMI_SUCCESS;
 }
@@ -101,7 +101,7 @@ SMI_API smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags)
 /* ---- checks ---- */
 
 /* Check the remote segments of node @node, or of all with -1. */
-static int check_node(int node, int flags)
+static int transfer_check_node(int node, int flags)
 {
 	int i, k, err = SMI_SUCCESS;
 
@@ -130,13 +130,13 @@ static int check_node(int node, int flags)
 SMI_API smi_error_t SMI_Check_transfer(int flags)
 {
 	SMI_ENTER();
-	return check_node(-1, flags);
+	return transfer_check_node(-1, flags);
 }
 
 SMI_API smi_error_t SMI_Check_transfer_proc(int proc, int flags)
 {
 	SMI_ENTER();
-	return smi_rank_ok(proc) ? check_node(smi.node_of[proc], flags) : SMI_ERR_PARAM;
+	return smi_rank_ok(proc) ? transfer_check_node(smi.node_of[proc], flags) : SMI_ERR_PARAM;
 }
 
 SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
@@ -144,9 +144,9 @@ SMI_API smi_error_t SMI_Check_transfer_addr(void *adr, int flags)
 	struct smi_segment *s;
 
 	SMI_ENTER();
-	s = remote_at(adr);
+	s = segment_remote_at(adr);
 	if (s)
-		return check_node(smi.node_of[s->owner], flags);
+		return transfer_check_node(smi.node_of[s->owner], flags);
 	return smi_region_at(adr, 1, true) ? SMI_SUCCESS : SMI_ERR_PARAM;
 }
 

@@ -120,7 +120,7 @@ static int plan_fragmented(struct smi_region *r, const smi_region_info_t *info)
 	return SMI_SUCCESS;
 }
 
-static int plan(struct smi_region *r, const smi_region_info_t *info)
+static int plan_region(struct smi_region *r, const smi_region_info_t *info)
 {
 	switch (r->type) {
 	case SMI_SHM_UNDIVIDED:
@@ -143,7 +143,7 @@ struct notice {
 	uint64_t size, sci_id, err;
 };
 
-static void create_own(struct smi_region *r, struct notice *mine)
+static void segments_create_own(struct smi_region *r, struct notice *mine)
 {
 	for (int i = 0; i < r->nsegs; i++) {
 		struct smi_segment *s = &r->segs[i];
@@ -158,7 +158,7 @@ static void create_own(struct smi_region *r, struct notice *mine)
 }
 
 /* A single segment has the size that its owner says; the mapped part is cut to it. */
-static int take_size(struct smi_region *r, struct smi_segment *s, size_t size)
+static int segment_set_size(struct smi_region *r, struct smi_segment *s, size_t size)
 {
 	if (!smi_one_segment(r))
 		return size == s->size ? SMI_SUCCESS : SMI_ERR_PARAM;
@@ -170,7 +170,7 @@ static int take_size(struct smi_region *r, struct smi_segment *s, size_t size)
 	return SMI_SUCCESS;
 }
 
-static int take_notices(struct smi_region *r, const struct notice *all)
+static int notices_apply(struct smi_region *r, const struct notice *all)
 {
 	int err = SMI_SUCCESS;
 
@@ -178,7 +178,7 @@ static int take_notices(struct smi_region *r, const struct notice *all)
 		struct smi_segment *s = &r->segs[i];
 		const struct notice *n = &all[i];
 
-		err = n->err ? (int)n->err : take_size(r, s, n->size);
+		err = n->err ? (int)n->err : segment_set_size(r, s, n->size);
 		s->sci_id = (unsigned int)n->sci_id;
 		if (!err && !(r->flags & SMI_SHM_DELAYED))
 			err = smi_segment_open(s);
@@ -186,7 +186,7 @@ static int take_notices(struct smi_region *r, const struct notice *all)
 	return err;
 }
 
-static int create_segments(struct smi_region *r)
+static int region_create_segments(struct smi_region *r)
 {
 	/* each node has a segment of its own in an SMP region */
 	int at = r->type == SMI_SHM_SMP ? smi.node : 0;
@@ -195,17 +195,17 @@ static int create_segments(struct smi_region *r)
 	int err = smi_agree(r->team, all ? SMI_SUCCESS : SMI_ERR_NOMEM);
 
 	if (!err) {
-		create_own(r, all + at);
+		segments_create_own(r, all + at);
 		err = smi_error_of_team(sci_team_allreduce(r->team, all, all, 3 * n,
 					sci_op(SCI_OP_SUM, SCI_TYPE_UINT64)));
 	}
 	if (!err)
-		err = smi_agree(r->team, take_notices(r, all + at));
+		err = smi_agree(r->team, notices_apply(r, all + at));
 	free(all);
 	return err;
 }
 
-static int map_all(struct smi_region *r)
+static int region_map_everywhere(struct smi_region *r)
 {
 	bool mine = r->owner == smi.rank;
 
@@ -216,7 +216,7 @@ static int map_all(struct smi_region *r)
 	return smi_agree(r->team, smi_region_map(r, NULL));
 }
 
-static void addresses(const struct smi_region *r, void **address)
+static void region_store_addresses(const struct smi_region *r, void **address)
 {
 	if (r->type != SMI_SHM_FRAGMENTED) {
 		*address = r->base;
@@ -231,11 +231,11 @@ void smi_tell_owner(struct smi_region *r)
 	struct smi_msg m = { .type = SMI_MSG_IMPORT, .a = (int)r->segs[0].sci_id, .b = -1 };
 
 	if (r->flags & SMI_SHM_CALLBACK && r->owner != smi.rank)
-		smi_tell(r->owner, &m);
+		smi_channel_send(r->owner, &m);
 }
 
 /* Close the team that a pair's region has. */
-static void pair_close(struct smi_region *r)
+static void pair_close_team(struct smi_region *r)
 {
 	if (r->team != smi.team)
 		sci_team_close(r->team);
@@ -243,25 +243,25 @@ static void pair_close(struct smi_region *r)
 
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err)
 {
-	int i, planned = plan(r, info);
+	int i, planned = plan_region(r, info);
 
 	err = planned ? planned : err;
 	/* a process outside of the pair has no partner to agree with */
 	if (r->type == SMI_SHM_PT2PT && r->team == smi.team)
 		return err;
 	err = smi_agree(r->team, err);
-	err = err ? err : create_segments(r);
-	err = err ? err : map_all(r);
+	err = err ? err : region_create_segments(r);
+	err = err ? err : region_map_everywhere(r);
 	if (!err)
 		err = smi_agree(r->team, smi_region_publish(r));
 	if (err) {
 		for (i = 0; r->segs && i < r->nsegs; i++)
 			smi_segment_close(&r->segs[i]);
-		pair_close(r);
+		pair_close_team(r);
 		return err;
 	}
 	r->connected = r->base != NULL;
-	addresses(r, address);
+	region_store_addresses(r, address);
 	if (r->connected && smi_one_segment(r))
 		smi_tell_owner(r);
 	return SMI_SUCCESS;
@@ -284,7 +284,7 @@ int smi_free_common(struct smi_region *r)
 	err = smi_agree(r->team, SMI_SUCCESS);
 	for (i = 0; i < r->nsegs; i++)
 		smi_segment_close(&r->segs[i]);
-	pair_close(r);
+	pair_close_team(r);
 	smi_region_drop(r);
 	return err;
 }

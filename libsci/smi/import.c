@@ -66,7 +66,7 @@ static void local_close(struct smi_region *r)
  * Return true if memory may be registered.  A fabric that copies replaces whole pages.
  * Stores of other threads to the rest of such a page could get lost meanwhile.
  */
-static bool pages_are_given(const void *address, size_t size)
+static bool range_can_register(const void *address, size_t size)
 {
 	if (!(sci_ep_traits(sci_team_ep(smi.all)) & SCI_TRAIT_REGISTER_COPIES))
 		return true;
@@ -81,7 +81,7 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 
 	if (info->owner != smi.rank || !info->size)
 		return SMI_ERR_PARAM;
-	if (given && (!*address || !pages_are_given(*address, info->size)))
+	if (given && (!*address || !range_can_register(*address, info->size)))
 		return SMI_ERR_BADADR;
 	if (r->flags & SMI_SHM_PRIVATE && smi.nodes == 1)
 		return SMI_ERR_NODEVICE;
@@ -112,7 +112,7 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 }
 
 /* Count the imports of all processes.  smi.lock is held. */
-static int importers(const struct smi_region *r)
+static int importers_count(const struct smi_region *r)
 {
 	int i, n = 0;
 
@@ -121,13 +121,13 @@ static int importers(const struct smi_region *r)
 	return n;
 }
 
-static void tell_importers(struct smi_region *r, const int *counts)
+static void importers_tell(struct smi_region *r, const int *counts)
 {
 	struct smi_msg m = { .type = SMI_MSG_GONE, .a = (int)r->segs[0].sci_id };
 
 	for (int i = 0; i < smi.size; i++)
 		if (counts[i])
-			smi_tell(i, &m);
+			smi_channel_send(i, &m);
 }
 
 int smi_free_local(struct smi_region *r)
@@ -139,7 +139,7 @@ int smi_free_local(struct smi_region *r)
 		return SMI_ERR_NOMEM;
 	pthread_mutex_lock(&smi.lock);
 	memcpy(counts, r->importers, (size_t)smi.size * sizeof(*counts));
-	busy = importers(r) > 0;
+	busy = importers_count(r) > 0;
 	smi.regions[r->id] = NULL;
 	r->id = -1;
 	if (busy) {
@@ -152,7 +152,7 @@ int smi_free_local(struct smi_region *r)
 		struct smi_segment s = r->segs[0];
 		struct smi_region told = { .segs = &s };
 
-		tell_importers(&told, counts);
+		importers_tell(&told, counts);
 	} else {
 		local_close(r);
 		smi_region_drop(r);
@@ -163,7 +163,7 @@ int smi_free_local(struct smi_region *r)
 
 /* ---- callbacks ---- */
 
-static void call_back(int id, int reason)
+static void region_call_back(int id, int reason)
 {
 	struct smi_region *r = smi_region_get(id);
 	smi_region_callback_t cb = NULL;
@@ -189,16 +189,16 @@ static void call_back(int id, int reason)
 }
 
 /* smi.lock is held. */
-static void call_back_later(const struct smi_region *r, int reason)
+static void region_queue_callback(const struct smi_region *r, int reason)
 {
 	if (r->flags & SMI_SHM_CALLBACK)
-		smi_later(call_back, r->id, reason);
+		smi_job_queue(region_call_back, r->id, reason);
 }
 
 /* ---- the owner's side of an import ---- */
 
 /* The exported region with this segment; smi.lock is held. */
-static struct smi_region *exported(int segment)
+static struct smi_region *export_find(int segment)
 {
 	for (int i = 0; i < smi.nregions; i++) {
 		struct smi_region *r = smi.regions[i];
@@ -211,14 +211,14 @@ static struct smi_region *exported(int segment)
 	return NULL;
 }
 
-static void import_asked(const struct smi_msg *m)
+static void export_handle_import(const struct smi_msg *m)
 {
 	struct smi_msg answer = { .type = SMI_MSG_IMPORTED, .b = m->b,
 				  .a = SMI_ERR_NOSEGMENT };
 	struct smi_region *r;
 
 	pthread_mutex_lock(&smi.lock);
-	r = exported(m->a);
+	r = export_find(m->a);
 	if (r) {
 		if (r->importers)
 			r->importers[m->from]++;
@@ -227,16 +227,16 @@ static void import_asked(const struct smi_msg *m)
 		answer.d = r->segs[0].skip;
 	}
 	if (r)
-		call_back_later(r, SMI_CB_REASON_CONNECT);
+		region_queue_callback(r, SMI_CB_REASON_CONNECT);
 	pthread_mutex_unlock(&smi.lock);
 	if (m->b >= 0)
-		smi_tell(m->from, &answer);
+		smi_channel_send(m->from, &answer);
 }
 
 /* Subtract one import.  *@done: a freed region that has no importers any more. */
-static struct smi_region *count_out(const struct smi_msg *m, struct smi_region **done)
+static struct smi_region *importer_remove(const struct smi_msg *m, struct smi_region **done)
 {
-	struct smi_region *r = exported(m->a), **at;
+	struct smi_region *r = export_find(m->a), **at;
 
 	if (r && r->importers && r->importers[m->from]) {
 		r->importers[m->from]--;
@@ -247,7 +247,7 @@ static struct smi_region *count_out(const struct smi_msg *m, struct smi_region *
 		    !(*at)->importers[m->from])
 			continue;
 		(*at)->importers[m->from]--;
-		if (!importers(*at)) {
+		if (!importers_count(*at)) {
 			*done = *at;
 			*at = (*at)->next_freed;
 		}
@@ -256,26 +256,26 @@ static struct smi_region *count_out(const struct smi_msg *m, struct smi_region *
 	return NULL;
 }
 
-static void import_released(const struct smi_msg *m)
+static void export_handle_release(const struct smi_msg *m)
 {
 	struct smi_msg answer = { .type = SMI_MSG_IMPORTED, .b = m->b };
 	struct smi_region *r, *done = NULL;
 
 	pthread_mutex_lock(&smi.lock);
-	r = count_out(m, &done);
+	r = importer_remove(m, &done);
 	if (r)
-		call_back_later(r, SMI_CB_REASON_DISCONNECT);
+		region_queue_callback(r, SMI_CB_REASON_DISCONNECT);
 	pthread_mutex_unlock(&smi.lock);
 	if (done) {
 		local_close(done);
 		smi_region_drop(done);
 	}
-	smi_tell(m->from, &answer);
+	smi_channel_send(m->from, &answer);
 }
 
 /* ---- the importer's side ---- */
 
-static void import_answered(const struct smi_msg *m)
+static void import_handle_answer(const struct smi_msg *m)
 {
 	pthread_mutex_lock(&smi.lock);
 	for (struct request *q = imports.requests; q; q = q->next) {
@@ -291,7 +291,7 @@ static void import_answered(const struct smi_msg *m)
 }
 
 /* If a request for this region is under way, mark it and return true. */
-static bool request_note(const struct smi_region *r)
+static bool request_mark_gone(const struct smi_region *r)
 {
 	bool found = false;
 
@@ -304,7 +304,7 @@ static bool request_note(const struct smi_region *r)
 }
 
 /* The owner has freed a segment: imports of it that have a callback learn of it. */
-static void import_gone(const struct smi_msg *m)
+static void import_handle_gone(const struct smi_msg *m)
 {
 	pthread_mutex_lock(&smi.lock);
 	for (struct request *q = imports.requests; q; q = q->next)
@@ -313,8 +313,8 @@ static void import_gone(const struct smi_msg *m)
 		struct smi_region *r = smi.regions[i];
 
 		if (r && smi_is_import(r) && r->owner == m->from &&
-		    r->segs[0].sci_id == (unsigned int)m->a && !request_note(r))
-			call_back_later(r, SMI_CB_REASON_DISCONNECT);
+		    r->segs[0].sci_id == (unsigned int)m->a && !request_mark_gone(r))
+			region_queue_callback(r, SMI_CB_REASON_DISCONNECT);
 	}
 	pthread_mutex_unlock(&smi.lock);
 }
@@ -323,16 +323,16 @@ void smi_import_handle(const struct smi_msg *m)
 {
 	switch (m->type) {
 	case SMI_MSG_IMPORT:
-		import_asked(m);
+		export_handle_import(m);
 		break;
 	case SMI_MSG_IMPORTED:
-		import_answered(m);
+		import_handle_answer(m);
 		break;
 	case SMI_MSG_RELEASE:
-		import_released(m);
+		export_handle_release(m);
 		break;
 	case SMI_MSG_GONE:
-		import_gone(m);
+		import_handle_gone(m);
 	}
 }
 
@@ -350,7 +350,7 @@ static int request_send(struct request *q, enum smi_msg_type type, struct smi_re
 	q->next = imports.requests;
 	imports.requests = q;
 	pthread_mutex_unlock(&smi.lock);
-	err = smi_tell(s->owner, &m);
+	err = smi_channel_send(s->owner, &m);
 	pthread_mutex_lock(&smi.lock);
 	while (!err && !q->answered)
 		err = smi_wait_change();
@@ -442,7 +442,7 @@ int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **addr
 	pthread_mutex_lock(&smi.lock);
 	request_end(&q);
 	if (!err && q.gone)
-		call_back_later(r, SMI_CB_REASON_DISCONNECT);
+		region_queue_callback(r, SMI_CB_REASON_DISCONNECT);
 	pthread_mutex_unlock(&smi.lock);
 	return err;
 }

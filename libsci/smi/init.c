@@ -53,7 +53,7 @@ static int output_redirect(void)
 }
 
 /* The team comes first, then control messages, then shared memory. */
-static int start(void)
+static int library_start(void)
 {
 	int err = smi_team_start();
 
@@ -69,7 +69,7 @@ static int start(void)
 	return err ? err : smi_agree(smi.team, smi_watchdog_start());
 }
 
-static void end(void)
+static void library_end(void)
 {
 	sci_error_t err;
 
@@ -103,7 +103,7 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 	sci_cond_init(&smi.change);
 	atomic_store(&smi.ending, false);
 	atomic_store(&smi.dead, 0);
-	err = start();
+	err = library_start();
 	if (!err) {
 		_smi_my_proc_rank = smi.rank;
 		_smi_nbr_procs = smi.size;
@@ -118,8 +118,8 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 	fprintf(stderr, "smi: SMI_Init() failed with code %d\n", err);
 	atomic_store(&smi.ending, true);
 	smi_watchdog_stop();
-	smi_later_stop();
-	end();
+	smi_jobs_stop();
+	library_end();
 	return err;
 }
 
@@ -135,11 +135,11 @@ SMI_API smi_error_t SMI_Finalize(void)
 	err = SMI_Barrier();
 	atomic_store(&smi.ending, true);
 	smi_watchdog_stop();
-	smi_later_stop();
+	smi_jobs_stop();
 	if (!err)
 		err = SMI_Barrier();
 	atomic_store(&smi.up, false);
-	end();
+	library_end();
 	fflush(stdout);
 	fflush(stderr);
 	return err;
@@ -176,7 +176,7 @@ SMI_API int _smi_ll_bcast(int *buf, int ints, int root, int me)
 						(size_t)ints * sizeof(*buf)));
 }
 
-static void copy(void *dst, void *src, int len)
+static void argument_copy(void *dst, void *src, int len)
 {
 	if (len > 0)
 		SMI_Memcpy(dst, src, (size_t)len, SMI_MEMCPY_FAST);
@@ -184,12 +184,12 @@ static void copy(void *dst, void *src, int len)
 
 SMI_API void _smi_mmx_memcpy(void *dst, void *src, int len)
 {
-	copy(dst, src, len);
+	argument_copy(dst, src, len);
 }
 
 SMI_API void _smi_wc_memcpy(void *dst, void *src, int len)
 {
-	copy(dst, src, len);
+	argument_copy(dst, src, len);
 }
 
 /* The arguments were those of the original's launcher; ours has told the team. */

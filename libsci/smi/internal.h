@@ -151,12 +151,12 @@ struct smi_msg {
 
 int smi_channel_open(void);
 void smi_channel_close(void);
-int smi_tell(int rank, struct smi_msg *m);
+int smi_channel_send(int rank, struct smi_msg *m);
 /* Wait until smi.change; smi.lock is held.  SMI_ERR_OTHER: a process died. */
 int smi_wait_change(void);
 /* Run @fn(@a, @b) in the callback thread, after earlier jobs.  smi.lock is held. */
-int smi_later(void (*fn)(int, int), int a, int b);
-void smi_later_stop(void);
+int smi_job_queue(void (*fn)(int, int), int a, int b);
+void smi_jobs_stop(void);
 
 /* ---- segment.c ---- */
 

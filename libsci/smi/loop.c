@@ -125,7 +125,7 @@ static int share_take(int id, int proc, uint64_t *first, uint64_t *end)
 }
 
 /* Return the process in reach that has most iterations left; -1: no process has any. */
-static int busiest(int id)
+static int share_find_largest(int id)
 {
 	struct loop *l = &loops[id];
 	int i, reach = l->help, best = -1, proc;
@@ -150,7 +150,7 @@ static int busiest(int id)
 /* ---- distribution ---- */
 
 /* Shares in proportion to weights; each is at least 0. */
-static void distribute(struct loop *l, const double *weights)
+static void shares_set(struct loop *l, const double *weights)
 {
 	double sum = 0, before = 0;
 	int i;
@@ -170,7 +170,7 @@ struct outcome {
 };
 
 /* Shift the first distribution by what the last run has shown. */
-static void redistribute(struct loop *l, const struct outcome *all)
+static void shares_shift(struct loop *l, const struct outcome *all)
 {
 	double *weights = calloc((size_t)smi.size, sizeof(*weights));
 	bool known = true;
@@ -187,12 +187,12 @@ static void redistribute(struct loop *l, const struct outcome *all)
 			weights[i] = 1;
 	}
 	if (weights && (known || l->mode == SMI_PART_ADAPTED_BLOCKED))
-		distribute(l, weights);
+		shares_set(l, weights);
 	free(weights);
 }
 
 /* Make chunks smaller if other processes had to help, else larger. */
-static void adapt_k(struct loop *l)
+static void loop_adapt_k(struct loop *l)
 {
 	uint64_t share = l->borders[smi.rank + 1] - l->borders[smi.rank];
 	bool smaller = l->done < share;
@@ -220,9 +220,9 @@ static int run_start(int id)
 	for (share = 0, i = 0; !err && i < smi.size; i++)
 		share += all[i].done;
 	if (!err && share) {
-		adapt_k(l);
+		loop_adapt_k(l);
 		if (l->mode >= SMI_PART_ADAPTED_BLOCKED)
-			redistribute(l, all);
+			shares_shift(l, all);
 	}
 	if (err)
 		return err;
@@ -262,7 +262,7 @@ SMI_API smi_error_t SMI_Loop_init(int *id, int low, int high, int mode)
 	if (!l->borders)
 		err = SMI_ERR_NOMEM;
 	else
-		distribute(l, NULL);
+		shares_set(l, NULL);
 	err = smi_agree(smi.team, err);
 	if (err) {
 		free(l->borders);
@@ -287,8 +287,8 @@ SMI_API smi_error_t SMI_Loop_free(int id)
 }
 
 /* Iterations [first, end) of @proc's share, as the program counts them. */
-static void chunk_name(const struct loop *l, int proc, uint64_t first, uint64_t end,
-		       int *low, int *high)
+static void chunk_store_bounds(const struct loop *l, int proc, uint64_t first, uint64_t end,
+			       int *low, int *high)
 {
 	int64_t step = l->mode == SMI_PART_CYCLIC ? smi.size : 1;
 	int64_t base = l->mode == SMI_PART_CYCLIC ? (int64_t)l->low + proc : l->low;
@@ -305,7 +305,7 @@ static int run_timed(struct loop *l, int *status, int *low, int *high)
 	l->running = false;
 	l->done = end - first;
 	if (end > first) {
-		chunk_name(l, smi.rank, first, end, low, high);
+		chunk_store_bounds(l, smi.rank, first, end, low, high);
 	} else {
 		*low = 1;
 		*high = 0;
@@ -329,7 +329,7 @@ SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
 	}
 	if (l->mode == SMI_PART_TIMED_BLOCKED)
 		return run_timed(l, status, low, high);
-	for (proc = smi.rank; proc >= 0; proc = busiest(id)) {
+	for (proc = smi.rank; proc >= 0; proc = share_find_largest(id)) {
 		err = share_take(id, proc, &first, &end);
 		if (err)
 			return err;
@@ -337,7 +337,7 @@ SMI_API smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high)
 			continue;
 		l->done += end - first;
 		*status = proc == smi.rank ? SMI_LOOP_LOCAL : SMI_LOOP_REMOTE;
-		chunk_name(l, proc, first, end, low, high);
+		chunk_store_bounds(l, proc, first, end, low, high);
 		return SMI_SUCCESS;
 	}
 	l->running = false;
@@ -425,6 +425,6 @@ SMI_API smi_error_t SMI_Use_evaluated_speed(int id)
 	struct loop *l = loop_get(id);
 
 	SMI_REFUSE(!l || !speeds);
-	distribute(l, speeds);
+	shares_set(l, speeds);
 	return SMI_SUCCESS;
 }

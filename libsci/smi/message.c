@@ -44,7 +44,7 @@ void smi_message_handle(const struct smi_msg *m)
 	pthread_mutex_unlock(&smi.lock);
 }
 
-static int check_args(const void *buf, int count, int peer)
+static int message_check_args(const void *buf, int count, int peer)
 {
 	if (smi_check_up())
 		return SMI_ERR_NOINIT;
@@ -58,7 +58,7 @@ SMI_API smi_error_t SMI_Isend(void *buf, int count, int dest)
 {
 	struct smi_msg m = { .type = SMI_MSG_DATA };
 	bool busy;
-	int err = check_args(buf, count, dest);
+	int err = message_check_args(buf, count, dest);
 
 	if (err)
 		return err;
@@ -73,7 +73,7 @@ SMI_API smi_error_t SMI_Isend(void *buf, int count, int dest)
 	m.len = (uint32_t)count;
 	if (count)
 		memcpy(m.data, buf, (size_t)count);
-	err = smi_tell(dest, &m);
+	err = smi_channel_send(dest, &m);
 	if (!err)
 		return SMI_SUCCESS;
 	pthread_mutex_lock(&smi.lock);
@@ -111,7 +111,7 @@ SMI_API smi_error_t SMI_Recv(void *buf, int count, int src)
 {
 	struct smi_msg m = { .type = SMI_MSG_TAKEN };
 	struct smi_mailbox *b;
-	int err = check_args(buf, count, src);
+	int err = message_check_args(buf, count, src);
 
 	if (err)
 		return err;
@@ -129,7 +129,7 @@ SMI_API smi_error_t SMI_Recv(void *buf, int count, int src)
 	}
 	pthread_mutex_unlock(&smi.lock);
 	if (!err)
-		smi_tell(src, &m);
+		smi_channel_send(src, &m);
 	return err;
 }
 

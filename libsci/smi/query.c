@@ -12,7 +12,7 @@
 
 /* ---- ranks ---- */
 
-static int answer(int *where, int value)
+static int query_store_int(int *where, int value)
 {
 	if (smi_check_up())
 		return SMI_ERR_NOINIT;
@@ -22,39 +22,39 @@ static int answer(int *where, int value)
 	return SMI_SUCCESS;
 }
 
-static int node_procs(int node)
+static int node_count_procs(int node)
 {
 	return smi.first ? smi.first[node + 1] - smi.first[node] : 0;
 }
 
 SMI_API smi_error_t SMI_Proc_rank(int *rank)
 {
-	return answer(rank, smi.rank);
+	return query_store_int(rank, smi.rank);
 }
 
 SMI_API smi_error_t SMI_Proc_size(int *size)
 {
-	return answer(size, smi.size);
+	return query_store_int(size, smi.size);
 }
 
 SMI_API smi_error_t SMI_Node_rank(int *rank)
 {
-	return answer(rank, smi.node);
+	return query_store_int(rank, smi.node);
 }
 
 SMI_API smi_error_t SMI_Node_size(int *size)
 {
-	return answer(size, smi.nodes);
+	return query_store_int(size, smi.nodes);
 }
 
 SMI_API smi_error_t SMI_Local_proc_rank(int *rank)
 {
-	return answer(rank, smi.first ? smi.rank - smi.first[smi.node] : 0);
+	return query_store_int(rank, smi.first ? smi.rank - smi.first[smi.node] : 0);
 }
 
 SMI_API smi_error_t SMI_Local_proc_size(int *size)
 {
-	return answer(size, node_procs(smi.node));
+	return query_store_int(size, node_count_procs(smi.node));
 }
 
 SMI_API smi_error_t SMI_Max_local_proc_size(int *size)
@@ -63,21 +63,21 @@ SMI_API smi_error_t SMI_Max_local_proc_size(int *size)
 
 	SMI_ENTER();
 	for (i = 0; i < smi.nodes; i++)
-		if (node_procs(i) > most)
-			most = node_procs(i);
-	return answer(size, most);
+		if (node_count_procs(i) > most)
+			most = node_count_procs(i);
+	return query_store_int(size, most);
 }
 
 SMI_API smi_error_t SMI_Proc_to_node(int proc, int *node)
 {
 	SMI_ENTER();
-	return smi_rank_ok(proc) ? answer(node, smi.node_of[proc]) : SMI_ERR_PARAM;
+	return smi_rank_ok(proc) ? query_store_int(node, smi.node_of[proc]) : SMI_ERR_PARAM;
 }
 
 SMI_API smi_error_t SMI_First_proc_on_node(int node, int *proc)
 {
 	SMI_ENTER();
-	return node >= 0 && node < smi.nodes ? answer(proc, smi.first[node]) :
+	return node >= 0 && node < smi.nodes ? query_store_int(proc, smi.first[node]) :
 					       SMI_ERR_PARAM;
 }
 
@@ -96,7 +96,7 @@ SMI_API smi_error_t SMI_Get_node_name(char *name, size_t *len)
 
 SMI_API smi_error_t SMI_Page_size(int *size)
 {
-	return answer(size, (int)smi.page);
+	return query_store_int(size, (int)smi.page);
 }
 
 /* ---- adapters ---- */
@@ -107,7 +107,7 @@ static unsigned int adapter_number(int arg)
 }
 
 /* A number of an adapter's, or @absent where the fabric does not know it. */
-static int ask_adapter(unsigned int adapter, unsigned int what, int absent, int *value)
+static int adapter_query(unsigned int adapter, unsigned int what, int absent, int *value)
 {
 	unsigned int n = 0;
 	sci_query_adapter_t q = { adapter, 0, what, &n };
@@ -124,19 +124,19 @@ bool smi_adapter_valid(unsigned int adapter)
 {
 	int ignored;
 
-	return !ask_adapter(adapter, SCI_Q_ADAPTER_NODEID, 0, &ignored);
+	return !adapter_query(adapter, SCI_Q_ADAPTER_NODEID, 0, &ignored);
 }
 
-static int connection_state(void)
+static int connection_query(void)
 {
 	int up = 0;
 
 	if (smi.nodes > 1)
-		ask_adapter(smi.adapter, SCI_Q_ADAPTER_LINK_OPERATIONAL, 0, &up);
+		adapter_query(smi.adapter, SCI_Q_ADAPTER_LINK_OPERATIONAL, 0, &up);
 	return smi.nodes == 1 || up ? SMI_SUCCESS : SMI_ERR_PENDING;
 }
 
-static int api_version(int len, char *buf)
+static int version_copy(int len, char *buf)
 {
 	char text[256] = "";
 	sci_query_string_t q = { text, sizeof(text) };
@@ -149,7 +149,7 @@ static int api_version(int len, char *buf)
 	return SMI_SUCCESS;
 }
 
-static int dma_available(void)
+static int dma_is_available(void)
 {
 	sci_dma_capabilities_t c;
 	sci_query_dma_t q = { smi.adapter, SCI_Q_DMA_CAPABILITIES, &c };
@@ -166,50 +166,50 @@ static int query_sci(smi_query_t query, int arg, void *result)
 
 	switch (query) {
 	case SMI_Q_SCI_STREAMBUFSIZE:
-		return ask_adapter(a, SCI_Q_ADAPTER_STREAM_BUFFER_SIZE, 64, n);
+		return adapter_query(a, SCI_Q_ADAPTER_STREAM_BUFFER_SIZE, 64, n);
 	case SMI_Q_SCI_NBRSTREAMBUFS:
-		return ask_adapter(a, SCI_Q_ADAPTER_NUMBER_OF_STREAMS, 1, n);
+		return adapter_query(a, SCI_Q_ADAPTER_NUMBER_OF_STREAMS, 1, n);
 	case SMI_Q_SCI_ADAPTERTYPE:
-		return ask_adapter(a, SCI_Q_ADAPTER_CARD_TYPE, 0, n);
+		return adapter_query(a, SCI_Q_ADAPTER_CARD_TYPE, 0, n);
 	case SMI_Q_SCI_ID:
-		return ask_adapter(a, SCI_Q_ADAPTER_NODEID, 0, n);
+		return adapter_query(a, SCI_Q_ADAPTER_NODEID, 0, n);
 	case SMI_Q_SCI_NBRADAPTERS:
-		return smi_rank_ok(arg) ? ask_adapter(smi.adapter, SCI_Q_ADAPTER_NUMBER,
-						      1, n) : SMI_ERR_PARAM;
+		return smi_rank_ok(arg) ? adapter_query(smi.adapter, SCI_Q_ADAPTER_NUMBER,
+							1, n) : SMI_ERR_PARAM;
 	case SMI_Q_SCI_DEFADAPTER:
-		return answer(n, (int)smi.adapter);
+		return query_store_int(n, (int)smi.adapter);
 	case SMI_Q_SCI_VALIDADAPTER:
-		return answer(n, smi_adapter_valid(a));
+		return query_store_int(n, smi_adapter_valid(a));
 	case SMI_Q_SCI_PROC_ID:
-		return smi_rank_ok(arg) ? answer(n, (int)smi.sci_node[smi.node_of[arg]]) :
+		return smi_rank_ok(arg) ? query_store_int(n, (int)smi.sci_node[smi.node_of[arg]]) :
 					  SMI_ERR_PARAM;
 	case SMI_Q_SCI_CONNECTION_STATE:
-		return answer(n, connection_state());
+		return query_store_int(n, connection_query());
 	case SMI_Q_SCI_ERRORS:
-		return answer(n, atomic_load(&smi.errors));
+		return query_store_int(n, atomic_load(&smi.errors));
 	case SMI_Q_SCI_API_VERSION:
-		return api_version(arg, result);
+		return version_copy(arg, result);
 	case SMI_Q_SCI_PACKETSIZE:
-		return answer(n, 64);
+		return query_store_int(n, 64);
 	case SMI_Q_SCI_DMA_SIZE_ALIGN:
-		return ask_adapter(a, SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT, 1, n);
+		return adapter_query(a, SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT, 1, n);
 	case SMI_Q_SCI_DMA_OFFSET_ALIGN:
-		return ask_adapter(a, SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT, 1, n);
+		return adapter_query(a, SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT, 1, n);
 	case SMI_Q_SCI_DMA_MINSIZE:
-		return ask_adapter(a, SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE, 1, n);
+		return adapter_query(a, SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE, 1, n);
 	case SMI_Q_SCI_DMA_MAXSIZE:
-		return ask_adapter(a, SCI_Q_ADAPTER_DMA_MTU, 0x7fffffff, n);
+		return adapter_query(a, SCI_Q_ADAPTER_DMA_MTU, 0x7fffffff, n);
 	case SMI_Q_SCI_NBR_PHYS_DIMS:
-		return answer(n, 1);
+		return query_store_int(n, 1);
 	case SMI_Q_SCI_PHYS_DIM_EXTENT:
-		return arg ? SMI_ERR_PARAM : answer(n, smi.nodes);
+		return arg ? SMI_ERR_PARAM : query_store_int(n, smi.nodes);
 	case SMI_Q_SCI_SCI_TOPOLOGY_TYPE:
-		return answer(n, smi.nodes == 1 ? SMI_SCI_TOPOLOGY_SMP :
-						  SMI_SCI_TOPOLOGY_UNKNOWN);
+		return query_store_int(n, smi.nodes == 1 ? SMI_SCI_TOPOLOGY_SMP :
+				       SMI_SCI_TOPOLOGY_UNKNOWN);
 	case SMI_Q_SCI_SCIIDS_VALID:
-		return answer(n, 1);
+		return query_store_int(n, 1);
 	case SMI_Q_SCI_SYSTEM_TYPE:
-		return answer(n, SMI_SCI_UNKNOWN);
+		return query_store_int(n, SMI_SCI_UNKNOWN);
 	default:
 		return SMI_ERR_PARAM;
 	}
@@ -218,7 +218,7 @@ static int query_sci(smi_query_t query, int arg, void *result)
 /* ---- regions ---- */
 
 /* The only segment of a region, or the own one of several; NULL: there is none. */
-static struct smi_segment *own_segment(struct smi_region *r)
+static struct smi_segment *region_own_segment(struct smi_region *r)
 {
 	for (int i = 0; i < r->nsegs; i++)
 		if (r->nsegs == 1 || r->segs[i].owner == smi.rank)
@@ -229,17 +229,18 @@ static struct smi_segment *own_segment(struct smi_region *r)
 static int query_region(smi_query_t query, int arg, void *result)
 {
 	struct smi_region *r = smi_region_get(arg);
-	struct smi_segment *own = r ? own_segment(r) : NULL;
+	struct smi_segment *own = r ? region_own_segment(r) : NULL;
 	void *base = r ? r->base : NULL;
 	size_t size = r ? r->size : 0;
 
 	switch (query) {
 	case SMI_Q_SMI_REGION_CONNECTED:
-		return r ? answer(result, r->connected) : SMI_ERR_PARAM;
+		return r ? query_store_int(result, r->connected) : SMI_ERR_PARAM;
 	case SMI_Q_SMI_REGION_SGMT_ID:
-		return answer(result, own ? (int)own->sci_id : -1);
+		return query_store_int(result, own ? (int)own->sci_id : -1);
 	case SMI_Q_SMI_REGION_ADPTNBR:
-		return answer(result, own && !r->no_adapter ? (int)r->adapter : SMI_ADPT_INVALID);
+		return query_store_int(result, own && !r->no_adapter ? (int)r->adapter :
+								       SMI_ADPT_INVALID);
 	case SMI_Q_SMI_REGION_ADDRESS:
 		if (own && r->nsegs > 1 && !r->replicated)
 			base = own->addr;
@@ -250,7 +251,7 @@ static int query_region(smi_query_t query, int arg, void *result)
 									 size;
 		return r ? SMI_SUCCESS : SMI_ERR_PARAM;
 	case SMI_Q_SMI_REGION_OWNER:
-		return answer(result, r ? r->owner : -1);
+		return query_store_int(result, r ? r->owner : -1);
 	default:
 		*(size_t *)result = r && r->nsegs == 1 && r->base ? r->offset : (size_t)-1;
 		return r ? SMI_SUCCESS : SMI_ERR_PARAM;
@@ -261,15 +262,15 @@ static int query_smi(smi_query_t query, int arg, void *result)
 {
 	switch (query) {
 	case SMI_Q_SMI_SIGNALS_AVAILABLE:
-		return answer(result, !smi_args.no_signals);
+		return query_store_int(result, !smi_args.no_signals);
 	case SMI_Q_SMI_DMA_AVAILABLE:
-		return answer(result, dma_available());
+		return query_store_int(result, dma_is_available());
 	case SMI_Q_SMI_NBR_APP_DIMS:
-		return answer(result, 1);
+		return query_store_int(result, 1);
 	case SMI_Q_SMI_APP_DIM_EXTENT:
-		return arg ? SMI_ERR_PARAM : answer(result, smi.nodes);
+		return arg ? SMI_ERR_PARAM : query_store_int(result, smi.nodes);
 	case SMI_Q_SMI_APP_DIM_OFFSET:
-		return arg ? SMI_ERR_PARAM : answer(result, 0);
+		return arg ? SMI_ERR_PARAM : query_store_int(result, 0);
 	default:
 		return query >= SMI_Q_SMI_REGION_CONNECTED &&
 		       query <= SMI_Q_SMI_REGION_OFFSET ?
@@ -280,7 +281,7 @@ static int query_smi(smi_query_t query, int arg, void *result)
 /* ---- the system ---- */
 
 /* From the first processor of /proc/cpuinfo; 0: it does not say. */
-static int cpu_mhz(void)
+static int cpu_read_mhz(void)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
 	double mhz = 0;
@@ -302,21 +303,21 @@ static int query_sys(smi_query_t query, int arg, void *result)
 
 	switch (query) {
 	case SMI_Q_SYS_NBRCPUS:
-		return answer(result, (int)sysconf(_SC_NPROCESSORS_ONLN));
+		return query_store_int(result, (int)sysconf(_SC_NPROCESSORS_ONLN));
 	case SMI_Q_SYS_CPUFREQ:
-		return answer(result, cpu_mhz());
+		return query_store_int(result, cpu_read_mhz());
 	case SMI_Q_SYS_PAGESIZE:
-		return answer(result, (int)sysconf(_SC_PAGESIZE));
+		return query_store_int(result, (int)sysconf(_SC_PAGESIZE));
 	case SMI_Q_SYS_WRITECOMBINING:
 		SCIQuery(SCI_Q_SYSTEM, &q, 0, &err);
-		return answer(result, err ? SMI_WC_UNKNOWN : n ? SMI_WC_ENABLED :
-								 SMI_WC_DISABLED);
+		return query_store_int(result, err ? SMI_WC_UNKNOWN : n ? SMI_WC_ENABLED :
+				       SMI_WC_DISABLED);
 	case SMI_Q_SYS_PID:
-		return smi_rank_ok(arg) ? answer(result, smi.pids[arg]) : SMI_ERR_PARAM;
+		return smi_rank_ok(arg) ? query_store_int(result, smi.pids[arg]) : SMI_ERR_PARAM;
 	case SMI_Q_SYS_TICK_DURATION:
-		return answer(result, 1000);
+		return query_store_int(result, 1000);
 	case SMI_Q_SYS_CPU_CACHELINELEN:
-		return answer(result, (int)sci_cache_line());
+		return query_store_int(result, (int)sci_cache_line());
 	default:
 		return SMI_ERR_PARAM;
 	}

@@ -205,7 +205,7 @@ int smi_region_place(struct smi_region *r)
 /* ---- create and free ---- */
 
 /* Which flags a type permits beside SMI_SHM_CALLBACK and SMI_SHM_SHRINKABLE. */
-static int check_flags(int type, int flags)
+static int region_check_flags(int type, int flags)
 {
 	static const int permitted[] = {
 		[SMI_SHM_UNDIVIDED] = SMI_SHM_NONFIXED | SMI_SHM_DELAYED | SMI_SHM_INTERN,
@@ -233,7 +233,7 @@ static int check_flags(int type, int flags)
 	return type == SMI_SHM_CYCLIC ? SMI_ERR_NOTIMPL : SMI_SUCCESS;
 }
 
-static bool adapter_named(int adapter)
+static bool adapter_is_named(int adapter)
 {
 	return adapter >= 0 && adapter <= 2;
 }
@@ -247,7 +247,7 @@ static int region_create(struct smi_region *r, smi_region_info_t *info, void **a
 	r->no_adapter = r->flags & SMI_SHM_INTERN || r->type == SMI_SHM_SMP || smi.nodes == 1;
 	r->adapter = smi.adapter;
 	/* a region that needs no adapter ignores the one that the program names */
-	if (!r->no_adapter && adapter_named(info->adapter))
+	if (!r->no_adapter && adapter_is_named(info->adapter))
 		r->adapter = (unsigned int)info->adapter;
 	device = r->no_adapter || smi_adapter_valid(r->adapter) ? SMI_SUCCESS : SMI_ERR_NODEVICE;
 	if (r->type < SMI_SHM_LOCAL)
@@ -265,7 +265,7 @@ SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 	int err;
 
 	SMI_REFUSE(!info || !id || !address);
-	err = check_flags(type & 1023, type & ~1023);
+	err = region_check_flags(type & 1023, type & ~1023);
 	if (err)
 		return err;
 	r = smi_region_new(type & 1023);
@@ -352,15 +352,15 @@ SMI_API smi_error_t SMI_Set_adapter(int adapter)
 	if (adapter == SMI_ADPT_CYCLIC || adapter == SMI_ADPT_BIDIRECTIONAL)
 		return SMI_ERR_NOTIMPL;
 	if (adapter != SMI_ADPT_DEFAULT && adapter != SMI_ADPT_IMPEXP &&
-	    adapter != SMI_ADPT_SMP && !adapter_named(adapter))
+	    adapter != SMI_ADPT_SMP && !adapter_is_named(adapter))
 		return SMI_ERR_PARAM;
-	if (adapter_named(adapter) && !smi_adapter_valid((unsigned int)adapter))
+	if (adapter_is_named(adapter) && !smi_adapter_valid((unsigned int)adapter))
 		return SMI_ERR_NODEVICE;
 	pthread_mutex_lock(&smi.lock);
 	for (int i = 0; i < smi.nregions; i++)
 		used |= smi.regions[i] && !smi.regions[i]->internal;
 	if (!used)
-		smi.adapter = adapter_named(adapter) ? (unsigned int)adapter : smi.first_adapter;
+		smi.adapter = adapter_is_named(adapter) ? (unsigned int)adapter : smi.first_adapter;
 	pthread_mutex_unlock(&smi.lock);
 	return used ? SMI_ERR_BUSY : SMI_SUCCESS;
 }

@@ -19,7 +19,7 @@
 #define DTYPES		(SMI_DTYPE_FIXPOINT | SMI_DTYPE_FLOATINGPOINT)
 #define CHUNK		4096u		/* bytes that are added at a time */
 
-static int sync_all(int err)
+static int copies_sync(int err)
 {
 	smi_store_barrier();
 	err = smi_agree(smi.team, err);
@@ -28,7 +28,7 @@ static int sync_all(int err)
 }
 
 /* Return true if this process combines its copy; of one per node, the first process does. */
-static bool has_copy(const struct smi_region *r)
+static bool copy_is_combined(const struct smi_region *r)
 {
 	return !(r->replicated & SMI_REP_ONE_PER_NODE) || smi.first[smi.node] == smi.rank;
 }
@@ -36,8 +36,8 @@ static bool has_copy(const struct smi_region *r)
 /* ---- to replication ---- */
 
 /* The bytes [from, to) of the region that the mode copies. */
-static int wanted(const struct smi_region *r, int mode, int p1, int p2, int p3,
-		  size_t *from, size_t *to)
+static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, int p3,
+			  size_t *from, size_t *to)
 {
 	int low, high, glow, ghigh;
 
@@ -61,12 +61,12 @@ static int wanted(const struct smi_region *r, int mode, int p1, int p2, int p3,
 }
 
 /* A region of each node, like one that the program creates, but internal. */
-static int node_copy(struct smi_region *r)
+static int copy_create_on_node(struct smi_region *r)
 {
 	struct smi_region *c = smi_region_new(SMI_SHM_SMP);
 	smi_region_info_t info = { .size = r->size };
 	void *address;
-	int err = sync_all(c ? SMI_SUCCESS : SMI_ERR_NOMEM);
+	int err = copies_sync(c ? SMI_SUCCESS : SMI_ERR_NOMEM);
 
 	if (c) {
 		c->flags = SMI_SHM_NONFIXED;
@@ -87,7 +87,7 @@ static int copy_create(struct smi_region *r, int mode, char **copy)
 	int err;
 
 	if (mode & SMI_REP_ONE_PER_NODE) {
-		err = node_copy(r);
+		err = copy_create_on_node(r);
 		*copy = err ? NULL : r->per_node->base;
 		return err;
 	}
@@ -148,19 +148,19 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 		   mode & ~(REP_WAYS | SMI_REP_ONE_PER_NODE));
 	if (r->replicated || smi.size == 1)
 		return SMI_SUCCESS;
-	err = wanted(r, mode, p1, p2, p3, &from, &to);
-	err = sync_all(err);
+	err = copy_get_range(r, mode, p1, p2, p3, &from, &to);
+	err = copies_sync(err);
 	if (err)
 		return err;
 	err = copy_create(r, mode, &copy);
 	if (!err && to > from && (!r->per_node || r->per_node->owner == smi.rank))
 		memcpy(copy + from, r->base + from, to - from);
 	/* nobody stores into the region before all have their copies */
-	err = sync_all(err);
+	err = copies_sync(err);
 	if (err)
 		copy_destroy(r, copy);
 	else
-		err = sync_all(copy_place(r, mode, copy));
+		err = copies_sync(copy_place(r, mode, copy));
 	return err;
 }
 
@@ -191,7 +191,7 @@ static bool piece_next(struct smi_region *r, size_t *from, size_t to, struct pie
 	return false;
 }
 
-static int give(struct smi_region *r, size_t from, size_t to)
+static int copy_store(struct smi_region *r, size_t from, size_t to)
 {
 	struct piece p;
 	int err = SMI_SUCCESS;
@@ -202,20 +202,20 @@ static int give(struct smi_region *r, size_t from, size_t to)
 	return err;
 }
 
-static int give_range(struct smi_region *r, int p1, int p2)
+static int copy_store_range(struct smi_region *r, int p1, int p2)
 {
 	int low, high;
 
 	if (p1 <= 0 || smi_split_range(p2, false, &low, &high))
 		return SMI_ERR_PARAM;
-	if (low > high || !has_copy(r))
+	if (low > high || !copy_is_combined(r))
 		return SMI_SUCCESS;
 	if (low < 0 || ((size_t)high + 1) > r->size / (size_t)p1)
 		return SMI_ERR_PARAM;
-	return give(r, (size_t)low * (size_t)p1, ((size_t)high + 1) * (size_t)p1);
+	return copy_store(r, (size_t)low * (size_t)p1, ((size_t)high + 1) * (size_t)p1);
 }
 
-static int give_local(struct smi_region *r)
+static int copy_store_local(struct smi_region *r)
 {
 	int i, err = SMI_SUCCESS;
 
@@ -223,13 +223,13 @@ static int give_local(struct smi_region *r)
 		struct smi_segment *s = &r->segs[i];
 
 		if (smi.node_of[s->owner] == smi.node && smi.first[smi.node] == smi.rank)
-			err = give(r, s->offset, s->offset + s->size);
+			err = copy_store(r, s->offset, s->offset + s->size);
 	}
 	return err;
 }
 
 /* The sum of two arrays of the mode's type. */
-static const struct sci_op *mode_sum(int mode)
+static const struct sci_op *sum_op(int mode)
 {
 	bool high = mode & SMI_DTYPE_HIGHPRECISION;
 
@@ -240,15 +240,15 @@ static const struct sci_op *mode_sum(int mode)
 }
 
 /* Add bytes [from, to) to the shared memory; the first one to do so stores them. */
-static int add_block(struct smi_region *r, const struct sci_op *op, size_t from, size_t to,
-		     bool first)
+static int sum_add_block(struct smi_region *r, const struct sci_op *op, size_t from, size_t to,
+			 bool first)
 {
 	_Alignas(16) unsigned char sum[CHUNK];
 	struct piece p;
 	int err = SMI_SUCCESS;
 
 	if (first)
-		return give(r, from, to);
+		return copy_store(r, from, to);
 	while (!err && piece_next(r, &from, to, &p)) {
 		char *there = p.s->addr + (p.at - p.s->offset);
 
@@ -264,27 +264,27 @@ static int add_block(struct smi_region *r, const struct sci_op *op, size_t from,
 }
 
 /* In each round every copy is added to another part of the sum. */
-static int add_copies(struct smi_region *r, int mode, int n)
+static int sum_add_copies(struct smi_region *r, int mode, int n)
 {
 	bool per_node = r->replicated & SMI_REP_ONE_PER_NODE;
 	int i, parts = per_node ? smi.nodes : smi.size, me = per_node ? smi.node : smi.rank;
-	const struct sci_op *op = mode_sum(mode);
+	const struct sci_op *op = sum_op(mode);
 	size_t size = op->size, at;
 	int err = SMI_SUCCESS;
 
 	for (i = 0; i < parts; i++) {
 		at = (size_t)((me + i) % parts);
-		if (!err && has_copy(r))
-			err = add_block(r, op, (size_t)n * at / (size_t)parts * size,
-					(size_t)n * (at + 1) / (size_t)parts * size, !i);
-		err = sync_all(err);
+		if (!err && copy_is_combined(r))
+			err = sum_add_block(r, op, (size_t)n * at / (size_t)parts * size,
+					    (size_t)n * (at + 1) / (size_t)parts * size, !i);
+		err = copies_sync(err);
 		if (err)
 			return err;
 	}
 	return SMI_SUCCESS;
 }
 
-static int check_combine(const struct smi_region *r, int mode, int p1)
+static int combine_check_args(const struct smi_region *r, int mode, int p1)
 {
 	int way = mode & SHR_WAYS, type = mode & DTYPES;
 
@@ -295,44 +295,44 @@ static int check_combine(const struct smi_region *r, int mode, int p1)
 	if (way != SMI_SHR_ADD)
 		return SMI_SUCCESS;
 	if (!type || type & (type - 1) || p1 < 0 ||
-	    (size_t)p1 > r->size / mode_sum(mode)->size)
+	    (size_t)p1 > r->size / sum_op(mode)->size)
 		return SMI_ERR_PARAM;
 	return SMI_SUCCESS;
 }
 
-static int combine(struct smi_region *r, int mode, int p1, int p2)
+static int copies_combine(struct smi_region *r, int mode, int p1, int p2)
 {
 	int err = SMI_SUCCESS;
 
 	switch (mode & SHR_WAYS) {
 	case SMI_SHR_SINGLE_SOURCE:
 		if (p1 == smi.rank)
-			err = give(r, 0, r->size);
+			err = copy_store(r, 0, r->size);
 		break;
 	case SMI_SHR_LOOP_SPLITTING:
-		err = give_range(r, p1, p2);
+		err = copy_store_range(r, p1, p2);
 		break;
 	case SMI_SHR_EVERY_LOCAL:
-		err = give_local(r);
+		err = copy_store_local(r);
 		break;
 	case SMI_SHR_ADD:
-		err = add_copies(r, mode, p1);
+		err = sum_add_copies(r, mode, p1);
 	}
-	return sync_all(err);
+	return copies_sync(err);
 }
 
 /* Map the segments where there is room, and combine the copies there. */
-static int combine_aside(struct smi_region *r, int mode, int p1, int p2)
+static int copies_combine_aside(struct smi_region *r, int mode, int p1, int p2)
 {
 	int i, err = SMI_SUCCESS;
 
 	for (i = 0; !err && i < r->nsegs; i++)
 		err = smi_segment_map(&r->segs[i], 0, r->segs[i].size, NULL);
-	err = sync_all(err);
-	return err ? err : combine(r, mode, p1, p2);
+	err = copies_sync(err);
+	return err ? err : copies_combine(r, mode, p1, p2);
 }
 
-static void unmap_aside(struct smi_region *r)
+static void region_unmap_aside(struct smi_region *r)
 {
 	for (int i = 0; i < r->nsegs; i++)
 		smi_segment_unmap(&r->segs[i]);
@@ -344,17 +344,17 @@ SMI_API smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2)
 	char *base;
 	int err;
 
-	SMI_REFUSE(!r || check_combine(r, mode, p1));
+	SMI_REFUSE(!r || combine_check_args(r, mode, p1));
 	if (!r->replicated)
 		return SMI_SUCCESS;
-	err = combine_aside(r, mode, p1, p2);
-	unmap_aside(r);
+	err = copies_combine_aside(r, mode, p1, p2);
+	region_unmap_aside(r);
 	if (err)
 		return err;
 	base = r->base;
 	copy_destroy(r, base);
 	r->replicated = 0;
-	return sync_all(smi_region_map(r, base));
+	return copies_sync(smi_region_map(r, base));
 }
 
 SMI_API smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2)
@@ -362,12 +362,12 @@ SMI_API smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2)
 	struct smi_region *r = region_whole(id);
 	int i, err;
 
-	SMI_REFUSE(!r || check_combine(r, mode, p1));
+	SMI_REFUSE(!r || combine_check_args(r, mode, p1));
 	if (!r->replicated)
 		return SMI_SUCCESS;
-	err = combine_aside(r, mode, p1, p2);
-	for (i = 0; !err && has_copy(r) && i < r->nsegs; i++)
+	err = copies_combine_aside(r, mode, p1, p2);
+	for (i = 0; !err && copy_is_combined(r) && i < r->nsegs; i++)
 		memcpy(r->base + r->segs[i].offset, r->segs[i].addr, r->segs[i].size);
-	unmap_aside(r);
-	return sync_all(err);
+	region_unmap_aside(r);
+	return copies_sync(err);
 }

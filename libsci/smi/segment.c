@@ -51,7 +51,7 @@ static sci_error_t segment_export(struct smi_segment *s)
 	return err;
 }
 
-static sci_error_t segment_try(struct smi_segment *s, size_t size)
+static sci_error_t segment_try_create(struct smi_segment *s, size_t size)
 {
 	static _Atomic unsigned int next = 0x10000000;
 	sci_error_t err, ignored;
@@ -86,13 +86,13 @@ static sci_error_t segment_try(struct smi_segment *s, size_t size)
 
 int smi_segment_create(struct smi_segment *s, size_t size, bool shrink)
 {
-	sci_error_t err = segment_try(s, size);
+	sci_error_t err = segment_try_create(s, size);
 
 	while (err == SCI_ERR_NOSPC && shrink && size > smi.page) {
 		size_t less = size / 10 * 9 / smi.page * smi.page;
 
 		size = less ? less : smi.page;
-		err = segment_try(s, size);
+		err = segment_try_create(s, size);
 	}
 	if (err == SCI_ERR_ILLEGAL_ADDRESS && s->plain)
 		return SMI_ERR_BADADR;
@@ -115,7 +115,7 @@ int smi_segment_open(struct smi_segment *s)
 }
 
 /* Other threads look addresses up in all segments. */
-static void segment_place(struct smi_segment *s, char *addr, size_t mapped)
+static void segment_set_address(struct smi_segment *s, char *addr, size_t mapped)
 {
 	pthread_mutex_lock(&smi.lock);
 	s->addr = addr;
@@ -130,7 +130,7 @@ int smi_segment_map(struct smi_segment *s, size_t offset, size_t size, void *fix
 	char *addr;
 
 	if (s->plain) {
-		segment_place(s, s->plain + offset, size);
+		segment_set_address(s, s->plain + offset, size);
 		return SMI_SUCCESS;
 	}
 	if (s->rseg)
@@ -143,7 +143,7 @@ int smi_segment_map(struct smi_segment *s, size_t offset, size_t size, void *fix
 		s->map = NULL;
 		return err == SCI_ERR_OUT_OF_RANGE ? SMI_ERR_PARAM : SMI_ERR_MAPFAILED;
 	}
-	segment_place(s, addr, size);
+	segment_set_address(s, addr, size);
 	if (!s->rseg)
 		return SMI_SUCCESS;
 	SCICreateMapSequence(s->map, &s->seq, SCI_FLAG_FAST_BARRIER, &err);
@@ -158,7 +158,7 @@ void smi_segment_unmap(struct smi_segment *s)
 {
 	sci_error_t err;
 
-	segment_place(s, NULL, 0);
+	segment_set_address(s, NULL, 0);
 	if (s->seq)
 		SCIRemoveSequence(s->seq, 0, &err);
 	if (s->map)

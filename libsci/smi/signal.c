@@ -69,14 +69,14 @@ SMI_API smi_error_t SMI_Signal_send(int rank)
 	m.a = rank & SMI_SIGNAL_ANY;
 	to = rank & ~SMI_SIGNAL_ANY;
 	if (to != SMI_SIGNAL_BCAST)
-		return smi_rank_ok(to) ? smi_tell(to, &m) : SMI_ERR_PARAM;
+		return smi_rank_ok(to) ? smi_channel_send(to, &m) : SMI_ERR_PARAM;
 	for (i = 0; !err && i < smi.size; i++)
 		if (i != smi.rank)
-			err = smi_tell(i, &m);
+			err = smi_channel_send(i, &m);
 	return err;
 }
 
-static bool take(unsigned int *count)
+static bool signal_count_take(unsigned int *count)
 {
 	if (!*count)
 		return false;
@@ -91,17 +91,18 @@ static bool signal_take(int rank)
 	int i;
 
 	if (rank != SMI_SIGNAL_ANY)
-		return take(&from[rank].direct) || take(&from[rank].for_any);
+		return signal_count_take(&from[rank].direct) ||
+		       signal_count_take(&from[rank].for_any);
 	for (i = 0; i < smi.size; i++)
-		if (take(&from[i].for_any))
+		if (signal_count_take(&from[i].for_any))
 			return true;
 	for (i = 0; i < smi.size; i++)
-		if (take(&from[i].direct))
+		if (signal_count_take(&from[i].direct))
 			return true;
 	return false;
 }
 
-static struct sender *sender_of(int rank)
+static struct sender *signal_get_sender(int rank)
 {
 	return rank == SMI_SIGNAL_ANY ? &smi.signals->any : &smi.signals->from[rank];
 }
@@ -129,7 +130,7 @@ SMI_API smi_error_t SMI_Signal_wait(int rank)
 	if (rank != SMI_SIGNAL_ANY && !smi_rank_ok(rank))
 		return SMI_ERR_PARAM;
 	pthread_mutex_lock(&smi.lock);
-	s = sender_of(rank);
+	s = signal_get_sender(rank);
 	if (!s->awaited && !s->callback) {
 		s->awaited = true;
 		err = signal_await(rank);
@@ -147,7 +148,7 @@ static void *callback_run(void *arg)
 
 	pthread_mutex_lock(&smi.lock);
 	err = signal_await(h->iProcRank);
-	sender_of(h->iProcRank)->callback = false;
+	signal_get_sender(h->iProcRank)->callback = false;
 	pthread_cond_broadcast(&smi.change);
 	pthread_mutex_unlock(&smi.lock);
 	if (!err)
@@ -174,7 +175,7 @@ SMI_API smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *
 	h->callback_fcn = fcn;
 	h->callback_arg = arg;
 	pthread_mutex_lock(&smi.lock);
-	s = sender_of(rank);
+	s = signal_get_sender(rank);
 	if (!s->awaited && !s->callback) {
 		ret = pthread_create(&h->ptThread, NULL, callback_run, h);
 		s->callback = !ret;

@@ -170,7 +170,7 @@ int smi_lock_give(int lock)
 }
 
 /* The lock of a mutex, or -1. */
-static int mutex_lock_of(int id)
+static int mutex_get_lock(int id)
 {
 	id &= ~NOCONSISTENCY;
 	return id >= 0 && id < SMI_LOCKS_MAX ? sync_state.ids[id] : -1;
@@ -198,7 +198,7 @@ SMI_API smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc)
 
 SMI_API smi_error_t SMI_Mutex_destroy(int id)
 {
-	int lock = mutex_lock_of(id), err;
+	int lock = mutex_get_lock(id), err;
 
 	SMI_REFUSE(lock < 0);
 	err = smi_agree(smi.team, SMI_SUCCESS);
@@ -210,7 +210,7 @@ SMI_API smi_error_t SMI_Mutex_destroy(int id)
 
 SMI_API smi_error_t SMI_Mutex_lock(int id)
 {
-	int lock = mutex_lock_of(id), err;
+	int lock = mutex_get_lock(id), err;
 
 	SMI_REFUSE(lock < 0);
 	err = smi_lock_take(lock, -1);
@@ -221,7 +221,7 @@ SMI_API smi_error_t SMI_Mutex_lock(int id)
 
 SMI_API smi_error_t SMI_Mutex_trylock(int id, int *got)
 {
-	int lock = mutex_lock_of(id), err;
+	int lock = mutex_get_lock(id), err;
 
 	SMI_REFUSE(lock < 0 || !got);
 	err = smi_lock_take(lock, 0);
@@ -233,7 +233,7 @@ SMI_API smi_error_t SMI_Mutex_trylock(int id, int *got)
 
 SMI_API smi_error_t SMI_Mutex_unlock(int id)
 {
-	int lock = mutex_lock_of(id);
+	int lock = mutex_get_lock(id);
 
 	SMI_REFUSE(lock < 0);
 	if (!(id & NOCONSISTENCY))
@@ -243,7 +243,7 @@ SMI_API smi_error_t SMI_Mutex_unlock(int id)
 
 SMI_API smi_error_t SMI_Location_of_mutex(int id, int *proc)
 {
-	int lock = mutex_lock_of(id);
+	int lock = mutex_get_lock(id);
 
 	SMI_REFUSE(lock < 0 || !proc);
 	*proc = sync_state.mutexes[lock].proc;
@@ -296,7 +296,7 @@ SMI_API smi_error_t SMI_BARRIER_DESTROY(int id)
 
 /* ---- progress counters: row 0 of the cells has the watchdog's beats ---- */
 
-static bool counter_ok(int id)
+static bool counter_is_valid(int id)
 {
 	id &= ~NOCONSISTENCY;
 	return id >= 0 && id < sync_state.counters;
@@ -324,7 +324,7 @@ SMI_API smi_error_t SMI_Reset_PC(int id)
 {
 	int i, err;
 
-	SMI_REFUSE(!counter_ok(id));
+	SMI_REFUSE(!counter_is_valid(id));
 	err = smi_agree(smi.team, SMI_SUCCESS);
 	if (err)
 		return err;
@@ -338,7 +338,7 @@ SMI_API smi_error_t SMI_Increment_PC(int id, int val)
 {
 	int *value, err;
 
-	SMI_REFUSE(!counter_ok(id) || val < 0);
+	SMI_REFUSE(!counter_is_valid(id) || val < 0);
 	if (!(id & NOCONSISTENCY))
 		smi_store_barrier();
 	value = &sync_state.values[counter_row(id)];
@@ -363,7 +363,7 @@ SMI_API smi_error_t SMI_Get_PC(int id, int proc, int *val)
 	SMI_ENTER();
 	if (proc == SMI_OWNPC)
 		proc = smi.rank;
-	if (!counter_ok(id) || !smi_rank_ok(proc) || !val)
+	if (!counter_is_valid(id) || !smi_rank_ok(proc) || !val)
 		return SMI_ERR_PARAM;
 	*val = counter_value(id, proc);
 	if (!(id & NOCONSISTENCY))
@@ -389,7 +389,7 @@ static int counter_wait(int id, int first, int n, int val)
 
 SMI_API smi_error_t SMI_Wait_individual_PC(int id, int proc, int val)
 {
-	SMI_REFUSE(!counter_ok(id) || !smi_rank_ok(proc) || proc == smi.rank);
+	SMI_REFUSE(!counter_is_valid(id) || !smi_rank_ok(proc) || proc == smi.rank);
 	if (val == SMI_OWNPC)
 		val = counter_value(id, smi.rank);
 	return counter_wait(id, proc, 1, val);
@@ -408,7 +408,7 @@ SMI_API smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, in
 
 SMI_API smi_error_t SMI_Wait_collective_PC(int id, int val)
 {
-	SMI_REFUSE(!counter_ok(id));
+	SMI_REFUSE(!counter_is_valid(id));
 	if (val == SMI_OWNPC)
 		val = counter_value(id, smi.rank);
 	if (val > counter_value(id, smi.rank))

@@ -68,7 +68,7 @@ SMI_API smi_error_t SMI_Get_timespan(int *s, int *us)
 
 #define FOR_OUTPUT	(O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)
 
-static int redirect(int fd, int flags, const char *path)
+static int stream_redirect(int fd, int flags, const char *path)
 {
 	int file = open(path, flags | O_CLOEXEC, 0666), err = SMI_SUCCESS;
 
@@ -79,19 +79,19 @@ static int redirect(int fd, int flags, const char *path)
 	return err;
 }
 
-static int redirect_own(int fd, const char *name, char separator)
+static int stream_redirect_rank(int fd, const char *name, char separator)
 {
 	char path[4096];
 	int n = snprintf(path, sizeof(path), "%s%c%d", name, separator, smi.rank);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return SMI_ERR_PARAM;
-	return redirect(fd, FOR_OUTPUT, path);
+	return stream_redirect(fd, FOR_OUTPUT, path);
 }
 
 int smi_redirect(int fd, const char *name)
 {
-	return name && *name ? redirect_own(fd, name, '_') : SMI_SUCCESS;
+	return name && *name ? stream_redirect_rank(fd, name, '_') : SMI_SUCCESS;
 }
 
 SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
@@ -107,11 +107,11 @@ SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outna
 	fflush(stdout);
 	fflush(stderr);
 	if (err == SMI_IO_FILE)
-		ret = redirect_own(STDERR_FILENO, errname, '.');
+		ret = stream_redirect_rank(STDERR_FILENO, errname, '.');
 	if (!ret && out == SMI_IO_FILE)
-		ret = redirect_own(STDOUT_FILENO, outname, '.');
+		ret = stream_redirect_rank(STDOUT_FILENO, outname, '.');
 	if (!ret && in == SMI_IO_FILE)
-		ret = redirect(STDIN_FILENO, O_RDONLY, inname);
+		ret = stream_redirect(STDIN_FILENO, O_RDONLY, inname);
 	return ret;
 }
 

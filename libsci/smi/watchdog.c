@@ -40,7 +40,7 @@ static struct watchdog {
 static void (*_Atomic callback)(void);
 
 /* Run the program's callback, at most once. */
-static void run_callback(void)
+static void watchdog_run_callback(void)
 {
 	void (*fn)(void) = atomic_exchange(&callback, NULL);
 
@@ -50,7 +50,7 @@ static void run_callback(void)
 
 void smi_watchdog_abort(int code)
 {
-	run_callback();
+	watchdog_run_callback();
 	_exit(code);
 }
 
@@ -61,14 +61,14 @@ SMI_API void SMI_Abort(int code)
 	if (!smi_check_up())
 		for (int i = 0; i < smi.size; i++)
 			if (i != smi.rank)
-				smi_tell(i, &m);
-	run_callback();
+				smi_channel_send(i, &m);
+	watchdog_run_callback();
 	fflush(stdout);
 	fflush(stderr);
 	_exit(code);
 }
 
-static void died(int rank, const char *how)
+static void watchdog_report_death(int rank, const char *how)
 {
 	if (atomic_load(&smi.ending) || atomic_exchange(&smi.dead, rank + 1))
 		return;
@@ -77,24 +77,24 @@ static void died(int rank, const char *how)
 	smi_watchdog_abort(1);
 }
 
-static void look(int rank, uint64_t now, int seconds)
+static void watchdog_check_process(int rank, uint64_t now, int seconds)
 {
 	uint32_t beat = atomic_load(smi_cell(0, rank));
 
 	if (sci_team_alive(smi.team, rank)) {
-		died(rank, "has died");
+		watchdog_report_death(rank, "has died");
 		return;
 	}
 	if (beat != watchdog.seen[rank]) {
 		watchdog.seen[rank] = beat;
 		watchdog.when[rank] = now;
 	} else if (now - watchdog.when[rank] > (uint64_t)seconds * 1000000000u) {
-		died(rank, "is silent");
+		watchdog_report_death(rank, "is silent");
 	}
 }
 
 /* Wait for the next beat.  False: the thread is to end. */
-static bool pause_thread(int *seconds)
+static bool watchdog_pause(int *seconds)
 {
 	struct timespec until = sci_deadline(PERIOD_MS);
 	bool stop;
@@ -136,13 +136,13 @@ static void *watchdog_run(void *arg)
 	int seconds;
 
 	(void)arg;
-	while (pause_thread(&seconds)) {
+	while (watchdog_pause(&seconds)) {
 		uint64_t now = smi_now_ns();
 
 		beat_send(++beat, now, seconds);
 		for (int i = 0; seconds > 0 && i < smi.size; i++)
 			if (i != smi.rank)
-				look(i, now, seconds);
+				watchdog_check_process(i, now, seconds);
 	}
 	return NULL;
 }
@@ -200,9 +200,9 @@ SMI_API smi_error_t SMI_Watchdog(int seconds)
 
 /* ---- abnormal ends ---- */
 
-static void on_signal(int sig)
+static void watchdog_handle_signal(int sig)
 {
-	run_callback();
+	watchdog_run_callback();
 	signal(sig, SIG_DFL);
 	raise(sig);
 }
@@ -210,7 +210,7 @@ static void on_signal(int sig)
 SMI_API smi_error_t SMI_Watchdog_callback(void (*fcn)(void))
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGQUIT, SIGSEGV, SIGFPE };
-	struct sigaction sa = { .sa_handler = on_signal }, old;
+	struct sigaction sa = { .sa_handler = watchdog_handle_signal }, old;
 
 	SMI_ENTER();
 	atomic_store(&callback, fcn);
