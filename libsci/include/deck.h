@@ -6,7 +6,7 @@
  * The programming environment of "Low-latency and zero-copy message passing protocols
  * for SCI-based clusters" (de Oliveira and others): threads and semaphores for
  * multiprogramming, mail boxes and messages for communication. The paper describes
- * what there is, but gives no declarations. So all names but deck_mbox_post(),
+ * the environment but gives no declarations. So all names but deck_mbox_post(),
  * deck_mbox_retrv() and DECK_MSG_BUF_LIMIT are libsci's own.
  *
  *	message		an object that owns its buffer. Values are packed into it, and
@@ -19,21 +19,22 @@
  * How a message travels depends on its length and its buffer:
  *
  *	up to 62 bytes		one 64-byte line (the paper's protocol 1)
- *	longer ones		lines, or blocks of a ring (protocol 2)
+ *	longer messages		lines, or blocks of a ring (protocol 2)
  *	created with a size of DECK_MSG_BUF_LIMIT or more, on both sides
  *				from buffer to buffer without a copy (protocol 3)
  *
  * Rules for all calls:
- *  - They return 0 (or what they say) or a negative errno value; errno itself means
- *    nothing after a call. -EINVAL: an argument is NULL or out of range.
- *  - Any threads may make calls at once. One message is used by one thread at a time.
- *    Nothing here may be called from a signal handler.
+ *  - A call returns 0, or the value in its description, or a negative errno value. errno
+ *    itself is undefined after a call. -EINVAL: an argument is NULL or out of range.
+ *    -ENOTCONN: the process has not called deck_init(), or has called deck_done().
+ *  - Any threads may make calls at once. Only one thread at a time may use a message.
+ *    A signal handler must not make calls.
  *  - Lengths are bytes. Timeouts are milliseconds; -1 waits for ever, 0 not at all.
  *  - Messages of one process to one mail box arrive in order.
  *  - When a process dies, posts to its mail boxes return -ECONNRESET within a second.
- *    So does, once, each retrieve that waits, and of each mail box the next one that
- *    would have to wait. Messages that have arrived before come first. A program that
- *    calls again waits for the processes that live.
+ *    Each retrieve that waits returns -ECONNRESET once. So does, for each mail box, the
+ *    next retrieve that would have to wait. A retrieve returns messages that have
+ *    arrived first. A program that calls again waits for the processes that live.
  *  - A child after fork() must not make calls, other than those of messages shorter
  *    than the limit.
  */
@@ -58,40 +59,50 @@ typedef struct deck_sem deck_sem_t;		/* a semaphore of this process */
 
 /**
  * deck_init() - join the processes that were started together
- * @argc, @argv: of main(), or NULL; left as they are today
+ * @argc, @argv: of main(), or NULL; the call does not change them
  *
- * Collective over all processes, which sci run or another launcher has started; a
- * process that was started alone is rank 0 of 1. Starts one thread of the library's,
- * which sleeps while no names are looked up.
+ * Collective over all processes that sci run or another launcher has started. A process
+ * without a launcher is rank 0 of 1. The call starts one thread of the library, which
+ * sleeps while no process looks up a name.
  *
- * -EALREADY: done before; else as sci_team_open().
+ * Return: 0; -EALREADY: the process has called it before; -EAGAIN, -ENOMEM: out of resources;
+ * or an error of sci_team_open() or sci_ep_open().
  */
 int deck_init(int *argc, char ***argv);
 
 /**
- * deck_done() - leave
+ * deck_done() - leave the program's processes
  *
- * Collective over the processes that live: returns when all have called it. Mail
- * boxes, found ones too, and messages of the limit or more must have been destroyed,
- * and no other thread may be in a call. -EBUSY: some have not been; -ECONNRESET: a
- * process has died; the caller has left all the same.
+ * Collective over the processes that live: returns when all of them have called it. The
+ * program must have destroyed all mail boxes, found ones too, and all messages of the limit
+ * or more. No other thread may be in a call.
+ *
+ * Return: 0; -EBUSY: a mail box or a message is left, and nothing has changed; -ECONNRESET:
+ * a process has died, and the caller has left all the same.
  */
 int deck_done(void);
 
-int deck_rank(void);		/* of this process: 0 .. deck_size() - 1 */
-int deck_size(void);		/* number of processes */
-int deck_node(int rank);	/* number of @rank's node: 0 .. deck_nodes() - 1 */
+/* Return the rank of this process, from 0 to deck_size() - 1. */
+int deck_rank(void);
+/* Return the number of processes. */
+int deck_size(void);
+/* Return the number of the node of @rank, from 0 to deck_nodes() - 1. */
+int deck_node(int rank);
+/* Return the number of nodes. */
 int deck_nodes(void);
 
-/* Wait for all processes; one thread of each calls. As sci_team_barrier(). */
+/* Wait for all processes; one thread of each calls. Return: as sci_team_barrier(). */
 int deck_barrier(void);
 
 /**
  * deck_broadcast() - give all processes a message of one of them
- * @root: whose message it is; on the others @msg receives it
+ * @msg: the message; the processes other than @root receive it
+ * @root: the process whose message it is
  *
- * Collective, by one thread of each. All messages have been created with the same
- * size. As sci_team_bcast(). -EMSGSIZE: it is longer than @msg.
+ * Collective, by one thread of each process. All messages have been created with the same
+ * size.
+ *
+ * Return: 0; -EMSGSIZE: the message is longer than @msg; or an error of sci_team_bcast().
  */
 int deck_broadcast(deck_msg_t *msg, int root);
 
@@ -105,51 +116,65 @@ int deck_broadcast(deck_msg_t *msg, int root);
 
 /**
  * deck_msg_create() - create an empty message
- * @msg: the message
- * @size: how many bytes it may hold; 0 is allowed
+ * @msg: is set to the message
+ * @size: how many bytes it may hold; may be 0
  *
  * Peers may write to the buffer of DECK_MSG_BUF_LIMIT bytes or more at any time, as
  * they may to any exported memory. Without deck_init() all buffers are private.
- * -ENOMEM, -ENOSPC.
+ *
+ * Return: 0; -ENOMEM, -ENOSPC: out of memory; or an error of sci_buf_alloc().
  */
 int deck_msg_create(deck_msg_t **msg, size_t size);
 
-/* NULL is allowed. -EBUSY: a post or retrieve under way uses it. */
+/**
+ * deck_msg_destroy() - free a message
+ * @msg: the message; may be NULL
+ *
+ * Return: 0; -EBUSY: a post or retrieve under way uses it.
+ */
 int deck_msg_destroy(deck_msg_t *msg);
 
-/* It is empty: the next value is packed at its start. */
+/* Make a message empty. The next value is packed at its start. */
 void deck_msg_clear(deck_msg_t *msg);
 
-/* The next value is unpacked from its start. Retrieves do that, too. */
+/* Unpack the next value from the start of the message. A retrieve does this, too. */
 void deck_msg_rewind(deck_msg_t *msg);
 
 /*
- * The buffer, aligned to 64 bytes, as long as the message exists. A program that
- * writes to it says with deck_msg_set_length() how many bytes the message has.
+ * Return the address of the buffer. It is aligned to 64 bytes and valid as long as the
+ * message exists. A program that writes to the buffer sets the message's length with
+ * deck_msg_set_length().
  */
 void *deck_msg_address(deck_msg_t *msg);
-size_t deck_msg_size(const deck_msg_t *msg);	/* what it may hold */
-size_t deck_msg_length(const deck_msg_t *msg);	/* what it holds, and a post sends */
-size_t deck_msg_left(const deck_msg_t *msg);	/* ... that is not unpacked yet */
-int deck_msg_set_length(deck_msg_t *msg, size_t length); /* -EMSGSIZE: above its size */
+/* Return how many bytes the message may hold. */
+size_t deck_msg_size(const deck_msg_t *msg);
+/* Return how many bytes the message holds. A post sends these. */
+size_t deck_msg_length(const deck_msg_t *msg);
+/* Return how many bytes the message holds that are not unpacked yet. */
+size_t deck_msg_left(const deck_msg_t *msg);
+/* Set the length. Return: 0; -EMSGSIZE: @length is above the message's size. */
+int deck_msg_set_length(deck_msg_t *msg, size_t length);
 
-/* The rank of the process that posted what was retrieved last; -1: none was. */
+/*
+ * Return the rank of the process that posted the message that @msg has retrieved last. -1:
+ * it has retrieved none.
+ */
 int deck_msg_source(const deck_msg_t *msg);
 
 /**
- * deck_msg_pack() - append bytes
- * deck_msg_unpack() - take the next bytes
+ * deck_msg_pack(), deck_msg_unpack() - append bytes, take the next bytes
  *
- * Nothing stands between values: they are sent as they lie in memory, and unpacked in
- * the order and by the types with which they were packed. -EMSGSIZE: they do not fit,
- * or there are not so many: nothing has been packed or unpacked.
+ * Nothing stands between values. Values travel as they lie in memory. The receiver unpacks
+ * them in the order and by the types with which the sender has packed them.
+ * deck_pack_int(msg, &i, 1) and functions like it do the same with an array of @n values of
+ * one type.
+ *
+ * Return: 0; -EMSGSIZE: the bytes do not fit, or the message has fewer, and nothing has been
+ * packed or unpacked.
  */
 int deck_msg_pack(deck_msg_t *msg, const void *data, size_t len);
 int deck_msg_unpack(deck_msg_t *msg, void *data, size_t len);
 
-/*
- * The same for arrays of @n values of each type: deck_pack_int(msg, &i, 1).
- */
 #define DECK_TYPES(X)							\
 	X(char, char)							\
 	X(schar, signed char)						\
@@ -195,7 +220,16 @@ int deck_msg_unpack(deck_msg_t *msg, void *data, size_t len);
 DECK_TYPES(DECK_DECLARE)
 #undef DECK_DECLARE
 
-/* With its length and the 0 at its end. @size: of @s. -EMSGSIZE: also, it is longer. */
+/**
+ * deck_pack_string(), deck_unpack_string() - append a string, take the next string
+ * @s: the string, or memory for it
+ * @size: how many bytes of memory @s has
+ *
+ * The string travels with its length and the 0 at its end.
+ *
+ * Return: 0; -EMSGSIZE: the string does not fit into the message, or into @s, or the message
+ * has none.
+ */
 int deck_pack_string(deck_msg_t *msg, const char *s);
 int deck_unpack_string(deck_msg_t *msg, char *s, size_t size);
 
@@ -203,95 +237,124 @@ int deck_unpack_string(deck_msg_t *msg, char *s, size_t size);
 
 /**
  * deck_mbox_create() - create a mail box
- * @box: to retrieve from, by any thread of this process, and to post to
- * @name: of 1 to DECK_NAME_MAX bytes; no other mail box of the program has it
+ * @box: is set to the mail box, from which any thread of this process may retrieve
+ * @name: 1 to DECK_NAME_MAX bytes
  *
- * -EEXIST: there is one of this name; errors of sci_ep_open().
+ * Return: 0; -EEXIST: the program has a mail box of this name; -ECONNRESET: the process that
+ * keeps this name has died; -ENOMEM; or an error of sci_ep_open().
  */
 int deck_mbox_create(deck_mbox_t **box, const char *name);
 
 /**
  * deck_mbox_find() - find a mail box of any process
- * @box: to post to; the same one as long as this process has it
+ * @box: is set to the mail box, to which any thread may post. A second find in the same
+ *	process gives the same one.
+ * @name: its name
  * @timeout: how long to wait for its creation
  *
- * -EAGAIN with a timeout of 0, else -ETIMEDOUT: there is none yet; -ENOENT: it was
- * destroyed meanwhile; -ECONNRESET: the process that keeps this name, or has the mail
- * box, has died.
+ * Return: 0; with a timeout of 0 -EAGAIN, else -ETIMEDOUT: no mail box has this name;
+ * -ENOENT: the mail box was destroyed during the call; -ECONNRESET: the process that keeps
+ * this name, or has the mail box, has died; -ETIME: the process that has the mail box does not
+ * answer; -ENOMEM; or an error of sci_connect().
  */
 int deck_mbox_find(deck_mbox_t **box, const char *name, int timeout);
 
 /**
- * deck_mbox_destroy() - give a mail box back
+ * deck_mbox_destroy() - give up a mail box
+ * @box: the mail box; may be NULL. No other thread may use it.
  *
- * Called once for each create and find. When its creator destroys it, messages in it
- * are lost, and posts return -ENOTCONN as soon as their process has noticed. No other
- * thread may be using @box. NULL is allowed.
+ * The program calls it once for each create and each find. When the creator gives the mail box
+ * up, messages in it are lost. Posts return -ENOTCONN as soon as their process has noticed.
+ *
+ * Return: 0; -ENOMEM: the process that keeps the name has not been told.
  */
 int deck_mbox_destroy(deck_mbox_t *box);
 
-int deck_mbox_owner(const deck_mbox_t *box);		/* its creator's rank */
+/* Return the rank of the process that has created the mail box. */
+int deck_mbox_owner(const deck_mbox_t *box);
+/* Return the name of the mail box, which is valid until deck_mbox_destroy(). */
 const char *deck_mbox_name(const deck_mbox_t *box);
 
 /**
  * deck_mbox_post() - send a message to a mail box
+ * @box: the mail box
+ * @msg: the message
  *
- * Returns when the message is the caller's again: its bytes are then in the mail box,
- * or in the message that has retrieved them. Long messages wait for the retrieve.
+ * The call returns when the program may use @msg again. Its bytes are then in the mail box, or
+ * in the message that has retrieved them. A long message waits for the retrieve.
  *
- * -ECONNRESET: the mail box's process has died; -ENOTCONN: the mail box, or this
- * process, is gone; -EBUSY: a post or retrieve under way uses @msg; -ENOMEM.
+ * Return: 0; -ECONNRESET: the mail box's process has died; -ENOTCONN: the mail box is
+ * destroyed; -EBUSY: a post or retrieve under way uses @msg; -ENOMEM.
  */
 int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg);
 
 /**
  * deck_mbox_retrv() - get the next message from a mail box
- * @box: one that this process has created
- * @msg: its content is replaced
+ * @box: a mail box that this process has created
+ * @msg: the call replaces its content
  *
- * -EMSGSIZE: the message was longer than @msg, which has its beginning; -ECONNRESET: a
- * process has died, see above.
+ * Return: 0; -EMSGSIZE: the message was longer than @msg, which has its beginning;
+ * -ECONNRESET: a process has died, see the rules for all calls; -EBUSY: a post or retrieve
+ * under way uses @msg; -ENOMEM.
  */
 int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg);
 
-/*
- * The same for at most @timeout. -EAGAIN with a timeout of 0, else -ETIMEDOUT: nothing
- * was posted or retrieved. A message that has begun to arrive arrives to its end.
- * -EINPROGRESS, of posts: the mail box has been told of a long message, which stays the
- * library's until deck_msg_wait().
+/**
+ * deck_mbox_timedpost(), deck_mbox_timedretrv() - post or retrieve within a time
+ * @timeout: how long to wait
+ *
+ * A message that has begun to arrive arrives to its end.
+ *
+ * Return: as deck_mbox_post() or deck_mbox_retrv(); with a timeout of 0 -EAGAIN, else
+ * -ETIMEDOUT: nothing was posted or retrieved; -EINPROGRESS, from a post: the mail box knows of
+ * a long message already. The library uses @msg until deck_msg_wait().
  */
 int deck_mbox_timedpost(deck_mbox_t *box, deck_msg_t *msg, int timeout);
 int deck_mbox_timedretrv(deck_mbox_t *box, deck_msg_t *msg, int timeout);
+
+/* Post or retrieve without waiting. Return: as deck_mbox_timedpost() with a timeout of 0. */
 int deck_mbox_trypost(deck_mbox_t *box, deck_msg_t *msg);
 int deck_mbox_tryretrv(deck_mbox_t *box, deck_msg_t *msg);
 
-/*
- * Wait for the post of @msg that has returned -EINPROGRESS; as deck_wait(). -ENOENT:
- * there is none.
+/**
+ * deck_msg_wait() - wait for a post that has returned -EINPROGRESS
+ * @msg: the message of this post
+ * @timeout: how long to wait
+ *
+ * Return: as deck_wait(); -ENOENT: no such post is under way.
  */
 int deck_msg_wait(deck_msg_t *msg, int timeout);
 
 /**
  * deck_mbox_ipost(), deck_mbox_iretrv() - begin a post or a retrieve
- * @req: to be waited for
+ * @msg: the library uses it until deck_wait() has ended the request
+ * @req: is set to the request
  *
- * @msg is the library's until then. Requests of one mail box get messages in the order
- * in which they were begun.
+ * Requests of one mail box get messages in the order in which they were begun.
+ *
+ * Return: 0; -EBUSY: a post or retrieve under way uses @msg; -ENOMEM; from a post also the
+ * errors of deck_mbox_post().
  */
 int deck_mbox_ipost(deck_mbox_t *box, deck_msg_t *msg, deck_req_t **req);
 int deck_mbox_iretrv(deck_mbox_t *box, deck_msg_t *msg, deck_req_t **req);
 
 /**
  * deck_wait() - wait for a post or retrieve
- * @req: gone, unless -EAGAIN or -ETIMEDOUT is returned
+ * @req: the request; invalid after the call unless it returns -EAGAIN or -ETIMEDOUT
+ * @timeout: how long to wait
  *
- * -EAGAIN with a timeout of 0, else -ETIMEDOUT: not yet. Else as the blocking call.
+ * Return: with a timeout of 0 -EAGAIN, else -ETIMEDOUT: the request is still under way;
+ * -ECANCELED: deck_cancel() has ended it; or the value of deck_mbox_post() or
+ * deck_mbox_retrv().
  */
 int deck_wait(deck_req_t *req, int timeout);
 
-/*
- * Give up a request, which is still to be waited for. -EBUSY: too late, it will complete;
- * of a post also, the mail box has been told of it.
+/**
+ * deck_cancel() - give up a request
+ * @req: the request; the program still calls deck_wait() for it
+ *
+ * Return: 0; -EBUSY: it is too late, and the request will complete. For a post that is so, too,
+ * when the mail box knows of the message already.
  */
 int deck_cancel(deck_req_t *req);
 
@@ -299,29 +362,47 @@ int deck_cancel(deck_req_t *req);
 
 /**
  * deck_thread_create() - start a thread
- * @thread: until deck_thread_join() or deck_thread_detach()
+ * @thread: is set to the thread; valid until deck_thread_join() or deck_thread_detach()
+ * @fn: the thread's function
+ * @arg: the function's argument
  *
- * A POSIX thread: all of pthreads works with it. -EAGAIN, -ENOMEM: out of resources.
+ * The thread is a POSIX thread: all functions of pthreads work with it.
+ *
+ * Return: 0; -EAGAIN, -ENOMEM: out of resources.
  */
 int deck_thread_create(deck_thread_t **thread, void *(*fn)(void *arg), void *arg);
 
-/* @result: what its function returned; may be NULL. -EDEADLK: it is the caller. */
+/**
+ * deck_thread_join() - wait for the end of a thread
+ * @result: receives what the thread's function has returned; may be NULL
+ *
+ * Return: 0; -EDEADLK: @thread is the calling thread.
+ */
 int deck_thread_join(deck_thread_t *thread, void **result);
+/* Give up a thread, which runs on. Return: 0. */
 int deck_thread_detach(deck_thread_t *thread);
-void deck_thread_exit(void *result);		/* end the calling thread */
-void deck_thread_yield(void);			/* let another thread run */
+/* End the calling thread. */
+void deck_thread_exit(void *result);
+/* Let another thread run. */
+void deck_thread_yield(void);
 
 /* ---- semaphores ---- */
 
+/* Create a semaphore of this process. Return: 0; -ENOMEM. */
 int deck_sem_create(deck_sem_t **sem, unsigned int value);
-int deck_sem_destroy(deck_sem_t *sem);		/* nobody waits for it; NULL is allowed */
+/* Free a semaphore, for which no thread may wait; may be NULL. Return: 0. */
+int deck_sem_destroy(deck_sem_t *sem);
 
-/* Wait until its value is not 0, and take one from it (P). */
+/* Wait until the value is not 0, and subtract 1 (P). Return: 0. */
 int deck_sem_wait(deck_sem_t *sem);
-/* -EAGAIN with a timeout of 0, else -ETIMEDOUT. */
+/*
+ * As deck_sem_wait(), for at most @timeout. Return: 0; with a timeout of 0 -EAGAIN, else
+ * -ETIMEDOUT: the value was 0 all the time.
+ */
 int deck_sem_timedwait(deck_sem_t *sem, int timeout);
-/* Add one (V). -EOVERFLOW. */
+/* Add 1 to the value (V). Return: 0; -EOVERFLOW: the value is the largest possible one. */
 int deck_sem_post(deck_sem_t *sem);
+/* Return the value of a semaphore. */
 int deck_sem_value(deck_sem_t *sem);
 
 #ifdef __cplusplus
