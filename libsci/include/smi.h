@@ -3,22 +3,24 @@
 /*
  * DOC: SMI, shared memory interface
  *
- * Regions of shared memory for the processes of one program on one or several
- * nodes: created by all processes together or by one alone, mapped at the same
- * address everywhere unless a flag permits otherwise, with allocators,
- * synchronization, copies, loop scheduling and small messages.  smi(3) is the
- * overview.
+ * Regions of shared memory for the processes of one program on one or several nodes.
+ * All processes create a region together, or one process creates it alone. A region has
+ * the same address everywhere unless a flag permits otherwise. Allocators,
+ * synchronization, copies, loop scheduling and small messages come with it. smi(3) is
+ * the overview.
  *
  * Rules for all functions
- *  - They return SMI_SUCCESS or an SMI_ERR_ code.  2000 + errno says that a system
- *    call failed, 1000 + a code that a message between processes failed.
- *  - SMI_ERR_NOINIT: before SMI_Init() or after SMI_Finalize().
+ *  - A function returns SMI_SUCCESS or an SMI_ERR_ code. 2000 + errno says that a system
+ *    call failed, 1000 + a code that a message between processes failed. "Return:" names
+ *    the codes of a function beyond those of this list.
+ *  - SMI_ERR_NOINIT: the call is before SMI_Init() or after SMI_Finalize().
  *    SMI_ERR_PARAM: an argument is NULL or out of range.
+ *    SMI_ERR_OTHER, of calls that wait: a process has died.
  *  - "Collective": all processes call the function, in the same order, one thread
- *    of each at a time.  Other functions may be called by any thread.
- *  - Sizes and offsets are bytes.  Processes and nodes are ranks from 0; processes
+ *    of each at a time. Any thread may call the other functions.
+ *  - Sizes and offsets are bytes. Processes and nodes are ranks from 0. Processes
  *    of one node have consecutive ranks.
- *  - When a process dies, the watchdog ends the others (SMI_Watchdog()).  Without
+ *  - When a process dies, the watchdog ends the others (SMI_Watchdog()). Without
  *    it, calls that wait for the dead process return SMI_ERR_OTHER.
  */
 #ifndef _SMI_H_
@@ -53,41 +55,50 @@ typedef int smi_error_t;
 
 /**
  * SMI_Init() - join the program; collective
- * @argc, @argv: those of main(); may be NULL
+ * @argc, @argv: of main(); may be NULL
  *
- * Removes a launcher's arguments, all up to and including "--", and sets optind
- * to 1.  A second call does nothing.
+ * Removes a launcher's arguments, up to and including "--", and sets optind to 1. A call
+ * while SMI is up does nothing.
+ *
+ * Return: SMI_ERR_NODEVICE: there is no adapter; SMI_ERR_OTHER: SMI_Finalize() has been
+ * called, or an earlier SMI_Init() has failed; SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Init(int *argc, char ***argv);
 
-/** SMI_Finalize() - barrier, then release everything; collective */
+/** SMI_Finalize() - wait for all processes, then release everything; collective */
 smi_error_t SMI_Finalize(void);
 
-/** SMI_Abort() - end all processes; this one exits with @code, as do the others */
+/** SMI_Abort() - end all processes with exit code @code; does not return */
 void SMI_Abort(int code);
 
-smi_error_t SMI_Proc_rank(int *rank);	/* this process */
-smi_error_t SMI_Proc_size(int *size);	/* number of processes */
-smi_error_t SMI_Node_rank(int *rank);	/* this process's node */
-smi_error_t SMI_Node_size(int *size);	/* number of nodes */
-smi_error_t SMI_Local_proc_rank(int *rank);	/* rank among the processes of the node */
-smi_error_t SMI_Local_proc_size(int *size);	/* how many these are */
-/** SMI_Max_local_proc_size() - the largest number of processes on a node */
+/** SMI_Proc_rank() - get the rank of this process */
+smi_error_t SMI_Proc_rank(int *rank);
+/** SMI_Proc_size() - get the number of processes */
+smi_error_t SMI_Proc_size(int *size);
+/** SMI_Node_rank() - get the rank of this process's node */
+smi_error_t SMI_Node_rank(int *rank);
+/** SMI_Node_size() - get the number of nodes */
+smi_error_t SMI_Node_size(int *size);
+/** SMI_Local_proc_rank() - get the rank of this process among those of its node */
+smi_error_t SMI_Local_proc_rank(int *rank);
+/** SMI_Local_proc_size() - get the number of processes on this node */
+smi_error_t SMI_Local_proc_size(int *size);
+/** SMI_Max_local_proc_size() - get the largest number of processes on any node */
 smi_error_t SMI_Max_local_proc_size(int *size);
-/** SMI_Proc_to_node() - the node of a process */
+/** SMI_Proc_to_node() - get the node of a process */
 smi_error_t SMI_Proc_to_node(int proc, int *node);
-/** SMI_First_proc_on_node() - the lowest rank of a node */
+/** SMI_First_proc_on_node() - get the lowest rank on a node */
 smi_error_t SMI_First_proc_on_node(int node, int *proc);
 
 /**
- * SMI_Get_node_name() - the host's name; also before SMI_Init()
- * @len: in: capacity; out: length of the string
+ * SMI_Get_node_name() - get the host's name; also before SMI_Init()
+ * @len: in: bytes at @name; out: length of the string
  *
- * OTHER: the name does not fit.
+ * Return: SMI_ERR_OTHER: the name does not fit.
  */
 smi_error_t SMI_Get_node_name(char *name, size_t *len);
 
-/** SMI_Page_size() - least common multiple of all nodes' page sizes */
+/** SMI_Page_size() - get the least common multiple of all nodes' page sizes */
 smi_error_t SMI_Page_size(int *size);
 
 /* ---- regions ---- */
@@ -98,11 +109,11 @@ smi_error_t SMI_Page_size(int *size);
 #define SMI_SHM_CYCLIC		2	/* not implemented */
 #define SMI_SHM_CUSTOMIZED	3	/* consecutive segments of given owners */
 #define SMI_SHM_SMP		4	/* one segment per node, shared there */
-#define SMI_SHM_PT2PT		5	/* owner and partner alone */
+#define SMI_SHM_PT2PT		5	/* one segment, for owner and partner alone */
 #define SMI_SHM_FRAGMENTED	6	/* a part per process, each by itself */
 #define SMI_SHM_LOCAL		7	/* exported by one process */
 #define SMI_SHM_REMOTE		8	/* import of a LOCAL segment */
-#define SMI_SHM_RDMA		9	/* the same, not mapped: put and get */
+#define SMI_SHM_RDMA		9	/* import that is not mapped: put and get */
 
 /* flags of a region, ORed to its type */
 #define SMI_SHM_DELAYED		(1 << 10) /* non-owners map later */
@@ -110,7 +121,7 @@ smi_error_t SMI_Page_size(int *size);
 #define SMI_SHM_REGISTER	(1 << 12) /* export the memory at *address */
 #define SMI_SHM_PRIVATE		(1 << 13) /* cannot be imported */
 #define SMI_SHM_INTERN		(1 << 14) /* no adapter */
-#define SMI_SHM_SHRINKABLE	(1 << 15) /* smaller if memory is short */
+#define SMI_SHM_SHRINKABLE	(1 << 15) /* may be smaller if memory is short */
 #define SMI_SHM_CALLBACK	(1 << 16) /* cb_fcn runs as peers come and go */
 
 #define SMI_ADPT_DEFAULT	0xf0
@@ -168,18 +179,19 @@ smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
 /**
  * SMI_Create_shreg() - create a region
  * @type: a type and flags
- * @info: what to create; size is rounded up to pages and written back
+ * @info: what to create. The call rounds the size up to pages and writes it back.
  * @id: receives the region's id
- * @address: receives its address; FRAGMENTED: an array with one entry per process;
+ * @address: receives the region's address; FRAGMENTED: an array with one entry per process;
  *	REGISTER: the memory to export
  *
  * Collective, except for LOCAL, REMOTE and RDMA (this process alone) and PT2PT
- * (owner and partner).  A collective creation fails in all processes alike.
+ * (owner and partner). A collective creation fails in all processes alike.
  *
- * NOSEGMENT, NOMEM: the memory is not to be had.  MAPFAILED: no address that is free
- * in all processes, or no room to map.  NOTIMPL: type CYCLIC.  BADADR: REGISTER
- * of NULL, or of a part of a page on a fabric that copies.  NODEVICE: PRIVATE when all processes share a node, or @info names an
- * adapter, 0, 1 or 2, that does not exist.
+ * Return: SMI_ERR_NOSEGMENT, SMI_ERR_NOMEM: there is not enough memory, or no such segment;
+ * SMI_ERR_MAPFAILED: no address is free in all processes, or there is no room to map;
+ * SMI_ERR_NOTIMPL: type CYCLIC, or a flag that this type does not have; SMI_ERR_BADADR:
+ * REGISTER of NULL, or of a part of a page on a fabric that copies; SMI_ERR_NODEVICE: @info
+ * names an adapter 0, 1 or 2 that does not exist, or PRIVATE when all processes share a node.
  */
 smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 			     void **address);
@@ -188,53 +200,67 @@ smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 smi_error_t SMI_Connect_shreg(int id, void **address);
 
 /**
- * SMI_Free_shreg() - free a region; collective as its creation was
+ * SMI_Free_shreg() - free a region; collective if its creation was
  *
- * NOSEGMENT: an internal region.  BUSY: a peer still imports this LOCAL segment,
- * which is removed when the peer frees its import.
+ * Return: SMI_ERR_NOSEGMENT: the region is internal; SMI_ERR_BUSY: a peer still imports this
+ * LOCAL segment. The library removes the segment when the peer frees its import.
  */
 smi_error_t SMI_Free_shreg(int id);
 
 /**
- * SMI_Set_adapter() - the adapter of later regions
- * @adapter: 0, 1 or 2: the number; SMI_ADPT_DEFAULT, _IMPEXP, _SMP: that of the environment
+ * SMI_Set_adapter() - set the adapter of later regions
+ * @adapter: 0, 1 or 2: the adapter's number; SMI_ADPT_DEFAULT, _IMPEXP, _SMP: the adapter
+ *	that SMI_USE_ADAPTER in the environment names
  *
- * BUSY: a region exists.  NODEVICE: no such adapter.  NOTIMPL: _CYCLIC, _BIDIRECTIONAL.
+ * Return: SMI_ERR_BUSY: a region exists; SMI_ERR_NODEVICE: there is no such adapter;
+ * SMI_ERR_NOTIMPL: _CYCLIC or _BIDIRECTIONAL.
  */
 smi_error_t SMI_Set_adapter(int adapter);
 /** SMI_Set_region_callback() - replace the function of a CALLBACK region */
 smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn);
 
-/** SMI_Adr_to_region() - the region that holds an address; PARAM: none does */
+/** SMI_Adr_to_region() - get the region that holds an address; SMI_ERR_PARAM: none does */
 smi_error_t SMI_Adr_to_region(void *adr, int *id);
-/** SMI_Range_to_region() - the region that holds all of a range; PARAM: none does */
+/** SMI_Range_to_region() - get the region that holds all of a range; SMI_ERR_PARAM: none does */
 smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id);
 
 /** SMI_Region_layout() - describe a region; the caller frees the struct and its arrays */
 smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout);
-/** SMI_Get_region_locator() - the node and the number of a region's first segment */
+/** SMI_Get_region_locator() - get the node and the number of a region's first segment */
 smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator);
 
 /* ---- allocators ---- */
 
-/** SMI_Init_shregMMU() - manage a region's memory; collective as its creation was */
+/**
+ * SMI_Init_shregMMU() - manage a region's memory; collective if its creation was
+ *
+ * Return: SMI_ERR_NOSEGMENT: a process has not mapped the region; SMI_ERR_NOMEM: the region
+ * is too small, or there is no lock for it.
+ */
 smi_error_t SMI_Init_shregMMU(int region_id);
 
-/** SMI_Imalloc() - allocate from a managed region: powers of two from 128 bytes */
+/**
+ * SMI_Imalloc() - allocate a block from a managed region
+ *
+ * Blocks have powers of two bytes, at least 128. Return: SMI_ERR_NOMEM: no block is free.
+ */
 smi_error_t SMI_Imalloc(size_t size, int region_id, void **adr);
-
-/** SMI_Cmalloc() - allocate one block for all processes; collective */
+/**
+ * SMI_Cmalloc() - allocate one block for all processes; collective
+ *
+ * Return: as SMI_Imalloc(); SMI_ERR_OTHER: the region is not collective.
+ */
 smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr);
-/** SMI_Ifree() - free a block; PARAM: it is not from SMI_Imalloc() or SMI_Cmalloc() */
+/** SMI_Ifree() - free a block of SMI_Imalloc() or SMI_Cmalloc() */
 smi_error_t SMI_Ifree(void *adr);
 /** SMI_Cfree() - free one block for all processes; collective */
 smi_error_t SMI_Cfree(void *adr);
 
-/** SMI_Nodemem_alloc() - memory of this node that every process has mapped */
+/** SMI_Nodemem_alloc() - return memory of this node that every process has mapped, or NULL */
 void *SMI_Nodemem_alloc(size_t size);
 /** SMI_Nodemem_free() - free memory of SMI_Nodemem_alloc() */
 smi_error_t SMI_Nodemem_free(void *adr);
-/** SMI_Nodemem_address() - where a node's such memory begins here, or NULL */
+/** SMI_Nodemem_address() - return where this process has mapped such memory of @node, or NULL */
 void *SMI_Nodemem_address(int node);
 
 /* ---- copies and transfer checks ---- */
@@ -244,7 +270,7 @@ void *SMI_Nodemem_address(int node);
 #define SMI_MEMCPY_FAST		3
 #define SMI_MEMCPY_ENQUEUE	4	/* SMI_Imemcpy(): start later */
 #define SMI_MEMCPY_FORCE_DMA	8
-#define SMI_MEMCPY_ALIGN	16	/* may write up to a stream buffer's end */
+#define SMI_MEMCPY_ALIGN	16	/* the copy may write up to a stream buffer's end */
 #define SMI_MEMCPY_FLAGS_ALL	0x1f9f
 #define SMI_MEMCPY_MTFLAGS_ALL	0x1f80
 
@@ -262,46 +288,65 @@ void *SMI_Nodemem_address(int node);
 typedef struct smi_memcpy_handle_t_ smi_memcpy_handle_t;
 typedef smi_memcpy_handle_t *smi_memcpy_handle;
 
-/** SMI_Memcpy() - copy; with remote memory barrier, check, and repeat if needed */
+/**
+ * SMI_Memcpy() - copy memory
+ *
+ * A copy to or from remote memory ends with a barrier and a check. The library repeats the
+ * copy if packets got lost.
+ *
+ * Return: SMI_ERR_BADADR: an address is NULL; SMI_ERR_TRANSFER: the repetitions failed, too.
+ */
 smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags);
 
 /**
  * SMI_Imemcpy() - start a copy
- * @handle: *@handle NULL: receives a new handle; a handle that has copies queued
- *	with ENQUEUE: the copy joins them, and starts them unless ENQUEUE is given
+ * @handle: if *@handle is NULL, it is set to a new handle. Else the copy joins the copies
+ *	that the handle has queued, and starts them unless ENQUEUE is given.
  *
- * The handle ends with SMI_Memwait() or a SMI_Memtest() that is final, which set
- * the variable at @handle to NULL: it must live until then.  Copies between this
- * node's and another's shared memory run beside the program, from 4 KiB or with
- * FORCE_DMA.
+ * The handle ends with SMI_Memwait(), or with a SMI_Memtest() that does not return
+ * SMI_ERR_PENDING. These set the variable at @handle to NULL, so it must live until then.
+ * A copy between shared memory of this node and of another node runs beside the program, from
+ * 4 KiB or with FORCE_DMA.
+ *
+ * Return: SMI_ERR_NOMEM; or a code of SMI_Memcpy().
  */
 smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
 			smi_memcpy_handle *handle);
 /** SMI_Mempost() - start the copies that a handle has queued */
 smi_error_t SMI_Mempost(smi_memcpy_handle handle);
-/** SMI_Memwait() - wait for the copies of a handle, repeating what gets lost */
+/**
+ * SMI_Memwait(), SMI_Memtest() - wait for the copies of a handle, or look at them
+ *
+ * The library repeats copies of which packets got lost.
+ *
+ * Return: SMI_ERR_NOTPOSTED: the copies are queued but not started; SMI_ERR_TRANSFER: the
+ * repetitions failed, too; SMI_ERR_PENDING, of SMI_Memtest(): a copy is not complete.
+ */
 smi_error_t SMI_Memwait(smi_memcpy_handle handle);
-/** SMI_Memtest() - look at a handle; PENDING: not complete */
 smi_error_t SMI_Memtest(smi_memcpy_handle handle);
-/** SMI_MemwaitAll() - SMI_Memwait() of @count handles; OTHER: see @status */
+/**
+ * SMI_MemwaitAll(), SMI_MemtestAll() - call SMI_Memwait() or SMI_Memtest() for @count handles
+ * @status: receives the code of each handle
+ *
+ * Return: SMI_ERR_PENDING: a copy is not complete; SMI_ERR_OTHER: a copy has failed.
+ */
 smi_error_t SMI_MemwaitAll(int count, smi_memcpy_handle *handles,
 			   smi_error_t *status);
-/** SMI_MemtestAll() - SMI_Memtest() of @count handles; OTHER: see @status */
 smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
 			   smi_error_t *status);
 
 /**
- * SMI_Put() - copy from an own LOCAL region into a REMOTE or RDMA region
+ * SMI_Put(), SMI_Get() - copy from an own LOCAL region into an import, or back
+ * @region: a REMOTE or RDMA region
  *
- * BADALIGN: the DMA alignment is violated and the region is not mapped.
+ * Return: SMI_ERR_BADALIGN: an address or the size violates the DMA alignment, and the
+ * region is not mapped; SMI_ERR_TRANSFER: data was lost.
  */
 smi_error_t SMI_Put(int region, int offset, void *src, size_t size);
-/** SMI_Get() - copy from a REMOTE or RDMA region into an own LOCAL region */
 smi_error_t SMI_Get(void *dst, int region, int offset, size_t size);
-/** SMI_Iput() - start SMI_Put(); @handle as for SMI_Imemcpy() */
+/** SMI_Iput(), SMI_Iget() - start SMI_Put() or SMI_Get(); @handle as for SMI_Imemcpy() */
 smi_error_t SMI_Iput(int region, int offset, void *src, size_t size,
 		     smi_memcpy_handle *handle);
-/** SMI_Iget() - start SMI_Get(); @handle as for SMI_Imemcpy() */
 smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
 		     smi_memcpy_handle *handle);
 
@@ -311,7 +356,11 @@ smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
 #define SMI_CHECK_FAST		3
 #define SMI_CHECK_PROBE		4	/* do not wait for a broken link */
 
-/** SMI_Check_transfer() - TRANSFER: not all own stores since the last check have arrived */
+/**
+ * SMI_Check_transfer() - check that all stores since the last check have arrived
+ *
+ * Return: SMI_ERR_TRANSFER: stores of this process got lost.
+ */
 smi_error_t SMI_Check_transfer(int flags);
 /** SMI_Check_transfer_addr() - SMI_Check_transfer() for the node that has the memory at @adr */
 smi_error_t SMI_Check_transfer_addr(void *adr, int flags);
@@ -319,9 +368,9 @@ smi_error_t SMI_Check_transfer_addr(void *adr, int flags);
 smi_error_t SMI_Check_transfer_proc(int proc, int flags);
 
 #define SMI_FLUSH_ALL		(-1)
-/** SMI_Flush_read() - load barrier towards a process's node */
+/** SMI_Flush_read() - issue a load barrier towards a process's node */
 smi_error_t SMI_Flush_read(int proc);
-/** SMI_Flush_write() - store barrier towards a process's node */
+/** SMI_Flush_write() - issue a store barrier towards a process's node */
 smi_error_t SMI_Flush_write(int proc);
 
 /* ---- barriers, mutexes, progress counters ---- */
@@ -339,43 +388,59 @@ smi_error_t SMI_Flush_write(int proc);
 #define SMI_Mutex_init_with_locality(id, rank) \
 	SMI_MUTEX_INIT((id), BL_MUTEX, (rank))
 
-/** SMI_BARRIER() - wait for all processes; stores before it are seen after it */
+/** SMI_BARRIER() - wait for all processes; stores before it are visible after it */
 smi_error_t SMI_BARRIER(int id);
-/** SMI_BARRIER_INIT() - create another barrier; collective.  One implementation serves all */
+/** SMI_BARRIER_INIT() - create another barrier; collective. All algorithms are the same here */
 smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active);
-/** SMI_BARRIER_DESTROY() - destroy such a barrier; collective */
+/** SMI_BARRIER_DESTROY() - destroy a barrier of SMI_BARRIER_INIT(); collective */
 smi_error_t SMI_BARRIER_DESTROY(int id);
 
 /**
  * SMI_MUTEX_INIT() - create a mutex between processes; collective
- * @algorithm: L_MUTEX, BL_MUTEX or SCH_MUTEX: one implementation serves all
- * @proc: whose node is to hold its data; -1: any
+ * @algorithm: L_MUTEX, BL_MUTEX or SCH_MUTEX; all are the same here
+ * @proc: a process on the node that holds the mutex's data; -1: any node
+ *
+ * Return: SMI_ERR_NOMEM: the program has too many mutexes.
  */
 smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc);
 /** SMI_Mutex_destroy() - destroy a mutex; collective */
 smi_error_t SMI_Mutex_destroy(int id);
-/** SMI_Mutex_lock() - lock a mutex; not recursive, but in a program of one process */
+/**
+ * SMI_Mutex_lock() - lock a mutex
+ *
+ * The mutex is recursive only in a program of one process.
+ *
+ * Return: SMI_ERR_OTHER: the process that had the lock has died, and this one does not have it.
+ */
 smi_error_t SMI_Mutex_lock(int id);
-/** SMI_Mutex_trylock() - try to lock; *@got: 1 if this call has locked it, else 0 */
+/** SMI_Mutex_trylock() - try to lock a mutex; *@got: 1 if this call has locked it, else 0 */
 smi_error_t SMI_Mutex_trylock(int id, int *got);
-/** SMI_Mutex_unlock() - unlock a mutex; PARAM: this process has not locked it */
+/** SMI_Mutex_unlock() - unlock a mutex; SMI_ERR_PARAM: this process has not locked it */
 smi_error_t SMI_Mutex_unlock(int id);
-/** SMI_Location_of_mutex() - the process that SMI_MUTEX_INIT() was given, or -1 */
+/** SMI_Location_of_mutex() - get the @proc that SMI_MUTEX_INIT() was given */
 smi_error_t SMI_Location_of_mutex(int id, int *proc);
 
-/** SMI_Init_PC() - create an integer per process, 0; collective */
+/**
+ * SMI_Init_PC() - create a progress counter; collective
+ *
+ * It is an integer per process, 0 at first. Return: SMI_ERR_NOMEM: there are too many.
+ */
 smi_error_t SMI_Init_PC(int *id);
-/** SMI_Reset_PC() - set a counter of all processes to 0; collective */
+/** SMI_Reset_PC() - set the counter of all processes to 0; collective */
 smi_error_t SMI_Reset_PC(int id);
-/** SMI_Increment_PC() - store barrier, then add @val to the own counter */
+/** SMI_Increment_PC() - issue a store barrier, then add @val to the own counter */
 smi_error_t SMI_Increment_PC(int id, int val);
-/** SMI_Get_PC() - the counter of @proc, as this process sees it */
+/** SMI_Get_PC() - get the counter of @proc, as this process sees it */
 smi_error_t SMI_Get_PC(int id, int proc, int *val);
 /** SMI_Wait_individual_PC() - wait until @proc reaches @val (SMI_OWNPC: the own value) */
 smi_error_t SMI_Wait_individual_PC(int id, int proc, int val);
-/** SMI_Wait_individual_set_PC() - wait for @count processes one after the other */
+/** SMI_Wait_individual_set_PC() - wait for @count processes, one after the other */
 smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, int val);
-/** SMI_Wait_collective_PC() - wait until all processes reach @val.  PARAM: this one has not */
+/**
+ * SMI_Wait_collective_PC() - wait until all processes reach @val (SMI_OWNPC: the own value)
+ *
+ * Return: SMI_ERR_PARAM: the counter of this process is below @val.
+ */
 smi_error_t SMI_Wait_collective_PC(int id, int val);
 
 /* ---- signals and small messages ---- */
@@ -393,13 +458,19 @@ typedef smi_signal_handle_t *smi_signal_handle;
 
 /**
  * SMI_Signal_send() - send a signal
- * @rank: a process, or SMI_SIGNAL_BCAST for all others; ORed with SMI_SIGNAL_ANY
- *	the signal is for those that wait for any sender
+ * @rank: a process, or SMI_SIGNAL_BCAST for all others. ORed with SMI_SIGNAL_ANY
+ *	the signal is for calls that wait for any sender.
  *
- * A signal is kept until it is waited for.
+ * The receiver keeps a signal until it waits for it.
+ *
+ * Return: SMI_ERR_NOTIMPL: the program was started without signals.
  */
 smi_error_t SMI_Signal_send(int rank);
-/** SMI_Signal_wait() - sleep until a signal comes, from @rank or SMI_SIGNAL_ANY */
+/**
+ * SMI_Signal_wait() - sleep until a signal comes, from @rank or SMI_SIGNAL_ANY
+ *
+ * Return: SMI_ERR_PENDING: another thread or a callback waits for the same signal.
+ */
 smi_error_t SMI_Signal_wait(int rank);
 /** SMI_Signal_setCallBack() - call @fcn(@arg) in a thread at the next signal */
 smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *arg,
@@ -407,15 +478,23 @@ smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *arg,
 /** SMI_Signal_joinCallBack() - wait for that thread, and set *@handle to NULL */
 smi_error_t SMI_Signal_joinCallBack(smi_signal_handle *handle);
 
-/** SMI_Send() - send up to 120 bytes; returns when they have been received */
+/** SMI_Send() - send up to 120 bytes; returns when @dest has received them */
 smi_error_t SMI_Send(void *buf, int count, int dest);
-/** SMI_Isend() - send; @buf is free on return.  PENDING: one is not waited for */
+/**
+ * SMI_Isend() - begin to send; the program may use @buf again on return
+ *
+ * Return: SMI_ERR_PENDING: the program has not waited for an earlier message to @dest.
+ */
 smi_error_t SMI_Isend(void *buf, int count, int dest);
-/** SMI_Send_wait() - wait until the message is received.  NOTPOSTED: there is none */
+/**
+ * SMI_Send_wait() - wait until @dest has received the message of SMI_Isend()
+ *
+ * Return: SMI_ERR_NOTPOSTED: there is no such message.
+ */
 smi_error_t SMI_Send_wait(int dest);
-/** SMI_Recv() - receive; PARAM: the message has another length than @count */
+/** SMI_Recv() - receive; SMI_ERR_PARAM: the message has another length than @count */
 smi_error_t SMI_Recv(void *buf, int count, int src);
-/** SMI_Sendrecv() - SMI_Isend(), SMI_Recv(), SMI_Send_wait() */
+/** SMI_Sendrecv() - call SMI_Isend(), SMI_Recv() and SMI_Send_wait() */
 smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
 
 /* ---- replication and sharing; collective ---- */
@@ -437,20 +516,24 @@ smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
 
 /**
  * SMI_Switch_to_replication() - make a region private memory of each process
- * @mode: REP_EVERYTHING: copy all; REP_NOTHING: contents undefined;
- *	REP_LOCAL_AND_BEYOND: copy elements of @p1 bytes, the own range of split loop
- *	@p2 and @p3 elements on both sides; with REP_ONE_PER_NODE one copy per node
+ * @mode: REP_EVERYTHING: copy all bytes; REP_NOTHING: the contents are undefined;
+ *	REP_LOCAL_AND_BEYOND: copy the own range of split loop @p2, whose elements have @p1
+ *	bytes, and @p3 elements on both sides. With REP_ONE_PER_NODE each node has one copy.
+ *
+ * Return: SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
 /**
  * SMI_Switch_to_sharing() - combine the copies and share the region again
- * @mode: SHR_NOTHING: the shared data as they were; SHR_SINGLE_SOURCE: the copy of
- *	process @p1; SHR_LOOP_SPLITTING: of each process its range of split loop @p2,
- *	elements of @p1 bytes; SHR_EVERY_LOCAL: each node gives what lies on it;
- *	SHR_ADD with an SMI_DTYPE_: the sum of @p1 elements
+ * @mode: SHR_NOTHING: keep the shared data as they were; SHR_SINGLE_SOURCE: take the copy of
+ *	process @p1; SHR_LOOP_SPLITTING: take each process's range of split loop @p2, whose
+ *	elements have @p1 bytes; SHR_EVERY_LOCAL: take from each node the bytes that lie on it;
+ *	SHR_ADD with an SMI_DTYPE_: store the sum of @p1 elements
+ *
+ * Return: SMI_ERR_MAPFAILED: there is no room to map the shared memory.
  */
 smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2);
-/** SMI_Ensure_consistency() - as SMI_Switch_to_sharing(); all get the result as copies */
+/** SMI_Ensure_consistency() - combine the copies; each process gets the result as its copy */
 smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2);
 
 /* ---- loops ---- */
@@ -476,27 +559,39 @@ smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2);
 #define SMI_HELP_ONLY_SMP	(-1)
 #define SMI_NO_CHANGE		0
 
-/** SMI_Loop_init() - schedule the iterations @low..@high; collective */
+/**
+ * SMI_Loop_init() - schedule the iterations from @low to @high; collective
+ *
+ * Return: SMI_ERR_NOMEM: the program has too many loops.
+ */
 smi_error_t SMI_Loop_init(int *id, int low, int high, int mode);
 /** SMI_Loop_free() - end a loop; collective */
 smi_error_t SMI_Loop_free(int id);
 
 /**
- * SMI_Get_iterations() - the next chunk of iterations
- * @status: LOCAL or REMOTE: a chunk of the own share or of another's; READY: no
- *	more (*@low > *@high), or in mode TIMED_BLOCKED the only chunk
+ * SMI_Get_iterations() - get the next chunk of iterations
+ * @status: LOCAL: a chunk of the own share; REMOTE: a chunk of another share; READY: there
+ *	are no more (*@low > *@high), or in mode TIMED_BLOCKED the only chunk
  *
- * The call after READY begins a new run.  The first call of a run is collective.
+ * The call after READY begins a new run. The first call of a run is collective.
  */
 smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high);
-/** SMI_Set_loop_param() - a chunk is rest / @k iterations, within these limits; 0: no change */
+/**
+ * SMI_Set_loop_param() - set the size of chunks
+ * @k: a chunk has 1/@k of the iterations that are left; below 1: no change
+ * @min_local, @min_remote, @max_local, @max_remote: limits for chunks of the own share and of
+ *	other shares; 0: no change
+ */
 smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
 			       int max_local, int max_remote);
-/** SMI_Set_loop_help_param() - how many neighbours to help (16); SMI_HELP_ONLY_SMP: own node */
+/**
+ * SMI_Set_loop_help_param() - set how many neighbours a process helps
+ * @max_dist: the number of neighbours (default 16); SMI_HELP_ONLY_SMP: those of the own node
+ */
 smi_error_t SMI_Set_loop_help_param(int id, int max_dist);
-/** SMI_Loop_k_adaption_mode() - how k changes from run to run: SMI_NO_ADAPT, SMI_ADAPT_ */
+/** SMI_Loop_k_adaption_mode() - set how k changes from run to run: SMI_NO_ADAPT, SMI_ADAPT_ */
 smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist);
-/** SMI_Evaluate_speed() - relative speeds of all processes, slowest 1; collective */
+/** SMI_Evaluate_speed() - measure the relative speeds of all processes; collective */
 smi_error_t SMI_Evaluate_speed(double *n_values);
 /** SMI_Use_evaluated_speed() - distribute a loop by SMI_Evaluate_speed(); collective */
 smi_error_t SMI_Use_evaluated_speed(int id);
@@ -507,42 +602,55 @@ smi_error_t SMI_Loop_split_init(int *id);
 smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mode);
 /**
  * SMI_Determine_loop_splitting() - set the own range
- * @mode: REGULAR: equal parts, the last with the rest; OWNER: the indices of elements
- *	of @p1 bytes that region @p2 has on this node, divided among its processes
+ * @mode: REGULAR: parts are equal, and the last process has the rest too; OWNER: this node has
+ *	the indices of those elements of @p1 bytes that region @p2 has on it, and its processes
+ *	divide them
  */
 smi_error_t SMI_Determine_loop_splitting(int id, int mode, int p1, int p2);
 /** SMI_Loop_time_start() - begin to time the own part */
 smi_error_t SMI_Loop_time_start(int id);
-/** SMI_Loop_time_stop() - stop; the time counts for SMI_Loop_balance_index_range() */
+/** SMI_Loop_time_stop() - stop; SMI_Loop_balance_index_range() uses the time */
 smi_error_t SMI_Loop_time_stop(int id);
 /** SMI_Loop_balance_index_range() - shift the parts by the measured times; collective */
 smi_error_t SMI_Loop_balance_index_range(int id);
 
 /* ---- time, output, watchdog ---- */
 
-double SMI_Wtime(void);			/* seconds */
-long SMI_Wticks(void);			/* nanoseconds */
-void SMI_Get_ticks(void *u64);		/* the same, to 8 bytes */
-/** SMI_Get_timer() - the time now, in seconds and microseconds */
+/** SMI_Wtime() - return the time in seconds */
+double SMI_Wtime(void);
+/** SMI_Wticks() - return the time in nanoseconds */
+long SMI_Wticks(void);
+/** SMI_Get_ticks() - store the time in nanoseconds as 8 bytes */
+void SMI_Get_ticks(void *u64);
+/** SMI_Get_timer() - get the time of day in seconds and microseconds */
 smi_error_t SMI_Get_timer(int *s, int *us);
-/** SMI_Get_timespan() - the time since the last call of this or SMI_Get_timer() */
+/** SMI_Get_timespan() - get the time since the last call of this or of SMI_Get_timer() */
 smi_error_t SMI_Get_timespan(int *s, int *us);
 
 #define SMI_IO_ASIS	0
 #define SMI_IO_FILE	1
-/** SMI_Redirect_IO() - stderr and stdout to NAME.RANK, stdin from NAME; once */
+/**
+ * SMI_Redirect_IO() - write stderr and stdout to files NAME.RANK, read stdin from file NAME
+ * @err, @out, @in: SMI_IO_FILE: redirect the stream; SMI_IO_ASIS: leave it
+ *
+ * A second call does nothing.
+ */
 smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
 			    int in, void *inname);
-/** SMI_Debug() - accepted; the library has no trace output */
+/** SMI_Debug() - do nothing: the library has no trace output */
 smi_error_t SMI_Debug(int on);
-/** SMI_Debug_time() - accepted, likewise */
+/** SMI_Debug_time() - do nothing: the library has no trace output */
 smi_error_t SMI_Debug_time(int on);
 
 #define SMI_WATCHDOG_DISABLE	0
 #define SMI_WATCHDOG_OFF	(-1)
-/** SMI_Watchdog() - seconds until a silent process counts as dead (10) */
+/**
+ * SMI_Watchdog() - set how long a process may be silent before it counts as dead
+ * @seconds: the time (default 10); SMI_WATCHDOG_DISABLE: any time; SMI_WATCHDOG_OFF: end the
+ *	watchdog's thread, which is collective
+ */
 smi_error_t SMI_Watchdog(int seconds);
-/** SMI_Watchdog_callback() - @fcn runs in every process on an abnormal end */
+/** SMI_Watchdog_callback() - set a function that every process runs on an abnormal end */
 smi_error_t SMI_Watchdog_callback(void (*fcn)(void));
 
 /* ---- queries ---- */
@@ -605,7 +713,11 @@ typedef enum {
 #define SMI_WC_DISABLED			0
 #define SMI_WC_UNKNOWN			(-1)
 
-/** SMI_Query() - ask; *@result is an int unless the query's line says otherwise */
+/**
+ * SMI_Query() - get a property of the library, a region, an adapter or the system
+ * @arg: a region's id, a process or an adapter, as the query needs
+ * @result: receives an int unless the query's line says otherwise
+ */
 smi_error_t SMI_Query(smi_query_t query, int arg, void *result);
 
 /** print_region() - print this process's regions on standard output */
