@@ -257,7 +257,7 @@ int vm_fault_start(struct sci_vm *vm)
 	int ret;
 
 	pthread_once(&once, watch_forks);
-	ret = sci_thread_start(&vm->worker, fault_worker, vm, "sci-vm-fault_worker");
+	ret = sci_thread_start(&vm->worker, fault_worker, vm, "sci-vm-faults");
 	if (ret)
 		return ret;
 	vm->worker_runs = true;

@@ -4,10 +4,12 @@
 
 #include "selftests/scivm/scivm.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -454,4 +456,74 @@ static void bad_arguments(void)
 TEST(arguments_are_checked)
 {
 	ranks_run(2, 2, bad_arguments);
+}
+
+/* Return true if a thread of this process has that name. */
+static bool thread_named(const char *name)
+{
+	DIR *d = opendir("/proc/self/task");
+	const struct dirent *e;
+	bool found = false;
+
+	CHECK(d);
+	while ((e = readdir(d))) {
+		char path[300], line[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;	/* "..", or a thread that has ended */
+		if (fgets(line, sizeof(line), f))
+			line[strcspn(line, "\n")] = '\0';
+		fclose(f);
+		found = found || !strcmp(line, name);
+	}
+	closedir(d);
+	return found;
+}
+
+static void threads_of_a_memory(void)
+{
+	struct member m;
+
+	member_open(&m, NULL);
+	CHECK(thread_named("sci-vm-server"));
+	CHECK(thread_named("sci-vm-faults"));
+	member_close(&m);
+}
+
+TEST(the_threads_of_a_memory_have_names)
+{
+	ranks_run(1, 1, threads_of_a_memory);
+}
+
+/* A program that was built with fewer counters, or with more, than the library has. */
+static void stats_of_any_size(void)
+{
+	struct {
+		struct sci_vm_stats s;
+		uint64_t later;
+	} wide = { .s = { .size = sizeof(wide) }, .later = 7 };
+	struct sci_vm_stats narrow = { .size = offsetof(struct sci_vm_stats, maps), .maps = 7 };
+	struct member m;
+	volatile uint8_t *p;
+
+	member_open(&m, NULL);
+	p = alloc_for_all(&m, PAGE, NULL);
+	p[0] = 1;
+	CHECK_EQ(sci_vm_stats(m.vm, &narrow), 0);
+	CHECK_EQ(narrow.size, offsetof(struct sci_vm_stats, maps));
+	CHECK_EQ(narrow.faults, 1);
+	CHECK_EQ(narrow.maps, 7);
+	CHECK_EQ(sci_vm_stats(m.vm, &wide.s), 0);
+	CHECK_EQ(wide.s.size, sizeof(wide.s));
+	CHECK_EQ(wide.s.faults, 1);
+	CHECK_EQ(wide.later, 7);
+	member_close(&m);
+}
+
+TEST(counters_fit_programs_built_with_another_library)
+{
+	ranks_run(1, 1, stats_of_any_size);
 }
