@@ -423,14 +423,16 @@ enum sci_vm_mode sci_vm_mode(const struct sci_vm *vm)
 
 int sci_vm_stats(struct sci_vm *vm, struct sci_vm_stats *stats)
 {
+	struct sci_vm_stats now;
 	const uint64_t *from;
-	uint64_t *to;
+	uint64_t *to = &now.faults;
 
-	if (!vm || !stats || stats->size != sizeof(*stats))
+	if (!vm || !stats || stats->size < sizeof(size_t))
 		return -EINVAL;
 	from = &vm->stats.faults;
-	to = &stats->faults;
-	for (size_t i = 0; i < (sizeof(*stats) - offsetof(struct sci_vm_stats, faults)) / 8; i++)
+	now.size = stats->size < sizeof(now) ? stats->size : sizeof(now);
+	for (size_t i = 0; i < (sizeof(now) - offsetof(struct sci_vm_stats, faults)) / 8; i++)
 		to[i] = sci_load_relaxed(&from[i]);
+	memcpy(stats, &now, now.size);
 	return 0;
 }

@@ -348,7 +348,13 @@ struct sci_vm_stats {
 	uint64_t lost;			/* pages of dead members replaced by zeroes */
 };
 
-/* Get the counters of this member. Return: 0; -EINVAL: @stats->size is not set. */
+/**
+ * sci_vm_stats() - get the counters of this member
+ * @stats: receives as many bytes as @stats->size says and the library has; the library sets
+ *	@stats->size to this number
+ *
+ * Return: 0; -EINVAL: @stats->size is not set.
+ */
 int sci_vm_stats(struct sci_vm *vm, struct sci_vm_stats *stats);
 
 #ifdef __cplusplus
