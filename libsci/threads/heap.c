@@ -12,7 +12,7 @@ struct heap_slab {
 	struct heap_slab *next, *prev;	/* in the arena's list; NULL prev: first */
 	void *free;			/* freed blocks, linked through their first word */
 	uint32_t size;			/* of a block */
-	uint32_t fresh;			/* blocks from here on were never used */
+	_Atomic uint32_t fresh;		/* blocks from here on were never used */
 	uint32_t total, used;
 	uint16_t class, arena;
 	uint32_t first;			/* offset of block 0: a multiple of @size */
@@ -296,29 +296,60 @@ static void slab_drop(struct heap *h, struct heap_slab *s)
 
 static void *slab_take(struct heap_arena *a, struct heap_slab *s)
 {
+	uint32_t fresh = atomic_load_explicit(&s->fresh, memory_order_relaxed);
 	void *p = s->free;
 
-	if (p)
+	if (p) {
 		s->free = *(void **)p;
-	else
-		p = (char *)s + s->first + s->fresh++ * (size_t)s->size;
+	} else {
+		p = (char *)s + s->first + fresh * (size_t)s->size;
+		atomic_store_explicit(&s->fresh, fresh + 1, memory_order_relaxed);
+	}
 	if (++s->used == s->total)
 		slab_unlink(a, s);
 	return p;
 }
 
+/* Take a block of a slab with free ones, or of a new slab. */
+static void *slabs_take(struct heap *h, struct heap_arena *a, unsigned int class)
+{
+	struct heap_slab *s = a->slabs[class];
+
+	if (!s)
+		s = slab_new(h, a, class);
+	return s ? slab_take(a, s) : NULL;
+}
+
+/* Return true if a block begins at @p. Without a lock. */
+static bool slab_has(const struct heap_slab *s, const void *p)
+{
+	size_t at = (size_t)((const char *)p - (const char *)s);
+
+	return at >= s->first && (at - s->first) % s->size == 0 &&
+	       (at - s->first) / s->size <
+		       atomic_load_explicit(&s->fresh, memory_order_relaxed);
+}
+
+/* Free a block. An empty slab stays if it is the only one of its size. */
+static void slab_put(struct heap *h, struct heap_arena *a, struct heap_slab *s, void *p)
+{
+	if (s->used-- == s->total)
+		slab_link(a, s);
+	*(void **)p = s->free;
+	s->free = p;
+	if (s->used || (!s->prev && !s->next))
+		return;
+	slab_unlink(a, s);
+	slab_drop(h, s);
+}
+
 static void *slab_alloc(struct heap *h, unsigned int arena, unsigned int class)
 {
 	struct heap_arena *a = &h->arenas[arena % HEAP_ARENAS];
-	struct heap_slab *s;
-	void *p = NULL;
+	void *p;
 
 	lock_take(&a->lock);
-	s = a->slabs[class];
-	if (!s)
-		s = slab_new(h, a, class);
-	if (s)
-		p = slab_take(a, s);
+	p = slabs_take(h, a, class);
 	lock_give(&a->lock);
 	return p;
 }
@@ -326,25 +357,69 @@ static void *slab_alloc(struct heap *h, unsigned int arena, unsigned int class)
 static bool slab_free(struct heap *h, struct heap_slab *s, void *p)
 {
 	struct heap_arena *a = &h->arenas[s->arena];
-	size_t at = (size_t)((char *)p - (char *)s);
-	bool drop = false, ok;
+	bool ok;
 
 	lock_take(&a->lock);
-	ok = at >= s->first && (at - s->first) % s->size == 0 && s->used &&
-	     (at - s->first) / s->size < s->fresh;
-	if (ok) {
-		if (s->used-- == s->total)
-			slab_link(a, s);
-		*(void **)p = s->free;
-		s->free = p;
-		drop = !s->used && (s->prev || s->next);
-		if (drop)
-			slab_unlink(a, s);
+	ok = s->used && slab_has(s, p);
+	if (ok)
+		slab_put(h, a, s, p);
+	lock_give(&a->lock);
+	return ok;
+}
+
+/* ---- caches ---- */
+
+static void cache_push(struct heap_cache *c, unsigned int class, void *p)
+{
+	*(void **)p = c->first[class];
+	c->first[class] = p;
+	c->n[class]++;
+}
+
+static void *cache_pop(struct heap_cache *c, unsigned int class)
+{
+	void *p = c->first[class];
+
+	c->first[class] = *(void **)p;
+	c->n[class]--;
+	return p;
+}
+
+/* Fill an empty class to the half. Return false if no memory is left. */
+static bool cache_fill(struct heap *h, struct heap_cache *c, unsigned int class)
+{
+	struct heap_arena *a = &h->arenas[c->arena];
+	void *p = NULL;
+
+	lock_take(&a->lock);
+	do {
+		p = slabs_take(h, a, class);
+		if (p)
+			cache_push(c, class, p);
+	} while (a->slabs[class] && c->n[class] < HEAP_CACHE_BLOCKS / 2);
+	lock_give(&a->lock);
+	return c->n[class];
+}
+
+/* Give blocks of a class back until @keep are left. */
+static void cache_spill(struct heap *h, struct heap_cache *c, unsigned int class, uint32_t keep)
+{
+	struct heap_arena *a = &h->arenas[c->arena];
+
+	lock_take(&a->lock);
+	while (c->n[class] > keep) {
+		void *p = cache_pop(c, class);
+
+		slab_put(h, a, unit_address(h, unit_of(h, p)), p);
 	}
 	lock_give(&a->lock);
-	if (drop)
-		slab_drop(h, s);
-	return ok;
+}
+
+void heap_cache_flush(struct heap *h, struct heap_cache *c)
+{
+	for (unsigned int class = 0; class < HEAP_CACHE_CLASSES; class++)
+		if (c->n[class])
+			cache_spill(h, c, class, 0);
 }
 
 /* ---- the calls ---- */
@@ -360,20 +435,41 @@ void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
 	units[0].kind = HEAP_BLOCK;
 }
 
+/* The size of a block of a slab: blocks of a power of two lie at its multiples. */
+static size_t size_aligned(size_t size, size_t align)
+{
+	if (align <= 16)
+		return size;
+	size = size > align ? size : align;
+	return size & (size - 1) ? (size_t)1 << (64 - __builtin_clzll(size)) : size;
+}
+
 void *heap_alloc(struct heap *h, unsigned int arena, size_t size, size_t align, bool zero)
 {
 	void *p;
 
-	if (align > 16 && align <= HEAP_SMALL && size <= HEAP_SMALL) {
-		/* blocks of a power of two lie at its multiples */
-		size = size > align ? size : align;
-		if (size & (size - 1))
-			size = (size_t)1 << (64 - __builtin_clzll(size));
-	}
+	if (size <= HEAP_SMALL && align <= HEAP_SMALL)
+		size = size_aligned(size, align);
 	if (size > HEAP_SMALL || align > HEAP_SMALL)
 		return block_alloc(h, size, align, zero);
 	p = slab_alloc(h, arena, size_class(size));
 	return zero && p ? memset(p, 0, size) : p;
+}
+
+void *heap_cache_alloc(struct heap *h, struct heap_cache *c, size_t size, size_t align,
+		       bool zero)
+{
+	unsigned int class;
+	void *p;
+
+	if (size > HEAP_CACHED || align > HEAP_CACHED)
+		return heap_alloc(h, c->arena, size, align, zero);
+	size = size_aligned(size, align);
+	class = size_class(size);
+	if (!c->n[class] && !cache_fill(h, c, class))
+		return NULL;
+	p = cache_pop(c, class);
+	return zero ? memset(p, 0, size) : p;
 }
 
 bool heap_free(struct heap *h, void *p)
@@ -383,6 +479,23 @@ bool heap_free(struct heap *h, void *p)
 	if (h->units[u].kind == HEAP_SLAB)
 		return slab_free(h, unit_address(h, u), p);
 	return block_free(h, p, u);
+}
+
+bool heap_cache_free(struct heap *h, struct heap_cache *c, void *p)
+{
+	uint32_t u = unit_of(h, p);
+	struct heap_slab *s = unit_address(h, u);
+
+	if (h->units[u].kind != HEAP_SLAB || s->arena != c->arena ||
+	    s->class >= HEAP_CACHE_CLASSES)
+		return heap_free(h, p);
+	/* the block at the head of the list has been freed already */
+	if (!slab_has(s, p) || p == c->first[s->class])
+		return false;
+	if (c->n[s->class] == HEAP_CACHE_BLOCKS)
+		cache_spill(h, c, s->class, HEAP_CACHE_BLOCKS / 2);
+	cache_push(c, s->class, p);
+	return true;
 }
 
 size_t heap_size(const struct heap *h, const void *p)

@@ -8,6 +8,11 @@
  * blocks. Each slab belongs to an arena, and a thread allocates from one arena, so that
  * nodes seldom share a page. Any thread may free a block: it goes back to its slab.
  *
+ * A slab's lists belong to its arena's lock. So that most calls take no lock, a thread has a
+ * cache: free blocks of its arena, at most 132 KiB. For the slab a block in a cache is in use.
+ * Blocks of other arenas do not enter the cache, so that a thread does not get memory of
+ * another node.
+ *
  * All of it is in memory that the nodes share, and its locks work between processes.
  */
 #ifndef LIBSCI_THREADS_HEAP_H
@@ -24,6 +29,9 @@
 #define HEAP_SMALL	((size_t)32 << 10)	/* larger blocks are runs */
 #define HEAP_ARENAS	256u
 #define HEAP_BINS	32u
+#define HEAP_CACHED	((size_t)512)	/* caches have blocks up to this size */
+#define HEAP_CACHE_CLASSES	32u
+#define HEAP_CACHE_BLOCKS	16u	/* at most, of each size */
 
 struct heap_slab;
 
@@ -66,6 +74,13 @@ struct heap {
 void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
 	       void (*discard)(void *p, size_t len));
 
+/* Of one thread. Zeroed but for @arena, which is less than HEAP_ARENAS. */
+struct heap_cache {
+	unsigned int arena;
+	uint32_t n[HEAP_CACHE_CLASSES];
+	void *first[HEAP_CACHE_CLASSES];	/* blocks, linked through their first word */
+};
+
 /**
  * heap_alloc() - allocate a block
  * @arena: taken modulo HEAP_ARENAS
@@ -77,6 +92,12 @@ void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
 void *heap_alloc(struct heap *h, unsigned int arena, size_t size, size_t align, bool zero);
 /* Return: false: @p is no block: another allocator's, or freed already. */
 bool heap_free(struct heap *h, void *p);
+/* The same by the thread that owns the cache. */
+void *heap_cache_alloc(struct heap *h, struct heap_cache *c, size_t size, size_t align,
+		       bool zero);
+bool heap_cache_free(struct heap *h, struct heap_cache *c, void *p);
+/* Give all blocks in the cache back to their slabs. */
+void heap_cache_flush(struct heap *h, struct heap_cache *c);
 /* Return the bytes that the block has room for; 0: @p is no block. */
 size_t heap_size(const struct heap *h, const void *p);
 /* Grow or shrink a large block in its place. Return false if there is no room. */

@@ -42,6 +42,7 @@
 #define THREADS_MAX	16384u			/* slots of stacks */
 #define SLOT_SIZE	((size_t)16 << 20)
 #define KEYS_MAX	1024u			/* PTHREAD_KEYS_MAX */
+#define ARENAS_OF_NODE	4u
 
 /* The global range. No system that libsci runs on puts anything there by itself. */
 #define GLOBAL_BASE	((char *)0x200000000000)
@@ -108,6 +109,7 @@ struct thread {
 	struct thread *_Atomic joiner;	/* waits for it */
 	struct call call;
 	int err;
+	struct heap_cache cache;	/* while it runs, for itself alone */
 };
 
 /* ---- the world: what the nodes share ---- */

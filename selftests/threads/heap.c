@@ -223,3 +223,133 @@ TEST(another_process_frees)
 	peer_put(peer, &p, sizeof(p));
 	peer_join(peer);
 }
+
+/* ---- caches ---- */
+
+#define CLASS_64	3u		/* of blocks of 64 bytes */
+
+static bool is_among(void *p, void *const *list, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (list[i] == p)
+			return true;
+	return false;
+}
+
+TEST(a_cache_is_bounded_and_gives_its_blocks_back)
+{
+	struct heap_cache c = { .arena = 5 };
+	enum { N = 6 * HEAP_CACHE_BLOCKS };	/* whole fillings of the cache */
+	void *p[N], *q;
+
+	heap_open();
+	for (unsigned int i = 0; i < N; i++) {
+		p[i] = heap_cache_alloc(heap, &c, 64, 16, false);
+		CHECK(p[i] && !is_among(p[i], p, i));
+		CHECK(c.n[CLASS_64] < HEAP_CACHE_BLOCKS);
+	}
+	for (unsigned int i = 0; i < N; i++) {
+		CHECK(heap_cache_free(heap, &c, p[i]));
+		CHECK(c.n[CLASS_64] <= HEAP_CACHE_BLOCKS);
+	}
+	CHECK(c.n[CLASS_64] > 0);
+	heap_cache_flush(heap, &c);
+	CHECK_EQ(c.n[CLASS_64], 0);
+	/* the slab has all of them again: it gives out no other block, and none twice */
+	for (unsigned int i = 0; i < N; i++) {
+		q = heap_alloc(heap, 5, 64, 16, false);
+		CHECK(is_among(q, p, N));
+		for (unsigned int k = 0; k < N; k++)
+			p[k] = p[k] == q ? NULL : p[k];
+	}
+}
+
+TEST(a_cache_takes_no_blocks_of_other_arenas_and_no_large_ones)
+{
+	struct heap_cache c = { .arena = 5 };
+	void *other, *large;
+
+	heap_open();
+	other = heap_alloc(heap, 6, 64, 16, false);
+	large = heap_cache_alloc(heap, &c, HEAP_CACHED + 1, 16, false);
+	CHECK(heap_cache_free(heap, &c, other));
+	CHECK(heap_cache_free(heap, &c, large));
+	for (unsigned int i = 0; i < HEAP_CACHE_CLASSES; i++)
+		CHECK_EQ(c.n[i], 0);
+	CHECK(heap_alloc(heap, 6, 64, 16, false) == other);
+}
+
+TEST(a_cache_aligns_clears_and_refuses_what_is_no_block)
+{
+	struct heap_cache c = { .arena = 0 };
+	unsigned char *p, *q;
+
+	heap_open();
+	for (size_t align = 16; align <= 4096; align *= 2)
+		for (size_t size = 1; size <= 1024; size = 3 * size / 2 + 1) {
+			p = heap_cache_alloc(heap, &c, size, align, false);
+			CHECK_EQ((uintptr_t)p % align, 0);
+			CHECK(heap_size(heap, p) >= size);
+			memset(p, 9, size);
+			CHECK(heap_cache_free(heap, &c, p));
+			q = heap_cache_alloc(heap, &c, size, align, true);
+			CHECK(holds(q, size, 0));
+			CHECK(heap_cache_free(heap, &c, q));
+		}
+	p = heap_cache_alloc(heap, &c, 100, 16, false);
+	CHECK(!heap_cache_free(heap, &c, p + 16));
+	CHECK(heap_cache_free(heap, &c, p));
+	CHECK(!heap_cache_free(heap, &c, p));
+}
+
+#define SLOTS	64u
+#define MOVERS	8
+
+static void *_Atomic slots[SLOTS];
+
+/* Put new blocks into slots, and free the blocks that other threads have put there. */
+static void *move_blocks(void *arg)
+{
+	struct heap_cache c = { .arena = (unsigned int)(uintptr_t)arg / 2 };
+	unsigned int seed = (unsigned int)(uintptr_t)arg + 1;
+
+	for (unsigned int i = 0; i < 20000; i++) {
+		unsigned int n = 1 + draw(&seed, 600);
+		unsigned char *p = heap_cache_alloc(heap, &c, n + 4, 16, false), *old;
+
+		CHECK(p);
+		memcpy(p, &n, 4);
+		memset(p + 4, (int)n, n);
+		old = atomic_exchange(&slots[draw(&seed, SLOTS)], p);
+		if (!old)
+			continue;
+		memcpy(&n, old, 4);
+		CHECK(holds(old + 4, n, (unsigned char)n));
+		CHECK(heap_cache_free(heap, &c, old));
+	}
+	heap_cache_flush(heap, &c);
+	return NULL;
+}
+
+TEST(threads_free_blocks_of_each_other)
+{
+	pthread_t t[MOVERS];
+	uint32_t top = 0;
+
+	heap_open();
+	for (unsigned int round = 0; round < 3; round++) {
+		for (uintptr_t i = 0; i < MOVERS; i++)
+			CHECK(!pthread_create(&t[i], NULL, move_blocks, (void *)i));
+		for (int i = 0; i < MOVERS; i++)
+			pthread_join(t[i], NULL);
+		for (unsigned int i = 0; i < SLOTS; i++) {
+			void *p = atomic_exchange(&slots[i], NULL);
+
+			CHECK(!p || heap_free(heap, p));
+		}
+		/* each arena keeps a slab of each size; nothing else is left */
+		CHECK(heap->top < 4 * 4 * HEAP_CLASSES);
+		CHECK(!round || heap->top < top + HEAP_CLASSES);
+		top = heap->top;
+	}
+}

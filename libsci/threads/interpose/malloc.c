@@ -12,8 +12,6 @@
 
 #include "libsci/threads/threads.h"
 
-#define ARENAS_OF_NODE	4u
-
 /* The heap of libc, which exports these functions. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
@@ -24,20 +22,22 @@ void __libc_free(void *p);
 /* True in a function whose caller is to get memory of the global heap. */
 #define FOR_PROGRAM()	(world_active() && !memory_is_libsci(__builtin_return_address(0)))
 
-static unsigned int heap_arena(void)
-{
-	const struct thread *t = self_thread;
-
-	return self_node * ARENAS_OF_NODE + (t ? t->slot % ARENAS_OF_NODE : 0);
-}
-
 static void *global_alloc(size_t size, size_t align, bool zero)
 {
-	void *p = heap_alloc(&world->heap, heap_arena(), size, align, zero);
+	struct thread *t = self_thread;
+	void *p = t ? heap_cache_alloc(&world->heap, &t->cache, size, align, zero) :
+		      heap_alloc(&world->heap, self_node * ARENAS_OF_NODE, size, align, zero);
 
 	if (!p)
 		errno = ENOMEM;
 	return p;
+}
+
+static bool global_free(void *p)
+{
+	struct thread *t = self_thread;
+
+	return t ? heap_cache_free(&world->heap, &t->cache, p) : heap_free(&world->heap, p);
 }
 
 EXPORT void *malloc(size_t size)
@@ -66,7 +66,7 @@ EXPORT void free(void *p)
 		__libc_free(p);
 		return;
 	}
-	if (heap_has(&world->heap, p) && heap_free(&world->heap, p))
+	if (heap_has(&world->heap, p) && global_free(p))
 		return;
 	if (write(2, text, sizeof(text) - 1))
 		abort();
@@ -84,7 +84,7 @@ static void *global_realloc(void *p, size_t size)
 	if (!new)
 		return NULL;
 	memcpy(new, p, size < have ? size : have);
-	heap_free(&world->heap, p);
+	global_free(p);
 	return new;
 }
 

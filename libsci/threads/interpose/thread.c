@@ -130,6 +130,7 @@ static void thread_end(void *arg)
 
 	keys_destroy();
 	self_thread = NULL;
+	heap_cache_flush(&world->heap, &t->cache);
 	if (world->leader != getpid_real() && !node)
 		return;			/* a child of fork() */
 	atomic_fetch_sub(&world->node[node].live, 1);
@@ -158,6 +159,7 @@ static void *thread_run(void *arg)
 	while (atomic_load(&once) != 2)
 		futex_wait(&once, 1);
 	t->native = pthread_self();
+	t->cache.arena = (self_node * ARENAS_OF_NODE + t->slot % ARENAS_OF_NODE) % HEAP_ARENAS;
 	self_thread = t;
 	REAL(pthread_setspecific)(key, t);
 	REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);

@@ -5,6 +5,7 @@
  * may use, and its errors. Prints what it sees: the same on one node and on several.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -134,6 +136,86 @@ static void mapping(void)
 		volatile size_t huge = SIZE_MAX / 2;
 
 		SHOW(calloc(huge, 4) == NULL);
+	}
+}
+
+#define BLOCKS	64
+
+static void *_Atomic blocks[BLOCKS];
+
+/* Put blocks into the table, and free those that other threads have put there. */
+static void *exchange_body(void *arg)
+{
+	unsigned int seed = (unsigned int)(long)arg;
+	long bad = 0;
+
+	for (int i = 0; i < 20000; i++) {
+		unsigned int n, kind;
+		unsigned char *p, *old;
+
+		seed = seed * 1664525u + 1013904223u;
+		n = 8 + (seed >> 8) % 700;
+		kind = seed >> 28;
+		p = kind == 0 ? aligned_alloc(64, n / 64 * 64 + 64) :
+		    kind == 1 ? calloc(1, n) : malloc(n);
+		bad += malloc_usable_size(p) < n || (kind == 0 && (uintptr_t)p % 64) ||
+		       (kind == 1 && (p[0] || p[n / 2] || p[n - 1]));
+		memcpy(p, &n, sizeof(n));
+		memset(p + sizeof(n), (int)n, n - sizeof(n));
+		if (kind == 2)
+			p = realloc(p, 2 * n);
+		old = atomic_exchange(&blocks[(seed >> 16) % BLOCKS], p);
+		if (!old)
+			continue;
+		memcpy(&n, old, sizeof(n));
+		bad += n > 708 || old[sizeof(n)] != (unsigned char)n ||
+		       old[n - 1] != (unsigned char)n;
+		free(old);
+	}
+	return (void *)bad;
+}
+
+static void exchange(void)
+{
+	SHOW(all(exchange_body));
+	SHOW(all(exchange_body));
+	for (int i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+}
+
+/* Before the first thread: the child has copies of the parent's blocks, and frees them. */
+static void forks(void)
+{
+	char *p[40];
+	int status = -1;
+	pid_t pid;
+
+	for (int i = 0; i < 40; i++) {
+		p[i] = malloc(40);
+		memset(p[i], i, 40);
+	}
+	for (int i = 0; i < 20; i++)
+		free(p[i]);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		int bad = 0;
+
+		for (int i = 0; i < 20; i++) {
+			p[i] = malloc(40);
+			memset(p[i], 99, 40);
+		}
+		for (int i = 20; i < 40; i++) {
+			bad += p[i][0] != i || p[i][39] != i;
+			free(p[i]);
+		}
+		_exit(bad);
+	}
+	SHOW(waitpid(pid, &status, 0) == pid);
+	SHOW(status);
+	for (int i = 20; i < 40; i++) {
+		SHOW(p[i][0] == i && p[i][39] == i);
+		free(p[i]);
 	}
 }
 
@@ -735,7 +817,9 @@ static void c11(void)
 
 int main(void)
 {
+	forks();
 	memory();
+	exchange();
 	mapping();
 	lives();
 	stacks();
