@@ -211,6 +211,8 @@ bool heap_resize(struct heap *h, void *p, size_t size)
 	lock_take(&h->lock);
 	len = h->units[u].len;
 	if (want < len) {
+		/* inside of a block, units may look like ends of free runs */
+		h->units[u + want - 1].kind = HEAP_BLOCK;
 		run_put(h, u + want, len - want, false);
 	} else if (want > len && u + len == h->top) {
 		ok = want - len <= h->nunits - h->top;

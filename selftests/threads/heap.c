@@ -155,6 +155,28 @@ TEST(large_blocks_grow_in_their_place)
 	CHECK(heap_alloc(heap, 0, 29 * HEAP_UNIT, 16, false) == p + HEAP_UNIT);
 }
 
+/* The last unit of what becomes the shrunk block was the last one of a free run. */
+TEST(a_shrunk_block_keeps_its_units)
+{
+	char *a, *b, *end, *block, *next;
+
+	heap_open();
+	a = heap_alloc(heap, 0, 10 * HEAP_UNIT, 16, false);
+	b = heap_alloc(heap, 0, 10 * HEAP_UNIT, 16, false);
+	end = heap_alloc(heap, 0, 1 * HEAP_UNIT, 16, false);
+	CHECK(heap_free(heap, a));
+	CHECK(heap_free(heap, b));
+	block = heap_alloc(heap, 0, 20 * HEAP_UNIT, 16, false);
+	CHECK(block == a);
+	CHECK(heap_resize(heap, block, 10 * HEAP_UNIT));
+	CHECK_EQ(heap_size(heap, block), 10 * HEAP_UNIT);
+	next = heap_alloc(heap, 0, 10 * HEAP_UNIT, 16, false);
+	CHECK(next == b);
+	CHECK(heap_free(heap, block));
+	CHECK(heap_free(heap, next));
+	CHECK(heap_free(heap, end));
+}
+
 TEST(pages_of_huge_blocks_go_back)
 {
 	char *p;
