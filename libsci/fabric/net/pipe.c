@@ -107,8 +107,11 @@ static ssize_t look_in(struct sci_pipe *p, bool arm)
 
 static ssize_t look_out(struct sci_pipe *p, bool arm)
 {
-	return pipe_is_gone(p) ? -ECONNRESET :
-	       look_armed(p, room_out, SCI_PIPE_ROOM, arm);
+	ssize_t n = pipe_is_gone(p) ? -ECONNRESET :
+		    look_armed(p, room_out, SCI_PIPE_ROOM, arm);
+
+	p->full = n == -EAGAIN;
+	return n;
 }
 
 void sci_pipe_put(struct sci_pipe *p, size_t len)
@@ -207,7 +210,7 @@ bool sci_pipe_arm(struct sci_pipe *p)
 {
 	ask_wake(p, SCI_PIPE_DATA);
 	ask_wake(p, SCI_PIPE_ROOM);
-	return bytes_in(p) || pipe_is_gone(p);
+	return bytes_in(p) || (p->full && room_out(p)) || pipe_is_gone(p);
 }
 
 void sci_pipe_repeat(struct sci_pipe *p)

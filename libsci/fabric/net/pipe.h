@@ -55,6 +55,7 @@ struct sci_pipe {
 	uint64_t sent;			/* bytes put into the other side's ring */
 	uint64_t taken;			/* bytes taken out of our ring */
 	uint64_t told;			/* ... as last told to the other side */
+	bool full;			/* the last attempt to send found no room */
 	uint64_t armed[2];		/* wake-ups asked for: value in @out */
 	uint64_t served[2];		/* wake-ups served: last value in @in */
 };
@@ -104,7 +105,8 @@ ssize_t sci_pipe_room(struct sci_pipe *p, void **room, bool arm);
 void sci_pipe_put(struct sci_pipe *p, size_t len);
 
 /*
- * Ask for wake-ups. Return true if there is something to receive or room to send now.
+ * Ask for wake-ups. Return true if there is something to receive now, or if there is room now
+ * and the last attempt to send found none: for these no wake-up comes.
  */
 bool sci_pipe_arm(struct sci_pipe *p);
 

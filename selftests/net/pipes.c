@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Pipes (libsci/fabric/net/pipe.h) between two nodes, both of this process. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "libsci/fabric/net/pipe.h"
+#include "selftests/harness.h"
+
+struct end {
+	struct sci_fabric *fabric;
+	unsigned int node;
+	struct sci_pipe pipe;
+	_Atomic unsigned int events;
+};
+
+static void event(void *owner, const struct sci_event *ev)
+{
+	(void)ev;
+	atomic_fetch_add(&((struct end *)owner)->events, 1);
+}
+
+static void end_open(struct end *e, unsigned int node)
+{
+	const struct sci_fabric_place at = { .node = node };
+
+	e->node = node;
+	CHECK_EQ(sci_fabric_open_at(&e->fabric, &at), 0);
+	CHECK_EQ(sci_pipe_begin(&e->pipe, e->fabric, 0, event, e), 0);
+}
+
+static void end_connect(struct end *e, const struct end *to)
+{
+	CHECK_EQ(sci_pipe_connect(&e->pipe, to->node, sci_pipe_number(&to->pipe), TEST_WAIT_MS,
+				  event, e), 0);
+}
+
+static void ends_open(struct end *a, struct end *b)
+{
+	end_open(a, 4);
+	end_open(b, 8);
+	end_connect(a, b);
+	end_connect(b, a);
+}
+
+static void end_close(struct end *e)
+{
+	sci_pipe_end(&e->pipe);
+	sci_fabric_close(e->fabric);
+}
+
+static unsigned char bytes[SCI_PIPE_RING];
+
+/* Send until the ring is full, and ask for no wake-up. Return the number of bytes. */
+static size_t fill(struct end *e)
+{
+	const struct iovec iov = { bytes, sizeof(bytes) / 3 };
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((n = sci_pipe_send(&e->pipe, &iov, 1, false)) > 0)
+		sum += (size_t)n;
+	CHECK_EQ(n, -EAGAIN);
+	return sum;
+}
+
+/* Receive everything, and ask for no wake-up. */
+static size_t drain(struct end *e)
+{
+	const struct iovec iov = { bytes, sizeof(bytes) };
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((n = sci_pipe_recv(&e->pipe, &iov, 1, false)) > 0)
+		sum += (size_t)n;
+	CHECK_EQ(n, -EAGAIN);
+	return sum;
+}
+
+/*
+ * A side that polls asks for no wake-ups. Before it sleeps it arms the pipe: what the other
+ * side has done until then must show, because no wake-up comes for it.
+ */
+TEST(arming_shows_what_came_before)
+{
+	static struct end a, b;
+
+	ends_open(&a, &b);
+	CHECK(!sci_pipe_arm(&a.pipe));
+	CHECK_EQ(fill(&b), SCI_PIPE_RING);
+	CHECK(sci_pipe_arm(&a.pipe));
+	CHECK(!sci_pipe_arm(&b.pipe));
+	CHECK_EQ(drain(&a), SCI_PIPE_RING);
+	CHECK(!sci_pipe_arm(&a.pipe));
+
+	CHECK_EQ(fill(&b), SCI_PIPE_RING);
+	CHECK_EQ(drain(&a), SCI_PIPE_RING);
+	CHECK(sci_pipe_arm(&b.pipe));
+	/* after a send that found room, room is no news */
+	CHECK_EQ(sci_pipe_send(&b.pipe, &(struct iovec){ bytes, 1 }, 1, false), 1);
+	CHECK(!sci_pipe_arm(&b.pipe));
+	end_close(&a);
+	end_close(&b);
+}
+
+TEST(armed_sides_are_woken)
+{
+	static struct end a, b;
+
+	ends_open(&a, &b);
+	CHECK_EQ(fill(&b), SCI_PIPE_RING);
+	atomic_store(&b.events, 0);
+	CHECK(!sci_pipe_arm(&b.pipe));
+	CHECK_EQ(drain(&a), SCI_PIPE_RING);
+	WAIT_UNTIL(atomic_load(&b.events) > 0, TEST_WAIT_MS);
+
+	atomic_store(&a.events, 0);
+	CHECK(!sci_pipe_arm(&a.pipe));
+	CHECK_EQ(fill(&b), SCI_PIPE_RING);
+	WAIT_UNTIL(atomic_load(&a.events) > 0, TEST_WAIT_MS);
+	end_close(&a);
+	end_close(&b);
+}
