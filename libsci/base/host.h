@@ -13,6 +13,8 @@
 
 /* Milliseconds of a clock that nobody sets. */
 uint64_t sci_now_ms(void);
+/* ... in nanoseconds */
+uint64_t sci_now_ns(void);
 
 /**
  * sci_raise_fd_limit() - raise the soft limit of descriptors to the hard one

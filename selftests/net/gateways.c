@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libsci/fabric/net/net.h"
 #include "libsci/msg/endpoint.h"
 #include "selftests/net/exchange.h"
 
@@ -49,9 +50,8 @@ static void be_at(const struct site *s)
 	test_use_cluster(s->clusters[0]);
 }
 
-static void gateway(struct peer *proc, void *arg)
+static struct sci_fabric *gateway_open(const struct site *s)
 {
-	const struct site *s = arg;
 	char names[3][64];
 	const char *fabrics[3];
 	struct sci_fabric *g;
@@ -64,6 +64,13 @@ static void gateway(struct peer *proc, void *arg)
 		fabrics[n] = names[n];
 	}
 	CHECK_EQ(sci_gateway_open(&g, fabrics, n, s->node, getenv("SCI_NET")), 0);
+	return g;
+}
+
+static void gateway(struct peer *proc, void *arg)
+{
+	struct sci_fabric *g = gateway_open(arg);
+
 	peer_send(proc, "open");
 	/* until it is killed, or is not needed any more */
 	peer_expect(proc, "end");
@@ -284,6 +291,123 @@ TEST(processes_fork_meanwhile)
 	pair_close(&l);
 	peer_join(p);
 	gateway_end(gate);
+}
+
+/* ---- polling ---- */
+
+#define PINGS		2000u
+#define SPARSE		64u
+#define QUIET_MS	300u
+
+enum { GAUGE_END, GAUGE_REST, GAUGE_QUIET };
+
+struct gauge {
+	uint64_t polls;
+	uint64_t now_ms;
+	unsigned int busy;		/* relays that are polled */
+};
+
+static struct gauge gauge_read(struct net *net)
+{
+	struct gauge g;
+
+	pthread_mutex_lock(&net->svc.lock);
+	g = (struct gauge){ net->svc.polls, net->now_ms, net->n_busy };
+	pthread_mutex_unlock(&net->svc.lock);
+	return g;
+}
+
+static void gateway_watched(struct peer *proc, void *arg)
+{
+	struct sci_fabric *f = gateway_open(arg);
+	int command;
+
+	peer_send(proc, "open");
+	while (PEER_GET(proc, command), command != GAUGE_END) {
+		struct gauge g, later;
+
+		WAIT_UNTIL((g = gauge_read(net_of(f))).busy == 0, TEST_WAIT_MS);
+		if (command == GAUGE_QUIET) {
+			WAIT_UNTIL((later = gauge_read(net_of(f))).now_ms >= g.now_ms + QUIET_MS,
+				   TEST_WAIT_MS);
+			CHECK_EQ(later.polls, g.polls);
+		}
+		PEER_PUT(proc, g);
+	}
+	f->ops->close(f);
+}
+
+static struct gauge gauge_ask(struct peer *gate, int command)
+{
+	struct gauge g;
+
+	peer_put(gate, &command, sizeof(command));
+	PEER_GET(gate, g);
+	return g;
+}
+
+static void rank_b_pings(struct peer *proc, void *arg)
+{
+	struct pair l = { .proc = proc };
+	char c;
+
+	(void)arg;
+	be_at(site_b);
+	l.ep = test_ep_open(TEST_ID, 0);
+	peer_send(proc, "there");
+	l.to = test_ep_accept(l.ep);
+	for (unsigned int i = 0; i < PINGS; i++) {
+		CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), 0);
+		CHECK_EQ(sci_send(l.to, &c, 1), 0);
+	}
+	for (unsigned int i = 0; i < SPARSE; i++)
+		CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), 0);
+	pair_close(&l);
+}
+
+/*
+ * A gateway polls while messages follow each other, and sleeps while nothing comes. For
+ * messages that are far apart it polls less and less often.
+ */
+TEST(a_gateway_polls_while_it_is_busy)
+{
+	static const struct site a = { 4, { "a" }, "sci", "8=via:12", { 0 } };
+	static const struct site b = { 8, { "b" }, "sci", "4=via:12", { 0 } };
+	static const struct site site = { 12, { "a", "b" }, "sci", "", { 0 } };
+	struct peer *gate = peer_spawn(site.node, gateway_watched, (void *)(uintptr_t)&site), *p;
+	struct gauge before, after;
+	unsigned int polled = 0;
+	struct pair l;
+	char c = 1;
+
+	peer_expect(gate, "open");
+	site_b = &b;
+	p = peer_spawn(b.node, rank_b_pings, NULL);
+	peer_expect(p, "there");
+	be_at(&a);
+	l.proc = p;
+	l.ep = test_ep_open(TEST_ID, 0);
+	l.to = test_ep_connect(l.ep, b.node, TEST_ID);
+	before = gauge_ask(gate, GAUGE_QUIET);
+	for (unsigned int i = 0; i < PINGS; i++) {
+		CHECK_EQ(sci_send(l.to, &c, 1), 0);
+		CHECK_EQ(sci_recv(l.ep, l.to, &c, 1, NULL), 0);
+	}
+	after = gauge_ask(gate, GAUGE_QUIET);
+	test_note("polls while it is busy: %llu", (unsigned long long)(after.polls - before.polls));
+	CHECK(after.polls > before.polls);
+	for (unsigned int i = 0; i < SPARSE; i++) {
+		before = after;
+		CHECK_EQ(sci_send(l.to, &c, 1), 0);
+		after = gauge_ask(gate, GAUGE_REST);
+		polled += after.polls != before.polls;
+	}
+	test_note("of %u messages that are far apart, %u began a poll", SPARSE, polled);
+	CHECK(polled < SPARSE / 2);
+	pair_close(&l);
+	peer_join(p);
+	peer_put(gate, &(int){ GAUGE_END }, sizeof(int));
+	peer_join(gate);
 }
 
 TEST(without_a_gateway_there_is_no_way)

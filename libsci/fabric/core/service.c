@@ -4,6 +4,7 @@
 #include "libsci/fabric/core/service.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +19,7 @@
 #define EVENTS_AT_ONCE	16
 #define FORK_SETTLES_MS	1000
 #define STARVED_PAUSE_NS 5000000
+#define CROWDED_NS	200000u		/* a yield takes longer: the CPU is crowded */
 
 /* All open fabrics, for fork(); usually one. */
 static struct list services = { &services, &services };
@@ -172,29 +174,41 @@ static void serve_events(struct sci_service *svc, const struct epoll_event *ev,
 	}
 }
 
+/* Let other threads run. Return whether they have kept the CPU. */
+static bool step_aside(void)
+{
+	uint64_t begin = sci_now_ns();
+
+	sched_yield();
+	return sci_now_ns() - begin > CROWDED_NS;
+}
+
 static void *service_run(void *arg)
 {
 	/* descriptors that could not be served stay ready: wait a moment */
 	const struct timespec pause = { .tv_nsec = STARVED_PAUSE_NS };
 	struct epoll_event ev[EVENTS_AT_ONCE];
 	struct sci_service *svc = arg;
-	bool stop, starved;
+	bool stop, starved, poll = false, crowded = false;
 	int n;
 
 	do {
 		n = epoll_wait(svc->epfd, ev, EVENTS_AT_ONCE,
-			       link_timeout(svc));
+			       poll ? 0 : link_timeout(svc));
 		pthread_mutex_lock(&svc->lock);
 		stop = svc->stop;
 		svc->starved = false;
 		if (!stop) {
 			serve_events(svc, ev, n);
 			link_update(svc);
+			poll = svc->ops->poll && svc->ops->poll(svc, crowded);
+			svc->polls += poll;
 		}
 		starved = svc->starved;
 		pthread_mutex_unlock(&svc->lock);
 		if (starved)
 			nanosleep(&pause, NULL);
+		crowded = !starved && poll && step_aside();
 	} while (!stop);
 	return NULL;
 }

@@ -46,11 +46,15 @@ struct sci_watch {
  * struct sci_service_ops - what the fabric does about it; both locked
  * @forked: in a child, whose descriptors are closed by now; may be NULL
  * @link: SCI_FAULT wants the link down, or up again
+ * @poll: look for work that no descriptor reports; may be NULL. While it returns true, the
+ *	service thread calls it again and again instead of sleeping. @crowded: other threads have
+ *	used this CPU since the last call
  * @above: it calls other fabrics with its lock held: fork() takes that lock first
  */
 struct sci_service_ops {
 	void (*forked)(struct sci_service *svc);
 	void (*link)(struct sci_service *svc, bool down);
+	bool (*poll)(struct sci_service *svc, bool crowded);
 	bool above;
 };
 
@@ -67,6 +71,7 @@ struct sci_service {
 	bool stop;
 	/* set by a watch function that could not serve its descriptor */
 	bool starved;
+	uint64_t polls;			/* rounds of the thread without a sleep */
 	pthread_t thread;
 	uint64_t forked_ms;		/* when this process was last forked */
 	uint64_t begin_ms;

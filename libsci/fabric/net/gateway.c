@@ -22,6 +22,12 @@
  * room. There is no cycle, because a chain of gateways is made hop by hop and has at most
  * NET_HOPS gateways. selftests/spin/gateway.pml is the model.
  *
+ * Polling: while bytes come, the service thread polls a relay instead of sleeping, and its pipes
+ * ask for no wake-ups. After BUSY_NS without bytes the relay sleeps again. Each poll in vain
+ * doubles the number of turns with bytes that precede the next poll, up to 64; it becomes 1024 when
+ * other threads want the CPU. So an idle gateway uses no CPU, and a relay whose packets are far
+ * apart is rarely polled.
+ *
  * Copies: bytes from a pipe go to the other side directly out of the ring. Bytes from a socket
  * to a pipe go directly into the ring, if that is memory of this host.
  */
@@ -30,9 +36,15 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "libsci/base/barrier.h"
 #include "libsci/fabric/net/net.h"
 
 #define MOVE_MAX	(1u << 20)	/* bytes, before the next socket has its turn */
+#define BUSY_NS		100000u		/* a relay is polled for so long after its last bytes */
+#define BUSY_MAX	16u		/* relays that are polled at a time */
+#define MISSES_MAX	6u
+#define MISSES_CROWDED	10u		/* the CPU is crowded: a thread that sleeps runs sooner */
+#define POLL_TURNS	8u		/* looks at the pipes for one look at the sockets */
 
 /* ---- moving bytes ---- */
 
@@ -43,7 +55,7 @@
 static ssize_t move_from_pipe(struct net_socket *from, struct net_socket *to, bool *full)
 {
 	const void *data;
-	ssize_t n = sci_pipe_peek(&from->pipe->pipe, &data, true);
+	ssize_t n = sci_pipe_peek(&from->pipe->pipe, &data, !from->pipe->paused);
 	struct iovec iov;
 
 	if (n <= 0)
@@ -59,7 +71,7 @@ static ssize_t move_from_pipe(struct net_socket *from, struct net_socket *to, bo
 static ssize_t move_to_pipe(struct net_socket *from, struct net_socket *to, bool *full)
 {
 	struct iovec iov;
-	ssize_t n = sci_pipe_room(&to->pipe->pipe, &iov.iov_base, true);
+	ssize_t n = sci_pipe_room(&to->pipe->pipe, &iov.iov_base, !to->pipe->paused);
 
 	*full = n == -EAGAIN;
 	if (n <= 0)
@@ -107,41 +119,114 @@ static ssize_t move_some(struct net_socket *from, struct net_socket *to,
 	return move_buffered(from, to, b, full);
 }
 
-/*
- * Move bytes in one direction. Return why it has ended, or 0. *@more: continue in the
- * next turn
- */
-static int forward_move(struct net_forward *f, int i, bool *full, bool *more)
+struct turn {
+	bool full[2];			/* the other side has no room */
+	bool more;			/* there is more for the next turn */
+	bool moved;
+};
+
+/* Move bytes in one direction. Return why it has ended, or 0. */
+static int forward_move(struct net_forward *f, int i, struct turn *t)
 {
 	size_t moved = 0;
 	ssize_t n = 1;
 
 	while (n > 0 && moved < MOVE_MAX) {
-		n = move_some(f->side[i], f->side[!i], &f->bytes[i], full);
+		n = move_some(f->side[i], f->side[!i], &f->bytes[i], &t->full[i]);
 		moved += n > 0 ? (size_t)n : 0;
 	}
-	*more |= n > 0;
+	t->more |= n > 0;
+	t->moved |= moved != 0;
 	return n > 0 || n == -EAGAIN ? 0 : n ? (int)n : -ECONNRESET;
+}
+
+/* ---- polling ---- */
+
+static bool forward_is_busy(const struct net_forward *f)
+{
+	return !list_empty(&f->busy);
+}
+
+/* Begin or end to poll. At the end, pipes ask for wake-ups and look again. */
+static void forward_busy(struct net_forward *f, bool busy)
+{
+	struct net *net = f->side[0]->net;
+
+	if (busy)
+		list_add_tail(&f->busy, &net->busy);
+	else
+		list_del(&f->busy);
+	net->n_busy += busy ? 1u : -1u;
+	for (int i = 0; i < 2; i++)
+		if (f->side[i]->pipe)
+			net_wire_pause(f->side[i], busy);
+}
+
+static void forward_miss(struct net_forward *f, unsigned int misses)
+{
+	f->moves = 0;
+	f->misses = misses;
+	forward_busy(f, false);
+}
+
+static void forward_adapt(struct net_forward *f, bool moved)
+{
+	uint64_t now = sci_now_ns();
+
+	if (moved) {
+		f->moved_ns = now;
+		if (forward_is_busy(f))
+			f->misses = 0;
+		else if (++f->moves >> f->misses && f->side[0]->net->n_busy < BUSY_MAX)
+			forward_busy(f, true);
+	} else if (forward_is_busy(f) && now - f->moved_ns > BUSY_NS) {
+		forward_miss(f, f->misses < MISSES_MAX ? f->misses + 1 : MISSES_MAX);
+	}
+}
+
+/* Move bytes in both directions. @f may have been freed after this call. */
+static bool forward_turn(struct net_forward *f)
+{
+	struct turn t = { 0 };
+	int ret = forward_move(f, 0, &t);
+
+	/* relay the bytes that arrived before the end */
+	if (forward_move(f, 1, &t) || ret) {
+		net_forward_end(f, NULL, -ECONNRESET);
+		return true;
+	}
+	for (int i = 0; i < 2; i++)
+		net_wire_events(f->side[i], (t.full[i] ? 0u : EPOLLIN) |
+					    (t.full[!i] ? EPOLLOUT : 0u));
+	forward_adapt(f, t.moved);
+	for (int i = 0; i < 2 && t.more && !forward_is_busy(f); i++)
+		net_wire_again(f->side[i]);
+	return t.moved;
 }
 
 static void forward_moves(void *socket)
 {
-	struct net_socket *s = socket;
-	struct net_forward *f = s->forward;
-	bool full[2] = { false, false }, more = false;
-	int ret = forward_move(f, 0, &full[0], &more);
+	forward_turn(((struct net_socket *)socket)->forward);
+}
 
-	/* relay the bytes that arrived before the end */
-	if (forward_move(f, 1, &full[1], &more) || ret) {
-		net_forward_end(f, NULL, -ECONNRESET);
-		return;
+/*
+ * Poll the busy relays. Return whether there are any. Runs on the service thread. On a crowded
+ * CPU all of them sleep: the scheduler prefers a thread that wakes up.
+ */
+bool net_forwards_poll(struct net *net, bool crowded)
+{
+	struct list *pos, *n;
+	bool moved = false;
+
+	list_for_each_safe(pos, n, &net->busy)
+		if (crowded)
+			forward_miss(container_of(pos, struct net_forward, busy), MISSES_CROWDED);
+	for (unsigned int i = 0; i < POLL_TURNS && !moved && net->n_busy; i++) {
+		list_for_each_safe(pos, n, &net->busy)
+			moved |= forward_turn(container_of(pos, struct net_forward, busy));
+		sci_cpu_relax();
 	}
-	for (int i = 0; i < 2; i++) {
-		net_wire_events(f->side[i], (full[i] ? 0u : EPOLLIN) |
-					    (full[!i] ? EPOLLOUT : 0u));
-		if (more && f->side[i]->pipe)
-			net_pipe_wake(f->side[i]->pipe);
-	}
+	return net->n_busy;
 }
 
 /* ---- setup and end ---- */
@@ -195,6 +280,7 @@ int net_forward_begin(struct net_socket *s)
 	net->n_forwards++;
 	list_del(&s->link);
 	list_add_tail(&f->link, &net->forwards);
+	list_init(&f->busy);
 	/* the client must not send before the answer */
 	net_wire_events(s, 0);
 	ret = net_dial(net, &to, p->wanted, to.via ? (uint32_t)p->received - 1 : 0, f);
@@ -227,6 +313,8 @@ void net_forward_end(struct net_forward *f, struct net_socket *closing, int erro
 		net_forward_answer(f->side[0], error);
 	list_del(&f->link);
 	net->n_forwards--;
+	if (forward_is_busy(f))
+		forward_busy(f, false);
 	for (int i = 0; i < 2; i++) {
 		free(f->bytes[i].buf);
 		if (!f->side[i])

@@ -24,7 +24,14 @@ static void service_link(struct sci_service *svc, bool down)
 	(void)down;
 }
 
-static const struct sci_service_ops service_ops = { .link = service_link, .above = true };
+static bool service_poll(struct sci_service *svc, bool crowded)
+{
+	return net_forwards_poll(container_of(svc, struct net, svc), crowded);
+}
+
+static const struct sci_service_ops service_ops = {
+	.link = service_link, .poll = service_poll, .above = true,
+};
 
 /* ---- the timer ---- */
 
@@ -102,6 +109,7 @@ static struct net *net_new(void)
 	list_init(&net->handshakes);
 	list_init(&net->pipes);
 	list_init(&net->forwards);
+	list_init(&net->busy);
 	list_init(&net->lintrs);
 	list_init(&net->rintrs);
 	sci_cond_init(&net->cond);

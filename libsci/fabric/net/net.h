@@ -257,6 +257,10 @@ struct net_forward {
 	struct net_socket *side[2];	/* the client, and the next hop */
 	struct net_bytes bytes[2];	/* from side i to the other side */
 	bool up;
+	struct list busy;		/* net->busy, while the service thread polls it */
+	uint64_t moved_ns;		/* when bytes were last moved */
+	unsigned int moves;		/* turns with bytes since the last poll */
+	unsigned int misses;		/* polls in vain since the last success */
 };
 
 /* A connect for which a thread waits. */
@@ -412,7 +416,8 @@ struct net {
 	_Atomic bool pipe_news;
 	bool gateway;
 	struct list forwards;
-	unsigned int n_forwards;
+	struct list busy;		/* relays that the service thread polls */
+	unsigned int n_forwards, n_busy;
 	unsigned int n_handshakes;	/* those that other processes have made */
 	struct hash segments;
 	struct list lintrs;
@@ -496,6 +501,7 @@ void net_pipe_close(struct net_pipe *p);
 int net_forward_begin(struct net_socket *s);
 void net_forward_ready(struct net_socket *s);
 void net_forward_end(struct net_forward *f, struct net_socket *closing, int error);
+bool net_forwards_poll(struct net *net, bool crowded);
 
 /* log.c */
 int net_log_add(struct net_log *log, const void *data, size_t len);
