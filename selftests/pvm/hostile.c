@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Hostile input: bodies of messages, arguments of calls, messages and frames that no
- * honest program sends. Calls return errors; the task and its daemon go on.
- *
- * SCI_TEST_ROUNDS says how many rounds each test has, SCI_TEST_SEED chooses other input.
+ * Hostile input to a task: bodies of messages, arguments of calls, and messages that no
+ * honest program sends. Calls return errors, and the task goes on. Hostile input to the
+ * daemon is in strangers.c.
  */
 
-#include "selftests/pvm/machine.h"
-
-#include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
+
+#include "selftests/pvm/hostile.h"
 
 #include "libsci/pvm/groupop.h"
 #define PV_CALLS_HERE			/* the names of calls are those of PVM */
 #include "libsci/pvm/lib.h"
-#include "selftests/random.h"
 
 #define TAG		5
 #define GO		6
@@ -24,85 +20,7 @@
 #define STRIDE_MAX	4
 /* A long has four bytes in XDR and eight here. */
 #define SCRATCH_SIZE	(2 * BODY_MAX * STRIDE_MAX)
-#define OUTPUT_TAG	0x7ffffffe	/* of output that the daemon collects */
-#define OUTPUT_CTX	0x7fffd
-#define DAEMON_CONTEXT	2u
 #define LONG_SIZE	40000		/* longer than a message that is taken in at once */
-
-static unsigned int rounds(unsigned int n)
-{
-	const char *s = getenv("SCI_TEST_ROUNDS");
-
-	return s && atoi(s) > 0 ? (unsigned int)atoi(s) : n;
-}
-
-static bool one_in(unsigned int n)
-{
-	return !random_below(n);
-}
-
-static uint32_t random_word(void)
-{
-	return random_below(0x10000) << 16 | random_below(0x10000);
-}
-
-static int hostile_int(void)
-{
-	static const int edges[] = {
-		0, 1, -1, -2, 4, 255, 4096, 65536, INT_MAX, INT_MIN, INT_MAX - 3, 0x40000000,
-		0x40000001, 0x20000000, TID_GROUPS, (int)0x80040000, (int)0x80000000 + 1,
-		0x40001, 0x3ffff, 0x3ffc0000, OUTPUT_TAG, OUTPUT_CTX, SM_SPAWN, SM_STTASK,
-	};
-
-	switch (random_below(3)) {
-	case 0: return edges[random_below(sizeof(edges) / sizeof(edges[0]))];
-	case 1: return (int)random_below(72) - 8;
-	default: return (int)random_word();
-	}
-}
-
-/* The id of a task that does not exist, or no task id at all. */
-static int hostile_tid(void)
-{
-	return hostile_int() | 0x20000;
-}
-
-static const char *hostile_name(void)
-{
-	static const char *const names[] = {
-		"", "a", "*", "[", "no-such-name", "###_PVM_HOSTER_###", "%s%n", "a b", "-x",
-		".", "node", "\xff\xfe", "x=y", ":", "a:b:", PVMNORESETCLASS,
-	};
-	static char endless[2000];
-
-	if (one_in(20)) {
-		memset(endless, 'n', sizeof(endless) - 1);
-		return endless;
-	}
-	return names[random_below(sizeof(names) / sizeof(names[0]))];
-}
-
-static void random_bytes(void *to, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		((uint8_t *)to)[i] = (uint8_t)random_below(256);
-}
-
-/* Send a number to this task, and receive it. */
-static void alive_check(void)
-{
-	/* a tag that no hostile message has */
-	int v = (int)random_word(), got = ~v, tag = 1000000 + (int)random_below(1000000);
-
-	pvm_setopt(PvmResvTids, 0);
-	pvm_setcontext(0);
-	CHECK(pvm_initsend(PvmDataDefault) > 0);
-	CHECK_EQ(pvm_pkint(&v, 1, 1), 0);
-	CHECK_EQ(pvm_send(pvm_mytid(), tag), 0);
-	CHECK(pvm_recv(pvm_mytid(), tag) > 0);
-	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
-	CHECK_EQ(got, v);
-}
 
 /* ---- bodies ---- */
 
@@ -144,18 +62,6 @@ static size_t body_pack(int enc, uint8_t *body)
 	CHECK_EQ(pvm_bufinfo(pvm_getrbuf(), &len, NULL, NULL), 0);
 	CHECK_EQ(pvm_upkbyte((char *)body, len, 1), 0);
 	return (size_t)len;
-}
-
-static void body_mutate(uint8_t *body, size_t len)
-{
-	for (unsigned int i = random_below(5); i && len; i--) {
-		size_t at = random_below((uint32_t)len);
-
-		if (one_in(2))
-			body[at] = (uint8_t)random_below(256);
-		else if ((at &= ~(size_t)3) + 4 <= len)
-			memcpy(body + at, &(int){ hostile_int() }, 4);
-	}
 }
 
 /* A format whose arguments are addresses alone, with strides that the scratch area bears. */
@@ -396,221 +302,6 @@ TEST(arguments_of_any_value_are_used_or_refused)
 	machine_end();
 }
 
-/* ---- frames ---- */
-
-/* What the bodies of requests have, by their numbers in enum frame_op. */
-static const char *const forms[OP_HELLO] = {
-	/*
-	 * i: a number, e: a small one, t: no task's id, m: a tag of messages to daemons, s: a
-	 * string, n: one of few names, p: a program that does not exist, b: bytes, x: words and
-	 * strings in XDR, l: a list, 0 to 3: so many strings behind their number
-	 */
-	[OP_ENROL] = "iiii", [OP_EXIT] = "i", [OP_SPAWN] = "pisi20iiiiiiii",
-	[OP_SIBLINGS] = "l", [OP_GET_SIBLINGS] = "", [OP_WHERE] = "i", [OP_SIGNAL] = "ti",
-	[OP_TASKS] = "i", [OP_CONFIG] = "", [OP_PICK] = "ise", [OP_NOTIFY] = "eeeel",
-	[OP_CONTEXT] = "i", [OP_PUTINFO] = "neeb", [OP_RECVINFO] = "nee",
-	[OP_DELINFO] = "nee", [OP_MBOXES] = "sii", [OP_MBOX_RESET] = "l", [OP_ADDHOSTS] = "3",
-	[OP_DELHOSTS] = "3", [OP_CLOCK] = "", [OP_SETOPT] = "ei", [OP_GROUP] = "ene",
-	[OP_TASKER] = "", [OP_HOSTER] = "", [OP_MANAGER] = "", [OP_TRACE] = "iiib",
-	[OP_TRACER] = "eeeesii",
-	[OP_SM] = "imix",
-};
-
-static int raw_fd = -1;			/* to the daemon, from a task that we are not */
-static bool raw_stranger;		/* it has not enrolled */
-
-static void body_strings(struct frame *f, int n)
-{
-	frame_i32(f, one_in(16) ? hostile_int() : n);
-	while (n--)
-		frame_str(f, hostile_name());
-}
-
-/* Words and strings as messages of registered tasks have them. */
-static void body_xdr(struct frame *f)
-{
-	uint8_t x[1024] = { 0 };
-	size_t n = 0;
-
-	while (n < sizeof(x) - 64 && !one_in(12)) {
-		const char *s = one_in(3) ? hostile_name() : NULL;
-		uint32_t word = htobe32(s ? (uint32_t)strlen(s) + 1 : one_in(4) ?
-					(uint32_t)hostile_int() : random_below(3));
-
-		memcpy(x + n, &word, 4);
-		n += 4;
-		if (s && strlen(s) < 32) {
-			strcpy((char *)x + n, s);
-			n += (strlen(s) + 4) & ~(size_t)3;
-		}
-	}
-	frame_bytes(f, x, n);
-}
-
-static void field_add(struct frame *f, char form)
-{
-	int list[6] = { hostile_int(), hostile_tid(), hostile_int(), hostile_tid() };
-	uint8_t bytes[64];
-
-	switch (form) {
-	case 'i': frame_i32(f, hostile_int()); break;
-	case 'e': frame_i32(f, one_in(8) ? hostile_int() : (int)random_below(9) - 1); break;
-	case 't': frame_i32(f, hostile_tid()); break;
-	case 'n': frame_str(f, (const char *const[]){ "a", "b", "c" }[random_below(3)]); break;
-	case 's': frame_str(f, hostile_name()); break;
-	case 'p': frame_str(f, "no-such-program"); break;
-	case 'm': frame_i32(f, one_in(3) ? GROUP_STATUS : SM((int)random_below(20) - 1)); break;
-	case 'x': body_xdr(f); break;
-	case 'l': frame_ints(f, list, (int)random_below(7)); break;
-	case 'b':
-		random_bytes(bytes, sizeof(bytes));
-		frame_bytes(f, bytes, random_below(sizeof(bytes) + 1));
-		break;
-	default: body_strings(f, form - '0'); break;
-	}
-}
-
-/* Change bytes, or cut the body off. Programs and signals stay harmless. */
-static void frame_mutate(struct frame *f, int op)
-{
-	size_t body = f->len - sizeof(struct frame_head);
-
-	if (one_in(3))
-		f->len -= random_below((uint32_t)body + 1);
-	else if (op != OP_SPAWN && op != OP_SIGNAL)
-		body_mutate(f->data + sizeof(struct frame_head), body);
-}
-
-/*
- * A frame that the daemon of a task does not expect. It must not halt the machine.
- * Return: whether its length is right, so that another frame may follow.
- */
-static bool hostile_frame(struct frame *f)
-{
-	static const uint32_t to[] = { TO_OWN, TO_OWN, TO_OWN, TO_MASTER, TID_OF_HOST(1),
-		TID_OF_HOST(2), TID_OF_HOST(HOST_MAX), 0x40001, 0xffffffff };
-	int op = (int)random_below(one_in(20) ? 0x10000 : one_in(8) ? OP_BYE + 3 : OP_HELLO);
-	uint8_t junk[256];
-
-	if (op == OP_HALT)
-		op = 0;
-	/* a task that lives for a while has more states */
-	if ((op == OP_EXIT || op == OP_ENROL) && !one_in(8))
-		op = OP_GROUP;
-	frame_begin(f, op, to[random_below(sizeof(to) / sizeof(to[0]))]);
-	if (op < OP_HELLO && forms[op] && !one_in(8)) {
-		for (const char *form = forms[op]; *form; form++)
-			field_add(f, *form);
-		if (one_in(2))
-			frame_mutate(f, op);
-	} else if (op != OP_SIGNAL) {
-		random_bytes(junk, sizeof(junk));
-		memcpy(junk, &(int){ hostile_int() }, 4);
-		frame_bytes(f, junk, random_below(sizeof(junk) + 1));
-	}
-	frame_head(f)->seq = random_below(4);
-	if (!one_in(200))
-		return true;
-	frame_head(f)->len = (uint32_t)hostile_int();
-	return false;
-}
-
-/* End the connection when the daemon has read all that was sent. */
-static void raw_close(void)
-{
-	char data[4096];
-
-	shutdown(raw_fd, SHUT_WR);
-	while (recv(raw_fd, data, sizeof(data), 0) > 0)
-		;
-	close(raw_fd);
-	raw_fd = -1;
-}
-
-static void raw_send(const void *data, size_t len)
-{
-	if (send(raw_fd, data, len, MSG_NOSIGNAL) != (ssize_t)len)
-		raw_close();
-}
-
-/* Connect again when the daemon has cut the connection off. */
-static void raw_open(void)
-{
-	struct frame f = { 0 };
-
-	if (raw_fd >= 0 && !one_in(raw_stranger ? 4 : 500))
-		return;
-	if (raw_fd >= 0)
-		raw_close();
-	raw_fd = machine_connect();
-	CHECK(raw_fd >= 0);
-	raw_stranger = one_in(8);
-	if (raw_stranger)
-		return;
-	frame_begin(&f, OP_ENROL, TO_OWN);
-	frame_i32(&f, FRAME_VERSION);
-	frame_i32(&f, one_in(2) ? 0 : hostile_int());
-	frame_i32(&f, hostile_int());
-	frame_i32(&f, hostile_int());
-	raw_send(frame_head(&f), f.len);
-	frame_free(&f);
-}
-
-/* Read all that the daemon has sent. */
-static void raw_drain(void)
-{
-	char data[4096];
-
-	while (raw_fd >= 0) {
-		ssize_t n = recv(raw_fd, data, sizeof(data), MSG_DONTWAIT);
-
-		if (n > 0)
-			continue;
-		if (!n || errno != EAGAIN)
-			raw_close();
-		return;
-	}
-}
-
-TEST(frames_of_any_kind_do_not_harm_the_daemon)
-{
-	uint8_t junk[64];
-	int n;
-
-	setenv("PVM_RSH", "/bin/false", 1);
-	machine_begin();
-	random_seed(2);
-	for (unsigned int i = rounds(20000); i; i--) {
-		struct frame f = { 0 };
-		bool whole = !one_in(300);
-
-		raw_open();
-		if (whole) {
-			whole = hostile_frame(&f);
-			raw_send(f.data, f.len);
-		} else {
-			random_bytes(junk, sizeof(junk));
-			raw_send(junk, 1 + random_below(sizeof(junk)));
-		}
-		frame_free(&f);
-		raw_drain();
-		if (!whole && raw_fd >= 0)
-			raw_close();
-		if (i % 64)
-			continue;
-		CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
-		CHECK_EQ(n, 1);
-		alive_check();
-		/* messages of traces that a frame has sent here */
-		while (pvm_nrecv(-1, -1) > 0)
-			;
-	}
-	if (raw_fd >= 0)
-		raw_close();
-	alive_check();
-	machine_end();
-}
-
 /* ---- messages of other tasks ---- */
 
 /* Claim to be the daemon that sends the output of a task: in a short and a long message. */
@@ -716,62 +407,6 @@ TEST(messages_of_any_kind_reach_a_task)
 	}
 	sci_ep_close(ep);
 	free(scratch);
-	alive_check();
-	machine_end();
-}
-
-/* The address of the master's endpoint, which the daemon of another host was started with. */
-static struct sci_addr master_address(int host_task)
-{
-	char path[64], line[4096];
-	struct sci_addr addr;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", machine_daemon(host_task));
-	fd = open(path, O_RDONLY);
-	n = read(fd, line, sizeof(line) - 1);
-	CHECK(n > 0);
-	close(fd);
-	line[n] = 0;
-	/* its last argument */
-	CHECK_EQ(sscanf((char *)memrchr(line, 0, (size_t)n - 1) + 1, "%u:%u", &addr.node,
-			&addr.id), 2);
-	return addr;
-}
-
-TEST(a_stranger_is_no_daemon)
-{
-	char *names[] = { (char *)"node8" };
-	struct sci_peer *peer;
-	struct sci_addr addr;
-	struct sci_ep *ep;
-	int tid, host, n;
-
-	machine_begin();
-	random_seed(4);
-	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
-	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, &tid), 1);
-	addr = master_address(tid);
-	CHECK_EQ(sci_ep_open(&ep, 0, SCI_EP_SINGLE_THREAD), 0);
-	CHECK_EQ(sci_connect(ep, &addr, TEST_WAIT_MS, &peer), 0);
-	for (unsigned int i = rounds(4000); i; i--) {
-		struct frame f = { 0 };
-
-		hostile_frame(&f);
-		if (one_in(2))
-			frame_head(&f)->op = OP_HELLO + random_below(OP_BYE + 1 - OP_HELLO);
-		frame_head(&f)->src = (uint32_t)hostile_int();
-		CHECK_EQ(sci_tsend(peer, one_in(256) ? random_below(4) : DAEMON_CONTEXT,
-				   random_word(), f.data, f.len), 0);
-		frame_free(&f);
-		if (i % 64)
-			continue;
-		CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
-		CHECK_EQ(n, 2);
-		CHECK_EQ(pvm_pstat(tid), 0);
-	}
-	sci_ep_close(ep);
 	alive_check();
 	machine_end();
 }
