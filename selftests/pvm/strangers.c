@@ -13,7 +13,9 @@
 
 #include "selftests/pvm/hostile.h"
 
-#define DAEMON_CONTEXT	2u
+#define FRAME_HANDLER	SCI_HANDLER_USER
+#define FLOOD		(64u << 20)	/* bytes of messages of a stranger */
+#define TURNS		100
 
 static int child_main(int argc, char **argv)
 {
@@ -260,38 +262,114 @@ static struct sci_addr master_address(int host_task)
 	return addr;
 }
 
-TEST(a_stranger_is_no_daemon)
+/*
+ * Begin a machine of two hosts, and connect @ep to its master. @tid: a task on the other host.
+ * Return: the address of the master.
+ */
+static struct sci_addr strangers_begin(struct sci_ep **ep, struct sci_peer **peer, int *tid)
 {
 	char *names[] = { (char *)"node8" };
+	struct sci_addr addr;
+	int host;
+
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
+	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, tid), 1);
+	addr = master_address(*tid);
+	CHECK_EQ(sci_ep_open(ep, 0, SCI_EP_SINGLE_THREAD), 0);
+	CHECK_EQ(sci_connect(*ep, &addr, TEST_WAIT_MS, peer), 0);
+	return addr;
+}
+
+/* The machine has two hosts, and requests to both are answered. */
+static void machine_check(int tid)
+{
+	int n;
+
+	CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
+	CHECK_EQ(n, 2);
+	CHECK_EQ(pvm_pstat(tid), 0);
+}
+
+/* The daemon ends the connection of a stranger whose hello is wrong. */
+TEST(a_stranger_is_no_daemon)
+{
 	struct sci_peer *peer;
 	struct sci_addr addr;
 	struct sci_ep *ep;
-	int tid, host, n;
+	int tid, ret;
 
-	machine_begin();
 	random_seed(4);
-	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
-	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, &tid), 1);
-	addr = master_address(tid);
-	CHECK_EQ(sci_ep_open(&ep, 0, SCI_EP_SINGLE_THREAD), 0);
-	CHECK_EQ(sci_connect(ep, &addr, TEST_WAIT_MS, &peer), 0);
+	addr = strangers_begin(&ep, &peer, &tid);
 	for (unsigned int i = rounds(4000); i; i--) {
 		struct frame f = { 0 };
+		size_t len;
 
 		hostile_frame(&f);
 		if (one_in(2))
 			frame_head(&f)->op = OP_HELLO + random_below(OP_BYE + 1 - OP_HELLO);
 		frame_head(&f)->src = (uint32_t)hostile_int();
-		CHECK_EQ(sci_tsend(peer, one_in(256) ? random_below(4) : DAEMON_CONTEXT,
-				   random_word(), f.data, f.len), 0);
+		len = one_in(16) ? random_below((uint32_t)f.len) : f.len;
+		len = len < SCI_HANDLER_MAX ? len : SCI_HANDLER_MAX;
+		ret = sci_handler_send(peer, FRAME_HANDLER + !random_below(256),
+				       one_in(16) ? random_word() : f.len, f.data, len);
 		frame_free(&f);
-		if (i % 64)
-			continue;
-		CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
-		CHECK_EQ(n, 2);
-		CHECK_EQ(pvm_pstat(tid), 0);
+		sci_progress(ep);
+		if (ret && ret != -EAGAIN) {
+			CHECK_EQ(sci_disconnect(peer), 0);
+			CHECK_EQ(sci_connect(ep, &addr, TEST_WAIT_MS, &peer), 0);
+		}
+		if (!(i % 64))
+			machine_check(tid);
 	}
 	sci_ep_close(ep);
 	alive_check();
+	machine_end();
+}
+
+/* Return whether the daemon takes the message of @req while it answers TURNS requests. */
+static bool message_taken(struct sci_req *req, int tid)
+{
+	for (int i = 0; i < TURNS; i++) {
+		int ret = sci_test(req, NULL);
+
+		if (ret != -EAGAIN) {
+			CHECK_EQ(ret, 0);
+			return true;
+		}
+		machine_check(tid);
+	}
+	return false;
+}
+
+/* The daemon takes a small part of the messages that it never receives. */
+TEST(a_stranger_does_not_fill_the_daemon)
+{
+	static uint8_t body[16 << 10];
+	char *names[] = { (char *)"node12" };
+	struct sci_peer *peer;
+	struct sci_ep *ep;
+	struct sci_req *req;
+	size_t taken = 0;
+	int tid, host;
+
+	strangers_begin(&ep, &peer, &tid);
+	for (; taken < FLOOD; taken += sizeof(body)) {
+		struct iovec iov = { body, sizeof(body) };
+		struct sci_send m = {
+			.iov = &iov, .n = 1, .context = 7, .tag = taken,
+			.flags = SCI_SEND_TAGGED,
+		};
+
+		CHECK_EQ(sci_isendm(peer, &m, &req), 0);
+		if (!message_taken(req, tid))
+			break;
+	}
+	CHECK(taken < FLOOD / 8);
+	/* a stranger that waits for the daemon disturbs no other */
+	CHECK_EQ(pvm_addhosts(names, 1, &host), 1);
+	CHECK_EQ(pvm_delhosts(names, 1, &host), 1);
+	machine_check(tid);
+	sci_ep_close(ep);
 	machine_end();
 }

@@ -88,12 +88,8 @@ extern struct sci_ep *endpoint;
 int hosts_init(const char *name, const char *master, bool by_hoster);
 void hosts_fini(void);
 
-/* Send a frame to the daemon of host @index; the bytes are copied. */
-void host_send(int index, const struct frame_head *head, const void *body);
-/* Send @f from this daemon to that of host @index; @f is freed. */
-void host_tell(int index, struct frame *f);
-/* Send a frame to the daemons of all other hosts; @f is freed. */
-void hosts_broadcast(struct frame *f);
+/* Return whether @peer is the daemon of a host of this machine. */
+bool peer_known(struct sci_peer *peer);
 /* Serve the frames that have arrived, send waiting frames, find hosts that have gone. */
 void hosts_progress(void);
 /* Give up hosts that have not joined in time. Return: ms to the next deadline; -1: none. */
@@ -114,6 +110,31 @@ void hosts_table(struct body *b);
 bool host_starter_ended(pid_t pid);
 void hosts_halt(void);
 bool hosts_left(void);
+
+/* ---- link.c ---- */
+
+/* Let other daemons send frames to this one. Return: 0 or -errno. */
+int arrivals_init(void);
+/* Send a frame to the daemon of host @index; the bytes are copied. */
+void host_send(int index, const struct frame_head *head, const void *body);
+/* Send @f from this daemon to that of host @index; @f is freed. */
+void host_tell(int index, struct frame *f);
+/* Send a frame to the daemons of all other hosts; @f is freed. */
+void hosts_broadcast(struct frame *f);
+/* Send the frames that had no room, or free them. */
+void host_push(struct host *h);
+void host_frames_free(struct host *h);
+/* Send @f to a daemon that does not know this one; @f is freed. Return: 0 or -errno. */
+int hello_push(struct sci_peer *peer, struct frame *f);
+bool arrivals_any(void);
+/* Serve the frames that have arrived. */
+void arrivals_serve(void);
+/* The same, but wait for a frame. @timeout: milliseconds. Return: whether one arrived. */
+bool arrivals_wait(int timeout);
+/* Forget the frames of @from, whose connection ends. */
+void arrivals_drop(const struct sci_peer *from);
+/* End the connection of a peer that is no host. */
+void stranger_end(struct sci_peer *peer);
 
 /* ---- tasks.c ---- */
 

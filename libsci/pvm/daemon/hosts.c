@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Hosts: the table of them, and frames between their daemons. */
+/* Hosts: the table of them, and how they come and go. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,24 +13,15 @@
 #include "libsci/pvm/daemon/start.h"
 #include "libsci/pvm/daemon/text.h"
 
-#define DAEMON_CONTEXT	2u		/* of messages between daemons */
 #define JOIN_MS		20000		/* for the master to answer */
 #define HOSTER_MS	300000		/* ... while a hoster starts other hosts */
 #define LOOK_MS		100		/* between looks whether it has gone */
-#define OPEN_MS		5000
 #define START_MS	60000		/* for a host that is added to join */
 
 struct host *hosts[HOST_MAX + 1];
 int own_host;
 struct sci_ep *endpoint;
 static struct sci_peer *master_peer;
-
-/* A frame that had no room. */
-struct waiting {
-	struct list link;
-	size_t len;
-	uint8_t data[];
-};
 
 static bool same_addr(const struct sci_addr *a, const struct sci_addr *b)
 {
@@ -60,93 +51,17 @@ static struct host *host_new(int index, const char *name, const char *arch)
 static void host_free(struct host *h)
 {
 	hosts[h->index] = NULL;
-	while (!list_empty(&h->out))
-		free(container_of(list_pop(&h->out), struct waiting, link));
-	if (h->sci && h->sci != master_peer)
+	host_frames_free(h);
+	if (h->sci && h->sci != master_peer) {
+		arrivals_drop(h->sci);
 		sci_disconnect(h->sci);
+	}
 	free(h->name);
 	free(h->arch);
 	free(h);
 }
 
-/* ---- frames ---- */
-
-/* Return: 0, -EAGAIN: no room now, or another error: the host has gone. */
-static int frame_push(struct host *h, const void *data, size_t len)
-{
-	struct iovec iov = { (void *)data, len };
-	const struct sci_send s = {
-		.iov = &iov, .n = 1, .context = DAEMON_CONTEXT,
-		.flags = SCI_SEND_TAGGED | SCI_SEND_COPY,
-	};
-
-	if (!h->sci) {
-		int ret = sci_peer_open(endpoint, &h->addr, OPEN_MS, &h->sci);
-
-		if (ret)
-			return ret;
-	}
-	return sci_isendm(h->sci, &s, NULL);
-}
-
-void host_send(int index, const struct frame_head *head, const void *body)
-{
-	struct host *h = index >= 0 && index <= (int)HOST_MAX ? hosts[index] : NULL;
-	size_t len = sizeof(*head) + head->len;
-	struct waiting *w;
-
-	if (!h || h->starting || index == own_host)
-		return;
-	w = malloc(sizeof(*w) + len);
-	if (!w)
-		return;
-	memcpy(w->data, head, sizeof(*head));
-	if (head->len)
-		memcpy(w->data + sizeof(*head), body, head->len);
-	w->len = len;
-	if (list_empty(&h->out) && frame_push(h, w->data, len) != -EAGAIN)
-		free(w);
-	else
-		list_add_tail(&w->link, &h->out);
-}
-
-void host_tell(int index, struct frame *f)
-{
-	struct frame_head *head = frame_head(f);
-
-	if (head) {
-		head->src = TID_OF_HOST(own_host);
-		host_send(index, head, head + 1);
-	}
-	frame_free(f);
-}
-
-void hosts_broadcast(struct frame *f)
-{
-	struct frame_head *head = frame_head(f);
-
-	for (int i = 1; head && i <= (int)HOST_MAX; i++)
-		if (hosts[i] && i != own_host) {
-			head->src = TID_OF_HOST(own_host);
-			host_send(i, head, head + 1);
-		}
-	frame_free(f);
-}
-
-static void host_push(struct host *h)
-{
-	while (!list_empty(&h->out)) {
-		struct waiting *w = container_of(h->out.next, struct waiting, link);
-
-		if (frame_push(h, w->data, w->len) == -EAGAIN)
-			return;
-		list_del(&w->link);
-		free(w);
-	}
-}
-
-/* Return whether @peer is the daemon of a host of this machine. */
-static bool peer_known(struct sci_peer *peer)
+bool peer_known(struct sci_peer *peer)
 {
 	struct sci_addr addr;
 
@@ -158,27 +73,6 @@ static bool peer_known(struct sci_peer *peer)
 		if (hosts[i] && !hosts[i]->starting && same_addr(&hosts[i]->addr, &addr))
 			return true;
 	return false;
-}
-
-/* Serve the next frame of a daemon. @timeout: milliseconds. Return: whether one came. */
-static bool frame_serve(int timeout)
-{
-	struct frame_head head;
-	struct sci_status st;
-	struct sci_msg *msg;
-	struct body b;
-	uint8_t *data;
-
-	if (sci_tmatch(endpoint, NULL, DAEMON_CONTEXT, 0, UINT64_MAX, timeout, &msg, &st))
-		return false;
-	data = st.len <= sizeof(head) + FRAME_MAX ? malloc(st.len ? st.len : 1) : NULL;
-	if (data && !sci_msg_copy(msg, 0, data, st.len) &&
-	    frame_next(data, st.len, &head, &b) > 0 &&
-	    (head.op == OP_HELLO || peer_known(st.peer)))
-		serve(&head, &b, NULL, st.peer);
-	sci_msg_free(msg);
-	free(data);
-	return true;
 }
 
 /* ---- changes ---- */
@@ -303,25 +197,26 @@ void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *
 	const char *secret = body_str(b), *arch = body_str(b);
 
 	(void)head;
-	if (b->bad || !*secret)
-		return;
-	for (int i = 2; i <= (int)HOST_MAX; i++) {
+	for (int i = 2; !b->bad && *secret && i <= (int)HOST_MAX; i++) {
 		if (!hosts[i] || !hosts[i]->starting || strcmp(hosts[i]->secret, secret))
 			continue;
 		host_joined(hosts[i], arch, from);
 		return;
 	}
-	if (!hoster_hello(secret, arch, from))
-		say("a daemon without the right secret was refused");
+	if (hoster_hello(secret, arch, from))
+		return;
+	say("a daemon without the right secret was refused");
+	if (!peer_known(from))
+		stranger_end(from);
 }
 
 void hosts_progress(void)
 {
 	struct sci_peer *gone;
 
-	while (frame_serve(0))
-		;
-	while (!sci_peer_gone(endpoint, &gone)) {
+	sci_progress(endpoint);
+	/* a call in the loop may make progress: first serve what a peer sent before it went */
+	for (arrivals_serve(); !sci_peer_gone(endpoint, &gone); arrivals_serve()) {
 		struct host *h = NULL;
 
 		for (int i = 1; i <= (int)HOST_MAX; i++)
@@ -331,10 +226,8 @@ void hosts_progress(void)
 			daemon_halt();
 		else if (h)
 			host_gone(h);
-		else {
-			hoster_peer_gone(gone);
-			sci_disconnect(gone);
-		}
+		else
+			stranger_end(gone);
 	}
 	for (int i = 1; i <= (int)HOST_MAX; i++)
 		if (hosts[i])
@@ -549,7 +442,7 @@ static int table_wait(int ms)
 	struct sci_peer *gone;
 
 	while (!own_host) {
-		if (!frame_serve(LOOK_MS) && clock_ms() >= end)
+		if (!arrivals_wait(LOOK_MS) && clock_ms() >= end)
 			return -ETIMEDOUT;
 		if (!own_host && !sci_peer_gone(endpoint, &gone))
 			return -ECONNRESET;
@@ -578,7 +471,6 @@ static int hoster_line(const char *secret)
 static int master_join(const char *where, bool by_hoster)
 {
 	struct frame f = { 0 };
-	struct frame_head *head;
 	struct sci_addr addr;
 	char secret[33];
 	int ret;
@@ -594,9 +486,7 @@ static int master_join(const char *where, bool by_hoster)
 	frame_begin(&f, OP_HELLO, 0);
 	frame_str(&f, secret);
 	frame_str(&f, ARCH_NAME);
-	head = frame_head(&f);
-	ret = head ? sci_tsend(master_peer, DAEMON_CONTEXT, 0, head, f.len) : -ENOMEM;
-	frame_free(&f);
+	ret = hello_push(master_peer, &f);
 	return ret ? ret : table_wait(by_hoster ? HOSTER_MS : JOIN_MS);
 }
 

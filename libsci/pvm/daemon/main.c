@@ -215,10 +215,12 @@ static void loop(void)
 		tasks_free_ended();
 		hosts_progress();
 		timeout = hosts_expire();
+		if (halting)
+			timeout = 50;
 		/* once armed, the descriptor becomes readable for each new message */
-		if (sci_ep_arm(endpoint))
-			continue;
-		n = epoll_wait(epoll_fd, e, EVENTS, halting ? 50 : timeout);
+		if (sci_ep_arm(endpoint) || arrivals_any())
+			timeout = 0;
+		n = epoll_wait(epoll_fd, e, EVENTS, timeout);
 		for (int i = 0; i < n; i++) {
 			struct watch *w = e[i].data.ptr;
 
@@ -334,7 +336,7 @@ int main(int argc, char **argv)
 	ret = sci_ep_open(&endpoint, 0, SCI_EP_SINGLE_THREAD);
 	if (ret)
 		fail("cannot open an endpoint", ret);
-	sci_ep_set(endpoint, SCI_PARAM_UNEXPECTED_MAX, UINT64_MAX);
+	arrivals_init();
 	watch_add(&sci_watch, dup(sci_ep_fd(endpoint)), EPOLLIN, sci_ready);
 	ret = hosts_init(name, master, by_hoster);
 	if (ret)

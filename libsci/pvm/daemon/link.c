@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * DOC: frames between daemons
+ *
+ * A daemon sends a frame to a handler of the other daemon, in pieces of SCI_HANDLER_MAX
+ * bytes. The tag of each piece is the length of the frame. The handler joins the pieces, and
+ * the loop serves the frames.
+ *
+ * Any process that the fabric lets in may connect. Until it has proved to be a daemon it is a
+ * stranger, and may send a hello. The daemon takes no other message of a stranger: it posts
+ * no receive and keeps few unexpected messages, so other messages stay with their sender.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsci/pvm/daemon/daemon.h"
+
+#define FRAME_HANDLER	SCI_HANDLER_USER
+#define HELLO_MAX	256u		/* bytes of the frame of a stranger */
+#define OPEN_MS		5000
+
+/* A frame that has not been sent completely. */
+struct waiting {
+	struct list link;
+	size_t len;
+	size_t sent;
+	uint8_t data[];
+};
+
+/* A frame of another daemon, or of a stranger. */
+struct arrival {
+	struct list link;
+	struct sci_peer *from;
+	size_t len;
+	size_t have;
+	uint8_t data[];
+};
+
+static struct list arriving = { &arriving, &arriving };	/* incomplete frames */
+static struct list arrived = { &arrived, &arrived };
+
+/* ---- sending ---- */
+
+/* Return: 0, -EAGAIN: no room now, or another error: the host has gone. */
+static int frame_push(struct host *h, struct waiting *w)
+{
+	int ret = h->sci ? 0 : sci_peer_open(endpoint, &h->addr, OPEN_MS, &h->sci);
+
+	while (!ret && w->sent < w->len) {
+		size_t left = w->len - w->sent;
+		size_t n = left < SCI_HANDLER_MAX ? left : SCI_HANDLER_MAX;
+
+		ret = sci_handler_send(h->sci, FRAME_HANDLER, w->len, w->data + w->sent, n);
+		if (!ret)
+			w->sent += n;
+	}
+	return ret;
+}
+
+void host_push(struct host *h)
+{
+	while (!list_empty(&h->out)) {
+		struct waiting *w = container_of(h->out.next, struct waiting, link);
+
+		if (frame_push(h, w) == -EAGAIN)
+			return;
+		list_del(&w->link);
+		free(w);
+	}
+}
+
+void host_frames_free(struct host *h)
+{
+	while (!list_empty(&h->out))
+		free(container_of(list_pop(&h->out), struct waiting, link));
+}
+
+void host_send(int index, const struct frame_head *head, const void *body)
+{
+	struct host *h = index >= 0 && index <= (int)HOST_MAX ? hosts[index] : NULL;
+	size_t len = sizeof(*head) + head->len;
+	struct waiting *w;
+
+	if (!h || h->starting || index == own_host)
+		return;
+	w = malloc(sizeof(*w) + len);
+	if (!w)
+		return;
+	w->len = len;
+	w->sent = 0;
+	memcpy(w->data, head, sizeof(*head));
+	if (head->len)
+		memcpy(w->data + sizeof(*head), body, head->len);
+	list_add_tail(&w->link, &h->out);
+	host_push(h);
+}
+
+void host_tell(int index, struct frame *f)
+{
+	struct frame_head *head = frame_head(f);
+
+	if (head) {
+		head->src = TID_OF_HOST(own_host);
+		host_send(index, head, head + 1);
+	}
+	frame_free(f);
+}
+
+void hosts_broadcast(struct frame *f)
+{
+	struct frame_head *head = frame_head(f);
+
+	for (int i = 1; head && i <= (int)HOST_MAX; i++)
+		if (hosts[i] && i != own_host) {
+			head->src = TID_OF_HOST(own_host);
+			host_send(i, head, head + 1);
+		}
+	frame_free(f);
+}
+
+int hello_push(struct sci_peer *peer, struct frame *f)
+{
+	struct frame_head *head = frame_head(f);
+	int ret = head ? sci_handler_send(peer, FRAME_HANDLER, f->len, head, f->len) : -ENOMEM;
+
+	frame_free(f);
+	return ret;
+}
+
+/* ---- receiving ---- */
+
+static struct arrival *arrival_new(struct sci_peer *from, size_t len)
+{
+	struct arrival *a = malloc(sizeof(*a) + len);
+
+	if (!a)
+		return NULL;
+	a->from = from;
+	a->len = len;
+	a->have = 0;
+	list_add_tail(&a->link, &arriving);
+	return a;
+}
+
+/* The frame whose next piece comes from @from; NULL: a new frame. */
+static struct arrival *arrival_find(const struct sci_peer *from)
+{
+	for (struct list *l = arriving.next; l != &arriving; l = l->next) {
+		struct arrival *a = container_of(l, struct arrival, link);
+
+		if (a->from == from)
+			return a;
+	}
+	return NULL;
+}
+
+static void piece_handle(void *arg, const struct sci_handled *m)
+{
+	size_t max = peer_known(m->peer) ? sizeof(struct frame_head) + FRAME_MAX : HELLO_MAX;
+	struct arrival *a;
+
+	(void)arg;
+	if (m->error || m->tag > max)
+		return;
+	a = arrival_find(m->peer);
+	if (!a)
+		a = arrival_new(m->peer, m->tag);
+	if (!a || m->len > a->len - a->have)
+		return;
+	memcpy(a->data + a->have, m->data, m->len);
+	a->have += m->len;
+	if (a->have == a->len) {
+		list_del(&a->link);
+		list_add_tail(&a->link, &arrived);
+	}
+}
+
+int arrivals_init(void)
+{
+	/* the least that the library allows */
+	sci_ep_set(endpoint, SCI_PARAM_UNEXPECTED_MAX, 0);
+	return sci_handler_set(endpoint, FRAME_HANDLER, piece_handle, NULL);
+}
+
+bool arrivals_any(void)
+{
+	return !list_empty(&arrived);
+}
+
+void arrivals_serve(void)
+{
+	struct frame_head head;
+	struct body b;
+
+	while (!list_empty(&arrived)) {
+		struct arrival *a = container_of(list_pop(&arrived), struct arrival, link);
+		bool good = frame_next(a->data, a->len, &head, &b) > 0;
+
+		if (good && (head.op == OP_HELLO || peer_known(a->from)))
+			serve(&head, &b, NULL, a->from);
+		else if (!peer_known(a->from))
+			stranger_end(a->from);
+		free(a);
+	}
+}
+
+static int look_arrived(void *arg)
+{
+	(void)arg;
+	return arrivals_any() ? 0 : -EAGAIN;
+}
+
+bool arrivals_wait(int timeout)
+{
+	if (sci_wait_until(endpoint, look_arrived, NULL, timeout))
+		return false;
+	arrivals_serve();
+	return true;
+}
+
+static void list_drop(struct list *list, const struct sci_peer *from)
+{
+	struct list *l, *next;
+
+	list_for_each_safe(l, next, list) {
+		struct arrival *a = container_of(l, struct arrival, link);
+
+		if (a->from != from)
+			continue;
+		list_del(&a->link);
+		free(a);
+	}
+}
+
+void arrivals_drop(const struct sci_peer *from)
+{
+	list_drop(&arriving, from);
+	list_drop(&arrived, from);
+}
+
+void stranger_end(struct sci_peer *peer)
+{
+	hoster_peer_gone(peer);
+	arrivals_drop(peer);
+	sci_peer_close(peer);
+}
