@@ -62,19 +62,25 @@ static bool owner_dead(struct sci_team *t, uint64_t v)
 	       world_dead(t->world, (int)owner - 1);
 }
 
+/* Take the lock if no other member has a ticket and the owner, if any, is dead. */
 static int try_lock(struct sci_team *t, uint64_t *lock, uint32_t me)
 {
 	uint64_t v;
 	int ret = word_get(t, lock, &v);
 
-	while (!ret && !owner_of(v) && next_of(v) == served_of(v)) {
-		ret = word_change(t, lock, &v, lock_word(v + ONE_TICKET, served_of(v), me));
+	while (!ret) {
+		bool dead = owner_dead(t, v);
+		uint16_t ticket = (uint16_t)(served_of(v) + dead);
+
+		if ((owner_of(v) && !dead) || next_of(v) != ticket)
+			return -EAGAIN;
+		ret = word_change(t, lock, &v, lock_word(v + ONE_TICKET, ticket, me));
 		if (!ret)
-			return 0;
+			return dead ? -EOWNERDEAD : 0;
 		if (ret == -EAGAIN)
 			ret = 0;
 	}
-	return ret ? ret : -EAGAIN;
+	return ret;
 }
 
 /*

@@ -212,6 +212,41 @@ static void die_locked(void *arg)
 	CHECK_EQ(sci_team_close(t), 0);
 }
 
+/* A member that only tries the lock gets it from a dead owner, too. */
+static void die_locked_try(void *arg)
+{
+	struct sci_team *t = open_team(arg);
+	uint64_t *lock;
+	void *p;
+	int ret;
+
+	CHECK_EQ(sci_team_alloc(t, 8, 0, &p), 0);
+	lock = p;
+	*lock = 0;
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (sci_team_rank(t) == 1)
+		CHECK_EQ(sci_team_lock(t, lock, 0), 0);
+	CHECK_EQ(sci_team_barrier(t), 0);
+	if (sci_team_rank(t) == 1)
+		raise(SIGKILL);
+	while ((ret = sci_team_lock(t, lock, 0)) == -EAGAIN)
+		sci_team_progress(t);
+	CHECK_EQ(ret, -EOWNERDEAD);
+	CHECK_EQ(sci_team_unlock(t, lock), 0);
+	CHECK_EQ(sci_team_lock(t, lock, 0), 0);
+	CHECK_EQ(sci_team_unlock(t, lock), 0);
+	CHECK_EQ(sci_team_close(t), 0);
+}
+
+TEST(a_try_gets_the_lock_of_a_dead_owner)
+{
+	struct setting s = { 2, 1, "all", 0, 0 };
+
+	ranks_run_arg(2, 1, die_locked_try, &s, true);
+	s.memory = "none";
+	ranks_run_arg(2, 1, die_locked_try, &s, true);
+}
+
 TEST(a_lock_outlives_its_owner)
 {
 	struct setting s = { 4, 1, "all", 0, 0 };
