@@ -193,8 +193,8 @@ int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *attr);
  * file that SCI_MSG_TABLE names, then from the variables SCI_MSG_* in the environment.
  *
  * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -EEXIST:
- * another endpoint has this number; -ENODEV: there is no such fabric; -ENOMEM, -ENOSPC,
- * -EMFILE: out of resources.
+ * another endpoint has this number; -ENODEV: there is no such fabric; -EACCES: the user may
+ * not open the adapter; -ENOMEM, -ENOSPC, -EMFILE, -EAGAIN: out of resources.
  */
 int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags);
 
@@ -309,7 +309,8 @@ int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
  *
  * Return: 0; -ETIMEDOUT: the endpoint does not answer, or does not exist; -EHOSTUNREACH: the
  * fabric has no such node; -EACCES: the endpoint may not be used; -ENETDOWN: the adapter is
- * down; -ECONNREFUSED: the peer has no room; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
+ * down; -ECONNREFUSED: the peer has no room; -EPROTO: the peer has another version of the
+ * protocol; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
 int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		struct sci_peer **peer);
@@ -405,8 +406,8 @@ int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer);
  * sci_peer_state() - get the state of a connection
  *
  * Return: 0: connected; -EINPROGRESS: not established yet, see sci_peer_open(); -ENOTCONN: the
- * peer has disconnected; -ECONNRESET: the peer has died; or the error with which
- * establishing it has failed.
+ * peer has disconnected; -ECONNRESET: the peer has died; -EPROTO: the peer has broken the
+ * protocol; or the error with which establishing it has failed.
  */
 int sci_peer_state(struct sci_peer *peer);
 
@@ -436,8 +437,9 @@ void *sci_peer_data(struct sci_peer *peer);
  *
  * Errors of messages are -EMSGSIZE: the buffer was too short, and has the first bytes of
  * the message; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -EBADMSG: a
- * check sum is wrong; -ENOMEM: out of memory; -ETIME: the peer's node does not answer.
- * A long message can also end with an error that the peer reports. A request that has ended
+ * check sum is wrong; -ENOMEM: out of memory; -ETIME: the peer's node does not answer;
+ * -EPROTO: the peer has broken the protocol, which ends the connection. A long message can
+ * also end with an error that the peer reports. A request that has ended
  * never has the errors -EAGAIN and -ETIMEDOUT.
  */
 struct sci_status {
@@ -676,9 +678,9 @@ int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
  *
  * The calls make no progress.
  *
- * Return: 0; an error of sci_send(); -EAGAIN: nothing has been sent, because there is no room, the
- * message is too long, the peer may read it from exported memory, or @peer is not
- * connected. sci_isendm() then sends the message in another way, or returns the error.
+ * Return: 0; -EAGAIN: nothing has been sent, because there is no room, the message is too
+ * long, the peer may read it from exported memory, or @peer is not connected. sci_isendm()
+ * then sends the message in another way, or returns the error of the connection.
  */
 int sci_try_send(struct sci_peer *peer, const void *buf, size_t len);
 int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
@@ -932,7 +934,7 @@ int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
  * read as fast as they write, a send from it is zero-copy, too. The price: every process that may
  * connect to the endpoint can write to the memory at any time.
  *
- * Return: 0; -ENOMEM, -ENOSPC: out of resources.
+ * Return: 0; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
 int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf);
 
@@ -968,7 +970,8 @@ int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf);
  *
  * Return: 0; -EINVAL: not whole pages, or no such registration; -EEXIST: the range overlaps
  * another one; -EFAULT: the fabric cannot register this kind of memory; -EOPNOTSUPP: the fabric
- * cannot register memory; -EBUSY: a request uses the memory.
+ * cannot register memory; -ENOMEM, -EMFILE: out of resources; -EBUSY: a request uses the
+ * memory.
  */
 int sci_buf_register(struct sci_ep *ep, void *addr, size_t len);
 int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
@@ -1016,11 +1019,11 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * processor moves the bytes: on an adapter it waits for each packet of a read, so send a
  * message instead of a long read. The library repeats packets that get lost.
  *
- * Return: 0; -EAGAIN: @req is NULL and SCI_UNWATCHED_MAX such transfers are under way; -ENOMEM,
- * -ENOSPC: out of resources. Errors of this call or of the request are -ERANGE: the bytes lie
- * beyond the memory that @key names, or that exists; -ENOENT: the memory does not exist, or not
- * any more, which the library may detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection
- * has ended.
+ * Return: 0; -EAGAIN: @req is NULL and SCI_UNWATCHED_MAX such transfers are under way. Errors
+ * of this call or of the request are -ERANGE: the bytes lie beyond the memory that @key names,
+ * or that exists; -ENOENT: the memory does not exist, or not any more, which the library may
+ * detect late; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -ENOMEM, -ENOSPC,
+ * -EMFILE: out of resources.
  */
 int sci_iwritev(struct sci_peer *peer, const struct sci_key *key,
 		uint64_t offset, const struct iovec *iov, size_t n,

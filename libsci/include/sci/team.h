@@ -187,7 +187,8 @@ int sci_team_alive(struct sci_team *team, int rank);
  * This is a collective call of the members of @team that are alive. They agree on the list of
  * these members. A member that dies during the call is left out.
  *
- * Return: 0 or a negative errno value.
+ * Return: 0; -ENOMEM, -ENOSPC: out of resources; -ECONNRESET: the members cannot agree, because
+ * the launcher has ended.
  */
 int sci_team_shrink(struct sci_team *team, struct sci_team **out);
 
@@ -278,7 +279,8 @@ static __inline__ void *sci_team_ptr(const struct sci_team *team, const void *ad
  * When the call returns, the caller may reuse the local memory. A get has its bytes then. The
  * bytes of a put have arrived after sci_team_quiet().
  *
- * Return: 0; -ECONNRESET: @rank is known to have died and its memory is not shared.
+ * Return: 0; -ECONNRESET: @rank is known to have died and its memory is not shared; -ENOMEM:
+ * out of memory, where memory is not shared.
  */
 int sci_team_put(struct sci_team *team, void *dst, const void *src, size_t len,
 		 int rank);
@@ -367,7 +369,8 @@ enum sci_atomic {
  * The change is atomic to other atomics and signals. Where sci_team_ptr() is not NULL, it is
  * also atomic to atomic instructions.
  *
- * Return: 0; -ECONNRESET: the member has died.
+ * Return: 0; -ECONNRESET: the member has died; -ENOMEM: out of memory, where memory is not
+ * shared.
  */
 int sci_team_atomic(struct sci_team *team, void *word, unsigned int size,
 		    enum sci_atomic op, uint64_t operand, uint64_t compare,
@@ -441,8 +444,8 @@ int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int si
  * holds.
  *
  * Return: 0; with a timeout of 0 -EAGAIN, otherwise -ETIMEDOUT: another member holds the lock;
- * -EOWNERDEAD: the caller has the lock, but the member that held it before has died, and what
- * the lock protects may be in any state; -ECONNRESET: the member with rank 0, which has the
+ * -EOWNERDEAD: the caller has the lock, but the member that held it before has died, and the
+ * data that the lock protects may be in any state; -ECONNRESET: the member with rank 0, which has the
  * lock's word, has died.
  */
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout);

@@ -220,8 +220,8 @@ int sci_vm_free(struct sci_vm *vm, void *addr);
  * have been replaced by a private copy.
  *
  * Return: 0; -EFAULT: some of it is not readable and writable private memory in all members;
- * -EEXIST: it overlaps a range; -ENOSPC: 64 ranges have been adopted; -ECONNRESET: a member has
- * died.
+ * -EEXIST: it overlaps a range; -ENOSPC: 64 ranges have been adopted; -ENOMEM: out of memory;
+ * -ECONNRESET: a member has died.
  */
 int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 		 const struct sci_vm_range *range);
@@ -256,7 +256,8 @@ enum sci_vm_access {
  * A page stays present until the library needs its window for another page. A page of a cached
  * range also stays only until a thread of the process acquires or releases.
  *
- * Return: 0; -ENOSPC: there are more pages than windows; -ECONNRESET: the home of a page has died.
+ * Return: 0; -ENOSPC: there are more pages than windows; -ENOMEM: out of memory; -ECONNRESET:
+ * the home of a page has died.
  */
 int sci_vm_touch(struct sci_vm *vm, const void *addr, size_t len,
 		 enum sci_vm_access access);
