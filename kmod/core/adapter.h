@@ -46,7 +46,7 @@ struct sci_user;
  * @length: bytes, a multiple of the adapter's att_page_size; the last page may
  *	reach beyond the exposed memory's end
  * @priv: the driver's
- * @link: in sci_adapter.mappings, or .retired
+ * @link: entry in sci_adapter.mappings, or in sci_adapter.retired
  * @users: imports that share it
  * @charged: the user who is charged for its entries
  */

@@ -19,11 +19,11 @@
 struct sci_peer_ops;
 
 /**
- * struct sci_retired - what retire.c gives back
+ * struct sci_retired - mappings and memory that retire.c gives back
  * @mappings: struct sci_mapping
  * @exposures: struct sci_exposure
  * @calls: struct sci_retired_call, called after the others were given back
- * @count: how many there ever were of all three
+ * @count: number of entries that were ever added to the three lists
  */
 struct sci_retired {
 	struct list_head mappings;
@@ -54,30 +54,31 @@ enum sci_counter {
  * @desc: the driver's description
  * @dev: /dev/sciN and /sys/class/sci/sciN; holds the adapter's reference count
  * @index: N
- * @dead: has been removed; checked under sci_adapter_enter()
- * @srcu: who is inside; its own, so that removal waits for no other's callers
- * @lock: everything below it that says nothing else.  Order: mmap_lock, @lock,
+ * @dead: the adapter has been removed; checked under sci_adapter_enter()
+ * @srcu: callers between sci_adapter_enter() and its exit; each adapter has its own, so
+ *	that removal waits for no callers of other adapters
+ * @lock: protects the members below that name no other lock.  Order: mmap_lock, @lock,
  *	sci_domain.lock, sci_peer.lock, locks of the driver.
- * @segments: by id
- * @handles: what other nodes name in messages: struct sci_connection; ids go
- *	round, from @next_handle, so that an old message hits nobody
+ * @segments: table of struct sci_segment by id
+ * @handles: table of struct sci_connection by the id that other nodes use in messages.
+ *	Ids wrap around from @next_handle, so that an old message finds no connection.
  * @holders: struct sci_user by user id
- * @objects: everything that has a file
+ * @objects: list of all objects with a file
  * @mappings: shared by imports
  * @barrier_maps: struct sci_barrier_map
  * @lent_lock: @lent; leaf
  * @lent: struct sci_lent that the adapter has not got back
  * @intrs, @data_intrs: struct sci_intr_line by number
- * @peers: by node id
- * @peer_ops: what stands on the sessions with them
- * @probes, @next_probe: of callers who wait for an answer
+ * @peers: table of struct sci_peer by node id
+ * @peer_ops: operations of the layer above the sessions with them
+ * @probes: table of probes that wait for an answer; @next_probe: id of the next probe
  * @retired, @retire_busy, @retire_work: retire.c's: what is to be given back, and
  *	whether something is being given back
  * @wq: works of peers, and @retire_work
  * @status: the page users map, see sci_adapter_status()
  * @status_page: the page of the status words
  * @error_lock: writers of @status->errors and ->fatal
- * @hw_errors, @hw_fatal: what those of @status were when we were last told
+ * @hw_errors, @hw_fatal: values of these words of @status_page at the last report
  * @counters: enum sci_counter
  * @users: open descriptors of the adapter itself
  * @data_bytes: bytes of unread data interrupts

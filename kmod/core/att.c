@@ -14,8 +14,8 @@
 
 /**
  * struct att_run - consecutive entries
- * @place: in sci_att.runs
- * @length: in sci_att.free, if it is
+ * @place: entry in sci_att.runs
+ * @length: entry in sci_att.free, if the run is free
  * @first: entry
  * @count: entries, > 0
  * @owner: node that uses them
@@ -33,7 +33,7 @@ struct att_run {
 /**
  * struct sci_att - a table
  * @lock: everything here; no other is taken under it
- * @runs: by @first
+ * @runs: tree of runs, in order of @first
  * @free: the free ones, by @count and then by @first
  * @entries: number of entries of the table
  * @used: entries of used runs

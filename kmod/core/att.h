@@ -51,7 +51,7 @@ int sci_att_alloc(struct sci_att *att, u32 count, u32 owner, u32 *first);
  * sci_att_free() - give them back
  * @att: table
  * @first: result of sci_att_alloc()
- * @count: what it was asked for; anything else is a bug and frees nothing
+ * @count: number of entries of that allocation; another value is a bug and frees nothing
  *
  * Needs no memory.  Any thread; may sleep.
  */

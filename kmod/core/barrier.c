@@ -17,7 +17,7 @@
 
 /**
  * struct sci_barrier_map - one mmap() of it, and what became of it
- * @link: in adapter->barrier_maps
+ * @link: entry in adapter->barrier_maps
  * @adapter: the adapter, a reference
  * @revoke: see import.h
  * @revoked: written under adapter->lock and @revoke

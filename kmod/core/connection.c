@@ -73,9 +73,9 @@ void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 /**
  * struct late_post - a message that waits until nothing is stored any more
  * @call: posts it
- * @peer: to whom; a reference
+ * @peer: the node that gets it, a reference
  * @message: the message
- * @ends: of @peer when it was to be sent
+ * @ends: value of @peer->ends when the message was made
  */
 struct late_post {
 	struct sci_retired_call call;

@@ -24,7 +24,7 @@
 /**
  * struct sci_connection - one end
  * @peer: the other node; a reference
- * @link: in peer->links, empty when the connection is gone
+ * @link: entry in peer->links, empty when the connection is gone
  * @handle: name of the connection at the other node; 0: gone
  * @remote: this node's name of the other end; 0: not known yet
  * @server: which end
@@ -115,8 +115,8 @@ struct sci_server;
  * @joined: the server is in the exporter's list now.  May be NULL.
  * @left: the client disconnected, or @died with its process or node.  Not
  *	called for clients that were cut off.  May be NULL.
- * @gone: a server has left the exporter's list.  @cut: its client was cut off,
- *	and has acknowledged that or is gone.  May be NULL.
+ * @gone: called when a server has left the exporter's list.  May be NULL.  @cut: its client
+ *	was cut off, and has acknowledged that or is gone.
  */
 struct sci_server_ops {
 	struct sci_exporter *(*accept)(struct sci_adapter *a,
@@ -133,7 +133,7 @@ struct sci_server_ops {
  * @ops: operations of its kind
  * @kind: kind of the object that the client asked for
  * @exporter: the exported object; NULL: it is gone
- * @link: in @exporter->servers
+ * @link: entry in @exporter->servers
  * @cut: CUT was sent, its acknowledgment has not come
  * @notify_msg, @cut_msg: messages not sent yet
  */

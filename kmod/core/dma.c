@@ -44,7 +44,7 @@ struct sci_dma_queue {
 /**
  * struct sci_dma_transfer - one submit
  * @ref: the queue's, and a waiting submitter's
- * @link: in queue->transfers
+ * @link: entry in queue->transfers
  * @local: file of the local segment
  * @remote: ... of the remote one
  * @pages: memory of the local one

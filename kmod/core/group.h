@@ -24,7 +24,7 @@ struct sci_domain {
 
 /**
  * struct sci_group - a broadcast group; everything under domain->lock
- * @link: in domain->groups
+ * @link: entry in domain->groups
  * @id: id of the group, and of its segments on their nodes
  * @serial: which of those that had @id; not 0
  * @length: bytes

@@ -22,7 +22,7 @@
  * Belongs to the file that backs the areas of memory which show it, so it
  * may outlive the import.
  *
- * @link: in import->maps; empty: revoked for good
+ * @link: entry in import->maps; empty: the map is revoked for ever
  * @adapter: the import's; a reference
  * @revoke: see import.h
  * @mapping: NULL: revoked.  Written under adapter->lock and @revoke.

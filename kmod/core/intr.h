@@ -44,7 +44,7 @@ static inline struct sci_intr_line *sci_intr_line_of(struct sci_exporter *e)
  * @obj: the object of the owner's file
  * @line: the line; NULL: the adapter is gone
  * @number: number of the line
- * @link: in line->owners
+ * @link: entry in line->owners
  * @flags: enum sci_intr_flags
  * @pending: number of unread triggers; obj.ev_lock protects this and the members below
  * @cancelled: SCI_IOC_INTR_CANCEL was called

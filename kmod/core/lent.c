@@ -18,9 +18,9 @@
 
 /**
  * struct sci_lent - memory of an adapter
- * @pages: what the segment knows of it
+ * @pages: the segment's description of it
  * @adapter: the lender; a reference
- * @link: in sci_adapter.lent, until it is given back
+ * @link: entry in sci_adapter.lent, until it is given back
  * @life: @pages has one, @file has one; who revokes takes one
  * @revoke: page faults insert under it for reading
  * @revoked: the adapter has it back

@@ -59,10 +59,10 @@ struct sci_object_ops {
  * @kind: enum sci_object_kind
  * @ops: operations of its kind
  * @adapter: which it belongs to; a reference
- * @link: in adapter->objects
- * @died: its last descriptor was closed by the end of a process, and not by
- *	close(); valid when the file goes
- * @memcg: who pays for events: the control group of its creator
+ * @link: entry in adapter->objects
+ * @died: the end of a process closed the last descriptor, and not close(); valid when the
+ *	file is released
+ * @memcg: control group of the creator, which is charged for events
  * @wait: readers
  * @ev_lock: the rest, and what a kind's own readers wait for
  * @events: struct sci_event, oldest first

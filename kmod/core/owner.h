@@ -20,9 +20,9 @@ struct sci_owner {
 
 /**
  * struct sci_caller - a process that connects
- * @msg: what its node tells of it
- * @cred: its credentials where it is a process of this node, which knows all of
- *	its groups; else NULL
+ * @msg: the caller's description in a message of its node
+ * @cred: credentials of a caller on this node, with all its groups; NULL for a caller on
+ *	another node
  */
 struct sci_caller {
 	const struct sci_msg_connect *msg;

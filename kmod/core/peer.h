@@ -52,15 +52,15 @@ struct sci_peer_ops {
 /**
  * struct sci_peer - another node, or our own, as seen from one adapter
  * @adapter: ours; not to be used after sci_peers_shutdown()
- * @ops: what stands on its session
+ * @ops: operations of the layer above its session
  * @node: node id
  * @order: outermost: held while @ops are called
  * @lock: @session, @local, @work_at, @last_packet
  * @session: with it
  * @local: our own node: messages to be delivered
  * @nr_local: number of local messages; may be read at any time
- * @work: what is due: retransmission, heartbeats, @local
- * @work_at: when it will run, SCI_SESSION_NEVER if it will not
+ * @work: work that sends retransmissions and heartbeats, and delivers @local
+ * @work_at: time when @work runs next; SCI_SESSION_NEVER: it is not scheduled
  * @links: connections of either direction with it, struct sci_connection.link;
  *	under adapter->lock.  While there is one, heartbeats watch the node.
  * @connections: number of connections; may be read at any time

@@ -14,7 +14,7 @@
 
 /**
  * struct sci_probe - a caller who waits for an answer
- * @link: in adapter->probes, under adapter->lock as what follows
+ * @link: entry in adapter->probes; adapter->lock protects this and the members below
  * @peer: the node that is probed
  * @cookie: comes back in the answer
  * @result: 1: none yet

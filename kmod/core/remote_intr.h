@@ -10,10 +10,9 @@
  * struct sci_remote_intr - a connected interrupt
  * @client: the connection and the file
  * @data: triggers carry bytes
- * @handle: what the owner calls the connection: for traces, which come also when
- *	it has ended
- * @reply: of the data under way: 0 or -errno; 1: none came yet
- * @cookie: names that data: a sender that was killed leaves a reply behind
+ * @handle: the owner's number of the connection, for traces after its end, too
+ * @reply: answer to the data under way: 0 or -errno; 1: no answer yet
+ * @cookie: number of the data under way; the reply to a killed sender has another number
  */
 struct sci_remote_intr {
 	struct sci_client client;

@@ -15,7 +15,7 @@
 
 /**
  * struct sci_exposure - memory that other nodes can reach
- * @link: in sci_adapter.retired
+ * @link: entry in sci_adapter.retired
  * @base: result of sci_adapter_ops.expose()
  * @charged: the user who is charged for it, until it is retired
  */
@@ -27,7 +27,7 @@ struct sci_exposure {
 
 /**
  * struct sci_retired_call - what waits until all was given back
- * @link: in sci_adapter.retired
+ * @link: entry in sci_adapter.retired
  * @fn: called with adapter->lock held; may free the call
  */
 struct sci_retired_call {

@@ -17,13 +17,13 @@ struct sci_group;
  * struct sci_segment - a local segment, or what a process attached of one
  * @obj: the object of its file
  * @dev: sysfs segmentID; holds the reference count
- * @id: its name on this node
+ * @id: number of the segment on this node
  * @flags: enum sci_segment_flags
- * @owner: owner, and permissions of other users
+ * @owner: the owner, and permissions of other users
  * @pid: process that created it
  * @numa_node: node that the creator asked for
  * @length: bytes
- * @pages: its memory; NULL: EMPTY and none registered yet
+ * @pages: the segment's memory; NULL: EMPTY and none registered yet
  * @backing: file that backs maps of @pages; NULL: nobody mapped it yet
  * @state: enum sci_segment_state, under adapter->lock; read without by sysfs
  * @base: address at which other nodes reach it, while @exposed
@@ -32,10 +32,10 @@ struct sci_group;
  * @importers: number of importers that are not cut off
  * @cutting: ... that are, and have not acknowledged it
  * @attached: segments of processes that attached it
- * @creator: of an attached segment: the created one; NULL: it is gone
- * @attach_link: in creator->attached
+ * @creator: the created segment, if this one is attached; NULL: it is gone
+ * @attach_link: entry in creator->attached
  * @group: BROADCAST: its group
- * @group_link: in group->exported
+ * @group_link: entry in group->exported
  */
 struct sci_segment {
 	struct sci_object obj;

@@ -410,8 +410,8 @@ static void session_acknowledged(struct sci_session *s, unsigned int count,
 }
 
 /*
- * Store a message. @ahead: its distance from the next one to be taken; negative: it was
- * taken before.
+ * Store a message. @ahead: its number, less the number of the next message to be taken;
+ * negative: it was taken before.
  */
 static void session_store(struct sci_session *s, const struct sci_packet *p,
 			  s32 ahead)

@@ -97,7 +97,7 @@ static_assert(sizeof(struct sci_packet) == 16 + SCI_MESSAGE_SIZE);
 
 /**
  * struct sci_message - one message on its way
- * @link: in a queue of the session; poisoned or empty otherwise
+ * @link: entry in a queue of the session; poisoned or empty if it is in none
  * @done: called when it was acknowledged, or never will be; may free it.
  *	Called under the session's serialization: must not call the session,
  *	and takes no lock that others hold when they post.
@@ -120,7 +120,7 @@ struct sci_message {
  * @SCI_SESSION_UP: there is one
  * @SCI_SESSION_GONE: it has ended; nothing is sent or taken until
  *	sci_session_revive()
- * @SCI_SESSION_CLOSED: for good
+ * @SCI_SESSION_CLOSED: the session has ended and does not start again
  */
 enum sci_session_state {
 	SCI_SESSION_IDLE,
@@ -166,7 +166,7 @@ struct sci_session_ops {
  * @ops: the caller's
  * @times: the timeouts
  * @state: may be read at any time
- * @error: in SCI_SESSION_GONE: why, -errno
+ * @error: reason of SCI_SESSION_GONE, -errno
  * @watched: somebody wants to know when the other node goes
  * @proven: heard in this session while somebody cares, or to make him care
  * @probing: a PING waits for any packet
@@ -184,12 +184,11 @@ struct sci_session_ops {
  * @nr_sent: entries of @sent
  * @sent: messages on their way, in order
  * @waiting: messages not sent yet, in order
- * @nr_messages: of both; may be read at any time
- * @heard: when anything of this session last came, 0: never; may be read at
- *	any time
- * @since: silence does not count before
+ * @nr_messages: number of messages in both; may be read at any time
+ * @heard: time of the last packet of this session, 0: none; may be read at any time
+ * @since: time from which silence counts
  * @retry_at: time to send unanswered messages again
- * @retry_after: time from then to the next retry
+ * @retry_after: present interval between retries, which doubles with each retry
  * @ring: messages not taken yet, by sequence number
  */
 struct sci_session {

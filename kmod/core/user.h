@@ -41,7 +41,7 @@ struct sci_user *sci_user_charge(struct sci_adapter *a,
  * sci_user_uncharge() - the user has given it back
  * @a: adapter; @a->lock is held
  * @user: result of sci_user_charge()
- * @kind: as sci_user_charge() was given
+ * @kind: kind of the objects, as in sci_user_charge()
  * @n: ...
  */
 void sci_user_uncharge(struct sci_adapter *a, struct sci_user *user,

@@ -67,9 +67,9 @@ MODULE_PARM_DESC(doorbells,
 
 /**
  * struct loop_packet - control packet on its way
- * @link: in an inbox
+ * @link: entry in an inbox
  * @from: node
- * @data: of the core
+ * @data: the packet of the core
  */
 struct loop_packet {
 	struct list_head link;

@@ -33,15 +33,15 @@ struct loop_patch {
 };
 
 /**
- * struct loop_fault - the faults of a node, as debugfs fault/ sets them
- * @lock: @rnd, @seed, @patch, @last and @damaged; leaf
+ * struct loop_fault - the faults of a node, which debugfs fault/ sets
+ * @lock: protects @rnd, @seed, @patch, @last and @damaged; leaf
  * @rnd: decides on faults
- * @seed: it began with
- * @loss: in a million packets from here
- * @duplicate: in a million ...
- * @reorder: in a million ...
- * @dma_errors: in a million copies
- * @damage: in a million messages from here
+ * @seed: start value of @rnd
+ * @loss: number of lost packets in a million packets from this node
+ * @duplicate: number of duplicated packets in a million
+ * @reorder: number of reordered packets in a million
+ * @dma_errors: number of failing copies in a million
+ * @damage: number of damaged messages in a million messages from this node
  * @damaged: number of messages that were damaged or patched
  * @patch: change for the next message of one type
  * @last: the message sent last

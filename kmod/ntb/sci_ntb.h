@@ -59,8 +59,8 @@
  * @NTB_WORD_LIFE: NTB_MAGIC << 16 | generation of the sender, not 0
  * @NTB_WORD_STATE: generation of the receiver that the sender has acknowledged << 16 |
  *	PAGE_SHIFT << 8 | whether its windows are open
- * @NTB_WORD_SIZE: of inbound window 0; those of the others follow: low 4 bits of the
- *	sender's generation << 28 | number of pages
+ * @NTB_WORD_SIZE: size of inbound window 0; the sizes of the other windows follow. The word
+ *	is the low 4 bits of the sender's generation << 28 | number of pages
  */
 enum ntb_word {
 	NTB_WORD_LIFE,
@@ -109,7 +109,7 @@ struct ntb_form {
 
 /**
  * struct ntb_inbound - an inbound window
- * @page: its memory
+ * @page: memory of the window
  * @dma: bus address of it
  * @size: bytes
  * @form: layout of the window
@@ -129,7 +129,7 @@ struct ntb_inbound {
  * @virt: address in the kernel
  * @size: bytes
  * @form: layout of the peer's inbound window behind it; zeros while the peer is not known
- * @views: how often we have mapped what begins at each chunk; room for @size
+ * @views: for each chunk: number of maps of the memory that begins there; room for @size
  */
 struct ntb_outbound {
 	phys_addr_t phys;
@@ -141,10 +141,10 @@ struct ntb_outbound {
 
 /**
  * struct ntb_view - mapped memory of a node
- * @pages: of this node, a reference; NULL: the peer's
+ * @pages: memory of this node, a reference; NULL: the memory is the peer's
  * @window: the peer's window
- * @first: its first chunk
- * @offset: in the window
+ * @first: first chunk of the memory
+ * @offset: offset in the window
  * @size: bytes
  */
 struct ntb_view {
@@ -157,7 +157,7 @@ struct ntb_view {
 
 /**
  * struct ntb_mailbox - packets that arrive
- * @slot: in our memory
+ * @slot: slot in this node's memory
  * @seen: number of the packet that was last taken from each slot
  * @next: slot after the one that was last taken
  */

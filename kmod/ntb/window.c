@@ -23,7 +23,7 @@
 
 /**
  * struct ntb_limbo - memory that the segment has given back, and the peer has not
- * @link: in ntb_node.limbo
+ * @link: entry in ntb_node.limbo
  * @window: inbound
  * @first: chunk
  * @count: number of chunks

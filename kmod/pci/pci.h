@@ -140,7 +140,7 @@ struct sci_pci_irq {
 
 /**
  * struct sci_pci - a card
- * @pdev: on the bus
+ * @pdev: the PCI device
  * @csr: BAR 0
  * @att: BAR 1
  * @window: map of BAR 2
@@ -158,12 +158,12 @@ struct sci_pci_irq {
  * @exports_max: entries of the export table
  * @dma_max: bytes of one descriptor
  * @outstanding_max: packets that may be under way
- * @int_mask: as in the register
+ * @int_mask: copy of the register
  * @wq: runs the next two
  * @rx_work: takes what is in the receive ring, alone
  * @event_work: looks at the link and for errors
  * @link: it is up; for the mailbox
- * @link_downs: how often it went down, for @event_work
+ * @link_downs: number of times that the link went down, for @event_work
  * @status_dma: bus address of the adapter's status page
  * @rx: receive ring, used by @rx_work alone like the next two
  * @rx_dma: bus address of the receive ring
@@ -171,19 +171,19 @@ struct sci_pci_irq {
  * @rx_turn: the next one's
  * @mbox_lock: mailbox; leaf
  * @mbox_free: packets that surely fit
- * @trigger_lock: remote interrupts; before @cmd_lock
- * @silent: by node: how many of them got no answer
- * @cmd_lock: commands; leaf
- * @cmd_done: one may be complete
- * @export_lock: the next five
+ * @trigger_lock: serialises remote interrupts; taken before @cmd_lock
+ * @silent: for each node: number of remote interrupts without an answer
+ * @cmd_lock: serialises commands; leaf
+ * @cmd_done: completed when a command may be complete
+ * @export_lock: protects the next five members
  * @entries: export table
- * @entries_dma: its bus address
- * @exports: what the entries stand for
+ * @entries_dma: bus address of the export table
+ * @exports: exported memory of each entry
  * @next_id: id at which the search for a free one begins
  * @exports_used: number of used exports
  * @dma_lock: the descriptor ring: one batch at a time
  * @ring: it
- * @ring_dma: its bus address
+ * @ring_dma: bus address of the ring
  * @dma_tail: descriptors handed over
  * @dma_done: a batch may be complete
  */

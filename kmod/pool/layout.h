@@ -68,7 +68,7 @@
  * @chunks: number of chunks
  * @slots: number of slots
  * @lease_ms: silence after which a node is expelled
- * @quarantine_ms: how long the memory of an expelled node is not used
+ * @quarantine_ms: time for which the memory of an expelled node is not used
  * @data: offset of the first chunk
  * @reserved: 0
  */
@@ -94,7 +94,7 @@ static_assert(sizeof(struct pool_header) == 64);
  * @beat: counted up by the node several times in each lease
  * @dropped: the last generation whose node has let go of all that it had
  * @doorbell: the number of its ivshmem device plus 1; 0: it polls
- * @name: of its host, for people
+ * @name: name of the node's host, for people
  */
 struct pool_slot {
 	__le64 word;

@@ -22,7 +22,7 @@
  * struct pool_view - sci_mapping.priv
  * @first: chunk
  * @size: bytes of what is exposed
- * @entry: of the table
+ * @entry: entry of the table
  * @entries: number of them
  */
 struct pool_view {

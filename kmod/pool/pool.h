@@ -22,7 +22,7 @@
  * @chunks: their number
  * @slots: number of nodes
  * @lease: silence after which a node is expelled, ns
- * @quarantine: how long memory of an expelled node is not used, ns
+ * @quarantine: time for which memory of an expelled node is not used, in ns
  * @slot_at, @bell_at, @chunk_at, @map_at, @mail_at, @data_at: offsets
  */
 struct pool_form {
@@ -45,8 +45,8 @@ struct pool_form {
  * struct pool_seen - what this node knows of a slot
  * @word: word of the slot when this node last looked
  * @beat: ...
- * @alive: when @beat last changed
- * @settled: when the quarantine of earlier generations ends
+ * @alive: time of the last change of @beat
+ * @settled: end of the quarantine of earlier generations
  */
 struct pool_seen {
 	u64 word;
@@ -73,7 +73,7 @@ struct pool_mapped {
  * @slot: ours
  * @generation: ours; 0: we have no slot
  * @looked: time when this node last looked at the other slots
- * @seen: by slot
+ * @seen: last look at each slot
  * @own: one byte per chunk, not 0: ours; no other node can change that
  * @mapped: one per chunk: what we have mapped that begins there
  * @corrupt: values found in the pool that could not be
@@ -132,7 +132,7 @@ static inline u32 pool_slot_node(u32 slot)
  * @p: opened; the caller has set .own and .mapped, zeroed, form.chunks elements each
  * @node: the node id; 0: any that is free
  * @doorbell: see struct pool_slot
- * @name: of this host
+ * @name: name of this host
  *
  * Return: -EEXIST: another node has it; its lease may run out; -EINVAL: no such
  * slot; -ENOSPC: none is free.
@@ -169,7 +169,7 @@ bool pool_generation_is_over(struct pool *p, u32 slot, u32 generation, u64 now);
 /**
  * pool_alloc() - take memory
  * @bytes: > 0
- * @first: its first chunk
+ * @first: first chunk of the allocation
  *
  * Return: the number of chunks; -ENOSPC.
  */
@@ -187,7 +187,7 @@ void pool_hide(struct pool *p, u32 first, u32 chunks);
 
 /**
  * pool_map() - map what @node exposes as @base
- * @first: its first chunk
+ * @first: first chunk of the allocation
  * @chunks: number of chunks
  *
  * Return: -ENOENT: nothing is exposed by this name.

@@ -35,10 +35,10 @@ struct task_struct;
 
 /**
  * struct pool_memory - the memory
- * @map: its page structures
+ * @map: page structures of the memory
  * @start: physical address
  * @size: bytes
- * @virt: where the kernel has it
+ * @virt: address in the kernel
  * @nodes: those of this machine
  */
 struct pool_memory {

@@ -57,8 +57,8 @@ extern const struct sim_config sim_config_default;
 /**
  * struct sim_host - what the model is lent
  * @now: nanoseconds on a clock that never goes back
- * @dma_read: from main memory; false: there is none at this address
- * @dma_write: to main memory; whole, and in the order of the calls
+ * @dma_read: read from main memory; false: there is none at this address
+ * @dma_write: write to main memory; whole, and in the order of the calls
  * @interrupt: INT_STATUS & INT_MASK has become @pending; @raised: the bits for
  *	which a message is due (data sheet, section 10)
  * @send: a packet goes to the link; it may be lost

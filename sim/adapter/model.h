@@ -89,7 +89,7 @@ struct waiter {
 
 /**
  * struct stream - a stream buffer
- * @address: of its line; INTERRUPT: of the node
+ * @address: address of its line; INTERRUPT: of the node
  * @filled: a bit for each byte that holds something
  * @todo: leaving: a bit for each 16 bytes that are no transaction yet
  * @begun: leaving: what is outstanding for its line are its own packets
@@ -116,7 +116,7 @@ enum read_state { READ_NONE, READ_WAITS, READ_SENT, READ_DONE };
 
 /**
  * struct read - a load that holds the bus
- * @offset: in the window
+ * @offset: offset in the window
  * @address: node << 48 and so on
  * @keep: prefetch: what comes is still true when it comes
  * @exact: prefetch: the whole line was refused
@@ -138,7 +138,7 @@ struct read {
  * struct initiator - a source of stores and loads
  * @stream: buffer of its last store, while that gathers
  * @next: offset in the window at which that store ended
- * @stalled: its store has been told to wait
+ * @stalled: its store waits
  */
 struct initiator {
 	struct stream *stream;
@@ -161,12 +161,12 @@ enum owner { OWNER_STORE, OWNER_READ, OWNER_DMA, OWNER_MAILBOX, OWNER_COMMAND };
 
 /**
  * struct transaction - a request that has been sent, and its slot
- * @deadline: when the response must have come; SIM_NEVER for a request to the own node
- * @node_link: in the list of requests to the same node, in order of their numbers
- * @queue: in the list of requests to the own node
- * @initiator: of a read: the initiator that waits; SIM_INITIATORS: it has stopped waiting
- * @dma_run: of a DMA transfer: the run of the ring
- * @dma_offset: of a DMA transfer: offset in the bytes of the descriptor
+ * @deadline: latest time of the response; SIM_NEVER for a request to the own node
+ * @node_link: entry in the list of requests to the same node, in order of their numbers
+ * @queue: entry in the list of requests to the own node
+ * @initiator: the initiator that waits for a read; SIM_INITIATORS: it has stopped waiting
+ * @dma_run: the run of the ring to which a DMA transfer belongs
+ * @dma_offset: offset of a DMA transfer in the bytes of the descriptor
  */
 struct transaction {
 	struct sim_packet packet;

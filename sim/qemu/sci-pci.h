@@ -32,11 +32,11 @@ struct queued {
  * struct sci_link - the cable
  * @fd: socket to the fabric daemon, or -1
  * @wanted: ENABLE is set
- * @attached: the daemon has said so
- * @up: the cable is there
- * @told: what the model knows of @up
+ * @attached: the daemon has accepted the adapter
+ * @up: the cable is plugged in
+ * @told: value of @up at the last report to the model
  * @error: errno of the last attempt, which was reported
- * @retry: connects
+ * @retry: timer that connects again
  * @queue: ring of frames for which the socket had no room
  */
 struct sci_link {
@@ -57,9 +57,9 @@ struct sci_peer;
 /**
  * struct sci_window - BAR 2 of a card with direct windows
  * @base: the range of addresses that the guest sees
- * @shown: for each ATT entry: is something else than zeros there; was, or is, its
- *	node not there, which no barrier has told yet
- * @lost: how many of the latter
+ * @shown: for each ATT entry: whether it maps memory; and whether its node is, or was,
+ *	missing and no barrier has reported this yet
+ * @lost: number of entries with a missing node
  * @pagemap: tells which pages of this process have been touched; @pages: room to
  *	read it for an entry
  * @peers: the other direct nodes; the first is this node itself

@@ -51,7 +51,7 @@
  * struct sci_peer - a node whose memory may be in the window
  * @view: map of the node's main memory, from which tables are read
  * @base: address of the export table
- * @entries: of the export table; 0: the node has none
+ * @entries: number of entries of the export table; 0: the node has none
  */
 struct sci_peer {
 	QTAILQ_ENTRY(sci_peer) next;

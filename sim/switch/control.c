@@ -16,7 +16,7 @@
 
 /**
  * struct control - a client
- * @in, @used: what it said, up to the present
+ * @in, @used: bytes that the client has sent until now
  * @out, @sent: answers, and what it has read of them; it gets the next answer
  *	when it has read the last
  * @ended: it says nothing more

@@ -45,7 +45,7 @@ struct signals {
 
 /**
  * struct fabric - all that the daemon knows
- * @node: by id / 4; a node stays when its adapter goes
+ * @node: nodes by id / 4; a node stays when its adapter goes
  * @node_preset: settings of nodes that are not known yet; @link_preset: links
  * @ready, @ready_end: packets that go on when the present one has
  * @garbage: the generator of garbage: its state

@@ -24,11 +24,11 @@ struct station;
 
 /**
  * struct flight - a packet
- * @next: in the list of those that are ready to go on
- * @source, @target: the latter is NULL if there is no such node
- * @at: where it is; @left: it has passed its source's own point
+ * @next: entry in the list of packets that are ready to go on
+ * @source, @target: nodes; @target is NULL if there is no such node
+ * @at: the packet's present point; @left: it has passed the point of its source
  * @holder: the point that holds it back
- * @delay: so far, in ns
+ * @delay: delay until now, in ns
  * @size: size of the frame
  * @response, @corrupted: the packet itself does not say so any more when it is
  */

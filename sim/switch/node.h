@@ -13,9 +13,10 @@
 #define NODE_ID_RULE	"a node id is a multiple of 4 from 4 to 65532"
 
 /**
- * struct node - @conn: its adapter; NULL: none is attached
+ * struct node - a node of the fabric
+ * @conn: connection of its adapter; NULL: no adapter is attached
  * @told_up: state of the link that the adapter was told last
- * @flying: packets it sent that are on their way, delayed or held back
+ * @flying: list of packets that the node sent and that have not arrived
  */
 struct node {
 	struct point point;

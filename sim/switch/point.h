@@ -56,7 +56,7 @@ struct action;
  * @came: packets, since the generator began
  * @plain: no fault is set, and no packet held back: packets just pass
  * @initial: settings as they were when the daemon began
- * @actions: what is to happen at some packet or time
+ * @actions: list of actions that a packet or a time triggers
  * @action_at: the first packet of these; UINT64_MAX: none
  * @held: packet held back, for @hold_left others
  * @message: the last that came by: it may come once more in place of a later one

@@ -49,7 +49,7 @@ enum frame_kind {
  * struct frame - head of every frame
  * @kind: enum frame_kind
  * @node: whom it is about; of the adapter itself where nothing else is said
- * @value: as the kind says, else 0
+ * @value: number whose meaning depends on the kind, else 0
  */
 struct frame {
 	uint32_t kind;
@@ -61,7 +61,7 @@ struct frame {
 /**
  * struct frame_attach - an adapter introduces itself
  * @version: FABRIC_VERSION
- * @direct: its main memory comes with the frame: SCM_RIGHTS, one descriptor
+ * @direct: the frame carries a descriptor of the adapter's main memory (SCM_RIGHTS)
  * @ranges: number of used entries of @range
  * @range: main memory: bus address, bytes, offset in the descriptor
  */

@@ -34,7 +34,7 @@ struct link {
 /**
  * struct station - @node: NULL: a switch
  * @next: for each station, the index of the link that leads from it to this one,
- *	NONE where there is no way; NULL until somebody asks
+ *	NONE where there is no way; NULL before the first use
  */
 struct station {
 	char name[40];

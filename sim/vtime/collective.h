@@ -17,10 +17,10 @@
 
 /**
  * struct member - a node that takes part
- * @rank: from 0 on; of @size
- * @round: what is sent differs in each
- * @buf: of all operations; goes after the endpoint, since what failed may have
- *	left requests that name it
+ * @rank: 0 to @size - 1
+ * @round: number of the round; the bytes differ in each round
+ * @buf: buffer of all operations; freed after the endpoint, because requests of a failed
+ *	operation may use it
  */
 struct member {
 	struct vt_node *node;

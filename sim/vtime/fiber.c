@@ -19,7 +19,7 @@
 #ifdef FIBER_ASAN
 #include <sanitizer/asan_interface.h>
 
-/* @frames: where it remembers them until somebody comes back; NULL: nobody will */
+/* @frames: keeps the frames until another fiber switches back; NULL: none will */
 static void fiber_departs(void **frames, const struct fiber *to)
 {
 	__sanitizer_start_switch_fiber(frames, to->stack, to->size);

@@ -11,7 +11,7 @@
  * @links: number of links
  * @busiest: picoseconds that the one was busy that was so longest
  * @mean: ... of all
- * @packets: that were sent; @bytes: of these, headers included, once each
+ * @packets: number of packets sent; @bytes: their lengths with headers, counted once each
  */
 struct vt_network_load {
 	unsigned int links;

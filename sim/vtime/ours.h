@@ -21,7 +21,7 @@ enum ours_mode {
  * @packets64, @packets16: store transactions
  * @reads: transactions that read remote memory
  * @barriers: waits for all stores
- * @bytes: on the links, headers and answers included
+ * @bytes: bytes on the links, with headers and answers
  */
 struct ours_result {
 	double latency;

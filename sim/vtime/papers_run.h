@@ -34,7 +34,7 @@ struct paper_side {
 
 /**
  * struct paper_protocol - a protocol
- * @memory: of @near, for messages of so many bytes
+ * @memory: length of @near, in bytes
  * @max: bytes of a message
  * @send: a message from @buf
  * @recv: a message; returns where it is

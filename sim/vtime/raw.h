@@ -16,7 +16,7 @@
 
 /**
  * struct raw_write - a remote write
- * @latency: from the first store to the program that polls the last byte
+ * @latency: time from the first store until the polling program sees the last byte
  * @packets64, @packets16: store transactions
  */
 struct raw_write {

@@ -43,12 +43,12 @@ const char *scale_name(enum scale_pattern pattern)
 }
 
 /**
- * struct world - what the programs share
- * @here: how many have come to where they wait for each other
- * @turn: how often all have
- * @latest: the latest clock of those that came
- * @begin: when a round does, for all
- * @end: of the round, the latest so far
+ * struct world - data that the programs share
+ * @here: number of programs that have reached the barrier
+ * @turn: number of barriers that all programs have passed
+ * @latest: the latest clock of the programs that have reached the barrier
+ * @begin: start of a round, for all programs
+ * @end: latest end of the round until now
  */
 struct world {
 	const struct scale_setup *setup;

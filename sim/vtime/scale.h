@@ -42,14 +42,14 @@ struct scale_setup {
  * @first: picoseconds that it took the first time, connections included
  * @time: ... when all is there that it needs, the longest of any node
  * @load: load of the links in that time
- * @peers: that a node has, the most; @all_peers: of all nodes together
- * @receive: bytes of a node's memory that peers may write to, the most;
- *	@all_receive: of all nodes together
+ * @peers: largest number of peers of a node; @all_peers: sum over all nodes
+ * @receive: largest number of bytes of a node's memory that peers may write to;
+ *	@all_receive: sum over all nodes
  * @att: entries that one adapter's table ever had in use, the most
  * @resent: lines and blocks that were written again
  * @events: number of events of the simulation
- * @host_bytes: of this process's memory, that the run has taken
- * @host_ns: of its time
+ * @host_bytes: memory of this process that the run has taken
+ * @host_ns: time that the run has taken
  */
 struct scale_result {
 	uint64_t first;

@@ -151,7 +151,7 @@ uint32_t vt_register(struct vt_node *n, uint32_t offset);
 /**
  * vt_share() - memory of @owner that @user can store to and load from
  * @attr: SCI_PCI_ATT_*
- * @mem: its address at @owner
+ * @mem: address of the segment at @owner
  *
  * For programs that use no library, before they start; it lives as long as the
  * machine.  Returns @user's address of it, NULL: out of something.

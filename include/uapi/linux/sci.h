@@ -163,10 +163,10 @@ enum sci_cap {
  * @out_mcast_groups: broadcast groups it can take part in
  * @out_bdf: PCI bus, device and function (bus << 8 | devfn), 0 if not a PCI device
  * @out_domain: PCI domain, 0 if not a PCI device
- * @out_numa_node: where segments are allocated by default, -1: anywhere
+ * @out_numa_node: NUMA node where segments are allocated by default, -1: anywhere
  * @out_reserved: 0
- * @out_link_up_ms: for how long the link has been up, 0 if it is down
- * @out_link_down_ms: for how long it was down since the driver was loaded
+ * @out_link_up_ms: time since the link went up, 0 if it is down
+ * @out_link_down_ms: total time that the link was down since the driver was loaded
  * @out_max_segment: bytes of the largest segment
  *
  * Errors: none of its own; works when the link is down.
@@ -233,7 +233,7 @@ struct sci_ioc_probe {
  * @out_triggers_received: ... by other nodes
  * @out_dma_bytes: bytes moved by DMA
  * @out_dma_errors: DMA transfers that failed
- * @out_link_downs: how often the link went down
+ * @out_link_downs: number of times that the link went down
  *
  * Since the driver was loaded; sysfs has the same in counters/.
  *
@@ -273,28 +273,26 @@ struct sci_ioc_counters {
 #define SCI_MMAP_STATUS		(0 * SCI_MMAP_STEP)
 
 /**
- * struct sci_status_page - what an adapter's status page begins with
- * @errors: transfers that may have been lost: rises when a packet through this
- *	adapter was lost, whoever sent it, when the link goes down, and when an
- *	import that is mapped is revoked, always before the map changes.  If
- *	the count is the same before a store and after the flush that follows it,
- *	the store arrived.
+ * struct sci_status_page - the start of an adapter's status page
+ * @errors: number of transfers that may have been lost.  It rises when a packet of any
+ *	process through this adapter was lost, when the link goes down, and when a mapped
+ *	import is revoked, always before the map changes.  If the number is the same before
+ *	a store and after the flush that follows it, the store has arrived.
  * @down: not 0 while the link is down
  * @fatal: errors after which sending again is of no use
  * @reserved: 0
  * @hw_errors: more of @errors
- * @hw_down: as @down
+ * @hw_down: more of @down
  * @hw_fatal: more of @fatal
- * @hw_done: how far the store barriers of struct sci_barrier_page are; what they
- *	cover is in the words before it by then
+ * @hw_done: number of the last complete store barrier of struct sci_barrier_page; the words
+ *	before it then include all errors that this barrier covers
  * @hw_reserved: 0
  *
- * The first 64 bytes are the kernel's, in the order of bytes of this machine.  The
- * second 64 bytes are little-endian: an adapter writes them by itself.  They are
- * 0 where the adapter does not.  Counts are the sum of both, which may
- * wrap; the link is down if either says so.  Written at any time.  The page
- * stays mapped and readable when the adapter is removed; @down then is not 0 for
- * good.
+ * The kernel writes the first 64 bytes, in this machine's byte order.  The adapter writes
+ * the second 64 bytes, which are little-endian, or leaves them 0.  A count is the sum of
+ * both words, and may wrap; the link is down if one of both words is not 0.  The words
+ * can change at any time.  When the adapter is removed, the page stays mapped and
+ * readable, and @down stays not 0.
  */
 struct sci_status_page {
 	__u32 errors;
@@ -316,15 +314,14 @@ struct sci_status_page {
 #define SCI_MMAP_BARRIER	(1 * SCI_MMAP_STEP)
 
 /**
- * struct sci_barrier_page - what an adapter's barrier page begins with
- * @errors: as hw_errors of the status page, which costs less to read
- * @down: as hw_down
- * @fatal: as hw_fatal
- * @done: as hw_done
- * @barrier: reading it begins a store barrier and answers its ticket
- * @flush: writing it, whatever the value, sends off what waits for more
- * @check: reading it does so, too, and answers how many packets have not been
- *	answered
+ * struct sci_barrier_page - the start of an adapter's barrier page
+ * @errors: value of hw_errors of the status page, which costs less to read
+ * @down: value of hw_down
+ * @fatal: value of hw_fatal
+ * @done: value of hw_done
+ * @barrier: a read begins a store barrier and returns its ticket
+ * @flush: a write of any value sends the bytes that the adapter still gathers
+ * @check: a read sends them, too, and returns the number of unanswered packets
  *
  * Store barrier: have the CPU give up its stores (x86: SFENCE), read @barrier,
  * and wait until hw_done of the status page minus the ticket is, as a signed
@@ -366,8 +363,8 @@ enum sci_check {
  * @flags: must be 0
  * @errors: the snapshot to compare with: @out_errors of an earlier call
  * @fatal: ... @out_fatal of that call
- * @out_errors: as in struct sci_ioc_counters, after a flush
- * @out_fatal: as in struct sci_ioc_counters
+ * @out_errors: value of struct sci_ioc_counters.out_errors after a flush
+ * @out_fatal: value of struct sci_ioc_counters.out_fatal after a flush
  * @out_result: enum sci_check
  * @out_reserved: 0
  *
@@ -461,9 +458,9 @@ struct sci_ev_record {
  * @SCI_SEGMENT_AUTO_ID: take a free id, the first at or above @id
  * @SCI_SEGMENT_PRIVATE: no id, can't be exported, shared or attached
  * @SCI_SEGMENT_EMPTY: no memory yet: SCI_IOC_SEGMENT_REGISTER brings it
- * @SCI_SEGMENT_BROADCAST: member of the broadcast group @id: what is stored to
- *	the group is seen by all members.  Nodes connect to SCI_IOC_NODE_GROUP.
- * @SCI_SEGMENT_UNICAST: ... and can be connected to on its own as well
+ * @SCI_SEGMENT_BROADCAST: the segment is a member of the broadcast group @id: all members
+ *	see stores to the group.  Nodes connect to SCI_IOC_NODE_GROUP.
+ * @SCI_SEGMENT_UNICAST: nodes can also connect to this member of the group alone
  */
 enum sci_segment_flags {
 	SCI_SEGMENT_AUTO_ID	= 1 << 0,
@@ -479,11 +476,11 @@ enum sci_segment_flags {
  * @flags: enum sci_segment_flags
  * @id: name of the segment on this node; 0 with SCI_SEGMENT_PRIVATE
  * @mode: who may connect or attach: the rw bits of a file's mode, at most 0666
- * @numa_node: where to allocate; -1: near the adapter
+ * @numa_node: NUMA node of the memory; -1: near the adapter
  * @reserved: must be 0
  * @length: bytes, > 0; memory is charged in whole pages
  * @out_fd: the local segment
- * @out_id: its id
+ * @out_id: id of the segment
  *
  * Memory comes from the kernel, zeroed, present at once, charged to the caller's
  * user (RLIMIT_MEMLOCK, for all his processes together; no limit with
@@ -514,9 +511,9 @@ struct sci_ioc_segment_create {
  * struct sci_ioc_segment_attach - ioctl(SCI_IOC_SEGMENT_ATTACH), on an adapter
  * @size: sizeof(struct sci_ioc_segment_attach)
  * @flags: must be 0
- * @id: of a segment of this node that SCI_IOC_SEGMENT_SHARE was called on
+ * @id: id of a segment of this node that SCI_IOC_SEGMENT_SHARE has shared
  * @out_fd: a local segment with the same memory
- * @out_length: its bytes
+ * @out_length: length of the segment in bytes
  *
  * What is attached can be mapped and used for DMA, but not exported.  An event
  * tells when its creator closes or removes it; its memory stays.
@@ -708,9 +705,9 @@ enum sci_connect_flags {
  * @flags: SCI_CONNECT_ASYNC or 0
  * @node: node of the exporter, may be the own node; or SCI_IOC_NODE_GROUP
  * @id: id of the segment or of the group
- * @timeout_ms: for the answer; a node that answers at all has time to
+ * @timeout_ms: time to wait for the answer; at least one round trip is allowed
  * @out_fd: the remote segment
- * @out_length: its bytes (0 with ASYNC: ask SCI_IOC_REMOTE_INFO)
+ * @out_length: length of the segment in bytes (0 with ASYNC: ask SCI_IOC_REMOTE_INFO)
  *
  * The exporter judges by the caller's effective user and group and supplementary
  * groups: all of them on the own node, the first seven on others.  CAP_DAC_OVERRIDE
@@ -736,7 +733,7 @@ struct sci_ioc_connect {
 /**
  * enum sci_remote_state - struct sci_ioc_remote_info.out_state
  * @SCI_REMOTE_CONNECTING: no answer yet
- * @SCI_REMOTE_CONNECTED: in use
+ * @SCI_REMOTE_CONNECTED: the segment is connected
  * @SCI_REMOTE_GONE: refused or lost; out_status tells why
  */
 enum sci_remote_state {
@@ -845,7 +842,7 @@ struct sci_ioc_intr_cancel {
  * @flags: enum sci_connect_flags
  * @node: node of its owner, may be the own node
  * @number: number of the interrupt
- * @timeout_ms: as in struct sci_ioc_connect
+ * @timeout_ms: time to wait for the answer, as in struct sci_ioc_connect
  * @out_fd: the remote interrupt; has events as a remote segment
  *
  * Errors: as SCI_IOC_CONNECT.
@@ -866,7 +863,7 @@ struct sci_ioc_intr_connect {
  * @size: sizeof(struct sci_ioc_intr_trigger)
  * @flags: must be 0
  * @data: bytes to send, with SCI_CONNECT_DATA; else 0
- * @length: how many, may be 0; at most SCI_IOC_INTR_DATA_MAX
+ * @length: number of bytes, may be 0; at most SCI_IOC_INTR_DATA_MAX
  * @reserved: must be 0
  *
  * When it returns 0 the owner will see it, unless a node or the link dies.
@@ -892,7 +889,7 @@ struct sci_ioc_intr_trigger {
  * struct sci_ioc_dma_create - ioctl(SCI_IOC_DMA_CREATE), on an adapter
  * @size: sizeof(struct sci_ioc_dma_create)
  * @flags: must be 0
- * @max_pieces: of all transfers queued at a time, 1 to 65536
+ * @max_pieces: most pieces of all transfers queued at a time, 1 to 65536
  * @out_fd: the DMA queue
  *
  * Errors: EINVAL: @max_pieces; EOPNOTSUPP: the adapter has no DMA.
@@ -919,7 +916,7 @@ struct sci_dma_vec {
 
 /**
  * enum sci_dma_flags - struct sci_ioc_dma_submit.flags
- * @SCI_DMA_PULL: from the remote to the local segment; else the other way
+ * @SCI_DMA_PULL: copy from the remote to the local segment; without it, the other way
  * @SCI_DMA_WAIT: returns when the transfer has ended, with its status; no event
  *	is queued.  A signal that kills aborts it.
  */
