@@ -113,7 +113,7 @@ static int attr_fill(const struct sci_vm_attr *attr, struct sci_vm_attr *a)
 
 /* ---- peers ---- */
 
-/* What members tell each other before they connect. */
+/* A member's part of the exchange before members connect. */
 struct hello {
 	struct sci_addr addr;
 	uint64_t base;
