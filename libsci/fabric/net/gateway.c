@@ -24,7 +24,7 @@
  *
  * Polling: while bytes come, the service thread polls a relay instead of sleeping, and its pipes
  * ask for no wake-ups. After BUSY_NS without bytes the relay sleeps again. Each poll in vain
- * doubles the number of turns with bytes that precede the next poll, up to 64; it becomes 1024 when
+ * doubles the number of turns with bytes that precede the next poll, up to 64; it becomes 256 when
  * other threads want the CPU. So an idle gateway uses no CPU, and a relay whose packets are far
  * apart is rarely polled.
  *
@@ -36,15 +36,13 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#include "libsci/base/barrier.h"
 #include "libsci/fabric/net/net.h"
 
 #define MOVE_MAX	(1u << 20)	/* bytes, before the next socket has its turn */
 #define BUSY_NS		100000u		/* a relay is polled for so long after its last bytes */
 #define BUSY_MAX	16u		/* relays that are polled at a time */
 #define MISSES_MAX	6u
-#define MISSES_CROWDED	10u		/* the CPU is crowded: a thread that sleeps runs sooner */
-#define POLL_TURNS	8u		/* looks at the pipes for one look at the sockets */
+#define MISSES_CROWDED	8u		/* the CPU is crowded: a thread that sleeps runs sooner */
 
 /* ---- moving bytes ---- */
 
@@ -185,7 +183,7 @@ static void forward_adapt(struct net_forward *f, bool moved)
 }
 
 /* Move bytes in both directions. @f may have been freed after this call. */
-static bool forward_turn(struct net_forward *f)
+static void forward_turn(struct net_forward *f)
 {
 	struct turn t = { 0 };
 	int ret = forward_move(f, 0, &t);
@@ -193,7 +191,7 @@ static bool forward_turn(struct net_forward *f)
 	/* relay the bytes that arrived before the end */
 	if (forward_move(f, 1, &t) || ret) {
 		net_forward_end(f, NULL, -ECONNRESET);
-		return true;
+		return;
 	}
 	for (int i = 0; i < 2; i++)
 		net_wire_events(f->side[i], (t.full[i] ? 0u : EPOLLIN) |
@@ -201,7 +199,6 @@ static bool forward_turn(struct net_forward *f)
 	forward_adapt(f, t.moved);
 	for (int i = 0; i < 2 && t.more && !forward_is_busy(f); i++)
 		net_wire_again(f->side[i]);
-	return t.moved;
 }
 
 static void forward_moves(void *socket)
@@ -216,15 +213,14 @@ static void forward_moves(void *socket)
 bool net_forwards_poll(struct net *net, bool crowded)
 {
 	struct list *pos, *n;
-	bool moved = false;
 
-	list_for_each_safe(pos, n, &net->busy)
+	list_for_each_safe(pos, n, &net->busy) {
+		struct net_forward *f = container_of(pos, struct net_forward, busy);
+
 		if (crowded)
-			forward_miss(container_of(pos, struct net_forward, busy), MISSES_CROWDED);
-	for (unsigned int i = 0; i < POLL_TURNS && !moved && net->n_busy; i++) {
-		list_for_each_safe(pos, n, &net->busy)
-			moved |= forward_turn(container_of(pos, struct net_forward, busy));
-		sci_cpu_relax();
+			forward_miss(f, MISSES_CROWDED);
+		else
+			forward_turn(f);
 	}
 	return net->n_busy;
 }
