@@ -160,6 +160,10 @@ bench-peers: $(O)/.setup-peers		## Measure: messages beside MPI, UCX, libfabric
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-peers $(O)
 
+bench-net: $(O)/.setup-peers		## Measure: messages over TCP beside libfabric and Open MPI
+	+@$(MAKE) --no-print-directory all
+	scripts/bench-net $(O)
+
 bench-pvm: $(O)/.setup-check		## Measure: NPpvm beside Debian's PVM
 	+@$(MAKE) --no-print-directory all
 	scripts/bench-pvm $(O)
@@ -474,7 +478,7 @@ help:					## Build: this list
 	@echo '  CC CROSS_COMPILE CPPFLAGS CFLAGS LDFLAGS    as usual'
 	@echo '  DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR MANDIR  for install'
 
-.PHONY: all libs examples demo-deck demo-smi demo-threads ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi bench-mad bench-threads shmem-check bench-vm \
+.PHONY: all libs examples demo-deck demo-smi demo-threads ofi mpi-demo mpi-check mpi-tests bins tests demo check check-all bench bench-peers bench-net bench-pvm bench-mpi bench-coll bench-shmem bench-deck bench-smi bench-mad bench-threads shmem-check bench-vm \
 	headers-check \
 	lint cross cross-check modules modules-check vm vm-check vm-check-debug vm-soak cluster cluster-check \
 	cluster-check-debug install soak \

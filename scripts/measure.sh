@@ -317,11 +317,17 @@ medians()
 
 # ---- all of it ----
 
+# A script that has more to end defines this again.
+measure_end()
+{
+	rm -rf "$tmp"
+}
+
 prepare()
 {
 	programs
 	tmp=$(mktemp -d)
-	trap 'rm -rf "$tmp"' EXIT
+	trap measure_end EXIT
 	: >"$tmp/skip"
 	: >"$tmp/probe"
 	export PEER_PROBE=$tmp/probe

@@ -6,7 +6,9 @@
  * usage: msg_peers untagged|mt|tagged|zerocopy METRIC SIZE...
  *
  * untagged, tagged and zerocopy use endpoints of a single thread, mt one that
- * any thread may use.  zerocopy sends from buffers of sci_buf_alloc() and
+ * any thread may use.  With PEER_NET=tcp or unix each node is a cluster of its own, and
+ * nodes reach each other through sockets; with PEER_NET=gateway through the gateway on node
+ * 12, which is in both clusters.  zerocopy sends from buffers of sci_buf_alloc() and
  * receives into them.  alltoall16_s: each of 16 processes, which share two
  * CPUs, starts 15 receives and 15 sends and waits for all of them.
  */
@@ -130,6 +132,30 @@ static void *buffer(bool exported, size_t n)
 	return memset(p, 0, n);
 }
 
+/* Give each of two ranks a cluster of its own. @run: a number of this run */
+static void join_net(const char *kind, int rank, unsigned int run)
+{
+	unsigned int port = 20000 + run % 20000 * 2;
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s-%d", getenv("SCI_FABRIC"), rank);
+	setenv("SCI_FABRIC", text, 1);
+	if (!strcmp(kind, "gateway")) {
+		setenv("SCI_NET", "sci", 1);
+		setenv("SCI_NET_PEERS", "4=via:12,8=via:12", 1);
+	} else if (!strcmp(kind, "tcp")) {
+		snprintf(text, sizeof(text), "tcp:127.0.0.1:%u+1", port + (unsigned int)rank);
+		setenv("SCI_NET", text, 1);
+		snprintf(text, sizeof(text), "4=127.0.0.1:%u+1,8=127.0.0.1:%u+1", port, port + 1);
+		setenv("SCI_NET_PEERS", text, 1);
+	} else {
+		snprintf(text, sizeof(text), "unix:@peers-%u-%d+1", run, rank);
+		setenv("SCI_NET", text, 1);
+		snprintf(text, sizeof(text), "4=unix:@peers-%u-0+1,8=unix:@peers-%u-1+1", run, run);
+		setenv("SCI_NET_PEERS", text, 1);
+	}
+}
+
 /* Joins the cluster of the run and meets all other ranks. */
 static void join(int rank, int ranks, unsigned int flags)
 {
@@ -240,14 +266,15 @@ static int all_to_all(bool exported, unsigned int flags, char **sizes)
 
 int main(int argc, char **argv)
 {
-	unsigned int flags = SCI_EP_SINGLE_THREAD;
+	unsigned int flags = SCI_EP_SINGLE_THREAD, run = (unsigned int)getpid();
+	const char *net = getenv("PEER_NET");
 	char value[64], c = 0;
 	bool exported;
 	int rank;
 
 	if (argc < 4)
 		peer_die("usage: msg_peers untagged|mt|tagged|zerocopy METRIC SIZE...");
-	snprintf(value, sizeof(value), "shm:peers-%d", (int)getpid());
+	snprintf(value, sizeof(value), "shm:peers-%u", run);
 	setenv("SCI_FABRIC", value, 0);
 	if (!strcmp(argv[1], "mt"))
 		flags = 0;
@@ -256,6 +283,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[2], "alltoall16_s"))
 		return all_to_all(exported, flags, argv + 3);
 	rank = peer_fork();
+	if (net)
+		join_net(net, rank, run);
 	join(rank, 2, flags);
 	other = peers[!rank];
 	peer_out = buffer(exported, PEER_MAX);
