@@ -446,7 +446,7 @@ static int dma_transfer_submit(struct sci_dma_queue *q,
 	return wait ? dma_transfer_wait(q, t) : 0;
 }
 
-/* Calls sci_adapter_enter() by itself. */
+/* This function calls sci_adapter_enter() itself. */
 int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 {
 	struct sci_dma_queue *q = dma_queue_of(obj);

@@ -45,7 +45,7 @@ struct sci_group {
 };
 
 /*
- * For drivers: make a domain for all their adapters. It is destroyed with the last of
+ * Make a domain for all adapters of a driver. It is destroyed with the last of
  * them.
  */
 struct sci_domain *sci_domain_create(void);

@@ -260,8 +260,8 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 }
 
 /*
- * All maps turn to private pages.  The count goes up first: whoever still sees
- * it unchanged has stored to the segment.
+ * Turn all maps to private pages.  The count goes up first: a program that still sees
+ * the old count has stored to the segment.
  */
 static void import_revoke(struct sci_import *im)
 {

@@ -75,7 +75,7 @@ int sci_intr_fionread(struct sci_object *obj, int __user *out);
 /* Servers of SCI_KIND_INTR and SCI_KIND_DATA_INTR. */
 extern const struct sci_server_ops sci_intr_server_ops;
 
-/* A trigger came from @node for @handle, which may be invented. */
+/* Handle a trigger from @node for @handle, which may be invented. */
 void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle);
 
 /*

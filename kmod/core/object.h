@@ -127,7 +127,7 @@ void sci_object_wake(struct sci_object *obj);
 void sci_object_attach(struct sci_object *obj, struct file *file);
 
 /*
- * A file that nobody has a descriptor of, with an address space of its own.  @fops as
+ * Create a file without a descriptor, with an address space of its own.  @fops as
  * of sci_vma_set_backing().  Returns an ERR_PTR.
  */
 struct file *sci_file_create(const char *name, const struct file_operations *fops);

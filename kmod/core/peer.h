@@ -150,7 +150,7 @@ bool sci_peer_has_many(struct sci_peer *p);
  * Context: adapter->lock is held.
  */
 void sci_peer_link(struct sci_peer *p, struct list_head *link);
-/* ... and ends. */
+/* Remove a connection of a node. */
 void sci_peer_unlink(struct sci_peer *p, struct list_head *link);
 
 /* A packet to @node came back: see sci_adapter_returned(). Call without locks. */

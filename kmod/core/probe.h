@@ -9,7 +9,7 @@
 
 int sci_probe(struct sci_object *obj, void *cmd, struct sci_new_file *nf);
 
-/* A PONG came. Caller holds adapter->lock. */
+/* Handle a PONG. adapter->lock is held. */
 void sci_probe_answer(struct sci_peer *p, const struct sci_msg_simple *msg);
 void sci_probe_peer_gone(struct sci_peer *p, int error);
 

@@ -132,7 +132,7 @@ static int remote_trigger(struct sci_remote_intr *r)
 	return ret;
 }
 
-/* Calls sci_adapter_enter() by itself. */
+/* This function calls sci_adapter_enter() itself. */
 int sci_intr_trigger(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf)
 {

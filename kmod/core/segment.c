@@ -601,7 +601,7 @@ static int segment_set_pages(struct sci_segment *s, struct sci_pages *p)
 	return 0;
 }
 
-/* Calls sci_adapter_enter() by itself. */
+/* This function calls sci_adapter_enter() itself. */
 int sci_segment_register(struct sci_object *obj, void *cmd,
 			 struct sci_new_file *nf)
 {

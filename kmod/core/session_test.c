@@ -653,7 +653,7 @@ static void test_returned_while_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 0u);
 }
 
-/* The adapter knows that the other node began anew, even while the link is down. */
+/* The adapter notices a new life of the other node even while the link is down. */
 static void test_lost(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -723,7 +723,7 @@ static void test_link_pause(struct kunit *test)
 	expect_all(net);
 }
 
-/* ... which is not part of the silence after it. */
+/* The time without a link is not part of the silence after it. */
 static void test_link_pause_silence(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -927,7 +927,7 @@ static void test_post_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
 }
 
-/* ... whichever packets are lost on the way. */
+/* A restart is noticed, whichever packets are lost on the way. */
 static void test_restart_lost(struct kunit *test)
 {
 	int i;
@@ -1067,7 +1067,7 @@ static void test_replay(struct kunit *test)
 	expect_all(net);
 }
 
-/* ... or in the same lives, after the nodes had lost each other. */
+/* All packets come again in the same lives, after the nodes had lost each other. */
 static void test_replay_same_life(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -1231,7 +1231,7 @@ static void test_garbage(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
 }
 
-/* A node that has the right tag and sends nonsense. */
+/* A node has the right tag and sends nonsense. */
 static void test_traitor(struct kunit *test)
 {
 	struct net *net = net_up(test);

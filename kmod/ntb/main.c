@@ -74,7 +74,7 @@ static void node_set_up(struct ntb_node *n, bool up)
 		queue_work(n->wq, &n->mail);
 }
 
-/* A life of the peer that we did not know: nothing of the one before it counts. */
+/* Begin a new life of the peer: forget the state of its earlier life. */
 static void contact_new_life(struct ntb_node *n, u16 generation)
 {
 	node_set_up(n, false);
@@ -267,7 +267,7 @@ static const struct ntb_ctx_ops ntb_events = {
 
 /* ---- probe ---- */
 
-/* How many windows there are in both directions, and words to tell of. */
+/* Count the windows of both directions, limited by the words that announce them. */
 static int node_count_windows(struct ntb_node *n)
 {
 	int words = ntb_spad_count(n->ntb);

@@ -20,7 +20,7 @@ static u32 chunk_generation(u64 word)
 	return (u32)word;
 }
 
-/* The slot of the owner, or a number that is none. */
+/* Return the slot of the owner, or a number that no slot has. */
 static u32 chunk_slot(u64 word)
 {
 	return (u32)(word >> POOL_CHUNK_SLOT_SHIFT & 0xff) - 1;
@@ -43,7 +43,7 @@ static bool chunk_same_owner(u64 a, u64 b)
 	return !((a ^ b) & owner);
 }
 
-/* A first chunk whose allocation lies within the pool. */
+/* Return whether a chunk is the first of an allocation that lies within the pool. */
 static bool chunk_is_first(const struct pool *p, u32 chunk, u64 word)
 {
 	return chunk_state(word) != POOL_MORE && chunk_slot(word) < p->form.slots &&
@@ -94,7 +94,7 @@ static u32 chunk_run_take(struct pool *p, u32 first, u32 length)
 	return n;
 }
 
-/* Where @length free chunks begin, at or after @from; @p->form.chunks: nowhere. */
+/* Return the first of @length free chunks in a row, at or after @from; @p->form.chunks: none. */
 static u32 chunk_run_find(const struct pool *p, u32 from, u32 length)
 {
 	u32 run = 0;
@@ -253,7 +253,7 @@ int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks)
 	return 0;
 }
 
-/* If the slot has got another owner meanwhile, the word is that one's. */
+/* Leave the word alone if the slot has another owner now. */
 void pool_unmap(struct pool *p, u32 first)
 {
 	struct pool_mapped *m = &p->mapped[first];

@@ -34,7 +34,7 @@ static u64 form_chunk_align(const struct pool_form *f, u64 at)
 	return (at + f->chunk_size - 1) & ~((u64)f->chunk_size - 1);
 }
 
-/* The tables' places, for so many chunks. */
+/* Compute the places of the tables for a number of chunks. */
 static void form_place(struct pool_form *f)
 {
 	f->slot_at = POOL_ALIGN;

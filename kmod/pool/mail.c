@@ -10,7 +10,7 @@ static bool mail_slot(const struct pool *p, u32 node, u32 *slot)
 	return node && !(node % POOL_NODE_STEP) && *slot < p->form.slots;
 }
 
-/* Several nodes ring: it is enough that the count changes. */
+/* Several nodes may ring at once: it is enough that the count changes. */
 static void mail_ring_bell(struct pool *p, u32 slot)
 {
 	__le32 *count = &pool_bell_line(p, slot)->count;

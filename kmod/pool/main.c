@@ -156,7 +156,7 @@ static void ivshmem_doorbell_fini(struct pci_dev *pdev, struct pool_ivshmem *s)
 	pci_free_irq_vectors(pdev);
 }
 
-/* Our number among the devices that share the memory, plus 1. */
+/* Return the number of this device among those that share the memory, plus 1. */
 static u32 ivshmem_number(struct pool_ivshmem *s)
 {
 	return s->registers ? (readl(s->registers + IVSHMEM_POSITION) & U16_MAX) + 1 : 0;

@@ -25,7 +25,7 @@ static u32 slot_of_node(u32 node)
 	return node / POOL_NODE_STEP - 1;
 }
 
-/* Generation 0 is that of a word that nobody has stored. */
+/* Generation 0 means that no node has stored the word. */
 static u32 slot_next_generation(u64 word)
 {
 	u32 next = slot_generation(word) + 1;

@@ -186,7 +186,7 @@ static inline void sci_cpu_relax(void)
 #endif
 }
 
-/* Smallest data cache line of any core of the machine. */
+/* Return the size of the smallest data cache line of any core of the machine. */
 static inline size_t sci_cache_line(void)
 {
 #if defined(__aarch64__)

@@ -77,8 +77,8 @@ int sci_check_mapped(uintptr_t addr, size_t len);
 int sci_wake_init(bool *takes_part);
 
 /*
- * When this returns, each CPU that runs a thread of a process that takes part has done a
- * full barrier. A CPU that ran no such thread did one when it switched.
+ * Make each CPU that runs a thread of a participating process do a full barrier. A CPU
+ * that runs no such thread has done one when it switched.
  */
 int sci_wake_barrier(void);
 

@@ -14,7 +14,7 @@
 
 #include "libsci/deck/internal.h"
 
-/* Pieces of class c have 1024 << c bytes; BUF_CLASSES: longer than any. */
+/* Return the class c of @size, with pieces of 1024 << c bytes; BUF_CLASSES: no class fits. */
 static unsigned int size_get_class(size_t size)
 {
 	unsigned int c = 0;

@@ -6,7 +6,7 @@
 
 #include "libsci/deck/internal.h"
 
-/* No memcpy() from NULL, which an array without elements may be. */
+/* Copy @len bytes. @src may be NULL if @len is 0, which memcpy() does not allow. */
 static inline void bytes_copy(void *dst, const void *src, size_t len)
 {
 	if (len)
@@ -35,7 +35,7 @@ int deck_msg_unpack(deck_msg_t *msg, void *data, size_t len)
 	return 0;
 }
 
-/* Bytes of @n elements; too many for any message where there are too many for size_t. */
+/* Return the bytes of @n elements; SIZE_MAX if size_t is too small for them. */
 static inline size_t array_size(size_t n, size_t size)
 {
 	return n > SIZE_MAX / size ? SIZE_MAX : n * size;

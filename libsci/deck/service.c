@@ -392,7 +392,7 @@ static void death_handle(struct deck_world *w, int rank, bool tell)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* The next living rank in one direction; -1: there is none, or the other one has it. */
+/* Return the next living rank in one direction; -1: there is none. */
 static int neighbour_find(const struct deck_world *w, int which)
 {
 	int step = which == WAIT_BEFORE ? w->size - 1 : 1;

@@ -15,7 +15,7 @@
 
 #define API	__attribute__((visibility("default")))
 
-/* A C string of a Fortran one, without the blanks at its end; it is to be freed. */
+/* Return a C string of a Fortran string, without the blanks at its end; the caller frees it. */
 static char *c_string(const char *s, size_t len)
 {
 	char *c;
@@ -30,7 +30,7 @@ static char *c_string(const char *s, size_t len)
 	return c;
 }
 
-/* The other way round, filled up with blanks. */
+/* Copy a C string to a Fortran string, and fill up with blanks. */
 static void f_string(const char *c, char *s, size_t len)
 {
 	size_t n = strlen(c ? c : "");
@@ -349,7 +349,7 @@ API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info)
 	}
 }
 
-/* A string for @n characters, filled up with blanks. */
+/* Unpack a string into @n characters, and fill up with blanks. */
 static int unpack_string(char *items, int n)
 {
 	int bytes = 0, ret;

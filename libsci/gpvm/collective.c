@@ -13,7 +13,7 @@
  */
 #define GROUP_CONTEXT	0x7fffc
 
-/* Bytes of an item; 0: there is no such type here. */
+/* Return the bytes of an item; 0: this library does not have the type. */
 static int type_size(int type)
 {
 	static const unsigned char sizes[] = {

@@ -20,10 +20,10 @@ static inline int group_result(int code)
 	return code;
 }
 
-/* The members in the order of their instances: to be freed. Return: how many. */
+/* Get the members by instance; the caller frees the array. Return: their number. */
 int group_tids(const char *group, int **tids);
 
-/* The member with this instance, or a PVM error. */
+/* Return the member with this instance, or a PVM error. */
 int group_tid(const char *group, int instance);
 
 #endif

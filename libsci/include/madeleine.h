@@ -157,10 +157,10 @@ typedef struct s_common_attr {
 
 void common_attr_init(p_common_attr_t attr);
 
-/* Both steps of the start. @attr may be NULL. Collective over the session. */
+/* Do both steps of the start. @attr may be NULL. Collective over the session. */
 void common_init(int *argc, char *argv[], p_common_attr_t attr);
 void common_pre_init(int *argc, char *argv[], p_common_attr_t attr);
-/* Removes the session's arguments from @argv, and opens all channels. */
+/* Remove the session's arguments from @argv, and open all channels. */
 void common_post_init(int *argc, char *argv[], p_common_attr_t attr);
 
 /* Wait until all processes have called it, and close all channels. */
@@ -171,7 +171,7 @@ p_mad_madeleine_t mad_get_madeleine(void);
 
 /* ---- channels ---- */
 
-/* Fatal if this process is not in it, or it is private. */
+/* Return a channel. Fatal: this process is not in it, or it is private. */
 p_mad_channel_t mad_get_channel(p_mad_madeleine_t m, const char *name);
 
 /* Sub-channel @sub < max_sub of a mux channel; 0 is the channel itself. */
@@ -219,7 +219,7 @@ p_mad_buffer_slice_parameter_t mad_alloc_slice_parameter(void);
 void mad_free_slice_parameter(p_mad_buffer_slice_parameter_t p);
 void mad_free_parameter_slist(p_tbx_slist_t l);	/* and its elements; NULL is allowed */
 
-/* Parameters follow, then NULL; they are the library's from then on. */
+/* Pack with parameters, which follow, then NULL. The library owns them from then on. */
 void mad_pack_ext(p_mad_connection_t connection, const void *buf, size_t len,
 		  mad_send_mode_t send, mad_receive_mode_t receive, ...);
 p_tbx_slist_t mad_unpack_ext(p_mad_connection_t connection, void *buf, size_t len,

@@ -20,7 +20,7 @@ typedef struct s_ntbx_pack_buffer {
 	char buffer[NTBX_PACK_BUFFER_LEN];
 } ntbx_pack_buffer_t, *p_ntbx_pack_buffer_t;
 
-/* Unpacking another type than was packed is fatal. */
+/* Pack or unpack a number. To unpack another type than was packed is fatal. */
 void ntbx_pack_int(int v, p_ntbx_pack_buffer_t b);
 int ntbx_unpack_int(p_ntbx_pack_buffer_t b);
 void ntbx_pack_long(long v, p_ntbx_pack_buffer_t b);

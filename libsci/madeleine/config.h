@@ -36,7 +36,7 @@ struct config {
 	p_tbx_htable_t entries;		/* struct config by name */
 };
 
-/* A table of all that the file has. */
+/* Read a file into a table. */
 struct config *mad_config_read(const char *file);
 void mad_config_free(struct config *c);
 
@@ -46,7 +46,7 @@ struct config *mad_config_get(struct config *c, const char *name);
 /* The text of an ID or a string; NULL for NULL. Fatal: it is something else. */
 const char *mad_config_text(const struct config *c);
 
-/* Item @i of a list; an object that is no list is a list of one. NULL: no more. */
+/* Return item @i of a list; an object that is no list is a list of one. NULL: no more. */
 struct config *mad_config_item(struct config *c, long i);
 
 __attribute__((noreturn, format(printf, 2, 3)))

@@ -119,7 +119,7 @@ static void gateway_check(int ret, const char *what, int rank)
 
 /* ---- blocks ---- */
 
-/* With the lock. */
+/* The lock is held. */
 static void slab_new(struct rail *r)
 {
 	struct gateway *g = r->gateway;
@@ -249,7 +249,7 @@ static struct flow *flow_get(struct rail *r, uint64_t tag)
 
 /* ---- forwarding ---- */
 
-/* To the process before this one, which is the sender or a gateway. */
+/* Send a credit to the process before this one, which is the sender or a gateway. */
 static void credit_send(struct rail *r, int rank, bool to_sender, uint64_t tag)
 {
 	struct sci_req *req;
@@ -497,7 +497,7 @@ int gateway_start(struct rail *r)
 	return ret ? ret : -pthread_create(&r->gateway->thread, NULL, gateway_run, r);
 }
 
-/* No message is under way that somebody receives. */
+/* Stop the gateway. No process waits for a message that is under way. */
 void gateway_stop(struct rail *r)
 {
 	if (!r->gateway)

@@ -48,7 +48,7 @@ struct gate {
 
 void mad_gate_init(struct gate *g);
 void mad_gate_fini(struct gate *g);
-/* Fatal if the calling thread has it. False: another thread has it, and !@wait. */
+/* Take the gate. False: another thread has it, and !@wait. Fatal: the caller has it. */
 bool mad_gate_take(struct gate *g, bool wait, const char *what);
 void mad_gate_leave(struct gate *g);
 

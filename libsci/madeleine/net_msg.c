@@ -303,7 +303,7 @@ static int net_flush(struct mad_world *w, struct mad_link *l)
 	return l->way ? way_flush(w, l) : 0;
 }
 
-/* A peer that has died, or -1. */
+/* Return the rank of a peer that has died, or -1. */
 static int dead_rank(struct rail *r, int *error)
 {
 	for (int i = 0; i < r->w->size; i++)

@@ -16,7 +16,7 @@ static char *text_begin(p_ntbx_pack_buffer_t b, char letter)
 	return b->buffer + LETTERS;
 }
 
-/* The number behind the letters, with a 0 at its end. */
+/* Get the number behind the letters, with a 0 at its end. */
 static void text_get(const ntbx_pack_buffer_t *b, char letter, size_t width, char *text)
 {
 	for (int i = 0; i < LETTERS; i++)
@@ -183,7 +183,7 @@ p_ntbx_process_container_t mad_pc_new(void)
 	return pc;
 }
 
-/* Gives @process the next local rank. */
+/* Give @process the next local rank. */
 void mad_pc_add(p_ntbx_process_container_t pc, p_ntbx_process_t process)
 {
 	p_ntbx_process_info_t i = tbx_alloc(1, sizeof(*i));

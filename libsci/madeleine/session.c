@@ -277,7 +277,7 @@ bool mad_session_connected(const struct def *d, p_ntbx_process_t a, p_ntbx_proce
 
 /* ---- ways ---- */
 
-/* The network of all channels of a def; NULL: they have several. */
+/* Return the network of all channels of a definition; NULL: they have several. */
 static const struct network *only_network(const struct def *d)
 {
 	const struct network *n = d->network;
@@ -353,7 +353,7 @@ static p_ntbx_process_t next_hop(const struct def *d, p_ntbx_process_t p,
 	return next;
 }
 
-/* A number that differs between pairs of processes, so that gateways share the pairs. */
+/* Return a number that differs between pairs of processes, so that gateways share the pairs. */
 static uint32_t pair_number(const ntbx_process_t *from, const ntbx_process_t *to)
 {
 	uint32_t n = (uint32_t)from->global_rank * 0x9e3779b1u +
@@ -385,7 +385,7 @@ int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t
 	return hops;
 }
 
-/* All that the first member reaches; a pair without a path is an error. */
+/* Check that the first member reaches all others: a pair without a path is an error. */
 static void check_paths(const struct def *d, const struct config *c)
 {
 	size_t n = (size_t)d->members->length, found = 1, at = 0;

@@ -23,7 +23,7 @@ p_tbx_htable_t tbx_htable_empty_table(void)
 	return tbx_alloc(1, sizeof(tbx_htable_t));
 }
 
-/* The link to the entry, or to where it would be. */
+/* Return the link to the entry, or the link at which it would be. */
 static struct entry **table_find(p_tbx_htable_t t, const char *key)
 {
 	unsigned int h = 5381;

@@ -24,7 +24,7 @@ int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *
 	return sci_team_allgather(w->team, mine, len, all);
 }
 
-/* Messages move meanwhile: others may wait for some of this process. */
+/* Wait for all processes, with progress: other processes may wait for messages of this one. */
 static void world_barrier(struct mad_world *w)
 {
 	struct sci_coll *coll;
@@ -39,7 +39,7 @@ static void world_barrier(struct mad_world *w)
 
 /* ---- connections ---- */
 
-/* Which network carries a link, and through which gateway. */
+/* Find the network that carries a link, and the gateway. */
 static void link_route(struct mad_world *w, p_mad_channel_t c, struct mad_link *l,
 		       bool outgoing)
 {
@@ -464,7 +464,7 @@ void mad_leonie_beat(void)
 	mad_world();
 }
 
-/* One write for a line, so that lines of several processes do not mix. */
+/* Print a line in one write, so that lines of several processes do not mix. */
 void mad_leonie_print(const char *fmt, ...)
 {
 	char line[1024];

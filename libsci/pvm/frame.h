@@ -148,7 +148,7 @@ void frame_str(struct frame *f, const char *s);
 void frame_bytes(struct frame *f, const void *data, size_t len);
 void frame_ints(struct frame *f, const int *v, int n);
 
-/* The head, with its length right. NULL: @f has failed. */
+/* Return the head with its length set. NULL: @f has failed. */
 struct frame_head *frame_head(struct frame *f);
 
 /* The body of a frame that is being read. A read past its end sets @bad. */
@@ -159,10 +159,10 @@ struct body {
 };
 
 int32_t body_i32(struct body *b);
-/* A string inside the body, "" if there is none. */
+/* Return a string inside the body, "" if there is none. */
 const char *body_str(struct body *b);
 const void *body_bytes(struct body *b, size_t *len);
-/* A list of numbers: how many; @v is inside the body and need not be aligned. */
+/* Get a list of numbers. Return their count; @v is inside the body and need not be aligned. */
 int body_ints(struct body *b, const void **v);
 int ints_at(const void *v, int i);
 
@@ -176,7 +176,7 @@ int ints_at(const void *v, int i);
 long frame_next(const uint8_t *data, size_t len, struct frame_head *head,
 		struct body *body);
 
-/* The value of the environment variable @name, or @value if it is unset or empty. */
+/* Return the value of the environment variable @name, or @value if it is unset or empty. */
 const char *pvm_env_or(const char *name, const char *value);
 
 /*

@@ -220,9 +220,9 @@ int pv_buf_name(struct buf *b);
 struct buf *pv_buf_find(int mid);
 /* Make room for @len more bytes; NULL: no memory. */
 uint8_t *pv_buf_room(struct buf *b, size_t len);
-/* The number of bytes that a message of @b has. */
+/* Return the number of bytes that a message of @b has. */
 size_t pv_buf_bytes(const struct buf *b);
-/* The bytes of in-place pieces, one after the other. */
+/* Gather the bytes of in-place pieces, one after the other. */
 int pv_buf_gather(struct buf *b);
 /* Have the bytes of a long message here. Return: 0 or a PVM error. */
 int pv_buf_fetch(struct buf *b);
@@ -233,7 +233,7 @@ void pv_bufs_free(void);
 
 /* Append @b and run the handler that wants it, which frees it. */
 void pv_inbox_add(struct buf *b);
-/* The message for (@tid, @tag); NULL: none, or *@error. */
+/* Return the message for (@tid, @tag); NULL: none, or *@error. */
 struct buf *pv_inbox_find(int tid, int tag, int *error);
 void pv_inbox_take(struct buf *b);
 

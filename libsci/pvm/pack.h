@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of an item of type PVM_INT and so on; 0: there is no such type. */
+/* Return the bytes of an item of type PVM_INT and so on; 0: there is no such type. */
 int pv_type_size(int type);
 
 /* Pack into, and unpack from, the current buffers. Return: 0 or a PVM error. */

@@ -102,10 +102,10 @@ sci_error_t sci_throttle(sci_error_t err);
 /* Ask the fabric about an adapter.  ILLEGAL_ADAPTERNO; NO_SUCH_ADAPTERNO. */
 sci_error_t sci_adapter(unsigned int adapter, struct sci_adapter_info *info);
 
-/* The same codes, for those who need not know more */
+/* Check an adapter's number, and return the same codes. */
 sci_error_t sci_check_adapter(unsigned int adapter);
 
-/* Is it a node id?  SCI_LOCAL_HOST becomes our own. */
+/* Check a node id. SCI_LOCAL_HOST becomes the id of the own node. */
 sci_error_t sci_check_node(unsigned int *node);
 
 #endif

@@ -26,7 +26,7 @@ static sci_error_t check_desc(sci_desc_t sd, unsigned int adapter)
 	return check_handle(sd, SCI_TYPE_DESC) ?: sci_check_adapter(adapter);
 }
 
-/* Checks of output pointers, and of handles whose kind has no objects. */
+/* Check an output pointer, or a handle whose kind has no objects. */
 static sci_error_t check_ptr(const void *p)
 {
 	return p ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;

@@ -28,7 +28,7 @@ int sci_pool_submit(struct sci_job *job);
 /* Wait for the threads to finish and end them. */
 void sci_pool_stop(void);
 
-/* For the child of a fork, which has none of the pool's threads. */
+/* Forget the threads of the pool: called in the child of a fork, which has none of them. */
 void sci_pool_fork(void);
 
 /* Return: whether the caller is a thread of the pool. */

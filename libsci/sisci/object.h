@@ -280,7 +280,7 @@ void sci_seq_orphan(struct sci_rseg_obj *rseg);
 /* For the child of a fork: renew locks that other threads may have held. */
 void sci_seq_fork(void);
 
-/* The fabric's event function for segments of both kinds. @owner is the notifier. */
+/* Handle an event of the fabric for a segment of either kind. @owner is the notifier. */
 void sci_segment_event(void *owner, const struct sci_event *ev);
 
 /* Unconditional removals, for SCITerminate(); each is in the file of its type. */

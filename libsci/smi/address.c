@@ -42,7 +42,7 @@ static bool address_is_free(char *base, size_t size)
 	return p == base;
 }
 
-/* An address that the kernel likes. */
+/* Return an address that the kernel chooses for @size bytes. */
 static char *address_from_kernel(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |

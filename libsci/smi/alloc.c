@@ -25,7 +25,7 @@ static void pool_leave(struct smi_region *r)
 		smi_lock_give(r->pool_lock);
 }
 
-/* Collective, with processes that may have failed before. */
+/* Create the pool of a region. Collective: a process with an error takes part, too. */
 static int pool_create(struct smi_region *r)
 {
 	struct smi_pool *p = (void *)r->base;

@@ -213,7 +213,7 @@ static bool dma_is_aligned(size_t a, size_t b, size_t size)
 	return align <= 1 || !((a | b | size) % (size_t)align);
 }
 
-/* Shared memory of this node's at @addr: what DMA reads and writes. */
+/* Return whether a range is shared memory of this node, which DMA can read and write. */
 static bool range_is_own_node(const void *addr, size_t size)
 {
 	struct smi_region *r = smi_region_at(addr, size, true);
@@ -294,7 +294,7 @@ static int access_check(struct access *a, int region, int offset)
 	return SMI_SUCCESS;
 }
 
-/* By the processor, where the region is mapped (of an RDMA one: on its own node). */
+/* Copy by the processor. The region must be mapped; an RDMA region is so on its own node. */
 static int access_copy(const struct access *a)
 {
 	char *there = a->s->addr + a->offset;

@@ -23,7 +23,7 @@ static int plan_alloc(struct smi_region *r, int n)
 	return r->segs ? SMI_SUCCESS : SMI_ERR_NOMEM;
 }
 
-/* One segment, of which this process maps @r->size bytes from @r->offset on. */
+/* Plan one segment, of which this process maps @r->size bytes from @r->offset on. */
 static int plan_one(struct smi_region *r, const smi_region_info_t *info, int owner)
 {
 	int err;
@@ -56,7 +56,7 @@ static int plan_pair(struct smi_region *r, const smi_region_info_t *info)
 	return err ? err : plan_one(r, info, info->owner);
 }
 
-/* A share per node in proportion to its processes, borders at pages. */
+/* Give each node a share in proportion to its processes, with borders at pages. */
 static int plan_blocked(struct smi_region *r, const smi_region_info_t *info)
 {
 	size_t pages = smi_round(info->size) / smi.page, from = 0, to;
@@ -157,7 +157,10 @@ static void segments_create_own(struct smi_region *r, struct notice *mine)
 	}
 }
 
-/* A single segment has the size that its owner says; the mapped part is cut to it. */
+/*
+ * Set the size of a segment. A single segment has the size that its owner says, and the
+ * mapped part is cut to it.
+ */
 static int segment_set_size(struct smi_region *r, struct smi_segment *s, size_t size)
 {
 	if (!smi_one_segment(r))

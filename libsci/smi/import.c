@@ -197,7 +197,7 @@ static void region_queue_callback(const struct smi_region *r, int reason)
 
 /* ---- the owner's side of an import ---- */
 
-/* The exported region with this segment; smi.lock is held. */
+/* Return the exported region with this segment; smi.lock is held. */
 static struct smi_region *export_find(int segment)
 {
 	for (int i = 0; i < smi.nregions; i++) {

@@ -44,7 +44,7 @@ static int pidfile_write(void)
 	return fclose(f) ? SMI_ERR_OTHER : SMI_SUCCESS;
 }
 
-/* The launcher names files for the output of each process. */
+/* Redirect the output of this process to the files that the launcher names. */
 static int output_redirect(void)
 {
 	int err = smi_redirect(STDOUT_FILENO, getenv("SMI_STDOUT"));

@@ -192,7 +192,7 @@ void smi_load_barrier(void);
 
 /* Propose an address that is free in this process.  NULL: no proposal. */
 char *smi_address_propose(int attempt, size_t size);
-/* How many attempts are worth it, in a team of this size. */
+/* Return the number of attempts for a team of this size. */
 int smi_address_attempts(int size);
 
 /* ---- region.c, create.c, import.c ---- */

@@ -149,7 +149,7 @@ static int share_find_largest(int id)
 
 /* ---- distribution ---- */
 
-/* Shares in proportion to weights; each is at least 0. */
+/* Set the shares in proportion to weights; each is at least 0. */
 static void shares_set(struct loop *l, const double *weights)
 {
 	double sum = 0, before = 0;
@@ -286,7 +286,7 @@ SMI_API smi_error_t SMI_Loop_free(int id)
 	return err;
 }
 
-/* Iterations [first, end) of @proc's share, as the program counts them. */
+/* Convert iterations [first, end) of @proc's share to the program's numbers. */
 static void chunk_store_bounds(const struct loop *l, int proc, uint64_t first, uint64_t end,
 			       int *low, int *high)
 {

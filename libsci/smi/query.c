@@ -106,7 +106,7 @@ static unsigned int adapter_number(int arg)
 	return arg == SMI_ADPT_DEFAULT ? smi.adapter : (unsigned int)arg;
 }
 
-/* A number of an adapter's, or @absent where the fabric does not know it. */
+/* Get a property of an adapter, or @absent if the fabric does not know it. */
 static int adapter_query(unsigned int adapter, unsigned int what, int absent, int *value)
 {
 	unsigned int n = 0;
@@ -217,7 +217,7 @@ static int query_sci(smi_query_t query, int arg, void *result)
 
 /* ---- regions ---- */
 
-/* The only segment of a region, or the own one of several; NULL: there is none. */
+/* Return the only segment of a region, or the own one of several; NULL: there is none. */
 static struct smi_segment *region_own_segment(struct smi_region *r)
 {
 	for (int i = 0; i < r->nsegs; i++)
@@ -280,7 +280,7 @@ static int query_smi(smi_query_t query, int arg, void *result)
 
 /* ---- the system ---- */
 
-/* From the first processor of /proc/cpuinfo; 0: it does not say. */
+/* Return the frequency of the first processor of /proc/cpuinfo; 0: the file has none. */
 static int cpu_read_mhz(void)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");

@@ -88,7 +88,7 @@ struct smi_segment *smi_segment_at(struct smi_region *r, const void *addr)
 	return NULL;
 }
 
-/* Segments that lie one behind the other form one range. */
+/* Return whether a region has all of a range. Adjacent segments form one range. */
 static bool region_covers(struct smi_region *r, const char *addr, size_t len)
 {
 	struct smi_segment *s = smi_segment_at(r, addr);
@@ -204,7 +204,7 @@ int smi_region_place(struct smi_region *r)
 
 /* ---- create and free ---- */
 
-/* Which flags a type permits beside SMI_SHM_CALLBACK and SMI_SHM_SHRINKABLE. */
+/* Check the flags of a type. Types of one segment have CALLBACK and SHRINKABLE, too. */
 static int region_check_flags(int type, int flags)
 {
 	static const int permitted[] = {

@@ -35,7 +35,7 @@ static bool copy_is_combined(const struct smi_region *r)
 
 /* ---- to replication ---- */
 
-/* The bytes [from, to) of the region that the mode copies. */
+/* Compute the bytes [from, to) of the region that the mode copies. */
 static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, int p3,
 			  size_t *from, size_t *to)
 {
@@ -60,7 +60,7 @@ static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, 
 	return SMI_SUCCESS;
 }
 
-/* A region of each node, like one that the program creates, but internal. */
+/* Create an internal region with a copy on each node. */
 static int copy_create_on_node(struct smi_region *r)
 {
 	struct smi_region *c = smi_region_new(SMI_SHM_SMP);
@@ -126,7 +126,7 @@ static int copy_place(struct smi_region *r, int mode, char *copy)
 	return SMI_SUCCESS;
 }
 
-/* The region of all processes with this id, wholly mapped here; or NULL. */
+/* Return the region if all processes have it and it is mapped here whole; else NULL. */
 static struct smi_region *region_whole(int id)
 {
 	struct smi_region *r = smi_region_get(id);
@@ -228,7 +228,7 @@ static int copy_store_local(struct smi_region *r)
 	return err;
 }
 
-/* The sum of two arrays of the mode's type. */
+/* Return the operation that adds two arrays of the mode's type. */
 static const struct sci_op *sum_op(int mode)
 {
 	bool high = mode & SMI_DTYPE_HIGHPRECISION;

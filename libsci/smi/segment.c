@@ -114,7 +114,7 @@ int smi_segment_open(struct smi_segment *s)
 	return smi_error_of(err);
 }
 
-/* Other threads look addresses up in all segments. */
+/* Set the address of a segment, under the lock: other threads search all segments. */
 static void segment_set_address(struct smi_segment *s, char *addr, size_t mapped)
 {
 	pthread_mutex_lock(&smi.lock);

@@ -67,7 +67,7 @@ SMI_API smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mod
 	}
 }
 
-/* Part @i of @n of the range, the last with the rest. */
+/* Set part @i of @n of the range. The last part has the rest, too. */
 static void split_regular(struct split *s, int low, int high, int i, int n)
 {
 	int share = high < low ? 0 : (int)(((int64_t)high - low + 1) / n);
@@ -80,7 +80,7 @@ static void split_regular(struct split *s, int low, int high, int i, int n)
 	}
 }
 
-/* Indices of the elements that begin in a segment of this node. */
+/* Set the indices of the elements that begin in a segment of this node. */
 static int split_owner(struct split *s, int64_t size, struct smi_region *r)
 {
 	int64_t low = 0, high = -1;

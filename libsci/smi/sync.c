@@ -169,7 +169,7 @@ int smi_lock_give(int lock)
 	return smi_error_of_team(ret);
 }
 
-/* The lock of a mutex, or -1. */
+/* Return the lock of a mutex, or -1. */
 static int mutex_get_lock(int id)
 {
 	id &= ~NOCONSISTENCY;

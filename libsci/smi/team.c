@@ -35,7 +35,7 @@ int smi_agree(struct sci_team *team, int err)
 	return ret ? smi_error_of_team(ret) : err;
 }
 
-/* Ranks ascend with the node ids.  The launcher's order decides within a node. */
+/* Sort ranks by node id, then by the launcher's order. */
 static int team_sort(struct sci_team *all)
 {
 	struct sci_addr at, last = { 0, 0 };
@@ -84,7 +84,7 @@ static int team_nodes(void)
 	return 0;
 }
 
-/* Pages of nodes are powers of two: the largest is the least common multiple. */
+/* Find the least common multiple of the page sizes: all are powers of two, so the largest. */
 static int team_pages(void)
 {
 	struct hello {

@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct heap_slab) <= SLAB_HEADER, "blocks begin behind the
 
 /* ---- sizes ---- */
 
-/* 16, 32, ... 1024, then four sizes for each power of two. */
+/* Return the class of a size. Classes: 16, 32, ... 1024, then four for each power of two. */
 static unsigned int size_class(size_t size)
 {
 	unsigned int log;

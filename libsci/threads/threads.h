@@ -180,7 +180,7 @@ noreturn void world_watch(void);
  * Return: false: the first node lives; true: another handler is ending this node.
  */
 bool world_orphaned(pid_t sender);
-/* The number by which users know a node: 4, 8, 12, ... */
+/* Return the number by which users know a node: 4, 8, 12, ... */
 unsigned int node_id(unsigned int node);
 /* Print a line that begins with "sci: " on standard error. */
 __attribute__((format(printf, 1, 2))) void world_say(const char *fmt, ...);

@@ -45,7 +45,7 @@ void world_say(const char *fmt, ...)
 
 /* ---- options ---- */
 
-/* "round" (default), "load", or node ids in turn: "4,8,8". */
+/* Parse a place: "round" (default), "load", or node ids in turn: "4,8,8". */
 static bool place_parse(struct world *w, const char *s)
 {
 	char *end;
@@ -133,7 +133,7 @@ static unsigned int tasks_count(void)
 	return n;
 }
 
-/* Programs that this one starts do not run on several nodes by themselves. */
+/* Clean the environment, so that programs that this one starts run on one node. */
 static void environment_clean(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -200,7 +200,7 @@ static void thread_list_forget(pthread_t main)
 	}
 }
 
-/* The first function in the process of another node. */
+/* Run in the process of another node. This is its first function. */
 static noreturn void node_begin(unsigned int node, pthread_t main)
 {
 	char id[16];
@@ -276,7 +276,7 @@ static void report_node(unsigned int i)
 		  atomic_load(&n->created), (long)ts.tv_sec, ts.tv_nsec / 1000000);
 }
 
-/* The program dies as the node has died. */
+/* End the program in the way in which the node has ended. */
 static noreturn void world_die(unsigned int node, const siginfo_t *info)
 {
 	struct rlimit none = { 0, 0 };
@@ -335,7 +335,7 @@ bool world_orphaned(pid_t sender)
 		syscall(SYS_exit_group, 1);
 }
 
-/* On the first node. */
+/* Called on the first node. */
 void world_end(void)
 {
 	if (atomic_exchange(&world->ending, true))

@@ -44,7 +44,10 @@ static const char *net_host(const struct launch_host *h)
 	return self;
 }
 
-/* Enough if all ranks are on one machine: each endpoint of a rank listens on a port. */
+/*
+ * Return the number of ports. It suffices if all ranks are on one machine: each endpoint of
+ * a rank listens on a port.
+ */
 static unsigned int net_ports(const struct launch *l)
 {
 	if (l->gateways)
@@ -57,13 +60,13 @@ static unsigned int host_number(const struct launch *l, const struct launch_host
 	return (unsigned int)(h - l->hosts);
 }
 
-/* The first one; "machines" may be names of the same. */
+/* Return the first port of @h. Two hosts may be names of one machine. */
 static unsigned int net_port(const struct launch *l, const struct launch_host *h)
 {
 	return l->net_port + host_number(l, h) * net_ports(l) % NET_PORTS;
 }
 
-/* Where @h listens, on @ports ports from number @at on. */
+/* Print where @h listens: on @ports ports from number @at on. */
 static void net_listen_print(const struct launch *l, const struct launch_host *h,
 			     unsigned int at, unsigned int ports, FILE *f)
 {
@@ -82,7 +85,7 @@ static bool node_is_known(const struct launch *l, unsigned int rank)
 	return false;
 }
 
-/* The node of gateway @g of @h: after those of all ranks. */
+/* Return the node of gateway @g of @h. It comes after the nodes of all ranks. */
 static unsigned int gateway_node(const struct launch *l, const struct launch_host *h,
 				 unsigned int g)
 {
@@ -96,7 +99,7 @@ static unsigned int gateway_node(const struct launch *l, const struct launch_hos
 	return last + SCI_NODE_STEP * (1 + host_number(l, h) * l->gateways + g);
 }
 
-/* The nodes of other hosts, behind all gateways of @of; NULL: of their own host. */
+/* Print the nodes of other hosts behind the gateways of @of; NULL: of their own host. */
 static void net_via_print(const struct launch *l, const struct launch_host *h,
 			  const struct launch_host *of, FILE *f)
 {

@@ -21,7 +21,7 @@ struct outfile {
 };
 
 /*
- * All return 0 or -errno; -EEXIST: the file is there already, or cannot be replaced.
+ * These functions return 0 or -errno; -EEXIST: the file is there already, or cannot be replaced.
  * @dir: directory; @name: name without a slash, NULL: standard output; @replace: replace
  * a regular file at the end.
  */

@@ -34,7 +34,7 @@ struct pool_file {
 	uint64_t size;
 };
 
-/* A device says in sysfs how large it is. */
+/* Return the size of a device, from sysfs. */
 static uint64_t device_size(dev_t dev)
 {
 	char path[64];

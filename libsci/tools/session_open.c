@@ -254,8 +254,8 @@ static sci_error_t send_hello(struct session *s, const void *data, size_t len,
 }
 
 /*
- * The server said GO. If it has said more since then it may be gone by now, and its last
- * word counts.
+ * Take the server's GO. If the server has sent more since then, it may have ended, and its
+ * last message counts.
  */
 static sci_error_t take_go(struct session *s, uint64_t word)
 {

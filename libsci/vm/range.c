@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The number of ranges that begin at or below @addr. With vm->serve_lock. */
+/* Return the number of ranges that begin at or below @addr. vm->serve_lock is held. */
 static size_t ranges_below(const struct sci_vm *vm, const uint8_t *addr)
 {
 	size_t lo = 0, hi = vm->ranges_n;
@@ -29,7 +29,7 @@ static size_t ranges_below(const struct sci_vm *vm, const uint8_t *addr)
 	return lo;
 }
 
-/* The last range with a byte in [@addr, @addr + @len), or NULL. With vm->serve_lock. */
+/* Return the last range with a byte in the @len bytes at @addr, or NULL. serve_lock is held. */
 static struct vm_range *range_overlapping(const struct sci_vm *vm, const uint8_t *addr,
 					  uint64_t len)
 {
@@ -39,13 +39,13 @@ static struct vm_range *range_overlapping(const struct sci_vm *vm, const uint8_t
 	return r && r->addr + r->len > addr ? r : NULL;
 }
 
-/* The range that @addr lies in, or NULL. With vm->serve_lock. */
+/* Return the range that @addr lies in, or NULL. vm->serve_lock is held. */
 struct vm_range *vm_range_find(const struct sci_vm *vm, const void *addr)
 {
 	return range_overlapping(vm, addr, 1);
 }
 
-/* The same for callers that hold vm->lock: it keeps the range in place. */
+/* Do the same for callers that hold vm->lock, which keeps the range in place. */
 struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr)
 {
 	struct vm_range *r;
@@ -191,7 +191,7 @@ static int table_add(struct sci_vm *vm, struct vm_range *r)
 	return 0;
 }
 
-/* The first gap of @len bytes in this member's part. With vm->serve_lock. 0: none. */
+/* Return the first gap of @len bytes in this member's part; 0: none. vm->serve_lock is held. */
 static uint64_t find_gap(const struct sci_vm *vm, uint64_t len, uint64_t align)
 {
 	uint64_t part = vm->length / (uint64_t)vm->size & ~(VM_ALIGN - 1);

@@ -274,7 +274,7 @@ static bool lives_here(const struct sci_vm *vm, const struct vm_range *r, size_t
 	return home < 0 || home == vm->rank;
 }
 
-/* How many frames to allocate at once: in an eager range, all of this member's pages. */
+/* Return how many frames to allocate at once: in an eager range, all of this member's pages. */
 static size_t count_missing(const struct sci_vm *vm, const struct vm_range *r)
 {
 	size_t n = 0;
@@ -347,7 +347,7 @@ int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame)
 	}
 }
 
-/* The answer to VM_OP_FRAME, with as much as lies behind one another; with serve_lock. */
+/* Answer VM_OP_FRAME with as many adjacent frames as possible. vm->serve_lock is held. */
 static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
 {
 	struct vm_range *r = vm_range_find(vm, addr);

@@ -35,7 +35,7 @@ int vm_mmap(void *addr, size_t len, int prot, int flags, int fd, uint64_t offset
 		       (off_t)offset) == -1 ? -errno : 0;
 }
 
-/* The last page of an adopted range may be a part of one. */
+/* Return the length of a page. The last page of an adopted range may be a part. */
 size_t vm_view_len(const struct vm_range *r, size_t i)
 {
 	size_t left = (size_t)(r->addr + r->len - vm_page_addr(r, i));

@@ -29,13 +29,13 @@ static int team_agree(struct sci_team *team, int error)
 	return ret ? ret : all;
 }
 
-/* The least of all members' errors: 0, or an error that one of them has. */
+/* Return the least of all members' errors: 0, or the error of a member. */
 int vm_agree(struct sci_vm *vm, int error)
 {
 	return team_agree(vm->team, error);
 }
 
-/* A member has died, or has closed its endpoint (@how is NULL). On the server. */
+/* Handle the end of a member: it has died, or has closed its endpoint (@how is NULL). */
 void vm_death(struct sci_vm *vm, int rank, const char *how)
 {
 	if (atomic_exchange(&vm->ranks[rank].dead, true))

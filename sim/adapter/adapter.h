@@ -141,7 +141,7 @@ void sim_adapter_link(struct sim_adapter *a, bool up);
  */
 void sim_adapter_no_node(struct sim_adapter *a, const void *packet, size_t len);
 
-/* Direct windows: no window contains the export any more. */
+/* Report that no direct window contains the export any more. */
 void sim_adapter_invalidated(struct sim_adapter *a, uint16_t export_id);
 
 /* ---- time ---- */

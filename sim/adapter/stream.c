@@ -119,7 +119,7 @@ static void stream_wait(struct sim_adapter *a, struct stream *s,
 	adapter_until(a, s->deadline);
 }
 
-/* A store that continues no buffer: begin one. */
+/* Begin a window for a store that continues no buffer. */
 static enum sim_bus window_begin(struct sim_adapter *a, unsigned int initiator,
 				 uint64_t offset, const void *data, size_t len)
 {

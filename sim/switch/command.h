@@ -35,7 +35,7 @@ bool command_kill(struct fabric *f, struct words *w, struct answer *a);
 /* garbage NODE COUNT [FROM] */
 bool command_garbage(struct fabric *f, struct words *w, struct answer *a);
 
-/* Commands that print something. */
+/* These commands print text. */
 bool command_nodes(struct fabric *f, struct words *w, struct answer *a);
 bool command_links(struct fabric *f, struct words *w, struct answer *a);
 bool command_route(struct fabric *f, struct words *w, struct answer *a);

@@ -67,7 +67,7 @@ struct fabric {
 	uint64_t garbage, garbage_epoch;
 };
 
-/* Settings as long as no command has set any. */
+/* Set the settings that hold until a command changes them. */
 void fabric_presets(uint64_t value[KEYS]);
 
 int fabric_open(struct fabric *f);

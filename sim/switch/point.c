@@ -38,7 +38,7 @@ static uint64_t point_hash(const char *name)
 	return h;
 }
 
-/* The finalizer of splitmix64. */
+/* Mix a number with the finalizer of splitmix64. */
 static uint64_t point_mix(uint64_t x)
 {
 	x += UINT64_C(0x9e3779b97f4a7c15);

@@ -78,7 +78,7 @@ struct point {
 void point_init(struct point *pt, struct fabric *f, const char *name,
 		bool is_node);
 void point_set(struct point *pt, enum key k, uint64_t value);
-void point_reset(struct point *pt);	/* back to the settings at the start of the daemon */
+void point_reset(struct point *pt);	/* Restore the settings of the daemon's start. */
 void point_update(struct point *pt);	/* call it after a change of @held or @value */
 
 /* Draw a number; each @salt has numbers of its own. */

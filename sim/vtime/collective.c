@@ -78,7 +78,7 @@ static int block_check(const struct member *m, unsigned int from,
 
 /* ---- to and from peers ---- */
 
-/* The connection with @rank.  It may be asking for one itself: that is the one. */
+/* Return the connection with @rank, which may have asked for it first. */
 static int peer_of(struct member *m, unsigned int rank, struct sci_peer **p)
 {
 	const struct sci_addr addr = {
@@ -127,7 +127,7 @@ static int receive_from(struct member *m, unsigned int rank, void *buf,
 	return ret ? ret : coll_finish(req, len);
 }
 
-/* Both at once. */
+/* Send and receive at once. */
 static int coll_exchange(struct member *m, unsigned int to, const void *out,
 			 unsigned int from, void *in, size_t len)
 {
@@ -146,7 +146,7 @@ static int coll_exchange(struct member *m, unsigned int to, const void *out,
 	return sent ? sent : ret;
 }
 
-/* The same for a block of both ends' own. */
+/* Exchange the own blocks of both ends. */
 static int exchange_blocks(struct member *m, unsigned int to, uint8_t *out,
 			   unsigned int from, uint8_t *in, size_t len)
 {
@@ -212,7 +212,7 @@ static int sum_check(const struct member *m, const uint8_t *sum, size_t len)
 	return 0;
 }
 
-/* Between the first @n ranks, a power of two. */
+/* Reduce among the first @n ranks, a power of two. */
 static int allreduce_rounds(struct member *m, unsigned int n, uint8_t *sum, uint8_t *in,
 			    size_t bytes)
 {
@@ -288,7 +288,7 @@ int collective_neighbours(struct member *m, size_t bytes)
 	return exchange_all(m, ranks, n, bytes);
 }
 
-/* With a power of two both are the same: a pair has nobody else meanwhile. */
+/* Make an all-to-all. If the number of ranks is a power of two, they exchange in pairs. */
 int collective_alltoall(struct member *m, size_t bytes)
 {
 	bool pairs = !(m->size & (m->size - 1));
@@ -319,7 +319,7 @@ struct bruck {
 	size_t bytes;
 };
 
-/* Between @b's blocks with bit @k and @packed; returns how many bytes. */
+/* Copy between @b's blocks with bit @k and @packed. Return the number of bytes. */
 static size_t bruck_move(const struct member *m, const struct bruck *b,
 			 unsigned int k, uint8_t *packed, bool pack)
 {

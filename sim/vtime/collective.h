@@ -32,7 +32,7 @@ struct member {
 	size_t room;
 };
 
-/* Opens the endpoint, and nothing else. */
+/* Open the endpoint, and make no connection. */
 int member_open(struct member *m, struct vt_node *n);
 void member_close(struct member *m);
 
@@ -57,7 +57,7 @@ int collective_neighbours(struct member *m, size_t bytes);
 /* @bytes from each to each, in n - 1 rounds between pairs. */
 int collective_alltoall(struct member *m, size_t bytes);
 
-/* The same by Bruck's algorithm: in log2 n rounds, half of everything in each. */
+/* Make an all-to-all by Bruck's algorithm: log2 n rounds, each with half of the data. */
 int collective_bruck(struct member *m, size_t bytes);
 
 /* @bytes from each to rank 0, which answers them in the order they come. */

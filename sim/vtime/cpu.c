@@ -20,7 +20,7 @@ static uint64_t offset_of(const struct vt_node *n, const volatile void *addr)
 	return offset;
 }
 
-/* The bus is the program's for @time. */
+/* Use the bus for the program for @time. */
 static void use_bus(struct vt_node *n, uint64_t time)
 {
 	vt_sync(n);
@@ -28,7 +28,7 @@ static void use_bus(struct vt_node *n, uint64_t time)
 	vt_sync(n);
 }
 
-/* Part of a line, or all of it. */
+/* Store a part of a line, or all of it. */
 static void store_piece(struct vt_node *n, uint64_t offset, const void *src,
 			size_t len)
 {

@@ -106,7 +106,7 @@ static void node_leave(struct vt_node *n)
 	fiber_switch(&n->fiber, &s->main);
 }
 
-/* An event: the program goes on. */
+/* Handle an event: let the program go on. */
 static void node_resume(void *arg)
 {
 	struct vt_node *n = arg;
@@ -226,7 +226,7 @@ static void node_touched(void *arg)
 		node_wake(n);
 }
 
-/* Not all events are the world's: these go on with a program. */
+/* Return whether an event continues a program. */
 static bool is_program(vt_event_fn fn)
 {
 	return fn == node_resume || fn == node_touched || fn == time_out;

@@ -7,7 +7,7 @@
 
 #include "sim/vtime/fabric.h"
 
-/* A question to another kernel. */
+/* Ask another kernel. */
 void fabric_ask(struct vt_node *n)
 {
 	vt_busy(n, n->sim->profile.control);
@@ -227,7 +227,7 @@ volatile void *vt_share(struct vt_node *owner, struct vt_node *user,
 	return user->window + (size_t)first * VT_ATT_PAGE;
 }
 
-/* Events that will not happen any more. */
+/* Drop events that will not happen any more. */
 void fabric_drop(vt_event_fn fn, void *arg)
 {
 	fabric_news_drop(fn, arg);

@@ -208,7 +208,7 @@ static void parcel_came(void *arg)
 	free(parcel);
 }
 
-/* An event that will not happen any more. */
+/* Drop an event that will not happen any more. */
 void fabric_parcel_drop(vt_event_fn fn, void *arg)
 {
 	struct parcel *parcel = arg;

@@ -72,7 +72,7 @@ static size_t leaf_count(const struct sci_lseg *s)
 	return (page_count(s) + SCI_PCI_LEAF_PAGES - 1) / SCI_PCI_LEAF_PAGES;
 }
 
-/* The root of the lists lies right behind them, mostly in the same page. */
+/* Return the offset of the root, which lies right behind the lists, mostly in the same page. */
 static size_t root_offset(const struct sci_lseg *s)
 {
 	return page_count(s) * 8;
@@ -83,7 +83,7 @@ static size_t list_bytes(const struct sci_lseg *s)
 	return root_offset(s) + leaf_count(s) * 8;
 }
 
-/* The lists of pages that the adapter reads: see the data sheet, section 7. */
+/* Make the lists of pages that the adapter reads: see the data sheet, section 7. */
 static int make_pages(struct sci_lseg *s)
 {
 	size_t pages = page_count(s), leaves = leaf_count(s);

@@ -19,7 +19,7 @@ struct fiber {
 	void *frames;			/* the address sanitizer's */
 };
 
-/* Makes @f ready to begin @fn(@arg); false: no memory, errno says why. */
+/* Make @f ready to begin @fn(@arg). Return false if there is no memory; errno has the reason. */
 bool fiber_new(struct fiber *f, size_t size, void (*fn)(void *arg), void *arg);
 
 /* Switch from @from, which runs, to @to. Return when another fiber switches back. */

@@ -51,7 +51,7 @@ struct vt_network {
 	uint64_t packets, bytes;
 };
 
-/* The largest factor of @nodes that is no more than the other one. */
+/* Return the largest factor of @nodes that is at most its square root. */
 static unsigned int torus_square(unsigned int nodes)
 {
 	unsigned int best = 1;
@@ -179,7 +179,7 @@ static void span_delete(struct link *l, unsigned int i)
 	memmove(l->span + i, l->span + i + 1, (l->end - i) * sizeof(*l->span));
 }
 
-/* The first that ends after @when. */
+/* Return the first reservation that ends after @when. */
 static unsigned int span_after(const struct link *l, uint64_t when)
 {
 	unsigned int low = l->first, high = l->end;
@@ -195,7 +195,7 @@ static unsigned int span_after(const struct link *l, uint64_t when)
 	return low;
 }
 
-/* The first @length from @when on that nobody has; when it begins. */
+/* Reserve the first free time of @length from @when on. Return its start. */
 static uint64_t link_reserve(struct link *l, uint64_t when, uint64_t length)
 {
 	unsigned int i = span_after(l, when);
@@ -234,7 +234,7 @@ static void link_cross(struct link *l, struct way *w)
 	l->busy += w->length;
 }
 
-/* From station @from to station @to of a ring of @size whose links are @step apart. */
+/* Go from station @from to @to of a ring of @size stations, whose links are @step apart. */
 static void go_round(struct link *ring, unsigned int size, unsigned int step,
 		     unsigned int from, unsigned int to, struct way *w)
 {

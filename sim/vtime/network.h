@@ -23,7 +23,7 @@ struct vt_network_load {
 
 void vt_network_load(const struct vt_sim *s, struct vt_network_load *load);
 
-/* From now on they have carried nothing. */
+/* Clear the counters of all links. */
 void vt_network_clear(struct vt_sim *s);
 
 /*

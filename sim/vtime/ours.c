@@ -10,7 +10,7 @@
 #include "sim/vtime/network.h"
 #include "sim/vtime/ours.h"
 
-/* Rounds until all rings are there, and the rhythm of their status. */
+/* Make rounds until all rings exist and their status has its rhythm. */
 static unsigned int warm_up(size_t size)
 {
 	return size > 16384 ? 2 : 48;
@@ -49,7 +49,7 @@ static bool mode_exports(enum ours_mode mode)
 	return mode >= OURS_ZCOPY;
 }
 
-/* A protocol for all that is longer than one line. */
+/* Choose a protocol for all messages longer than one line. */
 static int ours_choose(struct sci_ep *ep, enum ours_mode mode)
 {
 	int ret = 0;
@@ -115,7 +115,7 @@ static int ours_recv_one(const struct pingpong *pp, const struct side *s)
 		       sci_recv(s->ep, s->peer, s->buf, pp->size, NULL);
 }
 
-/* Sum of counter @c over both adapters. */
+/* Return the sum of counter @c over both adapters. */
 static uint64_t counter_total(struct vt_sim *s, enum sci_pci_counter c)
 {
 	return sim_counter(vt_adapter(vt_node(s, 0)), c) +

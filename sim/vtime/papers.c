@@ -66,7 +66,7 @@ const char *papers_name(enum paper_system sys)
 	return names[sys];
 }
 
-/* Which of its protocols a system takes. */
+/* Choose the protocol that a system takes. */
 static enum paper_system papers_choose(enum paper_system sys, size_t bytes)
 {
 	if (sys == DECK)

@@ -44,7 +44,7 @@ const char *papers_name(enum paper_system sys);
 double papers_latency(const struct vt_profile *p, enum paper_system sys,
 		      size_t bytes);
 
-/* The largest bandwidth of powers of two up to 1 MB, 10^6 bytes a second. */
+/* Return the largest bandwidth of powers of two up to 1 MB, in 10^6 bytes a second. */
 double papers_bandwidth(const struct vt_profile *p, enum paper_system sys);
 
 enum paper_metric {

@@ -91,7 +91,7 @@ static void deck_take_packet(struct paper_side *s, const struct packet *from,
 	vt_busy(s->node, s->profile->line_take);
 }
 
-/* For flow control: so many the receiver has not read yet. */
+/* Wait for flow control: the receiver has not read these packets yet. */
 static void await_room(struct paper_side *s, uint32_t most)
 {
 	struct mailbox *near = s->near;

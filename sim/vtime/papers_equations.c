@@ -11,7 +11,7 @@
 #define S_HEADER	12u
 #define CONTROL		16u	/* C: of an eager message's packet */
 
-/* N / B_cr(N): the first packet takes its way, those behind it follow. */
+/* Return N / B_cr(N): the time of the first packet, and of the packets that follow it. */
 static double copy_remote(const struct mpich_parameters *m, size_t n)
 {
 	if (!n)
@@ -20,7 +20,7 @@ static double copy_remote(const struct mpich_parameters *m, size_t n)
 	       (n > S_PACKET ? (double)(n - S_PACKET) / m->b_cr : 0);
 }
 
-/* N / B_cl(N) */
+/* Return N / B_cl(N). */
 static double copy_local(const struct mpich_parameters *m, size_t n)
 {
 	return n ? m->l_cl + (double)n / m->b_cl : 0;

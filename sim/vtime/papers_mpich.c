@@ -57,7 +57,7 @@ struct shared {
 
 static_assert(sizeof(struct packet) == PAPER_LINE, "a packet is a line");
 
-/* By the FPU: the bus has bursts of a line, the loop takes longer. */
+/* Store by the FPU. The bus has bursts of a line; the loop takes longer. */
 static void mpich_store(struct paper_side *s, volatile void *to, const void *from,
 			size_t len)
 {
@@ -96,7 +96,7 @@ static void mpich_put_packet(struct paper_side *s, const void *payload, size_t l
 	check_errors(s);
 }
 
-/* There is one ring to poll: that of the only other process. */
+/* Take a packet from the only ring, that of the other process. */
 static const struct packet *mpich_take_packet(struct paper_side *s)
 {
 	struct shared *near = s->near;

@@ -69,7 +69,7 @@ static void papers_play(struct vt_node *n, void *arg)
 		pp->latency = (double)(vt_clock(n) - begin) / 2 / pp->rounds;
 }
 
-/* Each process's memory, and the other's view of it. */
+/* Set up the memory of each process, and the map of it at the other process. */
 static bool papers_set_up(struct pingpong *pp, struct vt_sim *sim)
 {
 	size_t memory = pp->proto->memory(pp->bytes);

@@ -49,7 +49,7 @@ struct paper_protocol {
 extern const struct paper_protocol deck_1, deck_2, deck_3;
 extern const struct paper_protocol mpich_short, mpich_eager, mpich_rendezvous;
 
-/* Half a round trip, picoseconds; 0: it did not work (said why). */
+/* Return half a round trip in picoseconds; 0: the run failed, and an error has been printed. */
 double papers_pingpong(const struct vt_profile *p,
 		       const struct paper_protocol *proto, size_t bytes);
 
@@ -60,7 +60,7 @@ double papers_pingpong(const struct vt_profile *p,
 void paper_poll(struct paper_side *s, const volatile uint8_t *byte,
 		uint8_t value, unsigned int others);
 
-/* The last byte of message @i: never that of the one before in its place. */
+/* Return the last byte of message @i, which differs from that of the message before it. */
 static inline uint8_t paper_id(uint32_t i)
 {
 	return (uint8_t)(i % 255 + 1);

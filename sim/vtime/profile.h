@@ -64,19 +64,19 @@ struct vt_profile {
 	uint64_t control;		/* a request to another node's kernel, and back */
 };
 
-/* Prints what is wrong and returns false. */
+/* Read a profile. Return false after printing an error. */
 bool vt_profile_read(struct vt_profile *p, const char *path);
 
 /* @name: a path, with a slash; or NAME.profile in @folder; NULL: where ours are. */
 bool vt_profile_find(struct vt_profile *p, const char *folder, const char *name);
 
-/* Time of @bytes at @rate bytes a second. */
+/* Return the time of @bytes at @rate bytes a second. */
 static inline uint64_t vt_transfer(uint64_t bytes, uint64_t rate)
 {
 	return bytes * UINT64_C(1000000000000) / rate;
 }
 
-/* From the adapter into the next node's main memory: a packet of @bytes, alone. */
+/* Return the time of one packet of @bytes from the adapter to the next node's main memory. */
 static inline uint64_t vt_way(const struct vt_profile *p, uint64_t bytes)
 {
 	return p->adapter_out + p->link_hop + p->adapter_in +

@@ -127,7 +127,7 @@ double raw_write_rate(const struct vt_profile *p, size_t block, bool bursts)
 
 /* ---- reads ---- */
 
-/* Each one of lines that were not read before. */
+/* Load from lines that were not read before. */
 static void play_read(struct vt_node *n, void *arg)
 {
 	struct bench *b = arg;

@@ -105,7 +105,7 @@ static void add_stats(struct scale_result *r, const struct member *m)
 		r->att = vt_att_max(m->node);
 }
 
-/* A round is over for all. */
+/* End a round for all programs. */
 static void round_ends(struct world *w, enum round round)
 {
 	struct scale_result *r = w->result;
@@ -132,7 +132,7 @@ static void round_begins(void *arg)
 	vt_network_clear(arg);
 }
 
-/* They wait for the first time before the first round. */
+/* Let all programs go on: the last one has arrived. No round ends before the first wait. */
 static void last_one(struct world *w)
 {
 	if (w->turn)
@@ -145,7 +145,7 @@ static void last_one(struct world *w)
 	wake_all(w);
 }
 
-/* All of them go on at the same time, and answer their peers until then. */
+/* Wait, and answer peers, until all programs have arrived. They go on at the same time. */
 static void member_meet(struct world *w, struct member *m)
 {
 	struct vt_node *n = m->node;

@@ -64,7 +64,7 @@ struct scale_result {
 	uint64_t host_ns;
 };
 
-/* False, and said why: it could not be run, or something came wrong. */
+/* Run the model. Return false after printing an error: it could not run, or data was wrong. */
 bool scale_run(const struct scale_setup *setup, struct scale_result *r);
 
 #endif

@@ -66,7 +66,7 @@ static void charged_copy(void *dst, const void *src, size_t len)
 	vt_busy(n, n->sim->profile.line_put * len / LINE_BYTES);
 }
 
-/* Once, before the first endpoint; while nothing runs. */
+/* Charge the time once, before the first endpoint, while no program runs. */
 static void time_charge(void)
 {
 	if (real_lines.put)
@@ -133,7 +133,7 @@ void sci_fault_check(struct sci_rseg_status *st)
 	(void)st;
 }
 
-/* The barrier of the fabric does it. */
+/* Do nothing: the barrier of the fabric delivers. */
 void sci_fault_deliver(void)
 {
 }
@@ -173,7 +173,7 @@ void callers_fini(struct sci_ep *ep)
 	(void)ep;
 }
 
-/* Nobody is stopped here, and answers take the time that the profile says. */
+/* Make calls at once: no program stops, and answers take the time of the profile. */
 void callers_make(struct msg_call *c)
 {
 	call_run(c);
@@ -241,7 +241,7 @@ int sci_ep_arm(struct sci_ep *ep)
 	return -EOPNOTSUPP;
 }
 
-/* One look at all that may have come. */
+/* Poll all sources once. */
 static int poll_once(struct sci_ep *ep, struct vt_node *n)
 {
 	/* the last word of the next line of each ring that is looked at */

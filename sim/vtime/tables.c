@@ -98,7 +98,7 @@ bool table_write(const struct table *t, const char *path)
 
 /* ---- what the hardware could do at best ---- */
 
-/* Picoseconds from the first store of @bytes to the poll that sees the last. */
+/* Return the picoseconds from the first store of @bytes to the poll that sees the last byte. */
 static double bound_latency(const struct vt_profile *p, size_t bytes)
 {
 	size_t lines = bytes ? (bytes + LINE - 1) / LINE : 1;
@@ -106,7 +106,7 @@ static double bound_latency(const struct vt_profile *p, size_t bytes)
 	return (double)(lines * p->bus_line + vt_way(p, LINE) + p->load_local);
 }
 
-/* Bytes a second, of whole lines one after the other. */
+/* Return the bytes a second of whole lines, one after the other. */
 static double bound_rate(const struct vt_profile *p)
 {
 	return LINE * 1e12 / (double)p->bus_line;
@@ -160,13 +160,13 @@ static bool row_ours(struct table *t, const struct vt_profile *p,
 	return true;
 }
 
-/* A system whose messages lie in memory of its own is compared with ours there. */
+/* Return the mode of this library that is compared with a system. */
 static enum ours_mode mode_beside(enum paper_system sys)
 {
 	return sys <= DECK ? OURS_ZCOPY : OURS_TAGGED;
 }
 
-/* The largest bandwidth at any size, in bytes a second. */
+/* Return the largest bandwidth at any size, in bytes a second. */
 static bool ours_rate(struct table *t, const struct vt_profile *p,
 		      enum ours_mode mode, double *rate)
 {
@@ -248,7 +248,7 @@ static bool ours_wins(struct contest *c, size_t bytes)
 	return !c->good || direct.latency <= lines.latency;
 }
 
-/* The first multiple of a line, up to 128 KiB, from which on it wins. */
+/* Return the first multiple of a line, up to 128 KiB, from which on a protocol wins. */
 static double figure_crossover(struct contest *c,
 			       bool (*wins)(struct contest *c, size_t bytes))
 {
@@ -284,7 +284,7 @@ bool tables_crossovers(struct table *t, const struct vt_profile *p)
 
 /* ---- all sizes ---- */
 
-/* The papers print some of them. */
+/* Return whether the table has this row already. */
 static bool has_row(const struct table *t, const struct table_row *row)
 {
 	for (size_t i = 0; i < t->rows; i++)

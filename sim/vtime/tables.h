@@ -41,7 +41,7 @@ void table_add(struct table *t, const struct table_row *row);
 void table_free(struct table *t);
 bool table_write(const struct table *t, const char *path);
 
-/* The rows of all kinds for one profile, in the order of the document. */
+/* Make the rows of all kinds for one profile, in the order of the document. */
 bool tables_raw(struct table *t, const struct vt_profile *p);
 bool tables_published(struct table *t, const struct vt_profile *p);
 bool tables_crossovers(struct table *t, const struct vt_profile *p);

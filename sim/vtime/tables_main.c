@@ -45,7 +45,7 @@ static void document_figures(const struct table *t, FILE *out)
 	}
 }
 
-/* A row for each message. */
+/* Write a row for each message. */
 static void document_costs(const struct table *t, FILE *out)
 {
 	fputs("\n| buffers | bytes | packets | barriers | reads | bytes on links |\n"
@@ -77,7 +77,7 @@ static FILE *open_in(const char *dir, const char *name)
 	return f;
 }
 
-/* Raw remote writes: the saw-tooth. */
+/* Write the saw-tooth of raw remote writes. */
 static bool write_sawtooth(const struct vt_profile *p, const char *dir)
 {
 	char name[64];
@@ -101,7 +101,7 @@ static bool write_sawtooth(const struct vt_profile *p, const char *dir)
 	return !fclose(f);
 }
 
-/* The rows of one profile's sizes, a line for each size. */
+/* Write the rows of one profile, a line for each size. */
 static bool write_sizes(const struct table *t, const struct vt_profile *p,
 			const char *dir)
 {

@@ -60,7 +60,7 @@ struct vt_sim *vt_new(const struct vt_profile *profile, unsigned int nodes,
 		      const char *topology, uint64_t seed);
 void vt_free(struct vt_sim *s);
 
-/* The program of a node; one each.  Starts at time 0. */
+/* Set the program of a node, one for each. It starts at time 0. */
 void vt_start(struct vt_node *n, vt_program fn, void *arg);
 
 /**
@@ -71,7 +71,7 @@ void vt_start(struct vt_node *n, vt_program fn, void *arg);
  */
 bool vt_run(struct vt_sim *s);
 
-/* When a program that tries again and again is given up; never unless set. */
+/* Set the time after which a program that only retries is ended; default: never. */
 void vt_set_limit(struct vt_sim *s, uint64_t ps);
 
 struct vt_node *vt_node(struct vt_sim *s, unsigned int i);
@@ -81,10 +81,10 @@ uint64_t vt_now(const struct vt_sim *s);
 uint64_t vt_events(const struct vt_sim *s);
 uint64_t vt_random(struct vt_sim *s);
 
-/* So many of a million packets get lost. */
+/* Lose this number of a million packets. */
 void vt_set_loss(struct vt_sim *s, uint32_t of_a_million);
 
-/* Calls @fn(@arg) at @when, not before what is due by then already. */
+/* Call @fn(@arg) at @when, after the events that are due by then already. */
 void vt_at(struct vt_sim *s, uint64_t when, vt_event_fn fn, void *arg);
 
 /* ---- for programs ---- */
@@ -92,7 +92,7 @@ void vt_at(struct vt_sim *s, uint64_t when, vt_event_fn fn, void *arg);
 /* The node's own time: what its program has used up. */
 uint64_t vt_clock(const struct vt_node *n);
 
-/* The program is busy for so long. */
+/* Keep the program busy for a time. */
 void vt_busy(struct vt_node *n, uint64_t ps);
 
 /* Run all events that are due before the program's time, and advance the world to it. */
@@ -105,7 +105,7 @@ void vt_sync(struct vt_node *n);
 void vt_wait(struct vt_node *n, uint64_t seen, uint64_t until);
 uint64_t vt_touches(const struct vt_node *n);
 
-/* Something has happened at @n. */
+/* Tell a node that something has happened: its program polls. */
 void vt_touch(struct vt_node *n);
 
 /* ---- node.c ---- */
@@ -137,9 +137,9 @@ void vt_load(struct vt_node *n, void *dst, const volatile void *src,
 void vt_flush(struct vt_node *n);
 /* ... and wait until all stores have arrived. */
 void vt_barrier(struct vt_node *n);
-/* Local memory to local memory. */
+/* Copy local memory to local memory. */
 void vt_copy(struct vt_node *n, void *dst, const void *src, size_t len);
-/* A look at the error count. */
+/* Check the error count. */
 void vt_check(struct vt_node *n);
 /* Look at a byte of local memory until it is @value. */
 void vt_poll(struct vt_node *n, const volatile uint8_t *byte, uint8_t value);

@@ -194,7 +194,7 @@ int dev_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 
 /* ---- the rest of what goes to other nodes ---- */
 
-/* Private memory of other nodes cannot be read. */
+/* Refuse to read private memory of other nodes. */
 int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 {
 	(void)r;

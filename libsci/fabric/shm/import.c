@@ -290,7 +290,7 @@ int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 	return ret;
 }
 
-/* Locked. */
+/* The lock is held. */
 int shm_lseg_base(struct sci_lseg *s)
 {
 	void *p;

@@ -120,7 +120,7 @@ static int enough_memory(uint64_t length)
 	return length > machine_room() || length > cgroup_room() ? -ENOSPC : 0;
 }
 
-/* Place pages as SCI_NUMA says: a node's number, "local" or "interleave". */
+/* Place pages as SCI_NUMA says: the number of a node, "local" or "interleave". */
 static void pages_place(int fd, size_t length)
 {
 #ifdef SCI_HAVE_NUMA
@@ -304,8 +304,8 @@ int shm_memory_adopt(int memfd, void *addr, size_t len)
 }
 
 /*
- * The way back.  Without memory for a private copy the pages stay shared
- * with whoever still maps them: the program loses nothing by that.
+ * Make registered pages private again.  Without memory for a private copy the pages stay
+ * shared with processes that still map them, which does no harm.
  */
 void shm_memory_return(void *addr, size_t len)
 {

@@ -161,7 +161,7 @@ static int spares_init(struct shm *shm)
 }
 
 /*
- * A name that says a process of this node is there.  A datagram socket, since
+ * Bind the name that shows that this node has a process.  It is a datagram socket, since
  * connecting to one needs nobody to accept.
  */
 static int presence_init(struct shm *shm)
@@ -324,7 +324,7 @@ static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
 	return s.found ? 0 : -EHOSTUNREACH;
 }
 
-/* shm needs nothing but the kernel: it is always there. */
+/* Return true: shm needs only the kernel. */
 static bool shm_present(void)
 {
 	return true;

@@ -61,7 +61,7 @@ int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
 	}
 }
 
-/* Descriptors of a message; what is more than asked for is closed. */
+/* Take the descriptors of a message, and close those beyond the wanted number. */
 static int take_fds(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
 {
 	int room = fds ? *n_fds : 0, got = 0, ret = 0;
@@ -160,7 +160,7 @@ static int wait_readable(const struct shm_pending *call)
 	}
 }
 
-/* The answer, or what became of it; locked. */
+/* Read an answer, or the reason why there is none; locked. */
 static int read_answer(struct shm *shm, int sock, struct shm_msg *msg,
 		       int *fds, int *n_fds)
 {
@@ -453,7 +453,7 @@ int shm_port_serve(struct shm_port *port)
 	return sci_watch(&port->shm->svc, port->fd, EPOLLIN, port_input, port);
 }
 
-/* Own a name and answer there; locked. */
+/* Bind a name and answer connects to it; locked. */
 int shm_port_open(struct shm_port *port, const char *name)
 {
 	struct shm *shm = port->shm;

@@ -108,7 +108,7 @@ static long nodes_of(const struct session *s)
 
 /* ---- start ---- */
 
-/* Absolute, since the program may start in another folder. */
+/* Export an absolute path, since the program may start in another folder. */
 static void export_path(const char *name, const char *paths)
 {
 	p_tbx_string_t all = tbx_string_init();
@@ -181,7 +181,7 @@ static void on_failure(int sig)
 	_exit(2);
 }
 
-/* A key for the sockets of this session, unless the user has chosen one. */
+/* Export a key for the sockets of this session, unless the user has chosen one. */
 static void export_key(const struct session *s)
 {
 	unsigned char key[32];

@@ -24,7 +24,7 @@
 
 /* ---- the endpoint ---- */
 
-/* Runs on the net's thread. */
+/* Handle news of the net, on its thread. */
 static void net_news(void *owner)
 {
 	struct sci_ep *ep = owner;

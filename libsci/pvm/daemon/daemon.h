@@ -99,9 +99,9 @@ void hosts_add(const struct frame_head *head, struct body *b);
 void hosts_add_managed(const struct frame_head *head, int ctx, int wid, struct body *b);
 /* A host that is starting has failed; @h is freed. */
 void host_failed(struct host *h, int error);
-/* Its daemon, at the other end of @from, has proved to be the right one. */
+/* The daemon of @h, at the other end of @from, has proved its identity. */
 void host_joined(struct host *h, const char *arch, struct sci_peer *from);
-/* The time that a host has to join, in milliseconds: SCI_PVM_START_MS. */
+/* Return the time that a host has to join, in milliseconds: SCI_PVM_START_MS. */
 int start_ms(void);
 void hosts_delete(const struct frame_head *head, struct body *b);
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from);
@@ -200,7 +200,7 @@ void exec_serve(int from, int ctx, int wid, struct body *b);
 /* The task of this host that starts the others; 0: the daemon does. */
 extern int tasker;
 int tasker_set(int tid);	/* or unset, if @tid is the tasker */
-/* Have it start @t. @env: name, value, ... NULL */
+/* Let the host start @t. @env: name, value, ... NULL */
 void tasker_start(struct task *t, char *const *argv, const char *const *env, int flags);
 /* Task @tid has ended. If it was the tasker, the tasks that it has not started end, too. */
 void tasker_ended(int tid);
@@ -327,7 +327,7 @@ void trace_serve(const struct frame_head *head, struct body *b);
 
 /* ---- main.c ---- */
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
-/* Milliseconds of the monotonic clock. */
+/* Return the milliseconds of the monotonic clock. */
 int64_t clock_ms(void);
 /* Halt: ask tasks and hosts to end. The loop stops when they have ended. */
 void daemon_halt(void);

@@ -118,7 +118,7 @@ static void hello_match(struct host *h)
 	}
 }
 
-/* The line of a daemon, or the name of an error. */
+/* Record the line of a daemon, or the name of an error. */
 static void host_told(struct host *h, const char *line)
 {
 	static const struct {

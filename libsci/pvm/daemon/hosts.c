@@ -77,7 +77,7 @@ bool peer_known(struct sci_peer *peer)
 
 /* ---- changes ---- */
 
-/* The table, as host @to gets it. */
+/* Send the table to host @to. */
 static void table_send(const struct host *to)
 {
 	struct frame f = { 0 };

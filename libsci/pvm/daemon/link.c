@@ -145,7 +145,7 @@ static struct arrival *arrival_new(struct sci_peer *from, size_t len)
 	return a;
 }
 
-/* The frame whose next piece comes from @from; NULL: a new frame. */
+/* Return the frame whose next piece comes from @from; NULL: a new frame. */
 static struct arrival *arrival_find(const struct sci_peer *from)
 {
 	for (struct list *l = arriving.next; l != &arriving; l = l->next) {

@@ -294,7 +294,7 @@ void task_ended(int tid)
 
 /* ---- requests ---- */
 
-/* The entry of a task that this daemon has started as process @pid. */
+/* Return the entry of the task that this daemon has started as process @pid. */
 static struct task *started_as(pid_t pid)
 {
 	for (struct list *l = tasks.next; l != &tasks; l = l->next) {

@@ -223,7 +223,7 @@ no_task:
 
 /* ---- requests ---- */
 
-/* Room for @n entries of @each words, and @more words. */
+/* Allocate room for @n entries of @each words, and @more words. */
 static void *words_alloc(struct body *b, int n, size_t each, size_t more)
 {
 	if (n < 0 || n > WORDS_MAX) {

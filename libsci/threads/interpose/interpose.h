@@ -18,9 +18,9 @@ int thread_start_local(void *(*fn)(void *arg), void *arg);
 /* Find the record of a thread; NULL: it is no thread of the program. */
 struct thread *thread_find(pthread_t t);
 
-/* Standard streams in global memory. */
+/* Replace the standard streams by streams in global memory. */
 void stdio_replace(void);
-/* Destructors of the values of the calling thread's keys. */
+/* Call the destructors of the calling thread's keys. */
 void keys_destroy(void);
 
 pid_t getpid_real(void);

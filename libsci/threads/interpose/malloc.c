@@ -12,7 +12,7 @@
 
 #include "libsci/threads/threads.h"
 
-/* The heap of libc, which exports these functions. */
+/* Call the heap of libc, which exports these functions. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);

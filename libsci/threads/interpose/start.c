@@ -73,7 +73,7 @@ static noreturn void initial_main(void)
 
 /* ---- main ---- */
 
-/* The program's constructors, as libc calls them. */
+/* Call the program's constructors, as libc does. */
 static void program_init(void)
 {
 	ElfW(Addr) *array = NULL;
@@ -97,7 +97,7 @@ static void program_init(void)
 		((void (*)(int, char **, char **))array[i])(start.argc, start.argv, environ);
 }
 
-/* Programs change their arguments. Copy them to memory that all nodes share. */
+/* Copy the arguments, which programs change, to memory that all nodes share. */
 static void arguments_copy(void)
 {
 	char **argv = calloc((size_t)start.argc + 1, sizeof(*argv));
@@ -108,7 +108,7 @@ static void arguments_copy(void)
 		start.argv = argv;
 }
 
-/* The last handler of exit() that runs, because it was set first. */
+/* Handle exit(). This handler runs last, because it was set first. */
 static void program_ends(int status, void *arg)
 {
 	(void)status;
@@ -173,7 +173,7 @@ static void exit_now(void *arg)
 	syscall(SYS_exit_group, *(int *)arg);
 }
 
-/* Handlers of exit(), and streams, are the first node's. */
+/* Handlers of exit(), and streams, belong to the first node. */
 EXPORT noreturn void exit(int status)
 {
 	if (world_spans() && self_node) {

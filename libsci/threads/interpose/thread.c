@@ -122,7 +122,7 @@ static void thread_reap_free(void *arg)
 	thread_free(arg);
 }
 
-/* The destructor of the library's key: libc calls it last in each thread. */
+/* End a thread. This is the destructor of the library's key, which libc calls last. */
 static void thread_end(void *arg)
 {
 	struct thread *t = arg;
