@@ -228,7 +228,6 @@ unsigned int sci_exporter_cut(struct sci_exporter *e, bool died);
  */
 void sci_exporter_end(struct sci_exporter *e);
 
-/* Return the client that an object of that kind contains. */
 static inline struct sci_client *sci_client_of(struct sci_object *obj)
 {
 	return container_of(obj, struct sci_client, obj);

@@ -61,7 +61,6 @@ void sci_intr_data_drop(struct sci_intr *i)
 		data_free(i->obj.adapter, d);
 }
 
-/* Take the oldest data, if it fits. */
 static struct sci_intr_data *data_take(struct sci_intr *i, size_t room)
 {
 	struct sci_intr_data *d;

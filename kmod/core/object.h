@@ -115,7 +115,6 @@ struct sci_new_file {
  */
 int sci_object_file(struct sci_object *obj, struct sci_new_file *nf);
 
-/* Return the object of that kind behind a file, or NULL. */
 struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind);
 
 /* Queue an event and wake readers. Process context. */

@@ -46,7 +46,6 @@ static bool owner_in_group(const struct sci_msg_connect *who, u32 gid)
 	return false;
 }
 
-/* Return the permission bits of the owner, of the group, or of others. */
 static u8 owner_mode_permits(const struct sci_owner *o, bool owner, bool group)
 {
 	return o->mode >> (owner ? 6 : group ? 3 : 0) & 6;

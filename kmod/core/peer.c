@@ -447,7 +447,6 @@ static void peer_hold(struct sci_peer *p)
 	get_device(&p->dev);
 }
 
-/* Return a reference to a node that is known, or NULL. */
 static struct sci_peer *peer_lookup(struct sci_adapter *a, u32 node)
 {
 	struct sci_peer *p;

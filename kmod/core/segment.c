@@ -162,7 +162,6 @@ static const struct vm_operations_struct local_vm_ops = {
 	.fault = segment_vm_fault,
 };
 
-/* Return a reference to the backing file. */
 static struct file *segment_backing(struct sci_segment *s)
 {
 	struct file *file = s->backing;

@@ -64,7 +64,6 @@ static u32 pool_chunks_of(const struct pool_node *n, unsigned long pages)
 	return DIV_ROUND_UP_ULL((u64)pages << PAGE_SHIFT, n->pool.form.chunk_size);
 }
 
-/* Return the chunk that begins with a page of the pool. */
 static u32 pool_chunk_of(const struct pool_node *n, struct page *page)
 {
 	u64 at = PFN_PHYS(page_to_pfn(page)) - n->memory->start;

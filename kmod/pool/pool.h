@@ -152,7 +152,6 @@ int pool_beat(struct pool *p, u64 now);
 /* Leave the pool. This node must not use anything in it any more. */
 void pool_leave(struct pool *p);
 
-/* Return whether the node is active, as far as this node knows. */
 bool pool_node_is_active(struct pool *p, u32 node);
 
 /* Return the number of the node's doorbell, or -1. */

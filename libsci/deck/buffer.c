@@ -85,7 +85,6 @@ static int chunk_new(struct deck_world *w, size_t size, struct deck_chunk **out)
 	return 0;
 }
 
-/* Cut a new chunk. */
 static int pieces_new(struct deck_world *w, struct deck_pieces *p, size_t size)
 {
 	size_t room = p->room + BUF_CHUNK / size;

@@ -302,7 +302,6 @@ int deck_mbox_tryretrv(deck_mbox_t *box, deck_msg_t *msg)
 
 /* ---- requests ---- */
 
-/* Return the counter of requests of the endpoint that @r waits for. */
 static _Atomic unsigned int *request_get_counter(const struct deck_req *r)
 {
 	return r->retrieve ? &r->box->requests : &deck_world()->posts;

@@ -51,7 +51,6 @@ GROUP_API int pvm_joingroup(char *group)
 	return group_ask(TEV_JOINGROUP, GROUP_JOIN, group, 0, "CC");
 }
 
-/* Forget the members of a static group. */
 static void fixed_forget(const char *name)
 {
 	struct fixed **at = &fixed_groups, *g;

@@ -294,7 +294,7 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
 /**
  * SCIRegisterSegmentMemory() - make the caller's own pages an EMPTY segment
  * @address, @size: whole pages of private anonymous writable memory, @size as
- *	in SCICreateSegment(); nobody else may store there during the call
+ *	in SCICreateSegment(). No other thread may store there during the call.
  * @flags: LOCK_USER_MEM: also lock the pages in memory
  *
  * The pages become shared memory in place and turn private again, contents

@@ -36,7 +36,6 @@ struct config {
 	p_tbx_htable_t entries;		/* struct config by name */
 };
 
-/* Read a file into a table. */
 struct config *mad_config_read(const char *file);
 void mad_config_free(struct config *c);
 

@@ -249,7 +249,6 @@ static struct flow *flow_get(struct rail *r, uint64_t tag)
 
 /* ---- forwarding ---- */
 
-/* Send a credit to the process before this one, which is the sender or a gateway. */
 static void credit_send(struct rail *r, int rank, bool to_sender, uint64_t tag)
 {
 	struct sci_req *req;

@@ -96,7 +96,6 @@ static int rail_open(struct rail *r, uint64_t number, bool inside)
 	return ret ? ret : mad_world_exchange(r->w, &mine, sizeof(mine), r->addr);
 }
 
-/* Return the networks in which a process has channels of @d. */
 static uint64_t networks_of(const struct def *d, p_ntbx_process_t me)
 {
 	uint64_t networks = 0;

@@ -71,7 +71,6 @@ const struct network *mad_session_network(const struct def *d, p_ntbx_process_t 
 int mad_session_way(const struct def *d, p_ntbx_process_t from, p_ntbx_process_t to,
 		    p_ntbx_process_t *way);
 
-/* The parameter of a host in a network, or NULL. */
 const char *mad_session_parameter(const struct network *n, const char *host);
 
 #endif

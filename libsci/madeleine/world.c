@@ -132,7 +132,6 @@ static p_mad_channel_t channel_new(struct mad_world *w, const char *name, long i
 	return c;
 }
 
-/* A sub-channel has the same connections as its channel. */
 static p_mad_channel_t sub_channel_new(struct mad_world *w, p_mad_channel_t of, const char *name,
 				       unsigned int sub)
 {

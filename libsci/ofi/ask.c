@@ -92,7 +92,6 @@ static struct sfi_op *ask_op_new(struct sfi_ep *ep, const struct sfi_ask *a)
 	return op;
 }
 
-/* Fill the head of a request. Return its length. */
 static size_t request_fill(struct sfi_request *r, const struct sfi_ask *a)
 {
 	*r = (struct sfi_request){

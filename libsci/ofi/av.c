@@ -24,7 +24,6 @@ static uint64_t key_of(const struct sci_addr *addr)
 	return (uint64_t)addr->node << 32 | addr->id;
 }
 
-/* Return a number of @addr, or FI_ADDR_NOTAVAIL. */
 static fi_addr_t number_of(const struct sfi_av *av, const struct sci_addr *addr)
 {
 	struct hash_node *node = hash_find(&av->by_addr, key_of(addr));

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-/* Return the region with @key, or NULL. */
 static struct sfi_mr *mr_by_key(struct sfi_domain *d, uint64_t key)
 {
 	struct hash_node *node = hash_find(&d->regions, key);

@@ -145,7 +145,6 @@ int sfi_domain_join(struct sfi_ep *ep)
 	return ret;
 }
 
-/* Remove @ep from its domain, if it is there. */
 void sfi_domain_leave(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;

@@ -138,7 +138,6 @@ struct frame {
 	bool failed;		/* no memory: it must not be sent */
 };
 
-/* Begin a frame. @f holds nothing. */
 void frame_begin(struct frame *f, enum frame_op op, uint32_t dst);
 void frame_free(struct frame *f);
 void frame_i32(struct frame *f, int32_t value);

@@ -32,7 +32,6 @@ static void hosts_free(struct host_table *t)
 	*t = (struct host_table){ 0 };
 }
 
-/* Unpack a table of hosts. Return: 1 or a PVM error. */
 static int hosts_unpack(struct host_table *t)
 {
 	int n = pv_unpack_int();

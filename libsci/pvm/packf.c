@@ -88,7 +88,6 @@ static int spec_type(const struct spec *s)
 	}
 }
 
-/* Pack the value that is the next argument. */
 static int pack_value(const struct spec *s, struct args *args)
 {
 	int type = spec_type(s);

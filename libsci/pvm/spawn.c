@@ -97,7 +97,6 @@ static void spawn_frame(struct frame *f, int host, const char *file, char **argv
 	frame_i32(f, pv_opts.trace_tag);
 }
 
-/* Split "host:directory". */
 static char *where_split(const char *where, const char **dir)
 {
 	char *host = strdup(where ? where : "");

@@ -130,7 +130,6 @@ static inline void check_symmetric(const char *call, const void *addr, size_t le
 /* Make the program's static variables symmetric. Return 0 or -errno. */
 int data_register(struct sci_team *team);
 
-/* Return whether @addr is in a static variable. */
 bool data_holds(const void *addr);
 
 /* Return the number of bytes from @addr to the end of its allocation, or 0 if it has none. */
@@ -148,7 +147,6 @@ struct shmem_team_ *team_of(shmem_team_t handle);
 int teams_init(void);
 void teams_exit(void);
 
-/* Free the teams of active sets. */
 void active_sets_exit(void);
 
 /* Return the number in the world of PE @pe of context @ctx. */

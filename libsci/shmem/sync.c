@@ -219,7 +219,6 @@ EXPORT void (shmem_wait_until)(long *ivar, int cmp, long cmp_value)
 
 _Static_assert(sizeof(long) == sizeof(uint64_t), "the team's locks have 8 bytes");
 
-/* Take the lock. Return false if it was not free before @timeout. */
 static bool lock_take(const char *call, long *lock, int timeout)
 {
 	int err;

@@ -31,7 +31,6 @@ void sci_pool_stop(void);
 /* Forget the threads of the pool: called in the child of a fork, which has none of them. */
 void sci_pool_fork(void);
 
-/* Return: whether the caller is a thread of the pool. */
 bool sci_pool_thread(void);
 
 struct sci_note {

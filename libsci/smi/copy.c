@@ -12,7 +12,6 @@
 #define REMOTE_TO	(SMI_MEMCPY_LP_RS | SMI_MEMCPY_LS_RS)
 #define REMOTE_FROM	(SMI_MEMCPY_RS_LP | SMI_MEMCPY_RS_LS)
 
-/* Return the remote segment at an address, or NULL. */
 static struct smi_segment *segment_remote_at(const void *addr)
 {
 	struct smi_region *r;

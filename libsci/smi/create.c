@@ -237,7 +237,6 @@ void smi_tell_owner(struct smi_region *r)
 		smi_channel_send(r->owner, &m);
 }
 
-/* Close the team that a pair's region has. */
 static void pair_close_team(struct smi_region *r)
 {
 	if (r->team != smi.team)

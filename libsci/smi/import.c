@@ -290,7 +290,6 @@ static void import_handle_answer(const struct smi_msg *m)
 	pthread_mutex_unlock(&smi.lock);
 }
 
-/* If a request for this region is under way, mark it and return true. */
 static bool request_mark_gone(const struct smi_region *r)
 {
 	bool found = false;

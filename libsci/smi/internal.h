@@ -192,7 +192,6 @@ void smi_load_barrier(void);
 
 /* Propose an address that is free in this process.  NULL: no proposal. */
 char *smi_address_propose(int attempt, size_t size);
-/* Return the number of attempts for a team of this size. */
 int smi_address_attempts(int size);
 
 /* ---- region.c, create.c, import.c ---- */

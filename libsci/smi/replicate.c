@@ -35,7 +35,6 @@ static bool copy_is_combined(const struct smi_region *r)
 
 /* ---- to replication ---- */
 
-/* Compute the bytes [from, to) of the region that the mode copies. */
 static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, int p3,
 			  size_t *from, size_t *to)
 {
@@ -60,7 +59,6 @@ static int copy_get_range(const struct smi_region *r, int mode, int p1, int p2, 
 	return SMI_SUCCESS;
 }
 
-/* Create an internal region with a copy on each node. */
 static int copy_create_on_node(struct smi_region *r)
 {
 	struct smi_region *c = smi_region_new(SMI_SHM_SMP);

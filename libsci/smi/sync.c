@@ -169,7 +169,6 @@ int smi_lock_give(int lock)
 	return smi_error_of_team(ret);
 }
 
-/* Return the lock of a mutex, or -1. */
 static int mutex_get_lock(int id)
 {
 	id &= ~NOCONSISTENCY;
@@ -371,7 +370,6 @@ SMI_API smi_error_t SMI_Get_PC(int id, int proc, int *val)
 	return SMI_SUCCESS;
 }
 
-/* Wait until @n processes from @first on have reached @val. */
 static int counter_wait(int id, int first, int n, int val)
 {
 	const struct sci_words w = {

@@ -149,7 +149,6 @@ void atomics_close(struct team_world *w)
 		free(container_of(l, struct far_atomic, link));
 }
 
-/* Wait for the answer and free @a. */
 static int atomic_wait(struct team_world *w, struct far_atomic *a)
 {
 	struct team_wait wait;

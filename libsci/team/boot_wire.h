@@ -71,7 +71,6 @@ struct boot_bytes {
 
 /* Make room for @n more bytes at the end. Return 0 or -ENOMEM. */
 int boot_bytes_reserve(struct boot_bytes *b, size_t n);
-/* Drop the first @n bytes. */
 void boot_bytes_take(struct boot_bytes *b, size_t n);
 
 /**

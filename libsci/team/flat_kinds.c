@@ -191,7 +191,6 @@ static void learn_longest(struct sci_coll *c, const uint8_t *data, size_t piece)
 	c->epochs = 1 + flat_pieces(c->longest, piece);
 }
 
-/* Return the number of epochs of a gather after the first one. */
 static uint64_t gatherv_epochs(const struct sci_coll *c)
 {
 	return flat_pieces(c->longest - first_part(c->longest), c->team->chunk);

@@ -401,7 +401,6 @@ static uint64_t members_hash(const struct sci_team *t, const int *ranks, int n)
 	return h;
 }
 
-/* Wait for @req. Cancel it if @rank dies. */
 static int rank_wait(struct team_world *w, int rank, struct sci_req *req)
 {
 	int ret;

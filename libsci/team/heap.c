@@ -18,7 +18,6 @@ void heap_init(struct team_heap *h, size_t len)
 	h->len = len;
 }
 
-/* Insert @b before @next, which may be the head of the list. */
 static void block_insert(struct heap_block *b, struct list *next)
 {
 	list_add_tail(&b->link, next);

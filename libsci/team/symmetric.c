@@ -249,7 +249,6 @@ static int alloc_here(struct team_world *w, struct alloc_hello *a, void **addr)
 	return -ENOSPC;
 }
 
-/* Find the region and the offset of the block that begins at @addr, or NULL. */
 static struct team_region *region_block_find(struct team_world *w, const void *addr, size_t *at)
 {
 	unsigned int i = region_find(w, addr, 1);

@@ -128,7 +128,6 @@ static inline int world_usable(const struct team_world *w)
 /* Return the peer of a rank. The connection may still be under way. */
 int world_peer(struct team_world *w, int rank, struct sci_peer **peer);
 
-/* Map memory of a near rank. */
 int world_map(struct team_world *w, int rank, const struct sci_key *key, void **addr);
 
 /* Make progress on messages and queued collective calls. Check for deaths every DEATHS_MS. */
@@ -245,7 +244,6 @@ static inline bool rank_ok(const struct sci_team *t, int rank)
 /* Return 0, -ECONNRESET if a member is dead, or the error of a broken team. */
 int team_check(struct sci_team *t);
 
-/* Mark the team as broken. */
 void team_break(struct sci_team *t, int error);
 
 /* Make a team of @n world ranks. Context: all members pass the same list. */
@@ -333,7 +331,6 @@ int far_quiet(struct team_world *w);
 int atomics_open(struct team_world *w);
 void atomics_close(struct team_world *w);
 
-/* Wait for all outstanding atomics. */
 int atomics_quiet(struct team_world *w);
 
 /* ---- collective calls ---- */

@@ -49,7 +49,6 @@ static void barrier_tree(struct plan *p, const struct tree *t)
 	}
 }
 
-/* Broadcast from position @root of the tree. */
 static void bcast_tree(struct plan *p, const struct tree *t, int root, uint8_t *buf,
 		       size_t len)
 {

@@ -83,7 +83,6 @@ void node_call(unsigned int node, void (*fn)(void *arg), void *arg);
 void node_call_all(void (*fn)(void *arg), void *arg);
 /* The same without waiting. @c belongs to the caller again when @fn begins. */
 void node_post(unsigned int node, struct call *c, void (*fn)(void *arg), void *arg);
-/* Serve calls, for ever. */
 noreturn void node_serve(void);
 
 /* ---- threads (interpose/thread.c) ---- */

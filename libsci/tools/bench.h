@@ -69,13 +69,11 @@ int bench_error(int err, const char *what);
 /* Make room for messages of @size on both sides, as l->zcopy says. */
 int bench_room(struct bench_link *l, size_t size);
 
-/* Set a parameter on both sides. */
 int bench_set(struct bench_link *l, enum sci_param param, uint64_t value);
 
 /* Count the messages of each protocol that either side has sent or received. */
 int bench_count(struct bench_link *l, struct sci_ep_stats *stats);
 
-/* Return the seconds that @count messages of @size take. */
 int bench_run(struct bench_link *l, enum bench_kind kind, size_t size,
 	      uint64_t count, double *seconds);
 

@@ -113,7 +113,6 @@ static int place_hosts(struct launch *l)
 	return 0;
 }
 
-/* Return the first of the virtual nodes. */
 static unsigned int first_node(void)
 {
 	const char *s = getenv("SCI_NODE");
@@ -122,7 +121,6 @@ static unsigned int first_node(void)
 	return s && tool_parse_node(s, &node) ? node : SCI_NODE_STEP;
 }
 
-/* Return the node id of node @k of host @h. */
 static int place_node(const struct launch *l, unsigned int h, unsigned int k)
 {
 	const struct launch_host *host = &l->hosts[h];

@@ -76,7 +76,6 @@ static void net_listen_print(const struct launch *l, const struct launch_host *h
 		net_port(l, h) + at, ports);
 }
 
-/* Return whether an earlier rank is on the same node. */
 static bool node_is_known(const struct launch *l, unsigned int rank)
 {
 	for (unsigned int i = 0; i < rank; i++)

@@ -34,7 +34,6 @@ struct pool_file {
 	uint64_t size;
 };
 
-/* Return the size of a device, from sysfs. */
 static uint64_t device_size(dev_t dev)
 {
 	char path[64];

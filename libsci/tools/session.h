@@ -131,7 +131,6 @@ enum session_status session_seen_status(struct session *s);
 const char *session_strerror(int err);
 const char *session_refusal(enum session_status status);
 
-/* Return the data of the own segment. */
 static inline void *session_data(struct session *s)
 {
 	return (char *)s->mine + SESSION_CTL_SIZE;

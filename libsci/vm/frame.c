@@ -167,7 +167,6 @@ static struct chunk *chunk_of(struct sci_vm *vm, const void *frame)
 	return NULL;
 }
 
-/* Free frames. With vm->serve_lock. */
 void vm_frames_free(struct sci_vm *vm, void *frame, size_t len)
 {
 	struct chunk *c = chunk_of(vm, frame);

@@ -300,7 +300,6 @@ static inline uint8_t *vm_page_addr(const struct vm_range *r, size_t i)
 	return r->addr + (i << r->shift);
 }
 
-/* Return the page of the range that @addr lies in. */
 static inline size_t vm_page_index(const struct vm_range *r, const void *addr)
 {
 	return (size_t)((const uint8_t *)addr - r->addr) >> r->shift;

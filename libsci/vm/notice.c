@@ -50,7 +50,6 @@ int vm_dirty_add(struct sci_vm *vm, struct vm_range *r, size_t i)
 	return 0;
 }
 
-/* Forget the pages of a range before it is freed. */
 void vm_dirty_forget(struct sci_vm *vm, const struct vm_range *r)
 {
 	size_t n = 0;

@@ -115,7 +115,6 @@ int vm_call_all(struct sci_vm *vm, enum vm_op op, const struct vm_wire *w,
 	return ret;
 }
 
-/* Fail all calls to a member that has died. */
 void vm_calls_fail(struct sci_vm *vm, int rank)
 {
 	struct list *pos, *n;

@@ -77,7 +77,6 @@ static struct stream *stream_oldest(struct sim_adapter *a)
 	return oldest;
 }
 
-/* Take a free buffer, or return NULL. */
 static struct stream *stream_take(struct sim_adapter *a)
 {
 	struct stream *s;

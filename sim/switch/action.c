@@ -28,7 +28,6 @@ static void find_first(struct point *pt)
 			pt->action_at = a->at;
 }
 
-/* Remove the action at @place from its list. */
 static struct action *action_take(struct action **place)
 {
 	struct action *a = *place;

@@ -42,7 +42,6 @@ bool command_route(struct fabric *f, struct words *w, struct answer *a);
 bool command_counters(struct fabric *f, struct words *w, struct answer *a);
 bool command_get(struct fabric *f, struct words *w, struct answer *a);
 
-/* Return a node with an attached adapter, or NULL. */
 struct node *command_node(struct fabric *f, const char *name,
 			  struct answer *a);
 

@@ -43,7 +43,6 @@ struct conn {
 	struct frame_exports exports;
 };
 
-/* Accept a connection of an adapter. */
 void conn_accept(struct fabric *f, int fd);
 
 /* Let a connection end soon; from now on it counts as gone. */

@@ -6,7 +6,6 @@
 
 struct fabric;
 
-/* Accept a connection of a command. */
 void control_accept(struct fabric *f, int fd);
 void control_close_all(struct fabric *f);
 

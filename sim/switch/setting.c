@@ -79,7 +79,6 @@ bool key_find(const char *name, enum key *k)
 	return false;
 }
 
-/* Parse digits up to @end. */
 static bool parse_digits(const char *text, char **end, uint64_t *value)
 {
 	if (!isdigit((unsigned char)*text))

@@ -12,7 +12,6 @@
 
 #define NONE	UINT32_MAX
 
-/* Append a pointer to an array of @n. */
 static bool topology_append(void *array, unsigned int *n, void *item)
 {
 	void **old = *(void ***)array, **new;

@@ -20,7 +20,6 @@ static uint64_t offset_of(const struct vt_node *n, const volatile void *addr)
 	return offset;
 }
 
-/* Use the bus for the program for @time. */
 static void use_bus(struct vt_node *n, uint64_t time)
 {
 	vt_sync(n);
@@ -28,7 +27,6 @@ static void use_bus(struct vt_node *n, uint64_t time)
 	vt_sync(n);
 }
 
-/* Store a part of a line, or all of it. */
 static void store_piece(struct vt_node *n, uint64_t offset, const void *src,
 			size_t len)
 {

@@ -226,7 +226,6 @@ static void node_touched(void *arg)
 		node_wake(n);
 }
 
-/* Return whether an event continues a program. */
 static bool is_program(vt_event_fn fn)
 {
 	return fn == node_resume || fn == node_touched || fn == time_out;

@@ -7,7 +7,6 @@
 
 #include "sim/vtime/fabric.h"
 
-/* Ask another kernel. */
 void fabric_ask(struct vt_node *n)
 {
 	vt_busy(n, n->sim->profile.control);

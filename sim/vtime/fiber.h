@@ -28,7 +28,6 @@ void fiber_switch(struct fiber *from, struct fiber *to);
 /* Switch from @from to @to, and never return. */
 void fiber_end(struct fiber *from, struct fiber *to);
 
-/* Free a fiber that does not run. */
 void fiber_free(struct fiber *f);
 
 #endif

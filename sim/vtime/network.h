@@ -23,7 +23,6 @@ struct vt_network_load {
 
 void vt_network_load(const struct vt_sim *s, struct vt_network_load *load);
 
-/* Clear the counters of all links. */
 void vt_network_clear(struct vt_sim *s);
 
 /*

@@ -66,7 +66,6 @@ const char *papers_name(enum paper_system sys)
 	return names[sys];
 }
 
-/* Choose the protocol that a system takes. */
 static enum paper_system papers_choose(enum paper_system sys, size_t bytes)
 {
 	if (sys == DECK)

@@ -20,7 +20,6 @@ static double copy_remote(const struct mpich_parameters *m, size_t n)
 	       (n > S_PACKET ? (double)(n - S_PACKET) / m->b_cr : 0);
 }
 
-/* Return N / B_cl(N). */
 static double copy_local(const struct mpich_parameters *m, size_t n)
 {
 	return n ? m->l_cl + (double)n / m->b_cl : 0;

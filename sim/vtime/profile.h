@@ -70,7 +70,6 @@ bool vt_profile_read(struct vt_profile *p, const char *path);
 /* @name: a path, with a slash; or NAME.profile in @folder; NULL: where ours are. */
 bool vt_profile_find(struct vt_profile *p, const char *folder, const char *name);
 
-/* Return the time of @bytes at @rate bytes a second. */
 static inline uint64_t vt_transfer(uint64_t bytes, uint64_t rate)
 {
 	return bytes * UINT64_C(1000000000000) / rate;

@@ -105,7 +105,6 @@ static void add_stats(struct scale_result *r, const struct member *m)
 		r->att = vt_att_max(m->node);
 }
 
-/* End a round for all programs. */
 static void round_ends(struct world *w, enum round round)
 {
 	struct scale_result *r = w->result;

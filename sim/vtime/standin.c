@@ -241,7 +241,6 @@ int sci_ep_arm(struct sci_ep *ep)
 	return -EOPNOTSUPP;
 }
 
-/* Poll all sources once. */
 static int poll_once(struct sci_ep *ep, struct vt_node *n)
 {
 	/* the last word of the next line of each ring that is looked at */

@@ -284,7 +284,6 @@ bool tables_crossovers(struct table *t, const struct vt_profile *p)
 
 /* ---- all sizes ---- */
 
-/* Return whether the table has this row already. */
 static bool has_row(const struct table *t, const struct table_row *row)
 {
 	for (size_t i = 0; i < t->rows; i++)

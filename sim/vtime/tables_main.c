@@ -101,7 +101,6 @@ static bool write_sawtooth(const struct vt_profile *p, const char *dir)
 	return !fclose(f);
 }
 
-/* Write the rows of one profile, a line for each size. */
 static bool write_sizes(const struct table *t, const struct vt_profile *p,
 			const char *dir)
 {

@@ -133,7 +133,6 @@ void vt_store_words(struct vt_node *n, volatile void *dst, const void *src,
 /* Load from the window, with a round trip for each 8 bytes. */
 void vt_load(struct vt_node *n, void *dst, const volatile void *src,
 	     size_t len);
-/* Flush the stream buffers, and return. */
 void vt_flush(struct vt_node *n);
 /* ... and wait until all stores have arrived. */
 void vt_barrier(struct vt_node *n);

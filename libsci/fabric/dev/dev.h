@@ -100,7 +100,7 @@ static inline struct dev *dev_of(struct sci_fabric *f)
 	return container_of(f, struct dev, base);
 }
 
-/* dev_object.c */
+/* object.c */
 int dev_ioctl(int fd, unsigned long cmd, void *arg);
 int dev_make(struct dev *dev, int from, unsigned long cmd, void *arg,
 	     const int32_t *out, int *fd);
@@ -111,7 +111,7 @@ int dev_records(struct dev *dev, int fd, struct sci_ev_record *rec, int room);
 int dev_map(int fd, uint64_t off, size_t len, unsigned int flags,
 	    void **addr);
 
-/* dev_call.c */
+/* call.c */
 int dev_connect(struct dev *dev, const void *owner, int from,
 		unsigned long cmd, void *arg, const int32_t *out, int *fd);
 void dev_cancel_connect(struct sci_fabric *f, const void *owner);
@@ -119,7 +119,7 @@ void dev_cancel_connect(struct sci_fabric *f, const void *owner);
 /* dev.c */
 struct dev_adapter *dev_adapter(struct dev *dev, unsigned int number);
 
-/* dev_segment.c, dev_import.c, dev_interrupt.c: struct sci_fabric_ops */
+/* segment.c, import.c, interrupt.c: struct sci_fabric_ops */
 int dev_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 		    struct sci_lseg **out);
 int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
@@ -160,11 +160,11 @@ int dev_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 int dev_rintr_trigger(struct sci_rintr *i, const void *data, size_t len);
 void dev_rintr_disconnect(struct sci_rintr *i);
 
-/* dev_dma.c */
+/* dma.c */
 int dev_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		 const struct sci_dma_piece *piece, bool pull);
 
-/* dev_list.c */
+/* list.c */
 int dev_sysfs_number(const char *where, const char *name, int base,
 		     uint64_t *value);
 int dev_node_list(struct sci_fabric *f,

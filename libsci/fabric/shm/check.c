@@ -134,7 +134,6 @@ static size_t range_after(const struct shm_check *check, const char *addr)
 	return low;
 }
 
-/* The copy is used by the range. */
 static int range_add(struct shm_check *check, const struct shm_range *r)
 {
 	size_t max = check->max_ranges ? 2 * check->max_ranges : 16;

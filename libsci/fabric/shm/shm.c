@@ -324,7 +324,6 @@ static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
 	return s.found ? 0 : -EHOSTUNREACH;
 }
 
-/* Return true: shm needs only the kernel. */
 static bool shm_present(void)
 {
 	return true;

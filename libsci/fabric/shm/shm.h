@@ -243,7 +243,7 @@ static inline bool shm_is_node(unsigned int node)
 
 bool shm_node_exists(struct shm *shm, unsigned int node);
 
-/* shm_name.c */
+/* name.c */
 void shm_name(struct shm *shm, char *name, enum shm_kind kind,
 	      unsigned int node, uint32_t id);
 int shm_bind(struct shm *shm, const char *name, int type, int *fd);
@@ -254,7 +254,7 @@ int shm_dial_locked(struct shm *shm, const char *name, int *fd);
 int shm_name_list(struct shm *shm, enum shm_kind kind,
 		  int (*fn)(void *arg, const char *name), void *arg);
 
-/* shm_wire.c */
+/* wire.c */
 int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds);
 int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	     int *n_fds);
@@ -275,7 +275,7 @@ void shm_conn_close(struct shm_conn *conn);
 unsigned int shm_access(struct shm *shm, int sock);
 bool shm_trusts(struct shm *shm, int sock);
 
-/* shm_memory.c */
+/* memory.c */
 int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
 		     size_t huge, int *memfd, size_t *length, size_t *page);
 int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
@@ -289,7 +289,7 @@ int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
 		struct sci_rseg *r);
 void shm_map_revoke(struct shm *shm, struct sci_rseg *r);
 
-/* shm_segment.c, shm_import.c, shm_interrupt.c: struct sci_fabric_ops */
+/* segment.c, import.c, interrupt.c: struct sci_fabric_ops */
 int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 		    struct sci_lseg **out);
 int shm_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
@@ -345,7 +345,7 @@ int shm_copy_cover(struct shm_copy *c, void *addr, size_t len);
 void shm_copy_unmap(struct shm *shm, const void *addr);
 void shm_copy_put(struct shm_copy *c);
 
-/* shm_host.c */
+/* host.c */
 int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
 
 int shm_node_list(struct sci_fabric *f,

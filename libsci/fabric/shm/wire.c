@@ -506,7 +506,7 @@ int shm_port_share(struct shm_port *port, const char *name,
 			       sci_now_ms() + 5000, NULL, &sock);
 		if (!ret)
 			break;
-		/* it went in between: then it is ours, unless it always does */
+		/* the owner has left since then: bind the name, but retry only a few times */
 		if (ret != -ENOENT)
 			return ret;
 		if (!tries)

@@ -221,7 +221,6 @@ static int msg_fetch(struct sci_msg *msg)
 	return ret;
 }
 
-/* Return 0 when all of @msg is here. */
 static int msg_complete(struct sci_msg *msg)
 {
 	if (msg->error)

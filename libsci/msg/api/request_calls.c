@@ -12,7 +12,6 @@ static bool req_is_done(struct sci_req *req)
 	return atomic_load_explicit(&req->done, memory_order_acquire);
 }
 
-/* Return the result of @req and free it. */
 static __always_inline int req_collect(struct sci_req *req, struct sci_status *status)
 {
 	int error = req->status.error;

@@ -290,7 +290,6 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	return ret;
 }
 
-/* Send at once, or with a request. */
 static int sendm_or_request(struct sci_peer *peer, const struct sci_send *send,
 			    struct sci_req **req)
 {

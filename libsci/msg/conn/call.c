@@ -195,7 +195,6 @@ static void end_those_done(struct list *calls)
 	}
 }
 
-/* Free the refusals that have ended, successfully or not. */
 void refusals_end(struct sci_ep *ep)
 {
 	end_those_done(&ep->refusals);

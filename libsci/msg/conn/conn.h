@@ -106,7 +106,6 @@ static inline bool peer_line_peek(const struct sci_peer *p, const struct msg_rx 
 	return line_peek(slot, rx->id);
 }
 
-/* Return the number of sleeps that the peer has announced. */
 static inline uint32_t peer_sleeps(const struct sci_peer *p)
 {
 	peer_refresh(p, p->status, sizeof(*p->status));

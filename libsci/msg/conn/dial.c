@@ -191,7 +191,6 @@ int dial_start(struct msg_dial *d)
 	return dial_step(d);
 }
 
-/* Return whether sci_peer_open() connects @p at the moment. */
 bool dial_is_open(struct sci_peer *p)
 {
 	struct list *pos, *n;
@@ -205,7 +204,6 @@ bool dial_is_open(struct sci_peer *p)
 	return false;
 }
 
-/* Cancel all dials: the endpoint is closing. */
 void dials_cancel(struct sci_ep *ep)
 {
 	struct list *pos, *n;

@@ -164,7 +164,6 @@ int peer_ask_inbox(struct sci_peer *p)
 		       -EPROTO;
 }
 
-/* Use the inbox that @c has imported. */
 int peer_take_inbox(struct sci_peer *p, struct msg_call *c)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;

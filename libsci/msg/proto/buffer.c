@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Return the buffer that contains [@addr, @addr + @len), or NULL. */
 struct msg_buf *buf_find(struct sci_ep *ep, const void *addr, size_t len)
 {
 	const uint8_t *a = addr;
@@ -252,7 +251,6 @@ static bool buf_overlaps(struct sci_ep *ep, const uint8_t *addr, size_t len)
 	return false;
 }
 
-/* Copy @owner's description of the buffer at @addr. */
 static int buf_describe(struct sci_ep *owner, const void *addr, struct msg_buf *out)
 {
 	struct msg_buf *b;

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 
-/* Append @req, which has completed. */
 void completion_queue(struct sci_req *req)
 {
 	struct sci_ep *ep = req->ep;

@@ -137,7 +137,6 @@ void sci_match_fini(struct sci_match *m);
 
 /* ---- receives ---- */
 
-/* Return whether no receive is posted for this context. */
 static inline bool sci_match_none_of(const struct sci_match *m, uint32_t context)
 {
 	return !m->of_class[context % SCI_MATCH_CLASSES];

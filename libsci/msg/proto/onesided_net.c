@@ -32,7 +32,6 @@ int net_write(struct sci_req *req, struct msg_import *im)
 	return stream->arrived(im->seg, req->addr);
 }
 
-/* Read one piece. Return -EAGAIN until it has arrived. */
 static int read_piece(struct sci_req *req, struct msg_import *im)
 {
 	const struct sci_stream_ops *stream = req->peer->stream;

@@ -133,7 +133,6 @@ struct msg_buf {
 _Static_assert(MSG_HANDLERS == SCI_CONTEXT_MAX + 1 &&
 	       MSG_HANDLERS + SCI_HANDLERS == MSG_UNTAGGED, "contexts");
 
-/* Return whether a message with this context is for a handler. */
 static inline bool is_handler(uint32_t context)
 {
 	return context >= MSG_HANDLERS && context != MSG_UNTAGGED;

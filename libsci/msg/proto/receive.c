@@ -104,7 +104,6 @@ static struct sci_msg *unexpected_keep(struct sci_peer *p, uint32_t context, uin
 	return msg;
 }
 
-/* Free a message that is in no queue. */
 void msg_unexpected_free(struct sci_msg *msg)
 {
 	msg->ep->unexpected_bytes -= msg->kept;

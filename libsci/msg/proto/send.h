@@ -106,7 +106,6 @@ static __always_inline size_t chain_head(const struct msg_out *m,
 	return m->len < room ? m->len : room;
 }
 
-/* Return the number of lines of a chain. */
 static inline uint32_t chain_lines(bool has_imm, size_t len)
 {
 	size_t first = has_imm ? CHAIN_IMM_HEAD : CHAIN_HEAD;

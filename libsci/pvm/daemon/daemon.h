@@ -88,7 +88,6 @@ extern struct sci_ep *endpoint;
 int hosts_init(const char *name, const char *master, bool by_hoster);
 void hosts_fini(void);
 
-/* Return whether @peer is the daemon of a host of this machine. */
 bool peer_known(struct sci_peer *peer);
 /* Serve the frames that have arrived, send waiting frames, find hosts that have gone. */
 void hosts_progress(void);
@@ -127,13 +126,11 @@ void host_frames_free(struct host *h);
 /* Send @f to a daemon that does not know this one; @f is freed. Return: 0 or -errno. */
 int hello_push(struct sci_peer *peer, struct frame *f);
 bool arrivals_any(void);
-/* Serve the frames that have arrived. */
 void arrivals_serve(void);
 /* The same, but wait for a frame. @timeout: milliseconds. Return: whether one arrived. */
 bool arrivals_wait(int timeout);
 /* Forget the frames of @from, whose connection ends. */
 void arrivals_drop(const struct sci_peer *from);
-/* End the connection of a peer that is no host. */
 void stranger_end(struct sci_peer *peer);
 
 /* ---- tasks.c ---- */
@@ -279,7 +276,6 @@ void serve(struct frame_head *head, struct body *b, struct task *t,
 void answer(const struct frame_head *head, int status, struct frame *f);
 /* Send a frame to the host or the task that is its destination. */
 void frame_route(struct frame_head *head, const void *body);
-/* Send a PVM message to a task. */
 void message_send(int tid, int src, int ctx, int tag, const void *data, size_t len);
 void message_send_wid(int tid, int src, int ctx, int tag, int wid, const void *data,
 		      size_t len);
@@ -289,7 +285,6 @@ void requests_fail(int host);
 /* Task @tid has ended. A host's id stands for all tasks of that host. */
 void task_ended(int tid);
 
-/* Return whether @tid is the task @which, or is on the host @which. */
 static inline bool tid_among(int tid, int which)
 {
 	return (uint32_t)which & TID_LOCAL_MASK ? tid == which :

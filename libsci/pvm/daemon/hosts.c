@@ -77,7 +77,6 @@ bool peer_known(struct sci_peer *peer)
 
 /* ---- changes ---- */
 
-/* Send the table to host @to. */
 static void table_send(const struct host *to)
 {
 	struct frame f = { 0 };

@@ -382,7 +382,6 @@ void exec_serve(int from, int ctx, int wid, struct body *b)
 	order_free(&o);
 }
 
-/* Return whether host @h satisfies the flags of pvm_spawn(). */
 static bool host_fits(const struct host *h, int flag, const char *where, int src_host)
 {
 	bool fits = true;

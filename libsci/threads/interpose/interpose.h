@@ -15,7 +15,6 @@ bool threads_span(void);
 int thread_main_start(void *(*fn)(void *arg));
 /* Start a detached thread of the program's in this process, from a service thread. */
 int thread_start_local(void *(*fn)(void *arg), void *arg);
-/* Find the record of a thread; NULL: it is no thread of the program. */
 struct thread *thread_find(pthread_t t);
 
 /* Replace the standard streams by streams in global memory. */
