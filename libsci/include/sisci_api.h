@@ -225,7 +225,7 @@ void SCISetSegmentAvailable(sci_local_segment_t segment,
 			    sci_error_t *error);
 
 /**
- * SCISetSegmentUnavailable() - let nobody else connect
+ * SCISetSegmentUnavailable() - refuse further connections
  * @flags: NOTIFY: connected peers get SCI_CB_DISCONNECT and may go on using the
  *	segment; FORCE_DISCONNECT: they get it and are cut off
  *
@@ -236,7 +236,7 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
 			      sci_error_t *error);
 
 /**
- * SCIRemoveSegment() - give a segment back
+ * SCIRemoveSegment() - free a segment
  * @flags: FORCE_REMOVE: also while peers are connected or maps exist; peers get
  *	SCI_CB_DISCONNECT, maps of this process stay until unmapped
  *
@@ -326,7 +326,7 @@ void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
 			     sci_error_t *error);
 
 /**
- * SCIWaitForLocalSegmentEvent() - wait until a peer comes or goes
+ * SCIWaitForLocalSegmentEvent() - wait until a peer connects or disconnects
  * @sourcenodeId, @localAdapterNo: receive whose; may be NULL
  * @timeout: 0 only looks
  * @flags: 0
@@ -343,7 +343,7 @@ SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
 			    unsigned int timeout, unsigned int flags,
 			    sci_error_t *error);
 
-/** SCIGetLocalSegmentId() - the id; 0 for a bad handle */
+/** SCIGetLocalSegmentId() - return the id of a local segment; 0 for a bad handle */
 unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
 
 /** SCIGetLocalSegmentSize() - return the size of a local segment in bytes; 0 for a bad handle */
@@ -352,7 +352,7 @@ size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
 /* ---- remote segments ---- */
 
 /**
- * SCIConnectSegment() - connect to a segment of another node, or one's own
+ * SCIConnectSegment() - connect to a segment of another node, or of the own node
  * @nodeId: the node, SCI_LOCAL_HOST, or DIS_BROADCAST_NODEID_GROUP_ALL with
  *	SCI_FLAG_BROADCAST
  * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: the segment goes away, the
@@ -413,21 +413,21 @@ volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
  */
 void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
 
-/** SCIGetRemoteSegmentSize() - return its size in bytes; 0 for a bad or unconnected handle */
+/** SCIGetRemoteSegmentSize() - return the size in bytes; 0 for a bad or unconnected handle */
 size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment);
 
 /**
- * SCIGetRemoteSegmentId() - the id; 0 for a bad handle
+ * SCIGetRemoteSegmentId() - return the id of a remote segment; 0 for a bad handle
  *
- * Also of a segment that was disconnected, until another one is connected.
+ * The id of a disconnected segment is valid until the next connect.
  */
 unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment);
 
-/** SCIGetRemoteSegmentNodeId() - its node; otherwise as above */
+/** SCIGetRemoteSegmentNodeId() - return the node of a remote segment; 0 for a bad handle */
 unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
 
 /**
- * SCIWaitForRemoteSegmentEvent() - wait until something happens to a segment
+ * SCIWaitForRemoteSegmentEvent() - wait for an event of a remote segment
  * @status: receives the event's status; may be NULL
  * @timeout: 0 only looks
  * @flags: 0
@@ -445,13 +445,13 @@ SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
 /* ---- sequences, barriers, transfers ---- */
 
 /**
- * SCICreateMapSequence() - error checking for what is stored through a map
+ * SCICreateMapSequence() - create a sequence, which checks the stores through a map
  * @flags: FAST_BARRIER: a hint
  */
 void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence,
 			  unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveSequence() - @flags: 0 */
+/** SCIRemoveSequence() - free a sequence; @flags: 0 */
 void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags,
 		       sci_error_t *error);
 
@@ -467,7 +467,7 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 				       sci_error_t *error);
 
 /**
- * SCICheckSequence() - did all that was stored since the start arrive?
+ * SCICheckSequence() - check that all stores since the start have arrived
  * @flags: NO_FLUSH, NO_STORE_BARRIER: the caller did that itself
  *
  * Returns SCI_SEQ_OK; SCI_SEQ_RETRIABLE: transfer it again (after a new start);
@@ -483,11 +483,11 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 /** SCIStoreBarrier() - wait until all stores have arrived; @flags: 0 */
 void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags);
 
-/** SCIFlushReadBuffers() - forget prefetched remote data */
+/** SCIFlushReadBuffers() - drop prefetched remote data */
 void SCIFlushReadBuffers(sci_sequence_t sequence);
 
 /**
- * SCIFlush() - send what waits in write buffers
+ * SCIFlush() - send the bytes that wait in write buffers
  * @sequence: may be NULL
  * @flags: FLUSH_CPU_BUFFERS_ONLY
  */
@@ -574,7 +574,7 @@ void SCICacheSync(sci_map_t map, void *addr, size_t length,
 /* ---- DMA ---- */
 
 /**
- * SCICreateDMAQueue() - a queue of transfers that run beside the program
+ * SCICreateDMAQueue() - create a queue of transfers that run beside the program
  * @maxEntries: transfers in one post, at least 1
  * @flags: DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER: a wish for an engine; DMA_PHDMA:
  *	privileged, not supported
@@ -585,7 +585,7 @@ void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *queue,
 		       unsigned int localAdapterNo, unsigned int maxEntries,
 		       unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveDMAQueue() - @flags: 0.  ILLEGAL_OPERATION: it is POSTED. */
+/** SCIRemoveDMAQueue() - free a queue; @flags: 0.  ILLEGAL_OPERATION: it is POSTED. */
 void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		       sci_error_t *error);
 
@@ -608,7 +608,7 @@ SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t localSegment,
 		      sci_error_t *error);
 
 /**
- * SCIPostDMAQueue() - start what was enqueued
+ * SCIPostDMAQueue() - start the enqueued transfers
  * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: at the end of all
  * @flags: USE_CALLBACK
  *
@@ -618,7 +618,7 @@ void SCIPostDMAQueue(sci_dma_queue_t queue, sci_cb_dma_t callback,
 		     void *callbackArg, unsigned int flags,
 		     sci_error_t *error);
 
-/** SCIResetDMAQueue() - back to IDLE; @flags: 0.  ILLEGAL_OPERATION: POSTED. */
+/** SCIResetDMAQueue() - make a queue IDLE; @flags: 0.  ILLEGAL_OPERATION: it is POSTED. */
 void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error);
 
@@ -676,7 +676,7 @@ void SCIStartDmaTransferVec(sci_dma_queue_t queue,
 			    unsigned int flags, sci_error_t *error);
 
 /**
- * SCIStartDmaTransferMem() - one transfer from or to plain memory
+ * SCIStartDmaTransferMem() - start one transfer from or to plain memory
  *
  * As SCIStartDmaTransfer(); @localAddress must stay valid until the end.
  */
@@ -689,7 +689,7 @@ void SCIStartDmaTransferMem(sci_dma_queue_t queue, void *localAddress,
 /* ---- interrupts ---- */
 
 /**
- * SCICreateInterrupt() - something another node can trigger
+ * SCICreateInterrupt() - create an interrupt, which other nodes can trigger
  * @interruptNo: in with FIXED_INTNO: the number, any 32 bits; out: the number
  * @flags: USE_CALLBACK; FIXED_INTNO; SHARED_INT: other owners on this node may
  *	share the number, a trigger reaches all; COUNTING_INT: every trigger
@@ -702,12 +702,12 @@ void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
 			sci_cb_interrupt_t callback, void *callbackArg,
 			unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveInterrupt() - @flags: 0; waits end with SCI_ERR_CANCELLED */
+/** SCIRemoveInterrupt() - free an interrupt; @flags: 0; waits end with SCI_ERR_CANCELLED */
 void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
 			sci_error_t *error);
 
 /**
- * SCIWaitForInterrupt() - wait for a trigger, also one that came before
+ * SCIWaitForInterrupt() - wait for a trigger; an earlier trigger counts
  * @timeout: 0 only looks
  * @flags: 0
  *
@@ -730,12 +730,12 @@ void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt,
 			 unsigned int interruptNo, unsigned int timeout,
 			 unsigned int flags, sci_error_t *error);
 
-/** SCIDisconnectInterrupt() - @flags: 0 */
+/** SCIDisconnectInterrupt() - end a connection; @flags: 0 */
 void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error);
 
 /**
- * SCITriggerInterrupt() - trigger it
+ * SCITriggerInterrupt() - trigger an interrupt of another node
  * @flags: 0
  *
  * NOT_CONNECTED: its owner is gone.  NO_LINK_ACCESS.
@@ -744,7 +744,7 @@ void SCITriggerInterrupt(sci_remote_interrupt_t interrupt,
 			 unsigned int flags, sci_error_t *error);
 
 /**
- * SCICreateDataInterrupt() - an interrupt that carries up to 64 KiB
+ * SCICreateDataInterrupt() - create an interrupt that carries up to 64 KiB
  *
  * Messages of one sender keep their order and borders and queue up.
  * @flags: USE_CALLBACK, FIXED_INTNO.  INTNO_USED.
@@ -757,7 +757,7 @@ void SCICreateDataInterrupt(sci_desc_t sd,
 			    void *callbackArg, unsigned int flags,
 			    sci_error_t *error);
 
-/** SCIRemoveDataInterrupt() - @flags: 0; waits end with SCI_ERR_CANCELLED */
+/** SCIRemoveDataInterrupt() - free an interrupt; @flags: 0; waits end with SCI_ERR_CANCELLED */
 void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error);
 
@@ -775,14 +775,14 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data,
 			     unsigned int *length, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error);
 
-/** SCIConnectDataInterrupt() - as SCIConnectInterrupt() */
+/** SCIConnectDataInterrupt() - connect as SCIConnectInterrupt() does */
 void SCIConnectDataInterrupt(sci_desc_t sd,
 			     sci_remote_data_interrupt_t *interrupt,
 			     unsigned int nodeId, unsigned int localAdapterNo,
 			     unsigned int interruptNo, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error);
 
-/** SCIDisconnectDataInterrupt() - @flags: 0; what was sent still arrives */
+/** SCIDisconnectDataInterrupt() - end a connection; @flags: 0; sent messages still arrive */
 void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
 				unsigned int flags, sci_error_t *error);
 
@@ -941,7 +941,7 @@ typedef struct sci_dma_capabilities {
 } sci_dma_capabilities_t;
 
 /**
- * SCIQuery() - ask about the library, an adapter, a segment or a map
+ * SCIQuery() - get a property of the library, an adapter, a segment or a map
  * @command: SCI_Q_*
  * @data: the structure that goes with it
  * @flags: 0; SCI_Q_DMA: DMA_ADAPTER, DMA_GLOBAL, DMA_SYSDMA
@@ -953,7 +953,7 @@ void SCIQuery(unsigned int command, void *data, unsigned int flags,
 	      sci_error_t *error);
 
 /**
- * SCIProbeNode() - does a node answer?
+ * SCIProbeNode() - test whether a node answers
  * @flags: 0
  *
  * Returns 1, or 0 and the reason: NO_SUCH_NODEID, NO_LINK_ACCESS.
@@ -961,12 +961,12 @@ void SCIQuery(unsigned int command, void *data, unsigned int flags,
 int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo,
 		 unsigned int nodeId, unsigned int flags, sci_error_t *error);
 
-/** SCIGetLocalNodeId() - an adapter's own node id; @flags: 0 */
+/** SCIGetLocalNodeId() - get the node id of an adapter; @flags: 0 */
 void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
 		       unsigned int flags, sci_error_t *error);
 
 /**
- * SCIGetNodeIdByAdapterName() - node ids that a name stands for
+ * SCIGetNodeIdByAdapterName() - get the node ids that a name stands for
  * @adaptername: of the dishosts file (/etc/dis/dishosts.conf, or what
  *	SCI_DISHOSTS names); or "node8": node 8
  * @nodeIdlist: receives the ids, then a 0
@@ -980,19 +980,19 @@ void SCIGetNodeIdByAdapterName(char *adaptername,
 			       dis_virt_adapter_t *type, unsigned int flags,
 			       sci_error_t *error);
 
-/** SCIGetNodeInfoByAdapterName() - as above, and by which local adapters */
+/** SCIGetNodeInfoByAdapterName() - get the node ids of a name, and the adapters to them */
 void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,
 				 dis_nodeId_list_t *nodeIdlist,
 				 dis_virt_adapter_t *type, unsigned int flags,
 				 sci_error_t *error);
 
-/** SCIGetErrorString() - a code's name and meaning; never NULL */
+/** SCIGetErrorString() - return the name and the meaning of a code; never NULL */
 const char *SCIGetErrorString(sci_error_t code);
 
-/** SCIGetAdapterTypeString() - a dis_adapter_type_t's name; never NULL */
+/** SCIGetAdapterTypeString() - return the name of a dis_adapter_type_t; never NULL */
 const char *SCIGetAdapterTypeString(dis_virt_adapter_t type);
 
-/** SCIGetAdapterFamilyString() - its family's name; never NULL */
+/** SCIGetAdapterFamilyString() - return the name of the family of a type; never NULL */
 const char *SCIGetAdapterFamilyString(dis_virt_adapter_t type);
 
 /* ---- not on this fabric ---- */

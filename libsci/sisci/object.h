@@ -271,7 +271,7 @@ struct sci_seq_obj {
 	_Atomic bool started;
 };
 
-/* Before @map is unmapped: its sequences write no line of it back any more. */
+/* Stop the sequences of @map from writing lines back, before it is unmapped. */
 void sci_seq_unmapped(struct sci_map_obj *map);
 
 /* Before the import of @rseg is destroyed: its sequences fail from now on. */

@@ -36,7 +36,7 @@ enum bench_kind {
 /* ---- the two processes ---- */
 
 struct bench_link {
-	/* as the options say */
+	/* the program's options set these members */
 	bool single_thread, crc;	/* attributes of the endpoint */
 	bool tagged, zcopy;		/* attributes of the messages */
 	uint32_t id;			/* id of a server's endpoint */

@@ -541,8 +541,8 @@ struct sci_fabric_place {
 /**
  * struct sci_fabric_ops - a fabric
  * @name:	The first word of SCI_FABRIC that selects it.
- * @present:	Return whether this machine has it: "auto" takes the first that
- *		is.
+ * @present:	Return whether this machine has the fabric: "auto" takes the
+ *		first present one.
  * @open:	Join at @at; @arg is the text after "NAME:" of its fabric, or
  *		NULL. -EINVAL: bad @arg, node or environment; -ENODEV: no
  *		adapter is ours.
