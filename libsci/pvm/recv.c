@@ -25,7 +25,7 @@ static bool seek_done(void *arg)
 }
 
 /* Wait for a message from @tid with @tag. It stays in the inbox. Return: 1, 0 or an error. */
-static int seek(struct seek *s, int tid, int tag, int64_t deadline)
+static int seek_message(struct seek *s, int tid, int tag, int64_t deadline)
 {
 	int ret = pv_task_ready();
 
@@ -45,7 +45,7 @@ static int seek(struct seek *s, int tid, int tag, int64_t deadline)
 static int recv_by(const char *call, int tid, int tag, int64_t deadline)
 {
 	struct seek s;
-	int ret = seek(&s, tid, tag, deadline);
+	int ret = seek_message(&s, tid, tag, deadline);
 
 	if (ret <= 0)
 		return pv_report(call, ret);
@@ -84,7 +84,7 @@ PVM_API int pvm_trecv(int tid, int tag, struct timeval *tmout)
 PVM_API int pvm_probe(int tid, int tag)
 {
 	struct seek s;
-	int ret = seek(&s, tid, tag, 0);
+	int ret = seek_message(&s, tid, tag, 0);
 
 	if (ret > 0)
 		ret = pv_buf_name(s.found);
@@ -123,7 +123,7 @@ PVM_API int pvm_precv(int tid, int tag, void *data, int len, int type, int *rtid
 
 	if (len < 0 || !size || (len && !data))
 		return lpvmerr("pvm_precv", PvmBadParam);
-	ret = seek(&s, tid, tag, -1);
+	ret = seek_message(&s, tid, tag, -1);
 	if (ret <= 0)
 		return lpvmerr("pvm_precv", ret);
 	pv_inbox_take(s.found);

@@ -176,8 +176,8 @@ static void tids_take(struct answer *a, int ret, int count, int *tids, int *good
 	}
 }
 
-static int spawn(const char *file, char **argv, int flag, const char *where, int n,
-		 int *tids)
+static int spawn_tasks(const char *file, char **argv, int flag, const char *where, int n,
+		       int *tids)
 {
 	int *hosts = calloc((size_t)n * 2, sizeof(int)), *counts = hosts + n;
 	const char *dir;
@@ -293,7 +293,7 @@ PVM_API int pvm_spawn(char *file, char **argv, int flag, char *where, int count,
 		return lpvmerr("pvm_spawn", PvmNoMem);
 	ret = spawn_ask(file, argv, flag, where, count, tids, &asked);
 	if (!asked)
-		ret = spawn(file, argv, flag, where, count, tids);
+		ret = spawn_tasks(file, argv, flag, where, count, tids);
 	if (ret == PvmNoHost) {
 		/* no host fits: each task gets the error */
 		for (int i = 0; i < count; i++)

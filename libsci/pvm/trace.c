@@ -278,7 +278,7 @@ static void head_pack(bool described, int id, const struct event *e)
 }
 
 /* With PvmTraceTime or PvmTraceCount, add to the sums. Return: false with PvmTraceFull. */
-static bool summed(struct event *e, int when)
+static bool event_sum(struct event *e, int when)
 {
 	struct timeval now, spent;
 
@@ -301,7 +301,7 @@ static void event_record(enum trace_kind kind, int when, const char *fields, va_
 	bool described = e->described & when;
 
 	/* the call itself may have left the machine, or ended the trace */
-	if (pv_me.sock < 0 || pv_trace_state != TRACE_ON || summed(e, when) || !record_begin())
+	if (pv_me.sock < 0 || pv_trace_state != TRACE_ON || event_sum(e, when) || !record_begin())
 		return;
 	e->described |= when;
 	head_pack(described, (int)kind | when, e);

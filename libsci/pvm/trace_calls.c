@@ -57,7 +57,7 @@ static int sbuf_bytes(void)
 }
 
 /* Return the number that a call has written to @v; -1: it has failed, or @v is NULL. */
-static int given(const int *v, int ret)
+static int value_if_set(const int *v, int ret)
 {
 	return v && ret >= 0 ? *v : -1;
 }
@@ -110,7 +110,8 @@ CALL(TEV_PSEND, psend, (int tid, int tag, void *data, int n, int type), (tid, ta
      ("CC", ret))
 CALL(TEV_PRECV, precv, (int tid, int tag, void *data, int n, int type, int *rtid, int *rtag, int *rn), (tid, tag, data, n, type, rtid, rtag, rn),
      ("RST RMC RCX PDA/l PC PDT", tid, tag, pvmmyctx, (long)data, n, type),
-     ("CC MNB MC MCX SRC", ret, given(rn, ret), given(rtag, ret), pvmmyctx, given(rtid, ret)))
+     ("CC MNB MC MCX SRC", ret, value_if_set(rn, ret), value_if_set(rtag, ret), pvmmyctx,
+      value_if_set(rtid, ret)))
 CALL(TEV_PROBE, probe, (int tid, int tag), (tid, tag),
      ("RST RMC RCX", tid, tag, pvmmyctx),
      ("CC", ret))
@@ -126,7 +127,7 @@ CALL(TEV_TRECV, trecv, (int tid, int tag, struct timeval *t), (tid, tag, t),
      ("MB MNB MC MCX SRC", RECEIVED(ret)))
 CALL(TEV_CONFIG, config, (int *n, int *archs, struct pvmhostinfo **info), (n, archs, info),
      NO_FIELDS,
-     ("NH NA CC", given(n, ret), given(archs, ret), ret))
+     ("NH NA CC", value_if_set(n, ret), value_if_set(archs, ret), ret))
 CALL(TEV_MSTAT, mstat, (char *name), (name),
      ("HN/s", name),
      ("HS", ret))
@@ -135,7 +136,7 @@ CALL(TEV_ARCHCODE, archcode, (char *arch), (arch),
      ("AC", ret))
 CALL(TEV_TASKS, tasks, (int where, int *n, struct pvmtaskinfo **info), (where, n, info),
      ("TW", where),
-     ("CC TNT", ret, given(n, ret)))
+     ("CC TNT", ret, value_if_set(n, ret)))
 CALL(TEV_PSTAT, pstat, (int tid), (tid),
      ("TT", tid),
      ("TST", ret))

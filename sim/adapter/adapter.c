@@ -165,7 +165,7 @@ static void link_set(struct sim_adapter *a, bool up)
 	a->link_up = up;
 	a->retry = true;
 	if (!up) {
-		count(a, SCI_PCI_CNT_LINK_DOWNS);
+		counter_add(a, SCI_PCI_CNT_LINK_DOWNS);
 		transaction_fail(a, false);
 		read_forget(a);
 	}
@@ -220,7 +220,7 @@ void sim_adapter_receive(struct sim_adapter *a, const void *packet, size_t len)
 		return;
 	if (!packet_copy(&p, packet, len) || p.target != a->config.node ||
 	    p.source == a->config.node || !node_valid(p.source))
-		count(a, SCI_PCI_CNT_CRC_ERRORS);
+		counter_add(a, SCI_PCI_CNT_CRC_ERRORS);
 	else if (p.kind & PACKET_RESPONSE)
 		transaction_response(a, &p);
 	else

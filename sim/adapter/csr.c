@@ -175,7 +175,7 @@ static uint32_t read_driver(const struct sim_adapter *a, uint32_t offset)
 
 static void csr_flush(struct sim_adapter *a)
 {
-	count(a, SCI_PCI_CNT_FLUSHES);
+	counter_add(a, SCI_PCI_CNT_FLUSHES);
 	stream_flush(a);
 	read_forget(a);
 }

@@ -128,7 +128,7 @@ static void descriptor_report(struct sim_adapter *a)
 	};
 
 	if (d->error)
-		count(a, SCI_PCI_CNT_DMA_ERRORS);
+		counter_add(a, SCI_PCI_CNT_DMA_ERRORS);
 	if (d->error && d->error != SCI_PCI_ERR_ABORTED &&
 	    d->error != SCI_PCI_ERR_DRIVER)
 		status_error(a, d->error, d->node, d->remote + words[1]);
@@ -209,7 +209,7 @@ static bool piece_send(struct sim_adapter *a)
 		error_first(d, SCI_PCI_ERR_BUS, d->issued);
 		return true;
 	}
-	count(a, pull ? SCI_PCI_CNT_DMA_READS : SCI_PCI_CNT_DMA_WRITES);
+	counter_add(a, pull ? SCI_PCI_CNT_DMA_READS : SCI_PCI_CNT_DMA_WRITES);
 	d->issued += len;
 	d->outstanding++;
 	transaction_begin(a, t, line);

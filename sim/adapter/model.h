@@ -353,7 +353,7 @@ struct sim_adapter {
 	uint8_t *att_used;	/* which blocks of the table were written */
 };
 
-static inline void count(struct sim_adapter *a, enum sci_pci_counter c)
+static inline void counter_add(struct sim_adapter *a, enum sci_pci_counter c)
 {
 	a->counter[c]++;
 }

@@ -172,7 +172,7 @@ void read_issue(struct sim_adapter *a, struct read *r)
 		read_set(a, r, READ_DONE);
 		return;
 	}
-	count(a, lock ? SCI_PCI_CNT_LOCKS : SCI_PCI_CNT_READS);
+	counter_add(a, lock ? SCI_PCI_CNT_LOCKS : SCI_PCI_CNT_READS);
 	t = transaction_new(a, OWNER_READ, node,
 			    lock ? PACKET_LOCK : PACKET_READ);
 	t->packet.address = r->address & ADDRESS_BITS;

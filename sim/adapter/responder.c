@@ -41,11 +41,11 @@ static bool source_admits(struct sim_adapter *a, struct node *p,
 			  const struct sim_packet *q)
 {
 	if (p->known && q->epoch < p->epoch) {
-		count(a, SCI_PCI_CNT_DUPLICATES);
+		counter_add(a, SCI_PCI_CNT_DUPLICATES);
 		return false;
 	}
 	if (q->number - q->floor >= PACKET_WINDOW) {
-		count(a, SCI_PCI_CNT_CRC_ERRORS);
+		counter_add(a, SCI_PCI_CNT_CRC_ERRORS);
 		return false;
 	}
 	if (!p->known || q->epoch > p->epoch) {
@@ -58,7 +58,7 @@ static bool source_admits(struct sim_adapter *a, struct node *p,
 		floor_raise(p, q->floor);
 	if (q->number - p->floor < PACKET_WINDOW)
 		return true;
-	count(a, SCI_PCI_CNT_DUPLICATES);
+	counter_add(a, SCI_PCI_CNT_DUPLICATES);
 	return false;
 }
 
@@ -144,11 +144,11 @@ static enum sci_pci_error do_ring(struct sim_adapter *a,
 	enum sci_pci_error error = rx_put(a, q);
 
 	if (error)
-		count(a, SCI_PCI_CNT_MBOX_BUSY);
+		counter_add(a, SCI_PCI_CNT_MBOX_BUSY);
 	else if (q->kind == PACKET_MAILBOX)
-		count(a, SCI_PCI_CNT_MBOX_RECEIVED);
+		counter_add(a, SCI_PCI_CNT_MBOX_RECEIVED);
 	else
-		count(a, SCI_PCI_CNT_INTERRUPTS_RECEIVED);
+		counter_add(a, SCI_PCI_CNT_INTERRUPTS_RECEIVED);
 	return error;
 }
 
@@ -202,14 +202,14 @@ static void request_respond(struct sim_adapter *a, struct node *p,
 	enum sci_pci_error error;
 
 	if (before) {
-		count(a, SCI_PCI_CNT_DUPLICATES);
+		counter_add(a, SCI_PCI_CNT_DUPLICATES);
 		r->status = (uint8_t)(before - 1);
 	} else {
 		error = request_execute(a, p, q, r);
 		if (!error)
-			count(a, SCI_PCI_CNT_RECEIVED);
+			counter_add(a, SCI_PCI_CNT_RECEIVED);
 		if (error == SCI_PCI_ERR_PROTECTION)
-			count(a, SCI_PCI_CNT_REFUSED);
+			counter_add(a, SCI_PCI_CNT_REFUSED);
 		r->status = (uint8_t)error;
 		if (q->kind != PACKET_READ && q->kind != PACKET_READ_CSR)
 			executed_set(p, q->number, error + 1u);
@@ -225,7 +225,7 @@ bool responder_answer(struct sim_adapter *a, const struct sim_packet *q,
 	struct node *p;
 
 	if (!request_valid(q)) {
-		count(a, SCI_PCI_CNT_CRC_ERRORS);
+		counter_add(a, SCI_PCI_CNT_CRC_ERRORS);
 		return false;
 	}
 	p = node_get(a, q->source);

@@ -11,19 +11,19 @@ static void error_count(struct sim_adapter *a, enum sci_pci_error code)
 {
 	switch (code) {
 	case SCI_PCI_ERR_TIMEOUT:
-		count(a, SCI_PCI_CNT_TIMEOUTS);
+		counter_add(a, SCI_PCI_CNT_TIMEOUTS);
 		break;
 	case SCI_PCI_ERR_LINK:
-		count(a, SCI_PCI_CNT_ERRORS_LINK);
+		counter_add(a, SCI_PCI_CNT_ERRORS_LINK);
 		break;
 	case SCI_PCI_ERR_NODE:
-		count(a, SCI_PCI_CNT_ERRORS_NODE);
+		counter_add(a, SCI_PCI_CNT_ERRORS_NODE);
 		break;
 	case SCI_PCI_ERR_PROTECTION:
-		count(a, SCI_PCI_CNT_ERRORS_PROTECTION);
+		counter_add(a, SCI_PCI_CNT_ERRORS_PROTECTION);
 		break;
 	case SCI_PCI_ERR_ATT:
-		count(a, SCI_PCI_CNT_ERRORS_ATT);
+		counter_add(a, SCI_PCI_CNT_ERRORS_ATT);
 		break;
 	default:
 		break;
@@ -66,7 +66,7 @@ uint32_t status_done(const struct sim_adapter *a)
 /* Begin a barrier; the buffers have been flushed. */
 uint32_t status_barrier(struct sim_adapter *a)
 {
-	count(a, SCI_PCI_CNT_BARRIERS);
+	counter_add(a, SCI_PCI_CNT_BARRIERS);
 	return a->status.ticket++;
 }
 

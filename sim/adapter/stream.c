@@ -84,7 +84,7 @@ static struct stream *stream_take(struct sim_adapter *a)
 	if (!a->streams_free)
 		transaction_run(a);
 	while (!a->streams_free && a->streams_gather) {
-		count(a, SCI_PCI_CNT_GATHER_EVICTED);
+		counter_add(a, SCI_PCI_CNT_GATHER_EVICTED);
 		stream_leave(a, stream_oldest(a));
 		transaction_run(a);
 	}
@@ -128,7 +128,7 @@ static enum sim_bus window_begin(struct sim_adapter *a, unsigned int initiator,
 	bool gathers;
 
 	if (in->stream) {
-		count(a, SCI_PCI_CNT_GATHER_BROKEN);
+		counter_add(a, SCI_PCI_CNT_GATHER_BROKEN);
 		stream_leave(a, in->stream);
 	}
 	if (!att_lookup(a, offset, true, &e)) {
@@ -145,7 +145,7 @@ static enum sim_bus window_begin(struct sim_adapter *a, unsigned int initiator,
 	s = stream_take(a);
 	if (!s) {
 		if (!in->stalled)
-			count(a, SCI_PCI_CNT_STALLS);
+			counter_add(a, SCI_PCI_CNT_STALLS);
 		in->stalled = true;
 		return SIM_BUS_WAIT;
 	}
@@ -223,8 +223,8 @@ static void stream_write(struct sim_adapter *a, struct transaction *t,
 	t->packet.mask = p->mask;
 	t->packet.address = (s->address & ADDRESS_BITS) + p->at;
 	memcpy(t->packet.data, s->data + p->at, p->len);
-	count(a, p->len == UNIT ? SCI_PCI_CNT_WRITES_16 :
-		 p->len == 64 ? SCI_PCI_CNT_WRITES_64 : SCI_PCI_CNT_WRITES_128);
+	counter_add(a, p->len == UNIT ? SCI_PCI_CNT_WRITES_16 :
+		    p->len == 64 ? SCI_PCI_CNT_WRITES_64 : SCI_PCI_CNT_WRITES_128);
 }
 
 static void stream_send(struct sim_adapter *a, struct stream *s,
@@ -237,7 +237,7 @@ static void stream_send(struct sim_adapter *a, struct stream *s,
 			    interrupt ? PACKET_INTERRUPT : PACKET_WRITE);
 	if (interrupt) {
 		t->packet.value = s->value;
-		count(a, SCI_PCI_CNT_INTERRUPTS_SENT);
+		counter_add(a, SCI_PCI_CNT_INTERRUPTS_SENT);
 	} else {
 		stream_write(a, t, s, p);
 	}
@@ -300,7 +300,7 @@ void stream_flush_line(struct sim_adapter *a, uint64_t line,
 		if (s->address != line)
 			continue;
 		if (counter != SCI_PCI_COUNTERS_COUNT)
-			count(a, counter);
+			counter_add(a, counter);
 		stream_leave(a, s);
 	}
 }
@@ -312,7 +312,7 @@ void stream_expire(struct sim_adapter *a, uint64_t now)
 
 		if (s->deadline > now)
 			continue;
-		count(a, SCI_PCI_CNT_GATHER_TIMEOUTS);
+		counter_add(a, SCI_PCI_CNT_GATHER_TIMEOUTS);
 		stream_leave(a, s);
 	}
 }

@@ -228,7 +228,7 @@ static void special_end(struct sim_adapter *a, struct transaction *t,
 	if (t->owner == OWNER_COMMAND)
 		command_end(a, error, response ? response->value : 0);
 	else if (error)
-		count(a, SCI_PCI_CNT_MBOX_FAILED);
+		counter_add(a, SCI_PCI_CNT_MBOX_FAILED);
 	if (t->owner != OWNER_COMMAND && error == SCI_PCI_ERR_NODE)
 		rx_return(a, &t->packet);
 	a->special_free |= UINT64_C(1) << (t - a->slot - SLOTS_MAX);
@@ -237,9 +237,9 @@ static void special_end(struct sim_adapter *a, struct transaction *t,
 static void special_begin(struct sim_adapter *a, struct transaction *t)
 {
 	if (t->packet.kind == PACKET_MAILBOX)
-		count(a, SCI_PCI_CNT_MBOX_SENT);
+		counter_add(a, SCI_PCI_CNT_MBOX_SENT);
 	if (t->packet.kind == PACKET_INTERRUPT)
-		count(a, SCI_PCI_CNT_INTERRUPTS_SENT);
+		counter_add(a, SCI_PCI_CNT_INTERRUPTS_SENT);
 	transaction_begin(a, t, NO_LINE);
 }
 
@@ -382,7 +382,7 @@ void transaction_response(struct sim_adapter *a, const struct sim_packet *r)
 	if (!t)
 		return;
 	if (!response_fits(&t->packet, r))
-		count(a, SCI_PCI_CNT_CRC_ERRORS);
+		counter_add(a, SCI_PCI_CNT_CRC_ERRORS);
 	else if (r->status == SCI_PCI_ERR_NODE)
 		give_up(a, t, SCI_PCI_ERR_NODE);
 	else
@@ -425,7 +425,7 @@ static void expire_one(struct sim_adapter *a, struct transaction *t,
 		return;
 	}
 	t->tries++;
-	count(a, SCI_PCI_CNT_RETRIES);
+	counter_add(a, SCI_PCI_CNT_RETRIES);
 	transaction_transmit(a, t);
 }
 

@@ -19,7 +19,7 @@ struct invalidation {
 };
 
 /* Return the next connection of a direct node from @from on, other than @c. */
-static struct conn *other(struct conn *from, const struct conn *c)
+static struct conn *conn_next_other(struct conn *from, const struct conn *c)
 {
 	while (from && (from == c || !from->node || from->failing ||
 			!from->attach.direct))
@@ -28,7 +28,7 @@ static struct conn *other(struct conn *from, const struct conn *c)
 }
 
 #define for_each_other(o, f, c)						\
-	for ((o) = other((f)->conns, c); (o); (o) = other((o)->next, c))
+	for ((o) = conn_next_other((f)->conns, c); (o); (o) = conn_next_other((o)->next, c))
 
 static void tell_peer(struct conn *to, const struct conn *about)
 {

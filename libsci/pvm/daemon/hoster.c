@@ -42,7 +42,7 @@ int hoster_set(int tid)
 	return 0;
 }
 
-static bool awaited(const struct host *h)
+static bool host_is_awaited(const struct host *h)
 {
 	return h && h->starting && h->hosted && !h->secret[0];
 }
@@ -50,7 +50,7 @@ static bool awaited(const struct host *h)
 static bool any_awaited(void)
 {
 	for (int i = 2; i <= (int)HOST_MAX; i++)
-		if (awaited(hosts[i]))
+		if (host_is_awaited(hosts[i]))
 			return true;
 	return false;
 }
@@ -97,7 +97,7 @@ void hoster_ended(int tid)
 		return;
 	hoster = 0;
 	for (int i = 2; i <= (int)HOST_MAX; i++)
-		if (awaited(hosts[i]))
+		if (host_is_awaited(hosts[i]))
 			host_failed(hosts[i], PvmCantStart);
 	hellos_drop();
 }
@@ -155,12 +155,12 @@ void hoster_told(int wid, struct body *b)
 		const char *line = text_read_str(b);
 		struct host *h = hosts[TID_HOST(tid)];
 
-		if (!b->bad && awaited(h) && h->wid == wid)
+		if (!b->bad && host_is_awaited(h) && h->wid == wid)
 			host_told(h, line);
 	}
 	/* the hosts that it has left out */
 	for (int i = 2; i <= (int)HOST_MAX; i++)
-		if (awaited(hosts[i]) && hosts[i]->wid == wid)
+		if (host_is_awaited(hosts[i]) && hosts[i]->wid == wid)
 			host_failed(hosts[i], PvmCantStart);
 	if (!any_awaited())
 		hellos_drop();

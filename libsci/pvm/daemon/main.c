@@ -206,7 +206,7 @@ static bool halt_done(void)
 	return clock_ms() - halt_ms > LINGER_MS;
 }
 
-static void loop(void)
+static void daemon_loop(void)
 {
 	struct epoll_event e[EVENTS];
 	int n, timeout;
@@ -233,7 +233,7 @@ static void loop(void)
 /* ---- start-up ---- */
 
 /* Tell the process that started this daemon once whether it runs. */
-static void report(int status)
+static void start_report(int status)
 {
 	const char *s = getenv("SCI_PVMD_REPORT");
 	ssize_t n;
@@ -278,7 +278,7 @@ static int listen_open(int patience)
 	return fd;
 }
 
-static void usage(void)
+static void daemon_usage(void)
 {
 	fputs("Usage: pvmd3 [-n NAME]\n"
 	      "Start the daemon of a PVM virtual machine on this host. See pvm_sci(7).\n",
@@ -286,11 +286,11 @@ static void usage(void)
 	exit(2);
 }
 
-static void fail(const char *what, int err)
+static void start_fail(const char *what, int err)
 {
 	fprintf(stderr, "pvmd3: %s: %s\n", what, strerror(-err));
 	say("%s: %s", what, strerror(-err));
-	report(err == -EADDRINUSE ? PvmDupHost : PvmCantStart);
+	start_report(err == -EADDRINUSE ? PvmDupHost : PvmCantStart);
 	exit(1);
 }
 
@@ -308,42 +308,42 @@ int main(int argc, char **argv)
 		else if (c == 'H')
 			by_hoster = (master = optarg);
 		else if (c != 'd' && c != 's' && c != 'x')
-			usage();
+			daemon_usage();
 	}
 	/* the shell of a hoster waits for this process: go on as a child */
 	if (by_hoster) {
 		pid_t child = fork();
 
 		if (child < 0)
-			fail("cannot fork", -errno);
+			start_fail("cannot fork", -errno);
 		if (child)
 			_exit(0);
 		setsid();
 	}
 	fd = listen_open(master ? PATIENCE_MS : 0);
 	if (fd < 0)
-		fail("cannot listen for tasks", fd);
+		start_fail("cannot listen for tasks", fd);
 	log_open();
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	ret = epoll_fd < 0 ? -errno : signals_init();
 	if (!ret)
 		ret = tasks_init(fd);
 	if (ret)
-		fail("cannot start", ret);
+		start_fail("cannot start", ret);
 	ret = master ? 0 : owner_watch();
 	if (ret)
-		fail("cannot watch the process SCI_PVM_OWNER", ret);
+		start_fail("cannot watch the process SCI_PVM_OWNER", ret);
 	ret = sci_ep_open(&endpoint, 0, SCI_EP_SINGLE_THREAD);
 	if (ret)
-		fail("cannot open an endpoint", ret);
+		start_fail("cannot open an endpoint", ret);
 	arrivals_init();
 	watch_add(&sci_watch, dup(sci_ep_fd(endpoint)), EPOLLIN, sci_ready);
 	ret = hosts_init(name, master, by_hoster);
 	if (ret)
-		fail("cannot reach the master", ret);
-	report(0);
+		start_fail("cannot reach the master", ret);
+	start_report(0);
 	say("ready");
-	loop();
+	daemon_loop();
 	hosts_fini();
 	sci_ep_close(endpoint);
 	say("ended");

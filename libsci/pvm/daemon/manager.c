@@ -21,7 +21,7 @@ void manager_set(int tid)
 	manager = tid_is_task(tid) ? tid : 0;
 }
 
-static void tell(int host, int tid)
+static void manager_tell_daemon(int host, int tid)
 {
 	struct frame f = { 0 };
 
@@ -33,7 +33,7 @@ static void tell(int host, int tid)
 void manager_tell(int host)
 {
 	if (manager)
-		tell(host, manager);
+		manager_tell_daemon(host, manager);
 }
 
 void manager_serve(const struct frame_head *head)
@@ -50,7 +50,7 @@ void manager_serve(const struct frame_head *head)
 	manager_set((int)head->src);
 	for (int i = 2; i <= (int)HOST_MAX; i++)
 		if (hosts[i])
-			tell(i, manager);
+			manager_tell_daemon(i, manager);
 	answer(head, 0, &f);
 }
 

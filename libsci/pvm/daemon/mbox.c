@@ -140,7 +140,7 @@ static int put_where(const char *name, int flags, int task, struct entry **old)
 	return direct;
 }
 
-static void put(const struct frame_head *head, struct body *b)
+static void serve_put(const struct frame_head *head, struct body *b)
 {
 	const char *name = body_str(b);
 	int flags = body_i32(b), enc = body_i32(b), index;
@@ -175,7 +175,7 @@ static void put(const struct frame_head *head, struct body *b)
 	seekers_serve();
 }
 
-static void take(const struct frame_head *head, struct body *b)
+static void serve_take(const struct frame_head *head, struct body *b)
 {
 	const char *name = body_str(b);
 	int index = body_i32(b), flags = body_i32(b);
@@ -198,7 +198,7 @@ static void take(const struct frame_head *head, struct body *b)
 	list_add_tail(&s->link, &seekers);
 }
 
-static int delete(const struct frame_head *head, struct body *b)
+static int serve_delete(const struct frame_head *head, struct body *b)
 {
 	const char *name = body_str(b);
 	int index = body_i32(b), flags = body_i32(b);
@@ -237,7 +237,7 @@ static struct list *class_list(struct list *l, struct frame *f)
 	return end;
 }
 
-static void list(const struct frame_head *head, struct body *b)
+static void serve_list(const struct frame_head *head, struct body *b)
 {
 	const char *pattern = body_str(b);
 	struct frame f = { 0 }, classes = { 0 };
@@ -274,7 +274,7 @@ static void list(const struct frame_head *head, struct body *b)
 }
 
 /* Delete the entries of all tasks that are not in the list of @b. */
-static void reset(struct body *b)
+static void serve_reset(struct body *b)
 {
 	struct list *l, *next;
 	const void *v;
@@ -294,11 +294,11 @@ static void reset(struct body *b)
 void mbox_serve(const struct frame_head *head, struct body *b)
 {
 	switch (head->op) {
-	case OP_PUTINFO: put(head, b); break;
-	case OP_RECVINFO: take(head, b); break;
-	case OP_DELINFO: answer(head, delete(head, b), NULL); break;
-	case OP_MBOXES: list(head, b); break;
-	default: reset(b); answer(head, 0, NULL); break;
+	case OP_PUTINFO: serve_put(head, b); break;
+	case OP_RECVINFO: serve_take(head, b); break;
+	case OP_DELINFO: answer(head, serve_delete(head, b), NULL); break;
+	case OP_MBOXES: serve_list(head, b); break;
+	default: serve_reset(b); answer(head, 0, NULL); break;
 	}
 }
 

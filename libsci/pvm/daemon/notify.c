@@ -45,7 +45,7 @@ static void interest_tell(const struct interest *i, const int *tids, int n, bool
 	free(body);
 }
 
-static void event(int what, int tid)
+static void event_notify(int what, int tid)
 {
 	struct list *l, *next;
 
@@ -81,7 +81,7 @@ void notify_task(int tid)
 
 void notify_host_gone(int host)
 {
-	event(PvmHostDelete, (int)TID_OF_HOST(host));
+	event_notify(PvmHostDelete, (int)TID_OF_HOST(host));
 }
 
 void notify_hosts_new(const int *tids, int n)
@@ -100,7 +100,7 @@ void notify_hosts_new(const int *tids, int n)
 }
 
 /* Return true if the event has happened already. Otherwise ask the host of the task. */
-static bool gone(int what, int tid)
+static bool event_has_happened(int what, int tid)
 {
 	int host = (int)TID_HOST(tid);
 	struct frame f = { 0 };
@@ -125,8 +125,8 @@ static int interest_add(const struct interest *want)
 		return PvmNoMem;
 	*i = *want;
 	list_add_tail(&i->link, &interests);
-	if (i->what != PvmHostAdd && gone(i->what, i->tid))
-		event(i->what, i->tid);
+	if (i->what != PvmHostAdd && event_has_happened(i->what, i->tid))
+		event_notify(i->what, i->tid);
 	return 0;
 }
 

@@ -328,7 +328,7 @@ static void enrol_answer(const struct frame_head *head, const struct task *t, bo
 	answer(&h, 0, &f);
 }
 
-static void enrol(const struct frame_head *head, struct body *b, struct task *t)
+static void serve_enrol(const struct frame_head *head, struct body *b, struct task *t)
 {
 	int version = body_i32(b), pid = body_i32(b);
 	struct sci_addr addr;
@@ -369,7 +369,7 @@ static void enrol(const struct frame_head *head, struct body *b, struct task *t)
 	output_event(t, TO_NEW);
 }
 
-static void where(const struct frame_head *head, struct body *b)
+static void serve_where(const struct frame_head *head, struct body *b)
 {
 	int tid = body_i32(b);
 	struct task *t = task_find(tid);
@@ -419,7 +419,7 @@ static void signal_task(const struct frame_head *head, struct body *b)
 		answer(head, t->pid > 0 && !kill(t->pid, sig) ? 0 : PvmNoTask, NULL);
 }
 
-static void config(const struct frame_head *head)
+static void serve_config(const struct frame_head *head)
 {
 	struct frame f = { 0 };
 	int n = 0;
@@ -441,7 +441,7 @@ static void config(const struct frame_head *head)
 }
 
 /* Allocate a context if @ctx is 0, free @ctx otherwise. Return: a context, 0 or an error. */
-static int context(int ctx)
+static int serve_context(int ctx)
 {
 	int n = (int)((uint32_t)ctx & TID_LOCAL_MASK);
 
@@ -482,7 +482,7 @@ static void clock_tell(const struct frame_head *head)
 	answer(head, 0, &f);
 }
 
-static void setopt(const struct frame_head *head, struct body *b)
+static void serve_setopt(const struct frame_head *head, struct body *b)
 {
 	struct task *t = task_find((int)head->src);
 	int opt = body_i32(b), value = body_i32(b);
@@ -566,25 +566,25 @@ static void serve_daemon(struct frame_head *head, struct body *b, struct sci_pee
 static void serve_own(struct frame_head *head, struct body *b, struct task *t)
 {
 	switch (head->op) {
-	case OP_ENROL: if (t) enrol(head, b, t); return;
+	case OP_ENROL: if (t) serve_enrol(head, b, t); return;
 	case OP_EXIT: task_leave(head, t); return;
 	case OP_SPAWN: spawn_serve(head, b); return;
 	case OP_SIBLINGS: siblings_told(b); return;
 	case OP_GET_SIBLINGS: get_siblings(head); return;
-	case OP_WHERE: where(head, b); return;
+	case OP_WHERE: serve_where(head, b); return;
 	case OP_SIGNAL: signal_task(head, b); return;
 	case OP_TASKS: tasks_list(head, b); return;
-	case OP_CONFIG: config(head); return;
+	case OP_CONFIG: serve_config(head); return;
 	case OP_PICK: pick_serve(head, b); return;
 	case OP_NOTIFY: notify_serve(head, b); return;
-	case OP_CONTEXT: answer(head, context(body_i32(b)), NULL); return;
+	case OP_CONTEXT: answer(head, serve_context(body_i32(b)), NULL); return;
 	case OP_PUTINFO: case OP_RECVINFO: case OP_DELINFO: case OP_MBOXES:
 	case OP_MBOX_RESET: mbox_serve(head, b); return;
 	case OP_ADDHOSTS: hosts_add(head, b); return;
 	case OP_DELHOSTS: hosts_delete(head, b); return;
 	case OP_HALT: answer(head, 0, NULL); daemon_halt(); return;
 	case OP_CLOCK: clock_tell(head); return;
-	case OP_SETOPT: setopt(head, b); return;
+	case OP_SETOPT: serve_setopt(head, b); return;
 	case OP_GROUP: group_serve(head, b); return;
 	case OP_TASKER: answer(head, t ? tasker_set(t->tid) : PvmBadParam, NULL); return;
 	case OP_HOSTER: answer(head, hoster_set((int)head->src), NULL); return;

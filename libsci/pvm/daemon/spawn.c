@@ -88,7 +88,7 @@ static void output_ready(struct watch *w, uint32_t events)
 
 /* ---- the program ---- */
 
-static bool runs(const char *path)
+static bool file_is_executable(const char *path)
 {
 	struct stat st;
 
@@ -104,7 +104,7 @@ static bool program_find(const char *file, char *path)
 
 	if (strchr(file, '/')) {
 		snprintf(path, PATH_MAX, "%s", file);
-		return file[0] != '/' || runs(path);
+		return file[0] != '/' || file_is_executable(path);
 	}
 	more = getenv("PVM_PATH");
 	snprintf(list, sizeof(list), "%s%s%s/pvm3/bin/" ARCH_NAME ":%s/bin/" ARCH_NAME,
@@ -113,7 +113,7 @@ static bool program_find(const char *file, char *path)
 	for (s = list; *s; s = *end ? end + 1 : end) {
 		end = strchrnul(s, ':');
 		snprintf(path, PATH_MAX, "%.*s/%s", (int)(end - s), s, file);
-		if (end > s && runs(path))
+		if (end > s && file_is_executable(path))
 			return true;
 	}
 	return false;
