@@ -82,7 +82,6 @@ static struct sfi_op *ask_op_new(struct sfi_ep *ep, const struct sfi_ask *a)
 	op->silent = a->untold ||
 		     (ep->tx.selective && !(a->flags & FI_COMPLETION));
 	op->many = false;
-	op->waits = false;
 	op->buf = NULL;
 	op->done = part_ended;
 	op->parts = 1;

@@ -56,7 +56,6 @@ int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 static void end_peer(struct sfi_ep *ep, struct sci_peer *p)
 {
 	sfi_hand_post(ep);
-	sfi_many_end(ep, p);
 	sci_peer_close(p);
 }
 

@@ -257,10 +257,7 @@ struct sfi_op {
 	unsigned int parts;		/* one-sided: messages outstanding */
 	int error;
 	bool many;			/* FI_MULTI_RECV */
-	bool waits;			/* ... behind another one that is not full */
-	bool last;			/* ... accepts no more: its peer was removed */
-	size_t room;			/* size of the buffer, or the rest of it */
-	struct sci_peer *peer;		/* source of a receive; NULL: any */
+	size_t room;			/* size of the buffer */
 };
 
 /**
@@ -468,8 +465,6 @@ struct sfi_op *sfi_op_new(struct sfi_ep *ep);
 void sfi_op_free(struct sfi_op *op);
 void sfi_ops_fini(struct sfi_ep *ep);
 void sfi_op_pending(struct sfi_op *op);
-bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer);
-void sfi_many_end(struct sfi_ep *ep, const struct sci_peer *peer);
 void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 		     uint64_t flags, void *context);
 int sfi_op_not_begun(struct sfi_op *op, int error);

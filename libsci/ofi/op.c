@@ -156,8 +156,6 @@ void sfi_op_describe(struct sfi_op *op, const struct sfi_side *s, uint64_t what,
 	op->silent = s->selective && !(flags & FI_COMPLETION);
 	op->done = NULL;
 	op->many = false;
-	op->waits = false;
-	op->last = false;
 	op->buf = NULL;
 	op->room = 0;
 }
@@ -171,122 +169,41 @@ void sfi_op_told(struct sfi_op *op, const struct sci_status *st, uint64_t more)
 			    op->buf, st);
 }
 
-/* ---- FI_MULTI_RECV: buffers for several messages ---- */
-
 /*
- * Return whether a buffer for messages of @peer (NULL: any peer) has to be full first.
+ * Report a message to a buffer of FI_MULTI_RECV. The completion that returns the buffer is
+ * reported always: fi_msg(3) forbids to suppress it.
  */
-bool sfi_many_before(struct sfi_ep *ep, const struct sci_peer *peer)
+static void many_came(struct sfi_op *op, const struct sci_completion *c)
 {
-	for (struct sfi_op *op = ep->receives; op; op = op->next)
-		if (op->many && op->peer == peer)
-			return true;
-	return false;
-}
-
-/* Return the buffer to the program, with an error. */
-static void many_fail(struct sfi_op *op, int error)
-{
-	const struct sci_status st = { .error = error };
-
-	not_pending(op);
-	op->flags |= FI_MULTI_RECV;
-	sfi_op_failed(op, &st);
-	sfi_op_free(op);
-}
-
-/* Post the oldest buffer that has waited for a full one. */
-static void many_post_next(struct sfi_ep *ep, const struct sci_peer *peer)
-{
-	struct sfi_op *op, *next;
-	int ret;
-
-	do {
-		next = NULL;
-		for (op = ep->receives; op; op = op->next)
-			if (op->many && op->peer == peer)
-				next = op;
-		if (!next)
-			return;
-		ret = sci_irecv(ep->ep, next->peer, next->buf, next->room,
-				&next->req);
-		if (ret)
-			many_fail(next, ret);
-	} while (ret);
-	next->waits = false;
-	sci_req_queue(next->req, next);
-}
-
-/*
- * Return the buffers for messages of @peer alone: it is about to be disconnected. A buffer
- * with a posted or completed receive returns with the completion of that receive.
- */
-void sfi_many_end(struct sfi_ep *ep, const struct sci_peer *peer)
-{
-	struct sfi_op *op, *next;
-
-	for (op = ep->receives; op; op = next) {
-		next = op->next;
-		if (!op->many || op->peer != peer)
-			continue;
-		if (op->waits)
-			many_fail(op, -ECANCELED);
-		else
-			op->last = true;
-	}
-}
-
-/*
- * Post the rest of a buffer that has taken a message. Return false if the rest is too small
- * or if no more messages can come.
- */
-static bool many_repost(struct sfi_op *op, size_t len)
-{
-	struct sfi_ep *ep = op->ep;
-	struct sci_req *req;
-
-	if (op->last)
-		return false;
-	op->buf = (char *)op->buf + len;
-	op->room -= len;
-	if (op->room < ep->min_multi_recv || !op->room)
-		return false;
-	if (sci_irecv(ep->ep, op->peer, op->buf, op->room, &req))
-		return false;
-	op->req = req;
-	sci_req_queue(req, op);
-	return true;
-}
-
-static void many_came(struct sfi_op *op, const struct sci_status *st)
-{
-	struct sfi_ep *ep = op->ep;
 	struct sfi_op one = *op;
 
-	if (!st->error && many_repost(op, st->len)) {
-		sfi_op_told(&one, st, 0);
-		return;
+	if (c->buf) {
+		one.buf = c->buf;
+		one.room -= (size_t)((char *)c->buf - (char *)op->buf);
 	}
-	not_pending(op);
-	/* this completion returns the buffer: fi_msg(3) forbids to suppress it */
-	one.flags |= FI_MULTI_RECV;
-	one.silent = false;
-	if (st->error)
-		sfi_op_failed(&one, st);
+	if (c->status.flags & SCI_STATUS_RETURNED) {
+		one.flags |= FI_MULTI_RECV;
+		one.silent = false;
+		not_pending(op);
+		sfi_op_free(op);
+	}
+	if (c->status.error)
+		sfi_op_failed(&one, &c->status);
 	else
-		sfi_op_told(&one, st, 0);
-	sfi_op_free(op);
-	many_post_next(ep, one.peer);
+		sfi_op_told(&one, &c->status, 0);
 }
 
-static void op_completed(struct sfi_op *op, const struct sci_status *st)
+static void op_completed(const struct sci_completion *c)
 {
+	const struct sci_status *st = &c->status;
+	struct sfi_op *op = c->data;
+
 	if (op->done) {
 		op->done(op, st);
 		return;
 	}
 	if (op->many) {
-		many_came(op, st);
+		many_came(op, c);
 		return;
 	}
 	not_pending(op);
@@ -303,7 +220,7 @@ static void op_progress(struct sfi_ep *ep)
 	int n = sci_completions(ep->ep, 0, done, SFI_BATCH);
 
 	for (int i = 0; i < n; i++)
-		op_completed(done[i].data, &done[i].status);
+		op_completed(&done[i]);
 	if (ep->not_posted)
 		sfi_serve_again(ep);
 	if (ep->rounds % SELDOM)
@@ -393,9 +310,7 @@ ssize_t sfi_cancel(fid_t fid, void *context)
 		if (op->context == context)
 			found = op;
 	/* a receive that is being filled completes as if not cancelled */
-	if (!in_hand && found && found->waits)
-		many_fail(found, -ECANCELED);
-	else if (!in_hand && found)
+	if (!in_hand && found)
 		sci_cancel(found->req);
 	sfi_unlock(&ep->lock);
 	return found || in_hand ? 0 : -FI_ENOENT;

@@ -13,14 +13,17 @@ static uint64_t recv_what(const struct sfi_recv *r)
 
 /* ---- posted receives ---- */
 
-static int recv_post(struct sfi_op *op, const struct sfi_recv *r)
+static int recv_post(struct sfi_op *op, const struct sfi_recv *r, struct sci_peer *peer)
 {
 	struct sfi_ep *ep = op->ep;
 
+	if (op->many)
+		return sci_irecv_many(ep->ep, peer, op->buf, op->room,
+				      ep->min_multi_recv, op, &op->req);
 	if (r->tagged)
-		return sci_itrecvv(ep->ep, op->peer, SFI_TAGGED, r->tag,
-				   r->ignore, r->iov, r->n, &op->req);
-	return sci_irecvv(ep->ep, op->peer, r->iov, r->n, &op->req);
+		return sci_itrecvv(ep->ep, peer, SFI_TAGGED, r->tag, r->ignore, r->iov,
+				   r->n, &op->req);
+	return sci_irecvv(ep->ep, peer, r->iov, r->n, &op->req);
 }
 
 /* Post a receive. @error: not 0 if its peer cannot be reached */
@@ -35,14 +38,12 @@ static int post_op(struct sfi_ep *ep, const struct sfi_recv *r,
 	op->buf = r->n ? r->iov[0].iov_base : NULL;
 	op->room = sfi_length(r->iov, r->n);
 	op->many = !r->tagged && r->flags & FI_MULTI_RECV;
-	op->peer = peer;
-	op->waits = !error && op->many && sfi_many_before(ep, peer);
-	if (!error && !op->waits)
-		error = recv_post(op, r);
+	if (!error)
+		error = recv_post(op, r, peer);
 	if (error)
 		return sfi_op_not_begun(op, error);
 	sfi_op_pending(op);
-	if (!op->waits)
+	if (!op->many)
 		sci_req_queue(op->req, op);
 	return 0;
 }

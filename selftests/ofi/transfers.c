@@ -480,6 +480,59 @@ TEST(a_consumed_buffer_is_returned_under_selective_completion)
 	peer_join(p);
 }
 
+static void sends_two_when_told(struct peer *self, void *arg)
+{
+	struct link l = link_open(self, 4, NULL);
+
+	(void)arg;
+	/* connects */
+	link_meet(&l);
+	peer_expect(self, "posted");
+	for (unsigned int i = 0; i < 2; i++) {
+		test_fill(buf, PIECE, i);
+		LINK_SEND(&l, fi_inject(l.ep, buf, PIECE, l.to));
+	}
+	peer_send(self, "sent");
+	link_meet(&l);
+	link_close(&l);
+}
+
+/* Both messages arrive in one round of progress. The first leaves room for the second. */
+TEST(a_buffer_for_many_comes_before_a_later_receive)
+{
+	struct peer *p = peer_spawn(8, sends_two_when_told, NULL);
+	struct link l = link_open(p, 8, NULL);
+	unsigned char *later = buf + LEN_MAX / 2;
+	struct iovec iov = { buf, 10 * PIECE };
+	struct fi_msg m = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+		.context = &iov,
+	};
+
+	link_meet(&l);
+	for (unsigned int i = 0; i < 2; i++)
+		link_next(&l, NULL);
+	CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
+	CHECK_EQ(fi_recv(l.ep, later, PIECE, NULL, FI_ADDR_UNSPEC, later), 0);
+	peer_send(p, "posted");
+	peer_expect(p, "sent");
+	for (unsigned int i = 0; i < 2; i++) {
+		struct fi_cq_tagged_entry e = link_next(&l, NULL);
+
+		CHECK(e.op_context == &iov);
+		CHECK(e.buf == buf + i * PIECE);
+		CHECK_EQ(e.flags, FI_RECV | FI_MSG);
+		CHECK(test_filled(e.buf, PIECE, i));
+	}
+	CHECK_EQ(fi_cancel(&l.ep->fid, &iov), 0);
+	CHECK_EQ(link_error(&l).flags & FI_MULTI_RECV, FI_MULTI_RECV);
+	CHECK_EQ(fi_cancel(&l.ep->fid, later), 0);
+	CHECK(link_error(&l).op_context == later);
+	link_meet(&l);
+	link_close(&l);
+	peer_join(p);
+}
+
 static void sends_one_untagged(struct peer *self, void *arg)
 {
 	struct link l = link_open(self, 4, NULL);
@@ -515,14 +568,16 @@ TEST(buffers_for_many_are_returned_when_their_peer_is_removed)
 	CHECK_EQ(fi_recvmsg(l.ep, &m, FI_MULTI_RECV), 0);
 	CHECK_EQ(fi_av_remove(l.av, &l.to, 1, 0), 0);
 	peer_send(p, "removed");
-	err = link_error(&l);
-	CHECK(err.op_context == &m);
-	CHECK_EQ(err.err, FI_ECANCELED);
-	CHECK_EQ(err.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+	for (unsigned int i = 0; i < 2; i++) {
+		err = link_error(&l);
+		CHECK(err.op_context == (i ? (void *)&m : &iov));
+		CHECK_EQ(err.err, FI_ECANCELED);
+		CHECK_EQ(err.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+	}
 	e = link_next(&l, NULL);
 	CHECK(e.op_context == &iov);
 	CHECK_EQ(e.len, PIECE);
-	CHECK_EQ(e.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+	CHECK_EQ(e.flags & FI_MULTI_RECV, 0);
 	link_close(&l);
 	peer_join(p);
 }

@@ -455,7 +455,9 @@ struct sci_status {
 enum sci_status_flags {
 	SCI_STATUS_IMM	= 1 << 0,	/* the message has an immediate */
 	SCI_STATUS_PEER_UP = 1 << 1,	/* event: a peer has connected */
-	SCI_STATUS_PEER_DOWN = 1 << 2	/* event: a connection has ended with @error */
+	SCI_STATUS_PEER_DOWN = 1 << 2,	/* event: a connection has ended with @error */
+	SCI_STATUS_RETURNED = 1 << 3	/* the library has done with a buffer of
+					 * sci_irecv_many() */
 };
 
 /* Flags of sends. All but SCI_SEND_SYNC are for sci_isendm() only. */
@@ -559,10 +561,12 @@ int sci_cancel(struct sci_req *req);
  * struct sci_completion - a request that has completed, or an event
  * @data: of a request: the pointer that sci_req_queue() got; of an event: sci_peer_data()
  * @status: the result
+ * @buf: of a message to sci_irecv_many(): where it is in the buffer; otherwise NULL
  */
 struct sci_completion {
 	void *data;
 	struct sci_status status;
+	void *buf;
 };
 
 /**
@@ -768,6 +772,28 @@ int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
 int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 		uint64_t tag, uint64_t ignore, const struct iovec *iov,
 		size_t n, struct sci_req **req);
+
+/**
+ * sci_irecv_many() - receive several messages into one buffer, one behind the other
+ * @peer: NULL, or the only sender
+ * @buf: @size bytes, at least one. The library uses them until a completion has the flag
+ *	SCI_STATUS_RETURNED.
+ * @min: the receive ends when fewer bytes than this are left, or none
+ * @data: names the receive in its completions
+ * @req: is set to the request, for sci_cancel() alone. It is freed when the completion with
+ *	SCI_STATUS_RETURNED is taken.
+ *
+ * The receive takes messages without a tag, and keeps its place before receives that are posted
+ * later. Each message has a completion of its own in the queue of the endpoint. If a message is
+ * longer than what is left, its completion has the error -EMSGSIZE, and the receive ends. The
+ * completion that comes last has the flag SCI_STATUS_RETURNED. If the receive is cancelled or its
+ * connection ends, and no message is under way, that is a completion without a message: it has
+ * an error, and no @buf.
+ *
+ * Return: 0; -ENOMEM: out of memory.
+ */
+int sci_irecv_many(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+		   size_t min, void *data, struct sci_req **req);
 
 /* ---- matching apart from copying ---- */
 

@@ -225,10 +225,8 @@ static void drop_receives(struct sci_ep *ep)
 {
 	struct sci_match_recv *r;
 
-	while ((r = sci_match_recv_any(&ep->match))) {
-		sci_match_recv_remove(&ep->match, r);
-		req_done(container_of(r, struct sci_req, match), -ECANCELED);
-	}
+	while ((r = sci_match_recv_any(&ep->match)))
+		recv_withdraw(container_of(r, struct sci_req, match), -ECANCELED);
 }
 
 static void drop_orphans(struct sci_ep *ep)

@@ -342,6 +342,7 @@ static void recv_describe(struct sci_req *req, struct sci_peer *peer, bool tagge
 	req->match.context = tagged ? context : MSG_UNTAGGED;
 	req->match.tag = tagged ? tag : 0;
 	req->match.ignore = tagged ? ignore : 0;
+	req->match.stays = req->kind == MSG_RECV_MANY;
 	req->match.count = wanted_counter(req->ep, peer, req->match.context);
 }
 
@@ -435,6 +436,34 @@ int sci_itrecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 	const struct iovec iov = { .iov_base = buf, .iov_len = size };
 
 	return sci_itrecvv(ep, peer, context, tag, ignore, &iov, 1, req);
+}
+
+int sci_irecv_many(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
+		   size_t min, void *data, struct sci_req **out)
+{
+	const struct iovec iov = { .iov_base = buf, .iov_len = size };
+	int ret = out && size ? check_recv(ep, peer, 0, &iov, 1) : -EINVAL;
+	struct sci_req *req, *part;
+
+	if (ret)
+		return ret;
+	msg_lock(&ep->lock);
+	req = req_new(ep, MSG_RECV_MANY);
+	part = req ? req_new(ep, MSG_RECV) : NULL;
+	if (part) {
+		req_iov(req, &iov, 1);
+		recv_describe(req, peer, false, 0, 0, 0);
+		req->min = min;
+		req->part = part;
+		req->queued = true;
+		req->data = data;
+		*out = req;
+		recv_many_start(req);
+	} else if (req) {
+		req_free(req);
+	}
+	msg_unlock(&ep->lock);
+	return part ? 0 : -ENOMEM;
 }
 
 static int recv_is_done(void *arg)

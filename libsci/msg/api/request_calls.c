@@ -240,16 +240,17 @@ int sci_cancel(struct sci_req *req)
 	if (!msg_usable(ep))
 		return -ENOTCONN;
 	msg_lock(&ep->lock);
-	if (req->state == MSG_DIALING)
+	if (req->state == MSG_POSTED) {
+		recv_withdraw(req, -ECANCELED);
+	} else if (req->state == MSG_DIALING) {
 		connect_cancel(req);
-	else if (req->state == MSG_POSTED)
-		sci_match_recv_remove(&ep->match, &req->match);
-	else if (req->state == MSG_QUEUED && !req->moved)
-		list_del(&req->link);
-	else
-		ret = -EBUSY;
-	if (!ret)
 		req_done(req, -ECANCELED);
+	} else if (req->state == MSG_QUEUED && !req->moved) {
+		list_del(&req->link);
+		req_done(req, -ECANCELED);
+	} else {
+		ret = -EBUSY;
+	}
 	msg_unlock(&ep->lock);
 	return ret;
 }
@@ -297,7 +298,12 @@ static int completions_take(struct sci_ep *ep, struct sci_completion *done, unsi
 
 		done[i].data = req->data;
 		done[i].status = req->status;
-		if (req->kind == MSG_EVENT) {
+		done[i].buf = NULL;
+		if (req->kind == MSG_RECV && req->whole) {
+			done[i].buf = req->iov->iov_base;
+			if (req->status.flags & SCI_STATUS_RETURNED)
+				req_free(req->whole);
+		} else if (req->kind == MSG_EVENT) {
 			done[i].data = sci_load_acquire(&req->peer->data);
 			req->peer->known = true;
 		}

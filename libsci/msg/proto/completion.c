@@ -13,6 +13,8 @@ void completion_queue(struct sci_req *req)
 {
 	struct sci_ep *ep = req->ep;
 
+	if (req->kind == MSG_RECV && req->whole)
+		recv_part_ended(req);
 	list_add_tail(&req->link, &ep->completed);
 	wake_all(ep);
 }

@@ -19,13 +19,10 @@ static void fail_all(struct list *queue, int error)
 
 static void fail_posted(struct sci_peer *p, int error)
 {
-	struct sci_match *m = &p->ep->match;
 	struct sci_match_recv *r;
 
-	while ((r = sci_match_recv_of(m, p))) {
-		sci_match_recv_remove(m, r);
-		req_done(container_of(r, struct sci_req, match), error);
-	}
+	while ((r = sci_match_recv_of(&p->ep->match, p)))
+		recv_withdraw(container_of(r, struct sci_req, match), error);
 }
 
 static void fail_chain(struct sci_peer *p, int error)

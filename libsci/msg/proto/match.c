@@ -367,7 +367,7 @@ struct sci_match_recv *sci_match_arrive_posted(struct sci_match *m,
 		r = find_hashed(q, source, tag, context);
 	else
 		r = find_short(q, source, tag, context);
-	if (r)
+	if (r && !r->stays)
 		sci_match_recv_remove(m, r);
 	return r;
 }

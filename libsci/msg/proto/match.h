@@ -63,6 +63,7 @@ struct sci_match_node {
  * struct sci_match_recv - a posted receive
  * @source: NULL accepts any source
  * @ignore: bits of @tag that are not compared; 0 for an exact tag, ~0 for any tag
+ * @stays: a message does not remove it: see sci_match_arrive()
  * @count: counter of the caller for the posted receives; or NULL
  */
 struct sci_match_recv {
@@ -71,6 +72,7 @@ struct sci_match_recv {
 		struct { SCI_MATCH_FIELDS; };
 	};
 	uint64_t ignore;
+	bool stays;
 	size_t *count;
 };
 
@@ -152,7 +154,10 @@ struct sci_match_recv *sci_match_arrive_posted(struct sci_match *m,
 					       const void *source, uint64_t tag,
 					       uint32_t context);
 
-/* Remove and return the oldest receive that accepts this message; NULL: none. */
+/*
+ * Return the oldest receive that accepts this message, and remove it unless it stays; NULL:
+ * none.
+ */
 static inline struct sci_match_recv *
 sci_match_arrive(struct sci_match *m, const void *source, uint64_t tag,
 		 uint32_t context)

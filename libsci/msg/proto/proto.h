@@ -12,7 +12,7 @@
 
 /* ---- requests and messages ---- */
 
-enum msg_kind { MSG_SEND, MSG_RECV, MSG_CONNECT, MSG_EVENT,
+enum msg_kind { MSG_SEND, MSG_RECV, MSG_RECV_MANY, MSG_CONNECT, MSG_EVENT,
 		MSG_WRITE, MSG_READ, MSG_ATOMIC };
 
 enum msg_state {
@@ -52,7 +52,10 @@ struct sci_req {
 	uint32_t context;
 	uint32_t id;			/* index in ep->ids */
 	enum msg_kind kind;
-	uint64_t addr;			/* MSG_IMPORTING: address of the buffer in the sender */
+	union {
+		uint64_t addr;		/* MSG_IMPORTING: address of the buffer in the sender */
+		size_t min;		/* MSG_RECV_MANY: it ends when less than this is left */
+	};
 	/* req_init() clears the members from here on */
 	uint32_t init_from;
 	struct sci_peer *peer;		/* NULL: a receive from any peer, not matched yet */
@@ -71,7 +74,10 @@ struct sci_req {
 	uint8_t mode;			/* transfer mode of a rendezvous: CTS_* */
 	uint8_t rts_flags;
 	int crc_error;
-	uint32_t their_id;
+	union {
+		uint32_t their_id;
+		uint32_t parts;		/* MSG_RECV_MANY: parts that have not completed */
+	};
 	uint32_t segment;		/* rendezvous, one-sided: id of the peer's segment */
 	uint64_t offset;
 	uint64_t doubt_ms;		/* one-sided: when to give up missing memory, in ms */
@@ -81,6 +87,8 @@ struct sci_req {
 	union {
 		struct msg_dial *dial;		/* MSG_CONNECT */
 		struct sci_stream_get *get;	/* MSG_READ on the net: the request for bytes */
+		struct sci_req *whole;		/* MSG_RECV: the MSG_RECV_MANY it is part of */
+		struct sci_req *part;		/* MSG_RECV_MANY: allocated for the next message */
 	};
 	void *copy;			/* its own copy of the bytes to send */
 	uint64_t imm;
@@ -211,6 +219,12 @@ int receive_poll(struct sci_peer *p);
 int recv_start(struct sci_req *req);
 void recv_message(struct sci_req *req, struct sci_msg *msg);
 void msg_unexpected_free(struct sci_msg *msg);
+
+/* many.c */
+struct sci_req *recv_for(struct sci_peer *p, uint32_t context, uint64_t tag, size_t len);
+void recv_withdraw(struct sci_req *req, int error);
+void recv_many_start(struct sci_req *whole);
+void recv_part_ended(struct sci_req *part);
 
 /* handler.c */
 void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,

@@ -147,14 +147,12 @@ static int to_handler(struct sci_peer *p, uint32_t context, uint64_t tag,
 static int msg_deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 		       const void *data, size_t len, const uint32_t *crc)
 {
-	struct sci_match_recv *r = sci_match_arrive(&p->ep->match, p, tag,
-						    context);
-	struct sci_req *req;
+	struct sci_req *req = recv_for(p, context, tag, len);
 	struct sci_msg *msg;
 
-	if (!r && is_handler(context))
+	if (!req && is_handler(context))
 		return to_handler(p, context, tag, data, len, crc);
-	if (!r) {
+	if (!req) {
 		msg = unexpected_keep(p, context, tag, len);
 		if (!msg)
 			return -EAGAIN;
@@ -164,7 +162,6 @@ static int msg_deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 			msg->error = -EBADMSG;
 		return 0;
 	}
-	req = container_of(r, struct sci_req, match);
 	req->peer = p;
 	status_of_message(&req->status, context, tag, len);
 	take_imm(p, &req->status);
@@ -215,13 +212,10 @@ static void chain_end(struct sci_peer *p)
 static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		       uint64_t len)
 {
-	struct sci_match_recv *r;
-
 	if (len > (is_handler(context) ? SCI_HANDLER_MAX : CHAIN_MAX))
 		return -EPROTO;
-	r = sci_match_arrive(&p->ep->match, p, tag, context);
-	if (r) {
-		p->chain_req = container_of(r, struct sci_req, match);
+	p->chain_req = recv_for(p, context, tag, len);
+	if (p->chain_req) {
 		p->chain_req->state = MSG_CHAINED;
 		p->chain_req->peer = p;
 		status_of_message(&p->chain_req->status, context, tag, len);
@@ -329,7 +323,6 @@ static int chain_goes_on(struct sci_peer *p, const struct msg_line *l)
 
 static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 {
-	struct sci_match_recv *r;
 	struct sci_req *req;
 	struct sci_msg *msg;
 
@@ -337,9 +330,8 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 		return -EPROTO;
 	if (rts->flags & RTS_IMM)
 		have_imm(p, rts->imm);
-	r = sci_match_arrive(&p->ep->match, p, rts->tag, rts->context);
-	if (r) {
-		req = container_of(r, struct sci_req, match);
+	req = recv_for(p, rts->context, rts->tag, rts->len);
+	if (req) {
 		take_imm(p, &req->status);
 		rndv_accept(req, p, rts);
 		return 0;
