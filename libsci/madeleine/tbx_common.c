@@ -138,19 +138,19 @@ void *tbx_malloc(p_tbx_memory_t mem)
 		tbx_slist_append(mem->chunks, chunk);
 		for (long i = mem->count; i--;) {
 			p = chunk + (size_t)i * mem->block;
-			memcpy(p, &mem->unused, sizeof(p));
+			memcpy(p, &mem->unused, sizeof(mem->unused));
 			mem->unused = p;
 		}
 	}
 	p = mem->unused;
-	memcpy(&mem->unused, p, sizeof(p));
+	memcpy(&mem->unused, p, sizeof(mem->unused));
 	mem->used++;
 	return p;
 }
 
 void tbx_free(p_tbx_memory_t mem, void *p)
 {
-	memcpy(p, &mem->unused, sizeof(p));
+	memcpy(p, &mem->unused, sizeof(mem->unused));
 	mem->unused = p;
 	mem->used--;
 }
@@ -214,15 +214,17 @@ void tbx_string_append_cstring(p_tbx_string_t s, const char *more)
 void tbx_string_append_int(p_tbx_string_t s, int i)
 {
 	char text[16];
+	int n = snprintf(text, sizeof(text), "%d", i);
 
-	text_append(s, text, (size_t)snprintf(text, sizeof(text), "%d", i));
+	text_append(s, text, (size_t)n);
 }
 
 void tbx_string_append_uint(p_tbx_string_t s, unsigned int i)
 {
 	char text[16];
+	int n = snprintf(text, sizeof(text), "%u", i);
 
-	text_append(s, text, (size_t)snprintf(text, sizeof(text), "%u", i));
+	text_append(s, text, (size_t)n);
 }
 
 void tbx_string_append_char(p_tbx_string_t s, int c)

@@ -96,7 +96,7 @@ void pv_answer_free(struct answer *a)
 
 int pv_request(struct frame *f, struct answer *a)
 {
-	struct answer own;
+	struct answer own = { .seq = 0 };
 	struct answer *to = a ? a : &own;
 	int ret = pv_request_start(f, to);
 

@@ -185,7 +185,7 @@ SMI_API smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc)
 		;
 	lock = i < SMI_LOCKS_MAX ? smi_lock_new(proc) : -1;
 	err = smi_agree(smi.team, lock < 0 ? SMI_ERR_NOMEM : SMI_SUCCESS);
-	if (err) {
+	if (err || i == SMI_LOCKS_MAX) {
 		smi_lock_free(lock);
 		return err;
 	}

@@ -150,7 +150,7 @@ bool memory_is_libsci(const void *code)
 
 bool memory_init(void)
 {
-	size_t len = (size_t)(GLOBAL_END - GLOBAL_BASE);
+	size_t len = GLOBAL_LEN;
 	void *p = REAL(mmap)(GLOBAL_BASE, len, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -263,7 +263,7 @@ bool memory_share(void)
 	const struct heap *h = &world->heap;
 	size_t units = h->top * sizeof(*h->units);
 
-	memory.end = GLOBAL_END - GLOBAL_BASE;
+	memory.end = GLOBAL_LEN;
 	memory.fd = memfd_create("sci-threads", MFD_CLOEXEC);
 	if (memory.fd < 0 || ftruncate(memory.fd, memory.end + ((off_t)1 << 40))) {
 		world_say("cannot share memory: %s", strerror(errno));

@@ -50,11 +50,12 @@
 #define GLOBAL_STACKS	(GLOBAL_BASE + ((size_t)1 << 36))
 #define GLOBAL_HEAP	(GLOBAL_STACKS + THREADS_MAX * SLOT_SIZE)
 #define GLOBAL_HEAP_LEN	((size_t)512 << 30)
-#define GLOBAL_END	(GLOBAL_HEAP + GLOBAL_HEAP_LEN)
+#define GLOBAL_LEN	(((size_t)1 << 36) + THREADS_MAX * SLOT_SIZE + GLOBAL_HEAP_LEN)
+#define GLOBAL_END	(GLOBAL_BASE + GLOBAL_LEN)
 
 static inline bool is_global(const void *p)
 {
-	return (size_t)((const char *)p - GLOBAL_BASE) < (size_t)(GLOBAL_END - GLOBAL_BASE);
+	return (size_t)((const char *)p - GLOBAL_BASE) < GLOBAL_LEN;
 }
 
 /* ---- calls between nodes (node.c) ---- */

@@ -424,14 +424,14 @@ enum sci_vm_mode sci_vm_mode(const struct sci_vm *vm)
 int sci_vm_stats(struct sci_vm *vm, struct sci_vm_stats *stats)
 {
 	struct sci_vm_stats now;
+	uint64_t *to = (uint64_t *)&now;
 	const uint64_t *from;
-	uint64_t *to = &now.faults;
 
 	if (!vm || !stats || stats->size < sizeof(size_t))
 		return -EINVAL;
-	from = &vm->stats.faults;
+	from = (const uint64_t *)&vm->stats;
 	now.size = stats->size < sizeof(now) ? stats->size : sizeof(now);
-	for (size_t i = 0; i < (sizeof(now) - offsetof(struct sci_vm_stats, faults)) / 8; i++)
+	for (size_t i = offsetof(struct sci_vm_stats, faults) / 8; i < sizeof(now) / 8; i++)
 		to[i] = sci_load_relaxed(&from[i]);
 	memcpy(stats, &now, now.size);
 	return 0;

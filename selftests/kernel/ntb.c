@@ -134,7 +134,7 @@ TEST(pingpong_stops_without_cable_and_goes_on)
 	unsigned long long count;
 
 	load("", "ntb_pingpong", "delay_ms=1");
-	snprintf(path, sizeof(path), "/sys/kernel/debug/ntb_pingpong/" FUNCTION "/count", 0);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/ntb_pingpong/" FUNCTION "/count", 0u);
 	for (unsigned int i = 0; i < 10; i++) {
 		OK(write_file(CABLE, "N"));
 		OK(write_file(CABLE, "Y"));

@@ -444,9 +444,9 @@ static void optional_blocks(void *arg)
 		p->value = 50;
 		test_fill(buf, sizeof(buf), 1);
 		mad_pack_ext(k, buf, sizeof(buf), mad_send_CHEAPER, mad_receive_EXPRESS, p,
-			     NULL);
+			     (void *)NULL);
 		mad_pack_ext(k, buf, sizeof(buf), mad_send_CHEAPER, mad_receive_CHEAPER,
-			     NULL);
+			     (void *)NULL);
 		mad_end_packing(k);
 	} else {
 		p_mad_connection_t k = mad_begin_unpacking(c);

@@ -372,7 +372,9 @@ TEST(random_bytes_are_unpacked_safely)
 
 	machine_begin();
 	for (unsigned int i = 0; i < n; i++) {
-		char bytes[64], out[256];
+		double room[32];
+		void *out = room;
+		char bytes[64];
 		int len = rand_r(&seed) % 64, ret = 0;
 
 		for (int j = 0; j < len; j++)
@@ -384,13 +386,13 @@ TEST(random_bytes_are_unpacked_safely)
 			int count = rand_r(&seed) % 9 - 1;
 
 			switch (rand_r(&seed) % 7) {
-			case 0: ret = pvm_upkint((int *)out, count, 1); break;
-			case 1: ret = pvm_upkshort((short *)out, count, 2); break;
-			case 2: ret = pvm_upkdouble((double *)out, count, 1); break;
+			case 0: ret = pvm_upkint(out, count, 1); break;
+			case 1: ret = pvm_upkshort(out, count, 2); break;
+			case 2: ret = pvm_upkdouble(out, count, 1); break;
 			case 3: ret = pvm_upkstr(out); break;
 			case 4: ret = pvm_unpackf("%20s", out); break;
 			case 5: ret = pvm_upkmesg(); break;
-			default: ret = pvm_upkdcplx((double *)out, count, 1); break;
+			default: ret = pvm_upkdcplx(out, count, 1); break;
 			}
 		}
 	}

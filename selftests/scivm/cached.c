@@ -12,10 +12,10 @@ static const struct sci_vm_attr cached = {
 static struct sci_vm_stats spent(const struct member *m, const struct sci_vm_stats *before)
 {
 	struct sci_vm_stats now = stats_of(m), d = { .size = sizeof(d) };
-	const uint64_t *a = &before->faults, *b = &now.faults;
-	uint64_t *to = &d.faults;
+	const uint64_t *a = (const uint64_t *)before, *b = (const uint64_t *)&now;
+	uint64_t *to = (uint64_t *)&d;
 
-	for (size_t i = 0; i < sizeof(d) / 8 - 1; i++)
+	for (size_t i = offsetof(struct sci_vm_stats, faults) / 8; i < sizeof(d) / 8; i++)
 		to[i] = b[i] - a[i];
 	/* the others count, too, before anybody goes on */
 	meet(m);

@@ -80,8 +80,10 @@ static void divide(const int *data, struct board *b)
 	int *all = malloc(sizeof(int) * (size_t)size * (size_t)size);
 	int at = b->low[rank];
 
-	if (!all)
+	if (!all) {
 		SMI_Abort(1);
+		return;
+	}
 	memcpy(all, b->samples, sizeof(int) * (size_t)size * (size_t)size);
 	qsort(all, (size_t)size * (size_t)size, sizeof(*all), compare);
 	for (int bucket = 0; bucket < size; bucket++) {

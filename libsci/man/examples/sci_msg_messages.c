@@ -7,7 +7,7 @@
 int main(void)
 {
 	char text[16] = "hello", got[16];
-	struct sci_status status;
+	struct sci_status status = { 0 };
 	struct sci_addr me;
 	struct sci_peer *peer;
 	struct sci_req *recv;

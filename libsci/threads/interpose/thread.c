@@ -85,11 +85,12 @@ static struct thread *thread_new(size_t stack)
 
 struct thread *thread_find(pthread_t native)
 {
-	size_t slot = (size_t)((char *)native - GLOBAL_STACKS) / SLOT_SIZE;
 	struct thread *t;
+	size_t slot;
 
 	if (!world || !native)
 		return NULL;
+	slot = (size_t)((char *)native - GLOBAL_STACKS) / SLOT_SIZE;
 	if (self_thread && self_thread->native == native)
 		return self_thread;
 	if (slot < THREADS_MAX) {

@@ -99,7 +99,8 @@ static void shell_child(int ends)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		freopen("/dev/null", "w", stdout);
+		if (!freopen("/dev/null", "w", stdout))
+			_exit(126);
 		execl(self, self, "child", (char *)NULL);
 		_exit(127);
 	}

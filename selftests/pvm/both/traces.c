@@ -65,7 +65,9 @@ static int same_value(const char *did)
 /* Read a value. Return: 0 if its type is unknown. */
 static int value_read(int type, int show)
 {
-	static char s[4096];
+	static double room[512];
+	char *s = (char *)room;
+	void *any = room;
 	int n = type & T_ARRAY ? upk() : 1, v;
 	double d;
 	float f;
@@ -75,8 +77,8 @@ static int value_read(int type, int show)
 	for (int i = 0; i < n; i++) {
 		switch (type & ~T_ARRAY) {
 		case T_BYTE: pvm_upkbyte(s, 1, 1); break;
-		case T_CPLX: pvm_upkcplx((float *)s, 1, 1); break;
-		case T_DCPLX: pvm_upkdcplx((double *)s, 1, 1); break;
+		case T_CPLX: pvm_upkcplx(any, 1, 1); break;
+		case T_DCPLX: pvm_upkdcplx(any, 1, 1); break;
 		case T_DOUBLE: pvm_upkdouble(&d, 1, 1); break;
 		case T_FLOAT: pvm_upkfloat(&f, 1, 1); break;
 		case T_INT: case T_UINT:

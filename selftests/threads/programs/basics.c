@@ -96,14 +96,14 @@ static void *local_address(void *arg)
 static void memory(void)
 {
 	int stack = 1, *address;
-	char *text;
+	char *text, *longer;
 
 	for (int i = 0; i < 3; i++) {
 		text = (char *)join(start(memory_body, &stack));
 		puts(text);
-		text = realloc(text, 100000);
-		puts(text);
-		free(text);
+		longer = realloc(text, 100000);
+		puts(longer);
+		free(longer);
 	}
 	SHOW(stack);
 	SHOW(local);
@@ -120,6 +120,7 @@ static void *mapping_body(void *arg)
 
 static void mapping(void)
 {
+	void *aligned = aligned_alloc(4096, 8192);
 	char *p = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *q = malloc(10), *r;
 
@@ -129,13 +130,17 @@ static void mapping(void)
 	SHOW(p[8191]);
 	SHOW(p[8193]);
 	SHOW(munmap(p, 65536));
-	SHOW((uintptr_t)aligned_alloc(4096, 8192) % 4096);
+	memset(aligned, 1, 8192);
+	SHOW((uintptr_t)aligned % 4096);
+	free(aligned);
 	SHOW(posix_memalign((void **)&r, 3, 10) == EINVAL);
 	free(q);
 	{
 		volatile size_t huge = SIZE_MAX / 2;
+		void *volatile none = calloc(huge, 4);
 
-		SHOW(calloc(huge, 4) == NULL);
+		SHOW(none == NULL);
+		free(none);
 	}
 }
 
