@@ -80,7 +80,7 @@ static int lent_file_release(struct inode *inode, struct file *file)
 	if (!l)		/* there was no memory to lend */
 		return 0;
 	a = l->adapter;
-	/* one that is removed takes it back by itself */
+	/* an adapter that is removed takes the memory back itself */
 	if (!sci_adapter_enter(a, &idx)) {
 		lent_give_back(l);
 		sci_adapter_exit(a, idx);

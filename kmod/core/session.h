@@ -4,40 +4,38 @@
  * DOC: sessions between two nodes
  *
  * Messages of SCI_MESSAGE_SIZE bytes go in control packets, which may be lost,
- * doubled or reordered.  A session delivers them once and in order, or says
- * that the other node is gone: sequence numbers, cumulative acknowledgments,
- * a window, retransmission, heartbeats.  Generations (a random number per life
- * of a peer) tell a node that came back from the one that was there before.
+ * doubled or reordered.  A session delivers messages once and in order, or reports
+ * that the other node is gone.  It uses sequence numbers, cumulative acknowledgments,
+ * a window, retransmission and heartbeats.  A generation, which is a random number
+ * for each life of a peer, distinguishes a node that came back from its earlier life.
  *
- * This file's half is a pure state machine: no clock, no lock, no I/O of its
- * own.  The caller serializes calls, passes the time in, and transmits.
- * peer.c is that caller; session_test.c another.
+ * This half is a pure state machine: no clock, no lock, no I/O.  The caller serializes
+ * calls, passes the time in, and transmits packets.  peer.c is that caller, and
+ * session_test.c is another.
  *
- * Setting one up.  Each side of a session has a tag that it uses for this one
- * and no other; sci_session.next is the one for the session to come.
+ * How a session begins: each side of a session has a tag, which it uses for no other
+ * session.  sci_session.next is the tag of the next session.
  *
- *	HELLO(from)          who are you?  @from is the sender's tag.
- *	ANSWER(from, to)     to HELLO(@to), or to an ANSWER that set one up.
+ *	HELLO(from)          asks for an ANSWER.  @from is the sender's tag.
+ *	ANSWER(from, to)     answers HELLO(@to), or an ANSWER that began a session.
  *
- * An ANSWER to our next tag can only come from a node that lives now and got
- * that tag from us: a session with its @from begins.  The node that begins
- * a session says so in an ANSWER of its own.  HELLOs prove nothing, they may be from an
- * earlier life, so they change nothing.  HELLOs that cross lead to the same
- * pair of tags on both sides.  From then on packets carry a hash of both tags,
- * in the order sender, receiver: those of another session, or coming back to
- * their sender, do not match.
+ * An ANSWER to this node's next tag can only come from a node that is alive and got the
+ * tag from this node.  So a session with its @from begins, and this node sends an ANSWER
+ * of its own.  A HELLO may be from an earlier life, so it changes nothing.  HELLOs that
+ * cross lead to the same pair of tags on both sides.  From then on each packet carries a
+ * hash of both tags, in the order sender, receiver.  Packets of another session, and
+ * packets that come back to their sender, do not match.
  *
- * An ANSWER to our next tag while a session is up says that the other node has
- * begun a new life, or given us up in this one: the session ends and everybody
- * who cares is told, before anything of the next one is taken.  Unless nobody
- * does care, or nothing has been heard in it since somebody does: then the
- * new one replaces it silently, and messages go there.  So a node may restart
- * unnoticed while there is no connection with it.  When we are the one who
- * knows nothing of a session that the other uses, a HELLO of ours tells it.
+ * If an ANSWER to the next tag arrives while a session is up, the other node has begun a
+ * new life, or has given this node up.  The session ends, and the layer above is told
+ * before any message of the next session is taken.  There is one exception: if no
+ * connection needs the session, or no packet of it has arrived since one needs it, the new
+ * session replaces it silently and takes over its messages.  So a node may restart
+ * unnoticed while there is no connection with it.  If this node knows nothing of a
+ * session that the other node uses, its HELLO tells the other node so.
  *
- * A node that is silent while something is expected from it is gone.  Silence
- * does not count while the link is down, or while this machine was too busy to
- * look.
+ * A node that is silent while this node expects packets from it is gone.  Silence does
+ * not count while the link is down, or while this machine was too busy to look.
  */
 #ifndef SCI_SESSION_H
 #define SCI_SESSION_H

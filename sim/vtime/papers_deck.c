@@ -9,29 +9,29 @@
  *  - all remote stores are MMX bursts of multiples of 64 bytes;
  *  - a receiver polls a ring for each process, and for protocol 2 the place of
  *    a control packet for each; with 4 nodes (II.A) that is 8 places;
- *  - having taken a message it writes its read position to the sender, which
- *    does not wait for it.  The 4 bytes stay in a stream buffer until the next
- *    store elsewhere, which in a ping-pong is that of the answer;
- *  - all of it is thread-safe: a lock and an unlock for each operation, each
- *    one locked instruction;
- *  - the latency is the same from 0 to 62 bytes: so 62 are copied always.
+ *  - a receiver that has taken a message writes its read position to the sender,
+ *    which does not wait for it.  The 4 bytes stay in a stream buffer until the next
+ *    store to another line, which in a ping-pong is the answer;
+ *  - all operations are thread-safe: each has a lock and an unlock, of one locked
+ *    instruction each;
+ *  - the latency is the same from 0 to 62 bytes, so all 62 are always copied.
  *
- * Assumed: protocol 3 begins with a control packet where those of protocol 2
- * are polled, and who has begun it waits for one place only.
+ * Assumed: protocol 3 begins with a control packet in the place of those of protocol 2,
+ * and a process that has begun it polls only one place.
  *
  * Where the model differs by more than a tenth (profile B):
  *
- *  - Largest bandwidth of protocol 2: +11 %.  It copies what has come at the
- *    334 MB/s that SCI-MPICH gives for its best block, of 8 kB.  The published
- *    62.54 is what 218 MB/s would make of it: large blocks do not come from a
- *    cache.  No paper has that as a raw figure, so there is none in the profile.
+ *  - Largest bandwidth of protocol 2: +11 %.  The model copies received bytes at
+ *    334 MB/s, SCI-MPICH's figure for its best block, of 8 kB.  Copies at 218 MB/s would
+ *    give the published 62.54, because large blocks do not come from a cache.  No paper
+ *    has such a raw figure, so the profile has none.
  *
- *  - Smallest latency of protocol 3: +59 %.  Request, answer, data, the answer
- *    to these and the end are five ways between the nodes, one after the other.
- *    9.82 us is no more than protocol 2's 8.56 and 1.26, for two ways of a
- *    packet more, while the paper's own remote write takes 2 to 3 us (I) and its
- *    one packet of protocol 1 4.66.  The authors cannot have measured the
- *    protocol that they describe.  Perhaps the address was asked for ahead, or once only.
+ *  - Smallest latency of protocol 3: +59 %.  Request, answer, data, the answer to the
+ *    data and the end are five packets, one after the other.  The published 9.82 us are
+ *    protocol 2's 8.56 us and 1.26 us for two more packets.  But the paper's own remote
+ *    write takes 2 to 3 us (I), and a packet of protocol 1 takes 4.66 us.  The authors
+ *    cannot have measured the protocol that they describe.  Perhaps the sender asked for
+ *    the address ahead, or only once.
  */
 #include <assert.h>
 #include <stddef.h>

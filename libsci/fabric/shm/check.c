@@ -344,7 +344,7 @@ int shm_copy_cover(struct shm_copy *c, void *addr, size_t len)
 	return ret;
 }
 
-/* Before a map ends; of segments that are not checked it does nothing. */
+/* Undo the check of a map that ends, if its segment is checked. */
 void shm_copy_unmap(struct shm *shm, const void *addr)
 {
 	if (!shm->link.cache)

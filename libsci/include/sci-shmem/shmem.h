@@ -180,7 +180,7 @@ __extension__ typedef double _Complex shmem_complexd_;
 #define SHMEM_SYNC_TYPES_(X, a, b)			\
 	SHMEM_SYNC_C_TYPES_(X, a, b)			\
 	SHMEM_INT_ALIASES_(X, a, b)
-/* Types of and, or, xor; of sum and prod. */
+/* Types of reductions: for and, or, xor; for sum and prod. */
 #define SHMEM_REDUCE_BIT_C_TYPES_(X, a, b)		\
 	X(uchar, unsigned char, a, b)			\
 	X(ushort, unsigned short, a, b)			\
