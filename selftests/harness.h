@@ -411,9 +411,7 @@ void test_poke(volatile void *p, unsigned char value);
 void test_fill(volatile void *p, size_t size, unsigned int seed);
 bool test_filled(const volatile void *p, size_t size, unsigned int seed);
 
-/*
- * The functions above that check something say where they were called from.
- */
+/* The functions above that check something say where they were called from. */
 #define TEST_FROM(call)	(test_from(__FILE__, __LINE__, #call), call)
 
 void test_from(const char *file, int line, const char *text);

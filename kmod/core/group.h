@@ -44,10 +44,7 @@ struct sci_group {
 	struct list_head exported;
 };
 
-/*
- * Make a domain for all adapters of a driver. It is destroyed with the last of
- * them.
- */
+/* Make a domain for all adapters of a driver. It is destroyed with the last of them. */
 struct sci_domain *sci_domain_create(void);
 void sci_domain_destroy(struct sci_domain *d);
 

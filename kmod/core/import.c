@@ -100,9 +100,7 @@ static const struct vm_operations_struct import_vm_ops = {
 	.mprotect = sci_vma_mprotect,
 };
 
-/*
- * Unmap the adapter's memory from processes, and give back the mapping.
- */
+/* Unmap the adapter's memory from processes, and give back the mapping. */
 static void import_map_revoke(struct sci_import_map *map)
 {
 	struct sci_mapping *m = map->mapping;

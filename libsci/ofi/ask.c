@@ -170,10 +170,7 @@ static int ask_by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 		ret = send_bytes(peer, a, id, op);
 	if (!ret)
 		return 0;
-	/*
-	 * the end of the receive reports the error, unless the program calls again
-	 * (-EAGAIN)
-	 */
+	/* the end of the receive reports the error, unless the program calls again (-EAGAIN) */
 	op->error = ret;
 	if (ret == -EAGAIN) {
 		op->silent = true;
@@ -207,9 +204,7 @@ static bool is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
 		a->places->len <= 64);
 }
 
-/*
- * Return whether the CPU can do this atomic: one value, and each operand in one piece.
- */
+/* Return whether the CPU can do this atomic: one value, and each operand in one piece. */
 static bool is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *a,
 			     struct sci_rmw *rmw)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * The calls of fi_atomic(3). In this file, counts are of values; elsewhere, of bytes.
- */
+/* The calls of fi_atomic(3). In this file, counts are of values; elsewhere, of bytes. */
 #include "libsci/ofi/onesided.h"
 
 #include <errno.h>

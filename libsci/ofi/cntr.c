@@ -58,9 +58,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
-/*
- * Sleep until the counter may have changed, for up to @ms milliseconds; -1: no limit.
- */
+/* Sleep until the counter may have changed, for up to @ms milliseconds; -1: no limit. */
 static int cntr_sleep(struct sfi_cntr *c, uint64_t threshold, uint64_t errors,
 		      int ms)
 {

@@ -33,9 +33,7 @@ static bool cq_grow(struct sfi_cq *cq)
 	return true;
 }
 
-/*
- * Return the next free entry, with the queue locked; NULL: no memory, and not locked.
- */
+/* Return the next free entry, with the queue locked; NULL: no memory, and not locked. */
 static inline struct sfi_entry *next_entry(struct sfi_cq *cq)
 {
 	sfi_lock(&cq->lock);

@@ -29,10 +29,7 @@ static int more_peers(struct sfi_ep *ep, fi_addr_t n)
 	return 0;
 }
 
-/*
- * Return the peer of number @n; connect to it at first use. Context: the endpoint is
- * locked.
- */
+/* Return the peer of number @n; connect to it at first use. Context: the endpoint is locked. */
 int sfi_ep_peer(struct sfi_ep *ep, fi_addr_t n, struct sci_peer **peer)
 {
 	struct sci_addr addr;

@@ -62,9 +62,7 @@ void sfi_mr_exporter(struct sfi_ep *ep)
 	sfi_unlock(&d->lock);
 }
 
-/*
- * The exporter is closing, and its segments are gone: peers get errors for their keys.
- */
+/* The exporter is closing, and its segments are gone: peers get errors for their keys. */
 void sfi_mr_no_exporter(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;

@@ -16,10 +16,7 @@
 #define LATE	240u
 /* Rounds of such polls in vain before a round of full progress, which takes far longer. */
 #define OFTEN	4u
-/*
- * Rounds after which full progress is due, even if held receives get messages all the
- * time.
- */
+/* Rounds after which full progress is due, even if held receives get messages all the time. */
 #define AT_LEAST	32u
 /*
  * Rounds between two checks for peers that have gone, and, on an endpoint that serves no
@@ -289,9 +286,7 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 	sfi_unlock(&ep->lock);
 }
 
-/*
- * Count a receive that completed at once as a round. Context: the endpoint is locked.
- */
+/* Count a receive that completed at once as a round. Context: the endpoint is locked. */
 void sfi_ep_at_once(struct sfi_ep *ep)
 {
 	if (++ep->rounds % AT_LEAST == 0)

@@ -114,9 +114,7 @@ static int wait_watch(struct sfi_wait *w, int op, struct sfi_ep *ep)
 	return epoll_ctl(w->epoll, op, sci_ep_fd(ep->ep), &ev) ? -errno : 0;
 }
 
-/*
- * Add @ep to all wait objects. Context: the list of the domain's endpoints is locked.
- */
+/* Add @ep to all wait objects. Context: the list of the domain's endpoints is locked. */
 static int watch_ep(struct sfi_domain *d, struct sfi_ep *ep)
 {
 	struct sfi_wait *w, *done;
@@ -129,9 +127,7 @@ static int watch_ep(struct sfi_domain *d, struct sfi_ep *ep)
 	return ret;
 }
 
-/*
- * Add the enabled @ep to its domain: all waits and progress of the domain include it.
- */
+/* Add the enabled @ep to its domain: all waits and progress of the domain include it. */
 int sfi_domain_join(struct sfi_ep *ep)
 {
 	struct sfi_domain *d = ep->domain;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * Choice of the engine, the split of a block into lines and ends, and the
- * portable engine.
- */
+/* Choice of the engine, the split of a block into lines and ends, and the portable engine. */
 #include <errno.h>
 
 #include "engine.h"

@@ -263,10 +263,7 @@ static struct sci_team *active_set_new(const char *call, int start, int log_stri
 	return s->team;
 }
 
-/*
- * Return the team of PEs @start, @start + 2^@log_stride, ... Making it is a collective
- * call.
- */
+/* Return the team of PEs @start, @start + 2^@log_stride, ... Making it is a collective call. */
 static struct sci_team *active_set(const char *call, int start, int log_stride, int size)
 {
 	int at = shmem.my_pe - start;

@@ -68,10 +68,7 @@ static void block_remove(struct block *b)
 	memmove(b, b + 1, (size_t)(heap.blocks + --heap.n - b) * sizeof(*b));
 }
 
-/*
- * Return the number of bytes from @addr to the end of its block, or 0 if it is in no
- * block.
- */
+/* Return the number of bytes from @addr to the end of its block, or 0 if it is in no block. */
 size_t memory_left(const void *addr)
 {
 	size_t i = block_after(addr), at;

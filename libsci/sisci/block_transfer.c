@@ -39,9 +39,7 @@ static sci_error_t run_pieces(struct sci_block_obj *b)
 
 static void transfer_finish(struct sci_block_obj *b, sci_error_t status)
 {
-	/*
-	 * A removal of a map may be waiting for this transfer: release the maps first.
-	 */
+	/* A removal of a map may be waiting for this transfer: release the maps first. */
 	sci_unuse(b->t.src);
 	sci_unuse(b->t.dst);
 	pthread_mutex_lock(&b->obj.lock);

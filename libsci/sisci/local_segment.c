@@ -468,9 +468,7 @@ static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
 
 	pthread_mutex_lock(&s->obj.lock);
 	err = check_register(s, addr, size);
-	/*
-	 * mlock() of the old pages ends with them: check that new pages can be locked
-	 */
+	/* mlock() of the old pages ends with them: check that new pages can be locked */
 	if (!err && lock && mlock(addr, size))
 		err = SCI_ERR_NOSPC;
 	if (!err) {

@@ -141,10 +141,7 @@ void sci_pool_fork(void)
 	pool.idle = 0;
 	pool.n_threads = 0;
 	pool.stop = false;
-	/*
-	 * In the child, the thread of the callback that forked is the program's main
-	 * thread.
-	 */
+	/* In the child, the thread of the callback that forked is the program's main thread. */
 	pool_thread = false;
 }
 
@@ -278,10 +275,7 @@ void sci_notify(struct sci_notifier *n, const struct sci_note *note,
 	item = malloc(sizeof(*item));
 	if (!item)
 		goto out;
-	/*
-	 * Drop events of a peer that connects and disconnects for ever: memory is
-	 * bounded.
-	 */
+	/* Drop events of a peer that connects and disconnects for ever: memory is bounded. */
 	if (n->n == MAX_NOTES)
 		drop_first(n);
 	item->note = *note;

@@ -80,10 +80,7 @@ static void fill_slot(struct sci_slot *slot, uint32_t index, struct sci_obj *obj
 		      (uintptr_t)obj->type << SCI_INDEX_BITS | index;
 	slot->obj = obj;
 	slot->type = obj->type;
-	/*
-	 * The object is retired until it is published, and holds the creator's
-	 * reference.
-	 */
+	/* The object is retired until it is published, and holds the creator's reference. */
 	atomic_store_explicit(&slot->state, gen << 32 | SCI_RETIRED | 1,
 			      memory_order_release);
 }

@@ -76,9 +76,7 @@ sci_error_t sci_new(enum sci_type type, size_t size, struct sci_obj *desc,
 		    void *obj);
 void sci_publish(void *obj);
 
-/*
- * Return: the object of @handle, with a reference; NULL: @handle is not one of @type.
- */
+/* Return: the object of @handle, with a reference; NULL: @handle is not one of @type. */
 void *sci_get(const void *handle, enum sci_type type);
 void sci_put(void *obj);
 

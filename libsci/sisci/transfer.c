@@ -32,10 +32,7 @@ static void read_map(const struct sci_map_obj *m, size_t off, void *dst, size_t 
 	sci_pio_read(dst, m->addr + off, size, m->pio);
 }
 
-/*
- * Return an error if the error count has risen since @before, or if the connection is
- * gone.
- */
+/* Return an error if the error count has risen since @before, or if the connection is gone. */
 static sci_error_t transfer_check(struct sci_map_obj *m, uint32_t before)
 {
 	if (!m->status)
@@ -115,9 +112,7 @@ SISCI_EXPORT(SCIMemCpy);
 void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
 		size_t size, unsigned int flags, sci_error_t *error)
 {
-	/*
-	 * Without a sequence the caller cannot check for lost data, so this call does.
-	 */
+	/* Without a sequence the caller cannot check for lost data, so this call does. */
 	sci_set_error(error, transfer_copy(NULL, memAddr, remoteMap, remoteOffset, size,
 					   flags | SCI_FLAG_ERROR_CHECK));
 }

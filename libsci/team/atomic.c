@@ -190,9 +190,7 @@ int atomics_quiet(struct team_world *w)
 	}
 }
 
-/*
- * Send the request. @wait: wait for the answer, which sci_team_quiet() does otherwise
- */
+/* Send the request. @wait: wait for the answer, which sci_team_quiet() does otherwise */
 static int far_atomic(struct team_world *w, int rank, const struct atomic_request *q,
 		      uint64_t *old, bool wait)
 {

@@ -71,9 +71,7 @@ struct boot_pmix {
 	unsigned int join, gathers;
 };
 
-/*
- * A fence, which libpmix completes on its thread, maybe after the caller has given up.
- */
+/* A fence, which libpmix completes on its thread, maybe after the caller has given up. */
 struct fence {
 	bool done, left;
 	pmix_status_t status;
@@ -245,9 +243,7 @@ static int pmix_store(const char *key, const void *value, size_t len)
 	return pmix_errno(status ? status : pmix.commit());
 }
 
-/*
- * Get a value once. Return -ENOENT if it is not there yet. *@len is set to its length.
- */
+/* Get a value once. Return -ENOENT if it is not there yet. *@len is set to its length. */
 static int pmix_fetch(struct boot_pmix *b, unsigned int rank, const char *key, void *value,
 		      size_t room, size_t *len)
 {
@@ -466,9 +462,7 @@ static int pmix_secret(struct boot_pmix *b)
 	return ret;
 }
 
-/*
- * Release the events. After fork(), the child has the handler but not the connection.
- */
+/* Release the events. After fork(), the child has the handler but not the connection. */
 static void pmix_leave(void)
 {
 	if (pmix_pid == getpid())

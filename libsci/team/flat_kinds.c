@@ -25,10 +25,7 @@ static size_t piece_at(uint64_t k, size_t len, size_t piece, size_t *at)
 	return len - *at < piece ? len - *at : piece;
 }
 
-/*
- * Return how many of @n bytes from @a on are in [@from, @from + @len), and where they
- * begin.
- */
+/* Return how many of @n bytes from @a on are in [@from, @from + @len), and where they begin. */
 static size_t range_overlap(size_t a, size_t n, size_t from, size_t len, size_t *at)
 {
 	size_t lo = a > from ? a : from;
@@ -87,9 +84,7 @@ static void put_word(struct sci_coll *c, uint64_t word)
 	put_slot(c, &word, sizeof(word));
 }
 
-/*
- * Publish the position of @len bytes at @src. Return false if @src is not in the heap.
- */
+/* Publish the position of @len bytes at @src. Return false if @src is not in the heap. */
 static bool put_direct(struct sci_coll *c, const uint8_t *src, size_t len)
 {
 	struct sci_team *t = c->team;

@@ -438,9 +438,7 @@ static int rank_recv(struct team_world *w, int rank, uint32_t context, uint64_t 
 	return ret ? ret : rank_wait(w, rank, req);
 }
 
-/*
- * Exchange hellos through the first member. If it misses one, no member gets the team.
- */
+/* Exchange hellos through the first member. If it misses one, no member gets the team. */
 static int create_exchange(struct sci_team *new, uint64_t tag, struct team_hello *all)
 {
 	struct team_world *w = new->world;

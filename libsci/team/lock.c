@@ -83,10 +83,7 @@ static int try_lock(struct sci_team *t, uint64_t *lock, uint32_t me)
 	return ret;
 }
 
-/*
- * Try to take the lock with @ticket. Return -EAGAIN if it is not its turn; *@v is the
- * word.
- */
+/* Try to take the lock with @ticket. Return -EAGAIN if it is not its turn; *@v is the word. */
 static int lock_look(struct sci_team *t, uint64_t *lock, uint16_t ticket, uint32_t me,
 		     uint64_t *v, bool late)
 {

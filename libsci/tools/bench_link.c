@@ -455,10 +455,7 @@ int bench_link_again(struct bench_link *l)
 	return link_connect(l);
 }
 
-/*
- * End the child. It ends by itself if it was asked to, unless an error has prevented
- * that.
- */
+/* End the child. It ends by itself if it was asked to, unless an error has prevented that. */
 static void end_child(struct bench_link *l, bool asked)
 {
 	uint64_t end = tool_now_ns() + (asked ? GOODBYE_NS : 0);

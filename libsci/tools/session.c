@@ -184,10 +184,7 @@ static bool session_has_news(struct session *s, uint64_t seen)
 	       session_seen_status(s) > SESSION_GO;
 }
 
-/*
- * Return how long to spin. On a single CPU the other side runs only when this one
- * doesn't.
- */
+/* Return how long to spin. On a single CPU the other side runs only when this one doesn't. */
 static uint64_t spin_ns(void)
 {
 	static int cpus;

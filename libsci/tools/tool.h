@@ -88,10 +88,7 @@ bool tool_parse_node(const char *s, unsigned int *node);
 /* Print "sci: ..." on standard error. Return: TOOL_FAILED. */
 __attribute__((format(printf, 1, 2))) int tool_error(const char *fmt, ...);
 
-/*
- * The same, followed by the library's text for the error, or by errno's with
- * SCI_ERR_SYSTEM.
- */
+/* The same, followed by the library's text for the error, or by errno's with SCI_ERR_SYSTEM. */
 __attribute__((format(printf, 2, 3)))
 int tool_sci_error(sci_error_t err, const char *fmt, ...);
 
@@ -118,10 +115,7 @@ uint64_t tool_now_ns(void);
 /* Call SCIInitialize() and SCIOpen(). On failure print a message and return TOOL_FAILED. */
 int tool_join(sci_desc_t *sd);
 
-/*
- * Resolve a number, "nodeN" or a name that the library knows. Return: 0, or print a
- * message.
- */
+/* Resolve a number, "nodeN" or a name that the library knows. Return: 0, or print a message. */
 int tool_resolve_node(const char *s, unsigned int *node);
 
 /* ---- JSON ---- */

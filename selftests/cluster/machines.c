@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * The harness itself: peers on another machine are as those of this one.
- */
+/* The harness itself: peers on another machine are as those of this one. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

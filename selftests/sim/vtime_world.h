@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/*
- * Madeleine in virtual time: a process on each node, in place of libsci/madeleine/world.c.
- */
+/* Madeleine in virtual time: a process on each node, in place of libsci/madeleine/world.c. */
 #ifndef SELFTESTS_SIM_VTIME_WORLD_H
 #define SELFTESTS_SIM_VTIME_WORLD_H
 

@@ -107,10 +107,7 @@ enum sci_pci_error rx_put(struct sim_adapter *a, const struct sim_packet *p)
 	return rx_append(a, &e);
 }
 
-/*
- * A mailbox packet came back, since its node is not there. It is lost if the ring is
- * full.
- */
+/* A mailbox packet came back, since its node is not there. It is lost if the ring is full. */
 void rx_return(struct sim_adapter *a, const struct sim_packet *p)
 {
 	struct rx_entry e = {

@@ -159,10 +159,7 @@ void transaction_cancel(struct sim_adapter *a, struct transaction *t)
 	a->slots_free |= UINT64_C(1) << (t - a->slot);
 }
 
-/*
- * Take a slot for mailbox or command, or return NULL. The transaction begins when it
- * can.
- */
+/* Take a slot for mailbox or command, or return NULL. The transaction begins when it can. */
 struct transaction *transaction_special(struct sim_adapter *a,
 					enum owner owner, uint16_t node,
 					enum packet_kind kind)

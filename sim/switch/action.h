@@ -35,10 +35,7 @@ bool action_kill(struct point *pt, const struct when *after);
 /* Forget later actions on @k; KEYS: all actions. */
 void actions_cancel(struct point *pt, enum key k);
 
-/*
- * Run the actions that packet number @pt->came makes due, if it has reached
- * @pt->action_at.
- */
+/* Run the actions that packet number @pt->came makes due, if it has reached @pt->action_at. */
 void actions_run(struct point *pt);
 
 #endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/*
- * Code that several fabrics share: the node that the environment names, and mapping a
- * range.
- */
+/* Code that several fabrics share: the node that the environment names, and mapping a range. */
 #ifndef LIBSCI_FABRIC_COMMON_H
 #define LIBSCI_FABRIC_COMMON_H
 

@@ -169,10 +169,7 @@ static int adapter_adopt(struct dev *dev, const struct dev_adapter *a)
 	return 0;
 }
 
-/*
- * Open @path if it is wanted. Return: 1 if the search is over, -errno if it failed for
- * good.
- */
+/* Open @path if it is wanted. Return: 1 if the search is over, -errno if it failed for good. */
 static int adapter_consider(struct search *s, const char *path)
 {
 	struct dev_adapter a;

@@ -104,9 +104,7 @@ static bool in_prefix(const struct sockaddr *sa, int family, const uint8_t *pref
 	       (!(bits % 8) || !((at[bits / 8] ^ prefix[bits / 8]) & mask));
 }
 
-/*
- * Find an address of this host on the interface @host, or in the prefix "@host/bits".
- */
+/* Find an address of this host on the interface @host, or in the prefix "@host/bits". */
 static int own_address(char *host, struct net_addr *a)
 {
 	char *slash = strchr(host, '/');

@@ -103,9 +103,7 @@ static int message_take(struct sci_lintr *i, void *data, size_t *len)
 	return 0;
 }
 
-/*
- * Fetch the data of an interrupt. Never waits: the event function reports interrupts.
- */
+/* Fetch the data of an interrupt. Never waits: the event function reports interrupts. */
 int net_lintr_wait(struct sci_lintr *i, void *data, size_t *len, uint32_t timeout)
 {
 	int ret;

@@ -51,10 +51,7 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 
 /* ---- sockets ---- */
 
-/*
- * Close the link's socket, without telling the link or the thread that waits for the
- * socket.
- */
+/* Close the link's socket, without telling the link or the thread that waits for the socket. */
 static void socket_drop(struct net_link *l)
 {
 	struct net_socket *s = l->socket;

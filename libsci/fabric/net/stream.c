@@ -18,9 +18,7 @@ static uint64_t in_flight(const struct net_link *l)
 
 /* ---- writes ---- */
 
-/*
- * Append the bytes to the last frame, if it has not been sent. Return false otherwise.
- */
+/* Append the bytes to the last frame, if it has not been sent. Return false otherwise. */
 static bool put_more(struct net_link *l, uint32_t id, uint64_t off, const void *src,
 		     size_t len)
 {

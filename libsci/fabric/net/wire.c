@@ -394,10 +394,7 @@ void net_wire_events(struct net_socket *s, uint32_t events)
 		sci_watch_events(&s->net->svc, s->fd, events);
 }
 
-/*
- * Call the function again. It has not read everything; a socket would report that by
- * itself.
- */
+/* Call the function again. It has not read everything; a socket would report that by itself. */
 void net_wire_again(struct net_socket *s)
 {
 	if (s->pipe)

@@ -12,10 +12,7 @@
 
 #define QUERY_TIMEOUT_MS	1000
 
-/*
- * Parse "sci.CLUSTER.KIND.NODE.ID". False: the first three parts are not the ones asked
- * for.
- */
+/* Parse "sci.CLUSTER.KIND.NODE.ID". False: the first three parts are not the ones asked for. */
 static bool parse_name(struct shm *shm, const char *name, unsigned int *node,
 		       uint32_t *id)
 {

@@ -142,10 +142,7 @@ static int shm_read_place(struct shm *shm, const struct sci_fabric_place *at,
 	return ret;
 }
 
-/*
- * Open two spare descriptors: one always readable, one to give up when there are no
- * more.
- */
+/* Open two spare descriptors: one always readable, one to give up when there are no more. */
 static int spares_init(struct shm *shm)
 {
 	int ret;

@@ -450,10 +450,7 @@ int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int si
  */
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout);
 
-/*
- * Complete all puts and release the lock. Return: 0; -EPERM: the caller does not hold
- * it.
- */
+/* Complete all puts and release the lock. Return: 0; -EPERM: the caller does not hold it. */
 int sci_team_unlock(struct sci_team *team, uint64_t *lock);
 
 /* ---- operations of reductions ---- */
@@ -519,10 +516,7 @@ struct sci_op {
 	void *arg;
 };
 
-/*
- * Return a predefined operation, which is never freed. NULL: the type has no such
- * operation.
- */
+/* Return a predefined operation, which is never freed. NULL: the type has no such operation. */
 const struct sci_op *sci_op(enum sci_op_kind kind, enum sci_type type);
 
 /* Return the number of bytes of an element; 0: there is no such type. */

@@ -166,10 +166,7 @@ int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
 	return iov_bytes(peer, &t, req);
 }
 
-/*
- * Execute an atomic at once. Return false if it needs a request, which also reports
- * errors.
- */
+/* Execute an atomic at once. Return false if it needs a request, which also reports errors. */
 static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 {
 	uint64_t offset = t->key->offset + t->offset, old;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * Matching without copying: probes, and messages that the program takes off the queue.
- */
+/* Matching without copying: probes, and messages that the program takes off the queue. */
 
 #include "libsci/msg/api/api.h"
 

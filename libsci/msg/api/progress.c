@@ -173,17 +173,11 @@ static int ep_attend(struct sci_ep *ep)
 		peer_event_check(p);
 	}
 	peers_release(ep);
-	/*
-	 * count completions, too: a thread that is about to sleep may wait for a peer
-	 * to end
-	 */
+	/* count completions, too: a thread that is about to sleep may wait for a peer to end */
 	return done + (ep->completions != seen);
 }
 
-/*
- * Return whether polling @p is useless. This is the most frequent case, so it must be
- * short.
- */
+/* Return whether polling @p is useless. This is the most frequent case, so it must be short. */
 static inline bool nothing_came(const struct sci_peer *p)
 {
 	return !p->expects && !peer_line_peek(p, &p->data_rx) &&

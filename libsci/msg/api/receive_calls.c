@@ -346,9 +346,7 @@ static void recv_describe(struct sci_req *req, struct sci_peer *peer, bool tagge
 	req->match.count = wanted_counter(req->ep, peer, req->match.context);
 }
 
-/*
- * If the message is in the ring already, receive it and complete the request at once.
- */
+/* If the message is in the ring already, receive it and complete the request at once. */
 static bool take_now(struct sci_req *req)
 {
 	struct sci_try_recv t = {

@@ -134,9 +134,7 @@ static int look_at_some(void *arg)
 	return none ? -ENOENT : found ? found : -EAGAIN;
 }
 
-/*
- * Find the endpoint of the requests. -EINVAL: there are several; -ENOENT: no request.
- */
+/* Find the endpoint of the requests. -EINVAL: there are several; -ENOENT: no request. */
 static int endpoint_of(const struct many *m, struct sci_ep **out)
 {
 	struct sci_ep *ep = NULL;

@@ -71,9 +71,7 @@ static inline int64_t blocks_room(const struct sci_peer *p,
 	return start;
 }
 
-/*
- * With fewer blocks, the receiver has too much left to copy when the last one arrives.
- */
+/* With fewer blocks, the receiver has too much left to copy when the last one arrives. */
 #define BLOCKS_LEAST	8u
 
 /*
@@ -95,9 +93,7 @@ static inline size_t block_limit(const struct sci_peer *p, size_t len)
 	return max < quarter ? max : quarter;
 }
 
-/*
- * Return the block of @len bytes that ends at @end, or NULL if it is not in the ring.
- */
+/* Return the block of @len bytes that ends at @end, or NULL if it is not in the ring. */
 static inline const uint8_t *blocks_find(const struct sci_peer *p, enum msg_ring ring,
 					 uint32_t end, uint32_t len)
 {

@@ -34,9 +34,7 @@ void mark_dirty(struct sci_peer *p)
 	keeper_wake(p->ep);
 }
 
-/*
- * Execute a barrier. Return true if the error count is still *@errors; else update it.
- */
+/* Execute a barrier. Return true if the error count is still *@errors; else update it. */
 static bool lines_arrived(struct sci_peer *p, uint32_t *errors)
 {
 	uint32_t now;

@@ -41,9 +41,7 @@ void import_drop(struct sci_peer *p, struct msg_import *im)
 	free(im);
 }
 
-/*
- * Take the import out of use. It stays mapped while the program has pointers into it.
- */
+/* Take the import out of use. It stays mapped while the program has pointers into it. */
 static void import_end(struct sci_peer *p, struct msg_import *im)
 {
 	if (!im->pointers) {
@@ -139,9 +137,7 @@ int peer_connect_segment(struct sci_peer *p, uint32_t id, struct sci_rseg **seg)
 	return -ENOTCONN;
 }
 
-/*
- * Return the import of a segment, which is made on first use; NULL: *@error says why.
- */
+/* Return the import of a segment, which is made on first use; NULL: *@error says why. */
 struct msg_import *peer_import(struct sci_peer *p, uint32_t id, int *error)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;

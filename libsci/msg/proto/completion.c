@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * The queue of completed requests. A request is linked by itself, so the queue has no
- * limit.
- */
+/* The queue of completed requests. A request is linked by itself, so the queue has no limit. */
 
 #include "libsci/msg/proto/proto.h"
 

@@ -75,10 +75,7 @@ struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
 static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag,
 			   const struct iovec *iov, size_t n)
 {
-	/*
-	 * this layer has twice the limit, so programs cannot use up the room for its
-	 * answers
-	 */
+	/* this layer has twice the limit, so programs cannot use up the room for its answers */
 	bool ours = handler_id(context) < SCI_HANDLER_LIBRARY;
 	struct sci_req *req;
 	int ret;

@@ -128,10 +128,7 @@ struct sci_match {
 	struct sci_match_queue msgs;
 };
 
-/*
- * Return: always 0, since only long queues allocate memory. Do not move *@m
- * afterwards.
- */
+/* Return: always 0, since only long queues allocate memory. Do not move *@m afterwards. */
 int sci_match_init(struct sci_match *m);
 
 /* Both queues must be empty: see sci_match_recv_any(), sci_match_msg_any(). */

@@ -440,10 +440,7 @@ int receive_poll(struct sci_peer *p)
 	p->idle = 0;
 	p->stayed = 0;
 	p->announced = false;
-	/*
-	 * on an adapter, the status line is a packet: send what goes to the same peer
-	 * first
-	 */
+	/* on an adapter, the status line is a packet: send what goes to the same peer first */
 	if (p->state == PEER_UP && status_due(p) &&
 	    (!p->lossy || list_empty(&p->busy)))
 		status_write(p);

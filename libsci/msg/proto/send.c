@@ -168,9 +168,7 @@ static int send_chain(struct sci_req *req)
 
 /* ---- eager ---- */
 
-/*
- * Build struct line_eager in registers: a load from memory would wait for the stores.
- */
+/* Build struct line_eager in registers: a load from memory would wait for the stores. */
 static inline void announce_first(struct sci_peer *p, const struct msg_out *m,
 				  uint32_t len, uint32_t end, uint32_t crc)
 {
@@ -246,10 +244,7 @@ static int send_eager(struct sci_req *req)
 
 /* ---- rendezvous: request to send ---- */
 
-/*
- * Offer the buffer if it is one piece: a receiver that can read takes the bytes from
- * there.
- */
+/* Offer the buffer if it is one piece: a receiver that can read takes the bytes from there. */
 static void offer_buffer(struct sci_req *req, struct line_rts *rts)
 {
 	const uint8_t *addr;
