@@ -59,7 +59,7 @@ bool sci_pci_is_broken(struct sci_pci *p)
 {
 	if (!test_bit(SCI_PCI_BROKEN, &p->flags))
 		return false;
-	/* the caller may not have come that far */
+	/* the thread that has set the flag may not have halted the card yet */
 	sci_pci_halt(p);
 	return true;
 }

@@ -34,12 +34,12 @@ struct pool_node;
 struct task_struct;
 
 /**
- * struct pool_memory - the memory
+ * struct pool_memory - the memory of a pool
  * @map: page structures of the memory
  * @start: physical address
  * @size: bytes
  * @virt: address in the kernel
- * @nodes: those of this machine
+ * @nodes: nodes of this machine
  */
 struct pool_memory {
 	struct dev_pagemap map;

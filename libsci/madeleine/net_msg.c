@@ -79,7 +79,7 @@ static int open_sci(struct rail *r, uint32_t flags)
 	return sci_ep_open_attr(&r->ep, &attr);
 }
 
-/* Collective: also of processes that are not @inside. */
+/* Open a rail. Collective: processes that are not @inside call it, too. */
 static int rail_open(struct rail *r, uint64_t number, bool inside)
 {
 	uint32_t flags = r->forwards ? SCI_EP_PEER_EVENTS : 0;

@@ -17,9 +17,9 @@
 /**
  * struct control - a client
  * @in, @used: bytes that the client has sent until now
- * @out, @sent: answers, and what it has read of them; it gets the next answer
- *	when it has read the last
- * @ended: it says nothing more
+ * @out, @sent: answers, and the number of their bytes that the client has read; the client
+ *	gets the next answer when it has read the last
+ * @ended: the client sends no more commands
  */
 struct control {
 	struct watch watch;

@@ -252,7 +252,7 @@ void vt_sync(struct vt_node *n)
 	s->now = n->clock;
 }
 
-/* Not at once: whoever calls may be inside the model of the adapter. */
+/* Wake the program by an event: the caller may be inside the model of the adapter. */
 void vt_touch(struct vt_node *n)
 {
 	n->touches++;
