@@ -71,7 +71,7 @@ void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 }
 
 /**
- * struct late_post - a message that waits until nothing is stored any more
+ * struct late_post - a message that waits until no store is under way
  * @call: posts it
  * @peer: the node that gets it, a reference
  * @message: the message

@@ -718,7 +718,7 @@ static void test_link_pause(struct kunit *test)
 	net->cut = false;
 	sci_session_resume(&a->s, net->now);
 	sci_session_resume(&b->s, net->now);
-	/* at once, not when the backoff ends */
+	/* the packet comes at once, not when the backoff ends */
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, 5 * NSEC_PER_MSEC));
 	expect_all(net);
 }

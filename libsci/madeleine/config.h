@@ -42,7 +42,7 @@ void mad_config_free(struct config *c);
 /* The entry of a table; NULL: there is none. Fatal: @c is no table. */
 struct config *mad_config_get(struct config *c, const char *name);
 
-/* The text of an ID or a string; NULL for NULL. Fatal: it is something else. */
+/* Return the text of an ID or a string; NULL for NULL. Fatal: the value has no text. */
 const char *mad_config_text(const struct config *c);
 
 /* Return item @i of a list; an object that is no list is a list of one. NULL: no more. */

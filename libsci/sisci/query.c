@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Queries: a function per command, each of which knows its subcommands. */
+/* Queries. Each command has a function, which handles its subcommands. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

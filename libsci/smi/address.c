@@ -6,8 +6,8 @@
  * Address space randomization moves a program, its heap, its stack and the area of
  * mmap(), but all stay in a few known parts of the address space.  Between them are
  * ranges that are nearly always free.  A process proposes the next free place of such
- * a range; the others try it.  If it is not free in one of them, the next proposal
- * follows; the last ones are addresses that the kernel has chosen for some process.
+ * a range, and the other processes try it.  If a process does not have it free, the next
+ * proposal follows.  The last proposals are addresses that the kernel of a process chooses.
  */
 #include "libsci/smi/internal.h"
 
