@@ -826,7 +826,7 @@ static void test_restart_up(struct kunit *test)
 		struct net *net = net_up(test);
 		struct node *a = &net->nodes[0], *b = &net->nodes[1];
 
-		/* a node that wants nothing may not notice */
+		/* a node that sends nothing may not notice the new life */
 		restart_in_use(net);
 		node_watch(a, true);
 		node_watch(b, true);

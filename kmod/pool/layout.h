@@ -116,9 +116,9 @@ struct pool_bell {
 static_assert(sizeof(struct pool_bell) == 64);
 
 /**
- * struct pool_chunk - whose a chunk is
- * @word: 0: nobody's; else the fields of POOL_CHUNK_*; changed by compare-and-swap
- * @serial: names what is exposed; stored by the owner before it exposes it
+ * struct pool_chunk - the owner of a chunk
+ * @word: 0: the chunk is free; else the fields of POOL_CHUNK_*; changed by compare-and-swap
+ * @serial: serial of the exposed memory; the owner stores it before it exposes the memory
  * @pad: 0
  */
 struct pool_chunk {

@@ -88,7 +88,7 @@ struct mad_net {
 	void (*progress)(struct mad_world *w);
 };
 
-/* The channel's messages have ended, and its networks are closed. */
+/* Free an inbox, after the end of the channel's messages and networks. */
 void gateway_inbox_free(struct mad_inbox *in);
 
 extern const struct mad_net mad_net_msg;

@@ -103,7 +103,7 @@ static int socket_say(struct net_socket *s, const void *message, size_t len)
 {
 	const struct iovec iov = { (void *)message, len };
 
-	/* a new socket has room for so few bytes */
+	/* a new socket has room for a message of the handshake */
 	return net_wire_send(s, &iov, 1) == (ssize_t)len ? 0 : -ECONNRESET;
 }
 
