@@ -37,12 +37,12 @@ struct sci_pages {
 struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
 
 /**
- * sci_pages_pin() - the caller's own memory, charged to his user
+ * sci_pages_pin() - pin memory of the caller, and charge it to the user
  * @addr: page aligned
  * @length: bytes, whole pages
  *
- * Takes mmap_lock.  Returns an ERR_PTR: -EFAULT: not private writable memory;
- * -ENOMEM.
+ * Context: takes mmap_lock.
+ * Return: the memory, or an ERR_PTR: -EFAULT: not private writable memory; -ENOMEM.
  */
 struct sci_pages *sci_pages_pin(unsigned long addr, u64 length);
 

@@ -22,10 +22,10 @@
 
 /**
  * struct pool_file - a pool that is mapped
- * @path: of the file or the device
- * @fd: open, or -1
- * @mem: @size bytes, or NULL
- * @size: bytes
+ * @path: path of the file or the device
+ * @fd: descriptor of @path, or -1
+ * @mem: the mapped memory, or NULL
+ * @size: length of @mem in bytes
  */
 struct pool_file {
 	const char *path;
