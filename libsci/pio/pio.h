@@ -228,9 +228,9 @@ static inline void sci_pio_barrier(void)
 
 /**
  * sci_pio_crc32c() - CRC-32C of a block in ordinary memory
- * @crc: 0, or the result for what comes before the block
+ * @crc: 0, or the result of the bytes before the block
  *
- * sci_pio_crc32c_table() is the portable one.
+ * sci_pio_crc32c_table() is the portable function.
  */
 uint32_t sci_pio_crc32c(uint32_t crc, const void *data, size_t len);
 uint32_t sci_pio_crc32c_table(uint32_t crc, const void *data, size_t len);

@@ -581,8 +581,8 @@ struct sci_ioc_segment_share {
  * Nodes may connect from now on.  Exporting it again changes nothing.
  *
  * Errors: EINVAL: PRIVATE, or attached; EBUSY: no memory yet; ENOTCONN: it has
- * been removed; ENOSPC: the adapter has no room for another one, or the caller's user
- * has as many as a user may (sci.ko: user_percent).
+ * been removed; ENOSPC: the adapter has no room for another export, or the caller's user
+ * has reached the limit of a user (sci.ko: user_percent).
  */
 struct sci_ioc_segment_export {
 	__u32 size;
