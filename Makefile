@@ -32,7 +32,8 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 NUMA = $(eval NUMA := $(shell echo 'int main(void){return numa_available();}' |\
 	$(CC) -include numa.h -x c - -o /dev/null -lnuma 2>/dev/null && echo y))$(NUMA)
 LIBS = $(if $(NUMA),-lnuma )-pthread
-# libsci/team loads libpmix when a PMIx server has started the program.
+# libsci/team loads libpmix when a PMIx server has started the program, and `sci run --pmix`
+# to be one.
 PMIX_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I pmix 2>/dev/null))
 
 WARN := -Wall -Wextra -Wshadow -Wundef -Wvla -Wwrite-strings -Wpointer-arith \
@@ -262,7 +263,7 @@ $(O)/.setup-%: scripts/setup-deps
 	@$(if $(filter no,$(SETUP)),:,scripts/setup-deps $*)
 	@touch $@
 
-$(B)/libsci/team/boot_pmix.o: CPPFLAGS += $(PMIX_CFLAGS)
+$(B)/libsci/team/boot_pmix.o $(B)/libsci/tools/launch_pmix.o: CPPFLAGS += $(PMIX_CFLAGS)
 $(B)/%.o: %.c Makefile | $(O)/.setup-build
 	@mkdir -p $(@D)
 	$(call say,CC)

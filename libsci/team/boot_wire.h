@@ -27,7 +27,7 @@
 
 #include "libsci/team/boot.h"
 
-#define BOOT_VERSION		1
+#define BOOT_VERSION		2
 #define BOOT_PAYLOAD_MAX	(1u << 30)
 #define BOOT_ALL		UINT32_MAX	/* instead of a rank: to all ranks */
 

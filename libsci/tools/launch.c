@@ -205,6 +205,7 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 		.nodes = (unsigned int)o->nodes,
 		.tag = o->tag,
 		.keep = o->keep,
+		.pmix = o->pmix,
 		.cluster = o->cluster,
 		.net = o->net,
 		.gateways = (unsigned int)o->gateways,
@@ -226,6 +227,8 @@ int tool_launch(const struct tool_command *self, const struct run_options *o, ch
 	}
 	if (o->clusters)
 		clusters_make(self, &l, (unsigned int)o->clusters);
+	if (l.pmix && l.nhosts > 1)
+		tool_usage(self, "--pmix is for ranks on one machine (mpirun starts them on several)");
 	if (l.nhosts > l.size)
 		l.nhosts = l.size;
 	if (l.net && strcmp(l.net, "tcp") && strncmp(l.net, "tcp:", 4))

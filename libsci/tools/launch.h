@@ -15,12 +15,13 @@
  * Ends of processes: guard and agent are subreapers: processes that a rank leaves behind become
  * their children.  The agent kills all of its descendants when the connection to the
  * front ends, when the guard dies (PR_SET_PDEATHSIG), and at the end of the job.  The
- * guard does the same when the agent dies.  The kernel kills the ranks when the
- * agent dies (PR_SET_PDEATHSIG).
+ * guard does the same when the agent dies, and removes the files of the PMIx server.  The
+ * kernel kills the ranks when the agent dies (PR_SET_PDEATHSIG).
  */
 #ifndef LIBSCI_TOOLS_LAUNCH_H
 #define LIBSCI_TOOLS_LAUNCH_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,6 +71,7 @@ struct agent_job {
 	uint32_t bind;			/* bind each rank to a core */
 	uint32_t interactive;		/* pass on output of rank 0 without waiting for lines */
 	uint32_t keep;			/* other ranks live on when one dies */
+	uint32_t pmix;			/* give the ranks a PMIx server */
 	struct agent_rank *ranks;
 	char *cwd;			/* "": stay */
 	char **argv;
@@ -81,6 +83,8 @@ struct agent_job {
 int job_pack(const struct agent_job *job, char **data, size_t *len);
 int job_unpack(struct agent_job *job, const void *data, size_t len);
 void job_free(struct agent_job *job);
+/* Free a vector of strings and the strings; NULL is ignored. */
+void strings_free(char **s);
 
 /* ---- processes (launch_process.c) ---- */
 
@@ -117,11 +121,12 @@ void proc_origin_restore(const struct proc_origin *o);
 /**
  * proc_start() - start a rank
  * @local: its number on this machine
+ * @env: more variables that it gets; NULL: none
  *
  * Return: 0, or -errno of what failed: also of execve().
  */
 int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
-	       const struct proc_origin *origin);
+	       char *const *env, const struct proc_origin *origin);
 void proc_free(struct proc *p);
 
 /*
@@ -129,6 +134,21 @@ void proc_free(struct proc *p);
  * caller is a subreaper.
  */
 void descendants_kill(void);
+
+/*
+ * Start a PMIx server for the ranks of @job, which are all on this machine.  (launch_pmix.c)
+ * @dir: is set to the directory of its files, if it has made one
+ * Return: NULL, or what failed.
+ */
+const char *pmix_start(const struct agent_job *job, char dir[PATH_MAX]);
+/* Add the variables by which a rank finds the server to *@env, a vector from malloc(). */
+int pmix_rank_environment(unsigned int rank, char ***env);
+/*
+ * All ranks have ended: remove the files that they have registered with the server.  Does
+ * nothing if there is no server.
+ */
+void pmix_stop(void);
+void pmix_directory_remove(const char *dir);
 
 /* Start the gateways of this machine; they are open on return. (gateway.c) */
 int gateways_start(const struct agent_job *job, const struct proc_origin *origin);
@@ -186,7 +206,7 @@ struct launch {
 	unsigned int size;
 	unsigned int nodes;		/* number on each host */
 	bool slots_given;
-	bool tag, keep, bind;
+	bool tag, keep, bind, pmix;
 	const char *cluster;		/* NULL: not given */
 	const char *net;		/* SCI_NET of the hosts; NULL: none */
 	unsigned int gateways;		/* of each host, or of all if there is no net */

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -31,12 +32,14 @@ struct agent {
 	uint64_t kill_at;		/* ns; 0: the job is not to end */
 	bool done;
 	struct pollfd *polls;
+	char *pmix_dir;			/* PATH_MAX, shared with the guard */
 };
 
 /* The connection is gone, or a signal asks this process to end: kill all ranks and exit. */
 static noreturn void agent_quit(int status)
 {
 	descendants_kill();
+	pmix_stop();
 	_exit(status);
 }
 
@@ -79,13 +82,18 @@ static unsigned int agent_adapters(uint32_t nodes[ADAPTERS_MAX])
 
 /* ---- start ---- */
 
-static void agent_error(struct agent *a, int status, const char *what, int err)
+static void agent_error_text(struct agent *a, int status, const char *what, const char *why)
 {
 	char text[PATH_MAX + 128];
-	int n = snprintf(text, sizeof(text), "%s: %s", what, strerror(-err));
+	int n = snprintf(text, sizeof(text), "%s: %s", what, why);
 
 	agent_send(a, AGENT_ERROR, BOOT_ALL, status, text,
 		   (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+static void agent_error(struct agent *a, int status, const char *what, int err)
+{
+	agent_error_text(a, status, what, strerror(-err));
 }
 
 static void agent_cannot_run(struct agent *a, int err)
@@ -98,6 +106,7 @@ static void agent_cannot_run(struct agent *a, int err)
 
 static void agent_start(struct agent *a, const void *payload, size_t len)
 {
+	const char *error;
 	int ret;
 
 	if (a->procs || (ret = job_unpack(&a->job, payload, len)))
@@ -119,14 +128,22 @@ static void agent_start(struct agent *a, const void *payload, size_t len)
 		agent_error(a, EXIT_CANNOT_RUN, "cannot start a gateway", ret);
 		return;
 	}
+	error = a->job.pmix ? pmix_start(&a->job, a->pmix_dir) : NULL;
+	if (error) {
+		agent_error_text(a, EXIT_CANNOT_RUN, "cannot start a PMIx server", error);
+		return;
+	}
 	for (unsigned int i = 0; i < a->job.nranks; i++) {
 		struct proc *p = &a->procs[i];
+		char **env = NULL;
 
 		*p = (struct proc){ .who = a->job.ranks[i], .input = -1,
 				    .boot = { .in = -1, .out = -1 },
 				    .output = { { .fd = -1 }, { .fd = -1 } } };
 		a->nprocs++;
-		ret = proc_start(p, &a->job, i, &a->origin);
+		ret = a->job.pmix ? pmix_rank_environment(p->who.rank, &env) : 0;
+		ret = ret ? ret : proc_start(p, &a->job, i, env, &a->origin);
+		strings_free(env);
 		a->running += p->pid != 0;
 		if (ret) {
 			agent_cannot_run(a, ret);
@@ -386,6 +403,7 @@ static void agent_check_end(struct agent *a)
 	descendants_kill();
 	if (!agent_drained(a))
 		return;
+	pmix_stop();
 	agent_send(a, AGENT_DONE, BOOT_ALL, 0, NULL, 0);
 	a->done = true;
 }
@@ -486,10 +504,10 @@ static void agent_init(struct agent *a)
 	a->window = AGENT_OUTPUT_WINDOW;
 }
 
-static noreturn void agent_main(pid_t guard, const struct proc_origin *origin)
+static noreturn void agent_main(pid_t guard, const struct proc_origin *origin, char *pmix_dir)
 {
 	uint32_t nodes[ADAPTERS_MAX];
-	struct agent a = { .origin = *origin };
+	struct agent a = { .origin = *origin, .pmix_dir = pmix_dir };
 	unsigned int n;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -510,11 +528,15 @@ static noreturn void agent_main(pid_t guard, const struct proc_origin *origin)
  */
 int launch_agent(void)
 {
+	char *pmix_dir = mmap(NULL, PATH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			      -1, 0);
 	pid_t pid, self = getpid();
 	struct proc_origin origin;
 	int status = 0;
 	sigset_t set;
 
+	if (pmix_dir == MAP_FAILED)
+		return tool_error("out of memory");
 	setpgid(0, 0);			/* the front handles signals of the terminal */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	proc_origin_save(&origin);
@@ -527,7 +549,7 @@ int launch_agent(void)
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	pid = fork();
 	if (!pid)
-		agent_main(self, &origin);
+		agent_main(self, &origin, pmix_dir);
 	proc_origin_restore(&origin);
 	if (pid < 0)
 		return tool_error("cannot start an agent: %s", strerror(errno));
@@ -536,5 +558,6 @@ int launch_agent(void)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	descendants_kill();
+	pmix_directory_remove(pmix_dir);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : TOOL_FAILED;
 }

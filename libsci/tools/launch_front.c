@@ -222,6 +222,7 @@ static int host_job(struct front *f, struct launch_host *h, struct agent_job *jo
 		.nranks = h->nranks,
 		.bind = l->bind,
 		.keep = l->keep,
+		.pmix = l->pmix,
 		.interactive = (uint32_t)isatty(0),
 		.ranks = calloc(h->nranks + 1, sizeof(*job->ranks)),
 		.env = calloc(n + 4 + NET_ENVIRONMENT, sizeof(*job->env)),

@@ -36,6 +36,7 @@ int job_pack(const struct agent_job *job, char **data, size_t *len)
 	pack_number(f, job->bind);
 	pack_number(f, job->interactive);
 	pack_number(f, job->keep);
+	pack_number(f, job->pmix);
 	fwrite(job->ranks, sizeof(*job->ranks), job->nranks, f);
 	pack_strings(f, cwd);
 	pack_strings(f, job->argv);
@@ -110,6 +111,7 @@ int job_unpack(struct agent_job *job, const void *data, size_t len)
 	job->bind = unpack_number(&c);
 	job->interactive = unpack_number(&c);
 	job->keep = unpack_number(&c);
+	job->pmix = unpack_number(&c);
 	ranks = job->nranks > SCI_BOOT_RANKS_MAX ? NULL :
 		unpack_bytes(&c, job->nranks * sizeof(*job->ranks));
 	if (!ranks)
@@ -129,7 +131,7 @@ int job_unpack(struct agent_job *job, const void *data, size_t len)
 	return c.error;
 }
 
-static void strings_free(char **s)
+void strings_free(char **s)
 {
 	for (char **p = s; p && *p; p++)
 		free(*p);

@@ -113,13 +113,15 @@ static void set_number(const char *name, unsigned long n)
 }
 
 static void proc_environment(const struct proc *p, const struct agent_job *job,
-			     unsigned int local, int boot)
+			     unsigned int local, char *const *env, int boot)
 {
 	char value[48];
 	struct stat st;
 
 	for (char **e = job->env; *e; e++)
 		putenv(*e);
+	for (; env && *env; env++)
+		putenv(*env);
 	if (!fstat(boot, &st)) {
 		snprintf(value, sizeof(value), "%d:%llu", boot,
 			 (unsigned long long)st.st_ino);
@@ -133,8 +135,9 @@ static void proc_environment(const struct proc *p, const struct agent_job *job,
 	set_number("SCI_LOCAL_SIZE", job->nranks);
 }
 
-static noreturn void proc_child(const struct proc *p, const struct agent_job *job, unsigned int local,
-		       const struct proc_origin *origin, const struct proc_fds *f)
+static noreturn void proc_child(const struct proc *p, const struct agent_job *job,
+				unsigned int local, char *const *env,
+				const struct proc_origin *origin, const struct proc_fds *f)
 {
 	int err;
 
@@ -146,7 +149,7 @@ static noreturn void proc_child(const struct proc *p, const struct agent_job *jo
 	dup2(f->out[1], 1);
 	dup2(f->err[1], 2);
 	fcntl(f->boot[1], F_SETFD, 0);
-	proc_environment(p, job, local, f->boot[1]);
+	proc_environment(p, job, local, env, f->boot[1]);
 	if (job->bind)
 		cpu_bind(local);
 	proc_origin_restore(origin);
@@ -183,7 +186,7 @@ static void proc_adopt(struct proc *p, struct proc_fds *f)
 }
 
 int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
-	       const struct proc_origin *origin)
+	       char *const *env, const struct proc_origin *origin)
 {
 	struct proc_fds f;
 	int ret;
@@ -197,7 +200,7 @@ int proc_start(struct proc *p, const struct agent_job *job, unsigned int local,
 		return ret;
 	p->pid = fork();
 	if (!p->pid)
-		proc_child(p, job, local, origin, &f);
+		proc_child(p, job, local, env, origin, &f);
 	ret = p->pid < 0 ? -errno : 0;
 	if (ret) {
 		p->pid = 0;

@@ -188,6 +188,8 @@ int tool_run(const struct tool_command *self, int argc, char **argv)
 		  .help = "begin each line of output with \"[RANK] \"" },
 		{ .name = "keep", .kind = TOOL_FLAG, .value = &o.keep,
 		  .help = "when a rank dies, do not end the others" },
+		{ .name = "pmix", .kind = TOOL_FLAG, .value = &o.pmix,
+		  .help = "be a PMIx server: the ranks are MPI programs of one machine" },
 		{ .letter = 'c', .name = "cluster", .kind = TOOL_STRING,
 		  .value = &o.cluster, .arg = "NAME",
 		  .help = "of this virtual cluster (SCI_FABRIC=shm:NAME)" },

@@ -15,7 +15,7 @@ struct run_options {
 	const char *net;
 	uint64_t clusters, gateways;
 	const char *bind;
-	bool tag, keep, agent, threads;
+	bool tag, keep, pmix, agent, threads;
 };
 
 /* Run a job. Return: its exit status. launch.h has the parts. */

@@ -6,6 +6,7 @@
  * processes of a job have LAUNCH_MARK there.
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -213,6 +214,41 @@ static void rank_team(void)
 	exit(sci_team_close(team) ? 93 : 0);
 }
 
+/*
+ * Open MPI without its headers: the names are those of its binary interface.  It is loaded,
+ * not linked, so that the other tests do not need it.
+ */
+static void rank_mpi(void)
+{
+	void *lib = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
+	int (*init)(int *, char ***), (*finalize)(void), (*rank)(void *, int *);
+	int (*allreduce)(const void *, void *, int, void *, void *, void *), (*barrier)(void *);
+	int mine = -1, sum = -1;
+	void *world;
+
+	if (!lib)
+		exit(87);
+	*(void **)&init = dlsym(lib, "MPI_Init");
+	*(void **)&rank = dlsym(lib, "MPI_Comm_rank");
+	*(void **)&allreduce = dlsym(lib, "MPI_Allreduce");
+	*(void **)&barrier = dlsym(lib, "MPI_Barrier");
+	*(void **)&finalize = dlsym(lib, "MPI_Finalize");
+	world = dlsym(lib, "ompi_mpi_comm_world");
+	if (init(NULL, NULL) || rank(world, &mine) ||
+	    allreduce(&mine, &sum, 1, dlsym(lib, "ompi_mpi_int"), dlsym(lib, "ompi_mpi_op_sum"),
+		      world))
+		exit(86);
+	printf("%d has %d\n", mine, sum);
+	fflush(stdout);
+	if (barrier(world))
+		exit(85);
+	if (getenv("MPI_KILL") && mine == atoi(getenv("MPI_KILL")))
+		raise(SIGKILL);
+	if (barrier(world) || finalize())
+		exit(84);
+	_exit(0);
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(void);
@@ -224,6 +260,7 @@ static const struct {
 	{ "abort", rank_abort },
 	{ "tree", rank_tree },
 	{ "team", rank_team },
+	{ "mpi", rank_mpi },
 };
 
 __attribute__((constructor)) static void as_rank(void)
@@ -761,6 +798,53 @@ TEST(mpirun_starts_ranks)
 	CHECK_EQ(count("values"), 3);
 	RUN(MPIRUN_WORDS, "-n", "3", "@abort");
 	CHECK_EQ(status, 33);
+}
+
+/* Files of Open MPI and of the server are in this directory, and in none but it. */
+static char mpi_dir[] = "/tmp/launch-XXXXXX";
+
+static void mpi_begin(void)
+{
+	needs_mpirun();
+	strcpy(mpi_dir + strlen(mpi_dir) - 6, "XXXXXX");
+	CHECK(mkdtemp(mpi_dir));
+	setenv("TMPDIR", mpi_dir, 1);
+	setenv("OMPI_MCA_btl_vader_backing_directory", mpi_dir, 1);
+}
+
+/* rmdir() fails if a file is left. */
+static void mpi_end(void)
+{
+	CHECK_EQ(rmdir(mpi_dir), 0);
+	unsetenv("TMPDIR");
+	unsetenv("OMPI_MCA_btl_vader_backing_directory");
+}
+
+TEST(MPI_programs_start_without_mpirun)
+{
+	mpi_begin();
+	RUN("-n", "4", "--pmix", "@mpi");
+	CHECK_EQ(status, 0);
+	for (int i = 0; i < 4; i++) {
+		char line[32];
+
+		snprintf(line, sizeof(line), "%d has 6\n", i);
+		CHECK_EQ(count(line), 1);
+	}
+	mpi_end();
+	RUN("-n", "2", "--pmix", "--hosts", "one,two", "@mpi");
+	CHECK_EQ(status, 2);
+}
+
+TEST(SIGKILL_of_a_rank_of_an_MPI_program)
+{
+	mpi_begin();
+	setenv("MPI_KILL", "1", 1);
+	RUN("-n", "4", "--pmix", "@mpi");
+	unsetenv("MPI_KILL");
+	CHECK_EQ(status, 128 + SIGKILL);
+	CHECK_EQ(count(" has 6\n"), 4);
+	mpi_end();
 }
 
 TEST(values_by_sci_run)
