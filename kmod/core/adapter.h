@@ -99,7 +99,7 @@ struct sci_dma_piece {
  * @map:	makes what @m describes accessible through mapping_pfn().
  *		-ENOSPC: the table is full, nothing was mapped; -ENOMEM.
  *		-ENOENT: @m->node exposes no such base (only where that is known).
- * @unmap:	undoes map(); nobody has it mapped any more.  Called without locks
+ * @unmap:	undoes map(); no process has it mapped any more.  Called without locks
  *	of the core, and one at a time with @hide: may wait for the hardware.
  * @mapping_pfn: page frame of byte @offset of the exposed memory, which @m
  *		covers; page aligned.  Beyond that memory: -EFAULT.  Must not sleep

@@ -9,7 +9,7 @@
  * but the error count has gone up before.
  *
  * A map's revoke semaphore orders the two: page faults look and insert under it
- * for reading; whoever revokes takes it for writing to say so, and empties the
+ * for reading; a thread that revokes takes it for writing to mark that, and empties the
  * page tables after that.
  */
 #ifndef SCI_IMPORT_H

@@ -10,7 +10,7 @@
  * deliver() for each message, gone() at the session's end, then the messages of
  * the next one.  Packets arrive in a thread of the driver's, time in a work, so
  * both hold sci_peer.order from before they ask the session until the operation
- * has returned, and nobody else makes a session deliver or end.  A result that a
+ * has returned, and no other code makes a session deliver or end.  A result that a
  * session returns under @lock is therefore still true after @lock has been dropped
  * to report it.
  *

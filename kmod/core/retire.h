@@ -55,7 +55,7 @@ void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);
  * sci_retire_flush() - wait until the adapter has taken back what was retired
  *
  * No locks of the core held; mmap_lock may be.  Does nothing in a kernel thread,
- * which has others to serve.  Waits for what everybody retired: to be called only
+ * which has others to serve.  Waits for all retired objects: to be called only
  * by those who need it.
  *
  * Return: whether there was something to wait for.

@@ -24,7 +24,7 @@ struct sci_group;
  * @numa_node: node that the creator asked for
  * @length: bytes
  * @pages: the segment's memory; NULL: EMPTY and none registered yet
- * @backing: file that backs maps of @pages; NULL: nobody mapped it yet
+ * @backing: file that backs maps of @pages; NULL: no process has mapped it yet
  * @state: enum sci_segment_state, under adapter->lock; read without by sysfs
  * @base: address at which other nodes reach it, while @exposed
  * @exposed: the adapter was told to let them; NULL: it was not

@@ -165,8 +165,8 @@ struct sci_session_ops {
  * @times: the timeouts
  * @state: may be read at any time
  * @error: reason of SCI_SESSION_GONE, -errno
- * @watched: somebody wants to know when the other node goes
- * @proven: heard in this session while somebody cares, or to make him care
+ * @watched: a connection needs to know when the other node goes
+ * @proven: a packet has arrived in this session while it is watched, or made it watched
  * @probing: a PING waits for any packet
  * @ack_due: something came that wants an acknowledgment
  * @paused: the link is down
@@ -241,7 +241,7 @@ void sci_session_post(struct sci_session *s, struct sci_message *m, u64 now);
 
 /**
  * sci_session_receive() - a packet came
- * @packet: a copy that nobody changes; else hostile
+ * @packet: a copy that does not change; its contents are hostile
  *
  * sci_session_take() has to follow until it returns false, then
  * sci_session_settle().

@@ -835,7 +835,7 @@ static void test_restart_up(struct kunit *test)
 	}
 }
 
-/* A node that comes back is noticed at once, whoever speaks first. */
+/* A node that comes back is noticed at once, no matter which node speaks first. */
 static void test_restart_noticed(struct kunit *test)
 {
 	int speaker;
@@ -965,7 +965,7 @@ static void test_half_open(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* Nobody has a connection: the next message simply arrives. */
+/* No connection exists: the next message simply arrives. */
 static void test_restart_unnoticed(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);

@@ -124,7 +124,7 @@ int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
 		return ret;
 	header_fill(&copy, &f);
 	pool_set64(&h->magic, 0);
-	/* nobody may see the new magic number with anything of the old tables */
+	/* no node may see the new magic number with old tables */
 	pool_full_barrier();
 	for (at = POOL_ALIGN; at < f.data_at; at += POOL_ALIGN) {
 		pool_storing();

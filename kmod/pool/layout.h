@@ -138,7 +138,7 @@ static_assert(sizeof(struct pool_chunk) == 16);
  * @POOL_MORE: not the first one
  * @POOL_HELD: the first one; others cannot map the allocation
  * @POOL_EXPOSED: the first one; others may map the allocation
- * @POOL_FREED: the first one; it is free when nobody maps it any more
+ * @POOL_FREED: the first chunk; it is free when no node maps it any more
  */
 enum pool_chunk_state {
 	POOL_MORE,

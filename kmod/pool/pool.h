@@ -194,7 +194,7 @@ void pool_hide(struct pool *p, u32 first, u32 chunks);
 int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks);
 void pool_unmap(struct pool *p, u32 first);
 
-/* Free what nobody owns or maps any more.  Return the number of chunks freed. */
+/* Free the chunks that no node owns or maps.  Return the number of chunks freed. */
 u32 pool_scrub(struct pool *p, u64 now);
 
 static inline u64 pool_chunk_offset(const struct pool *p, u32 chunk)

@@ -11,7 +11,7 @@
 
 #define SCI_FD_ROOM_MAX		8
 
-/* Milliseconds of a clock that nobody sets. */
+/* Return the milliseconds of a clock that cannot be set. */
 uint64_t sci_now_ms(void);
 /* ... in nanoseconds */
 uint64_t sci_now_ns(void);

@@ -241,7 +241,7 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
  *	SCI_CB_DISCONNECT, maps of this process stay until unmapped
  *
  * BUSY: mapped, connected to, or used by a DMA queue.  Connected peers are not
- * in the way in a callback, where nobody could wait for them, nor after
+ * in the way in a callback, where no thread could wait for them, nor after
  * SCISetSegmentUnavailable() with NOTIFY or FORCE_DISCONNECT.  They get
  * SCI_CB_DISCONNECT, their maps can be accessed until they unmap them, and the
  * id is free.

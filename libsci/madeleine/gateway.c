@@ -13,7 +13,7 @@
  *
  * Nothing waits for ever, and memory is bounded:
  *
- *  - A gateway waits for nobody. It posts a new receive when one has completed, and each
+ *  - A gateway waits for no process. It posts a new receive when one has completed, and each
  *    send is a request. So a block or a credit always reaches the last gateway, or the
  *    sender, whatever other ways do.
  *  - Only a sender waits: for a credit. All its blocks reach the last gateway, and leave

@@ -110,7 +110,7 @@ struct mad_world {
 };
 
 struct mad_world *mad_world(void);
-/* Collective: everybody's @len bytes, by rank. */
+/* Gather @len bytes of each process, by rank. Collective. */
 int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *all);
 
 #endif

@@ -52,7 +52,7 @@ struct mad_net {
 
 	/* Collective: open, and exchange addresses. */
 	int (*open)(struct mad_world *w);
-	/* Nobody sends any more. */
+	/* No process sends any more. */
 	void (*close)(struct mad_world *w);
 
 	/* Connect a network to a process. @w's other processes do the same meanwhile. */

@@ -16,7 +16,7 @@
  * what has come until the next hop has taken it.  Credits bound that memory: a sender has
  * at most WAY_WINDOW blocks of a way on their way.  The last gateway returns a credit of
  * WAY_CREDIT blocks each time that the receiver has taken as many.  So receivers that
- * do not receive hold up nobody but their senders, and there is no deadlock that direct
+ * do not receive hold up only their senders, and there is no deadlock that direct
  * connections would not have.
  */
 #ifndef LIBSCI_MADELEINE_RAIL_H

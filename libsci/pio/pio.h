@@ -201,7 +201,7 @@ static inline void sci_pio_read(void *dst, const volatile void *src,
  *
  * SCI_PIO_MAP_LINES: the widest stores of the engine, so that the line is one
  * packet that arrives whole (sci-hardware). SCI_PIO_MAP_CACHED: the last 8
- * bytes are a release store, so that whoever acquires them sees the rest, and
+ * bytes are a release store, so that a thread that acquires them sees the rest, and
  * everything stored before the line; no instruction set promises this of the
  * bytes of one wide vector store, which measures no faster to a poller on
  * another core.

@@ -153,7 +153,7 @@ SMI_API smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, 
 	err = copy_create(r, mode, &copy);
 	if (!err && to > from && (!r->per_node || r->per_node->owner == smi.rank))
 		memcpy(copy + from, r->base + from, to - from);
-	/* nobody stores into the region before all have their copies */
+	/* no process stores into the region before all have their copies */
 	err = copies_sync(err);
 	if (err)
 		copy_destroy(r, copy);

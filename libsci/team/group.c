@@ -190,7 +190,7 @@ int team_join(struct sci_team *t, const struct team_hello *all)
 
 /*
  * Leave a team. Other members may still read this member's area after the barrier, so wait
- * for them. In a broken team the barrier fails, and nobody knows which members still read:
+ * for them. In a broken team the barrier fails, and no member knows which members still read:
  * then the area is never freed.
  */
 int team_leave(struct sci_team *t)

@@ -6,7 +6,7 @@
  * A lock is a word in the memory of rank 0: the next ticket, the ticket that is served, and
  * the owner. A member takes a ticket by one atomic addition. The member whose ticket is
  * served makes itself the owner. So all members know the owner, and the next in turn takes
- * the lock from an owner that has died. Nobody knows which member has a ticket: if a ticket
+ * the lock from an owner that has died. No member knows which member has a ticket: if a ticket
  * is not used within GRACE_MS, because its member has died or given up, the other members
  * skip it. A member that comes too late for its ticket takes another one.
  */

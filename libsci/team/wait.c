@@ -5,7 +5,7 @@
  *
  * A wait polls, then yields the CPU between polls, then sleeps: on the word that it polls if
  * this is a 4-byte word of near memory, else on the endpoint. A member that changes the word
- * checks a second word beside it, which says whether somebody sleeps. It does so without a
+ * checks a second word beside it, which says whether a thread sleeps. It does so without a
  * barrier: its check may be executed before its change is visible, and so, very rarely, the
  * sleeper misses a wake-up. Programs also store to words without a call. Therefore a sleep
  * takes at most an eighth of the time since the first sleep, and at most SLEEP_MAX_US. This is

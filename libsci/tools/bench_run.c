@@ -4,7 +4,7 @@
  * Runs of messages, both ends of them.
  *
  * As in other benchmarks of messages there is one buffer per direction, which
- * nobody touches in between. Streams keep WINDOW messages on their way; up to
+ * no other thread touches in between. Streams keep WINDOW messages on their way; up to
  * BLOCKING_MAX bytes the sender just calls sci_send(), which returns as soon as
  * the message is in the peer's ring.
  */

@@ -6,7 +6,7 @@
  *	--net			each endpoint of a rank listens on a port of its host
  *	--net --gateways N	N gateways of each host listen, the ranks do not
  *	--gateways N		N gateways are in the clusters of all hosts, which are on
- *				this machine; nobody listens
+ *				this machine; no process listens
  */
 
 #include <errno.h>

@@ -75,7 +75,7 @@ static int call_done(void *arg)
 /* Wait for the answer. Return its value, or -ECONNRESET. */
 int vm_call_wait(struct sci_vm *vm, struct vm_call *c)
 {
-	/* the server fails the call when the callee dies, which wakes nobody */
+	/* the server fails the call when the callee dies, which wakes no thread */
 	while (sci_wait_until(vm->ep, call_done, c, POLL_MS) == -ETIMEDOUT)
 		if (atomic_load(&vm->ranks[c->rank].dead))
 			vm_calls_fail(vm, c->rank);
@@ -217,7 +217,7 @@ static void take_notices(struct sci_vm *vm, int rank, uint64_t id, const struct 
 
 /**
  * vm_serve_home() - the home of a page of this directory
- * @want: who is to be the home if there is none; -1: nobody
+ * @want: the member that becomes the home if there is none; -1: no member
  *
  * Return: its rank; -ENOENT: it has none; -EFAULT: no such page.
  */

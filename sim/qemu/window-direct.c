@@ -430,7 +430,7 @@ void window_att_changed(struct sci_card *card, uint32_t n)
 	}
 }
 
-/* ---- stores that reach nobody ---- */
+/* ---- stores that reach no node ---- */
 
 /* Return whether a page was touched. Touched pages become zeros again. */
 static bool direct_touched(struct sci_card *card, uint32_t n)

@@ -4,7 +4,7 @@
  * DOC: sockets with a name
  *
  * A daemon holds a lock on NAME.lock as long as it lives: a socket that is there
- * while nobody does is a dead one's, and is replaced.
+ * while no daemon does belongs to a dead daemon, and is replaced.
  */
 #ifndef SIM_SWITCH_LISTEN_H
 #define SIM_SWITCH_LISTEN_H

@@ -422,7 +422,7 @@ struct sci_ioc_flush {
  * @SCI_EV_LINK_DOWN: remote segment: the link went down
  * @SCI_EV_LINK_UP: ... and came up
  * @SCI_EV_DMA: DMA queue: the transfer @cookie ended, @status tells how
- * @SCI_EV_OVERFLOW: events were lost because nobody read them; this takes the
+ * @SCI_EV_OVERFLOW: events were lost because no process read them; this takes the
  *	place of the first of those
  */
 enum sci_ev_type {

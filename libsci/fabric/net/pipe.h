@@ -5,7 +5,7 @@
  *
  * A pipe carries bytes in both directions between two processes of one fabric, like a connected
  * stream socket. Each side exports a segment: a head and a ring. The other side writes to both.
- * Nobody reads remote memory.
+ * No process reads remote memory.
  *
  *	written		number of bytes that were put into the ring of this segment
  *	taken		number of bytes that the other side has taken out of its own ring

@@ -9,7 +9,7 @@
  * keeps the triggers of importers that have gone.  The service thread hears of
  * the importers that go, and of nothing else.
  *
- * Two kinds are an eventfd that the owner hands to whoever connects, and trust
+ * Two kinds are an eventfd that the owner hands to each process that connects, and trust
  * importers not to read it.  Counting ones are semaphores: a read takes one
  * trigger, and the kernel counts any number.  Owners who share a number share
  * the eventfd and never read it: each waits on an edge-triggered epoll of its

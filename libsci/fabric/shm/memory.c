@@ -104,8 +104,8 @@ static uint64_t machine_room(void)
 }
 
 /*
- * The kernel reserves memory it does not have by killing somebody.  So look
- * first; what others take meanwhile is theirs to answer for.
+ * The kernel kills a process to reserve memory that it does not have.  So look first.
+ * Memory that other processes take meanwhile is not considered.
  */
 static int enough_memory(uint64_t length)
 {

@@ -290,7 +290,7 @@ static int connect_until(const struct sockaddr_un *sa, socklen_t len,
  * shm_dial() - connect to a name
  * @call: says how long; receives the socket, in our table
  *
- * Takes the lock.  -ENOENT: nobody there; -ETIMEDOUT; -ECANCELED.
+ * Takes the lock.  -ENOENT: no process has the name; -ETIMEDOUT; -ECANCELED.
  */
 int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 {

@@ -159,7 +159,7 @@ static int spares_init(struct shm *shm)
 
 /*
  * Bind the name that shows that this node has a process.  It is a datagram socket, since
- * connecting to one needs nobody to accept.
+ * the owner need not accept a connect to one.
  */
 static int presence_init(struct shm *shm)
 {

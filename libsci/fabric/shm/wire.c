@@ -179,7 +179,7 @@ static int read_answer(struct shm *shm, int sock, struct shm_msg *msg,
 	       msg->status > -4096 ? msg->status : -EPROTO;
 }
 
-/* Call an owner that somebody else may be about to become or cease to be. */
+/* Call an owner, which may change during the call. */
 static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
 		     int *fds, int *n_fds, struct shm_pending *call)
 {
@@ -248,7 +248,7 @@ uint64_t shm_deadline(uint32_t timeout)
  * @owner: for shm_cancel_connect()
  * @sock: the connection, in our table, when 0 is returned
  *
- * Unlocked.  The answer's status, or -ENOENT: nobody there; -ETIMEDOUT;
+ * Unlocked.  Return: the answer's status; -ENOENT: no process has the name; -ETIMEDOUT;
  * -ECANCELED.
  */
 int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
@@ -333,7 +333,7 @@ unsigned int shm_access(struct shm *shm, int sock)
 /**
  * shm_trusts() - may this process use what the owner of a name offers?
  *
- * An abstract name is whoever's binds it first.  Only an owner whom our mode
+ * An abstract name belongs to the process that binds it first.  Only an owner whom our mode
  * lets in gets our stores and messages, besides ourselves and the superuser.
  */
 bool shm_trusts(struct shm *shm, int sock)
@@ -390,7 +390,7 @@ static bool refuse_one(struct shm *shm, struct shm_port *port)
 	const struct shm_msg no = { .type = SHM_REPLY, .status = -ENFILE };
 	int fd;
 
-	/* -1: somebody else was quicker to take it when it was given up */
+	/* -1: another process has taken the name first */
 	sci_fd_close(&shm->svc, shm->sparefd);
 	fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0) {
@@ -537,7 +537,7 @@ pid_t shm_peer(int sock)
 
 /*
  * Hear what importers said before now: a connection that was closed counts no
- * longer.  @pid: only that process's; 0: everybody's.  Locked.
+ * longer.  @pid: only calls of that process; 0: all.  Locked.
  */
 void shm_port_drain(struct shm_port *port, pid_t pid)
 {
@@ -553,7 +553,7 @@ void shm_port_drain(struct shm_port *port, pid_t pid)
 	}
 }
 
-/* Say goodbye to everybody and give the name up; locked. */
+/* Tell all connected processes, and give the name up; locked. */
 void shm_port_close(struct shm_port *port)
 {
 	const struct shm_msg bye = { .type = SHM_BYE };

@@ -68,7 +68,7 @@ bool msg_announce_sleep(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
 
-		/* while we sleep, nobody polls: copy the message at the next poll */
+		/* no thread polls during the sleep: copy the message at the next poll */
 		p->stayed = STAY_LOOKS;
 		any |= peer_announce(p);
 	}

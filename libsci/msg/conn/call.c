@@ -133,7 +133,7 @@ int call_start(struct sci_peer *p, enum msg_call_kind kind, uint32_t id,
 	return 0;
 }
 
-/* Send a HELLO on a thread. If @p is NULL, nobody takes the result. */
+/* Send a HELLO on a thread. If @p is NULL, no caller takes the result. */
 int call_hello(struct sci_ep *ep, struct sci_fabric *fabric, struct sci_peer *p,
 	       const struct sci_addr *to, const struct msg_hello *hello)
 {

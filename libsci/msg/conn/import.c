@@ -211,7 +211,7 @@ bool import_is_gone(int error)
 
 /*
  * Return whether an import that failed with @error should be tried again: the peer has not
- * answered yet, or a link is down. Nobody wakes a sleeping endpoint when the link comes up.
+ * answered yet, or a link is down. No wake-up follows when the link comes up.
  */
 bool import_later(struct sci_peer *p, int error)
 {

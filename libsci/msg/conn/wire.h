@@ -4,7 +4,7 @@
  * DOC: the protocol between endpoints
  *
  * Each side of a connection has an inbox: one page in the receiver's memory. Only the peer
- * writes to it, and nobody reads it remotely:
+ * writes to it, and no process reads it remotely:
  *
  *	line 0		 status: how far the peer has read what we sent, and
  *			 whether it sleeps (struct msg_status)

@@ -398,7 +398,7 @@ void hosts_delete(const struct frame_head *head, struct body *b)
 		} else if (h->index == 1) {
 			results[i] = PvmDenied;
 		} else {
-			/* its daemon ends by itself; nobody waits for it */
+			/* its daemon ends by itself; no process waits for it */
 			bye_send(h);
 			host_push(h);
 			host_gone(h);
