@@ -1319,13 +1319,13 @@ static void print_threads(pid_t pid)
 }
 
 /* Read up to @size - 1 bytes of a file of process @pid. Return: whether there are any. */
-static bool process_text(const char *pid, const char *name, char *text, size_t size)
+static bool process_text(pid_t pid, const char *name, char *text, size_t size)
 {
-	char path[288];
+	char path[64];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%s/%s", pid, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, size - 1);
 	if (fd >= 0)
@@ -1338,6 +1338,21 @@ static bool process_text(const char *pid, const char *name, char *text, size_t s
 	return n > 0;
 }
 
+struct test_process test_process(pid_t pid)
+{
+	struct test_process p = { .state = '?' };
+	char text[512], *name, *end;
+
+	if (!process_text(pid, "stat", text, sizeof(text)))
+		return p;
+	/* the name may have spaces and brackets */
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (name && end && sscanf(end + 1, " %c %d %d", &p.state, &p.parent, &p.group) == 3)
+		snprintf(p.name, sizeof(p.name), "%.*s", (int)(end - name - 1), name + 1);
+	return p;
+}
+
 /*
  * Name the children of this process that still run. A process in another group than the
  * test's has had no SIGKILL from here.
@@ -1345,24 +1360,19 @@ static bool process_text(const char *pid, const char *name, char *text, size_t s
 static void print_children(pid_t group)
 {
 	struct names processes = list_files("/proc");
-	char text[512], wait[64], *end;
+	char text[512], wait[64];
 
 	for (size_t i = 0; i < processes.count; i++) {
-		const char *pid = processes.name[i];
-		pid_t parent, its_group;
-		char state;
+		pid_t pid = atoi(processes.name[i]);
+		struct test_process p = test_process(pid);
 
-		if (!process_text(pid, "stat", text, sizeof(text)) ||
-		    !(end = strrchr(text, ')')) ||
-		    sscanf(end + 1, " %c %d %d", &state, &parent, &its_group) != 3 ||
-		    parent != getpid())
+		if (p.parent != getpid())
 			continue;
-		*end = 0;
 		process_text(pid, "wchan", wait, sizeof(wait));
-		test_note("left: pid %s), state %c, %s process group, waits in %s", text,
-			  state, its_group == group ? "the test's" : "another", wait);
+		test_note("left: pid %d (%s), state %c, %s process group, waits in %s", pid,
+			  p.name, p.state, p.group == group ? "the test's" : "another", wait);
 		if (process_text(pid, "cmdline", text, sizeof(text)))
-			test_note("left: pid %s: %s", pid, text);
+			test_note("left: pid %d: %s", pid, text);
 	}
 	free_names(&processes);
 }

@@ -297,6 +297,16 @@ bool others_asleep(void);
  */
 pid_t test_fork(void);
 
+/* A process as the kernel lists it. @state: '?': there is no such process */
+struct test_process {
+	char state;
+	pid_t parent;
+	pid_t group;
+	char name[64];
+};
+
+struct test_process test_process(pid_t pid);
+
 unsigned int count_tasks(void);
 unsigned int count_fds(void);
 unsigned int count_maps(void);

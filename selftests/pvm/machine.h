@@ -97,19 +97,11 @@ static inline void machine_end(void)
 static inline pid_t machine_daemon(int tid)
 {
 	struct pvmtaskinfo *info;
-	char path[64], line[512];
-	pid_t pid = -1;
-	FILE *f;
 	int n;
 
 	CHECK_EQ(pvm_tasks(tid, &n, &info), 0);
 	CHECK_EQ(n, 1);
-	snprintf(path, sizeof(path), "/proc/%d/stat", info->ti_pid);
-	f = fopen(path, "r");
-	CHECK(f && fgets(line, sizeof(line), f));
-	fclose(f);
-	CHECK_EQ(sscanf(strrchr(line, ')') + 2, "%*c %d", &pid), 1);
-	return pid;
+	return test_process(info->ti_pid).parent;
 }
 
 /* Spawn @n tasks of this program with one argument. */
@@ -118,6 +110,30 @@ static inline void machine_spawn(const char *what, int n, int *tids)
 	char *argv[] = { (char *)what, NULL };
 
 	CHECK_EQ(pvm_spawn(machine_self, argv, 0, NULL, n, tids), n);
+}
+
+static inline void message_empty(int tid, int tag)
+{
+	CHECK(pvm_initsend(PvmDataDefault) > 0);
+	CHECK_EQ(pvm_send(tid, tag), 0);
+}
+
+/* Send a message of one number. */
+static inline void message_int(int tid, int tag, int v)
+{
+	CHECK(pvm_initsend(PvmDataDefault) > 0);
+	CHECK_EQ(pvm_pkint(&v, 1, 1), 0);
+	CHECK_EQ(pvm_send(tid, tag), 0);
+}
+
+/* Receive a message that begins with a number. */
+static inline int reply_int(int tid, int tag)
+{
+	int v = -1;
+
+	CHECK(pvm_recv(tid, tag) > 0);
+	CHECK_EQ(pvm_upkint(&v, 1, 1), 0);
+	return v;
 }
 
 #endif

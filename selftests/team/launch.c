@@ -640,20 +640,6 @@ TEST(signals_are_forwarded)
 	}
 }
 
-static char state_of(pid_t pid)
-{
-	char path[64], text[512] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	if (!f || !fgets(text, sizeof(text), f))
-		text[0] = '\0';
-	if (f)
-		fclose(f);
-	return strrchr(text, ')') ? strrchr(text, ')')[2] : '?';
-}
-
 TEST(a_job_stops_and_goes_on)
 {
 	struct job j = START("-n", "1", "sh", "-c", "echo $$; read x; echo went on $x");
@@ -662,10 +648,10 @@ TEST(a_job_stops_and_goes_on)
 	read_until(j.out, out, "\n");
 	rank = atoi(out);
 	CHECK_EQ(kill(j.pid, SIGTSTP), 0);
-	WAIT_UNTIL(state_of(rank) == 'T', TEST_WAIT_MS);
-	WAIT_UNTIL(state_of(j.pid) == 'T', TEST_WAIT_MS);
+	WAIT_UNTIL(test_process(rank).state == 'T', TEST_WAIT_MS);
+	WAIT_UNTIL(test_process(j.pid).state == 'T', TEST_WAIT_MS);
 	CHECK_EQ(kill(j.pid, SIGCONT), 0);
-	WAIT_UNTIL(state_of(rank) != 'T', TEST_WAIT_MS);
+	WAIT_UNTIL(test_process(rank).state != 'T', TEST_WAIT_MS);
 	CHECK_EQ(write(j.in, "x\n", 2), 2);
 	finish(&j);
 	CHECK(strstr(out, "went on x"));
