@@ -318,8 +318,7 @@ static int child_forger(void)
 		pvm_send(pvm_parent(), OUTPUT_TAG);
 	}
 	pvm_setcontext(0);
-	pvm_initsend(PvmDataDefault);
-	pvm_send(pvm_parent(), GO);
+	message_empty(pvm_parent(), GO);
 	pvm_exit();
 	return 0;
 }

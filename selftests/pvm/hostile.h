@@ -76,16 +76,12 @@ static inline void random_bytes(void *to, size_t len)
 static inline void alive_check(void)
 {
 	/* a tag that no hostile message has */
-	int v = (int)random_word(), got = ~v, tag = 1000000 + (int)random_below(1000000);
+	int v = (int)random_word(), tag = 1000000 + (int)random_below(1000000);
 
 	pvm_setopt(PvmResvTids, 0);
 	pvm_setcontext(0);
-	CHECK(pvm_initsend(PvmDataDefault) > 0);
-	CHECK_EQ(pvm_pkint(&v, 1, 1), 0);
-	CHECK_EQ(pvm_send(pvm_mytid(), tag), 0);
-	CHECK(pvm_recv(pvm_mytid(), tag) > 0);
-	CHECK_EQ(pvm_upkint(&got, 1, 1), 0);
-	CHECK_EQ(got, v);
+	message_int(pvm_mytid(), tag, v);
+	CHECK_EQ(reply_int(pvm_mytid(), tag), v);
 }
 
 static inline void body_mutate(uint8_t *body, size_t len)

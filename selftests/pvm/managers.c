@@ -8,6 +8,8 @@
 
 #include "selftests/pvm/machine.h"
 
+#include "selftests/pvm/events.h"
+
 #define READY	70
 #define STATUS	90	/* tid, status: the manager's notification */
 #define LOST	91	/* tid: a host */
@@ -46,8 +48,7 @@ static int child_hoster(const char *how)
 	pvm_setopt(PvmResvTids, 1);
 	if (pvm_reg_hoster())
 		return 1;
-	pvm_initsend(PvmDataDefault);
-	pvm_send(pvm_parent(), READY);
+	message_empty(pvm_parent(), READY);
 	while (pvm_recv(-1, SM_STHOST) > 0) {
 		if (!strcmp(how, "mortal"))
 			return 1;
@@ -209,8 +210,7 @@ static int child_manager(void)
 	pvm_setopt(PvmResvTids, 1);
 	if (pvm_reg_rm(&host) || strcmp(host->hi_name, "node4"))
 		return 1;
-	pvm_initsend(PvmDataDefault);
-	pvm_send(pvm_parent(), READY);
+	message_empty(pvm_parent(), READY);
 	while (pvm_recv(-1, -1) > 0) {
 		pvm_getminfo(pvm_getrbuf(), &info);
 		switch (info.tag) {
@@ -221,9 +221,7 @@ static int child_manager(void)
 		case SM_DELHOST: hosts_delete(&info); break;
 		case SM_EXECACK:
 			pvm_upkint(numbers, 2, 1);
-			pvm_initsend(PvmDataDefault);
-			pvm_pkint(&numbers[1], 1, 1);
-			pvm_send(numbers[1], NEW);
+			message_int(numbers[1], NEW, numbers[1]);
 			break;
 		case SM_NOTIFY: client = info.src; break;
 		case SM_TASKX:
@@ -269,12 +267,12 @@ static int child_add(void)
 /* Register, then send all messages of traces on, until one that ends the task. */
 static int child_tracer(void)
 {
-	char mask[] = "@@@@@@@@@@@H@@@@@@@@@@@@@@@@@@@@@@@";	/* pvm_send() */
-	int ret = pvm_reg_tracer(0, TRACE, 0, OUTPUT, mask, 0, PvmTraceFull), tag;
+	char mask[MASK_SIZE];
+	int tag;
 
-	pvm_initsend(PvmDataDefault);
-	pvm_pkint(&ret, 1, 1);
-	pvm_send(pvm_parent(), READY);
+	mask_make(mask, (const int[]){ SEND, -1 });
+	message_int(pvm_parent(), READY,
+		    pvm_reg_tracer(0, TRACE, 0, OUTPUT, mask, 0, PvmTraceFull));
 	while (pvm_recv(-1, -1) > 0) {
 		pvm_bufinfo(pvm_getrbuf(), NULL, &tag, NULL);
 		if (tag != TRACE && tag != OUTPUT)
@@ -299,22 +297,6 @@ static int child_main(int argc, char **argv)
 	if (!strcmp(what, "manager"))
 		return child_manager();
 	return child_echo();
-}
-
-static void message_int(int tid, int tag, int v)
-{
-	pvm_initsend(PvmDataDefault);
-	pvm_pkint(&v, 1, 1);
-	CHECK_EQ(pvm_send(tid, tag), 0);
-}
-
-static int reply_int(int tid, int tag)
-{
-	int v = -1;
-
-	CHECK(pvm_recv(tid, tag) > 0);
-	CHECK_EQ(pvm_upkint(&v, 1, 1), 0);
-	return v;
 }
 
 TEST(a_hoster_starts_the_daemons_of_hosts)
@@ -462,21 +444,18 @@ TEST(tasks_go_back_to_the_daemon_when_their_manager_ends)
 /* Receive what the tracer sends on until the trace of task @tid ends. Return: its events. */
 static int trace_receive(int tracer, int tid)
 {
-	enum { ENDTASK = 76, MARK_IDS = -3, MARK_DESC = -5 };
-	int mark, event, from, n = 0;
+	int mark, event, n = 0;
 	char name[32];
 
 	for (;;) {
 		CHECK(pvm_recv(tracer, TRACE) > 0);
-		CHECK_EQ(pvm_upkint(&mark, 1, 1), 0);
-		if (mark == MARK_IDS)
+		mark = unpack_int();
+		if (mark == IDS)
 			continue;
-		CHECK_EQ(pvm_upkint(&event, 1, 1), 0);
-		if (mark == MARK_DESC)
+		event = unpack_int();
+		if (mark == DESC)
 			CHECK_EQ(pvm_upkstr(name), 0);
-		for (int i = 0; i < (mark == MARK_DESC ? 9 : 3); i++)
-			CHECK_EQ(pvm_upkint(&from, 1, 1), 0);
-		CHECK_EQ(from, tid);
+		CHECK_EQ(unpack_origin(mark), tid);
 		n++;
 		if (event == ENDTASK)
 			return n;

@@ -64,8 +64,7 @@ static int child_tasker(void)
 	pvm_setopt(PvmResvTids, 1);
 	if (pvm_reg_tasker())
 		return 1;
-	pvm_initsend(PvmDataDefault);
-	pvm_send(pvm_parent(), 70);
+	message_empty(pvm_parent(), 70);
 	while (pvm_recv(-1, SM_STTASK) > 0) {
 		pvm_bufinfo(pvm_getrbuf(), NULL, NULL, &daemon);
 		if (pvm_unpackf("%d %d %4096s %d", &tid, &flags, path, &argc) || argc > 2)
@@ -149,13 +148,6 @@ __attribute__((constructor)) static void silent_shell(int argc, char **argv)
 		_exit(1);
 	for (;;)
 		pause();
-}
-
-static void message_int(int tid, int tag, int v)
-{
-	pvm_initsend(PvmDataDefault);
-	pvm_pkint(&v, 1, 1);
-	CHECK_EQ(pvm_send(tid, tag), 0);
 }
 
 TEST(messages_of_all_lengths_come_back)

@@ -7,17 +7,10 @@
 
 #include "selftests/pvm/machine.h"
 
+#include "selftests/pvm/events.h"
+
 #define TRACE_TAG	60
-#define MASK_SIZE	36
 #define SENDS		3
-
-/* Numbers of pvmtev.h of PVM. */
-enum { HALT = 16, RECV = 45, RECVF = 46, SEND = 47, NEWTASK = 75, ENDTASK = 76, TIMING = 106, PROFILING = 107 };
-enum { ENTRY = 0x4000, EXIT = 0x8000 };
-enum { BUFFER = -1, IDS = -3, DESC = -5, DESC_END = -6, RECORD = -7 };
-
-int pvm_settmask(int who, char *mask);
-int pvm_gettmask(int who, char *mask);
 
 static int child_main(int argc, char **argv)
 {
@@ -40,11 +33,7 @@ static void trace_begin(const char *what, int option, int bytes)
 	int tid;
 
 	machine_begin();
-	memset(mask, '@', sizeof(mask) - 1);
-	mask[MASK_SIZE - 1] = 0;
-	mask[SEND / 4] |= 1 << SEND % 4;
-	mask[HALT / 4] |= 1 << HALT % 4;
-	mask[RECVF / 4] |= 1 << RECVF % 4;
+	mask_make(mask, (const int[]){ SEND, HALT, RECVF, -1 });
 	CHECK_EQ(pvm_settmask(PvmTaskChild, mask), 0);
 	CHECK_EQ(pvm_gettmask(PvmTaskChild, got), 0);
 	CHECK(!strcmp(mask, got));
@@ -55,20 +44,12 @@ static void trace_begin(const char *what, int option, int bytes)
 	machine_spawn(what, 1, &tid);
 }
 
-static int number(void)
-{
-	int v = 0;
-
-	CHECK_EQ(pvm_upkint(&v, 1, 1), 0);
-	return v;
-}
-
 /* The number and the event of the next message. */
 static int next(int *mark)
 {
 	CHECK(pvm_recv(-1, TRACE_TAG) > 0);
-	*mark = number();
-	return *mark == IDS ? 0 : number();
+	*mark = unpack_int();
+	return *mark == IDS ? 0 : unpack_int();
 }
 
 static void next_is(int mark, int event)
@@ -105,9 +86,9 @@ TEST(events_are_collected_in_a_buffer)
 	trace_begin("child", PvmTraceFull, 1 << 20);
 	begins();
 	CHECK(pvm_recv(-1, TRACE_TAG) > 0);
-	CHECK_EQ(number(), BUFFER);
-	CHECK_EQ(number(), DESC);
-	CHECK_EQ(number(), SEND | ENTRY);
+	CHECK_EQ(unpack_int(), BUFFER);
+	CHECK_EQ(unpack_int(), DESC);
+	CHECK_EQ(unpack_int(), SEND | ENTRY);
 	next_is(DESC, ENDTASK);
 	machine_end();
 }
@@ -117,12 +98,11 @@ static void bare_event_is(int event)
 {
 	char name[32];
 
-	CHECK_EQ(number(), DESC);
-	CHECK_EQ(number(), event);
+	CHECK_EQ(unpack_int(), DESC);
+	CHECK_EQ(unpack_int(), event);
 	CHECK_EQ(pvm_upkstr(name), 0);
-	for (int i = 0; i < 3 * 3; i++)		/* time and task */
-		number();
-	CHECK_EQ(number(), DESC_END);
+	unpack_origin(DESC);
+	CHECK_EQ(unpack_int(), DESC_END);
 }
 
 TEST(a_call_that_halts_the_machine_is_an_event)
@@ -130,7 +110,7 @@ TEST(a_call_that_halts_the_machine_is_an_event)
 	trace_begin("halt", PvmTraceFull, 1 << 20);
 	begins();
 	CHECK(pvm_recv(-1, TRACE_TAG) > 0);
-	CHECK_EQ(number(), BUFFER);
+	CHECK_EQ(unpack_int(), BUFFER);
 	bare_event_is(RECVF | ENTRY);
 	bare_event_is(RECVF | EXIT);
 	bare_event_is(HALT | ENTRY);
@@ -145,26 +125,25 @@ static void sums_check(int event)
 	begins();
 	next_is(DESC, event);
 	pvm_upkstr(name);
-	for (int i = 0; i < 3 * 3; i++)		/* time and task */
-		number();
-	number();
-	number();
-	CHECK_EQ(number(), 1);			/* sums */
-	number();
-	number();
-	CHECK_EQ(number(), 1);
+	unpack_origin(DESC);
+	unpack_int();
+	unpack_int();
+	CHECK_EQ(unpack_int(), 1);			/* sums */
+	unpack_int();
+	unpack_int();
+	CHECK_EQ(unpack_int(), 1);
 	pvm_upkstr(name);
 	CHECK(!strcmp(name, "send"));
 	for (int i = 0; event == TIMING && i < 2; i++) {
-		number();
-		number();
-		CHECK_EQ(number(), 1);
-		CHECK(number() >= 0);
+		unpack_int();
+		unpack_int();
+		CHECK_EQ(unpack_int(), 1);
+		CHECK(unpack_int() >= 0);
 	}
-	number();
-	number();
-	CHECK_EQ(number(), 1);
-	CHECK_EQ(number(), SENDS);
+	unpack_int();
+	unpack_int();
+	CHECK_EQ(unpack_int(), 1);
+	CHECK_EQ(unpack_int(), SENDS);
 	next_is(DESC, ENDTASK);
 	machine_end();
 }
@@ -187,8 +166,7 @@ TEST(a_task_sets_its_own_sink)
 	char mask[MASK_SIZE];
 
 	machine_begin();
-	memset(mask, '@' | 15, sizeof(mask) - 1);
-	mask[MASK_SIZE - 1] = 0;
+	mask_make_full(mask);
 	CHECK_EQ(pvm_settmask(PvmTaskSelf, mask), 0);
 	CHECK(pvm_setopt(PvmSelfTraceCode, TRACE_TAG) >= 0);
 	CHECK(pvm_setopt(PvmSelfTraceTid, pvm_mytid()) >= 0);

@@ -11,12 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <pvm3.h>
+#include "selftests/pvm/events.h"
 
 #define TRACE_TAG	666
 #define OUTPUT_TAG	667
-#define SEND		47
-#define MASK_SIZE	36
 
 static char self[4096];
 
@@ -29,46 +27,39 @@ static void child(void)
 	pvm_exit();
 }
 
-static int upk(void)
-{
-	int v = 0;
-
-	pvm_upkint(&v, 1, 1);
-	return v;
-}
-
 /* Print the mark, the event and the name. Return: whether it is the end of a task. */
 static int trace_print(void)
 {
 	char name[64] = "";
-	int mark = upk(), event = mark == -3 ? 0 : upk();
+	int mark = unpack_int(), event = mark == IDS ? 0 : unpack_int();
 
-	if (mark == -5)
+	if (mark == DESC)
 		pvm_upkstr(name);
 	printf("trace: mark %d event %d %s", mark, event, name);
 	/* of a task that a shell has started: the parent and the flags */
-	if (mark == -5 && event == 75) {
-		for (int i = 0; i < 3 * 3 + 2; i++)
-			upk();
-		printf(" parent %s", upk() > 0 ? "there" : "none");
-		upk();
-		upk();
-		printf(" flags %d", upk());
+	if (mark == DESC && event == NEWTASK) {
+		unpack_origin(mark);
+		unpack_int();
+		unpack_int();
+		printf(" parent %s", unpack_int() > 0 ? "there" : "none");
+		unpack_int();
+		unpack_int();
+		printf(" flags %d", unpack_int());
 	}
 	printf("\n");
-	return event == 76;
+	return event == ENDTASK;
 }
 
 static int output_print(void)
 {
 	char bytes[256] = "";
-	int tid = upk(), len = upk();
+	int tid = unpack_int(), len = unpack_int();
 
 	(void)tid;
 	if (len > 0 && len < 256)
 		pvm_upkbyte(bytes, len, 1);
 	else if (len < 0)
-		len = len * 10 + (upk() > 0);
+		len = len * 10 + (unpack_int() > 0);
 	printf("output: %d %s\n", len, bytes);
 	return !len;
 }
@@ -126,13 +117,13 @@ static void entry_print(void)
 	if (mid <= 0)
 		return;
 	old = pvm_setrbuf(mid);
-	printf("own tid %d,", upk() == pvm_mytid());
+	printf("own tid %d,", unpack_int() == pvm_mytid());
 	for (int i = 0; i < 4; i++)
-		printf(" %d", upk());
+		printf(" %d", unpack_int());
 	pvm_upkstr(mask);
 	printf(" %s", mask);
-	printf(" %d", upk());
-	printf(" %d\n", upk());
+	printf(" %d", unpack_int());
+	printf(" %d\n", unpack_int());
 	pvm_freebuf(pvm_setrbuf(old));
 }
 
@@ -149,9 +140,7 @@ int main(int argc, char **argv)
 	(void)argv;
 	pvm_mytid();
 	pvm_setopt(PvmAutoErr, 0);
-	memset(mask, '@', sizeof(mask));
-	mask[MASK_SIZE - 1] = 0;
-	mask[SEND / 4] |= 1 << SEND % 4;
+	mask_make(mask, (const int[]){ SEND, -1 });
 	printf("register %d\n", pvm_reg_tracer(0, TRACE_TAG, 0, OUTPUT_TAG, mask, 0, PvmTraceFull));
 	entry_print();
 	shell_child(2);

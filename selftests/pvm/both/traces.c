@@ -11,22 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <pvm3.h>
+#include "selftests/pvm/events.h"
 
 #define TRACE_TAG	666
-#define EVENTS		109
-#define ENTRY		0x4000
-#define EXIT		0x8000
-#define MASK_SIZE	36
 
-/* From pvmtev.h of PVM, which our headers do not have. */
-enum { BUFFER = -1, BUFFER_END = -2, IDS = -3, IDS_END = -4, DESC = -5, DESC_END = -6,
-	RECORD = -7, RECORD_END = -8 };
+/* Types of fields. */
 enum { T_BYTE = 1, T_CPLX, T_DCPLX, T_DOUBLE, T_FLOAT, T_INT, T_UINT, T_LONG, T_ULONG,
 	T_SHORT, T_USHORT, T_STRING, T_ARRAY = 0x80 };
-
-int pvm_settmask(int who, char *mask);
-int pvm_gettmask(int who, char *mask);
 
 #define FIELDS	20
 
@@ -38,14 +29,6 @@ static struct {
 	char did[FIELDS][8];
 } known[2][EVENTS];
 static char ids[256][8];
-
-static int upk(void)
-{
-	int v = 0;
-
-	pvm_upkint(&v, 1, 1);
-	return v;
-}
 
 /* Values that differ from run to run are not printed. */
 static int same_value(const char *did)
@@ -68,7 +51,7 @@ static int value_read(int type, int show)
 	static double room[512];
 	char *s = (char *)room;
 	void *any = room;
-	int n = type & T_ARRAY ? upk() : 1, v;
+	int n = type & T_ARRAY ? unpack_int() : 1, v;
 	double d;
 	float f;
 	short h;
@@ -82,7 +65,7 @@ static int value_read(int type, int show)
 		case T_DOUBLE: pvm_upkdouble(&d, 1, 1); break;
 		case T_FLOAT: pvm_upkfloat(&f, 1, 1); break;
 		case T_INT: case T_UINT:
-			v = upk();
+			v = unpack_int();
 			if (show)
 				printf("=%d", v);
 			break;
@@ -104,7 +87,7 @@ static int value_read(int type, int show)
 
 static int event_read(int described)
 {
-	int id = upk(), end = id & EXIT ? 1 : 0, kind = id & ~(ENTRY | EXIT), i = 0, did;
+	int id = unpack_int(), end = id & EXIT ? 1 : 0, kind = id & ~(ENTRY | EXIT), i = 0, did;
 
 	if (kind < 0 || kind >= EVENTS)
 		return 0;
@@ -115,8 +98,8 @@ static int event_read(int described)
 	printf("%s %s:", id & ENTRY ? "entry" : id & EXIT ? "exit" : "event",
 	       known[end][kind].name);
 	if (!described) {
-		while ((did = upk()) != DESC_END && did >= 0 && did < 256 && i < FIELDS) {
-			known[end][kind].type[i] = upk();
+		while ((did = unpack_int()) != DESC_END && did >= 0 && did < 256 && i < FIELDS) {
+			known[end][kind].type[i] = unpack_int();
 			strcpy(known[end][kind].did[i], ids[did]);
 			printf(" %s", ids[did]);
 			if (!value_read(known[end][kind].type[i], same_value(ids[did])))
@@ -130,7 +113,7 @@ static int event_read(int described)
 					same_value(known[end][kind].did[i])))
 				return 0;
 		}
-		if (upk() != RECORD_END)
+		if (unpack_int() != RECORD_END)
 			printf(" no end");
 	}
 	printf("\n");
@@ -145,7 +128,7 @@ static int message_read(void)
 
 	while (ret && pvm_upkint(&mark, 1, 1) == 0) {
 		if (mark == IDS) {
-			while ((n = upk()) != IDS_END && n >= 0 && n < 256) {
+			while ((n = unpack_int()) != IDS_END && n >= 0 && n < 256) {
 				pvm_upkstr(ids[n]);
 				pvm_upkstr(s);
 			}
@@ -298,8 +281,7 @@ int main(int argc, char **argv)
 	pvm_setopt(PvmTraceTid, pvm_mytid());
 	pvm_setopt(PvmTraceCode, TRACE_TAG);
 	pvm_setopt(PvmTraceOptions, PvmTraceFull);
-	memset(mask, '@' | 15, sizeof(mask));
-	mask[MASK_SIZE - 1] = 0;
+	mask_make_full(mask);
 	pvm_settmask(PvmTaskChild, mask);
 	if (pvm_spawn(path, args, PvmTaskTrace, NULL, 1, &tid) != 1)
 		return 1;
