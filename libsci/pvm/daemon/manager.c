@@ -21,24 +21,25 @@ void manager_set(int tid)
 	manager = tid_is_task(tid) ? tid : 0;
 }
 
-static void manager_tell_daemon(int host, int tid)
+static void manager_frame(struct frame *f, int to, int tid)
 {
-	struct frame f = { 0 };
-
-	frame_begin(&f, OP_NEW_MANAGER, 0);
-	frame_i32(&f, tid);
-	host_tell(host, &f);
+	frame_begin(f, OP_NEW_MANAGER, (uint32_t)to);
+	frame_i32(f, tid);
 }
 
 void manager_tell(int host)
 {
-	if (manager)
-		manager_tell_daemon(host, manager);
+	struct frame f = { 0 };
+
+	if (!manager)
+		return;
+	manager_frame(&f, 0, manager);
+	host_tell(host, &f);
 }
 
 void manager_serve(const struct frame_head *head)
 {
-	struct frame f = { 0 };
+	struct frame f = { 0 }, news = { 0 };
 
 	frame_begin(&f, OP_REPLY, 0);
 	frame_i32(&f, manager);
@@ -48,9 +49,8 @@ void manager_serve(const struct frame_head *head)
 	frame_i32(&f, HOST_SPEED);
 	frame_i32(&f, DATA_SIGNATURE);
 	manager_set((int)head->src);
-	for (int i = 2; i <= (int)HOST_MAX; i++)
-		if (hosts[i])
-			manager_tell_daemon(i, manager);
+	manager_frame(&news, 0, manager);
+	hosts_broadcast(&news);
 	answer(head, 0, &f);
 }
 
@@ -66,8 +66,7 @@ void manager_ended(int tid)
 		if (!t->manager || !tid_among(t->manager, tid))
 			continue;
 		t->manager = 0;
-		frame_begin(&f, OP_NEW_MANAGER, (uint32_t)t->tid);
-		frame_i32(&f, 0);
+		manager_frame(&f, t->tid, 0);
 		h = frame_head(&f);
 		if (h)
 			task_send(t, h, h + 1);
