@@ -10,8 +10,10 @@
  * at where the instruction is: within the libraries of this process, whose addresses
  * another program has only by chance.
  *
- * libc locks a thread's descriptor, at the end of its stack, with signals blocked. Only the
- * thread's own process does that, so that the filter lets these calls pass.
+ * A thread that blocks SIGSYS dies by it. libc has locks that it takes with signals blocked:
+ * that of a thread's descriptor, at the end of its stack, which only the thread's own
+ * process takes, and those in its own data. So the filter traps futexes in shared memory
+ * alone, without the descriptors.
  */
 
 #include <errno.h>
@@ -91,36 +93,76 @@ static void futex_trap(int sig, siginfo_t *info, void *context)
 #define LOAD(at)	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at)
 #define HIGH(p)		(uint32_t)((uintptr_t)(p) >> 32)
 
-bool futex_share(void)
+#define RET(action)	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_##action)
+#define PIECE_CODE	6u
+#define CODE_MAX	(23u + PIECES_MAX * PIECE_CODE)
+
+/* Trap a call whose futex lies in a shared piece of memory outside of the global range. */
+static size_t code_add_piece(struct sock_filter *code, uintptr_t from, uintptr_t to)
+{
+	/* of a piece on both sides of a multiple of 4 GiB only what lies before it */
+	uint32_t last = HIGH(from) == HIGH(to - 1) ? (uint32_t)(to - 1) : UINT32_MAX;
+	const struct sock_filter piece[PIECE_CODE] = {
+		LOAD(FIELD(args[0]) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, HIGH(from), 0, 4),
+		LOAD(FIELD(args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)from, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 1, 0),
+		RET(TRAP),
+	};
+
+	memcpy(code, piece, sizeof(piece));
+	return PIECE_CODE;
+}
+
+static size_t code_make(struct sock_filter *code)
 {
 	struct span s = { 0 };
-	struct sigaction sa = { .sa_sigaction = futex_trap,
-				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
+	const char *from, *to;
+	size_t n;
 
 	dl_iterate_phdr(span_add, &s);
 	/* a jump's last two numbers are how many instructions to skip, if true and if not */
-	struct sock_filter code[] = {
+	const struct sock_filter begin[] = {
 		LOAD(FIELD(nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 16),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 9),
 		LOAD(FIELD(arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 14),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 7),
 		LOAD(FIELD(args[1])),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 12),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 5),
 		LOAD(FIELD(instruction_pointer) + 4),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(s.from >> 32), 0, 10),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, HIGH(s.from), 0, 3),
 		LOAD(FIELD(instruction_pointer)),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)s.from, 0, 8),
-		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)s.to, 7, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)s.from, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)s.to, 0, 1),
+		RET(ALLOW),
+		/* in the global range, but not in a thread's descriptor */
 		LOAD(FIELD(args[0]) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_BASE), 0, 8),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_END), 7, 0),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_STACKS), 0, 4),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_HEAP), 3, 0),
 		LOAD(FIELD(args[0])),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SLOT_SIZE - 1),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SLOT_SIZE - 4096, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		RET(TRAP),
+		RET(ALLOW),
 	};
-	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+	memcpy(code, begin, sizeof(begin));
+	n = sizeof(begin) / sizeof(begin[0]);
+	for (unsigned int i = 0; memory_piece(i, &from, &to); i++)
+		if (!is_global(from))
+			n += code_add_piece(code + n, (uintptr_t)from, (uintptr_t)to);
+	code[n++] = (struct sock_filter)RET(ALLOW);
+	return n;
+}
+
+bool futex_share(void)
+{
+	struct sigaction sa = { .sa_sigaction = futex_trap,
+				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
+	static struct sock_filter code[CODE_MAX];
+	struct sock_fprog prog = { (unsigned short)code_make(code), code };
 
 	sigemptyset(&sa.sa_mask);
 	if (REAL(sigaction)(SIGSYS, &sa, NULL))

@@ -16,7 +16,6 @@
 
 #define PAGE		((size_t)sysconf(_SC_PAGESIZE))
 #define COPY_MAX	((size_t)64 << 20)	/* bytes that are copied at a time */
-#define PIECES_MAX	256u
 
 struct piece {
 	char *from, *to;
@@ -144,6 +143,15 @@ static int object_libsci(struct dl_phdr_info *info, size_t size, void *arg)
 bool memory_is_libsci(const void *code)
 {
 	return (const char *)code >= libsci.from && (const char *)code < libsci.to;
+}
+
+bool memory_piece(unsigned int i, const char **from, const char **to)
+{
+	if (i >= memory.n)
+		return false;
+	*from = memory.pieces[i].from;
+	*to = memory.pieces[i].to;
+	return true;
 }
 
 /* ---- private ---- */

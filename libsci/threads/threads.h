@@ -41,6 +41,7 @@
 #define NODES_MAX	64u
 #define THREADS_MAX	16384u			/* slots of stacks */
 #define SLOT_SIZE	((size_t)16 << 20)
+#define PIECES_MAX	256u			/* of shared memory */
 #define KEYS_MAX	1024u			/* PTHREAD_KEYS_MAX */
 #define ARENAS_OF_NODE	4u
 
@@ -191,6 +192,8 @@ void world_end(void);
 bool memory_init(void);
 bool memory_share(void);		/* false: it has printed a reason */
 void memory_discard(void *p, size_t len);
+/* Get piece @i of the shared memory. Return false if there are fewer. After memory_share(). */
+bool memory_piece(unsigned int i, const char **from, const char **to);
 /* Return true if the address lies in the code of libsci, which is not the program's. */
 bool memory_is_libsci(const void *code);
 
