@@ -21,9 +21,8 @@ int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer)
 
 	if (!ep || !peer)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = msg_wait(ep, look_fresh, ep, timeout);
 	if (!ret) {
 		p = container_of(ep->fresh.next, struct sci_peer, fresh);
@@ -42,9 +41,8 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 
 	if (!ep || !addr || !peer)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	p = peer_find(ep, addr);
 	if (p && p->state != PEER_UP)
 		p = NULL;
@@ -123,9 +121,8 @@ int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 
 	if (!ep || !addr_good(addr) || !peer)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = connect_peer(ep, addr, timeout, peer);
 	msg_unlock(&ep->lock);
 	return ret;
@@ -178,9 +175,8 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 
 	if (!ep || !addr_good(addr) || !req)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = connect_request(ep, addr, timeout, req);
 	msg_unlock(&ep->lock);
 	return ret;
@@ -225,9 +221,8 @@ int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 
 	if (!ep || !addr_good(addr) || !peer)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = open_peer(ep, addr, timeout, peer);
 	msg_unlock(&ep->lock);
 	return ret;

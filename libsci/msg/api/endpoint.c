@@ -253,9 +253,8 @@ int sci_ep_close(struct sci_ep *ep)
 {
 	if (!ep)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	peers_flush(ep);
 	dials_cancel(ep);
 	close_peers(ep);
@@ -316,9 +315,8 @@ int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats)
 
 	if (!ep || !stats || stats->size < sizeof(size_t))
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	now = ep->stats;
 	now.size = stats->size < sizeof(now) ? stats->size : sizeof(now);
 	now.unexpected = ep->match.unexpected;

@@ -45,9 +45,8 @@ int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeo
 
 	if (!ep || !fn)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = msg_wait(ep, look_until, &u, timeout);
 	msg_unlock(&ep->lock);
 	return ret;

@@ -15,9 +15,8 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
 
 	if (!ep || !addr || !len || !key)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	b = buf_find(ep, addr, len);
 	if (b)
 		*key = (struct sci_key){
@@ -114,9 +113,8 @@ static int transfer_call(struct sci_peer *peer, const struct transfer *t,
 {
 	int ret;
 
-	if (!msg_usable(peer->ep))
+	if (!ep_lock(peer->ep))
 		return -ENOTCONN;
-	msg_lock(&peer->ep->lock);
 	ret = transfer_start(peer, t, req);
 	msg_unlock(&peer->ep->lock);
 	return ret;
@@ -199,9 +197,8 @@ static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
 
 	if (ret)
 		return ret;
-	if (!msg_usable(peer->ep))
+	if (!ep_lock(peer->ep))
 		return -ENOTCONN;
-	msg_lock(&peer->ep->lock);
 	if (wanted || !rmw_at_once(peer, &t))
 		ret = transfer_start(peer, &t, req);
 	msg_unlock(&peer->ep->lock);
@@ -258,9 +255,8 @@ int sci_flush(struct sci_peer *peer, int timeout)
 	if (!peer)
 		return -EINVAL;
 	ep = peer->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = msg_look(ep, look_transferred, peer, timeout);
 	if (ret == -EAGAIN)
 		ret = -ETIMEDOUT;
@@ -348,9 +344,8 @@ int sci_peer_unmap(struct sci_peer *peer, void *addr)
 
 	if (!peer || !addr)
 		return -EINVAL;
-	if (!msg_usable(peer->ep))
+	if (!ep_lock(peer->ep))
 		return -ENOTCONN;
-	msg_lock(&peer->ep->lock);
 	im = map_find(&peer->imports, addr);
 	if (im) {
 		im->pointers--;

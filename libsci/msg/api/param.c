@@ -189,9 +189,8 @@ int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value)
 {
 	if (!ep || (unsigned int)param >= SCI_PARAMS)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	param_set(ep, param, value);
 	msg_unlock(&ep->lock);
 	return 0;
@@ -201,9 +200,8 @@ int sci_ep_get(struct sci_ep *ep, enum sci_param param, uint64_t *value)
 {
 	if (!ep || (unsigned int)param >= SCI_PARAMS || !value)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	*value = ep->params[param];
 	msg_unlock(&ep->lock);
 	return 0;

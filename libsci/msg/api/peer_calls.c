@@ -55,9 +55,8 @@ int sci_disconnect(struct sci_peer *peer)
 	if (!peer)
 		return -EINVAL;
 	ep = peer->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
 	/*
 	 * The fabric reports our end to the peer only after the thread's call has ended, and in
@@ -102,9 +101,8 @@ int sci_peer_close(struct sci_peer *peer)
 	if (!peer)
 		return -EINVAL;
 	ep = peer->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	check_writes(ep);
 	if (is_flushed(peer)) {
 		peer_drop(peer);
@@ -147,9 +145,8 @@ int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer)
 
 	if (!ep || !peer)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	p = next_gone(ep);
 	if (p) {
 		list_del(&p->link);
@@ -166,9 +163,8 @@ int sci_peer_state(struct sci_peer *peer)
 
 	if (!peer)
 		return -EINVAL;
-	if (!msg_usable(peer->ep))
+	if (!ep_lock(peer->ep))
 		return -ENOTCONN;
-	msg_lock(&peer->ep->lock);
 	if (atomic_load(&peer->events))
 		peer_event_check(peer);
 	if (peer->state == PEER_DOWN)

@@ -60,9 +60,8 @@ static int seek_run(struct seek *s, int timeout, struct sci_msg **msg,
 	if (!ep || (s->want.source &&
 		    ((struct sci_peer *)s->want.source)->ep != ep))
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	wanted = wanted_counter(ep, s->want.source, s->want.context);
 	if (wanted)
 		++*wanted;
@@ -156,9 +155,8 @@ int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
 	    !msg_iov_good(iov, n))
 		return -EINVAL;
 	ep = msg->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	r = req_new(ep, MSG_RECV);
 	if (r) {
 		ret = req_iov(r, iov, n);
@@ -253,9 +251,8 @@ int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len)
 	if (offset > msg->len || len > msg->len - offset)
 		return -ERANGE;
 	ep = msg->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = msg_complete(msg);
 	if (!ret && len)
 		memcpy(buf, msg->data + offset, len);

@@ -253,9 +253,8 @@ int sci_progress(struct sci_ep *ep)
 
 	if (!ep)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = msg_progress(ep);
 	msg_unlock(&ep->lock);
 	return ret;

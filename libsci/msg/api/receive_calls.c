@@ -310,9 +310,8 @@ static __always_inline int try_recvs(struct sci_ep *ep, struct sci_peer *peer,
 
 	if (!ep || (peer && peer->ep != ep) || !t || n <= 0)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = peer ? quick_recvs(peer, context, t, n) : quick_recvs_from_any(ep, context, t, n);
 	msg_unlock(&ep->lock);
 	return ret;
@@ -502,9 +501,8 @@ static __always_inline int recv_call(struct sci_ep *ep, struct sci_peer *peer,
 
 	if (!ep || (peer && peer->ep != ep) || (!t->buf && t->size))
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	if (!may_be_quick(ep, peer, context) || !quick_wait(&q)) {
 		req_init(&req, ep, MSG_RECV);
 		recv_describe(&req, peer, context != MSG_UNTAGGED, context, t->tag,

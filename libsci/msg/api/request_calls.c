@@ -35,9 +35,8 @@ int sci_wait(struct sci_req *req, int timeout, struct sci_status *status)
 	if (!req)
 		return -EINVAL;
 	ep = req->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = req_is_done(req) ? 0 : msg_wait(ep, look_at_one, req, timeout);
 	if (!ret)
 		ret = req_collect(req, status);
@@ -53,9 +52,8 @@ int sci_test(struct sci_req *req, struct sci_status *status)
 	if (!req)
 		return -EINVAL;
 	ep = req->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	if (!req_is_done(req))
 		msg_progress(ep);
 	if (req_is_done(req))
@@ -235,9 +233,8 @@ int sci_cancel(struct sci_req *req)
 	if (!req)
 		return -EINVAL;
 	ep = req->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	if (req->state == MSG_POSTED) {
 		recv_withdraw(req, -ECANCELED);
 	} else if (req->state == MSG_DIALING) {
@@ -263,9 +260,8 @@ int sci_req_queue(struct sci_req *req, void *data)
 	if (!req)
 		return -EINVAL;
 	ep = req->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	if (req->queued) {
 		ret = -EINVAL;
 	} else {
@@ -317,9 +313,8 @@ int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 
 	if (!ep || !done || !n || n > INT_MAX)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	if (list_empty(&ep->completed))
 		msg_progress(ep);
 	if (list_empty(&ep->completed))

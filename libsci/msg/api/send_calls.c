@@ -110,9 +110,8 @@ static __always_inline int try_whole(struct sci_peer *peer, bool tagged,
 
 	if (!peer || (!buf && len) || context > SCI_CONTEXT_MAX)
 		return -EINVAL;
-	if (!msg_usable(peer->ep))
+	if (!ep_lock(peer->ep))
 		return -ENOTCONN;
-	msg_lock(&peer->ep->lock);
 	sent = goes_whole(peer, tagged, context, tag, imm, buf, len);
 	msg_unlock(&peer->ep->lock);
 	return sent ? 0 : -EAGAIN;
@@ -137,9 +136,8 @@ __hot int sci_send(struct sci_peer *peer, const void *buf, size_t len)
 	if (!peer || (!buf && len))
 		return -EINVAL;
 	ep = peer->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	if (!goes_whole(peer, false, 0, 0, NULL, buf, len))
 		ret = send_wait(peer, false, 0, 0, buf, len);
 	msg_unlock(&ep->lock);
@@ -155,9 +153,8 @@ __hot int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
 	if (!peer || (!buf && len) || context > SCI_CONTEXT_MAX)
 		return -EINVAL;
 	ep = peer->ep;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	if (!goes_whole(peer, true, context, tag, NULL, buf, len))
 		ret = send_wait(peer, true, context, tag, buf, len);
 	msg_unlock(&ep->lock);

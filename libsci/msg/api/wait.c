@@ -244,9 +244,8 @@ int sci_ep_fd(struct sci_ep *ep)
 
 	if (!ep)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	fd = wake_user_fd(ep);
 	msg_unlock(&ep->lock);
 	return fd;
@@ -258,9 +257,8 @@ int sci_ep_arm(struct sci_ep *ep)
 
 	if (!ep)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	wake_drain(ep);
 	set_timer(ep);
 	msg_woken(ep);

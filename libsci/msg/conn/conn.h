@@ -120,6 +120,15 @@ static inline bool msg_usable(const struct sci_ep *ep)
 	       atomic_load_explicit(&msg_fork_gen, memory_order_relaxed);
 }
 
+/* Lock @ep. Return false, without the lock, in a child of the process that opened it. */
+static inline bool ep_lock(struct sci_ep *ep)
+{
+	if (!msg_usable(ep))
+		return false;
+	msg_lock(&ep->lock);
+	return true;
+}
+
 /* ring.c */
 void tx_init(struct msg_tx *tx, volatile struct msg_line *slots,
 	     uint32_t lines, const volatile uint32_t *status);

@@ -207,9 +207,8 @@ int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf)
 
 	if (!ep || !len || !buf)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = alloc_buf(ep, len, buf);
 	msg_unlock(&ep->lock);
 	return ret;
@@ -222,9 +221,8 @@ int sci_buf_free(struct sci_ep *ep, void *buf)
 
 	if (!ep || !buf)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	b = buf_find(ep, buf, 1);
 	if (!b || b->addr != buf || b->count)
 		ret = -EINVAL;
@@ -364,9 +362,8 @@ int sci_buf_register(struct sci_ep *ep, void *addr, size_t len)
 
 	if (!ep || !addr || !whole_pages(addr, len))
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	ret = register_buf(ep, addr, len);
 	msg_unlock(&ep->lock);
 	return ret;
@@ -379,9 +376,8 @@ int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len)
 
 	if (!ep || !addr)
 		return -EINVAL;
-	if (!msg_usable(ep))
+	if (!ep_lock(ep))
 		return -ENOTCONN;
-	msg_lock(&ep->lock);
 	b = buf_find(ep, addr, len);
 	if (!b || b->addr != addr || b->len != len || !b->count)
 		ret = -EINVAL;
