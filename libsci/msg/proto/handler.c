@@ -17,7 +17,6 @@
 #include "libsci/msg/proto/send.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /**
  * handler_run() - call the handler of a message
@@ -45,28 +44,6 @@ void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 	ep->stats.handled++;
 	/* the handler may have made the condition of a wait true */
 	msg_changed(ep);
-}
-
-/* Allocate memory to put a message of several lines or blocks together. NULL: no memory. */
-struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
-				uint64_t tag, size_t len)
-{
-	struct sci_msg *msg = calloc(1, sizeof(*msg));
-
-	if (!msg)
-		return NULL;
-	msg->data = len <= sizeof(msg->small) ? msg->small : malloc(len);
-	if (!msg->data) {
-		free(msg);
-		return NULL;
-	}
-	list_init(&msg->link);
-	msg->ep = p->ep;
-	msg->peer = p;
-	msg->len = len;
-	msg->match.tag = tag;
-	msg->match.context = context;
-	return msg;
 }
 
 /* ---- messages to handlers ---- */

@@ -229,8 +229,6 @@ void recv_part_ended(struct sci_req *part);
 /* handler.c */
 void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,
 		 const void *data, size_t len, int error);
-struct sci_msg *handler_message(struct sci_peer *p, uint32_t context,
-				uint64_t tag, size_t len);
 int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		 const struct iovec *iov, size_t n);
 

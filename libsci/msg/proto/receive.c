@@ -71,15 +71,12 @@ static bool may_stay(struct sci_peer *p)
 	return true;
 }
 
-static struct sci_msg *unexpected_keep(struct sci_peer *p, uint32_t context, uint64_t tag,
-				       size_t len)
+/* Allocate a message with room for @len bytes. Return NULL if there is no memory. */
+static struct sci_msg *message_new(struct sci_peer *p, uint32_t context, uint64_t tag,
+				   size_t len)
 {
-	struct sci_ep *ep = p->ep;
-	struct sci_msg *msg;
+	struct sci_msg *msg = calloc(1, sizeof(*msg));
 
-	if (may_stay(p) || !may_keep(p, len + sizeof(*msg)))
-		return NULL;
-	msg = calloc(1, sizeof(*msg));
 	if (!msg)
 		return NULL;
 	msg->data = len <= sizeof(msg->small) ? msg->small : malloc(len);
@@ -88,12 +85,26 @@ static struct sci_msg *unexpected_keep(struct sci_peer *p, uint32_t context, uin
 		return NULL;
 	}
 	list_init(&msg->link);
-	msg->ep = ep;
+	msg->ep = p->ep;
 	msg->peer = p;
 	msg->len = len;
 	msg->match.source = p;
 	msg->match.tag = tag;
 	msg->match.context = context;
+	return msg;
+}
+
+static struct sci_msg *unexpected_keep(struct sci_peer *p, uint32_t context, uint64_t tag,
+				       size_t len)
+{
+	struct sci_ep *ep = p->ep;
+	struct sci_msg *msg;
+
+	if (may_stay(p) || !may_keep(p, len + sizeof(*msg)))
+		return NULL;
+	msg = message_new(p, context, tag, len);
+	if (!msg)
+		return NULL;
 	msg->has_imm = p->has_imm;
 	msg->imm = p->has_imm ? p->imm : 0;
 	sci_match_unexpected(&ep->match, &msg->match);
@@ -222,7 +233,7 @@ static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		take_imm(p, &p->chain_req->status);
 	} else {
 		p->chain_msg = is_handler(context) ?
-				       handler_message(p, context, tag, len) :
+				       message_new(p, context, tag, len) :
 				       unexpected_keep(p, context, tag, len);
 		if (!p->chain_msg)
 			return -EAGAIN;
