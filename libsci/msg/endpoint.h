@@ -99,6 +99,7 @@ struct msg_blocks_rx {
 	uint8_t *base;
 	struct sci_lseg *seg;
 	uint32_t size;			/* 0: not attached */
+	uint32_t looked;		/* read position when rings_recall() last looked */
 };
 
 /* The threads that make calls: conn/callers.c */
@@ -274,6 +275,7 @@ struct sci_ep {
 	_Atomic uint32_t attention;	/* set by the fabric's thread: attend() has work */
 	uint32_t errors;		/* of the link, when no store was unconfirmed */
 	uint64_t unexpected_bytes;
+	uint64_t ring_bytes;		/* of our rings of blocks, for all peers */
 	uint64_t params[SCI_PARAMS];
 	struct sci_ep_stats stats;
 

@@ -138,6 +138,7 @@ TEST(parameters_have_names)
 		[SCI_PARAM_EAGER_RING] = "eager_ring",
 		[SCI_PARAM_BLOCK] = "block",
 		[SCI_PARAM_XFER_RING] = "xfer_ring",
+		[SCI_PARAM_RINGS_MAX] = "rings_max",
 		[SCI_PARAM_ZCOPY_MIN] = "zcopy_min",
 		[SCI_PARAM_SINGLE_COPY_MIN] = "single_copy_min",
 		[SCI_PARAM_ATTACH_AFTER] = "attach_after",

@@ -131,6 +131,10 @@ static void odd_data_line(struct attacker *a, struct msg_typed *t)
 		/* memory is given, but not all of the machine's */
 		t->attach.size = (uint32_t)odd_number(s) & ((1u << 20) - 1);
 		break;
+	case LINE_RECALL:
+	case LINE_DETACH:
+		t->ring.ring = (uint8_t)draw(s, MSG_RINGS + 1);
+		break;
 	}
 }
 
@@ -171,7 +175,7 @@ static void odd_line(struct attacker *a)
 {
 	static const uint8_t data_types[] = {
 		LINE_TAGGED, LINE_CHAIN, LINE_EAGER, LINE_RTS, LINE_ATTACH,
-		LINE_TAGGED_IMM, LINE_CHAIN_IMM,
+		LINE_TAGGED_IMM, LINE_CHAIN_IMM, LINE_RECALL, LINE_DETACH,
 	};
 	static const uint8_t ctl_types[] = {
 		LINE_ATTACHED, LINE_CTS, LINE_BLOCK, LINE_FIN,

@@ -437,6 +437,76 @@ TEST(a_ring_is_asked_for_once)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+static void detaches_twice(struct attacker *a, struct lie *lie)
+{
+	struct msg_typed t;
+
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	tell(a, &a->data, LINE_ATTACH, (struct msg_typed){
+		.attach = { .size = 8192 } });
+	t = hear(&a->in_ctl);
+	CHECK_EQ(t.type, LINE_ATTACHED);
+	CHECK_EQ(t.attached.status, 0);
+	for (unsigned int i = 0; i < 2; i++)
+		tell(a, &a->data, LINE_DETACH, (struct msg_typed){
+			.ring = { .ring = RING_EAGER } });
+	stage_wait(lie, 2);
+	leave_victim(a);
+}
+
+TEST(a_ring_is_detached_once)
+{
+	struct lie *lie = lie_begin(detaches_twice);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+
+	stage_set(lie, 1);
+	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
+	CHECK_EQ(from->error, -EPROTO);
+	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* The attacker takes no answer off its control ring. */
+static void attaches_without_end(struct attacker *a, struct lie *lie)
+{
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	for (unsigned int i = 0; i < DATA_LINES / 2; i++) {
+		tell(a, &a->data, LINE_ATTACH, (struct msg_typed){
+			.attach = { .size = 8192 } });
+		tell(a, &a->data, LINE_DETACH, (struct msg_typed){
+			.ring = { .ring = RING_EAGER } });
+	}
+	stage_set(lie, 2);
+	stage_wait(lie, 3);
+	leave_victim(a);
+}
+
+/* Answers that find no room must not fill the memory of the victim. */
+TEST(a_ring_is_not_attached_before_the_last_answer_has_left)
+{
+	struct lie *lie = lie_begin(attaches_without_end);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	struct list *pos, *n;
+	unsigned int waiting = 0;
+
+	stage_set(lie, 1);
+	PROGRESS_UNTIL(ep, atomic_load(&lie->stage) == 2, TEST_WAIT_MS);
+	for (unsigned int i = 0; i < 1000; i++)
+		test_progress(ep);
+	CHECK_EQ(from->state, PEER_UP);
+	list_for_each_safe(pos, n, &from->ctlq)
+		waiting++;
+	CHECK_EQ(waiting, 1);
+	stage_set(lie, 3);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 static void sleeps_without_end(struct attacker *a, struct lie *lie)
 {
 	volatile uint32_t *sleeps;

@@ -96,6 +96,9 @@ enum sci_ep_flags {
  *	of a stream have this length while the receiver sends nothing
  * @SCI_PARAM_XFER_RING: bytes of the transfer ring, which a pair attaches for
  *	its first rendezvous in blocks
+ * @SCI_PARAM_RINGS_MAX: bytes of all rings of an endpoint, which its peers share. With more
+ *	peers their rings are smaller than the two parameters above. When the limit is
+ *	reached, the endpoint takes unused rings back; busy peers get 8 KiB beyond it
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory
  * @SCI_PARAM_SINGLE_COPY_MIN: shortest message that the receiver reads out of
  *	the sender's private memory, on fabrics of one host that can do this;
@@ -119,6 +122,7 @@ enum sci_param {
 	SCI_PARAM_EAGER_RING,
 	SCI_PARAM_BLOCK,
 	SCI_PARAM_XFER_RING,
+	SCI_PARAM_RINGS_MAX,
 	SCI_PARAM_ZCOPY_MIN,
 	SCI_PARAM_SINGLE_COPY_MIN,
 	SCI_PARAM_ATTACH_AFTER,

@@ -45,6 +45,9 @@ int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 		goto err_map;
 	b->base = addr;
 	b->size = size;
+	/* so that rings_recall() takes the ring for used */
+	b->looked = *ring_read(p, which) - 1;
+	p->ep->ring_bytes += size;
 	p->ep->stats.peer_bytes += size;
 	return 0;
 
@@ -86,22 +89,40 @@ int ring_import(struct sci_peer *p, const struct line_attached *a)
 	return 0;
 }
 
-void rings_free(struct sci_peer *p)
+/* Free our ring, if there is one. */
+void ring_free(struct sci_peer *p, enum msg_ring which)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct msg_blocks_rx *b = &p->blocks_rx[which];
 
+	if (!b->size)
+		return;
+	ops->unmap(p->fabric, b->base, b->size);
+	ops->lseg.destroy(b->seg);
+	p->ep->ring_bytes -= b->size;
+	if (p->state == PEER_UP)
+		p->ep->stats.peer_bytes -= b->size;
+	b->size = 0;
+}
+
+/* End the import of the peer's ring, if there is one. */
+void ring_leave(struct sci_peer *p, enum msg_ring which)
+{
+	const struct sci_fabric_ops *ops = p->fabric->ops;
+	struct msg_blocks *b = &p->blocks_tx[which];
+
+	if (!b->size)
+		return;
+	sci_fault_forget(b->base, b->size);
+	ops->unmap(p->fabric, (void *)b->base, b->size);
+	ops->rseg.disconnect(b->seg);
+	b->size = 0;
+}
+
+void rings_free(struct sci_peer *p)
+{
 	for (unsigned int i = 0; i < MSG_RINGS; i++) {
-		struct msg_blocks *tx = &p->blocks_tx[i];
-		struct msg_blocks_rx *rx = &p->blocks_rx[i];
-
-		if (tx->size) {
-			sci_fault_forget(tx->base, tx->size);
-			ops->unmap(p->fabric, (void *)tx->base, tx->size);
-			ops->rseg.disconnect(tx->seg);
-		}
-		if (rx->size) {
-			ops->unmap(p->fabric, rx->base, rx->size);
-			ops->lseg.destroy(rx->seg);
-		}
+		ring_leave(p, i);
+		ring_free(p, i);
 	}
 }

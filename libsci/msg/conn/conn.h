@@ -153,7 +153,15 @@ void status_of_blocks(struct sci_peer *p);
 uint32_t ring_size(uint32_t want);
 int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size);
 int ring_import(struct sci_peer *p, const struct line_attached *a);
+void ring_free(struct sci_peer *p, enum msg_ring which);
+void ring_leave(struct sci_peer *p, enum msg_ring which);
 void rings_free(struct sci_peer *p);
+
+/* Return our read position in our ring. */
+static inline const uint32_t *ring_read(const struct sci_peer *p, enum msg_ring which)
+{
+	return which == RING_EAGER ? &p->now.eager : &p->now.xfer;
+}
 
 /* check.c */
 void mark_dirty(struct sci_peer *p);

@@ -21,6 +21,12 @@
  * split: a block that does not fit before the end of the ring goes to the start. A line
  * announces a block by the position of its end.
  *
+ * The owner of a ring may want its memory back: LINE_RECALL asks the sender for it. A sender
+ * whose ring is empty drops its import and answers with LINE_DETACH. After this line, the
+ * ring does not exist. A sender that uses the ring does not answer. Positions in a ring that
+ * is attached again go on where those of the former ring ended. Both lines travel on the
+ * data ring, so LINE_DETACH arrives before each later request for a ring and each later RTS.
+ *
  * Two HELLOs make a connection. A HELLO is a data interrupt that names the inbox for the
  * other side. Then each side imports the other's inbox.
  *
@@ -30,12 +36,13 @@
 #ifndef LIBSCI_MSG_WIRE_H
 #define LIBSCI_MSG_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "libsci/msg/conn/line.h"
 
-#define MSG_VERSION	5u
+#define MSG_VERSION	6u
 #define MSG_MAGIC	0x4d494353u	/* "SCIM" */
 /* First number of the segments and interrupts of this layer. */
 #define MSG_NUMBERS	0x4d000000u
@@ -117,6 +124,8 @@ enum msg_line_type {
 	LINE_ATTACH,			/* please attach rings of these sizes */
 	LINE_TAGGED_IMM,		/* or untagged: the context is MSG_UNTAGGED */
 	LINE_CHAIN_IMM,
+	LINE_RECALL,			/* please detach the ring that you fill */
+	LINE_DETACH,			/* the ring that I filled: I do not use it any more */
 	LINE_ATTACHED = 16,
 	LINE_CTS,			/* rendezvous: clear to send */
 	LINE_BLOCK,			/* a block is in the transfer ring */
@@ -209,7 +218,20 @@ struct line_attached {
 	uint8_t ring;			/* enum msg_ring */
 } __attribute__((packed));
 
+/* LINE_RECALL, LINE_DETACH */
+struct line_ring {
+	uint8_t ring;			/* enum msg_ring */
+} __attribute__((packed));
+
 enum { CTS_BLOCKS = 1, CTS_ZCOPY };
+
+#define ERRNO_MAX	4095		/* a peer may send no higher one */
+
+/* Return whether a peer may send this status: 0 or -errno. */
+static inline bool is_status(int32_t status)
+{
+	return status <= 0 && status >= -ERRNO_MAX;
+}
 
 struct line_cts {
 	uint32_t id;			/* request of the sender */
@@ -294,6 +316,7 @@ struct msg_typed {
 		struct line_rts rts;
 		struct line_attach attach;
 		struct line_attached attached;
+		struct line_ring ring;
 		struct line_cts cts;
 		struct line_block block;
 		struct line_fin fin;

@@ -199,6 +199,8 @@ int send_push(struct sci_peer *p);
 
 /* send.c */
 int send_start(struct sci_req *req);
+void post_typed(struct sci_peer *p, struct msg_tx *tx, const struct msg_typed *line,
+		enum msg_line_type type);
 void send_ctl(struct sci_peer *p, const struct msg_typed *line);
 
 /*
@@ -238,7 +240,11 @@ void rndv_accept(struct sci_req *req, struct sci_peer *p,
 bool rndv_accept_later(struct sci_peer *p);
 int rndv_push(struct sci_req *req);
 int rndv_ctl(struct sci_peer *p, const struct msg_typed *line);
-int rndv_attach(struct sci_peer *p, const struct line_attach *want);
+
+/* rings.c */
+int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t want);
+int ring_attached(struct sci_peer *p, const struct line_attached *a);
+int rings_line(struct sci_peer *p, const struct msg_typed *t);
 
 /* onesided.c */
 int onesided_push(struct sci_req *req);

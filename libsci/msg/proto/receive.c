@@ -394,7 +394,9 @@ static int data_line(struct sci_peer *p, const struct msg_line *l)
 	case LINE_RTS:
 		return rts_came(p, &t->rts);
 	case LINE_ATTACH:
-		return rndv_attach(p, &t->attach);
+	case LINE_RECALL:
+	case LINE_DETACH:
+		return rings_line(p, t);
 	default:
 		return -EPROTO;
 	}

@@ -32,8 +32,6 @@
  * them again.
  */
 #define ZCOPY_STEP	(1u << 20)
-/* The largest errno that a peer may send. */
-#define MAX_ERRNO	4095
 
 static void send_fin(struct sci_peer *p, uint32_t id, int status, bool receiver)
 {
@@ -53,76 +51,6 @@ static void send_fin_read(struct sci_peer *p, uint32_t id, uint8_t how)
 	};
 
 	send_ctl(p, &t);
-}
-
-/* ---- rings ---- */
-
-#define RING_LEAST	(64u << 10)
-
-static int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t size)
-{
-	struct msg_blocks_rx *b = &p->blocks_rx[which];
-	struct msg_typed t = {
-		.type = LINE_ATTACHED, .attached.ring = (uint8_t)which,
-	};
-
-	t.attached.status = b->size ? -EEXIST : ring_make(p, which, size);
-	/* try a smaller ring, which is slower; without any ring the message fails */
-	while ((t.attached.status == -ENOSPC || t.attached.status == -ENOMEM) &&
-	       size > RING_LEAST)
-		t.attached.status = ring_make(p, which, size /= 2);
-	if (!t.attached.status) {
-		t.attached.segment = p->fabric->ops->lseg.id(b->seg);
-		t.attached.size = size;
-	}
-	send_ctl(p, &t);
-	return t.attached.status;
-}
-
-/*
- * Handle the peer's request for an eager ring. The peer asks once, and gets one ring
- * or none.
- */
-int rndv_attach(struct sci_peer *p, const struct line_attach *want)
-{
-	if (p->attach_asked)
-		return -EPROTO;
-	p->attach_asked = true;
-	ring_attach(p, RING_EAGER, ring_size(want->size));
-	return 0;
-}
-
-/* Return whether a peer may send this status: 0 or -errno. */
-static bool good_status(int32_t status)
-{
-	return status <= 0 && status >= -MAX_ERRNO;
-}
-
-static int ring_attached(struct sci_peer *p, const struct line_attached *a)
-{
-	int ret = a->status;
-
-	if (a->ring >= MSG_RINGS || !good_status(a->status) ||
-	    (a->ring == RING_EAGER && !p->waiting_attach))
-		return -EPROTO;
-	if (!ret)
-		ret = ring_import(p, a);
-	if (!a->status && import_is_gone(ret)) {
-		peer_doubt(p);
-		p->ep->retry = true;
-		return -EAGAIN;
-	}
-	if (!a->status && import_later(p, ret))
-		return -EAGAIN;
-	if (a->ring == RING_XFER) {
-		p->xfer_error = ret;
-		return 0;
-	}
-	p->waiting_attach = false;
-	p->expects--;
-	p->attach_failed = ret;
-	peer_busy(p);
-	return 0;
 }
 
 /* ---- the receiver ---- */
@@ -294,8 +222,8 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 
 	/* on the same ring, so it arrives before the CTS */
 	if (!p->blocks_rx[RING_XFER].size)
-		ret = ring_attach(p, RING_XFER, ring_size((uint32_t)
-				req->ep->params[SCI_PARAM_XFER_RING]));
+		ret = ring_attach(p, RING_XFER,
+				  (uint32_t)req->ep->params[SCI_PARAM_XFER_RING]);
 	cts->cts.mode = CTS_BLOCKS;
 	req->mode = CTS_BLOCKS;
 	if (p->state == PEER_DOWN)
@@ -572,7 +500,7 @@ static int rndv_finished(struct sci_peer *p, const struct line_fin *fin)
 	enum msg_kind kind = fin->receiver ? MSG_RECV : MSG_SEND;
 	struct sci_req *req = req_by_id(p, fin->id, kind);
 
-	if (!req || !good_status(fin->status) ||
+	if (!req || !is_status(fin->status) ||
 	    (req->state != MSG_HANDSHAKE && req->state != MSG_MOVED))
 		return -EPROTO;
 	p->expects--;

@@ -21,8 +21,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void post_typed(struct sci_peer *p, struct msg_tx *tx,
-		       const struct msg_typed *line, enum msg_line_type type)
+void post_typed(struct sci_peer *p, struct msg_tx *tx,
+		const struct msg_typed *line, enum msg_line_type type)
 {
 	tx_put(p, tx, 0, &no_head, line, LINE_BODY, type);
 	tx_go(p, tx, 1);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * Rings of blocks are lent: all rings of an endpoint together have a limit, unused ones
+ * come back, and messages arrive whole while rings come and go.
+ *
+ *	test process	node 4, one endpoint with little memory for rings
+ *	clients		node 8, one process with many endpoints
+ */
+#include "libsci/msg/endpoint.h"
+#include "selftests/msg/traffic.h"
+
+#define CLIENTS		20u
+#define MESSAGES	(TRAFFIC_SLOW > 1 ? 100u : 400u)
+#define LEN_MAX		300000u		/* a rendezvous */
+#define RINGS_MAX	(256u << 10)
+#define RING_LEAST	8192u		/* libsci/msg/proto/rings.c */
+#define CONTEXT		7u
+#define STOP		UINT64_MAX	/* the tag of the last message */
+
+static size_t length(uint64_t n)
+{
+	static const size_t lens[] = { 40, 1500, 9000, 50000, 262144, LEN_MAX };
+
+	return lens[mix64(n) % ARRAY_LEN(lens)];
+}
+
+/* Wait for both requests. All endpoints make progress meanwhile. */
+static void wait_both(struct sci_ep **ep, struct sci_req *reqs[2])
+{
+	struct sci_status st;
+	unsigned int left = 2;
+
+	while (left) {
+		for (unsigned int i = 0; i < CLIENTS; i++)
+			test_progress(ep[i]);
+		for (unsigned int i = 0; i < 2; i++) {
+			int ret = reqs[i] ? sci_test(reqs[i], &st) : -EAGAIN;
+
+			if (ret == -EAGAIN)
+				continue;
+			CHECK_EQ(ret, 0);
+			reqs[i] = NULL;
+			left--;
+		}
+	}
+}
+
+static void clients(struct peer *self, void *arg)
+{
+	static unsigned char out[LEN_MAX], in[LEN_MAX];
+	struct sci_peer *to[CLIENTS];
+	struct sci_ep *ep[CLIENTS];
+	uint64_t state = 1;
+
+	(void)self;
+	(void)arg;
+	for (unsigned int i = 0; i < CLIENTS; i++) {
+		ep[i] = test_ep_open(i + 1, 0);
+		to[i] = test_ep_connect(ep[i], 4, TEST_ID);
+		CHECK_EQ(sci_ep_set(ep[i], SCI_PARAM_ATTACH_AFTER, 0), 0);
+	}
+	for (uint64_t n = 0; n < MESSAGES; n++) {
+		/* a few are busy, and not always the same */
+		unsigned int i = (unsigned int)(draw(&state, 4) + n / 10) % CLIENTS;
+		struct sci_req *reqs[2] = { NULL };
+		size_t len = length(n);
+
+		msg_fill(out, len, n);
+		CHECK_EQ(sci_itrecv(ep[i], to[i], CONTEXT, n, 0, in, len, &reqs[0]), 0);
+		CHECK_EQ(sci_itsend(to[i], CONTEXT, n, out, len, &reqs[1]), 0);
+		wait_both(ep, reqs);
+		CHECK_BYTES(in, len, ~n);
+	}
+	CHECK_EQ(sci_tsend(to[0], CONTEXT, STOP, NULL, 0), 0);
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		CHECK_EQ(sci_ep_close(ep[i]), 0);
+}
+
+TEST(all_rings_together_have_a_limit_and_unused_ones_come_back)
+{
+	static unsigned char in[LEN_MAX], out[LEN_MAX];
+	struct peer *proc = peer_spawn(8, clients, NULL);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	uint64_t bytes = 0, most = 0;
+	unsigned int returned = 0;
+	struct sci_status st;
+
+	CHECK_EQ(sci_ep_set(ep, SCI_PARAM_RINGS_MAX, RINGS_MAX), 0);
+	for (;;) {
+		uint64_t now;
+
+		CHECK_EQ(sci_trecv(ep, NULL, CONTEXT, 0, UINT64_MAX, in, LEN_MAX, &st), 0);
+		if (st.tag == STOP)
+			break;
+		CHECK_EQ(st.len, length(st.tag));
+		CHECK_BYTES(in, st.len, st.tag);
+		msg_fill(out, st.len, ~st.tag);
+		CHECK_EQ(sci_tsend(st.peer, CONTEXT, st.tag, out, st.len), 0);
+		now = ep->ring_bytes;
+		returned += now < bytes;
+		bytes = now;
+		most = now > most ? now : most;
+	}
+	test_note("at most %llu bytes of rings, %u times fewer than before",
+		  (unsigned long long)most, returned);
+	/* each client may have two small rings beyond the limit */
+	CHECK(most <= RINGS_MAX + 2 * CLIENTS * RING_LEAST);
+	CHECK(most > RINGS_MAX / 4);
+	CHECK(returned);
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_join(proc);
+}
