@@ -275,7 +275,6 @@ int sci_flush(struct sci_peer *peer, int timeout)
 struct map_look {
 	struct sci_peer *p;
 	const struct sci_key *key;
-	uint64_t doubt_ms;
 	uint8_t *addr;
 };
 
@@ -292,9 +291,10 @@ static int map_look(void *arg)
 	if (!im && import_later(p, ret))
 		return -EAGAIN;
 	if (!im)
-		return import_is_gone(ret) ? import_missing(p, &m->doubt_ms) : ret;
+		return import_is_gone(ret) ? import_missing(p, &p->map_doubt_ms) : ret;
 	if (m->key->offset > im->size || im->size - m->key->offset < m->key->len)
 		return -ERANGE;
+	p->map_doubt_ms = 0;
 	im->pointers++;
 	m->addr = im->addr + m->key->offset;
 	return 0;

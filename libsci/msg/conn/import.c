@@ -225,7 +225,7 @@ bool import_later(struct sci_peer *p, int error)
 
 /**
  * import_missing() - decide about memory of a peer that is missing
- * @doubt_ms: 0 at first
+ * @doubt_ms: 0 at first; an old doubt is forgotten
  *
  * Either the peer has died: the fabric reports that soon, and all its requests end. Or the
  * peer is alive and has freed the memory.
@@ -236,7 +236,7 @@ int import_missing(struct sci_peer *p, uint64_t *doubt_ms)
 {
 	uint64_t now = msg_now_ms();
 
-	if (!*doubt_ms)
+	if (!*doubt_ms || now >= *doubt_ms + DOUBT_MS)
 		*doubt_ms = now + DOUBT_MS;
 	if (now >= *doubt_ms)
 		return -ENOENT;
