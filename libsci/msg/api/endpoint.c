@@ -42,6 +42,11 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	copies_init(ep);
 	ep->nonce = msg_nonce();
 	ep->next_segment = (uint32_t)(ep->nonce >> 32);
+	/* so that a few messages can go and come when there is no memory left */
+	if (reqs_more(ep)) {
+		free(ep);
+		return NULL;
+	}
 	return ep;
 }
 
@@ -182,6 +187,7 @@ err_leave:
 	net_leave(ep);
 	sci_fabric_close(ep->fabric);
 err_free:
+	slabs_free(ep);
 	callers_fini(ep);
 	free(ep);
 	return ret;

@@ -156,6 +156,9 @@ static inline unsigned int handler_id(uint32_t context)
 
 /* request.c */
 void slabs_free(struct sci_ep *ep);
+
+/* Add a slab to the pool. Return 0 or -ENOMEM. */
+int reqs_more(struct sci_ep *ep);
 struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind);
 void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind);
 int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n);

@@ -32,7 +32,7 @@ void req_init(struct sci_req *req, struct sci_ep *ep, enum msg_kind kind)
 	req->iov = req->inline_iov;
 }
 
-static int more_reqs(struct sci_ep *ep)
+int reqs_more(struct sci_ep *ep)
 {
 	struct msg_slab *slab = calloc(1, sizeof(*slab));
 
@@ -51,7 +51,7 @@ struct sci_req *req_new(struct sci_ep *ep, enum msg_kind kind)
 {
 	struct sci_req *req;
 
-	if (!ep->pool && more_reqs(ep))
+	if (!ep->pool && reqs_more(ep))
 		return NULL;
 	req = ep->pool;
 	ep->pool = (struct sci_req *)req->link.next;
