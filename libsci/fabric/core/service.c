@@ -34,25 +34,33 @@ static struct sci_service *service_of(struct list *pos)
 
 /* ---- descriptors ---- */
 
-int sci_fd_track(struct sci_service *svc, int fd)
+int sci_fd_prepare(struct sci_service *svc, int fd)
 {
 	size_t n = svc->n_fds ? svc->n_fds : 64;
 	struct sci_watch *fds;
 
 	while (n <= (size_t)fd)
 		n *= 2;
-	if (n != svc->n_fds) {
-		fds = realloc(svc->fds, n * sizeof(*fds));
-		if (!fds) {
-			close(fd);
-			return -ENOMEM;
-		}
-		memset(fds + svc->n_fds, 0, (n - svc->n_fds) * sizeof(*fds));
-		svc->fds = fds;
-		svc->n_fds = n;
-	}
-	svc->fds[fd].open = true;
+	if (n == svc->n_fds)
+		return 0;
+	fds = realloc(svc->fds, n * sizeof(*fds));
+	if (!fds)
+		return -ENOMEM;
+	memset(fds + svc->n_fds, 0, (n - svc->n_fds) * sizeof(*fds));
+	svc->fds = fds;
+	svc->n_fds = n;
 	return 0;
+}
+
+int sci_fd_track(struct sci_service *svc, int fd)
+{
+	int ret = sci_fd_prepare(svc, fd);
+
+	if (ret)
+		close(fd);
+	else
+		svc->fds[fd].open = true;
+	return ret;
 }
 
 void sci_unwatch(struct sci_service *svc, int fd)

@@ -102,6 +102,9 @@ void sci_service_stop(struct sci_service *svc);
 /* After sci_service_stop(): close all descriptors. */
 void sci_service_close(struct sci_service *svc);
 
+/* Make room for a descriptor in the table; locked. Return 0 or -ENOMEM. */
+int sci_fd_prepare(struct sci_service *svc, int fd);
+
 /* Enter a descriptor into the table; locked. If it cannot be entered it is closed. */
 int sci_fd_track(struct sci_service *svc, int fd);
 void sci_fd_untrack(struct sci_service *svc, int fd);

@@ -418,8 +418,12 @@ static void port_input(void *obj)
 			shm->svc.starved = !refuse_one(shm, port);
 		return;
 	}
-	if (sci_fd_track(&shm->svc, fd))
+	if (sci_fd_prepare(&shm->svc, fd)) {
+		shm_send(fd, &no, NULL, 0);
+		close(fd);
 		return;
+	}
+	sci_fd_track(&shm->svc, fd);
 	/* strangers are not to hold our descriptors, not even idly */
 	conn = NULL;
 	if (!shm_access(shm, fd))
