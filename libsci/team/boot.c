@@ -91,6 +91,12 @@ static int alone_died(struct sci_boot *boot, unsigned int *rank)
 	return -EAGAIN;
 }
 
+static bool alone_complete(const struct sci_boot *boot)
+{
+	(void)boot;
+	return true;
+}
+
 static void alone_abort(struct sci_boot *boot, int status)
 {
 	(void)boot;
@@ -117,6 +123,7 @@ static const struct boot_ops alone_ops = {
 	.get = alone_get,
 	.fd = alone_fd,
 	.died = alone_died,
+	.complete = alone_complete,
 	.abort = alone_abort,
 	.close = alone_close,
 };
@@ -239,6 +246,11 @@ int sci_boot_died(struct sci_boot *boot, unsigned int *rank)
 	if (boot->pid != getpid())
 		return -ENOTCONN;
 	return boot->ops->died(boot, rank);
+}
+
+bool sci_boot_complete(const struct sci_boot *boot)
+{
+	return boot->ops->complete(boot);
 }
 
 void sci_boot_abort(struct sci_boot *boot, int status)

@@ -133,6 +133,12 @@ int sci_boot_fd(const struct sci_boot *boot);
  */
 int sci_boot_died(struct sci_boot *boot, unsigned int *rank);
 
+/*
+ * Return false if a rank has left or died since sci_boot_open(): no gather can complete any
+ * more. Reads no news: sci_boot_died() does.
+ */
+bool sci_boot_complete(const struct sci_boot *boot);
+
 /**
  * sci_boot_abort() - end the whole job
  * @status: exit status of the launcher, from 0 to 255

@@ -358,6 +358,17 @@ static int pmix_died(struct sci_boot *boot, unsigned int *rank)
 	return ret;
 }
 
+static bool pmix_complete(const struct sci_boot *boot)
+{
+	bool incomplete;
+
+	(void)boot;
+	pthread_mutex_lock(&events.lock);
+	incomplete = events.incomplete;
+	pthread_mutex_unlock(&events.lock);
+	return !incomplete;
+}
+
 static void pmix_abort(struct sci_boot *boot, int status)
 {
 	(void)boot;
@@ -393,6 +404,7 @@ static const struct boot_ops pmix_ops = {
 	.get = pmix_get,
 	.fd = pmix_fd,
 	.died = pmix_died,
+	.complete = pmix_complete,
 	.abort = pmix_abort,
 	.close = pmix_close,
 };

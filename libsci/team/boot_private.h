@@ -17,6 +17,7 @@ struct boot_ops {
 		   void *value, size_t *len);
 	int (*fd)(const struct sci_boot *boot);
 	int (*died)(struct sci_boot *boot, unsigned int *rank);
+	bool (*complete)(const struct sci_boot *boot);
 	void (*abort)(struct sci_boot *boot, int status);
 	/* leave the job unless @forked; free @boot and all that open() allocated */
 	void (*close)(struct sci_boot *boot, bool forked);

@@ -143,10 +143,13 @@ static int rank_welcome(struct boot_server *s, uint32_t rank)
 	}
 	server_send(s, BOOT_WELCOME, rank, 0, w, len);
 	free(w);
-	for (uint32_t i = 0; i < s->size; i++)
-		if (s->members[i].dead || s->members[i].ended)
-			server_send(s, s->members[i].dead ? BOOT_DIED : BOOT_LEFT, rank,
-				    (int)i, NULL, 0);
+	for (uint32_t i = 0; i < s->size; i++) {
+		const struct member *m = &s->members[i];
+
+		if (m->dead || m->ended ||
+		    (!m->joined && m->opens >= s->members[rank].opens))
+			server_send(s, m->dead ? BOOT_DIED : BOOT_LEFT, rank, (int)i, NULL, 0);
+	}
 	return 0;
 }
 

@@ -237,6 +237,11 @@ static int socket_died(struct sci_boot *boot, unsigned int *rank)
 	return 0;
 }
 
+static bool socket_complete(const struct sci_boot *boot)
+{
+	return !to_socket(boot)->incomplete;
+}
+
 static void socket_abort(struct sci_boot *boot, int status)
 {
 	/* the argument of ABORT is above 0; as an exit status, 256 is 0 */
@@ -265,6 +270,7 @@ static const struct boot_ops socket_ops = {
 	.get = socket_get,
 	.fd = socket_fd,
 	.died = socket_died,
+	.complete = socket_complete,
 	.abort = socket_abort,
 	.close = socket_close,
 };

@@ -3,10 +3,11 @@
 /*
  * DOC: making teams
  *
- * A team is made in three steps. team_new() needs only the list of members. team_hello()
- * allocates the memory that near members will map. Then the members exchange their hellos,
- * and team_join() maps the memory. If a member fails, its hello has the error, and no member
- * gets the team.
+ * A team is made in steps. team_new() needs only the list of members. team_hello() allocates
+ * the memory that near members will map. Then the members exchange their hellos, and
+ * team_map() maps the memory. The members agree whether all have succeeded: if a member fails,
+ * it still takes part in these exchanges, and no member gets the team. Otherwise each member
+ * calls team_enter().
  */
 
 #include "libsci/team/team.h"
@@ -146,18 +147,19 @@ int team_hello(struct sci_team *t, struct team_hello *mine)
 	return 0;
 }
 
-/* Map the areas. If a member has died meanwhile, the team exists but is broken. */
-static int map_areas(struct sci_team *f, struct sci_team *t, const struct team_hello *all)
+int team_map(struct sci_team *t, const struct team_hello *all, const struct sci_team *in)
 {
+	struct sci_team *f = t->flat ? t : t->near;
 	int ret = 0;
 
+	t->uid = all[sci_team_translate(t, 0, in)].uid;
 	f->members[f->rank].area = f->area;
 	for (int i = 1; !ret && i < f->size; i++) {
 		int m = (f->rank + i) % f->size;
-		int in = sci_team_translate(f, m, t);
+		int at = sci_team_translate(f, m, in);
 		void *area = NULL;
 
-		ret = world_map(f->world, f->members[m].world, &all[in].area, &area);
+		ret = world_map(f->world, f->members[m].world, &all[at].area, &area);
 		if (member_result(ret) == -ECONNRESET) {
 			team_break(t, -ECONNRESET);
 			ret = 0;
@@ -167,25 +169,33 @@ static int map_areas(struct sci_team *f, struct sci_team *t, const struct team_h
 	return ret;
 }
 
-int team_join(struct sci_team *t, const struct team_hello *all)
+int team_hellos_error(const struct team_hello *all, int n)
 {
-	struct team_world *w = t->world;
 	int ret = 0;
 
-	for (int i = 0; !ret && i < t->size; i++)
+	for (int i = 0; !ret && i < n; i++)
 		ret = all[i].error;
-	ret = ret ? ret : map_areas(t->flat ? t : t->near, t, all);
-	t->uid = all[0].uid;
-	if (ret) {
-		team_free(t);
-		return ret;
-	}
+	return ret;
+}
+
+void team_enter(struct sci_team *t)
+{
+	struct team_world *w = t->world;
+
 	pthread_mutex_lock(&w->lock);
 	pthread_mutex_lock(&w->broken_lock);
 	list_add_tail(&t->link, &w->teams);
 	pthread_mutex_unlock(&w->broken_lock);
 	pthread_mutex_unlock(&w->lock);
-	return 0;
+}
+
+int team_agree(struct sci_team *t, int error)
+{
+	int worst = error;
+	int ret = sci_team_allreduce(t, &error, &worst, 1,
+				     sci_op(SCI_OP_MIN, SCI_TYPE_INT32));
+
+	return ret ? ret : worst;
 }
 
 /*
@@ -310,50 +320,51 @@ static int split_order(const void *a, const void *b)
 
 /* Find the members of one colour, in the order of their new ranks. Return their number. */
 static int split_members(const struct sci_team *t, struct split_member *all, int colour,
-			 int *world, int *ranks)
+			 int *world)
 {
 	int n = 0;
 
 	qsort(all, (size_t)t->size, sizeof(*all), split_order);
 	for (int i = 0; i < t->size; i++)
-		if (all[i].colour == colour) {
-			ranks[n] = all[i].rank;
+		if (all[i].colour == colour)
 			world[n++] = t->members[all[i].rank].world;
-		}
 	return n;
 }
 
-/* Exchange hellos. All members of @t take part, even those without a new team. */
-static int split_hello(struct sci_team *t, struct sci_team *new, int error,
-		       const int *ranks, int n)
+/*
+ * Make the team of @n members of @t. All members of @t take part, even those without a new
+ * team, for which @n is 0. @hellos: room for one of each member of @t
+ */
+static int split_make(struct sci_team *t, const int *world, int n, struct team_hello *hellos,
+		      struct sci_team **out)
 {
-	struct team_hello mine, *all = calloc((size_t)t->size, sizeof(*all)), *some;
-	int ret = error;
+	struct team_hello mine;
+	struct sci_team *new = NULL;
+	int ret;
 
 	memset(&mine, 0, sizeof(mine));
-	if (!ret && new)
-		ret = team_hello(new, &mine);
-	if (!all)
-		return -ENOMEM;
-	mine.error = ret;
-	ret = sci_team_allgather(t, &mine, sizeof(mine), all);
-	some = calloc((size_t)n + 1, sizeof(*some));
-	for (int i = 0; some && i < n; i++)
-		some[i] = all[ranks[i]];
-	if (!ret && new)
-		ret = some ? team_join(new, some) : -ENOMEM;
-	else
+	mine.error = n ? team_new(t->world, world, n, &new) : 0;
+	if (new)
+		mine.error = team_hello(new, &mine);
+	ret = sci_team_allgather(t, &mine, sizeof(mine), hellos);
+	ret = ret ? ret : team_hellos_error(hellos, t->size);
+	if (!ret)
+		ret = team_agree(t, new ? team_map(new, hellos, t) : 0);
+	if (ret) {
 		team_free(new);
-	free(some);
-	free(all);
-	return ret;
+		return ret;
+	}
+	if (new)
+		team_enter(new);
+	*out = new;
+	return 0;
 }
 
 int sci_team_split(struct sci_team *team, int colour, int key, struct sci_team **out)
 {
 	struct split_member mine = { colour, key, team ? team->rank : 0 }, *all;
-	struct sci_team *new = NULL;
-	int *world, *ranks, n, ret;
+	struct team_hello *hellos;
+	int *world, n, ret;
 	size_t size;
 
 	if (!team || !out)
@@ -362,23 +373,16 @@ int sci_team_split(struct sci_team *team, int colour, int key, struct sci_team *
 	size = (size_t)team->size;
 	all = calloc(size, sizeof(*all));
 	world = calloc(size, sizeof(*world));
-	ranks = calloc(size, sizeof(*ranks));
-	ret = -ENOMEM;
-	if (!all || !world || !ranks)
-		goto out;
-	ret = sci_team_allgather(team, &mine, sizeof(mine), all);
-	if (ret)
-		goto out;
-	n = colour < 0 ? 0 : split_members(team, all, colour, world, ranks);
-	if (n)
-		ret = team_new(team->world, world, n, &new);
-	ret = split_hello(team, new, ret, ranks, n);
-	if (!ret)
-		*out = new;
-out:
+	hellos = calloc(size, sizeof(*hellos));
+	ret = team_agree(team, all && world && hellos ? 0 : -ENOMEM);
+	ret = ret ? ret : sci_team_allgather(team, &mine, sizeof(mine), all);
+	if (!ret) {
+		n = colour < 0 ? 0 : split_members(team, all, colour, world);
+		ret = split_make(team, world, n, hellos, out);
+	}
 	free(all);
 	free(world);
-	free(ranks);
+	free(hellos);
 	return ret;
 }
 
@@ -438,30 +442,43 @@ static int rank_recv(struct team_world *w, int rank, uint32_t context, uint64_t 
 	return ret ? ret : rank_wait(w, rank, req);
 }
 
-/* Exchange hellos through the first member. If it misses one, no member gets the team. */
-static int create_exchange(struct sci_team *new, uint64_t tag, struct team_hello *all)
+/*
+ * Exchange hellos through the first member. Return the first error in a hello, or the error of
+ * the exchange. @all: receives the hellos; NULL: the caller only asks for errors, or has no
+ * memory and says so in its hello. A member needs no memory for the exchange.
+ */
+static int create_exchange(struct sci_team *t, const int *ranks, int n, uint64_t tag,
+			   struct team_hello mine, struct team_hello *all)
 {
-	struct team_world *w = new->world;
-	size_t len = (size_t)new->size * sizeof(*all);
-	int lead = new->members[0].world, ret = 0, failed = 0;
+	struct team_world *w = t->world;
+	int lead = t->members[ranks[0]].world, ret;
+	size_t len = sizeof(mine) * (size_t)n;
+	struct team_hello theirs;
 
-	if (new->rank) {
-		ret = rank_send(w, lead, TEAM_CTX_CREATE, tag, &all[new->rank], sizeof(*all));
-		return ret ? ret : rank_recv(w, lead, TEAM_CTX_REPLY, tag, all, len);
+	if (ranks[0] != t->rank) {
+		ret = rank_send(w, lead, TEAM_CTX_CREATE, tag, &mine, sizeof(mine));
+		ret = ret ? ret : rank_recv(w, lead, TEAM_CTX_REPLY, tag, all ? all : &mine,
+					    all ? len : sizeof(mine));
+		return ret ? ret : all ? all[0].error : mine.error;
 	}
-	for (int i = 1; i < new->size; i++) {
-		ret = rank_recv(w, new->members[i].world, TEAM_CTX_CREATE, tag, &all[i],
-				sizeof(*all));
-		if (ret) {
-			memset(&all[i], 0, sizeof(*all));
-			all[i].error = ret;
-		}
+	for (int i = 1; i < n; i++) {
+		ret = rank_recv(w, t->members[ranks[i]].world, TEAM_CTX_CREATE, tag, &theirs,
+				sizeof(theirs));
+		ret = ret ? ret : theirs.error;
+		mine.error = mine.error ? mine.error : ret;
+		if (all)
+			all[i] = theirs;
 	}
-	for (int i = 1; i < new->size; i++) {
-		ret = rank_send(w, new->members[i].world, TEAM_CTX_REPLY, tag, all, len);
-		failed = failed ? failed : ret;
+	if (all)
+		all[0] = mine;
+	/* the death of a receiver shows later: the team is broken then */
+	for (int i = 1; i < n; i++) {
+		bool error = mine.error || !all;
+
+		rank_send(w, t->members[ranks[i]].world, TEAM_CTX_REPLY, tag,
+			  error ? &mine : all, error ? sizeof(mine) : len);
 	}
-	return failed;
+	return mine.error;
 }
 
 static int create_ok(const struct sci_team *t, const int *ranks, int n)
@@ -478,8 +495,9 @@ static int create_ok(const struct sci_team *t, const int *ranks, int n)
 
 int sci_team_create(struct sci_team *team, const int *ranks, int n, struct sci_team **out)
 {
-	struct team_hello *all;
+	struct team_hello mine, *all;
 	struct sci_team *new = NULL;
+	uint64_t tag;
 	int *world, ret;
 
 	if (!team || !ranks || !out || n < 1 || n > team->size || create_ok(team, ranks, n))
@@ -487,21 +505,29 @@ int sci_team_create(struct sci_team *team, const int *ranks, int n, struct sci_t
 	ret = world_usable(team->world);
 	if (ret)
 		return ret;
+	*out = NULL;
+	tag = members_hash(team, ranks, n);
+	memset(&mine, 0, sizeof(mine));
 	world = calloc((size_t)n, sizeof(*world));
 	all = calloc((size_t)n, sizeof(*all));
 	for (int i = 0; world && i < n; i++)
 		world[i] = team->members[ranks[i]].world;
-	ret = world && all ? team_new(team->world, world, n, &new) : -ENOMEM;
-	if (ret)
-		goto out;
-	all[new->rank].error = team_hello(new, &all[new->rank]);
-	ret = create_exchange(new, members_hash(team, ranks, n), all);
-	if (ret)
+	mine.error = world && all ? team_new(team->world, world, n, &new) : -ENOMEM;
+	if (mine.error == -EINVAL)
+		ret = -EINVAL;		/* the caller is not in the list */
+	if (new)
+		mine.error = team_hello(new, &mine);
+	ret = ret ? ret : create_exchange(team, ranks, n, tag, mine, all);
+	if (!ret) {
+		mine.error = team_map(new, all, new);
+		ret = create_exchange(team, ranks, n, tag, mine, NULL);
+	}
+	if (ret) {
 		team_free(new);
-	else
-		ret = team_join(new, all);
-	*out = ret ? NULL : new;
-out:
+	} else {
+		team_enter(new);
+		*out = new;
+	}
 	free(world);
 	free(all);
 	return ret;

@@ -10,8 +10,8 @@
  *  1. Each member publishes that it takes part.
  *  2. The first live member publishes the list of participants. All members ask the members
  *     for a list, in the order of ranks, and use the first one that exists.
- *  3. Each member on the list publishes its hello for the new team. If a member dies before
- *     that, all begin again.
+ *  3. Each member on the list publishes its hello for the new team, and then whether it has
+ *     mapped the memory of the others. If a member dies before that, all begin again.
  */
 
 #include "libsci/base/thread.h"
@@ -110,31 +110,48 @@ static int agree_list(struct sci_team *t, uint8_t *list)
 	return ret;
 }
 
-static int join_living(struct sci_team *t, const int *living, int n, struct sci_team **out)
+/*
+ * Exchange hellos. Return the first error in a hello, or the error of the exchange. @all:
+ * room for @n
+ */
+static int living_exchange(struct sci_team *t, char kind, const int *living, int n,
+			   const struct team_hello *mine, struct team_hello *all)
 {
-	struct team_hello mine, *all = calloc((size_t)n, sizeof(*all));
+	int ret = value_put(t, kind, mine, sizeof(*mine));
+
+	for (int i = 0; !ret && i < n; i++)
+		ret = value_get(t, living[i], kind, &all[i], sizeof(*mine));
+	return ret ? ret : team_hellos_error(all, n);
+}
+
+static int join_living(struct sci_team *t, const int *living, int n, struct team_hello *all,
+		       struct sci_team **out)
+{
+	struct team_hello mine;
 	struct sci_team *new = NULL;
-	int ret = all ? team_new(t->world, living, n, &new) : -ENOMEM;
+	int ret;
 
 	memset(&mine, 0, sizeof(mine));
-	mine.error = ret ? ret : team_hello(new, &mine);
-	ret = value_put(t, 'h', &mine, sizeof(mine));
-	for (int i = 0; !ret && all && i < n; i++)
-		ret = value_get(t, living[i], 'h', &all[i], sizeof(mine));
-	if (ret || !new) {
+	mine.error = team_new(t->world, living, n, &new);
+	if (new)
+		mine.error = team_hello(new, &mine);
+	ret = living_exchange(t, 'h', living, n, &mine, all);
+	if (!ret) {
+		mine.error = team_map(new, all, new);
+		ret = living_exchange(t, 'm', living, n, &mine, all);
+	}
+	if (ret) {
 		team_free(new);
-		free(all);
-		return ret ? ret : mine.error;
+		return ret;
 	}
 	new->all = t->all;
-	ret = team_join(new, all);
-	free(all);
+	team_enter(new);
 	*out = new;
-	return ret == -ECONNRESET ? -EIO : ret;
+	return 0;
 }
 
 static int shrink_once(struct sci_team *t, uint8_t *list, int *living,
-		       struct sci_team **out)
+		       struct team_hello *all, struct sci_team **out)
 {
 	const uint8_t here = 1;
 	int n = 0, ret;
@@ -149,11 +166,12 @@ static int shrink_once(struct sci_team *t, uint8_t *list, int *living,
 			living[n++] = t->members[i].world;
 	if (!list[t->rank])
 		return -EIO;
-	return join_living(t, living, n, out);
+	return join_living(t, living, n, all, out);
 }
 
 int sci_team_shrink(struct sci_team *team, struct sci_team **out)
 {
+	struct team_hello *all;
 	uint8_t *list;
 	int *living, ret;
 
@@ -164,11 +182,13 @@ int sci_team_shrink(struct sci_team *team, struct sci_team **out)
 		return ret;
 	list = calloc((size_t)team->size, 1);
 	living = calloc((size_t)team->size, sizeof(*living));
-	ret = list && living ? -ECONNRESET : -ENOMEM;
+	all = calloc((size_t)team->size, sizeof(*all));
+	ret = list && living && all ? -ECONNRESET : -ENOMEM;
 	team_break(team, -ECONNRESET);
 	while (ret == -ECONNRESET)
-		ret = shrink_once(team, list, living, out);
+		ret = shrink_once(team, list, living, all, out);
 	free(list);
 	free(living);
+	free(all);
 	return ret == -EIO ? -ECONNRESET : ret;
 }

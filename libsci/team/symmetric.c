@@ -67,14 +67,14 @@ static int region_new(struct team_world *w, void *addr, size_t len,
 	*out = r;
 	if (!r)
 		return ret;
+	r->len = len;
+	heap_init(&r->blocks, len);
 	r->keys = calloc((size_t)w->size, sizeof(*r->keys));
 	r->remote = calloc((size_t)w->size, sizeof(*r->remote));
 	if (!r->keys || !r->remote)
 		return ret;
-	r->len = len;
 	r->heap = !addr;
 	r->registered = addr;
-	heap_init(&r->blocks, len);
 	ret = addr ? register_memory(w, addr, len) : sci_buf_alloc(w->ep, len, &base);
 	if (ret)
 		return ret;
@@ -91,16 +91,6 @@ struct region_hello {
 	uint64_t len;
 	int64_t error;
 };
-
-/* Exchange @error. Return the first error of any member, or 0. */
-static int team_agree(struct sci_team *t, int error)
-{
-	int worst = error;
-	int ret = sci_team_allreduce(t, &error, &worst, 1,
-				     sci_op(SCI_OP_MIN, SCI_TYPE_INT32));
-
-	return ret ? ret : worst;
-}
 
 static int region_map(struct sci_team *t, struct team_region *r,
 		      const struct region_hello *all)
@@ -141,8 +131,11 @@ static int region_add(struct sci_team *t, void *addr, size_t len)
 	int ret;
 
 	all = calloc((size_t)t->size, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
+	ret = team_agree(t, all ? 0 : -ENOMEM);
+	if (ret) {
+		free(all);
+		return ret;
+	}
 	mine.error = region_new(w, addr, len, &r);
 	if (!mine.error)
 		mine.key = r->keys[w->rank];
@@ -222,28 +215,24 @@ void *sci_team_ptr_any(const struct sci_team *team, const void *addr, int rank)
 
 /* ---- allocate ---- */
 
-struct alloc_hello {
-	uint64_t len;
-	uint64_t align;
-	uint64_t region;
-	uint64_t offset;
-	int64_t error;
-};
+/* The arguments and the result of an allocation. */
+enum { ALLOC_LEN, ALLOC_ALIGN, ALLOC_REGION, ALLOC_OFFSET, ALLOC_ERRNO, ALLOC_WORDS };
 
 /* Allocate in the first region with room. */
-static int alloc_here(struct team_world *w, struct alloc_hello *a, void **addr)
+static int alloc_here(struct team_world *w, uint64_t *words, void **addr)
 {
-	size_t at;
+	size_t at = 0;
 
 	for (unsigned int i = 0; i < w->n_regions; i++) {
 		struct team_region *r = w->regions[i];
-		int ret = r->heap ? heap_alloc(&r->blocks, a->len, a->align, &at) : -ENOSPC;
+		int ret = r->heap ? heap_alloc(&r->blocks, words[ALLOC_LEN],
+					       words[ALLOC_ALIGN], &at) : -ENOSPC;
 
 		if (ret == -ENOSPC)
 			continue;
-		a->region = i;
-		a->offset = ret ? 0 : at;
-		*addr = ret ? NULL : r->base + at;
+		words[ALLOC_REGION] = i;
+		words[ALLOC_OFFSET] = at;
+		*addr = r->base + at;
 		return ret;
 	}
 	return -ENOSPC;
@@ -268,40 +257,35 @@ static int free_here(struct team_world *w, const void *addr)
 	return r ? heap_free(&r->blocks, at) : -EINVAL;
 }
 
-/* Return 0 if all members have asked for the same and got the same offset. */
-static int alloc_compare(const struct alloc_hello *all, int n)
+/* A word is the same on all members if its maximum is also its minimum. */
+static bool word_same(const uint64_t *all, int i)
 {
-	int ret = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (all[i].len != all[0].len || all[i].align != all[0].align)
-			return -EINVAL;
-		if (all[i].error && (!ret || all[i].error != -ENOSPC))
-			ret = (int)all[i].error;
-	}
-	for (int i = 0; !ret && i < n; i++)
-		if (all[i].region != all[0].region || all[i].offset != all[0].offset)
-			ret = -EINVAL;
-	return ret;
+	return all[i] == ~all[ALLOC_WORDS + i];
 }
 
-static int alloc_once(struct sci_team *t, struct alloc_hello *mine,
-		      struct alloc_hello *all, void **addr)
+/* Allocate. Check that all members have asked for the same and got the same offset. */
+static int alloc_once(struct sci_team *t, size_t len, size_t align, void **addr)
 {
-	int ret;
+	uint64_t all[2 * ALLOC_WORDS] = { len, align };
+	int mine = alloc_here(t->world, all, addr), ret;
 
-	mine->error = alloc_here(t->world, mine, addr);
-	ret = sci_team_allgather(t, mine, sizeof(*mine), all);
-	ret = ret ? ret : alloc_compare(all, t->size);
-	if (ret && !mine->error)
+	all[ALLOC_ERRNO] = (uint64_t)-mine;
+	for (int i = 0; i < ALLOC_WORDS; i++)
+		all[ALLOC_WORDS + i] = ~all[i];
+	ret = sci_team_allreduce(t, all, all, 2 * ALLOC_WORDS,
+				 sci_op(SCI_OP_MAX, SCI_TYPE_UINT64));
+	if (!ret && !(word_same(all, ALLOC_LEN) && word_same(all, ALLOC_ALIGN)))
+		ret = -EINVAL;
+	ret = ret ? ret : -(int)all[ALLOC_ERRNO];
+	if (!ret && !(word_same(all, ALLOC_REGION) && word_same(all, ALLOC_OFFSET)))
+		ret = -EINVAL;
+	if (ret && !mine)
 		free_here(t->world, *addr);
 	return ret;
 }
 
 int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 {
-	struct alloc_hello mine = { .len = len, .align = align ? align : TEAM_LINE };
-	struct alloc_hello *all;
 	size_t more;
 	int ret;
 
@@ -310,19 +294,15 @@ int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 	ret = world_usable(team->world);
 	if (ret)
 		return ret;
-	all = calloc((size_t)team->size, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	*addr = NULL;
-	ret = alloc_once(team, &mine, all, addr);
+	align = align ? align : TEAM_LINE;
+	ret = alloc_once(team, len, align, addr);
 	if (ret == -ENOSPC) {
 		more = team->world->regions[0]->len;
 		ret = region_add(team, NULL, whole_pages(len + 4096 > more ? len + 4096 : more));
-		ret = ret ? ret : alloc_once(team, &mine, all, addr);
+		ret = ret ? ret : alloc_once(team, len, align, addr);
 	}
 	if (ret)
 		*addr = NULL;
-	free(all);
 	return ret;
 }
 

@@ -249,7 +249,21 @@ void team_break(struct sci_team *t, int error);
 /* Make a team of @n world ranks. Context: all members pass the same list. */
 int team_new(struct team_world *w, const int *world_ranks, int n, struct sci_team **out);
 int team_hello(struct sci_team *t, struct team_hello *mine);
-int team_join(struct sci_team *t, const struct team_hello *all);
+
+/*
+ * Map the memory of the near members. If a member has died meanwhile, the team is broken.
+ * @all: the hellos of all members of @in, of which @t is a part
+ */
+int team_map(struct sci_team *t, const struct team_hello *all, const struct sci_team *in);
+
+/* Return the first error in @n hellos, or 0. */
+int team_hellos_error(const struct team_hello *all, int n);
+
+/* Put a complete team into the list of teams. */
+void team_enter(struct sci_team *t);
+
+/* Exchange @error. Return the worst error of any member, or 0. */
+int team_agree(struct sci_team *t, int error);
 int team_leave(struct sci_team *t);
 void team_free(struct sci_team *t);
 

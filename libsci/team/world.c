@@ -61,11 +61,7 @@ int world_map(struct team_world *w, int rank, const struct sci_key *key, void **
 		return ret;
 	while ((ret = sci_peer_map(p, key, MAP_MS, addr)) == -ETIMEDOUT) {
 		deaths_look(w);
-		/*
-		 * while opening, the other members may give up and leave when any
-		 * process dies
-		 */
-		if (world_dead(w, rank) || (w->opening && sci_load_acquire(&w->deaths)))
+		if (world_dead(w, rank))
 			return -ECONNRESET;
 	}
 	return ret;
@@ -143,21 +139,24 @@ static void rank_died(struct team_world *w, int rank)
 
 /*
  * Check for deaths. The launcher reports all of them, but it may have ended itself:
- * also check the connections.
+ * also check the connections. While opening, a process that leaves the job has failed to open.
+ * Then no process can open, and all may leave at once: all count as dead.
  */
 static void deaths_look(struct team_world *w)
 {
 	unsigned int rank;
+	bool failed;
 
 	if (pthread_mutex_trylock(&w->boot_lock))
 		return;
 	while (!sci_boot_died(w->boot, &rank))
 		if (rank < (unsigned int)w->size)
 			rank_died(w, (int)rank);
+	failed = w->opening && !sci_boot_complete(w->boot);
 	for (int i = 0; i < w->size; i++) {
 		struct sci_peer *p = sci_load_acquire(&w->ranks[i].peer);
 
-		if (p && sci_peer_state(p) == -ECONNRESET)
+		if ((p && sci_peer_state(p) == -ECONNRESET) || (failed && i != w->rank))
 			rank_died(w, i);
 	}
 	pthread_mutex_unlock(&w->boot_lock);
@@ -340,7 +339,36 @@ static bool world_is_crowded(const struct team_world *w)
 	return sched_getaffinity(0, sizeof(set), &set) || near > CPU_COUNT(&set);
 }
 
-static int world_meet(struct team_world *w, const struct world_hello *mine)
+static int near_map(struct team_world *w, const struct world_hello *all)
+{
+	uint32_t group = w->ranks[w->rank].group;
+	int ret = 0;
+
+	/* open all connections first: they are made in parallel */
+	for (int i = 0; !ret && i < w->size; i++) {
+		struct sci_peer *p;
+
+		if (i != w->rank && w->ranks[i].group == group)
+			ret = world_peer(w, i, &p);
+	}
+	w->ranks[w->rank].page = w->page;
+	for (int i = 1; !ret && i < w->size; i++) {
+		int r = (w->rank + i) % w->size;
+		void *page = NULL;
+
+		if (w->ranks[r].group != group)
+			continue;
+		ret = world_map(w, r, &all[r].page, &page);
+		w->ranks[r].page = page;
+	}
+	return ret;
+}
+
+/*
+ * Exchange the first messages, and map the pages of the near processes. @mapped: is set to the
+ * error of the maps, which the other processes do not know yet
+ */
+static int world_meet(struct team_world *w, const struct world_hello *mine, int *mapped)
 {
 	struct world_hello *all = calloc((size_t)w->size, sizeof(*all));
 	int ret;
@@ -355,23 +383,7 @@ static int world_meet(struct team_world *w, const struct world_hello *mine)
 		if (all[i].group != mine->group)
 			w->far = true;
 	}
-	/* open all connections first: they are made in parallel */
-	for (int i = 0; !ret && i < w->size; i++) {
-		struct sci_peer *p;
-
-		if (i != w->rank && w->ranks[i].group == mine->group)
-			ret = world_peer(w, i, &p);
-	}
-	w->ranks[w->rank].page = w->page;
-	for (int i = 1; !ret && i < w->size; i++) {
-		int r = (w->rank + i) % w->size;
-		void *page = NULL;
-
-		if (w->ranks[r].group != mine->group)
-			continue;
-		ret = world_map(w, r, &all[r].page, &page);
-		w->ranks[r].page = page;
-	}
+	*mapped = ret ? ret : near_map(w, all);
 	free(all);
 	return ret;
 }
@@ -403,14 +415,22 @@ static void world_free_all(struct team_world *w)
 	free(w);
 }
 
+/* Join the job first: from then on the other processes learn it if this one fails. */
 static int world_new(struct team_world **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct team_world *w = calloc(1, sizeof(*w));
-	int ret;
+	struct sci_boot *boot;
+	struct team_world *w;
+	int ret = sci_boot_open(&boot);
 
-	if (!w)
+	if (ret)
+		return ret;
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		sci_boot_close(boot);
 		return -ENOMEM;
+	}
+	w->boot = boot;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_mutex_init(&w->boot_lock, NULL);
 	pthread_mutex_init(&w->broken_lock, NULL);
@@ -422,50 +442,62 @@ static int world_new(struct team_world **out)
 	list_init(&w->puts);
 	pthread_once(&once, watch_forks);
 	w->fork_gen = atomic_load(&team_fork_gen);
-	ret = sci_boot_open(&w->boot);
-	if (ret)
-		goto err;
 	w->info = sci_boot_info(w->boot);
 	w->rank = (int)w->info->rank;
 	w->size = (int)w->info->size;
 	w->ranks = calloc((size_t)w->size, sizeof(*w->ranks));
-	ret = -ENOMEM;
-	if (!w->ranks)
-		goto err;
+	if (!w->ranks) {
+		world_free_all(w);
+		return -ENOMEM;
+	}
 	*out = w;
 	return 0;
-err:
-	world_free_all(w);
-	return ret;
 }
 
-/* Make the team of all processes. The launcher exchanges the hellos. */
-static int world_team(struct team_world *w, struct sci_team **out)
+/* Exchange hellos through the launcher. Return the first error of a process, or 0. */
+static int world_exchange(struct team_world *w, const struct team_hello *mine,
+			  struct team_hello *all)
+{
+	int ret = sci_boot_gather(w->boot, mine, all, sizeof(*mine));
+
+	return ret ? ret : team_hellos_error(all, w->size);
+}
+
+/*
+ * Make the team of all processes. @error: the caller has failed before. A process that fails
+ * still takes part in the exchanges, so that the others learn of it.
+ */
+static int world_team(struct team_world *w, int error, struct sci_team **out)
 {
 	struct team_hello mine, *all = calloc((size_t)w->size, sizeof(*all));
 	int *ranks = calloc((size_t)w->size, sizeof(*ranks));
 	struct sci_team *t = NULL;
 	int ret = -ENOMEM;
 
+	memset(&mine, 0, sizeof(mine));
+	mine.error = error ? error : -ENOMEM;
 	for (int i = 0; ranks && i < w->size; i++)
 		ranks[i] = i;
-	if (ranks && all)
-		ret = team_new(w, ranks, w->size, &t);
-	if (!ret)
-		ret = team_hello(t, &mine);
-	else
-		memset(&mine, 0, sizeof(mine));
-	mine.error = ret;
+	if (!error && ranks && all)
+		mine.error = team_new(w, ranks, w->size, &t);
+	if (t)
+		mine.error = team_hello(t, &mine);
 	if (all)
-		ret = sci_boot_gather(w->boot, &mine, all, sizeof(mine));
-	if (!ret && t) {
-		t->all = true;
-		ret = team_join(t, all);
+		ret = world_exchange(w, &mine, all);
+	if (!ret) {
+		mine.error = team_map(t, all, t);
+		ret = world_exchange(w, &mine, all);
 	}
 	free(ranks);
 	free(all);
+	if (ret) {
+		team_free(t);
+		return ret;
+	}
+	t->all = true;
+	team_enter(t);
 	*out = t;
-	return ret;
+	return 0;
 }
 
 int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
@@ -475,7 +507,7 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
 	struct sci_team *t;
 	enum memory mode;
 	uint64_t size;
-	int ret;
+	int ret, mapped;
 
 	if (!team || (attr && (attr->size != sizeof(*attr) || attr->reserved ||
 			       attr->flags & ~(uint32_t)SCI_TEAM_SINGLE_THREAD)))
@@ -490,9 +522,9 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
 	w->opening = true;
 	memset(&mine, 0, sizeof(mine));
 	mine.error = world_endpoint(w, attr ? attr->flags : 0, mode, &mine);
-	ret = world_meet(w, &mine);
+	ret = world_meet(w, &mine, &mapped);
 	w->crowded = world_is_crowded(w);
-	ret = ret ? ret : world_team(w, &t);
+	ret = ret ? ret : world_team(w, mapped, &t);
 	ret = ret ? ret : symmetric_open(t, size);
 	if (ret) {
 		world_free_all(w);

@@ -81,8 +81,9 @@ struct sci_team_attr {
  * of one node; "none": never.
  *
  * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -EALREADY: the
- * process has the team open; -ENOMEM, -ENOSPC, -EMFILE: out of resources; -ECONNRESET:
- * another process has died; or an error of sci_ep_open().
+ * process has the team open; -ENOMEM, -ENOSPC, -EMFILE: some process is out of resources;
+ * -ECONNRESET: another process has died, or has left because its call failed; or an error of
+ * sci_ep_open().
  */
 int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr);
 
@@ -153,9 +154,10 @@ int sci_team_peer(struct sci_team *team, int rank, struct sci_peer **peer);
  * @key: ranks are ordered by key, then by rank in @team
  * @out: is set to the new team; NULL for a negative colour
  *
- * This is a collective call of @team.
+ * This is a collective call of @team. If a member of @team is out of resources, no member gets
+ * a new team.
  *
- * Return: 0; -ENOMEM, -ENOSPC: out of resources; -ECONNRESET: a member has died.
+ * Return: 0; -ENOMEM, -ENOSPC: some member is out of resources; -ECONNRESET: a member has died.
  */
 int sci_team_split(struct sci_team *team, int colour, int key, struct sci_team **out);
 
@@ -170,7 +172,8 @@ int sci_team_split_node(struct sci_team *team, struct sci_team **out);
  * This is a collective call of the members in @ranks, which all pass the same list. Other
  * members need not call.
  *
- * Return: 0; -ENOMEM, -ENOSPC: out of resources; -ECONNRESET: a member has died.
+ * Return: 0; -ENOMEM, -ENOSPC: some member in @ranks is out of resources, and no member gets
+ * the team; -ECONNRESET: a member has died.
  */
 int sci_team_create(struct sci_team *team, const int *ranks, int n,
 		    struct sci_team **out);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/*
+ * The memory of one process ends during a collective call: at its first allocation, at its
+ * second one, and so on, until the call needs no more.  The call must return the same in all
+ * members, and must not hang.
+ */
+
+#include <sci/team.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "libsci/team/boot.h"
+#include "selftests/ranks.h"
+
+/* ---- the allocator ---- */
+
+static _Atomic int allocations = -1;	/* that may succeed; negative: all */
+static _Atomic bool refused;		/* an allocation has failed */
+
+#if !TEST_ASAN && !TEST_TSAN
+
+void *__libc_malloc(size_t len);
+void *__libc_calloc(size_t n, size_t len);
+void *__libc_realloc(void *p, size_t len);
+
+static bool memory_ends(void)
+{
+	int n = atomic_load(&allocations);
+
+	while (n > 0 && !atomic_compare_exchange_weak(&allocations, &n, n - 1))
+		;
+	if (n)
+		return false;
+	atomic_store(&refused, true);
+	errno = ENOMEM;
+	return true;
+}
+
+void *malloc(size_t len)
+{
+	return memory_ends() ? NULL : __libc_malloc(len);
+}
+
+void *calloc(size_t n, size_t len)
+{
+	return memory_ends() ? NULL : __libc_calloc(n, len);
+}
+
+void *realloc(void *p, size_t len)
+{
+	return memory_ends() ? NULL : __libc_realloc(p, len);
+}
+
+#endif
+
+/* ---- the calls ---- */
+
+#define HEAP	(64u << 10)
+
+static struct sci_team *all;
+static int rank, size;
+
+static void open_all(void)
+{
+	const struct sci_team_attr attr = { .size = sizeof(attr), .symmetric_size = HEAP };
+
+	CHECK_EQ(sci_team_open(&all, &attr), 0);
+	rank = sci_team_rank(all);
+	size = sci_team_size(all);
+}
+
+/*
+ * Repeat @call with more memory, until all members succeed and the last one has missed none.
+ * @undo: what a success needs
+ */
+static void exhaust(int (*call)(void), void (*undo)(void))
+{
+	struct outcome {
+		int ret, refused;
+	} mine, them[RANKS_MAX];
+
+	for (int n = 0; n < 1000; n++) {
+		atomic_store(&refused, false);
+		if (rank == size - 1)
+			atomic_store(&allocations, n);
+		mine.ret = call();
+		atomic_store(&allocations, -1);
+		mine.refused = atomic_load(&refused);
+		CHECK_EQ(sci_team_allgather(all, &mine, sizeof(mine), them), 0);
+		for (int i = 0; i < size; i++)
+			CHECK_EQ(mine.ret, them[i].ret);
+		if (!mine.ret)
+			undo();
+		if (!mine.ret && !them[size - 1].refused)
+			return;
+		if (mine.ret && mine.ret != -ENOSPC)
+			CHECK_EQ(mine.ret, -ENOMEM);
+	}
+	FAIL("the call never succeeds");
+}
+
+static struct sci_team *made;
+static void *block;
+
+static int create(void)
+{
+	int ranks[RANKS_MAX];
+
+	for (int i = 0; i < size; i++)
+		ranks[i] = size - 1 - i;
+	return sci_team_create(all, ranks, size, &made);
+}
+
+static int split(void)
+{
+	return sci_team_split(all, rank & 1, -rank, &made);
+}
+
+/* The member that has no memory gets no team. */
+static int split_without(void)
+{
+	return sci_team_split(all, rank == size - 1 ? -1 : 0, 0, &made);
+}
+
+static void leave(void)
+{
+	if (!made)
+		return;
+	CHECK_EQ(sci_team_barrier(made), 0);
+	CHECK_EQ(sci_team_close(made), 0);
+	made = NULL;
+}
+
+static int allocate(void)
+{
+	return sci_team_alloc(all, 1000, 0, &block);
+}
+
+/* More than the heap has. */
+static int extend(void)
+{
+	return sci_team_alloc(all, 2 * HEAP, 0, &block);
+}
+
+static void give_back(void)
+{
+	CHECK_EQ(sci_team_free(all, block), 0);
+}
+
+static void calls(void)
+{
+	open_all();
+	exhaust(create, leave);
+	exhaust(split, leave);
+	exhaust(split_without, leave);
+	exhaust(allocate, give_back);
+	exhaust(extend, give_back);
+	CHECK_EQ(sci_team_close(all), 0);
+}
+
+/* ---- opening ---- */
+
+/* In shared memory, as there is no team to exchange these. */
+static struct opening {
+	pthread_barrier_t all;
+	int ret[RANKS_MAX];
+	bool refused;
+} *opening;
+
+/* Return whether the process without memory has missed none. */
+static bool open_once(int n)
+{
+	const struct sci_team_attr attr = { .size = sizeof(attr), .symmetric_size = HEAP };
+	bool enough;
+
+	if (rank == size - 1)
+		atomic_store(&allocations, n);
+	opening->ret[rank] = sci_team_open(&all, &attr);
+	atomic_store(&allocations, -1);
+	if (rank == size - 1)
+		opening->refused = atomic_exchange(&refused, false);
+	pthread_barrier_wait(&opening->all);
+	for (int i = 0; i < size; i++)
+		if (!opening->ret[i] != !opening->ret[rank])
+			FAIL("%d allocations: process %d returns %d, process %d returns %d",
+			     n, i, opening->ret[i], rank, opening->ret[rank]);
+	enough = !opening->refused;
+	if (!opening->ret[rank]) {
+		CHECK_EQ(sci_team_barrier(all), 0);
+		CHECK_EQ(sci_team_close(all), 0);
+	}
+	pthread_barrier_wait(&opening->all);
+	return enough;
+}
+
+/* A process that cannot join the job is not missed by the launcher: count what that needs. */
+static int allocations_to_join(void)
+{
+	struct sci_boot *boot;
+	int n;
+
+	atomic_store(&allocations, 1000);
+	CHECK_EQ(sci_boot_open(&boot), 0);
+	n = 1000 - atomic_exchange(&allocations, -1);
+	pthread_barrier_wait(&opening->all);
+	sci_boot_close(boot);
+	pthread_barrier_wait(&opening->all);
+	return n;
+}
+
+static void opens(void)
+{
+	int n;
+
+	rank = (int)ranks_rank();
+	n = allocations_to_join();
+	while (!open_once(n))
+		CHECK(++n < 1000);
+	CHECK_EQ(opening->ret[rank], 0);
+}
+
+static void open_without_memory(unsigned int n, unsigned int nodes)
+{
+	pthread_barrierattr_t shared;
+
+	if (TEST_ASAN || TEST_TSAN)
+		SKIP("the sanitizer has an allocator of its own");
+	size = (int)n;
+	opening = test_shared(sizeof(*opening));
+	pthread_barrierattr_init(&shared);
+	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	CHECK_EQ(pthread_barrier_init(&opening->all, &shared, n), 0);
+	ranks_run(n, nodes, opens);
+}
+
+TEST(opening_fails_in_all_processes_of_2) { open_without_memory(2, 1); }
+TEST(opening_fails_in_all_processes_of_4_on_2) { open_without_memory(4, 2); }
+
+static void memory_of_one(unsigned int n, unsigned int nodes, void (*fn)(void))
+{
+	if (TEST_ASAN || TEST_TSAN)
+		SKIP("the sanitizer has an allocator of its own");
+	ranks_run(n, nodes, fn);
+}
+
+TEST(calls_fail_in_all_members_of_2) { memory_of_one(2, 1, calls); }
+TEST(calls_fail_in_all_members_of_5_on_2) { memory_of_one(5, 2, calls); }
+TEST(calls_fail_in_all_members_of_16_on_4) { memory_of_one(16, 4, calls); }
