@@ -82,6 +82,18 @@ static int pool_grow(void)
 	return ret;
 }
 
+/* Start the first thread. Only later threads may fail to start. */
+static int pool_start(void)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&pool.lock);
+	if (!pool.n_threads && !pool.stop)
+		ret = pool_grow();
+	pthread_mutex_unlock(&pool.lock);
+	return ret;
+}
+
 static int pool_add(struct sci_job *job)
 {
 	int ret = 0;
@@ -234,8 +246,12 @@ static void notifier_run(struct sci_job *job)
 
 struct sci_notifier *sci_notifier_new(const struct sci_listener *to)
 {
-	struct sci_notifier *n = calloc(1, sizeof(*n));
+	struct sci_notifier *n;
 
+	/* a callback must not be lost because there is no memory for a thread later */
+	if (to->cb && pool_start())
+		return NULL;
+	n = calloc(1, sizeof(*n));
 	if (!n)
 		return NULL;
 	n->job.run = notifier_run;
@@ -253,7 +269,7 @@ static void notify_schedule(struct sci_notifier *n)
 	n->busy = true;
 	n->refs++;
 	if (sci_pool_submit(&n->job)) {
-		/* No thread could be started: the next event tries again. */
+		/* the pool stops: the program has ended the library */
 		n->busy = false;
 		n->refs--;
 	}

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "libsci/sisci/library.h"
 #include "libsci/sisci/notify.h"
@@ -250,6 +251,25 @@ TEST(callbacks_come_one_by_one_in_order)
 	sci_notifier_free(e.n);
 	sci_pool_stop();
 	check_no_threads();
+}
+
+/* Each event is delivered although the process has no memory for further threads. */
+TEST(callbacks_without_memory_for_threads)
+{
+	struct ear e = { 0 };
+	struct rlimit none = { 0, RLIM_INFINITY }, all;
+
+	if (TEST_ASAN || TEST_TSAN)
+		SKIP("the sanitizer needs address space");
+	make_ear(&e, true);
+	CHECK_EQ(getrlimit(RLIMIT_AS, &all), 0);
+	CHECK_EQ(setrlimit(RLIMIT_AS, &none), 0);
+	for (int i = 0; i < 3; i++) {
+		tell(&e, i, SCI_MERGE_NO);
+		WAIT_UNTIL(atomic_load(&e.heard) == (unsigned int)i + 1, TEST_WAIT_MS);
+	}
+	CHECK_EQ(setrlimit(RLIMIT_AS, &all), 0);
+	sci_notifier_free(e.n);
 }
 
 TEST(merged_events_are_all_delivered)
