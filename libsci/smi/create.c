@@ -40,20 +40,27 @@ static int plan_one(struct smi_region *r, const smi_region_info_t *info, int own
 	return SMI_SUCCESS;
 }
 
-static int plan_pair(struct smi_region *r, const smi_region_info_t *info)
+int smi_pair_open(const smi_region_info_t *info, struct sci_team **team)
 {
 	const int ranks[] = { info->owner, info->partner };
-	int err;
 
 	if (!smi_rank_ok(info->owner) || !smi_rank_ok(info->partner) ||
 	    info->owner == info->partner)
 		return SMI_ERR_PARAM;
 	if (smi.rank != info->owner && smi.rank != info->partner)
 		return SMI_ERR_PARAM;
-	err = smi_error_of_team(sci_team_create(smi.team, ranks, 2, &r->team));
+	return smi_error_of_team(sci_team_create(smi.team, ranks, 2, team));
+}
+
+static int plan_pair(struct smi_region *r, const smi_region_info_t *info)
+{
+	struct sci_team *pair;
+	int err = smi_pair_open(info, &pair);
+
 	if (err)
-		r->team = smi.team;
-	return err ? err : plan_one(r, info, info->owner);
+		return err;
+	r->team = pair;
+	return plan_one(r, info, info->owner);
 }
 
 /* Give each node a share in proportion to its processes, with borders at pages. */

@@ -258,6 +258,21 @@ static int region_create(struct smi_region *r, smi_region_info_t *info, void **a
 					  smi_create_import(r, info, address);
 }
 
+/* Return the error of a process that has no memory for a region. Tell it to the others. */
+static int region_refuse(int type, const smi_region_info_t *info)
+{
+	struct sci_team *team = smi.team;
+	int err;
+
+	if (type >= SMI_SHM_LOCAL)
+		return SMI_ERR_NOMEM;
+	err = type == SMI_SHM_PT2PT ? smi_pair_open(info, &team) : SMI_SUCCESS;
+	err = err ? err : smi_agree(team, SMI_ERR_NOMEM);
+	if (team != smi.team)
+		sci_team_close(team);
+	return err;
+}
+
 SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 				     void **address)
 {
@@ -269,11 +284,8 @@ SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 	if (err)
 		return err;
 	r = smi_region_new(type & 1023);
-	/* the other processes must not wait for this one */
-	if (!r && (type & 1023) < SMI_SHM_LOCAL && (type & 1023) != SMI_SHM_PT2PT)
-		return smi_agree(smi.team, SMI_ERR_NOMEM);
 	if (!r)
-		return SMI_ERR_NOMEM;
+		return region_refuse(type & 1023, info);
 	r->flags = type & ~1023;
 	err = region_create(r, info, address);
 	if (err) {

@@ -47,6 +47,7 @@ static int create(int type)
 	int id;
 
 	CHECK_SMI(SMI_Init_reginfo(&info, 100000, 0, 0, SMI_ADPT_DEFAULT, 0, 0, NULL));
+	info.partner = size - 1;
 	return SMI_Create_shreg(type, &info, &id, at);
 }
 
@@ -69,6 +70,8 @@ static void without_memory(void)
 	CHECK_EQ(create(SMI_SHM_BLOCKED), SMI_ERR_NOMEM);
 	CHECK_EQ(create(SMI_SHM_SMP), SMI_ERR_NOMEM);
 	CHECK_EQ(create(SMI_SHM_FRAGMENTED), SMI_ERR_NOMEM);
+	if (!rank || rank == size - 1)
+		CHECK_EQ(create(SMI_SHM_PT2PT), SMI_ERR_NOMEM);
 	CHECK_EQ(SMI_Evaluate_speed(speeds), SMI_ERR_NOMEM);
 	CHECK_EQ(SMI_Switch_to_replication(region, SMI_REP_EVERYTHING, 0, 0, 0),
 		 SMI_ERR_NOMEM);
