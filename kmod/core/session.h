@@ -161,14 +161,14 @@ struct sci_session_ops {
 
 /**
  * struct sci_session - one end of a session
- * @ops: the caller's
+ * @ops: operations of the caller
  * @times: the timeouts
  * @state: may be read at any time
  * @error: reason of SCI_SESSION_GONE, -errno
  * @watched: a connection needs to know when the other node goes
  * @proven: a packet has arrived in this session while it is watched, or made it watched
  * @probing: a PING waits for any packet
- * @ack_due: something came that wants an acknowledgment
+ * @ack_due: a packet has arrived that needs an acknowledgment
  * @paused: the link is down
  * @unreachable: send() said so
  * @own: our tag in this session

@@ -3,8 +3,8 @@
 /*
  * DOC: sockets with a name
  *
- * A daemon holds a lock on NAME.lock as long as it lives: a socket that is there
- * while no daemon does belongs to a dead daemon, and is replaced.
+ * A daemon holds a lock on NAME.lock as long as it lives.  So a socket whose lock no
+ * daemon holds belongs to a dead daemon, and is replaced.
  */
 #ifndef SIM_SWITCH_LISTEN_H
 #define SIM_SWITCH_LISTEN_H
