@@ -55,6 +55,7 @@ static struct sci_match_recv *new_recv(void *source, uint64_t tag,
 	r->source = source;
 	r->tag = tag;
 	r->ignore = ignore;
+	r->stays = false;
 	r->context = context;
 	r->count = &counted;
 	return r;
