@@ -38,14 +38,6 @@ static void ask(struct pair *l, uint64_t tag, size_t len)
 				     .tag = tag, .len = len, .seed = tag });
 }
 
-static struct sci_completion next(struct pair *l)
-{
-	struct sci_completion done = { .data = l };
-
-	CHECK_EQ(sci_completions(l->ep, TEST_WAIT_MS, &done, 1), 1);
-	return done;
-}
-
 static void no_more(struct pair *l)
 {
 	struct sci_completion done;
@@ -66,7 +58,7 @@ TEST(receives_are_told_of_in_the_order_in_which_they_completed)
 		struct sci_completion done;
 
 		ask(&l, i, lengths[i]);
-		done = next(&l);
+		done = next_completion(&l);
 		CHECK(done.data == buf[i]);
 		CHECK(done.status.peer == l.to);
 		CHECK_EQ(done.status.error, 0);
@@ -97,7 +89,7 @@ TEST(sends_are_told_of)
 					      .len = lengths[i] });
 	}
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-		struct sci_completion done = next(&l);
+		struct sci_completion done = next_completion(&l);
 		bool *one = done.data;
 
 		CHECK_EQ(done.status.error, 0);
@@ -149,7 +141,7 @@ TEST(arguments_that_make_no_sense)
 	req = queue_recv(&l, 1, &b, 1, NULL);
 	CHECK_EQ(sci_req_queue(req, &b), -EINVAL);
 	ask(&l, 1, 1);
-	done = next(&l);
+	done = next_completion(&l);
 	CHECK(!done.data);
 	servant_end(&l);
 }
@@ -167,12 +159,12 @@ TEST(cancelled_requests_are_told_of)
 		req[i] = queue_recv(&l, i, &b[i], 1, &b[i]);
 	CHECK_EQ(sci_cancel(req[1]), 0);
 	CHECK_EQ(sci_cancel(req[1]), -EBUSY);
-	done = next(&l);
+	done = next_completion(&l);
 	CHECK(done.data == &b[1]);
 	CHECK_EQ(done.status.error, -ECANCELED);
 	no_more(&l);
 	ask(&l, 0, 1);
-	CHECK(next(&l).data == &b[0]);
+	CHECK(next_completion(&l).data == &b[0]);
 	servant_end(&l);
 }
 
@@ -184,7 +176,7 @@ TEST(errors_are_told_of)
 
 	queue_recv(&l, 1, b, 8, b);
 	ask(&l, 1, 20);
-	done = next(&l);
+	done = next_completion(&l);
 	CHECK(done.data == b);
 	CHECK_EQ(done.status.error, -EMSGSIZE);
 	CHECK_EQ(done.status.len, 20);
@@ -201,7 +193,7 @@ TEST(death_is_told_of_by_each_request)
 		queue_recv(&l, i, &b[i], 1, &b[i]);
 	peer_kill(l.proc, SIGKILL);
 	for (size_t i = 0; i < 10; i++) {
-		struct sci_completion done = next(&l);
+		struct sci_completion done = next_completion(&l);
 
 		CHECK((char *)done.data >= b && (char *)done.data < b + 10);
 		CHECK_EQ(done.status.error, -ECONNRESET);
@@ -226,7 +218,7 @@ TEST(a_completion_does_not_name_a_peer_that_is_disconnected)
 	queue_recv(&l, 0, &b, 1, &b);
 	tell_leave(&l);
 	CHECK_EQ(sci_disconnect(l.to), 0);
-	done = next(&l);
+	done = next_completion(&l);
 	CHECK(done.data == &b);
 	CHECK_EQ(done.status.error, 0);
 	CHECK(!done.status.peer);
@@ -337,7 +329,7 @@ TEST(nobody_sleeps_over_completions)
 	req = queue_recv(&l, 1, &b, 1, &b);
 	CHECK_EQ(sci_cancel(req), 0);
 	CHECK_EQ(sci_ep_arm(l.ep), -EAGAIN);
-	CHECK(next(&l).data == &b);
+	CHECK(next_completion(&l).data == &b);
 	servant_end(&l);
 }
 
@@ -365,14 +357,14 @@ TEST(a_completion_by_another_thread_wakes)
 		CHECK_EQ(poll(&pfd, 1, TEST_WAIT_MS), 1);
 		CHECK_EQ(pthread_join(thread, &ret), 0);
 		CHECK_EQ((intptr_t)ret, 0);
-		CHECK(next(&l).data == &b);
+		CHECK(next_completion(&l).data == &b);
 	}
 	servant_end(&l);
 }
 
 static void *wait_for_one(void *arg)
 {
-	next(arg);
+	next_completion(arg);
 	return NULL;
 }
 

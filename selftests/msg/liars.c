@@ -411,6 +411,21 @@ TEST(a_receive_in_blocks_ends_without_memory)
 
 /* ---- without end ---- */
 
+/* The victim ends the connection to an attacker that does @fn. */
+static void check_breaks_rule(void (*fn)(struct attacker *a, struct lie *lie))
+{
+	struct lie *lie = lie_begin(fn);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+
+	stage_set(lie, 1);
+	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
+	CHECK_EQ(from->error, -EPROTO);
+	stage_set(lie, 2);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 static void asks_twice_for_a_ring(struct attacker *a, struct lie *lie)
 {
 	CHECK(meet_victim(a));
@@ -425,16 +440,7 @@ static void asks_twice_for_a_ring(struct attacker *a, struct lie *lie)
 /* The answers to such requests would fill the memory of the victim. */
 TEST(a_ring_is_asked_for_once)
 {
-	struct lie *lie = lie_begin(asks_twice_for_a_ring);
-	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
-	struct sci_peer *from = test_ep_accept(ep);
-
-	stage_set(lie, 1);
-	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
-	CHECK_EQ(from->error, -EPROTO);
-	stage_set(lie, 2);
-	peer_join(lie->proc);
-	CHECK_EQ(sci_ep_close(ep), 0);
+	check_breaks_rule(asks_twice_for_a_ring);
 }
 
 static void detaches_twice(struct attacker *a, struct lie *lie)
@@ -457,16 +463,7 @@ static void detaches_twice(struct attacker *a, struct lie *lie)
 
 TEST(a_ring_is_detached_once)
 {
-	struct lie *lie = lie_begin(detaches_twice);
-	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
-	struct sci_peer *from = test_ep_accept(ep);
-
-	stage_set(lie, 1);
-	PROGRESS_UNTIL(ep, from->state == PEER_DOWN, TEST_WAIT_MS);
-	CHECK_EQ(from->error, -EPROTO);
-	stage_set(lie, 2);
-	peer_join(lie->proc);
-	CHECK_EQ(sci_ep_close(ep), 0);
+	check_breaks_rule(detaches_twice);
 }
 
 /* The attacker takes no answer off its control ring. */

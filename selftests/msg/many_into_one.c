@@ -34,14 +34,6 @@ static void ask(struct pair *l, uint64_t seed, size_t len)
 	tell_send(l, &(struct work){ .len = len, .seed = seed });
 }
 
-static struct sci_completion next(struct pair *l)
-{
-	struct sci_completion done = { .data = l };
-
-	CHECK_EQ(sci_completions(l->ep, TEST_WAIT_MS, &done, 1), 1);
-	return done;
-}
-
 static void no_more(struct pair *l)
 {
 	struct sci_completion done;
@@ -53,7 +45,7 @@ static void no_more(struct pair *l)
 static void next_is(struct pair *l, void *data, unsigned char *at, size_t len, uint64_t seed,
 		    uint32_t flags)
 {
-	struct sci_completion done = next(l);
+	struct sci_completion done = next_completion(l);
 
 	CHECK(done.data == data);
 	CHECK(done.buf == at);
@@ -67,7 +59,7 @@ static void next_is(struct pair *l, void *data, unsigned char *at, size_t len, u
 /* The receive returns its buffer without a message. */
 static void next_fails(struct pair *l, void *data, int error)
 {
-	struct sci_completion done = next(l);
+	struct sci_completion done = next_completion(l);
 
 	CHECK(done.data == data);
 	CHECK(!done.buf);
@@ -126,7 +118,7 @@ TEST(it_keeps_its_place_before_later_receives)
 	for (unsigned int i = 0; i < 3; i++)
 		next_is(&l, buf, buf + 20 * i, 20, i, i < 2 ? 0 : SCI_STATUS_RETURNED);
 	next_is(&l, later, later, 20, 3, SCI_STATUS_RETURNED);
-	CHECK(next(&l).data == last);
+	CHECK(next_completion(&l).data == last);
 	CHECK_BYTES(last, 20, 4);
 	no_more(&l);
 	peer_send(l.proc, "go on");
@@ -177,7 +169,7 @@ TEST(a_message_longer_than_the_rest_ends_it)
 	ask(&l, 1, 20);
 	ask(&l, 2, 3000);
 	next_is(&l, buf, buf, 20, 1, 0);
-	done = next(&l);
+	done = next_completion(&l);
 	CHECK(done.data == buf);
 	CHECK(done.buf == buf + 20);
 	CHECK_EQ(done.status.error, -EMSGSIZE);

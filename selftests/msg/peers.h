@@ -118,6 +118,14 @@ static inline struct pair pair_open(struct peer *proc, unsigned int node,
 	return l;
 }
 
+static inline struct sci_completion next_completion(struct pair *l)
+{
+	struct sci_completion done = { .data = l };
+
+	CHECK_EQ(sci_completions(l->ep, TEST_WAIT_MS, &done, 1), 1);
+	return done;
+}
+
 /* How an endpoint is opened. */
 struct config {
 	unsigned int flags;
