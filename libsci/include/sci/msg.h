@@ -98,7 +98,8 @@ enum sci_ep_flags {
  *	its first rendezvous in blocks
  * @SCI_PARAM_RINGS_MAX: bytes of all rings of an endpoint, which its peers share. With more
  *	peers their rings are smaller than the two parameters above. When the limit is
- *	reached, the endpoint takes unused rings back; busy peers get 8 KiB beyond it
+ *	reached, the endpoint takes unused rings back. A peer gets rings of 8 KiB in any case,
+ *	beyond the limit if necessary
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory
  * @SCI_PARAM_SINGLE_COPY_MIN: shortest message that the receiver reads out of
  *	the sender's private memory, on fabrics of one host that can do this;
