@@ -93,7 +93,9 @@ enum sci_ep_flags {
  *	while the sender fills the next
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
  * @SCI_PARAM_BLOCK: bytes of a rendezvous block, and the limit of an eager block; eager blocks
- *	of a stream have this length while the receiver sends nothing
+ *	of a stream have this length while the receiver sends nothing. For a peer that only
+ *	sockets reach, rendezvous blocks and the transfer ring are four times as large, and
+ *	eager blocks have this length
  * @SCI_PARAM_XFER_RING: bytes of the transfer ring, which a pair attaches for
  *	its first rendezvous in blocks
  * @SCI_PARAM_RINGS_MAX: bytes of all rings of an endpoint, which its peers share. With more

@@ -222,8 +222,8 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 
 	/* on the same ring, so it arrives before the CTS */
 	if (!p->blocks_rx[RING_XFER].size)
-		ret = ring_attach(p, RING_XFER,
-				  (uint32_t)req->ep->params[SCI_PARAM_XFER_RING]);
+		ret = ring_attach(p, RING_XFER, (uint32_t)
+				(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]));
 	cts->cts.mode = CTS_BLOCKS;
 	req->mode = CTS_BLOCKS;
 	if (p->state == PEER_DOWN)
@@ -392,7 +392,7 @@ static int rndv_cleared(struct sci_peer *p, const struct line_cts *cts)
 static size_t block_size(const struct sci_req *req)
 {
 	size_t left = req->want - req->moved, share = MSG_PAD(left / BLOCK_SHARE);
-	size_t max = req->ep->params[SCI_PARAM_BLOCK];
+	size_t max = stream_times(req->peer) * req->ep->params[SCI_PARAM_BLOCK];
 	size_t quarter = req->peer->blocks_tx[RING_XFER].size / 4;
 
 	max = max < quarter ? max : quarter;
