@@ -132,13 +132,14 @@ const char *mad_session_parameter(const struct network *n, const char *host)
 /* Global ranks follow the first appearance. */
 static p_ntbx_process_t process_get(struct session *s, const char *host, int number)
 {
+	size_t room = strlen(host) + sizeof("[-2147483648]");
+	char *name = tbx_alloc(room, 1);
 	p_ntbx_process_t p;
 
-	for (p_tbx_slist_element_t e = s->processes->head; e; e = e->next) {
-		p = e->object;
-		if (p->number == number && !strcmp(p->host, host))
-			return p;
-	}
+	snprintf(name, room, "%s[%d]", host, number);
+	p = tbx_htable_get(s->by_name, name);
+	if (p)
+		goto out;
 	if (s->processes->length >= PROCESSES_MAX)
 		tbx_failuref("a session has at most %d processes", PROCESSES_MAX);
 	p = tbx_alloc(1, sizeof(*p));
@@ -146,6 +147,9 @@ static p_ntbx_process_t process_get(struct session *s, const char *host, int num
 	p->host = tbx_strdup(host);
 	p->number = number;
 	tbx_slist_append(s->processes, p);
+	tbx_htable_add(s->by_name, name, p);
+out:
+	free(name);
 	return p;
 }
 
@@ -461,6 +465,7 @@ struct session *mad_session_read(const char *file, const char *nets)
 	const char *program;
 
 	s->processes = tbx_slist_nil();
+	s->by_name = tbx_htable_empty_table();
 	s->networks = tbx_slist_nil();
 	s->defs = tbx_htable_empty_table();
 	s->order = tbx_slist_nil();
@@ -531,6 +536,7 @@ void mad_session_free(struct session *s)
 		free(p);
 	}
 	tbx_slist_free(s->processes);
+	tbx_htable_cleanup_and_free(s->by_name);
 	free(s->program);
 	free(s);
 }

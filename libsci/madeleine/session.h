@@ -44,6 +44,7 @@ struct def {
 struct session {
 	char *program;			/* NULL: the file names none */
 	p_tbx_slist_t processes;	/* p_ntbx_process_t, by global rank */
+	p_tbx_htable_t by_name;		/* the same, by "host[number]" */
 	p_tbx_slist_t networks;		/* struct network, by index */
 	p_tbx_htable_t defs;		/* struct def */
 	p_tbx_slist_t order;		/* the same, as in the file */

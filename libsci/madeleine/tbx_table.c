@@ -3,7 +3,7 @@
 /* Tables by string, in the order of insertion, and arrays that grow. */
 #include "libsci/madeleine/internal.h"
 
-#define BUCKETS	64u
+#define BUCKETS	64		/* of an empty table */
 
 struct entry {
 	struct entry *next;		/* in its bucket */
@@ -13,14 +13,19 @@ struct entry {
 };
 
 struct s_tbx_htable {
-	struct entry *bucket[BUCKETS];
+	struct entry **bucket;
+	long buckets;
 	long size;
 	long turns;
 };
 
 p_tbx_htable_t tbx_htable_empty_table(void)
 {
-	return tbx_alloc(1, sizeof(tbx_htable_t));
+	p_tbx_htable_t t = tbx_alloc(1, sizeof(*t));
+
+	t->bucket = tbx_alloc(BUCKETS, sizeof(struct entry *));
+	t->buckets = BUCKETS;
+	return t;
 }
 
 /* Return the link to the entry, or the link at which it would be. */
@@ -31,15 +36,35 @@ static struct entry **table_find(p_tbx_htable_t t, const char *key)
 
 	for (const char *c = key; *c; c++)
 		h = h * 33 ^ (unsigned char)*c;
-	for (e = &t->bucket[h % BUCKETS]; *e && strcmp((*e)->key, key); e = &(*e)->next)
+	for (e = &t->bucket[h % t->buckets]; *e && strcmp((*e)->key, key); e = &(*e)->next)
 		;
 	return e;
 }
 
+/* Double the buckets, so that the lists in them stay short. */
+static void table_grow(p_tbx_htable_t t)
+{
+	struct entry **old = t->bucket, *e;
+	long buckets = t->buckets;
+
+	t->buckets *= 2;
+	t->bucket = tbx_alloc((size_t)t->buckets, sizeof(struct entry *));
+	for (long i = 0; i < buckets; i++)
+		while ((e = old[i])) {
+			old[i] = e->next;
+			e->next = NULL;
+			*table_find(t, e->key) = e;
+		}
+	free(old);
+}
+
 void tbx_htable_add(p_tbx_htable_t t, const char *key, void *o)
 {
-	struct entry **at = table_find(t, key), *e;
+	struct entry **at, *e;
 
+	if (t->size == t->buckets)
+		table_grow(t);
+	at = table_find(t, key);
 	if (*at)
 		tbx_failuref("the table has %s", key);
 	e = tbx_alloc(1, sizeof(*e));
@@ -107,7 +132,7 @@ p_tbx_slist_t tbx_htable_get_key_slist(p_tbx_htable_t t)
 	p_tbx_slist_t l = tbx_slist_nil();
 	size_t n = 0;
 
-	for (unsigned int i = 0; i < BUCKETS; i++)
+	for (long i = 0; i < t->buckets; i++)
 		for (struct entry *e = t->bucket[i]; e; e = e->next)
 			all[n++] = e;
 	qsort(all, n, sizeof(struct entry *), by_turn);
@@ -121,14 +146,16 @@ void tbx_htable_free(p_tbx_htable_t t)
 {
 	if (t->size)
 		tbx_failuref("a table of %ld objects is freed", t->size);
+	free(t->bucket);
 	free(t);
 }
 
 void tbx_htable_cleanup_and_free(p_tbx_htable_t t)
 {
-	for (unsigned int i = 0; i < BUCKETS; i++)
+	for (long i = 0; i < t->buckets; i++)
 		while (t->bucket[i])
 			tbx_htable_extract(t, t->bucket[i]->key);
+	free(t->bucket);
 	free(t);
 }
 

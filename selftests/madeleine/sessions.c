@@ -210,6 +210,19 @@ TEST(errors_in_files_are_fatal)
 	CHECK(refused(NETWORKS(TWO), "nets : west;"));
 }
 
+/* The time per process does not depend on their number. */
+TEST(a_session_of_many_processes)
+{
+	struct session *s = read_text(
+		"application : { networks : { hosts : (w1[0..30000], w2[0..30000], w1[0..30000]); }; };",
+		nets_text);
+
+	CHECK_EQ(s->processes->length, 60002);
+	CHECK_EQ(global_rank(s, "w1", 30000), 30000);
+	CHECK_EQ(global_rank(s, "w2", 0), 30001);
+	mad_session_free(s);
+}
+
 /* Objects in objects, without an end. */
 TEST(deep_files_are_fatal)
 {
