@@ -172,7 +172,7 @@ static int name_look_up(struct deck_world *w, struct deck_note *note, int timeou
 	if (ret == -ETIMEDOUT) {
 		/* the home answers this question now if it has not yet */
 		forget.token = ask.answer.token;
-		ret = deck_service_tell(w, home, &forget);
+		deck_service_tell(w, home, &forget);
 		ret = deck_service_answer(&ask, -1);
 	}
 	if (!ret) {

@@ -106,6 +106,8 @@ static inline void near_copy(void *dst, const void *src, size_t len)
 	case 1:
 		memcpy(dst, src, 1);
 		break;
+	case 0:
+		break;
 	default:
 		memcpy(dst, src, len);
 	}

@@ -109,7 +109,7 @@ static void agent_start(struct agent *a, const void *payload, size_t len)
 	const char *error;
 	int ret;
 
-	if (a->procs || (ret = job_unpack(&a->job, payload, len)))
+	if (a->procs || job_unpack(&a->job, payload, len))
 		agent_quit(TOOL_FAILED);
 	a->procs = calloc(a->job.nranks + 1, sizeof(*a->procs));
 	a->polls = calloc(BASE_POLLS + 4 * a->job.nranks, sizeof(*a->polls));

@@ -357,7 +357,7 @@ static void check_many(bool asks)
 	}
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 	CHECK_EQ(word[0], (ADDERS + 1) * ADDS);
-	CHECK_EQ(word[1], f64(ADDERS * ((ADDS + 7) / 8)));
+	CHECK_EQ(word[1], f64((double)(uint64_t)(ADDERS * ((ADDS + 7) / 8))));
 	CHECK_EQ(word[2], 0);
 	CHECK_EQ(word[3], ADDERS * ((ADDS + 7) / 8));
 	CHECK_EQ(sci_ep_close(ep), 0);

@@ -70,7 +70,7 @@ TEST(xdr_has_the_lengths_of_the_standard)
 {
 	int i = 1, n, tag, src;
 	short h = -1;
-	long l = 5, big = 1l << 40;
+	long l = 5, big = 1L << 40;
 	double d = 0;
 
 	machine_begin();
@@ -113,7 +113,7 @@ TEST(formats_pack_values_and_arrays)
 
 	machine_begin();
 	CHECK_EQ(pvm_packf("%+ %d %3d %c %s %hd %ld %f %*.*lf", PvmDataRaw, 3, ints, 'x',
-			   "str", 9, 10l, 0.5, 2, 1, d), 0);
+			   "str", 9, 10L, 0.5, 2, 1, d), 0);
 	loop_message(2);
 	CHECK_EQ(pvm_unpackf("%d %3d %c %s %hd %ld %f %2lf", &i, got, &c, s, &h, &l, &f,
 			     dd), 0);

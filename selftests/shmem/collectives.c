@@ -271,7 +271,7 @@ PES_TEST(a_context_of_a_team_numbers_its_pes, 2)
 #define TEAM_CALLS(NAME, TYPE, pre, post, SIZE)					\
 	PES_TEST(team_calls_##NAME, 1)						\
 	{									\
-		const shmem_team_t team = SHMEM_TEAM_WORLD;			\
+		shmem_team_t team = SHMEM_TEAM_WORLD;				\
 		TYPE *s = shmem_malloc(2 * N * PES * sizeof(TYPE));		\
 		TYPE *d = shmem_malloc(2 * N * PES * sizeof(TYPE));		\
 										\
@@ -285,7 +285,7 @@ PES_TEST(a_context_of_a_team_numbers_its_pes, 2)
 			CHECK_EQ(d[i], (TYPE)((n_pes - 1) * 7 + i));		\
 		CHECK_EQ(shmem_##pre##fcollect##post(team, d, s, N * (SIZE)), 0); \
 		for (int i = 0; i < N * n_pes; i++)				\
-			CHECK_EQ(d[i], (TYPE)(i / N * 7 + i % N));		\
+			CHECK_EQ(d[i], (TYPE)(long)(i / N * 7 + i % N));	\
 		CHECK_EQ(shmem_##pre##collect##post(team, d, s,			\
 						    ((size_t)me + 1) * (SIZE)), 0); \
 		for (int pe = 0, at = 0; pe < n_pes; pe++)			\
@@ -293,13 +293,13 @@ PES_TEST(a_context_of_a_team_numbers_its_pes, 2)
 				CHECK_EQ(d[at++], (TYPE)(pe * 7 + i));		\
 		CHECK_EQ(shmem_##pre##alltoall##post(team, d, s, 3 * (SIZE)), 0); \
 		for (int i = 0; i < 3 * n_pes; i++)				\
-			CHECK_EQ(d[i], (TYPE)(i / 3 * 7 + me * 3 + i % 3));	\
+			CHECK_EQ(d[i], (TYPE)(long)(i / 3 * 7 + me * 3 + i % 3)); \
 		shmem_barrier_all();						\
 		if ((SIZE) == 1) {						\
 			CHECK_EQ(shmem_##pre##alltoalls##post(team, d, s, 2, 3, 2), 0); \
 			for (int i = 0; i < 2 * n_pes; i++)			\
 				CHECK_EQ(d[2 * i],				\
-					 (TYPE)(i / 2 * 7 + (2 * me + i % 2) * 3)); \
+					 (TYPE)(long)(i / 2 * 7 + (2 * me + i % 2) * 3)); \
 		}								\
 		shmem_barrier_all();						\
 		shmem_free(d);							\

@@ -283,8 +283,9 @@ static void crowded(void)
 	smi_start();
 	for (unsigned int i = 0; i < ARRAY_LEN(taken); i++)
 		if (rank == (int)i + 1)
-			mmap((void *)taken[i], 64u << 20, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			CHECK(mmap((void *)taken[i], 64u << 20, PROT_NONE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+				   0) != MAP_FAILED);
 	for (int i = 0; i < 4; i++) {
 		p = smi_region(SMI_SHM_BLOCKED, BYTES, 0, &id);
 		check_address(p);

@@ -65,6 +65,7 @@ void net_mac(const struct net *net, const char *role, const struct iovec *parts,
 	size_t len = strlen(role);
 	unsigned int mac_len = NET_MAC;
 
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length is known */
 	memcpy(text, role, len);
 	for (size_t i = 0; i < n; i++) {
 		memcpy(text + len, parts[i].iov_base, parts[i].iov_len);

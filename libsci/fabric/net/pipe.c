@@ -301,8 +301,11 @@ int sci_pipe_connect(struct sci_pipe *p, unsigned int node, uint64_t peer,
 
 void sci_pipe_end(struct sci_pipe *p)
 {
-	const struct sci_fabric_ops *ops = p->fabric ? p->fabric->ops : NULL;
+	const struct sci_fabric_ops *ops;
 
+	if (!p->fabric)
+		return;
+	ops = p->fabric->ops;
 	if (p->rintr)
 		ops->rintr.disconnect(p->rintr);
 	if (p->out)

@@ -33,6 +33,7 @@ void text_str(struct text *x, const char *s, const char *value)
 
 	text_word(x, (uint32_t)all);
 	to = text_room(x, (all + 3) & ~(size_t)3);
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): text_room() writes zeroes */
 	memcpy(to, s, n);
 	if (value) {
 		to[n] = '=';

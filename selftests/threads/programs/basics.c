@@ -452,6 +452,7 @@ static void *barrier_body(void *arg)
 
 	(void)arg;
 	for (int i = 0; i < 50; i++)
+		/* NOLINTNEXTLINE(bugprone-posix-return): the constant is -1 */
 		serial += pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD;
 	return (void *)serial;
 }

@@ -130,7 +130,7 @@ static void lu_run(void)
 {
 	for (int i = 0; i < LU_N; i++)
 		for (int j = 0; j < LU_N; j++)
-			lu[i][j] = (double)(mix((uint64_t)(i * LU_N + j)) % 1000) / 1000 +
+			lu[i][j] = (double)(mix((uint64_t)i * LU_N + (uint64_t)j) % 1000) / 1000 +
 				   (i == j ? LU_N : 0);
 	threads_run(lu_body);
 	printf("lu %016llx\n", (unsigned long long)sum(lu, sizeof(lu)));
@@ -175,7 +175,7 @@ static void nbody_run(void)
 {
 	for (int i = 0; i < BODIES; i++)
 		for (int k = 0; k < 3; k++)
-			place[i][k] = (double)(mix((uint64_t)(3 * i + k)) % 10000) / 10000;
+			place[i][k] = (double)(mix(3 * (uint64_t)i + (uint64_t)k) % 10000) / 10000;
 	threads_run(nbody_body);
 	printf("nbody %016llx\n", (unsigned long long)sum(place, sizeof(place)));
 }
@@ -625,7 +625,7 @@ static void barnes_run(void)
 {
 	for (int i = 0; i < STARS; i++)
 		for (int k = 0; k < 3; k++)
-			stars[i].at[k] = (double)(mix((uint64_t)(3 * i + k) + 99) >> 11) * 0x1p-52 - 1;
+			stars[i].at[k] = (double)(mix(3 * (uint64_t)i + (uint64_t)k + 99) >> 11) * 0x1p-52 - 1;
 	threads_run(barnes_body);
 	printf("barnes %016llx\n", (unsigned long long)sum(stars, sizeof(stars)));
 }
