@@ -13,6 +13,7 @@
 #ifdef __KERNEL__
 
 #include <asm/barrier.h>
+#include <asm/byteorder.h>
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
 #include <linux/errno.h>
