@@ -181,6 +181,15 @@ static void fickle_owner(struct peer *self, void *arg)
 	pair_close(&l);
 }
 
+/* The peer has freed the memory: each page can still be stored to and loaded from. */
+static void check_accessible(volatile unsigned char *there)
+{
+	for (unsigned int i = 0; i < BYTES; i += 4096) {
+		there[i] = (unsigned char)(i / 4096 + 1);
+		CHECK_EQ(there[i], i / 4096 + 1);
+	}
+}
+
 TEST(memory_that_was_freed)
 {
 	struct peer *p = peer_spawn(8, fickle_owner, NULL);
@@ -200,8 +209,7 @@ TEST(memory_that_was_freed)
 		if (i == 0)
 			WAIT_UNTIL(sci_read(l.to, &key, 0, &again, 1) == -ENOENT,
 				   TEST_WAIT_MS);
-		msg_fill(there, BYTES, i);
-		CHECK_BYTES(there, BYTES, i);
+		check_accessible(there);
 		if (i == 0)
 			CHECK_EQ(sci_peer_map(l.to, &key, TEST_WAIT_MS, &again),
 				 -ENOENT);
