@@ -17,7 +17,7 @@
 #define SLOW	(TEST_ASAN || TEST_TSAN)
 #define PAGES	(16u * 4096)
 #define ADDERS	3u
-#define ADDS	(SLOW ? 500u : 5000u)
+#define ADDS	test_calls(SLOW ? 500 : 5000)
 
 /* ---- endpoints ---- */
 
@@ -559,12 +559,16 @@ TEST(flush_without_a_connection)
 	char buf[8] = "";
 	struct iovec iov = { buf, 8 };
 
-	CHECK_EQ(sci_peer_open(ep, &nobody, 50, &to), 0);
+	CHECK_EQ(sci_peer_open(ep, &nobody, -1, &to), 0);
 	for (unsigned int i = 0; i < SCI_UNWATCHED_MAX; i++)
 		CHECK_EQ(i & 1 ? sci_iwritev(to, &key, 0, &iov, 1, NULL) :
 				 sci_irmw(to, &key, 0, &one, NULL, NULL), 0);
 	CHECK_EQ(sci_irmw(to, &key, 0, &one, NULL, NULL), -EAGAIN);
 	CHECK_EQ(sci_flush(to, 1), -ETIMEDOUT);
+	CHECK_EQ(sci_disconnect(to), 0);
+
+	CHECK_EQ(sci_peer_open(ep, &nobody, 50, &to), 0);
+	CHECK_EQ(sci_irmw(to, &key, 0, &one, NULL, NULL), 0);
 	CHECK_EQ(sci_flush(to, TEST_WAIT_MS), -ETIME);
 	CHECK_EQ(sci_ep_close(ep), 0);
 }

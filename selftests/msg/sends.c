@@ -200,7 +200,7 @@ TEST(short_ones_take_one_line)
 
 /* ---- sends that nobody waits for ---- */
 
-#define FORGOTTEN	(TRAFFIC_SLOW > 1 ? 300u : 2000u)
+#define FORGOTTEN	test_calls(TRAFFIC_SLOW > 1 ? 300 : 2000)
 
 /* More than any ring holds, and it takes nothing until all have been sent. */
 static void takes_forgotten(struct peer *self, void *arg)
