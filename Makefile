@@ -216,7 +216,7 @@ vm: $(O)/.setup-vm all	## See it run: a shell in a VM with modules and tests
 
 vm-check: $(O)/.setup-vm all ofi mpi-tests	## Check: tests with the modules, in a VM
 	scripts/tap-summary --limit 2400 "scripts/check-vm stock $(O)" \
-		"scripts/check-vm slow $(O)"
+		"scripts/check-vm front-ends $(O)" "scripts/check-vm slow $(O)"
 
 vm-check-debug: $(O)/.setup-vm-debug all	## Check: tests with lockdep, KASAN, kmemleak and KCSAN
 	scripts/tap-summary --limit 7200 "scripts/check-vm debug $(O)" \
