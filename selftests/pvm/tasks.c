@@ -332,14 +332,13 @@ TEST(hosts_are_added_killed_and_deleted)
 	machine_end();
 }
 
-/* The remote shell of the silent host ignores SIGTERM, and must not be left either. */
-TEST(a_host_that_does_not_answer_is_given_up)
+/* Make "silent" a host that does not answer. Return: the socket that its remote shell connects to. */
+static int silent_begin(int flags)
 {
-	char *names[] = { (char *)"silent", (char *)"node8" }, name[6] = "";
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), shell;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 	socklen_t len = sizeof(un);
-	int results[2], n;
+	char name[6] = "";
 
 	CHECK_EQ(bind(fd, (struct sockaddr *)&un, sizeof(sa_family_t)), 0);
 	CHECK_EQ(listen(fd, 1), 0);
@@ -348,6 +347,15 @@ TEST(a_host_that_does_not_answer_is_given_up)
 	setenv(SILENT, name, 1);
 	CHECK(realpath("/proc/self/exe", machine_self));
 	setenv("PVM_RSH", machine_self, 1);
+	return fd;
+}
+
+/* The remote shell of the silent host ignores SIGTERM, and must not be left either. */
+TEST(a_host_that_does_not_answer_is_given_up)
+{
+	char *names[] = { (char *)"silent", (char *)"node8" }, byte;
+	int fd = silent_begin(SOCK_NONBLOCK), shell, results[2], n;
+
 	setenv("SCI_PVM_START_MS", "300", 1);
 	machine_begin();
 	CHECK_EQ(pvm_addhosts(names, 1, results), 0);
@@ -355,7 +363,7 @@ TEST(a_host_that_does_not_answer_is_given_up)
 	/* a shell that had begun has been killed */
 	shell = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	if (shell >= 0) {
-		CHECK_EQ(read(shell, name, 1), 0);
+		CHECK_EQ(read(shell, &byte, 1), 0);
 		close(shell);
 	}
 	/* the name is free again, and other hosts are not in its way */
@@ -365,6 +373,34 @@ TEST(a_host_that_does_not_answer_is_given_up)
 	CHECK_EQ(pvm_addhosts(names, 1, results), 0);
 	CHECK_EQ(results[0], PvmCantStart);
 	machine_end();
+	close(fd);
+}
+
+/* The peer halts the machine while the remote shell of the silent host runs. */
+static void shell_peer(struct peer *self, void *arg)
+{
+	int shell = accept4(*(int *)arg, NULL, NULL, SOCK_CLOEXEC);
+	char byte;
+
+	(void)self;
+	CHECK(shell >= 0);
+	signal(SIGTERM, SIG_IGN);
+	CHECK_EQ(pvm_halt(), 0);
+	CHECK_EQ(read(shell, &byte, 1), 0);
+}
+
+TEST(a_machine_halts_while_a_host_is_added)
+{
+	char *names[] = { (char *)"silent" };
+	int fd = silent_begin(0), result;
+	struct peer *p = peer_spawn(4, shell_peer, &fd);
+
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 1, &result), 0);
+	CHECK_EQ(result, PvmCantStart);
+	pvm_exit();
+	peer_join(p);
+	WAIT_UNTIL(!machine_there(), TEST_WAIT_MS);
 	close(fd);
 }
 

@@ -107,7 +107,11 @@ void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *
 void hosts_table(struct body *b);
 /* Process @pid has ended. Return: whether it was a daemon or a remote shell. */
 bool host_starter_ended(pid_t pid);
-void hosts_halt(void);
+/*
+ * Let the other hosts end. Hosts that are starting have failed. @hard: kill the processes that
+ * start them. Each leads a process group of its own.
+ */
+void hosts_halt(bool hard);
 bool hosts_left(void);
 
 /* ---- link.c ---- */

@@ -259,7 +259,6 @@ int hosts_expire(void)
 			continue;
 		}
 		say("host %s does not answer", h->name);
-		/* the remote shell leads a process group of its own */
 		if (h->pid)
 			kill(-h->pid, SIGKILL);
 		host_gone(h);
@@ -410,17 +409,21 @@ void hosts_delete(const struct frame_head *head, struct body *b)
 	free(results);
 }
 
-void hosts_halt(void)
+void hosts_halt(bool hard)
 {
 	if (own_host != 1)
 		return;
 	for (int i = 2; i <= (int)HOST_MAX; i++) {
-		if (!hosts[i])
+		struct host *h = hosts[i];
+
+		if (!h)
 			continue;
-		if (hosts[i]->starting && hosts[i]->pid)
-			kill(hosts[i]->pid, SIGTERM);
-		else
-			bye_send(hosts[i]);
+		/* a host that is starting will not join */
+		add_result(h, PvmCantStart);
+		if (!h->starting)
+			bye_send(h);
+		else if (h->pid)
+			kill(-h->pid, hard ? SIGKILL : SIGTERM);
 	}
 }
 

@@ -190,17 +190,18 @@ void daemon_halt(void)
 	halting = true;
 	halt_ms = clock_ms();
 	say("halting");
-	hosts_halt();
+	hosts_halt(false);
 	tasks_halt();
 }
 
-/* Return whether the daemon may end. Tasks that ignore SIGTERM are killed. */
+/* Return whether the daemon may end. Tasks and remote shells that ignore SIGTERM are killed. */
 static bool halt_done(void)
 {
 	if (!tasks_left() && !hosts_left())
 		return true;
 	if (!killed && clock_ms() - halt_ms > GRACE_MS) {
 		killed = true;
+		hosts_halt(true);
 		tasks_halt();
 	}
 	return clock_ms() - halt_ms > LINGER_MS;
