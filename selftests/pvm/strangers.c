@@ -312,7 +312,8 @@ TEST(a_stranger_is_no_daemon)
 		len = one_in(16) ? random_below((uint32_t)f.len) : f.len;
 		len = len < SCI_HANDLER_MAX ? len : SCI_HANDLER_MAX;
 		ret = sci_handler_send(peer, FRAME_HANDLER + !random_below(256),
-				       one_in(16) ? random_word() : f.len, f.data, len);
+				       one_in(16) ? (uint64_t)random_word() << random_below(33) : f.len,
+				       f.data, len);
 		frame_free(&f);
 		sci_progress(ep);
 		if (ret && ret != -EAGAIN) {

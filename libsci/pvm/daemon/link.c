@@ -4,8 +4,10 @@
  * DOC: frames between daemons
  *
  * A daemon sends a frame to a handler of the other daemon, in pieces of SCI_HANDLER_MAX
- * bytes. The tag of each piece is the length of the frame. The handler joins the pieces, and
- * the loop serves the frames.
+ * bytes. The tag of each piece has the length of the frame, and above it the offset of the
+ * piece. The handler joins the pieces, and the loop serves the frames.
+ *
+ * If the daemon has no memory for a frame, it keeps the head alone and answers PvmNoMem.
  *
  * Any process that the fabric lets in may connect. Until it has proved to be a daemon it is a
  * stranger, and may send a hello. The daemon takes no other message of a stranger: it posts
@@ -36,8 +38,11 @@ struct arrival {
 	struct sci_peer *from;
 	size_t len;
 	size_t have;
+	bool cut;		/* @data has the head alone */
 	uint8_t data[];
 };
+
+#define PIECE_TAG(offset, len)	((uint64_t)(offset) << 32 | (len))
 
 static struct list arriving = { &arriving, &arriving };	/* incomplete frames */
 static struct list arrived = { &arrived, &arrived };
@@ -53,7 +58,8 @@ static int frame_push(struct host *h, struct waiting *w)
 		size_t left = w->len - w->sent;
 		size_t n = left < SCI_HANDLER_MAX ? left : SCI_HANDLER_MAX;
 
-		ret = sci_handler_send(h->sci, FRAME_HANDLER, w->len, w->data + w->sent, n);
+		ret = sci_handler_send(h->sci, FRAME_HANDLER, PIECE_TAG(w->sent, w->len),
+				       w->data + w->sent, n);
 		if (!ret)
 			w->sent += n;
 	}
@@ -124,7 +130,8 @@ void hosts_broadcast(struct frame *f)
 int hello_push(struct sci_peer *peer, struct frame *f)
 {
 	struct frame_head *head = frame_head(f);
-	int ret = head ? sci_handler_send(peer, FRAME_HANDLER, f->len, head, f->len) : -ENOMEM;
+	int ret = head ? sci_handler_send(peer, FRAME_HANDLER, PIECE_TAG(0, f->len), head,
+					  f->len) : -ENOMEM;
 
 	frame_free(f);
 	return ret;
@@ -135,12 +142,16 @@ int hello_push(struct sci_peer *peer, struct frame *f)
 static struct arrival *arrival_new(struct sci_peer *from, size_t len)
 {
 	struct arrival *a = malloc(sizeof(*a) + len);
+	bool cut = !a;
 
+	if (cut)
+		a = malloc(sizeof(*a) + sizeof(struct frame_head));
 	if (!a)
 		return NULL;
 	a->from = from;
 	a->len = len;
 	a->have = 0;
+	a->cut = cut;
 	list_add_tail(&a->link, &arriving);
 	return a;
 }
@@ -157,25 +168,34 @@ static struct arrival *arrival_find(const struct sci_peer *from)
 	return NULL;
 }
 
-static void piece_handle(void *arg, const struct sci_handled *m)
+static void piece_add(struct arrival *a, const void *data, size_t len)
 {
-	size_t max = peer_known(m->peer) ? sizeof(struct frame_head) + FRAME_MAX : HELLO_MAX;
-	struct arrival *a;
+	size_t room = a->cut ? sizeof(struct frame_head) : a->len;
 
-	(void)arg;
-	if (m->error || m->tag > max)
-		return;
-	a = arrival_find(m->peer);
-	if (!a)
-		a = arrival_new(m->peer, m->tag);
-	if (!a || m->len > a->len - a->have)
-		return;
-	memcpy(a->data + a->have, m->data, m->len);
-	a->have += m->len;
+	if (a->have < room)
+		memcpy(a->data + a->have, data, len < room - a->have ? len : room - a->have);
+	a->have += len;
 	if (a->have == a->len) {
 		list_del(&a->link);
 		list_add_tail(&a->link, &arrived);
 	}
+}
+
+static void piece_handle(void *arg, const struct sci_handled *m)
+{
+	size_t max = peer_known(m->peer) ? sizeof(struct frame_head) + FRAME_MAX : HELLO_MAX;
+	size_t offset = m->tag >> 32, len = (uint32_t)m->tag;
+	struct arrival *a;
+
+	(void)arg;
+	if (m->error || len > max)
+		return;
+	a = arrival_find(m->peer);
+	if (!a && !offset)
+		a = arrival_new(m->peer, len);
+	/* the rest of a frame whose first piece found no memory has no arrival */
+	if (a && a->len == len && a->have == offset && m->len <= len - offset)
+		piece_add(a, m->data, m->len);
 }
 
 int arrivals_init(void)
@@ -190,6 +210,22 @@ bool arrivals_any(void)
 	return !list_empty(&arrived);
 }
 
+/* A frame for which there was no memory: a reply becomes an error, a request is refused. */
+static void frame_refuse(const uint8_t *data)
+{
+	struct frame_head head;
+
+	memcpy(&head, data, sizeof(head));
+	say("no memory for a frame of %u bytes", head.len);
+	if (head.op == OP_REPLY) {
+		head.len = 0;
+		head.status = PvmNoMem;
+		frame_route(&head, NULL);
+	} else {
+		answer(&head, PvmNoMem, NULL);
+	}
+}
+
 void arrivals_serve(void)
 {
 	struct frame_head head;
@@ -197,9 +233,11 @@ void arrivals_serve(void)
 
 	while (!list_empty(&arrived)) {
 		struct arrival *a = container_of(list_pop(&arrived), struct arrival, link);
-		bool good = frame_next(a->data, a->len, &head, &b) > 0;
+		bool good = !a->cut && frame_next(a->data, a->len, &head, &b) > 0;
 
-		if (good && (head.op == OP_HELLO || peer_known(a->from)))
+		if (a->cut && a->len >= sizeof(head) && peer_known(a->from))
+			frame_refuse(a->data);
+		else if (good && (head.op == OP_HELLO || peer_known(a->from)))
 			serve(&head, &b, NULL, a->from);
 		else if (!peer_known(a->from))
 			stranger_end(a->from);
