@@ -111,6 +111,7 @@ enum frame_op {
 	OP_HELLO,	/* secret, name, architecture, node, endpoint */
 	OP_HOSTS,	/* the table of hosts */
 	OP_EXITED,	/* tid */
+	OP_LOST,	/* node, endpoint: of a daemon whose connection has ended; to the master */
 	OP_CHECK,	/* tid: answer OP_EXITED if there is no such task */
 	OP_NEW_MANAGER,	/* tid: of tasks that enrol; to a task: its own has become this */
 	OP_NEW_TRACER,	/* tid or 0, enum task_opt, mask, bytes, option */

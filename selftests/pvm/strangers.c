@@ -16,12 +16,20 @@
 #define FRAME_HANDLER	SCI_HANDLER_USER
 #define FLOOD		(64u << 20)	/* bytes of messages of a stranger */
 #define TURNS		100
+#define STATUS		6
+#define HOST_GONE	7
 
 static int child_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	pvm_recv(-1, -1);
+	/* a message names a task to look for */
+	while (pvm_recv(-1, -1) > 0) {
+		int tid = 0;
+
+		pvm_upkint(&tid, 1, 1);
+		message_int(pvm_parent(), STATUS, pvm_pstat(tid));
+	}
 	return 0;
 }
 
@@ -372,5 +380,84 @@ TEST(a_stranger_does_not_fill_the_daemon)
 	CHECK_EQ(pvm_delhosts(names, 1, &host), 1);
 	machine_check(tid);
 	sci_ep_close(ep);
+	machine_end();
+}
+
+/* ---- hosts that lose each other ---- */
+
+static struct sci_peer *loner_master, *loner_other;
+static bool loner_dismissed;
+
+static void loner_handle(void *arg, const struct sci_handled *m)
+{
+	struct frame_head head;
+
+	(void)arg;
+	if (m->peer != loner_master) {
+		loner_other = m->peer;
+		return;
+	}
+	if (m->len < sizeof(head))
+		return;
+	memcpy(&head, m->data, sizeof(head));
+	loner_dismissed |= head.op == OP_BYE;
+}
+
+static int loner_look(void *arg)
+{
+	(void)arg;
+	return loner_dismissed || loner_other ? 0 : -EAGAIN;
+}
+
+/* Join the machine, and end the connection of any daemon but the master. */
+static void loner_run(const char *where)
+{
+	struct frame f = { 0 };
+	struct sci_addr addr;
+	struct sci_ep *ep;
+	char secret[33] = "";
+
+	setenv("SCI_NODE", "12", 1);
+	if (read(0, secret, 32) != 32 || sscanf(where, "%u:%u", &addr.node, &addr.id) != 2 ||
+	    sci_ep_open(&ep, 0, SCI_EP_SINGLE_THREAD) ||
+	    sci_handler_set(ep, FRAME_HANDLER, loner_handle, NULL) ||
+	    sci_connect(ep, &addr, TEST_WAIT_MS, &loner_master))
+		return;
+	frame_begin(&f, OP_HELLO, 0);
+	frame_str(&f, secret);
+	frame_str(&f, "LINUX64");
+	sci_handler_send(loner_master, FRAME_HANDLER, f.len, frame_head(&f), f.len);
+	frame_free(&f);
+	while (!sci_wait_until(ep, loner_look, NULL, TEST_WAIT_MS) && !loner_dismissed) {
+		sci_disconnect(loner_other);
+		loner_other = NULL;
+	}
+}
+
+/* Run as PVM_RSH, which has the address of the master as its last argument. */
+__attribute__((constructor)) static void loner_shell(int argc, char **argv)
+{
+	if (argc < 4 || strcmp(argv[1], "loner"))
+		return;
+	loner_run(argv[argc - 1]);
+	_exit(0);
+}
+
+/* Each host knows the same hosts: one that another host has lost leaves the machine. */
+TEST(a_host_that_another_host_has_lost_leaves)
+{
+	char *names[] = { (char *)"loner", (char *)"node8" };
+	int hosts[2], tid;
+
+	CHECK(realpath("/proc/self/exe", machine_self));
+	setenv("PVM_RSH", machine_self, 1);
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 2, hosts), 2);
+	CHECK_EQ(pvm_notify(PvmHostDelete, HOST_GONE, 2, hosts), 0);
+	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[1], 1, &tid), 1);
+	message_int(tid, 1, hosts[0] | 1);
+	CHECK_EQ(reply_int(tid, STATUS), PvmNoTask);
+	CHECK_EQ(reply_int(-1, HOST_GONE), hosts[0]);
+	machine_check(tid);
 	machine_end();
 }

@@ -209,6 +209,49 @@ void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *
 		stranger_end(from);
 }
 
+static void bye_send(struct host *h)
+{
+	struct frame f = { 0 };
+
+	frame_begin(&f, OP_BYE, 0);
+	host_tell(h->index, &f);
+}
+
+/* Let a host leave the machine. Its daemon ends by itself; no process waits for it. */
+static void host_dismiss(struct host *h)
+{
+	bye_send(h);
+	host_push(h);
+	host_gone(h);
+}
+
+void host_lost(struct body *b)
+{
+	struct sci_addr addr = { .node = (uint32_t)body_i32(b) };
+
+	addr.id = (uint32_t)body_i32(b);
+	for (int i = 2; own_host == 1 && i <= (int)HOST_MAX; i++)
+		if (hosts[i] && !hosts[i]->starting && same_addr(&hosts[i]->addr, &addr))
+			host_dismiss(hosts[i]);
+}
+
+/*
+ * The connection to the daemon of @h has ended. Tell the master, whose own connection to it may
+ * be good: all hosts must know the same hosts.
+ */
+static void host_disconnected(struct host *h)
+{
+	struct frame f = { 0 };
+
+	if (own_host != 1) {
+		frame_begin(&f, OP_LOST, 0);
+		frame_i32(&f, (int32_t)h->addr.node);
+		frame_i32(&f, (int32_t)h->addr.id);
+		host_tell(1, &f);
+	}
+	host_gone(h);
+}
+
 void hosts_progress(void)
 {
 	struct sci_peer *gone;
@@ -224,7 +267,7 @@ void hosts_progress(void)
 		if (gone == master_peer)
 			daemon_halt();
 		else if (h)
-			host_gone(h);
+			host_disconnected(h);
 		else
 			stranger_end(gone);
 	}
@@ -371,14 +414,6 @@ void hosts_add_managed(const struct frame_head *head, int ctx, int wid, struct b
 	text_send(&x, (int)head->src, ctx, SM_ADDACK, wid);
 }
 
-static void bye_send(struct host *h)
-{
-	struct frame f = { 0 };
-
-	frame_begin(&f, OP_BYE, 0);
-	host_tell(h->index, &f);
-}
-
 void hosts_delete(const struct frame_head *head, struct body *b)
 {
 	int n = body_i32(b);
@@ -397,10 +432,7 @@ void hosts_delete(const struct frame_head *head, struct body *b)
 		} else if (h->index == 1) {
 			results[i] = PvmDenied;
 		} else {
-			/* its daemon ends by itself; no process waits for it */
-			bye_send(h);
-			host_push(h);
-			host_gone(h);
+			host_dismiss(h);
 		}
 	}
 	frame_begin(&f, OP_REPLY, 0);

@@ -548,6 +548,9 @@ static void serve_daemon(struct frame_head *head, struct body *b, struct sci_pee
 	case OP_EXITED:
 		task_ended(body_i32(b));
 		return;
+	case OP_LOST:
+		host_lost(b);
+		return;
 	case OP_CHECK:
 		task_check(b, host);
 		return;
