@@ -94,18 +94,19 @@ static int opt_tell(int what, int value)
 /* pvmreset() spares the tasks that have an entry of this class in the mail box. */
 static int noreset_set(int value)
 {
-	int mid, ret;
+	static int entry;
+	int mid;
 
 	if (!!value == !!pv_opts.noreset)
 		return 0;
 	if (!value)
-		return pvm_delinfo((char *)PVMNORESETCLASS, pv_opts.noreset - 1, 0);
+		return pvm_delinfo((char *)PVMNORESETCLASS, entry, 0);
 	mid = pvm_mkbuf(PvmDataDefault);
 	if (mid < 0)
 		return mid;
-	ret = pvm_putinfo((char *)PVMNORESETCLASS, mid, PvmMboxMultiInstance);
+	entry = pvm_putinfo((char *)PVMNORESETCLASS, mid, PvmMboxMultiInstance);
 	pvm_freebuf(mid);
-	return ret < 0 ? ret : 0;
+	return entry < 0 ? entry : 0;
 }
 
 /*
