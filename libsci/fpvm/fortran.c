@@ -130,7 +130,6 @@ NAME0(pvmfgsize_, pvm_gsize)
 NAME0(pvmfjoingroup_, pvm_joingroup)
 NAME0(pvmflvgroup_, pvm_lvgroup)
 NAME0(pvmfmstat_, pvm_mstat)
-NAME0(pvmfperror_, pvm_perror)
 NAME1(pvmfbarrier_, pvm_barrier)
 NAME1(pvmfbcast_, pvm_bcast)
 NAME1(pvmffreezegroup_, pvm_freezegroup)
@@ -139,6 +138,16 @@ NAME1(pvmfgettid_, pvm_gettid)
 NAME2(pvmfdelinfo_, pvm_delinfo)
 NAME2(pvmfputinfo_, pvm_putinfo)
 NAME2(pvmfrecvinfo_, pvm_recvinfo)
+
+/* The message is printed with the blanks at its end. */
+API void pvmfperror_(const char *s, int *info, size_t len);
+API void pvmfperror_(const char *s, int *info, size_t len)
+{
+	char *c = strndup(s, len);
+
+	*info = c ? pvm_perror(c) : PvmNoMem;
+	free(c);
+}
 
 API void pvmfcatchout_(int *on, int *info);
 API void pvmfcatchout_(int *on, int *info)
@@ -237,7 +246,12 @@ API void pvmfspawn_(const char *task, int *flag, const char *where, int *n, int 
 	free(host);
 }
 
-/* ---- tables: a host or a task at each call, from the first one again at the end ---- */
+/*
+ * ---- tables ----
+ *
+ * Each call returns a host or a task, and 1. The first one follows the last one, and a call with
+ * the number -1.
+ */
 
 API void pvmfconfig_(int *nhost, int *narch, int *dtid, char *name, char *arch, int *speed,
 		     int *info, size_t nlen, size_t alen);
@@ -247,9 +261,12 @@ API void pvmfconfig_(int *nhost, int *narch, int *dtid, char *name, char *arch, 
 	static struct pvmhostinfo *hosts;
 	static int next, count, archs;
 
+	if (*nhost == -1)
+		next = 0;
 	*info = next ? PvmOk : pvm_config(&count, &archs, &hosts);
 	if (*info < 0)
 		return;
+	*info = 1;
 	*nhost = count;
 	*narch = archs;
 	*dtid = hosts[next].hi_tid;
@@ -267,10 +284,13 @@ API void pvmftasks_(int *where, int *ntask, int *tid, int *ptid, int *dtid, int 
 	static struct pvmtaskinfo *tasks;
 	static int next, count;
 
+	if (*ntask == -1)
+		next = 0;
 	*info = next ? PvmOk : pvm_tasks(*where, &count, &tasks);
 	*ntask = count;
 	if (*info < 0 || !count)
 		return;
+	*info = 1;
 	*tid = tasks[next].ti_tid;
 	*ptid = tasks[next].ti_ptid;
 	*dtid = tasks[next].ti_host;
@@ -310,9 +330,11 @@ API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *n
 	next = (next + 1) % count;
 }
 
-API void pvmfaddmhf_(int *src, int *tag, int *ctx, int (*func)(int), int *info);
-API void pvmfaddmhf_(int *src, int *tag, int *ctx, int (*func)(int), int *info)
+/* @unused: an argument that PVM's library has here and does not read */
+API void pvmfaddmhf_(int *src, int *tag, int *ctx, int *unused, int (*func)(int), int *info);
+API void pvmfaddmhf_(int *src, int *tag, int *ctx, int *unused, int (*func)(int), int *info)
 {
+	(void)unused;
 	*info = pvm_addmhf(*src, *tag, *ctx, func);
 }
 
@@ -321,22 +343,9 @@ API void pvmfaddmhf_(int *src, int *tag, int *ctx, int (*func)(int), int *info)
 API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info);
 API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info)
 {
-	char *s;
-
 	switch (*type) {
+	/* @n characters, blanks too, and no zero behind them */
 	case PVM_STR:
-		/* @n is the length; a string without its blanks would be another one */
-		s = malloc((size_t)(*n > 0 ? *n : 0) + 1);
-		if (!s) {
-			*info = PvmNoMem;
-			return;
-		}
-		if (*n > 0)
-			memcpy(s, items, (size_t)*n);
-		s[*n > 0 ? *n : 0] = 0;
-		*info = pvm_pkstr(s);
-		free(s);
-		break;
 	case PVM_BYTE: *info = pvm_pkbyte(items, *n, *stride); break;
 	case PVM_SHORT: *info = pvm_pkshort(items, *n, *stride); break;
 	case PVM_INT: *info = pvm_pkint(items, *n, *stride); break;
@@ -349,28 +358,11 @@ API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info)
 	}
 }
 
-/* Unpack a string into @n characters, and fill up with blanks. */
-static int unpack_string(char *items, int n)
-{
-	int bytes = 0, ret;
-	char *s;
-
-	pvm_bufinfo(pvm_getrbuf(), &bytes, NULL, NULL);
-	s = malloc((size_t)bytes + 1);
-	if (!s)
-		return PvmNoMem;
-	ret = pvm_upkstr(s);
-	if (ret >= 0 && n > 0)
-		f_string(s, items, (size_t)n);
-	free(s);
-	return ret;
-}
-
 API void pvmfunpack_(int *type, void *items, int *n, int *stride, int *info);
 API void pvmfunpack_(int *type, void *items, int *n, int *stride, int *info)
 {
 	switch (*type) {
-	case PVM_STR: *info = unpack_string(items, *n); break;
+	case PVM_STR:
 	case PVM_BYTE: *info = pvm_upkbyte(items, *n, *stride); break;
 	case PVM_SHORT: *info = pvm_upkshort(items, *n, *stride); break;
 	case PVM_INT: *info = pvm_upkint(items, *n, *stride); break;

@@ -2,8 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * What each call of PVM returns, a line per call. scripts/check-pvm compiles this once,
- * runs it with Debian's libraries and with these, and compares. Ids of tasks, buffers and
- * contexts are printed as "id": they may differ.
+ * runs it with Debian's libraries and with these, and compares. The calls of Fortran are in
+ * fortran.c.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,21 +13,13 @@
 
 #include <pvm3.h>
 
+#include "selftests/pvm/both/show.h"
+
 int pvm_settmask(int who, char *mask);
 int pvm_gettmask(int who, char *mask);
 
 static char *self;
 static int caught;
-
-static void show(const char *what, long value)
-{
-	if (value > 1000000 || (value >= 0x40000 && value < 0x200000))
-		printf("%s: id\n", what);
-	else
-		printf("%s: %ld\n", what, value);
-}
-
-#define SHOW(call)	show(#call, (long)(call))
 
 /* ---- children ---- */
 
@@ -499,6 +491,14 @@ static void machine(void)
 	SHOW(pvm_pkmesgbody(inner));
 	SHOW(pvm_pkmesg(100000));
 	SHOW(pvm_pkmesg(-1));
+	SHOW(pvm_send(pvm_mytid(), 6));
+	pvm_recv(-1, 6);
+	mid = pvm_upkmesg();
+	show("inside", mid > 0);
+	pvm_setrbuf(mid);
+	SHOW(pvm_upkint(&n, 1, 1));
+	show("value", n);
+	SHOW(pvm_upkmesg());
 	memset(mask, 0, sizeof(mask));
 	SHOW(pvm_gettmask(9, mask));
 	SHOW(pvm_settmask(9, mask));
@@ -519,10 +519,65 @@ static void machine(void)
 	SHOW(pvm_exit());
 }
 
+/* Print to standard output what a call writes to standard error behind "libpvm [t40001]". */
+static void errors(void)
+{
+	FILE *f = tmpfile();
+	int old = dup(2), ret;
+	char line[256] = "", *text;
+
+	pvm_send(-1, 1);
+	printf("%s\n", pvm_strerror());
+	fflush(stderr);
+	dup2(fileno(f), 2);
+	ret = pvm_perror((char *)"a program");
+	fflush(stderr);
+	dup2(old, 2);
+	close(old);
+	rewind(f);
+	text = fgets(line, sizeof(line), f) ? strchr(line, ']') : NULL;
+	printf("pvm_perror: %d%s\n", ret, text ? text : " without a task id\n");
+	fclose(f);
+	printf("%s %s\n", pvmgetrsh(), pvmgettmp());
+}
+
+/* A task that registers once more is registered no more. */
+static void registrations(void)
+{
+	int args[2] = { 0 }, results[16], n = 0, *tids;
+	struct pvmhostinfo *host;
+
+	SHOW(pvm_reg_hoster());
+	SHOW(pvm_reg_hoster());
+	SHOW(pvm_reg_tasker());
+	SHOW(pvm_reg_tasker());
+	SHOW(pvm_reg_rm(&host));
+	printf("%s\n", host->hi_arch);
+	SHOW(pvm_reg_rm(&host));
+	SHOW(pvm_getnoresets(&tids, &n));
+	show("noresets", n);
+	SHOW(pvm_setopt(PvmNoReset, 1));
+	SHOW(pvm_getnoresets(&tids, &n));
+	show("noresets", n);
+	SHOW(pvm_setopt(PvmNoReset, 0));
+	SHOW(pvm_tickle(2, args, &n, results));
+	show("numbers", n);
+	SHOW(pvm_tickle(11, args, &n, results));
+}
+
+/* The machine ends. */
+static void end(void)
+{
+	signal(SIGTERM, SIG_IGN);
+	show("there", pvm_mytid() > 0);
+	SHOW(pvm_halt());
+}
+
 int main(int argc, char **argv)
 {
 	static void (*const parts[])(void) = {
-		encodings, formats, buffers, hostile, tasks, mailbox, groups, options, machine,
+		encodings, formats, buffers, hostile, tasks, mailbox, groups, options, errors,
+		registrations, machine, end,
 	};
 
 	setvbuf(stdout, NULL, _IONBF, 0);
