@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libsci/base/attr.h"
+
 /* Return the number of ranges that begin at or below @addr. vm->serve_lock is held. */
 static size_t ranges_below(const struct sci_vm *vm, const uint8_t *addr)
 {
@@ -269,30 +271,30 @@ void vm_ranges_free(struct sci_vm *vm)
 
 /* ---- public functions ---- */
 
-static int range_of_attr(struct sci_vm *vm, const struct sci_vm_range *a, uint32_t page,
+static int range_of_attr(struct sci_vm *vm, const struct sci_vm_range *from, uint32_t page,
 			 struct vm_range_wire *w)
 {
-	uint32_t mode = a && a->mode ? a->mode : (uint32_t)vm->mode;
+	struct sci_vm_range a = { 0 };
+	int ret = from ? attr_copy(&a, sizeof(a), from, sizeof(a)) : 0;
+	uint32_t mode = a.mode ? a.mode : (uint32_t)vm->mode;
 
-	*w = (struct vm_range_wire){ .mode = mode, .creator = vm->rank };
-	if (a && (a->size != sizeof(*a) || a->policy > SCI_VM_HOME || a->mode > SCI_VM_CACHE ||
-		  a->flags & ~SCI_VM_EAGER || a->reserved || a->home < -1 ||
-		  a->home >= vm->size || (a->home && a->policy != SCI_VM_HOME)))
+	if (ret)
+		return ret;
+	if (a.policy > SCI_VM_HOME || a.mode > SCI_VM_CACHE || a.flags & ~SCI_VM_EAGER ||
+	    a.reserved || a.home < -1 || a.home >= vm->size || (a.home && a.policy != SCI_VM_HOME))
 		return -EINVAL;
-	page = a && a->page ? a->page : page;
+	page = a.page ? a.page : page;
 	if (!page)
 		page = mode == SCI_VM_MAP ? 65536 : 4096;
 	if (page < VM_PAGE_MIN || page > VM_PAGE_MAX || page & (page - 1))
 		return -EINVAL;
 	if (mode == SCI_VM_MAP ? !vm->can_map :
-	    vm->size > (int)SCI_VM_TIME_MAX || (a && a->flags & SCI_VM_EAGER))
+	    vm->size > (int)SCI_VM_TIME_MAX || a.flags & SCI_VM_EAGER)
 		return -EOPNOTSUPP;
-	w->shift = (uint32_t)__builtin_ctz(page);
-	if (a) {
-		w->policy = a->policy;
-		w->flags = a->flags;
-		w->home = a->home < 0 ? vm->rank : a->home;
-	}
+	*w = (struct vm_range_wire){
+		.mode = mode, .creator = vm->rank, .shift = (uint32_t)__builtin_ctz(page),
+		.policy = a.policy, .flags = a.flags, .home = a.home < 0 ? vm->rank : a.home,
+	};
 	return 0;
 }
 

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libsci/base/attr.h"
+
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -86,13 +88,9 @@ static int attr_fill(const struct sci_vm_attr *attr, struct sci_vm_attr *a)
 {
 	uint64_t page = 0, windows = WINDOWS_DEFAULT;
 	uint32_t mode = SCI_VM_AUTO;
-	int ret;
+	int ret = attr ? attr_copy(a, sizeof(*a), attr, sizeof(*a)) : 0;
 
-	if (attr && attr->size != sizeof(*attr))
-		return -EINVAL;
-	if (attr)
-		*a = *attr;
-	ret = env_mode(&mode);
+	ret = ret ? ret : env_mode(&mode);
 	ret = ret ? ret : env_number("SCI_VM_PAGE", &page);
 	ret = ret ? ret : env_number("SCI_VM_WINDOWS", &windows);
 	if (ret)

@@ -393,6 +393,37 @@ TEST(other_faults_are_the_programs)
 	ranks_run(2, 2, fault_elsewhere);
 }
 
+/* Programs of a later version pass longer structs. */
+static void structs_of_a_later_version(void)
+{
+	struct {
+		struct sci_vm_attr attr;
+		uint64_t more;
+	} a = { .attr.size = sizeof(a), .attr.length = 64ull << 20 };
+	struct {
+		struct sci_vm_range range;
+		uint64_t more;
+	} r = { .range = kind(SCI_VM_ROUND_ROBIN, 0) };
+	struct member m;
+	void *p;
+
+	CHECK_EQ(sci_team_open(&m.team, NULL), 0);
+	a.more = 1;
+	CHECK_EQ(sci_vm_open(&m.vm, m.team, &a.attr), -E2BIG);
+	a.more = 0;
+	CHECK_EQ(sci_vm_open(&m.vm, m.team, &a.attr), 0);
+	r.range.size = sizeof(r);
+	CHECK_EQ(sci_vm_alloc(m.vm, 1, &r.range, &p), 0);
+	r.more = 1;
+	CHECK_EQ(sci_vm_alloc(m.vm, 1, &r.range, &p), -E2BIG);
+	member_close(&m);
+}
+
+TEST(longer_structs)
+{
+	ranks_run(2, 2, structs_of_a_later_version);
+}
+
 static void bad_arguments(void)
 {
 	struct sci_vm_attr attr = { .size = 8 };

@@ -110,8 +110,8 @@ struct sci_vm_attr {
  *
  * This is a collective call of @team. A process may have several memories.
  *
- * Return: 0; -EINVAL: also if the members pass different attributes; -EOPNOTSUPP: @attr asks
- * for mapped ranges, and the fabric has no shared memory; -ENOMEM: out of memory, or no place for
+ * Return: 0; -EINVAL: also if the members pass different attributes; -E2BIG: @attr has members
+ * that this library does not know, and they are not 0; -EOPNOTSUPP: @attr asks for mapped ranges, and the fabric has no shared memory; -ENOMEM: out of memory, or no place for
  * the range is free in all members; -ENOSPC: the process has too many memories; -ECONNRESET: a
  * member has died; or an error of sci_ep_open().
  */
@@ -191,7 +191,8 @@ struct sci_vm_range {
  * touched first. The call sends a message to each other member and waits for the answers.
  *
  * Return: 0; -EOPNOTSUPP: the fabric has no shared memory for a mapped range, or @range asks for
- * an eager cached range; -ENOMEM, -ENOSPC: no addresses are left, or, with SCI_VM_EAGER, no
+ * an eager cached range; -E2BIG: @range has members that this library does not know, and they are
+ * not 0; -ENOMEM, -ENOSPC: no addresses are left, or, with SCI_VM_EAGER, no
  * memory; -ECONNRESET: a member has died.
  */
 int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range,

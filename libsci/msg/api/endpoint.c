@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libsci/base/attr.h"
+
 static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 {
 	struct sci_ep *ep = calloc(1, sizeof(*ep));
@@ -193,28 +195,13 @@ err_free:
 	return ret;
 }
 
-/*
- * Copy the attributes. A newer program may pass a longer struct: what is beyond ours
- * must be 0.
- */
-static int attr_read(struct sci_ep_attr *attr, const struct sci_ep_attr *from)
-{
-	const char *tail = (const char *)from;
-
-	if (from->size < offsetof(struct sci_ep_attr, fabric))
-		return -EINVAL;
-	for (size_t i = sizeof(*attr); i < from->size; i++)
-		if (tail[i])
-			return -E2BIG;
-	memcpy(attr, from, from->size < sizeof(*attr) ? from->size : sizeof(*attr));
-	return 0;
-}
-
 int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *from)
 {
 	struct sci_ep_attr attr = { 0 };
-	int ret = ep && from ? attr_read(&attr, from) : -EINVAL;
+	int ret = -EINVAL;
 
+	if (ep && from)
+		ret = attr_copy(&attr, sizeof(attr), from, offsetof(struct sci_ep_attr, fabric));
 	return ret ? ret : open_ep(ep, &attr);
 }
 

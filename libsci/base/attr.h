@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copyright (C) 2026 The libsci authors */
+/* Structs of the interface that may grow. Their first member is their size, a size_t. */
+#ifndef LIBSCI_ATTR_H
+#define LIBSCI_ATTR_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+/**
+ * attr_copy() - copy a struct of the caller
+ * @to: our struct of @size bytes, which are 0
+ * @from: the caller's; a newer program may pass a longer one, an older one a shorter one
+ * @least: size of the first version of the struct
+ *
+ * Return: 0; -EINVAL: it is shorter than @least; -E2BIG: bytes beyond our struct are not 0.
+ */
+static inline int attr_copy(void *to, size_t size, const void *from, size_t least)
+{
+	const char *tail = from;
+	size_t theirs;
+
+	memcpy(&theirs, from, sizeof(theirs));
+	if (theirs < least)
+		return -EINVAL;
+	for (size_t i = size; i < theirs; i++)
+		if (tail[i])
+			return -E2BIG;
+	memcpy(to, from, theirs < size ? theirs : size);
+	return 0;
+}
+
+#endif
