@@ -9,7 +9,7 @@
  *	{
  *		struct sci_boot *boot;
  *
- *		CHECK_EQ(sci_boot_open(&boot), 0);
+ *		CHECK_EQ(sci_boot_open(&boot, NULL), 0);
  *		...
  *		sci_boot_close(boot);
  *	}

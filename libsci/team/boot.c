@@ -148,21 +148,21 @@ static int alone_open(struct sci_boot **boot)
 
 /* ---- calls of the program ---- */
 
-static int launcher_open(struct sci_boot **boot)
+static int launcher_open(struct sci_boot **boot, const char *socket)
 {
 	int ret;
 
-	ret = boot_socket_open(boot);
-	if (ret == -ENOENT)
+	ret = boot_socket_open(boot, socket ? socket : getenv("SCI_BOOT"));
+	if (ret == -ENOENT && !socket)
 		ret = boot_pmix_open(boot);
-	if (ret == -ENOENT)
+	if (ret == -ENOENT && !socket)
 		return alone_open(boot);
 	if (!ret)
 		(*boot)->info.launched = true;
 	return ret;
 }
 
-int sci_boot_open(struct sci_boot **boot)
+int sci_boot_open(struct sci_boot **boot, const char *socket)
 {
 	pid_t pid = getpid(), was = atomic_load(&joined);
 	int ret;
@@ -171,7 +171,7 @@ int sci_boot_open(struct sci_boot **boot)
 		if (was == pid)
 			return -EBUSY;
 	} while (!atomic_compare_exchange_weak(&joined, &was, pid));
-	ret = launcher_open(boot);
+	ret = launcher_open(boot, socket);
 	if (ret) {
 		atomic_store(&joined, 0);
 		return ret;

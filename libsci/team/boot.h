@@ -58,15 +58,16 @@ struct sci_boot_info {
 /**
  * sci_boot_open() - join the job
  * @boot: is set; release it with sci_boot_close()
+ * @socket: NULL: find the launcher; else the value of SCI_BOOT to use
  *
  * Block until the launcher answers. With `sci run` the answer does not depend on other
  * ranks; with PMIx all ranks have to call. A process may join again after it has left.
  *
- * Return: 0; -EBUSY: the process has joined already; -EPROTO: the launcher has another
+ * Return: 0; -ENOENT: @socket names no socket of a launcher; -EBUSY: the process has joined already; -EPROTO: the launcher has another
  * version of the protocol; -ECONNRESET: the launcher has ended; -ENOSYS: a PMIx server has
  * started the process, but libpmix cannot be loaded (standard error says why); -ENOMEM.
  */
-int sci_boot_open(struct sci_boot **boot);
+int sci_boot_open(struct sci_boot **boot, const char *socket);
 
 /* Return facts about the job; valid until sci_boot_close(). */
 const struct sci_boot_info *sci_boot_info(const struct sci_boot *boot);

@@ -31,7 +31,7 @@ struct sci_boot {
 };
 
 /* Return -ENOENT if no launcher of this kind has started the process. */
-int boot_socket_open(struct sci_boot **boot);
+int boot_socket_open(struct sci_boot **boot, const char *value);
 int boot_pmix_open(struct sci_boot **boot);
 
 #endif

@@ -31,12 +31,11 @@ static struct boot_socket *to_socket(const struct sci_boot *boot)
 }
 
 /*
- * Find the socket in SCI_BOOT=FD:INODE. A program that the rank starts inherits the variable,
+ * Find the socket in FD:INODE, as in SCI_BOOT. A program that the rank starts inherits the variable,
  * but not the descriptor: there, FD may be another file.
  */
-static int socket_find(int *fd)
+static int socket_find(const char *value, int *fd)
 {
-	const char *value = getenv("SCI_BOOT");
 	unsigned long long inode;
 	struct stat st;
 	char end;
@@ -308,12 +307,12 @@ static int socket_welcome(struct boot_socket *s)
 	return 0;
 }
 
-int boot_socket_open(struct sci_boot **boot)
+int boot_socket_open(struct sci_boot **boot, const char *value)
 {
 	struct boot_socket *s;
 	int fd, ret;
 
-	ret = socket_find(&fd);
+	ret = socket_find(value, &fd);
 	if (ret)
 		return ret;
 	s = calloc(1, sizeof(*s));

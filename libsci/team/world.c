@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsci/base/attr.h"
+
 #define CHUNK		(2u << 20)	/* allocation unit of control memory */
 #define DEATHS_MS	5u		/* between two checks for deaths */
 #define MAP_MS		50		/* the same, while mapping memory of a peer */
@@ -252,7 +254,7 @@ static int symmetric_size(const struct sci_team_attr *attr, uint64_t *size)
 	unsigned int shift = 0;
 	char *end;
 
-	*size = attr ? attr->symmetric_size : 0;
+	*size = attr->symmetric_size;
 	if (*size)
 		return 0;
 	*size = 16u << 20;
@@ -416,12 +418,12 @@ static void world_free_all(struct team_world *w)
 }
 
 /* Join the job first: from then on the other processes learn it if this one fails. */
-static int world_new(struct team_world **out)
+static int world_new(struct team_world **out, const char *socket)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sci_boot *boot;
 	struct team_world *w;
-	int ret = sci_boot_open(&boot);
+	int ret = sci_boot_open(&boot, socket);
 
 	if (ret)
 		return ret;
@@ -500,28 +502,30 @@ static int world_team(struct team_world *w, int error, struct sci_team **out)
 	return 0;
 }
 
-int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr)
+int sci_team_open(struct sci_team **team, const struct sci_team_attr *from)
 {
+	struct sci_team_attr attr = { 0 };
 	struct world_hello mine;
 	struct team_world *w;
 	struct sci_team *t;
 	enum memory mode;
 	uint64_t size;
-	int ret, mapped;
+	int ret = team ? 0 : -EINVAL, mapped;
 
-	if (!team || (attr && (attr->size != sizeof(*attr) || attr->reserved ||
-			       attr->flags & ~(uint32_t)SCI_TEAM_SINGLE_THREAD)))
-		return -EINVAL;
-	ret = memory_mode(&mode);
-	ret = ret ? ret : symmetric_size(attr, &size);
+	if (!ret && from)
+		ret = attr_copy(&attr, sizeof(attr), from, offsetof(struct sci_team_attr, boot));
+	if (!ret && (attr.reserved || attr.flags & ~(uint32_t)SCI_TEAM_SINGLE_THREAD))
+		ret = -EINVAL;
+	ret = ret ? ret : memory_mode(&mode);
+	ret = ret ? ret : symmetric_size(&attr, &size);
 	if (ret)
 		return ret;
-	ret = world_new(&w);
+	ret = world_new(&w, attr.boot);
 	if (ret)
 		return ret == -EBUSY ? -EALREADY : ret;
 	w->opening = true;
 	memset(&mine, 0, sizeof(mine));
-	mine.error = world_endpoint(w, attr ? attr->flags : 0, mode, &mine);
+	mine.error = world_endpoint(w, attr.flags, mode, &mine);
 	ret = world_meet(w, &mine, &mapped);
 	w->crowded = world_is_crowded(w);
 	ret = ret ? ret : world_team(w, mapped, &t);

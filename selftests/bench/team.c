@@ -144,7 +144,7 @@ static double measure(size_t row, size_t len)
 
 static void rank_main(void)
 {
-	struct sci_team_attr attr = { sizeof(attr), 32u << 20, 0, 0 };
+	struct sci_team_attr attr = { .size = sizeof(attr), .symmetric_size = 32u << 20 };
 	void *p;
 
 	CHECK_EQ(sci_team_open(&team, &attr), 0);

@@ -19,7 +19,7 @@ static struct sci_boot *join(void)
 {
 	struct sci_boot *boot;
 
-	CHECK_EQ(sci_boot_open(&boot), 0);
+	CHECK_EQ(sci_boot_open(&boot, NULL), 0);
 	return boot;
 }
 
@@ -80,7 +80,7 @@ TEST(a_process_joins_once_and_again_after_it_has_left)
 {
 	struct sci_boot *boot = join(), *second;
 
-	CHECK_EQ(sci_boot_open(&second), -EBUSY);
+	CHECK_EQ(sci_boot_open(&second, NULL), -EBUSY);
 	sci_boot_close(boot);
 	sci_boot_close(join());
 }

@@ -47,7 +47,7 @@ static struct sci_boot *join(void)
 {
 	struct sci_boot *boot;
 
-	if (sci_boot_open(&boot)) {
+	if (sci_boot_open(&boot, NULL)) {
 		fprintf(stderr, "cannot join\n");
 		exit(99);
 	}

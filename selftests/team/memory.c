@@ -203,7 +203,7 @@ static int allocations_to_join(void)
 	int n;
 
 	atomic_store(&allocations, 1000);
-	CHECK_EQ(sci_boot_open(&boot), 0);
+	CHECK_EQ(sci_boot_open(&boot, NULL), 0);
 	n = 1000 - atomic_exchange(&allocations, -1);
 	pthread_barrier_wait(&opening->all);
 	sci_boot_close(boot);

@@ -47,6 +47,7 @@ extern "C" {
 #endif
 
 struct sci_team;			/* an ordered set of processes */
+struct sci_team_launcher;		/* serves processes that the program starts */
 struct sci_coll;			/* a non-blocking collective call under way */
 
 /* ---- teams ---- */
@@ -61,12 +62,15 @@ enum sci_team_flags {
  * @symmetric_size: bytes of each process's symmetric heap; 0: the value of
  *	SCI_SYMMETRIC_SIZE in the environment (a number with K, M or G), else 16 MiB
  * @flags: enum sci_team_flags
+ * @boot: how to reach the launcher, from sci_team_launcher_boot(); NULL: what the environment
+ *	says
  */
 struct sci_team_attr {
 	size_t size;
 	uint64_t symmetric_size;
 	uint32_t flags;
 	uint32_t reserved;
+	const char *boot;
 };
 
 /**
@@ -80,8 +84,9 @@ struct sci_team_attr {
  * (default): use memory wherever loads and stores reach it; "node": only between processes
  * of one node; "none": never.
  *
- * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -EALREADY: the
- * process has the team open; -ENOMEM, -ENOSPC, -EMFILE: some process is out of resources;
+ * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -E2BIG: @attr has
+ * members that this library does not know, and they are not 0; -ENOENT: @attr->boot names no
+ * descriptor of a launcher; -EALREADY: the process has the team open; -ENOMEM, -ENOSPC, -EMFILE: some process is out of resources;
  * -ECONNRESET: another process has died, or has left because its call failed; or an error of
  * sci_ep_open().
  */
@@ -106,6 +111,103 @@ int sci_team_close(struct sci_team *team);
  * Does not return: the process exits, and the launcher ends the others.
  */
 void sci_team_abort(struct sci_team *team, int status);
+
+/* ---- a launcher in the program ---- */
+
+/**
+ * struct sci_team_launcher_attr - which processes a launcher serves
+ * @size: the caller sets it to sizeof(struct sci_team_launcher_attr)
+ * @processes: their number, 1 to 65536
+ * @nodes: node id of each process; NULL: unknown. Read only by sci_team_launcher_open().
+ * @abort: NULL, or a function that the launcher's thread calls when a process has called
+ *	sci_team_abort() with @status. It should end the other processes. It must not make calls
+ *	of the launcher.
+ * @arg: is passed to @abort
+ */
+struct sci_team_launcher_attr {
+	size_t size;
+	uint32_t processes;
+	uint32_t reserved;
+	const uint32_t *nodes;
+	void (*abort)(void *arg, int rank, int status);
+	void *arg;
+};
+
+/**
+ * sci_team_launcher_open() - be the launcher of processes that the caller starts
+ * @launcher: is set
+ *
+ * For programs that start processes by themselves, without `sci run`. A thread of the library
+ * serves them. Each process that the caller starts then opens the team of all of them with
+ * sci_team_open(); it inherits a descriptor, and learns of it in one of two ways:
+ *
+ *	a child of fork()	calls sci_team_launcher_child() and passes
+ *				sci_team_launcher_boot() in struct sci_team_attr
+ *	another program		has that text in SCI_BOOT in its environment. The caller clears
+ *				FD_CLOEXEC of sci_team_launcher_fd() for it.
+ *
+ * The caller itself may be one of the processes. When a process has ended, the caller calls
+ * sci_team_launcher_ended(). All calls may be made by any threads, except that none may be made
+ * during sci_team_launcher_close().
+ *
+ * Return: 0; -EINVAL: an argument is out of range; -E2BIG: @attr has members that this library
+ * does not know, and they are not 0; -EMFILE, -ENFILE: two descriptors per process are too many;
+ * -EAGAIN: no thread can be started; -ENOMEM.
+ */
+int sci_team_launcher_open(struct sci_team_launcher **launcher,
+			   const struct sci_team_launcher_attr *attr);
+
+/**
+ * sci_team_launcher_close() - end a launcher
+ * @launcher: NULL is ignored
+ *
+ * Processes that still run lose the launcher. They can go on, but they learn of no more deaths
+ * from it.
+ */
+void sci_team_launcher_close(struct sci_team_launcher *launcher);
+
+/**
+ * sci_team_launcher_boot() - get how a process reaches the launcher
+ * @rank: 0 to the number of processes less 1
+ *
+ * Return: a text that is valid until sci_team_launcher_close(); NULL: there is no such process.
+ */
+const char *sci_team_launcher_boot(struct sci_team_launcher *launcher, int rank);
+
+/**
+ * sci_team_launcher_fd() - get the descriptor that a process has to inherit
+ *
+ * It has FD_CLOEXEC, and stays the launcher's.
+ *
+ * Return: the descriptor, or -EINVAL.
+ */
+int sci_team_launcher_fd(struct sci_team_launcher *launcher, int rank);
+
+/**
+ * sci_team_launcher_child() - be a process of the launcher, in a child of fork()
+ * @rank: of the child
+ *
+ * Closes the descriptors that belong to the launcher and to other processes: as long as the
+ * child has them, the end of the launcher is not seen. A child that shares its descriptors
+ * with the launcher must not call this. No other call of @launcher is allowed in the child,
+ * except for sci_team_launcher_boot().
+ *
+ * Return: 0 or -EINVAL.
+ */
+int sci_team_launcher_child(struct sci_team_launcher *launcher, int rank);
+
+/**
+ * sci_team_launcher_ended() - report that a process has ended
+ * @failed: not 0 if it may have ended before it opened the team, or by an error
+ *
+ * Other processes that wait for it return from their calls with -ECONNRESET, unless it has
+ * left the team.
+ *
+ * Return: 0; -EINVAL: there is no such process, or it has been reported before.
+ */
+int sci_team_launcher_ended(struct sci_team_launcher *launcher, int rank, int failed);
+
+/* ---- members ---- */
 
 /* Return the caller's rank, or the number of members. */
 int sci_team_rank(const struct sci_team *team);

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* Programs that start processes by themselves, and make a team of them. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sci/team.h>
+
+#include "selftests/harness.h"
+
+#define N	3
+
+static struct sci_team_launcher *launcher;
+static _Atomic int aborted;		/* rank and status of the process that aborts */
+
+static void on_abort(void *arg, int rank, int status)
+{
+	atomic_store((_Atomic int *)arg, 1000 * rank + status);
+}
+
+static void launcher_start(void)
+{
+	static const uint32_t nodes[N] = { 4, 8, 8 };
+	const struct sci_team_launcher_attr attr = {
+		.size = sizeof(attr), .processes = N, .nodes = nodes, .abort = on_abort,
+		.arg = &aborted,
+	};
+
+	test_needs_one_machine();
+	CHECK_EQ(sci_team_launcher_open(&launcher, &attr), 0);
+}
+
+/* In a child: open the team as process @rank. */
+static int join(int rank, struct sci_team **team)
+{
+	const struct sci_team_attr attr = {
+		.size = sizeof(attr), .symmetric_size = 65536,
+		.boot = sci_team_launcher_boot(launcher, rank),
+	};
+
+	CHECK_EQ(sci_team_launcher_child(launcher, rank), 0);
+	return sci_team_open(team, &attr);
+}
+
+static struct peer *member_spawn(int rank, void (*fn)(struct peer *, void *))
+{
+	return peer_spawn(rank ? 8 : 4, fn, (void *)(long)rank);
+}
+
+static void member(struct peer *self, void *arg)
+{
+	struct sci_team *team;
+
+	(void)self;
+	CHECK_EQ(join((int)(long)arg, &team), 0);
+	CHECK_EQ(sci_team_rank(team), (int)(long)arg);
+	CHECK_EQ(sci_team_size(team), N);
+	CHECK_EQ(sci_team_nodes(team), 2);
+	CHECK_EQ(sci_team_node_size(team, 1), 2);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_team_close(team), 0);
+}
+
+TEST(children_are_a_team)
+{
+	struct peer *p[N];
+
+	launcher_start();
+	for (int i = 0; i < N; i++)
+		p[i] = member_spawn(i, member);
+	for (int i = 0; i < N; i++) {
+		peer_join(p[i]);
+		CHECK_EQ(sci_team_launcher_ended(launcher, i, 0), 0);
+	}
+	sci_team_launcher_close(launcher);
+}
+
+/* Processes may come and leave one after the other: here the test itself is the last one. */
+TEST(the_launcher_is_a_member)
+{
+	struct sci_team_attr attr = { .size = sizeof(attr), .symmetric_size = 65536 };
+	struct sci_team *team;
+	struct peer *p[N];
+
+	launcher_start();
+	for (int i = 1; i < N; i++)
+		p[i] = member_spawn(i, member);
+	attr.boot = sci_team_launcher_boot(launcher, 0);
+	CHECK_EQ(sci_team_open(&team, &attr), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_team_close(team), 0);
+	for (int i = 1; i < N; i++)
+		peer_join(p[i]);
+	sci_team_launcher_close(launcher);
+}
+
+/* ---- ends ---- */
+
+static void ends_early(struct peer *self, void *arg)
+{
+	(void)self;
+	CHECK_EQ(sci_team_launcher_child(launcher, (int)(long)arg), 0);
+}
+
+static void opens_alone(struct peer *self, void *arg)
+{
+	struct sci_team *team;
+
+	(void)self;
+	CHECK_EQ(join((int)(long)arg, &team), -ECONNRESET);
+}
+
+TEST(a_process_ends_before_it_opens)
+{
+	struct peer *p[N];
+
+	launcher_start();
+	p[0] = member_spawn(0, opens_alone);
+	p[1] = member_spawn(1, opens_alone);
+	p[2] = member_spawn(2, ends_early);
+	peer_join(p[2]);
+	CHECK_EQ(sci_team_launcher_ended(launcher, 2, 1), 0);
+	CHECK_EQ(sci_team_launcher_ended(launcher, 2, 1), -EINVAL);
+	peer_join(p[0]);
+	peer_join(p[1]);
+	sci_team_launcher_close(launcher);
+}
+
+static void survivor(struct peer *self, void *arg)
+{
+	struct sci_team *team;
+
+	CHECK_EQ(join((int)(long)arg, &team), 0);
+	peer_send(self, "open");
+	CHECK_EQ(sci_team_barrier(team), -ECONNRESET);
+	sci_team_close(team);
+}
+
+static void victim(struct peer *self, void *arg)
+{
+	struct sci_team *team;
+
+	CHECK_EQ(join((int)(long)arg, &team), 0);
+	peer_send(self, "open");
+	pause();
+}
+
+TEST(a_process_is_killed)
+{
+	struct peer *p[N];
+
+	launcher_start();
+	for (int i = 0; i < N; i++)
+		p[i] = member_spawn(i, i == 1 ? victim : survivor);
+	for (int i = 0; i < N; i++)
+		peer_expect(p[i], "open");
+	peer_kill(p[1], SIGKILL);
+	CHECK_EQ(sci_team_launcher_ended(launcher, 1, 1), 0);
+	peer_join(p[0]);
+	peer_join(p[2]);
+	sci_team_launcher_close(launcher);
+}
+
+static void aborts(struct peer *self, void *arg)
+{
+	struct sci_team *team;
+
+	CHECK_EQ(join((int)(long)arg, &team), 0);
+	peer_send(self, "open");
+	peer_expect(self, "abort");
+	sci_team_abort(team, 0);
+}
+
+TEST(a_process_aborts)
+{
+	struct peer *p[N];
+
+	launcher_start();
+	atomic_store(&aborted, -1);
+	for (int i = 0; i < N; i++)
+		p[i] = member_spawn(i, i == 2 ? aborts : victim);
+	for (int i = 0; i < N; i++)
+		peer_expect(p[i], "open");
+	peer_send(p[2], "abort");
+	peer_join(p[2]);
+	/* its frame was there before its end */
+	sci_team_launcher_ended(launcher, 2, 1);
+	WAIT_UNTIL(atomic_load(&aborted) >= 0, TEST_WAIT_MS);
+	CHECK_EQ(atomic_load(&aborted), 2000);
+	peer_kill(p[0], SIGKILL);
+	peer_kill(p[1], SIGKILL);
+	sci_team_launcher_close(launcher);
+}
+
+/* ---- another program ---- */
+
+/* This program, if a test has started it in this way. */
+__attribute__((constructor)) static void program_main(void)
+{
+	struct sci_team *team;
+	int ret;
+
+	if (!getenv("LAUNCHER_TEST_PROGRAM"))
+		return;
+	ret = sci_team_open(&team, NULL);
+	ret = ret ? ret : sci_team_barrier(team);
+	_exit(ret || sci_team_rank(team) != 1 || sci_team_close(team));
+}
+
+TEST(a_program_finds_the_launcher_in_its_environment)
+{
+	const struct sci_team_launcher_attr two = { .size = sizeof(two), .processes = 2 };
+	struct sci_team_attr attr = { .size = sizeof(attr) };
+	struct sci_team *team;
+	int status;
+	pid_t pid;
+
+	test_needs_one_machine();
+	CHECK_EQ(sci_team_launcher_open(&launcher, &two), 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		setenv("SCI_BOOT", sci_team_launcher_boot(launcher, 1), 1);
+		setenv("LAUNCHER_TEST_PROGRAM", "1", 1);
+		fcntl(sci_team_launcher_fd(launcher, 1), F_SETFD, 0);
+		execl("/proc/self/exe", "launcher", (char *)NULL);
+		_exit(127);
+	}
+	attr.boot = sci_team_launcher_boot(launcher, 0);
+	CHECK_EQ(sci_team_open(&team, &attr), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_team_close(team), 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	sci_team_launcher_close(launcher);
+}
+
+/* ---- arguments ---- */
+
+TEST(arguments_out_of_range)
+{
+	struct sci_team_launcher_attr attr = { .size = sizeof(attr), .processes = 1 };
+
+	CHECK_EQ(sci_team_launcher_open(NULL, &attr), -EINVAL);
+	CHECK_EQ(sci_team_launcher_open(&launcher, NULL), -EINVAL);
+	attr.processes = 0;
+	CHECK_EQ(sci_team_launcher_open(&launcher, &attr), -EINVAL);
+	attr.processes = 65537;
+	CHECK_EQ(sci_team_launcher_open(&launcher, &attr), -EINVAL);
+	attr.processes = 1;
+	attr.reserved = 1;
+	CHECK_EQ(sci_team_launcher_open(&launcher, &attr), -EINVAL);
+	attr.reserved = 0;
+	CHECK_EQ(sci_team_launcher_open(&launcher, &attr), 0);
+	for (int rank = -1; rank < 2; rank += 2) {
+		CHECK(!sci_team_launcher_boot(launcher, rank));
+		CHECK_EQ(sci_team_launcher_fd(launcher, rank), -EINVAL);
+		CHECK_EQ(sci_team_launcher_child(launcher, rank), -EINVAL);
+		CHECK_EQ(sci_team_launcher_ended(launcher, rank, 0), -EINVAL);
+	}
+	sci_team_launcher_close(launcher);
+	sci_team_launcher_close(NULL);
+}
+
+TEST(attributes_of_other_versions)
+{
+	struct {
+		struct sci_team_attr attr;
+		uint64_t more;
+	} longer = { .attr.size = sizeof(longer), .attr.symmetric_size = 65536 };
+	struct sci_team *team;
+
+	CHECK_EQ(sci_team_open(&team, &longer.attr), 0);
+	CHECK_EQ(sci_team_close(team), 0);
+	longer.more = 1;
+	CHECK_EQ(sci_team_open(&team, &longer.attr), -E2BIG);
+	/* the first version had no member boot */
+	longer.attr.size = offsetof(struct sci_team_attr, boot);
+	longer.attr.boot = "junk";
+	CHECK_EQ(sci_team_open(&team, &longer.attr), 0);
+	CHECK_EQ(sci_team_close(team), 0);
+	longer.attr.size--;
+	CHECK_EQ(sci_team_open(&team, &longer.attr), -EINVAL);
+	longer.attr.size = sizeof(longer.attr);
+	CHECK_EQ(sci_team_open(&team, &longer.attr), -ENOENT);
+}
