@@ -30,6 +30,7 @@ static inline int sci_thread_start(pthread_t *thread, void *(*run)(void *),
 	sigdelset(&block, SIGFPE);
 	sigdelset(&block, SIGILL);
 	sigdelset(&block, SIGTRAP);
+	sigdelset(&block, SIGSYS);
 	pthread_sigmask(SIG_SETMASK, &block, &old);
 	ret = pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

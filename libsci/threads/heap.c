@@ -62,17 +62,18 @@ static void run_unlink(struct heap *h, uint32_t u)
 	if (r->prev)
 		h->units[r->prev].next = r->next;
 	else
-		h->bins[run_bin(r->len)] = r->next;
+		h->bins[r->node][run_bin(r->len)] = r->next;
 	if (r->next)
 		h->units[r->next].prev = r->prev;
 }
 
-static void run_link(struct heap *h, uint32_t u, uint32_t len, bool zero)
+static void run_link(struct heap *h, uint32_t u, uint32_t len, bool zero, uint8_t node)
 {
 	struct heap_unit *r = &h->units[u];
-	uint32_t *bin = &h->bins[run_bin(len)];
+	uint32_t *bin = &h->bins[node][run_bin(len)];
 
-	*r = (struct heap_unit){ .len = len, .next = *bin, .kind = HEAP_FREE, .zero = zero };
+	*r = (struct heap_unit){ .len = len, .next = *bin, .kind = HEAP_FREE, .zero = zero,
+				 .node = node };
 	h->units[u + len - 1].len = len;
 	h->units[u + len - 1].kind = HEAP_FREE;
 	if (*bin)
@@ -80,32 +81,39 @@ static void run_link(struct heap *h, uint32_t u, uint32_t len, bool zero)
 	*bin = u;
 }
 
-/* Free a run: join it with free neighbours, or with the top. */
-static void run_put(struct heap *h, uint32_t u, uint32_t len, bool zero)
+/* Return true if a free run of the node begins at @first. */
+static bool run_joins(const struct heap *h, uint32_t first, uint8_t node)
 {
-	if (u > 1 && h->units[u - 1].kind == HEAP_FREE) {
-		uint32_t before = h->units[u - 1].len;
+	return h->units[first].kind == HEAP_FREE && h->units[first].len &&
+	       h->units[first].node == node;
+}
 
+/* Free a run of a node: join it with free neighbours. */
+static void run_put(struct heap *h, uint32_t u, uint32_t len, bool zero, uint8_t node)
+{
+	uint32_t before = h->units[u - 1].kind == HEAP_FREE ? h->units[u - 1].len : 0;
+
+	if (before && run_joins(h, u - before, node)) {
 		run_unlink(h, u - before);
 		zero &= h->units[u - before].zero;
 		u -= before;
 		len += before;
 	}
-	if (u + len < h->top && h->units[u + len].kind == HEAP_FREE) {
+	if (u + len < h->nunits && run_joins(h, u + len, node)) {
 		run_unlink(h, u + len);
 		zero &= h->units[u + len].zero;
 		len += h->units[u + len].len;
 	}
-	run_link(h, u, len, zero);
+	run_link(h, u, len, zero, node);
 }
 
 /* Find a free run and cut it to @len units. Return its first unit; 0: there is none. */
-static uint32_t run_find(struct heap *h, uint32_t len, bool *zero)
+static uint32_t run_find(struct heap *h, uint8_t node, uint32_t len, bool *zero)
 {
 	uint32_t u = 0, have;
 
 	for (unsigned int b = run_bin(len); b < HEAP_BINS && !u; b++)
-		for (u = h->bins[b]; u && h->units[u].len < len; )
+		for (u = h->bins[node][b]; u && h->units[u].len < len; )
 			u = h->units[u].next;
 	if (!u)
 		return 0;
@@ -113,22 +121,48 @@ static uint32_t run_find(struct heap *h, uint32_t len, bool *zero)
 	*zero = h->units[u].zero;
 	run_unlink(h, u);
 	if (have > len)
-		run_link(h, u + len, have - len, *zero);
+		run_link(h, u + len, have - len, *zero, node);
 	return u;
 }
 
-static uint32_t run_get(struct heap *h, uint32_t len, enum heap_kind kind, bool *zero)
+/* Get more memory for the node of the calling thread. Return false if there is none. */
+static bool heap_grow(struct heap *h, uint8_t node, uint32_t len)
 {
-	uint32_t u = run_find(h, len, zero);
+	size_t want;
+	char *p;
 
+	if (!h->grow)
+		return false;
+	want = (len * HEAP_UNIT + h->growth - 1) / h->growth * h->growth;
+	p = h->grow(want);
+	if (!p)
+		return false;
+	run_put(h, (uint32_t)((size_t)(p - h->base) / HEAP_UNIT), (uint32_t)(want / HEAP_UNIT),
+		true, node);
+	return true;
+}
+
+/* @arena: the run is for its node. */
+static uint32_t run_get(struct heap *h, unsigned int arena, uint32_t len, enum heap_kind kind,
+			bool *zero)
+{
+	uint8_t node = h->grow ? (uint8_t)(arena % HEAP_ARENAS / HEAP_NODE_ARENAS) : 0;
+	uint32_t u = run_find(h, node, len, zero);
+
+	if (!u && heap_grow(h, node, len))
+		u = run_find(h, node, len, zero);
+	if (!u && node) {
+		node = 0;
+		u = run_find(h, node, len, zero);
+	}
 	if (!u) {
-		if (len > h->nunits - h->top)
+		if (len > h->limit - h->top)
 			return 0;
 		u = h->top;
 		h->top += len;
 		*zero = true;
 	}
-	h->units[u] = (struct heap_unit){ .len = len, .kind = kind };
+	h->units[u] = (struct heap_unit){ .len = len, .kind = kind, .node = node };
 	h->units[u + len - 1].kind = kind;
 	return u;
 }
@@ -152,9 +186,11 @@ static uint32_t units_for(size_t size)
 	return (uint32_t)((size + HEAP_UNIT - 1) / HEAP_UNIT);
 }
 
-static void *block_alloc(struct heap *h, size_t size, size_t align, bool clear)
+static void *block_alloc(struct heap *h, unsigned int arena, size_t size, size_t align,
+			 bool clear)
 {
 	uint32_t len = units_for(size), skip = 0, u, extra;
+	uint8_t node;
 	bool zero;
 
 	if (size > h->nunits * HEAP_UNIT || align > h->nunits * HEAP_UNIT)
@@ -162,14 +198,16 @@ static void *block_alloc(struct heap *h, size_t size, size_t align, bool clear)
 	len += !len;
 	extra = align > HEAP_UNIT ? (uint32_t)(align / HEAP_UNIT) : 0;
 	lock_take(&h->lock);
-	u = run_get(h, len + extra, HEAP_BLOCK, &zero);
+	u = run_get(h, arena, len + extra, HEAP_BLOCK, &zero);
 	if (u && extra) {
+		node = h->units[u].node;
 		skip = (uint32_t)(-(uintptr_t)unit_address(h, u) / HEAP_UNIT) & (extra - 1);
-		h->units[u + skip] = (struct heap_unit){ .len = len, .kind = HEAP_BLOCK };
+		h->units[u + skip] = (struct heap_unit){ .len = len, .kind = HEAP_BLOCK,
+							 .node = node };
 		h->units[u + skip + len - 1].kind = HEAP_BLOCK;
 		if (skip)
-			run_put(h, u, skip, zero);
-		run_put(h, u + skip + len, extra - skip, zero);
+			run_put(h, u, skip, zero, node);
+		run_put(h, u + skip + len, extra - skip, zero, node);
 	}
 	lock_give(&h->lock);
 	if (!u)
@@ -196,7 +234,7 @@ static bool block_free(struct heap *h, void *p, uint32_t u)
 	if (zero)
 		h->discard(p, len * HEAP_UNIT);
 	lock_take(&h->lock);
-	run_put(h, u, len, zero);
+	run_put(h, u, len, zero, h->units[u].node);
 	lock_give(&h->lock);
 	return true;
 }
@@ -204,6 +242,7 @@ static bool block_free(struct heap *h, void *p, uint32_t u)
 bool heap_resize(struct heap *h, void *p, size_t size)
 {
 	uint32_t u = unit_of(h, p), len, want = units_for(size);
+	uint8_t node = h->units[u].node;
 	bool zero = true, ok = true;
 
 	if (h->units[u].kind != HEAP_BLOCK || size <= HEAP_SMALL || size > h->nunits * HEAP_UNIT)
@@ -213,19 +252,19 @@ bool heap_resize(struct heap *h, void *p, size_t size)
 	if (want < len) {
 		/* inside of a block, units may look like ends of free runs */
 		h->units[u + want - 1].kind = HEAP_BLOCK;
-		run_put(h, u + want, len - want, false);
+		run_put(h, u + want, len - want, false, node);
 	} else if (want > len && u + len == h->top) {
-		ok = want - len <= h->nunits - h->top;
+		ok = want - len <= h->limit - h->top;
 		h->top += ok ? want - len : 0;
 	} else if (want > len) {
 		uint32_t after = u + len, have = h->units[after].len;
 
-		ok = h->units[after].kind == HEAP_FREE && have >= want - len;
+		ok = after < h->nunits && run_joins(h, after, node) && have >= want - len;
 		if (ok) {
 			zero = h->units[after].zero;
 			run_unlink(h, after);
 			if (have > want - len)
-				run_link(h, u + want, have - (want - len), zero);
+				run_link(h, u + want, have - (want - len), zero, node);
 		}
 	}
 	if (ok) {
@@ -267,7 +306,7 @@ static struct heap_slab *slab_new(struct heap *h, struct heap_arena *a, unsigned
 	bool zero;
 
 	lock_take(&h->lock);
-	u = run_get(h, n, HEAP_SLAB, &zero);
+	u = run_get(h, (unsigned int)(a - h->arenas), n, HEAP_SLAB, &zero);
 	for (uint32_t i = 0; u && i < n; i++) {
 		h->units[u + i].kind = HEAP_SLAB;
 		h->units[u + i].back = (uint8_t)i;
@@ -292,7 +331,7 @@ static void slab_drop(struct heap *h, struct heap_slab *s)
 	lock_take(&h->lock);
 	for (uint32_t i = 0; i < n; i++)
 		h->units[u + i].back = 0;
-	run_put(h, u, n, false);
+	run_put(h, u, n, false, h->units[u].node);
 	lock_give(&h->lock);
 }
 
@@ -431,6 +470,7 @@ void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
 {
 	h->base = base;
 	h->nunits = (uint32_t)(len / HEAP_UNIT);
+	h->limit = h->nunits;
 	h->top = 1;
 	h->units = units;
 	h->discard = discard;
@@ -453,7 +493,7 @@ void *heap_alloc(struct heap *h, unsigned int arena, size_t size, size_t align, 
 	if (size <= HEAP_SMALL && align <= HEAP_SMALL)
 		size = size_aligned(size, align);
 	if (size > HEAP_SMALL || align > HEAP_SMALL)
-		return block_alloc(h, size, align, zero);
+		return block_alloc(h, arena, size, align, zero);
 	p = slab_alloc(h, arena, size_class(size));
 	return zero && p ? memset(p, 0, size) : p;
 }

@@ -13,6 +13,9 @@
  * Blocks of other arenas do not enter the cache, so that a thread does not get memory of
  * another node.
  *
+ * While @grow is set, each node has runs of its own. The heap asks for more of them before
+ * it takes memory that belongs to no node.
+ *
  * All of it is in memory that the nodes share, and its locks work between processes.
  */
 #ifndef LIBSCI_THREADS_HEAP_H
@@ -27,7 +30,9 @@
 #define HEAP_UNIT	((size_t)64 << 10)
 #define HEAP_CLASSES	84u
 #define HEAP_SMALL	((size_t)32 << 10)	/* larger blocks are runs */
-#define HEAP_ARENAS	256u
+#define HEAP_NODES	64u
+#define HEAP_NODE_ARENAS	4u
+#define HEAP_ARENAS	(HEAP_NODES * HEAP_NODE_ARENAS)	/* node 0 has the first ones */
 #define HEAP_BINS	32u
 #define HEAP_CACHED	((size_t)512)	/* caches have blocks up to this size */
 #define HEAP_CACHE_CLASSES	32u
@@ -52,17 +57,25 @@ struct heap_unit {
 	uint32_t next, prev;			/* in a bin; 0: none */
 	uint8_t kind;
 	uint8_t back;				/* unit of a slab: distance to its first unit */
-	uint8_t zero;				/* a free run: all bytes are 0 */
-	uint8_t marked;
+	uint8_t zero : 1;			/* a free run: all bytes are 0 */
+	uint8_t marked : 1;
+	uint8_t node;				/* that the run belongs to */
 };
 
 struct heap {
 	struct lock lock;			/* for units, bins and top */
 	char *base;
 	uint32_t nunits;
-	uint32_t top;				/* units from here on were never used */
-	uint32_t bins[HEAP_BINS];		/* free runs of 2^i units and more */
+	uint32_t top;				/* units from here to @limit were never used */
+	uint32_t limit;				/* @grow alone gives units from here on */
+	uint32_t bins[HEAP_NODES][HEAP_BINS];	/* free runs of 2^i units and more */
 	void (*discard)(void *p, size_t len);	/* give pages back, so that they read as zeroes */
+	/*
+	 * NULL, or get @len bytes of zeroes for the calling thread's node: whole units
+	 * beyond @limit. NULL: there are none. Called with the heap's lock.
+	 */
+	void *(*grow)(size_t len);
+	size_t growth;			/* @len is a multiple of it */
 	struct heap_unit *units;		/* unit 0 is not used */
 	struct heap_arena arenas[HEAP_ARENAS];
 };

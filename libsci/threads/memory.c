@@ -30,9 +30,10 @@ static struct {
 	bool full;
 } memory = { .fd = -1 };
 
+/* The code of libsci.so and of libsci-vm.so. */
 static struct {
 	const char *from, *to;
-} libsci;
+} libsci[2];
 
 /* ---- objects ---- */
 
@@ -124,25 +125,33 @@ static int object_add(struct dl_phdr_info *info, size_t size, void *arg)
 static int object_libsci(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const char *name = strrchr(info->dlpi_name, '/');
+	bool vm;
 
 	(void)size;
 	(void)arg;
-	if (!name || strncmp(name, "/libsci.so", 10))
+	if (!name || (strncmp(name, "/libsci.so", 10) && strncmp(name, "/libsci-vm.so", 13)))
 		return 0;
+	vm = name[7] == '-';
 	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 
 		if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
-			libsci.from = (const char *)info->dlpi_addr + p->p_vaddr;
-			libsci.to = libsci.from + p->p_memsz;
+			libsci[vm].from = (const char *)info->dlpi_addr + p->p_vaddr;
+			libsci[vm].to = libsci[vm].from + p->p_memsz;
 		}
 	}
-	return 1;
+	return 0;
+}
+
+void memory_find_libsci(void)
+{
+	dl_iterate_phdr(object_libsci, NULL);
 }
 
 bool memory_is_libsci(const void *code)
 {
-	return (const char *)code >= libsci.from && (const char *)code < libsci.to;
+	return ((const char *)code >= libsci[0].from && (const char *)code < libsci[0].to) ||
+	       ((const char *)code >= libsci[1].from && (const char *)code < libsci[1].to);
 }
 
 bool memory_piece(unsigned int i, const char **from, const char **to)
@@ -165,7 +174,7 @@ bool memory_init(void)
 	if (p != GLOBAL_BASE)
 		return false;
 	madvise(p, len, MADV_NOHUGEPAGE);
-	dl_iterate_phdr(object_libsci, NULL);
+	memory_find_libsci();
 	return true;
 }
 

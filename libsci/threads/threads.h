@@ -19,7 +19,7 @@
  * range, so that its pthread_t is unique, and its process's libc works on them as always.
  * Mutexes and the like are libc's own, made process-shared at their first use.
  *
- *	libsci/threads/		memory, heap, nodes
+ *	libsci/threads/		memory, heap and the homes of its pages, nodes
  *	    interpose/		the functions that stand in for those of libc
  */
 #ifndef LIBSCI_THREADS_THREADS_H
@@ -43,7 +43,6 @@
 #define SLOT_SIZE	((size_t)16 << 20)
 #define PIECES_MAX	256u			/* of shared memory */
 #define KEYS_MAX	1024u			/* PTHREAD_KEYS_MAX */
-#define ARENAS_OF_NODE	4u
 
 /* The global range. No system that libsci runs on puts anything there by itself. */
 #define GLOBAL_BASE	((char *)0x200000000000)
@@ -77,6 +76,7 @@ struct node {
 	_Atomic uint32_t live;		/* threads of the program */
 	_Atomic uint32_t created;
 	_Atomic uint64_t cpu_ns;	/* of threads that have ended */
+	_Atomic uint64_t heap_bytes;	/* of the heap's pages that live here */
 };
 
 /* Run @fn(@arg) in the service thread of a node, and wait for its end. */
@@ -111,6 +111,7 @@ struct thread {
 	struct call call;
 	int err;
 	struct heap_cache cache;	/* while it runs, for itself alone */
+	bool grows;			/* it runs libsci for the heap, in home.c */
 };
 
 /* ---- the world: what the nodes share ---- */
@@ -126,6 +127,12 @@ enum place {
 	PLACE_LIST
 };
 
+enum memory {
+	MEMORY_SHARED,			/* one memory for all */
+	MEMORY_HOME,			/* new pages of the heap live on one node */
+	MEMORY_ROUND			/* ... on all nodes in turn */
+};
+
 struct world {
 	unsigned int nodes;		/* that the user asked for */
 	pid_t leader, parent;
@@ -136,6 +143,8 @@ struct world {
 	unsigned int nlist;
 	uint8_t list[256];		/* nodes in turn */
 	_Atomic unsigned int turn;
+	enum memory memory;
+	int memory_home;		/* the node; -1: of the thread that allocates */
 	bool report;
 	struct node node[NODES_MAX];
 	_Atomic uint32_t live;		/* threads of the program, on all nodes */
@@ -169,9 +178,10 @@ static inline bool world_spans(void)
 
 /*
  * In the initial thread, while @main waits: make memory shared and start the other nodes.
- * Return false after a message if that is not possible.
+ * Return false after a message if that is not possible. Else call @done when the nodes
+ * run, from this thread or from another one.
  */
-bool world_span(pthread_t main);
+bool world_span(pthread_t main, void (*done)(void));
 /* In the initial thread of the first node: wait for the death of another node. */
 noreturn void world_watch(void);
 /*
@@ -194,8 +204,16 @@ bool memory_share(void);		/* false: it has printed a reason */
 void memory_discard(void *p, size_t len);
 /* Get piece @i of the shared memory. Return false if there are fewer. After memory_share(). */
 bool memory_piece(unsigned int i, const char **from, const char **to);
+/* Find the code of libsci again: libraries have been opened. */
+void memory_find_libsci(void);
 /* Return true if the address lies in the code of libsci, which is not the program's. */
 bool memory_is_libsci(const void *code);
+
+/* home.c: in the initial thread of node 0. False: the heap's pages live on no node. */
+bool home_prepare(void);
+extern bool home_loads;			/* it loads libsci */
+/* In the initial threads of all nodes after that, when they run. */
+void home_open(void);
 
 /* futex.c: make private futexes of libraries work between nodes. In the initial thread. */
 bool futex_share(void);

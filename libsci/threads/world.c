@@ -69,6 +69,25 @@ static bool place_parse(struct world *w, const char *s)
 	return true;
 }
 
+/* "shared" (default), "local", "round", or a node id. */
+static bool memory_parse(struct world *w, const char *s)
+{
+	char *end;
+	unsigned long id;
+
+	if (!s || !*s || !strcmp(s, "shared"))
+		return true;
+	w->memory = MEMORY_HOME;
+	w->memory_home = -1;
+	if (!strcmp(s, "round"))
+		w->memory = MEMORY_ROUND;
+	if (!strcmp(s, "round") || !strcmp(s, "local"))
+		return true;
+	id = strtoul(s, &end, 10);
+	w->memory_home = (int)(id / 4) - 1;
+	return !*end && id && id % 4 == 0 && id <= 4 * w->nodes;
+}
+
 static bool world_open(const char *nodes)
 {
 	char *end;
@@ -99,6 +118,13 @@ static bool world_open(const char *nodes)
 			  getenv("SCI_THREADS_PLACE"));
 		_exit(2);
 	}
+	if (!memory_parse(world, getenv("SCI_THREADS_MEMORY"))) {
+		world_say("SCI_THREADS_MEMORY: '%s' is neither shared, local nor round nor a node",
+			  getenv("SCI_THREADS_MEMORY"));
+		_exit(2);
+	}
+	if (world->memory != MEMORY_SHARED)
+		world->heap.limit /= 2;
 	return true;
 }
 
@@ -200,8 +226,8 @@ static void thread_list_forget(pthread_t main)
 	}
 }
 
-/* Run in the process of another node. This is its first function. */
-static noreturn void node_begin(unsigned int node, pthread_t main)
+/* Run in the process of another node. This is its first function. @homes: pages live on nodes. */
+static noreturn void node_begin(unsigned int node, pthread_t main, bool homes)
 {
 	char id[16];
 
@@ -217,6 +243,8 @@ static noreturn void node_begin(unsigned int node, pthread_t main)
 		world_say("cannot start a thread on node %u", node_id(node));
 		syscall(SYS_exit_group, 1);
 	}
+	if (homes)
+		home_open();
 	for (;;)
 		pause();
 }
@@ -225,29 +253,41 @@ static noreturn void node_begin(unsigned int node, pthread_t main)
  * The nodes have descriptors in common. Memory that is not shared is copied. The process
  * sends no signal when it ends, so that the program's wait() does not find it.
  */
-static int node_clone(unsigned int node, pthread_t main)
+static int node_clone(unsigned int node, pthread_t main, bool homes)
 {
 	struct clone_args args = { .flags = CLONE_FILES | CLONE_FS };
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 
 	if (!pid)
-		node_begin(node, main);
+		node_begin(node, main, homes);
 	return pid < 0 ? -errno : (int)pid;
 }
 
-bool world_span(pthread_t main)
+static void *span_end(void *done)
 {
+	home_open();
+	atomic_store(&world->spans, true);
+	((void (*)(void))(uintptr_t)done)();
+	return NULL;
+}
+
+bool world_span(pthread_t main, void (*done)(void))
+{
+	pthread_t t;
+	bool homes;
+
 	if (tasks_count() != 2) {
 		world_say("a library has started threads before main(): all threads stay on node %u",
 			  node_id(0));
 		return false;
 	}
 	environment_clean();
+	homes = home_prepare();
 	if (!memory_share() || !futex_share())
 		return false;
 	world->node[0].pid = getpid();
 	for (unsigned int i = 1; i < world->nodes; i++) {
-		int pid = node_clone(i, main);
+		int pid = node_clone(i, main, homes);
 
 		if (pid < 0) {
 			world_say("cannot start node %u: %s", node_id(i), strerror(-pid));
@@ -258,7 +298,14 @@ bool world_span(pthread_t main)
 	}
 	if (!service_start())
 		abort();
+	/* the initial thread has to watch the nodes meanwhile */
+	if (homes) {
+		if (REAL(pthread_create)(&t, NULL, span_end, (void *)(uintptr_t)done))
+			abort();
+		return true;
+	}
 	atomic_store(&world->spans, true);
+	done();
 	return true;
 }
 
@@ -274,6 +321,9 @@ static void report_node(unsigned int i)
 		clock_gettime(clock, &ts);
 	world_say("node %u: %u threads created, %ld.%03ld s of CPU time", node_id(i),
 		  atomic_load(&n->created), (long)ts.tv_sec, ts.tv_nsec / 1000000);
+	if (world->heap.grow)
+		world_say("node %u: %llu MiB of the heap", node_id(i),
+			  (unsigned long long)atomic_load(&n->heap_bytes) >> 20);
 }
 
 /* End the program in the way in which the node has ended. */

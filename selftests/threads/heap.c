@@ -375,3 +375,55 @@ TEST(threads_free_blocks_of_each_other)
 		top = heap->top;
 	}
 }
+
+/* ---- memory of nodes ---- */
+
+static size_t grown, grown_max;
+
+/* The rest of the heap, in its order. */
+static void *grow(size_t len)
+{
+	char *p = heap->base + heap->limit * HEAP_UNIT + grown;
+
+	CHECK_EQ(len % heap->growth, 0);
+	if (grown + len > grown_max)
+		return NULL;
+	grown += len;
+	return p;
+}
+
+static bool is_grown(const void *p)
+{
+	return (const char *)p >= heap->base + heap->limit * HEAP_UNIT;
+}
+
+TEST(each_node_has_memory_of_its_own)
+{
+	unsigned int arena[] = { 1 * HEAP_NODE_ARENAS, 2 * HEAP_NODE_ARENAS + 3 };
+	char *p, *q, *small;
+
+	heap_open();
+	p = heap_alloc(heap, 0, 8 * HEAP_UNIT, 16, false);
+	heap->limit /= 2;
+	heap->growth = 16 * HEAP_UNIT;
+	heap->grow = grow;
+	grown_max = 48 * HEAP_UNIT;
+	CHECK(heap_free(heap, p));
+	/* not the run of node 0 */
+	p = heap_alloc(heap, arena[0], 8 * HEAP_UNIT, 16, true);
+	CHECK(is_grown(p) && grown == 16 * HEAP_UNIT);
+	CHECK(heap_free(heap, p));
+	/* nor that of another node */
+	q = heap_alloc(heap, arena[1], 9 * HEAP_UNIT, 16, true);
+	CHECK(is_grown(q) && q != p && grown == 32 * HEAP_UNIT);
+	small = heap_alloc(heap, arena[1], 40, 16, true);
+	CHECK(is_grown(small) && grown == 32 * HEAP_UNIT);
+	CHECK(heap_alloc(heap, arena[0], 16 * HEAP_UNIT, 16, true) == p);
+	CHECK(!heap_resize(heap, p, 17 * HEAP_UNIT));
+	/* when no more is there, memory of no node will do */
+	p = heap_alloc(heap, arena[0], 17 * HEAP_UNIT, 16, true);
+	CHECK(p && !is_grown(p) && grown == 32 * HEAP_UNIT);
+	CHECK(heap_free(heap, p));
+	CHECK(heap_free(heap, q));
+	CHECK(heap_free(heap, small));
+}

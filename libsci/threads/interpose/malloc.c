@@ -19,14 +19,27 @@ void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *p);
 
+/*
+ * Return true if the thread may use the global heap, whoever calls malloc() in it. While the
+ * heap grows, libsci waits for threads that are not the program's: these may not. And
+ * what the dynamic linker knows of libsci differs between nodes.
+ */
+static bool thread_may_allocate(void)
+{
+	const struct thread *t = self_thread;
+
+	return t ? !t->grows : !home_loads && !world->heap.grow;
+}
+
 /* True in a function whose caller is to get memory of the global heap. */
-#define FOR_PROGRAM()	(world_active() && !memory_is_libsci(__builtin_return_address(0)))
+#define FOR_PROGRAM()	(world_active() && thread_may_allocate() &&			\
+			 !memory_is_libsci(__builtin_return_address(0)))
 
 static void *global_alloc(size_t size, size_t align, bool zero)
 {
 	struct thread *t = self_thread;
 	void *p = t ? heap_cache_alloc(&world->heap, &t->cache, size, align, zero) :
-		      heap_alloc(&world->heap, self_node * ARENAS_OF_NODE, size, align, zero);
+		      heap_alloc(&world->heap, 0, size, align, zero);
 
 	if (!p)
 		errno = ENOMEM;

@@ -54,7 +54,7 @@ static int on_all(void (*fn)(void *arg), struct mapping *m)
 
 static void *block_get(size_t len)
 {
-	void *p = heap_alloc(&world->heap, 0, len > HEAP_SMALL ? len : HEAP_SMALL + 1, PAGE,
+	void *p = heap_alloc(&world->heap, self_node * HEAP_NODE_ARENAS, len > HEAP_SMALL ? len : HEAP_SMALL + 1, PAGE,
 			     true);
 
 	if (!p)

@@ -54,6 +54,12 @@ bool threads_span(void)
 	return atomic_load(&world->spans);
 }
 
+static void span_done(void)
+{
+	atomic_store(&span_state, SPAN_DONE);
+	futex_wake(&span_state, 1);
+}
+
 /* The initial thread gets no signals: threads of the program do. */
 static noreturn void initial_main(void)
 {
@@ -64,10 +70,10 @@ static noreturn void initial_main(void)
 	REAL(pthread_sigmask)(SIG_SETMASK, &all, NULL);
 	while (atomic_load(&span_state) == SPAN_NOT)
 		futex_wait(&span_state, SPAN_NOT);
-	if (!world_span(span_main))
+	if (!world_span(span_main, span_done)) {
 		world->failed = true;
-	atomic_store(&span_state, SPAN_DONE);
-	futex_wake(&span_state, 1);
+		span_done();
+	}
 	world_watch();
 }
 
@@ -231,9 +237,11 @@ pid_t getpid_real(void)
 	return (pid_t)syscall(SYS_getpid);
 }
 
+/* For libsci each node is a process. */
 EXPORT pid_t getpid(void)
 {
-	return world_spans() && self_node ? world->leader : getpid_real();
+	return world_spans() && self_node &&
+	       !memory_is_libsci(__builtin_return_address(0)) ? world->leader : getpid_real();
 }
 
 EXPORT pid_t getppid(void)

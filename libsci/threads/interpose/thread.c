@@ -63,7 +63,7 @@ static struct thread *thread_new(size_t stack)
 		world->free = t->next;
 	lock_give(&world->lock);
 	if (!t)
-		t = heap_alloc(&world->heap, 0, sizeof(*t), 64, false);
+		t = heap_alloc(&world->heap, self_node * HEAP_NODE_ARENAS, sizeof(*t), 64, false);
 	if (!t)
 		return NULL;
 	memset(t, 0, sizeof(*t));
@@ -160,7 +160,7 @@ static void *thread_run(void *arg)
 	while (atomic_load(&once) != 2)
 		futex_wait(&once, 1);
 	t->native = pthread_self();
-	t->cache.arena = (self_node * ARENAS_OF_NODE + t->slot % ARENAS_OF_NODE) % HEAP_ARENAS;
+	t->cache.arena = self_node * HEAP_NODE_ARENAS + t->slot % HEAP_NODE_ARENAS;
 	self_thread = t;
 	REAL(pthread_setspecific)(key, t);
 	REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
