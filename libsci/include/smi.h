@@ -10,12 +10,11 @@
  * the overview.
  *
  * Rules for all functions
- *  - A function returns SMI_SUCCESS or an SMI_ERR_ code. 2000 + errno says that a system
- *    call failed, 1000 + a code that a message between processes failed. "Return:" names
- *    the codes of a function beyond those of this list.
- *  - SMI_ERR_NOINIT: the call is before SMI_Init() or after SMI_Finalize().
- *    SMI_ERR_PARAM: an argument is NULL or out of range.
- *    SMI_ERR_OTHER, of calls that wait: a process has died.
+ *  - A function returns a general code, or one that its "Return:" names. General codes:
+ *    SMI_SUCCESS; SMI_ERR_NOINIT: the call is before SMI_Init() or after SMI_Finalize();
+ *    SMI_ERR_PARAM: an argument is NULL or out of range; SMI_ERR_OTHER, of calls that wait:
+ *    a process has died; 2000 + errno: a system call failed; 1000 + a code: a message
+ *    between processes failed.
  *  - "Collective": all processes call the function, in the same order, one thread
  *    of each at a time. Any thread may call the other functions.
  *  - Sizes and offsets are bytes. Processes and nodes are ranks from 0. Processes
@@ -65,29 +64,32 @@ typedef int smi_error_t;
  */
 smi_error_t SMI_Init(int *argc, char ***argv);
 
-/** SMI_Finalize() - wait for all processes, then release everything; collective */
+/** SMI_Finalize() - wait for all processes, then release all; collective. Return: a general code. */
 smi_error_t SMI_Finalize(void);
 
 /** SMI_Abort() - end all processes with exit code @code; does not return */
 void SMI_Abort(int code);
 
-/** SMI_Proc_rank() - get the rank of this process */
+/** SMI_Proc_rank() - get the rank of this process. Return: a general code. */
 smi_error_t SMI_Proc_rank(int *rank);
-/** SMI_Proc_size() - get the number of processes */
+/** SMI_Proc_size() - get the number of processes. Return: a general code. */
 smi_error_t SMI_Proc_size(int *size);
-/** SMI_Node_rank() - get the rank of this process's node */
+/** SMI_Node_rank() - get the rank of this process's node. Return: a general code. */
 smi_error_t SMI_Node_rank(int *rank);
-/** SMI_Node_size() - get the number of nodes */
+/** SMI_Node_size() - get the number of nodes. Return: a general code. */
 smi_error_t SMI_Node_size(int *size);
-/** SMI_Local_proc_rank() - get the rank of this process among those of its node */
+/** SMI_Local_proc_rank() - get this process's rank on its node. Return: a general code. */
 smi_error_t SMI_Local_proc_rank(int *rank);
-/** SMI_Local_proc_size() - get the number of processes on this node */
+/** SMI_Local_proc_size() - get the number of processes on this node. Return: a general code. */
 smi_error_t SMI_Local_proc_size(int *size);
-/** SMI_Max_local_proc_size() - get the largest number of processes on any node */
+/** SMI_Max_local_proc_size() - get the number of processes on the fullest node. Return: a general code. */
 smi_error_t SMI_Max_local_proc_size(int *size);
-/** SMI_Proc_to_node() - get the node of a process */
+/** SMI_Proc_to_node() - get the node of a process. Return: SMI_ERR_PARAM: no such process. */
 smi_error_t SMI_Proc_to_node(int proc, int *node);
-/** SMI_First_proc_on_node() - get the lowest rank on a node */
+/**
+ * SMI_First_proc_on_node() - get the lowest rank on a node.
+ * Return: SMI_ERR_PARAM: there is no such node.
+ */
 smi_error_t SMI_First_proc_on_node(int node, int *proc);
 
 /**
@@ -98,7 +100,7 @@ smi_error_t SMI_First_proc_on_node(int node, int *proc);
  */
 smi_error_t SMI_Get_node_name(char *name, size_t *len);
 
-/** SMI_Page_size() - get the least common multiple of all nodes' page sizes */
+/** SMI_Page_size() - get the common multiple of all nodes' page sizes. Return: a general code. */
 smi_error_t SMI_Page_size(int *size);
 
 /* ---- regions ---- */
@@ -170,7 +172,10 @@ typedef struct smi_rlayout_t_ {
 	int *seg_machine;		/* node ranks */
 } smi_rlayout_t;
 
-/** SMI_Init_reginfo() - clear @info and set these seven members */
+/**
+ * SMI_Init_reginfo() - clear @info and set these seven members.
+ * Return: SMI_ERR_PARAM: @owner is no process.
+ */
 smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
 			     size_t offset, int owner, int loc_adpt,
 			     int rmt_adpt, int sgmt_id,
@@ -196,7 +201,10 @@ smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
 smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 			     void **address);
 
-/** SMI_Connect_shreg() - map a region that was created with DELAYED */
+/**
+ * SMI_Connect_shreg() - map a region that was created with DELAYED.
+ * Return: as SMI_Create_shreg(); SMI_ERR_PARAM: the region has several segments.
+ */
 smi_error_t SMI_Connect_shreg(int id, void **address);
 
 /**
@@ -216,17 +224,23 @@ smi_error_t SMI_Free_shreg(int id);
  * SMI_ERR_NOTIMPL: _CYCLIC or _BIDIRECTIONAL.
  */
 smi_error_t SMI_Set_adapter(int adapter);
-/** SMI_Set_region_callback() - replace the function of a CALLBACK region */
+/**
+ * SMI_Set_region_callback() - replace the function of a CALLBACK region.
+ * Return: SMI_ERR_PARAM: the region has no flag CALLBACK.
+ */
 smi_error_t SMI_Set_region_callback(int id, smi_region_callback_t cb_fcn);
 
-/** SMI_Adr_to_region() - get the region that holds an address; SMI_ERR_PARAM: none does */
+/** SMI_Adr_to_region() - get the region of an address. Return: SMI_ERR_PARAM: there is none. */
 smi_error_t SMI_Adr_to_region(void *adr, int *id);
-/** SMI_Range_to_region() - get the region that holds all of a range; SMI_ERR_PARAM: none does */
+/** SMI_Range_to_region() - get the region of a range. Return: SMI_ERR_PARAM: there is none. */
 smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id);
 
-/** SMI_Region_layout() - describe a region; the caller frees the struct and its arrays */
+/**
+ * SMI_Region_layout() - describe a region; the caller frees the struct and its arrays.
+ * Return: SMI_ERR_NOMEM.
+ */
 smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout);
-/** SMI_Get_region_locator() - get the node and the number of a region's first segment */
+/** SMI_Get_region_locator() - get node and number of a region's first segment. Return: a general code. */
 smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator);
 
 /* ---- allocators ---- */
@@ -246,21 +260,26 @@ smi_error_t SMI_Init_shregMMU(int region_id);
  */
 smi_error_t SMI_Imalloc(size_t size, int region_id, void **adr);
 /**
- * SMI_Cmalloc() - allocate one block for all processes; collective
- *
+ * SMI_Cmalloc() - allocate one block for all processes; collective.
  * Return: as SMI_Imalloc(); SMI_ERR_OTHER: the region is not collective.
  */
 smi_error_t SMI_Cmalloc(size_t size, int region_id, void **adr);
-/** SMI_Ifree() - free a block of SMI_Imalloc() or SMI_Cmalloc() */
+/**
+ * SMI_Ifree() - free a block of SMI_Imalloc() or SMI_Cmalloc().
+ * Return: SMI_ERR_PARAM: no block begins at @adr.
+ */
 smi_error_t SMI_Ifree(void *adr);
-/** SMI_Cfree() - free one block for all processes; collective */
+/**
+ * SMI_Cfree() - free one block for all processes; collective.
+ * Return: as SMI_Ifree(); SMI_ERR_OTHER: the region is not collective.
+ */
 smi_error_t SMI_Cfree(void *adr);
 
-/** SMI_Nodemem_alloc() - return memory of this node that every process has mapped, or NULL */
+/** SMI_Nodemem_alloc() - allocate memory of this node. Return: its address, or NULL. */
 void *SMI_Nodemem_alloc(size_t size);
-/** SMI_Nodemem_free() - free memory of SMI_Nodemem_alloc() */
+/** SMI_Nodemem_free() - free memory of SMI_Nodemem_alloc(). Return: as SMI_Ifree(). */
 smi_error_t SMI_Nodemem_free(void *adr);
-/** SMI_Nodemem_address() - return where this process has mapped such memory of @node, or NULL */
+/** SMI_Nodemem_address() - find the memory of @node. Return: its first byte here, or NULL. */
 void *SMI_Nodemem_address(int node);
 
 /* ---- copies and transfer checks ---- */
@@ -312,7 +331,10 @@ smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags);
  */
 smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
 			smi_memcpy_handle *handle);
-/** SMI_Mempost() - start the copies that a handle has queued */
+/**
+ * SMI_Mempost() - start the copies that a handle has queued.
+ * Return: SMI_ERR_PARAM: the copies have been started.
+ */
 smi_error_t SMI_Mempost(smi_memcpy_handle handle);
 /**
  * SMI_Memwait(), SMI_Memtest() - wait for the copies of a handle, or look at them
@@ -344,7 +366,10 @@ smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
  */
 smi_error_t SMI_Put(int region, int offset, void *src, size_t size);
 smi_error_t SMI_Get(void *dst, int region, int offset, size_t size);
-/** SMI_Iput(), SMI_Iget() - start SMI_Put() or SMI_Get(); @handle as for SMI_Imemcpy() */
+/**
+ * SMI_Iput(), SMI_Iget() - start SMI_Put() or SMI_Get(); @handle as for SMI_Imemcpy().
+ * Return: as SMI_Put(); SMI_ERR_NOMEM.
+ */
 smi_error_t SMI_Iput(int region, int offset, void *src, size_t size,
 		     smi_memcpy_handle *handle);
 smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
@@ -357,20 +382,25 @@ smi_error_t SMI_Iget(void *dst, int region, int offset, size_t size,
 #define SMI_CHECK_PROBE		4	/* do not wait for a broken link */
 
 /**
- * SMI_Check_transfer() - check that all stores since the last check have arrived
- *
+ * SMI_Check_transfer() - check that all stores since the last check have arrived.
  * Return: SMI_ERR_TRANSFER: stores of this process got lost.
  */
 smi_error_t SMI_Check_transfer(int flags);
-/** SMI_Check_transfer_addr() - SMI_Check_transfer() for the node that has the memory at @adr */
+/**
+ * SMI_Check_transfer_addr() - SMI_Check_transfer() for the node that has the memory at @adr.
+ * Return: as SMI_Check_transfer().
+ */
 smi_error_t SMI_Check_transfer_addr(void *adr, int flags);
-/** SMI_Check_transfer_proc() - SMI_Check_transfer() for the node of a process */
+/**
+ * SMI_Check_transfer_proc() - SMI_Check_transfer() for the node of a process.
+ * Return: as SMI_Check_transfer().
+ */
 smi_error_t SMI_Check_transfer_proc(int proc, int flags);
 
 #define SMI_FLUSH_ALL		(-1)
-/** SMI_Flush_read() - issue a load barrier towards a process's node */
+/** SMI_Flush_read() - issue a load barrier towards a process's node. Return: a general code. */
 smi_error_t SMI_Flush_read(int proc);
-/** SMI_Flush_write() - issue a store barrier towards a process's node */
+/** SMI_Flush_write() - issue a store barrier towards a process's node. Return: a general code. */
 smi_error_t SMI_Flush_write(int proc);
 
 /* ---- barriers, mutexes, progress counters ---- */
@@ -388,11 +418,14 @@ smi_error_t SMI_Flush_write(int proc);
 #define SMI_Mutex_init_with_locality(id, rank) \
 	SMI_MUTEX_INIT((id), BL_MUTEX, (rank))
 
-/** SMI_BARRIER() - wait for all processes; stores before it are visible after it */
+/** SMI_BARRIER() - wait for all processes and their earlier stores. Return: a general code. */
 smi_error_t SMI_BARRIER(int id);
-/** SMI_BARRIER_INIT() - create another barrier; collective. All algorithms are the same here */
+/**
+ * SMI_BARRIER_INIT() - create another barrier; collective. All algorithms are the same here.
+ * Return: SMI_ERR_NOMEM: the program has too many barriers.
+ */
 smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active);
-/** SMI_BARRIER_DESTROY() - destroy a barrier of SMI_BARRIER_INIT(); collective */
+/** SMI_BARRIER_DESTROY() - destroy a barrier of SMI_BARRIER_INIT(); collective. Return: a general code. */
 smi_error_t SMI_BARRIER_DESTROY(int id);
 
 /**
@@ -403,7 +436,7 @@ smi_error_t SMI_BARRIER_DESTROY(int id);
  * Return: SMI_ERR_NOMEM: the program has too many mutexes.
  */
 smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc);
-/** SMI_Mutex_destroy() - destroy a mutex; collective */
+/** SMI_Mutex_destroy() - destroy a mutex; collective. Return: a general code. */
 smi_error_t SMI_Mutex_destroy(int id);
 /**
  * SMI_Mutex_lock() - lock a mutex
@@ -413,11 +446,14 @@ smi_error_t SMI_Mutex_destroy(int id);
  * Return: SMI_ERR_OTHER: the process that had the lock has died, and this one does not have it.
  */
 smi_error_t SMI_Mutex_lock(int id);
-/** SMI_Mutex_trylock() - try to lock a mutex; *@got: 1 if this call has locked it, else 0 */
+/**
+ * SMI_Mutex_trylock() - try to lock a mutex; *@got: 1 if this call has locked it, else 0.
+ * Return: as SMI_Mutex_lock().
+ */
 smi_error_t SMI_Mutex_trylock(int id, int *got);
-/** SMI_Mutex_unlock() - unlock a mutex; SMI_ERR_PARAM: this process has not locked it */
+/** SMI_Mutex_unlock() - unlock a mutex. Return: SMI_ERR_PARAM: this process has not locked it. */
 smi_error_t SMI_Mutex_unlock(int id);
-/** SMI_Location_of_mutex() - get the @proc that SMI_MUTEX_INIT() was given */
+/** SMI_Location_of_mutex() - get the @proc of SMI_MUTEX_INIT(). Return: a general code. */
 smi_error_t SMI_Location_of_mutex(int id, int *proc);
 
 /**
@@ -426,19 +462,24 @@ smi_error_t SMI_Location_of_mutex(int id, int *proc);
  * It is an integer per process, 0 at first. Return: SMI_ERR_NOMEM: there are too many.
  */
 smi_error_t SMI_Init_PC(int *id);
-/** SMI_Reset_PC() - set the counter of all processes to 0; collective */
+/** SMI_Reset_PC() - set the counter of all processes to 0; collective. Return: a general code. */
 smi_error_t SMI_Reset_PC(int id);
-/** SMI_Increment_PC() - issue a store barrier, then add @val to the own counter */
+/**
+ * SMI_Increment_PC() - issue a store barrier, then add @val to the own counter.
+ * Return: SMI_ERR_PARAM: @val is negative, or the counter would overflow.
+ */
 smi_error_t SMI_Increment_PC(int id, int val);
-/** SMI_Get_PC() - get the counter of @proc, as this process sees it */
+/** SMI_Get_PC() - get the counter of @proc, as this process sees it. Return: a general code. */
 smi_error_t SMI_Get_PC(int id, int proc, int *val);
-/** SMI_Wait_individual_PC() - wait until @proc reaches @val (SMI_OWNPC: the own value) */
+/**
+ * SMI_Wait_individual_PC() - wait until @proc reaches @val (SMI_OWNPC: the own value).
+ * Return: SMI_ERR_PARAM: @proc is this process.
+ */
 smi_error_t SMI_Wait_individual_PC(int id, int proc, int val);
-/** SMI_Wait_individual_set_PC() - wait for @count processes, one after the other */
+/** SMI_Wait_individual_set_PC() - wait for @count processes in turn. Return: a general code. */
 smi_error_t SMI_Wait_individual_set_PC(int id, int *ranks, int count, int val);
 /**
- * SMI_Wait_collective_PC() - wait until all processes reach @val (SMI_OWNPC: the own value)
- *
+ * SMI_Wait_collective_PC() - wait until all processes reach @val (SMI_OWNPC: the own value).
  * Return: SMI_ERR_PARAM: the counter of this process is below @val.
  */
 smi_error_t SMI_Wait_collective_PC(int id, int val);
@@ -467,34 +508,37 @@ typedef smi_signal_handle_t *smi_signal_handle;
  */
 smi_error_t SMI_Signal_send(int rank);
 /**
- * SMI_Signal_wait() - sleep until a signal comes, from @rank or SMI_SIGNAL_ANY
- *
+ * SMI_Signal_wait() - sleep until a signal comes, from @rank or SMI_SIGNAL_ANY.
  * Return: SMI_ERR_PENDING: another thread or a callback waits for the same signal.
  */
 smi_error_t SMI_Signal_wait(int rank);
-/** SMI_Signal_setCallBack() - call @fcn(@arg) in a thread at the next signal */
+/**
+ * SMI_Signal_setCallBack() - call @fcn(@arg) in a thread at the next signal.
+ * Return: as SMI_Signal_wait(); SMI_ERR_NOTIMPL; SMI_ERR_NOMEM.
+ */
 smi_error_t SMI_Signal_setCallBack(int rank, void (*fcn)(void *), void *arg,
 				   smi_signal_handle *handle);
-/** SMI_Signal_joinCallBack() - wait for that thread, and set *@handle to NULL */
+/** SMI_Signal_joinCallBack() - wait for that thread, and clear *@handle. Return: a general code. */
 smi_error_t SMI_Signal_joinCallBack(smi_signal_handle *handle);
 
-/** SMI_Send() - send up to 120 bytes; returns when @dest has received them */
+/** SMI_Send() - send up to 120 bytes, and wait until @dest has them. Return: as SMI_Isend(). */
 smi_error_t SMI_Send(void *buf, int count, int dest);
 /**
- * SMI_Isend() - begin to send; the program may use @buf again on return
- *
+ * SMI_Isend() - begin to send; the program may use @buf again on return.
  * Return: SMI_ERR_PENDING: the program has not waited for an earlier message to @dest.
  */
 smi_error_t SMI_Isend(void *buf, int count, int dest);
 /**
- * SMI_Send_wait() - wait until @dest has received the message of SMI_Isend()
- *
+ * SMI_Send_wait() - wait until @dest has received the message of SMI_Isend().
  * Return: SMI_ERR_NOTPOSTED: there is no such message.
  */
 smi_error_t SMI_Send_wait(int dest);
-/** SMI_Recv() - receive; SMI_ERR_PARAM: the message has another length than @count */
+/** SMI_Recv() - receive. Return: SMI_ERR_PARAM: the message has another length than @count. */
 smi_error_t SMI_Recv(void *buf, int count, int src);
-/** SMI_Sendrecv() - call SMI_Isend(), SMI_Recv() and SMI_Send_wait() */
+/**
+ * SMI_Sendrecv() - call SMI_Isend(), SMI_Recv() and SMI_Send_wait().
+ * Return: as SMI_Isend() and SMI_Recv().
+ */
 smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
 
 /* ---- replication and sharing; collective ---- */
@@ -533,7 +577,10 @@ smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
  * Return: SMI_ERR_MAPFAILED: there is no room to map the shared memory.
  */
 smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2);
-/** SMI_Ensure_consistency() - combine the copies; each process gets the result as its copy */
+/**
+ * SMI_Ensure_consistency() - combine the copies; each process gets the result as its copy.
+ * Return: as SMI_Switch_to_sharing().
+ */
 smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2);
 
 /* ---- loops ---- */
@@ -560,12 +607,11 @@ smi_error_t SMI_Ensure_consistency(int id, int mode, int p1, int p2);
 #define SMI_NO_CHANGE		0
 
 /**
- * SMI_Loop_init() - schedule the iterations from @low to @high; collective
- *
+ * SMI_Loop_init() - schedule the iterations from @low to @high; collective.
  * Return: SMI_ERR_NOMEM: the program has too many loops.
  */
 smi_error_t SMI_Loop_init(int *id, int low, int high, int mode);
-/** SMI_Loop_free() - end a loop; collective */
+/** SMI_Loop_free() - end a loop; collective. Return: a general code. */
 smi_error_t SMI_Loop_free(int id);
 
 /**
@@ -574,6 +620,8 @@ smi_error_t SMI_Loop_free(int id);
  *	are no more (*@low > *@high), or in mode TIMED_BLOCKED the only chunk
  *
  * The call after READY begins a new run. The first call of a run is collective.
+ *
+ * Return: a general code.
  */
 smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high);
 /**
@@ -581,50 +629,77 @@ smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high);
  * @k: a chunk has 1/@k of the iterations that are left; below 1: no change
  * @min_local, @min_remote, @max_local, @max_remote: limits for chunks of the own share and of
  *	other shares; 0: no change
+ *
+ * Return: a general code.
  */
 smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
 			       int max_local, int max_remote);
 /**
  * SMI_Set_loop_help_param() - set how many neighbours a process helps
  * @max_dist: the number of neighbours (default 16); SMI_HELP_ONLY_SMP: those of the own node
+ *
+ * Return: a general code.
  */
 smi_error_t SMI_Set_loop_help_param(int id, int max_dist);
-/** SMI_Loop_k_adaption_mode() - set how k changes from run to run: SMI_NO_ADAPT, SMI_ADAPT_ */
+/** SMI_Loop_k_adaption_mode() - set how k changes from run to run. Return: a general code. */
 smi_error_t SMI_Loop_k_adaption_mode(int id, int mode, int max_dist);
-/** SMI_Evaluate_speed() - measure the relative speeds of all processes; collective */
+/**
+ * SMI_Evaluate_speed() - measure the relative speeds of all processes; collective.
+ * Return: SMI_ERR_NOMEM.
+ */
 smi_error_t SMI_Evaluate_speed(double *n_values);
-/** SMI_Use_evaluated_speed() - distribute a loop by SMI_Evaluate_speed(); collective */
+/**
+ * SMI_Use_evaluated_speed() - distribute a loop by SMI_Evaluate_speed(); collective.
+ * Return: SMI_ERR_PARAM: SMI_Evaluate_speed() has not run.
+ */
 smi_error_t SMI_Use_evaluated_speed(int id);
 
-/** SMI_Loop_split_init() - create a range of indices of which each process has a part */
+/**
+ * SMI_Loop_split_init() - create a range of indices of which each process has a part.
+ * Return: SMI_ERR_NOMEM: the program has too many ranges.
+ */
 smi_error_t SMI_Loop_split_init(int *id);
-/** SMI_Loop_index_range() - set or get the whole or the own range: SMI_LOOP_SET_, _GET_ */
+/**
+ * SMI_Loop_index_range() - set or get the whole or the own range: SMI_LOOP_SET_, _GET_.
+ * Return: a general code.
+ */
 smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mode);
 /**
  * SMI_Determine_loop_splitting() - set the own range
  * @mode: REGULAR: parts are equal, and the last process has the rest too; OWNER: this node has
  *	the indices of those elements of @p1 bytes that region @p2 has on it, and its processes
  *	divide them
+ *
+ * Return: a general code.
  */
 smi_error_t SMI_Determine_loop_splitting(int id, int mode, int p1, int p2);
-/** SMI_Loop_time_start() - begin to time the own part */
+/** SMI_Loop_time_start() - begin to time the own part. Return: a general code. */
 smi_error_t SMI_Loop_time_start(int id);
-/** SMI_Loop_time_stop() - stop; SMI_Loop_balance_index_range() uses the time */
+/**
+ * SMI_Loop_time_stop() - stop; SMI_Loop_balance_index_range() uses the time.
+ * Return: SMI_ERR_PARAM: the time has not been started.
+ */
 smi_error_t SMI_Loop_time_stop(int id);
-/** SMI_Loop_balance_index_range() - shift the parts by the measured times; collective */
+/**
+ * SMI_Loop_balance_index_range() - shift the parts by the measured times; collective.
+ * Return: a general code.
+ */
 smi_error_t SMI_Loop_balance_index_range(int id);
 
 /* ---- time, output, watchdog ---- */
 
-/** SMI_Wtime() - return the time in seconds */
+/** SMI_Wtime() - get the time. Return: seconds. */
 double SMI_Wtime(void);
-/** SMI_Wticks() - return the time in nanoseconds */
+/** SMI_Wticks() - get the time. Return: nanoseconds. */
 long SMI_Wticks(void);
 /** SMI_Get_ticks() - store the time in nanoseconds as 8 bytes */
 void SMI_Get_ticks(void *u64);
-/** SMI_Get_timer() - get the time of day in seconds and microseconds */
+/** SMI_Get_timer() - get the time of day in seconds and microseconds. Return: a general code. */
 smi_error_t SMI_Get_timer(int *s, int *us);
-/** SMI_Get_timespan() - get the time since the last call of this or of SMI_Get_timer() */
+/**
+ * SMI_Get_timespan() - get the time since the last call of this or of SMI_Get_timer().
+ * Return: a general code.
+ */
 smi_error_t SMI_Get_timespan(int *s, int *us);
 
 #define SMI_IO_ASIS	0
@@ -634,12 +709,14 @@ smi_error_t SMI_Get_timespan(int *s, int *us);
  * @err, @out, @in: SMI_IO_FILE: redirect the stream; SMI_IO_ASIS: leave it
  *
  * A second call does nothing.
+ *
+ * Return: a general code.
  */
 smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
 			    int in, void *inname);
-/** SMI_Debug() - do nothing: the library has no trace output */
+/** SMI_Debug() - do nothing: the library has no trace output. Return: a general code. */
 smi_error_t SMI_Debug(int on);
-/** SMI_Debug_time() - do nothing: the library has no trace output */
+/** SMI_Debug_time() - do nothing: the library has no trace output. Return: a general code. */
 smi_error_t SMI_Debug_time(int on);
 
 #define SMI_WATCHDOG_DISABLE	0
@@ -648,9 +725,14 @@ smi_error_t SMI_Debug_time(int on);
  * SMI_Watchdog() - set how long a process may be silent before it counts as dead
  * @seconds: the time (default 10); SMI_WATCHDOG_DISABLE: any time; SMI_WATCHDOG_OFF: end the
  *	watchdog's thread, which is collective
+ *
+ * Return: a general code.
  */
 smi_error_t SMI_Watchdog(int seconds);
-/** SMI_Watchdog_callback() - set a function that every process runs on an abnormal end */
+/**
+ * SMI_Watchdog_callback() - set a function that every process runs on an abnormal end.
+ * Return: a general code.
+ */
 smi_error_t SMI_Watchdog_callback(void (*fcn)(void));
 
 /* ---- queries ---- */
@@ -717,6 +799,8 @@ typedef enum {
  * SMI_Query() - get a property of the library, a region, an adapter or the system
  * @arg: a region's id, a process or an adapter, as the query needs
  * @result: receives an int unless the query's line says otherwise
+ *
+ * Return: SMI_ERR_PARAM: there is no such query or @arg; SMI_ERR_OTHER: the property is unknown.
  */
 smi_error_t SMI_Query(smi_query_t query, int arg, void *result);
 
