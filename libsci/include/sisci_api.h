@@ -42,7 +42,7 @@
  *    Disconnect, Unmap or Close; SCITerminate() and the death of the process
  *    give back all.
  *
- * Each function's comment lists its flags and the codes special to it.
+ * "Errors:" in a function's comment lists the codes special to it, without SCI_ERR_.
  */
 #ifndef _SISCI_API_H
 #define _SISCI_API_H
@@ -144,7 +144,7 @@ extern "C" {
  * The environment says which fabric and node (libsci(7)).  Calling it again is
  * harmless.
  *
- * ILLEGAL_PARAMETER: a variable of the environment makes no sense (a line on
+ * Errors: ILLEGAL_PARAMETER: a variable of the environment makes no sense (a line on
  * standard error says which); NO_SUCH_ADAPTERNO: the fabric asked for is not on
  * this machine.
  */
@@ -170,7 +170,7 @@ void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
  * SCIClose() - close a virtual device
  * @flags: 0
  *
- * BUSY: objects made with @sd still exist.  A remote segment whose owner has
+ * Errors: BUSY: objects made with @sd still exist.  A remote segment whose owner has
  * gone, and that is not mapped, is not in the way: it is disconnected.
  */
 void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
@@ -194,7 +194,7 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
  *	the same data on every node; ALLOW_UNICAST: a member that can also be
  *	connected to by itself; DMA_GLOBAL: a hint
  *
- * SEGMENTID_USED: on this node, or by a group of another size.
+ * Errors: SEGMENTID_USED: on this node, or by a group of another size.
  * SIZE_ALIGNMENT: @size is 0.  NOSPC: too large for this machine now.
  */
 void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
@@ -207,7 +207,7 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
  * @flags: DMA_SOURCE_ONLY: only local DMA will use it; DMA_GLOBAL, BROADCAST:
  *	hints
  *
- * ILLEGAL_OPERATION: an EMPTY segment without memory.
+ * Errors: ILLEGAL_OPERATION: an EMPTY segment without memory.
  */
 void SCIPrepareSegment(sci_local_segment_t segment,
 		       unsigned int localAdapterNo, unsigned int flags,
@@ -217,7 +217,7 @@ void SCIPrepareSegment(sci_local_segment_t segment,
  * SCISetSegmentAvailable() - let other nodes connect
  * @flags: none of its own
  *
- * SEGMENT_NOT_PREPARED: for this adapter.  ILLEGAL_OPERATION: PRIVATE, or
+ * Errors: SEGMENT_NOT_PREPARED: for this adapter.  ILLEGAL_OPERATION: PRIVATE, or
  * prepared as DMA_SOURCE_ONLY.
  */
 void SCISetSegmentAvailable(sci_local_segment_t segment,
@@ -229,7 +229,7 @@ void SCISetSegmentAvailable(sci_local_segment_t segment,
  * @flags: NOTIFY: connected peers get SCI_CB_DISCONNECT and may go on using the
  *	segment; FORCE_DISCONNECT: they get it and are cut off
  *
- * ILLEGAL_OPERATION: it is not available on that adapter.
+ * Errors: ILLEGAL_OPERATION: it is not available on that adapter.
  */
 void SCISetSegmentUnavailable(sci_local_segment_t segment,
 			      unsigned int localAdapterNo, unsigned int flags,
@@ -240,7 +240,7 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
  * @flags: FORCE_REMOVE: also while peers are connected or maps exist; peers get
  *	SCI_CB_DISCONNECT, maps of this process stay until unmapped
  *
- * BUSY: mapped, connected to, or used by a DMA queue.  Connected peers are not
+ * Errors: BUSY: mapped, connected to, or used by a DMA queue.  Connected peers are not
  * in the way in a callback, where no thread could wait for them, nor after
  * SCISetSegmentUnavailable() with NOTIFY or FORCE_DISCONNECT.  They get
  * SCI_CB_DISCONNECT, their maps can be accessed until they unmap them, and the
@@ -255,9 +255,9 @@ void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
  * @addr: where, with FIXED_MAP_ADDR; else ignored
  * @flags: FIXED_MAP_ADDR, READONLY_MAP
  *
- * Returns the address of byte @offset, or NULL.
+ * Return: the address of byte @offset, or NULL.
  *
- * SIZE_ALIGNMENT: @size is 0.  ILLEGAL_ADDRESS: @addr is in use or NULL.
+ * Errors: SIZE_ALIGNMENT: @size is 0.  ILLEGAL_ADDRESS: @addr is in use or NULL.
  * OFFSET_ALIGNMENT: @addr and @offset differ modulo the page size.
  * ILLEGAL_OPERATION: an EMPTY segment without memory.
  */
@@ -269,7 +269,7 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map,
  * SCIShareSegment() - let other processes of this node attach
  * @flags: none of its own
  *
- * ILLEGAL_OPERATION: PRIVATE.
+ * Errors: ILLEGAL_OPERATION: PRIVATE.
  */
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
 		     sci_error_t *error);
@@ -284,7 +284,7 @@ void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
  * when the creator goes, SCI_CB_LOST (it died) or SCI_CB_DISCONNECT follows and
  * the memory stays until this handle is removed.
  *
- * NO_SUCH_SEGMENT: no such id on this node.  ACCESS: not shared or not ours.
+ * Errors: NO_SUCH_SEGMENT: no such id on this node.  ACCESS: not shared or not ours.
  */
 void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
 			   unsigned int segmentId, size_t *size,
@@ -304,7 +304,7 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
  * what DMA transfers and maps then use is that memory itself, which must stay
  * until the segment is removed.
  *
- * ILLEGAL_OPERATION: not EMPTY, or registered already.  SIZE_ALIGNMENT: @size
+ * Errors: ILLEGAL_OPERATION: not EMPTY, or registered already.  SIZE_ALIGNMENT: @size
  * is not whole pages.  ILLEGAL_ADDRESS: @address is not at a page's start, or
  * something else is mapped there (a file, shared memory, a stack, nothing).
  * OUT_OF_RANGE: @size differs from the segment's.
@@ -317,7 +317,7 @@ void SCIRegisterSegmentMemory(void *address, size_t size,
  * SCIAttachPhysicalMemory() - make physical or device memory an EMPTY segment
  * @flags: CUDA_BUFFER
  *
- * ACCESS: the caller is not privileged.  NOT_SUPPORTED: the fabric reaches no
+ * Errors: ACCESS: the caller is not privileged.  NOT_SUPPORTED: the fabric reaches no
  * physical addresses (shm does not).
  */
 void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
@@ -331,9 +331,9 @@ void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
  * @timeout: 0 only looks
  * @flags: 0
  *
- * Returns the reason, or 0 on error.
+ * Return: the reason, or 0 on error.
  *
- * TIMEOUT.  CANCELLED: the segment was removed.  ILLEGAL_OPERATION: it has a
+ * Errors: TIMEOUT.  CANCELLED: the segment was removed.  ILLEGAL_OPERATION: it has a
  * callback, which gets the events.
  */
 sci_segment_cb_reason_t
@@ -343,10 +343,10 @@ SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
 			    unsigned int timeout, unsigned int flags,
 			    sci_error_t *error);
 
-/** SCIGetLocalSegmentId() - return the id of a local segment; 0 for a bad handle */
+/** SCIGetLocalSegmentId() - get the id of a segment. Return: the id; 0: a bad handle. */
 unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
 
-/** SCIGetLocalSegmentSize() - return the size of a local segment in bytes; 0 for a bad handle */
+/** SCIGetLocalSegmentSize() - get the size of a segment. Return: bytes; 0: a bad handle. */
 size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
 
 /* ---- remote segments ---- */
@@ -365,7 +365,7 @@ size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
  * Fails at once when there is nothing to connect to: programs repeat the call.
  * A program that repeats it without a pause is slowed down, to at most 1 ms a call.
  *
- * NO_SUCH_SEGMENT: no such id, or not available.  CONNECTION_REFUSED: its mode
+ * Errors: NO_SUCH_SEGMENT: no such id, or not available.  CONNECTION_REFUSED: its mode
  * excludes this user.  TIMEOUT.  NO_LINK_ACCESS: our link is down.
  */
 void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment,
@@ -379,7 +379,7 @@ void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment,
  * SCIDisconnectSegment() - end a connection
  * @flags: 0
  *
- * BUSY: mapped, or used by a DMA queue.
+ * Errors: BUSY: mapped, or used by a DMA queue.
  */
 void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
 			  sci_error_t *error);
@@ -393,10 +393,10 @@ void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
  *	WRITE_BACK_CACHE_MAP, NO_MEMORY_LOOPBACK_MAP; not implemented:
  *	CONDITIONAL_INTERRUPT_MAP, UNCONDITIONAL_DATA_INTERRUPT_MAP
  *
- * Returns the address of byte @offset, or NULL.  A plain store there is seen by
+ * Return: the address of byte @offset, or NULL.  A plain store there is seen by
  * the other node's polling loop without any call.
  *
- * SEGMENT_NOT_CONNECTED: not yet, or no longer.  ACCESS: writable map of a
+ * Errors: SEGMENT_NOT_CONNECTED: not yet, or no longer.  ACCESS: writable map of a
  * segment that is read-only to this user.  Other errors are those of SCIMapLocalSegment().
  */
 volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
@@ -409,21 +409,21 @@ volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment,
  * @flags: 0
  *
  * A sequence of the map is tolerated and stays to be removed.
- * BUSY: a block transfer uses the map.
+ * Errors: BUSY: a block transfer uses the map.
  */
 void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
 
-/** SCIGetRemoteSegmentSize() - return the size in bytes; 0 for a bad or unconnected handle */
+/** SCIGetRemoteSegmentSize() - get the size. Return: bytes; 0: a bad or unconnected handle. */
 size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment);
 
 /**
- * SCIGetRemoteSegmentId() - return the id of a remote segment; 0 for a bad handle
+ * SCIGetRemoteSegmentId() - get the id of a remote segment
  *
- * The id of a disconnected segment is valid until the next connect.
+ * Return: the id, also of a disconnected segment until the next connect; 0: a bad handle.
  */
 unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment);
 
-/** SCIGetRemoteSegmentNodeId() - return the node of a remote segment; 0 for a bad handle */
+/** SCIGetRemoteSegmentNodeId() - get the owner's node. Return: its id; 0: a bad handle. */
 unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
 
 /**
@@ -432,9 +432,9 @@ unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
  * @timeout: 0 only looks
  * @flags: 0
  *
- * Returns the reason, or 0 on error.
+ * Return: the reason, or 0 on error.
  *
- * TIMEOUT.  CANCELLED: disconnected by another thread.  ILLEGAL_OPERATION: it
+ * Errors: TIMEOUT.  CANCELLED: disconnected by another thread.  ILLEGAL_OPERATION: it
  * has a callback, which gets the events.
  */
 sci_segment_cb_reason_t
@@ -459,7 +459,7 @@ void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags,
  * SCIStartSequence() - begin a transfer
  * @flags: 0
  *
- * Returns SCI_SEQ_OK; SCI_SEQ_PENDING: the link is down, start again later;
+ * Return: SCI_SEQ_OK; SCI_SEQ_PENDING: the link is down, start again later;
  * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or error.
  */
 sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
@@ -470,11 +470,11 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
  * SCICheckSequence() - check that all stores since the start have arrived
  * @flags: NO_FLUSH, NO_STORE_BARRIER: the caller did that itself
  *
- * Returns SCI_SEQ_OK; SCI_SEQ_RETRIABLE: transfer it again (after a new start);
+ * Return: SCI_SEQ_OK; SCI_SEQ_RETRIABLE: transfer it again (after a new start);
  * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or error; SCI_SEQ_PENDING: the
  * link is down.  An OK or RETRIABLE answer starts the next transfer.
  *
- * ILLEGAL_OPERATION: the sequence was never started.
+ * Errors: ILLEGAL_OPERATION: the sequence was never started.
  */
 sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 				       unsigned int flags,
@@ -500,7 +500,7 @@ void SCIFlush(sci_sequence_t sequence, unsigned int flags);
  * @flags: BLOCK_READ: from the map to @memAddr; ERROR_CHECK: check that all
  *	arrived
  *
- * @size 0 does nothing.  TRANSFER_FAILED: with ERROR_CHECK, data was lost (copy
+ * @size 0 does nothing.  Errors: TRANSFER_FAILED: with ERROR_CHECK, data was lost (copy
  * again) or the connection is gone.  ACCESS: a write to a READONLY_MAP.
  */
 void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
@@ -525,7 +525,7 @@ void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
  * SCITransferBlock() - copy from one map to another
  * @flags: 0
  *
- * TRANSFER_FAILED as in SCIMemCpy().
+ * Errors: TRANSFER_FAILED as in SCIMemCpy().
  */
 void SCITransferBlock(sci_map_t sourceMap, size_t sourceOffset,
 		      sci_map_t destinationMap, size_t destinationOffset,
@@ -547,7 +547,7 @@ void SCITransferBlockAsync(sci_map_t sourceMap, size_t sourceOffset,
  * @flags: 0
  *
  * On SCI_ERR_OK and every other outcome but TIMEOUT the handle is gone.
- * TRANSFER_FAILED; CANCELLED: aborted; ILLEGAL_OPERATION: it has a callback.
+ * Errors: TRANSFER_FAILED; CANCELLED: aborted; ILLEGAL_OPERATION: it has a callback.
  */
 void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error);
@@ -557,7 +557,7 @@ void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
  * @flags: 0
  *
  * The wait or the callback then reports CANCELLED.
- * ILLEGAL_OPERATION: it has ended.
+ * Errors: ILLEGAL_OPERATION: it has ended.
  */
 void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
 			   sci_error_t *error);
@@ -579,13 +579,13 @@ void SCICacheSync(sci_map_t map, void *addr, size_t length,
  * @flags: DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER: a wish for an engine; DMA_PHDMA:
  *	privileged, not supported
  *
- * ILLEGAL_PARAMETER: @maxEntries is 0 or beyond 1 M.
+ * Errors: ILLEGAL_PARAMETER: @maxEntries is 0 or beyond 1 M.
  */
 void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *queue,
 		       unsigned int localAdapterNo, unsigned int maxEntries,
 		       unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveDMAQueue() - free a queue; @flags: 0.  ILLEGAL_OPERATION: it is POSTED. */
+/** SCIRemoveDMAQueue() - free a queue; @flags: 0.  Errors: ILLEGAL_OPERATION: it is POSTED. */
 void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		       sci_error_t *error);
 
@@ -594,9 +594,9 @@ void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned int flags,
  * @flags: DMA_READ; DMA_POST: post at once; DMA_WAIT: and wait for the end;
  *	DMA_RESET: and reset then; DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER
  *
- * Returns the queue's state.  All transfers of one post go the same way.
+ * Return: the queue's state.  All transfers of one post go the same way.
  *
- * ILLEGAL_OPERATION: neither IDLE nor GATHER, or another direction.
+ * Errors: ILLEGAL_OPERATION: neither IDLE nor GATHER, or another direction.
  * MAX_ENTRIES.  OUT_OF_RANGE.  SIZE_ALIGNMENT: @size is 0 or misaligned.
  * SEGMENT_NOT_PREPARED, SEGMENT_NOT_CONNECTED: for the queue's adapter.
  */
@@ -612,13 +612,13 @@ SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t localSegment,
  * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: at the end of all
  * @flags: USE_CALLBACK
  *
- * ILLEGAL_OPERATION: the state is not GATHER.
+ * Errors: ILLEGAL_OPERATION: the state is not GATHER.
  */
 void SCIPostDMAQueue(sci_dma_queue_t queue, sci_cb_dma_t callback,
 		     void *callbackArg, unsigned int flags,
 		     sci_error_t *error);
 
-/** SCIResetDMAQueue() - make a queue IDLE; @flags: 0.  ILLEGAL_OPERATION: it is POSTED. */
+/** SCIResetDMAQueue() - make a queue IDLE; @flags: 0.  Errors: ILLEGAL_OPERATION: it is POSTED. */
 void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error);
 
@@ -631,14 +631,14 @@ void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 void SCIAbortDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error);
 
-/** SCIDMAQueueState() - return the state of a queue; ERROR for a bad handle */
+/** SCIDMAQueueState() - get the state of a queue. Return: the state; ERROR: a bad handle. */
 sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t queue);
 
 /**
  * SCIWaitForDMAQueue() - wait until a queue is no longer POSTED
  * @flags: 0
  *
- * Returns the state.  TIMEOUT.  ILLEGAL_OPERATION: nothing was posted since
+ * Return: the state.  Errors: TIMEOUT.  ILLEGAL_OPERATION: nothing was posted since
  * the last reset, or a callback was asked for.  CANCELLED: queue removed.
  */
 sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t queue,
@@ -651,7 +651,7 @@ sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t queue,
  * @flags: DMA_READ, DMA_WAIT, USE_CALLBACK, BROADCAST, DMA_GLOBAL, DMA_SYSDMA,
  *	DMA_ADAPTER
  *
- * From IDLE, and again after DONE, ABORTED or ERROR.  TRANSFER_FAILED: with
+ * From IDLE, and again after DONE, ABORTED or ERROR.  Errors: TRANSFER_FAILED: with
  * DMA_WAIT.  ILLEGAL_FLAG: BROADCAST to a segment that was connected without
  * it, since one segment cannot stand for a group.  Other codes as SCIEnqueueDMATransfer().
  */
@@ -666,7 +666,7 @@ void SCIStartDmaTransfer(sci_dma_queue_t queue,
  * SCIStartDmaTransferVec() - start a DMA transfer of several pieces
  * @vecLength: 1 to DIS_DMA_MAX_VECLEN; a vector is one entry of the queue
  *
- * MAX_ENTRIES: the queue is full.  Other codes as SCIStartDmaTransfer().
+ * Errors: MAX_ENTRIES: the queue is full.  Other codes as SCIStartDmaTransfer().
  */
 void SCIStartDmaTransferVec(sci_dma_queue_t queue,
 			    sci_local_segment_t localSegment,
@@ -695,7 +695,7 @@ void SCIStartDmaTransferMem(sci_dma_queue_t queue, void *localAddress,
  *	share the number, a trigger reaches all; COUNTING_INT: every trigger
  *	counts, else those not yet seen merge into one
  *
- * INTNO_USED.
+ * Errors: INTNO_USED.
  */
 void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
 			unsigned int localAdapterNo, unsigned int *interruptNo,
@@ -711,7 +711,7 @@ void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
  * @timeout: 0 only looks
  * @flags: 0
  *
- * TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
+ * Errors: TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
  */
 void SCIWaitForInterrupt(sci_local_interrupt_t interrupt,
 			 unsigned int timeout, unsigned int flags,
@@ -722,7 +722,7 @@ void SCIWaitForInterrupt(sci_local_interrupt_t interrupt,
  * @timeout: as in SCIConnectSegment()
  * @flags: COUNTING_INT: a hint
  *
- * NO_SUCH_INTNO: at once.  CONNECTION_REFUSED: its mode excludes this user.
+ * Errors: NO_SUCH_INTNO: at once.  CONNECTION_REFUSED: its mode excludes this user.
  * TIMEOUT.
  */
 void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt,
@@ -738,7 +738,7 @@ void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt,
  * SCITriggerInterrupt() - trigger an interrupt of another node
  * @flags: 0
  *
- * NOT_CONNECTED: its owner is gone.  NO_LINK_ACCESS.
+ * Errors: NOT_CONNECTED: its owner is gone.  NO_LINK_ACCESS.
  */
 void SCITriggerInterrupt(sci_remote_interrupt_t interrupt,
 			 unsigned int flags, sci_error_t *error);
@@ -746,8 +746,11 @@ void SCITriggerInterrupt(sci_remote_interrupt_t interrupt,
 /**
  * SCICreateDataInterrupt() - create an interrupt that carries up to 64 KiB
  *
+ * @flags: USE_CALLBACK, FIXED_INTNO
+ *
  * Messages of one sender keep their order and borders and queue up.
- * @flags: USE_CALLBACK, FIXED_INTNO.  INTNO_USED.
+ *
+ * Errors: INTNO_USED.
  */
 void SCICreateDataInterrupt(sci_desc_t sd,
 			    sci_local_data_interrupt_t *interrupt,
@@ -768,7 +771,7 @@ void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt,
  * @timeout: 0 only looks
  * @flags: 0
  *
- * NOSPC: too little room; @length says how much is needed, the message waits.
+ * Errors: NOSPC: too little room; @length says how much is needed, the message waits.
  * TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
  */
 void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data,
@@ -791,7 +794,7 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
  * @length: 0 to 65536 bytes, else OUT_OF_RANGE
  * @flags: 0
  *
- * NOT_CONNECTED: its owner is gone.  NOSPC: the owner does not fetch its
+ * Errors: NOT_CONNECTED: its owner is gone.  NOSPC: the owner does not fetch its
  * messages; nothing was sent, repeat later.  NO_LINK_ACCESS.
  */
 void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt,
@@ -946,7 +949,7 @@ typedef struct sci_dma_capabilities {
  * @data: the structure that goes with it
  * @flags: 0; SCI_Q_DMA: DMA_ADAPTER, DMA_GLOBAL, DMA_SYSDMA
  *
- * ILLEGAL_QUERY: unknown command or subcommand.  NOSPC: a string needs more
+ * Errors: ILLEGAL_QUERY: unknown command or subcommand.  NOSPC: a string needs more
  * room.  NOT_SUPPORTED: the fabric has no such thing (bus addresses on shm).
  */
 void SCIQuery(unsigned int command, void *data, unsigned int flags,
@@ -956,7 +959,7 @@ void SCIQuery(unsigned int command, void *data, unsigned int flags,
  * SCIProbeNode() - test whether a node answers
  * @flags: 0
  *
- * Returns 1, or 0 and the reason: NO_SUCH_NODEID, NO_LINK_ACCESS.
+ * Return: 1; 0: the node does not answer.  Errors: NO_SUCH_NODEID, NO_LINK_ACCESS.
  */
 int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo,
 		 unsigned int nodeId, unsigned int flags, sci_error_t *error);
@@ -973,7 +976,7 @@ void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
  * @type: receives what carries them; may be NULL
  * @flags: 0
  *
- * NO_SUCH_NODEID: no such name.
+ * Errors: NO_SUCH_NODEID: no such name.
  */
 void SCIGetNodeIdByAdapterName(char *adaptername,
 			       dis_nodeId_list_t *nodeIdlist,
@@ -986,18 +989,21 @@ void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,
 				 dis_virt_adapter_t *type, unsigned int flags,
 				 sci_error_t *error);
 
-/** SCIGetErrorString() - return the name and the meaning of a code; never NULL */
+/** SCIGetErrorString() - describe a code. Return: its name and meaning; never NULL. */
 const char *SCIGetErrorString(sci_error_t code);
 
-/** SCIGetAdapterTypeString() - return the name of a dis_adapter_type_t; never NULL */
+/** SCIGetAdapterTypeString() - describe an adapter type. Return: its name; never NULL. */
 const char *SCIGetAdapterTypeString(dis_virt_adapter_t type);
 
-/** SCIGetAdapterFamilyString() - return the name of the family of a type; never NULL */
+/** SCIGetAdapterFamilyString() - describe a type's family. Return: its name; never NULL. */
 const char *SCIGetAdapterFamilyString(dis_virt_adapter_t type);
 
 /* ---- not on this fabric ---- */
 
-/* Each function checks its arguments as above and returns SCI_ERR_NOT_IMPLEMENTED. */
+/*
+ * Each function checks its arguments as above. Return: 0, or the state of the queue.
+ * Errors: NOT_IMPLEMENTED.
+ */
 void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo,
 			sci_remote_segment_t *segment, sci_address_t address,
 			size_t size, unsigned int flags, sci_error_t *error);
