@@ -10,15 +10,17 @@
 struct sci_fabric_place;
 
 /*
- * Set *@node to the node of @at, or else of SCI_NODE; with neither it stays. -EINVAL,
- * with a message: that is not a node id.
+ * Set *@node to the node of @at, or else of SCI_NODE; without either it does not change.
+ * Return: 0; -EINVAL, with a message: not a node id.
  */
 int sci_place_node(const struct sci_fabric_place *at, unsigned int *node);
 
-/* Print what is wrong with the fabric of @at or of SCI_FABRIC. Return: -EINVAL. */
 int sci_place_bad(const struct sci_fabric_place *at, const char *want);
 
-/* The same for the mode of SCI_MODE. */
+/*
+ * Set *@mode to the mode of SCI_MODE; without the variable it does not change. Return: 0;
+ * -EINVAL, with a message.
+ */
 int sci_env_mode(unsigned int *mode);
 
 /**

@@ -26,7 +26,7 @@ static unsigned int n_open;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* The child has none of the parent's fabrics, and no packets that were held back. */
+/* The child of a fork has none of the parent's fabrics, and no packets that were held back. */
 static void fabric_fork_child(void)
 {
 	n_open = 0;
@@ -59,7 +59,7 @@ static int open_fabric(struct sci_fabric **out, const struct sci_fabric_place *a
 	const char *arg;
 	size_t i, n;
 
-	/* no second try: a cluster of which each has its own is none */
+	/* try no other fabric: each process would choose its own, and they would not meet */
 	if (!spec || !*spec || !strcmp(spec, "auto")) {
 		for (i = 0; i < N_FABRICS; i++)
 			if (fabrics[i]->present())

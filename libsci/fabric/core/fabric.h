@@ -42,7 +42,7 @@
 
 enum sci_event_type {
 	SCI_EVENT_CONNECT,		/* a peer connected, or this side did */
-	/* the connection ended in good order, or its owner asks for that */
+	/* the connection ended in good order, or its owner asks for its end */
 	SCI_EVENT_DISCONNECT,
 	SCI_EVENT_LOST,			/* the peer died */
 	SCI_EVENT_NOT_OPERATIONAL,	/* the link went down ... */
@@ -52,8 +52,8 @@ enum sci_event_type {
 
 struct sci_event {
 	enum sci_event_type type;
-	unsigned int node;		/* the peer's */
-	unsigned int adapter;		/* ours */
+	unsigned int node;		/* node of the peer */
+	unsigned int adapter;		/* adapter of this process */
 	int status;			/* 0 or -errno (asynchronous connects) */
 };
 
@@ -76,7 +76,7 @@ struct sci_adapter_info {
 	size_t min_dma_size;		/* below it stores are faster */
 	size_t min_block_size;
 	unsigned int mcast_groups;
-	/* the process takes part and can call the wake barrier */
+	/* the process takes part in the wake barrier, and can call it */
 	bool wake_barrier;
 	bool register_copies;		/* registered memory gets new pages: a copy */
 	unsigned int bdf;		/* bus << 8 | devfn; 0: no bus */
@@ -99,13 +99,13 @@ struct sci_segment_info {
 
 struct sci_node_info {
 	unsigned int node;
-	unsigned int processes;		/* 0: not known */
+	unsigned int processes;		/* 0: unknown */
 	bool local;			/* the caller's own node */
 	bool remote;			/* of another machine */
 };
 
 enum {
-	SCI_LSEG_PRIVATE	= 1 << 0,	/* no id, never connected */
+	SCI_LSEG_PRIVATE	= 1 << 0,	/* no id: no peer can connect */
 	SCI_LSEG_EMPTY		= 1 << 1,	/* memory comes later */
 	SCI_LSEG_AUTO_ID	= 1 << 2,	/* the fabric takes a free id at or above .id */
 	SCI_LSEG_BROADCAST	= 1 << 3,	/* member of group .id */
@@ -116,14 +116,14 @@ struct sci_lseg_param {
 	uint32_t id;
 	uint64_t size;			/* > 0 */
 	unsigned int flags;		/* SCI_LSEG_* */
-	sci_event_fn event;		/* never NULL */
+	sci_event_fn event;		/* must not be NULL */
 	void *owner;
 };
 
 enum sci_unexport {
 	SCI_UNEXPORT_QUIET,		/* no new importer may connect */
-	SCI_UNEXPORT_NOTIFY,		/* ... and the present importers are told */
-	SCI_UNEXPORT_FORCE,		/* ... and the present importers are cut off */
+	SCI_UNEXPORT_NOTIFY,		/* as QUIET, and tell the present importers */
+	SCI_UNEXPORT_FORCE,		/* as QUIET, and cut off the present importers */
 };
 
 struct sci_rseg_param {
@@ -132,7 +132,7 @@ struct sci_rseg_param {
 	uint32_t id;
 	uint32_t port;			/* a data interrupt of its owner's; 0: not known */
 	uint32_t timeout;
-	sci_event_fn event;		/* never NULL */
+	sci_event_fn event;		/* must not be NULL */
 	void *owner;
 };
 
@@ -152,8 +152,8 @@ struct sci_link_words {
 	uint32_t errors;		/* packets lost: send again */
 	uint32_t down;			/* != 0: link not operational */
 	uint32_t reserved[14];
-	uint32_t hw_errors;		/* more of errors */
-	uint32_t hw_down;		/* as down */
+	uint32_t hw_errors;		/* lost packets, as errors */
+	uint32_t hw_down;		/* link not operational, as down */
 };
 
 struct sci_link_status;
@@ -180,11 +180,11 @@ struct sci_link_status {
 	_Atomic uint32_t errors;	/* injected errors, see fault.h */
 	_Atomic uint32_t down;
 	enum sci_pio_map map;		/* how stores to its maps are to be made */
-	/* words of the adapter, read only; NULL: an adapter that loses nothing */
+	/* counters of the adapter, read only; NULL: the adapter loses nothing */
 	const struct sci_link_words *adapter;
 	/*
-	 * A word that sends off what stream buffers hold, whatever is written; NULL: a
-	 * line leaves by itself.  In a buffer of 128 bytes it waits for another one.
+	 * A store to this word, of any value, empties the stream buffers. NULL: lines leave by
+	 * themselves. A line in a buffer of 128 bytes waits for a second line.
 	 */
 	volatile uint32_t *flush;
 	const struct sci_cache_ops *cache;	/* NULL: caches are coherent */
@@ -197,7 +197,7 @@ static inline void sci_link_write_back(struct sci_link_status *link,
 		link->cache->write_back(link, addr, len);
 }
 
-/* Before a load of what another node has stored. */
+/* Refresh the cache before a load of bytes that another node has stored. */
 static inline void sci_link_refresh(struct sci_link_status *link,
 				    const volatile void *addr, size_t len)
 {
@@ -205,7 +205,7 @@ static inline void sci_link_refresh(struct sci_link_status *link,
 		link->cache->refresh(link, addr, len);
 }
 
-/* The lines at both ends hold bytes of others, too: write back the newest ones. */
+/* The first and the last line also hold bytes of others: write back the newest ones. */
 static inline void sci_link_refresh_ends(struct sci_link_status *link,
 					 const volatile void *addr, size_t len)
 {
@@ -268,8 +268,8 @@ struct sci_rseg_status {
 };
 
 enum {
-	SCI_INTR_FIXED		= 1 << 0,	/* the number is the caller's */
-	SCI_INTR_SHARED		= 1 << 1,	/* several owners, all are told */
+	SCI_INTR_FIXED		= 1 << 0,	/* the caller chooses the number */
+	SCI_INTR_SHARED		= 1 << 1,	/* it may have several owners */
 	SCI_INTR_COUNTING	= 1 << 2,	/* triggers are not merged */
 	SCI_INTR_DATA		= 1 << 3,	/* triggers carry bytes */
 };
@@ -309,7 +309,7 @@ struct sci_rintr;
  * and rintr whole.  It may leave out the groups local and copy: callers use
  * sci_lseg_attach(), sci_peer_read() and the other functions below, which return
  * -EOPNOTSUPP then.  It may leave out wake_barrier if no process takes part:
- * callers look at sci_adapter_info.wake_barrier before.
+ * callers read sci_adapter_info.wake_barrier before a call.
  */
 
 /**
@@ -387,14 +387,13 @@ struct sci_local_ops {
 
 /**
  * struct sci_rseg_ops - imported segments
- * @connect:	Connect to a segment. However short the timeout, the peer has
- *		time to refuse; where there is nothing to connect to it returns
- *		at once. -ENOENT: no such segment, or not exported, also if no
- *		process runs on the node yet; -EHOSTUNREACH: the fabric has no
- *		such node; -EACCES: the segment's mode forbids it; -ETIMEDOUT;
- *		-ENETDOWN; -ECANCELED: by cancel_connect. While the call waits,
- *		*@out points at what may become the import, so that a child
- *		forked meanwhile, which has no such thread, loses no memory.
+ * @connect:	Connect to a segment. The peer has time to refuse, however short the timeout.
+ *		The call returns at once if there is nothing to connect to. -ENOENT: no such
+ *		segment, or not exported, also if no process runs on the node yet;
+ *		-EHOSTUNREACH: the fabric has no such node; -EACCES: the segment's mode forbids
+ *		it; -ETIMEDOUT; -ENETDOWN; -ECANCELED: by cancel_connect. While the call waits,
+ *		*@out points at the future import: a child that is forked meanwhile finds its
+ *		memory there.
  * @cancel_connect: End a connect that waits for its peer; @owner is the
  *		parameter's. NULL ends all of them, and all later ones at once.
  * @disconnect:	Disconnect. Maps must be gone.
@@ -453,9 +452,9 @@ struct sci_lintr_ops {
  * struct sci_rintr_ops - interrupts of other processes
  * @connect:	Connect to an interrupt. -ENOENT: no such number; other errors,
  *		and *@out meanwhile, as those of rseg.connect.
- * @trigger:	Trigger it. 0: its owner will see it, even in a wait that begins
- *		later. -ENOTCONN: its owner is gone; -ENOBUFS: too much data is
- *		queued at the owner, nothing was sent; -EMSGSIZE.
+ * @trigger:	Trigger it. After 0 the owner will see it, even in a wait that begins later.
+ *		-ENOTCONN: its owner is gone; -ENOBUFS: too much data is queued at the owner,
+ *		nothing was sent; -EMSGSIZE.
  * @disconnect:	Disconnect.
  */
 struct sci_rintr_ops {
@@ -481,7 +480,7 @@ struct sci_copy_ops {
 	int (*peer_read)(struct sci_rseg *r, void *dst, uint64_t src, size_t len);
 };
 
-/* Bytes that are asked for; all of it is the fabric's until @done is set. */
+/* A read of bytes of an import. It belongs to the fabric until @done is set. */
 struct sci_stream_get {
 	struct list link;
 	void *dst;
@@ -492,22 +491,22 @@ struct sci_stream_get {
 };
 
 /**
- * struct sci_stream_ops - imports that are no memory
- * @below:	Reach gateways, and be reached by them, through @below, too, which stays
- *		open longer. After the first lintr.create.
- * @news:	Call @fn on the fabric's thread when something has come that no
- *		thread of the program was polling for.
- * @poll:	Take what has come. Return true if there was something.
- * @rest:	No thread polls any more: the fabric's own takes what comes.
+ * struct sci_stream_ops - imports that are not memory
+ * @below:	Also use @below to reach gateways and to be reached by them. It stays open
+ *		longer. Call it after the first lintr.create.
+ * @news:	Call @fn on the fabric's thread when bytes arrive and no thread of the program
+ *		polls.
+ * @poll:	Handle the bytes that have arrived. Return true if there were any.
+ * @rest:	No thread polls any more: the fabric's own thread handles arriving bytes.
  * @put:	Write @len bytes at @addr of the map of @r, after all earlier ones.
  *		-EAGAIN: no room now, nothing was written; never for
  *		SCI_STREAM_LINE bytes or less.
  * @flush:	Send what has been put.
- * @mark:	Return a number for all that has been put so far, and send it: the
- *		peer will say that it has arrived.
- * @arrived:	Return 0 if all of @mark has arrived; -EAGAIN: not yet; -ENOTCONN.
+ * @mark:	Send all that has been put so far, and return a number for it. The peer
+ *		acknowledges it.
+ * @arrived:	Return 0 if the peer has acknowledged @mark; -EAGAIN: not yet; -ENOTCONN.
  * @get:	Ask for @g->len bytes, SCI_STREAM_GET at most, at @off of the segment.
- *		-EAGAIN: too many have been asked for; -ENOTCONN.
+ *		-EAGAIN: too many reads are under way; -ENOTCONN.
  * @get_cancel:	Forget @g, done or not.
  */
 #define SCI_STREAM_LINE	4096u
@@ -528,9 +527,9 @@ struct sci_stream_ops {
 
 /**
  * struct sci_fabric_place - where to join
- * @spec: as SCI_FABRIC; NULL: what that says
- * @node: 0: what SCI_NODE says
- * @peers: as SCI_NET_PEERS; NULL: what that says
+ * @spec: as SCI_FABRIC; NULL: its value
+ * @node: 0: the value of SCI_NODE
+ * @peers: as SCI_NET_PEERS; NULL: its value
  */
 struct sci_fabric_place {
 	const char *spec;
@@ -541,8 +540,8 @@ struct sci_fabric_place {
 /**
  * struct sci_fabric_ops - a fabric
  * @name:	The first word of SCI_FABRIC that selects it.
- * @present:	Return whether this machine has the fabric: "auto" takes the
- *		first present one.
+ * @present:	Return whether this machine has the fabric: "auto" takes the first fabric that
+ *		is present.
  * @open:	Join at @at; @arg is the text after "NAME:" of its fabric, or
  *		NULL. -EINVAL: bad @arg, node or environment; -ENODEV: no
  *		adapter is ours.
@@ -556,9 +555,9 @@ struct sci_fabric_place {
  *		On return, for every process that takes part (its
  *		sci_adapter_info.wake_barrier): each of its stores to segments
  *		that came, in program order, before a load of the announcement
- *		which did not see it, is visible to the caller. Where one of the
- *		two does not take part both need sci_full_barrier() in that
- *		place. -EOPNOTSUPP: this process does not take part.
+ *		which did not see it, is visible to the caller. If either process does not take
+ *		part, both need sci_full_barrier() in that place. -EOPNOTSUPP: this process does
+ *		not take part.
  */
 struct sci_fabric_ops {
 	const char *name;
@@ -580,7 +579,7 @@ struct sci_fabric_ops {
 	int (*wake_barrier)(struct sci_fabric *f);
 };
 
-/* The first member of every fabric's own structure. */
+/* Each fabric's own structure begins with this one. */
 struct sci_fabric {
 	const struct sci_fabric_ops *ops;
 };
@@ -620,17 +619,17 @@ static inline int sci_peer_read(struct sci_fabric *f, struct sci_rseg *r, void *
 
 extern const struct sci_fabric_ops sci_dev_fabric;
 extern const struct sci_fabric_ops sci_shm_fabric;
-/* Not one that SCI_FABRIC selects; its @arg is as SCI_NET. */
+/* SCI_FABRIC cannot select the net fabric. Its @arg is as SCI_NET. */
 extern const struct sci_fabric_ops sci_net_fabric;
 
 /**
- * sci_gateway_open() - pass on what processes say to others that they cannot reach
+ * sci_gateway_open() - relay for processes that cannot reach each other
  * @fabrics: as SCI_FABRIC, @n of them: the clusters to join
  * @node: node of this process, the same on all adapters
  * @net: as SCI_NET
  *
- * The environment says the rest. Close it with its close operation. It needs no thread of
- * the caller's. -ENOSPC: too many fabrics; -EEXIST: the node has a gateway.
+ * The environment says the rest. Close it with its close operation. It runs on threads of its
+ * own. -ENOSPC: too many fabrics; -EEXIST: the node has a gateway.
  */
 int sci_gateway_open(struct sci_fabric **out, const char *const *fabrics, unsigned int n,
 		     unsigned int node, const char *net);
@@ -640,21 +639,16 @@ int sci_gateway_open(struct sci_fabric **out, const char *const *fabrics, unsign
  * @out: the fabric
  *
  * SCI_FABRIC is "auto" (default), "dev", "dev:DEVICE,...", "shm" or
- * "shm:CLUSTER"; a fabric this machine lacks is -ENODEV, a word that is none of
- * these -EINVAL.
+ * "shm:CLUSTER"; -ENODEV: this machine lacks the fabric; -EINVAL: another word.
  *
- * The first one that a process has open reads SCI_PIO and SCI_FAULT for all:
- * what is under way on one is not to change when another is joined.  -EINVAL
- * also for a SCI_FAULT that is not understood, said on standard error.
+ * The first open fabric of a process reads SCI_PIO and SCI_FAULT for all of them. -EINVAL, with
+ * a message: also for an invalid SCI_FAULT.
  */
 int sci_fabric_open(struct sci_fabric **out);
 
 /* Open a fabric as @at says; the environment says the rest. */
 int sci_fabric_open_at(struct sci_fabric **out, const struct sci_fabric_place *at);
 
-/**
- * sci_fabric_close() - leave it; every object has been destroyed before
- */
 void sci_fabric_close(struct sci_fabric *f);
 
 #endif

@@ -35,7 +35,7 @@ struct packet {
 	unsigned char data[LINE];
 };
 
-/* Packets that are held back, late or to come a second time. */
+/* Packets that are held back: late packets, and copies of packets. */
 static struct {
 	pthread_mutex_t lock;
 	unsigned int n;
@@ -50,7 +50,6 @@ static _Atomic uint64_t draws;
 
 _Atomic bool sci_fault_enabled;
 
-/* splitmix64 (Steele, Lea, Flood 2014): each counter value gives a fresh draw */
 static uint64_t random_mix(uint64_t n)
 {
 	uint64_t z = n * 0x9e3779b97f4a7c15u;
@@ -129,7 +128,7 @@ static int parse_word(char *word)
 	if (!strcmp(word, "seed")) {
 		if (parse_u64(value, &end, &seed) || *end)
 			return -EINVAL;
-		/* start far apart, so that two seeds share no stretch of draws */
+		/* different seeds start far apart in the sequence, and do not overlap */
 		atomic_store(&draws, random_mix(seed));
 		return 0;
 	}

@@ -43,31 +43,31 @@ extern _Atomic bool sci_fault_enabled __attribute__((visibility("hidden")));
  * sci_fault_init() - read SCI_FAULT
  * @spec: its value; NULL or "": no faults
  *
- * What is held back is dropped: to be called while nothing is mapped.
- * -EINVAL: a word that is none of the above, or a number out of range.
+ * Packets that are held back are dropped. Context: no remote memory is mapped.
+ * -EINVAL: an unknown word, or a number out of range.
  */
 int sci_fault_init(const char *spec);
 
-/* For the child of a fork: packets held back are the parent's. */
+/* Drop the held packets in the child of a fork: they are the parent's. */
 void sci_fault_fork(void);
 
 /**
- * sci_fault_forget() - let arrive what is held back for [@addr, @addr + @len)
+ * sci_fault_forget() - deliver the packets held for [@addr, @addr + @len)
  *
- * Before it is unmapped, or a packet would later hit what is then there.
+ * Call it before the range is unmapped: a late packet would hit the next mapping there.
  */
 void sci_fault_forget(volatile void *addr, size_t len);
 
 /**
- * sci_fault_link() - what the link should be doing now
+ * sci_fault_link() - the state of the link that SCI_FAULT wants now
  * @elapsed_ms: since initialization
- * @next_ms: receives when that changes next; UINT64_MAX: never
+ * @next_ms: receives when the state changes next; UINT64_MAX: never
  *
- * Returns true while the link is to be down.
+ * Return: true while the link is down.
  */
 bool sci_fault_link(uint64_t elapsed_ms, uint64_t *next_ms);
 
-/* Slow paths of the inline functions below. */
+/* The slow paths of the inline functions below. */
 void sci_fault_later(void);
 void sci_fault_write(volatile void *dst, const void *src, size_t len,
 		     struct sci_link_status *link);
@@ -77,8 +77,8 @@ void sci_fault_check(struct sci_rseg_status *st);
 void sci_fault_deliver(void);
 
 /**
- * sci_remote_write() - store to remote memory, under the faults asked for
- * @link: whose error count a loss raises
+ * sci_remote_write() - store to remote memory, with injected faults
+ * @link: the link whose error count a loss raises
  */
 static inline void sci_remote_write(volatile void *dst, const void *src,
 				    size_t len, struct sci_link_status *link)
@@ -93,8 +93,8 @@ static inline void sci_remote_write(volatile void *dst, const void *src,
  * sci_remote_line() - store one line, as sci_pio_line(), under the same faults
  * @dst: aligned to 64 bytes
  *
- * One packet: it arrives whole, however late or often, but not after one that is
- * stored to the same line later.  It leaves at once.
+ * The line is one packet. It leaves at once and arrives whole, perhaps late or twice, but
+ * before a later packet for the same line.
  */
 static inline void sci_remote_line(volatile void *dst, const void *src,
 				   struct sci_link_status *link)
@@ -109,7 +109,7 @@ static inline void sci_remote_line(volatile void *dst, const void *src,
 /**
  * sci_remote_errors() - the link's error count
  *
- * Time passes meanwhile: what is held back may arrive.
+ * The call also lets some of the held packets arrive.
  */
 static inline uint32_t sci_remote_errors(struct sci_link_status *link)
 {
@@ -119,10 +119,9 @@ static inline uint32_t sci_remote_errors(struct sci_link_status *link)
 }
 
 /**
- * sci_remote_barrier() - the fabric's store barrier, @r as there
+ * sci_remote_barrier() - the fabric's store barrier, with injected faults
  *
- * Whatever faults are asked for, what the two functions above wrote before
- * and was not lost has arrived.
+ * On return, all packets of the two functions above that were not lost have arrived.
  */
 static inline void sci_remote_barrier(struct sci_fabric *f,
 				      struct sci_rseg *r)
@@ -132,9 +131,7 @@ static inline void sci_remote_barrier(struct sci_fabric *f,
 	f->ops->rseg.store_barrier(f, r);
 }
 
-/**
- * sci_remote_check() - to be called before a sequence check reads @st
- */
+/* Inject faults before a sequence check reads @st. */
 static inline void sci_remote_check(struct sci_rseg_status *st)
 {
 	if (atomic_load_explicit(&sci_fault_enabled, memory_order_relaxed))

@@ -184,9 +184,9 @@ static void serve_events(struct sci_service *svc, const struct epoll_event *ev,
 }
 
 /*
- * Let other threads run, every YIELD_NS. A thread that polls on the same CPU takes a shorter
- * absence of its own for an idle CPU, and yields less often. @yielded: when this thread yielded
- * last. Return whether others have kept the CPU.
+ * Let other threads run, every YIELD_NS. A polling thread on the same CPU that is away for less
+ * takes the CPU for idle, and yields less often. @yielded: the time of this thread's last yield.
+ * Return whether other threads have used the CPU.
  */
 static bool step_aside(uint64_t *yielded)
 {
@@ -287,10 +287,9 @@ static void fork_parent(void)
 }
 
 /*
- * The child owns none of the parent's objects: it closes what keeps their
- * names and connections alive.  Maps stay.  The structures are left behind:
- * other threads of the parent, which do not exist here, may have been using
- * them.
+ * The child owns none of the parent's objects: it closes the descriptors of their names and
+ * connections. Maps stay. It does not free the structures: another thread of the parent may
+ * have been changing them.
  */
 static void service_fork_child(void)
 {
@@ -304,7 +303,7 @@ static void service_fork_child(void)
 			svc->ops->forked(svc);
 		list_del(pos);
 		pthread_mutex_unlock(&svc->lock);
-		/* a lock that is held knows its thread by a number of the parent's */
+		/* a held lock knows its thread by a number of the parent */
 		pthread_rwlock_init(&svc->gate, NULL);
 	}
 	pthread_mutex_unlock(&services_lock);
@@ -350,7 +349,7 @@ static int events_init(struct sci_service *svc)
 								       0;
 }
 
-/* Make a lock whose writer, fork(), does not wait for readers that keep coming. */
+/* Make a lock for which fork(), the writer, need not wait while new readers keep coming. */
 static void gate_init(pthread_rwlock_t *gate)
 {
 	pthread_rwlockattr_t attr;

@@ -3,20 +3,17 @@
 /*
  * DOC: the service of a fabric
  *
- * Three things that a fabric with descriptors needs, whatever they lead to: a
- * table of them, a thread that waits for them, and a fork() that gives the
- * child none.
+ * The service gives a fabric three things: a table of its descriptors, a thread that waits for
+ * them, and a fork() whose child has none of them.
  *
- * The table is what the child closes, so a descriptor is opened and entered,
- * or removed and closed, in one step for fork(): under the lock, or, where the
- * kernel takes its time for it, with the gate held for reading and the lock
- * only for the entry.
+ * The child closes the descriptors in the table. So a descriptor is opened and entered, or
+ * removed and closed, in one step as fork() sees it: under the lock. If the system call takes
+ * long, it runs with the gate held for reading, and only the entry is made under the lock.
  *
- * The thread is started by the first that watches a descriptor.  It calls watch
- * functions under the lock: who has stopped watching under the lock hears no
- * more.
+ * The first sci_watch() starts the thread. The thread calls watch functions under the lock:
+ * once a watch has ended, its function is not called any more.
  *
- * Order: gate, lock.  Nothing blocks under the lock.
+ * Lock order: gate, lock. A holder of the lock does not block.
  */
 #ifndef LIBSCI_SERVICE_H
 #define LIBSCI_SERVICE_H
@@ -43,13 +40,13 @@ struct sci_watch {
 };
 
 /**
- * struct sci_service_ops - what the fabric does about it; both locked
- * @forked: in a child, whose descriptors are closed by now; may be NULL
- * @link: SCI_FAULT wants the link down, or up again
- * @poll: look for work that no descriptor reports; may be NULL. While it returns true, the
+ * struct sci_service_ops - functions of a fabric, called under the lock
+ * @forked: Clean up in a child after its descriptors have been closed; may be NULL.
+ * @link: Take the link down or up, as SCI_FAULT wants.
+ * @poll: Look for work that no descriptor reports; may be NULL. While it returns true, the
  *	service thread calls it again and again instead of sleeping. @crowded: other threads have
  *	used this CPU since the last call
- * @above: it calls other fabrics with its lock held: fork() takes that lock first
+ * @above: true: the fabric calls other fabrics with its lock held, so fork() takes that lock first
  */
 struct sci_service_ops {
 	void (*forked)(struct sci_service *svc);
@@ -60,7 +57,7 @@ struct sci_service_ops {
 
 struct sci_service {
 	const struct sci_service_ops *ops;
-	struct list all;		/* in the list that fork() walks */
+	struct list all;		/* an entry of the list that fork() walks */
 	pthread_rwlock_t gate;
 	pthread_mutex_t lock;		/* covers all objects of the fabric */
 	struct sci_watch *fds;
@@ -76,23 +73,24 @@ struct sci_service {
 	uint64_t forked_ms;		/* when this process was last forked */
 	uint64_t begin_ms;
 	bool link_down;			/* injected state of the link */
-	uint64_t changed_ms;		/* when the link went up or down; */
-	uint64_t down_ms;		/* how long it was down before that */
+	uint64_t changed_ms;		/* time of the link's last change */
+	uint64_t down_ms;		/* how long the link was down before */
 };
 
 /**
- * sci_service_open() - begin; locked on return
+ * sci_service_open() - begin to set a fabric up
  *
- * Also when it fails.  No fork() happens from here to sci_service_opened().
+ * Context: svc->lock is held on return, also after an error. No fork() happens until
+ * sci_service_opened().
  */
 int sci_service_open(struct sci_service *svc,
 		     const struct sci_service_ops *ops);
 
 /**
- * sci_service_opened() - the rest is set up, too: unlock
- * @ret: what that came to; with 0 the link becomes what it is to be now
+ * sci_service_opened() - end the set-up of a fabric, and unlock
+ * @ret: the result of the set-up; after 0 the link gets its injected state
  *
- * Returns @ret, or what failed here.
+ * Return: @ret, or an error of this call.
  */
 int sci_service_opened(struct sci_service *svc, int ret);
 
@@ -102,10 +100,10 @@ void sci_service_stop(struct sci_service *svc);
 /* After sci_service_stop(): close all descriptors. */
 void sci_service_close(struct sci_service *svc);
 
-/* Make room for a descriptor in the table; locked. Return 0 or -ENOMEM. */
+/* Make room for a descriptor in the table; svc->lock is held. Return: 0 or -ENOMEM. */
 int sci_fd_prepare(struct sci_service *svc, int fd);
 
-/* Enter a descriptor into the table; locked. If it cannot be entered it is closed. */
+/* Enter a descriptor into the table, or close it if there is no room; svc->lock is held. */
 int sci_fd_track(struct sci_service *svc, int fd);
 void sci_fd_untrack(struct sci_service *svc, int fd);
 void sci_fd_close(struct sci_service *svc, int fd);
@@ -119,7 +117,7 @@ int sci_watch(struct sci_service *svc, int fd, uint32_t events,
 	      sci_watch_fn fn, void *obj);
 void sci_unwatch(struct sci_service *svc, int fd);
 
-/* Listen for other @events; it is watched. Locked. */
+/* Change the @events of a watched descriptor; svc->lock is held. */
 void sci_watch_events(struct sci_service *svc, int fd, uint32_t events);
 
 /**

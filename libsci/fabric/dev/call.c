@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Connects of segments and interrupts. The kernel is asked not to wait, since its wait
- * would end for signals only, and not when another thread cancels the connect.
+ * Connects of segments and interrupts. The ioctl does not wait in the kernel: another thread
+ * could not cancel the wait.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -42,7 +42,7 @@ static void call_end(struct dev *dev, struct dev_call *call)
 }
 
 /**
- * dev_cancel_connect() - give calls up
+ * dev_cancel_connect() - cancel connects
  * @owner: the owner; NULL: all present and future owners
  */
 void dev_cancel_connect(struct sci_fabric *f, const void *owner)
@@ -70,7 +70,6 @@ void dev_cancel_connect(struct sci_fabric *f, const void *owner)
 	pthread_mutex_unlock(&dev->svc.lock);
 }
 
-/* Wait for the answer; the kernel watches the timeout. */
 static int await_answer(const struct dev_call *call, int fd)
 {
 	struct pollfd fds[] = {
@@ -98,11 +97,11 @@ static int await_answer(const struct dev_call *call, int fd)
 }
 
 /**
- * dev_connect() - an ioctl that connects, and its answer
- * @owner: for dev_cancel_connect()
- * @arg: asks the kernel not to wait (SCI_CONNECT_ASYNC)
+ * dev_connect() - connect by an ioctl, and wait for its answer
+ * @owner: the owner that dev_cancel_connect() may name
+ * @arg: the ioctl's argument, with SCI_CONNECT_ASYNC
  *
- * Else as dev_make().
+ * Other arguments are those of dev_make().
  */
 int dev_connect(struct dev *dev, const void *owner, int from,
 		unsigned long cmd, void *arg, const int32_t *out, int *fd)

@@ -17,7 +17,7 @@
 #define DEFAULT_MODE	0600u
 #define PROBE_MS	1000u
 #define MEMORY_MIN_DMA	(64u << 10)	/* below this size a copy costs less than a system call */
-#define CARD_MIN_DMA	(8u << 10)	/* the same for a card, whose stores are slow */
+#define CARD_MIN_DMA	(8u << 10)	/* as COPY_MIN, for a card: its stores are slow */
 
 /* libsci's inline accessors read the kernel's status page. */
 _Static_assert(offsetof(struct sci_status_page, errors) ==
@@ -43,7 +43,7 @@ static int adapter_query(int fd, struct sci_ioc_query *q)
 	memset(q, 0, sizeof(*q));
 	q->size = sizeof(*q);
 	ret = dev_ioctl(fd, SCI_IOC_QUERY, q);
-	/* the file is no device of ours */
+	/* the file is not an SCI device */
 	return ret == -ENOTTY ? -ENODEV : ret;
 }
 
@@ -154,9 +154,9 @@ struct dev_adapter *dev_adapter(struct dev *dev, unsigned int number)
 struct search {
 	struct dev *dev;
 	unsigned int node;		/* SCI_NODE, or 0 */
-	bool listed;			/* by name */
+	bool listed;			/* the devices, by name */
 	struct dev_adapter loop;	/* the first loop device, or fd -1 */
-	int err;			/* why the first other adapter cannot be used, */
+	int err;			/* why the first other adapter is not usable, */
 	char path[64];			/* ... and its path */
 };
 
@@ -217,8 +217,8 @@ static int consider_list(struct search *s, const char *list)
 }
 
 /*
- * Return whether sysfs says that the device is not ours. Opening it would count this
- * process as one of its node.
+ * Return whether sysfs says that the device is another node. To open it would count this
+ * process as one of that node.
  */
 static bool known_as_other(const struct search *s, const char *name)
 {
@@ -274,7 +274,7 @@ static bool dev_present(void)
 	return found;
 }
 
-/* Print why there is no adapter, and what to do. */
+/* Print why there is no adapter, and what the user can do. */
 static void say_none(const struct search *s)
 {
 	if (s->err)
@@ -444,7 +444,7 @@ static int dev_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	pthread_mutex_lock(&dev->svc.lock);
 	sci_service_link_times(&dev->svc, &up_ms, &down_ms);
 	pthread_mutex_unlock(&dev->svc.lock);
-	/* times of the real link, less injected outages */
+	/* report the times of the real link, less injected outages */
 	if (down_ms && up_ms < info->link_up_ms)
 		info->link_up_ms = up_ms;
 	info->link_down_ms += down_ms;

@@ -3,16 +3,16 @@
 /*
  * DOC: the dev fabric
  *
- * Nodes are adapters, and the kernel module does the work: include/uapi/linux/
- * sci.h is its contract.  Every object is a descriptor, and every descriptor is
- * in the table of the service, so that a child has none of them.
+ * Nodes are adapters of the kernel module, whose interface is include/uapi/linux/sci.h. Every
+ * object is a descriptor, and every descriptor is in the table of the service, so that a child
+ * has none of them.
  *
- * The kernel reports events of an object as records, to be read from its descriptor.
+ * The kernel reports events of an object as records in its descriptor.
  * The service thread reads the records of segments, and of interrupts that have an
  * event function.  All descriptors are non-blocking; a thread that waits calls poll().
  *
- * Objects are made with the gate held and not the lock: the kernel may take
- * long to find memory, and events of others must not wait for it.
+ * Calls that make an object hold the gate and not the lock: the kernel may take long to find
+ * memory, and other objects' events must not wait.
  */
 #ifndef LIBSCI_DEV_H
 #define LIBSCI_DEV_H
@@ -28,7 +28,7 @@
 #include "libsci/base/list.h"
 #include "libsci/fabric/core/service.h"
 
-#define DEV_IDLE_QUEUES	8		/* queues kept for the next transfer */
+#define DEV_IDLE_QUEUES	8		/* queues that are kept for later transfers */
 
 struct dev_adapter {
 	struct sci_link_status link;
@@ -38,7 +38,7 @@ struct dev_adapter {
 	unsigned int node;
 	unsigned int caps;		/* enum sci_cap */
 	uint64_t max_segment;
-	uint64_t dma_max;		/* bytes of one piece */
+	uint64_t dma_max;		/* longest piece of a transfer */
 	char type[16];
 	void *page;			/* struct sci_status_page */
 	void *barrier;			/* struct sci_barrier_page, or NULL */
@@ -55,8 +55,8 @@ struct dev {
 	/* the process takes part in the kernel's wake barrier */
 	bool wake_barrier;
 	struct list rsegs;
-	struct list calls;		/* of struct dev_call */
-	bool no_calls;			/* all calls are cancelled, and later ones */
+	struct list calls;		/* the calls under way, of struct dev_call */
+	bool no_calls;			/* all calls fail from now on */
 };
 
 /* A connect under way that another thread may cancel. */
@@ -90,7 +90,7 @@ struct sci_lseg {
 	unsigned int flags;		/* SCI_LSEG_* */
 	uint64_t size;
 	bool attached;
-	bool empty;			/* it has no memory yet */
+	bool empty;			/* EMPTY: it has no memory yet */
 	sci_event_fn event;
 	void *owner;
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DMA transfers. A queue of the kernel's works in order, so each transfer takes a queue
- * for itself: transfers of several threads do not wait for each other. Queues are kept
- * for later transfers, not for threads.
+ * DMA transfers. A queue of the kernel works in order. Each transfer has a queue for itself, so
+ * transfers of several threads do not wait for each other. Queues are kept for later transfers.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -40,7 +39,7 @@ static void queue_give_back(struct dev *dev, struct dev_adapter *a, int fd)
 	dev_drop(dev, fd);
 }
 
-/* Transfer on a queue that no other thread uses. */
+/* Transfer on a queue that no other thread uses meanwhile. */
 static int dma_transfer(int fd, struct sci_lseg *s, struct sci_rseg *r,
 			const struct sci_dma_piece *piece, bool pull)
 {
@@ -92,7 +91,10 @@ static int dma_copy(struct sci_rseg *r, void *local, void *remote, size_t len,
 		sci_pio_read(local, remote, len, link->map);
 	else
 		sci_remote_write(remote, local, len, link);
-	/* A DMA transfer that has ended has arrived: drop packets that faults hold back. */
+	/*
+	 * The ended transfer has arrived: a packet that a fault holds back must not overwrite
+	 * it.
+	 */
 	sci_fault_forget(remote, len);
 	dev_store_barrier(&r->dev->base, r);
 	return sci_link_errors(link) == errors ? 0 : -EIO;
@@ -119,8 +121,8 @@ static int by_hand(struct sci_lseg *s, struct sci_rseg *r,
 }
 
 /*
- * Return whether the adapter can do the transfer: it knows neither injected faults nor
- * segments of other adapters.
+ * Return whether the adapter can do the transfer. It cannot inject faults, or reach segments of
+ * other adapters.
  */
 static bool adapter_can(const struct sci_lseg *s, const struct sci_rseg *r)
 {

@@ -11,7 +11,7 @@
 #include "libsci/base/barrier.h"
 
 #define RECORDS		8		/* events read at a time */
-#define BARRIER_SPINS	1000		/* about ten round trips */
+#define BARRIER_SPINS	1000		/* time of about ten round trips */
 
 static void dev_rseg_notify(struct sci_rseg *r, enum sci_event_type type, int status)
 {
@@ -32,7 +32,7 @@ void dev_rseg_link_event(struct sci_rseg *r, bool down)
 }
 
 /*
- * The connection is lost. @why -ENOTCONN: the owner ended it; else the owner or its node
+ * Mark the connection as lost. @why: -ENOTCONN: the owner ended it; else the owner or its node
  * died.
  */
 static void dev_rseg_lost(struct sci_rseg *r, int why)
@@ -107,7 +107,7 @@ static int dev_rseg_call_exporter(struct sci_rseg *r, const struct sci_rseg_para
 		return ret;
 	r->size = info.out_length;
 	r->readonly = !(info.out_access & 2);
-	/* connected and lost already: as if the segment had never been there */
+	/* it was lost at once: report that there is no such segment */
 	return info.out_state == SCI_REMOTE_CONNECTED ? 0 : -ENOENT;
 }
 
@@ -205,8 +205,8 @@ int dev_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 }
 
 /*
- * Ask the adapter for a barrier. False: it takes longer, or the adapter may be gone.
- * Then the kernel waits, which uses no CPU and knows when an adapter is dead.
+ * Ask the adapter for a barrier. Return false if it takes longer, or the adapter may be gone.
+ * The caller then waits in the kernel, which uses no CPU and knows when an adapter is dead.
  */
 static bool barrier_by_hand(const struct dev_adapter *a)
 {
@@ -216,7 +216,7 @@ static bool barrier_by_hand(const struct dev_adapter *a)
 	unsigned int i;
 
 	ticket = le32toh(sci_load_acquire(&page->barrier));
-	/* all ones are read from an adapter that was taken out */
+	/* a removed adapter reads as all ones */
 	if (!ticket || ticket == UINT32_MAX)
 		return false;
 	for (i = 0; i < BARRIER_SPINS; i++) {
@@ -228,7 +228,7 @@ static bool barrier_by_hand(const struct dev_adapter *a)
 	return false;
 }
 
-/* Wait until stores have arrived.  Where imports are memory, they arrive at once. */
+/* Wait until stores have arrived. They arrive at once if imports are memory of this machine. */
 static void rseg_flush(const struct dev_adapter *a, int fd)
 {
 	struct sci_ioc_flush arg = { .size = sizeof(arg) };

@@ -3,11 +3,10 @@
 /*
  * DOC: interrupts
  *
- * The kernel latches triggers and queues data; who waits reads the descriptor.
- * Where there is an event function the service thread reads it instead.  It is
- * to say once for each message that there is one, and the message then waits
- * for the owner: so it moves them to a short queue of ours, and reads no more
- * while that is full, whereupon the kernel's fills and senders are told.
+ * The kernel latches triggers and queues data. A waiting thread reads the descriptor. If there
+ * is an event function, the service thread reads it, calls the function once for each message,
+ * and moves the message to a short queue. It stops reading while that queue is full. Then the
+ * kernel's queue fills, and senders get an error.
  */
 
 #include "libsci/fabric/dev/dev.h"
@@ -39,7 +38,7 @@ struct sci_lintr {
 	sci_event_fn event;
 	void *owner;
 	bool cancelled;
-	/* data interrupts with an event function; under the lock */
+	/* for data interrupts with an event function; under the lock */
 	struct list queue;
 	unsigned int queued;
 };
@@ -64,7 +63,7 @@ static void dev_intr_notify(struct sci_lintr *i)
 	i->event(i->owner, &ev);
 }
 
-/* Return whether no more triggers will come. poll() then reports the descriptor for ever. */
+/* Return whether no more triggers will come. poll() then reports the descriptor all the time. */
 static bool intr_is_over(int err)
 {
 	return err != EAGAIN && err != EINTR && err != EMSGSIZE;
@@ -227,7 +226,7 @@ static int intr_take(struct sci_lintr *i, void *data, size_t *len)
 		return -errno;
 	if (ioctl(i->fd, FIONREAD, &need))
 		return -errno;
-	/* another thread took that message: the next one fits */
+	/* another thread took that message, and the next one fits */
 	if ((size_t)need <= *len)
 		return 0;
 	*len = (size_t)need;
@@ -281,10 +280,7 @@ int dev_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 		pthread_mutex_unlock(&i->dev->svc.lock);
 		return ret;
 	}
-	/*
-	 * Try before poll(): most of the time a trigger is there, or the caller does not
-	 * wait.
-	 */
+	/* Try before poll(): usually a trigger is there, or the caller does not wait. */
 	while (!(ret = intr_take(i, data, len))) {
 		ms = dev_intr_left_ms(deadline);
 		if (!ms)

@@ -42,8 +42,8 @@ static int read_text(const char *where, const char *name, char *text, int room)
 }
 
 /**
- * dev_sysfs_number() - the number that a file of sysfs begins with
- * @where: folder below that of the class
+ * dev_sysfs_number() - read a number from a file of sysfs
+ * @where: a folder below the class's folder
  */
 int dev_sysfs_number(const char *where, const char *name, int base,
 		     uint64_t *value)
@@ -220,8 +220,8 @@ static int add_all_peers(struct places *places)
 }
 
 /*
- * Describe the node of a place. Two adapters with one number belong to two fabrics, but
- * count as one node. Processes of other machines are not known here.
+ * Describe the node of a place. Two adapters with one number belong to two fabrics, but count
+ * as one node. Processes on other machines are unknown.
  */
 static int node_at(struct dev *dev, const struct places *places, size_t *i,
 		   struct sci_node_info *info)
@@ -264,7 +264,7 @@ int dev_node_list(struct sci_fabric *f,
 
 /* ---- segments ---- */
 
-/* Read a segment. False: it has disappeared, or the caller may not see it. */
+/* Read a segment. Return false if it has disappeared, or the caller may not see it. */
 static bool read_segment(const struct place *p, uint32_t id,
 			 struct sci_segment_info *info)
 {

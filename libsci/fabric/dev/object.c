@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Code that all objects of the kernel's share: descriptors, events, maps. */
+/* Code for all objects of the kernel: descriptors, events, maps. */
 
 #include "libsci/fabric/dev/dev.h"
 
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ioctl() for calls that do not wait long: repeat them after a signal. */
+/* Call ioctl() for a request that does not wait long: repeat it after a signal. */
 int dev_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	int ret;
@@ -37,12 +37,12 @@ static int object_enter(struct dev *dev, int fd)
 }
 
 /**
- * dev_make() - an ioctl that makes an object
- * @from: the descriptor it is called on
- * @out: where in @arg it puts the new descriptor
- * @fd: receives it, non-blocking and in our table
+ * dev_make() - make an object by an ioctl
+ * @from: the descriptor of the ioctl
+ * @out: the field of @arg that receives the new descriptor
+ * @fd: receives the descriptor, non-blocking and in the table
  *
- * Unlocked.
+ * Context: svc.lock is not held.
  */
 int dev_make(struct dev *dev, int from, unsigned long cmd, void *arg,
 	     const int32_t *out, int *fd)
@@ -61,9 +61,9 @@ int dev_make(struct dev *dev, int from, unsigned long cmd, void *arg,
 }
 
 /**
- * dev_drop() - the end of an object
+ * dev_drop() - close an object
  *
- * Unlocked.  Its watch function does not run any more when this returns.
+ * On return the watch function does not run any more. Context: svc.lock is not held.
  */
 void dev_drop(struct dev *dev, int fd)
 {
@@ -95,10 +95,10 @@ void dev_unwatch(struct dev *dev, int fd)
 }
 
 /**
- * dev_records() - what has happened to an object
+ * dev_records() - read the events of an object
  *
- * Locked.  Returns how many records were read.  Negative: the object will have
- * none any more (its adapter is gone), and is not watched from now on.
+ * Context: svc.lock is held. Return: the number of records; negative: the adapter is gone, so
+ * there will be no more, and the watch has ended.
  */
 int dev_records(struct dev *dev, int fd, struct sci_ev_record *rec, int room)
 {

@@ -37,7 +37,7 @@ static void lseg_input(void *obj)
 		case SCI_EV_LOST:
 			dev_lseg_notify(s, SCI_EVENT_LOST, &rec[i]);
 			break;
-		/* an event of a later kernel, or a note that events were dropped */
+		/* ignore events of a later kernel, and the note that events were dropped */
 		default:
 			break;
 		}
@@ -161,7 +161,7 @@ int dev_lseg_attach(struct sci_fabric *f, const struct sci_lseg_param *p,
 	return dev_lseg_begin(s, ret, out);
 }
 
-/* Importers hear of an end in good order. Copies of the descriptor in a child end, too. */
+/* Importers see an end in good order. Copies of the descriptor in a child end, too. */
 void dev_lseg_destroy(struct sci_lseg *s)
 {
 	struct sci_ioc_segment_remove arg = { .size = sizeof(arg) };
@@ -184,7 +184,7 @@ int dev_lseg_register(struct sci_lseg *s, void *addr, size_t len)
 
 	if (((uintptr_t)addr | len) & (sci_page_size() - 1))
 		return -EINVAL;
-	/* The kernel could pin other memory, but other fabrics could not. */
+	/* The kernel could pin other memory, but the other fabrics could not. */
 	ret = sci_check_anonymous((uintptr_t)addr, len);
 	ret = ret ? ret : dev_ioctl(s->fd, SCI_IOC_SEGMENT_REGISTER, &arg);
 	if (!ret)

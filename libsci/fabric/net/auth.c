@@ -55,7 +55,7 @@ int net_random(void *buf, size_t len)
 	return getrandom(buf, len, 0) == (ssize_t)len ? 0 : -EIO;
 }
 
-/* More than all messages of a handshake together. */
+/* Room for all messages of a handshake together. */
 #define TEXT_MAX	512u
 
 void net_mac(const struct net *net, const char *role, const struct iovec *parts,

@@ -10,7 +10,7 @@
 
 #include "libsci/fabric/net/net.h"
 
-#define LINE		64u		/* a receiver polls the last word of a line */
+#define LINE		64u		/* a receiver polls a line's last word */
 
 /* Store bytes: each word at once, and the last word of a line after the words before it. */
 static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)

@@ -47,7 +47,7 @@
 /* ---- moving bytes ---- */
 
 /*
- * These functions return the number of bytes; 0 at the end; or -errno. *@full: @to has
+ * The move functions return the number of moved bytes; 0 at the end; or -errno. *@full: @to has
  * no room
  */
 static ssize_t move_from_pipe(struct net_socket *from, struct net_socket *to, bool *full)

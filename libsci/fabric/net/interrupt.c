@@ -10,7 +10,10 @@
 
 /* ---- interrupts of this process ---- */
 
-/* Return the number of the first one, which identifies this instance to others; 0: none. */
+/*
+ * Return the number of the first data interrupt, which identifies this instance to others; 0:
+ * none.
+ */
 uint32_t net_port(struct net *net)
 {
 	return list_empty(&net->lintrs) ? 0 :

@@ -35,7 +35,7 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 		free(l);
 		return NULL;
 	}
-	/* 0 means none */
+	/* a birth of 0 means none */
 	l->birth |= 1;
 	l->net = net;
 	l->nonce = nonce;
@@ -258,7 +258,7 @@ int net_link_send(struct net_link *l, struct net_frame *f, const void *data)
 	ret = net_log_add(&l->log, f, sizeof(*f));
 	if (!ret && f->len)
 		ret = net_log_add(&l->log, data, f->len);
-	/* a part of a frame cannot be taken back: the stream is broken for good */
+	/* a frame that was sent in part cannot be taken back: the stream is broken for good */
 	l->failed |= ret != 0;
 	l->told = l->received;
 	l->ack_now = false;

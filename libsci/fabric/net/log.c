@@ -9,7 +9,7 @@
 #include "libsci/fabric/net/net.h"
 
 #define LOG_FIRST	(64u << 10)
-/* A receiver that acknowledges nothing for so many bytes breaks the protocol. */
+/* More unacknowledged bytes than this break the protocol. */
 #define LOG_MAX		(16u << 20)
 
 static size_t log_at(const struct net_log *log, uint64_t position)

@@ -213,7 +213,7 @@ static void serve_one(struct net_link *l, const struct net_served *s)
 	net_link_send(l, &f, f.len ? i->seg->addr + s->offset : NULL);
 }
 
-/* Send requested bytes, as far as there is room. */
+/* Send requested bytes while there is room. */
 void net_serve(struct net_link *l)
 {
 	while (!list_empty(&l->serving) && in_flight(l) < NET_WINDOW) {

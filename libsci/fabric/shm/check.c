@@ -29,7 +29,6 @@
 #define LINE		64u
 #define WORDS		(LINE / sizeof(uint64_t))
 
-/* A map of a copy. */
 struct shm_range {
 	const char *addr;
 	size_t length;
@@ -75,7 +74,7 @@ static void line_store(struct shm_copy *c, size_t off)
 	}
 }
 
-/* A word that the program changes meanwhile keeps what it stores. */
+/* A word that the program stores meanwhile keeps the program's value. */
 static void line_load(struct shm_copy *c, size_t off)
 {
 	size_t i;
@@ -187,7 +186,7 @@ static void range_del(struct shm_check *check, const char *addr)
 	copy_put(check, c);
 }
 
-/* Call @fn for each line of [@addr, @addr + @len), as far as it is mapped. */
+/* Call @fn for each mapped line of [@addr, @addr + @len). */
 static void each_line(struct shm_check *check, const volatile void *addr, size_t len,
 		      void (*fn)(struct shm_check *check, struct shm_copy *c, size_t off))
 {
@@ -262,11 +261,11 @@ static void *is_anonymous(size_t length, int how)
 }
 
 /**
- * shm_copy_new() - let this process see a segment through a cache
- * @base: a map of all of it
+ * shm_copy_new() - make a cache between this process and a segment
+ * @base: a map of the whole segment
  * @imported: not a segment of this process
  *
- * The cache begins with what is in memory now.
+ * The cache begins as a copy of the memory.
  */
 int shm_copy_new(struct shm *shm, void *base, size_t length, bool imported,
 		 struct shm_copy **out)
@@ -312,7 +311,7 @@ void shm_copy_put(struct shm_copy *c)
 	pthread_mutex_unlock(&check->lock);
 }
 
-/* As lseg.map and rseg.map of struct sci_fabric_ops. */
+/* Map the copy, as lseg.map and rseg.map of struct sci_fabric_ops do. */
 int shm_copy_map(struct shm_copy *c, uint64_t off, size_t len, unsigned int flags,
 		 void **addr)
 {
@@ -331,7 +330,7 @@ int shm_copy_map(struct shm_copy *c, uint64_t off, size_t len, unsigned int flag
 	return ret;
 }
 
-/* Show the copy at @addr, in place of memory that is mapped there. */
+/* Map the copy at @addr, over the memory that is mapped there. */
 int shm_copy_cover(struct shm_copy *c, void *addr, size_t len)
 {
 	int ret;
@@ -344,7 +343,7 @@ int shm_copy_cover(struct shm_copy *c, void *addr, size_t len)
 	return ret;
 }
 
-/* Undo the check of a map that ends, if its segment is checked. */
+/* If the segment is checked, end the check of one map. */
 void shm_copy_unmap(struct shm *shm, const void *addr)
 {
 	if (!shm->link.cache)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/uio.h>
 
-/* bytes of one read: the kernel takes at most 2 GiB */
+/* bytes of one read: the kernel copies at most 2 GiB */
 #define READ_MAX	((size_t)1 << 30)
 
 static int read_error(int err)
@@ -46,7 +46,7 @@ int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 {
 	int ret;
 
-	/* no host reads a process of another; one in another pid namespace has pid 0 here */
+	/* process_vm_readv() does not reach another host, or another pid namespace (pid 0) */
 	if (r->pid <= 0 || r->copy)
 		return -EOPNOTSUPP;
 	if (atomic_load(&r->status.gone))
@@ -54,6 +54,6 @@ int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 	if (src > UINTPTR_MAX - len)
 		return -EFAULT;
 	ret = read_memory(r->pid, dst, (uintptr_t)src, len);
-	/* after an end the pid may be another process's: the bytes do not count */
+	/* after the peer's end its pid may be another process: the bytes do not count */
 	return atomic_load(&r->status.gone) ? -ENOTCONN : ret;
 }

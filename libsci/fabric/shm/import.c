@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Remote segments: what this process imports. */
+/* Remote segments: the segments that this process imports. */
 
 #include "libsci/fabric/shm/shm.h"
 
@@ -48,8 +48,8 @@ static void import_name(struct sci_rseg *r, char *name)
 }
 
 /*
- * The member of the group that the import is connected to has gone: ask another. This
- * runs on the service thread and must not wait; the answer comes to shm_rseg_input().
+ * The member of the group that the import is connected to has ended: ask another member. This
+ * runs on the service thread and must not wait. shm_rseg_input() gets the answer.
  */
 static bool shm_rseg_rejoin(struct sci_rseg *r)
 {
@@ -84,7 +84,7 @@ static void shm_rseg_lost(struct sci_rseg *r, enum sci_event_type type)
 	shm_rseg_notify(r, type, -ENOTCONN);
 }
 
-/* An answer to shm_rseg_rejoin(): the group's memory is the same, or the group is new. */
+/* Handle the answer to shm_rseg_rejoin(): the group's memory is the same, or the group is new. */
 static void import_rejoined(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
@@ -147,7 +147,7 @@ static int map_base(struct sci_rseg *r, int memfd)
 	return 0;
 }
 
-/* A process sees its own segment through one cache, whichever way. */
+/* Use the cache that this process has for its own segment, so that there is only one. */
 static int import_copy(struct sci_rseg *r)
 {
 	struct shm *shm = r->shm;
@@ -290,7 +290,7 @@ int shm_rseg_map(struct sci_rseg *r, uint64_t off, size_t len,
 	return ret;
 }
 
-/* The lock is held. */
+/* Map the whole segment. Context: svc.lock is held. */
 int shm_lseg_base(struct sci_lseg *s)
 {
 	void *p;
@@ -333,7 +333,7 @@ int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		return -ENOTCONN;
 	if (!pull && r->readonly)
 		return -EACCES;
-	/* what is written back and refreshed is a map's */
+	/* write-backs and refreshes need addresses of a map */
 	if (r->copy)
 		ret = shm_rseg_map(r, piece->remote, piece->len,
 				   pull ? SCI_MAP_READONLY : 0, &remote);
@@ -346,7 +346,10 @@ int shm_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 	} else {
 		sci_remote_write(remote, local, piece->len, link);
 	}
-	/* A transfer that has ended has arrived: drop packets that faults hold back. */
+	/*
+	 * The ended transfer has arrived: a packet that a fault holds back must not overwrite
+	 * it.
+	 */
 	sci_fault_forget(remote, piece->len);
 	sci_link_flush(link);
 	if (r->copy)

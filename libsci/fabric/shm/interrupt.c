@@ -4,20 +4,19 @@
  * DOC: interrupts
  *
  * A trigger of a plain interrupt is a message on the importer's own connection,
- * so that no importer can take the triggers of another one, or block it.  The
- * owner waits on an epoll of all of them and of an eventfd of its own, which
- * keeps the triggers of importers that have gone.  The service thread hears of
- * the importers that go, and of nothing else.
+ * so that no importer can take the triggers of another one, or block it. The owner waits on an
+ * epoll of all these connections and of an eventfd of its own. The eventfd keeps the triggers
+ * of importers that have ended. The service thread watches the connections only for their end.
  *
- * Two kinds are an eventfd that the owner hands to each process that connects, and trust
- * importers not to read it.  Counting ones are semaphores: a read takes one
- * trigger, and the kernel counts any number.  Owners who share a number share
- * the eventfd and never read it: each waits on an edge-triggered epoll of its
- * own, which tells every write to everyone.
+ * Counting and shared interrupts are an eventfd. The owner passes it to each importer, and
+ * trusts importers not to read it. A counting interrupt is a semaphore: a read takes one
+ * trigger, and the kernel counts any number. The owners of a shared number share the eventfd
+ * and never read it. Each waits on an edge-triggered epoll of its own, so every owner sees
+ * every write.
  *
  * A data interrupt is the connection itself: messages arrive in order and
- * whole.  The service thread moves them to the owner's queue; when that is
- * full it leaves them in the socket, and when that is full the sender is told.
+ * whole. The service thread moves them to the owner's queue; when the queue is full, messages
+ * stay in the socket. When the socket is full, the sender gets an error.
  */
 
 #include "libsci/fabric/shm/shm.h"
@@ -52,10 +51,10 @@ struct sci_lintr {
 	sci_event_fn event;
 	void *owner;
 	_Atomic bool cancelled;
-	int eventfd;			/* plain */
+	int eventfd;			/* of a plain interrupt */
 	int epfd;			/* shared: edge-triggered, on the eventfd; */
-					/* messages: on the importers, too */
-	/* data interrupts; under the lock */
+					/* data interrupts: on the importers' connections, too */
+	/* for data interrupts; under the lock */
 	struct list queue;
 	size_t queued_bytes;
 	unsigned int queued;
@@ -105,7 +104,10 @@ static bool is_trigger(const struct shm_msg *msg, size_t len)
 	       msg->type == SHM_TRIGGER;
 }
 
-/* Take triggers of one importer. False: it said goodbye, or something invalid. */
+/*
+ * Read the triggers of one importer. Return false if it has sent its goodbye, or an invalid
+ * message.
+ */
 static bool ring_read(struct shm_conn *conn, bool *rung)
 {
 	struct mmsghdr mm[RING_BATCH];
@@ -142,7 +144,7 @@ static void ring_close(struct sci_lintr *i, struct shm_conn *conn)
 	shm_conn_close(conn);
 }
 
-/* An importer has gone. Its earlier triggers stay. */
+/* Remove an importer that has ended. Its earlier triggers stay. */
 static void ring_hung_up(void *obj)
 {
 	struct shm_conn *conn = obj;
@@ -157,7 +159,7 @@ static void ring_hung_up(void *obj)
 		rung |= more;
 	} while (open && more);
 	if (rung) {
-		/* a failed write finds the eventfd full, hence readable */
+		/* if the write fails, the eventfd is full, hence readable */
 		n = write(i->eventfd, &one, sizeof(one));
 		(void)n;
 	}
@@ -258,7 +260,7 @@ static int new_epoll(struct sci_lintr *i, uint32_t events)
 	return epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->eventfd, &ev) ? -errno : 0;
 }
 
-/* Listen to all writes to an eventfd from now on, and take none away. */
+/* Watch an eventfd for all later writes, without reading it. */
 static int share_eventfd(struct sci_lintr *i)
 {
 	struct epoll_event ev;
@@ -415,7 +417,7 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	}
 	if (msg->type != SHM_CONNECT)
 		return shm_intr_refuse(conn, -EPROTO);
-	/* a trigger needs the right to write */
+	/* only a process with the right to write may trigger */
 	if (!(shm_access(i->shm, conn->fd) & 2))
 		return shm_intr_refuse(conn, -EACCES);
 	ret = data || has_rings(i) ? shm_send(conn->fd, &re, NULL, 0) :
@@ -460,7 +462,7 @@ static int own_number(struct sci_lintr *i)
 	return shm_port_open(&i->port, name);
 }
 
-/* Take a number that other processes own as well, and their eventfd. */
+/* Take a number that other processes own as well, and get their eventfd. */
 static int share_number(struct sci_lintr *i)
 {
 	const struct shm_msg mine = { .flags = 0 };
@@ -574,7 +576,6 @@ static int shm_intr_left_ms(uint64_t deadline)
 	return deadline - now > 60000 ? 60000 : (int)(deadline - now);
 }
 
-/* Wait for a trigger. Return: 1 if there was one, 0 if not yet, or -errno. */
 static int wait_rings(struct sci_lintr *i, int ms)
 {
 	struct epoll_event ev[RING_EVENTS];
@@ -596,7 +597,7 @@ static int wait_plain(struct sci_lintr *i, int ms)
 
 	if (sci_poll_cancelable(&pfd, 1, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* A cancel leaves the count alone: other waiters need it. */
+	/* A cancel leaves the eventfd's count alone: other waiters need it. */
 	if (atomic_load(&i->cancelled))
 		return -ECANCELED;
 	return read(i->eventfd, &count, sizeof(count)) == sizeof(count);
@@ -607,7 +608,7 @@ static int wait_shared(struct sci_lintr *i, int ms)
 	struct pollfd pfd = { .fd = i->epfd, .events = POLLIN };
 	struct epoll_event ev;
 
-	/* poll() first: it takes no trigger that a cancelled thread would lose */
+	/* poll() first: it takes no trigger, so a cancelled thread loses none */
 	if (sci_poll_cancelable(&pfd, 1, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (atomic_load(&i->cancelled))
@@ -693,13 +694,16 @@ void shm_lintr_cancel(struct sci_lintr *i)
 	atomic_store(&i->cancelled, true);
 	pthread_cond_broadcast(&i->arrived);
 	if (i->event && i->eventfd >= 0) {
-		/* No thread waits any more, and a write would count as a trigger. */
+		/*
+		 * Remove the watch: no thread waits any more, and a write would count as a
+		 * trigger.
+		 */
 		sci_unwatch(&i->shm->svc, i->epfd >= 0 ? i->epfd : i->eventfd);
 	} else if (i->epfd >= 0) {
 		/* Other owners share the eventfd and must not see a write: use readyfd. */
 		epoll_ctl(i->epfd, EPOLL_CTL_ADD, i->shm->readyfd, &ev);
 	} else if (i->eventfd >= 0) {
-		/* a failed write finds the eventfd full, hence readable */
+		/* if the write fails, the eventfd is full, hence readable */
 		n = write(i->eventfd, &one, sizeof(one));
 		(void)n;
 	}
@@ -708,7 +712,7 @@ void shm_lintr_cancel(struct sci_lintr *i)
 
 /* ---- the other side ---- */
 
-/* The descriptor of a peer must be an eventfd, and triggering it must not block. */
+/* Check that the peer's descriptor is an eventfd, and that a trigger cannot block. */
 static int check_eventfd(int fd)
 {
 	static const char want[] = "anon_inode:[eventfd]";
@@ -730,8 +734,8 @@ static void rintr_name(struct sci_rintr *i, char *name)
 }
 
 /*
- * The owner that answered the connect has gone; others may share the number. This runs
- * on the service thread; the answer comes to rintr_input().
+ * The owner that answered the connect has ended, but the number may have other owners. This
+ * runs on the service thread; rintr_input() gets the answer.
  */
 static bool shm_intr_rejoin(struct sci_rintr *i)
 {
@@ -768,10 +772,7 @@ static void rintr_input(void *obj)
 		return;
 	if (!ret && i->rejoining && msg.type == SHM_REPLY && !msg.status &&
 	    n_fds == 1 && !check_eventfd(fd)) {
-		/*
-		 * Replace the eventfd in one step; it is the same one unless all owners
-		 * are new.
-		 */
+		/* Replace the eventfd in one step. It changes only if all owners are new. */
 		dup3(fd, i->eventfd, O_CLOEXEC);
 		sci_fd_close(&shm->svc, fd);
 		i->rejoining = 0;
@@ -779,7 +780,7 @@ static void rintr_input(void *obj)
 	}
 	if (n_fds == 1)
 		sci_fd_close(&shm->svc, fd);
-	/* Any message means the end: owners send nothing but goodbyes. */
+	/* Any message means the end: owners send only goodbyes. */
 	sci_unwatch(&shm->svc, i->conn);
 	if (i->shared) {
 		sci_fd_close(&shm->svc, i->conn);
@@ -864,7 +865,7 @@ static int intr_ring(struct sci_rintr *i)
 				     .node = i->shm->node };
 	int ret = shm_send(i->conn, &msg, NULL, 0);
 
-	/* EAGAIN: triggers fill the socket, one of them will be seen */
+	/* EAGAIN: the socket is full of triggers, and the owner will see one of them */
 	return ret == -EAGAIN ? 0 : ret == -EPIPE ? -ENOTCONN : ret;
 }
 
@@ -881,7 +882,7 @@ int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 	if (i->eventfd < 0)
 		return intr_ring(i);
 	while (write(i->eventfd, &one, sizeof(one)) < 0) {
-		/* EAGAIN: 2^64 - 2 triggers are latched, one more is too */
+		/* EAGAIN: 2^64 - 2 triggers are latched, and one more makes no difference */
 		if (errno != EINTR)
 			return errno == EAGAIN ? 0 : -errno;
 	}

@@ -3,10 +3,9 @@
 /*
  * DOC: memory of segments
  *
- * A segment is a memfd: reserved at creation, so that a store never meets a
- * page that is not to be had; sealed, so that an exporter cannot shrink it
- * under its importers; with the segment's mode as its own, so that a
- * descriptor opened for reading cannot be opened again for writing.
+ * A segment is a memfd. All its pages are reserved at creation, so a store never fails for lack
+ * of memory. It is sealed, so an exporter cannot shrink it under its importers. It has the
+ * segment's mode, so a reader cannot open its descriptor again for writing.
  */
 
 #include "libsci/fabric/shm/shm.h"
@@ -33,9 +32,9 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* A signal undoes a whole fallocate(): reserve in steps. */
+/* A signal undoes a whole fallocate(): reserve memory in steps of this size. */
 #define RESERVE_STEP	(16u << 20)
-/* Below this size a look at the free memory costs more than it tells. */
+/* Do not look at the free memory for segments below this size. */
 #define LOOK_FROM	(16u << 20)
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -223,13 +222,12 @@ static int memory_try(struct shm *shm, const char *name, uint64_t size,
 }
 
 /**
- * shm_memory_alloc() - reserve zeroed memory for a segment
- * @huge: bytes of a huge page, if they are wanted; else 0
+ * shm_memory_alloc() - get zeroed memory for a segment
+ * @huge: size of a huge page, if the segment may have them; else 0
  * @length: receives @size in whole pages
- * @page: receives bytes of one: @huge where @size fills one and the pool has
- *	them
+ * @page: receives the page size: @huge if @size fills a page and the pool has enough
  *
- * Unlocked.  -ENOSPC, -ENOMEM, -EMFILE ...: not to be had.
+ * Context: svc.lock is not held. Return: 0; -ENOSPC, -ENOMEM, -EMFILE or another error.
  */
 int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
 		     size_t huge, int *memfd, size_t *length, size_t *page)
@@ -243,9 +241,9 @@ int shm_memory_alloc(struct shm *shm, const char *name, uint64_t size,
 }
 
 /**
- * shm_memory_check() - is a descriptor from a peer what @msg says?
+ * shm_memory_check() - check a peer's descriptor against its message
  *
- * -EPROTO: not, or it could shrink under our maps.
+ * Return: 0; -EPROTO: they differ, or the memory could shrink under this process's maps.
  */
 int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 		     size_t *page)
@@ -259,13 +257,13 @@ int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 	*length = (size_t)st.st_size;
 	*page = msg->flags & SHM_F_HUGE ? (size_t)st.st_blksize :
 					  sci_page_size();
-	/* all masks and roundings rest on this */
+	/* the rest of the code needs powers of two here */
 	return *page & (*page - 1) || *length & (*page - 1) ? -EPROTO : 0;
 }
 
 /*
- * memcpy(), but for the address sanitizer: a program's static variables, with gaps
- * between them, may be registered.
+ * As memcpy(), without the address sanitizer: a program may register static variables, which
+ * have gaps between them.
  */
 __attribute__((no_sanitize("address")))
 static void pages_copy(void *to, const void *from, size_t len)
@@ -278,10 +276,10 @@ static void pages_copy(void *to, const void *from, size_t len)
 }
 
 /**
- * shm_memory_adopt() - put a memfd in the place of the caller's pages
+ * shm_memory_adopt() - replace the caller's pages by a memfd
  *
- * Contents are kept.  The change is one step for other threads, but what they
- * store between the copy and that step is lost.
+ * The contents stay. Other threads see one step, but a store between the copy and that step is
+ * lost.
  */
 int shm_memory_adopt(int memfd, void *addr, size_t len)
 {
@@ -354,8 +352,8 @@ bool shm_can_map_copy(size_t page)
 /**
  * shm_map_copy() - map a range of a shared mapping a second time
  *
- * So that an import needs no descriptor of its own: with thousands of
- * segments those are what runs out first.
+ * An import then needs no descriptor of its own. Programs with thousands of segments run out of
+ * descriptors first.
  */
 int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 		 void **addr)
@@ -372,7 +370,7 @@ int shm_map_copy(void *base, uint64_t off, size_t len, unsigned int flags,
 		if (((uintptr_t)*addr & (page - 1)) != delta ||
 		    (uintptr_t)*addr < page)
 			return -EADDRNOTAVAIL;
-		/* hold the place first: mremap() would replace what is there */
+		/* reserve the addresses first: mremap() would replace an existing map */
 		p = mmap(want, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
 			 MAP_FIXED_NOREPLACE, -1, 0);
 		if (p != MAP_FAILED && p != want) {
@@ -412,9 +410,9 @@ struct shm_map {
 };
 
 /**
- * shm_map_add() - remember a map, to undo or revoke it
+ * shm_map_add() - enter a map into the list of maps
  *
- * Locked.  Unmaps when that fails.
+ * On an error the range is unmapped. Context: svc.lock is held.
  */
 int shm_map_add(struct shm *shm, void *addr, size_t len, size_t page,
 		struct sci_rseg *r)
@@ -457,14 +455,15 @@ void shm_unmap(struct sci_fabric *f, void *addr, size_t len)
 
 static void make_private(void *start, size_t length)
 {
-	/* over a map that exists: what could fail has succeeded before */
+	/* this replaces an existing map, so it cannot fail for lack of a mapping */
 	(void)!mmap(start, length, PROT_READ | PROT_WRITE, MAP_FIXED |
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 /*
- * An owner has cut us off: what this process still stores must not reach it.
- * One step for the threads that do.  Locked.
+ * Replace the maps of an import by private memory, in one step for the threads that use them:
+ * the owner has cut this process off, and later stores must not reach it. Context: svc.lock is
+ * held.
  */
 void shm_map_revoke(struct shm *shm, struct sci_rseg *r)
 {

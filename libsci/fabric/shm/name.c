@@ -40,7 +40,6 @@ static socklen_t name_address(struct shm *shm, const char *name,
 	memset(sa, 0, sizeof(*sa));
 	sa->sun_family = AF_UNIX;
 	if (shm->rundir >= 0) {
-		/* a path inside the directory could be too long for sun_path */
 		snprintf(sa->sun_path, sizeof(sa->sun_path),
 			 "/proc/self/fd/%d/%s", shm->rundir, name);
 		return sizeof(*sa);
@@ -50,7 +49,7 @@ static socklen_t name_address(struct shm *shm, const char *name,
 			   strlen(name));
 }
 
-/* Make a socket and enter it in the table; locked. */
+/* Make a socket and enter it in the table. Context: svc.lock is held. */
 static int new_socket(struct shm *shm, int type, int *fd)
 {
 	do {
@@ -103,8 +102,8 @@ static void unlink_if_stale(struct shm *shm, const char *name)
 }
 
 /*
- * Connecting to a socket file takes the right to write to it; what the peer
- * may do to the segment is checked once it is connected.
+ * Connecting to a socket file needs the right to write to it. The segment's own rights are
+ * checked after the connect.
  */
 static int open_file_to_peers(struct shm *shm, const char *name)
 {
@@ -128,8 +127,8 @@ static int name_publish(struct shm *shm, const char *temp, const char *name)
 	if (!renameat2(shm->rundir, temp, shm->rundir, name, RENAME_NOREPLACE))
 		return 0;
 	/*
-	 * Where the file system cannot rename without replacing, a link never replaces
-	 * either.
+	 * If the file system cannot rename without replacing, use link(), which does not
+	 * replace either.
 	 */
 	if ((errno == EINVAL || errno == ENOSYS) &&
 	    !linkat(shm->rundir, temp, shm->rundir, name, 0)) {
@@ -140,8 +139,8 @@ static int name_publish(struct shm *shm, const char *temp, const char *name)
 }
 
 /*
- * A socket file that does not listen yet looks as if its owner were dead: give it its
- * name after listen().
+ * A socket file that does not listen yet looks like a dead owner's: give it its name after
+ * listen().
  */
 static int bind_file(struct shm *shm, const char *name, int fd, int type)
 {
@@ -206,11 +205,11 @@ static int call_owner(struct shm *shm, const char *name)
 }
 
 /**
- * shm_name_taken() - a name that we want is taken
+ * shm_name_taken() - report that a name is taken
  *
- * Locked.  Any user of the machine may bind an abstract name.  If this one belongs
- * to a user whom we do not trust, print whose it is and what helps, once: the
- * program learns only that the name is taken.
+ * Any user of the machine may bind an abstract name. If an untrusted user has this one, print
+ * once who it is and what helps: the program learns only that the name is taken. Context:
+ * svc.lock is held.
  */
 void shm_name_taken(struct shm *shm, const char *name)
 {
@@ -233,10 +232,10 @@ void shm_name_taken(struct shm *shm, const char *name)
 }
 
 /**
- * shm_unbind() - own a name no longer
- * @shared: others may hold the same socket
+ * shm_unbind() - give up a name
+ * @shared: other processes may hold the same socket
  *
- * Locked.
+ * Context: svc.lock is held.
  */
 void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
 {
@@ -251,7 +250,7 @@ void shm_unbind(struct shm *shm, const char *name, bool shared, int *fd)
 		unlink_if_stale(shm, name);
 }
 
-/* Limit how long connect() blocks before it looks whether it was cancelled. */
+/* Limit how long connect() blocks before the caller tests whether it was cancelled. */
 static int set_send_timeout(int sock, uint64_t deadline)
 {
 	uint64_t now = sci_now_ms();
@@ -288,9 +287,10 @@ static int connect_until(const struct sockaddr_un *sa, socklen_t len,
 
 /**
  * shm_dial() - connect to a name
- * @call: says how long; receives the socket, in our table
+ * @call: has the deadline; receives the socket, in the table
  *
- * Takes the lock.  -ENOENT: no process has the name; -ETIMEDOUT; -ECANCELED.
+ * Context: svc.lock is not held. Return: 0; -ENOENT: no process has the name; -ETIMEDOUT;
+ * -ECANCELED.
  */
 int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 {
@@ -398,9 +398,9 @@ static int list_files(struct shm *shm, const char *prefix,
 }
 
 /**
- * shm_name_list() - call @fn with every name of a kind in our cluster
+ * shm_name_list() - call @fn for every name of a kind in this cluster
  *
- * Unlocked.  Ends early with what @fn returns when that is not 0.
+ * Context: svc.lock is not held. Return: 0, or the first other result of @fn, which ends the walk.
  */
 int shm_name_list(struct shm *shm, enum shm_kind kind,
 		  int (*fn)(void *arg, const char *name), void *arg)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Local segments: what this process exports, or attached to. */
+/* Local segments: the segments that this process exports or has attached to. */
 
 #include "libsci/fabric/shm/shm.h"
 
@@ -86,7 +86,7 @@ static int importer_hello(struct sci_lseg *s, struct shm_conn *conn,
 		return -ENOENT;
 	if (!shm_is_node(msg->node))
 		return -EPROTO;
-	/* The peer may have disconnected earlier imports: read those messages first. */
+	/* Read the messages of earlier imports first: the peer may have disconnected them. */
 	conn->pid = shm_peer(conn->fd);
 	shm_port_drain(conn->port, conn->pid);
 	ret = lseg_grant(s, conn);
@@ -132,7 +132,7 @@ static bool shm_lseg_refuse(struct shm_conn *conn, int status)
 	return false;
 }
 
-/* Answer a first message on the segment's own name. */
+/* Answer the first message of a peer that connects to the segment's own name. */
 static bool lseg_hello(struct shm_port *port, struct shm_conn *conn,
 		       const struct shm_msg *msg)
 {
@@ -141,7 +141,7 @@ static bool lseg_hello(struct shm_port *port, struct shm_conn *conn,
 
 	switch (msg->type) {
 	case SHM_CONNECT:
-		/* a member of a group is the group's, unless it says so */
+		/* a member of a group answers for itself only if it has the flag for that */
 		ret = s->flags & SCI_LSEG_BROADCAST &&
 		      !(s->flags & SCI_LSEG_UNICAST) ?
 		      -ENOENT : importer_hello(s, conn, msg);
@@ -169,9 +169,9 @@ static void lseg_gone(struct shm_port *port, struct shm_conn *conn,
 /* ---- broadcast groups ---- */
 
 /*
- * Members share one memfd: a store to it is a store to all of them.  Two names
- * are theirs together: "g" for those who want to be members, and "b", owned by
- * the exported ones, for those who want to store.
+ * Answer a process that wants to join the group. The members of a group share one memfd, so a
+ * store reaches all of them. They also share two names: processes connect to "g" to join, and
+ * to "b" to import. The exported members own "b".
  */
 
 static int shm_lseg_join_hello(struct sci_lseg *s, struct shm_port *port,
@@ -244,7 +244,7 @@ static int share_name(struct sci_lseg *s, struct shm_port *port,
 	return shm_memory_check(*memfd, &theirs, &s->length, &s->page);
 }
 
-/* Join the group, or found it with this segment's memory. */
+/* Join the group, or found one with this segment's memory. */
 static int group_join(struct sci_lseg *s)
 {
 	struct shm *shm = s->shm;
@@ -283,9 +283,9 @@ static int group_export(struct sci_lseg *s)
 /* ---- create and destroy ---- */
 
 /*
- * The lowest free id, as programs that ask for one with a number of their own
- * in mind for later expect.  Searches often begin at the same number: continue
- * where the last one that began there ended, unless an id was freed below.
+ * Take the lowest free id from @from on: programs that ask for several ids expect consecutive
+ * ones. A search that begins where an earlier one began continues at its end, unless a lower id
+ * was freed since.
  */
 static int open_auto(struct sci_lseg *s, uint32_t asked)
 {
@@ -398,8 +398,8 @@ void shm_lseg_destroy(struct sci_lseg *s)
 	if (s->registered)
 		shm_memory_return(s->registered, s->length);
 	/*
-	 * Enter it in the list only now: a child copies the registered pages of segments
-	 * in the list.
+	 * Enter the segment in the list only now: a child copies the registered pages of
+	 * segments in the list.
 	 */
 	pthread_mutex_lock(&shm->svc.lock);
 	list_del(&s->link);
@@ -415,7 +415,7 @@ int shm_lseg_create(struct sci_fabric *f, const struct sci_lseg_param *p,
 
 	if (!s)
 		return -ENOMEM;
-	/* Open the name first: if it is taken, nothing was allocated yet. */
+	/* Open the name first: if it is taken, no memory has been allocated yet. */
 	if (!(s->flags & SCI_LSEG_PRIVATE))
 		ret = open_name(s);
 	if (!ret && !(s->flags & SCI_LSEG_EMPTY))
@@ -584,7 +584,7 @@ int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 		tell_importers(&s->port, how);
 		tell_importers(&s->group_open, how);
 	}
-	/* the group's name is left to the members that stay exported */
+	/* the members that are still exported keep the group's name */
 	if (s->group_open.fd >= 0) {
 		sci_unwatch(&s->shm->svc, s->group_open.fd);
 		shm_unbind(s->shm, s->group_open.name, true,
@@ -594,7 +594,7 @@ int shm_lseg_unexport(struct sci_lseg *s, enum sci_unexport how)
 	return 0;
 }
 
-/* Importers of a group belong to no single member: they do not count. */
+/* Importers of a group do not count: they belong to no single member. */
 unsigned int shm_lseg_importers(struct sci_lseg *s)
 {
 	unsigned int n;

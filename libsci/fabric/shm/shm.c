@@ -142,7 +142,7 @@ static int shm_read_place(struct shm *shm, const struct sci_fabric_place *at,
 	return ret;
 }
 
-/* Open two spare descriptors: one always readable, one to give up when there are no more. */
+/* Open two spare descriptors: one is always readable, and one is closed when there are no more. */
 static int spares_init(struct shm *shm)
 {
 	int ret;
@@ -167,7 +167,7 @@ static int presence_init(struct shm *shm)
 	uint32_t unique;
 	int ret;
 
-	/* a pid is not unique where containers share a network namespace */
+	/* a pid is not unique if containers share a network namespace */
 	do {
 		unique = (uint32_t)getpid() * 2654435761u +
 			 (uint32_t)sci_now_ms() + atomic_fetch_add(&serial, 1);
@@ -175,7 +175,10 @@ static int presence_init(struct shm *shm)
 		ret = shm_bind(shm, shm->presence_name, SOCK_DGRAM,
 			       &shm->presence);
 	} while (ret == -EEXIST);
-	/* this is the first file that the process makes in the directory */
+	/*
+	 * this is the first file that the process makes in the directory: an error is the
+	 * directory's
+	 */
 	return ret && shm->rundir >= 0 ? rundir_bad(-ret) : ret;
 }
 
@@ -260,7 +263,7 @@ static int shm_adapter_query(struct sci_fabric *f, unsigned int adapter,
 	info->dma_mtu = 1u << 30;
 	info->dma_size_align = 1;
 	info->dma_offset_align = 1;
-	/* the wake-up of a DMA thread costs as much as the copy of this many bytes */
+	/* a DMA thread's wake-up takes as long as the copy of this many bytes */
 	info->min_dma_size = 64u << 10;
 	info->min_block_size = 64;
 	info->mcast_groups = UINT16_MAX;
@@ -309,9 +312,9 @@ static int shm_node_probe(struct sci_fabric *f, unsigned int adapter,
 	if (sci_link_down(&shm->link))
 		return -ENETDOWN;
 	/*
-	 * The kernel's list of sockets is read a page at a time, and counts on
-	 * from where it was: it skips one when another of its hash bucket goes
-	 * meanwhile.  That a node is absent has to be seen more than once.
+	 * Look several times before a node counts as absent. The kernel's list of sockets is
+	 * read a page at a time and continues by position: it skips a socket when another one
+	 * of the same hash bucket ends meanwhile.
 	 */
 	for (i = 0; i < PROBE_LOOKS && !s.found; i++) {
 		ret = shm_node_list(f, seek_node, &s);

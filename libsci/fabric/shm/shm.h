@@ -4,9 +4,8 @@
  * DOC: the shm fabric
  *
  * Nodes are processes of one host.  A virtual cluster is a name; a node is a
- * number in it.  Memory is memfds, interrupts are messages, and every name
- * that others connect to is a listening Unix socket (SOCK_SEQPACKET) in the
- * abstract namespace:
+ * number in it. Memory is memfds, interrupts are messages, and every name is a listening Unix
+ * socket (SOCK_SEQPACKET) in the abstract namespace:
  *
  *	sci.CLUSTER.n.NODE.UNIQUE	a process of the node (SOCK_DGRAM)
  *	sci.CLUSTER.s.NODE.ID		a segment
@@ -15,21 +14,20 @@
  *	sci.CLUSTER.g.ID		members of a broadcast group: its memory
  *	sci.CLUSTER.b.ID		... those that importers may connect to
  *
- * so that the kernel makes names unique and forgets them with their owner.
+ * The kernel keeps names unique and removes them with their owner.
  * With SCI_RUNDIR they are files in that directory instead, for containers
- * that share it.  CLUSTER is default-UID where the environment names none.
+ * that share it.  CLUSTER is default-UID if the environment names none.
  *
- * Connecting is one message each way; the answer carries the descriptor.  Both
- * sides first check who the other one is, see shm_access() and shm_trusts().
- * The open connection then is the sign of life: its end without SHM_BYE means
- * the peer died.
+ * Connecting is one message each way; the answer carries the descriptor. Both sides first check
+ * the other process's user, see shm_access() and shm_trusts(). The connection stays open: its
+ * end without SHM_BYE means that the peer has died.
  *
  * Several owners of one name (a broadcast group, a shared interrupt) hold the
- * same listening socket, handed to them by one who has it, so that the name
- * lives as long as any of them.
+ * same listening socket, which they get from each other, so that the name lives as long as any
+ * of them.
  *
- * Threads: one service thread per process accepts connections and hears
- * peers.  the lock of struct sci_service covers all objects of a fabric.
+ * Threads: one service thread per process accepts connections and reads from peers. The lock of
+ * struct sci_service covers all objects of a fabric.
  */
 #ifndef LIBSCI_SHM_H
 #define LIBSCI_SHM_H
@@ -62,10 +60,10 @@ enum shm_kind {
 };
 
 enum shm_type {
-	SHM_CONNECT = 1,	/* importer: let me in */
-	SHM_ATTACH,		/* process of the same node: let me share */
-	SHM_JOIN,		/* let me own the name with you */
-	SHM_QUERY,		/* tell me about it */
+	SHM_CONNECT = 1,	/* importer: connect to a segment or interrupt */
+	SHM_ATTACH,		/* process of the same node: attach to the segment */
+	SHM_JOIN,		/* process: become another owner of the name */
+	SHM_QUERY,		/* process: describe the segment */
 	SHM_REPLY,		/* owner: status, and descriptors */
 	SHM_NOTIFY,		/* owner: please disconnect */
 	SHM_CUT,		/* owner: you are disconnected */
@@ -108,7 +106,7 @@ struct shm_copy {
 	char *clean;			/* ... when it was last the same as memory */
 	char *memory;			/* what all processes share */
 	size_t length;
-	bool imported;			/* by cutting it off it becomes private */
+	bool imported;			/* private memory, once it is cut off */
 	unsigned int users;		/* segments, imports and maps */
 };
 
@@ -123,7 +121,7 @@ struct shm_check {
 	size_t n_lines, max_lines;
 };
 
-/* A call to a peer under way, so that it can be given up. */
+/* A call to a peer under way, which another thread may cancel. */
 struct shm_pending {
 	struct list link;
 	const void *owner;
@@ -148,11 +146,11 @@ struct shm {
 	char presence_name[SHM_NAME_MAX];
 	struct sci_link_status link;
 	int readyfd;			/* always readable: ends an epoll_wait */
-	int sparefd;			/* given up to refuse when out of fds */
+	int sparefd;			/* closed to refuse a peer without fds */
 	struct list lsegs;
 	struct list rsegs;
 	struct list calls;		/* of struct shm_pending */
-	bool no_calls;			/* all are given up, and later ones */
+	bool no_calls;			/* all calls fail from now on */
 	struct hash maps;
 	uint32_t next_intno;
 	uint32_t auto_asked;		/* where the last search for an id */
@@ -161,7 +159,7 @@ struct shm {
 
 struct shm_conn;
 
-/* A name others connect to. */
+/* A name that other processes connect to. */
 struct shm_port {
 	struct shm *shm;
 	char name[SHM_NAME_MAX];
@@ -169,12 +167,12 @@ struct shm_port {
 	bool shared;			/* others may own the name, too */
 	struct list conns;
 	unsigned int importers;
-	/* answers a first message; conn is gone when it returns false */
+	/* answers a peer's first message; a return of false frees conn */
 	bool (*hello)(struct shm_port *port, struct shm_conn *conn,
 		      const struct shm_msg *msg);
-	/* something to read after that; NULL: only BYE is expected */
+	/* handles later messages; NULL: the peer sends only BYE */
 	void (*input)(struct shm_port *port, struct shm_conn *conn);
-	/* an importer left */
+	/* an importer has ended */
 	void (*gone)(struct shm_port *port, struct shm_conn *conn,
 		     bool orderly);
 };
@@ -200,7 +198,7 @@ struct sci_lseg {
 	size_t length;			/* size in whole pages */
 	size_t page;			/* bytes of one */
 	int memfd;			/* -1: EMPTY, no memory yet */
-	void *base;			/* all of it, for DMA; made on demand */
+	void *base;			/* map of all of it, for DMA; made on demand */
 	struct shm_copy *copy;		/* ... as is this; NULL: not checked */
 	bool exported;
 	bool shared;
@@ -208,7 +206,7 @@ struct sci_lseg {
 	void *registered;		/* the caller's pages, if any */
 	sci_event_fn event;
 	void *owner;
-	struct shm_port port;		/* its own name */
+	struct shm_port port;		/* the segment's own name */
 	struct shm_port group;		/* broadcast: its share of the group's */
 	struct shm_port group_open;	/* ... while exported */
 	int attach_fd;			/* attached: connection to the creator */

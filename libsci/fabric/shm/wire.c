@@ -30,7 +30,7 @@ union control {
 /**
  * shm_send() - send a message, and descriptors with it
  *
- * Never blocks.  -EAGAIN: the peer does not read; -EPIPE: it is gone.
+ * The call never blocks. Return: 0; -EAGAIN: the peer does not read; -EPIPE: it has ended.
  */
 int shm_send(int sock, const struct shm_msg *msg, const int *fds, int n_fds)
 {
@@ -100,8 +100,8 @@ static int take_fds(struct shm *shm, struct msghdr *mh, int *fds, int *n_fds)
 /**
  * shm_recv() - receive a message, and at most *@n_fds descriptors
  *
- * Locked, never blocks.  -EAGAIN: none there; -EPIPE: the peer is gone;
- * -EPROTO: no message of ours.
+ * The call never blocks. Context: svc.lock is held. Return: 0; -EAGAIN: there is no message;
+ * -EPIPE: the peer has ended; -EPROTO: the message is invalid.
  */
 int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	     int *n_fds)
@@ -116,10 +116,10 @@ int shm_recv(struct shm *shm, int sock, struct shm_msg *msg, int *fds,
 	ssize_t n;
 	int ret;
 
-	/* those that do not fit would be gone */
+	/* the kernel drops descriptors that do not fit */
 	if (fds)
 		sci_fd_room(SHM_MAX_FDS);
-	/* a reset is told once, before what the peer said ahead of it */
+	/* a reset is reported once, before earlier bytes of the peer: read on */
 	do {
 		n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -160,7 +160,7 @@ static int wait_readable(const struct shm_pending *call)
 	}
 }
 
-/* Read an answer, or the reason why there is none; locked. */
+/* Read an answer, or the reason why there is none. Context: svc.lock is held. */
 static int read_answer(struct shm *shm, int sock, struct shm_msg *msg,
 		       int *fds, int *n_fds)
 {
@@ -191,7 +191,7 @@ static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
 	msg->node = shm->node;
 	ret = msg->type == SHM_QUERY || shm_trusts(shm, call->sock) ?
 	      shm_send(call->sock, msg, NULL, 0) : -EACCES;
-	/* one who refuses may have hung up already: hear why */
+	/* an owner that refuses may have closed the connection already: read its answer */
 	if (!ret || ret == -EPIPE)
 		ret = wait_readable(call);
 	pthread_mutex_lock(&shm->svc.lock);
@@ -206,7 +206,7 @@ static int call_once(struct shm *shm, const char *name, struct shm_msg *msg,
 }
 
 /**
- * shm_cancel_connect() - give calls up
+ * shm_cancel_connect() - cancel connects
  * @owner: the owner; NULL: all present and future owners
  */
 void shm_cancel_connect(struct sci_fabric *f, const void *owner)
@@ -224,14 +224,14 @@ void shm_cancel_connect(struct sci_fabric *f, const void *owner)
 		if (owner && call->owner != owner)
 			continue;
 		atomic_store(&call->cancelled, true);
-		/* wakes who polls it */
+		/* wake the thread that polls the socket */
 		if (call->sock >= 0)
 			shutdown(call->sock, SHUT_RDWR);
 	}
 	pthread_mutex_unlock(&shm->svc.lock);
 }
 
-/* When a call with a timeout ends: a peer has time to say no in any case. */
+/* Return when a call with a timeout ends. A peer has time to refuse in any case. */
 uint64_t shm_deadline(uint32_t timeout)
 {
 	if (timeout == SCI_TIMEOUT_NONE)
@@ -242,14 +242,14 @@ uint64_t shm_deadline(uint32_t timeout)
 
 /**
  * shm_call() - connect to a name, ask, and wait for the answer
- * @msg: in: type and what goes with it; out: the answer
- * @fds, @n_fds: in: room; out: what came; NULL: none wanted
+ * @msg: in: type and its fields; out: the answer
+ * @fds, @n_fds: in: room; out: received descriptors; NULL: none are wanted
  * @deadline: in sci_now_ms() time; UINT64_MAX: none
- * @owner: for shm_cancel_connect()
- * @sock: the connection, in our table, when 0 is returned
+ * @owner: the owner that shm_cancel_connect() may name
+ * @sock: receives the connection, in the table, if the call returns 0
  *
- * Unlocked.  Return: the answer's status; -ENOENT: no process has the name; -ETIMEDOUT;
- * -ECANCELED.
+ * Context: svc.lock is not held. Return: the answer's status; -ENOENT: no process has the name;
+ * -ETIMEDOUT; -ECANCELED.
  */
 int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
 	     int *n_fds, uint64_t deadline, const void *owner, int *sock)
@@ -310,9 +310,9 @@ static bool in_groups(int sock, gid_t primary, gid_t group)
 }
 
 /**
- * shm_access() - what our mode grants the process at the other end
+ * shm_access() - the rights that SCI_MODE gives the other process
  *
- * As for a file of ours: bits 4 (read) and 2 (write).
+ * Return: bits 4 (read) and 2 (write), as for a file of this user.
  */
 unsigned int shm_access(struct shm *shm, int sock)
 {
@@ -331,10 +331,11 @@ unsigned int shm_access(struct shm *shm, int sock)
 }
 
 /**
- * shm_trusts() - may this process use what the owner of a name offers?
+ * shm_trusts() - test whether the owner of a name is trusted
  *
- * An abstract name belongs to the process that binds it first.  Only an owner whom our mode
- * lets in gets our stores and messages, besides ourselves and the superuser.
+ * An abstract name belongs to the process that binds it first. This process sends stores and
+ * messages only to an owner to whom SCI_MODE gives rights, to its own user and to the
+ * superuser.
  */
 bool shm_trusts(struct shm *shm, int sock)
 {
@@ -384,13 +385,13 @@ static void conn_input(void *obj)
 		shm_conn_close(conn);
 }
 
-/* Out of descriptors: take the caller in on the spare one, to let it go. */
+/* Descriptors have run out: accept the peer on the spare one, and close it. */
 static bool refuse_one(struct shm *shm, struct shm_port *port)
 {
 	const struct shm_msg no = { .type = SHM_REPLY, .status = -ENFILE };
 	int fd;
 
-	/* -1: another process has taken the name first */
+	/* -1: another owner of the name has accepted the peer */
 	sci_fd_close(&shm->svc, shm->sparefd);
 	fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0) {
@@ -424,7 +425,7 @@ static void port_input(void *obj)
 		return;
 	}
 	sci_fd_track(&shm->svc, fd);
-	/* strangers are not to hold our descriptors, not even idly */
+	/* a peer without rights must not occupy a descriptor */
 	conn = NULL;
 	if (!shm_access(shm, fd))
 		no.status = -EACCES;
@@ -440,7 +441,7 @@ static void port_input(void *obj)
 	list_add_tail(&conn->link, &port->conns);
 	if (sci_watch(&shm->svc, fd, EPOLLIN, conn_input, conn))
 		shm_conn_close(conn);
-	else	/* its first message came with it, most of the time */
+	else	/* most of the time the first message has arrived with the connect */
 		conn_input(conn);
 }
 
@@ -457,7 +458,7 @@ int shm_port_serve(struct shm_port *port)
 	return sci_watch(&port->shm->svc, port->fd, EPOLLIN, port_input, port);
 }
 
-/* Bind a name and answer connects to it; locked. */
+/* Bind a name and answer connects to it. Context: svc.lock is held. */
 int shm_port_open(struct shm_port *port, const char *name)
 {
 	struct shm *shm = port->shm;
@@ -540,8 +541,8 @@ pid_t shm_peer(int sock)
 }
 
 /*
- * Hear what importers said before now: a connection that was closed counts no
- * longer.  @pid: only calls of that process; 0: all.  Locked.
+ * Read the messages that importers have sent before now: a closed connection does not count any
+ * more. @pid: only importers of that process; 0: all. Context: svc.lock is held.
  */
 void shm_port_drain(struct shm_port *port, pid_t pid)
 {
@@ -557,7 +558,7 @@ void shm_port_drain(struct shm_port *port, pid_t pid)
 	}
 }
 
-/* Tell all connected processes, and give the name up; locked. */
+/* Tell all connected processes of the end, and give up the name. Context: svc.lock is held. */
 void shm_port_close(struct shm_port *port)
 {
 	const struct shm_msg bye = { .type = SHM_BYE };
