@@ -30,30 +30,29 @@
 #include <stdint.h>
 
 /*
- * For values that announce nothing written before them: hints, statistics, polls before
- * an acquire.
+ * Load or store a value that announces no other data: hints, statistics, polls before an acquire.
  */
 #define sci_load_relaxed(p)	__atomic_load_n((p), __ATOMIC_RELAXED)
 #define sci_store_relaxed(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELAXED)
 
-/* The reader of a flag, then of the data that the flag announces. Without
- * it a weakly ordered CPU reads the data first (the silent corruption that
- * MPI libraries saw on Arm).
+/*
+ * Load a flag, before the data that the flag announces. With a relaxed load, a weakly ordered
+ * CPU reads the data first (the silent corruption that MPI libraries saw on Arm).
  */
 #define sci_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 
-/* The writer of the data, then of the flag. Covers ordinary stores only:
- * after write-combining ones sci_store_barrier() has to come first.
+/*
+ * Store a flag, after the data that the flag announces. This orders ordinary stores only: after
+ * write-combining stores, call sci_store_barrier() first.
  */
 #define sci_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /**
- * sci_release_barrier() - every access so far before every later store
+ * sci_release_barrier() - keep every access so far before every later store
  *
- * For stores that no single sci_store_release() stands for: a line of several
- * words, each of which tells the peer that memory is free which has been read.
- * Without it a weakly ordered CPU may read that memory after the peer has seen the
- * word and stored the next block there.
+ * Use it before a line of several words, each of which tells the peer that some memory has been
+ * read and is free. Without it, a weakly ordered CPU may read that memory after the peer has
+ * seen the word and stored the next block there.
  */
 static inline void sci_release_barrier(void)
 {
@@ -68,9 +67,9 @@ static inline void sci_release_barrier(void)
 }
 
 /**
- * sci_acquire_barrier() - every load so far before every later access
+ * sci_acquire_barrier() - keep every load so far before every later access
  *
- * For a word that is looked at again after data: whether the data was still there.
+ * Use it before a second load of a word, which tells whether the data was still there.
  */
 static inline void sci_acquire_barrier(void)
 {
@@ -86,7 +85,7 @@ static inline void sci_acquire_barrier(void)
 
 /*
  * Read-modify-write of words with several writers, such as reference counts and claims
- * of a slot. Acquires and releases, since the new holder must see what the last one did.
+ * of a slot. It acquires and releases: the new holder must see the stores of the last one.
  */
 #define sci_exchange(p, v)	__atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define sci_fetch_add(p, v)	__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
@@ -95,7 +94,7 @@ static inline void sci_acquire_barrier(void)
 #define sci_fetch_xor(p, v)	__atomic_fetch_xor((p), (v), __ATOMIC_ACQ_REL)
 
 /*
- * Return true if *p was *expected and now is v. Otherwise *expected becomes the value
+ * Return true if *p was *expected, and store v then. Otherwise set *expected to the value
  * found. Both outcomes acquire.
  */
 #define sci_compare_exchange(p, expected, v)				\
@@ -108,7 +107,7 @@ static inline void sci_acquire_barrier(void)
  * Stores to write-combining memory and non-temporal stores wait in buffers
  * that the C11 model does not order, and a release store may pass them. After
  * this call all of them have left towards memory or the bus, before any later
- * store. Reaching the other node is the adapter's matter (its store barrier
+ * store. Whether they have reached the other node, only the adapter knows (its store barrier
  * register).
  */
 static inline void sci_store_barrier(void)
@@ -123,11 +122,11 @@ static inline void sci_store_barrier(void)
 }
 
 /**
- * sci_load_barrier() - no later load before an earlier one
+ * sci_load_barrier() - keep every later load behind the earlier ones
  *
- * For loads of write-combining memory, which even x86 performs out of order
- * (a status word of the adapter after data that it announces); cacheable
- * words want sci_load_acquire().
+ * Use it between loads of write-combining memory, which even x86 performs out of order: the
+ * data that an adapter announces, then its status word. For cacheable words use
+ * sci_load_acquire().
  */
 static inline void sci_load_barrier(void)
 {
@@ -141,12 +140,12 @@ static inline void sci_load_barrier(void)
 }
 
 /**
- * sci_full_barrier() - every access so far before every later one
+ * sci_full_barrier() - keep every access so far before every later one
  *
- * The only barrier that keeps a load behind an earlier store: who announces
- * its sleep and then looks for work, and who posts work and then looks for
- * sleepers, must not both miss the other. Covers write-combining memory too,
- * hence not a locked instruction.
+ * Only this barrier keeps a load behind an earlier store. One thread announces its sleep and
+ * then looks for work, another one posts work and then looks for sleepers: at least one of them
+ * must see the other. It also covers write-combining memory, which a locked instruction does
+ * not.
  */
 static inline void sci_full_barrier(void)
 {
@@ -160,8 +159,8 @@ static inline void sci_full_barrier(void)
 }
 
 /*
- * Orders the compiler only: for accesses that it does not know to be ordered, such as
- * vectors, on CPUs that keep them in order.
+ * Keep the compiler from moving accesses, such as those of vectors, that the CPU itself keeps
+ * in order.
  */
 static inline void sci_compiler_barrier(void)
 {
@@ -169,11 +168,11 @@ static inline void sci_compiler_barrier(void)
 }
 
 /**
- * sci_cpu_relax() - inside a loop that polls
+ * sci_cpu_relax() - pause in a loop that polls
  *
- * Leaves the core to its sibling thread and avoids the pipeline flush that
- * ends a speculated polling loop. Orders nothing for the CPU; the compiler
- * must read memory again.
+ * The pause leaves the core to its sibling thread and avoids the pipeline flush at the end of a
+ * speculated polling loop. It does not order accesses of the CPU; the compiler must read memory
+ * again.
  */
 static inline void sci_cpu_relax(void)
 {
@@ -204,8 +203,8 @@ static inline size_t sci_cache_line(void)
  * @p:   first byte, any alignment
  * @len: bytes
  *
- * For SCICacheSync with both FLUSH and INVALIDATE. Complete on return. Does
- * nothing on other architectures, whose coherence is relied upon.
+ * The write-back has completed on return. On architectures without such an instruction the call
+ * does nothing, because their caches are coherent.
  */
 static inline void sci_cache_flush(const volatile void *p, size_t len)
 {

@@ -40,10 +40,9 @@ void hash_del(struct hash *h, struct hash_node *node);
 /* Return: the element with @key that was added last, or NULL. */
 struct hash_node *hash_find(const struct hash *h, uint64_t key);
 
-/* Return: the element after @node in no order; NULL as @node: the first. */
+/* Return: an element after @node, in no particular order; the first one if @node is NULL. */
 struct hash_node *hash_walk(const struct hash *h, const struct hash_node *node);
 
-/* Free the table, not its elements.  It is empty afterwards. */
 void hash_free(struct hash *h);
 
 #endif

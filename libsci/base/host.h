@@ -13,7 +13,7 @@
 
 /* Return the milliseconds of a clock that cannot be set. */
 uint64_t sci_now_ms(void);
-/* ... in nanoseconds */
+/* Return the nanoseconds of a clock that cannot be set. */
 uint64_t sci_now_ns(void);
 
 /**
@@ -29,8 +29,8 @@ int sci_raise_fd_limit(void);
 /**
  * sci_fd_room() - raise the limit if @n more descriptors would not fit
  *
- * For calls that cannot be tried again, or that are not ours to repeat.
- * Locked, or a child would inherit what it opens for a moment.
+ * Use it before a call that cannot be repeated. Context: the lock that fork() takes is held,
+ * because a child would inherit the descriptor that this call opens for a moment.
  */
 void sci_fd_room(unsigned int n);
 
@@ -43,8 +43,8 @@ void sci_fd_room(unsigned int n);
 int sci_env_bad(const char *var, const char *value, const char *want);
 
 /*
- * Read a number from @min to @max from the environment. If it is not set @value stays.
- * -EINVAL, with a message that names @want: it is no such number.
+ * Read a number from @min to @max from the environment. If it is not set, @value does not
+ * change. Return: 0; -EINVAL, with a message that names @want: the value is invalid.
  */
 int sci_env_number(const char *var, unsigned int *value, int base,
 		   unsigned int min, unsigned int max, const char *want);
@@ -53,7 +53,7 @@ int sci_env_number(const char *var, unsigned int *value, int base,
 
 size_t sci_page_size(void);
 
-/* Open a file of the kernel's, also when all descriptors are in use. */
+/* Open a file of the kernel, also when all descriptors are in use. */
 FILE *sci_open_kernel_file(const char *path);
 
 /*
@@ -77,8 +77,8 @@ int sci_check_mapped(uintptr_t addr, size_t len);
 int sci_wake_init(bool *takes_part);
 
 /*
- * Make each CPU that runs a thread of a participating process do a full barrier. A CPU
- * that runs no such thread has done one when it switched.
+ * Make each CPU that runs a thread of a participating process do a full barrier. Other CPUs did
+ * a full barrier when they switched away from such a thread.
  */
 int sci_wake_barrier(void);
 

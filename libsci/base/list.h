@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* A doubly linked list whose links live in its elements. */
+/* A doubly linked list. Its links are members of its elements. */
 #ifndef LIBSCI_LIST_H
 #define LIBSCI_LIST_H
 
@@ -61,7 +61,6 @@ static inline void list_del(struct list *entry)
 	list_init(entry);
 }
 
-/* Remove and return the first entry, or return NULL. */
 static inline struct list *list_pop(struct list *head)
 {
 	struct list *first = head->next;

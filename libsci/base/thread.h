@@ -10,13 +10,13 @@
 #include <time.h>
 
 /**
- * sci_thread_start() - start a thread that leaves the program's signals alone
+ * sci_thread_start() - start a thread that receives no signals of the program
  * @name: at most 15 characters
  *
- * Signals sent to the process are for the program's own threads, some of which
- * sleep in sigsuspend(); those that a thread causes itself stay its own.
+ * Signals to the process are for the program's own threads, some of which sleep in
+ * sigsuspend(). The new thread receives only signals that it causes itself.
  *
- * -errno: none to be had.
+ * Return: 0 or -errno.
  */
 static inline int sci_thread_start(pthread_t *thread, void *(*run)(void *),
 				   void *arg, const char *name)
@@ -50,7 +50,7 @@ static inline void sci_cond_init(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
-/* Return when a wait of @ms milliseconds that begins now ends. */
+/* Return the end of a wait of @ms milliseconds that begins now. */
 static inline struct timespec sci_deadline(uint32_t ms)
 {
 	struct timespec ts;
@@ -63,7 +63,10 @@ static inline struct timespec sci_deadline(uint32_t ms)
 	return ts;
 }
 
-/* Return 0 or ETIMEDOUT; wake-ups may be spurious. @ms UINT32_MAX waits for ever. */
+/*
+ * Wait until the deadline; UINT32_MAX ms wait for ever. Return 0 or ETIMEDOUT; wake-ups may be
+ * spurious.
+ */
 static inline int sci_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				uint32_t ms, const struct timespec *deadline)
 {

@@ -68,15 +68,14 @@ struct msg_tx {
 	struct msg_line *shadow;	/* copies, where lines can be lost */
 	const volatile uint32_t *status; /* how far the peer has read */
 	struct sci_link_status *stale;	/* refresh *status before a load; or NULL */
-	uint32_t lines;			/* of the ring */
-	uint32_t slot;			/* next one to be written */
-	uint32_t pos;			/* ... counted from the beginning */
+	uint32_t lines;			/* size of the ring */
+	uint32_t slot;			/* index of the next line to be written */
+	uint32_t pos;			/* position of that line in the life of the ring */
 	uint32_t read;			/* the peer's read position when we last loaded *status */
 	uint32_t checked;		/* all lines before this position have arrived */
 	uint64_t id;			/* identifier of the current lap */
 };
 
-/* The receiving end. */
 struct msg_rx {
 	const volatile struct msg_line *slots;
 	uint32_t lines;
@@ -94,7 +93,7 @@ struct msg_blocks {
 	uint32_t end;			/* of the last block, since the start, with gaps */
 };
 
-/* The receiving end. Its read position is in peer->now. */
+/* The receiving end of a ring of blocks. Its read position is in peer->now. */
 struct msg_blocks_rx {
 	uint8_t *base;
 	struct sci_lseg *seg;
@@ -182,7 +181,7 @@ struct sci_peer {
 	unsigned int transfers;		/* ... of these, one-sided transfers */
 	int transfer_error;		/* first error of these since sci_flush() */
 	unsigned int answers;		/* outstanding, to atomics and copies */
-	uint64_t gone_ms;		/* when its inbox went away, in ms */
+	uint64_t gone_ms;		/* when the peer's inbox disappeared, in ms */
 	struct sci_req *came, *went;	/* preallocated events, not queued yet */
 
 	/* sending */

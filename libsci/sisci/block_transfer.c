@@ -14,7 +14,7 @@ struct sci_block_obj {
 	sci_cb_block_transfer_t cb;	/* NULL: a caller waits for the outcome */
 	void *arg;
 	_Atomic bool abort;
-	bool done;			/* this and what follows are under obj.lock */
+	bool done;			/* this and the following members are under obj.lock */
 	bool cancelled;			/* new waits end at once */
 	sci_error_t status;
 	pthread_cond_t changed;

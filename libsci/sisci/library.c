@@ -24,7 +24,10 @@ static _Atomic unsigned int calls;
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 
-/* Number of calls under way on this thread: more than 0 in a signal handler. */
+/*
+ * Number of calls under way on this thread: it is above 0 in a signal handler that interrupts a
+ * call.
+ */
 static _Thread_local unsigned int depth;
 
 static void call_ends(void)

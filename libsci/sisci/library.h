@@ -18,18 +18,17 @@
 #include "libsci/fabric/core/fabric.h"
 #include "libsci/sisci/export.h"
 
-/* The state of the process; there is one. */
 struct sci_library {
 	_Atomic bool up;
 	struct sci_fabric *fabric;
 	const struct sci_fabric_ops *ops;
-	struct sci_link_status *link;	/* adapter 0's */
+	struct sci_link_status *link;	/* node of adapter 0 */
 	/*
 	 * The function that stores through any map. NULL if it differs between maps, if
 	 * faults are injected, or while the library is not initialised.
 	 */
 	sci_pio_copy_fn *_Atomic quick;
-	unsigned int node;		/* adapter 0's */
+	unsigned int node;		/* memory of adapter 0 */
 };
 
 extern struct sci_library sci_lib __attribute__((visibility("hidden")));
@@ -41,8 +40,8 @@ static inline bool sci_up(void)
 
 /**
  * sci_enter() - begin a call; sci_leave() ends one that began with SCI_ERR_OK
- * @flags: the caller's
- * @known: those the function knows
+ * @flags: flags of the call
+ * @known: flags that the function knows
  */
 sci_error_t sci_enter(unsigned int flags, unsigned int known);
 sci_error_t sci_leave(sci_error_t err);
@@ -70,7 +69,7 @@ static inline void sci_set_error(sci_error_t *error, sci_error_t err)
 		sci_set_error(error, err_);				\
 	} while (0)
 
-/* The call that failed: it decides which SISCI code a -errno of the fabric becomes. */
+/* The call that failed: it decides which SISCI code stands for a -errno of the fabric. */
 enum sci_context {
 	SCI_CTX_CREATE,			/* a segment */
 	SCI_CTX_REGISTER,		/* its memory */
@@ -85,24 +84,24 @@ enum sci_context {
 };
 
 /**
- * sci_err() - the SISCI code for what the fabric returned
+ * sci_err() - return the SISCI code for a result of the fabric
  *
- * Sets errno where the code is SCI_ERR_SYSTEM.
+ * It sets errno if the code is SCI_ERR_SYSTEM.
  */
 sci_error_t sci_err(int ret, enum sci_context ctx);
 
 /**
- * sci_throttle() - what a connect answers, after a pause where it is wanted
+ * sci_throttle() - return the result of a connect, after a pause if connects fail too often
  *
- * Programs repeat a connect without a pause until the other side is there; the
- * other side may need this CPU for that.
+ * Programs repeat a connect without a pause until the other side exists. The other side may
+ * need this CPU to get that far.
  */
 sci_error_t sci_throttle(sci_error_t err);
 
-/* Ask the fabric about an adapter.  ILLEGAL_ADAPTERNO; NO_SUCH_ADAPTERNO. */
+/* Ask the fabric about an adapter. Errors: ILLEGAL_ADAPTERNO, NO_SUCH_ADAPTERNO. */
 sci_error_t sci_adapter(unsigned int adapter, struct sci_adapter_info *info);
 
-/* Check an adapter's number, and return the same codes. */
+/* Check an adapter's number. Errors: ILLEGAL_ADAPTERNO, NO_SUCH_ADAPTERNO. */
 sci_error_t sci_check_adapter(unsigned int adapter);
 
 /* Check a node id. SCI_LOCAL_HOST becomes the id of the own node. */

@@ -70,7 +70,6 @@ void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
 }
 SISCI_EXPORT(SCIGetLocalNodeId);
 
-/* A name that is looked for, and the nodes found for it. */
 struct lookup {
 	const char *name;
 	/* the name was on a HOSTNAME line: adapters that follow belong to it */

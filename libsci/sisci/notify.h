@@ -4,9 +4,9 @@
  * DOC: events
  *
  * A notifier queues the events of one object, for a callback or for waiters.
- * Callbacks run on pool threads: those of one object one at a time and in
- * order, those of different objects at once, so that one that blocks holds
- * nobody else up.  The pool grows as long as all its threads are busy.
+ * Callbacks run on pool threads. Those of one object run one at a time and in order. Those of
+ * different objects run at the same time, so a callback that blocks delays no other object. The
+ * pool grows while all its threads are busy.
  */
 #ifndef LIBSCI_NOTIFY_H
 #define LIBSCI_NOTIFY_H
@@ -16,7 +16,6 @@
 
 #include "libsci/sisci/export.h"
 
-/* Work for a pool thread. */
 struct sci_job {
 	struct sci_job *next;
 	void (*run)(struct sci_job *job);
@@ -38,12 +37,12 @@ struct sci_note {
 	sci_error_t status;
 	unsigned int node;
 	unsigned int adapter;
-	unsigned int count;		/* how many events were merged into this one */
+	unsigned int count;		/* number of events that were merged into this one */
 };
 
-/* A callback of the user's. @deliver knows the type of @cb. */
+/* A callback of the program. @deliver knows the type of @cb. */
 struct sci_listener {
-	/* deliver one event; false: deliver no more */
+	/* delivers one event; a return of false ends the callbacks */
 	bool (*deliver)(const struct sci_listener *to,
 			const struct sci_note *note);
 	void (*cb)(void);		/* NULL: waiters take the events */
@@ -83,7 +82,7 @@ void sci_notifier_cancel(struct sci_notifier *n);
  */
 void sci_notifier_quiesce(struct sci_notifier *n);
 
-/* Cancel, quiesce and free. @n may be NULL. */
+/* Cancel and quiesce the notifier, and free it. @n may be NULL. */
 void sci_notifier_free(struct sci_notifier *n);
 
 #endif

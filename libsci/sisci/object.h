@@ -4,21 +4,19 @@
  * DOC: objects and handles
  *
  * A handle is a slot's number, the object's type and the slot's generation.
- * It is looked up, never followed, so a stale, foreign or invented one is
- * just not found.
+ * The library looks a handle up and never follows it, so a stale, foreign or invented handle
+ * is not found.
  *
- * References: the creator's one lasts until the object is removed; each call
- * that works with an object has one of its own from sci_get() to sci_put().
- * Removal has an order:
+ * The creator has a reference until the object is removed. Each call has one from sci_get()
+ * to sci_put(). A removal has five steps:
  *
- *	1. obj->closing is set under obj->lock, unless something still uses the
- *	   object (obj->users): two removers, or a remover and a new user,
- *	   decide there;
+ *	1. set obj->closing under obj->lock, unless the object has users (obj->users): this
+ *	   decides between two removers, or a remover and a new user;
  *	2. sci_retire(): no call finds the object any more;
- *	3. its waits are cancelled, sci_drain() waits until those calls left;
- *	4. what belongs to the fabric is given back;
- *	5. sci_release() drops the creator's reference, and the last one frees.
- *	   An object that was removed by force is freed after its last user.
+ *	3. cancel its waits; sci_drain() waits until these calls have ended;
+ *	4. release what belongs to the fabric;
+ *	5. sci_release() drops the creator's reference. The last reference frees the object,
+ *	   or the last user if it was removed by force.
  *
  * Maps and sequences are looked up by sci_peek() on the data path, without a
  * reference.  Their memory is therefore never given back to malloc(), only
@@ -65,12 +63,12 @@ struct sci_obj {
 };
 
 /**
- * sci_new() - a zeroed object of @size bytes with a handle
- * @desc: the device it belongs to, which it becomes a user of; may be NULL
- * @obj: receives it
+ * sci_new() - make a zeroed object of @size bytes with a handle
+ * @desc: the object's device, whose user it becomes; may be NULL
+ * @obj: receives the object
  *
  * API_NOSPC: out of memory or handles; ILLEGAL_PARAMETER: @desc is being
- * closed.  Found by nobody before sci_publish().
+ * closed.  No call finds the object before sci_publish().
  */
 sci_error_t sci_new(enum sci_type type, size_t size, struct sci_obj *desc,
 		    void *obj);
@@ -82,11 +80,11 @@ void sci_put(void *obj);
 
 /**
  * sci_wait_on() - wait for an event of an object
- * @wait: does it, with a reference to the object and @arg
+ * @wait: the function that waits; it gets @arg and a reference to the object
  *
- * Where the thread is cancelled in @wait, reference and call end.
+ * If the thread is cancelled in @wait, reference and call end.
  *
- * ILLEGAL_PARAMETER: @handle is not one of @type; else what @wait returns.
+ * Return: the result of @wait; ILLEGAL_PARAMETER: @handle is not one of @type.
  */
 sci_error_t sci_wait_on(const void *handle, enum sci_type type,
 			sci_error_t (*wait)(void *obj, void *arg), void *arg);
@@ -98,8 +96,8 @@ struct sci_event_wait {
 };
 
 /*
- * Return: whether this thread is in sci_wait_on() for @handle. Then the caller is a
- * signal handler and cannot remove the object: it would wait for its own thread.
+ * Return: whether this thread is in sci_wait_on() for @handle. If so, the caller is a signal
+ * handler and cannot remove the object: it would wait for its own thread.
  */
 bool sci_waits_for(const void *handle);
 
@@ -153,8 +151,8 @@ static inline struct sci_slot *sci_find(const void *handle, enum sci_type type,
 
 /*
  * Return: the object of @handle without a reference, for the data path; NULL: @handle is
- * not one of @type. Does what sci_find() does in half the instructions, which are most
- * of a short SCIMemCpy().
+ * not one of @type. It does the same as sci_find() in half the instructions. These are most of
+ * a short SCIMemCpy().
  */
 static inline void *sci_peek(const void *handle, enum sci_type type)
 {
@@ -180,7 +178,7 @@ static inline void *sci_peek(const void *handle, enum sci_type type)
 void sci_bequeath(void *obj, uint32_t word0, uint32_t word1);
 bool sci_legacy(const void *handle, enum sci_type type, uint32_t words[2]);
 
-/* Become and cease to be a user of @obj. False: @obj is being removed. */
+/* Become a user of @obj, and cease to be one. Return false if @obj is being removed. */
 bool sci_use(void *obj);
 void sci_unuse(void *obj);
 
@@ -194,7 +192,7 @@ void sci_release(void *obj);
 void sci_for_each(enum sci_type type, void (*fn)(void *obj, void *arg),
 		  void *arg);
 
-/* For the child of a fork: no handle of the parent's is valid. */
+/* Forget all handles, in the child of a fork: none of the parent's handles is valid. */
 void sci_objects_fork(void);
 
 static inline void *sci_handle(const void *obj)
@@ -217,9 +215,9 @@ struct sci_lseg_obj {
 	bool empty;			/* the segment has no memory yet */
 	bool attached;
 	bool peers_told;		/* importers were told to disconnect; under lock */
-	/* memory of the caller's, NULL: of the fabric's; set once */
+	/* memory of the program; NULL: of the fabric; set once */
 	char *mem;
-	/* adapters that it is prepared for, a bit each; under lock */
+	/* adapters for which it is prepared, a bit each; under lock */
 	uint32_t prepared;
 	uint32_t available;
 	uint32_t dma_only;
@@ -259,7 +257,7 @@ struct sci_seq_obj {
 	/* NULL: the map is local, or the segment was disconnected */
 	struct sci_rseg_obj *rseg;
 	struct sci_rseg_status *_Atomic status;
-	/* where caches are not coherent: the map, and the list of such sequences */
+	/* for caches that are not coherent: the map, and the link in the list of such sequences */
 	struct sci_map_obj *map;
 	char *_Atomic addr;
 	size_t size;
@@ -272,10 +270,10 @@ struct sci_seq_obj {
 /* Stop the sequences of @map from writing lines back, before it is unmapped. */
 void sci_seq_unmapped(struct sci_map_obj *map);
 
-/* Before the import of @rseg is destroyed: its sequences fail from now on. */
+/* Let the sequences of @rseg fail from now on: its import is about to be destroyed. */
 void sci_seq_orphan(struct sci_rseg_obj *rseg);
 
-/* For the child of a fork: renew locks that other threads may have held. */
+/* Renew the locks in the child of a fork: other threads of the parent may have held them. */
 void sci_seq_fork(void);
 
 /* Handle an event of the fabric for a segment of either kind. @owner is the notifier. */

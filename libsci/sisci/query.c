@@ -80,7 +80,7 @@ static dis_adapter_type_t card_type(const char *name)
 static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 				  const struct sci_adapter_info *info)
 {
-	/* 0 also stands for values that the adapter's kind does not have */
+	/* 0 also stands for values that this kind of adapter does not have */
 	const unsigned int values[] = {
 		AT(DMA_SIZE_ALIGNMENT) = query_clamp(info->dma_size_align),
 		AT(DMA_OFFSET_ALIGNMENT) = query_clamp(info->dma_offset_align),

@@ -18,7 +18,7 @@ static struct sci_rseg_status local_status = { .link = &local_link };
 static struct sci_rseg_status gone_status = { .gone = 1,
 					      .link = &local_link };
 
-/* Covers the lists of sequences; never held on the data path. */
+/* This lock covers the lists of sequences. The data path never takes it. */
 static pthread_mutex_t seq_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Sequences of maps whose lines the calls below write back and refresh. */
@@ -50,7 +50,7 @@ void sci_seq_unmapped(struct sci_map_obj *map)
 
 		if (q->map != map)
 			continue;
-		/* what has been stored is to arrive, as it does where no cache holds it */
+		/* write the lines back: the stores must arrive as they do without a cache */
 		sequence_write_back(q);
 		atomic_store(&q->addr, NULL);
 		q->map = NULL;
@@ -263,7 +263,7 @@ void SCIFlushReadBuffers(sci_sequence_t sequence)
 }
 SISCI_EXPORT(SCIFlushReadBuffers);
 
-/* Takes no lock and no memory: programs cancel threads inside this function. */
+/* SCIFlush() takes no lock and no memory: programs cancel threads inside it. */
 void SCIFlush(sci_sequence_t sequence, unsigned int flags)
 {
 	struct sci_seq_obj *q;

@@ -102,7 +102,7 @@ static int pmix_load(void)
 
 	if (pmix.handle)
 		return 0;
-	/* components of libpmix need its symbols: RTLD_GLOBAL */
+	/* RTLD_GLOBAL: components of libpmix need its symbols */
 	pmix.handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
 	for (size_t i = 0; pmix.handle && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		*symbols[i].fn = dlsym(pmix.handle, symbols[i].name);

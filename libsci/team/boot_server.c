@@ -301,7 +301,7 @@ static int rank_gather(struct boot_server *s, uint32_t rank, const void *data, s
 	struct gather *g = &s->gather;
 
 	if (s->ndead)
-		return 0;		/* cannot complete; the rank is told why */
+		return 0;		/* the gather cannot complete; the rank is told why */
 	if (s->members[rank].contributed || len > SCI_BOOT_GATHER_MAX)
 		return -EPROTO;
 	if (!g->count) {

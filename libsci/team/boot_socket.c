@@ -243,7 +243,7 @@ static bool socket_complete(const struct sci_boot *boot)
 
 static void socket_abort(struct sci_boot *boot, int status)
 {
-	/* the argument of ABORT is above 0; as an exit status, 256 is 0 */
+	/* as an exit status, 256 is 0; an argument of 0 would mean no abort */
 	socket_send(to_socket(boot), BOOT_ABORT, status & 0xff ? status & 0xff : 256, NULL,
 		    0);
 }

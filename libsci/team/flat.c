@@ -102,7 +102,7 @@ static int flat_source(const struct sci_coll *c, enum from from, int i)
 	}
 }
 
-/* Set what the caller waits for. Return -EAGAIN. */
+/* Note what the caller waits for. Return -EAGAIN. */
 static int wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, uint32_t seen)
 {
 	c->wait.word = word;

@@ -14,7 +14,10 @@
 #define SHORT_MAX	240u		/* bytes of data in a slot */
 #define DIRECT		0x80000000u	/* flag in len: the data is in symmetric memory */
 
-/* The owner writes it, except @waiters. Its first line has room for 48 bytes of data. */
+/*
+ * A slot of a member. Only the owner writes to it, except @waiters. Its first line has room for
+ * 48 bytes of data.
+ */
 struct flat_slot {
 	uint32_t epoch;
 	uint32_t waiters;

@@ -470,7 +470,7 @@ static void publish_long(struct sci_coll *c)
 		return;
 	}
 	n = flat_share(c, c->team->rank, n, &from);
-	/* results do not change any more */
+	/* do not copy the results: they do not change any more */
 	fill_from(c, c->dst + at + from, n, true);
 }
 

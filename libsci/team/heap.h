@@ -26,13 +26,12 @@ void heap_init(struct team_heap *h, size_t len);
 /* Allocate @len bytes; @align is a power of two. Return 0, -ENOSPC (no room) or -ENOMEM. */
 int heap_alloc(struct team_heap *h, size_t len, size_t align, size_t *offset);
 
-/* Free a block. Return 0, or -EINVAL if no block begins at @offset. */
+/* Free a block. Return: 0; -EINVAL: no block begins at @offset. */
 int heap_free(struct team_heap *h, size_t offset);
 
 /* Return the length of the block that begins at @offset, or 0. */
 size_t heap_size(const struct team_heap *h, size_t offset);
 
-/* Forget all blocks. */
 void heap_clear(struct team_heap *h);
 
 #endif

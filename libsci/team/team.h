@@ -61,7 +61,7 @@ struct team_page {
 
 struct team_rank {
 	struct sci_addr addr;
-	uint32_t group;			/* the same for near ranks */
+	uint32_t group;			/* ... for near ranks */
 	int dead;			/* 0, or -ECONNRESET */
 	struct sci_peer *peer;		/* NULL: not connected yet */
 	struct team_page *page;		/* NULL: far, or not mapped yet */

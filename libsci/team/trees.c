@@ -23,7 +23,7 @@
 
 #define SEGMENT		(128u << 10)	/* of a broadcast: a unit of forwarding */
 #define DOUBLING_MAX	(64u << 10)	/* longest allreduce by recursive doubling */
-#define BRUCK_MAX	1024u		/* longest part of an allgather by Bruck */
+#define BRUCK_MAX	1024u		/* longest part of an allgather by Bruck's algorithm */
 #define PAIRS		8		/* pairs of an all-to-all under way together */
 
 /* The members of a tree: their ranks in order, and the position of the caller. */

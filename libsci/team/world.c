@@ -16,7 +16,7 @@
 
 #define CHUNK		(2u << 20)	/* allocation unit of control memory */
 #define DEATHS_MS	5u		/* between two checks for deaths */
-#define MAP_MS		50		/* the same, while mapping memory of a peer */
+#define MAP_MS		50		/* ... while a peer's memory is being mapped */
 
 _Atomic uint32_t team_fork_gen;
 

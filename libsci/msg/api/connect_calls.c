@@ -56,7 +56,7 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
 
 /* ---- dialing ---- */
 
-/* The thread in sci_connect() owns the dial. */
+/* The dial belongs to the thread in sci_connect(), which frees it. */
 static void done_connect(struct msg_dial *d, struct sci_peer *p)
 {
 	d->p = p;

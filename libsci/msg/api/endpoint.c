@@ -44,7 +44,7 @@ static struct sci_ep *ep_new(const struct sci_ep_attr *attr)
 	copies_init(ep);
 	ep->nonce = msg_nonce();
 	ep->next_segment = (uint32_t)(ep->nonce >> 32);
-	/* so that a few messages can go and come when there is no memory left */
+	/* make requests now: a few messages can then be sent and received without more memory */
 	if (reqs_more(ep)) {
 		free(ep);
 		return NULL;

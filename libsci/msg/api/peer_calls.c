@@ -59,8 +59,8 @@ int sci_disconnect(struct sci_peer *peer)
 		return -ENOTCONN;
 	msg_wait_often(ep, look_flushed, peer, LINGER_MS, LINGER_LOOK_MS);
 	/*
-	 * The fabric reports our end to the peer only after the thread's call has ended, and in
-	 * our next progress, which may never come. So wait for the calls here.
+	 * Wait for the calls here: the fabric reports the end of this side to the peer only
+	 * after they have ended.
 	 */
 	peer->leaving = true;
 	peer_down(peer, -ECANCELED);
@@ -80,7 +80,7 @@ int closings_poll(struct sci_ep *ep)
 
 	if (list_empty(&ep->closing))
 		return 0;
-	/* a check waits for the adapter: not in each round */
+	/* the check waits for the adapter, so do not make it in each round */
 	if (ep->turns % CLOSE_TURNS == 0)
 		check_writes(ep);
 	list_for_each_safe(pos, n, &ep->closing) {

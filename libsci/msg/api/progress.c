@@ -68,7 +68,7 @@ bool msg_announce_sleep(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
 
-		/* no thread polls during the sleep: copy the message at the next poll */
+		/* no thread polls during the sleep: copy the message at the next poll, not later */
 		p->stayed = STAY_LOOKS;
 		any |= peer_announce(p);
 	}
@@ -173,11 +173,11 @@ static int ep_attend(struct sci_ep *ep)
 		peer_event_check(p);
 	}
 	peers_release(ep);
-	/* count completions, too: a thread that is about to sleep may wait for a peer to end */
+	/* count completions, too: a thread that is about to sleep may wait for the end of a peer */
 	return done + (ep->completions != seen);
 }
 
-/* Return whether polling @p is useless. This is the most frequent case, so it must be short. */
+/* Return whether polling @p is useless. Keep this short: it is the most frequent case. */
 static inline bool nothing_came(const struct sci_peer *p)
 {
 	return !p->expects && !peer_line_peek(p, &p->data_rx) &&

@@ -209,8 +209,8 @@ static inline void prefetch_next(const struct sci_peer *p)
 }
 
 /*
- * Receive the message of the next line, which is there. Return false if the slow path has
- * to receive it; the line is still in the ring then.
+ * Receive the message of the next line, which has arrived. Return false, with the line still in
+ * the ring, if the slow path has to receive it.
  */
 static __always_inline bool quick_take(const struct quick *q)
 {

@@ -112,7 +112,6 @@ static int look_at_any(void *arg)
 	return none ? -ENOENT : -EAGAIN;
 }
 
-/* Collect all requests that are done. Return their number. */
 static int look_at_some(void *arg)
 {
 	struct many *m = arg;
@@ -132,7 +131,7 @@ static int look_at_some(void *arg)
 	return none ? -ENOENT : found ? found : -EAGAIN;
 }
 
-/* Find the endpoint of the requests. -EINVAL: there are several; -ENOENT: no request. */
+/* Find the endpoint of the requests. Return: 0; -EINVAL: there are several; -ENOENT: no request. */
 static int endpoint_of(const struct many *m, struct sci_ep **out)
 {
 	struct sci_ep *ep = NULL;

@@ -272,7 +272,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	req->has_imm = send->flags & SCI_SEND_IMM;
 	req->imm = send->imm;
 	req->lent = send->flags & SCI_SEND_COPY;
-	/* the receiver fetches these bytes, or tells where they go: copy them now */
+	/* copy the bytes now: the receiver fetches them later, or says where they go */
 	if (!ret && req->lent && (req->sync || is_long(req)))
 		ret = copy_rest(req);
 	req->unwatched = !out;

@@ -45,7 +45,7 @@ int ring_make(struct sci_peer *p, enum msg_ring which, uint32_t size)
 		goto err_map;
 	b->base = addr;
 	b->size = size;
-	/* so that rings_recall() takes the ring for used */
+	/* this value makes rings_recall() take the ring for used */
 	b->looked = *ring_read(p, which) - 1;
 	p->ep->ring_bytes += size;
 	p->ep->stats.peer_bytes += size;
@@ -89,7 +89,6 @@ int ring_import(struct sci_peer *p, const struct line_attached *a)
 	return 0;
 }
 
-/* Free our ring, if there is one. */
 void ring_free(struct sci_peer *p, enum msg_ring which)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
@@ -105,7 +104,6 @@ void ring_free(struct sci_peer *p, enum msg_ring which)
 	b->size = 0;
 }
 
-/* End the import of the peer's ring, if there is one. */
 void ring_leave(struct sci_peer *p, enum msg_ring which)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;

@@ -34,9 +34,9 @@ static inline uint32_t blocks_gap(const volatile uint8_t *dst, const struct msg_
 
 /*
  * Return the position of the next block: after the last one, or at the start of the ring
- * if the rest of the ring is too short. With many peers also at the start whenever the
- * ring is empty, because its first bytes are still in a cache. (Two processes that share
- * a cache would be slower that way: the receiver has hardly read what the sender writes.)
+ * if the rest of the ring is too short. With many peers, an empty ring also starts again,
+ * because its first bytes are still in a cache. (Two processes that share a cache would be
+ * slower that way: the receiver has hardly read what the sender writes.)
  */
 static inline uint32_t blocks_start(const struct sci_peer *p,
 				    const struct msg_blocks *b,

@@ -43,7 +43,10 @@ void callers_make(struct msg_call *c)
 			pthread_detach(thread);
 		t->threads += !ret;
 	}
-	/* without any thread, make the call here: blocking is better than no connection */
+	/*
+	 * without any thread, make the call here: it is better to block than to have no
+	 * connection
+	 */
 	l = ret && !t->threads ? list_pop(&t->waiting) : NULL;
 	pthread_mutex_unlock(&t->lock);
 	if (l)

@@ -82,7 +82,7 @@ static void came_to_life(struct sci_peer *p, const struct msg_hello *h)
 	p->fence = p->stream || !(p->ep->wake_barrier && h->flags & HELLO_WAKE_BARRIER);
 }
 
-/* The import of @p's inbox, or our HELLO, has failed with @error. */
+/* Handle the failure of an import of @p's inbox, or of a HELLO to @p. */
 static void accept_failed(struct sci_peer *p, int error)
 {
 	if (error != -ENETDOWN && !hello_again(error)) {

@@ -133,7 +133,6 @@ void dial_done(struct msg_dial *d, int ret)
 	d->done(d, dial_end(d, ret));
 }
 
-/* Advance all dials. Return how many have ended. */
 int dials_poll(struct sci_ep *ep)
 {
 	struct list *pos, *n;

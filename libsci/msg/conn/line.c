@@ -70,7 +70,7 @@ WIDE static inline __m512i load_at(const void *buf, size_t len, unsigned int at)
 	} else {
 		v = _mm512_maskz_loadu_epi8(bytes, buf);
 	}
-	/* shift by whole doublewords, then by the remaining bytes */
+	/* shift the register by whole doublewords, then by the remaining bytes */
 	next = _mm512_maskz_expand_epi32((__mmask16)(0xfffeu << at / 4), v);
 	v = _mm512_maskz_expand_epi32((__mmask16)(0xffffu << at / 4), v);
 	return _mm512_or_si512(

@@ -24,7 +24,6 @@
 
 /* ---- the endpoint ---- */
 
-/* Handle news of the net, on its thread. */
 static void net_news(void *owner)
 {
 	struct sci_ep *ep = owner;

@@ -110,7 +110,6 @@ void wake_self(struct sci_ep *ep)
 	(void)n;	/* a full counter is readable, which is enough */
 }
 
-/* Clear what wake_self() has written. */
 void wake_drain(struct sci_ep *ep)
 {
 	uint64_t count;

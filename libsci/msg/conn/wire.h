@@ -84,7 +84,7 @@ struct msg_status {
 	uint32_t eager;			/* bytes taken off the eager ring */
 	uint32_t xfer;			/* bytes taken off the transfer ring */
 	uint32_t sleeps;		/* announced sleeps: one ring of the bell for each */
-	uint32_t rung;			/* the last sleep of yours for which I rang */
+	uint32_t rung;			/* the receiver's last sleep that the sender rang for */
 	uint32_t reserved[10];
 };
 
@@ -120,12 +120,12 @@ enum msg_line_type {
 	LINE_CHAIN,			/* the rest follows in short lines */
 	LINE_EAGER,
 	LINE_MORE,			/* eager: a block after the first */
-	LINE_RTS,			/* rendezvous: request to send */
-	LINE_ATTACH,			/* please attach rings of these sizes */
+	LINE_RTS,			/* a rendezvous: request to send */
+	LINE_ATTACH,			/* a request to attach rings of these sizes */
 	LINE_TAGGED_IMM,		/* or untagged: the context is MSG_UNTAGGED */
 	LINE_CHAIN_IMM,
-	LINE_RECALL,			/* please detach the ring that you fill */
-	LINE_DETACH,			/* the ring that I filled: I do not use it any more */
+	LINE_RECALL,			/* request: detach the ring that you fill */
+	LINE_DETACH,			/* the ring that I filled is not in use any more */
 	LINE_ATTACHED = 16,
 	LINE_CTS,			/* rendezvous: clear to send */
 	LINE_BLOCK,			/* a block is in the transfer ring */

@@ -136,7 +136,7 @@ uint64_t atomic_apply(void *word, const struct sci_rmw *a)
 	return atomic_size(a) == 4 ? apply_32(word, a) : apply_64(word, a);
 }
 
-/* Store @old for the program. Values between endpoints are little-endian. */
+/* Store the former value @old for the program. Values between endpoints are little-endian. */
 void atomic_result(void *before, const struct sci_rmw *a, uint64_t old)
 {
 	if (before)

@@ -61,7 +61,7 @@ static bool queue_touches(const struct msg_buf *b, struct list *queue)
 	return false;
 }
 
-/* Return the receive for @p's incomplete message, also if it came unexpected. */
+/* Return the receive of @p's incomplete message, also of an unexpected message. */
 static const struct sci_req *chain_target(const struct sci_peer *p)
 {
 	if (p->chain_msg)

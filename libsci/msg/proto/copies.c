@@ -55,7 +55,6 @@ int copy_ask(struct sci_req *req)
 	return ret;
 }
 
-/* Return the address of the piece, or NULL with *@error set. */
 static uint8_t *find_piece(struct sci_ep *ep, const struct copy_request *r, int *error)
 {
 	struct msg_buf *b = buf_by_segment(ep, r->segment);

@@ -22,7 +22,7 @@
 
 #include "libsci/msg/proto/match.h"
 
-#define SHORT		8	/* nodes */
+#define SHORT		8	/* number of nodes */
 #define FEW		4
 #define FIRST_BINS_LOG2	5
 #define HASH_BITS	64

@@ -128,10 +128,10 @@ struct sci_match {
 	struct sci_match_queue msgs;
 };
 
-/* Return: always 0, since only long queues allocate memory. Do not move *@m afterwards. */
+/* Return: always 0, since only long queues allocate memory. @m must stay at its address. */
 int sci_match_init(struct sci_match *m);
 
-/* Both queues must be empty: see sci_match_recv_any(), sci_match_msg_any(). */
+/* Free @m, both of whose queues are empty. */
 void sci_match_fini(struct sci_match *m);
 
 /* ---- receives ---- */
@@ -173,7 +173,6 @@ sci_match_arrive(struct sci_match *m, const void *source, uint64_t tag,
 struct sci_match_recv *sci_match_recv_of(struct sci_match *m,
 					 const void *source);
 
-/* Return the oldest receive, or NULL. */
 static inline struct sci_match_recv *sci_match_recv_any(struct sci_match *m)
 {
 	if (!m->posted)
@@ -201,11 +200,10 @@ sci_match_find(struct sci_match *m, const struct sci_match_recv *want)
 	return sci_match_find_unexpected(m, want);
 }
 
-/* Return the oldest message of @source, or NULL. Like sci_match_recv_of(). */
+/* Return the oldest message of @source, or NULL; see sci_match_recv_of(). */
 struct sci_match_msg *sci_match_msg_of(struct sci_match *m,
 				       const void *source);
 
-/* Return the oldest message, or NULL. */
 static inline struct sci_match_msg *sci_match_msg_any(struct sci_match *m)
 {
 	if (!m->unexpected)

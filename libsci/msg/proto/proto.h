@@ -18,9 +18,9 @@ enum msg_kind { MSG_SEND, MSG_RECV, MSG_RECV_MANY, MSG_CONNECT, MSG_EVENT,
 enum msg_state {
 	MSG_QUEUED,			/* send: in peer->sendq */
 	MSG_POSTED,			/* receive: in ep->match */
-	MSG_CHAINED,			/* receive: its lines are coming */
-	MSG_IMPORTING,			/* receive: the sender's buffer */
-	MSG_HANDSHAKE,			/* send: RTS is out; receive: CTS is */
+	MSG_CHAINED,			/* receive: its lines are arriving */
+	MSG_IMPORTING,			/* receive: the sender's buffer is being imported */
+	MSG_HANDSHAKE,			/* send: the RTS is sent; receive: the CTS is sent */
 	MSG_MOVING,			/* send: blocks are being written; one-sided */
 	MSG_MOVED,			/* sync send: its FIN has not come yet */
 	MSG_DIALING,			/* connect: in ep->dials */
@@ -29,7 +29,7 @@ enum msg_state {
 
 /* The word of an atomic, or of the atomic that follows a write. */
 struct msg_word {
-	struct list link;		/* the request's */
+	struct list link;		/* the link of the request */
 	struct sci_rmw rmw;
 	void *before;			/* where to store the value before the atomic; or NULL */
 	uint64_t offset;		/* of the word that follows a write */
@@ -70,7 +70,7 @@ struct sci_req {
 	bool lent;			/* the program wants its buffer back */
 	bool queued;			/* its completion goes to ep->completed */
 	bool signals;			/* a write that the atomic in @word follows */
-	bool marked;			/* net: all is sent, @addr is the mark */
+	bool marked;			/* net: all bytes are sent, and @addr is the mark */
 	uint8_t mode;			/* transfer mode of a rendezvous: CTS_* */
 	uint8_t rts_flags;
 	int crc_error;

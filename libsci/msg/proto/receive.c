@@ -462,7 +462,7 @@ int receive_poll(struct sci_peer *p)
 
 /* ---- receives ---- */
 
-/* Give @msg, which is in no queue, to @req: now, or when the rest of it has arrived. */
+/* Give @msg, which is in no queue, to @req: now, or when all of it has arrived. */
 void recv_message(struct sci_req *req, struct sci_msg *msg)
 {
 	req->peer = msg->peer;

@@ -73,7 +73,6 @@ void slabs_free(struct sci_ep *ep)
 	}
 }
 
-/* req_iov() for no piece, or more than one. */
 int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n)
 {
 	if (n > IOV_INLINE) {

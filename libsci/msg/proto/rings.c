@@ -57,7 +57,7 @@ static void rings_recall(struct sci_ep *ep, uint64_t want)
 			b->looked = read;
 			if (used || !may_write_line(p))
 				continue;
-			/* ask again only after another look */
+			/* ask again only after the next look */
 			b->looked = read - 1;
 			ring_recall(p, i);
 			found += b->size;
@@ -107,7 +107,10 @@ int ring_attach(struct sci_peer *p, enum msg_ring which, uint32_t want)
 	return ret;
 }
 
-/* The peer wants an eager ring. It asks once for each ring, and gets it or an error. */
+/*
+ * Handle a peer's request for an eager ring. A peer asks once for each ring, and gets the ring
+ * or an error.
+ */
 static int ring_asked(struct sci_peer *p, const struct line_attach *want)
 {
 	if (p->attach_asked)
@@ -122,7 +125,6 @@ static int ring_asked(struct sci_peer *p, const struct line_attach *want)
 	return 0;
 }
 
-/* The peer has detached from our ring. */
 static int ring_detached(struct sci_peer *p, enum msg_ring which)
 {
 	if (!p->blocks_rx[which].size)
@@ -135,7 +137,10 @@ static int ring_detached(struct sci_peer *p, enum msg_ring which)
 
 /* ---- the sender ---- */
 
-/* The peer has lent us a ring, or has none. Return -EAGAIN until it is imported. */
+/*
+ * Handle the peer's answer: it has lent a ring, or it has none. Return -EAGAIN until the ring
+ * is imported.
+ */
 int ring_attached(struct sci_peer *p, const struct line_attached *a)
 {
 	int ret = a->status;
@@ -174,12 +179,11 @@ static bool ring_is_idle(const struct sci_peer *p, enum msg_ring which)
 	return sci_load_acquire(b->status) == b->end;
 }
 
-/* The peer wants its ring back. */
 static void ring_recalled(struct sci_peer *p, enum msg_ring which)
 {
 	const struct msg_typed t = { .ring.ring = (uint8_t)which };
 
-	/* a message that is partly in blocks is in the queue, too */
+	/* sendq also has a message that is partly in blocks */
 	if (!p->blocks_tx[which].size || !may_write_line(p) || !ring_is_idle(p, which))
 		return;
 	ring_leave(p, which);

@@ -13,8 +13,8 @@
 /*
  * Get the cache lines for a message of @len bytes. The peer read them last, so each store
  * would fetch one line, and stores are executed in order. Prefetches just ahead of the
- * first store fetch them all together. Any earlier, and the peer's next poll takes them
- * away again.
+ * first store fetch them all together. Earlier prefetches would be in vain: the peer's next
+ * poll takes the lines away again.
  */
 static inline void own_lines(const struct sci_peer *p, size_t len)
 {
@@ -55,7 +55,7 @@ static __always_inline void post_short(struct sci_peer *p, bool tagged,
 	p->ep->stats.sent_short++;
 }
 
-/* The same with an immediate, which begins in the middle of a word. */
+/* Write a message with an immediate, which begins in the middle of a word. */
 static __always_inline void post_short_imm(struct sci_peer *p, uint32_t context,
 					   uint64_t tag, uint64_t imm,
 					   const void *buf, size_t len)
