@@ -178,7 +178,7 @@ struct sfi_domain {
 	bool shared;			/* several threads use the domain */
 	bool own_keys;			/* FI_MR_PROV_KEY */
 	bool by_address;		/* FI_MR_VIRT_ADDR */
-	struct sfi_lock lock;		/* protects what follows, and atomics */
+	struct sfi_lock lock;		/* protects the following members, and atomics */
 	struct hash regions;		/* by key */
 	uint64_t next_key;
 	struct sfi_ep *exporter;	/* exports regions; or NULL */
@@ -193,7 +193,7 @@ struct sfi_av {
 	_Atomic unsigned int users;
 	struct sfi_lock changes;	/* protects @eps and changes of numbers */
 	struct sfi_ep *eps;		/* linked by next_of_av */
-	struct sfi_lock lock;		/* protects what follows */
+	struct sfi_lock lock;		/* protects the following members */
 	struct sfi_av_entry **entries;	/* by number; NULL: free */
 	size_t n, room;
 	size_t lowest;			/* all lower numbers are in use */
@@ -217,7 +217,7 @@ struct sfi_cq {
 	enum fi_cq_format format;
 	struct sfi_eps eps;
 	struct sfi_wait wait;
-	struct sfi_lock lock;		/* protects what follows */
+	struct sfi_lock lock;		/* protects the following members */
 	struct sfi_entry *ring;
 	size_t room;			/* a power of two */
 	size_t head, tail;		/* grow without bound */
@@ -318,7 +318,7 @@ struct sfi_ep {
 	bool may_sleep;			/* a thread may sleep for completions */
 	int patience;			/* time limit for connecting, in ms */
 	size_t min_multi_recv;
-	struct sfi_lock lock;		/* protects what follows */
+	struct sfi_lock lock;		/* protects the following members */
 	struct sci_peer **peers;	/* by number in @av */
 	size_t n_peers;
 	struct sfi_op *free;

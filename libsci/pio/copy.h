@@ -53,8 +53,9 @@ void NAME(lines)(volatile void *dst, const volatile void *src, size_t lines)
 #endif
 
 #ifdef STREAM
-/* The first and last bytes up to a line boundary go through the cache. The
- * barriers make the whole ordered like plain stores, at both edges.
+/*
+ * The first and last bytes up to a line boundary go through the cache. The barriers at both ends
+ * order the copy like plain stores.
  */
 static TARGET __attribute__((noinline))
 void NAME(stream)(char *d, const char *s, size_t len)
@@ -90,10 +91,10 @@ void NAME(copy_loop)(char *d, const char *s, size_t len)
 }
 
 /*
- * Return false if the block is too long for the ends alone. The shortest sizes are out
- * of line, since segments are mostly written in lines or more. Up to 64 bytes the
- * vectors stay narrow, since vzeroupper would cost more. The longest class moves four
- * vectors at a time, which measures better than eight.
+ * Copy a block of which ENDS() can reach every byte; return false for a longer one. The
+ * shortest sizes are out of line, because most writes to segments are a line or longer. Up to
+ * 64 bytes the vectors stay narrow, because vzeroupper would cost more. The longest class moves
+ * four vectors at a time, which measures better than eight.
  */
 static inline TARGET __attribute__((always_inline))
 bool NAME(copy_ends)(char *d, const char *s, size_t len)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Code that the engines share. An access that must be made as written, one
- * instruction, neither split nor merged nor moved, is volatile; that also
- * keeps the compiler from turning a loop into a call of memcpy().
+ * Code that the engines share. An access that the compiler must neither split, merge nor move
+ * is volatile. That also keeps the compiler from turning a loop into a call of memcpy().
  */
 #ifndef LIBSCI_PIO_ENGINE_H
 #define LIBSCI_PIO_ENGINE_H
@@ -38,7 +37,7 @@ extern const struct sci_pio_engine sci_pio_movdir64b;
 extern size_t sci_pio_stream_limit;
 
 /*
- * For each architecture: the size of the last-level cache, or 0 if it is not known; and
+ * Each architecture defines these: the size of the last-level cache, or 0 if it is unknown; and
  * the copy function to use without an override, which has its own limit for streaming.
  */
 size_t sci_pio_cache_size(void);

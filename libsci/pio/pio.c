@@ -99,7 +99,7 @@ const struct sci_pio_engine sci_pio_generic = {
 	.copy = generic_copy,
 };
 
-/* Best first. */
+/* The engines, the best one first. */
 static const struct sci_pio_engine *const engines[] = {
 #if defined(__x86_64__)
 	&sci_pio_movdir64b,

@@ -3,21 +3,18 @@
 /*
  * DOC: programmed I/O
  *
- * How bytes are stored into a mapped segment. A PCI-SCI adapter gathers
- * consecutive stores in 64-byte stream buffers and ships a full one as one
- * packet, a partly filled one as several small packets; how wide a single
- * store is and in which order stores come decides what the link carries
- * (sci-hardware: write stream buffers; DECK paper: 87.72 Mbyte/s with MMX
- * stores against 49.94 with memcpy). Cacheable memory wants something else:
- * the least instructions for short blocks, and for blocks that the last cache
- * cannot hold non-temporal stores.
+ * This file stores bytes into a mapped segment. A PCI-SCI adapter gathers consecutive stores in
+ * 64-byte stream buffers. It sends a full buffer as one packet, and a partly filled buffer as
+ * several small packets. So the width and the order of stores decide how many packets the link
+ * carries (sci-hardware: write stream buffers; DECK paper: 87.72 Mbyte/s with MMX stores
+ * against 49.94 with memcpy). Cacheable memory needs few instructions for short blocks, and
+ * non-temporal stores for blocks that do not fit the last cache. An engine, chosen once for the
+ * CPU, does both.
  *
- * Both are made by an engine, chosen once for the CPU. No function here
- * fails, blocks, allocates or makes a system call, all but sci_pio_init() may
- * be called from any thread and signal handler at any time, also before
- * sci_pio_init() (a portable engine then serves), and none touches a byte
- * outside the given range of destination and source, which do not overlap and
- * for a length of 0 may be NULL.
+ * The functions do not fail, block, allocate memory or make system calls. Any thread and signal handler may call them at any
+ * time, except sci_pio_init(). Before sci_pio_init() a portable engine is in use. They touch no
+ * byte outside of the given ranges, which must not overlap. With a length of 0 both pointers
+ * may be NULL.
  */
 #ifndef LIBSCI_PIO_PIO_H
 #define LIBSCI_PIO_PIO_H
@@ -32,7 +29,7 @@
 #define SCI_PIO_LINE	64
 
 /**
- * enum sci_pio_map - what a mapping leads to
+ * enum sci_pio_map - kinds of memory behind a mapping
  * @SCI_PIO_MAP_CACHED: ordinary cacheable memory, shared with processes of
  *                      this host. A write is ordered like plain stores: a
  *                      later sci_store_release() publishes it.
@@ -49,15 +46,14 @@ typedef void sci_pio_lines_fn(volatile void *dst, const volatile void *src,
 			      size_t lines);
 
 /**
- * struct sci_pio_engine - one way to store
+ * struct sci_pio_engine - functions that copy with stores of one width
  * @name:      as in SCI_PIO
- * @width:     bytes of its widest store; divides SCI_PIO_LINE
- * @supported: whether this CPU has it
- * @put_lines: whole lines to an aligned @dst, each byte stored once, in
- *             ascending order, by stores of @width
- * @get_lines: whole lines from an aligned @src, likewise with loads
- * @copy:      cacheable memory with stores of at most @width; ordered like
- *             plain stores
+ * @width:     bytes of its widest store; SCI_PIO_LINE is a multiple
+ * @supported: returns whether this CPU has the instructions
+ * @put_lines: stores whole lines to an aligned @dst, each byte once, in ascending order, by
+ *	stores of @width
+ * @get_lines: loads whole lines from an aligned @src in the same way
+ * @copy:      copies cacheable memory with stores of at most @width, ordered like plain stores
  */
 struct sci_pio_engine {
 	const char *name;
@@ -91,16 +87,16 @@ extern sci_pio_copy_fn *sci_pio_current_copy
 int sci_pio_init(const char *override);
 
 /**
- * sci_pio_name() - name of the engine in use
+ * sci_pio_name() - get the name of the engine in use
  *
- * Return: static string.
+ * Return: a static string.
  */
 const char *sci_pio_name(void);
 
 /**
- * sci_pio_width() - bytes of the widest store of the engine in use
+ * sci_pio_width() - get the width of the widest store of the engine in use
  *
- * SCI_PIO_LINE: it stores a line at once.
+ * Return: bytes; SCI_PIO_LINE: the engine stores a line at once.
  */
 unsigned int sci_pio_width(void);
 
@@ -114,25 +110,24 @@ unsigned int sci_pio_width(void);
 const struct sci_pio_engine *sci_pio_engine(unsigned int i);
 
 /**
- * sci_pio_stream_min() - from where on blocks bypass the cache
+ * sci_pio_stream_min() - get the length from which on blocks bypass the cache
  *
- * Half of the last-level cache: source and destination together then fill it.
- * Set by sci_pio_init().
+ * sci_pio_init() sets it to half of the last-level cache: source and destination together then
+ * fill the cache.
  *
- * Return: bytes; SIZE_MAX where no engine has non-temporal stores.
+ * Return: bytes; SIZE_MAX if no engine has non-temporal stores.
  */
 size_t sci_pio_stream_min(void);
 
 /**
- * sci_pio_step() - width of the next access to an adapter's window
+ * sci_pio_step() - get the width of the next access to an adapter's window
  * @addr: address in the window
  * @len:  bytes from there on, not 0
  *
- * The whole plan of a transfer: SCI_PIO_LINE where a line starts and is fully
- * covered, otherwise the largest power of two up to 8 that is naturally
- * aligned and fits (sci-hardware: a gathering buffer leaves at once when
- * full, early when the next store is not consecutive). Pure, so that tests
- * can walk it.
+ * A whole line that starts at @addr is one access of SCI_PIO_LINE bytes. Otherwise the width is
+ * the largest power of two up to 8 that is naturally aligned and fits (sci-hardware: a
+ * gathering buffer leaves at once when full, early when the next store is not consecutive).
+ * The function has no state, so tests can follow a transfer.
  *
  * Return: bytes, at most @len.
  */
@@ -159,9 +154,9 @@ void sci_pio_line_cached(volatile void *dst, const void *src);
  * @len: bytes, also 0
  * @map: kind of the map
  *
- * To SCI_PIO_MAP_LINES every byte is stored exactly once, in ascending order,
- * in the steps of sci_pio_step(); the order between packets is the adapter's
- * (sci-hardware: packets are not ordered between each other).
+ * For SCI_PIO_MAP_LINES every byte is stored exactly once, in ascending order, in the steps of
+ * sci_pio_step(). The adapter may change the order of packets (sci-hardware: packets are not
+ * ordered between each other).
  */
 static inline void sci_pio_write(volatile void *dst, const void *src,
 				 size_t len, enum sci_pio_map map)
@@ -179,7 +174,7 @@ static inline void sci_pio_write(volatile void *dst, const void *src,
  * @len: bytes, also 0
  * @map: kind of the map
  *
- * From SCI_PIO_MAP_LINES every byte is loaded exactly once, in ascending
+ * For SCI_PIO_MAP_LINES every byte is loaded exactly once, in ascending
  * order, in the steps of sci_pio_step(). Each of these loads is a round trip,
  * ten times slower than a write (sci-hardware: remote reads).
  */
@@ -199,12 +194,11 @@ static inline void sci_pio_read(void *dst, const volatile void *src,
  * @src: 64 bytes, any alignment
  * @map: kind of the map
  *
- * SCI_PIO_MAP_LINES: the widest stores of the engine, so that the line is one
- * packet that arrives whole (sci-hardware). SCI_PIO_MAP_CACHED: the last 8
- * bytes are a release store, so that a thread that acquires them sees the rest, and
- * everything stored before the line; no instruction set promises this of the
- * bytes of one wide vector store, which measures no faster to a poller on
- * another core.
+ * For SCI_PIO_MAP_LINES the engine uses its widest stores, so that the line is one packet and
+ * arrives whole (sci-hardware). For SCI_PIO_MAP_CACHED the last 8 bytes are a release store: a
+ * thread that acquires them sees the rest of the line and all earlier stores. No instruction
+ * set promises this for one wide vector store, which is not faster for a poller on another core
+ * either.
  */
 static inline void sci_pio_line(volatile void *dst, const void *src,
 				enum sci_pio_map map)
@@ -216,10 +210,10 @@ static inline void sci_pio_line(volatile void *dst, const void *src,
 }
 
 /**
- * sci_pio_barrier() - make the CPU give up all stores so far
+ * sci_pio_barrier() - drain the CPU's store buffers
  *
- * Ends a run of writes to SCI_PIO_MAP_LINES: they have left the CPU before
- * any later store. The adapter's own flush and error check come after it.
+ * Call it after a run of writes to SCI_PIO_MAP_LINES: they have then left the CPU before any
+ * later store. The adapter's own flush and error check come after it.
  */
 static inline void sci_pio_barrier(void)
 {
@@ -227,7 +221,7 @@ static inline void sci_pio_barrier(void)
 }
 
 /**
- * sci_pio_crc32c() - CRC-32C of a block in ordinary memory
+ * sci_pio_crc32c() - compute the CRC-32C of a block in ordinary memory
  * @crc: 0, or the result of the bytes before the block
  *
  * sci_pio_crc32c_table() is the portable function.

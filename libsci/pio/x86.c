@@ -80,7 +80,7 @@ void movdir64b_put(volatile void *dst, const volatile void *src, size_t lines)
 }
 
 /*
- * MOVDIR64B only stores, and always past the cache. Loads, and stores to cacheable
+ * MOVDIR64B only stores, and always bypasses the cache. Loads, and stores to cacheable
  * memory under SCI_PIO=movdir64b, use the next best instruction.
  */
 static void movdir64b_get(volatile void *dst, const volatile void *src,
@@ -100,12 +100,13 @@ static void movdir64b_copy(void *dst, const void *src, size_t len)
 		sse2_copy(dst, src, len);
 }
 
-/* From here on memcpy() may use "rep movsb", which saves reading lines that
- * are wholly overwritten, but is up to thirty times slower on some CPUs where
- * the destination lies a few bytes behind the source modulo 4 KiB.
+/*
+ * From this length on memcpy() may use "rep movsb", which does not read lines that it overwrites
+ * completely. But some CPUs are up to thirty times slower at it if the destination lies a few
+ * bytes behind the source modulo 4 KiB.
  */
 #define REP_MIN		2048
-#define REP_MAX		(1u << 20)	/* from here on memcpy() does not use it any more */
+#define REP_MAX		(1u << 20)	/* memcpy() stops using it here */
 #define REP_BEHIND	128u
 
 static inline bool memcpy_is_best(const char *d, const char *s, size_t len)
@@ -117,8 +118,8 @@ static inline bool memcpy_is_best(const char *d, const char *s, size_t len)
 }
 
 /*
- * The copy without an override: 32-byte vectors measure best, even where there are wider
- * ones.
+ * The copy function without an override: vectors of 32 bytes measure best, even if the CPU has
+ * wider ones.
  */
 static __hot __attribute__((target("avx")))
 void avx_auto(void *dst, const void *src, size_t len)
@@ -160,7 +161,7 @@ static bool avx_supported(void)
 
 static bool sse2_supported(void)
 {
-	return true;	/* x86-64 has it */
+	return true;	/* every x86-64 CPU has it */
 }
 
 static bool mmx_supported(void)

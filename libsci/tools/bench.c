@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci bench`: how fast messages are. Each round visits every size once, so
- * that what changes on a machine in the meantime meets all of them alike; the
- * values are medians of the rounds.
+ * `sci bench` measures how fast messages are. Each round visits every size once, so a
+ * disturbance of the machine affects all sizes alike. The values are medians of the rounds.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -3,12 +3,11 @@
 /*
  * DOC: measuring messages
  *
- * Two processes: a client that measures, and a server that does what the
- * client's orders say. The server is forked, or was started by hand as
- * `sci bench --serve`. Orders and answers are tagged messages of one line, in a
- * context of their own, so that they leave alone what is measured.
+ * A client measures, and a server follows the client's orders. The client forks the server, or
+ * the user has started it as `sci bench --serve`. Orders and answers are tagged messages of one
+ * line, in a context of their own, so they do not disturb the measurement.
  *
- * A run is so many messages of one kind and size. The server answers an order
+ * A run is a number of messages of one kind and size. The server answers an order
  * to run when it is ready, and again when it is done.
  */
 #ifndef LIBSCI_TOOLS_BENCH_H
@@ -53,7 +52,7 @@ struct bench_link {
 };
 
 /*
- * These functions print what is wrong and return TOOL_FAILED. bench_set() also returns
+ * These functions print an error and return TOOL_FAILED. bench_set() also returns
  * other errors: then the link cannot be used any more.
  */
 int bench_link_open(struct bench_link *l);

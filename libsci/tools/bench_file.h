@@ -6,7 +6,7 @@
 #include "bench.h"
 #include "outfile.h"
 
-/* outfile_open() and its relatives by a path; they print what is wrong. */
+/* As outfile_open() and its relatives, for a path. These functions print an error. */
 int bench_file_open(struct outfile *o, const char *path);
 int bench_file_commit(struct outfile *o, const char *path);
 

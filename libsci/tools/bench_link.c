@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The two processes of `sci bench` and `sci tune`: meeting, orders. */
+/* The two processes of `sci bench` and `sci tune`: how they connect, and their orders. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -338,7 +338,7 @@ static noreturn void be_server(struct bench_link *l, int fd, pid_t parent)
 	_exit(sci_ep_close(l->ep) ? TOOL_FAILED : TOOL_OK);
 }
 
-/* The server has gone. It has printed the reason, if it could. */
+/* Report that the server has ended. The server has printed the reason, if it could. */
 static int no_server(struct bench_link *l)
 {
 	int status = 0;
@@ -351,7 +351,7 @@ static int no_server(struct bench_link *l)
 	return TOOL_FAILED;
 }
 
-/* Fork the server. Only before the first call of the library. */
+/* Fork the server, before the first call of the library. */
 static int fork_server(struct bench_link *l)
 {
 	pid_t parent = getpid();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci bench --memory`: what a peer costs. The server opens endpoints, as many
- * as wanted; ours connects to all of them, then says a word to each, then
- * something long.
+ * `sci bench --memory` measures the memory that a peer needs. The server opens the wanted
+ * number of endpoints. The client's endpoint connects to all of them, then sends a short
+ * message to each, then a long one.
  */
 #include <errno.h>
 #include <sched.h>

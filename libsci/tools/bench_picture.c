@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Pictures: gnuplot reads script and data from a file, and writes to ours. */
+/* Pictures: gnuplot reads a script with data from a file, and writes the picture to another one. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Runs of messages, both ends of them.
+ * The two ends of a run of messages.
  *
- * As in other benchmarks of messages there is one buffer per direction, which
- * no other thread touches in between. Streams keep WINDOW messages on their way; up to
- * BLOCKING_MAX bytes the sender just calls sci_send(), which returns as soon as
- * the message is in the peer's ring.
+ * As in other benchmarks, each direction has one buffer, which no other thread touches. A
+ * stream keeps WINDOW messages on their way. For messages up to BLOCKING_MAX bytes the sender
+ * just calls sci_send(), which returns when the message is in the peer's ring.
  */
 #include <errno.h>
 
@@ -68,7 +67,7 @@ static int window_next(struct window *w, struct bench_link *l, size_t n,
 	return ret ? ret : w->start(l, n, req);
 }
 
-/* After the error @ret, messages under way end soon, or never. */
+/* End the window after error @ret: messages under way complete soon, or never. */
 static int window_end(struct window *w, int ret)
 {
 	int end = sci_waitall(w->req, WINDOW, ret ? GIVE_UP_MS : -1, NULL);

@@ -38,7 +38,7 @@ int tool_sci_error(sci_error_t err, const char *fmt, ...)
 	return TOOL_FAILED;
 }
 
-/* For these two errors the library has printed what is wrong. */
+/* For -EINVAL and -ENODEV the library has printed the reason. */
 int tool_fabric_error(int err)
 {
 	if (err == -EINVAL || err == -ENODEV)

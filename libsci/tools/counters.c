@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci counters`: what adapters count, from sysfs (kmod/sysfs-class-sci). */
+/* `sci counters`: the event counters of adapters, from sysfs (kmod/sysfs-class-sci). */
 
 #include <dirent.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ static int counter_visible(const struct dirent *d)
 }
 
 /*
- * Read all counters of @a and call @changed for those that changed. False: the adapter
+ * Read all counters of @a and call @changed for those that changed. Return false if the adapter
  * is gone.
  */
 static bool counters_look(struct adapter *a, void (*changed)(const struct adapter *a,

@@ -137,8 +137,8 @@ static int place_node(const struct launch *l, unsigned int h, unsigned int k)
 }
 
 /*
- * Give a job on virtual nodes a cluster of its own, unless the user names one: two jobs
- * would want the same nodes and segments.
+ * Give a job on virtual nodes a cluster of its own, unless the user names a cluster. Otherwise
+ * two jobs would use the same nodes and segments.
  */
 static int place_cluster(struct launch *l)
 {

@@ -31,7 +31,7 @@
 #include "libsci/team/boot_server.h"
 #include "libsci/team/boot_wire.h"
 
-/* As the shells have it. */
+/* Exit codes of shells. */
 #define EXIT_CANNOT_RUN		126
 #define EXIT_NOT_FOUND		127
 
@@ -229,7 +229,7 @@ int net_prepare(struct launch *l);
 /* Add variables to @env; *@n of them are there. 0 or -ENOMEM. */
 int net_environment(const struct launch *l, const struct launch_host *h, char **env,
 		    unsigned int *n);
-#define NET_ENVIRONMENT		4u	/* of these at most */
+#define NET_ENVIRONMENT		4u	/* the longest of these names */
 /* Return the gateways of @h, for struct agent_job; NULL: no memory. */
 char **net_gateways(const struct launch *l, const struct launch_host *h);
 

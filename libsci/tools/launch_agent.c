@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The ranks of one machine: starts them, passes frames on, leaves nothing behind. */
+/* The agent starts the ranks of one machine, relays their frames, and ends all their processes. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ struct agent {
 	char *pmix_dir;			/* PATH_MAX, shared with the guard */
 };
 
-/* The connection is gone, or a signal asks this process to end: kill all ranks and exit. */
+/* Kill all ranks and exit: the connection is gone, or a signal asks this process to end. */
 static noreturn void agent_quit(int status)
 {
 	descendants_kill();
@@ -337,7 +337,7 @@ static void proc_ended(struct agent *a, struct proc *p, int status)
 {
 	p->pid = 0;
 	a->running--;
-	/* frames that it sent before its end come first */
+	/* frames that the rank sent before its end come first */
 	while (p->boot.in >= 0 && poll(&(struct pollfd){ p->boot.in, POLLIN, 0 }, 1, 0) > 0)
 		rank_input(a, p);
 	input_close(p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Chooses the CPU that a rank is bound to. */
+/* The CPU that a rank is bound to. */
 
 #include <sched.h>
 #include <stdio.h>

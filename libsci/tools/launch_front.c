@@ -81,7 +81,7 @@ static void host_close(struct launch_host *h)
 	boot_stream_free(&h->stream);
 }
 
-/* The connection to an agent has ended, in good order or early. */
+/* Handle the end of the connection to an agent, in good order or early. */
 static void host_gone(struct front *f, struct launch_host *h)
 {
 	struct launch *l = f->l;
@@ -162,7 +162,7 @@ static int host_start(struct front *f, struct launch_host *h)
 	return 0;
 }
 
-/* Return whether a variable names something of this machine or of this login. */
+/* Return whether a variable belongs to this machine or to this login. */
 static bool env_is_local(const char *e)
 {
 	static const char *const local[] = {
@@ -270,7 +270,7 @@ static void server_send(void *arg, const struct boot_frame *frame, const void *p
 	}
 }
 
-/* All agents have answered, so it is known where ranks can be: start them. */
+/* Start the ranks: all agents have answered, so the machines of all ranks are known. */
 static void front_start(struct front *f)
 {
 	struct launch *l = f->l;

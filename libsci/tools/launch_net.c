@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * How ranks of different clusters reach each other; each host is a cluster.
+ * Addresses by which ranks of different clusters reach each other. Each host is a cluster.
  *
  *	--net			each endpoint of a rank listens on a port of its host
  *	--net --gateways N	N gateways of each host listen, the ranks do not

@@ -61,7 +61,7 @@ static const char *pmix_load(void)
 		{ "PMIx_server_setup_fork", (void **)&pmix.environment },
 		{ "PMIx_server_deregister_nspace", (void **)&pmix.remove_job },
 	};
-	/* components of libpmix need its symbols: RTLD_GLOBAL */
+	/* RTLD_GLOBAL: components of libpmix need its symbols */
 	void *lib = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
 
 	for (size_t i = 0; lib && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
@@ -72,7 +72,7 @@ static const char *pmix_load(void)
 	return lib ? NULL : dlerror();
 }
 
-/* All ranks are here and have called: give them the data that they have brought. */
+/* Complete a fence: all ranks are on this machine and have called. Give them the data of all. */
 static pmix_status_t fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
 			   size_t ninfo, char *data, size_t len, pmix_modex_cbfunc_t done,
 			   void *arg)
@@ -85,7 +85,7 @@ static pmix_status_t fence(const pmix_proc_t procs[], size_t nprocs, const pmix_
 	return PMIX_SUCCESS;
 }
 
-/* Files to remove after a rank's end: libpmix remembers them if there is this function. */
+/* Register files to remove after a rank's end: libpmix does that itself if this function exists. */
 static pmix_status_t job_control(const pmix_proc_t *from, const pmix_proc_t to[], size_t nto,
 				 const pmix_info_t info[], size_t ninfo,
 				 pmix_info_cbfunc_t done, void *arg)

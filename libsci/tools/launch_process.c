@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Starts a rank, and ends all processes that it has started. */
+/* The start of a rank, and the end of all processes that it has started. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -261,7 +261,10 @@ void descendants_kill(void)
 	uint64_t until = tool_now_ns() + KILL_LIMIT_NS;
 	pid_t pid;
 
-	/* Children of those that die become ours, and are killed in the next round. */
+	/*
+	 * children of killed processes become children of this one, and are killed in the next
+	 * round
+	 */
 	for (;;) {
 		children_kill();
 		do {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci nodes` and `sci segments`: what the fabric can list. */
+/* `sci nodes` and `sci segments`: nodes and segments that the fabric can list. */
 
 #include <inttypes.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Where the file system can, the file has no name until it is complete
- * (O_TMPFILE), so that even SIGKILL leaves nothing.  Elsewhere, and to replace
- * a file, it has a temporary name, which signals remove.
+ * If the file system has O_TMPFILE, the file has no name until it is complete, so that even
+ * SIGKILL leaves no file. Otherwise, and to replace a file, it has a temporary name, which a
+ * signal handler removes.
  */
 #define _GNU_SOURCE
 

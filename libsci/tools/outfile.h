@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * A file that exists under its name when it is complete, and not at all
- * before: whatever happens, nothing half-written stays behind.
+ * A file that gets its name when it is complete: an incomplete file never stays behind.
  */
 #ifndef LIBSCI_TOOLS_OUTFILE_H
 #define LIBSCI_TOOLS_OUTFILE_H
@@ -29,8 +28,8 @@ int outfile_open(struct outfile *o, const char *dir, const char *name,
 		 bool replace);
 
 /*
- * Reserve space: -ENOSPC, -EFBIG and others now rather than at the end, where the system
- * can tell.
+ * Reserve space, if the file system can: -ENOSPC, -EFBIG and other errors then come now, and
+ * not at the end.
  */
 int outfile_reserve(struct outfile *o, uint64_t size);
 int outfile_write(struct outfile *o, const void *data, size_t len);
@@ -38,7 +37,7 @@ int outfile_write(struct outfile *o, const void *data, size_t len);
 /* Give the file its name. */
 int outfile_commit(struct outfile *o, mode_t mode);
 
-/* Close the file; to be called in any case. */
+/* Close the file. Call it after every open. */
 void outfile_close(struct outfile *o);
 
 #endif

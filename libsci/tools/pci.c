@@ -13,10 +13,10 @@
 #include "pci.h"
 
 #define SYSFS		"/sys/bus/pci/devices"
-#define ANY		0xffff		/* device id that stands for all */
+#define ANY		0xffff		/* stands for all device ids */
 #define MSIX_CONTROL	2		/* offset of the control word in the capability */
 
-/* Devices that are known to speak SCI. The first entry that fits names a device. */
+/* Devices that speak SCI. The first entry that fits names a device. */
 static const struct {
 	uint16_t vendor, device;
 	const char *name;
@@ -32,7 +32,7 @@ static const struct {
 
 static jmp_buf failed;
 
-/* libpci requires that this does not return. */
+/* Print an error of libpci and exit: libpci does not expect a return. */
 static void __attribute__((noreturn, format(printf, 1, 2)))
 scan_failed(char *fmt, ...)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* PCI-SCI adapters on the bus, whether a driver has them or not. */
+/* PCI-SCI adapters on the bus, with a driver or without. */
 #ifndef LIBSCI_TOOLS_PCI_H
 #define LIBSCI_TOOLS_PCI_H
 
@@ -26,13 +26,13 @@ struct tool_pci_device {
 	bool msix_on;
 	const char *name;
 	char driver[32];		/* "": no driver is bound */
-	char adapter[32];		/* sciN of the driver's; "": none */
+	char adapter[32];		/* sciN of the driver; "": none */
 };
 
 /*
  * tool_pci_scan() - call @fn for each adapter
  *
- * Without a PCI bus (containers, some architectures) there are none.
+ * A machine without a PCI bus (containers, some architectures) has none.
  */
 void tool_pci_scan(void (*fn)(void *arg, const struct tool_pci_device *d),
 		   void *arg);

@@ -17,7 +17,7 @@
 #define PING_ID		0x5c1b1b6u	/* id of the endpoint unless --id says otherwise */
 #define SIZE_LIMIT	(1u << 20)
 #define COUNT_LIMIT	10000000u
-#define ANSWER_MS	1000u		/* a ping without an answer for so long is lost */
+#define ANSWER_MS	1000u		/* a ping without an answer for this time is lost */
 #define CONNECT_MS	5000u		/* the server may have other clients */
 #define WARM_UP		100u
 /* slower pings mean that server and client share a CPU */
@@ -146,7 +146,7 @@ static int ping_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Return the value that a part @q of all values is below; they are sorted. */
+/* Return the value below which a part @q of the sorted times lies. */
 static double ping_quantile(const struct ping *p, double q)
 {
 	return p->us[(uint64_t)(q * (double)(p->received - 1) + 0.5)];

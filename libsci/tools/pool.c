@@ -17,7 +17,7 @@
 #include "kmod/pool/pool.h"
 #include "tool.h"
 
-#define PROBE_SIZE	(1u << 20)	/* of the beginning: does it look used? */
+#define PROBE_SIZE	(1u << 20)	/* bytes that are read to see whether a file is in use */
 #define SIZE_MIN	(64u << 10)
 
 /**
@@ -50,7 +50,7 @@ static uint64_t device_size(dev_t dev)
 	return size;
 }
 
-/* @create: bytes of a file that is not there yet, 0: it has to be there */
+/* Get the size. @create: bytes of a new file; 0: the file exists already */
 static int pool_file_size(struct pool_file *f, uint64_t create)
 {
 	struct stat st;
@@ -60,7 +60,7 @@ static int pool_file_size(struct pool_file *f, uint64_t create)
 		return tool_error("cannot examine %s: %s", f->path, strerror(errno));
 	f->size = S_ISCHR(st.st_mode) ? device_size(st.st_rdev) : (uint64_t)st.st_size;
 	if (S_ISREG(st.st_mode) && !f->size && create) {
-		/* now, and not by a signal when memory is short */
+		/* reserve the memory now: later, a lack of memory would be a signal */
 		err = posix_fallocate(f->fd, 0, (off_t)create);
 		if (err)
 			return tool_error("cannot give %s %" PRIu64 " bytes: %s", f->path,
@@ -124,7 +124,7 @@ static unsigned int pool_living_node(const struct pool *p)
 
 	for (slot = 0; slot < p->form.slots; slot++)
 		beats[slot] = pool_get64(&pool_slot(p, slot)->beat);
-	/* a node has a heartbeat four times in a lease */
+	/* a node renews its heartbeat four times in a lease */
 	nanosleep(&half, NULL);
 	for (slot = 0; slot < p->form.slots; slot++)
 		if (pool_get64(&pool_slot(p, slot)->word) & POOL_SLOT_ACTIVE &&

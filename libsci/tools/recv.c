@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci recv`: see transfer.h.  Data from a sender is hostile until checked. */
+/* `sci recv`: see transfer.h. The receiver checks all data of a sender. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +42,10 @@ static int recv_file_error(struct receiver *x, int err, const char *what)
 		      strerror(-err));
 }
 
-/* Check the name that the sender gave, and strip directories. False: unfit for a file. */
+/*
+ * Check the name that the sender gave, and remove directories. Return false if it is no file
+ * name.
+ */
 static bool safe_name(struct transfer_hello *h)
 {
 	const char *base;
@@ -169,7 +172,7 @@ static int receive_all(struct receiver *x)
 			return TOOL_FAILED;
 		x->blocks++;
 		ret = session_progress(&x->s, x->blocks);
-		/* the sender has gone: data that it sent before may still arrive */
+		/* the sender has ended: data that it sent before may still arrive */
 		if (ret && session_seen(&x->s) == x->blocks)
 			return tool_error("the sender on node %u %s: received %llu bytes, kept nothing",
 					  x->s.node, session_strerror(ret),

@@ -68,9 +68,9 @@ static int enter_namespace(const char *name)
 }
 
 /*
- * Enter a namespace in which the host has the name @name.  A failure half-way cannot be
- * undone (in a user namespace without a map, this process is user nobody), so a child
- * tries first.  If the system forbids it, the program keeps the machine's name.
+ * Enter a namespace in which the host has the name @name. A child tries this first, because a
+ * failure half-way cannot be undone: in a user namespace without a map, this process is user
+ * nobody. If the system forbids it, the program keeps the machine's name.
  */
 static void take_host_name(const char *name)
 {

@@ -14,7 +14,7 @@
 #include "transfer.h"
 
 #define CONNECT_MS	30000u
-#define SILENCE_MS	30000u		/* a receiver that is silent for so long hangs */
+#define SILENCE_MS	30000u		/* a receiver that is silent for this time hangs */
 /* limit of a read of a pipe, before the next look at the peer */
 #define INPUT_SLICE_MS	100
 
@@ -42,7 +42,7 @@ static int send_refused(const struct sender *x, enum session_status status)
 			  session_refusal(status));
 }
 
-/* Wait until the receiver has stored @blocks blocks. TOOL_FAILED: it never will. */
+/* Wait until the receiver has stored @blocks blocks. Return TOOL_FAILED if it never will. */
 static int wait_stored(struct sender *x, uint64_t blocks)
 {
 	enum session_status status;
@@ -125,7 +125,7 @@ static int send_slot(struct sender *x, const struct transfer_slot *slot)
 	if (!ret)
 		ret = session_progress(&x->s, x->blocks + 1);
 	if (ret) {
-		/* the receiver's reason says more than that it went away */
+		/* report the receiver's reason: it says more than the end of the connection */
 		if (session_seen_status(&x->s) > SESSION_DONE)
 			return send_refused(x, session_seen_status(&x->s));
 		return send_lost(x, ret);

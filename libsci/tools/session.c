@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Words and blocks between two sides that know each other already. */
+/* Words and blocks between two processes that are connected. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -61,7 +61,7 @@ bool session_gone(struct session *s)
 	return peer_gone(s, 0);
 }
 
-/* Check whether all stores since the last call arrived. -EAGAIN: not all. */
+/* Check whether all stores since the last call arrived. Return -EAGAIN if they did not. */
 static int session_settle(struct session *s, unsigned int *tries)
 {
 	sci_error_t err;
@@ -96,8 +96,8 @@ static int put_word(struct session *s, uint64_t *word, uint64_t value)
 }
 
 /*
- * Write in chunks. Where a packet in ten is lost no block of 256 KiB ever arrives whole,
- * so the chunk shrinks with each loss and grows with each success.
+ * Write in chunks. A chunk shrinks with each loss and grows with each success: if one packet in
+ * ten is lost, a block of 256 KiB never arrives whole.
  */
 int session_write(struct session *s, size_t off, const void *src, size_t len)
 {
@@ -130,9 +130,9 @@ int session_write(struct session *s, size_t off, const void *src, size_t len)
 }
 
 /*
- * Store the word, then look for a sleeper; the sleeper raises `sleeps`, then
- * looks at the word.  With a barrier between the two on both sides one of
- * them sees the other.
+ * Wake the peer if it sleeps. This side stores a word and then reads `sleeps`. The peer raises
+ * `sleeps` and then reads the word. Both execute a barrier in between, so at least one of them
+ * sees the other's store.
  */
 static void wake_sleeper(struct session *s)
 {
@@ -230,7 +230,7 @@ int session_wait(struct session *s, uint64_t seen, unsigned int timeout)
 		if (ret)
 			return ret;
 		SCIWaitForInterrupt(s->lintr, SLICE_MS, 0, NULL);
-		/* data that it wrote before it died counts, so this look comes last */
+		/* look again at the end: data that the peer wrote before it died counts */
 		ret = peer_gone(s, 0) ? -ECONNRESET : 0;
 		if (session_has_news(s, seen))
 			return 0;

@@ -7,16 +7,14 @@
  * data interrupt; both have the number --id.  A client (`sci send`, `sci
  * ping`) connects to both, exports a small segment of its own and introduces
  * itself with struct session_hello.  The server connects to the client's
- * segment and says SESSION_GO there.  From then on each side writes into the
- * other's segment and reads only its own; no word has two writers.
+ * segment and says SESSION_GO there. From then on each side writes only to the other's segment
+ * and reads only its own, so no word has two writers.
  *
- * Both segments begin with struct session_ctl.  `progress` counts what the
- * peer has done so far.  A process that waits for it polls for a while, then
- * raises the peer's `sleeps` and waits for an interrupt. The peer sends that when
- * it finds `sleeps` raised after its next step.
+ * Both segments begin with struct session_ctl. `progress` counts the steps of the peer so far.
+ * A process that waits for it polls for a while, then raises the peer's `sleeps` and waits for
+ * an interrupt. The peer sends the interrupt if it finds `sleeps` raised after its next step.
  *
- * Everything the peer writes, it may write at any time: take one copy of a
- * word, then check it.
+ * The peer may write to these words at any time: take one copy of a word, then check it.
  */
 #ifndef LIBSCI_TOOLS_SESSION_H
 #define LIBSCI_TOOLS_SESSION_H
@@ -37,7 +35,7 @@ enum session_kind {
 enum session_status {
 	SESSION_NEW	= 0,
 	SESSION_GO	= 1,		/* the server is ready */
-	SESSION_DONE	= 2,		/* all arrived */
+	SESSION_DONE	= 2,		/* all data has arrived */
 	SESSION_EXISTS	= 3,		/* from here on: reasons why the server gave up */
 	SESSION_NAME	= 4,
 	SESSION_NOSPC	= 5,
@@ -46,7 +44,7 @@ enum session_status {
 	SESSION_PROTOCOL = 8,
 };
 
-/* The peer writes all fields but nonce. */
+/* The peer writes all members but nonce. */
 struct session_ctl {
 	uint64_t nonce;
 	uint64_t pad[7];
@@ -60,7 +58,7 @@ static_assert(offsetof(struct session_ctl, status) == 192, "both sides agree");
 
 struct session {
 	uint32_t id;
-	unsigned int node;		/* the peer's */
+	unsigned int node;		/* number of the peer's interrupt */
 
 	sci_desc_t sd;
 	sci_local_segment_t lseg;
@@ -77,7 +75,7 @@ struct session {
 	size_t their_size;
 	sci_remote_interrupt_t rintr;
 
-	uint64_t slept;			/* value that theirs->sleeps is to get */
+	uint64_t slept;			/* value for theirs->sleeps */
 	uint64_t answered;		/* value of mine->sleeps that was answered */
 	size_t chunk;			/* bytes between two checks */
 	uint64_t resent;		/* number of chunks sent again */
@@ -85,8 +83,8 @@ struct session {
 };
 
 /*
- * These functions print what went wrong (tool_error()) and return TOOL_FAILED.
- * session_close() must be called in any case.
+ * These functions print an error (tool_error()) and return TOOL_FAILED. Call session_close() in
+ * any case.
  */
 
 /* Export @size bytes as segment @id, with an interrupt for hellos. @s is all zero. */
@@ -101,7 +99,7 @@ int session_connect(struct session *s, unsigned int node, uint32_t id,
 		    enum session_kind kind, const void *hello, size_t len,
 		    size_t own_size, unsigned int timeout);
 
-/* For a server: end this client's session, so that the next client can come. */
+/* End this client's session, in a server, so that the next client can connect. */
 void session_hangup(struct session *s);
 void session_close(struct session *s);
 
@@ -110,7 +108,7 @@ void session_close(struct session *s);
  * is down and stays so; -EIO: packets are lost all the time; -ETIMEDOUT.
  */
 
-/* Copy to offset @off of the peer's segment, until all has arrived. */
+/* Copy to offset @off of the peer's segment. Return when all bytes have arrived. */
 int session_write(struct session *s, size_t off, const void *src, size_t len);
 
 /* Raise the peer's progress, after all data that was written before. */

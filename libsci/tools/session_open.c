@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* How two sides get to know each other. */
+/* The introduction of two processes: hello, nonce and GO. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -128,7 +128,7 @@ static sci_error_t map_peer(struct session *s)
 	return err;
 }
 
-/* Connect and map the peer's segment. On failure the caller cleans up. */
+/* Connect to and map the peer's segment. After an error the caller cleans up. */
 static sci_error_t connect_peer(struct session *s, unsigned int node,
 				uint32_t segment)
 {
@@ -254,7 +254,7 @@ static sci_error_t send_hello(struct session *s, const void *data, size_t len,
 }
 
 /*
- * Take the server's GO. If the server has sent more since then, it may have ended, and its
+ * Take the server's GO. If the server has sent something after GO, it may have ended, and its
  * last message counts.
  */
 static sci_error_t take_go(struct session *s, uint64_t word)
@@ -350,7 +350,6 @@ int session_connect(struct session *s, unsigned int node, uint32_t id,
 	}
 }
 
-/* Close; the library frees everything that is left. */
 void session_close(struct session *s)
 {
 	if (s->sd)

@@ -64,23 +64,22 @@ struct tool_option {
  * @argv: its own name first, as in main()
  * @mixed: options may also follow arguments
  *
- * Adds -h, --help. Ends the process when the options are wrong or only help
- * is asked for. Returns the index of the first argument in @argv, which is
- * reordered so that arguments come last.
+ * The function adds -h and --help. It ends the process if an option is wrong or asks for help.
+ * It moves the arguments to the end of @argv. Return: the index of the first argument.
  */
 int tool_parse(const struct tool_command *self, int argc, char **argv,
 	       const struct tool_option *options, bool mixed);
 
-/* Print why, and end the process with TOOL_USAGE. */
+/* Print a message, and end the process with TOOL_USAGE. */
 __attribute__((format(printf, 2, 3)))
 noreturn void tool_usage(const struct tool_command *self, const char *fmt, ...);
 
-/* Parse a whole string. False: it is no number, or outside of [min, max]. */
+/* Parse a number that is all of @s. Return false if it is no number, or outside of [min, max]. */
 bool tool_parse_number(const char *s, uint64_t min, uint64_t max,
 		       uint64_t *out);
 bool tool_parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *out);
 
-/* Parse "8" or "node8". False: it is no node id. */
+/* Parse "8" or "node8". Return false if it is no node id. */
 bool tool_parse_node(const char *s, unsigned int *node);
 
 /* ---- messages ---- */
@@ -88,14 +87,17 @@ bool tool_parse_node(const char *s, unsigned int *node);
 /* Print "sci: ..." on standard error. Return: TOOL_FAILED. */
 __attribute__((format(printf, 1, 2))) int tool_error(const char *fmt, ...);
 
-/* The same, followed by the library's text for the error, or by errno's with SCI_ERR_SYSTEM. */
+/*
+ * Print a message, followed by the library's text for the error, or by errno's with
+ * SCI_ERR_SYSTEM.
+ */
 __attribute__((format(printf, 2, 3)))
 int tool_sci_error(sci_error_t err, const char *fmt, ...);
 
-/* Print why no fabric could be joined (sci_fabric_open()). */
+/* Print why sci_fabric_open() has failed. */
 int tool_fabric_error(int err);
 
-/* As tool_fabric_error(), for an error of SCIInitialize(). */
+/* Print why SCIInitialize() has failed. */
 int tool_join_error(sci_error_t err);
 
 /* Write a size such as "8.0 MiB" to @buf, and return @buf. */
@@ -123,10 +125,10 @@ int tool_resolve_node(const char *s, unsigned int *node);
 struct tool_json {
 	FILE *out;
 	unsigned int depth;
-	bool first;			/* nothing was printed at this level yet */
+	bool first;			/* the first value of this level is still to come */
 };
 
-/* @key is NULL inside an array. */
+/* @key is NULL for an element of an array. */
 void json_open(struct tool_json *j, const char *key, char bracket);
 void json_close(struct tool_json *j, char bracket);
 void json_string(struct tool_json *j, const char *key, const char *value);

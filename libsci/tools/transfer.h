@@ -3,13 +3,12 @@
 /*
  * DOC: how a file travels
  *
- * The receiver's segment holds, behind the session's words, a ring of slots
- * and one block of data per slot.  The sender fills block n % SLOTS, then its
- * slot, then raises the receiver's progress to n + 1; it runs at most SLOTS
- * ahead of its own progress, which the receiver raises when it has stored a
- * block.  The last slot has no data but the SHA-256 of the whole; the
- * receiver compares, gives the file its name and answers SESSION_DONE, or why
- * not.
+ * The receiver's segment has a ring of slots behind the session's words, and a block of data
+ * for each slot. The sender fills block n % SLOTS, then its slot, then raises the receiver's
+ * progress to n + 1. The receiver raises the sender's progress when it has stored a block, and
+ * the sender runs at most SLOTS ahead of that. The last slot has no data: it has the SHA-256 of
+ * the whole file. The receiver compares, gives the file its name and answers SESSION_DONE, or
+ * the reason of a failure.
  */
 #ifndef LIBSCI_TOOLS_TRANSFER_H
 #define LIBSCI_TOOLS_TRANSFER_H

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * `sci tune`: the message layer's parameters that suit this machine. One after
- * the other, each with those chosen before it: first a search for the best
- * value, then a second measurement of it beside the value that there is, which
- * alone decides. A threshold between two protocols is found from the times
- * of both at every size: the sum of the times saved is largest at the crossover.
+ * `sci tune` finds parameters of the message layer for this machine. It chooses one parameter
+ * after the other, each with the values chosen before. A search finds the best value. A second
+ * measurement beside the present value decides. A threshold between two protocols comes from
+ * the times of both at every size: the sum of the saved times is largest at the crossover.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -138,7 +137,7 @@ static void works_of(struct command *c, const struct axis *a)
 }
 
 /*
- * Both protocols at every size; works lie in pairs, one pair for each size.
+ * Measure both protocols at every size. The works are in pairs, one pair for each size.
  * From @gain, the sum over the sizes of one protocol, follows the threshold.
  */
 static int search_threshold(struct command *c, const struct axis *a,

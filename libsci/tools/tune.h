@@ -3,11 +3,10 @@
 /*
  * DOC: comparing parameters
  *
- * A setup is a value of every parameter. Setups are compared by the time that
- * runs of messages take, in rounds of which each visits every setup once, each
- * time over a new connection. The result is the median, over all rounds,
- * of the ratio of two setups in the same round. Neither a machine that changes its
- * speed now and then nor a disturbed round decides anything.
+ * A setup has a value for every parameter. Runs of messages compare setups by their time. Each
+ * round visits every setup once, over a new connection each time. The result is the median,
+ * over all rounds, of the ratio of two setups in the same round. So a change of the machine's
+ * speed, or a disturbed round, decides nothing.
  */
 #ifndef LIBSCI_TOOLS_TUNE_H
 #define LIBSCI_TOOLS_TUNE_H
@@ -34,7 +33,7 @@ struct tune {
 	struct setup chosen;
 	size_t room;			/* bytes of the largest work */
 
-	/* as the last tune_compare() set them */
+	/* the last tune_compare() sets these */
 	unsigned int n_works, n_setups;
 	struct work work[TUNE_WORKS];
 	double *log_t;			/* indexed by round, setup, work */
@@ -50,7 +49,7 @@ int tune_compare(struct tune *t, const struct setup *setups, unsigned int n);
 double tune_work_ratio(const struct tune *t, unsigned int a, unsigned int b,
 		       unsigned int w);
 
-/* The same for all works together: median and upper quartile. */
+/* The ratio of all works together: median and upper quartile. */
 struct tune_ratio {
 	double median, upper;
 };
@@ -58,7 +57,7 @@ struct tune_ratio {
 struct tune_ratio tune_ratio(const struct tune *t, unsigned int a,
 			     unsigned int b);
 
-/* Find out whether receivers on both sides can read the sender's memory. */
+/* Test whether receivers on both sides can read the sender's memory. */
 int tune_single_copy_works(struct tune *t, bool *works);
 
 #endif
