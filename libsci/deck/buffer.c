@@ -4,9 +4,9 @@
  * DOC: exported buffers
  *
  * Each piece of exported memory is a segment with descriptors of its own, which peers
- * import when they first write to it. So buffers of up to 256 KiB are pieces of larger
- * chunks, and a free buffer is used again: its chunk is still imported then. Chunks of
- * pieces stay until deck_done(); of larger buffers up to 32 MiB are kept.
+ * import when they first write to it. So buffers of up to 256 KiB are pieces of larger chunks,
+ * and free buffers are used again: peers have still imported their chunks. Chunks of pieces
+ * stay until deck_done(). Of the free larger buffers, up to 32 MiB are kept.
  */
 #include <errno.h>
 #include <stdlib.h>

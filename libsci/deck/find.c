@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Mail boxes by name: created, found, destroyed. */
+/* Mail boxes by name: the calls that create, find and destroy them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "libsci/deck/internal.h"
 
 #define CONNECT_MS	20000
-#define LOOK_MS		20		/* for an answer, while a connection is made */
+#define LOOK_MS		20		/* limit for an answer, while a connection is made */
 
-/* Fill in a note about the mail box @name.  -EINVAL: not a valid name. */
+/* Fill in a note about the mail box @name. Return: 0; -EINVAL: not a valid name. */
 static int note_fill(struct deck_note *note, enum note_op op, int rank, const char *name)
 {
 	size_t len = name ? strnlen(name, DECK_NAME_MAX + 1) : 0;
@@ -74,7 +74,7 @@ static int connection_wait(struct deck_world *w, const struct deck_note *note, i
 	return answer ? answer : ret;
 }
 
-/* Connect the port to a mail box; the service of its process does its part. */
+/* Connect the port to a mail box. The service of the mail box's process accepts the connection. */
 static int connection_open(struct deck_world *w, int owner, const struct sci_addr *addr,
 			   struct sci_peer **to)
 {
@@ -170,7 +170,7 @@ static int name_look_up(struct deck_world *w, struct deck_note *note, int timeou
 		return ret;
 	ret = deck_service_answer(&ask, timeout ? timeout : -1);
 	if (ret == -ETIMEDOUT) {
-		/* the home answers this question now if it has not yet */
+		/* from now on, the home answers this question at once */
 		forget.token = ask.answer.token;
 		deck_service_tell(w, home, &forget);
 		ret = deck_service_answer(&ask, -1);

@@ -3,10 +3,10 @@
 /*
  * DOC: inside DECK
  *
- * A mail box is an endpoint of its own, so the rings of this endpoint's connections are
- * the rings that the paper gives each posting process, and a retrieve is a receive from
- * any of them. All threads of a process post from one endpoint, the port, which also
- * owns the exported buffers; every mail box shares them.
+ * A mail box is an endpoint of its own. The paper gives each posting process a ring: here these
+ * are the rings of the endpoint's connections. A retrieve is a receive from any of them. All
+ * threads of a process post from one endpoint, the port, which also owns the exported buffers;
+ * every mail box shares them.
  *
  *	message.c, pack.c	message objects
  *	buffer.c		exported memory for them
@@ -43,7 +43,7 @@ struct deck_msg {
 	uint8_t *buf;
 	size_t size;
 	size_t length;
-	size_t at;			/* of the next value to be unpacked */
+	size_t at;			/* offset of the next value to be unpacked */
 	int source;
 	bool exported;
 	bool busy;			/* a request uses it */
@@ -56,7 +56,7 @@ struct deck_msg {
 #define BUF_CHUNK	(256u << 10)	/* exported at once, to be cut into pieces */
 #define BUF_KEPT_MAX	(32u << 20)	/* bytes of free larger buffers */
 
-/* Exported memory of the port's. */
+/* Exported memory of the port. */
 struct deck_chunk {
 	struct list link;		/* world.chunks */
 	struct list free;		/* world.kept, if it is a free larger buffer */
@@ -68,7 +68,7 @@ struct deck_chunk {
 struct deck_pieces {
 	void **free;
 	size_t n;
-	size_t room;			/* for all pieces that there are */
+	size_t room;			/* of the array: enough for all pieces */
 };
 
 struct deck_world;
@@ -83,8 +83,8 @@ void deck_bufs_free(struct deck_world *w);
 struct deck_mbox {
 	struct list link;		/* world.boxes or world.found */
 	struct sci_ep *ep;		/* its own; NULL: found */
-	_Atomic(struct sci_peer *) to;	/* the port's connection to it */
-	struct sci_peer *_Atomic control; /* the service's, by which it tells of deaths */
+	_Atomic(struct sci_peer *) to;	/* the port's connection to the mail box */
+	struct sci_peer *_Atomic control; /* the service's connection, by which it reports deaths */
 	_Atomic unsigned int waiting;	/* retrieves that have begun */
 	_Atomic unsigned int longer;	/* posts of more than a line */
 	_Atomic unsigned int requests;	/* retrieves that deck_wait() ends */
@@ -102,8 +102,8 @@ struct deck_req {
 };
 
 /*
- * A mail box knows a connection by the pointer kept with it: the rank of a port, plus
- * 1, or MBOX_CONTROL for the service, which tells of deaths.
+ * Each connection of a mail box has a pointer that identifies the other side: the rank of a
+ * port, plus 1; or MBOX_CONTROL for the service, which reports deaths.
  */
 #define MBOX_CONTROL	((void *)-1)
 
@@ -118,8 +118,8 @@ void deck_peer_set_rank(struct sci_peer *peer, int rank);
 enum note_op {
 	NOTE_CREATE,			/* name, rank and addr of a mail box */
 	NOTE_DESTROY,			/* likewise */
-	NOTE_FIND,			/* name: answered when it is there */
-	NOTE_FIND_NOW,			/* name: answered at once */
+	NOTE_FIND,			/* find a name: answered when it exists */
+	NOTE_FIND_NOW,			/* find a name: answered at once */
 	NOTE_FORGET,			/* the NOTE_FIND with this token: answers that */
 	NOTE_OPEN,			/* let rank's port connect to the mail box addr */
 	NOTE_DEATH,			/* rank has died; not answered */
@@ -129,7 +129,7 @@ enum note_op {
 /* A question to another process's service, and the answer. */
 struct deck_note {
 	uint32_t op;
-	uint32_t token;			/* the asking side's */
+	uint32_t token;			/* chosen by the asking side */
 	int32_t rank;
 	int32_t error;			/* of an answer */
 	struct sci_addr addr;
@@ -151,10 +151,10 @@ struct deck_service {
 	struct sci_addr *addr;		/* by rank */
 	_Atomic uint32_t tokens;
 	_Atomic bool *dead;		/* by rank; the thread sets it */
-	/* the thread's alone */
+	/* only the thread uses these */
 	struct list names[NAME_BUCKETS];
 	struct list finds;		/* questions for names that are not there yet */
-	int neighbour[2];		/* which it watches; -1: none */
+	int neighbour[2];		/* rank that it watches; -1: none */
 };
 
 int deck_service_start(struct deck_world *w);
@@ -174,7 +174,7 @@ struct deck_world {
 	struct sci_addr *ports;		/* by rank */
 	int rank;
 	int size;
-	size_t limit;			/* from which on buffers are exported */
+	size_t limit;			/* exported buffers have at least this size */
 	pthread_mutex_t lock;
 	struct list boxes;		/* own ones */
 	pthread_mutex_t find_lock;	/* found, and all refs; taken before lock */
@@ -189,7 +189,7 @@ struct deck_world {
 	struct deck_service service;
 };
 
-/* NULL: deck_init() has not been called. */
+/* Return the world; NULL: deck_init() has not been called. */
 struct deck_world *deck_world(void);
 
 #endif

@@ -4,14 +4,14 @@
  * DOC: post and retrieve
  *
  * A post is a send from the port to the mail box's endpoint, a retrieve a receive there
- * from any connection. So the protocol is the message layer's: a line, lines or blocks,
- * or stores into the exported buffer of the message that retrieves.
+ * from any connection. So the message layer chooses the protocol: a line, several lines,
+ * blocks, or stores into the exported buffer of the retrieving message.
  *
- * A receive from any connection does not end when a process dies. So the service sends
- * an empty message to each mail box then, for each retrieve that waits, but at least
- * one. The retrieve that gets it looks for another message, and reports the death if
- * there is none. If there is one, the retrieve returns it and sends the empty message
- * again: a later retrieve reports the death.
+ * A receive from any connection does not end when a process dies. So the service sends empty
+ * messages to each mail box: one for each waiting retrieve, and at least one. The retrieve that
+ * gets an empty message looks for another message, and reports the death if there is none.
+ * Otherwise it returns the other message and sends the empty message again: a later retrieve
+ * reports the death.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "libsci/deck/internal.h"
 
 #define PROGRESS_EVERY	16u	/* posts of more than a line */
-#define LOOKS		1000u	/* of a wait that moves all endpoints, before it sleeps */
+#define LOOKS		1000u	/* looks of a wait that polls all endpoints, before it sleeps */
 
 /* ---- connections ---- */
 
@@ -153,9 +153,9 @@ static void endpoints_progress(struct deck_world *w)
 }
 
 /*
- * Are requests under way on endpoints other than this one, whose number is @own? A thread
- * that waits moves all endpoints then: two processes that begin a long post and wait for
- * the other's message would both wait for ever.
+ * Return whether requests are under way on other endpoints than this one, which has @own. A
+ * waiting thread then makes progress on all endpoints: two processes that begin a long post and
+ * wait for the other's message would both wait for ever.
  */
 static inline bool requests_on_other_endpoints(const struct deck_world *w,
 					       const _Atomic unsigned int *own)
@@ -187,7 +187,7 @@ static int request_wait_progress(struct sci_req *req, const _Atomic unsigned int
 
 /*
  * Wait for @req, and cancel it when the time is over.
- * Return: its error; -ECANCELED: nothing has happened.
+ * Return: the error of @req; -ECANCELED: it was cancelled before a message arrived.
  */
 static int request_wait_or_cancel(struct deck_mbox *box, struct sci_req *req, int timeout,
 				  struct sci_status *st)
@@ -205,7 +205,7 @@ static int timeout_to_error(int timeout)
 	return timeout ? -ETIMEDOUT : -EAGAIN;
 }
 
-/* Take a message that has arrived.  @told: it is the service's, about a death. */
+/* Take a message that has arrived. @told: set if it is the service's message about a death. */
 static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 {
 	struct sci_status st = { 0 };
@@ -220,7 +220,7 @@ static int retrieve_try(struct deck_mbox *box, struct deck_msg *msg, bool *told)
 /* ---- the calls ---- */
 
 /*
- * A port sends and never receives, so no other code polls it for answers. One of the
+ * A port sends and never receives, so no other code polls the port for answers. One of the
  * answers attaches the ring for longer messages.
  */
 static void port_progress(struct deck_mbox *box, struct sci_peer *to)
@@ -379,7 +379,10 @@ int deck_cancel(deck_req_t *req)
 
 /* ---- timed posts ---- */
 
-/* The mail box may be reading the message, or about to: only its answer ends that. */
+/*
+ * Continue a post whose time is over. The mail box may be reading the message: only its answer
+ * ends that.
+ */
 static int post_continue(struct deck_msg *msg, struct deck_req *r)
 {
 	msg->posted = r;

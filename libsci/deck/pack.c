@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Values into messages, and out of them. */
+/* The calls that pack values into messages and unpack them. */
 #include <errno.h>
 #include <string.h>
 

@@ -68,7 +68,7 @@ int deck_service_home(const struct deck_world *w, const char *name)
 
 static int service_open_peer(struct deck_world *w, int rank, struct sci_peer **peer)
 {
-	/* a second connection to it would be waited for until its time is over */
+	/* the wait for a second connection to it would last until its time is over */
 	if (atomic_load(&w->service.dead[rank]))
 		return -ECONNRESET;
 	return sci_peer_open(w->service.ep, &w->service.addr[rank], CONNECT_MS, peer);
@@ -118,7 +118,10 @@ int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *not
 	return ret;
 }
 
-/* Wait in pieces: a connection that was never made does not end with the process. */
+/*
+ * Wait for an answer in steps: the end of a process does not end a wait for a connection that
+ * was never made.
+ */
 static int answer_wait(struct deck_ask *ask, int timeout, struct sci_status *st)
 {
 	int left = timeout, ret;
@@ -139,7 +142,7 @@ static int answer_wait(struct deck_ask *ask, int timeout, struct sci_status *st)
 	return -ECONNRESET;
 }
 
-/* Wait for an answer.  -EAGAIN, -ETIMEDOUT: not yet; other errors are final. */
+/* Wait for an answer. Return: 0; -EAGAIN, -ETIMEDOUT: there is none yet; another error is final. */
 int deck_service_answer(struct deck_ask *ask, int timeout)
 {
 	struct sci_status st;
@@ -208,7 +211,7 @@ static void find_answer_all(struct deck_service *s, const struct name *e)
 	}
 }
 
-/* The name of a dead process's mail box may be used again. */
+/* Create a name, also one of a dead process's mail box. */
 static int name_create(struct deck_service *s, const struct deck_note *note)
 {
 	struct name *e = name_find(s, note->name);
@@ -289,7 +292,7 @@ static void names_free(struct deck_service *s)
 
 /* ---- connections to mail boxes of this process ---- */
 
-/* @from is the asking service's connection. */
+/* Let a port connect to a mail box. @from: connection of the asking service */
 static int port_connect(struct deck_world *w, struct deck_mbox *box, int rank,
 			struct sci_peer *from)
 {
@@ -347,7 +350,7 @@ static int control_connect(struct deck_world *w, struct deck_mbox *box)
 	do
 		ret = sci_peer_find(w->service.ep, &box->addr, &control);
 	while (ret == -ENOENT && sci_progress(w->service.ep) >= 0);
-	/* programs' threads that are told of a death tell others through it */
+	/* a thread of the program that learns of a death tells others through this connection */
 	if (!ret)
 		atomic_store_explicit(&box->control, control, memory_order_release);
 	return ret;

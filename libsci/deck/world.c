@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Start and end, and the calls that the team serves. */
+/* Start and end of DECK, and the calls that the team implements. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ struct deck_world *deck_world(void)
 	return atomic_load_explicit(&the_world, memory_order_acquire);
 }
 
-/* The endpoints of a process, as it gives them to the others. */
+/* The addresses of a process's endpoints, which it sends to the others. */
 struct ends {
 	struct sci_addr port;
 	struct sci_addr service;
@@ -148,7 +148,7 @@ int deck_done(void)
 	team = w->team;
 	ret = sci_team_barrier(team);
 	atomic_store_explicit(&the_world, NULL, memory_order_release);
-	/* without a barrier the others may still ask for names: it waits until they leave */
+	/* this waits until the others leave: without a barrier they may still ask for names */
 	closed = sci_team_close(team);
 	deck_service_stop(w);
 	world_free(w);

@@ -154,9 +154,9 @@ SMI_API smi_error_t SMI_Cfree(void *adr)
 /* ---- node memory ---- */
 
 /*
- * The internal regions 0 .. nodes-1: one of each node, mapped by all.  Where memory of
- * other nodes is coherent, the team's calls order stores to it: barriers need no
- * sequence then.
+ * Create the internal regions 0 .. nodes-1: each node has one, and all processes map it. If
+ * memory of other nodes is coherent, the team's calls order stores to it, and barriers need no
+ * sequence.
  */
 int smi_nodemem_start(void)
 {

@@ -44,7 +44,7 @@ static void args_flag(char option, const char *value)
 	}
 }
 
-/* Return the index of the program's first argument; 0: there are none of a launcher. */
+/* Return the index of the program's first argument; 0: a launcher has added none. */
 static int args_end(int argc, char **argv, bool *complete)
 {
 	unsigned int needed = 0;

@@ -27,7 +27,7 @@ struct transfer {
 
 struct smi_memcpy_handle_t_ {
 	unsigned int magic;
-	smi_memcpy_handle *variable;	/* the caller's, set to NULL at the end */
+	smi_memcpy_handle *variable;	/* the caller's handle, set to NULL at the end */
 	bool posted;
 	struct transfer *transfers;
 	int err;
@@ -49,7 +49,7 @@ static int transfer_start(struct transfer *t)
 	return smi_error_of(err);
 }
 
-/* SMI_ERR_PENDING: not yet, with a timeout of 0. */
+/* Wait for a transfer. Return: 0; SMI_ERR_PENDING: with a timeout of 0, not complete. */
 static int transfer_wait(struct transfer *t, unsigned int timeout)
 {
 	sci_dma_queue_state_t state;
@@ -222,7 +222,7 @@ static bool range_is_own_node(const void *addr, size_t size)
 	return s && !s->rseg;
 }
 
-/* Make it a DMA transfer if it is one.  SMI_ERR_NOTIMPL: it is not. */
+/* Start a DMA transfer, if the copy can be one. Return SMI_ERR_NOTIMPL if it cannot. */
 static int copy_start_dma(struct smi_memcpy_handle_t_ *h, void *dst, void *src, size_t size,
 			  int flags)
 {
@@ -294,7 +294,10 @@ static int access_check(struct access *a, int region, int offset)
 	return SMI_SUCCESS;
 }
 
-/* Copy by the processor. The region must be mapped; an RDMA region is so on its own node. */
+/*
+ * Copy by the processor. The region must be mapped, but an RDMA region is mapped on its own
+ * node.
+ */
 static int access_copy(const struct access *a)
 {
 	char *there = a->s->addr + a->offset;

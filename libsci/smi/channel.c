@@ -67,7 +67,7 @@ int smi_channel_send(int rank, struct smi_msg *m)
 		channel_handle(m);
 		return SMI_SUCCESS;
 	}
-	/* NOSPC: the queue of the peer is full until its thread empties it */
+	/* NOSPC: the peer's queue is full until its thread empties it */
 	do {
 		SCITriggerDataInterrupt(channel.out[rank], m, len, 0, &err);
 		if (err == SCI_ERR_NOSPC)
@@ -82,7 +82,7 @@ int smi_wait_change(void)
 
 	if (atomic_load(&smi.dead))
 		return SMI_ERR_OTHER;
-	/* The watchdog broadcasts, but it may be off: look for dead processes here, too. */
+	/* test for dead processes here, too: the watchdog reports them, but it may be off */
 	if (!pthread_cond_timedwait(&smi.change, &smi.lock, &until))
 		return SMI_SUCCESS;
 	for (int i = 0; i < smi.size; i++)

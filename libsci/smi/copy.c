@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Copies that are done when the call returns; transfer checks; barriers. */
+/* Copies that have completed when the call returns, transfer checks and barriers. */
 
 #include "libsci/smi/internal.h"
 
@@ -42,7 +42,7 @@ int smi_copy_checked(struct smi_segment *to, void *dst, const void *src, size_t 
 		if (!(flags & SMI_MEMCPY_NOBARRIER))
 			smi_store_barrier();
 		else if (!smi.seq)
-			sci_store_barrier();	/* SMI_BARRIER() has none */
+			sci_store_barrier();	/* SMI_BARRIER() makes none */
 		if (flags & SMI_MEMCPY_NOVERIFY)
 			return SMI_SUCCESS;
 		ret = smi_segment_check(to, SMI_CHECK_FAST);

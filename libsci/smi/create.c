@@ -6,7 +6,7 @@
  * Each process plans the same segments from the same arguments, creates those that it
  * owns, and tells the others their numbers.  Then all map, at an agreed address unless
  * the region is NONFIXED.  After each step the processes agree whether all succeeded;
- * if not, each one releases what it has and returns the same error.
+ * otherwise each process releases its part and returns the same error.
  */
 #include "libsci/smi/internal.h"
 
@@ -145,7 +145,7 @@ static int plan_region(struct smi_region *r, const smi_region_info_t *info)
 	}
 }
 
-/* The owner of a segment gives this to the other processes, which add zeroes to it. */
+/* The owner of a segment sends this to the other processes, which contribute zeroes to the sum. */
 struct notice {
 	uint64_t size, sci_id, err;
 };
@@ -276,7 +276,7 @@ int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **addr
 	return SMI_SUCCESS;
 }
 
-/* The other processes leave a segment before its owner removes it. */
+/* Free a region. The other processes leave a segment before its owner removes it. */
 int smi_free_common(struct smi_region *r)
 {
 	int i, err;

@@ -3,10 +3,10 @@
 /*
  * DOC: regions of one process
  *
- * A process exports a LOCAL region by itself.  Another one that knows the owner's rank
- * and the segment's number imports it as REMOTE or RDMA: it asks the owner's library
- * thread, which counts it in and answers where the memory lies.  An owner that frees
- * the region keeps the segment until its last importer has left.
+ * A process exports a LOCAL region by itself. Another process that knows the owner's rank and
+ * the segment's number imports it as REMOTE or RDMA. It asks the owner's library thread, which
+ * counts the import and answers with the place of the memory. An owner that frees the region
+ * keeps the segment until its last importer has left.
  */
 #include "libsci/smi/internal.h"
 
@@ -15,14 +15,14 @@
 #include <sys/mman.h>
 
 /*
- * A request to the owner of a segment, on the stack of the process that asks: until the
- * answer has come, and when it imports, until the region is in the table.
+ * A request to the owner of a segment. It is on the stack of the asking process until the
+ * answer arrives. The request of an import stays until the region is in the table.
  */
 struct request {
 	struct request *next;
 	int number, owner, segment;
 	bool answered;
-	struct smi_region *importing;	/* the region that is to be */
+	struct smi_region *importing;	/* the future region */
 	bool gone;			/* the owner has freed the segment since */
 	int err;
 	uint64_t size, skip;
@@ -31,7 +31,7 @@ struct request {
 static struct imports {
 	struct request *requests;
 	int number;
-	struct smi_region *freed;	/* LOCAL ones that still have importers */
+	struct smi_region *freed;	/* LOCAL regions that still have importers */
 } imports;
 
 /* ---- LOCAL ---- */
@@ -111,7 +111,7 @@ int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **addre
 	return SMI_SUCCESS;
 }
 
-/* Count the imports of all processes.  smi.lock is held. */
+/* Count the imports of all processes. Context: smi.lock is held. */
 static int importers_count(const struct smi_region *r)
 {
 	int i, n = 0;
@@ -188,7 +188,7 @@ static void region_call_back(int id, int reason)
 		SMI_Free_shreg(id);
 }
 
-/* smi.lock is held. */
+/* Queue a callback of a region. Context: smi.lock is held. */
 static void region_queue_callback(const struct smi_region *r, int reason)
 {
 	if (r->flags & SMI_SHM_CALLBACK)
@@ -197,7 +197,7 @@ static void region_queue_callback(const struct smi_region *r, int reason)
 
 /* ---- the owner's side of an import ---- */
 
-/* Return the exported region with this segment; smi.lock is held. */
+/* Return the exported region with this segment. Context: smi.lock is held. */
 static struct smi_region *export_find(int segment)
 {
 	for (int i = 0; i < smi.nregions; i++) {
@@ -233,7 +233,7 @@ static void export_handle_import(const struct smi_msg *m)
 		smi_channel_send(m->from, &answer);
 }
 
-/* Subtract one import.  *@done: a freed region that has no importers any more. */
+/* Subtract one import. *@done: set to a freed region that has no importers any more. */
 static struct smi_region *importer_remove(const struct smi_msg *m, struct smi_region **done)
 {
 	struct smi_region *r = export_find(m->a), **at;
@@ -302,7 +302,7 @@ static bool request_mark_gone(const struct smi_region *r)
 	return found;
 }
 
-/* The owner has freed a segment: imports of it that have a callback learn of it. */
+/* Handle the end of a segment: its owner has freed it. Imports with a callback get a call. */
 static void import_handle_gone(const struct smi_msg *m)
 {
 	pthread_mutex_lock(&smi.lock);
@@ -335,7 +335,7 @@ void smi_import_handle(const struct smi_msg *m)
 	}
 }
 
-/* Ask the owner of a segment, or tell it, and wait for the answer. */
+/* Send a request to the owner of a segment, or a notice, and wait for the answer. */
 static int request_send(struct request *q, enum smi_msg_type type, struct smi_region *r)
 {
 	struct smi_segment *s = &r->segs[0];
@@ -357,7 +357,7 @@ static int request_send(struct request *q, enum smi_msg_type type, struct smi_re
 	return err ? err : q->err;
 }
 
-/* smi.lock is held. */
+/* End a request. Context: smi.lock is held. */
 static void request_end(struct request *q)
 {
 	struct request **at;
@@ -367,7 +367,7 @@ static void request_end(struct request *q)
 	*at = q->next;
 }
 
-/* Leave a segment and tell its owner, who may free it afterwards. */
+/* Disconnect from a segment and tell its owner, who may free it afterwards. */
 static void import_release(struct smi_region *r)
 {
 	struct request q;
@@ -397,7 +397,7 @@ static int import_map(struct smi_region *r, const smi_region_info_t *info)
 	err = smi_segment_open(s);
 	if (!err && (r->type == SMI_SHM_REMOTE || !s->rseg))
 		err = smi_region_map(r, NULL);
-	/* memory of the same node is mapped for put and get alone */
+	/* memory of the same node is mapped only for put and get */
 	if (r->type == SMI_SHM_RDMA)
 		r->base = NULL;
 	return err;

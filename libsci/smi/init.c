@@ -11,7 +11,7 @@
 
 #include "libsci/base/thread.h"
 
-/* Its lock also serves calls before SMI_Init() and after SMI_Finalize(). */
+/* The lock of this structure also serves calls before SMI_Init() and after SMI_Finalize(). */
 struct smi smi = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Programs read these: the own rank, the number of processes, the launcher's rank. */
@@ -52,7 +52,7 @@ static int output_redirect(void)
 	return err ? err : smi_redirect(STDERR_FILENO, getenv("SMI_STDERR"));
 }
 
-/* The team comes first, then control messages, then shared memory. */
+/* Start the library: first the team, then control messages, then shared memory. */
 static int library_start(void)
 {
 	int err = smi_team_start();
@@ -124,8 +124,8 @@ SMI_API smi_error_t SMI_Init(int *argc, char ***argv)
 }
 
 /*
- * After the first barrier peers may leave: that they are gone is no error then.  Callbacks
- * end before the second one, since they may ask other processes' library threads.
+ * After the first barrier peers may leave, which is no error then. Callbacks end before the
+ * second barrier, because they may ask other processes' library threads.
  */
 SMI_API smi_error_t SMI_Finalize(void)
 {
@@ -192,7 +192,10 @@ SMI_API void _smi_wc_memcpy(void *dst, void *src, int len)
 	argument_copy(dst, src, len);
 }
 
-/* The arguments were those of the original's launcher; ours has told the team. */
+/*
+ * Initialize SMI. The arguments are those of the original launcher; the team's launcher has
+ * passed its own.
+ */
 SMI_API smi_error_t SMI_Init_direct(void *args)
 {
 	(void)args;

@@ -11,13 +11,13 @@
  *	channel.c	control messages between processes, handled by a thread
  *	segment.c	a segment: create, open, map, check transfers
  *	address.c	an address range that is free in several processes
- *	region.c	regions, their table, and what all types have in common
+ *	region.c	regions, their table, and code for all types
  *	create.c	regions that several processes create together
  *	import.c	regions of one process: LOCAL, REMOTE, RDMA
  *
  * Locks: smi.lock covers the table of regions, the handles and the state that
- * control messages change; smi.change says that such state has changed.  It is never
- * held across a call that waits for another process, nor in a callback.
+ * control messages change; smi.change says that such state has changed. No thread holds
+ * smi.lock across a call that waits for another process, or in a callback.
  */
 #ifndef LIBSCI_SMI_INTERNAL_H
 #define LIBSCI_SMI_INTERNAL_H
@@ -51,7 +51,7 @@ struct smi {
 	int *first;			/* lowest process of each node; [nodes]: size */
 	unsigned int *sci_node;		/* of each node */
 	size_t page;
-	unsigned int adapter;		/* of regions that name no other */
+	unsigned int adapter;		/* adapter of regions that name no other */
 	unsigned int first_adapter;	/* its value at the start: SMI_USE_ADAPTER, or 0 */
 	struct sci_team *team;
 	struct sci_team *all;		/* the same processes in the launcher's order */
@@ -113,8 +113,9 @@ void smi_team_end(void);
 int smi_error_of_team(int ret);
 
 /*
- * Exchange up to SMI_BOARD bytes of each process.  Collective.  smi.board receives them
- * by rank; the next exchange overwrites it.  Needs no memory, so it cannot fail alone.
+ * Exchange up to SMI_BOARD bytes of each process. Collective. smi.board receives them by rank,
+ * and the next exchange overwrites it. The exchange needs no memory, so it cannot fail in one
+ * process alone.
  */
 #define SMI_BOARD	16u
 
@@ -152,9 +153,9 @@ struct smi_msg {
 int smi_channel_open(void);
 void smi_channel_close(void);
 int smi_channel_send(int rank, struct smi_msg *m);
-/* Wait until smi.change; smi.lock is held.  SMI_ERR_OTHER: a process died. */
+/* Wait for smi.change. Context: smi.lock is held. Return: 0; SMI_ERR_OTHER: a process has died. */
 int smi_wait_change(void);
-/* Run @fn(@a, @b) in the callback thread, after earlier jobs.  smi.lock is held. */
+/* Run @fn(@a, @b) in the callback thread, after earlier jobs. Context: smi.lock is held. */
 int smi_job_queue(void (*fn)(int, int), int a, int b);
 void smi_jobs_stop(void);
 
@@ -183,14 +184,17 @@ int smi_segment_map(struct smi_segment *s, size_t offset, size_t size,
 		    void *fixed);
 void smi_segment_unmap(struct smi_segment *s);
 void smi_segment_close(struct smi_segment *s);
-/* Check that all stores since the last check have arrived.  OTHER: connection lost. */
+/*
+ * Check that all stores since the last check have arrived. Return: as for SMI_Check_transfer();
+ * SMI_ERR_OTHER: the connection is lost.
+ */
 int smi_segment_check(struct smi_segment *s, int flags);
 void smi_store_barrier(void);
 void smi_load_barrier(void);
 
 /* ---- address.c ---- */
 
-/* Propose an address that is free in this process.  NULL: no proposal. */
+/* Propose an address that is free in this process. Return NULL if there is no further proposal. */
 char *smi_address_propose(int attempt, size_t size);
 int smi_address_attempts(int size);
 
@@ -214,14 +218,14 @@ struct smi_region {
 	int nsegs;
 	struct smi_segment *segs;
 	smi_region_callback_t cb;
-	/* LOCAL: */
+	/* for LOCAL: */
 	int *importers;			/* how many imports each process has */
 	struct smi_region *next_freed;	/* ... that the owner waits for */
-	/* the allocator: */
+	/* for the allocator: */
 	struct smi_pool *pool;		/* in the region's memory */
 	int pool_lock;			/* collective regions: a lock's number; or */
 	pthread_mutex_t pool_mutex;
-	/* while replicated: */
+	/* for replication: */
 	int replicated;			/* the mode, or 0 */
 	struct smi_region *per_node;	/* the copy, with SMI_REP_ONE_PER_NODE */
 };
@@ -306,7 +310,7 @@ extern struct smi_shared *smi_shared;
 
 int smi_sync_start(void);
 void smi_sync_end(void);
-/* Collective: a lock of a number that is the same in all processes, or -1. */
+/* Make a lock. Return: its number, the same in all processes, or -1. This is a collective call. */
 int smi_lock_new(int proc);
 void smi_lock_free(int lock);
 int smi_lock_take(int lock, int timeout);
@@ -314,7 +318,7 @@ int smi_lock_give(int lock);
 /* Store @value into this process's column of a row of cells, in all processes. */
 int smi_cell_store(unsigned int row, uint32_t value);
 _Atomic uint32_t *smi_cell(unsigned int row, int proc);
-/* Pause, longer each time.  *@n is 0 at first. */
+/* Pause, longer with each call. *@n is 0 at first. */
 void smi_backoff(unsigned int *n);
 
 /* ---- copy.c ---- */
@@ -355,7 +359,7 @@ bool smi_adapter_valid(unsigned int adapter);
 
 /* ---- args.c ---- */
 
-/* Arguments of a launcher, apart from ranks. */
+/* Arguments of a launcher, except ranks. */
 struct smi_args {
 	bool no_watchdog;
 	bool no_signals;

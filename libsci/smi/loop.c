@@ -4,10 +4,10 @@
  * DOC: the loop scheduler
  *
  * A process has a share of the iterations: a word in its symmetric memory with the
- * first iteration that is left in the upper half and the end in the lower half.  The
- * process takes chunks from the front; others, when their own share is empty, from
- * the back.  Both do so by compare and swap.  Iterations are counted from 0; in the
- * cyclic mode each process counts its own.
+ * first iteration that is left in the upper half and the end in the lower half. The process
+ * takes chunks from the front. Other processes take chunks from the back when their own share
+ * is empty. Both use compare and swap. Iterations are counted from 0; in the cyclic mode each
+ * process counts its own.
  */
 #include "libsci/smi/internal.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HELP_MAX	16		/* processes to help unless told otherwise */
+#define HELP_MAX	16		/* number of processes to help, by default */
 #define SPEED_NS	20000000u	/* how long a speed is measured */
 
 struct loop {
@@ -25,7 +25,7 @@ struct loop {
 	uint64_t n;			/* iterations */
 	uint64_t *borders;		/* first of each process's share; [size]: n */
 	double k;
-	uint64_t min[2], max[2];	/* of a chunk: own, other */
+	uint64_t min[2], max[2];	/* size of a chunk: own share, other share */
 	int help;
 	int adapt;
 	uint64_t done;			/* iterations of this process in the run */
@@ -33,9 +33,9 @@ struct loop {
 };
 
 static struct loop loops[SMI_LOOPS_MAX];
-static double *speeds;			/* of all processes, once evaluated */
+static double *speeds;			/* speeds of all processes, after SMI_Evaluate_speed() */
 
-/* The timed loop that is running, and since when. */
+/* The timed loop that is running, and the time of its start. */
 static struct loop *timing;
 static uint64_t timing_start;
 
@@ -169,7 +169,7 @@ struct outcome {
 	uint64_t done, spent;
 };
 
-/* Shift the first distribution by what the last run has shown. */
+/* Shift the first distribution by the results of the last run. */
 static void shares_shift(struct loop *l, const struct outcome *all)
 {
 	double *weights = calloc((size_t)smi.size, sizeof(*weights));

@@ -3,10 +3,10 @@
 /*
  * DOC: a buddy allocator in shared memory
  *
- * Blocks are powers of two of units, from one unit up.  A byte per unit says what
- * begins there: a free block, a used block, or nothing.  Links are offsets, because
- * processes may have the memory at different addresses.  The allocator's own data lie
- * at the start of the memory and count as used.
+ * Blocks are powers of two of units, from one unit up. A byte per unit says whether a free
+ * block, a used block or no block begins there. Links are offsets, because processes may have
+ * the memory at different addresses. The allocator's own data lie at the start of the memory
+ * and count as used.
  */
 #include "libsci/smi/internal.h"
 

@@ -217,7 +217,10 @@ static int query_sci(smi_query_t query, int arg, void *result)
 
 /* ---- regions ---- */
 
-/* Return the only segment of a region, or the own one of several; NULL: there is none. */
+/*
+ * Return the only segment of a region, or this process's segment of several; NULL: there is
+ * none.
+ */
 static struct smi_segment *region_own_segment(struct smi_region *r)
 {
 	for (int i = 0; i < r->nsegs; i++)

@@ -105,7 +105,7 @@ static bool region_covers(struct smi_region *r, const char *addr, size_t len)
 	return len <= size && (size_t)(addr - base) <= size - len;
 }
 
-/* smi.lock is held. */
+/* Find the region of a range. Context: smi.lock is held. */
 static struct smi_region *region_find(const void *addr, size_t len, bool internal)
 {
 	for (int i = 0; i < smi.nregions; i++) {

@@ -79,7 +79,7 @@ static int copy_create_on_node(struct smi_region *r)
 	return err;
 }
 
-/* Get memory for the copy, at any address. */
+/* Allocate memory for the copy, at any address. */
 static int copy_create(struct smi_region *r, int mode, char **copy)
 {
 	int err;
@@ -252,7 +252,7 @@ static int sum_add_block(struct smi_region *r, const struct sci_op *op, size_t f
 
 		for (size_t k = 0, n; !err && k < p.len; k += n) {
 			n = p.len - k < CHUNK ? p.len - k : CHUNK;
-			/* a remote read: each process adds to what the last one left */
+			/* a remote read: each process adds to the sum of the earlier ones */
 			memcpy(sum, there + k, n);
 			op->fn(sum, r->base + p.at + k, n / op->size, op->arg);
 			err = smi_copy_checked(p.s, there + k, sum, n, 0);

@@ -11,7 +11,7 @@
 
 #include "libsci/base/barrier.h"
 
-#define LINK_WAIT_S	60		/* a broken link ends the program after this */
+#define LINK_WAIT_S	60		/* a broken link ends the program after this time */
 
 int smi_error_of(sci_error_t err)
 {
@@ -180,7 +180,7 @@ void smi_segment_close(struct smi_segment *s)
 	s->lseg = NULL;
 }
 
-/* Wait for a link that is down.  False: the connection is lost. */
+/* Wait for a link that is down. Return false if the connection is lost. */
 static bool link_wait(struct smi_segment *s, int flags)
 {
 	const struct timespec poll = { 0, 10000000 };

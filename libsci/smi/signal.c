@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Signals: counted by sender until a thread waits for them. */
+/* Signals. Each process counts them by sender until a thread waits for them. */
 
 #include "libsci/smi/internal.h"
 
@@ -8,7 +8,7 @@
 
 /* The signals of one sender, and the threads that wait for them. */
 struct sender {
-	unsigned int for_any;		/* sent with SMI_SIGNAL_ANY */
+	unsigned int for_any;		/* signals sent with SMI_SIGNAL_ANY */
 	unsigned int direct;
 	bool awaited;
 	bool callback;
@@ -17,7 +17,7 @@ struct sender {
 struct smi_signals {
 	bool stop;
 	int waits;			/* threads that wait */
-	struct sender any;		/* .awaited and .callback alone */
+	struct sender any;		/* only .awaited and .callback are used */
 	struct sender from[];
 };
 
@@ -84,7 +84,7 @@ static bool signal_count_take(unsigned int *count)
 	return true;
 }
 
-/* Take a signal, preferably one that was sent in this way.  smi.lock is held. */
+/* Take a signal, preferably one that was sent in this way. Context: smi.lock is held. */
 static bool signal_take(int rank)
 {
 	struct sender *from = smi.signals->from;
@@ -107,7 +107,7 @@ static struct sender *signal_get_sender(int rank)
 	return rank == SMI_SIGNAL_ANY ? &smi.signals->any : &smi.signals->from[rank];
 }
 
-/* Wait for a signal; smi.lock is held. */
+/* Wait for a signal. Context: smi.lock is held. */
 static int signal_await(int rank)
 {
 	int err = SMI_SUCCESS;

@@ -8,8 +8,8 @@
 
 struct split {
 	bool used;
-	int glow, ghigh;		/* all */
-	int low, high;			/* this process's */
+	int glow, ghigh;		/* range of all processes */
+	int low, high;			/* range of this process */
 	uint64_t started, spent;	/* nanoseconds */
 };
 
@@ -140,7 +140,7 @@ SMI_API smi_error_t SMI_Loop_time_stop(int id)
 	return SMI_SUCCESS;
 }
 
-/* Each process's share becomes what it does in the same time as the others. */
+/* Give each process a share that takes as long as the shares of the others. */
 SMI_API smi_error_t SMI_Loop_balance_index_range(int id)
 {
 	const double *all = smi.board;

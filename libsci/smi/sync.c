@@ -81,7 +81,7 @@ void smi_sync_end(void)
 	free(sync_state.values);
 	sync_state.values = NULL;
 	sync_state.counters = 0;
-	smi_shared = NULL;		/* goes with the team */
+	smi_shared = NULL;		/* freed with the team */
 }
 
 _Atomic uint32_t *smi_cell(unsigned int row, int proc)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Time, standard files, trace output. */
+/* Time, redirection of standard files, and the calls for trace output. */
 
 #include "libsci/smi/internal.h"
 
@@ -115,7 +115,7 @@ SMI_API smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outna
 	return ret;
 }
 
-/* This library has no trace output: system tools show its calls. */
+/* Do nothing: this library has no trace output. System tools show its calls. */
 SMI_API smi_error_t SMI_Debug(int on)
 {
 	(void)on;

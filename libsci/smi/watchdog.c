@@ -31,7 +31,7 @@ static struct watchdog {
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	uint32_t *seen;			/* the last beat of each process, */
-	uint64_t *when;			/* ... and when it came */
+	uint64_t *when;			/* ... and the time of its arrival */
 } watchdog = {
 	.seconds = DEFAULT_S,
 	.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER,
@@ -93,7 +93,7 @@ static void watchdog_check_process(int rank, uint64_t now, int seconds)
 	}
 }
 
-/* Wait for the next beat.  False: the thread is to end. */
+/* Wait for the next beat. Return false if the thread must end. */
 static bool watchdog_pause(int *seconds)
 {
 	struct timespec until = sci_deadline(PERIOD_MS);
@@ -215,7 +215,7 @@ SMI_API smi_error_t SMI_Watchdog_callback(void (*fcn)(void))
 	SMI_ENTER();
 	atomic_store(&callback, fcn);
 	for (size_t i = 0; fcn && i < sizeof(signals) / sizeof(signals[0]); i++) {
-		/* a handler of the program's own stays */
+		/* keep a handler of the program */
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &sa, NULL);
 	}
