@@ -54,7 +54,7 @@ static int type_size(int type)
 	case PVM_FLOAT: EACH(float, op); break;					\
 	case PVM_DOUBLE: EACH(double, op); break
 
-/* The one with the larger, or smaller, absolute value. */
+/* Keep the element with the larger, or smaller, absolute value. */
 #define LARGER(type)	(a[i] = larger_##type(b[i], a[i]) ? b[i] : a[i])
 #define SMALLER(type)	(a[i] = larger_##type(a[i], b[i]) ? b[i] : a[i])
 

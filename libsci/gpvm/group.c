@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Groups. The first daemon keeps the members; the calls here ask it, and send messages
- * from task to task. A static group's members are asked for once.
+ * Groups. The first daemon keeps the members. The calls of this file ask it, and send messages
+ * from task to task. They ask for the members of a static group once.
  */
 
 #include "libsci/gpvm/group.h"
@@ -13,10 +13,10 @@
 
 #include "libsci/pvm/frame.h"
 
-/* How long Debian's tools wait for a group server. */
+/* Time that Debian's tools wait for a group server. */
 GROUP_API struct timeval *pvmgs_tmout;
 
-/* A group that is static: what its members are. */
+/* A static group: its members do not change. */
 struct fixed {
 	struct fixed *next;
 	char *name;
@@ -98,7 +98,7 @@ GROUP_API int pvm_barrier(char *group, int count)
 	return group_ask(TEV_BARRIER, GROUP_BARRIER, group, count, "CC");
 }
 
-/* There is no task that serves groups. */
+/* Return an error: no task of this library serves groups. */
 GROUP_API int gs_getgstid(void);
 
 GROUP_API int gs_getgstid(void)

@@ -45,7 +45,7 @@ static void parser_next(struct parser *p)
 	p->c = fgetc(p->stream);
 }
 
-/* A name may have a '/', but not two. */
+/* Return whether a comment begins: a name may have a '/', but not two. */
 static bool at_comment(struct parser *p)
 {
 	int c;

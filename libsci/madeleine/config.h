@@ -28,7 +28,7 @@ enum config_kind {
 
 struct config {
 	enum config_kind kind;
-	const char *file;		/* the program's as long as the object lives */
+	const char *file;		/* memory of the program while the object lives */
 	int line;
 	char *text;
 	long from, to;
@@ -39,10 +39,13 @@ struct config {
 struct config *mad_config_read(const char *file);
 void mad_config_free(struct config *c);
 
-/* The entry of a table; NULL: there is none. Fatal: @c is no table. */
+/*
+ * Return the entry of a table; NULL: there is none. An object @c that is no table is a fatal
+ * error.
+ */
 struct config *mad_config_get(struct config *c, const char *name);
 
-/* Return the text of an ID or a string; NULL for NULL. Fatal: the value has no text. */
+/* Return the text of an ID or a string; NULL for NULL. A value without text is a fatal error. */
 const char *mad_config_text(const struct config *c);
 
 /* Return item @i of a list; an object that is no list is a list of one. NULL: no more. */

@@ -9,7 +9,7 @@
  *
  * Blocks are sent on in the order in which their receives were posted, which is the order
  * in which they were sent. The death of a process that a gateway knows ends the gateway, so
- * that those that it connects learn of it.
+ * that the processes that it connects notice the death.
  *
  * Nothing waits for ever, and memory is bounded:
  *
@@ -44,12 +44,12 @@ _Static_assert(WAY_WINDOW >= WAY_CREDIT, "a sender without credits gets one");
 
 enum event_kind { EVENT_STOP, EVENT_RECEIVED, EVENT_SENT, EVENT_CREDIT_SENT, EVENT_FIRST };
 
-/* The purpose of a request of a rail; it is the first member of the object in question. */
+/* Why a request was made. The object of a request begins with this. */
 struct event {
 	enum event_kind kind;
 };
 
-/* The blocks of one way, and where this process is on it. */
+/* The blocks of one way, and this process's place on it. */
 struct flow {
 	struct flow *next;
 	uint64_t tag;
@@ -85,7 +85,7 @@ struct gateway {
 	struct event stop, credit;
 	struct block *receive[RECEIVES];	/* a ring of posted receives */
 	unsigned int oldest;
-	struct flow *flows[FLOWS];	/* of blocks and credits that come in on this rail */
+	struct flow *flows[FLOWS];	/* ways whose blocks and credits arrive here */
 	pthread_mutex_t lock;		/* of the blocks, which other rails' threads give back */
 	struct block *blocks;
 	struct slab *slabs;
@@ -99,7 +99,7 @@ struct slot {
 	bool posted;
 	bool here;
 	struct sci_status status;
-	struct slot *next;		/* that has come later */
+	struct slot *next;		/* its message came later */
 	uint8_t buf[FIRST_SIZE];
 };
 
@@ -119,7 +119,7 @@ static void gateway_check(int ret, const char *what, int rank)
 
 /* ---- blocks ---- */
 
-/* The lock is held. */
+/* Make a slab. Context: the lock is held. */
 static void slab_new(struct rail *r)
 {
 	struct gateway *g = r->gateway;
@@ -268,7 +268,7 @@ static void block_forward(struct rail *r, struct block *b)
 
 	f = flow_get(r, tag);
 	if (tag & TAG_CREDIT) {
-		/* it comes against the way */
+		/* the credit travels against the direction of the way */
 		credit_send(f->before, f->from, f->is_first, tag);
 		block_put(r, b);
 		return;
@@ -423,7 +423,7 @@ static void peer_event(struct rail *r, const struct sci_status *st)
 		gateway_check(st->error ? st->error : -ECONNRESET, "has lost", rail_rank(r, st->peer));
 }
 
-/* Return: whether others follow. */
+/* Handle a completed request. Return false if the gateway must stop. */
 static bool gateway_complete(struct rail *r, const struct sci_completion *c)
 {
 	struct event *e = c->data;
@@ -505,7 +505,7 @@ void gateway_stop(struct rail *r)
 	pthread_join(r->gateway->thread, NULL);
 }
 
-/* The rail's endpoint is closed. */
+/* Free the gateway. Context: the rail's endpoint is closed. */
 void gateway_free(struct rail *r)
 {
 	struct gateway *g = r->gateway;

@@ -21,7 +21,7 @@
 #include <sci/msg.h>
 #include <sci/team.h>
 
-/* these are exported, all else is hidden */
+/* these functions are exported, and all others are hidden */
 #pragma GCC visibility push(default)
 #include <pm2_common.h>
 #pragma GCC visibility pop
@@ -48,7 +48,10 @@ struct gate {
 
 void mad_gate_init(struct gate *g);
 void mad_gate_fini(struct gate *g);
-/* Take the gate. False: another thread has it, and !@wait. Fatal: the caller has it. */
+/*
+ * Take the gate. Return false if another thread has it and @wait is false. A second take by the
+ * same thread is a fatal error.
+ */
 bool mad_gate_take(struct gate *g, bool wait, const char *what);
 void mad_gate_leave(struct gate *g);
 
@@ -79,7 +82,7 @@ struct mad_stream {
 	struct gate gate;		/* outgoing ones */
 	uint8_t *buf;			/* the fragment that is gathered, or taken apart */
 	size_t n;			/* bytes in it */
-	size_t at;			/* incoming: how many have been taken */
+	size_t at;			/* incoming: number of bytes already taken */
 	bool begun;			/* outgoing: the first fragment is sent */
 	bool holding;			/* outgoing: everything waits for the end */
 	struct mad_blocks held;
@@ -110,7 +113,7 @@ struct mad_world {
 };
 
 struct mad_world *mad_world(void);
-/* Gather @len bytes of each process, by rank. Collective. */
+/* Gather @len bytes of each process, by rank. This is a collective call. */
 int mad_world_exchange(struct mad_world *w, const void *mine, size_t len, void *all);
 
 #endif

@@ -3,19 +3,18 @@
 /*
  * DOC: blocks and fragments
  *
- * A message travels as fragments. Both sides compute from lengths and modes which blocks
- * are in which, so that no fragment has a header:
+ * A message travels as fragments. Both sides compute from lengths and modes which fragment has
+ * which blocks, so fragments need no header:
  *
- *  - Blocks of up to SMALL_MAX bytes are gathered in a fragment of up to GATHER_MAX. It is
- *    sent when it is full, when a larger block follows, and at the end. The first fragment
- *    is always one of these, if need be an empty one, so the receiver knows where to put
- *    it before it knows anything of the message.
- *  - A larger block is a fragment of its own, received into its place.
- *  - Blocks that are LATER and CHEAPER follow all others.
+ *  - Blocks of up to SMALL_MAX bytes are gathered in a fragment of up to GATHER_MAX. It is sent
+ *  when it is full, when a larger block follows, and at the end. The first fragment is always a
+ *  gathered fragment, which may be empty, so the receiver has a place for it before it knows
+ *  the message. - A larger block is a fragment of its own. It is received into its place. - Blocks
+ *  that are LATER and CHEAPER follow all others.
  *
  * So a message of one small block is one line, and so is one of a short header and a
- * short body. From a block on that is LATER and EXPRESS the sender holds everything back;
- * the order stays.
+ * short body. After a block that is LATER and EXPRESS, the sender holds all blocks back, in
+ * order.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -100,7 +99,7 @@ static void blocks_add(struct mad_blocks *b, void *buf, size_t len)
 	b->block[b->n++] = (struct mad_block){ buf, len };
 }
 
-/* @len: what must come, or SIZE_MAX */
+/* @len: the length that must arrive, or SIZE_MAX */
 static void **reqs_add(struct mad_reqs *r, size_t len)
 {
 	if (r->n == r->room) {
@@ -142,7 +141,7 @@ static void put_small(struct mad_world *w, struct mad_stream *s, const void *buf
 	s->n += len;
 }
 
-/* The buffer stays as it is until the end of the message. */
+/* Send a large block from the buffer, which does not change until the end of the message. */
 static void put_large(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
 {
 	if (s->n || !s->begun)

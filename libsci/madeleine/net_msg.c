@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The networks of libsci's messages. A channel is a context, a sub-channel a tag, and a
+ * Networks that libsci's messages carry. A channel is a context, a sub-channel a tag, and a
  * fragment a message; see rail.h.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 /* Values that all processes take from rank 0. */
 struct agreed {
-	uint64_t number;		/* in names of sockets */
+	uint64_t number;		/* used in names of sockets */
 	uint64_t block;
 };
 
@@ -79,7 +79,7 @@ static int open_sci(struct rail *r, uint32_t flags)
 	return sci_ep_open_attr(&r->ep, &attr);
 }
 
-/* Open a rail. Collective: processes that are not @inside call it, too. */
+/* Open a rail. All processes call this, also those that are not @inside. */
 static int rail_open(struct rail *r, uint64_t number, bool inside)
 {
 	uint32_t flags = r->forwards ? SCI_EP_PEER_EVENTS : 0;
@@ -312,7 +312,10 @@ static int dead_rank(struct rail *r, int *error)
 	return -1;
 }
 
-/* No message names the processes that do not send it: look whether they live. */
+/*
+ * Wait for a first fragment, and test whether the senders live: a receive from any sender does
+ * not end when one of them dies.
+ */
 static int first_wait(struct rail *r, struct sci_req *req, struct sci_status *st, int *rank)
 {
 	int ret, error = 0;

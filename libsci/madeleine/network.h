@@ -3,9 +3,9 @@
 /*
  * DOC: networks
  *
- * What carries the fragments of messages. Fragments of one link arrive in order, and
- * only at the link of the same channel and sub-channel on the other side. Calls return
- * -errno; a process's death is an error of all that wait for it.
+ * A network carries the fragments of messages. Fragments of one link arrive in order, at the
+ * link of the same channel and sub-channel on the other side. Calls return 0 or -errno. The
+ * death of a process is an error of all calls that wait for it.
  */
 #ifndef LIBSCI_MADELEINE_NETWORK_H
 #define LIBSCI_MADELEINE_NETWORK_H
@@ -34,44 +34,47 @@ struct mad_link {
 	uint32_t channel;
 	uint32_t sub;
 	int network;			/* index in the session */
-	void *peer;			/* the network's */
+	void *peer;			/* private to the network */
 	struct mad_way *way;		/* through gateways; NULL: direct */
 };
 
-/* Where the messages of a channel and sub-channel come in. */
+/* The place where the messages of a channel and sub-channel arrive. */
 struct mad_inbox {
 	uint32_t channel;
 	uint32_t sub;
-	bool ways;			/* some come through gateways */
-	uint64_t networks;		/* on which they come: a bit of each index */
-	void *slots;			/* the network's: if there are several */
+	bool ways;			/* some messages come through gateways */
+	uint64_t networks;		/* the rails on which they come: a bit for each index */
+	void *slots;			/* private to the network: used if there are several */
 };
 
 struct mad_net {
 	const char *name;
 
-	/* Collective: open, and exchange addresses. */
+	/* Open the network and exchange addresses; a collective call. */
 	int (*open)(struct mad_world *w);
-	/* No process sends any more. */
+	/* Close the network: no process sends any more. */
 	void (*close)(struct mad_world *w);
 
-	/* Connect a network to a process. @w's other processes do the same meanwhile. */
+	/* Connect a network to a process. Meanwhile the other processes of @w do the same. */
 	int (*connect)(struct mad_world *w, int network, int rank);
 	/* All channels are connected: forward messages until stop(). */
 	int (*start)(struct mad_world *w);
 	void (*stop)(struct mad_world *w);
 
-	/* Send; the buffer is the caller's again. Waits only if there is no memory left. */
+	/*
+	 * Send. The buffer may be reused on return. The call waits only if there is no memory
+	 * left.
+	 */
 	int (*send)(struct mad_world *w, struct mad_link *l, const void *buf, size_t len);
-	/* Begin to send from @buf, into the place where the receiver wants it. */
+	/* Begin to send from @buf. The receiver gets the bytes in their final place. */
 	int (*isend)(struct mad_world *w, struct mad_link *l, const void *buf, size_t len,
 		     void **req);
 
-	/* Wait until all that was sent over a link has left this process. */
+	/* Wait until all bytes that were sent over a link have left this process. */
 	int (*flush)(struct mad_world *w, struct mad_link *l);
 
 	/*
-	 * Receive the next fragment of any sender's, the first one of its message.
+	 * Receive the next first fragment of a message of any sender.
 	 * Return: its length; -EAGAIN: there is none, and !@wait; another error: @rank is
 	 * a process that has died, or -1.
 	 */
@@ -83,7 +86,7 @@ struct mad_net {
 	int (*irecv)(struct mad_world *w, struct mad_link *l, void *buf, size_t len,
 		     void **req);
 
-	/* -EPROTO: another length came. */
+	/* Wait for a request of irecv(). Return: 0; -EPROTO: another length has arrived. */
 	int (*wait)(struct mad_world *w, void *req, size_t len);
 	void (*progress)(struct mad_world *w);
 };

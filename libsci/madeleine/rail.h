@@ -3,21 +3,20 @@
 /*
  * DOC: rails and ways
  *
- * A rail is this process's endpoint in one network of the session.  A thread that waits
- * on a rail polls no other one.
+ * A rail is this process's endpoint in one network of the session. A thread that waits on a
+ * rail does not poll the other rails.
  *
  * A direct fragment is a message whose context is the channel and whose tag is the
  * sub-channel.  A fragment for a process in another network goes a way through gateways:
  * it is cut into blocks, whose tag also names the channel, the sender and the receiver.
- * On the last hop the context is the channel, as for direct fragments; before, it is
- * CONTEXT_FORWARD, in which gateways receive all messages.  No block has a header.
+ * On the last hop the context is the channel, as for direct fragments. On earlier hops it is
+ * CONTEXT_FORWARD, in which gateways receive all messages. Blocks have no header.
  *
- * Gateways never wait for a receiver: they have receives posted all the time, and keep
- * what has come until the next hop has taken it.  Credits bound that memory: a sender has
- * at most WAY_WINDOW blocks of a way on their way.  The last gateway returns a credit of
- * WAY_CREDIT blocks each time that the receiver has taken as many.  So receivers that
- * do not receive hold up only their senders, and there is no deadlock that direct
- * connections would not have.
+ * Gateways never wait for a receiver: they have receives posted all the time, and keep the
+ * blocks until the next hop has taken them. Credits bound that memory: a sender has at most
+ * WAY_WINDOW blocks of a way on their way. The last gateway returns a credit of WAY_CREDIT
+ * blocks each time that the receiver has taken as many. So a receiver that does not receive
+ * delays only its senders. There is no deadlock that direct connections would not have, too.
  */
 #ifndef LIBSCI_MADELEINE_RAIL_H
 #define LIBSCI_MADELEINE_RAIL_H
@@ -31,7 +30,7 @@
 
 #define CONTEXT_FORWARD	0x7fffff00u
 #define CONTEXT_CREDIT	0x7fffff01u
-#define CONTEXT_STOP	0x7fffff02u	/* no message has it */
+#define CONTEXT_STOP	0x7fffff02u	/* no message has this context */
 
 struct gateway;
 
@@ -48,7 +47,7 @@ struct rail {
 struct rails {
 	int n;
 	struct rail *rail;
-	size_t block;			/* bytes of a block on a way */
+	size_t block;			/* bytes of a block */
 };
 
 static inline struct rails *rails_of(struct mad_world *w)
@@ -107,11 +106,12 @@ int way_wait(void *req);
 /* Post the receives of a rail that forwards. */
 int gateway_open(struct rail *r);
 /*
- * Forward what has come. @timeout: of the wait for a completion, as sci_completions().
- * Return: the number of completions; -ECANCELED: gateway_stop() has been called.
+ * Forward the blocks that have arrived. @timeout: limit of the wait for a completion, as for
+ * sci_completions(). Return: the number of completions; -ECANCELED: gateway_stop() has been
+ * called.
  */
 int gateway_step(struct rail *r, int timeout);
-/* Open, and take steps in a thread of the rail's own. */
+/* Open the gateway, and call gateway_step() in a thread of the rail. */
 int gateway_start(struct rail *r);
 void gateway_stop(struct rail *r);
 void gateway_free(struct rail *r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* From the objects of a session file to processes and channels. */
+/* The step from the objects of a session file to processes and channels. */
 #include <libgen.h>
 
 #include "libsci/madeleine/internal.h"
@@ -51,7 +51,7 @@ static struct network *network_get(struct session *s, const char *name)
 	return NULL;
 }
 
-/* A network that is defined twice has the hosts of both. */
+/* Add a network. A network that is defined twice has the hosts of both definitions. */
 static void network_add(struct session *s, struct config *net)
 {
 	const char *name = mad_config_text(mad_config_get(net, "name"));
@@ -83,7 +83,7 @@ static void networks_read(struct session *s, const char *file)
 	mad_config_free(c);
 }
 
-/* Names of files are relative to the session file. */
+/* Read the network files that a session names, relative to the session file. */
 static void networks_include(struct session *s, const char *session_file, const char *name)
 {
 	char *copy = tbx_strdup(session_file), path[4096];
@@ -129,7 +129,7 @@ const char *mad_session_parameter(const struct network *n, const char *host)
 
 /* ---- processes ---- */
 
-/* Global ranks follow the first appearance. */
+/* Return a process. Global ranks follow the order in which processes first appear. */
 static p_ntbx_process_t process_get(struct session *s, const char *host, int number)
 {
 	size_t room = strlen(host) + sizeof("[-2147483648]");
@@ -177,7 +177,7 @@ static void member_add(struct session *s, struct def *d, const struct config *h,
 	tbx_slist_append(d->members, p);
 }
 
-/* @d NULL: processes without a channel. */
+/* Add hosts. @d: their channel; NULL: processes without a channel */
 static void hosts_add(struct session *s, struct def *d, const struct network *n,
 		      struct config *hosts)
 {

@@ -3,7 +3,7 @@
 /*
  * DOC: sessions
  *
- * What a session file says, checked: processes, and channels with their members. All
+ * The checked contents of a session file: processes, and channels with their members. All
  * processes of a session read the same file, so that they agree without a server.
  */
 #ifndef LIBSCI_MADELEINE_SESSION_H

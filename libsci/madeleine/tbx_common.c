@@ -106,7 +106,7 @@ void tbx_aligned_free(void *p, tbx_align_t align)
 	free(p);
 }
 
-/* Blocks that are free point to the next one. */
+/* A memory of blocks of one size. Free blocks point to the next one. */
 struct s_tbx_memory {
 	size_t block;
 	long count;			/* allocated at once */

@@ -24,7 +24,7 @@ static void not_empty(p_tbx_slist_t l)
 		tbx_failure("the list is empty");
 }
 
-/* Before @next; NULL: at the tail. */
+/* Insert an element before @next; NULL: at the tail. */
 static void slist_insert(p_tbx_slist_t l, p_tbx_slist_element_t next, void *o)
 {
 	p_tbx_slist_element_t e = tbx_alloc(1, sizeof(*e));

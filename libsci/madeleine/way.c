@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The ends of ways through gateways: fragments become blocks, within credits; see rail.h. */
+/*
+ * The ends of ways through gateways. A way divides fragments into blocks and counts credits;
+ * see rail.h.
+ */
 #include <errno.h>
 
 #include "libsci/madeleine/rail.h"
 
-/* A fragment, or what is left of it. */
+/* A fragment, or the rest of a fragment that is partly sent. */
 struct way_piece {
 	struct way_piece *next;
 	const uint8_t *buf;
 	size_t len;
-	void *copy;			/* to be freed when it has left; NULL: the caller's */
+	void *copy;			/* freed when it is sent; NULL: memory of the caller */
 };
 
 /* The receives of a fragment that comes in blocks. */
@@ -52,7 +55,7 @@ static int block_send(struct mad_link *l, const void *buf, size_t len)
 	return 0;
 }
 
-/* @timeout: of the wait for the first credit. -EAGAIN, -ETIMEDOUT: there is none. */
+/* Take a credit. @timeout: limit of the wait. Return: 0; -EAGAIN, -ETIMEDOUT: there is none. */
 static int credit_take(struct mad_world *w, struct mad_link *l, int timeout)
 {
 	struct rail *r = &rails_of(w)->rail[l->network];
@@ -78,7 +81,7 @@ static int requests_wait(struct mad_way *way)
 	return ret;
 }
 
-/* Copies live until their blocks have left. */
+/* Free the copies whose blocks have left. */
 static int copies_free(struct mad_way *way, struct way_piece *p)
 {
 	int ret = p->copy ? requests_wait(way) : 0;
@@ -88,7 +91,7 @@ static int copies_free(struct mad_way *way, struct way_piece *p)
 	return ret;
 }
 
-/* Send while there are credits. */
+/* Send blocks while there are credits. */
 static int way_pump(struct mad_world *w, struct mad_link *l, bool wait)
 {
 	struct mad_way *way = l->way;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Start and end, channels and connections, services of the session. */
+/* Start and end of the session, channels and connections, and services of the session. */
 #include <errno.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -373,7 +373,10 @@ void common_pre_init(int *argc, char *argv[], p_common_attr_t attr)
 		attr->madeleine = w->m;
 }
 
-/* Return the number of values of a session's option @arg; 0: the argument is the program's. */
+/*
+ * Return the number of values of a session's option @arg; 0: the argument belongs to the
+ * program.
+ */
 static int session_argument(const char *arg)
 {
 	if (!strcmp(arg, "--mad_leonie") || !strcmp(arg, "--mad_link"))
@@ -425,7 +428,7 @@ void common_exit(p_common_attr_t attr)
 
 	(void)attr;
 	world_barrier(w);
-	/* a gateway that looks for dead processes must not take one that leaves for dead */
+	/* stop the gateway first: it could take a process that leaves for dead */
 	w->net->stop(w);
 	world_barrier(w);
 	w->net->close(w);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Private futexes of libraries: locks of streams, OpenMP, std::atomic. The kernel keeps those
- * of each process apart. So a filter turns such a system call of a library into SIGSYS, and
- * the handler makes the same call without FUTEX_PRIVATE_FLAG. This happens only when a
- * thread has to sleep, or to wake another one.
+ * Private futexes of libraries: locks of streams, OpenMP, std::atomic. The kernel keeps the
+ * private futexes of each process apart. So a filter turns such a system call of a library into
+ * SIGSYS, and the handler makes the same call without FUTEX_PRIVATE_FLAG. This happens only
+ * when a thread has to sleep, or to wake another one.
  *
- * A program that this one starts inherits the filter but not the handler. The filter looks
- * at where the instruction is: within the libraries of this process, whose addresses
- * another program has only by chance.
+ * A program that this one starts inherits the filter but not the handler. So the filter traps
+ * only instructions in the libraries of this process. Another program has the same addresses
+ * only by chance.
  *
- * A thread that blocks SIGSYS dies by it. libc has locks that it takes with signals blocked:
- * that of a thread's descriptor, at the end of its stack, which only the thread's own
- * process takes, and those in its own data. So the filter traps futexes in shared memory
- * alone, without the descriptors.
+ * SIGSYS kills a thread that blocks it. libc takes some locks with signals blocked: those in
+ * its own data, and the lock of a thread's descriptor at the end of its stack, which only the
+ * thread's own process takes. So the filter traps only futexes in shared memory, and none in
+ * descriptors.
  */
 
 #include <errno.h>
@@ -100,7 +100,7 @@ static void futex_trap(int sig, siginfo_t *info, void *context)
 /* Trap a call whose futex lies in a shared piece of memory outside of the global range. */
 static size_t code_add_piece(struct sock_filter *code, uintptr_t from, uintptr_t to)
 {
-	/* of a piece on both sides of a multiple of 4 GiB only what lies before it */
+	/* if the piece is on both sides of a multiple of 4 GiB, trap only the part before it */
 	uint32_t last = HIGH(from) == HIGH(to - 1) ? (uint32_t)(to - 1) : UINT32_MAX;
 	const struct sock_filter piece[PIECE_CODE] = {
 		LOAD(FIELD(args[0]) + 4),
@@ -122,7 +122,7 @@ static size_t code_make(struct sock_filter *code)
 	size_t n;
 
 	dl_iterate_phdr(span_add, &s);
-	/* a jump's last two numbers are how many instructions to skip, if true and if not */
+	/* the last two numbers of a jump: how many instructions to skip, if true and if false */
 	const struct sock_filter begin[] = {
 		LOAD(FIELD(nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 9),
@@ -136,7 +136,7 @@ static size_t code_make(struct sock_filter *code)
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)s.from, 0, 1),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)s.to, 0, 1),
 		RET(ALLOW),
-		/* in the global range, but not in a thread's descriptor */
+		/* trap: in the global range, but not in a thread's descriptor */
 		LOAD(FIELD(args[0]) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_BASE), 0, 8),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH(GLOBAL_END), 7, 0),

@@ -5,14 +5,14 @@
 
 #include "heap.h"
 
-#define DISCARD_UNITS	512u		/* blocks from 32 MiB on give their pages back */
+#define DISCARD_UNITS	512u		/* blocks from 32 MiB on return their pages */
 #define SLAB_HEADER	64u
 
 struct heap_slab {
 	struct heap_slab *next, *prev;	/* in the arena's list; NULL prev: first */
 	void *free;			/* freed blocks, linked through their first word */
 	uint32_t size;			/* of a block */
-	_Atomic uint32_t fresh;		/* blocks from here on were never used */
+	_Atomic uint32_t fresh;		/* no block from here on was ever used */
 	uint32_t total, used;
 	uint16_t class, arena;
 	uint32_t first;			/* offset of block 0: a multiple of @size */
@@ -361,7 +361,7 @@ static void *slabs_take(struct heap *h, struct heap_arena *a, unsigned int class
 	return s ? slab_take(a, s) : NULL;
 }
 
-/* Return true if a block begins at @p. Without a lock. */
+/* Return true if a block begins at @p. This takes no lock. */
 static bool slab_has(const struct heap_slab *s, const void *p)
 {
 	size_t at = (size_t)((const char *)p - (const char *)s);
@@ -442,7 +442,7 @@ static bool cache_fill(struct heap *h, struct heap_cache *c, unsigned int class)
 	return c->n[class];
 }
 
-/* Give blocks of a class back until @keep are left. */
+/* Return blocks of a class to their slabs until @keep are left. */
 static void cache_spill(struct heap *h, struct heap_cache *c, unsigned int class, uint32_t keep)
 {
 	struct heap_arena *a = &h->arenas[c->arena];
@@ -477,7 +477,10 @@ void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
 	units[0].kind = HEAP_BLOCK;
 }
 
-/* The size of a block of a slab: blocks of a power of two lie at its multiples. */
+/*
+ * Return the size of a slab's blocks for an alignment: blocks of a power of two lie at its
+ * multiples.
+ */
 static size_t size_aligned(size_t size, size_t align)
 {
 	if (align <= 16)

@@ -3,14 +3,14 @@
 /*
  * DOC: the heap
  *
- * One range of addresses, divided into units of 64 KiB. A run of units is free, or one
+ * The heap is one range of addresses, divided into units of 64 KiB. A run of units is free, or one
  * large block, or a slab: blocks of one size. The table of units lies apart from the
  * blocks. Each slab belongs to an arena, and a thread allocates from one arena, so that
  * nodes seldom share a page. Any thread may free a block: it goes back to its slab.
  *
- * A slab's lists belong to its arena's lock. So that most calls take no lock, a thread has a
- * cache: free blocks of its arena, at most 132 KiB. For the slab a block in a cache is in use.
- * Blocks of other arenas do not enter the cache, so that a thread does not get memory of
+ * The arena's lock protects the lists of its slabs. A thread has a cache of free blocks of its
+ * arena, at most 132 KiB, so most calls take no lock. The slab counts a block in a cache as
+ * used. Blocks of other arenas do not enter the cache, so a thread does not get memory of
  * another node.
  *
  * While @grow is set, each node has runs of its own. The heap asks for more of them before
@@ -36,7 +36,7 @@
 #define HEAP_BINS	32u
 #define HEAP_CACHED	((size_t)512)	/* caches have blocks up to this size */
 #define HEAP_CACHE_CLASSES	32u
-#define HEAP_CACHE_BLOCKS	16u	/* at most, of each size */
+#define HEAP_CACHE_BLOCKS	16u	/* at most, for each size */
 
 struct heap_slab;
 
@@ -63,7 +63,7 @@ struct heap_unit {
 };
 
 struct heap {
-	struct lock lock;			/* for units, bins and top */
+	struct lock lock;			/* protects units, bins and top */
 	char *base;
 	uint32_t nunits;
 	uint32_t top;				/* units from here to @limit were never used */
@@ -87,7 +87,7 @@ struct heap {
 void heap_init(struct heap *h, char *base, size_t len, struct heap_unit *units,
 	       void (*discard)(void *p, size_t len));
 
-/* Of one thread. Zeroed but for @arena, which is less than HEAP_ARENAS. */
+/* The cache of a thread. It is zeroed except @arena, which is less than HEAP_ARENAS. */
 struct heap_cache {
 	unsigned int arena;
 	uint32_t n[HEAP_CACHE_CLASSES];
@@ -103,20 +103,20 @@ struct heap_cache {
  * Return: NULL: no memory is left.
  */
 void *heap_alloc(struct heap *h, unsigned int arena, size_t size, size_t align, bool zero);
-/* Return: false: @p is no block: another allocator's, or freed already. */
+/* Free a block. Return false if @p is no block: it is another allocator's, or free already. */
 bool heap_free(struct heap *h, void *p);
-/* The same by the thread that owns the cache. */
+/* Allocate and free with the cache of the calling thread. */
 void *heap_cache_alloc(struct heap *h, struct heap_cache *c, size_t size, size_t align,
 		       bool zero);
 bool heap_cache_free(struct heap *h, struct heap_cache *c, void *p);
-/* Give all blocks in the cache back to their slabs. */
+/* Return all blocks in the cache to their slabs. */
 void heap_cache_flush(struct heap *h, struct heap_cache *c);
 /* Return the bytes that the block has room for; 0: @p is no block. */
 size_t heap_size(const struct heap *h, const void *p);
 /* Grow or shrink a large block in its place. Return false if there is no room. */
 bool heap_resize(struct heap *h, void *p, size_t size);
 
-/* Mark a large block, for the caller's use. The mark lasts until the block is freed. */
+/* Mark a large block for the caller. The mark lasts until the block is freed. */
 static inline void heap_mark(struct heap *h, void *p)
 {
 	h->units[(size_t)((char *)p - h->base) / HEAP_UNIT].marked = 1;

@@ -7,7 +7,10 @@
 
 #define SPINS	100
 
-/* The owner may be in another process: it has the lock for a few hundred instructions. */
+/*
+ * Wait for a lock. Its owner may be in another process, and has it for a few hundred
+ * instructions.
+ */
 void lock_slow(struct lock *l)
 {
 	int err = errno;

@@ -12,7 +12,7 @@
 
 typedef _Atomic uint32_t futex_t;
 
-/* Sleep while *@f is @value; may return early. No cancellation point; changes errno. */
+/* Sleep while *@f is @value, or for less. This is no cancellation point, and it changes errno. */
 static inline void futex_wait(futex_t *f, uint32_t value)
 {
 	syscall(SYS_futex, f, FUTEX_WAIT, value, NULL, NULL, 0);
@@ -23,7 +23,7 @@ static inline void futex_wake(futex_t *f, int n)
 	syscall(SYS_futex, f, FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
-/* 0: free; 1: taken; 2: taken, and a thread may sleep. */
+/* A lock: 0: free; 1: taken; 2: taken, and a thread may sleep. */
 struct lock {
 	futex_t word;
 };

@@ -24,7 +24,7 @@ struct piece {
 
 static struct {
 	int fd;
-	off_t end;			/* of what lies behind the global range in the file */
+	off_t end;			/* offset in the file of memory behind the global range */
 	struct piece pieces[PIECES_MAX];
 	unsigned int n;
 	bool full;
@@ -38,15 +38,15 @@ static struct {
 /* ---- objects ---- */
 
 /*
- * The file names, or beginnings of them, of libraries whose data stays private: the kernel
- * or the dynamic linker has state of one process in it.
+ * Libraries whose data stays private, by file name or its beginning: the kernel or the dynamic
+ * linker keeps state of one process in it.
  */
 static const char *const private_objects[] = {
 	"ld-linux", "ld.so", "libc.so", "libpthread", "libdl.", "librt.", "libgcc_s", "libsci",
 	"libnuma", "libpmix", "libasan", "libtsan", "libubsan", "linux-vdso",
 };
 
-/* @name is in the environment's list of names, as in "libfoo.so:libbar". */
+/* Return whether @name is in the environment's list of names, as in "libfoo.so:libbar". */
 static bool object_listed(const char *name, const char *list)
 {
 	while (list && *list) {
@@ -178,7 +178,7 @@ bool memory_init(void)
 	return true;
 }
 
-/* Give the whole pages in a piece back, so that they read as zeroes. */
+/* Discard the whole pages in a piece, so that they read as zeroes. */
 void memory_discard(void *p, size_t len)
 {
 	int err = errno;
@@ -190,7 +190,7 @@ void memory_discard(void *p, size_t len)
 
 /* ---- from private to shared ---- */
 
-/* Parts of the global range that have been used, with their protection. */
+/* Note a used part of the global range, with its protection. */
 static void global_add(char *from, char *to)
 {
 	unsigned long a, b;

@@ -3,9 +3,9 @@
 /*
  * DOC: one program as threads on several nodes
  *
- * Until the program creates its first thread it is a process like any other, but for where
- * its memory is: main() runs on a stack in the global range, malloc() allocates there, and
- * the initial thread of the process waits. Then the process *spans*:
+ * Until the program creates its first thread it is an ordinary process, except that its memory
+ * is in the global range: main() runs on a stack there, malloc() allocates there, and the
+ * initial thread of the process waits. With the first thread the process *spans*:
  *
  *  1. The initial thread makes all memory of the program shared, at the addresses that it
  *     has: the global range, and .data and .bss of the program and of its libraries.
@@ -44,7 +44,7 @@
 #define PIECES_MAX	256u			/* of shared memory */
 #define KEYS_MAX	1024u			/* PTHREAD_KEYS_MAX */
 
-/* The global range. No system that libsci runs on puts anything there by itself. */
+/* The global range. No supported system puts anything there by itself. */
 #define GLOBAL_BASE	((char *)0x200000000000)
 #define GLOBAL_UNITS	(GLOBAL_BASE + ((size_t)1 << 30))
 #define GLOBAL_STACKS	(GLOBAL_BASE + ((size_t)1 << 36))
@@ -73,7 +73,7 @@ struct node {
 	futex_t calls;			/* counts calls that were queued */
 	struct lock lock;
 	struct call *first, **last;
-	_Atomic uint32_t live;		/* threads of the program */
+	_Atomic uint32_t live;		/* number of threads of the program */
 	_Atomic uint32_t created;
 	_Atomic uint64_t cpu_ns;	/* of threads that have ended */
 	_Atomic uint64_t heap_bytes;	/* of the heap's pages that live here */
@@ -81,9 +81,9 @@ struct node {
 
 /* Run @fn(@arg) in the service thread of a node, and wait for its end. */
 void node_call(unsigned int node, void (*fn)(void *arg), void *arg);
-/* The same on all nodes, and on the caller's node first. */
+/* Run @fn(@arg) on all nodes, first on the caller's node, and wait for its end. */
 void node_call_all(void (*fn)(void *arg), void *arg);
-/* The same without waiting. @c belongs to the caller again when @fn begins. */
+/* Run @fn(@arg) on a node without waiting. @c belongs to the caller again when @fn begins. */
 void node_post(unsigned int node, struct call *c, void (*fn)(void *arg), void *arg);
 noreturn void node_serve(void);
 
@@ -134,7 +134,7 @@ enum memory {
 };
 
 struct world {
-	unsigned int nodes;		/* that the user asked for */
+	unsigned int nodes;		/* number of nodes that the user asked for */
 	pid_t leader, parent;
 	_Atomic bool spans;		/* the other nodes run */
 	bool failed;			/* the other nodes cannot start: all threads stay here */
@@ -158,14 +158,14 @@ struct world {
 	struct heap heap;
 };
 
-/* NULL: the library does nothing. In global memory. */
+/* The state of all nodes, in global memory; NULL: the library does nothing. */
 extern struct world *world;
 extern unsigned int self_node;
-/* The thread that runs; NULL: not of the program, or not created by it. */
+/* The calling thread; NULL: the library has not created it. */
 extern _Thread_local struct thread *self_thread;
 
 /*
- * world_active() - return true if the program is to run on several nodes
+ * world_active() - return true if the program runs on several nodes
  *
  * The first call that finds an environment decides by SCI_THREADS_NODES.
  */
@@ -185,7 +185,7 @@ bool world_span(pthread_t main, void (*done)(void));
 /* In the initial thread of the first node: wait for the death of another node. */
 noreturn void world_watch(void);
 /*
- * On another node: if the first node has died, say so and end this node. Only one node
+ * If the first node has died, print that and end this node, which is another one. Only one node
  * prints the message. @sender: the process that has sent SIGSYS, or 0. Safe in a signal
  * handler.
  * Return: false: the first node lives; true: another handler is ending this node.
@@ -218,7 +218,7 @@ void home_open(void);
 /* futex.c: make private futexes of libraries work between nodes. In the initial thread. */
 bool futex_share(void);
 
-/* The definition of a function in the next library: libc's, as a rule. */
+/* The definition of a function in the next library: usually in libc. */
 #define REAL(name)							\
 	({								\
 		static __typeof__(&name) real_;				\

@@ -19,7 +19,7 @@ struct world *world;
 unsigned int self_node;
 _Thread_local struct thread *self_thread;
 
-extern FILE *_IO_list_all;		/* libc's, all open streams */
+extern FILE *_IO_list_all;		/* libc's list of all open streams */
 
 unsigned int node_id(unsigned int node)
 {
@@ -186,7 +186,7 @@ static noreturn void *service_main(void *arg)
 	node_serve();
 }
 
-/* Start the service thread. It gets no signals: threads of the program do. */
+/* Start the service thread. It gets no signals: threads of the program get them. */
 static bool service_start(void)
 {
 	sigset_t all, old;
@@ -237,7 +237,7 @@ static noreturn void node_begin(unsigned int node, pthread_t main, bool homes)
 	setsid();			/* signals of the terminal are for the first node */
 	snprintf(id, sizeof(id), "%u", node_id(node));
 	REAL(setenv)("SCI_NODE", id, 1);
-	_IO_list_all = NULL;		/* streams are the first node's, see stdio.c */
+	_IO_list_all = NULL;		/* streams belong to the first node, see stdio.c */
 	thread_list_forget(main);
 	if (!service_start()) {
 		world_say("cannot start a thread on node %u", node_id(node));
@@ -373,10 +373,10 @@ bool world_orphaned(pid_t sender)
 {
 	static atomic_bool known;	/* to this process */
 
-	/* while the first node dies, one of its threads may still be the parent */
+	/* the parent may still be one of the first node's threads, while it dies */
 	if (!self_node || (sender != world->leader && syscall(SYS_getppid) == world->leader))
 		return false;
-	/* each thread of the parent that dies sends a signal: let the first handler print */
+	/* each dying thread of the parent sends a signal: let the first handler print */
 	if (atomic_exchange(&known, true))
 		return true;
 	if (!atomic_exchange(&world->ending, true))
@@ -385,7 +385,7 @@ bool world_orphaned(pid_t sender)
 		syscall(SYS_exit_group, 1);
 }
 
-/* Called on the first node. */
+/* End the other nodes. Context: the first node. */
 void world_end(void)
 {
 	if (atomic_exchange(&world->ending, true))

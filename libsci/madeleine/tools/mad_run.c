@@ -12,11 +12,11 @@
 #include "libsci/madeleine/internal.h"
 
 struct options {
-	const char *program;		/* instead of the session file's */
+	const char *program;		/* replaces the session file's program */
 	const char *nets;
 	const char *folder;
 	bool pause;
-	bool show;			/* what would be started */
+	bool show;			/* print the command, and do not start it */
 };
 
 static void print_help(FILE *out)
@@ -81,8 +81,8 @@ static int options_read(int argc, char **argv, struct options *o)
 /* ---- nodes ---- */
 
 /*
- * sci run gives the same number of ranks that follow one another to each node. Where the
- * hosts of the session are like this each is a node; else each process is.
+ * sci run gives the same number of ranks that follow one another to each node. If the hosts of
+ * the session fit this, each host is a node. Otherwise each process is a node.
  */
 static long nodes_of(const struct session *s)
 {
@@ -142,7 +142,7 @@ static void print_session(const struct session *s, char **args)
 		printf("%s%s", *args, args[1] ? " " : "\n");
 }
 
-/* The sci that lies beside this program, or the one in PATH. */
+/* Execute the `sci` beside this program, or the one in PATH. */
 static void session_exec(char **args)
 {
 	char path[PATH_MAX];
@@ -174,7 +174,7 @@ static int run_and_pause(char **args)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The library ends programs by abort(); a wrong file is no reason for a core file. */
+/* End without a core file: the library ends programs by abort(), also for a wrong file. */
 static void on_failure(int sig)
 {
 	(void)sig;

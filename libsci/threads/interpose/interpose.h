@@ -6,14 +6,14 @@
 #include "libsci/threads/threads.h"
 
 /*
- * The other nodes run. Starts them for the first thread that the program creates; false: the
+ * Start the other nodes, for the first thread that the program creates. Return false if the
  * program stays on one node.
  */
 bool threads_span(void);
 
 /* Start the program's main thread, on a stack in global memory. Return: 0, or errno. */
 int thread_main_start(void *(*fn)(void *arg));
-/* Start a detached thread of the program's in this process, from a service thread. */
+/* Start a detached thread of the program in this process, from a service thread. */
 int thread_start_local(void *(*fn)(void *arg), void *arg);
 struct thread *thread_find(pthread_t t);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Thread-specific data: keys are valid on all nodes; values are each thread's. */
+/* Thread-specific data. Keys are valid on all nodes, and each thread has its own values. */
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "interpose.h"
 
 struct value {
-	uintptr_t seq;			/* of the key, when it was set */
+	uintptr_t seq;			/* generation of the key when the value was set */
 	void *value;
 };
 
@@ -68,10 +68,10 @@ static void values_free(void *arg)
 	keys_destroy();
 }
 
-/* Of threads that the library has not started: libc calls its own key's destructor. */
+/* Watch a thread that the library has not started: libc calls the destructor of its own key. */
 static void values_watch(void)
 {
-	static futex_t once;		/* of this process */
+	static futex_t once;		/* one for each process */
 	static pthread_key_t key;
 	uint32_t none = 0;
 
@@ -162,7 +162,7 @@ EXPORT int tss_set(tss_t key, void *value)
 	return pthread_setspecific(key, value) ? thrd_error : thrd_success;
 }
 
-/* A function of C11 returns an int. */
+/* The start of a C11 thread, whose function returns an int. */
 struct c11_start {
 	thrd_start_t fn;
 	void *arg;

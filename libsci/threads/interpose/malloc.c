@@ -2,7 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * malloc() and its relatives. libsci's own memory, and what the dynamic linker allocates
- * before libc is ready, comes from libc's heap, which is one process's.
+ * before libc is ready, comes from libc's heap, which belongs to one process.
  */
 
 #include <errno.h>
@@ -160,7 +160,7 @@ EXPORT void *pvalloc(size_t size)
 
 EXPORT size_t malloc_usable_size(void *p)
 {
-	/* only libc's own blocks come here, and their headers have the size */
+	/* only libc's own blocks reach this line, and their headers have the size */
 	if (p && !is_global(p))
 		return REAL(malloc_usable_size)(p);
 	return p ? heap_size(&world->heap, p) : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Memory that the program maps. Private memory is a block of the global heap. A shared
- * mapping is made at the same address on all nodes, where such a block has been.
+ * Memory that the program maps. Private memory is a block of the global heap. A shared mapping
+ * replaces such a block, at the same address on all nodes.
  */
 
 #include <dlfcn.h>
@@ -62,7 +62,7 @@ static void *block_get(size_t len)
 	return p;
 }
 
-/* Bytes beyond the end of the file are zeroes. */
+/* Read a part of a file; bytes beyond its end are zeroes. */
 static bool block_read(char *p, size_t len, int fd, off_t offset)
 {
 	ssize_t n = 1;
@@ -93,7 +93,7 @@ static void *map_private(struct mapping *m)
 	return MAP_FAILED;
 }
 
-/* Nodes that start later inherit the mapping. */
+/* Make a shared mapping on all nodes. Nodes that start later inherit it. */
 static void *map_shared(struct mapping *m)
 {
 	void *p;
@@ -161,8 +161,8 @@ static void unmap_here(void *arg)
 }
 
 /*
- * A part of a block stays the block's, without its pages. The addresses of a file's mapping
- * are not used again: nothing is there.
+ * Unmap. A part of a block still belongs to the block, but loses its pages. The addresses of a
+ * file's mapping are not used again.
  */
 EXPORT int munmap(void *p, size_t len)
 {
@@ -223,7 +223,7 @@ EXPORT void *mremap(void *old, size_t len, size_t new_len, int flags, ...)
 	return p;
 }
 
-/* A library that is loaded already works. A new library would be on one node only. */
+/* Load a library only if it is loaded already: a new library would be on one node only. */
 EXPORT void *dlopen(const char *file, int flags)
 {
 	void *h;

@@ -13,7 +13,7 @@
 
 /* ---- signals ---- */
 
-/* SIGSYS carries futexes, see futex.c: it is never blocked. */
+/* Remove SIGSYS from a mask: it carries futexes (futex.c) and is never blocked. */
 static const sigset_t *mask_clean(const sigset_t *set, sigset_t *copy)
 {
 	if (!set || !world_spans())
@@ -169,7 +169,7 @@ EXPORT char *setlocale(int category, const char *locale)
 
 /* ---- new processes ---- */
 
-/* The child would share all memory with its parent, even the stack: refuse. */
+/* Refuse to fork: the child would share all memory with its parent, even the stack. */
 EXPORT pid_t fork(void)
 {
 	if (!world_spans())
@@ -184,7 +184,7 @@ EXPORT pid_t _Fork(void)
 	return world_spans() ? fork() : REAL(_Fork)();
 }
 
-/* Before exec: end the other nodes, as exec ends all threads on one node. */
+/* End the other nodes before exec, as exec ends all threads on one node. */
 static bool exec_begin(void)
 {
 	if (!world_spans() || getpid_real() != world->leader) {

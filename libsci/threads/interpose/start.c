@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The program's beginning and its end. */
+/* Start and end of the program. */
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -32,7 +32,7 @@ enum span_state {
 	SPAN_DONE
 };
 
-/* Not shared: only the first node's process uses it. */
+/* Only the first node's process uses this: it is not shared. */
 static futex_t span_state;
 static pthread_t span_main;
 
@@ -45,7 +45,7 @@ bool threads_span(void)
 	if (atomic_load(&world->spans))
 		return true;
 	if (!self_thread)
-		return false;		/* a library's constructor, or a thread of libsci's */
+		return false;		/* a library's constructor, or a thread of libsci */
 	span_main = self_thread->native;
 	if (atomic_compare_exchange_strong(&span_state, &state, SPAN_WANTED))
 		futex_wake(&span_state, 1);
@@ -179,7 +179,7 @@ static void exit_now(void *arg)
 	syscall(SYS_exit_group, *(int *)arg);
 }
 
-/* Handlers of exit(), and streams, belong to the first node. */
+/* End the program. Handlers of exit() and streams belong to the first node. */
 EXPORT noreturn void exit(int status)
 {
 	if (world_spans() && self_node) {
@@ -219,7 +219,7 @@ static void exit_handler_add(void *arg)
 	h->ret = REAL(__cxa_atexit)(h->fn, h->arg, h->dso);
 }
 
-/* atexit() and destructors of static objects */
+/* Register a handler, for atexit() and for destructors of static objects. */
 EXPORT int __cxa_atexit(void (*fn)(void *arg), void *arg, void *dso)
 {
 	struct exit_handler h = { fn, arg, dso, 0 };

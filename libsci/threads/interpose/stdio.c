@@ -2,9 +2,9 @@
 // Copyright (C) 2026 The libsci authors
 /*
  * Streams. A FILE lies in the global heap, its lock works between nodes (futex.c), and
- * descriptors are common: any thread may use any stream, and output comes in order. libc
- * keeps open streams in a list, which exit() flushes: the first node's process has them
- * all. The standard streams, which lie in libc's data, are replaced at the start.
+ * descriptors are common: any thread may use any stream, and output comes in order. libc keeps
+ * open streams in a list, which exit() flushes: the process of the first node has all of them
+ * in its list. The standard streams, which lie in libc's data, are replaced at the start.
  */
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "interpose.h"
 
-/* libc's, exported: put into the list of open streams, take out of it. */
+/* Functions that libc exports: add a stream to the list of open streams, and remove it. */
 void _IO_link_in(FILE *f);
 void _IO_un_link(FILE *f);
 

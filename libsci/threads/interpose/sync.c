@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Mutexes and the like are libc's, in the program's memory, with the mark that libc gives
- * process-shared ones: its functions then sleep on futexes that work between processes.
- * Static initialisers lack the mark, so each call that may sleep or be the first sets it.
+ * Mutexes and similar objects are those of libc, in the program's memory. They have libc's mark
+ * for process-shared objects, so libc's functions sleep on futexes that work between processes.
+ * Static initialisers lack the mark, so each call that may sleep, or may be the first, sets it.
  * The marks are part of libc's ABI.
  *
  * Owners of mutexes and rwlocks are thread ids, which the nodes of one machine have in
@@ -191,7 +191,7 @@ EXPORT int sem_init(sem_t *s, int shared, unsigned int value)
 
 /* ---- once ---- */
 
-/* The values are those of libc, so that a static initialiser fits. */
+/* The states of a once control. The values are those of libc, so a static initialiser fits. */
 enum once_state {
 	ONCE_NOT,
 	ONCE_RUNS,
@@ -204,7 +204,7 @@ static void once_set(futex_t *f, uint32_t state)
 	futex_wake(f, 1 << 30);
 }
 
-/* The function was cancelled: the next caller runs it again. */
+/* Reset a once control whose function was cancelled: the next caller runs it again. */
 static void once_undo(void *f)
 {
 	once_set(f, ONCE_NOT);

@@ -13,7 +13,10 @@
 
 /* ---- records and stacks ---- */
 
-/* Take @n adjacent slots; -1: there are none. The caller has the lock. */
+/*
+ * Take @n adjacent slots. Return: the first one, or -1 if there are none. Context: the lock is
+ * held.
+ */
 static long slots_take(unsigned int n)
 {
 	if (n == 1 && world->nslot_free)
@@ -107,7 +110,7 @@ struct thread *thread_find(pthread_t native)
 
 /* ---- the end of a thread ---- */
 
-/* In the process of the thread: wait until the kernel no longer uses its stack. */
+/* Wait until the kernel no longer uses the thread's stack. Runs in the process of the thread. */
 static void thread_reap(void *arg)
 {
 	struct thread *t = arg;
@@ -169,7 +172,7 @@ static void *thread_run(void *arg)
 
 /* ---- the beginning ---- */
 
-/* Set a stack in the slots of the record, with a guard of the size that the program wants. */
+/* Put the stack into the slots of the record, with a guard of the size that the program wants. */
 static void stack_set(struct thread *t, pthread_attr_t *attr)
 {
 	char *end = GLOBAL_STACKS + (t->slot + t->slots) * SLOT_SIZE;
@@ -188,8 +191,8 @@ static void stack_set(struct thread *t, pthread_attr_t *attr)
 }
 
 /*
- * In the process of the thread. libc stores @t->native before the thread runs. A thread that
- * is to be detached is so afterwards, so that the record stays.
+ * Create the thread, in its process. libc stores @t->native before the thread runs. A detached
+ * thread is detached only afterwards, so that the record stays.
  */
 static void thread_create(void *arg)
 {
@@ -327,7 +330,7 @@ static void join_undo(void *arg)
 	atomic_store(&t->joiner, NULL);
 }
 
-/* Return 0 if the caller may join the thread. No other thread may from then on. */
+/* Return 0 if the caller may join the thread. No other thread may join it afterwards. */
 static int join_begin(struct thread *t)
 {
 	struct thread *none = NULL, *self = self_thread;
