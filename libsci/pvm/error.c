@@ -13,7 +13,7 @@
 PVM_API int pvm_errno;
 PVM_API int pvmautoerr = 1;
 
-/* Programs print these texts: they are the ones that PVM's users know. */
+/* Texts of errors. Programs print them, so they are those of PVM. */
 #define ERRORS		37
 PVM_API char *pvm_errlist[ERRORS] = {
 	(char *)"Error 0",

@@ -142,13 +142,13 @@ struct frame {
 void frame_begin(struct frame *f, enum frame_op op, uint32_t dst);
 void frame_free(struct frame *f);
 void frame_i32(struct frame *f, int32_t value);
-/* NULL is the empty string. */
+/* Append a string. NULL is sent as the empty string. */
 void frame_str(struct frame *f, const char *s);
-/* Bytes, with their number before them. */
+/* Append bytes, with their number before them. */
 void frame_bytes(struct frame *f, const void *data, size_t len);
 void frame_ints(struct frame *f, const int *v, int n);
 
-/* Return the head with its length set. NULL: @f has failed. */
+/* Set the length in the head and return it; NULL: @f has failed. */
 struct frame_head *frame_head(struct frame *f);
 
 /* The body of a frame that is being read. A read past its end sets @bad. */
@@ -171,7 +171,7 @@ int ints_at(const void *v, int i);
  * @head: is filled
  * @body: points into @data
  *
- * Return: bytes that it is long; 0: it is not all here; -EPROTO: it is none.
+ * Return: its length; 0: it is incomplete; -EPROTO: the bytes are no frame.
  */
 long frame_next(const uint8_t *data, size_t len, struct frame_head *head,
 		struct body *body);
@@ -180,13 +180,16 @@ long frame_next(const uint8_t *data, size_t len, struct frame_head *head,
 const char *pvm_env_or(const char *name, const char *value);
 
 /*
- * The address of the daemon's socket: an abstract name made of the fabric, the
- * node, the user and PVM_VMID. Return: its length.
+ * Make the address of the daemon's socket: an abstract name of the fabric, the node, the user
+ * and PVM_VMID. Return: its length.
  */
 struct sockaddr_un;
 unsigned int pvm_sock_addr(struct sockaddr_un *un);
 
-/* Return whether the process at the other end of @fd belongs to this user. @pid: its id. */
+/*
+ * Return whether the process at the other end of @fd belongs to this user. @pid: receives its
+ * id.
+ */
 bool pvm_same_user(int fd, int *pid);
 
 #endif

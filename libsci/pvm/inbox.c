@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The inbox: handlers see a message first, then receives pick it. */
+/* The inbox. Handlers see a message first, and then receives may take it. */
 
 #include "libsci/pvm/lib.h"
 

@@ -119,7 +119,7 @@ static inline int pv_task_ready(void)
 /* Leave the virtual machine; the process goes on. */
 void pv_task_leave(void);
 
-/* PVM's report of an error: sets pvm_errno and prints it if the program wants that. */
+/* Report an error as PVM does: set pvm_errno, and print the error if the program wants that. */
 PVM_API int lpvmerr(const char *call, int code);
 
 static inline int pv_report(const char *call, int code)
@@ -187,7 +187,7 @@ bool pv_ask_begin(struct ask *a);
  */
 int pv_ask_send(struct ask *a, int tag, bool answered);
 void pv_ask_end(struct ask *a);
-/* Pack or unpack one number; PvmBadMsg: there is none. */
+/* Pack or unpack one number. PvmBadMsg: there is none. */
 void pv_pack_int(int v);
 int pv_unpack_int(void);
 /* Unpack a string; to be freed. NULL: no memory. */
@@ -199,16 +199,16 @@ int pv_daemon_send(struct buf *b, int tid, int tag);
 /* ---- wait.c ---- */
 
 /*
- * pv_wait_for() - take in messages until something has happened
- * @done: whether it has
- * @deadline: microseconds of pv_now_us(); -1: none; 0: look once
+ * pv_wait_for() - take in messages until a condition holds
+ * @done: returns whether it holds
+ * @deadline: microseconds of pv_now_us(); -1: none; 0: test once
  *
- * Return: 0; PvmNoData: not by then; PvmSysErr: the daemon has gone.
+ * Return: 0; PvmNoData: it does not hold in time; PvmSysErr: the daemon has ended.
  */
 int pv_wait_for(bool (*done)(void *arg), void *arg, int64_t deadline);
 int64_t pv_now_us(void);
 
-/* Take in what has arrived. Return: the number of messages. */
+/* Take in the messages that have arrived. Return: their number. */
 int pv_take_in(void);
 
 /* ---- buf.c ---- */
@@ -218,13 +218,13 @@ void pv_buf_free(struct buf *b);
 /* Give @b a message id. */
 int pv_buf_name(struct buf *b);
 struct buf *pv_buf_find(int mid);
-/* Make room for @len more bytes; NULL: no memory. */
+/* Make room for @len more bytes. Return NULL if there is no memory. */
 uint8_t *pv_buf_room(struct buf *b, size_t len);
 /* Return the number of bytes that a message of @b has. */
 size_t pv_buf_bytes(const struct buf *b);
 /* Gather the bytes of in-place pieces, one after the other. */
 int pv_buf_gather(struct buf *b);
-/* Have the bytes of a long message here. Return: 0 or a PVM error. */
+/* Fetch the bytes of a long message. Return: 0 or a PVM error. */
 int pv_buf_fetch(struct buf *b);
 void pv_bufs_fetch(void);
 void pv_bufs_free(void);
@@ -249,7 +249,10 @@ bool pv_peers_unsettled(void);
 
 /* ---- output.c ---- */
 
-/* If the daemon's message @b has output of a child, print it and free @b. Return: whether. */
+/*
+ * If the daemon's message @b has output of a child, print it and free @b. Return: whether it
+ * has.
+ */
 bool pv_output_take(struct buf *b);
 bool pv_output_pending(void);
 

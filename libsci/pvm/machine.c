@@ -268,7 +268,7 @@ PVM_API int pvm_hostsync(int host, struct timeval *clock, struct timeval *delta)
 
 		t.tv_sec = (uint32_t)body_i32(&a.body);
 		t.tv_usec = body_i32(&a.body);
-		/* the remote clock, less the local clock in the middle of the exchange */
+		/* the remote clock, minus the local clock in the middle of the exchange */
 		us = ((int64_t)t.tv_sec - before.tv_sec) * 1000000 + t.tv_usec -
 			before.tv_usec -
 			(((int64_t)after.tv_sec - before.tv_sec) * 1000000 +

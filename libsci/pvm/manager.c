@@ -133,7 +133,10 @@ static void entry_put(struct entry *e, const char *class)
 	entry_end(e, class, PvmMboxMultiInstance, entry_begin());
 }
 
-/* The daemon deletes the entry of a task that leaves. After it enrols, it has another tid. */
+/*
+ * Delete the entry of a task: the daemon deletes it when the task leaves. After it enrols, the
+ * task has another tid.
+ */
 static bool entry_delete(struct entry *e, const char *class)
 {
 	bool mine = e->tid && e->tid == pvmmytid;

@@ -41,7 +41,7 @@ PVM_API int pvm_putinfo(char *name, int mid, int flags)
 	return ret == PvmSysErr || ret == PvmNoMem ? lpvmerr("pvm_putinfo", ret) : ret;
 }
 
-/* *@found: the index of the entry. Return: a message id or a PVM error. */
+/* Receive an entry. *@found: its index. Return: a message id or a PVM error. */
 static int entry_receive(char *name, int index, int flags, int *found)
 {
 	struct frame f = { 0 };

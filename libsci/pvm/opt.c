@@ -91,7 +91,7 @@ static int opt_tell(int what, int value)
 	return 0;
 }
 
-/* pvmreset() spares the tasks that have an entry of this class in the mail box. */
+/* Enter the task in the class of the mail box that pvmreset() spares, or remove it. */
 static int noreset_set(int value)
 {
 	static int entry;

@@ -97,7 +97,7 @@ static void peer_die(struct peer *p)
 		peer_free(p);
 }
 
-/* libsci reports a connection whose other end has gone. */
+/* Handle the end of a connection, which libsci reports. */
 void pv_peer_gone(struct sci_peer *sci)
 {
 	struct peer *p = sci_peer_data(sci);
@@ -142,7 +142,7 @@ static struct peer *peer_get(int tid)
 	return p;
 }
 
-/* The daemon has sent the address of @p: connect. */
+/* Connect to @p: the daemon has sent its address. */
 static void peer_settle(struct peer *p)
 {
 	struct sci_addr addr;
@@ -413,7 +413,10 @@ static int tid_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A task gets one message, however often @tids has it. The caller gets no message. */
+/*
+ * Send to several tasks. A task gets one message, however often @tids has it. The caller gets
+ * no message.
+ */
 PVM_API int pvm_mcast(int *tids, int count, int tag)
 {
 	int ret = pv_task_ready();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Joining the virtual machine, and leaving it. */
+/* The calls that join the virtual machine and leave it. */
 
 #include "libsci/pvm/lib.h"
 #include "libsci/pvm/trace.h"
@@ -84,7 +84,7 @@ PVM_API char *pvmgetpvmd(void)
 	return (char *)daemon_path();
 }
 
-/* The child's child becomes the daemon, so that the program does not have to reap it. */
+/* Start the daemon as a child of the child, so that the program does not have to reap it. */
 static void daemon_exec(char **argv, int report_fd)
 {
 	char fd[16];
@@ -196,7 +196,7 @@ static void enrol_read(struct body *b)
 	for (int i = 0; i < OPTS; i++) {
 		int value = body_i32(b);
 
-		/* 0: the parent has set no value, so that of this task stays */
+		/* 0: the parent has set no value, and the value of this task stays */
 		if (value)
 			pv_opts.self[i] = value;
 	}

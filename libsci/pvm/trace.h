@@ -58,10 +58,10 @@ void pv_trace_exit(enum trace_kind kind, const char *fields, ...);
 void pvmgroup_entry(enum trace_kind kind, const char *fields, ...);
 void pvmgroup_exit(enum trace_kind kind, const char *fields, ...);
 
-/* Send what has been recorded. */
+/* Send the records. */
 void pv_trace_flush(void);
 
-/* The sink, the mask or another option has changed: look at them again. */
+/* Read the sink, the mask and the other options again: one of them has changed. */
 void pv_trace_changed(void);
 
 /*

@@ -240,7 +240,6 @@ PACK_CALL(USHORT, ushort, unsigned short)
 PVM_API int pvm_vpackf(const char *fmt, va_list ap);
 PVM_API int pvm_vunpackf(const char *fmt, va_list ap);
 
-/* Pack or unpack by @fmt. */
 static int format_call(int kind, int (*call)(const char *fmt, va_list ap), const char *fmt,
 		       va_list ap)
 {

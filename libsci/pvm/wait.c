@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Waiting: for messages of tasks, and for the daemon, at once. */
+/* Waits for messages of tasks and for the daemon at the same time. */
 
 #include "libsci/pvm/lib.h"
 

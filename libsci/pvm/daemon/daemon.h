@@ -89,16 +89,16 @@ int hosts_init(const char *name, const char *master, bool by_hoster);
 void hosts_fini(void);
 
 bool peer_known(struct sci_peer *peer);
-/* Serve the frames that have arrived, send waiting frames, find hosts that have gone. */
+/* Serve the frames that have arrived, send waiting frames, and detect hosts that have ended. */
 void hosts_progress(void);
 /* Give up hosts that have not joined in time. Return: ms to the next deadline; -1: none. */
 int hosts_expire(void);
 void hosts_add(const struct frame_head *head, struct body *b);
-/* The same for the resource manager: @b is SM_ADD, the answer is SM_ADDACK. */
+/* Add hosts for the resource manager: @b is an SM_ADD, and the answer is an SM_ADDACK. */
 void hosts_add_managed(const struct frame_head *head, int ctx, int wid, struct body *b);
-/* A host that is starting has failed; @h is freed. */
+/* Handle the failure of a host that was starting; @h is freed. */
 void host_failed(struct host *h, int error);
-/* The daemon of @h, at the other end of @from, has proved its identity. */
+/* Handle the proof of identity of @h's daemon, which is at the other end of @from. */
 void host_joined(struct host *h, const char *arch, struct sci_peer *from);
 /* Return the time that a host has to join, in milliseconds: SCI_PVM_START_MS. */
 int start_ms(void);
@@ -107,7 +107,7 @@ void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *
 void hosts_table(struct body *b);
 /* OP_LOST: another host has lost this one, so that it leaves the machine. */
 void host_lost(struct body *b);
-/* Process @pid has ended. Return: whether it was a daemon or a remote shell. */
+/* Handle the end of process @pid. Return: whether it was a daemon or a remote shell. */
 bool host_starter_ended(pid_t pid);
 /*
  * Let the other hosts end. Hosts that are starting have failed. @hard: kill the processes that
@@ -133,7 +133,7 @@ void host_frames_free(struct host *h);
 int hello_push(struct sci_peer *peer, struct frame *f);
 bool arrivals_any(void);
 void arrivals_serve(void);
-/* The same, but wait for a frame. @timeout: milliseconds. Return: whether one arrived. */
+/* Wait for a frame. @timeout: milliseconds. Return: whether one arrived. */
 bool arrivals_wait(int timeout);
 /* Forget the frames of @from, whose connection ends. */
 void arrivals_drop(const struct sci_peer *from);
@@ -195,7 +195,7 @@ void spawn_serve(const struct frame_head *head, struct body *b);
 enum { TO_EOF = 0, TO_SPAWN = -1, TO_NEW = -2 };
 void output_event(struct task *t, int event);
 void pick_serve(const struct frame_head *head, struct body *b);
-/* SM_EXEC of the resource manager @from. */
+/* Serve an SM_EXEC of the resource manager @from. */
 void exec_serve(int from, int ctx, int wid, struct body *b);
 
 /* ---- tasker.c ---- */
@@ -205,43 +205,43 @@ extern int tasker;
 int tasker_set(int tid);	/* or unset, if @tid is the tasker */
 /* Let the host start @t. @env: name, value, ... NULL */
 void tasker_start(struct task *t, char *const *argv, const char *const *env, int flags);
-/* Task @tid has ended. If it was the tasker, the tasks that it has not started end, too. */
+/* Handle the end of task @tid. If it was the tasker, the tasks that it has not started end, too. */
 void tasker_ended(int tid);
 void tasker_told(struct body *b);
 
 /* ---- hoster.c ---- */
 
-/* On the master: the task that starts daemons of other hosts; 0: the daemon does. */
+/* The task that starts daemons of other hosts, on the master; 0: the daemon does. */
 extern int hoster;
 int hoster_set(int tid);
-/* Have it start the @n hosts of @list. */
+/* Let the hoster start the @n hosts of @list. */
 void hoster_start(struct host *const *list, int n);
-/* Task @tid has ended: the hosts that it was about to start have failed. */
+/* Handle the end of task @tid: the hosts that it was about to start have failed. */
 void hoster_ended(int tid);
-/* SM_STHOSTACK. @wid: wait id of the request */
+/* Handle an SM_STHOSTACK. @wid: wait id of the request */
 void hoster_told(int wid, struct body *b);
 /* Keep a hello until the hoster has told its secret. Return: false if none is awaited. */
 bool hoster_hello(const char *secret, const char *arch, struct sci_peer *from);
-/* The connection has gone: forget a hello that came through it. */
+/* Forget the hello of a connection that has ended. */
 void hoster_peer_gone(struct sci_peer *peer);
 
 /* ---- manager.c ---- */
 
 /* The resource manager of tasks that enrol on this host from now on; 0: none. */
 extern int manager;
-/* OP_MANAGER, on the master. */
+/* Serve OP_MANAGER, on the master. */
 void manager_serve(const struct frame_head *head);
-/* OP_NEW_MANAGER of the master. */
+/* Serve OP_NEW_MANAGER of the master. */
 void manager_set(int tid);
-/* Tell a host that has joined. */
+/* Tell a host that has joined which task is the manager. */
 void manager_tell(int host);
 void manager_ended(int tid);
-/* @t has enrolled by itself. */
+/* Handle the enrolment of @t, which has enrolled by itself. */
 void manager_task_new(const struct task *t);
-/* @t has left or has ended. */
+/* Handle the end of @t, or its exit from the machine. */
 void manager_task_gone(const struct task *t);
 void manager_host_gone(int host);
-/* OP_SM: a message of a task that has registered. */
+/* Serve OP_SM: a message of a task that has registered. */
 void sm_serve(const struct frame_head *head, struct body *b);
 
 /* ---- tracer.c ---- */
@@ -260,11 +260,11 @@ struct tracer {
 };
 
 extern struct tracer tracer;
-/* OP_TRACER, on the master: register the sender, or unregister it. */
+/* Register the sender of an OP_TRACER, or unregister it, on the master. */
 void tracer_serve(const struct frame_head *head, struct body *b);
-/* OP_NEW_TRACER of the master. */
+/* Serve OP_NEW_TRACER of the master. */
 void tracer_set(struct body *b);
-/* Tell a host that has joined. */
+/* Tell a host that has joined which task is the tracer. */
 void tracer_tell(int host);
 void tracer_ended(int tid);
 /*
@@ -286,9 +286,9 @@ void message_send(int tid, int src, int ctx, int tag, const void *data, size_t l
 void message_send_wid(int tid, int src, int ctx, int tag, int wid, const void *data,
 		      size_t len);
 void put_word(uint8_t *to, uint32_t v);
-/* The daemon of @host has ended: answer the requests to it with PvmHostFail. */
+/* Answer the requests to @host, whose daemon has ended, with PvmHostFail. */
 void requests_fail(int host);
-/* Task @tid has ended. A host's id stands for all tasks of that host. */
+/* Handle the end of task @tid. A host's id stands for all tasks of that host. */
 void task_ended(int tid);
 
 static inline bool tid_among(int tid, int which)
@@ -312,7 +312,7 @@ void mbox_task_ended(int tid);
 /* ---- groups.c ---- */
 void group_serve(const struct frame_head *head, struct body *b);
 void groups_task_ended(int tid);
-/* GROUP_STATUS: send task @tid all groups. */
+/* Send task @tid the list of all groups, for GROUP_STATUS. */
 void groups_tell(int tid, int ctx, int wid);
 
 /* ---- trace.c ---- */
@@ -323,7 +323,7 @@ void groups_tell(int tid, int ctx, int wid);
  */
 void trace_task_new(const struct task *t, int flags, bool spawned);
 void trace_task_ended(const struct task *t);
-/* OP_TRACE: pass records of a task on. */
+/* Serve OP_TRACE: relay records of a task. */
 void trace_serve(const struct frame_head *head, struct body *b);
 
 /* ---- main.c ---- */

@@ -177,7 +177,7 @@ static int wait_add(struct group *g, const struct frame_head *head, bool freeze)
 	return 0;
 }
 
-/* Return: 0 if the answer comes later. */
+/* Enter the barrier. Return: 0 if the answer comes later. */
 static int group_barrier(struct group *g, const struct frame_head *head, int count)
 {
 	int ret;

@@ -62,7 +62,7 @@ static void hello_free(struct hello *h)
 	free(h);
 }
 
-/* Nothing can match a hello any more: its daemon gives up by itself. */
+/* Drop all hellos: no secret can match them any more, and their daemons give up by themselves. */
 static void hellos_drop(void)
 {
 	while (!list_empty(&hellos))
@@ -102,7 +102,10 @@ void hoster_ended(int tid)
 	hellos_drop();
 }
 
-/* The host @h has the secret now: its daemon may have said hello before. */
+/*
+ * Join a hello with the host @h, whose secret has arrived: its daemon may have said hello
+ * before.
+ */
 static void hello_match(struct host *h)
 {
 	struct list *l, *next;
@@ -158,7 +161,7 @@ void hoster_told(int wid, struct body *b)
 		if (!b->bad && host_is_awaited(h) && h->wid == wid)
 			host_told(h, line);
 	}
-	/* the hosts that it has left out */
+	/* hosts that the hoster has left out of its answer */
 	for (int i = 2; i <= (int)HOST_MAX; i++)
 		if (host_is_awaited(hosts[i]) && hosts[i]->wid == wid)
 			host_failed(hosts[i], PvmCantStart);

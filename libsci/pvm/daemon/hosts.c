@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Hosts: the table of them, and how they come and go. */
+/* Hosts: their table, how they join and how they leave. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -49,7 +49,7 @@ static struct list arrived = { &arrived, &arrived };
 
 /* ---- sending ---- */
 
-/* Return: 0, -EAGAIN: no room now, or another error: the host has gone. */
+/* Send a frame. Return: 0; -EAGAIN: there is no room now; another error: the host has ended. */
 static int frame_push(struct host *h, struct waiting *w)
 {
 	int ret = h->sci ? 0 : sci_peer_open(endpoint, &h->addr, OPEN_MS, &h->sci);
@@ -200,7 +200,7 @@ static void piece_handle(void *arg, const struct sci_handled *m)
 
 int arrivals_init(void)
 {
-	/* the least that the library allows */
+	/* set the lowest limit that the library allows */
 	sci_ep_set(endpoint, SCI_PARAM_UNEXPECTED_MAX, 0);
 	return sci_handler_set(endpoint, FRAME_HANDLER, piece_handle, NULL);
 }

@@ -120,7 +120,10 @@ static int index_free(const char *name)
 	return index;
 }
 
-/* Choose the index of a new entry. *@old: the entry that it replaces. Return: it, or an error. */
+/*
+ * Choose the index of a new entry. *@old: the entry that it replaces. Return: the index, or an
+ * error.
+ */
 static int put_where(const char *name, int flags, int task, struct entry **old)
 {
 	struct entry *first = entry_find(name, 0, true);

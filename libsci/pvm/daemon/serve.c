@@ -191,7 +191,7 @@ static void siblings_answer(const struct frame_head *head, const struct task *t)
 	answer(head, 0, &f);
 }
 
-/* @t has enrolled: answer the tasks that want to send to it. */
+/* Answer the tasks that want to send to @t, which has enrolled. */
 void where_serve(struct task *t)
 {
 	struct list mine = { &mine, &mine };
@@ -230,7 +230,7 @@ static void siblings_set(struct task *t, const int *tids, int n)
 	siblings_serve(t);
 }
 
-/* The parent sends the list of the tasks of one spawn. */
+/* Store the list of the tasks of one spawn, which their parent sends. */
 static void siblings_told(struct body *b)
 {
 	const void *v;
@@ -248,7 +248,7 @@ static void siblings_told(struct body *b)
 	free(tids);
 }
 
-/* A task whose parent has ended before it sent the list of siblings has no siblings. */
+/* Let the tasks of a dead parent have no siblings: it has not sent their list. */
 static void siblings_orphaned(int ptid)
 {
 	struct list *l, *next;
@@ -261,7 +261,7 @@ static void siblings_orphaned(int ptid)
 	}
 }
 
-/* Called on each host, for tasks of all hosts. */
+/* Handle the end of a task. Each host calls this for tasks of all hosts. */
 void task_ended(int tid)
 {
 	struct list mine = { &mine, &mine };

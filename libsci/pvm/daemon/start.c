@@ -50,7 +50,7 @@ struct add *add_new_managed(const struct frame_head *head, int n, int ctx, int w
 	return a;
 }
 
-/* SM_ADDACK to the resource manager. A host that has failed has empty names. */
+/* Send SM_ADDACK to the resource manager. A host that has failed has empty names. */
 static void add_answer_managed(const struct add *a)
 {
 	struct text x = { 0 };

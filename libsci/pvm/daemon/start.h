@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Starting daemons on other hosts. */
+/* Starting daemons on other hosts. hosts.c calls these functions. */
 #ifndef LIBSCI_PVM_START_H
 #define LIBSCI_PVM_START_H
 

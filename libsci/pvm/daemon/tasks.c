@@ -82,7 +82,7 @@ static void end_tell(struct task *t)
 }
 
 /*
- * The task has left the machine or has ended. A child of the daemon whose process or
+ * Remove a task that has left the machine or has ended. A child of the daemon whose process or
  * output goes on stays in the list until that has ended too, without its id.
  */
 void task_end(struct task *t)
@@ -137,7 +137,7 @@ bool tasks_left(void)
 }
 
 /*
- * At first tasks are asked to end, then the daemon's children are killed. The name of
+ * Ask the tasks to end, then kill the daemon's children. The name of
  * the socket is free at once: this host may be added again while its tasks end.
  */
 void tasks_halt(void)

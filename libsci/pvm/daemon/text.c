@@ -49,7 +49,7 @@ void text_send(struct text *x, int tid, int ctx, int tag, int wid)
 	*x = (struct text){ 0 };
 }
 
-/* Take @len bytes off @b. NULL: there are fewer. */
+/* Take @len bytes off @b. Return NULL if there are fewer. */
 static const uint8_t *text_take(struct body *b, size_t len)
 {
 	const uint8_t *at = b->at;
