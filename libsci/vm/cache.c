@@ -3,18 +3,18 @@
 /*
  * DOC: copies
  *
- * Pages of a cached range lie in an anonymous file, which is mapped twice: the view at the
- * addresses of the range, whose protection says what the program may do, and r->copies,
- * which is always writable, for the library. At the home the page in the file is the page
- * itself: handlers read it and apply diffs to it. Elsewhere it is a copy.
+ * Pages of a cached range are in an anonymous file, which is mapped twice. The view is at the
+ * addresses of the range, and its protection limits the program's accesses. r->copies is always
+ * writable, for the library. At the home the file has the page itself: handlers read it and
+ * apply diffs to it. Elsewhere the file has a copy.
  *
  *	VM_NONE		no copy; at the home: not looked at yet
  *	VM_READABLE	a copy without changes
  *	VM_WRITABLE	changed since the last release. A copy has a twin, its contents
  *			before the first store: the bytes that differ are the diff
  *
- * The home's own view changes between the last two likewise, so that releases know which
- * pages to give notice of.
+ * The home's own view changes between the last two in the same way. So a release knows which
+ * pages have changed.
  */
 #include "libsci/vm/internal.h"
 
@@ -77,7 +77,7 @@ int vm_copies_attach(struct sci_vm *vm, struct vm_range *r)
 	return r->adopted ? 0 : vm_copies_show(vm, r);
 }
 
-/* Give the memory of a range back before the range is freed. */
+/* Free the memory of a range before the range is freed. */
 void vm_copies_detach(struct sci_vm *vm, struct vm_range *r)
 {
 	uint64_t len = (uint64_t)r->n << r->shift;
@@ -99,8 +99,8 @@ static uint8_t *copy_of(const struct vm_range *r, size_t i)
 /* ---- changes on their way home ---- */
 
 /*
- * Diffs for one home, page by page. A message is sent when the next one begins. So the last
- * message is known: it asks for an answer, and the home answers when it has applied all.
+ * Diffs for one home, page by page. A message is sent when the next one begins, so the last
+ * message is known. It asks for an answer, and the home answers when it has applied all diffs.
  */
 struct diff {
 	struct sci_vm *vm;
@@ -220,7 +220,7 @@ static struct diff diff_to(struct sci_vm *vm, int home)
 	return d;
 }
 
-/* Send the changes of one page home, and wait until they are there. */
+/* Send the changes of one page home, and wait until they have arrived. */
 int vm_copy_flush(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct diff d = diff_to(vm, atomic_load(&r->pages[i].home));
@@ -333,7 +333,7 @@ static void home_bind(struct sci_vm *vm, struct vm_range *r, size_t i)
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* vm_view() of a page of a cached range. */
+/* Do vm_view() for a page of a cached range. */
 int vm_copy_view(struct sci_vm *vm, struct vm_range *r, size_t i, int home, bool write)
 {
 	struct vm_page *p = &r->pages[i];
@@ -363,7 +363,10 @@ int vm_copy_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 
 /* ---- the home ---- */
 
-/* Return the memory of a page whose home this member may be, or NULL. With vm->serve_lock. */
+/*
+ * Return the memory of a page whose home this member may be, or NULL. Context: vm->serve_lock
+ * is held.
+ */
 uint8_t *vm_home_page(struct sci_vm *vm, const void *addr, size_t *len)
 {
 	struct vm_range *r = vm_range_find(vm, addr);
@@ -380,7 +383,7 @@ uint8_t *vm_home_page(struct sci_vm *vm, const void *addr, size_t *len)
 	return copy_of(r, i);
 }
 
-/* Apply a diff to a page. In a handler. -EFAULT: no such page; -EPROTO. */
+/* Apply a diff to a page. Context: a handler. Return: 0; -EFAULT: no such page; -EPROTO. */
 int vm_serve_diff(struct sci_vm *vm, const void *addr, const void *runs, size_t len)
 {
 	const uint8_t *from = runs;

@@ -68,7 +68,10 @@ static bool is_fetch(const ucontext_t *u)
 	return u->uc_mcontext.gregs[REG_ERR] & 16;
 }
 #else
-/* The access is not known. The fault of a page that can be read must be a store. */
+/*
+ * Return whether the access is a store, if the CPU does not tell: the fault of a readable page
+ * is a store.
+ */
 static bool is_write(const ucontext_t *u)
 {
 	(void)u;
@@ -82,7 +85,10 @@ static bool is_fetch(const ucontext_t *u)
 }
 #endif
 
-/* Return true if the thread may go on. After -ECONNRESET the page is there: private zeroes. */
+/*
+ * Resolve a fault. Return true if the thread may go on. After -ECONNRESET the page is private
+ * zeroes.
+ */
 static bool fault_resolve(void *addr, bool write)
 {
 	for (unsigned int i = 0; i < VM_MAX; i++) {
@@ -109,7 +115,10 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	} else {
 		struct sigaction dfl = { .sa_handler = SIG_DFL };
 
-		/* the instruction faults again, for good; a signal that was sent does not */
+		/*
+		 * the instruction faults again and ends the program; a signal of kill() does
+		 * not repeat
+		 */
 		sigaction(sig, &dfl, NULL);
 		if (info->si_code <= 0)
 			raise(sig);
@@ -232,8 +241,8 @@ static void *fault_worker(void *arg)
 }
 
 /*
- * Drop requests of others that came after the worker's end: they come from members that
- * free a range while this one closes, which is possible after a death.
+ * Drop the requests of other members that arrived after the worker's end. After a death, a
+ * member may free a range while this one closes.
  */
 void vm_jobs_drop(struct sci_vm *vm)
 {
@@ -249,7 +258,10 @@ void vm_jobs_drop(struct sci_vm *vm)
 	}
 }
 
-/* -ENOSPC: the process has too many memories. vm_fault_stop() follows in any case. */
+/*
+ * Start to resolve faults. Return: 0; -ENOSPC: the process has too many memories. Call
+ * vm_fault_stop() in both cases.
+ */
 int vm_fault_start(struct sci_vm *vm)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

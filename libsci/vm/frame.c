@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Frames: memory for pages that live here, in chunks that peers can map. A frame, or a
- * run of them, is the first free piece that is large enough.
+ * Frames: memory for pages whose home is this member, in chunks that peers can map. The
+ * allocator takes the first free piece that is large enough for a frame or a run of frames.
  */
 #include "libsci/vm/internal.h"
 
@@ -21,13 +21,13 @@ struct chunk {
 	uint8_t *base;
 	size_t len;
 	struct sci_key key;
-	size_t used_to;			/* memory beyond has never been used: zeroes */
+	size_t used_to;			/* memory beyond this has never been used: zeroes */
 	size_t room;			/* free bytes */
-	struct extent *free;		/* by offset; room for all there can be */
+	struct extent *free;		/* by offset; has room for all possible pieces */
 	size_t n;
 };
 
-/* At most every second page begins a free piece; one more while two pieces are joined. */
+/* Set up a chunk. At most every second page begins a free piece; one more while two are joined. */
 static int chunk_init(struct chunk *c, void *base, size_t len)
 {
 	c->base = base;
@@ -41,7 +41,7 @@ static int chunk_init(struct chunk *c, void *base, size_t len)
 	return 0;
 }
 
-/* A chunk has a quarter of the bytes of all others, so that there are few chunks. */
+/* Make a chunk. It has a quarter of the bytes of all others, so that there are few chunks. */
 static struct chunk *chunk_new(struct sci_vm *vm, size_t len, uint64_t bytes)
 {
 	uint64_t want = bytes / 4;
@@ -130,7 +130,7 @@ static void *frames_take(struct sci_vm *vm, size_t len)
 /**
  * vm_frames_alloc() - allocate @len bytes of frames, zeroed
  *
- * Unlocked: no lock of the memory's is held. -ENOMEM.
+ * Context: no lock of the memory is held. Return: 0 or -ENOMEM.
  */
 int vm_frames_alloc(struct sci_vm *vm, size_t len, void **frame)
 {
@@ -175,7 +175,10 @@ void vm_frames_free(struct sci_vm *vm, void *frame, size_t len)
 		chunk_give(c, (size_t)((uint8_t *)frame - c->base), len);
 }
 
-/* Find the key of the chunk that @frame lies in, and its offset there. With vm->serve_lock. */
+/*
+ * Find the key of the chunk that @frame lies in, and its offset there. Context: vm->serve_lock
+ * is held.
+ */
 bool vm_frame_key(struct sci_vm *vm, const void *frame, struct sci_key *chunk,
 		  uint64_t *offset)
 {
@@ -188,7 +191,7 @@ bool vm_frame_key(struct sci_vm *vm, const void *frame, struct sci_key *chunk,
 	return true;
 }
 
-/* The endpoint frees the buffers when it is closed. */
+/* Forget all chunks. The endpoint frees their buffers when it is closed. */
 void vm_chunks_free(struct sci_vm *vm)
 {
 	struct list *l;

@@ -68,14 +68,14 @@ enum vm_state {
 };
 
 struct vm_page {
-	/* the home's and the directory's side: vm->serve_lock */
+	/* for home and directory: protected by vm->serve_lock */
 	void *frame;			/* NULL: none, or another member is the home */
 	struct vm_notice *notice;	/* NULL: this member has not changed it */
 	int16_t dir_home;		/* the home, as the directory knows it; -1: none yet */
-	/* the view's side: vm->lock; read by the server, too */
+	/* for the view: protected by vm->lock, but the server reads it, too */
 	_Atomic int16_t home;		/* -1: not known here */
 	uint8_t state;			/* enum vm_state */
-	bool armed;			/* the view is shut, to see whether it is used */
+	bool armed;			/* the view is shut, to test whether it is used */
 	bool lost;			/* the home has died */
 	bool dirty;			/* it is in vm->dirty */
 	void *twin;			/* the bytes of a copy before the first store */
@@ -98,7 +98,7 @@ struct vm_range {
 	size_t n;			/* pages */
 	struct vm_page *pages;
 	size_t pages_bytes;
-	uint8_t *copies;		/* SCI_VM_CACHE: all pages, writable; homes' too */
+	uint8_t *copies;		/* SCI_VM_CACHE: all pages, writable; pages at home, too */
 	uint64_t copies_at;		/* their place in vm->cache_fd */
 };
 

@@ -3,11 +3,11 @@
 /*
  * DOC: acquire and release
  *
- * Each release with changes is an interval of its member. The member keeps, for each page
- * that it has ever changed, the last interval in which it did: its write notices. A member
- * that acquires asks for the pages changed since the last interval that it has heard of,
- * and drops its copies of them. So notices need no collection of garbage; at worst a page
- * is dropped that has not changed again.
+ * Each release with changes is an interval of its member. For each page that it has ever
+ * changed, the member keeps the interval of its last change: its write notices. A member that
+ * acquires asks for the pages that changed after the last interval that it knows, and drops its
+ * copies of them. So notices need no garbage collection. At worst a member drops a copy of a
+ * page that has not changed again.
  */
 #include "libsci/vm/internal.h"
 
@@ -96,7 +96,10 @@ static int notices_give(struct sci_vm *vm)
 			    notice_give(vm, w.range, w.page, interval);
 
 		if (error) {
-			/* still being written to; or no memory: the next release tries again */
+			/*
+			 * the page is still being written to, or memory is short: the next
+			 * release tries again
+			 */
 			ret = error == -ENOMEM ? error : ret;
 			vm->dirty[left++] = w;
 			continue;
@@ -111,10 +114,10 @@ static int notices_give(struct sci_vm *vm)
 }
 
 /**
- * vm_serve_notices() - which pages this member has changed after interval @since
- * @out: runs of pages, to be freed by the caller; NULL: there are none, or no memory
+ * vm_serve_notices() - get the pages that this member has changed after interval @since
+ * @out: receives runs of pages, which the caller frees; NULL: there are none, or no memory
  *
- * Return: how many runs there are.
+ * Return: the number of runs.
  */
 size_t vm_serve_notices(struct sci_vm *vm, uint32_t since, struct vm_pages **out)
 {

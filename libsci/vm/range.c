@@ -4,8 +4,8 @@
  * DOC: ranges
  *
  * Every member knows all ranges. A member allocates in its own part of the addresses, so
- * that it need not ask the others first, and then tells them. The creator frees a range
- * last: no other member has it by then, and the addresses may be used again.
+ * that it need not ask the others first, and then tells them. The creator frees a range last.
+ * No other member has the range then, and its addresses may be used again.
  */
 #include "libsci/vm/internal.h"
 
@@ -47,7 +47,7 @@ struct vm_range *vm_range_find(const struct sci_vm *vm, const void *addr)
 	return range_overlapping(vm, addr, 1);
 }
 
-/* Do the same for callers that hold vm->lock, which keeps the range in place. */
+/* Return the range of an address for callers that hold vm->lock, which keeps the range in place. */
 struct vm_range *vm_range_lookup(struct sci_vm *vm, const void *addr)
 {
 	struct vm_range *r;
@@ -158,7 +158,7 @@ static int table_grow(struct sci_vm *vm)
 	return 0;
 }
 
-/* Addresses of ranges of sci_vm_adopt(), for the handler of SIGSEGV. */
+/* Note the addresses of a range of sci_vm_adopt(), for the handler of SIGSEGV. */
 static void adopted_add(struct sci_vm *vm, const struct vm_range *r)
 {
 	uint32_t i = atomic_load(&vm->adopted_n);
@@ -230,7 +230,10 @@ static int range_insert(struct sci_vm *vm, struct vm_range_wire *w)
 	return ret;
 }
 
-/* Add a range at @w->addr. No lock is held. -EINVAL, -EEXIST, -ENOSPC, -ENOMEM. */
+/*
+ * Add a range at @w->addr. Context: no lock is held. Return: 0; -EINVAL, -EEXIST, -ENOSPC,
+ * -ENOMEM.
+ */
 int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w)
 {
 	struct vm_range_wire copy = *w;
@@ -238,7 +241,7 @@ int vm_range_add(struct sci_vm *vm, const struct vm_range_wire *w)
 	return w->addr && wire_is_sane(vm, w) ? range_insert(vm, &copy) : -EINVAL;
 }
 
-/* Remove a range, its views and its frames. With vm->lock. */
+/* Remove a range, its views and its frames. Context: vm->lock is held. */
 void vm_range_remove(struct sci_vm *vm, struct vm_range *r)
 {
 	size_t at, page = vm_page_size(r);
@@ -474,7 +477,7 @@ static bool range_overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
 	return found;
 }
 
-/* Return true if the kernel lists all of it as private, readable and writable. */
+/* Return true if the kernel lists the whole range as private, readable and writable. */
 static bool is_private(uintptr_t addr, uint64_t len)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -492,8 +495,8 @@ static bool is_private(uintptr_t addr, uint64_t len)
 }
 
 /*
- * The root copies its memory into the frames, page by page; the others need not look at
- * theirs. No sanitizer has a say in gaps between static variables.
+ * Copy the root's memory into the frames, page by page. The other members do nothing.
+ * Sanitizers are off, because there are gaps between static variables.
  */
 __attribute__((no_sanitize("address", "thread")))
 static void copy_words(void *to, const void *from, size_t len)
@@ -587,7 +590,7 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 	r = vm_range_lookup(vm, addr);
 	pthread_mutex_unlock(&vm->lock);
 	ret = vm_agree(vm, vm->rank == root ? adopt_contents(vm, r) : 0);
-	/* the adopted memory may hold malloc()'s data: no call of libc before the views are there */
+	/* no call of libc before the views exist: the adopted memory may hold malloc()'s data */
 	return ret ? ret : vm_agree(vm, adopt_views(vm, r));
 }
 

@@ -3,9 +3,10 @@
 /*
  * DOC: messages
  *
- * All messages go to one handler. The tag has the operation, above, and the number of a
- * call, below, that the answer repeats. A handler answers at once where it can. Requests
- * that need memory are left to the server, and those that need the views to the worker.
+ * All messages go to one handler. The upper half of the tag has the operation. The lower half
+ * has the number of the call, which the answer repeats. A handler answers at once if possible.
+ * It leaves requests that need memory to the server, and requests that need views to the
+ * worker.
  */
 #include "libsci/vm/internal.h"
 
@@ -37,7 +38,7 @@ int vm_send(struct sci_vm *vm, int rank, enum vm_op op, uint64_t id,
 
 /**
  * vm_call_start() - send a request to a member
- * @c: the caller's, until vm_call_wait(), which must follow after 0
+ * @c: memory of the caller, in use until vm_call_wait(), which must follow after 0
  * @more: NULL, or @len bytes that follow @w
  */
 int vm_call_start(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
@@ -90,7 +91,7 @@ int vm_call(struct sci_vm *vm, struct vm_call *c, int rank, enum vm_op op,
 	return ret ? ret : vm_call_wait(vm, c);
 }
 
-/* Call all other members at once. Return the first error. -ENOMEM. */
+/* Call all other members at once. Return the first error, or -ENOMEM. */
 int vm_call_all(struct sci_vm *vm, enum vm_op op, const struct vm_wire *w,
 		const void *more, size_t len)
 {
@@ -138,7 +139,7 @@ void vm_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w
 	vm_send(vm, rank, VM_OP_ANSWER, id, w, NULL, 0);
 }
 
-/* Find the call of an answer; NULL: the caller has given it up. With vm->serve_lock. */
+/* Find the call of an answer; NULL: the caller has given it up. Context: vm->serve_lock is held. */
 static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id)
 {
 	struct list *pos, *n;
@@ -152,7 +153,7 @@ static struct vm_call *call_find(struct sci_vm *vm, int rank, uint64_t id)
 	return NULL;
 }
 
-/* The call belongs to its caller again when this returns. */
+/* End a call. It belongs to its caller again on return. */
 static void call_end(struct vm_call *c, const struct vm_wire *w, int error)
 {
 	list_del(&c->link);
@@ -172,7 +173,6 @@ static void take_answer(struct sci_vm *vm, int rank, uint64_t id, const struct v
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* Store a part of a page in the copy. */
 static void take_data(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
 		      const void *data, size_t len)
 {
@@ -216,7 +216,7 @@ static void take_notices(struct sci_vm *vm, int rank, uint64_t id, const struct 
 /* ---- the directory ---- */
 
 /**
- * vm_serve_home() - the home of a page of this directory
+ * vm_serve_home() - find the home of a page of this directory
  * @want: the member that becomes the home if there is none; -1: no member
  *
  * Return: its rank; -ENOENT: it has none; -EFAULT: no such page.
@@ -304,9 +304,10 @@ static void frames_bind(struct sci_vm *vm, struct vm_range *r, size_t i, uint8_t
 }
 
 /**
- * vm_serve_frame() - the frame of a page that lives here; allocate it if there is none
+ * vm_serve_frame() - find the frame of a page whose home is this member, or allocate it
  *
- * Unlocked. -EFAULT: no such page, or it lives elsewhere; -ENOMEM.
+ * Context: no lock is held. Return: 0; -EFAULT: no such page, or another member is its home;
+ * -ENOMEM.
  */
 int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame)
 {
@@ -544,7 +545,7 @@ static void serve_message(void *arg, const struct sci_handled *m)
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-/* Completions of the endpoint report the arrival and the death of peers. */
+/* Take completions of the endpoint, which report the arrival and the death of peers. */
 static void take_events(struct sci_vm *vm)
 {
 	struct sci_completion c;

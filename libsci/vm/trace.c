@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * SCI_VM_TRACE: a line for each event of a page. SCI_VM_REPORT: at the end, the pages of
- * other members that were mapped or copied most often, and the variables in them.
+ * SCI_VM_TRACE writes a line for each event of a page. SCI_VM_REPORT prints at the end which
+ * pages of other members were mapped or copied most often, and the variables in them.
  */
 #include "libsci/vm/internal.h"
 
@@ -20,7 +20,8 @@
 /**
  * vm_trace_open() - begin a trace if SCI_VM_TRACE names a file
  *
- * Its name gets the rank appended. -errno of the file; -EINVAL: SCI_VM_REPORT is no number.
+ * The rank is appended to the name. Return: 0; -errno of the file; -EINVAL: SCI_VM_REPORT is no
+ * number.
  */
 int vm_trace_open(struct sci_vm *vm)
 {
@@ -47,7 +48,7 @@ void vm_trace_close(struct sci_vm *vm)
 		fclose(vm->trace);
 }
 
-/* "seconds event address home"; with vm->lock. */
+/* Write "seconds event address home". Context: vm->lock is held. */
 void vm_trace(struct sci_vm *vm, const char *event, const void *addr, int home)
 {
 	struct timespec ts;
@@ -78,7 +79,7 @@ static void hot_insert(struct sci_vm *vm, const struct vm_hot *h)
 	vm->hot[i] = *h;
 }
 
-/* Count the pages of a range before it is freed. With vm->lock. */
+/* Count the pages of a range before it is freed. Context: vm->lock is held. */
 void vm_report_range(struct sci_vm *vm, const struct vm_range *r)
 {
 	for (size_t i = 0; vm->hot_max && i < r->n; i++) {
@@ -93,7 +94,7 @@ void vm_report_range(struct sci_vm *vm, const struct vm_range *r)
 	}
 }
 
-/* The object of the process that an address lies in. */
+/* The loaded object that an address lies in. */
 struct object {
 	uintptr_t addr;
 	uintptr_t bias;
@@ -188,7 +189,7 @@ static void hot_names(FILE *f, const struct vm_hot *h)
 	close(fd);
 }
 
-/* Print the report by one write. No lock is held, and no thread makes calls any more. */
+/* Print the report by one write. Context: no lock is held, and no thread makes calls any more. */
 void vm_report(struct sci_vm *vm)
 {
 	char *text = NULL;

@@ -4,11 +4,11 @@
  * DOC: views
  *
  * The view of a mapped page is its frame, mapped a second time: mremap() of a shared
- * mapping with an old size of 0 does that without a descriptor. A page of another member
- * takes a window, of which there are only so many, as an adapter's address translation
- * table has only so many entries. When none is free a clock looks for one: its hand shuts
- * each view that it passes (PROT_NONE). A view that is touched afterwards is opened again,
- * without a message. A view that is still shut when the hand comes again is dropped.
+ * mapping with an old size of 0 does that without a descriptor. A page of another member takes
+ * a window. The number of windows is limited, like the entries of an adapter's address
+ * translation table. When no window is free, a clock finds one: its hand shuts each view that
+ * it passes (PROT_NONE). A view that is touched afterwards is opened again, without a message.
+ * A view that is still shut when the hand comes again is dropped.
  */
 #include "libsci/vm/internal.h"
 
@@ -28,7 +28,7 @@ bool vm_can_map(void *memory)
 	return true;
 }
 
-/* mmap() at an address; a sanitizer would take it for a store to all of the bytes. */
+/* Call mmap() for an address. A sanitizer would take it for a store to all of the bytes. */
 int vm_mmap(void *addr, size_t len, int prot, int flags, int fd, uint64_t offset)
 {
 	return syscall(SYS_mmap, addr, len, prot, flags | MAP_FIXED | MAP_NORESERVE, fd,
@@ -81,7 +81,7 @@ void vm_window_give(struct sci_vm *vm, struct vm_page *p)
 	VM_COUNT(vm, windows, -1ull);
 }
 
-/* Take the view away, so that a touch faults. Changes of a copy are sent home. */
+/* Remove the view, so that a touch faults. Changes of a copy are sent home. */
 void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
@@ -100,7 +100,7 @@ void vm_view_drop(struct sci_vm *vm, struct vm_range *r, size_t i)
 	p->armed = false;
 }
 
-/* Take all views of a range away before it is freed. Changes are not sent home. */
+/* Remove all views of a range before it is freed. Changes are not sent home. */
 void vm_views_drop(struct sci_vm *vm, struct vm_range *r)
 {
 	for (size_t i = 0; i < r->n; i++)
@@ -110,7 +110,7 @@ void vm_views_drop(struct sci_vm *vm, struct vm_range *r)
 	vm_copies_detach(vm, r);
 }
 
-/* All windows are in use: let the hand pass views until it has dropped one. */
+/* Free a window, as all are in use: let the hand pass views until it has dropped one. */
 static void window_make_room(struct sci_vm *vm)
 {
 	for (;;) {
@@ -233,7 +233,7 @@ int vm_page_source(struct sci_vm *vm, struct vm_range *r, size_t i, int home, vo
 
 /* ---- faults ---- */
 
-/* The page is lost with its home. Give this member a private page of zeroes. */
+/* Give this member a private page of zeroes: the page is lost with its home. */
 static int view_lost(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
 	struct vm_page *p = &r->pages[i];
@@ -275,7 +275,8 @@ static int view_map(struct sci_vm *vm, struct vm_range *r, size_t i, int home)
 /**
  * vm_view() - give a page a view that allows the access
  *
- * -ECONNRESET: its home or its directory has died; the view is a private page. -ENOMEM.
+ * Return: 0; -ECONNRESET: its home or its directory has died, and the view is a private page;
+ * -ENOMEM.
  */
 int vm_view(struct sci_vm *vm, struct vm_range *r, size_t i, bool write)
 {

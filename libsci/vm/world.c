@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* Open and close, peers, deaths, statistics. */
+/* The calls that open and close a memory, its peers, deaths and statistics. */
 #include "libsci/vm/internal.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ void vm_death(struct sci_vm *vm, int rank, const char *how)
 
 /* ---- attributes ---- */
 
-/* Read a number from the environment. @value stays if the variable is not set. */
+/* Read a number from the environment. @value does not change if the variable is not set. */
 static int env_number(const char *name, uint64_t *value)
 {
 	const char *s = getenv(name);
@@ -195,7 +195,7 @@ static int hello_exchange(struct sci_vm *vm, const struct hello *mine)
 	if (!ret && mine->mode == SCI_VM_MAP && !vm->can_map)
 		ret = -EOPNOTSUPP;
 	vm->mode = mine->mode == SCI_VM_CACHE || !vm->can_map ? SCI_VM_CACHE : SCI_VM_MAP;
-	/* so far all members have the same result; to connect may fail for one of them */
+	/* so far all members have the same result, but connecting may fail for one of them */
 	if (!ret)
 		ret = vm_agree(vm, connect_all(vm, all));
 out:
@@ -206,9 +206,8 @@ out:
 /* ---- addresses ---- */
 
 /*
- * Places below the ones that the system gives to shared libraries, and above those of
- * programs; the thread sanitizer has only these. The last ones are for systems with fewer
- * bits of addresses.
+ * Places below those of shared libraries and above those of programs: the thread sanitizer has
+ * only these. The last places are for systems with fewer bits of addresses.
  */
 static const uint64_t places[] = {
 	0x7e9000000000, 0x7e8000000000, 0x7f0000000000, 0x300000000000, 0x200000000000,
@@ -316,7 +315,7 @@ static void imports_free(struct sci_vm *vm)
 	}
 }
 
-/* Free all of the memory but its threads. */
+/* Free the whole memory except its threads. */
 static void vm_destroy(struct sci_vm *vm)
 {
 	if (vm->ep)
