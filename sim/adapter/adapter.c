@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* A card as a whole: its life, its link, its clock. */
+/* The whole card: its life, its link and its clock. */
 #include <stdlib.h>
 
 #include "sim/adapter/model.h"
@@ -245,8 +245,8 @@ uint64_t sim_adapter_deadline(const struct sim_adapter *a)
 }
 
 /*
- * The deadline of transactions is a lower bound, since an answer that comes in time does
- * not move it. So this function looks for transactions that have really expired.
+ * End transactions that have expired. The deadline of transactions is a lower bound, because an
+ * answer in time does not change it.
  */
 void sim_adapter_timer(struct sim_adapter *a)
 {

@@ -3,11 +3,10 @@
 /*
  * DOC: the model of the PCI-SCI adapter
  *
- * DATASHEET.md specifies it.  The model is plain C: no system calls, no threads,
- * no clock.  Its user (a device of QEMU, a simulator with a clock of its own, a
- * test) calls it for each event on the bus, on the link and in time, one call at a
- * time, and gives it the operations of struct sim_host.  Functions of the
- * host may not call back into the model, except where that is said.
+ * DATASHEET.md specifies it. The model is plain C, without system calls, threads or a clock.
+ * Its user (a device of QEMU, a simulator with its own clock, a test) calls it for each event
+ * of bus, link and time, one call at a time. The user gives it the operations of struct
+ * sim_host. These must not call the model, unless their description permits it.
  */
 #ifndef SIM_ADAPTER_H
 #define SIM_ADAPTER_H
@@ -49,23 +48,23 @@ struct sim_config {
 };
 
 /*
- * 8192 entries of 64 KiB, 8 buffers of 64 bytes, 64 transactions, 1024 exports, 1 MiB of
- * window.
+ * The default: 8192 entries of 64 KiB, 8 buffers of 64 bytes, 64 transactions, 1024 exports, 1
+ * MiB of window.
  */
 extern const struct sim_config sim_config_default;
 
 /**
- * struct sim_host - what the model is lent
+ * struct sim_host - operations that the model calls
  * @now: nanoseconds on a clock that never goes back
- * @dma_read: read from main memory; false: there is none at this address
- * @dma_write: write to main memory; whole, and in the order of the calls
+ * @dma_read: read from main memory; false: this address has no memory
+ * @dma_write: write to main memory; writes are whole, and in the order of the calls
  * @interrupt: INT_STATUS & INT_MASK has become @pending; @raised: the bits for
  *	which a message is due (data sheet, section 10)
- * @send: a packet goes to the link; it may be lost
+ * @send: send a packet over the link, which may lose it
  * @connect: ENABLE was set or cleared; answer by sim_adapter_link() later
  * @att_changed: direct: this entry was written; NULL unless direct
  * @invalidate: direct: take an export out of all windows; NULL unless direct.
- *	Answer by sim_adapter_invalidated() later, not from within
+ *	Call sim_adapter_invalidated() later, after this call has returned
  * @deadline: sim_adapter_deadline() has changed
  */
 struct sim_host {
@@ -83,18 +82,18 @@ struct sim_host {
 struct sim_adapter;
 
 /**
- * sim_adapter_new() - a card, as after a reset
- * @epoch: higher than that of any card that had this node id before
+ * sim_adapter_new() - make a card in its state after a reset
+ * @epoch: higher than the epoch of any earlier card with this node id
  *
- * Returns NULL: out of memory, or @config is not possible.  @host and @ctx must
- * live as long as the card.
+ * @host and @ctx must live as long as the card. Return: the card; NULL: out of memory, or
+ *	@config is invalid.
  */
 struct sim_adapter *sim_adapter_new(const struct sim_config *config,
 				    const struct sim_host *host, void *ctx,
 				    uint64_t epoch);
 void sim_adapter_free(struct sim_adapter *a);
 
-/* Reset as by a PCI reset, or by CONTROL.RESET. The next epoch is one higher, or @epoch. */
+/* Reset the card, as a PCI reset or CONTROL.RESET does. The next epoch is one higher, or @epoch. */
 void sim_adapter_reset(struct sim_adapter *a, uint64_t epoch);
 
 /* ---- the bus ---- */
@@ -113,16 +112,16 @@ enum sim_bus {
 };
 
 /**
- * sim_window_write() - a store of @len bytes (1 to 64, in one line)
+ * sim_window_write() - store @len bytes (1 to 64, in one line)
  * @initiator: below SIM_INITIATORS
  */
 enum sim_bus sim_window_write(struct sim_adapter *a, unsigned int initiator,
 			      uint64_t offset, const void *data, size_t len);
 
 /**
- * sim_window_read() - a load of @len bytes (1 to 8, in one line)
+ * sim_window_read() - load @len bytes (1 to 8, in one line)
  *
- * One load of an initiator at a time.
+ * An initiator makes one load at a time.
  */
 enum sim_bus sim_window_read(struct sim_adapter *a, unsigned int initiator,
 			     uint64_t offset, void *data, size_t len);
@@ -132,11 +131,11 @@ enum sim_bus sim_window_read(struct sim_adapter *a, unsigned int initiator,
 /* Receive a packet of @len bytes, which may be hostile. */
 void sim_adapter_receive(struct sim_adapter *a, const void *packet, size_t len);
 
-/* The cable was plugged in or pulled out. */
+/* Tell the model that the cable has been plugged in or pulled out. */
 void sim_adapter_link(struct sim_adapter *a, bool up);
 
 /*
- * The fabric cannot deliver a request, since there is no such node. This has the effect
+ * Tell the model that a request cannot be delivered: there is no such node. This has the effect
  * of a response with status SCI_PCI_ERR_NODE.
  */
 void sim_adapter_no_node(struct sim_adapter *a, const void *packet, size_t len);
@@ -147,18 +146,15 @@ void sim_adapter_invalidated(struct sim_adapter *a, uint16_t export_id);
 /* ---- time ---- */
 
 /*
- * Return when sim_adapter_timer() is to be called, on the host's clock, or SIM_NEVER.
- * That call may find nothing to do. The time may be now or past: then one call did not
- * finish the work.
+ * Return the time of the next call of sim_adapter_timer(), on the host's clock, or SIM_NEVER.
+ * That call may find nothing to do. If the time is not in the future, the last call did not
+ * finish its work.
  */
 uint64_t sim_adapter_deadline(const struct sim_adapter *a);
 void sim_adapter_timer(struct sim_adapter *a);
 
 /* ---- for hosts with direct windows ---- */
 
-/**
- * struct sim_att_entry - an entry of the ATT, decoded
- */
 struct sim_att_entry {
 	uint16_t node;
 	uint16_t attr;
@@ -170,8 +166,8 @@ void sim_att_get(const struct sim_adapter *a, uint32_t entry,
 		 struct sim_att_entry *e);
 
 /*
- * Accesses through @entry have reached no node, as it is not there: an error NODE. Call
- * this before the BARRIER or CHECK that covers them is read.
+ * Report that accesses through @entry have reached no node, as an error NODE. Call this before
+ * a read of the BARRIER or CHECK that covers them.
  */
 void sim_adapter_unreachable(struct sim_adapter *a, uint32_t entry);
 

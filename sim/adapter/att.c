@@ -9,7 +9,7 @@
 	 SCI_PCI_ATT_INTERRUPT | SCI_PCI_ATT_NO_LOOPBACK |		\
 	 SCI_PCI_ATT_VALID)
 
-/* Bits that exist in the four words of an entry. */
+/* The bits of the four words of an entry that can be written. */
 static const uint32_t writable[4] = {
 	ATTR_ALL << 16 | 0xffff, 0xffff, UINT32_MAX, UINT32_MAX
 };

@@ -3,7 +3,7 @@
 /* Mailbox and commands: section 11. */
 #include "sim/adapter/model.h"
 
-/* Return a node id of 16 bits. An invalid id of 32 bits becomes an invalid one. */
+/* Return a node id of 16 bits. An invalid id of 32 bits stays invalid. */
 static uint16_t node_of(uint32_t node)
 {
 	return node > UINT16_MAX ? 0 : (uint16_t)node;

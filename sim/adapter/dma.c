@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The DMA engine: section 13.  Its ring may hold anything. */
+/* The DMA engine: section 13. Its ring may contain any bytes. */
 #include "sim/adapter/model.h"
 
 struct descriptor {
@@ -180,7 +180,7 @@ static bool piece_push(struct sim_adapter *a, struct transaction *t,
 				 t->packet.data, len);
 }
 
-/* Send one request. False: there is no free slot now. */
+/* Send a request. Return false if there is no free slot now. */
 static bool piece_send(struct sim_adapter *a)
 {
 	struct dma *d = &a->dma;

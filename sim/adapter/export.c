@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The export table and its lists of pages: section 7.  Both are in main memory
- * and may say anything.  The model caches entries that it has read until INVALIDATE.
+ * The export table and its lists of pages: section 7. Both are in main memory and may contain
+ * any bytes. The model keeps a cache of the entries that it has read, until INVALIDATE.
  */
 #include "sim/adapter/model.h"
 
@@ -28,7 +28,7 @@ void export_forget(struct sim_adapter *a)
 	memset(a->tlb, 0, sizeof(a->tlb));
 }
 
-/* Read an address from a list: that of a page. */
+/* Read the address of a page from a list. */
 static bool list_get(struct sim_adapter *a, uint64_t list, uint32_t index,
 		     uint64_t *page)
 {

@@ -8,10 +8,10 @@
  *	window -> struct stream -> waiters -> struct transaction -> host->send()
  *		  (gathers)	   (FIFO)     (slot, until answered)
  *
- * Every entry point changes state and then calls adapter_settle(), which does
- * what that made possible: waiters become transactions, requests to the own node
- * are answered, DMA goes on; then status words, interrupt and timer follow, once
- * each.  So nothing recurses: what ends a transaction never begins one.
+ * Every entry point changes state and then calls adapter_settle(). That function makes
+ * transactions of waiters, answers requests to the own node and continues DMA. Then it updates
+ * status words, interrupt and timer, once each. So there is no recursion: code that ends a
+ * transaction never begins one.
  *
  * A line is named by its SCI address: node << 48, export id << 32, offset.
  */
@@ -90,10 +90,10 @@ struct waiter {
 /**
  * struct stream - a stream buffer
  * @address: address of its line; INTERRUPT: of the node
- * @filled: a bit for each byte that holds something
- * @todo: leaving: a bit for each 16 bytes that are no transaction yet
- * @begun: leaving: what is outstanding for its line are its own packets
- * @age: counted on with each buffer that is taken
+ * @filled: a bit for each byte that was stored
+ * @todo: leaving: a bit for each 16 bytes without a transaction
+ * @begun: leaving: the outstanding packets of its line are its own
+ * @age: number of the buffer, counted as buffers are taken
  * @page: ATT entry
  */
 struct stream {
@@ -118,7 +118,7 @@ enum read_state { READ_NONE, READ_WAITS, READ_SENT, READ_DONE };
  * struct read - a load that holds the bus
  * @offset: offset in the window
  * @address: node << 48 and so on
- * @keep: prefetch: what comes is still true when it comes
+ * @keep: prefetch: the answer is still valid when it arrives
  * @exact: prefetch: the whole line was refused
  */
 struct read {
@@ -149,7 +149,7 @@ struct initiator {
 
 /* A prefetched line. */
 struct kept {
-	uint64_t address;	/* NO_LINE: no line is kept */
+	uint64_t address;	/* NO_LINE: it has no line */
 	uint64_t until;
 	uint32_t len;
 	uint8_t data[PACKET_DATA_MAX];
@@ -236,8 +236,8 @@ struct tlb {
 
 /**
  * struct dma - the engine
- * @run: counted on with each ring, so that late answers find no other
- * @busy: there is a present descriptor, of which is said:
+ * @run: number of the ring, so that late answers do not reach a later one
+ * @busy: there is a present descriptor, to which the next members belong:
  * @issued: bytes for which requests have been made
  * @good: bytes from its start of which no request has failed
  * @chain: the descriptor before failed, and this one belongs to it

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Other nodes, as far as this one has to do with them.  There are 16383 ids and
- * never more; what is known of a node is never forgotten, since a packet of its
- * may still be on the way.
+ * Other nodes that this one exchanges packets with. There are at most 16383. The state of a
+ * node is never dropped, because one of its packets may still be on the way.
  */
 #include <stdlib.h>
 
@@ -45,7 +44,7 @@ uint32_t node_floor(const struct node *p)
 
 /*
  * Return whether a request may be sent to the node. A request that was given up may
- * still be in the fabric; a later request must tell the target so, or wait.
+ * still be in the fabric; a later request must tell the target that, or wait.
  */
 bool node_ready(struct node *p)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The check sum, eight bytes at a time.  CRC is linear: what a byte adds is the
- * exclusive or of what its bits add, so that eight numbers make a table of 256.
+ * The check sum, eight bytes at a time. A CRC is linear: the contribution of a byte is the
+ * exclusive or of its bits' contributions. So eight numbers make a table of 256.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@
 	{ SIXTY_FOUR(0u, __VA_ARGS__), SIXTY_FOUR(64u, __VA_ARGS__),	\
 	  SIXTY_FOUR(128u, __VA_ARGS__), SIXTY_FOUR(192u, __VA_ARGS__) }
 
-/* table[n]: what a byte adds to the sum if n bytes follow */
+/* table[n]: the contribution of a byte that is followed by n bytes */
 static const uint32_t table[8][256] = {
 	TABLE(0x77073096u, 0xee0e612cu, 0x076dc419u, 0x0edb8832u,
 	      0x1db71064u, 0x3b6e20c8u, 0x76dc4190u, 0xedb88320u),

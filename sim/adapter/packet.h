@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what travels between adapters
+ * DOC: packets between adapters
  *
  * A request and its response, each one packet (data sheet, section 6).  Little
  * endian, no padding.  Only `size` bytes are sent.
@@ -28,19 +28,19 @@ enum packet_kind {
 
 /**
  * struct sim_packet - a packet
- * @crc: CRC-32 (as zlib's) of everything behind it
+ * @crc: CRC-32 (as zlib's) of all bytes behind it
  * @kind: enum packet_kind
  * @status: responses: enum sci_pci_error
  * @size: bytes of the packet, header and data
  * @source: node that sends it
  * @target: node that it is for
- * @mask: PACKET_WRITE of 16 bytes: which of them count; else 0.  Other sizes,
+ * @mask: PACKET_WRITE of 16 bytes: the bytes that are written; else 0.  Other sizes,
  *	of DMA, have no mask
  * @length: PACKET_READ: bytes asked for
  * @epoch: requests: the sender's, rises with each of its resets; responses: the
  *	request's
  * @number: requests: counted for each target; responses: the request's
- * @floor: requests: below it the sender waits for nothing any more
+ * @floor: requests: the sender has no outstanding request with a lower number
  * @address: export id << 32, offset; PACKET_READ_CSR: offset
  * @value: PACKET_INTERRUPT; responses to PACKET_LOCK and PACKET_READ_CSR
  * @data: @size - PACKET_HEADER bytes

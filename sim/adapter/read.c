@@ -46,7 +46,7 @@ static void kept_add(struct sim_adapter *a, uint64_t address,
 	a->kept_any = true;
 }
 
-/* The line is about to be overwritten: drop older copies. */
+/* Drop older copies of a line that is about to be overwritten. */
 void read_overtaken(struct sim_adapter *a, uint64_t line)
 {
 	kept_drop(a, line);

@@ -3,9 +3,9 @@
 /*
  * Requests of other nodes, each executed at most once: section 6.
  *
- * Of a source is known its epoch, the number below which it waits for nothing
- * any more (the floor), and what the PACKET_WINDOW numbers from there on were
- * answered.  Reads change nothing: they are executed as often as they come.
+ * This node keeps three things for each source: its epoch; the number below which it has no
+ * outstanding request (the floor); and the answers to the PACKET_WINDOW numbers from there on.
+ * Reads change nothing, so every copy of a read is executed.
  */
 #include <stdlib.h>
 
@@ -218,7 +218,7 @@ static void request_respond(struct sim_adapter *a, struct node *p,
 		r->value = p->values[q->number % PACKET_WINDOW];
 }
 
-/* Execute @q and fill in @r, but for its sum. False: there is no answer. */
+/* Execute @q and fill in @r, except its check sum. Return false if there is no answer. */
 bool responder_answer(struct sim_adapter *a, const struct sim_packet *q,
 		      struct sim_packet *r)
 {

@@ -15,7 +15,7 @@ void ring_set_base(struct sim_adapter *a, struct ring *r, uint32_t high)
 		r->base = base;
 }
 
-/* Set the size, 0 or a power of two. False: the ring has stopped. */
+/* Set the size, 0 or a power of two. Return false if the ring has stopped. */
 bool ring_set_entries(struct sim_adapter *a, struct ring *r, uint32_t entries,
 		      uint32_t min, uint32_t max)
 {
@@ -66,7 +66,7 @@ static_assert(offsetof(struct rx_entry, kind) == SCI_PCI_RX_KIND &&
 	      offsetof(struct rx_entry, data) == SCI_PCI_RX_DATA,
 	      "as in memory");
 
-/* Write an entry, its turn last: with the turn the entry is there. */
+/* Write an entry. Its turn is written last: it makes the entry valid. */
 static bool rx_write(struct sim_adapter *a, const struct rx_entry *e)
 {
 	uint64_t at = a->rx.base + (a->rx.tail & (a->rx.entries - 1)) *
@@ -107,7 +107,10 @@ enum sci_pci_error rx_put(struct sim_adapter *a, const struct sim_packet *p)
 	return rx_append(a, &e);
 }
 
-/* A mailbox packet came back, since its node is not there. It is lost if the ring is full. */
+/*
+ * Return a mailbox packet to its sender: its node does not exist. If the ring is full, the
+ * packet is lost.
+ */
 void rx_return(struct sim_adapter *a, const struct sim_packet *p)
 {
 	struct rx_entry e = {

@@ -30,7 +30,7 @@ static void error_count(struct sim_adapter *a, enum sci_pci_error code)
 	}
 }
 
-/* Count an error as the data sheet says, and continue as it says. */
+/* Count an error, and act on it as the data sheet says. */
 void status_error(struct sim_adapter *a, enum sci_pci_error code,
 		  uint16_t node, uint64_t address)
 {

@@ -3,8 +3,8 @@
 /*
  * Requests that have been sent, from their slot to their answer: section 6.
  *
- * Stores, loads and DMA share the slots of the data sheet; mailbox and command
- * have some of their own, so that neither waits for the other.
+ * Stores, loads and DMA share the slots of the data sheet; mailbox and command have slots of
+ * their own, so neither waits for the other.
  */
 #include "sim/adapter/model.h"
 
@@ -142,7 +142,7 @@ static void slot_take(struct sim_adapter *a, struct transaction *t,
 	t->tries = 0;
 }
 
-/* After transaction_ready(): take a slot, whose packet the caller completes. */
+/* Take a slot. The caller completes its packet. Context: after transaction_ready(). */
 struct transaction *transaction_new(struct sim_adapter *a, enum owner owner,
 				    uint16_t node, enum packet_kind kind)
 {

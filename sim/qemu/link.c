@@ -3,8 +3,8 @@
 /*
  * The cable: a socket to the fabric daemon, while the card is enabled.
  *
- * Nothing here waits.  Packets for which the socket has no room are queued.  When the
- * queue is full they are lost, as on any link.
+ * No function waits. Packets for which the socket has no room are queued. When the queue is
+ * full, packets are lost, as on any link.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -51,7 +51,7 @@ static void link_watch(struct sci_card *card)
 	qemu_set_fd_handler(l->fd, link_readable, l->queued ? link_writable : NULL, card);
 }
 
-/* Queue a frame. False: there is no room. Errors show when the socket is read. */
+/* Queue a frame. Return false if there is no room. Errors appear when the socket is read. */
 static bool link_push(struct sci_link *l, const struct iovec *v, int n)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)v, .msg_iovlen = n };
@@ -222,7 +222,7 @@ static void connect_now(void *opaque)
 	link_watch(card);
 }
 
-/* Called from within the model, which hears of the result later. */
+/* Connect or disconnect the link. The model calls this, and learns the result later. */
 void link_enable(struct sci_card *card, bool enable)
 {
 	struct sci_link *l = &card->link;

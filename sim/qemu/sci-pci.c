@@ -4,12 +4,12 @@
  * The PCI side of the device: registers, window, interrupts, DMA, time.
  *
  * Time is the host's (QEMU_CLOCK_REALTIME), not the guest's: a card has a crystal
- * and a power supply of its own.  While the guest is paused the card goes on: it
- * answers its peers, so they don't time out, and its own requests are answered,
- * so neither do they.  With a clock that stops with the guest, nothing would be
- * repeated that was lost meanwhile, and a debugger's look at the window of a
- * paused guest could wait for ever.  When QEMU itself was stopped (SIGSTOP) all
- * timers are late: what has come is read before any of them runs.
+ * and a power supply of its own. While the guest is paused the card continues to work: it
+ * answers its peers, so their requests do not time out, and it receives answers to its own. If
+ * the clock stopped with the guest, lost packets would not be repeated meanwhile, and a
+ * debugger's access to the window of a paused guest could wait for ever. After a stop of QEMU
+ * itself (SIGSTOP) all timers are late: the card reads the packets that have arrived before it
+ * runs any timer.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -30,8 +30,8 @@
 #define LINE		64u
 #define PUMP_STEP	(100 * SCALE_MS)
 /*
- * The longest that an access to the window may hold the machine.  TIMEOUT_US and
- * RETRIES can ask for days; then this pulls the cable.
+ * The longest time that an access to the window may stop the machine. TIMEOUT_US and RETRIES
+ * can ask for days. After this time the card disconnects the link.
  */
 #define PUMP_LIMIT	(60 * (int64_t)NANOSECONDS_PER_SECOND)
 
@@ -71,8 +71,8 @@ void card_end(struct sci_card *card)
 }
 
 /*
- * Accesses of the bus.  An access that comes out of the model, or while another one
- * waits, is not a CPU's: the guest has pointed an interrupt message at a card.
+ * Begin an access of the bus. An access from inside the model, or while another access waits,
+ * is not from a CPU: the guest has set a card as the address of an interrupt message.
  */
 static bool bus_begin(struct sci_card *card)
 {
@@ -284,7 +284,7 @@ static void att_write(void *opaque, hwaddr addr, uint64_t value, unsigned int si
 	card_end(card);
 }
 
-/* Those of 8 bytes come as two, low half first; others are for is_register(). */
+/* An access of 8 bytes becomes two, low half first. Other sizes are for is_register(). */
 #define REGISTERS						\
 	.endianness = DEVICE_LITTLE_ENDIAN,			\
 	.valid = { .min_access_size = 1, .max_access_size = 8,	\
@@ -326,11 +326,10 @@ static void card_timer(void *opaque)
 /* ---- the window: packets ---- */
 
 /*
- * Waits for something that may let a bus access go on, for PUMP_STEP at most, and
- * lets all cards of this machine do what there is to do: the one that is waited
- * for may be among them, or may itself wait for one of them.  It comes from the
- * bus, never from a model, and no model can come back to it: DMA goes to main
- * memory, and bus_begin() refuses.
+ * Wait for an event that may end a bus access, for PUMP_STEP at most, and let all cards of this
+ * machine work: the access may wait for one of them, or for a card that waits for one of them.
+ * The bus calls this, and never a model. A model cannot cause another call: its DMA reaches
+ * only main memory, and bus_begin() refuses other accesses.
  */
 static void cards_pump(void)
 {

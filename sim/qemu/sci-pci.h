@@ -57,8 +57,8 @@ struct sci_peer;
 /**
  * struct sci_window - BAR 2 of a card with direct windows
  * @base: the range of addresses that the guest sees
- * @shown: for each ATT entry: whether it maps memory; and whether its node is, or was,
- *	missing and no barrier has reported this yet
+ * @shown: for each ATT entry: whether it maps memory, and whether its node is or was missing
+ *	without a report by a barrier
  * @lost: number of entries with a missing node
  * @pagemap: tells which pages of this process have been touched; @pages: room to
  *	read it for an entry
@@ -125,7 +125,7 @@ struct sci_card {
 	struct sci_window window;
 };
 
-/* Enter the model. False: another call is inside, or there is no model. */
+/* Enter the model. Return false if another call is inside, or there is no model. */
 bool card_begin(struct sci_card *card);
 void card_end(struct sci_card *card);
 
@@ -152,9 +152,9 @@ bool window_memory(struct sci_card *card, struct frame_attach *attach, int *fd,
 		   Error **errp);
 void window_att_changed(struct sci_card *card, uint32_t entry);
 void window_invalidate(struct sci_card *card, uint16_t export_id);
-/* Before a barrier: count stores to nodes that are not there. */
+/* Count stores to missing nodes, before a barrier. */
 void window_check(struct sci_card *card);
-/* After a change of the export table: tell the peers. */
+/* Tell the peers of a change of the export table. */
 void window_exports(struct sci_card *card);
 void window_attached(struct sci_card *card);
 void window_detached(struct sci_card *card);

@@ -6,18 +6,16 @@
  *
  * A page of the window is looked up when its ATT entry is made valid: in the
  * export table and the lists of pages, which are read from the exporter's memory.
- * All that is found there is hostile: addresses are checked against the memory
- * that the exporter has shown, and sealed against shrinking, and each look-up has
- * a fixed number of steps.
+ * The tables are hostile input: addresses are checked against the exporter's memory, which is
+ * sealed against shrinking, and each look-up has a fixed number of steps.
  *
- * Pages are of 4096 bytes: one that the end of an export lies in is there as a
- * whole.  Where nothing is mapped there is private memory of zeros, and where
- * stores are not allowed a private mapping: a guest's store must not kill QEMU.
- * Both keep what is stored, in this window alone, until the entry is written
- * again; a page that was not stored to follows the exporter's.
+ * Pages have 4096 bytes. The last page of an export is mapped whole. The window has private
+ * zeros where no memory is mapped, and a private mapping where stores are not allowed, because
+ * a guest's store must not kill QEMU. Both keep stored bytes in this window until the entry is
+ * written again. A page without a store still shows the exporter's page.
  *
- * Stores to a node that is not there must not vanish unnoticed: the guest's
- * barriers ask whether any page of such entries has been touched.
+ * A store to a missing node must not get lost without an error: the guest's barriers test
+ * whether a page of such an entry has been touched.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -35,7 +33,7 @@
 #define PAGE		SCI_PCI_PAGE
 #define LENGTH_MAX	(1ull << 32)
 #define NOTHING		UINT64_MAX
-/* How long peers get to let an export go when the daemon can't be asked. */
+/* Time that peers get to unmap an export if the daemon cannot be asked. */
 #define GRACE_MS	1000
 
 /* bits of an entry of /proc/self/pagemap */
@@ -89,7 +87,7 @@ static void peer_free(struct sci_peer *p)
 	g_free(p);
 }
 
-/* Make a peer. Takes over @fd. NULL: its memory cannot be mapped safely. */
+/* Make a peer. It takes over @fd. Return NULL if its memory cannot be mapped safely. */
 static struct sci_peer *peer_new(const struct frame_attach *attach, int fd)
 {
 	struct sci_peer *p = g_new0(struct sci_peer, 1);
@@ -179,7 +177,7 @@ struct merge {
 };
 
 /*
- * Main memory is in pieces where x86 hides some of it below 1 MiB: those with the
+ * Join pieces of main memory to a range. x86 hides some memory below 1 MiB; pieces with the
  * same distance between address and offset are one range.
  */
 static bool merge_range(Int128 start, Int128 len, const MemoryRegion *mr,
@@ -294,14 +292,14 @@ static void direct_unshow(struct sci_card *card, uint32_t n)
 	show_nothing_at_all(card);
 }
 
-/* Take a window out, since its node is not there. */
+/* Remove a window from the guest: its node does not exist. */
 static void direct_lose(struct sci_card *card, uint32_t n)
 {
 	direct_unshow(card, n);
 	set_lost(&card->window, n, true);
 }
 
-/* Take windows that @match accepts out, by @how. */
+/* Remove the windows that @match accepts, by @how. */
 static void unshow_if(struct sci_card *card,
 		      void (*how)(struct sci_card *card, uint32_t n),
 		      bool (*match)(struct sci_card *card, uint32_t n,
@@ -449,7 +447,7 @@ static bool direct_touched(struct sci_card *card, uint32_t n)
 			break;
 	if (i == pages)
 		return false;
-	/* before the count, so that later stores are seen the next time */
+	/* clear the page before the count, so that the next count sees later stores */
 	madvise(at, size, MADV_DONTNEED);
 	return true;
 }
@@ -462,7 +460,7 @@ void window_check(struct sci_card *card)
 	for (n = 0; w->lost && n < card->config.att_entries; n++) {
 		if (!w->shown[n].lost)
 			continue;
-		/* stores from before its node came are not to be found */
+		/* an entry with a mapping has no earlier stores to a missing node */
 		if (w->shown[n].mapped)
 			set_lost(w, n, false);
 		else if (!direct_touched(card, n))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what happens later
+ * DOC: actions that are due later
  *
- * A setting may begin after so many packets have come to its point, or after a
- * time, and end in the same ways; then it is again what it was.
+ * A setting may begin after a number of packets at its point, or after a time, and end in the
+ * same way. Then it has its former value again.
  */
 #ifndef SIM_SWITCH_ACTION_H
 #define SIM_SWITCH_ACTION_H
@@ -25,7 +25,7 @@ struct span {
 	struct when after, lasts;
 };
 
-/* Set @k of @pt. False: out of memory. */
+/* Set @k of @pt. Return false if there is no memory. */
 bool action_set(struct point *pt, enum key k, uint64_t value,
 		const struct span *span);
 

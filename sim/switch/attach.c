@@ -39,7 +39,7 @@ static bool take_descriptors(struct conn *c, struct msghdr *msg)
 	return good;
 }
 
-/* Return what recvmsg() does; -EBADF: there was more than one descriptor. */
+/* As recvmsg(), but return -EBADF if there was more than one descriptor. */
 static ssize_t read_frame(struct conn *c)
 {
 	struct iovec iov = {
@@ -123,7 +123,7 @@ static int conn_attach(struct conn *c)
 	if (ret)
 		return ret;
 	if (node_there(n)) {
-		/* The end of the old connection may not be known yet: look. */
+		/* Check the old connection: its end may not be known yet. */
 		if (!conn_dead(n->conn))
 			return EEXIST;
 		conn_fail(n->conn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* An adapter says who it is. */
+/* The introduction of an adapter. */
 #ifndef SIM_SWITCH_ATTACH_H
 #define SIM_SWITCH_ATTACH_H
 
@@ -8,7 +8,7 @@
 
 struct conn;
 
-/* Read the first frame of a connection. False: there is nothing to read. */
+/* Read the first frame of a connection. Return false if there is nothing to read. */
 bool attach_frame(struct conn *c);
 
 #endif

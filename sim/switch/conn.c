@@ -170,7 +170,7 @@ bool conn_dead(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
-/* Read what is left: else the other end would get ECONNRESET instead of frames. */
+/* Read the remaining bytes: else the other end would get ECONNRESET instead of frames. */
 static void forget_unread(struct conn *c)
 {
 	char byte;

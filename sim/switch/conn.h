@@ -3,9 +3,8 @@
 /*
  * DOC: an adapter's connection
  *
- * What an adapter does not read waits in a queue.  Packets that find it full are
- * lost; other frames are not, but an adapter that lets very many of them wait is
- * disconnected.
+ * Frames that an adapter does not read wait in a queue. If the queue is full, packets are lost.
+ * Other frames are kept, but an adapter with very many waiting frames is disconnected.
  */
 #ifndef SIM_SWITCH_CONN_H
 #define SIM_SWITCH_CONN_H
@@ -58,7 +57,7 @@ bool conn_dead(const struct conn *c);
 /* Send a frame that is not a packet, with a descriptor or -1. */
 void conn_send(struct conn *c, const void *frame, size_t size, int fd);
 
-/* Send a frame with a packet. False: there was no room. */
+/* Send a frame with a packet. Return false if there was no room. */
 bool conn_send_packet(struct conn *c, const void *frame, size_t size);
 
 #endif

@@ -3,9 +3,9 @@
 /*
  * DOC: direct nodes
  *
- * Each of them has the memory of every other in its window.  Before memory is
- * given back to its machine, all others take it out and say so; one that goes
- * counts as having said it.
+ * Each direct node has the memory of every other one in its window. Before a machine frees
+ * memory, all other nodes remove it from their windows and confirm that. A node that leaves
+ * counts as confirmed.
  */
 #ifndef SIM_SWITCH_DIRECT_H
 #define SIM_SWITCH_DIRECT_H
@@ -23,7 +23,7 @@ struct direct {
 	struct invalidation *pending;
 };
 
-/* An adapter has attached, or one has gone; it may be a direct one. */
+/* Handle an adapter that has attached or has left; it may be a direct one. */
 void direct_came(struct fabric *f, struct conn *c);
 void direct_gone(struct fabric *f, struct conn *c);
 

@@ -4,17 +4,17 @@
  * DOC: the daemon
  *
  *	main		options, the loop
- *	  listen	sockets that others connect to
- *	  conn		an adapter's socket and what waits for it to read
- *	    attach	... says who it is
+ *	  listen	sockets that clients connect to
+ *	  conn		an adapter's socket, and the frames that wait for it
+ *	    attach	... its introduction
  *	    receive	... its frames
- *	  node		who is there, whose link is up
+ *	  node		nodes, and the state of their links
  *	  flight	a packet on its way
- *	    point	a place it passes, its settings, counters, generator
- *	    fault	what happens to it there
- *	    topology	which place is next
+ *	    point	a place that a packet passes: settings, counters, generator
+ *	    fault	faults of packets at a point
+ *	    topology	the next place of a packet
  *	  action	settings that begin or end later
- *	  direct	memory of direct nodes, and who has it in a window
+ *	  direct	memory of direct nodes, and the windows that show it
  *	  control	the control socket
  *	    command	its commands; command_set, command_show: most of them
  *	    garbage	one of them
@@ -44,10 +44,10 @@ struct signals {
 };
 
 /**
- * struct fabric - all that the daemon knows
- * @node: nodes by id / 4; a node stays when its adapter goes
+ * struct fabric - the state of the daemon
+ * @node: nodes by id / 4; a node stays when its adapter leaves
  * @node_preset: settings of nodes that are not known yet; @link_preset: links
- * @ready, @ready_end: packets that go on when the present one has
+ * @ready, @ready_end: packets that move after the present one
  * @garbage: the generator of garbage: its state
  */
 struct fabric {
@@ -76,7 +76,7 @@ void fabric_close(struct fabric *f);
 /* Make the present settings those that `reset` restores. */
 void fabric_keep_initial(struct fabric *f);
 void fabric_reset(struct fabric *f);
-void fabric_seed(struct fabric *f, uint64_t seed);	/* Start all generators anew. */
+void fabric_seed(struct fabric *f, uint64_t seed);	/* Restart all generators. */
 
 /* Call @fn for each link, and each known node. */
 void fabric_each_point(struct fabric *f, bool nodes, bool links,

@@ -11,7 +11,7 @@
 #define SIZE_BITS	16u
 #define SIZE_AT		(8 * offsetof(struct sim_packet, size)) /* the CRC */
 
-/* Salts of the generator. The salt of a fault is its key. */
+/* Salts of the generator. The key of a fault is its salt. */
 enum { SALT_JITTER = KEYS, SALT_FLIPS, SALT_FLIP, SALT_DAMAGE,
        SALT_GARBLE };
 
@@ -127,7 +127,7 @@ static uint64_t packet_delay(const struct point *pt)
 	return pt->value[KEY_DELAY] + jitter;
 }
 
-/* Another packet has passed: release a packet that has waited long enough. */
+/* Count a packet that has passed, and release a held packet that has waited long enough. */
 static void packet_overtaken(struct point *pt)
 {
 	if (pt->held && !--pt->hold_left)

@@ -203,7 +203,7 @@ void flight_release(struct point *pt)
 	pt->held = NULL;
 	point_update(pt);
 	timer_cancel(&pt->fabric->loop, &p->timer);
-	/* Count it here when it goes on, not when it came. */
+	/* count the packet when it leaves, and not when it arrived */
 	pt->counter[COUNT_FORWARDED]++;
 	pt->counter[COUNT_BYTES] += p->frame.packet.size;
 	flight_ready(p);

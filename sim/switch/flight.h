@@ -3,9 +3,9 @@
 /*
  * DOC: packets on their way
  *
- * A packet goes all the way at once, from point to point.  Delays on its way add up,
- * and it waits for their sum at the end.  A packet that is held back at a point to be
- * overtaken goes on from there later.
+ * A packet moves all the way at once, from point to point. The delays of its way add up, and it
+ * waits for their sum at the end. A packet that a point holds back, so that others overtake it,
+ * moves on from there later.
  */
 #ifndef SIM_SWITCH_FLIGHT_H
 #define SIM_SWITCH_FLIGHT_H
@@ -30,7 +30,7 @@ struct station;
  * @holder: the point that holds it back
  * @delay: delay until now, in ns
  * @size: size of the frame
- * @response, @corrupted: the packet itself does not say so any more when it is
+ * @response, @corrupted: known before corruption changes the packet
  */
 struct flight {
 	struct timer timer;
@@ -44,16 +44,16 @@ struct flight {
 	struct frame_packet frame;
 };
 
-/* Let @p->frame, which has been checked, leave. @p is the caller's. */
+/* Send @p->frame, which has been checked, on its way. @p belongs to the caller. */
 void flight_begin(struct node *source, struct flight *p);
 
-/* Send a copy from the same place on, after the present packet. False: no room. */
+/* Send a copy from the same place, after the present packet. Return false if there is no room. */
 bool flight_copy(const struct flight *p);
 
-/* Hold the packet back at @pt. False: no room. */
+/* Hold the packet back at @pt. Return false if there is no room. */
 bool flight_hold(struct point *pt, const struct flight *p);
 
-/* Let the packet that @pt holds back go on, after the present one. */
+/* Release the packet that @pt holds back, after the present one. */
 void flight_release(struct point *pt);
 
 /* Free all packets when the daemon ends. */

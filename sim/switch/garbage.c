@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Packets that no adapter would send, with a CRC that is right.  They come in
- * the name of a node that is not attached: in another's they would use up its
- * numbers, and its own requests would count as executed.  (What a node that is
- * attached says can be garbled: see fault.c.)
+ * Packets that no adapter would send, with a CRC that is right. Their source is a node that is
+ * not attached. With an attached source they would use up its numbers, and its own requests
+ * would count as executed. (The packets of an attached node can be garbled: see fault.c.)
  */
 #include <string.h>
 #include <time.h>

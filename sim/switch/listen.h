@@ -38,7 +38,7 @@ void listener_close(struct listener *l);	/* close it and remove its name */
 /* Listen again: there may be free descriptors. */
 void listener_resume(struct loop *loop, struct listener *l);
 
-/* Make an address of a path. False: @path is too long. */
+/* Make an address of a path. Return false if @path is too long. */
 bool socket_address(struct sockaddr_un *sa, const char *path);
 
 #endif

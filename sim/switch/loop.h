@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what happens next
+ * DOC: the event loop
  *
- * Descriptors, timers, and work for when all that epoll reported at once has
- * been seen to: a watch must live, with its descriptor open, until then.
+ * The loop has descriptors, timers, and work that runs after all events of one epoll_wait().
+ * Until then a watch must exist, with its descriptor open.
  */
 #ifndef SIM_SWITCH_LOOP_H
 #define SIM_SWITCH_LOOP_H
@@ -24,7 +24,7 @@ struct watch {
 };
 
 /**
- * struct timer - all zero but for @expired is one that does not run
+ * struct timer - a timer; all zero except @expired: it does not run
  */
 struct timer {
 	void (*expired)(struct timer *t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Nodes: known for ever once they were named, there while one is attached. */
+/* Nodes. A node is known for ever after it was named, and present while an adapter is attached. */
 #ifndef SIM_SWITCH_NODE_H
 #define SIM_SWITCH_NODE_H
 

@@ -28,14 +28,14 @@ enum counter {
 	/* of nodes only */
 	COUNT_DELIVERED,	/* to it */
 	COUNT_NO_NODE,		/* packets from it to a node that is not there */
-	COUNT_OVERFLOW,		/* lost since too many packets wait for it, or from it */
+	COUNT_OVERFLOW,		/* lost: too many packets wait for it, or from it */
 	COUNT_MALFORMED,	/* frames of it that are invalid */
 	COUNTERS,
 };
 
 /*
- * sci.ko's control packets (kmod/core/session.h), which are the data of mailbox
- * packets: one of the type DATA ends with a message.
+ * sci.ko's control packets (kmod/core/session.h), which are the data of mailbox packets. A
+ * control packet of type DATA ends with a message.
  */
 #define MESSAGE_AT	16u
 #define MESSAGE_SIZE	48u
@@ -55,11 +55,11 @@ struct action;
  * @hash: hash of its name
  * @came: packets, since the generator began
  * @plain: no fault is set, and no packet held back: packets just pass
- * @initial: settings as they were when the daemon began
+ * @initial: settings at the start of the daemon
  * @actions: list of actions that a packet or a time triggers
  * @action_at: the first packet of these; UINT64_MAX: none
  * @held: packet held back, for @hold_left others
- * @message: the last that came by: it may come once more in place of a later one
+ * @message: the last message that passed: it may be repeated in place of a later one
  */
 struct point {
 	struct fabric *fabric;

@@ -33,9 +33,8 @@ enum frame_kind {
 	FRAME_REFUSED,		/* to an adapter: it was refused; value is an errno */
 	FRAME_LINK,		/* to an adapter: value 1: link up, 0: down */
 	/*
-	 * Direct windows.  The daemon tells each direct node of every other
-	 * (FRAME_PEER, and FRAME_PEER_GONE); an adapter says where its export
-	 * table is whenever that changes.
+	 * Direct windows. The daemon tells each direct node of every other one (FRAME_PEER,
+	 * FRAME_PEER_GONE). An adapter sends the place of its export table after each change.
 	 */
 	FRAME_PEER,		/* to an adapter: struct frame_attach of node */
 	FRAME_PEER_GONE,	/* to an adapter: forget node and its memory */
@@ -48,7 +47,7 @@ enum frame_kind {
 /**
  * struct frame - head of every frame
  * @kind: enum frame_kind
- * @node: whom it is about; of the adapter itself where nothing else is said
+ * @node: the node it is about; by default the adapter's own
  * @value: number whose meaning depends on the kind, else 0
  */
 struct frame {

@@ -48,7 +48,7 @@ static bool receive_invalidated(struct conn *c, const struct frame *frame,
 	return true;
 }
 
-/* Read a frame. False: it is none for this daemon. @p->frame has as much as fits. */
+/* Read a frame. Return false if it is invalid. @p->frame has as many bytes as fit. */
 static bool conn_receive(struct conn *c, struct flight *p, size_t size)
 {
 	const void *frame = &p->frame;
@@ -72,7 +72,7 @@ static bool conn_receive(struct conn *c, struct flight *p, size_t size)
 
 bool receive_frame(struct conn *c)
 {
-	struct flight p;	/* not cleared here: flight_begin() does */
+	struct flight p;	/* not cleared here: flight_begin() clears it */
 	ssize_t n;
 
 	n = recv(c->watch.fd, &p.frame, sizeof(p.frame),

@@ -8,7 +8,7 @@
 
 struct conn;
 
-/* Read the next frame. False: there is nothing to read. */
+/* Read the next frame. Return false if there is nothing to read. */
 bool receive_frame(struct conn *c);
 
 #endif

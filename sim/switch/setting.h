@@ -35,7 +35,7 @@ const char *key_name(enum key k);
 bool key_find(const char *name, enum key *k);
 bool key_of_nodes_only(enum key k);
 uint64_t key_default(enum key k);
-/* Return whether the key is a fault. The value 0 turns a fault off. */
+/* Return whether the key is a fault. A fault with the value 0 is off. */
 bool key_is_fault(enum key k);
 
 /* Parse the value of key @k.  Return NULL, or an error text. */

@@ -5,10 +5,9 @@
  *
  * A ring is a cycle of links, each from one station to the next; packets go in
  * that direction only.  A station is a node or a switch, and may be on several
- * rings: there packets change from one to the other.  They take a shortest way;
- * where there are several, at each station the link of the ring that was
- * declared first.  A torus has its rows declared before its columns, so this is
- * dimension order.
+ * rings: packets change from one ring to another there. Packets take a shortest way. If there
+ * are several, each station chooses the link of the ring that was declared first. A torus
+ * declares its rows before its columns, so its packets use dimension order.
  *
  * Without a file there is one ring, named "ring", of all nodes that ever
  * attached, by their ids.
@@ -34,7 +33,7 @@ struct link {
 /**
  * struct station - @node: NULL: a switch
  * @next: for each station, the index of the link that leads from it to this one,
- *	NONE where there is no way; NULL before the first use
+ *	NONE if there is no way; NULL before the first use
  */
 struct station {
 	char name[40];

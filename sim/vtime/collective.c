@@ -9,7 +9,7 @@
 #include "sim/vtime/network.h"
 
 #define ENDPOINT	1u
-#define PATIENCE_MS	10000	/* nothing takes so long but what never comes */
+#define PATIENCE_MS	10000	/* longer than any operation that works */
 
 int member_open(struct member *m, struct vt_node *n)
 {

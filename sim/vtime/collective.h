@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what many nodes do together
+ * DOC: collective operations
  *
- * Collective operations as a program would have them: messages of the library's
- * to peers that are connected when they are first needed.  All members call the
- * same one, with the same number of bytes.  Each compares the bytes that it receives
- * with the expected ones: a byte that differs is -EILSEQ.
+ * The operations send messages of the library, as a program does. A peer is connected when it
+ * is first needed. All members call the same operation with the same number of bytes. Each
+ * member compares the received bytes with the expected ones, and returns -EILSEQ if a byte
+ * differs.
  */
 #ifndef SIM_VTIME_COLLECTIVE_H
 #define SIM_VTIME_COLLECTIVE_H
@@ -54,13 +54,13 @@ int collective_allreduce(struct member *m, size_t bytes);
 /* Exchange @bytes with each neighbour: see vt_network_neighbours(). */
 int collective_neighbours(struct member *m, size_t bytes);
 
-/* @bytes from each to each, in n - 1 rounds between pairs. */
+/* Send @bytes from each rank to each other rank, in n - 1 rounds between pairs. */
 int collective_alltoall(struct member *m, size_t bytes);
 
 /* Make an all-to-all by Bruck's algorithm: log2 n rounds, each with half of the data. */
 int collective_bruck(struct member *m, size_t bytes);
 
-/* @bytes from each to rank 0, which answers them in the order they come. */
+/* Send @bytes from each rank to rank 0, which answers in the order of arrival. */
 int collective_star(struct member *m, size_t bytes);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * Events in order of time, and programs as coroutines.  A program runs ahead of
- * the world on its own clock as long as it only computes; before it looks at
- * anything others may change it lets happen what is due (vt_sync()).
+ * Events in order of time, and programs as coroutines. A program runs ahead of the world on its
+ * own clock while it only computes. Before it reads a word that another node may change, it
+ * runs the events that are due (vt_sync()).
  */
 #include <assert.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@
 
 #define STACK_BYTES	(128u << 10)
 /*
- * How soon a program that waits looks again while an interrupt is pending: the
- * library looks for those only now and then.
+ * The interval at which a waiting program polls while an interrupt is pending: the library
+ * polls for interrupts only now and then.
  */
 #define LOOK_PS		(100 * (uint64_t)VT_NS)
 #define WINDOW_BYTES	((size_t)VT_ATT_ENTRIES * VT_ATT_PAGE)
 
-/* The one whose program runs, for libsci/msg, which knows of no simulation. */
+/* The simulation whose program runs. libsci/msg, which does not know it, needs this. */
 static struct vt_sim *running;
 
 /* ---- events: a heap ---- */
@@ -106,7 +106,7 @@ static void node_leave(struct vt_node *n)
 	fiber_switch(&n->fiber, &s->main);
 }
 
-/* Handle an event: let the program go on. */
+/* Handle an event: let the program continue. */
 static void node_resume(void *arg)
 {
 	struct vt_node *n = arg;
@@ -174,7 +174,10 @@ static void node_wake(struct vt_node *n)
 
 static void time_out(void *arg);
 
-/* One event is enough, if it is not later: it looks what is waited for then. */
+/*
+ * Set the time limit of a wait. One event is enough if it is not too late: it computes the next
+ * time.
+ */
 static void limit_set(struct vt_node *n)
 {
 	if (n->until >= n->limit)
@@ -187,7 +190,7 @@ static void time_out(void *arg)
 {
 	struct vt_node *n = arg;
 
-	/* one that was overtaken by an earlier one */
+	/* this event was overtaken by an earlier one */
 	if (n->sim->now != n->limit)
 		return;
 	n->limit = VT_NEVER;
@@ -231,7 +234,7 @@ static bool is_program(vt_event_fn fn)
 	return fn == node_resume || fn == node_touched || fn == time_out;
 }
 
-/* Without a change of stacks as far as that goes: most of what is due is short. */
+/* Run events without a change of stacks as far as possible: most events that are due are short. */
 void vt_sync(struct vt_node *n)
 {
 	struct vt_sim *s = n->sim;
@@ -252,7 +255,7 @@ void vt_sync(struct vt_node *n)
 	s->now = n->clock;
 }
 
-/* Wake the program by an event: the caller may be inside the model of the adapter. */
+/* Wake the program by an event, because the caller may be inside the model of the adapter. */
 void vt_touch(struct vt_node *n)
 {
 	n->touches++;

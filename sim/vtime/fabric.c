@@ -226,7 +226,7 @@ volatile void *vt_share(struct vt_node *owner, struct vt_node *user,
 	return user->window + (size_t)first * VT_ATT_PAGE;
 }
 
-/* Drop events that will not happen any more. */
+/* Drop events that are not needed any more. */
 void fabric_drop(vt_event_fn fn, void *arg)
 {
 	fabric_news_drop(fn, arg);

@@ -3,9 +3,8 @@
 /*
  * DOC: the library's fabric "model"
  *
- * Stores, barriers and plain interrupts take the adapter's way; what kernels tell
- * each other (connecting, events, interrupts with data) takes the profile's
- * `control` for a question and its answer.
+ * Stores, barriers and plain interrupts use the adapter. A question between kernels and its
+ * answer (connecting, events, interrupts with data) take the time `control` of the profile.
  */
 #ifndef SIM_VTIME_FABRIC_H
 #define SIM_VTIME_FABRIC_H

@@ -6,7 +6,7 @@
 
 #include "sim/vtime/fabric.h"
 
-/* A data interrupt that has come. */
+/* A data interrupt that has arrived. */
 struct message {
 	struct list link;
 	size_t len;
@@ -208,7 +208,7 @@ static void parcel_came(void *arg)
 	free(parcel);
 }
 
-/* Drop an event that will not happen any more. */
+/* Drop an event that is not needed any more. */
 void fabric_parcel_drop(vt_event_fn fn, void *arg)
 {
 	struct parcel *parcel = arg;

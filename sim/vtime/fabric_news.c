@@ -60,7 +60,7 @@ void fabric_tell(struct vt_listener *l, enum sci_event_type type,
 	vt_at(s, s->now + s->profile.control / 2, news_deliver, news);
 }
 
-/* Drop an event that will not happen any more. */
+/* Drop an event that is not needed any more. */
 void fabric_news_drop(vt_event_fn fn, void *arg)
 {
 	struct news *news = arg;

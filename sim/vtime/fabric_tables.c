@@ -7,7 +7,7 @@
 
 #include "sim/vtime/fabric.h"
 
-/* How many of the window [@off, @off + @len) of a segment takes. */
+/* Return the number of window entries that [@off, @off + @len) of a segment takes. */
 uint32_t fabric_pages(uint64_t off, size_t len)
 {
 	return (uint32_t)((off % VT_ATT_PAGE + len + VT_ATT_PAGE - 1) /

@@ -27,12 +27,12 @@ static void fiber_departs(void **frames, const struct fiber *to)
 
 static void fiber_arrives(struct fiber *f)
 {
-	/* the thread's own stack it knows, and we do not */
+	/* NULL: the sanitizer knows the thread's own stack */
 	__sanitizer_finish_switch_fiber(f->frames, &f->before->stack,
 					&f->before->size);
 }
 
-/* Functions that never returned leave their marks. */
+/* Clear the sanitizer's marks of functions that have not returned. */
 static void stack_wipe(struct fiber *f)
 {
 	__asan_unpoison_memory_region(f->stack, f->size);
@@ -57,7 +57,7 @@ static void stack_wipe(struct fiber *f)
 
 /* ---- for all ---- */
 
-/* makecontext() passes ints. */
+/* Begin a fiber. makecontext() passes only ints. */
 static void fiber_begin(unsigned int low, unsigned int high)
 {
 	struct fiber *f = (struct fiber *)((uintptr_t)high << 32 | low);

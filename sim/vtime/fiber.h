@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <ucontext.h>
 
-/* All zero: the thread itself, or none. */
+/* A fiber. All zero: the thread itself, or no fiber. */
 struct fiber {
 	ucontext_t context;
 	void (*fn)(void *arg);

@@ -46,7 +46,7 @@ struct vt_sim {
 	uint8_t *windows;		/* addresses of all windows; no memory */
 };
 
-/* As the adapter writes them, behind what the kernel counts. */
+/* Status words as the adapter writes them, behind the words that the kernel counts. */
 struct vt_words {
 	struct sci_link_words link;
 	uint32_t fatal;

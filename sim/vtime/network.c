@@ -6,18 +6,17 @@
  *	ring		one ring of all nodes
  *	rings:K		rings of K nodes and a port of one switch each
  *	torus:XxY	X rings of Y nodes and Y of X: every node is on two
- *	torus		... with X and Y as close to each other as can be
+ *	torus		... with X and Y as near to each other as possible
  *
- * A link goes from one station of a ring to the next, in one direction.  Packets
- * take a link one after the other, and go on to the next as soon as their head
- * has come (virtual cut-through); so a way costs a hop for each link and the
- * packet's length once.  On a torus they take the row first, then the column.
- * The links' queues have no end, and SCI's echoes (8 bytes, on the rest of the
- * ring) are not modelled.
+ * A link goes from one station of a ring to the next, in one direction. Packets use a link one
+ * after the other. A packet enters the next link when its head has arrived (virtual
+ * cut-through). So a way costs a hop for each link, and the packet's length once. On a torus
+ * they take the row first, then the column. The links' queues are unlimited, and SCI's echoes (8
+ * bytes, on the rest of the ring) are not modelled.
  *
- * The whole way of a packet is found when it sets off.  On each link it gets the
- * first time that is long enough and has not been given to another: one that will
- * be there later keeps no link from one that is there sooner.
+ * The whole way of a packet is computed at its start. On each link it gets the first free time
+ * that is long enough. So a packet that arrives later does not take a link from a packet that
+ * arrives sooner.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +25,10 @@
 #include "sim/vtime/internal.h"
 #include "sim/vtime/network.h"
 
-/* Answers to stores set off before the event that makes them, but not so long. */
+/* Answers to stores may start before the event that makes them, by at most this time. */
 #define PAST		(5 * (uint64_t)VT_US)
 
-/* Time of a link that packets have been given, one right after the other. */
+/* A time of a link that is reserved for packets, one directly after the other. */
 struct span {
 	uint64_t from, to;
 };
@@ -40,7 +39,7 @@ struct link {
 	uint64_t busy;		/* in total, ps */
 };
 
-/* Each node has a link in its row (or only ring), and one in its column. */
+/* The network. Each node has a link in its row (or only ring), and one in its column. */
 struct vt_network {
 	struct vt_sim *sim;
 	unsigned int size;	/* stations of a row */
@@ -156,7 +155,7 @@ static void spans_grow(struct link *l)
 	}
 }
 
-/* Before @i; the fewer ones make room. */
+/* Insert a reservation before @i. The shorter side moves. */
 static void span_insert(struct link *l, unsigned int i, struct span s)
 {
 	if (l->first && i - l->first <= l->end - i) {

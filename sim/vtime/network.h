@@ -7,10 +7,10 @@
 #include "sim/vtime/vtime.h"
 
 /**
- * struct vt_network_load - what the links have carried
+ * struct vt_network_load - the load of the links
  * @links: number of links
- * @busiest: picoseconds that the one was busy that was so longest
- * @mean: ... of all
+ * @busiest: busy time of the busiest link, in picoseconds
+ * @mean: mean of all links
  * @packets: number of packets sent; @bytes: their lengths with headers, counted once each
  */
 struct vt_network_load {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * A node: what its adapter is lent.  Its main memory is this process's, so bus
- * addresses are pointers.  The CPU's stores and the adapter's accesses to main
- * memory share one bus.
+ * A node: the operations that its adapter calls. Its main memory belongs to this process, so
+ * bus addresses are pointers. The CPU's stores and the adapter's accesses to main memory share
+ * one bus.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct vt_packet {
 	struct sim_packet packet;
 };
 
-/* The bus is taken for @time, at @from or when it is free; until when. */
+/* Reserve the bus for @time, at @from or when it is free. Return the end. */
 uint64_t node_bus(struct vt_node *n, uint64_t from, uint64_t time)
 {
 	uint64_t start = n->bus_free > from ? n->bus_free : from;
@@ -164,7 +164,7 @@ static bool host_dma_write(void *ctx, uint64_t addr, const void *buf,
 	return true;
 }
 
-/* A store is answered before it is in memory: that is posted. */
+/* A posted store: its answer comes before the bytes are in memory. */
 #define STORE_ANSWER	(PACKET_WRITE | PACKET_RESPONSE)
 
 static void host_send(void *ctx, const struct sim_packet *packet)
@@ -224,7 +224,7 @@ static void node_timer(void *arg)
 {
 	struct vt_node *n = arg;
 
-	/* one that was overtaken by an earlier one */
+	/* this event was overtaken by an earlier one */
 	if (n->sim->now < n->timer)
 		return;
 	n->timer = VT_NEVER;
@@ -237,7 +237,7 @@ static void host_deadline(void *ctx)
 {
 	struct vt_node *n = ctx;
 
-	/* not yet there while it is being made */
+	/* NULL while the adapter is being made */
 	if (n->adapter)
 		timer_set(n);
 }
@@ -320,8 +320,8 @@ static void node_set_up(struct vt_node *n)
 }
 
 /*
- * Get zeroed memory in whole pages, which take memory when they are used.  A node has very many
- * blocks, so the headers of a heap would cost too much.
+ * Get zeroed pages, which take memory only when they are used. A node has very many blocks, so
+ * the headers of a heap would cost too much.
  */
 uint8_t *node_pages_get(size_t size)
 {

@@ -10,7 +10,7 @@
 #include "sim/vtime/network.h"
 #include "sim/vtime/ours.h"
 
-/* Make rounds until all rings exist and their status has its rhythm. */
+/* Make rounds until all rings exist and status lines come at their usual intervals. */
 static unsigned int warm_up(size_t size)
 {
 	return size > 16384 ? 2 : 48;
@@ -173,7 +173,7 @@ static void ours_play(struct vt_node *n, void *arg)
 	}
 	if (!ret && !vt_index(n))
 		pingpong_end(n, pp);
-	/* the other one goes on to its end when all has been counted */
+	/* the other program may end now: everything has been counted */
 	if (!ret)
 		ret = vt_index(n) ? ours_recv_one(pp, &s) : ours_send_one(pp, &s);
 	if (ret)

@@ -10,13 +10,13 @@ enum ours_mode {
 	OURS_PLAIN,			/* untagged, any buffers */
 	OURS_TAGGED,
 	OURS_ZCOPY,			/* untagged, exported buffers */
-	/* to see from where on zero-copy pays */
+	/* to find the size from which zero-copy pays */
 	OURS_LINES,			/* ... never without a copy */
 	OURS_DIRECT,			/* ... always */
 };
 
 /**
- * struct ours_result - of one message, on the average of many
+ * struct ours_result - averages for one message
  * @latency: half a round trip, picoseconds
  * @packets64, @packets16: store transactions
  * @reads: transactions that read remote memory
@@ -32,7 +32,10 @@ struct ours_result {
 	double bytes;
 };
 
-/* Ping-pong of @size bytes between two nodes; false (said why): it did not work. */
+/*
+ * Measure a ping-pong of @size bytes between two nodes. Return false, with a message, if it
+ * failed.
+ */
 bool ours_pingpong(const struct vt_profile *p, enum ours_mode mode,
 		   size_t size, unsigned int rounds, struct ours_result *r);
 

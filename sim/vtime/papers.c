@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* The papers' figures, and the model's beside them. */
+/* Published figures of the papers, and the model's values. */
 #include <stdio.h>
 #include <string.h>
 

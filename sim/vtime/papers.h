@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what the papers had
+ * DOC: the papers' protocols
  *
- * The papers' protocols as their authors describe them, as programs that store and
- * load, without libsci/msg.  The profile says what stores, flushes, waits, copies,
- * polls and locks cost.  A cost of one system alone is a constant beside its code,
- * with its source.
+ * The protocols are programs that store and load as the authors describe it, without
+ * libsci/msg. The profile has the costs of stores, flushes, waits, copies, polls and locks. A
+ * cost of only one system is a constant beside its code, with its source.
  *
  *	DECK	Low-latency and zero-copy message passing protocols for
  *		SCI-based clusters; on profile B
  *	MPICH	MPICH for SCI-connected Clusters; on profile A
  *
- * Of ScaMPI and of Madeleine there are published figures only.
+ * For ScaMPI and Madeleine there are only published figures.
  */
 #ifndef SIM_VTIME_PAPERS_H
 #define SIM_VTIME_PAPERS_H
@@ -38,8 +37,8 @@ enum paper_system {
 const char *papers_name(enum paper_system sys);
 
 /*
- * Half a round trip of @bytes, in picoseconds; 0: the system is not modelled,
- * not for that many bytes, or it did not work (said why).
+ * Return half a round trip of @bytes, in picoseconds; 0: the system is not modelled for this
+ * number of bytes, or the run failed (with a message).
  */
 double papers_latency(const struct vt_profile *p, enum paper_system sys,
 		      size_t bytes);
@@ -104,12 +103,12 @@ struct mpich_parameters {
 /* Compute the parameters from a profile: the time of a store is the sum of its parts. */
 struct mpich_parameters mpich_parameters(const struct vt_profile *p);
 
-/* (1), (3), (5): seconds. */
+/* Return the result of equation (1), (3) or (5) in seconds. */
 double mpich_equation_short(const struct mpich_parameters *m, size_t n);
 double mpich_equation_eager(const struct mpich_parameters *m, size_t n);
 double mpich_equation_rendezvous(const struct mpich_parameters *m, size_t n);
 
-/* (2), (4), (6): bytes a second. */
+/* Return the result of equation (2), (4) or (6) in bytes a second. */
 double mpich_equation_short_rate(const struct mpich_parameters *m, size_t n);
 double mpich_equation_eager_rate(const struct mpich_parameters *m, size_t n);
 double mpich_equation_rendezvous_rate(const struct mpich_parameters *m,

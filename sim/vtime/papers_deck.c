@@ -163,7 +163,7 @@ static void send_2(struct paper_side *s)
 
 	deck_lock(s);
 	await_room(s, 1);
-	/* one copy, that begins with the header */
+	/* make one copy, which begins with the header */
 	memcpy(line, &s->size, sizeof(s->size));
 	memcpy(line + HEADER, s->buf, s->size < first ? s->size : first);
 	vt_store(s->node, far->data, line, sizeof(line));

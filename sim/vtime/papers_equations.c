@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * The equations (1) to (6) of MPICH for SCI-connected Clusters, IV.A: an upper
- * bound of what its protocols can reach, without what the layers above take.
+ * The equations (1) to (6) of MPICH for SCI-connected Clusters, IV.A: an upper bound for its
+ * protocols, without the costs of the layers above.
  */
 #include "sim/vtime/papers.h"
 #include "sim/vtime/papers_mpich.h"
@@ -43,7 +43,7 @@ double mpich_equation_rendezvous(const struct mpich_parameters *m, size_t n)
 	size_t blocks = n / m->s_block;
 	size_t rest;
 
-	/* N_block is below 0 for what is no block */
+	/* N_block is negative for a message without a block */
 	blocks = blocks > parts ? blocks - parts : 0;
 	rest = n - m->s_block * blocks;
 	return (double)(1 + 2 * parts) * mpich_equation_short(m, 16) +
@@ -82,7 +82,7 @@ struct mpich_parameters mpich_parameters(const struct vt_profile *p)
 		.l_cl = (double)p->copy_setup * 1e-12,
 		.l_header = (double)p->line_take * 1e-12,
 		.l_lr = (double)p->load_local * 1e-12,
-		/* store, flush, and seen */
+		/* a store, its flush, and the poll that sees it */
 		.l_rw = (double)(2 * p->bus_word + vt_way(p, 16) +
 				 p->load_local) * 1e-12,
 		.s_buf = MPICH_BUFFER,

@@ -47,7 +47,7 @@ struct packet {
 	uint8_t id;
 };
 
-/* Memory to which the other process stores; it reads @count. */
+/* Memory to which the other process stores. The other process also reads @count. */
 struct shared {
 	struct packet ring[SLOTS];
 	_Alignas(PAPER_LINE) uint32_t count;	/* packets taken */
@@ -114,7 +114,7 @@ static void packet_taken(struct paper_side *s)
 	near->count = ++s->got;
 }
 
-/* MPIR, in one of the two processes. */
+/* Take the time of MPIR in one of the two processes. */
 static void mpich_mpir(struct paper_side *s)
 {
 	vt_busy(s->node, MPIR / 2);

@@ -14,12 +14,12 @@ static inline size_t paper_lines(size_t bytes)
 }
 
 /**
- * struct paper_side - one of two processes
+ * struct paper_side - a process of a ping-pong
  * @near: memory of this side that the other side stores to
  * @far: the other's
- * @buf: a message's; room for the largest one and more
+ * @buf: buffer for a message, larger than the largest one
  * @size: length of the messages
- * @sent, @got: ... so far, or packets: for the protocol
+ * @sent, @got: number of messages or packets so far; the protocol counts
  */
 struct paper_side {
 	struct vt_node *node;
@@ -36,8 +36,8 @@ struct paper_side {
  * struct paper_protocol - a protocol
  * @memory: length of @near, in bytes
  * @max: bytes of a message
- * @send: a message from @buf
- * @recv: a message; returns where it is
+ * @send: sends a message from @buf
+ * @recv: receives a message and returns its place
  */
 struct paper_protocol {
 	size_t (*memory)(size_t bytes);
@@ -54,8 +54,8 @@ double papers_pingpong(const struct vt_profile *p,
 		       const struct paper_protocol *proto, size_t bytes);
 
 /*
- * Polls @byte until it is @value, together with @others, one after the other:
- * it is found when half of them have been looked at, on the average.
+ * Poll @byte until it is @value. The program polls it and @others in turn, so on average it
+ * reads half of them before it finds the value.
  */
 void paper_poll(struct paper_side *s, const volatile uint8_t *byte,
 		uint8_t value, unsigned int others);

@@ -3,22 +3,20 @@
 /*
  * DOC: the figures of a machine
  *
- * A profile is a text file of lines "NAME VALUE # SOURCE", in sim/profiles; all
- * names must be there, once.  Times are nanoseconds with a fraction, in memory
- * picoseconds.
+ * A profile is a text file of lines "NAME VALUE # SOURCE", in sim/profiles; all names must
+ * appear, once each. Times are nanoseconds with a fraction, in memory picoseconds.
  *
- * A store of a line takes the bus for @bus_line; one that fills no line takes
- * it for @bus_word for each 4 bytes, or fewer, that it consists of.  A packet
- * on its way takes @adapter_out, then each link's serialization (@link_header
- * and the data, at @link_rate) and @link_hop, then @adapter_in, and the target's
- * bus for @mem_setup and the data at @mem_rate; programs see it @mem_latency
- * later.  A response goes the same way, up to @adapter_in.  A read is answered
- * with what memory has delivered; a store, which the bus posts, when main memory
- * has taken its address: after @mem_setup.
+ * A store of a line takes the bus for @bus_line; a shorter store takes it for @bus_word for
+ * each 4 bytes. A packet on its way takes @adapter_out, then each link's serialization
+ * (@link_header and the data, at @link_rate) and @link_hop, then @adapter_in, and the target's
+ * bus for @mem_setup and the data at @mem_rate; programs see it @mem_latency later. A response
+ * goes the same way, up to @adapter_in. The answer to a read starts when memory has delivered
+ * the data. The answer to a store, which the bus posts, starts when main memory has taken its
+ * address: after @mem_setup.
  *
  * A load from a remote line that was read ahead takes the bus for @bus_word.
- * That may be too little: reads of blocks come out six to seven times slower
- * than stores, where the papers say about ten.
+ * That may be too little: in the model, reads of blocks are six to seven times slower than
+ * stores, and in the papers about ten times.
  */
 #ifndef SIM_VTIME_PROFILE_H
 #define SIM_VTIME_PROFILE_H
@@ -67,7 +65,10 @@ struct vt_profile {
 /* Read a profile. Return false after printing an error. */
 bool vt_profile_read(struct vt_profile *p, const char *path);
 
-/* @name: a path, with a slash; or NAME.profile in @folder; NULL: where ours are. */
+/*
+ * Find and read a profile. @name: a path, with a slash; or NAME.profile in @folder; NULL: in
+ * this project's folder.
+ */
 bool vt_profile_find(struct vt_profile *p, const char *folder, const char *name);
 
 static inline uint64_t vt_transfer(uint64_t bytes, uint64_t rate)

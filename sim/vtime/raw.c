@@ -28,7 +28,7 @@ static bool bench_run(const struct vt_profile *p, struct bench *b,
 	struct vt_sim *s = vt_new(p, 2, NULL, 1);
 	bool done = s;
 
-	/* packets of stores have whole lines, so the memory has, too */
+	/* packets of stores have whole lines, so the memory has whole lines, too */
 	memory = (memory + LINE - 1) / LINE * LINE;
 	b->buf = calloc(1, memory);
 	for (unsigned int i = 0; done && i < 2; i++) {

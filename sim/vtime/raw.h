@@ -3,16 +3,15 @@
 /*
  * DOC: the hardware alone
  *
- * What a profile says of store, bus and link, put together: programs on two
- * nodes that store and load, and nothing else.  So it is seen whether the figures
- * add up to what was measured on the machine that they are of.
+ * Programs on two nodes that only store and load. They show whether the profile's figures for
+ * store, bus and link add up to the measured values of its machine.
  */
 #ifndef SIM_VTIME_RAW_H
 #define SIM_VTIME_RAW_H
 
 #include "sim/vtime/vtime.h"
 
-/* Times are picoseconds, rates bytes a second; 0: it did not work, said why. */
+/* Times are picoseconds, rates bytes a second. 0: the run failed, with a message. */
 
 /**
  * struct raw_write - a remote write
@@ -25,7 +24,7 @@ struct raw_write {
 	double packets16;
 };
 
-/* @bytes from the beginning of a line; flushed if the last one is not full. */
+/* Write @bytes from the beginning of a line. Flush if the last line is not full. */
 struct raw_write raw_write(const struct vt_profile *p, size_t bytes);
 
 double raw_read(const struct vt_profile *p, size_t bytes);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * All nodes run the same operation some times.  Between two of these they wait
- * for each other outside of the virtual world, where that takes no message, and
- * begin at the same time, when the links have become quiet.
+ * All nodes run the same operation several times. Between two runs they wait for each other
+ * outside of the virtual world, without messages. They begin at the same time, when no packet
+ * is on the links any more.
  */
 #include "sim/vtime/scale.h"
 
@@ -131,7 +131,7 @@ static void round_begins(void *arg)
 	vt_network_clear(arg);
 }
 
-/* Let all programs go on: the last one has arrived. No round ends before the first wait. */
+/* Let all programs continue: the last one has arrived. No round ends before the first wait. */
 static void last_one(struct world *w)
 {
 	if (w->turn)
@@ -227,7 +227,7 @@ bool scale_run(const struct scale_setup *setup, struct scale_result *r)
 	bool done;
 
 	memset(r, 0, sizeof(*r));
-	/* what an earlier run has left would count for this one */
+	/* return memory of an earlier run, which would count for this one */
 	malloc_trim(0);
 	before = host_bytes();
 	w.sim = vt_new(setup->profile, setup->nodes, setup->topology,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* One collective operation of many nodes, measured. */
+/* The measurement of a collective operation of many nodes. */
 #ifndef SIM_VTIME_SCALE_H
 #define SIM_VTIME_SCALE_H
 
@@ -18,14 +18,14 @@ enum scale_pattern {
 	SCALE_PATTERNS
 };
 
-/* As on the command line; NULL: no such pattern. */
+/* Return the pattern's name on the command line; NULL: no such pattern. */
 const char *scale_name(enum scale_pattern pattern);
 
 /**
- * struct scale_setup - what is to be run
+ * struct scale_setup - the setup of a run
  * @topology: see network.c; NULL: one ring
  * @bytes: length of a message, see collective.h
- * @loss: so many of a million packets get lost
+ * @loss: number of lost packets in a million
  */
 struct scale_setup {
 	const struct vt_profile *profile;
@@ -38,14 +38,14 @@ struct scale_setup {
 };
 
 /**
- * struct scale_result - what came of it
- * @first: picoseconds that it took the first time, connections included
- * @time: ... when all is there that it needs, the longest of any node
+ * struct scale_result - the result of a run
+ * @first: picoseconds of the first run, with connections
+ * @time: ... of a run with all connections and rings, on the slowest node
  * @load: load of the links in that time
  * @peers: largest number of peers of a node; @all_peers: sum over all nodes
  * @receive: largest number of bytes of a node's memory that peers may write to;
  *	@all_receive: sum over all nodes
- * @att: entries that one adapter's table ever had in use, the most
+ * @att: largest number of entries in use in an adapter's table
  * @resent: lines and blocks that were written again
  * @events: number of events of the simulation
  * @host_bytes: memory of this process that the run has taken

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* sci-model scale: a line for each number of nodes. */
+/* sci-model scale: print a line for each number of nodes. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

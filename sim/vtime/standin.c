@@ -186,7 +186,7 @@ uint64_t msg_now_ms(void)
 	return vt_clock(vt_current()) / VT_MS;
 }
 
-/* Any that differs from others' will do. */
+/* Return a nonce: any number that differs from those of other endpoints. */
 uint64_t msg_nonce(void)
 {
 	return vt_random(vt_current()->sim) | 1;
@@ -211,7 +211,7 @@ void wake_fini(struct sci_ep *ep)
 	(void)ep;
 }
 
-/* Nothing to do: the event that wakes the endpoint touches its node. */
+/* Do nothing: the event that wakes the endpoint touches its node. */
 void wake_self(struct sci_ep *ep)
 {
 	(void)ep;
@@ -243,13 +243,13 @@ int sci_ep_arm(struct sci_ep *ep)
 
 static int poll_once(struct sci_ep *ep, struct vt_node *n)
 {
-	/* the last word of the next line of each ring that is looked at */
+	/* charge a look at the last word of the next line of each polled ring */
 	vt_busy(n, (ep->n_hot ? ep->n_hot : 1) * n->sim->profile.load_local);
 	vt_sync(n);
 	return msg_progress(ep);
 }
 
-/* Polling finds lost packets: there is no thread that does. */
+/* Wait. Polling finds lost packets, because there is no thread that checks for them. */
 static uint64_t wait_until(struct sci_ep *ep, uint64_t until,
 			   uint64_t clock, uint32_t often_ms)
 {

@@ -13,7 +13,7 @@
 
 #define LINE	64u
 
-/* Of a ping-pong: one status for so many answers. */
+/* Rounds of a ping-pong: one status for this number of answers. */
 #define ROUNDS	5u
 
 static const size_t sizes[] = {

@@ -3,9 +3,9 @@
 /*
  * DOC: the tables
  *
- * A row is one figure of one system on one machine: what its paper says, what the
- * model has for it, what the library's protocols have in its place, and what the
- * profile's hardware could do at best.  NAN: there is none.
+ * A row is a figure of one system on one machine: the value of its paper, the model's value,
+ * the value of the library's protocols, and the limit of the profile's hardware. NAN: there is
+ * no value.
  */
 #ifndef SIM_VTIME_TABLES_H
 #define SIM_VTIME_TABLES_H
@@ -23,7 +23,7 @@ struct table_row {
 	double bound;
 };
 
-/* Cache of our own figures on the current profile. */
+/* Known figures of this library on the current profile. */
 struct table_known {
 	enum ours_mode mode;
 	size_t size;

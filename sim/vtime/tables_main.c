@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/* `sci model tables`: all of it, as files for people and for plots. */
+/* `sci model tables`: all tables, as files for people and for plots. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void document_costs(const struct table *t, FILE *out)
 
 		if (sscanf(r->metric, "packets:%zu", &bytes) != 1)
 			continue;
-		/* in the order of tables_costs() */
+		/* columns in the order of tables_costs() */
 		fprintf(out, "| %s | %zu | %.3f | %.3f | %.3f | %.1f |\n",
 			r->system, bytes, r[0].ours, r[1].ours, r[2].ours,
 			r[3].ours);
@@ -149,7 +149,7 @@ static bool one_profile(const char *profiles, const char *name,
 	good = good && tables_sizes(&one, &p);
 	if (good && dir)
 		good = write_sawtooth(&p, dir) && write_sizes(&one, &p, dir);
-	/* packets are the same on each */
+	/* the packets are the same on each profile */
 	if (good && !strcmp(p.name, "B"))
 		good = tables_costs(&one, &p);
 	for (size_t i = 0; good && i < one.rows; i++)

@@ -3,25 +3,24 @@
 /*
  * DOC: virtual time
  *
- * Nodes with an adapter each (sim/adapter), a network between them, and on each
- * node one program that calls libsci/msg: the objects of the library itself, in
- * which only what waits for real time is exchanged (standin.c).  Nothing here
- * looks at a clock: time passes by what the profile says that stores, loads,
- * copies and packets take.  All nodes are one process and one thread; a program
- * runs until it has to wait for something in the virtual world.
+ * Each node has an adapter (sim/adapter) and one program that calls libsci/msg. A network joins
+ * the nodes. The library's own objects run; only functions that wait for real time are replaced
+ * (standin.c). No function reads a clock: the profile says how long stores, loads, copies and
+ * packets take. All nodes are one process and one thread. A program runs until it has to wait
+ * for an event of the virtual world.
  *
- *	scenario	programs, and what is made of their times
+ *	scenario	programs, and the evaluation of their times
  *	  libsci/msg	  the library's protocols
  *	    fabric	  its segments and interrupts, by the adapter's tables
  *	    standin	  its waiting
- *	  cpu		  what a program's stores, loads and copies cost
+ *	  cpu		  costs of a program's stores, loads and copies
  *	  node		  an adapter, its bus, its main memory
  *	    network	  links that packets share, and the ways through them
  *	  engine	  events in order of time, programs as coroutines
  *	    fiber	  their stacks
  *	  profile	  the figures of a machine
  *
- * Time is in picoseconds, so that nothing is rounded that adds up.
+ * Time is in picoseconds, so that rounding errors do not add up.
  */
 #ifndef SIM_VTIME_H
 #define SIM_VTIME_H
@@ -48,13 +47,13 @@ typedef void (*vt_event_fn)(void *arg);
 typedef void (*vt_program)(struct vt_node *n, void *arg);
 
 /**
- * vt_new() - a machine of @nodes nodes, with ids 4, 8, 12 ...
+ * vt_new() - make a machine of @nodes nodes, with ids 4, 8, 12 ...
  * @profile: copied
  * @nodes: up to VT_NODES_MAX
  * @topology: see network.c; NULL: one ring of all nodes
  * @seed: seed of all random numbers
  *
- * Returns NULL and prints why.  There can be several, one after the other.
+ * Only one machine may exist at a time. Return: the machine; NULL, after a message.
  */
 struct vt_sim *vt_new(const struct vt_profile *profile, unsigned int nodes,
 		      const char *topology, uint64_t seed);
@@ -64,10 +63,10 @@ void vt_free(struct vt_sim *s);
 void vt_start(struct vt_node *n, vt_program fn, void *arg);
 
 /**
- * vt_run() - until all programs have returned
+ * vt_run() - run until all programs have returned
  *
- * Returns false if those that are left wait for something that will not come, or
- * have not done at the limit.
+ * Return: false if the remaining programs wait for events that will not come, or run at the
+ * limit.
  */
 bool vt_run(struct vt_sim *s);
 
@@ -89,7 +88,7 @@ void vt_at(struct vt_sim *s, uint64_t when, vt_event_fn fn, void *arg);
 
 /* ---- for programs ---- */
 
-/* The node's own time: what its program has used up. */
+/* Return the node's own time, which its program has used. */
 uint64_t vt_clock(const struct vt_node *n);
 
 /* Keep the program busy for a time. */
@@ -99,13 +98,13 @@ void vt_busy(struct vt_node *n, uint64_t ps);
 void vt_sync(struct vt_node *n);
 
 /*
- * Wait until something happens at the node (a packet, an event), or @until.
- * Returns at once if something has since vt_touches() was @seen.
+ * Wait until an event at the node (such as a packet), or @until. Return at once if there was an
+ * event after vt_touches() was @seen.
  */
 void vt_wait(struct vt_node *n, uint64_t seen, uint64_t until);
 uint64_t vt_touches(const struct vt_node *n);
 
-/* Tell a node that something has happened: its program polls. */
+/* Tell a node about an event: its program polls. */
 void vt_touch(struct vt_node *n);
 
 /* ---- node.c ---- */
@@ -116,8 +115,8 @@ struct vt_sim *vt_sim_of(const struct vt_node *n);
 const struct vt_profile *vt_profile_of(const struct vt_node *n);
 struct sim_adapter *vt_adapter(const struct vt_node *n);
 /*
- * Before its program starts: packets reach main memory by a bus of their own, as in a gateway
- * whose two adapters are on different buses.
+ * Give a node a second bus, on which packets reach main memory, as in a gateway whose two
+ * adapters are on different buses. Context: before its program starts.
  */
 void vt_two_buses(struct vt_node *n);
 uint32_t vt_att_max(const struct vt_node *n);	/* entries ever used at once */
@@ -127,7 +126,7 @@ uint32_t vt_att_max(const struct vt_node *n);	/* entries ever used at once */
 /* Store @len consecutive bytes through the window, in the widest pieces. */
 void vt_store(struct vt_node *n, volatile void *dst, const void *src,
 	      size_t len);
-/* Store 4 bytes at a time, as a memcpy() that makes no bursts. */
+/* Store 4 bytes at a time, like a memcpy() without bursts. */
 void vt_store_words(struct vt_node *n, volatile void *dst, const void *src,
 		    size_t len);
 /* Load from the window, with a round trip for each 8 bytes. */
@@ -140,20 +139,20 @@ void vt_barrier(struct vt_node *n);
 void vt_copy(struct vt_node *n, void *dst, const void *src, size_t len);
 /* Check the error count. */
 void vt_check(struct vt_node *n);
-/* Look at a byte of local memory until it is @value. */
+/* Read a byte of local memory until it is @value. */
 void vt_poll(struct vt_node *n, const volatile uint8_t *byte, uint8_t value);
-/* A load from a register of the adapter. */
+/* Load from a register of the adapter. */
 uint32_t vt_register(struct vt_node *n, uint32_t offset);
 
 /* ---- fabric.c ---- */
 
 /**
- * vt_share() - memory of @owner that @user can store to and load from
+ * vt_share() - make memory of @owner that @user can store to and load from
  * @attr: SCI_PCI_ATT_*
  * @mem: address of the segment at @owner
  *
- * For programs that use no library, before they start; it lives as long as the
- * machine.  Returns @user's address of it, NULL: out of something.
+ * For programs without the library, before they start. The memory lives as long as the machine.
+ * Return: @user's address of it; NULL: a resource is exhausted.
  */
 volatile void *vt_share(struct vt_node *owner, struct vt_node *user,
 			size_t size, uint16_t attr, void **mem);
