@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Adapters: registration state, users that are inside, counters. */
+/* Adapters: registration, counters, and callers inside an adapter. */
 
 #include <linux/idr.h>
 #include <linux/mm.h>
@@ -15,7 +15,7 @@ static DEFINE_IDA(sci_ida);
 int sci_adapter_enter(struct sci_adapter *a, int *idx)
 {
 	*idx = srcu_read_lock(&a->srcu);
-	/* for sparse: the caller leaves by sci_adapter_exit() */
+	/* for sparse: the caller calls sci_adapter_exit() */
 	__release(&a->srcu);
 	if (!sci_adapter_is_dead(a))
 		return 0;

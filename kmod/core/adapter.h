@@ -39,15 +39,15 @@ struct sci_user;
 
 /**
  * struct sci_mapping - a piece of another node's exposed memory made accessible
- * @adapter: through which
+ * @adapter: the adapter it goes through
  * @node: node that has the memory
  * @base: result of that node's sci_adapter_ops.expose()
  * @offset: first byte, a multiple of the adapter's att_page_size
  * @length: bytes, a multiple of the adapter's att_page_size; the last page may
  *	reach beyond the exposed memory's end
- * @priv: the driver's
+ * @priv: data of the driver
  * @link: entry in sci_adapter.mappings, or in sci_adapter.retired
- * @users: imports that share it
+ * @users: number of imports that share it
  * @charged: the user who is charged for its entries
  */
 struct sci_mapping {
@@ -86,17 +86,15 @@ struct sci_dma_piece {
  * struct sci_adapter_ops - what an adapter can do
  *
  * @owner:	the driver's module.
- * @send:	sends SCI_PACKET_SIZE bytes to @node's mailbox; they arrive there
- *		through sci_adapter_receive(), perhaps: packets may be lost,
- *		doubled or overtake each other, but are never torn.
- *		-EHOSTUNREACH: there can be no such node; anything else counts
- *		as lost.  Called under locks of the core, never from interrupts.
- * @expose:	lets other nodes reach @pages; *@base is what they have to name.
- *		-ENOSPC: no room for another one.
+ * @send:	sends SCI_PACKET_SIZE bytes to @node's mailbox, where sci_adapter_receive() gets
+ *		them. Packets may be lost, doubled or overtake each other, but are never torn.
+ *		-EHOSTUNREACH: there can be no such node; after another error the packet counts
+ *		as lost. Called under locks of the core, never from interrupts.
+ * @expose:	lets other nodes reach @pages under the name *@base. -ENOSPC: there is no room.
  * @hide:	undoes expose(); on return no other node can reach the pages any
  *		more, except through mappings that hold a reference of their own
  *		(sci_pages_get()).
- * @map:	makes what @m describes accessible through mapping_pfn().
+ * @map:	makes the memory that @m describes accessible through mapping_pfn().
  *		-ENOSPC: the table is full, nothing was mapped; -ENOMEM.
  *		-ENOENT: @m->node exposes no such base (only where that is known).
  * @unmap:	undoes map(); no process has it mapped any more.  Called without locks
@@ -112,11 +110,11 @@ struct sci_dma_piece {
  *		flushed stores.  No lock is held: may call into the core for this
  *		or another adapter.
  * @alloc:	takes @count pages in a row of the adapter's own memory for a segment.
- *		They may have other contents than zeros.  -ENOMEM: there is no room.
+ *		Their contents may be any bytes.  -ENOMEM: there is no room.
  *		NULL: segments are memory of the machine.  With it @expose gets no
  *		other pages, so there can be no SCI_CAP_REGISTER.
- * @free:	takes the pages back: no process here has them mapped any more, and
- *		nothing of them is exposed.  Only with @alloc.
+ * @free:	takes the pages back: no process of this machine has them mapped, and they are
+ *		not exposed. Only with @alloc.
  * @dma_copy:	copies one piece.  -EIO: packets lost; -ENOTCONN: no such
  *		memory there.  NULL: no DMA.
  */
@@ -192,11 +190,11 @@ struct sci_adapter_desc {
 /* ---- for drivers ---- */
 
 /**
- * sci_adapter_alloc() - allocate one
+ * sci_adapter_alloc() - allocate an adapter
  * @parent: bus device, or NULL
  * @desc: description of the adapter; copied
  *
- * Returns NULL when out of memory.  Freed by sci_adapter_put().
+ * Free it by sci_adapter_put(). Return: the adapter, or NULL if there is no memory.
  */
 struct sci_adapter *sci_adapter_alloc(struct device *parent,
 				      const struct sci_adapter_desc *desc);
@@ -214,17 +212,17 @@ void sci_adapter_put(struct sci_adapter *a);
 int sci_adapter_register(struct sci_adapter *a);
 
 /**
- * sci_adapter_unregister() - take it away, whatever is in use
+ * sci_adapter_unregister() - remove an adapter, even if it is in use
  *
- * Ends every object: maps show private pages, waits end with -ENODEV.
+ * The call ends every object: maps show private pages, and waits end with -ENODEV.
  */
 void sci_adapter_unregister(struct sci_adapter *a);
 
 /**
- * sci_adapter_receive() - a control packet came from @node
+ * sci_adapter_receive() - receive a control packet from @node
  *
- * Process context; one call at a time per adapter.  @packet is
- * SCI_PACKET_SIZE bytes, hostile until checked.
+ * @packet has SCI_PACKET_SIZE bytes, which may be hostile. Context: process context; one call
+ *	at a time per adapter.
  */
 void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet);
 
@@ -238,42 +236,43 @@ void sci_adapter_receive(struct sci_adapter *a, u32 node, const void *packet);
 void sci_adapter_returned(struct sci_adapter *a, u32 node);
 
 /**
- * sci_adapter_lost() - @node has begun a new life
+ * sci_adapter_lost() - report that @node has begun a new life
  *
- * For adapters that know before a control packet of the new life arrives.  Ends all
- * connections with the node, also while the link is down; the mappings are given back
- * soon after.  Process context, no locks of the core held.
+ * This is for adapters that know it before a control packet of the new life arrives. The call
+ * ends all connections with the node, also while the link is down. The mappings are given back
+ * soon after. Context: process context, no locks of the core held.
  */
 void sci_adapter_lost(struct sci_adapter *a, u32 node);
 
 /**
- * sci_adapter_interrupt() - a remote interrupt came from @node
+ * sci_adapter_interrupt() - report a remote interrupt from @node
  *
- * Process context.  @handle as given to sci_adapter_ops.trigger(), hostile.
+ * @handle is the argument of sci_adapter_ops.trigger(), and may be hostile. Context: process
+ * context.
  */
 void sci_adapter_interrupt(struct sci_adapter *a, u32 node, u32 handle);
 
 /**
- * sci_adapter_error() - stores may have been lost
+ * sci_adapter_error() - report that stores may have been lost
  * @fatal: sending again is of no use
  *
- * Any context.
+ * Context: any.
  */
 void sci_adapter_error(struct sci_adapter *a, bool fatal);
 
 /**
- * sci_adapter_hw_error() - the adapter may have counted errors by itself
+ * sci_adapter_hw_error() - report that the adapter may have counted errors by itself
  *
- * In its words of the status page: they are not counted again, but traced.  One
- * call may stand for many, or none.  Process context; one call at a time per
- * adapter.
+ * The errors are in the adapter's words of the status page. They are traced, and not counted
+ * again. A call may stand for many errors, or for none. Context: process context; one call at a
+ * time per adapter.
  */
 void sci_adapter_hw_error(struct sci_adapter *a);
 
 /**
- * sci_adapter_set_link() - the link is up or down now
+ * sci_adapter_set_link() - report that the link is up or down
  *
- * Process context, no locks of the core held.
+ * Context: process context, no locks of the core held.
  */
 void sci_adapter_set_link(struct sci_adapter *a, bool up);
 
@@ -292,13 +291,13 @@ const char *sci_adapter_name(const struct sci_adapter *a);
 struct sci_adapter *sci_adapter_of_device(struct device *dev);
 
 /*
- * Return the page that users map at SCI_MMAP_STATUS. Only the adapter may write the hw_
- * words, until it is unregistered.
+ * Return the page that users map at SCI_MMAP_STATUS. Only the adapter writes the hw_ words,
+ * until it is unregistered.
  */
 struct sci_status_page *sci_adapter_status(const struct sci_adapter *a);
 
 /*
- * Return the adapter's folder in debugfs, for the driver's own files. Only once it is
+ * Return the adapter's folder in debugfs, for the driver's own files. Context: the adapter is
  * registered.
  */
 struct dentry *sci_adapter_debugfs(const struct sci_adapter *a);

@@ -55,8 +55,8 @@ enum sci_counter {
  * @dev: /dev/sciN and /sys/class/sci/sciN; holds the adapter's reference count
  * @index: N
  * @dead: the adapter has been removed; checked under sci_adapter_enter()
- * @srcu: callers between sci_adapter_enter() and its exit; each adapter has its own, so
- *	that removal waits for no callers of other adapters
+ * @srcu: callers between sci_adapter_enter() and its exit; each adapter has its own, so a
+ *	removal does not wait for callers of other adapters
  * @lock: protects the members below that name no other lock.  Order: mmap_lock, @lock,
  *	sci_domain.lock, sci_peer.lock, locks of the driver.
  * @segments: table of struct sci_segment by id
@@ -71,9 +71,10 @@ enum sci_counter {
  * @intrs, @data_intrs: struct sci_intr_line by number
  * @peers: table of struct sci_peer by node id
  * @peer_ops: operations of the layer above the sessions with them
- * @probes: table of probes that wait for an answer; @next_probe: id of the next probe
- * @retired, @retire_busy, @retire_work: retire.c's: what is to be given back, and
- *	whether something is being given back
+ * @probes: table of probes that wait for an answer;
+ * @next_probe: id of the next probe
+ * @retired, @retire_busy, @retire_work: of retire.c: entries to be given back, and whether the
+ *	work is giving some back
  * @wq: works of peers, and @retire_work
  * @status: the page users map, see sci_adapter_status()
  * @status_page: the page of the status words

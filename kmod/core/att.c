@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The table is a sequence of runs, free and used ones, in a tree by place; free
- * neighbours are always merged.  The free ones are also in a tree by length.
+ * The table is a sequence of free and used runs, in a tree by place. Free neighbours are always
+ * merged. Free runs are also in a tree by length.
  */
 #include "att.h"
 
@@ -32,9 +32,9 @@ struct att_run {
 
 /**
  * struct sci_att - a table
- * @lock: everything here; no other is taken under it
+ * @lock: protects all members; no other lock is taken under it
  * @runs: tree of runs, in order of @first
- * @free: the free ones, by @count and then by @first
+ * @free: tree of the free runs, by @count and then by @first
  * @entries: number of entries of the table
  * @used: entries of used runs
  */

@@ -3,10 +3,10 @@
 /*
  * DOC: allocator of address translation table entries
  *
- * An adapter reaches other nodes' memory through a window of so many pages,
- * each translated by one entry of a table (ATT).  A mapping needs consecutive
- * entries.  Drivers that have such a table call this from their map() and
- * unmap(); it keeps the books, the driver writes the entries.
+ * An adapter reaches other nodes' memory through a window of pages. An entry of a table (ATT)
+ * translates each page, and a mapping needs consecutive entries. Drivers with such a table call
+ * this allocator from their map() and unmap(). It chooses the entries, and the driver writes
+ * them.
  */
 #ifndef SCI_ATT_H
 #define SCI_ATT_H
@@ -18,8 +18,8 @@ struct sci_att;
 /**
  * struct sci_att_stats - for sysfs att/
  * @entries: number of entries of the table
- * @used: allocated
- * @largest_free: longest run of free ones
+ * @used: number of allocated entries
+ * @largest_free: length of the longest free run
  */
 struct sci_att_stats {
 	u32 entries;
@@ -38,22 +38,23 @@ void sci_att_destroy(struct sci_att *att);
  * @att: table
  * @count: number of entries
  * @owner: node that uses them, for dumps
- * @first: the first of them
+ * @first: receives the number of the first entry
  *
- * Best fit, so that long runs stay whole, and the lowest of those that fit
- * equally.  Any thread; may sleep.
+ * The choice is best fit, so that long runs stay whole, and the lowest of several equal runs.
  *
- * Returns 0; -ENOSPC: no run is that long; -EINVAL: @count is 0; -ENOMEM.
+ * Context: any thread; may sleep.
+ *
+ * Return: 0; -ENOSPC: no run is long enough; -EINVAL: @count is 0; -ENOMEM.
  */
 int sci_att_alloc(struct sci_att *att, u32 count, u32 owner, u32 *first);
 
 /**
- * sci_att_free() - give them back
+ * sci_att_free() - free entries
  * @att: table
  * @first: result of sci_att_alloc()
  * @count: number of entries of that allocation; another value is a bug and frees nothing
  *
- * Needs no memory.  Any thread; may sleep.
+ * The call needs no memory. Context: any thread; may sleep.
  */
 void sci_att_free(struct sci_att *att, u32 first, u32 count);
 /* Return the number of entries of the table. */
@@ -63,7 +64,7 @@ void sci_att_stats(struct sci_att *att, struct sci_att_stats *st);
 
 struct seq_file;
 
-/* For debugfs: print a line for each allocation: first entry, count, owner. */
+/* Print a line for each allocation, for debugfs: first entry, count, owner. */
 void sci_att_dump(struct sci_att *att, struct seq_file *m);
 
 #endif

@@ -104,7 +104,7 @@ static void att_alloc_fragmented(struct kunit *test)
 	expect_stats(test, 0, ENTRIES);
 }
 
-/* An allocation never consists of the last entries and the first ones. */
+/* Check that an allocation never consists of the last entries and the first ones. */
 static void att_alloc_no_wrap(struct kunit *test)
 {
 	u32 low = att_take(test, 10);
@@ -120,7 +120,7 @@ static void att_alloc_no_wrap(struct kunit *test)
 	expect_stats(test, 0, ENTRIES);
 }
 
-/* Free a run with free neighbours on no side, on either side, and on both. */
+/* Free a run without free neighbours, with one on either side, and with one on both sides. */
 static void att_free_coalesces(struct kunit *test)
 {
 	u32 run[5], rest, i;
@@ -188,7 +188,7 @@ static void att_dump_owners(struct kunit *test)
 	sci_att_free(test->priv, c, 1);
 }
 
-/* A random test: many operations, compared with a bitmap. */
+/* The model of a random test: many operations, compared with a bitmap. */
 
 struct model {
 	DECLARE_BITMAP(used, ENTRIES);

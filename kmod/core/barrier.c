@@ -16,13 +16,13 @@
 #define ONES	0xff	/* value of each byte read from an adapter that has gone */
 
 /**
- * struct sci_barrier_map - one mmap() of it, and what became of it
+ * struct sci_barrier_map - a map of the barrier page
  * @link: entry in adapter->barrier_maps
- * @adapter: the adapter, a reference
+ * @adapter: reference to the adapter
  * @revoke: see import.h
  * @revoked: written under adapter->lock and @revoke
- * @private_page: the page that replaces it then
- * @file: the backing
+ * @private_page: the page that replaces the barrier page after that
+ * @file: the file that backs the map
  */
 struct sci_barrier_map {
 	struct list_head link;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The sources are written for the newest kernel.  This header gives older
- * kernels, back to 6.1, what the sources use of it.  It looks for each feature
- * and compares no versions: stable and distribution kernels have features of
- * newer ones.  A macro is looked for here; a function or a variable in the
- * kernel's header by Kbuild, which defines SCI_HAS_*.
+ * The sources are written for the newest kernel. This header defines the features of newer
+ * kernels that older ones, back to 6.1, lack. It tests for each feature and compares no
+ * versions, because stable and distribution kernels have features of newer ones. Macros are
+ * tested here. Kbuild looks for functions and variables in the kernel's headers, and defines
+ * SCI_HAS_*.
  */
 #ifndef SCI_COMPAT_H
 #define SCI_COMPAT_H

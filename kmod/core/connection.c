@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Connections: how both ends begin and end. */
+/* Connections: the begin and the end of both ends. */
 
 #include <linux/sched.h>
 #include <linux/seq_file.h>
@@ -18,11 +18,11 @@
 
 /* The shortest timeout of a connect: a peer gets the time to refuse. */
 #define TIMEOUT_MIN_MS	250u
-/* How long close() waits for the exporter to take note. */
+/* Time that close() waits for the exporter's answer to a DISCONNECT. */
 #define LEAVE_MS	1000
-/* Connections with one node. Memory held for other nodes is charged to no user. */
+/* Limit for connections with one node: memory for other nodes is charged to no user. */
 #define CONNECTIONS_MAX	262144
-/* Members of a group that are asked in succession. */
+/* Number of members of a group that are asked in succession. */
 #define REJOINS_MAX	8
 
 /* ---- messages ---- */
@@ -71,8 +71,7 @@ void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 }
 
 /**
- * struct late_post - a message that waits until no store is under way
- * @call: posts it
+ * struct late_post - a message that waits until no store is under way @call: posts the message
  * @peer: the node that gets it, a reference
  * @message: the message
  * @ends: value of @peer->ends when the message was made
@@ -88,7 +87,7 @@ static void message_post_late(struct sci_retired_call *call)
 {
 	struct late_post *late = container_of(call, struct late_post, call);
 
-	/* else the receiver has gone meanwhile */
+	/* a receiver that has ended in the meantime gets no message */
 	if (late->ends == late->peer->ends)
 		sci_peer_post(late->peer, late->message);
 	else
@@ -98,8 +97,8 @@ static void message_post_late(struct sci_retired_call *call)
 }
 
 /*
- * Post a message that says that no store is under way any more, once that is true.
- * Without memory for the wait it may be sent too early: stores after it count as errors.
+ * Post a message that reports that no store is under way any more, once that is true. Without
+ * memory for the wait the message may be too early: stores after it count as errors.
  */
 static void message_post_stored(struct sci_peer *p, struct sci_message *m,
 				u8 type, u32 handle)
@@ -214,7 +213,7 @@ static const char *settle_word(int status)
 	return status == -ETIMEDOUT ? "timeout" : "refused";
 }
 
-/* The connect has succeeded or failed. */
+/* Handle the success or the failure of a connect. */
 static void client_settle(struct sci_client *c, int status)
 {
 	lockdep_assert_held(&c->obj.adapter->lock);
@@ -460,7 +459,7 @@ void sci_client_end(struct sci_client *c)
 		connection_drop(&c->conn);
 }
 
-/* The other end knows: close() need not wait any more. */
+/* Handle the answer to a DISCONNECT: close() need not wait any more. */
 static void client_left(struct sci_client *c)
 {
 	connection_drop(&c->conn);
@@ -469,8 +468,8 @@ static void client_left(struct sci_client *c)
 }
 
 /*
- * The member of the group has gone; the maps lead to memory of the whole group, so ask
- * another member.
+ * Ask another member of the group: this one has ended, and the maps lead to memory of the whole
+ * group.
  */
 static bool client_rejoin(struct sci_client *c)
 {
@@ -512,7 +511,7 @@ void sci_client_lost(struct sci_client *c, int status)
 	sci_object_event(&c->obj, SCI_EV_LOST, c->node, status, 0);
 }
 
-/* The peer granted a connection that is of no use: end it. */
+/* End a connection that the peer has granted, but that is not needed any more. */
 static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 {
 	if (!re->error && re->exporter)
@@ -520,7 +519,7 @@ static void client_refuse(struct sci_peer *p, const struct sci_msg_reply *re)
 				le32_to_cpu(re->exporter));
 }
 
-/* Another member of the group has answered. */
+/* Handle the answer of another member of the group. */
 static void client_rejoined(struct sci_client *c,
 			    const struct sci_msg_reply *re)
 {

@@ -5,11 +5,11 @@
  *
  * A connection has two ends, each a struct sci_connection that the other end's
  * node names by its handle: the client imports a segment or triggers an
- * interrupt, the server belongs to the segment or interrupt at its owner.  They
- * are made and ended by the messages of proto.h; what a client or server then
- * does is its kind's.
+ * interrupt, the server belongs to the segment or interrupt at its owner.  The
+ * messages of proto.h make and end connections.  Clients and servers of each
+ * kind have operations of their own.
  *
- * Everything here is under adapter->lock.  Messages that an end must be able to
+ * adapter->lock protects all of it.  Messages that an end must be able to
  * send are allocated when it is made.
  */
 #ifndef SCI_CONNECTION_H
@@ -22,12 +22,12 @@
 #include "proto.h"
 
 /**
- * struct sci_connection - one end
- * @peer: the other node; a reference
+ * struct sci_connection - one end of a connection
+ * @peer: reference to the other node
  * @link: entry in peer->links, empty when the connection is gone
  * @handle: name of the connection at the other node; 0: gone
  * @remote: this node's name of the other end; 0: not known yet
- * @server: which end
+ * @server: true: the server; false: the client
  */
 struct sci_connection {
 	struct sci_peer *peer;
@@ -41,10 +41,10 @@ struct sci_client;
 
 /**
  * struct sci_client_ops - kinds of clients; called with adapter->lock held
- * @connected: the reply came; also of another member of the group, later.
- *	-errno: it can't be believed
- * @gone: it is lost, after client->state and ->status were set; not called for
- *	clients that never were connected.  May be NULL.
+ * @connected: handles the reply, and later that of another member of the group. -errno: the
+ *	reply is not credible
+ * @gone: handles the loss of the connection, after client->state and ->status were set. Not
+ *	called for clients that never were connected. May be NULL.
  */
 struct sci_client_ops {
 	int (*connected)(struct sci_client *c, const struct sci_msg_reply *re);
@@ -57,14 +57,14 @@ struct sci_client_ops {
  * @ops: operations of its kind
  * @conn: the connection
  * @kind: kind of the object that it connects to
- * @node: wanted: may be SCI_IOC_NODE_GROUP
- * @id: wanted
+ * @node: the wanted node; may be SCI_IOC_NODE_GROUP
+ * @id: the wanted id
  * @group: SCI_KIND_GROUP: serial of the group that it is connected to
  * @state: enum sci_remote_state
  * @status: 0 or -errno
- * @async: events tell of a connect's end
- * @who: credentials it connects with, as messages have them
- * @cred: ... and all of them, for this node; a reference
+ * @async: an event reports the result of a connect
+ * @who: its credentials, in the form of messages
+ * @cred: reference to all its credentials, for this node
  * @timeout: ends a connect that gets no answer
  * @charged: the user who is charged for it
  * @connect, @bye, @ack: messages not sent yet
@@ -96,10 +96,10 @@ struct sci_client {
 };
 
 /**
- * struct sci_exporter - what clients of other nodes connect to
+ * struct sci_exporter - an object that clients of other nodes connect to
  * @servers: struct sci_server: one for each client
  *
- * Is part of a segment, or of an interrupt's line.
+ * It is part of a segment, or of an interrupt's line.
  */
 struct sci_exporter {
 	struct list_head servers;
@@ -110,13 +110,13 @@ struct sci_server;
 /**
  * struct sci_server_ops - kinds of servers; called with adapter->lock held
  * @accept: finds the exporter that @who asks for, and checks that the client may
- *	connect to it.  Fills in what @re says of it.  Returns an ERR_PTR:
+ *	connect to it.  Fills in the exporter's members of @re. Returns an ERR_PTR:
  *	-ENOENT, -EACCES, -EUSERS.
  * @joined: the server is in the exporter's list now.  May be NULL.
  * @left: the client disconnected, or @died with its process or node.  Not
  *	called for clients that were cut off.  May be NULL.
- * @gone: called when a server has left the exporter's list.  May be NULL.  @cut: its client
- *	was cut off, and has acknowledged that or is gone.
+ * @gone: called when a server has left the exporter's list. May be NULL.
+ * @cut: the client was cut off, and has acknowledged that or has ended.
  */
 struct sci_server_ops {
 	struct sci_exporter *(*accept)(struct sci_adapter *a,
@@ -128,13 +128,13 @@ struct sci_server_ops {
 };
 
 /**
- * struct sci_server - the exporting end
+ * struct sci_server - the exporting end of a connection
  * @conn: the connection
  * @ops: operations of its kind
  * @kind: kind of the object that the client asked for
  * @exporter: the exported object; NULL: it is gone
  * @link: entry in @exporter->servers
- * @cut: CUT was sent, its acknowledgment has not come
+ * @cut: CUT was sent, and is not acknowledged
  * @notify_msg, @cut_msg: messages not sent yet
  */
 struct sci_server {
@@ -157,14 +157,14 @@ void sci_message_free(struct sci_message *m);
  */
 struct sci_message *sci_answer_alloc(struct sci_peer *p);
 
-/* Fill in a message without a body of its own and post it. Does nothing with NULL. */
+/* Fill in a message without a body of its own, and post it. Do nothing if it is NULL. */
 void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 		     u32 handle);
 
 /**
  * sci_client_init() - initialise a client, which has no file yet
  *
- * The client keeps the caller's credentials, until sci_client_fini().
+ * The client keeps the caller's credentials until sci_client_fini().
  *
  * Return: 0 or -ENOMEM.
  */
@@ -172,9 +172,9 @@ int sci_client_init(struct sci_client *c, enum sci_object_kind kind,
 		    const struct sci_object_ops *obj_ops,
 		    const struct sci_client_ops *ops, struct sci_adapter *a);
 /*
- * End the client; its memory can be freed afterwards. Waits for a moment until the
- * exporter has removed the importer from its count, so that a process that reports its
- * disconnect is right. Call without locks.
+ * End the client; its memory can be freed afterwards. Wait for a moment until the exporter does
+ * not count the importer any more, so that a process may report its disconnect. Context: no
+ * locks are held.
  */
 void sci_client_fini(struct sci_client *c);
 
@@ -196,15 +196,15 @@ int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 void sci_client_end(struct sci_client *c);
 
 /*
- * Return 0 if the other end can be reached, else -ENOTCONN or -ENETDOWN. Caller holds
- * adapter->lock.
+ * Return 0 if the other end can be reached, else -ENOTCONN or -ENETDOWN. Context: adapter->lock
+ * is held.
  */
 int sci_client_usable(struct sci_client *c);
 
 /* Print a client, for sci_object_ops.show. */
 void sci_client_show(struct sci_client *c, struct seq_file *m);
 
-/* The other end of a connected client is gone. */
+/* Handle the end of a connected client's other end. */
 void sci_client_lost(struct sci_client *c, int status);
 
 /* The functions below are called with adapter->lock held. */
@@ -217,14 +217,14 @@ void sci_exporter_notify(struct sci_exporter *e);
  * sci_exporter_cut() - disconnect all clients
  * @died: the exporter's process died
  *
- * Returns how many clients this call cut off.  sci_server_ops.gone() is called
+ * Return: the number of clients that this call has cut off.  sci_server_ops.gone() is called
  * for each of them.
  */
 unsigned int sci_exporter_cut(struct sci_exporter *e, bool died);
 
 /*
- * End an exporter. Servers that wait for acknowledgments live on without it, and do not
- * call gone() any more.
+ * End an exporter. Servers that wait for acknowledgments stay without it, and do not call
+ * gone() any more.
  */
 void sci_exporter_end(struct sci_exporter *e);
 
@@ -233,12 +233,12 @@ static inline struct sci_client *sci_client_of(struct sci_object *obj)
 	return container_of(obj, struct sci_client, obj);
 }
 
-/* The adapter goes: end all remaining connections. Call without locks. */
+/* End all remaining connections of an adapter that is removed. Context: no locks are held. */
 void sci_connections_drop(struct sci_adapter *a);
 
 /*
- * Messages of proto.h that concern connections; adapter->lock held.  @ops: of
- * the kind that is asked for; NULL: there is no such kind.
+ * Handle the messages of proto.h about connections. @ops: operations of the wanted kind; NULL:
+ * there is no such kind. Context: adapter->lock is held.
  */
 void sci_connection_connect(struct sci_peer *p,
 			    const struct sci_msg_connect *msg,

@@ -53,10 +53,10 @@
 struct sci_peer_ops;
 
 /*
- * Between these the adapter is alive and its operations may be called; removal
- * waits for all who are inside.  A caller that sleeps for long in between also has
- * to wake up when sci_adapter_is_dead().  A process's memory must not be touched
- * in between: a page fault may take for ever.
+ * Enter and leave an adapter. In between it is alive, and its operations may be called. Removal
+ * waits for all callers that are inside. A caller that sleeps for long inside must also wake up
+ * when sci_adapter_is_dead(). It must not access a process's memory: a page fault may take for
+ * ever.
  */
 int sci_adapter_enter(struct sci_adapter *a, int *idx);
 void sci_adapter_exit(struct sci_adapter *a, int idx);
@@ -78,7 +78,7 @@ extern const struct file_operations sci_chardev_fops;
 
 /* barrier.c */
 int sci_barrier_mmap(struct sci_adapter *a, struct vm_area_struct *vma);
-/* Turn all maps of the barrier page to private pages. Caller holds adapter->lock. */
+/* Turn all maps of the barrier page to private pages. Context: adapter->lock is held. */
 void sci_barrier_revoke(struct sci_adapter *a);
 
 /* proto.c */

@@ -17,18 +17,18 @@
 #include "trace.h"
 
 #define PIECES_MAX	65536u
-#define CHUNK		65536u	/* bytes between two looks whether to stop */
+#define CHUNK		65536u	/* bytes between two tests of the abort flag */
 
 /**
  * struct sci_dma_queue - a queue
  * @obj: the object of the file
- * @work: does what is in @transfers, one after the other
+ * @work: executes the transfers one after the other
  * @max_pieces: limit of the pieces of all transfers
- * @pieces: there are now, under obj.ev_lock as what follows
+ * @pieces: their present number; obj.ev_lock protects it and the following members
  * @transfers: struct sci_dma_transfer, the one under way first
- * @submitted: transfers that were ever in @transfers
- * @finished: ... and that have ended since, in the same order
- * @dead: the adapter or the file goes: nothing new
+ * @submitted: number of transfers that were ever in @transfers
+ * @finished: ... and that have ended
+ * @dead: the adapter or the file ends: no new transfers
  */
 struct sci_dma_queue {
 	struct sci_object obj;
@@ -42,15 +42,15 @@ struct sci_dma_queue {
 };
 
 /**
- * struct sci_dma_transfer - one submit
- * @ref: the queue's, and a waiting submitter's
+ * struct sci_dma_transfer - a submitted transfer
+ * @ref: references of the queue and of a waiting submitter
  * @link: entry in queue->transfers
  * @local: file of the local segment
- * @remote: ... of the remote one
- * @pages: memory of the local one
- * @cookie: the submitter's
+ * @remote: file of the remote segment
+ * @pages: memory of the local segment
+ * @cookie: chosen by the submitter
  * @pull: copy from the remote segment
- * @wait: the submitter waits: no event
+ * @wait: the submitter waits, and gets no event
  * @abort: stop soon
  * @done: @status is valid
  * @status: 0 or -errno
@@ -93,7 +93,7 @@ static void dma_transfer_put(struct sci_dma_transfer *t)
 
 /* ---- doing it ---- */
 
-/* Find where the remote segment is now: the connection may be lost at any time. */
+/* Find the remote segment: the connection may be lost at any time. */
 static int dma_locate(struct sci_dma_transfer *t, struct sci_dma_piece *p)
 {
 	struct sci_object *obj = sci_object_of(t->remote, SCI_OBJECT_IMPORT);
@@ -456,7 +456,7 @@ int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 
 	if (c->reserved || !c->nr_vecs)
 		return -EINVAL;
-	/* more than a queue ever takes */
+	/* more pieces than a queue takes */
 	if (c->nr_vecs > q->max_pieces)
 		return -EAGAIN;
 	t = transfer_new(c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Broadcast groups: segments of several adapters with one memory.  A domain is
- * a set of adapters that can have them: those of one machine.
+ * Broadcast groups: segments of several adapters with one memory. A domain is a set of adapters
+ * that can have common groups: those of one machine.
  */
 #ifndef SCI_GROUP_H
 #define SCI_GROUP_H
@@ -23,15 +23,15 @@ struct sci_domain {
 };
 
 /**
- * struct sci_group - a broadcast group; everything under domain->lock
+ * struct sci_group - a broadcast group; domain->lock protects it
  * @link: entry in domain->groups
  * @id: id of the group, and of its segments on their nodes
- * @serial: which of those that had @id; not 0
+ * @serial: number of the group among those with @id; not 0
  * @length: bytes
  * @pages: the members' memory
  * @owner: the founder, and who may join
  * @members: number of segments
- * @exported: those that may be connected to
+ * @exported: number of members that importers may connect to
  */
 struct sci_group {
 	struct list_head link;
@@ -65,9 +65,9 @@ void sci_group_export(struct sci_segment *s);
 void sci_group_unexport(struct sci_segment *s);
 
 /*
- * A node with a member that may be connected to, and where that one's memory is:
- * -ENOENT; adapter->lock held.  @serial: of that group and no other of the same
- * id, which is another's memory; 0: any.
+ * Find a node with a member that importers may connect to, and the place of its memory.
+ * @serial: number of the group, because another group of the same id has other memory; 0: any.
+ * Context: adapter->lock is held. Return: 0 or -ENOENT.
  */
 int sci_group_member(struct sci_adapter *a, u32 id, u64 serial, u32 *node,
 		     u64 *base);

@@ -13,21 +13,21 @@
 #include "retire.h"
 #include "trace.h"
 
-/* Pages inserted at a fault: neighbours of a touched page are likely to be next. */
+/* Pages inserted at a fault: the program probably touches the neighbours next. */
 #define FAULT_AROUND	32
 
 /**
- * struct sci_import_map - one mmap() of an import, and what became of it
+ * struct sci_import_map - a map of an import
  *
- * Belongs to the file that backs the areas of memory which show it, so it
+ * It belongs to the file that backs the areas of memory which show it, so it
  * may outlive the import.
  *
  * @link: entry in import->maps; empty: the map is revoked for ever
- * @adapter: the import's; a reference
+ * @adapter: reference to the import's adapter
  * @revoke: see import.h
  * @mapping: NULL: revoked.  Written under adapter->lock and @revoke.
- * @private_page: the page that replaces it then
- * @file: the backing
+ * @private_page: the page that replaces the memory after that
+ * @file: the file that backs the map
  */
 struct sci_import_map {
 	struct list_head link;
@@ -64,7 +64,7 @@ static vm_fault_t import_insert_around(struct vm_area_struct *vma,
 	unsigned long pfn, end;
 	vm_fault_t ret;
 
-	/* the exporter said there was more than there is */
+	/* the exporter has less memory than it said */
 	if (a->desc.ops->mapping_pfn(a, m, offset, &pfn))
 		return import_insert_private(vma, map, addr);
 	ret = vmf_insert_pfn(vma, addr, pfn);
@@ -100,7 +100,7 @@ static const struct vm_operations_struct import_vm_ops = {
 	.mprotect = sci_vma_mprotect,
 };
 
-/* Unmap the adapter's memory from processes, and give back the mapping. */
+/* Unmap the adapter's memory from processes, and give the mapping back. */
 static void import_map_revoke(struct sci_import_map *map)
 {
 	struct sci_mapping *m = map->mapping;
@@ -258,8 +258,8 @@ static int import_mmap(struct sci_object *obj, struct vm_area_struct *vma)
 }
 
 /*
- * Turn all maps to private pages.  The count goes up first: a program that still sees
- * the old count has stored to the segment.
+ * Turn all maps to private pages. Increase the error count first: the stores of a program that
+ * still sees the old count have reached the segment.
  */
 static void import_revoke(struct sci_import *im)
 {
@@ -303,7 +303,7 @@ static int import_connected(struct sci_client *c,
 	if (!(re->access & 4) || re->access & ~6 || !length ||
 	    length > c->obj.adapter->desc.max_segment)
 		return -EPROTO;
-	/* Another member of the same group has answered: it must allow what the maps do. */
+	/* Take the answer of another member of the same group: it must allow what the maps do. */
 	if (im->length && (im->length != length || im->access & ~re->access))
 		return -EPROTO;
 	im->length = length;

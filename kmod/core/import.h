@@ -5,12 +5,12 @@
  *
  * A map of a remote segment is page frames of the adapter's window (or of the
  * exporter's memory), inserted on first touch.  When the connection is lost,
- * page tables are emptied and later touches find a private page: no signal,
- * but the error count has gone up before.
+ * the error count rises first.  Then page tables are emptied, and later accesses
+ * reach a private page: the program gets no signal.
  *
- * A map's revoke semaphore orders the two: page faults look and insert under it
- * for reading; a thread that revokes takes it for writing to mark that, and empties the
- * page tables after that.
+ * A map's revoke semaphore orders both. Page faults read the state and insert pages under it
+ * for reading. A thread that revokes takes it for writing to mark the map, and empties the page
+ * tables after that.
  */
 #ifndef SCI_IMPORT_H
 #define SCI_IMPORT_H
@@ -50,14 +50,14 @@ static inline struct sci_import *sci_import_of(struct sci_object *obj)
 }
 
 /*
- * Find whose exposed memory the import leads to now. -ENOTCONN. Caller holds
- * adapter->lock.
+ * Find the node and the exposed memory that the import leads to. Context: adapter->lock is
+ * held. Return: 0 or -ENOTCONN.
  */
 int sci_import_locate(struct sci_import *im, u32 *node, u64 *base);
 
 /*
- * Tell all imports from other nodes that the link went down or came up. Caller holds
- * adapter->lock.
+ * Tell all imports from other nodes that the link went down or came up. Context: adapter->lock
+ * is held.
  */
 void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type);
 
@@ -65,9 +65,9 @@ void sci_imports_tell(struct sci_adapter *a, enum sci_ev_type type);
  * sci_mapping_get() - make a piece of a node's memory accessible
  * @id: segment, for traces
  *
- * Shares a mapping that covers it, else asks the adapter.  adapter->lock held.
- * Returns an ERR_PTR: -ENOSPC: no room in the ATT; -ENOTCONN: the exporter has
- * taken it away; -ENOMEM.
+ * Share a mapping that covers the piece, or ask the adapter for one. Context: adapter->lock is
+ * held. Return: the mapping, or an ERR_PTR: -ENOSPC: no room in the ATT; -ENOTCONN: the
+ * exporter does not expose the memory any more; -ENOMEM.
  */
 struct sci_mapping *sci_mapping_get(struct sci_adapter *a, u32 node, u32 id,
 				    u64 base, u64 offset, u64 length);

@@ -65,7 +65,7 @@ static struct sci_intr_line *intr_line_get(struct sci_adapter *a, u32 flags,
 	return l;
 }
 
-/* The last owner of a line has gone. */
+/* End a line whose last owner has gone. */
 static void intr_line_end(struct sci_intr_line *l, bool died)
 {
 	sci_exporter_cut(&l->exporter, died);

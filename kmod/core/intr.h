@@ -3,9 +3,9 @@
 /*
  * DOC: remote interrupts
  *
- * A number of a node is a line; its owners are files (several with
- * SHARE_NUMBER), its servers those who connected from other nodes.  A trigger
- * goes to all owners.  Lines with data have numbers of their own.
+ * A number of a node is a line. Its owners are files (several with SHARE_NUMBER), and its
+ * servers are the ends of connections from other nodes. A trigger goes to all owners. Lines
+ * with data have numbers of their own.
  */
 #ifndef SCI_INTR_H
 #define SCI_INTR_H
@@ -72,14 +72,14 @@ int sci_intr_trigger(struct sci_object *obj, void *cmd,
 /* ioctl(FIONREAD) of a data interrupt. */
 int sci_intr_fionread(struct sci_object *obj, int __user *out);
 
-/* Servers of SCI_KIND_INTR and SCI_KIND_DATA_INTR. */
+/* Operations of servers of SCI_KIND_INTR and SCI_KIND_DATA_INTR. */
 extern const struct sci_server_ops sci_intr_server_ops;
 
-/* Handle a trigger from @node for @handle, which may be invented. */
+/* Handle a trigger from @node for @handle, which may be invalid. */
 void sci_intr_triggered(struct sci_adapter *a, u32 node, u32 handle);
 
 /*
- * Messages of proto.h that bring data; adapter->lock held.  An incomplete trigger
+ * Handle messages of proto.h with data. Context: adapter->lock is held.  An incomplete trigger
  * stays in peer->data_in until its node is gone, or the peer is freed.
  */
 void sci_intr_data(struct sci_peer *p, const struct sci_msg_data *msg);

@@ -29,7 +29,7 @@ struct sci_intr_data {
 	u8 bytes[];
 };
 
-/* A trigger whose data is arriving: peer->data_in. */
+/* A trigger whose data is arriving. peer->data_in points to it. */
 struct sci_data_in {
 	u32 handle;
 	u32 total;
@@ -135,7 +135,10 @@ static struct sci_intr *data_owner(struct sci_peer *p, u32 handle)
 	return list_first_entry(&l->owners, struct sci_intr, link);
 }
 
-/* No user is charged for data from other nodes, so its queues have limits. */
+/*
+ * Return whether the queue is full. No user is charged for data from other nodes, so queues
+ * have limits.
+ */
 static bool data_queue_is_full(struct sci_adapter *a, struct sci_intr *i,
 			       u32 len)
 {
@@ -273,7 +276,7 @@ static void data_free_messages(struct list_head *list)
 	}
 }
 
-/* Make all messages that @len bytes need, complete but for the handle. */
+/* Make all messages for @len bytes, complete except the handle. */
 static int data_make_messages(struct list_head *list, const void __user *data,
 			      u32 len)
 {

@@ -208,7 +208,7 @@ static const struct sci_ioctl_op sci_ioctl_ops[] = {
 		 sci_dma_abort, sci_ioc_dma_abort, flags, false),
 };
 
-/* Give the user the new file, if there is one. Nothing may fail after that. */
+/* Give the user the new file, if there is one. After that, no step may fail. */
 static int ioctl_finish(struct sci_new_file *nf, void __user *user,
 			const void *cmd, size_t len, int ret)
 {
@@ -241,9 +241,9 @@ static int ioctl_run(struct sci_object *obj, const struct sci_ioctl_op *op,
 }
 
 /*
- * The caller's memory is read before sci_adapter_enter() and written after
- * sci_adapter_exit(): a page fault may take for ever, and removal of the adapter
- * must not wait for it.
+ * Carry an ioctl out. It reads the caller's memory before sci_adapter_enter() and writes it
+ * after sci_adapter_exit(): a page fault may take for ever, and removal of the adapter must not
+ * wait for it.
  */
 static int ioctl_call(struct sci_object *obj, const struct sci_ioctl_op *op,
 		      void __user *user)

@@ -17,14 +17,14 @@
 #include "pages.h"
 
 /**
- * struct sci_lent - memory of an adapter
+ * struct sci_lent - memory that an adapter has lent
  * @pages: the segment's description of it
- * @adapter: the lender; a reference
+ * @adapter: reference to the lender
  * @link: entry in sci_adapter.lent, until it is given back
- * @life: @pages has one, @file has one; who revokes takes one
- * @revoke: page faults insert under it for reading
+ * @life: references: of @pages, of @file, and of a thread that revokes
+ * @revoke: page faults hold it for reading while they insert pages
  * @revoked: the adapter has it back
- * @private_page: the page that replaces it then
+ * @private_page: the page that replaces the memory after that
  * @file: backs the maps
  */
 struct sci_lent {
@@ -70,7 +70,7 @@ static void lent_give_back(struct sci_lent *l)
 	up_write(&l->revoke);
 }
 
-/* The last map is gone, and so is the segment. */
+/* Free the memory: its last map and its segment are gone. */
 static int lent_file_release(struct inode *inode, struct file *file)
 {
 	struct sci_lent *l = file->private_data;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Memory that an adapter lends to segments, where it has memory of its own.
+ * An adapter with memory of its own lends it to segments.
  *
- * Its maps are page frames and not pages: nothing but the maps can refer to it, so
- * it can be taken back.  Then maps show a private page.
+ * Maps of this memory are page frames without struct page. So only maps refer to it, and the
+ * adapter can take it back. Then maps show a private page.
  */
 #ifndef SCI_LENT_H
 #define SCI_LENT_H
@@ -25,7 +25,7 @@ struct sci_pages *sci_lent_alloc(struct sci_adapter *a, u64 length);
 /* Let @vma, which lies within @p, show memory that was lent. */
 void sci_lent_mmap(struct sci_pages *p, struct vm_area_struct *vma);
 
-/* Take back all that the adapter has lent.  No operation is called any more then. */
+/* Take back all memory that the adapter has lent. No operation is called any more then. */
 void sci_lent_revoke(struct sci_adapter *a);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Checks the form of messages from other nodes. */
+/* Check the form of messages from other nodes. */
 
 #include <linux/string.h>
 

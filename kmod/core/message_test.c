@@ -9,7 +9,7 @@
 /* message.c is built into this test module too, for its static functions */
 #include "message.c"
 
-/* The bytes that a type uses, besides the type. All others are reserved. */
+/* The bytes that a type uses, without the type. All others are reserved. */
 struct field_bytes {
 	u8 from, to;
 };

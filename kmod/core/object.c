@@ -45,8 +45,8 @@ static int sciobj_init_fs_context(struct fs_context *fc)
 }
 
 /*
- * Each adapter pins a mount of this file system, and each file refers to the mount: so
- * the module stays until the last file has gone for good.
+ * Each adapter pins a mount of this file system, and each file refers to the mount: so the
+ * module stays until the last file has been freed.
  */
 static struct file_system_type sciobj_fs = {
 	.owner = THIS_MODULE,
@@ -92,8 +92,8 @@ void sci_object_fini(struct sci_object *obj)
 }
 
 /*
- * Make a file with an inode, and hence an address space, of its own: revoking the maps
- * of one object must not touch another's.
+ * Make a file with an inode, and hence an address space, of its own: revoking the maps of one
+ * object must not affect those of another.
  */
 struct file *sci_file_create(const char *name,
 			     const struct file_operations *fops)
@@ -168,7 +168,7 @@ struct sci_object *sci_object_of(struct file *file, enum sci_object_kind kind)
 }
 
 /*
- * A descriptor was closed. The last close reports how the object ends; the file itself
+ * Handle the close of a descriptor. The last close notes how the object ends. The file itself
  * may be released much later, by another process or a kernel thread.
  */
 static int sci_object_flush(struct file *file, fl_owner_t id)
@@ -212,8 +212,8 @@ void sci_object_wake(struct sci_object *obj)
 }
 
 /*
- * Allocate an event.  It is charged to the reader, not to the process that causes
- * it.  An event that finds no memory is lost; no process is killed for it.
+ * Allocate an event. It is charged to the reader, not to the process that causes it. Without
+ * memory the event is lost, and no process is killed.
  */
 static struct sci_event *object_event_alloc(struct sci_object *obj)
 {
@@ -310,7 +310,7 @@ static bool object_is_ready(struct sci_object *obj)
 	return ready;
 }
 
-/* Copy as many records as there are and fit. */
+/* Copy all records that are there and fit. */
 static ssize_t object_read_present(struct sci_object *obj, char __user *buf,
 				   size_t len)
 {

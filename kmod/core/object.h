@@ -3,14 +3,13 @@
 /*
  * DOC: objects
  *
- * Whatever has a file descriptor begins with a struct sci_object.  It is made
- * in three steps, so that nothing is visible before it is complete: allocate
- * and set up; sci_object_file(), from where on releasing the file destroys it;
- * and the descriptor is installed last, by the ioctl dispatcher.
+ * Every object with a file descriptor begins with a struct sci_object. It is made in three
+ * steps, so that no process sees it before it is complete. First it is allocated and set up.
+ * Then sci_object_file() makes its file, whose release destroys it. At last the ioctl
+ * dispatcher installs the descriptor.
  *
- * The file's release destroys the object.  Removal of the adapter kills it
- * earlier: what it holds of the adapter is given back, the rest goes with the
- * file.
+ * The file's release destroys the object. Removal of the adapter kills it earlier: it then
+ * gives back its resources of the adapter, and the rest is freed with the file.
  */
 #ifndef SCI_OBJECT_H
 #define SCI_OBJECT_H
@@ -36,13 +35,15 @@ struct sci_object;
 /**
  * struct sci_object_ops - kinds of objects
  * @name: name of the file, in /proc/PID/fd
- * @kill: the adapter is removed: let go of it.  Called once, at removal or
+ * @kill: releases the resources of the adapter, which is removed.  Called once, at removal or
  *	before @free, with adapter->lock held.  May be NULL.
- * @free: the file is gone; frees the memory.  No locks held.
+ * @free: frees the memory, after the file's release.  No locks held.
  * @show: adds lines to /proc/PID/fdinfo.  No locks held.
- * @mmap: NULL: can't.  Called by sci_object_mmap(), under sci_adapter_enter().
+ * @mmap: maps the object; NULL: it has no maps. Called by sci_object_mmap(), under
+ *	sci_adapter_enter().
  * @read: NULL: reads events
- * @ready: something besides events to read; NULL: no.  Called with ev_lock.
+ * @ready: returns whether there is something to read besides events; NULL: no. Called with
+ *	ev_lock.
  */
 struct sci_object_ops {
 	const char *name;
@@ -55,19 +56,19 @@ struct sci_object_ops {
 };
 
 /**
- * struct sci_object - base of everything that has a file
+ * struct sci_object - base of every object with a file
  * @kind: enum sci_object_kind
  * @ops: operations of its kind
- * @adapter: which it belongs to; a reference
+ * @adapter: reference to its adapter
  * @link: entry in adapter->objects
  * @died: the end of a process closed the last descriptor, and not close(); valid when the
  *	file is released
  * @memcg: control group of the creator, which is charged for events
  * @wait: readers
- * @ev_lock: the rest, and what a kind's own readers wait for
+ * @ev_lock: protects the following members, and the words that readers of a kind wait for
  * @events: struct sci_event, oldest first
  * @n_events: number of events
- * @overflow: some were dropped since
+ * @overflow: some events were dropped since
  */
 struct sci_object {
 	enum sci_object_kind kind;
@@ -110,8 +111,8 @@ struct sci_new_file {
 /**
  * sci_object_file() - give an object its file
  *
- * Takes the object over: when it succeeds the file's release destroys it; when
- * it fails the caller still owns it.
+ * After success the file owns the object, and its release destroys it. After an error the
+ * caller still owns it.
  */
 int sci_object_file(struct sci_object *obj, struct sci_new_file *nf);
 
@@ -127,7 +128,7 @@ void sci_object_attach(struct sci_object *obj, struct file *file);
 
 /*
  * Create a file without a descriptor, with an address space of its own.  @fops as
- * of sci_vma_set_backing().  Returns an ERR_PTR.
+ * of sci_vma_set_backing().  Return: the file, or an ERR_PTR.
  */
 struct file *sci_file_create(const char *name, const struct file_operations *fops);
 
@@ -137,9 +138,9 @@ struct file *sci_file_create(const char *name, const struct file_operations *fop
  * @priv: data of the map's kind
  *
  * Maps must not keep the object alive: a forked child that inherits them would
- * keep a dead parent's segments exported.  So each is backed by a file that
- * nobody has a descriptor of.  This is for maps that are revoked; others need no
- * address space.  On failure @priv is still the caller's.
+ * keep a dead parent's segments exported. So a file without a descriptor backs each map. This
+ * is for maps that are revoked; others need no address space. After an error the caller still
+ * owns @priv.
  */
 int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
 			const struct file_operations *fops, void *priv);
@@ -147,10 +148,10 @@ int sci_vma_set_backing(struct vm_area_struct *vma, const char *name,
 /**
  * sci_vma_mprotect() - mprotect() of a map that may have private pages
  *
- * For vm_operations_struct.mprotect.  An area has one set of attributes, and
- * mprotect() gives them to all pages of it that are present.  A private page
- * would become uncached, as its area is: see import.c.  So no page is present;
- * each is faulted in anew, with the attributes that it needs.
+ * This is for vm_operations_struct.mprotect. An area has one set of attributes, and mprotect()
+ * gives them to all its present pages. A private page would become uncached like its area: see
+ * import.c. So the call removes all pages, and each is faulted in again with the attributes
+ * that it needs.
  */
 int sci_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
 		     unsigned long end, unsigned long flags);
@@ -161,14 +162,14 @@ typedef long (*sci_ioctl_fn)(struct file *file, unsigned int cmd,
 			     unsigned long arg);
 
 /*
- * Set the ioctl function of all objects: the dispatcher knows the kinds, and stands
- * above this file.
+ * Set the ioctl function of all objects: the dispatcher, which is a layer above this file,
+ * knows the kinds.
  */
 void sci_object_set_ioctl(sci_ioctl_fn ioctl);
 
 /*
- * Pin the file system of objects' files, for an adapter that users can open. Call
- * without locks.
+ * Pin the file system of objects' files, for an adapter that users can open. Context: no locks
+ * are held.
  */
 int sci_object_fs_pin(void);
 void sci_object_fs_unpin(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Permissions of a segment: owner and mode, as of a file. */
+/* Permissions of a segment: owner and mode, like those of a file. */
 #ifndef SCI_OWNER_H
 #define SCI_OWNER_H
 

@@ -28,10 +28,10 @@ static int pages_user_charge(struct user_struct *user, unsigned long count)
 }
 
 /*
- * RLIMIT_MEMLOCK, as for other memory that cannot be swapped out.  The user is
+ * Charge pages to RLIMIT_MEMLOCK, like other memory that cannot be swapped out.  The user is
  * charged, and not the process: a process that passes its descriptor to another
- * one and exits would take its charge along.  CAP_IPC_LOCK has no limit.  The
- * process shows the pages in its status (VmPin), and no more.
+ * one and exits would take its charge along. CAP_IPC_LOCK has no limit. The status of the
+ * process only shows the pages (VmPin).
  */
 static int pages_charge(struct sci_pages *p)
 {
@@ -107,7 +107,7 @@ static void pages_free(struct sci_pages *p)
 	kfree(p);
 }
 
-/* Take as many pages in one piece as there are, at most @want. Return how many. */
+/* Take up to @want pages in one piece. Return their number. */
 static unsigned long pages_take_chunk(struct page **page, unsigned long want,
 				      int numa_node)
 {

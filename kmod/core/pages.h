@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/* Memory of a segment: pages of the kernel's, of a process, or of an adapter. */
+/* Memory of a segment: pages of the kernel, of a process, or of an adapter. */
 #ifndef SCI_PAGES_H
 #define SCI_PAGES_H
 
@@ -10,12 +10,12 @@
 /**
  * struct sci_pages - memory of a segment
  * @ref: references
- * @count: pages
- * @page: them; constant while there is a reference
- * @pinned: they belong to a process
+ * @count: number of pages
+ * @page: the pages; constant while there is a reference
+ * @pinned: the pages belong to a process
  * @user: the user who is charged; NULL: none, because of CAP_IPC_LOCK
- * @mm: the process that shows them in its status
- * @release: frees them, and this; NULL: pages.c does
+ * @mm: the process whose status shows the pages
+ * @release: frees the pages and this structure; NULL: pages.c does
  */
 struct sci_pages {
 	struct kref ref;
@@ -28,11 +28,11 @@ struct sci_pages {
 };
 
 /**
- * sci_pages_alloc() - zeroed memory, charged to the caller's user
+ * sci_pages_alloc() - allocate zeroed memory, and charge it to the caller's user
  * @length: bytes, > 0
- * @numa_node: or NUMA_NO_NODE
+ * @numa_node: the NUMA node, or NUMA_NO_NODE
  *
- * Returns an ERR_PTR: -ENOMEM, also for RLIMIT_MEMLOCK.
+ * Return: the memory, or an ERR_PTR: -ENOMEM, also for RLIMIT_MEMLOCK.
  */
 struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
 
@@ -47,8 +47,8 @@ struct sci_pages *sci_pages_alloc(u64 length, int numa_node);
 struct sci_pages *sci_pages_pin(unsigned long addr, u64 length);
 
 /*
- * For memory of another kind: begin with so many pages, zeroed by the caller, and
- * charge them; -ENOMEM.  The caller fills in .page and .release.
+ * Begin memory of another kind: charge @count pages to the caller's user. @p is zeroed. The
+ * caller fills in .page and .release. Return: 0 or -ENOMEM.
  */
 int sci_pages_begin(struct sci_pages *p, unsigned long count);
 void sci_pages_end(struct sci_pages *p);
@@ -61,7 +61,7 @@ static inline struct sci_pages *sci_pages_get(struct sci_pages *p)
 	return p;
 }
 
-/* May sleep. */
+/* Drop a reference. Context: may sleep. */
 static inline void sci_pages_put(struct sci_pages *p)
 {
 	kref_put(&p->ref, sci_pages_release);

@@ -21,7 +21,7 @@ static_assert(sizeof(struct sci_packet) == SCI_PACKET_SIZE);
 #define LOCAL_BATCH	32
 /* A node with this many waiting messages is behind; a node that answers never has so many. */
 #define BEHIND_MIN	131072
-/* Users post no triggers to a node with this many waiting messages: some full windows. */
+/* Limit of waiting messages above which users post no triggers to a node: some full windows. */
 #define MANY_MIN	1024
 
 static unsigned int retry_ms __ro_after_init = 20;
@@ -103,7 +103,7 @@ static const struct sci_session_ops peer_session_ops = {
 
 /* ---- time ---- */
 
-/* Look whether the link has gone down; sci_peers_kick() reports that it is up. */
+/* Pause the session if the link has gone down. sci_peers_kick() reports that it is up. */
 static void peer_look(struct sci_peer *p)
 {
 	lockdep_assert_held(&p->lock);
@@ -156,7 +156,7 @@ static void peer_tell_gone(struct sci_peer *p)
 	sci_session_revive(&p->session, ktime_get_ns());
 }
 
-/* Deal with the state that the session has reached. Drops @p->lock on the way. */
+/* Act on the state that the session has reached. Drop @p->lock meanwhile. */
 static void peer_settle(struct sci_peer *p)
 {
 	lockdep_assert_held(&p->order);
@@ -279,7 +279,7 @@ static void peer_dev_release(struct device *dev)
 	kfree(p);
 }
 
-/* The device of a peer has no class and no bus, as a segment's. */
+/* Set up the device of a peer. It has no class and no bus, like that of a segment. */
 static void peer_dev_init(struct sci_peer *p)
 {
 	device_initialize(&p->dev);
@@ -340,8 +340,8 @@ static bool peer_leave_table(struct sci_peer *p)
 }
 
 /*
- * Forget a node without users that never had a session: anybody may ask for any number
- * of nodes. May free @p.
+ * Forget a node without users that never had a session: any user may ask for any number of
+ * nodes. The call may free @p.
  */
 static void peer_forget(struct sci_peer *p)
 {
@@ -535,7 +535,7 @@ static void peer_watch(struct sci_peer *p, unsigned int connections)
 	mutex_unlock(&p->lock);
 }
 
-/* Return the number of waiting messages, here or in the session: one of both is 0. */
+/* Return the number of waiting messages. They are here or in the session, never in both. */
 static unsigned int peer_waiting(struct sci_peer *p)
 {
 	return READ_ONCE(p->session.nr_messages) + READ_ONCE(p->nr_local);

@@ -3,20 +3,19 @@
 /*
  * DOC: the other nodes
  *
- * One struct sci_peer per node that an adapter has to do with: runs its session
- * with locks, timers and packets.
+ * A struct sci_peer stands for a node that an adapter exchanges packets with. It runs the
+ * session with that node, and has locks, timers and packets for it.
  *
  * Results of a session are reported through struct sci_peer_ops in order:
  * deliver() for each message, gone() at the session's end, then the messages of
- * the next one.  Packets arrive in a thread of the driver's, time in a work, so
- * both hold sci_peer.order from before they ask the session until the operation
- * has returned, and no other code makes a session deliver or end.  A result that a
- * session returns under @lock is therefore still true after @lock has been dropped
- * to report it.
+ * the next one. Packets arrive in a thread of the driver, and timeouts in a work. Both hold
+ * sci_peer.order while they ask the session and call the operation, and no other code makes a
+ * session deliver or end. So a result that a session returns under @lock is still true after
+ * @lock has been dropped to report it.
  *
  * Lock order: sci_peer.order, mmap_lock, sci_adapter.lock, sci_peer.lock.
  *
- * Our own node is a peer without a session: messages are delivered by the work.
+ * This node is a peer of itself, without a session: the work delivers its messages.
  */
 #ifndef SCI_PEER_H
 #define SCI_PEER_H
@@ -32,16 +31,14 @@
 struct sci_peer;
 
 /**
- * struct sci_peer_ops - what stands on sessions
- * @deliver: a message came from @p: SCI_MESSAGE_SIZE bytes, hostile until
- *	checked.  No locks are held but sci_peer.order.  Must not wait for
- *	packets.
- * @gone: the node died, came back as another, or did not answer: every
- *	connection with it is gone.  Called after the session has ended; messages
- *	posted since then belong to the next life.  Nothing is delivered before
- *	it returns.  No locks are held but sci_peer.order.  Must not wait for
- *	packets.
- * @release: the peer is freed: frees @p->data_in
+ * struct sci_peer_ops - operations of the layer above sessions
+ * @deliver: handles a message from @p: SCI_MESSAGE_SIZE bytes, which may be hostile. No locks
+ *	are held but sci_peer.order. Must not wait for packets.
+ * @gone: ends every connection with the node: it has died, has come back, or did not answer.
+ *	Called after the session has ended; messages posted since then belong to the next life.
+ *	No message is delivered before it returns. No locks are held but sci_peer.order. Must not
+ *	wait for packets.
+ * @release: frees @p->data_in, before the peer is freed
  */
 struct sci_peer_ops {
 	void (*deliver)(struct sci_peer *p, const void *body);
@@ -97,24 +94,24 @@ struct sci_peer {
 };
 
 /**
- * sci_peer_get() - the peer with that id, made if there is none
+ * sci_peer_get() - get the peer of a node, or make it
  *
- * Caller holds a->lock.  Returns an ERR_PTR: -EINVAL: not a node id; -ENOMEM.
- * A reference for the caller, which may outlive the adapter's removal.  A node
- * that never had a session is forgotten when its last reference has gone.
+ * The caller gets a reference, which may outlive the adapter's removal. A node that never had a
+ * session is forgotten with its last reference. Context: a->lock is held. Return: the peer, or
+ * an ERR_PTR: -EINVAL: not a node id; -ENOMEM.
  */
 struct sci_peer *sci_peer_get(struct sci_adapter *a, u32 node);
 /* Take another reference; the caller has one. */
 void sci_peer_hold(struct sci_peer *p);
-/* Drop a reference; may sleep. Any lock may be held but @p->lock. */
+/* Drop a reference. Context: may sleep; any lock may be held but @p->lock. */
 void sci_peer_put(struct sci_peer *p);
 
 /**
  * sci_peer_post() - send a message
  *
- * Never fails: @m->done() is called in the end, or at once when the adapter has
- * gone.  If sci_peer_ops.gone() is called, messages that were posted before it may not
- * have arrived.
+ * The call never fails: @m->done() is called in the end, or at once if the adapter has been
+ * removed. If sci_peer_ops.gone() is called, messages that were posted before it may not have
+ * arrived.
  *
  * Context: may sleep; @p->lock must not be held, other locks may.
  */
@@ -127,8 +124,8 @@ void sci_peer_post(struct sci_peer *p, struct sci_message *m);
 unsigned long sci_peer_patience(void);
 
 /*
- * Return whether so many messages wait for the node that it gets no answers: a node that
- * asks, and takes no answers, must not fill memory.
+ * Return whether too many messages wait for the node. Then it gets no answers: a node that
+ * sends questions and takes no answers must not fill memory.
  */
 bool sci_peer_is_behind(struct sci_peer *p);
 
@@ -153,25 +150,28 @@ void sci_peer_link(struct sci_peer *p, struct list_head *link);
 /* Remove a connection of a node. */
 void sci_peer_unlink(struct sci_peer *p, struct list_head *link);
 
-/* A packet to @node came back: see sci_adapter_returned(). Call without locks. */
+/*
+ * Handle a packet to @node that came back: see sci_adapter_returned(). Context: no locks are
+ * held.
+ */
 void sci_peer_returned(struct sci_adapter *a, u32 node);
 
-/* @node has begun a new life: see sci_adapter_lost(). Call without locks. */
+/* Handle a new life of @node: see sci_adapter_lost(). Context: no locks are held. */
 void sci_peer_lost(struct sci_adapter *a, u32 node);
 
 /*
- * A packet from @node came: see sci_adapter_receive(). One call at a time, without
- * locks.
+ * Handle a packet from @node: see sci_adapter_receive(). Context: one call at a time, no locks
+ * are held.
  */
 void sci_peer_receive(struct sci_adapter *a, u32 node, const void *packet);
 
-/* The link is up again: send what waits. Call without locks. */
+/* Send the waiting messages: the link is up again. Context: no locks are held. */
 void sci_peers_kick(struct sci_adapter *a);
 
 /*
- * The adapter goes. Tell the other nodes once, as far as possible, end all sessions,
- * call done() of all messages, and cancel the work. Call without locks, and when neither
- * sci_peer_get() nor _receive() can be called any more.
+ * End all sessions of an adapter that is removed. Tell the other nodes once, as far as
+ * possible, call done() of all messages, and cancel the work. Context: no locks are held, and
+ * no thread can call sci_peer_get() or _receive() any more.
  */
 void sci_peers_shutdown(struct sci_adapter *a);
 

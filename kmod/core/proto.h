@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what kernels say to each other
+ * DOC: messages between kernels
  *
  * Control packets are 64 bytes: a header that the session layer (session.h)
  * owns, and one message.  The session delivers messages once and in order, or
@@ -19,12 +19,12 @@
  *	                             <-    CUT(handle)    you are disconnected
  *	CUT_ACK(handle)              ->                   its maps are revoked
  *
- * The same for interrupts, where CONNECT has the number.  TRIGGER(handle) is a
- * trigger.  One with data is DATA(handle, total) with as much as fits and
- * MORE with the rest; DATA_REPLY ends it.
+ * Interrupts use the same messages, and CONNECT has their number. TRIGGER(handle) is a trigger.
+ * A trigger with data is DATA(handle, total) with as many bytes as fit, and MORE with the rest;
+ * DATA_REPLY ends it.
  *
- * Ids of users and SCI_MSG_OVERRIDES are believed, as ids are by NFS with sec=sys:
- * the kernels of a cluster trust each other in this, and in nothing else.
+ * A kernel believes ids of users and SCI_MSG_OVERRIDES of other kernels, as NFS with sec=sys
+ * does. It trusts them in nothing else.
  */
 #ifndef SCI_PROTO_H
 #define SCI_PROTO_H

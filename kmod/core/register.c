@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Adapters as drivers see them: registration, removal, and reports. */
+/* The drivers' side of adapters: registration, removal, and reports. */
 
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -116,7 +116,7 @@ static void adapter_kill_objects(struct sci_adapter *a)
 			obj->ops->kill(obj);
 		wake_up_all(&obj->wait);
 	}
-	/* last: errors up to here have been counted */
+	/* revoke last: errors up to here have been counted */
 	sci_barrier_revoke(a);
 	mutex_unlock(&a->lock);
 }

@@ -5,8 +5,8 @@
  *
  * An adapter may need seconds to take back a mapping or exposed memory: it waits
  * for packets to a node that does not answer.  No thread may wait for
- * adapter->lock that long, least of all the thread that answers other nodes.  So a mapping that
- * is not needed any more is only put on a list under the lock.  A work calls the adapter.
+ * adapter->lock that long, least of all the thread that answers other nodes. So a mapping that
+ * is not needed any more only goes to a list under the lock, and a work calls the adapter.
  */
 #ifndef SCI_RETIRE_H
 #define SCI_RETIRE_H
@@ -26,7 +26,7 @@ struct sci_exposure {
 };
 
 /**
- * struct sci_retired_call - what waits until all was given back
+ * struct sci_retired_call - a call that waits until everything has been given back
  * @link: entry in sci_adapter.retired
  * @fn: called with adapter->lock held; may free the call
  */
@@ -48,16 +48,16 @@ void sci_retire_exposure(struct sci_adapter *a, struct sci_exposure *x);
 unsigned int sci_retire_count(struct sci_adapter *a);
 /* Return whether the adapter still has something to take back. */
 bool sci_retire_pending(struct sci_adapter *a);
-/* Make a call when the adapter has taken back all that was retired before. */
+/* Make a call when the adapter has taken back all entries that were retired before. */
 void sci_retire_call(struct sci_adapter *a, struct sci_retired_call *call);
 
 /**
- * sci_retire_flush() - wait until the adapter has taken back what was retired
+ * sci_retire_flush() - wait until the adapter has taken back all retired entries
  *
- * No locks of the core held; mmap_lock may be.  Does nothing in a kernel thread,
- * which has others to serve.  Waits for all retired objects: to be called only
- * by those who need it.
+ * The call does nothing in a kernel thread, which has other work. It waits for all retired
+ * objects, so call it only if that is needed.
  *
+ * Context: no locks of the core are held; mmap_lock may be.
  * Return: whether there was something to wait for.
  */
 bool sci_retire_flush(struct sci_adapter *a);

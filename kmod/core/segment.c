@@ -141,8 +141,8 @@ static const struct file_operations local_fops = {
 };
 
 /*
- * mmap() inserted all pages of memory of the kernel's, but madvise() may have removed
- * some.
+ * Insert a page again: mmap() inserted all pages of the kernel's memory, but madvise() may have
+ * removed some.
  */
 static vm_fault_t segment_vm_fault(struct vm_fault *vmf)
 {
@@ -734,8 +734,7 @@ static int segment_unexport(struct sci_segment *s, u32 how)
 
 /*
  * Importers have time to disconnect by themselves: their stores do not fail then.
- * An importer whose link is down, or whose kernel does not answer, loses access all
- * the same.
+ * An importer whose link is down, or whose kernel does not answer, loses access in any case.
  */
 static int segment_force(struct sci_segment *s)
 {
@@ -822,7 +821,7 @@ static struct sci_exporter *segment_accept(struct sci_adapter *a,
 	s = xa_load(&a->segments, le32_to_cpu(msg->id));
 	if (!s || !(s->state & SCI_SEGMENT_STATE_EXPORTED))
 		return ERR_PTR(-ENOENT);
-	/* a group member has the group's name only, unless it also has its own */
+	/* a group member has only the group's name, unless it also has its own */
 	if (msg->kind == SCI_KIND_GROUP ?
 	    !(s->flags & SCI_SEGMENT_BROADCAST) :
 	    (s->flags & (SCI_SEGMENT_BROADCAST | SCI_SEGMENT_UNICAST)) ==
@@ -848,7 +847,7 @@ static void segment_importer_count(struct sci_server *server,
 	u32 node = server->conn.peer->node;
 
 	lockdep_assert_held(&s->obj.adapter->lock);
-	/* importers of the group are not this member's alone */
+	/* importers of the group do not belong to this member alone */
 	if (server->kind == SCI_KIND_SEGMENT)
 		s->importers += type == SCI_EV_CONNECT ? 1 : -1;
 	trace_sci_importer_state(s->obj.adapter, node, s->id, what);

@@ -14,7 +14,7 @@
 struct sci_group;
 
 /**
- * struct sci_segment - a local segment, or what a process attached of one
+ * struct sci_segment - a local segment, or a process's attachment to one
  * @obj: the object of its file
  * @dev: sysfs segmentID; holds the reference count
  * @id: number of the segment on this node
@@ -25,12 +25,12 @@ struct sci_group;
  * @length: bytes
  * @pages: the segment's memory; NULL: EMPTY and none registered yet
  * @backing: file that backs maps of @pages; NULL: no process has mapped it yet
- * @state: enum sci_segment_state, under adapter->lock; read without by sysfs
+ * @state: enum sci_segment_state, under adapter->lock; sysfs reads it without the lock
  * @base: address at which other nodes reach it, while @exposed
- * @exposed: the adapter was told to let them; NULL: it was not
+ * @exposed: the exposure, by which other nodes reach it; NULL: none
  * @exporter: the end of connections of importers
  * @importers: number of importers that are not cut off
- * @cutting: ... that are, and have not acknowledged it
+ * @cutting: number of importers that are cut off, and have not acknowledged it
  * @attached: segments of processes that attached it
  * @creator: the created segment, if this one is attached; NULL: it is gone
  * @attach_link: entry in creator->attached
@@ -95,12 +95,12 @@ static inline bool sci_segment_is_removed(struct sci_segment *s)
 }
 
 /*
- * Return a reference to the segment's memory; NULL: it has none yet, or was removed.
- * Takes adapter->lock.
+ * Return a reference to the segment's memory; NULL: it has none yet, or was removed. Context:
+ * takes adapter->lock.
  */
 struct sci_pages *sci_segment_pages(struct sci_segment *s);
 
-/* Servers of SCI_KIND_SEGMENT and SCI_KIND_GROUP. */
+/* Operations of servers of SCI_KIND_SEGMENT and SCI_KIND_GROUP. */
 extern const struct sci_server_ops sci_segment_server_ops;
 
 #endif

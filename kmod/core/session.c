@@ -65,7 +65,7 @@ static bool session_at_stake(const struct sci_session *s)
 	return s->watched || session_has_messages(s);
 }
 
-/* Return whether a packet of this node's waits for an answer. */
+/* Return whether a packet of this node waits for an answer. */
 static bool session_unanswered(const struct sci_session *s)
 {
 	if (s->state == SCI_SESSION_HELLO)
@@ -88,7 +88,7 @@ static u64 session_gone_at(const struct sci_session *s)
 	       (known ? s->times.dead : s->times.connect);
 }
 
-/* The session begins to matter: the silence before does not count. */
+/* Note that the session begins to matter: the silence before does not count. */
 static void session_care(struct sci_session *s, u64 now)
 {
 	if (!session_at_stake(s))
@@ -96,9 +96,9 @@ static void session_care(struct sci_session *s, u64 now)
 }
 
 /*
- * The session does not matter any more: silence is ignored, and the other node is not
- * asked. A session that ended now would end unreported, and messages taken in it could
- * come again in the next one.
+ * Note that the session does not matter any more: silence is ignored, and the other node is not
+ * asked. The session stays: if it ended now, without a report, its messages could be taken
+ * again in the next session.
  */
 static void session_relax(struct sci_session *s)
 {
@@ -267,7 +267,7 @@ static void session_begin(struct sci_session *s, u32 peer, u64 now)
 }
 
 /*
- * End the session: no message of it is delivered any more. The next tag remains, since
+ * End the session. Its messages are not delivered any more. The next tag remains, since
  * the other node may know it already.
  */
 static void session_end(struct sci_session *s, int error)
@@ -395,7 +395,7 @@ static int session_receive_answer(struct sci_session *s,
 	return 0;
 }
 
-/* The @count oldest messages have arrived. */
+/* Remove the @count oldest messages, which have arrived. */
 static void session_acknowledged(struct sci_session *s, unsigned int count,
 				 u64 now)
 {
@@ -453,9 +453,9 @@ static int session_receive_in_session(struct sci_session *s,
 }
 
 /*
- * Not of this session.  If it is of one that the other node still believes in,
- * a HELLO makes it see; or the ANSWER with which ours began, which it missed.
- * If the packet is an old one, neither does any harm.
+ * Answer a packet of another session. If the other node still believes in that session, a HELLO
+ * tells it the truth; or the ANSWER with which this session began, if it missed that. If the
+ * packet is old, the answer does no harm.
  */
 static int session_receive_stray(struct sci_session *s,
 				 const struct sci_packet *p)

@@ -129,12 +129,12 @@ enum sci_session_state {
 };
 
 /**
- * struct sci_session_times - how long things take, in ns
+ * struct sci_session_times - times of a session, in ns
  * @retry: first retransmission; each later one takes twice as long
  * @retry_max: ... but not longer than this
- * @heartbeat: a watched node that is silent for that long is asked
+ * @heartbeat: silence of a watched node before a PING
  * @connect: silence after which a node that has not yet answered is gone
- * @dead: ... and one that has
+ * @dead: ... that has answered is gone
  */
 struct sci_session_times {
 	u64 retry;
@@ -147,10 +147,10 @@ struct sci_session_times {
 struct sci_session;
 
 /**
- * struct sci_session_ops - what a session needs
- * @send: transmits; must not call the session.  -EHOSTUNREACH: there can be no
+ * struct sci_session_ops - operations of the caller
+ * @send: transmits a packet; must not call the session.  -EHOSTUNREACH: there can be no
  *	such node, which ends the session at the next tick; other errors are as
- *	good as lost.  @again: was sent before.
+ *	good as lost.  @again: the packet was sent before.
  * @changed: the state is not @old any more; must not call the session
  */
 struct sci_session_ops {
@@ -170,12 +170,12 @@ struct sci_session_ops {
  * @probing: a PING waits for any packet
  * @ack_due: a packet has arrived that needs an acknowledgment
  * @paused: the link is down
- * @unreachable: send() said so
- * @own: our tag in this session
- * @next: our tag in the next
+ * @unreachable: send() has reported that there is no such node
+ * @own: this node's tag in this session
+ * @next: this node's tag in the next session
  * @peer: the other side's tag; may be read at any time
- * @tx_id: sci_packet.session of what we send
- * @rx_id: ... of what we receive
+ * @tx_id: sci_packet.session of sent packets
+ * @rx_id: ... of received packets
  * @tx_seq: number of the next message to be sent for the first time
  * @rx_seq: number of the next message to be taken
  * @received: bit i: message rx_seq + i is in @ring
@@ -235,28 +235,27 @@ bool sci_packet_valid(const struct sci_packet *p);
 /**
  * sci_session_post() - send a message
  *
- * Sets up a session if there is none.  Calls @m->done() at once when closed.
+ * Set up a session if there is none. If it is closed, call @m->done() at once.
  */
 void sci_session_post(struct sci_session *s, struct sci_message *m, u64 now);
 
 /**
- * sci_session_receive() - a packet came
+ * sci_session_receive() - handle a packet
  * @packet: a copy that does not change; its contents are hostile
  *
- * sci_session_take() has to follow until it returns false, then
- * sci_session_settle().
+ * Then call sci_session_take() until it returns false, and sci_session_settle().
  *
- * Returns 0; -EBADMSG: malformed; -ESTALE: well-formed, but not of this
- * session.  Either way it was thrown away.
+ * Return: 0; after an error the packet was dropped: -EBADMSG: malformed; -ESTALE: well-formed,
+ * but not of this session.
  */
 int sci_session_receive(struct sci_session *s, const struct sci_packet *packet,
 			u64 now);
 
 /**
- * sci_session_take() - the next message that came
- * @body: gets its SCI_MESSAGE_SIZE bytes
+ * sci_session_take() - take the next message
+ * @body: receives its SCI_MESSAGE_SIZE bytes
  *
- * Returns false if there is none.
+ * Return: false if there is none.
  */
 bool sci_session_take(struct sci_session *s, void *body);
 
@@ -266,36 +265,36 @@ bool sci_session_take(struct sci_session *s, void *body);
  */
 void sci_session_settle(struct sci_session *s);
 
-/* Say whether the end of the other node would have to be reported. */
+/* Set whether the end of the other node would have to be reported. */
 void sci_session_watch(struct sci_session *s, bool watched, u64 now);
 
 /*
- * A packet came back, for there is no such node.  A node that has never answered is
+ * Handle a packet that came back: there is no such node.  A node that has never answered is
  * given up.  A node that has answered may be back in a moment; otherwise a timeout
  * ends its session.
  */
 void sci_session_returned(struct sci_session *s);
 
-/* The other node has begun a new life: the next sci_session_tick() ends the session. */
+/* Note that the other node has begun a new life: the next sci_session_tick() ends the session. */
 void sci_session_lost(struct sci_session *s);
 
 /* Return when sci_session_tick() has to be called next, or SCI_SESSION_NEVER. */
 u64 sci_session_deadline(const struct sci_session *s);
 
-/* Send packets and end connections that are due. A call before the deadline does nothing. */
+/* Send packets that are due, or end the session. A call before the deadline does nothing. */
 void sci_session_tick(struct sci_session *s, u64 now);
 
-/* The link is down: silence does not count until it is up again. */
+/* Pause: the link is down, and silence does not count until it is up again. */
 void sci_session_pause(struct sci_session *s);
 void sci_session_resume(struct sci_session *s, u64 now);
 
 /*
- * Leave SCI_SESSION_GONE, once all users were told. A session is set up for messages
- * that were posted meanwhile.
+ * Leave SCI_SESSION_GONE after all users were told. Messages that were posted meanwhile get a
+ * new session.
  */
 void sci_session_revive(struct sci_session *s, u64 now);
 
-/* Close for good: tell the other node, and call done() of all messages. */
+/* Close the session for good: tell the other node, and call done() of all messages. */
 void sci_session_close(struct sci_session *s);
 
 const char *sci_session_state_name(enum sci_session_state state);

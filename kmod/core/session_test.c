@@ -3,9 +3,9 @@
 /*
  * Sessions over a network that loses, doubles and reorders, in simulated time.
  *
- * Whatever a node takes is checked: everything that was posted since the last
- * end of a session, in order, once; nothing of an earlier life; and nothing of
- * a new one unless the end of the old one was told before.
+ * The test checks the messages that a node takes: all messages that were posted since the last
+ * end of a session, in order, once; no message of an earlier life; and none of a new life
+ * before the end of the old one was reported.
  */
 
 #include <kunit/test.h>
@@ -494,7 +494,7 @@ static void test_everything(struct kunit *test)
 	net_traffic(net, 10);
 }
 
-/* Neither side is ever ahead by more than a window. */
+/* Check that neither side is ever ahead by more than a window. */
 static void test_window(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -509,7 +509,7 @@ static void test_window(struct kunit *test)
 	expect_all(net);
 }
 
-/* One message goes and comes without a packet that is not needed. */
+/* Check that one message and its answer need no further packets. */
 static void test_economy(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -525,7 +525,7 @@ static void test_economy(struct kunit *test)
 	expect_all(net);
 }
 
-/* A packet that is acknowledged in time is not sent again. */
+/* Check that a packet that is acknowledged in time is not sent again. */
 static void test_steady(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -589,7 +589,7 @@ static void test_nobody_answers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 	KUNIT_EXPECT_EQ(test, a->done, 5u);
 	KUNIT_EXPECT_EQ(test, sci_session_deadline(&a->s), SCI_SESSION_NEVER);
-	/* no grudge */
+	/* the earlier error has no effect any more */
 	net->cut = false;
 	node_post(a);
 	KUNIT_EXPECT_TRUE(test, net_quiet(net, NSEC_PER_SEC));
@@ -623,7 +623,7 @@ static void test_no_such_node_any_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* The adapter reports later that a packet came back. */
+/* Let the adapter report later that a packet came back. */
 static void test_returned(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -639,7 +639,7 @@ static void test_returned(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* A session waits for a node that has answered, as after any loss. */
+/* Check that a session waits for a node that has answered, as after any loss. */
 static void test_returned_while_up(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -653,7 +653,7 @@ static void test_returned_while_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 0u);
 }
 
-/* The adapter notices a new life of the other node even while the link is down. */
+/* Check that a new life of the other node counts even while the link is down. */
 static void test_lost(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -689,7 +689,7 @@ static void test_silence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);
 }
 
-/* A session that is not watched sends no heartbeat. */
+/* Check that a session that is not watched sends no heartbeat. */
 static void test_quiet(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -723,7 +723,7 @@ static void test_link_pause(struct kunit *test)
 	expect_all(net);
 }
 
-/* The time without a link is not part of the silence after it. */
+/* Check that the time without a link is not part of the silence after it. */
 static void test_link_pause_silence(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -739,7 +739,7 @@ static void test_link_pause_silence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* This machine was stopped for a minute; answers wait to be received. */
+/* Stop this machine for a minute, while answers wait to be received. */
 static void test_tick_late(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -796,7 +796,7 @@ static void test_close(struct kunit *test)
 
 /* ---- lives ---- */
 
-/* @b restarts in any state; @a hears of it, and both go on. */
+/* Restart @b in any state: @a must notice it, and both must continue. */
 static void restart_in_use(struct net *net)
 {
 	struct node *a = &net->nodes[0], *b = &net->nodes[1];
@@ -835,7 +835,7 @@ static void test_restart_up(struct kunit *test)
 	}
 }
 
-/* A node that comes back is noticed at once, no matter which node speaks first. */
+/* Check that a node that comes back is noticed at once, no matter which node sends first. */
 static void test_restart_noticed(struct kunit *test)
 {
 	int speaker;
@@ -869,7 +869,7 @@ static void test_restart_hello(struct kunit *test)
 	net_traffic(net, 2);
 }
 
-/* The node restarts while the end of its last life is being reported. */
+/* Restart a node while the end of its last life is being reported. */
 static void test_restart_gone(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -899,7 +899,7 @@ static void test_restart_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 1u);
 }
 
-/* Messages posted while the end is reported are for the next session. */
+/* Check that messages posted while the end is reported are for the next session. */
 static void test_post_gone(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -927,7 +927,7 @@ static void test_post_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
 }
 
-/* A restart is noticed, whichever packets are lost on the way. */
+/* Check that a restart is noticed, whichever packets are lost on the way. */
 static void test_restart_lost(struct kunit *test)
 {
 	int i;
@@ -949,8 +949,8 @@ static void test_restart_lost(struct kunit *test)
 }
 
 /*
- * @b has a new session, of which its ANSWER was lost, and nothing to say in it;
- * @a still believes in the old one.
+ * Lose @b's ANSWER of a new session in which @b has nothing to send, while @a still believes in
+ * the old session.
  */
 static void test_half_open(struct kunit *test)
 {
@@ -965,7 +965,7 @@ static void test_half_open(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->told, 1u);
 }
 
-/* No connection exists: the next message simply arrives. */
+/* Check that without a connection the next message simply arrives. */
 static void test_restart_unnoticed(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -987,7 +987,7 @@ static void test_restart_unnoticed(struct kunit *test)
 	}
 }
 
-/* The importer restarts before the exporter has answered anything. */
+/* Restart the importer before the exporter has answered. */
 static void test_restart_early(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -1005,7 +1005,7 @@ static void test_restart_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 2u);
 }
 
-/* A node that does not watch its session still knows which messages it took. */
+/* Check that a node that does not watch its session still knows which messages it took. */
 static void test_careless(struct kunit *test)
 {
 	struct net *net = net_create(test, &usual);
@@ -1034,7 +1034,7 @@ static void test_careless(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->taken, 1u);
 }
 
-/* All packets ever sent come again, at any time, in the next lives. */
+/* Repeat all packets ever sent, at any time, in the next lives. */
 static void test_replay(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -1067,7 +1067,7 @@ static void test_replay(struct kunit *test)
 	expect_all(net);
 }
 
-/* All packets come again in the same lives, after the nodes had lost each other. */
+/* Repeat all packets in the same lives, after the nodes had lost each other. */
 static void test_replay_same_life(struct kunit *test)
 {
 	struct net *net = net_up(test);
@@ -1231,7 +1231,7 @@ static void test_garbage(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, net->nodes[1].taken, 2u);
 }
 
-/* A node has the right tag and sends nonsense. */
+/* Let a node with the right tag send nonsense. */
 static void test_traitor(struct kunit *test)
 {
 	struct net *net = net_up(test);

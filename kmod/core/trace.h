@@ -62,7 +62,7 @@ TRACE_EVENT(sci_segment_state,
 );
 
 /*
- * The importer's side: "connecting", "connected", "refused", "lost",
+ * The importer's states: "connecting", "connected", "refused", "lost",
  * "timeout", "disconnect", "notify"; @error is 0 or -errno.
  */
 TRACE_EVENT(sci_import_state,
@@ -91,7 +91,7 @@ TRACE_EVENT(sci_import_state,
 );
 
 /*
- * The exporter's side: @peer as an importer of segment @id: "connect",
+ * The exporter's states of @peer as an importer of segment @id: "connect",
  * "disconnect", "lost".
  */
 TRACE_EVENT(sci_importer_state,
@@ -117,7 +117,7 @@ TRACE_EVENT(sci_importer_state,
 		  __entry->what)
 );
 
-/* @shared: a mapping that is there already shows the same. */
+/* @shared: an existing mapping shows the same memory. */
 TRACE_EVENT(sci_map,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 id, u64 offset,
 		 u64 length, bool shared),
@@ -146,7 +146,7 @@ TRACE_EVENT(sci_map,
 		  __entry->shared ? " shared" : "")
 );
 
-/* The last who shared it is through. */
+/* A mapping is removed: its last user has ended. */
 TRACE_EVENT(sci_unmap,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u64 offset,
 		 u64 length),
@@ -170,7 +170,7 @@ TRACE_EVENT(sci_unmap,
 		  __entry->offset, __entry->length)
 );
 
-/* From now on @maps user maps of the import show private pages. */
+/* User maps of the import, @maps of them, show private pages from now on. */
 TRACE_EVENT(sci_revoke,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 id,
 		 unsigned int maps),
@@ -194,7 +194,7 @@ TRACE_EVENT(sci_revoke,
 		  __entry->maps)
 );
 
-/* No room for a map of @peer's memory; entries. */
+/* There is no room for a map of @peer's memory, which needs @entries. */
 TRACE_EVENT(sci_att_full,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u64 wanted,
 		 u32 largest_free, u32 used),
@@ -246,9 +246,8 @@ TRACE_EVENT(sci_intr_state,
 );
 
 /*
- * A trigger: the sender traces that it was taken, the owner that it came.
- * @handle is the owner's name of the connection at both ends; @length is of the
- * data, 0 without.
+ * A trigger: the sender traces that it was accepted, and the owner that it arrived. @handle is
+ * the owner's name of the connection at both ends; @length: bytes of data, or 0.
  */
 TRACE_EVENT(sci_trigger,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 handle,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what one user holds of an adapter
+ * DOC: limits of one user
  *
- * Connections, slots for exported segments and entries of the address translation
- * table are few, and all users of a machine share them.  A user without
- * CAP_SYS_RESOURCE holds at most a part of each, so that the others always find
- * some.  Connections and exports are charged to the user who asks for them.  A
- * mapping is charged to the user whose import was the first to need it.
+ * An adapter has few connections, slots for exported segments and entries of the address
+ * translation table, and all users of a machine share them. A user without CAP_SYS_RESOURCE
+ * gets at most a part of each, so that some are left for other users. Connections and exports
+ * are charged to the user who asks for them. A mapping is charged to the user whose import was
+ * the first to need it.
  */
 #ifndef SCI_USER_H
 #define SCI_USER_H
@@ -25,20 +25,19 @@ enum sci_user_kind {
 };
 
 /**
- * sci_user_charge() - charge the caller's user for something of an adapter
+ * sci_user_charge() - charge the caller's user for objects of an adapter
  * @a: adapter; @a->lock is held
  * @kind: kind of the objects
  * @n: number of objects
  *
- * Return: what sci_user_uncharge() has to be given, which is NULL for a caller
- * without limits; or an ERR_PTR: -ENOSPC: the user would have more than a user
- * may; -ENOMEM.
+ * Return: the argument of sci_user_uncharge(), which is NULL for a caller without limits; or an
+ * ERR_PTR: -ENOSPC: the user would exceed the limit; -ENOMEM.
  */
 struct sci_user *sci_user_charge(struct sci_adapter *a,
 				 enum sci_user_kind kind, u64 n);
 
 /**
- * sci_user_uncharge() - the user has given it back
+ * sci_user_uncharge() - end a charge of a user
  * @a: adapter; @a->lock is held
  * @user: result of sci_user_charge()
  * @kind: kind of the objects, as in sci_user_charge()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Faults of sci_loop: the decisions on them, and their files in debugfs. */
+/* Faults of sci_loop: the decisions about them, and their files in debugfs. */
 
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -27,8 +27,8 @@ bool loop_chance(struct loop_node *n, const u32 *ppm)
 /* ---- damaged messages ---- */
 
 /*
- * The session's header stays right, so that the core of the receiver has to look
- * at what the message says.
+ * Change a byte of the message. The session's header stays valid, so the receiver's core has to
+ * check the message.
  */
 
 static void message_set_byte(struct loop_node *n, u8 *body)

@@ -3,17 +3,17 @@
 /*
  * DOC: sci_loop.ko: adapters whose cables end in this machine
  *
- * As many nodes as one likes, all in one kernel: imports are the exporter's
- * very pages, control packets go through a list, remote interrupts are calls.
- * For programs that have no card, and for tests: debugfs sci/sciN/fault/ loses,
+ * All nodes are in one kernel, in any number: imports are the exporter's pages,
+ * control packets go through a list, and remote interrupts are calls.  The module
+ * is for programs without a card, and for tests: debugfs sci/sciN/fault/ loses,
  * doubles, delays and withholds control packets, damages the messages in them,
- * breaks DMA, pulls the cable and reports errors; sci_loop/remove and sci_loop/add
- * take nodes away and bring them.
+ * breaks DMA, takes the link down and reports errors; sci_loop/remove and
+ * sci_loop/add remove and add nodes.
  *
  * Nodes find each other in loop_nodes under loop_srcu.  A node that is to be
  * removed leaves the table first.  After a grace period no other node calls into
- * it any more.  Readers may wait for locks of the core, so these are
- * never held where readers are waited for: exposed memory has its own lock.
+ * it any more. Readers may wait for locks of the core, so a thread that waits for readers holds
+ * none of these locks: exposed memory has a lock of its own.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -102,7 +102,7 @@ static u32 loop_node_id(const struct loop_node *n)
 	return sci_adapter_desc(n->adapter)->node;
 }
 
-/* Find a node. The caller is in loop_srcu, so that the node stays. */
+/* Find a node. Context: under loop_srcu, so that the node stays. */
 static struct loop_node *loop_find(u32 node)
 {
 	lockdep_assert(srcu_read_lock_held(&loop_srcu));
@@ -219,7 +219,7 @@ static int loop_send(struct sci_adapter *a, u32 node, const void *packet)
 
 /* ---- exposed memory ---- */
 
-/* Expose memory. Bases are counted up, so that a stale base names nothing. */
+/* Expose memory. Bases are counted up, so that a stale base never names other memory. */
 static int loop_expose(struct sci_adapter *a, struct sci_pages *pages,
 		       u64 *base)
 {

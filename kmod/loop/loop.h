@@ -67,14 +67,14 @@ struct loop_fault {
 /**
  * struct loop_node - a node
  * @adapter: the core's adapter
- * @link_lock: held while @link and the core are told
- * @link: it is up
- * @inbox_lock: the next three; leaf
+ * @link_lock: held while @link changes and the core is told
+ * @link: the link is up
+ * @inbox_lock: protects the next three; leaf
  * @inbox: packets to it, oldest first
  * @inbox_count: number of messages in the inbox
- * @held: one that the next one shall overtake
- * @work: hands them to the core
- * @exposed_lock: @exposed; read: pages in it are being copied
+ * @held: packet that the next packet overtakes
+ * @work: passes packets to the core
+ * @exposed_lock: protects @exposed; held for reading while pages are copied
  * @exposed: struct sci_pages by base
  * @fault: the faults of this node
  */

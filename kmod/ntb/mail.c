@@ -2,8 +2,9 @@
 /* Copyright (C) 2026 The libsci authors */
 /*
  * Control packets.  The sender stores a packet into the next slot of the receiver's
- * window, and rings.  It reads nothing there: a packet that is not taken in time is
- * overwritten, and sent again by the core.  A packet is whole when its crc is right.
+ * window, and rings. It reads nothing in the window: a packet that the receiver does not take
+ * in time is overwritten, and the core sends it again. A packet is complete if its crc is
+ * right.
  */
 
 #include <linux/crc32.h>
@@ -58,7 +59,7 @@ int ntb_mail_send(struct ntb_node *n, u32 node, const void *packet)
 	return ntb_peer_db_set(n->ntb, n->db);
 }
 
-/* Copy the packet of slot @i if it is a new one, and whole. */
+/* Copy the packet of slot @i if it is new and complete. */
 static bool mail_take(struct ntb_mailbox *box, u32 i, void *packet)
 {
 	struct ntb_mail *slot = &box->slot[i];
@@ -75,7 +76,10 @@ static bool mail_take(struct ntb_mailbox *box, u32 i, void *packet)
 	return true;
 }
 
-/* Deliver what has come, in the order of the slots, which is that of sending. */
+/*
+ * Deliver the packets that have arrived, in the order of the slots, which is the order of
+ * sending.
+ */
 static void mail_receive(struct ntb_node *n, struct ntb_mailbox *box, u32 from)
 {
 	u8 packet[SCI_PACKET_SIZE] __aligned(8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* The client of the kernel's NTB API: probe, link, first contact. */
+/* The client of the kernel's NTB API: probe, link and first contact. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
@@ -29,7 +29,7 @@ static void word_send(struct ntb_node *n, unsigned int i, u32 value)
 		ntb_peer_spad_write(n->ntb, NTB_PEER, i, value);
 		return;
 	}
-	/* one that is refused is sent again at the next tick */
+	/* a message that is refused is sent again at the next tick */
 	ntb_msg_clear_sts(n->ntb, ntb_msg_outbits(n->ntb));
 	ntb_peer_msg_write(n->ntb, NTB_PEER, i, value);
 }
@@ -39,7 +39,7 @@ static u32 word_receive(struct ntb_node *n, unsigned int i)
 	return n->messages ? READ_ONCE(n->theirs[i]) : ntb_spad_read(n->ntb, i);
 }
 
-/* Forget the words of the peer: they say nothing about the link when it is up again. */
+/* Forget the words of the peer: they are not valid for the next time that the link is up. */
 static void words_forget(struct ntb_node *n)
 {
 	unsigned int i;
@@ -174,7 +174,7 @@ static int node_adapter_create(struct ntb_node *n)
 	return ret;
 }
 
-/* The windows' limits are known once the link is up. */
+/* Start the node. The windows' limits are known when the link is up. */
 static int node_start(struct ntb_node *n)
 {
 	int ret = ntb_inbound_create(n, (u64)window * SZ_1M);
@@ -326,7 +326,7 @@ static struct ntb_node *node_alloc(struct ntb_dev *ntb)
 	return NULL;
 }
 
-/* Unmask the doorbell and messages that are ours, and no others. */
+/* Unmask the doorbell and the messages of this driver, and no others. */
 static int node_listen(struct ntb_node *n)
 {
 	int ret;
@@ -384,7 +384,7 @@ err_free:
 	return ret;
 }
 
-/* The core takes leave of the peer while packets still go there. */
+/* Stop the node. The core can still send packets to tell the peer. */
 static void node_stop(struct ntb_node *n)
 {
 	if (!n->adapter)

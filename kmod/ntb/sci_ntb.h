@@ -6,7 +6,7 @@
  *  main.c	the client of the kernel's NTB API: probe, link, first contact
  *  window.c	memory windows: inbound memory, exposures, mappings of the peer's
  *  mail.c	control packets
- *  ops.c	what the core asks of an adapter
+ *  ops.c	the operations of an adapter
  *
  * A bridge connects two nodes.  Each has a few inbound windows: memory of its own that
  * the other node reaches through the bridge.  Segments are allocated in the inbound
@@ -26,12 +26,12 @@
  * by messages: enum ntb_word.  A life of a node has a generation, a random number.
  * When a node sees another generation of its peer, it ends all connections with the
  * earlier life, and acknowledges the new one when it has nothing mapped any more.  Only
- * then does the new life open its windows.  So no store to the earlier life's segments
- * hits the new one's.
+ * then does the new life open its windows.  So a store to a segment of the earlier
+ * life does not reach one of the new life.
  *
- * The peer can store anything anywhere in the inbound windows.  So everything that is
- * read there, and in its windows, is checked; it can destroy its own data and that of
- * segments here, and keep memory of the windows from being used again.
+ * The peer can store any bytes anywhere in the inbound windows.  So the driver checks
+ * all that it reads there, and in the peer's windows.  The peer can still destroy its
+ * own data and that of segments here, and keep memory of the windows in use.
  */
 #ifndef SCI_NTB_H
 #define SCI_NTB_H
@@ -55,7 +55,7 @@
 #define NTB_CHUNKS_AT	(NTB_MAIL_AT + NTB_MAIL_SLOTS * sizeof(struct ntb_mail))
 
 /**
- * enum ntb_word - what nodes tell each other before they exchange control packets
+ * enum ntb_word - words between nodes before they exchange control packets
  * @NTB_WORD_LIFE: NTB_MAGIC << 16 | generation of the sender, not 0
  * @NTB_WORD_STATE: generation of the receiver that the sender has acknowledged << 16 |
  *	PAGE_SHIFT << 8 | whether its windows are open
@@ -71,8 +71,8 @@ enum ntb_word {
 
 /**
  * struct ntb_mail - a slot for a control packet
- * @packet: the core's
- * @number: another one for each packet
+ * @packet: the packet of the core
+ * @number: number of the packet
  * @crc: checksum of @packet and @number
  */
 struct ntb_mail {
@@ -86,8 +86,8 @@ static_assert(sizeof(struct ntb_mail) == 128);
 /**
  * struct ntb_chunk - a page of an inbound window
  * @serial: serial of the memory that is exposed from here on, 0: none; stored by the owner
- * @count: number of its chunks; stored by the owner
- * @mapped: not 0: the peer has mapped what begins here; stored by the peer
+ * @count: number of chunks of that memory; stored by the owner
+ * @mapped: not 0: the peer has mapped the memory that begins here; stored by the peer
  */
 struct ntb_chunk {
 	__le32 serial;
@@ -98,9 +98,9 @@ struct ntb_chunk {
 static_assert(sizeof(struct ntb_chunk) == 16);
 
 /**
- * struct ntb_form - where things are in a window
+ * struct ntb_form - layout of a window
  * @chunks: number of chunks
- * @data: offset of the first
+ * @data: offset of the first chunk
  */
 struct ntb_form {
 	u32 chunks;
@@ -110,7 +110,7 @@ struct ntb_form {
 /**
  * struct ntb_inbound - an inbound window
  * @page: memory of the window
- * @dma: bus address of it
+ * @dma: bus address of the memory
  * @size: bytes
  * @form: layout of the window
  * @att: allocator of its chunks
@@ -141,7 +141,7 @@ struct ntb_outbound {
 
 /**
  * struct ntb_view - mapped memory of a node
- * @pages: memory of this node, a reference; NULL: the memory is the peer's
+ * @pages: reference to memory of this node; NULL: the memory belongs to the peer
  * @window: the peer's window
  * @first: first chunk of the memory
  * @offset: offset in the window
@@ -170,29 +170,29 @@ struct ntb_mailbox {
 /**
  * struct ntb_node - a node, this side of a bridge
  * @ntb: the bridge
- * @adapter: the core's; NULL: the link has never been up
+ * @adapter: the adapter in the core; NULL: the link has never been up
  * @node, @peer: node ids
  * @windows: number of windows used in each direction
  * @in, @out: windows
- * @messages: words go by messages, not by scratchpads
+ * @messages: words are sent by messages, not by scratchpads
  * @db: bit of the doorbell
- * @lock: @in, @out.views, @out.form, @exposed, @limbo, @views, @acked
+ * @lock: protects @in, @out.views, @out.form, @exposed, @limbo, @views, @acked
  * @exposed: struct sci_pages by base
  * @limbo: struct ntb_limbo: memory that the peer still has mapped
  * @views: number of views of the peer
- * @generation: ours
- * @peer_generation: the peer's, 0: not known
+ * @generation: generation of this node
+ * @peer_generation: generation of the peer, 0: not known
  * @acked: acknowledged generation of the peer
- * @open: our windows are open to the peer
+ * @open: this node's windows are open to the peer
  * @up: packets and stores go to the peer
- * @theirs: words that came by messages
- * @send_lock: @sent
+ * @theirs: words that arrived by messages
+ * @send_lock: protects @sent
  * @sent: number of the last packet that was sent
  * @from_peer, @from_self: mail
  * @self: slots of @from_self
  * @tick: first contact and upkeep
- * @mail: takes mail
- * @wq: runs both
+ * @mail: receives packets
+ * @wq: runs @tick and @mail
  */
 struct ntb_node {
 	struct ntb_dev *ntb;
@@ -239,23 +239,23 @@ void ntb_outbound_destroy(struct ntb_node *n);
 int ntb_inbound_create(struct ntb_node *n, u64 limit);
 void ntb_inbound_destroy(struct ntb_node *n);
 
-/* Let the peer in, and keep it out. */
+/* Open the inbound windows to the peer, and close them. */
 int ntb_inbound_open(struct ntb_node *n);
 void ntb_inbound_close(struct ntb_node *n);
 
-/* The peer has begun a new life, which has mapped nothing. */
+/* Clear the marks of the peer: it has begun a new life, which has mapped nothing. */
 void ntb_inbound_forget_marks(struct ntb_node *n);
 
 /*
- * The peer says that its inbound window @w has @pages pages. Return -EPROTO if that
- * cannot be.
+ * Set the form of the peer's inbound window @w, which has @pages pages as the peer says. Return
+ * -EPROTO if that is impossible.
  */
 int ntb_outbound_set_form(struct ntb_node *n, unsigned int w, u32 pages);
 
 int ntb_memory_alloc(struct ntb_node *n, unsigned long count, struct page **first);
 void ntb_memory_free(struct ntb_node *n, struct page *first, unsigned long count);
 
-/* Free what the peer had mapped and has not any more. */
+/* Free the memory that the peer has unmapped. */
 void ntb_memory_scrub(struct ntb_node *n);
 
 int ntb_expose(struct ntb_node *n, struct sci_pages *pages, u64 *base);

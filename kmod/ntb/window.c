@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Memory windows: inbound memory, what is exposed there, and maps of the peer's. */
+/* Memory windows: inbound memory, exposed memory in it, and maps of the peer's memory. */
 
 #include <linux/dma-map-ops.h>
 #include <linux/io.h>
@@ -16,13 +16,13 @@
 
 #define INBOUND_MIN	SZ_1M
 
-/* sci_adapter_ops.expose() answers: serial << 32 | window << 24 | first chunk */
+/* The result of sci_adapter_ops.expose(): serial << 32 | window << 24 | first chunk */
 #define BASE_WINDOW_SHIFT	24
 #define BASE_SERIAL_SHIFT	32
 #define CHUNKS_MAX		BIT(BASE_WINDOW_SHIFT)
 
 /**
- * struct ntb_limbo - memory that the segment has given back, and the peer has not
+ * struct ntb_limbo - freed memory that the peer has not unmapped
  * @link: entry in ntb_node.limbo
  * @window: inbound
  * @first: chunk
@@ -69,7 +69,7 @@ static struct ntb_chunk *inbound_chunk(const struct ntb_inbound *in, u32 chunk)
 	return (struct ntb_chunk *)(page_address(in->page) + NTB_CHUNKS_AT) + chunk;
 }
 
-/* Allocate what the machine has in a row, half as much each time there is less. */
+/* Allocate consecutive memory: if there is not enough, try half as much each time. */
 static int inbound_alloc(struct ntb_node *n, struct ntb_inbound *in, u64 size)
 {
 	struct device *dev = ntb_get_dma_dev(n->ntb);
@@ -370,8 +370,8 @@ static struct ntb_chunk __iomem *outbound_chunk(const struct ntb_outbound *out, 
 /* ---- views ---- */
 
 /*
- * Mark what begins at @first as mapped, then see that it is exposed.  The read does not
- * overtake the mark, and so tells what the owner saw before or after the mark.
+ * Mark the memory at @first as mapped, then check that it is exposed. The read does not
+ * overtake the mark: so either this node sees the withdrawal, or the owner sees the mark.
  */
 static bool view_claim(struct ntb_outbound *out, u32 first, u32 serial, u32 *count)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* A card: its description, going up and down, and giving it up when it fails. */
+/* A card: its description, its start and stop, and its end after a failure. */
 
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -15,7 +15,7 @@
 #define DMA_PIECE_MAX	SZ_64M
 #define PACKET_MIN	16u		/* bytes in a packet of a buffer that is not full */
 
-/* Users see the status words of the card, in its page for users. */
+/* The status words that users see are those of the card, in its page for users. */
 #define HW_WORDS	offsetof(struct sci_status_page, hw_errors)
 #define HW_WORD(_name)	(offsetof(struct sci_status_page, _name) - HW_WORDS + \
 			 SCI_PCI_USER)
@@ -125,7 +125,7 @@ static int card_identify(struct sci_pci *p)
 	return 0;
 }
 
-/* Fill in the description; the rest goes directly to its place. */
+/* Fill in the description. Other properties of the card go directly to their places. */
 static int card_describe(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	u32 v = sci_pci_read(p, SCI_PCI_NODE_ID);
@@ -165,7 +165,7 @@ static const struct sci_adapter_ops sci_pci_ops = {
 	.dma_copy	= sci_pci_dma_copy,
 };
 
-/* Offer the page for users, where it holds nothing else. */
+/* Offer the page for users, if it contains nothing else. */
 static void barrier_page(struct sci_pci *p, struct sci_adapter_desc *d)
 {
 	phys_addr_t page = pci_resource_start(p->pdev, SCI_PCI_BAR_CSR) +
@@ -285,10 +285,10 @@ static void memory_free(struct sci_pci *p)
 /* ---- up and down ---- */
 
 /*
- * The longest that anything may take: all stream buffers are half full, for nodes
- * that do not answer.  Each leaves as packets of 16 bytes, which share few slots;
- * each round of them takes as long as all repetitions of a packet do.  A command
- * may wait for a round, and a packet for another one of its line.
+ * Return the longest time of an operation, in jiffies. In the worst case all stream buffers are
+ * half full, for nodes that do not answer. Each buffer leaves as packets of 16 bytes, which
+ * share few slots. Each round of packets takes as long as all repetitions of a packet. A
+ * command may wait for a round, and a packet for another one of its line.
  */
 static unsigned long card_patience(struct sci_pci *p)
 {
@@ -312,7 +312,7 @@ static int card_reset(struct sci_pci *p)
 	return card_identify(p);
 }
 
-/* Set up the card: bases before sizes, and all of it before anything is enabled. */
+/* Set up the card: write bases before sizes, and both before the card is enabled. */
 static void card_set_up(struct sci_pci *p)
 {
 	p->patience = card_patience(p);
@@ -382,7 +382,7 @@ err_halt:
 	return ret;
 }
 
-/* Wait for the last packets, which tell other nodes that this one goes. */
+/* Wait for the last packets, which tell other nodes about the end of this one. */
 static void card_drain(struct sci_pci *p)
 {
 	u32 n;

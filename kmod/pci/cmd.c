@@ -137,12 +137,12 @@ static unsigned long node_silent(struct sci_pci *p, u32 node)
 }
 
 /*
- * A trigger of a node that does not answer takes as long as all its repetitions do.
- * Only one is on its way to cmd_lock, so that INVALIDATE waits for no more than that.
- * A trigger that has waited here while another trigger of the same node got no
+ * Trigger an interrupt by a command. For a node that does not answer, the command takes as long
+ * as all its repetitions. Only one trigger waits for cmd_lock, so INVALIDATE waits for one
+ * trigger at most. A trigger that has waited here while another trigger of the same node got no
  * answer is not tried: many processes wake their peers on a node at once.
  *
- * Return: as card_command().
+ * Return: as for card_command().
  */
 static int card_command_interrupt(struct sci_pci *p, u32 node, u32 handle)
 {

@@ -13,7 +13,7 @@
 #include "pci.h"
 
 #define ENTRIES		SCI_PCI_DMA_ENTRIES_USED
-#define TICK_MS		20	/* time between two looks at the progress */
+#define TICK_MS		20	/* time between two checks of the progress */
 #define PATIENCES	16	/* limit for a descriptor, in timeouts: the pages of a piece */
 
 int sci_pci_dma_init(struct sci_pci *p)
@@ -109,7 +109,7 @@ static int dma_desc_result(const struct sci_pci_desc *d)
 
 /* ---- batches ---- */
 
-/* Run the next @n descriptors, which are complete but for the chain. */
+/* Run the next @n descriptors, which are complete except the chain. */
 static int dma_batch_run(struct sci_pci *p, u32 n)
 {
 	struct sci_pci_desc *last = dma_desc_at(p, p->dma_tail + n - 1);

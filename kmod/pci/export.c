@@ -3,9 +3,8 @@
 /*
  * Export table: memory of this node that others reach.
  *
- * An export is named by the number of its place in the table and, in the upper
- * bits, a count.  Ids go round through all 16 bits, so that one that is stale
- * names nothing for long.
+ * The id of an export is its place in the table and, in the upper bits, a count. Ids use all 16
+ * bits in turn, so a stale id names no export for a long time.
  */
 
 #include <linux/scatterlist.h>
@@ -19,7 +18,7 @@
 static_assert(LEAF_SIZE == SCI_PCI_PAGE);
 
 /**
- * struct sci_pci_leaf - page of addresses of pages
+ * struct sci_pci_leaf - a page with addresses of pages
  * @addr: SCI_PCI_LEAF_PAGES of them
  * @dma: bus address of @addr
  */
@@ -29,9 +28,9 @@ struct sci_pci_leaf {
 };
 
 /**
- * struct sci_pci_export - memory in the table
- * @pages: the memory; a reference
- * @sgt: it, mapped for the card
+ * struct sci_pci_export - exported memory
+ * @pages: reference to the memory
+ * @sgt: the memory, mapped for the card
  * @root: bus addresses of the leaves
  * @root_dma: bus address of @root
  * @n_leaves: number of @leaves
@@ -108,7 +107,7 @@ static int export_lists_alloc(struct device *dev, struct sci_pci_export *x)
 	return 0;
 }
 
-/* Fill the page lists. -EOPNOTSUPP: the bus would get a copy, not the memory itself. */
+/* Fill the page lists. Return -EOPNOTSUPP if the bus would use a copy and not the memory itself. */
 static int export_lists_fill(struct device *dev, struct sci_pci_export *x)
 {
 	struct scatterlist *sg;
@@ -201,7 +200,7 @@ err_free:
 
 /* ---- the table ---- */
 
-/* Find a free entry and the id that it is to have. */
+/* Find a free entry and choose its id. */
 static int export_table_find(struct sci_pci *p, u32 *id)
 {
 	u32 mask = p->exports_max - 1;
@@ -265,7 +264,7 @@ void sci_pci_hide(struct sci_adapter *a, u64 base)
 	struct sci_pci_export *x;
 
 	WRITE_ONCE(p->entries[slot].id_flags, 0);
-	/* when the command has ended, or the card was reset, the card uses none of it */
+	/* when the command has ended, or the card was reset, the card does not use the memory */
 	sci_pci_invalidate(p, base);
 	mutex_lock(&p->export_lock);
 	x = p->exports[slot];

@@ -69,8 +69,8 @@ int sci_pci_map(struct sci_adapter *a, struct sci_mapping *m)
 }
 
 /*
- * Unmap. Stores that were made before the user's maps went are not under way any more,
- * so that they don't go to the next owner of the entries.
+ * Unmap. Wait for stores that were made before the user's maps were removed: they must not
+ * reach the next owner of the entries.
  */
 void sci_pci_unmap(struct sci_adapter *a, struct sci_mapping *m)
 {

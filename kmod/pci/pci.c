@@ -184,9 +184,9 @@ static int card_bring_up(struct sci_pci *p)
 }
 
 /*
- * The machine goes to sleep: users and other nodes lose the adapter, as if the
- * card were pulled out.  This is prepare() and complete(), not suspend() and
- * resume(), because a device can get no child between those.
+ * Take the card down before the machine sleeps: users and other nodes lose the adapter, as if
+ * the card were pulled out. This is prepare() and complete(), not suspend() and resume(),
+ * because a device can get no child between those.
  */
 static int sci_pci_prepare(struct device *dev)
 {

@@ -46,7 +46,7 @@
  * @turn: written last
  * @kind: SCI_PCI_RX_MAILBOX, SCI_PCI_RX_INTERRUPT
  * @source: node
- * @value: interrupt: what was raised
+ * @value: interrupt: the raised value
  * @zero: 0
  * @data: mailbox: the packet
  * @unused: not written
@@ -97,9 +97,9 @@ static_assert(offsetof(struct sci_pci_entry, root) == SCI_PCI_EXPORT_ROOT);
  * @length: bytes
  * @node: node of the other side's memory
  * @flags: SCI_PCI_DESC_PULL ...
- * @status: 0, until the card has done it
+ * @status: 0, until the card has executed it
  * @done: bytes
- * @unused: ours
+ * @unused: free for the driver
  */
 struct sci_pci_desc {
 	__le64 local;
@@ -145,32 +145,32 @@ struct sci_pci_irq {
  * @att: BAR 1
  * @window: map of BAR 2
  * @window_size: bytes
- * @msix: it has its vectors; else INTA#
+ * @msix: the card has its vectors; else it uses INTA#
  * @irqs: the vectors
  * @flags: enum sci_pci_flag
  * @state_lock: going up and down; outermost
  * @fail_work: takes a broken card down
  * @adapter: NULL: down.  Changed under @state_lock; what follows is valid while
  *	it is up
- * @patience: jiffies that anything may take
+ * @patience: longest time of an operation, in jiffies
  * @features: register FEATURES
  * @att_entries: number of entries of the table
  * @exports_max: entries of the export table
  * @dma_max: bytes of one descriptor
  * @outstanding_max: packets that may be under way
  * @int_mask: copy of the register
- * @wq: runs the next two
- * @rx_work: takes what is in the receive ring, alone
+ * @wq: runs @rx_work and @event_work
+ * @rx_work: empties the receive ring; no other code does
  * @event_work: looks at the link and for errors
- * @link: it is up; for the mailbox
+ * @link: the link is up; for the mailbox
  * @link_downs: number of times that the link went down, for @event_work
  * @status_dma: bus address of the adapter's status page
  * @rx: receive ring, used by @rx_work alone like the next two
  * @rx_dma: bus address of the receive ring
- * @rx_head: entries taken
- * @rx_turn: the next one's
- * @mbox_lock: mailbox; leaf
- * @mbox_free: packets that surely fit
+ * @rx_head: number of entries taken
+ * @rx_turn: turn of the next entry
+ * @mbox_lock: protects the mailbox; leaf
+ * @mbox_free: number of packets that surely fit
  * @trigger_lock: serialises remote interrupts; taken before @cmd_lock
  * @silent: for each node: number of remote interrupts without an answer
  * @cmd_lock: serialises commands; leaf
@@ -182,9 +182,9 @@ struct sci_pci_irq {
  * @next_id: id at which the search for a free one begins
  * @exports_used: number of used exports
  * @dma_lock: the descriptor ring: one batch at a time
- * @ring: it
+ * @ring: the descriptor ring
  * @ring_dma: bus address of the ring
- * @dma_tail: descriptors handed over
+ * @dma_tail: number of descriptors given to the card
  * @dma_done: a batch may be complete
  */
 struct sci_pci {
@@ -273,31 +273,31 @@ extern unsigned int sci_pci_rx_entries;
 void sci_pci_init(struct sci_pci *p);
 
 /*
- * Go up (the card must be down) and down (it may be down already). Caller holds
- * @state_lock.
+ * Bring the card up (it must be down), or take it down (it may be down already). Context:
+ * @state_lock is held.
  */
 int sci_pci_up(struct sci_pci *p);
 void sci_pci_down(struct sci_pci *p);
 
-/* Reset the card and end its access to main memory; on return it knows of none. */
+/* Reset the card and end its access to main memory. On return it knows no address there. */
 void sci_pci_halt(struct sci_pci *p);
 
 /**
  * sci_pci_fail() - give a card up
  * @why: text for the log
  *
- * On return it uses no memory any more, and the error count has gone up.  It is
- * taken down soon.  Any process context, under whatever locks.
+ * On return the card uses no memory any more, and the error count has risen. A work takes the
+ * card down soon. Context: process context; any locks may be held.
  */
 void sci_pci_fail(struct sci_pci *p, const char *why);
 
-/* Return whether the card was given up; then it uses no memory any more. */
+/* Return whether the card was given up. Then it uses no memory any more. */
 bool sci_pci_is_broken(struct sci_pci *p);
 
 /**
- * sci_pci_is_gone() - whether @value was read from a card that is not there
+ * sci_pci_is_gone() - test whether @value was read from a missing card
  *
- * Gives it up if so.  Costs nothing unless @value may be of such a card.
+ * If so, give the card up. The call is cheap unless @value may be of such a card.
  */
 bool sci_pci_is_gone(struct sci_pci *p, u32 value);
 
@@ -325,13 +325,13 @@ void sci_pci_flush(struct sci_adapter *a);
 int sci_pci_trigger(struct sci_adapter *a, u32 node, u32 handle);
 
 /**
- * sci_pci_barrier() - until all that the window was given has arrived or failed
+ * sci_pci_barrier() - wait until all stores to the window have arrived or failed
  *
- * ... or the card was given up.
+ * The wait also ends when the card is given up.
  */
 void sci_pci_barrier(struct sci_pci *p);
 
-/* Wait until no access of other nodes uses the export, or the card was given up. */
+/* Wait until no access of other nodes uses the export, or the card has been given up. */
 void sci_pci_invalidate(struct sci_pci *p, u32 id);
 
 /* export.c */

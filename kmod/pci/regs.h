@@ -3,8 +3,8 @@
 /*
  * DOC: registers of the PCI-SCI adapter
  *
- * sim/adapter/DATASHEET.md says what they do; section numbers are its.  Shared
- * by the driver, the model and their tests: plain numbers, no types.
+ * sim/adapter/DATASHEET.md describes them, and section numbers refer to it. The driver, the
+ * model and their tests share this file: it has only numbers, and no types.
  */
 #ifndef SCI_PCI_REGS_H
 #define SCI_PCI_REGS_H

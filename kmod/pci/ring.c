@@ -113,7 +113,7 @@ static int mbox_reserve(struct sci_pci *p)
 	return 0;
 }
 
-/* Send a packet. A packet that finds no room counts as lost. */
+/* Send a packet. Without room it counts as lost. */
 int sci_pci_send(struct sci_adapter *a, u32 node, const void *packet)
 {
 	struct sci_pci *p = sci_adapter_priv(a);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
 /*
- * Counters of the card: sysfs adapter/, stable and documented in sysfs-class-sci.
- * debugfs has the same in one file, and the ATT.
+ * Counters of the card. Those in sysfs adapter/ are stable and documented in sysfs-class-sci.
+ * debugfs has the same counters in one file, and the ATT.
  */
 
 #include <linux/debugfs.h>
@@ -120,7 +120,7 @@ static int registers_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(registers);
 
-/* Print the table of the card; the core's view of it is in att. */
+/* Print the table of the card. The file att has the core's view of it. */
 static void *table_start(struct seq_file *m, loff_t *pos)
 {
 	struct sci_pci *p = m->private;

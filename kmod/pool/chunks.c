@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Memory of a pool: whose each chunk is, and who has it mapped. */
+/* Memory of a pool: the owner of each chunk, and the nodes that have it mapped. */
 
 #include "pool.h"
 
@@ -107,7 +107,10 @@ static u32 chunk_run_find(const struct pool *p, u32 from, u32 length)
 	return p->form.chunks;
 }
 
-/* Return -EAGAIN if another node was faster: both may have given back what they took. */
+/*
+ * Try an allocation. Return -EAGAIN if another node was faster: both may have given their
+ * chunks back.
+ */
 static int chunk_alloc_once(struct pool *p, u32 length, u32 *first)
 {
 	u32 at = 0, got;
@@ -171,7 +174,7 @@ static void chunk_set_state(struct pool *p, u32 first, u32 length,
 	u64 word = pool_get64(&pool_chunk(p, first)->word);
 	u64 want = chunk_word(p, state, length);
 
-	/* only we change it: that it is not ours, another node's mistake */
+	/* only this node changes the word: a difference is another node's mistake */
 	if (!chunk_same_owner(word, want) ||
 	    !pool_cas64(&pool_chunk(p, first)->word, word, want))
 		p->corrupt++;
@@ -217,9 +220,9 @@ static u32 chunk_exposed_length(struct pool *p, u32 node, u32 first, u32 serial)
 }
 
 /*
- * Store our generation into our map word.  There may be the generation of a node that
- * had the slot before us and may still store: unmap puts it back.  A later generation
- * says that the slot has got another owner.
+ * Store this node's generation into its map word. The word may have the generation of an
+ * earlier node of the slot, which may still store: unmap restores it. A later generation means
+ * that the slot has another owner.
  */
 static bool chunk_announce(struct pool *p, u32 chunk)
 {
@@ -241,7 +244,7 @@ int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks)
 	if (!p->mapped[chunk].count && !chunk_announce(p, chunk))
 		return -ENOENT;
 	p->mapped[chunk].count++;
-	/* layout.h: our map word first */
+	/* see layout.h: this node's map word comes first */
 	pool_full_barrier();
 	length = chunk_exposed_length(p, node, chunk, base >> 32);
 	if (!length) {
@@ -277,9 +280,9 @@ static bool chunk_is_orphan(struct pool *p, u64 word, u64 now)
 }
 
 /*
- * Return whether no first chunk of an allocation comes before this one.  This happens if an
- * owner takes a chunk after it was expelled.  The owner has ended, so a run of its chunks
- * can only get shorter, from its end.  @steps bounds the search in a corrupt pool.
+ * Return whether no first chunk of an allocation comes before this one. This happens if an
+ * owner takes a chunk after it was expelled. The owner has ended, so a run of its chunks only
+ * gets shorter, from its end. @steps limits the search in a corrupt pool.
  */
 static bool chunk_is_stray(const struct pool *p, u32 chunk, u64 word, u32 *steps)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* A pool's header: written once, checked by all who open the pool. */
+/* A pool's header: the formatter writes it once, and every node that opens the pool checks it. */
 
 #include "pool.h"
 
@@ -64,7 +64,7 @@ static bool form_in_range(const struct pool_form *f)
 	       f->lease && f->quarantine >= f->lease;
 }
 
-/* As many chunks as there is room for. */
+/* Compute the number of chunks for which there is room. */
 static int form_plan(struct pool_form *f)
 {
 	u64 spare, each = f->chunk_size + sizeof(struct pool_chunk) +

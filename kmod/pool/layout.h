@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what is where in a pool
+ * DOC: the layout of a pool
  *
  * A pool is memory that several machines map.  It begins with metadata: a header,
  * then tables whose places follow from the header.  The rest are chunks, which
@@ -10,8 +10,8 @@
  *	header		written by the formatter alone, its magic number last
  *	slots		one per node: who has the slot, and a count of heartbeats
  *	bells		one line per node: incremented when there is mail for it
- *	chunks		one entry per chunk: whose it is
- *	maps		per node, one word per chunk: it has mapped what begins there
+ *	chunks		one entry per chunk: its owner
+ *	maps		per node, one word per chunk: the node has mapped the memory there
  *	mail		a ring for each pair of nodes
  *
  * Slot N belongs to node 4 * (N + 1).  A node takes its slot by one compare-and-
@@ -20,10 +20,9 @@
  * again one compare-and-swap.
  *
  * The owner of a chunk is in the chunk's own word, with the generation of the
- * owner's slot.  So there is no store after which the tables contradict each
- * other: when a node has ended, all words of that generation are orphans, which
- * others free.  The first chunk of an allocation is taken first and freed last, and
- * has the length.
+ * owner's slot. So the tables never contradict each other, whatever store was the last. When a
+ * node has ended, all words of its generation are orphans, and other nodes free them. The first
+ * chunk of an allocation is taken first and freed last, and has the length.
  *
  * A node that maps another node's allocation stores its generation into its own
  * map word first, and looks whether the allocation is still exposed afterwards.
@@ -31,13 +30,12 @@
  * afterwards.  So the owner does not use a chunk again while another node has it
  * mapped.
  *
- * A node that hangs and is expelled may still have its programs store when it
- * continues, before its kernel looks at the slot.  Therefore the memory that it owned
- * or had mapped is not used for the time of a quarantine, or until that machine
- * says that it has let go of everything.
+ * When a node that hung and was expelled continues, its programs may still store before its
+ * kernel checks the slot. Therefore its memory, and memory that it had mapped, is not used for
+ * the time of a quarantine, or until that machine reports that it has released everything.
  *
- * A machine that maps a pool can store anything anywhere in it.  So it can destroy
- * the data of all machines; the code here lets it do no more than that.
+ * A machine that maps a pool can store any bytes anywhere in it. So it can destroy the data of
+ * all machines. The code prevents any other damage.
  */
 #ifndef SCI_POOL_LAYOUT_H
 #define SCI_POOL_LAYOUT_H
@@ -63,7 +61,7 @@
  * @version: POOL_VERSION
  * @crc: crc32 of the fields from @size on
  * @size: bytes of the whole pool
- * @id: a random number, another one each time the pool is formatted
+ * @id: a random number, which each formatting changes
  * @chunk_size: bytes of a chunk, a power of two
  * @chunks: number of chunks
  * @slots: number of slots
@@ -92,7 +90,7 @@ static_assert(sizeof(struct pool_header) == 64);
  * struct pool_slot - a node
  * @word: generation, and POOL_SLOT_ACTIVE; changed by compare-and-swap
  * @beat: counted up by the node several times in each lease
- * @dropped: the last generation whose node has let go of all that it had
+ * @dropped: the last generation whose node has released everything
  * @doorbell: the number of its ivshmem device plus 1; 0: it polls
  * @name: name of the node's host, for people
  */
@@ -134,7 +132,7 @@ static_assert(sizeof(struct pool_chunk) == 16);
 #define POOL_CHUNK_LEN_SHIFT	42
 
 /**
- * enum pool_chunk_state - what an allocation's chunk is
+ * enum pool_chunk_state - state of an allocation's chunk
  * @POOL_MORE: not the first one
  * @POOL_HELD: the first one; others cannot map the allocation
  * @POOL_EXPOSED: the first one; others may map the allocation
@@ -150,7 +148,7 @@ enum pool_chunk_state {
 /**
  * struct pool_mail - a packet
  * @crc: checksum of @packet
- * @packet: the core's
+ * @packet: the packet of the core
  */
 struct pool_mail {
 	u8 packet[POOL_PACKET];
@@ -161,8 +159,8 @@ static_assert(sizeof(struct pool_mail) == 128);
 
 /**
  * struct pool_ring - packets from one node to another
- * @head: packets that were ever put in; stored by the sender
- * @tail: packets that were ever taken out; stored by the receiver
+ * @head: number of packets that were ever put in; stored by the sender
+ * @tail: number of packets that were ever taken out; stored by the receiver
  * @mail: packet N is at N % POOL_MAIL_SLOTS
  */
 struct pool_ring {

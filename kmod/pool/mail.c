@@ -10,7 +10,7 @@ static bool mail_slot(const struct pool *p, u32 node, u32 *slot)
 	return node && !(node % POOL_NODE_STEP) && *slot < p->form.slots;
 }
 
-/* Several nodes may ring at once: it is enough that the count changes. */
+/* Ring the bell. Several nodes may ring at once: it is enough that the count changes. */
 static void mail_ring_bell(struct pool *p, u32 slot)
 {
 	__le32 *count = &pool_bell_line(p, slot)->count;
@@ -29,7 +29,7 @@ int pool_mail_send(struct pool *p, u32 node, const void *packet)
 		return -EHOSTUNREACH;
 	ring = pool_ring(p, p->slot, slot);
 	head = pool_get32(&ring->head);
-	/* a receiver whose tail is nonsense gets nothing until it sets it right */
+	/* a receiver with an impossible tail gets no packets until it corrects the tail */
 	if (head - pool_get32(&ring->tail) >= POOL_MAIL_SLOTS)
 		return -EAGAIN;
 	m = &ring->mail[head % POOL_MAIL_SLOTS];
@@ -40,7 +40,7 @@ int pool_mail_send(struct pool *p, u32 node, const void *packet)
 	return 0;
 }
 
-/* Return whether the packet is whole: its sender may have been two. */
+/* Take a packet. Return whether it is complete: two nodes may have written it. */
 static bool mail_take(struct pool_ring *ring, u32 tail, void *packet)
 {
 	struct pool_mail *m = &ring->mail[tail % POOL_MAIL_SLOTS];

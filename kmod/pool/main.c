@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Where a pool's memory is; the module. */
+/* The memory of a pool, and the module. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/interrupt.h>
@@ -75,7 +75,7 @@ static void memory_stop(struct pool_memory *m)
 	}
 }
 
-/* The first node alone has the doorbell: the others poll. */
+/* Start the nodes of a memory. Only the first node has the doorbell: the others poll. */
 static int memory_start(struct pool_memory *m, struct device *parent,
 			void __iomem *doorbells, u32 doorbell)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* A node of a pool: joins, lives, is expelled, leaves. */
+/* A node of a pool: how it joins, lives, is expelled and leaves. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/delay.h>
@@ -38,7 +38,7 @@ static u32 node_id(const struct pool_node *n)
 
 /* ---- mail ---- */
 
-/* Return whether there was any. */
+/* Take the packets of all nodes. Return whether there were any. */
 static bool node_take_mail(struct pool_node *n)
 {
 	u8 packet[POOL_PACKET] __aligned(8);
@@ -213,7 +213,7 @@ static void node_up(struct pool_node *n)
 	node_leave(n);
 }
 
-/* Beats go on until nothing is in use any more. */
+/* Take the node down. Heartbeats continue until no resource is in use any more. */
 static void node_down(struct pool_node *n)
 {
 	node_adapter_stop(n);

@@ -21,9 +21,9 @@
 /**
  * struct pool_view - sci_mapping.priv
  * @first: chunk
- * @size: bytes of what is exposed
+ * @size: bytes of the exposed memory
  * @entry: entry of the table
- * @entries: number of them
+ * @entries: number of entries
  */
 struct pool_view {
 	u32 first;

@@ -6,8 +6,8 @@
  * The files format.c, slots.c, chunks.c and mail.c have no lock, no clock and no
  * memory of their own: they run in the kernel, in `sci pool`, and in tests.  The
  * caller serializes the calls for one struct pool, but pool_mail_send() for
- * different receivers and pool_mail_receive(), and passes the time in ns of a
- * clock that goes on while the machine hangs.  All calls return 0 or -errno.
+ * different receivers and pool_mail_receive(), and passes the time in ns of a clock that
+ * continues while the machine hangs. All calls return 0 or -errno.
  */
 #ifndef SCI_POOL_POOL_H
 #define SCI_POOL_POOL_H
@@ -15,11 +15,11 @@
 #include "layout.h"
 
 /**
- * struct pool_form - where things are in a pool
+ * struct pool_form - the layout of a pool
  * @size: bytes
  * @id: the number that the formatter gave it
  * @chunk_size: bytes of a chunk
- * @chunks: their number
+ * @chunks: number of chunks
  * @slots: number of nodes
  * @lease: silence after which a node is expelled, ns
  * @quarantine: time for which memory of an expelled node is not used, in ns
@@ -42,9 +42,9 @@ struct pool_form {
 };
 
 /**
- * struct pool_seen - what this node knows of a slot
- * @word: word of the slot when this node last looked
- * @beat: ...
+ * struct pool_seen - this node's view of a slot
+ * @word: word of the slot at the last check
+ * @beat: heartbeat count at the last check
  * @alive: time of the last change of @beat
  * @settled: end of the quarantine of earlier generations
  */
@@ -70,13 +70,14 @@ struct pool_mapped {
  * struct pool - this node's view of a pool
  * @mem: the pool
  * @form: checked once, when the pool was opened
- * @slot: ours
- * @generation: ours; 0: we have no slot
- * @looked: time when this node last looked at the other slots
- * @seen: last look at each slot
- * @own: one byte per chunk, not 0: ours; no other node can change that
- * @mapped: one per chunk: what we have mapped that begins there
- * @corrupt: values found in the pool that could not be
+ * @slot: slot of this node
+ * @generation: generation of this node; 0: it has no slot
+ * @looked: time of the last check of the other slots
+ * @seen: results of the last check, by slot
+ * @own: one byte per chunk; not 0: the chunk belongs to this node, and no other node can change
+ *	that
+ * @mapped: one per chunk: the maps of this node that begin there
+ * @corrupt: number of impossible values found in the pool
  */
 struct pool {
 	void *mem;
@@ -104,19 +105,19 @@ u32 pool_crc(const void *p, size_t n);
  * @quarantine_ms: see struct pool_header
  * @id: a random number
  *
- * Whatever was there is lost.  A formatter that dies leaves no pool.
+ * The former contents are lost. A formatter that dies leaves no pool.
  * Return: -EINVAL: an argument is out of range, or the pool is too small.
  */
 int pool_format(void *mem, u64 size, u32 chunk_size, u32 slots, u32 lease_ms,
 		u32 quarantine_ms, u64 id);
 
 /**
- * pool_open() - look at a pool
+ * pool_open() - open a pool
  * @p: zeroed by the caller
  * @mem: @size bytes
  *
  * Return: -ENODATA: there is no pool; -EPROTONOSUPPORT: another version;
- * -EBADMSG: its header is damaged, or says what cannot be.
+ * -EBADMSG: its header is damaged, or has an impossible value.
  */
 int pool_open(struct pool *p, void *mem, u64 size);
 
@@ -134,8 +135,8 @@ static inline u32 pool_slot_node(u32 slot)
  * @doorbell: see struct pool_slot
  * @name: name of this host
  *
- * Return: -EEXIST: another node has it; its lease may run out; -EINVAL: no such
- * slot; -ENOSPC: none is free.
+ * Return: -EEXIST: another node has the slot; its lease may run out; -EINVAL: no such
+ * slot; -ENOSPC: no slot is free.
  */
 int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now);
 
@@ -149,7 +150,7 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
  */
 int pool_beat(struct pool *p, u64 now);
 
-/* Leave the pool. This node must not use anything in it any more. */
+/* Leave the pool. Afterwards this node must not use the pool any more. */
 void pool_leave(struct pool *p);
 
 bool pool_node_is_active(struct pool *p, u32 node);
@@ -175,21 +176,21 @@ bool pool_generation_is_over(struct pool *p, u32 slot, u32 generation, u64 now);
 int pool_alloc(struct pool *p, u64 bytes, u32 *first, u64 now);
 
 /*
- * Give it back.  Other nodes may still have it mapped: it is free when pool_scrub()
- * finds that they do not.
+ * Free an allocation. Other nodes may still have it mapped: its chunks become free when
+ * pool_scrub() finds that no node has.
  */
 void pool_free(struct pool *p, u32 first, u32 chunks, u64 now);
 
-/* Let others map it.  @serial: a random number.  Return the name to map it by. */
+/* Let other nodes map an allocation. @serial: a random number. Return its name for pool_map(). */
 u64 pool_expose(struct pool *p, u32 first, u32 chunks, u32 serial);
 void pool_hide(struct pool *p, u32 first, u32 chunks);
 
 /**
- * pool_map() - map what @node exposes as @base
+ * pool_map() - map the memory that @node exposes as @base
  * @first: first chunk of the allocation
  * @chunks: number of chunks
  *
- * Return: -ENOENT: nothing is exposed by this name.
+ * Return: -ENOENT: no memory has this name.
  */
 int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks);
 void pool_unmap(struct pool *p, u32 first);
@@ -219,7 +220,7 @@ int pool_mail_send(struct pool *p, u32 node, const void *packet);
  */
 bool pool_mail_receive(struct pool *p, u32 node, void *packet);
 
-/* How often the bell of this node has been rung. */
+/* Return the number of times that the bell of this node has been rung. */
 u32 pool_bell(struct pool *p);
 
 /* ---- where things are ---- */

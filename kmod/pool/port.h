@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * The kernel or a program under the pool's protocol: types, atomic accesses.
+ * Types and atomic accesses for the pool's protocol, in the kernel and in programs.
  *
  * Every access to memory of the pool goes through this file.  Other machines may
  * change that memory at any time: a value is loaded once, then checked.  In a

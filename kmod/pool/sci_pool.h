@@ -3,17 +3,17 @@
 /*
  * DOC: sci_pool.ko: an adapter over memory that several machines map
  *
- *  main.c	where the memory is: the BAR of an ivshmem device, or a range of
- *		physical memory; the module
- *  node.c	a node of the pool: joins, lives, is expelled, leaves; takes mail
- *  ops.c	what the core asks of an adapter
+ *  main.c	the memory: the BAR of an ivshmem device, or a range of physical memory;
+ *		the module
+ *  node.c	a node of the pool: how it joins, is expelled and leaves; its mail
+ *  ops.c	the operations of an adapter
  *
- * and the protocol itself (pool.h), which knows no kernel.  A node that finds itself
- * expelled takes its adapter away, which revokes all maps of the pool in this
- * machine, says so in the pool, and joins again with a new adapter.
+ * pool.h is the protocol itself, which does not depend on the kernel.  A node that has
+ * been expelled removes its adapter, which revokes all maps of the pool in this machine.
+ * Then it reports that in the pool, and joins again with a new adapter.
  *
- * Nothing that is read from the pool is believed: main.c and ops.c see numbers of
- * chunks only, which pool.h's calls have checked.
+ * The module believes nothing that it reads from the pool: main.c and ops.c only see
+ * numbers of chunks, which the calls of pool.h have checked.
  */
 #ifndef SCI_POOL_H
 #define SCI_POOL_H
@@ -51,23 +51,23 @@ struct pool_memory {
 
 /**
  * struct pool_node - a node of the pool
- * @memory: the pool's
+ * @memory: memory of the pool
  * @parent: bus device, or NULL
  * @wanted: the node id that it asks for; 0: any
  * @doorbells: registers that ring other nodes' doorbells, or NULL
  * @doorbell: see struct pool_slot
- * @lock: @pool, but for its mail
- * @send_lock: packets that leave
- * @pool: the protocol's
- * @adapter: NULL: not joined; changes in @life alone
+ * @lock: protects @pool, except its mail
+ * @send_lock: protects packets that leave
+ * @pool: state of the protocol
+ * @adapter: NULL: not joined; only @life changes it
  * @exposed: struct sci_pages by first chunk
- * @thread: takes the mail
- * @bell: it waits here
+ * @thread: receives packets
+ * @bell: @thread waits for it
  * @rung: the doorbell was rung
  * @beat: heartbeats
- * @life: joins, and leaves when expelled
- * @wq: runs both
- * @stopping: @life does nothing any more
+ * @life: joins the pool, and leaves it when the node is expelled
+ * @wq: runs @beat and @life
+ * @stopping: @life does nothing from now on
  * @waiting: the log says that it waits for its node id
  */
 struct pool_node {
@@ -97,14 +97,14 @@ extern unsigned int sci_pool_poll_us;
 extern unsigned int sci_pool_poll_max_us;
 
 /*
- * Begin a node of a pool that is formatted.  It joins by itself, at once or when its
- * node id gets free.  Returns an ERR_PTR: -ENODATA: the memory is no pool.
+ * Create a node of a formatted pool. It joins by itself, at once or when its node id gets free.
+ * Return: the node, or an ERR_PTR: -ENODATA: the memory is no pool.
  */
 struct pool_node *pool_node_create(struct pool_memory *memory, struct device *parent,
 				   u32 node, void __iomem *doorbells, u32 doorbell);
 void pool_node_destroy(struct pool_node *n);
 
-/* The doorbell was rung.  Any context. */
+/* Handle a ring of the doorbell. Context: any. */
 void pool_node_rung(struct pool_node *n);
 
 /* ---- ops.c ---- */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Nodes of a pool: slots, leases, generations. */
+/* Nodes of a pool: slots, leases and generations. */
 
 #include "pool.h"
 
@@ -25,7 +25,7 @@ static u32 slot_of_node(u32 node)
 	return node / POOL_NODE_STEP - 1;
 }
 
-/* Generation 0 means that no node has stored the word. */
+/* Return the next generation. It is not 0, which means that no node has stored the word. */
 static u32 slot_next_generation(u64 word)
 {
 	u32 next = slot_generation(word) + 1;
@@ -69,7 +69,7 @@ static void slot_judge(struct pool *p, u32 slot, u64 now)
 		slot_expel(p, slot, now);
 }
 
-/* We did not look for so long that others may have had a beat unseen. */
+/* Forgive missed beats: this node has not checked for so long that it may have missed some. */
 static void slots_forgive(struct pool *p, u64 now)
 {
 	u32 slot;
@@ -163,7 +163,7 @@ int pool_beat(struct pool *p, u64 now)
 {
 	struct pool_slot *s = pool_slot(p, p->slot);
 
-	/* first: what follows is only for who is still in */
+	/* check this first: the rest is only for a node that is still in the pool */
 	if (pool_get64(&s->word) != (p->generation | POOL_SLOT_ACTIVE))
 		return -ESTALE;
 	pool_set64(&s->beat, pool_get64(&s->beat) + 1);
