@@ -107,7 +107,7 @@ static inline void sci_acquire_barrier(void)
  * Stores to write-combining memory and non-temporal stores wait in buffers
  * that the C11 model does not order, and a release store may pass them. After
  * this call all of them have left towards memory or the bus, before any later
- * store. Whether they have reached the other node, only the adapter knows (its store barrier
+ * store. Only the adapter knows whether they have reached the other node (its store barrier
  * register).
  */
 static inline void sci_store_barrier(void)

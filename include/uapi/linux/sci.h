@@ -169,7 +169,7 @@ enum sci_cap {
  * @out_link_down_ms: total time that the link was down since the driver was loaded
  * @out_max_segment: bytes of the largest segment
  *
- * Errors: none of its own; works when the link is down.
+ * Errors: only those of every ioctl; it works when the link is down.
  */
 struct sci_ioc_query {
 	__u32 size;
@@ -202,7 +202,7 @@ struct sci_ioc_query {
  * struct sci_ioc_probe - ioctl(SCI_IOC_PROBE), on an adapter
  * @size: sizeof(struct sci_ioc_probe)
  * @flags: must be 0
- * @node: asks whether this node answers; may be our own
+ * @node: the node that must answer; may be the own node
  * @timeout_ms: how long to wait for it; at least one round trip is allowed
  *
  * Errors: EINVAL: not a node id; EHOSTUNREACH: no such node, or no answer;
@@ -237,7 +237,7 @@ struct sci_ioc_probe {
  *
  * Since the driver was loaded; sysfs has the same in counters/.
  *
- * Errors: none of its own; works when the link is down.
+ * Errors: only those of every ioctl; it works when the link is down.
  */
 struct sci_ioc_counters {
 	__u32 size;
@@ -346,8 +346,8 @@ struct sci_barrier_page {
 /**
  * enum sci_check - struct sci_ioc_check.out_result
  * @SCI_CHECK_OK: nothing was lost since the snapshot
- * @SCI_CHECK_RETRIABLE: something may have been: send again
- * @SCI_CHECK_NOT_RETRIABLE: ... and sending again is of no use
+ * @SCI_CHECK_RETRIABLE: stores may have been lost: send them again
+ * @SCI_CHECK_NOT_RETRIABLE: stores may have been lost, and it is of no use to send them again
  * @SCI_CHECK_PENDING: the link is down
  */
 enum sci_check {
@@ -539,7 +539,7 @@ struct sci_ioc_segment_attach {
  * @length: bytes, whole pages, at most the segment's length rounded up to pages
  *	and at least its length
  *
- * Makes the caller's memory that of a segment that was created EMPTY.  Its
+ * The call gives the caller's memory to a segment that was created EMPTY.  Its
  * pages are pinned until the segment ends and charged to the caller's user
  * (RLIMIT_MEMLOCK).
  *
@@ -561,7 +561,7 @@ struct sci_ioc_segment_register {
  * @size: sizeof(struct sci_ioc_segment_share)
  * @flags: must be 0
  *
- * Lets other processes of this node attach, as far as its mode permits.
+ * The call lets other processes of this node attach, as its mode permits.
  *
  * Errors: EINVAL: PRIVATE, or attached; EBUSY: no memory yet; ENOTCONN: it has
  * been removed.
@@ -578,7 +578,7 @@ struct sci_ioc_segment_share {
  * @size: sizeof(struct sci_ioc_segment_export)
  * @flags: must be 0
  *
- * Nodes may connect from now on.  Exporting it again changes nothing.
+ * After the call nodes may connect.  Another call changes nothing.
  *
  * Errors: EINVAL: PRIVATE, or attached; EBUSY: no memory yet; ENOTCONN: it has
  * been removed; ENOSPC: the adapter has no room for another export, or the caller's user
@@ -630,7 +630,7 @@ struct sci_ioc_segment_unexport {
  * @size: sizeof(struct sci_ioc_segment_remove)
  * @flags: must be 0
  *
- * The end of the segment though it is still mapped: its id is free, importers
+ * The call ends a segment that is still mapped: its id is free, importers
  * and attached processes are cut off.  Its local maps stay as they are.
  * Removing it again changes nothing.
  *
@@ -667,7 +667,7 @@ enum sci_segment_state {
  * @out_mode: rw bits
  * @out_length: bytes
  *
- * Errors: none of its own.
+ * Errors: only those of every ioctl.
  */
 struct sci_ioc_segment_info {
 	__u32 size;
@@ -754,7 +754,7 @@ enum sci_remote_state {
  * @out_reserved: 0
  * @out_length: bytes
  *
- * Errors: none of its own.
+ * Errors: only those of every ioctl.
  */
 struct sci_ioc_remote_info {
 	__u32 size;
@@ -826,9 +826,9 @@ struct sci_ioc_intr_create {
  * @size: sizeof(struct sci_ioc_intr_cancel)
  * @flags: must be 0
  *
- * Ends all present and later reads with ECANCELED; poll says readable.
+ * The call ends all present and later reads with ECANCELED, and poll() reports readable.
  *
- * Errors: none of its own.
+ * Errors: only those of every ioctl.
  */
 struct sci_ioc_intr_cancel {
 	__u32 size;
@@ -962,10 +962,10 @@ struct sci_ioc_dma_submit {
  * @size: sizeof(struct sci_ioc_dma_abort)
  * @flags: must be 0
  *
- * Ends all transfers of the queue; those not done get -ECANCELED.  On return
+ * The call ends all transfers of the queue, with -ECANCELED if they have not completed.  On return
  * none of them touches memory any more.
  *
- * Errors: none of its own.
+ * Errors: only those of every ioctl.
  */
 struct sci_ioc_dma_abort {
 	__u32 size;
