@@ -105,7 +105,7 @@ int start_ms(void);
 void hosts_delete(const struct frame_head *head, struct body *b);
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from);
 void hosts_table(struct body *b);
-/* OP_LOST: another host has lost this one, so that it leaves the machine. */
+/* Serve OP_LOST: another host has lost this one, which therefore leaves the machine. */
 void host_lost(struct body *b);
 /* Handle the end of process @pid. Return: whether it was a daemon or a remote shell. */
 bool host_starter_ended(pid_t pid);
