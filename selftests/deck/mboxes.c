@@ -354,9 +354,24 @@ TEST(all_to_all_of_2)
 	check_all_to_all(2, 1, 100 / (1 + 9 * SLOW));
 }
 
+TEST(all_to_all_of_2_on_2_nodes)
+{
+	check_all_to_all(2, 2, 100 / (1 + 9 * SLOW));
+}
+
+TEST(all_to_all_of_4_on_1_node)
+{
+	check_all_to_all(4, 1, 50 / (1 + 9 * SLOW));
+}
+
 TEST(all_to_all_of_4_on_4_nodes)
 {
 	check_all_to_all(4, 4, 50 / (1 + 9 * SLOW));
+}
+
+TEST(all_to_all_of_8_on_1_node)
+{
+	check_all_to_all(8, 1, SLOW ? 2 : 10);
 }
 
 TEST(all_to_all_of_8_on_4_nodes)

@@ -41,7 +41,9 @@ static inline void *smi_region(int type, size_t bytes, int owner, int *id)
 	TEST(name##_1) { ranks_run(1, 1, fn); }				\
 	TEST(name##_2) { ranks_run(2, 1, fn); }				\
 	TEST(name##_2_on_2) { ranks_run(2, 2, fn); }			\
+	TEST(name##_4) { ranks_run(4, 1, fn); }				\
 	TEST(name##_4_on_4) { ranks_run(4, 4, fn); }			\
+	TEST(name##_8) { ranks_run(8, 1, fn); }				\
 	TEST(name##_8_on_4) { ranks_run(8, 4, fn); }			\
 	TEST(name##_16) { ranks_run(16, 1, fn); }			\
 	TEST(name##_16_on_4) { ranks_run(16, 4, fn); }
