@@ -230,14 +230,14 @@ cluster: $(O)/.setup-cluster all	## See it run: NODES (3) VMs with adapters, and
 		$(if $(filter ivshmem,$(ADAPTER)),--ivshmem)
 
 # 2 nodes do it all, the others what needs them.
-cluster-check: $(O)/.setup-cluster all ofi mpi-tests	## Check: tests of clusters of VMs, with faults
+cluster-check: $(O)/.setup-cluster all examples ofi mpi-tests	## Check: tests of clusters of VMs, with faults
 	scripts/tap-summary --limit 4500 \
 		"scripts/cluster-check $(O)" \
 		"scripts/cluster-check --data-path direct $(O)" \
 		"scripts/cluster-check --kind ivshmem $(O)" \
 		"scripts/cluster-check --nodes 3 --adapter att-entries=2048,streams=8,stream-size=64 --list selftests/vm/cluster3.list $(O)"
 
-cluster-check-debug: $(O)/.setup-cluster-debug all ofi mpi-tests	## Check: clusters with lockdep, KASAN and kmemleak
+cluster-check-debug: $(O)/.setup-cluster-debug all examples ofi mpi-tests	## Check: clusters with lockdep, KASAN and kmemleak
 	scripts/tap-summary --limit 14400 \
 		"scripts/cluster-check --flavour debug --slow 5 --seconds 20 --list selftests/vm/cluster-debug.list $(O)"
 

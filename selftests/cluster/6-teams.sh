@@ -1,33 +1,63 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2317
 # Programs that `sci run` starts on several machines: part of scripts/cluster-check.  The
-# programs of selftests/shmem, whose puts, atomics, locks and collective calls go over SCI.
+# programs of selftests/shmem, whose puts, atomics, locks and collective calls go over SCI;
+# SMI's sort and Poisson solver and DECK's pipeline, which compare with a serial result.
 
-# PES PROGRAM: as many on each machine; all tests pass
-shmem_passes() {
-	local i hosts=()
+# PES PROGRAM ARGUMENT...: as many on each machine; what they print is in case/team
+team_run() {
+	local i n=$1 hosts=()
+	shift
 	for i in $(ids); do
 		hosts+=("10.1.$((i / 256)).$((i % 256))")
 	done
 	SCI_EXEC_LIMIT=$((600 * slow)) on 4 "SCI_RSH=$PWD/scripts/cluster-stream \
-		timeout -k 5 $((580 * slow)) $build/sci run -n $(($1 * nodes)) \
-		--hosts $(IFS=,; echo "${hosts[*]}") $build/selftests/cluster/shmem_$2" >"$tmp/case/shmem" 2>&1 || {
-		echo "exit status $?"
-		tail -5 "$tmp/case/shmem"
+		timeout -k 5 $((580 * slow)) $build/sci run -n $((n * nodes)) \
+		--hosts $(IFS=,; echo "${hosts[*]}") $build/selftests/$*" >"$tmp/case/team" 2>&1 || {
+		echo "$2: exit status $?"
+		tail -5 "$tmp/case/team"
 		return 1
 	}
-	awk '/^1\.\./ { planned = substr($0, 4) + 0 }
-		/^ok / { n++ }
-		END { print "= " n + 0 " tests of " planned + 0; exit !n || n != planned }
-	' "$tmp/case/shmem"
 }
 
-case_team_one_pe_on_each() { shmem_passes 1 rma && shmem_passes 1 atomics; }
+# PES PROGRAM ARGUMENT...: all of its tests pass
+team_passes() {
+	team_run "$@" || return
+	awk -v name="$2" '/^1\.\./ { planned = substr($0, 4) + 0 }
+		/^ok / { n++ }
+		END { print "= " name ": " n + 0 " tests of " planned + 0; exit !n || n != planned }
+	' "$tmp/case/team"
+}
 
-case_team_two_pes_on_each() { shmem_passes 2 collectives; }
+smi_passes() { team_passes 2 smi/sort 50000 && team_passes 2 smi/poisson 80 20; }
 
-case_team_ten_percent_of_packets_lost() {
-	set_fault loss 100000 && shmem_passes 1 atomics
-	local status=$?
+# It wants four processes.
+deck_passes() {
+	((4 % nodes == 0)) || skip "4 processes do not fit $nodes machines" || return
+	team_run $((4 / nodes)) cluster/deck_pipeline 320 200 || return
+	sed -n 's/^the results/= deck_pipeline: &/p' "$tmp/case/team"
+}
+
+case_team_one_pe_on_each() {
+	team_passes 1 cluster/shmem_rma && team_passes 1 cluster/shmem_atomics
+}
+
+case_team_two_pes_on_each() { team_passes 2 cluster/shmem_collectives; }
+
+case_team_smi() { smi_passes; }
+
+case_team_deck() { deck_passes; }
+
+# PERCENT COMMAND...
+with_loss() {
+	local status
+	set_fault loss $(($1 * 10000)) && "${@:2}"
+	status=$?
 	set_fault loss 0 && return "$status"
 }
+
+case_team_ten_percent_of_packets_lost() { with_loss 10 team_passes 1 cluster/shmem_atomics; }
+
+case_team_smi_one_percent_of_packets_lost() { with_loss 1 smi_passes; }
+
+case_team_deck_ten_percent_of_packets_lost() { with_loss 10 deck_passes; }
