@@ -456,7 +456,7 @@ static void detaches_twice(struct attacker *a, struct lie *lie)
 	CHECK_EQ(t.attached.status, 0);
 	for (unsigned int i = 0; i < 2; i++)
 		tell(a, &a->data, LINE_DETACH, (struct msg_typed){
-			.ring = { .ring = RING_EAGER } });
+			.ring.ring = RING_EAGER });
 	stage_wait(lie, 2);
 	leave_victim(a);
 }
@@ -475,7 +475,7 @@ static void attaches_without_end(struct attacker *a, struct lie *lie)
 		tell(a, &a->data, LINE_ATTACH, (struct msg_typed){
 			.attach = { .size = 8192 } });
 		tell(a, &a->data, LINE_DETACH, (struct msg_typed){
-			.ring = { .ring = RING_EAGER } });
+			.ring.ring = RING_EAGER });
 	}
 	stage_set(lie, 2);
 	stage_wait(lie, 3);

@@ -156,7 +156,7 @@ static void *exchange_body(void *arg)
 
 	for (int i = 0; i < 20000; i++) {
 		unsigned int n, kind;
-		unsigned char *p, *old;
+		unsigned char *p, *larger, *old;
 
 		seed = seed * 1664525u + 1013904223u;
 		n = 8 + (seed >> 8) % 700;
@@ -167,8 +167,8 @@ static void *exchange_body(void *arg)
 		       (kind == 1 && (p[0] || p[n / 2] || p[n - 1]));
 		memcpy(p, &n, sizeof(n));
 		memset(p + sizeof(n), (int)n, n - sizeof(n));
-		if (kind == 2)
-			p = realloc(p, 2 * n);
+		larger = kind == 2 ? realloc(p, 2 * n) : NULL;
+		p = larger ? larger : p;
 		old = atomic_exchange(&blocks[(seed >> 16) % BLOCKS], p);
 		if (!old)
 			continue;
