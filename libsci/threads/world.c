@@ -180,9 +180,14 @@ static void environment_clean(void)
 	free(left);
 }
 
+/* `sci top` finds the processes of nodes by the name of this thread. */
 static noreturn void *service_main(void *arg)
 {
+	char name[16];
+
 	(void)arg;
+	snprintf(name, sizeof(name), "sci-node-%u", node_id(self_node));
+	prctl(PR_SET_NAME, name);
 	node_serve();
 }
 

@@ -15,6 +15,8 @@ static const struct tool_command commands[] = {
 	  "the segments of the cluster", tool_segments },
 	{ "counters", "[-a] [-w [-i SECONDS]] [--json] [sciN...]",
 	  "what the adapters count: errors, packets, triggers", tool_counters },
+	{ "top", "[-i SECONDS] [-n COUNT] [--json]",
+	  "threads, CPU time and page faults by node", tool_top },
 	{ "run", "-n RANKS | NODE [OPTION...] [--] COMMAND [ARGUMENT...]",
 	  "start a parallel program, or one as another node", tool_run },
 	{ "ping", "[-c COUNT] [-s SIZE] NODE  |  sci ping --serve",

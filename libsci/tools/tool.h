@@ -29,6 +29,7 @@ int tool_info(const struct tool_command *self, int argc, char **argv);
 int tool_nodes(const struct tool_command *self, int argc, char **argv);
 int tool_segments(const struct tool_command *self, int argc, char **argv);
 int tool_counters(const struct tool_command *self, int argc, char **argv);
+int tool_top(const struct tool_command *self, int argc, char **argv);
 int tool_run(const struct tool_command *self, int argc, char **argv);
 int tool_ping(const struct tool_command *self, int argc, char **argv);
 int tool_send(const struct tool_command *self, int argc, char **argv);

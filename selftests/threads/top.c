@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* `sci top`: processes of the shm fabric, and nodes of a program with threads. */
+#include <sisci_api.h>
+
+#include "selftests/threads/run.h"
+
+/* Run `sci top` once, and return its output. */
+static const char *top_run(const char *args)
+{
+	static char text[OUTPUT_MAX];
+	char cmd[2 * PATH_MAX + 64];
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd), "'%s' top %s 2>&1", build_path("sci"), args);
+	/* NOLINTNEXTLINE(cert-env33-c): our own name */
+	f = popen(cmd, "re");
+	CHECK(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	CHECK_EQ(pclose(f), 0);
+	return text;
+}
+
+/*
+ * Find the line of a process in a table. @cluster, @node: are set.
+ * Return its number of threads; 0: the process has no line.
+ */
+static unsigned int top_line(const char *text, pid_t pid, char cluster[64], unsigned int *node)
+{
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		unsigned int threads;
+		int p;
+
+		line += *line == '\n';
+		if (sscanf(line, "%63s %u %d %u", cluster, node, &p, &threads) == 4 && p == pid)
+			return threads;
+	}
+	return 0;
+}
+
+static void joins(struct peer *self, void *arg)
+{
+	sci_error_t err;
+	sci_desc_t sd;
+
+	(void)arg;
+	SCIInitialize(0, &err);
+	CHECK_EQ(err, SCI_ERR_OK);
+	SCIOpen(&sd, 0, &err);
+	CHECK_EQ(err, SCI_ERR_OK);
+	peer_send(self, "joined");
+	peer_expect(self, "leave");
+	SCIClose(sd, 0, &err);
+	SCITerminate();
+}
+
+TEST(processes_of_the_fabric)
+{
+	struct peer *p[2];
+	char cluster[64];
+	const char *text;
+	unsigned int node;
+
+	if (!*test_cluster())
+		SKIP("another fabric than shm");
+	for (unsigned int i = 0; i < 2; i++)
+		p[i] = peer_spawn(8 + 4 * i, joins, NULL);
+	for (int i = 0; i < 2; i++)
+		peer_expect(p[i], "joined");
+	text = top_run("-n 1 -i 0.01");
+	CHECK(!top_line(text, getpid(), cluster, &node));
+	for (unsigned int i = 0; i < 2; i++) {
+		CHECK(top_line(text, peer_pid(p[i]), cluster, &node));
+		CHECK_EQ(node, 8 + 4 * i);
+		CHECK(!strcmp(cluster, test_cluster()));
+		peer_send(p[i], "leave");
+	}
+	for (int i = 0; i < 2; i++)
+		peer_join(p[i]);
+	text = top_run("-n 1 -i 0.01");
+	CHECK(!top_line(text, peer_pid(p[0]), cluster, &node));
+}
+
+/* Return which nodes have a line for the process or a child of it: bit 1 for node 4, and so on. */
+static unsigned int nodes_of(const char *text, pid_t leader)
+{
+	unsigned int found = 0, node;
+	char cluster[64];
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		char path[64];
+		int pid, parent;
+		FILE *f;
+
+		line += *line == '\n';
+		if (sscanf(line, "%63s %u %d", cluster, &node, &pid) != 3)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		/* its name has no brackets */
+		if (fscanf(f, "%*d (%*[^)]) %*c %d", &parent) == 1 &&
+		    (pid == leader || parent == leader)) {
+			CHECK(!strcmp(cluster, "-"));
+			CHECK(node >= 4 && node <= 12);
+			found |= 1u << node / 4;
+		}
+		fclose(f);
+	}
+	return found;
+}
+
+TEST(nodes_of_a_program_with_threads)
+{
+	char program[2 * PATH_MAX], sci[2 * PATH_MAX];
+	const char *text = "";
+	int status;
+	pid_t pid;
+
+	skip_sanitizers();
+	snprintf(program, sizeof(program), "%s", build_path(PROGRAMS "dies"));
+	snprintf(sci, sizeof(sci), "%s", build_path("sci"));
+	pid = fork();
+	if (!pid) {
+		/* no node has this number: the threads go on until they are killed */
+		execl(sci, "sci", "run", "--threads", "-n", "3", program, "100", "kill", "0",
+		      (char *)NULL);
+		_exit(127);
+	}
+	WAIT_UNTIL(nodes_of(text = top_run("-n 1 -i 0.01"), pid) == (1 << 1 | 1 << 2 | 1 << 3),
+		   TEST_WAIT_MS);
+	CHECK(strstr(text, "  dies\n"));
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+}
+
+TEST(wrong_usage_of_top)
+{
+	char cmd[2 * PATH_MAX + 64];
+	const char *sci = build_path("sci");
+
+	for (int i = 0; i < 3; i++) {
+		static const char *const wrong[] = { "-n 0", "everything", "-i never" };
+
+		snprintf(cmd, sizeof(cmd), "'%s' top %s >/dev/null 2>&1", sci, wrong[i]);
+		/* NOLINTNEXTLINE(cert-env33-c): our own name */
+		CHECK_EQ(WEXITSTATUS(system(cmd)), 2);
+	}
+}
