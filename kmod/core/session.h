@@ -149,8 +149,8 @@ struct sci_session;
 /**
  * struct sci_session_ops - operations of the caller
  * @send: transmits a packet; must not call the session.  -EHOSTUNREACH: there can be no
- *	such node, which ends the session at the next tick; other errors are as
- *	good as lost.  @again: the packet was sent before.
+ *	such node, which ends the session at the next tick; after other errors the
+ *	packet counts as lost.  @again: the packet was sent before.
  * @changed: the state is not @old any more; must not call the session
  */
 struct sci_session_ops {

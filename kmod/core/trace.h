@@ -117,7 +117,7 @@ TRACE_EVENT(sci_importer_state,
 		  __entry->what)
 );
 
-/* @shared: an existing mapping shows the same memory. */
+/* A mapping. @shared: an existing mapping shows the same memory. */
 TRACE_EVENT(sci_map,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 id, u64 offset,
 		 u64 length, bool shared),
@@ -299,7 +299,7 @@ TRACE_EVENT(sci_dma,
 		  __entry->bytes, __entry->error)
 );
 
-/* @from, @to: the names of states of a session */
+/* A session changes its state. @from, @to: the names of the states */
 TRACE_EVENT(sci_peer_state,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, const char *from,
 		 const char *to),

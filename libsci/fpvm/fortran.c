@@ -207,7 +207,7 @@ API void pvmfhostsync_(int *host, int *sec, int *usec, int *dsec, int *dusec, in
 	*dusec = (int)delta.tv_usec;
 }
 
-/* @args: one argument of the daemon, or blanks. */
+/* Start a daemon. @args: one argument of the daemon, or blanks. */
 API void pvmfstartpvmd_(const char *args, int *block, int *info, size_t len);
 API void pvmfstartpvmd_(const char *args, int *block, int *info, size_t len)
 {
@@ -330,7 +330,7 @@ API void pvmfgetmboxinfo_(const char *pattern, char *name, int *nclasses, int *n
 	next = (next + 1) % count;
 }
 
-/* @unused: an argument that PVM's library has here and does not read */
+/* Set a message handler. @unused: an argument of PVM's interface that no library reads */
 API void pvmfaddmhf_(int *src, int *tag, int *ctx, int *unused, int (*func)(int), int *info);
 API void pvmfaddmhf_(int *src, int *tag, int *ctx, int *unused, int (*func)(int), int *info)
 {
@@ -344,7 +344,7 @@ API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info);
 API void pvmfpack_(int *type, void *items, int *n, int *stride, int *info)
 {
 	switch (*type) {
-	/* @n characters, blanks too, and no zero behind them */
+	/* a string is @n characters, with blanks and without a final zero */
 	case PVM_STR:
 	case PVM_BYTE: *info = pvm_pkbyte(items, *n, *stride); break;
 	case PVM_SHORT: *info = pvm_pkshort(items, *n, *stride); break;

@@ -337,7 +337,7 @@ smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
  */
 smi_error_t SMI_Mempost(smi_memcpy_handle handle);
 /**
- * SMI_Memwait(), SMI_Memtest() - wait for the copies of a handle, or look at them
+ * SMI_Memwait(), SMI_Memtest() - wait for the copies of a handle, or test them
  *
  * The library repeats copies of which packets got lost.
  *

@@ -183,7 +183,7 @@ void tbx_darray_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o);
 void tbx_darray_expand_and_set(p_tbx_darray_t d, tbx_darray_index_t i, void *o);
 void *tbx_darray_expand_and_get(p_tbx_darray_t d, tbx_darray_index_t i);
 void tbx_darray_append(p_tbx_darray_t d, void *o);
-/* The objects that are not NULL; NULL: no more. */
+/* Iterate over the objects that are not NULL. Return NULL at the end. */
 void *tbx_darray_first_idx(p_tbx_darray_t d, p_tbx_darray_index_t i);
 void *tbx_darray_next_idx(p_tbx_darray_t d, p_tbx_darray_index_t i);
 

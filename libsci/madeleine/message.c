@@ -99,7 +99,7 @@ static void blocks_add(struct mad_blocks *b, void *buf, size_t len)
 	b->block[b->n++] = (struct mad_block){ buf, len };
 }
 
-/* @len: the length that must arrive, or SIZE_MAX */
+/* Add a request. @len: the length that must arrive, or SIZE_MAX */
 static void **reqs_add(struct mad_reqs *r, size_t len)
 {
 	if (r->n == r->room) {

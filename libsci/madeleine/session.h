@@ -50,7 +50,7 @@ struct session {
 	p_tbx_slist_t order;		/* the same, as in the file */
 };
 
-/* @nets: further network files, "FILE,FILE", or NULL. Errors are fatal. */
+/* Read a session file. @nets: further network files, "FILE,FILE", or NULL. Errors are fatal. */
 struct session *mad_session_read(const char *file, const char *nets);
 void mad_session_free(struct session *s);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* @seen: value of a counter when it was last reported */
+/* A queue or counter of a poll set. @seen: value of a counter when it was last reported */
 struct member {
 	struct fid *fid;
 	uint64_t seen;

@@ -232,7 +232,10 @@ static sci_error_t resolve_info(const char *name, unsigned int *adapters,
 	return err;
 }
 
-/* @adapterNo has DIS_MAX_NSCIS entries, one for each of the first node ids. */
+/*
+ * Get the node ids of a name. @adapterNo has DIS_MAX_NSCIS entries, one for each of the first
+ * ids.
+ */
 void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,
 				 dis_nodeId_list_t *nodeIdlist,
 				 dis_virt_adapter_t *type, unsigned int flags,

@@ -242,7 +242,7 @@ void smi_region_unmap(struct smi_region *r);
 int smi_region_place(struct smi_region *r);
 /* Make the team of the two processes that share a region. */
 int smi_pair_open(const smi_region_info_t *info, struct sci_team **team);
-/* @err: an error that this process has found before; all processes return it. */
+/* Create a region. @err: an earlier error of this process, which all processes then return. */
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);
 int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address);

@@ -142,7 +142,7 @@ static bool heap_grow(struct heap *h, uint8_t node, uint32_t len)
 	return true;
 }
 
-/* @arena: the run is for its node. */
+/* Take a free run of @len units. @arena: the run is for its node. */
 static uint32_t run_get(struct heap *h, unsigned int arena, uint32_t len, enum heap_kind kind,
 			bool *zero)
 {

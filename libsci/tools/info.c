@@ -79,7 +79,7 @@ static void huge_pages(struct info *in)
 	print_fact(in, "huge_pages", text);
 }
 
-/* @shm: the fabric has virtual clusters */
+/* Print the variables. @shm: the fabric has virtual clusters */
 static void print_environment(struct info *in, bool shm)
 {
 	const char *spec = env_or("SCI_FABRIC", "auto");

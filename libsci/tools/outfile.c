@@ -189,7 +189,7 @@ static int give_name(struct outfile *o)
 		}
 		if (errno == EEXIST)
 			return -EEXIST;
-		/* Without hard links the check above has to do. */
+		/* a file system without hard links: rely on the earlier check_target() */
 	}
 	if (renameat(o->dir, temporary.name, o->dir, o->name))
 		return -errno;

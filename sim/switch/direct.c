@@ -9,7 +9,7 @@
 
 #define PENDING_MAX	64u	/* of one node */
 
-/* @awaited: connections that still have to answer */
+/* An invalidation under way. @awaited: connections that still have to answer */
 struct invalidation {
 	struct invalidation *next;
 	struct conn *owner;

@@ -29,7 +29,7 @@ struct listener {
 
 void listener_init(struct listener *l);
 
-/* @type: SOCK_SEQPACKET or SOCK_STREAM */
+/* Open a listener. @type: SOCK_SEQPACKET or SOCK_STREAM */
 bool listener_open(struct fabric *f, struct listener *l, const char *path,
 		   int type, void (*accepted)(struct fabric *f, int fd),
 		   struct answer *a);

@@ -19,7 +19,10 @@
 #ifdef FIBER_ASAN
 #include <sanitizer/asan_interface.h>
 
-/* @frames: keeps the frames until another fiber switches back; NULL: none will */
+/*
+ * Tell the sanitizer of a switch. @frames: keeps the frames until another fiber switches back;
+ * NULL: none will
+ */
 static void fiber_departs(void **frames, const struct fiber *to)
 {
 	__sanitizer_start_switch_fiber(frames, to->stack, to->size);

@@ -140,7 +140,7 @@ __extension__ typedef double _Complex shmem_complexd_;
 	X(uchar, unsigned char, a, b)			\
 	SHMEM_SYNC_C_TYPES_(X, a, b)
 
-/* Typedefs of some of these types. */
+/* Types that have another name in the list above, too. */
 #define SHMEM_INT_ALIASES_(X, a, b)			\
 	X(int32, int32_t, a, b)				\
 	X(int64, int64_t, a, b)				\

@@ -185,7 +185,7 @@ static bool rmw_at_once(struct sci_peer *p, const struct transfer *t)
 	return true;
 }
 
-/* @wanted: the program wants a request, even for an atomic that is executed at once. */
+/* Start an atomic. @wanted: the program wants a request, even if it is executed at once. */
 static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
 		     uint64_t offset, const struct sci_rmw *rmw, void *before,
 		     struct sci_req **req, bool wanted)

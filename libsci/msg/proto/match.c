@@ -196,7 +196,7 @@ static void queue_hash_all(struct sci_match_queue *q)
 	}
 }
 
-/* @count: number of nodes, including @n */
+/* Add @n to the queue, which has @count nodes then. */
 static inline void queue_add(struct sci_match_queue *q,
 			     struct sci_match_node *n, size_t count)
 {
@@ -228,7 +228,7 @@ static void queue_unhash_all(struct sci_match_queue *q)
 	q->limit = SHORT;
 }
 
-/* @count: number of nodes left. A queue that was long once becomes short again. */
+/* Remove a node: @count nodes are left. A queue that was long once becomes short again. */
 static inline void queue_remove(struct sci_match_queue *q,
 				struct sci_match_node *n, size_t count)
 {

@@ -307,7 +307,7 @@ static struct task *started_as(pid_t pid)
 	return NULL;
 }
 
-/* @traced: the tracer is the sink, so the task needs the tracer's options */
+/* Answer OP_ENROL. @traced: the tracer is the sink, so the task needs the tracer's options */
 static void enrol_answer(const struct frame_head *head, const struct task *t, bool traced)
 {
 	struct frame f = { 0 };
