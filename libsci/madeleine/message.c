@@ -158,7 +158,7 @@ static void stream_put(struct mad_world *w, struct mad_stream *s, const void *bu
 		put_large(w, s, buf, len);
 }
 
-static void *copy_of(const void *buf, size_t len)
+static void *block_copy(const void *buf, size_t len)
 {
 	return memcpy(tbx_alloc(1, len), buf, len);
 }
@@ -196,7 +196,7 @@ void mad_pack(p_mad_connection_t connection, const void *buf, size_t len,
 	}
 	s->holding |= send == mad_send_LATER;
 	if (send == mad_send_SAFER && (s->holding || len > SMALL_MAX)) {
-		buf = copy_of(buf, len);
+		buf = block_copy(buf, len);
 		blocks_add(&s->copies, (void *)buf, len);
 	}
 	if (s->holding)

@@ -22,8 +22,8 @@ struct atomic {
 };
 
 /* Convert to vectors in bytes. Return -FI_EINVAL for too many pieces or values. */
-static int in_bytes(const struct fi_ioc *ioc, size_t n, size_t size,
-		    struct iovec *iov)
+static int ioc_to_bytes(const struct fi_ioc *ioc, size_t n, size_t size,
+			struct iovec *iov)
 {
 	if (n > SFI_IOV_MAX)
 		return -FI_EINVAL;
@@ -70,9 +70,9 @@ static ssize_t atomic_call(struct fid_ep *fid, const struct atomic *c)
 
 	if (!sfi_atomic_valid(c->verb, c->type, c->op))
 		return -FI_EOPNOTSUPP;
-	if (in_bytes(c->out, n_out, size, out) ||
-	    in_bytes(c->compare, c->n_compare, size, compare) ||
-	    in_bytes(c->in, c->n_in, size, in) || atomic_places(c, size, places))
+	if (ioc_to_bytes(c->out, n_out, size, out) ||
+	    ioc_to_bytes(c->compare, c->n_compare, size, compare) ||
+	    ioc_to_bytes(c->in, c->n_in, size, in) || atomic_places(c, size, places))
 		return -FI_EINVAL;
 	return sfi_ask((struct sfi_ep *)fid, &a);
 }

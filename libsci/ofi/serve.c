@@ -237,7 +237,7 @@ static int places_of(struct call *c, uint64_t access)
 	return ret;
 }
 
-static int copy_in(struct call *c)
+static int bytes_copy_in(struct call *c)
 {
 	const char *from = c->bytes;
 
@@ -263,7 +263,7 @@ static int serve_write(struct call *c)
 	if (!ret && c->r->apart)
 		mr_pin(c);
 	else if (!ret)
-		ret = copy_in(c);
+		ret = bytes_copy_in(c);
 	sfi_unlock(&d->lock);
 	if (c->r->apart)
 		return receive_bytes(c, ret);

@@ -156,7 +156,7 @@ static const char *counters_missing(const struct counters *c, char **args)
 }
 
 /* Find all adapters, or those of @args. Return: 0 or -errno. */
-static int find_adapters(struct counters *c, char **args)
+static int adapters_find(struct counters *c, char **args)
 {
 	char path[PATH_MAX], end;
 	struct dirent *d;
@@ -249,7 +249,7 @@ static void print_change(const struct adapter *a, const struct counter *c,
 }
 
 /* Look at all adapters, and print which ones have gone. Return how many are left. */
-static size_t look_at_all(struct counters *c)
+static size_t adapters_look(struct counters *c)
 {
 	size_t i, left = 0;
 
@@ -289,7 +289,7 @@ static int counters_watch(struct counters *c)
 		if (poll(&quit, 1, c->interval > INT_MAX ? INT_MAX :
 							   (int)c->interval))
 			break;
-		left = look_at_all(c);
+		left = adapters_look(c);
 	} while (left && !ferror(stdout));
 	close(quit.fd);
 	return left ? tool_finish() : tool_error("the adapters have gone");
@@ -311,7 +311,7 @@ int tool_counters(const struct tool_command *self, int argc, char **argv)
 		{ 0 },
 	};
 	int first = tool_parse(self, argc, argv, options, true);
-	int ret = find_adapters(&c, argv + first);
+	int ret = adapters_find(&c, argv + first);
 	const char *none = ret ? argv[first] : counters_missing(&c, argv + first);
 
 	if (!c.interval)

@@ -83,11 +83,8 @@ static void clusters_make(const struct tool_command *self, struct launch *l, uns
 
 /* ---- placement ---- */
 
-/*
- * Divide the ranks among the hosts: by their slots, in order, or evenly where no host
- * has slots.
- */
-static int place_hosts(struct launch *l)
+/* Divide the ranks among the hosts: by their slots, in order, or evenly where no host has slots. */
+static int hosts_place(struct launch *l)
 {
 	unsigned int host = 0, used = 0, slots = 0;
 
@@ -140,7 +137,7 @@ static int place_node(const struct launch *l, unsigned int h, unsigned int k)
  * Give a job on virtual nodes a cluster of its own, unless the user names a cluster. Otherwise
  * two jobs would use the same nodes and segments.
  */
-static int place_cluster(struct launch *l)
+static int cluster_place(struct launch *l)
 {
 	const char *fabric = getenv("SCI_FABRIC");
 	unsigned int nodes = (l->nodes + l->gateways) * l->nhosts;
@@ -178,7 +175,7 @@ int launch_place(struct launch *l)
 		tool_error("out of memory");
 		return -1;
 	}
-	if (place_hosts(l) || place_cluster(l))
+	if (hosts_place(l) || cluster_place(l))
 		return -1;
 	for (unsigned int i = 0; i < l->size; i++) {
 		struct boot_place *p = &l->places[i];

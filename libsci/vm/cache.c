@@ -208,7 +208,7 @@ static int copy_clean(struct sci_vm *vm, struct vm_range *r, size_t i, struct di
 	return 0;
 }
 
-static struct diff diff_to(struct sci_vm *vm, int home)
+static struct diff diff_begin(struct sci_vm *vm, int home)
 {
 	struct diff d;
 
@@ -223,7 +223,7 @@ static struct diff diff_to(struct sci_vm *vm, int home)
 /* Send the changes of one page home, and wait until they have arrived. */
 int vm_copy_flush(struct sci_vm *vm, struct vm_range *r, size_t i)
 {
-	struct diff d = diff_to(vm, atomic_load(&r->pages[i].home));
+	struct diff d = diff_begin(vm, atomic_load(&r->pages[i].home));
 	int ret;
 
 	if (r->pages[i].state != VM_WRITABLE || r->pages[i].lost)
@@ -232,7 +232,7 @@ int vm_copy_flush(struct sci_vm *vm, struct vm_range *r, size_t i)
 	return ret ? ret : diff_finish(&d);
 }
 
-static bool lies_in(const struct vm_window *w, const uint8_t *addr, size_t len)
+static bool window_is_in(const struct vm_window *w, const uint8_t *addr, size_t len)
 {
 	const uint8_t *page = vm_page_addr(w->range, w->page);
 
@@ -241,7 +241,7 @@ static bool lies_in(const struct vm_window *w, const uint8_t *addr, size_t len)
 
 static int copies_flush_home(struct sci_vm *vm, int home, const uint8_t *addr, size_t len)
 {
-	struct diff d = diff_to(vm, home);
+	struct diff d = diff_begin(vm, home);
 	int ret = 0, error;
 
 	for (size_t k = 0; k < vm->dirty_n; k++) {
@@ -249,7 +249,7 @@ static int copies_flush_home(struct sci_vm *vm, int home, const uint8_t *addr, s
 		struct vm_page *p = &w->range->pages[w->page];
 
 		if (atomic_load(&p->home) != home || p->state != VM_WRITABLE || p->lost ||
-		    !lies_in(w, addr, len))
+		    !window_is_in(w, addr, len))
 			continue;
 		error = copy_clean(vm, w->range, w->page, &d);
 		ret = ret ? ret : error;
@@ -275,7 +275,7 @@ int vm_copies_flush(struct sci_vm *vm, const uint8_t *addr, size_t len)
 int vm_copy_put(struct sci_vm *vm, struct vm_range *r, size_t i, const void *from, size_t len)
 {
 	int home = vm_page_home(vm, r, i);
-	struct diff d = diff_to(vm, home);
+	struct diff d = diff_begin(vm, home);
 
 	if (home < 0)
 		return home;

@@ -149,7 +149,7 @@ static int handler_install(void)
 	return 0;
 }
 
-static void in_child(void)
+static void fault_fork_child(void)
 {
 	for (unsigned int i = 0; i < VM_MAX; i++) {
 		struct sci_vm *vm = atomic_load(&memories[i]);
@@ -161,7 +161,7 @@ static void in_child(void)
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, fault_fork_child);
 }
 
 /* ---- the worker ---- */

@@ -598,7 +598,7 @@ static void exports_in(struct sci_card *card, const struct frame_exports *f)
 	show_node(card, p->node);
 }
 
-static void invalidate_in(struct sci_card *card, const struct frame *f)
+static void exports_invalidate(struct sci_card *card, const struct frame *f)
 {
 	struct shown gone = { .node = f->node, .export_id = f->value };
 	struct frame answer = *f;
@@ -626,7 +626,7 @@ void window_frame(struct sci_card *card, const void *frame, size_t size, int fd)
 		 !own)
 		exports_in(card, frame);
 	else if (f->kind == FRAME_INVALIDATE && !own)
-		invalidate_in(card, f);
+		exports_invalidate(card, f);
 	else if (f->kind == FRAME_INVALIDATED && f->value == card->window.invalid)
 		direct_invalidated(card);
 }

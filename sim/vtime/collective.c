@@ -254,8 +254,8 @@ int collective_allreduce(struct member *m, size_t bytes)
 	return ret ? ret : sum_check(m, sum, bytes);
 }
 
-static int exchange_all(struct member *m, const unsigned int *ranks,
-			unsigned int n, size_t bytes)
+static int coll_exchange_all(struct member *m, const unsigned int *ranks,
+			     unsigned int n, size_t bytes)
 {
 	struct sci_req *reqs[8] = { NULL };
 	struct sci_peer *peers[4];
@@ -285,7 +285,7 @@ int collective_neighbours(struct member *m, size_t bytes)
 	if (!coll_buffer(m, 8 * bytes))
 		return -ENOMEM;
 	n = vt_network_neighbours(vt_sim_of(m->node), m->rank, ranks);
-	return exchange_all(m, ranks, n, bytes);
+	return coll_exchange_all(m, ranks, n, bytes);
 }
 
 /* Make an all-to-all. If the number of ranks is a power of two, they exchange in pairs. */

@@ -234,8 +234,8 @@ static void link_cross(struct link *l, struct way *w)
 }
 
 /* Go from station @from to @to of a ring of @size stations, whose links are @step apart. */
-static void go_round(struct link *ring, unsigned int size, unsigned int step,
-		     unsigned int from, unsigned int to, struct way *w)
+static void way_go_round(struct link *ring, unsigned int size, unsigned int step,
+			 unsigned int from, unsigned int to, struct way *w)
 {
 	for (; from != to; from = (from + 1) % size)
 		link_cross(&ring[(size_t)from * step], w);
@@ -248,12 +248,12 @@ static void through_switch(struct vt_network *net, unsigned int from,
 	struct link *ring = &net->row[(size_t)(from / k) * net->size];
 
 	if (from / k == to / k) {
-		go_round(ring, net->size, 1, from % k, to % k, w);
+		way_go_round(ring, net->size, 1, from % k, to % k, w);
 		return;
 	}
-	go_round(ring, net->size, 1, from % k, k, w);
+	way_go_round(ring, net->size, 1, from % k, k, w);
 	ring = &net->row[(size_t)(to / k) * net->size];
-	go_round(ring, net->size, 1, k, to % k, w);
+	way_go_round(ring, net->size, 1, k, to % k, w);
 }
 
 /**
@@ -278,11 +278,11 @@ uint64_t network_pass(struct vt_network *net, unsigned int from,
 	if (net->switched) {
 		through_switch(net, from, to, &w);
 	} else {
-		go_round(&net->row[from / x * (size_t)x], x, 1, from % x,
-			 to % x, &w);
+		way_go_round(&net->row[from / x * (size_t)x], x, 1, from % x,
+			     to % x, &w);
 		if (net->columns)
-			go_round(&net->column[to % x], net->columns, x,
-				 from / x, to / x, &w);
+			way_go_round(&net->column[to % x], net->columns, x,
+				     from / x, to / x, &w);
 	}
 	return w.when + w.length;
 }

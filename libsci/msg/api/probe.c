@@ -13,7 +13,7 @@ struct seek {
 	struct sci_msg *found;
 };
 
-static int look_for(void *arg)
+static int message_seek(void *arg)
 {
 	struct seek *s = arg;
 	struct sci_match_msg *m = sci_match_find(&s->ep->match, &s->want);
@@ -65,7 +65,7 @@ static int seek_run(struct seek *s, int timeout, struct sci_msg **msg,
 	wanted = wanted_counter(ep, s->want.source, s->want.context);
 	if (wanted)
 		++*wanted;
-	ret = msg_look(ep, look_for, s, timeout);
+	ret = msg_look(ep, message_seek, s, timeout);
 	if (wanted)
 		--*wanted;
 	if (!ret && s->found) {

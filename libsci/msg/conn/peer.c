@@ -230,7 +230,7 @@ void peer_expect_ctl(struct sci_peer *p)
 
 /* ---- the end ---- */
 
-static void drop_queues(struct sci_peer *p)
+static void peer_drop_queues(struct sci_peer *p)
 {
 	struct list *l;
 
@@ -261,7 +261,7 @@ void peer_down(struct sci_peer *p, int error)
 	list_del(&p->link);
 	list_add_tail(&p->link, &p->ep->down);
 	atomic_store(&p->ep->attention, 1);
-	drop_queues(p);
+	peer_drop_queues(p);
 	p->ep->up->ended(p, error);
 	msg_changed(p->ep);
 }
@@ -331,7 +331,7 @@ static void leave_fabric(struct sci_peer *p)
 	if (!p->inbox)
 		return;
 	/* the caller of peer_down() may have queued something afterwards */
-	drop_queues(p);
+	peer_drop_queues(p);
 	if (p->gone_ms)
 		p->ep->n_gone--;
 	p->gone_ms = 0;

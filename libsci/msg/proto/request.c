@@ -92,7 +92,7 @@ int req_iov_many(struct sci_req *req, const struct iovec *iov, size_t n)
 }
 
 /* End a detached request. sci_flush() reports the error of a one-sided transfer. */
-static void drop_unwatched(struct sci_req *req)
+static void req_drop_unwatched(struct sci_req *req)
 {
 	struct sci_peer *p = req->peer;
 
@@ -123,7 +123,7 @@ void req_done(struct sci_req *req, int error)
 	}
 	msg_changed(ep);
 	if (req->unwatched)
-		drop_unwatched(req);
+		req_drop_unwatched(req);
 }
 
 /* Complete a receive that is in no queue. */

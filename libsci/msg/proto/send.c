@@ -106,7 +106,7 @@ static int send_short(struct sci_req *req)
 
 /* ---- several lines ---- */
 
-static inline struct msg_out out_of(const struct sci_req *req)
+static inline struct msg_out out_make(const struct sci_req *req)
 {
 	return (struct msg_out){
 		.at = req->at, .len = req->len, .tag = req->tag, .imm = req->imm,
@@ -132,7 +132,7 @@ static void send_chain_line(struct sci_req *req)
 	size_t n;
 
 	if (!req->moved) {
-		const struct msg_out m = out_of(req);
+		const struct msg_out m = out_make(req);
 
 		n = chain_head(&m, &head, &type);
 	} else {
@@ -147,7 +147,7 @@ static void send_chain_line(struct sci_req *req)
 
 static int send_chain(struct sci_req *req)
 {
-	const struct msg_out m = out_of(req);
+	const struct msg_out m = out_make(req);
 	struct sci_peer *p = req->peer;
 
 	/*
@@ -224,7 +224,7 @@ __hot int send_block(struct sci_peer *p, const struct msg_out *m,
 /* Send in blocks: the receiver copies one block while we write the next. */
 static int send_eager(struct sci_req *req)
 {
-	const struct msg_out m = out_of(req);
+	const struct msg_out m = out_make(req);
 	struct sci_peer *p = req->peer;
 
 	do {

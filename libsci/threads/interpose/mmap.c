@@ -94,7 +94,7 @@ static void *map_private(struct mapping *m)
 }
 
 /* Make a shared mapping on all nodes. Nodes that start later inherit it. */
-static void *map_shared(struct mapping *m)
+static void *mapping_share(struct mapping *m)
 {
 	void *p;
 
@@ -129,7 +129,7 @@ static void *range_map(void *hint, struct mapping *m)
 	if ((m->flags & MAP_TYPE) == MAP_PRIVATE &&
 	    (m->flags & MAP_ANONYMOUS || m->prot & PROT_WRITE || world_spans()))
 		return map_private(m);
-	return map_shared(m);
+	return mapping_share(m);
 }
 
 EXPORT void *mmap(void *hint, size_t len, int prot, int flags, int fd, off_t offset)
