@@ -798,10 +798,7 @@ void sci_connection_peer_gone(struct sci_peer *p, int error)
 
 	lockdep_assert_held(&p->adapter->lock);
 	p->ends++;
-	/*
-	 * A client that rejoins meanwhile goes to another peer's list, or to this one
-	 * again.
-	 */
+	/* A client that rejoins meanwhile goes to another peer's list, or to this one again. */
 	list_splice_init(&p->links, &gone);
 	list_for_each_entry_safe(conn, next, &gone, link) {
 		if (conn->server) {

@@ -151,10 +151,7 @@ struct sci_server {
 /* Return a message that frees itself when it is done, or NULL without memory. */
 struct sci_message *sci_message_alloc(void);
 void sci_message_free(struct sci_message *m);
-/*
- * Return a message that answers one of @p's; NULL also if @p has too many answers
- * waiting.
- */
+/* Return a message that answers one of @p's; NULL also if @p has too many answers waiting. */
 struct sci_message *sci_answer_alloc(struct sci_peer *p);
 
 /* Fill in a message without a body of its own, and post it. Do nothing if it is NULL. */
@@ -189,10 +186,7 @@ void sci_client_fini(struct sci_client *c);
 int sci_client_connect(struct sci_client *c, enum sci_connect_kind kind,
 		       u32 node, u32 id, u32 timeout_ms, bool async);
 
-/*
- * End a client that was closed, killed or removed: sci_object_ops.kill of clients calls
- * it.
- */
+/* End a client that was closed, killed or removed: sci_object_ops.kill of clients calls it. */
 void sci_client_end(struct sci_client *c);
 
 /*

@@ -69,10 +69,7 @@ int sci_pages_begin(struct sci_pages *p, unsigned long count)
 	ret = pages_charge(p);
 	if (ret)
 		return ret;
-	/*
-	 * The array may be larger than kvmalloc() allows: a user's mistake is not
-	 * logged.
-	 */
+	/* The array may be larger than kvmalloc() allows: a user's mistake is not logged. */
 	p->page = kvcalloc(count, sizeof(*p->page),
 			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (p->page)
@@ -156,10 +153,7 @@ err_pages:
 	return ERR_PTR(-ENOMEM);
 }
 
-/*
- * Allow only private memory: a remote write to pages of a file would bypass its file
- * system.
- */
+/* Allow only private memory: a remote write to pages of a file would bypass its file system. */
 static bool pages_all_anonymous(struct sci_pages *p)
 {
 	unsigned long i;

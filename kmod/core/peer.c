@@ -560,10 +560,7 @@ void sci_peer_unlink(struct sci_peer *p, struct list_head *link)
 	peer_watch(p, p->connections - 1);
 }
 
-/*
- * Return a reference to the node. An unknown node gets a peer once it has sent a valid
- * packet.
- */
+/* Return a reference to the node. An unknown node gets a peer once it has sent a valid packet. */
 static struct sci_peer *peer_find(struct sci_adapter *a, u32 node,
 				  const struct sci_packet *packet)
 {

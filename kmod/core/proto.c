@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/*
- * Dispatch messages of other nodes by their type. This file also has the probe message.
- */
+/* Dispatch messages of other nodes by their type. This file also has the probe message. */
 
 #include <linux/slab.h>
 

@@ -113,10 +113,7 @@ struct sci_msg_data {
 };
 static_assert(sizeof(struct sci_msg_data) == SCI_MESSAGE_SIZE);
 
-/*
- * Errors of replies. They have numbers of their own, since errno differs between
- * machines.
- */
+/* Errors of replies. They have numbers of their own, since errno differs between machines. */
 enum sci_proto_error {
 	SCI_PROTO_OK,
 	SCI_PROTO_NOENT,

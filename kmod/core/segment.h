@@ -83,10 +83,7 @@ static inline struct sci_segment *sci_segment_of(struct sci_object *obj)
 	return container_of(obj, struct sci_segment, obj);
 }
 
-/*
- * Return whether the creator has gone. Processes that are attached may still use the
- * segment.
- */
+/* Return whether the creator has gone. Processes that are attached may still use the segment. */
 static inline bool sci_segment_is_removed(struct sci_segment *s)
 {
 	return (READ_ONCE(s->state) & (SCI_SEGMENT_STATE_REMOVED |

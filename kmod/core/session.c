@@ -43,10 +43,7 @@ static u32 session_tag_after(u32 tag)
 	return tag ?: 0x9e3779b9;
 }
 
-/*
- * Return the id of a session: it differs if either tag does, and between the two
- * directions.
- */
+/* Return the id of a session: it differs if either tag does, and between the two directions. */
 static u32 session_id(u32 sender, u32 receiver)
 {
 	return sender * 0x85ebca6b + rol32(receiver * 0xc2b2ae35, 16);

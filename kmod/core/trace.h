@@ -90,10 +90,7 @@ TRACE_EVENT(sci_import_state,
 		  __entry->what, __entry->error)
 );
 
-/*
- * The exporter's states of @peer as an importer of segment @id: "connect",
- * "disconnect", "lost".
- */
+/* The exporter's states of @peer as an importer of segment @id: "connect", "disconnect", "lost". */
 TRACE_EVENT(sci_importer_state,
 	TP_PROTO(const struct sci_adapter *a, u32 peer, u32 id,
 		 const char *what),

@@ -67,10 +67,7 @@ void sci_pci_flush(struct sci_adapter *a)
 
 /* ---- commands ---- */
 
-/*
- * Wait until the command is complete and return its CMD_STATUS. -ENODEV: the card was
- * given up.
- */
+/* Wait until the command is complete and return its CMD_STATUS. -ENODEV: the card was given up. */
 static int card_command_wait(struct sci_pci *p, u32 *status)
 {
 	unsigned long limit = jiffies + p->patience;

@@ -148,10 +148,7 @@ static int ask_not_begun(struct sfi_op *op, int error)
 	return sfi_op_not_begun(op, error);
 }
 
-/*
- * Send a request. The receive for its reply is posted first, so the reply is never
- * unexpected.
- */
+/* Send a request. The receive for its reply is posted first, so the reply is never unexpected. */
 static int ask_by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 			  struct sci_peer *peer, struct sfi_op *op)
 {

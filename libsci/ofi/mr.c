@@ -77,10 +77,7 @@ void sfi_mr_no_exporter(struct sfi_ep *ep)
 	sfi_unlock(&d->lock);
 }
 
-/*
- * Export a region if possible. Return the bits for its key, or 0. Context: the domain
- * is locked.
- */
+/* Export a region if possible. Return the bits for its key, or 0. Context: the domain is locked. */
 static uint64_t export_bits(struct sfi_mr *mr)
 {
 	struct sfi_ep *ep = mr->domain->exporter;

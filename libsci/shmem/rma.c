@@ -305,10 +305,7 @@ EXPORT void shmem_quiet(void)
 	shmem_ok(__func__, sci_team_quiet(shmem.team));
 }
 
-/*
- * Order the transfers of all contexts, as the team does. An invalid context has no
- * transfers.
- */
+/* Order the transfers of all contexts, as the team does. An invalid context has no transfers. */
 EXPORT void shmem_ctx_fence(shmem_ctx_t ctx)
 {
 	if (ctx != SHMEM_CTX_INVALID)

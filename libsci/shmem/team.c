@@ -8,10 +8,7 @@
 
 #include "libsci/shmem/internal.h"
 
-/*
- * Protects the lists of contexts. Several threads may make contexts, but only one
- * makes teams.
- */
+/* Protects the lists of contexts. Several threads may make contexts, but only one makes teams. */
 static pthread_mutex_t contexts = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- teams ---- */

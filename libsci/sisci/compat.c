@@ -12,10 +12,7 @@ int SetSciMemCopyFunction(int number);
 int GetSciMemCopyFunction(void);
 #pragma GCC visibility pop
 
-/*
- * Choose a copy loop. libsci chooses its loop by SCI_PIO and the CPU, and ignores the
- * number.
- */
+/* Choose a copy loop. libsci chooses its loop by SCI_PIO and the CPU, and ignores the number. */
 int SetSciMemCopyFunction(int number)
 {
 	(void)number;

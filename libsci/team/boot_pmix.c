@@ -46,10 +46,7 @@ static struct {
 	__typeof__(PMIx_Error_string) *error;
 } pmix;
 
-/*
- * Event handlers have no argument, so this is global: at most one struct sci_boot has
- * joined.
- */
+/* Event handlers have no argument, so this is global: at most one struct sci_boot has joined. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
@@ -312,10 +309,7 @@ static bool rank_is_dead(unsigned int rank)
 	return dead;
 }
 
-/*
- * Get a value. Some servers block until the value is there, others report that it is
- * missing.
- */
+/* Get a value. Some servers block until the value is there, others report that it is missing. */
 static int pmix_get(struct sci_boot *boot, unsigned int rank, const char *name, void *value,
 		    size_t *len)
 {

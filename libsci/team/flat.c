@@ -31,10 +31,7 @@ void flat_open(struct sci_team *t)
 	t->min_done = 0;
 }
 
-/*
- * Return the byte in the area of @of that @from sets when it does not read that area
- * any more.
- */
+/* Return the byte in the area of @of that @from sets when it does not read that area any more. */
 static uint8_t *bye_of(const struct sci_team *t, int of, int from)
 {
 	return (uint8_t *)t->members[of].area + header_size() + from;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * The data that members publish and take in each kind of collective call through shared memory.
- */
+/* The data that members publish and take in each kind of collective call through shared memory. */
 
 #include "libsci/team/flat.h"
 

@@ -26,10 +26,7 @@ static void region_free(struct team_world *w, struct team_region *r)
 	free(r);
 }
 
-/*
- * Replace private memory of another kind by anonymous memory with the same contents,
- * at once.
- */
+/* Replace private memory of another kind by anonymous memory with the same contents, at once. */
 static int make_anonymous(void *addr, size_t len)
 {
 	void *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,

@@ -84,10 +84,7 @@ static void endpoint_sleep(struct team_world *w, unsigned int us)
 	ppoll(fds, fds[1].fd >= 0 && !sci_load_relaxed(&w->deaths) ? 2 : 1, &ts, NULL);
 }
 
-/*
- * Announce the sleep in the first call, and sleep in the second: the caller polls in
- * between.
- */
+/* Announce the sleep in the first call, and sleep in the second: the caller polls in between. */
 static void own_sleep(struct team_world *w, struct team_wait *t, unsigned int us)
 {
 	if (!t->armed) {

@@ -56,10 +56,7 @@ static bool word_holds(const struct sci_words *w, size_t i)
 			    w->size, w->cmp);
 }
 
-/*
- * Wait a little. An error ends the wait after one last look: -EAGAIN, -ETIMEDOUT,
- * -ECONNRESET.
- */
+/* Wait a little. An error ends the wait after one last look: -EAGAIN, -ETIMEDOUT, -ECONNRESET. */
 static int words_wait(struct sci_team *t, struct team_wait *wait, int timeout)
 {
 	int ret;
@@ -99,10 +96,7 @@ int sci_team_wait_all(struct sci_team *team, const struct sci_words *w, int time
 	}
 }
 
-/*
- * Find up to @max words that satisfy the condition, from index @start on. Return their
- * number.
- */
+/* Find up to @max words that satisfy the condition, from index @start on. Return their number. */
 static size_t words_find(const struct sci_words *w, size_t start, size_t max, size_t *indices,
 			 bool *any)
 {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * The memory of the program: private until the process spans, then shared at the same
- * addresses.
- */
+/* The memory of the program: private until the process spans, then shared at the same addresses. */
 
 #include <elf.h>
 #include <errno.h>

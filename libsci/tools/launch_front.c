@@ -430,10 +430,7 @@ static void host_input(struct front *f, struct launch_host *h)
 
 /* ---- standard input ---- */
 
-/*
- * Return whether a read of the terminal would not stop the job, which must be in the
- * foreground.
- */
+/* Return whether a read of the terminal would not stop the job, which must be in the foreground. */
 static bool input_wanted(const struct front *f)
 {
 	return f->input_open && f->input_window &&

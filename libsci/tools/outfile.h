@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
-/*
- * A file that gets its name when it is complete: an incomplete file never stays behind.
- */
+/* A file that gets its name when it is complete: an incomplete file never stays behind. */
 #ifndef LIBSCI_TOOLS_OUTFILE_H
 #define LIBSCI_TOOLS_OUTFILE_H
 

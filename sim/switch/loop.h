@@ -23,9 +23,7 @@ struct watch {
 	void (*ready)(struct watch *w, uint32_t events);
 };
 
-/**
- * struct timer - a timer; all zero except @expired: it does not run
- */
+/** struct timer - a timer; all zero except @expired: it does not run */
 struct timer {
 	void (*expired)(struct timer *t);
 	uint64_t due;		/* ns of CLOCK_MONOTONIC */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
-/*
- * Message authentication codes: HMAC-SHA-256 of libcrypto, which is loaded when it is
- * needed.
- */
+/* Message authentication codes: HMAC-SHA-256 of libcrypto, which is loaded when it is needed. */
 
 #include <dlfcn.h>
 #include <errno.h>

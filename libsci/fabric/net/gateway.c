@@ -251,10 +251,7 @@ static int next_hop(struct net *net, const struct net_proof *p, struct net_addr 
 	return net_addr_slot(&first, p->epoch, to) ? 0 : -ERANGE;
 }
 
-/*
- * Begin to relay for @s, whose client has proved that it knows the key and has named a
- * process.
- */
+/* Begin to relay for @s, whose client has proved that it knows the key and has named a process. */
 int net_forward_begin(struct net_socket *s)
 {
 	struct net *net = s->net;

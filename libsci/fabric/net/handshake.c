@@ -587,10 +587,7 @@ static void listen_ready(void *obj)
 	net_accept(net, fd, NULL);
 }
 
-/*
- * Return whether the socket's path is left over: it stays in the file system after its
- * process.
- */
+/* Return whether the socket's path is left over: it stays in the file system after its process. */
 static bool path_is_left_over(const struct net_addr *a)
 {
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->sa;

@@ -33,10 +33,7 @@ struct sci_lintr *net_lintr_find(struct net *net, uint32_t number)
 	return NULL;
 }
 
-/*
- * Deliver an interrupt, or drop it without room: its sender repeats it until an answer
- * comes.
- */
+/* Deliver an interrupt, or drop it without room: its sender repeats it until an answer comes. */
 void net_triggered(struct net *net, const struct net_frame *f, const uint8_t *data)
 {
 	const struct sci_event ev = { .type = SCI_EVENT_INTERRUPT };

@@ -83,10 +83,7 @@ void net_link_take(struct net_link *l, struct net_socket *s, uint32_t epoch, boo
 	s->of = l;
 }
 
-/*
- * Carry on the link: the handshake is over. The other side has @received bytes of our
- * stream.
- */
+/* Carry on the link: the handshake is over. The other side has @received bytes of our stream. */
 void net_link_attach(struct net_link *l, struct net_socket *s, uint64_t received)
 {
 	struct net *net = l->net;
@@ -146,10 +143,7 @@ void net_link_break(struct net_link *l, uint64_t since)
 		link_dial(l);
 }
 
-/*
- * Handle the end of a socket that this side has made. @l may have been freed after
- * this call.
- */
+/* Handle the end of a socket that this side has made. @l may have been freed after this call. */
 void net_link_dialed(struct net_link *l, int error)
 {
 	struct net_addr next;

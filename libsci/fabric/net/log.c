@@ -73,10 +73,7 @@ void net_log_change(struct net_log *log, uint64_t at, const void *data, size_t l
 	log_copy_in(log, at, data, len);
 }
 
-/*
- * Free the bytes before @position, which have been received. Return false if that is
- * impossible.
- */
+/* Free the bytes before @position, which have been received. Return false if that is impossible. */
 bool net_log_acked(struct net_log *log, uint64_t position)
 {
 	if (position > log->written)

@@ -90,10 +90,7 @@ uint64_t sci_pipe_answered(const struct sci_pipe *p);
 ssize_t sci_pipe_send(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm);
 ssize_t sci_pipe_recv(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm);
 
-/*
- * Return a pointer to received bytes, up to the end of the ring. *@len 0: as
- * sci_pipe_recv().
- */
+/* Return a pointer to received bytes, up to the end of the ring. *@len 0: as sci_pipe_recv(). */
 ssize_t sci_pipe_peek(struct sci_pipe *p, const void **data, bool arm);
 void sci_pipe_take(struct sci_pipe *p, size_t len);
 

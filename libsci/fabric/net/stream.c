@@ -236,10 +236,7 @@ static void stream_news(struct sci_fabric *f, void (*fn)(void *owner), void *own
 	pthread_mutex_unlock(&net->svc.lock);
 }
 
-/*
- * Return whether some node is reached only by a gateway, or there is no network but
- * gateways.
- */
+/* Return whether some node is reached only by a gateway, or there is no network but gateways. */
 static bool wants_gateways(struct net *net)
 {
 	struct list *pos, *n;

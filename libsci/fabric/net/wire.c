@@ -384,10 +384,7 @@ int net_wire_watch(struct net_socket *s, uint32_t events, sci_watch_fn fn)
 	return 0;
 }
 
-/*
- * Watch a socket for these events. A pipe needs no call: it wakes after a read or
- * write in vain.
- */
+/* Watch a socket for these events. A pipe needs no call: it wakes after a read or write in vain. */
 void net_wire_events(struct net_socket *s, uint32_t events)
 {
 	if (!s->pipe)

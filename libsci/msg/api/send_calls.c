@@ -257,10 +257,7 @@ static int sendm_request(struct sci_peer *peer, const struct sci_send *send,
 	struct sci_req *req;
 	int ret;
 
-	/*
-	 * a program that never calls progress would not learn of the peer's end: limit
-	 * its sends
-	 */
+	/* a program that never calls progress would not learn of the peer's end: limit its sends */
 	if (!out && peer->unwatched >= SCI_UNWATCHED_MAX)
 		return -EAGAIN;
 	req = req_new(peer->ep, MSG_SEND);

@@ -404,10 +404,7 @@ static inline void tx_go(struct sci_peer *p, struct msg_tx *tx, uint32_t n)
 	maybe_ring(p);
 }
 
-/*
- * Return whether enough lines were read for a status line, which costs a packet or a
- * cache miss.
- */
+/* Return whether enough lines were read for a status line, which costs a packet or a cache miss. */
 static inline bool lines_due(const struct sci_peer *p)
 {
 	return p->now.data - p->told.data >= DATA_LINES / (p->lossy ? 2 : 4);

@@ -17,10 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/*
- * If a segment has been missing for this long and its peer is not reported dead, it is
- * alive.
- */
+/* If a segment has been missing for this long and its peer is not reported dead, it is alive. */
 #define DOUBT_MS	1000u
 
 static void import_event(void *owner, const struct sci_event *ev)
@@ -191,10 +188,7 @@ bool import_is_there(struct sci_peer *p, struct msg_import *im)
 	errors = sci_link_errors(p->ep->link);
 	if (errors == im->errors)
 		return true;
-	/*
-	 * a packet was lost, maybe of another segment: if this one is gone, it cannot
-	 * be mapped
-	 */
+	/* a packet was lost, maybe of another segment: if this one is gone, it cannot be mapped */
 	if (atomic_load(&ops->rseg.status(im->seg)->gone) ||
 	    ops->rseg.map(im->seg, 0, 1, SCI_MAP_READONLY, &addr))
 		return false;

@@ -35,10 +35,7 @@ static inline void msg_lock_handler(struct msg_lock *l, bool runs)
 	sci_store_relaxed(&l->handler, runs ? (const void *)&msg_thread : NULL);
 }
 
-/*
- * Lock, in a call that handlers may make. Return false if this thread holds the lock
- * already.
- */
+/* Lock, in a call that handlers may make. Return false if this thread holds the lock already. */
 bool msg_lock_enter(struct msg_lock *l);
 
 static inline void msg_lock(struct msg_lock *l)

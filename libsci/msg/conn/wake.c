@@ -48,10 +48,7 @@ static void close_fds(struct sci_ep *ep)
 	close(ep->wake_fd);
 }
 
-/*
- * The child closes its descriptors, as the fabric's fork handler does. It touches
- * nothing else.
- */
+/* The child closes its descriptors, as the fabric's fork handler does. It touches nothing else. */
 static void fork_child(void)
 {
 	atomic_fetch_add(&msg_fork_gen, 1);

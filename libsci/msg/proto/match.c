@@ -133,10 +133,7 @@ static bool first_bins(struct sci_match_queue *q)
 	return q->bins;
 }
 
-/*
- * Double the bins. Without memory the chains grow; the next attempt is at twice as
- * many keys.
- */
+/* Double the bins. Without memory the chains grow; the next attempt is at twice as many keys. */
 static void more_bins(struct sci_match_queue *q)
 {
 	struct sci_match_node **old = q->bins, *n, *next;

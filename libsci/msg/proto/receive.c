@@ -151,10 +151,7 @@ static int to_handler(struct sci_peer *p, uint32_t context, uint64_t tag,
 	return 0;
 }
 
-/*
- * Deliver a message. @crc: checksum of @data, to be checked when the message is taken;
- * or NULL.
- */
+/* Deliver a message. @crc: checksum of @data, to be checked when the message is taken; or NULL. */
 static int msg_deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 		       const void *data, size_t len, const uint32_t *crc)
 {

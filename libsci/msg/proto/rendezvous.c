@@ -104,10 +104,7 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 	struct msg_buf *buf;
 	uint64_t offset;
 
-	/*
-	 * a cache line at the buffer's ends may hold other data, which a flush would
-	 * overwrite
-	 */
+	/* a cache line at the buffer's ends may hold other data, which a flush would overwrite */
 	if (p->stale || req->want < req->ep->params[SCI_PARAM_ZCOPY_MIN])
 		return false;
 	buf = exported_target(req, req->want, &offset);

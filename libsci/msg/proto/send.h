@@ -82,10 +82,7 @@ struct msg_out {
 
 /* ---- chains: messages in several lines ---- */
 
-/*
- * Build the header of the first line. Return how many bytes of payload the line has
- * room for.
- */
+/* Build the header of the first line. Return how many bytes of payload the line has room for. */
 static __always_inline size_t chain_head(const struct msg_out *m,
 					 struct line_head *h,
 					 enum msg_line_type *type)
