@@ -133,7 +133,7 @@ static void fragment_send(struct mad_world *w, struct mad_stream *s)
 	s->begun = true;
 }
 
-static void put_small(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
+static void small_put(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
 {
 	if (s->n + len > GATHER_MAX)
 		fragment_send(w, s);
@@ -142,7 +142,7 @@ static void put_small(struct mad_world *w, struct mad_stream *s, const void *buf
 }
 
 /* Send a large block from the buffer, which does not change until the end of the message. */
-static void put_large(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
+static void large_put(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
 {
 	if (s->n || !s->begun)
 		fragment_send(w, s);
@@ -153,9 +153,9 @@ static void put_large(struct mad_world *w, struct mad_stream *s, const void *buf
 static void stream_put(struct mad_world *w, struct mad_stream *s, const void *buf, size_t len)
 {
 	if (len <= SMALL_MAX)
-		put_small(w, s, buf, len);
+		small_put(w, s, buf, len);
 	else
-		put_large(w, s, buf, len);
+		large_put(w, s, buf, len);
 }
 
 static void *block_copy(const void *buf, size_t len)

@@ -181,7 +181,7 @@ static int ask_by_message(struct sfi_ep *ep, const struct sfi_ask *a,
 /* ---- direct access to exported regions ---- */
 
 /* Return whether this endpoint can access the region itself. */
-static bool is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
+static bool region_is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
 {
 	const struct sfi_domain *d = ep->domain;
 
@@ -193,21 +193,21 @@ static bool is_exported(const struct sfi_ep *ep, const struct sfi_ask *a)
  * Return whether to transfer directly. Loads through an adapter wait for every packet:
  * beyond 64 bytes, a request is faster.
  */
-static bool is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
+static bool ask_is_direct(const struct sfi_ep *ep, const struct sfi_ask *a)
 {
-	return a->verb <= SFI_READ && is_exported(ep, a) &&
+	return a->verb <= SFI_READ && region_is_exported(ep, a) &&
 	       !(a->flags & FI_INJECT) &&
 	       (a->verb == SFI_WRITE || ep->traits & SCI_TRAIT_FAST_READS ||
 		a->places->len <= 64);
 }
 
 /* Return whether the CPU can do this atomic: one value, and each operand in one piece. */
-static bool is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *a,
+static bool ask_is_direct_atomic(const struct sfi_ep *ep, const struct sfi_ask *a,
 			     struct sci_rmw *rmw)
 {
 	size_t size = sfi_atomic_size(a->type);
 
-	return a->verb > SFI_READ && is_exported(ep, a) &&
+	return a->verb > SFI_READ && region_is_exported(ep, a) &&
 	       a->places->len == size && !(a->places->addr % size) &&
 	       a->n_out <= 1 && a->n_compare <= 1 && a->n_in <= 1 &&
 	       sfi_atomic_direct(a->type, a->op, a->n_out ? a->out->iov_base : NULL,
@@ -252,9 +252,9 @@ static int rma_ask(struct sfi_ep *ep, const struct sfi_ask *a)
 	op = ask_op_new(ep, a);
 	if (!op)
 		return -FI_ENOMEM;
-	if (is_direct(ep, a))
+	if (ask_is_direct(ep, a))
 		return ask_directly(a, peer, op, NULL);
-	if (is_direct_atomic(ep, a, &rmw))
+	if (ask_is_direct_atomic(ep, a, &rmw))
 		return ask_directly(a, peer, op, &rmw);
 	return ask_by_message(ep, a, peer, op);
 }

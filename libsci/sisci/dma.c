@@ -713,7 +713,7 @@ static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req,
 	return err ? err : dma_outcome(q);
 }
 
-static sci_error_t do_start(sci_dma_queue_t queue, const struct request *req)
+static sci_error_t dma_start_request(sci_dma_queue_t queue, const struct request *req)
 {
 	struct sci_notifier *old = NULL;
 	struct sci_dma_obj *q;
@@ -746,7 +746,7 @@ void SCIStartDmaTransfer(sci_dma_queue_t queue,
 		.flags = flags,
 	};
 
-	SCI_CALL(error, flags, START_FLAGS, do_start(queue, &req));
+	SCI_CALL(error, flags, START_FLAGS, dma_start_request(queue, &req));
 }
 SISCI_EXPORT(SCIStartDmaTransfer);
 
@@ -768,7 +768,7 @@ static sci_error_t start_vec(sci_dma_queue_t queue, struct request *req,
 		};
 	req->pieces = pieces;
 	req->n = (unsigned int)n;
-	err = do_start(queue, req);
+	err = dma_start_request(queue, req);
 	req->pieces = NULL;
 	return err;
 }
@@ -803,6 +803,6 @@ void SCIStartDmaTransferMem(sci_dma_queue_t queue, void *localAddress,
 		.flags = flags,
 	};
 
-	SCI_CALL(error, flags, START_FLAGS, do_start(queue, &req));
+	SCI_CALL(error, flags, START_FLAGS, dma_start_request(queue, &req));
 }
 SISCI_EXPORT(SCIStartDmaTransferMem);

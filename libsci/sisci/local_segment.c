@@ -39,7 +39,7 @@ static bool local_deliver(const struct sci_listener *to, const struct sci_note *
 
 /* ---- create and remove ---- */
 
-static sci_error_t new_lseg(sci_desc_t sd, sci_cb_local_segment_t callback,
+static sci_error_t lseg_new(sci_desc_t sd, sci_cb_local_segment_t callback,
 			    void *arg, unsigned int flags,
 			    struct sci_lseg_obj **out)
 {
@@ -123,7 +123,7 @@ static sci_error_t local_create(sci_desc_t sd, sci_local_segment_t *segment,
 	sci_error_t err;
 
 	err = check_create(segment, size, callback, flags);
-	err = err ? err : new_lseg(sd, callback, arg, flags, &s);
+	err = err ? err : lseg_new(sd, callback, arg, flags, &s);
 	if (err)
 		return err;
 	s->is_private = flags & SCI_FLAG_PRIVATE;
@@ -165,7 +165,7 @@ static sci_error_t segment_attach(sci_desc_t sd, sci_local_segment_t *segment,
 
 	if (!segment || (flags & SCI_FLAG_USE_CALLBACK && !callback))
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	err = new_lseg(sd, callback, arg, flags, &s);
+	err = lseg_new(sd, callback, arg, flags, &s);
 	if (err)
 		return err;
 	s->attached = true;

@@ -224,7 +224,7 @@ static void print_table(const struct counters *c)
 	}
 }
 
-static int print_once(const struct counters *c)
+static int counters_print_once(const struct counters *c)
 {
 	if (c->as_json)
 		counters_print_json(c);
@@ -317,7 +317,7 @@ int tool_counters(const struct tool_command *self, int argc, char **argv)
 	if (!c.interval)
 		c.interval = 1;
 	if (!ret && !none)
-		ret = c.watch ? counters_watch(&c) : print_once(&c);
+		ret = c.watch ? counters_watch(&c) : counters_print_once(&c);
 	else if (ret == -ENOMEM)
 		ret = tool_error("out of memory");
 	else if (none)

@@ -13,7 +13,7 @@
 /* A pipe that poll() reports as writable takes PIPE_BUF bytes without blocking. */
 #define WRITE_SIZE	4096u
 
-static bool same_file(int a, int b)
+static bool outlet_same_file(int a, int b)
 {
 	struct stat x, y;
 
@@ -27,7 +27,7 @@ void outlets_init(struct outlets *o, bool tag)
 	for (int i = 0; i < 2; i++)
 		o->outlet[i] = (struct outlet){ .fd = i + 1, .tag = tag };
 	o->of[1] = &o->outlet[0];
-	o->of[2] = same_file(1, 2) ? &o->outlet[0] : &o->outlet[1];
+	o->of[2] = outlet_same_file(1, 2) ? &o->outlet[0] : &o->outlet[1];
 }
 
 void outlets_free(struct outlets *o)

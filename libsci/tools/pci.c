@@ -90,7 +90,7 @@ static void find_adapter(struct tool_pci_device *d)
 		closedir(dir);
 }
 
-static void describe_bars(const struct pci_dev *p, struct tool_pci_device *d)
+static void bars_describe(const struct pci_dev *p, struct tool_pci_device *d)
 {
 	int i;
 
@@ -105,7 +105,7 @@ static void describe_bars(const struct pci_dev *p, struct tool_pci_device *d)
 }
 
 /* Read MSI-X. Only root sees all of a device's configuration; others read zeros. */
-static void describe_msix(struct pci_dev *p, struct tool_pci_device *d)
+static void msix_describe(struct pci_dev *p, struct tool_pci_device *d)
 {
 	const struct pci_cap *cap = pci_find_cap(p, PCI_CAP_ID_MSIX,
 						 PCI_CAP_NORMAL);
@@ -131,8 +131,8 @@ static void pci_describe(struct pci_dev *p, const char *name, struct tool_pci_de
 	d->revision = pci_read_byte(p, PCI_REVISION_ID);
 	d->numa_node = p->numa_node;
 	d->name = name;
-	describe_bars(p, d);
-	describe_msix(p, d);
+	bars_describe(p, d);
+	msix_describe(p, d);
 	find_driver(d);
 	find_adapter(d);
 }

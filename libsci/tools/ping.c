@@ -175,7 +175,7 @@ static void ping_print_json(const struct ping *p)
 	json_close(&j, '}');
 }
 
-static void print_text(const struct ping *p)
+static void ping_print_text(const struct ping *p)
 {
 	if (!p->answered) {
 		printf("node %u answers (no `sci ping --serve` there to measure with)\n",
@@ -244,7 +244,7 @@ static int ping_ping_pong(struct ping *p, const char *node)
 	if (p->as_json)
 		ping_print_json(p);
 	else
-		print_text(p);
+		ping_print_text(p);
 	if (tool_finish())
 		return TOOL_FAILED;
 	return p->answered && !p->received ? TOOL_FAILED : TOOL_OK;

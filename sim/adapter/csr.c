@@ -40,7 +40,7 @@ static uint32_t status_bits(const struct sim_adapter *a)
 }
 
 /* Read a register that describes the card; other nodes may read it, too. */
-static uint32_t read_card(const struct sim_adapter *a, uint32_t offset)
+static uint32_t card_read(const struct sim_adapter *a, uint32_t offset)
 {
 	const struct sim_config *c = &a->config;
 
@@ -92,7 +92,7 @@ bool csr_public(const struct sim_adapter *a, uint32_t offset, uint32_t *value)
 	if (offset & 3)
 		return false;
 	if (offset < SCI_PCI_CONTROL)
-		*value = read_card(a, offset);
+		*value = card_read(a, offset);
 	else if (offset == SCI_PCI_STATUS)
 		*value = status_bits(a);
 	else if (is_counter(offset))
@@ -166,7 +166,7 @@ static uint32_t read_rings(const struct sim_adapter *a, uint32_t offset)
 	}
 }
 
-static uint32_t read_driver(const struct sim_adapter *a, uint32_t offset)
+static uint32_t driver_read(const struct sim_adapter *a, uint32_t offset)
 {
 	uint32_t value;
 
@@ -252,9 +252,9 @@ uint32_t sim_csr_read(struct sim_adapter *a, uint32_t offset)
 	}
 	if (!(offset & 4) && is_64_ro(offset)) {
 		a->latch_offset = offset + 4;
-		a->latch = read_driver(a, offset + 4);
+		a->latch = driver_read(a, offset + 4);
 	}
-	return read_driver(a, offset);
+	return driver_read(a, offset);
 }
 
 /* ---- writing ---- */
@@ -299,7 +299,7 @@ static void write_exports(struct sim_adapter *a, uint32_t entries)
 	ring_set_entries(a, &a->exports, entries, 1, a->config.exports);
 }
 
-static void write_driver(struct sim_adapter *a, uint32_t offset, uint32_t value)
+static void driver_write(struct sim_adapter *a, uint32_t offset, uint32_t value)
 {
 	switch (offset) {
 	case SCI_PCI_RX_BASE:
@@ -385,6 +385,6 @@ void sim_csr_write(struct sim_adapter *a, uint32_t offset, uint32_t value)
 	else if (offset == SCI_PCI_USER_FLUSH)
 		csr_flush(a);
 	else if (offset < SCI_PCI_USER)
-		write_driver(a, offset, value);
+		driver_write(a, offset, value);
 	adapter_settle(a);
 }

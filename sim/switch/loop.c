@@ -37,7 +37,7 @@ static struct timer *heap_at(struct loop *l, size_t place)
 	return l->heap[place - 1];
 }
 
-static void sift_up(struct loop *l, struct timer *t)
+static void timers_sift_up(struct loop *l, struct timer *t)
 {
 	size_t place = t->place;
 
@@ -48,7 +48,7 @@ static void sift_up(struct loop *l, struct timer *t)
 	heap_put(l, place, t);
 }
 
-static void sift_down(struct loop *l, struct timer *t)
+static void timers_sift_down(struct loop *l, struct timer *t)
 {
 	size_t place = t->place, child;
 
@@ -89,7 +89,7 @@ int timer_set(struct loop *l, struct timer *t, uint64_t due)
 	t->due = due ? due : 1;
 	t->order = l->order++;
 	heap_put(l, ++l->timers, t);
-	sift_up(l, t);
+	timers_sift_up(l, t);
 	return 0;
 }
 
@@ -105,8 +105,8 @@ void timer_cancel(struct loop *l, struct timer *t)
 	if (last == t)
 		return;
 	heap_put(l, place, last);
-	sift_up(l, last);
-	sift_down(l, last);
+	timers_sift_up(l, last);
+	timers_sift_down(l, last);
 }
 
 struct timer *timer_first(struct loop *l)

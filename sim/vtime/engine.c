@@ -32,7 +32,7 @@ static bool event_earlier(const struct vt_event *a, const struct vt_event *b)
 	return a->when != b->when ? a->when < b->when : a->turn < b->turn;
 }
 
-static void sift_up(struct vt_event *h, size_t i)
+static void heap_sift_up(struct vt_event *h, size_t i)
 {
 	struct vt_event e = h[i];
 
@@ -43,7 +43,7 @@ static void sift_up(struct vt_event *h, size_t i)
 	h[i] = e;
 }
 
-static void sift_down(struct vt_event *h, size_t n)
+static void heap_sift_down(struct vt_event *h, size_t n)
 {
 	struct vt_event e = h[0];
 	size_t i = 0, child;
@@ -73,7 +73,7 @@ static void event_push(struct vt_sim *s, const struct vt_event *e)
 		s->room = room;
 	}
 	s->heap[s->events] = *e;
-	sift_up(s->heap, s->events++);
+	heap_sift_up(s->heap, s->events++);
 }
 
 void vt_at(struct vt_sim *s, uint64_t when, vt_event_fn fn, void *arg)
@@ -90,7 +90,7 @@ static void next_event(struct vt_sim *s)
 
 	s->heap[0] = s->heap[--s->events];
 	if (s->events)
-		sift_down(s->heap, s->events);
+		heap_sift_down(s->heap, s->events);
 	s->now = e.when;
 	s->done++;
 	e.fn(e.arg);
@@ -276,7 +276,7 @@ uint64_t vt_random(struct vt_sim *s)
 	return z ^ z >> 31;
 }
 
-static bool reserve_windows(struct vt_sim *s)
+static bool windows_reserve(struct vt_sim *s)
 {
 	void *p = mmap(NULL, s->nodes * WINDOW_BYTES, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -307,7 +307,7 @@ struct vt_sim *vt_new(const struct vt_profile *profile, unsigned int nodes,
 	s->limit = VT_NEVER;
 	s->nodes = nodes;
 	s->node = calloc(nodes, sizeof(*s->node));
-	if (!s->node || !reserve_windows(s))
+	if (!s->node || !windows_reserve(s))
 		goto err;
 	s->network = network_new(s, topology);
 	if (!s->network)

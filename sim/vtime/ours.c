@@ -24,7 +24,7 @@ static unsigned int warm_up(size_t size)
 #define PATIENCE	(10000 * (uint64_t)VT_MS)
 #define BYTE_PATIENCE	(10 * (uint64_t)VT_US)
 
-/* Longest message: two machines have memory for it. */
+/* The longest message. Both machines have memory for it. */
 #define BYTES_MAX	(256u << 20)
 
 struct side {

@@ -220,7 +220,7 @@ static int consider_list(struct search *s, const char *list)
  * Return whether sysfs says that the device is another node. To open it would count this
  * process as one of that node.
  */
-static bool known_as_other(const struct search *s, const char *name)
+static bool device_is_other_node(const struct search *s, const char *name)
 {
 	uint64_t node;
 
@@ -248,7 +248,7 @@ static int consider_all(struct search *s)
 		return -errno;
 	for (i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), FOLDER "/%s", e[i]->d_name);
-		if (!ret && !known_as_other(s, e[i]->d_name))
+		if (!ret && !device_is_other_node(s, e[i]->d_name))
 			ret = adapter_consider(s, path);
 		free(e[i]);
 	}

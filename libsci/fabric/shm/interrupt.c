@@ -53,7 +53,10 @@ struct sci_lintr {
 	_Atomic bool cancelled;
 	int eventfd;			/* of a plain interrupt */
 	int epfd;			/* shared: edge-triggered, on the eventfd; */
-					/* data interrupts: on the importers' connections, too */
+					/*
+					 * of data interrupts: includes the importers'
+					 * connections
+					 */
 	/* for data interrupts; under the lock */
 	struct list queue;
 	size_t queued_bytes;

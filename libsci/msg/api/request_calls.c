@@ -72,7 +72,7 @@ struct many {
 	bool all;
 };
 
-/* Return 0 if all requests are done. The next call starts at the first that is not. */
+/* Return 0 if all requests are done. The next call starts at the first request that is not done. */
 static int look_at_many(void *arg)
 {
 	struct many *m = arg;

@@ -86,7 +86,7 @@ static void sleep_beside(struct sci_ep *ep, int ms)
 	ep->waiters++;
 	pthread_mutex_lock(&ep->sleep_lock);
 	msg_unlock(&ep->lock);
-	/* a thread that changes this takes sleep_lock afterwards, to wake us */
+	/* a thread that changes ep->completions takes sleep_lock afterwards, to wake this thread */
 	if (sci_load_relaxed(&ep->completions) == seen)
 		sci_cond_wait(&ep->sleep_cond, &ep->sleep_lock,
 			      ms < 0 ? UINT32_MAX : (uint32_t)ms, &until);

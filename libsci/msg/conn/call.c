@@ -63,7 +63,7 @@ static int connect_inbox(struct msg_call *c)
 	return ret;
 }
 
-static int say_hello(struct msg_call *c)
+static int call_say_hello(struct msg_call *c)
 {
 	int ret = connect_intr(c, true, &c->port);
 
@@ -85,7 +85,7 @@ void call_run(struct msg_call *c)
 		c->ret = connect_inbox(c);
 		break;
 	case CALL_HELLO:
-		c->ret = say_hello(c);
+		c->ret = call_say_hello(c);
 		break;
 	}
 	c->ms = msg_now_ms() - begin;

@@ -12,7 +12,7 @@
 #include "libsci/base/compiler.h"
 #include "libsci/pio/pio.h"
 
-static void put_words(volatile struct msg_line *slot,
+static void words_put(volatile struct msg_line *slot,
 		      const struct line_head *head, const void *buf, size_t len,
 		      uint64_t id, uint64_t last)
 {
@@ -28,7 +28,7 @@ static void put_words(volatile struct msg_line *slot,
 	sci_store_release(&slot->w[i], l.w[i]);
 }
 
-struct line_ops line_ops = { .put = put_words, .get = line_take };
+struct line_ops line_ops = { .put = words_put, .get = line_take };
 
 #if defined(__SANITIZE_THREAD__)
 #define LINE_WORDS_ONLY	1

@@ -323,7 +323,7 @@ void peer_event_check(struct sci_peer *p)
 }
 
 /* Release everything that @p has of the fabric. It is DOWN, and in no queue. */
-static void leave_fabric(struct sci_peer *p)
+static void peer_leave_fabric(struct sci_peer *p)
 {
 	const struct sci_fabric_ops *ops = p->fabric->ops;
 	struct sci_fabric *f = p->fabric;
@@ -377,7 +377,7 @@ void peer_free(struct sci_peer *p)
 	hash_del(&p->ep->by_addr, &p->by_addr);
 	list_del(&p->fresh);
 	list_del(&p->link);
-	leave_fabric(p);
+	peer_leave_fabric(p);
 	maps_drop(p);
 	free(p);
 }
@@ -400,7 +400,7 @@ void peers_release(struct sci_ep *ep)
 		}
 		list_add_tail(&p->link, &ep->ended);
 		if (p->known || p->dialers || ep->up->holds(p))
-			leave_fabric(p);
+			peer_leave_fabric(p);
 		else
 			peer_free(p);
 	}

@@ -49,7 +49,7 @@ static void take_imm(struct sci_peer *p, struct sci_status *st)
 /* ---- unexpected messages ---- */
 
 /* Return whether a receive may wait for a message behind the next one of @p. */
-static bool is_wanted(const struct sci_peer *p)
+static bool peer_is_wanted(const struct sci_peer *p)
 {
 	return p->wanted || p->ep->wanted || p->draining;
 }
@@ -60,12 +60,12 @@ static bool may_keep(struct sci_peer *p, size_t len)
 
 	return ep->unexpected_bytes + len <=
 		       ep->params[SCI_PARAM_UNEXPECTED_MAX] ||
-	       is_wanted(p);
+	       peer_is_wanted(p);
 }
 
 static bool may_stay(struct sci_peer *p)
 {
-	if (is_wanted(p) || p->stayed >= STAY_LOOKS)
+	if (peer_is_wanted(p) || p->stayed >= STAY_LOOKS)
 		return false;
 	p->stayed++;
 	return true;
