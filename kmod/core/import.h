@@ -38,7 +38,7 @@ int sci_import_connect(struct sci_object *obj, void *cmd,
 		       struct sci_new_file *nf);
 int sci_import_info(struct sci_object *obj, void *cmd,
 		    struct sci_new_file *nf);
-/* Check transfers. Adapters have this ioctl, too. */
+/* Check the transfers of an import, for SCI_IOC_CHECK. Adapters have this ioctl, too. */
 int sci_import_check(struct sci_object *obj, void *cmd,
 		     struct sci_new_file *nf);
 int sci_import_flush(struct sci_object *obj, void *cmd,

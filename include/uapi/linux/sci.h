@@ -734,7 +734,7 @@ struct sci_ioc_connect {
  * enum sci_remote_state - struct sci_ioc_remote_info.out_state
  * @SCI_REMOTE_CONNECTING: no answer yet
  * @SCI_REMOTE_CONNECTED: the segment is connected
- * @SCI_REMOTE_GONE: refused or lost; out_status tells why
+ * @SCI_REMOTE_GONE: the connection was refused or lost; out_status has the reason
  */
 enum sci_remote_state {
 	SCI_REMOTE_CONNECTING,
@@ -747,7 +747,7 @@ enum sci_remote_state {
  * @size: sizeof(struct sci_ioc_remote_info)
  * @flags: must be 0
  * @out_state: enum sci_remote_state
- * @out_status: 0, or -errno of a connect that failed, or why it was lost
+ * @out_status: 0, or -errno: why the connect failed or the connection was lost
  * @out_node: exporter
  * @out_id: segment
  * @out_access: 4 may read, 2 may write, as in a file's mode
