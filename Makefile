@@ -415,7 +415,7 @@ install: libs bins $(MAN3)			## Install: to DESTDIR, PREFIX (/usr/local)
 	$(foreach p,$(FRONTEND_BINS),install -m 755 $(p) $(DESTDIR)$(BINDIR)/$(nl))
 	$(foreach p,$(shmem_BINS),sed -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 		scripts/sci-shmemcc.in >$(DESTDIR)$(BINDIR)/$(p)$(nl))
-	install -m 755 scripts/sci-pvm $(DESTDIR)$(BINDIR)/
+	install -m 755 scripts/sci-pvm scripts/sci-vm-picture $(DESTDIR)$(BINDIR)/
 	$(if $(VTIME_OBJ),install -m 755 $(B)/sci-model $(DESTDIR)$(BINDIR)/)
 	$(if $(wildcard $(B)/libsci-fi.so),install -D -m 755 $(B)/libsci-fi.so \
 		$(DESTDIR)$(LIBDIR)/libfabric/libsci-fi.so)
@@ -432,7 +432,7 @@ uninstall: $(MAN3)			## Install: what install put there
 	rm -f $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,$(SOLIB) \
 		$(SOLINKS) libsci.a libsisci.a pkgconfig/libsci.pc \
 		pkgconfig/sisci.pc) $(BINDIR)/sci $(BINDIR)/sci-switch \
-		$(BINDIR)/sci-model $(addprefix $(BINDIR)/,sci-pvm $(notdir $(FRONTEND_BINS))) \
+		$(BINDIR)/sci-model $(addprefix $(BINDIR)/,sci-pvm sci-vm-picture $(notdir $(FRONTEND_BINS))) \
 		$(addprefix $(INCLUDEDIR)/,$(HEADERS)) \
 		$(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(m)))
 	$(foreach f,$(FRONTENDS),rm -f $(addprefix $(DESTDIR)$(LIBDIR)/$($(f)_DIR)/,$(notdir \
