@@ -27,35 +27,20 @@ static int node_count_procs(int node)
 	return smi.first ? smi.first[node + 1] - smi.first[node] : 0;
 }
 
-SMI_API smi_error_t SMI_Proc_rank(int *rank)
-{
-	return query_store_int(rank, smi.rank);
-}
+/* A call that stores a number. */
+#define QUERY_INT(name, value)						\
+	SMI_API smi_error_t name(int *result)				\
+	{								\
+		return query_store_int(result, value);			\
+	}
 
-SMI_API smi_error_t SMI_Proc_size(int *size)
-{
-	return query_store_int(size, smi.size);
-}
-
-SMI_API smi_error_t SMI_Node_rank(int *rank)
-{
-	return query_store_int(rank, smi.node);
-}
-
-SMI_API smi_error_t SMI_Node_size(int *size)
-{
-	return query_store_int(size, smi.nodes);
-}
-
-SMI_API smi_error_t SMI_Local_proc_rank(int *rank)
-{
-	return query_store_int(rank, smi.first ? smi.rank - smi.first[smi.node] : 0);
-}
-
-SMI_API smi_error_t SMI_Local_proc_size(int *size)
-{
-	return query_store_int(size, node_count_procs(smi.node));
-}
+QUERY_INT(SMI_Proc_rank, smi.rank)
+QUERY_INT(SMI_Proc_size, smi.size)
+QUERY_INT(SMI_Node_rank, smi.node)
+QUERY_INT(SMI_Node_size, smi.nodes)
+QUERY_INT(SMI_Local_proc_rank, smi.first ? smi.rank - smi.first[smi.node] : 0)
+QUERY_INT(SMI_Local_proc_size, node_count_procs(smi.node))
+QUERY_INT(SMI_Page_size, (int)smi.page)
 
 SMI_API smi_error_t SMI_Max_local_proc_size(int *size)
 {
@@ -92,11 +77,6 @@ SMI_API smi_error_t SMI_Get_node_name(char *name, size_t *len)
 	*len = strlen(host);
 	memcpy(name, host, *len + 1);
 	return SMI_SUCCESS;
-}
-
-SMI_API smi_error_t SMI_Page_size(int *size)
-{
-	return query_store_int(size, (int)smi.page);
 }
 
 /* ---- adapters ---- */
