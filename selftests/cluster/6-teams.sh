@@ -14,7 +14,7 @@ team_run() {
 	SCI_EXEC_LIMIT=$((600 * slow)) on 4 "SCI_RSH=$PWD/scripts/cluster-stream \
 		timeout -k 5 $((580 * slow)) $build/sci run -n $((n * nodes)) \
 		--hosts $(IFS=,; echo "${hosts[*]}") $build/selftests/$*" >"$tmp/case/team" 2>&1 || {
-		echo "$2: exit status $?"
+		echo "$1: exit status $?"
 		tail -5 "$tmp/case/team"
 		return 1
 	}
@@ -60,4 +60,4 @@ case_team_ten_percent_of_packets_lost() { with_loss 10 team_passes 1 cluster/shm
 
 case_team_smi_one_percent_of_packets_lost() { with_loss 1 smi_passes; }
 
-case_team_deck_ten_percent_of_packets_lost() { with_loss 10 deck_passes; }
+case_team_deck_one_percent_of_packets_lost() { with_loss 1 deck_passes; }
