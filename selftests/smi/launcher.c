@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Copyright (C) 2026 The libsci authors
+/* smirun: each option, as the processes see it that it starts. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "selftests/smi/start.h"
+
+static char folder[64], path[100];
+
+static const char *file(const char *name)
+{
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+/* ---- a process of the program ---- */
+
+/* Print the ranks, and from the first process its input; this program is also a test. */
+__attribute__((constructor)) static void be_process(void)
+{
+	char line[64] = "";
+
+	if (!getenv("LAUNCHER_PROCESS"))
+		return;
+	smi_start();
+	if (!rank && !fgets(line, sizeof(line), stdin))
+		line[0] = '\0';
+	printf("%d of %d on %d of %d %s\n", rank, size, node, nodes, line);
+	fprintf(stderr, "error of %d\n", rank);
+	smi_stop();
+	_exit(0);
+}
+
+/* ---- the test ---- */
+
+/* Run `smirun @options` with this program.  Return its exit status. */
+static int smirun(const char *options)
+{
+	char self[512], command[1400];
+	ssize_t k = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int status;
+
+	CHECK(k > 0);
+	self[k] = '\0';
+	snprintf(command, sizeof(command), "smirun=$(dirname '%s')/../../smirun; cd %s && "
+		 "LAUNCHER_PROCESS=1 \"$smirun\" %s '%s' >all 2>all.err </dev/null", self,
+		 folder, options, self);
+	status = system(command);
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void check_line(const char *name, const char *want)
+{
+	char line[128] = "";
+	FILE *f = fopen(file(name), "r");
+
+	CHECK(f);
+	CHECK(fgets(line, sizeof(line), f));
+	fclose(f);
+	line[strcspn(line, "\n")] = '\0';
+	if (strncmp(line, want, strlen(want)))
+		FAIL("%s has '%s', not '%s'", name, line, want);
+}
+
+static void write_file(const char *name, const char *text)
+{
+	FILE *f = fopen(file(name), "w");
+
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+static void begin(void)
+{
+	test_needs_one_machine();
+	strcpy(folder, "/tmp/smi-launcher-XXXXXX");
+	CHECK(mkdtemp(folder));
+}
+
+static void end(void)
+{
+	char command[100];
+
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	CHECK_EQ(system(command), 0);
+}
+
+TEST(processes_on_nodes)
+{
+	begin();
+	CHECK_EQ(smirun("-np 3 -nodes node4,node8 -stdout out"), 0);
+	check_line("out_0", "0 of 3 on 0 of 2");
+	check_line("out_1", "1 of 3 on ");
+	check_line("out_2", "2 of 3 on 1 of 2");
+	end();
+}
+
+TEST(nodes_of_a_file)
+{
+	begin();
+	write_file("nodes", "# ours\nnode4\n\nnode8  # the second\n");
+	CHECK_EQ(smirun("-np 2 -machinefile nodes -stdout out"), 0);
+	check_line("out_0", "0 of 2 on 0 of 2");
+	check_line("out_1", "1 of 2 on 1 of 2");
+	end();
+}
+
+TEST(all_on_one_node)
+{
+	begin();
+	CHECK_EQ(smirun("-smp -np 2 -nodes node4,node8 -stdout out -stderr err"), 0);
+	check_line("out_1", "1 of 2 on 0 of 1");
+	check_line("err_0", "error of 0");
+	check_line("err_1", "error of 1");
+	end();
+}
+
+TEST(input_comes_from_a_file)
+{
+	begin();
+	write_file("in", "a line of input\n");
+	CHECK_EQ(smirun("-stdin in"), 0);
+	check_line("all", "0 of 1 on 0 of 1 a line of input");
+	end();
+}
+
+TEST(wrong_options_are_refused)
+{
+	begin();
+	CHECK_EQ(smirun("-np none"), 2);
+	check_line("all.err", "smirun: -np needs a number, not 'none'");
+	CHECK_EQ(smirun("-unknown"), 2);
+	check_line("all.err", "smirun: unknown option -unknown");
+	CHECK_EQ(smirun("-machinefile absent"), 2);
+	check_line("all.err", "smirun: cannot read absent");
+	end();
+}
