@@ -53,8 +53,9 @@ static void host_free(struct host *h)
 	hosts[h->index] = NULL;
 	host_frames_free(h);
 	if (h->sci && h->sci != master_peer) {
-		arrivals_drop(h->sci);
 		sci_disconnect(h->sci);
+		/* after the call, which makes progress: frames may arrive in it */
+		arrivals_drop(h->sci);
 	}
 	free(h->name);
 	free(h->arch);
@@ -99,11 +100,17 @@ static void table_send(const struct host *to)
 	host_tell(to->index, &f);
 }
 
-static void table_tell(void)
+/*
+ * Send the table to all hosts. @fresh: a host that has just joined, or NULL. It gets the table
+ * last: the others take it for a stranger until they have the table.
+ */
+static void table_tell(const struct host *fresh)
 {
 	for (int i = 1; i <= (int)HOST_MAX; i++)
-		if (hosts[i] && i != own_host && !hosts[i]->starting)
+		if (hosts[i] && hosts[i] != fresh && i != own_host && !hosts[i]->starting)
 			table_send(hosts[i]);
+	if (fresh)
+		table_send(fresh);
 }
 
 /* Answer the request to add hosts when all of them are there or have failed. */
@@ -132,7 +139,7 @@ static void host_gone(struct host *h)
 	task_ended((int)TID_OF_HOST(index));
 	notify_host_gone(index);
 	if (own_host == 1)
-		table_tell();
+		table_tell(NULL);
 	else if (index == 1)
 		daemon_halt();
 }
@@ -184,7 +191,7 @@ void host_joined(struct host *h, const char *arch, struct sci_peer *from)
 	h->sci = from;
 	h->starting = false;
 	say("host %s has joined", h->name);
-	table_tell();
+	table_tell(h);
 	manager_tell(h->index);
 	tracer_tell(h->index);
 	notify_hosts_new(&tid, 1);
@@ -243,7 +250,7 @@ static void host_disconnected(struct host *h)
 {
 	struct frame f = { 0 };
 
-	if (own_host != 1) {
+	if (own_host != 1 && !halting) {
 		frame_begin(&f, OP_LOST, 0);
 		frame_i32(&f, (int32_t)h->addr.node);
 		frame_i32(&f, (int32_t)h->addr.id);
