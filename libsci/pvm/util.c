@@ -87,6 +87,28 @@ PVM_API int pvmsettaskname(char *name)
 	return name ? PvmOk : PvmBadParam;
 }
 
+/* PVM's allocator, which no header declares. @what: a name for its reports; not used */
+PVM_API void *pvm_alloc(unsigned int size, char *what);
+PVM_API void *pvm_realloc(void *p, unsigned int size, char *what);
+PVM_API void pvm_free(void *p);
+
+PVM_API void *pvm_alloc(unsigned int size, char *what)
+{
+	(void)what;
+	return malloc(size);
+}
+
+PVM_API void *pvm_realloc(void *p, unsigned int size, char *what)
+{
+	(void)what;
+	return realloc(p, size);
+}
+
+PVM_API void pvm_free(void *p)
+{
+	free(p);
+}
+
 /* The console calls this to show PVM's allocator. This library has no allocator of its own. */
 PVM_API void i_dump(int values);
 

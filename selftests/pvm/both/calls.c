@@ -15,6 +15,9 @@
 
 #include "selftests/pvm/both/show.h"
 
+void *pvm_alloc(unsigned int size, char *what);
+void *pvm_realloc(void *p, unsigned int size, char *what);
+void pvm_free(void *p);
 int pvm_settmask(int who, char *mask);
 int pvm_gettmask(int who, char *mask);
 
@@ -541,6 +544,16 @@ static void errors(void)
 	printf("%s %s\n", pvmgetrsh(), pvmgettmp());
 }
 
+static void memory(void)
+{
+	char *p = pvm_alloc(8, (char *)"test");
+
+	strcpy(p, "memory");
+	p = pvm_realloc(p, 100000, (char *)"test");
+	printf("%s\n", p);
+	pvm_free(p);
+}
+
 /* A task that registers once more is registered no more. */
 static void registrations(void)
 {
@@ -577,7 +590,7 @@ int main(int argc, char **argv)
 {
 	static void (*const parts[])(void) = {
 		encodings, formats, buffers, hostile, tasks, mailbox, groups, options, errors,
-		registrations, machine, end,
+		memory, registrations, machine, end,
 	};
 
 	setvbuf(stdout, NULL, _IONBF, 0);
