@@ -18,7 +18,7 @@
 #define HOPS	500
 #define BATCH	10
 
-enum { ALL = 5, TOKEN, PING, PONG, TASK_GONE, HOST_GONE };
+enum { ALL = 5, TOKEN, PING, PONG, END, TASK_GONE, HOST_GONE };
 
 /* Pass tokens on to any of the others, some of which are gone; answer pings. */
 static int child_main(int argc, char **argv)
@@ -33,6 +33,8 @@ static int child_main(int argc, char **argv)
 	pvm_upkint(tids, TALKERS, 1);
 	while (pvm_recv(-1, -1) > 0) {
 		pvm_bufinfo(pvm_getrbuf(), NULL, &tag, NULL);
+		if (tag == END)
+			return pvm_exit();
 		if (tag == PING) {
 			pvm_initsend(PvmDataDefault);
 			pvm_send(pvm_parent(), PONG);
@@ -150,13 +152,51 @@ static long resident_kb(pid_t pid)
 	return kb;
 }
 
-/* The first fifth is what caches take to fill. */
-TEST(tasks_that_end_leave_the_daemon_as_it_was)
+/* What a process holds. */
+struct holds {
+	unsigned int fds, threads;
+	long kb;
+};
+
+static struct holds process_holds(pid_t pid)
 {
-	unsigned int n = test_calls(TASKS / BATCH), fds = 0, threads = 0;
-	pid_t master = 0;
-	long kb = 0;
+	return (struct holds){ entries(pid, "fd"), entries(pid, "task"), resident_kb(pid) };
+}
+
+/* Descriptors, threads and memory of the process are as they were. */
+static void flat_check(const char *what, pid_t pid, const struct holds *before, unsigned int n)
+{
+	WAIT_UNTIL(entries(pid, "fd") <= before->fds, TEST_WAIT_MS);
+	CHECK(entries(pid, "task") <= before->threads);
+	printf("# %u tasks: %s has %u descriptors, %u threads, %ld KiB, before %ld\n", n, what,
+	       before->fds - 2, before->threads - 2, resident_kb(pid), before->kb);
+#if !TEST_ASAN && !TEST_TSAN
+	CHECK(resident_kb(pid) < before->kb + 512);
+#endif
+}
+
+/* Return whether @pid has children, ended ones included. */
+static bool has_children(pid_t pid)
+{
+	char path[64];
+	FILE *f;
+	int c;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	f = fopen(path, "r");
+	CHECK(f);
+	c = fgetc(f);
+	fclose(f);
+	return c != EOF;
+}
+
+/* Half of the tasks exit, half are killed. The first fifth is what caches take to fill. */
+TEST(tasks_that_end_leave_the_daemon_and_their_parent_as_they_were)
+{
+	struct holds daemon = { 0 }, parent = { 0 };
+	unsigned int n = test_calls(TASKS / BATCH);
 	int batch[BATCH], n_tasks, tids[TALKERS] = { 0 };
+	pid_t master = 0;
 
 	machine_begin();
 	for (unsigned int i = 0; i < n; i++) {
@@ -169,23 +209,21 @@ TEST(tasks_that_end_leave_the_daemon_as_it_was)
 			ping(batch[j]);
 		master = machine_daemon(batch[0]);
 		for (int j = 0; j < BATCH; j++)
-			CHECK_EQ(pvm_kill(batch[j]), 0);
+			if (j % 2)
+				CHECK_EQ(pvm_kill(batch[j]), 0);
+			else
+				message_empty(batch[j], END);
 		for (int j = 0; j < BATCH; j++)
 			CHECK(pvm_recv(-1, TASK_GONE) > 0);
 		if (i == n / 5) {
-			fds = entries(master, "fd");
-			threads = entries(master, "task");
-			kb = resident_kb(master);
+			daemon = process_holds(master);
+			parent = process_holds(getpid());
 		}
 	}
-	WAIT_UNTIL(entries(master, "fd") <= fds, TEST_WAIT_MS);
-	CHECK(entries(master, "task") <= threads);
+	flat_check("the daemon", master, &daemon, n * BATCH);
+	flat_check("the parent", getpid(), &parent, n * BATCH);
+	WAIT_UNTIL(!has_children(master), TEST_WAIT_MS);
 	CHECK_EQ(pvm_tasks(0, &n_tasks, NULL), 0);
 	CHECK_EQ(n_tasks, 1);
-	printf("# %u tasks: the daemon has %u descriptors, %u threads, %ld KiB, before %ld\n",
-	       n * BATCH, entries(master, "fd") - 2, threads - 2, resident_kb(master), kb);
-#ifndef __SANITIZE_ADDRESS__
-	CHECK(resident_kb(master) < kb + 512);
-#endif
 	machine_end();
 }
