@@ -558,6 +558,51 @@ TEST(an_opened_peer_that_is_answered_late)
 	peer_join(p);
 }
 
+/* ---- the other's inbox cannot be reached at first ---- */
+
+static void opens_too(struct peer *self, void *arg)
+{
+	static const struct sci_addr node4 = { 4, TEST_ID };
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to;
+	char c;
+
+	(void)arg;
+	peer_expect(self, "open");
+	CHECK_EQ(sci_peer_open(ep, &node4, TEST_WAIT_MS, &to), 0);
+	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), 0);
+	CHECK_EQ(sci_send(to, &c, 1), 0);
+	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), -ENOTCONN);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
+/* Both open each other. This side has the other's HELLO, but not its inbox, when it opens. */
+TEST(an_opened_peer_whose_inbox_comes_late)
+{
+	struct peer *p = peer_spawn(8, opens_too, NULL);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *to;
+	char c = 1;
+
+	unanswered_begin(ep, UNANSWERED_SEGMENTS, 3, -ETIMEDOUT);
+	unanswered.ms = 50;
+	peer_send(p, "open");
+	WAIT_UNTIL((sci_progress(ep), unanswered.calls) == 1, TEST_WAIT_MS);
+	/* it does not get our inbox before its own has failed to come */
+	peer_stop(p);
+	CHECK_EQ(sci_peer_open(ep, &node8, TEST_WAIT_MS, &to), 0);
+	WAIT_UNTIL((sci_progress(ep), unanswered.ended), TEST_WAIT_MS);
+	for (int i = 0; i < 100; i++, test_pause())
+		sci_progress(ep);
+	peer_continue(p);
+	CHECK_EQ(sci_send(to, &c, 1), 0);
+	CHECK_EQ(sci_recv(ep, to, &c, 1, NULL), 0);
+	CHECK_EQ(unanswered.calls, 3);
+	unanswered_end(ep);
+	CHECK_EQ(sci_ep_close(ep), 0);
+	peer_join(p);
+}
+
 TEST(errors_are_those_of_connect)
 {
 	static const struct sci_addr no_node[] = { { 4096, 1 }, { 0, 1 } };
