@@ -71,7 +71,8 @@ void sci_post_simple(struct sci_peer *p, struct sci_message *m, u8 type,
 }
 
 /**
- * struct late_post - a message that waits until no store is under way @call: posts the message
+ * struct late_post - a message that waits until no store is under way
+ * @call: posts the message
  * @peer: the node that gets it, a reference
  * @message: the message
  * @ends: value of @peer->ends when the message was made
