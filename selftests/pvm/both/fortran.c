@@ -151,7 +151,11 @@ static void data(void)
 		}
 		CALL(pvmfpack_(N(PVM_STR), (char *)"hello there", N(5), N(1), &r));
 		CALL(pvmfsend_(&me, N(4), &r));
-		ID(pvmfprobe_(&me, N(4), &r));
+		/* the message may take a moment to come */
+		do
+			pvmfprobe_(&me, N(4), &r);
+		while (!r);
+		show("pvmfprobe_ > 0", r > 0);
 		CALL(pvmfnrecv_(&me, N(5), &r));
 		ID(pvmfrecv_(&me, N(4), &r));
 		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
