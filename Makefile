@@ -143,7 +143,7 @@ demo-threads: $(O)/.setup-demo-threads	## See it run: a ray tracer's threads on 
 	+@$(MAKE) --no-print-directory libs bins
 	scripts/demo-threads $(O)
 
-demo: $(O)/.setup-demo			## See it run: see it run: nodes, numbers, a picture
+demo: $(O)/.setup-demo			## See it run: nodes, numbers, a picture
 	+@$(MAKE) --no-print-directory all
 	scripts/demo $(O)
 
