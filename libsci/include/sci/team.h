@@ -86,9 +86,9 @@ struct sci_team_attr {
  *
  * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -E2BIG: @attr has
  * members that this library does not know, and they are not 0; -ENOENT: @attr->boot names no
- * descriptor of a launcher; -EALREADY: the process has the team open; -ENOMEM, -ENOSPC, -EMFILE: some process is out of resources;
- * -ECONNRESET: another process has died, or has left because its call failed; or an error of
- * sci_ep_open().
+ * descriptor of a launcher; -EALREADY: the process has the team open; -ENOMEM, -ENOSPC,
+ * -EMFILE: some process is out of resources; -ECONNRESET: another process has died, or has left
+ * because its call failed; or an error of sci_ep_open().
  */
 int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr);
 
