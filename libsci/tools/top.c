@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -103,16 +104,13 @@ static struct presence *presences_read(size_t *n)
 }
 
 /* Find the node of a process by the sockets that it has open. */
-static bool joined_fabric(struct process *p, const struct presence *all, size_t n)
+static bool joined_fabric(struct process *p, DIR *dir, const struct presence *all, size_t n)
 {
-	char path[64], target[64];
+	char target[64];
 	struct dirent *d;
 	bool found = false;
-	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)p->pid);
-	dir = opendir(path);
-	while (dir && !found && (d = readdir(dir))) {
+	while (!found && (d = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), d->d_name, target, sizeof(target) - 1);
 		const struct presence *hit;
 		struct presence key;
@@ -127,8 +125,6 @@ static bool joined_fabric(struct process *p, const struct presence *all, size_t 
 		memcpy(p->cluster, hit->cluster, sizeof(p->cluster));
 		found = true;
 	}
-	if (dir)
-		closedir(dir);
 	return found;
 }
 
@@ -154,6 +150,22 @@ static bool has_service_thread(struct process *p)
 	if (dir)
 		closedir(dir);
 	strcpy(p->cluster, "-");
+	return found;
+}
+
+/* Find the node of a process. Only its user and root may see its descriptors. */
+static bool process_find(struct process *p, const struct presence *all, size_t n)
+{
+	char path[64];
+	DIR *dir;
+	bool found;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)p->pid);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	found = joined_fabric(p, dir, all, n) || has_service_thread(p);
+	closedir(dir);
 	return found;
 }
 
@@ -235,7 +247,7 @@ static int look_take(struct look *l)
 	while (!ret && (d = readdir(dir))) {
 		struct process p = { .pid = (pid_t)strtol(d->d_name, NULL, 10) };
 
-		if (p.pid <= 0 || (!joined_fabric(&p, all, n) && !has_service_thread(&p)))
+		if (p.pid <= 0 || !process_find(&p, all, n))
 			continue;
 		if (process_read(&p) && !process_add(l, &p))
 			ret = -ENOMEM;
@@ -250,11 +262,21 @@ static int look_take(struct look *l)
 
 /* ---- printing ---- */
 
+/* Return the seconds since the start of a process. */
+static double process_age(const struct process *p)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec -
+	       (double)p->start / (double)sysconf(_SC_CLK_TCK);
+}
+
 /* The rates of a process between the two looks, or since its start if it is new. */
 static void process_rates(const struct top *t, const struct process *p, double *cpu,
 			  double *faults)
 {
-	double s = (double)(t->now.ns - t->before.ns) * 1e-9;
+	double s = process_age(p);
 	uint64_t ticks = 0, before = 0;
 
 	for (size_t i = 0; i < t->before.n; i++) {
@@ -263,8 +285,11 @@ static void process_rates(const struct top *t, const struct process *p, double *
 		if (b->pid == p->pid && b->start == p->start) {
 			ticks = b->ticks;
 			before = b->faults;
+			s = (double)(t->now.ns - t->before.ns) * 1e-9;
 		}
 	}
+	/* the start is known to a tick */
+	s = s > 0.01 ? s : 0.01;
 	*cpu = 100 * (double)(p->ticks - ticks) / (double)sysconf(_SC_CLK_TCK) / s;
 	*faults = (double)(p->faults - before) / s;
 }

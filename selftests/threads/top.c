@@ -111,6 +111,15 @@ static unsigned int nodes_of(const char *text, pid_t leader)
 	return found;
 }
 
+/* Another user sees none of them. */
+static void looks_as_nobody(struct peer *self, void *arg)
+{
+	(void)self;
+	peer_become(65534, 65534);
+	if (!access(build_path("sci"), X_OK))
+		CHECK_EQ(nodes_of(top_run("-n 1 -i 0.01"), *(pid_t *)arg), 0);
+}
+
 TEST(nodes_of_a_program_with_threads)
 {
 	char program[2 * PATH_MAX], sci[2 * PATH_MAX];
@@ -131,6 +140,8 @@ TEST(nodes_of_a_program_with_threads)
 	WAIT_UNTIL(nodes_of(text = top_run("-n 1 -i 0.01"), pid) == (1 << 1 | 1 << 2 | 1 << 3),
 		   TEST_WAIT_MS);
 	CHECK(strstr(text, "  dies\n"));
+	if (!getuid())
+		peer_join(peer_spawn(4, looks_as_nobody, &pid));
 	kill(pid, SIGKILL);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 }
