@@ -199,6 +199,89 @@ TEST(a_process_aborts)
 	sci_team_launcher_close(launcher);
 }
 
+/* ---- the launcher is killed ---- */
+
+static int told[2];			/* pipe: a byte of each process that saw what it should */
+
+/* Kill the launcher, which is the parent, and wait until it has gone. */
+static void launcher_kill(pid_t parent)
+{
+	kill(parent, SIGKILL);
+	WAIT_UNTIL(getppid() != parent, TEST_WAIT_MS);
+}
+
+/* Processes that have the team open go on without the launcher. */
+static void goes_on(int rank, pid_t parent)
+{
+	struct sci_team *team;
+
+	CHECK_EQ(join(rank, &team), 0);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	if (!rank)
+		launcher_kill(parent);
+	CHECK_EQ(sci_team_barrier(team), 0);
+	CHECK_EQ(sci_team_close(team), 0);
+}
+
+/* A process that waits for others is told that they can come no more. */
+static void waits_in_vain(int rank, pid_t parent)
+{
+	struct sci_team *team;
+
+	if (rank == N - 1) {		/* the last, so that the launcher has started all */
+		CHECK_EQ(sci_team_launcher_child(launcher, rank), 0);
+		launcher_kill(parent);
+	} else {
+		CHECK_EQ(join(rank, &team), -ECONNRESET);
+	}
+}
+
+static void launcher_peer(struct peer *self, void *arg)
+{
+	void (*member_main)(int, pid_t) = arg;
+	pid_t parent = getpid();
+
+	(void)self;
+	launcher_start();
+	for (int i = 0; i < N; i++) {
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			member_main(i, parent);
+			CHECK_EQ(write(told[1], "", 1), 1);
+			_exit(0);
+		}
+	}
+	pause();
+}
+
+static void launcher_dies(void (*member_main)(int, pid_t))
+{
+	struct peer *p;
+	char byte;
+	int n = 0;
+
+	CHECK_EQ(pipe(told), 0);
+	p = peer_spawn(4, launcher_peer, member_main);
+	close(told[1]);
+	while (read(told[0], &byte, 1) == 1)
+		n++;
+	CHECK_EQ(n, N);
+	close(told[0]);
+	peer_kill(p, SIGKILL);
+}
+
+TEST(members_go_on_without_the_launcher)
+{
+	launcher_dies(goes_on);
+}
+
+TEST(who_waits_is_told_that_the_launcher_died)
+{
+	launcher_dies(waits_in_vain);
+}
+
 /* ---- another program ---- */
 
 /* This program, if a test has started it in this way. */
