@@ -27,6 +27,7 @@ void team_free(struct sci_team *t)
 			sci_peer_unmap(t->world->ranks[t->members[i].world].peer,
 				       t->members[i].area);
 	free(t->members);
+	free(t->part);
 	free(t->node_sizes);
 	free(t->shift);
 	free(t->leads);

@@ -7,11 +7,15 @@
  * decides, without knowing it: a value is published or it is not, and if a member dies
  * without publishing a value, the launcher tells all others the same.
  *
- *  1. Each member publishes that it takes part.
- *  2. The first live member publishes the list of participants. All members ask the members
- *     for a list, in the order of ranks, and use the first one that exists.
+ *  1. Each member publishes that it takes part, or that it has no memory to do so.
+ *  2. The first live member publishes the list of participants. All participants ask each
+ *     other for a list, in the order of ranks, and use the first one that exists.
  *  3. Each member on the list publishes its hello for the new team, and then whether it has
- *     mapped the memory of the others. If a member dies before that, all begin again.
+ *     mapped the memory of the others. If a member dies before that, all on the list begin
+ *     again. The others are not asked any more: they may have left.
+ *
+ * A thread of its own does this, because it waits for the launcher. Meanwhile the caller makes
+ * progress: members that are not here yet may need it for their calls to fail.
  */
 
 #include "libsci/base/thread.h"
@@ -38,76 +42,56 @@ static int value_put(struct sci_team *t, char kind, const void *value, size_t le
 	return ret;
 }
 
-/* A thread that waits for the launcher while the caller makes progress. */
-struct getter {
-	struct team_world *w;
-	unsigned int rank;
-	char name[SCI_BOOT_NAME_MAX + 1];
-	void *value;
-	size_t len;
-	int ret;			/* -EAGAIN: no answer yet */
-};
-
-static void *getter_run(void *arg)
-{
-	struct getter *g = arg;
-	int ret;
-
-	pthread_mutex_lock(&g->w->boot_lock);
-	ret = sci_boot_get(g->w->boot, g->rank, g->name, g->value, &g->len);
-	pthread_mutex_unlock(&g->w->boot_lock);
-	sci_store_release(&g->ret, ret);
-	return NULL;
-}
-
-/*
- * Get a value of a member. Return -ECONNRESET if the member has died without publishing it.
- * Make progress while waiting: members that are not here yet may need it for their calls to
- * fail.
- */
+/* Get a value of a member. Return -ECONNRESET if the member has died without publishing it. */
 static int value_get(struct sci_team *t, int world_rank, char kind, void *value, size_t len)
 {
-	struct getter g = { .w = t->world, .rank = (unsigned int)world_rank, .value = value,
-			    .len = len, .ret = -EAGAIN };
-	struct team_wait wait;
-	pthread_t thread;
+	char name[SCI_BOOT_NAME_MAX + 1];
+	size_t got = len;
 	int ret;
 
-	value_name(t, kind, g.name);
-	ret = sci_thread_start(&thread, getter_run, &g, "sci-team");
-	if (ret)
-		return ret;
-	team_wait_init(&wait, -1);
-	while (sci_load_acquire(&g.ret) == -EAGAIN)
-		team_wait_more(t->world, &wait);
-	pthread_join(thread, NULL);
-	return g.ret ? g.ret : g.len == len ? 0 : -EPROTO;
+	value_name(t, kind, name);
+	pthread_mutex_lock(&t->world->boot_lock);
+	ret = sci_boot_get(t->world->boot, (unsigned int)world_rank, name, value, &got);
+	pthread_mutex_unlock(&t->world->boot_lock);
+	return ret ? ret : got == len ? 0 : -EPROTO;
 }
 
-/* Make the list of participants: a byte for each member. */
-static int make_list(struct sci_team *t, uint8_t *list)
+/* Find whether a member takes part. All members get the same answer. */
+static int get_part(struct sci_team *t, int i, uint8_t *part)
 {
-	uint8_t here;
+	int ret = value_get(t, t->members[i].world, 'a', part, 1);
+
+	if (ret == -ECONNRESET)
+		*part = 0;
+	return ret == -ECONNRESET ? 0 : ret;
+}
+
+/* Make the list of participants. */
+static int make_list(struct sci_team *t)
+{
 	int ret = 0;
 
-	for (int i = 0; i < t->size; i++) {
-		ret = value_get(t, t->members[i].world, 'a', &here, 1);
-		if (ret && ret != -ECONNRESET)
-			return ret;
-		list[i] = !ret;
-	}
+	for (int i = 0; !ret && i < t->size; i++)
+		if (t->part[i])
+			ret = get_part(t, i, &t->part[i]);
+	if (ret)
+		return ret;
 	/* without the launcher, no member takes part */
-	return list[t->rank] ? value_put(t, 'l', list, (size_t)t->size) : -ECONNRESET;
+	return t->part[t->rank] ? value_put(t, 'l', t->part, (size_t)t->size) : -ECONNRESET;
 }
 
-static int agree_list(struct sci_team *t, uint8_t *list)
+static int agree_list(struct sci_team *t)
 {
-	int ret = -ECONNRESET;
+	for (int i = 0; i < t->rank; i++) {
+		uint8_t part = 0;
+		int ret = t->part[i] ? get_part(t, i, &part) : 0;
 
-	for (int i = 0; ret == -ECONNRESET && i <= t->rank; i++)
-		ret = i == t->rank ? make_list(t, list) :
-		      value_get(t, t->members[i].world, 'l', list, (size_t)t->size);
-	return ret;
+		if (!ret && part)
+			ret = value_get(t, t->members[i].world, 'l', t->part, (size_t)t->size);
+		if ((!ret && part) || (ret && ret != -ECONNRESET))
+			return ret;
+	}
+	return make_list(t);
 }
 
 /*
@@ -150,45 +134,104 @@ static int join_living(struct sci_team *t, const int *living, int n, struct team
 	return 0;
 }
 
-static int shrink_once(struct sci_team *t, uint8_t *list, int *living,
-		       struct team_hello *all, struct sci_team **out)
+/* The memory of a call. */
+struct shrink {
+	struct sci_team *team, *new;
+	int *living;			/* world ranks of the participants */
+	struct team_hello *all;		/* of the participants */
+	int ret;			/* -EINPROGRESS: the thread runs */
+};
+
+static int shrink_once(struct shrink *s)
 {
-	const uint8_t here = 1;
+	struct sci_team *t = s->team;
+	const uint8_t part = 1;
 	int n = 0, ret;
 
 	t->shrinks++;
-	ret = value_put(t, 'a', &here, 1);
-	ret = ret ? -EIO : agree_list(t, list);
+	ret = value_put(t, 'a', &part, 1);
+	ret = ret ? -EIO : agree_list(t);
 	if (ret)
 		return ret == -ECONNRESET ? -EIO : ret;
 	for (int i = 0; i < t->size; i++)
-		if (list[i])
-			living[n++] = t->members[i].world;
-	if (!list[t->rank])
+		if (t->part[i])
+			s->living[n++] = t->members[i].world;
+	if (!t->part[t->rank])
 		return -EIO;
-	return join_living(t, living, n, all, out);
+	return join_living(t, s->living, n, s->all, &s->new);
+}
+
+static void *shrink_run(void *arg)
+{
+	struct shrink *s = arg;
+	int ret;
+
+	do
+		ret = shrink_once(s);
+	while (ret == -ECONNRESET);
+	sci_store_release(&s->ret, ret == -EIO ? -ECONNRESET : ret);
+	return NULL;
+}
+
+static int shrink_start(struct shrink *s, pthread_t *thread)
+{
+	struct sci_team *t = s->team;
+
+	if (!t->part) {
+		t->part = malloc((size_t)t->size);
+		if (!t->part)
+			return -ENOMEM;
+		memset(t->part, 1, (size_t)t->size);
+	}
+	s->living = calloc((size_t)t->size, sizeof(*s->living));
+	s->all = calloc((size_t)t->size, sizeof(*s->all));
+	return s->living && s->all ? sci_thread_start(thread, shrink_run, s, "sci-team") : -ENOMEM;
+}
+
+/* Tell the members, which go on without this one. */
+static void take_no_part(struct sci_team *t)
+{
+	const uint8_t part = 0;
+
+	t->left_out = true;
+	t->shrinks++;
+	value_put(t, 'a', &part, 1);
+}
+
+static void shrink_wait(struct shrink *s, pthread_t thread)
+{
+	struct team_wait wait;
+
+	team_wait_init(&wait, -1);
+	while (sci_load_acquire(&s->ret) == -EINPROGRESS)
+		team_wait_more(s->team->world, &wait);
+	pthread_join(thread, NULL);
 }
 
 int sci_team_shrink(struct sci_team *team, struct sci_team **out)
 {
-	struct team_hello *all;
-	uint8_t *list;
-	int *living, ret;
+	struct shrink s = { .team = team, .ret = -EINPROGRESS };
+	pthread_t thread;
+	int ret;
 
 	if (!team || !out || (size_t)team->size > SCI_BOOT_VALUE_MAX)
 		return -EINVAL;
 	ret = world_usable(team->world);
+	if (!ret && team->left_out)
+		ret = -ECONNRESET;
 	if (ret)
 		return ret;
-	list = calloc((size_t)team->size, 1);
-	living = calloc((size_t)team->size, sizeof(*living));
-	all = calloc((size_t)team->size, sizeof(*all));
-	ret = list && living && all ? -ECONNRESET : -ENOMEM;
 	team_break(team, -ECONNRESET);
-	while (ret == -ECONNRESET)
-		ret = shrink_once(team, list, living, all, out);
-	free(list);
-	free(living);
-	free(all);
-	return ret == -EIO ? -ECONNRESET : ret;
+	ret = shrink_start(&s, &thread);
+	if (ret) {
+		take_no_part(team);
+	} else {
+		shrink_wait(&s, thread);
+		ret = s.ret;
+	}
+	free(s.living);
+	free(s.all);
+	if (!ret)
+		*out = s.new;
+	return ret;
 }

@@ -208,6 +208,8 @@ struct sci_team {
 	int error;			/* the team is broken: no more collective calls */
 	int deaths;			/* world->deaths at the last check */
 	unsigned int shrinks;		/* attempts to shrink the team */
+	uint8_t *part;			/* NULL, or whether a member takes part in these */
+	bool left_out;			/* the others have shrunk the team without this process */
 	uint32_t turn;			/* first word of the next sci_team_wait_any() */
 	bool all;			/* the world's team: may allocate symmetric memory */
 	bool flat;			/* all members are near */

@@ -150,6 +150,57 @@ static void give_back(void)
 	CHECK_EQ(sci_team_free(all, block), 0);
 }
 
+/* ---- shrinking ---- */
+
+/*
+ * A member that has no memory to take part is left out, and the others get a team without it.
+ * If the memory ends later, no member gets a team.
+ */
+static void shrink_once(int n, bool *again)
+{
+	struct {
+		int ret, size;
+	} mine, them[RANKS_MAX];
+	struct sci_team *shrunk = NULL;
+
+	CHECK_EQ(create(), 0);
+	if (rank == size - 1)
+		atomic_store(&allocations, n);
+	mine.ret = sci_team_shrink(made, &shrunk);
+	atomic_store(&allocations, -1);
+	mine.size = mine.ret ? 0 : sci_team_size(shrunk);
+	CHECK_EQ(sci_team_allgather(all, &mine, sizeof(mine), them), 0);
+	for (int i = 0; i < size - 1; i++) {
+		CHECK_EQ(them[i].ret, them[0].ret);
+		CHECK_EQ(them[i].size, them[0].ret ? 0 : size - (them[size - 1].ret != 0));
+	}
+	if (them[0].ret)
+		CHECK(them[size - 1].ret);
+	if (!mine.ret) {
+		CHECK_EQ(sci_team_barrier(shrunk), 0);
+		CHECK_EQ(sci_team_close(shrunk), 0);
+	} else if (!them[0].ret) {
+		CHECK_EQ(sci_team_shrink(made, &shrunk), -ECONNRESET);
+	}
+	CHECK_EQ(sci_team_close(made), 0);
+	made = NULL;
+	mine.ret = atomic_exchange(&refused, false);
+	CHECK_EQ(sci_team_allgather(all, &mine, sizeof(mine), them), 0);
+	*again = them[size - 1].ret;
+}
+
+static void shrinks(void)
+{
+	bool again = true;
+
+	open_all();
+	for (int n = 0; again; n++) {
+		CHECK(n < 1000);
+		shrink_once(n, &again);
+	}
+	CHECK_EQ(sci_team_close(all), 0);
+}
+
 static void calls(void)
 {
 	open_all();
@@ -249,3 +300,5 @@ static void memory_of_one(unsigned int n, unsigned int nodes, void (*fn)(void))
 TEST(calls_fail_in_all_members_of_2) { memory_of_one(2, 1, calls); }
 TEST(calls_fail_in_all_members_of_5_on_2) { memory_of_one(5, 2, calls); }
 TEST(calls_fail_in_all_members_of_16_on_4) { memory_of_one(16, 4, calls); }
+TEST(shrinking_goes_on_without_a_member_of_2) { memory_of_one(2, 1, shrinks); }
+TEST(shrinking_goes_on_without_a_member_of_5_on_2) { memory_of_one(5, 2, shrinks); }

@@ -292,8 +292,9 @@ int sci_team_alive(struct sci_team *team, int rank);
  * This is a collective call of the members of @team that are alive. They agree on the list of
  * these members. A member that dies during the call is left out.
  *
- * Return: 0; -ENOMEM, -ENOSPC: out of resources; -ECONNRESET: the members cannot agree, because
- * the launcher has ended.
+ * Return: 0; -ENOMEM, -EAGAIN, -ENOSPC: out of resources: either all members get such an error,
+ * and all may call again, or the others go on without this process; -ECONNRESET: the members
+ * cannot agree, because the launcher has ended, or an earlier call went on without this process.
  */
 int sci_team_shrink(struct sci_team *team, struct sci_team **out);
 
