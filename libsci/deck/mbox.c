@@ -394,7 +394,9 @@ int deck_mbox_timedpost(deck_mbox_t *box, deck_msg_t *msg, int timeout)
 	deck_req_t *r;
 	int ret = deck_mbox_ipost(box, msg, &r);
 
-	ret = ret ? ret : deck_wait(r, timeout);
+	if (ret)
+		return ret;
+	ret = deck_wait(r, timeout);
 	if (ret != -EAGAIN && ret != -ETIMEDOUT)
 		return ret;
 	if (deck_cancel(r)) {

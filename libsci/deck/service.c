@@ -482,7 +482,7 @@ static void *service_run(void *arg)
 	struct sci_ep *ep = w->service.ep;
 	struct sci_req *reqs[WAITS] = { 0 };
 	struct sci_status st;
-	struct deck_note note;
+	struct deck_note note = { 0 };
 	size_t which;
 	int ret;
 

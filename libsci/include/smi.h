@@ -68,7 +68,7 @@ smi_error_t SMI_Init(int *argc, char ***argv);
 smi_error_t SMI_Finalize(void);
 
 /** SMI_Abort() - end all processes with exit code @code; does not return */
-void SMI_Abort(int code);
+void SMI_Abort(int code) __attribute__((noreturn));
 
 /** SMI_Proc_rank() - get the rank of this process. Return: a general code. */
 smi_error_t SMI_Proc_rank(int *rank);

@@ -31,6 +31,7 @@
  * line (build/selftests/sim/vtime_gateway). Blocks of 64 KiB would be 1 % slower: each of them
  * waits for the end of the one before.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "libsci/madeleine/rail.h"
@@ -148,6 +149,7 @@ static struct block *block_get(struct rail *r)
 	if (!g->blocks)
 		slab_new(r);
 	b = g->blocks;
+	assert(b);		/* a slab has at least one block */
 	g->blocks = b->next;
 	pthread_mutex_unlock(&g->lock);
 	b->here = false;

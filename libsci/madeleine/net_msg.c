@@ -4,6 +4,7 @@
  * Networks that libsci's messages carry. A channel is a context, a sub-channel a tag, and a
  * fragment a message; see rail.h.
  */
+#include <assert.h>
 #include <errno.h>
 #include <sys/random.h>
 
@@ -21,9 +22,16 @@ struct agreed {
 	uint64_t block;
 };
 
+/* Return the description of a process. A rail of a network belongs to a session. */
+static p_ntbx_process_t rail_process(const struct rail *r, int rank)
+{
+	assert(r->w->session);
+	return tbx_slist_index_get(r->w->session->processes, rank);
+}
+
 static int sockets_address(struct rail *r, uint64_t number, int rank, char *text, size_t size)
 {
-	p_ntbx_process_t p = tbx_slist_index_get(r->w->session->processes, rank);
+	p_ntbx_process_t p = rail_process(r, rank);
 	const char *parameter = mad_session_parameter(r->network, p->host);
 	const char *port = parameter ? strrchr(parameter, ':') : NULL;
 
@@ -70,12 +78,9 @@ static int open_sci(struct rail *r, uint32_t flags)
 {
 	struct sci_ep_attr attr = { .size = sizeof(attr), .flags = flags };
 
-	if (r->network) {
-		p_ntbx_process_t me = tbx_slist_index_get(r->w->session->processes,
-							  r->w->rank);
-
-		attr.fabric = mad_session_parameter(r->network, me->host);
-	}
+	if (r->network)
+		attr.fabric = mad_session_parameter(r->network,
+						    rail_process(r, r->w->rank)->host);
 	return sci_ep_open_attr(&r->ep, &attr);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* The step from the objects of a session file to processes and channels. */
+#include <assert.h>
 #include <libgen.h>
 
 #include "libsci/madeleine/internal.h"
@@ -352,6 +353,7 @@ static p_ntbx_process_t next_hop(const struct def *d, p_ntbx_process_t p,
 	for (p_tbx_slist_element_t e = d->members->head; e; e = e->next, i++)
 		if (distance[i] + 1 == of && mad_session_connected(d, p, e->object))
 			nearer[n++] = e->object;
+	assert(n);		/* the distance of @p comes from one of them */
 	next = nearer[choice % n];
 	free(nearer);
 	return next;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Failures, memory, time, strings. */
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 
@@ -143,6 +144,7 @@ void *tbx_malloc(p_tbx_memory_t mem)
 		}
 	}
 	p = mem->unused;
+	assert(p);		/* a chunk has at least one block */
 	memcpy(&mem->unused, p, sizeof(mem->unused));
 	mem->used++;
 	return p;
@@ -197,12 +199,13 @@ p_tbx_string_t tbx_string_init(void)
 
 static void text_append(p_tbx_string_t s, const char *more, size_t n)
 {
-	if (s->room - s->len < n) {
+	if (!n)
+		return;
+	if (!s->text || s->room - s->len < n) {
 		s->room = 2 * s->room + n + 16;
 		s->text = tbx_realloc(s->text, s->room);
 	}
-	if (n)
-		memcpy(s->text + s->len, more, n);
+	memcpy(s->text + s->len, more, n);
 	s->len += n;
 }
 

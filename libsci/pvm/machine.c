@@ -545,7 +545,7 @@ PVM_API int pvmreset(int mytid, int killtasks, char *class_name, int index)
 {
 	struct frame f = { 0 };
 	struct pvmtaskinfo *t;
-	int *stay = NULL, nstay = 0, n, ret;
+	int *stay = NULL, nstay = 0, n = 0, ret;
 
 	(void)class_name;
 	(void)index;

@@ -169,13 +169,13 @@ int smi_nodemem_start(void)
 		void *address;
 
 		err = smi_agree(smi.team, r ? SMI_SUCCESS : SMI_ERR_NOMEM);
-		if (r) {
+		if (r && !err) {
 			r->flags = SMI_SHM_NONFIXED;
 			r->internal = true;
 			r->adapter = smi.adapter;
-			err = err ? err : smi_create_common(r, &info, &address, SMI_SUCCESS);
+			err = smi_create_common(r, &info, &address, SMI_SUCCESS);
 		}
-		if (err)
+		if (!r || err)
 			smi_region_drop(r);
 		else if (!(err = pool_create(r)) && !coherent && r->segs[0].seq)
 			smi.seq = r->segs[0].seq;

@@ -10,6 +10,7 @@
  */
 #include "libsci/smi/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -205,12 +206,13 @@ static int region_create_segments(struct smi_region *r)
 	int err = smi_agree(r->team, all ? SMI_SUCCESS : SMI_ERR_NOMEM);
 
 	if (!err) {
+		assert(all);	/* else the processes agreed on an error */
 		segments_create_own(r, all + at);
 		err = smi_error_of_team(sci_team_allreduce(r->team, all, all, 3 * n,
 					sci_op(SCI_OP_SUM, SCI_TYPE_UINT64)));
+		if (!err)
+			err = smi_agree(r->team, notices_apply(r, all + at));
 	}
-	if (!err)
-		err = smi_agree(r->team, notices_apply(r, all + at));
 	free(all);
 	return err;
 }

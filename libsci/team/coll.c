@@ -12,6 +12,7 @@
 
 #include "libsci/team/team.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static int coll_start(struct sci_coll *c)
@@ -29,11 +30,14 @@ static int coll_step(struct sci_coll *c)
 	struct sci_team *t = c->team;
 	int ret = c->step ? 0 : coll_start(c);
 
-	ret = ret ? ret : c->step(c);
-	if (ret == -EAGAIN && team_check(t)) {
-		/* a last step: the bytes of a dead member may be there already */
+	if (!ret) {
+		assert(c->step);	/* a call that has started has a step */
 		ret = c->step(c);
-		ret = ret == -EAGAIN ? t->error : ret;
+		/* a last step: the bytes of a dead member may be there already */
+		if (ret == -EAGAIN && team_check(t)) {
+			ret = c->step(c);
+			ret = ret == -EAGAIN ? t->error : ret;
+		}
 	}
 	if (ret == -EAGAIN)
 		return ret;

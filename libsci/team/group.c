@@ -12,6 +12,7 @@
 
 #include "libsci/team/team.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,6 +84,7 @@ static int near_team(struct sci_team *t)
 	for (int i = 0; i < t->size; i++)
 		if (member_group(t, i) == member_group(t, t->rank))
 			near[n++] = t->members[i].world;
+	assert(n);		/* the caller is one of them */
 	ret = team_new(t->world, near, n, &t->near);
 	free(near);
 	return ret;
@@ -378,6 +380,7 @@ int sci_team_split(struct sci_team *team, int colour, int key, struct sci_team *
 	ret = team_agree(team, all && world && hellos ? 0 : -ENOMEM);
 	ret = ret ? ret : sci_team_allgather(team, &mine, sizeof(mine), all);
 	if (!ret) {
+		assert(all && world && hellos);	/* else the members agreed on -ENOMEM */
 		n = colour < 0 ? 0 : split_members(team, all, colour, world);
 		ret = split_make(team, world, n, hellos, out);
 	}
@@ -520,6 +523,7 @@ int sci_team_create(struct sci_team *team, const int *ranks, int n, struct sci_t
 		mine.error = team_hello(new, &mine);
 	ret = ret ? ret : create_exchange(team, ranks, n, tag, mine, all);
 	if (!ret) {
+		assert(new && all);	/* else the own hello had an error */
 		mine.error = team_map(new, all, new);
 		ret = create_exchange(team, ranks, n, tag, mine, NULL);
 	}

@@ -21,6 +21,7 @@
 #include "libsci/base/thread.h"
 #include "libsci/team/team.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -121,6 +122,7 @@ static int join_living(struct sci_team *t, const int *living, int n, struct team
 		mine.error = team_hello(new, &mine);
 	ret = living_exchange(t, 'h', living, n, &mine, all);
 	if (!ret) {
+		assert(new);	/* else the own hello had an error */
 		mine.error = team_map(new, all, new);
 		ret = living_exchange(t, 'm', living, n, &mine, all);
 	}

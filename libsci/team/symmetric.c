@@ -10,6 +10,7 @@
 
 #include "libsci/team/team.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -133,6 +134,7 @@ static int region_add(struct sci_team *t, void *addr, size_t len)
 		free(all);
 		return ret;
 	}
+	assert(all);		/* else the members agreed on -ENOMEM */
 	mine.error = region_new(w, addr, len, &r);
 	if (!mine.error)
 		mine.key = r->keys[w->rank];

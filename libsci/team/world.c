@@ -7,6 +7,7 @@
 
 #include "libsci/team/team.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -487,6 +488,7 @@ static int world_team(struct team_world *w, int error, struct sci_team **out)
 	if (all)
 		ret = world_exchange(w, &mine, all);
 	if (!ret) {
+		assert(t && all);	/* else the own hello had an error */
 		mine.error = team_map(t, all, t);
 		ret = world_exchange(w, &mine, all);
 	}

@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* The agent starts the ranks of one machine, relays their frames, and ends all their processes. */
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -244,6 +245,7 @@ static struct proc *agent_proc(struct agent *a, uint32_t rank)
 
 static void rank_signal(struct agent *a, uint32_t rank, int sig)
 {
+	assert(a->procs || !a->nprocs);
 	for (unsigned int i = 0; i < a->nprocs; i++)
 		if (a->procs[i].pid && (rank == BOOT_ALL || a->procs[i].who.rank == rank))
 			if (kill(-a->procs[i].pid, sig))

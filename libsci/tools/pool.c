@@ -2,6 +2,7 @@
 // Copyright (C) 2026 The libsci authors
 /* `sci pool`: memory that several machines map, for sci_pool(4). */
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -106,6 +107,7 @@ static bool pool_is_blank(const struct pool_file *f)
 	const uint8_t *p = f->mem;
 	uint64_t i, n = f->size < PROBE_SIZE ? f->size : PROBE_SIZE;
 
+	assert(p);		/* an open file is mapped */
 	for (i = 0; i < n; i++)
 		if (p[i])
 			return false;

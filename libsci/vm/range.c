@@ -554,7 +554,7 @@ static int adopt_views(struct sci_vm *vm, struct vm_range *r)
 int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 		 const struct sci_vm_range *range)
 {
-	struct vm_range_wire w;
+	struct vm_range_wire w = { 0 };
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct vm_range *r;
 	int ret;

@@ -3,6 +3,7 @@
 /* The calls that open and close a memory, its peers, deaths and statistics. */
 #include "libsci/vm/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -184,6 +185,7 @@ static int hello_exchange(struct sci_vm *vm, const struct hello *mine)
 
 	if (ret)
 		goto out;
+	assert(all);		/* else the members agreed on -ENOMEM */
 	ret = sci_team_allgather(vm->team, mine, sizeof(*all), all);
 	vm->can_map = true;
 	for (int i = 0; !ret && i < vm->size; i++) {
@@ -352,6 +354,7 @@ int sci_vm_open(struct sci_vm **out, struct sci_team *team, const struct sci_vm_
 	ret = team_agree(team, ret);
 	if (ret)
 		goto err_new;
+	assert(vm);		/* else the members agreed on an error */
 	mine.error = vm->size > INT16_MAX ? -EINVAL : ep_open(vm, &mine);
 	mine.base = (uintptr_t)a.base;
 	mine.length = a.length;

@@ -75,7 +75,7 @@ static const char *name(void)
 
 static int create_message(void)
 {
-	deck_msg_t *m;
+	deck_msg_t *m = NULL;
 	int ret = deck_msg_create(random_below(4) ? &m : NULL, Z());
 
 	return ret ? ret : deck_msg_destroy(m);
@@ -83,7 +83,7 @@ static int create_message(void)
 
 static int create_box(void)
 {
-	deck_mbox_t *b;
+	deck_mbox_t *b = NULL;
 	int ret = deck_mbox_create(random_below(4) ? &b : NULL, name());
 
 	return ret ? ret : deck_mbox_destroy(b);
@@ -91,7 +91,7 @@ static int create_box(void)
 
 static int find_box(void)
 {
-	deck_mbox_t *b;
+	deck_mbox_t *b = NULL;
 	int ret = deck_mbox_find(random_below(4) ? &b : NULL, name(), 0);
 
 	return ret ? ret : deck_mbox_destroy(b);
@@ -117,7 +117,7 @@ static void make_room(const deck_msg_t *m)
 static int request(bool post)
 {
 	deck_msg_t *m = post ? to_post() : M();
-	deck_req_t *r;
+	deck_req_t *r = NULL;
 	int ret = post ? deck_mbox_ipost(B(), m, random_below(4) ? &r : NULL) :
 			 deck_mbox_iretrv(B(), m, random_below(4) ? &r : NULL);
 

@@ -111,7 +111,7 @@ static int iterations(void)
 
 static int layout(void)
 {
-	smi_rlayout_t *l;
+	smi_rlayout_t *l = NULL;
 	int err = SMI_Region_layout(I(), random_below(4) ? &l : NULL);
 
 	if (!err) {

@@ -8,10 +8,10 @@
 
 #include "libsci/fabric/net/net.h"
 
-static void rseg_end(struct sci_rseg *r, enum sci_event_type type)
+static void rseg_end(const struct net_link *l, struct sci_rseg *r, enum sci_event_type type)
 {
 	const struct sci_event ev = {
-		.type = type, .node = r->of->node, .status = -ENOTCONN,
+		.type = type, .node = l->node, .status = -ENOTCONN,
 	};
 
 	atomic_store(&r->status.gone, 1);
@@ -29,14 +29,14 @@ void net_segment_gone(struct net_link *l, uint32_t id)
 		struct sci_rseg *r = container_of(pos, struct sci_rseg, link);
 
 		if (r->id == id)
-			rseg_end(r, SCI_EVENT_DISCONNECT);
+			rseg_end(l, r, SCI_EVENT_DISCONNECT);
 	}
 }
 
 void net_imports_lost(struct net_link *l)
 {
 	while (!list_empty(&l->imports))
-		rseg_end(container_of(l->imports.next, struct sci_rseg, link),
+		rseg_end(l, container_of(l->imports.next, struct sci_rseg, link),
 			 SCI_EVENT_LOST);
 }
 

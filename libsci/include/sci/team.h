@@ -110,7 +110,7 @@ int sci_team_close(struct sci_team *team);
  *
  * Does not return: the process exits, and the launcher ends the others.
  */
-void sci_team_abort(struct sci_team *team, int status);
+void sci_team_abort(struct sci_team *team, int status) __attribute__((noreturn));
 
 /* ---- a launcher in the program ---- */
 

@@ -220,10 +220,10 @@ static struct list *class_list(struct list *l, struct frame *f)
 {
 	struct entry *e = container_of(l, struct entry, link);
 	const char *name = e->name;
-	int n = 0, i = 0, *v;
+	int n = 1, i = 0, *v;
 	struct list *end;
 
-	for (end = l; end != &entries; end = end->next, n++)
+	for (end = l->next; end != &entries; end = end->next, n++)
 		if (strcmp(container_of(end, struct entry, link)->name, name))
 			break;
 	v = calloc((size_t)n * 3, sizeof(int));

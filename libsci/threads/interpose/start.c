@@ -99,7 +99,7 @@ static void program_init(void)
 		if (d->d_tag == DT_INIT_ARRAYSZ)
 			n = d->d_un.d_val / sizeof(*array);
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; array && i < n; i++)
 		((void (*)(int, char **, char **))array[i])(start.argc, start.argv, environ);
 }
 
