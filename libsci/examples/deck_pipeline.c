@@ -71,7 +71,7 @@ struct rows {
 	uint8_t *p;
 };
 
-static unsigned int clamp(int y)
+static unsigned int row_clamp(int y)
 {
 	return y < 0 ? 0 : y >= (int)height ? height - 1 : (unsigned int)y;
 }
@@ -80,7 +80,7 @@ static void draw(struct rows *r)
 {
 	for (unsigned int i = 0; i < r->n; i++)
 		for (unsigned int x = 0; x < width; x++)
-			r->p[i * width + x] = pixel(x, clamp(r->first + (int)i));
+			r->p[i * width + x] = pixel(x, row_clamp(r->first + (int)i));
 }
 
 static unsigned int at(const struct rows *r, unsigned int i, int x)

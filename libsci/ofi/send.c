@@ -84,7 +84,7 @@ static int send_op(struct sfi_ep *ep, struct sci_peer *peer,
 	return 0;
 }
 
-static int send_to(struct sfi_ep *ep, const struct sfi_send *s)
+static int send_to_address(struct sfi_ep *ep, const struct sfi_send *s)
 {
 	struct sci_peer *peer;
 	int ret = sfi_ep_known(ep, s->dest, &peer);
@@ -105,7 +105,7 @@ __hot ssize_t sfi_send(struct sfi_ep *ep, const struct sfi_send *s)
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	sfi_lock(&ep->lock);
-	ret = send_to(ep, s);
+	ret = send_to_address(ep, s);
 	sfi_unlock(&ep->lock);
 	return ret;
 }

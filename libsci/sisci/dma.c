@@ -521,8 +521,8 @@ static sci_error_t dma_enqueue(struct sci_dma_obj *q, const struct request *req,
 	return err;
 }
 
-static sci_error_t do_enqueue(sci_dma_queue_t queue, const struct request *req,
-			      sci_dma_queue_state_t *state)
+static sci_error_t queue_append_request(sci_dma_queue_t queue, const struct request *req,
+					 sci_dma_queue_state_t *state)
 {
 	struct sci_dma_obj *q = sci_get(queue, SCI_TYPE_DMA);
 	struct sci_notifier *old = NULL;
@@ -554,7 +554,7 @@ SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t localSegment,
 	sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
 
 	SCI_CALL(error, flags, ENQUEUE_FLAGS,
-		 do_enqueue(queue, &req, &state));
+		 queue_append_request(queue, &req, &state));
 	return state;
 }
 SISCI_EXPORT(SCIEnqueueDMATransfer);

@@ -144,7 +144,7 @@ struct shrink {
 	int ret;			/* -EINPROGRESS: the thread runs */
 };
 
-static int shrink_once(struct shrink *s)
+static int shrink_attempt(struct shrink *s)
 {
 	struct sci_team *t = s->team;
 	const uint8_t part = 1;
@@ -169,7 +169,7 @@ static void *shrink_run(void *arg)
 	int ret;
 
 	do
-		ret = shrink_once(s);
+		ret = shrink_attempt(s);
 	while (ret == -ECONNRESET);
 	sci_store_release(&s->ret, ret == -EIO ? -ECONNRESET : ret);
 	return NULL;

@@ -311,7 +311,7 @@ static int link_pin(const cpu_set_t *all, int n)
 	return sched_setaffinity(0, sizeof(set), &set) ? -1 : cpu;
 }
 
-static void set_node(unsigned int node)
+static void simulated_node_set(unsigned int node)
 {
 	char value[16];
 
@@ -326,7 +326,7 @@ static noreturn void be_server(struct bench_link *l, int fd, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(TOOL_FAILED);
-	set_node(SERVER_NODE);
+	simulated_node_set(SERVER_NODE);
 	if (open_ep(l, 0) || sci_ep_addr(l->ep, &l->addr) ||
 	    write(fd, &l->addr, sizeof(l->addr)) != sizeof(l->addr))
 		_exit(TOOL_FAILED);
@@ -378,7 +378,7 @@ static int fork_server(struct bench_link *l)
 	close(fd[1]);
 	n = read(fd[0], &l->addr, sizeof(l->addr));
 	close(fd[0]);
-	set_node(CLIENT_NODE);
+	simulated_node_set(CLIENT_NODE);
 	return n == sizeof(l->addr) ? TOOL_OK : no_server(l);
 }
 

@@ -92,7 +92,7 @@ static void print_range(FILE *out, struct bench_value v)
 	fprintf(out, " %10.*f  %-22s", digits, v.median, range);
 }
 
-static void print_points(FILE *out, const struct bench_result *r)
+static void report_points(FILE *out, const struct bench_result *r)
 {
 	char left[32], right[32];
 	unsigned int i;
@@ -191,7 +191,7 @@ void bench_print(FILE *out, const struct bench_result *r)
 	else if (r->mode == MODE_HISTOGRAM)
 		print_histograms(out, r);
 	else
-		print_points(out, r);
+		report_points(out, r);
 }
 
 /* ---- TSV ---- */

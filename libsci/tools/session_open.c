@@ -269,7 +269,7 @@ static sci_error_t take_go(struct session *s, uint64_t word)
 }
 
 /* Wait until the server says GO: it may be busy with another client. */
-static sci_error_t wait_go(struct session *s, uint64_t end)
+static sci_error_t session_wait_go(struct session *s, uint64_t end)
 {
 	uint64_t word;
 
@@ -298,7 +298,7 @@ static sci_error_t try_connect(struct session *s, unsigned int node,
 		return err;
 	err = send_hello(s, data, len, kind);
 	if (err == SCI_ERR_OK)
-		err = wait_go(s, end);
+		err = session_wait_go(s, end);
 	if (err != SCI_ERR_OK)
 		drop_peer(s);
 	return err;

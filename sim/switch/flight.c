@@ -56,7 +56,7 @@ bool flight_copy(const struct flight *p)
 
 /* ---- the end of the way ---- */
 
-static void send_to(struct node *n, uint32_t kind, struct flight *p)
+static void flight_send_frame(struct node *n, uint32_t kind, struct flight *p)
 {
 	p->frame.head = (struct frame){ .kind = kind, .node = n->id };
 	if (!conn_send_packet(n->conn, &p->frame, p->size))
@@ -72,7 +72,7 @@ static void no_node(struct flight *p)
 
 	node_count(n, COUNT_NO_NODE);
 	if (!p->response && !p->corrupted && node_there(n) && node_link_up(n))
-		send_to(n, FRAME_NO_NODE, p);
+		flight_send_frame(n, FRAME_NO_NODE, p);
 }
 
 static void flight_deliver(struct flight *p)
@@ -84,7 +84,7 @@ static void flight_deliver(struct flight *p)
 	else if (!node_link_up(n) || (p->response && n->point.value[KEY_STUCK]))
 		node_count(n, COUNT_LOST);
 	else
-		send_to(n, FRAME_PACKET, p);
+		flight_send_frame(n, FRAME_PACKET, p);
 }
 
 static void delay_over(struct timer *t)

@@ -105,8 +105,8 @@ static int coll_finish(struct sci_req *req, size_t len)
 	return !ret && status.len != len ? -EMSGSIZE : ret;
 }
 
-static int send_to(struct member *m, unsigned int rank, const void *buf,
-		   size_t len)
+static int member_send(struct member *m, unsigned int rank, const void *buf,
+		       size_t len)
 {
 	struct sci_peer *p;
 	struct sci_req *req;
@@ -116,8 +116,8 @@ static int send_to(struct member *m, unsigned int rank, const void *buf,
 	return ret ? ret : coll_finish(req, len);
 }
 
-static int receive_from(struct member *m, unsigned int rank, void *buf,
-			size_t len)
+static int member_receive(struct member *m, unsigned int rank, void *buf,
+			  size_t len)
 {
 	struct sci_peer *p;
 	struct sci_req *req;
@@ -181,12 +181,12 @@ int collective_broadcast(struct member *m, size_t bytes)
 	while (k < m->size && !(m->rank & k))
 		k *= 2;
 	if (m->rank)
-		ret = receive_from(m, m->rank - k, m->buf, bytes);
+		ret = member_receive(m, m->rank - k, m->buf, bytes);
 	else
 		block_fill(m, 0, 0, m->buf, bytes);
 	while (!ret && (k /= 2))
 		if (m->rank + k < m->size)
-			ret = send_to(m, m->rank + k, m->buf, bytes);
+			ret = member_send(m, m->rank + k, m->buf, bytes);
 	return ret ? ret : block_check(m, 0, 0, m->buf, bytes);
 }
 
@@ -240,17 +240,17 @@ int collective_allreduce(struct member *m, size_t bytes)
 	extra = m->size - n;
 	block_fill(m, m->rank, 0, sum, bytes);
 	if (m->rank >= n) {
-		ret = send_to(m, m->rank - n, sum, bytes);
-		ret = ret ? ret : receive_from(m, m->rank - n, sum, bytes);
+		ret = member_send(m, m->rank - n, sum, bytes);
+		ret = ret ? ret : member_receive(m, m->rank - n, sum, bytes);
 		return ret ? ret : sum_check(m, sum, bytes);
 	}
 	if (m->rank < extra) {
-		ret = receive_from(m, m->rank + n, in, bytes);
+		ret = member_receive(m, m->rank + n, in, bytes);
 		bytes_add(m, sum, in, bytes);
 	}
 	ret = ret ? ret : allreduce_rounds(m, n, sum, in, bytes);
 	if (!ret && m->rank < extra)
-		ret = send_to(m, m->rank + n, sum, bytes);
+		ret = member_send(m, m->rank + n, sum, bytes);
 	return ret ? ret : sum_check(m, sum, bytes);
 }
 
@@ -401,7 +401,7 @@ int collective_star(struct member *m, size_t bytes)
 	if (!m->rank || ret)
 		return ret;
 	block_fill(m, m->rank, 0, m->buf, bytes);
-	ret = send_to(m, 0, m->buf, bytes);
-	ret = ret ? ret : receive_from(m, 0, m->buf + bytes, bytes);
+	ret = member_send(m, 0, m->buf, bytes);
+	ret = ret ? ret : member_receive(m, 0, m->buf + bytes, bytes);
 	return ret ? ret : block_check(m, 0, m->rank, m->buf + bytes, bytes);
 }

@@ -284,7 +284,7 @@ bool tables_crossovers(struct table *t, const struct vt_profile *p)
 
 /* ---- all sizes ---- */
 
-static bool has_row(const struct table *t, const struct table_row *row)
+static bool table_has_row(const struct table *t, const struct table_row *row)
 {
 	for (size_t i = 0; i < t->rows; i++)
 		if (!strcmp(t->row[i].system, row->system) &&
@@ -300,7 +300,7 @@ static bool at_size(struct table *t, const struct vt_profile *p,
 				      size);
 	double v;
 
-	if (has_row(t, &row))
+	if (table_has_row(t, &row))
 		return true;
 	v = papers_latency(p, sys, size);
 	row.modelled = v > 0 ? v / VT_US : NAN;

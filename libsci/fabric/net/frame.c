@@ -38,7 +38,7 @@ static void frame_store(uint8_t *dst, const uint8_t *src, size_t len)
  * Find the target of a PUT. Return -ENOENT if the segment is gone, or was never imported over
  * this link: then the bytes are dropped.
  */
-static int put_target(struct net_link *l, const struct net_frame *f, uint8_t **to)
+static int frame_put_target(struct net_link *l, const struct net_frame *f, uint8_t **to)
 {
 	struct net_importer *i = net_importer_find(l, f->object);
 
@@ -53,7 +53,7 @@ static int put_target(struct net_link *l, const struct net_frame *f, uint8_t **t
 static int put_came(struct net_link *l, const struct net_frame *f, const uint8_t *data)
 {
 	uint8_t *to;
-	int ret = put_target(l, f, &to);
+	int ret = frame_put_target(l, f, &to);
 
 	if (!ret && f->len)
 		frame_store(to, data, f->len);
@@ -136,7 +136,7 @@ static int big_begin(struct net_link *l, const struct net_frame *f)
 
 	if (f->len > NET_BIG || (f->type != NET_PUT && f->type != NET_DATA))
 		return -EPROTO;
-	if (f->type == NET_PUT && put_target(l, f, &to) == -EPROTO)
+	if (f->type == NET_PUT && frame_put_target(l, f, &to) == -EPROTO)
 		return -EPROTO;
 	if (f->type == NET_DATA) {
 		struct sci_stream_get *g = net_get_find(l, f->request);
@@ -157,7 +157,7 @@ size_t net_big_target(struct net_link *l, uint8_t **to)
 	uint8_t *start = NULL;
 
 	if (f->type == NET_PUT) {
-		put_target(l, f, &start);
+		frame_put_target(l, f, &start);
 	} else {
 		struct sci_stream_get *g = net_get_find(l, f->request);
 

@@ -118,7 +118,7 @@ static void key_remove(struct sci_match_queue *q, struct sci_match_node *n)
 
 /* ---- bins ---- */
 
-static size_t count_bins(const struct sci_match_queue *q)
+static size_t queue_bins_count(const struct sci_match_queue *q)
 {
 	return (size_t)1 << (HASH_BITS - q->shift);
 }
@@ -137,7 +137,7 @@ static bool first_bins(struct sci_match_queue *q)
 static void more_bins(struct sci_match_queue *q)
 {
 	struct sci_match_node **old = q->bins, *n, *next;
-	size_t count = count_bins(q);
+	size_t count = queue_bins_count(q);
 
 	q->bins = calloc(count, 2 * sizeof(*old));
 	if (!q->bins) {
@@ -186,7 +186,7 @@ static void queue_hash_all(struct sci_match_queue *q)
 		return;
 	}
 	q->hashed = true;
-	q->limit = count_bins(q);
+	q->limit = queue_bins_count(q);
 	list_for_each_safe(pos, next, &q->order) {
 		q->steps++;
 		queue_hash_one(q, node_of(pos, order));

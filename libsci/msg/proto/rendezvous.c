@@ -33,7 +33,7 @@
  */
 #define ZCOPY_STEP	(1u << 20)
 
-static void send_fin(struct sci_peer *p, uint32_t id, int status, bool receiver)
+static void fin_send(struct sci_peer *p, uint32_t id, int status, bool receiver)
 {
 	struct msg_typed t = {
 		.type = LINE_FIN,
@@ -115,7 +115,7 @@ static bool accept_zcopy(struct sci_req *req, struct sci_peer *p,
 	cts->cts.segment = req->ep->ops->lseg.id(buf->seg);
 	cts->cts.offset = offset;
 	if (start_receiving(req, p, cts)) {
-		send_fin(p, cts->cts.id, -ENOMEM, false);
+		fin_send(p, cts->cts.id, -ENOMEM, false);
 		receive_done(req, -ENOMEM);
 	}
 	return true;
@@ -228,7 +228,7 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 	if (!ret)
 		ret = start_receiving(req, p, cts);
 	if (ret) {
-		send_fin(p, rts->id, ret, false);
+		fin_send(p, rts->id, ret, false);
 		receive_done(req, ret);
 	}
 }
@@ -328,7 +328,7 @@ static int block_came(struct sci_peer *p, const struct line_block *b)
 	p->expects--;
 	list_del(&req->link);
 	if (req->rts_flags & RTS_SYNC)
-		send_fin(p, req->their_id, req->crc_error, false);
+		fin_send(p, req->their_id, req->crc_error, false);
 	receive_done(req, 0);
 	return 0;
 }
@@ -349,7 +349,7 @@ static void transfer_end(struct sci_req *req, int status, int error)
 {
 	struct sci_peer *p = req->peer;
 
-	send_fin(p, req->their_id, status, true);
+	fin_send(p, req->their_id, status, true);
 	if (p->state != PEER_DOWN)
 		transfer_done(req, error);
 }

@@ -96,7 +96,7 @@ static int send_short(struct sci_req *req)
 	const void *data = short_data(&req->at, room, req->len);
 
 	if (req->has_imm)
-		post_short_imm(req->peer, req->context, req->tag, req->imm,
+		short_imm_post(req->peer, req->context, req->tag, req->imm,
 			       data, req->len);
 	else
 		post_short(req->peer, req->tagged, req->context, req->tag, data,

@@ -56,7 +56,7 @@ static __always_inline void post_short(struct sci_peer *p, bool tagged,
 }
 
 /* Write a message with an immediate, which begins in the middle of a word. */
-static __always_inline void post_short_imm(struct sci_peer *p, uint32_t context,
+static __always_inline void short_imm_post(struct sci_peer *p, uint32_t context,
 					   uint64_t tag, uint64_t imm,
 					   const void *buf, size_t len)
 {
@@ -193,7 +193,7 @@ static __always_inline void post_line(struct sci_peer *peer, bool tagged,
 				      size_t len)
 {
 	if (imm)
-		post_short_imm(peer, context, tag, *imm, buf, len);
+		short_imm_post(peer, context, tag, *imm, buf, len);
 	else
 		post_short(peer, tagged, context, tag, buf, len);
 }
