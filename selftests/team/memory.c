@@ -154,7 +154,7 @@ static void give_back(void)
 
 /*
  * A member that has no memory to take part is left out, and the others get a team without it.
- * If the memory ends later, no member gets a team.
+ * If the memory ends later, no member gets a team, and all can call again.
  */
 static void shrink_once(int n, bool *again)
 {
@@ -174,12 +174,15 @@ static void shrink_once(int n, bool *again)
 		CHECK_EQ(them[i].ret, them[0].ret);
 		CHECK_EQ(them[i].size, them[0].ret ? 0 : size - (them[size - 1].ret != 0));
 	}
-	if (them[0].ret)
+	if (them[0].ret) {
 		CHECK(them[size - 1].ret);
-	if (!mine.ret) {
+		CHECK_EQ(sci_team_shrink(made, &shrunk), 0);
+		CHECK_EQ(sci_team_size(shrunk), size);
+	}
+	if (shrunk) {
 		CHECK_EQ(sci_team_barrier(shrunk), 0);
 		CHECK_EQ(sci_team_close(shrunk), 0);
-	} else if (!them[0].ret) {
+	} else {
 		CHECK_EQ(sci_team_shrink(made, &shrunk), -ECONNRESET);
 	}
 	CHECK_EQ(sci_team_close(made), 0);
