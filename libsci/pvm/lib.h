@@ -131,10 +131,12 @@ static inline int pv_report(const char *call, int code)
 
 /*
  * struct answer - the reply to a request
+ * @link: in the list of requests without an answer
  * @body: of it, inside @bytes
  * @bytes: to be freed by pv_answer_free()
  */
 struct answer {
+	struct list link;
 	uint32_t seq;
 	bool came;
 	int status;

@@ -11,10 +11,9 @@
 #include <sys/socket.h>
 
 #define READ_SIZE	(64u << 10)
-#define WAITING_MAX	16		/* requests without an answer at one time */
 
-static struct answer *waiting[WAITING_MAX];
-static int nwaiting;
+/* Requests without an answer, oldest first. */
+static struct list waiting = { &waiting, &waiting };
 
 static int send_all(const void *data, size_t len)
 {
@@ -57,21 +56,11 @@ int pv_request_start(struct frame *f, struct answer *a)
 	int ret;
 
 	*a = (struct answer){ .seq = ++pv_me.seq ? pv_me.seq : ++pv_me.seq };
-	if (nwaiting == WAITING_MAX) {
-		frame_free(f);
-		return PvmOutOfRes;
-	}
+	list_init(&a->link);
 	ret = frame_post(f, a->seq);
 	if (!ret)
-		waiting[nwaiting++] = a;
+		list_add_tail(&a->link, &waiting);
 	return ret;
-}
-
-static void answer_forget(const struct answer *a)
-{
-	for (int i = 0; i < nwaiting; i++)
-		if (waiting[i] == a)
-			waiting[i] = waiting[--nwaiting];
 }
 
 static bool answer_came(void *arg)
@@ -83,13 +72,13 @@ int pv_answer_wait(struct answer *a)
 {
 	int ret = pv_wait_for(answer_came, a, -1);
 
-	answer_forget(a);
+	list_del(&a->link);
 	return ret ? ret : a->status;
 }
 
 void pv_answer_free(struct answer *a)
 {
-	answer_forget(a);
+	list_del(&a->link);
 	free(a->bytes);
 	a->bytes = NULL;
 }
@@ -111,11 +100,12 @@ int pv_request(struct frame *f, struct answer *a)
 
 static void reply_came(const struct frame_head *head, const struct body *b)
 {
-	for (int i = 0; i < nwaiting; i++) {
-		struct answer *a = waiting[i];
+	for (struct list *l = waiting.next; l != &waiting; l = l->next) {
+		struct answer *a = container_of(l, struct answer, link);
 
-		if (a->seq != head->seq || a->came)
+		if (a->seq != head->seq)
 			continue;
+		list_del(&a->link);
 		a->bytes = malloc(b->left ? b->left : 1);
 		a->status = a->bytes ? head->status : PvmNoMem;
 		if (a->bytes) {

@@ -2,6 +2,8 @@
 // Copyright (C) 2026 The libsci authors
 /* Several tasks and hosts: spawning, long messages, notifications, ends of all kinds. */
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "selftests/pvm/machine.h"
@@ -9,6 +11,7 @@
 #include "libsci/pvm/groupop.h"
 
 #define LONG_SIZE	(3 << 20)
+#define LATE		20	/* tasks that enrol late */
 
 /* Send back what comes until a message with tag 99. */
 static int child_echo(void)
@@ -104,6 +107,8 @@ static int child_main(int argc, char **argv)
 
 	if (!strcmp(what, "echo"))
 		return child_echo();
+	if (!strcmp(what, "late"))	/* no task until the FIFO has a writer */
+		return open(argv[2], O_RDONLY) < 0 ? 1 : child_echo();
 	if (!strcmp(what, "tasker"))
 		return child_tasker();
 	if (!strcmp(what, "cross"))
@@ -175,6 +180,32 @@ TEST(messages_of_all_lengths_come_back)
 	machine_end();
 	free(data);
 	free(back);
+}
+
+/* Messages to tasks that have not enrolled wait, however many tasks there are. */
+TEST(messages_wait_for_many_tasks_to_enrol)
+{
+	char dir[] = "/tmp/pvm-tasks-XXXXXX", fifo[64];
+	char *argv[] = { (char *)"late", fifo, NULL };
+	int tids[LATE], n, fd;
+
+	CHECK(mkdtemp(dir));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	CHECK_EQ(mkfifo(fifo, 0600), 0);
+	machine_begin();
+	CHECK_EQ(pvm_spawn(machine_self, argv, 0, NULL, LATE, tids), LATE);
+	pvm_initsend(PvmDataDefault);
+	CHECK_EQ(pvm_pkint(tids, 1, 1), 0);
+	CHECK_EQ(pvm_mcast(tids, LATE, 1), 0);
+	CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
+	fd = open(fifo, O_WRONLY);
+	CHECK(fd >= 0);
+	for (int i = 0; i < LATE; i++)
+		CHECK_EQ(reply_int(tids[i], 1), tids[0]);
+	machine_end();
+	close(fd);
+	unlink(fifo);
+	rmdir(dir);
 }
 
 TEST(long_messages_cross)
