@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "libsci/deck/internal.h"
 
-#define CONNECT_MS	20000
-#define LOOK_MS		20		/* limit for an answer, while a connection is made */
+#define LOOK_MS		20		/* between looks at a connection and at an answer about it */
 
 /* Fill in a note about the mail box @name. Return: 0; -EINVAL: not a valid name. */
 static int note_fill(struct deck_note *note, enum note_op op, int rank, const char *name)
@@ -44,45 +44,76 @@ int deck_mbox_create(deck_mbox_t **out, const char *name)
 	return ret;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Return whether an answer ends the attempt. The service's -ETIME is about its own attempt. */
+static bool answer_is_final(int answer)
+{
+	return answer && answer != -EAGAIN && answer != -ETIME;
+}
+
+/* Ask the mail box's process for its side of the connection, again if that attempt has ended. */
+static int answer_look(struct deck_world *w, const struct deck_note *note, int owner,
+		       struct deck_ask *ask, int answer, int timeout)
+{
+	if (answer != -EAGAIN)
+		answer = deck_service_ask(w, owner, note, ask) ?: -EAGAIN;
+	if (answer == -EAGAIN)
+		answer = deck_service_answer(ask, timeout);
+	return answer == -ETIMEDOUT ? -EAGAIN : answer;
+}
+
 /*
- * Wait for the connection.  The mail box's process is asked whether the mail box is there,
- * and once more from time to time: it may be destroyed before this side is connected.
+ * Wait for the connection until @end.  This side asks the mail box's process again and again
+ * whether the mail box exists: it may be destroyed before the connection is made.  The attempt
+ * has no other time limit, because a network that loses packets may need any number of HELLOs.
+ * It ends when the process answers with an error, has died, or cannot be reached.
  */
 static int connection_wait(struct deck_world *w, const struct deck_note *note, int owner,
-			   struct sci_req *req, struct sci_peer **to)
+			   struct sci_req *req, uint64_t end, struct sci_peer **to)
 {
+	int ret = -ETIMEDOUT, answer = -ETIME;
 	struct sci_status st;
 	struct deck_ask ask;
-	int ret = deck_service_ask(w, owner, note, &ask), answer = ret ? ret : -EAGAIN;
 
-	if (ret)
+	do {
+		answer = answer_look(w, note, owner, &ask, answer, ret ? 0 : LOOK_MS);
+		if (ret == -ETIMEDOUT)
+			ret = sci_wait(req, LOOK_MS, &st);
+	} while (now_ms() < end && !answer_is_final(answer) &&
+		 (ret == -ETIMEDOUT || (!ret && answer)));
+	if (ret == -ETIMEDOUT) {
 		sci_cancel(req);
-	while ((ret = sci_wait(req, LOOK_MS, &st)) == -ETIMEDOUT) {
-		if (!answer)
-			answer = deck_service_ask(w, owner, note, &ask) ?: -EAGAIN;
-		if (answer == -EAGAIN)
-			answer = deck_service_answer(&ask, 0);
-		if (answer && answer != -EAGAIN)
-			sci_cancel(req);
+		ret = sci_wait(req, -1, &st);
 	}
 	if (answer == -EAGAIN)
-		answer = deck_service_answer(&ask, -1);
-	if (!ret)
+		answer = deck_service_give_up(w, owner, &ask);
+	if (!ret && !answer) {
 		*to = st.peer;
-	if (!ret && answer)
+		return 0;
+	}
+	if (!ret)
 		sci_disconnect(st.peer);
-	return answer ? answer : ret;
+	if (answer_is_final(answer))
+		return answer;
+	return ret && ret != -ECANCELED ? ret : -ETIMEDOUT;
 }
 
 /* Connect the port to a mail box. The service of the mail box's process accepts the connection. */
 static int connection_open(struct deck_world *w, int owner, const struct sci_addr *addr,
-			   struct sci_peer **to)
+			   uint64_t end, struct sci_peer **to)
 {
 	struct deck_note note = { .op = NOTE_OPEN, .rank = w->rank, .addr = *addr };
 	struct sci_req *req;
-	int ret = sci_iconnect(w->port, addr, CONNECT_MS, &req);
+	int ret = sci_iconnect(w->port, addr, -1, &req);
 
-	return ret ? ret : connection_wait(w, &note, owner, req, to);
+	return ret ? ret : connection_wait(w, &note, owner, req, end, to);
 }
 
 int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)
@@ -93,7 +124,7 @@ int deck_mbox_reach(struct deck_mbox *box, struct sci_peer **to)
 	pthread_mutex_lock(&w->find_lock);
 	*to = atomic_load(&box->to);
 	if (!*to) {
-		ret = connection_open(w, box->owner, &box->addr, to);
+		ret = connection_open(w, box->owner, &box->addr, UINT64_MAX, to);
 		if (!ret)
 			atomic_store_explicit(&box->to, *to, memory_order_release);
 	}
@@ -114,7 +145,7 @@ static struct deck_mbox *box_find_address(struct list *boxes, const struct sci_a
 	return NULL;
 }
 
-static int box_new_found(struct deck_world *w, const struct deck_note *note,
+static int box_new_found(struct deck_world *w, const struct deck_note *note, uint64_t end,
 			 struct deck_mbox **out)
 {
 	struct deck_mbox *box = calloc(1, sizeof(*box));
@@ -123,7 +154,7 @@ static int box_new_found(struct deck_world *w, const struct deck_note *note,
 
 	if (!box)
 		return -ENOMEM;
-	ret = connection_open(w, note->rank, &note->addr, &to);
+	ret = connection_open(w, note->rank, &note->addr, end, &to);
 	if (ret) {
 		free(box);
 		return ret;
@@ -137,7 +168,7 @@ static int box_new_found(struct deck_world *w, const struct deck_note *note,
 	return 0;
 }
 
-static int box_get(struct deck_world *w, const struct deck_note *note,
+static int box_get(struct deck_world *w, const struct deck_note *note, uint64_t end,
 		   struct deck_mbox **out)
 {
 	struct deck_mbox *box;
@@ -149,7 +180,7 @@ static int box_get(struct deck_world *w, const struct deck_note *note,
 	pthread_mutex_unlock(&w->lock);
 	box = box ? box : box_find_address(&w->found, &note->addr);
 	if (!box)
-		ret = box_new_found(w, note, &box);
+		ret = box_new_found(w, note, end, &box);
 	if (!ret) {
 		box->refs++;
 		*out = box;
@@ -162,19 +193,14 @@ static int box_get(struct deck_world *w, const struct deck_note *note,
 static int name_look_up(struct deck_world *w, struct deck_note *note, int timeout)
 {
 	int home = deck_service_home(w, note->name), ret;
-	struct deck_note forget = { .op = NOTE_FORGET };
 	struct deck_ask ask;
 
 	ret = deck_service_ask(w, home, note, &ask);
 	if (ret)
 		return ret;
 	ret = deck_service_answer(&ask, timeout ? timeout : -1);
-	if (ret == -ETIMEDOUT) {
-		/* from now on, the home answers this question at once */
-		forget.token = ask.answer.token;
-		deck_service_tell(w, home, &forget);
-		ret = deck_service_answer(&ask, -1);
-	}
+	if (ret == -ETIMEDOUT)
+		ret = deck_service_give_up(w, home, &ask);
 	if (!ret) {
 		note->rank = ask.answer.rank;
 		note->addr = ask.answer.addr;
@@ -186,14 +212,16 @@ int deck_mbox_find(deck_mbox_t **out, const char *name, int timeout)
 {
 	struct deck_world *w = deck_world();
 	struct deck_note note;
+	uint64_t end;
 	int ret;
 
 	if (!w)
 		return -ENOTCONN;
+	end = timeout > 0 ? now_ms() + (uint64_t)timeout : UINT64_MAX;
 	ret = out ? note_fill(&note, timeout ? NOTE_FIND : NOTE_FIND_NOW, w->rank, name) :
 		    -EINVAL;
 	ret = ret ? ret : name_look_up(w, &note, timeout);
-	return ret ? ret : box_get(w, &note, out);
+	return ret ? ret : box_get(w, &note, end, out);
 }
 
 int deck_mbox_destroy(deck_mbox_t *box)

@@ -120,7 +120,7 @@ enum note_op {
 	NOTE_DESTROY,			/* likewise */
 	NOTE_FIND,			/* find a name: answered when it exists */
 	NOTE_FIND_NOW,			/* find a name: answered at once */
-	NOTE_FORGET,			/* the NOTE_FIND with this token: answers that */
+	NOTE_FORGET,			/* the question with this token; not answered */
 	NOTE_OPEN,			/* let rank's port connect to the mail box addr */
 	NOTE_DEATH,			/* rank has died; not answered */
 	NOTE_STOP,			/* from this process: the thread ends */
@@ -129,7 +129,7 @@ enum note_op {
 /* A question to another process's service, and the answer. */
 struct deck_note {
 	uint32_t op;
-	uint32_t token;			/* chosen by the asking side */
+	uint32_t token;			/* chosen by the asking side; 0: no question */
 	int32_t rank;
 	int32_t error;			/* of an answer */
 	struct sci_addr addr;
@@ -140,6 +140,7 @@ struct deck_note {
 struct deck_ask {
 	struct sci_req *req;		/* receives the answer */
 	const _Atomic bool *dead;	/* the process that is asked has died */
+	uint32_t token;
 	struct deck_note answer;
 };
 
@@ -164,6 +165,7 @@ int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *not
 		struct deck_ask *ask);
 int deck_service_tell(struct deck_world *w, int rank, const struct deck_note *note);
 int deck_service_answer(struct deck_ask *ask, int timeout);
+int deck_service_give_up(struct deck_world *w, int rank, struct deck_ask *ask);
 int deck_service_call(struct deck_world *w, int rank, struct deck_note *note);
 
 /* ---- the process ---- */

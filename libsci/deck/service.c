@@ -94,6 +94,27 @@ int deck_service_tell(struct deck_world *w, int rank, const struct deck_note *no
 	return ret ? ret : note_send(peer, CONTEXT_NOTE, note);
 }
 
+/* Return the error that an answer has, or the one for which there is no answer. */
+static int answer_get_error(const struct deck_ask *ask, int ret, const struct sci_status *st)
+{
+	if (ret)
+		return ret == -ETIME || ret == -ENOTCONN ? -ECONNRESET : ret;
+	if (st->len != sizeof(ask->answer))
+		return -EPROTO;
+	return ask->answer.error;
+}
+
+/* End a question. Return: as deck_service_answer(); -ETIMEDOUT: no answer has arrived. */
+static int ask_end(struct deck_ask *ask)
+{
+	struct sci_status st;
+	int ret;
+
+	sci_cancel(ask->req);
+	ret = sci_wait(ask->req, -1, &st);
+	return ret == -ECANCELED ? -ETIMEDOUT : answer_get_error(ask, ret, &st);
+}
+
 int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *note,
 		     struct deck_ask *ask)
 {
@@ -103,18 +124,27 @@ int deck_service_ask(struct deck_world *w, int rank, const struct deck_note *not
 
 	if (ret)
 		return ret;
-	n.token = atomic_fetch_add(&w->service.tokens, 1);
-	ask->answer.token = n.token;
+	n.token = atomic_fetch_add(&w->service.tokens, 1) + 1;	/* other notes have 0 */
+	ask->token = n.token;
 	ask->dead = &w->service.dead[rank];
 	ret = sci_itrecv(w->service.ep, peer, CONTEXT_ANSWER, n.token, 0, &ask->answer,
 			 sizeof(ask->answer), &ask->req);
 	if (ret)
 		return ret;
 	ret = note_send(peer, CONTEXT_NOTE, &n);
-	if (ret) {
-		sci_cancel(ask->req);
-		sci_wait(ask->req, -1, NULL);
-	}
+	if (ret)
+		ask_end(ask);
+	return ret;
+}
+
+/* End a question, and tell the other process so. Return: as ask_end(). */
+int deck_service_give_up(struct deck_world *w, int rank, struct deck_ask *ask)
+{
+	const struct deck_note forget = { .op = NOTE_FORGET, .token = ask->token };
+	int ret = ask_end(ask);
+
+	if (ret == -ETIMEDOUT)
+		deck_service_tell(w, rank, &forget);
 	return ret;
 }
 
@@ -137,8 +167,7 @@ static int answer_wait(struct deck_ask *ask, int timeout, struct sci_status *st)
 	} while (left && !atomic_load(ask->dead));
 	if (!atomic_load(ask->dead))
 		return ret;
-	sci_cancel(ask->req);
-	sci_wait(ask->req, -1, NULL);
+	ask_end(ask);
 	return -ECONNRESET;
 }
 
@@ -148,11 +177,7 @@ int deck_service_answer(struct deck_ask *ask, int timeout)
 	struct sci_status st;
 	int ret = answer_wait(ask, timeout, &st);
 
-	if (ret)
-		return ret == -ETIME || ret == -ENOTCONN ? -ECONNRESET : ret;
-	if (st.len != sizeof(ask->answer))
-		return -EPROTO;
-	return ask->answer.error;
+	return answer_get_error(ask, ret, &st);
 }
 
 int deck_service_call(struct deck_world *w, int rank, struct deck_note *note)
@@ -272,7 +297,6 @@ static void find_forget(struct deck_service *s, const struct sci_peer *from, uin
 
 		if (f->from != from || f->token != token)
 			continue;
-		answer_send(f->from, token, -ETIMEDOUT, NULL);
 		list_del(&f->link);
 		free(f);
 		return;
@@ -292,23 +316,39 @@ static void names_free(struct deck_service *s)
 
 /* ---- connections to mail boxes of this process ---- */
 
-/* Let a port connect to a mail box. @from: connection of the asking service */
-static int port_connect(struct deck_world *w, struct deck_mbox *box, int rank,
-			struct sci_peer *from)
+/*
+ * Connect a mail box to the port that asks for it. The attempt ends with -ETIME, so that other
+ * questions do not wait longer: the port asks again. It ends with -ECANCELED if the port forgets
+ * its question, or dies.
+ * @from: connection of the asking service
+ */
+static int port_connect(struct deck_world *w, struct deck_mbox *box,
+			const struct deck_note *note, struct sci_peer *from)
 {
+	struct sci_req *req, *forgotten;
+	struct deck_note forget;
 	struct sci_status st;
-	struct sci_req *req;
-	int ret = sci_iconnect(box->ep, &w->ports[rank], CONNECT_MS, &req);
+	int ret = sci_itrecv(w->service.ep, from, CONTEXT_NOTE, note->token, 0, &forget,
+			     sizeof(forget), &forgotten);
 
 	if (ret)
 		return ret;
-	while ((ret = sci_wait(req, DEATH_MS, &st)) == -ETIMEDOUT) {
-		sci_progress(w->service.ep);
-		if (sci_peer_state(from))
+	ret = sci_iconnect(box->ep, &w->ports[note->rank], CONNECT_MS, &req);
+	while (!ret || ret == -ETIMEDOUT) {
+		if (forgotten && sci_test(forgotten, NULL) != -EAGAIN) {
+			forgotten = NULL;
 			sci_cancel(req);
+		}
+		ret = sci_wait(req, DEATH_MS, &st);
+		if (!ret) {
+			deck_peer_set_rank(st.peer, note->rank);
+			break;
+		}
 	}
-	if (!ret)
-		deck_peer_set_rank(st.peer, rank);
+	if (forgotten) {
+		sci_cancel(forgotten);
+		sci_wait(forgotten, -1, NULL);
+	}
 	return ret;
 }
 
@@ -323,7 +363,7 @@ static int box_accept(struct deck_world *w, const struct deck_note *note,
 		struct deck_mbox *box = container_of(pos, struct deck_mbox, link);
 
 		if (box->addr.id == note->addr.id)
-			ret = port_connect(w, box, note->rank, from);
+			ret = port_connect(w, box, note, from);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return ret;
@@ -444,6 +484,7 @@ static void note_handle(struct deck_world *w, struct sci_peer *from,
 			const struct deck_note *note)
 {
 	struct deck_service *s = &w->service;
+	int ret;
 
 	switch (note->op) {
 	case NOTE_CREATE:
@@ -460,7 +501,9 @@ static void note_handle(struct deck_world *w, struct sci_peer *from,
 		find_forget(s, from, note->token);
 		break;
 	case NOTE_OPEN:
-		answer_send(from, note->token, box_accept(w, note, from), NULL);
+		ret = box_accept(w, note, from);
+		if (ret != -ECANCELED)
+			answer_send(from, note->token, ret, NULL);
 		break;
 	case NOTE_DEATH:
 		death_handle(w, note->rank, false);

@@ -250,12 +250,12 @@ int deck_mbox_create(deck_mbox_t **box, const char *name);
  * @box: is set to the mail box, to which any thread may post. A second find in the same
  *	process gives the same one.
  * @name: its name
- * @timeout: how long to wait for its creation
+ * @timeout: how long to wait for its creation and the connection; 0: wait for the connection only
  *
- * Return: 0; with a timeout of 0 -EAGAIN, else -ETIMEDOUT: no mail box has this name;
- * -ENOENT: the mail box was destroyed during the call; -ECONNRESET: the process that keeps
- * this name, or has the mail box, has died; -ETIME: the process that has the mail box does not
- * answer; -ENOMEM; or an error of sci_connect().
+ * Return: 0; -EAGAIN, with a timeout of 0: no mail box has this name; -ETIMEDOUT: the same, or
+ * the process that keeps this name, or has the mail box, has not answered in time; -ENOENT: the mail box was destroyed during the call; -ECONNRESET: the process that keeps
+ * this name, or has the mail box, has died or cannot be reached; -ENOMEM; or an error of
+ * sci_connect().
  */
 int deck_mbox_find(deck_mbox_t **box, const char *name, int timeout);
 

@@ -29,7 +29,8 @@ team_passes() {
 	' "$tmp/case/team"
 }
 
-smi_passes() { team_passes 2 smi/sort 50000 && team_passes 2 smi/poisson 80 20; }
+# NUMBERS POINTS STEPS
+smi_passes() { team_passes 2 smi/sort "$1" && team_passes 2 smi/poisson "$2" "$3"; }
 
 # It wants four processes.
 deck_passes() {
@@ -44,7 +45,7 @@ case_team_one_pe_on_each() {
 
 case_team_two_pes_on_each() { team_passes 2 cluster/shmem_collectives; }
 
-case_team_smi() { smi_passes; }
+case_team_smi() { smi_passes 50000 80 20; }
 
 case_team_deck() { deck_passes; }
 
@@ -58,6 +59,10 @@ with_loss() {
 
 case_team_ten_percent_of_packets_lost() { with_loss 10 team_passes 1 cluster/shmem_atomics; }
 
-case_team_smi_one_percent_of_packets_lost() { with_loss 1 smi_passes; }
+case_team_smi_one_percent_of_packets_lost() { with_loss 1 smi_passes 50000 80 20; }
+
+case_team_smi_ten_percent_of_packets_lost() { with_loss 10 smi_passes 2000 24 4; }
 
 case_team_deck_one_percent_of_packets_lost() { with_loss 1 deck_passes; }
+
+case_team_deck_ten_percent_of_packets_lost() { with_loss 10 deck_passes; }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /* Mail boxes: their names, and messages of all sizes between 1 to 16 processes. */
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <unistd.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <deck.h>
 
@@ -184,6 +189,78 @@ TEST(a_name_is_given_once)
 	_Atomic int *winners = test_shared(sizeof(*winners));
 
 	ranks_run_arg(16, 4, one_name, winners, false);
+}
+
+#define STOPPED_NAMES	8	/* both processes keep some of them */
+
+/* Return whether all threads of a process are stopped. */
+static bool process_is_stopped(pid_t pid)
+{
+	char path[PATH_MAX], state = 0;
+	struct dirent *e;
+	bool all = true;
+	FILE *f;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	CHECK(d);
+	while ((e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid, e->d_name);
+		f = fopen(path, "r");
+		CHECK(f);
+		CHECK_EQ(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+		fclose(f);
+		all &= state == 'T';
+	}
+	closedir(d);
+	return all;
+}
+
+static void find_of_a_stopped_process(deck_mbox_t **box, pid_t pid)
+{
+	char name[8];
+
+	CHECK_EQ(kill(pid, SIGSTOP), 0);
+	WAIT_UNTIL(process_is_stopped(pid), TEST_WAIT_MS);
+	for (int i = 0; i < STOPPED_NAMES; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		CHECK_EQ(deck_mbox_find(&box[i], name, 100), -ETIMEDOUT);
+	}
+	CHECK_EQ(kill(pid, SIGCONT), 0);
+	for (int i = 0; i < STOPPED_NAMES; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		CHECK_EQ(deck_mbox_find(&box[i], name, TEST_WAIT_MS), 0);
+	}
+}
+
+static void stopped(void *arg)
+{
+	deck_mbox_t *box[STOPPED_NAMES];
+	_Atomic pid_t *pid = arg;
+	char name[8];
+
+	CHECK_EQ(deck_init(NULL, NULL), 0);
+	for (int i = 0; !deck_rank() && i < STOPPED_NAMES; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		CHECK_EQ(deck_mbox_create(&box[i], name), 0);
+	}
+	if (!deck_rank())
+		atomic_store(pid, getpid());
+	CHECK_EQ(deck_barrier(), 0);
+	if (deck_rank())
+		find_of_a_stopped_process(box, atomic_load(pid));
+	CHECK_EQ(deck_barrier(), 0);
+	for (int i = 0; i < STOPPED_NAMES; i++)
+		CHECK_EQ(deck_mbox_destroy(box[i]), 0);
+	CHECK_EQ(deck_done(), 0);
+}
+
+TEST(a_find_ends_in_time_although_the_process_is_stopped)
+{
+	ranks_run_arg(2, 1, stopped, test_shared(sizeof(pid_t)), false);
 }
 
 /* ---- messages ---- */
