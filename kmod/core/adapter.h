@@ -83,7 +83,7 @@ struct sci_dma_piece {
 };
 
 /**
- * struct sci_adapter_ops - what an adapter can do
+ * struct sci_adapter_ops - operations of an adapter
  *
  * @owner:	the driver's module.
  * @send:	sends SCI_PACKET_SIZE bytes to @node's mailbox, where sci_adapter_receive() gets
@@ -140,7 +140,7 @@ struct sci_adapter_ops {
 struct sci_att;
 
 /**
- * struct sci_adapter_desc - what an adapter is
+ * struct sci_adapter_desc - description of an adapter
  * @ops: operations of the driver
  * @type: a short word
  * @node: node id

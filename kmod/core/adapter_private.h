@@ -93,7 +93,7 @@ struct sci_adapter {
 	int index;
 	bool dead;
 	struct srcu_struct srcu;
-	struct mutex lock;		/* see above */
+	struct mutex lock;		/* protects most members */
 	struct xarray segments;
 	struct xarray handles;
 	u32 next_handle;
@@ -101,7 +101,7 @@ struct sci_adapter {
 	struct list_head objects;
 	struct list_head mappings;
 	struct list_head barrier_maps;
-	struct mutex lent_lock;		/* lent */
+	struct mutex lent_lock;		/* protects lent */
 	struct list_head lent;
 	struct xarray intrs;
 	struct xarray data_intrs;
@@ -111,7 +111,7 @@ struct sci_adapter {
 	u32 next_probe;
 	struct sci_status_page *status;
 	struct page *status_page;
-	spinlock_t error_lock;		/* see above */
+	spinlock_t error_lock;		/* held to write status */
 	u32 hw_errors;
 	u32 hw_fatal;
 	atomic64_t counters[SCI_COUNTERS];

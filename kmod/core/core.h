@@ -15,8 +15,8 @@
  *  session.c		messages to another node, once and in order
  *
  * Adapters, files, other nodes:
- *  user.c		what one user holds of an adapter, and may
- *  retire.c		what is given back to an adapter without its lock
+ *  user.c		limits of the objects that one user holds
+ *  retire.c		mappings and memory, given back without adapter->lock
  *  adapter.c		an adapter's life; callers inside it; its error counts
  *  object.c		objects that have a file: events, poll, maps
  *  lent.c		memory that an adapter lends to segments

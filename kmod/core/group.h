@@ -29,7 +29,7 @@ struct sci_domain {
  * @serial: number of the group among those with @id; not 0
  * @length: bytes
  * @pages: the members' memory
- * @owner: the founder, and who may join
+ * @owner: ids and mode of the founder; they decide who may join
  * @members: number of segments
  * @exported: number of members that importers may connect to
  */

@@ -20,7 +20,7 @@
  * @number: the interrupt number
  * @data: triggers carry bytes
  * @shared: the owners share the number
- * @owner: the first owner, and who may trigger it
+ * @owner: ids and mode of the first owner; they decide who may trigger it
  * @owners: list of struct sci_intr
  * @exporter: the end of connections of triggering nodes
  */

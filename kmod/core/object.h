@@ -78,7 +78,7 @@ struct sci_object {
 	bool died;
 	struct mem_cgroup *memcg;
 	wait_queue_head_t wait;
-	spinlock_t ev_lock;		/* what follows */
+	spinlock_t ev_lock;		/* protects the members below */
 	struct list_head events;
 	unsigned int n_events;
 	bool overflow;

@@ -53,7 +53,7 @@ struct sci_peer_ops {
  * @node: node id
  * @order: outermost: held while @ops are called
  * @lock: @session, @local, @work_at, @last_packet
- * @session: with it
+ * @session: the session with the node
  * @local: our own node: messages to be delivered
  * @nr_local: number of local messages; may be read at any time
  * @work: work that sends retransmissions and heartbeats, and delivers @local

@@ -112,7 +112,7 @@ struct sci_message {
 };
 
 /**
- * enum sci_session_state - what a session is about
+ * enum sci_session_state - state of a session
  * @SCI_SESSION_IDLE: there is none, and nothing to say
  * @SCI_SESSION_HELLO: waiting for an ANSWER
  * @SCI_SESSION_UP: there is one

@@ -204,7 +204,7 @@ struct ntb_node {
 	struct ntb_outbound out[NTB_WINDOWS];
 	bool messages;
 	u64 db;
-	struct mutex lock;		/* see above */
+	struct mutex lock;		/* protects in, out, exposed, ... */
 	struct xarray exposed;
 	struct list_head limbo;
 	unsigned int views;
@@ -214,7 +214,7 @@ struct ntb_node {
 	bool open;
 	bool up;
 	u32 theirs[NTB_WORDS];
-	spinlock_t send_lock;		/* sent */
+	spinlock_t send_lock;		/* protects sent */
 	u32 sent;
 	struct ntb_mailbox from_peer;
 	struct ntb_mailbox from_self;

@@ -56,7 +56,7 @@ struct deck_msg {
 #define BUF_CHUNK	(256u << 10)	/* exported at once, to be cut into pieces */
 #define BUF_KEPT_MAX	(32u << 20)	/* bytes of free larger buffers */
 
-/* Exported memory of the port. */
+/* Memory that the endpoint has exported: a chunk of pieces, or one larger buffer. */
 struct deck_chunk {
 	struct list link;		/* world.chunks */
 	struct list free;		/* world.kept, if it is a free larger buffer */

@@ -174,7 +174,7 @@ struct sci_peer {
 	int hello_ret;			/* result of the last HELLO */
 	uint64_t hello_ms;		/* duration of the last HELLO, in ms */
 	uint64_t import_ms;		/* no import before this time, in ms */
-	/* when to give up missing memory that the program wants to map, in ms */
+	/* time limit for missing memory that the program wants to map, in ms */
 	uint64_t map_doubt_ms;
 	unsigned int dialers;		/* references by struct msg_dial */
 	unsigned int unwatched;		/* detached requests */

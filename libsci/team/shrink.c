@@ -136,7 +136,7 @@ static int join_living(struct sci_team *t, const int *living, int n, struct team
 	return 0;
 }
 
-/* The memory of a call. */
+/* A call of sci_team_shrink(): its arguments and its state. */
 struct shrink {
 	struct sci_team *team, *new;
 	int *living;			/* world ranks of the participants */

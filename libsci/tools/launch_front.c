@@ -34,7 +34,7 @@ struct front {
 	int status;
 	bool input_open;
 	size_t input_window;
-	/* ns; when to give up on agents that do not answer; 0: never */
+	/* time in ns at which agents that have not answered count as failed; 0: never */
 	uint64_t give_up_at;
 };
 

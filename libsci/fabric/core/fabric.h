@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Copyright (C) 2026 The libsci authors */
 /*
- * DOC: what a fabric is
+ * DOC: fabrics
  *
  * A fabric moves segments and interrupts between nodes.  The layers above call it
  * through struct sci_fabric_ops and never ask which fabric they run on.
@@ -544,7 +544,7 @@ struct sci_fabric_place {
  *		is present.
  * @open:	Join at @at; @arg is the text after "NAME:" of its fabric, or
  *		NULL. -EINVAL: bad @arg, node or environment; -ENODEV: no
- *		adapter is ours.
+ *		adapter belongs to the node.
  * @close:	Leave. Every object has been destroyed before.
  * @stream:	The operations of a fabric whose imports are no memory; else NULL.
  * @unmap:	Undo lseg.map or rseg.map.

@@ -169,7 +169,12 @@ static int adapter_adopt(struct dev *dev, const struct dev_adapter *a)
 	return 0;
 }
 
-/* Open @path if it is wanted. Return: 1 if the search is over, -errno if it failed for good. */
+/*
+ * Open the device @path, and use it if it belongs to the node that SCI_NODE names. Without
+ * SCI_NODE, use each listed device, and each found device but loop devices.
+ *
+ * Return: 0: continue with the next device; 1: the search is over; or an error that ends it.
+ */
 static int adapter_consider(struct search *s, const char *path)
 {
 	struct dev_adapter a;

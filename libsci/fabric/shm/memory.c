@@ -336,8 +336,8 @@ static void try_map_copy(void)
 }
 
 /*
- * Does shm_map_copy() work for a mapping with pages of @page bytes?  Not for huge
- * ones, and not in programs that qemu-user runs.  Their segments keep a descriptor.
+ * Return whether shm_map_copy() works for a mapping with pages of @page bytes. It does not for
+ * huge pages, nor in a program that qemu-user runs. Such segments keep a descriptor.
  */
 bool shm_can_map_copy(size_t page)
 {

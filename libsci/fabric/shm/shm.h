@@ -138,7 +138,7 @@ struct shm {
 	unsigned int last_node;		/* highest id of the cluster */
 	unsigned int mode;
 	size_t huge;			/* bytes of a huge page; 0: none */
-	bool wake_barrier;		/* the kernel does it for us */
+	bool wake_barrier;		/* the process may call membarrier(2) */
 	struct shm_check check;
 	int rundir;			/* -1: abstract names */
 	bool told_of_stranger;		/* see shm_name_taken() */

@@ -284,7 +284,7 @@ static __always_inline int quick_recvs(struct sci_peer *p, uint32_t context,
 	return i;
 }
 
-/* Receive from the first peer that has sent something. */
+/* Receive the next message of the first peer that has sent one. */
 static __attribute__((noinline)) int
 quick_recvs_from_any(const struct sci_ep *ep, uint32_t context, struct sci_try_recv *t, int n)
 {

@@ -63,7 +63,7 @@ struct msg_dial {
 	bool open;			/* sci_peer_open(): the program already has @p */
 	bool asking;			/* a HELLO to @p is under way */
 	uint64_t again;			/* when to send the next HELLO, in ms */
-	uint64_t until;			/* when to give up with -ETIME, in ms */
+	uint64_t until;			/* time at which the dial ends with -ETIME, in ms */
 	int timeout;
 	uint32_t pause;			/* current interval, in ms */
 	int ret;			/* -EAGAIN while the dial goes on */

@@ -80,7 +80,7 @@ struct sci_req {
 	};
 	uint32_t segment;		/* rendezvous, one-sided: id of the peer's segment */
 	uint64_t offset;
-	uint64_t doubt_ms;		/* one-sided: when to give up missing memory, in ms */
+	uint64_t doubt_ms;		/* one-sided: time limit for missing memory, in ms */
 	size_t moved;			/* bytes already written or received */
 	size_t want;			/* bytes that will be moved */
 	void *data;			/* completion queue: the program's context */

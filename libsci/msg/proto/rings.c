@@ -6,7 +6,7 @@
  * An endpoint lends memory to the peers that send it longer messages: rings of blocks. All
  * its rings together have SCI_PARAM_RINGS_MAX bytes, shared equally: with more peers, the
  * rings are smaller. When a new ring would exceed the limit, the endpoint recalls the rings
- * that nobody has written to since the last time that this happened. Until they are back,
+ * that no peer has written to since the last time that this happened. Until they are back,
  * a new ring gets what is left, and at least RING_LEAST bytes: no peer waits for another
  * one, and the limit is exceeded by two such rings for each peer at most.
  *
