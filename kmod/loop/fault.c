@@ -6,11 +6,13 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
 
 #include "loop.h"
 
 #define REPORTS_MAX	1000000		/* errors reported by one write at most */
 #define PPM		1000000
+#define HOLD_LIMIT	(30 * HZ)	/* an unmap is held back for no longer */
 
 bool loop_chance(struct loop_node *n, const u32 *ppm)
 {
@@ -109,6 +111,18 @@ bool loop_withholds(struct loop_node *from, const struct sci_packet *p)
 	return type && p->type == SCI_PACKET_DATA && p->body[0] == type;
 }
 
+/* ---- slow unmaps ---- */
+
+void loop_unmap_hold(struct loop_node *n)
+{
+	if (!READ_ONCE(n->fault.hold_unmap))
+		return;
+	atomic_inc(&n->fault.unmaps_held);
+	wait_event_timeout(n->fault.unmap_wait,
+			   !READ_ONCE(n->fault.hold_unmap), HOLD_LIMIT);
+	atomic_dec(&n->fault.unmaps_held);
+}
+
 /* ---- debugfs ---- */
 
 static int fault_link_get(void *data, u64 *val)
@@ -174,6 +188,27 @@ static int fault_fatal_set(void *data, u64 val)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(fault_fatal_fops, NULL, fault_fatal_set, "%llu\n");
 
+static int fault_hold_unmap_get(void *data, u64 *val)
+{
+	struct loop_node *n = data;
+
+	*val = READ_ONCE(n->fault.hold_unmap);
+	return 0;
+}
+
+static int fault_hold_unmap_set(void *data, u64 val)
+{
+	struct loop_node *n = data;
+
+	if (val > 1)
+		return -EINVAL;
+	WRITE_ONCE(n->fault.hold_unmap, val);
+	wake_up_all(&n->fault.unmap_wait);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(fault_hold_unmap_fops, fault_hold_unmap_get,
+			 fault_hold_unmap_set, "%llu\n");
+
 /* Parse TYPE OFFSET SIZE VALUE, each a number. A later write replaces an earlier one. */
 static ssize_t fault_patch_write(struct file *file, const char __user *buf,
 				 size_t len, loff_t *pos)
@@ -223,16 +258,20 @@ void loop_fault_add(struct loop_node *n)
 	debugfs_create_u32("damaged", 0400, dir, &n->fault.damaged);
 	debugfs_create_file("patch", 0200, dir, n, &fault_patch_fops);
 	debugfs_create_u32("withhold", 0600, dir, &n->fault.withhold);
+	debugfs_create_file("hold_unmap", 0600, dir, n, &fault_hold_unmap_fops);
+	debugfs_create_atomic_t("unmaps_held", 0400, dir, &n->fault.unmaps_held);
 	n->fault.dir = dir;
 }
 
 void loop_fault_remove(struct loop_node *n)
 {
 	debugfs_remove_recursive(n->fault.dir);
+	fault_hold_unmap_set(n, 0);
 }
 
 void loop_fault_init(struct loop_node *n, u64 seed)
 {
 	spin_lock_init(&n->fault.lock);
+	init_waitqueue_head(&n->fault.unmap_wait);
 	fault_seed_set(n, seed);
 }

@@ -310,6 +310,7 @@ static void loop_unmap(struct sci_adapter *a, struct sci_mapping *m)
 {
 	struct loop_map *map = m->priv;
 
+	loop_unmap_hold(sci_adapter_priv(a));
 	m->priv = NULL;
 	sci_att_free(sci_adapter_desc(a)->att, map->first, map->entries);
 	sci_pages_put(map->pages);

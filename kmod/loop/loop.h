@@ -46,6 +46,9 @@ struct loop_patch {
  * @patch: change for the next message of one type
  * @last: the message sent last
  * @withhold: enum sci_message_type that never leaves, 0: none
+ * @hold_unmap: unmap() of this node's adapter waits
+ * @unmaps_held: number of calls of unmap() that wait
+ * @unmap_wait: they wait here until @hold_unmap is false
  * @dir: debugfs fault/
  */
 struct loop_fault {
@@ -61,6 +64,9 @@ struct loop_fault {
 	struct loop_patch patch;
 	u8 last[SCI_MESSAGE_SIZE];
 	u32 withhold;
+	bool hold_unmap;
+	atomic_t unmaps_held;
+	wait_queue_head_t unmap_wait;
 	struct dentry *dir;
 };
 
@@ -120,5 +126,11 @@ void loop_damage(struct loop_node *from, struct sci_packet *packet);
 
 /* Return whether @from never sends messages such as the one in @packet. */
 bool loop_withholds(struct loop_node *from, const struct sci_packet *packet);
+
+/*
+ * Wait while unmaps are held back, as an adapter waits whose packets a silent node does not
+ * answer.
+ */
+void loop_unmap_hold(struct loop_node *n);
 
 #endif

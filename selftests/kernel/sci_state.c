@@ -326,7 +326,7 @@ void faults_end(void)
 	static const char *const faults[] = {
 		KNOB_LOSS, KNOB_DUPLICATE, KNOB_REORDER, KNOB_DMA_ERRORS,
 		KNOB_DAMAGE,
-		KNOB_WITHHOLD,
+		KNOB_WITHHOLD, KNOB_HOLD_UNMAP,
 	};
 
 	write_text("/sys/kernel/debug/failslab/probability", "0");

@@ -24,6 +24,8 @@
 #define KNOB_DAMAGED	"damaged"	/* how many were; to be read */
 #define KNOB_PATCH	"patch"		/* of the next message of a type: text */
 #define KNOB_WITHHOLD	"withhold"	/* messages of that type */
+#define KNOB_HOLD_UNMAP	"hold_unmap"	/* 0 or 1 */
+#define KNOB_UNMAPS_HELD "unmaps_held"	/* how many wait; to be read */
 #define KNOB_RETRIABLE	"retriable"	/* so many lost transfers */
 #define KNOB_FATAL	"fatal"
 /* Of all its adapters: a node. */
