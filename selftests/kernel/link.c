@@ -257,6 +257,43 @@ TEST(force_does_not_wait_for_a_kernel_that_says_nothing)
 	close(OK(remote_connect(p.importer, p.node, p.id)));
 }
 
+static void map_and_unmap(struct peer *self, void *arg)
+{
+	struct pair p;
+
+	(void)arg;
+	peer_expect(self, "map");
+	p = PAIR(LENGTH);
+	peer_send(self, "mapped");
+	peer_expect(self, "unmap");
+	OK(sci_unmap(p.there, LENGTH));
+	close(p.remote);
+	peer_send(self, "unmapped");
+}
+
+/* An adapter may take seconds to unmap: it waits for the packets to a silent node. */
+TEST(an_unmap_that_takes_long_keeps_only_its_process_waiting)
+{
+	struct peer *peer = peer_spawn(map_and_unmap, NULL);
+	struct pair p;
+
+	begin(KNOB_HOLD_UNMAP);
+	peer_send(peer, "map");
+	peer_expect(peer, "mapped");
+	OK(knob_set(0, KNOB_HOLD_UNMAP, 1));
+	peer_send(peer, "unmap");
+	WAIT_UNTIL(knob_get(0, KNOB_UNMAPS_HELD) == 1);
+	/* calls, page faults and messages of the same adapter go on */
+	p = PAIR(LENGTH);
+	p.there[0] = 1;
+	EQ(p.here[0], 1);
+	CHECK(nodes_answer());
+	EQ(knob_get(0, KNOB_UNMAPS_HELD), 1);
+	OK(knob_set(0, KNOB_HOLD_UNMAP, 0));
+	peer_expect(peer, "unmapped");
+	peer_join(peer);
+}
+
 TEST(whoever_forces_can_be_killed)
 {
 	struct peer *peer = peer_spawn(unexport_until_killed, NULL);
