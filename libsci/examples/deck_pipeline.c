@@ -110,7 +110,7 @@ static uint8_t edge_pixel(const struct rows *r, unsigned int i, int x)
 typedef uint8_t (*filter_fn)(const struct rows *r, unsigned int i, int x);
 
 /* The result has one row less on each side. */
-static void filter(const struct rows *in, struct rows *out, filter_fn fn)
+static void rows_filter(const struct rows *in, struct rows *out, filter_fn fn)
 {
 	out->first = in->first + 1;
 	out->n = in->n - 2;
@@ -190,7 +190,7 @@ static void *filter_bands(void *arg)
 		if (!deck_msg_length(m))
 			break;
 		band_get(m, &in);
-		filter(&in, &out, s->fn);
+		rows_filter(&in, &out, s->fn);
 		band_put(m, &out);
 		OK(deck_mbox_post(s->out, m));
 	}
@@ -256,8 +256,8 @@ static int check(const unsigned long *levels, double seconds)
 
 	for (unsigned int i = 0; i < bands(); i++) {
 		cut_band(&a, i);
-		filter(&a, &b, smooth_pixel);
-		filter(&b, &a, edge_pixel);
+		rows_filter(&a, &b, smooth_pixel);
+		rows_filter(&b, &a, edge_pixel);
 		count(&a, alone);
 	}
 	free(a.p);

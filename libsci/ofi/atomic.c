@@ -83,12 +83,12 @@ static bool of_verb(enum sfi_verb verb, enum fi_op op)
 	}
 }
 
-static bool has_bits(enum fi_op op)
+static bool type_has_bits(enum fi_op op)
 {
 	return op == FI_BOR || op == FI_BAND || op == FI_BXOR || op == FI_MSWAP;
 }
 
-static bool has_order(enum fi_op op)
+static bool type_has_order(enum fi_op op)
 {
 	return op == FI_MIN || op == FI_MAX ||
 	       (op >= FI_CSWAP_LE && op <= FI_CSWAP_GT);
@@ -99,8 +99,8 @@ bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
 	enum kind kind = kind_of(type);
 
 	return kind != NONE && of_verb(verb, op) &&
-	       (kind == INTEGER || !has_bits(op)) &&
-	       (kind != COMPLEX || !has_order(op));
+	       (kind == INTEGER || !type_has_bits(op)) &&
+	       (kind != COMPLEX || !type_has_order(op));
 }
 
 /* ---- arithmetic ---- */

@@ -91,7 +91,7 @@ void sfi_op_pending(struct sfi_op *op)
 	ep->receives = op;
 }
 
-static void not_pending(struct sfi_op *op)
+static void op_not_pending(struct sfi_op *op)
 {
 	if (!op->prev)
 		return;
@@ -181,7 +181,7 @@ static void many_came(struct sfi_op *op, const struct sci_completion *c)
 	if (c->status.flags & SCI_STATUS_RETURNED) {
 		one.flags |= FI_MULTI_RECV;
 		one.silent = false;
-		not_pending(op);
+		op_not_pending(op);
 		sfi_op_free(op);
 	}
 	if (c->status.error)
@@ -203,7 +203,7 @@ static void op_completed(const struct sci_completion *c)
 		many_came(op, c);
 		return;
 	}
-	not_pending(op);
+	op_not_pending(op);
 	if (st->error)
 		sfi_op_failed(op, st);
 	else
@@ -261,7 +261,7 @@ static __always_inline bool hand_poll(struct sfi_ep *ep)
  * successful read, a program such as Open MPI reads once more to find the queue empty.
  * That read makes no full progress if no receive is held.
  */
-static inline bool needs_progress(const struct sfi_ep *ep, bool came)
+static inline bool op_needs_progress(const struct sfi_ep *ep, bool came)
 {
 	if (ep->rounds % AT_LEAST == 0)
 		return true;
@@ -281,7 +281,7 @@ __hot void sfi_ep_progress(struct sfi_ep *ep)
 	ep->rounds++;
 	came = hand_poll(ep);
 	ep->vain = came ? 0 : ep->vain + 1;
-	if (needs_progress(ep, came))
+	if (op_needs_progress(ep, came))
 		op_progress(ep);
 	sfi_unlock(&ep->lock);
 }

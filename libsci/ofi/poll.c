@@ -20,7 +20,7 @@ struct sfi_poll {
 	size_t n;
 };
 
-static bool has_news(struct member *m)
+static bool member_has_events(struct member *m)
 {
 	struct sfi_cntr *c = (struct sfi_cntr *)m->fid;
 	struct sfi_cq *cq = (struct sfi_cq *)m->fid;
@@ -45,7 +45,7 @@ static int poll_poll(struct fid_poll *fid, void **contexts, int count)
 
 	sfi_lock(&p->lock);
 	for (size_t i = 0; i < p->n && n < count; i++)
-		if (has_news(&p->members[i]))
+		if (member_has_events(&p->members[i]))
 			contexts[n++] = p->members[i].fid->context;
 	sfi_unlock(&p->lock);
 	return n;

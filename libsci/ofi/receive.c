@@ -122,8 +122,8 @@ bool sfi_hand_cancel(struct sfi_ep *ep, const void *context)
  * that is there must wake them. Other programs poll soon anyway, and an early poll costs the
  * sender a cache miss if it is just writing the line.
  */
-static inline int try_now(struct sfi_ep *ep, const struct sfi_recv *r,
-			  struct sci_peer *peer)
+static inline int recv_try_now(struct sfi_ep *ep, const struct sfi_recv *r,
+			       struct sci_peer *peer)
 {
 	struct sci_try_recv t = {
 		.buf = r->iov->iov_base, .size = r->iov->iov_len,
@@ -147,7 +147,7 @@ static int recv_call(struct sfi_ep *ep, const struct sfi_recv *r)
 		error = sfi_ep_known(ep, r->src, &peer);
 	if (!error && r->n == 1 && !(r->flags & FI_MULTI_RECV) &&
 	    sfi_may_be_held(ep, peer, r->tagged)) {
-		ret = ep->may_sleep ? try_now(ep, r, peer) : -EAGAIN;
+		ret = ep->may_sleep ? recv_try_now(ep, r, peer) : -EAGAIN;
 		if (ret > 0)
 			return 0;
 		if (ret == -EAGAIN) {

@@ -32,7 +32,7 @@ static uint64_t send_what(const struct sfi_send *s)
 }
 
 /* Send the whole message now. Return -EAGAIN to let sci_isendm() do it or find the error. */
-static __always_inline int try_send(struct sci_peer *peer, bool tagged,
+static __always_inline int send_try(struct sci_peer *peer, bool tagged,
 				    uint64_t tag, const uint64_t *imm,
 				    const void *buf, size_t len)
 {
@@ -48,7 +48,7 @@ static bool send_at_once(struct sfi_ep *ep, struct sci_peer *peer,
 	struct sci_status st = { 0 };
 
 	if (s->n != 1 || s->flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ||
-	    try_send(peer, s->tagged, s->tag, imm, s->iov->iov_base,
+	    send_try(peer, s->tagged, s->tag, imm, s->iov->iov_base,
 		     s->iov->iov_len))
 		return false;
 	st.len = s->iov->iov_len;
@@ -143,7 +143,7 @@ __hot ssize_t sfi_inject(struct sfi_ep *ep, fi_addr_t dest, bool tagged,
 		return -FI_EOPBADSTATE;
 	sfi_lock(&ep->lock);
 	ret = sfi_ep_known(ep, dest, &peer);
-	if (!ret && try_send(peer, tagged, tag, imm, buf, len))
+	if (!ret && send_try(peer, tagged, tag, imm, buf, len))
 		ret = inject_otherwise(peer, tagged, tag, imm, buf, len);
 	if (!ret && ep->tx.cntr)
 		sfi_cntr_count(ep->tx.cntr, 0);

@@ -350,7 +350,7 @@ int sfi_wait_poll(struct sfi_wait *w, int timeout)
  * Prepare a queue for the program's sleep. Its sleeping threads are not known. So the
  * descriptor stays readable while the queue is not empty, also for earlier sleepers.
  */
-static int try_cq(struct sfi_cq *cq)
+static int cq_try(struct sfi_cq *cq)
 {
 	int ret = sfi_wait_arm(&cq->wait, cq->domain);
 
@@ -363,14 +363,14 @@ static int try_cq(struct sfi_cq *cq)
 	return -FI_EAGAIN;
 }
 
-static int try_one(struct fid *fid)
+static int fid_try(struct fid *fid)
 {
 	struct sfi_cntr *cntr = (struct sfi_cntr *)fid;
 	int ret;
 
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
-		return try_cq((struct sfi_cq *)fid);
+		return cq_try((struct sfi_cq *)fid);
 	case FI_CLASS_CNTR:
 		ret = sfi_wait_arm(&cntr->wait, cntr->domain);
 		if (!ret)
@@ -389,6 +389,6 @@ int sfi_trywait(struct fid_fabric *fabric, struct fid **fids, int n)
 
 	(void)fabric;
 	for (int i = 0; i < n && !ret; i++)
-		ret = try_one(fids[i]);
+		ret = fid_try(fids[i]);
 	return ret;
 }

@@ -95,8 +95,8 @@ static int team_broadcast(const char *call, shmem_team_t team, void *dest,
 
 	if (!t)
 		return -1;
-	check_symmetric(call, dest, len);
-	check_symmetric(call, source, len);
+	symmetric_check(call, dest, len);
+	symmetric_check(call, source, len);
 	coll_broadcast(call, t->team, dest, source, len, root);
 	/* by the standard, the root's dest gets the bytes in teams, but not in active sets */
 	if (t->my_pe == root && dest != source)
@@ -122,8 +122,8 @@ static int team_fcollect(const char *call, shmem_team_t team, void *dest,
 
 	if (!t)
 		return -1;
-	check_symmetric(call, dest, len * (size_t)t->n_pes);
-	check_symmetric(call, source, len);
+	symmetric_check(call, dest, len * (size_t)t->n_pes);
+	symmetric_check(call, source, len);
 	shmem_ok(call, sci_team_allgather(t->team, source, len, dest));
 	return 0;
 }
@@ -135,8 +135,8 @@ static int team_alltoall(const char *call, shmem_team_t team, void *dest,
 
 	if (!t)
 		return -1;
-	check_symmetric(call, dest, len * (size_t)t->n_pes);
-	check_symmetric(call, source, len * (size_t)t->n_pes);
+	symmetric_check(call, dest, len * (size_t)t->n_pes);
+	symmetric_check(call, source, len * (size_t)t->n_pes);
 	shmem_ok(call, sci_team_alltoall(t->team, source, dest, len));
 	return 0;
 }
@@ -212,8 +212,8 @@ static int team_reduce(const char *call, shmem_team_t team, void *dest,
 
 	if (!t)
 		return -1;
-	check_symmetric(call, dest, n * sci_type_size(type));
-	check_symmetric(call, source, n * sci_type_size(type));
+	symmetric_check(call, dest, n * sci_type_size(type));
+	symmetric_check(call, source, n * sci_type_size(type));
 	shmem_ok(call, sci_team_allreduce(t->team, source, dest, n, sci_op(kind, type)));
 	return 0;
 }

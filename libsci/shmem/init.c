@@ -54,7 +54,7 @@ void die_of_address(const char *call, const void *addr, size_t len, size_t at)
 		  "nor a static variable of the program", addr);
 }
 
-void check_symmetric_slow(const char *call, const void *addr, size_t len)
+void symmetric_check_slow(const char *call, const void *addr, size_t len)
 {
 	const char *p = addr;
 	size_t left, at;
@@ -87,7 +87,7 @@ void *pe_ptr_slow(const char *call, const void *addr, size_t len, int pe)
 	if (!len)
 		return (void *)addr;
 	if (shmem.debug || !sci_team_ptr(shmem.team, addr, shmem.my_pe))
-		check_symmetric_slow(call, addr, len);
+		symmetric_check_slow(call, addr, len);
 	return sci_team_ptr(shmem.team, addr, pe);
 }
 

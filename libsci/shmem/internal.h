@@ -119,12 +119,12 @@ static inline void *pe_ptr_of(const char *call, const void *addr, size_t len, in
 }
 
 /* Check that the caller's address is symmetric. For SHMEM_DEBUG. */
-void check_symmetric_slow(const char *call, const void *addr, size_t len);
+void symmetric_check_slow(const char *call, const void *addr, size_t len);
 
-static inline void check_symmetric(const char *call, const void *addr, size_t len)
+static inline void symmetric_check(const char *call, const void *addr, size_t len)
 {
 	if (unlikely(shmem.debug || !shmem.team))
-		check_symmetric_slow(call, addr, len);
+		symmetric_check_slow(call, addr, len);
 }
 
 /* Make the program's static variables symmetric. Return 0 or -errno. */

@@ -137,7 +137,7 @@ static void block_put_signal(const char *call, void *dest, const void *source, s
 
 EXPORT uint64_t shmem_signal_fetch(const uint64_t *sig_addr)
 {
-	check_symmetric(__func__, sig_addr, sizeof(*sig_addr));
+	symmetric_check(__func__, sig_addr, sizeof(*sig_addr));
 	return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
 }
 

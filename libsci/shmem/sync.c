@@ -35,7 +35,7 @@ static struct sci_words words_of(const char *call, const void *words, size_t n,
 				 const int *status, int cmp, bool is_unsigned,
 				 uint64_t value, const void *values, unsigned int size)
 {
-	check_symmetric(call, words, n * size);
+	symmetric_check(call, words, n * size);
 	return (struct sci_words){
 		.words = words, .n = n, .skip = status, .values = values, .value = value,
 		.size = size, .cmp = cmp_of(call, cmp, is_unsigned),
@@ -82,7 +82,7 @@ static __attribute__((noinline))
 void word_wait(const char *call, const void *word, unsigned int size, int cmp,
 	       bool is_unsigned, uint64_t value)
 {
-	check_symmetric(call, word, size);
+	symmetric_check(call, word, size);
 	shmem_ok(call, sci_team_wait_until(shmem.team, word, size,
 					   cmp_of(call, cmp, is_unsigned), value, -1));
 }
@@ -91,7 +91,7 @@ static __attribute__((noinline))
 bool word_test(const char *call, const void *word, unsigned int size, int cmp,
 	       bool is_unsigned, uint64_t value)
 {
-	check_symmetric(call, word, size);
+	symmetric_check(call, word, size);
 	return words_ready(call, sci_team_wait_until(shmem.team, word, size,
 						     cmp_of(call, cmp, is_unsigned),
 						     value, 0));
@@ -223,7 +223,7 @@ static bool lock_take(const char *call, long *lock, int timeout)
 {
 	int err;
 
-	check_symmetric(call, lock, sizeof(*lock));
+	symmetric_check(call, lock, sizeof(*lock));
 	err = sci_team_lock(shmem.team, (uint64_t *)lock, timeout);
 	if (err == -EAGAIN)
 		return false;
@@ -247,7 +247,7 @@ EXPORT void shmem_clear_lock(long *lock)
 {
 	int err;
 
-	check_symmetric(__func__, lock, sizeof(*lock));
+	symmetric_check(__func__, lock, sizeof(*lock));
 	err = sci_team_unlock(shmem.team, (uint64_t *)lock);
 	if (err == -EPERM)
 		shmem_die(__func__, "this PE does not hold the lock at %p", (void *)lock);

@@ -20,7 +20,7 @@ struct sci_block_obj {
 	pthread_cond_t changed;
 };
 
-static sci_error_t run_pieces(struct sci_block_obj *b)
+static sci_error_t block_run_pieces(struct sci_block_obj *b)
 {
 	bool backwards = sci_transfer_backwards(&b->t);
 	size_t done = 0, n, from;
@@ -62,7 +62,7 @@ static void block_run(struct sci_job *job)
 {
 	struct sci_block_obj *b = container_of(job, struct sci_block_obj, job);
 	sci_cb_block_transfer_t cb = b->cb;
-	sci_error_t status = run_pieces(b);
+	sci_error_t status = block_run_pieces(b);
 
 	transfer_finish(b, status);
 	if (cb) {
@@ -92,9 +92,9 @@ static sci_error_t block_start(struct sci_block_obj *b)
 	return SCI_ERR_OK;
 }
 
-static sci_error_t start_transfer(sci_map_t src, sci_map_t dst,
-				  sci_block_transfer_t *block,
-				  const struct sci_block_obj *want)
+static sci_error_t block_transfer_start(sci_map_t src, sci_map_t dst,
+					sci_block_transfer_t *block,
+					const struct sci_block_obj *want)
 {
 	struct sci_block_obj *b;
 	sci_error_t err;
@@ -144,7 +144,7 @@ void SCITransferBlockAsync(sci_map_t sourceMap, size_t sourceOffset,
 	SCI_CALL(error, flags, SCI_FLAG_BLOCK_READ | SCI_FLAG_USE_CALLBACK,
 		 flags & SCI_FLAG_USE_CALLBACK && !callback ?
 		 SCI_ERR_ILLEGAL_PARAMETER :
-		 start_transfer(sourceMap, destinationMap, block, &want));
+		 block_transfer_start(sourceMap, destinationMap, block, &want));
 }
 SISCI_EXPORT(SCITransferBlockAsync);
 
@@ -178,7 +178,7 @@ static void block_wait_done(struct sci_block_obj *b, unsigned int timeout)
 				    &deadline);
 }
 
-static sci_error_t wait_block(struct sci_block_obj *b, unsigned int timeout)
+static sci_error_t block_wait(struct sci_block_obj *b, unsigned int timeout)
 {
 	sci_error_t err;
 
@@ -197,15 +197,15 @@ static sci_error_t wait_block(struct sci_block_obj *b, unsigned int timeout)
 	return err;
 }
 
-static sci_error_t wait_transfer(sci_block_transfer_t block,
-				 unsigned int timeout)
+static sci_error_t block_wait_transfer(sci_block_transfer_t block,
+				       unsigned int timeout)
 {
 	struct sci_block_obj *b = sci_get(block, SCI_TYPE_BLOCK);
 	sci_error_t err;
 
 	if (!b)
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	err = wait_block(b, timeout);
+	err = block_wait(b, timeout);
 	sci_put(b);
 	return err;
 }
@@ -213,7 +213,7 @@ static sci_error_t wait_transfer(sci_block_transfer_t block,
 void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, wait_transfer(block, timeout));
+	SCI_CALL(error, flags, 0, block_wait_transfer(block, timeout));
 }
 SISCI_EXPORT(SCIWaitForBlockTransfer);
 

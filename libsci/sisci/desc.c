@@ -4,7 +4,7 @@
 
 #include "libsci/sisci/object.h"
 
-static sci_error_t open_desc(sci_desc_t *sd)
+static sci_error_t desc_open(sci_desc_t *sd)
 {
 	struct sci_desc_obj *d;
 	sci_error_t err;
@@ -21,7 +21,7 @@ static sci_error_t open_desc(sci_desc_t *sd)
 
 void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, SCI_FLAG_THREAD_SAFE, open_desc(sd));
+	SCI_CALL(error, flags, SCI_FLAG_THREAD_SAFE, desc_open(sd));
 }
 SISCI_EXPORT(SCIOpen);
 
@@ -33,7 +33,7 @@ void sci_desc_destroy(void *obj)
 	sci_release(obj);
 }
 
-static sci_error_t close_desc(sci_desc_t sd)
+static sci_error_t desc_close(sci_desc_t sd)
 {
 	struct sci_desc_obj *d = sci_get(sd, SCI_TYPE_DESC);
 	sci_error_t err;
@@ -53,6 +53,6 @@ static sci_error_t close_desc(sci_desc_t sd)
 
 void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, close_desc(sd));
+	SCI_CALL(error, flags, 0, desc_close(sd));
 }
 SISCI_EXPORT(SCIClose);

@@ -45,8 +45,8 @@ struct sci_dma_obj {
 
 /* ---- the worker ---- */
 
-static int copy_mem(const struct entry *e, struct sci_rseg *r,
-		    const struct sci_dma_piece *p, bool pull)
+static int dma_copy_mem(const struct entry *e, struct sci_rseg *r,
+			const struct sci_dma_piece *p, bool pull)
 {
 	struct sci_rseg_status *st = sci_lib.ops->rseg.status(r);
 	uint32_t errors = sci_link_errors(st->link);
@@ -69,7 +69,7 @@ static int copy_mem(const struct entry *e, struct sci_rseg *r,
 	return sci_link_errors(st->link) == errors ? 0 : -EIO;
 }
 
-static int copy_entry(struct sci_dma_obj *q, const struct entry *e)
+static int entry_copy(struct sci_dma_obj *q, const struct entry *e)
 {
 	struct sci_lseg *local = e->lseg ? e->lseg->seg : NULL;
 	struct sci_dma_piece p = e->piece;
@@ -80,7 +80,7 @@ static int copy_entry(struct sci_dma_obj *q, const struct entry *e)
 		if (atomic_load(&q->abort))
 			return -ECANCELED;
 		p.len = left < PIECE ? left : PIECE;
-		ret = e->mem ? copy_mem(e, e->rseg->seg, &p, q->pull) :
+		ret = e->mem ? dma_copy_mem(e, e->rseg->seg, &p, q->pull) :
 			       sci_dma_copy(sci_lib.fabric, local, e->rseg->seg,
 					    &p, q->pull);
 		p.local += p.len;
@@ -94,7 +94,7 @@ static int copy_entry(struct sci_dma_obj *q, const struct entry *e)
  * A segment may be removed by force while its entry waits in a queue. The entry's
  * references keep the segment during the copy.
  */
-static int run_entry(struct sci_dma_obj *q, const struct entry *e)
+static int entry_run(struct sci_dma_obj *q, const struct entry *e)
 {
 	struct sci_lseg_obj *s = NULL;
 	struct sci_rseg_obj *r;
@@ -107,7 +107,7 @@ static int run_entry(struct sci_dma_obj *q, const struct entry *e)
 	}
 	r = sci_get(sci_handle(e->rseg), SCI_TYPE_RSEG);
 	if (r) {
-		ret = copy_entry(q, e);
+		ret = entry_copy(q, e);
 		sci_put(r);
 	}
 	if (s)
@@ -115,7 +115,7 @@ static int run_entry(struct sci_dma_obj *q, const struct entry *e)
 	return ret;
 }
 
-static void drop_entry(struct sci_dma_obj *q)
+static void entry_drop(struct sci_dma_obj *q)
 {
 	struct entry *e = &q->entries[--q->n_entries];
 
@@ -124,10 +124,10 @@ static void drop_entry(struct sci_dma_obj *q)
 	sci_unuse(e->rseg);
 }
 
-static void drop_entries(struct sci_dma_obj *q)
+static void entries_drop(struct sci_dma_obj *q)
 {
 	while (q->n_entries)
-		drop_entry(q);
+		entry_drop(q);
 }
 
 static void dma_complete(struct sci_dma_obj *q, int ret)
@@ -135,7 +135,7 @@ static void dma_complete(struct sci_dma_obj *q, int ret)
 	struct sci_note note = { .count = 1 };
 
 	/* Release the segments before a waiter or callback hears of the end. */
-	drop_entries(q);
+	entries_drop(q);
 	if (!ret) {
 		q->state = SCI_DMAQUEUE_DONE;
 	} else if (ret == -ECANCELED) {
@@ -164,7 +164,7 @@ static void *dma_worker(void *arg)
 		}
 		pthread_mutex_unlock(&q->obj.lock);
 		for (i = 0, ret = 0; i < q->n_entries && !ret; i++)
-			ret = run_entry(q, &q->entries[i]);
+			ret = entry_run(q, &q->entries[i]);
 		pthread_mutex_lock(&q->obj.lock);
 		dma_complete(q, ret);
 	}
@@ -172,7 +172,7 @@ static void *dma_worker(void *arg)
 	return NULL;
 }
 
-static sci_error_t start_worker(struct sci_dma_obj *q)
+static sci_error_t worker_start(struct sci_dma_obj *q)
 {
 	if (!q->running)
 		q->running = !sci_thread_start(&q->thread, dma_worker, q,
@@ -251,7 +251,7 @@ void sci_dma_destroy(void *obj)
 	if (q->running)
 		pthread_join(q->thread, NULL);
 	sci_notifier_free(q->events);
-	drop_entries(q);
+	entries_drop(q);
 	free(q->entries);
 	pthread_cond_destroy(&q->changed);
 	sci_release(q);
@@ -267,7 +267,7 @@ static bool dma_posted(struct sci_dma_obj *q)
 	return yes;
 }
 
-static sci_error_t remove_queue(sci_dma_queue_t queue)
+static sci_error_t dma_queue_remove(sci_dma_queue_t queue)
 {
 	struct sci_dma_obj *q = sci_get(queue, SCI_TYPE_DMA);
 	sci_error_t err;
@@ -284,7 +284,7 @@ static sci_error_t remove_queue(sci_dma_queue_t queue)
 void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		       sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, remove_queue(queue));
+	SCI_CALL(error, flags, 0, dma_queue_remove(queue));
 }
 SISCI_EXPORT(SCIRemoveDMAQueue);
 
@@ -306,9 +306,9 @@ static bool dma_fits(uint64_t off, uint64_t len, uint64_t size)
 	return off <= size && len <= size - off;
 }
 
-static sci_error_t check_piece(const struct sci_dma_piece *p, uint64_t local,
-			       uint64_t remote,
-			       const struct sci_adapter_info *info)
+static sci_error_t dma_check_piece(const struct sci_dma_piece *p, uint64_t local,
+				   uint64_t remote,
+				   const struct sci_adapter_info *info)
 {
 	if (!p->len || p->len % info->dma_size_align)
 		return SCI_ERR_SIZE_ALIGNMENT;
@@ -320,9 +320,9 @@ static sci_error_t check_piece(const struct sci_dma_piece *p, uint64_t local,
 						 SCI_ERR_OUT_OF_RANGE;
 }
 
-static sci_error_t check_segments(struct sci_dma_obj *q,
-				  struct sci_lseg_obj *s,
-				  struct sci_rseg_obj *r, bool pull)
+static sci_error_t dma_check_segments(struct sci_dma_obj *q,
+				      struct sci_lseg_obj *s,
+				      struct sci_rseg_obj *r, bool pull)
 {
 	sci_error_t err = SCI_ERR_OK;
 
@@ -342,9 +342,9 @@ static sci_error_t check_segments(struct sci_dma_obj *q,
 	return err;
 }
 
-static sci_error_t add_entry(struct sci_dma_obj *q, struct sci_lseg_obj *s,
-			     struct sci_rseg_obj *r, const struct request *req,
-			     const struct sci_dma_piece *piece)
+static sci_error_t dma_add_entry(struct sci_dma_obj *q, struct sci_lseg_obj *s,
+				 struct sci_rseg_obj *r, const struct request *req,
+				 const struct sci_dma_piece *piece)
 {
 	struct entry *e = &q->entries[q->n_entries];
 
@@ -363,9 +363,9 @@ static sci_error_t add_entry(struct sci_dma_obj *q, struct sci_lseg_obj *s,
 	return SCI_ERR_OK;
 }
 
-static sci_error_t add_pieces(struct sci_dma_obj *q, struct sci_lseg_obj *s,
-			      struct sci_rseg_obj *r,
-			      const struct request *req)
+static sci_error_t dma_add_pieces(struct sci_dma_obj *q, struct sci_lseg_obj *s,
+				  struct sci_rseg_obj *r,
+				  const struct request *req)
 {
 	bool pull = req->flags & SCI_FLAG_DMA_READ;
 	struct sci_adapter_info info;
@@ -376,16 +376,16 @@ static sci_error_t add_pieces(struct sci_dma_obj *q, struct sci_lseg_obj *s,
 	/* a broadcast needs the segments of a group, and not one segment */
 	if (req->flags & SCI_FLAG_BROADCAST && !r->broadcast)
 		return SCI_ERR_ILLEGAL_FLAG;
-	err = check_segments(q, s, r, pull);
+	err = dma_check_segments(q, s, r, pull);
 	err = err ? err : sci_adapter(q->adapter, &info);
 	if (err)
 		return err;
 	local = s ? sci_lib.ops->lseg.size(s->seg) : UINT64_MAX;
 	remote = sci_lib.ops->rseg.size(r->seg);
 	for (i = 0; i < req->n && !err; i++)
-		err = check_piece(&req->pieces[i], local, remote, &info);
+		err = dma_check_piece(&req->pieces[i], local, remote, &info);
 	for (i = 0; i < req->n && !err; i++)
-		err = add_entry(q, s, r, req, &req->pieces[i]);
+		err = dma_add_entry(q, s, r, req, &req->pieces[i]);
 	if (!err)
 		q->pull = pull;
 	return err;
@@ -403,7 +403,7 @@ static sci_error_t dma_fill(struct sci_dma_obj *q, const struct request *req)
 			return SCI_ERR_ILLEGAL_PARAMETER;
 	}
 	r = sci_get(req->remote, SCI_TYPE_RSEG);
-	err = r ? add_pieces(q, s, r, req) : SCI_ERR_ILLEGAL_PARAMETER;
+	err = r ? dma_add_pieces(q, s, r, req) : SCI_ERR_ILLEGAL_PARAMETER;
 	if (r)
 		sci_put(r);
 	if (s)
@@ -430,7 +430,7 @@ static sci_error_t dma_post(struct sci_dma_obj *q, sci_cb_dma_t cb, void *arg,
 		.handle = sci_handle(q),
 	};
 	struct sci_notifier *events = NULL;
-	sci_error_t err = start_worker(q);
+	sci_error_t err = worker_start(q);
 
 	if (err)
 		return err;
@@ -476,7 +476,7 @@ static sci_error_t dma_reset(struct sci_dma_obj *q)
 {
 	if (q->state == SCI_DMAQUEUE_POSTED)
 		return SCI_ERR_ILLEGAL_OPERATION;
-	drop_entries(q);
+	entries_drop(q);
 	q->state = SCI_DMAQUEUE_IDLE;
 	return SCI_ERR_OK;
 }
@@ -507,7 +507,7 @@ static sci_error_t dma_enqueue(struct sci_dma_obj *q, const struct request *req,
 			  SCI_FLAG_DMA_RESET))
 		err = dma_post(q, NULL, NULL, 0, old);
 	if (err) {
-		drop_entry(q);
+		entry_drop(q);
 		q->state = before;
 		return err;
 	}
@@ -559,8 +559,8 @@ SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t localSegment,
 }
 SISCI_EXPORT(SCIEnqueueDMATransfer);
 
-static sci_error_t do_post(sci_dma_queue_t queue, sci_cb_dma_t cb, void *arg,
-			   unsigned int flags)
+static sci_error_t dma_queue_post(sci_dma_queue_t queue, sci_cb_dma_t cb, void *arg,
+				  unsigned int flags)
 {
 	struct sci_notifier *old = NULL;
 	struct sci_dma_obj *q;
@@ -584,11 +584,11 @@ void SCIPostDMAQueue(sci_dma_queue_t queue, sci_cb_dma_t callback,
 		     void *callbackArg, unsigned int flags, sci_error_t *error)
 {
 	SCI_CALL(error, flags, SCI_FLAG_USE_CALLBACK,
-		 do_post(queue, callback, callbackArg, flags));
+		 dma_queue_post(queue, callback, callbackArg, flags));
 }
 SISCI_EXPORT(SCIPostDMAQueue);
 
-static sci_error_t do_reset(sci_dma_queue_t queue)
+static sci_error_t dma_queue_reset(sci_dma_queue_t queue)
 {
 	struct sci_dma_obj *q = sci_get(queue, SCI_TYPE_DMA);
 	sci_error_t err;
@@ -605,11 +605,11 @@ static sci_error_t do_reset(sci_dma_queue_t queue)
 void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, do_reset(queue));
+	SCI_CALL(error, flags, 0, dma_queue_reset(queue));
 }
 SISCI_EXPORT(SCIResetDMAQueue);
 
-static sci_error_t do_abort(sci_dma_queue_t queue)
+static sci_error_t dma_queue_abort(sci_dma_queue_t queue)
 {
 	struct sci_dma_obj *q = sci_get(queue, SCI_TYPE_DMA);
 
@@ -628,12 +628,12 @@ static sci_error_t do_abort(sci_dma_queue_t queue)
 void SCIAbortDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, do_abort(queue));
+	SCI_CALL(error, flags, 0, dma_queue_abort(queue));
 }
 SISCI_EXPORT(SCIAbortDMAQueue);
 
-static sci_error_t do_state(sci_dma_queue_t queue,
-			    sci_dma_queue_state_t *state)
+static sci_error_t dma_queue_state(sci_dma_queue_t queue,
+				   sci_dma_queue_state_t *state)
 {
 	struct sci_dma_obj *q = sci_get(queue, SCI_TYPE_DMA);
 
@@ -651,13 +651,13 @@ sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t queue)
 	sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
 	sci_error_t err;
 
-	SCI_RUN(err, 0, 0, do_state(queue, &state));
+	SCI_RUN(err, 0, 0, dma_queue_state(queue, &state));
 	return state;
 }
 SISCI_EXPORT(SCIDMAQueueState);
 
-static sci_error_t do_wait(sci_dma_queue_t queue, unsigned int timeout,
-			   sci_dma_queue_state_t *state)
+static sci_error_t dma_queue_wait(sci_dma_queue_t queue, unsigned int timeout,
+				  sci_dma_queue_state_t *state)
 {
 	struct sci_dma_obj *q = sci_get(queue, SCI_TYPE_DMA);
 	sci_error_t err;
@@ -683,7 +683,7 @@ sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t queue,
 {
 	sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
 
-	SCI_CALL(error, flags, 0, do_wait(queue, timeout, &state));
+	SCI_CALL(error, flags, 0, dma_queue_wait(queue, timeout, &state));
 	return state;
 }
 SISCI_EXPORT(SCIWaitForDMAQueue);
@@ -704,7 +704,7 @@ static sci_error_t dma_start(struct sci_dma_obj *q, const struct request *req,
 	err = dma_fill(q, req);
 	err = err ? err : dma_post(q, req->cb, req->arg, req->flags, old);
 	if (err) {
-		drop_entries(q);
+		entries_drop(q);
 		return err;
 	}
 	if (!(req->flags & SCI_FLAG_DMA_WAIT))
@@ -750,8 +750,8 @@ void SCIStartDmaTransfer(sci_dma_queue_t queue,
 }
 SISCI_EXPORT(SCIStartDmaTransfer);
 
-static sci_error_t start_vec(sci_dma_queue_t queue, struct request *req,
-			     const dis_dma_vec_t *vec, size_t n)
+static sci_error_t dma_start_vec(sci_dma_queue_t queue, struct request *req,
+				 const dis_dma_vec_t *vec, size_t n)
 {
 	struct sci_dma_piece pieces[DIS_DMA_MAX_VECLEN];
 	sci_error_t err;
@@ -786,7 +786,7 @@ void SCIStartDmaTransferVec(sci_dma_queue_t queue,
 	};
 
 	SCI_CALL(error, flags, START_FLAGS,
-		 start_vec(queue, &req, disDmaVec, vecLength));
+		 dma_start_vec(queue, &req, disDmaVec, vecLength));
 }
 SISCI_EXPORT(SCIStartDmaTransferVec);
 

@@ -138,7 +138,7 @@ static sci_error_t create_in_fabric(struct sci_lintr_obj *i,
 	return err;
 }
 
-static sci_error_t create_intr(sci_desc_t sd, const struct create *c,
+static sci_error_t intr_create(sci_desc_t sd, const struct create *c,
 			       void **handle)
 {
 	struct sci_lintr_obj *i;
@@ -193,7 +193,7 @@ void sci_lintr_destroy(void *obj)
 	sci_release(i);
 }
 
-static sci_error_t remove_intr(const void *handle, enum sci_type type)
+static sci_error_t intr_remove(const void *handle, enum sci_type type)
 {
 	struct sci_lintr_obj *i;
 	sci_error_t err;
@@ -216,7 +216,7 @@ struct trigger_wait {
 	unsigned int timeout;
 };
 
-static sci_error_t wait_trigger(void *obj, void *arg)
+static sci_error_t intr_wait_trigger(void *obj, void *arg)
 {
 	const struct trigger_wait *w = arg;
 	struct sci_lintr_obj *i = obj;
@@ -247,7 +247,7 @@ static sci_error_t connect_in_fabric(struct sci_rintr_obj *i,
 	return err;
 }
 
-static sci_error_t connect_intr(sci_desc_t sd, enum sci_type type,
+static sci_error_t intr_connect(sci_desc_t sd, enum sci_type type,
 				struct sci_rintr_param *p, void **handle)
 {
 	struct sci_rintr_obj *i;
@@ -285,7 +285,7 @@ void sci_rintr_destroy(void *obj)
 	sci_release(i);
 }
 
-static sci_error_t disconnect_intr(const void *handle, enum sci_type type)
+static sci_error_t intr_disconnect(const void *handle, enum sci_type type)
 {
 	struct sci_rintr_obj *i = sci_get(handle, type);
 	sci_error_t err;
@@ -330,14 +330,14 @@ void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
 
 	SCI_CALL(error, flags, SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO |
 		 SCI_FLAG_SHARED_INT | SCI_FLAG_COUNTING_INT,
-		 create_intr(sd, &c, (void **)interrupt));
+		 intr_create(sd, &c, (void **)interrupt));
 }
 SISCI_EXPORT(SCICreateInterrupt);
 
 void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
 			sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, remove_intr(interrupt, SCI_TYPE_LINTR));
+	SCI_CALL(error, flags, 0, intr_remove(interrupt, SCI_TYPE_LINTR));
 }
 SISCI_EXPORT(SCIRemoveInterrupt);
 
@@ -347,7 +347,7 @@ void SCIWaitForInterrupt(sci_local_interrupt_t interrupt, unsigned int timeout,
 	struct trigger_wait w = { .timeout = timeout };
 
 	SCI_CALL(error, flags, 0,
-		 sci_wait_on(interrupt, SCI_TYPE_LINTR, wait_trigger, &w));
+		 sci_wait_on(interrupt, SCI_TYPE_LINTR, intr_wait_trigger, &w));
 }
 SISCI_EXPORT(SCIWaitForInterrupt);
 
@@ -362,7 +362,7 @@ void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt,
 	};
 
 	SCI_CALL(error, flags, SCI_FLAG_COUNTING_INT,
-		 sci_throttle(connect_intr(sd, SCI_TYPE_RINTR, &p,
+		 sci_throttle(intr_connect(sd, SCI_TYPE_RINTR, &p,
 					   (void **)interrupt)));
 }
 SISCI_EXPORT(SCIConnectInterrupt);
@@ -370,7 +370,7 @@ SISCI_EXPORT(SCIConnectInterrupt);
 void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, disconnect_intr(interrupt, SCI_TYPE_RINTR));
+	SCI_CALL(error, flags, 0, intr_disconnect(interrupt, SCI_TYPE_RINTR));
 }
 SISCI_EXPORT(SCIDisconnectInterrupt);
 
@@ -396,14 +396,14 @@ void SCICreateDataInterrupt(sci_desc_t sd,
 	};
 
 	SCI_CALL(error, flags, SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO,
-		 create_intr(sd, &c, (void **)interrupt));
+		 intr_create(sd, &c, (void **)interrupt));
 }
 SISCI_EXPORT(SCICreateDataInterrupt);
 
 void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, remove_intr(interrupt, SCI_TYPE_LDINTR));
+	SCI_CALL(error, flags, 0, intr_remove(interrupt, SCI_TYPE_LDINTR));
 }
 SISCI_EXPORT(SCIRemoveDataInterrupt);
 
@@ -415,7 +415,7 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data,
 
 	SCI_CALL(error, flags, 0,
 		 !length || (!data && *length) ? SCI_ERR_ILLEGAL_PARAMETER :
-		 sci_wait_on(interrupt, SCI_TYPE_LDINTR, wait_trigger, &w));
+		 sci_wait_on(interrupt, SCI_TYPE_LDINTR, intr_wait_trigger, &w));
 }
 SISCI_EXPORT(SCIWaitForDataInterrupt);
 
@@ -431,7 +431,7 @@ void SCIConnectDataInterrupt(sci_desc_t sd,
 	};
 
 	SCI_CALL(error, flags, 0,
-		 sci_throttle(connect_intr(sd, SCI_TYPE_RDINTR, &p,
+		 sci_throttle(intr_connect(sd, SCI_TYPE_RDINTR, &p,
 					   (void **)interrupt)));
 }
 SISCI_EXPORT(SCIConnectDataInterrupt);
@@ -439,7 +439,7 @@ SISCI_EXPORT(SCIConnectDataInterrupt);
 void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
 				unsigned int flags, sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, disconnect_intr(interrupt, SCI_TYPE_RDINTR));
+	SCI_CALL(error, flags, 0, intr_disconnect(interrupt, SCI_TYPE_RDINTR));
 }
 SISCI_EXPORT(SCIDisconnectDataInterrupt);
 

@@ -92,9 +92,9 @@ static unsigned int local_fabric_flags(unsigned int flags)
 	return ret;
 }
 
-static sci_error_t check_create(const sci_local_segment_t *segment,
-				size_t size, sci_cb_local_segment_t callback,
-				unsigned int flags)
+static sci_error_t lseg_check_create(const sci_local_segment_t *segment,
+				     size_t size, sci_cb_local_segment_t callback,
+				     unsigned int flags)
 {
 	if (!segment || (flags & SCI_FLAG_USE_CALLBACK && !callback))
 		return SCI_ERR_ILLEGAL_PARAMETER;
@@ -122,7 +122,7 @@ static sci_error_t local_create(sci_desc_t sd, sci_local_segment_t *segment,
 	struct sci_lseg_obj *s;
 	sci_error_t err;
 
-	err = check_create(segment, size, callback, flags);
+	err = lseg_check_create(segment, size, callback, flags);
 	err = err ? err : lseg_new(sd, callback, arg, flags, &s);
 	if (err)
 		return err;
@@ -221,7 +221,7 @@ void sci_lseg_destroy(void *obj)
  * Return whether the segment must wait for its importers. Importers that were asked to
  * disconnect do not count: they keep their maps until they do.
  */
-static bool has_importers(struct sci_lseg_obj *s)
+static bool lseg_has_importers(struct sci_lseg_obj *s)
 {
 	bool told;
 
@@ -232,7 +232,7 @@ static bool has_importers(struct sci_lseg_obj *s)
 	       sci_lib.ops->lseg.importers(s->seg);
 }
 
-static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
+static sci_error_t lseg_remove(struct sci_lseg_obj *s, unsigned int flags)
 {
 	bool force = flags & SCI_FLAG_FORCE_REMOVE;
 	sci_error_t err;
@@ -241,7 +241,7 @@ static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
 	 * Programs repeat this call until peers have disconnected.  A callback
 	 * does not: it tells the peer to disconnect only after this call.
 	 */
-	if (!force && !sci_pool_thread() && has_importers(s))
+	if (!force && !sci_pool_thread() && lseg_has_importers(s))
 		return SCI_ERR_BUSY;
 	err = sci_close_obj(s, force);
 	if (err)
@@ -263,18 +263,18 @@ static sci_error_t remove_lseg(struct sci_lseg_obj *s, unsigned int flags)
 	sci_put(s);							\
 	return err
 
-static sci_error_t remove_segment(sci_local_segment_t segment,
+static sci_error_t segment_remove(sci_local_segment_t segment,
 				  unsigned int flags)
 {
 	if (sci_waits_for(segment))
 		return SCI_ERR_BUSY;
-	WITH_LSEG(segment, s, remove_lseg(s, flags));
+	WITH_LSEG(segment, s, lseg_remove(s, flags));
 }
 
 void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
 		      sci_error_t *error)
 {
-	SCI_CALL(error, flags, STATE_FLAGS, remove_segment(segment, flags));
+	SCI_CALL(error, flags, STATE_FLAGS, segment_remove(segment, flags));
 }
 SISCI_EXPORT(SCIRemoveSegment);
 
@@ -343,8 +343,8 @@ static sci_error_t export_lseg(struct sci_lseg_obj *s, unsigned int adapter)
 	return err;
 }
 
-static sci_error_t set_available(sci_local_segment_t segment,
-				 unsigned int adapter)
+static sci_error_t lseg_set_available(sci_local_segment_t segment,
+				      unsigned int adapter)
 {
 	WITH_LSEG(segment, s, export_lseg(s, adapter));
 }
@@ -354,7 +354,7 @@ void SCISetSegmentAvailable(sci_local_segment_t segment,
 			    sci_error_t *error)
 {
 	SCI_CALL(error, flags, STATE_FLAGS,
-		 set_available(segment, localAdapterNo));
+		 lseg_set_available(segment, localAdapterNo));
 }
 SISCI_EXPORT(SCISetSegmentAvailable);
 
@@ -385,8 +385,8 @@ static sci_error_t unexport_lseg(struct sci_lseg_obj *s, unsigned int adapter,
 	return err;
 }
 
-static sci_error_t set_unavailable(sci_local_segment_t segment,
-				   unsigned int adapter, unsigned int flags)
+static sci_error_t lseg_set_unavailable(sci_local_segment_t segment,
+					unsigned int adapter, unsigned int flags)
 {
 	WITH_LSEG(segment, s, unexport_lseg(s, adapter, flags));
 }
@@ -396,7 +396,7 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
 			      sci_error_t *error)
 {
 	SCI_CALL(error, flags, STATE_FLAGS,
-		 set_unavailable(segment, localAdapterNo, flags));
+		 lseg_set_unavailable(segment, localAdapterNo, flags));
 }
 SISCI_EXPORT(SCISetSegmentUnavailable);
 
@@ -421,8 +421,8 @@ SISCI_EXPORT(SCIShareSegment);
 
 /* ---- memory from elsewhere ---- */
 
-static sci_error_t check_register(struct sci_lseg_obj *s, void *addr,
-				  size_t size)
+static sci_error_t lseg_check_register(struct sci_lseg_obj *s, void *addr,
+				       size_t size)
 {
 	size_t mask = sci_page_size() - 1;
 
@@ -467,7 +467,7 @@ static sci_error_t register_lseg(struct sci_lseg_obj *s, void *addr,
 	sci_error_t err;
 
 	pthread_mutex_lock(&s->obj.lock);
-	err = check_register(s, addr, size);
+	err = lseg_check_register(s, addr, size);
 	/* mlock() of the old pages ends with them: check that new pages can be locked */
 	if (!err && lock && mlock(addr, size))
 		err = SCI_ERR_NOSPC;

@@ -29,7 +29,7 @@ struct range {
 	unsigned int flags;
 };
 
-static sci_error_t check_range(const struct range *want, uint64_t have)
+static sci_error_t map_check_range(const struct range *want, uint64_t have)
 {
 	size_t mask = (size_t)sysconf(_SC_PAGESIZE) - 1;
 
@@ -95,7 +95,7 @@ static sci_error_t map_lseg(struct sci_lseg_obj *s, sci_map_t *map,
 
 	pthread_mutex_lock(&s->obj.lock);
 	err = s->empty ? SCI_ERR_ILLEGAL_OPERATION :
-	      check_range(want, sci_lib.ops->lseg.size(s->seg));
+	      map_check_range(want, sci_lib.ops->lseg.size(s->seg));
 	pthread_mutex_unlock(&s->obj.lock);
 	err = err ? err : new_map(s, &m);
 	if (err)
@@ -150,7 +150,7 @@ static sci_error_t map_rseg(struct sci_rseg_obj *r, struct sci_rseg *seg,
 			    void **addr)
 {
 	struct sci_map_obj *m;
-	sci_error_t err = check_range(want, sci_lib.ops->rseg.size(seg));
+	sci_error_t err = map_check_range(want, sci_lib.ops->rseg.size(seg));
 
 	err = err ? err : new_map(r, &m);
 	if (err)

@@ -25,7 +25,7 @@ static sci_error_t query_answer(void *data, unsigned int value)
 	return SCI_ERR_OK;
 }
 
-static sci_error_t answer_string(const sci_query_string_t *q, const char *text)
+static sci_error_t query_answer_string(const sci_query_string_t *q, const char *text)
 {
 	size_t size = strlen(text) + 1;
 
@@ -39,12 +39,12 @@ static sci_error_t answer_string(const sci_query_string_t *q, const char *text)
 
 static sci_error_t query_vendor(void *data)
 {
-	return answer_string(data, "libsci");
+	return query_answer_string(data, "libsci");
 }
 
 static sci_error_t query_api(void *data)
 {
-	return answer_string(data, "SISCI API 2.0 (libsci " VERSION ")");
+	return query_answer_string(data, "SISCI API 2.0 (libsci " VERSION ")");
 }
 
 static sci_error_t query_driver(void *data)
@@ -53,10 +53,10 @@ static sci_error_t query_driver(void *data)
 
 	snprintf(text, sizeof(text), "libsci " VERSION " (%s)",
 		 sci_lib.ops->name);
-	return answer_string(data, text);
+	return query_answer_string(data, text);
 }
 
-static unsigned int count_adapters(void)
+static unsigned int query_count_adapters(void)
 {
 	unsigned int i, n = 0;
 
@@ -95,7 +95,7 @@ static sci_error_t adapter_answer(const sci_query_adapter_t *q,
 		AT(CONFIGURED) = 1,
 		AT(LINK_OPERATIONAL) = info->link_up,
 		AT(HW_LINK_STATUS_IS_OK) = info->link_up,
-		AT(NUMBER) = count_adapters(),
+		AT(NUMBER) = query_count_adapters(),
 		AT(INSTANCE_NUMBER) = q->localAdapterNo,
 		AT(FIRMWARE_OK) = 1,
 		AT(ATT_PAGE_SIZE) = query_clamp(info->att_page_size),
@@ -148,7 +148,7 @@ static sci_error_t query_system(void *data)
 }
 
 /* Answer a query for a bus address: no fabric hands them to programs. */
-static sci_error_t no_address(const void *handle, enum sci_type type)
+static sci_error_t query_no_address(const void *handle, enum sci_type type)
 {
 	void *obj = sci_get(handle, type);
 
@@ -166,7 +166,7 @@ static sci_error_t query_local_segment(void *data)
 	case SCI_Q_LOCAL_SEGMENT_IOADDR:
 	case SCI_Q_LOCAL_SEGMENT_PHYS_ADDR:
 	case SCI_Q_LOCAL_SEGMENT_VIRTUAL_KERNEL_ADDR:
-		return no_address(q->segment, SCI_TYPE_LSEG);
+		return query_no_address(q->segment, SCI_TYPE_LSEG);
 	default:
 		return SCI_ERR_ILLEGAL_QUERY;
 	}
@@ -178,7 +178,7 @@ static sci_error_t query_remote_segment(void *data)
 
 	if (q->subcommand != SCI_Q_REMOTE_SEGMENT_IOADDR)
 		return SCI_ERR_ILLEGAL_QUERY;
-	return no_address(q->segment, SCI_TYPE_RSEG);
+	return query_no_address(q->segment, SCI_TYPE_RSEG);
 }
 
 /* Return whether a map of a remote segment leads back to the own node. */
@@ -216,7 +216,7 @@ static sci_error_t query_map(void *data)
 	case SCI_Q_MAP_PHYS_ADDR:
 		if (!q->data)
 			return SCI_ERR_ILLEGAL_PARAMETER;
-		return no_address(q->map, SCI_TYPE_MAP);
+		return query_no_address(q->map, SCI_TYPE_MAP);
 	default:
 		return SCI_ERR_ILLEGAL_QUERY;
 	}

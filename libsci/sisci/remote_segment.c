@@ -85,7 +85,7 @@ static void connect_job(struct sci_job *job)
 	pthread_mutex_unlock(&r->obj.lock);
 }
 
-static sci_error_t start_connect(struct sci_rseg_obj *r, unsigned int flags)
+static sci_error_t rseg_start_connect(struct sci_rseg_obj *r, unsigned int flags)
 {
 	int ret;
 
@@ -99,10 +99,10 @@ static sci_error_t start_connect(struct sci_rseg_obj *r, unsigned int flags)
 	return sci_err(sci_pool_submit(&r->job), SCI_CTX_CONNECT);
 }
 
-static sci_error_t check_connect(const sci_remote_segment_t *segment,
-				 unsigned int *node, unsigned int adapter,
-				 sci_cb_remote_segment_t callback,
-				 unsigned int flags)
+static sci_error_t rseg_check_connect(const sci_remote_segment_t *segment,
+				      unsigned int *node, unsigned int adapter,
+				      sci_cb_remote_segment_t callback,
+				      unsigned int flags)
 {
 	sci_error_t err;
 
@@ -128,7 +128,7 @@ static sci_error_t connect_segment(sci_desc_t sd,
 	struct sci_rseg_obj *r;
 	sci_error_t err;
 
-	err = check_connect(segment, &node, adapter, callback, flags);
+	err = rseg_check_connect(segment, &node, adapter, callback, flags);
 	err = err ? err : new_rseg(sd, callback, arg, flags, &r);
 	if (err)
 		return err;
@@ -143,7 +143,7 @@ static sci_error_t connect_segment(sci_desc_t sd,
 	};
 
 	pthread_mutex_lock(&r->obj.lock);
-	err = start_connect(r, flags);
+	err = rseg_start_connect(r, flags);
 	if (!err) {
 		*segment = sci_handle(r);
 		sci_publish(r);

@@ -139,7 +139,7 @@ void sci_seq_destroy(void *obj)
 	sci_release(q);
 }
 
-static sci_error_t remove_sequence(sci_sequence_t sequence)
+static sci_error_t sequence_remove(sci_sequence_t sequence)
 {
 	struct sci_seq_obj *q = sci_get(sequence, SCI_TYPE_SEQUENCE);
 	sci_error_t err;
@@ -156,7 +156,7 @@ static sci_error_t remove_sequence(sci_sequence_t sequence)
 void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags,
 		       sci_error_t *error)
 {
-	SCI_CALL(error, flags, 0, remove_sequence(sequence));
+	SCI_CALL(error, flags, 0, sequence_remove(sequence));
 }
 SISCI_EXPORT(SCIRemoveSequence);
 
@@ -173,7 +173,7 @@ static sci_error_t sequence_look_up(sci_sequence_t sequence, unsigned int flags,
 	return *q ? SCI_ERR_OK : SCI_ERR_ILLEGAL_PARAMETER;
 }
 
-static void set_error(sci_error_t *error, sci_error_t err)
+static void sequence_set_error(sci_error_t *error, sci_error_t err)
 {
 	if (error)
 		*error = err;
@@ -186,7 +186,7 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 	struct sci_seq_obj *q;
 	sci_error_t err = sequence_look_up(sequence, flags, 0, &q);
 
-	set_error(error, err);
+	sequence_set_error(error, err);
 	if (err)
 		return SCI_SEQ_NOT_RETRIABLE;
 	st = atomic_load_explicit(&q->status, memory_order_acquire);
@@ -230,7 +230,7 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
 			       SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER, &q);
 	if (!err && !atomic_load_explicit(&q->started, memory_order_acquire))
 		err = SCI_ERR_ILLEGAL_OPERATION;
-	set_error(error, err);
+	sequence_set_error(error, err);
 	if (err)
 		return SCI_SEQ_NOT_RETRIABLE;
 	if (!(flags & SCI_FLAG_NO_STORE_BARRIER)) {

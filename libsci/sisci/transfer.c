@@ -9,13 +9,13 @@
 
 #define BOUNCE	4096
 
-static bool in_range(const struct sci_map_obj *m, size_t off, size_t size)
+static bool transfer_in_range(const struct sci_map_obj *m, size_t off, size_t size)
 {
 	return off <= m->size && size <= m->size - off;
 }
 
-static void write_map(struct sci_map_obj *m, size_t off, const void *src,
-		      size_t size)
+static void transfer_write(struct sci_map_obj *m, size_t off, const void *src,
+			   size_t size)
 {
 	if (m->status) {
 		sci_remote_write(m->addr + off, src, size, m->status->link);
@@ -26,7 +26,7 @@ static void write_map(struct sci_map_obj *m, size_t off, const void *src,
 	sci_link_write_back(sci_lib.link, m->addr + off, size);
 }
 
-static void read_map(const struct sci_map_obj *m, size_t off, void *dst, size_t size)
+static void transfer_read(const struct sci_map_obj *m, size_t off, void *dst, size_t size)
 {
 	sci_link_refresh(sci_lib.link, m->addr + off, size);
 	sci_pio_read(dst, m->addr + off, size, m->pio);
@@ -76,16 +76,16 @@ transfer_copy(sci_sequence_t sequence, void *mem, sci_map_t map, size_t off,
 	if (!m || (!mem && size) ||
 	    (sequence && !sci_peek(sequence, SCI_TYPE_SEQUENCE)))
 		return SCI_ERR_ILLEGAL_PARAMETER;
-	if (!in_range(m, off, size))
+	if (!transfer_in_range(m, off, size))
 		return SCI_ERR_OUT_OF_RANGE;
 	if (flags & SCI_FLAG_ERROR_CHECK)
 		before = errors_now(m);
 	if (flags & SCI_FLAG_BLOCK_READ)
-		read_map(m, off, mem, size);
+		transfer_read(m, off, mem, size);
 	else if (m->readonly)
 		return SCI_ERR_ACCESS;
 	else
-		write_map(m, off, mem, size);
+		transfer_write(m, off, mem, size);
 	return flags & SCI_FLAG_ERROR_CHECK ? transfer_check(m, before) : SCI_ERR_OK;
 }
 
@@ -98,7 +98,7 @@ void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
 
 	if (fn && !flags && !sequence && memAddr) {
 		m = sci_peek(remoteMap, SCI_TYPE_MAP);
-		if (m && !m->readonly && in_range(m, remoteOffset, size)) {
+		if (m && !m->readonly && transfer_in_range(m, remoteOffset, size)) {
 			sci_set_error(error, SCI_ERR_OK);
 			fn(m->addr + remoteOffset, memAddr, size);
 			return;
@@ -153,14 +153,14 @@ SISCI_EXPORT(SCIMemWrite);
 
 sci_error_t sci_transfer_check(const struct sci_transfer *t)
 {
-	if (!in_range(t->src, t->src_off, t->size) ||
-	    !in_range(t->dst, t->dst_off, t->size))
+	if (!transfer_in_range(t->src, t->src_off, t->size) ||
+	    !transfer_in_range(t->dst, t->dst_off, t->size))
 		return SCI_ERR_OUT_OF_RANGE;
 	return t->dst->readonly ? SCI_ERR_ACCESS : SCI_ERR_OK;
 }
 
 /* Return whether the destination begins inside the source, in the same segment. */
-static bool copy_backwards(const struct sci_transfer *t)
+static bool transfer_copy_backwards(const struct sci_transfer *t)
 {
 	size_t src = t->src->offset + t->src_off;
 	size_t dst = t->dst->offset + t->dst_off;
@@ -170,12 +170,12 @@ static bool copy_backwards(const struct sci_transfer *t)
 }
 
 /* Maps of one segment may overlap at different addresses: copy through a buffer. */
-static void copy_piece(const struct sci_transfer *t, size_t off, size_t n)
+static void transfer_copy_piece(const struct sci_transfer *t, size_t off, size_t n)
 {
 	char buf[BOUNCE];
 
-	read_map(t->src, t->src_off + off, buf, n);
-	write_map(t->dst, t->dst_off + off, buf, n);
+	transfer_read(t->src, t->src_off + off, buf, n);
+	transfer_write(t->dst, t->dst_off + off, buf, n);
 }
 
 sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
@@ -188,17 +188,17 @@ sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 
 	if (!same) {
 		sci_link_refresh(sci_lib.link, t->src->addr + t->src_off + from, to - from);
-		write_map(t->dst, t->dst_off + from,
-			  t->src->addr + t->src_off + from, to - from);
-	} else if (copy_backwards(t)) {
+		transfer_write(t->dst, t->dst_off + from,
+			       t->src->addr + t->src_off + from, to - from);
+	} else if (transfer_copy_backwards(t)) {
 		for (off = to; off > from; off -= n) {
 			n = off - from < BOUNCE ? off - from : BOUNCE;
-			copy_piece(t, off - n, n);
+			transfer_copy_piece(t, off - n, n);
 		}
 	} else {
 		for (off = from; off < to; off += n) {
 			n = to - off < BOUNCE ? to - off : BOUNCE;
-			copy_piece(t, off, n);
+			transfer_copy_piece(t, off, n);
 		}
 	}
 	return transfer_check(t->dst, before);
@@ -206,7 +206,7 @@ sci_error_t sci_transfer_run(const struct sci_transfer *t, size_t from,
 
 bool sci_transfer_backwards(const struct sci_transfer *t)
 {
-	return copy_backwards(t);
+	return transfer_copy_backwards(t);
 }
 
 sci_error_t sci_transfer_get(struct sci_transfer *t, sci_map_t src,
@@ -267,7 +267,7 @@ static sci_error_t cache_sync(sci_map_t map, char *addr, size_t length)
 		if (!m)
 			return SCI_ERR_ILLEGAL_PARAMETER;
 		if (addr < m->addr ||
-		    !in_range(m, (size_t)(addr - m->addr), length))
+		    !transfer_in_range(m, (size_t)(addr - m->addr), length))
 			err = SCI_ERR_OUT_OF_RANGE;
 	}
 	if (!err)

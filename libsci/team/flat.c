@@ -100,7 +100,7 @@ static int flat_source(const struct sci_coll *c, enum from from, int i)
 }
 
 /* Note what the caller waits for. Return -EAGAIN. */
-static int wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, uint32_t seen)
+static int flat_wait_on(struct sci_coll *c, uint32_t *word, uint32_t *waiters, uint32_t seen)
 {
 	c->wait.word = word;
 	c->wait.waiters = waiters;
@@ -123,7 +123,7 @@ static int all_done(struct sci_coll *c, uint32_t need)
 			continue;
 		done = sci_load_acquire(&a->done);
 		if ((int32_t)(done - need) < 0)
-			return wait_on(c, &a->done, &a->waiters, done);
+			return flat_wait_on(c, &a->done, &a->waiters, done);
 	}
 	t->min_done = need;
 	return 0;
@@ -175,7 +175,7 @@ static int flat_take_from(struct sci_coll *c, const struct flat_kind *kind, int 
 	bool direct;
 
 	if (e != t->epoch)
-		return wait_on(c, &s->epoch, &s->waiters, e);
+		return flat_wait_on(c, &s->epoch, &s->waiters, e);
 	if (!kind->take)
 		return 0;
 	direct = s->len & DIRECT;

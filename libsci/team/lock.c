@@ -63,7 +63,7 @@ static bool owner_dead(struct sci_team *t, uint64_t v)
 }
 
 /* Take the lock if no other member has a ticket and the owner, if any, is dead. */
-static int try_lock(struct sci_team *t, uint64_t *lock, uint32_t me)
+static int lock_try(struct sci_team *t, uint64_t *lock, uint32_t me)
 {
 	uint64_t v;
 	int ret = word_get(t, lock, &v);
@@ -149,7 +149,7 @@ int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout)
 	if (!team || !lock)
 		return -EINVAL;
 	me = (uint32_t)team->world->rank + 1;
-	ret = try_lock(team, lock, me);
+	ret = lock_try(team, lock, me);
 	if (ret != -EAGAIN || !timeout)
 		return ret;
 	ret = ticket_take(team, lock, &ticket);

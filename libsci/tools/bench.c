@@ -113,7 +113,7 @@ static int bench_one_round(struct bench *b, unsigned int round)
 	return TOOL_OK;
 }
 
-static int measure_sizes(struct bench *b)
+static int bench_measure_sizes(struct bench *b)
 {
 	unsigned int i;
 
@@ -174,7 +174,7 @@ static int measure_one_histogram(struct bench *b, struct bench_samples *s)
 	return TOOL_OK;
 }
 
-static int measure_histograms(struct bench *b)
+static int bench_measure_histograms(struct bench *b)
 {
 	unsigned int i;
 
@@ -212,7 +212,7 @@ static int bench_measure(struct bench *b)
 	}
 	if (bench_room(&b->link, bench_largest(b)))
 		return TOOL_FAILED;
-	return b->histogram ? measure_histograms(b) : measure_sizes(b);
+	return b->histogram ? bench_measure_histograms(b) : bench_measure_sizes(b);
 }
 
 static bool is_stdout(const char *path)

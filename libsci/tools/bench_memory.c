@@ -172,8 +172,8 @@ static int connect_all(struct bench_link *l, unsigned int n,
 	return ret;
 }
 
-static int say_to_all(struct bench_link *l, unsigned int n, size_t size,
-		      struct sci_peer **peer)
+static int memory_send_all(struct bench_link *l, unsigned int n, size_t size,
+			   struct sci_peer **peer)
 {
 	struct bench_order o = { .op = BENCH_ECHO, .size = size };
 	unsigned int i;
@@ -208,9 +208,9 @@ static int memory_stages(struct bench_link *l, struct bench_memory *m,
 		return crowd_error(ret, "connecting to many peers");
 	m->connect_us = (double)(tool_now_ns() - begin) / 1e3 / m->peers;
 	memory_note(l, m, &before, 0);
-	ret = say_to_all(l, m->peers, 8, peer);
+	ret = memory_send_all(l, m->peers, 8, peer);
 	memory_note(l, m, &before, 1);
-	ret = ret ? ret : say_to_all(l, m->peers, LONG_BYTES, peer);
+	ret = ret ? ret : memory_send_all(l, m->peers, LONG_BYTES, peer);
 	memory_note(l, m, &before, 2);
 	return ret ? crowd_error(ret, "talking to many peers") : TOOL_OK;
 }

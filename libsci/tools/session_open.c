@@ -285,9 +285,9 @@ static sci_error_t session_wait_go(struct session *s, uint64_t end)
 	return SCI_ERR_TIMEOUT;
 }
 
-static sci_error_t try_connect(struct session *s, unsigned int node,
-			       enum session_kind kind, const void *data,
-			       size_t len, uint64_t end)
+static sci_error_t session_try_connect(struct session *s, unsigned int node,
+				       enum session_kind kind, const void *data,
+				       size_t len, uint64_t end)
 {
 	sci_error_t err;
 
@@ -304,7 +304,7 @@ static sci_error_t try_connect(struct session *s, unsigned int node,
 	return err;
 }
 
-static bool try_again(sci_error_t err)
+static bool connect_is_retriable(sci_error_t err)
 {
 	return err == SCI_ERR_NO_SUCH_SEGMENT || err == SCI_ERR_NO_SUCH_NODEID ||
 	       err == SCI_ERR_NO_SUCH_INTNO || err == SCI_ERR_NOT_CONNECTED ||
@@ -341,10 +341,10 @@ int session_connect(struct session *s, unsigned int node, uint32_t id,
 		      SCI_FLAG_AUTO_ID))
 		return TOOL_FAILED;
 	for (;;) {
-		err = try_connect(s, node, kind, data, len, end);
+		err = session_try_connect(s, node, kind, data, len, end);
 		if (err == SCI_ERR_OK)
 			return TOOL_OK;
-		if (!try_again(err) || tool_now_ns() >= end)
+		if (!connect_is_retriable(err) || tool_now_ns() >= end)
 			return connect_failed(s, node, err);
 		poll(NULL, 0, RETRY_MS);
 	}

@@ -42,7 +42,7 @@ void vm_job_push(struct sci_vm *vm, struct vm_job *job)
 
 /* ---- the handler ---- */
 
-static bool is_ours(struct sci_vm *vm, uintptr_t addr)
+static bool fault_is_ours(struct sci_vm *vm, uintptr_t addr)
 {
 	uint32_t n = atomic_load(&vm->adopted_n);
 
@@ -58,12 +58,12 @@ static bool is_ours(struct sci_vm *vm, uintptr_t addr)
 }
 
 #if defined(__x86_64__)
-static bool is_write(const ucontext_t *u)
+static bool fault_is_write(const ucontext_t *u)
 {
 	return u->uc_mcontext.gregs[REG_ERR] & 2;
 }
 
-static bool is_fetch(const ucontext_t *u)
+static bool fault_is_fetch(const ucontext_t *u)
 {
 	return u->uc_mcontext.gregs[REG_ERR] & 16;
 }
@@ -72,13 +72,13 @@ static bool is_fetch(const ucontext_t *u)
  * Return whether the access is a store, if the CPU does not tell: the fault of a readable page
  * is a store.
  */
-static bool is_write(const ucontext_t *u)
+static bool fault_is_write(const ucontext_t *u)
 {
 	(void)u;
 	return false;
 }
 
-static bool is_fetch(const ucontext_t *u)
+static bool fault_is_fetch(const ucontext_t *u)
 {
 	(void)u;
 	return false;
@@ -95,7 +95,7 @@ static bool fault_resolve(void *addr, bool write)
 		struct sci_vm *vm = atomic_load(&memories[i]);
 		struct vm_job job = { .kind = VM_JOB_FAULT, .addr = addr, .write = write };
 
-		if (!vm || !is_ours(vm, (uintptr_t)addr))
+		if (!vm || !fault_is_ours(vm, (uintptr_t)addr))
 			continue;
 		vm_job_push(vm, &job);
 		while (!atomic_load(&job.done))
@@ -106,7 +106,7 @@ static bool fault_resolve(void *addr, bool write)
 }
 
 /* Pass a fault outside of the memory on to the program's handler, or to the kernel. */
-static void pass_on(int sig, siginfo_t *info, void *context)
+static void fault_pass_on(int sig, siginfo_t *info, void *context)
 {
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(sig, info, context);
@@ -125,13 +125,13 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	}
 }
 
-static void on_fault(int sig, siginfo_t *info, void *context)
+static void fault_handle(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
-	if (info->si_code <= 0 || is_fetch(context) ||
-	    !fault_resolve(info->si_addr, is_write(context)))
-		pass_on(sig, info, context);
+	if (info->si_code <= 0 || fault_is_fetch(context) ||
+	    !fault_resolve(info->si_addr, fault_is_write(context)))
+		fault_pass_on(sig, info, context);
 	errno = saved;
 }
 
@@ -141,7 +141,7 @@ static int handler_install(void)
 
 	if (installed)
 		return 0;
-	sa.sa_sigaction = on_fault;
+	sa.sa_sigaction = fault_handle;
 	sigemptyset(&sa.sa_mask);
 	if (sigaction(SIGSEGV, &sa, &before))
 		return -errno;
@@ -191,7 +191,7 @@ static void job_remote(struct sci_vm *vm, const struct vm_job *job)
 }
 
 /* Do jobs in the order of arrival. Return false after the job that stops the worker. */
-static bool do_jobs(struct sci_vm *vm)
+static bool jobs_run(struct sci_vm *vm)
 {
 	struct vm_job *job = atomic_exchange(&vm->jobs, NULL), *list = NULL;
 	bool go_on = true;
@@ -233,7 +233,7 @@ static void *fault_worker(void *arg)
 	for (;;) {
 		uint32_t bell = atomic_load(&vm->bell);
 
-		if (!do_jobs(vm))
+		if (!jobs_run(vm))
 			return NULL;
 		if (!atomic_load(&vm->jobs))
 			fault_futex(&vm->bell, FUTEX_WAIT, bell);
@@ -301,7 +301,7 @@ void vm_fault_stop(struct sci_vm *vm)
 	}
 	/* a handler that the program has set later stays, and may still call this one */
 	if (last && installed && !sigaction(SIGSEGV, NULL, &now) &&
-	    now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault) {
+	    now.sa_flags & SA_SIGINFO && now.sa_sigaction == fault_handle) {
 		sigaction(SIGSEGV, &before, NULL);
 		installed = false;
 	}

@@ -94,7 +94,7 @@ static bool wire_is_sane(const struct sci_vm *vm, const struct vm_range_wire *w)
 	       w->creator >= 0 && w->creator < vm->size;
 }
 
-static bool in_memory(const struct sci_vm *vm, uint64_t addr)
+static bool range_in_memory(const struct sci_vm *vm, uint64_t addr)
 {
 	return addr - (uint64_t)(uintptr_t)vm->base < vm->length;
 }
@@ -173,7 +173,7 @@ static int table_add(struct sci_vm *vm, struct vm_range *r)
 	size_t at = ranges_below(vm, r->addr);
 	int ret;
 
-	r->adopted = !in_memory(vm, (uintptr_t)r->addr);
+	r->adopted = !range_in_memory(vm, (uintptr_t)r->addr);
 	if (range_overlapping(vm, r->addr, r->len))
 		return -EEXIST;
 	if (r->adopted && atomic_load(&vm->adopted_n) == VM_ADOPTED)
@@ -194,7 +194,7 @@ static int table_add(struct sci_vm *vm, struct vm_range *r)
 }
 
 /* Return the first gap of @len bytes in this member's part; 0: none. vm->serve_lock is held. */
-static uint64_t find_gap(const struct sci_vm *vm, uint64_t len, uint64_t align)
+static uint64_t range_find_gap(const struct sci_vm *vm, uint64_t len, uint64_t align)
 {
 	uint64_t part = vm->length / (uint64_t)vm->size & ~(VM_ALIGN - 1);
 	uint64_t at = (uint64_t)(uintptr_t)vm->base + (uint64_t)vm->rank * part;
@@ -221,7 +221,7 @@ static int range_insert(struct sci_vm *vm, struct vm_range_wire *w)
 		return -ENOMEM;
 	pthread_mutex_lock(&vm->serve_lock);
 	if (!w->addr)
-		w->addr = find_gap(vm, w->len, 1ull << w->shift);
+		w->addr = range_find_gap(vm, w->len, 1ull << w->shift);
 	r->addr = (uint8_t *)(uintptr_t)w->addr;
 	ret = w->addr ? table_add(vm, r) : -ENOSPC;
 	pthread_mutex_unlock(&vm->serve_lock);
@@ -469,7 +469,7 @@ static bool range_overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
 {
 	bool found;
 
-	if (in_memory(vm, (uintptr_t)addr) || in_memory(vm, (uintptr_t)addr + len - 1))
+	if (range_in_memory(vm, (uintptr_t)addr) || range_in_memory(vm, (uintptr_t)addr + len - 1))
 		return true;
 	pthread_mutex_lock(&vm->serve_lock);
 	found = range_overlapping(vm, addr, len);
@@ -478,7 +478,7 @@ static bool range_overlaps(struct sci_vm *vm, const uint8_t *addr, size_t len)
 }
 
 /* Return true if the kernel lists the whole range as private, readable and writable. */
-static bool is_private(uintptr_t addr, uint64_t len)
+static bool range_is_private(uintptr_t addr, uint64_t len)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
 	char line[512], prot[8];
@@ -573,7 +573,7 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
 		ret = -EINVAL;
 	if (!ret && range_overlaps(vm, addr, len))
 		ret = -EEXIST;
-	if (!ret && !is_private((uintptr_t)addr, len))
+	if (!ret && !range_is_private((uintptr_t)addr, len))
 		ret = -EFAULT;
 	ret = vm_agree(vm, ret);
 	if (ret)

@@ -266,7 +266,7 @@ int vm_serve_place(struct sci_vm *vm, const void *addr, uint64_t len, int home)
 
 /* ---- the home ---- */
 
-static bool lives_here(const struct sci_vm *vm, const struct vm_range *r, size_t i)
+static bool page_lives_here(const struct sci_vm *vm, const struct vm_range *r, size_t i)
 {
 	int home = vm_page_fixed_home(vm, r, i);
 
@@ -281,7 +281,7 @@ static size_t count_missing(const struct sci_vm *vm, const struct vm_range *r)
 	if (!(r->flags & SCI_VM_EAGER))
 		return 1;
 	for (size_t i = 0; i < r->n; i++)
-		n += !r->pages[i].frame && lives_here(vm, r, i);
+		n += !r->pages[i].frame && page_lives_here(vm, r, i);
 	return n;
 }
 
@@ -296,7 +296,7 @@ static void frames_bind(struct sci_vm *vm, struct vm_range *r, size_t i, uint8_t
 		return;
 	}
 	for (i = 0; n && i < r->n; i++)
-		if (!r->pages[i].frame && lives_here(vm, r, i)) {
+		if (!r->pages[i].frame && page_lives_here(vm, r, i)) {
 			r->pages[i].frame = frame;
 			frame += page;
 			n--;
@@ -324,7 +324,7 @@ int vm_serve_frame(struct sci_vm *vm, const void *addr, void **frame)
 		i = r ? vm_page_index(r, addr) : 0;
 		page = r ? vm_page_size(r) : 0;
 		n = 0;
-		if (!r || !lives_here(vm, r, i))
+		if (!r || !page_lives_here(vm, r, i))
 			ret = -EFAULT;
 		else if (!r->pages[i].frame)
 			n = count_missing(vm, r);

@@ -86,8 +86,8 @@ static bool write_masked(struct sim_adapter *a, const struct sim_packet *q,
 	return true;
 }
 
-static enum sci_pci_error do_write(struct sim_adapter *a,
-				   const struct sim_packet *q)
+static enum sci_pci_error responder_write(struct sim_adapter *a,
+					  const struct sim_packet *q)
 {
 	uint16_t len = data_len(q);
 	uint64_t bus;
@@ -106,9 +106,9 @@ static enum sci_pci_error do_write(struct sim_adapter *a,
 	return SCI_PCI_ERR_NONE;
 }
 
-static enum sci_pci_error do_read(struct sim_adapter *a,
-				  const struct sim_packet *q,
-				  struct sim_packet *r)
+static enum sci_pci_error responder_read(struct sim_adapter *a,
+					 const struct sim_packet *q,
+					 struct sim_packet *r)
 {
 	uint64_t bus;
 
@@ -119,8 +119,8 @@ static enum sci_pci_error do_read(struct sim_adapter *a,
 	return SCI_PCI_ERR_NONE;
 }
 
-static enum sci_pci_error do_lock(struct sim_adapter *a, struct node *p,
-				  const struct sim_packet *q)
+static enum sci_pci_error responder_lock(struct sim_adapter *a, struct node *p,
+					 const struct sim_packet *q)
 {
 	uint32_t old;
 	uint32_t new;
@@ -138,8 +138,8 @@ static enum sci_pci_error do_lock(struct sim_adapter *a, struct node *p,
 	return SCI_PCI_ERR_NONE;
 }
 
-static enum sci_pci_error do_ring(struct sim_adapter *a,
-				  const struct sim_packet *q)
+static enum sci_pci_error responder_ring(struct sim_adapter *a,
+					 const struct sim_packet *q)
 {
 	enum sci_pci_error error = rx_put(a, q);
 
@@ -180,18 +180,18 @@ static enum sci_pci_error request_execute(struct sim_adapter *a, struct node *p,
 {
 	switch (q->kind) {
 	case PACKET_WRITE:
-		return do_write(a, q);
+		return responder_write(a, q);
 	case PACKET_READ:
-		return do_read(a, q, r);
+		return responder_read(a, q, r);
 	case PACKET_LOCK:
-		return do_lock(a, p, q);
+		return responder_lock(a, p, q);
 	case PACKET_READ_CSR:
 		if (q->address <= UINT32_MAX &&
 		    csr_public(a, (uint32_t)q->address, &r->value))
 			return SCI_PCI_ERR_NONE;
 		return SCI_PCI_ERR_PROTECTION;
 	default:
-		return do_ring(a, q);
+		return responder_ring(a, q);
 	}
 }
 

@@ -233,7 +233,7 @@ static bool device_is_other_node(const struct search *s, const char *name)
 	       node != s->node;
 }
 
-static int is_device(const struct dirent *e)
+static int entry_is_device(const struct dirent *e)
 {
 	size_t digits = strlen("sci");
 
@@ -248,7 +248,7 @@ static int consider_all(struct search *s)
 	int ret = 0, i, n;
 
 	/* visit the devices in the order of their numbers */
-	n = scandir(FOLDER, &e, is_device, versionsort);
+	n = scandir(FOLDER, &e, entry_is_device, versionsort);
 	if (n < 0)
 		return -errno;
 	for (i = 0; i < n; i++) {
@@ -271,8 +271,8 @@ static bool dev_present(void)
 
 	while (dir && !found && (e = readdir(dir))) {
 		snprintf(path, sizeof(path), FOLDER "/%s", e->d_name);
-		found = is_device(e) && !faccessat(AT_FDCWD, path,
-						   R_OK | W_OK, AT_EACCESS);
+		found = entry_is_device(e) && !faccessat(AT_FDCWD, path,
+							 R_OK | W_OK, AT_EACCESS);
 	}
 	if (dir)
 		closedir(dir);
@@ -280,7 +280,7 @@ static bool dev_present(void)
 }
 
 /* Print why there is no adapter, and what the user can do. */
-static void say_none(const struct search *s)
+static void search_print_error(const struct search *s)
 {
 	if (s->err)
 		fprintf(stderr, "libsci: cannot open %s: %s%s\n", s->path,
@@ -313,7 +313,7 @@ static int find_adapters(struct dev *dev, const char *list, unsigned int node)
 	if (!ret && !dev->n_adapters)
 		ret = s.err ? s.err : -ENODEV;
 	if (ret && ret != -EINVAL)
-		say_none(&s);
+		search_print_error(&s);
 	return ret;
 }
 

@@ -46,7 +46,7 @@ static void dev_rseg_lost(struct sci_rseg *r, int why)
 }
 
 /* The kernel dropped records: ask for the present state instead. */
-static void look_again(struct sci_rseg *r)
+static void rseg_look_again(struct sci_rseg *r)
 {
 	struct sci_ioc_remote_info arg = { .size = sizeof(arg) };
 
@@ -55,7 +55,7 @@ static void look_again(struct sci_rseg *r)
 		dev_rseg_lost(r, arg.out_status);
 }
 
-static void take_record(struct sci_rseg *r, const struct sci_ev_record *rec)
+static void rseg_take_record(struct sci_rseg *r, const struct sci_ev_record *rec)
 {
 	switch (rec->type) {
 	case SCI_EV_DISCONNECT:
@@ -69,7 +69,7 @@ static void take_record(struct sci_rseg *r, const struct sci_ev_record *rec)
 		dev_rseg_link_event(r, rec->type == SCI_EV_LINK_DOWN);
 		break;
 	case SCI_EV_OVERFLOW:
-		look_again(r);
+		rseg_look_again(r);
 		break;
 	default:		/* an event of a later kernel */
 		break;
@@ -84,7 +84,7 @@ static void dev_rseg_input(void *obj)
 
 	n = dev_records(r->dev, r->fd, rec, RECORDS);
 	for (i = 0; i < n; i++)
-		take_record(r, &rec[i]);
+		rseg_take_record(r, &rec[i]);
 	if (n < 0)
 		dev_rseg_lost(r, n);
 }

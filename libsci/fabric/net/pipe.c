@@ -52,7 +52,7 @@ static void pipe_wake(struct sci_pipe *p, int what)
 	p->fabric->ops->rintr.trigger(p->rintr, NULL, 0);
 }
 
-static void ask_wake(struct sci_pipe *p, int what)
+static void pipe_ask_wake(struct sci_pipe *p, int what)
 {
 	word_write(p, &p->out->armed[what], ++p->armed[what]);
 	sci_full_barrier();
@@ -66,7 +66,7 @@ static bool pipe_is_gone(struct sci_pipe *p)
 /* ---- bytes and room ---- */
 
 /* Return the number of bytes in our ring; -ECONNRESET: the other side's count is nonsense. */
-static ssize_t bytes_in(struct sci_pipe *p)
+static ssize_t pipe_bytes_in(struct sci_pipe *p)
 {
 	uint64_t n = sci_load_acquire(&p->in->written) - p->taken;
 
@@ -81,31 +81,31 @@ static ssize_t room_out(struct sci_pipe *p)
 }
 
 /* Like @look, but return -EAGAIN instead of 0. With @arm, ask for a wake-up and look again. */
-static ssize_t look_armed(struct sci_pipe *p, ssize_t (*look)(struct sci_pipe *), int what,
-			  bool arm)
+static ssize_t pipe_look_armed(struct sci_pipe *p, ssize_t (*look)(struct sci_pipe *), int what,
+			       bool arm)
 {
 	ssize_t n = look(p);
 
 	if (!n && arm) {
-		ask_wake(p, what);
+		pipe_ask_wake(p, what);
 		n = look(p);
 	}
 	return n ? n : -EAGAIN;
 }
 
 /* Return the number of bytes. The end counts only after the bytes before it. */
-static ssize_t look_in(struct sci_pipe *p, bool arm)
+static ssize_t pipe_look_in(struct sci_pipe *p, bool arm)
 {
 	bool gone = pipe_is_gone(p);
-	ssize_t n = look_armed(p, bytes_in, SCI_PIPE_DATA, arm);
+	ssize_t n = pipe_look_armed(p, pipe_bytes_in, SCI_PIPE_DATA, arm);
 
 	return n == -EAGAIN && gone ? 0 : n;
 }
 
-static ssize_t look_out(struct sci_pipe *p, bool arm)
+static ssize_t pipe_look_out(struct sci_pipe *p, bool arm)
 {
 	ssize_t n = pipe_is_gone(p) ? -ECONNRESET :
-		    look_armed(p, room_out, SCI_PIPE_ROOM, arm);
+		    pipe_look_armed(p, room_out, SCI_PIPE_ROOM, arm);
 
 	p->full = n == -EAGAIN;
 	return n;
@@ -141,7 +141,7 @@ static bool ring_write(struct sci_pipe *p, uint64_t position, const uint8_t *src
 
 ssize_t sci_pipe_send(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm)
 {
-	ssize_t room = look_out(p, arm);
+	ssize_t room = pipe_look_out(p, arm);
 	size_t done = 0;
 
 	for (size_t i = 0; room > 0 && i < n && done < (size_t)room; i++) {
@@ -162,7 +162,7 @@ ssize_t sci_pipe_send(struct sci_pipe *p, const struct iovec *iov, size_t n, boo
 
 ssize_t sci_pipe_peek(struct sci_pipe *p, const void **data, bool arm)
 {
-	ssize_t n = look_in(p, arm), end = (ssize_t)(SCI_PIPE_RING - ring_at(p->taken));
+	ssize_t n = pipe_look_in(p, arm), end = (ssize_t)(SCI_PIPE_RING - ring_at(p->taken));
 
 	*data = p->in->ring + ring_at(p->taken);
 	return n < end ? n : end;
@@ -174,14 +174,14 @@ ssize_t sci_pipe_room(struct sci_pipe *p, void **room, bool arm)
 
 	if (p->lossy)
 		return -EOPNOTSUPP;
-	n = look_out(p, arm);
+	n = pipe_look_out(p, arm);
 	*room = p->out->ring + ring_at(p->sent);
 	return n < end ? n : end;
 }
 
 ssize_t sci_pipe_recv(struct sci_pipe *p, const struct iovec *iov, size_t n, bool arm)
 {
-	ssize_t have = look_in(p, arm);
+	ssize_t have = pipe_look_in(p, arm);
 	size_t done = 0;
 
 	for (size_t i = 0; have > 0 && i < n && done < (size_t)have; i++) {
@@ -205,9 +205,9 @@ ssize_t sci_pipe_recv(struct sci_pipe *p, const struct iovec *iov, size_t n, boo
 
 bool sci_pipe_arm(struct sci_pipe *p)
 {
-	ask_wake(p, SCI_PIPE_DATA);
-	ask_wake(p, SCI_PIPE_ROOM);
-	return bytes_in(p) || (p->full && room_out(p)) || pipe_is_gone(p);
+	pipe_ask_wake(p, SCI_PIPE_DATA);
+	pipe_ask_wake(p, SCI_PIPE_ROOM);
+	return pipe_bytes_in(p) || (p->full && room_out(p)) || pipe_is_gone(p);
 }
 
 void sci_pipe_repeat(struct sci_pipe *p)

@@ -11,7 +11,7 @@
 _Static_assert(SCI_STREAM_LINE == NET_SMALL, "short frames always find room");
 _Static_assert(SCI_STREAM_GET <= NET_BIG, "a read is one frame");
 
-static uint64_t in_flight(const struct net_link *l)
+static uint64_t stream_in_flight(const struct net_link *l)
 {
 	return l->log.written - l->log.acked;
 }
@@ -19,8 +19,8 @@ static uint64_t in_flight(const struct net_link *l)
 /* ---- writes ---- */
 
 /* Append the bytes to the last frame, if it has not been sent. Return false otherwise. */
-static bool put_more(struct net_link *l, uint32_t id, uint64_t off, const void *src,
-		     size_t len)
+static bool stream_put_more(struct net_link *l, uint32_t id, uint64_t off, const void *src,
+			    size_t len)
 {
 	struct net_frame *f = &l->put;
 
@@ -34,7 +34,7 @@ static bool put_more(struct net_link *l, uint32_t id, uint64_t off, const void *
 	return true;
 }
 
-static int put_locked(struct sci_rseg *r, uint64_t off, const void *src, size_t len)
+static int stream_put_locked(struct sci_rseg *r, uint64_t off, const void *src, size_t len)
 {
 	struct net_link *l = r->of;
 	struct net_frame f = {
@@ -43,13 +43,13 @@ static int put_locked(struct sci_rseg *r, uint64_t off, const void *src, size_t 
 
 	if (!l)
 		return -ENOTCONN;
-	if (len > NET_SMALL && in_flight(l) + len > NET_WINDOW) {
+	if (len > NET_SMALL && stream_in_flight(l) + len > NET_WINDOW) {
 		/* let threads that wait for room read the link, too */
 		l->fresh = true;
 		r->net->fresh = true;
 		return -EAGAIN;
 	}
-	if (put_more(l, r->id, off, src, len))
+	if (stream_put_more(l, r->id, off, src, len))
 		return 0;
 	l->put_at = l->log.written;
 	net_link_send(l, &f, src);
@@ -65,7 +65,7 @@ static int stream_put(struct sci_rseg *r, volatile void *addr, const void *src,
 	int ret;
 
 	pthread_mutex_lock(&r->net->svc.lock);
-	ret = put_locked(r, off, src, len);
+	ret = stream_put_locked(r, off, src, len);
 	pthread_mutex_unlock(&r->net->svc.lock);
 	return ret;
 }
@@ -133,7 +133,7 @@ void net_gets_end(struct net_link *l)
 			    -ENOTCONN);
 }
 
-static int get_locked(struct sci_rseg *r, uint64_t off, struct sci_stream_get *g)
+static int stream_get_locked(struct sci_rseg *r, uint64_t off, struct sci_stream_get *g)
 {
 	struct net_link *l = r->of;
 	struct net_frame f = { .type = NET_GET, .object = r->id, .offset = off };
@@ -162,7 +162,7 @@ static int stream_get(struct sci_rseg *r, uint64_t off, struct sci_stream_get *g
 	int ret;
 
 	pthread_mutex_lock(&r->net->svc.lock);
-	ret = get_locked(r, off, g);
+	ret = stream_get_locked(r, off, g);
 	pthread_mutex_unlock(&r->net->svc.lock);
 	return ret;
 }
@@ -216,7 +216,7 @@ static void serve_one(struct net_link *l, const struct net_served *s)
 /* Send requested bytes while there is room. */
 void net_serve(struct net_link *l)
 {
-	while (!list_empty(&l->serving) && in_flight(l) < NET_WINDOW) {
+	while (!list_empty(&l->serving) && stream_in_flight(l) < NET_WINDOW) {
 		struct list *item = list_pop(&l->serving);
 		struct net_served *s = container_of(item, struct net_served, link);
 
@@ -237,7 +237,7 @@ static void stream_news(struct sci_fabric *f, void (*fn)(void *owner), void *own
 }
 
 /* Return whether some node is reached only by a gateway, or there is no network but gateways. */
-static bool wants_gateways(struct net *net)
+static bool net_wants_gateways(struct net *net)
 {
 	struct list *pos, *n;
 	bool via = false;
@@ -253,7 +253,7 @@ static int stream_below(struct sci_fabric *f, struct sci_fabric *below, unsigned
 	int ret = 0;
 
 	pthread_mutex_lock(&net->svc.lock);
-	if (wants_gateways(net))
+	if (net_wants_gateways(net))
 		ret = net_under_add(net, below, adapter, net_port(net) + NET_PIPE_PORT, false);
 	pthread_mutex_unlock(&net->svc.lock);
 	return ret;

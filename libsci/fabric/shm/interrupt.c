@@ -95,13 +95,13 @@ static void shm_intr_notify(struct sci_lintr *i)
 #define RING_EVENTS	16
 #define RING_ROUNDS	64u
 
-static bool has_rings(const struct sci_lintr *i)
+static bool intr_has_rings(const struct sci_lintr *i)
 {
 	return !(i->flags & (SCI_INTR_DATA | SCI_INTR_SHARED |
 			     SCI_INTR_COUNTING));
 }
 
-static bool is_trigger(const struct shm_msg *msg, size_t len)
+static bool msg_is_trigger(const struct shm_msg *msg, size_t len)
 {
 	return len == sizeof(*msg) && msg->magic == SHM_MAGIC &&
 	       msg->type == SHM_TRIGGER;
@@ -131,7 +131,7 @@ static bool ring_read(struct shm_conn *conn, bool *rung)
 			return errno == EAGAIN || errno == EINTR ||
 			       errno == ECONNRESET;
 		for (k = 0; k < n; k++) {
-			if (!is_trigger(&msg[k], mm[k].msg_len))
+			if (!msg_is_trigger(&msg[k], mm[k].msg_len))
 				return false;
 			*rung = true;
 		}
@@ -241,7 +241,7 @@ static void shm_intr_plain_input(void *obj)
 	struct epoll_event ev;
 	uint64_t count = 0;
 
-	if (has_rings(i) ? ring_input(i) :
+	if (intr_has_rings(i) ? ring_input(i) :
 	    i->epfd >= 0 ? epoll_wait(i->epfd, &ev, 1, 0) > 0 :
 	    read(i->eventfd, &count, sizeof(count)) == sizeof(count))
 		shm_intr_notify(i);
@@ -281,7 +281,7 @@ static int plain_listen(struct sci_lintr *i)
 
 	if (i->flags & SCI_INTR_SHARED)
 		ret = share_eventfd(i);
-	else if (has_rings(i))
+	else if (intr_has_rings(i))
 		ret = new_epoll(i, EPOLLIN);
 	if (!ret && i->event)
 		ret = sci_watch(&i->shm->svc, i->epfd >= 0 ? i->epfd : i->eventfd,
@@ -407,7 +407,7 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	const struct shm_msg re = {
 		.type = SHM_REPLY,
 		.flags = i->flags & SCI_INTR_SHARED ? SHM_F_SHARED :
-			 has_rings(i) ? SHM_F_RINGS : 0,
+			 intr_has_rings(i) ? SHM_F_RINGS : 0,
 	};
 	bool data = i->flags & SCI_INTR_DATA;
 	int ret;
@@ -423,9 +423,9 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	/* only a process with the right to write may trigger */
 	if (!(shm_access(i->shm, conn->fd) & 2))
 		return shm_intr_refuse(conn, -EACCES);
-	ret = data || has_rings(i) ? shm_send(conn->fd, &re, NULL, 0) :
+	ret = data || intr_has_rings(i) ? shm_send(conn->fd, &re, NULL, 0) :
 				     shm_send(conn->fd, &re, &i->eventfd, 1);
-	if (!ret && has_rings(i))
+	if (!ret && intr_has_rings(i))
 		ret = ring_listen(i, conn);
 	if (ret)
 		return false;
@@ -489,7 +489,7 @@ static int share_number(struct sci_lintr *i)
 	return ret;
 }
 
-static int try_start(struct sci_lintr *i)
+static int intr_try_start(struct sci_lintr *i)
 {
 	bool data = i->flags & SCI_INTR_DATA;
 	int ret = 0;
@@ -512,7 +512,7 @@ static int lintr_start(struct sci_lintr *i)
 	int ret;
 
 	do {
-		ret = try_start(i);
+		ret = intr_try_start(i);
 	} while (ret == -EEXIST && sci_forked_lately(&i->shm->svc));
 	return ret;
 }
@@ -579,7 +579,7 @@ static int shm_intr_left_ms(uint64_t deadline)
 	return deadline - now > 60000 ? 60000 : (int)(deadline - now);
 }
 
-static int wait_rings(struct sci_lintr *i, int ms)
+static int intr_wait_rings(struct sci_lintr *i, int ms)
 {
 	struct epoll_event ev[RING_EVENTS];
 	int n = sci_epoll_cancelable(i->epfd, ev, RING_EVENTS, ms), ret;
@@ -593,7 +593,7 @@ static int wait_rings(struct sci_lintr *i, int ms)
 	return ret;
 }
 
-static int wait_plain(struct sci_lintr *i, int ms)
+static int intr_wait_plain(struct sci_lintr *i, int ms)
 {
 	struct pollfd pfd = { .fd = i->eventfd, .events = POLLIN };
 	uint64_t count;
@@ -606,7 +606,7 @@ static int wait_plain(struct sci_lintr *i, int ms)
 	return read(i->eventfd, &count, sizeof(count)) == sizeof(count);
 }
 
-static int wait_shared(struct sci_lintr *i, int ms)
+static int intr_wait_shared(struct sci_lintr *i, int ms)
 {
 	struct pollfd pfd = { .fd = i->epfd, .events = POLLIN };
 	struct epoll_event ev;
@@ -619,7 +619,7 @@ static int wait_shared(struct sci_lintr *i, int ms)
 	return epoll_wait(i->epfd, &ev, 1, 0) > 0;
 }
 
-static int take_message(struct sci_lintr *i, void *data, size_t *len)
+static int intr_take_message(struct sci_lintr *i, void *data, size_t *len)
 {
 	struct message *m = container_of(i->queue.next, struct message, link);
 	size_t room = *len;
@@ -639,8 +639,8 @@ static int take_message(struct sci_lintr *i, void *data, size_t *len)
 	return 0;
 }
 
-static int wait_data(struct sci_lintr *i, void *data, size_t *len,
-		     uint64_t deadline)
+static int intr_wait_data(struct sci_lintr *i, void *data, size_t *len,
+			  uint64_t deadline)
 {
 	struct timespec ts = {
 		.tv_sec = (time_t)(deadline / 1000),
@@ -656,7 +656,7 @@ static int wait_data(struct sci_lintr *i, void *data, size_t *len,
 	if (atomic_load(&i->cancelled))
 		ret = -ECANCELED;
 	else if (!list_empty(&i->queue))
-		ret = take_message(i, data, len);
+		ret = intr_take_message(i, data, len);
 	else
 		ret = -ret;
 	pthread_mutex_unlock(&i->shm->svc.lock);
@@ -671,11 +671,11 @@ int shm_lintr_wait(struct sci_lintr *i, void *data, size_t *len,
 	int ret, ms;
 
 	if (i->flags & SCI_INTR_DATA)
-		return wait_data(i, data, len, deadline);
+		return intr_wait_data(i, data, len, deadline);
 	do {
 		ms = shm_intr_left_ms(deadline);
-		ret = has_rings(i) ? wait_rings(i, ms) :
-		      i->epfd >= 0 ? wait_shared(i, ms) : wait_plain(i, ms);
+		ret = intr_has_rings(i) ? intr_wait_rings(i, ms) :
+		      i->epfd >= 0 ? intr_wait_shared(i, ms) : intr_wait_plain(i, ms);
 	} while (!ret && ms);
 	return ret < 0 ? ret : ret ? 0 : -ETIMEDOUT;
 }
@@ -716,7 +716,7 @@ void shm_lintr_cancel(struct sci_lintr *i)
 /* ---- the other side ---- */
 
 /* Check that the peer's descriptor is an eventfd, and that a trigger cannot block. */
-static int check_eventfd(int fd)
+static int eventfd_check(int fd)
 {
 	static const char want[] = "anon_inode:[eventfd]";
 	char path[32], is[sizeof(want)];
@@ -774,7 +774,7 @@ static void rintr_input(void *obj)
 	if (ret == -EAGAIN)
 		return;
 	if (!ret && i->rejoining && msg.type == SHM_REPLY && !msg.status &&
-	    n_fds == 1 && !check_eventfd(fd)) {
+	    n_fds == 1 && !eventfd_check(fd)) {
 		/* Replace the eventfd in one step. It changes only if all owners are new. */
 		dup3(fd, i->eventfd, O_CLOEXEC);
 		sci_fd_close(&shm->svc, fd);
@@ -821,7 +821,7 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	messages = p->data || msg.flags & SHM_F_RINGS;
 	if (!ret)
 		ret = n_fds != !messages ? -EPROTO :
-		      messages ? 0 : check_eventfd(i->eventfd);
+		      messages ? 0 : eventfd_check(i->eventfd);
 	if (!ret) {
 		i->shared = !messages && msg.flags & SHM_F_SHARED;
 		pthread_mutex_lock(&shm->svc.lock);
@@ -837,7 +837,7 @@ int shm_rintr_connect(struct sci_fabric *f, const struct sci_rintr_param *p,
 	return 0;
 }
 
-static int send_data(struct sci_rintr *i, const void *data, size_t len)
+static int intr_send_data(struct sci_rintr *i, const void *data, size_t len)
 {
 	struct shm_msg head = { .magic = SHM_MAGIC, .type = SHM_DATA,
 				.node = i->shm->node };
@@ -879,7 +879,7 @@ int shm_rintr_trigger(struct sci_rintr *i, const void *data, size_t len)
 	if (sci_link_down(&i->shm->link) && i->node != i->shm->node)
 		return -ENETDOWN;
 	if (i->data)
-		return send_data(i, data, len);
+		return intr_send_data(i, data, len);
 	if (atomic_load(&i->gone))
 		return -ENOTCONN;
 	if (i->eventfd < 0)

@@ -92,7 +92,7 @@ static bool resend_all(struct sci_peer *p, uint32_t *errors)
 }
 
 /* Confirm or repeat the stores to @p. Return true if all of them have arrived. */
-static bool check_peer(struct sci_peer *p, bool lost, uint32_t *errors)
+static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 {
 	/* the error count does not tell which peer's stores were lost */
 	p->resend |= lost;
@@ -132,7 +132,7 @@ bool check_writes(struct sci_ep *ep)
 	while ((l = list_pop(&work))) {
 		struct sci_peer *p = container_of(l, struct sci_peer, dirty);
 
-		if (!check_peer(p, lost, &errors))
+		if (!peer_check_writes(p, lost, &errors))
 			mark_dirty(p);
 	}
 	return list_empty(&ep->dirty);

@@ -52,7 +52,7 @@ int dial_pick(struct msg_dial *d)
  * Return the next interval. A peer that does not answer may be overloaded, and each HELLO
  * adds to its load: many endpoints that connect to each other would never finish.
  */
-static uint32_t back_off(uint32_t pause, uint32_t first, uint32_t most)
+static uint32_t dial_back_off(uint32_t pause, uint32_t first, uint32_t most)
 {
 	if (pause < first)
 		return first;
@@ -65,8 +65,8 @@ static int dial_asked(struct msg_dial *d)
 	int ret = d->p->hello_ret;
 
 	d->asking = false;
-	d->pause = ret ? back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
-			 back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
+	d->pause = ret ? dial_back_off(d->pause, RETRY_MS, RETRY_MAX_MS) :
+			 dial_back_off(d->pause, AGAIN_MS, AGAIN_MAX_MS);
 	d->again = msg_now_ms() + d->pause + 3 * d->p->hello_ms;
 	/* the endpoint exists but is busy: the timeout starts again */
 	if (!ret && d->open && d->timeout >= 0)

@@ -70,7 +70,7 @@ static const struct sci_req *chain_target(const struct sci_peer *p)
 }
 
 /* Search all queues when a buffer is freed, so that sends need no reference count. */
-static bool in_use(struct sci_ep *ep, const struct msg_buf *b)
+static bool buf_in_use(struct sci_ep *ep, const struct msg_buf *b)
 {
 	struct list *pos, *n;
 
@@ -226,7 +226,7 @@ int sci_buf_free(struct sci_ep *ep, void *buf)
 	b = buf_find(ep, buf, 1);
 	if (!b || b->addr != buf || b->count)
 		ret = -EINVAL;
-	else if (in_use(ep, b))
+	else if (buf_in_use(ep, b))
 		ret = -EBUSY;
 	else
 		buf_free(ep, b);
@@ -381,7 +381,7 @@ int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len)
 	b = buf_find(ep, addr, len);
 	if (!b || b->addr != addr || b->len != len || !b->count)
 		ret = -EINVAL;
-	else if (b->count == 1 && in_use(ep, b))
+	else if (b->count == 1 && buf_in_use(ep, b))
 		ret = -EBUSY;
 	else if (b->count == 1)
 		buf_free(ep, b);

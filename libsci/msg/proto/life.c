@@ -57,7 +57,7 @@ static void fail_matched(struct sci_peer *p, int error)
 }
 
 /* Remove the unexpected messages that can never be completed: no receive may match them. */
-static void drop_incomplete(struct sci_peer *p)
+static void peer_drop_incomplete(struct sci_peer *p)
 {
 	struct sci_match *m = &p->ep->match;
 	struct list *pos, *n;
@@ -81,7 +81,7 @@ static void life_ended(struct sci_peer *p, int error)
 {
 	fail_chain(p, error);
 	fail_matched(p, error);
-	drop_incomplete(p);
+	peer_drop_incomplete(p);
 	fail_all(&p->sendq, error);
 	fail_all(&p->sending, error);
 	fail_all(&p->receiving, error);

@@ -285,7 +285,7 @@ void sci_match_fini(struct sci_match *m)
 
 /* ---- receives ---- */
 
-static inline bool is_wild(const struct sci_match_recv *recv)
+static inline bool node_is_wild(const struct sci_match_recv *recv)
 {
 	return !recv->source || recv->ignore;
 }
@@ -300,7 +300,7 @@ static inline bool recv_accepts(const struct sci_match_recv *recv,
 
 void sci_match_post(struct sci_match *m, struct sci_match_recv *recv)
 {
-	recv->wild = is_wild(recv);
+	recv->wild = node_is_wild(recv);
 	recv->seq = m->seq++;
 	m->of_class[recv->context % SCI_MATCH_CLASSES]++;
 	if (recv->count)
@@ -413,7 +413,7 @@ sci_match_find_unexpected(struct sci_match *m,
 	struct sci_match_queue *q = &m->msgs;
 	struct sci_match_node *n;
 
-	if (!q->hashed || is_wild(want))
+	if (!q->hashed || node_is_wild(want))
 		n = find_accepted(q, want);
 	else
 		n = key_find(q, bin_of(q, want->source, want->tag,
