@@ -209,6 +209,49 @@ TEST(a_buffer_for_the_rest_of_a_message)
 	CHECK_EQ(sci_ep_close(ep), 0);
 }
 
+static void half_a_chain_when_told(struct attacker *a, struct lie *lie)
+{
+	struct msg_typed head = {
+		.chain = { .len = PART_LEN, .context = 1 } };
+	struct msg_line rest[2] = { 0 };
+
+	CHECK(meet_victim(a));
+	stage_wait(lie, 1);
+	memset(head.chain.data, 5, sizeof(head.chain.data));
+	tell(a, &a->data, LINE_CHAIN, head);
+	stage_set(lie, 2);
+	stage_wait(lie, 3);
+	memset(rest, 7, sizeof(rest));
+	seal_and_store(&a->data, &rest[0], PART_LEN - CHAIN_HEAD);
+	ring(a);
+	stage_wait(lie, 4);
+	leave_victim(a);
+}
+
+/* A call that finds half of a message takes nothing of it, whatever is in the buffer. */
+TEST(half_a_message_is_not_taken_at_once)
+{
+	struct lie *lie = lie_begin(half_a_chain_when_told);
+	struct sci_ep *ep = test_ep_open(TEST_ID, 0);
+	struct sci_peer *from = test_ep_accept(ep);
+	unsigned char first[PART_LEN], buf[PART_LEN] = { 0 };
+	struct sci_try_recv t = { .buf = first, .size = sizeof(first) };
+	struct sci_status st;
+
+	stage_set(lie, 1);
+	stage_wait(lie, 2);
+	CHECK_EQ(sci_try_trecvs(ep, from, 1, &t, 1), -EBUSY);
+	CHECK_EQ(sci_try_trecvs(ep, from, 1, &t, 1), -EBUSY);
+	stage_set(lie, 3);
+	CHECK_EQ(sci_trecv(ep, from, 1, 0, 0, buf, sizeof(buf), &st), 0);
+	CHECK_EQ(st.len, PART_LEN);
+	for (unsigned int i = 0; i < PART_LEN; i++)
+		CHECK_EQ(buf[i], i < CHAIN_HEAD ? 5 : 7);
+	stage_set(lie, 4);
+	peer_join(lie->proc);
+	CHECK_EQ(sci_ep_close(ep), 0);
+}
+
 /* ---- how a transfer ended ---- */
 
 static void ends_with(struct attacker *a, int32_t status)
