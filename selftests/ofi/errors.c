@@ -175,6 +175,17 @@ TEST(default_flags_of_an_endpoint_are_read_and_changed)
 	link_close(&l);
 }
 
+/* fi_sci(7): a program that asks for an alias learns that there are none. */
+TEST(an_endpoint_has_no_aliases)
+{
+	struct link l = link_open(NULL, 4, NULL);
+	struct fid_ep *alias = NULL;
+
+	CHECK_EQ(fi_ep_alias(l.ep, &alias, FI_TRANSMIT), -FI_ENOSYS);
+	CHECK(!alias);
+	link_close(&l);
+}
+
 TEST(memory_is_registered_in_vain)
 {
 	struct link l = link_open(NULL, 8, NULL);
