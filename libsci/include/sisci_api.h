@@ -42,7 +42,8 @@
  *    Disconnect, Unmap or Close; SCITerminate() and the death of the process
  *    give back all.
  *
- * "Errors:" in a function's comment lists the codes special to it, without SCI_ERR_.
+ * "Errors:" in a function's comment lists the codes special to it, without SCI_ERR_;
+ * "none special" means that it has only the codes of these rules.
  */
 #ifndef _SISCI_API_H
 #define _SISCI_API_H
@@ -163,6 +164,8 @@ void SCITerminate(void);
  * SCIOpen() - open a virtual device, which other objects belong to
  * @sd: the device
  * @flags: SCI_FLAG_THREAD_SAFE (always the case)
+ *
+ * Errors: none special.
  */
 void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
 
@@ -447,11 +450,13 @@ SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
 /**
  * SCICreateMapSequence() - create a sequence, which checks the stores through a map
  * @flags: FAST_BARRIER: a hint
+ *
+ * Errors: none special.
  */
 void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence,
 			  unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveSequence() - free a sequence; @flags: 0 */
+/** SCIRemoveSequence() - free a sequence; @flags: 0. Errors: none special. */
 void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags,
 		       sci_error_t *error);
 
@@ -507,7 +512,11 @@ void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
 	       size_t remoteOffset, size_t size, unsigned int flags,
 	       sci_error_t *error);
 
-/** SCIMemCopy() - copy as SCIMemCpy(), without a sequence, and check that all bytes arrived */
+/**
+ * SCIMemCopy() - copy as SCIMemCpy(), without a sequence, and check that all bytes arrived
+ *
+ * Errors: as SCIMemCpy() with ERROR_CHECK.
+ */
 void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
 		size_t size, unsigned int flags, sci_error_t *error);
 
@@ -517,6 +526,7 @@ void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
  *
  * This is the fastest copy, because it needs no handle.  The bytes arrive before later
  * stores.  A sequence tells whether they have arrived.
+ * Errors: none special.
  */
 void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
 		 unsigned int flags, sci_error_t *error);
@@ -535,6 +545,8 @@ void SCITransferBlock(sci_map_t sourceMap, size_t sourceOffset,
  * SCITransferBlockAsync() - SCITransferBlock() in the background
  * @block: the transfer, to wait for or abort; gone when waited for
  * @flags: BLOCK_READ: a hint; USE_CALLBACK
+ *
+ * Errors: as SCITransferBlock(); the wait or the callback reports TRANSFER_FAILED.
  */
 void SCITransferBlockAsync(sci_map_t sourceMap, size_t sourceOffset,
 			   sci_map_t destinationMap, size_t destinationOffset,
@@ -567,6 +579,8 @@ void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
  * @map: may be NULL: then any memory of the caller's
  * @addr, @length: inside @map
  * @flags: CACHE_FLUSH, CACHE_INVALIDATE (implies a write-back here)
+ *
+ * Errors: none special.
  */
 void SCICacheSync(sci_map_t map, void *addr, size_t length,
 		  unsigned int flags, sci_error_t *error);
@@ -626,7 +640,8 @@ void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
  * SCIAbortDMAQueue() - stop a POSTED queue, which becomes ABORTED
  * @flags: 0
  *
- * What was copied stays copied.  A queue that is not POSTED is left as it is.
+ * Bytes that were copied stay copied. A queue that is not POSTED does not change.
+ * Errors: none special.
  */
 void SCIAbortDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error);
@@ -678,7 +693,7 @@ void SCIStartDmaTransferVec(sci_dma_queue_t queue,
 /**
  * SCIStartDmaTransferMem() - start one transfer from or to plain memory
  *
- * As SCIStartDmaTransfer(); @localAddress must stay valid until the end.
+ * As SCIStartDmaTransfer(), errors included; @localAddress must stay valid until the end.
  */
 void SCIStartDmaTransferMem(sci_dma_queue_t queue, void *localAddress,
 			    sci_remote_segment_t remoteSegment, size_t size,
@@ -702,7 +717,7 @@ void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
 			sci_cb_interrupt_t callback, void *callbackArg,
 			unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveInterrupt() - free an interrupt; @flags: 0; waits end with SCI_ERR_CANCELLED */
+/** SCIRemoveInterrupt() - free an interrupt; @flags: 0; waits get CANCELLED. Errors: none special. */
 void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
 			sci_error_t *error);
 
@@ -730,7 +745,7 @@ void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt,
 			 unsigned int interruptNo, unsigned int timeout,
 			 unsigned int flags, sci_error_t *error);
 
-/** SCIDisconnectInterrupt() - end a connection; @flags: 0 */
+/** SCIDisconnectInterrupt() - end a connection; @flags: 0. Errors: none special. */
 void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error);
 
@@ -760,7 +775,7 @@ void SCICreateDataInterrupt(sci_desc_t sd,
 			    void *callbackArg, unsigned int flags,
 			    sci_error_t *error);
 
-/** SCIRemoveDataInterrupt() - free an interrupt; @flags: 0; waits end with SCI_ERR_CANCELLED */
+/** SCIRemoveDataInterrupt() - free an interrupt; @flags: 0; waits get CANCELLED. Errors: as above. */
 void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error);
 
@@ -778,14 +793,18 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data,
 			     unsigned int *length, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error);
 
-/** SCIConnectDataInterrupt() - connect as SCIConnectInterrupt() does */
+/** SCIConnectDataInterrupt() - connect as SCIConnectInterrupt() does. Errors: the same. */
 void SCIConnectDataInterrupt(sci_desc_t sd,
 			     sci_remote_data_interrupt_t *interrupt,
 			     unsigned int nodeId, unsigned int localAdapterNo,
 			     unsigned int interruptNo, unsigned int timeout,
 			     unsigned int flags, sci_error_t *error);
 
-/** SCIDisconnectDataInterrupt() - end a connection; @flags: 0; sent messages still arrive */
+/**
+ * SCIDisconnectDataInterrupt() - end a connection; @flags: 0; sent messages still arrive
+ *
+ * Errors: none special.
+ */
 void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
 				unsigned int flags, sci_error_t *error);
 
@@ -964,7 +983,7 @@ void SCIQuery(unsigned int command, void *data, unsigned int flags,
 int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo,
 		 unsigned int nodeId, unsigned int flags, sci_error_t *error);
 
-/** SCIGetLocalNodeId() - get the node id of an adapter; @flags: 0 */
+/** SCIGetLocalNodeId() - get the node id of an adapter; @flags: 0. Errors: none special. */
 void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
 		       unsigned int flags, sci_error_t *error);
 
@@ -983,7 +1002,11 @@ void SCIGetNodeIdByAdapterName(char *adaptername,
 			       dis_virt_adapter_t *type, unsigned int flags,
 			       sci_error_t *error);
 
-/** SCIGetNodeInfoByAdapterName() - get the node ids of a name, and the adapters to them */
+/**
+ * SCIGetNodeInfoByAdapterName() - get the node ids of a name, and the adapters to them
+ *
+ * Errors: as SCIGetNodeIdByAdapterName().
+ */
 void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,
 				 dis_nodeId_list_t *nodeIdlist,
 				 dis_virt_adapter_t *type, unsigned int flags,

@@ -21,8 +21,8 @@
  *    WAY_WINDOW is not smaller, so a sender without credits waits for its receiver only.
  *  - A block is in a gateway's memory from its arrival until the next hop has taken it. The
  *    gateways of a way hold at most WAY_WINDOW blocks of it, and WAY_WINDOW / WAY_CREDIT
- *    credits, because the credit is returned by the last gateway: one of the first gateway
- *    would bound the first gateway's memory only.
+ *    credits, because the last gateway returns the credit. A credit of the first gateway
+ *    would bound only the memory of the first gateway.
  *
  * selftests/spin/forward.pml is a model of this.
  *

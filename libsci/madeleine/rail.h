@@ -25,7 +25,7 @@
 
 #define WAY_WINDOW	8u
 #define WAY_CREDIT	4u
-#define WAY_BLOCK	131072u		/* bytes, unless MAD_FORWARD_BLOCK says another */
+#define WAY_BLOCK	131072u		/* bytes; MAD_FORWARD_BLOCK changes it */
 #define WAY_BLOCK_MIN	4096u		/* a gathered fragment is one block */
 
 #define CONTEXT_FORWARD	0x7fffff00u

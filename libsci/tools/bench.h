@@ -175,8 +175,8 @@ struct bench_result {
 };
 
 /*
- * Return the lower end of the bin that @ns is in; and how many samples from @i on are
- * below @end.
+ * The first function returns the lower end of the bin that @ns is in. The second one returns
+ * how many samples from @i on are below @end.
  */
 uint64_t bench_bin(const struct bench_samples *s, double ns);
 uint64_t bench_count_below(const struct bench_samples *s, uint64_t i,

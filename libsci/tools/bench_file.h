@@ -6,7 +6,7 @@
 #include "bench.h"
 #include "outfile.h"
 
-/* As outfile_open() and its relatives, for a path. These functions print an error. */
+/* Like the functions of outfile.h, for a path. After an error they print a message. */
 int bench_file_open(struct outfile *o, const char *path);
 int bench_file_commit(struct outfile *o, const char *path);
 

@@ -138,7 +138,7 @@ static void works_of(struct command *c, const struct axis *a)
 
 /*
  * Measure both protocols at every size. The works are in pairs, one pair for each size.
- * From @gain, the sum over the sizes of one protocol, follows the threshold.
+ * The threshold follows from @gain, the sum over the sizes of one protocol.
  */
 static int search_threshold(struct command *c, const struct axis *a,
 			    uint64_t *best)

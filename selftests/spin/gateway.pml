@@ -10,7 +10,7 @@
  * to an end.  A lost wake-up, or a cycle of waits, would be an invalid end state.
  *
  * Mutations, each of which must fail:
- *   NO_LOOK	look_armed() does not look again
+ *   NO_LOOK	pipe_look_armed() does not look again
  *   NO_BARRIER	pipe_wake() looks at armed[] before the word is visible
  *   NO_ROOM	sci_pipe_take() does not wake the writer
  *   GREEDY	an end takes nothing before it has sent all

@@ -309,9 +309,9 @@ int collective_alltoall(struct member *m, size_t bytes)
 /* ---- Bruck ---- */
 
 /*
- * Block i is for the node i ranks further on.  In the round of k it goes on by k
- * if i has that bit; so it is where it has to be after all of them, and block i
- * is one from i ranks before.
+ * Block i is for the node i ranks further on. The round of bit k moves it k ranks on if i has
+ * that bit. So after all rounds each block is at its target, and block i there is the block
+ * from i ranks before.
  */
 struct bruck {
 	uint8_t *blocks;

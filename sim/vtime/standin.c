@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Copyright (C) 2026 The libsci authors
 /*
- * DOC: what stands in for parts of the library
+ * DOC: replaced parts of the library
  *
  * The protocols are the library's own objects.  These modules of it are replaced,
  * function by function, since they deal with the real world:
@@ -18,8 +18,8 @@
  *	libsci/fabric/net	no node is beyond the adapter
  *	libsci/fabric/core/fabric.c	which fabric: that of the node whose program runs
  *
- * And what a line and a copy cost is charged where the library composes one,
- * takes one, or copies.
+ * The cost of a line and of a copy is charged where the library composes a line, takes one,
+ * or copies.
  */
 #include <errno.h>
 #include <limits.h>

@@ -10,8 +10,8 @@
  * DOC: the contract of /dev/sciN
  *
  * One file descriptor per object.  Opening /dev/sciN gives an adapter; its
- * ioctls create the others: local segments (what this node exports), remote
- * segments (what it imports), interrupts, remote interrupts and DMA queues.
+ * ioctls create the others: local segments (memory that this node exports), remote
+ * segments (memory that it imports), interrupts, remote interrupts and DMA queues.
  * Closing the last descriptor of an object is its end: everything it holds is
  * released, and peers are told.  All descriptors are created close-on-exec.
  * Closing a remote segment or interrupt waits, for at most a second, until its
@@ -515,7 +515,7 @@ struct sci_ioc_segment_create {
  * @out_fd: a local segment with the same memory
  * @out_length: length of the segment in bytes
  *
- * What is attached can be mapped and used for DMA, but not exported.  An event
+ * An attached segment can be mapped and used for DMA, but not exported.  An event
  * tells when its creator closes or removes it; its memory stays.
  *
  * Errors: ENOENT: no such segment; EACCES: not shared, or the caller may not
@@ -593,8 +593,8 @@ struct sci_ioc_segment_export {
 /**
  * enum sci_unexport_how - struct sci_ioc_segment_unexport.how
  * @SCI_UNEXPORT_HOW_QUIET: no new importers
- * @SCI_UNEXPORT_HOW_NOTIFY: ... and those there are get SCI_EV_DISCONNECT
- * @SCI_UNEXPORT_HOW_FORCE: ... and those there are get SCI_EV_LOST: their maps
+ * @SCI_UNEXPORT_HOW_NOTIFY: ... and present importers get SCI_EV_DISCONNECT
+ * @SCI_UNEXPORT_HOW_FORCE: ... and present importers get SCI_EV_LOST: their maps
  *	show private pages when this returns, or their node was declared gone or
  *	does not answer, or our link is down.  Importers that are not told lose access
  *	all the same: their stores count as errors there.  We get
@@ -781,9 +781,9 @@ struct sci_ioc_remote_info {
 /**
  * enum sci_intr_flags - struct sci_ioc_intr_create.flags
  * @SCI_INTR_FIXED_NUMBER: take @number and no other
- * @SCI_INTR_SHARE_NUMBER: others may have the number too, all are triggered
- * @SCI_INTR_COUNT: each trigger is one to be read; else those that come before
- *	a read are one
+ * @SCI_INTR_SHARE_NUMBER: other owners may have the number, too; a trigger goes to all
+ * @SCI_INTR_COUNT: each trigger is read on its own; otherwise one read takes all
+ *	earlier triggers
  * @SCI_INTR_WITH_DATA: triggers carry bytes.  Its numbers are their own.
  */
 enum sci_intr_flags {
