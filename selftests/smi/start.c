@@ -176,8 +176,10 @@ TEST(time_goes_on)
 	double t = SMI_Wtime();
 	int s, us;
 	uint64_t ticks = 0, later;
+	long wticks = SMI_Wticks();
 
 	SMI_Get_ticks(&ticks);
+	CHECK(ticks >= (uint64_t)wticks);
 	CHECK_SMI(SMI_Get_timer(&s, &us));
 	CHECK(s > 1000000 && us >= 0 && us < 1000000);
 	usleep(2000);
@@ -186,6 +188,36 @@ TEST(time_goes_on)
 	CHECK(SMI_Wtime() >= t + 0.002);
 	SMI_Get_ticks(&later);
 	CHECK(later >= ticks + 2000000);
+	CHECK(SMI_Wticks() >= wticks + 2000000);
+}
+
+/* Programs use it without a prototype. */
+smi_error_t SMI_Init_direct(void *args);
+
+static void init_direct(void)
+{
+	int n;
+
+	CHECK_SMI(SMI_Init_direct(NULL));
+	CHECK_SMI(SMI_Proc_size(&n));
+	CHECK_EQ(n, 2);
+	CHECK_SMI(SMI_Barrier());
+	CHECK_SMI(SMI_Finalize());
+}
+
+TEST(it_starts_by_the_name_without_a_prototype) { ranks_run(2, 2, init_direct); }
+
+/* The fabric of these tests has adapter 0 only. */
+static void adapter_of_the_environment(void)
+{
+	CHECK_EQ(setenv("SMI_USE_ADAPTER", "1", 1), 0);
+	CHECK(SMI_Init(NULL, NULL));
+	CHECK_EQ(SMI_Barrier(), SMI_ERR_NOINIT);
+}
+
+TEST(an_adapter_of_the_environment_that_does_not_exist_is_an_error)
+{
+	ranks_run(2, 2, adapter_of_the_environment);
 }
 
 static char folder[64];
