@@ -99,7 +99,7 @@ static void live_on(void *arg)
 static void rounds(unsigned int n, unsigned int nodes)
 {
 	const char *wanted = getenv("SCI_TEST_ROUNDS");
-	unsigned int count = wanted ? (unsigned int)atoi(wanted) : TEST_TSAN || TEST_ASAN ? 2 : 4;
+	unsigned int count = wanted ? (unsigned int)atoi(wanted) : TEST_TSAN || TEST_ASAN || n > 8 ? 2 : 4;
 	struct round r = { .ended = test_shared(sizeof(int)) };
 
 	for (; r.number < count; r.number++) {
@@ -113,3 +113,4 @@ static void rounds(unsigned int n, unsigned int nodes)
 TEST(killed_at_random_of_2) { rounds(2, 1); }
 TEST(killed_at_random_of_4_on_4) { rounds(4, 4); }
 TEST(killed_at_random_of_8_on_2) { rounds(8, 2); }
+TEST(killed_at_random_of_16_on_4) { rounds(16, 4); }

@@ -106,7 +106,7 @@ static void live_on(void *arg)
 static void rounds(unsigned int n, unsigned int on, bool starting)
 {
 	const char *wanted = getenv("SCI_TEST_ROUNDS");
-	unsigned int count = wanted ? (unsigned int)atoi(wanted) : TEST_TSAN || TEST_ASAN ? 2 : 4;
+	unsigned int count = wanted ? (unsigned int)atoi(wanted) : TEST_TSAN || TEST_ASAN || n > 8 ? 2 : 4;
 	struct round r = { .starting = starting, .ended = test_shared(sizeof(int)) };
 
 	for (; r.number < count; r.number++) {
@@ -120,4 +120,5 @@ static void rounds(unsigned int n, unsigned int on, bool starting)
 TEST(killed_at_random_of_2) { rounds(2, 1, false); }
 TEST(killed_at_random_of_4_on_4) { rounds(4, 4, false); }
 TEST(killed_at_random_of_8_on_2) { rounds(8, 2, false); }
+TEST(killed_at_random_of_16_on_4) { rounds(16, 4, false); }
 TEST(killed_while_it_starts) { rounds(4, 2, true); }
