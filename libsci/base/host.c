@@ -108,13 +108,13 @@ struct mapping {
 	char name[64];
 };
 
-static bool is_anonymous(const struct mapping *m)
+static bool mapping_is_anonymous(const struct mapping *m)
 {
 	return !strcmp(m->perms, "rw-p") && !m->inode &&
 	       strncmp(m->name, "[stack", 6) != 0;
 }
 
-static bool is_writable(const struct mapping *m)
+static bool mapping_is_writable(const struct mapping *m)
 {
 	return !strncmp(m->perms, "rw", 2);
 }
@@ -149,12 +149,12 @@ static int check_maps(uintptr_t addr, size_t len,
 
 int sci_check_anonymous(uintptr_t addr, size_t len)
 {
-	return check_maps(addr, len, is_anonymous);
+	return check_maps(addr, len, mapping_is_anonymous);
 }
 
 int sci_check_mapped(uintptr_t addr, size_t len)
 {
-	return check_maps(addr, len, is_writable);
+	return check_maps(addr, len, mapping_is_writable);
 }
 
 /* ---- a barrier in other processes ---- */

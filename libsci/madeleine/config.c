@@ -46,7 +46,7 @@ static void parser_next(struct parser *p)
 }
 
 /* Return whether a comment begins: a name may have a '/', but not two. */
-static bool at_comment(struct parser *p)
+static bool parser_at_comment(struct parser *p)
 {
 	int c;
 
@@ -62,7 +62,7 @@ static void parser_skip(struct parser *p)
 	for (;;) {
 		while (p->c != EOF && isspace(p->c))
 			parser_next(p);
-		if (!at_comment(p))
+		if (!parser_at_comment(p))
 			return;
 		while (p->c != EOF && p->c != '\n')
 			parser_next(p);
@@ -93,7 +93,7 @@ static bool begins_id(int c)
 	return c != EOF && (isalpha(c) || c == '_' || c == '/' || c == '-');
 }
 
-static bool in_id(int c)
+static bool char_in_id(int c)
 {
 	return begins_id(c) || (c != EOF && isdigit(c));
 }
@@ -110,7 +110,7 @@ static char *parse_id(struct parser *p)
 		}
 		if (!begins_id(p->c))
 			parser_expected(p, "a name");
-		for (; in_id(p->c) && !at_comment(p); parser_next(p))
+		for (; char_in_id(p->c) && !parser_at_comment(p); parser_next(p))
 			tbx_string_append_char(s, p->c);
 	} while (p->c == '.');
 	return tbx_string_to_cstring_and_free(s);

@@ -119,7 +119,7 @@ long tbx_htable_get_size(p_tbx_htable_t t)
 	return t->size;
 }
 
-static int by_turn(const void *a, const void *b)
+static int entries_compare(const void *a, const void *b)
 {
 	long x = (*(struct entry *const *)a)->turn, y = (*(struct entry *const *)b)->turn;
 
@@ -135,7 +135,7 @@ p_tbx_slist_t tbx_htable_get_key_slist(p_tbx_htable_t t)
 	for (long i = 0; i < t->buckets; i++)
 		for (struct entry *e = t->bucket[i]; e; e = e->next)
 			all[n++] = e;
-	qsort(all, n, sizeof(struct entry *), by_turn);
+	qsort(all, n, sizeof(struct entry *), entries_compare);
 	for (size_t i = 0; i < n; i++)
 		tbx_slist_append(l, tbx_strdup(all[i]->key));
 	free(all);

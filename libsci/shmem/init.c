@@ -183,7 +183,7 @@ SHMEM_RMA_TYPES_(DECLARE_OWN, 0, 0)
 	{ (void *)shmem_##NAME##_g, (void *)pshmem_##NAME##_g },
 
 /* Return whether a profiling library has replaced functions of this library. */
-static bool is_profiled(void)
+static bool shmem_is_profiled(void)
 {
 	static void *const volatile names[][2] = { SHMEM_RMA_TYPES_(BOTH_NAMES, 0, 0) };
 
@@ -196,7 +196,7 @@ static bool is_profiled(void)
 static void view_set(const struct sci_team_view *view)
 {
 	shmem.view = view;
-	shmem_view_ = (const struct shmem_view_ *)(is_profiled() ? &nothing : view);
+	shmem_view_ = (const struct shmem_view_ *)(shmem_is_profiled() ? &nothing : view);
 }
 
 static void shmem_start(const char *call, int requested)

@@ -32,7 +32,7 @@ static uint32_t handle_index(uintptr_t h)
 	return h & ((1u << SCI_INDEX_BITS) - 1);
 }
 
-static bool is_peeked(enum sci_type type)
+static bool type_is_peeked(enum sci_type type)
 {
 	return type == SCI_TYPE_MAP || type == SCI_TYPE_SEQUENCE;
 }
@@ -250,7 +250,7 @@ static void free_obj(struct sci_slot *slot, struct sci_obj *obj)
 	slot->obj = NULL;
 	slot->next_free = free_slots;
 	free_slots = index + 1;
-	if (is_peeked(obj->type)) {
+	if (type_is_peeked(obj->type)) {
 		obj->desc = free_objs[obj->type];
 		free_objs[obj->type] = obj;
 		obj = NULL;

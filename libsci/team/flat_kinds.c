@@ -510,7 +510,7 @@ static const struct flat_kind long_allreduce = {
 	publish_long, take_long, FROM_DOWN, ALL, ALL
 };
 
-static bool is_long(const struct sci_coll *c)
+static bool flat_is_long(const struct sci_coll *c)
 {
 	return c->kind == COLL_ALLREDUCE && c->n * c->op->size > SMALL_FOLD;
 }
@@ -522,7 +522,7 @@ static bool takes_part(const struct sci_coll *c, int who)
 
 const struct flat_kind *flat_kind(const struct sci_coll *c)
 {
-	return is_long(c) ? &long_allreduce : &kinds[c->kind];
+	return flat_is_long(c) ? &long_allreduce : &kinds[c->kind];
 }
 
 bool flat_gives(const struct sci_coll *c, const struct flat_kind *kind)
@@ -604,7 +604,7 @@ static uint64_t count_epochs(struct sci_coll *c)
 		/* fallthrough */
 	default:
 		return flat_pieces(c->n * c->op->size, whole_elements(c, t->chunk)) *
-		       (is_long(c) ? 2 : 1);
+		       (flat_is_long(c) ? 2 : 1);
 	}
 }
 

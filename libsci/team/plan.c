@@ -120,7 +120,7 @@ static int message_start(struct sci_coll *c, struct plan_step *s)
 			  &s->req);
 }
 
-static bool in_round(const struct plan *p, size_t i)
+static bool plan_in_round(const struct plan *p, size_t i)
 {
 	return i < p->n && p->steps[i].round == p->steps[p->at].round;
 }
@@ -130,7 +130,7 @@ static int round_start(struct sci_coll *c)
 	struct plan *p = c->plan;
 	int ret = 0;
 
-	for (size_t i = p->at; in_round(p, i); i++) {
+	for (size_t i = p->at; plan_in_round(p, i); i++) {
 		struct plan_step *s = &p->steps[i];
 
 		if (s->kind == PLAN_COPY)
@@ -144,7 +144,7 @@ static int round_start(struct sci_coll *c)
 	}
 	/* receives first, so that no message is unexpected */
 	for (int send = 0; send < 2; send++)
-		for (size_t i = p->at; in_round(p, i); i++) {
+		for (size_t i = p->at; plan_in_round(p, i); i++) {
 			struct plan_step *s = &p->steps[i];
 
 			if (s->kind == (send ? PLAN_SEND : PLAN_RECV))
@@ -164,7 +164,7 @@ static int round_look(struct sci_coll *c)
 	int ret;
 
 	c->wait.word = NULL;
-	for (size_t i = p->at; in_round(p, i); i++) {
+	for (size_t i = p->at; plan_in_round(p, i); i++) {
 		struct plan_step *s = &p->steps[i];
 		struct sci_status status;
 

@@ -128,7 +128,7 @@ static uint8_t *coll_doubling(struct plan *p, const struct tree *t, uint8_t *acc
 
 /* ---- two levels: groups and leaders ---- */
 
-static bool is_leader(const struct sci_team *t)
+static bool member_is_leader(const struct sci_team *t)
 {
 	return t->leads[t->group] == t->rank;
 }
@@ -136,7 +136,7 @@ static bool is_leader(const struct sci_team *t)
 static void build_barrier(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
-	struct tree tree = { t->leads, t->groups, is_leader(t) ? t->group : -1 };
+	struct tree tree = { t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
 
 	plan_near(p, t->near, COLL_BARRIER, 0);
 	barrier_tree(p, &tree);
@@ -164,7 +164,7 @@ static uint32_t group_of(const struct sci_team *t, int rank)
 static void build_bcast(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
-	struct tree tree = { t->leads, t->groups, is_leader(t) ? t->group : -1 };
+	struct tree tree = { t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
 	int root_group = 0, near_root = sci_team_translate(t, c->root, t->near);
 	bool early;
 
@@ -202,8 +202,8 @@ static void near_reduce(struct sci_coll *c, struct plan *p, uint8_t *acc, size_t
 }
 
 /* Reduce to position 0 of @tree, which is rank 0 if the ranks are in order. */
-static uint8_t *to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
-			 bool everywhere)
+static uint8_t *tree_to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
+			      bool everywhere)
 {
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
@@ -213,7 +213,7 @@ static uint8_t *to_first(struct sci_coll *c, struct plan *p, struct tree *tree,
 	if (!acc || !other)
 		return NULL;
 	if (groups_in_order(t)) {
-		*tree = (struct tree){ t->leads, t->groups, is_leader(t) ? t->group : -1 };
+		*tree = (struct tree){ t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
 		near_reduce(c, p, acc, len);
 	} else {
 		plan_copy(p, acc, c->src, len);
@@ -229,7 +229,7 @@ static void build_reduce(struct sci_coll *c, struct plan *p)
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
 	struct tree tree;
-	uint8_t *acc = to_first(c, p, &tree, false);
+	uint8_t *acc = tree_to_first(c, p, &tree, false);
 	int first = tree_rank(&tree, 0);
 
 	if (!acc || !len)
@@ -247,7 +247,7 @@ static void build_allreduce(struct sci_coll *c, struct plan *p)
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
 	struct tree tree;
-	uint8_t *acc = to_first(c, p, &tree, true);
+	uint8_t *acc = tree_to_first(c, p, &tree, true);
 
 	if (!acc)
 		return;
@@ -302,7 +302,7 @@ static void build_reduce_scatter(struct sci_coll *c, struct plan *p)
 	struct sci_team *t = c->team;
 	size_t size = c->op->size;
 	struct tree tree;
-	uint8_t *acc = to_first(c, p, &tree, false);
+	uint8_t *acc = tree_to_first(c, p, &tree, false);
 	int first = tree_rank(&tree, 0);
 
 	if (!acc)
@@ -430,7 +430,7 @@ static void two_level_allgather(struct sci_coll *c, struct plan *p)
 	sub->src = c->src;
 	sub->dst = c->dst + (size_t)t->leads[t->group] * c->len;
 	sub->len = c->len;
-	for (int i = 0; is_leader(t) && i < n - 1; i++) {
+	for (int i = 0; member_is_leader(t) && i < n - 1; i++) {
 		int out = (t->group - i + n) % n, in = (t->group - i - 1 + 2 * n) % n;
 		int out_end = out + 1 < n ? t->leads[out + 1] : t->size;
 		int in_end = in + 1 < n ? t->leads[in + 1] : t->size;

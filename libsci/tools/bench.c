@@ -88,7 +88,7 @@ static int find_protocol(struct bench *b, struct bench_point *p)
 	return TOOL_OK;
 }
 
-static int one_run(struct bench *b, struct bench_point *p, unsigned int round)
+static int bench_one_run(struct bench *b, struct bench_point *p, unsigned int round)
 {
 	enum bench_kind kind = kind_of(b->res.mode);
 	double t;
@@ -108,7 +108,7 @@ static int bench_one_round(struct bench *b, unsigned int round)
 	unsigned int i;
 
 	for (i = 0; i < b->res.n; i++)
-		if (one_run(b, &b->res.point[i], round))
+		if (bench_one_run(b, &b->res.point[i], round))
 			return TOOL_FAILED;
 	return TOOL_OK;
 }

@@ -12,7 +12,7 @@
 #define INVARIANT	(1u << 8)	/* bit of edx of leaf 0x80000007 */
 
 /* Return whether the CPU has a counter of constant rate on all CPUs. */
-static bool has_tsc(void)
+static bool cpu_has_tsc(void)
 {
 	unsigned int a, b, c, d;
 
@@ -41,7 +41,7 @@ static void read_both(const struct bench_clock *c, uint64_t *ticks,
 
 struct bench_clock bench_clock(void)
 {
-	struct bench_clock c = { .tsc = has_tsc(), .ns_per_tick = 1 };
+	struct bench_clock c = { .tsc = cpu_has_tsc(), .ns_per_tick = 1 };
 	uint64_t t0 = 0, t1 = 0, n0 = 0, n1 = 0;
 
 	if (!c.tsc)

@@ -339,7 +339,7 @@ static noreturn void be_server(struct bench_link *l, int fd, pid_t parent)
 }
 
 /* Report that the server has ended. The server has printed the reason, if it could. */
-static int no_server(struct bench_link *l)
+static int link_no_server(struct bench_link *l)
 {
 	int status = 0;
 
@@ -379,7 +379,7 @@ static int fork_server(struct bench_link *l)
 	n = read(fd[0], &l->addr, sizeof(l->addr));
 	close(fd[0]);
 	simulated_node_set(CLIENT_NODE);
-	return n == sizeof(l->addr) ? TOOL_OK : no_server(l);
+	return n == sizeof(l->addr) ? TOOL_OK : link_no_server(l);
 }
 
 /* ---- the client ---- */

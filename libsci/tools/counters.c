@@ -116,7 +116,7 @@ static bool counters_look(struct adapter *a, void (*changed)(const struct adapte
 	return true;
 }
 
-static int by_number(const void *a, const void *b)
+static int adapters_compare(const void *a, const void *b)
 {
 	const struct adapter *x = a, *y = b;
 
@@ -179,7 +179,7 @@ static int adapters_find(struct counters *c, char **args)
 	closedir(dir);
 	if (!c->adapters)
 		return -ENOMEM;
-	qsort(c->adapters, c->n, sizeof(*c->adapters), by_number);
+	qsort(c->adapters, c->n, sizeof(*c->adapters), adapters_compare);
 	return c->n ? 0 : -ENODEV;
 }
 

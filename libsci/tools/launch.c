@@ -17,7 +17,7 @@
 
 /* ---- hosts ---- */
 
-static bool is_this_machine(const char *name)
+static bool host_is_this_machine(const char *name)
 {
 	char self[256];
 
@@ -42,11 +42,11 @@ static void host_add(const struct tool_command *self, struct launch *l, char *wo
 	if (!*word || *word == '-')
 		tool_usage(self, "'%s' is no name of a host", word);
 	for (h = l->hosts; h < l->hosts + l->nhosts; h++)
-		if (h->name ? !strcmp(h->name, word) : is_this_machine(word))
+		if (h->name ? !strcmp(h->name, word) : host_is_this_machine(word))
 			break;
 	if (h == l->hosts + l->nhosts) {
 		l->nhosts++;
-		h->name = is_this_machine(word) ? NULL : word;
+		h->name = host_is_this_machine(word) ? NULL : word;
 		h->slots = (unsigned int)slots;
 	} else {
 		h->slots += slots ? (unsigned int)slots : 1;

@@ -34,7 +34,7 @@ static void remove_temporary(void)
 	temporary.dir = -1;
 }
 
-static void on_signal(int sig)
+static void outfile_signal(int sig)
 {
 	remove_temporary();
 	raise(sig);			/* SA_RESETHAND: now the signal ends the process */
@@ -44,7 +44,7 @@ static void catch_signals(void)
 {
 	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM,
 				       SIGPIPE, SIGXFSZ, SIGXCPU };
-	struct sigaction sa = { .sa_handler = on_signal,
+	struct sigaction sa = { .sa_handler = outfile_signal,
 				.sa_flags = (int)SA_RESETHAND };
 	struct sigaction old;
 	size_t i;

@@ -61,7 +61,7 @@ struct top {
 
 /* ---- finding ---- */
 
-static int by_inode(const void *a, const void *b)
+static int presences_compare(const void *a, const void *b)
 {
 	const struct presence *x = a, *y = b;
 
@@ -99,7 +99,7 @@ static struct presence *presences_read(size_t *n)
 	if (f)
 		fclose(f);
 	if (all)
-		qsort(all, *n, sizeof(*all), by_inode);
+		qsort(all, *n, sizeof(*all), presences_compare);
 	return all;
 }
 
@@ -118,7 +118,7 @@ static bool joined_fabric(struct process *p, DIR *dir, const struct presence *al
 		target[len < 0 ? 0 : len] = '\0';
 		if (sscanf(target, "socket:[%" SCNu64, &key.inode) != 1)
 			continue;
-		hit = bsearch(&key, all, n, sizeof(*all), by_inode);
+		hit = bsearch(&key, all, n, sizeof(*all), presences_compare);
 		if (!hit)
 			continue;
 		p->node = hit->node;
@@ -129,7 +129,7 @@ static bool joined_fabric(struct process *p, DIR *dir, const struct presence *al
 }
 
 /* Find the node of a process by the names of its threads. */
-static bool has_service_thread(struct process *p)
+static bool process_has_service_thread(struct process *p)
 {
 	char path[PATH_MAX], name[32];
 	struct dirent *d;
@@ -164,7 +164,7 @@ static bool process_find(struct process *p, const struct presence *all, size_t n
 	dir = opendir(path);
 	if (!dir)
 		return false;
-	found = joined_fabric(p, dir, all, n) || has_service_thread(p);
+	found = joined_fabric(p, dir, all, n) || process_has_service_thread(p);
 	closedir(dir);
 	return found;
 }
@@ -221,7 +221,7 @@ static bool process_add(struct look *l, const struct process *p)
 	return true;
 }
 
-static int by_node(const void *a, const void *b)
+static int processes_compare(const void *a, const void *b)
 {
 	const struct process *x = a, *y = b;
 	int ret = strcmp(x->cluster, y->cluster);
@@ -256,7 +256,7 @@ static int look_take(struct look *l)
 		closedir(dir);
 	free(all);
 	if (!ret)
-		qsort(l->processes, l->n, sizeof(*l->processes), by_node);
+		qsort(l->processes, l->n, sizeof(*l->processes), processes_compare);
 	return ret;
 }
 

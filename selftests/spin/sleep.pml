@@ -23,7 +23,7 @@
  *   POLLS		A, which receives nothing, never sleeps, nor passes a barrier
  *			until B has left
  *   HOLD		A keeps no more messages until its sends are done
- *			(may_keep() false: SCI_PARAM_UNEXPECTED_MAX is reached)
+ *			(message_may_keep() false: SCI_PARAM_UNEXPECTED_MAX is reached)
  *   IDLE		nothing is sent, both wait for messages: they must come to
  *			rest (to be checked for non-progress cycles)
  *   COLD		the peer may be cooled down (cool_down()); then it is not
@@ -252,7 +252,7 @@ inline watch_writes()
 #endif
 }
 
-/* all_arrived() */
+/* peers_arrived() */
 inline check_writes()
 {
 #ifdef LATE
@@ -326,7 +326,7 @@ inline cold_peers()
 	:: true
 	fi;
 	if
-	:: hot && tx == TO_SEND && !dirty ->	/* may_cool() */
+	:: hot && tx == TO_SEND && !dirty ->	/* peer_may_cool() */
 		announce();
 		sleep_barrier();
 		hot = false;

@@ -81,7 +81,7 @@ static uint32_t read_counter(const struct sim_adapter *a, uint32_t offset)
 	return (uint32_t)(offset & 4 ? a->counter[i] >> 32 : a->counter[i]);
 }
 
-static bool is_counter(uint32_t offset)
+static bool csr_is_counter(uint32_t offset)
 {
 	return offset >= SCI_PCI_COUNTERS &&
 	       offset < SCI_PCI_COUNTERS + 8u * SCI_PCI_COUNTERS_COUNT;
@@ -95,7 +95,7 @@ bool csr_public(const struct sim_adapter *a, uint32_t offset, uint32_t *value)
 		*value = card_read(a, offset);
 	else if (offset == SCI_PCI_STATUS)
 		*value = status_bits(a);
-	else if (is_counter(offset))
+	else if (csr_is_counter(offset))
 		*value = read_counter(a, offset);
 	else
 		return false;
@@ -232,9 +232,9 @@ static uint32_t read_command(const struct sim_adapter *a, uint32_t offset)
 	}
 }
 
-static bool is_64_ro(uint32_t offset)
+static bool csr_is_64_ro(uint32_t offset)
 {
-	return is_counter(offset) || offset == SCI_PCI_SERIAL ||
+	return csr_is_counter(offset) || offset == SCI_PCI_SERIAL ||
 	       offset == SCI_PCI_ERROR_ADDRESS;
 }
 
@@ -250,7 +250,7 @@ uint32_t sim_csr_read(struct sim_adapter *a, uint32_t offset)
 		a->latch_offset = NO_LATCH;
 		return a->latch;
 	}
-	if (!(offset & 4) && is_64_ro(offset)) {
+	if (!(offset & 4) && csr_is_64_ro(offset)) {
 		a->latch_offset = offset + 4;
 		a->latch = driver_read(a, offset + 4);
 	}

@@ -331,8 +331,8 @@ static void transaction_end(struct sim_adapter *a, struct transaction *t,
 }
 
 /* End a transaction without an answer: the target may still execute the request. */
-static void give_up(struct sim_adapter *a, struct transaction *t,
-		    enum sci_pci_error error)
+static void transaction_give_up(struct sim_adapter *a, struct transaction *t,
+				enum sci_pci_error error)
 {
 	struct node *p = t->node;
 	uint32_t number = t->packet.number;
@@ -381,7 +381,7 @@ void transaction_response(struct sim_adapter *a, const struct sim_packet *r)
 	if (!response_fits(&t->packet, r))
 		counter_add(a, SCI_PCI_CNT_CRC_ERRORS);
 	else if (r->status == SCI_PCI_ERR_NODE)
-		give_up(a, t, SCI_PCI_ERR_NODE);
+		transaction_give_up(a, t, SCI_PCI_ERR_NODE);
 	else
 		transaction_end(a, t, (enum sci_pci_error)r->status, r);
 }
@@ -394,14 +394,14 @@ void transaction_no_node(struct sim_adapter *a, const struct sim_packet *p)
 		return;
 	t = transaction_find(a, p->target, p->number);
 	if (t && p->kind == t->packet.kind && t->deadline != SIM_NEVER)
-		give_up(a, t, SCI_PCI_ERR_NODE);
+		transaction_give_up(a, t, SCI_PCI_ERR_NODE);
 }
 
 static void fail_one(struct sim_adapter *a, struct transaction *t,
 		     uint64_t own)
 {
 	if (own || t->packet.target != a->config.node)
-		give_up(a, t, SCI_PCI_ERR_LINK);
+		transaction_give_up(a, t, SCI_PCI_ERR_LINK);
 }
 
 /* Fail all transactions: the link is down. @own: also those to the own node. */
@@ -418,7 +418,7 @@ static void expire_one(struct sim_adapter *a, struct transaction *t,
 	if (t->deadline > now || t->deadline == SIM_NEVER)
 		return;
 	if (t->tries >= a->retries) {
-		give_up(a, t, SCI_PCI_ERR_TIMEOUT);
+		transaction_give_up(a, t, SCI_PCI_ERR_TIMEOUT);
 		return;
 	}
 	t->tries++;

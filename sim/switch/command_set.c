@@ -87,8 +87,8 @@ static bool each_link(struct link **link, unsigned int n, point_fn *fn,
 }
 
 /* Set a value for a node, which without a topology file may come later. */
-static bool one_node(struct fabric *f, uint16_t id, point_fn *fn, void *arg,
-		     struct answer *a)
+static bool command_set_node(struct fabric *f, uint16_t id, point_fn *fn, void *arg,
+			     struct answer *a)
 {
 	struct node *n = node_find(f, id);
 
@@ -112,7 +112,7 @@ bool command_points(struct fabric *f, const char *name, point_fn *fn, void *arg,
 	if (!strcmp(name, "links"))
 		return each_link(t->link, t->links, fn, arg);
 	if (node_id_parse(name, &id))
-		return one_node(f, id, fn, arg, a);
+		return command_set_node(f, id, fn, arg, a);
 	r = topology_find_ring(f, name);
 	if (r)
 		return each_link(r->link, r->links, fn, arg);

@@ -64,7 +64,7 @@ static void count_waiting(struct conn *c, const struct waiting *w, int sign)
 	}
 }
 
-static bool has_room(const struct conn *c, size_t size, bool packet)
+static bool conn_has_room(const struct conn *c, size_t size, bool packet)
 {
 	const uint64_t *value;
 
@@ -80,7 +80,7 @@ static bool frame_enqueue(struct conn *c, const void *frame, size_t size, int fd
 {
 	struct waiting *w;
 
-	if (!has_room(c, size, packet))
+	if (!conn_has_room(c, size, packet))
 		return false;
 	w = malloc(sizeof(*w) + size);
 	if (!w)

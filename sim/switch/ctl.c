@@ -14,7 +14,7 @@
 
 enum { DONE, REFUSED, NO_DAEMON };
 
-static int no_daemon(const char *path, const char *why)
+static int ctl_no_daemon(const char *path, const char *why)
 {
 	fprintf(stderr, "sci-switch: %s: %s\n", path, why);
 	return NO_DAEMON;
@@ -58,7 +58,7 @@ static int ctl_hear(FILE *in, const char *path)
 		}
 	}
 	free(line);
-	return status < 0 ? no_daemon(path, "no answer") : status;
+	return status < 0 ? ctl_no_daemon(path, "no answer") : status;
 }
 
 static int ctl_talk(int fd, const char *path, int words, char **word)
@@ -68,10 +68,10 @@ static int ctl_talk(int fd, const char *path, int words, char **word)
 
 	if (!socket_file) {
 		close(fd);
-		return no_daemon(path, strerror(errno));
+		return ctl_no_daemon(path, strerror(errno));
 	}
 	if (!ctl_say(socket_file, words, word))
-		status = no_daemon(path, strerror(errno));
+		status = ctl_no_daemon(path, strerror(errno));
 	else
 		status = ctl_hear(socket_file, path);
 	fclose(socket_file);
@@ -89,15 +89,15 @@ int ctl(int words, char **word)
 		return NO_DAEMON;
 	}
 	if (!socket_address(&sa, word[0]))
-		return no_daemon(word[0], "not a name for a socket");
+		return ctl_no_daemon(word[0], "not a name for a socket");
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return no_daemon(word[0], strerror(errno));
+		return ctl_no_daemon(word[0], strerror(errno));
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa))) {
 		int error = errno;
 
 		close(fd);
-		return no_daemon(word[0], strerror(error));
+		return ctl_no_daemon(word[0], strerror(error));
 	}
 	return ctl_talk(fd, word[0], words - 1, word + 1);
 }

@@ -68,7 +68,7 @@ static void packet_garble(struct point *pt, struct flight *p)
 	pt->counter[COUNT_GARBLED]++;
 }
 
-static bool has_message(const struct sim_packet *s)
+static bool packet_has_message(const struct sim_packet *s)
 {
 	return s->kind == PACKET_MAILBOX && s->crc == packet_crc(s) &&
 	       s->size == PACKET_HEADER + MESSAGE_AT + MESSAGE_SIZE &&
@@ -107,7 +107,7 @@ static void packet_damage(struct point *pt, struct flight *p)
 	struct sim_packet *s = &p->frame.packet;
 	uint8_t *m = s->data + MESSAGE_AT, sent[MESSAGE_SIZE];
 
-	if (!has_message(s))
+	if (!packet_has_message(s))
 		return;
 	memcpy(sent, m, sizeof(sent));
 	if (fault_chance(pt, KEY_DAMAGE)) {

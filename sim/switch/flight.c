@@ -66,7 +66,7 @@ static void flight_send_frame(struct node *n, uint32_t kind, struct flight *p)
 }
 
 /* Answer for a node that is not there. A broken request gets no answer. */
-static void no_node(struct flight *p)
+static void flight_no_node(struct flight *p)
 {
 	struct node *n = p->source;
 
@@ -80,7 +80,7 @@ static void flight_deliver(struct flight *p)
 	struct node *n = p->target;
 
 	if (!n || p->at != n->station || !node_there(n))
-		no_node(p);
+		flight_no_node(p);
 	else if (!node_link_up(n) || (p->response && n->point.value[KEY_STUCK]))
 		node_count(n, COUNT_LOST);
 	else

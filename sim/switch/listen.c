@@ -63,7 +63,7 @@ static int take_lock(struct listener *l)
 }
 
 /* Return whether a process listens there, though it does not hold the lock. */
-static bool is_alive(const struct listener *l, int type)
+static bool listener_is_alive(const struct listener *l, int type)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool alive;
@@ -86,7 +86,7 @@ static bool remove_dead(struct listener *l, int type, struct answer *a)
 		return true;
 	if (!S_ISSOCK(st.st_mode))
 		return answer_fail(a, "%s: there is something else", path);
-	if (is_alive(l, type))
+	if (listener_is_alive(l, type))
 		return answer_fail(a, "%s: another program listens there",
 				   path);
 	if (unlink(path))

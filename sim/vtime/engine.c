@@ -229,7 +229,7 @@ static void node_touched(void *arg)
 		node_wake(n);
 }
 
-static bool is_program(vt_event_fn fn)
+static bool event_is_program(vt_event_fn fn)
 {
 	return fn == node_resume || fn == node_touched || fn == time_out;
 }
@@ -244,7 +244,7 @@ void vt_sync(struct vt_node *n)
 
 	s->current = NULL;
 	while (s->events && event_earlier(&s->heap[0], &on)) {
-		if (is_program(s->heap[0].fn)) {
+		if (event_is_program(s->heap[0].fn)) {
 			event_push(s, &on);
 			node_leave(n);
 			break;

@@ -293,8 +293,8 @@ static bool table_has_row(const struct table *t, const struct table_row *row)
 	return false;
 }
 
-static bool at_size(struct table *t, const struct vt_profile *p,
-		    enum paper_system sys, size_t size)
+static bool table_at_size(struct table *t, const struct vt_profile *p,
+			  enum paper_system sys, size_t size)
 {
 	struct table_row row = row_of(p, papers_name(sys), "latency_us:%zu",
 				      size);
@@ -318,7 +318,7 @@ bool tables_sizes(struct table *t, const struct vt_profile *p)
 
 	for (size_t s = 0; s < 2; s++)
 		for (size_t i = 0; i < SIZES; i++)
-			if (!at_size(t, p, systems[s], sizes[i]))
+			if (!table_at_size(t, p, systems[s], sizes[i]))
 				return false;
 	return true;
 }

@@ -66,8 +66,8 @@ static int dma_transfer(int fd, struct sci_lseg *s, struct sci_rseg *r,
 	return ret;
 }
 
-static int by_adapter(struct sci_lseg *s, struct sci_rseg *r,
-		      const struct sci_dma_piece *piece, bool pull)
+static int dma_by_adapter(struct sci_lseg *s, struct sci_rseg *r,
+			  const struct sci_dma_piece *piece, bool pull)
 {
 	int fd, ret;
 
@@ -100,8 +100,8 @@ static int dma_copy(struct sci_rseg *r, void *local, void *remote, size_t len,
 	return sci_link_errors(link) == errors ? 0 : -EIO;
 }
 
-static int by_hand(struct sci_lseg *s, struct sci_rseg *r,
-		   const struct sci_dma_piece *piece, bool pull)
+static int dma_by_hand(struct sci_lseg *s, struct sci_rseg *r,
+		       const struct sci_dma_piece *piece, bool pull)
 {
 	size_t len = (size_t)piece->len;
 	void *local, *remote;
@@ -138,6 +138,6 @@ int dev_dma_copy(struct sci_lseg *s, struct sci_rseg *r,
 		return -ENOTCONN;
 	if (!pull && r->readonly)
 		return -EACCES;
-	return adapter_can(s, r) ? by_adapter(s, r, piece, pull) :
-				   by_hand(s, r, piece, pull);
+	return adapter_can(s, r) ? dma_by_adapter(s, r, piece, pull) :
+				   dma_by_hand(s, r, piece, pull);
 }

@@ -80,7 +80,7 @@ static int add_number(struct numbers *list, uint32_t n)
 	return 0;
 }
 
-static int by_value(const void *a, const void *b)
+static int numbers_compare(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -115,7 +115,7 @@ static int list_numbers(const char *path, const char *prefix,
 	}
 	closedir(dir);
 	if (!ret && list->count)
-		qsort(list->n, list->count, sizeof(*list->n), by_value);
+		qsort(list->n, list->count, sizeof(*list->n), numbers_compare);
 	return ret;
 }
 

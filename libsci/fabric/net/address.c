@@ -91,8 +91,8 @@ static int vsock_address(char *text, struct net_addr *a)
 	return 0;
 }
 
-static bool in_prefix(const struct sockaddr *sa, int family, const uint8_t *prefix,
-		      unsigned int bits)
+static bool addr_in_prefix(const struct sockaddr *sa, int family, const uint8_t *prefix,
+			   unsigned int bits)
 {
 	const uint8_t *at = family == AF_INET ?
 		(const uint8_t *)&((const struct sockaddr_in *)sa)->sin_addr :
@@ -124,9 +124,9 @@ static int own_address(char *host, struct net_addr *a)
 	for (i = all; i && ret; i = i->ifa_next) {
 		int have = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
 
-		if (slash ? have != family || !in_prefix(i->ifa_addr, family, prefix, bits) :
-			    (have != AF_INET && have != AF_INET6) ||
-			    strcmp(i->ifa_name, host))
+		if (slash ? have != family || !addr_in_prefix(i->ifa_addr, family, prefix, bits) :
+		    (have != AF_INET && have != AF_INET6) ||
+		    strcmp(i->ifa_name, host))
 			continue;
 		a->len = have == AF_INET ? sizeof(struct sockaddr_in) :
 					   sizeof(struct sockaddr_in6);

@@ -156,7 +156,7 @@ static int net_open(struct sci_fabric **out, const struct sci_fabric_place *at,
 	return 0;
 }
 
-static bool all_acked(struct net *net)
+static bool links_all_acked(struct net *net)
 {
 	struct list *pos, *n;
 
@@ -207,7 +207,7 @@ static void net_close(struct sci_fabric *f)
 	net->stopped = true;
 	net->closing = true;
 	say_bye(net);
-	while (!all_acked(net) &&
+	while (!links_all_acked(net) &&
 	       !sci_cond_wait(&net->cond, &net->svc.lock, LINGER_MS, &until))
 		;
 	net_pipes_wait(net);

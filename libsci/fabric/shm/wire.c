@@ -290,7 +290,7 @@ int shm_call(struct shm *shm, const char *name, struct shm_msg *msg, int *fds,
 
 /* ---- the owner's end ---- */
 
-static bool in_groups(int sock, gid_t primary, gid_t group)
+static bool peer_in_groups(int sock, gid_t primary, gid_t group)
 {
 	socklen_t len = GROUPS_MAX * sizeof(gid_t);
 	bool found = primary == group;
@@ -325,7 +325,7 @@ unsigned int shm_access(struct shm *shm, int sock)
 		return 6;
 	if (cred.uid == geteuid())
 		return shm->mode >> 6 & 6;
-	if (in_groups(sock, cred.gid, getegid()))
+	if (peer_in_groups(sock, cred.gid, getegid()))
 		return shm->mode >> 3 & 6;
 	return shm->mode & 6;
 }

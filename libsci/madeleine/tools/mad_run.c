@@ -175,7 +175,7 @@ static int run_and_pause(char **args)
 }
 
 /* End without a core file: the library ends programs by abort(), also for a wrong file. */
-static void on_failure(int sig)
+static void failure_exit(int sig)
 {
 	(void)sig;
 	_exit(2);
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return 2;
 	}
-	signal(SIGABRT, on_failure);
+	signal(SIGABRT, failure_exit);
 	s = mad_session_read(argv[optind], o.nets);
 	ret = session_run(s, &o, argc - optind, &argv[optind]);
 	mad_session_free(s);

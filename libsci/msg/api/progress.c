@@ -118,7 +118,7 @@ static bool doorbell_handle(struct sci_ep *ep)
 	return true;
 }
 
-static bool may_cool(const struct sci_peer *p)
+static bool peer_may_cool(const struct sci_peer *p)
 {
 	return p->idle > COOL_AFTER && !p->expects && !p->chain_left &&
 	       list_empty(&p->busy) && list_empty(&p->dirty);
@@ -133,7 +133,7 @@ static void cool_down(struct sci_ep *ep)
 	list_for_each_safe(pos, n, &ep->hot) {
 		struct sci_peer *p = container_of(pos, struct sci_peer, hot);
 
-		if (!may_cool(p))
+		if (!peer_may_cool(p))
 			continue;
 		peer_announce(p);
 		list_del(&p->hot);

@@ -78,7 +78,7 @@ static bool resend_status(struct sci_peer *p, uint32_t *errors)
 	return !p->status_dirty;
 }
 
-static void all_arrived(struct sci_peer *p)
+static void peers_arrived(struct sci_peer *p)
 {
 	p->data_tx.checked = p->data_tx.pos;
 	p->ctl_tx.checked = p->ctl_tx.pos;
@@ -97,7 +97,7 @@ static bool peer_check_writes(struct sci_peer *p, bool lost, uint32_t *errors)
 	/* the error count does not tell which peer's stores were lost */
 	p->resend |= lost;
 	if (!p->resend)
-		all_arrived(p);
+		peers_arrived(p);
 	else if (!resend_all(p, errors))
 		return false;
 	/* the peer may have gone to sleep before the repeated lines arrived: ring again */

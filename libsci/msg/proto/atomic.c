@@ -15,7 +15,7 @@
 
 /* ---- arithmetic ---- */
 
-static bool is_real(enum sci_rmw_type type)
+static bool type_is_real(enum sci_rmw_type type)
 {
 	return type == SCI_RMW_FLOAT || type == SCI_RMW_DOUBLE;
 }
@@ -32,7 +32,7 @@ bool atomic_valid(const struct sci_rmw *a)
 	if ((unsigned int)a->type > SCI_RMW_DOUBLE ||
 	    (unsigned int)a->op > SCI_RMW_MAX)
 		return false;
-	return !is_real(a->type) ||
+	return !type_is_real(a->type) ||
 	       (a->op != SCI_RMW_AND && a->op != SCI_RMW_OR &&
 		a->op != SCI_RMW_XOR);
 }
@@ -108,7 +108,7 @@ static uint64_t apply_32(uint32_t *word, const struct sci_rmw *a)
 
 	low.operand = (uint32_t)a->operand;
 	low.compare = (uint32_t)a->compare;
-	if (a->op == SCI_RMW_ADD && !is_real(a->type))
+	if (a->op == SCI_RMW_ADD && !type_is_real(a->type))
 		return sci_fetch_add(word, (uint32_t)a->operand);
 	old = sci_load_acquire(word);
 	do {
@@ -121,7 +121,7 @@ static uint64_t apply_64(uint64_t *word, const struct sci_rmw *a)
 {
 	uint64_t old, new;
 
-	if (a->op == SCI_RMW_ADD && !is_real(a->type))
+	if (a->op == SCI_RMW_ADD && !type_is_real(a->type))
 		return sci_fetch_add(word, a->operand);
 	old = sci_load_acquire(word);
 	do {

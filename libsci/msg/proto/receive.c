@@ -54,7 +54,7 @@ static bool peer_is_wanted(const struct sci_peer *p)
 	return p->wanted || p->ep->wanted || p->draining;
 }
 
-static bool may_keep(struct sci_peer *p, size_t len)
+static bool message_may_keep(struct sci_peer *p, size_t len)
 {
 	struct sci_ep *ep = p->ep;
 
@@ -63,7 +63,7 @@ static bool may_keep(struct sci_peer *p, size_t len)
 	       peer_is_wanted(p);
 }
 
-static bool may_stay(struct sci_peer *p)
+static bool message_may_stay(struct sci_peer *p)
 {
 	if (peer_is_wanted(p) || p->stayed >= STAY_LOOKS)
 		return false;
@@ -100,7 +100,7 @@ static struct sci_msg *unexpected_keep(struct sci_peer *p, uint32_t context, uin
 	struct sci_ep *ep = p->ep;
 	struct sci_msg *msg;
 
-	if (may_stay(p) || !may_keep(p, len + sizeof(*msg)))
+	if (message_may_stay(p) || !message_may_keep(p, len + sizeof(*msg)))
 		return NULL;
 	msg = message_new(p, context, tag, len);
 	if (!msg)
@@ -135,8 +135,8 @@ static bool bad_sum(struct sci_peer *p, const void *data, size_t len,
 }
 
 /* Pass a message to its handler, aligned to 8 bytes unless it is long. */
-static int to_handler(struct sci_peer *p, uint32_t context, uint64_t tag,
-		  const void *data, size_t len, const uint32_t *crc)
+static int message_to_handler(struct sci_peer *p, uint32_t context, uint64_t tag,
+			      const void *data, size_t len, const uint32_t *crc)
 {
 	uint64_t room[LINE_WORDS];
 
@@ -159,7 +159,7 @@ static int msg_deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	struct sci_msg *msg;
 
 	if (!req && is_handler(context))
-		return to_handler(p, context, tag, data, len, crc);
+		return message_to_handler(p, context, tag, data, len, crc);
 	if (!req) {
 		msg = unexpected_keep(p, context, tag, len);
 		if (!msg)

@@ -26,7 +26,7 @@
 /* ---- the owner ---- */
 
 /* Return whether a line may be written to the peer now, between two messages. */
-static bool may_write_line(struct sci_peer *p)
+static bool peer_may_write_line(struct sci_peer *p)
 {
 	return list_empty(&p->sendq) && tx_room(&p->data_tx) && tx_prepare(p);
 }
@@ -55,7 +55,7 @@ static void rings_recall(struct sci_ep *ep, uint64_t want)
 			if (!b->size || p->state != PEER_UP)
 				continue;
 			b->looked = read;
-			if (used || !may_write_line(p))
+			if (used || !peer_may_write_line(p))
 				continue;
 			/* ask again only after the next look */
 			b->looked = read - 1;
@@ -184,7 +184,7 @@ static void ring_recalled(struct sci_peer *p, enum msg_ring which)
 	const struct msg_typed t = { .ring.ring = (uint8_t)which };
 
 	/* sendq also has a message that is partly in blocks */
-	if (!p->blocks_tx[which].size || !may_write_line(p) || !ring_is_idle(p, which))
+	if (!p->blocks_tx[which].size || !peer_may_write_line(p) || !ring_is_idle(p, which))
 		return;
 	ring_leave(p, which);
 	p->chained = 0;

@@ -318,7 +318,7 @@ static void ask_for_ring(struct sci_peer *p)
  * Return whether the message lies in exported memory and is long enough for zero-copy:
  * receivers may read it with one copy, or store it straight into their exported buffer.
  */
-static bool is_exported(const struct sci_req *req)
+static bool message_is_exported(const struct sci_req *req)
 {
 	const void *addr;
 	size_t n;
@@ -343,7 +343,7 @@ static int try_send(struct sci_req *req)
 		return req->in_blocks ? send_eager(req) : send_chain(req);
 	if (!req->sync && req->len <= line)
 		return send_short(req);
-	if (req->sync || is_long(req) || (!req->lent && is_exported(req)))
+	if (req->sync || is_long(req) || (!req->lent && message_is_exported(req)))
 		return send_rts(req);
 	if (req->len > params[SCI_PARAM_LINES_MAX] && wants_ring(req)) {
 		ask_for_ring(p);

@@ -42,7 +42,7 @@ static void list_remove(void *f)
 }
 
 /* Return true if a stream is in the list of the first node, another process. */
-static bool is_elsewhere(FILE *f)
+static bool stream_is_elsewhere(FILE *f)
 {
 	/* libsci's own streams lie in the memory of this process */
 	return world_spans() && self_node && is_global(f);
@@ -51,7 +51,7 @@ static bool is_elsewhere(FILE *f)
 /* Move a new stream from the list of this process to the list of the first node. */
 static FILE *stream_opened(FILE *f)
 {
-	if (!is_elsewhere(f))
+	if (!stream_is_elsewhere(f))
 		return f;
 	_IO_un_link(f);
 	node_call(0, list_add, f);
@@ -76,7 +76,7 @@ OPENS(fopencookie, (void *cookie, const char *mode, cookie_io_functions_t fn),
 
 EXPORT int fclose(FILE *f)
 {
-	if (is_elsewhere(f))
+	if (stream_is_elsewhere(f))
 		node_call(0, list_remove, f);
 	return REAL(fclose)(f);
 }
@@ -84,7 +84,7 @@ EXPORT int fclose(FILE *f)
 static FILE *stream_reopened(FILE *(*real)(const char *, const char *, FILE *), const char *path,
 			     const char *mode, FILE *f)
 {
-	if (is_elsewhere(f))
+	if (stream_is_elsewhere(f))
 		node_call(0, list_remove, f);
 	return stream_opened(real(path, mode, f));
 }
