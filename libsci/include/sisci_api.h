@@ -717,7 +717,7 @@ void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
 			sci_cb_interrupt_t callback, void *callbackArg,
 			unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveInterrupt() - free an interrupt; @flags: 0; waits get CANCELLED. Errors: none special. */
+/** SCIRemoveInterrupt() - free an interrupt; @flags: 0; waits: CANCELLED. Errors: none special. */
 void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
 			sci_error_t *error);
 
@@ -775,7 +775,7 @@ void SCICreateDataInterrupt(sci_desc_t sd,
 			    void *callbackArg, unsigned int flags,
 			    sci_error_t *error);
 
-/** SCIRemoveDataInterrupt() - free an interrupt; @flags: 0; waits get CANCELLED. Errors: as above. */
+/** SCIRemoveDataInterrupt() - free one; @flags: 0; waits: CANCELLED. Errors: none special. */
 void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt,
 			    unsigned int flags, sci_error_t *error);
 
