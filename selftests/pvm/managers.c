@@ -65,7 +65,7 @@ static int child_hoster(const char *how)
 				host_run(login, command, lines[m++]);
 		}
 		pvm_initsend(PvmDataDefault);
-		pvm_pkint(&m, 1, 1);
+		pvm_packf("%d", m);
 		for (int i = 0; i < m; i++)
 			pvm_packf("%d %s", tids[i], lines[i]);
 		pvm_getminfo(pvm_getsbuf(), &reply);
@@ -123,24 +123,25 @@ static void tasks_reply(struct pvmminfo *info)
 
 static int names_read(char names[][64], char **list)
 {
-	int n = 0;
+	int sent = 0, n;
 
-	pvm_upkint(&n, 1, 1);
-	for (int i = 0; i < n && i < NAMES; i++) {
+	pvm_upkint(&sent, 1, 1);
+	n = sent < NAMES ? sent : NAMES;
+	for (int i = 0; i < n; i++) {
 		pvm_upkstr(names[i]);
 		list[i] = names[i];
 	}
-	return n < NAMES ? n : NAMES;
+	return n;
 }
 
 static void hosts_add(struct pvmminfo *info, int master)
 {
 	char names[NAMES][64], *list[NAMES], name[64], arch[64];
-	int n = names_read(names, list), archs, tid, speed, sig;
+	int asked = names_read(names, list), n, archs, tid, speed, sig;
 
 	pvm_initsend(PvmDataDefault);
-	pvm_pkint(&n, 1, 1);
-	for (int i = 0; i < n; i++)
+	pvm_packf("%d", asked);
+	for (int i = 0; i < asked; i++)
 		pvm_pkstr(list[i]);
 	pvm_send((int)(TID_DAEMON | (unsigned int)master), SM_ADD);
 	pvm_recv(-1, SM_ADDACK);

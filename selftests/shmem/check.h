@@ -58,6 +58,7 @@ static inline void check_fail(const char *file, int line, const char *expr,
 	fprintf(stderr, "%s:%d: %s: expected %lld, got %lld [PE %d of %d]\n", file, line,
 		expr, want, got, me, n_pes);
 	shmem_global_exit(1);
+	abort();	/* some libraries do not declare that shmem_global_exit() never returns */
 }
 
 /* Integers, or floating point numbers that hold integers. */

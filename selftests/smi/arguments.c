@@ -114,6 +114,7 @@ static int layout(void)
 	smi_rlayout_t *l = NULL;
 	int err = SMI_Region_layout(I(), random_below(4) ? &l : NULL);
 
+	CHECK(err || l);
 	if (!err) {
 		free(l->seg_adr);
 		free(l->seg_size);

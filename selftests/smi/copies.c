@@ -12,7 +12,8 @@
 /* Copy @len bytes at odd places through memory of each kind, and back. */
 static void through(unsigned char *place, size_t len, int flags)
 {
-	unsigned char *from = malloc(len), *to = malloc(len);
+	/* @len may be 0 */
+	unsigned char *from = malloc(len + 1), *to = malloc(len + 1);
 
 	CHECK(from && to);
 	test_fill(from, len, (unsigned int)len);

@@ -223,6 +223,7 @@ static void alltoalls(struct sci_team *t, uint32_t seed)
 	bool v = draw(2);
 	uint8_t *src, *dst;
 
+	CHECK(n > 0 && n <= RANKS);
 	for (int i = 0; i < n; i++) {
 		out[i] = pair_len(seed, me, i, v);
 		in[i] = pair_len(seed, i, me, v);
@@ -404,6 +405,7 @@ static void reduce_scatters(struct sci_team *t, uint32_t seed)
 	struct sci_op op = draw_op(&exact);
 	uint8_t *src, *dst, *want;
 
+	CHECK(size > 0 && size <= RANKS);
 	for (int i = 0; i < size; i++) {
 		counts[i] = v || !i ? draw_len() / op.size / 8 : counts[0];
 		mine = i == me ? total : mine;
