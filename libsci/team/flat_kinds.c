@@ -129,7 +129,7 @@ static void publish_piece(struct sci_coll *c)
 	flat_fill(c, c->src + at, n);
 }
 
-static void take_piece(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_piece(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	size_t at, n = piece_at(c->k, c->len, c->team->chunk, &at);
 
@@ -137,7 +137,7 @@ static void take_piece(struct sci_coll *c, int rank, const uint8_t *data)
 	memcpy(c->dst + at, data, n);
 }
 
-static void take_gather(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_gather(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	size_t len = c->lens ? c->lens[rank] : c->len;
 	size_t to = c->lens ? coll_offset(c->lens, c->offsets, rank) : (size_t)rank * len;
@@ -189,7 +189,7 @@ static uint64_t gatherv_epochs(const struct sci_coll *c)
 	return flat_pieces(c->longest - first_part(c->longest), c->team->chunk);
 }
 
-static void take_gatherv(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_gatherv(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	bool root = c->team->rank == c->root;
 	size_t at = 0, n, first = root ? first_part(c->lens[rank]) : 0;
@@ -217,7 +217,7 @@ static void publish_scatter(struct sci_coll *c)
 	flat_fill(c, c->src + at, n);
 }
 
-static void take_scatter(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_scatter(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	const struct sci_team *t = c->team;
 	size_t at, from, n = piece_at(c->k, c->len * (size_t)t->size, t->chunk, &at);
@@ -263,7 +263,7 @@ static void publish_scatterv(struct sci_coll *c)
 	flat_fill(c, n ? c->src + coll_offset(c->lens, c->offsets, to) + at : NULL, n);
 }
 
-static void take_scatterv(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_scatterv(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	const struct sci_team *t = c->team;
 	const struct flat_slot *s = slot_of(t, rank, t->epoch);
@@ -325,7 +325,7 @@ static void publish_alltoall(struct sci_coll *c)
 	put_slot(c, NULL, t->chunk);
 }
 
-static void take_alltoall(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_alltoall(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	struct sci_team *t = c->team;
 	uint64_t k = c->lens ? c->k - 1 : c->k;
@@ -360,21 +360,21 @@ static void publish_fold(struct sci_coll *c)
 	flat_fill(c, c->src + at, n);
 }
 
-static void take_reduce(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_reduce(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	size_t at, n = fold_piece(c, &at);
 
 	flat_fold(c, c->dst + at, data, n, rank == c->team->size - 1);
 }
 
-static void take_scan(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_scan(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	size_t at, n = fold_piece(c, &at);
 
 	flat_fold(c, c->dst + at, data, n, rank == c->team->rank);
 }
 
-static void take_exscan(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_exscan(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	size_t at, n = fold_piece(c, &at);
 
@@ -421,7 +421,7 @@ static void publish_reduce_scatter(struct sci_coll *c)
 	put_slot(c, NULL, t->chunk);
 }
 
-static void take_reduce_scatter(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_reduce_scatter(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	const struct sci_team *t = c->team;
 	size_t at, from, n, piece = part_piece(c);
@@ -472,7 +472,7 @@ static void publish_long(struct sci_coll *c)
 	fill_from(c, c->dst + at + from, n, true);
 }
 
-static void take_long(struct sci_coll *c, int rank, const uint8_t *data)
+static void flat_take_long(struct sci_coll *c, int rank, const uint8_t *data)
 {
 	const struct sci_team *t = c->team;
 	size_t at, from, n = long_piece(c, &at);
@@ -491,23 +491,24 @@ static void take_long(struct sci_coll *c, int rank, const uint8_t *data)
 
 static const struct flat_kind kinds[COLL_KINDS] = {
 	[COLL_BARRIER] = { publish_nothing, NULL, FROM_ALL, ALL, ALL },
-	[COLL_BCAST] = { publish_piece, take_piece, FROM_ROOT, ROOT, OTHERS },
-	[COLL_REDUCE] = { publish_fold, take_reduce, FROM_DOWN, ALL, ROOT },
-	[COLL_ALLREDUCE] = { publish_fold, take_reduce, FROM_DOWN, ALL, ALL },
-	[COLL_REDUCE_SCATTER] = { publish_reduce_scatter, take_reduce_scatter, FROM_DOWN, ALL, ALL },
-	[COLL_SCAN] = { publish_fold, take_scan, FROM_BELOW, ALL, ALL },
-	[COLL_EXSCAN] = { publish_fold, take_exscan, FROM_BELOW, ALL, ALL },
-	[COLL_GATHER] = { publish_piece, take_gather, FROM_ALL, OTHERS, ROOT },
-	[COLL_GATHERV] = { publish_gatherv, take_gatherv, FROM_ALL, ALL, ALL },
-	[COLL_ALLGATHER] = { publish_piece, take_gather, FROM_ALL, ALL, ALL },
-	[COLL_SCATTER] = { publish_scatter, take_scatter, FROM_ROOT, ROOT, OTHERS },
-	[COLL_SCATTERV] = { publish_scatterv, take_scatterv, FROM_ROOT, ROOT, OTHERS },
-	[COLL_ALLTOALL] = { publish_alltoall, take_alltoall, FROM_ALL, ALL, ALL },
-	[COLL_ALLTOALLV] = { publish_alltoall, take_alltoall, FROM_ALL, ALL, ALL },
+	[COLL_BCAST] = { publish_piece, flat_take_piece, FROM_ROOT, ROOT, OTHERS },
+	[COLL_REDUCE] = { publish_fold, flat_take_reduce, FROM_DOWN, ALL, ROOT },
+	[COLL_ALLREDUCE] = { publish_fold, flat_take_reduce, FROM_DOWN, ALL, ALL },
+	[COLL_REDUCE_SCATTER] = { publish_reduce_scatter, flat_take_reduce_scatter, FROM_DOWN, ALL,
+				  ALL },
+	[COLL_SCAN] = { publish_fold, flat_take_scan, FROM_BELOW, ALL, ALL },
+	[COLL_EXSCAN] = { publish_fold, flat_take_exscan, FROM_BELOW, ALL, ALL },
+	[COLL_GATHER] = { publish_piece, flat_take_gather, FROM_ALL, OTHERS, ROOT },
+	[COLL_GATHERV] = { publish_gatherv, flat_take_gatherv, FROM_ALL, ALL, ALL },
+	[COLL_ALLGATHER] = { publish_piece, flat_take_gather, FROM_ALL, ALL, ALL },
+	[COLL_SCATTER] = { publish_scatter, flat_take_scatter, FROM_ROOT, ROOT, OTHERS },
+	[COLL_SCATTERV] = { publish_scatterv, flat_take_scatterv, FROM_ROOT, ROOT, OTHERS },
+	[COLL_ALLTOALL] = { publish_alltoall, flat_take_alltoall, FROM_ALL, ALL, ALL },
+	[COLL_ALLTOALLV] = { publish_alltoall, flat_take_alltoall, FROM_ALL, ALL, ALL },
 };
 
 static const struct flat_kind long_allreduce = {
-	publish_long, take_long, FROM_DOWN, ALL, ALL
+	publish_long, flat_take_long, FROM_DOWN, ALL, ALL
 };
 
 static bool flat_is_long(const struct sci_coll *c)

@@ -133,7 +133,7 @@ static bool member_is_leader(const struct sci_team *t)
 	return t->leads[t->group] == t->rank;
 }
 
-static void build_barrier(struct sci_coll *c, struct plan *p)
+static void tree_build_barrier(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	struct tree tree = { t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
@@ -161,7 +161,7 @@ static uint32_t group_of(const struct sci_team *t, int rank)
 }
 
 /* A root that is not the leader of its group gives the data to its group first. */
-static void build_bcast(struct sci_coll *c, struct plan *p)
+static void tree_build_bcast(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	struct tree tree = { t->leads, t->groups, member_is_leader(t) ? t->group : -1 };
@@ -224,7 +224,7 @@ static uint8_t *tree_to_first(struct sci_coll *c, struct plan *p, struct tree *t
 	return reduce_tree(p, tree, acc, other, len);
 }
 
-static void build_reduce(struct sci_coll *c, struct plan *p)
+static void tree_build_reduce(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
@@ -242,7 +242,7 @@ static void build_reduce(struct sci_coll *c, struct plan *p)
 		plan_recv(p, first, c->dst, len);
 }
 
-static void build_allreduce(struct sci_coll *c, struct plan *p)
+static void tree_build_allreduce(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
@@ -263,7 +263,7 @@ static void build_allreduce(struct sci_coll *c, struct plan *p)
 
 /* ---- one level: all members ---- */
 
-static void build_scan(struct sci_coll *c, struct plan *p)
+static void tree_build_scan(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	size_t len = c->n * c->op->size;
@@ -297,7 +297,7 @@ static void build_scan(struct sci_coll *c, struct plan *p)
 }
 
 /* Reduce everything to rank 0, which scatters the result. */
-static void build_reduce_scatter(struct sci_coll *c, struct plan *p)
+static void tree_build_reduce_scatter(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 	size_t size = c->op->size;
@@ -333,7 +333,7 @@ static size_t part_at(const struct sci_coll *c, int rank)
 	return c->lens ? coll_offset(c->lens, c->offsets, rank) : (size_t)rank * c->len;
 }
 
-static void build_gather(struct sci_coll *c, struct plan *p)
+static void tree_build_gather(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 
@@ -352,7 +352,7 @@ static void build_gather(struct sci_coll *c, struct plan *p)
 	}
 }
 
-static void build_scatter(struct sci_coll *c, struct plan *p)
+static void tree_build_scatter(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 
@@ -444,7 +444,7 @@ static void two_level_allgather(struct sci_coll *c, struct plan *p)
 	near_bcast(p, t->near, 0, c->dst, (size_t)t->size * c->len);
 }
 
-static void build_allgather(struct sci_coll *c, struct plan *p)
+static void tree_build_allgather(struct sci_coll *c, struct plan *p)
 {
 	const struct sci_team *t = c->team;
 
@@ -458,7 +458,7 @@ static void build_allgather(struct sci_coll *c, struct plan *p)
 		coll_ring(c, p);
 }
 
-static void build_alltoall(struct sci_coll *c, struct plan *p)
+static void tree_build_alltoall(struct sci_coll *c, struct plan *p)
 {
 	struct sci_team *t = c->team;
 
@@ -486,36 +486,36 @@ void plan_build(struct sci_coll *c, struct plan *p)
 {
 	switch (c->kind) {
 	case COLL_BARRIER:
-		build_barrier(c, p);
+		tree_build_barrier(c, p);
 		break;
 	case COLL_BCAST:
-		build_bcast(c, p);
+		tree_build_bcast(c, p);
 		break;
 	case COLL_REDUCE:
-		build_reduce(c, p);
+		tree_build_reduce(c, p);
 		break;
 	case COLL_ALLREDUCE:
-		build_allreduce(c, p);
+		tree_build_allreduce(c, p);
 		break;
 	case COLL_REDUCE_SCATTER:
-		build_reduce_scatter(c, p);
+		tree_build_reduce_scatter(c, p);
 		break;
 	case COLL_SCAN:
 	case COLL_EXSCAN:
-		build_scan(c, p);
+		tree_build_scan(c, p);
 		break;
 	case COLL_GATHER:
 	case COLL_GATHERV:
-		build_gather(c, p);
+		tree_build_gather(c, p);
 		break;
 	case COLL_ALLGATHER:
-		build_allgather(c, p);
+		tree_build_allgather(c, p);
 		break;
 	case COLL_SCATTER:
 	case COLL_SCATTERV:
-		build_scatter(c, p);
+		tree_build_scatter(c, p);
 		break;
 	default:
-		build_alltoall(c, p);
+		tree_build_alltoall(c, p);
 	}
 }

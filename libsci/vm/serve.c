@@ -162,7 +162,7 @@ static void call_end(struct vm_call *c, const struct vm_wire *w, int error)
 	atomic_store(&c->done, true);
 }
 
-static void take_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w)
+static void serve_take_answer(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w)
 {
 	struct vm_call *c;
 
@@ -173,8 +173,8 @@ static void take_answer(struct sci_vm *vm, int rank, uint64_t id, const struct v
 	pthread_mutex_unlock(&vm->serve_lock);
 }
 
-static void take_data(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
-		      const void *data, size_t len)
+static void serve_take_data(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
+			    const void *data, size_t len)
 {
 	struct vm_call *c;
 
@@ -192,8 +192,8 @@ static void take_data(struct sci_vm *vm, int rank, uint64_t id, const struct vm_
 }
 
 /* Append write notices to those of earlier messages. */
-static void take_notices(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
-			 const void *data, size_t len)
+static void serve_take_notices(struct sci_vm *vm, int rank, uint64_t id, const struct vm_wire *w,
+			       const void *data, size_t len)
 {
 	struct vm_call *c;
 	void *buf;
@@ -372,7 +372,7 @@ static bool frame_known(struct sci_vm *vm, const void *addr, struct vm_wire *w)
 }
 
 /* Send a page in parts; the handler holds the endpoint, so that they follow each other. */
-static void send_page(struct sci_vm *vm, int rank, uint64_t id, uint64_t addr)
+static void serve_send_page(struct sci_vm *vm, int rank, uint64_t id, uint64_t addr)
 {
 	struct vm_wire w = { .addr = addr, .value = -EFAULT };
 	size_t len, part;
@@ -391,7 +391,7 @@ static void send_page(struct sci_vm *vm, int rank, uint64_t id, uint64_t addr)
 }
 
 /* Send the write notices of this member after interval @since. */
-static void send_notices(struct sci_vm *vm, int rank, uint64_t id, uint32_t since)
+static void serve_send_notices(struct sci_vm *vm, int rank, uint64_t id, uint32_t since)
 {
 	const size_t most = VM_DATA_MAX / sizeof(struct vm_pages);
 	struct vm_wire w = { .value = -ENOMEM };
@@ -472,7 +472,7 @@ static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t i
 
 	switch (op) {
 	case VM_OP_ANSWER:
-		take_answer(vm, rank, id, in);
+		serve_take_answer(vm, rank, id, in);
 		return true;
 	case VM_OP_HOME:
 		w.value = in->value >= vm->size ? -EINVAL : vm_serve_home(vm, addr, in->value);
@@ -487,20 +487,20 @@ static bool serve_at_once(struct sci_vm *vm, enum vm_op op, int rank, uint64_t i
 		pthread_mutex_unlock(&vm->serve_lock);
 		break;
 	case VM_OP_PAGE:
-		send_page(vm, rank, id, in->addr);
+		serve_send_page(vm, rank, id, in->addr);
 		return true;
 	case VM_OP_DIFF:
 		w.value = vm_serve_diff(vm, addr, more, len);
 		known = id != 0;	/* the last message of several asks for an answer */
 		break;
 	case VM_OP_CHANGES:
-		send_notices(vm, rank, id, (uint32_t)in->len);
+		serve_send_notices(vm, rank, id, (uint32_t)in->len);
 		return true;
 	case VM_OP_DATA:
-		take_data(vm, rank, id, in, more, len);
+		serve_take_data(vm, rank, id, in, more, len);
 		return true;
 	case VM_OP_NOTICES:
-		take_notices(vm, rank, id, in, more, len);
+		serve_take_notices(vm, rank, id, in, more, len);
 		return true;
 	default:
 		return false;
@@ -546,7 +546,7 @@ static void serve_message(void *arg, const struct sci_handled *m)
 }
 
 /* Take completions of the endpoint, which report the arrival and the death of peers. */
-static void take_events(struct sci_vm *vm)
+static void serve_take_events(struct sci_vm *vm)
 {
 	struct sci_completion c;
 
@@ -585,7 +585,7 @@ static void *serve_thread(void *arg)
 		struct list *l;
 
 		sci_wait_until(vm->ep, serve_changed, &c, -1);
-		take_events(vm);
+		serve_take_events(vm);
 		pthread_mutex_lock(&vm->serve_lock);
 		l = list_pop(&vm->requests);
 		pthread_mutex_unlock(&vm->serve_lock);

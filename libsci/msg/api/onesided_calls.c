@@ -93,19 +93,19 @@ static int transfer_start(struct sci_peer *p, const struct transfer *t, struct s
 	return 0;
 }
 
-static int check_place(const struct sci_key *key, uint64_t offset, uint64_t len)
+static int onesided_check_place(const struct sci_key *key, uint64_t offset, uint64_t len)
 {
 	if (key->reserved || key->offset + key->len < key->offset)
 		return -EINVAL;
 	return offset > key->len || key->len - offset < len ? -ERANGE : 0;
 }
 
-static int check_word(const struct sci_key *key, uint64_t offset,
-		      const struct sci_rmw *a)
+static int onesided_check_word(const struct sci_key *key, uint64_t offset,
+			       const struct sci_rmw *a)
 {
 	if (!atomic_valid(a) || (key->offset + offset) % atomic_size(a))
 		return -EINVAL;
-	return check_place(key, offset, atomic_size(a));
+	return onesided_check_place(key, offset, atomic_size(a));
 }
 
 static int transfer_call(struct sci_peer *peer, const struct transfer *t,
@@ -128,7 +128,7 @@ static int iov_bytes(struct sci_peer *peer, const struct transfer *t,
 	if (!peer || !t->key || (!t->iov && t->n) || t->n > SCI_IOV_MAX ||
 	    !msg_iov_good(t->iov, t->n))
 		return -EINVAL;
-	ret = check_place(t->key, t->offset, msg_iov_len(t->iov, t->n));
+	ret = onesided_check_place(t->key, t->offset, msg_iov_len(t->iov, t->n));
 	return ret ? ret : transfer_call(peer, t, req);
 }
 
@@ -148,8 +148,8 @@ int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
 {
 	const struct transfer t = { .kind = MSG_WRITE, .key = key, .offset = offset,
 				    .iov = iov, .n = n, .signal = signal };
-	int ret = signal ? check_word(&signal->key, signal->offset,
-				      &signal->rmw) : -EINVAL;
+	int ret = signal ? onesided_check_word(&signal->key, signal->offset,
+					       &signal->rmw) : -EINVAL;
 
 	return ret ? ret : iov_bytes(peer, &t, req);
 }
@@ -193,7 +193,7 @@ static int start_rmw(struct sci_peer *peer, const struct sci_key *key,
 	const struct transfer t = { .kind = MSG_ATOMIC, .key = key,
 				    .offset = offset, .rmw = rmw,
 				    .before = before };
-	int ret = peer && key && rmw ? check_word(key, offset, rmw) : -EINVAL;
+	int ret = peer && key && rmw ? onesided_check_word(key, offset, rmw) : -EINVAL;
 
 	if (ret)
 		return ret;

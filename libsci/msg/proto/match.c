@@ -332,9 +332,9 @@ find_short(struct sci_match_queue *q, const void *source, uint64_t tag,
 	return NULL;
 }
 
-static struct sci_match_recv *find_hashed(struct sci_match_queue *q,
-					  const void *source, uint64_t tag,
-					  uint32_t context)
+static struct sci_match_recv *queue_find_hashed(struct sci_match_queue *q,
+						const void *source, uint64_t tag,
+						uint32_t context)
 {
 	struct sci_match_node *n = key_find(q, bin_of(q, source, tag, context),
 					    source, tag, context);
@@ -361,7 +361,7 @@ struct sci_match_recv *sci_match_arrive_posted(struct sci_match *m,
 	struct sci_match_recv *r;
 
 	if (q->hashed)
-		r = find_hashed(q, source, tag, context);
+		r = queue_find_hashed(q, source, tag, context);
 	else
 		r = find_short(q, source, tag, context);
 	if (r && !r->stays)
