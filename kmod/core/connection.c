@@ -428,7 +428,7 @@ void sci_client_show(struct sci_client *c, struct seq_file *m)
 	seq_printf(m, "sci-remote-state:\t%s\n", words[READ_ONCE(c->state)]);
 }
 
-/* Tell the other end that the client leaves, if it can be told. */
+/* Tell the exporter that the client leaves, if the exporter can be reached. */
 static void client_leave(struct sci_client *c)
 {
 	struct sci_adapter *a = c->obj.adapter;

@@ -208,7 +208,7 @@ err_region:
 	pci_release_region(pdev, IVSHMEM_BAR_MEMORY);
 err_disable:
 	pci_disable_device(pdev);
-	/* a device of shared memory with another use */
+	/* this device of shared memory has another use */
 	if (ret == -ENODATA) {
 		pci_info(pdev, "its memory is no pool (`sci pool format` makes one)\n");
 		ret = -ENODEV;

@@ -204,7 +204,7 @@ bool memory_share(void);		/* false: it has printed a reason */
 void memory_discard(void *p, size_t len);
 /* Get piece @i of the shared memory. Return false if there are fewer. After memory_share(). */
 bool memory_piece(unsigned int i, const char **from, const char **to);
-/* Find the code of libsci again: libraries have been opened. */
+/* Find the code of libsci again, after the program has opened libraries. */
 void memory_find_libsci(void);
 /* Return true if the address lies in the code of libsci, which is not the program's. */
 bool memory_is_libsci(const void *code);

@@ -54,7 +54,7 @@ static void host_free(struct host *h)
 	host_frames_free(h);
 	if (h->sci && h->sci != master_peer) {
 		sci_disconnect(h->sci);
-		/* after the call, which makes progress: frames may arrive in it */
+		/* after the call: the call makes progress, so frames may arrive during it */
 		arrivals_drop(h->sci);
 	}
 	free(h->name);
@@ -373,7 +373,7 @@ static int host_add(const char *name, struct add *a, int slot, struct host **mad
 	return 0;
 }
 
-/* Add the hosts that @n names, read by @read, in @b. */
+/* Begin to add @n hosts, whose names @read takes out of @b. */
 static void hosts_begin(struct add *a, int n, struct body *b,
 			const char *(*read)(struct body *b))
 {
