@@ -109,7 +109,8 @@ enum frame_op {
 	OP_SM,		/* ctx, tag, wid, bytes: an SM_ message to the daemon @dst */
 	/* between daemons */
 	OP_HELLO,	/* secret, name, architecture, node, endpoint */
-	OP_HOSTS,	/* the table of hosts */
+	OP_HOSTS,	/* the table of hosts: see table_send() */
+	OP_HOSTS_KNOWN,	/* version of the table, which the sender has; to the master */
 	OP_EXITED,	/* tid */
 	OP_LOST,	/* node, endpoint: of a daemon whose connection has ended; to the master */
 	OP_CHECK,	/* tid: answer OP_EXITED if there is no such task */

@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 
 #include <sci/msg.h>
 
@@ -387,10 +388,13 @@ TEST(a_stranger_does_not_fill_the_daemon)
 
 static struct sci_peer *loner_master, *loner_other;
 static bool loner_dismissed;
+static int loner_version;		/* of a table that the loner has not answered; 0: none */
+static uint32_t loner_tid;
 
 static void loner_handle(void *arg, const struct sci_handled *m)
 {
 	struct frame_head head;
+	int words[2];
 
 	(void)arg;
 	if (m->peer != loner_master) {
@@ -401,12 +405,29 @@ static void loner_handle(void *arg, const struct sci_handled *m)
 		return;
 	memcpy(&head, m->data, sizeof(head));
 	loner_dismissed |= head.op == OP_BYE;
+	if (head.op != OP_HOSTS || m->len < sizeof(head) + sizeof(words))
+		return;
+	memcpy(words, (const char *)m->data + sizeof(head), sizeof(words));
+	loner_tid = TID_OF_HOST(words[0]);
+	loner_version = words[1];
 }
 
 static int loner_look(void *arg)
 {
 	(void)arg;
-	return loner_dismissed || loner_other ? 0 : -EAGAIN;
+	return loner_dismissed || loner_other || loner_version ? 0 : -EAGAIN;
+}
+
+static void loner_answer(void)
+{
+	struct frame f = { 0 };
+
+	frame_begin(&f, OP_HOSTS_KNOWN, 0);
+	frame_i32(&f, loner_version);
+	frame_head(&f)->src = loner_tid;
+	loner_version = 0;
+	sci_handler_send(loner_master, FRAME_HANDLER, f.len, frame_head(&f), f.len);
+	frame_free(&f);
 }
 
 /* Join the machine, and end the connection of any daemon but the master. */
@@ -429,7 +450,10 @@ static void loner_run(const char *where)
 	sci_handler_send(loner_master, FRAME_HANDLER, f.len, frame_head(&f), f.len);
 	frame_free(&f);
 	while (!sci_wait_until(ep, loner_look, NULL, TEST_WAIT_MS) && !loner_dismissed) {
-		sci_disconnect(loner_other);
+		if (loner_version)
+			loner_answer();
+		if (loner_other)
+			sci_disconnect(loner_other);
 		loner_other = NULL;
 	}
 }
@@ -459,5 +483,40 @@ TEST(a_host_that_another_host_has_lost_leaves)
 	CHECK_EQ(reply_int(tid, STATUS), PvmNoTask);
 	CHECK_EQ(reply_int(-1, HOST_GONE), hosts[0]);
 	machine_check(tid);
+	machine_end();
+}
+
+/*
+ * A host whose daemon is stopped does not know a new host, and would take it for a stranger. So the
+ * new host joins when the daemon goes on.
+ */
+TEST(a_host_joins_while_the_daemon_of_another_host_is_stopped)
+{
+	char *names[] = { (char *)"node8", (char *)"node12" };
+	struct timespec moment = { 0, 300000000 };
+	int hosts[2], old, new, n, going_on[2];
+	char c = 0;
+	pid_t daemon;
+
+	machine_begin();
+	CHECK_EQ(pvm_addhosts(names, 1, hosts), 1);
+	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[0], 1, &old), 1);
+	daemon = machine_daemon(old);
+	CHECK_EQ(pipe2(going_on, O_CLOEXEC | O_NONBLOCK), 0);
+	CHECK_EQ(kill(daemon, SIGSTOP), 0);
+	if (!fork()) {
+		nanosleep(&moment, NULL);
+		_exit(write(going_on[1], &c, 1) != 1 || kill(daemon, SIGCONT));
+	}
+	CHECK_EQ(pvm_addhosts(names + 1, 1, hosts + 1), 1);
+	CHECK_EQ(read(going_on[0], &c, 1), 1);
+	CHECK_EQ(pvm_spawn(machine_self, NULL, PvmTaskHost, names[1], 1, &new), 1);
+	message_int(new, 1, old);
+	CHECK_EQ(reply_int(new, STATUS), PvmOk);
+	message_int(old, 1, new);
+	CHECK_EQ(reply_int(old, STATUS), PvmOk);
+	CHECK_EQ(pvm_config(&n, NULL, NULL), 0);
+	CHECK_EQ(n, 3);
+	wait(NULL);
 	machine_end();
 }

@@ -52,12 +52,35 @@ void watch_del(struct watch *w);
 struct add;
 
 /*
+ * DOC: how a host joins
+ *
+ * A daemon takes no frames of strangers, and the frames of two senders have no order. So the
+ * master makes a new host known in three steps. It waits for the answers to each table.
+ *
+ * 1. The other hosts get a table with the new host as HOST_SHOWN. They take frames of the new
+ *    host, and send it none.
+ * 2. The new host gets the table, and may send frames to all.
+ * 3. The other hosts get a table with the new host as HOST_JOINED. The request that has added
+ *    the host is answered when all have that table.
+ *
+ * The first frame of a HOST_SHOWN host proves that the host has its table.
+ */
+enum host_state {
+	HOST_STARTING,			/* its daemon has not sent OP_HELLO */
+	HOST_SHOWN,			/* ... has, and does not have the table */
+	HOST_JOINING,			/* the master has sent it the table; no answer yet */
+	HOST_JOINED
+};
+
+/*
  * struct host - a host of the machine
  * @addr: the endpoint of its daemon
  * @sci: connection to its daemon; NULL: not connected yet
  * @out: frames that had no room, oldest first
- * @starting: its daemon has not sent OP_HELLO
- * @deadline: clock_ms() at which a host that is starting has failed
+ * @state: see DOC: how a host joins
+ * @version: of the table of hosts that it has; the master keeps it
+ * @awaited: version that the other hosts must have before the host gets on
+ * @deadline: clock_ms() at which a host that has not joined has failed
  * @pid: the daemon or its remote shell; 0: no child of this daemon
  * @secret: proves that its daemon is the right one; "": not known yet
  * @hosted: the hoster starts it, on request @wid
@@ -70,7 +93,9 @@ struct host {
 	struct sci_addr addr;
 	struct sci_peer *sci;
 	struct list out;
-	bool starting;
+	enum host_state state;
+	int version;
+	int awaited;
 	int64_t deadline;
 	pid_t pid;
 	char secret[33];
@@ -88,7 +113,14 @@ extern struct sci_ep *endpoint;
 int hosts_init(const char *name, const char *master, bool by_hoster);
 void hosts_fini(void);
 
+static inline bool host_up(const struct host *h)
+{
+	return h && h->state == HOST_JOINED;
+}
+
 bool peer_known(struct sci_peer *peer);
+/* Note that the host at the other end of @peer has sent a frame. */
+void host_heard(struct sci_peer *peer);
 /* Serve the frames that have arrived, send waiting frames, and detect hosts that have ended. */
 void hosts_progress(void);
 /* Give up hosts that have not joined in time. Return: ms to the next deadline; -1: none. */
@@ -105,6 +137,8 @@ int start_ms(void);
 void hosts_delete(const struct frame_head *head, struct body *b);
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from);
 void hosts_table(struct body *b);
+/* Serve OP_HOSTS_KNOWN of host @index. */
+void hosts_known(int index, struct body *b);
 /* Serve OP_LOST: another host has lost this one, which therefore leaves the machine. */
 void host_lost(struct body *b);
 /* Handle the end of process @pid. Return: whether it was a daemon or a remote shell. */

@@ -44,7 +44,7 @@ int hoster_set(int tid)
 
 static bool host_is_awaited(const struct host *h)
 {
-	return h && h->starting && h->hosted && !h->secret[0];
+	return h && h->state == HOST_STARTING && h->hosted && !h->secret[0];
 }
 
 static bool any_awaited(void)

@@ -22,6 +22,7 @@ struct host *hosts[HOST_MAX + 1];
 int own_host;
 struct sci_ep *endpoint;
 static struct sci_peer *master_peer;
+static int table_version;		/* of the last table that the master has made */
 
 static bool same_addr(const struct sci_addr *a, const struct sci_addr *b)
 {
@@ -62,36 +63,55 @@ static void host_free(struct host *h)
 	free(h);
 }
 
-bool peer_known(struct sci_peer *peer)
+static struct host *host_of(struct sci_peer *peer)
 {
 	struct sci_addr addr;
 
-	if (peer == master_peer)
-		return true;
 	if (sci_peer_addr(peer, &addr))
-		return false;
+		return NULL;
 	for (int i = 1; i <= (int)HOST_MAX; i++)
-		if (hosts[i] && !hosts[i]->starting && same_addr(&hosts[i]->addr, &addr))
-			return true;
-	return false;
+		if (hosts[i] && hosts[i]->state != HOST_STARTING &&
+		    same_addr(&hosts[i]->addr, &addr))
+			return hosts[i];
+	return NULL;
+}
+
+bool peer_known(struct sci_peer *peer)
+{
+	return peer == master_peer || host_of(peer);
+}
+
+void host_heard(struct sci_peer *peer)
+{
+	struct host *h = own_host == 1 || peer == master_peer ? NULL : host_of(peer);
+	int tid;
+
+	if (!h || host_up(h))
+		return;
+	h->state = HOST_JOINED;
+	tid = (int)TID_OF_HOST(h->index);
+	notify_hosts_new(&tid, 1);
 }
 
 /* ---- changes ---- */
 
+/* Send the table: the index of @to, the version, and the hosts whose daemons have said hello. */
 static void table_send(const struct host *to)
 {
 	struct frame f = { 0 };
 	int n = 0;
 
 	for (int i = 1; i <= (int)HOST_MAX; i++)
-		n += hosts[i] && !hosts[i]->starting;
+		n += hosts[i] && hosts[i]->state != HOST_STARTING;
 	frame_begin(&f, OP_HOSTS, 0);
 	frame_i32(&f, to->index);
+	frame_i32(&f, table_version);
 	frame_i32(&f, n);
 	for (int i = 1; i <= (int)HOST_MAX; i++) {
-		if (!hosts[i] || hosts[i]->starting)
+		if (!hosts[i] || hosts[i]->state == HOST_STARTING)
 			continue;
 		frame_i32(&f, i);
+		frame_i32(&f, host_up(hosts[i]) || hosts[i] == to);
 		frame_str(&f, hosts[i]->name);
 		frame_str(&f, hosts[i]->arch);
 		frame_i32(&f, (int32_t)hosts[i]->addr.node);
@@ -100,20 +120,26 @@ static void table_send(const struct host *to)
 	host_tell(to->index, &f);
 }
 
-/*
- * Send the table to all hosts. @fresh: a host that has just joined, or NULL. It gets the table
- * last: the others take it for a stranger until they have the table.
- */
-static void table_tell(const struct host *fresh)
+/* Make a new version of the table, and send it to the hosts that have one. */
+static void table_tell(void)
 {
-	for (int i = 1; i <= (int)HOST_MAX; i++)
-		if (hosts[i] && hosts[i] != fresh && i != own_host && !hosts[i]->starting)
+	table_version++;
+	for (int i = 2; i <= (int)HOST_MAX; i++)
+		if (hosts[i] && hosts[i]->state >= HOST_JOINING)
 			table_send(hosts[i]);
-	if (fresh)
-		table_send(fresh);
 }
 
-/* Answer the request to add hosts when all of them are there or have failed. */
+/* Return whether all hosts but @h have the table that @h waits for. */
+static bool table_is_known(const struct host *h)
+{
+	for (int i = 2; i <= (int)HOST_MAX; i++)
+		if (hosts[i] && hosts[i] != h && hosts[i]->state >= HOST_JOINING &&
+		    hosts[i]->version < h->awaited)
+			return false;
+	return true;
+}
+
+/* Set the result of @h in the request that has added it. */
 static void add_result(struct host *h, int result)
 {
 	struct add *a = h->add;
@@ -123,37 +149,73 @@ static void add_result(struct host *h, int result)
 		add_done(a, h->slot, result);
 }
 
+/* A new host, which has answered its table, is a member from now on. */
+static void host_enter(struct host *h)
+{
+	int tid = (int)TID_OF_HOST(h->index);
+
+	h->state = HOST_JOINED;
+	say("host %s has joined", h->name);
+	table_tell();
+	h->awaited = table_version;
+	manager_tell(h->index);
+	tracer_tell(h->index);
+	notify_hosts_new(&tid, 1);
+}
+
+/* Let the new hosts get on that have waited for answers of the others. */
+static void joins_advance(void)
+{
+	for (int i = 2; own_host == 1 && i <= (int)HOST_MAX; i++) {
+		struct host *h = hosts[i];
+
+		if (h && h->state == HOST_SHOWN && table_is_known(h)) {
+			h->state = HOST_JOINING;
+			h->awaited = table_version;
+			h->deadline = clock_ms() + start_ms();
+			table_send(h);
+		}
+		if (h && h->state == HOST_JOINING && h->version >= h->awaited)
+			host_enter(h);
+		if (host_up(h) && h->add && table_is_known(h))
+			add_result(h, (int)TID_OF_HOST(i));
+	}
+}
+
 static void host_gone(struct host *h)
 {
 	int index = h->index;
-	bool known = !h->starting;
+	bool up = host_up(h), shown = h->state != HOST_STARTING;
 
-	if (known)
+	if (up)
 		say("host %s has gone", h->name);
 	add_result(h, PvmCantStart);
 	host_free(h);
-	if (!known)
-		return;
-	manager_host_gone(index);
-	requests_fail(index);
-	task_ended((int)TID_OF_HOST(index));
-	notify_host_gone(index);
-	if (own_host == 1)
-		table_tell(NULL);
-	else if (index == 1)
+	if (up) {
+		manager_host_gone(index);
+		requests_fail(index);
+		task_ended((int)TID_OF_HOST(index));
+		notify_host_gone(index);
+	}
+	if (own_host == 1 && shown) {
+		table_tell();
+		joins_advance();
+	} else if (index == 1) {
 		daemon_halt();
+	}
 }
 
 void hosts_table(struct body *b)
 {
-	int index = body_i32(b), n = body_i32(b), fresh = 0;
+	int index = body_i32(b), version = body_i32(b), n = body_i32(b), fresh = 0;
 	bool there[HOST_MAX + 1] = { false };
 	int tids[HOST_MAX];
 	bool joining = !own_host;
+	struct frame f = { 0 };
 
 	own_host = index > 0 && index <= (int)HOST_MAX ? index : own_host;
 	for (int i = 0; i < n; i++) {
-		int at = body_i32(b);
+		int at = body_i32(b), up = body_i32(b);
 		const char *name = body_str(b), *arch = body_str(b);
 		struct sci_addr addr;
 
@@ -162,11 +224,18 @@ void hosts_table(struct body *b)
 		if (b->bad || at < 1 || at > (int)HOST_MAX)
 			return;
 		there[at] = true;
-		if (hosts[at] || !host_new(at, name, arch))
+		if (!hosts[at]) {
+			if (!host_new(at, name, arch))
+				continue;
+			hosts[at]->addr = addr;
+			hosts[at]->state = HOST_SHOWN;
+			hosts[at]->deadline = INT64_MAX;
+			if (at == 1)
+				hosts[at]->sci = master_peer;
+		}
+		if (!up || host_up(hosts[at]))
 			continue;
-		hosts[at]->addr = addr;
-		if (at == 1)
-			hosts[at]->sci = master_peer;
+		hosts[at]->state = HOST_JOINED;
 		tids[fresh++] = (int)TID_OF_HOST(at);
 	}
 	for (int i = 1; i <= (int)HOST_MAX; i++)
@@ -174,11 +243,21 @@ void hosts_table(struct body *b)
 			host_gone(hosts[i]);
 	if (fresh && !joining)
 		notify_hosts_new(tids, fresh);
+	frame_begin(&f, OP_HOSTS_KNOWN, 0);
+	frame_i32(&f, version);
+	host_tell(1, &f);
+}
+
+void hosts_known(int index, struct body *b)
+{
+	if (own_host != 1 || !hosts[index])
+		return;
+	hosts[index]->version = body_i32(b);
+	joins_advance();
 }
 
 void host_joined(struct host *h, const char *arch, struct sci_peer *from)
 {
-	int tid = (int)TID_OF_HOST(h->index);
 	char *copy;
 
 	if (sci_peer_addr(from, &h->addr))
@@ -189,13 +268,11 @@ void host_joined(struct host *h, const char *arch, struct sci_peer *from)
 		h->arch = copy;
 	}
 	h->sci = from;
-	h->starting = false;
-	say("host %s has joined", h->name);
-	table_tell(h);
-	manager_tell(h->index);
-	tracer_tell(h->index);
-	notify_hosts_new(&tid, 1);
-	add_result(h, tid);
+	h->state = HOST_SHOWN;
+	h->deadline = INT64_MAX;
+	table_tell();
+	h->awaited = table_version;
+	joins_advance();
 }
 
 void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *from)
@@ -204,7 +281,7 @@ void host_hello(const struct frame_head *head, struct body *b, struct sci_peer *
 
 	(void)head;
 	for (int i = 2; !b->bad && *secret && i <= (int)HOST_MAX; i++) {
-		if (!hosts[i] || !hosts[i]->starting || strcmp(hosts[i]->secret, secret))
+		if (!hosts[i] || hosts[i]->state != HOST_STARTING || strcmp(hosts[i]->secret, secret))
 			continue;
 		host_joined(hosts[i], arch, from);
 		return;
@@ -238,7 +315,7 @@ void host_lost(struct body *b)
 
 	addr.id = (uint32_t)body_i32(b);
 	for (int i = 2; own_host == 1 && i <= (int)HOST_MAX; i++)
-		if (hosts[i] && !hosts[i]->starting && same_addr(&hosts[i]->addr, &addr))
+		if (hosts[i] && hosts[i]->state != HOST_STARTING && same_addr(&hosts[i]->addr, &addr))
 			host_dismiss(hosts[i]);
 }
 
@@ -302,7 +379,7 @@ int hosts_expire(void)
 	for (int i = 2; i <= (int)HOST_MAX; i++) {
 		struct host *h = hosts[i];
 
-		if (!h || !h->starting)
+		if (!h || host_up(h))
 			continue;
 		if (h->deadline > now) {
 			next = h->deadline < next ? h->deadline : next;
@@ -358,7 +435,6 @@ static int host_add(const char *name, struct add *a, int slot, struct host **mad
 	h = index <= (int)HOST_MAX ? host_new(index, name, ARCH_NAME) : NULL;
 	if (!h)
 		return PvmOutOfRes;
-	h->starting = true;
 	h->hosted = hoster;
 	/* a hoster may ask a person for passwords: its hosts have time */
 	h->deadline = hoster ? INT64_MAX : clock_ms() + start_ms();
@@ -434,7 +510,7 @@ void hosts_delete(const struct frame_head *head, struct body *b)
 	for (int i = 0; i < n; i++) {
 		struct host *h = host_by_name(body_str(b));
 
-		if (!h || h->starting) {
+		if (!host_up(h)) {
 			results[i] = PvmNoHost;
 		} else if (h->index == 1) {
 			results[i] = PvmDenied;
@@ -459,7 +535,7 @@ void hosts_halt(bool hard)
 			continue;
 		/* a host that is starting will not join */
 		add_result(h, PvmCantStart);
-		if (!h->starting)
+		if (host_up(h))
 			bye_send(h);
 		else if (h->pid)
 			kill(-h->pid, hard ? SIGKILL : SIGTERM);
@@ -548,6 +624,7 @@ int hosts_init(const char *name, const char *master, bool by_hoster)
 	own_host = 1;
 	if (!host_new(1, own, ARCH_NAME))
 		return -ENOMEM;
+	hosts[1]->state = HOST_JOINED;
 	return sci_ep_addr(endpoint, &hosts[1]->addr);
 }
 

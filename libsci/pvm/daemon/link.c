@@ -90,7 +90,7 @@ void host_send(int index, const struct frame_head *head, const void *body)
 	size_t len = sizeof(*head) + head->len;
 	struct waiting *w;
 
-	if (!h || h->starting || index == own_host)
+	if (!h || h->state < HOST_JOINING || index == own_host)
 		return;
 	w = malloc(sizeof(*w) + len);
 	if (!w)
@@ -235,12 +235,14 @@ void arrivals_serve(void)
 		struct arrival *a = container_of(list_pop(&arrived), struct arrival, link);
 		bool good = !a->cut && frame_next(a->data, a->len, &head, &b) > 0;
 
-		if (a->cut && a->len >= sizeof(head) && peer_known(a->from))
+		if (a->cut && a->len >= sizeof(head) && peer_known(a->from)) {
 			frame_refuse(a->data);
-		else if (good && (head.op == OP_HELLO || peer_known(a->from)))
+		} else if (good && (head.op == OP_HELLO || peer_known(a->from))) {
+			host_heard(a->from);
 			serve(&head, &b, NULL, a->from);
-		else if (!peer_known(a->from))
+		} else if (!peer_known(a->from)) {
 			stranger_end(a->from);
+		}
 		free(a);
 	}
 }

@@ -105,7 +105,7 @@ static bool event_has_happened(int what, int tid)
 	int host = (int)TID_HOST(tid);
 	struct frame f = { 0 };
 
-	if (!hosts[host] || hosts[host]->starting)
+	if (!host_up(hosts[host]))
 		return true;
 	if (what != PvmTaskExit)
 		return false;

@@ -425,11 +425,11 @@ static void serve_config(const struct frame_head *head)
 	int n = 0;
 
 	for (int i = 1; i <= (int)HOST_MAX; i++)
-		n += hosts[i] && !hosts[i]->starting;
+		n += host_up(hosts[i]);
 	frame_begin(&f, OP_REPLY, 0);
 	frame_i32(&f, n);
 	for (int i = 1; i <= (int)HOST_MAX; i++) {
-		if (!hosts[i] || hosts[i]->starting)
+		if (!host_up(hosts[i]))
 			continue;
 		frame_i32(&f, (int32_t)TID_OF_HOST(i));
 		frame_i32(&f, HOST_SPEED);
@@ -545,6 +545,9 @@ static void serve_daemon(struct frame_head *head, struct body *b, struct sci_pee
 	case OP_HOSTS:
 		hosts_table(b);
 		return;
+	case OP_HOSTS_KNOWN:
+		hosts_known(host, b);
+		return;
 	case OP_EXITED:
 		task_ended(body_i32(b));
 		return;
@@ -620,7 +623,7 @@ void serve(struct frame_head *head, struct body *b, struct task *t, struct sci_p
 	}
 	if (host == own_host) {
 		serve_own(head, b, t);
-	} else if (!hosts[host] || hosts[host]->starting) {
+	} else if (!host_up(hosts[host])) {
 		answer(head, PvmNoHost, NULL);
 	} else {
 		if (head->dst == TO_MASTER)

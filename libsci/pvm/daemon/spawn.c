@@ -406,7 +406,7 @@ void pick_serve(const struct frame_head *head, struct body *b)
 	n = body_i32(b);
 	picked = n > 0 && n <= (int)TID_LOCAL_MASK ? calloc((size_t)n, sizeof(int)) : NULL;
 	for (int i = 1; i <= (int)HOST_MAX; i++)
-		fit += hosts[i] && !hosts[i]->starting &&
+		fit += host_up(hosts[i]) &&
 			host_fits(hosts[i], flag, where, from);
 	if (!picked || b->bad || !fit) {
 		answer(head, picked && !b->bad ? PvmNoHost : PvmBadParam, NULL);
@@ -417,7 +417,7 @@ void pick_serve(const struct frame_head *head, struct body *b)
 	for (int i = 0; i < n; i++) {
 		do {
 			at = at % (int)HOST_MAX + 1;
-		} while (!hosts[at] || hosts[at]->starting ||
+		} while (!host_up(hosts[at]) ||
 			 !host_fits(hosts[at], flag, where, from));
 		picked[i] = (int)TID_OF_HOST(at);
 	}
