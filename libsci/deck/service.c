@@ -33,7 +33,7 @@
 #define CONNECT_MS	10000
 #define DEATH_MS	100		/* how often a question looks for a death */
 
-/* Of the requests that the thread waits for. */
+/* Indices of the requests that the thread waits for. */
 enum { WAIT_NOTE, WAIT_BEFORE, WAIT_AFTER, WAITS };
 
 struct name {

@@ -327,7 +327,7 @@ static void slot_came(struct slot *s, const struct sci_status *st)
 	pthread_mutex_unlock(&in->lock);
 }
 
-static struct inbox_state *state_of(struct mad_world *w, struct mad_inbox *in)
+static struct inbox_state *inbox_get_state(struct mad_world *w, struct mad_inbox *in)
 {
 	struct rails *n = rails_of(w);
 	struct inbox_state *s = in->slots;
@@ -376,7 +376,7 @@ static int slots_post(struct inbox_state *s, struct mad_inbox *in)
 long gateway_first(struct mad_world *w, struct mad_inbox *in, void *buf, size_t size,
 		   bool wait, int *rank)
 {
-	struct inbox_state *s = state_of(w, in);
+	struct inbox_state *s = inbox_get_state(w, in);
 	struct sci_status st;
 	struct slot *slot;
 	int ret = slots_post(s, in);

@@ -57,7 +57,7 @@ size_t sfi_atomic_align(enum fi_datatype type)
 
 enum kind { NONE, INTEGER, REAL, COMPLEX };
 
-static enum kind kind_of(enum fi_datatype type)
+static enum kind atomic_kind(enum fi_datatype type)
 {
 #define IS_INTEGER(name, c) case name: return INTEGER;
 #define IS_REAL(name, c) case name: return REAL;
@@ -96,7 +96,7 @@ static bool type_has_order(enum fi_op op)
 
 bool sfi_atomic_valid(enum sfi_verb verb, enum fi_datatype type, enum fi_op op)
 {
-	enum kind kind = kind_of(type);
+	enum kind kind = atomic_kind(type);
 
 	return kind != NONE && of_verb(verb, op) &&
 	       (kind == INTEGER || !type_has_bits(op)) &&

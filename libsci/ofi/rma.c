@@ -29,7 +29,7 @@ static ssize_t readv_one(struct fid_ep *fid, const struct iovec *iov, void **des
 	return read_flags(ep, iov, n, src, &p, 1, ep->tx.op_flags, context);
 }
 
-static ssize_t read_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			fi_addr_t src, uint64_t addr, uint64_t key, void *context)
 {
 	const struct iovec iov = { .iov_base = buf, .iov_len = len };
@@ -145,7 +145,7 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *m,
 
 struct fi_ops_rma sfi_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
-	.read = read_one,
+	.read = rma_read,
 	.readv = readv_one,
 	.readmsg = rma_readmsg,
 	.write = write_buf,

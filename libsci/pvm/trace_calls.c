@@ -57,7 +57,7 @@ static int sbuf_bytes(void)
 }
 
 /* Return the number that a call has written to @v; -1: it has failed, or @v is NULL. */
-static int value_if_set(const int *v, int ret)
+static int trace_get_value(const int *v, int ret)
 {
 	return v && ret >= 0 ? *v : -1;
 }
@@ -110,8 +110,8 @@ CALL(TEV_PSEND, psend, (int tid, int tag, void *data, int n, int type), (tid, ta
      ("CC", ret))
 CALL(TEV_PRECV, precv, (int tid, int tag, void *data, int n, int type, int *rtid, int *rtag, int *rn), (tid, tag, data, n, type, rtid, rtag, rn),
      ("RST RMC RCX PDA/l PC PDT", tid, tag, pvmmyctx, (long)data, n, type),
-     ("CC MNB MC MCX SRC", ret, value_if_set(rn, ret), value_if_set(rtag, ret), pvmmyctx,
-      value_if_set(rtid, ret)))
+     ("CC MNB MC MCX SRC", ret, trace_get_value(rn, ret), trace_get_value(rtag, ret), pvmmyctx,
+      trace_get_value(rtid, ret)))
 CALL(TEV_PROBE, probe, (int tid, int tag), (tid, tag),
      ("RST RMC RCX", tid, tag, pvmmyctx),
      ("CC", ret))
@@ -127,7 +127,7 @@ CALL(TEV_TRECV, trecv, (int tid, int tag, struct timeval *t), (tid, tag, t),
      ("MB MNB MC MCX SRC", RECEIVED(ret)))
 CALL(TEV_CONFIG, config, (int *n, int *archs, struct pvmhostinfo **info), (n, archs, info),
      NO_FIELDS,
-     ("NH NA CC", value_if_set(n, ret), value_if_set(archs, ret), ret))
+     ("NH NA CC", trace_get_value(n, ret), trace_get_value(archs, ret), ret))
 CALL(TEV_MSTAT, mstat, (char *name), (name),
      ("HN/s", name),
      ("HS", ret))
@@ -136,7 +136,7 @@ CALL(TEV_ARCHCODE, archcode, (char *arch), (arch),
      ("AC", ret))
 CALL(TEV_TASKS, tasks, (int where, int *n, struct pvmtaskinfo **info), (where, n, info),
      ("TW", where),
-     ("CC TNT", ret, value_if_set(n, ret)))
+     ("CC TNT", ret, trace_get_value(n, ret)))
 CALL(TEV_PSTAT, pstat, (int tid), (tid),
      ("TT", tid),
      ("TST", ret))

@@ -227,7 +227,7 @@ static int copy_store_local(struct smi_region *r)
 }
 
 /* Return the operation that adds two arrays of the mode's type. */
-static const struct sci_op *sum_op(int mode)
+static const struct sci_op *mode_sum_op(int mode)
 {
 	bool high = mode & SMI_DTYPE_HIGHPRECISION;
 
@@ -266,7 +266,7 @@ static int sum_add_copies(struct smi_region *r, int mode, int n)
 {
 	bool per_node = r->replicated & SMI_REP_ONE_PER_NODE;
 	int i, parts = per_node ? smi.nodes : smi.size, me = per_node ? smi.node : smi.rank;
-	const struct sci_op *op = sum_op(mode);
+	const struct sci_op *op = mode_sum_op(mode);
 	size_t size = op->size, at;
 	int err = SMI_SUCCESS;
 
@@ -293,7 +293,7 @@ static int combine_check_args(const struct smi_region *r, int mode, int p1)
 	if (way != SMI_SHR_ADD)
 		return SMI_SUCCESS;
 	if (!type || type & (type - 1) || p1 < 0 ||
-	    (size_t)p1 > r->size / sum_op(mode)->size)
+	    (size_t)p1 > r->size / mode_sum_op(mode)->size)
 		return SMI_ERR_PARAM;
 	return SMI_SUCCESS;
 }

@@ -57,7 +57,7 @@ static void finish_point(struct bench_point *p, unsigned int rounds)
 
 /* ---- rounds ---- */
 
-static enum bench_kind kind_of(enum bench_mode mode)
+static enum bench_kind bench_mode_kind(enum bench_mode mode)
 {
 	return mode == MODE_PING || mode == MODE_HISTOGRAM ? BENCH_PING :
 	       mode == MODE_BOTH ? BENCH_BOTH : BENCH_STREAM;
@@ -76,7 +76,7 @@ static const char *bench_protocol(const struct sci_ep_stats *a,
 /* Send a few messages to see which protocol they take. */
 static int find_protocol(struct bench *b, struct bench_point *p)
 {
-	enum bench_kind kind = kind_of(b->res.mode);
+	enum bench_kind kind = bench_mode_kind(b->res.mode);
 	struct sci_ep_stats before, after;
 	double t;
 
@@ -90,7 +90,7 @@ static int find_protocol(struct bench *b, struct bench_point *p)
 
 static int bench_one_run(struct bench *b, struct bench_point *p, unsigned int round)
 {
-	enum bench_kind kind = kind_of(b->res.mode);
+	enum bench_kind kind = bench_mode_kind(b->res.mode);
 	double t;
 
 	if (!round && bench_calibrate(&b->link, kind, p->size,

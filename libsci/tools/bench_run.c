@@ -19,14 +19,14 @@
 #define FIRST_COUNT	4u
 #define GIVE_UP_MS	2000
 
-static inline int send_one(struct bench_link *l, size_t n)
+static inline int bench_send(struct bench_link *l, size_t n)
 {
 	if (l->tagged)
 		return sci_tsend(l->peer, CONTEXT, TAG, l->out, n);
 	return sci_send(l->peer, l->out, n);
 }
 
-static inline int recv_one(struct bench_link *l, size_t n)
+static inline int bench_recv(struct bench_link *l, size_t n)
 {
 	if (l->tagged)
 		return sci_trecv(l->ep, l->peer, CONTEXT, TAG, 0, l->in, n,
@@ -82,8 +82,8 @@ static int run_ping_pong(struct bench_link *l, size_t n, uint64_t count)
 	int ret = 0;
 
 	while (count-- && !ret) {
-		ret = send_one(l, n);
-		ret = ret ? ret : recv_one(l, n);
+		ret = bench_send(l, n);
+		ret = ret ? ret : bench_recv(l, n);
 	}
 	return ret;
 }
@@ -93,8 +93,8 @@ static int run_pong(struct bench_link *l, size_t n, uint64_t count)
 	int ret = 0;
 
 	while (count-- && !ret) {
-		ret = recv_one(l, n);
-		ret = ret ? ret : send_one(l, n);
+		ret = bench_recv(l, n);
+		ret = ret ? ret : bench_send(l, n);
 	}
 	return ret;
 }
@@ -107,7 +107,7 @@ static int stream_out(struct bench_link *l, size_t n, uint64_t count)
 
 	if (n <= BLOCKING_MAX) {
 		while (count-- && !ret)
-			ret = send_one(l, n);
+			ret = bench_send(l, n);
 		return ret;
 	}
 	for (i = 0; i < count && !ret; i++)
@@ -220,8 +220,8 @@ int bench_run_each(struct bench_link *l, size_t size, uint64_t count,
 	*tsc = c.tsc;
 	for (i = 0; i < count && !ret; i++) {
 		last = bench_ticks(&c);
-		ret = send_one(l, size);
-		ret = ret ? ret : recv_one(l, size);
+		ret = bench_send(l, size);
+		ret = ret ? ret : bench_recv(l, size);
 		now = bench_ticks(&c);
 		ns[i] = (double)(now - last) * c.ns_per_tick / 2;
 	}

@@ -197,7 +197,7 @@ static int job_environment(const struct launch *l, const struct launch_host *h, 
 	return ret ? -ENOMEM : 0;
 }
 
-static char **words_copy(char *const *words)
+static char **argv_copy(char *const *words)
 {
 	unsigned int n = 0;
 	char **copy;
@@ -227,7 +227,7 @@ static int host_job(struct front *f, struct launch_host *h, struct agent_job *jo
 		.ranks = calloc(h->nranks + 1, sizeof(*job->ranks)),
 		.env = calloc(n + 4 + NET_ENVIRONMENT, sizeof(*job->env)),
 		.gateways = net_gateways(l, h),
-		.argv = words_copy(l->argv),
+		.argv = argv_copy(l->argv),
 		.cwd = h->name ? getcwd(NULL, 0) : strdup(""),
 	};
 	if (!job->ranks || !job->env || !job->gateways || !job->argv || !job->cwd)

@@ -76,7 +76,7 @@ static int make_temporary(struct outfile *o, int (*make)(struct outfile *o))
 	return ret;
 }
 
-static int create_named(struct outfile *o)
+static int outfile_create_named(struct outfile *o)
 {
 	o->fd = openat(o->dir, temporary.name,
 		       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -138,7 +138,7 @@ int outfile_open(struct outfile *o, const char *dir, const char *name,
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL &&
 	    errno != ENOENT)
 		return -errno;
-	return make_temporary(o, create_named);
+	return make_temporary(o, outfile_create_named);
 }
 
 int outfile_reserve(struct outfile *o, uint64_t size)

@@ -129,8 +129,8 @@ static sci_error_t map_peer(struct session *s)
 }
 
 /* Connect to and map the peer's segment. After an error the caller cleans up. */
-static sci_error_t connect_peer(struct session *s, unsigned int node,
-				uint32_t segment)
+static sci_error_t session_map_peer(struct session *s, unsigned int node,
+				    uint32_t segment)
 {
 	sci_error_t err;
 
@@ -180,7 +180,7 @@ static bool nonce_ok(struct session *s, uint64_t nonce)
 
 static bool session_answer(struct session *s, const struct session_hello *h)
 {
-	if (connect_peer(s, h->node, h->segment) != SCI_ERR_OK)
+	if (session_map_peer(s, h->node, h->segment) != SCI_ERR_OK)
 		return false;
 	s->slept = 0;
 	s->answered = 0;
@@ -293,7 +293,7 @@ static sci_error_t session_try_connect(struct session *s, unsigned int node,
 
 	/* a server of an earlier attempt may have said GO, then died */
 	sci_store_release(&s->mine->status, SESSION_NEW);
-	err = connect_peer(s, node, s->id);
+	err = session_map_peer(s, node, s->id);
 	if (err != SCI_ERR_OK)
 		return err;
 	err = send_hello(s, data, len, kind);

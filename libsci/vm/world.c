@@ -123,7 +123,7 @@ struct hello {
 	int32_t can_map;
 };
 
-static int connect_one(struct sci_vm *vm, int rank, const struct sci_addr *addr)
+static int rank_connect(struct sci_vm *vm, int rank, const struct sci_addr *addr)
 {
 	struct sci_peer *peer;
 	int ret = sci_connect(vm->ep, addr, CONNECT_MS, &peer);
@@ -150,7 +150,7 @@ static int ep_open(struct sci_vm *vm, struct hello *mine)
 	ret = ret ? ret : vm_server_start(vm);
 	if (ret)
 		goto err_ep;
-	ret = connect_one(vm, vm->rank, &mine->addr);
+	ret = rank_connect(vm, vm->rank, &mine->addr);
 	if (ret)
 		return ret;
 	if (sci_ep_traits(vm->ep) & SCI_TRAIT_SHARED_MEMORY &&
@@ -170,7 +170,7 @@ static int connect_all(struct sci_vm *vm, const struct hello *all)
 {
 	for (int i = 1; i < vm->size; i++) {
 		int rank = (vm->rank + i) % vm->size;
-		int ret = connect_one(vm, rank, &all[rank].addr);
+		int ret = rank_connect(vm, rank, &all[rank].addr);
 
 		if (ret)
 			return ret;

@@ -110,7 +110,7 @@ static void listen_ready(struct watch *w, uint32_t events)
 	}
 }
 
-static bool bind_socket(struct listener *l, int type, struct answer *a)
+static bool listener_bind(struct listener *l, int type, struct answer *a)
 {
 	const char *path = l->address.sun_path;
 	mode_t mask;
@@ -143,7 +143,7 @@ bool listener_open(struct fabric *f, struct listener *l, const char *path,
 		return answer_fail(a, "%s: another daemon has it", path);
 	if (ret)
 		return answer_fail(a, "%s: %s", l->lock_path, strerror(-ret));
-	if (!remove_dead(l, type, a) || !bind_socket(l, type, a))
+	if (!remove_dead(l, type, a) || !listener_bind(l, type, a))
 		return false;
 	l->fabric = f;
 	l->accepted = accepted;

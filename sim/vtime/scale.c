@@ -78,7 +78,7 @@ static uint64_t host_bytes(void)
 	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static uint64_t host_ns(void)
+static uint64_t host_clock_ns(void)
 {
 	struct timespec ts;
 
@@ -223,7 +223,7 @@ static bool scale_judge(const struct world *w, bool done)
 bool scale_run(const struct scale_setup *setup, struct scale_result *r)
 {
 	struct world w = { .setup = setup, .result = r };
-	uint64_t before, ns = host_ns();
+	uint64_t before, ns = host_clock_ns();
 	bool done;
 
 	memset(r, 0, sizeof(*r));
@@ -241,6 +241,6 @@ bool scale_run(const struct scale_setup *setup, struct scale_result *r)
 	r->events = vt_events(w.sim);
 	r->host_bytes = r->host_bytes > before ? r->host_bytes - before : 0;
 	vt_free(w.sim);
-	r->host_ns = host_ns() - ns;
+	r->host_ns = host_clock_ns() - ns;
 	return scale_judge(&w, done);
 }

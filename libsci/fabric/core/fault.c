@@ -74,7 +74,7 @@ static int parse_probability(const char *s, double *p)
 	return end == s || *end || !(*p >= 0 && *p <= 1) ? -EINVAL : 0;
 }
 
-static int parse_u64(const char *s, char **end, uint64_t *v)
+static int fault_parse_u64(const char *s, char **end, uint64_t *v)
 {
 	if (*s < '0' || *s > '9')
 		return -EINVAL;
@@ -90,11 +90,11 @@ static int parse_outage(const char *s)
 	char *end;
 
 	if (fault.n_outages == MAX_OUTAGES ||
-	    parse_u64(s, &end, &o->begin_ms))
+	    fault_parse_u64(s, &end, &o->begin_ms))
 		return -EINVAL;
 	o->end_ms = UINT64_MAX;
 	if (*end == ':') {
-		if (parse_u64(end + 1, &end, &len) ||
+		if (fault_parse_u64(end + 1, &end, &len) ||
 		    __builtin_add_overflow(o->begin_ms, len, &o->end_ms))
 			return -EINVAL;
 	}
@@ -126,7 +126,7 @@ static int parse_word(char *word)
 	if (!strcmp(word, "linkdown"))
 		return parse_outage(value);
 	if (!strcmp(word, "seed")) {
-		if (parse_u64(value, &end, &seed) || *end)
+		if (fault_parse_u64(value, &end, &seed) || *end)
 			return -EINVAL;
 		/* different seeds start far apart in the sequence, and do not overlap */
 		atomic_store(&draws, random_mix(seed));

@@ -241,7 +241,7 @@ static int entry_is_device(const struct dirent *e)
 	       !e->d_name[digits + strspn(e->d_name + digits, "0123456789")];
 }
 
-static int consider_all(struct search *s)
+static int search_all_adapters(struct search *s)
 {
 	char path[PATH_MAX];
 	struct dirent **e;
@@ -301,7 +301,7 @@ static int find_adapters(struct dev *dev, const char *list, unsigned int node)
 	struct search s = { .dev = dev, .node = node, .loop.fd = -1 };
 	int ret;
 
-	ret = list && *list ? consider_list(&s, list) : consider_all(&s);
+	ret = list && *list ? consider_list(&s, list) : search_all_adapters(&s);
 	ret = ret < 0 ? ret : 0;
 	if (s.loop.fd >= 0) {
 		/* each loop device is a node of its own: without other adapters use one */

@@ -24,7 +24,7 @@ static const char *sysfs_root(void)
 }
 
 /* Read the first line of a file below sysfs_root(), without its newline; "" if there is none. */
-static int read_text(const char *where, const char *name, char *text, int room)
+static int sysfs_read_line(const char *where, const char *name, char *text, int room)
 {
 	char path[PATH_MAX];
 	FILE *f;
@@ -49,7 +49,7 @@ int dev_sysfs_number(const char *where, const char *name, int base,
 		     uint64_t *value)
 {
 	char text[64], *end;
-	int ret = read_text(where, name, text, sizeof(text));
+	int ret = sysfs_read_line(where, name, text, sizeof(text));
 
 	if (ret)
 		return ret;
@@ -195,7 +195,7 @@ static int add_peers(struct places *places, const char *name)
 	ret = list_numbers(path, "peer", &ids);
 	for (i = 0; i < ids.count && !ret; i++) {
 		snprintf(where, sizeof(where), "%s/peer%u", name, ids.n[i]);
-		if (!read_text(where, "state", state, sizeof(state)) &&
+		if (!sysfs_read_line(where, "state", state, sizeof(state)) &&
 		    !strcmp(state, "up"))
 			ret = add_place(places, ids.n[i]);
 	}

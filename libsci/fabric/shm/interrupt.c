@@ -435,7 +435,7 @@ static bool lintr_hello(struct shm_port *port, struct shm_conn *conn,
 	return true;
 }
 
-static enum shm_kind kind_of(unsigned int flags)
+static enum shm_kind intr_kind(unsigned int flags)
 {
 	return flags & SCI_INTR_DATA ? SHM_DATA_INTR : SHM_INTR;
 }
@@ -448,7 +448,7 @@ static int own_free_number(struct sci_lintr *i)
 
 	do {
 		i->number = shm->next_intno++;
-		shm_name(shm, name, kind_of(i->flags), shm->node, i->number);
+		shm_name(shm, name, intr_kind(i->flags), shm->node, i->number);
 		ret = shm_port_open(&i->port, name);
 	} while (ret == -EEXIST);
 	return ret;
@@ -461,7 +461,7 @@ static int own_number(struct sci_lintr *i)
 
 	if (!(i->flags & SCI_INTR_FIXED))
 		return own_free_number(i);
-	shm_name(shm, name, kind_of(i->flags), shm->node, i->number);
+	shm_name(shm, name, intr_kind(i->flags), shm->node, i->number);
 	return shm_port_open(&i->port, name);
 }
 

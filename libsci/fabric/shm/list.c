@@ -103,8 +103,8 @@ int shm_node_list(struct sci_fabric *f,
 }
 
 /* Ask the owner about a segment. Return false if it has ended, or does not answer. */
-static bool query_segment(struct shm *shm, const struct name *n,
-			  struct sci_segment_info *info)
+static bool name_query_segment(struct shm *shm, const struct name *n,
+			       struct sci_segment_info *info)
 {
 	struct shm_msg msg = { .type = SHM_QUERY };
 	socklen_t len = sizeof(struct ucred);
@@ -148,7 +148,7 @@ int shm_segment_list(struct sci_fabric *f,
 	if (ret)
 		return ret;
 	for (i = 0; i < names.n && !ret; i++)
-		if (query_segment(shm, &names.name[i], &info))
+		if (name_query_segment(shm, &names.name[i], &info))
 			ret = fn(arg, &info);
 	free(names.name);
 	return ret;

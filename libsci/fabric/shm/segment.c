@@ -112,7 +112,7 @@ static int attach_hello(struct sci_lseg *s, struct shm_conn *conn)
 	return ret;
 }
 
-static void query_hello(struct sci_lseg *s, struct shm_conn *conn)
+static void lseg_answer_query(struct sci_lseg *s, struct shm_conn *conn)
 {
 	struct shm_msg re = {
 		.type = SHM_REPLY, .node = s->shm->node, .size = s->size,
@@ -150,7 +150,7 @@ static bool lseg_hello(struct shm_port *port, struct shm_conn *conn,
 		ret = attach_hello(s, conn);
 		return !ret || shm_lseg_refuse(conn, ret);
 	case SHM_QUERY:
-		query_hello(s, conn);
+		lseg_answer_query(s, conn);
 		return false;
 	default:
 		return shm_lseg_refuse(conn, -EPROTO);

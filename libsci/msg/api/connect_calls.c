@@ -87,8 +87,8 @@ static int look_dialed(void *arg)
 	return d->ret;
 }
 
-static int connect_peer(struct sci_ep *ep, const struct sci_addr *addr,
-			int timeout, struct sci_peer **out)
+static int dial_and_wait(struct sci_ep *ep, const struct sci_addr *addr,
+			 int timeout, struct sci_peer **out)
 {
 	struct msg_dial d;
 	int ret;
@@ -123,7 +123,7 @@ int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
 		return -EINVAL;
 	if (!ep_lock(ep))
 		return -ENOTCONN;
-	ret = connect_peer(ep, addr, timeout, peer);
+	ret = dial_and_wait(ep, addr, timeout, peer);
 	msg_unlock(&ep->lock);
 	return ret;
 }

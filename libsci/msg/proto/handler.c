@@ -20,7 +20,7 @@
 
 /**
  * handler_run() - call the handler of a message
- * @context: is_handler() is true for it
+ * @context: context_is_handler() is true for it
  * @error: 0, or -EBADMSG for a wrong checksum
  */
 void handler_run(struct sci_peer *p, uint32_t context, uint64_t tag,

@@ -31,7 +31,7 @@ static void fail_chain(struct sci_peer *p, int error)
 
 	if (p->chain_req)
 		req_done(p->chain_req, error);
-	if (msg && is_handler(msg->match.context)) {
+	if (msg && context_is_handler(msg->match.context)) {
 		msg_unexpected_free(msg);
 	} else if (msg) {
 		msg->error = error;

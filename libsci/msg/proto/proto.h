@@ -141,7 +141,7 @@ struct msg_buf {
 _Static_assert(MSG_HANDLERS == SCI_CONTEXT_MAX + 1 &&
 	       MSG_HANDLERS + SCI_HANDLERS == MSG_UNTAGGED, "contexts");
 
-static inline bool is_handler(uint32_t context)
+static inline bool context_is_handler(uint32_t context)
 {
 	return context >= MSG_HANDLERS && context != MSG_UNTAGGED;
 }

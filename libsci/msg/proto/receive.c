@@ -158,7 +158,7 @@ static int msg_deliver(struct sci_peer *p, uint32_t context, uint64_t tag,
 	struct sci_req *req = recv_for(p, context, tag, len);
 	struct sci_msg *msg;
 
-	if (!req && is_handler(context))
+	if (!req && context_is_handler(context))
 		return message_to_handler(p, context, tag, data, len, crc);
 	if (!req) {
 		msg = unexpected_keep(p, context, tag, len);
@@ -205,7 +205,7 @@ static void chain_end(struct sci_peer *p)
 		msg->error = error;
 	if (req) {
 		msg_finish(req, error);
-	} else if (msg && is_handler(msg->match.context)) {
+	} else if (msg && context_is_handler(msg->match.context)) {
 		handler_run(p, msg->match.context, msg->match.tag, msg->data,
 			    msg->len, error);
 		msg_unexpected_free(msg);
@@ -220,7 +220,7 @@ static void chain_end(struct sci_peer *p)
 static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		       uint64_t len)
 {
-	if (len > (is_handler(context) ? SCI_HANDLER_MAX : CHAIN_MAX))
+	if (len > (context_is_handler(context) ? SCI_HANDLER_MAX : CHAIN_MAX))
 		return -EPROTO;
 	p->chain_req = recv_for(p, context, tag, len);
 	if (p->chain_req) {
@@ -229,7 +229,7 @@ static int chain_begin(struct sci_peer *p, uint32_t context, uint64_t tag,
 		status_of_message(&p->chain_req->status, context, tag, len);
 		take_imm(p, &p->chain_req->status);
 	} else {
-		p->chain_msg = is_handler(context) ?
+		p->chain_msg = context_is_handler(context) ?
 				       message_new(p, context, tag, len) :
 				       unexpected_keep(p, context, tag, len);
 		if (!p->chain_msg)
@@ -334,7 +334,7 @@ static int rts_came(struct sci_peer *p, const struct line_rts *rts)
 	struct sci_req *req;
 	struct sci_msg *msg;
 
-	if (is_handler(rts->context))
+	if (context_is_handler(rts->context))
 		return -EPROTO;
 	if (rts->flags & RTS_IMM)
 		have_imm(p, rts->imm);

@@ -360,7 +360,7 @@ static int try_send(struct sci_req *req)
 }
 
 /* Remove @req from the queue and send it. On -EAGAIN the caller puts it back. */
-static int send_one(struct sci_req *req)
+static int queued_request_send(struct sci_req *req)
 {
 	int ret;
 
@@ -391,7 +391,7 @@ bool queue_push(struct sci_peer *p)
 		struct sci_req *req = container_of(p->sendq.next,
 						   struct sci_req, link);
 
-		if (send_one(req)) {
+		if (queued_request_send(req)) {
 			send_requeue(req);
 			return false;
 		}
@@ -431,7 +431,7 @@ int send_start(struct sci_req *req)
 		return p->error;
 	req->state = MSG_QUEUED;
 	list_init(&req->link);
-	if (list_empty(&p->sendq) && p->state == PEER_UP && !send_one(req))
+	if (list_empty(&p->sendq) && p->state == PEER_UP && !queued_request_send(req))
 		return 0;
 	if (req->lent)
 		ret = copy_rest(req);

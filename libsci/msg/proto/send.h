@@ -145,7 +145,7 @@ static inline bool is_long(const struct sci_req *req)
 {
 	return req->len > LINE_PAYLOAD &&
 	       req->len > req->ep->params[SCI_PARAM_EAGER_MAX] &&
-	       !is_handler(req->context);
+	       !context_is_handler(req->context);
 }
 
 static inline size_t short_max(bool tagged, bool has_imm)
