@@ -345,7 +345,7 @@ static int node_listen(struct ntb_node *n)
 	if (n->messages)
 		ntb_msg_clear_mask(n->ntb, ntb_msg_inbits(n->ntb));
 	ret = ntb_link_enable(n->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	/* -EINVAL: this side cannot, and need not */
+	/* -EINVAL: the hardware lets only the other side enable the link */
 	if (ret && ret != -EINVAL)
 		goto err_ctx;
 	ntb_link_event(n->ntb);

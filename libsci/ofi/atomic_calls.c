@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* The arguments of any of the calls. */
+/* The arguments of an atomic call, whatever its form. */
 struct atomic {
 	enum sfi_verb verb;
 	enum fi_datatype type;

@@ -27,7 +27,7 @@ static struct {
 	bool full;
 } memory = { .fd = -1 };
 
-/* The code of libsci.so and of libsci-vm.so. */
+/* Address ranges of the code of libsci.so and of libsci-vm.so. */
 static struct {
 	const char *from, *to;
 } libsci[2];

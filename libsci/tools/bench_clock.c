@@ -20,7 +20,7 @@ static bool cpu_has_tsc(void)
 	       __get_cpuid(0x80000007, &a, &b, &c, &d) && d & INVARIANT;
 }
 
-/* Read both clocks at once: of several pairs the one that took the least time. */
+/* Read both clocks several times. Return the pair that took the least time. */
 static void read_both(const struct bench_clock *c, uint64_t *ticks,
 		      uint64_t *ns)
 {
