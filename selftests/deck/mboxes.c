@@ -224,7 +224,7 @@ static bool process_is_stopped(pid_t pid)
 
 static void find_of_a_stopped_process(deck_mbox_t **box, pid_t pid)
 {
-	char name[8];
+	char name[12];
 
 	CHECK_EQ(kill(pid, SIGSTOP), 0);
 	WAIT_UNTIL(process_is_stopped(pid), TEST_WAIT_MS);
@@ -243,7 +243,7 @@ static void stopped(void *arg)
 {
 	deck_mbox_t *box[STOPPED_NAMES];
 	_Atomic pid_t *pid = arg;
-	char name[8];
+	char name[12];
 
 	CHECK_EQ(deck_init(NULL, NULL), 0);
 	for (int i = 0; !deck_rank() && i < STOPPED_NAMES; i++) {
