@@ -252,6 +252,9 @@ static int team_atomic(struct sci_team *t, void *word, unsigned int size, unsign
 		*old = value;
 	if (op != SCI_ATOMIC_GET)
 		world_wake(t->world, t->members[rank].world);
+	/* the program may try until a far member, which needs this one, changes the word */
+	if (old && t->world->far)
+		world_poll(t->world);
 	return 0;
 }
 
