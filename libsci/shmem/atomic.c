@@ -40,6 +40,13 @@ uint64_t word_op(void *to, unsigned int size, enum sci_atomic op, uint64_t value
 	WORD_ATOMIC(uint64_t, to);
 }
 
+/* Serve other PEs: the program may repeat an atomic until another PE has changed the word. */
+static inline __attribute__((always_inline)) void word_serve_others(void)
+{
+	if (unlikely(shmem.serves))
+		sci_team_progress(shmem.team);
+}
+
 /* Send the atomic to the team. @old: NULL: do not wait for the old value */
 static __attribute__((noinline, cold))
 void word_slow(const char *call, void *dest, unsigned int size, enum sci_atomic op,
@@ -53,8 +60,10 @@ void word_slow(const char *call, void *dest, unsigned int size, enum sci_atomic 
 		return;
 	}
 	value = word_op(to, size, op, value, cond);
-	if (old)
+	if (old) {
 		*old = value;
+		word_serve_others();
+	}
 }
 
 static inline __attribute__((always_inline))
@@ -64,8 +73,10 @@ uint64_t word_atomic(const char *call, void *dest, unsigned int size, enum sci_a
 	void *to = pe_ptr(dest, pe);
 	uint64_t old;
 
-	if (likely(to))
+	if (likely(to)) {
+		word_serve_others();
 		return word_op(to, size, op, value, cond);
+	}
 	word_slow(call, dest, size, op, value, cond, &old, pe);
 	return old;
 }

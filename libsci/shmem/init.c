@@ -205,6 +205,7 @@ static void shmem_start(const char *call, int requested)
 		.size = sizeof(attr),
 		.symmetric_size = heap_size(),
 	};
+	const struct sci_team_view *own;
 	static bool registered;
 
 	if (shmem.team)
@@ -219,7 +220,11 @@ static void shmem_start(const char *call, int requested)
 	shmem_ok_of(call, data_register(shmem.team), "cannot share static variables");
 	shmem_ok_of(call, teams_init(), "cannot make the predefined teams");
 	shmem_ok(call, sci_team_barrier(shmem.team));
-	view_set(shmem.debug ? &nothing : (const struct sci_team_view *)(const void *)shmem.team);
+	own = (const struct sci_team_view *)(const void *)shmem.team;
+	shmem.serves = false;
+	for (size_t i = 0; i < own->ranks; i++)
+		shmem.serves |= own->shift[i] == 1;
+	view_set(shmem.debug ? &nothing : own);
 	/* by the standard, a return from main() finalises */
 	if (!registered)
 		registered = !atexit(exit_finalize);

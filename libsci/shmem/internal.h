@@ -46,11 +46,13 @@ struct shmem_ctx_ {
  * struct shmem - the state of the process
  * @view: the heap as pe_ptr() sees it. With SHMEM_DEBUG, and outside of shmem_init() and
  *	shmem_finalize(), the view is empty, so that pe_ptr() calls pe_ptr_slow().
+ * @serves: loads and stores of some PEs do not reach this one: it must make progress for them
  * @my_pe, @n_pes: -1 and 0 outside of shmem_init() and shmem_finalize()
  */
 struct shmem {
 	const struct sci_team_view *view;
 	struct sci_team *team;
+	bool serves;
 	int my_pe;
 	int n_pes;
 	bool debug;

@@ -353,3 +353,30 @@ PES_TEST(a_lock_that_is_held_is_busy, 2)
 		shmem_clear_lock(&lock);
 	shmem_barrier_all();
 }
+
+/* The PE with the word serves the others, although it only tries again and again. */
+PES_TEST(a_pe_that_only_tries_serves_the_others, 2)
+{
+	static long word;
+	int last = n_pes - 1;
+
+	lock = word = 0;
+	shmem_barrier_all();
+	if (me == last)
+		shmem_set_lock(&lock);
+	shmem_barrier_all();
+	if (me == last) {
+		shmem_clear_lock(&lock);
+		shmem_long_atomic_inc(&word, 0);
+		shmem_long_atomic_inc(&word, 0);
+	} else if (!me) {
+		while (shmem_test_lock(&lock))
+			;
+		shmem_clear_lock(&lock);
+		while (!shmem_long_atomic_fetch(&word, 0))
+			;
+		while (shmem_long_atomic_compare_swap(&word, 2, 3, 0) != 2)
+			;
+	}
+	shmem_barrier_all();
+}
