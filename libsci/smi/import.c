@@ -421,7 +421,7 @@ static int import_create(struct smi_region *r, const smi_region_info_t *info,
 	return err;
 }
 
-int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **address)
+int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, void **address)
 {
 	struct request q;
 	int err;
@@ -436,8 +436,11 @@ int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **addr
 	r->segs[0].sci_id = (unsigned int)info->sgmt_id;
 	r->segs[0].adapter = r->adapter;
 	err = import_create(r, info, &q);
-	if (!err)
+	if (!err) {
 		*address = r->base;
+		info->size = r->size;
+		*id = r->id;
+	}
 	pthread_mutex_lock(&smi.lock);
 	request_end(&q);
 	if (!err && q.gone)

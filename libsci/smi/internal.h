@@ -246,7 +246,7 @@ int smi_pair_open(const smi_region_info_t *info, struct sci_team **team);
 int smi_create_common(struct smi_region *r, smi_region_info_t *info, void **address, int err);
 int smi_free_common(struct smi_region *r);
 int smi_create_local(struct smi_region *r, smi_region_info_t *info, void **address);
-int smi_create_import(struct smi_region *r, smi_region_info_t *info, void **address);
+int smi_create_import(struct smi_region *r, smi_region_info_t *info, int *id, void **address);
 /* Tell the owner of a collective region that this process has mapped it. */
 void smi_tell_owner(struct smi_region *r);
 int smi_free_local(struct smi_region *r);

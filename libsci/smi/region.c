@@ -238,9 +238,10 @@ static bool adapter_is_named(int adapter)
 	return adapter >= 0 && adapter <= 2;
 }
 
-static int region_create(struct smi_region *r, smi_region_info_t *info, void **address)
+/* The results are stored before the program's callback, which may free the region, can run. */
+static int region_create(struct smi_region *r, smi_region_info_t *info, int *id, void **address)
 {
-	int device;
+	int device, err;
 
 	if (r->flags & SMI_SHM_CALLBACK)
 		r->cb = info->cb_fcn;
@@ -250,12 +251,17 @@ static int region_create(struct smi_region *r, smi_region_info_t *info, void **a
 	if (!r->no_adapter && adapter_is_named(info->adapter))
 		r->adapter = (unsigned int)info->adapter;
 	device = r->no_adapter || smi_adapter_valid(r->adapter) ? SMI_SUCCESS : SMI_ERR_NODEVICE;
-	if (r->type < SMI_SHM_LOCAL)
-		return smi_create_common(r, info, address, device);
-	if (device)
+	if (r->type >= SMI_SHM_LOCAL && device)
 		return device;
-	return r->type == SMI_SHM_LOCAL ? smi_create_local(r, info, address) :
-					  smi_create_import(r, info, address);
+	if (r->type > SMI_SHM_LOCAL)
+		return smi_create_import(r, info, id, address);
+	err = r->type == SMI_SHM_LOCAL ? smi_create_local(r, info, address) :
+					 smi_create_common(r, info, address, device);
+	if (err)
+		return err;
+	info->size = r->size;
+	*id = r->id;
+	return SMI_SUCCESS;
 }
 
 /* Return the error of a process that has no memory for a region. Tell it to the others. */
@@ -287,14 +293,10 @@ SMI_API smi_error_t SMI_Create_shreg(int type, smi_region_info_t *info, int *id,
 	if (!r)
 		return region_refuse(type & 1023, info);
 	r->flags = type & ~1023;
-	err = region_create(r, info, address);
-	if (err) {
+	err = region_create(r, info, id, address);
+	if (err)
 		smi_region_drop(r);
-		return err;
-	}
-	info->size = r->size;
-	*id = r->id;
-	return SMI_SUCCESS;
+	return err;
 }
 
 SMI_API smi_error_t SMI_Connect_shreg(int id, void **address)
