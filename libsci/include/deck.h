@@ -3,11 +3,10 @@
 /*
  * DOC: DECK
  *
- * The programming environment of "Low-latency and zero-copy message passing protocols
- * for SCI-based clusters" (de Oliveira and others): threads and semaphores for
- * multiprogramming, mail boxes and messages for communication. The paper describes
- * the environment but gives no declarations. So all names but deck_mbox_post(),
- * deck_mbox_retrv() and DECK_MSG_BUF_LIMIT are libsci's own.
+ * The programming environment of "Low-latency and zero-copy message passing protocols for SCI-based
+ * clusters" (de Oliveira and others): threads and semaphores for multiprogramming, mail boxes and
+ * messages for communication. The paper describes the environment but gives no declarations. So all
+ * names but deck_mbox_post(), deck_mbox_retrv() and DECK_MSG_BUF_LIMIT are libsci's own.
  *
  *	message		an object that owns its buffer. Values are packed into it, and
  *			unpacked from it, or the program uses the buffer's address.
@@ -64,7 +63,6 @@ typedef struct deck_sem deck_sem_t;		/* a semaphore of this process */
  * Collective over all processes that sci run or another launcher has started. A process
  * without a launcher is rank 0 of 1. The call starts one thread of the library, which
  * sleeps while no process looks up a name.
- *
  * Return: 0; -EALREADY: the process has called it before; -EAGAIN, -ENOMEM: out of resources;
  * or an error of sci_team_open() or sci_ep_open().
  */
@@ -76,7 +74,6 @@ int deck_init(int *argc, char ***argv);
  * Collective over the processes that live: returns when all of them have called it. The
  * program must have destroyed all mail boxes, found ones too, and all messages of the limit
  * or more. No other thread may be in a call.
- *
  * Return: 0; -EBUSY: a mail box or a message is left, and nothing has changed; -ECONNRESET:
  * a process has died, and the caller has left all the same.
  */
@@ -99,9 +96,7 @@ int deck_barrier(void);
  * @msg: the message; the processes other than @root receive it
  * @root: the process whose message it is
  *
- * Collective, by one thread of each process. All messages have been created with the same
- * size.
- *
+ * Collective, by one thread of each process. All messages have been created with the same size.
  * Return: 0; -EMSGSIZE: the message is longer than @msg; or an error of sci_team_bcast().
  */
 int deck_broadcast(deck_msg_t *msg, int root);
@@ -121,7 +116,6 @@ int deck_broadcast(deck_msg_t *msg, int root);
  *
  * Peers may write to the buffer of DECK_MSG_BUF_LIMIT bytes or more at any time, as
  * they may to any exported memory. Without deck_init() all buffers are private.
- *
  * Return: 0; -ENOMEM, -ENOSPC: out of memory; or an error of sci_buf_alloc().
  */
 int deck_msg_create(deck_msg_t **msg, size_t size);
@@ -129,7 +123,6 @@ int deck_msg_create(deck_msg_t **msg, size_t size);
 /**
  * deck_msg_destroy() - free a message
  * @msg: the message; may be NULL
- *
  * Return: 0; -EBUSY: a post or retrieve under way uses it.
  */
 int deck_msg_destroy(deck_msg_t *msg);
@@ -141,9 +134,8 @@ void deck_msg_clear(deck_msg_t *msg);
 void deck_msg_rewind(deck_msg_t *msg);
 
 /*
- * Return the address of the buffer. It is aligned to 64 bytes and valid as long as the
- * message exists. A program that writes to the buffer sets the message's length with
- * deck_msg_set_length().
+ * Return the address of the buffer. It is aligned to 64 bytes and valid as long as the message
+ * exists. A program that writes to the buffer sets the message's length with deck_msg_set_length().
  */
 void *deck_msg_address(deck_msg_t *msg);
 /* Return how many bytes the message may hold. */
@@ -164,11 +156,9 @@ int deck_msg_source(const deck_msg_t *msg);
 /**
  * deck_msg_pack(), deck_msg_unpack() - append bytes, take the next bytes
  *
- * Nothing stands between values. Values travel as they lie in memory. The receiver unpacks
- * them in the order and by the types with which the sender has packed them.
- * deck_pack_int(msg, &i, 1) and functions like it do the same with an array of @n values of
- * one type.
- *
+ * Nothing stands between values. Values travel as they lie in memory. The receiver unpacks them in
+ * the order and by the types with which the sender has packed them. deck_pack_int(msg, &i, 1) and
+ * functions like it do the same with an array of @n values of one type.
  * Return: 0; -EMSGSIZE: the bytes do not fit, or the message has fewer, and nothing has been
  * packed or unpacked.
  */
@@ -226,7 +216,6 @@ DECK_TYPES(DECK_DECLARE)
  * @size: how many bytes of memory @s has
  *
  * The string travels with its length and the 0 at its end.
- *
  * Return: 0; -EMSGSIZE: the string does not fit into the message, or into @s, or the message
  * has none.
  */
@@ -239,7 +228,6 @@ int deck_unpack_string(deck_msg_t *msg, char *s, size_t size);
  * deck_mbox_create() - create a mail box
  * @box: is set to the mail box, from which any thread of this process may retrieve
  * @name: 1 to DECK_NAME_MAX bytes
- *
  * Return: 0; -EEXIST: the program has a mail box of this name; -ECONNRESET: the process that
  * keeps this name has died; -ENOMEM; or an error of sci_ep_open().
  */
@@ -251,11 +239,10 @@ int deck_mbox_create(deck_mbox_t **box, const char *name);
  *	process gives the same one.
  * @name: its name
  * @timeout: how long to wait for its creation and the connection; 0: wait for the connection only
- *
- * Return: 0; -EAGAIN, with a timeout of 0: no mail box has this name; -ETIMEDOUT: the same, or
- * the process that keeps this name, or has the mail box, has not answered in time; -ENOENT: the mail box was destroyed during the call; -ECONNRESET: the process that keeps
- * this name, or has the mail box, has died or cannot be reached; -ENOMEM; or an error of
- * sci_connect().
+ * Return: 0; -EAGAIN, with a timeout of 0: no mail box has this name; -ETIMEDOUT: the same, or the
+ * process that keeps this name, or has the mail box, has not answered in time; -ENOENT: the mail
+ * box was destroyed during the call; -ECONNRESET: the process that keeps this name, or has the mail
+ * box, has died or cannot be reached; -ENOMEM; or an error of sci_connect().
  */
 int deck_mbox_find(deck_mbox_t **box, const char *name, int timeout);
 
@@ -265,7 +252,6 @@ int deck_mbox_find(deck_mbox_t **box, const char *name, int timeout);
  *
  * The program calls it once for each create and each find. When the creator gives the mail box
  * up, messages in it are lost. Posts return -ENOTCONN as soon as their process has noticed.
- *
  * Return: 0; -ENOMEM: the process that keeps the name has not been told.
  */
 int deck_mbox_destroy(deck_mbox_t *box);
@@ -282,7 +268,6 @@ const char *deck_mbox_name(const deck_mbox_t *box);
  *
  * The call returns when the program may use @msg again. Its bytes are then in the mail box, or
  * in the message that has retrieved them. A long message waits for the retrieve.
- *
  * Return: 0; -ECONNRESET: the mail box's process has died; -ENOTCONN: the mail box is
  * destroyed; -EBUSY: a post or retrieve under way uses @msg; -ENOMEM.
  */
@@ -292,7 +277,6 @@ int deck_mbox_post(deck_mbox_t *box, deck_msg_t *msg);
  * deck_mbox_retrv() - get the next message from a mail box
  * @box: a mail box that this process has created
  * @msg: the call replaces its content
- *
  * Return: 0; -EMSGSIZE: the message was longer than @msg, which has its beginning;
  * -ECONNRESET: a process has died, see the rules for all calls; -EBUSY: a post or retrieve
  * under way uses @msg; -ENOMEM.
@@ -304,7 +288,6 @@ int deck_mbox_retrv(deck_mbox_t *box, deck_msg_t *msg);
  * @timeout: how long to wait
  *
  * A message that has begun to arrive arrives to its end.
- *
  * Return: as deck_mbox_post() or deck_mbox_retrv(); with a timeout of 0 -EAGAIN, else
  * -ETIMEDOUT: nothing was posted or retrieved; -EINPROGRESS, from a post: the mail box knows of
  * a long message already. The library uses @msg until deck_msg_wait().
@@ -320,7 +303,6 @@ int deck_mbox_tryretrv(deck_mbox_t *box, deck_msg_t *msg);
  * deck_msg_wait() - wait for a post that has returned -EINPROGRESS
  * @msg: the message of this post
  * @timeout: how long to wait
- *
  * Return: as deck_wait(); -ENOENT: no such post is under way.
  */
 int deck_msg_wait(deck_msg_t *msg, int timeout);
@@ -331,7 +313,6 @@ int deck_msg_wait(deck_msg_t *msg, int timeout);
  * @req: is set to the request
  *
  * Requests of one mail box get messages in the order in which they were begun.
- *
  * Return: 0; -EBUSY: a post or retrieve under way uses @msg; -ENOMEM; from a post also the
  * errors of deck_mbox_post().
  */
@@ -342,17 +323,14 @@ int deck_mbox_iretrv(deck_mbox_t *box, deck_msg_t *msg, deck_req_t **req);
  * deck_wait() - wait for a post or retrieve
  * @req: the request; invalid after the call unless it returns -EAGAIN or -ETIMEDOUT
  * @timeout: how long to wait
- *
- * Return: with a timeout of 0 -EAGAIN, else -ETIMEDOUT: the request is still under way;
- * -ECANCELED: deck_cancel() has ended it; or the value of deck_mbox_post() or
- * deck_mbox_retrv().
+ * Return: with a timeout of 0 -EAGAIN, else -ETIMEDOUT: the request is still under way; -ECANCELED:
+ * deck_cancel() has ended it; or the value of deck_mbox_post() or deck_mbox_retrv().
  */
 int deck_wait(deck_req_t *req, int timeout);
 
 /**
  * deck_cancel() - give up a request
  * @req: the request; the program still calls deck_wait() for it
- *
  * Return: 0; -EBUSY: it is too late, and the request will complete. For a post that is so, too,
  * when the mail box knows of the message already.
  */
@@ -367,7 +345,6 @@ int deck_cancel(deck_req_t *req);
  * @arg: the function's argument
  *
  * The thread is a POSIX thread: all functions of pthreads work with it.
- *
  * Return: 0; -EAGAIN, -ENOMEM: out of resources.
  */
 int deck_thread_create(deck_thread_t **thread, void *(*fn)(void *arg), void *arg);
@@ -375,7 +352,6 @@ int deck_thread_create(deck_thread_t **thread, void *(*fn)(void *arg), void *arg
 /**
  * deck_thread_join() - wait for the end of a thread
  * @result: receives what the thread's function has returned; may be NULL
- *
  * Return: 0; -EDEADLK: @thread is the calling thread.
  */
 int deck_thread_join(deck_thread_t *thread, void **result);

@@ -3,12 +3,11 @@
 /*
  * DOC: Madeleine
  *
- * The communication library of MPICH/Madeleine ("MPICH/Madeleine: a True Multi-Protocol
- * MPI for High Performance Networks", Aumage, Mercier, Namyst), interface version III. A
- * session is described by a file; mad-run starts its processes. A channel is a set of
- * processes, and a world of its own for messages. A message is built of blocks, each with
- * what the program promises of its buffer (send mode), and when the receiver needs the
- * bytes (receive mode).
+ * The communication library of MPICH/Madeleine ("MPICH/Madeleine: a True Multi-Protocol MPI for
+ * High Performance Networks", Aumage, Mercier, Namyst), interface version III. A session is
+ * described by a file; mad-run starts its processes. A channel is a set of processes, and a world
+ * of its own for messages. A message is built of blocks, each with what the program promises of its
+ * buffer (send mode), and when the receiver needs the bytes (receive mode).
  *
  * Rules for all calls:
  *  - Failures are fatal: a text on standard error, then abort().

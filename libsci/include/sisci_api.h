@@ -56,10 +56,9 @@ extern "C" {
 #endif
 
 /*
- * Flags.  Values are this library's own, except for those of
- * SCICheckSequence(): programs pass these as the numbers 1 and 2.  Flags for the
- * same function differ; the flags of maps share bits with those of segments,
- * the flags of interrupts and cache operations with those of transfers, and
+ * Flags. Values are this library's own, except for those of SCICheckSequence(): programs pass these
+ * as the numbers 1 and 2. Flags for the same function differ; the flags of maps share bits with
+ * those of segments, the flags of interrupts and cache operations with those of transfers, and
  * those of SCICheckSequence() with those of several kinds of objects.
  */
 
@@ -142,12 +141,9 @@ extern "C" {
  * SCIInitialize() - get the library ready and join the fabric
  * @flags: 0
  *
- * The environment says which fabric and node (libsci(7)).  Calling it again is
- * harmless.
- *
- * Errors: ILLEGAL_PARAMETER: a variable of the environment makes no sense (a line on
- * standard error says which); NO_SUCH_ADAPTERNO: the fabric asked for is not on
- * this machine.
+ * The environment says which fabric and node (libsci(7)). Calling it again is harmless.
+ * Errors: ILLEGAL_PARAMETER: a variable of the environment makes no sense (a line on standard error
+ * says which); NO_SUCH_ADAPTERNO: the fabric asked for is not on this machine.
  */
 void SCIInitialize(unsigned int flags, sci_error_t *error);
 
@@ -164,7 +160,6 @@ void SCITerminate(void);
  * SCIOpen() - open a virtual device, which other objects belong to
  * @sd: the device
  * @flags: SCI_FLAG_THREAD_SAFE (always the case)
- *
  * Errors: none special.
  */
 void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
@@ -172,7 +167,6 @@ void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
 /**
  * SCIClose() - close a virtual device
  * @flags: 0
- *
  * Errors: BUSY: objects made with @sd still exist.  A remote segment whose owner has
  * gone, and that is not mapped, is not in the way: it is disconnected.
  */
@@ -191,12 +185,10 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
  * @segmentId: any 32-bit number, one use per node
  * @size: bytes, at least 1; all of it is reserved here
  * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: peers come and go
- * @flags: USE_CALLBACK; EMPTY: memory comes from SCIRegisterSegmentMemory();
- *	PRIVATE: never exported, has no id; AUTO_ID: a free id at or above
- *	@segmentId; BROADCAST: member of group @segmentId, whose segments hold
- *	the same data on every node; ALLOW_UNICAST: a member that can also be
- *	connected to by itself; DMA_GLOBAL: a hint
- *
+ * @flags: USE_CALLBACK; EMPTY: memory comes from SCIRegisterSegmentMemory(); PRIVATE: never
+ *	exported, has no id; AUTO_ID: a free id at or above @segmentId; BROADCAST: member of group
+ *	@segmentId, whose segments hold the same data on every node; ALLOW_UNICAST: a member that
+ *	can also be connected to by itself; DMA_GLOBAL: a hint
  * Errors: SEGMENTID_USED: on this node, or by a group of another size.
  * SIZE_ALIGNMENT: @size is 0.  NOSPC: too large for this machine now.
  */
@@ -207,9 +199,7 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment,
 
 /**
  * SCIPrepareSegment() - make a segment reachable by an adapter
- * @flags: DMA_SOURCE_ONLY: only local DMA will use it; DMA_GLOBAL, BROADCAST:
- *	hints
- *
+ * @flags: DMA_SOURCE_ONLY: only local DMA will use it; DMA_GLOBAL, BROADCAST: hints
  * Errors: ILLEGAL_OPERATION: an EMPTY segment without memory.
  */
 void SCIPrepareSegment(sci_local_segment_t segment,
@@ -219,7 +209,6 @@ void SCIPrepareSegment(sci_local_segment_t segment,
 /**
  * SCISetSegmentAvailable() - let other nodes connect
  * @flags: none of its own
- *
  * Errors: SEGMENT_NOT_PREPARED: for this adapter.  ILLEGAL_OPERATION: PRIVATE, or
  * prepared as DMA_SOURCE_ONLY.
  */
@@ -231,7 +220,6 @@ void SCISetSegmentAvailable(sci_local_segment_t segment,
  * SCISetSegmentUnavailable() - refuse further connections
  * @flags: NOTIFY: connected peers get SCI_CB_DISCONNECT and may go on using the
  *	segment; FORCE_DISCONNECT: they get it and are cut off
- *
  * Errors: ILLEGAL_OPERATION: it is not available on that adapter.
  */
 void SCISetSegmentUnavailable(sci_local_segment_t segment,
@@ -242,12 +230,10 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment,
  * SCIRemoveSegment() - free a segment
  * @flags: FORCE_REMOVE: also while peers are connected or maps exist; peers get
  *	SCI_CB_DISCONNECT, maps of this process stay until unmapped
- *
- * Errors: BUSY: mapped, connected to, or used by a DMA queue.  Connected peers are not
- * in the way in a callback, where no thread could wait for them, nor after
- * SCISetSegmentUnavailable() with NOTIFY or FORCE_DISCONNECT.  They get
- * SCI_CB_DISCONNECT, their maps can be accessed until they unmap them, and the
- * id is free.
+ * Errors: BUSY: mapped, connected to, or used by a DMA queue. Connected peers are not in the way in
+ * a callback, where no thread could wait for them, nor after SCISetSegmentUnavailable() with NOTIFY
+ * or FORCE_DISCONNECT. They get SCI_CB_DISCONNECT, their maps can be accessed until they unmap
+ * them, and the id is free.
  */
 void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
 		      sci_error_t *error);
@@ -257,9 +243,7 @@ void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags,
  * @offset, @size: the part, at any offset
  * @addr: where, with FIXED_MAP_ADDR; else ignored
  * @flags: FIXED_MAP_ADDR, READONLY_MAP
- *
  * Return: the address of byte @offset, or NULL.
- *
  * Errors: SIZE_ALIGNMENT: @size is 0.  ILLEGAL_ADDRESS: @addr is in use or NULL.
  * OFFSET_ALIGNMENT: @addr and @offset differ modulo the page size.
  * ILLEGAL_OPERATION: an EMPTY segment without memory.
@@ -271,22 +255,19 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map,
 /**
  * SCIShareSegment() - let other processes of this node attach
  * @flags: none of its own
- *
  * Errors: ILLEGAL_OPERATION: PRIVATE.
  */
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags,
 		     sci_error_t *error);
 
 /**
- * SCIAttachLocalSegment() - use a segment that another process of this node
- *	created and shared
+ * SCIAttachLocalSegment() - use a segment that another process of this node created and shared
  * @size: receives the segment's size; may be NULL
  * @flags: USE_CALLBACK; BROADCAST: a hint
  *
  * The handle serves for maps and as a DMA source.  The id stays the creator's;
  * when the creator goes, SCI_CB_LOST (it died) or SCI_CB_DISCONNECT follows and
  * the memory stays until this handle is removed.
- *
  * Errors: NO_SUCH_SEGMENT: no such id on this node.  ACCESS: not shared or not ours.
  */
 void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
@@ -303,14 +284,11 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment,
  * The pages become shared memory in place and turn private again, contents
  * kept, when the segment is removed.
  *
- * A PRIVATE segment takes any readable and writable memory, whole pages or not:
- * what DMA transfers and maps then use is that memory itself, which must stay
- * until the segment is removed.
- *
- * Errors: ILLEGAL_OPERATION: not EMPTY, or registered already.  SIZE_ALIGNMENT: @size
- * is not whole pages.  ILLEGAL_ADDRESS: @address is not at a page's start, or
- * something else is mapped there (a file, shared memory, a stack, nothing).
- * OUT_OF_RANGE: @size differs from the segment's.
+ * A PRIVATE segment takes any readable and writable memory, whole pages or not: what DMA transfers
+ * and maps then use is that memory itself, which must stay until the segment is removed.
+ * Errors: ILLEGAL_OPERATION: not EMPTY, or registered already. SIZE_ALIGNMENT: @size is not whole
+ * pages. ILLEGAL_ADDRESS: @address is not at a page's start, or something else is mapped there (a
+ * file, shared memory, a stack, nothing). OUT_OF_RANGE: @size differs from the segment's.
  */
 void SCIRegisterSegmentMemory(void *address, size_t size,
 			      sci_local_segment_t segment, unsigned int flags,
@@ -319,7 +297,6 @@ void SCIRegisterSegmentMemory(void *address, size_t size,
 /**
  * SCIAttachPhysicalMemory() - make physical or device memory an EMPTY segment
  * @flags: CUDA_BUFFER
- *
  * Errors: ACCESS: the caller is not privileged.  NOT_SUPPORTED: the fabric reaches no
  * physical addresses (shm does not).
  */
@@ -333,9 +310,7 @@ void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address,
  * @sourcenodeId, @localAdapterNo: receive whose; may be NULL
  * @timeout: 0 only looks
  * @flags: 0
- *
  * Return: the reason, or 0 on error.
- *
  * Errors: TIMEOUT.  CANCELLED: the segment was removed.  ILLEGAL_OPERATION: it has a
  * callback, which gets the events.
  */
@@ -356,18 +331,15 @@ size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
 
 /**
  * SCIConnectSegment() - connect to a segment of another node, or of the own node
- * @nodeId: the node, SCI_LOCAL_HOST, or DIS_BROADCAST_NODEID_GROUP_ALL with
- *	SCI_FLAG_BROADCAST
+ * @nodeId: the node, SCI_LOCAL_HOST, or DIS_BROADCAST_NODEID_GROUP_ALL with SCI_FLAG_BROADCAST
  * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: the segment goes away, the
  *	link goes down or comes back
- * @timeout: how long the other node may take to answer, but not below 1 s; 0 is
- *	a default of 5 s
+ * @timeout: how long the other node may take to answer, but not below 1 s; 0 is a default of 5 s
  * @flags: USE_CALLBACK; BROADCAST; ASYNCHRONOUS_CONNECT: return at once, then
  *	SCI_CB_CONNECT with the outcome as its status follows; DMA_GLOBAL: a hint
  *
  * Fails at once when there is nothing to connect to: programs repeat the call.
  * A program that repeats it without a pause is slowed down, to at most 1 ms a call.
- *
  * Errors: NO_SUCH_SEGMENT: no such id, or not available.  CONNECTION_REFUSED: its mode
  * excludes this user.  TIMEOUT.  NO_LINK_ACCESS: our link is down.
  */
@@ -381,7 +353,6 @@ void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment,
 /**
  * SCIDisconnectSegment() - end a connection
  * @flags: 0
- *
  * Errors: BUSY: mapped, or used by a DMA queue.
  */
 void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
@@ -395,10 +366,8 @@ void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
  *	WRITES_DISABLE_GATHER_MAP, DISABLE_128_BYTES_PACKETS, IO_MAP_IOSPACE,
  *	WRITE_BACK_CACHE_MAP, NO_MEMORY_LOOPBACK_MAP; not implemented:
  *	CONDITIONAL_INTERRUPT_MAP, UNCONDITIONAL_DATA_INTERRUPT_MAP
- *
  * Return: the address of byte @offset, or NULL.  A plain store there is seen by
  * the other node's polling loop without any call.
- *
  * Errors: SEGMENT_NOT_CONNECTED: not yet, or no longer.  ACCESS: writable map of a
  * segment that is read-only to this user.  Other errors are those of SCIMapLocalSegment().
  */
@@ -421,7 +390,6 @@ size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment);
 
 /**
  * SCIGetRemoteSegmentId() - get the id of a remote segment
- *
  * Return: the id, also of a disconnected segment until the next connect; 0: a bad handle.
  */
 unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment);
@@ -434,9 +402,7 @@ unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
  * @status: receives the event's status; may be NULL
  * @timeout: 0 only looks
  * @flags: 0
- *
  * Return: the reason, or 0 on error.
- *
  * Errors: TIMEOUT.  CANCELLED: disconnected by another thread.  ILLEGAL_OPERATION: it
  * has a callback, which gets the events.
  */
@@ -450,7 +416,6 @@ SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
 /**
  * SCICreateMapSequence() - create a sequence, which checks the stores through a map
  * @flags: FAST_BARRIER: a hint
- *
  * Errors: none special.
  */
 void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence,
@@ -463,7 +428,6 @@ void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags,
 /**
  * SCIStartSequence() - begin a transfer
  * @flags: 0
- *
  * Return: SCI_SEQ_OK; SCI_SEQ_PENDING: the link is down, start again later;
  * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or error.
  */
@@ -474,11 +438,9 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence,
 /**
  * SCICheckSequence() - check that all stores since the start have arrived
  * @flags: NO_FLUSH, NO_STORE_BARRIER: the caller did that itself
- *
  * Return: SCI_SEQ_OK; SCI_SEQ_RETRIABLE: transfer it again (after a new start);
  * SCI_SEQ_NOT_RETRIABLE: the connection is lost, or error; SCI_SEQ_PENDING: the
  * link is down.  An OK or RETRIABLE answer starts the next transfer.
- *
  * Errors: ILLEGAL_OPERATION: the sequence was never started.
  */
 sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence,
@@ -502,8 +464,7 @@ void SCIFlush(sci_sequence_t sequence, unsigned int flags);
  * SCIMemCpy() - copy to a remote map, or from it
  * @sequence: of a map of the same segment; may be NULL
  * @memAddr: memory of the caller's
- * @flags: BLOCK_READ: from the map to @memAddr; ERROR_CHECK: check that all
- *	arrived
+ * @flags: BLOCK_READ: from the map to @memAddr; ERROR_CHECK: check that all arrived
  *
  * @size 0 does nothing.  Errors: TRANSFER_FAILED: with ERROR_CHECK, data was lost (copy
  * again) or the connection is gone.  ACCESS: a write to a READONLY_MAP.
@@ -514,7 +475,6 @@ void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap,
 
 /**
  * SCIMemCopy() - copy as SCIMemCpy(), without a sequence, and check that all bytes arrived
- *
  * Errors: as SCIMemCpy() with ERROR_CHECK.
  */
 void SCIMemCopy(void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
@@ -534,7 +494,6 @@ void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size,
 /**
  * SCITransferBlock() - copy from one map to another
  * @flags: 0
- *
  * Errors: TRANSFER_FAILED as in SCIMemCpy().
  */
 void SCITransferBlock(sci_map_t sourceMap, size_t sourceOffset,
@@ -545,7 +504,6 @@ void SCITransferBlock(sci_map_t sourceMap, size_t sourceOffset,
  * SCITransferBlockAsync() - SCITransferBlock() in the background
  * @block: the transfer, to wait for or abort; gone when waited for
  * @flags: BLOCK_READ: a hint; USE_CALLBACK
- *
  * Errors: as SCITransferBlock(); the wait or the callback reports TRANSFER_FAILED.
  */
 void SCITransferBlockAsync(sci_map_t sourceMap, size_t sourceOffset,
@@ -579,7 +537,6 @@ void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags,
  * @map: may be NULL: then any memory of the caller's
  * @addr, @length: inside @map
  * @flags: CACHE_FLUSH, CACHE_INVALIDATE (implies a write-back here)
- *
  * Errors: none special.
  */
 void SCICacheSync(sci_map_t map, void *addr, size_t length,
@@ -592,14 +549,13 @@ void SCICacheSync(sci_map_t map, void *addr, size_t length,
  * @maxEntries: transfers in one post, at least 1
  * @flags: DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER: a wish for an engine; DMA_PHDMA:
  *	privileged, not supported
- *
  * Errors: ILLEGAL_PARAMETER: @maxEntries is 0 or beyond 1 M.
  */
 void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *queue,
 		       unsigned int localAdapterNo, unsigned int maxEntries,
 		       unsigned int flags, sci_error_t *error);
 
-/** SCIRemoveDMAQueue() - free a queue; @flags: 0.  Errors: ILLEGAL_OPERATION: it is POSTED. */
+/** SCIRemoveDMAQueue() - free a queue; @flags: 0. Errors: ILLEGAL_OPERATION: it is POSTED. */
 void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		       sci_error_t *error);
 
@@ -607,9 +563,7 @@ void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned int flags,
  * SCIEnqueueDMATransfer() - add a transfer, local to remote unless DMA_READ
  * @flags: DMA_READ; DMA_POST: post at once; DMA_WAIT: and wait for the end;
  *	DMA_RESET: and reset then; DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER
- *
  * Return: the queue's state.  All transfers of one post go the same way.
- *
  * Errors: ILLEGAL_OPERATION: neither IDLE nor GATHER, or another direction.
  * MAX_ENTRIES.  OUT_OF_RANGE.  SIZE_ALIGNMENT: @size is 0 or misaligned.
  * SEGMENT_NOT_PREPARED, SEGMENT_NOT_CONNECTED: for the queue's adapter.
@@ -625,14 +579,13 @@ SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t localSegment,
  * SCIPostDMAQueue() - start the enqueued transfers
  * @callback, @callbackArg: for SCI_FLAG_USE_CALLBACK: at the end of all
  * @flags: USE_CALLBACK
- *
  * Errors: ILLEGAL_OPERATION: the state is not GATHER.
  */
 void SCIPostDMAQueue(sci_dma_queue_t queue, sci_cb_dma_t callback,
 		     void *callbackArg, unsigned int flags,
 		     sci_error_t *error);
 
-/** SCIResetDMAQueue() - make a queue IDLE; @flags: 0.  Errors: ILLEGAL_OPERATION: it is POSTED. */
+/** SCIResetDMAQueue() - make a queue IDLE; @flags: 0. Errors: ILLEGAL_OPERATION: it is POSTED. */
 void SCIResetDMAQueue(sci_dma_queue_t queue, unsigned int flags,
 		      sci_error_t *error);
 
@@ -652,7 +605,6 @@ sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t queue);
 /**
  * SCIWaitForDMAQueue() - wait until a queue is no longer POSTED
  * @flags: 0
- *
  * Return: the state.  Errors: TIMEOUT.  ILLEGAL_OPERATION: nothing was posted since
  * the last reset, or a callback was asked for.  CANCELLED: queue removed.
  */
@@ -663,8 +615,7 @@ sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t queue,
 
 /**
  * SCIStartDmaTransfer() - enqueue and post one transfer
- * @flags: DMA_READ, DMA_WAIT, USE_CALLBACK, BROADCAST, DMA_GLOBAL, DMA_SYSDMA,
- *	DMA_ADAPTER
+ * @flags: DMA_READ, DMA_WAIT, USE_CALLBACK, BROADCAST, DMA_GLOBAL, DMA_SYSDMA, DMA_ADAPTER
  *
  * From IDLE, and again after DONE, ABORTED or ERROR.  Errors: TRANSFER_FAILED: with
  * DMA_WAIT.  ILLEGAL_FLAG: BROADCAST to a segment that was connected without
@@ -680,7 +631,6 @@ void SCIStartDmaTransfer(sci_dma_queue_t queue,
 /**
  * SCIStartDmaTransferVec() - start a DMA transfer of several pieces
  * @vecLength: 1 to DIS_DMA_MAX_VECLEN; a vector is one entry of the queue
- *
  * Errors: MAX_ENTRIES: the queue is full.  Other codes as SCIStartDmaTransfer().
  */
 void SCIStartDmaTransferVec(sci_dma_queue_t queue,
@@ -709,7 +659,6 @@ void SCIStartDmaTransferMem(sci_dma_queue_t queue, void *localAddress,
  * @flags: USE_CALLBACK; FIXED_INTNO; SHARED_INT: other owners on this node may
  *	share the number, a trigger reaches all; COUNTING_INT: every trigger
  *	counts, else those not yet seen merge into one
- *
  * Errors: INTNO_USED.
  */
 void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
@@ -725,7 +674,6 @@ void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
  * SCIWaitForInterrupt() - wait for a trigger; an earlier trigger counts
  * @timeout: 0 only looks
  * @flags: 0
- *
  * Errors: TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
  */
 void SCIWaitForInterrupt(sci_local_interrupt_t interrupt,
@@ -736,9 +684,7 @@ void SCIWaitForInterrupt(sci_local_interrupt_t interrupt,
  * SCIConnectInterrupt() - connect to another node's interrupt
  * @timeout: as in SCIConnectSegment()
  * @flags: COUNTING_INT: a hint
- *
- * Errors: NO_SUCH_INTNO: at once.  CONNECTION_REFUSED: its mode excludes this user.
- * TIMEOUT.
+ * Errors: NO_SUCH_INTNO: at once. CONNECTION_REFUSED: its mode excludes this user. TIMEOUT.
  */
 void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt,
 			 unsigned int nodeId, unsigned int localAdapterNo,
@@ -752,7 +698,6 @@ void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt,
 /**
  * SCITriggerInterrupt() - trigger an interrupt of another node
  * @flags: 0
- *
  * Errors: NOT_CONNECTED: its owner is gone.  NO_LINK_ACCESS.
  */
 void SCITriggerInterrupt(sci_remote_interrupt_t interrupt,
@@ -764,7 +709,6 @@ void SCITriggerInterrupt(sci_remote_interrupt_t interrupt,
  * @flags: USE_CALLBACK, FIXED_INTNO
  *
  * Messages of one sender keep their order and borders and queue up.
- *
  * Errors: INTNO_USED.
  */
 void SCICreateDataInterrupt(sci_desc_t sd,
@@ -785,7 +729,6 @@ void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt,
  * @length: in: room there; out: bytes received
  * @timeout: 0 only looks
  * @flags: 0
- *
  * Errors: NOSPC: too little room; @length says how much is needed, the message waits.
  * TIMEOUT.  CANCELLED.  ILLEGAL_OPERATION: it has a callback.
  */
@@ -802,7 +745,6 @@ void SCIConnectDataInterrupt(sci_desc_t sd,
 
 /**
  * SCIDisconnectDataInterrupt() - end a connection; @flags: 0; sent messages still arrive
- *
  * Errors: none special.
  */
 void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
@@ -812,7 +754,6 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt,
  * SCITriggerDataInterrupt() - send a message
  * @length: 0 to 65536 bytes, else OUT_OF_RANGE
  * @flags: 0
- *
  * Errors: NOT_CONNECTED: its owner is gone.  NOSPC: the owner does not fetch its
  * messages; nothing was sent, repeat later.  NO_LINK_ACCESS.
  */
@@ -967,7 +908,6 @@ typedef struct sci_dma_capabilities {
  * @command: SCI_Q_*
  * @data: the structure that goes with it
  * @flags: 0; SCI_Q_DMA: DMA_ADAPTER, DMA_GLOBAL, DMA_SYSDMA
- *
  * Errors: ILLEGAL_QUERY: unknown command or subcommand.  NOSPC: a string needs more
  * room.  NOT_SUPPORTED: the fabric has no such thing (bus addresses on shm).
  */
@@ -977,7 +917,6 @@ void SCIQuery(unsigned int command, void *data, unsigned int flags,
 /**
  * SCIProbeNode() - test whether a node answers
  * @flags: 0
- *
  * Return: 1; 0: the node does not answer.  Errors: NO_SUCH_NODEID, NO_LINK_ACCESS.
  */
 int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo,
@@ -994,7 +933,6 @@ void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId,
  * @nodeIdlist: receives the ids, then a 0
  * @type: receives what carries them; may be NULL
  * @flags: 0
- *
  * Errors: NO_SUCH_NODEID: no such name.
  */
 void SCIGetNodeIdByAdapterName(char *adaptername,
@@ -1004,7 +942,6 @@ void SCIGetNodeIdByAdapterName(char *adaptername,
 
 /**
  * SCIGetNodeInfoByAdapterName() - get the node ids of a name, and the adapters to them
- *
  * Errors: as SCIGetNodeIdByAdapterName().
  */
 void SCIGetNodeInfoByAdapterName(char *adaptername, unsigned int *adapterNo,

@@ -104,10 +104,9 @@ typedef struct dis_dma_vec {
 } dis_dma_vec_t;
 
 /*
- * Callbacks run on threads of the library's: one at a time and in order for
- * one object, at once for different ones.  `arg` is what the caller gave.
- * They may call any function, also one that removes their own object.  One
- * given to a call without SCI_FLAG_USE_CALLBACK is ignored.
+ * Callbacks run on threads of the library's: one at a time and in order for one object, at once for
+ * different ones. `arg` is what the caller gave. They may call any function, also one that removes
+ * their own object. One given to a call without SCI_FLAG_USE_CALLBACK is ignored.
  */
 typedef sci_callback_action_t (*sci_cb_local_segment_t)(
 	void *arg, sci_local_segment_t segment, sci_segment_cb_reason_t reason,

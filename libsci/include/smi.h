@@ -3,11 +3,10 @@
 /*
  * DOC: SMI, shared memory interface
  *
- * Regions of shared memory for the processes of one program on one or several nodes.
- * All processes create a region together, or one process creates it alone. A region has
- * the same address everywhere unless a flag permits otherwise. Allocators,
- * synchronization, copies, loop scheduling and small messages come with it. smi(3) is
- * the overview.
+ * Regions of shared memory for the processes of one program on one or several nodes. All processes
+ * create a region together, or one process creates it alone. A region has the same address
+ * everywhere unless a flag permits otherwise. Allocators, synchronization, copies, loop scheduling
+ * and small messages come with it. smi(3) is the overview.
  *
  * Rules for all functions
  *  - A function returns a general code, or one that its "Return:" names. General codes:
@@ -58,13 +57,15 @@ typedef int smi_error_t;
  *
  * Removes a launcher's arguments, up to and including "--", and sets optind to 1. A call
  * while SMI is up does nothing.
- *
  * Return: SMI_ERR_NODEVICE: there is no adapter; SMI_ERR_OTHER: SMI_Finalize() has been
  * called, or an earlier SMI_Init() has failed; SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Init(int *argc, char ***argv);
 
-/** SMI_Finalize() - wait for all processes, then release all; collective. Return: a general code. */
+/**
+ * SMI_Finalize() - wait for all processes, then release all; collective.
+ * Return: a general code.
+ */
 smi_error_t SMI_Finalize(void);
 
 /** SMI_Abort() - end all processes with exit code @code; does not return */
@@ -82,7 +83,10 @@ smi_error_t SMI_Node_size(int *size);
 smi_error_t SMI_Local_proc_rank(int *rank);
 /** SMI_Local_proc_size() - get the number of processes on this node. Return: a general code. */
 smi_error_t SMI_Local_proc_size(int *size);
-/** SMI_Max_local_proc_size() - get the number of processes on the fullest node. Return: a general code. */
+/**
+ * SMI_Max_local_proc_size() - get the number of processes on the fullest node.
+ * Return: a general code.
+ */
 smi_error_t SMI_Max_local_proc_size(int *size);
 /** SMI_Proc_to_node() - get the node of a process. Return: SMI_ERR_PARAM: no such process. */
 smi_error_t SMI_Proc_to_node(int proc, int *node);
@@ -95,7 +99,6 @@ smi_error_t SMI_First_proc_on_node(int node, int *proc);
 /**
  * SMI_Get_node_name() - get the host's name; also before SMI_Init()
  * @len: in: bytes at @name; out: length of the string
- *
  * Return: SMI_ERR_OTHER: the name does not fit.
  */
 smi_error_t SMI_Get_node_name(char *name, size_t *len);
@@ -146,7 +149,7 @@ typedef struct smi_sgmt_locator_t_ {
 	int segment_id;
 } smi_sgmt_locator_t;
 
-/* A region to be created.  The library reads the members that its type needs. */
+/* A region to be created. The library reads the members that its type needs. */
 typedef struct smi_region_info_t_ {
 	size_t size;
 	int owner;
@@ -191,7 +194,6 @@ smi_error_t SMI_Init_reginfo(smi_region_info_t *info, size_t size,
  *
  * Collective, except for LOCAL, REMOTE and RDMA (this process alone) and PT2PT
  * (owner and partner). A collective creation fails in all processes alike.
- *
  * Return: SMI_ERR_NOSEGMENT, SMI_ERR_NOMEM: there is not enough memory, or no such segment;
  * SMI_ERR_MAPFAILED: no address is free in all processes, or there is no room to map;
  * SMI_ERR_NOTIMPL: type CYCLIC, or a flag that this type does not have; SMI_ERR_BADADR:
@@ -209,7 +211,6 @@ smi_error_t SMI_Connect_shreg(int id, void **address);
 
 /**
  * SMI_Free_shreg() - free a region; collective if its creation was
- *
  * Return: SMI_ERR_NOSEGMENT: the region is internal; SMI_ERR_BUSY: a peer still imports this
  * LOCAL segment. The library removes the segment when the peer frees its import.
  */
@@ -219,7 +220,6 @@ smi_error_t SMI_Free_shreg(int id);
  * SMI_Set_adapter() - set the adapter of later regions
  * @adapter: 0, 1 or 2: the adapter's number; SMI_ADPT_DEFAULT, _IMPEXP, _SMP: the adapter
  *	that SMI_USE_ADAPTER in the environment names
- *
  * Return: SMI_ERR_BUSY: a region exists; SMI_ERR_NODEVICE: there is no such adapter;
  * SMI_ERR_NOTIMPL: _CYCLIC or _BIDIRECTIONAL.
  */
@@ -240,14 +240,16 @@ smi_error_t SMI_Range_to_region(void *adr, size_t len, int *id);
  * Return: SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Region_layout(int id, smi_rlayout_t **layout);
-/** SMI_Get_region_locator() - get node and number of a region's first segment. Return: a general code. */
+/**
+ * SMI_Get_region_locator() - get node and number of a region's first segment.
+ * Return: a general code.
+ */
 smi_error_t SMI_Get_region_locator(int id, smi_sgmt_locator_t *locator);
 
 /* ---- allocators ---- */
 
 /**
  * SMI_Init_shregMMU() - manage a region's memory; collective if its creation was
- *
  * Return: SMI_ERR_NOSEGMENT: a process has not mapped the region; SMI_ERR_NOMEM: the region
  * is too small, or there is no lock for it.
  */
@@ -312,7 +314,6 @@ typedef smi_memcpy_handle_t *smi_memcpy_handle;
  *
  * A copy to or from remote memory ends with a barrier and a check. The library repeats the
  * copy if packets got lost.
- *
  * Return: SMI_ERR_BADADR: an address is NULL; SMI_ERR_TRANSFER: the repetitions failed, too.
  */
 smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags);
@@ -322,11 +323,9 @@ smi_error_t SMI_Memcpy(void *dst, void *src, size_t size, int flags);
  * @handle: if *@handle is NULL, it is set to a new handle. Else the copy joins the copies
  *	that the handle has queued, and starts them unless ENQUEUE is given.
  *
- * The handle ends with SMI_Memwait(), or with a SMI_Memtest() that does not return
- * SMI_ERR_PENDING. These set the variable at @handle to NULL, so it must live until then.
- * A copy between shared memory of this node and of another node runs beside the program, from
- * 4 KiB or with FORCE_DMA.
- *
+ * The handle ends with SMI_Memwait(), or with a SMI_Memtest() that does not return SMI_ERR_PENDING.
+ * These set the variable at @handle to NULL, so it must live until then. A copy between shared
+ * memory of this node and of another node runs beside the program, from 4 KiB or with FORCE_DMA.
  * Return: SMI_ERR_NOMEM; or a code of SMI_Memcpy().
  */
 smi_error_t SMI_Imemcpy(void *dst, void *src, size_t size, int flags,
@@ -340,7 +339,6 @@ smi_error_t SMI_Mempost(smi_memcpy_handle handle);
  * SMI_Memwait(), SMI_Memtest() - wait for the copies of a handle, or test them
  *
  * The library repeats copies of which packets got lost.
- *
  * Return: SMI_ERR_NOTPOSTED: the copies are queued but not started; SMI_ERR_TRANSFER: the
  * repetitions failed, too; SMI_ERR_PENDING, of SMI_Memtest(): a copy is not complete.
  */
@@ -349,7 +347,6 @@ smi_error_t SMI_Memtest(smi_memcpy_handle handle);
 /**
  * SMI_MemwaitAll(), SMI_MemtestAll() - call SMI_Memwait() or SMI_Memtest() for @count handles
  * @status: receives the code of each handle
- *
  * Return: SMI_ERR_PENDING: a copy is not complete; SMI_ERR_OTHER: a copy has failed.
  */
 smi_error_t SMI_MemwaitAll(int count, smi_memcpy_handle *handles,
@@ -360,7 +357,6 @@ smi_error_t SMI_MemtestAll(int count, smi_memcpy_handle *handles,
 /**
  * SMI_Put(), SMI_Get() - copy from an own LOCAL region into an import, or back
  * @region: a REMOTE or RDMA region
- *
  * Return: SMI_ERR_BADALIGN: an address or the size violates the DMA alignment, and the
  * region is not mapped; SMI_ERR_TRANSFER: data was lost.
  */
@@ -425,14 +421,16 @@ smi_error_t SMI_BARRIER(int id);
  * Return: SMI_ERR_NOMEM: the program has too many barriers.
  */
 smi_error_t SMI_BARRIER_INIT(int *id, int algorithm, int active);
-/** SMI_BARRIER_DESTROY() - destroy a barrier of SMI_BARRIER_INIT(); collective. Return: a general code. */
+/**
+ * SMI_BARRIER_DESTROY() - destroy a barrier of SMI_BARRIER_INIT(); collective.
+ * Return: a general code.
+ */
 smi_error_t SMI_BARRIER_DESTROY(int id);
 
 /**
  * SMI_MUTEX_INIT() - create a mutex between processes; collective
  * @algorithm: L_MUTEX, BL_MUTEX or SCH_MUTEX; all are the same here
  * @proc: a process on the node that holds the mutex's data; -1: any node
- *
  * Return: SMI_ERR_NOMEM: the program has too many mutexes.
  */
 smi_error_t SMI_MUTEX_INIT(int *id, int algorithm, int proc);
@@ -442,7 +440,6 @@ smi_error_t SMI_Mutex_destroy(int id);
  * SMI_Mutex_lock() - lock a mutex
  *
  * The mutex is recursive only in a program of one process.
- *
  * Return: SMI_ERR_OTHER: the process that had the lock has died, and this one does not have it.
  */
 smi_error_t SMI_Mutex_lock(int id);
@@ -503,7 +500,6 @@ typedef smi_signal_handle_t *smi_signal_handle;
  *	the signal is for calls that wait for any sender.
  *
  * The receiver keeps a signal until it waits for it.
- *
  * Return: SMI_ERR_NOTIMPL: the program was started without signals.
  */
 smi_error_t SMI_Signal_send(int rank);
@@ -563,7 +559,6 @@ smi_error_t SMI_Sendrecv(void *sendbuf, void *recvbuf, int count, int peer);
  * @mode: REP_EVERYTHING: copy all bytes; REP_NOTHING: the contents are undefined;
  *	REP_LOCAL_AND_BEYOND: copy the own range of split loop @p2, whose elements have @p1
  *	bytes, and @p3 elements on both sides. With REP_ONE_PER_NODE each node has one copy.
- *
  * Return: SMI_ERR_NOMEM.
  */
 smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
@@ -573,7 +568,6 @@ smi_error_t SMI_Switch_to_replication(int id, int mode, int p1, int p2, int p3);
  *	process @p1; SHR_LOOP_SPLITTING: take each process's range of split loop @p2, whose
  *	elements have @p1 bytes; SHR_EVERY_LOCAL: take from each node the bytes that lie on it;
  *	SHR_ADD with an SMI_DTYPE_: store the sum of @p1 elements
- *
  * Return: SMI_ERR_MAPFAILED: there is no room to map the shared memory.
  */
 smi_error_t SMI_Switch_to_sharing(int id, int mode, int p1, int p2);
@@ -620,7 +614,6 @@ smi_error_t SMI_Loop_free(int id);
  *	are no more (*@low > *@high), or in mode TIMED_BLOCKED the only chunk
  *
  * The call after READY begins a new run. The first call of a run is collective.
- *
  * Return: a general code.
  */
 smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high);
@@ -629,7 +622,6 @@ smi_error_t SMI_Get_iterations(int id, int *status, int *low, int *high);
  * @k: a chunk has 1/@k of the iterations that are left; below 1: no change
  * @min_local, @min_remote, @max_local, @max_remote: limits for chunks of the own share and of
  *	other shares; 0: no change
- *
  * Return: a general code.
  */
 smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
@@ -637,7 +629,6 @@ smi_error_t SMI_Set_loop_param(int id, double k, int min_local, int min_remote,
 /**
  * SMI_Set_loop_help_param() - set how many neighbours a process helps
  * @max_dist: the number of neighbours (default 16); SMI_HELP_ONLY_SMP: those of the own node
- *
  * Return: a general code.
  */
 smi_error_t SMI_Set_loop_help_param(int id, int max_dist);
@@ -669,7 +660,6 @@ smi_error_t SMI_Loop_index_range(int id, int *lower, int *upper, int mode);
  * @mode: REGULAR: parts are equal, and the last process has the rest too; OWNER: this node has
  *	the indices of those elements of @p1 bytes that region @p2 has on it, and its processes
  *	divide them
- *
  * Return: a general code.
  */
 smi_error_t SMI_Determine_loop_splitting(int id, int mode, int p1, int p2);
@@ -709,7 +699,6 @@ smi_error_t SMI_Get_timespan(int *s, int *us);
  * @err, @out, @in: SMI_IO_FILE: redirect the stream; SMI_IO_ASIS: leave it
  *
  * A second call does nothing.
- *
  * Return: a general code.
  */
 smi_error_t SMI_Redirect_IO(int err, void *errname, int out, void *outname,
@@ -725,7 +714,6 @@ smi_error_t SMI_Debug_time(int on);
  * SMI_Watchdog() - set how long a process may be silent before it counts as dead
  * @seconds: the time (default 10); SMI_WATCHDOG_DISABLE: any time; SMI_WATCHDOG_OFF: end the
  *	watchdog's thread, which is collective
- *
  * Return: a general code.
  */
 smi_error_t SMI_Watchdog(int seconds);
@@ -799,7 +787,6 @@ typedef enum {
  * SMI_Query() - get a property of the library, a region, an adapter or the system
  * @arg: a region's id, a process or an adapter, as the query needs
  * @result: receives an int unless the query's line says otherwise
- *
  * Return: SMI_ERR_PARAM: there is no such query or @arg; SMI_ERR_OTHER: the property is unknown.
  */
 smi_error_t SMI_Query(smi_query_t query, int arg, void *result);

@@ -15,10 +15,9 @@
  *  - An invalid argument, or the death of a PE, ends the program with a message on standard error,
  *    unless the call can return an error.
  *
- * The header declares the typed functions from tables: a table of types calls a
- * macro once for each of its types. Names that end in an underscore belong to the
- * header. C11 programs get the generic interfaces; C89, C99 and C++ programs
- * call the typed functions.
+ * The header declares the typed functions from tables: a table of types calls a macro once for each
+ * of its types. Names that end in an underscore belong to the header. C11 programs get the generic
+ * interfaces; C89, C99 and C++ programs call the typed functions.
  */
 #ifndef SCI_SHMEM_H
 #define SCI_SHMEM_H

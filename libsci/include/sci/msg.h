@@ -88,9 +88,8 @@ enum sci_ep_flags {
  * @SCI_PARAM_LINES_MAX: longest message that goes as several lines of the small
  *	ring although the eager ring is attached
  * @SCI_PARAM_EAGER_MAX: longest eager message; longer ones are rendezvous
- * @SCI_PARAM_EAGER_BLOCK: bytes of a block of an eager message that the receiver
- *	waits for, or an eighth of the message if that is more: it copies one block
- *	while the sender fills the next
+ * @SCI_PARAM_EAGER_BLOCK: bytes of a block of an eager message that the receiver waits for, or an
+ *	eighth of the message if that is more: it copies one block while the sender fills the next
  * @SCI_PARAM_EAGER_RING: bytes of the eager ring that a busy pair attaches
  * @SCI_PARAM_BLOCK: bytes of a rendezvous block, and the limit of an eager block; eager blocks
  *	of a stream have this length while the receiver sends nothing. For a peer that only
@@ -103,9 +102,8 @@ enum sci_ep_flags {
  *	reached, the endpoint takes unused rings back. A peer gets rings of 8 KiB in any case,
  *	beyond the limit if necessary
  * @SCI_PARAM_ZCOPY_MIN: shortest zero-copy message into exported memory
- * @SCI_PARAM_SINGLE_COPY_MIN: shortest message that the receiver reads out of
- *	the sender's private memory, on fabrics of one host that can do this;
- *	UINT64_MAX: none
+ * @SCI_PARAM_SINGLE_COPY_MIN: shortest message that the receiver reads out of the sender's private
+ *	memory, on fabrics of one host that can do this; UINT64_MAX: none
  * @SCI_PARAM_ATTACH_AFTER: bytes of messages longer than short that a pair
  *	sends through its small ring before it attaches the eager ring
  * @SCI_PARAM_UNEXPECTED_MAX: bytes of unexpected messages that an endpoint keeps. After
@@ -140,7 +138,6 @@ enum sci_param {
  * @param: the parameter
  *
  * For example, the variable SCI_MSG_EAGER_MAX in the environment sets "eager_max".
- *
  * Return: a static string; NULL: there is no such parameter.
  */
 const char *sci_param_name(enum sci_param param);
@@ -183,7 +180,6 @@ struct sci_ep_attr {
  *
  * A process may have endpoints on several nodes, fabrics and clusters. The endpoint has the
  * same parameters as after sci_ep_open().
- *
  * Return: 0; -E2BIG: @attr has members that this library does not know, and they are not 0;
  * -ENODEV: there is no such fabric or adapter; or an error of sci_ep_open().
  */
@@ -198,7 +194,6 @@ int sci_ep_open_attr(struct sci_ep **ep, const struct sci_ep_attr *attr);
  * The endpoint joins the fabric that SCI_FABRIC in the environment names, as the node that
  * SCI_NODE names. Its parameters come from the library's table for that fabric, then from the
  * file that SCI_MSG_TABLE names, then from the variables SCI_MSG_* in the environment.
- *
  * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -EEXIST:
  * another endpoint has this number; -ENODEV: there is no such fabric; -EACCES: the user may
  * not open the adapter; -ENOMEM, -ENOSPC, -EMFILE, -EAGAIN: out of resources.
@@ -212,7 +207,6 @@ int sci_ep_open(struct sci_ep **ep, uint32_t id, unsigned int flags);
  * All its connections end. Messages of completed sends still reach their receivers, for which
  * the call waits up to two seconds. The call frees all connections, all requests, completed or
  * not, and all buffers of sci_buf_alloc().
- *
  * Return: 0 or -ENOTCONN.
  */
 int sci_ep_close(struct sci_ep *ep);
@@ -235,9 +229,8 @@ const char *sci_ep_fabric(struct sci_ep *ep);
  *	processor waits for each packet of a read.
  * @SCI_TRAIT_REGISTER_COPIES: sci_buf_register() gives the memory other pages and
  *	copies its bytes. A store by another thread during the call may be lost.
- * @SCI_TRAIT_SHARED_MEMORY: exported memory of peers is memory of this machine,
- *	coherent for loads, stores and atomic instructions of all CPUs:
- *	sci_peer_map() gives pointers to it.
+ * @SCI_TRAIT_SHARED_MEMORY: exported memory of peers is memory of this machine, coherent for loads,
+ *	stores and atomic instructions of all CPUs: sci_peer_map() gives pointers to it.
  * @SCI_TRAIT_LOSSY: packets can get lost. The library repeats them, which takes
  *	time and a thread (SCI_PARAM_CHECK_MS).
  */
@@ -256,7 +249,6 @@ unsigned int sci_ep_traits(struct sci_ep *ep);
  * @param: the parameter
  * @value: sci_ep_set() replaces a value out of range by the nearest possible one;
  *	sci_ep_get() gives the value in use
- *
  * Return: 0; -EINVAL: there is no such parameter.
  */
 int sci_ep_set(struct sci_ep *ep, enum sci_param param, uint64_t value);
@@ -298,7 +290,6 @@ struct sci_ep_stats {
  * sci_ep_stats() - get the counters of an endpoint
  * @stats: receives as many bytes as @stats->size says and the library has; the library sets
  *	@stats->size to this number
- *
  * Return: 0; -EINVAL: @stats->size is not set.
  */
 int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
@@ -313,7 +304,6 @@ int sci_ep_stats(struct sci_ep *ep, struct sci_ep_stats *stats);
  *
  * An endpoint answers while its process is inside a call. Two endpoints have one connection: a
  * second connect, by either side, returns it. The first sci_disconnect() ends it.
- *
  * Return: 0; -ETIMEDOUT: the endpoint does not answer, or does not exist; -EHOSTUNREACH: the
  * fabric has no such node; -EACCES: the endpoint may not be used; -ENETDOWN: the adapter is
  * down; -ECONNREFUSED: the peer has no room; -EPROTO: the peer has another version of the
@@ -329,7 +319,6 @@ int sci_connect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
  * @req: is set to the request
  *
  * The status of the completed request names the connection. sci_cancel() ends the attempt.
- *
  * Return: 0; -ENOMEM, -ENOSPC, -EMFILE: out of resources. The request completes with the
  * errors of sci_connect().
  */
@@ -346,7 +335,6 @@ int sci_iconnect(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
  * The endpoint establishes the connection while it makes progress. The program may start
  * transfers of all kinds at once. They wait for the connection. If it fails, they complete with
  * the error of sci_connect(), or with -ETIME.
- *
  * Return: 0; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
 int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
@@ -360,7 +348,6 @@ int sci_peer_open(struct sci_ep *ep, const struct sci_addr *addr, int timeout,
  * Messages arrive without this call: the status of a receive from any source names the
  * connection. A connection that has ended appears only if it has messages left. A connection
  * that this side has asked for does not appear.
- *
  * Return: 0; -ETIMEDOUT: there is none.
  */
 int sci_accept(struct sci_ep *ep, int timeout, struct sci_peer **peer);
@@ -379,7 +366,6 @@ int sci_peer_find(struct sci_ep *ep, const struct sci_addr *addr,
  * When a peer dies or leaves, the endpoint's progress releases the memory and the descriptors
  * of the connection. If the program has got @peer from a call or in a status, @peer itself
  * (less than 1 KiB) stays valid until this call.
- *
  * Return: 0 or -ENOTCONN.
  */
 int sci_disconnect(struct sci_peer *peer);
@@ -392,7 +378,6 @@ int sci_disconnect(struct sci_peer *peer);
  * arrive while the endpoint makes progress; those that the peer has not taken after two seconds
  * are lost. Requests complete when the connection ends. Statuses name no peer from now on. If
  * either side connects again before the end, the connection stays.
- *
  * Return: 0 or -ENOTCONN.
  */
 int sci_peer_close(struct sci_peer *peer);
@@ -404,14 +389,12 @@ int sci_peer_close(struct sci_peer *peer);
  * The call names each peer once, after all its messages have been received. It names only
  * peers that the program has got from a call or in a status. A server uses it to find the peers
  * to sci_disconnect(). The call makes no progress.
- *
  * Return: 0; -ENOENT: there is none.
  */
 int sci_peer_gone(struct sci_ep *ep, struct sci_peer **peer);
 
 /**
  * sci_peer_state() - get the state of a connection
- *
  * Return: 0: connected; -EINPROGRESS: not established yet, see sci_peer_open(); -ENOTCONN: the
  * peer has disconnected; -ECONNRESET: the peer has died; -EPROTO: the peer has broken the
  * protocol; or the error with which establishing it has failed.
@@ -442,12 +425,11 @@ void *sci_peer_data(struct sci_peer *peer);
  * @flags: enum sci_status_flags
  * @imm: the immediate of a message that was sent with SCI_SEND_IMM
  *
- * Errors of messages are -EMSGSIZE: the buffer was too short, and has the first bytes of
- * the message; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -EBADMSG: a
- * check sum is wrong; -ENOMEM: out of memory; -ETIME: the peer's node does not answer;
- * -EPROTO: the peer has broken the protocol, which ends the connection. A long message can
- * also end with an error that the peer reports. A request that has ended
- * never has the errors -EAGAIN and -ETIMEDOUT.
+ * Errors of messages are -EMSGSIZE: the buffer was too short, and has the first bytes of the
+ * message; -ECONNRESET, -ENOTCONN, -ECANCELED: the connection has ended; -EBADMSG: a check sum is
+ * wrong; -ENOMEM: out of memory; -ETIME: the peer's node does not answer; -EPROTO: the peer has
+ * broken the protocol, which ends the connection. A long message can also end with an error that
+ * the peer reports. A request that has ended never has the errors -EAGAIN and -ETIMEDOUT.
  */
 struct sci_status {
 	struct sci_peer *peer;
@@ -483,7 +465,6 @@ enum sci_send_flags {
  * @status: NULL, or receives the result
  *
  * The call makes progress.
- *
  * Return: the result of the request, as in @status->error; -EAGAIN: not completed yet.
  */
 int sci_test(struct sci_req *req, struct sci_status *status);
@@ -492,7 +473,6 @@ int sci_test(struct sci_req *req, struct sci_status *status);
  * sci_wait() - wait for a request
  * @req: is freed, unless the call returns -ETIMEDOUT
  * @status: NULL, or receives the result
- *
  * Return: the result of the request, as in @status->error; -ETIMEDOUT: not completed yet.
  */
 int sci_wait(struct sci_req *req, int timeout, struct sci_status *status);
@@ -501,9 +481,7 @@ int sci_wait(struct sci_req *req, int timeout, struct sci_status *status);
  * sci_waitall() - wait for all requests of an array
  * @reqs: @n requests of one endpoint. The call frees them and sets them to NULL. Entries that
  *	are NULL already are skipped.
- * @status: NULL, or @n statuses that receive the results; those of skipped entries stay as
- *	they are
- *
+ * @status: NULL, or @n statuses that receive the results; those of skipped entries stay as they are
  * Return: 0; the first error of any request, when all have completed; -ETIMEDOUT: some request
  * has not completed, and all stay as they are.
  */
@@ -516,7 +494,6 @@ int sci_waitall(struct sci_req **reqs, size_t n, int timeout,
  * @index: is set to the index of the request that completed, which is freed and becomes NULL;
  *	@n: none has completed
  * @status: NULL, or receives the result
- *
  * Return: the result of the request. If *@index is @n: -ENOENT if all entries are NULL, else
  * -ETIMEDOUT.
  */
@@ -530,7 +507,6 @@ int sci_waitany(struct sci_req **reqs, size_t n, int timeout, size_t *index,
  * @status: as in sci_waitany()
  *
  * The call makes progress once and does not wait.
- *
  * Return: the result of the request. If *@index is @n: -ENOENT if all entries are NULL, else
  * -EAGAIN.
  */
@@ -545,9 +521,7 @@ int sci_testany(struct sci_req **reqs, size_t n, size_t *index,
  * @status: room for @n; receives their results, in the order of @indices
  *
  * The call makes progress once if no request has completed.
- *
- * Return: number of requests that have completed; -EAGAIN: none has; -ENOENT: all entries are
- * NULL.
+ * Return: number of requests that have completed; -EAGAIN: none has; -ENOENT: all entries are NULL.
  */
 int sci_testsome(struct sci_req **reqs, size_t n, size_t *indices,
 		 struct sci_status *status);
@@ -557,7 +531,6 @@ int sci_testsome(struct sci_req **reqs, size_t n, size_t *indices,
  * @req: stays valid; the program still tests it or waits for it
  *
  * The request completes with -ECANCELED.
- *
  * Return: 0; -EBUSY: the message is under way, and the request completes as without this call.
  */
 int sci_cancel(struct sci_req *req);
@@ -585,7 +558,6 @@ struct sci_completion {
  * This is for programs with many requests. When the request completes, or if it already has,
  * its completion enters the queue, which has room for all. The program may cancel the request
  * until a thread has taken the completion.
- *
  * Return: 0; -EINVAL: the request is in the queue already.
  */
 int sci_req_queue(struct sci_req *req, void *data);
@@ -603,9 +575,7 @@ int sci_req_queue(struct sci_req *req, void *data);
  * can still be received. From the event on the program knows the peer, until it calls
  * sci_disconnect(). No event of the peer follows that call. If a peer connects and goes before
  * the program takes its first event, both events may be left out.
- *
- * Return: number of completions; if there are none: -EAGAIN with a @timeout of 0, else
- * -ETIMEDOUT.
+ * Return: number of completions; if there are none: -EAGAIN with a @timeout of 0, else -ETIMEDOUT.
  */
 int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
 		    unsigned int n);
@@ -620,7 +590,6 @@ int sci_completions(struct sci_ep *ep, int timeout, struct sci_completion *done,
  *
  * A receive without a tag gets only messages without a tag, and a receive with a tag gets
  * only messages with a tag.
- *
  * Return: 0; or an error of a message, see struct sci_status.
  */
 int sci_send(struct sci_peer *peer, const void *buf, size_t len);
@@ -636,7 +605,6 @@ int sci_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
  * @buf: receives the message
  * @size: of the buffer
  * @status: NULL, or receives the result
- *
  * Return: 0; or an error of a message, see struct sci_status.
  */
 int sci_recv(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
@@ -668,12 +636,10 @@ struct sci_try_recv {
  * The calls allocate no memory and do not wait. They make no progress, except that they receive
  * these messages. The other receives of @t have taken no message. But after -EBUSY the buffer
  * of the first of them may have bytes of a message that is not complete yet.
- *
- * Return: number of receives that have got a message, the first ones of @t; -EAGAIN: no message
- * is here; -EBUSY: the program must post a receive, because the next message does not
- * match the first receive of @t, is longer than its buffer or not complete yet; or because
- * another posted receive or a kept message comes first; or because packets can get lost on this
- * fabric.
+ * Return: number of receives that have got a message, the first ones of @t; -EAGAIN: no message is
+ * here; -EBUSY: the program must post a receive, because the next message does not match the first
+ * receive of @t, is longer than its buffer or not complete yet; or because another posted receive
+ * or a kept message comes first; or because packets can get lost on this fabric.
  */
 int sci_try_recvs(struct sci_ep *ep, struct sci_peer *peer, struct sci_try_recv *t,
 		  int n);
@@ -688,7 +654,6 @@ int sci_try_trecvs(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
  * @buf: the message, @len bytes; the caller may reuse it when the call returns
  *
  * The calls make no progress.
- *
  * Return: 0; -EAGAIN: nothing has been sent, because there is no room, the message is too
  * long, the peer may read it from exported memory, or @peer is not connected. sci_isendm()
  * then sends the message in another way, or returns the error of the connection.
@@ -704,7 +669,6 @@ int sci_try_tsend(struct sci_peer *peer, uint32_t context, uint64_t tag,
  *
  * The other arguments are those of sci_send(), sci_tsend(), sci_recv() and sci_trecv(). The
  * request completes when the blocking call would return, with the same result.
- *
  * Return: 0; -ENOMEM: out of memory; or the error of a connection that has ended.
  */
 int sci_isend(struct sci_peer *peer, const void *buf, size_t len,
@@ -723,7 +687,6 @@ int sci_itrecv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
  *	returns, and the memory when the request has completed.
  * @flags: SCI_SEND_SYNC or 0
  * @req: is set to the request
- *
  * Return: as for sci_isend().
  */
 int sci_isendv(struct sci_peer *peer, const struct iovec *iov, size_t n,
@@ -757,7 +720,6 @@ struct sci_send {
  * messages at most one more line. With SCI_SEND_COPY the library copies the bytes only if it
  * cannot send them at once. With SCI_SEND_AT_ONCE the call sets *@req to NULL if the send has
  * completed without an error; and if @req is NULL, the message does not queue behind others.
- *
  * Return: 0; -EAGAIN: make progress first, because @req is NULL and SCI_UNWATCHED_MAX such messages
  * wait to be sent to this peer, or because with SCI_SEND_AT_ONCE the message would have to
  * wait; -ENOMEM: out of memory; or the error of a connection that has ended.
@@ -771,7 +733,6 @@ int sci_isendm(struct sci_peer *peer, const struct sci_send *send,
  * @req: is set to the request
  *
  * The other arguments are those of sci_recv() and sci_trecv().
- *
  * Return: as for sci_irecv().
  */
 int sci_irecvv(struct sci_ep *ep, struct sci_peer *peer,
@@ -796,7 +757,6 @@ int sci_itrecvv(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
  * completion that comes last has the flag SCI_STATUS_RETURNED. If the receive is cancelled or its
  * connection ends, and no message is under way, that is a completion without a message: it has
  * an error, and no @buf.
- *
  * Return: 0; -ENOMEM: out of memory.
  */
 int sci_irecv_many(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t size,
@@ -810,7 +770,6 @@ int sci_irecv_many(struct sci_ep *ep, struct sci_peer *peer, void *buf, size_t s
  * @status: NULL, or receives the sender, the length, the tag and the immediate
  *
  * The other arguments are those of sci_recv() and sci_trecv(). The message stays in the queue.
- *
  * Return: 0; if there is no message: -EAGAIN with a @timeout of 0, else -ETIMEDOUT; or the
  * error of a connection that has ended.
  */
@@ -826,7 +785,6 @@ int sci_tprobe(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
  *
  * No other receive gets the message. The program can get its bytes later, in whole or in parts.
  * The other arguments are those of sci_probe() and sci_tprobe().
- *
  * Return: as for sci_probe().
  */
 int sci_match(struct sci_ep *ep, struct sci_peer *peer, int timeout,
@@ -837,7 +795,6 @@ int sci_tmatch(struct sci_ep *ep, struct sci_peer *peer, uint32_t context,
 
 /*
  * Receive all of @msg into @n pieces of memory, and free @msg. *@req is set to the request.
- *
  * Return: as for sci_irecvv(). After an error @msg is still valid.
  */
 int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
@@ -849,7 +806,6 @@ int sci_msg_recv(struct sci_msg *msg, const struct iovec *iov, size_t n,
  * @buf: receives @len bytes
  *
  * Waits until the whole message is here. A program may copy any parts, in any order.
- *
  * Return: 0; -ERANGE: the message ends before the part does; -ENOMEM: out of memory; or an error
  * of a message, see struct sci_status.
  */
@@ -862,7 +818,6 @@ int sci_msg_copy(struct sci_msg *msg, size_t offset, void *buf, size_t len);
  *
  * A program can so receive a message without a buffer of its own. The call waits until the
  * whole message is here. @msg and its bytes stay valid after the end of the connection.
- *
  * Return: 0; -ENOMEM: out of memory; or an error of a message, see struct sci_status.
  */
 int sci_msg_data(struct sci_msg *msg, const void **data);
@@ -909,12 +864,10 @@ typedef void (*sci_handler_fn)(void *arg, const struct sci_handled *m);
  * call of the endpoint that makes progress.
  *
  * All other threads wait while @fn runs. So @fn must be short, must not sleep, and must not take a
- * lock that a thread holds around a call of this endpoint. It may make these calls of this
- * endpoint and its peers: sci_handler_send(), sci_handler_sendv(), sci_handler_set(), the calls
- * about an address, name, fabric or traits, sci_peer_ep(), sci_peer_data() and
- * sci_peer_set_data(). Any other call aborts the program; with SCI_EP_SINGLE_THREAD the library
- * does not detect it.
- *
+ * lock that a thread holds around a call of this endpoint. It may make these calls of this endpoint
+ * and its peers: sci_handler_send(), sci_handler_sendv(), sci_handler_set(), the calls about an
+ * address, name, fabric or traits, sci_peer_ep(), sci_peer_data() and sci_peer_set_data(). Any
+ * other call aborts the program; with SCI_EP_SINGLE_THREAD the library does not detect it.
  * Return: 0; -EINVAL: also if @id is less than SCI_HANDLER_LIBRARY.
  */
 int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn,
@@ -927,10 +880,8 @@ int sci_handler_set(struct sci_ep *ep, unsigned int id, sci_handler_fn fn,
  * @buf: the message; the caller may reuse the memory when the call returns
  * @len: up to SCI_HANDLER_MAX bytes; up to SCI_TAGGED_SHORT_MAX bytes fit into one line
  *
- * The calls never wait: the library copies a message that it cannot send at once. The
- * message arrives in the order of all messages to this peer, also if the connection is closed
- * meanwhile.
- *
+ * The calls never wait: the library copies a message that it cannot send at once. The message
+ * arrives in the order of all messages to this peer, also if the connection is closed meanwhile.
  * Return: 0; -EMSGSIZE: the message is too long; -EAGAIN: SCI_UNWATCHED_MAX messages wait for
  * room, so make progress first (a handler that sends one answer to each message has this error only
  * if its peer sends more requests than that without receiving answers); -ENOMEM: out of
@@ -949,9 +900,7 @@ int sci_handler_sendv(struct sci_peer *peer, unsigned int id, uint64_t tag,
  *
  * The call makes progress: it polls first and then sleeps, as every wait. It calls @fn at the
  * beginning, and after each handler and each completion of the endpoint. The rules for handlers
- * apply to @fn. A store of a peer to mapped memory (sci_peer_map()) does not cause a call of
- * @fn.
- *
+ * apply to @fn. A store of a peer to mapped memory (sci_peer_map()) does not cause a call of @fn.
  * Return: the value of @fn, or -ETIMEDOUT.
  */
 int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
@@ -966,14 +915,12 @@ int sci_wait_until(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
  * A receive of at least SCI_PARAM_ZCOPY_MIN bytes into it is zero-copy. On fabrics whose imports
  * read as fast as they write, a send from it is zero-copy, too. The price: every process that may
  * connect to the endpoint can write to the memory at any time.
- *
  * Return: 0; -ENOMEM, -ENOSPC, -EMFILE: out of resources.
  */
 int sci_buf_alloc(struct sci_ep *ep, size_t len, void **buf);
 
 /*
  * Free a buffer of sci_buf_alloc(), or end sci_buf_share().
- *
  * Return: 0; -EINVAL: @buf is not such a buffer; -EBUSY: a request uses it.
  */
 int sci_buf_free(struct sci_ep *ep, void *buf);
@@ -986,7 +933,6 @@ int sci_buf_free(struct sci_ep *ep, void *buf);
  *
  * sci_buf_free() on @ep ends the sharing and does not free the buffer. The program must do this
  * before it frees the buffer or closes @owner.
- *
  * Return: 0; -EINVAL: also if @buf is not a buffer of @owner; -EEXIST: @ep shares it already;
  * -ENOMEM: out of memory.
  */
@@ -1000,11 +946,9 @@ int sci_buf_share(struct sci_ep *ep, struct sci_ep *owner, void *buf);
  *
  * The library counts registrations of the same range. It finds them by address, wherever a call
  * names a buffer.
- *
- * Return: 0; -EINVAL: not whole pages, or no such registration; -EEXIST: the range overlaps
- * another one; -EFAULT: the fabric cannot register this kind of memory; -EOPNOTSUPP: the fabric
- * cannot register memory; -ENOMEM, -EMFILE: out of resources; -EBUSY: a request uses the
- * memory.
+ * Return: 0; -EINVAL: not whole pages, or no such registration; -EEXIST: the range overlaps another
+ * one; -EFAULT: the fabric cannot register this kind of memory; -EOPNOTSUPP: the fabric cannot
+ * register memory; -ENOMEM, -EMFILE: out of resources; -EBUSY: a request uses the memory.
  */
 int sci_buf_register(struct sci_ep *ep, void *addr, size_t len);
 int sci_buf_unregister(struct sci_ep *ep, void *addr, size_t len);
@@ -1032,7 +976,6 @@ struct sci_key {
  * sci_buf_key() - make a key for exported memory
  * @addr: @len bytes that lie in one buffer of sci_buf_alloc() or sci_buf_register()
  * @key: is set; valid until the buffer is freed or unregistered
- *
  * Return: 0; -EINVAL: also if the bytes do not lie in a buffer.
  */
 int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
@@ -1051,7 +994,6 @@ int sci_buf_key(struct sci_ep *ep, const void *addr, size_t len,
  * sent after that arrives later than the write; another write may overtake it. The
  * processor moves the bytes: on an adapter it waits for each packet of a read, so send a
  * message instead of a long read. The library repeats packets that get lost.
- *
  * Return: 0; -EAGAIN: @req is NULL and SCI_UNWATCHED_MAX such transfers are under way. Errors
  * of this call or of the request are -ERANGE: the bytes lie beyond the memory that @key names,
  * or that exists; -ENOENT: the memory does not exist, or not any more, which the library may
@@ -1070,7 +1012,6 @@ int sci_ireadv(struct sci_peer *peer, const struct sci_key *key,
  * @buf: @len bytes of local memory
  *
  * The other arguments are those of sci_iwritev().
- *
  * Return: 0; or an error of sci_iwritev().
  */
 int sci_write(struct sci_peer *peer, const struct sci_key *key,
@@ -1134,7 +1075,6 @@ struct sci_rmw {
  * those of sci_iwritev(), are not. With SCI_TRAIT_SHARED_MEMORY an atomic happens without the
  * owner, elsewhere while a thread is in a call of the owner's endpoint. An atomic may overtake
  * other one-sided transfers that have not completed.
- *
  * Return: 0; -EINVAL: also if the type does not have the operation, or the word is not
  * aligned; or an error of sci_iwritev().
  */
@@ -1164,7 +1104,6 @@ struct sci_write_signal {
  * The other arguments are those of sci_iwritev(). A process that sees the new value of the word
  * sees the bytes, too. The request completes when both have arrived. If it fails, the word
  * may have its old value.
- *
  * Return: 0; or an error of sci_iwritev() or sci_irmw().
  */
 int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
@@ -1176,7 +1115,6 @@ int sci_iwrite_signal(struct sci_peer *peer, const struct sci_key *key,
  *
  * The call waits for all transfers that were started without a request, and for stores of the
  * calling thread to memory of sci_peer_map().
- *
  * Return: 0; -ETIMEDOUT: some have not arrived; else the first error of a transfer since the
  * last sci_flush() that did not time out.
  */
@@ -1185,8 +1123,7 @@ int sci_flush(struct sci_peer *peer, int timeout);
 /**
  * sci_peer_map() - map exported memory of a peer
  * @key: a key of that peer
- * @timeout: how long to wait for the memory, and for the connection if it is not established
- *	yet
+ * @timeout: how long to wait for the memory, and for the connection if it is not established yet
  * @addr: is set to the address of the first byte that @key names
  *
  * The program then loads and stores there, and uses atomic instructions. All are ordered as
@@ -1195,7 +1132,6 @@ int sci_flush(struct sci_peer *peer, int timeout);
  * peer has freed the memory, or has died, it reaches pages that no other process uses. An access
  * does not report the death of the peer; calls do. Two mappings of the same bytes may have the
  * same address, and the library counts them.
- *
  * Return: 0; -EOPNOTSUPP: the fabric has no such memory; -EINVAL: also if @key names no byte;
  * -ERANGE: the memory is shorter than @key says; -ENOENT: the memory does not exist;
  * -ETIMEDOUT: the peer has not answered; -ENOMEM, -EMFILE: out of resources; or the error of a
@@ -1206,7 +1142,6 @@ int sci_peer_map(struct sci_peer *peer, const struct sci_key *key, int timeout,
 
 /*
  * End a mapping of sci_peer_map(). @addr is its address, or an address in it.
- *
  * Return: 0; -EINVAL: @addr lies in no mapping.
  */
 int sci_peer_unmap(struct sci_peer *peer, void *addr);
@@ -1215,7 +1150,6 @@ int sci_peer_unmap(struct sci_peer *peer, void *addr);
 
 /*
  * Make progress, without waiting: receive messages, and continue transfers.
- *
  * Return: number of steps made, or a negative errno value.
  */
 int sci_progress(struct sci_ep *ep);
@@ -1225,7 +1159,6 @@ int sci_progress(struct sci_ep *ep);
  *
  * After sci_ep_arm() the descriptor becomes readable when the endpoint may have work to do. It
  * belongs to the endpoint: the program must not read or close it.
- *
  * Return: the descriptor; -EMFILE, -ENFILE, -ENOMEM: out of resources.
  */
 int sci_ep_fd(struct sci_ep *ep);
@@ -1235,7 +1168,6 @@ int sci_ep_fd(struct sci_ep *ep);
  *
  * After this call the descriptor becomes readable when there is work. Any call of the endpoint
  * disarms it. A completion that another thread's call queues makes it readable, too.
- *
  * Return: 0; -EAGAIN: there is work or a completion already: call sci_progress() or
  * sci_completions() instead of sleeping.
  */

@@ -62,8 +62,7 @@ enum sci_team_flags {
  * @symmetric_size: bytes of each process's symmetric heap; 0: the value of
  *	SCI_SYMMETRIC_SIZE in the environment (a number with K, M or G), else 16 MiB
  * @flags: enum sci_team_flags
- * @boot: how to reach the launcher, from sci_team_launcher_boot(); NULL: what the environment
- *	says
+ * @boot: how to reach the launcher, from sci_team_launcher_boot(); NULL: what the environment says
  */
 struct sci_team_attr {
 	size_t size;
@@ -78,12 +77,10 @@ struct sci_team_attr {
  * @team: is set to the team
  * @attr: NULL: the defaults
  *
- * This is a collective call of all processes that `sci run`, mpirun or another supported
- * launcher has started together. A process that was started alone is a team of one. The
- * variable SCI_TEAM_MEMORY in the environment limits the use of shared memory. "all"
- * (default): use memory wherever loads and stores reach it; "node": only between processes
- * of one node; "none": never.
- *
+ * This is a collective call of all processes that `sci run`, mpirun or another supported launcher
+ * has started together. A process that was started alone is a team of one. The variable
+ * SCI_TEAM_MEMORY in the environment limits the use of shared memory. "all" (default): use memory
+ * wherever loads and stores reach it; "node": only between processes of one node; "none": never.
  * Return: 0; -EINVAL: an argument or a variable in the environment is invalid; -E2BIG: @attr has
  * members that this library does not know, and they are not 0; -ENOENT: @attr->boot names no
  * descriptor of a launcher; -EALREADY: the process has the team open; -ENOMEM, -ENOSPC,
@@ -99,7 +96,6 @@ int sci_team_open(struct sci_team **team, const struct sci_team_attr *attr);
  * This is a collective call of the members that are alive. All collective calls of the team
  * must have completed. Closing the team of all processes also frees all other teams and the
  * symmetric memory of the process.
- *
  * Return: 0 or -ENOTCONN.
  */
 int sci_team_close(struct sci_team *team);
@@ -149,7 +145,6 @@ struct sci_team_launcher_attr {
  * The caller itself may be one of the processes. When a process has ended, the caller calls
  * sci_team_launcher_ended(). All calls may be made by any threads, except that none may be made
  * during sci_team_launcher_close().
- *
  * Return: 0; -EINVAL: an argument is out of range; -E2BIG: @attr has members that this library
  * does not know, and they are not 0; -EMFILE, -ENFILE: two descriptors per process are too many;
  * -EAGAIN: no thread can be started; -ENOMEM.
@@ -169,7 +164,6 @@ void sci_team_launcher_close(struct sci_team_launcher *launcher);
 /**
  * sci_team_launcher_boot() - get how a process reaches the launcher
  * @rank: 0 to the number of processes less 1
- *
  * Return: a text that is valid until sci_team_launcher_close(); NULL: there is no such process.
  */
 const char *sci_team_launcher_boot(struct sci_team_launcher *launcher, int rank);
@@ -178,7 +172,6 @@ const char *sci_team_launcher_boot(struct sci_team_launcher *launcher, int rank)
  * sci_team_launcher_fd() - get the descriptor that a process has to inherit
  *
  * It has FD_CLOEXEC, and stays the launcher's.
- *
  * Return: the descriptor, or -EINVAL.
  */
 int sci_team_launcher_fd(struct sci_team_launcher *launcher, int rank);
@@ -191,7 +184,6 @@ int sci_team_launcher_fd(struct sci_team_launcher *launcher, int rank);
  * child has them, the end of the launcher is not seen. A child that shares its descriptors
  * with the launcher must not call this. No other call of @launcher is allowed in the child,
  * except for sci_team_launcher_boot().
- *
  * Return: 0 or -EINVAL.
  */
 int sci_team_launcher_child(struct sci_team_launcher *launcher, int rank);
@@ -202,7 +194,6 @@ int sci_team_launcher_child(struct sci_team_launcher *launcher, int rank);
  *
  * Other processes that wait for it return from their calls with -ECONNRESET, unless it has
  * left the team.
- *
  * Return: 0; -EINVAL: there is no such process, or it has been reported before.
  */
 int sci_team_launcher_ended(struct sci_team_launcher *launcher, int rank, int failed);
@@ -243,7 +234,6 @@ int sci_team_addr(const struct sci_team *team, int rank, struct sci_addr *addr);
  * The first use makes the connection. The program may use untagged messages, tagged messages
  * with contexts below SCI_TEAM_CONTEXT, and handlers from SCI_HANDLER_USER on. The team
  * itself uses sci_peer_set_data().
- *
  * Return: 0; or an error of sci_peer_open().
  */
 int sci_team_peer(struct sci_team *team, int rank, struct sci_peer **peer);
@@ -258,7 +248,6 @@ int sci_team_peer(struct sci_team *team, int rank, struct sci_peer **peer);
  *
  * This is a collective call of @team. If a member of @team is out of resources, no member gets
  * a new team.
- *
  * Return: 0; -ENOMEM, -ENOSPC: some member is out of resources; -ECONNRESET: a member has died.
  */
 int sci_team_split(struct sci_team *team, int colour, int key, struct sci_team **out);
@@ -273,7 +262,6 @@ int sci_team_split_node(struct sci_team *team, struct sci_team **out);
  *
  * This is a collective call of the members in @ranks, which all pass the same list. Other
  * members need not call.
- *
  * Return: 0; -ENOMEM, -ENOSPC: some member in @ranks is out of resources, and no member gets
  * the team; -ECONNRESET: a member has died.
  */
@@ -291,7 +279,6 @@ int sci_team_alive(struct sci_team *team, int rank);
  *
  * This is a collective call of the members of @team that are alive. They agree on the list of
  * these members. A member that dies during the call is left out.
- *
  * Return: 0; -ENOMEM, -EAGAIN, -ENOSPC: out of resources: either all members get such an error,
  * and all may call again, or the others go on without this process; -ECONNRESET: the members
  * cannot agree, because the launcher has ended, or an earlier call went on without this process.
@@ -309,7 +296,6 @@ int sci_team_shrink(struct sci_team *team, struct sci_team **out);
  * This is a collective call of the team of all processes, or of a team that
  * sci_team_shrink() has made of it. The contents are undefined. If the heap has no room, it is
  * extended if the system has the memory.
- *
  * Return: 0; -EINVAL: also if the members pass different arguments; -ENOMEM, -ENOSPC: some
  * member has no memory, and no member has allocated any; -ECONNRESET: a member has died.
  */
@@ -318,7 +304,6 @@ int sci_team_alloc(struct sci_team *team, size_t len, size_t align, void **addr)
 /*
  * Free memory of sci_team_alloc(). This is a collective call of the same team. No member returns
  * before all members have called.
- *
  * Return: 0; -EINVAL: @addr is not from sci_team_alloc(); -ECONNRESET: a member has died.
  */
 int sci_team_free(struct sci_team *team, void *addr);
@@ -335,7 +320,6 @@ size_t sci_team_alloc_size(struct sci_team *team, const void *addr);
  * This is a collective call of the same teams as sci_team_alloc(). The bytes are kept, but a
  * store by another thread during the call may be lost. The memory stays symmetric until the
  * team of all processes is closed. Do not unmap it before.
- *
  * Return: 0; -ECONNRESET: a member has died; or an error of sci_buf_register().
  */
 int sci_team_register(struct sci_team *team, void *addr, size_t len);
@@ -361,7 +345,6 @@ void *sci_team_ptr_any(const struct sci_team *team, const void *addr, int rank);
  *
  * The memory is coherent: atomic instructions work there, too. After the death of the member,
  * the pointer leads to memory that no other process uses.
- *
  * Return: the pointer; NULL: @addr is not symmetric, @rank is not a member, or loads and stores
  * do not reach the member's memory.
  */
@@ -384,7 +367,6 @@ static __inline__ void *sci_team_ptr(const struct sci_team *team, const void *ad
  *
  * When the call returns, the caller may reuse the local memory. A get has its bytes then. The
  * bytes of a put have arrived after sci_team_quiet().
- *
  * Return: 0; -ECONNRESET: @rank is known to have died and its memory is not shared; -ENOMEM:
  * out of memory, where memory is not shared.
  */
@@ -395,7 +377,6 @@ int sci_team_get(struct sci_team *team, void *dst, const void *src, size_t len,
 
 /*
  * The same, but the caller must not touch the local memory until sci_team_quiet().
- *
  * Return: as for sci_team_put().
  */
 int sci_team_put_nbi(struct sci_team *team, void *dst, const void *src, size_t len,
@@ -406,7 +387,6 @@ int sci_team_get_nbi(struct sci_team *team, void *dst, const void *src, size_t l
 /*
  * Copy @n elements of @len bytes each. A stride is the distance from the start of an element to
  * the start of the next one, and may be negative.
- *
  * Return: as for sci_team_put().
  */
 int sci_team_put_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
@@ -418,7 +398,6 @@ int sci_team_get_strided(struct sci_team *team, void *dst, ptrdiff_t dst_stride,
 
 /*
  * Order puts and atomics: earlier ones arrive at each member before later ones.
- *
  * Return: 0, or the first error of a non-blocking call.
  */
 int sci_team_fence(struct sci_team *team);
@@ -426,7 +405,6 @@ int sci_team_fence(struct sci_team *team);
 /*
  * Complete all puts, gets and atomics of this process, of all threads and teams. When the call
  * returns, all members see them.
- *
  * Return: 0, or the first error of a non-blocking call.
  */
 int sci_team_quiet(struct sci_team *team);
@@ -442,7 +420,6 @@ enum sci_signal {
  * @signal: 8 bytes, aligned, symmetric
  *
  * The word is changed atomically. A process that sees the new value also sees the bytes.
- *
  * Return: as for sci_team_put().
  */
 int sci_team_put_signal(struct sci_team *team, void *dst, const void *src, size_t len,
@@ -474,9 +451,7 @@ enum sci_atomic {
  *
  * The change is atomic to other atomics and signals. Where sci_team_ptr() is not NULL, it is
  * also atomic to atomic instructions.
- *
- * Return: 0; -ECONNRESET: the member has died; -ENOMEM: out of memory, where memory is not
- * shared.
+ * Return: 0; -ECONNRESET: the member has died; -ENOMEM: out of memory, where memory is not shared.
  */
 int sci_team_atomic(struct sci_team *team, void *word, unsigned int size,
 		    enum sci_atomic op, uint64_t operand, uint64_t compare,
@@ -525,7 +500,6 @@ struct sci_words {
  *
  * If a call has seen the change of a word, the caller also sees the puts that came before the
  * change.
- *
  * Return: 0; with a timeout of 0 -EAGAIN, otherwise -ETIMEDOUT: the condition is not satisfied;
  * -ENOENT: _any and _some have no word left (_all returns 0); -ECONNRESET: the condition is
  * not satisfied, and a member of the team has died.
@@ -548,10 +522,9 @@ int sci_team_wait_until(struct sci_team *team, const void *word, unsigned int si
  *
  * Members get the lock in the order in which they ask. A member must not ask for a lock that it
  * holds.
- *
  * Return: 0; with a timeout of 0 -EAGAIN, otherwise -ETIMEDOUT: another member holds the lock;
- * -EOWNERDEAD: the caller has the lock, but the member that held it before has died, and the
- * data that the lock protects may be in any state; -ECONNRESET: the member with rank 0, which has the
+ * -EOWNERDEAD: the caller has the lock, but the member that held it before has died, and the data
+ * that the lock protects may be in any state; -ECONNRESET: the member with rank 0, which has the
  * lock's word, has died.
  */
 int sci_team_lock(struct sci_team *team, uint64_t *lock, int timeout);
@@ -631,20 +604,17 @@ size_t sci_type_size(enum sci_type type);
 /* ---- collective calls ---- */
 
 /*
- * Each call has a non-blocking form, below. @len is the number of bytes that one member
- * contributes or gets; all members pass the same value. In the calls with v each member has
- * its own length: @lens and @offsets are arrays by rank. If @offsets is NULL, the parts are
- * contiguous.
+ * Each call has a non-blocking form, below. @len is the number of bytes that one member contributes
+ * or gets; all members pass the same value. In the calls with v each member has its own length:
+ * @lens and @offsets are arrays by rank. If @offsets is NULL, the parts are contiguous.
  *
- * @src and @dst may be any memory, symmetric or not. They must not overlap, with one exception:
- * the caller's own part may be in place. In reductions and scans @src may be @dst. In
- * gathers, scatters and all-gathers the caller's part of the large buffer may be the small
- * buffer. In all-to-alls there is no exception. Arguments that only the root uses are ignored
- * on other members.
+ * @src and @dst may be any memory, symmetric or not. They must not overlap, with one exception: the
+ * caller's own part may be in place. In reductions and scans @src may be @dst. In gathers, scatters
+ * and all-gathers the caller's part of the large buffer may be the small buffer. In all-to-alls
+ * there is no exception. Arguments that only the root uses are ignored on other members.
  *
  * When a call returns, the caller may reuse its buffers. Only a barrier, and calls in which each
  * member gets something from every other member, wait for all members.
- *
  * Return: 0; -EMSGSIZE: the members have passed different lengths, which not every call detects;
  * -ECONNRESET: a member has died; -ENOMEM.
  */
@@ -660,7 +630,6 @@ int sci_team_allreduce(struct sci_team *team, const void *src, void *dst, size_t
 /*
  * Reduce, and scatter the result. @src has elements for all members, contiguous in the order of
  * ranks: @n for each member, or @counts[rank], an array that is the same on all members.
- *
  * Return: as for sci_team_barrier().
  */
 int sci_team_reduce_scatter(struct sci_team *team, const void *src, void *dst,
@@ -671,7 +640,6 @@ int sci_team_reduce_scatterv(struct sci_team *team, const void *src, void *dst,
 /*
  * Reduce the elements of the ranks up to the caller's. An exscan excludes the caller: rank 0 gets
  * nothing.
- *
  * Return: as for sci_team_barrier().
  */
 int sci_team_scan(struct sci_team *team, const void *src, void *dst, size_t n,
@@ -713,10 +681,8 @@ int sci_team_alltoallv(struct sci_team *team, const void *src, const size_t *src
 
 /*
  * These calls start the calls above. The caller must not touch the buffers and the arrays of
- * lengths, offsets and counts until the call has completed. Any number of calls may be under
- * way. All calls of a team, blocking ones included, complete in the order in which they were
- * made.
- *
+ * lengths, offsets and counts until the call has completed. Any number of calls may be under way.
+ * All calls of a team, blocking ones included, complete in the order in which they were made.
  * Return: 0: *@coll is set, for sci_coll_wait(), which returns later errors; or an error of the
  * blocking call.
  */
@@ -761,7 +727,6 @@ int sci_team_ialltoallv(struct sci_team *team, const void *src, const size_t *sr
 /**
  * sci_coll_wait() - wait for a non-blocking collective call
  * @coll: is freed, unless the result is -EAGAIN or -ETIMEDOUT
- *
  * Return: 0 or an error of the call; with a timeout of 0 -EAGAIN, otherwise -ETIMEDOUT: the call
  * has not completed.
  */
@@ -771,7 +736,6 @@ int sci_coll_wait(struct sci_coll *coll, int timeout);
  * sci_team_progress() - make progress
  *
  * For programs that compute while calls are under way. Never blocks.
- *
  * Return: 0 or -ENOTCONN.
  */
 int sci_team_progress(struct sci_team *team);

@@ -81,9 +81,8 @@ enum sci_vm_mode {
  * @page: bytes of a page of ranges that do not ask for a size, a power of two, 4096 to
  *	2 MiB; 0: the value of SCI_VM_PAGE in the environment, else 65536 for mapped ranges
  *	and 4096 for cached ranges
- * @windows: how many pages of other members a process has at once. The library drops pages
- *	that have not faulted lately. 0: the value of SCI_VM_WINDOWS in the environment, else
- *	24000.
+ * @windows: how many pages of other members a process has at once. The library drops pages that
+ *	have not faulted lately. 0: the value of SCI_VM_WINDOWS in the environment, else 24000.
  * @death: NULL, or a function that a thread of the library calls once for each member that has
  *	died. It must not make calls of this memory.
  * @arg: is passed to @death
@@ -109,11 +108,11 @@ struct sci_vm_attr {
  * @attr: NULL: the defaults
  *
  * This is a collective call of @team. A process may have several memories.
- *
- * Return: 0; -EINVAL: also if the members pass different attributes; -E2BIG: @attr has members
- * that this library does not know, and they are not 0; -EOPNOTSUPP: @attr asks for mapped ranges, and the fabric has no shared memory; -ENOMEM: out of memory, or no place for
- * the range is free in all members; -ENOSPC: the process has too many memories; -ECONNRESET: a
- * member has died; or an error of sci_ep_open().
+ * Return: 0; -EINVAL: also if the members pass different attributes; -E2BIG: @attr has members that
+ * this library does not know, and they are not 0; -EOPNOTSUPP: @attr asks for mapped ranges, and
+ * the fabric has no shared memory; -ENOMEM: out of memory, or no place for the range is free in all
+ * members; -ENOSPC: the process has too many memories; -ECONNRESET: a member has died; or an error
+ * of sci_ep_open().
  */
 int sci_vm_open(struct sci_vm **vm, struct sci_team *team,
 		const struct sci_vm_attr *attr);
@@ -125,7 +124,6 @@ int sci_vm_open(struct sci_vm **vm, struct sci_team *team,
  * This is a collective call of the members that are alive. The range and all pages are gone.
  * Memory of sci_vm_adopt() becomes private memory of each member, with the contents that it has
  * at this time.
- *
  * Return: 0 or -ENOTCONN; -ECONNRESET: a member has died. @vm is freed, except after -ENOTCONN.
  */
 int sci_vm_close(struct sci_vm *vm);
@@ -137,7 +135,6 @@ uint64_t sci_vm_length(const struct sci_vm *vm);
 /**
  * sci_vm_mode() - return the mode of ranges that do not ask for one
  * @vm: the memory
- *
  * Return: SCI_VM_MAP or SCI_VM_CACHE.
  */
 enum sci_vm_mode sci_vm_mode(const struct sci_vm *vm);
@@ -189,7 +186,6 @@ struct sci_vm_range {
  *
  * Only one thread of one member calls. The pages are zeroes. A page takes memory when it is
  * touched first. The call sends a message to each other member and waits for the answers.
- *
  * Return: 0; -EOPNOTSUPP: the fabric has no shared memory for a mapped range, or @range asks for
  * an eager cached range; -E2BIG: @range has members that this library does not know, and they are
  * not 0; -ENOMEM, -ENOSPC: no addresses are left, or, with SCI_VM_EAGER, no
@@ -203,7 +199,6 @@ int sci_vm_alloc(struct sci_vm *vm, size_t len, const struct sci_vm_range *range
  * @addr: the start of a range of sci_vm_alloc(); any member may free it
  *
  * No member may touch the range any more: a touch raises SIGSEGV.
- *
  * Return: 0; -EINVAL: @addr is not the start of such a range.
  */
 int sci_vm_free(struct sci_vm *vm, void *addr);
@@ -219,7 +214,6 @@ int sci_vm_free(struct sci_vm *vm, void *addr);
  * This is a collective call of the team. No other thread may touch the memory during the call.
  * The range stays until sci_vm_close(). After an error, the memory of some members may
  * have been replaced by a private copy.
- *
  * Return: 0; -EFAULT: some of it is not readable and writable private memory in all members;
  * -EEXIST: it overlaps a range; -ENOSPC: 64 ranges have been adopted; -ENOMEM: out of memory;
  * -ECONNRESET: a member has died.
@@ -232,7 +226,6 @@ int sci_vm_adopt(struct sci_vm *vm, void *addr, size_t len, int root,
  * @addr, @len: bytes in one range with SCI_VM_FIRST_TOUCH. All pages that have any of these
  *	bytes are placed.
  * @rank: their home
- *
  * Return: 0; -EBUSY: some page has another home already, and the other pages are placed;
  * -EINVAL: also if the range has another policy or is eager; -ECONNRESET: a member has died.
  */
@@ -256,7 +249,6 @@ enum sci_vm_access {
  *
  * A page stays present until the library needs its window for another page. A page of a cached
  * range also stays only until a thread of the process acquires or releases.
- *
  * Return: 0; -ENOSPC: there are more pages than windows; -ENOMEM: out of memory; -ECONNRESET:
  * the home of a page has died.
  */
@@ -290,11 +282,9 @@ void sci_vm_time_merge(struct sci_vm_time *into, const struct sci_vm_time *other
  * sci_vm_release() - send changes home, before an unlock, a barrier or a signal
  * @time: NULL, or receives the time for the member that acquires
  *
- * Stores of all threads of this process reach the homes before the call returns. Where all
- * ranges are mapped, the call does nothing and sends no message. Else it sends one message or
- * more, of up to 8 KiB, for each changed page of another home, and each such home answers
- * once.
- *
+ * Stores of all threads of this process reach the homes before the call returns. Where all ranges
+ * are mapped, the call does nothing and sends no message. Else it sends one message or more, of up
+ * to 8 KiB, for each changed page of another home, and each such home answers once.
  * Return: 0; -ECONNRESET: a home has died, and the changes of its pages are lost.
  */
 int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time);
@@ -307,7 +297,6 @@ int sci_vm_release(struct sci_vm *vm, struct sci_vm_time *time);
  * Later loads see the stores that the members made before these releases. The call sends one
  * message to each member with releases that this member has not seen (with NULL: to each other
  * member). A member answers with one message for each 509 runs of pages.
- *
  * Return: 0; -ECONNRESET: a member has died.
  */
 int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time);
@@ -315,7 +304,6 @@ int sci_vm_acquire(struct sci_vm *vm, const struct sci_vm_time *time);
 /*
  * Release, or acquire, only the pages that have any of @len bytes from @addr on. Other pages stay
  * as they are. The acquire covers all releases of all members before this call.
- *
  * Return: as for sci_vm_release() and sci_vm_acquire().
  */
 int sci_vm_release_range(struct sci_vm *vm, const void *addr, size_t len);
@@ -354,7 +342,6 @@ struct sci_vm_stats {
  * sci_vm_stats() - get the counters of this member
  * @stats: receives as many bytes as @stats->size says and the library has; the library sets
  *	@stats->size to this number
- *
  * Return: 0; -EINVAL: @stats->size is not set.
  */
 int sci_vm_stats(struct sci_vm *vm, struct sci_vm_stats *stats);
