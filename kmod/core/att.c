@@ -19,7 +19,7 @@
  * @first: entry
  * @count: entries, > 0
  * @owner: node that uses them
- * @used: they are not free
+ * @used: the entries are not free
  */
 struct att_run {
 	struct rb_node place;

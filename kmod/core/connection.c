@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Copyright (C) 2026 The libsci authors */
-/* Connections: the begin and the end of both ends. */
+/* Connections: how both ends of a connection begin and end. */
 
 #include <linux/sched.h>
 #include <linux/seq_file.h>
@@ -469,8 +469,8 @@ static void client_left(struct sci_client *c)
 }
 
 /*
- * Ask another member of the group: this one has ended, and the maps lead to memory of the whole
- * group.
+ * Ask another member of the group: the member of this connection has ended, and the maps lead
+ * to memory of the whole group.
  */
 static bool client_rejoin(struct sci_client *c)
 {

@@ -456,7 +456,7 @@ int sci_dma_submit(struct sci_object *obj, void *cmd, struct sci_new_file *nf)
 
 	if (c->reserved || !c->nr_vecs)
 		return -EINVAL;
-	/* more pieces than a queue takes */
+	/* the queue never takes so many pieces */
 	if (c->nr_vecs > q->max_pieces)
 		return -EAGAIN;
 	t = transfer_new(c);

@@ -14,7 +14,7 @@
 #include "trace.h"
 
 #define QUEUE_BYTES	(16u << 20)	/* limit of unread bytes for one owner ... */
-/* ... in which each trigger counts at least this much */
+/* bytes that each trigger at least counts for in that limit */
 #define CHARGE_MIN	256u
 
 static unsigned int max_data = 256;

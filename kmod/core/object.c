@@ -188,7 +188,7 @@ static int sci_object_release(struct inode *inode, struct file *file)
 
 	mutex_lock(&a->lock);
 	retired = sci_retire_count(a);
-	/* else the removal of the adapter has done it */
+	/* an object in no list was killed when its adapter was removed */
 	if (!list_empty(&obj->link)) {
 		list_del_init(&obj->link);
 		if (obj->ops->kill)

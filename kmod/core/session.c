@@ -433,7 +433,7 @@ static int session_receive_in_session(struct sci_session *s,
 	if (p->type == SCI_PACKET_DATA && ahead >= SCI_SESSION_WINDOW)
 		return -EBADMSG;
 	session_was_heard(s, now);
-	/* this sends messages that waited, so it goes before packets that ask for an ACK */
+	/* first send the messages that waited for room: they carry an ACK themselves */
 	session_acknowledged(s, max(acked, 0), now);
 	switch (p->type) {
 	case SCI_PACKET_DATA:

@@ -331,7 +331,7 @@ static struct flight net_land(struct net *net, struct flight *f)
 	return landed;
 }
 
-/* Do the next event, up to @until. Return false if there is none. */
+/* Execute the next event that is due before @until. Return false if there is none. */
 static bool net_step(struct net *net, u64 until)
 {
 	struct flight *f = net_next(net);
@@ -447,7 +447,7 @@ static void test_in_order(struct kunit *test)
 
 	net_traffic(net, 30);
 	KUNIT_EXPECT_EQ(test, net->resent, 0u);
-	/* past where sequence numbers wrap */
+	/* sequence numbers have wrapped */
 	KUNIT_EXPECT_LT(test, net->nodes[0].s.tx_seq, SCI_SESSION_FIRST);
 	KUNIT_EXPECT_LT(test, net->nodes[1].s.tx_seq, SCI_SESSION_FIRST);
 }
@@ -1154,7 +1154,7 @@ static void test_out_of_window(struct kunit *test)
 	};
 
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), -EBADMSG);
-	/* this acknowledges a message that was not sent */
+	/* the packet acknowledges a message that was not sent */
 	p.seq = cpu_to_le32(a->s.rx_seq + 1);
 	p.ack = cpu_to_le32(a->s.tx_seq + 1);
 	KUNIT_EXPECT_EQ(test, node_receive(a, &p), -EBADMSG);
@@ -1333,7 +1333,7 @@ static void test_anything(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, session_has_messages(&a->s) || session_has_messages(&b->s));
 	KUNIT_EXPECT_EQ(test, a->done, a->posted);
 	KUNIT_EXPECT_EQ(test, b->done, b->posted);
-	/* all is well again */
+	/* the session works again */
 	a->taken = 0;
 	b->taken = 0;
 	node_post_many(a, 50);

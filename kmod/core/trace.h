@@ -367,7 +367,7 @@ TRACE_EVENT(sci_error,
 
 #endif
 
-/* This part must be outside of the guard. */
+/* The kernel includes this part of the header again: it must be outside of the guard. */
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH .
 #undef TRACE_INCLUDE_FILE

@@ -33,7 +33,7 @@ struct sci_user {
 	u64 held[SCI_USER_KINDS];
 };
 
-/* Return how many of a kind the adapter has; 0: no limit. */
+/* Return the number of objects of a kind that the adapter can have; 0: no limit. */
 static u64 adapter_has(const struct sci_adapter *a, enum sci_user_kind kind)
 {
 	if (kind == SCI_USER_EXPORTS)

@@ -41,7 +41,7 @@ struct sci_user *sci_user_charge(struct sci_adapter *a,
  * @a: adapter; @a->lock is held
  * @user: result of sci_user_charge()
  * @kind: kind of the objects, as in sci_user_charge()
- * @n: ...
+ * @n: number of objects
  */
 void sci_user_uncharge(struct sci_adapter *a, struct sci_user *user,
 		       enum sci_user_kind kind, u64 n);

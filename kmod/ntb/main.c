@@ -207,7 +207,7 @@ static void node_tick(struct work_struct *work)
 	bool up;
 	int ret;
 
-	/* link_event queues it again */
+	/* link_event() queues this work again when the link is up */
 	if (!node_link_is_up(n)) {
 		node_link_down(n);
 		return;

@@ -296,7 +296,7 @@ void ntb_hide(struct ntb_node *n, u64 base)
 	mutex_lock(&n->lock);
 	pages = xa_erase(&n->exposed, (u32)base);
 	WRITE_ONCE(inbound_chunk(&n->in[base_window(base)], base_first(base))->serial, 0);
-	/* pairs with the one in view_claim(): memory_is_mapped() is called afterwards */
+	/* pairs with the barrier in view_claim(): memory_is_mapped() is called afterwards */
 	smp_mb();
 	mutex_unlock(&n->lock);
 	if (!WARN_ON(!pages))
@@ -451,7 +451,7 @@ void ntb_view_close(struct ntb_node *n, struct ntb_view *v)
 		/* all stores to the memory come before the owner may use it again */
 		mb();
 		writel(0, &outbound_chunk(out, v->first)->mapped);
-		/* the owner waits for it */
+		/* the owner waits for this store: do not leave it in a buffer */
 		wmb();
 	}
 	mutex_unlock(&n->lock);

@@ -40,7 +40,7 @@ static_assert(USER_WORD(check) == SCI_PCI_USER_CHECK);
 void sci_pci_halt(struct sci_pci *p)
 {
 	sci_pci_write(p, SCI_PCI_CONTROL, SCI_PCI_CONTROL_RESET);
-	/* read it back, so that the write has arrived */
+	/* read a register back, so that the write has arrived */
 	sci_pci_read(p, SCI_PCI_STATUS);
 	pci_clear_master(p->pdev);
 }
@@ -230,7 +230,7 @@ static int status_map(struct sci_pci *p)
 
 	if (dma_mapping_error(dev, dma))
 		return -ENOMEM;
-	/* the card would get a copy of the page, and copies of all memory of segments */
+	/* the bus gives the card copies of main memory, also of the memory of segments */
 	if (dma_need_sync(dev, dma)) {
 		dev_err(dev, "main memory can't be shared with it\n");
 		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);

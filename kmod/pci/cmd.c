@@ -56,7 +56,7 @@ void sci_pci_barrier(struct sci_pci *p)
 			usleep_range(20, 100);
 		}
 	}
-	/* the card wrote the error count before */
+	/* the card has written the error count before the number of the barrier */
 	dma_rmb();
 }
 

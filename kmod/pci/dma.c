@@ -90,7 +90,7 @@ static int dma_batch_wait(struct sci_pci *p, const struct sci_pci_desc *last,
 			limit = jiffies + p->patience;
 		}
 	}
-	/* pulled data is in memory */
+	/* read the pulled data only after the descriptor's status */
 	dma_rmb();
 	return 0;
 }

@@ -244,7 +244,7 @@ int pool_map(struct pool *p, u32 node, u64 base, u32 *first, u32 *chunks)
 	if (!p->mapped[chunk].count && !chunk_announce(p, chunk))
 		return -ENOENT;
 	p->mapped[chunk].count++;
-	/* see layout.h: this node's map word comes first */
+	/* see layout.h: this node stores its map word before it reads the owner's word */
 	pool_full_barrier();
 	length = chunk_exposed_length(p, node, chunk, base >> 32);
 	if (!length) {

@@ -133,9 +133,9 @@ static_assert(sizeof(struct pool_chunk) == 16);
 
 /**
  * enum pool_chunk_state - state of an allocation's chunk
- * @POOL_MORE: not the first one
- * @POOL_HELD: the first one; others cannot map the allocation
- * @POOL_EXPOSED: the first one; others may map the allocation
+ * @POOL_MORE: a chunk behind the first one of an allocation
+ * @POOL_HELD: the first chunk; other nodes cannot map the allocation
+ * @POOL_EXPOSED: the first chunk; other nodes may map the allocation
  * @POOL_FREED: the first chunk; it is free when no node maps it any more
  */
 enum pool_chunk_state {

@@ -313,7 +313,7 @@ void pool_node_destroy(struct pool_node *n)
 	cancel_delayed_work_sync(&n->life);
 	if (n->adapter)
 		node_down(n);
-	/* the last beat may have queued it */
+	/* the last heartbeat may have queued the work */
 	cancel_delayed_work_sync(&n->life);
 	node_free(n);
 }

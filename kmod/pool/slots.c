@@ -152,7 +152,7 @@ int pool_join(struct pool *p, u32 node, u32 doorbell, const char *name, u64 now)
 	ret = slot_find(p, node);
 	if (ret)
 		return ret;
-	/* words of a generation that the counter had before it wrapped */
+	/* the words may have this generation from a time before the counter wrapped */
 	slot_clear_maps(p, p->slot);
 	p->seen[p->slot].settled = now + p->form.quarantine;
 	slot_introduce(p, doorbell, name);
@@ -163,7 +163,7 @@ int pool_beat(struct pool *p, u64 now)
 {
 	struct pool_slot *s = pool_slot(p, p->slot);
 
-	/* check this first: the rest is only for a node that is still in the pool */
+	/* only a node that is still in the pool may store its heartbeat */
 	if (pool_get64(&s->word) != (p->generation | POOL_SLOT_ACTIVE))
 		return -ESTALE;
 	pool_set64(&s->beat, pool_get64(&s->beat) + 1);

@@ -36,8 +36,8 @@ void sci_cancel_release(void);
 int sci_poll_cancelable(struct pollfd *fds, nfds_t n, int ms);
 
 /*
- * Do the same for epoll_wait(). The events must be level-triggered: cancellation would lose
- * edge-triggered events.
+ * Call epoll_wait() as a cancellation point. The events must be level-triggered: cancellation would
+ * lose edge-triggered events.
  */
 int sci_epoll_cancelable(int epfd, struct epoll_event *events, int max, int ms);
 

@@ -13,7 +13,7 @@
 #ifndef LIBSCI_COMPILER_H
 #define LIBSCI_COMPILER_H
 
-/* Marks functions that every short message runs through. */
+/* This attribute marks functions that every short message runs through. */
 #define __hot			__attribute__((hot))
 
 #ifndef __always_inline			/* defined by glibc */

@@ -64,7 +64,10 @@ static uint8_t pixel(unsigned int x, unsigned int y)
 	return (uint8_t)(h >> 24 ^ (x * y >> 9));
 }
 
-/* Rows around a band. Beyond the picture its edge goes on. */
+/*
+ * Rows of the picture around a band. Beyond the edge of the picture, the row at the edge is
+ * repeated.
+ */
 struct rows {
 	int first;		/* number in the picture of the first of them */
 	unsigned int n;
@@ -200,7 +203,10 @@ static void *filter_bands(void *arg)
 	return NULL;
 }
 
-/* Each of the threads before has been told of the end; each of those behind is told. */
+/*
+ * Run a stage of the pipeline. Each of its threads ends at a message without bytes. Then the next
+ * stage gets @ends such messages.
+ */
 static void run_filter(const char *name, const char *next, filter_fn fn, unsigned int ends)
 {
 	struct stage s = { .in = box_create(name), .out = box_find(next), .fn = fn };

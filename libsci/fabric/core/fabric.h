@@ -205,7 +205,9 @@ static inline void sci_link_refresh(struct sci_link_status *link,
 		link->cache->refresh(link, addr, len);
 }
 
-/* The first and the last line also hold bytes of others: write back the newest ones. */
+/*
+ * The first and the last line also hold bytes outside of the range: write back the newest of them.
+ */
 static inline void sci_link_refresh_ends(struct sci_link_status *link,
 					 const volatile void *addr, size_t len)
 {
@@ -579,7 +581,7 @@ struct sci_fabric_ops {
 	int (*wake_barrier)(struct sci_fabric *f);
 };
 
-/* Each fabric's own structure begins with this one. */
+/* The structure of each fabric begins with a struct sci_fabric. */
 struct sci_fabric {
 	const struct sci_fabric_ops *ops;
 };

@@ -265,7 +265,7 @@ void sci_fault_write(volatile void *dst, const void *src, size_t len,
 	const unsigned char *s = src;
 
 	while (len) {
-		/* up to the next packet border of the destination */
+		/* a packet ends at the next packet border of the destination */
 		size_t n = LINE - ((uintptr_t)d & (LINE - 1));
 
 		if (n > len)

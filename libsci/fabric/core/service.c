@@ -69,7 +69,7 @@ void sci_unwatch(struct sci_service *svc, int fd)
 
 	if (!w->fn)
 		return;
-	/* close() may not remove it: another process may hold the same file */
+	/* close() does not remove the entry of a file that another process holds, too */
 	epoll_ctl(svc->epfd, EPOLL_CTL_DEL, fd, NULL);
 	w->fn = NULL;
 	w->gen++;

@@ -107,7 +107,7 @@ static int dev_rseg_call_exporter(struct sci_rseg *r, const struct sci_rseg_para
 		return ret;
 	r->size = info.out_length;
 	r->readonly = !(info.out_access & 2);
-	/* it was lost at once: report that there is no such segment */
+	/* the connection was lost at once: report that there is no such segment */
 	return info.out_state == SCI_REMOTE_CONNECTED ? 0 : -ENOENT;
 }
 

@@ -38,7 +38,7 @@ struct sci_lintr {
 	sci_event_fn event;
 	void *owner;
 	bool cancelled;
-	/* for data interrupts with an event function; under the lock */
+	/* members for data interrupts with an event function; svc.lock protects them */
 	struct list queue;
 	unsigned int queued;
 };

@@ -35,7 +35,7 @@ struct net_link *net_link_new(struct net *net, uint64_t nonce, unsigned int node
 		free(l);
 		return NULL;
 	}
-	/* a birth of 0 means none */
+	/* a birth of 0 means that there is no link */
 	l->birth |= 1;
 	l->net = net;
 	l->nonce = nonce;

@@ -323,7 +323,7 @@ struct net_importer {
 	struct sci_lseg *seg;
 };
 
-/* A question. A thread waits for its answer; this is on its stack. */
+/* A question. The thread that waits for the answer has this structure on its stack. */
 struct net_question {
 	struct net *net;
 	struct list link;
@@ -334,7 +334,7 @@ struct net_question {
 	const void *owner;		/* for net_cancel_connect() */
 };
 
-/* A read of the other side. */
+/* A read that the other side has asked for, and that is not answered yet. */
 struct net_served {
 	struct list link;
 	uint32_t segment;

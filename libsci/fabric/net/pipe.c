@@ -80,7 +80,7 @@ static ssize_t room_out(struct sci_pipe *p)
 	return n <= SCI_PIPE_RING ? (ssize_t)(SCI_PIPE_RING - n) : -ECONNRESET;
 }
 
-/* Like @look, but return -EAGAIN instead of 0. With @arm, ask for a wake-up and look again. */
+/* Call @look, and return -EAGAIN instead of 0. With @arm, ask for a wake-up and look again. */
 static ssize_t pipe_look_armed(struct sci_pipe *p, ssize_t (*look)(struct sci_pipe *), int what,
 			       bool arm)
 {

@@ -165,7 +165,7 @@ bool net_poll(struct sci_fabric *f)
 	net->polls++;
 	if (net->fresh)
 		keen_choose(net);
-	/* backwards, because a link that breaks is replaced by the last one */
+	/* read the links backwards: when a link breaks, the last one takes its place */
 	for (unsigned int i = net->n_keen; i-- > 0;)
 		if (i < net->n_keen)
 			came |= link_read(net->keen[i]);

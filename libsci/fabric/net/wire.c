@@ -29,7 +29,7 @@
 #define OPENINGS	32u		/* pipes that are being opened for other processes */
 #define PIPE_MAGIC	0x50494353u	/* "SCIP" */
 
-/* Sent to a data interrupt: connect to this half of a pipe. */
+/* A message to a data interrupt, which asks to connect to this half of a pipe. */
 struct pipe_call {
 	uint32_t magic;
 	uint32_t node;
@@ -56,7 +56,7 @@ void net_pipe_wake(struct net_pipe *p)
 	pipes_signal(p->net);
 }
 
-/* Runs on a thread of the fabric that carries the pipe. */
+/* This function runs on a thread of the fabric that carries the pipe. */
 static void pipe_event(void *owner, const struct sci_event *ev)
 {
 	(void)ev;

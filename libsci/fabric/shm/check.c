@@ -363,7 +363,7 @@ int shm_check_init(struct shm *shm)
 		return ret;
 	shm->link.cache = &check_ops;
 	shm->wake_barrier = false;
-	/* copies of huge pages have ordinary ones */
+	/* the copies cannot have huge pages */
 	shm->huge = 0;
 	return 0;
 }

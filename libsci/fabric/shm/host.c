@@ -54,6 +54,6 @@ int shm_peer_read(struct sci_rseg *r, void *dst, uint64_t src, size_t len)
 	if (src > UINTPTR_MAX - len)
 		return -EFAULT;
 	ret = read_memory(r->pid, dst, (uintptr_t)src, len);
-	/* after the peer's end its pid may be another process: the bytes do not count */
+	/* after the peer's end another process may have its pid: do not use the bytes */
 	return atomic_load(&r->status.gone) ? -ENOTCONN : ret;
 }

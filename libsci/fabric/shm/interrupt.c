@@ -57,7 +57,7 @@ struct sci_lintr {
 					 * of data interrupts: includes the importers'
 					 * connections
 					 */
-	/* for data interrupts; under the lock */
+	/* members for data interrupts; svc.lock protects them */
 	struct list queue;
 	size_t queued_bytes;
 	unsigned int queued;

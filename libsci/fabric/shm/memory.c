@@ -262,8 +262,8 @@ int shm_memory_check(int memfd, const struct shm_msg *msg, size_t *length,
 }
 
 /*
- * As memcpy(), without the address sanitizer: a program may register static variables, which
- * have gaps between them.
+ * Copy as memcpy() does, without the address sanitizer: a program may register static variables,
+ * which have gaps between them.
  */
 __attribute__((no_sanitize("address")))
 static void pages_copy(void *to, const void *from, size_t len)
@@ -455,7 +455,7 @@ void shm_unmap(struct sci_fabric *f, void *addr, size_t len)
 
 static void make_private(void *start, size_t length)
 {
-	/* this replaces an existing map, so it cannot fail for lack of a mapping */
+	/* mmap() replaces an existing map here, so it cannot fail for lack of a mapping */
 	(void)!mmap(start, length, PROT_READ | PROT_WRITE, MAP_FIXED |
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }

@@ -317,7 +317,7 @@ int shm_dial(struct shm *shm, const char *name, struct shm_pending *call)
 	return ret;
 }
 
-/* shm_dial() without waiting and with the lock held, for the service thread. */
+/* Do what shm_dial() does, without waiting and with the lock held, for the service thread. */
 int shm_dial_locked(struct shm *shm, const char *name, int *fd)
 {
 	struct sockaddr_un sa;

@@ -24,7 +24,7 @@ void msg_woken(struct sci_ep *ep);
  */
 int msg_wait(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout);
 
-/* Like msg_wait(), but also call @fn every @ms milliseconds. */
+/* Wait as msg_wait() does, and also call @fn every @ms milliseconds. */
 int msg_wait_often(struct sci_ep *ep, int (*fn)(void *arg), void *arg,
 		   int timeout, uint32_t ms);
 

@@ -27,7 +27,7 @@
 
 /* ---- sleep and doorbells ---- */
 
-/* Return whether our last announcement to @p is still valid: it has not rung for it. */
+/* Return whether our last announcement to @p is still valid: @p has not rung the bell for it. */
 static bool still_announced(struct sci_peer *p)
 {
 	if (p->announced)
@@ -236,7 +236,7 @@ void msg_woken(struct sci_ep *ep)
 	doorbell_handle(ep);
 }
 
-/* Like msg_wait(), but with @timeout 0 return -EAGAIN after one round of progress. */
+/* Wait as msg_wait() does, but with @timeout 0 return -EAGAIN after one round of progress. */
 int msg_look(struct sci_ep *ep, int (*fn)(void *arg), void *arg, int timeout)
 {
 	int ret = fn(arg);

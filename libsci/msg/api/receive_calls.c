@@ -236,7 +236,7 @@ static inline bool quick_is_here(const struct sci_peer *p)
 	return line_peek(&p->data_rx.slots[p->data_rx.slot], p->data_rx.id);
 }
 
-/* Like quick_take(), for a line that may arrive soon. */
+/* Do what quick_take() does, for a line that may arrive soon. */
 static __always_inline bool quick_wait(const struct quick *q)
 {
 	unsigned int looks = 0;

@@ -189,7 +189,7 @@ static inline void short_at_once(struct sci_peer *p, const struct sci_send *send
 		  send->flags & SCI_SEND_IMM ? &send->imm : NULL, data, len);
 }
 
-/* Like goes_whole(), for a vector. */
+/* Do what goes_whole() does, for a vector. */
 static inline bool sendm_at_once(struct sci_peer *p, const struct sci_send *send,
 				 size_t len)
 {

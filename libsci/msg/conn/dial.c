@@ -83,7 +83,7 @@ static int dial_step(struct msg_dial *d)
 	if (d->p->state == PEER_DOWN) {
 		ret = d->p->error;
 		dial_drop(d);
-		/* requests to an opened peer have failed with it: do not connect it again */
+		/* the requests to an opened peer have failed, too: do not connect the peer again */
 		if (!hello_again(ret) || d->open)
 			return ret ? ret : -ECONNRESET;
 		ret = dial_pick(d);

@@ -71,7 +71,7 @@ void imports_leave(struct sci_peer *p)
 		import_end(p, container_of(pos, struct msg_import, link));
 }
 
-/* Unmap what is left: the program has no pointer to @p, nor into its memory. */
+/* Unmap the remaining imports: the program has no pointer to @p, nor into its memory. */
 void maps_drop(struct sci_peer *p)
 {
 	while (!list_empty(&p->maps))

@@ -128,7 +128,7 @@ void net_sleep(struct sci_ep *ep)
 
 /* ---- moving bytes ---- */
 
-/* Like remote_store(). On -EAGAIN, *@at is unchanged. */
+/* Store as remote_store() does. On -EAGAIN, *@at is unchanged. */
 int net_store(struct sci_peer *p, struct sci_rseg *seg, volatile uint8_t *dst,
 	      struct msg_cursor *at, size_t len)
 {

@@ -73,7 +73,9 @@ void tx_drop(struct sci_peer *p)
 	p->ctl_tx.shadow = NULL;
 }
 
-/* tx_put() for peers where lines can be lost, need a flush, or travel over the net. */
+/*
+ * Do what tx_put() does, for peers where lines can be lost, need a flush, or travel over the net.
+ */
 void tx_put_careful(struct sci_peer *p, struct msg_tx *tx, uint32_t slot,
 		    const struct line_head *head, const void *buf, size_t len,
 		    uint64_t id, uint64_t last)
@@ -210,7 +212,7 @@ static void store_piece(struct sci_ep *ep, volatile uint8_t *dst,
 }
 
 /*
- * Like store_piece(), but in whole lines, each of them one packet. The last line is padded
+ * Store as store_piece() does, but in whole lines, each of them one packet. The last line is padded
  * with zeroes: a block has room for that. @dst is aligned to a line.
  */
 static void store_lines(struct sci_ep *ep, volatile uint8_t *dst,

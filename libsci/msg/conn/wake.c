@@ -129,7 +129,7 @@ void wake_waiters(struct sci_ep *ep)
 	}
 }
 
-/* Like wake_waiters(), and make the program's descriptor readable, until sci_ep_arm(). */
+/* Do what wake_waiters() does, and make the program's descriptor readable, until sci_ep_arm(). */
 void wake_all(struct sci_ep *ep)
 {
 	if (ep->armed) {

@@ -75,7 +75,7 @@ static int handler_request(struct sci_peer *peer, uint32_t context, uint64_t tag
 	return ret;
 }
 
-/* Context: the endpoint is locked. */
+/* Send a message to a handler, now or later. Context: the endpoint is locked. */
 int handler_send(struct sci_peer *peer, unsigned int id, uint64_t tag,
 		 const struct iovec *iov, size_t n)
 {

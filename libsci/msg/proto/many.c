@@ -11,7 +11,7 @@
 
 #include "libsci/msg/proto/proto.h"
 
-/* Return a request for a message of @len bytes, at the beginning of what is left. */
+/* Return a request for a message of @len bytes, for the first free bytes of the buffer. */
 static struct sci_req *many_take(struct sci_req *whole, size_t len)
 {
 	struct iovec *left = whole->iov, iov = *left;

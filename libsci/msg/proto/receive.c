@@ -48,7 +48,7 @@ static void take_imm(struct sci_peer *p, struct sci_status *st)
 
 /* ---- unexpected messages ---- */
 
-/* Return whether a receive may wait for a message behind the next one of @p. */
+/* Return whether a receive may wait for a message that @p has sent after its next one. */
 static bool peer_is_wanted(const struct sci_peer *p)
 {
 	return p->wanted || p->ep->wanted || p->draining;

@@ -217,7 +217,7 @@ static void accept_blocks(struct sci_req *req, struct sci_peer *p,
 {
 	int ret = 0;
 
-	/* on the same ring, so it arrives before the CTS */
+	/* the line that lends the ring goes the same way as the CTS, and arrives before it */
 	if (!p->blocks_rx[RING_XFER].size)
 		ret = ring_attach(p, RING_XFER, (uint32_t)
 				(stream_times(p) * req->ep->params[SCI_PARAM_XFER_RING]));

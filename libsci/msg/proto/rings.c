@@ -20,7 +20,10 @@
 
 /* The smallest ring. Blocks of a quarter of it are still worth their line. */
 #define RING_LEAST	(8u << 10)
-/* Rings that each peer could have: others have more, until they are recalled. */
+/*
+ * Rings per peer that the memory is divided by: twice as many as there are, because older rings are
+ * larger until they are recalled.
+ */
 #define RING_SHARES	(2u * MSG_RINGS)
 
 /* ---- the owner ---- */
@@ -57,7 +60,10 @@ static void rings_recall(struct sci_ep *ep, uint64_t want)
 			b->looked = read;
 			if (used || !peer_may_write_line(p))
 				continue;
-			/* ask again only after the next look */
+			/*
+			 * the next call takes the ring for used: only the call after that recalls
+			 * it again
+			 */
 			b->looked = read - 1;
 			ring_recall(p, i);
 			found += b->size;

@@ -377,7 +377,7 @@ static void send_requeue(struct sci_req *req)
 {
 	struct list *q = &req->peer->sendq;
 
-	/* back to the head of the queue */
+	/* put the request back to the head of the queue */
 	req->link.next = q->next;
 	req->link.prev = q;
 	q->next->prev = &req->link;
@@ -439,7 +439,7 @@ int send_start(struct sci_req *req)
 		return ret;
 	list_add_tail(&req->link, &p->sendq);
 	peer_busy(p);
-	/* part of the message is sent and the rest cannot be */
+	/* part of the message has been sent, and the rest cannot follow */
 	if (ret)
 		peer_down(p, ret);
 	return 0;
